@@ -449,6 +449,7 @@ cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, const cmgi_own_rows *A,
     made->options = *options;
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, 1, sizeof *b.M, &b.M));
     made->data = b.M;
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, 1, sizeof *made->apart, &made->apart));
     CMGI_TRY_GOTO(done, renumber_rows(ctx, A, rows->perm, &b.A));
     CMGI_TRY_GOTO(done, make_parts(&b));
     if (rows->whole && cmgi_ranks(ctx) > 1) {

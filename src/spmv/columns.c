@@ -3,6 +3,8 @@
 
 #include "spmv/cpu_kernels.h"
 
+#include <assert.h>
+
 cmg_status cmgi_columns_cpu(const cmg_matrix *A, cmgi_rows rows, cmg_size count,
                             const cmgi_writeback *w, const void *x)
 {
@@ -79,6 +81,7 @@ cmg_status cmgi_columns_reserve(const cmg_matrix *A, int columns)
 cmg_status cmgi_columns_apart(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
     void *one[APART_ARRAYS] = {NULL};
+    assert(A->apart != NULL);
     CMGI_TRY(cmgi_columns_reserve(A, w->columns));
     double *at = *A->apart + room_for(A->cols);
     const void *const given[APART_ARRAYS] = {x, w->b, w->c, w->e, w->y};
