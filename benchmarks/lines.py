@@ -54,6 +54,8 @@ FILES = {
     "row-lengths": ["row-lengths.jsonl"],
     "mixed": ["cpu-mixed-2026-11-23.jsonl"],
     "mfem": ["cpu-mfem-2026-11-22.jsonl"],
+    "strategies": ["h200-strategies-2026-11-23.jsonl"],
+    "write-backs": ["h200-writebacks-2026-11-23.jsonl"],
     "spai": ["h200-spai-2026-11-23.jsonl", "h200-fsai-2026-11-23.jsonl"],
     "storage": ["storage-2026-11-22.jsonl"],
     "trust": ["trust-2026-11-22.jsonl"],

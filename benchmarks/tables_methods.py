@@ -286,3 +286,33 @@ def assembly_petsc():
                      "set-up of COO ms", "set-up of the sum ms", "generator by rows ms"],
                     [[f"{line['problem'].split('-')[-1]}^3", number(line["entries"] / 1e6), *(ms(line, key) for key in keys)]
                      for line in assembly_lines("assembly-petsc", "problem", "distort")])
+
+
+@table
+def strategies():
+    """Set-up and new values on one H200 with every strategy, and with one switched off: milliseconds."""
+    found, rows = read("strategies"), []
+
+    def case(line):
+        what = "A alone" if line.get("matrix_alone") else "R A P" if line.get("galerkin") else line["options"].rpartition("=")[2]
+        return (line.get("problem", "q1-3d-256") + (f", distorted {line['distort']}" if line["distort"] else ""), what)
+
+    def figures(line):
+        return [number(1e3 * line["setup_seconds"]) if "setup_seconds" in line else "", number(1e3 * line["refresh_seconds"])]
+
+    whole = {case(line): line for line in found if not line["without"]}
+    for line in found:
+        if line["without"] and case(line) in whole:
+            rows.append([*case(line), line["without"], *(x for pair in zip(figures(whole[case(line)]), figures(line)) for x in pair)])
+    return markdown(["problem", "of", "without", "set-up: all", "without it", "new values: all", "without it"], rows)
+
+
+@table
+def write_backs():
+    """Kernels for three write-backs beside those for six, solves on one H200: milliseconds, least and most of the runs."""
+    groups = {}
+    for line in read("write-backs"):
+        key = (line["problem"], line["format"], line["precision"], line["smoother"], line["iterations"])
+        groups.setdefault(key, {}).setdefault(line["write_backs"], []).append(1e3 * line["solve_seconds"])
+    rows = [[*key, *(f"{number(min(of[n]))} to {number(max(of[n]))}" for n in (6, 3))] for key, of in groups.items() if len(of) == 2]
+    return markdown(["problem", "format", "precision", "smoother", "it", "six", "three"], rows)
