@@ -163,7 +163,11 @@ cmg_status cmg_hierarchy_read_rows(cmg_context *ctx, const char *path, cmg_hiera
     CMGI_TRY(check_group(ctx));
     /* one after the other where they share a process: nothing is said while a file is open */
     const cmgi_share share = share_of(ctx);
-    const cmg_status status = cmgi_group_agree(ctx, cmgi_read_container(ctx, path, &share, &made));
+    cmg_status status = cmgi_read_container(ctx, path, &share, &made);
+    if (status != CMG_OK) {
+        cmgi_clean_message(ctx, path);
+    }
+    status = cmgi_group_agree(ctx, status);
     if (status != CMG_OK) {
         cmg_hierarchy_destroy(&made);
     }

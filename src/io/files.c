@@ -71,8 +71,7 @@ static cmg_status read_any(cmg_context *ctx, const char *path, cmg_file_kind kin
     return read_single(ctx, path, h);
 }
 
-/* Names and texts of a damaged file may hold anything: the message stays one line of plain text. */
-static void clean_message(cmg_context *ctx, const char *path)
+void cmgi_clean_message(cmg_context *ctx, const char *path)
 {
     const size_t kept = strncmp(ctx->message, path, strlen(path)) == 0 ? strlen(path) : 0;
     for (char *p = ctx->message + kept; *p != '\0'; ++p) {
@@ -94,7 +93,7 @@ cmg_status cmg_hierarchy_read(cmg_context *ctx, const char *path, cmg_file_kind 
         status = cmgi_in_file(ctx, path, cmgi_hierarchy_ensure_checked(made));
     }
     if (status != CMG_OK) {
-        clean_message(ctx, path);
+        cmgi_clean_message(ctx, path);
         cmg_hierarchy_destroy(&made);
         return status;
     }
