@@ -6,12 +6,12 @@
  * solution serves all.
  *
  * Twice the same grouping (spai_groups.cuh), of the rows of A by (relative column, value) and of
- * those of the pattern by (relative column, class of that row of A). Where more than a quarter of
- * the rows differ, nothing is looked up.
+ * those of the pattern by (relative column, class of that row of A). Where more than one row in 16
+ * differs, nothing is looked up: to find so costs less the sooner it is found.
  */
 #include "smoothers/spai_groups.cuh"
 
-enum { THREADS = 256, LANES = 8, FEW = 1024, MANY = 1 << 28 };
+enum { THREADS = 256, LANES = 8, FEW = 1024, SHARE = 16, MANY = 1 << 28 };
 
 /* Values of the rows that were not solved themselves. */
 __global__ void copy_kernel(cmgi_device_csr S, const int *same)
@@ -48,7 +48,7 @@ static cmg_status find(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_de
 cmg_status cmgi_spai_repeats_find(cmg_context *ctx, const cmgi_device_csr *A,
                                   const cmgi_device_csr *S, cmgi_spai_repeats *R)
 {
-    const cmg_size limit = (A->rows / 4 < MANY ? A->rows / 4 : (cmg_size)MANY) + FEW;
+    const cmg_size limit = (A->rows / SHARE < MANY ? A->rows / SHARE : (cmg_size)MANY) + FEW;
     cmgi_row_groups g = {};
     int *of_A = NULL;
     bool found = false;

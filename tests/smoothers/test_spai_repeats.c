@@ -192,9 +192,12 @@ static void near_misses_get_their_own(void)
  * it looks up every row. */
 static void looking_up_changes_no_bit(void)
 {
-    enum { COPIES = 5 };
+    enum { COPIES = 13 }; /* 3600 rows differ: more than 1024 and a 16th of one, fewer of 13 */
     cmgi_csr A = model_five_point(ctx, 60);
-    const cmgi_csr *const block[COPIES] = {&A, &A, &A, &A, &A};
+    const cmgi_csr *block[COPIES];
+    for (int k = 0; k < COPIES; ++k) {
+        block[k] = &A;
+    }
     blocks_are_independent(block, COPIES, "spai");
     blocks_are_independent(block, COPIES, "spai:tau=0:weight=count:symmetric=no");
     agrees_with_host(block, COPIES, 0.3);
