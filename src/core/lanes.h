@@ -116,6 +116,12 @@ CMGI_BODY double cmgi_row_best(double size, cmg_size *place)
     return size;
 }
 
+/* By any of several threads. */
+CMGI_BODY void cmgi_raise(bool *flag)
+{
+    *flag = true;
+}
+
 /* One more, by any thread. */
 CMGI_BODY void cmgi_add_one(unsigned *count)
 {
@@ -179,6 +185,12 @@ CMGI_BODY double cmgi_row_best(double size, const cmg_size *place)
 {
     (void)place;
     return size;
+}
+
+CMGI_BODY void cmgi_raise(bool *flag)
+{
+    CMGI_PRAGMA(omp atomic write)
+    *flag = true;
 }
 
 CMGI_BODY void cmgi_add_one(unsigned *count)

@@ -115,28 +115,6 @@ done:
     return status;
 }
 
-__global__ void count_up_kernel(cmg_size n, cmg_size *offsets, cmg_index *indices)
-{
-    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n && offsets != NULL) {
-        offsets[i] = i;
-    }
-    if (i < n && indices != NULL) {
-        indices[i] = (cmg_index)i;
-    }
-}
-
-cmg_status cmgi_resident_count_up(cmg_context *ctx, cmg_size n, cmg_size *offsets,
-                                  cmg_index *indices)
-{
-    CMGI_ON_DEVICE(ctx);
-    if (n == 0) {
-        return CMG_OK;
-    }
-    count_up_kernel<<<cmgi_grid(n, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(n, offsets, indices);
-    return CMGI_LAUNCHED(ctx);
-}
-
 template <typename T>
 __global__ void widen_kernel(cmg_size n, const T *from, cmg_size *to)
 {

@@ -1,6 +1,32 @@
 #include "csr/place.h"
 
+#include "core/each.h"
 #include "csr/resident.h"
+
+#include "csr/place.inc"
+
+cmg_status cmgi_csr_identity_at(cmg_context *ctx, cmgi_place at, const cmg_csr *A, bool *flag,
+                                cmg_size *count)
+{
+    return mark_identity(ctx, at, A->rows, &(row_marks){*A, flag}, count);
+}
+
+cmg_status cmgi_invert_at(cmg_context *ctx, cmgi_place at, cmg_size n, const double *d,
+                          double *inverse)
+{
+    return invert_each(ctx, at, n, &(elements){.from = d, .to = inverse});
+}
+
+cmg_status cmgi_mask_at(cmg_context *ctx, cmgi_place at, cmg_size n, const bool *flag, double *d)
+{
+    return mask_each(ctx, at, n, &(elements){.flag = flag, .to = d});
+}
+
+cmg_status cmgi_count_up_at(cmg_context *ctx, cmgi_place at, cmg_size n, cmg_size *offsets,
+                            cmg_index *indices)
+{
+    return count_up(ctx, at, n, &(elements){.offsets = offsets, .indices = indices});
+}
 
 cmg_status cmgi_offsets_at(cmg_context *ctx, cmgi_place at, cmg_size n, cmg_size *count,
                            cmg_size *total)

@@ -3,6 +3,17 @@
 #include "core/place.h"
 #include "csr/csr.h"
 
+/* flag[i] = row i is one of the identity; *count of them. */
+cmg_status cmgi_csr_identity_at(cmg_context *ctx, cmgi_place at, const cmg_csr *A, bool *flag,
+                                cmg_size *count);
+/* inverse[i] = 1 / d[i] */
+cmg_status cmgi_invert_at(cmg_context *ctx, cmgi_place at, cmg_size n, const double *d,
+                          double *inverse);
+/* d[i] = flag[i] ? 0 : 1 */
+cmg_status cmgi_mask_at(cmg_context *ctx, cmgi_place at, cmg_size n, const bool *flag, double *d);
+/* Both become 0, 1, ...; either may be NULL. */
+cmg_status cmgi_count_up_at(cmg_context *ctx, cmgi_place at, cmg_size n, cmg_size *offsets,
+                            cmg_index *indices);
 /* Counts of n rows become the sums of those before them, count[n] all of them: *total. */
 cmg_status cmgi_offsets_at(cmg_context *ctx, cmgi_place at, cmg_size n, cmg_size *count,
                            cmg_size *total);

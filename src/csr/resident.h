@@ -66,14 +66,6 @@ typedef struct cmgi_resident_kernels {
                          cmg_size count, cmgi_csr *host);
     /* T = A^T with its nnz entries, rows sorted; arrays of T are made. */
     cmg_status (*transpose)(cmg_context *ctx, const cmg_csr *A, cmg_size nnz, cmg_csr *T);
-    /* flag[i] = row i is one of the identity */
-    cmg_status (*identity)(cmg_context *ctx, const cmg_csr *A, bool *flag);
-    /* inverse[i] = 1 / d[i] */
-    cmg_status (*invert)(cmg_context *ctx, cmg_size n, const double *d, double *inverse);
-    /* d[i] = flag[i] ? 0 : 1 */
-    cmg_status (*mask)(cmg_context *ctx, cmg_size n, const bool *flag, double *d);
-    /* Both become 0, 1, ...; either may be NULL. */
-    cmg_status (*count_up)(cmg_context *ctx, cmg_size n, cmg_size *offsets, cmg_index *indices);
     /* Each of n counts becomes the sum of those before it; count[n] their sum, for which
      * the host waits where `total` is not NULL. */
     cmg_status (*offsets)(cmg_context *ctx, cmg_size n, cmg_size *count, cmg_size *total);

@@ -212,78 +212,9 @@ done:
     return status;
 }
 
-__global__ void identity_kernel(const cmg_csr A, bool *flag)
-{
-    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (i >= A.rows) {
-        return;
-    }
-    bool diagonal = false;
-    bool other = false;
-    for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1] && !other; ++k) {
-        const bool nonzero = A.values[k] != 0;
-        diagonal = diagonal || (A.indices[k] == i && nonzero);
-        other = A.indices[k] != i && nonzero;
-    }
-    flag[i] = diagonal && !other;
-}
-
-static cmg_status find_identity(cmg_context *ctx, const cmg_csr *A, bool *flag)
-{
-    CMGI_ON_DEVICE(ctx);
-    if (A->rows == 0) {
-        return CMG_OK;
-    }
-    identity_kernel<<<cmgi_grid(A->rows, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(*A, flag);
-    return CMGI_LAUNCHED(ctx);
-}
-
-__global__ void invert_kernel(cmg_size n, const double *d, double *inverse)
-{
-    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) {
-        inverse[i] = 1 / d[i];
-    }
-}
-
-static cmg_status invert(cmg_context *ctx, cmg_size n, const double *d, double *inverse)
-{
-    CMGI_ON_DEVICE(ctx);
-    if (n == 0) {
-        return CMG_OK;
-    }
-    invert_kernel<<<cmgi_grid(n, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(n, d, inverse);
-    return CMGI_LAUNCHED(ctx);
-}
-
-__global__ void mask_kernel(cmg_size n, const bool *flag, double *d)
-{
-    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) {
-        d[i] = flag[i] ? 0 : 1;
-    }
-}
-
-static cmg_status mask(cmg_context *ctx, cmg_size n, const bool *flag, double *d)
-{
-    CMGI_ON_DEVICE(ctx);
-    if (n == 0) {
-        return CMG_OK;
-    }
-    mask_kernel<<<cmgi_grid(n, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(n, flag, d);
-    return CMGI_LAUNCHED(ctx);
-}
-
-extern "C" const cmgi_resident_kernels cmgi_resident_cuda = {cmgi_resident_rows,
-                                                             look_at_entries,
-                                                             cmgi_resident_gather,
-                                                             cmgi_resident_transpose,
-                                                             find_identity,
-                                                             invert,
-                                                             mask,
-                                                             cmgi_resident_count_up,
-                                                             cmgi_resident_offsets,
-                                                             cmgi_resident_widen,
-                                                             cmgi_resident_multiply,
-                                                             cmgi_resident_multiply_values,
-                                                             cmgi_resident_unit_rows};
+extern "C" const cmgi_resident_kernels cmgi_resident_cuda = {
+    cmgi_resident_rows,     look_at_entries,
+    cmgi_resident_gather,   cmgi_resident_transpose,
+    cmgi_resident_offsets,  cmgi_resident_widen,
+    cmgi_resident_multiply, cmgi_resident_multiply_values,
+    cmgi_resident_unit_rows};

@@ -4,7 +4,7 @@
  *
  * Source  Saad, Iterative Methods for Sparse Linear Systems, 2003, section 4.1.
  */
-#include "csr/csr.h"
+#include "csr/place.h"
 #include "smoothers/smoother.h"
 
 enum { SMALL = 4096 }; /* rows that one thread sees to */
@@ -17,8 +17,7 @@ static cmg_status make_there(const cmgi_smoother_source *source, cmgi_smoother_f
     double *inverse = NULL;
     cmgi_resident D = {0};
     CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *inverse, &inverse));
-    cmg_status status =
-        cmgi_resident_kernels_of(ctx)->invert(ctx, n, source->there->diagonal, inverse);
+    cmg_status status = cmgi_invert_at(ctx, CMGI_DEVICE, n, source->there->diagonal, inverse);
     status = status == CMG_OK ? cmgi_resident_diagonal(ctx, n, inverse, &D) : status;
     if (status != CMG_OK) {
         cmgi_free_device(ctx, inverse);

@@ -11,6 +11,7 @@
 #include "core/group.h"
 #include "core/memory.h"
 #include "core/random.h"
+#include "csr/place.h"
 
 #include <float.h>
 #include <math.h>
@@ -201,8 +202,8 @@ static cmg_status make_mask(problem *P, const cmgi_smoother_source *source, cons
 static cmg_status make_mask_there(problem *P, const cmgi_resident *A)
 {
     cmg_context *ctx = P->on.ctx;
-    const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
     const cmg_size n = A->csr.rows;
+    cmg_size count = 0;
     bool *flag = NULL;
     double *values = NULL;
     cmgi_resident D = {0};
@@ -212,8 +213,8 @@ static cmg_status make_mask_there(problem *P, const cmgi_resident *A)
     }
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *flag, &flag));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *values, &values));
-    CMGI_TRY_GOTO(done, on->identity(ctx, &A->csr, flag));
-    CMGI_TRY_GOTO(done, on->mask(ctx, n, flag, values));
+    CMGI_TRY_GOTO(done, cmgi_csr_identity_at(ctx, CMGI_DEVICE, &A->csr, flag, &count));
+    CMGI_TRY_GOTO(done, cmgi_mask_at(ctx, CMGI_DEVICE, n, flag, values));
     CMGI_TRY_GOTO(done, cmgi_resident_diagonal(ctx, n, values, &D));
     values = NULL;
     CMGI_TRY_GOTO(done, place_there(P, &D, &P->mask));

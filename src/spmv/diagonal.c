@@ -1,5 +1,7 @@
 /* Diagonal matrices, one value a row, and dense ones, all values by rows: no indices are stored. */
 #include "spmv/build.h"
+
+#include "csr/place.h"
 #include "spmv/columns.h"
 #include "spmv/precision.h"
 #include "spmv/reduced.h"
@@ -52,7 +54,7 @@ static cmg_status build_diagonal_there(cmg_matrix *A, const cmgi_matrix_source *
     A->bytes = value_bytes(A);
     CMGI_TRY(cmgi_matrix_alloc_values(A, from));
     if (A->value_map != NULL) {
-        CMGI_TRY(cmgi_resident_kernels_of(ctx)->count_up(ctx, A->rows, A->value_map, NULL));
+        CMGI_TRY(cmgi_count_up_at(ctx, CMGI_DEVICE, A->rows, A->value_map, NULL));
     }
     return ctx->backend->convert(ctx, A->rows, CMG_FP64, R->diagonal, A->options.precision,
                                  A->values);
@@ -159,7 +161,7 @@ static cmg_status fill_there(cmg_matrix *A, const cmgi_matrix_source *from)
 {
     cmg_context *ctx = A->ctx;
     if (A->value_map != NULL) {
-        CMGI_TRY(cmgi_resident_kernels_of(ctx)->count_up(ctx, A->stored, A->value_map, NULL));
+        CMGI_TRY(cmgi_count_up_at(ctx, CMGI_DEVICE, A->stored, A->value_map, NULL));
     }
     return ctx->backend->convert(ctx, A->stored, CMG_FP64, from->dense, A->options.precision,
                                  A->values);

@@ -6,6 +6,7 @@
  * and interior decouple.
  */
 #pragma once
+#include "core/place.h"
 #include "hierarchy/hierarchy.h"
 
 /* Which rows of a level are, where any is: marks on the host, on the device, or both. */
@@ -28,15 +29,16 @@ bool cmgi_dirichlet_none(const cmg_hierarchy *h);
  * The identity rows of the finest matrix. In a diagonal matrix every row looks like one: none is
  * marked.
  */
-cmg_status cmgi_dirichlet_find(cmg_context *ctx, const cmg_csr *A, cmgi_dirichlet *found);
+cmg_status cmgi_dirichlet_find(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
+                               cmgi_dirichlet *found);
 /*
  * Those of a coarse matrix: identity rows that carry the unknown of a fine Dirichlet row, which is
  * where the largest entry of such a row of P lies. An identity row without one below it (a coarse
  * node whose neighbours all lie on an eliminated boundary) is an unknown like any other. Where P is
  * zero in a fine Dirichlet row already and does not tell, every identity row counts. Without A,
- * which is still to be formed, P alone decides.
+ * which is still to be formed, P alone decides. Matrices and marks are at one place.
  */
-cmg_status cmgi_dirichlet_below(cmg_context *ctx, const cmg_csr *A, const cmg_csr *P,
+cmg_status cmgi_dirichlet_below(cmg_context *ctx, cmgi_place at, const cmg_csr *A, const cmg_csr *P,
                                 const cmgi_dirichlet *fine, cmgi_dirichlet *found);
 /*
  * Those of level l, from those of the level above (NULL for l = 0), found where its matrices are.
@@ -50,15 +52,11 @@ cmg_status cmgi_dirichlet_take(cmg_context *ctx, cmgi_dirichlet *found, cmgi_dir
 cmg_status cmgi_dirichlet_bring(cmg_context *ctx, cmgi_dirichlet *d);
 cmg_status cmgi_dirichlet_send(cmg_context *ctx, cmgi_dirichlet *d);
 /* Zeroes the entries of a transfer matrix in marked rows and columns; marks are on the host. */
-void cmgi_dirichlet_clean(cmg_context *ctx, const cmgi_dirichlet *rows, const cmgi_dirichlet *cols,
-                          cmgi_csr *P);
+cmg_status cmgi_dirichlet_clean(cmg_context *ctx, const cmgi_dirichlet *rows,
+                                const cmgi_dirichlet *cols, cmgi_csr *P);
 
 /* ------------------------------------------------------------------ matrices on the device */
 
-/* cmgi_dirichlet_below; marks are on the device. */
-cmg_status cmgi_dirichlet_below_there(cmg_context *ctx, const cmgi_resident *A,
-                                      const cmgi_resident *P, const cmgi_dirichlet *fine,
-                                      cmgi_dirichlet *found);
 /*
  * A view of M, which outlives it, with values of its own where marked rows and columns have any
  * that are not zero; freed with cmgi_dirichlet_drop_clean.

@@ -10,8 +10,7 @@ cmg_status cmgi_prolongation(cmg_context *ctx, const cmg_csr *stored, const cmgi
         return CMG_OK;
     }
     CMGI_TRY(cmgi_csr_copy(ctx, stored, P));
-    cmgi_dirichlet_clean(ctx, fine, coarse, P);
-    return CMG_OK;
+    return cmgi_dirichlet_clean(ctx, fine, coarse, P);
 }
 
 cmg_status cmgi_restriction(cmg_context *ctx, const cmg_csr *stored, const cmgi_csr *P,

@@ -1,0 +1,3 @@
+#include "core/each.h"
+
+#include "csr/place.inc"
