@@ -1,7 +1,9 @@
 /* Offsets and numbers, rows for the host, and the transposition of a matrix on the device. */
 #include "csr/resident.cuh"
 
-enum { THREADS = 256, WARP = 32, LANES = 8, EACH = 8, CHUNK = THREADS * EACH };
+#include "core/each.h"
+
+enum { THREADS = 256, LANES = 8, EACH = 8, CHUNK = THREADS * EACH };
 /* Entries that are fetched without a look at how many there are. */
 enum { GUESSED = 1 << 17 };
 
@@ -22,21 +24,21 @@ __global__ void chunk_kernel(cmg_size n, const cmg_size *count, cmg_size *part)
 /* Sum of the values of the threads before this one, of a block of THREADS, and of all. */
 static __device__ __forceinline__ cmg_size sum_before(cmg_size own, cmg_size *all)
 {
-    __shared__ cmg_size of_warp[THREADS / WARP];
-    const int lane = (int)threadIdx.x % WARP;
-    const int warp = (int)threadIdx.x / WARP;
+    __shared__ cmg_size of_warp[THREADS / CMGI_WARP];
+    const int lane = (int)threadIdx.x % CMGI_WARP;
+    const int warp = (int)threadIdx.x / CMGI_WARP;
     cmg_size upto = own;
-    for (int d = 1; d < WARP; d *= 2) {
-        const cmg_size below = __shfl_up_sync(0xffffffffU, upto, d);
+    for (int d = 1; d < CMGI_WARP; d *= 2) {
+        const cmg_size below = __shfl_up_sync(CMGI_ALL, upto, d);
         upto += lane >= d ? below : 0;
     }
-    if (lane == WARP - 1) {
+    if (lane == CMGI_WARP - 1) {
         of_warp[warp] = upto;
     }
     __syncthreads();
     cmg_size before = upto - own;
     *all = 0;
-    for (int w = 0; w < THREADS / WARP; ++w) {
+    for (int w = 0; w < THREADS / CMGI_WARP; ++w) {
         before += w < warp ? of_warp[w] : 0;
         *all += of_warp[w];
     }
@@ -140,26 +142,27 @@ cmg_status cmgi_resident_widen(cmg_context *ctx, cmg_size n, const void *from, i
     return CMGI_LAUNCHED(ctx);
 }
 
-__global__ void length_kernel(cmg_size n, const cmg_index *row, const cmg_size *indptr,
-                              cmg_size *length)
+/* Rows by a list, one after the other. */
+typedef struct picking {
+    cmg_csr A;
+    const cmg_index *row;
+    cmg_size *offset; /* counts at first */
+    cmg_index *indices;
+    double *values;
+} picking;
+
+CMGI_EACH_INDEX(pick_length, picking)
 {
-    const cmg_size k = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (k < n) {
-        length[k] = indptr[row[k] + 1] - indptr[row[k]];
-    }
+    a.offset[i] = a.A.indptr[a.row[i] + 1] - a.A.indptr[a.row[i]];
 }
 
-__global__ void gather_kernel(cmg_size n, const cmg_index *row, const cmg_csr A,
-                              const cmg_size *offset, cmg_index *indices, double *values)
+CMGI_EACH_ROW(pick_row, picking)
 {
-    const cmg_size k = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / LANES;
-    if (k >= n) {
-        return;
-    }
-    const cmg_size from = A.indptr[row[k]];
-    for (cmg_size e = threadIdx.x % LANES; e < offset[k + 1] - offset[k]; e += LANES) {
-        indices[offset[k] + e] = A.indices[from + e];
-        values[offset[k] + e] = A.values[from + e];
+    const cmg_size from = real ? a.A.indptr[a.row[i]] : 0;
+    const cmg_size length = real ? a.offset[i + 1] - a.offset[i] : 0;
+    for (cmg_size e = lane; e < length; e += CMGI_STEP) {
+        a.indices[a.offset[i] + e] = a.A.indices[from + e];
+        a.values[a.offset[i] + e] = a.A.values[from + e];
     }
 }
 
@@ -167,25 +170,20 @@ cmg_status cmgi_resident_pick(cmg_context *ctx, const cmg_csr *A, const cmg_inde
                               cmg_size count, cmg_csr *part, cmg_size *nnz)
 {
     CMGI_ON_DEVICE(ctx);
-    const cudaStream_t stream = cmgi_stream(ctx);
+    picking p = {*A, row, NULL, NULL, NULL};
     cmg_csr made = {count, A->cols, NULL, NULL, NULL};
     cmg_size *offset = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count + 1, sizeof *offset, &offset));
     made.indptr = offset;
-    if (count > 0) {
-        length_kernel<<<cmgi_grid(count, THREADS), THREADS, 0, stream>>>(count, row, A->indptr,
-                                                                         offset);
-        CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    }
+    p.offset = offset;
+    CMGI_TRY_GOTO(done, cmgi_pick_length_device(ctx, count, &p));
     CMGI_TRY_GOTO(done, cmgi_resident_offsets(ctx, count, offset, nnz));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, *nnz, sizeof *made.indices, &made.indices));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, *nnz, sizeof *made.values, &made.values));
-    if (count > 0) {
-        gather_kernel<<<cmgi_grid(count * LANES, THREADS), THREADS, 0, stream>>>(
-            count, row, *A, offset, (cmg_index *)made.indices, (double *)made.values);
-        CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    }
+    p.indices = (cmg_index *)made.indices;
+    p.values = (double *)made.values;
+    CMGI_TRY_GOTO(done, cmgi_pick_row_device(ctx, count, &p));
     *part = made;
     made = cmg_csr{};
 done:
@@ -204,12 +202,9 @@ static cmg_status fetch_rows(cmg_context *ctx, const cmg_csr *A, const cmg_index
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, room, sizeof *indices, &indices));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, room, sizeof *values, &values));
     CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, count, A->cols, room, &made));
-    if (count > 0) {
-        gather_kernel<<<cmgi_grid(count * LANES, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
-            count, list, *A, offset, indices, values);
-        CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    }
     {
+        const picking p = {*A, list, offset, indices, values};
+        CMGI_TRY_GOTO(done, cmgi_pick_row_device(ctx, count, &p));
         const cmgi_read reads[] = {{made.indptr, offset, (size_t)(count + 1) * sizeof *offset},
                                    {made.indices, indices, (size_t)room * sizeof *indices},
                                    {made.values, values, (size_t)room * sizeof *values}};
@@ -228,7 +223,6 @@ cmg_status cmgi_resident_gather(cmg_context *ctx, const cmgi_resident *R, const 
                                 cmg_size count, cmgi_csr *host)
 {
     CMGI_ON_DEVICE(ctx);
-    const cudaStream_t stream = cmgi_stream(ctx);
     const cmg_size most = count * R->rows.longest;
     cmg_index *list = NULL;
     cmg_size *offset = NULL;
@@ -237,10 +231,9 @@ cmg_status cmgi_resident_gather(cmg_context *ctx, const cmgi_resident *R, const 
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count, sizeof *list, &list));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count + 1, sizeof *offset, &offset));
     CMGI_TRY_GOTO(done, cmgi_to_device(ctx, list, row, (size_t)count * sizeof *list));
-    if (count > 0) {
-        length_kernel<<<cmgi_grid(count, THREADS), THREADS, 0, stream>>>(count, list, R->csr.indptr,
-                                                                         offset);
-        CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    {
+        const picking p = {R->csr, list, offset, NULL, NULL};
+        CMGI_TRY_GOTO(done, cmgi_pick_length_device(ctx, count, &p));
     }
     /* what is too much at a guess is counted first */
     CMGI_TRY_GOTO(done, cmgi_resident_offsets(ctx, count, offset, most > GUESSED ? &room : NULL));
@@ -280,22 +273,22 @@ __global__ void spread_kernel(const cmg_csr A, const cmg_size *offset, int *take
 __global__ void sort_kernel(cmg_size rows, const cmg_size *offset, const cmg_index *from_indices,
                             const double *from_values, cmg_index *indices, double *values)
 {
-    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / WARP;
-    const int lane = (int)threadIdx.x % WARP;
+    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / CMGI_WARP;
+    const int lane = (int)threadIdx.x % CMGI_WARP;
     if (i >= rows) {
         return;
     }
     const cmg_size begin = offset[i];
     const cmg_size length = offset[i + 1] - begin;
-    for (cmg_size first = 0; first < length; first += WARP) {
+    for (cmg_size first = 0; first < length; first += CMGI_WARP) {
         const bool real = first + lane < length;
         const cmg_index mine = real ? from_indices[begin + first + lane] : INT32_MAX;
         cmg_size rank = 0;
-        for (cmg_size other = 0; other < length; other += WARP) {
+        for (cmg_size other = 0; other < length; other += CMGI_WARP) {
             const cmg_index theirs =
                 other + lane < length ? from_indices[begin + other + lane] : INT32_MAX;
-            for (int d = 0; d < WARP; ++d) {
-                rank += __shfl_sync(0xffffffffU, theirs, d) < mine;
+            for (int d = 0; d < CMGI_WARP; ++d) {
+                rank += __shfl_sync(CMGI_ALL, theirs, d) < mine;
             }
         }
         if (real) {
@@ -313,7 +306,7 @@ cmg_status cmgi_resident_sort(cmg_context *ctx, const cmg_csr *from, const cmg_c
     if (to->rows == 0) {
         return CMG_OK;
     }
-    sort_kernel<<<cmgi_grid(to->rows * WARP, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
+    sort_kernel<<<cmgi_grid(to->rows * CMGI_WARP, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
         to->rows, to->indptr, from->indices, from->values, (cmg_index *)to->indices,
         (double *)to->values);
     return CMGI_LAUNCHED(ctx);

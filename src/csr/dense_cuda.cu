@@ -5,15 +5,15 @@ extern "C" {
 #include "csr/dense.h"
 }
 
-enum { THREADS = 256, WARP = 32 };
+enum { THREADS = 256 };
 
 /* Raises *most, the bits of a number that is not negative, to that of any thread. */
 static __device__ __forceinline__ void raise(double size, unsigned long long *most)
 {
-    for (int d = WARP / 2; d > 0; d /= 2) {
-        size = fmax(size, __shfl_xor_sync(0xffffffffU, size, d));
+    for (int d = CMGI_WARP / 2; d > 0; d /= 2) {
+        size = fmax(size, __shfl_xor_sync(CMGI_ALL, size, d));
     }
-    if (threadIdx.x % WARP == 0 && size > 0) {
+    if (threadIdx.x % CMGI_WARP == 0 && size > 0) {
         atomicMax(most, (unsigned long long)__double_as_longlong(size));
     }
 }
@@ -21,10 +21,11 @@ static __device__ __forceinline__ void raise(double size, unsigned long long *mo
 /* A warp a row; X is 0. */
 __global__ void expand_kernel(const cmg_csr A, double *X, unsigned long long *largest)
 {
-    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / WARP;
+    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / CMGI_WARP;
     const cmg_size end = i < A.rows ? A.indptr[i + 1] : 0;
     double size = 0;
-    for (cmg_size k = i < A.rows ? A.indptr[i] + threadIdx.x % WARP : 0; k < end; k += WARP) {
+    for (cmg_size k = i < A.rows ? A.indptr[i] + threadIdx.x % CMGI_WARP : 0; k < end;
+         k += CMGI_WARP) {
         X[i * A.cols + A.indices[k]] = A.values[k];
         size = fmax(size, fabs(A.values[k]));
     }
@@ -52,7 +53,7 @@ static cmg_status expand(cmg_context *ctx, const cmg_csr *A, double *X, cmgi_den
     CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, found, 2 * sizeof *found));
     CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, X, (size_t)(n * n) * sizeof *X));
     if (n > 0) {
-        expand_kernel<<<cmgi_grid(n * WARP, THREADS), THREADS, 0, stream>>>(*A, X, found);
+        expand_kernel<<<cmgi_grid(n * CMGI_WARP, THREADS), THREADS, 0, stream>>>(*A, X, found);
         CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
         difference_kernel<<<cmgi_grid(n * n, THREADS), THREADS, 0, stream>>>(n, X, found + 1);
         CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));

@@ -6,6 +6,8 @@
 /* flag[i] = row i is one of the identity; *count of them. */
 cmg_status cmgi_csr_identity_at(cmg_context *ctx, cmgi_place at, const cmg_csr *A, bool *flag,
                                 cmg_size *count);
+/* A row of zeros gets a 1 on the diagonal, where it has that place. */
+cmg_status cmgi_csr_unit_rows_at(cmg_context *ctx, cmgi_place at, const cmg_csr *A);
 /* inverse[i] = 1 / d[i] */
 cmg_status cmgi_invert_at(cmg_context *ctx, cmgi_place at, cmg_size n, const double *d,
                           double *inverse);

@@ -11,7 +11,6 @@
 
 enum {
     THREADS = 256,
-    WARP = 32,
     LEAST_SLOTS = 16,
     SHARED = 40960,       /* bytes of tables a block */
     EVERYWHERE = 1 << 29, /* bytes of tables in global memory, where rows are too long */
@@ -86,8 +85,6 @@ static __device__ __forceinline__ unsigned find(const cmg_index *keys, unsigned 
     return s;
 }
 
-static const unsigned ALL = 0xffffffffU;
-
 /*
  * The W lanes that work on a row, and their table. All lanes of a warp go the same way, as long as
  * one of them has something to do, and exchange by the mask of all: masks of parts, which differ
@@ -109,7 +106,7 @@ struct group {
         const int mine = (int)threadIdx.x / W;
         const cmg_size all = (cmg_size)blockIdx.x * groups + mine;
         lane = (int)threadIdx.x % W;
-        number = mine % (WARP / W);
+        number = mine % (CMGI_WARP / W);
         row = all - number;
         step = (cmg_size)gridDim.x * groups;
         if (t.keys != NULL) {
@@ -133,7 +130,7 @@ struct group {
 static inline int width_for(cmg_size least)
 {
     int width = 2;
-    while (width < WARP && width < least) {
+    while (width < CMGI_WARP && width < least) {
         width *= 2;
     }
     return width;
@@ -153,10 +150,10 @@ static inline shape shape_of(cmg_context *ctx, cmg_size rows, int width, cmg_siz
     s.t.pitch = s.t.slots + (listed ? s.t.slots / 2 : 0) + (s.width < 4 ? 4U : (unsigned)s.width);
     const size_t table = s.t.pitch * bytes;
     s.threads = THREADS;
-    while (s.threads > WARP && s.threads / s.width * table > SHARED) {
+    while (s.threads > CMGI_WARP && s.threads / s.width * table > SHARED) {
         s.threads /= 2;
     }
-    s.width = s.threads / s.width * table > SHARED ? WARP : s.width;
+    s.width = s.threads / s.width * table > SHARED ? CMGI_WARP : s.width;
     s.grid = cmgi_grid(rows * s.width, s.threads);
     s.shared = s.threads / s.width * table;
     if (s.shared > SHARED) { /* one warp a block, as many as the device has places and memory for */

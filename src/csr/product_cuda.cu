@@ -19,11 +19,11 @@ __global__ void products_kernel(const cmg_csr A, const cmg_size *indptr, unsigne
         const cmg_index r = A.indices[k];
         products += (unsigned long long)(indptr[r + 1] - indptr[r]);
     }
-    for (int d = WARP / 2; d > 0; d /= 2) {
-        const unsigned long long other = __shfl_xor_sync(0xffffffffU, products, d);
+    for (int d = CMGI_WARP / 2; d > 0; d /= 2) {
+        const unsigned long long other = __shfl_xor_sync(CMGI_ALL, products, d);
         products = other > products ? other : products;
     }
-    if (threadIdx.x % WARP == 0) {
+    if (threadIdx.x % CMGI_WARP == 0) {
         atomicMax(most, products);
     }
 }

@@ -86,7 +86,7 @@ static __device__ __forceinline__ unsigned long long hash_of(const R &rows, cons
     }
 #pragma unroll
     for (int d = LANES / 2; d > 0; d /= 2) {
-        h += __shfl_xor_sync(ALL, h, d);
+        h += __shfl_xor_sync(CMGI_ALL, h, d);
     }
     return cmgi_random_mix(h + (unsigned long long)(row.end - row.begin));
 }
@@ -107,7 +107,7 @@ static __device__ __forceinline__ bool same_rows(const R &rows, const looked_at 
             }
         }
     }
-    return (__ballot_sync(ALL, same) & row.lanes) == row.lanes;
+    return (__ballot_sync(CMGI_ALL, same) & row.lanes) == row.lanes;
 }
 
 /*
@@ -121,13 +121,13 @@ static __device__ __forceinline__ void find_kind(const R &rows, cmg_size i,
     bool open = i < rows.M.rows;
     looked_at row;
     row.lane = (int)threadIdx.x % LANES;
-    row.lanes = 0xffU << (threadIdx.x % WARP / LANES * LANES);
+    row.lanes = 0xffU << (threadIdx.x % CMGI_WARP / LANES * LANES);
     row.begin = open ? rows.M.indptr[i] : 0;
     row.end = open ? rows.M.indptr[i + 1] : 0;
     row.from = rows.base(row.begin, row.end);
     const unsigned long long hash = hash_of(rows, row) & ~0xffffffffULL;
     const unsigned first = (unsigned)(hash >> 40);
-    for (unsigned probe = 0; __any_sync(ALL, open) && probe < KIND_PROBES; ++probe) {
+    for (unsigned probe = 0; __any_sync(CMGI_ALL, open) && probe < KIND_PROBES; ++probe) {
         const unsigned s = (first + probe) % SLOTS;
         unsigned long long found = 0;
         if (open && row.lane == 0) {
@@ -140,7 +140,7 @@ static __device__ __forceinline__ void find_kind(const R &rows, cmg_size i,
                 }
             }
         }
-        found = __shfl_sync(ALL, found, 0, LANES);
+        found = __shfl_sync(CMGI_ALL, found, 0, LANES);
         const bool asked = open && (found & ~0xffffffffULL) == hash;
         const bool same = same_rows(rows, row, asked, (cmg_size)(found & 0xffffffffULL));
         if (same && row.lane == 0) {
@@ -160,9 +160,9 @@ __global__ void __launch_bounds__(THREADS)
 {
     const cmg_size mine = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / LANES;
     const cmg_size step = (cmg_size)gridDim.x * (THREADS / LANES);
-    for (cmg_size i = mine; __any_sync(ALL, i < rows.M.rows); i += step) {
-        const unsigned seen = threadIdx.x % WARP == 0 ? __ldcg(count) : 0;
-        if (__shfl_sync(ALL, seen, 0) > MOST_KINDS) {
+    for (cmg_size i = mine; __any_sync(CMGI_ALL, i < rows.M.rows); i += step) {
+        const unsigned seen = threadIdx.x % CMGI_WARP == 0 ? __ldcg(count) : 0;
+        if (__shfl_sync(CMGI_ALL, seen, 0) > MOST_KINDS) {
             return;
         }
         find_kind(rows, i, slot, count);
@@ -266,7 +266,7 @@ static cmg_status form_places(cmg_context *ctx, const cmg_csr *A, const cmgi_res
     CMGI_TRY(cmgi_product_pattern(ctx, &w->few, B, false, &w->C));
     const cmg_size longest = w->C.rows.longest;
     w->made.width = width_for((longest + EACH - 1) / EACH);
-    *few = longest <= WARP * EACH && nnz <= PLACES / (w->made.width * EACH);
+    *few = longest <= CMGI_WARP * EACH && nnz <= PLACES / (w->made.width * EACH);
     if (!*few) {
         return CMG_OK;
     }

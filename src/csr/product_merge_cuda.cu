@@ -61,8 +61,8 @@ struct row_of_b {
 template <int L>
 __global__ void __launch_bounds__(THREADS) merge_kernel(const merge_args a)
 {
-    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / WARP;
-    const int lane = (int)threadIdx.x % WARP;
+    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / CMGI_WARP;
+    const int lane = (int)threadIdx.x % CMGI_WARP;
     if (i >= a.A.rows) {
         return;
     }
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(THREADS) merge_kernel(const merge_args a)
     row_of_b rows[L];
 #pragma unroll
     for (int l = 0; l < L; ++l) {
-        const cmg_size k = first + l * WARP;
+        const cmg_size k = first + l * CMGI_WARP;
         rows[l].open(a.B, k < end ? a.A.indices + k : NULL);
     }
     int count = 0;
@@ -84,14 +84,14 @@ __global__ void __launch_bounds__(THREADS) merge_kernel(const merge_args a)
         for (int l = 1; l < L; ++l) {
             least = rows[l].head < least ? rows[l].head : least;
         }
-        least = (cmg_index)__reduce_min_sync(ALL, (unsigned)least);
+        least = (cmg_index)__reduce_min_sync(CMGI_ALL, (unsigned)least);
         if (least == NO_COLUMN || (a.pitch > 0 && count > a.pitch)) {
             break;
         }
-        mine = lane == count % WARP ? least : mine;
+        mine = lane == count % CMGI_WARP ? least : mine;
         ++count;
-        if (to != NULL && count % WARP == 0) {
-            to[count - WARP + lane] = mine;
+        if (to != NULL && count % CMGI_WARP == 0) {
+            to[count - CMGI_WARP + lane] = mine;
         }
 #pragma unroll
         for (int l = 0; l < L; ++l) {
@@ -104,8 +104,8 @@ __global__ void __launch_bounds__(THREADS) merge_kernel(const merge_args a)
     }
     if (a.pitch > 0 && count > a.pitch) {
         *a.over = 1;
-    } else if (to != NULL && lane < count % WARP) {
-        to[count - count % WARP + lane] = mine;
+    } else if (to != NULL && lane < count % CMGI_WARP) {
+        to[count - count % CMGI_WARP + lane] = mine;
     }
     if ((a.columns == NULL || a.pitch > 0) && lane == 0) {
         a.indptr[i] = count;
@@ -117,8 +117,8 @@ __global__ void longest_kernel(cmg_size rows, const cmg_size *indptr, unsigned *
 {
     const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
     const unsigned length = i < rows ? (unsigned)(indptr[i + 1] - indptr[i]) : 0;
-    const unsigned most = __reduce_max_sync(ALL, length);
-    if (threadIdx.x % WARP == 0 && most > *(volatile unsigned *)longest) {
+    const unsigned most = __reduce_max_sync(CMGI_ALL, length);
+    if (threadIdx.x % CMGI_WARP == 0 && most > *(volatile unsigned *)longest) {
         atomicMax(longest, most);
     }
 }
@@ -163,12 +163,12 @@ done:
 static cmg_status merge(cmg_context *ctx, const lengths *of, const merge_args &a)
 {
     const cudaStream_t stream = cmgi_stream(ctx);
-    const unsigned grid = cmgi_grid(a.A.rows * WARP, THREADS);
-    if (of->longest <= WARP) {
+    const unsigned grid = cmgi_grid(a.A.rows * CMGI_WARP, THREADS);
+    if (of->longest <= CMGI_WARP) {
         merge_kernel<1><<<grid, THREADS, 0, stream>>>(a);
-    } else if (of->longest <= 2 * WARP) {
+    } else if (of->longest <= 2 * CMGI_WARP) {
         merge_kernel<2><<<grid, THREADS, 0, stream>>>(a);
-    } else if (of->longest <= 4 * WARP) {
+    } else if (of->longest <= 4 * CMGI_WARP) {
         merge_kernel<4><<<grid, THREADS, 0, stream>>>(a);
     } else {
         merge_kernel<MOST_LISTS><<<grid, THREADS, 0, stream>>>(a);
@@ -238,7 +238,7 @@ cmg_status cmgi_product_merge(cmg_context *ctx, const cmg_csr *A, const cmgi_res
         return CMG_OK;
     }
     CMGI_TRY(look_at(ctx, A, &of));
-    if (of.longest > MOST_LISTS * WARP || of.entries < LEAST * A->rows) {
+    if (of.longest > MOST_LISTS * CMGI_WARP || of.entries < LEAST * A->rows) {
         return CMG_OK;
     }
     made.csr.rows = A->rows;

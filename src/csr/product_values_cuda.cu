@@ -32,8 +32,9 @@ struct ahead {
     }
     /* that of lane d, for all of them */
     __device__ __forceinline__ ahead(const ahead &mine, int d)
-        : first(__shfl_sync(ALL, mine.first, d, W)), length(__shfl_sync(ALL, mine.length, d, W)),
-          factor(__shfl_sync(ALL, mine.factor, d, W))
+        : first(__shfl_sync(CMGI_ALL, mine.first, d, W)),
+          length(__shfl_sync(CMGI_ALL, mine.length, d, W)),
+          factor(__shfl_sync(CMGI_ALL, mine.factor, d, W))
     {
     }
 };
@@ -41,7 +42,7 @@ struct ahead {
 /* The largest number of the lanes of a warp. */
 static __device__ __forceinline__ int most_of_warp(cmg_size length)
 {
-    return (int)__reduce_max_sync(ALL, (unsigned)length);
+    return (int)__reduce_max_sync(CMGI_ALL, (unsigned)length);
 }
 
 /* Adds the products of the row of A that begins at `first` to the sums of its columns, which have
@@ -56,7 +57,7 @@ static __device__ __forceinline__ void add_products(const values_args &a, const 
         const ahead<W> next(a.A, a.B, first + k + g.lane, first + length);
         for (int d = 0; d < W && k + d < most; ++d) {
             const ahead<W> row(next, d);
-            for (int e = g.lane; __any_sync(ALL, e < row.length); e += W) {
+            for (int e = g.lane; __any_sync(CMGI_ALL, e < row.length); e += W) {
                 if (e < row.length) {
                     double *sum = &g.sums[find(g.keys, last, a.B.indices[row.first + e])];
                     *sum += row.factor * a.B.values[row.first + e];
@@ -124,8 +125,8 @@ static __device__ __forceinline__ void add_places(const values_args &a, const ki
             double product[AT_ONCE][U];
 #pragma unroll
             for (int t = 0; t < AT_ONCE; ++t) { /* loads of all before the sums */
-                const unsigned before = __shfl_sync(ALL, begin, d + t, W) - 1;
-                const double factor = __shfl_sync(ALL, next.factor, d + t, W);
+                const unsigned before = __shfl_sync(CMGI_ALL, begin, d + t, W) - 1;
+                const double factor = __shfl_sync(CMGI_ALL, next.factor, d + t, W);
                 const bool real = d + t < W && k + d + t < row.length;
                 const unsigned from = real ? row.place[(k + d + t) * W] : 0;
 #pragma unroll
@@ -217,34 +218,4 @@ cmg_status cmgi_resident_multiply_values(cmg_context *ctx, const cmg_csr *A, con
 done:
     close_tables(ctx, &s);
     return status;
-}
-
-/* A row of zeros gets a 1 on the diagonal, as in transfer/galerkin.c. */
-__global__ void unit_rows_kernel(const cmg_csr A, double *values)
-{
-    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / WARP;
-    const int lane = (int)threadIdx.x % WARP;
-    bool zero = true;
-    for (cmg_size k = i < A.rows ? A.indptr[i] + lane : 0; i < A.rows && k < A.indptr[i + 1];
-         k += WARP) {
-        zero = zero && !(fabs(A.values[k]) > 0);
-    }
-    if (!__all_sync(0xffffffffU, zero)) {
-        return;
-    }
-    for (cmg_size k = i < A.rows ? A.indptr[i] + lane : 0; i < A.rows && k < A.indptr[i + 1];
-         k += WARP) {
-        values[k] = A.indices[k] == i;
-    }
-}
-
-cmg_status cmgi_resident_unit_rows(cmg_context *ctx, const cmg_csr *A)
-{
-    CMGI_ON_DEVICE(ctx);
-    if (A->rows == 0) {
-        return CMG_OK;
-    }
-    unit_rows_kernel<<<cmgi_grid(A->rows * WARP, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
-        *A, (double *)A->values);
-    return CMGI_LAUNCHED(ctx);
 }

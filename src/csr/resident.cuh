@@ -27,4 +27,3 @@ cmg_status cmgi_resident_multiply(cmg_context *ctx, const cmg_csr *A, const cmgi
 /* product_values_cuda.cu */
 cmg_status cmgi_resident_multiply_values(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
                                          const cmgi_resident *C);
-cmg_status cmgi_resident_unit_rows(cmg_context *ctx, const cmg_csr *A);

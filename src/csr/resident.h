@@ -80,8 +80,6 @@ typedef struct cmgi_resident_kernels {
     /* New values on the pattern of such a product; no memory but for rows of over 1024 entries. */
     cmg_status (*multiply_values)(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
                                   const cmgi_resident *C);
-    /* A row of zeros gets a 1 on the diagonal, where it has that place. */
-    cmg_status (*unit_rows)(cmg_context *ctx, const cmg_csr *A);
 } cmgi_resident_kernels;
 
 /* Whether one of the arrays is on a device, as far as the backend can tell. */

@@ -1,7 +1,7 @@
 /* Kernels of matrices on the device; see resident.h. */
 #include "csr/entries.cuh"
 
-enum { THREADS = 256, WARP = 32, LANES = 8, AT_ONCE = 4 };
+enum { THREADS = 256, LANES = 8, AT_ONCE = 4 };
 
 static cmg_status clear_facts(cmg_context *ctx, facts *all)
 {
@@ -20,7 +20,7 @@ static __device__ __forceinline__ T group_add(T s)
 {
 #pragma unroll
     for (int d = LANES / 2; d > 0; d >>= 1) {
-        s += __shfl_xor_sync(0xffffffffU, s, d);
+        s += __shfl_xor_sync(CMGI_ALL, s, d);
     }
     return s;
 }
@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(THREADS)
 {
     __shared__ counts mine;
     const int lane = (int)threadIdx.x % LANES;
-    const unsigned mask = 0xffU << ((threadIdx.x % WARP) / LANES * LANES);
+    const unsigned mask = 0xffU << ((threadIdx.x % CMGI_WARP) / LANES * LANES);
     if (threadIdx.x == 0) {
         mine = no_counts();
     }
@@ -111,20 +111,20 @@ __global__ void __launch_bounds__(THREADS)
         const cmg_size length = real ? A.indptr[i + 1] - begin : 0;
         const int known = !PATTERN && real && entry != NULL ? entry[i] : CMGI_DIAGONAL_UNKNOWN;
         view v = look_at_row<PATTERN>(A, i, begin, length, lane, known);
-        v.range = PATTERN && (__ballot_sync(0xffffffffU, v.range) & mask) != 0;
-        v.descends = PATTERN && (__ballot_sync(0xffffffffU, v.descends) & mask) != 0;
-        v.nonzero = (__ballot_sync(0xffffffffU, v.nonzero) & mask) != 0;
-        v.other = (__ballot_sync(0xffffffffU, v.other) & mask) != 0;
-        v.beyond = (__ballot_sync(0xffffffffU, v.beyond) & mask) != 0;
+        v.range = PATTERN && (__ballot_sync(CMGI_ALL, v.range) & mask) != 0;
+        v.descends = PATTERN && (__ballot_sync(CMGI_ALL, v.descends) & mask) != 0;
+        v.nonzero = (__ballot_sync(CMGI_ALL, v.nonzero) & mask) != 0;
+        v.other = (__ballot_sync(CMGI_ALL, v.other) & mask) != 0;
+        v.beyond = (__ballot_sync(CMGI_ALL, v.beyond) & mask) != 0;
         v.sum = group_add(v.sum);
         v.diagonal = group_add(v.diagonal);
 #pragma unroll
         for (int d = LANES / 2; d > 0; d >>= 1) {
-            const double a = __shfl_xor_sync(0xffffffffU, v.first, d);
-            const double b = __shfl_xor_sync(0xffffffffU, v.second, d);
+            const double a = __shfl_xor_sync(CMGI_ALL, v.first, d);
+            const double b = __shfl_xor_sync(CMGI_ALL, v.second, d);
             merge_largest(v.first, v.second, a, b);
             if (PATTERN) {
-                const int other = __shfl_xor_sync(0xffffffffU, v.entry, d);
+                const int other = __shfl_xor_sync(CMGI_ALL, v.entry, d);
                 v.entry = other < v.entry ? other : v.entry;
             }
         }
@@ -216,5 +216,4 @@ extern "C" const cmgi_resident_kernels cmgi_resident_cuda = {
     cmgi_resident_rows,     look_at_entries,
     cmgi_resident_gather,   cmgi_resident_transpose,
     cmgi_resident_offsets,  cmgi_resident_widen,
-    cmgi_resident_multiply, cmgi_resident_multiply_values,
-    cmgi_resident_unit_rows};
+    cmgi_resident_multiply, cmgi_resident_multiply_values};

@@ -1,7 +1,7 @@
 /* Statistics of the rows of a matrix on the device; see statistics.h. */
 #include "csr/resident.cuh"
 
-enum { ROWS = 512, WARP = 32, BINS = 1 << 16, HOT_BINS = 512 };
+enum { ROWS = 512, BINS = 1 << 16, HOT_BINS = 512 };
 
 /* What the blocks add up. */
 typedef struct row_facts {
@@ -20,28 +20,28 @@ static_assert((4 << (CMGI_SLICE_SIZES - 1)) == 512, "a block sees the largest sl
 static __device__ __forceinline__ void add_sliced(int length,
                                                   unsigned long long (&total)[CMGI_SLICE_SIZES])
 {
-    __shared__ int of_warp[ROWS / WARP];
+    __shared__ int of_warp[ROWS / CMGI_WARP];
     int most = length;
 #pragma unroll
-    for (int k = -1, d = 1; d < WARP; ++k, d *= 2) {
-        const int other = __shfl_xor_sync(0xffffffffU, most, d);
+    for (int k = -1, d = 1; d < CMGI_WARP; ++k, d *= 2) {
+        const int other = __shfl_xor_sync(CMGI_ALL, most, d);
         most = other > most ? other : most;
         if (k >= 0) {
             total[k] += (unsigned long long)most; /* by every row of the run */
         }
     }
-    if (threadIdx.x % WARP == 0) {
-        of_warp[threadIdx.x / WARP] = most;
+    if (threadIdx.x % CMGI_WARP == 0) {
+        of_warp[threadIdx.x / CMGI_WARP] = most;
     }
     __syncthreads();
-    if (threadIdx.x < ROWS / WARP) {
+    if (threadIdx.x < ROWS / CMGI_WARP) {
 #pragma unroll
-        for (int k = 4, d = 2; d <= ROWS / WARP; ++k, d *= 2) {
+        for (int k = 4, d = 2; d <= ROWS / CMGI_WARP; ++k, d *= 2) {
             int run = 0;
             for (int w = 0; threadIdx.x % d == 0 && w < d; ++w) {
                 run = of_warp[threadIdx.x + w] > run ? of_warp[threadIdx.x + w] : run;
             }
-            total[k] += (unsigned long long)run * WARP * d;
+            total[k] += (unsigned long long)run * CMGI_WARP * d;
         }
     }
     __syncthreads();
@@ -83,10 +83,10 @@ __global__ void __launch_bounds__(ROWS)
     }
 #pragma unroll
     for (int k = 0; k < CMGI_SLICE_SIZES; ++k) {
-        for (int d = WARP / 2; d > 0; d /= 2) {
-            total[k] += __shfl_xor_sync(0xffffffffU, total[k], d);
+        for (int d = CMGI_WARP / 2; d > 0; d /= 2) {
+            total[k] += __shfl_xor_sync(CMGI_ALL, total[k], d);
         }
-        if (threadIdx.x % WARP == 0) {
+        if (threadIdx.x % CMGI_WARP == 0) {
             atomicAdd(&sum[k], total[k]);
         }
     }

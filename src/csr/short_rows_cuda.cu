@@ -5,7 +5,7 @@
  */
 #include "csr/entries.cuh"
 
-enum { ROWS = 64, WARP = 32, PARTS = 8, BANKS = 16, MOST = ROWS * CMGI_SHORT_ROWS };
+enum { ROWS = 64, PARTS = 8, BANKS = 16, MOST = ROWS * CMGI_SHORT_ROWS };
 
 /* Rows of a power of two of entries begin in different banks. */
 static __device__ __forceinline__ int place_of(int k)
@@ -115,8 +115,8 @@ __global__ void __launch_bounds__(ROWS)
         const row r = {values, columns, (int)(own - begin), (int)(next - own),
                        !COLUMNS && real ? entry[i] : CMGI_DIAGONAL_UNKNOWN};
         const view v = look_at_row<COLUMNS>(r, i, A.cols);
-        const unsigned others = __ballot_sync(0xffffffffU, v.other);
-        if (thread % WARP == 0) {
+        const unsigned others = __ballot_sync(CMGI_ALL, v.other);
+        if (thread % CMGI_WARP == 0) {
             atomicAdd(&mine.beside, (unsigned)__popc(others));
         }
         if (!real) {

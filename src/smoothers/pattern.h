@@ -3,7 +3,24 @@
  * decoupling of Dirichlet rows and symmetrisation.
  */
 #pragma once
+#include "core/search.h"
 #include "csr/csr.h"
+
+/*
+ * Place of entry (j,i) in sorted rows, -1 where there is none, to (i,j) at k. Where neighbours have
+ * the same pattern around them, it is as far from the end of its row as k from the beginning.
+ */
+CMGI_INLINE cmg_size cmgi_partner(const cmg_size *indptr, const cmg_index *indices, cmg_size i,
+                                  cmg_size k)
+{
+    const cmg_index j = indices[k];
+    const cmg_size end = indptr[j + 1];
+    const cmg_size guess = end - 1 - (k - indptr[i]);
+    if (guess >= indptr[j] && indices[guess] == i) {
+        return guess;
+    }
+    return cmgi_find_index(indices, indptr[j], end, (cmg_index)i);
+}
 #include "smoothers/arguments.h"
 
 /* Keys that several of them have. */

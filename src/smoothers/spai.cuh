@@ -92,7 +92,6 @@ typedef struct cmgi_prepared {
     double *diagonal;  /* of B */
     double *s;         /* of B, NULL: not scaled */
     bool *identity;
-    int *findings;
     bool symmetric; /* the symmetric part is wanted */
 } cmgi_prepared;
 

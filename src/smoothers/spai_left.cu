@@ -2,92 +2,61 @@
  * SPAI from A to M on the device: the pattern (pattern.cu), the least squares (spai.cu), and the
  * symmetric part with the same comparisons in the same arithmetic as on the host.
  */
-#include "smoothers/pattern.cuh"
+#include "core/each.h"
+
+extern "C" {
+#include "smoothers/pattern.h"
+}
+#include "smoothers/spai.cuh"
+#include "smoothers/symmetric.inc"
 
 enum { LONGEST_SORTED = 1024 };
 
-/* M = (M + M^T) / 2 in the entries that have a partner; the thread of the upper one writes both. */
-__global__ void symmetrize_kernel(cmgi_device_csr M, int *unmatched)
+/* M = (M + M^T) / 2 in the entries that have a partner; the lane of the upper one writes both.
+ * Counts the rows with entries that have none. */
+CMGI_COUNT_ROW(join_partners, scaling)
 {
-    cmg_size first = 0;
-    const cmg_size i = shared_row(M, &first);
-    if (i >= M.rows) {
-        return;
-    }
-    for (cmg_size k = first; k < M.indptr[i + 1]; k += LANES) {
-        const cmg_size other = find_partner(M, i, M.indices[k], k);
+    const cmg_size end = real ? a.M.indptr[i + 1] : 0;
+    bool unmatched = false;
+    for (cmg_size k = (real ? a.M.indptr[i] : 0) + lane; k < end; k += CMGI_STEP) {
+        const cmg_size other = cmgi_partner(a.M.indptr, a.M.indices, i, k);
         if (other < 0) {
-            *unmatched = 1;
-        } else if (M.indices[k] > i) {
-            M.values[k] = M.values[other] = 0.5 * (M.values[k] + M.values[other]);
+            unmatched = true;
+        } else if (a.M.indices[k] > i) {
+            a.values[k] = a.values[other] = 0.5 * (a.values[k] + a.values[other]);
         }
     }
+    return cmgi_row_any(unmatched);
 }
 
-/* Row i of (M + M^T) / 2 from sorted rows of both; B.indices = NULL: its length alone. */
-__global__ void merge_kernel(const cmgi_device_csr M, const cmgi_device_csr T, cmgi_device_csr B)
+static cmg_csr view_of(const cmgi_device_csr *M)
 {
-    const cmg_size i = thread_row();
-    if (i >= M.rows) {
-        return;
-    }
-    cmg_size a = M.indptr[i];
-    cmg_size b = T.indptr[i];
-    cmg_size at = B.indices != NULL ? B.indptr[i] : 0;
-    while (a < M.indptr[i + 1] || b < T.indptr[i + 1]) {
-        const cmg_index ja = a < M.indptr[i + 1] ? M.indices[a] : INT32_MAX;
-        const cmg_index jb = b < T.indptr[i + 1] ? T.indices[b] : INT32_MAX;
-        const cmg_index j = ja < jb ? ja : jb;
-        const double va = ja == j ? M.values[a++] : 0;
-        const double vb = jb == j ? T.values[b++] : 0;
-        if (B.indices != NULL) {
-            B.indices[at] = j;
-            B.values[at] = 0.5 * (va + vb);
-        }
-        ++at;
-    }
-    if (B.indices == NULL) {
-        B.indptr[i] = at;
-    }
-}
-
-/* M = S M S */
-__global__ void scale_kernel(cmgi_device_csr M, const double *s)
-{
-    cmg_size first = 0;
-    const cmg_size i = shared_row(M, &first);
-    if (i >= M.rows) {
-        return;
-    }
-    for (cmg_size k = first; k < M.indptr[i + 1]; k += LANES) {
-        M.values[k] *= s[i] * s[M.indices[k]];
-    }
+    return cmg_csr{M->rows, M->rows, M->indptr, M->indices, M->values};
 }
 
 /* M = (M + M^T) / 2 where their patterns differ. */
 static cmg_status merge(cmg_context *ctx, cmgi_device_csr *M)
 {
-    cmg_csr view = {M->rows, M->rows, M->indptr, M->indices, M->values};
-    cmg_csr transposed = {};
+    halves both = {view_of(M), {}, NULL, NULL, NULL};
     cmgi_device_csr made = {};
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_resident_kernels_of(ctx)->transpose(ctx, &view, M->nnz, &transposed));
-    const cmgi_device_csr T = cmgi_device_csr_view(&transposed, M->nnz);
+    CMGI_TRY(cmgi_resident_kernels_of(ctx)->transpose(ctx, &both.M, M->nnz, &both.T));
     made.rows = M->rows;
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, M->rows + 1, sizeof *made.indptr, &made.indptr));
-    merge_kernel<<<ROWS(M->rows)>>>(*M, T, made);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    both.offset = made.indptr;
+    CMGI_TRY_GOTO(done, cmgi_add_halves_device(ctx, M->rows, &both));
     CMGI_TRY_GOTO(done, cmgi_device_csr_offsets(ctx, M->rows, made.indptr, &made.nnz));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, made.nnz, sizeof *made.indices, &made.indices));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, made.nnz, sizeof *made.values, &made.values));
-    merge_kernel<<<ROWS(M->rows)>>>(*M, T, made);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    both.columns = made.indices;
+    both.values = made.values;
+    CMGI_TRY_GOTO(done, cmgi_add_halves_device(ctx, M->rows, &both));
     cmgi_device_csr_free(ctx, M);
     *M = made;
     made = {};
 done:
     cmgi_device_csr_free(ctx, &made);
-    cmgi_resident_free_arrays(ctx, &transposed);
+    cmgi_resident_free_arrays(ctx, &both.T);
     return status;
 }
 
@@ -95,18 +64,15 @@ done:
 static cmg_status finish(const cmgi_prepared *p, cmgi_device_csr *M)
 {
     cmg_context *ctx = p->ctx;
-    int unmatched = 0;
+    const scaling s = {view_of(M), p->s, p->s, M->values};
+    cmg_size unmatched = 0;
     if (p->s != NULL) {
-        scale_kernel<<<ROWS(M->rows * LANES)>>>(*M, p->s);
-        CMGI_TRY(CMGI_LAUNCHED(ctx));
+        CMGI_TRY(cmgi_scale_row_device(ctx, M->rows, &s));
     }
     if (p->symmetric) {
-        CMGI_TRY(cmgi_cuda_clear(ctx, p->findings, sizeof *p->findings));
-        symmetrize_kernel<<<ROWS(M->rows * LANES)>>>(*M, p->findings);
-        CMGI_TRY(CMGI_LAUNCHED(ctx));
-        CMGI_TRY(cmgi_to_host(ctx, &unmatched, p->findings, sizeof unmatched));
+        CMGI_TRY(cmgi_join_partners_device(ctx, M->rows, &s, &unmatched));
     }
-    return unmatched ? merge(ctx, M) : CMG_OK;
+    return unmatched > 0 ? merge(ctx, M) : CMG_OK;
 }
 
 extern "C" cmg_status cmgi_spai_left_cuda(cmg_context *ctx, const cmgi_resident *A,

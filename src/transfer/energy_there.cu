@@ -11,7 +11,7 @@ extern "C" {
 #include "transfer/energy_there.h"
 }
 
-enum { THREADS = 256, LANES = 8, AHEAD = 4, WARP = 32, VECTORS = 3, SWEEPS = 8, SUMMERS = 1024 };
+enum { THREADS = 256, LANES = 8, AHEAD = 4, VECTORS = 3, SWEEPS = 8, SUMMERS = 1024 };
 /* Rows whose basis functions are compared: as many warps as an H200 has at once. */
 enum { SAMPLE = 1 << 13 };
 
@@ -50,7 +50,7 @@ static __device__ __forceinline__ triple multiply_row(const cmg_csr &M, cmg_size
 #pragma unroll
     for (int d = LANES / 2; d > 0; d >>= 1) {
         for (int c = 0; c < VECTORS; ++c) {
-            sum.v[c] += __shfl_xor_sync(0xffffffffU, sum.v[c], d);
+            sum.v[c] += __shfl_xor_sync(CMGI_ALL, sum.v[c], d);
         }
     }
     return sum;
@@ -138,14 +138,14 @@ __global__ void diagonal_kernel(const cmg_csr A, const cmg_csr R, const bool *fi
                                 const bool *coarse, cmg_size step, const double *diagonal,
                                 unsigned long long *factor)
 {
-    const cmg_size j = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / WARP * step;
+    const cmg_size j = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / CMGI_WARP * step;
     double sum = 0;
     if (j >= R.rows || is_fixed(coarse, j)) {
         return;
     }
     const cmg_size begin = R.indptr[j];
     const cmg_size end = R.indptr[j + 1];
-    for (cmg_size e = begin + threadIdx.x % WARP; e < end; e += WARP) {
+    for (cmg_size e = begin + threadIdx.x % CMGI_WARP; e < end; e += CMGI_WARP) {
         const cmg_size i = R.indices[e];
         double entry = 0; /* (A R^T)_ij */
 #pragma unroll 4
@@ -157,7 +157,7 @@ __global__ void diagonal_kernel(const cmg_csr A, const cmg_csr R, const bool *fi
     }
     sum = cmgi_warp_sum(sum);
     const double c = diagonal[j];
-    if (threadIdx.x % WARP == 0 && c > 0 && sum > 0) {
+    if (threadIdx.x % CMGI_WARP == 0 && c > 0 && sum > 0) {
         const double worst = fmax(c / sum, sum / c);
         atomicMax(factor, (unsigned long long)__double_as_longlong(worst));
     }
@@ -230,7 +230,7 @@ static cmg_status compare_diagonals(cmg_context *ctx, const cmgi_levels_there *l
 {
     const cmg_size step = (R->rows + SAMPLE - 1) / SAMPLE;
     const cmg_size count = (R->rows + step - 1) / step;
-    diagonal_kernel<<<cmgi_grid(count * WARP, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
+    diagonal_kernel<<<cmgi_grid(count * CMGI_WARP, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
         l->A->csr, *R, l->fine, l->coarse, step, l->C->diagonal, (unsigned long long *)factor);
     return CMGI_LAUNCHED(ctx);
 }

@@ -5,8 +5,8 @@
 #include "transfer/galerkin.h"
 
 #include "csr/by_rows.h"
+#include "csr/place.h"
 
-#include <math.h>
 #include <string.h>
 
 /* Row i of a matrix, with the place (i, i) where it is empty. */
@@ -39,21 +39,6 @@ static cmg_status fill_empty_rows(cmg_context *ctx, cmgi_csr *A)
     return CMG_OK;
 }
 
-/* A row of zeros gets a 1 on the diagonal: nothing of the level above reaches it. */
-static void unit_zero_rows(cmg_context *ctx, cmgi_csr *A)
-{
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > 1024)
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        double largest = 0;
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            largest = fmax(largest, fabs(A->values[k]));
-        }
-        for (cmg_size k = A->indptr[i]; largest == 0 && k < A->indptr[i + 1]; ++k) {
-            A->values[k] = A->indices[k] == i;
-        }
-    }
-}
-
 /* Ac = R (A P), or its values on the pattern that is there; AP likewise, and it stays. */
 static cmg_status multiply(cmg_context *ctx, const cmg_csr *R, const cmg_csr *A, const cmg_csr *P,
                            bool values, cmgi_csr *AP, cmgi_csr *Ac)
@@ -82,7 +67,8 @@ cmg_status cmgi_galerkin(cmg_context *ctx, const cmg_csr *R, const cmg_csr *A, c
     CMGI_TRY_GOTO(done, multiply(ctx, R, A, P, false, &AP, &made));
     if (unit_diagonal) {
         CMGI_TRY_GOTO(done, fill_empty_rows(ctx, &made));
-        unit_zero_rows(ctx, &made);
+        /* nothing of the level above reaches a row of zeros */
+        CMGI_TRY_GOTO(done, cmgi_csr_unit_rows_at(ctx, CMGI_HOST, &made.view));
     }
     *Ac = made;
     made = (cmgi_csr){0};
@@ -96,8 +82,7 @@ cmg_status cmgi_galerkin_values(cmg_context *ctx, const cmg_csr *R, const cmg_cs
                                 const cmg_csr *P, cmgi_csr *AP, cmgi_csr *Ac)
 {
     CMGI_TRY(multiply(ctx, R, A, P, true, AP, Ac));
-    unit_zero_rows(ctx, Ac);
-    return CMG_OK;
+    return cmgi_csr_unit_rows_at(ctx, CMGI_HOST, &Ac->view);
 }
 
 cmg_status cmgi_transpose_there(cmg_context *ctx, const cmgi_resident *P, cmgi_csr *T)
@@ -130,7 +115,7 @@ cmg_status cmgi_galerkin_there(cmg_context *ctx, const cmgi_triple *t, cmgi_csr 
     const cmgi_resident *left = t->R != NULL ? t->R : t->PT->there;
     CMGI_TRY_GOTO(done, on->multiply(ctx, &left->csr, &AP, true, &made));
     cmgi_resident_free(ctx, &AP);
-    CMGI_TRY_GOTO(done, on->unit_rows(ctx, &made.csr));
+    CMGI_TRY_GOTO(done, cmgi_csr_unit_rows_at(ctx, CMGI_DEVICE, &made.csr));
     CMGI_TRY_GOTO(done, on->entries(ctx, &made.csr, &made));
     CMGI_TRY_GOTO(done, cmgi_resident_attach(ctx, &made, Ac));
 done:
@@ -163,6 +148,6 @@ cmg_status cmgi_galerkin_values_there(cmg_context *ctx, const cmgi_triple *t, cm
     }
     const cmgi_resident *left = t->R != NULL ? t->R : t->PT->there;
     CMGI_TRY(on->multiply_values(ctx, &left->csr, t->AP->there, Ac->there));
-    CMGI_TRY(on->unit_rows(ctx, &Ac->there->csr));
+    CMGI_TRY(cmgi_csr_unit_rows_at(ctx, CMGI_DEVICE, &Ac->there->csr));
     return cmgi_resident_look_again(ctx, Ac->there);
 }
