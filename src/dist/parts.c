@@ -191,6 +191,7 @@ static cmg_status gather_levels(cmgi_parts *parts, const cmg_hierarchy *h)
     const cmgi_own *own = h->own;
     const int first = parts->divided;
     CMGI_TRY(cmg_hierarchy_create(parts->ctx, parts->levels - first, &parts->given));
+    parts->given->above = first;
     for (int l = first; l < parts->levels; ++l) {
         const cmgi_own_level *b = &own->level[l];
         CMGI_TRY(gather_matrix(parts, l, CMG_ROLE_A, l == first ? &parts->level[l].A : &b->A));

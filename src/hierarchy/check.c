@@ -113,12 +113,12 @@ static cmg_status check_transfer(const cmg_hierarchy *h, int l)
     const cmg_size n = level->A.rows;
     const cmg_size coarse = h->level[l + 1].A.rows;
     char name[64];
-    (void)snprintf(name, sizeof name, "level %d: P", l);
-    CMGI_CHECK(ctx, cmgi_csr_given(&level->P), CMG_ERR_ARG, "level %d has no P", l);
+    (void)snprintf(name, sizeof name, "level %d: P", h->above + l);
+    CMGI_CHECK(ctx, cmgi_csr_given(&level->P), CMG_ERR_ARG, "level %d has no P", h->above + l);
     CMGI_TRY(check_shape(ctx, name, &level->P, n, coarse));
     CMGI_TRY(check_values(ctx, name, &level->P));
     if (cmgi_csr_given(&level->R)) {
-        (void)snprintf(name, sizeof name, "level %d: R", l);
+        (void)snprintf(name, sizeof name, "level %d: R", h->above + l);
         CMGI_TRY(check_shape(ctx, name, &level->R, coarse, n));
         CMGI_TRY(check_values(ctx, name, &level->R));
     }
@@ -131,9 +131,9 @@ static cmg_status check_level(const cmg_hierarchy *h, int l, cmgi_csr_facts *fac
     const cmgi_stored_level *level = &h->level[l];
     const cmg_size n = level->A.rows;
     char name[192];
-    (void)snprintf(name, sizeof name, "level %d: A", l);
+    (void)snprintf(name, sizeof name, "level %d: A", h->above + l);
     CMGI_CHECK(ctx, cmgi_csr_given(&level->A) || (l > 0 && cmgi_csr_given(&h->level[l - 1].P)),
-               CMG_ERR_ARG, "level %d has no A", l);
+               CMG_ERR_ARG, "level %d has no A", h->above + l);
     CMGI_CHECK(ctx, n > 0, CMG_ERR_ARG, "%s has no rows", name);
     if (cmgi_csr_given(&level->A)) {
         CMGI_TRY(check_matrix(ctx, name, &level->A, facts));
@@ -143,14 +143,14 @@ static cmg_status check_level(const cmg_hierarchy *h, int l, cmgi_csr_facts *fac
     }
     for (int s = 0; s < level->smoothers; ++s) {
         for (int k = 0; k < level->smoother[s]->factors; ++k) {
-            (void)snprintf(name, sizeof name, "level %d: smoother %s, factor %d", l,
+            (void)snprintf(name, sizeof name, "level %d: smoother %s, factor %d", h->above + l,
                            level->smoother[s]->name, k);
             CMGI_TRY(check_shape(ctx, name, &level->smoother[s]->factor[k], n, n));
             CMGI_TRY(check_values(ctx, name, &level->smoother[s]->factor[k]));
         }
     }
     if (level->inverse.indptr != NULL) {
-        (void)snprintf(name, sizeof name, "level %d: inverse", l);
+        (void)snprintf(name, sizeof name, "level %d: inverse", h->above + l);
         CMGI_TRY(check_shape(ctx, name, &level->inverse, n, n));
         CMGI_TRY(check_values(ctx, name, &level->inverse));
     }
@@ -164,12 +164,12 @@ static cmg_status check_vector(const cmg_hierarchy *h, const cmgi_stored_vector 
     const bool coords = strcmp(v->kind, "coords") == 0 || partition;
     const bool several = strcmp(v->kind, "nullspace") == 0 && v->n > 0 && n > 0 && v->n % n == 0;
     CMGI_CHECK(h->ctx, coords || several || v->n == n, CMG_ERR_ARG,
-               "level %d: vector %s %s has %lld entries, A has %lld rows", v->level, v->kind,
-               v->name, (long long)v->n, (long long)n);
+               "level %d: vector %s %s has %lld entries, A has %lld rows", h->above + v->level,
+               v->kind, v->name, (long long)v->n, (long long)n);
     const cmg_size k = cmgi_first_not_finite(h->ctx, v->n, v->values);
     CMGI_CHECK(h->ctx, k < 0, CMG_ERR_ARG,
-               "level %d: vector %s %s: entry %lld: value %g is not finite", v->level, v->kind,
-               v->name, (long long)k, v->values[k]);
+               "level %d: vector %s %s: entry %lld: value %g is not finite", h->above + v->level,
+               v->kind, v->name, (long long)k, v->values[k]);
     bool divides =
         !partition || (v->n >= 2 && v->values[0] == 0 && v->values[v->n - 1] == (double)n);
     for (cmg_size r = 1; partition && divides && r < v->n; ++r) {

@@ -77,6 +77,7 @@ typedef struct cmgi_own cmgi_own;
 struct cmg_hierarchy {
     cmg_context *ctx;
     int levels;
+    int above; /* levels that others have above these, for messages */
     cmgi_stored_level level[CMGI_HIERARCHY_LEVELS];
     cmgi_stored_vector *vector;
     int vectors;

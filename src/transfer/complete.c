@@ -61,6 +61,7 @@ static cmg_status open_over(const cmg_hierarchy *given, int levels, cmg_hierarch
 {
     cmg_status status = CMG_OK;
     CMGI_TRY(cmg_hierarchy_create(given->ctx, levels, h));
+    (*h)->above = given->above;
     for (int l = 0; l < levels; ++l) {
         (*h)->level[l].block = given->level[l].block;
         CMGI_TRY_GOTO(done, borrow_level(given, levels, l, *h));

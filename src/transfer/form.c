@@ -113,16 +113,16 @@ static cmg_status form_values_here(cmg_hierarchy *h, int l, const source *s)
 }
 
 /* R that is not P^T may leave a row of R A P without a diagonal, which no smoother can use. */
-static cmg_status check_diagonal(cmg_context *ctx, int l, const cmg_csr *A)
+static cmg_status check_diagonal(const cmg_hierarchy *h, int l, const cmg_csr *A)
 {
     cmg_size i = 0;
     while (i < A->rows && cmgi_csr_diagonal_at(A, i) != 0) {
         ++i;
     }
-    CMGI_CHECK(ctx, i == A->rows, CMG_ERR_ARG,
+    CMGI_CHECK(h->ctx, i == A->rows, CMG_ERR_ARG,
                "level %d: R A P has nothing on the diagonal in row %lld: R of level %d does not "
                "belong to its P; without it R is P^T",
-               l + 1, (long long)i, l);
+               h->above + l + 1, (long long)i, h->above + l);
     return CMG_OK;
 }
 
@@ -145,7 +145,7 @@ static cmg_status form(cmg_hierarchy *h, int l, cmgi_dirichlet *fine, bool value
         cmgi_csr_free(ctx, &h->level[l].AP);
         CMGI_TRY_GOTO(done,
                       cmgi_galerkin(ctx, s.given ? &s.R.view : NULL, &s.A, &s.P.view, true, &made));
-        CMGI_TRY_GOTO(done, s.given ? check_diagonal(ctx, l, &made.view) : CMG_OK);
+        CMGI_TRY_GOTO(done, s.given ? check_diagonal(h, l, &made.view) : CMG_OK);
         CMGI_TRY_GOTO(done, cmgi_hierarchy_take_formed(h, l + 1, &made));
     }
 done:

@@ -135,6 +135,37 @@ static void a_matrix_alone(void)
     cmg_hierarchy_destroy(&h);
 }
 
+/* R A P with a 0 on its diagonal is told by its level, not by the first that ranks hold whole. */
+static void levels_are_numbered_through(void)
+{
+    cmg_hierarchy *h = generate("cells=16 levels=2");
+    cmg_hierarchy *bad = NULL;
+    const cmg_csr A = cmgi_csr_view(&h->level[0].A);
+    const cmg_csr P = cmgi_csr_view(&h->level[0].P);
+    cmg_size *indptr = calloc((size_t)P.cols + 1, sizeof *indptr);
+    cmg_index *indices = calloc((size_t)P.cols, sizeof *indices);
+    double *values = calloc((size_t)P.cols, sizeof *values);
+    char why[CMG_MESSAGE] = "";
+    for (cmg_size i = 0; i < P.cols; ++i) { /* each row far from where P is */
+        indptr[i + 1] = i + 1;
+        indices[i] = (cmg_index)(i < P.cols / 2 ? P.rows - 1 - i : i - P.cols / 2);
+        values[i] = 1;
+    }
+    const cmg_csr R = {P.cols, P.rows, indptr, indices, values};
+    CHECK_OK(cmg_hierarchy_create(ctx, 2, &bad));
+    CHECK_OK(cmg_hierarchy_set_csr(bad, 0, CMG_ROLE_A, NULL, 0, &A));
+    CHECK_OK(cmg_hierarchy_set_csr(bad, 0, CMG_ROLE_P, NULL, 0, &P));
+    CHECK_OK(cmg_hierarchy_set_csr(bad, 0, CMG_ROLE_R, NULL, 0, &R));
+    trial t = {.whole = bad, .options = ""};
+    CHECK(cmg_loopback_run(3, 20, solve_rank, &t, why) == CMG_ERR_ARG);
+    CHECK(strstr(why, "level 1: A: row 0") != NULL);
+    cmg_hierarchy_destroy(&bad);
+    cmg_hierarchy_destroy(&h);
+    free(indptr);
+    free(indices);
+    free(values);
+}
+
 /* b = A y */
 static void in_range(const cmg_csr *A, double *b)
 {
@@ -282,6 +313,7 @@ int main(int argc, char **argv)
     RUN(factors);
     RUN(a_matrix_alone);
     RUN(facts_that_differ_are_named);
+    RUN(levels_are_numbered_through);
     RUN(free_bodies);
     RUN(free_trusses);
     return TEST_END();
