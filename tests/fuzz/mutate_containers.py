@@ -182,7 +182,7 @@ def check_residual(path, out, told):
             rhs = sorted(f["rhs"]) if "rhs" in f else []
             name = "b" if "b" in rhs else rhs[0] if rhs else None
             b = np.ravel(f["rhs"][name][()]).astype(np.longdouble) if name else np.ones(n, np.longdouble)
-    except (OSError, KeyError, ValueError, TypeError, IndexError, RuntimeError):
+    except (OSError, KeyError, ValueError, TypeError, IndexError, RuntimeError, MemoryError):
         return
     x = np.load(out).ravel().astype(np.longdouble)
     r, size = b.copy(), np.abs(b)
@@ -222,7 +222,7 @@ def maker(folder):
             for _ in range(rng.choice([1, 1, 1, 2, 3])):
                 try:
                     what.append(change(f, rng))
-                except (ValueError, TypeError, OSError, KeyError, IndexError, RuntimeError, OverflowError) as error:
+                except (ValueError, TypeError, OSError, KeyError, IndexError, RuntimeError, OverflowError, MemoryError) as error:
                     what.append(f"nothing: {error}")  # h5py refuses it
         command = rng.choice(COMMANDS)
         return f"{', '.join(what)}; {' '.join(map(str, command))}", lambda: look(path, place, command)
