@@ -42,8 +42,8 @@ struct cmg_context {
     cmg_size partials_length; /* doubles in `partials` */
     double *column_partials;  /* the same of blocks of columns; NULL until one is summed */
     cmg_size column_partials_length;
-    void *tuned;              /* choices of --format tune (studies/tune.c), freed with the context */
-    double bandwidth;         /* measured copy bandwidth, GB/s, 0 = not yet */
+    void *tuned;      /* choices of --format tune (studies/tune.c), freed with the context */
+    double bandwidth; /* measured copy bandwidth, GB/s, 0 = not yet */
     long long graph_launches; /* of recorded graphs, ever */
     long long waits;          /* times the host has waited for the device */
     bool recording;           /* of an iteration, which a graph within it would break off */
