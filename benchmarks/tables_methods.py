@@ -316,3 +316,21 @@ def write_backs():
         groups.setdefault(key, {}).setdefault(line["write_backs"], []).append(1e3 * line["solve_seconds"])
     rows = [[*key, *(f"{number(min(of[n]))} to {number(max(of[n]))}" for n in (6, 3))] for key, of in groups.items() if len(of) == 2]
     return markdown(["problem", "format", "precision", "smoother", "it", "six", "three"], rows)
+
+
+MEASURED = {"solve": ("solve_seconds",), "first": ("setup_seconds", "refresh_seconds"), "columns": ("seconds",),
+            "assembly": ("sums_seconds", "matrix_seconds", "bind_seconds")}
+
+
+@table
+def before_after():
+    """Two commits in turn in one run on one H200, each twice: milliseconds, the least of both runs."""
+    commits, groups = [], {}
+    for line in read("before-after"):
+        commits += [line["commit"]] * (line["commit"] not in commits)
+        for key in MEASURED[line["benchmark"]]:
+            what = re.sub(r" --(backend|repeat|format|precision) \w+", "", line["command"].removeprefix("benchmarks/bench_"))
+            groups.setdefault((what.replace("|", ""), key.removesuffix("_seconds")), {}).setdefault(line["commit"], []).append(1e3 * line[key])
+    rows = [[f"`{what}`", key, *(number(min(of[commit])) for commit in commits), f"{min(of[commits[1]]) / min(of[commits[0]]):.2f}"]
+            for (what, key), of in groups.items() if len(of) == 2]
+    return markdown(["command, bench_", "of", *commits, "ratio"], rows)

@@ -75,8 +75,8 @@ cmg_status cmgi_sum_create(cmg_context *ctx, cmg_size rows, cmg_size *indptr, cm
     CMGI_TRY_GOTO(done, make_blocks(&made, indptr));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, made.blocks + 1, sizeof *made.start, &made.start));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, rows, sizeof *made.end, &made.end));
-    CMGI_TRY_GOTO(done, fill_block(ctx, place_of(ctx), made.blocks + 1,
-                                   &(cutting){.S = made, .indptr = indptr}));
+    CMGI_TRY_GOTO(done, fill_blocks(ctx, place_of(ctx), (made.blocks + 1) * CMGI_SUM_ROWS,
+                                    &(cutting){.S = made, .indptr = indptr}));
     *S = made;
     made = (cmgi_sum){.ctx = ctx};
 done:
@@ -99,10 +99,10 @@ cmg_status cmgi_sum_permute(const cmgi_sum *S, cmg_size rows, const cmg_size *ma
     cmg_size terms = 0;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(failed, cmgi_alloc_zero_at(ctx, at, rows + 1, sizeof *m.indptr, &m.indptr));
-    CMGI_TRY_GOTO(failed, move_lengths(ctx, at, S->blocks, &m));
+    CMGI_TRY_GOTO(failed, move_lengths(ctx, at, S->blocks * CMGI_SUM_ROWS, &m));
     CMGI_TRY_GOTO(failed, cmgi_offsets_at(ctx, at, rows, m.indptr, &terms));
     CMGI_TRY_GOTO(failed, cmgi_alloc_device(ctx, terms, sizeof *m.indices, &m.indices));
-    CMGI_TRY_GOTO(failed, move_terms(ctx, at, S->blocks, &m));
+    CMGI_TRY_GOTO(failed, move_terms(ctx, at, S->blocks * CMGI_SUM_ROWS, &m));
     return cmgi_sum_create(ctx, rows, m.indptr, m.indices, T);
 failed:
     CMGI_FREE_DEVICE(ctx, m.indptr, m.indices);
