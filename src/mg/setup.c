@@ -279,11 +279,6 @@ cmg_status cmgi_setup_columns(const cmgi_setup *s, int columns, cmgi_cycle **cyc
     return cmgi_cycle_create(s->ctx, &plan, cycle);
 }
 
-int cmgi_setup_count(const cmg_hierarchy *h, const cmg_solver_options *options)
-{
-    return options->cycle == CMG_CYCLE_NONE ? 1 : cmg_hierarchy_levels(h);
-}
-
 void cmgi_levels_clear(cmg_context *ctx, cmgi_levels *levels)
 {
     cmgi_projection_clear(ctx, &levels->nullspace);

@@ -64,7 +64,10 @@ cmg_status cmgi_setup_cycles(const cmgi_setup *s, cmgi_cycle **cycle, cmgi_cycle
 /* The cycle once more, for vectors of several columns. */
 cmg_status cmgi_setup_columns(const cmgi_setup *s, int columns, cmgi_cycle **cycle);
 /* Levels that are built of a hierarchy. */
-int cmgi_setup_count(const cmg_hierarchy *h, const cmg_solver_options *options);
+static inline int cmgi_setup_count(const cmg_hierarchy *h, const cmg_solver_options *options)
+{
+    return options->cycle == CMG_CYCLE_NONE ? 1 : cmg_hierarchy_levels(h);
+}
 /* Adds the seconds since *begin to a part of the set-up, and begins anew. */
 void cmgi_setup_lap(cmgi_levels *levels, cmg_setup_part part, double *begin);
 void cmgi_levels_clear(cmg_context *ctx, cmgi_levels *levels);

@@ -88,3 +88,4 @@ done:
 }
 
 #include "spmv/slices.inc"
+#include "spmv/slices_cut.inc"

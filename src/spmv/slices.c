@@ -35,13 +35,6 @@ static cmg_status fill_on_device(cmg_matrix *A, const cmg_csr *device)
     return fill(A, CMGI_DEVICE, device, NULL);
 }
 
-cmg_status cmgi_slices_cut(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_index width,
-                           const cmgi_slices *S)
-{
-    const slice_cut cut = {.S = *S, .indptr = A->indptr, .width = width};
-    return slices_cut(ctx, at, S->nslices, &cut);
-}
-
 /*
  * The CSR in the sorted numbering. Under keep_map `ids` gets, in the order of the new entries, the
  * number of the old one; it rides through the renumbering as a value, exact below 2^53.

@@ -1,7 +1,10 @@
 /* Plans of slices, and what they come to in bytes; see slices_plan.h. */
 #include "spmv/slices_plan.h"
 
+#include "core/each.h"
 #include "core/search.h"
+
+#include "spmv/slices_cut.inc"
 
 cmgi_slices_plan cmgi_slices_plan_of(const cmg_matrix_options *o)
 {
@@ -142,6 +145,13 @@ static cmg_size cut_slices(const cmgi_slices_plan *plan, const cmg_csr *A, cmgi_
         S->first_row[s] = (cmg_index)A->rows;
     }
     return s;
+}
+
+cmg_status cmgi_slices_cut(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_index width,
+                           const cmgi_slices *S)
+{
+    const slice_cut cut = {.S = *S, .indptr = A->indptr, .width = width};
+    return slices_cut(ctx, at, S->nslices, &cut);
 }
 
 cmg_status cmgi_slices_make(cmg_context *ctx, const cmgi_slices_plan *plan, const cmg_csr *A,

@@ -364,6 +364,7 @@ static void writes_without_the_whole(void)
     }
 }
 
+#ifdef CMGI_HAVE_HDF5
 /* The rows that a rank takes of the whole, written. */
 static cmg_status write_taken(void *user, const cmg_transport *transport)
 {
@@ -425,6 +426,7 @@ static void near_null_spaces_are_written(void)
         (void)remove(t.path);
     }
 }
+#endif
 
 static void does_not_write(void)
 {
