@@ -37,22 +37,31 @@ def kinds(run):
 
 
 def median_run(question):
-    """Medians over the runs of one commit on one machine: the newest that has three, else the one that has most."""
+    """Medians over the runs of one commit on one machine: of those with most peers, then most runs up to three, the newest."""
     groups = {}
     for run in runs(question):
         groups.setdefault((processor(run), run[0]["recorded"]), []).append(run)
-    most = max(min(len(group), 3) for group in groups.values())
-    group = [group for group in groups.values() if min(len(group), 3) == most][-1]
+
+    def worth(group):
+        return len({line["solver"] for line in group[0]}), min(len(group), 3)
+
+    most = max(map(worth, groups.values()))
+    group = [group for group in groups.values() if worth(group) == most][-1]
     by_kind = [kinds(run) for run in group]
     return [middle([found[kind] for found in by_kind if kind in found]) for kind in dict.fromkeys(k for found in by_kind for k in found)]
+
+
+def stored(line):
+    """Bits of the values where a line names them and they are fewer than the cycle's."""
+    used = line.get("values") or line.get("precision_used")
+    return f"values {used}" if used not in (None, "fp64", "fp32", "full") else None
 
 
 def peer_rows(question):
     run = median_run(question)
     for line in sorted(run, key=lambda l: l["solve_seconds"]):
         name = PEERS.get(line["solver"]) or ", ".join(filter(None, (
-            "CascadeMG", line["smoother"], line["format"], line.get("values") and f"values {line['values']}",
-            "fp64" if line["precision"] == "fp64" else "fp32 cycle")) if line["solver"] == "cascademg" else (line["solver"],))
+            "CascadeMG", line["smoother"], line["format"], stored(line), "fp64" if line["precision"] == "fp64" else "fp32 cycle")) if line["solver"] == "cascademg" else (line["solver"],))
         floor = number(1e3 * line["floor_seconds"]) if line.get("floor_seconds") else ""
         yield [name, line["iterations"], spread(line, "setup_seconds"), ms(line), floor]
 
@@ -68,6 +77,12 @@ def peer_table(question):
 def peers():
     """2.05 M unknowns on two cores, this library and its peers in one run."""
     return peer_table("peers")
+
+
+@table
+def peers_64():
+    """The same with 0.25 M unknowns."""
+    return peer_table("peers-64")
 
 
 @table
