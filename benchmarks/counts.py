@@ -80,7 +80,9 @@ def main():
                 if not arguments.against:
                     print(json.dumps(entry), flush=True)
                     continue
-                before = kept.get((name, options), {})
+                if (name, options) not in kept:
+                    continue
+                before = kept[name, options]
                 changed = [f"{key} {before.get(key)} -> {entry[key]}" for key in KEPT if before.get(key) != entry[key]]
                 if changed:
                     different += 1
