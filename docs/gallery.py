@@ -7,7 +7,6 @@ TOOL is the command `cmg`; FOLDER gets plate.svg, cascade.svg and compare-*.svg.
 """
 
 import base64
-import json
 import os
 import re
 import struct
@@ -16,7 +15,6 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-BENCHMARKS = os.path.join(HERE, "..", "benchmarks")
 # perceptually even, from dark blue to yellow (five samples of viridis)
 COLOURS = [(68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37)]
 SIZES = {"Float64": (8, "d"), "Int32": (4, "i"), "Int64": (8, "q"), "UInt8": (1, "B")}
@@ -86,17 +84,12 @@ def main():
         run(tool, "plan", os.path.join(HERE, "..", "preassembled", "tiny", "poisson_q1_2d_64.cmg"), "--smoother", "jacobi",
             "--json", plan)
         run(sys.executable, os.path.join(HERE, "draw_cascade.py"), plan, os.path.join(folder, "cascade.svg"))
-        result = os.path.join(scratch, "compare.json")
         run(tool, "generate", square, "--cells", "64", "--aspect", "4")
-        run(tool, "compare", square, "--smoother", "jacobi:omega=auto,chebyshev4,spai,sainv,fsai", "--repeat", "1",
-            "--json", result)
-        with open(result, encoding="utf-8") as file:
-            told = json.load(file)
-        for row in told["rows"]:
-            row["file"] = "cells 4 : 1"
-        with open(result, "w", encoding="utf-8") as file:
-            json.dump(told, file)
-        run(sys.executable, os.path.join(BENCHMARKS, "plot.py"), result, os.path.join(folder, "compare"))
+        run(tool, "compare", square, "--smoother", "jacobi:omega=auto,chebyshev4,spai,sainv,fsai", "--plot",
+            os.path.join(folder, "compare.svg"))
+        demo = os.path.join(HERE, "..", "preassembled", "tiny", "poisson_q2_2d_square.cmg")
+        run(tool, "compare", demo, "--smoother", "jacobi,chebyshev4,file:spai", "--repeat", "20", "--plot",
+            os.path.join(folder, "demo.svg"))
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ static bool replaces(const char *output, const char *other)
 
 bool args_is_output(const args *a, int i)
 {
-    static const char *const names[] = {"output", "json", "csv"};
+    static const char *const names[] = {"output", "json", "csv", "plot"};
     bool found = false;
     for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k) {
         found = found || strcmp(a->option[i].name, names[k]) == 0;

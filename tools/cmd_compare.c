@@ -42,6 +42,7 @@ typedef struct compare_job {
     bool quick;
     const char *json;
     const char *csv;
+    const char *plot;
     compare_row *rows;
     int count;
     progress line;
@@ -116,6 +117,8 @@ static void add_options(compare_job *job)
     const arg_option output[] = {
         {"json", ARG_TEXT, &job->json, "FILE", 0, 0, "write all results, - = standard output"},
         {"csv", ARG_TEXT, &job->csv, "FILE", 0, 0, "write the rows as comma-separated values"},
+        {"plot", ARG_TEXT, &job->plot, "FILE", 0, 0,
+         "draw residuals over iterations and time as SVG"},
     };
     static const char *const shared[] = {"rtol", "max_it", "dirichlet", "coarse_limit", "collapse"};
     args_add(&job->a, "Options", rows, ARGS_COUNT(rows));
@@ -362,6 +365,9 @@ static int report(const compare_job *job)
     }
     if (status == EXIT_DONE && job->csv != NULL) {
         status = compare_write_csv(job->csv, job->rows, job->count);
+    }
+    if (status == EXIT_DONE && job->plot != NULL) {
+        status = compare_write_plot(job->plot, job->rows, job->count);
     }
     return status;
 }

@@ -93,6 +93,7 @@ int compare_best(const compare_row *rows, int count, double solves, compare_fami
                  double spread);
 /* Bytes of a solve. */
 double compare_bytes(const compare_row *row);
-/* Both write one file and return an exit status. */
+/* They write one file and return an exit status. */
 int compare_write_json(const char *path, const compare_row *rows, int count);
 int compare_write_csv(const char *path, const compare_row *rows, int count);
+int compare_write_plot(const char *path, const compare_row *rows, int count);

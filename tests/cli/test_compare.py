@@ -90,17 +90,37 @@ class Compare(cli.Case):
             self.assertEqual(float(line["omega"]), row["omega"])
             self.assertEqual(line["solve_seconds"] == "", row["solve_seconds"] is None)
 
-    def test_plots_are_well_formed(self):
-        prefix, result = self.path("p"), self.path("p.json")
-        self.good("compare", self.h, "--smoother", "jacobi,spai:tau=0,file:<&>", "--json", result)
-        self.benchmark("plot.py", result, prefix)
-        for kind, element in (("iterations", "polyline"), ("time", "polyline"), ("bars", "rect")):
-            document = xml.dom.minidom.parse(f"{prefix}-{kind}.svg")
-            self.assertGreaterEqual(len(document.getElementsByTagName(element)), 2)
-            text = "".join(
-                node.firstChild.data for node in document.getElementsByTagName("text")
-            )
-            self.assertIn("spai:tau=0", text)
+    def test_the_plot_shows_the_residuals(self):
+        plot = self.path("p.svg")
+        rows = self.rows(self.h, "--smoother", "jacobi,spai:tau=0,jacobi:omega=3,file:<&>", "--krylov", "none", "--plot",
+                         plot)
+        document = xml.dom.minidom.parse(plot)
+        texts = [(n.firstChild.data, float(n.getAttribute("x")), float(n.getAttribute("y")))
+                 for n in document.getElementsByTagName("text")]
+        decades = {x: [] for t, x, _ in texts if t.startswith("1e")}  # of each panel, by where its labels stand
+        for t, x, y in texts:
+            if t.startswith("1e"):
+                decades[x].append((float(t[2:]), y - 4))
+        self.assertEqual(len(decades), 2)
+        curves = [[tuple(map(float, p.split(","))) for p in n.getAttribute("points").split()]
+                  for n in document.getElementsByTagName("polyline")]
+        ran = [row for row in rows if row["status"] == "CMG_OK"]
+        self.assertEqual(len(curves), 2 * len(ran))
+        longest = max(row["iterations"] for row in ran)
+        (d0, y0), (d1, y1) = decades[min(decades)][:2]
+        for row, steps, time in zip(ran, curves[::2], curves[1::2]):
+            self.assertEqual(len(steps), row["iterations"] + 1)
+            for k, ((x, y), (t, at), r) in enumerate(zip(steps, time, row["history"])):
+                self.assertAlmostEqual(d0 + (y - y0) * (d1 - d0) / (y1 - y0), math.log10(r), delta=0.02)
+                self.assertEqual(at, y)
+                self.assertAlmostEqual(x, steps[0][0] + 330 * k / longest, delta=0.11)
+                self.assertAlmostEqual(t, time[0][0] + k * (time[-1][0] - time[0][0]) / row["iterations"], delta=0.11)
+        told = " ".join(t for t, _, _ in texts)
+        self.assertIn("spai:tau=0", told)
+        self.assertIn("iteration", told)
+        with open(plot) as file:
+            self.assertIn("prefers-color-scheme:dark", file.read())
+        self.refused(2, "compare", self.h, "--plot", "/no/x.svg")
 
     def test_quick_recommends(self):
         path = self.path("quick.json")
