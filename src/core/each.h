@@ -14,7 +14,7 @@
  *   CMGI_EACH_INDEX(name, args)   one thread an index i
  *   CMGI_EACH_ROW(name, args)     eight lanes a row i on the device, for loops over its entries
  *   CMGI_COUNT_INDEX(name, args)  bodies return a bool, and name(..., &count) how many are true;
- *   CMGI_COUNT_ROW(name, args)    the host waits for the count
+ *   CMGI_COUNT_ROW(name, args)    the host waits for the count, unless `count` is NULL
  *   CMGI_EACH_BUSY(name, args, wanted)
  *   CMGI_COUNT_BUSY(name, args, wanted)  the rows for which `wanted`, an expression of a and i, is
  *                                 true: eight lanes take one after the other where they are few
@@ -47,9 +47,12 @@ extern "C" {
 
 enum { CMGI_EACH_THREADS = 256 };
 
-/* Adds what the threads of a block have counted. */
+/* Adds what the threads of a block have counted; NULL = nobody asks. */
 CMGI_BODY void cmgi_count_block(unsigned mine, unsigned long long *count)
 {
+    if (count == NULL) {
+        return;
+    }
     mine = cmgi_block_sum<CMGI_EACH_THREADS>(mine);
     if (threadIdx.x == 0 && mine > 0) {
         atomicAdd(count, (unsigned long long)mine);
@@ -125,12 +128,12 @@ static inline cmg_status cmgi_count_close(cmg_context *ctx, cmg_status status,
     {                                                                                              \
         CMGI_ON_DEVICE(ctx);                                                                       \
         unsigned long long *counter = NULL;                                                        \
-        cmg_status status = cmgi_count_open(ctx, &counter);                                        \
+        cmg_status status = count != NULL ? cmgi_count_open(ctx, &counter) : CMG_OK;               \
         if (status == CMG_OK && n > 0) {                                                           \
             name##_kernel<<<CMGI_EACH_GRID(n *(lanes))>>>(*a, n, counter);                         \
             status = CMGI_LAUNCHED(ctx);                                                           \
         }                                                                                          \
-        return cmgi_count_close(ctx, status, counter, count);                                      \
+        return count != NULL ? cmgi_count_close(ctx, status, counter, count) : status;             \
     }
 
 #define CMGI_EACH_INDEX(name, args)                                                                \
@@ -263,7 +266,9 @@ static inline int cmgi_each_threads(const cmg_context *ctx, cmg_size n)
         for (cmg_size i = 0; i < n; ++i) {                                                         \
             found += (call);                                                                       \
         }                                                                                          \
-        *count = found;                                                                            \
+        if (count != NULL) {                                                                       \
+            *count = found;                                                                        \
+        }                                                                                          \
         return CMG_OK;                                                                             \
     }
 

@@ -3,7 +3,7 @@
 #include "core/place.h"
 #include "csr/csr.h"
 
-/* flag[i] = row i is one of the identity; *count of them. */
+/* flag[i] = row i is one of the identity; *count of them, NULL = known. */
 cmg_status cmgi_csr_identity_at(cmg_context *ctx, cmgi_place at, const cmg_csr *A, bool *flag,
                                 cmg_size *count);
 /* A row of zeros gets a 1 on the diagonal, where it has that place. */

@@ -203,7 +203,6 @@ static cmg_status make_mask_there(problem *P, const cmgi_resident *A)
 {
     cmg_context *ctx = P->on.ctx;
     const cmg_size n = A->csr.rows;
-    cmg_size count = 0;
     bool *flag = NULL;
     double *values = NULL;
     cmgi_resident D = {0};
@@ -213,7 +212,7 @@ static cmg_status make_mask_there(problem *P, const cmgi_resident *A)
     }
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *flag, &flag));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *values, &values));
-    CMGI_TRY_GOTO(done, cmgi_csr_identity_at(ctx, CMGI_DEVICE, &A->csr, flag, &count));
+    CMGI_TRY_GOTO(done, cmgi_csr_identity_at(ctx, CMGI_DEVICE, &A->csr, flag, NULL));
     CMGI_TRY_GOTO(done, cmgi_mask_at(ctx, CMGI_DEVICE, n, flag, values));
     CMGI_TRY_GOTO(done, cmgi_resident_diagonal(ctx, n, values, &D));
     values = NULL;

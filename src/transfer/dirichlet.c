@@ -25,13 +25,14 @@ bool cmgi_dirichlet_none(const cmg_hierarchy *h)
     return here != NULL && (here->identity == 0 || here->identity == rows);
 }
 
-cmg_status cmgi_dirichlet_find(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
+cmg_status cmgi_dirichlet_find(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_size known,
                                cmgi_dirichlet *found)
 {
-    cmgi_dirichlet made = {.rows = A->rows};
+    cmgi_dirichlet made = {.rows = A->rows, .count = known};
     bool **row = marks_at(&made, at);
     CMGI_TRY(cmgi_alloc_at(ctx, at, A->rows, sizeof **row, row));
-    const cmg_status status = cmgi_csr_identity_at(ctx, at, A, *row, &made.count);
+    const cmg_status status =
+        cmgi_csr_identity_at(ctx, at, A, *row, known == CMGI_UNKNOWN ? &made.count : NULL);
     if (status != CMG_OK || made.count == 0 || made.count == A->rows) {
         cmgi_dirichlet_clear(ctx, &made);
     }
@@ -39,8 +40,8 @@ cmg_status cmgi_dirichlet_find(cmg_context *ctx, cmgi_place at, const cmg_csr *A
     return status;
 }
 
-cmg_status cmgi_dirichlet_below(cmg_context *ctx, cmgi_place at, const cmg_csr *A, const cmg_csr *P,
-                                const cmgi_dirichlet *fine, cmgi_dirichlet *found)
+cmg_status cmgi_dirichlet_below(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_size known,
+                                const cmg_csr *P, const cmgi_dirichlet *fine, cmgi_dirichlet *found)
 {
     const cmg_size n = P->cols;
     cmgi_dirichlet given = *fine;
@@ -48,22 +49,23 @@ cmg_status cmgi_dirichlet_below(cmg_context *ctx, cmgi_place at, const cmg_csr *
     bool **row = marks_at(&made, at);
     marking m = {.P = *P, .fine = *marks_at(&given, at)};
     bool *identity = NULL;
-    cmg_size identities = 0;
-    cmg_size untold = 0; /* rows of P that are zero and do not tell */
+    cmg_size identities = known;
     cmg_status status = CMG_OK;
     *found = (cmgi_dirichlet){0};
     if (m.fine == NULL) {
         return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero_at(ctx, at, n, sizeof **row, row));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero_at(ctx, at, n + 1, sizeof **row, row));
     if (A != NULL) {
         CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n, sizeof *identity, &identity));
-        CMGI_TRY_GOTO(done, cmgi_csr_identity_at(ctx, at, A, identity, &identities));
+        CMGI_TRY_GOTO(done, cmgi_csr_identity_at(ctx, at, A, identity,
+                                                 known == CMGI_UNKNOWN ? &identities : NULL));
     }
     m.identity = identity;
     m.found = *row;
-    CMGI_TRY_GOTO(done, mark_below(ctx, at, P->rows, &m, &untold));
-    m.all = untold > 0 && identities < n && A != NULL;
+    m.untold = *row + n;
+    m.all = A != NULL && identities < n;
+    CMGI_TRY_GOTO(done, mark_below(ctx, at, P->rows, &m));
     CMGI_TRY_GOTO(done, count_marks(ctx, at, n, &m, &made.count));
     if (made.count > 0) {
         *found = made;
@@ -88,19 +90,20 @@ cmg_status cmgi_dirichlet_of_level(const cmg_hierarchy *h, int l, cmgi_dirichlet
     const cmgi_resident *there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
     const cmgi_resident *there_P = l > 0 ? cmgi_hierarchy_there(h, l - 1, CMG_ROLE_P) : NULL;
     if (l == 0 && there != NULL) {
-        return cmgi_dirichlet_find(ctx, CMGI_DEVICE, &there->csr, found);
+        return cmgi_dirichlet_find(ctx, CMGI_DEVICE, &there->csr, there->facts.identity, found);
     }
     if (there != NULL && there_P != NULL) {
         CMGI_TRY(cmgi_dirichlet_send(ctx, above));
-        return cmgi_dirichlet_below(ctx, CMGI_DEVICE, &there->csr, &there_P->csr, above, found);
+        return cmgi_dirichlet_below(ctx, CMGI_DEVICE, &there->csr, there->facts.identity,
+                                    &there_P->csr, above, found);
     }
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
     if (l == 0) {
-        return cmgi_dirichlet_find(ctx, CMGI_HOST, &A, found);
+        return cmgi_dirichlet_find(ctx, CMGI_HOST, &A, CMGI_UNKNOWN, found);
     }
     CMGI_TRY(cmg_hierarchy_get_csr(h, l - 1, CMG_ROLE_P, NULL, 0, &P));
     CMGI_TRY(cmgi_dirichlet_bring(ctx, above));
-    return cmgi_dirichlet_below(ctx, CMGI_HOST, &A, &P, above, found);
+    return cmgi_dirichlet_below(ctx, CMGI_HOST, &A, CMGI_UNKNOWN, &P, above, found);
 }
 
 void cmgi_dirichlet_clear(cmg_context *ctx, cmgi_dirichlet *d)

@@ -25,11 +25,13 @@ static inline bool cmgi_dirichlet_any(const cmgi_dirichlet *d)
 
 /* Whether it is known that the finest matrix has none, or nothing else. */
 bool cmgi_dirichlet_none(const cmg_hierarchy *h);
+/* Identity rows of a matrix that are still to be counted. */
+enum { CMGI_UNKNOWN = -1 };
 /*
- * The identity rows of the finest matrix. In a diagonal matrix every row looks like one: none is
- * marked.
+ * The identity rows of the finest matrix, `known` of them. In a diagonal matrix every row looks
+ * like one: none is marked.
  */
-cmg_status cmgi_dirichlet_find(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
+cmg_status cmgi_dirichlet_find(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_size known,
                                cmgi_dirichlet *found);
 /*
  * Those of a coarse matrix: identity rows that carry the unknown of a fine Dirichlet row, which is
@@ -38,8 +40,9 @@ cmg_status cmgi_dirichlet_find(cmg_context *ctx, cmgi_place at, const cmg_csr *A
  * zero in a fine Dirichlet row already and does not tell, every identity row counts. Without A,
  * which is still to be formed, P alone decides. Matrices and marks are at one place.
  */
-cmg_status cmgi_dirichlet_below(cmg_context *ctx, cmgi_place at, const cmg_csr *A, const cmg_csr *P,
-                                const cmgi_dirichlet *fine, cmgi_dirichlet *found);
+cmg_status cmgi_dirichlet_below(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_size known,
+                                const cmg_csr *P, const cmgi_dirichlet *fine,
+                                cmgi_dirichlet *found);
 /*
  * Those of level l, from those of the level above (NULL for l = 0), found where its matrices are.
  */

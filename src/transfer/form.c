@@ -21,7 +21,7 @@ static cmg_status open_source(const cmg_hierarchy *h, int l, cmgi_dirichlet *fin
     CMGI_TRY(cmgi_dirichlet_bring(h->ctx, fine));
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &s->A));
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &P));
-    CMGI_TRY(cmgi_dirichlet_below(h->ctx, CMGI_HOST, NULL, &P, fine, coarse));
+    CMGI_TRY(cmgi_dirichlet_below(h->ctx, CMGI_HOST, NULL, 0, &P, fine, coarse));
     CMGI_TRY(cmgi_prolongation(h->ctx, &P, fine, coarse, &s->P));
     s->given = cmgi_hierarchy_has(h, l, CMG_ROLE_R);
     if (s->given) {
@@ -79,7 +79,7 @@ static cmg_status form_cleaned(cmg_hierarchy *h, int l, cmgi_dirichlet *fine, bo
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_dirichlet_send(ctx, fine));
     CMGI_TRY_GOTO(done,
-                  cmgi_dirichlet_below(ctx, CMGI_DEVICE, NULL, &given->P->csr, fine, &coarse));
+                  cmgi_dirichlet_below(ctx, CMGI_DEVICE, NULL, 0, &given->P->csr, fine, &coarse));
     CMGI_TRY_GOTO(done, cmgi_dirichlet_clean_there(ctx, given->P, fine, &coarse, &P));
     t.P = &P;
     t.PT = P.csr.values == given->P->csr.values ? given->PT : &PT;

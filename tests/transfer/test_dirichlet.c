@@ -140,9 +140,9 @@ static void coarse_rows_follow_the_fine_ones(void)
     cmgi_dirichlet coarse = {0};
     cmgi_csr cleaned = {0};
     cmgi_csr R = {0};
-    CHECK_OK(cmgi_dirichlet_find(ctx, CMGI_HOST, &A, &fine));
+    CHECK_OK(cmgi_dirichlet_find(ctx, CMGI_HOST, &A, CMGI_UNKNOWN, &fine));
     CHECK(fine.count == 2 && fine.row[0] && fine.row[4] && !fine.row[2]);
-    CHECK_OK(cmgi_dirichlet_below(ctx, CMGI_HOST, &C, &P, &fine, &coarse));
+    CHECK_OK(cmgi_dirichlet_below(ctx, CMGI_HOST, &C, CMGI_UNKNOWN, &P, &fine, &coarse));
     CHECK(coarse.count == 2 && coarse.row[0] && coarse.row[2] && !coarse.row[1]);
     CHECK_OK(cmgi_prolongation(ctx, &P, &fine, &coarse, &cleaned));
     const double wanted[] = {0, 0, 0.5, 1, 0.5, 0, 0};
@@ -154,12 +154,12 @@ static void coarse_rows_follow_the_fine_ones(void)
     cmgi_dirichlet_clear(ctx, &coarse);
     cmgi_dirichlet_clear(ctx, &fine);
     /* no fine Dirichlet row: none below, and P is the caller's */
-    CHECK_OK(cmgi_dirichlet_below(ctx, CMGI_HOST, &C, &P, &fine, &coarse));
+    CHECK_OK(cmgi_dirichlet_below(ctx, CMGI_HOST, &C, CMGI_UNKNOWN, &P, &fine, &coarse));
     CHECK(coarse.row == NULL && coarse.count == 0);
     CHECK_OK(cmgi_prolongation(ctx, &P, &fine, &coarse, &cleaned));
     CHECK(cleaned.borrowed && cleaned.values == p_val);
     cmgi_csr_free(ctx, &cleaned);
-    CHECK_OK(cmgi_dirichlet_find(ctx, CMGI_HOST, &C,
+    CHECK_OK(cmgi_dirichlet_find(ctx, CMGI_HOST, &C, CMGI_UNKNOWN,
                                  &fine)); /* a diagonal matrix: every row looks like one */
     CHECK(fine.row == NULL);
 }
@@ -274,8 +274,9 @@ static void marks_are_those_of_the_host(void)
         cmgi_csr P = {0};
         cmgi_resident cleaned = {0};
         cmg_hierarchy *h = hierarchy_there(M, 3);
-        CHECK_OK(cmgi_dirichlet_find(ctx, CMGI_HOST, &M[0].view, &here[0]));
-        CHECK_OK(cmgi_dirichlet_below(ctx, CMGI_HOST, &M[2].view, &M[1].view, &here[0], &here[1]));
+        CHECK_OK(cmgi_dirichlet_find(ctx, CMGI_HOST, &M[0].view, CMGI_UNKNOWN, &here[0]));
+        CHECK_OK(cmgi_dirichlet_below(ctx, CMGI_HOST, &M[2].view, CMGI_UNKNOWN, &M[1].view,
+                                      &here[0], &here[1]));
         CHECK_OK(cmgi_dirichlet_of_level(h, 0, NULL, &there[0]));
         CHECK_OK(cmgi_dirichlet_of_level(h, 1, &there[0], &there[1]));
         const cmgi_resident *stored = cmgi_hierarchy_there(h, 0, CMG_ROLE_P);
