@@ -355,7 +355,11 @@ int cmgi_unit_columns(const cmg_context *ctx, cmg_size n)
     return (int)(each < most ? each : most);
 }
 
-/* Columns j .. j + k - 1 are the images of unit vectors, k at once. */
+/*
+ * Columns j .. j + k - 1 are the images of unit vectors, k at once. The n rows of k values that
+ * have these unit vectors as columns are a window of 2 n rows, zero but for ones on the diagonal
+ * from row n on: it begins at row n - j.
+ */
 cmg_status cmgi_dense_cycle(cmg_context *ctx, cmgi_cycle *cycle, cmg_size n, double *X)
 {
     const cmgi_backend *on = ctx->backend;
@@ -363,31 +367,35 @@ cmg_status cmgi_dense_cycle(cmg_context *ctx, cmgi_cycle *cycle, cmg_size n, dou
     const size_t size = cmgi_precision_bytes(p);
     const cmg_size k = cycle->columns;
     void *one = NULL;
-    char *unit = NULL;
+    char *units = NULL;
     void *image = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, size, &one));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n * k, size, &unit));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 2 * n * k, size, &units));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n * k, size, &image));
+    const cmgi_block_copy diagonal = {.rows = n < k ? n : k,
+                                      .columns = 1,
+                                      .from = p,
+                                      .x = one,
+                                      .to = p,
+                                      .y = units + (size_t)(n * k) * size,
+                                      .y_row = k + 1};
     CMGI_TRY_GOTO(done, on->fill(ctx, p, 1, 1.0, one));
+    CMGI_TRY_GOTO(done, on->fill(ctx, p, 2 * n * k, 0.0, units));
+    CMGI_TRY_GOTO(done, on->copy_block(ctx, &diagonal));
     for (cmg_size j = 0; j < n; j += k) {
-        const cmg_size count = n - j < k ? n - j : k;
-        const cmgi_block_copy diagonal = {.rows = count,
-                                          .columns = 1,
-                                          .from = p,
-                                          .x = one,
-                                          .to = p,
-                                          .y = unit + (size_t)(j * k) * size,
-                                          .y_row = k + 1};
-        const cmgi_block_copy columns = {
-            .rows = n, .columns = count, .from = p, .x = image, .x_row = k, .y = X + j, .y_row = n};
-        CMGI_TRY_GOTO(done, on->fill(ctx, p, n * k, 0.0, unit));
-        CMGI_TRY_GOTO(done, on->copy_block(ctx, &diagonal));
-        CMGI_TRY_GOTO(done, cmgi_cycle_run(cycle, unit, image));
+        const cmgi_block_copy columns = {.rows = n,
+                                         .columns = n - j < k ? n - j : k,
+                                         .from = p,
+                                         .x = image,
+                                         .x_row = k,
+                                         .y = X + j,
+                                         .y_row = n};
+        CMGI_TRY_GOTO(done, cmgi_cycle_run(cycle, units + (size_t)((n - j) * k) * size, image));
         CMGI_TRY_GOTO(done, on->copy_block(ctx, &columns));
     }
 done:
-    CMGI_FREE_DEVICE(ctx, one, unit, image);
+    CMGI_FREE_DEVICE(ctx, one, units, image);
     return status;
 }
 
