@@ -8,7 +8,7 @@ extern "C" {
 #include "fem/mesh_sums.h"
 }
 
-enum { THREADS = 256, WARP = 32, TILE = 2 * WARP };
+enum { THREADS = 256, TILE = 2 * CMGI_WARP };
 static const cmg_index NONE = INT32_MAX; /* as a column: no node has this number */
 
 /* Cells and terms of nodes. */
@@ -96,7 +96,7 @@ typedef struct pair_rank {
     int same;
 } pair_rank;
 
-/* Adds what pairs i and i + WARP learn from a tile of columns, the pairs from `first` on. */
+/* Adds what pairs i and i + CMGI_WARP learn from a tile of columns, the pairs from `first` on. */
 template <bool ONE>
 static __device__ __forceinline__ void compare(const cmg_index *tile, int first, int i,
                                                const node_pair (&pair)[2], pair_rank (&rank)[2])
@@ -108,7 +108,7 @@ static __device__ __forceinline__ void compare(const cmg_index *tile, int first,
 #pragma unroll
         for (int q = 0; q < 2; ++q) {
             rank[q].less += other < pair[q].column;
-            rank[q].before += other == pair[q].column && t - q * WARP < ahead;
+            rank[q].before += other == pair[q].column && t - q * CMGI_WARP < ahead;
             rank[q].same += !ONE && other == pair[q].column;
         }
     }
@@ -137,10 +137,10 @@ static __device__ __forceinline__ void put_terms(const around &m, cmg_size node,
 template <bool ONE>
 __global__ void __launch_bounds__(THREADS) pair_kernel(around m)
 {
-    __shared__ cmg_index tiles[THREADS / WARP][TILE];
-    const cmg_size node = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / WARP;
-    const int lane = (int)threadIdx.x % WARP;
-    cmg_index *tile = tiles[threadIdx.x / WARP];
+    __shared__ cmg_index tiles[THREADS / CMGI_WARP][TILE];
+    const cmg_size node = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / CMGI_WARP;
+    const int lane = (int)threadIdx.x % CMGI_WARP;
+    cmg_index *tile = tiles[threadIdx.x / CMGI_WARP];
     if (node >= m.in.nodes) {
         return;
     }
@@ -152,14 +152,14 @@ __global__ void __launch_bounds__(THREADS) pair_kernel(around m)
     for (int group = 0; group < pairs; group += TILE) {
         const int at = group + lane;
         const node_pair mine[2] = {pair_of(m, first, pairs, at),
-                                   pair_of(m, first, pairs, at + WARP)};
+                                   pair_of(m, first, pairs, at + CMGI_WARP)};
         pair_rank rank[2] = {{0, 0, 0}, {0, 0, 0}};
         for (int t = 0; t < pairs; t += TILE) {
             __syncwarp();
             for (int q = 0; q < 2; ++q) {
-                tile[lane + q * WARP] = t == group
-                                            ? mine[q].column
-                                            : pair_of(m, first, pairs, t + lane + q * WARP).column;
+                tile[lane + q * CMGI_WARP] =
+                    t == group ? mine[q].column
+                               : pair_of(m, first, pairs, t + lane + q * CMGI_WARP).column;
             }
             __syncwarp();
             compare<ONE>(tile, t, at, mine, rank);
@@ -194,8 +194,8 @@ static __device__ __forceinline__ int run_length(const cmg_index *column, int pa
 __global__ void __launch_bounds__(THREADS)
     entry_kernel(around m, cmg_index *indices, cmg_size *offset)
 {
-    const cmg_size node = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / WARP;
-    const int lane = (int)threadIdx.x % WARP;
+    const cmg_size node = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / CMGI_WARP;
+    const int lane = (int)threadIdx.x % CMGI_WARP;
     if (node >= m.in.nodes) {
         return;
     }
@@ -214,10 +214,10 @@ __global__ void __launch_bounds__(THREADS)
     const cmg_index *column = m.column + m.start[node] * m.in.local;
     const int pairs = (int)(row / nc);
     int before = 0;
-    for (int group = 0; group < pairs; group += WARP) {
+    for (int group = 0; group < pairs; group += CMGI_WARP) {
         const int i = group + lane;
         const bool begins = i < pairs && (i == 0 || column[i] != column[i - 1]);
-        const unsigned all = __ballot_sync(0xffffffffU, begins);
+        const unsigned all = __ballot_sync(CMGI_ALL, begins);
         const int p = before + __popc(all & ((1U << lane) - 1));
         before += __popc(all);
         if (!begins) {
@@ -296,7 +296,7 @@ static cmg_status make_matrix(cmg_context *ctx, around *m, cmg_size terms, cmgi_
     const cudaStream_t stream = cmgi_stream(ctx);
     const cmg_size rows = m->in.nodes * m->in.components;
     const cmg_size pairs = m->in.cells * m->in.local * m->in.local;
-    const unsigned grid = cmgi_grid(m->in.nodes * WARP, THREADS);
+    const unsigned grid = cmgi_grid(m->in.nodes * CMGI_WARP, THREADS);
     cmg_csr A = {rows, rows, NULL, NULL, NULL};
     cmg_size *offset = NULL;
     cmg_status status = CMG_OK;

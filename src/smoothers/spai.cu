@@ -47,9 +47,9 @@ __global__ void measure_kernel(const cmgi_device_csr A, const cmgi_device_csr S,
                                int *counter)
 {
     extern __shared__ int keys[];
-    const int lane = (int)threadIdx.x % WARP;
-    const int warp = (int)threadIdx.x / WARP;
-    const cmg_size a = (cmg_size)blockIdx.x * (blockDim.x / WARP) + warp;
+    const int lane = (int)threadIdx.x % CMGI_WARP;
+    const int warp = (int)threadIdx.x / CMGI_WARP;
+    const cmg_size a = (cmg_size)blockIdx.x * (blockDim.x / CMGI_WARP) + warp;
     const cmg_size i = a < rows && list != NULL ? list[a] : a;
     if (a >= rows || equations[i] >= 0) {
         return;
@@ -63,7 +63,7 @@ __global__ void measure_kernel(const cmgi_device_csr A, const cmgi_device_csr S,
     for (cmg_size p = 0; p < n; ++p) {
         const cmg_index j = S.indices[first + p];
         const cmg_size end = A.indptr[j + 1];
-        for (cmg_size k = A.indptr[j]; k < end; k += WARP) {
+        for (cmg_size k = A.indptr[j]; k < end; k += CMGI_WARP) {
             (void)meet(t, lane, k + lane < end ? A.indices[k + lane] : -1, &length);
             if (length == INT_MAX) {
                 if (lane == 0) {
@@ -94,10 +94,10 @@ __device__ __forceinline__ int class_of(const limits &l, int need)
 /* Adds the warp's lanes of one class to its counter; returns this lane's place. */
 __device__ __forceinline__ int take_place(int *counter, int c, bool wanted)
 {
-    const unsigned active = __ballot_sync(~0U, wanted);
+    const unsigned active = __ballot_sync(CMGI_ALL, wanted);
     int place = 0;
     if (wanted) {
-        const int lane = (int)threadIdx.x % WARP;
+        const int lane = (int)threadIdx.x % CMGI_WARP;
         const unsigned same = __match_any_sync(active, c);
         const int leader = __ffs((int)same) - 1;
         int base = lane == leader ? atomicAdd(&counter[c], __popc(same)) : 0;
@@ -126,19 +126,19 @@ __global__ void sort_kernel(const int *from, int rows, const cmg_size *indptr, c
 
 /* WARPS warps for each row of a list, in shared memory or in their part of `global_space`. */
 template <bool SHARED, int WARPS>
-__global__ void __launch_bounds__(WARPS *WARP)
+__global__ void __launch_bounds__(WARPS *CMGI_WARP)
     rows_kernel(const cmgi_device_csr A, const double *norm2, const cmgi_device_csr S,
                 const int *list, int rows, const int *equations, bool counted, char *global_space,
                 size_t bytes)
 {
     extern __shared__ double2 shared_space[];
-    const int lane = (int)threadIdx.x % WARP;
+    const int lane = (int)threadIdx.x % CMGI_WARP;
     char *space = SHARED ? (char *)shared_space : global_space + blockIdx.x * bytes;
     for (int a = (int)blockIdx.x; a < rows; a += (int)gridDim.x) {
         const cmg_size i = list[a];
         const cmg_size first = S.indptr[i];
         const problem P = carve(space, equations[i], (int)(S.indptr[i + 1] - first), counted);
-        if (threadIdx.x < WARP) {
+        if (threadIdx.x < CMGI_WARP) {
             fill(A, norm2, S.indices + first, i, P, lane);
             if (counted) {
                 weigh(P, lane);
@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(WARPS *WARP)
         }
         wait<WARPS>();
         const int rank = factorise<WARPS>(P, lane);
-        if (threadIdx.x < WARP) {
+        if (threadIdx.x < CMGI_WARP) {
             solve_triangle(P, lane, rank, S.values + first);
         }
         wait<WARPS>();
@@ -241,7 +241,7 @@ static cmg_status measure(cmg_context *ctx, const cmgi_device_csr *A, const cmgi
                   cudaFuncSetAttribute(measure_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                        (int)bytes));
         CMGI_CUDA(ctx, cudaMemsetAsync(p->counter, 0, COUNTERS * sizeof(int), stream));
-        measure_kernel<<<cmgi_grid(problems, warps), warps * WARP, bytes, stream>>>(
+        measure_kernel<<<cmgi_grid(problems, warps), warps * CMGI_WARP, bytes, stream>>>(
             *A, *S, p->left.list, problems, slots[s], counted, p->equations, p->need, p->counter);
         CMGI_TRY(CMGI_LAUNCHED(ctx));
         CMGI_TRY(cmgi_to_host(ctx, &left, p->counter + UNMEASURED, sizeof left));
@@ -286,7 +286,7 @@ static cmg_status solve_global(cmg_context *ctx, const cmgi_device_csr *A, bool 
         return CMG_OK;
     }
     CMGI_TRY(cmgi_alloc_device(ctx, blocks, (size_t)bytes, &p->space));
-    rows_kernel<false, WARPS><<<(unsigned)blocks, WARPS * WARP, 0, cmgi_stream(ctx)>>>(
+    rows_kernel<false, WARPS><<<(unsigned)blocks, WARPS * CMGI_WARP, 0, cmgi_stream(ctx)>>>(
         *A, p->norm2, *S, p->list + first, rows, p->equations, counted, p->space, (size_t)bytes);
     return CMGI_LAUNCHED(ctx);
 }
@@ -300,7 +300,7 @@ static cmg_status solve_all(cmg_context *ctx, const cmgi_device_csr *A, bool cou
         const int blocks = p->count[c] < most ? p->count[c] : most;
         if (blocks > 0) {
             rows_kernel<true, WARPS>
-                <<<(unsigned)blocks, WARPS * WARP, (size_t)p->l.bytes[c], cmgi_stream(ctx)>>>(
+                <<<(unsigned)blocks, WARPS * CMGI_WARP, (size_t)p->l.bytes[c], cmgi_stream(ctx)>>>(
                     *A, p->norm2, *S, p->list + first, p->count[c], p->equations, counted, NULL, 0);
             CMGI_TRY(CMGI_LAUNCHED(ctx));
         }

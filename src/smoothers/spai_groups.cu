@@ -9,7 +9,7 @@
 
 enum {
     THREADS = 256,
-    WARP = 32,
+
     LANES = 8,
     LEAST_SLOTS = 1 << 17 /* more than there are rows under way: no table fills up */
 };
@@ -71,7 +71,7 @@ __global__ void group_kernel(const cmgi_device_csr A, const CONTENT content, con
                              int *slot)
 {
     const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / LANES;
-    if (__any_sync(~0U, *(volatile int *)g.count > g.limit)) {
+    if (__any_sync(CMGI_ALL, *(volatile int *)g.count > g.limit)) {
         return;
     }
     const cmg_size first = i < A.rows ? A.indptr[i] : 0;
@@ -84,7 +84,7 @@ __global__ void group_kernel(const cmgi_device_csr A, const CONTENT content, con
     }
 #pragma unroll
     for (int d = LANES / 2; d > 0; d >>= 1) {
-        sum += __shfl_xor_sync(~0U, sum, d);
+        sum += __shfl_xor_sync(CMGI_ALL, sum, d);
     }
     if (i < A.rows && threadIdx.x % LANES == 0) {
         const unsigned long long key = cmgi_random_mix(sum + (unsigned long long)length);
@@ -111,7 +111,8 @@ __global__ void compare_kernel(const cmgi_device_csr A, const CONTENT content, c
                       content(A, i, mine + e) != content(A, r, other + e);
         }
     }
-    const unsigned lanes = __ballot_sync(~0U, differs) >> threadIdx.x % WARP / LANES * LANES;
+    const unsigned lanes =
+        __ballot_sync(CMGI_ALL, differs) >> threadIdx.x % CMGI_WARP / LANES * LANES;
     if (there && threadIdx.x % LANES == 0) {
         same[i] = (lanes & ((1U << LANES) - 1)) != 0 ? (int)i : (int)r;
     }
@@ -121,14 +122,14 @@ __global__ void compare_kernel(const cmgi_device_csr A, const CONTENT content, c
 __global__ void list_kernel(cmg_size rows, const int *same, int *list, int *count)
 {
     const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    const int lane = (int)threadIdx.x % WARP;
+    const int lane = (int)threadIdx.x % CMGI_WARP;
     const bool own = i < rows && same[i] == i;
-    const unsigned all = __ballot_sync(~0U, own);
+    const unsigned all = __ballot_sync(CMGI_ALL, own);
     int base = 0;
     if (lane == 0 && all != 0) {
         base = atomicAdd(count, __popc(all));
     }
-    base = __shfl_sync(~0U, base, 0);
+    base = __shfl_sync(CMGI_ALL, base, 0);
     if (own) {
         list[base + __popc(all & ((1U << lane) - 1))] = (int)i;
     }

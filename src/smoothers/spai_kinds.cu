@@ -19,7 +19,7 @@ enum {
 };
 
 /* The table of each kind, whose lowest row is in the list, by a warp. */
-__global__ void __launch_bounds__(WARP)
+__global__ void __launch_bounds__(CMGI_WARP)
     place_kernel(const cmgi_device_csr A, const int *list, cmgi_spai_kind *kinds)
 {
     __shared__ int keys[SLOTS];
@@ -94,7 +94,7 @@ static cmg_status make_tables(cmg_context *ctx, const cmgi_device_csr *A, const 
     CMGI_TRY(cmgi_alloc_device(ctx, A->rows, sizeof *K->kind, &K->kind));
     CMGI_TRY(cmgi_alloc_device(ctx, K->count, sizeof *K->of, &K->of));
     CMGI_TRY(cmgi_cuda_clear(ctx, K->of, (size_t)K->count * sizeof *K->of));
-    place_kernel<<<(unsigned)K->count, WARP, 0, stream>>>(*A, list, K->of);
+    place_kernel<<<(unsigned)K->count, CMGI_WARP, 0, stream>>>(*A, list, K->of);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
     mark_kernel<<<cmgi_grid(K->count, THREADS), THREADS, 0, stream>>>(list, K->count, same);
     CMGI_TRY(CMGI_LAUNCHED(ctx));

@@ -23,7 +23,7 @@ static const int room_for_tiles[] = {0, 0, 1488, 2000, 2880};
 /* Shared memory of a warp. */
 typedef struct space {
     double *L;        /* `room` doubles, then L^T L with rows of 8 T + 1 */
-    double *pivot[2]; /* WARP each */
+    double *pivot[2]; /* CMGI_WARP each */
     double *weight;   /* of each equation, where the table was */
     table t;
     int room;
@@ -35,8 +35,8 @@ __device__ __forceinline__ space carve(char *from, int room)
     s.room = room;
     s.L = (double *)from;
     s.pivot[0] = s.L + room;
-    s.pivot[1] = s.pivot[0] + WARP;
-    s.weight = s.pivot[1] + WARP;
+    s.pivot[1] = s.pivot[0] + CMGI_WARP;
+    s.weight = s.pivot[1] + CMGI_WARP;
     s.t.keys = (int *)s.weight;
     s.t.number = (unsigned short *)(s.t.keys + SLOTS);
     s.t.slots = SLOTS;
@@ -47,7 +47,7 @@ __device__ __forceinline__ space carve(char *from, int room)
 
 static size_t bytes_of(int room)
 {
-    return ((size_t)room + 2 * WARP) * sizeof(double) + SLOTS * (sizeof(int) + sizeof(short));
+    return ((size_t)room + 2 * CMGI_WARP) * sizeof(double) + SLOTS * (sizeof(int) + sizeof(short));
 }
 
 /* The first 32 entries of some rows of A, an entry of each a lane. */
@@ -62,9 +62,9 @@ __device__ __forceinline__ ahead look_ahead(const cmgi_device_csr &A, const colu
     ahead next;
 #pragma unroll
     for (int q = 0; q < AHEAD; ++q) {
-        const int from = p + q < WARP ? p + q : 0;
-        const cmg_size b = __shfl_sync(~0U, c.begin, from);
-        const bool there = lane < __shfl_sync(~0U, c.length, from) && p + q < c.n;
+        const int from = p + q < CMGI_WARP ? p + q : 0;
+        const cmg_size b = __shfl_sync(CMGI_ALL, c.begin, from);
+        const bool there = lane < __shfl_sync(CMGI_ALL, c.length, from) && p + q < c.n;
         next.column[q] = there ? A.indices[b + lane] : -1;
         next.value[q] = there ? A.values[b + lane] : 0;
     }
@@ -77,22 +77,22 @@ __device__ __forceinline__ bool fill_column(const cmgi_device_csr &A, const spac
                                             int *met, const columns &c)
 {
     const int at = meet(s.t, lane, column, met);
-    const int length = __shfl_sync(~0U, c.length, p);
-    const cmg_size begin = __shfl_sync(~0U, c.begin, p);
-    for (int e = WARP; e < length && *met != INT_MAX; e += WARP) {
+    const int length = __shfl_sync(CMGI_ALL, c.length, p);
+    const cmg_size begin = __shfl_sync(CMGI_ALL, c.begin, p);
+    for (int e = CMGI_WARP; e < length && *met != INT_MAX; e += CMGI_WARP) {
         (void)meet(s.t, lane, e + lane < length ? A.indices[begin + e + lane] : -1, met);
     }
     if (*met == INT_MAX || start + *met > s.room) {
         return false;
     }
-    for (int r = lane; r < *met; r += WARP) {
+    for (int r = lane; r < *met; r += CMGI_WARP) {
         s.L[start + r] = 0;
     }
     __syncwarp();
     if (at >= 0) {
         s.L[start + at] = value;
     }
-    for (int e = WARP + lane; e < length; e += WARP) {
+    for (int e = CMGI_WARP + lane; e < length; e += CMGI_WARP) {
         s.L[start + s.t.number[slot_of(s.t, A.indices[begin + e])]] = A.values[begin + e];
     }
     return true;
@@ -101,13 +101,13 @@ __device__ __forceinline__ bool fill_column(const cmgi_device_csr &A, const spac
 /* With A = S A S the equation of column k is weighted by s_k. The table makes room. */
 __device__ __forceinline__ void weigh(const cmgi_device_csr &A, const space &s, int lane)
 {
-    enum { ROUNDS = SLOTS / WARP };
+    enum { ROUNDS = SLOTS / CMGI_WARP };
     int number[ROUNDS];
     double weight[ROUNDS];
 #pragma unroll
     for (int r = 0; r < ROUNDS; ++r) {
-        const int key = s.t.keys[r * WARP + lane];
-        number[r] = key != -1 ? s.t.number[r * WARP + lane] : -1;
+        const int key = s.t.keys[r * CMGI_WARP + lane];
+        number[r] = key != -1 ? s.t.number[r * CMGI_WARP + lane] : -1;
         weight[r] = key != -1 && A.s != NULL ? A.s[key] : 1;
     }
     __syncwarp();
@@ -166,8 +166,8 @@ __device__ __forceinline__ void multiply(const space &s, const columns &c, int l
     int met[T];
 #pragma unroll
     for (int t = 0; t < T; ++t) {
-        from[t] = s.L + __shfl_sync(~0U, c.start, TILE * t + lane / 4) + lane % 4;
-        met[t] = __shfl_sync(~0U, c.met, TILE * t + lane / 4) - lane % 4;
+        from[t] = s.L + __shfl_sync(CMGI_ALL, c.start, TILE * t + lane / 4) + lane % 4;
+        met[t] = __shfl_sync(CMGI_ALL, c.met, TILE * t + lane / 4) - lane % 4;
     }
 #pragma unroll 2
     for (int k = 0; k < c.m; k += 4) {
@@ -184,13 +184,13 @@ __device__ __forceinline__ void multiply(const space &s, const columns &c, int l
 
 /* The rows of a list, NULL: all; those that are left go into another one. */
 template <int T>
-__global__ void __launch_bounds__(WARPS *WARP)
+__global__ void __launch_bounds__(WARPS *CMGI_WARP)
     normal_kernel(const cmgi_device_csr A, const cmgi_device_csr S, int room, size_t bytes,
                   const cmgi_spai_rows w)
 {
     extern __shared__ double2 shared_space[];
-    const int lane = (int)threadIdx.x % WARP;
-    const int warp = (int)threadIdx.x / WARP;
+    const int lane = (int)threadIdx.x % CMGI_WARP;
+    const int warp = (int)threadIdx.x / CMGI_WARP;
     const space s = carve((char *)shared_space + warp * bytes, room);
     for (int a = (int)blockIdx.x * WARPS + warp; a < w.rows; a += (int)gridDim.x * WARPS) {
         const cmg_size i = w.list != NULL ? w.list[a] : a;
@@ -203,7 +203,7 @@ __global__ void __launch_bounds__(WARPS *WARP)
         if (solved) {
             multiply<T>(s, c, lane);
             const group p = {s.L, {s.pivot[0], s.pivot[1]}, lane, 0, c.n, c.n};
-            solved = __all_sync(~0U, solve<T>(p, c.b, &x));
+            solved = __all_sync(CMGI_ALL, solve<T>(p, c.b, &x));
         }
         if (solved && lane < n) {
             S.values[first + lane] = A.s != NULL ? x / A.s[c.j] : x;
@@ -234,7 +234,7 @@ static cmg_status solve_in(cmg_context *ctx, const cmgi_device_csr *A, const cmg
               cudaFuncSetAttribute(normal_kernel<T>, cudaFuncAttributePreferredSharedMemoryCarveout,
                                    cudaSharedmemCarveoutMaxShared));
     CMGI_TRY(cmgi_cuda_clear(ctx, w.count, sizeof *w.count));
-    normal_kernel<T><<<(unsigned)(wanted < most ? wanted : most), WARPS * WARP, WARPS * bytes,
+    normal_kernel<T><<<(unsigned)(wanted < most ? wanted : most), WARPS * CMGI_WARP, WARPS * bytes,
                        cmgi_stream(ctx)>>>(*A, *S, room, bytes, w);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
     return take_left(ctx, &w, left);

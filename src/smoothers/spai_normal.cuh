@@ -9,7 +9,7 @@
 #include "smoothers/spai.cuh"
 #include "smoothers/spai_numbering.cuh"
 
-enum { TILE = 8, PIVOTS = WARP + 2, BLOCKS = 32 };
+enum { TILE = 8, PIVOTS = CMGI_WARP + 2, BLOCKS = 32 };
 #define SHARE (1.0 / 1024)
 
 /* Which rows a launch takes. */
@@ -116,7 +116,7 @@ __device__ __forceinline__ bool solve(const group &p, double y, double *x)
             const double factor = p.lane > k ? g[k] * i : 0;
             inverse = p.lane == k ? i : inverse;
             good = good && (p.lane != k || k >= p.n || d > SHARE * own);
-            y -= factor * __shfl_sync(~0U, y, p.first + k);
+            y -= factor * __shfl_sync(CMGI_ALL, y, p.first + k);
 #pragma unroll
             for (int j = (k + 1) / 2; j < N / 2; ++j) {
                 g[2 * j] -= factor * row[j].x;
@@ -128,7 +128,7 @@ __device__ __forceinline__ bool solve(const group &p, double y, double *x)
 #pragma unroll
     for (int k = N - 1; k > 0; --k) {
         if (k < p.most) {
-            const double known = __shfl_sync(~0U, z, p.first + k);
+            const double known = __shfl_sync(CMGI_ALL, z, p.first + k);
             z -= p.lane < k ? g[k] * inverse * known : 0;
         }
     }

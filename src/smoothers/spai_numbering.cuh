@@ -8,8 +8,6 @@
 
 #include <limits.h>
 
-enum { WARP = 32 };
-
 /* Open hash table of the columns met: `number` of the one in slot s, -1 in keys = free. */
 typedef struct table {
     int *keys;
@@ -44,7 +42,7 @@ __device__ __forceinline__ int meet(const table &t, int lane, cmg_index column, 
 {
     const int s = column >= 0 ? slot_of(t, column) : -1;
     const bool fresh = s >= 0 && t.keys[s] == -1;
-    const unsigned all = __ballot_sync(~0U, fresh);
+    const unsigned all = __ballot_sync(CMGI_ALL, fresh);
     int at = s >= 0 && !fresh && t.number != NULL ? t.number[s] : -1;
     if (*length > t.limit - __popc(all)) {
         *length = INT_MAX;
@@ -67,7 +65,7 @@ __device__ __forceinline__ int meet(const table &t, int lane, cmg_index column, 
 
 __device__ __forceinline__ void clear(const table &t, int lane)
 {
-    for (int s = lane; s < t.slots; s += WARP) {
+    for (int s = lane; s < t.slots; s += CMGI_WARP) {
         t.keys[s] = -1;
     }
     __syncwarp();
@@ -81,7 +79,7 @@ __device__ __forceinline__ int room_of(int met)
 
 __device__ __forceinline__ int slots_of(int equations)
 {
-    int slots = WARP;
+    int slots = CMGI_WARP;
     while (slots < 2 * equations) {
         slots *= 2;
     }

@@ -11,7 +11,7 @@
 
 enum {
     WARPS = 2,
-    HALF = WARP / 2,
+    HALF = CMGI_WARP / 2,
     STRIDE = CMGI_SPAI_LONGEST + 1,
     SHARED_PERCENT = 85 /* 196 of 228 kB hold what registers allow; the rest caches rows of A */
 };
@@ -53,10 +53,10 @@ __device__ __forceinline__ int entry_of(const cmgi_device_csr &A, cmg_size i, cm
     const cmg_index mine = lane < A.indptr[i + 1] - begin ? A.indices[begin + lane] : INT32_MAX;
     int at = 0;
 #pragma unroll
-    for (int d = WARP / 2; d > 0; d /= 2) {
-        at += __shfl_sync(~0U, mine, at + d - 1) < j ? d : 0;
+    for (int d = CMGI_WARP / 2; d > 0; d /= 2) {
+        at += __shfl_sync(CMGI_ALL, mine, at + d - 1) < j ? d : 0;
     }
-    return __shfl_sync(~0U, mine, at) == j ? at : -1;
+    return __shfl_sync(CMGI_ALL, mine, at) == j ? at : -1;
 }
 
 /* The rows of A that row i's columns J name, each after a 0 for the equations without it, and the
@@ -70,12 +70,12 @@ __device__ __forceinline__ bool gather(const cmgi_device_csr &A, const space &s,
     c->m = kind->equations;
     c->j = lane < c->n ? J[lane] : 0;
     c->start = entry_of(A, i, c->j, lane);
-    if (!__all_sync(~0U, c->m > 0 && (lane >= c->n || c->start >= 0))) {
+    if (!__all_sync(CMGI_ALL, c->m > 0 && (lane >= c->n || c->start >= 0))) {
         return false;
     }
     c->begin = lane < c->n ? A.indptr[c->j] : 0;
     c->length = lane < c->n ? (int)(A.indptr[c->j + 1] - c->begin) : 0;
-    for (int q = lane; q < CMGI_SPAI_EQUATIONS; q += WARP) {
+    for (int q = lane; q < CMGI_SPAI_EQUATIONS; q += CMGI_WARP) {
         const double weight = q < c->m && A.s != NULL ? A.s[i + kind->offset[q]] : 1;
         s.weight[q] = q < c->m ? weight : 0;
     }
@@ -84,8 +84,8 @@ __device__ __forceinline__ bool gather(const cmgi_device_csr &A, const space &s,
         double value[TILE];
 #pragma unroll
         for (int q = 0; q < TILE; ++q) {
-            const cmg_size b = __shfl_sync(~0U, c->begin, p + q);
-            value[q] = lane < __shfl_sync(~0U, c->length, p + q) ? A.values[b + lane] : 0;
+            const cmg_size b = __shfl_sync(CMGI_ALL, c->begin, p + q);
+            value[q] = lane < __shfl_sync(CMGI_ALL, c->length, p + q) ? A.values[b + lane] : 0;
         }
 #pragma unroll
         for (int q = 0; q < TILE; ++q) {
@@ -118,7 +118,7 @@ __device__ __forceinline__ void multiply(const space &s, const cmgi_spai_kind *k
 #pragma unroll
     for (int t = 0; t < T; ++t) {
         const int p = TILE * t + lane / 4;
-        const int e = __shfl_sync(~0U, c.start, p);
+        const int e = __shfl_sync(CMGI_ALL, c.start, p);
         const uint4 *at = (const uint4 *)kind->place[p < c.n ? e : 0][lane % 4];
         from[t] = s.rows + p * STRIDE;
 #pragma unroll
@@ -177,13 +177,13 @@ __device__ __forceinline__ void write(const cmgi_device_csr &A, const cmgi_devic
 
 /* The rows of a list, NULL: all, a warp a row; those that are left go into another one. */
 template <int T>
-__global__ void __launch_bounds__(WARPS *WARP)
+__global__ void __launch_bounds__(WARPS *CMGI_WARP)
     placed_kernel(const cmgi_device_csr A, const cmgi_device_csr S, const cmgi_spai_kinds K,
                   int room, size_t bytes, const cmgi_spai_rows w)
 {
     extern __shared__ double2 shared_space[];
-    const int lane = (int)threadIdx.x % WARP;
-    const int warp = (int)threadIdx.x / WARP;
+    const int lane = (int)threadIdx.x % CMGI_WARP;
+    const int warp = (int)threadIdx.x / CMGI_WARP;
     const space s = carve((char *)shared_space + warp * bytes, room);
     for (int a = (int)blockIdx.x * WARPS + warp; a < w.rows; a += (int)gridDim.x * WARPS) {
         const cmg_size i = w.list != NULL ? w.list[a] : a;
@@ -192,7 +192,7 @@ __global__ void __launch_bounds__(WARPS *WARP)
         bool solved = prepare<T>(A, S, K, s, i, lane, &c, s.rows);
         if (solved) {
             const group p = {s.rows, {s.pivot[0], s.pivot[1]}, lane, 0, c.n, c.n};
-            solved = __all_sync(~0U, solve<T>(p, c.b, &x));
+            solved = __all_sync(CMGI_ALL, solve<T>(p, c.b, &x));
         }
         if (solved && lane < c.n) {
             write(A, S, i, lane, c.j, x);
@@ -205,13 +205,13 @@ __global__ void __launch_bounds__(WARPS *WARP)
 }
 
 /* The same, a warp two rows of at most 16 entries. */
-__global__ void __launch_bounds__(WARPS *WARP)
+__global__ void __launch_bounds__(WARPS *CMGI_WARP)
     pairs_kernel(const cmgi_device_csr A, const cmgi_device_csr S, const cmgi_spai_kinds K,
                  int room, size_t bytes, const cmgi_spai_rows w)
 {
     extern __shared__ double2 shared_space[];
-    const int lane = (int)threadIdx.x % WARP;
-    const int warp = (int)threadIdx.x / WARP;
+    const int lane = (int)threadIdx.x % CMGI_WARP;
+    const int warp = (int)threadIdx.x / CMGI_WARP;
     const int half = lane / HALF;
     const int r = lane % HALF;
     const int step = 2 * (int)gridDim.x * WARPS;
@@ -226,10 +226,10 @@ __global__ void __launch_bounds__(WARPS *WARP)
 #pragma unroll 1
         for (int h = 0; h < 2; ++h) {
             columns c;
-            const bool fits = prepare<2>(A, S, K, s, __shfl_sync(~0U, i, HALF * h), lane, &c,
+            const bool fits = prepare<2>(A, S, K, s, __shfl_sync(CMGI_ALL, i, HALF * h), lane, &c,
                                          h == 0 ? s.G : s.rows);
-            const double b = __shfl_sync(~0U, c.b, r);
-            const cmg_index j = __shfl_sync(~0U, c.j, r);
+            const double b = __shfl_sync(CMGI_ALL, c.b, r);
+            const cmg_index j = __shfl_sync(CMGI_ALL, c.j, r);
             most = fits && c.n > most ? c.n : most;
             if (half == h) {
                 mine.n = fits ? c.n : 0;
@@ -245,7 +245,7 @@ __global__ void __launch_bounds__(WARPS *WARP)
                          HALF * half,
                          mine.n,
                          most};
-        const unsigned bad = __ballot_sync(~0U, !solve<2>(p, mine.b, &x));
+        const unsigned bad = __ballot_sync(CMGI_ALL, !solve<2>(p, mine.b, &x));
         solved = solved && (bad >> HALF * half & 0xffff) == 0;
         if (solved && r < mine.n) {
             write(A, S, i, r, mine.j, x);
@@ -277,7 +277,7 @@ static cmg_status solve_in(cmg_context *ctx, int tiles, const cmgi_device_csr *A
     CMGI_CUDA(ctx, cudaFuncSetAttribute(RUN, cudaFuncAttributePreferredSharedMemoryCarveout,
                                         SHARED_PERCENT));
     CMGI_TRY(cmgi_cuda_clear(ctx, w.count, sizeof *w.count));
-    RUN<<<(unsigned)(wanted < most ? wanted : most), WARPS * WARP, WARPS * bytes,
+    RUN<<<(unsigned)(wanted < most ? wanted : most), WARPS * CMGI_WARP, WARPS * bytes,
           cmgi_stream(ctx)>>>(*A, *S, *K, room, bytes, w);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
     return take_left(ctx, &w, left);

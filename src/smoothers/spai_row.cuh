@@ -22,7 +22,7 @@
 
 #include <float.h>
 
-enum { LANES = 8, GROUPS = WARP / LANES };
+enum { LANES = 8, GROUPS = CMGI_WARP / LANES };
 
 typedef struct problem {
     int m; /* equations */
@@ -60,22 +60,22 @@ __device__ __forceinline__ void fill_column(const cmgi_device_csr &A, const prob
 {
     const int at = meet(P.t, lane, column, met);
 #pragma unroll 1
-    for (int e = WARP; e < length; e += WARP) {
+    for (int e = CMGI_WARP; e < length; e += CMGI_WARP) {
         (void)meet(P.t, lane, e + lane < length ? A.indices[begin + e + lane] : -1, met);
     }
     double2 *pairs = (double2 *)start;
     const int room = room_of(*met) / 2;
 #pragma unroll 1
-    for (int r = lane; r < room; r += WARP) {
+    for (int r = lane; r < room; r += CMGI_WARP) {
         pairs[r] = make_double2(0, 0);
     }
     __syncwarp();
     if (at >= 0) {
         start[at] = value;
     }
-    if (length > WARP || P.count != NULL) {
+    if (length > CMGI_WARP || P.count != NULL) {
 #pragma unroll 1
-        for (int e = lane; e < length; e += WARP) {
+        for (int e = lane; e < length; e += CMGI_WARP) {
             const int r = P.t.number[slot_of(P.t, A.indices[begin + e])];
             start[r] = cmgi_value_at(A, i, A.indices[begin + e], begin + e);
             if (P.count != NULL) {
@@ -88,7 +88,7 @@ __device__ __forceinline__ void fill_column(const cmgi_device_csr &A, const prob
 /* Column n of L: e_i, 0 where no row meets i. */
 __device__ __forceinline__ void fill_right_side(const problem &P, int lane, cmg_size i, int start)
 {
-    for (int r = lane; r < room_of(P.m); r += WARP) {
+    for (int r = lane; r < room_of(P.m); r += CMGI_WARP) {
         P.L[start + r] = 0;
     }
     __syncwarp();
@@ -111,10 +111,10 @@ __device__ __forceinline__ void fill(const cmgi_device_csr &A, const double *nor
     int met = 0;
     int start = 0;
     clear(P.t, lane);
-    for (int r = lane; r < P.m && P.count != NULL; r += WARP) {
+    for (int r = lane; r < P.m && P.count != NULL; r += CMGI_WARP) {
         P.count[r] = 0;
     }
-    for (int p0 = 0; p0 < P.n; p0 += WARP) {
+    for (int p0 = 0; p0 < P.n; p0 += CMGI_WARP) {
         const bool there = p0 + lane < P.n;
         const cmg_index j = there ? J[p0 + lane] : 0;
         const cmg_size begin = A.indptr[j];
@@ -122,14 +122,15 @@ __device__ __forceinline__ void fill(const cmgi_device_csr &A, const double *nor
             P.diagonal[p0 + lane] = norm2[j];
         }
         const int length = there ? (int)(A.indptr[j + 1] - begin) : 0;
-        cmg_size b = __shfl_sync(~0U, begin, 0);
-        int l = __shfl_sync(~0U, length, 0);
+        cmg_size b = __shfl_sync(CMGI_ALL, begin, 0);
+        int l = __shfl_sync(CMGI_ALL, length, 0);
         cmg_index column = lane < l ? A.indices[b + lane] : -1;
         double value = lane < l ? cmgi_value_at(A, J[p0], column, b + lane) : 0;
 #pragma unroll 1
-        for (int q = 0; q < WARP && p0 + q < P.n; ++q) {
-            const cmg_size next = __shfl_sync(~0U, begin, (q + 1) % WARP);
-            const int next_length = q + 1 < WARP ? __shfl_sync(~0U, length, (q + 1) % WARP) : 0;
+        for (int q = 0; q < CMGI_WARP && p0 + q < P.n; ++q) {
+            const cmg_size next = __shfl_sync(CMGI_ALL, begin, (q + 1) % CMGI_WARP);
+            const int next_length =
+                q + 1 < CMGI_WARP ? __shfl_sync(CMGI_ALL, length, (q + 1) % CMGI_WARP) : 0;
             const cmg_index next_column = lane < next_length ? A.indices[next + lane] : -1;
             const double next_value =
                 lane < next_length ? cmgi_value_at(A, J[p0 + q + 1], next_column, next + lane) : 0;
@@ -152,7 +153,7 @@ __device__ __forceinline__ void fill(const cmgi_device_csr &A, const double *nor
 __device__ __forceinline__ void weigh(const problem &P, int lane)
 {
     for (int p = 0; p <= P.n; ++p) {
-        for (int r = lane; r < P.met[p]; r += WARP) {
+        for (int r = lane; r < P.met[p]; r += CMGI_WARP) {
             P.L[P.start[p] + r] *= sqrt((double)P.count[r]);
         }
     }
@@ -174,7 +175,7 @@ __device__ __forceinline__ void wait()
 template <int WARPS>
 __device__ __forceinline__ int first_column()
 {
-    return WARPS == 1 ? 0 : (int)threadIdx.x / WARP * GROUPS;
+    return WARPS == 1 ? 0 : (int)threadIdx.x / CMGI_WARP * GROUPS;
 }
 
 /* Sum over the eight lanes of a column, in all of them. */
@@ -182,7 +183,7 @@ __device__ __forceinline__ double group_sum(double s)
 {
 #pragma unroll
     for (int d = LANES / 2; d > 0; d >>= 1) {
-        s += __shfl_xor_sync(~0U, s, d);
+        s += __shfl_xor_sync(CMGI_ALL, s, d);
     }
     return s;
 }
@@ -227,7 +228,7 @@ __device__ __forceinline__ double reflect(const problem &P, int lane, int k, int
         norm2[c % 2] += v[c] * v[c];
     }
     const reflector h = make_reflector(P.diagonal[k], group_sum(norm2[0] + norm2[1]),
-                                       __shfl_sync(~0U, v[0], row % LANES), tolerance);
+                                       __shfl_sync(CMGI_ALL, v[0], row % LANES), tolerance);
     v[0] -= base == row ? h.r : 0;
 #pragma unroll 1
     for (int j0 = k + 1 + first_column<WARPS>(); j0 <= P.n && h.r != 0; j0 += GROUPS * WARPS) {
@@ -336,7 +337,7 @@ __device__ __forceinline__ void solve_long(const problem &P, int lane, int rank,
         const double *R = P.L + P.start[k];
         row -= inverse != 0;
         const double value = inverse != 0 ? b[row] * inverse : 0;
-        for (int r = lane; r < row && inverse != 0; r += WARP) {
+        for (int r = lane; r < row && inverse != 0; r += CMGI_WARP) {
             b[r] -= value * R[r];
         }
         if (lane == 0) {
@@ -355,7 +356,7 @@ __device__ __forceinline__ void solve_short(const problem &P, int lane, int rank
     for (int k = P.n - 1; k >= 0; --k) {
         const double inverse = P.diagonal[k];
         row -= inverse != 0;
-        const double value = __shfl_sync(~0U, mine, row) * inverse;
+        const double value = __shfl_sync(CMGI_ALL, mine, row) * inverse;
         mine -= lane < row && inverse != 0 ? value * P.L[P.start[k] + lane] : 0;
         solution = lane == k && inverse != 0 ? value : solution;
     }
@@ -367,11 +368,11 @@ __device__ __forceinline__ void solve_short(const problem &P, int lane, int rank
 
 __device__ __forceinline__ void solve_triangle(const problem &P, int lane, int rank, double *x)
 {
-    for (int k = lane; k < P.n; k += WARP) {
+    for (int k = lane; k < P.n; k += CMGI_WARP) {
         P.diagonal[k] = P.diagonal[k] != 0 ? 1 / P.diagonal[k] : 0;
     }
     __syncwarp();
-    if (P.n <= WARP) {
+    if (P.n <= CMGI_WARP) {
         solve_short(P, lane, rank, x);
     } else {
         solve_long(P, lane, rank, x);

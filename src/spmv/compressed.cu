@@ -45,7 +45,7 @@ __device__ __forceinline__ void packed_sums(const typename pair_of<T, VALUES>::p
 #pragma unroll
             for (int j = 0; j < COLUMNS; ++j) {
                 const int column = e * COLUMNS + j;
-                const int b = pair::handed_round ? __shfl_sync(0xffffffffU, mine, column % 32)
+                const int b = pair::handed_round ? __shfl_sync(CMGI_ALL, mine, column % 32)
                                                  : __ldg(base + column);
                 c0[u][j] += b;
                 c1[u][j] += b;

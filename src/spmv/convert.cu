@@ -7,7 +7,7 @@ extern "C" {
 #include "spmv/slices.h"
 }
 
-enum { THREADS = 256, WARP = 32, CHUNK = 1024 };
+enum { THREADS = 256, CHUNK = 1024 };
 
 __global__ void count_kernel(cmg_size n, cmg_size *map)
 {
@@ -41,15 +41,15 @@ __global__ void sort_kernel(cmg_size rows, const cmg_size *indptr, int longest, 
 {
     __shared__ int next[CMGI_LONGEST_SORTED + 1];
     const int lane = threadIdx.x;
-    for (int d = lane; d <= longest; d += WARP) {
+    for (int d = lane; d <= longest; d += CMGI_WARP) {
         next[d] = order != NULL ? (int)count[(cmg_size)d * gridDim.x + blockIdx.x] : 0;
     }
     __syncwarp();
-    for (int k = lane; k < CHUNK; k += WARP) {
+    for (int k = lane; k < CHUNK; k += CMGI_WARP) {
         const cmg_size i = (cmg_size)blockIdx.x * CHUNK + k;
         const bool there = i < rows;
         const int d = there ? longest - (int)(indptr[i + 1] - indptr[i]) : -1;
-        const unsigned same = __match_any_sync(~0U, d);
+        const unsigned same = __match_any_sync(CMGI_ALL, d);
         const int rank = __popc(same & ((1U << lane) - 1));
         if (there && order != NULL) {
             order[next[d] + rank] = (cmg_index)i;
@@ -60,7 +60,7 @@ __global__ void sort_kernel(cmg_size rows, const cmg_size *indptr, int longest, 
         }
         __syncwarp();
     }
-    for (int d = lane; d <= longest && order == NULL; d += WARP) {
+    for (int d = lane; d <= longest && order == NULL; d += CMGI_WARP) {
         count[(cmg_size)d * gridDim.x + blockIdx.x] = next[d];
     }
 }
@@ -75,12 +75,12 @@ extern "C" cmg_status cmgi_slices_sort_cuda(cmg_context *ctx, const cmg_csr *dev
     cmg_size *count = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_alloc_device(ctx, counts + 1, sizeof *count, &count));
-    sort_kernel<<<chunks, WARP, 0, stream>>>(device->rows, device->indptr, (int)longest, count,
-                                             NULL);
+    sort_kernel<<<chunks, CMGI_WARP, 0, stream>>>(device->rows, device->indptr, (int)longest, count,
+                                                  NULL);
     CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
     CMGI_TRY_GOTO(done, cmgi_resident_kernels_of(ctx)->offsets(ctx, counts, count, NULL));
-    sort_kernel<<<chunks, WARP, 0, stream>>>(device->rows, device->indptr, (int)longest, count,
-                                             order);
+    sort_kernel<<<chunks, CMGI_WARP, 0, stream>>>(device->rows, device->indptr, (int)longest, count,
+                                                  order);
     CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
 done:
     cmgi_free_device(ctx, count);

@@ -1,6 +1,8 @@
 /* Tiles of a CSR; see csr_tiles.h. */
 #include "spmv/csr_tiles.h"
 
+enum { WARP = 32 };
+
 int cmgi_csr_lanes(cmg_size rows, cmg_size nnz)
 {
     /* About four entries a lane; a matrix too small to fill the device takes more lanes, because
@@ -21,7 +23,6 @@ static const cmg_size FEW_ENTRIES = 100000;
 
 bool cmgi_csr_uneven(const cmg_context *ctx, const cmg_csr *csr)
 {
-    enum { WARP = 32 };
     const cmg_size nnz = csr->indptr[csr->rows];
     if (nnz < FEW_ENTRIES) {
         return false;
@@ -50,7 +51,6 @@ bool cmgi_csr_uneven(const cmg_context *ctx, const cmg_csr *csr)
 
 bool cmgi_rows_uneven(const cmgi_row_statistics *s)
 {
-    enum { WARP = 32 };
     if (s->nnz < FEW_ENTRIES) {
         return false;
     }
@@ -62,7 +62,6 @@ bool cmgi_rows_uneven(const cmgi_row_statistics *s)
 
 bool cmgi_rows_even(const cmgi_row_statistics *s)
 {
-    enum { WARP = 32 };
     const int lanes = cmgi_csr_lanes(s->rows, s->nnz);
     const int k = cmgi_slice_size(WARP / lanes);
     /* a warp takes a step more than its longest row has entries for all lanes, at most */

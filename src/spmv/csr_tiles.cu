@@ -59,8 +59,8 @@ __device__ T carried(T tail, bool ended)
     int closed = ended ? 1 : 0;
 #pragma unroll
     for (int d = 1; d < 32; d <<= 1) {
-        const T other = __shfl_up_sync(0xffffffffU, tail, d);
-        const int other_closed = __shfl_up_sync(0xffffffffU, closed, d);
+        const T other = __shfl_up_sync(CMGI_ALL, tail, d);
+        const int other_closed = __shfl_up_sync(CMGI_ALL, closed, d);
         if (lane >= d) {
             tail = closed ? tail : other + tail;
             closed |= other_closed;
@@ -70,8 +70,8 @@ __device__ T carried(T tail, bool ended)
         warp_tail[warp] = tail;
         warp_ended[warp] = closed != 0;
     }
-    const T before = __shfl_up_sync(0xffffffffU, tail, 1);
-    const int before_closed = __shfl_up_sync(0xffffffffU, closed, 1);
+    const T before = __shfl_up_sync(CMGI_ALL, tail, 1);
+    const int before_closed = __shfl_up_sync(CMGI_ALL, closed, 1);
     __syncthreads();
     T sum = 0;
     for (int k = 0; k < warp; ++k) {

@@ -57,7 +57,7 @@ static __device__ __forceinline__ strip open_strip(const source &S, const plan &
     row.begin = real ? S.A.indptr[P.first + r] : 0;
     row.length = real ? (int)(S.A.indptr[P.first + r + 1] - row.begin) : 0;
     row.ref = cmgi_plan_reference(&S, real ? P.first + r : S.A.rows - 1);
-    row.at = 2 * (r % WARP) + r / WARP;
+    row.at = 2 * (r % CMGI_WARP) + r / CMGI_WARP;
     return row;
 }
 
@@ -68,7 +68,7 @@ static __device__ __forceinline__ void take_pattern(const source &S, const plan 
                                                     shelf<T> &to, uint16_t *place)
 {
     const int q = (int)threadIdx.x % EIGHT;
-    const unsigned mask = 0xffU << (threadIdx.x % WARP / EIGHT * EIGHT);
+    const unsigned mask = 0xffU << (threadIdx.x % CMGI_WARP / EIGHT * EIGHT);
     const strip row = open_strip(S, P, r);
     const int done = to.done[r];
     const cmg_size k = row.begin + done + q;
@@ -115,12 +115,12 @@ template <typename T>
 static __device__ void scatter_rows(const source &S, const plan &P, cmg_size start, T *values,
                                     uint16_t *place)
 {
-    const int lane = (int)threadIdx.x % WARP;
-    for (int x = lane; x < P.width * SLICE; x += WARP) {
+    const int lane = (int)threadIdx.x % CMGI_WARP;
+    for (int x = lane; x < P.width * SLICE; x += CMGI_WARP) {
         values[start + x] = (T)0;
     }
     __syncwarp();
-    for (int r = lane; r < P.rows; r += WARP) {
+    for (int r = lane; r < P.rows; r += CMGI_WARP) {
         const strip row = open_strip(S, P, r);
         for (cmg_size k = row.begin; k < row.begin + row.length; ++k) {
             const int e = cmgi_pattern_find(P.pattern, P.width, S.A.indices[k] - row.ref, 0);
@@ -138,13 +138,13 @@ template <typename T>
 static __device__ void store_eight(const source &S, const plan &P, int e0, cmg_size start,
                                    const target &to, uint8_t *codes, shelf<T> &mine, T *values)
 {
-    const int lane = (int)threadIdx.x % WARP;
+    const int lane = (int)threadIdx.x % CMGI_WARP;
     const int places = (P.width - e0 < EIGHT ? P.width - e0 : EIGHT) * SLICE;
-    for (int x = lane; x < places && P.bytes == 0; x += WARP) {
+    for (int x = lane; x < places && P.bytes == 0; x += CMGI_WARP) {
         mine.value[x] = (T)0;
     }
     __syncwarp();
-    for (int first = 0; first < SLICE; first += WARP / EIGHT) {
+    for (int first = 0; first < SLICE; first += CMGI_WARP / EIGHT) {
         const int r = first + lane / EIGHT;
         if (P.bytes == 0) {
             take_pattern(S, P, r, e0, mine, to.place);
@@ -153,7 +153,7 @@ static __device__ void store_eight(const source &S, const plan &P, int e0, cmg_s
         }
     }
     __syncwarp();
-    for (int x = lane; x < places; x += WARP) {
+    for (int x = lane; x < places; x += CMGI_WARP) {
         values[start + (cmg_size)e0 * SLICE + x] = mine.value[x];
         if (P.bytes > 0) {
             store_code(codes, P.bytes, (cmg_size)e0 * SLICE + x, mine.code[x]);
@@ -167,9 +167,9 @@ __global__ void __launch_bounds__(THREADS) fill_kernel(const source S, const tar
 {
     extern __shared__ int shared_plans[];
     __shared__ shelf<T> shelves[WARPS];
-    const cmg_size p = (cmg_size)blockIdx.x * WARPS + threadIdx.x / WARP;
-    const int lane = (int)threadIdx.x % WARP;
-    shelf<T> &mine = shelves[threadIdx.x / WARP];
+    const cmg_size p = (cmg_size)blockIdx.x * WARPS + threadIdx.x / CMGI_WARP;
+    const int lane = (int)threadIdx.x % CMGI_WARP;
+    shelf<T> &mine = shelves[threadIdx.x / CMGI_WARP];
     if (p >= S.count) {
         return;
     }
@@ -180,14 +180,14 @@ __global__ void __launch_bounds__(THREADS) fill_kernel(const source S, const tar
         to.entry[p] = S.A.indptr[P.first];
         to.entry[p + 1] = S.A.indptr[P.first + P.rows]; /* as the next slice says */
     }
-    for (int e = lane; e < P.width; e += WARP) {
+    for (int e = lane; e < P.width; e += CMGI_WARP) {
         to.base[step + e] = P.bytes == 0 ? P.pattern[e] : P.base[e];
     }
     if (P.bytes == 0 && !P.ascends) {
         scatter_rows(S, P, step * SLICE, values, to.place);
         return;
     }
-    for (int r = lane; r < SLICE; r += WARP) {
+    for (int r = lane; r < SLICE; r += CMGI_WARP) {
         mine.done[r] = 0;
     }
     for (int e0 = 0; e0 < P.width; e0 += EIGHT) {

@@ -10,8 +10,7 @@ extern "C" {
 #include "spmv/packed_there.h"
 }
 
-enum { WARP = 32, WARPS = 4, THREADS = WARP * WARPS, SLICE = CMGI_SLICE, EIGHT = 8 };
-static const unsigned ALL = 0xffffffffU;
+enum { WARPS = 4, THREADS = CMGI_WARP * WARPS, SLICE = CMGI_SLICE, EIGHT = 8 };
 
 typedef cmgi_plan_source source;
 typedef cmgi_slice_plan plan;
@@ -29,15 +28,15 @@ typedef struct target {
 
 /* packed_plan.inc of a warp. */
 #define PLAN static __device__ __forceinline__
-enum { LANES = WARP, NOTES = 0 };
+enum { LANES = CMGI_WARP, NOTES = 0 };
 
 static __device__ __forceinline__ bool plan_any(bool b)
 {
-    return __any_sync(ALL, b);
+    return __any_sync(CMGI_ALL, b);
 }
 static __device__ __forceinline__ unsigned plan_ballot(bool b)
 {
-    return __ballot_sync(ALL, b);
+    return __ballot_sync(CMGI_ALL, b);
 }
 static __device__ __forceinline__ int plan_first(unsigned lanes)
 {
@@ -45,7 +44,7 @@ static __device__ __forceinline__ int plan_first(unsigned lanes)
 }
 static __device__ __forceinline__ int plan_from(int v, int lane)
 {
-    return __shfl_sync(ALL, v, lane);
+    return __shfl_sync(CMGI_ALL, v, lane);
 }
 static __device__ __forceinline__ void plan_sync()
 {
@@ -53,8 +52,8 @@ static __device__ __forceinline__ void plan_sync()
 }
 static __device__ __forceinline__ cmg_size plan_max(cmg_size v)
 {
-    for (int d = WARP / 2; d > 0; d >>= 1) {
-        const cmg_size other = __shfl_xor_sync(ALL, v, d);
+    for (int d = CMGI_WARP / 2; d > 0; d >>= 1) {
+        const cmg_size other = __shfl_xor_sync(CMGI_ALL, v, d);
         v = other > v ? other : v;
     }
     return v;
@@ -63,20 +62,20 @@ static __device__ __forceinline__ cmg_size plan_max(cmg_size v)
 /* A new offset into the sorted pattern, by all lanes. */
 static __device__ void plan_insert(plan *P, int offset, int lane)
 {
-    enum { EACH = (CMGI_PATTERN + WARP - 1) / WARP };
+    enum { EACH = (CMGI_PATTERN + CMGI_WARP - 1) / CMGI_WARP };
     int kept[EACH];
     int below = 0;
     for (int k = 0; k < EACH; ++k) {
-        const int at = k * WARP + lane;
+        const int at = k * CMGI_WARP + lane;
         kept[k] = at < P->width ? P->pattern[at] : INT32_MAX;
         below += at < P->width && kept[k] < offset;
     }
-    for (int d = WARP / 2; d > 0; d >>= 1) {
-        below += __shfl_xor_sync(ALL, below, d);
+    for (int d = CMGI_WARP / 2; d > 0; d >>= 1) {
+        below += __shfl_xor_sync(CMGI_ALL, below, d);
     }
     __syncwarp();
     for (int k = 0; k < EACH; ++k) {
-        const int at = k * WARP + lane;
+        const int at = k * CMGI_WARP + lane;
         if (at >= below && at < P->width) {
             P->pattern[at + 1] = kept[k];
         }
@@ -100,7 +99,7 @@ static __device__ void make_plan(const source &S, cmg_size p, int lane, plan &P)
 static __device__ plan open_plan(const source &S, int *memory)
 {
     plan P = {};
-    P.pattern = memory + (threadIdx.x / WARP) * (CMGI_PATTERN + S.room);
+    P.pattern = memory + (threadIdx.x / CMGI_WARP) * (CMGI_PATTERN + S.room);
     P.base = P.pattern + CMGI_PATTERN;
     return P;
 }

@@ -118,7 +118,7 @@ template <typename T>
 __device__ __forceinline__ T cmgi_group_sum(T s, int t, int most)
 {
     for (int d = 1; d < most; d <<= 1) {
-        const T other = __shfl_xor_sync(0xffffffffU, s, d);
+        const T other = __shfl_xor_sync(CMGI_ALL, s, d);
         s = d < t ? s + other : s;
     }
     return s;

@@ -212,10 +212,10 @@ __device__ __forceinline__ mode find_values(const stencil_args<T> &a, cmg_size r
         first = first && id.v[t] == 0;
         one = one && id.v[t] == id.v[0];
     }
-    if (__all_sync(0xffffffffU, first)) {
+    if (__all_sync(CMGI_ALL, first)) {
         return FIRST;
     }
-    return __all_sync(0xffffffffU, one) ? ONE : EACH;
+    return __all_sync(CMGI_ALL, one) ? ONE : EACH;
 }
 
 template <typename T, cmgi_wb_kind KIND>
@@ -240,7 +240,7 @@ __global__ void __launch_bounds__(BLOCK, 4) stencil_kernel(const stencil_args<T>
         const bool inside = first + a.start[0] >= a.low &&
                             first + CMGI_SLICE + a.start[a.runs - 1] + PACK<T> < a.cols;
         double dot = 0;
-        const bool all_inside = __all_sync(0xffffffffU, inside);
+        const bool all_inside = __all_sync(CMGI_ALL, inside);
 #pragma unroll
         for (int set = 0; set < SETS<T>; ++set) {
             const cmg_size row = first + (set * HALF + threadIdx.x % HALF) * PACK<T>;

@@ -105,7 +105,7 @@ __device__ __forceinline__ void template_mixed(const template_list<T> &list0,
 {
     enum { AHEAD = 4 };
     const int longer = SAME || list0.length > list1.length ? list0.length : list1.length;
-    const int longest = (int)__reduce_max_sync(0xffffffffU, (unsigned)longer);
+    const int longest = (int)__reduce_max_sync(CMGI_ALL, (unsigned)longer);
     if (longest > 0) {
         x0 = start_of<T, SHARED>(list0, x0);
         x1 = start_of<T, SHARED>(list1, x1);
@@ -162,9 +162,9 @@ __global__ void __launch_bounds__(BLOCK) template_kernel(const compressed_args<T
         const template_list<T> list0 = list_of<T>(a, table, id0);
         T s0 = 0;
         T s1 = 0;
-        const bool same = __all_sync(0xffffffffU, id0 == id1 && r1 == i1);
-        const int first_id = __shfl_sync(0xffffffffU, id0, 0);
-        if (same && __all_sync(0xffffffffU, id0 == first_id)) {
+        const bool same = __all_sync(CMGI_ALL, id0 == id1 && r1 == i1);
+        const int first_id = __shfl_sync(CMGI_ALL, id0, 0);
+        if (same && __all_sync(CMGI_ALL, id0 == first_id)) {
             template_pair<T, SHARED, REF ? 0 : 32>(list0, x0, x1, s0, s1);
         } else if (same) {
             template_mixed<T, SHARED, true>(list0, list0, x0, x1, s0, s1);
