@@ -4,48 +4,52 @@
  */
 #include "spmv/blocks.h"
 #include "spmv/cpu_kernels.h"
+#include "core/each.h"
+#include "csr/place.h"
 #include "csr/resident.h"
 #include "spmv/packed_there.h"
 #include "spmv/stencil.h"
 
 #include <string.h>
 
+#include "spmv/compressed.inc"
+
 /* What is done with a CSR on the device (packed_there.cu); NULL in a build without CUDA. */
-static cmg_status (*const refers)(cmg_context *, const cmg_csr *,
-                                  cmg_index *) = CMGI_CUDA_FN(cmgi_references_cuda);
-static cmg_status (*const splits)(cmg_context *, const uint16_t *,
-                                  cmgi_compressed *) = CMGI_CUDA_FN(cmgi_split_slices_cuda);
 static cmg_status (*const packs)(const cmgi_compressor *,
                                  cmg_size) = CMGI_CUDA_FN(cmgi_packed_build_cuda);
 
-/* Sorts the slices into those of templates and the packed ones; fills the lists, which nobody needs
- * where `every` row is known to be a template. */
+static cmgi_place place_of(const cmgi_compressor *B)
+{
+    return B->from->device != NULL ? CMGI_DEVICE : CMGI_HOST;
+}
+
+/* Sorts the slices into those of templates and the packed ones; lists them where there may be both:
+ * `id` is NULL where there are no templates, `every` row may be known to be one. */
 static cmg_status split_slices(const cmgi_compressor *B, const uint16_t *id, bool every)
 {
     cmgi_compressed *C = B->C;
     cmg_context *ctx = B->A->ctx;
+    const cmgi_place at = place_of(B);
     const cmg_size slices = (C->rows + CMGI_SLICE - 1) / CMGI_SLICE;
-    if (B->from->device != NULL) {
-        return splits(ctx, id, C);
-    }
-    if (every) {
-        C->t.count = slices;
+    slice_lists lists = {.rows = C->rows, .id = id};
+    cmg_status status = CMG_OK;
+    C->t.count = every ? slices : 0;
+    C->p.count = slices - C->t.count;
+    if (every || id == NULL || slices == 0) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_alloc(ctx, slices, sizeof *C->t.slice, &C->t.slice));
-    CMGI_TRY(cmgi_alloc(ctx, slices, sizeof *C->p.slice, &C->p.slice));
-    for (cmg_size s = 0; s < slices; ++s) {
-        bool all = id != NULL;
-        for (cmg_size i = s * CMGI_SLICE; all && i < cmgi_slice_end(B, s); ++i) {
-            all = id[i] < CMGI_TEMPLATES;
-        }
-        if (all) {
-            C->t.slice[C->t.count++] = (cmg_index)s;
-        } else {
-            C->p.slice[C->p.count++] = (cmg_index)s;
-        }
-    }
-    return CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, slices + 1, sizeof *lists.before, &lists.before));
+    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, slices, sizeof *C->t.slice, &C->t.slice));
+    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, slices, sizeof *C->p.slice, &C->p.slice));
+    lists.templates = C->t.slice;
+    lists.others = C->p.slice;
+    CMGI_TRY_GOTO(done, mark_slice(ctx, at, slices, &lists));
+    CMGI_TRY_GOTO(done, cmgi_offsets_at(ctx, at, slices, lists.before, &C->t.count));
+    C->p.count = slices - C->t.count;
+    CMGI_TRY_GOTO(done, list_slice(ctx, at, slices, &lists));
+done:
+    CMGI_FREE_AT(ctx, at, lists.before);
+    return status;
 }
 
 /* The rows that are templates, on the host. */
@@ -113,19 +117,21 @@ done:
     return status;
 }
 
+cmg_status cmgi_references(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_index *ref)
+{
+    return refer_row(ctx, at, A->rows, &(reference_rows){*A, ref});
+}
+
 static cmg_status make_reference(const cmgi_compressor *B)
 {
-    const cmg_csr *csr = B->csr;
+    cmg_context *ctx = B->A->ctx;
+    const cmgi_place at = place_of(B);
+    const cmg_csr *csr = at == CMGI_DEVICE ? B->from->device : B->csr;
     if (B->C->square) {
         return CMG_OK;
     }
-    if (B->from->device != NULL) {
-        CMGI_TRY(cmgi_alloc_device(B->A->ctx, B->C->rows, sizeof *B->C->ref, &B->C->ref));
-        return refers(B->A->ctx, B->from->device, B->C->ref);
-    }
-    CMGI_TRY(cmgi_alloc(B->A->ctx, csr->rows, sizeof *B->C->ref, &B->C->ref));
-    cmgi_references(csr, B->A->ctx->threads, B->C->ref);
-    return CMG_OK;
+    CMGI_TRY(cmgi_alloc_at(ctx, at, B->C->rows, sizeof *B->C->ref, &B->C->ref));
+    return cmgi_references(ctx, at, csr, B->C->ref);
 }
 
 /* The least: a row is a number where its slice is of templates, and holds its values elsewhere. */

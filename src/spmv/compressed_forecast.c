@@ -110,10 +110,7 @@ static cmg_status take_rows(census *s)
     } else if (!s->square) {
         CMGI_TRY(cmgi_alloc(s->ctx, s->shape->rows, sizeof *s->ref, &s->ref));
     }
-    if (!s->square) {
-        cmgi_references(s->B.csr, s->ctx->threads, s->ref);
-    }
-    return CMG_OK;
+    return s->square ? CMG_OK : cmgi_references(s->ctx, CMGI_HOST, s->B.csr, s->ref);
 }
 
 /* ------------------------------------------------------------------ the plans */

@@ -97,11 +97,3 @@ size_t cmgi_compressed_storage(const cmgi_compressed_size *size)
     bytes += size->apart ? block * rows * sizeof(float) : 0;
     return bytes + (both ? ((size_t)size->t_slices + packed) * sizeof(cmg_index) : 0);
 }
-
-void cmgi_references(const cmg_csr *A, int threads, cmg_index *ref)
-{
-#pragma omp parallel for num_threads(threads) schedule(static) if (A->rows > 4096)
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        ref[i] = A->indptr[i] < A->indptr[i + 1] ? A->indices[A->indptr[i]] : 0;
-    }
-}

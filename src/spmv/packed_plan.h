@@ -137,7 +137,7 @@ static inline cmg_index cmgi_reference(const cmgi_compressed *C, cmg_size i)
 }
 
 /* ref[i] = first column of row i, 0 in an empty row: the references of a rectangular matrix. */
-void cmgi_references(const cmg_csr *A, int threads, cmg_index *ref);
+cmg_status cmgi_references(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_index *ref);
 
 static inline cmg_size cmgi_slice_end(const cmgi_compressor *B, cmg_size slice)
 {
@@ -163,7 +163,7 @@ static inline cmgi_template_search cmgi_compressed_search(const cmgi_compressor 
                                                 : B->csr->indptr[B->csr->rows],
                                   .ref = B->C->ref,
                                   .lead = B->C->lead,
-                                  .device = device,
+                                  .at = device ? CMGI_DEVICE : CMGI_HOST,
                                   .single = B->entries == NULL && options->precision == CMG_FP32,
                                   .offsets_only = false,
                                   .most = CMGI_TEMPLATES,

@@ -111,11 +111,13 @@ static cmg_status measure_slices(const cmgi_compressor *B)
 {
     cmgi_compressed *C = B->C;
     cmg_context *ctx = B->A->ctx;
+    if (C->p.count == 0) {
+        return CMG_OK;
+    }
     CMGI_TRY(cmgi_alloc(ctx, C->p.count + 1, sizeof *C->p.step, &C->p.step));
     CMGI_TRY(cmgi_alloc(ctx, C->p.count + 1, sizeof *C->p.code, &C->p.code));
     CMGI_TRY(cmgi_alloc(ctx, C->p.count, sizeof *C->p.bytes, &C->p.bytes));
-    const cmg_size longest = C->p.count > 0 ? cmgi_csr_longest_row(B->csr) : 0;
-    const cmg_size room = cmgi_plan_room(longest);
+    const cmg_size room = cmgi_plan_room(cmgi_csr_longest_row(B->csr));
     cmg_index *bases = NULL;
     CMGI_TRY(cmgi_alloc(ctx, room * ctx->threads, sizeof *bases, &bases));
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 64)

@@ -1,11 +1,14 @@
 /* Packed slices from a CSR on the device: how large they are, and which slices there are. */
+#include "core/each.h"
 #include "spmv/packed_there.cuh"
+
+#include "spmv/compressed.inc"
 
 __global__ void __launch_bounds__(THREADS) measure_kernel(const source S, const target to)
 {
     extern __shared__ int shared_plans[];
-    const cmg_size p = (cmg_size)blockIdx.x * WARPS + threadIdx.x / WARP;
-    const int lane = (int)threadIdx.x % WARP;
+    const cmg_size p = (cmg_size)blockIdx.x * WARPS + threadIdx.x / CMGI_WARP;
+    const int lane = (int)threadIdx.x % CMGI_WARP;
     if (p >= S.count) {
         return;
     }
@@ -23,16 +26,20 @@ static cmg_status measure(const cmgi_compressor *B, const source &S)
     cmg_context *ctx = B->A->ctx;
     cmgi_packed_slices *P = &B->C->p;
     const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
+    if (P->count == 0) {
+        return CMG_OK;
+    }
     CMGI_TRY(cmgi_alloc_device(ctx, P->count + 1, sizeof *P->step, &P->step));
     CMGI_TRY(cmgi_alloc_device(ctx, P->count + 1, sizeof *P->code, &P->code));
     CMGI_TRY(cmgi_alloc_device(ctx, P->count, sizeof *P->bytes, &P->bytes));
-    if (P->count > 0) {
-        measure_kernel<<<cmgi_grid(P->count, WARPS), THREADS, shared_bytes(S), cmgi_stream(ctx)>>>(
-            S, target_of(B));
-        CMGI_TRY(CMGI_LAUNCHED(ctx));
-    }
-    CMGI_TRY(on->offsets(ctx, P->count, P->step, &P->steps));
-    return on->offsets(ctx, P->count, P->code, &P->code_bytes);
+    measure_kernel<<<cmgi_grid(P->count, WARPS), THREADS, shared_bytes(S), cmgi_stream(ctx)>>>(
+        S, target_of(B));
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    CMGI_TRY(on->offsets(ctx, P->count, P->step, NULL));
+    CMGI_TRY(on->offsets(ctx, P->count, P->code, NULL));
+    const cmgi_read totals[] = {{&P->steps, P->step + P->count, sizeof P->steps},
+                                {&P->code_bytes, P->code + P->count, sizeof P->code_bytes}};
+    return cmgi_read_each(ctx, totals, 2);
 }
 
 /* *differ = 1 where two lists do */
@@ -123,81 +130,4 @@ extern "C" cmg_status cmgi_packed_build_cuda(const cmgi_compressor *B, cmg_size 
         CMGI_TRY(cmgi_cuda_clear(ctx, P->entry, sizeof *P->entry)); /* for no slices */
     }
     return cmgi_packed_fill(B, longest);
-}
-
-__global__ void reference_kernel(const cmg_csr A, cmg_index *ref)
-{
-    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (i < A.rows) {
-        const cmg_size first = A.indptr[i];
-        ref[i] = first < A.indptr[i + 1] ? A.indices[first] : 0;
-    }
-}
-
-extern "C" cmg_status cmgi_references_cuda(cmg_context *ctx, const cmg_csr *A, cmg_index *ref)
-{
-    CMGI_ON_DEVICE(ctx);
-    if (A->rows == 0) {
-        return CMG_OK;
-    }
-    reference_kernel<<<cmgi_grid(A->rows, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(*A, ref);
-    return CMGI_LAUNCHED(ctx);
-}
-
-/* place[s] = 1 where all rows of slice s are templates */
-__global__ void flag_kernel(cmg_size rows, cmg_size slices, const uint16_t *id, cmg_size *place)
-{
-    const cmg_size s = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / WARP;
-    const cmg_size i = s * SLICE + threadIdx.x % WARP;
-    if (s >= slices) {
-        return;
-    }
-    const bool all = (i >= rows || id[i] < CMGI_TEMPLATES) &&
-                     (i + WARP >= rows || id[i + WARP] < CMGI_TEMPLATES);
-    const bool every = __all_sync(ALL, all);
-    if (threadIdx.x % WARP == 0) {
-        place[s] = every;
-    }
-}
-
-__global__ void list_kernel(cmg_size slices, const cmg_size *place, cmg_index *templates,
-                            cmg_index *others)
-{
-    const cmg_size s = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (s >= slices) {
-        return;
-    }
-    if (place[s + 1] > place[s]) {
-        templates[place[s]] = (cmg_index)s;
-    } else {
-        others[s - place[s]] = (cmg_index)s;
-    }
-}
-
-extern "C" cmg_status cmgi_split_slices_cuda(cmg_context *ctx, const uint16_t *id,
-                                             cmgi_compressed *C)
-{
-    CMGI_ON_DEVICE(ctx);
-    const cmg_size slices = (C->rows + SLICE - 1) / SLICE;
-    const cudaStream_t stream = cmgi_stream(ctx);
-    cmg_size *place = NULL;
-    cmg_status status = CMG_OK;
-    C->t.count = 0;
-    C->p.count = slices;
-    if (slices == 0 || id == NULL) {
-        return CMG_OK;
-    }
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, slices + 1, sizeof *place, &place));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, slices, sizeof *C->t.slice, &C->t.slice));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, slices, sizeof *C->p.slice, &C->p.slice));
-    flag_kernel<<<cmgi_grid(slices, WARPS), THREADS, 0, stream>>>(C->rows, slices, id, place);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    CMGI_TRY_GOTO(done, cmgi_resident_kernels_of(ctx)->offsets(ctx, slices, place, &C->t.count));
-    C->p.count = slices - C->t.count;
-    list_kernel<<<cmgi_grid(slices, THREADS), THREADS, 0, stream>>>(slices, place, C->t.slice,
-                                                                    C->p.slice);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-done:
-    cmgi_free_device(ctx, place);
-    return status;
 }

@@ -7,10 +7,5 @@
 
 enum { CMGI_PACKED_LONGEST = 1024 }; /* entries of the longest row that the kernels take */
 
-/* cmgi_references there. */
-cmg_status cmgi_references_cuda(cmg_context *ctx, const cmg_csr *A, cmg_index *ref);
-/* Lists of the slices all of whose rows are templates, and of the others; C->t.count and p.count.
- */
-cmg_status cmgi_split_slices_cuda(cmg_context *ctx, const uint16_t *id, cmgi_compressed *C);
 /* Plans and fills the packed slices of B->C, whose list is there; allocates all of it. */
 cmg_status cmgi_packed_build_cuda(const cmgi_compressor *B, cmg_size longest);

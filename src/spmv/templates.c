@@ -10,11 +10,12 @@
  */
 #include "spmv/templates.h"
 
-#include "core/backend.h"
-#include "core/memory.h"
+#include "core/each.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "spmv/templates.inc"
 
 /* Few kinds: at most FEW, each of REPEATED rows in the mean, in a matrix of some size. */
 enum { FEW = 256, REPEATED = 16, SOME_ROWS = 1024 };
@@ -253,15 +254,34 @@ static cmg_status reserve(search *s)
     return CMG_OK;
 }
 
+/* id <- s->number[id] where id < count, CMGI_NO_TEMPLATE elsewhere. */
+static cmg_status number_rows(const search *s, int count, uint16_t *id)
+{
+    cmg_context *ctx = s->ctx;
+    const cmgi_place at = s->what->at;
+    const size_t bytes = (size_t)count * sizeof *s->number;
+    numbering n = {.count = count, .number = s->number, .id = id};
+    uint16_t *sent = NULL;
+    cmg_status status = CMG_OK;
+    if (at == CMGI_DEVICE && count > 0) {
+        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count, sizeof *sent, &sent));
+        CMGI_TRY_GOTO(done, cmgi_to_device(ctx, sent, s->number, bytes));
+        n.number = sent;
+    }
+    CMGI_TRY_GOTO(done, number_row(ctx, at, s->what->A->rows, &n));
+done:
+    cmgi_free_device(ctx, sent);
+    return status;
+}
+
 static cmg_status begin(search *s, cmgi_templates *t)
 {
     const cmg_size rows = s->what->A->rows;
     s->unknown = rows;
     CMGI_TRY(reserve(s));
     CMGI_TRY(cmgi_alloc(s->ctx, s->what->most, sizeof *t->row, &t->row));
-    CMGI_TRY(s->what->device ? cmgi_alloc_device(s->ctx, rows, sizeof *t->id, &t->id)
-                             : cmgi_alloc(s->ctx, rows, sizeof *t->id, &t->id));
-    return s->scan->number(s->ctx, rows, 0, NULL, t->id);
+    CMGI_TRY(cmgi_alloc_at(s->ctx, s->what->at, rows, sizeof *t->id, &t->id));
+    return number_rows(s, 0, t->id);
 }
 
 cmg_status cmgi_templates_find(cmg_context *ctx, const cmgi_template_search *what,
@@ -270,12 +290,13 @@ cmg_status cmgi_templates_find(cmg_context *ctx, const cmgi_template_search *wha
     search s = {.ctx = ctx, .what = what};
     cmgi_templates made = {0};
     cmg_status status = CMG_OK;
-    s.scan = what->device ? CMGI_CUDA_FN(&cmgi_template_scan_cuda) : &cmgi_template_scan_cpu;
+    s.scan =
+        what->at == CMGI_DEVICE ? CMGI_CUDA_FN(&cmgi_template_scan_cuda) : &cmgi_template_scan_cpu;
     CMGI_TRY_GOTO(done, begin(&s, &made));
     CMGI_TRY_GOTO(done, find_all(&s, made.id));
     number_kinds(&s, &made);
     made.all = s.unknown == 0 && s.rounds <= 2 && made.count == s.kinds;
-    CMGI_TRY_GOTO(done, s.scan->number(ctx, what->A->rows, s.kinds, s.number, made.id));
+    CMGI_TRY_GOTO(done, number_rows(&s, s.kinds, made.id));
     *found = made;
     made = (cmgi_templates){0};
 done:

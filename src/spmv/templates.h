@@ -7,6 +7,7 @@
  */
 #pragma once
 #include "core/hash.h"
+#include "core/place.h"
 #include "csr/csr.h"
 
 typedef struct cmgi_templates {
@@ -28,7 +29,7 @@ typedef struct cmgi_template_search {
     cmg_size nnz;         /* of A */
     const cmg_index *ref; /* reference column of a row, NULL = the row + lead */
     cmg_index lead;
-    bool device;       /* the arrays of A, and ref, are on the device */
+    cmgi_place at;     /* of the arrays of A, and of ref */
     bool single;       /* compare values in fp32 */
     bool offsets_only; /* do not compare values */
     int most;          /* most templates, under CMGI_TEMPLATE_LEFT_OUT */
@@ -87,9 +88,6 @@ typedef struct cmgi_template_scan {
     /* Rows without a kind that are one of those of the table get it, and are counted. */
     cmg_status (*match)(cmg_context *ctx, const cmgi_template_search *what,
                         const cmgi_row_kinds *kinds, uint16_t *id, cmgi_kind_count *count);
-    /* id <- number[id] where id < count, CMGI_NO_TEMPLATE elsewhere. */
-    cmg_status (*number)(cmg_context *ctx, cmg_size rows, int count, const uint16_t *number,
-                         uint16_t *id);
 } cmgi_template_scan;
 
 extern const cmgi_template_scan cmgi_template_scan_cpu;

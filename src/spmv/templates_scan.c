@@ -289,16 +289,4 @@ done:
     return status;
 }
 
-static cmg_status number_rows(cmg_context *ctx, cmg_size rows, int count, const uint16_t *number,
-                              uint16_t *id)
-{
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (rows > CHUNK)
-    for (cmg_size i = 0; i < rows; ++i) {
-        id[i] = id[i] < count ? number[id[i]] : (uint16_t)CMGI_NO_TEMPLATE;
-    }
-    (void)ctx;
-    return CMG_OK;
-}
-
-const cmgi_template_scan cmgi_template_scan_cpu = {
-    .sample = sample_rows, .match = match, .number = number_rows};
+const cmgi_template_scan cmgi_template_scan_cpu = {.sample = sample_rows, .match = match};

@@ -2,15 +2,17 @@
  * The rows of a matrix on the device as the search for templates sees them; see templates.h. A few
  * lanes share a row, so that a warp reads neighbouring entries: the pass that compares rows runs at
  * the rate of memory. Counts are whole numbers and first rows are minima, which no order of the
- * threads changes; samples come in any order, which nobody sees.
+ * threads changes; the order of a sample varies, the result does not depend on it.
  */
-#include "core/cuda.cuh"
+#include "core/each.h"
 
 extern "C" {
 #include "spmv/templates.h"
 }
 
-enum { THREADS = 256, WARP = 32, HOT = 256, BLOCKS = 8 };
+#include "spmv/templates.inc"
+
+enum { THREADS = 256, HOT = 256, BLOCKS = 8 };
 
 typedef struct rows {
     cmg_size count;
@@ -115,7 +117,7 @@ static __device__ __forceinline__ uint64_t group_sum(uint64_t s)
 {
 #pragma unroll
     for (int d = T / 2; d > 0; d >>= 1) {
-        s += (uint64_t)__shfl_xor_sync(0xffffffffU, (unsigned long long)s, d);
+        s += (uint64_t)__shfl_xor_sync(CMGI_ALL, (unsigned long long)s, d);
     }
     return s;
 }
@@ -208,7 +210,7 @@ __global__ void __launch_bounds__(THREADS)
     const cmg_size last = (A.count + step - 1) / step * step; /* whole warps go round together */
     for (cmg_size i = first; i < last; i += step) {
         const bool wanted = i < A.count && id[i] == CMGI_NO_TEMPLATE;
-        if (!__any_sync(0xffffffffU, wanted)) {
+        if (!__any_sync(CMGI_ALL, wanted)) {
             continue;
         }
         const cmg_size begin = wanted ? A.indptr[i] : 0;
@@ -220,9 +222,10 @@ __global__ void __launch_bounds__(THREADS)
         const uint16_t kind = wanted ? cmgi_kind_of(&kinds, sum) : (uint16_t)CMGI_NO_TEMPLATE;
         const bool differs = kind == CMGI_NO_TEMPLATE ||
                              !entries.equals(A, begin, length, ref, kinds.row[kind], lane);
-        const unsigned mask =
-            T == WARP ? 0xffffffffU : ((1U << (T % WARP)) - 1U) << ((threadIdx.x % WARP) / T * T);
-        const bool same = (__ballot_sync(0xffffffffU, differs) & mask) == 0;
+        const unsigned mask = T == CMGI_WARP ? CMGI_ALL
+                                             : ((1U << (T % CMGI_WARP)) - 1U)
+                                                   << ((threadIdx.x % CMGI_WARP) / T * T);
+        const bool same = (__ballot_sync(CMGI_ALL, differs) & mask) == 0;
         if (same && lane == 0) {
             id[i] = kind;
             count_row(&mine, total, kind, i);
@@ -350,31 +353,4 @@ done:
     return status;
 }
 
-__global__ void number_kernel(cmg_size n, int count, const uint16_t *number, uint16_t *id)
-{
-    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) {
-        id[i] = count > 0 && id[i] < count ? number[id[i]] : (uint16_t)CMGI_NO_TEMPLATE;
-    }
-}
-
-static cmg_status number_rows(cmg_context *ctx, cmg_size rows, int count, const uint16_t *number,
-                              uint16_t *id)
-{
-    CMGI_ON_DEVICE(ctx);
-    uint16_t *there = NULL;
-    cmg_status status = CMG_OK;
-    if (rows == 0) {
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_alloc_device(ctx, count, sizeof *there, &there));
-    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, there, number, (size_t)count * sizeof *there));
-    number_kernel<<<cmgi_grid(rows, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(rows, count, there,
-                                                                              id);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-done:
-    cmgi_free_device(ctx, there);
-    return status;
-}
-
-extern "C" const cmgi_template_scan cmgi_template_scan_cuda = {sample_rows, match, number_rows};
+extern "C" const cmgi_template_scan cmgi_template_scan_cuda = {sample_rows, match};
