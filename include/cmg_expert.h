@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/* ------------------------------------------------------------------ sparse matrices */
+/** @defgroup cmg_g_matrices Sparse matrices */ /** @{ */
 
 typedef struct cmg_matrix cmg_matrix;
 
@@ -136,7 +136,7 @@ typedef struct cmg_matrix_info {
 
 CMG_API cmg_status cmg_matrix_get_info(const cmg_matrix *A, cmg_matrix_info *info);
 
-/* ------------------------------------------------------------------ operators */
+/** @} */ /** @defgroup cmg_g_operators Operators and own iterations */ /** @{ */
 
 /** y = A x as an interface: matrices, cycles and the caller's own code implement it. */
 typedef cmg_status (*cmg_apply_fn)(void *user, const cmg_vector *x, cmg_vector *y);
@@ -182,7 +182,7 @@ CMG_API cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_ope
  * CMG_SETUP_PARTS, of all of it; 0 without a solver. */
 CMG_API double cmg_solver_setup_seconds(const cmg_solver *s, cmg_setup_part part);
 
-/* ------------------------------------------------------------------ making hierarchies */
+/** @} */ /** @defgroup cmg_g_making Making hierarchies */ /** @{ */
 
 /**
  * Forms level matrices as A_(l+1) = R_l A_l P_l: of levels first_level .. coarsest, or, with 0,
@@ -297,7 +297,7 @@ typedef enum cmg_numbering {
  */
 CMG_API cmg_status cmg_hierarchy_renumber(cmg_hierarchy *h, cmg_numbering numbering, uint64_t seed);
 
-/* ------------------------------------------------------------------ smoothers */
+/** @} */ /** @defgroup cmg_g_smoothers Smoothers */ /** @{ */
 
 /** What cmg_hierarchy_smooth computed on one level. */
 typedef struct cmg_smoother_info {
@@ -336,7 +336,7 @@ CMG_API const char *cmg_hierarchy_smoother(const cmg_hierarchy *h, int level, in
 /** Number of factors of a named smoother on a level, 0 when there is none. */
 CMG_API int cmg_hierarchy_factors(const cmg_hierarchy *h, int level, const char *name);
 
-/* ------------------------------------------------------------------ facts */
+/** @} */ /** @defgroup cmg_g_facts Facts and plans */ /** @{ */
 
 /**
  * Measured copy bandwidth of the context's memory, GB/s (1e9 bytes read plus written a second):
@@ -452,10 +452,13 @@ typedef struct cmg_step_info {
 /** Steps of the compiled cycle. */
 CMG_API int cmg_solver_steps(const cmg_solver *s);
 CMG_API cmg_status cmg_solver_step(cmg_solver *s, int i, cmg_step_info *info);
+/** The smoother of a level, "chebyshev4" where `auto` chose that, or as the options have it; NULL
+ * of a level without one. */
+CMG_API const char *cmg_solver_smoother(const cmg_solver *s, int level);
 /** Runs the cycle `repeats` times on random data and keeps the median time of every step. */
 CMG_API cmg_status cmg_solver_measure(cmg_solver *s, int repeats);
 
-/* ------------------------------------------------------------------ tables for tools */
+/** @} */ /** @defgroup cmg_g_tables Tables for tools */ /** @{ */
 
 /**
  * Names of the values of an enumeration, for command lines, bindings and messages. `kind` is one of
@@ -549,7 +552,7 @@ CMG_API const char *cmg_smoother_name(int i);
 CMG_API const char *cmg_smoother_text(int i);
 /** The k-th key of the i-th method, NULL past the last. */
 CMG_API const cmg_smoother_key *cmg_smoother_argument(int i, int k);
-
+/** @} */
 #ifdef __cplusplus
 }
 #endif

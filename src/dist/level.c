@@ -359,6 +359,7 @@ cmg_status cmgi_parts_smoother(const cmgi_parts *parts, int l, const cmg_matrix 
         cmgi_smoother made = {0};
         const cmg_status status = build(parts, l, matrix, &wider, &made);
         memcpy(made.chosen, s->chosen, sizeof made.chosen);
+        made.why = s->why;
         cmgi_smoother_clear(parts->ctx, s);
         *s = made;
         return status;

@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 void cmgi_note(cmgi_levels *levels, const char *format, ...)
 {
@@ -17,8 +18,30 @@ void cmgi_note(cmgi_levels *levels, const char *format, ...)
     va_end(args);
 }
 
+/* What `auto` came out as on levels 0 to last, and why; levels alike together. */
+static void note_choices(const cmgi_setup *s, int last)
+{
+    char text[CMGI_NOTE] = "";
+    size_t used = 0;
+    for (int l = 0, next = 0; l <= last && used < sizeof text; l = next) {
+        const cmgi_smoother *one = &s->levels->level[l].smoother;
+        do {
+            ++next;
+        } while (next <= last && s->levels->level[next].smoother.why == one->why &&
+                 strcmp(s->levels->level[next].smoother.chosen, one->chosen) == 0);
+        if (one->why != NULL) {
+            const int n = snprintf(text + used, sizeof text - used, "%sfrom level %d on %s, as %s",
+                                   used > 0 ? "; " : "", l, one->chosen, one->why);
+            used += n > 0 ? (size_t)n : 0;
+        }
+    }
+    if (used > 0) {
+        cmgi_note(s->levels, "chosen: %s", text);
+    }
+}
+
 /* What the smoother of the finest level came out as: its size, and dampings that were estimated. */
-cmg_status cmgi_note_smoother(const cmgi_setup *s)
+cmg_status cmgi_note_smoother(const cmgi_setup *s, int last)
 {
     const cmgi_smoother *smoother = &s->levels->level[0].smoother;
     const char *chosen = s->dominated ? "jacobi" : smoother->chosen;
@@ -38,6 +61,7 @@ cmg_status cmgi_note_smoother(const cmgi_setup *s)
               s->options->smoother, chosen[0] != '\0' ? ", " : "", chosen, smoother->factors,
               smoother->factors == 1 ? "" : "s", nnz[0] / nnz[1], smoother->stages == 1 ? "" : "s",
               dampings);
+    note_choices(s, last);
     return CMG_OK;
 }
 

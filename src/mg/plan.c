@@ -14,6 +14,16 @@ int cmg_solver_steps(const cmg_solver *s)
     return s != NULL && s->mg.cycle != NULL ? s->mg.cycle->nsteps : 0;
 }
 
+const char *cmg_solver_smoother(const cmg_solver *s, int level)
+{
+    if (s == NULL || level < 0 || level >= s->mg.levels.count ||
+        s->mg.levels.level[level].smoother.factors == 0) {
+        return NULL;
+    }
+    const char *chosen = s->mg.levels.level[level].smoother.chosen;
+    return chosen[0] != '\0' ? chosen : s->mg.options.smoother;
+}
+
 cmg_status cmg_solver_step(cmg_solver *s, int i, cmg_step_info *info)
 {
     if (s == NULL || info == NULL) {

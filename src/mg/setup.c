@@ -202,7 +202,7 @@ static cmg_status smoothers(const cmgi_setup *s)
     const int last = cmgi_setup_inverse(s) ? count(s) - 2 : count(s) - 1;
     const int first = levels->ahead && !levels->level[0].smoother.undamped ? 1 : 0;
     CMGI_TRY(build_smoothers(s, first, last));
-    return last >= 0 ? cmgi_note_smoother(s) : CMG_OK;
+    return last >= 0 ? cmgi_note_smoother(s, last) : CMG_OK;
 }
 
 /* Products of several matrices, above what is collapsed. */

@@ -10,7 +10,7 @@
 #include "mg/project.h"
 #include "transfer/complete.h"
 
-enum { CMGI_MAX_NOTES = 12, CMGI_NOTE = 160 };
+enum { CMGI_MAX_NOTES = 13, CMGI_NOTE = 160 };
 
 typedef struct cmgi_levels {
     cmgi_level level[CMGI_MAX_LEVELS];
@@ -85,4 +85,4 @@ void cmgi_note(cmgi_levels *levels, const char *format, ...) __attribute__((form
 void cmgi_note_ranks(const cmgi_setup *s);
 void cmgi_note_completion(const cmgi_setup *s);
 void cmgi_note_dirichlet(const cmgi_setup *s);
-cmg_status cmgi_note_smoother(const cmgi_setup *s);
+cmg_status cmgi_note_smoother(const cmgi_setup *s, int last);

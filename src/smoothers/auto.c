@@ -84,8 +84,14 @@ static double skew_part(const cmgi_smoother_source *source, const cmgi_csr *A, c
     return skew;
 }
 
+static void choose(const char *name, const char *why, cmgi_smoother_factors *out)
+{
+    (void)snprintf(out->chosen, sizeof out->chosen, "%s", name);
+    out->why = why;
+}
+
 /* Chebyshev of the fourth kind for eigenvalues up to `largest`; `out` has Jacobi. */
-static void make_polynomial(int degree, double largest, cmgi_smoother_factors *out)
+static void make_polynomial(int degree, double largest, const char *why, cmgi_smoother_factors *out)
 {
     double theta[LINE_DEGREE];
     out->stages = degree;
@@ -93,7 +99,7 @@ static void make_polynomial(int degree, double largest, cmgi_smoother_factors *o
     for (int j = 0; j < degree; ++j) {
         out->stage[j] = 1 / (theta[j] * largest);
     }
-    (void)snprintf(out->chosen, sizeof out->chosen, "chebyshev4");
+    choose("chebyshev4", why, out);
 }
 
 /* `out` has Jacobi; largest: a bound of its spectrum, 0 = unknown. */
@@ -112,18 +118,19 @@ static cmg_status make_unsymmetric(const cmgi_smoother_source *source, double la
     sums[0] = skew_part(&here, &A, &T, &sums[1]);
     CMGI_TRY_GOTO(done, cmgi_all_sum(ctx, sums, 2));
     if (largest > 0 && sums[0] <= MILD * MILD * sums[1]) {
-        make_polynomial(DEGREE, largest, out);
+        make_polynomial(DEGREE, largest, "A is nearly symmetric", out);
         goto done;
     }
-    const char *name = sums[0] > CONVECTION * CONVECTION * sums[1] ? "ainv" : "spai";
-    if (source->frame != NULL && strcmp(name, "ainv") == 0) {
+    const bool convection = sums[0] > CONVECTION * CONVECTION * sums[1];
+    const char *name = convection ? "ainv" : "spai";
+    if (source->frame != NULL && convection) {
         status = cmgi_fail(ctx, CMG_ERR_ARG,
                            "smoother auto: convection rules, and AINV needs all rows on one rank");
         goto done;
     }
     cmgi_smoother_factors_clear(ctx, out);
     CMGI_TRY_GOTO(done, cmgi_smoother_make(&here, name, 0, out));
-    (void)snprintf(out->chosen, sizeof out->chosen, "%s", name);
+    choose(name, convection ? "convection rules in A" : "A is not symmetric", out);
 done:
     cmgi_csr_free(ctx, &T);
     cmgi_csr_free(ctx, &A);
@@ -168,12 +175,14 @@ static cmg_status make_symmetric(const cmgi_smoother_source *source, const cmgi_
     out->symmetric = spectrum->symmetric;
     if (jacobi_is_enough(spectrum)) {
         out->stage[0] = 2 / (largest + least);
-        (void)snprintf(out->chosen, sizeof out->chosen, "jacobi");
+        choose("jacobi", "one step halves every error", out);
         return CMG_OK;
     }
     CMGI_TRY(line_share(source, &lines));
     const int line_degree = follows_lines(source) ? ALGEBRAIC_DEGREE : LINE_DEGREE;
-    make_polynomial(lines >= LINES ? line_degree : DEGREE, largest, out);
+    make_polynomial(
+        lines >= LINES ? line_degree : DEGREE, largest,
+        lines >= LINES ? "rows are coupled along lines" : "A is symmetric positive definite", out);
     return CMG_OK;
 }
 
@@ -243,7 +252,7 @@ static cmg_status make(const cmgi_smoother_source *given, cmgi_smoother_factors 
     }
     cmgi_smoother_factors_clear(source->ctx, out);
     CMGI_TRY(cmgi_smoother_make(source, "jacobi", CAUTIOUS, out));
-    (void)snprintf(out->chosen, sizeof out->chosen, "jacobi");
+    choose("jacobi", "no other method takes A", out);
     return CMG_OK;
 }
 

@@ -385,6 +385,7 @@ cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
     s->renewed = s->kept != NULL && s->kept->renewed;
     s->stages = out->stages;
     memcpy(s->chosen, out->chosen, sizeof s->chosen);
+    s->why = out->why;
     s->symmetric = out->symmetric;
     for (int j = 0; s->changed && j < out->stages; ++j) {
         s->omega[j] = out->stage[j];

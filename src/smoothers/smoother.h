@@ -83,8 +83,9 @@ typedef struct cmgi_smoother_factors {
      * recurrences */
     double momentum[CMGI_MAX_STAGES];
     int stages; /* 1 unless the method is a polynomial */
-    /* what `auto` came out as, "" in every other method */
+    /* what `auto` came out as, "" in every other method, and why: "A is symmetric" */
     char chosen[CMGI_CHOSEN];
+    const char *why;
     bool symmetric; /* `auto` has found A symmetric, and what it came out as follows A */
 } cmgi_smoother_factors;
 
@@ -114,6 +115,7 @@ typedef struct cmgi_smoother {
     double momentum[CMGI_MAX_STAGES]; /* and its part of the last correction */
     int stages;
     char chosen[CMGI_CHOSEN]; /* what `auto` came out as, else "" */
+    const char *why;          /* it did, NULL where nothing was chosen */
     bool symmetric;           /* A and the smoother are known to be symmetric */
     bool undamped;            /* the estimate waits for the level's matrix */
     bool changed; /* the last build replaced factors or dampings that a step list may refer to */
