@@ -45,7 +45,7 @@ extern "C" {
 #endif
 
 /* ================================================================== first tier: solve */
-/* ------------------------------------------------------------------ solver */
+/** @defgroup cmg_g_solve Solvers */ /** @{ */
 
 /**
  * Builds formats, coarse inverse and the step list. The hierarchy is borrowed: it must outlive
@@ -100,7 +100,7 @@ CMG_API cmg_status cmg_solver_memory(const cmg_hierarchy *h, const cmg_solver_op
 CMG_API const char *cmg_solver_note(const cmg_solver *s, int i);
 
 /* ================================================================== second tier: choose */
-/* ------------------------------------------------------------------ options of solvers */
+/** @} */ /** @defgroup cmg_g_options Options and reports of solvers */ /** @{ */
 
 struct cmg_solver_options {
     size_t size;
@@ -246,7 +246,7 @@ static inline void cmg_report_default(cmg_report *report)
 {
     cmg_report_init(report, sizeof *report);
 }
-
+/** @} */
 #ifdef __cplusplus
 }
 #endif

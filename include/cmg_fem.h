@@ -11,7 +11,7 @@
 extern "C" {
 #endif
 
-/* ------------------------------------------------------------------ enumerations */
+/** @defgroup cmg_g_fem_choices Choices */ /** @{ */
 
 typedef enum cmg_element {
     /** Multilinear on quadrilaterals and hexahedra. */
@@ -114,7 +114,7 @@ CMG_API cmg_status cmg_fem_enum_parse(const char *kind, const char *name, int *v
 CMG_API const char *cmg_fem_enum_name(const char *kind, int value);
 CMG_API const char *cmg_fem_enum_text(const char *kind, int value);
 
-/* ------------------------------------------------------------------ generated hierarchies */
+/** @} */ /** @defgroup cmg_g_fem_generate Generated hierarchies */ /** @{ */
 
 /** f(x) for CMG_LOAD_SOURCE: `dim` coordinates in, one value a component out; runs in threads. */
 typedef void (*cmg_source_fn)(void *user, const double *x, double *f);
@@ -277,8 +277,8 @@ CMG_API const char *cmg_generate_case_text(const char *name);
 /** Options of a case; CMG_ERR_ARG (options unchanged) when there is none of that name. */
 CMG_API cmg_status cmg_generate_case(const char *name, cmg_generate_options *options);
 
-/* ------------------------------------------------------------------ prolongation for own matrices
- */
+/** @} */
+/** @defgroup cmg_g_fem_transfer Prolongations and meshes */ /** @{ */
 
 /** Nodes and cells of a finite element mesh; the arrays are borrowed. */
 typedef struct cmg_fem_mesh {
@@ -341,7 +341,7 @@ CMG_API cmg_status cmg_fem_mesh_write_vtu(cmg_context *ctx, const char *path,
                                           const cmg_fem_mesh *mesh, int count,
                                           const cmg_fem_field *fields);
 
-/* ------------------------------------------------------------------ assembly as a product */
+/** @} */ /** @defgroup cmg_g_fem_sum Assembly as a product */ /** @{ */
 
 /**
  * Sum matrices of a mesh: with e the numbers of all cell matrices, one cell after the other,
@@ -440,7 +440,7 @@ CMG_API cmg_status cmg_fem_sum_cells(const cmg_fem_sum *sum, const cmg_fem_form 
  */
 CMG_API cmg_status cmg_fem_mesh_refine(cmg_context *ctx, const cmg_fem_mesh *coarse,
                                        cmg_fem_mesh *fine, cmg_csr *P);
-
+/** @} */
 #ifdef __cplusplus
 }
 #endif

@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-/* ------------------------------------------------------------------ types and status */
+/** @defgroup cmg_g_types Types and status */ /** @{ */
 
 /** Lengths, row pointers, numbers of entries. */
 typedef int64_t cmg_size;
@@ -63,7 +63,7 @@ CMG_API const char *cmg_version(void);
 /** Frees memory that the library handed to the caller. */
 CMG_API void cmg_free(void *p);
 
-/* ------------------------------------------------------------------ context */
+/** @} */ /** @defgroup cmg_g_context Contexts */ /** @{ */
 /** Characters of a sentence, the end included. */
 enum { CMG_MESSAGE = 256 };
 
@@ -138,7 +138,7 @@ CMG_API bool cmg_backend_available(cmg_backend backend);
 /** Number of devices that cmg_context_options.device may name; 0 without the backend. */
 CMG_API int cmg_backend_devices(cmg_backend backend);
 
-/* ------------------------------------------------------------------ vectors */
+/** @} */ /** @defgroup cmg_g_vectors Vectors */ /** @{ */
 
 /** Of a vector, at most. */
 enum { CMG_COLUMNS = 64 };
@@ -184,7 +184,7 @@ CMG_API cmg_status cmg_vector_dot(const cmg_vector *x, const cmg_vector *y, doub
 /** Euclidean norm. */
 CMG_API cmg_status cmg_vector_norm(const cmg_vector *x, double *result);
 
-/* ------------------------------------------------------------------ hierarchies */
+/** @} */ /** @defgroup cmg_g_hierarchies Hierarchies */ /** @{ */
 
 /** Caller's compressed sparse rows; nothing is owned through this struct. */
 typedef struct cmg_csr {
@@ -284,7 +284,7 @@ CMG_API const char *cmg_hierarchy_attribute(const cmg_hierarchy *h, const char *
  */
 CMG_API cmg_status cmg_hierarchy_check(const cmg_hierarchy *h);
 
-/* ------------------------------------------------------------------ files */
+/** @} */ /** @defgroup cmg_g_files Files */ /** @{ */
 
 typedef enum cmg_file_kind {
     /** By content when read, by name when written. */
@@ -358,7 +358,7 @@ CMG_API cmg_status cmg_vector_write_check(cmg_context *ctx, const char *path);
 CMG_API cmg_status cmg_file_write(cmg_context *ctx, const char *path, const void *data,
                                   size_t bytes);
 
-/* ------------------------------------------------------------------ options of matrices */
+/** @} */ /** @defgroup cmg_g_matrix_options Options of matrices */ /** @{ */
 
 /** How a matrix is stored; cmg_enum_text("format", f) has a line on each, docs/formats a page. */
 typedef enum cmg_format {
@@ -441,7 +441,7 @@ typedef struct cmg_matrix_options {
     int64_t reserved[3];
 } cmg_matrix_options;
 
-/* ------------------------------------------------------------------ solver */
+/** @} */ /** @defgroup cmg_g_outcomes Choices and outcomes of solvers */ /** @{ */
 
 typedef enum cmg_outcome {
     /** ||b - A x|| <= rtol ||b||. */
@@ -553,7 +553,7 @@ typedef struct cmg_solver cmg_solver;
 typedef struct cmg_solver_options cmg_solver_options;
 typedef struct cmg_report cmg_report;
 
-/* ------------------------------------------------------------------ filling in options */
+/** @} */ /** @defgroup cmg_g_text Options as text */ /** @{ */
 
 /*
  * An option struct is filled by cmg_x_options_default(&options), after which fields are assigned,
@@ -589,7 +589,7 @@ static inline void cmg_matrix_options_default(cmg_matrix_options *options)
 {
     cmg_matrix_options_init(options, sizeof *options);
 }
-
+/** @} */
 #ifdef __cplusplus
 }
 #endif
