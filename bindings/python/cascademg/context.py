@@ -66,6 +66,13 @@ class Context:
     seconds : float, optional
         A rank that does not answer for so long is lost; by default 300.
 
+    Raises
+    ------
+    UnsupportedError
+        The build has no such backend.
+    DeviceError
+        No driver, or no device of that number.
+
     Notes
     -----
     A context serves one thread at a time: calls from several threads wait for each other. The GIL is released while
@@ -127,7 +134,12 @@ class Context:
 
     @classmethod
     def default(cls, backend: str = "cpu") -> Context:
-        """The context that is used where none is given, one a backend."""
+        """The context that is used where none is given, one a backend, made at its first use.
+
+        Parameters
+        ----------
+        backend : {"cpu", "cuda"}
+        """
         with cls._defaults_lock:
             if backend not in cls._defaults:
                 cls._defaults[backend] = cls(backend)
@@ -152,8 +164,14 @@ class Context:
         Parameters
         ----------
         status : int
+            As calls of the library return it.
         message : callable, optional
             Gives its sentence, by default the context's last message.
+
+        Raises
+        ------
+        CmgError
+            A subclass of it, by the status.
         """
         if self._progress_error is not None:
             error, self._progress_error = self._progress_error, None
@@ -179,7 +197,7 @@ class Context:
             self._transport.fail(self._transport.user, status, ffi.new("char[]", why.encode()))
 
     def bandwidth(self) -> float:
-        """Measured copy bandwidth of the context's memory in GB/s (1e9 bytes)."""
+        """Measured copy bandwidth of the context's memory in GB/s (1e9 bytes); takes a fraction of a second, once."""
         value = ffi.new("double *")
         with self.lock:
             self.check(lib().cmg_context_bandwidth(self.ptr, value))

@@ -43,10 +43,17 @@ class Hierarchy:
     backend : {"cpu", "cuda"}, optional
         Short for the default context of a backend.
 
+    Raises
+    ------
+    ArgumentError
+        Shapes that do not fit one another, columns out of range, complex values, or what is no matrix.
+    UnsupportedError
+        ``backend="cuda"`` in a build without CUDA.
+
     Notes
     -----
     The arrays of float64 values and int32 columns are used in place and must not change while the hierarchy lives,
-    except through :meth:`update`.
+    except through :meth:`update`; other types are copied. Missing coarse matrices cost two sparse products each.
     """
 
     def __init__(self, A: Any, P: Any = None, R: Any = None, coords: Any = None, block_size: int | None = None,
@@ -136,20 +143,37 @@ class Hierarchy:
 
     @property
     def levels(self) -> int:
-        """Number of levels."""
+        """Number of levels of the hierarchy; :attr:`Solver.levels` has those of the cycle, algebraic ones included."""
         return lib().cmg_hierarchy_levels(self.ptr)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Shape of the matrix of level 0."""
+        """Shape of the matrix of level 0, (n, n)."""
         return (self.rows(0), self.rows(0))
 
     def rows(self, level: int = 0) -> int:
-        """Rows of a level; with a communicator those of this rank."""
+        """Rows of a level; with a communicator those of this rank.
+
+        Parameters
+        ----------
+        level : int
+            0 is the finest.
+        """
         return self.own_rows(level)[1]
 
     def own_rows(self, level: int = 0) -> tuple[int, int]:
-        """Number of the first row of a level on this rank, and of how many it has."""
+        """Number of the first row of a level on this rank, and how many rows it has.
+
+        Parameters
+        ----------
+        level : int
+            0 is the finest.
+
+        Returns
+        -------
+        (first, rows) : tuple of int
+            (0, all rows) without a communicator.
+        """
         first, rows = ffi.new("cmg_size *"), ffi.new("cmg_size *")
         if self.context.comm is None:
             return 0, lib().cmg_hierarchy_rows(self.ptr, level)
@@ -174,6 +198,11 @@ class Hierarchy:
         Returns
         -------
         scipy.sparse.csr_matrix
+
+        Raises
+        ------
+        StateError
+            The hierarchy has no such matrix, and `missing` is not given.
         """
         import scipy.sparse
         found = self.arrays(role, level, name, factor, missing)
@@ -181,7 +210,18 @@ class Hierarchy:
 
     def arrays(self, role: str = "A", level: int = 0, name: str | None = None, factor: int = 0,
                missing: Any = StateError) -> Any:
-        """What :meth:`matrix` gives as (data, indices, indptr, shape), copies, without SciPy."""
+        """What :meth:`matrix` gives as arrays, without SciPy.
+
+        Parameters
+        ----------
+        role, level, name, factor, missing
+            As those of :meth:`matrix`.
+
+        Returns
+        -------
+        (data, indices, indptr, shape)
+            Copies: float64 and int32 of shape (nnz,), int64 of shape (rows + 1,).
+        """
         csr = ffi.new("cmg_csr *")
         label = ffi.NULL if name is None else chars(name, "name")
         with self.context.lock:
@@ -204,6 +244,11 @@ class Hierarchy:
         name : str, optional
             Of a right-hand side, by default "b", or a solution, by default "x".
         level : int
+
+        Returns
+        -------
+        numpy.ndarray or None
+            Shape (n,); coordinates and null spaces row by row, n times dim or k values.
         """
         n, values = ffi.new("cmg_size *"), ffi.new("double **")
         if name is None and kind in ("rhs", "solutions"):
@@ -215,7 +260,22 @@ class Hierarchy:
             return np.frombuffer(ffi.buffer(values[0], 8 * n[0]), dtype=np.float64).copy() if n[0] else np.zeros(0)
 
     def set_vector(self, kind: str, values: Any, name: str | None = None, level: int = 0) -> None:
-        """Keeps a copy of a vector with the hierarchy; parameters as those of :meth:`vector`."""
+        """Keeps a copy of a vector with the hierarchy; solvers and files have it.
+
+        Parameters
+        ----------
+        kind : {"rhs", "solutions", "coords", "nullspace"}
+        values : array of real numbers
+            As many as the level has rows; nodes times dim, or rows times k, for coordinates and null spaces.
+        name : str, optional
+            By default "b" or "x".
+        level : int
+
+        Raises
+        ------
+        ArgumentError
+            Another number of values.
+        """
         values = np.ascontiguousarray(_arrays.numbers(values, kind))
         if name is None and kind in ("rhs", "solutions"):
             name = "b" if kind == "rhs" else "x"
@@ -225,7 +285,13 @@ class Hierarchy:
                                                               _arrays.doubles(values)))
 
     def attribute(self, key: str) -> str | None:
-        """A text attribute (element, dim, block_size, ...) or None."""
+        """A text attribute or None.
+
+        Parameters
+        ----------
+        key : str
+            "element", "dim", "block_size", ...
+        """
         value = lib().cmg_hierarchy_attribute(self.ptr, chars(key, "key"))
         return None if value == ffi.NULL else text(value)
 
@@ -242,7 +308,13 @@ class Hierarchy:
             self.context.check(lib().cmg_hierarchy_set_attribute(self.ptr, chars(key, "key"), chars(str(value), key)))
 
     def check(self) -> None:
-        """Raises FileError with the first thing that a solver could not work with."""
+        """Looks at all levels as a set-up does: sizes, columns, diagonals, finite values. One pass over all matrices.
+
+        Raises
+        ------
+        FileError
+            The first thing that a solver could not work with.
+        """
         with self.context.lock:
             self.context.check(lib().cmg_hierarchy_check(self.ptr))
 
@@ -259,6 +331,16 @@ class Hierarchy:
             matrix, and must not change then.
         role : {"A", "P", "R"}
         level : int
+
+        Raises
+        ------
+        ArgumentError
+            Another pattern or number of values, values that are not finite, a zero on the diagonal of A.
+
+        Notes
+        -----
+        Costs a pass over the values. Coarse matrices that were formed as R A P follow at the refresh; those that were
+        given do not.
         """
         what = f"{role} of level {level}"
         if role not in ("A", "P", "R"):
@@ -328,12 +410,22 @@ class Hierarchy:
             Options as one text, "smoother=fsai pre=2".
         **keywords
             Those of the command line with _ for -.
+
+        Returns
+        -------
+        Solver
+            Further solvers of one hierarchy share its matrices.
+
+        Raises
+        ------
+        ArgumentError, SingularError, UnsupportedError, OutOfMemoryError
+            As those of :class:`Solver`.
         """
         from .solver import Solver
         return Solver(self, options, **keywords)
 
     def symmetric(self) -> bool:
-        """Whether A of level 0 equals its transpose to 1e-12 of its largest entry."""
+        """Whether A of level 0 equals its transpose to 1e-12 of its largest entry; sorts copies of its entries."""
         data, cols, indptr, (n, _) = self.arrays()
         rows = np.repeat(np.arange(n), np.diff(indptr))
         one, other = np.lexsort((cols, rows)), np.lexsort((rows, cols))
@@ -343,7 +435,7 @@ class Hierarchy:
         return len(data) == 0 or np.abs(data[one] - data[other]).max() <= 1e-12 * np.abs(data).max()
 
     def transpose(self) -> Hierarchy:
-        """The hierarchy of A^T: prolongations become the transposed restrictions."""
+        """The hierarchy of A^T: prolongations become the transposed restrictions. Copies all matrices."""
         A = [self.matrix("A", level).T.tocsr() for level in range(self.levels)]
         P = [self.matrix("P", level) for level in range(self.levels - 1)]
         R = [self.matrix("R", level, missing=None) for level in range(self.levels - 1)]
@@ -361,6 +453,13 @@ class Hierarchy:
         save_as : str
             Solvers take it as smoother="file:save_as".
         level : int
+
+        Raises
+        ------
+        ArgumentError
+            The smoother is unknown.
+        UnsupportedError
+            It is no matrix (a polynomial, a sweep).
         """
         with self.context.lock:
             self.context.check(lib().cmg_hierarchy_smooth(self.ptr, level, chars(smoother, "smoother"),
@@ -372,9 +471,18 @@ class Hierarchy:
         Parameters
         ----------
         numbering : str
-            "reverse-cuthill-mckee", "hierarchical", ...
+            "reverse-cuthill-mckee", "hierarchical", "random", ...
         seed : int
             Of a random one.
+
+        Raises
+        ------
+        StateError
+            The numbering needs coordinates that are not there.
+
+        Notes
+        -----
+        Vectors, coordinates and stored smoothers are renumbered alike, and vectors that the program holds are not.
         """
         with self.context.lock:
             self.context.check(lib().cmg_hierarchy_renumber(self.ptr, enum_value("numbering", numbering), seed))
@@ -388,6 +496,13 @@ class Hierarchy:
         path : path
         kind : {"auto", "container", "mtx", "petsc", ...}
             By default what the suffix says: a container for .cmg and .h5.
+
+        Raises
+        ------
+        FileError
+            The file cannot be written; nothing of it is left.
+        UnsupportedError
+            A container in a build without HDF5.
         """
         if self.context.comm is not None and kind not in ("auto", "container"):
             raise ArgumentError(f"ranks write a container, not {kind}")
@@ -403,7 +518,14 @@ class Hierarchy:
         ----------
         path : path
         **fields
-            Vectors by name.
+            Arrays of n values by name.
+
+        Raises
+        ------
+        ArgumentError
+            A field of another length.
+        StateError
+            The hierarchy carries no mesh: generated ones do.
         """
         if not has("cmg_hierarchy_write_vtu"):
             raise NotImplementedError("this build has no mesh output")

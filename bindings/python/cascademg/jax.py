@@ -1,8 +1,8 @@
 """Differentiable solves for JAX.
 
-``x = solve(solver, b)`` and ``solve(solver, b, values)`` work under jit, grad and vmap. They are custom calls of XLA
-(jax.ffi): arrays are used in place, in host memory by a solver on the CPU, on the GPU by one of the cuda backend. The
-gradients are those of cascademg.torch.
+``x = solve(solver, b)`` and ``solve(solver, b, values)`` work under jit, grad, jvp, hessian and vmap. They are custom
+calls of XLA (jax.ffi): arrays are used in place, in host memory by a solver on the CPU, on the GPU by one of the cuda
+backend. Derivatives are dx = A^-1 (db - dA x) and its transpose, each a solve with the same set-up.
 """
 from __future__ import annotations
 
@@ -109,12 +109,10 @@ def _take(solver, values, stamp):
 
 def _together(solver, adjoint, b, *given):
     """The custom call: b of n values or n x k, k up to 64; (values, stamp) or nothing."""
-    dtype = jnp.result_type(b.dtype, jnp.float32)
-    shapes = [jax.ShapeDtypeStruct(b.shape, dtype)]
+    shapes = [jax.ShapeDtypeStruct(b.shape, b.dtype)]
     if given:
         shapes.append(jax.ShapeDtypeStruct((1,), jnp.float32))
-    found = jax.ffi.ffi_call("cascademg_solve", shapes)(b.astype(dtype), *given,
-                                                        solver=np.int64(_number(solver) | adjoint))
+    found = jax.ffi.ffi_call("cascademg_solve", shapes)(b, *given, solver=np.int64(_number(solver) | adjoint))
     return found[0], (found[1] if given else None)
 
 
@@ -146,23 +144,6 @@ def _call(solver, adjoint, b, *given):
 _NO_STAMP = np.full(1, -1, dtype=np.float32)
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _solve_values(solver, b, values):
-    return _call(solver, False, b, values, _NO_STAMP)[0]
-
-
-def _forward(solver, b, values):
-    x, stamp = _call(solver, False, b, values, _NO_STAMP)
-    return x, (x, values, stamp)
-
-
-def _backward(solver, kept, gradient):
-    x, values, stamp = kept
-    multiplier, _ = _call(solver, True, gradient, values, stamp)
-    rows, cols = _pattern(solver)
-    return multiplier, -(multiplier[rows] * x[cols]).astype(values.dtype)
-
-
 def _pattern(solver):
     """Rows and columns of the entries of A, kept with the solver."""
     if getattr(solver, "_jax_pattern", None) is None:
@@ -173,33 +154,77 @@ def _pattern(solver):
     return solver._jax_pattern
 
 
-_solve_values.defvjp(_forward, _backward)
+def product(solver: Solver, values: jax.Array, x: jax.Array) -> jax.Array:
+    """A(values) x with the pattern of A, differentiable in both.
+
+    Parameters
+    ----------
+    solver : cascademg.Solver
+    values : jax.Array
+        Values of A of level 0 in CSR order, shape (nnz,).
+    x : jax.Array
+        Shape (n,).
+
+    Returns
+    -------
+    jax.Array like x
+    """
+    rows, cols = _pattern(solver)
+    return jnp.zeros_like(x).at[rows].add((values * x[cols]).astype(x.dtype))
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(0,))
-def _solve_fixed(solver, b):
-    return _call(solver, False, b)[0]
+def _linear(solver, matvec, b, *given):
+    """A^-1 b as a linear map of b, which JAX differentiates and transposes to all orders."""
+    return jax.lax.custom_linear_solve(matvec, b, solve=lambda _, b: _call(solver, False, b, *given)[0],
+                                       transpose_solve=lambda _, b: _call(solver, True, b, *given)[0])
 
 
-_solve_fixed.defvjp(lambda solver, b: (_call(solver, False, b)[0], None),
-                    lambda solver, kept, gradient: (_call(solver, True, gradient)[0],))
+@functools.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _solve_values(solver, b, values):
+    return _call(solver, False, b, values, _NO_STAMP)
+
+
+@_solve_values.defjvp
+def _(solver, primals, tangents):
+    """dx = A^-1 (db - dA x)."""
+    b, values = primals
+    x, stamp = _solve_values(solver, b, values)
+    right = tangents[0] - product(solver, tangents[1], x)
+    return (x, stamp), (_linear(solver, lambda v: product(solver, values, v), right, values, stamp), jnp.zeros_like(stamp))
 
 
 def solve(solver: Solver, b: jax.Array, values: jax.Array | None = None) -> jax.Array:
-    """Solves A x = b with gradients for b and for the values of A.
+    """Solves A x = b with derivatives for b and for the values of A.
+
+    ``jit``, ``grad``, ``vjp``, ``jvp``, ``linearize``, ``hessian`` and ``vmap`` work, in any order.
 
     Parameters
     ----------
     solver : cascademg.Solver
         Keep it as long as compiled functions that use it.
     b : jax.Array
-        n values, in the memory of the solver's backend. Under vmap up to 64 right-hand sides go together.
+        Shape (n,), float64 or float32, in the memory of the solver's backend. Under vmap up to 64 right-hand sides go
+        together.
     values : jax.Array, optional
-        Values of A of level 0 in CSR order; taken into the solver before the solve.
+        Values of A of level 0 in CSR order, shape (nnz,); taken into the solver before the solve. Under vmap over
+        values the solves follow one another.
 
     Returns
     -------
-    jax.Array like b
+    x : jax.Array like b
+
+    Raises
+    ------
+    ArgumentError
+        Shapes that do not fit, as jaxlib's XlaRuntimeError, where the result is waited for.
+
+    Notes
+    -----
+    A derivative costs a solve a direction (forward) or one for all (reverse), with the set-up of the solve where A is
+    symmetric. Derivatives are exact to the tolerance of the solver: choose rtol accordingly.
     """
     b = jnp.asarray(b)
-    return _solve_fixed(solver, b) if values is None else _solve_values(solver, b, jnp.asarray(values))
+    b = b.astype(jnp.result_type(b.dtype, jnp.float32))
+    if values is None:
+        return _linear(solver, lambda x: x, b)  # the product is asked for where something of A varies: nothing does
+    return _solve_values(solver, b, jnp.asarray(values))[0]

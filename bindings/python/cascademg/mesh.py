@@ -41,6 +41,11 @@ class Mesh:
         Labels of sides: the nodes of each, and a number for each.
     names : dict, optional
         {name: (number, dimension)} of labels and regions, as meshio's field_data.
+
+    Raises
+    ------
+    ArgumentError
+        Shapes that are none of the elements', or not the element that was named.
     """
 
     def __init__(self, points: Any, cells: Any, element: str | None = None, regions: Any = None, facets: Any = (),
@@ -60,7 +65,17 @@ class Mesh:
 
     @classmethod
     def from_meshio(cls, mesh: Any) -> Mesh:
-        """The cells of highest dimension of a meshio.Mesh, which have to be of one type; its sides as facets."""
+        """The cells of highest dimension of a meshio.Mesh, which have to be of one type; its sides as facets.
+
+        Parameters
+        ----------
+        mesh : meshio.Mesh
+
+        Raises
+        ------
+        ArgumentError
+            Several types of cells, none that is known, or a surface in space.
+        """
         types = {block.type for block in mesh.cells}
         cells = [t for t in types if t in _CELLS]
         if not cells:
@@ -94,7 +109,13 @@ class Mesh:
                    regions=None if any(m is None for m in regions) else np.concatenate(regions))
 
     def write(self, path: str | os.PathLike) -> None:
-        """Writes the mesh through meshio; .msh is what ``generate(mesh=...)`` reads, labels and regions included."""
+        """Writes the mesh through meshio; .msh is what ``generate(mesh=...)`` reads, labels and regions included.
+
+        Parameters
+        ----------
+        path : path
+            Its suffix says the form.
+        """
         import meshio
         points = np.column_stack([self.points, np.zeros(len(self.points))]) if self.points.shape[1] == 2 else self.points
         (kind,) = [t for t, what in _CELLS.items()
@@ -149,7 +170,21 @@ def _read_triangle(path):
 
 
 def read_mesh(path: str | os.PathLike) -> Mesh:
-    """Reads a mesh file: Triangle and TetGen, and any form that meshio knows (gmsh, VTK, Abaqus, Exodus, XDMF, ...)."""
+    """Reads a mesh file: Triangle and TetGen, and any form that meshio knows (gmsh, VTK, Abaqus, Exodus, XDMF, ...).
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    Mesh
+
+    Raises
+    ------
+    ArgumentError
+        What the file holds is no mesh of one type of cells, with the line.
+    """
     path = os.fspath(path)
     if os.path.splitext(path)[1] in (".node", ".ele", ".edge", ".face"):
         return _read_triangle(path)
@@ -160,7 +195,7 @@ def read_mesh(path: str | os.PathLike) -> Mesh:
 def transfer(coarse: Any, fine: Any, components: int = 1, context: Context | None = None) -> Any:
     """Prolongation between two meshes of one domain, nested or not, as scipy.sparse.csr_matrix.
 
-    Row i has the coarse basis at fine node i, so that functions of the coarse space keep their values.
+    Functions of the coarse space keep their values.
 
     Parameters
     ----------
@@ -171,6 +206,21 @@ def transfer(coarse: Any, fine: Any, components: int = 1, context: Context | Non
     components : int, optional
         Unknowns a node, numbered node by node.
     context : Context, optional
+
+    Returns
+    -------
+    scipy.sparse.csr_matrix
+        Of shape (fine nodes * components, coarse nodes * components); row i has the
+        coarse basis at fine node i.
+
+    Raises
+    ------
+    ArgumentError
+        Meshes of different dimensions, or a fine node far outside the coarse mesh.
+
+    Notes
+    -----
+    A search tree over the coarse cells: time grows as n log n.
     """
     import scipy.sparse
     if not has("cmg_fem_transfer"):

@@ -47,22 +47,45 @@ class Solver:
     Parameters
     ----------
     hierarchy : Hierarchy
+        Borrowed: solver and hierarchy keep each other's matrices.
     options : str, optional
         Several options as one text, "smoother=fsai pre=2".
     **keywords
         Options of ``cmg solve`` with _ for -: smoother="fsai", krylov="cg", cycle="V", pre=1, post=1,
-        precision="mixed", rtol=1e-8, max_it=100, ...
+        precision="mixed", rtol=1e-8 (0 to 1), max_it=100 (at least 1), ... `tol` and `maxiter` are other names of `rtol`
+        and `max_it`; `keep_map=True` prepares for :meth:`refresh`.
+
+    Attributes
+    ----------
+    hierarchy : Hierarchy
+    context : Context
+    n : int
+        Rows of the finest matrix.
+
+    Raises
+    ------
+    ArgumentError
+        An option is unknown or out of range, or the smoother is not in the hierarchy.
+    SingularError
+        The coarsest matrix, or a block of a smoother, cannot be inverted.
+    UnsupportedError
+        This build or backend has no such method.
+    OutOfMemoryError
+        On a GPU before anything is built, with both numbers.
 
     Notes
     -----
-    Setting up costs far more than a solve: keep the solver. New values of the matrices are taken over by
-    :meth:`update` or :meth:`refresh`.
+    Setting up costs as much as several solves: keep the solver. New values of the matrices are taken over by
+    :meth:`update` or :meth:`refresh`. ``print(solver)`` shows levels, methods and why they were chosen.
     """
 
     def __init__(self, hierarchy: Hierarchy, options: str = "", **keywords: Any) -> None:
         self._keywords = {"options": options, **keywords}
-        if "maxiter" in keywords:
-            keywords["max_it"] = keywords.pop("maxiter")
+        for other, name in (("maxiter", "max_it"), ("tol", "rtol")):
+            if other in keywords and name in keywords:
+                raise ArgumentError(f"{other} and {name} are the same limit: give one of them")
+            if other in keywords:
+                keywords[name] = keywords.pop(other)
         keep_map = keywords.pop("keep_map", False)
         if not isinstance(keep_map, (bool, np.bool_)):
             raise ArgumentError(f"keep_map: {keep_map!r}, True or False is needed")
@@ -109,7 +132,7 @@ class Solver:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Shape of the matrix of level 0."""
+        """Shape of the matrix of level 0, (n, n)."""
         return (self.n, self.n)
 
     dtype = np.dtype(np.float64)
@@ -144,7 +167,21 @@ class Solver:
         -------
         x : array like b
         info : SolveInfo
-            Only with `return_info`. Without it, a solve that does not converge raises a ConvergenceWarning.
+            Only with `return_info`. Without it, a solve that does not converge issues a ConvergenceWarning.
+
+        Raises
+        ------
+        ArgumentError
+            A shape, dtype, limit or memory that does not fit; values that are not finite end the solve as
+            "not_a_number" instead.
+        TypeError
+            A sparse matrix or linear operator where an array is needed.
+        StateError
+            From a callback of the same solver, or after a refresh that failed.
+
+        Notes
+        -----
+        An iteration is a cycle, a product with A and a few passes over vectors; nothing of the size of A is allocated.
         """
         if tol is not None:
             if rtol is not None:
@@ -351,10 +388,16 @@ class Solver:
         Parameters
         ----------
         r : array of n values, or of shape (n, k), k up to 64
+            As `b` of :meth:`solve`.
 
         Returns
         -------
         z : array like r
+
+        Raises
+        ------
+        ArgumentError
+            A shape, dtype or memory that does not fit.
         """
         device = _arrays.is_device_array(r)
         like, r = r, r if device else _arrays.block(r, "r", self.n)
@@ -376,11 +419,24 @@ class Solver:
             return z
 
     def aspreconditioner(self) -> LinearOperator:
-        """One cycle as a scipy.sparse.linalg.LinearOperator, for SciPy's Krylov methods."""
+        """One cycle as a scipy.sparse.linalg.LinearOperator, for SciPy's Krylov methods.
+
+        Returns
+        -------
+        scipy.sparse.linalg.LinearOperator
+            Of shape (n, n); its transpose is a cycle of :meth:`adjoint`. For SciPy's `cg` as many post- as pre-smoothing
+            steps are needed, which is the default.
+        """
         return self._operator(self.precondition, lambda r: self.adjoint().precondition(r))
 
     def as_linear_operator(self) -> LinearOperator:
-        """The whole solve, b -> x, as a scipy.sparse.linalg.LinearOperator."""
+        """The whole solve, b -> x, as a scipy.sparse.linalg.LinearOperator.
+
+        Returns
+        -------
+        scipy.sparse.linalg.LinearOperator
+            Of shape (n, n), for ``eigsh(A, sigma=0, OPinv=...)`` and the like.
+        """
         return self._operator(self.solve, lambda b: self.adjoint().solve(b))
 
     def _operator(self, apply, transposed):
@@ -404,15 +460,32 @@ class Solver:
     # ------------------------------------------------------------------ new values, and what is inside
 
     def update(self, values: Any, role: str = "A", level: int = 0) -> None:
-        """:meth:`Hierarchy.update` and a refresh of this solver."""
+        """:meth:`Hierarchy.update` and a refresh of this solver.
+
+        Parameters
+        ----------
+        values : array of shape (nnz,), or sparse matrix of the same pattern
+        role : {"A", "P", "R"}
+        level : int
+
+        Raises
+        ------
+        ArgumentError
+            Another pattern, values that are not finite, a zero on the diagonal: hierarchy and solver keep the old values.
+        """
         self.hierarchy.update(values, role, level)
         self.refresh()
 
     def refresh(self) -> None:
         """Takes over the values that :meth:`Hierarchy.update` changed.
 
-        Where it fails the solver raises StateError until a refresh succeeds. The first call sets the solver up again, now with the map from matrix entries to storage; those after it only
-        write the new values. `keep_map=True` among the options has the map from the start.
+        The first call sets the solver up again, with the map from matrix entries to storage; those after it only write
+        the new values. With `keep_map=True` among the options the map is built during set-up.
+
+        Raises
+        ------
+        SingularError, OutOfMemoryError, ...
+            As of a set-up. The solver then raises StateError until a refresh succeeds.
         """
         with self._entered():
             self._outdated = True
@@ -431,7 +504,14 @@ class Solver:
             self._outdated = False
 
     def adjoint(self) -> Solver:
-        """A solver for A^T x = b with the same options: this one where A is symmetric, else that of A^T, P and R."""
+        """A solver for A^T x = b with the same options.
+
+        Returns
+        -------
+        Solver
+            This one where A is symmetric, else one of A^T, R^T and P^T, which is set up once and kept until
+            :meth:`refresh`.
+        """
         if self._adjoint is None:
             if self._known_symmetric() or self.hierarchy.symmetric():
                 self._adjoint = self
@@ -446,7 +526,7 @@ class Solver:
         return not given and enum_name("krylov", self._report.krylov) in ("cg", "fcg")
 
     def notes(self) -> list[str]:
-        """What was decided at set-up, a line each."""
+        """What was decided at set-up and why, a line each: smoother, coarse levels, coarsest solve, Dirichlet rows."""
         found, i = [], 0
         while lib().cmg_solver_note(self.ptr, i) != ffi.NULL:
             found.append(text(lib().cmg_solver_note(self.ptr, i)))
@@ -460,6 +540,11 @@ class Solver:
         ----------
         measure : int
             How many times the steps are timed; 0 = not.
+
+        Returns
+        -------
+        Table
+            One row a step: text, matrix, level, rows, nnz, format, bytes by the model of traffic, seconds or None.
         """
         from .study import Table
         steps = []
@@ -475,17 +560,19 @@ class Solver:
 
     @property
     def levels(self) -> Table:
-        """Levels of the cycle, the algebraic ones included, a row each: level, rows, nnz, and the matrix these are of.
+        """Levels of the cycle, the algebraic ones included.
 
-        That is the level's A, on the coarsest level the factor or inverse that is applied.
+        A row each: level, rows, nnz, method (the smoother, or how the coarsest level is solved) and format. Entries and
+        format are those of the level's A, on the coarsest level of the factor or inverse that is applied.
         """
         from .study import Table
-        found = {}
-        for step in self.plan():
-            row = {"level": step["level"], "rows": step["rows"], "nnz": step["nnz"], "matrix": step["matrix"]}
-            kept = found.get(step["level"])
-            if step["matrix"] not in ("P", "R") and (kept is None or kept["matrix"] != "A"):
-                found[step["level"]] = row
+        found, transfers = {}, ("P", "R", "RA", "RS")
+        for step in sorted(self.plan(), key=lambda step: step["matrix"] != "A"):  # A before what stands for it
+            level, matrix = step["level"], step["matrix"]
+            if matrix not in transfers and matrix and level not in found:
+                name = lib().cmg_solver_smoother(self.ptr, level)
+                method = text(name) if matrix in ("A", "M") and name != ffi.NULL else matrix
+                found[level] = {"level": level, "rows": step["rows"], "nnz": step["nnz"], "method": method, "format": step["format"]}
         return Table(found[level] for level in sorted(found))
 
     @property

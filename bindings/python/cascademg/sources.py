@@ -21,9 +21,20 @@ def read(path: str | os.PathLike, kind: str = "auto", context: Context | None = 
     path : path
         A container, a folder of matrices, a PETSc dump or a single matrix file.
     kind : str, optional
-        Which of these it is; by default found out.
+        Which of these it is ("container", "mtx", "petsc", ...); by default found out.
     context : Context, optional
     backend : {"cpu", "cuda"}, optional
+
+    Returns
+    -------
+    Hierarchy
+
+    Raises
+    ------
+    FileError
+        The file is missing, truncated or not what it should be, with the place.
+    UnsupportedError
+        A container in a build without HDF5.
     """
     context = resolve(context, backend)
     out = ffi.new("cmg_hierarchy **")
@@ -46,6 +57,18 @@ def generate(case: str | None = None, context: Context | None = None, backend: s
     backend : {"cpu", "cuda"}, optional
     **options
         Options of ``cmg generate``, with _ for -: element="q1", dim=3, cells=64, problem="elasticity", flux=[0, -1], ...
+
+    Returns
+    -------
+    Hierarchy
+        With right-hand side "b", coordinates and mesh.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such case, or a value is out of range.
+    TypeError
+        An unknown option, with the nearest known one.
     """
     if not has("cmg_hierarchy_generate"):
         raise NotImplementedError("this build has no generator")
@@ -68,8 +91,14 @@ def from_pyamg(ml: Any, **arguments: Any) -> Hierarchy:
     Parameters
     ----------
     ml : pyamg.MultilevelSolver
+        Of smoothed_aggregation_solver, ruge_stuben_solver, air_solver, ...
     **arguments
-        Further ones of :class:`Hierarchy`.
+        Further ones of :class:`Hierarchy`: ``backend="cuda"`` puts the levels on a GPU.
+
+    Returns
+    -------
+    Hierarchy
+        CSR matrices of float64 are used in place; block size is that of a BSR matrix.
     """
     A = [level.A for level in ml.levels]
     P = [level.P for level in ml.levels[:-1]]
@@ -96,6 +125,11 @@ def from_petsc(A: Any, interpolations: list | None = None, **arguments: Any) -> 
         Of a matrix, finest first.
     **arguments
         Further ones of :class:`Hierarchy`.
+
+    Returns
+    -------
+    Hierarchy
+        Copies of the matrices, of one process.
     """
     import scipy.sparse
 

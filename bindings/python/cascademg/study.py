@@ -14,7 +14,13 @@ if TYPE_CHECKING:
 
 
 class Table(list):
-    """A list of dictionaries that prints as a table; `frame()` gives a pandas.DataFrame."""
+    """A list of dictionaries that prints as a table; `frame()` gives a pandas.DataFrame, `plot()` a picture.
+
+    Parameters
+    ----------
+    *rows
+        As those of list: an iterable of dictionaries.
+    """
 
     def columns(self) -> list[str]:
         """Names of the columns in order."""
@@ -34,6 +40,10 @@ class Table(list):
             Columns.
         label : str
             Column of the words beside the points.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
         """
         from matplotlib import pyplot
         figure, axes = pyplot.subplots()
@@ -89,7 +99,7 @@ def compare(hierarchy: Hierarchy, b: Any = None, smoothers: Sequence[str] = ("ja
     Parameters
     ----------
     hierarchy : Hierarchy
-    b : array, optional
+    b : array of n values, optional
         Right-hand side; by default that of the hierarchy, or a random one.
     smoothers : sequence of str
     repeat : int
@@ -103,6 +113,10 @@ def compare(hierarchy: Hierarchy, b: Any = None, smoothers: Sequence[str] = ("ja
     -------
     Table
         One row a smoother: iterations, converged, relative_residual, setup_seconds, seconds, fastest, slowest, bytes.
+
+    Notes
+    -----
+    Costs a set-up and `repeat` solves a smoother; all solvers are held at once.
     """
     if b is None:
         b = hierarchy.vector("rhs")

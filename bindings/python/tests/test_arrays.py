@@ -293,3 +293,27 @@ def test_levels_of_a_solver():
     assert cascademg.plan(solver) == solver.plan()
     with pytest.raises(ValueError, match="options"):
         cascademg.plan(solver, smoother="jacobi")
+
+
+def test_levels_name_methods_and_the_text_says_why():
+    hierarchy = cascademg.generate(element="q1", dim=3, cells=16)
+    solver = hierarchy.solver()
+    assert [row["method"] for row in solver.levels] == ["chebyshev4"] * 2 + ["collapsed"]
+    assert [row["rows"] for row in solver.levels] == [15**3, 7**3, 3**3]
+    assert "from level 0 on chebyshev4, as A is symmetric positive definite" in str(solver)
+    named = hierarchy.solver(smoother="fsai", coarse="smoother").levels
+    assert {row["method"] for row in named} == {"fsai"} and len(named) == hierarchy.levels
+    data, indices, indptr, shape = hierarchy.arrays()
+    wind = sp.csr_matrix((data, indices, indptr), shape=shape) + sp.diags([10.0, -10.0], [1, -1], shape=shape)
+    told = str(cascademg.Hierarchy(wind.tocsr(), [hierarchy.matrix("P", level) for level in range(hierarchy.levels - 1)]).solver())
+    assert "as convection rules in A" in told
+
+
+def test_tol_is_rtol_everywhere(problem):
+    A, P, b = problem
+    h = cascademg.Hierarchy(A, P)
+    x = h.solver(tol=1e-3).solve(b)
+    assert np.array_equal(x, h.solver(rtol=1e-3).solve(b)) and np.array_equal(x, h.solver().solve(b, tol=1e-3))
+    for call in (lambda: h.solver(tol=1e-3, rtol=1e-3), lambda: h.solver().solve(b, tol=1e-3, rtol=1e-3)):
+        with pytest.raises(cascademg.ArgumentError, match="same limit"):
+            call()

@@ -267,3 +267,83 @@ def test_jax_mistakes_and_single_precision(rng, jax):
         jax.block_until_ready(solve(solver, np.ones(n), np.ones(3)))
     compiled = jax.jit(lambda b, s=solver: solve(s, b)).lower(np.ones(n)).compile()
     assert compiled(np.ones(n)).shape == (n,)
+
+
+@pytest.mark.parametrize("unsymmetric", [False, True])
+def test_jax_forward_mode_and_second_derivatives(unsymmetric, rng, jax):
+    """Against dense solves by JAX itself, at one place and in one direction."""
+    from cascademg.jax import solve
+    A, solver = make(unsymmetric)
+    n, values = A[0].shape[0], A[0].data
+    rows, cols = np.repeat(np.arange(n), np.diff(A[0].indptr)), A[0].indices
+    b, db, dv = rng.standard_normal(n), rng.standard_normal(n), 0.1 * rng.standard_normal(len(values))
+
+    def dense(b, values):
+        return jax.numpy.linalg.solve(jax.numpy.zeros((n, n)).at[rows, cols].add(values), b)
+
+    def near(found, expected):
+        found, expected = np.asarray(found), np.asarray(expected)
+        assert found.shape == expected.shape and np.abs(found - expected).max() <= 1e-7 * np.abs(expected).max()
+    for ours, exact in ((lambda b, v: solve(solver, b, v), dense),):
+        x, dx = jax.jit(lambda *at: jax.jvp(ours, at, (db, dv)))(b, values)
+        near(x, dense(b, values))
+        near(dx, jax.jvp(exact, (b, values), (db, dv))[1])
+        near(jax.linearize(ours, b, values)[1](db, dv), dx)
+
+        def bent(function):  # not linear in b either
+            return lambda b, v: (function(b, v)**2).sum()
+        for over in (lambda f: jax.jvp(jax.grad(f, (0, 1)), (b, values), (db, dv))[1],  # forward over reverse
+                     lambda f: jax.grad(lambda b, v: jax.jvp(f, (b, v), (db, dv))[1], (0, 1))(b, values)):  # reverse over forward
+            for found, expected in zip(over(bent(ours)), over(bent(exact))):
+                near(found, expected)
+    near(jax.jvp(lambda b: solve(solver, b), (b,), (db,))[1], dense(db, values))
+    few = np.zeros((3, n))
+    few[np.arange(3), [1, n // 2, n - 1]] = 1
+    hessian = jax.jit(jax.hessian(lambda t: (solve(solver, b + t @ few)**2).sum()))(np.zeros(3))
+    columns = np.asarray(dense(np.ascontiguousarray(few.T), values))
+    near(hessian, 2 * columns.T @ columns)
+    near(jax.vmap(lambda d: jax.jvp(lambda v: solve(solver, b, v), (values,), (d,))[1])(np.stack([dv, 2 * dv])),
+         np.stack([1, 2])[:, None] * np.asarray(jax.jvp(lambda v: dense(b, v), (values,), (dv,))[1]))
+
+
+@pytest.mark.parametrize("unsymmetric", [False, True])
+def test_lineax(unsymmetric, rng, jax):
+    lineax = pytest.importorskip("lineax")
+    from cascademg.lineax import CascadeMG, SparseOperator
+    A, solver = make(unsymmetric)
+    n, values = A[0].shape[0], A[0].data
+    b, db, dv = rng.standard_normal(n), rng.standard_normal(n), 0.1 * rng.standard_normal(len(values))
+
+    def x_of(b, values):
+        return lineax.linear_solve(SparseOperator(solver, values), b, CascadeMG()).value
+
+    def dense(b, values):
+        rows, cols = np.repeat(np.arange(n), np.diff(A[0].indptr)), A[0].indices
+        return jax.numpy.linalg.solve(jax.numpy.zeros((n, n)).at[rows, cols].add(values), b)
+    found, slope = jax.jit(lambda *at: jax.jvp(x_of, at, (db, dv)))(b, values)
+    exact, expected = jax.jvp(dense, (b, values), (db, dv))
+    assert np.abs(found - exact).max() <= 1e-9 * np.abs(exact).max()
+    assert np.abs(slope - expected).max() <= 1e-8 * np.abs(expected).max()
+    ours, theirs = (jax.grad(lambda b, v: (f(b, v)**2).sum(), (0, 1))(b, values) for f in (x_of, dense))
+    for one, other in zip(ours, theirs):
+        assert np.abs(one - other).max() <= 1e-8 * np.abs(other).max()
+    many = rng.standard_normal((3, n))
+    mapped = jax.vmap(lambda b: x_of(b, values))(many)
+    assert np.abs(mapped - np.linalg.solve(A[0].toarray(), many.T).T).max() <= 1e-9 * np.abs(mapped).max()
+    operator = SparseOperator(solver)
+    assert np.abs(operator.as_matrix() - A[0].toarray()).max() <= 1e-14 * np.abs(A[0].data).max()
+    assert np.abs(operator.T.as_matrix() - A[0].toarray().T).max() <= 1e-14 * np.abs(A[0].data).max()
+    back = lineax.linear_solve(operator.T, b, CascadeMG())
+    assert np.abs(back.value - np.linalg.solve(A[0].toarray().T, b)).max() <= 1e-9 * np.abs(back.value).max()
+    with pytest.raises(TypeError, match="SparseOperator"):
+        lineax.linear_solve(lineax.MatrixLinearOperator(jax.numpy.asarray(A[0].toarray())), b, CascadeMG())
+
+
+def test_lineax_tells_what_did_not_converge(rng, jax):
+    lineax = pytest.importorskip("lineax")
+    from cascademg.lineax import CascadeMG, SparseOperator
+    A, solver = make()
+    short = solver.hierarchy.solver(max_it=1, rtol=1e-13, fallback=False)
+    with pytest.warns(cascademg.ConvergenceWarning):
+        ended = lineax.linear_solve(SparseOperator(short), rng.standard_normal(short.n), CascadeMG(), throw=False)
+    assert ended.result == lineax.RESULTS.stagnation

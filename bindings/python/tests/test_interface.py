@@ -20,12 +20,13 @@ def functions():
                     yield f"{name}.{part}", method, method.__doc__
         else:
             yield name, thing, thing.__doc__
-    for name in ("torch", "jax"):
+    for name in ("torch.solve", "jax.solve", "jax.product", "lineax.SparseOperator", "lineax.CascadeMG"):
+        module, _, inner = name.partition(".")
         try:
-            solve = importlib.import_module(f"cascademg.{name}").solve
+            thing = getattr(importlib.import_module(f"cascademg.{module}"), inner)
         except ImportError:
             continue
-        yield f"{name}.solve", solve, solve.__doc__
+        yield name, thing, thing.__doc__
 
 
 @pytest.mark.parametrize("name,thing,text", [pytest.param(*one, id=one[0]) for one in functions()])
