@@ -128,6 +128,14 @@ CMGI_BODY void cmgi_add_one(unsigned *count)
     atomicAdd(count, 1U);
 }
 
+/* *most is raised to a size that any thread has; a look first: nearly all change nothing. */
+CMGI_BODY void cmgi_raise_to(int *most, int size)
+{
+    if (size > *most) {
+        atomicMax(most, size);
+    }
+}
+
 #else /* on the host a row is one lane's */
 
 #define CMGI_BODY static inline
@@ -197,5 +205,21 @@ CMGI_BODY void cmgi_add_one(unsigned *count)
 {
     CMGI_PRAGMA(omp atomic)
     ++*count;
+}
+
+CMGI_BODY void cmgi_raise_to(int *most, int size)
+{
+    int seen;
+    CMGI_PRAGMA(omp atomic read)
+    seen = *most;
+    if (size > seen) {
+        CMGI_PRAGMA(omp critical(cmgi_raise_to))
+        {
+            CMGI_PRAGMA(omp atomic read)
+            seen = *most;
+            CMGI_PRAGMA(omp atomic write)
+            *most = size > seen ? size : seen;
+        }
+    }
 }
 #endif

@@ -11,15 +11,18 @@
  * Source  Kolotilina and Yeremin, SIAM J. Matrix Anal. Appl. 14 (1993); Janna and Ferronato, SIAM
  * J. Sci. Comput. 33 (2011), equations (2.5) and (3.2).
  */
-#include "core/backend.h"
-#include "smoothers/fsai_cuda.h"
+#include "smoothers/fsai.h"
+
+#include "core/each.h"
+#include "csr/place.h"
 #include "smoothers/pattern.h"
 #include "smoothers/rows.h"
-#include "smoothers/small_dense.h"
 #include "smoothers/smoother.h"
 
 #include <math.h>
 #include <string.h>
+
+#include "smoothers/fsai.inc"
 
 enum { TAU, POWER, ADAPTIVE, ADD, EPSILON };
 
@@ -35,168 +38,17 @@ static const cmgi_key keys[] = {
     {.key = NULL},
 };
 
-/* Work space of one thread. */
-typedef struct work {
-    cmgi_index_map map;      /* local numbering of J */
-    cmgi_index_map gradient; /* rows that may enter */
-    double *slope;           /* gradient by local number */
-    double *H;               /* A(J,J) */
-    double *y;
-} work;
-
-typedef struct rows {
-    const cmg_csr *A;
-    const cmgi_csr *S; /* the first pattern */
-    const double *value;
-    work *work;
-    cmgi_slab G; /* J in any order, i last */
-} rows;
-
-/* y and d of row i on J; false when A(J,J) or d is not positive. */
-static bool solve_row(const cmg_csr *A, cmg_size i, const cmg_index *J, cmg_size length, work *w,
-                      double *d)
-{
-    cmgi_small_gather(A, J, length, &w->map, w->H);
-    memset(w->y, 0, (size_t)length * sizeof *w->y);
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        const cmg_index p = cmgi_index_map_find(&w->map, A->indices[k]);
-        if (p >= 0) {
-            w->y[p] -= A->values[k];
-        }
-    }
-    if (!cmgi_small_cholesky(length, w->H, w->y)) {
-        return false;
-    }
-    *d = cmgi_csr_diagonal_at(A, i);
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        const cmg_index p = cmgi_index_map_find(&w->map, A->indices[k]);
-        *d += p >= 0 ? A->values[k] * w->y[p] : 0;
-    }
-    return *d > 0;
-}
-
-/* Adds value times the entries of row j of A left of i to the gradient. */
-static void add_slope(const cmg_csr *A, cmg_size i, cmg_index j, double value, work *w)
-{
-    for (cmg_size k = A->indptr[j]; k < A->indptr[j + 1]; ++k) {
-        if (A->indices[k] < i) {
-            const cmg_index before = w->gradient.length;
-            const cmg_index at = cmgi_index_map_add(&w->gradient, A->indices[k]);
-            w->slope[at] = (at == before ? 0 : w->slope[at]) + value * A->values[k];
-        }
-    }
-}
-
-/* Appends the columns of the largest gradient to J; A has a unit diagonal. Returns the new length.
- */
-static cmg_size enlarge(const cmg_csr *A, cmg_size i, cmg_index *J, cmg_size length, int add,
-                        work *w)
-{
-    cmgi_index_map_clear(&w->gradient);
-    add_slope(A, i, (cmg_index)i, 1, w);
-    for (cmg_size p = 0; p < length; ++p) {
-        add_slope(A, i, J[p], w->y[p], w);
-    }
-    for (cmg_size p = 0; p < length; ++p) {
-        const cmg_index at = cmgi_index_map_find(&w->gradient, J[p]);
-        if (at >= 0) {
-            w->slope[at] = 0;
-        }
-    }
-    for (int a = 0; a < add; ++a) {
-        cmg_index best = -1;
-        for (cmg_index at = 0; at < w->gradient.length; ++at) {
-            const double here = fabs(w->slope[at]);
-            const double there = best >= 0 ? fabs(w->slope[best]) : 0;
-            const bool tie =
-                best >= 0 && here == there && w->gradient.list[at] < w->gradient.list[best];
-            best = here > there || tie ? at : best;
-        }
-        if (best < 0 || fabs(w->slope[best]) < 1e-14) {
-            break;
-        }
-        w->slope[best] = 0;
-        J[length++] = w->gradient.list[best];
-    }
-    return length;
-}
-
-/* Row i of G into its places, from the pattern there; returns its length, 0 on failure. */
-static cmg_size make_row(const cmg_csr *A, cmg_size i, const double *value, cmg_size length,
-                         cmg_index *J, double *g, work *w)
-{
-    double d = 0;
-    if (!solve_row(A, i, J, length, w, &d)) {
-        return 0;
-    }
-    for (int step = 0; step < (int)value[ADAPTIVE]; ++step) {
-        const double before = d;
-        const cmg_size longer = enlarge(A, i, J, length, (int)value[ADD], w);
-        if (longer == length) {
-            break;
-        }
-        length = longer;
-        if (!solve_row(A, i, J, length, w, &d)) {
-            return 0;
-        }
-        if (before - d <= value[EPSILON] * before) {
-            break;
-        }
-    }
-    for (cmg_size p = 0; p < length; ++p) {
-        g[p] = w->y[p] / sqrt(d);
-    }
-    J[length] = (cmg_index)i;
-    g[length] = 1 / sqrt(d);
-    return length + 1;
-}
-
-static bool fill_row(const void *user, cmg_size i, int thread)
-{
-    const rows *r = user;
-    const cmgi_csr *S = r->S;
-    cmg_index *J = r->G.columns + i * r->G.room;
-    cmg_size length = 0;
-    for (cmg_size k = S->indptr[i]; k < S->indptr[i + 1] && S->indices[k] < i; ++k) {
-        J[length++] = S->indices[k];
-    }
-    r->G.length[i] =
-        make_row(r->A, i, r->value, length, J, r->G.values + i * r->G.room, &r->work[thread]);
-    return r->G.length[i] > 0;
-}
-
-static cmg_status allocate(cmg_context *ctx, rows *r)
-{
-    const cmg_csr S = r->S->view;
-    const cmg_size n = S.rows;
-    const cmg_size most =
-        cmgi_csr_longest_row(&S) + 1 + (cmg_size)r->value[ADAPTIVE] * (cmg_size)r->value[ADD];
-    const cmg_size room = most < n ? most : n;
-    const cmg_size met = room * cmgi_csr_longest_row(r->A);
-    const cmg_size reach = met < n ? met : n;
-    CMGI_TRY(cmgi_slab_create(ctx, n, room, &r->G));
-    CMGI_TRY(cmgi_alloc_zero(ctx, ctx->threads, sizeof *r->work, &r->work));
-    for (int t = 0; t < ctx->threads; ++t) {
-        work *w = &r->work[t];
-        CMGI_TRY(cmgi_index_map_create(ctx, room, &w->map));
-        CMGI_TRY(cmgi_index_map_create(ctx, reach, &w->gradient));
-        CMGI_TRY(cmgi_alloc(ctx, reach, sizeof *w->slope, &w->slope));
-        CMGI_TRY(cmgi_alloc(ctx, room * room, sizeof *w->H, &w->H));
-        CMGI_TRY(cmgi_alloc(ctx, room, sizeof *w->y, &w->y));
-    }
-    return CMG_OK;
-}
-
-static void release(cmg_context *ctx, rows *r)
-{
-    for (int t = 0; r->work != NULL && t < ctx->threads; ++t) {
-        cmgi_index_map_destroy(ctx, &r->work[t].map);
-        cmgi_index_map_destroy(ctx, &r->work[t].gradient);
-        CMGI_FREE(ctx, r->work[t].slope, r->work[t].H, r->work[t].y);
-    }
-    cmgi_free(ctx, r->work);
-    cmgi_slab_free(ctx, &r->G);
-}
+/* Factors at a place. */
+typedef struct making {
+    const cmgi_smoother_source *source;
+    cmgi_place at;
+    cmgi_fsai_problem P;
+    cmgi_fsai_places to;
+    int *longest;
+    cmg_size bad; /* lowest row in which A is seen not to be positive definite, -1: none */
+    bool made;    /* false: the device has not the room */
+    cmg_size nnz; /* of G */
+} making;
 
 static cmg_status fail_unsymmetric(const cmgi_smoother_source *source)
 {
@@ -212,96 +64,231 @@ static cmg_status fail_indefinite(const cmgi_smoother_source *source, cmg_size r
                      (long long)row);
 }
 
-/* G of a symmetric A with unit diagonal. */
-static cmg_status make_factor(const cmgi_smoother_source *source, const cmg_csr *A, cmgi_csr *G)
+/* ------------------------------------------------------------------ rows on the host */
+
+enum {
+    LEFT = -1,
+    FIRST_ROOM = 24,
+    FIRST_SLOTS = 128,
+    MOST_SLOTS = 1 << 28,
+    ROUNDS = 8,
+    MOST = NO_PLACE / 2
+};
+
+/* What rows are tried with. */
+typedef struct attempt {
+    const making *w;
+    fsai_sizes sizes;
+    char *space; /* bytes_of(&sizes) a thread */
+    unsigned *left;
+} attempt;
+
+static bool make_host_row(const void *user, cmg_size i, int thread)
 {
-    cmg_context *ctx = source->ctx;
-    const double *value = source->arguments->value;
-    cmgi_csr S = {0};
-    rows r = {.A = A, .S = &S, .value = value};
-    cmg_size bad = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_pattern(ctx, A, value[TAU], (int)value[POWER], &S));
-    CMGI_TRY_GOTO(done, allocate(ctx, &r));
-    CMGI_TRY_GOTO(done, cmgi_each_row(ctx, "FSAI", A->rows, fill_row, &r, &bad));
-    if (bad < A->rows) {
-        status = fail_indefinite(source, bad);
-        goto done;
+    const attempt *now = user;
+    const cmgi_fsai_places *to = &now->w->to;
+    const cmg_size first = to->G.indptr[i];
+    fsai_row r = {.P = &now->w->P, .i = i, .active = true};
+    if (to->length[i] != LEFT) {
+        return true;
     }
-    CMGI_TRY_GOTO(done, cmgi_slab_compact(ctx, A->rows, &r.G, G));
-done:
-    release(ctx, &r);
-    cmgi_csr_free(ctx, &S);
+    open_row(&r, &now->sizes, now->space + (size_t)thread * bytes_of(&now->sizes));
+    make_row(&r);
+    if (r.state == NO_ROOM) {
+        cmgi_add_one(now->left);
+        return true;
+    }
+    if (r.state == DONE) {
+        store_row(&r, to->G.indices + first, to->G.values + first);
+    }
+    to->length[i] = r.state == DONE ? r.length + 1 : 0;
+    return r.state != FAILED;
+}
+
+/* Rows are tried with little work space first, those that need more in the next round. */
+static cmg_status make_host_rows(making *w)
+{
+    cmg_context *ctx = w->source->ctx;
+    const cmg_size n = w->P.A.rows;
+    const cmg_size slots = 2 * n < MOST_SLOTS ? 2 * n : MOST_SLOTS; /* enough for all columns */
+    unsigned left = 1;
+    attempt now = {.w = w, .sizes = {FIRST_ROOM, FIRST_SLOTS}, .left = &left};
+    w->bad = n;
+    for (cmg_size i = 0; i < n; ++i) {
+        w->to.length[i] = LEFT;
+    }
+    for (int k = 0, room = FIRST_ROOM; k < ROUNDS && left > 0; ++k, room *= 3) {
+        cmg_size bad = n;
+        left = 0;
+        now.sizes.room = room < w->to.longest ? room : w->to.longest;
+        CMGI_TRY(cmgi_alloc(ctx, ctx->threads, bytes_of(&now.sizes), &now.space));
+        const cmg_status status = cmgi_each_row(ctx, "FSAI", n, make_host_row, &now, &bad);
+        cmgi_free(ctx, now.space);
+        CMGI_TRY(status);
+        w->bad = bad < w->bad ? bad : w->bad;
+        now.sizes.slots *= now.sizes.slots < slots ? 8 : 1;
+    }
+    CMGI_CHECK(ctx, left == 0, CMG_ERR_MEMORY, "fsai: level %d: a row of G has over %d entries",
+               w->source->level, (int)MOST);
+    w->bad = w->bad < n ? w->bad : -1;
+    w->made = true;
+    return CMG_OK;
+}
+
+/* ------------------------------------------------------------------ at a place */
+
+/* Places for the rows of G. */
+static cmg_status open_rows(making *w)
+{
+    cmg_context *ctx = w->source->ctx;
+    const cmg_size rows = w->P.A.rows;
+    cmgi_fsai_places *to = &w->to;
+    cmg_size nnz = 0;
+    to->G.rows = to->G.cols = rows;
+    CMGI_TRY(cmgi_alloc_zero_at(ctx, w->at, 1, sizeof *w->longest, &w->longest));
+    CMGI_TRY(cmgi_alloc_at(ctx, w->at, rows + 1, sizeof *to->G.indptr, &to->G.indptr));
+    CMGI_TRY(cmgi_alloc_at(ctx, w->at, rows + 1, sizeof *to->length, &to->length));
+    const fsai_bounds bounds = {.P = w->P,
+                                .most = w->at == CMGI_DEVICE ? CMGI_FSAI_DEVICE_ROOM : MOST,
+                                .offset = to->G.indptr,
+                                .longest = w->longest};
+    CMGI_TRY(bound_fsai_row(ctx, w->at, rows, &bounds));
+    CMGI_TRY(cmgi_csr_open_at(ctx, w->at, &to->G, &nnz));
+    return cmgi_bring_at(ctx, w->at, &to->longest, w->longest, sizeof to->longest);
+}
+
+/* G without the gaps between its rows; w has the arrays. */
+static cmg_status close_up(making *w, cmgi_csr *G)
+{
+    cmg_context *ctx = w->source->ctx;
+    G->rows = G->cols = w->P.A.rows;
+    G->indptr = w->to.length;
+    w->to.length = NULL;
+    CMGI_TRY(cmgi_csr_open_at(ctx, w->at, G, &w->nnz));
+    return move_fsai_row(ctx, w->at, G->rows, &(fsai_move){w->to.G.view, *G});
+}
+
+/* G where A is positive definite as far as that is seen. */
+static cmg_status make_factor(making *w, cmgi_csr *G)
+{
+    static cmg_status (*const device_rows)(cmg_context *, const cmgi_fsai_problem *,
+                                           const cmgi_fsai_places *, cmg_size *, bool *) =
+        CMGI_CUDA_FN(cmgi_fsai_rows_device);
+    cmg_context *ctx = w->source->ctx;
+    CMGI_TRY(cmgi_progress(ctx, "FSAI", 0, w->P.A.rows));
+    CMGI_TRY(open_rows(w));
+    CMGI_TRY(w->at == CMGI_DEVICE ? device_rows(ctx, &w->P, &w->to, &w->bad, &w->made)
+                                  : make_host_rows(w));
+    if (!w->made) {
+        return CMG_OK;
+    }
+    return w->bad < 0 ? close_up(w, G) : fail_indefinite(w->source, w->bad);
+}
+
+static void release(making *w)
+{
+    cmg_context *ctx = w->source->ctx;
+    CMGI_FREE_AT(ctx, w->at, w->to.length, w->longest);
+    cmgi_csr_free_at(ctx, w->at, &w->to.G);
+    w->to.length = NULL;
+    w->longest = NULL;
+}
+
+static cmgi_fsai_choice choice_of(const cmgi_smoother_source *source)
+{
+    const double *value = source->arguments->value;
+    return (cmgi_fsai_choice){.tau = value[TAU],
+                              .power = (int)value[POWER],
+                              .steps = (int)value[ADAPTIVE],
+                              .add = (int)value[ADD],
+                              .epsilon = value[EPSILON]};
+}
+
+/* The pattern of S B S to a power, on the host. */
+static cmg_status scaled_pattern(cmg_context *ctx, const cmgi_prepared *p,
+                                 const cmgi_fsai_choice *choice, cmgi_csr *S)
+{
+    cmgi_csr B = {0};
+    CMGI_TRY(cmgi_csr_copy(ctx, &p->B.view, &B));
+    cmg_status status = cmgi_csr_scale(ctx, p->at, p->s, p->s, &B);
+    if (status == CMG_OK) {
+        status = cmgi_pattern(ctx, &B.view, choice->tau, choice->power, S);
+    }
+    cmgi_csr_free(ctx, &B);
     return status;
 }
 
-/* Both factors on the device, where it has all of it; they are there, too, or, where A is not,
- * here.
- */
-static cmg_status make_on_device(const cmgi_smoother_source *source, cmgi_csr factor[2], bool *made)
+/* Both factors, made on the device from A on it, NULL: on the host. */
+static cmg_status make_at(const cmgi_smoother_source *source, const cmgi_resident *device,
+                          cmgi_csr factor[2], bool *made)
 {
-    static cmg_status (*const own[2])(cmg_context *, const cmgi_resident *,
-                                      const cmgi_fsai_choice *, cmgi_resident[2],
-                                      cmgi_fsai_outcome *) = {NULL, CMGI_CUDA_FN(cmgi_fsai_cuda)};
     cmg_context *ctx = source->ctx;
-    const double *value = source->arguments->value;
-    const cmgi_fsai_choice choice = {.tau = value[TAU],
-                                     .power = (int)value[POWER],
-                                     .steps = (int)value[ADAPTIVE],
-                                     .add = (int)value[ADD],
-                                     .epsilon = value[EPSILON]};
-    const int column = cmgi_column(ctx);
-    cmgi_fsai_outcome found = {.bad = -1};
-    cmgi_resident sent = {0};
-    cmgi_resident G[2] = {{.csr = {0}}, {.csr = {0}}};
+    making w = {.source = source, .bad = -1};
+    cmgi_prepared p = {.at = CMGI_HOST};
+    cmgi_csr S = {0};
+    cmgi_csr G[2] = {{.rows = 0}, {.rows = 0}};
     cmg_status status = CMG_OK;
-    *made = own[column] != NULL && choice.power <= 1;
-    if (!*made) {
+    CMGI_TRY_GOTO(done, cmgi_prepare(ctx, &source->A, device, CMGI_AUTO, CMGI_YES, &p));
+    w.at = p.at;
+    w.P = (cmgi_fsai_problem){
+        .A = p.B.view, .s = p.s, .diagonal = p.diagonal, .choice = choice_of(source)};
+    if (!p.symmetric) {
+        status = fail_unsymmetric(source);
+        goto done;
+    }
+    if (w.P.choice.power > 1) {
+        CMGI_TRY_GOTO(done, scaled_pattern(ctx, &p, &w.P.choice, &S));
+        w.P.pattern = S.view;
+    }
+    CMGI_TRY_GOTO(done, make_factor(&w, &G[0]));
+    *made = w.made;
+    release(&w); /* before the transposition takes memory */
+    cmgi_prepared_free(ctx, &p);
+    if (w.made) {
+        CMGI_TRY_GOTO(done, cmgi_csr_transpose_at(ctx, w.at, &G[0].view, w.nnz, &G[1]));
+    }
+    for (int k = 0; k < 2 && w.made; ++k) {
+        if (device != NULL) {
+            CMGI_TRY_GOTO(done,
+                          cmgi_take_device(ctx, &G[k], w.nnz, source->there != NULL, &factor[k]));
+        } else {
+            factor[k] = G[k];
+            G[k] = (cmgi_csr){0};
+        }
+    }
+done:
+    release(&w);
+    cmgi_csr_free_at(ctx, w.at, &G[0]);
+    cmgi_csr_free_at(ctx, w.at, &G[1]);
+    cmgi_csr_free(ctx, &S);
+    cmgi_prepared_free(ctx, &p);
+    return status;
+}
+
+/* On the device, where it has all of it. */
+static cmg_status try_device(const cmgi_smoother_source *source, cmgi_csr factor[2], bool *made)
+{
+    cmg_context *ctx = source->ctx;
+    cmgi_resident sent = {0};
+    cmg_status status = CMG_OK;
+    *made = false;
+    if (cmgi_resident_kernels_of(ctx) == NULL || source->arguments->value[POWER] > 1) {
         return CMG_OK;
     }
     if (source->there == NULL) {
         CMGI_TRY(cmgi_resident_send(ctx, &source->A, &sent));
     }
-    CMGI_TRY_GOTO(
-        done, own[column](ctx, source->there != NULL ? source->there : &sent, &choice, G, &found));
-    *made = found.made;
-    if (!found.symmetric || (*made && found.bad >= 0)) {
-        status = found.symmetric ? fail_indefinite(source, found.bad) : fail_unsymmetric(source);
-        goto done;
+    const cmgi_resident *A = source->there != NULL ? source->there : &sent;
+    if (A->csr.rows > 0 && A->rows.longest <= CMGI_LONGEST_SORTED) {
+        status = make_at(source, A, factor, made);
     }
-    for (int k = 0; k < 2 && *made; ++k) {
-        CMGI_TRY_GOTO(done, source->there != NULL
-                                ? cmgi_resident_attach(ctx, &G[k], &factor[k])
-                                : cmgi_resident_fetch(ctx, &G[k].csr, G[k].rows.nnz, &factor[k]));
+    if (status == CMG_OK && !*made) {
+        cmgi_log(ctx, CMG_LOG_INFO,
+                 "fsai: A has %lld rows, the longest of %lld entries, or a row of G reaches too "
+                 "far for the device: the CPU makes G",
+                 (long long)A->csr.rows, (long long)A->rows.longest);
     }
-done:
     cmgi_resident_free(ctx, &sent);
-    cmgi_resident_free(ctx, &G[0]);
-    cmgi_resident_free(ctx, &G[1]);
-    return status;
-}
-
-/* Both factors on the host. */
-static cmg_status make_here(const cmgi_smoother_source *source, cmgi_csr factor[2])
-{
-    cmg_context *ctx = source->ctx;
-    cmgi_csr B = {0};
-    double *s = NULL;
-    bool symmetric = false;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, true, &B, &symmetric));
-    if (!symmetric) {
-        status = fail_unsymmetric(source);
-        goto done;
-    }
-    CMGI_TRY_GOTO(done, cmgi_diagonal_scaling(ctx, &B.view, &s));
-    cmgi_csr_scale(ctx, s, s, &B);
-    CMGI_TRY_GOTO(done, make_factor(source, &B.view, &factor[0]));
-    cmgi_csr_scale(ctx, NULL, s, &factor[0]);
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &factor[0].view, &factor[1]));
-done:
-    cmgi_csr_free(ctx, &B);
-    cmgi_free(ctx, s);
     return status;
 }
 
@@ -310,12 +297,12 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
     bool made = false;
     cmgi_smoother_source here;
     out->factors = 2;
-    CMGI_TRY(make_on_device(source, out->factor, &made));
+    CMGI_TRY(try_device(source, out->factor, &made));
     if (made) {
         return CMG_OK;
     }
     CMGI_TRY(cmgi_smoother_source_here(source, &here));
-    return make_here(&here, out->factor);
+    return make_at(&here, NULL, out->factor, &made);
 }
 
 static const char *const examples[] = {

@@ -1,12 +1,10 @@
 #include "smoothers/pattern.h"
 
 #include "core/each.h"
-#include "csr/place.h"
 
 #include <math.h>
 
 #include "smoothers/pattern.inc"
-#include "smoothers/symmetric.inc"
 
 enum { SMALL = 4096 }; /* rows up to which starting threads costs more than it saves */
 
@@ -20,29 +18,29 @@ cmg_status cmgi_diagonal_scaling(cmg_context *ctx, const cmg_csr *A, double **s)
     return CMG_OK;
 }
 
-void cmgi_csr_scale(cmg_context *ctx, const double *rows, const double *cols, cmgi_csr *B)
+cmg_status cmgi_csr_scale(cmg_context *ctx, cmgi_place at, const double *rows, const double *cols,
+                          cmgi_csr *B)
 {
-    (void)scale_row(ctx, CMGI_HOST, B->rows, &(scaling){B->view, rows, cols, B->values});
+    return scale_row(ctx, at, B->rows, &(scaling){B->view, rows, cols, B->values});
 }
 
-/* B: the entries of A that stay, rows sorted. */
-static cmg_status select_entries(cmg_context *ctx, selection s, cmgi_csr *B)
+/* B: the entries of A that stay, with space for values, which are A's where `values`. */
+static cmg_status select_entries(cmg_context *ctx, cmgi_place at, selection s, bool values,
+                                 cmgi_csr *B, cmg_size *nnz)
 {
     cmgi_csr made = {.rows = s.A.rows, .cols = s.A.cols};
-    cmg_size nnz = 0;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, made.rows + 1, sizeof *made.indptr, &made.indptr));
+    CMGI_TRY(cmgi_alloc_at(ctx, at, made.rows + 1, sizeof *made.indptr, &made.indptr));
     s.offset = made.indptr;
-    CMGI_TRY_GOTO(done, select_row(ctx, CMGI_HOST, made.rows, &s));
-    CMGI_TRY_GOTO(done, cmgi_csr_open_at(ctx, CMGI_HOST, &made, &nnz));
+    CMGI_TRY_GOTO(failed, select_row(ctx, at, made.rows, &s));
+    CMGI_TRY_GOTO(failed, cmgi_csr_open_at(ctx, at, &made, nnz));
     s.columns = made.indices;
-    s.values = made.values;
-    CMGI_TRY_GOTO(done, select_row(ctx, CMGI_HOST, made.rows, &s));
-    CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &made));
+    s.values = values ? made.values : NULL;
+    CMGI_TRY_GOTO(failed, select_row(ctx, at, made.rows, &s));
     *B = made;
-    made = (cmgi_csr){0};
-done:
-    cmgi_csr_free(ctx, &made);
+    return CMG_OK;
+failed:
+    cmgi_csr_free_at(ctx, at, &made);
     return status;
 }
 
@@ -75,11 +73,13 @@ cmg_status cmgi_pattern(cmg_context *ctx, const cmg_csr *A, double tau, int powe
     double *diagonal = NULL;
     cmgi_csr B = {0};
     cmgi_csr made = {0};
+    cmg_size nnz = 0;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *diagonal, &diagonal));
     cmgi_csr_diagonal(ctx, A, diagonal);
     const selection strong = {.A = *A, .diagonal = diagonal, .tau = tau};
-    CMGI_TRY_GOTO(done, select_entries(ctx, strong, &B));
+    CMGI_TRY_GOTO(done, select_entries(ctx, CMGI_HOST, strong, false, &B, &nnz));
+    CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &B));
     set_ones(ctx, &B);
     CMGI_TRY_GOTO(done, cmgi_csr_copy(ctx, &B.view, &made));
     for (int p = 1; p < power; ++p) {
@@ -94,61 +94,170 @@ done:
     return status;
 }
 
+cmg_status cmgi_prepared_pattern(cmg_context *ctx, const cmgi_prepared *p, double tau, int power,
+                                 cmgi_csr *S, cmg_size *nnz)
+{
+    const selection strong = {
+        .A = p->B.view, .s = p->s, .diagonal = p->diagonal, .tau = power == 0 ? INFINITY : tau};
+    return select_entries(ctx, p->at, strong, false, S, nnz);
+}
+
+static cmg_status sort_rows(cmg_context *ctx, cmgi_place at, cmgi_csr *B)
+{
+    return at == CMGI_DEVICE ? sort_short_row(ctx, at, B->rows, B) : cmgi_csr_sort(ctx, B);
+}
+
+/* B = A with sorted rows, without the columns of identity rows; NULL: with all columns. */
+static cmg_status decouple(cmg_context *ctx, const bool *identity, cmgi_prepared *p)
+{
+    const cmg_size rows = p->A.rows;
+    const selection s = {.A = p->A, .identity = identity, .diagonal = p->diagonal};
+    cmg_size uncoupled = 0;
+    cmg_size unsorted = 0;
+    CMGI_TRY(count_uncoupled(ctx, p->at, rows, &s, &uncoupled));
+    CMGI_TRY(count_unsorted(ctx, p->at, rows, &s, &unsorted));
+    if (uncoupled == 0 && unsorted == 0) {
+        p->B = cmgi_csr_borrow(&p->A);
+        return CMG_OK;
+    }
+    CMGI_TRY(select_entries(ctx, p->at, s, true, &p->B, &p->nnz));
+    return unsorted > 0 ? sort_rows(ctx, p->at, &p->B) : CMG_OK;
+}
+
+static void free_entries(cmg_context *ctx, cmgi_prepared *p)
+{
+    if (!p->B.borrowed) {
+        cmgi_csr_free_at(ctx, p->at, &p->B);
+    }
+    p->B = (cmgi_csr){0};
+}
+
+/* B and its diagonal: what is known of A on the device may save the look at it. */
+static cmg_status take(cmg_context *ctx, const cmgi_resident *known, cmgi_prepared *p)
+{
+    const cmg_size rows = p->A.rows;
+    CMGI_TRY(cmgi_alloc_at(ctx, p->at, rows, sizeof *p->diagonal, &p->diagonal));
+    CMGI_TRY(cmgi_alloc_at(ctx, p->at, rows, sizeof *p->identity, &p->identity));
+    if (known != NULL && known->diagonal != NULL && known->facts.ascending &&
+        known->facts.identity == 0) {
+        p->B = cmgi_csr_borrow(&p->A);
+        return cmgi_to_device(ctx, p->diagonal, known->diagonal,
+                              (size_t)rows * sizeof *p->diagonal);
+    }
+    const diagonals d = {.A = p->A, .diagonal = p->diagonal, .identity = p->identity};
+    CMGI_TRY(find_diagonal(ctx, p->at, rows, &d));
+    return decouple(ctx, p->identity, p);
+}
+
+static cmg_status is_symmetric(cmg_context *ctx, const cmgi_prepared *p, bool *symmetric)
+{
+    const selection s = {.A = p->B.view, .diagonal = p->diagonal};
+    cmg_size bad = 0;
+    CMGI_TRY(count_asymmetric(ctx, p->at, p->A.rows, &s, &bad));
+    *symmetric = bad == 0;
+    return CMG_OK;
+}
+
+cmg_status cmgi_prepare(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *device,
+                        int symmetric, int scale, cmgi_prepared *p)
+{
+    bool found = false;
+    *p = (cmgi_prepared){.at = device != NULL ? CMGI_DEVICE : CMGI_HOST,
+                         .A = device != NULL ? device->csr : *A,
+                         .nnz = device != NULL ? device->rows.nnz : A->indptr[A->rows]};
+    const cmg_size nnz = p->nnz;
+    CMGI_TRY(take(ctx, device, p));
+    CMGI_TRY(is_symmetric(ctx, p, &found));
+    found = found && symmetric != CMGI_NO;
+    p->symmetric = symmetric == CMGI_YES || found;
+    if (!p->symmetric && !p->B.borrowed) { /* no column is decoupled */
+        free_entries(ctx, p);
+        p->nnz = nnz;
+        CMGI_TRY(decouple(ctx, NULL, p));
+    }
+    if (scale == CMGI_YES || (scale == CMGI_AUTO && found)) {
+        CMGI_TRY(cmgi_alloc_at(ctx, p->at, p->A.rows, sizeof *p->s, &p->s));
+        const diagonals d = {.diagonal = p->diagonal, .s = p->s};
+        return scale_diagonal(ctx, p->at, p->A.rows, &d);
+    }
+    return CMG_OK;
+}
+
+void cmgi_prepared_free(cmg_context *ctx, cmgi_prepared *p)
+{
+    free_entries(ctx, p);
+    CMGI_FREE_AT(ctx, p->at, p->diagonal, p->s, p->identity);
+    *p = (cmgi_prepared){.at = p->at};
+}
+
 cmg_status cmgi_decouple(cmg_context *ctx, const cmg_csr *A, bool own, cmgi_csr *B, bool *symmetric)
 {
-    bool *identity = NULL;
-    double *diagonal = NULL;
-    cmgi_csr made = {0};
-    cmg_size bad = 0;
+    cmgi_prepared p = {.at = CMGI_HOST, .A = *A};
+    cmgi_csr copy = {0};
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *identity, &identity));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *diagonal, &diagonal));
-    CMGI_TRY_GOTO(done, cmgi_csr_identity_at(ctx, CMGI_HOST, A, identity, &bad));
-    cmgi_csr_diagonal(ctx, A, diagonal);
-    selection s = {.A = *A, .identity = identity, .diagonal = diagonal};
-    if (!own) {
-        CMGI_TRY_GOTO(done, count_uncoupled(ctx, CMGI_HOST, A->rows, &s, &bad));
+    CMGI_TRY_GOTO(done, take(ctx, NULL, &p));
+    CMGI_TRY_GOTO(done, is_symmetric(ctx, &p, symmetric));
+    if (own && p.B.borrowed) {
+        CMGI_TRY_GOTO(done, cmgi_csr_copy(ctx, A, &copy));
+        p.B = copy;
     }
-    if (!own && bad == 0) {
-        CMGI_TRY_GOTO(done, count_unsorted(ctx, CMGI_HOST, A->rows, &s, &bad));
+    *B = p.B;
+    p.B = (cmgi_csr){0};
+done:
+    cmgi_prepared_free(ctx, &p);
+    return status;
+}
+
+cmg_status cmgi_take_device(cmg_context *ctx, cmgi_csr *made, cmg_size nnz, bool resident,
+                            cmgi_csr *M)
+{
+    cmgi_resident R = {.csr = made->view};
+    cmg_status status = CMG_OK;
+    R.facts.beside = made->rows; /* all of it is looked at where that may be wrong */
+    *made = (cmgi_csr){0};
+    CMGI_TRY_GOTO(done, cmgi_resident_kernels_of(ctx)->rows(ctx, &R.csr, &R));
+    if (R.rows.longest <= 1) {
+        CMGI_TRY_GOTO(done, cmgi_resident_look_again(ctx, &R));
     }
-    if (!own && bad == 0) {
-        made = cmgi_csr_borrow(A);
-    } else {
-        CMGI_TRY_GOTO(done, select_entries(ctx, s, &made));
+    CMGI_TRY_GOTO(done, resident ? cmgi_resident_attach(ctx, &R, M)
+                                 : cmgi_resident_fetch(ctx, &R.csr, nnz, M));
+done:
+    cmgi_resident_free(ctx, &R);
+    return status;
+}
+
+cmg_status cmgi_symmetrize_at(cmg_context *ctx, cmgi_place at, cmgi_csr *M, cmg_size *nnz)
+{
+    cmgi_csr T = {0};
+    cmgi_csr made = {.rows = M->rows, .cols = M->cols};
+    cmg_size unmatched = 0;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(
+        join_partners(ctx, at, M->rows, &(scaling){.M = M->view, .values = M->values}, &unmatched));
+    if (unmatched == 0) {
+        return CMG_OK;
     }
-    s.A = made.view;
-    CMGI_TRY_GOTO(done, count_asymmetric(ctx, CMGI_HOST, A->rows, &s, &bad));
-    *symmetric = bad == 0;
-    *B = made;
+    CMGI_TRY_GOTO(done, cmgi_csr_transpose_at(ctx, at, &M->view, *nnz, &T));
+    halves both = {.M = M->view, .T = T.view};
+    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, M->rows + 1, sizeof *made.indptr, &made.indptr));
+    both.offset = made.indptr;
+    CMGI_TRY_GOTO(done, add_halves(ctx, at, M->rows, &both));
+    CMGI_TRY_GOTO(done, cmgi_csr_open_at(ctx, at, &made, nnz));
+    both.columns = made.indices;
+    both.values = made.values;
+    CMGI_TRY_GOTO(done, add_halves(ctx, at, M->rows, &both));
+    cmgi_csr_free_at(ctx, at, M);
+    *M = made;
     made = (cmgi_csr){0};
 done:
-    cmgi_csr_free(ctx, &made);
-    CMGI_FREE(ctx, identity, diagonal);
+    cmgi_csr_free_at(ctx, at, &made);
+    cmgi_csr_free_at(ctx, at, &T);
     return status;
 }
 
 cmg_status cmgi_symmetrize(cmg_context *ctx, cmgi_csr *M)
 {
-    cmgi_csr T = {0};
-    cmgi_csr made = {0};
-    cmg_size nnz = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, M));
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &M->view, &T));
-    halves both = {.M = M->view, .T = T.view};
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc_rows(ctx, M->rows, M->cols, &made));
-    both.offset = made.indptr;
-    CMGI_TRY_GOTO(done, add_halves(ctx, CMGI_HOST, M->rows, &both));
-    CMGI_TRY_GOTO(done, cmgi_csr_open_at(ctx, CMGI_HOST, &made, &nnz));
-    both.columns = made.indices;
-    both.values = made.values;
-    CMGI_TRY_GOTO(done, add_halves(ctx, CMGI_HOST, M->rows, &both));
-    cmgi_csr_free(ctx, M);
-    *M = made;
-    made = (cmgi_csr){0};
-done:
-    cmgi_csr_free(ctx, &made);
-    cmgi_csr_free(ctx, &T);
-    return status;
+    cmg_size nnz = M->indptr[M->rows];
+    CMGI_TRY(cmgi_csr_sort(ctx, M));
+    return cmgi_symmetrize_at(ctx, CMGI_HOST, M, &nnz);
 }

@@ -4,7 +4,8 @@
  */
 #pragma once
 #include "core/search.h"
-#include "csr/csr.h"
+#include "csr/place.h"
+#include "csr/resident.h"
 
 /*
  * Place of entry (j,i) in sorted rows, -1 where there is none, to (i,j) at k. Where neighbours have
@@ -62,12 +63,47 @@ cmg_status cmgi_pattern(cmg_context *ctx, const cmg_csr *A, double tau, int powe
 cmg_status cmgi_decouple(cmg_context *ctx, const cmg_csr *A, bool own, cmgi_csr *B,
                          bool *symmetric);
 
-/* M = (M + M^T) / 2 on the union of both patterns, rows sorted. */
+/* Words of three arguments; auto: where A is symmetric. */
+enum { CMGI_AUTO, CMGI_YES, CMGI_NO };
+
+/* Entries of a row that the device sorts. */
+enum { CMGI_LONGEST_SORTED = 1024 };
+
+/* A matrix at a place made ready for an approximate inverse. */
+typedef struct cmgi_prepared {
+    cmgi_place at;
+    cmg_csr A;        /* the caller's */
+    cmgi_csr B;       /* A, borrowed, or with sorted rows and without what is decoupled */
+    cmg_size nnz;     /* of B */
+    double *diagonal; /* of S B S */
+    double *s;        /* S = diag(s), s_i = |b_ii|^(-1/2); NULL: S = 1 */
+    bool *identity;   /* rows that are decoupled */
+    bool symmetric;   /* the symmetric part is wanted */
+} cmgi_prepared;
+
+/*
+ * A on the host, or `device`, A on the device, decoupled as above where the symmetric part is
+ * wanted; AUTO: where A is symmetric. With scale = AUTO also S is made where A is symmetric. p is
+ * to be freed, on failure, too.
+ */
+cmg_status cmgi_prepare(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *device,
+                        int symmetric, int scale, cmgi_prepared *p);
+void cmgi_prepared_free(cmg_context *ctx, cmgi_prepared *p);
+/* cmgi_pattern of S B S to the power 0 or 1, with space for its *nnz values. */
+cmg_status cmgi_prepared_pattern(cmg_context *ctx, const cmgi_prepared *p, double tau, int power,
+                                 cmgi_csr *S, cmg_size *nnz);
+/* Arrays on the device become a matrix on the device or, without `resident`, on the host. */
+cmg_status cmgi_take_device(cmg_context *ctx, cmgi_csr *made, cmg_size nnz, bool resident,
+                            cmgi_csr *M);
+
+/* M = (M + M^T) / 2 on the union of both patterns, rows sorted; *nnz of it on the device. */
+cmg_status cmgi_symmetrize_at(cmg_context *ctx, cmgi_place at, cmgi_csr *M, cmg_size *nnz);
 cmg_status cmgi_symmetrize(cmg_context *ctx, cmgi_csr *M);
 
 /* s_i = |a_ii|^(-1/2), so that S A S has a diagonal of ones; a_ii may not be 0. To be freed. */
 cmg_status cmgi_diagonal_scaling(cmg_context *ctx, const cmg_csr *A, double **s);
 /* B = diag(rows) B diag(cols); NULL = ones. */
-void cmgi_csr_scale(cmg_context *ctx, const double *rows, const double *cols, cmgi_csr *B);
+cmg_status cmgi_csr_scale(cmg_context *ctx, cmgi_place at, const double *rows, const double *cols,
+                          cmgi_csr *B);
 /* Of offsets and columns on the device; another than the host's. */
 cmg_status cmgi_pattern_hash_cuda(cmg_context *ctx, const cmg_csr *A, cmg_size nnz, uint64_t *hash);

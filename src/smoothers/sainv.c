@@ -67,12 +67,12 @@ static cmg_status make_factors(cmg_context *ctx, cmgi_csr *Zt, cmgi_csr *Wt, dou
         for (cmg_size i = 0; i < n; ++i) {
             pivot[i] = copysign(1 / sqrt(fabs(pivot[i])), pivot[i]);
         }
-        cmgi_csr_scale(ctx, pivot, NULL, Zt);
+        (void)cmgi_csr_scale(ctx, CMGI_HOST, pivot, NULL, Zt);
         for (cmg_size i = 0; i < n && Wt != NULL; ++i) {
             pivot[i] = fabs(pivot[i]);
         }
         if (Wt != NULL) {
-            cmgi_csr_scale(ctx, pivot, NULL, Wt);
+            (void)cmgi_csr_scale(ctx, CMGI_HOST, pivot, NULL, Wt);
         }
     }
     const cmg_csr W = (Wt != NULL ? Wt : Zt)->view;
@@ -111,7 +111,7 @@ static cmg_status make(const cmgi_smoother_source *source, const char *name, cmg
     cmg_status status = CMG_OK;
     if (value[SCALE] == YES) {
         CMGI_TRY_GOTO(done, cmgi_diagonal_scaling(ctx, &A->view, &s));
-        cmgi_csr_scale(ctx, s, s, A);
+        (void)cmgi_csr_scale(ctx, CMGI_HOST, s, s, A);
     }
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *pivot, &pivot));
     if (!symmetric) {
@@ -119,8 +119,8 @@ static cmg_status make(const cmgi_smoother_source *source, const char *name, cmg
     }
     CMGI_TRY_GOTO(done, cmgi_biconjugate(ctx, &A->view, symmetric ? NULL : &transposed.view,
                                          &options, &Zt, &Wt, pivot));
-    cmgi_csr_scale(ctx, NULL, s, &Zt);
-    cmgi_csr_scale(ctx, NULL, s, &Wt);
+    (void)cmgi_csr_scale(ctx, CMGI_HOST, NULL, s, &Zt);
+    (void)cmgi_csr_scale(ctx, CMGI_HOST, NULL, s, &Wt);
     CMGI_TRY_GOTO(done,
                   make_factors(ctx, &Zt, symmetric ? NULL : &Wt, pivot, (int)value[FORM], out));
     if (value[FORM] == PRODUCT) {

@@ -1,41 +1,9 @@
-/* Source  Golub and Van Loan, Matrix Computations, 4th ed. 2013, algorithms 4.2.1 and 3.4.1. */
+/* Source  Golub and Van Loan, Matrix Computations, 4th ed. 2013, algorithm 3.4.1. */
 #include "smoothers/small_dense.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
-
-bool cmgi_small_cholesky(cmg_size n, double *restrict H, double *restrict x)
-{
-    for (cmg_size i = 0; i < n; ++i) {
-        double *restrict row = H + i * n;
-        for (cmg_size j = 0; j <= i; ++j) {
-            const double *other = H + j * n;
-            double sum = row[j];
-            for (cmg_size k = 0; k < j; ++k) {
-                sum -= row[k] * other[k];
-            }
-            if (j < i) {
-                row[j] = sum / other[j];
-            } else if (sum > 0) {
-                row[i] = sqrt(sum);
-            } else {
-                return false;
-            }
-        }
-        for (cmg_size k = 0; k < i; ++k) {
-            x[i] -= row[k] * x[k];
-        }
-        x[i] /= row[i];
-    }
-    for (cmg_size i = n - 1; i >= 0; --i) {
-        x[i] /= H[i * n + i];
-        for (cmg_size k = 0; k < i; ++k) {
-            x[k] -= H[i * n + k] * x[i];
-        }
-    }
-    return true;
-}
 
 static void swap_rows(cmg_size length, double *restrict a, double *restrict b)
 {

@@ -4,11 +4,6 @@
 #include "csr/csr.h"
 
 /*
- * x = H^-1 x for a symmetric positive definite H (its lower triangle is read) by Cholesky.
- * Returns false when a pivot is not positive.
- */
-bool cmgi_small_cholesky(cmg_size n, double *restrict H, double *restrict x);
-/*
  * x = H^-1 x for `count` right-hand sides, x_i^(k) at x[i count + k], by LU with row exchanges.
  * Returns false when a pivot is zero to rounding.
  */

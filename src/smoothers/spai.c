@@ -26,7 +26,6 @@
 
 enum { TAU, POWER, SIDE, SYMMETRIC, SCALE, WEIGHT, ADAPTIVE, ADD, EPSILON };
 enum { LEFT, RIGHT };
-enum { AUTO = CMGI_SPAI_AUTO, YES = CMGI_SPAI_YES, NO = CMGI_SPAI_NO };
 
 static const char *const sides[] = {"left", "right", NULL};
 static const char *const weights[] = {"one", "count", NULL};
@@ -91,92 +90,95 @@ done:
     return status;
 }
 
-static cmg_status make_scaled(cmg_context *ctx, cmgi_csr *B, const double *value, cmgi_csr *M)
+/* M on the host. */
+static cmg_status make_on_host(cmg_context *ctx, const double *value, cmgi_prepared *p, cmgi_csr *M)
 {
-    double *s = NULL;
-    const bool scaled = value[SCALE] != NO;
-    cmg_csr A = B->view;
-    cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_diagonal_scaling(ctx, &A, &s));
-    if (scaled) {
-        cmgi_csr_scale(ctx, s, s, B);
+    if (p->s != NULL) {
+        if (p->B.borrowed) {
+            cmgi_csr copy = {0};
+            CMGI_TRY(cmgi_csr_copy(ctx, &p->B.view, &copy));
+            p->B = copy;
+        }
+        CMGI_TRY(cmgi_csr_scale(ctx, p->at, p->s, p->s, &p->B));
     }
-    CMGI_TRY_GOTO(done, value[SIDE] == RIGHT ? make_right(ctx, &A, value, M)
-                                             : make_left(ctx, &A, value, M));
-    if (scaled) {
-        cmgi_csr_scale(ctx, s, s, M);
+    return value[SIDE] == RIGHT ? make_right(ctx, &p->B.view, value, M)
+                                : make_left(ctx, &p->B.view, value, M);
+}
+
+/* M on the device; *made = false: it leaves that to the host. */
+static cmg_status make_on_device(cmg_context *ctx, const double *value, const cmgi_prepared *p,
+                                 cmgi_csr *M, cmg_size *nnz, bool *made)
+{
+    static cmg_status (*const rows)(cmg_context *, const cmgi_device_csr *, bool, cmgi_device_csr *,
+                                    bool *) = CMGI_CUDA_FN(cmgi_spai_rows_cuda);
+    CMGI_TRY(cmgi_prepared_pattern(ctx, p, value[TAU], (int)value[POWER], M, nnz));
+    const cmgi_device_csr A = cmgi_device_csr_view(&p->B.view, p->nnz, p->s);
+    cmgi_device_csr S = cmgi_device_csr_view(&M->view, *nnz, NULL);
+    return rows(ctx, &A, value[WEIGHT] == 1, &S, made);
+}
+
+/* M, made on the device from A on it, NULL: on the host. */
+static cmg_status make_at(const cmgi_smoother_source *source, const cmgi_resident *device,
+                          cmgi_csr *M, bool *made)
+{
+    cmg_context *ctx = source->ctx;
+    const double *value = source->arguments->value;
+    cmgi_prepared p = {.at = CMGI_HOST};
+    cmgi_csr S = {0};
+    cmg_size nnz = 0;
+    cmg_status status = CMG_OK;
+    *made = true;
+    CMGI_TRY_GOTO(
+        done, cmgi_prepare(ctx, &source->A, device, (int)value[SYMMETRIC], (int)value[SCALE], &p));
+    CMGI_TRY_GOTO(done, device != NULL ? make_on_device(ctx, value, &p, &S, &nnz, made)
+                                       : make_on_host(ctx, value, &p, &S));
+    if (!*made) {
+        goto done;
+    }
+    if (p.s != NULL) {
+        CMGI_TRY_GOTO(done, cmgi_csr_scale(ctx, p.at, p.s, p.s, &S));
+    }
+    if (p.symmetric) {
+        CMGI_TRY_GOTO(done, device != NULL ? cmgi_symmetrize_at(ctx, p.at, &S, &nnz)
+                                           : cmgi_symmetrize(ctx, &S));
+    }
+    if (device != NULL) {
+        CMGI_TRY_GOTO(done, cmgi_take_device(ctx, &S, nnz, source->there != NULL, M));
+    } else {
+        *M = S;
+        S = (cmgi_csr){0};
     }
 done:
-    cmgi_free(ctx, s);
+    cmgi_csr_free_at(ctx, p.at, &S);
+    cmgi_prepared_free(ctx, &p);
     return status;
 }
 
-/* What `auto` means for an argument of three words. */
-static double resolve(double word, bool symmetric)
+/* From A to M on the device, where it has all of it. */
+static cmg_status try_device(const cmgi_smoother_source *source, cmgi_csr *M, bool *made)
 {
-    return word == AUTO ? (symmetric ? YES : NO) : word;
-}
-
-/* From A to M on the device, where it has all of it; M is there, too, or, where A is not, here. */
-static cmg_status make_on_device(const cmgi_smoother_source *source, cmgi_csr *M, bool *made)
-{
-    static cmg_status (*const own[2])(cmg_context *, const cmgi_resident *,
-                                      const cmgi_spai_choice *, cmgi_resident *,
-                                      bool *) = {NULL, CMGI_CUDA_FN(cmgi_spai_left_cuda)};
     cmg_context *ctx = source->ctx;
     const double *value = source->arguments->value;
-    const cmgi_spai_choice choice = {.tau = value[TAU],
-                                     .power = (int)value[POWER],
-                                     .counted = value[WEIGHT] == 1,
-                                     .symmetric = (int)value[SYMMETRIC],
-                                     .scale = (int)value[SCALE]};
-    const int column = cmgi_column(ctx);
     cmgi_resident sent = {0};
-    cmgi_resident there = {0};
-    cmg_status status = CMG_OK;
-    *made = own[column] != NULL && value[SIDE] == LEFT && choice.power <= 1 && value[ADAPTIVE] == 0;
-    if (!*made) {
+    *made = false;
+    if (cmgi_resident_kernels_of(ctx) == NULL || value[SIDE] != LEFT || value[POWER] > 1 ||
+        value[ADAPTIVE] != 0) {
         return CMG_OK;
     }
     if (source->there == NULL) {
         CMGI_TRY(cmgi_resident_send(ctx, &source->A, &sent));
     }
-    CMGI_TRY_GOTO(done, own[column](ctx, source->there != NULL ? source->there : &sent, &choice,
-                                    &there, made));
-    if (*made) {
-        CMGI_TRY_GOTO(done, source->there != NULL
-                                ? cmgi_resident_attach(ctx, &there, M)
-                                : cmgi_resident_fetch(ctx, &there.csr, there.rows.nnz, M));
-    }
-done:
-    cmgi_resident_free(ctx, &sent);
-    cmgi_resident_free(ctx, &there);
-    return status;
-}
-
-/* From A to M on the host. */
-static cmg_status make_here(const cmgi_smoother_source *source, cmgi_csr *M)
-{
-    cmg_context *ctx = source->ctx;
-    double value[CMGI_MAX_KEYS];
-    cmgi_csr B = {0};
-    bool symmetric = false;
+    const cmgi_resident *A = source->there != NULL ? source->there : &sent;
     cmg_status status = CMG_OK;
-    memcpy(value, source->arguments->value, sizeof value);
-    CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, true, &B, &symmetric));
-    symmetric = symmetric && value[SYMMETRIC] != NO;
-    value[SYMMETRIC] = resolve(value[SYMMETRIC], symmetric);
-    value[SCALE] = resolve(value[SCALE], symmetric);
-    if (value[SYMMETRIC] == NO) {
-        cmgi_csr_free(ctx, &B);
-        CMGI_TRY_GOTO(done, cmgi_csr_copy(ctx, &source->A, &B));
+    if (A->csr.rows > 0 && A->rows.longest <= CMGI_LONGEST_SORTED) {
+        status = make_at(source, A, M, made);
+    } else {
+        cmgi_log(ctx, CMG_LOG_INFO,
+                 "spai: A has %lld rows, the longest of %lld entries; the device prepares from 1 "
+                 "row and to %d entries, the CPU does it",
+                 (long long)A->csr.rows, (long long)A->rows.longest, (int)CMGI_LONGEST_SORTED);
     }
-    CMGI_TRY_GOTO(done, make_scaled(ctx, &B, value, M));
-    if (value[SYMMETRIC] == YES) {
-        CMGI_TRY_GOTO(done, cmgi_symmetrize(ctx, M));
-    }
-done:
-    cmgi_csr_free(ctx, &B);
+    cmgi_resident_free(ctx, &sent);
     return status;
 }
 
@@ -185,12 +187,12 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
     bool made = false;
     cmgi_smoother_source here;
     out->factors = 1;
-    CMGI_TRY(make_on_device(source, &out->factor[0], &made));
+    CMGI_TRY(try_device(source, &out->factor[0], &made));
     if (made) {
         return CMG_OK;
     }
     CMGI_TRY(cmgi_smoother_source_here(source, &here));
-    return make_here(&here, &out->factor[0]);
+    return make_at(&here, NULL, &out->factor[0], &made);
 }
 
 static const char *const examples[] = {"tau=0",

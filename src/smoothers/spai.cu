@@ -356,3 +356,26 @@ done:
     plan_free(ctx, &p);
     return status;
 }
+
+cmg_status cmgi_spai_static_cuda(cmg_context *ctx, const cmg_csr *A, bool counted, cmgi_csr *S,
+                                 bool *made)
+{
+    CMGI_ON_DEVICE(ctx);
+    cmgi_resident sent[2] = {};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_resident_send(ctx, A, &sent[0]));
+    CMGI_TRY_GOTO(done, cmgi_resident_send(ctx, &S->view, &sent[1]));
+    {
+        const cmgi_device_csr dA = cmgi_device_csr_view(&sent[0].csr, sent[0].rows.nnz, NULL);
+        cmgi_device_csr dS = cmgi_device_csr_view(&sent[1].csr, sent[1].rows.nnz, NULL);
+        CMGI_TRY_GOTO(done, cmgi_spai_rows_cuda(ctx, &dA, counted, &dS, made));
+        if (*made) {
+            CMGI_TRY_GOTO(
+                done, cmgi_to_host(ctx, S->values, dS.values, (size_t)dS.nnz * sizeof *dS.values));
+        }
+    }
+done:
+    cmgi_resident_free(ctx, &sent[0]);
+    cmgi_resident_free(ctx, &sent[1]);
+    return status;
+}

@@ -6,26 +6,12 @@ extern "C" {
 #include "smoothers/spai_cuda.h"
 }
 
-/* A square CSR whose arrays are on the device. */
-typedef struct cmgi_device_csr {
-    cmg_size rows;
-    cmg_size nnz;
-    cmg_size *indptr;   /* rows + 1 */
-    cmg_index *indices; /* nnz */
-    double *values;     /* nnz */
-    const double *s;    /* the matrix is S A S with S = diag(s); NULL: A */
-} cmgi_device_csr;
-
 /* Entry k, which is in row i and column j, times s_i s_j. */
 static __device__ __forceinline__ double cmgi_value_at(const cmgi_device_csr &A, cmg_size i,
                                                        cmg_index j, cmg_size k)
 {
     return A.s != NULL ? A.values[k] * (A.s[i] * A.s[j]) : A.values[k];
 }
-
-/* Values of S become those of SPAI of A on S's pattern; *made = false: a row is too large. */
-cmg_status cmgi_spai_rows_cuda(cmg_context *ctx, const cmgi_device_csr *A, bool counted,
-                               cmgi_device_csr *S, bool *made);
 
 /* Rows of S that pose the same least squares problem (spai_repeat.cu). */
 typedef struct cmgi_spai_repeats {
@@ -81,35 +67,3 @@ cmg_status cmgi_spai_normal(cmg_context *ctx, const cmgi_device_csr *A, const cm
  * (spai_placed.cu). */
 cmg_status cmgi_spai_placed(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_device_csr *S,
                             cmgi_spai_left *left);
-
-/* A matrix on the device made ready for an approximate inverse (pattern.cu). */
-typedef struct cmgi_prepared {
-    cmg_context *ctx;
-    const cmgi_resident *from;
-    cmgi_device_csr A; /* the caller's */
-    cmgi_device_csr B; /* A, or with sorted rows and without what is decoupled; S B S if scaled */
-    bool own;          /* B's arrays are not A's */
-    double *diagonal;  /* of B */
-    double *s;         /* of B, NULL: not scaled */
-    bool *identity;
-    bool symmetric; /* the symmetric part is wanted */
-} cmgi_prepared;
-
-/* `wanted` and `scale` as in cmgi_spai_choice; p is to be freed, on failure, too. */
-cmg_status cmgi_device_prepare(cmg_context *ctx, const cmgi_resident *A, int wanted, int scale,
-                               cmgi_prepared *p);
-/* cmgi_pattern of B to the power 0 or 1, with space for values; S is to be freed, on failure, too.
- */
-cmg_status cmgi_device_pattern(const cmgi_prepared *p, double tau, int power, cmgi_device_csr *S);
-void cmgi_prepared_free(cmgi_prepared *p);
-
-cmg_status cmgi_device_csr_alloc(cmg_context *ctx, cmg_size rows, cmg_size nnz, cmgi_device_csr *A);
-void cmgi_device_csr_free(cmg_context *ctx, cmgi_device_csr *A);
-cmgi_device_csr cmgi_device_csr_view(const cmg_csr *A, cmg_size nnz);
-/* A on the device; `values` false: space for them, not set. */
-cmg_status cmgi_device_csr_send(cmg_context *ctx, const cmg_csr *A, bool values,
-                                cmgi_device_csr *B);
-/* The entries of `rows` >= 1 rows, counted in count[0 .. rows-1], become offsets [0 .. rows]. */
-cmg_status cmgi_device_csr_offsets(cmg_context *ctx, cmg_size rows, cmg_size *count, cmg_size *nnz);
-/* M takes the arrays of S over. */
-cmg_status cmgi_device_csr_hand_over(cmg_context *ctx, cmgi_device_csr *S, cmgi_resident *M);

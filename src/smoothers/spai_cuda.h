@@ -1,26 +1,30 @@
 /*
- * SPAI on the device. Both functions may leave the work to the CPU (*made = false, a line in the
- * log says why): rows whose least squares problem is too large, or what only the CPU has.
+ * SPAI on the device: least squares alone. Both functions may leave the work to the CPU (*made =
+ * false, a line in the log says why): rows whose least squares problem is too large.
  */
 #pragma once
 #include "csr/resident.h"
 
-/* What `auto` is resolved to: see the arguments `symmetric` and `scale` of spai. */
-enum { CMGI_SPAI_AUTO, CMGI_SPAI_YES, CMGI_SPAI_NO };
+/* A square CSR whose arrays are on the device. */
+typedef struct cmgi_device_csr {
+    cmg_size rows;
+    cmg_size nnz;
+    cmg_size *indptr;   /* rows + 1 */
+    cmg_index *indices; /* nnz */
+    double *values;     /* nnz */
+    const double *s;    /* the matrix is S A S with S = diag(s); NULL: A */
+} cmgi_device_csr;
 
-typedef struct cmgi_spai_choice {
-    double tau;    /* threshold of the pattern */
-    int power;     /* 0 or 1 */
-    bool counted;  /* residuals weighted by their number of entries */
-    int symmetric; /* AUTO, YES, NO */
-    int scale;
-} cmgi_spai_choice;
+static inline cmgi_device_csr cmgi_device_csr_view(const cmg_csr *A, cmg_size nnz, const double *s)
+{
+    const cmgi_device_csr view = {
+        A->rows, nnz, (cmg_size *)A->indptr, (cmg_index *)A->indices, (double *)A->values, s};
+    return view;
+}
 
-/* As cmgi_spai_static: least squares alone, S's values become those of M. A's rows may not hold a
- * column twice. */
+/* Values of S become those of SPAI of A on S's pattern. */
+cmg_status cmgi_spai_rows_cuda(cmg_context *ctx, const cmgi_device_csr *A, bool counted,
+                               cmgi_device_csr *S, bool *made);
+/* As cmgi_spai_static, of matrices on the host. A's rows may not hold a column twice. */
 cmg_status cmgi_spai_static_cuda(cmg_context *ctx, const cmg_csr *A, bool counted, cmgi_csr *S,
                                  bool *made);
-/* The left variant from A to M with nothing on the host between: decoupling, scaling, pattern,
- * least squares, symmetric part. */
-cmg_status cmgi_spai_left_cuda(cmg_context *ctx, const cmgi_resident *A,
-                               const cmgi_spai_choice *choice, cmgi_resident *M, bool *made);
