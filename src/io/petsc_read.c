@@ -137,7 +137,7 @@ static cmg_status scan_objects(cmgi_petsc *p)
         CMGI_TRY(read_integers(p, at, 1, &class));
         CMGI_CHECK(ctx, class == CMGI_PETSC_MAT || class == CMGI_PETSC_VEC, CMG_ERR_FILE,
                    "%s: byte %lld: %lld is not the class number of a Mat or Vec (complex numbers "
-                   "are not read)",
+                   "are not read: docs/when-not.md)",
                    file->path, (long long)at, (long long)class);
         CMGI_CHECK(ctx, p->objects < CMGI_PETSC_OBJECTS, CMG_ERR_FILE, "%s: more than %d objects",
                    file->path, (int)CMGI_PETSC_OBJECTS);

@@ -59,9 +59,10 @@ static cmg_status fail_unsymmetric(const cmgi_smoother_source *source)
 
 static cmg_status fail_indefinite(const cmgi_smoother_source *source, cmg_size row)
 {
-    return cmgi_fail(source->ctx, CMG_ERR_SINGULAR,
-                     "fsai: level %d: A is not positive definite, seen in row %lld", source->level,
-                     (long long)row);
+    return cmgi_fail(
+        source->ctx, CMG_ERR_SINGULAR,
+        "fsai: level %d: A is not positive definite, seen in row %lld (docs/when-not.md)",
+        source->level, (long long)row);
 }
 
 /* ------------------------------------------------------------------ rows on the host */

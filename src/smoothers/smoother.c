@@ -85,7 +85,8 @@ static cmg_status check_matrix(const cmgi_smoother_source *source, const char *n
                                      cmgi_source_last(source), &facts));
     }
     CMGI_CHECK(source->ctx, facts.bad < 0, CMG_ERR_SINGULAR,
-               "smoother %s: level %d: row %lld has a zero diagonal or a value that is not finite",
+               "smoother %s: level %d: row %lld has a zero diagonal or a value that is not finite "
+               "(docs/when-not.md)",
                name, source->level, (long long)facts.bad);
     if (source->facts != NULL) {
         *source->facts = facts;

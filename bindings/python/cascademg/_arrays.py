@@ -158,7 +158,7 @@ def numbers(a, what):
     if type(a) is not np.ndarray:
         a = _host_array(a, what)
     if a.dtype.kind == "c":
-        raise ArgumentError(f"{what}: complex values are not supported")
+        raise ArgumentError(f"{what}: complex values are not supported (docs/when-not.md)")
     if a.dtype.kind not in "biuf":
         raise TypeError(f"{what}: dtype {a.dtype}, real numbers are needed")
     return a if a.dtype == np.float64 and a.dtype.isnative else a.astype(np.float64)
