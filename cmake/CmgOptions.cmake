@@ -57,7 +57,9 @@ if(NOT CMG_WITH_HDF5 STREQUAL "OFF")
 endif()
 cmg_part(HDF5 HDF5_FOUND "the hierarchy container")
 
-if(NOT CMG_WITH_LAPACK STREQUAL "OFF")
+if(LAPACK_LIBRARIES) # named by the caller, who knows that they are enough
+  set(LAPACK_FOUND ON)
+elseif(NOT CMG_WITH_LAPACK STREQUAL "OFF")
   find_package(LAPACK QUIET)
 endif()
 cmg_part(LAPACK LAPACK_FOUND "dense coarse inverses")

@@ -24,7 +24,7 @@ from ._errors import (
     StateError,
     UnsupportedError,
 )
-from ._library import backends, methods, version
+from ._library import backends, build_info, methods, version
 from .context import Context
 from .hierarchy import Hierarchy
 from .info import SolveInfo, Step
@@ -37,6 +37,6 @@ __version__ = version()
 __all__ = [
     "ArgumentError", "CmgError", "CmgWarning", "Context", "ConvergenceWarning", "DeviceError", "FileError",
     "Hierarchy", "InternalError", "Mesh", "OutOfMemoryError", "SingularError", "SolveInfo", "Solver", "StateError", "Step",
-    "Table", "UnsupportedError", "backends", "compare", "from_petsc", "from_pyamg", "generate", "methods", "plan", "read",
+    "Table", "UnsupportedError", "backends", "build_info", "compare", "from_petsc", "from_pyamg", "generate", "methods", "plan", "read",
     "read_mesh", "transfer", "version",
 ]

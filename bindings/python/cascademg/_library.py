@@ -4,11 +4,14 @@ from __future__ import annotations
 import difflib
 import os
 import pathlib
+from typing import Any
 
-from ._errors import ArgumentError
+from . import _build, _device
+from ._errors import ArgumentError, UnsupportedError
 from ._ffi import ffi
 
 _lib = None
+_path = None  # of the library
 
 
 def _candidates():
@@ -16,17 +19,18 @@ def _candidates():
     if named:
         return [named]
     folder = pathlib.Path(__file__).parent
-    return [str(folder / "libcascademg.so"), str(folder / "libcascademg.dylib")]
+    device = _device.find()[0]
+    return ([device] if device else []) + [str(folder / "libcascademg.so"), str(folder / "libcascademg.dylib")]
 
 
 def lib():
     """The library; CASCADEMG_LIBRARY overrides the one of the package."""
-    global _lib
+    global _lib, _path
     if _lib is None:
         tried = []
         for path in _candidates():
             try:
-                _lib = ffi.dlopen(path)
+                _lib, _path = ffi.dlopen(path), path
                 break
             except OSError as error:
                 tried.append(str(error))
@@ -82,6 +86,43 @@ def version() -> str:
 def backends() -> list[str]:
     """Backends that this build has: "cpu" always, "cuda" where it was built with CUDA."""
     return [name for name, value in (("cpu", 0), ("cuda", 1)) if lib().cmg_backend_available(value)]
+
+
+_LACKS = {
+    "HDF5": "containers (.cmg, .h5); Matrix Market, .npy and PETSc files are read",
+    "LAPACK": "fast inverses of large coarse matrices, and pseudo-inverses of singular ones",
+    "METIS": "the numbering `nd`, partitions for ranks",
+    "OpenMP": "several threads",
+    "meshes": "generate, transfer",
+    "MPI": "Context(comm=...)",
+    "studies": "formats that serve comparisons alone: hyb, pcsr, cusparse-csr, cusparse-sell, tune",
+}
+
+
+def build_info() -> dict[str, Any]:
+    """What this installation has, and what it lacks.
+
+    Returns
+    -------
+    dict
+        version, compiler, library (its path), `parts` by name, and `lacks`: what cannot be done, or why the CPU is used.
+    """
+    lib()
+    parts = dict(_build.PARTS)
+    if _path == _device.find()[0]:
+        from cascademg_cu13 import _build as device
+        parts.update(device.PARTS, MPI=parts["MPI"])
+    lacks = {name: _LACKS[name] for name in _LACKS if parts[name] is None}
+    if parts["CUDA"] is None:
+        lacks["CUDA"] = _device.find()[1]
+    return {"version": version(), "compiler": _build.COMPILER, "library": _path,
+            "parts": {name: value for name, value in parts.items() if value is not None}, "lacks": lacks}
+
+
+def check_backend(name):
+    """Raises where a backend is asked for that this installation does not have, with what adds it."""
+    if name == "cuda" and not lib().cmg_backend_available(1):
+        raise UnsupportedError("backend 'cuda': " + _device.find()[1])
 
 
 def methods() -> dict[str, str]:

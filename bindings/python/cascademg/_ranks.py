@@ -1,7 +1,9 @@
 """Several ranks: the transport of a context over a communicator of mpi4py."""
 from __future__ import annotations
 
+import ctypes
 import functools
+import os
 import pathlib
 import sys
 
@@ -10,15 +12,27 @@ from ._ffi import ffi
 from ._library import text
 
 
+# Vendors by the binary interface that their MPI has.
+_INTERFACES = {"Open MPI": "openmpi", "MPICH": "mpich", "Intel MPI": "mpich", "MVAPICH": "mpich", "MVAPICH2": "mpich", "Cray MPICH": "mpich"}
+
+
 @functools.lru_cache(None)
 def _library():
-    """The package's library for MPI, where it is that of mpi4py."""
+    """The package's library for the MPI that mpi4py has loaded."""
     from mpi4py import MPI
-    path = pathlib.Path(__file__).parent / "libcascademg_mpi.so"
+    vendor = MPI.get_vendor()[0]
+    name = _INTERFACES.get(vendor)
+    if name is None:
+        raise UnsupportedError(f"mpi4py uses {vendor}; ranks need one of {', '.join(_INTERFACES)}")
+    path = pathlib.Path(__file__).parent / f"libcascademg_mpi_{name}.so"
+    if not path.exists():
+        raise UnsupportedError(f"mpi4py uses {vendor}, for which this build of the package has no library ({path.name})")
+    # the library is linked to no MPI: the functions of mpi4py's become visible to it
+    ctypes.CDLL(MPI.__file__, mode=os.RTLD_NOLOAD | os.RTLD_GLOBAL)
     try:
         found = ffi.dlopen(str(path))
     except OSError as error:
-        raise UnsupportedError(f"this build of the package has no MPI: {error}") from error
+        raise UnsupportedError(f"{path.name} and {vendor} do not fit: {error}") from error
     version = ffi.new("char[8192]")
     found.cmg_python_mpi_version(version)
     ours, theirs = text(version).strip("\0"), MPI.Get_library_version().strip("\0")

@@ -10,7 +10,7 @@ from typing import Any, Callable
 from . import _ranks
 from ._errors import BY_STATUS, CmgWarning, InternalError
 from ._ffi import ffi
-from ._library import defaults, enum_value, lib, text
+from ._library import check_backend, defaults, enum_value, lib, text
 
 
 class _Lock:
@@ -91,6 +91,7 @@ class Context:
         self._transport = None
         self.stream = stream
         self.lock = _Lock()
+        check_backend(backend)
         self._progress_error = None
         options = defaults("cmg_context_options")
         options.backend = enum_value("backend", backend)
