@@ -1,5 +1,5 @@
-"""The two programs of the README do what it says: the Python one writes a hierarchy, the C one, built as a
-consumer of the build folder, solves it, and so does the command."""
+"""The programs of the README do what it says: the second Python one writes a hierarchy, the C one, built as a consumer of
+the build folder, solves it, and so does the command. The first needs the package: its own tests run it."""
 import json
 import os
 import pathlib
@@ -13,9 +13,10 @@ binary = pathlib.Path(os.environ["CMG_BINARY_DIR"])
 readme = (source / "README.md").read_text()
 
 
-def block(language):
-    found = re.findall(rf"^```{language}\n(.*?)^```", readme, re.M | re.S)
-    assert len(found) == 1, f"{len(found)} blocks of {language} in the README"
+def block(language, word):
+    """The one program in a language that has the word."""
+    found = [text for text in re.findall(rf"^```{language}\n(.*?)^```", readme, re.M | re.S) if word in text]
+    assert len(found) == 1, f"{len(found)} blocks of {language} with {word} in the README"
     return found[0]
 
 
@@ -29,8 +30,8 @@ def run(*command):
 
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    pathlib.Path("write.py").write_text(block("python"))
-    pathlib.Path("solve.c").write_text(block("c"))
+    pathlib.Path("write.py").write_text(block("python", "h5py"))
+    pathlib.Path("solve.c").write_text(block("c", "cmg.h"))
     pathlib.Path("CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.22)\nproject(readme LANGUAGES C)\nfind_package(cmg REQUIRED)\n"
         "add_executable(solve solve.c)\ntarget_link_libraries(solve cmg::cmg)\n")
