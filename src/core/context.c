@@ -1,7 +1,7 @@
 /* Context: what every object of the library hangs off. */
 #include "core/context.h"
 
-#include "core/group.h"
+#include "ranks/group.h"
 #include "core/memory.h"
 #include "core/options.h"
 

@@ -5,7 +5,7 @@
 #include "core/cuda.cuh"
 
 extern "C" {
-#include "core/group.h"
+#include "ranks/group.h"
 }
 
 /* Conditional nodes came with CUDA 12.4. */

@@ -1,5 +1,5 @@
 /* Whether the ranks of a context were given the same options. */
-#include "core/group.h"
+#include "ranks/group.h"
 #include "core/memory.h"
 #include "core/options.h"
 

@@ -1,5 +1,5 @@
 /* A hierarchy from options: levels, attributes, numbering. */
-#include "core/group.h"
+#include "ranks/group.h"
 #include "core/memory.h"
 #include "core/report.h"
 #include "core/number.h"

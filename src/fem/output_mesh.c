@@ -5,7 +5,7 @@
  */
 #include "fem/output_mesh.h"
 
-#include "core/group.h"
+#include "ranks/group.h"
 #include "hierarchy/own.h"
 
 #include <string.h>

@@ -8,7 +8,7 @@
  */
 #include "krylov/krylov.h"
 
-#include "core/group.h"
+#include "ranks/group.h"
 
 #include <math.h>
 

@@ -9,7 +9,7 @@
  */
 #include "krylov/krylov.h"
 
-#include "core/group.h"
+#include "ranks/group.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
  */
 #include "krylov/krylov.h"
 
-#include "core/group.h"
+#include "ranks/group.h"
 
 #include <float.h>
 #include <math.h>

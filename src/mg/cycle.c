@@ -1,7 +1,7 @@
 /* Life of a cycle, and the loop that runs its step list. */
 #include "mg/cycle.h"
 
-#include "dist/matrix.h"
+#include "ranks/matrix.h"
 #include "spmv/columns.h"
 
 #include <stdio.h>

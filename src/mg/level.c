@@ -4,7 +4,7 @@
  */
 #include "mg/level.h"
 
-#include "core/group.h"
+#include "ranks/group.h"
 #include "hierarchy/hierarchy.h"
 #include "spmv/formats.h"
 #include "transfer/galerkin.h"

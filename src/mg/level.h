@@ -3,7 +3,7 @@
  * renumbered where the format asks for it, Dirichlet rows taken care of.
  */
 #pragma once
-#include "dist/parts.h"
+#include "ranks/parts.h"
 #include "mg/schedule.h"
 #include "smoothers/smoother.h"
 #include "transfer/restriction.h"

@@ -2,7 +2,7 @@
  * room for all. */
 #include "mg/setup.h"
 
-#include "core/group.h"
+#include "ranks/group.h"
 
 #include <assert.h>
 #include <stdarg.h>

@@ -13,7 +13,7 @@
  */
 #include "mg/cycle.h"
 
-#include "dist/matrix.h"
+#include "ranks/matrix.h"
 
 /* Place behind the step that makes the value; 0 for the input. */
 static int made_at(const cmgi_step *steps, int count, int value)

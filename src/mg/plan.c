@@ -4,7 +4,7 @@
 #include "core/timer.h"
 #include "mg/solver.h"
 
-#include "dist/matrix.h"
+#include "ranks/matrix.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "mg/solver.h"
 #include "spmv/formats.h"
 
-#include "core/group.h"
+#include "ranks/group.h"
 #include "core/report.h"
 #include "core/timer.h"
 

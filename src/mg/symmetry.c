@@ -1,6 +1,6 @@
 #include "mg/symmetry.h"
 
-#include "core/group.h"
+#include "ranks/group.h"
 #include "core/memory.h"
 
 #include <math.h>

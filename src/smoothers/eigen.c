@@ -6,7 +6,7 @@
  */
 #include "smoothers/spectrum.h"
 
-#include "core/group.h"
+#include "ranks/group.h"
 
 #include <float.h>
 #include <math.h>

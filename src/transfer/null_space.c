@@ -1,6 +1,6 @@
 #include "transfer/null_space.h"
 
-#include "core/group.h"
+#include "ranks/group.h"
 #include "core/memory.h"
 #include "transfer/aggregate.h"
 

@@ -4,9 +4,9 @@
  */
 #pragma once
 #include "cmg_ranks.h"
-#include "core/group.h"
+#include "ranks/group.h"
 #include "core/random.h"
-#include "dist/rows.h"
+#include "ranks/rows.h"
 #include "hierarchy/hierarchy.h"
 #include "test.h"
 

@@ -2,7 +2,7 @@
  * The null space of level 0, which transfer/null_space.c finds on one rank: the same candidates,
  * the same bounds. A v of all candidates v is one product of matrices over the ranks.
  */
-#include "dist/parts.h"
+#include "ranks/parts.h"
 #include "transfer/aggregate.h"
 #include "transfer/null_space.h"
 

@@ -9,7 +9,7 @@
  * Between devices that have a wire, both are in the stream.
  */
 #pragma once
-#include "dist/rows.h"
+#include "ranks/rows.h"
 
 typedef struct cmgi_exchange {
     cmg_context *ctx;

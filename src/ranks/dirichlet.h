@@ -1,6 +1,6 @@
 /* Dirichlet rows over several ranks, as transfer/dirichlet.h has them on one; collective. */
 #pragma once
-#include "dist/rows.h"
+#include "ranks/rows.h"
 
 /* The identity rows; *row NULL where there are none, or no others. */
 cmg_status cmgi_rows_dirichlet(cmg_context *ctx, const cmgi_own_rows *A, bool **row,

@@ -1,6 +1,6 @@
-#include "dist/matrix.h"
+#include "ranks/matrix.h"
 
-#include "dist/gather.h"
+#include "ranks/gather.h"
 #include "spmv/compressed.h"
 
 #include <string.h>

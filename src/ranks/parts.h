@@ -5,7 +5,7 @@
  */
 #pragma once
 #include "hierarchy/own.h"
-#include "dist/matrix.h"
+#include "ranks/matrix.h"
 #include "smoothers/smoother.h"
 #include "transfer/complete.h"
 #include "transfer/dirichlet.h"

@@ -13,7 +13,7 @@
 #include "core/cuda.cuh"
 
 extern "C" {
-#include "core/group.h"
+#include "ranks/group.h"
 }
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 /* Matrices over several ranks: columns, rows of others, transpose, product. */
-#include "dist/rows.h"
+#include "ranks/rows.h"
 
 #include "core/memory.h"
 #include "core/search.h"

@@ -3,7 +3,7 @@
  * the others as they send them, a chunk of a dataset each in turn, so that no rank holds more than
  * its rows and some chunks. The datasets are those that one rank would write.
  */
-#include "core/group.h"
+#include "ranks/group.h"
 #include "core/memory.h"
 #include "core/search.h"
 #include "io/container.h"

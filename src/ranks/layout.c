@@ -1,4 +1,4 @@
-#include "dist/layout.h"
+#include "ranks/layout.h"
 
 #include <string.h>
 

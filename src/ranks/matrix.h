@@ -16,7 +16,7 @@
  * multiplies such a vector is an ordinary matrix.
  */
 #pragma once
-#include "dist/exchange.h"
+#include "ranks/exchange.h"
 #include "spmv/create.h"
 
 /* Numbering of the vectors of a level. */

@@ -3,7 +3,7 @@
  * before, of a large one, and of a sum. Messages go the way that those of a solve go: from device
  * to device in a graph, or by the host.
  */
-#include "core/group.h"
+#include "ranks/group.h"
 #include "core/memory.h"
 #include "core/order.h"
 #include "core/timer.h"

@@ -1,5 +1,5 @@
 /* Collective operations over a transport, and the backend with sums over all ranks. */
-#include "core/group.h"
+#include "ranks/group.h"
 
 #include "core/memory.h"
 

@@ -1,8 +1,8 @@
 /* Preparation of the levels that ranks share: sizes, Dirichlet rows, R, R A P, the whole levels. */
-#include "dist/parts.h"
+#include "ranks/parts.h"
 
-#include "dist/dirichlet.h"
-#include "dist/layout.h"
+#include "ranks/dirichlet.h"
+#include "ranks/layout.h"
 #include "transfer/aggregate.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
  * `part` is where the blocks of all ranks begin: rank r has part[r] .. part[r + 1] - 1.
  */
 #pragma once
-#include "core/group.h"
+#include "ranks/group.h"
 #include "csr/own_rows.h"
 
 /* Clears the flags of rows that have a column outside of first .. last - 1. */

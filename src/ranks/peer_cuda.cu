@@ -17,7 +17,7 @@
  * Source  CUDA C++ programming guide: peer device memory access; the words with numbers are the
  *         protocol LL of NCCL.
  */
-#include "core/peer_cuda.cuh"
+#include "ranks/peer_cuda.cuh"
 
 using namespace peer;
 

@@ -3,7 +3,7 @@
  * the host.
  */
 #pragma once
-#include "core/group.h"
+#include "ranks/group.h"
 
 typedef struct cmgi_gathering {
     cmg_context *ctx;

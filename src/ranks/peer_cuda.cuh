@@ -6,7 +6,7 @@
 #include "core/cuda.cuh"
 
 extern "C" {
-#include "core/group.h"
+#include "ranks/group.h"
 }
 
 namespace peer

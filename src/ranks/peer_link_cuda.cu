@@ -5,7 +5,7 @@
  * left, each after its last kernel. If ranks fail while they tell each other where that is, it
  * stays for good.
  */
-#include "core/peer_cuda.cuh"
+#include "ranks/peer_cuda.cuh"
 
 #include <stdio.h>
 #include <stdlib.h>

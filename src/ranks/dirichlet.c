@@ -1,4 +1,4 @@
-#include "dist/dirichlet.h"
+#include "ranks/dirichlet.h"
 
 #include "core/memory.h"
 

@@ -1,4 +1,4 @@
-#include "dist/exchange.h"
+#include "ranks/exchange.h"
 
 #include "core/memory.h"
 

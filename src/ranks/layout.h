@@ -1,6 +1,6 @@
 /* Who has which rows of the levels, and in which order. */
 #pragma once
-#include "dist/parts.h"
+#include "ranks/parts.h"
 
 /*
  * Sizes and partitions of all levels, from what every rank was given, and the checks that a solver

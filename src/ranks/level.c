@@ -1,5 +1,5 @@
 /* Matrices and smoothers of divided levels. */
-#include "dist/parts.h"
+#include "ranks/parts.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "dist/gather.h"
+#include "ranks/gather.h"
 
 #include "core/memory.h"
 
