@@ -92,7 +92,7 @@ static cmg_status work(void *user, const cmg_transport *t)
     size_t peak[2] = {0};
     cmg_link_speed speed = {0};
     const int devices = cmg_backend_devices(options.backend);
-    options.transport = t;
+    cmg_ranks_use(&options, t);
     options.device = devices > 0 ? t->rank % devices : 0;
     cmg_status status = cmg_context_create(&options, &ctx);
     double begin = bench_seconds();

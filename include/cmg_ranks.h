@@ -1,12 +1,13 @@
 /*
- * CascadeMG on several ranks: one context a rank, each with its rows of every level.
+ * CascadeMG on several ranks: one context a rank, each with its rows of every level. libcmgranks,
+ * which stands on libcmg.
  *
  * A rank is a thread (loopback, below), a process (MPI: cmg_mpi.h), or either with a GPU of its
- * own. The ranks make the same calls in the same order. cmg_context_options.transport says how they
- * speak to each other; a hierarchy then gets its matrices by cmg_hierarchy_set_rows, and vectors
- * hold the rank's own entries. Options and limits of a solver are the same on all ranks, or
- * CMG_ERR_ARG names the one that differs. Iteration counts are those of one rank, and repeated runs
- * are equal to the bit: sums are formed in the order of the ranks.
+ * own. The ranks make the same calls in the same order. cmg_ranks_use gives a context the transport
+ * by which they speak to each other; a hierarchy then gets its matrices by cmg_hierarchy_set_rows,
+ * and vectors hold the rank's own entries. Options and limits of a solver are the same on all
+ * ranks, or CMG_ERR_ARG names the one that differs. Iteration counts are those of one rank, and
+ * repeated runs are equal to the bit: sums are formed in the order of the ranks.
  *
  * A rank that fails ends the others: their calls return the status, and the message names the rank.
  * After that the group of ranks is good for nothing but to be taken down.
@@ -61,6 +62,10 @@ struct cmg_transport {
     cmg_status (*check)(void *user);
     bool together; /**< the ranks are threads of one process */
 };
+
+/** Makes the context of these options one of several ranks. The transport, of which the context
+ *  keeps a copy, is NULL for one that is alone. */
+CMG_API void cmg_ranks_use(cmg_context_options *options, const cmg_transport *transport);
 
 /** How halos and sums pass between the ranks of a context: "none", "host" with the reason where
  *  devices are there, "peer", or "nccl" with its version. */

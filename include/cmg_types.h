@@ -85,6 +85,7 @@ typedef void (*cmg_log_fn)(void *user, cmg_log_level level, const char *line);
 typedef int (*cmg_progress_fn)(void *user, const char *what, cmg_size done, cmg_size total);
 
 typedef struct cmg_transport cmg_transport;
+typedef struct cmg_ranks cmg_ranks;
 
 /** How option structs are filled is said at the end of this header. */
 typedef struct cmg_context_options {
@@ -111,8 +112,10 @@ typedef struct cmg_context_options {
     void *stream;
     /** Caller's CMG_MESSAGE characters for the reason why cmg_context_create fails, or NULL. */
     char *why;
-    /** To the other ranks (cmg_ranks.h), default NULL: alone. */
+    /** To the other ranks, default NULL: alone. Set by cmg_ranks_use (cmg_ranks.h), with... */
     const cmg_transport *transport;
+    /** ... the functions of libcmgranks. */
+    const cmg_ranks *ranks;
 } cmg_context_options;
 
 /**

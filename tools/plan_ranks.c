@@ -84,7 +84,7 @@ static cmg_status work(void *user, const cmg_transport *t)
     cmg_hierarchy *h = NULL;
     cmg_solver *s = NULL;
     cmg_link_speed speed = {0};
-    options.transport = t;
+    cmg_ranks_use(&options, t);
     options.threads = options.threads > 0 ? options.threads : 1;
     options.why = NULL;
     cmg_status status = cmg_context_create(&options, &ctx);

@@ -69,7 +69,7 @@ cmg_context_options ranks_context(const device_args *device, const cmg_transport
     cmg_context_options options = device->options;
     const int devices = cmg_backend_devices(options.backend);
     options.device = devices > 0 ? (options.device + local_rank(transport)) % devices : 0;
-    options.transport = transport;
+    cmg_ranks_use(&options, transport);
     options.threads = options.threads > 0 ? options.threads : 1;
     options.why = NULL;
     return options;

@@ -43,7 +43,7 @@ static PetscErrorCode make_transport(PC pc, cmg_context_options *options)
         PetscCheck(cmg_mpi_transport_create(comm, 0, &transport) == CMG_OK, comm, PETSC_ERR_LIB,
                    "CascadeMG: no transport over %d processes", data->ranks);
         data->transport = transport;
-        options->transport = transport;
+        cmg_ranks_use(options, transport);
 #else
         SETERRQ(comm, PETSC_ERR_SUP,
                 "-pc_type cmg was built for one process of MPI, the matrix is on %d", data->ranks);

@@ -150,40 +150,7 @@ typedef struct cmgi_block_copy {
     cmg_size y_row;
 } cmgi_block_copy;
 
-/* A message of the stream, from or to the memory of this rank's device. */
-struct cmg_message;
 struct cmgi_feed; /* feed.h */
-
-/*
- * How the devices of several ranks speak to each other in the stream, without the host. open,
- * prepare, exchange and sum are collective; the last two, aside, back and join are in the stream of
- * the context and may be recorded. What is put between aside and back runs beside what follows,
- * until join.
- */
-typedef struct cmgi_wire {
-    const char *name;
-    /* *wire stays NULL, with the reason in `text`, where the devices cannot; else the text says how
-     */
-    cmg_status (*open)(cmg_context *ctx, void **wire, char *text, size_t size);
-    void (*close)(cmg_context *ctx, void *wire);
-    /* whether iterations are recorded alone unless it is asked for; NULL = they need not be */
-    bool (*no_loop)(void);
-    /* for exchanges of at most so many bytes: *route is what they take; what is sent where there is
-     * data is not looked at */
-    cmg_status (*prepare)(cmg_context *ctx, void *wire, const struct cmg_message *send, int sends,
-                          const struct cmg_message *receive, int receives, void **route);
-    void (*forget)(cmg_context *ctx, void *wire, void *route);
-    cmg_status (*exchange)(cmg_context *ctx, void *wire, void *route,
-                           const struct cmg_message *send, int sends,
-                           const struct cmg_message *receive, int receives);
-    /* values[k] = sum over the ranks in their order, k < count <= CMGI_SUMS */
-    cmg_status (*sum)(cmg_context *ctx, void *wire, double *values, int count);
-    cmg_status (*aside)(cmg_context *ctx, void *wire);
-    void (*back)(cmg_context *ctx, void *wire);
-    cmg_status (*join)(cmg_context *ctx, void *wire);
-    /* waits for the stream, or for the end of the group */
-    cmg_status (*wait)(cmg_context *ctx, void *wire);
-} cmgi_wire;
 
 typedef struct cmgi_backend {
     const char *name;
@@ -294,9 +261,7 @@ typedef struct cmgi_backend {
     cmg_status (*mark)(cmg_context *ctx, int k);
     cmg_status (*elapsed)(cmg_context *ctx, int from, int to, double *seconds);
 
-    int (*devices)(void);          /* number of devices, NULL = one */
-    const cmgi_wire *const *wires; /* to be tried in this order, up to a NULL; NULL = messages pass
-                                      through the host's memory */
+    int (*devices)(void); /* number of devices, NULL = one */
 } cmgi_backend;
 
 /* Table of a backend, NULL when this build lacks it. */

@@ -1,9 +1,10 @@
 /* Context: what every object of the library hangs off. */
 #include "core/context.h"
 
-#include "ranks/group.h"
+#include "core/ranks.h"
 #include "core/memory.h"
 #include "core/options.h"
+#include "core/ranks.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +60,18 @@ static cmg_status tell_why(const cmg_context_options *o, cmg_status status, cons
     return status;
 }
 
+/* Several ranks, where the caller wants them. */
+static cmg_status join_ranks(cmg_context *c)
+{
+    if (c->options.transport == NULL) {
+        return CMG_OK;
+    }
+    CMGI_CHECK(c, c->options.ranks != NULL, CMG_ERR_UNSUPPORTED,
+               "transport: several ranks need libcmgranks, which cmg_ranks_use puts into the "
+               "options of a context with the transport");
+    return c->options.ranks->open(c);
+}
+
 static cmg_status open_context(const cmg_context_options *o, cmg_context **ctx)
 {
     const struct cmgi_backend *backend = cmgi_backend_table(o->backend);
@@ -86,7 +99,7 @@ static cmg_status open_context(const cmg_context_options *o, cmg_context **ctx)
         status = backend->open(c);
     }
     if (status == CMG_OK) {
-        status = cmgi_group_open(c);
+        status = join_ranks(c);
         if (status != CMG_OK && backend->close != NULL) {
             backend->close(c);
         }
@@ -118,7 +131,9 @@ void cmg_context_destroy(cmg_context **ctx)
         return;
     }
     cmg_context *c = *ctx;
-    cmgi_group_close(c);
+    if (c->group != NULL) {
+        c->options.ranks->close(c);
+    }
     cmgi_free_device(c, c->column_partials);
     c->column_partials = NULL;
     c->column_partials_length = 0;

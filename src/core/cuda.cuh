@@ -241,25 +241,5 @@ cmg_status cmgi_cuda_mark_reserve(cmg_context *ctx, int marks);
 cmg_status cmgi_cuda_mark(cmg_context *ctx, int k);
 cmg_status cmgi_cuda_elapsed(cmg_context *ctx, int from, int to, double *seconds);
 void cmgi_cuda_marks_free(cmg_context *ctx);
-/* The stream for messages beside that of the context (side_cuda.cu): the beginning of a wire, as
- * which three of these functions, which stand in its table, see it. */
-typedef struct cmgi_side {
-    cudaStream_t main;
-    cudaStream_t side;
-    cudaEvent_t forked;
-    cudaEvent_t joined;
-} cmgi_side;
-cmg_status cmgi_side_open(cmg_context *ctx, cmgi_side *s);
-void cmgi_side_close(cmgi_side *s);
-cmg_status cmgi_side_aside(cmg_context *ctx, void *wire);
-void cmgi_side_back(cmg_context *ctx, void *wire);
-cmg_status cmgi_side_join(cmg_context *ctx, void *wire);
-/* Has a rank failed? */
-cmg_status cmgi_side_look(cmg_context *ctx);
-/* Waits for the stream, or until a rank has failed, or `also`, which may be NULL, does. */
-cmg_status cmgi_side_wait(cmg_context *ctx, void *wire, cmg_status (*also)(cmg_context *, void *));
-/* Messages between devices (peer_cuda.cu, nccl_cuda.cu). */
-extern "C" const cmgi_wire cmgi_peers;
-extern "C" const cmgi_wire cmgi_nccl;
 /* cudaSuccess when this build holds code for the current device. */
 cudaError_t cmgi_cuda_probe(void);

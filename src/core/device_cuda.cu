@@ -403,8 +403,6 @@ static int devices(void)
     return error == cudaSuccess ? count : 0;
 }
 
-static const cmgi_wire *const wires[] = {&cmgi_peers, &cmgi_nccl, NULL};
-
 static constexpr cmgi_backend make_table()
 {
     cmgi_backend table = {};
@@ -453,7 +451,6 @@ static constexpr cmgi_backend make_table()
     table.mark = cmgi_cuda_mark;
     table.elapsed = cmgi_cuda_elapsed;
     table.devices = devices;
-    table.wires = wires;
     return table;
 }
 

@@ -5,7 +5,7 @@
 #include "core/cuda.cuh"
 
 extern "C" {
-#include "ranks/group.h"
+#include "core/ranks.h"
 }
 
 /* Conditional nodes came with CUDA 12.4. */

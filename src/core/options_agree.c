@@ -1,5 +1,5 @@
 /* Whether the ranks of a context were given the same options. */
-#include "ranks/group.h"
+#include "core/ranks.h"
 #include "core/memory.h"
 #include "core/options.h"
 
@@ -44,7 +44,7 @@ cmg_status cmgi_options_agree(cmg_context *ctx, const cmgi_option_table *table, 
     if (cmgi_alloc(ctx, ranks, table->bytes, &all) != CMG_OK) {
         return cmgi_group_fail(ctx, CMG_ERR_MEMORY);
     }
-    cmg_status status = cmgi_group_gather(ctx, own, table->bytes, all);
+    cmg_status status = ctx->options.ranks->gather(ctx, own, table->bytes, all);
     for (int r = 1; r < ranks && status == CMG_OK; ++r) {
         status = compare_ranks(ctx, table, all, all + (size_t)r * table->bytes, r);
     }

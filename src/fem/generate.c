@@ -1,5 +1,5 @@
 /* A hierarchy from options: levels, attributes, numbering. */
-#include "ranks/group.h"
+#include "core/ranks.h"
 #include "core/memory.h"
 #include "core/report.h"
 #include "core/number.h"
@@ -141,7 +141,7 @@ static cmg_status generate_own(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy 
     cmgi_group_alone(ctx, true);
     cmg_status status = generate_all(ctx, plan, &whole);
     cmgi_group_alone(ctx, false);
-    status = status == CMG_OK ? cmg_hierarchy_take_rows(ctx, whole, h) : status;
+    status = status == CMG_OK ? ctx->options.ranks->take_rows(ctx, whole, h) : status;
     cmg_hierarchy_destroy(&whole);
     return status;
 }

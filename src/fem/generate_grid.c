@@ -7,7 +7,7 @@
  * the neighbours below 0 or past the end. Slabs of all levels are cut at the same place in space,
  * so that transfer needs neighbours alone.
  */
-#include "ranks/group.h"
+#include "core/ranks.h"
 #include "core/memory.h"
 #include "hierarchy/own.h"
 #include "fem/generate.h"

@@ -5,7 +5,7 @@
  */
 #include "fem/output_mesh.h"
 
-#include "ranks/group.h"
+#include "core/ranks.h"
 #include "hierarchy/own.h"
 
 #include <string.h>

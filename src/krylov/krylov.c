@@ -8,7 +8,7 @@
  */
 #include "krylov/krylov.h"
 
-#include "ranks/group.h"
+#include "core/ranks.h"
 
 #include <math.h>
 

@@ -9,7 +9,7 @@
  */
 #include "krylov/krylov.h"
 
-#include "ranks/group.h"
+#include "core/ranks.h"
 
 #include <string.h>
 

@@ -15,7 +15,7 @@
  *
  * Source  Chronopoulos and Gear 1989, J. Comput. Appl. Math. 25, doi:10.1016/0377-0427(89)90045-9.
  */
-#include "ranks/group.h"
+#include "core/ranks.h"
 #include "krylov/krylov.h"
 
 /* the last two belong to loop.c */

@@ -5,7 +5,7 @@
  */
 #include "krylov/krylov.h"
 
-#include "ranks/group.h"
+#include "core/ranks.h"
 
 #include <float.h>
 #include <math.h>

@@ -38,8 +38,8 @@ done:
 cmg_status cmgi_setup_boundary(const cmgi_setup *s)
 {
     cmgi_level *fine = &s->levels->level[0];
-    if (s->parts != NULL) {
-        return cmgi_parts_boundary(s->parts, &s->levels->boundary);
+    if (s->divided != NULL) {
+        return cmgi_divided_by(s->ctx)->boundary(s->divided, &s->levels->boundary);
     }
     if (!cmgi_dirichlet_any(&fine->dirichlet)) {
         return CMG_OK;

@@ -100,7 +100,7 @@ int cmgi_setup_collapse_from(const cmgi_setup *s)
     if (!cmgi_setup_inverse(s) || s->options->cycle == CMG_CYCLE_F) {
         return first; /* levels of F are visited by an F- and by a V-cycle: no operator is both */
     }
-    const int least = s->parts != NULL ? s->parts->divided : 1;
+    const int least = s->divided != NULL ? s->divided->count : 1;
     while (first > least && s->levels->level[first - 1].rows <= limit) {
         --first;
     }

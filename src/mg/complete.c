@@ -182,13 +182,13 @@ static cmgi_completion_options completion_options(cmgi_multigrid *mg)
 static cmg_status prepare_ranks(cmgi_multigrid *mg)
 {
     const cmg_solver_options *o = &mg->options;
-    const cmgi_parts_options options = {.gather = o->gather,
-                                        .alone = o->cycle == CMG_CYCLE_NONE,
-                                        .algebraic = cmg_hierarchy_levels(mg->h) == 1 &&
-                                                     o->cycle != CMG_CYCLE_NONE,
-                                        .completion = completion_options(mg)};
-    cmgi_parts_destroy(&mg->parts);
-    CMGI_TRY(cmgi_parts_create(mg->h, &options, &mg->parts));
+    const cmgi_divided_options options = {.gather = o->gather,
+                                          .alone = o->cycle == CMG_CYCLE_NONE,
+                                          .algebraic = cmg_hierarchy_levels(mg->h) == 1 &&
+                                                       o->cycle != CMG_CYCLE_NONE,
+                                          .completion = completion_options(mg)};
+    cmgi_divided_by(mg->ctx)->destroy(&mg->divided);
+    CMGI_TRY(cmgi_divided_by(mg->ctx)->create(mg->h, &options, &mg->divided));
     return mg->envelope != NULL ? CMG_OK : factor_coarsest(mg);
 }
 
@@ -237,5 +237,7 @@ cmg_status cmgi_multigrid_complete(cmgi_multigrid *mg)
 
 cmg_hierarchy *cmgi_multigrid_hierarchy(const cmgi_multigrid *mg)
 {
-    return mg->parts != NULL ? mg->parts->h : mg->completion.h != NULL ? mg->completion.h : mg->h;
+    return mg->divided != NULL        ? mg->divided->h
+           : mg->completion.h != NULL ? mg->completion.h
+                                      : mg->h;
 }

@@ -1,7 +1,6 @@
 /* Life of a cycle, and the loop that runs its step list. */
 #include "mg/cycle.h"
 
-#include "ranks/matrix.h"
 #include "spmv/columns.h"
 
 #include <stdio.h>
@@ -119,13 +118,13 @@ cmg_status cmgi_cycle_step(cmgi_cycle *cycle, int number, const void *r, void *z
     const void *x = address(cycle, step->in, r, z);
     switch (step->kind) {
     case CMGI_STEP_START:
-        return cmgi_ranks_start(step->A, x);
+        return step->A->format->talk->start(step->A, x);
     case CMGI_STEP_ROWS:
-        return cmgi_ranks_rows(step->A, &w, x);
+        return step->A->format->talk->rows(step->A, &w, x);
     case CMGI_STEP_END:
-        return cmgi_ranks_end(step->A, &w);
+        return step->A->format->talk->end(step->A, &w);
     case CMGI_STEP_GATHER:
-        return cmgi_ranks_gather(step->A, y);
+        return step->A->format->talk->gather(step->A, y);
     default:
         return cmgi_matrix_spmv(step->A, &w, x);
     }
@@ -282,7 +281,7 @@ size_t cmgi_cycle_step_bytes(const cmgi_cycle *cycle, const cmgi_step *step)
         return written;
     }
     if (step->kind == CMGI_STEP_START) {
-        return cmgi_ranks_talk_of(step->A).packed;
+        return cmgi_matrix_talk(step->A).packed;
     }
     if (step->kind == CMGI_STEP_END || step->kind == CMGI_STEP_GATHER) {
         return 0;

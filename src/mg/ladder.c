@@ -93,7 +93,7 @@ static bool wants_method(const cmgi_ladder *ladder, const cmgi_multigrid *mg, cm
 /* Levels come with the hierarchy, or Jacobi was to do without, and A alone gives others. */
 static bool has_other_levels(const cmgi_ladder *ladder, const cmgi_multigrid *mg)
 {
-    return mg->parts == NULL && ladder->automatic && !ladder->used[CMGI_RUNG_LEVELS] &&
+    return mg->divided == NULL && ladder->automatic && !ladder->used[CMGI_RUNG_LEVELS] &&
            mg->options.coarsen && mg->options.coarse == CMG_COARSE_AUTO &&
            mg->options.cycle != CMG_CYCLE_NONE && !mg->from_matrix &&
            (cmg_hierarchy_levels(mg->h) > 1 || mg->dominated);
@@ -150,7 +150,7 @@ cmgi_rung cmgi_ladder_next(const cmgi_ladder *ladder, const cmgi_multigrid *mg,
     if (has_other_levels(ladder, mg)) {
         return CMGI_RUNG_LEVELS;
     }
-    return mg->parts == NULL && ladder->automatic && !ladder->used[CMGI_RUNG_DIRECT] &&
+    return mg->divided == NULL && ladder->automatic && !ladder->used[CMGI_RUNG_DIRECT] &&
                    mg->options.cycle != CMG_CYCLE_NONE && mg->options.coarse == CMG_COARSE_AUTO &&
                    cmg_hierarchy_rows(mg->h, 0) <= DIRECT_ROWS
                ? CMGI_RUNG_DIRECT
@@ -267,7 +267,7 @@ cmg_status cmgi_ladder_climb(cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_rung 
     }
     leave(mg, levels);
     cmg_status status = build(mg, levels);
-    const bool crowded = status == CMG_ERR_MEMORY && mg->parts == NULL;
+    const bool crowded = status == CMG_ERR_MEMORY && mg->divided == NULL;
     if (status == CMG_OK || crowded) {
         drop(&before, levels);
     }

@@ -4,7 +4,7 @@
  */
 #include "mg/level.h"
 
-#include "ranks/group.h"
+#include "core/ranks.h"
 #include "hierarchy/hierarchy.h"
 #include "spmv/formats.h"
 #include "transfer/galerkin.h"
@@ -139,7 +139,7 @@ static const cmgi_resident *resident(const cmg_hierarchy *h, int l, cmg_role rol
 
 bool cmgi_level_is_there(const cmg_hierarchy *h, const cmgi_level_options *options)
 {
-    return !cmgi_parts_have(options->parts, 0) && resident(h, 0, CMG_ROLE_A, options) != NULL;
+    return !cmgi_is_divided(options->divided, 0) && resident(h, 0, CMG_ROLE_A, options) != NULL;
 }
 
 static cmg_status place_there(cmg_context *ctx, const cmgi_resident *R, const request *ask,
@@ -169,33 +169,35 @@ done:
     return status;
 }
 
-static cmg_status divided_matrix(int l, const cmgi_level_options *options, cmgi_level *level)
+static cmg_status divided_matrix(cmg_context *ctx, int l, const cmgi_level_options *options,
+                                 cmgi_level *level)
 {
-    const cmgi_part_level *part = &options->parts->level[l];
+    const cmgi_divided_functions *by = cmgi_divided_by(ctx);
     const request ask = request_of(options, l, CMG_ROLE_A);
-    level->rows = part->space.rows;
-    level->perm = part->space.perm;
-    level->dirichlet.count = part->dirichlet_rows; /* for people */
-    return cmgi_parts_matrix(options->parts, l, CMG_ROLE_A, ask.use, &ask.options, &level->A);
+    by->describe(options->divided, l, level);
+    return by->matrix(options->divided, l, CMG_ROLE_A, ask.use, &ask.options, &level->A);
 }
 
-static cmg_status divided_transfer(int l, const cmgi_level_options *options, cmgi_level *fine,
-                                   cmgi_level *coarse)
+static cmg_status divided_transfer(cmg_context *ctx, int l, const cmgi_level_options *options,
+                                   cmgi_level *fine, cmgi_level *coarse)
 {
-    const cmgi_parts *parts = options->parts;
+    const cmgi_divided_functions *by = cmgi_divided_by(ctx);
+    const cmgi_divided *levels = options->divided;
     const request p = request_of(options, l, CMG_ROLE_P);
     const request r = request_of(options, l, CMG_ROLE_R);
-    CMGI_TRY(cmgi_parts_matrix(parts, l, CMG_ROLE_P, p.use, &p.options, &fine->P));
-    CMGI_TRY(cmgi_parts_matrix(parts, l, CMG_ROLE_R, r.use, &r.options, &fine->R));
-    return l + 1 == parts->divided ? cmgi_parts_dirichlet(parts, &coarse->dirichlet) : CMG_OK;
+    CMGI_TRY(by->matrix(levels, l, CMG_ROLE_P, p.use, &p.options, &fine->P));
+    CMGI_TRY(by->matrix(levels, l, CMG_ROLE_R, r.use, &r.options, &fine->R));
+    return l + 1 == levels->count ? by->dirichlet(levels, &coarse->dirichlet) : CMG_OK;
 }
 
-static cmg_status divided_smoother(int l, const cmgi_level_options *options, cmgi_level *level)
+static cmg_status divided_smoother(cmg_context *ctx, int l, const cmgi_level_options *options,
+                                   cmgi_level *level)
 {
     const request ask = request_of(options, l, CMG_ROLE_SMOOTHER);
     const cmgi_smoother_options smoother = {
         .name = options->smoother, .omega = options->omega, .matrix = ask.options, .use = ask.use};
-    return cmgi_parts_smoother(options->parts, l, level->A, &smoother, &level->smoother);
+    return cmgi_divided_by(ctx)->smoother(options->divided, l, level->A, &smoother,
+                                          &level->smoother);
 }
 
 /* The Dirichlet rows of a level as they are now, from those above (NULL on level 0). */
@@ -214,8 +216,8 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
                              cmgi_level *level)
 {
     cmg_csr A;
-    if (cmgi_parts_have(options->parts, l)) {
-        return divided_matrix(l, options, level);
+    if (cmgi_is_divided(options->divided, l)) {
+        return divided_matrix(ctx, l, options, level);
     }
     const cmgi_resident *there = resident(h, l, CMG_ROLE_A, options);
     request ask = request_of(options, l, CMG_ROLE_A);
@@ -242,7 +244,7 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
 cmg_status cmgi_level_renew(cmg_hierarchy *h, const cmgi_level_options *options, cmg_matrix *outer,
                             cmgi_level *level, bool *done)
 {
-    const bool both = options->parts == NULL && outer != NULL && level->A != NULL &&
+    const bool both = options->divided == NULL && outer != NULL && level->A != NULL &&
                       outer != level->A && level->perm == NULL;
     const cmgi_resident *there = both ? resident(h, 0, CMG_ROLE_A, options) : NULL;
     *done = there != NULL;
@@ -340,8 +342,8 @@ cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
 {
     const request p = request_of(options, l, CMG_ROLE_P);
     const request r = request_of(options, l, CMG_ROLE_R);
-    if (cmgi_parts_have(options->parts, l)) {
-        return divided_transfer(l, options, fine, coarse);
+    if (cmgi_is_divided(options->divided, l)) {
+        return divided_transfer(ctx, l, options, fine, coarse);
     }
     CMGI_TRY(find_dirichlet(h, l + 1, options, &fine->dirichlet, &coarse->dirichlet));
     const cmgi_resident *there = resident(h, l, CMG_ROLE_P, options);
@@ -358,7 +360,7 @@ cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
 bool cmgi_level_smoother_first(const cmg_hierarchy *h, cmg_context *ctx,
                                const cmgi_level_options *options, const cmgi_level *fine)
 {
-    return options->parts == NULL && fine->A == NULL &&
+    return options->divided == NULL && fine->A == NULL &&
            resident(h, 0, CMG_ROLE_A, options) != NULL &&
            cmgi_smoother_goes_first(ctx, options->smoother, options->omega);
 }
@@ -367,8 +369,8 @@ cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
                                const cmgi_level_options *options, cmgi_level *level)
 {
     cmgi_smoother_source source = {.ctx = ctx, .h = h, .level = l, .matrix = level->A};
-    if (cmgi_parts_have(options->parts, l)) {
-        return divided_smoother(l, options, level);
+    if (cmgi_is_divided(options->divided, l)) {
+        return divided_smoother(ctx, l, options, level);
     }
     source.there = level->perm == NULL ? resident(h, l, CMG_ROLE_A, options) : NULL;
     if (source.there != NULL) {
@@ -461,7 +463,7 @@ cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
     const bool small = options->fuse && fine->rows <= ctx->backend->fold_rows;
     const bool smooths = options->pre == 1 && is_jacobi(fine);
     cmg_status status = CMG_OK;
-    if (cmgi_parts_have(options->parts, l)) {
+    if (cmgi_is_divided(options->divided, l)) {
         return CMG_OK;
     }
     if (options->fuse_all || (small && smooths)) {

@@ -3,7 +3,7 @@
  * renumbered where the format asks for it, Dirichlet rows taken care of.
  */
 #pragma once
-#include "ranks/parts.h"
+#include "mg/divided.h"
 #include "mg/schedule.h"
 #include "smoothers/smoother.h"
 #include "transfer/restriction.h"
@@ -27,7 +27,7 @@ typedef struct cmgi_level {
 typedef struct cmgi_level_options {
     cmg_matrix_options matrix; /* format, and the precision of the cycle */
     const cmgi_schedule *schedule;
-    const cmgi_parts *parts; /* levels divided among ranks, NULL = none */
+    const cmgi_divided *divided; /* levels divided among ranks, NULL = none */
     cmg_dirichlet dirichlet;
     const char *smoother;
     double omega;

@@ -78,10 +78,11 @@ static cmgi_setup setup_of(cmgi_multigrid *mg)
     return (cmgi_setup){.ctx = mg->ctx,
                         .h = cmgi_multigrid_hierarchy(mg),
                         .given = mg->h,
-                        .completion = mg->parts != NULL ? &mg->parts->completion : &mg->completion,
+                        .completion =
+                            mg->divided != NULL ? &mg->divided->completion : &mg->completion,
                         .options = &mg->options,
                         .schedule = &mg->schedule,
-                        .parts = mg->parts,
+                        .divided = mg->divided,
                         .envelope = mg->envelope,
                         .dominated = mg->dominated,
                         .levels = &mg->levels};

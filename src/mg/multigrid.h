@@ -14,7 +14,7 @@ typedef struct cmgi_multigrid {
     cmg_hierarchy *h;           /* borrowed */
     cmgi_completion completion; /* what h lacks, over its matrices */
     cmgi_envelope *envelope;    /* factors of the last level, NULL = it has none */
-    cmgi_parts *parts;          /* of an h that several ranks share, else NULL */
+    cmgi_divided *divided;      /* of an h that several ranks share, else NULL */
     uint64_t generation;        /* of its structure, when the solver was created */
     uint64_t builds;            /* how often levels or cycles were made or took new values */
     cmg_solver_options options;

@@ -2,7 +2,7 @@
  * room for all. */
 #include "mg/setup.h"
 
-#include "ranks/group.h"
+#include "core/ranks.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -82,7 +82,7 @@ void cmgi_note_dirichlet(const cmgi_setup *s)
 /* Which levels are divided among how many ranks. */
 void cmgi_note_ranks(const cmgi_setup *s)
 {
-    const int divided = s->parts != NULL ? s->parts->divided : 0;
+    const int divided = s->divided != NULL ? s->divided->count : 0;
     const int levels = cmg_hierarchy_levels(s->h);
     const int ranks = cmgi_ranks(s->ctx);
     if (divided == 0) {
@@ -90,18 +90,17 @@ void cmgi_note_ranks(const cmgi_setup *s)
     }
     if (divided == levels) {
         cmgi_note(s->levels, "ranks: %d, messages by %s; all levels are divided among them", ranks,
-                  cmg_context_link(s->ctx));
+                  s->ctx->group->link);
     } else {
         cmgi_note(
             s->levels,
             "ranks: %d, messages by %s; levels 0 to %d are divided among them, those of %lld rows "
             "and less are solved by each",
-            ranks, cmg_context_link(s->ctx), divided - 1,
-            (long long)cmg_hierarchy_rows(s->h, divided));
+            ranks, s->ctx->group->link, divided - 1, (long long)cmg_hierarchy_rows(s->h, divided));
     }
-    if (s->parts->formed > 0) {
+    if (s->divided->formed > 0) {
         cmgi_note(s->levels, "level matrices formed as R A P: %d, from level %d on",
-                  s->parts->formed, s->parts->first_formed);
+                  s->divided->formed, s->divided->first_formed);
     }
 }
 

@@ -13,8 +13,6 @@
  */
 #include "mg/cycle.h"
 
-#include "ranks/matrix.h"
-
 /* Place behind the step that makes the value; 0 for the input. */
 static int made_at(const cmgi_step *steps, int count, int value)
 {
@@ -56,7 +54,9 @@ static int extra_steps(const cmgi_cycle *cycle)
     int extra = 0;
     for (int s = 0; s < cycle->nsteps; ++s) {
         extra +=
-            cycle->steps[s].kind == CMGI_STEP_PRODUCT && cycle->steps[s].A->format->speaks ? 3 : 0;
+            cycle->steps[s].kind == CMGI_STEP_PRODUCT && cycle->steps[s].A->format->talk != NULL
+                ? 3
+                : 0;
     }
     return extra;
 }
@@ -72,9 +72,8 @@ cmg_status cmgi_pass_exchange(cmgi_cycle *cycle)
     CMGI_TRY(cmgi_alloc(cycle->ctx, cycle->nsteps + extra, sizeof *made, &made));
     for (int s = 0; s < cycle->nsteps; ++s) {
         const cmgi_step *step = &cycle->steps[s];
-        const cmgi_ranks_talk talk = step->kind == CMGI_STEP_PRODUCT
-                                         ? cmgi_ranks_talk_of(step->A)
-                                         : (cmgi_ranks_talk){.exchanges = false};
+        const cmgi_talk talk = step->kind == CMGI_STEP_PRODUCT ? cmgi_matrix_talk(step->A)
+                                                               : (cmgi_talk){.exchanges = false};
         if (talk.exchanges) {
             insert(made, &count, made_at(made, count, step->in), start_of(step));
         }

@@ -4,8 +4,6 @@
 #include "core/timer.h"
 #include "mg/solver.h"
 
-#include "ranks/matrix.h"
-
 #include <math.h>
 #include <stdlib.h>
 
@@ -49,7 +47,7 @@ cmg_status cmg_solver_step(cmg_solver *s, int i, cmg_step_info *info)
                           .bytes = cmgi_cycle_step_bytes(cycle, step),
                           .seconds = step->seconds};
     if (speaks) {
-        const cmgi_ranks_talk talk = cmgi_ranks_talk_of(step->A);
+        const cmgi_talk talk = cmgi_matrix_talk(step->A);
         const bool start = step->kind == CMGI_STEP_START;
         made.messages = talk.messages;
         made.link_bytes = start ? talk.bytes : talk.gathered;

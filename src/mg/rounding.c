@@ -94,8 +94,8 @@ cmg_status cmgi_rounding_look(cmgi_multigrid *mg, const double *b, const double 
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 4 * n, sizeof *host, &host));
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host, b, bytes));
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host + n, x, bytes));
-    if (mg->parts != NULL) {
-        CMGI_TRY_GOTO(done, cmgi_parts_magnitude(mg->parts, host, host + n, &level));
+    if (mg->divided != NULL) {
+        CMGI_TRY_GOTO(done, cmgi_divided_by(ctx)->magnitude(mg->divided, host, host + n, &level));
     } else if (mg->levels.values != mg->h->values) {
         CMGI_TRY_GOTO(done, magnitude_taken(mg, host, host + n, host + 2 * n, &level));
     } else {

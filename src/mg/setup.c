@@ -11,7 +11,7 @@ static cmgi_level_options level_options(const cmgi_setup *s)
 {
     cmgi_level_options options = {.matrix = s->options->matrix,
                                   .schedule = s->schedule,
-                                  .parts = s->parts,
+                                  .divided = s->divided,
                                   .dirichlet = s->options->dirichlet,
                                   .smoother = s->dominated ? "jacobi" : s->options->smoother,
                                   .omega = s->options->omega,
@@ -53,8 +53,9 @@ static cmg_status build_outer(const cmgi_setup *s)
     cmg_matrix_options options = s->options->matrix;
     options.precision = CMG_FP64;
     options.values = CMG_VALUES_FULL;
-    if (s->parts != NULL) {
-        return cmgi_parts_matrix(s->parts, 0, CMG_ROLE_A, CMGI_USE_A, &options, &s->levels->A);
+    if (s->divided != NULL) {
+        return cmgi_divided_by(s->ctx)->matrix(s->divided, 0, CMG_ROLE_A, CMGI_USE_A, &options,
+                                               &s->levels->A);
     }
     bool taken = false;
     CMGI_TRY(cmgi_level_elements(s->h, s->ctx, 0, &options, &taken, &s->levels->A));
@@ -155,15 +156,16 @@ static cmg_status residual_rows(const cmgi_setup *s)
 {
     cmg_csr A;
     if (!s->levels->A->format->elements || s->ctx->backend->alloc != NULL ||
-        (s->parts == NULL && s->given->level[0].assembled)) {
+        (s->divided == NULL && s->given->level[0].assembled)) {
         return CMG_OK;
     }
     cmg_matrix_options options = s->options->matrix;
     options.format = CMG_FORMAT_CSR;
     options.precision = CMG_FP64;
     options.values = CMG_VALUES_FULL;
-    if (s->parts != NULL) {
-        return cmgi_parts_matrix(s->parts, 0, CMG_ROLE_A, CMGI_USE_ANY, &options, &s->levels->rows);
+    if (s->divided != NULL) {
+        return cmgi_divided_by(s->ctx)->matrix(s->divided, 0, CMG_ROLE_A, CMGI_USE_ANY, &options,
+                                               &s->levels->rows);
     }
     CMGI_TRY(cmg_hierarchy_get_csr(s->h, 0, CMG_ROLE_A, NULL, 0, &A));
     return s->levels->rows != NULL
@@ -177,14 +179,14 @@ static cmg_status null_space(const cmgi_setup *s)
     if (!s->options->nullspace) {
         return CMG_OK;
     }
-    if (s->parts == NULL) {
+    if (s->divided == NULL) {
         CMGI_TRY(cmgi_projection_build(s->given, s->levels->level[0].perm, P));
     } else {
-        const cmgi_owners *fine = &s->parts->level[0].space;
         cmgi_null_space space = {0};
         bool exact = false;
-        CMGI_TRY(cmgi_parts_null_space(s->parts, s->given, &exact, &space));
-        const cmg_status status = cmgi_projection_take(s->ctx, &space, fine->rows, fine->total, P);
+        CMGI_TRY(cmgi_divided_by(s->ctx)->null_space(s->divided, s->given, &exact, &space));
+        const cmg_status status = cmgi_projection_take(s->ctx, &space, s->levels->level[0].rows,
+                                                       cmg_hierarchy_rows(s->h, 0), P);
         P->exact = P->count > 0 && exact;
         cmgi_null_space_free(s->ctx, &space);
         CMGI_TRY(status);

@@ -4,7 +4,7 @@
 #include "mg/solver.h"
 #include "spmv/formats.h"
 
-#include "ranks/group.h"
+#include "core/ranks.h"
 #include "core/report.h"
 #include "core/timer.h"
 
@@ -176,7 +176,9 @@ void cmg_solver_destroy(cmg_solver **s)
     cmgi_columns_clear(ctx, &v->columns);
     cmgi_multigrid_clear(&v->mg);
     cmgi_multigrid_drop_completion(&v->mg);
-    cmgi_parts_destroy(&v->mg.parts);
+    if (v->mg.divided != NULL) {
+        cmgi_divided_by(ctx)->destroy(&v->mg.divided);
+    }
     cmgi_fallback_clear(ctx, &v->fallback);
     CMGI_FREE_DEVICE(ctx, v->b, v->x, v->perm);
     cmgi_hold_memory(ctx, false); /* less is in use */
@@ -207,7 +209,7 @@ static void drop_columns(cmg_solver *s)
 /* The work space of k columns that go together. */
 static cmg_status take_columns(cmg_solver *s, int k)
 {
-    CMGI_CHECK(s->ctx, !cmgi_parts_have(s->mg.parts, 0), CMG_ERR_UNSUPPORTED,
+    CMGI_CHECK(s->ctx, !cmgi_is_divided(s->mg.divided, 0), CMG_ERR_UNSUPPORTED,
                "several columns: on several ranks they are solved one by one");
     CMGI_CHECK(s->ctx, s->perm == NULL, CMG_ERR_UNSUPPORTED,
                "several columns: the format of level 0 renumbers its rows, take another");

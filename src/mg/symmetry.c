@@ -1,6 +1,6 @@
 #include "mg/symmetry.h"
 
-#include "ranks/group.h"
+#include "core/ranks.h"
 #include "core/memory.h"
 
 #include <math.h>
@@ -95,7 +95,7 @@ bool cmgi_symmetric_by_design(const cmgi_setup *s, int total)
 {
     const cmg_solver_options *o = s->options;
     bool symmetric =
-        s->levels->symmetric_inverse && s->levels->boundary == NULL && s->parts == NULL &&
+        s->levels->symmetric_inverse && s->levels->boundary == NULL && s->divided == NULL &&
         o->pre == o->post && (o->cycle == CMG_CYCLE_V || o->cycle == CMG_CYCLE_W) &&
         o->matrix.values == CMG_VALUES_FULL && cmgi_schedule_least(s->schedule) == CMG_VALUES_FULL;
     for (int l = 0; l + 1 < total && symmetric; ++l) {

@@ -1,5 +1,5 @@
 /* CG for callers with operators of their own: arrays are wrapped as vectors at the border. */
-#include "ranks/group.h"
+#include "core/ranks.h"
 #include "core/report.h"
 #include "core/timer.h"
 #include "core/vector.h"

@@ -9,16 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-int cmgi_ranks(const cmg_context *ctx)
-{
-    return ctx->group != NULL ? ctx->group->transport.ranks : 1;
-}
-
-int cmgi_rank(const cmg_context *ctx)
-{
-    return ctx->group != NULL ? ctx->group->transport.rank : 0;
-}
-
 /* The status of a function of the transport, with its message. */
 static cmg_status told(cmg_context *ctx, cmg_status status)
 {
@@ -52,12 +42,9 @@ cmg_status cmgi_group_gather(cmg_context *ctx, const void *mine, size_t bytes, v
     return status;
 }
 
-static cmg_status reduce(cmg_context *ctx, double *values, int count, bool largest)
+cmg_status cmgi_group_reduce(cmg_context *ctx, double *values, int count, bool largest)
 {
     const int ranks = cmgi_ranks(ctx);
-    if (ctx->group == NULL) {
-        return CMG_OK;
-    }
     const double *all = ctx->group->parts;
     assert(count <= CMGI_SUMS);
     CMGI_TRY(cmgi_group_gather(ctx, values, (size_t)count * sizeof *values, ctx->group->parts));
@@ -70,16 +57,6 @@ static cmg_status reduce(cmg_context *ctx, double *values, int count, bool large
         }
     }
     return CMG_OK;
-}
-
-cmg_status cmgi_all_sum(cmg_context *ctx, double *values, int count)
-{
-    return reduce(ctx, values, count, false);
-}
-
-cmg_status cmgi_all_max(cmg_context *ctx, double *values, int count)
-{
-    return reduce(ctx, values, count, true);
 }
 
 cmg_status cmgi_group_start(cmg_context *ctx, const cmg_message *send, int sends,
@@ -166,14 +143,11 @@ typedef struct outcome {
     char message[CMG_MESSAGE];
 } outcome;
 
-cmg_status cmgi_group_agree(cmg_context *ctx, cmg_status status)
+cmg_status cmgi_group_outcome(cmg_context *ctx, cmg_status status)
 {
     const int ranks = cmgi_ranks(ctx);
     outcome mine = {.status = (int)status};
     outcome *all = NULL;
-    if (ctx->group == NULL) {
-        return status;
-    }
     if (status != CMG_OK) {
         (void)snprintf(mine.message, sizeof mine.message, "%.*s", CMG_MESSAGE - 1, ctx->message);
     }
@@ -190,20 +164,6 @@ cmg_status cmgi_group_agree(cmg_context *ctx, cmg_status status)
     }
     cmgi_free(ctx, all);
     return common;
-}
-
-cmg_status cmgi_group_fail(cmg_context *ctx, cmg_status status)
-{
-    if (ctx->group != NULL && status != CMG_OK) {
-        const cmg_transport *t = &ctx->group->transport;
-        t->fail(t->user, status, ctx->message);
-    }
-    return status;
-}
-
-bool cmgi_group_wired(const cmg_context *ctx)
-{
-    return ctx->group != NULL && ctx->group->wire != NULL;
 }
 
 /* The functions of the wire, which there is. */
@@ -248,16 +208,8 @@ cmg_status cmgi_wire_join(cmg_context *ctx)
     return cmgi_group_wired(ctx) ? wire_of(ctx)->join(ctx, ctx->group->wire) : CMG_OK;
 }
 
-const cmgi_backend *cmgi_own_backend(const cmg_context *ctx)
+cmg_status cmgi_group_sum_there(cmg_context *ctx, double *values, int count)
 {
-    return ctx->group != NULL ? ctx->group->base : ctx->backend;
-}
-
-cmg_status cmgi_sum_ranks(cmg_context *ctx, double *values, int count)
-{
-    if (cmgi_ranks(ctx) == 1) {
-        return CMG_OK;
-    }
     double sums[CMGI_SUMS];
     for (int from = 0; from < count; from += CMGI_SUMS) {
         const int now = count - from < CMGI_SUMS ? count - from : CMGI_SUMS;
@@ -330,16 +282,6 @@ static cmg_status patient_elapsed(cmg_context *ctx, int from, int to, double *se
     return ctx->group->base->elapsed(ctx, from, to, seconds);
 }
 
-void cmgi_group_alone(cmg_context *ctx, bool alone)
-{
-    cmgi_group *group = alone ? ctx->group : ctx->away;
-    if (group != NULL) {
-        ctx->group = alone ? NULL : group;
-        ctx->away = alone ? group : NULL;
-        ctx->backend = alone ? group->base : &group->all;
-    }
-}
-
 static cmg_status check_transport(cmg_context *ctx, const cmg_transport *t)
 {
     CMGI_CHECK(ctx, t->size >= sizeof *t && t->ranks >= 1 && t->rank >= 0 && t->rank < t->ranks,
@@ -374,6 +316,9 @@ static void fill_table(cmgi_group *group)
     all->elapsed = patient_elapsed;
 }
 
+/* To be tried in this order. */
+static const cmgi_wire *const wires[] = {CMGI_CUDA_FN(&cmgi_peers), CMGI_CUDA_FN(&cmgi_nccl), NULL};
+
 /* Looks for a way from device to device; all ranks find the same. CMG_LINK in the environment names
  * the only one to be tried. */
 static cmg_status open_wire(cmg_context *ctx)
@@ -382,11 +327,10 @@ static cmg_status open_wire(cmg_context *ctx)
     const char *link = group->transport.ranks == 1 ? "none" : "host";
     const char *only = getenv("CMG_LINK");
     (void)snprintf(group->link, sizeof group->link, "%s", link);
-    if (group->transport.ranks == 1 || group->base->wires == NULL) {
+    if (group->transport.ranks == 1 || group->base->alloc == NULL) {
         return CMG_OK;
     }
-    for (const cmgi_wire *const *way = group->base->wires; *way != NULL && group->wire == NULL;
-         ++way) {
+    for (const cmgi_wire *const *way = wires; *way != NULL && group->wire == NULL; ++way) {
         if (only == NULL || strcmp(only, (*way)->name) == 0) {
             group->way = *way;
             CMGI_TRY(group->way->open(ctx, &group->wire, group->link, sizeof group->link));
@@ -399,9 +343,6 @@ cmg_status cmgi_group_open(cmg_context *ctx)
 {
     const cmg_transport *t = ctx->options.transport;
     cmgi_group *group = NULL;
-    if (t == NULL) {
-        return CMG_OK;
-    }
     CMGI_TRY(check_transport(ctx, t));
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *group, &group));
     group->transport = *t;
@@ -422,14 +363,12 @@ cmg_status cmgi_group_open(cmg_context *ctx)
 void cmgi_group_close(cmg_context *ctx)
 {
     cmgi_group *group = ctx->group;
-    if (group != NULL) {
-        ctx->backend = group->base;
-        if (group->wire != NULL) {
-            group->way->close(ctx, group->wire);
-        }
-        ctx->group = NULL;
-        CMGI_FREE(ctx, group->parts, group);
+    ctx->backend = group->base;
+    if (group->wire != NULL) {
+        group->way->close(ctx, group->wire);
     }
+    ctx->group = NULL;
+    CMGI_FREE(ctx, group->parts, group);
 }
 
 const char *cmg_context_link(const cmg_context *ctx)

@@ -216,7 +216,7 @@ cmg_status cmgi_layout_order(cmg_context *ctx, cmgi_parts *parts, int l)
     CMGI_TRY(cmgi_alloc(ctx, space->rows, sizeof *inner, &inner));
     memset(inner, true, (size_t)space->rows * sizeof *inner);
     mark_outer(ctx, &level->A, space, inner);
-    if (l + 1 <= parts->divided && level->P.indptr != NULL) {
+    if (l + 1 <= parts->mg.count && level->P.indptr != NULL) {
         mark_outer(ctx, &level->P, &parts->level[l + 1].space, inner);
     }
     if (l > 0) {

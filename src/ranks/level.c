@@ -1,12 +1,23 @@
 /* Matrices and smoothers of divided levels. */
 #include "ranks/parts.h"
 
+#include "mg/level.h"
+
 #include <math.h>
 #include <string.h>
 
-cmg_status cmgi_parts_matrix(const cmgi_parts *parts, int l, cmg_role role, cmgi_use use,
+void cmgi_parts_describe(const cmgi_divided *levels, int l, cmgi_level *level)
+{
+    const cmgi_part_level *part = &cmgi_parts_of(levels)->level[l];
+    level->rows = part->space.rows;
+    level->perm = part->space.perm;
+    level->dirichlet.count = part->dirichlet_rows; /* for people */
+}
+
+cmg_status cmgi_parts_matrix(const cmgi_divided *levels, int l, cmg_role role, cmgi_use use,
                              const cmg_matrix_options *options, cmg_matrix **M)
 {
+    const cmgi_parts *parts = cmgi_parts_of(levels);
     const cmgi_part_level *level = &parts->level[l];
     const cmgi_owners *fine = &level->space;
     const cmgi_owners *coarse = &parts->level[l + 1].space;
@@ -30,8 +41,9 @@ static cmg_status make_diagonal(cmg_context *ctx, cmgi_csr *D, const cmg_matrix_
     return cmg_matrix_create_csr(ctx, &D->view, &options, M);
 }
 
-cmg_status cmgi_parts_boundary(const cmgi_parts *parts, cmg_matrix **boundary)
+cmg_status cmgi_parts_boundary(const cmgi_divided *levels, cmg_matrix **boundary)
 {
+    const cmgi_parts *parts = cmgi_parts_of(levels);
     cmg_context *ctx = parts->ctx;
     const cmgi_part_level *fine = &parts->level[0];
     const cmgi_own_rows *A = &fine->A;
@@ -55,10 +67,11 @@ cmg_status cmgi_parts_boundary(const cmgi_parts *parts, cmg_matrix **boundary)
     return status;
 }
 
-cmg_status cmgi_parts_dirichlet(const cmgi_parts *parts, cmgi_dirichlet *found)
+cmg_status cmgi_parts_dirichlet(const cmgi_divided *levels, cmgi_dirichlet *found)
 {
+    const cmgi_parts *parts = cmgi_parts_of(levels);
     cmg_context *ctx = parts->ctx;
-    const cmgi_part_level *level = &parts->level[parts->divided];
+    const cmgi_part_level *level = &parts->level[parts->mg.count];
     cmgi_dirichlet_clear(ctx, found);
     if (parts->whole_dirichlet == NULL) {
         return CMG_OK;
@@ -71,9 +84,10 @@ cmg_status cmgi_parts_dirichlet(const cmgi_parts *parts, cmgi_dirichlet *found)
     return CMG_OK;
 }
 
-cmg_status cmgi_parts_magnitude(const cmgi_parts *parts, const double *b, const double *x,
+cmg_status cmgi_parts_magnitude(const cmgi_divided *levels, const double *b, const double *x,
                                 double *norm)
 {
+    const cmgi_parts *parts = cmgi_parts_of(levels);
     cmg_context *ctx = parts->ctx;
     const cmgi_part_level *fine = &parts->level[0];
     const cmgi_own_rows *A = &fine->A;
@@ -340,8 +354,12 @@ static cmg_status build(const cmgi_parts *parts, int l, const cmg_matrix *matrix
     CMGI_TRY(rings_of(ctx, options->name, &rings));
     CMGI_TRY_GOTO(done, extend(&x, rings));
     open_frame(&x);
-    const cmgi_smoother_source source = {
-        .ctx = ctx, .h = parts->h, .level = l, .A = x.A.view, .matrix = matrix, .frame = &x.frame};
+    const cmgi_smoother_source source = {.ctx = ctx,
+                                         .h = parts->mg.h,
+                                         .level = l,
+                                         .A = x.A.view,
+                                         .matrix = matrix,
+                                         .frame = &x.frame};
     CMGI_TRY_GOTO(done, cmgi_smoother_build(&source, options, s));
 done:
     cmgi_csr_free(ctx, &x.A);
@@ -349,9 +367,10 @@ done:
     return status;
 }
 
-cmg_status cmgi_parts_smoother(const cmgi_parts *parts, int l, const cmg_matrix *matrix,
+cmg_status cmgi_parts_smoother(const cmgi_divided *levels, int l, const cmg_matrix *matrix,
                                const cmgi_smoother_options *options, cmgi_smoother *s)
 {
+    const cmgi_parts *parts = cmgi_parts_of(levels);
     CMGI_TRY(build(parts, l, matrix, options, s));
     if (strcmp(s->chosen, "spai") == 0) { /* by auto, from fewer rows than it needs */
         cmgi_smoother_options wider = *options;

@@ -39,7 +39,7 @@ static cmgi_writeback shifted(const cmgi_writeback *w, cmg_size rows, size_t siz
     return s;
 }
 
-cmg_status cmgi_ranks_gather(const cmg_matrix *A, void *y)
+static cmg_status gather(const cmg_matrix *A, void *y)
 {
     const cmgi_ranks_matrix *M = A->data;
     return M->gathering != NULL ? cmgi_gathering_run(M->gathering, y) : CMG_OK;
@@ -67,7 +67,7 @@ static cmg_status outer_rows(const cmg_matrix *A, const cmgi_writeback *w)
     return CMG_OK;
 }
 
-cmg_status cmgi_ranks_start(const cmg_matrix *A, const void *x)
+static cmg_status start(const cmg_matrix *A, const void *x)
 {
     const cmgi_ranks_matrix *M = A->data;
     if (M->exchange == NULL) {
@@ -80,7 +80,7 @@ cmg_status cmgi_ranks_start(const cmg_matrix *A, const void *x)
 }
 
 /* With a wire the outer rows follow the exchange beside the inner ones. */
-cmg_status cmgi_ranks_rows(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+static cmg_status inner_rows(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
     const cmgi_ranks_matrix *M = A->data;
     const size_t size = cmgi_precision_bytes(A->options.precision);
@@ -94,7 +94,7 @@ cmg_status cmgi_ranks_rows(const cmg_matrix *A, const cmgi_writeback *w, const v
     return M->inner != NULL ? cmgi_matrix_spmv(M->inner, &own, x) : CMG_OK;
 }
 
-cmg_status cmgi_ranks_end(const cmg_matrix *A, const cmgi_writeback *w)
+static cmg_status end(const cmg_matrix *A, const cmgi_writeback *w)
 {
     const cmgi_ranks_matrix *M = A->data;
     if (M->exchange == NULL) {
@@ -109,10 +109,10 @@ cmg_status cmgi_ranks_end(const cmg_matrix *A, const cmgi_writeback *w)
 
 static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
-    CMGI_TRY(cmgi_ranks_start(A, x));
-    CMGI_TRY(cmgi_ranks_rows(A, w, x));
-    CMGI_TRY(cmgi_ranks_end(A, w));
-    return cmgi_ranks_gather(A, w->y);
+    CMGI_TRY(start(A, x));
+    CMGI_TRY(inner_rows(A, w, x));
+    CMGI_TRY(end(A, w));
+    return gather(A, w->y);
 }
 
 static void destroy(cmg_matrix *A)
@@ -129,20 +129,9 @@ static void destroy(cmg_matrix *A)
     cmgi_free(A->ctx, M);
 }
 
-/* Not in the list of formats: nothing is built of it by name. */
-static const cmgi_format ranks_format = {.id = CMG_FORMAT_AUTO,
-                                         .reduces = true,
-                                         .speaks = true,
-                                         .spmv_cpu = multiply,
-                                         .spmv_cuda = CMGI_CUDA_FN(multiply),
-                                         .destroy = destroy};
-
-cmgi_ranks_talk cmgi_ranks_talk_of(const cmg_matrix *A)
+static cmgi_talk sizes(const cmg_matrix *A)
 {
-    cmgi_ranks_talk talk = {.exchanges = false};
-    if (A->format != &ranks_format) {
-        return talk;
-    }
+    cmgi_talk talk = {.exchanges = false};
     const cmgi_ranks_matrix *M = A->data;
     const cmgi_exchange *x = M->exchange;
     const size_t size = cmgi_precision_bytes(A->options.precision);
@@ -155,6 +144,18 @@ cmgi_ranks_talk cmgi_ranks_talk_of(const cmg_matrix *A)
     talk.gathered = talk.gathers ? M->gathering->offset[ranks] : 0;
     return talk;
 }
+
+/* Without a wire the last rows wait for the end. */
+static const cmgi_talk_functions talk_functions = {
+    .start = start, .rows = inner_rows, .end = end, .gather = gather, .sizes = sizes};
+
+/* Not in the list of formats: nothing is built of it by name. */
+static const cmgi_format ranks_format = {.id = CMG_FORMAT_AUTO,
+                                         .reduces = true,
+                                         .spmv_cpu = multiply,
+                                         .spmv_cuda = CMGI_CUDA_FN(multiply),
+                                         .talk = &talk_functions,
+                                         .destroy = destroy};
 
 /* What a matrix is made from: own rows in the numbering of the level, columns as they are. */
 typedef struct build {

@@ -42,28 +42,6 @@ static inline cmg_size cmgi_owners_entry(const cmgi_owners *s, cmg_size position
     return s->perm != NULL ? s->perm[position] : position;
 }
 
-/*
- * The parts of a product as steps of their own, in this order; others may come in between where
- * they write nothing that the product reads. Without a wire the last rows wait for the end.
- */
-cmg_status cmgi_ranks_start(const cmg_matrix *A, const void *x);
-cmg_status cmgi_ranks_rows(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
-cmg_status cmgi_ranks_end(const cmg_matrix *A, const cmgi_writeback *w);
-cmg_status cmgi_ranks_gather(const cmg_matrix *A, void *y);
-
-/* What a product says to other ranks. */
-typedef struct cmgi_ranks_talk {
-    bool exchanges; /* on any rank: false = the first and the third part do nothing */
-    bool gathers;
-    int messages;  /* sent by this rank in an exchange; in a gathering, to all */
-    size_t bytes;  /* sent or received in an exchange, the larger */
-    size_t packed; /* moved by packing */
-    size_t gathered;
-} cmgi_ranks_talk;
-
-/* Of any matrix; nothing of one that does not speak. */
-cmgi_ranks_talk cmgi_ranks_talk_of(const cmg_matrix *A);
-
 /* Own rows of A, in the numbering of the hierarchy; collective. */
 cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, const cmgi_own_rows *A,
                                     const cmgi_owners *rows, const cmgi_owners *cols, cmgi_use use,

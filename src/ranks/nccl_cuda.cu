@@ -10,11 +10,7 @@
  *
  * Source  NCCL user guide: communicators; grouped point-to-point calls; use with CUDA graphs.
  */
-#include "core/cuda.cuh"
-
-extern "C" {
-#include "ranks/group.h"
-}
+#include "ranks/side_cuda.cuh"
 
 #include <dlfcn.h>
 #include <stdio.h>

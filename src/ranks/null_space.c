@@ -255,9 +255,10 @@ done:
     return status;
 }
 
-cmg_status cmgi_parts_null_space(const cmgi_parts *parts, const cmg_hierarchy *h, bool *exact,
+cmg_status cmgi_parts_null_space(const cmgi_divided *levels, const cmg_hierarchy *h, bool *exact,
                                  cmgi_null_space *space)
 {
+    const cmgi_parts *parts = cmgi_parts_of(levels);
     cmg_context *ctx = parts->ctx;
     const cmg_size total = parts->level[0].space.total;
     const int given = cmgi_unknowns_of_node(h, 0);

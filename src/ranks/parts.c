@@ -83,7 +83,7 @@ static cmg_status form(cmgi_parts *parts, const cmgi_own_level *given, int l)
     CMGI_TRY_GOTO(done, cmgi_rows_multiply(ctx, &fine->A, &fine->P, fine->space.part, &AP));
     CMGI_TRY_GOTO(done, cmgi_rows_multiply(ctx, &fine->R, &AP, fine->space.part, &coarse->A));
     CMGI_TRY_GOTO(done, fill_rows(ctx, &coarse->A));
-    parts->first_formed = parts->formed++ == 0 ? l + 1 : parts->first_formed;
+    parts->mg.first_formed = parts->mg.formed++ == 0 ? l + 1 : parts->mg.first_formed;
 done:
     cmgi_rows_free(ctx, &AP);
     cmgi_free(ctx, flags);
@@ -124,8 +124,8 @@ static cmg_status gather_matrix(cmgi_parts *parts, int l, cmg_role role, const c
     const int ranks = cmgi_ranks(ctx);
     const cmg_size cols = part[role == CMG_ROLE_P][ranks];
     CMGI_TRY_GOTO(done, cmgi_rows_gather(ctx, A, part[role == CMG_ROLE_R], cols, &whole));
-    CMGI_TRY_GOTO(done,
-                  cmgi_hierarchy_take_csr(parts->given, l - parts->divided, role, NULL, 0, &whole));
+    CMGI_TRY_GOTO(
+        done, cmgi_hierarchy_take_csr(parts->given, l - parts->mg.count, role, NULL, 0, &whole));
 done:
     cmgi_csr_free(ctx, &whole);
     return status;
@@ -165,7 +165,7 @@ static cmg_status gather_vector(cmgi_parts *parts, const cmg_hierarchy *h, int l
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *all, &all));
     const double *mine = bytes > 0 ? own->values : all + offsets[cmgi_rank(ctx)] / sizeof *all;
     CMGI_TRY_GOTO(done, cmgi_group_gather_parts(ctx, mine, all, offsets));
-    status = cmgi_hierarchy_take_vector(parts->given, l - parts->divided, kind, NULL, n, all);
+    status = cmgi_hierarchy_take_vector(parts->given, l - parts->mg.count, kind, NULL, n, all);
     all = NULL;
 done:
     CMGI_FREE(ctx, offsets, all);
@@ -182,14 +182,14 @@ static cmg_status gather_facts(cmgi_parts *parts, const cmg_hierarchy *h, int l)
     }
     CMGI_TRY(gather_vector(parts, h, l, "coords"));
     CMGI_TRY(gather_vector(parts, h, l, "nullspace"));
-    parts->given->level[l - parts->divided].exact_nullspace = h->level[l].exact_nullspace;
+    parts->given->level[l - parts->mg.count].exact_nullspace = h->level[l].exact_nullspace;
     return CMG_OK;
 }
 
 static cmg_status gather_levels(cmgi_parts *parts, const cmg_hierarchy *h)
 {
     const cmgi_own *own = h->own;
-    const int first = parts->divided;
+    const int first = parts->mg.count;
     CMGI_TRY(cmg_hierarchy_create(parts->ctx, parts->levels - first, &parts->given));
     parts->given->above = first;
     for (int l = first; l < parts->levels; ++l) {
@@ -213,22 +213,23 @@ static void borrow(const cmgi_csr *from, cmgi_csr *to)
 /* The hierarchy that is solved: divided levels by their sizes, the others whole. */
 static cmg_status open_hierarchy(cmgi_parts *parts)
 {
-    const cmg_hierarchy *whole = parts->completion.h != NULL ? parts->completion.h : parts->given;
-    const int first = parts->divided;
+    const cmg_hierarchy *whole =
+        parts->mg.completion.h != NULL ? parts->mg.completion.h : parts->given;
+    const int first = parts->mg.count;
     const int given = whole != NULL ? whole->levels : 0;
-    CMGI_TRY(cmg_hierarchy_create(parts->ctx, first + given, &parts->h));
+    CMGI_TRY(cmg_hierarchy_create(parts->ctx, first + given, &parts->mg.h));
     for (int l = 0; l < first; ++l) {
-        parts->h->level[l].A.rows = parts->level[l].space.total;
-        parts->h->level[l].A.cols = parts->level[l].space.total;
+        parts->mg.h->level[l].A.rows = parts->level[l].space.total;
+        parts->mg.h->level[l].A.cols = parts->level[l].space.total;
     }
     for (int l = 0; l < given; ++l) {
-        cmgi_stored_level *to = &parts->h->level[first + l];
+        cmgi_stored_level *to = &parts->mg.h->level[first + l];
         borrow(&whole->level[l].A, &to->A);
         borrow(&whole->level[l].P, &to->P);
         borrow(&whole->level[l].R, &to->R);
         to->block = whole->level[l].block;
     }
-    parts->h->checked = true;
+    parts->mg.h->checked = true;
     return CMG_OK;
 }
 
@@ -238,7 +239,7 @@ static cmg_status complete(cmgi_parts *parts, const cmgi_completion_options *opt
     cmgi_group_alone(parts->ctx, true);
     cmg_status status = cmgi_hierarchy_ensure_checked(parts->given);
     if (status == CMG_OK) {
-        status = cmgi_complete(parts->given, options, &parts->completion);
+        status = cmgi_complete(parts->given, options, &parts->mg.completion);
     }
     cmgi_group_alone(parts->ctx, false);
     return status;
@@ -249,7 +250,7 @@ static cmg_status gather_dirichlet(cmgi_parts *parts)
 {
     cmg_context *ctx = parts->ctx;
     const int ranks = cmgi_ranks(ctx);
-    const cmgi_part_level *level = &parts->level[parts->divided];
+    const cmgi_part_level *level = &parts->level[parts->mg.count];
     size_t *offsets = NULL;
     cmg_status status = CMG_OK;
     if (level->dirichlet == NULL) {
@@ -278,12 +279,12 @@ static cmg_status make_algebraic(cmgi_parts *parts, const cmg_hierarchy *h,
     cmgi_part_level *fine = &parts->level[0];
     cmg_csr P;
     CMGI_TRY(cmg_hierarchy_create(ctx, 1, &parts->given));
-    parts->divided = 0;
+    parts->mg.count = 0;
     CMGI_TRY(gather_matrix(parts, 0, CMG_ROLE_A, &fine->A));
     CMGI_TRY(gather_facts(parts, h, 0));
-    parts->divided = 1;
+    parts->mg.count = 1;
     CMGI_TRY(complete(parts, options));
-    cmg_hierarchy *made = parts->completion.h;
+    cmg_hierarchy *made = parts->mg.completion.h;
     if (made == NULL) {
         cmg_hierarchy_destroy(&parts->given);
         return CMG_OK;
@@ -299,7 +300,7 @@ static cmg_status make_algebraic(cmgi_parts *parts, const cmg_hierarchy *h,
     return CMG_OK;
 }
 
-static int count_divided(const cmgi_parts *parts, const cmgi_parts_options *options)
+static int count_divided(const cmgi_parts *parts, const cmgi_divided_options *options)
 {
     int divided = 1;
     while (divided < parts->levels - 1 && parts->level[divided].space.total > options->gather) {
@@ -309,60 +310,62 @@ static int count_divided(const cmgi_parts *parts, const cmgi_parts_options *opti
 }
 
 static cmg_status prepare(cmgi_parts *parts, const cmg_hierarchy *h,
-                          const cmgi_parts_options *options)
+                          const cmgi_divided_options *options)
 {
     const cmgi_own *own = h->own;
     cmg_context *ctx = parts->ctx;
     const cmgi_completion_options *completion = &options->completion;
     cmgi_part_level *fine = &parts->level[0];
     parts->levels = options->alone ? 1 : parts->levels;
-    parts->divided = count_divided(parts, options);
+    parts->mg.count = count_divided(parts, options);
     fine->A = cmgi_rows_borrow(&own->level[0].A);
     if (completion->zero_dirichlet) {
         CMGI_TRY(cmgi_rows_dirichlet(ctx, &fine->A, &fine->dirichlet, &fine->dirichlet_rows));
     }
-    for (int l = 0; l < parts->divided && parts->levels > 1; ++l) {
+    for (int l = 0; l < parts->mg.count && parts->levels > 1; ++l) {
         CMGI_TRY(prepare_level(parts, own, l, completion));
     }
     if (parts->levels > 1) {
-        parts->level[parts->divided].space.whole = true;
+        parts->level[parts->mg.count].space.whole = true;
         CMGI_TRY(gather_dirichlet(parts));
         CMGI_TRY(gather_levels(parts, h));
         CMGI_TRY(complete(parts, completion));
     } else if (options->algebraic && completion->coarsen && fine->space.total > SINGLE_ABOVE) {
         CMGI_TRY(make_algebraic(parts, h, completion));
     }
-    for (int l = 0; l < parts->divided; ++l) {
+    for (int l = 0; l < parts->mg.count; ++l) {
         CMGI_TRY(cmgi_layout_order(ctx, parts, l));
     }
     return open_hierarchy(parts);
 }
 
-cmg_status cmgi_parts_create(cmg_hierarchy *h, const cmgi_parts_options *options,
-                             cmgi_parts **parts)
+cmg_status cmgi_parts_create(cmg_hierarchy *h, const cmgi_divided_options *options,
+                             cmgi_divided **levels)
 {
     cmg_context *ctx = h->ctx;
     cmgi_parts *made = NULL;
+    cmgi_divided *failed = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
     made->ctx = ctx;
     made->levels = h->levels;
-    made->completion.worst = 1;
+    made->mg.completion.worst = 1;
     CMGI_TRY_GOTO(done, cmgi_layout_read(h, made));
     CMGI_TRY_GOTO(done, prepare(made, h, options));
-    *parts = made;
-    made = NULL;
+    *levels = &made->mg;
+    return CMG_OK;
 done:
-    cmgi_parts_destroy(&made);
+    failed = &made->mg;
+    cmgi_parts_destroy(&failed);
     return status;
 }
 
-void cmgi_parts_destroy(cmgi_parts **parts)
+void cmgi_parts_destroy(cmgi_divided **levels)
 {
-    if (*parts == NULL) {
+    cmgi_parts *p = (cmgi_parts *)*levels;
+    if (p == NULL) {
         return;
     }
-    cmgi_parts *p = *parts;
     cmg_context *ctx = p->ctx;
     for (int l = 0; l <= CMGI_HIERARCHY_LEVELS; ++l) {
         cmgi_part_level *level = &p->level[l];
@@ -373,9 +376,9 @@ void cmgi_parts_destroy(cmgi_parts **parts)
                   level->dirichlet);
     }
     cmgi_free(ctx, p->whole_dirichlet);
-    cmg_hierarchy_destroy(&p->h);
-    cmg_hierarchy_destroy(&p->completion.h);
+    cmg_hierarchy_destroy(&p->mg.h);
+    cmg_hierarchy_destroy(&p->mg.completion.h);
     cmg_hierarchy_destroy(&p->given);
     cmgi_free(ctx, p);
-    *parts = NULL;
+    *levels = NULL;
 }

@@ -3,11 +3,7 @@
  * for how they come together and part.
  */
 #pragma once
-#include "core/cuda.cuh"
-
-extern "C" {
-#include "ranks/group.h"
-}
+#include "ranks/side_cuda.cuh"
 
 namespace peer
 {

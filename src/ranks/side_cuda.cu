@@ -2,10 +2,9 @@
  * The stream beside that of a context, in which messages between devices run: forked off and joined
  * by events, which a recording takes for branches; and waiting that ends where a rank has failed.
  */
-#include "core/cuda.cuh"
+#include "ranks/side_cuda.cuh"
 
 extern "C" {
-#include "ranks/group.h"
 #include "core/timer.h"
 }
 

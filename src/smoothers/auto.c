@@ -35,7 +35,7 @@
  * Sources  Lottes, Optimal polynomial smoothers for multigrid V-cycles, Numer. Linear Algebra Appl.
  *          30 (2023); Saad, Iterative Methods for Sparse Linear Systems, 2003, section 4.2.1.
  */
-#include "ranks/group.h"
+#include "core/ranks.h"
 #include "hierarchy/hierarchy.h"
 #include "smoothers/roots.h"
 #include "smoothers/smoother.h"

@@ -6,7 +6,7 @@
  */
 #include "smoothers/spectrum.h"
 
-#include "ranks/group.h"
+#include "core/ranks.h"
 
 #include <float.h>
 #include <math.h>

@@ -8,7 +8,7 @@
  */
 #include "smoothers/lanczos.h"
 
-#include "ranks/group.h"
+#include "core/ranks.h"
 #include "core/memory.h"
 #include "core/random.h"
 #include "csr/place.h"

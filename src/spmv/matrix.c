@@ -209,7 +209,7 @@ size_t cmgi_matrix_traffic(const cmg_matrix *A, cmgi_wb_kind kind, int columns)
 
 cmg_status cmgi_matrix_spmv(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
-    if (A->rows == 0 && !A->format->speaks) {
+    if (A->rows == 0 && A->format->talk == NULL) {
         return CMG_OK;
     }
     const cmgi_writeback of = cmgi_wb_reduce(w);

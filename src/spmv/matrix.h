@@ -27,6 +27,28 @@ typedef struct cmgi_matrix_source {
 /* y = writeback(A x); arrays in the backend's memory and in the matrix's precision. */
 typedef cmg_status (*cmgi_spmv_fn)(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
 
+/* What a product says to other ranks. */
+typedef struct cmgi_talk {
+    bool exchanges; /* on any rank: false = the first and the third part do nothing */
+    bool gathers;
+    int messages;  /* sent by this rank in an exchange; in a gathering, to all */
+    size_t bytes;  /* sent or received in an exchange, the larger */
+    size_t packed; /* moved by packing */
+    size_t gathered;
+} cmgi_talk;
+
+/*
+ * The parts of a product of several ranks as steps of their own, in this order; others may come in
+ * between where they write nothing that the product reads.
+ */
+typedef struct cmgi_talk_functions {
+    cmg_status (*start)(const cmg_matrix *A, const void *x);
+    cmgi_spmv_fn rows;
+    cmg_status (*end)(const cmg_matrix *A, const cmgi_writeback *w);
+    cmg_status (*gather)(const cmg_matrix *A, void *y);
+    cmgi_talk (*sizes)(const cmg_matrix *A);
+} cmgi_talk_functions;
+
 typedef struct cmgi_format {
     cmg_format id;
     bool renumbers; /* products work in the sorted numbering */
@@ -36,7 +58,6 @@ typedef struct cmgi_format {
     bool columns;   /* products serve all columns in one pass; else they are made one by one */
     bool blocks;    /* kept entry by entry, unless options.block_rows says otherwise; those have
                        no kernels for several columns, and are made on the host */
-    bool speaks;    /* to other ranks, for whom a product without rows is one all the same */
     bool at_least;  /* bytes() is a lower bound: the columns tell more */
     /* Storage read by one product, from the lengths of the rows alone. */
     size_t (*bytes)(const cmgi_row_statistics *s, const cmg_matrix_options *options);
@@ -60,6 +81,8 @@ typedef struct cmgi_format {
     cmg_status (*map_cuda)(const cmg_matrix *A, cmg_size *map);
     cmgi_spmv_fn spmv_cpu;
     cmgi_spmv_fn spmv_cuda;
+    /* To other ranks, for whom a product without rows is one all the same; NULL = to nobody. */
+    const cmgi_talk_functions *talk;
     /* Frees A->data and what hangs off it, not A->values and A->value_map. */
     void (*destroy)(cmg_matrix *A);
 } cmgi_format;
@@ -91,6 +114,13 @@ struct cmg_matrix {
                        write-back of one of them, *apart NULL until they are needed; else NULL */
     cmg_compression_info *compression; /* under options.explain, else NULL */
 };
+
+/* What a product of any matrix says. */
+static inline cmgi_talk cmgi_matrix_talk(const cmg_matrix *A)
+{
+    const cmgi_talk nothing = {.exchanges = false};
+    return A->format->talk != NULL ? A->format->talk->sizes(A) : nothing;
+}
 
 /* New values of two matrices of one CSR from the memory of the backend, read once where the format
  * can. */

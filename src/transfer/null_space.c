@@ -1,6 +1,6 @@
 #include "transfer/null_space.h"
 
-#include "ranks/group.h"
+#include "core/ranks.h"
 #include "core/memory.h"
 #include "transfer/aggregate.h"
 

@@ -97,7 +97,7 @@ static inline cmg_status open_rank(const cmg_transport *transport, cmg_context *
     options.backend = cmg_context_backend(ctx);
     options.device = transport->rank % cmg_backend_devices(options.backend);
     options.threads = 1;
-    options.transport = transport;
+    cmg_ranks_use(&options, transport);
     return cmg_context_create(&options, mine);
 }
 

@@ -186,7 +186,7 @@ static cmg_status work(void *user, const cmg_transport *transport)
     cmg_context_options options;
     cmg_context *own = NULL;
     cmg_context_options_default(&options);
-    options.transport = transport;
+    cmg_ranks_use(&options, transport);
     options.threads = 1;
     if (t->length > 0) {
         t->status[rank] = gather_other_length(t, transport);

@@ -79,7 +79,7 @@ static cmg_status read_rank(void *user, const cmg_transport *transport)
     cmg_context_options_default(&options);
     cmg_solver_options_default(&solver_options);
     options.threads = 1;
-    options.transport = transport;
+    cmg_ranks_use(&options, transport);
     cmg_status status = cmg_context_create(&options, &mine);
     status = status != CMG_OK ? status : cmg_hierarchy_read_rows(mine, path, &h);
     status = status != CMG_OK ? status : cmg_solver_create(h, &solver_options, &solver);

@@ -193,7 +193,7 @@ static cmg_status solve_rank(void *user, const cmg_transport *transport)
     cmg_context_options_default(&o);
     o.backend = cmg_context_backend(ctx);
     o.threads = 1;
-    o.transport = transport;
+    cmg_ranks_use(&o, transport);
     cmg_status status = cmg_context_create(&o, &on);
     status = status ? status : cmg_hierarchy_create(on, r->system.levels, &h);
     status = status ? status : set_half(h, 0, CMG_ROLE_A, &r->system.A, rank);

@@ -101,7 +101,7 @@ class Context:
             options.threads = threads or 1
             options.device = (device + _ranks.local_rank(comm)) % max(1, lib().cmg_backend_devices(options.backend))
             self._transport = _ranks.transport(comm, seconds)
-            options.transport = self._transport
+            lib().cmg_ranks_use(options, self._transport)
         if stream is not None:
             options.stream = ffi.cast("void *", stream)
         self._log = ffi.callback("void(void *, cmg_log_level, const char *)", self._receive)
