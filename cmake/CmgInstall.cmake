@@ -1,8 +1,8 @@
-# Installed tree: headers, libraries, command, the CMake package `cmg` with cmg::cmg and cmg::fem, pkg-config modules.
+# Installed tree: headers, libraries, command, the CMake package `cmg` with cmg::cmg, cmg::ranks and cmg::fem, pkg-config modules.
 include(CMakePackageConfigHelpers)
 
 set(CMG_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/cmg)
-set(CMG_LIBRARIES cmg)
+set(CMG_LIBRARIES cmg cmgranks)
 if(CMG_FEM)
   list(APPEND CMG_LIBRARIES cmgfem)
 endif()
@@ -21,8 +21,8 @@ if(BUILD_SHARED_LIBS AND CMG_COMMAND)
   file(RELATIVE_PATH CMG_LIB_FROM_BIN ${CMAKE_INSTALL_FULL_BINDIR} ${CMAKE_INSTALL_FULL_LIBDIR})
   set_target_properties(cmg_tool PROPERTIES INSTALL_RPATH "$ORIGIN/${CMG_LIB_FROM_BIN}")
 endif()
-if(BUILD_SHARED_LIBS AND CMG_FEM)
-  set_target_properties(cmgfem PROPERTIES INSTALL_RPATH "$ORIGIN")
+if(BUILD_SHARED_LIBS)
+  set_target_properties(${CMG_LIBRARIES} PROPERTIES INSTALL_RPATH "$ORIGIN")
 endif()
 
 # Imported targets that a program needs to link the static library; the package looks for them again.
@@ -91,7 +91,8 @@ file(RELATIVE_PATH CMG_PREFIX_FROM_PC ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${C
 string(REGEX REPLACE "/$" "" CMG_PREFIX_FROM_PC "${CMG_PREFIX_FROM_PC}")
 configure_file(${CMAKE_CURRENT_LIST_DIR}/cmg.pc.in cmg.pc @ONLY)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/cmg_fem.pc.in cmg_fem.pc @ONLY)
-set(CMG_PC_FILES ${CMAKE_CURRENT_BINARY_DIR}/cmg.pc)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/cmg_ranks.pc.in cmg_ranks.pc @ONLY)
+set(CMG_PC_FILES ${CMAKE_CURRENT_BINARY_DIR}/cmg.pc ${CMAKE_CURRENT_BINARY_DIR}/cmg_ranks.pc)
 if(CMG_HAVE_MPI)
   configure_file(${CMAKE_CURRENT_LIST_DIR}/cmg_mpi.pc.in cmg_mpi.pc @ONLY)
   list(APPEND CMG_PC_FILES ${CMAKE_CURRENT_BINARY_DIR}/cmg_mpi.pc)

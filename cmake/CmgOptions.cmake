@@ -1,6 +1,6 @@
 # What the build contains. AUTO parts are used when found; each says so in one line. As part of another project the
 # libraries are built alone.
-option(BUILD_SHARED_LIBS "Build libcmg and libcmgfem as shared libraries" OFF)
+option(BUILD_SHARED_LIBS "Build the libraries as shared ones" OFF)
 option(CMG_FEM "Build libcmgfem: meshes, spaces, cmg generate" ON)
 option(CMG_STUDIES "Build the formats of src/studies: hyb, pcsr, cuSPARSE's, and tune" ON)
 option(CMG_COMMAND "Build the command cmg" ${PROJECT_IS_TOP_LEVEL})

@@ -1,4 +1,5 @@
 /* Status texts, enumeration tables, options out of range, memory accounts, injected faults. */
+#include "cmg_ranks.h"
 #include "core/context.h"
 #include "core/memory.h"
 #include "test.h"
@@ -11,6 +12,19 @@ static void status_names_match(void)
     for (int i = 0; i <= (int)CMG_ERR_INTERNAL; ++i) {
         CHECK(strlen(cmg_status_text((cmg_status)i)) > 0);
     }
+}
+
+static void a_transport_alone_is_refused(void)
+{
+    const cmg_transport transport = {.size = sizeof transport, .ranks = 2};
+    cmg_context_options options;
+    char why[CMG_MESSAGE] = "";
+    cmg_context *made = NULL;
+    cmg_context_options_default(&options);
+    options.why = why;
+    options.transport = &transport;
+    CHECK(cmg_context_create(&options, &made) == CMG_ERR_UNSUPPORTED && made == NULL);
+    CHECK(strstr(why, "libcmgranks") != NULL && strstr(why, "cmg_ranks_use") != NULL);
 }
 
 static void every_enum_name_parses_back(void)
@@ -129,6 +143,7 @@ int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(status_names_match);
+    RUN(a_transport_alone_is_refused);
     RUN(every_enum_name_parses_back);
     RUN(bad_options_are_refused);
     RUN(sizes_that_overflow_are_refused);
