@@ -4,7 +4,9 @@ import re
 import sys
 import types
 
+import numpy as np
 import pytest
+from conftest import poisson
 
 import cascademg
 from cascademg import _build, _device, _library
@@ -71,3 +73,20 @@ def test_ranks_name_the_mpi_that_is_missing(monkeypatch):
     monkeypatch.setattr(_ranks, "__file__", "/nowhere/_ranks.py")
     with pytest.raises(cascademg.UnsupportedError, match="libcascademg_mpi_openmpi.so"):
         _ranks._library.__wrapped__()
+
+
+def test_compressed_container_beside_h5py(tmp_path):
+    """Deflate is in the package's HDF5, which h5py's does not disturb, nor the other way round."""
+    h5py = pytest.importorskip("h5py")
+    if "HDF5" not in cascademg.build_info()["parts"]:
+        pytest.skip("this build has no HDF5")
+    A = poisson(16)
+    with h5py.File(tmp_path / "a.cmg", "w") as file:
+        file.attrs.update({"format": "cmg-hierarchy", "version": 1, "levels": 1})
+        group = file.create_group("levels/0/A")
+        group.attrs.update({"encoding-type": "csr_matrix", "shape": np.array(A.shape)})
+        for name, values in (("indptr", A.indptr), ("indices", A.indices), ("data", A.data)):
+            group.create_dataset(name, data=values, compression="gzip", shuffle=True)
+    cascademg.read(tmp_path / "a.cmg").write(tmp_path / "b.cmg")
+    with h5py.File(tmp_path / "b.cmg") as file:
+        assert np.array_equal(file["levels/0/A/data"], A.data)

@@ -1,4 +1,4 @@
-# Spack recipe: copy to var/spack/repos/builtin/packages/cascademg/ or add a repository that has it.
+# Spack recipe of the C library and the command, not yet run by Spack. `spack repo add packaging/spack` makes it known.
 from spack.package import *
 
 
@@ -11,6 +11,7 @@ class Cascademg(CMakePackage, CudaPackage):
     license("BSD-3-Clause")
 
     version("main", branch="main")
+    version("0.1.0", tag="v0.1.0")
 
     variant("shared", default=True, description="Build shared libraries")
     variant("fem", default=True, description="Build libcmgfem: meshes and generated hierarchies")
@@ -45,6 +46,7 @@ class Cascademg(CMakePackage, CudaPackage):
             self.define("CMG_HYPRE", False),
             self.define("CMG_TESTS", self.run_tests),
             self.define("CMG_NESTED_TESTS", False),
+            self.define("CMG_STUDIES", self.run_tests), # some tests need them
             self.define("CMG_EXAMPLES", False),
             self.define("CMG_BENCHMARKS", False),
         ]
