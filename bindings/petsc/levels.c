@@ -244,9 +244,6 @@ PetscErrorCode pccmg_set_facts(PC pc, Mat A)
         PetscCall(PetscSNPrintf(text, sizeof text, "%" PetscInt_FMT, block));
         PetscCall(pccmg_check(pc, cmg_hierarchy_set_attribute(data->h, "block_size", text)));
     }
-    if (data->ranks > 1) {
-        PetscFunctionReturn(0);
-    }
     if (data->dim > 0) {
         PetscCheck(data->nodes * block == data->rows, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ,
                    "%" PetscInt_FMT " nodes with coordinates, the matrix has %" PetscInt_FMT

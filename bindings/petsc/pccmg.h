@@ -9,7 +9,7 @@
  * 2. -pc_cmg_levels_from mg|gamg|...: the interpolations of that type of PC, set up on the same
  * operator with options of the prefix cmg_levels_ (-cmg_levels_pc_gamg_threshold 0.02),
  *
- * 3. the DM of the PC (KSPSetDM), coarsened -pc_cmg_levels times,
+ * 3. the DM of the PC (KSPSetDM), coarsened -pc_cmg_levels times, or as often as it was refined,
  *
  * 4. the library, which aggregates where it can; else the matrix alone.
  *
@@ -27,8 +27,7 @@
  * device and back.
  *
  * On several processes (built with libcmgmpi) every matrix is taken by its rows and the iterations
- * are those of one. Then new values are a whole set-up, PCMatApply goes column by column, and null
- * spaces and coordinates do not go along: take the levels of gamg for elasticity.
+ * are those of one. Then new values are a whole set-up, and PCMatApply goes column by column.
  */
 #pragma once
 #include <petscpc.h>

@@ -41,6 +41,5 @@ PetscErrorCode pccmg_find_levels(PC pc);
 PetscErrorCode pccmg_local_aij(Mat A, Mat *local);
 /* a matrix into a role of the hierarchy, */
 PetscErrorCode pccmg_set_matrix(PC pc, int level, cmg_role role, Mat A);
-/* and block size, null spaces and coordinates of the finest one; on several processes the block
- * size alone. */
+/* and block size, null spaces and coordinates of the finest one. */
 PetscErrorCode pccmg_set_facts(PC pc, Mat A);

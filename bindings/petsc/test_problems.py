@@ -84,6 +84,11 @@ class TestProblems(unittest.TestCase):
                 # interpolations of gamg are others on two processes
                 self.check(line, one[0]["iterations"] + (4 if "gamg" in options else 1))
 
+    def test_several_ranks_use_the_near_null_space(self):
+        options = f"-problem elasticity -m 8 -ksp_type cg {TRUE_NORM} -pc_type cmg"
+        (one,), (several,) = run(options), run(options, ranks=3)
+        self.check(several, one["iterations"] + 1)
+
     def test_a_device_is_used_or_missed(self):
         options = "-problem poisson2 -m 30 -ksp_type cg -pc_type cmg -pc_cmg_context backend=cuda"
         done = subprocess.run([program, *options.split(), TRUE_NORM.split()[0], TRUE_NORM.split()[1], "-dll_append", library],
