@@ -33,6 +33,11 @@ def _library(kind):
     return kind.__module__.split(".")[0]
 
 
+def is_sparse(a):
+    """True for a sparse matrix of SciPy, CuPy or PyTorch; PyTorch's dense tensors have its methods, too."""
+    return hasattr(a, "tocsr") or _library(type(a)) == "torch" and str(a.layout) != "torch.strided"
+
+
 def is_device_array(a):
     """True for an array in CUDA memory (CuPy, PyTorch, JAX, Numba)."""
     if type(a) is np.ndarray:
@@ -165,7 +170,7 @@ def numbers(a, what):
 
 
 def _host_array(a, what):
-    if hasattr(a, "tocsr") or hasattr(a, "crow_indices"):
+    if is_sparse(a):
         raise TypeError(f"{what}: a sparse matrix, an array is needed; toarray() makes one")
     if hasattr(a, "matvec"):
         raise TypeError(f"{what}: a linear operator, an array is needed")

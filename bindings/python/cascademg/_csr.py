@@ -11,7 +11,8 @@ def parts(matrix):
         data, indices, indptr = matrix[:3]
         rows = len(indptr) - 1
         return (matrix[3] if len(matrix) == 4 else (rows, rows)), indptr, indices, data
-    if hasattr(matrix, "crow_indices"):  # PyTorch
+    if hasattr(matrix, "crow_indices") and _arrays.is_sparse(matrix):  # PyTorch
+        matrix = matrix.to_sparse_csr()
         return tuple(matrix.shape), matrix.crow_indices(), matrix.col_indices(), matrix.values()
     if hasattr(matrix, "get") and hasattr(matrix, "tocsr"):  # CuPy
         matrix = matrix.tocsr()
@@ -35,9 +36,9 @@ def device_csr(matrix, what, context):
 
 def host_csr(matrix, what, index=np.int32):
     """(shape, indptr int64, indices, data float64) of a SciPy or CuPy sparse matrix, a triple or a dense array."""
-    if hasattr(matrix, "crow_indices"):  # PyTorch
-        matrix = tuple(part.detach().cpu().numpy() for part in (matrix.values(), matrix.col_indices(),
-                                                                matrix.crow_indices())) + (tuple(matrix.shape),)
+    if hasattr(matrix, "crow_indices") and _arrays.is_sparse(matrix):  # PyTorch
+        shape, *found = parts(matrix)
+        matrix = tuple(part.detach().cpu().numpy() for part in reversed(found)) + (shape,)
     if isinstance(matrix, tuple) and len(matrix) in (3, 4):
         shape, indptr, indices, data = parts(matrix)
     elif hasattr(matrix, "tocsr"):

@@ -345,7 +345,7 @@ class Hierarchy:
         what = f"{role} of level {level}"
         if role not in ("A", "P", "R"):
             raise ArgumentError(f"{role!r} takes no new values; A, P and R do")
-        if hasattr(values, "tocsr") or hasattr(values, "crow_indices") or isinstance(values, tuple) and len(values) > 2:
+        if _arrays.is_sparse(values) or isinstance(values, tuple) and len(values) > 2:
             values = self._values_of(values, role, level, what)
         nnz = self._entries(level, role)
         if not _arrays.is_device_array(values):

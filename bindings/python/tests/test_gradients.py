@@ -89,6 +89,80 @@ def test_torch_tells_values_from_those_that_lay_there_before(rng):
     assert torch.allclose(2 * solve(solver, b, values), expected, rtol=1e-9, atol=0)
 
 
+@pytest.mark.parametrize("unsymmetric", [False, True])
+def test_torch_forward_mode_second_derivatives_and_vmap(unsymmetric, rng):
+    torch = pytest.importorskip("torch")
+    from cascademg.torch import solve
+    A, solver = make(unsymmetric)
+    n, values = A[0].shape[0], torch.tensor(A[0].data)
+    rows, cols = torch.tensor(np.repeat(np.arange(n), np.diff(A[0].indptr))), torch.tensor(A[0].indices.astype(np.int64))
+    b, db, dv = (torch.tensor(rng.standard_normal(k)) for k in (n, n, len(values)))
+
+    def dense(b, values):
+        return torch.linalg.solve(torch.zeros(n, n, dtype=torch.float64).index_put((rows, cols), values), b)
+
+    def ours(b, values):
+        return solve(solver, b, values)
+
+    def near(found, expected):
+        assert found.shape == expected.shape and (found - expected).abs().max() <= 1e-7 * expected.abs().max()
+
+    def bent(function):
+        return lambda b, v: (function(b, v)**2).sum()
+    for f, g in zip(torch.func.jvp(ours, (b, values), (db, dv)), torch.func.jvp(dense, (b, values), (db, dv))):
+        near(f, g)
+    for f, g in zip(*(torch.func.grad(bent(function), (0, 1))(b, values) for function in (ours, dense))):
+        near(f, g)
+
+    def again(function):  # backward twice
+        v = values.clone().requires_grad_()
+        (slope,) = torch.autograd.grad(bent(function)(b, v), v, create_graph=True)
+        return torch.autograd.grad(slope @ dv, v)[0]
+    near(again(ours), again(dense))
+    many = torch.tensor(rng.standard_normal((3, n)))
+    exact = torch.stack([dense(one, values) for one in many])
+    near(torch.func.vmap(lambda b: solve(solver, b))(many), exact)
+    near(torch.func.vmap(lambda b: solve(solver, b), in_dims=1)(many.T.contiguous()), exact)
+    factors = torch.tensor([1.0, 2.0, 0.5])
+    if not unsymmetric:  # cycles alone, as of the other one, do not converge with coarse matrices of other values
+        near(torch.func.vmap(lambda f: ours(b, f * values))(factors.double()), torch.stack([dense(b, f * values) for f in factors]))
+    slopes = torch.func.vmap(torch.func.grad(lambda b: bent(ours)(b, values)))(many)
+    near(slopes, torch.stack([torch.func.grad(lambda b: bent(dense)(b, values))(one) for one in many]))
+
+
+def test_torch_arrays_and_sparse_matrices(rng):
+    torch = pytest.importorskip("torch")
+    A, P = levels(16)
+    b = rng.standard_normal(A[0].shape[0])
+    expected = cascademg.Hierarchy(A[0], P).solver().solve(b)
+    csr = torch.sparse_csr_tensor(torch.tensor(A[0].indptr), torch.tensor(A[0].indices), torch.tensor(A[0].data), A[0].shape)
+    for matrix in (csr, csr.to_sparse_coo(), csr.to_dense()):
+        solver = cascademg.Hierarchy(matrix, P).solver()
+        x = solver.solve(torch.tensor(b))
+        assert isinstance(x, torch.Tensor) and np.allclose(x.numpy(), expected, rtol=1e-7)
+        solver.update(2 * csr)
+        solver.update(torch.tensor(4 * A[0].data))
+        assert np.allclose(4 * solver.solve(torch.tensor(b)).numpy(), expected, rtol=1e-7)
+    with pytest.raises(TypeError, match="sparse matrix"):
+        solver.solve(csr)
+
+
+def test_torch_compile_leaves_a_solve_as_it_is(rng):
+    torch = pytest.importorskip("torch")
+    from cascademg.torch import solve
+    A, solver = make()
+    b, values = torch.tensor(rng.standard_normal(A[0].shape[0])), torch.tensor(A[0].data.copy(), requires_grad=True)
+
+    def loss(values):
+        return (solve(solver, 2 * b, values * 3) * b).sum() + values.sum()
+    compiled = torch.compile(loss, backend="eager")
+    (slope,) = torch.autograd.grad(compiled(values), values)
+    (expected,) = torch.autograd.grad(loss(values), values)
+    assert torch.allclose(slope, expected, rtol=1e-9) and torch.allclose(compiled(values), loss(values), rtol=1e-9)
+    with pytest.raises(Exception, match="disable"):
+        torch.compile(lambda b: solve(solver, 2 * b), backend="eager", fullgraph=True)(b)
+
+
 @pytest.fixture
 def jax():
     jax = pytest.importorskip("jax")
