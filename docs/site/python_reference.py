@@ -18,7 +18,7 @@ PAGES = [
     ("comparing", "Comparing", ["compare", "plan", "Table"]),
     ("meshes", "Meshes", ["Mesh", "read_mesh", "transfer"]),
     ("derivatives", "Derivatives", ["jax.solve", "jax.product", "lineax.CascadeMG", "lineax.SparseOperator", "torch.solve"]),
-    ("contexts", "Contexts and builds", ["Context", "backends", "methods", "version"]),
+    ("contexts", "Contexts and builds", ["Context", "backends", "build_info", "methods", "version"]),
     ("errors", "Errors and warnings", ["CmgError", "ArgumentError", "StateError", "OutOfMemoryError", "FileError",
                                        "UnsupportedError", "DeviceError", "SingularError", "InternalError", "CmgWarning",
                                        "ConvergenceWarning"]),
