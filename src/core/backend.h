@@ -243,13 +243,13 @@ typedef struct cmgi_backend {
 
     /*
      * Graphs: operations between begin and end are recorded instead of done, and launched together,
-     * any number of times. NULL where there are none. With `again`, the operations between loop
-     * and after are repeated while *again is nonzero, which is looked at before each time; begin
-     * and loop give CMG_ERR_UNSUPPORTED where the driver cannot. end with graph = NULL drops what
-     * was recorded.
+     * any number of times. NULL where there are none. With `tests`, the operations between loop
+     * and after are repeated while one of the columns runs, which is looked at before each time;
+     * begin and loop give CMG_ERR_UNSUPPORTED where the driver cannot. end with graph = NULL drops
+     * what was recorded.
      */
     bool no_loop; /* auto records iterations alone: messages in a loop are not known to work */
-    cmg_status (*graph_begin)(cmg_context *ctx, const int *again);
+    cmg_status (*graph_begin)(cmg_context *ctx, const cmgi_stop *tests, int columns);
     cmg_status (*graph_loop)(cmg_context *ctx);
     cmg_status (*graph_after)(cmg_context *ctx);
     cmg_status (*graph_end)(cmg_context *ctx, void **graph);

@@ -94,11 +94,9 @@ template <int W, typename F, typename END>
 static cmg_status reduce(cmg_context *ctx, cmg_size n, int k, bool wide, const F &f, const END &end)
 {
     int blocks = 0;
-    CMGI_TRY(cmgi_reserve(ctx, &ctx->column_partials, &ctx->column_partials_length,
-                          (cmg_size)CMGI_CUDA_PARTIALS * CMG_COLUMNS));
-    CMGI_TRY(widest<W>(ctx, n, k, wide, f, ctx->column_partials, &blocks));
+    CMGI_TRY(widest<W>(ctx, n, k, wide, f, ctx->partials, &blocks));
     CMGI_ON_DEVICE(ctx);
-    add_blocks<<<1, THREADS, 0, cmgi_stream(ctx)>>>(blocks, k, ctx->column_partials, end);
+    add_blocks<<<1, THREADS, 0, cmgi_stream(ctx)>>>(blocks, k, ctx->partials, end);
     return CMGI_LAUNCHED(ctx);
 }
 

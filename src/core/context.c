@@ -134,9 +134,6 @@ void cmg_context_destroy(cmg_context **ctx)
     if (c->group != NULL) {
         c->options.ranks->close(c);
     }
-    cmgi_free_device(c, c->column_partials);
-    c->column_partials = NULL;
-    c->column_partials_length = 0;
     cmgi_free_device(c, c->partials);
     c->partials = NULL;
     c->partials_length = 0;

@@ -40,8 +40,6 @@ struct cmg_context {
     struct cmgi_queue *queue; /* arrays to be sent to the device (feed.c), NULL = none */
     double *partials;         /* block sums of reductions, in the backend's memory */
     cmg_size partials_length; /* doubles in `partials` */
-    double *column_partials;  /* the same of blocks of columns; NULL until one is summed */
-    cmg_size column_partials_length;
     void *tuned;      /* choices of --format tune (studies/tune.c), freed with the context */
     double bandwidth; /* measured copy bandwidth, GB/s, 0 = not yet */
     long long graph_launches; /* of recorded graphs, ever */

@@ -49,7 +49,8 @@ typedef struct cmgi_device {
     struct cmgi_staging *staging;        /* NULL until it is needed */
     char *letter;                        /* pinned host memory for what the host reads; or NULL */
     cudaGraph_t recording;               /* a graph with a loop while it is recorded, else NULL */
-    const int *again;                    /* the loop's flag on the device */
+    const cmgi_stop *tests;              /* the loop's, on the device ... */
+    int ntests;                          /* ... so many */
     unsigned long long loop_condition;   /* its cudaGraphConditionalHandle */
     cudaGraphNode_t loop_node;
     cudaEvent_t *marks;
@@ -183,9 +184,9 @@ __device__ __forceinline__ T cmgi_block_sum(T s)
 
 /* The vector operations of the backend's table (vector_cuda.cu, reduce_cuda.cu). */
 enum {
-    CMGI_CUDA_PARTIALS = 1024
-}; /* most blocks of a reduction; ctx->partials has one double
-     more, for the counter of the blocks that are done */
+    CMGI_CUDA_PARTIALS = 1024,                           /* most blocks of a reduction */
+    CMGI_CUDA_ARRIVED = CMGI_CUDA_PARTIALS * CMG_COLUMNS /* of ctx->partials: counts blocks done */
+};
 cmg_status cmgi_cuda_fill(cmg_context *ctx, cmg_precision p, cmg_size n, double value, void *x);
 cmg_status cmgi_cuda_random(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed, void *x);
 cmg_status cmgi_cuda_convert(cmg_context *ctx, cmg_size n, cmg_precision px, const void *x,
@@ -231,7 +232,7 @@ void cmgi_cuda_staging_close(cmgi_device *d);
 cmg_status cmgi_cuda_wait(cmg_context *ctx);
 
 /* Graphs and device times (graph_cuda.cu). */
-cmg_status cmgi_cuda_graph_begin(cmg_context *ctx, const int *again);
+cmg_status cmgi_cuda_graph_begin(cmg_context *ctx, const cmgi_stop *tests, int columns);
 cmg_status cmgi_cuda_graph_loop(cmg_context *ctx);
 cmg_status cmgi_cuda_graph_after(cmg_context *ctx);
 cmg_status cmgi_cuda_graph_end(cmg_context *ctx, void **graph);

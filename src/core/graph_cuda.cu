@@ -14,15 +14,25 @@ extern "C" {
 #endif
 
 #ifdef CMGI_CONDITIONAL_NODES
-__global__ void again_kernel(cudaGraphConditionalHandle condition, const int *again)
+/* A warp looks at all columns. */
+__global__ void again_kernel(cudaGraphConditionalHandle condition, const cmgi_stop *tests,
+                             int columns)
 {
-    cudaGraphSetConditional(condition, *again != 0 ? 1U : 0U);
+    bool any = false;
+    for (int c = (int)threadIdx.x; c < columns; c += CMGI_WARP) {
+        any = any || tests[c].running != 0;
+    }
+    any = __any_sync(CMGI_ALL, any);
+    if (threadIdx.x == 0) {
+        cudaGraphSetConditional(condition, any ? 1U : 0U);
+    }
 }
 
-/* Records the flag of the loop as it is at this place. */
+/* Records whether a column runs at this place. */
 static cudaError_t look_again(cmgi_device *d)
 {
-    again_kernel<<<1, 1, 0, d->stream>>>((cudaGraphConditionalHandle)d->loop_condition, d->again);
+    again_kernel<<<1, CMGI_WARP, 0, d->stream>>>((cudaGraphConditionalHandle)d->loop_condition,
+                                                 d->tests, d->ntests);
     return cmgi_cuda_pending();
 }
 
@@ -53,8 +63,8 @@ static cudaError_t last_node(cmgi_device *d, cudaGraphNode_t *last)
     return error;
 }
 
-/* A graph with the flag of a loop to come; its beginning is recorded from here on. */
-static cudaError_t begin_with_loop(cmgi_device *d, const int *again)
+/* A graph with the condition of a loop to come; its beginning is recorded from here on. */
+static cudaError_t begin_with_loop(cmgi_device *d, const cmgi_stop *tests, int columns)
 {
     cudaGraphConditionalHandle condition;
     cudaError_t error = cudaGraphCreate(&d->recording, 0);
@@ -63,7 +73,8 @@ static cudaError_t begin_with_loop(cmgi_device *d, const int *again)
     }
     if (error == cudaSuccess) {
         d->loop_condition = condition;
-        d->again = again;
+        d->tests = tests;
+        d->ntests = columns;
         error = record_into(d, d->recording, NULL);
     }
     if (error != cudaSuccess && d->recording != NULL) {
@@ -112,7 +123,7 @@ static cudaError_t end_body(cmgi_device *d)
     return error == cudaSuccess ? record_into(d, d->recording, &d->loop_node) : error;
 }
 #else
-static cudaError_t begin_with_loop(cmgi_device *, const int *)
+static cudaError_t begin_with_loop(cmgi_device *, const cmgi_stop *, int)
 {
     return cudaErrorNotSupported;
 }
@@ -137,21 +148,21 @@ static cmg_status recorded(cmg_context *ctx, cudaError_t error, const char *what
                      cudaGetErrorString(error));
 }
 
-cmg_status cmgi_cuda_graph_begin(cmg_context *ctx, const int *again)
+cmg_status cmgi_cuda_graph_begin(cmg_context *ctx, const cmgi_stop *tests, int columns)
 {
     CMGI_ON_DEVICE(ctx);
     cmgi_device *d = cmgi_device_of(ctx);
     int driver = 0;
     cudaError_t error = cudaErrorNotSupported;
-    if (again == NULL) {
+    if (tests == NULL) {
         error = cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal);
     } else {
         error = cudaDriverGetVersion(&driver);
         if (error == cudaSuccess) {
-            error = driver >= 12040 ? begin_with_loop(d, again) : cudaErrorNotSupported;
+            error = driver >= 12040 ? begin_with_loop(d, tests, columns) : cudaErrorNotSupported;
         }
     }
-    return recorded(ctx, error, again != NULL ? " with a loop" : "");
+    return recorded(ctx, error, tests != NULL ? " with a loop" : "");
 }
 
 cmg_status cmgi_cuda_graph_loop(cmg_context *ctx)

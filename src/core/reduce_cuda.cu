@@ -68,7 +68,7 @@ template <int W, typename F, typename END>
 static cmg_status reduce_packs(cmg_context *ctx, cmg_size n, const F &f, const END &end)
 {
     const cudaStream_t stream = cmgi_stream(ctx);
-    unsigned *arrived = (unsigned *)(ctx->partials + CMGI_CUDA_PARTIALS);
+    unsigned *arrived = (unsigned *)(ctx->partials + CMGI_CUDA_ARRIVED);
     if (n <= SINGLE_UP_TO) {
         reduce_kernel<SINGLE_BLOCK, W>
             <<<1, SINGLE_BLOCK, 0, stream>>>(n, f, end, ctx->partials, arrived);

@@ -170,7 +170,7 @@ static cmg_status record(cmgi_krylov *k, int part)
     }
     *mine = (cmgi_recording){.b = k->b, .x = k->x};
     const bool alone = part == CMGI_RECORD_STEP;
-    CMGI_TRY(backend->graph_begin(ctx, alone ? NULL : &k->stop->running));
+    CMGI_TRY(backend->graph_begin(ctx, alone ? NULL : k->stop, k->system.columns));
     ctx->recording = true;
     const cmg_status status = alone ? k->method->step(k) : put_part(k, part);
     ctx->recording = false;
@@ -186,8 +186,7 @@ static cmg_status choose(cmgi_krylov *k)
 {
     const cmgi_backend *on = k->system.ctx->backend;
     const cmg_loop asked = k->options.loop;
-    const bool can = on->graph_begin != NULL && k->system.recordable && !k->method->host &&
-                     k->system.columns == 1;
+    const bool can = on->graph_begin != NULL && k->system.recordable && !k->method->host;
     const bool loop = asked == CMG_LOOP_GRAPH || (asked == CMG_LOOP_AUTO && !on->no_loop);
     cmg_status status = CMG_ERR_UNSUPPORTED;
     k->used = CMG_LOOP_HOST;

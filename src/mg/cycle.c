@@ -155,7 +155,7 @@ void cmgi_cycle_drop_graph(cmgi_cycle *cycle)
 static cmg_status record(cmgi_cycle *cycle, const void *r, void *z)
 {
     cmg_context *ctx = cycle->ctx;
-    CMGI_TRY(ctx->backend->graph_begin(ctx, NULL));
+    CMGI_TRY(ctx->backend->graph_begin(ctx, NULL, 0));
     const cmg_status status = cmgi_cycle_run(cycle, r, z);
     const cmg_status ended = ctx->backend->graph_end(ctx, status == CMG_OK ? &cycle->graph : NULL);
     return status != CMG_OK ? status : ended;

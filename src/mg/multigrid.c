@@ -6,6 +6,8 @@
 
 #include "mg/options.h"
 
+#include "spmv/columns.h"
+
 #include "core/timer.h"
 
 #include <math.h>
@@ -134,6 +136,8 @@ cmg_status cmgi_multigrid_columns(cmgi_multigrid *mg, int columns, cmgi_multigri
     several->cycle = cycle;
     several->krylov = krylov;
     CMGI_TRY(cycle != NULL ? CMG_OK : cmgi_setup_columns(&setup, columns, &several->cycle));
+    CMGI_TRY(cmgi_columns_reserve(mg->levels.A, columns)); /* nothing is allocated in a recording */
+    CMGI_TRY(cmgi_columns_reserve(cmgi_levels_rows(&mg->levels), columns));
     CMGI_TRY(krylov != NULL ? CMG_OK : create_krylov(several, method));
     return cmgi_krylov_limit(several->krylov, &iteration);
 }

@@ -83,7 +83,7 @@ static cmg_status record_cycle(cmgi_cycle *cycle, const void *r, void *z, void *
     cmg_context *ctx = cycle->ctx;
     const cmgi_backend *backend = ctx->backend;
     CMGI_TRY(backend->mark_reserve(ctx, cycle->nsteps + 2));
-    CMGI_TRY(backend->graph_begin(ctx, NULL));
+    CMGI_TRY(backend->graph_begin(ctx, NULL, 0));
     cmg_status status = backend->mark(ctx, 0);
     for (int i = 0; i < cycle->nsteps && status == CMG_OK; ++i) {
         status = cmgi_cycle_step(cycle, i, r, z);

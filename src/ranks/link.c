@@ -54,7 +54,7 @@ static cmg_status time_rounds(const ring *r, double *seconds)
     void *graph = NULL;
     cmg_status status = go_rounds(r);
     if (status == CMG_OK && cmgi_group_wired(ctx)) {
-        CMGI_TRY(on->graph_begin(ctx, NULL));
+        CMGI_TRY(on->graph_begin(ctx, NULL, 0));
         status = go_rounds(r);
         const cmg_status ended = on->graph_end(ctx, status == CMG_OK ? &graph : NULL);
         status = status == CMG_OK ? ended : status;

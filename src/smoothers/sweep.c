@@ -353,3 +353,35 @@ const cmgi_smoother_method cmgi_smoother_sweep = {
     .examples = examples,
     .make = make,
 };
+
+/* gauss-seidel, the sweep by colours under the name by which people look for it. */
+static const char *const by_colours[] = {"colours", NULL};
+
+static const cmgi_key colour_keys[] = {
+    [ORDER] = {.key = "order", .text = "in which unknowns are solved for", .words = by_colours},
+    [SYMMETRIC] = {.key = "symmetric", .text = "forward and backward, or forward", .words = words},
+    [FILL] = {.key = "ilu",
+              .text = "factors of A on its own pattern in place of its triangles",
+              .words = no_yes},
+    {.key = NULL},
+};
+
+static cmg_status make_by_colours(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
+{
+    cmgi_arguments arguments = *source->arguments;
+    cmgi_smoother_source from = *source;
+    arguments.value[ORDER] = COLOURS;
+    from.arguments = &arguments;
+    return make(&from, out);
+}
+
+static const char *const colour_examples[] = {"symmetric=no", NULL};
+const cmgi_smoother_method cmgi_smoother_gauss_seidel = {
+    .name = "gauss-seidel",
+    .text = "the sweep by colours",
+    .omega = 1.0,
+    .keys = colour_keys,
+    .symmetric = true,
+    .examples = colour_examples,
+    .make = make_by_colours,
+};

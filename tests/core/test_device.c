@@ -121,7 +121,7 @@ static void graphs_replay_and_loop(void)
     CHECK_OK(cmgi_alloc_device(ctx, 2, sizeof *x, &x));
     CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *stop, &stop));
     CHECK_OK(cmgi_to_device(ctx, x, &one, sizeof one));
-    CHECK_OK(ctx->backend->graph_begin(ctx, NULL));
+    CHECK_OK(ctx->backend->graph_begin(ctx, NULL, 0));
     CHECK_OK(ctx->backend->axpby(ctx, CMG_FP64, 1, 1.0, x, 1.0, x)); /* x = 2 x */
     CHECK_OK(ctx->backend->graph_end(ctx, &graph));
     for (int k = 0; k < 10; ++k) {
@@ -132,7 +132,7 @@ static void graphs_replay_and_loop(void)
     ctx->backend->graph_destroy(ctx, graph);
 
     /* x = x + 1 before the loop and in it, x = 2 x behind it */
-    const cmg_status status = ctx->backend->graph_begin(ctx, &stop->running);
+    const cmg_status status = ctx->backend->graph_begin(ctx, stop, 1);
     if (status == CMG_ERR_UNSUPPORTED) {
         SKIP("this driver has no conditional nodes");
     } else {
@@ -171,13 +171,13 @@ static void graphs_replay_and_loop(void)
 static void recordings_can_be_dropped(void)
 {
     double *x = NULL;
-    int *again = NULL;
+    cmgi_stop *again = NULL;
     double value = 0;
     CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *again, &again));
     CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *x, &x));
     CHECK_OK(ctx->backend->fill(ctx, CMG_FP64, 1, 5.0, x));
     for (int loop = 0; loop < 4; ++loop) { /* dropped without one, before, in and behind it */
-        if (ctx->backend->graph_begin(ctx, loop > 0 ? again : NULL) == CMG_OK) {
+        if (ctx->backend->graph_begin(ctx, loop > 0 ? again : NULL, 1) == CMG_OK) {
             CHECK_OK(ctx->backend->fill(ctx, CMG_FP64, 1, 7.0, x));
             if (loop > 1) {
                 CHECK_OK(ctx->backend->graph_loop(ctx));

@@ -346,7 +346,7 @@ static void memory_is_told_beforehand(void)
                  {"scheduled", CMG_VALUES_FULL, "A:fp8,M:fp16,inverse:fp8"}};
     static const char *const smoothers[] = {
         "jacobi", "l1-jacobi",    "chebyshev4", "neumann", "spai:power=0", "spai",
-        "fsai",   "block-jacobi", "isai",       "patches", "gauss-seidel"};
+        "fsai",   "block-jacobi", "isai",       "patches", "sainv"};
     const bool on_device = cmg_context_backend(ctx) == CMG_BACKEND_CUDA;
     cmg_hierarchy *h = on_device ? poisson(64, 5, 0) : poisson(16, 3, 0);
     for (int f = CMG_FORMAT_AUTO; f <= CMG_FORMAT_TUNE; ++f) {

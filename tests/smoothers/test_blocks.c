@@ -1,6 +1,5 @@
 /*
- * Smoothers of blocks and colours: block Jacobi inverts the blocks, patches add up the inverses of
- * elements, Gauss-Seidel is substitution by colours.
+ * Smoothers of blocks: block Jacobi inverts the blocks, patches add up the inverses of elements.
  */
 #include "csr/cliques.h"
 #include "smoothers/factors.h"
@@ -56,66 +55,6 @@ static void block_size_comes_from_the_hierarchy(void)
         factors_discard(made);
     }
     cmg_hierarchy_destroy(&h);
-    cmgi_csr_free(ctx, &A);
-    free(dense);
-}
-
-/*
- * Gauss-Seidel by colours, recovered from the factors: factor c changes the rows of colour c alone,
- * and the whole solves (D + L) y = r where L couples to earlier colours; the symmetric one D + U
- * after that.
- */
-static void gauss_seidel_is_substitution(void)
-{
-    enum { M = 6, N = M * M };
-    double *dense = model_q1(M, 2, 2);
-    cmgi_csr A = model_from_dense(ctx, N, dense);
-    cmgi_smoother_factors *forward = factors_make(&A, "gauss-seidel:symmetric=no");
-    cmgi_smoother_factors *both = factors_make(&A, "gauss-seidel");
-    int colour[N];
-    for (int f = 0; f < forward->factors; ++f) {
-        const cmgi_csr *F = &forward->factor[f];
-        for (int i = 0; i < N; ++i) {
-            const bool identity =
-                F->indptr[i + 1] - F->indptr[i] == 1 && F->values[F->indptr[i]] == 1;
-            colour[i] = identity ? colour[i] : f;
-        }
-    }
-    CHECK(forward->factors == 4);
-    CHECK(both->factors == 7);
-    double *G = factors_dense(forward);
-    double *S = factors_dense(both);
-    uint64_t seed = 2;
-    double r[N];
-    double y[N];
-    for (int i = 0; i < N; ++i) {
-        r[i] = 2 * cmgi_random(&seed) - 1;
-    }
-    for (int sweep = 0; sweep < 2; ++sweep) {
-        for (int c = 0; c < 4; ++c) {
-            for (int i = 0; i < N; ++i) {
-                const int now = sweep == 0 ? c : 3 - c;
-                double sum = sweep == 0 ? r[i] : dense[i * N + i] * y[i];
-                for (int j = 0; colour[i] == now && j < N; ++j) {
-                    CHECK(j == i || colour[j] != now || dense[i * N + j] == 0);
-                    const bool done = sweep == 0 ? colour[j] < now : colour[j] > now;
-                    sum -= done ? dense[i * N + j] * y[j] : 0;
-                }
-                y[i] = colour[i] == now ? sum / dense[i * N + i] : y[i];
-            }
-        }
-        for (int i = 0; i < N; ++i) {
-            double sum = 0;
-            for (int j = 0; j < N; ++j) {
-                sum += (sweep == 0 ? G : S)[i * N + j] * r[j];
-            }
-            CHECK_NEAR(sum, y[i], 1e-13);
-        }
-    }
-    free(G);
-    free(S);
-    factors_discard(forward);
-    factors_discard(both);
     cmgi_csr_free(ctx, &A);
     free(dense);
 }
@@ -200,30 +139,12 @@ static void patches_add_element_inverses(void)
     free(dense);
 }
 
-static void too_many_colours_are_refused(void)
-{
-    enum { N = 70 };
-    double *dense = malloc(sizeof(double) * N * N);
-    for (int k = 0; k < N * N; ++k) {
-        dense[k] = k % (N + 1) == 0 ? N : 1;
-    }
-    cmgi_csr A = model_from_dense(ctx, N, dense);
-    cmgi_smoother_factors *made = calloc(1, sizeof *made);
-    const cmgi_smoother_source source = {.ctx = ctx, .A = cmgi_csr_view(&A)};
-    CHECK_STATUS(cmgi_smoother_make(&source, "gauss-seidel", 0, made), CMG_ERR_UNSUPPORTED);
-    factors_discard(made);
-    cmgi_csr_free(ctx, &A);
-    free(dense);
-}
-
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(block_jacobi_inverts_blocks);
     RUN(block_size_comes_from_the_hierarchy);
-    RUN(gauss_seidel_is_substitution);
     RUN(cliques_are_elements);
     RUN(patches_add_element_inverses);
-    RUN(too_many_colours_are_refused);
     return TEST_END();
 }

@@ -317,7 +317,6 @@ static void same_for_any_threads_on_large_matrices(void)
                                         "fsai",
                                         "isai",
                                         "patches",
-                                        "gauss-seidel",
                                         "chebyshev:base=spai",
                                         "gls"};
     for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k) {

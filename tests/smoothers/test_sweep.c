@@ -82,6 +82,14 @@ static void colours_are_few(void)
         }
     }
     CHECK(most == 3);
+    cmgi_smoother_factors *other =
+        factors_make(&A, "gauss-seidel:symmetric=no"); /* its other name */
+    CHECK(other->factors == 1 && other->solves && other->factor[0].indptr[N] == L->indptr[N]);
+    for (cmg_size k = 0; k < L->indptr[N]; ++k) {
+        CHECK(other->factor[0].indices[k] == L->indices[k] &&
+              other->factor[0].values[k] == L->values[k]);
+    }
+    factors_discard(other);
     factors_discard(made);
     cmgi_csr_free(ctx, &A);
     free(dense);
