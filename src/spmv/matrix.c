@@ -327,3 +327,9 @@ cmg_operator cmg_matrix_operator(cmg_matrix *A)
                           .apply = apply_matrix,
                           .user = A};
 }
+
+cmgi_talk cmgi_matrix_talk(const cmg_matrix *A)
+{
+    const cmgi_talk nothing = {.exchanges = false};
+    return A->format->talk != NULL ? A->format->talk->sizes(A) : nothing;
+}

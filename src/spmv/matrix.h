@@ -116,11 +116,7 @@ struct cmg_matrix {
 };
 
 /* What a product of any matrix says. */
-static inline cmgi_talk cmgi_matrix_talk(const cmg_matrix *A)
-{
-    const cmgi_talk nothing = {.exchanges = false};
-    return A->format->talk != NULL ? A->format->talk->sizes(A) : nothing;
-}
+cmgi_talk cmgi_matrix_talk(const cmg_matrix *A);
 
 /* New values of two matrices of one CSR from the memory of the backend, read once where the format
  * can. */
