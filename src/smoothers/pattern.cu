@@ -31,7 +31,7 @@ __global__ void hash_kernel(const cmg_csr A, unsigned long long *hash)
     }
 }
 
-extern "C" cmg_status cmgi_pattern_hash_cuda(cmg_context *ctx, const cmg_csr *A, cmg_size nnz,
+extern "C" cmg_status cmgi_pattern_hash_cuda(cmg_context *ctx, const cmg_csr *A, cmg_size,
                                              uint64_t *hash)
 {
     CMGI_ON_DEVICE(ctx);
