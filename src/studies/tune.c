@@ -2,6 +2,7 @@
 #include "studies/tune.h"
 
 #include "core/hash.h"
+#include "core/ranks.h"
 #include "core/timer.h"
 #include "spmv/blocks.h"
 #include "spmv/choose.h"
@@ -126,7 +127,7 @@ typedef struct trial {
 
 static cmg_status time_once(const trial *t, const cmg_matrix *A, int repeats, double *seconds)
 {
-    const cmgi_backend *backend = t->ctx->backend;
+    const cmgi_backend *backend = cmgi_own_backend(t->ctx); /* ranks have no common clock */
     const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = t->y};
     const double begin = cmgi_seconds();
     if (backend->mark != NULL) {
@@ -250,7 +251,7 @@ static cmg_status try_all(trial *t, const cmg_matrix_options *options)
 cmg_status cmgi_tune(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_options *options,
                      cmg_matrix **A)
 {
-    const cmgi_backend *backend = ctx->backend;
+    const cmgi_backend *backend = cmgi_own_backend(ctx);
     const cmg_precision p = options->precision;
     const uint64_t pattern = cmgi_pattern_hash(ctx, csr);
     const choice *known = recall(ctx, pattern, options);
