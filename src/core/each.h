@@ -9,7 +9,7 @@
  *     }
  *
  * is  scale(ctx, at, n, &(scaling){d, x})  for i < n: an OpenMP loop over arrays on the host, a
- * kernel in the context's stream over arrays on the device. Six forms:
+ * kernel in the context's stream over arrays on the device. Seven forms:
  *
  *   CMGI_EACH_INDEX(name, args)   one thread an index i
  *   CMGI_EACH_ROW(name, args)     eight lanes a row i on the device, for loops over its entries
@@ -18,6 +18,7 @@
  *   CMGI_EACH_BUSY(name, args, wanted)
  *   CMGI_COUNT_BUSY(name, args, wanted)  the rows for which `wanted`, an expression of a and i, is
  *                                 true: eight lanes take one after the other where they are few
+ *   CMGI_SUM_INDEX(name, args)    bodies return a cmgi_pair, and a.sums gets the sums of 256 each
  *
  * In a body, `a` is a copy of the struct. In those of rows each lane goes its own way through the
  * entries, from `lane` on in steps of CMGI_STEP (0 and 1 on the host). All lanes of a warp come to
@@ -45,7 +46,7 @@ extern "C" {
 
 #ifdef __cplusplus /* a .cu */
 
-enum { CMGI_EACH_THREADS = 256 };
+enum { CMGI_EACH_THREADS = CMGI_SUM_BLOCK };
 
 /* Adds what the threads of a block have counted; NULL = nobody asks. */
 CMGI_BODY void cmgi_count_block(unsigned mine, unsigned long long *count)
@@ -184,6 +185,21 @@ static inline cmg_status cmgi_count_close(cmg_context *ctx, cmg_status status,
     CMGI_COUNT_LAUNCHER(name, args, CMGI_LANES)                                                    \
     CMGI_BODY bool name##_body(const args a, cmg_size i, int lane, bool real)
 
+#define CMGI_SUM_INDEX(name, args)                                                                 \
+    CMGI_BODY cmgi_pair name##_body(const args a, cmg_size i);                                     \
+    static __global__ void __launch_bounds__(CMGI_EACH_THREADS)                                    \
+        name##_kernel(const args a, cmg_size n)                                                    \
+    {                                                                                              \
+        const cmg_size i = CMGI_EACH_THREAD;                                                       \
+        cmgi_pair own = {{0, 0}};                                                                  \
+        if (i < n) {                                                                               \
+            own = name##_body(a, i);                                                               \
+        }                                                                                          \
+        cmgi_block_total(own, a.sums);                                                             \
+    }                                                                                              \
+    CMGI_EACH_LAUNCHER(name, args, 1)                                                              \
+    CMGI_BODY cmgi_pair name##_body(const args a, cmg_size i)
+
 #define CMGI_EACH_BUSY(name, args, wanted)                                                         \
     CMGI_BODY void name##_body(const args a, cmg_size i, int lane, bool real);                     \
     CMGI_WANTED(name, args, wanted)                                                                \
@@ -291,6 +307,20 @@ static inline int cmgi_each_threads(const cmg_context *ctx, cmg_size n)
     CMGI_BODY bool name##_body(const args a, cmg_size i, int lane, bool real);                     \
     CMGI_COUNT_LOOP(name, args, name##_body(a, i, 0, true))                                        \
     CMGI_BODY bool name##_body(const args a, cmg_size i, int lane, bool real)
+
+#define CMGI_SUM_INDEX(name, args)                                                                 \
+    CMGI_BODY cmgi_pair name##_body(const args a, cmg_size i);                                     \
+    CMGI_BODY void name##_block(const args *a, cmg_size first, cmg_size n)                         \
+    {                                                                                              \
+        cmgi_pair term[CMGI_SUM_BLOCK] = {{{0}}};                                                  \
+        for (cmg_size i = first; i < n && i < first + CMGI_SUM_BLOCK; ++i) {                       \
+            term[i - first] = name##_body(*a, i);                                                  \
+        }                                                                                          \
+        a->sums[first / CMGI_SUM_BLOCK] = cmgi_block_total(term);                                  \
+    }                                                                                              \
+    CMGI_EACH_LOOP(                                                                                \
+        name, args, if (i % CMGI_SUM_BLOCK == 0) { name##_block(&a, i, n); })                      \
+    CMGI_BODY cmgi_pair name##_body(const args a, cmg_size i)
 
 #define CMGI_EACH_BUSY(name, args, wanted)                                                         \
     CMGI_BODY void name##_body(const args a, cmg_size i, int lane, bool real);                     \

@@ -16,6 +16,12 @@
 /* Lanes of a row; entry e of a row is added to part e mod 8 of a sum, on the host too. */
 enum { CMGI_LANES = 8 };
 
+/* Two sums at once; blocks of so many terms are added up by halves. */
+typedef struct cmgi_pair {
+    double v[2];
+} cmgi_pair;
+enum { CMGI_SUM_BLOCK = 256 };
+
 #ifdef __cplusplus /* a .cu */
 
 enum { CMGI_STEP = CMGI_LANES };
@@ -136,6 +142,17 @@ CMGI_BODY void cmgi_raise_to(int *most, int size)
     }
 }
 
+/* The sums of a block's threads, by the block's number. */
+CMGI_BODY void cmgi_block_total(cmgi_pair own, cmgi_pair *sums)
+{
+    own.v[0] = cmgi_block_sum<CMGI_SUM_BLOCK>(own.v[0]);
+    __syncthreads();
+    own.v[1] = cmgi_block_sum<CMGI_SUM_BLOCK>(own.v[1]);
+    if (threadIdx.x == 0) {
+        sums[blockIdx.x] = own;
+    }
+}
+
 #else /* on the host a row is one lane's */
 
 #define CMGI_BODY static inline
@@ -193,6 +210,30 @@ CMGI_BODY double cmgi_row_best(double size, const cmg_size *place)
 {
     (void)place;
     return size;
+}
+
+/* v[k] += v[k + d] for k = first .. first + d - 1 in steps. */
+CMGI_BODY void cmgi_add_half(cmgi_pair *v, int first, int d, int step)
+{
+    for (int k = first; k < first + d; k += step) {
+        v[k].v[0] += v[k + d].v[0];
+        v[k].v[1] += v[k + d].v[1];
+    }
+}
+
+/* In the order of cmgi_block_sum (core/cuda.cuh); spoils the terms. */
+CMGI_BODY cmgi_pair cmgi_block_total(cmgi_pair v[CMGI_SUM_BLOCK])
+{
+    enum { WARP = 32 };
+    for (int d = WARP / 2; d > 0; d /= 2) {
+        for (int first = 0; first < CMGI_SUM_BLOCK; first += WARP) {
+            cmgi_add_half(v, first, d, 1);
+        }
+    }
+    for (int d = CMGI_SUM_BLOCK / 2; d >= WARP; d /= 2) {
+        cmgi_add_half(v, 0, d, WARP);
+    }
+    return v[0];
 }
 
 CMGI_BODY void cmgi_raise(bool *flag)

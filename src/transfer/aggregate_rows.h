@@ -166,22 +166,3 @@ CMGI_INLINE void cmgi_smoothed_row(const cmg_csr *P0, const cmg_csr *AP, cmg_siz
         }
     }
 }
-
-/* Entry i of the vector that the power method begins with: rough, so that the top of the spectrum
- * is in it. */
-CMGI_INLINE double cmgi_rough_at(cmg_size i)
-{
-    return (double)((uint64_t)i * 2654435761U % 1024) / 512 - 1;
-}
-
-enum { CMGI_POWER_STEPS = 6, CMGI_POWER_BLOCK = 256 };
-
-/* x^T D x and x^T A x */
-typedef struct cmgi_power_sums {
-    double v[2];
-} cmgi_power_sums;
-
-CMGI_INLINE double cmgi_power_scale(const cmgi_power_sums *s)
-{
-    return s->v[0] > 0 ? 1 / sqrt(s->v[0]) : 0;
-}

@@ -1,12 +1,54 @@
-/*
- * What the sums of a power method tell of the largest eigenvalue, on the host and on the device
- * (power.cu).
- */
+/* The largest eigenvalue of D^-1 A by sums of the power method, at a place. */
 #include "transfer/aggregate.h"
 
-#include "transfer/aggregate_rows.h"
+#include "core/each.h"
 
 #include <float.h>
+#include <math.h>
+
+#include "transfer/power.inc"
+
+/* *to = the sum of `count` pairs in part[0], block by block until one is left. */
+static cmg_status add_up(cmg_context *ctx, cmgi_place at, cmg_size count, cmgi_pair *const part[2],
+                         cmgi_pair *to)
+{
+    cmg_size next = 0;
+    for (int from = 0; next != 1; from = 1 - from, count = next) {
+        next = (count + CMGI_SUM_BLOCK - 1) / CMGI_SUM_BLOCK;
+        const power_vectors w = {.from = part[from], .sums = next == 1 ? to : part[1 - from]};
+        CMGI_TRY(add_pairs(ctx, at, count, &w));
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_power_sums(cmg_context *ctx, cmgi_place at, const cmgi_power_matrix *A,
+                           cmgi_pair *step)
+{
+    const cmg_size n = A->rows;
+    const cmg_size blocks = (n + CMGI_SUM_BLOCK - 1) / CMGI_SUM_BLOCK;
+    power_vectors w = {.d = A->d};
+    cmgi_pair *part[2] = {NULL, NULL};
+    cmgi_pair *sums = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n, sizeof *w.x, &w.x));
+    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n, sizeof *w.y, &w.y));
+    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, blocks, sizeof *part[0], &part[0]));
+    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, blocks, sizeof *part[1], &part[1]));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero_at(ctx, at, CMGI_POWER_STEPS, sizeof *sums, &sums));
+    CMGI_TRY_GOTO(done, start_rough(ctx, at, n, &w));
+    for (int k = 0; k < CMGI_POWER_STEPS && n > 0; ++k) {
+        w.sums = part[0];
+        CMGI_TRY_GOTO(done, A->multiply(ctx, A, w.x, w.y));
+        CMGI_TRY_GOTO(done, power_terms(ctx, at, n, &w));
+        CMGI_TRY_GOTO(done, add_up(ctx, at, blocks, part, sums + k));
+        w.sums = sums + k;
+        CMGI_TRY_GOTO(done, scale_power(ctx, at, n, &w));
+    }
+    CMGI_TRY_GOTO(done, cmgi_bring_at(ctx, at, step, sums, CMGI_POWER_STEPS * sizeof *sums));
+done:
+    CMGI_FREE_AT(ctx, at, w.x, w.y, part[0], part[1], sums);
+    return status;
+}
 
 /* Polynomials p_(k+1)(t) = (t - a_k) p_k(t) - b_k p_(k-1)(t), which are orthogonal in the spectrum
  * that is in x_0. */
@@ -22,7 +64,7 @@ typedef struct recurrence {
  *
  * Source  Golub and Meurant, Matrices, Moments and Quadrature, 2010, section 5.3.
  */
-static void recurrence_of(const cmgi_power_sums *step, double unit, recurrence *r)
+static void recurrence_of(const cmgi_pair *step, double unit, recurrence *r)
 {
     enum { MOMENTS = 2 * CMGI_POWER_STEPS };
     static const double least = 1e-6; /* smaller b are rounding: x_0 has no more in it */
@@ -34,7 +76,7 @@ static void recurrence_of(const cmgi_power_sums *step, double unit, recurrence *
     for (int k = 0; k < CMGI_POWER_STEPS; ++k) {
         at[2 * k] = step[k].v[0] / (scale * scale);
         at[2 * k + 1] = step[k].v[1] / (scale * scale * unit);
-        scale *= cmgi_power_scale(&step[k]) * unit;
+        scale *= power_scale(&step[k]) * unit;
     }
     r->a[0] = at[1] / at[0];
     r->b[0] = 0;
@@ -71,7 +113,7 @@ static double largest_root(const recurrence *r, double low, double high)
     return low;
 }
 
-double cmgi_power_result(const cmgi_power_sums *step, double bound)
+double cmgi_power_result(const cmgi_pair *step, double bound)
 {
     double found = 0;
     for (int k = 0; k < CMGI_POWER_STEPS; ++k) {

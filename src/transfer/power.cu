@@ -1,8 +1,11 @@
 /* The largest eigenvalue of D^-1 F by the power method on the device; sums in the order of
  * smooth.c. */
+#include "core/each.h"
 #include "transfer/smooth.cuh"
 
-enum { THREADS = CMGI_POWER_BLOCK, LANES = CMGI_LANES };
+#include "transfer/power.inc"
+
+enum { THREADS = 256, LANES = CMGI_LANES };
 
 /* Doubles from row to row where terms wait to be added up: an odd number of eights, so that two
  * rows are in other banks. */
@@ -88,14 +91,6 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-__global__ void rough_kernel(cmg_size n, double *x)
-{
-    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) {
-        x[i] = cmgi_rough_at(i);
-    }
-}
-
 /* y = D^-1 F x */
 __global__ void __launch_bounds__(THREADS)
     product_kernel(const cmgi_filtered F, const double *d, const double *x, double *y)
@@ -109,111 +104,29 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-static __device__ __forceinline__ void add_block(double xx, double xy, cmgi_power_sums *to)
+static cmg_status multiply(cmg_context *ctx, const cmgi_power_matrix *A, const double *x, double *y)
 {
-    xx = cmgi_block_sum<THREADS>(xx);
-    __syncthreads();
-    xy = cmgi_block_sum<THREADS>(xy);
-    if (threadIdx.x == 0) {
-        to[blockIdx.x].v[0] = xx;
-        to[blockIdx.x].v[1] = xy;
-    }
-}
-
-__global__ void terms_kernel(cmg_size n, const double *d, const double *x, const double *y,
-                             cmgi_power_sums *part)
-{
-    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    const bool real = i < n;
-    add_block(real ? fabs(d[i]) * x[i] * x[i] : 0, real ? fabs(d[i]) * x[i] * y[i] : 0, part);
-}
-
-__global__ void add_kernel(cmg_size count, const cmgi_power_sums *part, cmgi_power_sums *to)
-{
-    const cmg_size k = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    add_block(k < count ? part[k].v[0] : 0, k < count ? part[k].v[1] : 0, to);
-}
-
-__global__ void scale_kernel(cmg_size n, const cmgi_power_sums *s, const double *y, double *x)
-{
-    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (i < n) {
-        x[i] = y[i] * cmgi_power_scale(s);
-    }
-}
-
-struct power {
-    double *x;
-    double *y;
-    cmgi_power_sums *part[2];
-    cmgi_power_sums *step; /* sums of each */
-    unsigned long long *bound;
-};
-
-/* to = the sum of all parts of x^T D x and x^T A x, block by block until one is left */
-static cmg_status add_up(cmg_context *ctx, const power *w, cmg_size n, cmgi_power_sums *to)
-{
-    cmg_size count = cmgi_grid(n, THREADS);
-    for (int from = 0;; from = 1 - from) {
-        const unsigned next = cmgi_grid(count, THREADS);
-        add_kernel<<<next, THREADS, 0, cmgi_stream(ctx)>>>(count, w->part[from],
-                                                           next == 1 ? to : w->part[1 - from]);
-        CMGI_TRY(CMGI_LAUNCHED(ctx));
-        if (next == 1) {
-            return CMG_OK;
-        }
-        count = next;
-    }
-}
-
-static cmg_status power_step(cmg_context *ctx, const cmgi_filtered *F, const double *d,
-                             const power *w, cmgi_power_sums *sums)
-{
-    const cudaStream_t stream = cmgi_stream(ctx);
-    const unsigned grid = cmgi_grid(F->A.rows, THREADS);
-    product_kernel<<<cmgi_grid(F->A.rows * LANES, THREADS), THREADS, 0, stream>>>(*F, d, w->x,
-                                                                                  w->y);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
-    terms_kernel<<<grid, THREADS, 0, stream>>>(F->A.rows, d, w->x, w->y, w->part[0]);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
-    CMGI_TRY(add_up(ctx, w, F->A.rows, sums));
-    scale_kernel<<<grid, THREADS, 0, stream>>>(F->A.rows, sums, w->y, w->x);
+    product_kernel<<<cmgi_grid(A->rows * LANES, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
+        *(const cmgi_filtered *)A->of, A->d, x, y);
     return CMGI_LAUNCHED(ctx);
-}
-
-static cmg_status open_power(cmg_context *ctx, cmg_size n, power *w)
-{
-    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *w->x, &w->x));
-    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *w->y, &w->y));
-    CMGI_TRY(cmgi_alloc_device(ctx, cmgi_grid(n, THREADS), sizeof *w->part[0], &w->part[0]));
-    CMGI_TRY(cmgi_alloc_device(ctx, cmgi_grid(n, THREADS), sizeof *w->part[1], &w->part[1]));
-    CMGI_TRY(cmgi_alloc_device(ctx, CMGI_POWER_STEPS, sizeof *w->step, &w->step));
-    CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *w->bound, &w->bound));
-    return cmgi_cuda_clear(ctx, w->bound, sizeof *w->bound);
 }
 
 cmg_status cmgi_largest_there(cmg_context *ctx, const cmgi_filtered *F, double *d, double *lambda)
 {
-    const cudaStream_t stream = cmgi_stream(ctx);
-    cmgi_power_sums step[CMGI_POWER_STEPS];
-    power w = {};
+    const cmgi_power_matrix power = {F->A.rows, d, F, multiply};
+    cmgi_pair step[CMGI_POWER_STEPS];
+    unsigned long long *largest = NULL;
     double bound = 0;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, open_power(ctx, F->A.rows, &w));
-    diagonal_kernel<<<cmgi_grid(F->A.rows * LANES, THREADS), THREADS, 0, stream>>>(*F, d, w.bound);
+    CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *largest, &largest));
+    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, largest, sizeof *largest));
+    diagonal_kernel<<<cmgi_grid(F->A.rows * LANES, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
+        *F, d, largest);
     CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    rough_kernel<<<cmgi_grid(F->A.rows, THREADS), THREADS, 0, stream>>>(F->A.rows, w.x);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    for (int k = 0; k < CMGI_POWER_STEPS; ++k) {
-        CMGI_TRY_GOTO(done, power_step(ctx, F, d, &w, w.step + k));
-    }
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, step, w.step, sizeof step));
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &bound, w.bound, sizeof bound));
+    CMGI_TRY_GOTO(done, cmgi_power_sums(ctx, CMGI_DEVICE, &power, step));
+    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &bound, largest, sizeof bound));
     *lambda = cmgi_power_result(step, bound);
 done:
-    void *const arrays[] = {w.x, w.y, w.part[0], w.part[1], w.step, w.bound};
-    for (size_t k = 0; k < sizeof arrays / sizeof arrays[0]; ++k) {
-        cmgi_free_device(ctx, arrays[k]);
-    }
+    cmgi_free_device(ctx, largest);
     return status;
 }

@@ -80,61 +80,14 @@ static double row_product(const cmg_csr *A, cmg_size i, const double *x)
     return cmgi_row_total(&sum);
 }
 
-/* The sum of a block of numbers in the order of cmgi_block_sum (core/cuda.cuh); spoils them. */
-static double block_sum(double v[CMGI_POWER_BLOCK])
+static cmg_status multiply(cmg_context *ctx, const cmgi_power_matrix *A, const double *x, double *y)
 {
-    enum { WARP = 32 };
-    for (int d = WARP / 2; d > 0; d /= 2) {
-        for (int first = 0; first < CMGI_POWER_BLOCK; first += WARP) {
-            for (int k = first; k < first + d; ++k) {
-                v[k] += v[k + d];
-            }
-        }
+    const cmg_csr *F = A->of;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > 1024)
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        y[i] = A->d[i] != 0 ? row_product(F, i, x) / A->d[i] : 0;
     }
-    for (int d = CMGI_POWER_BLOCK / 2; d >= WARP; d /= 2) {
-        for (int k = 0; k < d; k += WARP) {
-            v[k] += v[k + d];
-        }
-    }
-    return v[0];
-}
-
-static cmg_size blocks_of(cmg_size n)
-{
-    return (n + CMGI_POWER_BLOCK - 1) / CMGI_POWER_BLOCK;
-}
-
-/* y = D^-1 A x, and the terms of a block of rows summed. */
-static cmgi_power_sums power_block(const cmg_csr *A, const double *d, const double *x, cmg_size b,
-                                   double *y)
-{
-    double xx[CMGI_POWER_BLOCK] = {0};
-    double xy[CMGI_POWER_BLOCK] = {0};
-    const cmg_size first = b * CMGI_POWER_BLOCK;
-    for (cmg_size i = first; i < A->rows && i < first + CMGI_POWER_BLOCK; ++i) {
-        y[i] = d[i] != 0 ? row_product(A, i, x) / d[i] : 0;
-        xx[i - first] = fabs(d[i]) * x[i] * x[i];
-        xy[i - first] = fabs(d[i]) * x[i] * y[i];
-    }
-    return (cmgi_power_sums){{block_sum(xx), block_sum(xy)}};
-}
-
-/* The sum of all parts, block by block until one is left. */
-static cmgi_power_sums add_parts(cmgi_power_sums *part, cmg_size count)
-{
-    do {
-        for (cmg_size b = 0; b < blocks_of(count); ++b) {
-            double v[2][CMGI_POWER_BLOCK] = {{0}};
-            const cmg_size first = b * CMGI_POWER_BLOCK;
-            for (cmg_size k = first; k < count && k < first + CMGI_POWER_BLOCK; ++k) {
-                v[0][k - first] = part[k].v[0];
-                v[1][k - first] = part[k].v[1];
-            }
-            part[b] = (cmgi_power_sums){{block_sum(v[0]), block_sum(v[1])}};
-        }
-        count = blocks_of(count);
-    } while (count > 1);
-    return part[0];
+    return CMG_OK;
 }
 
 static double largest_row_sum(cmg_context *ctx, const cmg_csr *A, const double *d)
@@ -148,49 +101,13 @@ static double largest_row_sum(cmg_context *ctx, const cmg_csr *A, const double *
     return bound;
 }
 
-/* The largest eigenvalue of D^-1 A by the power method, the same for any number of threads. */
-static cmg_status largest_eigenvalue(cmg_context *ctx, const cmg_csr *A, const double *d,
-                                     double *lambda)
-{
-    const cmg_size n = A->rows;
-    const cmg_size blocks = blocks_of(n);
-    cmgi_power_sums sums[CMGI_POWER_STEPS];
-    double *x = NULL;
-    double *y = NULL;
-    cmgi_power_sums *part = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *x, &x));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *y, &y));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, blocks + 1, sizeof *part, &part));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 1024)
-    for (cmg_size i = 0; i < n; ++i) {
-        x[i] = cmgi_rough_at(i);
-    }
-    for (int step = 0; step < CMGI_POWER_STEPS; ++step) {
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (blocks > 4)
-        for (cmg_size b = 0; b < blocks; ++b) {
-            part[b] = power_block(A, d, x, b, y);
-        }
-        sums[step] = add_parts(part, blocks);
-        const double scale = cmgi_power_scale(&sums[step]);
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 1024)
-        for (cmg_size i = 0; i < n; ++i) {
-            x[i] = y[i] * scale;
-        }
-    }
-    *lambda = cmgi_power_result(sums, largest_row_sum(ctx, A, d));
-done:
-    CMGI_FREE(ctx, x, y, part);
-    return status;
-}
-
 static cmg_status smooth_on_host(cmg_context *ctx, const cmg_csr *A, const cmg_csr *S, double omega,
                                  cmgi_csr *P0, cmgi_csr *P)
 {
     cmgi_csr filtered = {0};
     cmgi_csr made = {0};
+    cmgi_pair step[CMGI_POWER_STEPS];
     double *d = NULL;
-    double lambda = 1;
     cmg_status status = CMG_OK;
     if (S != NULL) {
         const filter f = {A, S};
@@ -200,7 +117,9 @@ static cmg_status smooth_on_host(cmg_context *ctx, const cmg_csr *A, const cmg_c
     const cmg_csr F = S != NULL ? filtered.view : *A;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, F.rows, sizeof *d, &d));
     cmgi_csr_diagonal(ctx, &F, d);
-    CMGI_TRY_GOTO(done, largest_eigenvalue(ctx, &F, d, &lambda));
+    const cmgi_power_matrix power = {F.rows, d, &F, multiply};
+    CMGI_TRY_GOTO(done, cmgi_power_sums(ctx, CMGI_HOST, &power, step));
+    const double lambda = cmgi_power_result(step, largest_row_sum(ctx, &F, d));
     CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &F, &P0->view, &made));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (P0->rows > 1024)
     for (cmg_size i = 0; i < P0->rows; ++i) {

@@ -12,7 +12,7 @@
 #include "core/random.h"
 #include "test.h"
 
-enum { MOST_ROWS = 2500, MOST_LENGTH = 70 };
+enum { MOST_ROWS = 2500, MOST_LENGTH = 70, MOST_BLOCKS = MOST_ROWS / CMGI_SUM_BLOCK + 1 };
 
 static const cmg_size sizes[] = {0,  1,  3,   4,   5,   7,    8,    9,    31,
                                  32, 33, 255, 256, 257, 1023, 1024, 1025, MOST_ROWS};
@@ -30,6 +30,7 @@ typedef struct results {
     double packed[MOST_ROWS * MOST_LENGTH];
     double best[MOST_ROWS];
     cmg_size place[MOST_ROWS];
+    cmgi_pair sums[MOST_BLOCKS];
     unsigned lengths[3];
     cmg_size thirds;
     cmg_size high;
@@ -64,6 +65,30 @@ static void run_wanted(cmgi_place at, cmg_size n, const cmg_size *p, const doubl
     CMGI_FREE_AT(ctx, at, b.size, b.place, b.lengths);
 }
 
+/* Sums of blocks of the first n values. */
+static void run_sums(cmgi_place at, cmg_size n, const double *v, results *r)
+{
+    cmgi_pair *sums = NULL;
+    CHECK_OK(cmgi_alloc_zero_at(ctx, at, MOST_BLOCKS, sizeof *sums, &sums));
+    CHECK_OK(test_sums(ctx, at, n, &(block_sums){v, sums}));
+    CHECK_OK(cmgi_bring_at(ctx, at, r->sums, sums, sizeof r->sums));
+    CMGI_FREE_AT(ctx, at, sums);
+}
+
+static void check_sums(cmg_size n, const results *r)
+{
+    for (cmg_size b = 0; b < MOST_BLOCKS; ++b) {
+        double sum = 0;
+        double squares = 0;
+        for (cmg_size i = b * CMGI_SUM_BLOCK; i < n && i < (b + 1) * CMGI_SUM_BLOCK; ++i) {
+            sum += values[i];
+            squares += values[i] * values[i];
+        }
+        CHECK(fabs(r->sums[b].v[0] - sum) <= CMGI_SUM_BLOCK * 2e-16 * CMGI_SUM_BLOCK);
+        CHECK(fabs(r->sums[b].v[1] - squares) <= CMGI_SUM_BLOCK * 2e-16 * squares);
+    }
+}
+
 /* All bodies on n rows, at a place. */
 static void run_bodies(cmgi_place at, cmg_size n, results *r)
 {
@@ -85,6 +110,7 @@ static void run_bodies(cmgi_place at, cmg_size n, results *r)
     CHECK_OK(test_rows(ctx, at, n, &f));
     CHECK_OK(test_high_rows(ctx, at, n, &f, &r->high));
     run_wanted(at, n, p, v, r);
+    run_sums(at, n < nnz ? n : nnz, v, r);
     CHECK_OK(cmgi_bring_at(ctx, at, r->y, y, (size_t)(n < nnz ? n : nnz) * sizeof *y));
     CHECK_OK(cmgi_bring_at(ctx, at, r->marks, marks, (size_t)n * sizeof *marks));
     CHECK_OK(cmgi_bring_at(ctx, at, r->sum, f.sum, (size_t)n * sizeof *f.sum));
@@ -164,6 +190,7 @@ static void bodies_match_loops_everywhere(void)
         run_bodies(CMGI_HOST, sizes[s], host);
         check_against_loops(sizes[s], host);
         check_wanted(sizes[s], host);
+        check_sums(sizes[s] < indptr[sizes[s]] ? sizes[s] : indptr[sizes[s]], host);
         ctx->threads = 3;
         run_bodies(CMGI_HOST, sizes[s], other);
         CHECK(memcmp(host, other, sizeof *host) == 0);
