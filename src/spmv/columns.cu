@@ -5,11 +5,11 @@
  * entries of a row are found.
  */
 #include "spmv/columns.cuh"
+#include "spmv/compressed.cuh"
 #include "spmv/stored.cuh"
 
 extern "C" {
 #include "spmv/columns.h"
-#include "spmv/compressed.h"
 #include "spmv/csr.h"
 }
 
@@ -105,12 +105,6 @@ __device__ __forceinline__ cmg_size compressed_row(const cmg_index *slices, cmg_
     const cmg_size lane = (u & 63) >> 1 | (u & 1) << 5;
     return (slices != NULL ? (cmg_size)__ldg(slices + s) : s) * CMGI_SLICE + lane;
 }
-
-template <typename T>
-struct alignas(2 * sizeof(T)) template_entry {
-    T value;
-    int offset;
-};
 
 template <typename T>
 struct template_rows {
@@ -222,10 +216,8 @@ template <typename T, cmgi_wb_kind KIND, typename ROWS>
 static cmg_status widest(cmg_context *ctx, const ROWS &A, const cmgi_writeback *w, const void *x)
 {
     const typename cmgi_wb_of<T>::type f = cmgi_wb_of<T>::cast(w);
-    const bool wide = w->columns % WIDE<T> == 0 && aligned(x) && aligned(w->b) && aligned(w->c) &&
-                      aligned(w->e) && aligned(w->y);
-    return wide ? launch<T, KIND, WIDE<T>>(ctx, A, f, w->columns, (const T *)x)
-                : launch<T, KIND, 1>(ctx, A, f, w->columns, (const T *)x);
+    return wide_columns<T>(w, x) ? launch<T, KIND, WIDE<T>>(ctx, A, f, w->columns, (const T *)x)
+                                 : launch<T, KIND, 1>(ctx, A, f, w->columns, (const T *)x);
 }
 
 template <typename T, typename ROWS>

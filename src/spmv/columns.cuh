@@ -28,3 +28,11 @@ __device__ __forceinline__ void put_columns(const F &f, cmg_size i, cmg_size at,
     }
     store<W>(f.y + at, y);
 }
+
+/* Whether columns are taken in packs of 16 bytes: k and the arrays allow it. */
+template <typename T>
+static inline bool wide_columns(const cmgi_writeback *w, const void *x)
+{
+    return w->columns % WIDE<T> == 0 && aligned(x) && aligned(w->b) && aligned(w->c) &&
+           aligned(w->e) && aligned(w->y);
+}

@@ -1,4 +1,5 @@
-/* What the kernels of template slices (templates.cu) and of packed ones (compressed.cu) share. */
+/* What the kernels of template slices (templates.cu) and of packed ones (packed_rows.cuh,
+ * compressed_blocks.cu) share. */
 #pragma once
 #include "spmv/spmv.cuh"
 
@@ -20,6 +21,40 @@ static compressed_args<T> arguments(const cmg_matrix *A, const typename cmgi_wb_
 {
     return compressed_args<T>{*(const cmgi_compressed *)A->data, A->values, x, f};
 }
+
+/* A value and its offset, as cmgi_compressed.t.pair has them. */
+template <typename T>
+struct alignas(2 * sizeof(T)) template_entry {
+    T value;
+    int offset;
+};
+
+/*
+ * The rows of lanes l and l + 32 of packed slice p, each with `each` neighbouring entries of x:
+ * block rows have several, and so have vectors of several columns. Lanes without a row work on the
+ * last row's columns with values that are 0.
+ */
+template <typename T>
+struct packed_lane {
+    cmg_size slice;
+    cmg_size i0;
+    cmg_size i1;
+    cmg_size r0; /* the last row where there is no i0 */
+    cmg_size r1;
+    const T *x0; /* what offset 0 means */
+    const T *x1;
+    cmg_size step; /* slice columns before those of this slice */
+    int width;
+    __device__ __forceinline__ packed_lane(const compressed_args<T> &a, cmg_size p, int lane,
+                                           int each)
+        : slice(a.C.p.slice != NULL ? a.C.p.slice[p] : p), i0(slice * CMGI_SLICE + lane),
+          i1(i0 + 32), r0(i0 < a.C.rows ? i0 : a.C.rows - 1), r1(i1 < a.C.rows ? i1 : a.C.rows - 1),
+          x0(a.x + (a.C.ref != NULL ? a.C.ref[r0] : r0) * each),
+          x1(a.x + (a.C.ref != NULL ? a.C.ref[r1] : r1) * each), step(a.C.p.step[p]),
+          width((int)(a.C.p.step[p + 1] - step))
+    {
+    }
+};
 
 /* x . y of a slice, from the sums of a warp's rows; the other lanes give 0. */
 template <typename T, cmgi_wb_kind KIND>

@@ -97,30 +97,21 @@ __global__ void __launch_bounds__(BLOCK) packed_blocks_kernel(const compressed_a
     if (p >= a.C.p.count) { /* the same for the whole warp */
         return;
     }
-    const cmg_size slice = a.C.p.slice != NULL ? a.C.p.slice[p] : p;
-    const cmg_size i0 = slice * CMGI_SLICE + lane;
-    const cmg_size i1 = i0 + 32;
-    /* lanes without a row work on the last row's columns with values that are 0 */
-    const cmg_size r0 = i0 < a.C.rows ? i0 : a.C.rows - 1;
-    const cmg_size r1 = i1 < a.C.rows ? i1 : a.C.rows - 1;
-    const T *x0 = a.x + (a.C.ref != NULL ? a.C.ref[r0] : r0) * B;
-    const T *x1 = a.x + (a.C.ref != NULL ? a.C.ref[r1] : r1) * B;
-    const cmg_size step = a.C.p.step[p];
-    const int width = (int)(a.C.p.step[p + 1] - step);
+    const packed_lane<T> rows(a, p, lane, B);
     const unsigned char *codes = a.C.p.codes + a.C.p.code[p];
     const int bytes = a.C.p.bytes[p];
     T s0[B] = {};
     T s1[B] = {};
 #pragma unroll 2
-    for (int k = 0; k < width; ++k) {
-        const int base = __ldg(a.C.p.base + step + k);
+    for (int k = 0; k < rows.width; ++k) {
+        const int base = __ldg(a.C.p.base + rows.step + k);
         const int2 c = two_codes(codes, bytes, (cmg_size)k * 32 + lane);
-        const T *at0 = x0 + (cmg_size)(base + c.x) * B;
-        const T *at1 = x1 + (cmg_size)(base + c.y) * B;
+        const T *at0 = rows.x0 + (cmg_size)(base + c.x) * B;
+        const T *at1 = rows.x1 + (cmg_size)(base + c.y) * B;
         two<T> v[EACH];
 #pragma unroll
         for (int e = 0; e < EACH; ++e) {
-            v[e] = load_two<VALUES>((const T *)a.values, ((step + k) * EACH + e) * 32 + lane);
+            v[e] = load_two<VALUES>((const T *)a.values, ((rows.step + k) * EACH + e) * 32 + lane);
         }
 #pragma unroll
         for (int j = 0; j < B; ++j) {
@@ -140,14 +131,14 @@ __global__ void __launch_bounds__(BLOCK) packed_blocks_kernel(const compressed_a
             s0[i] *= scale;
             s1[i] *= scale;
             if (a.C.diagonal != NULL) {
-                s0[i] += (T)a.C.diagonal[NUMBERS ? r0 : r0 * B + i] * __ldg(x0 + i);
-                s1[i] += (T)a.C.diagonal[NUMBERS ? r1 : r1 * B + i] * __ldg(x1 + i);
+                s0[i] += (T)a.C.diagonal[NUMBERS ? rows.r0 : rows.r0 * B + i] * __ldg(rows.x0 + i);
+                s1[i] += (T)a.C.diagonal[NUMBERS ? rows.r1 : rows.r1 * B + i] * __ldg(rows.x1 + i);
             }
         }
     }
-    double dot = i0 < a.C.rows ? put_block<T, KIND, B>(a, i0, s0) : 0;
-    dot += i1 < a.C.rows ? put_block<T, KIND, B>(a, i1, s1) : 0;
-    put_block_dot<T, KIND, B>(a, slice, dot);
+    double dot = rows.i0 < a.C.rows ? put_block<T, KIND, B>(a, rows.i0, s0) : 0;
+    dot += rows.i1 < a.C.rows ? put_block<T, KIND, B>(a, rows.i1, s1) : 0;
+    put_block_dot<T, KIND, B>(a, rows.slice, dot);
 }
 
 /* A warp takes 32 block rows after 32 others, so that dots of a slice come from one. */

@@ -15,13 +15,6 @@ enum {
     SHARED_TABLE = 16 * 1024 /* bytes of templates kept in shared memory */
 };
 
-/* A value and its offset, as cmgi_compressed.t_pair has them. */
-template <typename T>
-struct alignas(2 * sizeof(T)) template_entry {
-    T value;
-    int offset;
-};
-
 __device__ __forceinline__ template_entry<double> unpack(int4 v)
 {
     return template_entry<double>{__hiloint2double(v.y, v.x), v.z};

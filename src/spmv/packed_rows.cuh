@@ -1,0 +1,194 @@
+/*
+ * The rows of packed slices that a thread multiplies: those of lanes l and l + 32, so that every
+ * load of values and codes brings two entries (packed_pairs.cuh), and W neighbouring columns of x.
+ * The size of a code is uniform in a slice.
+ */
+#pragma once
+#include "spmv/columns.cuh"
+#include "spmv/compressed.cuh"
+#include "spmv/packed_pairs.cuh"
+
+/* Loads of x: of one column through the cache for what is only read. */
+template <int W, bool ONE, typename T>
+__device__ __forceinline__ pack<T, W> load_x(const T *x)
+{
+    if constexpr (ONE) {
+        return pack<T, W>{__ldg(x)};
+    } else {
+        return load<W>(x);
+    }
+}
+
+/*
+ * Sums of two rows, W columns each, of vectors of k columns. ONE: k is 1, and the warp has one
+ * slice: where bases are handed round, those of 32 slice columns are loaded at once, one a lane, so
+ * that the loads of x wait for no other load. NEAR: x1 is x0 + 32.
+ */
+template <typename T, cmg_values VALUES, int BYTES, bool NEAR, bool ONE, int W>
+__device__ __forceinline__ void packed_sums(const typename pair_of<T, VALUES>::places values,
+                                            const int *base, const unsigned char *codes, int width,
+                                            int lane, int k, const T *x0, const T *x1,
+                                            pack<T, W> &s0, pack<T, W> &s1)
+{
+    typedef pair_of<T, VALUES> pair;
+    constexpr bool handed_round = ONE && pair::handed_round;
+    enum { COLUMNS = pair::columns, AHEAD = pair::ahead };
+    const int loads = width / COLUMNS; /* the width is a multiple */
+    int mine = 0;
+    for (int e0 = 0; e0 < loads; e0 += AHEAD) {
+        typename pair::places::type v[AHEAD];
+        int c0[AHEAD][COLUMNS];
+        int c1[AHEAD][COLUMNS];
+        pack<T, W> y0[AHEAD][COLUMNS];
+        pack<T, W> y1[AHEAD][COLUMNS];
+        const auto take_x = [&](int u) {
+#pragma unroll
+            for (int j = 0; j < COLUMNS; ++j) {
+                const T *at = x0 + (ONE ? c0[u][j] : (cmg_size)c0[u][j] * k);
+                y0[u][j] = load_x<W, ONE>(at);
+                y1[u][j] =
+                    load_x<W, ONE>(NEAR ? at + 32 : x1 + (ONE ? c1[u][j] : (cmg_size)c1[u][j] * k));
+            }
+        };
+        if (handed_round && e0 * COLUMNS % 32 == 0) {
+            mine = e0 * COLUMNS + lane < width ? __ldg(base + e0 * COLUMNS + lane) : 0;
+        }
+#pragma unroll
+        for (int u = 0; u < AHEAD; ++u) {
+            /* a repeated load costs nothing, its product is dropped */
+            const int e = e0 + u < loads ? e0 + u : e0;
+            v[u] = values.load((cmg_size)e * 32 + lane);
+            load_codes<BYTES, COLUMNS>(codes, (cmg_size)e * 32 + lane, c0[u], c1[u]);
+#pragma unroll
+            for (int j = 0; j < COLUMNS; ++j) {
+                const int column = e * COLUMNS + j;
+                const int b =
+                    handed_round ? __shfl_sync(CMGI_ALL, mine, column % 32) : __ldg(base + column);
+                c0[u][j] += b;
+                c1[u][j] += b;
+            }
+            if (!ONE) { /* several columns need the registers of the codes */
+                take_x(u);
+            }
+        }
+#pragma unroll
+        for (int u = 0; u < AHEAD && ONE; ++u) {
+            take_x(u);
+        }
+#pragma unroll
+        for (int u = 0; u < AHEAD; ++u) {
+            T a0[COLUMNS];
+            T a1[COLUMNS];
+            pair::split(v[u], a0, a1);
+#pragma unroll
+            for (int j = 0; j < COLUMNS && e0 + u < loads; ++j) {
+#pragma unroll
+                for (int w = 0; w < W; ++w) {
+                    s0.v[w] += a0[j] * y0[u][j].v[w];
+                    s1.v[w] += a1[j] * y1[u][j].v[w];
+                }
+            }
+        }
+    }
+}
+
+/* Rows of lane `lane` of slice p, columns c .. c + W - 1 of k. */
+template <typename T, cmgi_wb_kind KIND, cmg_values VALUES, bool ONE, int W>
+__device__ __forceinline__ void packed_rows(const compressed_args<T> &a, cmg_size p, int lane,
+                                            int k, int c)
+{
+    typedef pair_of<T, VALUES> pair;
+    const packed_lane<T> at(a, p, lane, ONE ? 1 : k);
+    const T *x0 = at.x0 + c;
+    const T *x1 = at.x1 + c;
+    const typename pair::places values(a.values, a.C.p.rest, at.step / pair::columns * 32);
+    const int *base = a.C.p.base + at.step;
+    const unsigned char *codes = a.C.p.codes + a.C.p.code[p];
+    pack<T, W> s0 = {};
+    pack<T, W> s1 = {};
+#define CMGI_SUMS(BYTES, NEAR)                                                                     \
+    packed_sums<T, VALUES, BYTES, NEAR, ONE, W>(values, base, codes, at.width, lane, k, x0, x1,    \
+                                                s0, s1)
+    switch (a.C.p.bytes[p]) {
+    case 0:
+        if (ONE && pair::handed_round && a.C.ref == NULL &&
+            (at.slice + 1) * CMGI_SLICE <= a.C.rows) {
+            CMGI_SUMS(0, ONE);
+        } else {
+            CMGI_SUMS(0, false);
+        }
+        break;
+    case 1:
+        CMGI_SUMS(1, false);
+        break;
+    case 2:
+        CMGI_SUMS(2, false);
+        break;
+    default:
+        CMGI_SUMS(4, false);
+        break;
+    }
+#undef CMGI_SUMS
+    if (pair::scaled) {
+        const T scale = (T)a.C.p.scale[p];
+#pragma unroll
+        for (int w = 0; w < W; ++w) {
+            s0.v[w] *= scale;
+            s1.v[w] *= scale;
+        }
+        if (a.C.diagonal != NULL) {
+            const T d0 = (T)a.C.diagonal[at.r0];
+            const T d1 = (T)a.C.diagonal[at.r1];
+            const pack<T, W> y0 = load_x<W, ONE>(x0);
+            const pack<T, W> y1 = load_x<W, ONE>(x1);
+#pragma unroll
+            for (int w = 0; w < W; ++w) {
+                s0.v[w] += d0 * y0.v[w];
+                s1.v[w] += d1 * y1.v[w];
+            }
+        }
+    }
+    if (at.i0 < a.C.rows) {
+        put_columns<KIND, W>(a.f, at.i0, at.i0 * k + c, s0);
+    }
+    if (at.i1 < a.C.rows) {
+        put_columns<KIND, W>(a.f, at.i1, at.i1 * k + c, s1);
+    }
+    if constexpr (ONE) {
+        put_dot<T, KIND>(a, at.slice, at.i0, at.i1, s0.v[0], s1.v[0]);
+    }
+}
+
+/* Calls launch<T, KIND, VALUES>::run(A, w, x) for the precision and the values of A and the kind of
+ * w. Values in 16 and 8 bits exist in fp32 only, those that are sums in fp64 only. */
+template <template <typename, cmgi_wb_kind, cmg_values> class LAUNCH, typename T, cmg_values VALUES>
+static cmg_status select_packed_kind(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+{
+    switch (w->kind) {
+#define CMGI_CASE(KIND)                                                                            \
+    case CMGI_WB_##KIND:                                                                           \
+        return LAUNCH<T, CMGI_WB_##KIND, VALUES>::run(A, w, (const T *)x);
+        CMGI_WB_LIST(CMGI_CASE)
+#undef CMGI_CASE
+    default:
+        return cmgi_fail(A->ctx, CMG_ERR_INTERNAL, "unknown write-back %d", (int)w->kind);
+    }
+}
+
+template <template <typename, cmgi_wb_kind, cmg_values> class LAUNCH>
+static cmg_status select_packed(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+{
+    const cmgi_packed_slices *P = &((const cmgi_compressed *)A->data)->p;
+    CMGI_ON_DEVICE(A->ctx);
+    if (P->count == 0) {
+        return CMG_OK;
+    }
+    if (A->options.precision == CMG_FP64) {
+        return P->rest != NULL ? select_packed_kind<LAUNCH, double, CMGI_VALUES_SUMS>(A, w, x)
+                               : select_packed_kind<LAUNCH, double, CMG_VALUES_FULL>(A, w, x);
+    }
+    return P->kind == CMG_VALUES_FULL ? select_packed_kind<LAUNCH, float, CMG_VALUES_FULL>(A, w, x)
+           : P->kind == CMG_VALUES_FP16
+               ? select_packed_kind<LAUNCH, float, CMG_VALUES_FP16>(A, w, x)
+               : select_packed_kind<LAUNCH, float, CMG_VALUES_FP8>(A, w, x);
+}
