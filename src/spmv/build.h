@@ -36,5 +36,10 @@ static inline void cmgi_matrix_put(cmg_matrix *A, cmg_size k, cmg_size position,
         A->value_map[k] = position;
     }
 }
+/* Some rows, one after the other, on the host: copied from A, or fetched from R where that is
+ * given.
+ */
+cmg_status cmgi_rows_on_host(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *R,
+                             const cmg_index *row, cmg_size count, cmgi_csr *rows);
 /* CMG_ERR_UNSUPPORTED where values in fewer bits are asked for in fp64 or with a value map. */
 cmg_status cmgi_matrix_check_values(const cmg_matrix *A);

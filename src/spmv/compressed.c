@@ -2,15 +2,12 @@
  * The compressed format: slices all of whose rows are templates (template_slices.c), and the others
  * (packed_slices.c). The layout is in compressed.h.
  */
-#include "spmv/blocks.h"
-#include "spmv/cpu_kernels.h"
 #include "core/each.h"
 #include "csr/place.h"
-#include "csr/resident.h"
+#include "spmv/blocks.h"
+#include "spmv/cpu_kernels.h"
 #include "spmv/packed_there.h"
 #include "spmv/stencil.h"
-
-#include <string.h>
 
 #include "spmv/compressed.inc"
 
@@ -52,29 +49,6 @@ done:
     return status;
 }
 
-/* The rows that are templates, on the host. */
-static cmg_status gather_kinds(const cmgi_compressor *B, const cmgi_templates *t, cmgi_csr *kinds)
-{
-    cmg_context *ctx = B->A->ctx;
-    const cmg_csr *csr = B->csr;
-    if (B->from->device != NULL) {
-        return cmgi_resident_kernels_of(ctx)->gather(ctx, B->from->there, t->row, t->count, kinds);
-    }
-    CMGI_TRY(cmgi_csr_alloc_rows(ctx, t->count, csr->cols, kinds));
-    for (int j = 0; j < t->count; ++j) {
-        kinds->indptr[j + 1] = csr->indptr[t->row[j] + 1] - csr->indptr[t->row[j]];
-    }
-    CMGI_TRY(cmgi_csr_alloc_entries(ctx, kinds));
-    for (int j = 0; j < t->count; ++j) {
-        const cmg_size first = csr->indptr[t->row[j]];
-        const cmg_size length = csr->indptr[t->row[j] + 1] - first;
-        const cmg_size at = kinds->indptr[j];
-        memcpy(kinds->indices + at, csr->indices + first, (size_t)length * sizeof *csr->indices);
-        memcpy(kinds->values + at, csr->values + first, (size_t)length * sizeof *csr->values);
-    }
-    return CMG_OK;
-}
-
 /* The templates of the same CSR in fp64, where they are known on the host; else NULL. */
 static const cmgi_template_slices *known_templates(const cmgi_compressor *B)
 {
@@ -105,7 +79,8 @@ static cmg_status find_templates(cmgi_compressor *B)
     }
     CMGI_TRY_GOTO(done, split_slices(B, t.id, t.all && B->entries == NULL));
     if (B->C->t.count > 0) {
-        CMGI_TRY_GOTO(done, gather_kinds(B, &t, &kinds));
+        CMGI_TRY_GOTO(done,
+                      cmgi_rows_on_host(B->A->ctx, B->csr, B->from->there, t.row, t.count, &kinds));
         CMGI_TRY_GOTO(done, cmgi_template_slices_store(B, &t, &kinds.view));
         B->C->t.id = t.id;
         B->C->t.all = t.all;

@@ -63,30 +63,6 @@ static cmg_status choose_slices(census *s)
     return CMG_OK;
 }
 
-/* The rows of the chosen slices, copied on the host or fetched from the device. */
-static cmg_status gather(census *s, cmg_size rows)
-{
-    const cmg_csr *A = s->look->csr;
-    cmgi_csr *sample = &s->sample;
-    if (s->look->there != NULL) {
-        return cmgi_resident_kernels_of(s->ctx)->gather(s->ctx, s->look->there, s->ref, rows,
-                                                        sample);
-    }
-    CMGI_TRY(cmgi_csr_alloc_rows(s->ctx, rows, A->cols, sample));
-    for (cmg_size k = 0; k < rows; ++k) {
-        sample->indptr[k + 1] = A->indptr[s->ref[k] + 1] - A->indptr[s->ref[k]];
-    }
-    CMGI_TRY(cmgi_csr_alloc_entries(s->ctx, sample));
-    for (cmg_size k = 0; k < rows; ++k) {
-        const cmg_size begin = A->indptr[s->ref[k]];
-        const cmg_size at = sample->indptr[k];
-        const size_t length = (size_t)(sample->indptr[k + 1] - at);
-        memcpy(sample->indices + at, A->indices + begin, length * sizeof *A->indices);
-        memcpy(sample->values + at, A->values + begin, length * sizeof *A->values);
-    }
-    return CMG_OK;
-}
-
 /* What is looked at: the matrix itself, or the sample; and the references of its rows. */
 static cmg_status take_rows(census *s)
 {
@@ -102,7 +78,7 @@ static cmg_status take_rows(census *s)
                 s->ref[rows++] = (cmg_index)i;
             }
         }
-        CMGI_TRY(gather(s, rows));
+        CMGI_TRY(cmgi_rows_on_host(s->ctx, l->csr, l->there, s->ref, rows, &s->sample));
         s->B.csr = &s->sample.view;
         for (cmg_size k = 0; k < rows && l->leading; ++k) {
             s->ref[k] += (cmg_index)l->lead;
