@@ -21,14 +21,15 @@ static cmg_status build_there(const cmgi_setup *s, const cmgi_resident *A)
     const cmg_matrix_options options = diagonal_options(s);
     double *inverse = NULL;
     cmgi_resident D = {0};
+    const cmgi_matrix_source from = {.there = &D};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc_device(s->ctx, d->rows, sizeof *inverse, &inverse));
     CMGI_TRY_GOTO(done, cmgi_dirichlet_invert_there(s->ctx, d, A->diagonal, inverse));
     CMGI_TRY_GOTO(done, cmgi_resident_diagonal(s->ctx, d->rows, inverse, &D));
     inverse = NULL;
-    CMGI_TRY_GOTO(done, *boundary == NULL ? cmgi_matrix_create_resident(s->ctx, &D, CMGI_USE_ANY,
-                                                                        &options, boundary)
-                                          : cmg_matrix_update(*boundary, D.diagonal));
+    CMGI_TRY_GOTO(done, *boundary == NULL
+                            ? cmgi_matrix_create(s->ctx, &from, CMGI_USE_ANY, &options, boundary)
+                            : cmg_matrix_update(*boundary, D.diagonal));
 done:
     cmgi_resident_free(s->ctx, &D);
     cmgi_free_device(s->ctx, inverse);

@@ -73,7 +73,8 @@ cmg_status cmgi_level_elements(const cmg_hierarchy *h, cmg_context *ctx, int l,
 static cmg_status place(cmg_context *ctx, const cmg_csr *csr, const request *ask, cmg_matrix **M)
 {
     if (*M == NULL) {
-        return cmgi_matrix_create_like(ctx, csr, ask->use, ask->like, &ask->options, M);
+        const cmgi_matrix_source from = {.csr = csr, .like = ask->like};
+        return cmgi_matrix_create(ctx, &from, ask->use, &ask->options, M);
     }
     return cmg_matrix_update(*M, csr->values);
 }
@@ -145,7 +146,8 @@ bool cmgi_level_is_there(const cmg_hierarchy *h, const cmgi_level_options *optio
 static cmg_status place_there(cmg_context *ctx, const cmgi_resident *R, const request *ask,
                               cmg_matrix **M)
 {
-    return *M == NULL ? cmgi_matrix_create_resident(ctx, R, ask->use, &ask->options, M)
+    const cmgi_matrix_source from = {.there = R};
+    return *M == NULL ? cmgi_matrix_create(ctx, &from, ask->use, &ask->options, M)
                       : cmg_matrix_update(*M, R->csr.values);
 }
 

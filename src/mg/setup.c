@@ -69,10 +69,9 @@ static cmg_status build_outer(const cmgi_setup *s)
     if (s->levels->A != NULL) {
         return cmg_matrix_update(s->levels->A, there != NULL ? there->csr.values : A.values);
     }
-    return there != NULL
-               ? cmgi_matrix_create_beside(s->ctx, there, CMGI_USE_ANY, s->levels->level[0].A,
-                                           &options, &s->levels->A)
-               : cmgi_matrix_create_checked(s->ctx, &A, CMGI_USE_ANY, &options, &s->levels->A);
+    const cmgi_matrix_source from = {
+        .csr = there != NULL ? NULL : &A, .there = there, .like = s->levels->level[0].A};
+    return cmgi_matrix_create(s->ctx, &from, CMGI_USE_ANY, &options, &s->levels->A);
 }
 
 /* A of the outer iteration and of level 0. */
@@ -168,9 +167,9 @@ static cmg_status residual_rows(const cmgi_setup *s)
                                                &s->levels->rows);
     }
     CMGI_TRY(cmg_hierarchy_get_csr(s->h, 0, CMG_ROLE_A, NULL, 0, &A));
-    return s->levels->rows != NULL
-               ? cmg_matrix_update(s->levels->rows, A.values)
-               : cmgi_matrix_create_checked(s->ctx, &A, CMGI_USE_ANY, &options, &s->levels->rows);
+    return s->levels->rows != NULL ? cmg_matrix_update(s->levels->rows, A.values)
+                                   : cmgi_matrix_create(s->ctx, &(cmgi_matrix_source){.csr = &A},
+                                                        CMGI_USE_ANY, &options, &s->levels->rows);
 }
 
 static cmg_status null_space(const cmgi_setup *s)

@@ -286,14 +286,14 @@ static cmg_status make_part(const build *b, cmg_size first, cmg_size last, const
                                              : near_column(b, near, own_column(b->cols, number)));
     }
     CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &csr));
-    if (b->square) {
-        const cmgi_use use = b->use == CMGI_USE_A ? CMGI_USE_ROWS : b->use;
+    {
+        const bool rows = b->square && b->use == CMGI_USE_A;
         /* outer rows' own columns are where the rows are, but for the inner ones between them */
         const cmg_size lead = near == NULL || first < b->M->end ? 0 : b->M->begin - first;
-        CMGI_TRY_GOTO(done,
-                      cmgi_matrix_create_rows(ctx, &csr.view, use, first + lead, b->options, part));
-    } else {
-        CMGI_TRY_GOTO(done, cmgi_matrix_create(ctx, &csr.view, b->use, b->options, part));
+        const cmgi_matrix_source from = {
+            .csr = &csr.view, .leading = b->square, .lead = b->square ? first + lead : 0};
+        CMGI_TRY_GOTO(
+            done, cmgi_matrix_create(ctx, &from, rows ? CMGI_USE_ROWS : b->use, b->options, part));
     }
 done:
     cmgi_csr_free(ctx, &csr);

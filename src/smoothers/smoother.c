@@ -242,7 +242,8 @@ static cmg_status place_there(cmg_context *ctx, const cmgi_resident *M,
         return cmg_matrix_update(s->factor[k], M->csr.values != NULL ? M->csr.values : M->diagonal);
     }
     s->pattern[k] = pattern;
-    return cmgi_matrix_create_resident(ctx, M, options->use, &matrix, &s->factor[k]);
+    return cmgi_matrix_create(ctx, &(cmgi_matrix_source){.there = M}, options->use, &matrix,
+                              &s->factor[k]);
 }
 
 /* Puts factor k into the level's numbering and its format, or updates the values of the one there.
@@ -277,9 +278,10 @@ static cmg_status place_factor(const cmgi_smoother_source *source, const cmgi_sm
         s->changed = true;
     }
     if (s->factor[k] == NULL) {
+        const cmgi_matrix_source from = {.csr = &view};
         CMGI_TRY_GOTO(done, out->solves ? cmgi_sweep_create(ctx, &view, &matrix, &s->factor[k])
-                                        : cmgi_matrix_create_checked(ctx, &view, options->use,
-                                                                     &matrix, &s->factor[k]));
+                                        : cmgi_matrix_create(ctx, &from, options->use, &matrix,
+                                                             &s->factor[k]));
         s->pattern[k] = pattern;
     } else {
         CMGI_TRY_GOTO(done, cmg_matrix_update(s->factor[k], view.values));

@@ -153,8 +153,8 @@ static cmg_status place(const problem *P, const cmg_csr *csr, const cmg_index *p
         CMGI_TRY(cmgi_csr_permute(P->on.ctx, csr, perm, perm, true, &renumbered));
         view = renumbered.view;
     }
-    const cmg_status status =
-        cmgi_matrix_create_checked(P->on.ctx, &view, CMGI_USE_ANY, &options, M);
+    const cmgi_matrix_source from = {.csr = &view};
+    const cmg_status status = cmgi_matrix_create(P->on.ctx, &from, CMGI_USE_ANY, &options, M);
     cmgi_csr_free(P->on.ctx, &renumbered);
     return status;
 }
@@ -165,7 +165,8 @@ static cmg_status place_there(const problem *P, const cmgi_resident *R, cmg_matr
     cmg_matrix_options_default(&options);
     options.precision = P->on.precision;
     options.format = cmgi_resident_is_diagonal(R) ? CMG_FORMAT_DIAGONAL : CMG_FORMAT_CSR;
-    return cmgi_matrix_create_resident(P->on.ctx, R, CMGI_USE_ANY, &options, M);
+    const cmgi_matrix_source from = {.there = R};
+    return cmgi_matrix_create(P->on.ctx, &from, CMGI_USE_ANY, &options, M);
 }
 
 /* The mask of identity rows, where there are some besides other rows. */

@@ -30,7 +30,7 @@ typedef struct cmgi_choice {
 typedef enum cmgi_use {
     CMGI_USE_ANY = 0, /* the caller's: as asked */
     CMGI_USE_A,       /* of a level */
-    CMGI_USE_ROWS,    /* rows of it, with further columns (cmgi_matrix_create_rows) */
+    CMGI_USE_ROWS,    /* rows of it, with further columns (cmgi_matrix_source.leading) */
     CMGI_USE_P,
     CMGI_USE_R,
     CMGI_USE_M /* a factor of a smoother */

@@ -1,35 +1,12 @@
-/* Conversion of a CSR on the device: values, rows by length, slices. */
+/* Conversion of a CSR on the device: rows by length, slices. */
 #include "core/each.h"
 
 extern "C" {
 #include "csr/resident.h"
-#include "spmv/csr.h"
 #include "spmv/slices.h"
 }
 
-enum { THREADS = 256, CHUNK = 1024 };
-
-__global__ void count_kernel(cmg_size n, cmg_size *map)
-{
-    const cmg_size k = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (k < n) {
-        map[k] = k;
-    }
-}
-
-extern "C" cmg_status cmgi_csr_fill_cuda(cmg_matrix *A, const cmg_csr *device)
-{
-    cmg_context *ctx = A->ctx;
-    CMGI_ON_DEVICE(ctx);
-    CMGI_TRY(ctx->backend->convert(ctx, A->nnz, CMG_FP64, device->values, A->options.precision,
-                                   A->values));
-    if (A->value_map != NULL && A->nnz > 0) {
-        count_kernel<<<cmgi_grid(A->nnz, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(A->nnz,
-                                                                                   A->value_map);
-        CMGI_TRY(CMGI_LAUNCHED(ctx));
-    }
-    return CMG_OK;
-}
+enum { CHUNK = 1024 };
 
 /*
  * Rows by length, the longest first, those of one length in their order. A warp takes a chunk of

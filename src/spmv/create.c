@@ -1,8 +1,8 @@
 /*
- * Matrices from CSR. One on the host is checked, its format is chosen, and it is built there, or,
- * where it is large and a GPU can make it, after it has been copied to the device as it is. One on
- * the device is looked at and made there. Formats that are planned from row pointers get these on
- * the host; what the device does not know at all is made on the host.
+ * Matrices from CSR. The format of one on the host is chosen, and it is built there, or, where it
+ * is large and a GPU can make it, after it has been copied to the device as it is. One on the
+ * device is made there. Formats that are planned from row pointers get these on the host; what the
+ * device does not know at all is made on the host.
  */
 #include "spmv/create.h"
 
@@ -12,12 +12,6 @@
 
 /* Entries from which the host's conversion takes longer than to copy the CSR. */
 enum { UPLOAD_FROM = 1 << 18 };
-
-static cmg_status make_on_host(cmg_context *ctx, const cmgi_matrix_source *from,
-                               const cmg_matrix_options *options, cmg_matrix **A)
-{
-    return cmgi_matrix_make(ctx, cmgi_format_find(options->format), from, options, A);
-}
 
 /* How the device can make a matrix. */
 typedef enum means {
@@ -35,34 +29,31 @@ static means means_of(const cmgi_row_statistics *s, const cmg_matrix_options *op
     if (format->takes_device != NULL && format->takes_device(s, options)) {
         return MEANS_ALL;
     }
-    return format->fill_cuda != NULL ? MEANS_FILL : MEANS_NONE;
+    return format->fills ? MEANS_FILL : MEANS_NONE;
 }
 
-/* Of a CSR on the device, where it has the means; `like`, which may be NULL: what else is known of
- * the same, as its row pointers on the host, which else are fetched. */
-static cmg_status make_there(cmg_context *ctx, const cmgi_resident *R,
-                             const cmgi_matrix_source *like, const cmg_matrix_options *options,
-                             cmg_matrix **A)
+/* On the device, which has the means; row pointers that a plan on the host needs are those of
+ * from->csr, or fetched. */
+static cmg_status make_there(cmg_context *ctx, const cmgi_matrix_source *from,
+                             const cmg_matrix_options *options, cmg_matrix **A)
 {
-    const cmgi_format *format = cmgi_format_find(options->format);
-    const cmg_size *rows = like != NULL && like->csr != NULL ? like->csr->indptr : NULL;
-    const size_t bytes = (size_t)(R->csr.rows + 1) * sizeof *rows;
-    cmgi_matrix_source from = {.device = &R->csr, .there = R};
+    const cmgi_resident *R = from->there;
+    const size_t bytes = (size_t)(R->csr.rows + 1) * sizeof *R->csr.indptr;
+    cmgi_matrix_source of = *from;
     cmg_csr view = R->csr;
     cmg_size *fetched = NULL;
     cmg_status status = CMG_OK;
-    from.leading = like != NULL && like->leading;
-    from.lead = like != NULL ? like->lead : 0;
-    from.like = like != NULL ? like->like : NULL;
+    of.csr = NULL;
+    of.device = &R->csr;
     if (means_of(&R->rows, options) == MEANS_FILL) {
-        if (rows == NULL) {
+        if (from->csr == NULL) {
             CMGI_TRY_GOTO(done, cmgi_alloc(ctx, R->csr.rows + 1, sizeof *fetched, &fetched));
             CMGI_TRY_GOTO(done, cmgi_to_host(ctx, fetched, R->csr.indptr, bytes));
         }
-        view.indptr = rows != NULL ? rows : fetched;
-        from.csr = &view;
+        view.indptr = from->csr != NULL ? from->csr->indptr : fetched;
+        of.csr = &view;
     }
-    CMGI_TRY_GOTO(done, cmgi_matrix_make(ctx, format, &from, options, A));
+    CMGI_TRY_GOTO(done, cmgi_matrix_make(ctx, cmgi_format_find(options->format), &of, options, A));
 done:
     cmgi_free(ctx, fetched);
     return status;
@@ -74,17 +65,19 @@ static cmg_status by_upload(cmg_context *ctx, const cmgi_matrix_source *from,
                             const cmg_matrix_options *options, cmg_matrix **A, bool *made)
 {
     const cmg_csr *csr = from->csr;
+    cmgi_matrix_source sent = *from;
     cmgi_resident R = {0};
     cmg_status status = CMG_OK;
     *made = false;
-    /* a diagonal matrix is one pass here; there its diagonal would have to be looked for first */
+    /* a diagonal matrix is one pass on the host; on the device its diagonal would be looked for */
     if (csr->indptr[csr->rows] < UPLOAD_FROM || cmgi_resident_kernels_of(ctx) == NULL ||
         options->format == CMG_FORMAT_DIAGONAL) {
         return CMG_OK;
     }
     CMGI_TRY_GOTO(done, cmgi_resident_send(ctx, csr, &R));
+    sent.there = &R;
     if (means_of(&R.rows, options) != MEANS_NONE) {
-        CMGI_TRY_GOTO(done, make_there(ctx, &R, from, options, A));
+        CMGI_TRY_GOTO(done, make_there(ctx, &sent, options, A));
         *made = true;
     }
 done:
@@ -102,8 +95,9 @@ static cmg_status explain(cmg_matrix *A, const cmgi_matrix_source *from)
     return cmgi_compression_predict(A->ctx, &look, A->compression);
 }
 
+/* `upload`: it may be sent to a device. */
 static cmg_status from_host(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_use use,
-                            cmg_matrix_options options, cmg_matrix **A)
+                            cmg_matrix_options options, bool upload, cmg_matrix **A)
 {
     cmg_matrix *made = NULL;
     bool done = false;
@@ -111,13 +105,12 @@ static cmg_status from_host(cmg_context *ctx, const cmgi_matrix_source *from, cm
     CMGI_TRY(cmgi_choose(ctx, from, use, &options, NULL));
     if (options.format == CMG_FORMAT_TUNE) {
         CMGI_TRY(cmgi_format_measured()(ctx, from->csr, &options, &made));
-    } else {
-        if (cmgi_on_cuda(ctx)) {
-            CMGI_TRY(by_upload(ctx, from, &options, &made, &done));
-        }
-        if (!done) {
-            CMGI_TRY(make_on_host(ctx, from, &options, &made));
-        }
+        done = true;
+    } else if (upload && cmgi_on_cuda(ctx)) {
+        CMGI_TRY(by_upload(ctx, from, &options, &made, &done));
+    }
+    if (!done) {
+        CMGI_TRY(cmgi_matrix_make(ctx, cmgi_format_find(options.format), from, &options, &made));
     }
     if (options.explain && options.block_rows < 2) { /* said of entries */
         CMGI_TRY_GOTO(failed, explain(made, from));
@@ -129,109 +122,59 @@ failed:
     return status;
 }
 
-/* Through the host: the whole CSR is fetched. */
-static cmg_status through_host(cmg_context *ctx, const cmgi_resident *R, cmgi_use use,
-                               const cmg_matrix_options *options, cmg_matrix **A)
+/* Of from->device: there, or through the host, which fetches the whole CSR. */
+static cmg_status from_device(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_use use,
+                              const cmg_matrix_options *options, cmg_matrix **A)
 {
-    cmgi_csr host = {0};
-    CMGI_TRY(cmgi_resident_fetch(ctx, &R->csr, R->rows.nnz, &host));
-    const cmgi_matrix_source from = {.csr = &host.view};
+    const cmgi_resident *R = from->there;
     cmg_matrix_options resolved = *options;
-    cmg_status status = cmgi_choose(ctx, &from, use, &resolved, NULL);
-    if (status == CMG_OK) {
-        status = resolved.format == CMG_FORMAT_TUNE
-                     ? cmgi_format_measured()(ctx, &host.view, &resolved, A)
-                     : make_on_host(ctx, &from, &resolved, A);
+    cmgi_csr host = {0};
+    CMGI_TRY(cmgi_choose(ctx, from, use, &resolved, NULL));
+    if (resolved.format != CMG_FORMAT_TUNE && !resolved.explain &&
+        means_of(&R->rows, &resolved) != MEANS_NONE) {
+        return make_there(ctx, from, &resolved, A);
     }
+    CMGI_TRY(cmgi_resident_fetch(ctx, &R->csr, R->rows.nnz, &host));
+    const cmgi_matrix_source fetched = {.csr = &host.view};
+    const cmg_status status = from_host(ctx, &fetched, use, *options, false, A);
     cmgi_csr_free(ctx, &host);
     return status;
 }
 
-cmg_status cmgi_matrix_create_resident(cmg_context *ctx, const cmgi_resident *R, cmgi_use use,
-                                       const cmg_matrix_options *options, cmg_matrix **A)
-{
-    return cmgi_matrix_create_beside(ctx, R, use, NULL, options, A);
-}
-
-cmg_status cmgi_matrix_create_beside(cmg_context *ctx, const cmgi_resident *R, cmgi_use use,
-                                     const cmg_matrix *other, const cmg_matrix_options *options,
-                                     cmg_matrix **A)
-{
-    const cmgi_matrix_source like = {.like = other};
-    cmg_matrix_options resolved;
-    CMGI_TRY(cmgi_matrix_options_take(ctx, options, &resolved));
-    const cmg_matrix_options asked = resolved;
-    const cmgi_matrix_source from = {.device = &R->csr, .there = R};
-    CMGI_TRY(cmgi_choose(ctx, &from, use, &resolved, NULL));
-    const bool known = resolved.format != CMG_FORMAT_TUNE && !resolved.explain;
-    return known && means_of(&R->rows, &resolved) != MEANS_NONE
-               ? make_there(ctx, R, &like, &resolved, A)
-               : through_host(ctx, R, use, &asked, A);
-}
-
-static cmg_status from_device(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
+cmg_status cmgi_matrix_create(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_use use,
                               const cmg_matrix_options *options, cmg_matrix **A)
 {
-    cmgi_resident R = {0};
-    CMGI_TRY(cmgi_resident_look(ctx, "matrix", csr, &R));
-    const cmg_status status = cmgi_matrix_create_resident(ctx, &R, use, options, A);
-    cmgi_resident_free(ctx, &R);
-    CMGI_TRY(status);
-    return cmg_context_synchronize(ctx); /* the source is the caller's again */
-}
-
-static cmg_status create(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_use use,
-                         const cmg_matrix_options *options, bool checked, cmg_matrix **A)
-{
-    const cmg_csr *csr = from->csr;
-    CMGI_CHECK(ctx, csr != NULL && A != NULL, CMG_ERR_ARG,
-               "matrix: the CSR or the out-pointer is NULL");
+    cmgi_matrix_source of = *from;
     cmg_matrix_options own;
     CMGI_TRY(cmgi_matrix_options_take(ctx, options, &own));
-    bool there = false;
-    CMGI_TRY(cmgi_resident_is(ctx, csr, &there));
-    if (there) {
-        return from_device(ctx, csr, use, &own, A);
+    if (from->there == NULL) {
+        return from_host(ctx, from, use, own, true, A);
     }
-    if (!checked) {
-        CMGI_TRY(cmgi_csr_check(ctx, "matrix", csr));
-    }
-    return from_host(ctx, from, use, own, A);
-}
-
-cmg_status cmgi_matrix_create(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
-                              const cmg_matrix_options *options, cmg_matrix **A)
-{
-    const cmgi_matrix_source from = {.csr = csr};
-    return create(ctx, &from, use, options, false, A);
-}
-
-cmg_status cmgi_matrix_create_checked(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
-                                      const cmg_matrix_options *options, cmg_matrix **A)
-{
-    return cmgi_matrix_create_like(ctx, csr, use, NULL, options, A);
-}
-
-cmg_status cmgi_matrix_create_like(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
-                                   const cmg_matrix *like, const cmg_matrix_options *options,
-                                   cmg_matrix **A)
-{
-    const cmgi_matrix_source from = {.csr = csr, .like = like};
-    return create(ctx, &from, use, options, true, A);
-}
-
-cmg_status cmgi_matrix_create_rows(cmg_context *ctx, const cmg_csr *csr, cmgi_use use,
-                                   cmg_size lead, const cmg_matrix_options *options, cmg_matrix **A)
-{
-    const cmgi_matrix_source from = {.csr = csr, .leading = true, .lead = lead};
-    return create(ctx, &from, use, options, true, A);
+    of.device = &from->there->csr;
+    return from_device(ctx, &of, use, &own, A);
 }
 
 cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,
                                  const cmg_matrix_options *options, cmg_matrix **A)
 {
+    cmg_matrix_options own;
+    cmgi_resident R = {0};
+    bool there = false;
     CMGI_CONTEXT(ctx);
-    return cmgi_matrix_create(ctx, csr, CMGI_USE_ANY, options, A);
+    CMGI_CHECK(ctx, csr != NULL && A != NULL, CMG_ERR_ARG,
+               "matrix: the CSR or the out-pointer is NULL");
+    CMGI_TRY(cmgi_matrix_options_take(ctx, options, &own));
+    CMGI_TRY(cmgi_resident_is(ctx, csr, &there));
+    if (!there) {
+        CMGI_TRY(cmgi_csr_check(ctx, "matrix", csr));
+        return cmgi_matrix_create(ctx, &(cmgi_matrix_source){.csr = csr}, CMGI_USE_ANY, &own, A);
+    }
+    CMGI_TRY(cmgi_resident_look(ctx, "matrix", csr, &R));
+    const cmgi_matrix_source from = {.there = &R};
+    const cmg_status status = cmgi_matrix_create(ctx, &from, CMGI_USE_ANY, &own, A);
+    cmgi_resident_free(ctx, &R);
+    CMGI_TRY(status);
+    return cmg_context_synchronize(ctx); /* the source is the caller's again */
 }
 
 cmg_status cmg_matrix_create_elements(cmg_context *ctx, const cmg_elements *elements,

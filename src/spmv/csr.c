@@ -5,6 +5,7 @@
  * Source  Saad 2003, section 3.4.
  */
 #include "core/search.h"
+#include "csr/place.h"
 #include "spmv/columns.h"
 #include "spmv/cpu_kernels.h"
 #include "spmv/csr_tiles.h"
@@ -33,7 +34,10 @@ static cmg_status build_on_device(cmg_matrix *A, const cmgi_matrix_source *from)
     CMGI_TRY(cmgi_to_device(ctx, S->indptr, from->device->indptr, rows * sizeof *S->indptr));
     CMGI_TRY(cmgi_to_device(ctx, S->columns, from->device->indices,
                             (size_t)A->nnz * sizeof *S->columns));
-    return A->format->fill_cuda(A, from->device);
+    CMGI_TRY(ctx->backend->convert(ctx, A->nnz, CMG_FP64, from->device->values,
+                                   A->options.precision, A->values));
+    return A->value_map != NULL ? cmgi_count_up_at(ctx, CMGI_DEVICE, A->nnz, A->value_map, NULL)
+                                : CMG_OK;
 }
 
 static cmg_status build_on_host(cmg_matrix *A, const cmgi_matrix_source *from)
@@ -115,7 +119,7 @@ const cmgi_format cmgi_format_csr = {.id = CMG_FORMAT_CSR,
                                      .takes_device = takes_device,
                                      .bytes = cmgi_csr_bytes,
                                      .build = cmgi_csr_build,
-                                     .fill_cuda = CMGI_CUDA_FN(cmgi_csr_fill_cuda),
+                                     .fills = true,
                                      .spmv_cpu = multiply,
                                      .spmv_cuda = CMGI_CUDA_FN(cmgi_csr_spmv_cuda),
                                      .destroy = cmgi_csr_destroy};

@@ -13,6 +13,5 @@ size_t cmgi_csr_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *op
 cmg_status cmgi_csr_build(cmg_matrix *A, const cmgi_matrix_source *from);
 void cmgi_csr_destroy(cmg_matrix *A);
 
-/* csr.cu, convert.cu */
+/* csr.cu */
 cmg_status cmgi_csr_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
-cmg_status cmgi_csr_fill_cuda(cmg_matrix *A, const cmg_csr *device);

@@ -1,4 +1,4 @@
-/* The matrix handle: life, new values, public products. */
+/* The matrix handle: life, new values, and the one product that all others are. */
 #include "spmv/columns.h"
 #include "spmv/compressed.h"
 
@@ -224,108 +224,6 @@ cmg_status cmgi_matrix_apply_dot(const cmg_matrix *A, const double *x, double *y
     CMGI_TRY(cmgi_matrix_spmv(A, &w, x));
     return A->dots != NULL ? backend->sum(A->ctx, A->sums, A->dots, xy)
                            : backend->dot(A->ctx, CMG_FP64, A->rows, 1, x, y, xy);
-}
-
-static cmg_status check_vector(const cmg_matrix *A, const cmg_vector *v, cmg_size n,
-                               const char *name)
-{
-    CMGI_CHECK(A->ctx, v != NULL, CMG_ERR_ARG, "product: %s is NULL", name);
-    CMGI_CHECK(A->ctx, v->ctx == A->ctx, CMG_ERR_ARG, "product: %s belongs to another context",
-               name);
-    CMGI_CHECK(A->ctx, v->precision == A->options.precision, CMG_ERR_ARG,
-               "product: %s and A differ in precision", name);
-    CMGI_CHECK(A->ctx, v->n == n, CMG_ERR_SHAPE, "%s has %lld entries, A is %lld x %lld", name,
-               (long long)v->n, (long long)A->rows, (long long)A->cols);
-    return CMG_OK;
-}
-
-/* Vectors beside x have as many columns. */
-static cmg_status check_columns(const cmg_vector *x, const cmg_vector *v, const char *name)
-{
-    CMGI_CHECK(x->ctx, v->columns == x->columns, CMG_ERR_SHAPE,
-               "product: x has %d columns, %s has %d", x->columns, name, v->columns);
-    return CMG_OK;
-}
-
-static cmg_status check_product(const cmg_matrix *A, const cmg_vector *x, const cmg_vector *y)
-{
-    CMGI_GIVEN(A);
-    CMGI_TRY(check_vector(A, x, A->cols, "x"));
-    CMGI_TRY(check_vector(A, y, A->rows, "y"));
-    CMGI_TRY(check_columns(x, y, "y"));
-    CMGI_CHECK(A->ctx, !cmgi_vectors_overlap(x, y), CMG_ERR_ARG,
-               "product: the vector that is multiplied is the one that is written, or overlaps it");
-    return CMG_OK;
-}
-
-cmg_status cmg_matrix_apply(const cmg_matrix *A, const cmg_vector *x, cmg_vector *y)
-{
-    CMGI_TRY(check_product(A, x, y));
-    const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y->data, .columns = x->columns};
-    return cmgi_matrix_spmv(A, &w, x->data);
-}
-
-cmg_status cmg_matrix_axpby(const cmg_matrix *A, double a, const cmg_vector *x, double b,
-                            cmg_vector *y)
-{
-    CMGI_TRY(check_product(A, x, y));
-    const cmgi_writeback w = {.kind = CMGI_WB_AXPBY,
-                              .alpha = a,
-                              .beta = b,
-                              .c = y->data,
-                              .y = y->data,
-                              .columns = x->columns};
-    return cmgi_matrix_spmv(A, &w, x->data);
-}
-
-cmg_status cmg_matrix_residual(const cmg_matrix *A, const cmg_vector *x, const cmg_vector *b,
-                               cmg_vector *r)
-{
-    CMGI_TRY(check_product(A, x, r));
-    CMGI_TRY(check_vector(A, b, A->rows, "b"));
-    CMGI_TRY(check_columns(x, b, "b"));
-    const cmgi_writeback w = {
-        .kind = CMGI_WB_RESIDUAL, .b = b->data, .y = r->data, .columns = x->columns};
-    return cmgi_matrix_spmv(A, &w, x->data);
-}
-
-cmg_status cmg_matrix_jacobi(const cmg_matrix *A, double omega, const cmg_vector *dinv,
-                             const cmg_vector *b, const cmg_vector *x, cmg_vector *y)
-{
-    CMGI_TRY(check_product(A, x, y));
-    CMGI_CHECK(A->ctx, A->rows == A->cols, CMG_ERR_SHAPE, "jacobi: A is %lld x %lld, not square",
-               (long long)A->rows, (long long)A->cols);
-    CMGI_TRY(check_vector(A, dinv, A->rows, "dinv"));
-    CMGI_TRY(check_vector(A, b, A->rows, "b"));
-    CMGI_TRY(check_columns(x, b, "b"));
-    CMGI_CHECK(A->ctx, dinv->columns == 1, CMG_ERR_SHAPE, "jacobi: dinv has %d columns, not one",
-               dinv->columns);
-    const cmgi_writeback w = {.kind = CMGI_WB_JACOBI,
-                              .alpha = omega,
-                              .b = b->data,
-                              .c = x->data,
-                              .d = dinv->data,
-                              .y = y->data,
-                              .columns = x->columns};
-    return cmgi_matrix_spmv(A, &w, x->data);
-}
-
-cmg_status cmg_matrix_add(const cmg_matrix *A, const cmg_vector *x, cmg_vector *y)
-{
-    return cmg_matrix_axpby(A, 1.0, x, 1.0, y);
-}
-
-static cmg_status apply_matrix(void *user, const cmg_vector *x, cmg_vector *y)
-{
-    return cmg_matrix_apply(user, x, y);
-}
-
-cmg_operator cmg_matrix_operator(cmg_matrix *A)
-{
-    return (cmg_operator){.rows = A != NULL ? A->rows : 0,
-                          .cols = A != NULL ? A->cols : 0,
-                          .apply = apply_matrix,
-                          .user = A};
 }
 
 cmgi_talk cmgi_matrix_talk(const cmg_matrix *A)

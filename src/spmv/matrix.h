@@ -59,13 +59,11 @@ typedef struct cmgi_format {
     bool blocks;    /* kept entry by entry, unless options.block_rows says otherwise; those have
                        no kernels for several columns, and are made on the host */
     bool at_least;  /* bytes() is a lower bound: the columns tell more */
+    bool fills;     /* `build` takes a CSR on the device with its row pointers on the host */
     /* Storage read by one product, from the lengths of the rows alone. */
     size_t (*bytes)(const cmgi_row_statistics *s, const cmg_matrix_options *options);
     /* Fills A->data, values, value_map, stored, bytes; A->options is resolved. */
     cmg_status (*build)(cmg_matrix *A, const cmgi_matrix_source *from);
-    /* Fills columns, values and value_map on the device of what `build` has planned from the row
-     * pointers; NULL = built on the host. */
-    cmg_status (*fill_cuda)(cmg_matrix *A, const cmg_csr *device);
     /* Whether `build` makes all of it from a CSR on the device, without row pointers on the host;
      * NULL = never. */
     bool (*takes_device)(const cmgi_row_statistics *s, const cmg_matrix_options *options);

@@ -30,11 +30,6 @@ static cmg_status fill(cmg_matrix *A, cmgi_place at, const cmg_csr *csr, const d
     return slices_fill(A->ctx, at, S->nslices * S->lanes, &f);
 }
 
-static cmg_status fill_on_device(cmg_matrix *A, const cmg_csr *device)
-{
-    return fill(A, CMGI_DEVICE, device, NULL);
-}
-
 /*
  * The CSR in the sorted numbering. Under keep_map `ids` gets, in the order of the new entries, the
  * number of the old one; it rides through the renumbering as a value, exact below 2^53.
@@ -84,25 +79,73 @@ static cmg_status move(cmg_context *ctx, cmgi_slices *S)
     return cmgi_move_to_device(ctx, &S->columns, S->places, sizeof *S->columns);
 }
 
-/* Slices of a CSR whose storage rows are taken in `order`, NULL = as given. */
+/* One slice of blocks: columns from the pattern, values from the CSR, at the places of blocks.h. */
+static void fill_blocks(cmg_matrix *A, const cmg_csr *csr, const cmgi_csr *pattern,
+                        const double *ids, cmg_size s)
+{
+    const cmgi_slices *S = A->data;
+    const cmg_size b = S->block;
+    for (cmg_size r = S->first_row[s]; r < S->first_row[s] + S->lanes; ++r) {
+        const bool real = r < S->first_row[s + 1];
+        const cmg_size lane = r - S->first_row[s];
+        const cmg_size row = real && S->rowmap != NULL ? S->rowmap[r] : r;
+        const cmg_size begin = real ? pattern->indptr[row] : 0;
+        const cmg_size length = real ? pattern->indptr[row + 1] - begin : 0;
+        for (cmg_size e = 0; e < S->width[s]; ++e) {
+            const cmg_size last = e < length ? e : length - 1;
+            S->columns[S->start[s] + e * S->stride + lane] =
+                length > 0 ? pattern->indices[begin + last] : 0;
+        }
+        for (cmg_size i = row * b; real && i < row * b + (S->identity ? 1 : b); ++i) {
+            for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
+                const cmg_size e = cmgi_search_index(pattern->indices, begin, begin + length,
+                                                     (cmg_index)(csr->indices[k] / b)) -
+                                   begin;
+                const cmg_size first = S->start[s] + e * S->stride;
+                const cmg_size inside = (i % b) * b + csr->indices[k] % b;
+                const cmg_size at =
+                    S->identity ? first + lane : first * b * b + inside * S->lanes + lane;
+                cmgi_matrix_put(A, ids != NULL ? (cmg_size)ids[k] : k, at, csr->values[k]);
+            }
+        }
+    }
+}
+
+/* Columns and values on the host; `ids` as in slices.inc. */
+static cmg_status fill_on_host(cmg_matrix *A, const cmgi_matrix_source *from,
+                               const cmgi_csr *blocks, const double *ids)
+{
+    cmgi_slices *S = A->data;
+    CMGI_TRY(cmgi_alloc(A->ctx, S->places, sizeof *S->columns, &S->columns));
+    if (S->block == 1) {
+        CMGI_TRY(cmgi_matrix_alloc_all_values(A, from));
+        return fill(A, CMGI_HOST, from->csr, ids);
+    }
+    CMGI_TRY(cmgi_matrix_alloc_values(A, from));
+#pragma omp parallel for num_threads(A->ctx->threads)                                              \
+    schedule(static) if (A->stored > CMGI_PARALLEL_ENTRIES)
+    for (cmg_size s = 0; s < S->nslices; ++s) {
+        fill_blocks(A, from->csr, blocks, ids, s);
+    }
+    return CMG_OK;
+}
+
+/* Slices of a CSR, or of its blocks, whose storage rows are taken in the order of S->rowmap. */
 static cmg_status pack(cmg_matrix *A, const cmgi_slices_plan *plan, const cmgi_matrix_source *from,
-                       cmg_index *order, const double *ids)
+                       const cmgi_csr *blocks, const double *ids)
 {
     cmg_context *ctx = A->ctx;
     const cmg_csr *csr = from->csr;
     cmgi_slices *S = A->data;
-    S->rowmap = order;
-    CMGI_TRY(cmgi_slices_make(ctx, plan, csr, S));
-    A->stored = S->places;
+    CMGI_TRY(cmgi_slices_make(ctx, plan, S->block > 1 ? &blocks->view : csr, S));
+    A->stored = S->places * (S->identity ? 1 : S->block * S->block);
     if (from->device == NULL) {
-        CMGI_TRY(cmgi_alloc(ctx, A->stored, sizeof *S->columns, &S->columns));
-        CMGI_TRY(cmgi_matrix_alloc_all_values(A, from));
-        CMGI_TRY(fill(A, CMGI_HOST, csr, ids));
+        CMGI_TRY(fill_on_host(A, from, blocks, ids));
     }
-    if (plan->lengths) {
+    if (plan->lengths && S->block == 1) {
         CMGI_TRY(cmgi_alloc(ctx, csr->rows, sizeof *S->row_length, &S->row_length));
         for (cmg_size r = 0; r < csr->rows; ++r) {
-            S->row_length[r] = (cmg_index)cmgi_slices_length(csr, order, r);
+            S->row_length[r] = (cmg_index)cmgi_slices_length(csr, S->rowmap, r);
         }
     }
     A->bytes = storage_bytes(A);
@@ -112,7 +155,7 @@ static cmg_status pack(cmg_matrix *A, const cmgi_slices_plan *plan, const cmgi_m
     }
     CMGI_TRY(cmgi_alloc_device(ctx, A->stored, sizeof *S->columns, &S->columns));
     CMGI_TRY(cmgi_matrix_alloc_values(A, from));
-    return fill_on_device(A, from->device);
+    return fill(A, CMGI_DEVICE, from->device, NULL);
 }
 
 /* A lane or as many a row: slices follow from the statistics of the rows, in their order or sorted
@@ -156,101 +199,53 @@ static cmg_status build_there(cmg_matrix *A, const cmgi_slices_plan *plan,
     A->bytes = storage_bytes(A);
     CMGI_TRY(cmgi_alloc_device(ctx, A->stored, sizeof *S->columns, &S->columns));
     CMGI_TRY(cmgi_matrix_alloc_values(A, from));
-    return fill_on_device(A, from->device);
+    return fill(A, CMGI_DEVICE, from->device, NULL);
 }
 
-/* One slice of blocks: columns from the pattern, values from the CSR, at the places of blocks.h. */
-static void fill_blocks(cmg_matrix *A, const cmg_csr *csr, const cmgi_csr *pattern,
-                        const double *ids, cmg_size s)
+/* The order of the rows, or block rows, becomes the numbering of the matrix. */
+static cmg_status number_by_order(cmg_matrix *A)
 {
-    const cmgi_slices *S = A->data;
-    const cmg_size b = S->block;
-    for (cmg_size r = S->first_row[s]; r < S->first_row[s] + S->lanes; ++r) {
-        const bool real = r < S->first_row[s + 1];
-        const cmg_size lane = r - S->first_row[s];
-        const cmg_size row = real && S->rowmap != NULL ? S->rowmap[r] : r;
-        const cmg_size begin = real ? pattern->indptr[row] : 0;
-        const cmg_size length = real ? pattern->indptr[row + 1] - begin : 0;
-        for (cmg_size e = 0; e < S->width[s]; ++e) {
-            const cmg_size last = e < length ? e : length - 1;
-            S->columns[S->start[s] + e * S->stride + lane] =
-                length > 0 ? pattern->indices[begin + last] : 0;
-        }
-        for (cmg_size i = row * b; real && i < row * b + (S->identity ? 1 : b); ++i) {
-            for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
-                const cmg_size e = cmgi_search_index(pattern->indices, begin, begin + length,
-                                                     (cmg_index)(csr->indices[k] / b)) -
-                                   begin;
-                const cmg_size first = S->start[s] + e * S->stride;
-                const cmg_size inside = (i % b) * b + csr->indices[k] % b;
-                const cmg_size at =
-                    S->identity ? first + lane : first * b * b + inside * S->lanes + lane;
-                cmgi_matrix_put(A, ids != NULL ? (cmg_size)ids[k] : k, at, csr->values[k]);
-            }
-        }
-    }
-}
-
-/* Slices of the blocks of a CSR, their rows in the order of S->rowmap. */
-static cmg_status pack_blocks(cmg_matrix *A, const cmgi_slices_plan *plan,
-                              const cmgi_matrix_source *from, const cmgi_csr *pattern,
-                              const double *ids)
-{
-    cmg_context *ctx = A->ctx;
     cmgi_slices *S = A->data;
-    CMGI_TRY(cmgi_slices_make(ctx, plan, &pattern->view, S));
-    const cmg_size blocks = S->places;
-    A->stored = S->identity ? blocks : blocks * S->block * S->block;
-    CMGI_TRY(cmgi_alloc(ctx, blocks, sizeof *S->columns, &S->columns));
-    CMGI_TRY(cmgi_matrix_alloc_values(A, from));
-#pragma omp parallel for num_threads(ctx->threads)                                                 \
-    schedule(static) if (A->stored > CMGI_PARALLEL_ENTRIES)
-    for (cmg_size s = 0; s < S->nslices; ++s) {
-        fill_blocks(A, from->csr, pattern, ids, s);
-    }
-    A->bytes = storage_bytes(A);
-    return move(ctx, S);
-}
-
-/* A->perm from an order of block rows. */
-static cmg_status expand_order(cmg_matrix *A, const cmg_index *order, int size)
-{
+    const cmg_index b = (cmg_index)S->block;
     CMGI_TRY(cmgi_alloc(A->ctx, A->rows, sizeof *A->perm, &A->perm));
     for (cmg_size i = 0; i < A->rows; ++i) {
-        A->perm[i] = (cmg_index)(order[i / size] * size + i % size);
+        A->perm[i] = S->rowmap[i / b] * b + (cmg_index)(i % b);
     }
+    cmgi_free(A->ctx, S->rowmap);
+    S->rowmap = NULL;
     return CMG_OK;
 }
 
-static cmg_status build_blocks(cmg_matrix *A, const cmgi_slices_plan *plan,
-                               const cmgi_matrix_source *from)
+/* Planned on the host from the row pointers, of block rows where there are blocks. */
+static cmg_status build_planned(cmg_matrix *A, const cmgi_slices_plan *plan,
+                                const cmgi_matrix_source *from)
 {
     cmg_context *ctx = A->ctx;
     cmgi_slices *S = A->data;
-    cmgi_csr pattern = {0};
+    cmgi_matrix_source source = *from;
+    cmgi_csr blocks = {0};
     cmgi_csr sorted = {0};
     cmgi_csr ids = {0};
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_blocks_pattern(ctx, from->csr, S->block, &pattern));
-    cmg_csr view = pattern.view;
+    if (S->block > 1) {
+        CMGI_TRY_GOTO(done, cmgi_blocks_pattern(ctx, from->csr, S->block, &blocks));
+    }
     if (plan->sorted) {
-        CMGI_TRY_GOTO(done, cmgi_slices_sort(ctx, &view, &S->rowmap));
+        const cmg_csr *rows = S->block > 1 ? &blocks.view : from->csr;
+        CMGI_TRY_GOTO(done, cmgi_slices_sort(ctx, rows, &S->rowmap));
     }
-    if (!plan->renumbers) {
-        status = pack_blocks(A, plan, from, &pattern, NULL);
-        goto done;
+    if (plan->sorted && plan->renumbers) {
+        CMGI_TRY_GOTO(done, number_by_order(A));
+        CMGI_TRY_GOTO(done, renumber(A, from->csr, plan->resort, &sorted, &ids));
+        source = (cmgi_matrix_source){.csr = &sorted.view};
+        if (S->block > 1) {
+            cmgi_csr_free(ctx, &blocks);
+            CMGI_TRY_GOTO(done, cmgi_blocks_pattern(ctx, &sorted.view, S->block, &blocks));
+        }
     }
-    CMGI_TRY_GOTO(done, expand_order(A, S->rowmap, S->block));
-    cmgi_free(ctx, S->rowmap);
-    S->rowmap = NULL;
-    CMGI_TRY_GOTO(done, renumber(A, from->csr, plan->resort, &sorted, &ids));
-    cmgi_csr_free(ctx, &pattern);
-    view = sorted.view;
-    CMGI_TRY_GOTO(done, cmgi_blocks_pattern(ctx, &view, S->block, &pattern));
-    const cmgi_matrix_source source = {.csr = &view};
-    status = pack_blocks(A, plan, &source, &pattern, ids.values);
+    status = pack(A, plan, &source, &blocks, ids.values);
 done:
-    cmgi_csr_free(ctx, &pattern);
+    cmgi_csr_free(ctx, &blocks);
     cmgi_csr_free(ctx, &sorted);
     cmgi_csr_free(ctx, &ids);
     return status;
@@ -261,7 +256,6 @@ cmg_status cmgi_slices_build(cmg_matrix *A, const cmgi_matrix_source *from)
     cmg_context *ctx = A->ctx;
     const cmgi_slices_plan plan = cmgi_slices_plan_of(&A->options);
     cmgi_slices *S = NULL;
-    cmg_index *order = NULL;
     cmgi_blocks blocks = {1, false};
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *S, &S));
     A->data = S;
@@ -274,27 +268,7 @@ cmg_status cmgi_slices_build(cmg_matrix *A, const cmgi_matrix_source *from)
     }
     S->block = blocks.size;
     S->identity = blocks.identity;
-    if (S->block > 1) {
-        return build_blocks(A, &plan, from);
-    }
-    if (!plan.sorted) {
-        return pack(A, &plan, from, NULL, NULL);
-    }
-    CMGI_TRY(cmgi_slices_sort(ctx, from->csr, &order));
-    if (!plan.renumbers) {
-        return pack(A, &plan, from, order, NULL);
-    }
-    A->perm = order;
-    cmgi_csr sorted = {0};
-    cmgi_csr ids = {0};
-    cmg_status status = renumber(A, from->csr, plan.resort, &sorted, &ids);
-    if (status == CMG_OK) {
-        const cmgi_matrix_source source = {.csr = &sorted.view};
-        status = pack(A, &plan, &source, NULL, ids.values);
-    }
-    cmgi_csr_free(ctx, &sorted);
-    cmgi_csr_free(ctx, &ids);
-    return status;
+    return build_planned(A, &plan, from);
 }
 
 void cmgi_slices_destroy(cmg_matrix *A)
@@ -354,9 +328,7 @@ static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const v
         __VA_ARGS__,                                                                               \
     }
 /* Blocks come from the host, and column by column. */
-#define ENTRIES                                                                                    \
-    .columns = true, .blocks = true, .takes_device = takes_device,                                 \
-    .fill_cuda = CMGI_CUDA_FN(fill_on_device)
+#define ENTRIES .columns = true, .blocks = true, .takes_device = takes_device, .fills = true
 #define BLOCKS .at_least = true
 
 ROW(ellpack, CMG_FORMAT_ELLPACK, ENTRIES);

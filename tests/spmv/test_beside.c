@@ -29,11 +29,14 @@ static family make_family(const cmgi_csr *A, bool keep_map)
     o.precision = CMG_FP32;
     CHECK_OK(cmgi_resident_send(ctx, &view, &f.R));
     CHECK_OK(cmgi_resident_look_again(ctx, &f.R));
-    CHECK_OK(cmgi_matrix_create_resident(ctx, &f.R, CMGI_USE_ANY, &o, &f.single));
+    CHECK_OK(
+        cmgi_matrix_create(ctx, &(cmgi_matrix_source){.there = &f.R}, CMGI_USE_ANY, &o, &f.single));
     o.precision = CMG_FP64;
-    CHECK_OK(cmgi_matrix_create_resident(ctx, &f.R, CMGI_USE_ANY, &o, &f.whole));
+    CHECK_OK(
+        cmgi_matrix_create(ctx, &(cmgi_matrix_source){.there = &f.R}, CMGI_USE_ANY, &o, &f.whole));
     cmg_context_memory(ctx, before, NULL);
-    CHECK_OK(cmgi_matrix_create_beside(ctx, &f.R, CMGI_USE_ANY, f.single, &o, &f.beside));
+    CHECK_OK(cmgi_matrix_create(ctx, &(cmgi_matrix_source){.there = &f.R, .like = f.single},
+                                CMGI_USE_ANY, &o, &f.beside));
     cmg_context_memory(ctx, after, NULL);
     f.bytes = after[1] - before[1];
     return f;

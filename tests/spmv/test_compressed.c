@@ -409,10 +409,13 @@ static void templates_are_rounded_as_they_are_found(void)
     cmg_matrix *wide = NULL;
     cmg_matrix *found = NULL;
     cmg_matrix *rounded = NULL;
-    CHECK_OK(cmgi_matrix_create_checked(ctx, &A.view, CMGI_USE_ANY, &options, &wide));
+    CHECK_OK(cmgi_matrix_create(ctx, &(cmgi_matrix_source){.csr = &A.view}, CMGI_USE_ANY, &options,
+                                &wide));
     options.precision = CMG_FP32;
-    CHECK_OK(cmgi_matrix_create_checked(ctx, &A.view, CMGI_USE_ANY, &options, &found));
-    CHECK_OK(cmgi_matrix_create_like(ctx, &A.view, CMGI_USE_ANY, wide, &options, &rounded));
+    CHECK_OK(cmgi_matrix_create(ctx, &(cmgi_matrix_source){.csr = &A.view}, CMGI_USE_ANY, &options,
+                                &found));
+    CHECK_OK(cmgi_matrix_create(ctx, &(cmgi_matrix_source){.csr = &A.view, .like = wide},
+                                CMGI_USE_ANY, &options, &rounded));
     const cmgi_compressed *W = wide->data;
     const cmgi_compressed *F = found->data;
     const cmgi_compressed *R = rounded->data;

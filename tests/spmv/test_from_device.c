@@ -30,7 +30,7 @@ static void check_same(const cmg_matrix *A, const cmg_matrix *B)
 {
     CHECK(A->format == B->format && A->stored == B->stored && A->nnz == B->nnz &&
           A->bytes == B->bytes);
-    if (A->format != B->format || A->stored != B->stored || A->format->fill_cuda == NULL) {
+    if (A->format != B->format || A->stored != B->stored || !A->format->fills) {
         return;
     }
     check_arrays(A->values, B->values, A->stored, cmgi_precision_bytes(A->options.precision));
@@ -188,7 +188,8 @@ static void check_compressed(const cmgi_csr *A, cmg_precision precision, bool ke
     options.threshold = 1;
     CHECK_OK(cmgi_matrix_make(ctx, cmgi_format_find(options.format), &from, &options, &M));
     CHECK_OK(cmgi_resident_send(ctx, &here, &R));
-    CHECK_OK(cmgi_matrix_create_resident(ctx, &R, CMGI_USE_ANY, &options, &N));
+    CHECK_OK(
+        cmgi_matrix_create(ctx, &(cmgi_matrix_source){.there = &R}, CMGI_USE_ANY, &options, &N));
     cmgi_resident_free(ctx, &R);
     if (M != NULL && N != NULL) {
         const cmgi_compressed *a = M->data;
@@ -369,7 +370,8 @@ static cmg_matrix *compressed_of(const cmg_csr *A, cmg_precision precision)
     options.precision = precision;
     options.keep_map = true;
     CHECK_OK(cmgi_resident_send(ctx, A, &R));
-    CHECK_OK(cmgi_matrix_create_resident(ctx, &R, CMGI_USE_ANY, &options, &M));
+    CHECK_OK(
+        cmgi_matrix_create(ctx, &(cmgi_matrix_source){.there = &R}, CMGI_USE_ANY, &options, &M));
     cmgi_resident_free(ctx, &R);
     return M;
 }
