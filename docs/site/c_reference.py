@@ -92,22 +92,22 @@ def short(node):
 
 
 def member_page(member, source):
-    out = [f"### {flat(member.find('name'))}", ""]
+    out = [f"### {flat(member.find('name'))}", "", *source(member)]
     if member.get("kind") == "enum":
         rows = [f"| `{flat(v.find('name'))}` | {cell(short(v))} |" for v in member.findall("enumvalue")]
         out += ["| value | |", "|---|---|", *rows, ""]
     else:
         out += ["```c", declaration(member), "```", ""]
-    return out + described(member) + source(member)
+    return out + described(member)
 
 
 def struct_page(compound, source):
-    out = [f"### {flat(compound.find('compoundname'))}", "", *described(compound)]
+    out = [f"### {flat(compound.find('compoundname'))}", "", *source(compound), *described(compound)]
     rows = []
     for member in compound.iter("memberdef"):
         shown = f"{flat(member.find('type'))} {flat(member.find('name'))}{flat(member.find('argsstring'))}"
         rows.append(f"| `{shown}` | {cell(short(member))} |")
-    return out + (["| field | |", "|---|---|", *rows, ""] if rows else []) + source(compound)
+    return out + (["| field | |", "|---|---|", *rows, ""] if rows else [])
 
 
 GROUP = re.compile(r"@defgroup \w+ (.*?) \*/")

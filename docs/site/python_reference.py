@@ -169,8 +169,9 @@ def described(name, module, node, link):
     """A class or function with everything below it."""
     full = f"cascademg.{name}"
     out = [f"## {full}", ""]
+    out += source_link(module, node, link)
     if isinstance(node, ast.FunctionDef):
-        return out + fenced(full + signature(node)) + markdown(ast.get_docstring(node)) + source_link(module, node, link)
+        return out + fenced(full + signature(node)) + markdown(ast.get_docstring(node))
     init = constructor(node)
     if init is not None:
         out += fenced(f"class {full}{signature(init, True)}")
@@ -179,15 +180,15 @@ def described(name, module, node, link):
         out += fenced("\n    ".join([f"class {full}:", *fields]))
     else:
         out += fenced(f"class {full}({', '.join(ast.unparse(base) for base in node.bases)})")
-    out += markdown(ast.get_docstring(node)) + source_link(module, node, link)
+    out += markdown(ast.get_docstring(node))
     for part, method, kind in members(node):
         short = f"{name.split('.')[-1]}.{part}"
-        out += [f"### {short}", ""]
+        out += [f"### {short}", "", *source_link(module, method, link)]
         if kind == "property":
             out += fenced(f"{short}  # property")
         else:
             out += fenced(("@classmethod\n" if kind == "classmethod" else "") + short + signature(method, True))
-        out += markdown(ast.get_docstring(method)) + source_link(module, method, link)
+        out += markdown(ast.get_docstring(method))
     return out
 
 

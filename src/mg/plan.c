@@ -18,7 +18,7 @@ const char *cmg_solver_smoother(const cmg_solver *s, int level)
         s->mg.levels.level[level].smoother.factors == 0) {
         return NULL;
     }
-    const char *chosen = s->mg.levels.level[level].smoother.chosen;
+    const char *chosen = s->mg.dominated ? "jacobi" : s->mg.levels.level[level].smoother.chosen;
     return chosen[0] != '\0' ? chosen : s->mg.options.smoother;
 }
 

@@ -158,7 +158,7 @@ def sources(visit):
         visit.check(line.count() == 1, f"line {anchor} is missing")
         visit.check(expected in page.inner_text("article"), f"{expected} is not in the source")
         heights = [page.locator(f".highlighttable {part} pre").first.bounding_box()["height"] for part in (".linenos", ".code")]
-        visit.check(abs(heights[0] - heights[1]) < 20, f"numbers of lines are {heights[0]} high, lines {heights[1]}")
+        visit.check(abs(heights[0] - heights[1]) < 30, f"numbers of lines are {heights[0]} high, lines {heights[1]}")
         visit.picture("source")
 
 

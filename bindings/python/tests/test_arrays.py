@@ -307,6 +307,8 @@ def test_levels_name_methods_and_the_text_says_why():
     wind = sp.csr_matrix((data, indices, indptr), shape=shape) + sp.diags([10.0, -10.0], [1, -1], shape=shape)
     told = str(cascademg.Hierarchy(wind.tocsr(), [hierarchy.matrix("P", level) for level in range(hierarchy.levels - 1)]).solver())
     assert "as convection rules in A" in told
+    ruled = cascademg.Hierarchy((hierarchy.matrix() + 10 * sp.identity(15**3)).tocsr()).solver()
+    assert [row["method"] for row in ruled.levels] == ["jacobi"] and "diagonally dominant" in str(ruled)
 
 
 def test_tol_is_rtol_everywhere(problem):
