@@ -17,7 +17,7 @@ nodes = given.vector("coords").reshape(-1, 3)
 print(f"{A.shape[0]} unknowns on {len(nodes)} nodes, {A.nnz} entries")
 
 # %% [markdown]
-# ## What is told of the matrix
+# ## What the solver is given
 #
 # The six rigid motions of a node at $(x, y, z)$ are the columns of
 #
@@ -39,10 +39,10 @@ def rigid_motions(points):
 
 B = rigid_motions(nodes)
 energy = np.einsum("ij,ij->j", B, A @ B) / (np.einsum("ij,ij->j", B, B) * abs(A).sum(axis=1).max())
-print("energies of the motions, next to the largest there is:", ", ".join(f"{e:.1e}" for e in energy))
+print("energies of the motions, relative to the largest row sum:", ", ".join(f"{e:.1e}" for e in energy))
 
 # %% [markdown]
-# They are small but for the clamped end, where the motions do not vanish. Four solvers, which know more and more:
+# They would be 0 without the clamped end, where the motions do not vanish. Four solvers that are given more and more:
 
 # %%
 knowledge = {
@@ -69,8 +69,8 @@ axes.set(xlabel="iteration", ylabel="relative residual")
 axes.legend();
 
 # %% [markdown]
-# From coordinates and block size the library makes the motions itself, so that both of the last rows do the same. In PETSc
-# the same is said by `MatSetNearNullSpace` or `PCSetCoordinates`, which [the plug-in](../petsc.md) takes.
+# From coordinates and block size the library makes the motions itself, so that the last two rows are the same. PETSc has
+# `MatSetNearNullSpace` and `PCSetCoordinates` for this, which [the plug-in](../petsc.md) uses.
 #
 # ## The bent beam
 
