@@ -128,7 +128,8 @@ static cmg_status check_diagonal(cmg_context *ctx, const cmgi_own_rows *M, int l
         }
         bad = d == 0 && i > bad ? i : bad;
     }
-    CMGI_CHECK(ctx, bad < 0, CMG_ERR_ARG, "level %d: A: row %lld has a zero diagonal", l,
+    CMGI_CHECK(ctx, bad < 0, CMG_ERR_ARG,
+               "level %d: A: row %lld has a zero diagonal (docs/when-not.md)", l,
                (long long)(M->first + bad));
     return CMG_OK;
 }

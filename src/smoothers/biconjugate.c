@@ -233,7 +233,8 @@ static cmg_status check_pivot(const process *P, cmg_size i, double pivot, bool s
     CMGI_CHECK(P->ctx, isfinite(pivot) && (symmetric ? pivot : fabs(pivot)) > least,
                CMG_ERR_SINGULAR, "%s: level %d: pivot %lld is %g, the matrix is %s", o->name,
                o->level, (long long)i, pivot,
-               symmetric ? "not positive definite" : "not factorised without exchanges");
+               symmetric ? "not positive definite (docs/when-not.md)"
+                         : "not factorised without exchanges");
     return CMG_OK;
 }
 
