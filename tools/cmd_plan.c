@@ -262,8 +262,9 @@ static void print_plan(const plan_job *job, FILE *out)
     fprintf(out, "copy bandwidth: %.3g GB/s, at which the cycle takes %s\n", job->bandwidth,
             format_seconds(at_bandwidth(job, job->bytes), a));
     if (job->measure) {
-        fprintf(out, "measured: %s, %.0f %% of copy bandwidth (median of %d)\n",
-                format_seconds(job->seconds, b), 100 * at_bandwidth(job, job->bytes) / job->seconds,
+        const double share = at_bandwidth(job, job->bytes) / job->seconds;
+        fprintf(out, "measured: %s, %.0f %% of copy bandwidth%s (median of %d)\n",
+                format_seconds(job->seconds, b), 100 * share, share > 1 ? ", from cache" : "",
                 job->repeat);
     }
 }

@@ -81,8 +81,9 @@ static cmg_status check_rows(cmg_context *ctx, const char *name, const cmgi_csr 
     CMGI_CHECK(ctx, A->indptr[bad + 1] > A->indptr[bad], CMG_ERR_ARG, "%s: row %lld is empty", name,
                (long long)bad);
     return cmgi_fail(ctx, CMG_ERR_ARG,
-                     "%s: row %lld: the diagonal is zero or missing (docs/when-not.md)", name,
-                     (long long)bad);
+                     "%s: row %lld: the diagonal is zero or missing; saddle points and graphs "
+                     "without a diagonal are out of scope (docs/when-not.md)",
+                     name, (long long)bad);
 }
 
 /* Values and rows in one pass, which says where to look at them again. */

@@ -277,6 +277,7 @@ cmg_status cmgi_fallback_solve(cmgi_fallback *f, cmgi_multigrid *mg, const doubl
     f->history = NULL;
     f->past = 0;
     f->rising = false;
+    f->indefinite = false;
     f->text[0] = '\0';
     report->fallbacks = 0;
     report->bytes = 0;
@@ -293,11 +294,13 @@ cmg_status cmgi_fallback_solve(cmgi_fallback *f, cmgi_multigrid *mg, const doubl
     CMGI_TRY(attempt(f, mg, rest, x, report));
     while (mg->options.fallback && let_down(mg)) {
         const cmgi_ending end = ending(f, mg->krylov);
+        f->indefinite = f->indefinite || end.outcome == CMG_BREAKDOWN;
         if (cmgi_ladder_next(&f->ladder, mg, &end) == CMGI_RUNG_NONE) {
             break;
         }
         CMGI_TRY(fall_back(f, mg, &end, rest, x, report));
     }
+    f->indefinite = f->indefinite || mg->krylov->column->outcome == CMG_BREAKDOWN;
     CMGI_TRY(finish(f, mg, rest, x, report));
     double *norms = f->history != NULL ? f->history : mg->krylov->column->history;
     return report->nullspace > 0 ? cmgi_range_judge(mg, b, x, norms, report) : CMG_OK;

@@ -10,6 +10,7 @@ typedef struct cmgi_fallback {
     double *guess;   /* x before the iteration, in the backend's memory */
     double *history; /* residual norms of all attempts of a solve, on the host; NULL = of one */
     int past;        /* iterations in `history` */
+    bool indefinite; /* CG of the last solve met p with p^T A p <= 0 */
     bool rising;     /* the attempt before ended with a larger residual than it began with */
     cmgi_ladder ladder;
     char text[CMGI_FALLBACK_TEXT]; /* what happened in the last solve */

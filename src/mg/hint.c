@@ -105,8 +105,6 @@ static void outcome_hint(const cmgi_multigrid *mg, const cmg_report *r, char tex
         (void)snprintf(text, CMGI_HINT,
                        "level 0 alone is smoothed: coarser levels (P, and A or R A P) make the "
                        "iterations few");
-    } else if (r->outcome == CMG_BREAKDOWN) {
-        (void)snprintf(text, CMGI_HINT, "A is not positive definite: try krylov=fgmres");
     } else if (r->outcome == CMG_ITERATION_LIMIT && r->iterations > 0) {
         limit_hint(r, o->rtol, text);
     } else if (r->outcome == CMG_ITERATION_LIMIT) {
@@ -121,7 +119,7 @@ static void outcome_hint(const cmgi_multigrid *mg, const cmg_report *r, char tex
     }
 }
 
-cmg_status cmgi_hint(cmgi_multigrid *mg, const cmg_report *r, char text[CMGI_HINT])
+cmg_status cmgi_hint(cmgi_multigrid *mg, const cmg_report *r, bool indefinite, char text[CMGI_HINT])
 {
     const bool within_atol = r->outcome == CMG_CONVERGED_ATOL &&
                              r->residual <= mg->options.atol; /* what was asked for */
@@ -142,6 +140,12 @@ cmg_status cmgi_hint(cmgi_multigrid *mg, const cmg_report *r, char text[CMGI_HIN
     }
     if (r->outcome != CMG_NOT_A_NUMBER && r->outcome != CMG_OUT_OF_RANGE) {
         CMGI_TRY(method_hint(mg, text));
+    }
+    if (text[0] == '\0' && indefinite) {
+        (void)snprintf(
+            text, CMGI_HINT,
+            "A is not positive definite (p^T A p <= 0 for some p), which multigrid takes "
+            "it to be: docs/when-not.md names other methods");
     }
     if (text[0] == '\0') {
         outcome_hint(mg, r, text);

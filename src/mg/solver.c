@@ -260,7 +260,7 @@ static cmg_status solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, cmg_r
     s->report.solve_seconds = cmgi_seconds() - begin;
     s->report.graph_launches = ctx->graph_launches - launches;
     s->report.synchronisations = ctx->waits - waits;
-    CMGI_TRY(cmgi_hint(&s->mg, &s->report, s->hint));
+    CMGI_TRY(cmgi_hint(&s->mg, &s->report, s->fallback.indefinite, s->hint));
     s->report.hint = s->hint;
     cmgi_sized_give(&s->report, report);
     return CMG_OK;

@@ -363,12 +363,41 @@ static void hint_holds(cmg_hierarchy *h, cmg_solver_options o, double fill, cons
     cmg_vector_destroy(&x);
 }
 
+/* tridiag(-1, 1/2, -1), eigenvalues from -3/2 to 5/2. */
+static cmg_hierarchy *indefinite(void)
+{
+    enum { N = 2000 };
+    static cmg_size indptr[N + 1];
+    static cmg_index indices[3 * N];
+    static double values[3 * N];
+    const cmg_csr A = {N, N, indptr, indices, values};
+    cmg_hierarchy *h = NULL;
+    cmg_size k = 0;
+    for (cmg_index i = 0; i < N; ++i) {
+        for (cmg_index j = i > 0 ? i - 1 : i; j <= i + 1 && j < N; ++j, ++k) {
+            indices[k] = j;
+            values[k] = i == j ? 0.5 : -1;
+        }
+        indptr[i + 1] = k;
+    }
+    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    return h;
+}
+
 /* Every solve that fails says what to try, by what is the matter. */
 static void hints_name_what_is_the_matter(void)
 {
     cmg_hierarchy *h = generated(CMG_PROBLEM_POISSON, 0);
     cmg_hierarchy *wind = generated(CMG_PROBLEM_CONVECTION, 200);
+    cmg_hierarchy *both = indefinite();
     cmg_solver_options o = defaults();
+    o.max_it = 3;
+    o.cycle = CMG_CYCLE_NONE;
+    hint_holds(both, o, 0, "A is not positive definite");
+    o.fallback = false;
+    hint_holds(both, o, 0, "A is not positive definite");
+    o = defaults();
     o.max_it = 3;
     hint_holds(h, o, 0, "raise max-it");
     hint_holds(h, o, NAN, "no finite number");
@@ -388,6 +417,7 @@ static void hints_name_what_is_the_matter(void)
     hint_holds(h, o, 0, "does not suit this matrix with this omega");
     cmg_hierarchy_destroy(&h);
     cmg_hierarchy_destroy(&wind);
+    cmg_hierarchy_destroy(&both);
 }
 
 /* Nested iteration that overflows is left out: what is told is the residual of the guess. */
