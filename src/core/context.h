@@ -28,7 +28,8 @@ struct cmg_context {
     long process;                       /* in which the context was created */
     void *device;                       /* state of the CUDA backend, NULL on the CPU */
     char message[512];                  /* last failure, one sentence */
-    size_t bytes_now[2];                /* held by this context: host, device */
+    int level; /* 1 + the level that cmgi_progress names, 0 = none: smoothers are made of one */
+    size_t bytes_now[2]; /* held by this context: host, device */
     size_t bytes_peak[2];
     long long blocks;         /* allocations that are held */
     bool closed;              /* destroyed by its owner: ends with its last allocation */

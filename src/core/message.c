@@ -34,6 +34,11 @@ cmg_status cmgi_progress(cmg_context *ctx, const char *what, cmg_size done, cmg_
     if (ctx->options.progress == NULL) {
         return CMG_OK;
     }
+    char named[96];
+    if (ctx->level > 0) {
+        (void)snprintf(named, sizeof named, "level %d: %s", ctx->level - 1, what);
+        what = named;
+    }
     const int stop = ctx->options.progress(ctx->options.progress_user, what, done, total);
     CMGI_CHECK(ctx, stop == 0, CMG_ERR_STATE, "%s: stopped by the caller", what);
     return CMG_OK;

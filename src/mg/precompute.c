@@ -87,7 +87,10 @@ cmg_status cmg_hierarchy_smooth(cmg_hierarchy *h, int level, const char *smoothe
     cmgi_smoother_factors *M = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *M, &M));
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, make(h, level, smoother, M, info != NULL ? &made : NULL));
+    ctx->level = level + 1;
+    status = make(h, level, smoother, M, info != NULL ? &made : NULL);
+    ctx->level = 0;
+    CMGI_TRY_GOTO(done, status);
     cmgi_hierarchy_drop_smoother(h, level, save_as);
     for (int f = 0; f < M->factors; ++f) {
         CMGI_TRY_GOTO(dropped, cmgi_hierarchy_take_csr(h, level, CMG_ROLE_SMOOTHER, save_as, f,

@@ -34,7 +34,11 @@ static cmg_status build_smoothers(const cmgi_setup *s, int first, int last)
     const cmgi_level_options options = level_options(s);
     for (int l = first; l <= last; ++l) {
         cmgi_threads_adapt(s->ctx);
-        CMGI_TRY(cmgi_level_smoother(s->h, s->ctx, l, &options, &s->levels->level[l]));
+        s->ctx->level = l + 1;
+        const cmg_status status =
+            cmgi_level_smoother(s->h, s->ctx, l, &options, &s->levels->level[l]);
+        s->ctx->level = 0;
+        CMGI_TRY(status);
     }
     return CMG_OK;
 }

@@ -368,12 +368,44 @@ static void adaptive_factors_follow_stretched_cells(void)
     cmg_hierarchy_destroy(&h);
 }
 
+static int note_levels(void *user, const char *what, cmg_size done, cmg_size total)
+{
+    int *seen = user;
+    int level = -1;
+    char method[32] = "";
+    CHECK(done <= total);
+    if (sscanf(what, "level %d: %31s", &level, method) == 2 && level >= 0 && level < LEVELS) {
+        seen[level] += strcmp(method, "FSAI") == 0;
+    }
+    return 0;
+}
+
+/* Progress of a smoother names its level, in a set-up and where smoothers are kept. */
+static void progress_names_the_level(void)
+{
+    cmg_hierarchy *h = poisson(SIDE, LEVELS, 0);
+    const cmg_solver_options o = options_for("fsai");
+    cmg_solver *s = NULL;
+    int seen[LEVELS] = {0};
+    ctx->options.progress = note_levels;
+    ctx->options.progress_user = seen;
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    CHECK(seen[0] > 0 && seen[1] > 0 && seen[2] == 0);
+    CHECK_OK(cmg_hierarchy_smooth(h, 2, "fsai", "f", NULL));
+    CHECK(seen[2] > 0);
+    ctx->options.progress = NULL;
+    ctx->options.progress_user = NULL;
+    cmg_solver_destroy(&s);
+    cmg_hierarchy_destroy(&h);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(every_method_solves);
     RUN(strong_smoothers_beat_jacobi);
     RUN(kept_smoothers_are_found_again);
+    RUN(progress_names_the_level);
     RUN(smooth_refuses);
     RUN(replacing_leaves_no_factor_behind);
     RUN(new_values_are_followed);
