@@ -205,6 +205,9 @@ typedef struct cmg_generate_options {
     /** Store elements of the finest level, and of others as templates (cmg_elements), default
      * false. */
     bool elements;
+    /** Mesh files: factors of the coefficient in groups of cells, by name or number,
+     * "steel=100,7=0.5", over 0; 1 in the others; "" = none (default). */
+    char group_coefficients[512];
 } cmg_generate_options;
 
 /** What a generated hierarchy will hold, known before it is made; sizes in bytes. */

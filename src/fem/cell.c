@@ -238,7 +238,8 @@ static void add_load(const cmgi_cell_form *form, const cell_point *point, const 
     }
 }
 
-double cmgi_cell_integrals(const cmgi_cell_form *form, const double *corners, double *K, double *F)
+double cmgi_cell_integrals(const cmgi_cell_form *form, cmg_index region, const double *corners,
+                           double *K, double *F)
 {
     const cmgi_problem *p = form->problem;
     double least = 0;
@@ -252,7 +253,7 @@ double cmgi_cell_integrals(const cmgi_cell_form *form, const double *corners, do
         cell_point point;
         double k[9];
         map_point(form, corners, q, &point);
-        cmgi_problem_coefficient(p, point.x, k);
+        cmgi_problem_coefficient(p, region, point.x, k);
         least = q == 0 || point.determinant < least ? point.determinant : least;
         if (K != NULL && p->elastic) {
             add_elastic(form, &point, k[0], K);

@@ -29,7 +29,9 @@ cmg_status cmgi_cell_form_create(cmg_context *ctx, const cmgi_problem *problem, 
                                  int axis_points, cmgi_cell_form *form);
 void cmgi_cell_form_free(cmg_context *ctx, cmgi_cell_form *form);
 /*
- * K (rows x rows) and F (rows) of the cell with the given corners (corners x dim); either may be
- * NULL. Returns the least determinant of the map over the points: <= 0 means an inverted cell.
+ * K (rows x rows) and F (rows) of a cell of the region with the given corners (corners x dim);
+ * either may be NULL. Returns the least determinant of the map over the points: <= 0 means an
+ * inverted cell.
  */
-double cmgi_cell_integrals(const cmgi_cell_form *form, const double *corners, double *K, double *F);
+double cmgi_cell_integrals(const cmgi_cell_form *form, cmg_index region, const double *corners,
+                           double *K, double *F);

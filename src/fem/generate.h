@@ -6,7 +6,7 @@
 
 enum { CMGI_MAX_LEVELS = 32, CMGI_MAX_NAMES = 32, CMGI_NAME_LENGTH = 64 };
 
-/* Boundary labels by name. */
+/* Entries of a list: boundary labels, or group=factor. */
 typedef struct cmgi_names {
     int count;
     char name[CMGI_MAX_NAMES][CMGI_NAME_LENGTH];
@@ -22,6 +22,7 @@ typedef struct cmgi_plan {
     int refinement[CMGI_MAX_LEVELS]; /* refinements of the coarsest mesh it lives on */
     cmgi_names fixed;                /* Dirichlet labels, none = all */
     cmgi_names flux;                 /* labels with a given flux */
+    cmgi_names factors;              /* of the coefficient in groups of cells */
     cmg_size coarsest_cells; /* cells along a unit edge on the coarsest mesh; not for files */
 } cmgi_plan;
 
@@ -57,6 +58,7 @@ typedef struct cmgi_mesh_chain {
     cmgi_refinement *relation[CMGI_MAX_LEVELS]; /* [r]: from mesh r to mesh r + 1 */
     bool *fixes;                                /* Dirichlet conditions by boundary label */
     bool *flux;                                 /* a given flux, likewise */
+    double *factor;                             /* of the coefficient by region, NULL = 1 */
     double origin[3];                           /* bounding box of the coarsest mesh */
     double extent[3];
 } cmgi_mesh_chain;

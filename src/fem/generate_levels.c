@@ -218,6 +218,7 @@ cmg_status cmgi_generate_levels(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy
         CMGI_TRY_GOTO(done, cmgi_chain_make(ctx, plan, h, &s.chain));
         s.problem =
             cmgi_problem_make(&plan->options, plan->options.dim, s.chain.origin, s.chain.extent);
+        s.problem.factor = s.chain.factor;
     }
     CMGI_TRY_GOTO(done, make_levels(&s, order));
 done:

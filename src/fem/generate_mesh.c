@@ -9,6 +9,8 @@
 #include "hierarchy/hierarchy.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 void cmgi_chain_free(cmg_context *ctx, cmgi_mesh_chain *chain)
 {
@@ -16,7 +18,7 @@ void cmgi_chain_free(cmg_context *ctx, cmgi_mesh_chain *chain)
         cmgi_refinement_destroy(&chain->relation[r]);
         cmgi_mesh_destroy(&chain->mesh[r]);
     }
-    CMGI_FREE(ctx, chain->fixes, chain->flux);
+    CMGI_FREE(ctx, chain->fixes, chain->flux, chain->factor);
 }
 
 static cmgi_shape_options shape_options(const cmgi_plan *plan)
@@ -83,6 +85,36 @@ static cmg_status mark_labels(const cmgi_mesh *mesh, const cmgi_names *names, bo
     return CMG_OK;
 }
 
+/* Factors of the coefficient, from entries group=factor. */
+static cmg_status choose_factors(cmg_context *ctx, const cmgi_names *entries,
+                                 cmgi_mesh_chain *chain)
+{
+    const cmgi_mesh *mesh = chain->mesh[0];
+    if (entries->count == 0) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc(ctx, mesh->regions, sizeof *chain->factor, &chain->factor));
+    for (cmg_index r = 0; r < mesh->regions; ++r) {
+        chain->factor[r] = 1;
+    }
+    for (int i = 0; i < entries->count; ++i) {
+        char group[CMGI_NAME_LENGTH];
+        double factor = 0;
+        const char *entry = entries->name[i];
+        const char *sign = strrchr(entry, '=');
+        const char *end = sign != NULL ? cmgi_parse_double(sign + 1, &factor) : NULL;
+        CMGI_CHECK(ctx, end != NULL && *end == '\0' && factor > 0 && isfinite(factor), CMG_ERR_ARG,
+                   "'%s' is no group=factor with a factor over 0", entry);
+        (void)snprintf(group, sizeof group, "%.*s", (int)(sign - entry), entry);
+        const cmg_index region = cmgi_mesh_find_region(mesh, group);
+        CMGI_CHECK(ctx, region >= 0, CMG_ERR_ARG, "the mesh has no group of cells '%s'%s%s", group,
+                   mesh->regions > 1 ? "; it has " : "",
+                   mesh->regions > 1 ? mesh->region[1].name : "");
+        chain->factor[region] = factor;
+    }
+    return CMG_OK;
+}
+
 static cmg_status choose_labels(cmg_context *ctx, const cmgi_plan *plan, cmgi_mesh_chain *chain)
 {
     const cmgi_mesh *mesh = chain->mesh[0];
@@ -91,6 +123,7 @@ static cmg_status choose_labels(cmg_context *ctx, const cmgi_plan *plan, cmgi_me
     CMGI_TRY(cmgi_alloc_zero(ctx, mesh->labels, sizeof *chain->flux, &chain->flux));
     CMGI_TRY(mark_labels(mesh, &plan->fixed, chain->fixes));
     CMGI_TRY(mark_labels(mesh, &plan->flux, chain->flux));
+    CMGI_TRY(choose_factors(ctx, &plan->factors, chain));
     for (cmg_index l = 0; l < mesh->labels; ++l) {
         chain->fixes[l] = !neumann && (plan->fixed.count == 0 || chain->fixes[l]);
     }

@@ -115,21 +115,31 @@ cmg_status cmgi_mesh_add_region(cmgi_mesh *mesh, cmg_index tag, const char *name
     return CMG_OK;
 }
 
-cmg_index cmgi_mesh_find_label(const cmgi_mesh *mesh, const char *text)
+static cmg_index find(const cmgi_label *list, cmg_index count, const char *text)
 {
-    for (cmg_index i = 1; i < mesh->labels; ++i) {
-        if (strcmp(mesh->label[i].name, text) == 0) {
+    for (cmg_index i = 1; i < count; ++i) {
+        if (strcmp(list[i].name, text) == 0) {
             return i;
         }
     }
     char *end = NULL;
     const long tag = strtol(text, &end, 10);
-    for (cmg_index i = 1; i < mesh->labels && end != text && *end == 0; ++i) {
-        if (mesh->label[i].tag == tag) {
+    for (cmg_index i = 1; i < count && end != text && *end == 0; ++i) {
+        if (list[i].tag == tag) {
             return i;
         }
     }
     return -1;
+}
+
+cmg_index cmgi_mesh_find_label(const cmgi_mesh *mesh, const char *text)
+{
+    return find(mesh->label, mesh->labels, text);
+}
+
+cmg_index cmgi_mesh_find_region(const cmgi_mesh *mesh, const char *text)
+{
+    return find(mesh->region, mesh->regions, text);
 }
 
 void cmgi_mesh_count_labels(cmgi_mesh *mesh)

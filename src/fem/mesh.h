@@ -79,8 +79,9 @@ void cmgi_mesh_destroy(cmgi_mesh **mesh);
 cmg_status cmgi_mesh_add_label(cmgi_mesh *mesh, cmg_index tag, const char *name, cmg_index *label);
 cmg_status cmgi_mesh_add_region(cmgi_mesh *mesh, cmg_index tag, const char *name,
                                 cmg_index *region);
-/* Label by name, or by its tag in decimal; -1 = none such. */
+/* Label or region by name, or by its tag in decimal; -1 = none such. */
 cmg_index cmgi_mesh_find_label(const cmgi_mesh *mesh, const char *text);
+cmg_index cmgi_mesh_find_region(const cmgi_mesh *mesh, const char *text);
 void cmgi_mesh_count_labels(cmgi_mesh *mesh);
 
 /*

@@ -46,6 +46,9 @@ static const cmg_option rows[] = {
          .text = "stretch the domain along x"),
     PROBLEM(WORD, problem, WORDS("problem"), .text = "equation"),
     PROBLEM(WORD, coefficient, WORDS("coefficient"), .text = "of the conduction or the stiffness"),
+    PROBLEM(TEXT, group_coefficients, .words = "LIST",
+            .text =
+                "mesh file: factors of the coefficient in groups of cells, as in steel=100,7=0.5"),
     PROBLEM(REAL, contrast, .standard = 100, .open_low = true, .high = 1e12,
             .text = "of the coefficient"),
     PROBLEM(REAL, angle, .low = -360, .high = 360, .text = "anisotropic: degrees from the x axis"),
@@ -162,14 +165,14 @@ static void list_levels(cmgi_plan *plan)
     }
 }
 
-/* Splits a list of labels at its commas. */
-static cmg_status split_labels(cmg_context *ctx, const char *list, cmgi_names *names)
+/* Splits a list at its commas. */
+static cmg_status split_list(cmg_context *ctx, const char *list, cmgi_names *names)
 {
     const char *text = list;
     while (*text != '\0') {
         const size_t length = strcspn(text, ",");
         CMGI_CHECK(ctx, length > 0 && length < CMGI_NAME_LENGTH && names->count < CMGI_MAX_NAMES,
-                   CMG_ERR_ARG, "'%s' is no list of at most %d boundary labels", list,
+                   CMG_ERR_ARG, "'%s' is no list of at most %d short entries", list,
                    CMGI_MAX_NAMES);
         memcpy(names->name[names->count], text, length);
         names->name[names->count++][length] = '\0';
@@ -183,12 +186,15 @@ static cmg_status choose_labels(cmg_context *ctx, cmgi_plan *plan)
     const cmg_generate_options *o = &plan->options;
     const bool beam = o->mesh[0] == '\0' && o->shape == CMG_SHAPE_BEAM;
     const char *all = beam ? "left" : "";
-    CMGI_TRY(split_labels(ctx, o->dirichlet_labels[0] != '\0' ? o->dirichlet_labels : all,
-                          &plan->fixed));
+    CMGI_TRY(
+        split_list(ctx, o->dirichlet_labels[0] != '\0' ? o->dirichlet_labels : all, &plan->fixed));
     CMGI_CHECK(ctx, o->flux_labels[0] == '\0' || o->load == CMG_LOAD_SOURCE, CMG_ERR_ARG,
                "a flux goes with load source only: load %s has its own",
                cmg_fem_enum_name("load", (int)o->load));
-    return split_labels(ctx, o->flux_labels, &plan->flux);
+    CMGI_TRY(split_list(ctx, o->flux_labels, &plan->flux));
+    CMGI_CHECK(ctx, o->group_coefficients[0] == '\0' || o->mesh[0] != '\0', CMG_ERR_ARG,
+               "group coefficients need a mesh file: built-in shapes have no groups of cells");
+    return split_list(ctx, o->group_coefficients, &plan->factors);
 }
 
 bool cmgi_plan_fixes(const cmgi_plan *plan, const char *label)

@@ -48,8 +48,8 @@ cmgi_problem cmgi_problem_make(const cmg_generate_options *options, int dim, con
 
 bool cmgi_problem_constant(const cmgi_problem *p)
 {
-    return p->coefficient == CMG_COEFFICIENT_CONSTANT ||
-           p->coefficient == CMG_COEFFICIENT_ANISOTROPIC;
+    return p->factor == NULL && (p->coefficient == CMG_COEFFICIENT_CONSTANT ||
+                                 p->coefficient == CMG_COEFFICIENT_ANISOTROPIC);
 }
 
 /* Position in the bounding box, every coordinate in [0, 1]. */
@@ -106,10 +106,11 @@ static double scalar_coefficient(const cmgi_problem *p, const double *x)
     }
 }
 
-void cmgi_problem_coefficient(const cmgi_problem *p, const double *x, double *k)
+void cmgi_problem_coefficient(const cmgi_problem *p, cmg_index region, const double *x, double *k)
 {
     const int dim = p->dim;
-    const double scale = p->diffusion * scalar_coefficient(p, x);
+    const double factor = p->factor != NULL ? p->factor[region] : 1;
+    const double scale = factor * p->diffusion * scalar_coefficient(p, x);
     for (int i = 0; i < dim * dim; ++i) {
         k[i] = i % (dim + 1) == 0 ? scale : 0;
     }

@@ -23,6 +23,7 @@ typedef struct cmgi_problem {
     double lambda;      /* Lame constants; in 2D lambda of plane stress, E nu / (1 - nu^2) */
     double mu;
     cmg_coefficient coefficient;
+    const double *factor; /* of k in cells of each region, NULL = 1 */
     double contrast;
     double axes[2]; /* cosine and sine of the angle */
     uint64_t seed;
@@ -40,8 +41,8 @@ cmgi_problem cmgi_problem_make(const cmg_generate_options *options, int dim, con
                                const double *extent);
 /* True when k is the same everywhere. */
 bool cmgi_problem_constant(const cmgi_problem *p);
-/* The tensor k at x, dim x dim; in elasticity only k[0] counts. */
-void cmgi_problem_coefficient(const cmgi_problem *p, const double *x, double *k);
+/* The tensor k at x in a cell of the region, dim x dim; in elasticity only k[0] counts. */
+void cmgi_problem_coefficient(const cmgi_problem *p, cmg_index region, const double *x, double *k);
 /* True when the exact solution is known. */
 bool cmgi_problem_solved(const cmgi_problem *p);
 /* Exact solution u (components) and du (components x dim) at x; du may be NULL. */

@@ -27,8 +27,10 @@ bool cmgi_space_integrate(const cmgi_space *space, const cmgi_cell_form *form, c
                           double *K, double *F)
 {
     double corners[CMGI_GEOMETRY_CORNERS * 3];
+    const cmg_index *regions = space->mesh != NULL ? space->mesh->cell_label : NULL;
+    const cmg_index region = regions != NULL ? regions[cell] : 0;
     cmgi_space_corners(space, cell, corners);
-    const double determinant = cmgi_cell_integrals(form, corners, K, F);
+    const double determinant = cmgi_cell_integrals(form, region, corners, K, F);
     if (F != NULL && space->grid == NULL && cmgi_problem_solved(form->problem)) {
         lift(space, form, cell, K, F);
     }

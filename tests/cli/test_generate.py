@@ -46,6 +46,43 @@ $EndElements
 """
 
 
+# [0, 2] x [0, 1], two groups of cells that meet at x = 1
+BAR = """$MeshFormat
+2.2 0 8
+$EndMeshFormat
+$PhysicalNames
+5
+1 1 "side"
+1 2 "left"
+1 3 "right"
+2 4 "soft"
+2 5 "stiff"
+$EndPhysicalNames
+$Nodes
+6
+1 0 0 0
+2 1 0 0
+3 2 0 0
+4 0 1 0
+5 1 1 0
+6 2 1 0
+$EndNodes
+$Elements
+10
+1 1 2 1 1 1 2
+2 1 2 1 1 2 3
+3 1 2 3 1 3 6
+4 1 2 1 1 6 5
+5 1 2 1 1 5 4
+6 1 2 2 1 4 1
+7 2 2 4 1 1 2 5
+8 2 2 4 1 1 5 4
+9 2 2 5 2 2 3 6
+10 2 2 5 2 2 6 5
+$EndElements
+"""
+
+
 class Generate(cli.Case):
     def matrix(self, name, *options):
         """A0 of a hierarchy written as Matrix Market files: rows, cols, {(i, j): value}."""
@@ -58,6 +95,32 @@ class Generate(cli.Case):
         if symmetric:
             entries.update({(j, i): v for (i, j), v in list(entries.items())})
         return int(lines[0][0]), entries
+
+    def test_groups_of_cells_scale_the_coefficient(self):
+        """A bar of two materials, u = 0 at x = 0 and flux 1 at x = 2: u' = 1 / k, which P1 has exactly."""
+        mesh = self.write("bar.msh", BAR)
+        options = ("--mesh", mesh, "--levels", "3", "--dirichlet-labels", "left", "--flux-labels", "right", "--flux", "1",
+                   "--strength", "0", "--to", "mtx")
+        for factors, left, right in (("soft=0.5,stiff=4", 0.5, 4), ("5=8", 1, 8)):
+            out, x = self.path(f"bar{right}"), self.path("x.mtx")
+            self.good("generate", *options, "--group-coefficients", factors, out)
+            self.good("solve", out, "--rtol", "1e-12", "--output", x)
+            with open(os.path.join(out, "coords0.mtx"), encoding="ascii") as file:
+                lines = [line for line in file if not line.startswith("%")]
+            numbers = [float(line) for line in lines[1:]]
+            places = numbers[:len(numbers) // 2]  # by columns
+            for at, u in zip(places, cli.read_vector(x)):
+                self.assertAlmostEqual(u, min(at, 1) / left + max(at - 1, 0) / right, places=9)
+            # the coarse matrices know of the groups, too: those of nested P1 are Galerkin products
+            self.good("generate", *options, "--group-coefficients", factors, "--coarse", "galerkin", out + "g")
+            one, other = (cli.read_matrix(os.path.join(folder, "A1.mtx")) for folder in (out, out + "g"))
+            for i in range(one.rows):
+                for j in one.row[i].keys() | other.row[i].keys():
+                    self.assertAlmostEqual(one.row[i].get(j, 0), other.row[i].get(j, 0), places=12)
+        for wrong, told in (("steel=2", "no group of cells 'steel'"), ("soft", "group=factor"), ("soft=0", "over 0"),
+                            ("soft=2x", "group=factor")):
+            self.assertIn(told, self.refused(1, "generate", *options, "--group-coefficients", wrong, self.path("no")))
+        self.assertIn("mesh file", self.refused(1, "generate", "--group-coefficients", "a=1", self.path("no.cmg")))
 
     def test_ranks_write_what_one_writes(self):
         """A file of small datasets is the same to the byte; what ranks do not make is refused."""

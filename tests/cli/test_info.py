@@ -126,7 +126,8 @@ class Plan(cli.Case):
         for step in steps:
             self.assertIn(step["text"], text)
         self.assertIn("bytes per unknown", text)
-
+        share = float(text.split("measured: ")[1].split(", ")[1].split(" %")[0])  # of the copy bandwidth
+        self.assertTrue(share in (99, 100, 101) or (", from cache" in text) == (share > 100))
 
     def test_steps_tell_what_compression_does(self):
         for options in ((), ("--format", "compressed", "--collapse", "0")):

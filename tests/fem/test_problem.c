@@ -64,7 +64,7 @@ static void coefficients_are_their_formulas(void)
             double x[3];
             double K[9];
             point(dim, k, s, x);
-            cmgi_problem_coefficient(&p, x, K);
+            cmgi_problem_coefficient(&p, 0, x, K);
             check_scalar(&p, s, K[0] / p.diffusion);
             for (int i = 0; i < dim * dim; ++i) {
                 CHECK(K[i] == (i % (dim + 1) == 0 ? K[0] : 0));
@@ -91,7 +91,7 @@ static void random_fields_are_sixteen_a_side(void)
                         const double s = d == axis ? (field + 0.01 + 0.49 * at) / 16 : 0.3;
                         x[d] = origin[d] + s * extent[d];
                     }
-                    cmgi_problem_coefficient(&p, x, K);
+                    cmgi_problem_coefficient(&p, 0, x, K);
                     CHECK(at == 0 ? K[0] != last[0] : K[0] == last[0]);
                     last[0] = K[0];
                 }
@@ -109,7 +109,7 @@ static void anisotropy_has_its_axes(void)
         const cmgi_problem p = cmgi_problem_make(&o, dim, origin, extent);
         CHECK(cmgi_problem_constant(&p));
         double K[9];
-        cmgi_problem_coefficient(&p, origin, K);
+        cmgi_problem_coefficient(&p, 0, origin, K);
         const double angle = 25 * pi / 180;
         const double axes[3][3] = {
             {cos(angle), sin(angle), 0}, {-sin(angle), cos(angle), 0}, {0, 0, 1}};
