@@ -199,7 +199,8 @@ def counts(arguments, manifest):
     solves = 0
     for e in manifest["sets"]:
         path = HERE / e["file"]
-        found = make.count(arguments.tool, path, e["counts"], arguments.backend)
+        wanted = [m for m in e["counts"] if not arguments.smoother or m in arguments.smoother.split(",")]
+        found = make.count(arguments.tool, path, wanted, arguments.backend)
         solves += len(found)
         faults += [f"{e['name']}: {m}: {c} iterations, the manifest has {e['counts'][m]}"
                    for m, c in found.items() if not near(c, e["counts"][m])]
@@ -272,6 +273,7 @@ def main():
     parser.add_argument("names", nargs="*", help="cases; without names the small ones")
     parser.add_argument("--tool", default=os.environ.get("CMG_TOOL", "cmg"), help="the command cmg")
     parser.add_argument("--backend", choices=["cpu", "cuda"], default="cpu", help="counts: where to solve")
+    parser.add_argument("--smoother", help="counts: these alone, separated by commas")
     parser.add_argument("--all", action="store_true", help="cases: all of the manifest")
     parser.add_argument("--write", action="store_true", help="cases: store what is measured")
     arguments = parser.parse_args()

@@ -13,7 +13,7 @@ typedef struct target {
 static void warn_left_out(const target *t, int level, const char *what, const char *name)
 {
     cmgi_log(t->h->ctx, CMG_LOG_WARN,
-             "level %d: %s %s is left out: this kind of file has no place for it", level, what,
+             "level %d: left out, as this kind of file has no place for it: %s %s", level, what,
              name);
 }
 
