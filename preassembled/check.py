@@ -17,6 +17,7 @@ import math
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -277,6 +278,9 @@ def main():
     parser.add_argument("--all", action="store_true", help="cases: all of the manifest")
     parser.add_argument("--write", action="store_true", help="cases: store what is measured")
     arguments = parser.parse_args()
+    if shutil.which(arguments.tool) is None:
+        parser.error(f"there is no command {arguments.tool}; name it by --tool")
+    arguments.tool = os.path.abspath(shutil.which(arguments.tool))
     manifest = json.loads(MANIFEST.read_text())
     sys.exit({"files": files, "counts": counts, "cases": cases}[arguments.what](arguments, manifest))
 
