@@ -376,6 +376,36 @@ static cmg_matrix *compressed_of(const cmg_csr *A, cmg_precision precision)
     return M;
 }
 
+/* What compression makes of a matrix is told of one on the device as of one on the host. */
+static void compression_is_explained(void)
+{
+    if (cmgi_resident_kernels_of(ctx) == NULL) {
+        SKIP("no device");
+        return;
+    }
+    cmgi_csr A = grid_matrix(61, -1, true);
+    const cmg_csr view = cmgi_csr_view(&A);
+    cmg_matrix_options options;
+    cmg_matrix *made[2] = {NULL, NULL};
+    cmgi_resident R = {0};
+    cmg_matrix_options_default(&options);
+    options.format = CMG_FORMAT_COMPRESSED;
+    options.explain = true;
+    CHECK_OK(cmgi_resident_send(ctx, &view, &R));
+    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &made[0]));
+    CHECK_OK(cmg_matrix_create_csr(ctx, &R.csr, &options, &made[1]));
+    CHECK(made[0]->compression != NULL && made[1]->compression != NULL);
+    if (made[0]->compression != NULL && made[1]->compression != NULL) {
+        CHECK(made[0]->compression->rows == A.rows && made[0]->compression->bytes > 0);
+        CHECK(made[1]->compression->rows == A.rows);
+        CHECK(made[1]->compression->bytes == made[0]->compression->bytes);
+    }
+    cmg_matrix_destroy(&made[0]);
+    cmg_matrix_destroy(&made[1]);
+    cmgi_resident_free(ctx, &R);
+    cmgi_csr_free(ctx, &A);
+}
+
 /* Matrices of two precisions that get new values together are those that are made of them. */
 static void two_matrices_are_updated_together(void)
 {
@@ -472,6 +502,7 @@ int main(int argc, char **argv)
     RUN(compressed_is_the_same);
     RUN(facts_are_those_of_the_rows);
     RUN(facts_follow_new_values);
+    RUN(compression_is_explained);
     RUN(two_matrices_are_updated_together);
     RUN(wrong_arrays_are_refused);
     RUN(new_values_of_packed_slices);
