@@ -222,6 +222,8 @@ class Hierarchy:
         (data, indices, indptr, shape)
             Copies: float64 and int32 of shape (nnz,), int64 of shape (rows + 1,).
         """
+        if role not in _ROLES:
+            raise ArgumentError(f"role: {role!r} is unknown; known are {', '.join(_ROLES)}")
         csr = ffi.new("cmg_csr *")
         label = ffi.NULL if name is None else chars(name, "name")
         with self.context.lock:

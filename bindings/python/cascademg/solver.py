@@ -211,7 +211,8 @@ class Solver:
     def _warn(info):
         if not info.converged:
             advice = "; ".join(info.hints)
-            warnings.warn(f"{info.outcome} after {info.iterations} iterations, relative residual "
+            plural = "" if info.iterations == 1 else "s"
+            warnings.warn(f"{info.outcome} after {info.iterations} iteration{plural}, relative residual "
                           f"{info.relative_residual:.3e}" + (f": {advice}" if advice else ""),
                           ConvergenceWarning, stacklevel=3)
 
