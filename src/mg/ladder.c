@@ -204,7 +204,7 @@ static const char *change(const cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_ru
 static void describe(const cmgi_ending *end, char *text, size_t size)
 {
     if (end->outcome == CMG_STAGNATED && end->last > 0) {
-        (void)snprintf(text, size, "reduced by %.2f", pow(end->factor, 1.0 / end->last));
+        (void)snprintf(text, size, "had a factor of %.2f", pow(end->factor, 1.0 / end->last));
     } else {
         (void)snprintf(text, size, "ended as %s", cmg_enum_name("outcome", (int)end->outcome));
     }
