@@ -76,6 +76,12 @@ static void limit_hint(const cmg_report *r, double rtol, char text[CMGI_HINT])
                        "at this pace, %.2f an iteration, about %.0f more iterations are needed: "
                        "raise max-it, or try smoother=fsai",
                        factor, ceil(left));
+    } else if (r->fallbacks > 0) { /* these were tried */
+        (void)snprintf(
+            text, CMGI_HINT,
+            "the residual hardly falls, %.2f an iteration, with stronger smoothers, too: "
+            "several unknowns a node need block_size; docs/when-not.md names other methods",
+            factor);
     } else {
         (void)snprintf(
             text, CMGI_HINT,
@@ -130,10 +136,11 @@ cmg_status cmgi_hint(cmgi_multigrid *mg, const cmg_report *r, bool indefinite, c
         return CMG_OK;
     }
     if (cmg_outcome_converged(r->outcome)) {
-        if (r->iterations > MANY && !(mg->levels.count == 1 && mg->levels.coarse == NULL)) {
+        if (r->iterations > MANY && r->fallbacks == 0 &&
+            !(mg->levels.count == 1 && mg->levels.coarse == NULL)) {
             (void)snprintf(text, CMGI_HINT,
-                           "%d iterations, %.2f each: smoother=fsai or spai may need fewer; cmg "
-                           "compare tells",
+                           "%d iterations, %.2f each: smoother=fsai or spai may need fewer, as "
+                           "cmg compare shows",
                            r->iterations, pace(r));
         }
         return CMG_OK;
