@@ -246,7 +246,7 @@ static void print_plan(const plan_job *job, FILE *out)
             cmg_hierarchy_levels(job->h));
     fprintf(out, "solver: %s, %s\n", solver_args_describe(&job->solver, text),
             device_describe(&job->device, job->ctx, where));
-    fprintf(out, "loaded in %s, set up in %s, compression told of included\n",
+    fprintf(out, "loaded in %s, set up in %s (includes the compression report)\n",
             format_seconds(job->input.load_seconds, a),
             format_seconds(job->setup[CMG_SETUP_PARTS], b));
     setup_times_print(out, job->setup, job->setup[CMG_SETUP_PARTS]);
