@@ -85,6 +85,17 @@ static cmg_status mark_labels(const cmgi_mesh *mesh, const cmgi_names *names, bo
     return CMG_OK;
 }
 
+/* "; it has steel, rubber", as far as there is room. */
+static void name_groups(const cmgi_mesh *mesh, char *text, size_t size)
+{
+    text[0] = '\0';
+    for (cmg_index r = 1; r < mesh->regions; ++r) {
+        const size_t used = strlen(text);
+        (void)snprintf(text + used, size - used, "%s%s", r == 1 ? "; it has " : ", ",
+                       mesh->region[r].name);
+    }
+}
+
 /* Factors of the coefficient, from entries group=factor. */
 static cmg_status choose_factors(cmg_context *ctx, const cmgi_names *entries,
                                  cmgi_mesh_chain *chain)
@@ -99,6 +110,7 @@ static cmg_status choose_factors(cmg_context *ctx, const cmgi_names *entries,
     }
     for (int i = 0; i < entries->count; ++i) {
         char group[CMGI_NAME_LENGTH];
+        char groups[160];
         double factor = 0;
         const char *entry = entries->name[i];
         const char *sign = strrchr(entry, '=');
@@ -107,9 +119,9 @@ static cmg_status choose_factors(cmg_context *ctx, const cmgi_names *entries,
                    "'%s' is no group=factor with a factor over 0", entry);
         (void)snprintf(group, sizeof group, "%.*s", (int)(sign - entry), entry);
         const cmg_index region = cmgi_mesh_find_region(mesh, group);
-        CMGI_CHECK(ctx, region >= 0, CMG_ERR_ARG, "the mesh has no group of cells '%s'%s%s", group,
-                   mesh->regions > 1 ? "; it has " : "",
-                   mesh->regions > 1 ? mesh->region[1].name : "");
+        name_groups(mesh, groups, sizeof groups);
+        CMGI_CHECK(ctx, region >= 0, CMG_ERR_ARG, "the mesh has no group of cells '%s'%s", group,
+                   groups);
         chain->factor[region] = factor;
     }
     return CMG_OK;
