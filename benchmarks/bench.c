@@ -2,6 +2,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "bench.h"
 #include "cmg_commit.h"
+#include "cmg_elements.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -137,6 +138,7 @@ bool bench_parse(const char *program, int argc, char **argv, bench_problem *p, b
                  void *user)
 {
     cmg_context_options_default(&p->context);
+    cmg_elements_use(&p->context);
     cmg_solver_options_default(&p->solver);
     for (int a = 1; a < argc; a += 2) {
         const char *text = a + 1 < argc ? argv[a + 1] : NULL;

@@ -8,6 +8,7 @@
  * pattern of a lexicographic grid with values that do not repeat, as on a distorted mesh.
  */
 #include "bench.h"
+#include "cmg_elements.h"
 #include "q1.h"
 
 #include <math.h>
@@ -173,6 +174,7 @@ int main(int argc, char **argv)
     bool perturbed = false;
     cmg_context_options options;
     cmg_context_options_default(&options);
+    cmg_elements_use(&options);
     for (int a = 1; a + 1 < argc; a += 2) {
         if (strcmp(argv[a], "--dim") == 0) {
             dim = atoi(argv[a + 1]);

@@ -1,8 +1,8 @@
-# Installed tree: headers, libraries, command, the CMake package `cmg` with cmg::cmg, cmg::ranks and cmg::fem, pkg-config modules.
+# Installed tree: headers, libraries, command, the CMake package `cmg` with cmg::cmg, cmg::elements, cmg::ranks and cmg::fem, pkg-config modules.
 include(CMakePackageConfigHelpers)
 
 set(CMG_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/cmg)
-set(CMG_LIBRARIES cmg cmgranks)
+set(CMG_LIBRARIES cmg cmgelements cmgranks)
 if(CMG_FEM)
   list(APPEND CMG_LIBRARIES cmgfem)
 endif()
@@ -91,8 +91,9 @@ file(RELATIVE_PATH CMG_PREFIX_FROM_PC ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${C
 string(REGEX REPLACE "/$" "" CMG_PREFIX_FROM_PC "${CMG_PREFIX_FROM_PC}")
 configure_file(${CMAKE_CURRENT_LIST_DIR}/cmg.pc.in cmg.pc @ONLY)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/cmg_fem.pc.in cmg_fem.pc @ONLY)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/cmg_elements.pc.in cmg_elements.pc @ONLY)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/cmg_ranks.pc.in cmg_ranks.pc @ONLY)
-set(CMG_PC_FILES ${CMAKE_CURRENT_BINARY_DIR}/cmg.pc ${CMAKE_CURRENT_BINARY_DIR}/cmg_ranks.pc)
+set(CMG_PC_FILES ${CMAKE_CURRENT_BINARY_DIR}/cmg.pc ${CMAKE_CURRENT_BINARY_DIR}/cmg_elements.pc ${CMAKE_CURRENT_BINARY_DIR}/cmg_ranks.pc)
 if(CMG_HAVE_MPI)
   configure_file(${CMAKE_CURRENT_LIST_DIR}/cmg_mpi.pc.in cmg_mpi.pc @ONLY)
   list(APPEND CMG_PC_FILES ${CMAKE_CURRENT_BINARY_DIR}/cmg_mpi.pc)

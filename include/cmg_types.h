@@ -86,6 +86,7 @@ typedef int (*cmg_progress_fn)(void *user, const char *what, cmg_size done, cmg_
 
 typedef struct cmg_transport cmg_transport;
 typedef struct cmg_ranks cmg_ranks;
+typedef struct cmg_formats cmg_formats;
 
 /** How option structs are filled is said at the end of this header. */
 typedef struct cmg_context_options {
@@ -116,6 +117,8 @@ typedef struct cmg_context_options {
     const cmg_transport *transport;
     /** ... the functions of libcmgranks. */
     const cmg_ranks *ranks;
+    /** The formats of libcmgelements, set by cmg_elements_use (cmg_elements.h); default NULL. */
+    const cmg_formats *elements;
 } cmg_context_options;
 
 /**

@@ -8,6 +8,7 @@
  */
 #pragma once
 #include "cmg.h"
+#include "cmg_elements.h"
 #include "core/context.h"
 
 #include <math.h>
@@ -88,6 +89,7 @@ static inline void test_begin(int argc, char **argv)
     test_part = argc > 2 ? argv[2] : NULL;
     cmg_context_options options;
     cmg_context_options_default(&options);
+    cmg_elements_use(&options);
     options.backend = (cmg_backend)backend;
     if (cmg_context_create(&options, &ctx) != CMG_OK) {
         printf("skipped: no %s device\n", cmg_enum_name("backend", backend));

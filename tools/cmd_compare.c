@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cmg_elements.h>
+
 enum { MAX_ROWS = 4096 };
 
 /* One option that is a list. */
@@ -75,6 +77,7 @@ static void set_defaults(compare_job *job)
     o.max_it = 200;
     job->options = (compare_options){.solver = o, .repeat = 3};
     cmg_context_options_default(&job->device);
+    cmg_elements_use(&job->device);
 }
 
 static void add_lists(compare_job *job)

@@ -5,10 +5,13 @@
 
 #include <string.h>
 
+#include <cmg_elements.h>
+
 void device_args_default(device_args *d)
 {
     *d = (device_args){.line = {0}};
     cmg_context_options_default(&d->options);
+    cmg_elements_use(&d->options);
 }
 
 void device_args_add(args *a, device_args *d)

@@ -1,6 +1,7 @@
 /* PETSc's preconditioner type "cmg"; see pccmg.h. */
 #include "pccmg_impl.h"
 
+#include <cmg_elements.h>
 #ifdef PC_CMG_MPI
 #include <cmg_mpi.h>
 #endif
@@ -59,6 +60,7 @@ static PetscErrorCode make_context(PC pc)
     cmg_context_options options;
     PetscFunctionBegin;
     cmg_context_options_default(&options);
+    cmg_elements_use(&options);
     options.why = why;
     PetscCall(make_transport(pc, &options));
     (void)cmg_context_options_set(&options, data->context); /* a refusal comes back from create */

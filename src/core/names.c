@@ -23,6 +23,7 @@ static const cmgi_name precisions[] = {
 #define CMGI_FORMAT_CHOICE(row, name, text) POSITION_##row,
 #define CMGI_FORMAT(row, file, name, text) POSITION_##row,
 #define CMGI_STUDY CMGI_FORMAT
+#define CMGI_ELEMENTS CMGI_FORMAT
 enum {
 #include CMGI_FORMAT_LIST
     FORMATS

@@ -47,23 +47,6 @@ cmg_status cmgi_elements_assemble(cmg_context *ctx, const cmg_elements *E, cmgi_
 cmg_status cmgi_incidence_make(cmg_context *ctx, cmg_size targets, cmg_size length,
                                const cmg_index *list, cmg_index **start, cmg_index **item);
 
-/* Where the values of elements come from: entry k of a CSR, shared out evenly. */
-typedef struct cmgi_element_origin {
-    cmg_size *source;   /* count x local x local: entry of the CSR, -1 = none */
-    double *share;      /* entries of the CSR: 1 / the elements that have it */
-    cmg_size *diagonal; /* rows: entry of the CSR, -1 = none */
-} cmgi_element_origin;
-/*
- * The cliques of a square CSR's graph as elements, entries shared out evenly among those that hold
- * them. `origin` may be NULL.
- */
-cmg_status cmgi_elements_from_csr(cmg_context *ctx, const cmg_csr *A, cmgi_elements *E,
-                                  cmgi_element_origin *origin);
-/* New values of such matrices. */
-void cmgi_elements_refill(const cmgi_element_origin *origin, const double *values,
-                          cmgi_elements *E);
-void cmgi_element_origin_free(cmg_context *ctx, cmgi_element_origin *origin);
-
 /*
  * Matrices that are multiples of each other: a growing list of templates, scaled to a largest entry
  * of 1 and compared entry by entry.

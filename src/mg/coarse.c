@@ -443,7 +443,7 @@ cmg_status cmgi_dense_matrix(cmg_context *ctx, cmg_size n, const double *X, cons
         dense.warp = 32;
         dense.block = 128;
         dense.threshold = 1;
-        status = cmgi_matrix_make(ctx, cmgi_format_find(dense.format), &from, &dense, M);
+        status = cmgi_matrix_make(ctx, cmgi_format_find(ctx, dense.format), &from, &dense, M);
     }
 done:
     cmgi_free(ctx, host);

@@ -36,17 +36,17 @@ static request request_of(const cmgi_level_options *options, int l, cmg_role rol
     return ask;
 }
 
-static bool is_by_elements(cmg_format format)
+static bool is_by_elements(const cmg_context *ctx, cmg_format format)
 {
-    const cmgi_format *row = cmgi_format_find(format); /* NULL = chosen */
+    const cmgi_format *row = cmgi_format_find(ctx, format); /* NULL = chosen */
     return row != NULL && row->elements;
 }
 
 /* The elements of A, where the format wants them and the level has them; dofs NULL otherwise. */
 static cmg_elements elements_of(const cmg_hierarchy *h, int l, const cmg_matrix_options *options)
 {
-    return is_by_elements(options->format) ? cmgi_elements_view(&h->level[l].elements)
-                                           : (cmg_elements){0};
+    return is_by_elements(h->ctx, options->format) ? cmgi_elements_view(&h->level[l].elements)
+                                                   : (cmg_elements){0};
 }
 
 static cmg_status place_elements(cmg_context *ctx, const cmg_elements *E,
@@ -101,7 +101,7 @@ static cmg_status place_matrix(cmg_context *ctx, const cmg_csr *A, const cmg_mat
                                const request *ask, cmgi_level *level)
 {
     const cmg_index *perm = outer != NULL ? cmg_matrix_permutation(outer) : NULL;
-    const cmgi_format *format = cmgi_format_find(ask->options.format); /* NULL = chosen */
+    const cmgi_format *format = cmgi_format_find(ctx, ask->options.format); /* NULL = chosen */
     const bool sorts = format != NULL && format->renumbers;
     if (perm == NULL || sorts) {
         request beside = *ask;
@@ -128,7 +128,7 @@ static cmg_status place_matrix(cmg_context *ctx, const cmg_csr *A, const cmg_mat
 static const cmgi_resident *resident(const cmg_hierarchy *h, int l, cmg_role role,
                                      const cmgi_level_options *options)
 {
-    const cmgi_format *format = cmgi_format_find(options->matrix.format);
+    const cmgi_format *format = cmgi_format_find(h->ctx, options->matrix.format);
     if ((format != NULL && (format->renumbers || format->elements)) ||
         options->matrix.format == CMG_FORMAT_TUNE ||
         (options->dirichlet == CMG_DIRICHLET_ZERO &&
@@ -237,7 +237,7 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
     if (taken) {
         return CMG_OK;
     }
-    if (l > 0 && is_by_elements(ask.options.format)) {
+    if (l > 0 && is_by_elements(ctx, ask.options.format)) {
         ask.options.format = CMG_FORMAT_AUTO; /* cliques are looked for on the finest level alone */
     }
     return place_matrix(ctx, &A, outer, &ask, level);

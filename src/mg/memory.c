@@ -65,12 +65,13 @@ static cmg_status take_statistics(cmg_context *ctx, const matrix_plan *plan, cmg
 }
 
 /* Least storage where compression may be chosen. */
-static double least_bytes(const cmgi_row_statistics *s, cmg_matrix_options o)
+static double least_bytes(const cmg_context *ctx, const cmgi_row_statistics *s,
+                          cmg_matrix_options o)
 {
     o.format = CMG_FORMAT_COMPRESSED;
-    const double compressed = (double)cmgi_format_bytes(s, &o);
+    const double compressed = (double)cmgi_format_bytes(ctx, s, &o);
     o.format = CMG_FORMAT_DIAGONAL; /* without entries off the diagonal it is taken */
-    const double diagonal = (double)cmgi_format_bytes(s, &o);
+    const double diagonal = (double)cmgi_format_bytes(ctx, s, &o);
     return compressed < diagonal ? compressed : diagonal;
 }
 
@@ -79,7 +80,7 @@ static double chosen_bytes(cmg_context *ctx, const matrix_plan *plan, const cmgi
 {
     cmg_matrix_options chosen = plan->options;
     cmgi_choice choice = {0};
-    const double least = least_bytes(s, plan->options);
+    const double least = least_bytes(ctx, s, plan->options);
     if (plan->transposed || plan->options.format == CMG_FORMAT_TUNE ||
         cmgi_choose(ctx, &plan->from, plan->use, &chosen, &choice) != CMG_OK) {
         return least;
@@ -87,7 +88,7 @@ static double chosen_bytes(cmg_context *ctx, const matrix_plan *plan, const cmgi
     if (chosen.format == CMG_FORMAT_COMPRESSED) {
         return 0.8 * choice.bytes > least ? 0.8 * choice.bytes : least;
     }
-    return (double)cmgi_format_bytes(s, &chosen);
+    return (double)cmgi_format_bytes(ctx, s, &chosen);
 }
 
 static double matrix_bytes(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_use use,
@@ -109,11 +110,11 @@ static double matrix_bytes(cmg_context *ctx, const cmgi_matrix_source *from, cmg
     double bytes = o->keep_map ? (places ? 2 : 8) * (double)s.nnz : 0;
     o->warp = o->warp != 0 ? o->warp : 32;
     if (open || o->format == CMG_FORMAT_COMPRESSED) {
-        bytes += open ? chosen_bytes(ctx, &plan, &s) : least_bytes(&s, *o);
+        bytes += open ? chosen_bytes(ctx, &plan, &s) : least_bytes(ctx, &s, *o);
     } else if (split && (o->t == 0 || o->threshold == 0)) { /* chosen later: all entries at least */
         bytes += (double)s.nnz * (4 + (double)cmgi_precision_bytes(o->precision));
     } else {
-        bytes += (double)cmgi_format_bytes(&s, o);
+        bytes += (double)cmgi_format_bytes(ctx, &s, o);
     }
     if (from->there == NULL || transposed) { /* else they are the matrix's own */
         cmgi_row_statistics_free(ctx, &s);

@@ -43,7 +43,7 @@ static cmg_status take_options(cmg_solver *s, const cmg_solver_options *o)
  * made of them; formats that renumber are made on the host. */
 static cmg_status stage(cmg_hierarchy *h, const cmg_solver_options *o)
 {
-    const cmgi_format *format = cmgi_format_find(o->matrix.format);
+    const cmgi_format *format = cmgi_format_find(h->ctx, o->matrix.format);
     if ((format != NULL && (format->renumbers || format->elements)) ||
         o->matrix.format == CMG_FORMAT_TUNE) {
         return CMG_OK;
@@ -75,7 +75,7 @@ static cmg_status check(cmg_hierarchy *h, const cmg_solver_options *options, cmg
     if (ctx->group == NULL) {
         return CMG_OK; /* checked where it lies, by create */
     }
-    const cmgi_format *format = cmgi_format_find(own->matrix.format);
+    const cmgi_format *format = cmgi_format_find(ctx, own->matrix.format);
     CMGI_CHECK(ctx, h->own != NULL, CMG_ERR_STATE,
                "a hierarchy of several ranks takes its matrices by cmg_hierarchy_set_rows");
     CMGI_CHECK(ctx, format == NULL || !format->renumbers, CMG_ERR_UNSUPPORTED,

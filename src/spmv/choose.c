@@ -176,7 +176,7 @@ static double storage_of(const chooser *c, cmg_format format, int t, int warp, i
     o.t = t;
     o.warp = warp;
     o.threshold = threshold;
-    return (double)cmgi_format_bytes(&c->s, &o);
+    return (double)cmgi_format_bytes(c->ctx, &c->s, &o);
 }
 
 /* Lanes a slice: as asked, else those of a warp. */

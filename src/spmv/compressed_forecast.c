@@ -175,8 +175,8 @@ static cmg_status plain_bytes(cmg_context *ctx, const cmgi_compression_look *l, 
     if (l->there == NULL) {
         CMGI_TRY(cmgi_row_statistics_take(ctx, l->csr, &s));
     }
-    const size_t sliced = cmgi_format_bytes(known, &sell);
-    const size_t plain = cmgi_format_bytes(known, &csr);
+    const size_t sliced = cmgi_format_bytes(ctx, known, &sell);
+    const size_t plain = cmgi_format_bytes(ctx, known, &csr);
     if (l->there == NULL) {
         cmgi_row_statistics_free(ctx, &s);
     }

@@ -20,9 +20,10 @@ typedef enum means {
     MEANS_ALL       /* it needs nothing on the host */
 } means;
 
-static means means_of(const cmgi_row_statistics *s, const cmg_matrix_options *options)
+static means means_of(const cmg_context *ctx, const cmgi_row_statistics *s,
+                      const cmg_matrix_options *options)
 {
-    const cmgi_format *format = cmgi_format_find(options->format);
+    const cmgi_format *format = cmgi_format_find(ctx, options->format);
     if (format == NULL || format->renumbers || (format->blocks && options->block_rows > 1)) {
         return MEANS_NONE;
     }
@@ -45,7 +46,7 @@ static cmg_status make_there(cmg_context *ctx, const cmgi_matrix_source *from,
     cmg_status status = CMG_OK;
     of.csr = NULL;
     of.device = &R->csr;
-    if (means_of(&R->rows, options) == MEANS_FILL) {
+    if (means_of(ctx, &R->rows, options) == MEANS_FILL) {
         if (from->csr == NULL) {
             CMGI_TRY_GOTO(done, cmgi_alloc(ctx, R->csr.rows + 1, sizeof *fetched, &fetched));
             CMGI_TRY_GOTO(done, cmgi_to_host(ctx, fetched, R->csr.indptr, bytes));
@@ -53,7 +54,8 @@ static cmg_status make_there(cmg_context *ctx, const cmgi_matrix_source *from,
         view.indptr = from->csr != NULL ? from->csr->indptr : fetched;
         of.csr = &view;
     }
-    CMGI_TRY_GOTO(done, cmgi_matrix_make(ctx, cmgi_format_find(options->format), &of, options, A));
+    CMGI_TRY_GOTO(done,
+                  cmgi_matrix_make(ctx, cmgi_format_find(ctx, options->format), &of, options, A));
 done:
     cmgi_free(ctx, fetched);
     return status;
@@ -76,7 +78,7 @@ static cmg_status by_upload(cmg_context *ctx, const cmgi_matrix_source *from,
     }
     CMGI_TRY_GOTO(done, cmgi_resident_send(ctx, csr, &R));
     sent.there = &R;
-    if (means_of(&R.rows, options) != MEANS_NONE) {
+    if (means_of(ctx, &R.rows, options) != MEANS_NONE) {
         CMGI_TRY_GOTO(done, make_there(ctx, &sent, options, A));
         *made = true;
     }
@@ -110,7 +112,8 @@ static cmg_status from_host(cmg_context *ctx, const cmgi_matrix_source *from, cm
         CMGI_TRY(by_upload(ctx, from, &options, &made, &done));
     }
     if (!done) {
-        CMGI_TRY(cmgi_matrix_make(ctx, cmgi_format_find(options.format), from, &options, &made));
+        CMGI_TRY(
+            cmgi_matrix_make(ctx, cmgi_format_find(ctx, options.format), from, &options, &made));
     }
     if (options.explain && options.block_rows < 2) { /* said of entries */
         CMGI_TRY_GOTO(failed, explain(made, from));
@@ -131,7 +134,7 @@ static cmg_status from_device(cmg_context *ctx, const cmgi_matrix_source *from, 
     cmgi_csr host = {0};
     CMGI_TRY(cmgi_choose(ctx, from, use, &resolved, NULL));
     if (resolved.format != CMG_FORMAT_TUNE && !resolved.explain &&
-        means_of(&R->rows, &resolved) != MEANS_NONE) {
+        means_of(ctx, &R->rows, &resolved) != MEANS_NONE) {
         return make_there(ctx, from, &resolved, A);
     }
     CMGI_TRY(cmgi_resident_fetch(ctx, &R->csr, R->rows.nnz, &host));
@@ -188,7 +191,7 @@ cmg_status cmg_matrix_create_elements(cmg_context *ctx, const cmg_elements *elem
     CMGI_TRY(cmgi_elements_check(ctx, "matrix", elements));
     own.format = own.format == CMG_FORMAT_AUTO ? CMG_FORMAT_EBE : own.format;
     own.block = own.block != 0 ? own.block : 128;
-    const cmgi_format *format = cmgi_format_find(own.format);
+    const cmgi_format *format = cmgi_format_find(ctx, own.format);
     CMGI_CHECK(ctx, format != NULL && format->elements, CMG_ERR_ARG,
                "matrix: format %s is not one of elements: nbn, dbd, ebe or ebesym",
                cmg_enum_name("format", (int)own.format));

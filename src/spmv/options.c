@@ -23,7 +23,7 @@ cmg_status cmgi_matrix_options_take(cmg_context *ctx, const cmg_matrix_options *
 {
     const size_t reach = offsetof(cmg_matrix_options, format) + sizeof given->format;
     if (given == NULL || given->size < reach || given->size > sizeof *given ||
-        cmgi_format_find(given->format) == NULL) {
+        cmgi_format_find(ctx, given->format) == NULL) {
         CMGI_TRY(cmgi_options_take(ctx, &table, given, own));
         return cmgi_format_check(ctx, own->format);
     }

@@ -169,7 +169,7 @@ static cmg_status try_candidate(trial *t, cmg_matrix_options options)
     double seconds = 0;
     CMGI_TRY(cmgi_choose(t->ctx, &from, CMGI_USE_ANY, &options, NULL));
     cmg_status status =
-        cmgi_matrix_make(t->ctx, cmgi_format_find(options.format), &from, &options, &A);
+        cmgi_matrix_make(t->ctx, cmgi_format_find(t->ctx, options.format), &from, &options, &A);
     if (status == CMG_ERR_MEMORY && t->best != NULL) {
         return CMG_OK; /* too large beside the best one, which is smaller */
     }
@@ -257,8 +257,8 @@ cmg_status cmgi_tune(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_opti
     const choice *known = recall(ctx, pattern, options);
     if (known != NULL) {
         const cmgi_matrix_source from = {.csr = csr};
-        return cmgi_matrix_make(ctx, cmgi_format_find(known->taken.format), &from, &known->taken,
-                                A);
+        return cmgi_matrix_make(ctx, cmgi_format_find(ctx, known->taken.format), &from,
+                                &known->taken, A);
     }
     trial t = {.ctx = ctx, .csr = csr};
     cmg_status status = CMG_OK;

@@ -12,6 +12,8 @@
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "chains.h"
 
+#include "cmg_elements.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -454,6 +456,7 @@ static int run_chains(long first, long last)
 {
     cmg_context_options options;
     cmg_context_options_default(&options);
+    cmg_elements_use(&options);
     options.backend = backend;
     options.threads = 1;
     if (cmg_context_create(&options, &ctx) != CMG_OK) {

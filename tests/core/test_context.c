@@ -27,6 +27,24 @@ static void a_transport_alone_is_refused(void)
     CHECK(strstr(why, "libcmgranks") != NULL && strstr(why, "cmg_ranks_use") != NULL);
 }
 
+static void elements_alone_are_refused(void)
+{
+    cmg_context *plain = NULL;
+    cmg_matrix_options options;
+    cmg_matrix *A = NULL;
+    const cmg_size indptr[] = {0, 1};
+    const cmg_index indices[] = {0};
+    const double values[] = {2};
+    const cmg_csr one = {1, 1, indptr, indices, values};
+    CHECK_OK(cmg_context_create(NULL, &plain));
+    cmg_matrix_options_default(&options);
+    options.format = CMG_FORMAT_EBE;
+    CHECK(cmg_matrix_create_csr(plain, &one, &options, &A) == CMG_ERR_UNSUPPORTED && A == NULL);
+    CHECK(strstr(cmg_context_message(plain), "libcmgelements") != NULL);
+    CHECK(strstr(cmg_context_message(plain), "format ebe") != NULL);
+    cmg_context_destroy(&plain);
+}
+
 static void every_enum_name_parses_back(void)
 {
     const char *kinds[] = {"backend", "precision", "format", "cycle",
@@ -144,6 +162,7 @@ int main(int argc, char **argv)
     TEST_BEGIN(argc, argv);
     RUN(status_names_match);
     RUN(a_transport_alone_is_refused);
+    RUN(elements_alone_are_refused);
     RUN(every_enum_name_parses_back);
     RUN(bad_options_are_refused);
     RUN(sizes_that_overflow_are_refused);

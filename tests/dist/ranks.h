@@ -98,6 +98,7 @@ static inline cmg_status open_rank(const cmg_transport *transport, cmg_context *
     options.device = transport->rank % cmg_backend_devices(options.backend);
     options.threads = 1;
     cmg_ranks_use(&options, transport);
+    cmg_elements_use(&options);
     return cmg_context_create(&options, mine);
 }
 

@@ -187,6 +187,7 @@ static cmg_status work(void *user, const cmg_transport *transport)
     cmg_context *own = NULL;
     cmg_context_options_default(&options);
     cmg_ranks_use(&options, transport);
+    cmg_elements_use(&options);
     options.threads = 1;
     if (t->length > 0) {
         t->status[rank] = gather_other_length(t, transport);

@@ -194,6 +194,7 @@ static cmg_status with_context(run_fn run, int k, char message[CMG_MESSAGE])
     cmg_context *on = NULL;
     size_t held[2];
     cmg_context_options_default(&options);
+    cmg_elements_use(&options);
     options.backend = CMG_BACKEND_CUDA;
     options.threads = 1;
     options.why = message;

@@ -3,6 +3,7 @@
  * of a solver; what is said to have converged is held against b - A x in long double, and a refresh
  * and a second solve have to hold, too.
  */
+#include "cmg_elements.h"
 #include "core/context.h"
 #include "core/random.h"
 #include "hierarchy/hierarchy.h"
@@ -31,6 +32,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     (void)argv;
     cmg_context_options options;
     cmg_context_options_default(&options);
+    cmg_elements_use(&options);
     options.threads = 1;
     return cmg_context_create(&options, &ctx) == CMG_OK ? 0 : 1;
 }

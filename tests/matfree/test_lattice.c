@@ -3,7 +3,7 @@
  * or fixed, with cells missing; products against plain loops in every write-back that solves use.
  * What is no lattice is multiplied otherwise.
  */
-#include "matfree/matfree.h"
+#include "elements/matfree.h"
 #include "products.h"
 
 typedef struct cells {

@@ -5,7 +5,7 @@
  */
 #include "core/vector.h"
 #include "csr/elements.h"
-#include "matfree/patches.h"
+#include "elements/patches.h"
 #include "products.h"
 
 /* Elements on a line or random nodes, with what they should come to. */

@@ -66,6 +66,7 @@ static cmg_context *other_context(void)
     cmg_context_options options;
     cmg_context *other = NULL;
     cmg_context_options_default(&options);
+    cmg_elements_use(&options);
     options.threads = cmg_context_backend(ctx) == CMG_BACKEND_CPU ? 1 : 0;
     CHECK_OK(cmg_context_create(&options, &other));
     return other;

@@ -263,7 +263,7 @@ static void wrong_shapes_are_refused(void)
 static void every_format_multiplies_columns(void)
 {
     const cmgi_format *format = NULL;
-    for (int f = 0; (format = cmgi_format_at(f)) != NULL; ++f) {
+    for (int f = 0; (format = cmgi_format_at(ctx, f)) != NULL; ++f) {
         for (int r = 0; r < SUITE; ++r) {
             multiply_columns(format, &suite[r], CMG_FP64, 0);
             multiply_columns(format, &suite[r], CMG_FP32, 0);
@@ -277,7 +277,7 @@ static void blocks_multiply_columns(void)
     static const cmg_format formats[] = {CMG_FORMAT_SELL, CMG_FORMAT_SBELL, CMG_FORMAT_COMPRESSED};
     for (int turn = 0; turn < 6; ++turn) {
         for (int r = 0; r < SUITE; ++r) {
-            multiply_columns(cmgi_format_find(formats[turn / 2]), &suite[r], CMG_FP64,
+            multiply_columns(cmgi_format_find(ctx, formats[turn / 2]), &suite[r], CMG_FP64,
                              2 + turn % 2);
         }
     }

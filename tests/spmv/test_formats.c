@@ -329,8 +329,8 @@ static void rows_know_their_bytes(void)
         const cmg_csr view = cmgi_csr_view(&A);
         cmgi_row_statistics s;
         CHECK_OK(cmgi_row_statistics_take(ctx, &view, &s));
-        for (int f = 0; cmgi_format_at(f) != NULL; ++f) {
-            const cmgi_format *format = cmgi_format_at(f);
+        for (int f = 0; cmgi_format_at(ctx, f) != NULL; ++f) {
+            const cmgi_format *format = cmgi_format_at(ctx, f);
             int named = -1;
             CHECK(cmg_enum_parse("format", cmg_enum_name("format", (int)format->id), &named) ==
                       CMG_OK &&
@@ -353,7 +353,7 @@ static void rows_know_their_bytes(void)
                     continue;
                 }
                 CHECK_OK(cmg_matrix_create_csr(ctx, &view, &o, &M));
-                const size_t told = cmgi_format_bytes(&s, &M->options);
+                const size_t told = cmgi_format_bytes(ctx, &s, &M->options);
                 if (format->at_least) {
                     CHECK(told <= M->bytes);
                 } else if (cmg_context_backend(ctx) == CMG_BACKEND_CUDA) {

@@ -186,7 +186,7 @@ static void check_compressed(const cmgi_csr *A, cmg_precision precision, bool ke
     options.block = 128;
     options.t = 1;
     options.threshold = 1;
-    CHECK_OK(cmgi_matrix_make(ctx, cmgi_format_find(options.format), &from, &options, &M));
+    CHECK_OK(cmgi_matrix_make(ctx, cmgi_format_find(ctx, options.format), &from, &options, &M));
     CHECK_OK(cmgi_resident_send(ctx, &here, &R));
     CHECK_OK(
         cmgi_matrix_create(ctx, &(cmgi_matrix_source){.there = &R}, CMGI_USE_ANY, &options, &N));

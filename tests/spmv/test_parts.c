@@ -72,6 +72,7 @@ static void empty_rows_at_the_end_are_written(void)
         cmg_context_options options;
         cmg_context *on = NULL;
         cmg_context_options_default(&options);
+        cmg_elements_use(&options);
         options.threads = threads;
         CHECK_OK(cmg_context_create(&options, &on));
         for (size_t k = 0; k < sizeof formats / sizeof formats[0]; ++k) {

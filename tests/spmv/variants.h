@@ -40,7 +40,7 @@ static inline bool variant_at(int v, variant *out)
         *out = variants[v];
         return true;
     }
-    const cmgi_format *row = cmgi_format_at(v - LISTED);
+    const cmgi_format *row = cmgi_format_at(ctx, v - LISTED);
     if (row == NULL) {
         return false;
     }
@@ -61,7 +61,7 @@ static inline bool is_vendor(cmg_format format)
 static inline bool applies(const variant *v, const cmgi_csr *A, bool diagonal)
 {
     const bool on_cuda = cmg_context_backend(ctx) == CMG_BACKEND_CUDA;
-    const cmgi_format *format = cmgi_format_find(v->format);
+    const cmgi_format *format = cmgi_format_find(ctx, v->format);
     if (format == NULL && v->format != CMG_FORMAT_AUTO &&
         !(v->format == CMG_FORMAT_TUNE && cmgi_format_measured() != NULL)) {
         return false; /* a build may lack the studies */

@@ -94,6 +94,7 @@ class Context:
         check_backend(backend)
         self._progress_error = None
         options = defaults("cmg_context_options")
+        lib().cmg_elements_use(options)
         options.backend = enum_value("backend", backend)
         options.threads = threads = self._threads_here(threads)
         options.device = device

@@ -8,7 +8,7 @@
 #include "spmv/spmv.cuh"
 
 extern "C" {
-#include "matfree/matfree.h"
+#include "elements/matfree.h"
 }
 
 enum { THREADS = 128, WARPS = THREADS / 32 };

@@ -1,5 +1,5 @@
 /* Patches of elements: grown, coloured, numbered; see patches.h. */
-#include "matfree/patches.h"
+#include "elements/patches.h"
 
 #include "core/memory.h"
 #include "core/order.h"

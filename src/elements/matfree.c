@@ -1,5 +1,5 @@
 /* Storage of the formats of elements, from element data or from a CSR; see matfree.h. */
-#include "matfree/matfree.h"
+#include "elements/matfree.h"
 
 #include "core/memory.h"
 

@@ -1,5 +1,5 @@
 /* Groups of elements, and the parts that they leave at nodes; see matfree.h. */
-#include "matfree/matfree.h"
+#include "elements/matfree.h"
 
 #include <string.h>
 

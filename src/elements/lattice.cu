@@ -10,7 +10,7 @@
 #include "spmv/spmv.cuh"
 
 extern "C" {
-#include "matfree/matfree.h"
+#include "elements/matfree.h"
 }
 
 enum { THREADS = CMGI_LATTICE_THREADS };

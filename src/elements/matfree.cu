@@ -12,7 +12,7 @@
 #include "spmv/spmv.cuh"
 
 extern "C" {
-#include "matfree/matfree.h"
+#include "elements/matfree.h"
 }
 
 enum { OWN, HALF, REPEATED };

@@ -40,9 +40,9 @@
  *         the grouping in place of colours is this library's.
  */
 #pragma once
-#include "csr/elements.h"
-#include "matfree/lattice.h"
-#include "matfree/patches.h"
+#include "elements/cliques.h"
+#include "elements/lattice.h"
+#include "elements/patches.h"
 #include "spmv/matrix.h"
 
 /* Unknowns of the elements of a group together, at most: 24 kB in fp64. */

@@ -1,5 +1,5 @@
 /* Lattices are found, and their template's blocks made; see lattice.h. */
-#include "matfree/lattice.h"
+#include "elements/lattice.h"
 
 #include "core/memory.h"
 

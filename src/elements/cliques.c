@@ -1,8 +1,9 @@
-/* Elements from a matrix: the cliques of its graph; see elements.h. */
+/* Elements from a matrix: the cliques of its graph; see cliques.h. */
+#include "elements/cliques.h"
+
 #include "core/memory.h"
 #include "core/search.h"
 #include "csr/cliques.h"
-#include "csr/elements.h"
 
 /* Columns of row i of A + A^T + I, ascending, to `out` unless it is NULL; returns their number. */
 static cmg_size symmetric_row(const cmgi_csr *A, const cmgi_csr *T, cmg_size i, cmg_index *out)
