@@ -2,6 +2,7 @@
 
 import math
 import re
+import statistics
 
 import cases
 import lines
@@ -322,15 +323,26 @@ MEASURED = {"solve": ("solve_seconds",), "first": ("setup_seconds", "refresh_sec
             "assembly": ("sums_seconds", "matrix_seconds", "bind_seconds")}
 
 
-@table
-def before_after():
-    """Two commits in turn in one run on one H200, each twice: milliseconds, the least of both runs."""
+def in_turn(question, of_runs):
+    """Milliseconds of every commit of a question, of the runs of each; the ratio is of the last to the first."""
     commits, groups = [], {}
-    for line in read("before-after"):
+    for line in read(question):
         commits += [line["commit"]] * (line["commit"] not in commits)
         for key in MEASURED[line["benchmark"]]:
             what = re.sub(r" --(backend|repeat|format|precision) \w+", "", line["command"].removeprefix("benchmarks/bench_"))
             groups.setdefault((what.replace("|", ""), key.removesuffix("_seconds")), {}).setdefault(line["commit"], []).append(1e3 * line[key])
-    rows = [[f"`{what}`", key, *(number(min(of[commit])) for commit in commits), f"{min(of[commits[1]]) / min(of[commits[0]]):.2f}"]
-            for (what, key), of in groups.items() if len(of) == 2]
+    rows = [[f"`{what}`", key, *(number(of_runs(of[commit])) for commit in commits), f"{of_runs(of[commits[-1]]) / of_runs(of[commits[0]]):.2f}"]
+            for (what, key), of in groups.items() if len(of) == len(commits)]
     return markdown(["command, bench_", "of", *commits, "ratio"], rows)
+
+
+@table
+def before_after():
+    """Two commits in turn in one run on one H200, each twice: milliseconds, the least of both runs."""
+    return in_turn("before-after", min)
+
+
+@table
+def turns():
+    """Five commits in turn in one run on one H200, each three times: milliseconds, medians."""
+    return in_turn("turns", statistics.median)
