@@ -120,7 +120,7 @@ class Generate(cli.Case):
         for wrong, told in (("steel=2", "no group of cells 'steel'"), ("soft", "group=factor"), ("soft=0", "over 0"),
                             ("soft=2x", "group=factor")):
             self.assertIn(told, self.refused(1, "generate", *options, "--group-coefficients", wrong, self.path("no")))
-        self.assertIn("mesh file", self.refused(1, "generate", "--group-coefficients", "a=1", self.path("no.cmg")))
+        self.assertIn("mesh file", self.refused(1, "generate", "--to", "mtx", "--group-coefficients", "a=1", self.path("no")))
 
     def test_ranks_write_what_one_writes(self):
         """A file of small datasets is the same to the byte; what ranks do not make is refused."""
