@@ -3,6 +3,7 @@
  * of a solver; what is said to have converged is held against b - A x in long double, and a refresh
  * and a second solve have to hold, too.
  */
+#include "cmg.h"
 #include "cmg_elements.h"
 #include "core/context.h"
 #include "core/random.h"
