@@ -4,7 +4,6 @@
 #include "core/ranks.h"
 #include "core/memory.h"
 #include "core/options.h"
-#include "core/ranks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

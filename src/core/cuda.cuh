@@ -49,8 +49,8 @@ typedef struct cmgi_device {
     struct cmgi_staging *staging;        /* NULL until it is needed */
     char *letter;                        /* pinned host memory for what the host reads; or NULL */
     cudaGraph_t recording;               /* a graph with a loop while it is recorded, else NULL */
-    const cmgi_stop *tests;              /* the loop's, on the device ... */
-    int ntests;                          /* ... so many */
+    const cmgi_stop *tests;              /* of the columns in the loop, on the device */
+    int ntests;                          /* columns */
     unsigned long long loop_condition;   /* its cudaGraphConditionalHandle */
     cudaGraphNode_t loop_node;
     cudaEvent_t *marks;

@@ -32,14 +32,20 @@ static const char *const orders[] = {"flow", "colours", "rows", NULL};
 static const char *const words[] = {"yes", "no", NULL};
 static const char *const no_yes[] = {"no", "yes", NULL};
 
-static const cmgi_key keys[] = {
-    [ORDER] = {.key = "order", .text = "in which unknowns are solved for", .words = orders},
-    [SYMMETRIC] = {.key = "symmetric", .text = "forward and backward, or forward", .words = words},
-    [FILL] = {.key = "ilu",
-              .text = "factors of A on its own pattern in place of its triangles",
-              .words = no_yes},
-    {.key = NULL},
-};
+/* The arguments, with the orders that there are: gauss-seidel has one. */
+#define KEYS(orders)                                                                               \
+    {                                                                                              \
+        [ORDER] = {.key = "order", .text = "in which unknowns are solved for", .words = (orders)}, \
+        [SYMMETRIC] = {.key = "symmetric",                                                         \
+                       .text = "forward and backward, or forward",                                 \
+                       .words = words},                                                            \
+        [FILL] = {.key = "ilu",                                                                    \
+                  .text = "factors of A on its own pattern in place of its triangles",             \
+                  .words = no_yes},                                                                \
+        {.key = NULL},                                                                             \
+    }
+
+static const cmgi_key keys[] = KEYS(orders);
 
 /* Differences of less than this share of the larger entry are no transport. */
 static const double TRANSPORT = 0.05;
@@ -357,14 +363,7 @@ const cmgi_smoother_method cmgi_smoother_sweep = {
 /* gauss-seidel, the sweep by colours under the name by which people look for it. */
 static const char *const by_colours[] = {"colours", NULL};
 
-static const cmgi_key colour_keys[] = {
-    [ORDER] = {.key = "order", .text = "in which unknowns are solved for", .words = by_colours},
-    [SYMMETRIC] = {.key = "symmetric", .text = "forward and backward, or forward", .words = words},
-    [FILL] = {.key = "ilu",
-              .text = "factors of A on its own pattern in place of its triangles",
-              .words = no_yes},
-    {.key = NULL},
-};
+static const cmgi_key colour_keys[] = KEYS(by_colours);
 
 static cmg_status make_by_colours(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
