@@ -5,6 +5,7 @@
 #include "core/each.h"
 #include "csr/place.h"
 #include "spmv/blocks.h"
+#include "spmv/box.h"
 #include "spmv/cpu_kernels.h"
 #include "spmv/packed_there.h"
 #include "spmv/stencil.h"
@@ -82,6 +83,7 @@ static cmg_status find_templates(cmgi_compressor *B)
         CMGI_TRY_GOTO(done,
                       cmgi_rows_on_host(B->A->ctx, B->csr, B->from->there, t.row, t.count, &kinds));
         CMGI_TRY_GOTO(done, cmgi_template_slices_store(B, &t, &kinds.view));
+        CMGI_TRY_GOTO(done, cmgi_box_find(B, &t));
         B->C->t.id = t.id;
         B->C->t.all = t.all;
         t.id = NULL;

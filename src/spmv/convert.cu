@@ -64,5 +64,6 @@ done:
     return status;
 }
 
+#include "spmv/box.inc"
 #include "spmv/slices.inc"
 #include "spmv/slices_cut.inc"

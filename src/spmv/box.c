@@ -1,0 +1,259 @@
+/* Search for the box of a matrix of templates; see box.h. */
+#include "spmv/box.h"
+
+#include "core/each.h"
+#include "spmv/formats.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "spmv/box.inc"
+
+enum { NEIGHBOURS = 27, LEAST_ROWS = 64 };
+
+/* The offsets that the templates have between them, and their values. */
+typedef struct stencil {
+    int count;
+    cmg_index offset[NEIGHBOURS];
+    double value[NEIGHBOURS];
+} stencil;
+
+static double value_of(const cmgi_compressed *C, cmg_precision precision, cmg_index e)
+{
+    return precision == CMG_FP64 ? ((const double *)C->t.value)[e]
+                                 : (double)((const float *)C->t.value)[e];
+}
+
+/* False where there are too many offsets, or two values at one of them. */
+static bool join_templates(const cmgi_compressed *C, cmg_precision precision, stencil *S)
+{
+    for (cmg_index e = 0; e < C->t.entries; ++e) {
+        const double value = value_of(C, precision, e);
+        int k = 0;
+        while (k < S->count && S->offset[k] != C->t.offset[e]) {
+            ++k;
+        }
+        if (value == 0 || (k < S->count && S->value[k] == value)) {
+            continue;
+        }
+        if (k < S->count || k == NEIGHBOURS || !isfinite(value)) {
+            return false;
+        }
+        S->offset[k] = C->t.offset[e];
+        S->value[k] = value;
+        ++S->count;
+    }
+    return true;
+}
+
+/* The neighbour at an offset, -1 = it is none of the 27. */
+static int neighbour(const cmgi_box *box, cmg_index offset)
+{
+    const int64_t L = box->size[0];
+    const int64_t P = L * box->size[1];
+    const int64_t a = box->dims < 3 || llabs(offset) <= L + 1 ? 0 : offset > 0 ? 1 : -1;
+    const int64_t in_plane = offset - a * P;
+    const int64_t b = llabs(in_plane) <= 1 ? 0 : in_plane > 0 ? 1 : -1;
+    const int64_t c = in_plane - b * L;
+    return llabs(c) <= 1 ? (int)(9 * (a + 1) + 3 * (b + 1) + c + 1) : -1;
+}
+
+/* Fills in the values; false where an offset is no neighbour. */
+static bool place_values(const stencil *S, cmgi_box *box)
+{
+    memset(box->value, 0, sizeof box->value);
+    for (int k = 0; k < S->count; ++k) {
+        const int at = neighbour(box, S->offset[k]);
+        if (at < 0) {
+            return false;
+        }
+        box->value[at] = S->value[k];
+    }
+    return true;
+}
+
+static uint32_t stencil_bits(const cmgi_box *box)
+{
+    uint32_t bits = 0;
+    for (int k = 0; k < NEIGHBOURS; ++k) {
+        bits |= box->value[k] != 0 ? UINT32_C(1) << k : 0;
+    }
+    return bits;
+}
+
+/* The neighbours at `step` along an axis. */
+static uint32_t side_bits(int axis, int step)
+{
+    static const int apart[3] = {1, 3, 9};
+    uint32_t bits = 0;
+    for (int k = 0; k < NEIGHBOURS; ++k) {
+        bits |= k / apart[axis] % 3 - 1 == step ? UINT32_C(1) << k : 0;
+    }
+    return bits;
+}
+
+static void describe_rows(const cmgi_compressed *C, cmg_precision precision, const cmgi_box *box,
+                          const uint16_t *id, box_rows *rows)
+{
+    *rows = (box_rows){.id = id,
+                       .size = {box->size[0], box->size[1], box->size[2]},
+                       .pieces = (box->size[0] + CMGI_BOX_PIECE - 1) / CMGI_BOX_PIECE,
+                       .stencil = stencil_bits(box)};
+    for (int axis = 0; axis < 3; ++axis) {
+        rows->low[axis] = side_bits(axis, -1);
+        rows->high[axis] = side_bits(axis, 1);
+    }
+    for (int t = 0; t < C->t.kinds; ++t) {
+        for (cmg_index e = C->t.begin[t]; e < C->t.begin[t + 1]; ++e) {
+            rows->has[t] |=
+                value_of(C, precision, e) != 0 ? UINT32_C(1) << neighbour(box, C->t.offset[e]) : 0;
+        }
+    }
+}
+
+/* Whether the first row of each template has what its position leaves: mostly enough to say no. */
+static bool first_rows_agree(const box_rows *rows, int kinds, const cmg_index *row)
+{
+    for (int t = 0; t < kinds; ++t) {
+        const cmg_index at[3] = {row[t] % rows->size[0], row[t] / rows->size[0] % rows->size[1],
+                                 row[t] / rows->size[0] / rows->size[1]};
+        uint32_t left = rows->stencil;
+        for (int axis = 0; axis < 3; ++axis) {
+            left &= ~(at[axis] == 0 ? rows->low[axis] : 0);
+            left &= ~(at[axis] == rows->size[axis] - 1 ? rows->high[axis] : 0);
+        }
+        if (rows->has[t] != left) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The search: what is known, and what has been found. */
+typedef struct search {
+    const cmgi_compressor *B;
+    const cmgi_templates *t;
+    stencil S;
+    cmgi_box box;
+    bool found;
+} search;
+
+/* Looks at every row where the first ones agree. */
+static cmg_status try_sizes(search *s, int dims, cmg_size line, cmg_size lines, cmg_size planes)
+{
+    const cmgi_compressed *C = s->B->C;
+    const cmg_precision precision = s->B->A->options.precision;
+    box_rows rows;
+    cmg_size pieces = 0;
+    s->box.dims = dims;
+    s->box.size[0] = (cmg_index)line;
+    s->box.size[1] = (cmg_index)lines;
+    s->box.size[2] = (cmg_index)planes;
+    if (!place_values(&s->S, &s->box)) {
+        return CMG_OK;
+    }
+    describe_rows(C, precision, &s->box, s->t->id, &rows);
+    if (!first_rows_agree(&rows, C->t.kinds, s->t->row)) {
+        return CMG_OK;
+    }
+    const cmgi_place at = s->B->from->device != NULL ? CMGI_DEVICE : CMGI_HOST;
+    CMGI_TRY(count_other_pieces(s->B->A->ctx, at, lines * planes * rows.pieces, &rows, &pieces));
+    s->found = pieces == 0;
+    return CMG_OK;
+}
+
+/* The smallest offset, either way, above `least`; 0 = none. */
+static cmg_size next_offset(const stencil *S, cmg_size least)
+{
+    cmg_size next = 0;
+    for (int k = 0; k < S->count; ++k) {
+        const cmg_size o = llabs(S->offset[k]);
+        next = o > least && (next == 0 || o < next) ? o : next;
+    }
+    return next;
+}
+
+/* All planes that go with a line: the smallest offset above those of a plane is P - L - 1 or more,
+ * at most P + L + 1. */
+static cmg_status try_planes(search *s, cmg_size line)
+{
+    const cmg_size rows = s->B->C->rows;
+    const cmg_size lines = rows / line;
+    const cmg_size next = next_offset(&s->S, line + 1);
+    if (next == 0) {
+        return try_sizes(s, 2, line, lines, 1);
+    }
+    for (cmg_size m = (next + line + 1) / line; m * line >= next - line - 1 && m >= 3 && !s->found;
+         --m) {
+        if (lines % m == 0) {
+            CMGI_TRY(try_sizes(s, 3, line, m, lines / m));
+        }
+    }
+    return CMG_OK;
+}
+
+static bool is_even(const double *value)
+{
+    for (int k = 0; k < NEIGHBOURS; ++k) {
+        const int mirrored = k / 9 % 3 / 2 * 18 + k / 3 % 3 / 2 * 6 + k % 3 / 2 * 2;
+        if (value[k] != value[k - mirrored]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The box of the same CSR in fp64, rounded: rows that agree there do so here. */
+static const cmgi_box *known_box(const cmgi_compressor *B)
+{
+    const cmg_matrix *like = B->from->like;
+    const bool wide = like != NULL && like->options.precision == CMG_FP64;
+    return wide && B->A->options.precision == CMG_FP32 ? cmgi_matrix_box(like) : NULL;
+}
+
+static cmg_status keep(const cmgi_compressor *B, const cmgi_box *found)
+{
+    cmgi_compressed *C = B->C;
+    CMGI_TRY(cmgi_alloc(B->A->ctx, 1, sizeof *C->t.box, &C->t.box));
+    *C->t.box = *found;
+    for (int k = 0; k < NEIGHBOURS && B->A->options.precision == CMG_FP32; ++k) {
+        C->t.box->value[k] = (double)(float)found->value[k];
+    }
+    C->t.box->even = is_even(C->t.box->value);
+    return CMG_OK;
+}
+
+cmg_status cmgi_box_find(const cmgi_compressor *B, const cmgi_templates *t)
+{
+    const cmgi_compressed *C = B->C;
+    const cmg_size slices = (C->rows + CMGI_SLICE - 1) / CMGI_SLICE;
+    search s = {.B = B, .t = t};
+    if (C->t.count != slices || C->ref != NULL || C->lead != 0 || C->rows != C->cols ||
+        C->block > 1 || C->rows < LEAST_ROWS || C->t.kinds > CMGI_BOX_KINDS ||
+        !join_templates(C, B->A->options.precision, &s.S)) {
+        return CMG_OK;
+    }
+    if (known_box(B) != NULL) {
+        return keep(B, known_box(B));
+    }
+    const cmg_size next = next_offset(&s.S, 1);
+    for (cmg_size line = next + 1; line >= next - 1 && line >= 3 && next > 0 && !s.found; --line) {
+        if (C->rows % line == 0) {
+            CMGI_TRY(try_planes(&s, line));
+        }
+    }
+    return s.found ? keep(B, &s.box) : CMG_OK;
+}
+
+void cmgi_box_free(cmg_context *ctx, cmgi_compressed *C)
+{
+    cmgi_free(ctx, C->t.box);
+    C->t.box = NULL;
+}
+
+const cmgi_box *cmgi_matrix_box(const cmg_matrix *A)
+{
+    return A->format->id == CMG_FORMAT_COMPRESSED ? ((const cmgi_compressed *)A->data)->t.box
+                                                  : NULL;
+}

@@ -1,0 +1,33 @@
+/*
+ * A box: a matrix whose rows are the positions of a grid of size[0] x size[1] x size[2], line by
+ * line and plane by plane, and all one stencil. With L = size[0] and P = size[0] size[1],
+ *
+ *     (A x)_i = sum over a, b, c in {-1, 0, 1} of  value[9 (a + 1) + 3 (b + 1) + (c + 1)]
+ *                                                  x[i + a P + b L + c],
+ *
+ * in which a neighbour that lies outside of the box counts as 0. Products then read no numbers of
+ * templates, only vectors, and may stream the grid plane by plane.
+ *
+ * It is found from the templates of a matrix: L and P from their offsets, then for every row the
+ * entries that its template has are compared with those that its position leaves. An entry of 0 is
+ * none. Entries of a template are those of every other one at the same offset, or it is not a box:
+ * so are matrices of one dimension, of fewer than 3 positions in a line or lines in a plane, rows
+ * of a larger matrix, and blocks.
+ */
+#pragma once
+#include "spmv/packed_plan.h"
+
+typedef struct cmgi_box {
+    int dims;          /* 2 or 3 */
+    cmg_index size[3]; /* positions of a line, lines of a plane, planes; in 2D one plane */
+    double value[27];  /* as above, in the matrix's precision; 0 = no entry */
+    bool even;         /* value depends on |a|, |b| and |c| alone: equal ones can be summed first */
+    cmg_size others;   /* rows that are not this stencil cut at the rim: 0 */
+} cmgi_box;
+
+/* Finds the box of a matrix all of whose slices are templates; leaves C->t.box NULL where it is
+ * none. The host waits for one number if the matrix is on the device and looks like a box. */
+cmg_status cmgi_box_find(const cmgi_compressor *B, const cmgi_templates *t);
+void cmgi_box_free(cmg_context *ctx, cmgi_compressed *C);
+/* The box of any matrix, NULL = it has none. */
+const cmgi_box *cmgi_matrix_box(const cmg_matrix *A);
