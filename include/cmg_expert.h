@@ -231,6 +231,13 @@ CMG_API cmg_status cmg_hierarchy_update_typed(cmg_hierarchy *h, int level, cmg_r
 CMG_API cmg_status cmg_hierarchy_set_nullspace(cmg_hierarchy *h, int level, int vectors,
                                                const double *values);
 
+/** What the rows of an algebraic level stand for. */
+typedef enum cmg_coarsen_method {
+    CMG_COARSEN_AUTO = 0,    /**< by the couplings of A */
+    CMG_COARSEN_AGGREGATION, /**< aggregates of rows, P smoothed */
+    CMG_COARSEN_CLASSICAL    /**< rows of the level above, extended+i interpolation */
+} cmg_coarsen_method;
+
 /** How algebraic levels are made. */
 typedef struct cmg_coarsen_options {
     size_t size;
@@ -245,6 +252,16 @@ typedef struct cmg_coarsen_options {
     double omega;
     /** Smooth P by A without its weak entries, default true; nodes of one unknown only. */
     bool filter;
+    /**
+     * Default auto: classical where the matrix is on the host, a CPU solves, A is symmetric, one in
+     * fifty of its couplings or more is weak, and two couplings reach less than 3.6 times as many
+     * rows as one, as they do in the plane (in space 4 times and more): it takes half the
+     * iterations there, for twice the entries of coarse levels. Nodes of several unknowns are
+     * always aggregated. Sources: Ruge, Stueben 1987; De Sterck, Falgout, Nolting, Yang 2008.
+     */
+    cmg_coarsen_method method;
+    /** Classical: most entries a row of P, 0 = all, default 5. */
+    int interpolation;
 } cmg_coarsen_options;
 
 CMG_API cmg_status cmg_coarsen_options_set(cmg_coarsen_options *options, const char *text);

@@ -31,7 +31,7 @@ static int parse(coarsen_job *job, args *a, int argc, char **argv)
     };
     args_begin(
         a, "coarsen", "FILE [OUTPUT]",
-        "Append algebraic levels to FILE by smoothed aggregation, below its coarsest level or\n"
+        "Append algebraic levels to FILE, below its coarsest level or\n"
         "of a matrix alone, and write the hierarchy to OUTPUT or to FILE itself.");
     args_add_table(a, "Levels made", cmg_coarsen_option, &job->options);
     args_add(a, "Run", rows, ARGS_COUNT(rows));

@@ -133,6 +133,12 @@ static const cmgi_name files[] = {
     {CMG_FILE_ELL, "ell", "directory in the FE-gMG authors' form"},
 };
 
+static const cmgi_name coarsen_methods[] = {
+    {CMG_COARSEN_AUTO, "auto", "by the couplings of A"},
+    {CMG_COARSEN_AGGREGATION, "aggregation", "aggregates of rows, P smoothed"},
+    {CMG_COARSEN_CLASSICAL, "classical", "some of the rows, extended+i interpolation"},
+};
+
 static const cmgi_name_table tables[] = {
     CMGI_NAMES("backend", backends),     CMGI_NAMES("log", logs),
     CMGI_NAMES("precision", precisions), CMGI_NAMES("format", formats),
@@ -142,7 +148,7 @@ static const cmgi_name_table tables[] = {
     CMGI_NAMES("outcome", outcomes),     CMGI_NAMES("setup-part", setup_parts),
     CMGI_NAMES("values", values),        CMGI_NAMES("compression", compressions),
     CMGI_NAMES("file", files),           CMGI_NAMES("numbering", numberings),
-    CMGI_NAMES("reuse", reuses),
+    CMGI_NAMES("reuse", reuses),         CMGI_NAMES("coarsen-method", coarsen_methods),
 };
 enum { TABLES = sizeof tables / sizeof tables[0] };
 

@@ -6,6 +6,7 @@
 #include "core/memory.h"
 #include "core/options.h"
 #include "transfer/aggregate.h"
+#include "transfer/classical.h"
 #include "transfer/galerkin.h"
 
 #define ROW(kind, field, ...)                                                                      \
@@ -20,6 +21,9 @@ static const cmg_option rows[] = {
     ROW(REAL, omega, .standard = 4.0 / 3.0, .high = 2, .open_high = true,
         .text = "damping of the smoothing of P times lambda_max, 0 = none"),
     ROW(FLAG, filter, .standard = true, .text = "smooth P by A without its weak entries"),
+    ROW(WORD, method, .words = "coarsen-method", .text = "what the rows of a level stand for"),
+    ROW(INT, interpolation, .standard = 5, .high = 1000,
+        .text = "classical: most entries a row of P, 0 = all"),
 };
 
 static const cmgi_option_table table = CMGI_OPTION_TABLE(cmg_coarsen_options, rows);
@@ -36,7 +40,6 @@ typedef struct next_level {
 
 /* Levels that keep more than this share of the rows cost more than they help. */
 static const double LEAST_GAIN = 0.85;
-
 static bool gains(const cmgi_aggregates *agg, int vectors, cmg_size fine)
 {
     return agg->count > 0 && (double)agg->count * vectors <= LEAST_GAIN * (double)fine;
@@ -83,6 +86,10 @@ static cmg_status make_transfer(const cmg_hierarchy *h, int l, cmgi_place at,
         CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
     }
     CMGI_TRY_GOTO(done, vectors_of(h, l, at, &block, &next->vectors, &B));
+    if (o->method == CMG_COARSEN_CLASSICAL && block == 1) {
+        status = cmgi_classical(ctx, &A, theta, o->interpolation, &next->P);
+        goto done;
+    }
     CMGI_TRY_GOTO(done, cmgi_strength(ctx, at, &A, block, theta, &S, &couplings));
     CMGI_TRY_GOTO(done, cmgi_aggregate(ctx, at, &S.view, couplings, CMGI_AGGREGATE_IN_ORDER, &agg));
     CMGI_FREE_AT(ctx, at, S.values); /* sizes of couplings decide no more */
@@ -154,6 +161,8 @@ static cmg_status append(cmg_hierarchy *h, next_level *next, bool *added)
         h->level[l].PT = next->PT;
         next->PT = (cmgi_csr){0};
         h->level[l + 1].block = next->vectors;
+    }
+    if (status == CMG_OK && next->B != NULL) {
         status =
             cmgi_hierarchy_take_vector(h, l + 1, "nullspace", NULL, n * next->vectors, next->B);
         next->B = NULL;
@@ -172,7 +181,8 @@ done:
 static cmg_status make_somewhere(const cmg_hierarchy *h, int l, const cmg_coarsen_options *o,
                                  double theta, next_level *next)
 {
-    if (cmgi_hierarchy_there(h, l, CMG_ROLE_A) != NULL) {
+    const bool on_device = cmgi_hierarchy_there(h, l, CMG_ROLE_A) != NULL;
+    if (on_device && o->method != CMG_COARSEN_CLASSICAL) {
         const cmg_status status = make_transfer(h, l, CMGI_DEVICE, o, theta, next);
         if (status != CMG_ERR_MEMORY) {
             return status;
@@ -183,10 +193,30 @@ static cmg_status make_somewhere(const cmg_hierarchy *h, int l, const cmg_coarse
     return make_transfer(h, l, CMGI_HOST, o, theta, next);
 }
 
-cmg_status cmgi_coarsen(cmg_hierarchy *h, const cmg_coarsen_options *o, int *levels)
+/* The method of all levels, from the last one that there is. */
+static cmg_status choose_method(const cmg_hierarchy *h, cmg_coarsen_options *o)
+{
+    const int l = h->levels - 1;
+    int block = 1;
+    int vectors = 1;
+    bool suits = false;
+    if (o->method == CMG_COARSEN_AUTO && h->ctx->backend->alloc == NULL &&
+        cmgi_near_null_constant(h, l, &block, &vectors) && block == 1) {
+        cmg_csr A;
+        CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+        CMGI_TRY(cmgi_classical_suits(h->ctx, &A, o->strength, &suits));
+    }
+    if (o->method == CMG_COARSEN_AUTO) {
+        o->method = suits ? CMG_COARSEN_CLASSICAL : CMG_COARSEN_AGGREGATION;
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_coarsen(cmg_hierarchy *h, cmg_coarsen_options *o, int *levels)
 {
     cmg_context *ctx = h->ctx;
     *levels = 0;
+    CMGI_TRY(choose_method(h, o));
     while (*levels < o->levels && h->levels < CMGI_HIERARCHY_LEVELS) {
         const int l = h->levels - 1;
         next_level next = {0};

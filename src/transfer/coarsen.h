@@ -4,6 +4,7 @@
 
 /*
  * Appends levels to h until at most options->rows are left or nothing is gained any more; all
- * matrices of h are there. *levels counts them. A failure leaves those that were made.
+ * matrices of h are there. *levels counts them. A failure leaves those that were made. The method
+ * in *options becomes the one that is taken.
  */
-cmg_status cmgi_coarsen(cmg_hierarchy *h, const cmg_coarsen_options *options, int *levels);
+cmg_status cmgi_coarsen(cmg_hierarchy *h, cmg_coarsen_options *options, int *levels);

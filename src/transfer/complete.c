@@ -135,6 +135,7 @@ static cmg_status append_levels(cmg_hierarchy *h, const cmgi_completion_options 
 {
     const cmg_size above = c->misfits > 0 ? options->above_misfit : options->above;
     const int last = h->levels - 1;
+    cmg_coarsen_options levels = options->levels;
     bool solved = false;
     cmg_csr A;
     if (!options->coarsen || cmg_hierarchy_rows(h, last) <= above ||
@@ -145,7 +146,11 @@ static cmg_status append_levels(cmg_hierarchy *h, const cmgi_completion_options 
         CMGI_TRY(cmg_hierarchy_get_csr(h, last, CMG_ROLE_A, NULL, 0, &A));
         CMGI_TRY(options->solves(options->user, &A, &solved));
     }
-    return solved ? CMG_OK : cmgi_coarsen(h, &options->levels, &c->appended);
+    if (!solved) {
+        CMGI_TRY(cmgi_coarsen(h, &levels, &c->appended));
+        c->method = levels.method;
+    }
+    return CMG_OK;
 }
 
 static int first_missing(const cmg_hierarchy *h)

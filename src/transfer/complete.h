@@ -29,6 +29,7 @@ typedef struct cmgi_completion {
     int first_misfit;
     double worst; /* factor between energies of the worst */
     int appended;
+    cmg_coarsen_method method; /* of those */
 } cmgi_completion;
 
 /* The caller's hierarchy is checked and only read; its arrays are borrowed. */

@@ -1,0 +1,519 @@
+#include "transfer/classical.h"
+
+#include "core/memory.h"
+#include "csr/by_rows.h"
+#include "csr/place.h"
+#include "transfer/aggregate_rows.h"
+
+#include <math.h>
+
+/* ------------------------------------------------------------------ strength */
+
+typedef struct strength {
+    const cmg_csr *A;
+    double theta;
+} strength;
+
+static double diagonal_of(const cmg_csr *A, cmg_size i)
+{
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        if (A->indices[k] == i) {
+            return A->values[k];
+        }
+    }
+    return 0;
+}
+
+/* Entries of the other sign than the diagonal from a share of the largest of them on. */
+static cmg_size strong_entries(const void *user, cmg_size i, cmg_index *columns, double *values)
+{
+    const strength *s = user;
+    const cmg_csr *A = s->A;
+    const double sign = diagonal_of(A, i) < 0 ? 1 : -1;
+    double largest = 0;
+    double sum = 0;
+    cmg_size count = 0;
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        const double size = A->indices[k] != i ? sign * A->values[k] : 0;
+        largest = size > largest ? size : largest;
+        sum += fabs(size);
+    }
+    if (sum <= CMGI_ISOLATED * fabs(diagonal_of(A, i))) {
+        return 0;
+    }
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        const double size = A->indices[k] != i ? sign * A->values[k] : 0;
+        if (size > 0 && size >= s->theta * largest) {
+            if (columns != NULL) {
+                columns[count] = A->indices[k];
+                values[count] = size;
+            }
+            ++count;
+        }
+    }
+    return count;
+}
+
+/* ------------------------------------------------------------------ splitting */
+
+enum { OPEN = -3, FINE = -2, COARSE = -1, NOBODY = -1 };
+
+/*
+ * Rows that are open, in lists by their weight: the open and, twice, the fine rows that depend on
+ * a row strongly.
+ */
+typedef struct splitting {
+    const cmg_csr *S;
+    cmgi_csr T; /* S^T */
+    cmg_index *state;
+    cmg_index *weight;
+    cmg_index *next; /* in the list of a weight */
+    cmg_index *before;
+    cmg_index *first; /* of every weight */
+    cmg_index heaviest;
+} splitting;
+
+static void take_out(splitting *s, cmg_index i)
+{
+    if (s->before[i] != NOBODY) {
+        s->next[s->before[i]] = s->next[i];
+    } else {
+        s->first[s->weight[i]] = s->next[i];
+    }
+    if (s->next[i] != NOBODY) {
+        s->before[s->next[i]] = s->before[i];
+    }
+}
+
+static void put_in(splitting *s, cmg_index i)
+{
+    cmg_index *first = &s->first[s->weight[i]];
+    s->before[i] = NOBODY;
+    s->next[i] = *first;
+    if (*first != NOBODY) {
+        s->before[*first] = i;
+    }
+    *first = i;
+    s->heaviest = s->weight[i] > s->heaviest ? s->weight[i] : s->heaviest;
+}
+
+static void weigh_anew(splitting *s, cmg_index i, cmg_index more)
+{
+    if (s->state[i] == OPEN) {
+        take_out(s, i);
+        s->weight[i] += more;
+        put_in(s, i);
+    }
+}
+
+/* Row i is coarse, the open rows that depend on it are fine. */
+static void make_coarse(splitting *s, cmg_index i)
+{
+    const cmg_csr *S = s->S;
+    take_out(s, i);
+    s->state[i] = COARSE;
+    for (cmg_size k = s->T.indptr[i]; k < s->T.indptr[i + 1]; ++k) {
+        const cmg_index j = s->T.indices[k];
+        if (s->state[j] != OPEN) {
+            continue;
+        }
+        take_out(s, j);
+        s->state[j] = FINE;
+        for (cmg_size e = S->indptr[j]; e < S->indptr[j + 1]; ++e) {
+            weigh_anew(s, S->indices[e], 1);
+        }
+    }
+    for (cmg_size k = S->indptr[i]; k < S->indptr[i + 1]; ++k) {
+        weigh_anew(s, S->indices[k], -1);
+    }
+}
+
+/* The heaviest row first, until none is left on which another one depends. */
+static void split_in_order(splitting *s)
+{
+    for (cmg_size i = s->S->rows - 1; i >= 0; --i) {
+        s->weight[i] = (cmg_index)(s->T.indptr[i + 1] - s->T.indptr[i]);
+        s->state[i] = OPEN;
+        put_in(s, (cmg_index)i);
+    }
+    while (s->heaviest > 0) {
+        const cmg_index i = s->first[s->heaviest];
+        if (i == NOBODY) {
+            --s->heaviest;
+        } else {
+            make_coarse(s, i);
+        }
+    }
+}
+
+/* number[i] >= 0: its column in P; FINE or OPEN elsewhere. *count columns. */
+static cmg_status split(cmg_context *ctx, const cmg_csr *S, cmg_index *number, cmg_size *count)
+{
+    const cmg_size n = S->rows;
+    splitting s = {.S = S, .state = number};
+    cmg_status status = CMG_OK;
+    *count = 0;
+    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, S, &s.T));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *s.weight, &s.weight));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *s.next, &s.next));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *s.before, &s.before));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 2 * n + 1, sizeof *s.first, &s.first));
+    for (cmg_size w = 0; w <= 2 * n; ++w) {
+        s.first[w] = NOBODY;
+    }
+    split_in_order(&s);
+    for (cmg_size i = 0; i < n; ++i) {
+        number[i] = number[i] == COARSE ? (cmg_index)(*count)++ : FINE;
+    }
+done:
+    cmgi_csr_free(ctx, &s.T);
+    CMGI_FREE(ctx, s.weight, s.next, s.before, s.first);
+    return status;
+}
+
+/* ------------------------------------------------------------------ interpolation */
+
+/* What a thread keeps of the row that it interpolates. */
+typedef struct row_of_p {
+    cmg_index *at; /* every row of A: its place in the lists, -1 = none, FINE = a strong fine one */
+    int count;
+    cmg_index *row; /* coarse rows that the row is interpolated from */
+    double *value;
+} row_of_p;
+
+typedef struct interpolation {
+    const cmg_csr *A;
+    const cmg_csr *S;
+    const cmg_index *number;
+    int most;
+} interpolation;
+
+static void reach(row_of_p *p, cmg_index j)
+{
+    if (p->at[j] < 0) {
+        p->at[j] = (cmg_index)p->count;
+        p->row[p->count] = j;
+        p->value[p->count++] = 0;
+    }
+}
+
+/* The coarse rows at distance one and two of row i, and its strong fine neighbours. */
+static void open_row(const interpolation *m, cmg_size i, row_of_p *p)
+{
+    const cmg_csr *S = m->S;
+    p->count = 0;
+    for (cmg_size k = S->indptr[i]; k < S->indptr[i + 1]; ++k) {
+        const cmg_index j = S->indices[k];
+        if (m->number[j] >= 0) {
+            reach(p, j);
+            continue;
+        }
+        p->at[j] = FINE;
+        for (cmg_size e = S->indptr[j]; e < S->indptr[j + 1]; ++e) {
+            if (m->number[S->indices[e]] >= 0) {
+                reach(p, S->indices[e]);
+            }
+        }
+    }
+}
+
+static void close_row(const interpolation *m, cmg_size i, row_of_p *p)
+{
+    for (cmg_size k = m->S->indptr[i]; k < m->S->indptr[i + 1]; ++k) {
+        p->at[m->S->indices[k]] = -1;
+    }
+    for (int c = 0; c < p->count; ++c) {
+        p->at[p->row[c]] = -1;
+    }
+}
+
+/*
+ * What the strong fine neighbour k stands for: a_ik goes to the rows that k is coupled to and that
+ * are coarse ones of row i, or row i itself, by their share. Returns what falls to row i.
+ */
+static double hand_on(const cmg_csr *A, cmg_size i, cmg_index k, double a_ik, row_of_p *p)
+{
+    const double sign = diagonal_of(A, k) < 0 ? -1 : 1;
+    double sum = 0;
+    double own = 0;
+    for (cmg_size e = A->indptr[k]; e < A->indptr[k + 1]; ++e) {
+        const cmg_index l = A->indices[e];
+        const bool counts = l != k && (l == i || p->at[l] >= 0) && sign * A->values[e] < 0;
+        sum += counts ? A->values[e] : 0;
+    }
+    if (sum == 0) {
+        return a_ik;
+    }
+    const double share = a_ik / sum;
+    for (cmg_size e = A->indptr[k]; e < A->indptr[k + 1]; ++e) {
+        const cmg_index l = A->indices[e];
+        if (l == k || !(sign * A->values[e] < 0)) {
+            continue;
+        }
+        if (l == i) {
+            own += share * A->values[e];
+        } else if (p->at[l] >= 0) {
+            p->value[p->at[l]] += share * A->values[e];
+        }
+    }
+    return own;
+}
+
+/* Weights of row i, not yet cut. */
+static void fill_row(const interpolation *m, cmg_size i, row_of_p *p)
+{
+    const cmg_csr *A = m->A;
+    double diagonal = 0;
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        const cmg_index j = A->indices[k];
+        if (j != i && p->at[j] >= 0) {
+            p->value[p->at[j]] += A->values[k];
+        } else if (j != i && p->at[j] == FINE) {
+            diagonal += hand_on(A, i, j, A->values[k], p);
+        } else {
+            diagonal += A->values[k]; /* its own, and what is weak */
+        }
+    }
+    for (int c = 0; c < p->count; ++c) {
+        p->value[c] = diagonal != 0 ? -p->value[c] / diagonal : 0;
+    }
+}
+
+/* Puts entry c before entry d. */
+static void swap(row_of_p *p, int c, int d)
+{
+    const cmg_index row = p->row[c];
+    const double value = p->value[c];
+    p->row[c] = p->row[d];
+    p->value[c] = p->value[d];
+    p->row[d] = row;
+    p->value[d] = value;
+}
+
+/* The largest entries first, `keep` of them; equal ones by their number. */
+static void select_largest(row_of_p *p, int keep)
+{
+    for (int c = 0; c < keep; ++c) {
+        int best = c;
+        for (int d = c + 1; d < p->count; ++d) {
+            const double more = fabs(p->value[d]) - fabs(p->value[best]);
+            best = more > 0 || (more == 0 && p->row[d] < p->row[best]) ? d : best;
+        }
+        swap(p, c, best);
+    }
+}
+
+/* Keeps the largest entries and the row sum, ordered by column; returns how many there are. */
+static int cut_row(const interpolation *m, row_of_p *p, cmg_index *columns, double *values)
+{
+    int keep = m->most < p->count ? m->most : p->count;
+    double all = 0;
+    double kept = 0;
+    for (int c = 0; c < p->count; ++c) {
+        all += p->value[c];
+    }
+    select_largest(p, keep);
+    while (keep > 0 && p->value[keep - 1] == 0) {
+        --keep;
+    }
+    for (int c = 0; c < keep; ++c) {
+        kept += p->value[c];
+    }
+    const double scale = kept != 0 && kept * all > 0 ? all / kept : 1;
+    for (int c = 0; c < keep; ++c) {
+        int to = c;
+        for (; to > 0 && columns[to - 1] > m->number[p->row[c]]; --to) {
+            columns[to] = columns[to - 1];
+            values[to] = values[to - 1];
+        }
+        columns[to] = m->number[p->row[c]];
+        values[to] = p->value[c] * scale;
+    }
+    return keep;
+}
+
+static int interpolate_row(const interpolation *m, cmg_size i, row_of_p *p, cmg_index *columns,
+                           double *values)
+{
+    if (m->number[i] >= 0) {
+        columns[0] = m->number[i];
+        values[0] = 1;
+        return 1;
+    }
+    open_row(m, i, p);
+    fill_row(m, i, p);
+    close_row(m, i, p);
+    return cut_row(m, p, columns, values);
+}
+
+/* Most coarse rows that a row may reach. */
+static cmg_size longest_reach(const cmg_csr *S)
+{
+    cmg_size longest = 0;
+    for (cmg_size i = 0; i < S->rows; ++i) {
+        cmg_size reached = 0;
+        for (cmg_size k = S->indptr[i]; k < S->indptr[i + 1]; ++k) {
+            const cmg_index j = S->indices[k];
+            reached += 1 + S->indptr[j + 1] - S->indptr[j];
+        }
+        longest = reached > longest ? reached : longest;
+    }
+    return longest < S->rows ? longest : S->rows;
+}
+
+/* Rows of P, `most` places each, and their lengths. */
+static cmg_status interpolate(cmg_context *ctx, const interpolation *m, cmg_index *columns,
+                              double *values, cmg_size *length)
+{
+    const cmg_size n = m->A->rows;
+    const cmg_size reached = longest_reach(m->S);
+    cmg_index *at = NULL;
+    cmg_index *row = NULL;
+    double *value = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * ctx->threads, sizeof *at, &at));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, reached * ctx->threads, sizeof *row, &row));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, reached * ctx->threads, sizeof *value, &value));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static, 1)
+    for (int t = 0; t < ctx->threads; ++t) {
+        row_of_p p = {at + t * n, 0, row + t * reached, value + t * reached};
+        for (cmg_size j = 0; j < n; ++j) {
+            p.at[j] = -1;
+        }
+        for (cmg_size i = n * t / ctx->threads; i < n * (t + 1) / ctx->threads; ++i) {
+            length[i] = interpolate_row(m, i, &p, columns + i * m->most, values + i * m->most);
+        }
+    }
+done:
+    CMGI_FREE(ctx, at, row, value);
+    return status;
+}
+
+/* Rows of `most` places each, close to each other. */
+static cmg_status gather(cmg_context *ctx, int most, const cmg_index *columns, const double *values,
+                         cmgi_csr *P)
+{
+    cmg_size entries = 0;
+    CMGI_TRY(cmgi_csr_open_at(ctx, CMGI_HOST, P, &entries));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)
+    for (cmg_size i = 0; i < P->rows; ++i) {
+        for (cmg_size k = P->indptr[i]; k < P->indptr[i + 1]; ++k) {
+            P->indices[k] = columns[i * most + k - P->indptr[i]];
+            P->values[k] = values[i * most + k - P->indptr[i]];
+        }
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_classical(cmg_context *ctx, const cmg_csr *A, double theta, int most, cmgi_csr *P)
+{
+    const strength strong = {A, theta};
+    const cmg_size n = A->rows;
+    cmgi_csr made = {.rows = n};
+    cmgi_csr S = {0};
+    cmg_index *number = NULL;
+    cmg_index *columns = NULL;
+    double *values = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *number, &number));
+    CMGI_TRY_GOTO(done, cmgi_csr_by_rows(ctx, n, n, strong_entries, &strong, &S));
+    CMGI_TRY_GOTO(done, split(ctx, &S.view, number, &made.cols));
+    if (made.cols == 0 || made.cols == n) {
+        goto done;
+    }
+    const cmg_size reached = longest_reach(&S.view);
+    const interpolation m = {A, &S.view, number, most > 0 ? most : (int)reached};
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n + 1, sizeof *made.indptr, &made.indptr));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * m.most, sizeof *columns, &columns));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * m.most, sizeof *values, &values));
+    CMGI_TRY_GOTO(done, interpolate(ctx, &m, columns, values, made.indptr));
+    CMGI_TRY_GOTO(done, gather(ctx, m.most, columns, values, &made));
+    *P = made;
+    made = (cmgi_csr){0};
+done:
+    cmgi_csr_free(ctx, &made);
+    cmgi_csr_free(ctx, &S);
+    CMGI_FREE(ctx, number, columns, values);
+    return status;
+}
+
+/* ------------------------------------------------------------------ choice */
+
+enum { SAMPLE = 128 };
+
+/* Of the rows of a sample. */
+typedef struct sampled {
+    cmg_size one; /* rows in reach of one coupling */
+    cmg_size two;
+    cmg_size couplings;
+    cmg_size weak;
+    cmg_size lopsided; /* a_ij is not a_ji */
+} sampled;
+
+/* Adds the columns of row i that are not 0 to a list, each once. */
+static void add_columns(const cmg_csr *A, cmg_size i, bool *seen, cmg_index *list, cmg_size *count)
+{
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        const cmg_index j = A->indices[k];
+        if (!seen[j] && A->values[k] != 0) {
+            seen[j] = true;
+            list[(*count)++] = j;
+        }
+    }
+}
+
+static bool is_lopsided(const cmg_csr *A, cmg_size i, cmg_size k)
+{
+    const cmg_index j = A->indices[k];
+    double other = 0;
+    for (cmg_size e = A->indptr[j]; e < A->indptr[j + 1]; ++e) {
+        other = A->indices[e] == i ? A->values[e] : other;
+    }
+    return fabs(other - A->values[k]) > 1e-8 * fabs(A->values[k]);
+}
+
+static void look_at_couplings(const strength *s, cmg_size i, sampled *to)
+{
+    const cmg_csr *A = s->A;
+    cmg_size others = 0;
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        if (A->indices[k] != i && A->values[k] != 0) {
+            ++others;
+            to->lopsided += is_lopsided(A, i, k);
+        }
+    }
+    to->couplings += others;
+    to->weak += others - strong_entries(s, i, NULL, NULL);
+}
+
+cmg_status cmgi_classical_suits(cmg_context *ctx, const cmg_csr *A, double theta, bool *suits)
+{
+    const strength s = {A, theta};
+    const cmg_size n = A->rows;
+    const cmg_size step = n > SAMPLE ? n / SAMPLE : 1;
+    sampled of = {0};
+    bool *seen = NULL;
+    cmg_index *list = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n, sizeof *seen, &seen));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *list, &list));
+    for (cmg_size i = step / 2; i < n; i += step) {
+        cmg_size count = 0;
+        look_at_couplings(&s, i, &of);
+        add_columns(A, i, seen, list, &count);
+        const cmg_size near = count;
+        for (cmg_size k = 0; k < near; ++k) {
+            add_columns(A, list[k], seen, list, &count);
+        }
+        of.one += near > 0 ? near - 1 : 0;
+        of.two += count > 0 ? count - 1 : 0;
+        for (cmg_size k = 0; k < count; ++k) {
+            seen[list[k]] = false;
+        }
+    }
+    *suits = of.lopsided == 0 && 50 * of.weak >= of.couplings && of.weak > 0 &&
+             10 * of.two < 36 * of.one;
+done:
+    CMGI_FREE(ctx, seen, list);
+    return status;
+}

@@ -1,0 +1,373 @@
+/* Classical coarsening against its definitions, dense and by plain loops. */
+#include "transfer/classical.h"
+
+#include "core/backend.h"
+
+#include "grids.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double THETA = 0.25;
+
+/* Dense copy, rows x cols. */
+static double *dense(const cmg_csr *A)
+{
+    double *D = calloc((size_t)(A->rows * A->cols), sizeof *D);
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            D[i * A->cols + A->indices[k]] += A->values[k];
+        }
+    }
+    return D;
+}
+
+/* Couplings along x and y, random ones, some of the wrong sign. */
+static cmgi_csr random_matrix(int nx, int ny, uint64_t seed, bool wrong)
+{
+    const grid g = {{nx, ny, 1}, {1, 1, 0}, false};
+    cmgi_csr A = grid_matrix(&g);
+    for (cmg_size i = 0; i < A.rows; ++i) {
+        double sum = 0;
+        cmg_size own = 0;
+        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+            own = A.indices[k] == i ? k : own;
+            if (A.indices[k] != i) {
+                A.values[k] = -pow(10, 2 * cmgi_random(&seed));
+                sum -= A.values[k];
+                A.values[k] *= wrong && cmgi_random(&seed) < 0.2 ? -0.5 : 1;
+            }
+        }
+        A.values[own] = sum * (1 + 0.2 * cmgi_random(&seed));
+    }
+    return A;
+}
+
+/* strong[i n + j]: the entry has the other sign than the diagonal, and its share of the largest. */
+static bool *strong_couplings(const double *A, cmg_size n)
+{
+    bool *strong = calloc((size_t)(n * n), sizeof *strong);
+    for (cmg_size i = 0; i < n; ++i) {
+        double largest = 0;
+        double sum = 0;
+        for (cmg_size j = 0; j < n; ++j) {
+            const double size = j == i ? 0 : -A[i * n + j] * (A[i * n + i] < 0 ? -1 : 1);
+            largest = fmax(largest, size);
+            sum += fabs(size);
+        }
+        for (cmg_size j = 0; j < n && sum > 0.1 * fabs(A[i * n + i]); ++j) {
+            const double size = j == i ? 0 : -A[i * n + j] * (A[i * n + i] < 0 ? -1 : 1);
+            strong[i * n + j] = size > 0 && size >= THETA * largest;
+        }
+    }
+    return strong;
+}
+
+/* The column of a coarse row of P, -1 where row i is fine. */
+static cmg_size coarse_column(const cmgi_csr *P, cmg_size i, const bool *taken)
+{
+    const cmg_size k = P->indptr[i];
+    return P->indptr[i + 1] == k + 1 && P->values[k] == 1 && !taken[P->indices[k]] ? P->indices[k]
+                                                                                   : -1;
+}
+
+/* The coarse rows are numbered upwards; *sound stays where each column has one. */
+static cmg_size *coarse_rows(const cmgi_csr *P, bool *sound)
+{
+    cmg_size *column = malloc((size_t)P->rows * sizeof *column);
+    bool *taken = calloc((size_t)P->cols, sizeof *taken);
+    cmg_size next = 0;
+    for (cmg_size i = 0; i < P->rows; ++i) {
+        column[i] = coarse_column(P, i, taken);
+        column[i] = column[i] == next ? next : -1;
+        if (column[i] >= 0) {
+            taken[next++] = true;
+        }
+    }
+    *sound = next == P->cols;
+    free(taken);
+    return column;
+}
+
+/*
+ * Extended+i weights of a fine row by De Sterck, Falgout, Nolting and Yang 2008, equations 18 and
+ * 19, from dense matrices: w is a row of n, 0 outside of the coarse rows in reach.
+ */
+static void weights(const double *A, const bool *strong, const cmg_size *column, cmg_size n,
+                    cmg_size i, double *w)
+{
+    bool *near = calloc((size_t)n, sizeof *near);
+    double diagonal = A[i * n + i];
+    for (cmg_size j = 0; j < n; ++j) {
+        for (cmg_size k = 0; strong[i * n + j] && column[j] < 0 && k < n; ++k) {
+            near[k] = near[k] || (strong[j * n + k] && column[k] >= 0);
+        }
+        near[j] = near[j] || (strong[i * n + j] && column[j] >= 0);
+    }
+    for (cmg_size j = 0; j < n; ++j) {
+        w[j] = near[j] ? A[i * n + j] : 0;
+        const bool fine = strong[i * n + j] && column[j] < 0;
+        diagonal += j != i && !near[j] && !fine ? A[i * n + j] : 0;
+    }
+    for (cmg_size k = 0; k < n; ++k) {
+        double sum = 0;
+        if (!strong[i * n + k] || column[k] >= 0) {
+            continue;
+        }
+        for (cmg_size l = 0; l < n; ++l) {
+            const double a = A[k * n + l] * A[k * n + k] < 0 ? A[k * n + l] : 0;
+            sum += l == i || near[l] ? a : 0;
+        }
+        for (cmg_size l = 0; sum != 0 && l < n; ++l) {
+            const double a = A[k * n + l] * A[k * n + k] < 0 ? A[k * n + l] : 0;
+            const double part = A[i * n + k] * a / sum;
+            diagonal += l == i ? part : 0;
+            w[l] += near[l] ? part : 0;
+        }
+        diagonal += sum == 0 ? A[i * n + k] : 0;
+    }
+    for (cmg_size j = 0; j < n; ++j) {
+        w[j] = -w[j] / diagonal;
+    }
+    free(near);
+}
+
+/* The largest difference between rows of P and what they are by definition. */
+static double worst_weight(const cmgi_csr *A, const cmgi_csr *P, const cmg_size *column)
+{
+    const cmg_csr view = cmgi_csr_view(A);
+    const cmg_size n = A->rows;
+    double *D = dense(&view);
+    double *Q = dense(&P->view);
+    double *w = malloc((size_t)n * sizeof *w);
+    bool *strong = strong_couplings(D, n);
+    double worst = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        if (column[i] >= 0) {
+            continue;
+        }
+        weights(D, strong, column, n, i, w);
+        for (cmg_size j = 0; j < n; ++j) {
+            if (column[j] >= 0) {
+                worst = fmax(worst, fabs(Q[i * P->cols + column[j]] - w[j]));
+            }
+        }
+    }
+    free(D);
+    free(Q);
+    free(w);
+    free(strong);
+    return worst;
+}
+
+static void weights_are_those_of_the_definition(void)
+{
+    for (int trial = 0; trial < 24; ++trial) {
+        cmgi_csr A = random_matrix(3 + trial % 9, 2 + trial % 7, 77 + (uint64_t)trial, trial % 2);
+        const cmg_csr view = cmgi_csr_view(&A);
+        cmgi_csr P = {0};
+        bool sound = false;
+        CHECK_OK(cmgi_classical(ctx, &view, THETA, 0, &P));
+        CHECK(P.rows == A.rows && P.cols > 0 && P.cols < A.rows);
+        cmg_size *column = coarse_rows(&P, &sound);
+        CHECK(sound);
+        CHECK_NEAR(worst_weight(&A, &P, column), 0, 1e-12);
+        free(column);
+        cmgi_csr_free(ctx, &P);
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
+/* No coarse row depends on another, every fine one that depends on any row on a coarse one. */
+static void splitting_is_independent_and_maximal(void)
+{
+    for (int trial = 0; trial < 12; ++trial) {
+        const grid g = {
+            {3 + 4 * trial, 1 + trial % 5, 1 + trial % 3}, {1, 1 + trial % 2, 1}, false};
+        cmgi_csr A = grid_matrix(&g);
+        const cmg_csr view = cmgi_csr_view(&A);
+        const cmg_size n = A.rows;
+        double *D = dense(&view);
+        bool *strong = strong_couplings(D, n);
+        cmgi_csr P = {0};
+        bool sound = false;
+        CHECK_OK(cmgi_classical(ctx, &view, THETA, 5, &P));
+        cmg_size *column = coarse_rows(&P, &sound);
+        CHECK(sound);
+        bool independent = true;
+        bool maximal = true;
+        for (cmg_size i = 0; i < n; ++i) {
+            bool any = false;
+            bool coarse = false;
+            for (cmg_size j = 0; j < n; ++j) {
+                any = any || strong[i * n + j];
+                coarse = coarse || (strong[i * n + j] && column[j] >= 0);
+            }
+            independent = independent && !(column[i] >= 0 && coarse);
+            maximal = maximal && (column[i] >= 0 || coarse || !any);
+            CHECK(P.indptr[i + 1] - P.indptr[i] <= 5);
+        }
+        CHECK(independent);
+        CHECK(maximal);
+        free(D);
+        free(strong);
+        free(column);
+        cmgi_csr_free(ctx, &P);
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
+/* Where A takes constants to 0, P takes them to constants, however short its rows are. */
+static void constants_are_kept(void)
+{
+    for (int most = 0; most <= 6; ++most) {
+        const grid g = {{31, 29, 1}, {1, 0.6, 0}, true};
+        cmgi_csr A = grid_matrix(&g);
+        const cmg_csr view = cmgi_csr_view(&A);
+        cmgi_csr P = {0};
+        double worst = 0;
+        CHECK_OK(cmgi_classical(ctx, &view, THETA, most, &P));
+        for (cmg_size i = 0; i < P.rows; ++i) {
+            double sum = -1;
+            for (cmg_size k = P.indptr[i]; k < P.indptr[i + 1]; ++k) {
+                sum += P.values[k];
+            }
+            worst = fmax(worst, fabs(sum));
+        }
+        CHECK_NEAR(worst, 0, 1e-13);
+        cmgi_csr_free(ctx, &P);
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
+static void threads_do_not_matter(void)
+{
+    cmgi_csr A = random_matrix(61, 53, 5, true);
+    const cmg_csr view = cmgi_csr_view(&A);
+    const int threads = ctx->threads;
+    cmgi_csr first = {0};
+    CHECK_OK(cmgi_classical(ctx, &view, THETA, 4, &first));
+    for (int t = 1; t <= 5; ++t) {
+        cmgi_csr P = {0};
+        ctx->threads = t;
+        CHECK_OK(cmgi_classical(ctx, &view, THETA, 4, &P));
+        const size_t entries = (size_t)first.indptr[first.rows];
+        CHECK(P.indptr[P.rows] == first.indptr[first.rows]);
+        CHECK(memcmp(P.indptr, first.indptr, (size_t)(P.rows + 1) * sizeof *P.indptr) == 0);
+        CHECK(memcmp(P.indices, first.indices, entries * sizeof *P.indices) == 0);
+        CHECK(memcmp(P.values, first.values, entries * sizeof *P.values) == 0);
+        cmgi_csr_free(ctx, &P);
+    }
+    ctx->threads = threads;
+    cmgi_csr_free(ctx, &first);
+    cmgi_csr_free(ctx, &A);
+}
+
+/* Nothing to follow: rows without couplings, or too weak, in one piece or several. */
+static void odd_matrices_are_survived(void)
+{
+    for (int kind = 0; kind < ODD_KINDS; ++kind) {
+        for (int n = 1; n < 70; n += 1 + n / 4) {
+            cmgi_csr A = odd_matrix(kind, n, 7);
+            const cmg_csr view = cmgi_csr_view(&A);
+            cmgi_csr P = {0};
+            bool suits = true;
+            CHECK_OK(cmgi_classical(ctx, &view, THETA, 4, &P));
+            CHECK(P.indptr == NULL || (P.rows == n && P.cols > 0 && P.cols < n));
+            CHECK_OK(cmgi_classical_suits(ctx, &view, THETA, &suits));
+            cmgi_csr_free(ctx, &P);
+            cmgi_csr_free(ctx, &A);
+        }
+    }
+}
+
+static cmg_report solve_by(cmgi_csr *A, cmg_coarsen_method method, int *levels)
+{
+    cmg_hierarchy *h = alone(A);
+    cmg_coarsen_options o;
+    const cmg_solver_options solver = chebyshev();
+    cmg_coarsen_options_default(&o);
+    o.method = method;
+    CHECK_OK(cmg_hierarchy_coarsen(h, &o, levels));
+    const cmg_report report = solve(h, &solver);
+    CHECK(cmg_outcome_converged(report.outcome));
+    cmg_hierarchy_destroy(&h);
+    return report;
+}
+
+/* Symmetric couplings that jump by up to 1e4 from cell to cell: half the iterations, and the choice
+ * is made by itself; on an even grid, and in space, it is not. */
+static cmgi_csr jumping(int nx, int ny, int nz)
+{
+    const grid g = {{nx, ny, nz}, {1, 1, 1}, false};
+    cmgi_csr A = grid_matrix(&g);
+    for (cmg_size i = 0; i < A.rows; ++i) {
+        double sum = 0.01;
+        cmg_size own = 0;
+        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+            const cmg_size j = A.indices[k];
+            uint64_t seed = (uint64_t)((i < j ? i : j) * 7919 + (i < j ? j : i));
+            own = j == i ? k : own;
+            if (j != i) {
+                A.values[k] = -pow(10, 4 * cmgi_random(&seed));
+                sum -= A.values[k];
+            }
+        }
+        A.values[own] = sum;
+    }
+    return A;
+}
+
+static void jumps_take_half_the_iterations(void)
+{
+    int levels = 0;
+    cmgi_csr A = jumping(90, 80, 1);
+    const cmg_report aggregated = solve_by(&A, CMG_COARSEN_AGGREGATION, &levels);
+    A = jumping(90, 80, 1);
+    const cmg_report classical = solve_by(&A, CMG_COARSEN_CLASSICAL, &levels);
+    A = jumping(90, 80, 1);
+    const cmg_report chosen = solve_by(&A, CMG_COARSEN_AUTO, &levels);
+    CHECK(levels >= 2);
+    CHECK(3 * classical.iterations <= 2 * aggregated.iterations);
+    if (ctx->backend->alloc == NULL) {
+        CHECK(chosen.iterations == classical.iterations);
+    }
+}
+
+static void choice_follows_the_couplings(void)
+{
+    const grid even = {{40, 30, 1}, {1, 1, 0}, false};
+    const grid lines = {{40, 30, 1}, {1, 0.01, 0}, false};
+    cmgi_csr A[4] = {jumping(40, 30, 1), grid_matrix(&lines), grid_matrix(&even),
+                     jumping(12, 11, 10)};
+    for (int t = 0; t < 4; ++t) {
+        const cmg_csr view = cmgi_csr_view(&A[t]);
+        bool suits = false;
+        CHECK_OK(cmgi_classical_suits(ctx, &view, THETA, &suits));
+        CHECK(suits == (t < 2));
+    }
+
+    for (cmg_size k = 0; k < A[0].indptr[A[0].rows]; k += 2) {
+        A[0].values[k] *= 1.5;
+    }
+    const cmg_csr view = cmgi_csr_view(&A[0]);
+    bool suits = true;
+    CHECK_OK(cmgi_classical_suits(ctx, &view, THETA, &suits));
+    CHECK(!suits);
+    for (int t = 0; t < 4; ++t) {
+        cmgi_csr_free(ctx, &A[t]);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(weights_are_those_of_the_definition);
+    RUN(splitting_is_independent_and_maximal);
+    RUN(constants_are_kept);
+    RUN(threads_do_not_matter);
+    RUN(odd_matrices_are_survived);
+    RUN(jumps_take_half_the_iterations);
+    RUN(choice_follows_the_couplings);
+    return TEST_END();
+}
