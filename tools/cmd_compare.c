@@ -115,7 +115,8 @@ static void add_options(compare_job *job)
          "compare a chosen set of smoothers and recommend one"},
         {"repeat", ARG_INT, &o->repeat, "N", 1, 1000, "solves a row; the median counts"},
         {"rhs", ARG_TEXT, &o->rhs, "NAME|FILE", 0, 0,
-         "right-hand side: its name in FILE, or a file; default: b of FILE, else ones"},
+         "right-hand side: its name in FILE, or a file; default: b of FILE, else ones, random "
+         "where these are no test"},
     };
     const arg_option output[] = {
         {"json", ARG_TEXT, &job->json, "FILE", 0, 0, "write all results, - = standard output"},

@@ -21,7 +21,7 @@ static int parse(solve_job *job, int argc, char **argv)
     const arg_option rows[] = {
         {"rhs", ARG_TEXT, &job->rhs, "NAME|FILE", 0, 0,
          "right-hand side: its name in FILE, or a file, of columns too; default: b of FILE, else "
-         "ones"},
+         "ones, random where these are no test"},
         {"x0", ARG_TEXT, &job->x0, "NAME|FILE", 0, 0,
          "initial guess: a solution in FILE, or a file; default: zero"},
         {"output", ARG_TEXT, &job->output, "FILE", 0, 0,

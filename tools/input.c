@@ -5,6 +5,7 @@
 #include "status.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -125,19 +126,57 @@ const char *input_default_name(const cmg_hierarchy *h, const char *kind, const c
     return has_vector(h, kind, preferred) ? preferred : cmg_hierarchy_vector_name(h, kind, 0);
 }
 
-static int rhs_of_ones(cmg_context *ctx, const cmg_hierarchy *h, cmg_vector **b)
+/* All row sums of A are one number, so that x of ones is that many times b: solved by one step. */
+static bool has_constant_sums(const cmg_hierarchy *h)
 {
-    cmg_vector *made = NULL;
-    cmg_status status = cmg_vector_create(ctx, cmg_hierarchy_rows(h, 0), CMG_FP64, &made);
-    if (status == CMG_OK) {
-        status = cmg_vector_fill(made, 1.0);
+    cmg_csr A;
+    double least = INFINITY;
+    double most = -INFINITY;
+    double size = 0;
+    if (cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A) != CMG_OK) {
+        return false;
     }
-    if (status != CMG_OK) {
-        cmg_vector_destroy(&made);
-        return library_error(ctx, status, NULL);
+    for (cmg_size i = 0; i < A.rows; ++i) {
+        double sum = 0;
+        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+            sum += A.values[k];
+            size = fmax(size, fabs(A.values[k]));
+        }
+        least = fmin(least, sum);
+        most = fmax(most, sum);
     }
-    *b = made;
-    return EXIT_DONE;
+    return A.rows > 1 && most - least <= 1e-12 * size;
+}
+
+/* Entry i of the stream of numbers in [-1, 1) that SplitMix64 makes (Steele, Lea, Flood 2014). */
+static double random_entry(uint64_t i)
+{
+    uint64_t z = (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-52 - 1;
+}
+
+/* Ones, or random numbers where ones would be no test. */
+static int rhs_unasked(cmg_context *ctx, const cmg_hierarchy *h, cmg_vector **b,
+                       char said[INPUT_TEXT])
+{
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    const bool random = has_constant_sums(h);
+    double *values = malloc((size_t)(n > 0 ? n : 1) * sizeof *values);
+    if (values == NULL) {
+        return library_error(ctx, CMG_ERR_MEMORY, NULL);
+    }
+    for (cmg_size i = 0; i < n; ++i) {
+        values[i] = random ? random_entry((uint64_t)i) : 1;
+    }
+    (void)snprintf(said, INPUT_TEXT, "%s",
+                   random ? "random in [-1, 1) (none in the file for this level, and A takes "
+                            "constants to constants: ones are solved by one step)"
+                          : "ones (there is none in the file for this level)");
+    const cmg_status status = make_vector(ctx, n, 1, values, b);
+    free(values);
+    return status == CMG_OK ? EXIT_DONE : library_error(ctx, status, NULL);
 }
 
 /* A name that is neither a vector of the hierarchy nor a file: which vectors there are. */
@@ -161,8 +200,7 @@ int input_rhs(cmg_context *ctx, const cmg_hierarchy *h, const char *path, const 
 {
     const char *name = wanted != NULL ? wanted : input_default_name(h, "rhs", "b");
     if (name == NULL) {
-        (void)snprintf(said, INPUT_TEXT, "ones (there is none in the file for this level)");
-        return rhs_of_ones(ctx, h, b);
+        return rhs_unasked(ctx, h, b, said);
     }
     if (has_vector(h, "rhs", name)) {
         (void)snprintf(said, INPUT_TEXT, "'%.80s' of the file", name);

@@ -21,6 +21,33 @@ class Solve(cli.Case):
         self.h = self.path("h")
         self.A = cli.write_poisson(self.h, 32, 4, self.b)
 
+    def test_ones_are_no_test_where_row_sums_are_equal(self):
+        n = 300
+        for shift, asked in ((0.125, "random"), (None, "ones")):
+            with self.subTest(shift=shift):
+                path = self.path("ring.mtx")
+                rows = []
+                for i in range(n):  # a ring, or a chain with a Dirichlet end
+                    rows += [(i, i, 2 + (shift or 0))]
+                    rows += [(i, j % n, -1) for j in (i - 1, i + 1) if shift or 0 <= j < n]
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write("%%MatrixMarket matrix coordinate real general\n")
+                    file.write(f"{n} {n} {len(rows)}\n")
+                    file.writelines(f"{i + 1} {j + 1} {v}\n" for i, j, v in rows)
+                x_path = self.path("x.txt")
+                text = self.good("solve", path, "--output", x_path)
+                self.assertIn(f"right-hand side: {asked}", text)
+                with open(x_path, encoding="utf-8") as file:
+                    x = [float(line) for line in file.read().split()[-n:]]
+                b = [0.0] * n
+                for i, j, v in rows:
+                    b[i] += v * x[j]
+                spread = max(b) - min(b)
+                if asked == "random":
+                    self.assertTrue(1.5 < spread <= 2, spread)
+                else:
+                    self.assertLess(spread, 1e-6)
+
     def test_residual_agrees_with_an_independent_computation(self):
         for options in (
             (),
