@@ -267,7 +267,13 @@ static void multiply_part(const cmg_matrix *A, const cmgi_writeback *w, const vo
     const cmg_size t1 = C->t.count * (p + 1) / parts;
     const cmg_size p0 = C->p.count * p / parts;
     const cmg_size p1 = C->p.count * (p + 1) / parts;
-    if (A->options.precision == CMG_FP64) {
+    if (C->t.box != NULL) {
+        if (A->options.precision == CMG_FP64) {
+            kernels->box_f64(C->t.box, w, x, t0, t1);
+        } else {
+            kernels->box_f32(C->t.box, w, x, t0, t1);
+        }
+    } else if (A->options.precision == CMG_FP64) {
         kernels->templates_f64(C, w, x, t0, t1);
         kernels->packed_f64(C, A->values, w, x, p0, p1);
     } else {

@@ -26,6 +26,11 @@ typedef struct cmgi_cpu_kernels {
                           cmg_size first, cmg_size last);
     void (*templates_f32)(const cmgi_compressed *C, const cmgi_writeback *w, const float *x,
                           cmg_size first, cmg_size last);
+    /* ... the rows of these slices of a box */
+    void (*box_f64)(const struct cmgi_box *box, const cmgi_writeback *w, const double *x,
+                    cmg_size first, cmg_size last);
+    void (*box_f32)(const struct cmgi_box *box, const cmgi_writeback *w, const float *x,
+                    cmg_size first, cmg_size last);
     void (*packed_f64)(const cmgi_compressed *C, const void *values, const cmgi_writeback *w,
                        const double *x, cmg_size first, cmg_size last);
     void (*packed_f32)(const cmgi_compressed *C, const void *values, const cmgi_writeback *w,

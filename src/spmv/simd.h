@@ -3,6 +3,9 @@
  * compiled for: AVX-512, AVX2 with FMA, or none. `cmgi_v64` holds CMGI_V64 doubles, `cmgi_v32`
  * CMGI_V32 floats.
  *
+ *   set(a)             a in every element
+ *   plus(v, w)         v + w
+ *   add(s, v, w)       s + v w, all vectors
  *   axpy(s, a, x)      s + a x[0..]
  *   axpy_even(s, a, x) s + a x[0, 2, ..]; may read the entry after the last of them, too
  *   fma(s, v, x)       s + v[0..] x[0..], element by element
@@ -67,6 +70,10 @@ static inline void cmgi_prefetch(const void *p)
     static inline cmgi_v##BITS cmgi_add_f##BITS(cmgi_v##BITS s, cmgi_v##BITS v, cmgi_v##BITS w)    \
     {                                                                                              \
         return MM##_fmadd_##P(v, w, s);                                                            \
+    }                                                                                              \
+    static inline cmgi_v##BITS cmgi_plus_f##BITS(cmgi_v##BITS v, cmgi_v##BITS w)                   \
+    {                                                                                              \
+        return MM##_add_##P(v, w);                                                                 \
     }
 
 /* Of eight elements. Columns are read two at a time: loads are what this waits for. */
@@ -230,6 +237,24 @@ enum { CMGI_V64 = 4, CMGI_V32 = 4 };
     static inline cmgi_v##BITS cmgi_zero_f##BITS(void)                                             \
     {                                                                                              \
         return (cmgi_v##BITS){{0}};                                                                \
+    }                                                                                              \
+    static inline cmgi_v##BITS cmgi_set_f##BITS(T a)                                               \
+    {                                                                                              \
+        return (cmgi_v##BITS){{a, a, a, a}};                                                       \
+    }                                                                                              \
+    static inline cmgi_v##BITS cmgi_add_f##BITS(cmgi_v##BITS s, cmgi_v##BITS v, cmgi_v##BITS w)    \
+    {                                                                                              \
+        for (int l = 0; l < CMGI_V##BITS; ++l) {                                                   \
+            s.e[l] += v.e[l] * w.e[l];                                                             \
+        }                                                                                          \
+        return s;                                                                                  \
+    }                                                                                              \
+    static inline cmgi_v##BITS cmgi_plus_f##BITS(cmgi_v##BITS v, cmgi_v##BITS w)                   \
+    {                                                                                              \
+        for (int l = 0; l < CMGI_V##BITS; ++l) {                                                   \
+            v.e[l] += w.e[l];                                                                      \
+        }                                                                                          \
+        return v;                                                                                  \
     }                                                                                              \
     static inline cmgi_v##BITS cmgi_madd_f##BITS(cmgi_v##BITS s, const T *v, const int32_t *c,     \
                                                  const T *x)                                       \
