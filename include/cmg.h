@@ -178,6 +178,9 @@ struct cmg_solver_options {
     /** The least ||b - A x|| is what is asked for: a singular A whose range b is not in converges,
      *  instead of CMG_LEAST_SQUARES. Default false. */
     bool least_squares;
+    /** Numbering of the unknowns inside the solver, default AUTO. Its own copy of the matrices is
+     *  in it. */
+    cmg_renumber renumber;
 };
 
 /**

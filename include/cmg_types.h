@@ -508,6 +508,14 @@ typedef enum cmg_krylov {
 /** What cmg_solver_refresh keeps of the smoothers: nothing, bounds on spectra, or all of them. */
 typedef enum cmg_reuse { CMG_REUSE_NONE = 0, CMG_REUSE_BOUNDS, CMG_REUSE_SMOOTHER } cmg_reuse;
 
+/** How a solver numbers the unknowns for itself, b and x staying as they are: where that saves
+ *  time, never, or always: reverse Cuthill-McKee. */
+typedef enum cmg_renumber {
+    CMG_RENUMBER_AUTO = 0,
+    CMG_RENUMBER_OFF,
+    CMG_RENUMBER_RCM
+} cmg_renumber;
+
 /** Identity rows that stand for Dirichlet conditions: zero the rows of P at fine and its columns at
  *  coarse ones, or leave P as it is. */
 typedef enum cmg_dirichlet { CMG_DIRICHLET_ZERO = 0, CMG_DIRICHLET_KEEP } cmg_dirichlet;

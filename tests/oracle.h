@@ -47,7 +47,7 @@ static inline void oracle_judge(const cmg_solver *s, const cmg_vector *b, const 
     double *vx = malloc(bytes + 1);
     CHECK_OK(cmg_vector_get(b, vb));
     CHECK_OK(cmg_vector_get(x, vx));
-    const oracle_norms norms = oracle_measure(s->mg.h, vb, vx);
+    const oracle_norms norms = oracle_measure(cmgi_multigrid_caller(&s->mg), vb, vx);
     const double rounding = 1e-13 * norms.magnitude;
     const double told = s->mg.options.rtol * norms.rhs;
     const double tolerance = fmax(told, s->mg.options.atol) * (1 + 1e-6) + rounding;
@@ -69,7 +69,7 @@ static inline cmg_status oracle_solve(cmg_solver *s, const cmg_vector *b, cmg_ve
     cmg_report *told = report != NULL ? report : &own;
     const cmg_status status = cmg_solver_solve(s, b, x, told);
     if (status == CMG_OK && cmg_outcome_converged(told->outcome) &&
-        s->mg.generation == s->mg.h->generation) {
+        s->mg.generation == cmgi_multigrid_caller(&s->mg)->generation) {
         oracle_judge(s, b, x, told);
     }
     return status;

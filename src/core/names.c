@@ -79,6 +79,11 @@ static const cmgi_name reuses[] = {
     {CMG_REUSE_BOUNDS, "bounds", "smoothers are new, with the bounds of the first spectra"},
     {CMG_REUSE_SMOOTHER, "smoother", "smoothers stay those of the first values"},
 };
+static const cmgi_name renumbers[] = {
+    {CMG_RENUMBER_AUTO, "auto", "where the given order makes products slow"},
+    {CMG_RENUMBER_OFF, "off", "the given order"},
+    {CMG_RENUMBER_RCM, "rcm", "reverse Cuthill-McKee, coarser levels as their level above"},
+};
 static const cmgi_name coarses[] = {
     {CMG_COARSE_AUTO, "auto", "dense inverse if small enough, else smoothing"},
     {CMG_COARSE_INVERSE, "inverse", "dense inverse or pseudo-inverse"},
@@ -149,6 +154,7 @@ static const cmgi_name_table tables[] = {
     CMGI_NAMES("values", values),        CMGI_NAMES("compression", compressions),
     CMGI_NAMES("file", files),           CMGI_NAMES("numbering", numberings),
     CMGI_NAMES("reuse", reuses),         CMGI_NAMES("coarsen-method", coarsen_methods),
+    CMGI_NAMES("renumber", renumbers),
 };
 enum { TABLES = sizeof tables / sizeof tables[0] };
 

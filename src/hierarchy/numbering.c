@@ -105,6 +105,32 @@ done:
     return status;
 }
 
+cmg_status cmgi_order_by_rows(cmg_context *ctx, const cmg_csr *P, const cmg_index *rows, int block,
+                              cmg_index *order)
+{
+    const cmg_size n = P->cols / block;
+    unsigned char *placed = NULL;
+    cmg_size end = 0;
+    CMGI_TRY(cmgi_alloc_zero(ctx, n, sizeof *placed, &placed));
+    for (cmg_size i = 0; i < P->rows; ++i) {
+        const cmg_size row = rows != NULL ? rows[i] : i;
+        for (cmg_size k = P->indptr[row]; k < P->indptr[row + 1]; ++k) {
+            const cmg_index j = P->indices[k] / block;
+            if (!placed[j]) {
+                placed[j] = 1;
+                order[end++] = j;
+            }
+        }
+    }
+    for (cmg_size j = 0; j < n; ++j) {
+        if (!placed[j]) {
+            order[end++] = (cmg_index)j;
+        }
+    }
+    cmgi_free(ctx, placed);
+    return CMG_OK;
+}
+
 void cmgi_order_random(cmg_size n, uint64_t seed, cmg_index *order)
 {
     uint64_t state = seed;
@@ -306,6 +332,11 @@ static cmg_status search_all(cmg_context *ctx, search *s, bool reverse)
     for (cmg_size i = 0; i < n; ++i) {
         if (!s->seen[i]) {
             end = search_component(s, (cmg_index)i, end);
+        }
+        if (!s->seen[i]) { /* couplings one way: the better start does not lead back here */
+            cmg_size depth = 0;
+            cmg_size last = 0;
+            end = sweep(s, (cmg_index)i, end, &depth, &last);
         }
     }
     for (cmg_size k = 0; k < n / 2 && reverse; ++k) {

@@ -5,7 +5,7 @@
  * its unknowns.
  */
 #pragma once
-#include "csr/csr.h"
+#include "hierarchy/hierarchy.h"
 
 /* By key, ties by old number: a stable radix sort. `keys` is overwritten. */
 cmg_status cmgi_order_by_key(cmg_context *ctx, cmg_size n, uint64_t *keys, cmg_index *order);
@@ -33,6 +33,12 @@ cmg_status cmgi_order_narrow(cmg_context *ctx, const cmg_csr *A, cmg_index *orde
  */
 cmg_status cmgi_order_hierarchical(cmg_context *ctx, const cmg_csr *P, const int block[2],
                                    const cmg_index *coarse, cmg_index *order);
+/*
+ * Coarse nodes as the rows of P, in the order `rows` (NULL = as they are), come to have them; those
+ * that none has come last.
+ */
+cmg_status cmgi_order_by_rows(cmg_context *ctx, const cmg_csr *P, const cmg_index *rows, int block,
+                              cmg_index *order);
 /* A random permutation (Fisher and Yates). */
 void cmgi_order_random(cmg_size n, uint64_t seed, cmg_index *order);
 /* Nested dissection by METIS_NodeND; CMG_ERR_UNSUPPORTED in a build without METIS. */
@@ -42,6 +48,13 @@ cmg_status cmgi_part_metis(cmg_context *ctx, const cmg_csr *A, int block, int pa
                            cmg_index *part);
 /* CMG_ERR_INTERNAL unless every one of 0 .. n-1 is there once. */
 cmg_status cmgi_order_check(cmg_context *ctx, cmg_size n, const cmg_index *order);
+
+/* Node order to order of the unknowns; NULL stays NULL. */
+cmg_status cmgi_order_expand(cmg_context *ctx, const cmg_index *order, cmg_size nodes, int block,
+                             cmg_index **perm);
+/* Values of a vector whose nodes come in an order, of which order[k block] / block is node k. */
+cmg_status cmgi_order_values(cmg_context *ctx, const cmgi_stored_vector *v, cmg_size nodes,
+                             const cmg_index *order, int block, double **values);
 
 /* Unknowns a node of level l: the attribute block_size where it divides the rows, else 1. */
 int cmgi_hierarchy_block(const cmg_hierarchy *h, int l);

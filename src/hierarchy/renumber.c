@@ -2,7 +2,6 @@
  */
 #include "core/memory.h"
 #include "hierarchy/numbering.h"
-#include "hierarchy/hierarchy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +14,8 @@ int cmgi_hierarchy_block(const cmg_hierarchy *h, int l)
     return fits ? (int)block : 1;
 }
 
-/* Node order to order of the unknowns; NULL stays NULL. */
-static cmg_status expand(cmg_context *ctx, const cmg_index *order, cmg_size nodes, int block,
-                         cmg_index **perm)
+cmg_status cmgi_order_expand(cmg_context *ctx, const cmg_index *order, cmg_size nodes, int block,
+                             cmg_index **perm)
 {
     *perm = NULL;
     if (order == NULL) {
@@ -43,19 +41,33 @@ static cmg_status reorder_matrix(cmg_context *ctx, cmgi_csr *A, const cmg_index 
     return CMG_OK;
 }
 
+cmg_status cmgi_order_values(cmg_context *ctx, const cmgi_stored_vector *v, cmg_size nodes,
+                             const cmg_index *order, int block, double **values)
+{
+    const bool offsets = strcmp(v->kind, "partition") == 0; /* not of the nodes */
+    const bool whole = nodes == 0 || v->n % nodes != 0 || offsets;
+    double *made = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, v->n, sizeof *made, &made));
+    if (whole) {
+        memcpy(made, v->values, (size_t)v->n * sizeof *made);
+    }
+    const cmg_size width = whole ? 0 : v->n / nodes;
+    for (cmg_size k = 0; k < nodes; ++k) {
+        memcpy(made + k * width, v->values + order[k * block] / block * width,
+               (size_t)width * sizeof *made);
+    }
+    *values = made;
+    return CMG_OK;
+}
+
 static cmg_status reorder_vector(cmg_context *ctx, cmgi_stored_vector *v, cmg_size nodes,
                                  const cmg_index *order)
 {
     double *made = NULL;
-    const bool offsets = strcmp(v->kind, "partition") == 0; /* not of the nodes */
-    if (order == NULL || nodes == 0 || v->n % nodes != 0 || offsets) {
+    if (order == NULL) {
         return CMG_OK;
     }
-    const cmg_size width = v->n / nodes;
-    CMGI_TRY(cmgi_alloc(ctx, v->n, sizeof *made, &made));
-    for (cmg_size k = 0; k < nodes; ++k) {
-        memcpy(made + k * width, v->values + order[k] * width, (size_t)width * sizeof *made);
-    }
+    CMGI_TRY(cmgi_order_values(ctx, v, nodes, order, 1, &made));
     cmgi_free(ctx, v->values);
     v->values = made;
     return CMG_OK;
@@ -120,7 +132,7 @@ cmg_status cmgi_hierarchy_reorder(cmg_hierarchy *h, cmg_index *const *order)
         const int block = cmgi_hierarchy_block(h, l);
         const cmg_size nodes = h->level[l].A.rows / block;
         CMGI_TRY_GOTO(done, order[l] != NULL ? cmgi_order_check(h->ctx, nodes, order[l]) : CMG_OK);
-        CMGI_TRY_GOTO(done, expand(h->ctx, order[l], nodes, block, &perm[l]));
+        CMGI_TRY_GOTO(done, cmgi_order_expand(h->ctx, order[l], nodes, block, &perm[l]));
     }
     h->checked = false;
     ++h->generation;

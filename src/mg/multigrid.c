@@ -80,6 +80,7 @@ static cmgi_setup setup_of(cmgi_multigrid *mg)
     return (cmgi_setup){.ctx = mg->ctx,
                         .h = cmgi_multigrid_hierarchy(mg),
                         .given = mg->h,
+                        .numbered = mg->numbered,
                         .completion =
                             mg->divided != NULL ? &mg->divided->completion : &mg->completion,
                         .options = &mg->options,
@@ -92,7 +93,7 @@ static cmgi_setup setup_of(cmgi_multigrid *mg)
 
 cmg_status cmgi_multigrid_check_generation(const cmgi_multigrid *mg)
 {
-    CMGI_CHECK(mg->ctx, mg->generation == mg->h->generation, CMG_ERR_STATE,
+    CMGI_CHECK(mg->ctx, mg->generation == cmgi_multigrid_caller(mg)->generation, CMG_ERR_STATE,
                "solver: sizes, patterns or numbering of the hierarchy have changed since it was "
                "created: create it anew (cmg_hierarchy_update keeps them)");
     return CMG_OK;

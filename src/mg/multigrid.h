@@ -4,6 +4,7 @@
  */
 #pragma once
 #include "cmg.h"
+#include "hierarchy/numbered.h"
 #include "krylov/krylov.h"
 #include "mg/setup.h"
 #include "mg/symmetry.h"
@@ -12,6 +13,8 @@
 typedef struct cmgi_multigrid {
     cmg_context *ctx;
     cmg_hierarchy *h;           /* borrowed */
+    cmgi_numbered *numbered;    /* what h is of, in another numbering than the caller's; borrowed,
+                                   NULL = h is the caller's */
     cmgi_completion completion; /* what h lacks, over its matrices */
     cmgi_envelope *envelope;    /* factors of the last level, NULL = it has none */
     cmgi_divided *divided;      /* of an h that several ranks share, else NULL */
@@ -48,6 +51,11 @@ cmg_hierarchy *cmgi_multigrid_hierarchy(const cmgi_multigrid *mg);
 cmg_status cmgi_multigrid_begin(cmgi_multigrid *mg);
 /* Everything else; mg->ready where that succeeds. */
 cmg_status cmgi_multigrid_build(cmgi_multigrid *mg);
+/* The hierarchy that the caller gave. */
+static inline cmg_hierarchy *cmgi_multigrid_caller(const cmgi_multigrid *mg)
+{
+    return mg->numbered != NULL ? mg->numbered->given : mg->h;
+}
 /* CMG_ERR_STATE when sizes, patterns or numbering of the hierarchy have changed since. */
 cmg_status cmgi_multigrid_check_generation(const cmgi_multigrid *mg);
 /*

@@ -104,6 +104,17 @@ void cmgi_note_ranks(const cmgi_setup *s)
     }
 }
 
+/* A product in fp32 on a GPU takes 1 + 3 lines times as long as one whose x is at hand. */
+void cmgi_note_numbering(const cmgi_setup *s)
+{
+    if (s->numbered != NULL) {
+        cmgi_note(s->levels,
+                  "renumbered by rcm inside: 512 rows read %.3g lines of x an entry, in the given "
+                  "order %.3g",
+                  s->numbered->after, s->numbered->before);
+    }
+}
+
 void cmgi_note_completion(const cmgi_setup *s)
 {
     const cmgi_completion *c = s->completion;

@@ -66,6 +66,8 @@ static const cmg_option rows[] = {
           .text = "smoother: steps of the coarse solve"),
     CYCLE(SIZE, collapse, .standard = -1, .low = -1, .high = INT32_MAX,
           .text = "make levels up to N rows one dense operator; -1 = chosen, 0 = none"),
+    CYCLE(WORD, renumber, .words = "renumber",
+          .text = "order of the unknowns inside the solver; b and x keep theirs"),
     CYCLE(SIZE, gather, .standard = 300000, .high = INT32_MAX,
           .text = "ranks: most rows of a coarse level that each of them solves as a whole"),
     CYCLE(FLAG, fuse, .standard = true, .text = "improve the step list after it is compiled"),

@@ -85,7 +85,7 @@ cmg_status cmgi_rounding_look(cmgi_multigrid *mg, const double *b, const double 
     cmg_csr A;
     double *host = NULL;
     if (!may_be_rounding(k->column->outcome) || !isfinite(k->column->rhs_norm) ||
-        mg->generation != mg->h->generation) {
+        mg->generation != cmgi_multigrid_caller(mg)->generation) {
         return CMG_OK;
     }
     cmg_status status = CMG_OK;

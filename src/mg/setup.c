@@ -248,6 +248,7 @@ cmg_status cmgi_setup_levels(const cmgi_setup *s)
     s->levels->symmetric_inverse = false;
     s->levels->symmetric = false;
     cmgi_note_ranks(s);
+    cmgi_note_numbering(s);
     cmgi_note_completion(s);
     for (size_t i = 0; i < sizeof steps / sizeof *steps; ++i) {
         const double before = begin;

@@ -4,13 +4,14 @@
  */
 #pragma once
 #include "cmg.h"
+#include "hierarchy/numbered.h"
 #include "mg/coarse.h"
 #include "mg/cycle.h"
 #include "mg/envelope.h"
 #include "mg/project.h"
 #include "transfer/complete.h"
 
-enum { CMGI_MAX_NOTES = 13, CMGI_NOTE = 160 };
+enum { CMGI_MAX_NOTES = 14, CMGI_NOTE = 160 };
 
 typedef struct cmgi_levels {
     cmgi_level level[CMGI_MAX_LEVELS];
@@ -38,7 +39,8 @@ typedef struct cmgi_levels {
 typedef struct cmgi_setup {
     cmg_context *ctx;
     cmg_hierarchy *h;
-    const cmg_hierarchy *given;        /* the caller's, whose vectors those of h may lack */
+    const cmg_hierarchy *given;        /* the caller's, whose vectors those of h may lack ... */
+    const cmgi_numbered *numbered;     /* ... or its copy in this numbering; NULL = it itself */
     const cmgi_completion *completion; /* what h has that the caller's has not */
     const cmg_solver_options *options;
     const cmgi_schedule *schedule;
@@ -83,6 +85,7 @@ cmgi_cycle_plan cmgi_setup_plan(const cmgi_setup *s);
 /* notes.c */
 void cmgi_note(cmgi_levels *levels, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void cmgi_note_ranks(const cmgi_setup *s);
+void cmgi_note_numbering(const cmgi_setup *s);
 void cmgi_note_completion(const cmgi_setup *s);
 void cmgi_note_dirichlet(const cmgi_setup *s);
 cmg_status cmgi_note_smoother(const cmgi_setup *s, int last);

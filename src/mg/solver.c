@@ -10,22 +10,6 @@
 
 #include <string.h>
 
-/* The guess to go back to; the sorted numbering of level 0, and b and x in it. */
-static cmg_status allocate(cmg_solver *s)
-{
-    cmg_context *ctx = s->ctx;
-    const cmgi_level *fine = &s->mg.levels.level[0];
-    const cmg_size n = fine->rows;
-    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *s->fallback.guess, &s->fallback.guess));
-    if (fine->perm != NULL) {
-        CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *s->perm, &s->perm));
-        CMGI_TRY(cmgi_to_device(ctx, s->perm, fine->perm, (size_t)n * sizeof *s->perm));
-        CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *s->b, &s->b));
-        CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *s->x, &s->x));
-    }
-    return CMG_OK;
-}
-
 /* Options and schedule of the multigrid; the schedule has what its text says. */
 static cmg_status take_options(cmg_solver *s, const cmg_solver_options *o)
 {
@@ -81,19 +65,23 @@ static cmg_status check(cmg_hierarchy *h, const cmg_solver_options *options, cmg
     CMGI_CHECK(ctx, format == NULL || !format->renumbers, CMG_ERR_UNSUPPORTED,
                "format %s renumbers, which several ranks do by themselves",
                cmg_enum_name("format", (int)own->matrix.format));
+    CMGI_CHECK(ctx, own->renumber != CMG_RENUMBER_RCM, CMG_ERR_UNSUPPORTED,
+               "renumber rcm: several ranks have an order of their own");
     CMGI_CHECK(ctx, !own->matrix.keep_map, CMG_ERR_UNSUPPORTED,
                "keep_map: new values on several ranks need a new solver");
     return CMG_OK;
 }
 
-/* The finest A, which has arrived, is converted, to so many bytes, while the others travel. */
-static cmg_status begin(cmg_solver *s, size_t *bytes)
+/* The finest A, which has arrived, is converted, to so many bytes, while the others travel, unless
+ * another numbering comes first. */
+static cmg_status begin(cmg_solver *s, bool renumbers, size_t *bytes)
 {
     cmg_hierarchy *h = s->mg.h;
     const size_t before = s->ctx->bytes_now[1];
     const cmgi_resident *A = cmgi_hierarchy_there(h, 0, CMG_ROLE_A);
     double lap = cmgi_seconds();
-    if (A != NULL && A->staged && A->facts.not_finite < 0 && A->facts.zero_diagonal < 0) {
+    if (A != NULL && A->staged && !renumbers && A->facts.not_finite < 0 &&
+        A->facts.zero_diagonal < 0) {
         const cmg_status status = cmgi_multigrid_begin(&s->mg);
         CMGI_TRY(status == CMG_ERR_MEMORY ? CMG_OK : status);
         *bytes = s->ctx->bytes_now[1] - before;
@@ -108,6 +96,27 @@ static cmg_status begin(cmg_solver *s, size_t *bytes)
         status = CMG_OK;
     }
     return status;
+}
+
+/* What one process does before levels are built: matrices to the device, checks, the numbering. */
+static cmg_status prepare(cmg_solver *s, const cmg_solver_options *own, size_t *begun, double *lap)
+{
+    cmg_hierarchy *h = s->mg.h;
+    bool renumbers = false;
+    CMGI_TRY(stage(h, own));
+    cmgi_setup_lap(&s->mg.levels, CMG_SETUP_UPLOAD, lap);
+    CMGI_TRY(cmgi_edge_wanted(h, own, &renumbers));
+    CMGI_TRY(begin(s, renumbers, begun));
+    *lap = cmgi_seconds();
+    CMGI_TRY(cmgi_hierarchy_ensure_checked(h));
+    cmgi_setup_lap(&s->mg.levels, CMG_SETUP_CHECK, lap);
+    if (!renumbers) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_edge_open(h, own, &s->edge));
+    s->mg.numbered = s->edge.numbered;
+    s->mg.h = s->mg.numbered != NULL ? s->mg.numbered->h : h;
+    return CMG_OK;
 }
 
 static cmg_status create(cmg_hierarchy *h, const cmg_solver_options *own, cmg_solver **s)
@@ -128,19 +137,16 @@ static cmg_status create(cmg_hierarchy *h, const cmg_solver_options *own, cmg_so
     cmgi_hold_memory(ctx, true);
     CMGI_TRY_GOTO(done, take_options(made, own));
     if (ctx->group == NULL) {
-        CMGI_TRY_GOTO(done, stage(h, own));
-        cmgi_setup_lap(&made->mg.levels, CMG_SETUP_UPLOAD, &lap);
-        CMGI_TRY_GOTO(done, begin(made, &begun));
-        lap = cmgi_seconds();
-        CMGI_TRY_GOTO(done, cmgi_hierarchy_ensure_checked(h));
-        cmgi_setup_lap(&made->mg.levels, CMG_SETUP_CHECK, &lap);
+        CMGI_TRY_GOTO(done, prepare(made, own, &begun, &lap));
     }
     CMGI_TRY_GOTO(done, cmgi_multigrid_complete(&made->mg));
     CMGI_TRY_GOTO(done, cmgi_memory_check(cmgi_multigrid_hierarchy(&made->mg), &made->mg.options,
                                           &made->mg.schedule, begun));
     cmgi_setup_lap(&made->mg.levels, CMG_SETUP_COMPLETE, &lap);
     CMGI_TRY_GOTO(done, cmgi_multigrid_build(&made->mg));
-    CMGI_TRY_GOTO(done, allocate(made));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, made->mg.levels.level[0].rows,
+                                          sizeof *made->fallback.guess, &made->fallback.guess));
+    CMGI_TRY_GOTO(done, cmgi_edge_ready(ctx, &made->mg.levels.level[0], &made->edge));
     unstage(&made->mg);
     cmgi_hold_memory(ctx, false);
     CMGI_TRY_GOTO(done, cmg_context_synchronize(ctx));
@@ -180,7 +186,7 @@ void cmg_solver_destroy(cmg_solver **s)
         cmgi_divided_by(ctx)->destroy(&v->mg.divided);
     }
     cmgi_fallback_clear(ctx, &v->fallback);
-    CMGI_FREE_DEVICE(ctx, v->b, v->x, v->perm);
+    cmgi_edge_close(ctx, &v->edge);
     cmgi_hold_memory(ctx, false); /* less is in use */
     cmgi_free(ctx, v);
     *s = NULL;
@@ -211,7 +217,7 @@ static cmg_status take_columns(cmg_solver *s, int k)
 {
     CMGI_CHECK(s->ctx, !cmgi_is_divided(s->mg.divided, 0), CMG_ERR_UNSUPPORTED,
                "several columns: on several ranks they are solved one by one");
-    CMGI_CHECK(s->ctx, s->perm == NULL, CMG_ERR_UNSUPPORTED,
+    CMGI_CHECK(s->ctx, s->mg.levels.level[0].perm == NULL, CMG_ERR_UNSUPPORTED,
                "several columns: the format of level 0 renumbers its rows, take another");
     if (s->columns.mg.columns != k) {
         drop_columns(s);
@@ -219,11 +225,12 @@ static cmg_status take_columns(cmg_solver *s, int k)
     return cmgi_columns_take(&s->mg, k, &s->columns);
 }
 
-static cmg_status solve_columns(cmg_solver *s, const cmg_vector *b, cmg_vector *x)
+/* b and x in the numbering of the solver, x the guess and then the solution. */
+static cmg_status solve_inside(cmg_solver *s, int columns, const double *b, double *x)
 {
-    CMGI_TRY(take_columns(s, b->columns));
-    s->several = true;
-    return cmgi_columns_solve(&s->fallback, &s->mg, &s->columns, b->data, x->data, &s->report);
+    s->several = columns > 1;
+    return columns > 1 ? cmgi_columns_solve(&s->fallback, &s->mg, &s->columns, b, x, &s->report)
+                       : cmgi_fallback_solve(&s->fallback, &s->mg, b, x, &s->report);
 }
 
 static cmg_status solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, cmg_report *report)
@@ -239,21 +246,16 @@ static cmg_status solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, cmg_r
     const double begin = cmgi_seconds();
     const long long launches = ctx->graph_launches;
     const long long waits = ctx->waits;
-    const cmg_size n = b->n;
+    double *own[2] = {NULL, NULL};
     s->several = false;
     s->report.history = NULL;
-    if (b->columns > 1) {
-        CMGI_TRY(solve_columns(s, b, x));
-    } else if (s->perm != NULL) {
-        CMGI_TRY(ctx->backend->permute(ctx, CMG_FP64, n, s->perm, false, b->data, s->b));
-        CMGI_TRY(ctx->backend->permute(ctx, CMG_FP64, n, s->perm, false, x->data, s->x));
-        CMGI_TRY(cmgi_fallback_solve(&s->fallback, &s->mg, s->b, s->x, &s->report));
-        CMGI_TRY(ctx->backend->permute(ctx, CMG_FP64, n, s->perm, true, s->x, x->data));
-    } else {
-        CMGI_TRY(cmgi_fallback_solve(&s->fallback, &s->mg, b->data, x->data, &s->report));
-    }
+    CMGI_TRY(b->columns > 1 ? take_columns(s, b->columns) : CMG_OK);
+    CMGI_TRY(cmgi_edge_in(&s->edge, b, 0, &own[0]));
+    CMGI_TRY(cmgi_edge_in(&s->edge, x, 1, &own[1]));
+    CMGI_TRY(solve_inside(s, b->columns, own[0], own[1]));
+    CMGI_TRY(cmgi_edge_out(&s->edge, own[1], x));
     const cmgi_krylov *k = s->mg.krylov;
-    if (s->perm != NULL || s->several ||
+    if (s->edge.columns > 0 || s->several ||
         k->column->rhs_norm == 0) { /* else the last norm came after everything */
         CMGI_TRY(cmg_context_synchronize(ctx));
     }
@@ -364,17 +366,14 @@ static cmg_status precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z
                "precondition: r and z are the same vector or overlap");
     CMGI_CHECK(ctx, r->columns == z->columns, CMG_ERR_SHAPE,
                "precondition: r has %d columns, z has %d", r->columns, z->columns);
-    if (r->columns > 1) {
-        CMGI_TRY(take_columns(s, r->columns));
-        const cmgi_multigrid *several = &s->columns.mg;
-        return cmgi_krylov_convert(several->krylov, run, several->cycle, r->data, z->data);
-    }
-    if (s->perm == NULL) {
-        return cmgi_krylov_convert(s->mg.krylov, launch, s->mg.cycle, r->data, z->data);
-    }
-    CMGI_TRY(ctx->backend->permute(ctx, CMG_FP64, r->n, s->perm, false, r->data, s->b));
-    CMGI_TRY(cmgi_krylov_convert(s->mg.krylov, launch, s->mg.cycle, s->b, s->x));
-    return ctx->backend->permute(ctx, CMG_FP64, r->n, s->perm, true, s->x, z->data);
+    double *own[2] = {NULL, NULL};
+    CMGI_TRY(r->columns > 1 ? take_columns(s, r->columns) : CMG_OK);
+    const cmgi_multigrid *mg = r->columns > 1 ? &s->columns.mg : &s->mg;
+    CMGI_TRY(cmgi_edge_in(&s->edge, r, 0, &own[0]));
+    CMGI_TRY(cmgi_edge_room(&s->edge, z, &own[1]));
+    CMGI_TRY(
+        cmgi_krylov_convert(mg->krylov, r->columns > 1 ? run : launch, mg->cycle, own[0], own[1]));
+    return cmgi_edge_out(&s->edge, own[1], z);
 }
 
 cmg_status cmg_solver_precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z)
@@ -402,9 +401,10 @@ static cmg_status refresh(cmg_solver *s)
     CMGI_CHECK(s->ctx, s->mg.options.matrix.keep_map, CMG_ERR_STATE,
                "refresh: the solver was created without matrix.keep_map");
     CMGI_TRY(cmgi_multigrid_check_generation(&s->mg));
-    CMGI_TRY(cmgi_hierarchy_ensure_checked(s->mg.h));
+    CMGI_TRY(cmgi_hierarchy_ensure_checked(cmgi_multigrid_caller(&s->mg)));
     cmgi_hold_memory(s->ctx, false); /* by what is in use now */
     memset(s->mg.levels.part, 0, sizeof s->mg.levels.part);
+    CMGI_TRY(cmgi_edge_refresh(&s->edge));
     const cmg_status status = cmgi_multigrid_refresh(&s->mg);
     s->report.setup_seconds = cmgi_seconds() - begin;
     memcpy(s->report.setup_part, s->mg.levels.part, sizeof s->report.setup_part);

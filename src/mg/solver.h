@@ -1,6 +1,7 @@
 /* What stands behind the handle: a solver with recourse, for vectors in the caller's numbering. */
 #pragma once
 #include "mg/busy.h"
+#include "mg/edge.h"
 #include "mg/fallback.h"
 #include "mg/hint.h"
 
@@ -10,9 +11,7 @@ struct cmg_solver {
     cmgi_multigrid mg;
     cmgi_fallback fallback;
     char hint[CMGI_HINT];
-    cmg_index *perm; /* sorted numbering of level 0 in the backend's memory, NULL = none */
-    double *b;       /* in that numbering */
-    double *x;
+    cmgi_edge edge;       /* to the caller's numbering */
     cmgi_columns columns; /* of the last solve of several */
     bool several;         /* that solve was the last one */
     cmg_report report;

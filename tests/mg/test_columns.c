@@ -19,7 +19,7 @@ static const char *const words[FACTORS][6] = {
     {"format=auto", "format=compressed", "format=sell", "format=csr", PARTS, "format=ellt"},
     {"precision=fp64", "precision=mixed"},
     {"krylov=auto", "krylov=cg", "krylov=fcg", "krylov=fgmres", "krylov=none"},
-    {"", "rtol=1e-12", "max_it=4", "fmg", "no-fuse", "collapse=100"},
+    {"renumber=rcm", "rtol=1e-12", "max_it=4", "fmg", "no-fuse renumber=rcm", "collapse=100"},
     {"2", "3", "8", "9"},
     {"random", "one is zero", "one is solved", "scales", "equal"},
 };

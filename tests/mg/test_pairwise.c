@@ -128,6 +128,7 @@ enum {
     DIRICHLET,
     SWITCHES,
     STEPS,
+    RENUMBER,
     FACTORS
 };
 enum { SWITCH_KINDS = 6 };
@@ -156,19 +157,22 @@ static cmg_solver_options options_of(const int *row)
     o.matrix.t = row[SWITCHES] == 3 ? 4 : 0;
     o.matrix.no_templates = row[SWITCHES] == 2;
     o.max_it = 60;
+    o.renumber = row[RENUMBER] != 0 ? CMG_RENUMBER_RCM : CMG_RENUMBER_OFF;
     return o;
 }
 
 static void print_options(const cmg_solver_options *o, int problem)
 {
     printf("   problem %d format %s warp %d t %d threshold %d schedule %s krylov %s cycle %s "
-           "smoother %s %s coarse %s dirichlet %s pre %d post %d fuse %d%d fmg %d collapse %lld\n",
+           "smoother %s %s coarse %s dirichlet %s pre %d post %d fuse %d%d fmg %d collapse %lld "
+           "renumber %d\n",
            problem, cmg_enum_name("format", (int)o->matrix.format), o->matrix.warp, o->matrix.t,
            o->matrix.threshold, o->precision_schedule[0] != '\0' ? o->precision_schedule : "-",
            cmg_enum_name("krylov", (int)o->krylov), cmg_enum_name("cycle", (int)o->cycle),
            o->smoother, cmg_enum_name("precision", (int)o->precision),
            cmg_enum_name("coarse", (int)o->coarse), cmg_enum_name("dirichlet", (int)o->dirichlet),
-           o->pre, o->post, o->fuse, o->fuse_restriction, o->fmg, (long long)o->collapse);
+           o->pre, o->post, o->fuse, o->fuse_restriction, o->fmg, (long long)o->collapse,
+           (int)o->renumber);
 }
 
 /* ------------------------------------------------------------------ the test */
@@ -221,7 +225,8 @@ static void every_pair_of_options_tells_the_truth(void)
                                  [COARSE_KIND] = names_of("coarse"),
                                  [DIRICHLET] = names_of("dirichlet"),
                                  [SWITCHES] = SWITCH_KINDS,
-                                 [STEPS] = 9};
+                                 [STEPS] = 9,
+                                 [RENUMBER] = 2};
     cmg_hierarchy *h[PROBLEMS];
     int row[PAIRWISE_FACTORS];
     tally t = {0};

@@ -4,10 +4,11 @@
 /* Refreshing a solver after new values is the same as making a new one. */
 static void new_values_need_no_new_structure(void)
 {
-    for (int way = 0; way < 8; ++way) {
+    for (int way = 0; way < 16; ++way) {
         cmg_solver_options o = defaults();
         o.matrix.keep_map = true;
-        o.fuse_restriction = way / 4;
+        o.renumber = way % 2 == 0 && way / 8 ? CMG_RENUMBER_RCM : CMG_RENUMBER_AUTO;
+        o.fuse_restriction = way / 4 % 2;
         o.matrix.format = way % 2 ? CMG_FORMAT_K2RS : CMG_FORMAT_AUTO;
         o.precision = way / 2 % 2 ? CMG_FP32 : CMG_FP64;
         cmg_hierarchy *h = poisson(32, 5, POISSON_COLUMNS);

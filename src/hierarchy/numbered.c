@@ -1,0 +1,358 @@
+/* A hierarchy in the numbering of its solver; see numbered.h. */
+#include "hierarchy/numbered.h"
+
+#include "core/memory.h"
+#include "hierarchy/numbering.h"
+
+#include <string.h>
+
+enum { BLOCK = 512, BLOCKS = 16, LINE = 8 };
+
+/* Lines that the rows of a sample touch, block by block; `seen` has a bit for each and is all 0. */
+static double count_lines(const cmg_csr *A, cmg_size block, unsigned char *seen)
+{
+    cmg_size lines = 0;
+    for (cmg_size first = 0; first < A->rows; first += block) {
+        const cmg_size end = first + block < A->rows ? first + block : A->rows;
+        for (cmg_size k = A->indptr[first]; k < A->indptr[end]; ++k) {
+            const cmg_index line = A->indices[k] / LINE;
+            const unsigned bit = 1U << line % 8;
+            lines += (seen[line / 8] & bit) == 0;
+            seen[line / 8] = (unsigned char)(seen[line / 8] | bit);
+        }
+        for (cmg_size k = A->indptr[first]; k < A->indptr[end]; ++k) {
+            seen[A->indices[k] / LINE / 8] = 0;
+        }
+    }
+    return (double)lines;
+}
+
+/* Blocks of rows from all of A. */
+static cmg_status take_sample(cmg_context *ctx, const cmgi_csr *A, cmgi_csr *sample)
+{
+    const cmg_size blocks = A->rows / BLOCK < BLOCKS ? 1 : BLOCKS;
+    const cmg_size length = A->rows < BLOCK ? A->rows : BLOCK;
+    cmg_index *row = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc(ctx, blocks * length, sizeof *row, &row));
+    for (cmg_size k = 0; k < blocks * length; ++k) {
+        row[k] = (cmg_index)((A->rows - length) * (k / length) / BLOCKS + k % length);
+    }
+    if (A->there != NULL) {
+        status = cmgi_resident_kernels_of(ctx)->gather(ctx, A->there, row, blocks * length, sample);
+    } else {
+        status = cmgi_csr_alloc_rows(ctx, blocks * length, A->cols, sample);
+        for (cmg_size k = 0; k < blocks * length && status == CMG_OK; ++k) {
+            sample->indptr[k + 1] = A->indptr[row[k] + 1] - A->indptr[row[k]];
+        }
+        status = status == CMG_OK ? cmgi_csr_alloc_entries(ctx, sample) : status;
+        for (cmg_size k = 0; k < blocks * length && status == CMG_OK; ++k) {
+            const cmg_size many = sample->indptr[k + 1] - sample->indptr[k];
+            memcpy(sample->indices + sample->indptr[k], A->indices + A->indptr[row[k]],
+                   (size_t)many * sizeof *sample->indices);
+        }
+    }
+    cmgi_free(ctx, row);
+    return status;
+}
+
+cmg_status cmgi_numbered_lines(cmg_context *ctx, const cmgi_csr *A, double *lines)
+{
+    cmgi_csr sample = {0};
+    unsigned char *seen = NULL;
+    cmg_status status = CMG_OK;
+    *lines = 0;
+    CMGI_TRY_GOTO(done, take_sample(ctx, A, &sample));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, A->cols / LINE / 8 + 1, sizeof *seen, &seen));
+    const cmg_size nnz = sample.indptr[sample.rows];
+    *lines = nnz > 0 ? count_lines(&sample.view, BLOCK, seen) / (double)nnz : 0;
+done:
+    cmgi_csr_free(ctx, &sample);
+    cmgi_free(ctx, seen);
+    return status;
+}
+
+static cmgi_csr *matrix_of(cmg_hierarchy *h, int l, int role)
+{
+    cmgi_stored_level *level = &h->level[l];
+    cmgi_csr *const matrices[] = {&level->A, &level->P, &level->R};
+    return matrices[role];
+}
+
+cmg_status cmgi_numbered_order(cmgi_numbered *n, int level, const cmg_index **perm)
+{
+    const cmg_size rows = cmg_hierarchy_rows(n->given, level);
+    cmg_context *ctx = n->given->ctx;
+    if (n->perm[level] == NULL) {
+        CMGI_TRY(cmgi_alloc(ctx, rows, sizeof **n->perm, &n->perm[level]));
+        CMGI_TRY(
+            cmgi_to_host(ctx, n->perm[level], n->there[level], (size_t)rows * sizeof **n->perm));
+    }
+    *perm = n->perm[level];
+    return CMG_OK;
+}
+
+/* On the host: the finest level by A, the others by P from above. */
+static cmg_status order_here(cmgi_numbered *n, int l)
+{
+    cmg_hierarchy *h = n->given;
+    cmg_context *ctx = h->ctx;
+    const int block = cmgi_hierarchy_block(h, l);
+    const cmg_size nodes = cmg_hierarchy_rows(h, l) / block;
+    const cmg_index *above = NULL;
+    cmg_index *order = NULL;
+    cmg_csr M;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(l == 0 ? CMG_OK : cmgi_numbered_order(n, l - 1, &above));
+    CMGI_TRY(
+        cmg_hierarchy_get_csr(h, l > 0 ? l - 1 : 0, l > 0 ? CMG_ROLE_P : CMG_ROLE_A, NULL, 0, &M));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nodes, sizeof *order, &order));
+    if (l > 0) {
+        CMGI_TRY_GOTO(done, cmgi_order_by_rows(ctx, &M, above, block, order));
+    } else if (block == 1) {
+        CMGI_TRY_GOTO(done, cmgi_order_narrow(ctx, &M, order));
+    } else {
+        CMGI_TRY_GOTO(done, cmgi_order_cuthill_mckee(ctx, &M, block, true, order));
+    }
+    CMGI_TRY_GOTO(done, cmgi_order_expand(ctx, order, nodes, block, &n->perm[l]));
+done:
+    cmgi_free(ctx, order);
+    return status;
+}
+
+/*
+ * B = A in the two numberings. The way of its entries, where it is asked for: they are numbered,
+ * and their numbers renumbered in their place.
+ */
+static cmg_status permute_here(cmg_context *ctx, const cmg_csr *A, const cmg_index *rows,
+                               const cmg_index *cols, cmg_size **to, cmgi_csr *B)
+{
+    const cmg_size nnz = A->indptr[A->rows];
+    cmg_csr numbers = *A;
+    double *number = NULL;
+    cmg_status status = CMG_OK;
+    if (to == NULL) {
+        return cmgi_csr_permute(ctx, A, rows, cols, true, B);
+    }
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nnz, sizeof *number, &number));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nnz, sizeof **to, to));
+    for (cmg_size k = 0; k < nnz; ++k) {
+        number[k] = (double)k;
+    }
+    numbers.values = number;
+    CMGI_TRY_GOTO(done, cmgi_csr_permute(ctx, &numbers, rows, cols, true, B));
+    for (cmg_size k = 0; k < nnz; ++k) {
+        const cmg_size from = (cmg_size)B->values[k];
+        (*to)[from] = k;
+        B->values[k] = A->values[from];
+    }
+done:
+    cmgi_free(ctx, number);
+    return status;
+}
+
+/* A, P or R of a level, where the caller's is. */
+static cmg_status take_matrix(cmgi_numbered *n, int l, int role, bool keep_map)
+{
+    static const int sides[3][2] = {{0, 0}, {0, 1}, {1, 0}};
+    cmg_hierarchy *h = n->given;
+    const cmgi_csr *M = matrix_of(h, l, role);
+    const cmg_index *rows = NULL;
+    const cmg_index *cols = NULL;
+    cmgi_csr made = {0};
+    cmg_csr from;
+    if (!cmgi_csr_given(M)) {
+        return CMG_OK;
+    }
+    const bool formed = role == 0 && h->level[l].formed;
+    cmgi_numbered_matrix *as = &n->matrix[l][role];
+    CMGI_TRY(cmgi_numbered_order(n, l + sides[role][0], &rows));
+    CMGI_TRY(cmgi_numbered_order(n, l + sides[role][1], &cols));
+    CMGI_TRY(cmg_hierarchy_get_csr(h, l, (cmg_role)role, NULL, 0, &from));
+    CMGI_TRY(permute_here(h->ctx, &from, rows, cols, keep_map && !formed ? &as->to : NULL, &made));
+    CMGI_TRY(cmgi_hierarchy_take_csr(n->h, l, (cmg_role)role, NULL, 0, &made));
+    n->h->level[l].formed = n->h->level[l].formed || formed;
+    return CMG_OK;
+}
+
+/* The inverse and the smoothers of a level, which the host has. */
+static cmg_status take_others(cmgi_numbered *n, int l)
+{
+    const cmgi_stored_level *from = &n->given->level[l];
+    const cmg_index *perm = NULL;
+    cmgi_csr made = {0};
+    cmg_context *ctx = n->given->ctx;
+    if (from->inverse.indptr == NULL && from->smoothers == 0) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_numbered_order(n, l, &perm));
+    if (from->inverse.indptr != NULL) {
+        CMGI_TRY(cmgi_csr_permute(ctx, &from->inverse.view, perm, perm, true, &made));
+        CMGI_TRY(cmgi_hierarchy_take_csr(n->h, l, CMG_ROLE_INVERSE, NULL, 0, &made));
+    }
+    for (int s = 0; s < from->smoothers; ++s) {
+        const cmgi_stored_smoother *M = from->smoother[s];
+        for (int f = 0; f < M->factors; ++f) {
+            CMGI_TRY(cmgi_csr_permute(ctx, &M->factor[f].view, perm, perm, true, &made));
+            CMGI_TRY(cmgi_hierarchy_take_csr(n->h, l, CMG_ROLE_SMOOTHER, M->name, f, &made));
+        }
+    }
+    return CMG_OK;
+}
+
+/* What is said of all levels and of one, but its matrices. */
+static cmg_status take_words(cmgi_numbered *n)
+{
+    const cmg_hierarchy *given = n->given;
+    cmg_hierarchy *h = n->h;
+    h->above = given->above;
+    for (int i = 0; i < given->attributes; ++i) {
+        CMGI_TRY(
+            cmg_hierarchy_set_attribute(h, given->attribute[i].key, given->attribute[i].value));
+    }
+    for (int l = 0; l < given->levels; ++l) {
+        h->level[l].block = given->level[l].block;
+        h->level[l].A.rows = given->level[l].A.rows;
+        h->level[l].A.cols = given->level[l].A.cols;
+    }
+    return CMG_OK;
+}
+
+static cmg_status take_vectors(cmgi_numbered *n)
+{
+    cmg_hierarchy *given = n->given;
+    for (int i = 0; i < given->vectors; ++i) {
+        const cmgi_stored_vector *v = &given->vector[i];
+        const int block = cmgi_hierarchy_block(given, v->level);
+        const cmg_index *perm = NULL;
+        double *values = NULL;
+        CMGI_TRY(cmgi_numbered_order(n, v->level, &perm));
+        CMGI_TRY(cmgi_order_values(given->ctx, v, cmg_hierarchy_rows(given, v->level) / block, perm,
+                                   block, &values));
+        CMGI_TRY(cmgi_hierarchy_take_vector(n->h, v->level, v->kind,
+                                            v->name[0] != '\0' ? v->name : NULL, v->n, values));
+    }
+    for (int l = 0; l < given->levels; ++l) {
+        n->h->level[l].exact_nullspace = given->level[l].exact_nullspace;
+    }
+    return CMG_OK;
+}
+
+/* What the check of the caller's told holds, as it counts rows and does not name them. */
+static void take_facts(cmgi_numbered *n)
+{
+    for (int l = 0; l < n->given->levels; ++l) {
+        if (n->h->level[l].A.there == NULL) {
+            n->h->level[l].facts = n->given->level[l].facts;
+        }
+    }
+    n->h->checked = n->given->checked;
+    n->values = n->given->values;
+}
+
+static cmg_status fill(cmgi_numbered *n, const cmgi_numbered_options *options, bool *worth)
+{
+    cmg_hierarchy *given = n->given;
+    *worth = false;
+    CMGI_TRY(take_words(n));
+    CMGI_TRY(order_here(n, 0));
+    CMGI_TRY(cmgi_numbered_lines(given->ctx, &given->level[0].A, &n->before));
+    CMGI_TRY(take_matrix(n, 0, CMG_ROLE_A, options->keep_map));
+    CMGI_TRY(cmgi_numbered_lines(given->ctx, &n->h->level[0].A, &n->after));
+    if (n->after > options->most * n->before) {
+        return CMG_OK;
+    }
+    for (int l = 1; l < given->levels; ++l) {
+        CMGI_TRY(order_here(n, l));
+        CMGI_TRY(take_matrix(n, l, CMG_ROLE_A, options->keep_map));
+        CMGI_TRY(take_matrix(n, l - 1, CMG_ROLE_P, options->keep_map));
+        CMGI_TRY(take_matrix(n, l - 1, CMG_ROLE_R, options->keep_map));
+    }
+    for (int l = 0; l < given->levels; ++l) {
+        CMGI_TRY(take_others(n, l));
+    }
+    CMGI_TRY(take_vectors(n));
+    take_facts(n);
+    n->h->stale = false;
+    *worth = true;
+    return CMG_OK;
+}
+
+cmg_status cmgi_numbered_create(cmg_hierarchy *given, const cmgi_numbered_options *options,
+                                cmgi_numbered **made)
+{
+    cmgi_numbered *n = NULL;
+    bool worth = false;
+    *made = NULL;
+    CMGI_TRY(cmgi_alloc_zero(given->ctx, 1, sizeof *n, &n));
+    n->ctx = given->ctx;
+    n->levels = given->levels;
+    n->given = given;
+    cmg_status status = cmg_hierarchy_create(given->ctx, given->levels, &n->h);
+    status = status == CMG_OK ? fill(n, options, &worth) : status;
+    if (status != CMG_OK || !worth) {
+        cmgi_numbered_destroy(&n);
+    }
+    *made = n;
+    return status;
+}
+
+/* New values of one matrix; one that has its old ones stays as it is. */
+static cmg_status update_matrix(cmgi_numbered *n, int l, int role)
+{
+    cmg_context *ctx = n->given->ctx;
+    const cmgi_numbered_matrix *as = &n->matrix[l][role];
+    const cmgi_csr *own = matrix_of(n->h, l, role);
+    double *values = NULL;
+    cmg_csr from;
+    cmg_status status = CMG_OK;
+    if (as->to == NULL) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmg_hierarchy_get_csr(n->given, l, (cmg_role)role, NULL, 0, &from));
+    const cmg_size nnz = from.indptr[from.rows];
+    CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof *values, &values));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)
+    for (cmg_size k = 0; k < nnz; ++k) {
+        values[as->to[k]] = from.values[k];
+    }
+    if (memcmp(values, own->values, (size_t)nnz * sizeof *values) != 0) {
+        status = cmg_hierarchy_update(n->h, l, (cmg_role)role, values);
+    }
+    cmgi_free(ctx, values);
+    return status;
+}
+
+cmg_status cmgi_numbered_update(cmgi_numbered *n)
+{
+    if (n->values == n->given->values) {
+        return CMG_OK;
+    }
+    for (int l = 0; l < n->given->levels; ++l) {
+        for (int role = CMG_ROLE_A; role <= CMG_ROLE_R; ++role) {
+            CMGI_TRY(update_matrix(n, l, role));
+        }
+        CMGI_TRY(take_others(n, l));
+    }
+    take_facts(n);
+    return CMG_OK;
+}
+
+void cmgi_numbered_destroy(cmgi_numbered **n)
+{
+    cmgi_numbered *v = *n;
+    if (v == NULL) {
+        return;
+    }
+    cmg_context *ctx = v->ctx;
+    for (int l = 0; l < v->levels; ++l) {
+        cmgi_free(ctx, v->perm[l]);
+        cmgi_free_device(ctx, v->there[l]);
+        for (int role = 0; role < 3; ++role) {
+            cmgi_free(ctx, v->matrix[l][role].to);
+        }
+    }
+    cmg_hierarchy_destroy(&v->h);
+    cmgi_free(ctx, v);
+    *n = NULL;
+}

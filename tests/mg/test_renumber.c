@@ -1,0 +1,391 @@
+/*
+ * A solver that renumbers inside: outside nothing is to be seen of it. The oracle (oracle.h) has
+ * the caller's matrices; a second solver in the given order says what every other output has to be.
+ */
+#include "cmg_fem.h"
+
+#include "hierarchy/numbering.h"
+#include "solves.h"
+
+static cmg_hierarchy *generated(const char *text)
+{
+    cmg_generate_options g;
+    cmg_hierarchy *h = NULL;
+    cmg_generate_options_default(&g);
+    CHECK_OK(cmg_generate_options_set(&g, text));
+    CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
+    return h;
+}
+
+static cmg_solver *solver_of(cmg_hierarchy *h, const char *text, cmg_renumber renumber)
+{
+    cmg_solver_options o;
+    cmg_solver *s = NULL;
+    cmg_solver_options_default(&o);
+    CHECK_OK(cmg_solver_options_set(&o, text));
+    o.renumber = renumber;
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    CHECK(s == NULL || (s->edge.numbered != NULL) == (renumber == CMG_RENUMBER_RCM));
+    return s;
+}
+
+static double *values_of(const cmg_vector *v)
+{
+    double *values = malloc((size_t)(v->n * v->columns) * sizeof *values + 1);
+    CHECK_OK(cmg_vector_get(v, values));
+    return values;
+}
+
+/* ||x - y|| / ||y|| */
+static double distance(const cmg_vector *x, const cmg_vector *y)
+{
+    double *vx = values_of(x);
+    double *vy = values_of(y);
+    double dd = 0;
+    double yy = 0;
+    for (cmg_size i = 0; i < x->n * x->columns; ++i) {
+        dd += (vx[i] - vy[i]) * (vx[i] - vy[i]);
+        yy += vy[i] * vy[i];
+    }
+    free(vx);
+    free(vy);
+    return sqrt(dd / yy);
+}
+
+static const char *const problems[] = {
+    "element=q1 dim=2 cells=16 levels=3 numbering=random",
+    "element=p1 dim=3 cells=8 levels=3 distort=0.3 numbering=random",
+    "element=q1 dim=2 cells=16 levels=3 problem=elasticity numbering=random",
+    "element=q1 dim=2 cells=16 levels=3 dirichlet=identity numbering=random",
+    "element=q1 dim=2 cells=16 levels=3 dirichlet=neumann numbering=random",
+    "element=q1 dim=2 cells=20 levels=1 numbering=random",
+    "element=q1 dim=2 cells=2 levels=1",
+};
+enum { PROBLEMS = sizeof problems / sizeof *problems };
+
+static const char *const ways[] = {"smoother=jacobi",
+                                   "smoother=chebyshev4 precision=mixed format=compressed",
+                                   "smoother=fsai cycle=W fmg format=sell",
+                                   "smoother=spai galerkin=always krylov=fgmres",
+                                   "smoother=jacobi cycle=none krylov=fcg max_it=3000",
+                                   "precision_schedule=A:fp16 collapse=0",
+                                   "smoother=sainv fuse_restriction coarse=smoother"};
+enum { WAYS = sizeof ways / sizeof *ways };
+
+/* The guess is the same, and the solution, and the way there as far as it depends on no order. */
+static void solutions_keep_the_given_order(void)
+{
+    for (int p = 0; p < PROBLEMS; ++p) {
+        cmg_hierarchy *h = generated(problems[p]);
+        const cmg_size n = cmg_hierarchy_rows(h, 0);
+        for (int w = 0; w < WAYS; ++w) {
+            cmg_vector *b = vector_of(n, 3);
+            cmg_vector *x[2] = {vector_of(n, 4), vector_of(n, 4)};
+            for (int k = 0; k < 2; ++k) {
+                cmg_report report = {.size = sizeof report};
+                cmg_solver *s = solver_of(h, ways[w], k ? CMG_RENUMBER_RCM : CMG_RENUMBER_OFF);
+                CHECK_OK(cmg_solver_solve(s, b, x[k], &report));
+                CHECK(cmg_outcome_converged(report.outcome) || p == 4);
+                cmg_solver_destroy(&s);
+            }
+            CHECK_NEAR(p == 4 ? 0 : distance(x[1], x[0]), 0, 1e-5);
+            cmg_vector_destroy(&b);
+            cmg_vector_destroy(&x[0]);
+            cmg_vector_destroy(&x[1]);
+        }
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+/* A cycle of given levels is the same linear map, to rounding. */
+static void cycles_are_the_same(void)
+{
+    static const char *const same[] = {"smoother=jacobi", "smoother=spai omega=0.9",
+                                       "smoother=jacobi cycle=F format=compressed",
+                                       "smoother=jacobi fuse_restriction collapse=100"};
+    for (int p = 0; p < 4; ++p) {
+        cmg_hierarchy *h = generated(problems[p]);
+        const cmg_size n = cmg_hierarchy_rows(h, 0);
+        for (int w = 0; w < 4; ++w) {
+            for (int k = 1; k <= 3; k += 2) {
+                cmg_vector *r = NULL;
+                cmg_vector *z[2] = {NULL, NULL};
+                uint64_t seed = 9;
+                double *values = malloc((size_t)(n * k) * sizeof *values);
+                for (cmg_size i = 0; i < n * k; ++i) {
+                    values[i] = cmgi_random(&seed);
+                }
+                CHECK_OK(cmg_vector_create_columns(ctx, n, k, CMG_FP64, &r));
+                CHECK_OK(cmg_vector_set(r, values));
+                free(values);
+                for (int way = 0; way < 2; ++way) {
+                    cmg_solver *s =
+                        solver_of(h, same[w], way ? CMG_RENUMBER_RCM : CMG_RENUMBER_OFF);
+                    CHECK_OK(cmg_vector_create_columns(ctx, n, k, CMG_FP64, &z[way]));
+                    CHECK_OK(cmg_solver_precondition(s, r, z[way]));
+                    cmg_solver_destroy(&s);
+                }
+                CHECK_NEAR(distance(z[1], z[0]), 0, 1e-11);
+                cmg_vector_destroy(&r);
+                cmg_vector_destroy(&z[0]);
+                cmg_vector_destroy(&z[1]);
+            }
+        }
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+/* b = A x for a random x: that guess comes back to the bit. */
+static void exact_guesses_stay(void)
+{
+    cmg_hierarchy *h = generated(problems[1]);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_vector *x = vector_of(n, 4);
+    cmg_vector *b = vector_of(n, 4);
+    cmg_csr A;
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    double *vx = values_of(x);
+    double *vb = calloc((size_t)n, sizeof *vb);
+    for (cmg_size i = 0; i < n; ++i) {
+        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+            vb[i] += A.values[k] * vx[A.indices[k]];
+        }
+    }
+    CHECK_OK(cmg_vector_set(b, vb));
+    cmg_solver *s = solver_of(h, "smoother=jacobi", CMG_RENUMBER_RCM);
+    CHECK_OK(cmg_solver_solve(s, b, x, NULL));
+    double *after = values_of(x);
+    CHECK(memcmp(after, vx, (size_t)n * sizeof *vx) == 0);
+    free(vb);
+    free(vx);
+    free(after);
+    cmg_solver_destroy(&s);
+    cmg_vector_destroy(&x);
+    cmg_vector_destroy(&b);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* Columns of several numbers, one after the other, with one solver: each as it is alone. */
+static void columns_keep_the_given_order(void)
+{
+    cmg_hierarchy *h = generated(problems[0]);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_solver *s = solver_of(h, "smoother=jacobi", CMG_RENUMBER_RCM);
+    for (int k = 3; k > 0; --k) {
+        cmg_vector *b = NULL;
+        cmg_vector *x = NULL;
+        double *values = malloc((size_t)(n * k) * sizeof *values);
+        uint64_t seed = 5;
+        for (cmg_size i = 0; i < n * k; ++i) {
+            values[i] = cmgi_random(&seed);
+        }
+        CHECK_OK(cmg_vector_create_columns(ctx, n, k, CMG_FP64, &b));
+        CHECK_OK(cmg_vector_create_columns(ctx, n, k, CMG_FP64, &x));
+        CHECK_OK(cmg_vector_set(b, values));
+        CHECK_OK(cmg_vector_fill(x, 0));
+        CHECK_OK((cmg_solver_solve)(s, b, x, NULL));
+        double *all = values_of(x);
+        for (int c = 0; c < k; ++c) {
+            cmg_csr A;
+            double rr = 0;
+            double bb = 0;
+            CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+            for (cmg_size i = 0; i < n; ++i) {
+                double r = values[i * k + c];
+                bb += r * r;
+                for (cmg_size e = A.indptr[i]; e < A.indptr[i + 1]; ++e) {
+                    r -= A.values[e] * all[A.indices[e] * k + c];
+                }
+                rr += r * r;
+            }
+            CHECK(sqrt(rr / bb) < 1.01e-8);
+        }
+        free(values);
+        free(all);
+        cmg_vector_destroy(&b);
+        cmg_vector_destroy(&x);
+    }
+    cmg_solver_destroy(&s);
+    cmg_hierarchy_destroy(&h);
+}
+
+static void scale_smoother(cmg_hierarchy *h, int level, double factor)
+{
+    cmg_csr F;
+    cmgi_csr copy = {0};
+    CHECK_OK(cmg_hierarchy_get_csr(h, level, CMG_ROLE_SMOOTHER, "mine", 0, &F));
+    CHECK_OK(cmgi_csr_copy(ctx, &F, &copy));
+    for (cmg_size k = 0; k < copy.indptr[copy.rows]; ++k) {
+        copy.values[k] *= factor;
+    }
+    CHECK_OK(cmg_hierarchy_set_csr(h, level, CMG_ROLE_SMOOTHER, "mine", 0, &copy.view));
+    cmgi_csr_free(ctx, &copy);
+}
+
+/* New values of A and P, in the caller's order of entries: the solver is as a new one. */
+static void new_values_come_in_the_given_order(void)
+{
+    static const char *const texts[] = {
+        "smoother=jacobi keep_map", "smoother=fsai precision=mixed keep_map galerkin=always",
+        "smoother=file:mine keep_map", "smoother=auto reuse=bounds keep_map"};
+    for (int w = 0; w < 4; ++w) {
+        cmg_hierarchy *h = generated(problems[1]);
+        const cmg_size n = cmg_hierarchy_rows(h, 0);
+        for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
+            CHECK_OK(cmg_hierarchy_smooth(h, l, "fsai", "mine", NULL));
+        }
+        cmg_solver *s = solver_of(h, texts[w], CMG_RENUMBER_RCM);
+        scale(h, 3);
+        for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
+            scale_smoother(h, l, 0.5);
+        }
+        cmg_csr P;
+        CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_P, NULL, 0, &P));
+        double *values = malloc((size_t)P.indptr[P.rows] * sizeof *values);
+        for (cmg_size k = 0; k < P.indptr[P.rows]; ++k) {
+            values[k] = P.values[k] * (1 + 0.01 * (double)(k % 7));
+        }
+        CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_P, values));
+        free(values);
+        CHECK_OK(cmg_solver_refresh(s));
+        cmg_solver *t = solver_of(h, texts[w], CMG_RENUMBER_RCM);
+        cmg_vector *b = vector_of(n, 3);
+        cmg_vector *x[2] = {vector_of(n, 4), vector_of(n, 4)};
+        cmg_report first = {.size = sizeof first};
+        cmg_report second = {.size = sizeof second};
+        CHECK_OK(cmg_solver_solve(s, b, x[0], &first));
+        CHECK_OK(cmg_solver_solve(t, b, x[1], &second));
+        CHECK(cmg_outcome_converged(first.outcome) && first.iterations == second.iterations);
+        /* dampings that are near stay (smoother.c): then iterates are near */
+        CHECK_NEAR(distance(x[0], x[1]), 0, w % 2 == 1 ? 1e-8 : 0);
+        CHECK_OK(cmg_hierarchy_renumber(h, CMG_NUMBERING_RANDOM, 2));
+        CHECK_STATUS(cmg_solver_refresh(s), CMG_ERR_STATE);
+        cmg_solver_destroy(&s);
+        cmg_solver_destroy(&t);
+        cmg_vector_destroy(&b);
+        cmg_vector_destroy(&x[0]);
+        cmg_vector_destroy(&x[1]);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+/* By itself where products are slow, and not where they are not or no order helps. */
+static void renumbers_where_it_pays(void)
+{
+    static const char *const orders[] = {"generated", "random", "rcm"};
+    for (int k = 0; k < 3; ++k) {
+        char text[128];
+        (void)snprintf(text, sizeof text, "element=q1 dim=2 cells=272 levels=3 numbering=%s",
+                       orders[k]);
+        cmg_hierarchy *h = generated(text);
+        cmg_solver_options o = defaults();
+        cmg_solver *s = NULL;
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        const cmgi_numbered *n = s->edge.numbered;
+        CHECK((n != NULL) == (k == 1 && ctx->options.backend == CMG_BACKEND_CPU));
+        CHECK(n == NULL || (n->before > 0.5 && n->after < 0.1));
+        cmg_solver_destroy(&s);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+/* A graph without neighbourhoods: there is no better order, and the given one stays. */
+static void no_order_is_no_reason(void)
+{
+    enum { N = 70000, EACH = 5 };
+    uint64_t seed = 1;
+    cmgi_csr A = {0};
+    cmg_hierarchy *h = NULL;
+    cmg_solver *s = NULL;
+    cmg_solver_options o = defaults();
+    CHECK_OK(cmg_solver_options_set(&o, "cycle=none"));
+    CHECK_OK(cmgi_csr_alloc(ctx, N, N, (cmg_size)N * (EACH + 1), &A));
+    for (cmg_size i = 0; i < N; ++i) {
+        A.indptr[i + 1] = A.indptr[i];
+        A.indices[A.indptr[i + 1]] = (cmg_index)i;
+        A.values[A.indptr[i + 1]++] = 10;
+        for (int e = 0; e < EACH; ++e) {
+            const cmg_index j =
+                (cmg_index)(N / EACH * e + (cmg_size)(cmgi_random_bits(&seed) % (N / EACH)));
+            if (j != i) {
+                A.indices[A.indptr[i + 1]] = j;
+                A.values[A.indptr[i + 1]++] = -1;
+            }
+        }
+    }
+    const cmg_csr view = cmgi_csr_view(&A);
+    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    double lines = 0;
+    CHECK_OK(cmgi_numbered_lines(ctx, &A, &lines));
+    CHECK(lines > 0.5 && s->edge.numbered == NULL);
+    cmg_solver_destroy(&s);
+    cmg_hierarchy_destroy(&h);
+    cmgi_csr_free(ctx, &A);
+}
+
+static void refuses_by_name(void)
+{
+    static const char *const formats[] = {"k1r", "k2rs", "ebe"};
+    cmg_hierarchy *h = generated(problems[0]);
+    for (int f = 0; f < 3; ++f) {
+        cmg_solver *s = NULL;
+        cmg_solver_options o;
+        cmg_solver_options_default(&o);
+        CHECK_OK(cmg_solver_options_set(&o, "renumber=rcm"));
+        CHECK_OK(cmg_enum_parse("format", formats[f], (int *)&o.matrix.format));
+        CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_UNSUPPORTED);
+        CHECK(strstr(cmg_context_message(ctx), "renumber rcm") != NULL && s == NULL);
+    }
+    cmg_hierarchy_destroy(&h);
+}
+
+/* A hand-made P over a path of five nodes, of which the rows are taken from the last. */
+static void columns_come_by_rows(void)
+{
+    cmg_size indptr[] = {0, 1, 2, 3, 5, 6};
+    cmg_index indices[] = {0, 0, 3, 3, 1, 1};
+    double values[] = {1, 1, 1, 1, 1, 1};
+    const cmg_csr P = {5, 4, indptr, indices, values};
+    const cmg_index rows[] = {4, 3, 2, 1, 0};
+    cmg_index order[4];
+    CHECK_OK(cmgi_order_by_rows(ctx, &P, rows, 1, order));
+    CHECK(order[0] == 1 && order[1] == 3 && order[2] == 0 && order[3] == 2);
+}
+
+/* Couplings that lead one way, along a path and at random: every unknown has one place. */
+static void one_way_couplings_are_ordered(void)
+{
+    enum { N = 200 };
+    for (int kind = 0; kind < 20; ++kind) {
+        uint64_t seed = (uint64_t)kind + 1;
+        cmg_index order[N];
+        triplet_list t = triplets(N, N);
+        for (cmg_size i = 0; i < N; ++i) {
+            const cmg_size any = (cmg_size)(cmgi_random_bits(&seed) % N);
+            triplet_add(&t, i, i, 1);
+            triplet_add(&t, i, kind > 0 ? any : i + 1 < N ? i + 1 : i, 1);
+        }
+        cmgi_csr A = triplet_csr(&t);
+        CHECK_OK(cmgi_order_narrow(ctx, &A.view, order));
+        CHECK_OK(cmgi_order_check(ctx, N, order));
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(columns_come_by_rows);
+    RUN(one_way_couplings_are_ordered);
+    RUN(solutions_keep_the_given_order);
+    RUN(cycles_are_the_same);
+    RUN(exact_guesses_stay);
+    RUN(columns_keep_the_given_order);
+    RUN(new_values_come_in_the_given_order);
+    RUN(renumbers_where_it_pays);
+    RUN(no_order_is_no_reason);
+    RUN(refuses_by_name);
+    return TEST_END();
+}
