@@ -1,11 +1,11 @@
 /*
- * How long does a solve take? Q1 Poisson made in memory, on a grid or on a distorted mesh, b = 1,
- * to a true relative residual of rtol. One JSON line: iterations, set-up and solve seconds
- * (median), memory.
+ * How long does a solve take? Q1 Poisson made in memory, on a grid or on a distorted mesh, b = 1 or
+ * (--random 1) random, to a true relative residual of rtol. One JSON line: iterations, set-up and
+ * solve seconds (median), memory.
  *
  *   solve [--dim 2|3] [--cells N] [--distort D] [--backend cpu|cuda] [--threads N]
- *         [--templates 0|1] [--repeat N] [--plan 1] [--matrix 1] [--KEY VALUE of any option of a
- *         solver]
+ *         [--templates 0|1] [--repeat N] [--plan 1] [--matrix 1] [--random 1] [--KEY VALUE of any
+ * option of a solver]
  *
  * With --matrix 1 the finest matrix is all that there is: levels are algebraic.
  */
@@ -20,6 +20,7 @@ typedef struct settings {
     bench_problem p;
     bool plan;
     bool matrix; /* A alone */
+    bool random; /* b */
 } settings;
 
 static bool set_own(void *user, const char *name, const char *text, bool *known)
@@ -28,19 +29,39 @@ static bool set_own(void *user, const char *name, const char *text, bool *known)
     const bool templates = strcmp(name, "--templates") == 0;
     const bool plan = strcmp(name, "--plan") == 0;
     const bool matrix = strcmp(name, "--matrix") == 0;
-    *known = templates || plan || matrix;
+    const bool random = strcmp(name, "--random") == 0;
+    *known = templates || plan || matrix || random;
     if (templates) {
         s->p.solver.matrix.no_templates = atoi(text) == 0;
     }
+    s->random = random ? atoi(text) != 0 : s->random;
     s->matrix = matrix ? atoi(text) != 0 : s->matrix;
     s->plan = plan ? atoi(text) != 0 : s->plan;
     return true;
 }
 
+/* b = 1, or uniform in [-1, 1) from a fixed stream. */
+static cmg_status fill(cmg_vector *b, cmg_size n, bool random)
+{
+    uint64_t state = 1;
+    double *values = random ? malloc((size_t)n * sizeof *values) : NULL;
+    if (!random) {
+        return cmg_vector_fill(b, 1.0);
+    }
+    for (cmg_size i = 0; values != NULL && i < n; ++i) {
+        state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        values[i] = (double)(state >> 11) * 0x1p-52 - 1;
+    }
+    const cmg_status status = values != NULL ? cmg_vector_set(b, values) : CMG_ERR_MEMORY;
+    free(values);
+    return status;
+}
+
 /* Solves `repeat` times from zero; the median goes to *seconds. */
-static cmg_status solve(cmg_context *ctx, cmg_solver *solver, cmg_size n, int repeat,
+static cmg_status solve(cmg_context *ctx, cmg_solver *solver, cmg_size n, const settings *s,
                         cmg_report *report, double *seconds)
 {
+    const int repeat = s->p.repeat;
     cmg_vector *b = NULL;
     cmg_vector *x = NULL;
     double *times = malloc((size_t)repeat * sizeof *times);
@@ -52,7 +73,7 @@ static cmg_status solve(cmg_context *ctx, cmg_solver *solver, cmg_size n, int re
         status = cmg_vector_create(ctx, n, CMG_FP64, &x);
     }
     if (status == CMG_OK) {
-        status = cmg_vector_fill(b, 1.0);
+        status = fill(b, n, s->random);
     }
     for (int r = -1; status == CMG_OK && r < repeat; ++r) { /* the first one warms up */
         status = cmg_vector_fill(x, 0.0);
@@ -101,7 +122,7 @@ static void print_line(const settings *s, cmg_context *ctx, const cmg_report *re
     const double n = (double)pow(s->p.cells - 1, s->p.dim);
     printf("{\"benchmark\": \"solve\", \"solver\": \"cascademg\", \"problem\": \"q1-%dd-%d\", "
            "\"distort\": %g, \"matrix_alone\": %s, "
-           "\"unknowns\": %.0f, "
+           "\"unknowns\": %.0f, \"right_hand_side\": \"%s\", "
            "\"backend\": \"%s\", \"krylov\": \"%s\", \"cycle\": \"%s(%d,%d)\", \"smoother\": "
            "\"%s\", \"loop\": \"%s\", \"graph_launches\": %lld, \"synchronisations\": %lld, "
            "\"precision\": "
@@ -112,7 +133,7 @@ static void print_line(const settings *s, cmg_context *ctx, const cmg_report *re
            "\"bytes\": %.0f, \"copy_gb_per_second\": %.1f, \"floor_seconds\": %.5g, "
            "\"host_bytes\": %zu, \"device_bytes\": %zu, \"resident_bytes\": %.0f, ",
            s->p.dim, s->p.cells, s->p.distort, s->matrix ? "true" : "false", n,
-           cmg_enum_name("backend", (int)s->p.context.backend),
+           s->random ? "random" : "ones", cmg_enum_name("backend", (int)s->p.context.backend),
            cmg_enum_name("krylov", (int)s->p.solver.krylov),
            cmg_enum_name("cycle", (int)s->p.solver.cycle), s->p.solver.pre, s->p.solver.post,
            s->p.solver.smoother, cmg_enum_name("loop", (int)report->loop), report->graph_launches,
@@ -153,7 +174,7 @@ int main(int argc, char **argv)
         status = cmg_solver_create(h, &s.p.solver, &solver);
     }
     if (status == CMG_OK) {
-        status = solve(ctx, solver, cmg_hierarchy_rows(h, 0), s.p.repeat, &report, &seconds);
+        status = solve(ctx, solver, cmg_hierarchy_rows(h, 0), &s, &report, &seconds);
     }
     if (status != CMG_OK) {
         return bench_failed("solve", ctx, status);

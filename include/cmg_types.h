@@ -502,7 +502,10 @@ typedef enum cmg_krylov {
     /** By symmetry, tried on random vectors at creation: CG, FCG where only A has it, FGMRES. */
     CMG_KRYLOV_AUTO,
     /** CG with one sum over the ranks an iteration (Chronopoulos and Gear); one vector more. */
-    CMG_KRYLOV_MERGED
+    CMG_KRYLOV_MERGED,
+    /** Chebyshev semi-iteration from nested iteration, on an interval of eigenvalues of C A found
+     * at set-up: no inner products. For symmetric positive definite A and C; falls back to CG. */
+    CMG_KRYLOV_SEMI
 } cmg_krylov;
 
 /** What cmg_solver_refresh keeps of the smoothers: nothing, bounds on spectra, or all of them. */

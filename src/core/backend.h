@@ -11,10 +11,66 @@
 #include "core/stop.h"
 
 /*
+ * Chebyshev semi-iteration on an interval middle -+ half of the eigenvalues of C A: with z = C r
+ *
+ *     d = momentum d + step z,  x += d
+ *
+ * where the factors of step k follow from rho_0 = half / middle,
+ *
+ *     step_0 = 1 / middle,  momentum_0 = 0
+ *     rho_k = half / (2 middle - half rho_(k-1))
+ *     step_k = 2 / (2 middle - half rho_(k-1)),  momentum_k = rho_k rho_(k-1).
+ *
+ * Source  Golub and Varga 1961, doi:10.1007/BF01386013; Saad 2003, algorithm 12.1.
+ */
+typedef struct cmgi_semi {
+    double middle;
+    double half;
+    double rho; /* of the last step; < 0: the next one is step 0 */
+    double momentum;
+    double step;
+} cmgi_semi;
+
+/* Factors of the next step. */
+CMGI_INLINE void cmgi_semi_next(cmgi_semi *s)
+{
+    const bool first = s->rho < 0;
+    const double below = 2 * s->middle - (first ? s->middle : s->half * s->rho);
+    const double rho = s->half / below;
+    s->momentum = first ? 0 : rho * s->rho;
+    s->step = (first ? 1 : 2) / below;
+    s->rho = rho;
+}
+
+/* Before the first step, which with `nested` is x += z. */
+CMGI_INLINE void cmgi_semi_begin(cmgi_semi *s, const cmgi_limits *limits, bool nested)
+{
+    s->middle = 0.5 * (limits->high + limits->low);
+    s->half = 0.5 * (limits->high - limits->low);
+    s->rho = -1;
+    cmgi_semi_next(s);
+    if (nested) {
+        s->rho = -1;
+        s->step = 1;
+    }
+}
+
+/* d and x of every column that runs; with a momentum of 0 d is not read. */
+typedef struct cmgi_semi_update {
+    const cmgi_semi *semi;
+    const cmgi_stop *stop;
+    cmg_precision precision; /* of z and d */
+    const void *z;
+    void *d;
+    double *x;
+} cmgi_semi_update;
+
+/*
  * The update of CG: x += a p, r -= a q with a = *rz / *pq, *rr = r . r, and the note of it in
  * `stop`. *pq <= 0 (breakdown) and *rz < 0 (indefinite preconditioner) count as a = 0 and leave x
  * and r as they are, and so does an iteration that no longer runs. Scalars and `stop` are in the
- * backend's memory, one for each column.
+ * backend's memory, one for each column. With `semi` instead of p and q, r stays as it is, and its
+ * norm and its copy are all there is to do before the factors of the next step.
  */
 typedef struct cmgi_cg_update {
     const double *rz;
@@ -28,18 +84,26 @@ typedef struct cmgi_cg_update {
     double *rr;
     cmgi_stop *stop; /* NULL = runs always */
     double *old;     /* gets *rz, NULL = not kept */
+    cmgi_semi *semi; /* NULL = CG */
 } cmgi_cg_update;
 
 /* a of column c */
 CMGI_INLINE double cmgi_cg_factor(const cmgi_cg_update *u, int c)
 {
-    const bool runs = u->stop == NULL || u->stop[c].running != 0;
+    const bool runs = u->semi == NULL && (u->stop == NULL || u->stop[c].running != 0);
     return runs && u->pq[c] > 0 && u->rz[c] >= 0 ? u->rz[c] / u->pq[c] : 0;
 }
 
 /* What ends the update of column c, once rr[c] is known. */
 CMGI_INLINE void cmgi_cg_note(const cmgi_cg_update *u, int c)
 {
+    if (u->semi != NULL && u->stop != NULL) {
+        cmgi_stop_note(u->stop + c, 1, 1, u->rr[c]);
+        cmgi_semi_next(u->semi + c);
+    }
+    if (u->semi != NULL) {
+        return;
+    }
     if (u->old != NULL) {
         u->old[c] = u->rz[c];
     }
@@ -105,6 +169,7 @@ typedef enum cmgi_test_kind {
     CMGI_TEST_NOTE,  /* cmgi_cg_note(&update) alone */
     CMGI_TEST_NORM,  /* cmgi_stop_note(update.stop, 1, 1, *update.rr) */
     CMGI_TEST_EXACT, /* update.stop->exact = sqrt(*update.rr) */
+    CMGI_TEST_SEMI,  /* update.semi before its first step: with x += z where `nested` */
     CMGI_TEST_MERGE  /* cmgi_cg_merge(sums, update.stop), of one column */
 } cmgi_test_kind;
 
@@ -114,6 +179,7 @@ typedef struct cmgi_test {
     const cmgi_limits *limits;
     const double *bb;
     cmgi_cg_sums *sums;
+    bool nested;
 } cmgi_test;
 
 CMGI_INLINE void cmgi_test_column(const cmgi_test *t, int c)
@@ -131,6 +197,9 @@ CMGI_INLINE void cmgi_test_column(const cmgi_test *t, int c)
         break;
     case CMGI_TEST_EXACT:
         stop[c].exact = sqrt(t->update.rr[c]);
+        break;
+    case CMGI_TEST_SEMI:
+        cmgi_semi_begin(t->update.semi + c, t->limits + c, t->nested);
         break;
     case CMGI_TEST_MERGE:
         cmgi_cg_merge(t->sums, stop);
@@ -230,6 +299,8 @@ typedef struct cmgi_backend {
     cmg_status (*jacobi_step)(cmg_context *ctx, cmg_size n, const cmgi_jacobi_step *s);
     /* the update of CG of k columns in one pass */
     cmg_status (*cg_update)(cmg_context *ctx, cmg_size n, int k, const cmgi_cg_update *u);
+    /* the step of semi-iteration of k columns in one pass */
+    cmg_status (*semi_update)(cmg_context *ctx, cmg_size n, int k, const cmgi_semi_update *u);
     /* cmgi_test_column(t, c) for c < k */
     cmg_status (*test)(cmg_context *ctx, int k, const cmgi_test *t);
     /* columns out of a block, into it, or into a matrix */

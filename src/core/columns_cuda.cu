@@ -169,20 +169,25 @@ struct updates_op {
     template <int W>
     __device__ void run(cmg_size at, const pack<double, W> &a, pack<double, W> &sum) const
     {
-        const pack<double, W> p = load<W>((const double *)u.p + at);
-        const pack<double, W> q = load<W>((const double *)u.q + at);
-        pack<double, W> x = load<W>((double *)u.x + at);
         pack<double, W> r = load<W>((double *)u.r + at);
         pack<float, W> single;
+        if (u.semi == NULL) {
+            const pack<double, W> p = load<W>((const double *)u.p + at);
+            const pack<double, W> q = load<W>((const double *)u.q + at);
+            pack<double, W> x = load<W>((double *)u.x + at);
+#pragma unroll
+            for (int w = 0; w < W; ++w) {
+                x.v[w] = a.v[w] != 0 ? x.v[w] + a.v[w] * p.v[w] : x.v[w];
+                r.v[w] = a.v[w] != 0 ? r.v[w] - a.v[w] * q.v[w] : r.v[w];
+            }
+            store<W>((double *)u.x + at, x);
+            store<W>((double *)u.r + at, r);
+        }
 #pragma unroll
         for (int w = 0; w < W; ++w) {
-            x.v[w] = a.v[w] != 0 ? x.v[w] + a.v[w] * p.v[w] : x.v[w];
-            r.v[w] = a.v[w] != 0 ? r.v[w] - a.v[w] * q.v[w] : r.v[w];
             single.v[w] = (float)r.v[w];
             sum.v[w] += r.v[w] * r.v[w];
         }
-        store<W>((double *)u.x + at, x);
-        store<W>((double *)u.r + at, r);
         if (u.single != NULL) {
             store<W>(u.single + at, single);
         }

@@ -203,6 +203,7 @@ cmg_status cmgi_cuda_direction(cmg_context *ctx, cmg_size n, int k, const double
                                void *p);
 cmg_status cmgi_cuda_jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi_step *s);
 cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, int k, const cmgi_cg_update *u);
+cmg_status cmgi_cuda_semi_update(cmg_context *ctx, cmg_size n, int k, const cmgi_semi_update *u);
 cmg_status cmgi_cuda_test(cmg_context *ctx, int k, const cmgi_test *t);
 cmg_status cmgi_cuda_copy_block(cmg_context *ctx, const cmgi_block_copy *b);
 cmg_status cmgi_cuda_permute(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,

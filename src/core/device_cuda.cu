@@ -436,6 +436,7 @@ static constexpr cmgi_backend make_table()
     table.add_ratio = cmgi_cuda_add_ratio;
     table.jacobi_step = cmgi_cuda_jacobi_step;
     table.cg_update = cmgi_cuda_cg_update;
+    table.semi_update = cmgi_cuda_semi_update;
     table.test = cmgi_cuda_test;
     table.copy_block = cmgi_cuda_copy_block;
     table.permute = cmgi_cuda_permute;

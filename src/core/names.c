@@ -63,6 +63,7 @@ static const cmgi_name krylovs[] = {
      "flexible GMRES with restarts: A and the cycle may be unsymmetric"},
     {CMG_KRYLOV_BICGSTAB, "bicgstab", "BiCGStab: two cycles an iteration, few vectors"},
     {CMG_KRYLOV_MERGED, "merged", "CG with one sum over the ranks an iteration"},
+    {CMG_KRYLOV_SEMI, "semi", "nested iteration, then Chebyshev semi-iteration: no inner products"},
     {CMG_KRYLOV_AUTO, "auto", "CG, FCG or FGMRES, by the symmetry of A and of the cycle"},
 };
 static const cmgi_name dirichlets[] = {

@@ -137,6 +137,9 @@ struct cg_update_op {
             for (int k = 0; k < W; ++k) {
                 sum += (double)vr.v[k] * (double)vr.v[k];
             }
+            if (u.semi != NULL) {
+                store_single(i, vr);
+            }
             return sum;
         }
         const T alpha = (T)a;
@@ -151,15 +154,22 @@ struct cg_update_op {
         }
         store<W>((T *)u.x + i, vx);
         store<W>(r + i, vr);
+        store_single(i, vr);
+        return sum;
+    }
+
+  private:
+    template <int W>
+    __device__ void store_single(cmg_size i, const pack<T, W> &r) const
+    {
         if (u.single != NULL) {
             pack<float, W> rounded;
 #pragma unroll
             for (int k = 0; k < W; ++k) {
-                rounded.v[k] = (float)vr.v[k];
+                rounded.v[k] = (float)r.v[k];
             }
             store<W>(u.single + i, rounded);
         }
-        return sum;
     }
 };
 

@@ -23,7 +23,9 @@ typedef struct cmgi_limits {
     int patience; /* stagnated when so many iterations have not gained a factor of `pace` */
     double pace;  /* below 1; patience 0 = never stagnated */
     double range; /* b is scaled first unless b . b is in 1 / range .. range; 0 = whatever it is */
-    int rests;    /* this column has ended before: its test stays as it is */
+    double low;   /* semi-iteration: its interval */
+    double high;
+    int rests; /* this column has ended before: its test stays as it is */
 } cmgi_limits;
 
 typedef struct cmgi_stop {

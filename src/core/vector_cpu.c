@@ -172,6 +172,9 @@ static cmg_status update_one(cmg_context *ctx, cmg_size n, const cmgi_cg_update 
     const cmg_size blocks = cmgi_block_count(n, BLOCK);
     const int parts = cmgi_part_count(ctx->threads, n);
     if (a == 0) {
+        CMGI_TRY(u->semi != NULL && u->single != NULL
+                     ? convert(ctx, n, u->precision, u->r, CMG_FP32, u->single)
+                     : CMG_OK);
         return dot(ctx, u->precision, n, 1, u->r, u->r, u->rr);
     }
     CMGI_TRY(reserve(ctx, blocks));
@@ -187,14 +190,19 @@ static void update_rows(cmg_size n, int k, const cmgi_cg_update *u, const double
 {
     memset(sum, 0, (size_t)k * sizeof *sum);
     for (cmg_size i = part * ROWS; i < cmgi_block_end(part, n, ROWS); ++i) {
-        const double *p = (const double *)u->p + i * k;
-        const double *q = (const double *)u->q + i * k;
-        double *x = (double *)u->x + i * k;
         double *r = (double *)u->r + i * k;
+        if (u->semi == NULL) {
+            const double *p = (const double *)u->p + i * k;
+            const double *q = (const double *)u->q + i * k;
+            double *x = (double *)u->x + i * k;
+#pragma omp simd
+            for (int c = 0; c < k; ++c) {
+                x[c] = a[c] != 0 ? x[c] + a[c] * p[c] : x[c];
+                r[c] = a[c] != 0 ? r[c] - a[c] * q[c] : r[c];
+            }
+        }
 #pragma omp simd
         for (int c = 0; c < k; ++c) {
-            x[c] = a[c] != 0 ? x[c] + a[c] * p[c] : x[c];
-            r[c] = a[c] != 0 ? r[c] - a[c] * q[c] : r[c];
             sum[c] += r[c] * r[c];
         }
         for (int c = 0; u->single != NULL && c < k; ++c) {
@@ -224,6 +232,16 @@ static cmg_status cg_update(cmg_context *ctx, cmg_size n, int k, const cmgi_cg_u
     CMGI_TRY(k == 1 ? update_one(ctx, n, u) : update_columns(ctx, n, k, u));
     for (int c = 0; c < k; ++c) {
         cmgi_cg_note(u, c);
+    }
+    return CMG_OK;
+}
+
+static cmg_status semi_update(cmg_context *ctx, cmg_size n, int k, const cmgi_semi_update *u)
+{
+    if (k > 1) {
+        IN(u->precision, semi_columns)(ctx->threads, n, k, u);
+    } else if (u->stop->running) {
+        IN(u->precision, semi)(ctx->threads, n, u);
     }
     return CMG_OK;
 }
@@ -288,6 +306,7 @@ const cmgi_backend cmgi_backend_cpu = {
     .add_ratio = add_ratio,
     .jacobi_step = jacobi_step,
     .cg_update = cg_update,
+    .semi_update = semi_update,
     .test = test,
     .copy_block = copy_block,
     .permute = permute,

@@ -190,6 +190,36 @@ struct add_ratio_op {
     }
 };
 
+/* A step of semi-iteration; column i % k at value i, k = 1 in packs. */
+template <typename T>
+struct semi_op {
+    cmgi_semi_update u;
+    int k;
+    template <int W>
+    __device__ void run(cmg_size i) const
+    {
+        const int c = W > 1 ? 0 : (int)(i % k);
+        if (!u.stop[c].running) {
+            return;
+        }
+        const T momentum = (T)u.semi[c].momentum;
+        const T step = (T)u.semi[c].step;
+        const pack<T, W> z = load<W>((const T *)u.z + i);
+        pack<double, W> x = load<W>(u.x + i);
+        pack<T, W> d = {};
+        if (momentum != 0) {
+            d = load<W>((const T *)u.d + i);
+        }
+#pragma unroll
+        for (int w = 0; w < W; ++w) {
+            d.v[w] = step * z.v[w] + (momentum != 0 ? momentum * d.v[w] : 0);
+            x.v[w] += (double)d.v[w];
+        }
+        store<W>((T *)u.d + i, d);
+        store<W>(u.x + i, x);
+    }
+};
+
 template <typename T>
 struct permute_op {
     const cmg_index *perm;
@@ -298,6 +328,13 @@ cmg_status cmgi_cuda_add_ratio(cmg_context *ctx, cmg_precision p, cmg_size n, do
     }
     return each<WIDE<float>>(ctx, n, wide,
                              add_ratio_op<float>{a, num, den, (const float *)x, (float *)y});
+}
+
+cmg_status cmgi_cuda_semi_update(cmg_context *ctx, cmg_size n, int k, const cmgi_semi_update *u)
+{
+    const bool wide = k == 1 && aligned(u->z) && aligned(u->d) && aligned(u->x);
+    return u->precision == CMG_FP64 ? each<2>(ctx, n * k, wide, semi_op<double>{*u, k})
+                                    : each<2>(ctx, n * k, wide, semi_op<float>{*u, k});
 }
 
 cmg_status cmgi_cuda_permute(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,

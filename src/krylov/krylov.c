@@ -21,11 +21,15 @@ static const double RANGE_FP32 = 1e24;
 
 static const cmgi_iteration *method_of(cmg_krylov method)
 {
-    static const cmgi_iteration *const methods[] = {
-        [CMG_KRYLOV_NONE] = &cmgi_richardson, [CMG_KRYLOV_CG] = &cmgi_cg,
-        [CMG_KRYLOV_FCG] = &cmgi_fcg,         [CMG_KRYLOV_DEFECT] = &cmgi_defect,
-        [CMG_KRYLOV_FGMRES] = &cmgi_fgmres,   [CMG_KRYLOV_BICGSTAB] = &cmgi_bicgstab,
-        [CMG_KRYLOV_AUTO] = &cmgi_cg,         [CMG_KRYLOV_MERGED] = &cmgi_merged};
+    static const cmgi_iteration *const methods[] = {[CMG_KRYLOV_NONE] = &cmgi_richardson,
+                                                    [CMG_KRYLOV_CG] = &cmgi_cg,
+                                                    [CMG_KRYLOV_FCG] = &cmgi_fcg,
+                                                    [CMG_KRYLOV_DEFECT] = &cmgi_defect,
+                                                    [CMG_KRYLOV_FGMRES] = &cmgi_fgmres,
+                                                    [CMG_KRYLOV_BICGSTAB] = &cmgi_bicgstab,
+                                                    [CMG_KRYLOV_AUTO] = &cmgi_cg,
+                                                    [CMG_KRYLOV_MERGED] = &cmgi_merged,
+                                                    [CMG_KRYLOV_SEMI] = &cmgi_semi_iteration};
     return methods[method];
 }
 
@@ -150,6 +154,8 @@ cmg_status cmgi_krylov_limit(cmgi_krylov *k, const cmgi_iteration_options *limit
     k->options.rtol = limits->rtol;
     k->options.atol = limits->atol;
     k->options.max_it = limits->max_it;
+    k->options.low = limits->low;
+    k->options.high = limits->high;
     k->options.monitor = limits->monitor;
     k->options.monitor_user = limits->monitor_user;
     return CMG_OK;

@@ -20,6 +20,8 @@ typedef struct cmgi_linear_system {
     cmg_status (*residual)(void *user, const double *b, const double *x, double *r);
     /* z = C r in C's own precision; NULL: z = r */
     cmg_status (*precondition)(void *user, const void *r, void *z);
+    /* nested iteration in place of C in the first step of semi-iteration; NULL: C there, too */
+    cmg_status (*nested)(void *user, const void *r, void *z);
     cmg_precision precision; /* of the vectors that C takes and gives */
     bool exact_rz;           /* CG takes (r, z) with r as it is, not as C is given it */
     bool recordable; /* the functions do nothing but backend operations: they may go into a graph */
@@ -34,6 +36,8 @@ typedef struct cmgi_iteration_options {
     double inner_rtol; /* of one inner solve of defect correction */
     int max_it;
     int restart; /* vectors that FGMRES keeps */
+    double low;  /* semi-iteration: the eigenvalues of C A are in low .. high, 0 < low */
+    double high;
     cmg_loop loop;
     cmg_monitor_fn monitor; /* NULL = none; with one, the host waits for every iteration */
     void *monitor_user;
@@ -49,6 +53,7 @@ typedef cmg_status (*cmgi_step_fn)(struct cmgi_krylov *k);
 /* A method; its scalars and vectors belong to it from start to finish. */
 typedef struct cmgi_iteration {
     cmgi_step_fn start; /* before the first step, with r = b - A x in work[0]; NULL = nothing */
+    cmgi_step_fn first; /* step in its place the first time; NULL = no difference */
     cmgi_step_fn step;
     cmgi_step_fn finish; /* before x is looked at, NULL = nothing; the next start then takes the
                             residual that was computed at the end, in work[scratch] = work[0] */
@@ -66,6 +71,7 @@ extern const cmgi_iteration cmgi_richardson;
 extern const cmgi_iteration cmgi_defect;
 extern const cmgi_iteration cmgi_fgmres;
 extern const cmgi_iteration cmgi_bicgstab;
+extern const cmgi_iteration cmgi_semi_iteration;
 
 /* Work that is recorded: on which arrays. */
 typedef struct cmgi_recording {
@@ -124,6 +130,7 @@ typedef struct cmgi_krylov {
     int patience;     /* as in cmgi_limits, 0 unless set */
     double pace;
     double range;                      /* as in cmgi_limits, by the precision of C */
+    bool opening;                      /* the method's first step is still to come */
     cmg_loop used;                     /* the loop of the last solve */
     double *work[CMGI_KRYLOV_VECTORS]; /* r, z, p, q */
     void *rounded;                     /* r in the precision of C: r itself where it has that */
@@ -197,6 +204,8 @@ cmg_status cmgi_krylov_precondition(cmgi_krylov *k, const double *r, double *z);
 /* The same with another C of the same precision. */
 cmg_status cmgi_krylov_convert(cmgi_krylov *k, cmg_status (*C)(void *user, const void *r, void *z),
                                void *user, const double *r, double *z);
+/* By what a step of semi-iteration on low .. high reduces the error, in the long run. */
+double cmgi_semi_rate(double low, double high);
 /* Memory of FGMRES, but for its vectors. */
 cmg_status cmgi_arnoldi_create(cmg_context *ctx, int restart, cmgi_arnoldi *a);
 void cmgi_arnoldi_clear(cmg_context *ctx, int restart, cmgi_arnoldi *a);

@@ -40,6 +40,8 @@ static cmg_status give_limits(cmgi_krylov *k)
         limits.patience = k->patience;
         limits.pace = k->pace;
         limits.range = k->range;
+        limits.low = k->options.low;
+        limits.high = k->options.high;
         limits.rests = !k->column[c].goes_on;
         same = same && memcmp(&limits, &k->given[c], sizeof limits) == 0;
         k->given[c] = limits;
@@ -149,6 +151,7 @@ static cmg_status put_part(cmgi_krylov *k, int part)
     const cmgi_backend *backend = ctx->backend;
     if (part == CMGI_RECORD_WHOLE) {
         CMGI_TRY(begin(k));
+        CMGI_TRY(k->method->first != NULL ? k->method->first(k) : CMG_OK);
     }
     CMGI_TRY(backend->graph_loop(ctx));
     CMGI_TRY(k->method->step(k));
@@ -234,8 +237,10 @@ static cmg_status watch(const cmgi_krylov *k, bool *stopped)
 /* Runs at least one iteration, if there is one to run. */
 static cmg_status run_some(cmgi_krylov *k)
 {
-    if (k->used == CMG_LOOP_HOST) {
-        return k->method->step(k);
+    if (k->opening || k->used == CMG_LOOP_HOST) {
+        const cmgi_step_fn step = k->opening ? k->method->first : k->method->step;
+        k->opening = false;
+        return step(k);
     }
     const int part = k->used == CMG_LOOP_STEP ? CMGI_RECORD_STEP : CMGI_RECORD_REST;
     CMGI_TRY(record(k, part));
@@ -249,6 +254,7 @@ cmg_status cmgi_krylov_loop(cmgi_krylov *k, const double *b, double *x)
     bool first = true;
     k->b = b;
     k->x = x;
+    k->opening = false;
     CMGI_TRY(give_limits(k));
     CMGI_TRY(choose(k));
     for (int c = 0; c < k->system.columns; ++c) {
@@ -261,6 +267,7 @@ cmg_status cmgi_krylov_loop(cmgi_krylov *k, const double *b, double *x)
         CMGI_TRY(fetch(k));
     } else {
         CMGI_TRY(begin(k));
+        k->opening = k->method->first != NULL;
         if (k->used != CMG_LOOP_GRAPH) {
             CMGI_TRY(fetch(k));
             CMGI_TRY(first ? watch(k, &stopped) : CMG_OK);

@@ -31,6 +31,7 @@ enum {
 };
 static const double PACE = 0.28;    /* 0.9 an iteration */
 static const double STEADY = 0.027; /* 0.74 an iteration, 60 to 1e-8 */
+static const double SLOW = 0.8;     /* two steps of semi-iteration */
 static const double NEAR = 2;       /* times the least residual: not worth going back for */
 
 /* The iteration ended for a reason that another cycle may cure. */
@@ -82,6 +83,10 @@ static void set_limits(const cmgi_fallback *f, cmgi_multigrid *mg, int max_it)
     k->options.max_it = max_it;
     k->patience = patience;
     k->pace = pace;
+    if (climbs && k->options.method == CMG_KRYLOV_SEMI) { /* half of the digits of two steps */
+        k->patience = 2;
+        k->pace = fmin(SLOW, 2 * cmgi_semi_rate(k->options.low, k->options.high));
+    }
 }
 
 /* Before the first attempt. */
@@ -316,7 +321,8 @@ void cmgi_fallback_clear(cmg_context *ctx, cmgi_fallback *f)
 static bool together(const cmgi_columns *s)
 {
     const cmgi_multigrid *mg = &s->mg;
-    return mg->krylov->options.method == CMG_KRYLOV_CG && !mg->options.fmg &&
+    const cmg_krylov method = mg->krylov->options.method;
+    return ((method == CMG_KRYLOV_CG && !mg->options.fmg) || method == CMG_KRYLOV_SEMI) &&
            mg->levels.nullspace.count == 0 && mg->columns > mg->ctx->backend->few_columns;
 }
 

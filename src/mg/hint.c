@@ -38,7 +38,7 @@ static void range_hint(const cmg_report *r, char text[CMGI_HINT])
 static bool assumes_symmetry(cmg_krylov method)
 {
     return method == CMG_KRYLOV_CG || method == CMG_KRYLOV_FCG || method == CMG_KRYLOV_DEFECT ||
-           method == CMG_KRYLOV_MERGED;
+           method == CMG_KRYLOV_MERGED || method == CMG_KRYLOV_SEMI;
 }
 
 /* The method does not suit A or the cycle; "" where it does. */

@@ -128,6 +128,9 @@ cmgi_rung cmgi_ladder_next(const cmgi_ladder *ladder, const cmgi_multigrid *mg,
     if (mg->outdated) {
         return CMGI_RUNG_RENEW;
     }
+    if (mg->krylov->options.method == CMG_KRYLOV_SEMI && why != CMG_NOT_A_NUMBER) {
+        return CMGI_RUNG_CG;
+    }
     const bool bits = mg->options.precision != CMG_FP64 && !ladder->used[CMGI_RUNG_BITS];
     const bool smoother = /* one level: a stronger smoother does not make it fast */
         !ladder->used[CMGI_RUNG_SMOOTHER] && is_weak(mg->options.smoother) && mg->levels.count > 1;
@@ -177,6 +180,8 @@ static const char *change(const cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_ru
     switch (rung) {
     case CMGI_RUNG_RENEW:
         return "new smoother";
+    case CMGI_RUNG_CG:
+        return "cg";
     case CMGI_RUNG_METHOD:
         o->krylov = CMG_KRYLOV_FGMRES;
         return "fgmres";
@@ -261,9 +266,13 @@ cmg_status cmgi_ladder_climb(cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_rung 
     } else {
         (void)snprintf(clause, CMGI_CLAUSE, "%.40s from iteration %d: %.32s %s", name,
                        end->iterations,
-                       rung == CMGI_RUNG_METHOD ? cmg_enum_name("krylov", (int)method)
-                                                : before.options.smoother,
+                       rung <= CMGI_RUNG_METHOD && rung > CMGI_RUNG_RENEW
+                           ? cmg_enum_name("krylov", (int)method)
+                           : before.options.smoother,
                        went);
+    }
+    if (rung == CMGI_RUNG_CG) {
+        return cmgi_multigrid_take_method(mg, CMG_KRYLOV_CG);
     }
     leave(mg, levels);
     cmg_status status = build(mg, levels);

@@ -4,6 +4,7 @@
  *
  *   renew      the same smoother from the values there are, where new ones left it (reuse); this
  *              again after every refresh
+ *   cg         in place of semi-iteration, whose interval does not hold; again after a refresh
  *   method     FGMRES, where CG finds that A or the cycle is not positive definite
  *   levels     algebraic ones from A alone, where lines of strong coupling run across the given P,
  *              or where Jacobi was to do without any
@@ -22,6 +23,7 @@
 typedef enum cmgi_rung {
     CMGI_RUNG_NONE = 0,
     CMGI_RUNG_RENEW,
+    CMGI_RUNG_CG,
     CMGI_RUNG_METHOD,
     CMGI_RUNG_LEVELS,
     CMGI_RUNG_DEGREE,

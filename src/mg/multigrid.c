@@ -42,6 +42,15 @@ static cmg_status precondition(void *user, const void *r, void *z)
                : CMG_OK;
 }
 
+static cmg_status nested(void *user, const void *r, void *z)
+{
+    const cmgi_multigrid *mg = user;
+    CMGI_TRY(cmgi_cycle_run(mg->nested, r, z));
+    return cmgi_cycle_precision(mg->nested) == CMG_FP64
+               ? cmgi_project(mg->ctx, &mg->levels.nullspace, z)
+               : CMG_OK;
+}
+
 /* CG where A and the cycle are symmetric, FCG where only A is, FGMRES where it is not. */
 static cmg_status choose_method(cmgi_multigrid *mg, cmg_krylov *method)
 {
@@ -58,9 +67,16 @@ static cmg_status choose_method(cmgi_multigrid *mg, cmg_krylov *method)
     return CMG_OK;
 }
 
+static cmgi_iteration_options iteration_of(const cmgi_multigrid *mg, cmg_krylov method)
+{
+    cmgi_iteration_options iteration = cmgi_solver_iteration(&mg->options, method);
+    iteration.low = mg->interval.low;
+    iteration.high = mg->interval.high;
+    return iteration;
+}
+
 static cmg_status create_krylov(cmgi_multigrid *mg, cmg_krylov method)
 {
-    const cmg_solver_options *o = &mg->options;
     const cmgi_linear_system system = {.ctx = mg->ctx,
                                        .n = mg->levels.level[0].rows,
                                        .columns = mg->columns,
@@ -68,11 +84,25 @@ static cmg_status create_krylov(cmgi_multigrid *mg, cmg_krylov method)
                                        .apply = apply,
                                        .residual = residual,
                                        .precondition = precondition,
+                                       .nested = mg->nested != NULL ? nested : NULL,
                                        .precision = cmgi_cycle_precision(mg->cycle),
                                        .exact_rz = mg->levels.count == 1,
                                        .recordable = true};
-    const cmgi_iteration_options iteration = cmgi_solver_iteration(o, method);
+    const cmgi_iteration_options iteration = iteration_of(mg, method);
     return cmgi_krylov_create(&system, &iteration, &mg->krylov);
+}
+
+cmg_status cmgi_multigrid_take_method(cmgi_multigrid *mg, cmg_krylov method)
+{
+    cmgi_krylov *before = mg->krylov;
+    const cmg_status status = create_krylov(mg, method);
+    if (status != CMG_OK) {
+        mg->krylov = before;
+        return status;
+    }
+    ++mg->builds;
+    cmgi_krylov_destroy(&before);
+    return CMG_OK;
 }
 
 static cmgi_setup setup_of(cmgi_multigrid *mg)
@@ -89,6 +119,20 @@ static cmgi_setup setup_of(cmgi_multigrid *mg)
                         .envelope = mg->envelope,
                         .dominated = mg->dominated,
                         .levels = &mg->levels};
+}
+
+/* The interval of semi-iteration where that was asked for and A and C allow it; else it is 0. */
+static cmg_status find_interval(cmgi_multigrid *mg)
+{
+    const cmgi_setup setup = setup_of(mg);
+    mg->interval = (cmgi_interval){0};
+    if (mg->options.krylov != CMG_KRYLOV_SEMI) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_symmetry_look(mg->ctx, &mg->levels, mg->cycle, &mg->symmetry));
+    return mg->symmetry.matrix && mg->symmetry.cycle
+               ? cmgi_interval_find(&setup, mg->cycle, &mg->interval)
+               : CMG_OK;
 }
 
 cmg_status cmgi_multigrid_check_generation(const cmgi_multigrid *mg)
@@ -113,6 +157,11 @@ cmg_status cmgi_multigrid_build(cmgi_multigrid *mg)
     double begin = cmgi_seconds();
     CMGI_TRY(cmgi_setup_cycles(&setup, &mg->cycle, &mg->nested));
     CMGI_TRY(choose_method(mg, &method));
+    CMGI_TRY(find_interval(mg));
+    CMGI_CHECK(mg->ctx, method != CMG_KRYLOV_SEMI || mg->interval.low > 0, CMG_ERR_UNSUPPORTED,
+               "krylov=semi: A and the cycle have to be symmetric and positive definite, take auto "
+               "or %s",
+               mg->symmetry.matrix ? "fcg" : "fgmres");
     CMGI_TRY(create_krylov(mg, method));
     cmgi_setup_lap(&mg->levels, CMG_SETUP_CYCLE, &begin);
     ++mg->builds;
@@ -122,21 +171,26 @@ cmg_status cmgi_multigrid_build(cmgi_multigrid *mg)
 
 cmg_status cmgi_multigrid_columns(cmgi_multigrid *mg, int columns, cmgi_multigrid *several)
 {
+    const cmg_krylov own = mg->krylov->options.method;
     const cmg_krylov method =
-        mg->krylov->options.method == CMG_KRYLOV_CG ? CMG_KRYLOV_CG : CMG_KRYLOV_NONE;
-    const cmgi_iteration_options iteration = cmgi_solver_iteration(&mg->options, method);
+        own == CMG_KRYLOV_CG || own == CMG_KRYLOV_SEMI ? own : CMG_KRYLOV_NONE;
+    const cmgi_iteration_options iteration = iteration_of(mg, method);
     const cmgi_setup setup = setup_of(mg);
     if (several->columns != columns || several->builds != mg->builds) {
         cmgi_multigrid_clear_columns(several);
     }
     cmgi_cycle *cycle = several->cycle;
+    cmgi_cycle *start = several->nested;
     cmgi_krylov *krylov = several->krylov;
     *several = *mg;
     several->columns = columns;
-    several->nested = NULL;
+    several->nested = start;
     several->cycle = cycle;
     several->krylov = krylov;
-    CMGI_TRY(cycle != NULL ? CMG_OK : cmgi_setup_columns(&setup, columns, &several->cycle));
+    CMGI_TRY(cycle != NULL ? CMG_OK : cmgi_setup_columns(&setup, columns, false, &several->cycle));
+    CMGI_TRY(start != NULL || method != CMG_KRYLOV_SEMI
+                 ? CMG_OK
+                 : cmgi_setup_columns(&setup, columns, true, &several->nested));
     CMGI_TRY(cmgi_columns_reserve(mg->levels.A, columns)); /* nothing is allocated in a recording */
     CMGI_TRY(cmgi_columns_reserve(cmgi_levels_rows(&mg->levels), columns));
     CMGI_TRY(krylov != NULL ? CMG_OK : create_krylov(several, method));
@@ -147,6 +201,7 @@ void cmgi_multigrid_clear_columns(cmgi_multigrid *several)
 {
     cmgi_krylov_destroy(&several->krylov);
     cmgi_cycle_destroy(&several->cycle);
+    cmgi_cycle_destroy(&several->nested);
     *several = (cmgi_multigrid){0};
 }
 
@@ -195,6 +250,20 @@ static cmg_status take_values(cmgi_multigrid *mg, bool *kept)
     return cmgi_setup_cycles(&setup, &mg->cycle, &mg->nested);
 }
 
+/* Semi-iteration on the interval of the new values; CG where there is none. */
+static cmg_status renew_interval(cmgi_multigrid *mg)
+{
+    const cmg_krylov now = mg->krylov->options.method;
+    if (mg->options.krylov != CMG_KRYLOV_SEMI) {
+        return CMG_OK;
+    }
+    CMGI_TRY(find_interval(mg));
+    const cmg_krylov method = mg->interval.low > 0 ? CMG_KRYLOV_SEMI : CMG_KRYLOV_CG;
+    mg->krylov->options.low = mg->interval.low;
+    mg->krylov->options.high = mg->interval.high;
+    return method != now ? cmgi_multigrid_take_method(mg, method) : CMG_OK;
+}
+
 cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg)
 {
     bool kept = false;
@@ -216,6 +285,9 @@ cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg)
         cmgi_krylov_drop_graphs(mg->krylov);
         cmgi_cycle_drop_graph(mg->cycle);
     }
+    if (status == CMG_OK) {
+        CMGI_TRY(renew_interval(mg));
+    }
     mg->ready = status == CMG_OK;
     return status;
 }
@@ -227,6 +299,12 @@ void cmgi_multigrid_clear(cmgi_multigrid *mg)
     cmgi_levels_clear(mg->ctx, &mg->levels);
     mg->outdated = false;
     mg->ready = false;
+}
+
+/* Nested iteration comes before the iteration, instead of being its first step. */
+static bool nests_before(const cmgi_multigrid *mg)
+{
+    return mg->options.fmg && mg->nested != NULL && mg->krylov->options.method != CMG_KRYLOV_SEMI;
 }
 
 static cmg_status run_nested(void *user, const void *r, void *z)
@@ -254,7 +332,7 @@ static cmg_status improve_guess(cmgi_multigrid *mg, const double *b, double *x)
             .kind = CMGI_WB_AXPBY, .alpha = 1, .beta = 1, .c = x, .y = x, .columns = mg->columns};
         CMGI_TRY(cmgi_matrix_spmv(mg->levels.boundary, &w, r));
     }
-    if (mg->nested != NULL) {
+    if (nests_before(mg)) {
         CMGI_TRY(residual(mg, b, x, r));
         CMGI_TRY(cmgi_krylov_convert(k, run_nested, mg->nested, r, z));
         CMGI_TRY(cmgi_krylov_norm(k, z, &norm));
@@ -272,7 +350,7 @@ static cmg_status solve(void *user, const double *b, double *x)
     bool in_range[CMG_COLUMNS];
     double norm[CMG_COLUMNS];
     bool far = false;
-    if (mg->nested == NULL && !solves_boundary(mg)) {
+    if (!nests_before(mg) && !solves_boundary(mg)) {
         return cmgi_krylov_iterate(k, b, x);
     }
     /* An exact guess, or b = 0, must come back as it is: look before anything is improved. */

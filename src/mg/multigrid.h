@@ -6,6 +6,7 @@
 #include "cmg.h"
 #include "hierarchy/numbered.h"
 #include "krylov/krylov.h"
+#include "mg/interval.h"
 #include "mg/setup.h"
 #include "mg/symmetry.h"
 #include "transfer/complete.h"
@@ -25,8 +26,9 @@ typedef struct cmgi_multigrid {
     cmgi_levels levels;
     int columns; /* of the vectors of cycle and krylov */
     cmgi_cycle *cycle;
-    cmgi_cycle *nested; /* NULL unless asked for */
+    cmgi_cycle *nested; /* NULL unless asked for, or part of the iteration */
     cmgi_krylov *krylov;
+    cmgi_interval interval; /* of semi-iteration */
     bool dominated;         /* Jacobi on the finest level takes the place of levels */
     bool from_matrix;       /* levels come from the finest A alone, whatever h has */
     bool ready;             /* they are there, with values that belong together */
@@ -65,6 +67,8 @@ cmg_status cmgi_multigrid_check_generation(const cmgi_multigrid *mg);
 cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg);
 /* Leaves ctx, h, completion, generation, options and schedule. */
 void cmgi_multigrid_clear(cmgi_multigrid *mg);
+/* The iteration by another method, on the same cycle. */
+cmg_status cmgi_multigrid_take_method(cmgi_multigrid *mg, cmg_krylov method);
 /* Improves x; mg->krylov then tells how every column ended. */
 cmg_status cmgi_multigrid_solve(cmgi_multigrid *mg, const double *b, double *x);
 /*

@@ -271,16 +271,17 @@ cmg_status cmgi_setup_cycles(const cmgi_setup *s, cmgi_cycle **cycle, cmgi_cycle
 {
     cmgi_cycle_plan plan = cmgi_setup_plan(s);
     CMGI_TRY(cmgi_cycle_create(s->ctx, &plan, cycle));
-    if (s->options->fmg) {
+    if (s->options->fmg || s->options->krylov == CMG_KRYLOV_SEMI) {
         plan.fmg = true;
         CMGI_TRY(cmgi_cycle_create(s->ctx, &plan, nested));
     }
     return CMG_OK;
 }
 
-cmg_status cmgi_setup_columns(const cmgi_setup *s, int columns, cmgi_cycle **cycle)
+cmg_status cmgi_setup_columns(const cmgi_setup *s, int columns, bool fmg, cmgi_cycle **cycle)
 {
     cmgi_cycle_plan plan = cmgi_setup_plan(s);
+    plan.fmg = fmg;
     plan.columns = columns;
     return cmgi_cycle_create(s->ctx, &plan, cycle);
 }

@@ -63,8 +63,8 @@ cmg_status cmgi_setup_levels(const cmgi_setup *s);
 cmg_status cmgi_setup_boundary(const cmgi_setup *s);
 /* Compiles the cycle, and the nested iteration if asked for, which refer to the levels. */
 cmg_status cmgi_setup_cycles(const cmgi_setup *s, cmgi_cycle **cycle, cmgi_cycle **nested);
-/* The cycle once more, for vectors of several columns. */
-cmg_status cmgi_setup_columns(const cmgi_setup *s, int columns, cmgi_cycle **cycle);
+/* The cycle once more, or (fmg) the nested iteration, for vectors of several columns. */
+cmg_status cmgi_setup_columns(const cmgi_setup *s, int columns, bool fmg, cmgi_cycle **cycle);
 /* Levels that are built of a hierarchy. */
 static inline int cmgi_setup_count(const cmg_hierarchy *h, const cmg_solver_options *options)
 {

@@ -7,6 +7,8 @@
  * - CG: cycle, A p, and 13 vectors: (r,z) 2, p 3, (p,q) 2 or, taken along with A p, none, x and r
  *   6; around a cycle in fp32 (r,z) 2 and z 1 in it, and r once more;
  * - FCG: an inner product more;
+ * - semi-iteration: cycle, residual, z, d 2, x 2 and the norm 1; around a cycle in fp32 z and d
+ *   in it, and r once more; the first has nested iteration for its cycle;
  * - Richardson: cycle, residual, 3 vectors for x, 1 for the norm;
  * - FGMRES: cycle, A z, 3 vectors, 5 more for each one kept and 3 in the end; BiCGStab: two cycles
  *   and products, 27 vectors;
@@ -54,6 +56,15 @@ static double arnoldi_bytes(const cmgi_krylov *k, double n)
     return (40 * pairs + 24.0 * k->column->iterations) * n;
 }
 
+/* What the first steps of semi-iteration have instead of a cycle, without the last d. */
+static double opening_bytes(const cmgi_multigrid *mg, int iterations, double cycle, double vector)
+{
+    const bool nested = mg->nested != NULL;
+    const int fresh = nested ? 2 : 1; /* steps that do not read d */
+    return (nested && iterations > 0 ? cycle_bytes(mg->nested) - cycle : 0) -
+           (iterations < fresh ? iterations : fresh) * vector;
+}
+
 /* All iterations, and the starts of defect correction. */
 static double iterations_bytes(const cmgi_multigrid *mg)
 {
@@ -75,6 +86,9 @@ static double iterations_bytes(const cmgi_multigrid *mg)
         return iterations * (wide + product + 15 * 8 * n);
     case CMG_KRYLOV_MERGED:
         return iterations * (wide + product + 21 * 8 * n);
+    case CMG_KRYLOV_SEMI:
+        return iterations * (cycle + residual + (24 + (low < 8 ? 16 : 24)) * n) +
+               opening_bytes(mg, iterations, cycle, low * n);
     case CMG_KRYLOV_DEFECT:
         return iterations * (cycle + 13 * low * n +
                              (double)cmgi_matrix_traffic(mg->levels.level[0].A, CMGI_WB_APPLY, 1)) +
@@ -93,12 +107,14 @@ static double guess_bytes(const cmgi_multigrid *mg, double n, double residual)
 {
     const bool boundary =
         mg->levels.boundary != NULL && mg->krylov->options.method != CMG_KRYLOV_NONE;
-    double bytes = mg->nested != NULL || boundary ? residual + 16 * n : 0;
+    const bool fmg =
+        mg->nested != NULL && mg->krylov->options.method != CMG_KRYLOV_SEMI && mg->options.fmg;
+    double bytes = fmg || boundary ? residual + 16 * n : 0;
     if (boundary) {
         bytes +=
             residual + (double)cmgi_matrix_traffic(mg->levels.boundary, CMGI_WB_AXPBY, mg->columns);
     }
-    if (mg->nested != NULL) {
+    if (fmg) {
         bytes += residual + cycle_bytes(mg->nested) + (24 + converted(mg->nested)) * n;
     }
     return bytes;
@@ -112,6 +128,8 @@ double cmgi_multigrid_bytes(const cmgi_multigrid *mg, double *iteration)
     const double all = iterations_bytes(mg);
     const int iterations = longest(mg->krylov);
     *iteration = iterations > 0 ? all / iterations : 0;
-    /* the first and the last residual, their norms and that of b, and the guess that is kept */
-    return all + guess_bytes(mg, n, residual) + 2 * residual + (24 + 16) * n;
+    /* the first and, where steps do not end with it, the last residual, their norms and that of b,
+     * and the guess that is kept */
+    const int residuals = mg->krylov->method->exact ? 1 : 2;
+    return all + guess_bytes(mg, n, residual) + residuals * (residual + 8 * n) + (8 + 16) * n;
 }

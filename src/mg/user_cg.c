@@ -124,6 +124,8 @@ cmg_status cmg_cg_create(cmg_context *ctx, const cmg_operator *A, const cmg_oper
     CMGI_TRY(cmgi_solver_options_agree(ctx, &own));
     CMGI_CHECK(ctx, own.krylov != CMG_KRYLOV_DEFECT, CMG_ERR_UNSUPPORTED,
                "cg: operators have one precision, defect correction needs two");
+    CMGI_CHECK(ctx, own.krylov != CMG_KRYLOV_SEMI, CMG_ERR_UNSUPPORTED,
+               "cg: of operators the interval of eigenvalues that krylov=semi needs is not known");
     cmg_cg_solver *made = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
     made->ctx = ctx;

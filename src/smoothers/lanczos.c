@@ -39,6 +39,9 @@ cmg_status cmgi_pencil_multiply(const cmg_matrix *A, const void *x, void *y)
 cmg_status cmgi_pencil_precondition(const cmgi_pencil *P, const void *r, void *z)
 {
     const void *x = r;
+    if (P->apply != NULL) {
+        return P->apply(P->user, r, z);
+    }
     for (int f = 0; f < P->factors; ++f) {
         void *y = (P->factors - 1 - f) % 2 == 0 ? z : P->t;
         CMGI_TRY(cmgi_pencil_multiply(P->M[f], x, y));
@@ -99,7 +102,7 @@ static cmg_status step(const cmgi_pencil *P, bool look, int k)
 static bool note_step(const cmgi_pencil *P, const double *s, double allowed, cmgi_tridiagonal *T)
 {
     /* rounding alone keeps the residual of an invariant space from 0 */
-    const double invariant = P->precision == CMG_FP64 ? 1e-24 : 1e-10;
+    const double invariant = P->precision == CMG_FP64 || P->apply != NULL ? 1e-24 : 1e-10;
     const int k = T->count;
     const double rho = s[RHO + k];
     const double next = s[RHO + k + 1];

@@ -11,6 +11,8 @@ typedef struct cmgi_pencil {
     const cmg_matrix *A;
     cmg_matrix *M[CMGI_MAX_FACTORS]; /* of M, the first is applied first */
     int factors;
+    cmg_status (*apply)(void *user, const void *r, void *z); /* M itself, NULL = by its factors */
+    void *user;
     cmg_precision precision;
     cmg_size n;
     cmg_size total; /* rows of all ranks */

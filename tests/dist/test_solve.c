@@ -90,6 +90,8 @@ static void cycles_and_iterations(void)
         "krylov=fcg pre=2 post=1",
         "krylov=fgmres restart=4",
         "krylov=bicgstab",
+        "krylov=semi",
+        "krylov=semi precision=mixed cycle=W",
         "krylov=none max-it=20",
         "krylov=defect precision=mixed",
         "precision=mixed",

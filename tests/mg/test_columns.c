@@ -18,12 +18,12 @@ static const char *const words[FACTORS][6] = {
     {"smoother=jacobi", "smoother=chebyshev4", "smoother=fsai", "smoother=spai", "smoother=auto"},
     {"format=auto", "format=compressed", "format=sell", "format=csr", PARTS, "format=ellt"},
     {"precision=fp64", "precision=mixed"},
-    {"krylov=auto", "krylov=cg", "krylov=fcg", "krylov=fgmres", "krylov=none"},
+    {"krylov=auto", "krylov=cg", "krylov=fcg", "krylov=fgmres", "krylov=none", "krylov=semi"},
     {"renumber=rcm", "rtol=1e-12", "max_it=4", "fmg", "no-fuse renumber=rcm", "collapse=100"},
     {"2", "3", "8", "9"},
     {"random", "one is zero", "one is solved", "scales", "equal"},
 };
-static const int value_counts[FACTORS] = {5, 6, 2, 5, 6, 4, 5};
+static const int value_counts[FACTORS] = {5, 6, 2, 6, 6, 4, 5};
 
 /* Column c of the right-hand sides and guesses of a kind. */
 static void fill(const cmg_csr *A, int kind, int c, double *b, double *x)

@@ -1,0 +1,87 @@
+/*
+ * Chebyshev semi-iteration: with the eigenvalues of C A in an interval that is known, the factors
+ * of all steps are known numbers, and no inner product is needed but the norm that stops.
+ *
+ *   z = F r,  x = x + z                     once: nested iteration, where there is one
+ *   r = b - A x
+ *   z = C r
+ *   d = momentum d + step z,  x = x + d     (core/backend.h, cmgi_semi)
+ *   r = b - A x,  stop where ||r|| is small
+ *
+ * In the norm of A the error falls by q = (1 - s) / (1 + s) a step, s = sqrt(low / high), as CG
+ * promises for the same interval. d is kept in the precision of C: rounding it bends a step a
+ * little, and r is computed from b, A and x in fp64 whatever the step was. An eigenvalue outside of
+ * the interval is reduced less, or grows: the norms tell (mg/fallback.c).
+ *
+ * Source  Golub and Varga 1961, doi:10.1007/BF01386013; Saad 2003, algorithm 12.1.
+ */
+#include "krylov/krylov.h"
+
+#include <math.h>
+
+static cmgi_semi *semi_of(const cmgi_krylov *k)
+{
+    return (cmgi_semi *)(void *)k->scalars;
+}
+
+double cmgi_semi_rate(double low, double high)
+{
+    const double s = sqrt(low / high);
+    return (1 - s) / (1 + s);
+}
+
+/* x from image = C r or F r, then r, its norm and the factors of the next step. */
+static cmg_status advance(cmgi_krylov *k)
+{
+    const cmgi_linear_system *s = &k->system;
+    const cmgi_backend *on = s->ctx->backend;
+    double *r = k->work[0];
+    const cmgi_semi_update step = {.semi = semi_of(k),
+                                   .stop = k->stop,
+                                   .precision = s->precision,
+                                   .z = k->image,
+                                   .d = k->work[2],
+                                   .x = k->x};
+    const cmgi_cg_update norm = {.precision = CMG_FP64,
+                                 .r = r,
+                                 .single = k->rounded == r ? NULL : k->rounded,
+                                 .rr = cmgi_krylov_scalar(k, CMGI_KRYLOV_SCALARS - 2),
+                                 .stop = k->stop,
+                                 .semi = semi_of(k)};
+    CMGI_TRY(on->semi_update(s->ctx, s->n, s->columns, &step));
+    CMGI_TRY(s->residual(s->user, k->b, k->x, r));
+    return on->cg_update(s->ctx, s->n, s->columns, &norm);
+}
+
+static cmg_status start(cmgi_krylov *k)
+{
+    const cmgi_linear_system *s = &k->system;
+    const cmgi_test begin = {.what = CMGI_TEST_SEMI,
+                             .update = {.semi = semi_of(k)},
+                             .limits = k->limits,
+                             .nested = s->nested != NULL};
+    CMGI_TRY(s->ctx->backend->test(s->ctx, s->columns, &begin));
+    return k->rounded == k->work[0]
+               ? CMG_OK
+               : s->ctx->backend->convert(s->ctx, cmgi_krylov_values(k), CMG_FP64, k->work[0],
+                                          s->precision, k->rounded);
+}
+
+static cmg_status step(cmgi_krylov *k)
+{
+    CMGI_TRY(cmgi_krylov_image(k));
+    return advance(k);
+}
+
+static cmg_status first(cmgi_krylov *k)
+{
+    const cmgi_linear_system *s = &k->system;
+    if (s->nested == NULL) {
+        return step(k);
+    }
+    CMGI_TRY(s->nested(s->user, k->rounded, k->image));
+    return advance(k);
+}
+
+const cmgi_iteration cmgi_semi_iteration = {
+    .start = start, .first = first, .step = step, .exact = true, .vectors = 3};

@@ -1,0 +1,327 @@
+/*
+ * krylov=semi: it solves what CG solves, in about as many cycles; its interval follows new values;
+ * where that does not hold CG takes over and the report says so; what it is not for is refused.
+ */
+#include "cmg_fem.h"
+
+#include "solves.h"
+
+typedef struct expected {
+    const char *generate;
+    const char *solve;
+    int more; /* cycles than CG, at most */
+} expected;
+
+static cmg_hierarchy *generated(const char *text)
+{
+    cmg_generate_options g;
+    cmg_hierarchy *h = NULL;
+    cmg_generate_options_default(&g);
+    CHECK_OK(cmg_generate_options_set(&g, text));
+    CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
+    return h;
+}
+
+static cmg_solver_options options_of(const char *text)
+{
+    cmg_solver_options o;
+    cmg_solver_options_default(&o);
+    CHECK_OK(cmg_solver_options_set(&o, text));
+    return o;
+}
+
+/* x from a guess of that size; the residual by plain loops is what the report says. */
+static cmg_report solved(const cmg_hierarchy *h, cmg_solver *s, const cmg_vector *b, double guess,
+                         cmg_vector *x)
+{
+    cmg_report report = {.size = sizeof report};
+    CHECK_OK(cmg_vector_fill(x, guess));
+    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    CHECK_NEAR(true_residual(h, b, x), report.relative_residual,
+               1e-3 * report.relative_residual + 1e-13);
+    return report;
+}
+
+static void solves_what_cg_solves(void)
+{
+    static const expected cases[] = {
+        {"cells=64", "", 1},
+        {"cells=64 distort=0.4 coefficient=smooth", "", 1},
+        {"cells=100 element=p1", "", 1},
+        {"cells=32 element=q2", "", 1},
+        {"cells=24 dim=3 levels=3", "", 1},
+        {"cells=16 dim=3 distort=0.3", "smoother=jacobi", 2},
+        {"cells=64", "smoother=spai pre=2 post=2", 1},
+        {"cells=64", "smoother=fsai cycle=W", 1},
+        {"cells=64 dirichlet=identity-keep", "", 1},
+        {"cells=64 dirichlet=identity", "", 1},
+        {"cells=32 problem=elasticity", "", 2},
+        {"cells=64", "format=k2rs", 1},
+        {"cells=64", "collapse=1200", 1},
+        {"cells=64 problem=heat", "", 2},
+    };
+    for (size_t k = 0; k < 2 * sizeof cases / sizeof *cases; ++k) {
+        const expected *c = &cases[k / 2];
+        const int before = test_failures;
+        cmg_hierarchy *h = generated(c->generate);
+        const cmg_size n = cmg_hierarchy_rows(h, 0);
+        cmg_vector *b = vector_of(n, 3);
+        cmg_vector *x = vector_of(n, 4);
+        cmg_solver_options o = options_of(c->solve);
+        o.precision = k % 2 ? CMG_FP32 : CMG_FP64;
+        o.krylov = CMG_KRYLOV_CG;
+        const cmg_report cg = solve(h, &o, b, x);
+        cmg_solver *s = NULL;
+        o.krylov = CMG_KRYLOV_SEMI;
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        for (int guess = 0; guess < 2; ++guess) {
+            const cmg_report semi = solved(h, s, b, guess, x);
+            CHECK(semi.outcome == CMG_CONVERGED_RTOL && semi.krylov == CMG_KRYLOV_SEMI);
+            CHECK(semi.fallbacks == 0 && semi.starts == 1);
+            CHECK(semi.iterations <= cg.iterations + c->more);
+            if (test_failures != before) {
+                printf("  %s; %s: %d iterations, cg %d; %.3f .. %.3f; %s\n", c->generate, c->solve,
+                       semi.iterations, cg.iterations, s->mg.interval.low, s->mg.interval.high,
+                       semi.fallback);
+            }
+        }
+        cmg_solver_destroy(&s);
+        cmg_vector_destroy(&b);
+        cmg_vector_destroy(&x);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+/* Exact in one level, b = 0, and an exact guess comes back as it is. */
+static void the_trivial_stays_trivial(void)
+{
+    cmg_hierarchy *h = generated("cells=16 levels=1");
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_vector *b = vector_of(n, 3);
+    cmg_vector *x = vector_of(n, 4);
+    cmg_solver *s = NULL;
+    const cmg_solver_options o = options_of("krylov=semi coarse=inverse");
+    double *first = malloc((size_t)n * sizeof *first);
+    double *second = malloc((size_t)n * sizeof *second);
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    cmg_report report = solved(h, s, b, 1, x);
+    CHECK(report.outcome == CMG_CONVERGED_RTOL && report.iterations <= 2);
+    CHECK_OK(cmg_vector_get(x, first));
+    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    CHECK(report.iterations == 0);
+    CHECK_OK(cmg_vector_get(x, second));
+    CHECK(memcmp(first, second, (size_t)n * sizeof *first) == 0);
+    CHECK_OK(cmg_vector_fill(b, 0));
+    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    CHECK(report.outcome == CMG_CONVERGED_ATOL && report.iterations == 0);
+    CHECK_OK(cmg_vector_get(x, first));
+    for (cmg_size i = 0; i < n; ++i) {
+        CHECK(first[i] == 0);
+    }
+    free(first);
+    free(second);
+    cmg_solver_destroy(&s);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* A of level 0 alone times D A D with entries 1 and `jump` by turns of `turn` rows. */
+static void jump(cmg_hierarchy *h, double size, int turn)
+{
+    cmg_csr A;
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
+    for (cmg_size i = 0; i < A.rows; ++i) {
+        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+            values[k] =
+                A.values[k] * (i / turn % 2 ? size : 1) * (A.indices[k] / turn % 2 ? size : 1);
+        }
+    }
+    CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, values));
+    free(values);
+}
+
+/* After a refresh it is a new solver; before it, values that are no longer those of the cycle are
+ * not taken. */
+static void new_values_bring_a_new_interval(void)
+{
+    for (int way = 0; way < 4; ++way) {
+        cmg_hierarchy *h = generated("cells=64");
+        const cmg_size n = cmg_hierarchy_rows(h, 0);
+        cmg_solver_options o = options_of("krylov=semi keep-map smoother=jacobi galerkin=missing");
+        o.precision = way % 2 ? CMG_FP32 : CMG_FP64;
+        cmg_vector *b = vector_of(n, 3);
+        cmg_vector *x = vector_of(n, 4);
+        cmg_vector *y = vector_of(n, 4);
+        cmg_solver *s = NULL;
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        const cmgi_interval before = s->mg.interval;
+        CHECK(solved(h, s, b, 0, x).fallbacks == 0);
+        if (way / 2) {
+            jump(h, 1.5, 1);
+        } else {
+            scale(h, 3);
+        }
+        CHECK_OK(cmg_solver_refresh(s));
+        CHECK(way / 2 ? s->mg.interval.low < before.low - 0.01
+                      : fabs(s->mg.interval.low - before.low) < 1e-4);
+        const cmg_report report = solved(h, s, b, 0, x);
+        CHECK_OK(cmg_vector_fill(y, 0));
+        const cmg_report other = solve(h, &o, b, y);
+        CHECK(report.outcome == CMG_CONVERGED_RTOL && report.iterations == other.iterations);
+        CHECK(report.residual == other.residual && report.krylov == other.krylov);
+        cmg_solver_destroy(&s);
+        cmg_vector_destroy(&b);
+        cmg_vector_destroy(&x);
+        cmg_vector_destroy(&y);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+/* A wrong interval, put there: CG takes over within two steps of where it shows and stays until the
+ * next refresh; alone semi-iteration fails. */
+static void cg_takes_over(void)
+{
+    static const double wrong[3][2] = {{0.01, 0.3}, {0.9999, 1}, {0.05, 0.6}};
+    for (int way = 0; way < 6; ++way) {
+        cmg_hierarchy *h = generated("cells=64 distort=0.4");
+        const cmg_size n = cmg_hierarchy_rows(h, 0);
+        cmg_solver_options o = options_of("krylov=semi keep-map");
+        o.precision = way % 2 ? CMG_FP32 : CMG_FP64;
+        cmg_vector *b = vector_of(n, 3);
+        cmg_vector *x = vector_of(n, 4);
+        cmg_solver *s = NULL;
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        s->mg.krylov->options.low = wrong[way / 2][0];
+        s->mg.krylov->options.high = wrong[way / 2][1];
+        cmg_report report = solved(h, s, b, 0, x);
+        CHECK(report.outcome == CMG_CONVERGED_RTOL && report.krylov == CMG_KRYLOV_CG);
+        CHECK(report.fallbacks == 1 && strncmp(report.fallback, "cg from iteration ", 18) == 0);
+        CHECK(strstr(report.fallback, "semi") != NULL && report.iterations < 16);
+        report = solved(h, s, b, 0, x);
+        CHECK(report.fallbacks == 0 && report.krylov == CMG_KRYLOV_CG);
+        CHECK_OK(cmg_solver_refresh(s));
+        report = solved(h, s, b, 0, x);
+        CHECK(report.fallbacks == 0 && report.krylov == CMG_KRYLOV_SEMI);
+        CHECK(report.outcome == CMG_CONVERGED_RTOL);
+        cmg_solver_destroy(&s);
+        o.fallback = false;
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        s->mg.krylov->options.low = 0.01;
+        s->mg.krylov->options.high = 0.3;
+        report = solved(h, s, b, 0, x);
+        CHECK(!cmg_outcome_converged(report.outcome) && report.fallbacks == 0);
+        cmg_solver_destroy(&s);
+        cmg_vector_destroy(&b);
+        cmg_vector_destroy(&x);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+/* What is not symmetric or not positive definite is refused by name; from new values CG is left. */
+static void refuses_what_it_is_not_for(void)
+{
+    static const char *const refused[][2] = {
+        {"cells=32 problem=convection velocity=50", "krylov=semi"},
+        {"cells=32", "krylov=semi smoother=jacobi pre=2 post=1"},
+        {"cells=32", "krylov=semi smoother=jacobi:omega=3"},
+    };
+    for (size_t k = 0; k < sizeof refused / sizeof *refused; ++k) {
+        cmg_hierarchy *h = generated(refused[k][0]);
+        const cmg_solver_options o = options_of(refused[k][1]);
+        cmg_solver *s = NULL;
+        CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_UNSUPPORTED);
+        CHECK(strstr(cmg_context_message(ctx), "krylov=semi") != NULL);
+        CHECK(s == NULL);
+        cmg_hierarchy_destroy(&h);
+    }
+    cmg_hierarchy *h = generated("cells=32");
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    const cmg_solver_options o =
+        options_of("krylov=semi keep-map smoother=jacobi galerkin=missing");
+    cmg_vector *b = vector_of(n, 3);
+    cmg_vector *x = vector_of(n, 4);
+    cmg_solver *s = NULL;
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    scale(h, -1); /* negative definite: so is the cycle, and C A is as it was */
+    CHECK_OK(cmg_solver_refresh(s));
+    cmg_report report = solved(h, s, b, 0, x);
+    CHECK(report.outcome == CMG_CONVERGED_RTOL);
+    cmg_csr A;
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
+    for (cmg_size i = 0; i < A.rows; ++i) { /* not symmetric any more */
+        for (cmg_size e = A.indptr[i]; e < A.indptr[i + 1]; ++e) {
+            values[e] = -A.values[e] * (A.indices[e] > i ? 1.2 : 1);
+        }
+    }
+    CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, values));
+    free(values);
+    CHECK_OK(cmg_solver_refresh(s));
+    CHECK_OK(cmg_vector_fill(x, 0));
+    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    CHECK(report.krylov != CMG_KRYLOV_SEMI);
+    cmg_solver_destroy(&s);
+    const cmg_solver_options cg = options_of("krylov=semi");
+    cmg_operator op = {.rows = n, .cols = n};
+    (void)op;
+    cmg_cg_solver *user = NULL;
+    cmg_matrix *M = NULL;
+    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    CHECK_OK(cmg_matrix_create_csr(ctx, &A, NULL, &M));
+    op = cmg_matrix_operator(M);
+    CHECK_STATUS(cmg_cg_create(ctx, &op, NULL, &cg, &user), CMG_ERR_UNSUPPORTED);
+    cmg_matrix_destroy(&M);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+}
+
+static int seen;
+static double seen_last;
+
+static int watch(void *user, int iteration, double residual, double rhs_norm)
+{
+    CHECK(iteration == seen && rhs_norm > 0);
+    seen_last = residual;
+    return ++seen > *(const int *)user;
+}
+
+/* A monitor sees the guess and every iteration, and stops it. */
+static void a_monitor_sees_every_iteration(void)
+{
+    cmg_hierarchy *h = generated("cells=64");
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_solver_options o = options_of("krylov=semi");
+    int most = 100;
+    o.monitor = watch;
+    o.monitor_user = &most;
+    cmg_vector *b = vector_of(n, 3);
+    cmg_vector *x = vector_of(n, 4);
+    cmg_solver *s = NULL;
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    seen = 0;
+    cmg_report report = solved(h, s, b, 0, x);
+    CHECK(seen == report.iterations + 1 && seen_last == report.residual);
+    seen = 0;
+    most = 2;
+    report = solved(h, s, b, 0, x);
+    CHECK(report.outcome == CMG_INTERRUPTED && report.iterations == 2);
+    cmg_solver_destroy(&s);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    cmg_hierarchy_destroy(&h);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(solves_what_cg_solves);
+    RUN(the_trivial_stays_trivial);
+    RUN(new_values_bring_a_new_interval);
+    RUN(cg_takes_over);
+    RUN(refuses_what_it_is_not_for);
+    RUN(a_monitor_sees_every_iteration);
+    return TEST_END();
+}
