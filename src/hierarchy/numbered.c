@@ -1,7 +1,9 @@
 /* A hierarchy in the numbering of its solver; see numbered.h. */
 #include "hierarchy/numbered.h"
 
+#include "core/backend.h"
 #include "core/memory.h"
+#include "hierarchy/numbered_there.h"
 #include "hierarchy/numbering.h"
 
 #include <string.h>
@@ -92,8 +94,48 @@ cmg_status cmgi_numbered_order(cmgi_numbered *n, int level, const cmg_index **pe
     return CMG_OK;
 }
 
+/* The same on the device. */
+static cmg_status order_there(cmgi_numbered *n, int level, const cmg_index **perm)
+{
+    const cmg_size rows = cmg_hierarchy_rows(n->given, level);
+    if (n->there[level] == NULL) {
+        CMGI_TRY(cmgi_alloc_device(n->ctx, rows, sizeof **n->there, &n->there[level]));
+        CMGI_TRY(cmgi_to_device(n->ctx, n->there[level], n->perm[level],
+                                (size_t)rows * sizeof **n->there));
+    }
+    *perm = n->there[level];
+    return CMG_OK;
+}
+
+/* The matrix on the device that is taken from there, NULL = the host's is. */
+static const cmgi_resident *used_there(const cmgi_csr *M)
+{
+    static cmg_status (*const there)(cmg_context *, const cmg_csr *, int, cmg_index *) =
+        CMGI_CUDA_FN(cmgi_order_breadth_device);
+    return there != NULL && M->there != NULL && M->there->csr.indptr != NULL &&
+                   M->there->rows.longest <= CMGI_NUMBERED_LONGEST
+               ? M->there
+               : NULL;
+}
+
+/* On the device, as below. */
+static cmg_status number_there(cmgi_numbered *n, int l, const cmgi_resident *M)
+{
+    static cmg_status (*const by_graph)(cmg_context *, const cmg_csr *, int, cmg_index *) =
+        CMGI_CUDA_FN(cmgi_order_breadth_device);
+    static cmg_status (*const by_rows)(cmg_context *, const cmg_csr *, const cmg_index *, int,
+                                       cmg_index *) = CMGI_CUDA_FN(cmgi_order_by_rows_device);
+    const int block = cmgi_hierarchy_block(n->given, l);
+    const cmg_index *above = NULL;
+    CMGI_TRY(l == 0 ? CMG_OK : order_there(n, l - 1, &above));
+    CMGI_TRY(cmgi_alloc_device(n->ctx, cmg_hierarchy_rows(n->given, l), sizeof **n->there,
+                               &n->there[l]));
+    return l == 0 ? by_graph(n->ctx, &M->csr, block, n->there[l])
+                  : by_rows(n->ctx, &M->csr, above, block, n->there[l]);
+}
+
 /* On the host: the finest level by A, the others by P from above. */
-static cmg_status order_here(cmgi_numbered *n, int l)
+static cmg_status number_here(cmgi_numbered *n, int l)
 {
     cmg_hierarchy *h = n->given;
     cmg_context *ctx = h->ctx;
@@ -118,6 +160,12 @@ static cmg_status order_here(cmgi_numbered *n, int l)
 done:
     cmgi_free(ctx, order);
     return status;
+}
+
+static cmg_status number_level(cmgi_numbered *n, int l)
+{
+    const cmgi_resident *M = used_there(l > 0 ? &n->given->level[l - 1].P : &n->given->level[0].A);
+    return M != NULL ? number_there(n, l, M) : number_here(n, l);
 }
 
 /*
@@ -151,10 +199,31 @@ done:
     return status;
 }
 
+static const int sides[3][2] = {{0, 0}, {0, 1}, {1, 0}}; /* levels below of rows and columns */
+
+static cmg_status take_there(cmgi_numbered *n, int l, int role, const cmgi_resident *M, bool maps)
+{
+    static cmg_status (*const permute)(cmg_context *, const cmg_csr *, cmg_size, const cmg_index *,
+                                       const cmg_index *, cmg_size *, cmg_csr *) =
+        CMGI_CUDA_FN(cmgi_permute_device);
+    cmgi_numbered_matrix *as = &n->matrix[l][role];
+    const cmg_index *rows = NULL;
+    const cmg_index *cols = NULL;
+    cmg_csr made = {0};
+    CMGI_TRY(order_there(n, l + sides[role][0], &rows));
+    CMGI_TRY(order_there(n, l + sides[role][1], &cols));
+    as->there = true;
+    as->version = M->staged ? 0 : M->version + 1;
+    if (maps) {
+        CMGI_TRY(cmgi_alloc_device(n->ctx, M->rows.nnz, sizeof *as->to, &as->to));
+    }
+    CMGI_TRY(permute(n->ctx, &M->csr, M->rows.nnz, rows, cols, as->to, &made));
+    return cmgi_hierarchy_take_there(n->h, l, (cmg_role)role, &made);
+}
+
 /* A, P or R of a level, where the caller's is. */
 static cmg_status take_matrix(cmgi_numbered *n, int l, int role, bool keep_map)
 {
-    static const int sides[3][2] = {{0, 0}, {0, 1}, {1, 0}};
     cmg_hierarchy *h = n->given;
     const cmgi_csr *M = matrix_of(h, l, role);
     const cmg_index *rows = NULL;
@@ -165,12 +234,17 @@ static cmg_status take_matrix(cmgi_numbered *n, int l, int role, bool keep_map)
         return CMG_OK;
     }
     const bool formed = role == 0 && h->level[l].formed;
-    cmgi_numbered_matrix *as = &n->matrix[l][role];
-    CMGI_TRY(cmgi_numbered_order(n, l + sides[role][0], &rows));
-    CMGI_TRY(cmgi_numbered_order(n, l + sides[role][1], &cols));
-    CMGI_TRY(cmg_hierarchy_get_csr(h, l, (cmg_role)role, NULL, 0, &from));
-    CMGI_TRY(permute_here(h->ctx, &from, rows, cols, keep_map && !formed ? &as->to : NULL, &made));
-    CMGI_TRY(cmgi_hierarchy_take_csr(n->h, l, (cmg_role)role, NULL, 0, &made));
+    const bool maps = keep_map && !formed;
+    if (used_there(M) != NULL) {
+        CMGI_TRY(take_there(n, l, role, used_there(M), maps));
+    } else {
+        CMGI_TRY(cmgi_numbered_order(n, l + sides[role][0], &rows));
+        CMGI_TRY(cmgi_numbered_order(n, l + sides[role][1], &cols));
+        CMGI_TRY(cmg_hierarchy_get_csr(h, l, (cmg_role)role, NULL, 0, &from));
+        CMGI_TRY(
+            permute_here(h->ctx, &from, rows, cols, maps ? &n->matrix[l][role].to : NULL, &made));
+        CMGI_TRY(cmgi_hierarchy_take_csr(n->h, l, (cmg_role)role, NULL, 0, &made));
+    }
     n->h->level[l].formed = n->h->level[l].formed || formed;
     return CMG_OK;
 }
@@ -255,7 +329,7 @@ static cmg_status fill(cmgi_numbered *n, const cmgi_numbered_options *options, b
     cmg_hierarchy *given = n->given;
     *worth = false;
     CMGI_TRY(take_words(n));
-    CMGI_TRY(order_here(n, 0));
+    CMGI_TRY(number_level(n, 0));
     CMGI_TRY(cmgi_numbered_lines(given->ctx, &given->level[0].A, &n->before));
     CMGI_TRY(take_matrix(n, 0, CMG_ROLE_A, options->keep_map));
     CMGI_TRY(cmgi_numbered_lines(given->ctx, &n->h->level[0].A, &n->after));
@@ -263,7 +337,7 @@ static cmg_status fill(cmgi_numbered *n, const cmgi_numbered_options *options, b
         return CMG_OK;
     }
     for (int l = 1; l < given->levels; ++l) {
-        CMGI_TRY(order_here(n, l));
+        CMGI_TRY(number_level(n, l));
         CMGI_TRY(take_matrix(n, l, CMG_ROLE_A, options->keep_map));
         CMGI_TRY(take_matrix(n, l - 1, CMG_ROLE_P, options->keep_map));
         CMGI_TRY(take_matrix(n, l - 1, CMG_ROLE_R, options->keep_map));
@@ -297,6 +371,33 @@ cmg_status cmgi_numbered_create(cmg_hierarchy *given, const cmgi_numbered_option
     return status;
 }
 
+/* New values of one on the device, from wherever the caller has them. */
+static cmg_status update_there(cmgi_numbered *n, int l, int role, const cmgi_csr *M)
+{
+    cmg_context *ctx = n->ctx;
+    cmgi_numbered_matrix *as = &n->matrix[l][role];
+    const cmg_size nnz = matrix_of(n->h, l, role)->there->rows.nnz;
+    const cmgi_resident *R = M->there;
+    double *sent = NULL;
+    double *values = NULL;
+    cmg_status status = CMG_OK;
+    if (R != NULL && as->version == R->version + 1) {
+        return CMG_OK;
+    }
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, nnz, sizeof *values, &values));
+    if (R == NULL) {
+        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, nnz, sizeof *sent, &sent));
+        CMGI_TRY_GOTO(done, cmgi_to_device(ctx, sent, M->values, (size_t)nnz * sizeof *sent));
+    }
+    CMGI_TRY_GOTO(done, ctx->backend->scatter(ctx, CMG_FP64, nnz, R != NULL ? R->csr.values : sent,
+                                              as->to, values));
+    CMGI_TRY_GOTO(done, cmg_hierarchy_update(n->h, l, (cmg_role)role, values));
+    as->version = R != NULL ? R->version + 1 : 0;
+done:
+    CMGI_FREE_DEVICE(ctx, sent, values);
+    return status;
+}
+
 /* New values of one matrix; one that has its old ones stays as it is. */
 static cmg_status update_matrix(cmgi_numbered *n, int l, int role)
 {
@@ -308,6 +409,9 @@ static cmg_status update_matrix(cmgi_numbered *n, int l, int role)
     cmg_status status = CMG_OK;
     if (as->to == NULL) {
         return CMG_OK;
+    }
+    if (as->there) {
+        return update_there(n, l, role, matrix_of(n->given, l, role));
     }
     CMGI_TRY(cmg_hierarchy_get_csr(n->given, l, (cmg_role)role, NULL, 0, &from));
     const cmg_size nnz = from.indptr[from.rows];
@@ -349,7 +453,7 @@ void cmgi_numbered_destroy(cmgi_numbered **n)
         cmgi_free(ctx, v->perm[l]);
         cmgi_free_device(ctx, v->there[l]);
         for (int role = 0; role < 3; ++role) {
-            cmgi_free(ctx, v->matrix[l][role].to);
+            (v->matrix[l][role].there ? cmgi_free_device : cmgi_free)(ctx, v->matrix[l][role].to);
         }
     }
     cmg_hierarchy_destroy(&v->h);

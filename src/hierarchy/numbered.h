@@ -11,8 +11,9 @@
 
 /* A matrix of the caller's and what became of it. */
 typedef struct cmgi_numbered_matrix {
-    cmg_size *to;     /* where each of its entries is now, with the matrix; NULL = not asked for */
-    uint64_t version; /* of the values taken last, where they are on the device */
+    cmg_size *to;     /* where each of its entries is now; NULL = not asked for */
+    bool there;       /* it is on the device, and `to` with it */
+    uint64_t version; /* of the values there that were taken last, plus 1; 0 = the host's */
 } cmgi_numbered_matrix;
 
 typedef struct cmgi_numbered {
