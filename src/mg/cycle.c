@@ -1,6 +1,7 @@
 /* Life of a cycle, and the loop that runs its step list. */
 #include "mg/cycle.h"
 
+#include "spmv/chain.h"
 #include "spmv/columns.h"
 
 #include <stdio.h>
@@ -61,8 +62,12 @@ cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi
         cmgi_pass_restrict(made, plan->levels);
         cmgi_pass_jacobi(made);
     }
+    if (plan->fuse && !cmgi_on_cuda(ctx) && made->columns == 1) {
+        cmgi_pass_chain(made);
+    }
     CMGI_TRY_GOTO(done, cmgi_pass_buffers(made, plan->fuse));
     CMGI_TRY_GOTO(done, cmgi_pass_exchange(made));
+    CMGI_TRY_GOTO(done, cmgi_chain_reserve(made));
     CMGI_TRY_GOTO(done, check_lengths(made));
     *cycle = made;
     made = NULL;
@@ -81,7 +86,7 @@ void cmgi_cycle_destroy(cmgi_cycle **cycle)
     for (int k = 0; k < c->nbuffers && c->buffers != NULL; ++k) {
         cmgi_free_device(c->ctx, c->buffers[k]);
     }
-    CMGI_FREE(c->ctx, c->buffers, c->buffer_bytes, c->steps, c->values, c);
+    CMGI_FREE(c->ctx, c->ring, c->buffers, c->buffer_bytes, c->steps, c->values, c);
     *cycle = NULL;
 }
 
@@ -97,6 +102,20 @@ static void *address(const cmgi_cycle *cycle, int value, const void *r, void *z)
     return value == cycle->output ? z : cycle->buffers[cycle->values[value].buffer];
 }
 
+static cmgi_writeback writeback_of(const cmgi_cycle *cycle, const cmgi_step *step, const void *r,
+                                   void *z)
+{
+    return (cmgi_writeback){.kind = step->writeback,
+                            .alpha = step->alpha,
+                            .beta = step->beta,
+                            .b = address(cycle, step->b, r, z),
+                            .c = address(cycle, step->c, r, z),
+                            .d = step->D != NULL ? step->D->values : NULL,
+                            .e = address(cycle, step->e, r, z),
+                            .y = address(cycle, step->out, r, z),
+                            .columns = cycle->columns};
+}
+
 cmg_status cmgi_cycle_step(cmgi_cycle *cycle, int number, const void *r, void *z)
 {
     cmg_context *ctx = cycle->ctx;
@@ -106,15 +125,7 @@ cmg_status cmgi_cycle_step(cmgi_cycle *cycle, int number, const void *r, void *z
     if (step->kind == CMGI_STEP_ZERO) {
         return ctx->backend->fill(ctx, out->precision, out->n * cycle->columns, 0.0, y);
     }
-    const cmgi_writeback w = {.kind = step->writeback,
-                              .alpha = step->alpha,
-                              .beta = step->beta,
-                              .b = address(cycle, step->b, r, z),
-                              .c = address(cycle, step->c, r, z),
-                              .d = step->D != NULL ? step->D->values : NULL,
-                              .e = address(cycle, step->e, r, z),
-                              .y = y,
-                              .columns = cycle->columns};
+    const cmgi_writeback w = writeback_of(cycle, step, r, z);
     const void *x = address(cycle, step->in, r, z);
     switch (step->kind) {
     case CMGI_STEP_START:
@@ -130,11 +141,29 @@ cmg_status cmgi_cycle_step(cmgi_cycle *cycle, int number, const void *r, void *z
     }
 }
 
+static void run_chain(const cmgi_cycle *cycle, int first, const void *r, void *z)
+{
+    cmgi_chain chain;
+    cmgi_writeback w[CMGI_CHAIN_STAGES];
+    const void *in[CMGI_CHAIN_STAGES];
+    for (int k = 0; k < cycle->steps[first].chain; ++k) {
+        w[k] = writeback_of(cycle, &cycle->steps[first + k], r, z);
+        in[k] = address(cycle, cycle->steps[first + k].in, r, z);
+    }
+    cmgi_chain_of(cycle, first, w, in, &chain);
+    cmgi_chain_run(&chain, cmgi_cycle_precision(cycle));
+}
+
 cmg_status cmgi_cycle_run(cmgi_cycle *cycle, const void *r, void *z)
 {
     cmgi_threads_adapt(cycle->ctx);
     for (int s = 0; s < cycle->nsteps; ++s) {
-        CMGI_TRY(cmgi_cycle_step(cycle, s, r, z));
+        if (cycle->steps[s].chain > 1) {
+            run_chain(cycle, s, r, z);
+            s += cycle->steps[s].chain - 1;
+        } else {
+            CMGI_TRY(cmgi_cycle_step(cycle, s, r, z));
+        }
     }
     return CMG_OK;
 }

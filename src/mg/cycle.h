@@ -13,6 +13,8 @@
 #pragma once
 #include "mg/level.h"
 
+struct cmgi_chain;
+
 enum { CMGI_NONE = -1, CMGI_STEP_TEXT = 192 };
 
 typedef enum cmgi_step_kind {
@@ -40,6 +42,9 @@ typedef struct cmgi_step {
     int c;
     int e;
     int out;
+    int chain;      /* this and so many - 1 after it are run as one (pass_chain.c); 0 = it alone */
+    bool passed;    /* in a chain: the result is only passed on */
+    double scale;   /* in a chain: of P or R over interpolation */
     double seconds; /* measured, median; -1 = not yet */
 } cmgi_step;
 
@@ -66,6 +71,8 @@ typedef struct cmgi_cycle {
     void **buffers; /* backend memory, shared by values whose lives do not overlap */
     size_t *buffer_bytes;
     int nbuffers;
+    void *ring; /* of chains, for so many parts */
+    int parts;
     void *graph;        /* the list as a graph from seen_r to seen_z, NULL = not recorded */
     const void *seen_r; /* arrays of the last launch */
     void *seen_z;
@@ -130,5 +137,11 @@ cmg_status cmgi_pass_zero(cmgi_cycle *cycle);
 void cmgi_pass_jacobi(cmgi_cycle *cycle);
 void cmgi_pass_presmooth(cmgi_cycle *cycle, const cmgi_level *levels);
 void cmgi_pass_restrict(cmgi_cycle *cycle, const cmgi_level *levels);
+void cmgi_pass_chain(cmgi_cycle *cycle);
 cmg_status cmgi_pass_buffers(cmgi_cycle *cycle, bool share);
 cmg_status cmgi_pass_exchange(cmgi_cycle *cycle);
+/* Memory of all chains; what is passed on in them. */
+cmg_status cmgi_chain_reserve(cmgi_cycle *cycle);
+/* The chain of steps from `first` on, with their vectors. */
+void cmgi_chain_of(const cmgi_cycle *cycle, int first, const cmgi_writeback *w,
+                   const void *const *in, struct cmgi_chain *chain);

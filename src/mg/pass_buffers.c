@@ -2,7 +2,8 @@
  * Buffers by liveness: a value lives from the step that writes it to the last one that reads it.
  * Values whose lives do not overlap share a buffer; a result may also take over the buffer of a
  * vector that its step reads entry by entry (b, c and e, not the one that is multiplied). First fit
- * by bytes.
+ * by bytes. The vectors of a chain live until its end: a thread writes results there while another
+ * one still reads.
  */
 #include "mg/cycle.h"
 
@@ -48,9 +49,11 @@ static int choose_buffer(cmgi_cycle *cycle, const bool *taken, bool share, size_
 static int last_reader(const cmgi_cycle *cycle, int value)
 {
     int last = CMGI_NONE;
+    int end = 0; /* of a chain */
     for (int s = 0; s < cycle->nsteps; ++s) {
+        end = s + cycle->steps[s].chain - 1 > end ? s + cycle->steps[s].chain - 1 : end;
         if (cmgi_step_reads(&cycle->steps[s], value)) {
-            last = s;
+            last = s < end ? end : s;
         }
     }
     return last;
@@ -65,9 +68,11 @@ static void release(const cmgi_cycle *cycle, bool *taken, const int *last, int v
 
 static void assign(cmgi_cycle *cycle, const int *last, bool *taken, bool share)
 {
+    int end = CMGI_NONE; /* of a chain */
     for (int s = 0; s < cycle->nsteps; ++s) {
         const cmgi_step *step = &cycle->steps[s];
-        if (share && step->kind == CMGI_STEP_PRODUCT) {
+        end = step->chain > 1 ? s + step->chain - 1 : end;
+        if (share && step->kind == CMGI_STEP_PRODUCT && s > end) {
             const int multiplied = step->in;
             if (step->b != multiplied) {
                 release(cycle, taken, last, step->b, s);
@@ -85,6 +90,9 @@ static void assign(cmgi_cycle *cycle, const int *last, bool *taken, bool share)
             taken[out->buffer] = true;
         }
         release(cycle, taken, last, step->in, s);
+        for (int v = 0; s == end && v < cycle->nvalues; ++v) {
+            release(cycle, taken, last, v, s);
+        }
     }
 }
 

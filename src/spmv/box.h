@@ -21,8 +21,9 @@ typedef struct cmgi_box {
     int dims;          /* 2 or 3 */
     cmg_index size[3]; /* positions of a line, lines of a plane, planes; in 2D one plane */
     double value[27];  /* as above, in the matrix's precision; 0 = no entry */
-    bool even;         /* value depends on |a|, |b| and |c| alone: equal ones can be summed first */
-    cmg_size others;   /* rows that are not this stencil cut at the rim: 0 */
+    bool even; /* value depends on |a|, |b| and |c| alone, rounding made good: equal ones can be
+                  summed first */
+    cmg_size others; /* rows that are not this stencil cut at the rim: 0 */
 } cmgi_box;
 
 /* Finds the box of a matrix all of whose slices are templates; leaves C->t.box NULL where it is

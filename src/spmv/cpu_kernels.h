@@ -9,6 +9,8 @@
 #include "spmv/csr.h"
 #include "spmv/slices.h"
 
+struct cmgi_chain;
+
 typedef struct cmgi_cpu_kernels {
     const char *name; /* instruction set */
     /* rows first .. last-1 */
@@ -31,6 +33,9 @@ typedef struct cmgi_cpu_kernels {
                     cmg_size first, cmg_size last);
     void (*box_f32)(const struct cmgi_box *box, const cmgi_writeback *w, const float *x,
                     cmg_size first, cmg_size last);
+    /* a part of a chain */
+    void (*chain_f64)(const struct cmgi_chain *chain, int part);
+    void (*chain_f32)(const struct cmgi_chain *chain, int part);
     void (*packed_f64)(const cmgi_compressed *C, const void *values, const cmgi_writeback *w,
                        const double *x, cmg_size first, cmg_size last);
     void (*packed_f32)(const cmgi_compressed *C, const void *values, const cmgi_writeback *w,

@@ -1,0 +1,267 @@
+/*
+ * Steps of a cycle in one sweep over the planes of a box: the cycle against its steps one by one,
+ * in any number of threads to the bit, for boxes of all kinds of sides and all cycles that have
+ * such steps; and what must not be taken for it.
+ */
+#include "spmv/chain.h"
+#include "solves.h"
+
+typedef struct box3 {
+    cmg_index n[3];
+    double factor; /* of P */
+    int odd;       /* 1: a stencil that is not even; 2: P of one row has another value; 3: A has */
+} box3;
+
+static void begin(cmg_size rows, cmg_size cols, cmgi_csr *M)
+{
+    CHECK_OK(cmgi_csr_alloc(ctx, rows, cols, 27 * rows, M));
+    M->indptr[0] = 0;
+}
+
+static void push(cmgi_csr *M, cmg_size row, cmg_size column, double value)
+{
+    M->indices[M->indptr[row + 1]] = (cmg_index)column;
+    M->values[M->indptr[row + 1]++] = value;
+}
+
+static cmg_csr matrix_of(const box3 *s, cmgi_csr *A)
+{
+    const cmg_size rows = (cmg_size)s->n[0] * s->n[1] * s->n[2];
+    begin(rows, rows, A);
+    for (cmg_size i = 0; i < rows; ++i) {
+        A->indptr[i + 1] = A->indptr[i];
+        for (int k = 0; k < 27; ++k) {
+            const cmg_size x = i % s->n[0] + k % 3 - 1;
+            const cmg_size y = i / s->n[0] % s->n[1] + k / 3 % 3 - 1;
+            const cmg_size z = i / s->n[0] / s->n[1] + k / 9 - 1;
+            const int apart = (k % 3 != 1) + (k / 3 % 3 != 1) + (k / 9 != 1);
+            const double even[4] = {8.0 / 3, -0.01, -1.0 / 6, -1.0 / 12};
+            const double value = even[apart] + (s->odd == 1 && k == 14 ? -0.02 : 0) +
+                                 (s->odd == 3 && k == 13 && i == rows / 2 ? 0.5 : 0);
+            if (x >= 0 && y >= 0 && z >= 0 && x < s->n[0] && y < s->n[1] && z < s->n[2]) {
+                push(A, i, (z * s->n[1] + y) * s->n[0] + x, value);
+            }
+        }
+    }
+    return cmgi_csr_view(A);
+}
+
+static cmg_csr interpolation_of(const box3 *s, cmgi_csr *P)
+{
+    const cmg_size c[3] = {s->n[0] / 2, s->n[1] / 2, s->n[2] / 2};
+    const cmg_size rows = (cmg_size)s->n[0] * s->n[1] * s->n[2];
+    begin(rows, c[0] * c[1] * c[2], P);
+    for (cmg_size i = 0; i < rows; ++i) {
+        const cmg_size at[3] = {i % s->n[0], i / s->n[0] % s->n[1], i / s->n[0] / s->n[1]};
+        P->indptr[i + 1] = P->indptr[i];
+        for (int k = 0; k < 8; ++k) {
+            cmg_size j[3];
+            bool seen = true;
+            double value = s->odd == 2 && i == rows / 2 ? 1.25 * s->factor : s->factor;
+            for (int axis = 0; axis < 3; ++axis) {
+                const int second = k >> axis & 1;
+                const bool middle = at[axis] % 2 == 1;
+                j[axis] = at[axis] / 2 - (middle ? 0 : 1) + second;
+                seen = seen && j[axis] >= 0 && j[axis] < c[axis] && (!middle || second == 0);
+                value *= middle ? 1 : 0.5;
+            }
+            if (seen) {
+                push(P, i, (j[2] * c[1] + j[1]) * c[0] + j[0], value);
+            }
+        }
+    }
+    return cmgi_csr_view(P);
+}
+
+static cmg_hierarchy *hierarchy_of(const box3 *s)
+{
+    const box3 coarse = {{s->n[0] / 2, s->n[1] / 2, s->n[2] / 2}, 1, 0};
+    cmg_hierarchy *h = NULL;
+    cmgi_csr A = {0};
+    cmgi_csr B = {0};
+    cmgi_csr P = {0};
+    const cmg_csr a = matrix_of(s, &A);
+    const cmg_csr b = matrix_of(&coarse, &B);
+    const cmg_csr p = interpolation_of(s, &P);
+    CHECK_OK(cmg_hierarchy_create(ctx, 2, &h));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &a));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 1, CMG_ROLE_A, NULL, 0, &b));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_P, NULL, 0, &p));
+    cmgi_csr_free(ctx, &A);
+    cmgi_csr_free(ctx, &B);
+    cmgi_csr_free(ctx, &P);
+    return h;
+}
+
+static cmg_solver *solver_of(cmg_hierarchy *h, const char *options, bool fuse)
+{
+    cmg_solver_options o;
+    cmg_solver *solver = NULL;
+    cmg_solver_options_default(&o);
+    CHECK_OK(cmg_solver_options_set(&o, "format=compressed no-coarsen no-fallback collapse=0"));
+    CHECK_OK(cmg_solver_options_set(&o, options));
+    o.fuse = fuse;
+    CHECK_OK(cmg_solver_create(h, &o, &solver));
+    return solver;
+}
+
+/* Steps in chains, and those of them whose results are passed on alone. */
+static int in_chains(const cmgi_cycle *cycle, int *passed)
+{
+    int count = 0;
+    *passed = 0;
+    for (int s = 0; s < cycle->nsteps; ++s) {
+        count += cycle->steps[s].chain;
+        *passed += cycle->steps[s].passed;
+    }
+    return count;
+}
+
+/* z = C r by a cycle with so many threads; every buffer holds what spoils a result before. */
+static double *run(cmgi_cycle *cycle, const double *r, cmg_size n, int threads)
+{
+    const bool single = cmgi_cycle_precision(cycle) == CMG_FP32;
+    double *z = malloc((size_t)n * sizeof *z);
+    float *low = malloc((size_t)n * sizeof *low);
+    float *there = malloc((size_t)n * sizeof *there);
+    for (cmg_size i = 0; i < n; ++i) {
+        low[i] = (float)r[i];
+        there[i] = NAN;
+        z[i] = NAN;
+    }
+    for (int k = 0; k < cycle->nbuffers; ++k) {
+        memset(cycle->buffers[k], 0xff, cycle->buffer_bytes[k]);
+    }
+    ctx->threads = threads;
+    CHECK_OK(cmgi_cycle_run(cycle, single ? (const void *)low : r, single ? (void *)there : z));
+    for (cmg_size i = 0; i < n && single; ++i) {
+        z[i] = there[i];
+    }
+    free(low);
+    free(there);
+    return z;
+}
+
+static double distance(const double *a, const double *b, cmg_size n)
+{
+    double apart = 0;
+    double all = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        apart += isnan(a[i]) ? INFINITY : (a[i] - b[i]) * (a[i] - b[i]);
+        all += b[i] * b[i];
+    }
+    return sqrt(apart / all);
+}
+
+/* Whether a step with this matrix is in a chain. */
+static bool named(const cmgi_cycle *cycle, char name)
+{
+    int end = 0;
+    bool found = false;
+    for (int s = 0; s < cycle->nsteps; ++s) {
+        end = s + cycle->steps[s].chain > end ? s + cycle->steps[s].chain : end;
+        found = found || (s < end && cycle->steps[s].name[0] == name);
+    }
+    return found;
+}
+
+/* So many steps have to be in chains, and P and R where `transfers` is 1; 2 = whatever. */
+static void check(const box3 *s, const char *options, int least, int transfers)
+{
+    const cmg_size n = (cmg_size)s->n[0] * s->n[1] * s->n[2];
+    cmg_hierarchy *h = hierarchy_of(s);
+    uint64_t seed = 11;
+    double *r = malloc((size_t)n * sizeof *r);
+    for (cmg_size i = 0; i < n; ++i) {
+        r[i] = (float)(2 * cmgi_random(&seed) - 1);
+    }
+    for (int p = 0; p < 2; ++p) {
+        char text[128];
+        int passed = 0;
+        (void)snprintf(text, sizeof text, "%s precision=%s", options, p == 0 ? "fp64" : "mixed");
+        ctx->threads = 7;
+        cmg_solver *solver = solver_of(h, text, true);
+        cmg_solver *plain = solver_of(h, text, false);
+        cmgi_cycle *cycle = solver->mg.cycle;
+        const int found = in_chains(cycle, &passed);
+        CHECK(transfers == 2 ? found > 0 : found >= least);
+        CHECK(transfers == 2 || named(cycle, 'P') == transfers);
+        CHECK(transfers == 2 || named(cycle, 'R') == transfers);
+        CHECK(transfers == 2 || passed >= least - 3);
+        CHECK(in_chains(plain->mg.cycle, &passed) == 0);
+        double *one = run(cycle, r, n, 1);
+        double *other = run(plain->mg.cycle, r, n, 1);
+        CHECK(distance(one, other, n) <= (p == 0 ? 1e-14 : 3e-6));
+        for (int threads = 2; threads <= 7; threads += threads == 2 ? 1 : 4) {
+            double *more = run(cycle, r, n, threads);
+            CHECK(memcmp(one, more, (size_t)n * sizeof *one) == 0);
+            free(more);
+        }
+        free(one);
+        free(other);
+        cmg_solver_destroy(&solver);
+        cmg_solver_destroy(&plain);
+    }
+    free(r);
+    cmg_hierarchy_destroy(&h);
+}
+
+/* Down: 2 stages, residual, restriction; up: prolongation, 2 stages. */
+static void halves_are_chains(void)
+{
+    static const cmg_index sides[][3] = {{63, 65, 67}, {15, 17, 9},  {31, 5, 33}, {9, 33, 5},
+                                         {65, 11, 13}, {127, 5, 17}, {17, 15, 41}};
+    for (size_t k = 0; k < sizeof sides / sizeof sides[0]; ++k) {
+        for (int odd = 0; odd < 2; ++odd) {
+            box3 s = {.factor = 1, .odd = odd};
+            memcpy(s.n, sides[k], sizeof s.n);
+            check(&s, "smoother=chebyshev4:degree=2", k == 0 ? 7 : 5, k == 0);
+        }
+    }
+}
+
+static void all_cycles_have_them(void)
+{
+    static const char *const options[] = {"smoother=jacobi",
+                                          "smoother=jacobi pre=2 post=2",
+                                          "smoother=jacobi pre=0 post=1",
+                                          "smoother=jacobi pre=1 post=0",
+                                          "smoother=chebyshev4:degree=4 pre=2 post=3",
+                                          "smoother=chebyshev:degree=3",
+                                          "smoother=chebyshev4:degree=2 cycle=W",
+                                          "smoother=jacobi omega=0.8 pre=3 post=1",
+                                          "smoother=jacobi fmg"};
+    for (size_t k = 0; k < sizeof options / sizeof options[0]; ++k) {
+        const box3 s = {{61, 65, 67}, 0.5, 0}; /* so large that P is stored in templates */
+        check(&s, options[k], 0, 2);
+    }
+}
+
+/* P with another value in one row goes on its own; the stages stay. A with one is no box. */
+static void others_are_left_alone(void)
+{
+    box3 s = {{63, 65, 67}, 1, 2};
+    check(&s, "smoother=chebyshev4:degree=2", 5, 0);
+    s.n[2] = 66; /* the last plane has one coarse neighbour alone */
+    s.odd = 0;
+    check(&s, "smoother=chebyshev4:degree=2", 5, 0);
+    s = (box3){{15, 17, 13}, 1, 3};
+    cmg_hierarchy *h = hierarchy_of(&s);
+    cmg_solver *solver = solver_of(h, "smoother=jacobi", true);
+    for (int k = 0; k < solver->mg.cycle->nsteps; ++k) {
+        const cmgi_step *step = &solver->mg.cycle->steps[k];
+        CHECK(step->chain < 2 || step->level > 0);
+    }
+    cmg_solver_destroy(&solver);
+    cmg_hierarchy_destroy(&h);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    ctx->sharing.fixed = true;
+    RUN(halves_are_chains);
+    RUN(all_cycles_have_them);
+    RUN(others_are_left_alone);
+    return TEST_END();
+}
