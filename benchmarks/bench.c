@@ -140,6 +140,7 @@ bool bench_parse(const char *program, int argc, char **argv, bench_problem *p, b
     cmg_context_options_default(&p->context);
     cmg_elements_use(&p->context);
     cmg_solver_options_default(&p->solver);
+    p->solver.precision = CMG_FP64; /* what a line does not name it has had from the beginning */
     for (int a = 1; a < argc; a += 2) {
         const char *text = a + 1 < argc ? argv[a + 1] : NULL;
         bool known = false;

@@ -116,7 +116,9 @@ struct cmg_solver_options {
     double omega;
     /** Method with its keys, "auto" (default), "spai:tau=0.1", or "file:NAME" of the hierarchy. */
     char smoother[128];
-    /** Of the cycle: CMG_FP64 (default) or CMG_FP32 inside the fp64 iteration. */
+    /** Of the cycle inside the fp64 iteration, default CMG_PRECISION_AUTO: CMG_FP32 from 5000 rows
+     * on, with the way back to CMG_FP64 that `fallback` is; without that, and below, CMG_FP64. The
+     * first cmg_solver_precondition of such a solver builds it again in CMG_FP64. */
     cmg_precision precision;
     /** Storage by level and role, "A:fp16,P:fp8;2-:fp32", "" = none (default). Clauses
      *  [levels:]storage or [levels:]role:storage,... are separated by semicolons, later ones win;

@@ -52,7 +52,8 @@ typedef enum cmg_status {
 } cmg_status;
 
 typedef enum cmg_backend { CMG_BACKEND_CPU = 0, CMG_BACKEND_CUDA } cmg_backend;
-typedef enum cmg_precision { CMG_FP64 = 0, CMG_FP32 } cmg_precision;
+/** AUTO is for options of a solver alone: which of both its cycle works in is chosen. */
+typedef enum cmg_precision { CMG_FP64 = 0, CMG_FP32, CMG_PRECISION_AUTO } cmg_precision;
 
 /** Name of a status, e.g. "CMG_ERR_SHAPE"; never NULL. */
 CMG_API const char *cmg_status_name(cmg_status status);

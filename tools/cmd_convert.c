@@ -32,7 +32,7 @@ static int parse(convert_job *job, args *a, int argc, char **argv)
     const arg_option numbering[] = {
         {"numbering", ARG_TEXT, &job->numbering, "NAME", 0, 0,
          "renumber the unknowns; auto takes the numbering of the fewest predicted bytes"},
-        {"precision", ARG_ENUM, &job->precision, "precision", 0, 0,
+        {"precision", ARG_ENUM, &job->precision, "matrix-precision", 0, 0,
          "of the cycle whose bytes auto predicts"},
         {"rows", ARG_SIZE, &job->rows, "N", 0, ARG_ANY,
          "auto: most rows of a matrix to look at, 0 = all"},

@@ -58,7 +58,7 @@ static int parse(info_job *job, int argc, char **argv)
          "predict what compressed storage makes of every matrix in every numbering"},
         {"rows", ARG_SIZE, &job->compress_rows, "N", 0, ARG_ANY,
          "most rows of a matrix to look at, 0 = all"},
-        {"precision", ARG_ENUM, &job->precision, "precision", 0, 0, "of the cycle"},
+        {"precision", ARG_ENUM, &job->precision, "matrix-precision", 0, 0, "of the cycle"},
         {"values", ARG_ENUM, &job->values, "values", 0, 0, "mixed: storage of the values"},
     };
     args_add(&a, "Output", rows, ARGS_COUNT(rows));

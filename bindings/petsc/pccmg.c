@@ -90,6 +90,7 @@ static PetscErrorCode build(PC pc)
 
     cmg_solver_options options;
     cmg_solver_options_default(&options);
+    options.precision = CMG_FP64; /* of a preconditioner, unless the text says otherwise */
     options.matrix.keep_map = data->ranks == 1; /* new values alone */
     PetscCheck(cmg_solver_options_set(&options, data->options) == CMG_OK,
                PetscObjectComm((PetscObject)pc), PETSC_ERR_USER_INPUT, "-pc_cmg_options: %s",

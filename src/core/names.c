@@ -16,6 +16,12 @@ static const cmgi_name logs[] = {
 static const cmgi_name precisions[] = {
     {CMG_FP64, "fp64", "double precision throughout"},
     {CMG_FP32, "mixed", "cycle in single precision inside a double precision iteration"},
+    {CMG_PRECISION_AUTO, "auto", "mixed where that is faster, and fp64 where mixed fails"},
+};
+
+static const cmgi_name matrix_precisions[] = {
+    {CMG_FP64, "fp64", "double precision"},
+    {CMG_FP32, "mixed", "single precision"},
 };
 #ifndef CMGI_FORMAT_LIST
 #define CMGI_FORMAT_LIST "core/formats.inc"
@@ -155,7 +161,7 @@ static const cmgi_name_table tables[] = {
     CMGI_NAMES("values", values),        CMGI_NAMES("compression", compressions),
     CMGI_NAMES("file", files),           CMGI_NAMES("numbering", numberings),
     CMGI_NAMES("reuse", reuses),         CMGI_NAMES("coarsen-method", coarsen_methods),
-    CMGI_NAMES("renumber", renumbers),
+    CMGI_NAMES("renumber", renumbers),   CMGI_NAMES("matrix-precision", matrix_precisions),
 };
 enum { TABLES = sizeof tables / sizeof tables[0] };
 

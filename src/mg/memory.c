@@ -195,6 +195,7 @@ static double sum_up(const cmg_hierarchy *h, const cmg_solver_options *options,
     const bool scheduled = cmgi_schedule_least(schedule) != CMG_VALUES_FULL;
     cmg_solver_options o = *options;
     cmgi_matrix_source A;
+    cmgi_solver_choose_precision(&o, (double)cmg_hierarchy_rows(h, 0));
     if (scheduled) {
         o.precision = CMG_FP32;
         o.matrix.format = CMG_FORMAT_COMPRESSED;

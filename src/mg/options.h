@@ -9,6 +9,8 @@ cmg_status cmgi_solver_options_take(cmg_context *ctx, const cmg_solver_options *
                                     cmg_solver_options *own);
 /* The same on all ranks, which have to have been given the same; collective. */
 cmg_status cmgi_solver_options_agree(cmg_context *ctx, const cmg_solver_options *own);
+/* Precision auto of a solver of n rows on all ranks becomes what it takes. */
+void cmgi_solver_choose_precision(cmg_solver_options *o, double n);
 /* The schedule that the options ask for. */
 cmg_status cmgi_solver_schedule(cmg_context *ctx, const cmg_solver_options *options,
                                 cmgi_schedule *schedule);

@@ -14,7 +14,11 @@
 static cmg_status take_options(cmg_solver *s, const cmg_solver_options *o)
 {
     cmgi_multigrid *mg = &s->mg;
+    double rows = (double)cmg_hierarchy_rows(mg->h, 0);
     mg->options = *o;
+    CMGI_TRY(cmgi_all_sum(s->ctx, &rows, 1));
+    cmgi_solver_choose_precision(&mg->options, rows);
+    s->chosen = o->precision == CMG_PRECISION_AUTO;
     mg->options.precision_schedule[0] = '\0';
     CMGI_TRY(cmgi_solver_schedule(s->ctx, o, &mg->schedule));
     if (cmgi_schedule_least(&mg->schedule) != CMG_VALUES_FULL) {
@@ -357,6 +361,20 @@ static cmg_status launch(void *user, const void *r, void *z)
     return cmgi_cycle_launch(user, r, z);
 }
 
+/* Iterations of others may rely on a cycle that is symmetric to rounding in fp64: where nobody has
+ * asked for less, it becomes one. */
+static cmg_status widen(cmg_solver *s)
+{
+    const cmgi_ending end = {.outcome = CMG_CONVERGED_RTOL};
+    char clause[CMGI_CLAUSE];
+    if (!s->chosen || s->mg.options.precision == CMG_FP64) {
+        return CMG_OK;
+    }
+    s->chosen = false;
+    CMGI_TRY(cmgi_multigrid_check_generation(&s->mg));
+    return cmgi_ladder_climb(&s->fallback.ladder, &s->mg, CMGI_RUNG_BITS, &end, clause);
+}
+
 static cmg_status precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z)
 {
     cmg_context *ctx = s->ctx;
@@ -366,6 +384,7 @@ static cmg_status precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z
                "precondition: r and z are the same vector or overlap");
     CMGI_CHECK(ctx, r->columns == z->columns, CMG_ERR_SHAPE,
                "precondition: r has %d columns, z has %d", r->columns, z->columns);
+    CMGI_TRY(widen(s));
     double *own[2] = {NULL, NULL};
     CMGI_TRY(r->columns > 1 ? take_columns(s, r->columns) : CMG_OK);
     const cmgi_multigrid *mg = r->columns > 1 ? &s->columns.mg : &s->mg;

@@ -14,6 +14,7 @@ struct cmg_solver {
     cmgi_edge edge;       /* to the caller's numbering */
     cmgi_columns columns; /* of the last solve of several */
     bool several;         /* that solve was the last one */
+    bool chosen;          /* the precision of the cycle is not the caller's */
     cmg_report report;
     char step_text[CMGI_STEP_TEXT];
 };

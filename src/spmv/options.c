@@ -10,7 +10,7 @@
 
 static const cmg_option rows[] = {
     CMGI_MATRIX_ROWS(ROW),
-    ROW("Storage", WORD, precision, .words = "precision",
+    ROW("Storage", WORD, precision, .words = "matrix-precision",
         .text = "of vectors, sums and, unless `values` says otherwise, values"),
 };
 

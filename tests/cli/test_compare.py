@@ -186,9 +186,9 @@ class Compare(cli.Case):
                          "smoother=spai:tau=0.1 steps=2+1 krylov=none", "--repeat", "1")
         told = [(row["smoother"], row["krylov"], row["pre"], row["post"], row["format"], row["precision"],
                  row["omega"]) for row in rows]
-        self.assertEqual(told, [("jacobi", "none", 4, 4, "sell", "fp64", 0), ("fsai", "none", 4, 4, "sell", "fp64", 0),
+        self.assertEqual(told, [("jacobi", "none", 4, 4, "sell", "auto", 0), ("fsai", "none", 4, 4, "sell", "auto", 0),
                                 ("jacobi", "auto", 1, 1, "auto", "mixed", 0.8), ("fsai", "auto", 1, 1, "auto", "mixed", 0.8),
-                                *[("spai:tau=0.1", "none", 2, 1, "auto", "fp64", 0)] * 2])
+                                *[("spai:tau=0.1", "none", 2, 1, "auto", "auto", 0)] * 2])
         for text in ("steps=0", "steps", "cycle=X", "colour=red", "omega=-1", "krylov=", "=cg"):
             error = self.refused(1, "compare", self.h, "--variants", f"krylov=none {text}")
             self.assertIn(f"'{text}'", error)

@@ -48,7 +48,7 @@ static void elements_alone_are_refused(void)
 static void every_enum_name_parses_back(void)
 {
     const char *kinds[] = {"backend", "precision", "format", "cycle",
-                           "krylov",  "dirichlet", "coarse", "outcome"};
+                           "krylov",  "dirichlet", "coarse", "outcome", "matrix-precision"};
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; ++k) {
         int values = 0;
         for (int v = 0; cmg_enum_name(kinds[k], v) != NULL; ++v) {

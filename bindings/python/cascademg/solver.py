@@ -384,7 +384,7 @@ class Solver:
         return (x, infos) if return_info else x
 
     def precondition(self, r: Any) -> Any:
-        """z = C r: one cycle from a zero guess.
+        """z = C r: one cycle from a zero guess, in fp64 unless the solver was made with precision="mixed".
 
         Parameters
         ----------

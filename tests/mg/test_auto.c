@@ -1,0 +1,144 @@
+/*
+ * Precision auto, the default: fp32 in the cycle where there are enough rows for it to be faster,
+ * fp64 where that fails, where nothing could fall back, and where the cycle is asked for by itself.
+ */
+#include "solves.h"
+
+enum { LARGE = 80, LARGE_LEVELS = 4, SMALL = 32, SMALL_LEVELS = 4 }; /* 6241 and 961 rows */
+
+static cmg_solver_options options_of(const char *text)
+{
+    cmg_solver_options o;
+    cmg_solver_options_default(&o);
+    CHECK(o.precision == CMG_PRECISION_AUTO);
+    CHECK_OK(cmg_solver_options_set(&o, text));
+    return o;
+}
+
+static cmg_report solved(cmg_hierarchy *h, const char *text)
+{
+    const cmg_solver_options o = options_of(text);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    cmg_vector *b = vector_of(n, 3);
+    cmg_vector *x = NULL;
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    const cmg_report report = solve(h, &o, b, x);
+    CHECK(report.outcome == CMG_CONVERGED_RTOL);
+    CHECK(true_residual(h, b, x) <= 1.01 * o.rtol);
+    cmg_vector_destroy(&b);
+    cmg_vector_destroy(&x);
+    return report;
+}
+
+static void takes_fp32_where_it_is_faster(void)
+{
+    static const char *const ways[] = {
+        "", "rtol=1e-12", "smoother=fsai", "krylov=none", "krylov=semi", "krylov=fgmres"};
+    cmg_hierarchy *large = poisson(LARGE, LARGE_LEVELS, 0);
+    cmg_hierarchy *small = poisson(SMALL, SMALL_LEVELS, 0);
+    for (size_t k = 0; k < sizeof ways / sizeof *ways; ++k) {
+        char text[64];
+        const cmg_report chosen = solved(large, ways[k]);
+        (void)snprintf(text, sizeof text, "precision=fp64 %s", ways[k]);
+        const cmg_report wide = solved(large, text);
+        CHECK(strcmp(chosen.precision, "fp32") == 0 && strcmp(wide.precision, "fp64") == 0);
+        CHECK(chosen.fallbacks == 0 && abs(chosen.iterations - wide.iterations) <= 1);
+        CHECK(strcmp(solved(small, ways[k]).precision, "fp64") == 0);
+    }
+    CHECK(strcmp(solved(large, "no-fallback").precision, "fp64") == 0);
+    CHECK(strcmp(solved(small, "precision=mixed").precision, "fp32") == 0);
+    cmg_hierarchy_destroy(&large);
+    cmg_hierarchy_destroy(&small);
+}
+
+/* Values that fp32 does not hold: the report says that it was tried. */
+static void returns_to_fp64(void)
+{
+    for (int k = 0; k < 2; ++k) {
+        cmg_hierarchy *h = poisson(LARGE, LARGE_LEVELS, 0);
+        scale(h, k == 0 ? 1e200 : 1e-200);
+        const cmg_report report = solved(h, "");
+        CHECK(strcmp(report.precision, "fp64") == 0 && report.fallbacks == 1);
+        CHECK(strstr(report.fallback, "fp32 to fp64") != NULL);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
+/* z = C r of a solver with these options, of k columns side by side; the precision after it. */
+static double *image(cmg_hierarchy *h, const char *text, int k, char precision[16])
+{
+    const cmg_solver_options o = options_of(text);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    double *values = malloc((size_t)(n * k) * sizeof *values);
+    cmg_vector *r = NULL;
+    cmg_vector *z = NULL;
+    cmg_solver *s = NULL;
+    for (cmg_size i = 0; i < n * k; ++i) {
+        values[i] = cmgi_random_at(5, (uint64_t)i);
+    }
+    CHECK_OK(cmg_vector_create_columns(ctx, n, k, CMG_FP64, &r));
+    CHECK_OK(cmg_vector_create_columns(ctx, n, k, CMG_FP64, &z));
+    CHECK_OK(cmg_vector_set(r, values));
+    CHECK_OK(cmg_solver_create(h, &o, &s));
+    for (int repeat = 0; repeat < 3; ++repeat) {
+        CHECK_OK(cmg_solver_precondition(s, r, z));
+    }
+    CHECK_OK(cmg_vector_get(z, values));
+    cmg_report report = {.size = sizeof report};
+    cmg_vector_destroy(&r);
+    cmg_vector_destroy(&z);
+    r = vector_of(n, 3);
+    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &z));
+    CHECK_OK(cmg_solver_solve(s, r, z, &report));
+    CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0);
+    (void)snprintf(precision, 16, "%s", report.precision);
+    cmg_solver_destroy(&s);
+    cmg_vector_destroy(&r);
+    cmg_vector_destroy(&z);
+    return values;
+}
+
+/* A cycle for the iterations of others is that of precision fp64 to the bit, unless fp32 was asked
+ * for. */
+static void cycles_of_their_own_are_in_fp64(void)
+{
+    cmg_hierarchy *h = poisson(LARGE, LARGE_LEVELS, 0);
+    for (int k = 1; k <= 3; k += 2) {
+        const size_t bytes = (size_t)(cmg_hierarchy_rows(h, 0) * k) * sizeof(double);
+        char precision[3][16];
+        double *chosen = image(h, "", k, precision[0]);
+        double *wide = image(h, "precision=fp64", k, precision[1]);
+        double *asked = image(h, "precision=mixed", k, precision[2]);
+        CHECK(strcmp(precision[0], "fp64") == 0 && strcmp(precision[2], "fp32") == 0);
+        CHECK(memcmp(chosen, wide, bytes) == 0);
+        CHECK(memcmp(asked, wide, bytes) != 0);
+        free(chosen);
+        free(wide);
+        free(asked);
+    }
+    cmg_hierarchy_destroy(&h);
+}
+
+/* Both halves of the memory estimate follow what will be chosen. */
+static void estimates_know_what_is_chosen(void)
+{
+    cmg_hierarchy *h = poisson(LARGE, LARGE_LEVELS, 0);
+    size_t bytes[3];
+    const char *const texts[3] = {"", "precision=mixed", "precision=fp64"};
+    for (int k = 0; k < 3; ++k) {
+        const cmg_solver_options o = options_of(texts[k]);
+        CHECK_OK(cmg_solver_memory(h, &o, &bytes[k]));
+    }
+    CHECK(bytes[0] == bytes[1] && bytes[0] != bytes[2]);
+    cmg_hierarchy_destroy(&h);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(takes_fp32_where_it_is_faster);
+    RUN(returns_to_fp64);
+    RUN(cycles_of_their_own_are_in_fp64);
+    RUN(estimates_know_what_is_chosen);
+    return TEST_END();
+}
