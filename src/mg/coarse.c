@@ -14,6 +14,7 @@
  *
  * Source  Golub and Van Loan, Matrix Computations, 2013, sections 3.4, 4.2 and 5.5.2.
  */
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "mg/coarse.h"
 
 #include "mg/small_inverse.h"
@@ -27,6 +28,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef CMGI_HAVE_LAPACK
+#include <sys/mman.h>
+#endif
 
 enum {
     BY_BACKEND = 128, /* rows from which a device is quicker, copies included */
@@ -185,13 +189,17 @@ done:
 
 /*
  * OpenBLAS takes 128 MB of addresses for its own work at its first call, and where it gets none it
- * asks again for ever (blas_memory_alloc). A block of that size is asked for first, and given back.
+ * asks again for ever (blas_memory_alloc). As many are asked for first in the same way, and given
+ * back: pages that nobody touches cost nothing.
  */
 static bool has_room(void)
 {
-    void *volatile room = malloc((size_t)144 << 20); /* volatile: else the pair is left out */
-    free(room);
-    return room != NULL;
+    enum { ROOM = 144 << 20 };
+    void *room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room != MAP_FAILED) {
+        (void)munmap(room, ROOM);
+    }
+    return room != MAP_FAILED;
 }
 
 /* X is A, and becomes its inverse. */
