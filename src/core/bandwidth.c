@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /* 128 MiB an array: several times the last cache of the machines seen. */
-enum { LENGTH = 1 << 24, LENGTH_CUDA = 1 << 27, SAMPLES = 11, COPIES = 4 };
+enum { LENGTH = 1 << 24, LENGTH_CUDA = 1 << 27, SAMPLES = 5, COPIES = 2 };
 
 static cmg_status time_copies(cmg_context *ctx, cmg_size length, const double *x, double *y,
                               int copies, double *seconds)
