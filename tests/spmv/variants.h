@@ -62,6 +62,11 @@ static inline bool applies(const variant *v, const cmgi_csr *A, bool diagonal)
 {
     const bool on_cuda = cmg_context_backend(ctx) == CMG_BACKEND_CUDA;
     const cmgi_format *format = cmgi_format_find(ctx, v->format);
+#ifdef CMG_TEST_FORMAT /* this one: spmv.formats has the others */
+    if (strcmp(cmg_enum_name("format", (int)v->format), CMG_TEST_FORMAT) != 0) {
+        return false;
+    }
+#endif
     if (format == NULL && v->format != CMG_FORMAT_AUTO &&
         !(v->format == CMG_FORMAT_TUNE && cmgi_format_measured() != NULL)) {
         return false; /* a build may lack the studies */
