@@ -27,7 +27,7 @@ else()
     set(want_shared ON)
   endif()
   run("configuration of the ${KIND} library" ${CMAKE_COMMAND} -S ${SOURCE} -B ${tree} -G ${GENERATOR}
-      -DCMAKE_C_COMPILER=${C_COMPILER} -DBUILD_SHARED_LIBS=${want_shared} -DCMG_WITH_CUDA=OFF
+      -DCMAKE_C_COMPILER=${C_COMPILER} -DBUILD_SHARED_LIBS=${want_shared} -DCMAKE_BUILD_TYPE=Debug -DCMG_WITH_CUDA=OFF
       -DCMG_TESTS=OFF -DCMG_EXAMPLES=OFF -DCMG_BENCHMARKS=OFF)
   run("build of the ${KIND} library" ${CMAKE_COMMAND} --build ${tree})
 endif()
