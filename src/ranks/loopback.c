@@ -1,8 +1,8 @@
 /*
  * Ranks as threads of one process. A message is a pointer in the receiver's box, which the receiver
- * copies from and empties; a gathering is two barriers with copies between them. One lock guards
- * all of it: what counts here is that it is right, and that a rank that fails or leaves wakes the
- * others.
+ * copies from and empties; a gathering is a barrier before the copies and, where a part is not kept
+ * by the transport, one after them. One lock guards all of it: what counts here is that it is
+ * right, and that a rank that fails or leaves wakes the others.
  */
 #define _XOPEN_SOURCE 700
 #include "cmg_ranks.h"
@@ -14,12 +14,20 @@
 #include <string.h>
 #include <time.h>
 
-enum { MOST_RANKS = 1024 };
+enum { MOST_RANKS = 1024, SMALL = 64 /* bytes */ };
 
 typedef struct box {
     const void *data; /* NULL = empty */
     size_t bytes;
 } box;
+
+/* A rank's part of a gathering; a small one is copied, so that its owner need not wait for all. */
+typedef struct part {
+    const void *data;
+    size_t bytes;
+    size_t all; /* of all parts, as its owner knows them: who is wrong about its own sees it */
+    char copy[SMALL];
+} part;
 
 typedef struct loop loop;
 
@@ -28,9 +36,10 @@ typedef struct peer {
     int rank;
     bool gone; /* its work has ended */
     pthread_cond_t woken;
-    box *from;        /* one a rank */
-    const void *mine; /* its part of a gathering, and its bytes */
-    size_t bytes;
+    int waits_for; /* a rank that it waits for */
+    box *from;     /* one a rank */
+    part mine[2];  /* of this gathering and of the last, which others may still copy */
+    long gathers;
     long barriers; /* it has come to */
     const cmg_message *send;
     const cmg_message *receive;
@@ -58,6 +67,14 @@ static void wake_all(loop *all)
 {
     for (int r = 0; r < all->ranks; ++r) {
         (void)pthread_cond_signal(&all->peer[r].woken);
+    }
+}
+
+/* A rank that waits for another one need not look. */
+static void wake(peer *sleeper, const peer *me)
+{
+    if (sleeper->waits_for == me->rank) {
+        (void)pthread_cond_signal(&sleeper->woken);
     }
 }
 
@@ -89,6 +106,7 @@ static bool wait_for(peer *me, int missing, const struct timespec *end)
 {
     loop *all = me->all;
     char why[CMG_MESSAGE];
+    me->waits_for = missing;
     if (all->status == CMG_OK && missing >= 0 && all->peer[missing].gone) {
         note_failure(all, missing, CMG_ERR_STATE, "has ended while others wait for it");
     }
@@ -149,7 +167,7 @@ static cmg_status start(void *user, const cmg_message *send, int sends, const cm
     for (int k = 0; k < sends && all->status == CMG_OK; ++k) {
         peer *to = &all->peer[send[k].peer];
         to->from[me->rank] = (box){send[k].data, send[k].bytes};
-        (void)pthread_cond_signal(&to->woken);
+        wake(to, me);
     }
     me->send = send;
     me->sends = sends;
@@ -193,7 +211,7 @@ static bool take(peer *me, const cmg_message *m, const struct timespec *end)
     }
     memcpy(m->data, b->data, m->bytes);
     *b = (box){0};
-    (void)pthread_cond_signal(&all->peer[m->peer].woken);
+    wake(&all->peer[m->peer], me);
     return true;
 }
 
@@ -221,19 +239,28 @@ static cmg_status gather(void *user, const void *mine, void *to, const size_t *o
 {
     peer *me = user;
     loop *all = me->all;
+    const int turn = (int)(me->gathers++ % 2);
+    part *own = &me->mine[turn];
+    bool kept = true; /* all parts are copies of the transport's */
     (void)pthread_mutex_lock(&all->lock);
-    me->mine = mine;
-    me->bytes = offsets[me->rank + 1] - offsets[me->rank];
+    own->bytes = offsets[me->rank + 1] - offsets[me->rank];
+    own->all = offsets[all->ranks] - offsets[0];
+    own->data = mine;
+    if (own->bytes > 0 && own->bytes <= SMALL) {
+        own->data = memcpy(own->copy, mine, own->bytes);
+    }
     bool good = all->status == CMG_OK && barrier(me) && all->status == CMG_OK;
     for (int r = 0; r < all->ranks && good; ++r) {
-        char *part = (char *)to + offsets[r];
+        const part *theirs = &all->peer[r].mine[turn];
+        char *there = (char *)to + offsets[r];
         const size_t bytes = offsets[r + 1] - offsets[r];
-        good = has_length(me, r, all->peer[r].bytes, bytes);
-        if (good && bytes > 0 && all->peer[r].mine != part) {
-            memcpy(part, all->peer[r].mine, bytes);
+        kept = kept && bytes <= SMALL;
+        good = has_length(me, r, theirs->bytes, bytes) && has_length(me, r, theirs->all, own->all);
+        if (good && bytes > 0 && theirs->data != there) {
+            memcpy(there, theirs->data, bytes);
         }
     }
-    good = good && barrier(me);
+    good = good && (kept || barrier(me));
     const cmg_status status = good ? CMG_OK : failed(me);
     (void)pthread_mutex_unlock(&all->lock);
     return status;
