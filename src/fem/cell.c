@@ -157,11 +157,12 @@ static void add_scalar(const cmgi_cell_form *form, const cell_point *point, cons
     }
 }
 
-/* K_(a,i)(b,j) += w k (lambda d_i a d_j b + mu (d_j a d_i b + delta_ij grad a . grad b)) */
-static void add_elastic(const cmgi_cell_form *form, const cell_point *point, double k, double *K)
+/* K_(a,i)(b,j) += w k (lambda d_i a d_j b + mu (d_j a d_i b + delta_ij grad a . grad b)); the
+ * dimension is a constant of the calls. */
+static inline void add_elastic(const cmgi_cell_form *form, const cell_point *point, double k,
+                               double *K, int dim)
 {
     const cmgi_problem *p = form->problem;
-    const int dim = p->dim;
     const double lambda = point->w * k * p->lambda;
     const double mu = point->w * k * p->mu;
     for (int a = 0; a < form->nodes; ++a) {
@@ -170,12 +171,12 @@ static void add_elastic(const cmgi_cell_form *form, const cell_point *point, dou
             for (int d = 0; d < dim; ++d) {
                 dot += point->g[d][a] * point->g[d][b];
             }
-            for (int ij = 0; ij < dim * dim; ++ij) {
-                const int i = ij / dim;
-                const int j = ij % dim;
-                double *entry = K + (a * dim + i) * form->rows + b * dim + j;
-                *entry += lambda * point->g[i][a] * point->g[j][b] +
-                          mu * (point->g[j][a] * point->g[i][b] + (i == j ? dot : 0));
+            for (int i = 0; i < dim; ++i) {
+                double *entry = K + (a * dim + i) * form->rows + b * dim;
+                for (int j = 0; j < dim; ++j) {
+                    entry[j] += lambda * point->g[i][a] * point->g[j][b] +
+                                mu * (point->g[j][a] * point->g[i][b] + (i == j ? dot : 0));
+                }
             }
         }
     }
@@ -255,8 +256,10 @@ double cmgi_cell_integrals(const cmgi_cell_form *form, cmg_index region, const d
         map_point(form, corners, q, &point);
         cmgi_problem_coefficient(p, region, point.x, k);
         least = q == 0 || point.determinant < least ? point.determinant : least;
-        if (K != NULL && p->elastic) {
-            add_elastic(form, &point, k[0], K);
+        if (K != NULL && p->elastic && p->dim == 3) {
+            add_elastic(form, &point, k[0], K, 3);
+        } else if (K != NULL && p->elastic) {
+            add_elastic(form, &point, k[0], K, 2);
         } else if (K != NULL) {
             add_scalar(form, &point, k, K);
         }

@@ -260,20 +260,34 @@ static cmgi_level_size size_of(const cmgi_plan *plan, cmgi_cell cell, mesh_count
                              .p_nnz = (cmg_size)(rows * weights[cell][order - 1])};
 }
 
+/* A side lies between two cells, or is a facet; edges in 3D are looked for. */
+static cmg_status count_coarsest(const cmgi_mesh_chain *chain, mesh_counts *m)
+{
+    const cmgi_mesh *mesh = chain->mesh[0];
+    const cmg_size sides = (mesh->cells * cmgi_cell_table(mesh->cell)->facets + mesh->facets) / 2;
+    *m = (mesh_counts){mesh->nodes, sides, 0, mesh->cells, 0};
+    if (mesh->dim == 3) {
+        cmgi_entities *e = NULL;
+        CMGI_TRY(cmgi_mesh_entities(mesh, false, &e));
+        m->edges = e->edges;
+        m->faces = sides;
+        cmgi_entities_destroy(&e);
+    }
+    for (cmg_size f = 0; f < mesh->facets; ++f) {
+        m->fixed += chain->fixes[mesh->facet_label[f]];
+    }
+    return CMG_OK;
+}
+
 cmg_status cmgi_estimate_mesh(cmg_context *ctx, cmgi_plan *plan, cmg_generate_size *size)
 {
     cmgi_mesh_chain chain = {0};
-    cmgi_entities *e = NULL;
     mesh_counts counts[CMGI_MAX_LEVELS] = {{0}};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, make_coarsest(ctx, plan, &chain));
     CMGI_TRY_GOTO(done, choose_labels(ctx, plan, &chain));
     const cmgi_mesh *mesh = chain.mesh[0];
-    CMGI_TRY_GOTO(done, cmgi_mesh_entities(mesh, mesh->dim == 3, &e));
-    counts[0] = (mesh_counts){mesh->nodes, e->edges, e->faces, mesh->cells, 0};
-    for (cmg_size f = 0; f < mesh->facets; ++f) {
-        counts[0].fixed += chain.fixes[mesh->facet_label[f]];
-    }
+    CMGI_TRY_GOTO(done, count_coarsest(&chain, &counts[0]));
     for (int r = 0; r + 1 < plan->options.levels; ++r) {
         if (counts[r].cells > INT32_MAX) { /* beyond that counts of finer levels overflow */
             status = cmgi_fail(ctx, CMG_ERR_ARG, "%lld cells after %d refinements: over 2^31 - 1",
@@ -314,7 +328,6 @@ cmg_status cmgi_estimate_mesh(cmg_context *ctx, cmgi_plan *plan, cmg_generate_si
         size->peak += (size_t)(finest->cells * rows * rows) * 48;
     }
 done:
-    cmgi_entities_destroy(&e);
     cmgi_chain_free(ctx, &chain);
     return status;
 }
