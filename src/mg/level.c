@@ -6,6 +6,7 @@
 
 #include "core/ranks.h"
 #include "hierarchy/hierarchy.h"
+#include "spmv/chain.h"
 #include "spmv/formats.h"
 #include "transfer/galerkin.h"
 
@@ -321,17 +322,27 @@ static cmg_status transfer_here(cmg_hierarchy *h, cmg_context *ctx, int l,
     fine->version_R = 0;
     CMGI_TRY_GOTO(done,
                   cmgi_prolongation(ctx, &stored_P, &fine->dirichlet, &coarse->dirichlet, &P));
-    CMGI_TRY_GOTO(done, cmgi_restriction(ctx, given ? &stored_R : NULL, &P, &fine->dirichlet,
-                                         &coarse->dirichlet, &R));
-    CMGI_TRY_GOTO(done, place_renumbered(ctx, &R, coarse->perm, fine->perm, &r, &fine->R));
-    const bool small = options->fuse && fine->rows <= ctx->backend->fold_rows;
-    if (options->fuse_all || small) { /* whether it pays is seen once it is formed */
+    const bool folds = /* whether it pays is seen once it is formed */
+        options->fuse_all || (options->fuse && fine->rows <= ctx->backend->fold_rows);
+    const cmgi_box *box = given || folds || fine->P != NULL ? NULL : cmgi_matrix_box(fine->A);
+    if (box != NULL) {
+        CMGI_TRY_GOTO(done, place_renumbered(ctx, &P, fine->perm, coarse->perm, &p, &fine->P));
+        CMGI_TRY_GOTO(done, cmgi_chain_restriction(fine->P, box, &r.options, &fine->R));
+    }
+    if (box == NULL || fine->R == NULL) {
+        CMGI_TRY_GOTO(done, cmgi_restriction(ctx, given ? &stored_R : NULL, &P, &fine->dirichlet,
+                                             &coarse->dirichlet, &R));
+        CMGI_TRY_GOTO(done, place_renumbered(ctx, &R, coarse->perm, fine->perm, &r, &fine->R));
+    }
+    if (folds) {
         cmgi_csr_free(ctx, &fine->restriction);
         fine->restriction = R;
         R = (cmgi_csr){0};
     }
     cmgi_csr_free(ctx, &R); /* P takes its place */
-    CMGI_TRY_GOTO(done, place_renumbered(ctx, &P, fine->perm, coarse->perm, &p, &fine->P));
+    if (box == NULL) {
+        CMGI_TRY_GOTO(done, place_renumbered(ctx, &P, fine->perm, coarse->perm, &p, &fine->P));
+    }
 done:
     cmgi_csr_free(ctx, &P);
     cmgi_csr_free(ctx, &R);

@@ -49,6 +49,10 @@ typedef struct cmgi_chain {
 bool cmgi_chain_interpolates(const cmg_matrix *P, const cmgi_box *fine, double *scale);
 /* The same of R. */
 bool cmgi_chain_restricts(const cmg_matrix *R, const cmgi_box *fine, double *scale);
+/* P^T of such a P, in its format and without its entries, where that is what is asked for; leaves
+ * *R else. */
+cmg_status cmgi_chain_restriction(const cmg_matrix *P, const cmgi_box *fine,
+                                  const cmg_matrix_options *options, cmg_matrix **R);
 /* Values of the ring of a part; those of a plane in it, with lines of zeros before and after; and
  * of the zeros in place of a plane. */
 cmg_size cmgi_chain_ring(const cmgi_chain *chain);

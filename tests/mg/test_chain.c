@@ -153,6 +153,34 @@ static double distance(const double *a, const double *b, cmg_size n)
     return sqrt(apart / all);
 }
 
+/* R r against P^T r by plain loops: R may have been made without P^T. */
+static void check_restriction(const box3 *s, const cmg_matrix *R, const double *r)
+{
+    const bool single = R->options.precision == CMG_FP32;
+    cmgi_csr P = {0};
+    (void)interpolation_of(s, &P);
+    double *c = calloc((size_t)P.cols, sizeof *c);
+    double *y = malloc((size_t)P.cols * sizeof *y);
+    float *x = malloc((size_t)P.rows * sizeof *x);
+    for (cmg_size i = 0; i < P.rows; ++i) {
+        x[i] = (float)r[i];
+        for (cmg_size k = P.indptr[i]; k < P.indptr[i + 1]; ++k) {
+            c[P.indices[k]] += P.values[k] * r[i];
+        }
+    }
+    const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y};
+    CHECK_OK(cmgi_matrix_spmv(R, &w, single ? (const void *)x : r));
+    for (cmg_size j = P.cols - 1; single && j >= 0; --j) {
+        y[j] = ((const float *)(const void *)y)[j];
+    }
+    CHECK(distance(y, c, P.cols) <= (single ? 1e-6 : 1e-14));
+    CHECK(R->nnz == P.indptr[P.rows]);
+    free(c);
+    free(y);
+    free(x);
+    cmgi_csr_free(ctx, &P);
+}
+
 /* Whether a step with this matrix is in a chain. */
 static bool named(const cmgi_cycle *cycle, char name)
 {
@@ -184,6 +212,7 @@ static void check(const box3 *s, const char *options, int least, int transfers)
         cmg_solver *plain = solver_of(h, text, false);
         cmgi_cycle *cycle = solver->mg.cycle;
         const int found = in_chains(cycle, &passed);
+        check_restriction(s, solver->mg.levels.level[0].R, r);
         CHECK(transfers == 2 ? found > 0 : found >= least);
         CHECK(transfers == 2 || named(cycle, 'P') == transfers);
         CHECK(transfers == 2 || named(cycle, 'R') == transfers);
