@@ -107,6 +107,13 @@ double bench_peak_memory(void)
     return getrusage(RUSAGE_SELF, &usage) == 0 ? 1024.0 * (double)usage.ru_maxrss : 0;
 }
 
+static void print_log(void *user, cmg_log_level level, const char *line)
+{
+    (void)user;
+    (void)level;
+    (void)fprintf(stderr, "%s\n", line);
+}
+
 static bool set_shared(bench_problem *p, const char *name, const char *text)
 {
     char setting[600];
@@ -125,6 +132,10 @@ static bool set_shared(bench_problem *p, const char *name, const char *text)
     }
     if (strcmp(name, "--backend") == 0) {
         return bench_enum("backend", text, &p->context.backend);
+    }
+    if (strcmp(name, "--log") == 0) {
+        p->context.log = print_log;
+        return bench_enum("log", text, &p->context.log_level);
     }
     if (strcmp(name, "--distort") == 0) {
         p->distort = atof(text);

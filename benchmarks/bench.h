@@ -43,9 +43,9 @@ typedef struct bench_problem {
  * a value of it. */
 typedef bool (*bench_own_fn)(void *user, const char *name, const char *text, bool *known);
 /*
- * Options --dim, --cells, --distort, --repeat, --backend, --threads, every option of a solver, and
- * before them the program's own (NULL = none); false with a message where one is wrong. The caller
- * sets the defaults of the first four.
+ * Options --dim, --cells, --distort, --repeat, --backend, --threads, --log (lines of the library on
+ * stderr), every option of a solver, and before them the program's own (NULL = none); false with a
+ * message where one is wrong. The caller sets the defaults of the first four.
  */
 bool bench_parse(const char *program, int argc, char **argv, bench_problem *p, bench_own_fn own,
                  void *user);

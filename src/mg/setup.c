@@ -252,10 +252,11 @@ cmg_status cmgi_setup_levels(const cmgi_setup *s)
     cmgi_note_completion(s);
     for (size_t i = 0; i < sizeof steps / sizeof *steps; ++i) {
         const double before = begin;
+        const long long waits = s->ctx->waits;
         CMGI_TRY(steps[i].run(s));
         cmgi_setup_lap(s->levels, steps[i].part, &begin);
-        cmgi_log(s->ctx, CMG_LOG_DEBUG, "set-up: %s, %.3g ms", steps[i].name,
-                 1e3 * (begin - before));
+        cmgi_log(s->ctx, CMG_LOG_DEBUG, "set-up: %s, %.3g ms, %lld waits", steps[i].name,
+                 1e3 * (begin - before), s->ctx->waits - waits);
     }
     return CMG_OK;
 }

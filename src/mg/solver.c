@@ -143,7 +143,10 @@ static cmg_status create(cmg_hierarchy *h, const cmg_solver_options *own, cmg_so
     if (ctx->group == NULL) {
         CMGI_TRY_GOTO(done, prepare(made, own, &begun, &lap));
     }
+    const long long waits = ctx->waits;
     CMGI_TRY_GOTO(done, cmgi_multigrid_complete(&made->mg));
+    cmgi_log(ctx, CMG_LOG_DEBUG, "set-up: completion, %.3g ms, %lld waits",
+             1e3 * (cmgi_seconds() - lap), ctx->waits - waits);
     CMGI_TRY_GOTO(done, cmgi_memory_check(cmgi_multigrid_hierarchy(&made->mg), &made->mg.options,
                                           &made->mg.schedule, begun));
     cmgi_setup_lap(&made->mg.levels, CMG_SETUP_COMPLETE, &lap);
