@@ -238,10 +238,11 @@ static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)
     return C->block > 1 ? build_blocks(A, from->csr) : build_from(A, from, NULL);
 }
 
-/* The kernels for a CSR on the device know whole values, and rows that fit into shared memory. */
+/* The kernels for a CSR on the device know rows that fit into shared memory. */
 static bool takes_device(const cmgi_row_statistics *s, const cmg_matrix_options *options)
 {
-    return options->values == CMG_VALUES_FULL && s->longest <= CMGI_PACKED_LONGEST;
+    (void)options;
+    return s->longest <= CMGI_PACKED_LONGEST;
 }
 
 static void destroy(cmg_matrix *A)

@@ -5,17 +5,52 @@
 #include "spmv/packed_there.cuh"
 #include "spmv/rest.cuh"
 
-/* A value as it is stored: whole numbers are what the fp32 value lacks. */
+/* The unit of a slice's values in 16 and 8 bits, a power of two. */
+struct unit {
+    double scale;
+    double inverse; /* exact */
+};
+
+/* How values are stored: in a precision, or, as whole numbers, what the fp32 value lacks. */
 template <typename T>
-static __device__ __forceinline__ T kept(double value)
-{
-    return (T)value;
-}
+struct storage {
+    enum { reduced = 0 };
+    static __device__ __forceinline__ T keep(double value, const unit &)
+    {
+        return (T)value;
+    }
+    static __device__ __forceinline__ double lost(double, T, const unit &)
+    {
+        return 0;
+    }
+};
 template <>
-__device__ __forceinline__ int kept<int>(double value)
+__device__ __forceinline__ int storage<int>::keep(double value, const unit &)
 {
     return cmgi_rest(value);
 }
+
+/* In 16 and 8 bits: what is lost in rounding goes to the diagonal. */
+template <typename T, cmg_values KIND>
+struct reduced_storage {
+    enum { reduced = 1 };
+    static __device__ __forceinline__ T keep(double value, const unit &u)
+    {
+        const float scaled = (float)(value * u.inverse);
+        return KIND == CMG_VALUES_FP8 ? (T)cmgi_float_to_fp8(scaled)
+                                      : (T)cmgi_float_to_half(scaled);
+    }
+    static __device__ __forceinline__ double lost(double value, T kept, const unit &u)
+    {
+        return value - (double)cmgi_reduced_load(KIND, &kept, 0) * u.scale;
+    }
+};
+template <>
+struct storage<uint16_t> : reduced_storage<uint16_t, CMG_VALUES_FP16> {
+};
+template <>
+struct storage<uint8_t> : reduced_storage<uint8_t, CMG_VALUES_FP8> {
+};
 
 static __device__ __forceinline__ void store_code(uint8_t *codes, int bytes, cmg_size at,
                                                   cmg_size code)
@@ -37,9 +72,23 @@ static __device__ __forceinline__ void store_code(uint8_t *codes, int bytes, cmg
  * and read neighbouring entries; what is stored is one piece. */
 template <typename T>
 struct shelf {
+    double apart[storage<T>::reduced ? SLICE : 1]; /* of a row: what goes to the diagonal */
     T value[EIGHT * SLICE];
     int code[EIGHT * SLICE];
     int done[SLICE]; /* entries of a row that are stored */
+};
+
+/* A slice on its way. */
+template <typename T>
+struct task {
+    const source &S;
+    const plan &P;
+    const target &to;
+    shelf<T> &mine;
+    T *values;
+    cmg_size step;
+    int before; /* offsets of a pattern before the diagonal that is kept apart */
+    unit u;
 };
 
 /* A row as the eight lanes see it; one past the last row is empty, and refers to the last. */
@@ -47,7 +96,7 @@ struct strip {
     cmg_size begin;
     int length;
     cmg_index ref;
-    int at; /* place in a slice column: rows r and r + 32 are neighbours */
+    int lane; /* row of the slice */
 };
 
 static __device__ __forceinline__ strip open_strip(const source &S, const plan &P, int r)
@@ -57,109 +106,206 @@ static __device__ __forceinline__ strip open_strip(const source &S, const plan &
     row.begin = real ? S.A.indptr[P.first + r] : 0;
     row.length = real ? (int)(S.A.indptr[P.first + r + 1] - row.begin) : 0;
     row.ref = cmgi_plan_reference(&S, real ? P.first + r : S.A.rows - 1);
-    row.at = 2 * (r % CMGI_WARP) + r / CMGI_WARP;
+    row.lane = r;
     return row;
 }
 
-/* The entries of row r in slice columns from e0 on, of a pattern whose rows ascend: they are among
- * the next eight. */
+/* Place of an entry in its slice: rows r and r + 32 are neighbours, 8-bit values of two slice
+ * columns, too. */
 template <typename T>
-static __device__ __forceinline__ void take_pattern(const source &S, const plan &P, int r, int e0,
-                                                    shelf<T> &to, uint16_t *place)
+static __device__ __forceinline__ int place_of(int e, int r)
 {
-    const int q = (int)threadIdx.x % EIGHT;
-    const unsigned mask = 0xffU << (threadIdx.x % CMGI_WARP / EIGHT * EIGHT);
-    const strip row = open_strip(S, P, r);
-    const int done = to.done[r];
-    const cmg_size k = row.begin + done + q;
-    int e = INT32_MAX;
-    if (done + q < row.length) {
-        e = cmgi_pattern_find(P.pattern, P.width, S.A.indices[k] - row.ref, e0 + q);
+    const int first = r % CMGI_WARP;
+    const int second = r / CMGI_WARP;
+    return sizeof(T) == 1 ? (e - e % 2) * SLICE + 4 * first + 2 * (e % 2) + second
+                          : e * SLICE + 2 * first + second;
+}
+
+/* The base of slice column e, the last of which may come twice. */
+template <typename T>
+static __device__ __forceinline__ cmg_index base_of(const plan &P, int e)
+{
+    return (P.bytes == 0 ? P.pattern : P.base)[e < P.width ? e : P.width - 1];
+}
+
+/* Adds the eight lanes' losses of a row up, in the order of its entries, as the host does. */
+static __device__ __forceinline__ void add_apart(unsigned mask, double lost, double *sum)
+{
+    double s = *sum;
+    for (int q = 0; q < EIGHT; ++q) {
+        s += __shfl_sync(mask, lost, q, EIGHT);
     }
-    const bool here = e < e0 + EIGHT;
-    if (here) {
-        to.value[(e - e0) * SLICE + row.at] = kept<T>(S.A.values[k]);
-        if (place != NULL) {
-            place[k] = (uint16_t)(e * SLICE + row.at);
+    __syncwarp(mask);
+    *sum = s; /* the same in all of them */
+    __syncwarp(mask);
+}
+
+/* Places of slice columns e0 .. e0 + 7 that no entry takes: zeros, and codes that read inside. */
+template <typename T>
+static __device__ void clear_shelf(const task<T> &t, int e0, int columns)
+{
+    const int lane = (int)threadIdx.x % CMGI_WARP;
+    for (int x = lane; x < columns * SLICE; x += CMGI_WARP) {
+        t.mine.value[x] = (T)0;
+    }
+    for (int r = lane; r < SLICE && t.P.bytes > 0; r += CMGI_WARP) {
+        const strip row = open_strip(t.S, t.P, r);
+        for (int e = 0; e < columns; ++e) {
+            const cmg_size low = (cmg_size)row.ref + base_of<T>(t.P, e0 + e);
+            t.mine.code[place_of<T>(e, r)] = low < 0 ? (int)-low : 0;
         }
-    }
-    const int count = __popc(__ballot_sync(mask, here) & mask);
-    if (q == 0) {
-        to.done[r] = done + count;
     }
 }
 
-/* Those of codes, in the given order; places past the end of a row read inside. */
+/* The slice column of the entry that a lane looks at, `own` = it is a diagonal that is kept apart:
+ * then of a column with which it can be passed. Entries of a pattern are looked for. */
 template <typename T>
-static __device__ __forceinline__ void take_codes(const source &S, const plan &P, int r, int e0,
-                                                  shelf<T> &to, uint16_t *map)
+static __device__ __forceinline__ int column_of(const task<T> &t, cmg_index offset, bool own,
+                                                int guess)
 {
-    const int e = e0 + (int)threadIdx.x % EIGHT;
-    const strip row = open_strip(S, P, r);
-    const int place = (e - e0) * SLICE + row.at;
-    if (e >= P.width) {
-        return;
+    if (t.P.bytes > 0) {
+        return own ? guess - 1 : guess;
     }
-    const bool real = e < row.length;
-    const cmg_size low = (cmg_size)row.ref + P.base[e];
-    const cmg_size k = row.begin + e;
-    to.value[place] = real ? kept<T>(S.A.values[k]) : (T)0;
-    to.code[place] = real ? (int)(S.A.indices[k] - low) : low < 0 ? (int)-low : 0;
-    if (real && map != NULL) {
-        map[k] = (uint16_t)(e * SLICE + row.at);
+    return own ? t.before - 1 : cmgi_pattern_find(t.P.pattern, t.P.width, offset, guess);
+}
+
+/*
+ * The entries of row r in slice columns e0 .. e0 + 7: of codes in the given order, of a pattern
+ * among the next of a row that ascends. With a diagonal between them they may be nine.
+ */
+template <typename T>
+static __device__ __forceinline__ void take_row(const task<T> &t, int r, int e0)
+{
+    const int q = (int)threadIdx.x % EIGHT;
+    const int shift = (int)threadIdx.x % CMGI_WARP / EIGHT * EIGHT;
+    const unsigned mask = 0xffU << shift;
+    const strip row = open_strip(t.S, t.P, r);
+    const bool split = storage<T>::reduced && t.S.split_diagonal;
+    int done = t.mine.done[r];
+    int next = e0; /* slice column of the next entry, of codes */
+    int count = 0;
+    do {
+        const cmg_size k = row.begin + done + q;
+        const bool real = done + q < row.length;
+        const cmg_index offset = real ? t.S.A.indices[k] - row.ref : 0;
+        const bool own = split && real && offset == 0;
+        const unsigned owns = split ? (__ballot_sync(mask, own) & mask) >> shift : 0;
+        const int e = column_of(t, offset, own, next + q - __popc(owns & ((1U << q) - 1)));
+        const bool here = real && e < e0 + EIGHT;
+        double lost = 0;
+        if (here) {
+            const double value = t.S.A.values[k];
+            lost = value;
+            if (!own) {
+                const T kept = storage<T>::keep(value, t.u);
+                const int at = place_of<T>(e - e0, r);
+                t.mine.value[at] = kept;
+                if (t.P.bytes > 0) {
+                    t.mine.code[at] = offset - t.P.base[e];
+                }
+                lost = storage<T>::lost(value, kept, t.u);
+                if (t.to.place != NULL) {
+                    t.to.place[k] = (uint16_t)(e0 * SLICE + at);
+                }
+            }
+        }
+        count = __popc(__ballot_sync(mask, here) & mask);
+        done += count;
+        next += count - __popc(owns);
+        if (storage<T>::reduced) {
+            add_apart(mask, lost, &t.mine.apart[r]);
+        }
+    } while (split && count == EIGHT);
+    if (q == 0) {
+        t.mine.done[r] = done;
     }
 }
 
 /* Rows of a pattern whose columns do not ascend: entries look for their places. */
 template <typename T>
-static __device__ void scatter_rows(const source &S, const plan &P, cmg_size start, T *values,
-                                    uint16_t *place)
+static __device__ void scatter_rows(const task<T> &t)
 {
     const int lane = (int)threadIdx.x % CMGI_WARP;
-    for (int x = lane; x < P.width * SLICE; x += CMGI_WARP) {
-        values[start + x] = (T)0;
+    const cmg_size start = t.step * SLICE;
+    for (int x = lane; x < stored_width(t.to, t.P) * SLICE; x += CMGI_WARP) {
+        t.values[start + x] = (T)0;
     }
     __syncwarp();
-    for (int r = lane; r < P.rows; r += CMGI_WARP) {
-        const strip row = open_strip(S, P, r);
+    for (int r = lane; r < t.P.rows; r += CMGI_WARP) {
+        const strip row = open_strip(t.S, t.P, r);
+        double lost = 0;
         for (cmg_size k = row.begin; k < row.begin + row.length; ++k) {
-            const int e = cmgi_pattern_find(P.pattern, P.width, S.A.indices[k] - row.ref, 0);
-            const int at = e * SLICE + row.at;
-            values[start + at] = kept<T>(S.A.values[k]);
-            if (place != NULL) {
-                place[k] = (uint16_t)at;
+            const double value = t.S.A.values[k];
+            if (storage<T>::reduced && !plan_packs(&t.S, k, row.ref)) {
+                lost += value;
+                continue;
             }
+            const T kept = storage<T>::keep(value, t.u);
+            const int e = cmgi_pattern_find(t.P.pattern, t.P.width, t.S.A.indices[k] - row.ref, 0);
+            const int at = place_of<T>(e, r);
+            t.values[start + at] = kept;
+            lost += storage<T>::lost(value, kept, t.u);
+            if (t.to.place != NULL) {
+                t.to.place[k] = (uint16_t)at;
+            }
+        }
+        if (storage<T>::reduced) {
+            t.mine.apart[r] = lost;
         }
     }
 }
 
 /* Slice columns e0 .. e0 + 7 from the CSR to the storage. */
 template <typename T>
-static __device__ void store_eight(const source &S, const plan &P, int e0, cmg_size start,
-                                   const target &to, uint8_t *codes, shelf<T> &mine, T *values)
+static __device__ void store_eight(const task<T> &t, cmg_size p, int e0)
 {
     const int lane = (int)threadIdx.x % CMGI_WARP;
-    const int places = (P.width - e0 < EIGHT ? P.width - e0 : EIGHT) * SLICE;
-    for (int x = lane; x < places && P.bytes == 0; x += CMGI_WARP) {
-        mine.value[x] = (T)0;
-    }
+    const int left = stored_width(t.to, t.P) - e0;
+    const int columns = left < EIGHT ? left : EIGHT;
+    uint8_t *codes = t.to.codes + t.to.code[p];
+    clear_shelf(t, e0, columns);
     __syncwarp();
     for (int first = 0; first < SLICE; first += CMGI_WARP / EIGHT) {
-        const int r = first + lane / EIGHT;
-        if (P.bytes == 0) {
-            take_pattern(S, P, r, e0, mine, to.place);
-        } else {
-            take_codes(S, P, r, e0, mine, to.place);
+        take_row(t, first + lane / EIGHT, e0);
+    }
+    __syncwarp();
+    for (int x = lane; x < columns * SLICE; x += CMGI_WARP) {
+        t.values[(t.step + e0) * SLICE + x] = t.mine.value[x];
+        if (t.P.bytes > 0) {
+            store_code(codes, t.P.bytes, (cmg_size)e0 * SLICE + x, t.mine.code[x]);
         }
     }
     __syncwarp();
-    for (int x = lane; x < places; x += CMGI_WARP) {
-        values[start + (cmg_size)e0 * SLICE + x] = mine.value[x];
-        if (P.bytes > 0) {
-            store_code(codes, P.bytes, (cmg_size)e0 * SLICE + x, mine.code[x]);
+}
+
+/* The unit of a slice, from its largest value. */
+template <typename T>
+static __device__ unit unit_of(const source &S, const plan &P, int lane)
+{
+    double largest = 0;
+    for (int r = 0; r < P.rows; ++r) {
+        const cmg_index ref = cmgi_plan_reference(&S, P.first + r);
+        const cmg_size end = S.A.indptr[P.first + r + 1];
+        for (cmg_size k = S.A.indptr[P.first + r] + lane; k < end; k += CMGI_WARP) {
+            largest = plan_packs(&S, k, ref) ? fmax(largest, fabs(S.A.values[k])) : largest;
         }
     }
-    __syncwarp();
+    for (int d = CMGI_WARP / 2; d > 0; d >>= 1) {
+        largest = fmax(largest, __shfl_xor_sync(CMGI_ALL, largest, d));
+    }
+    const double scale =
+        cmgi_reduced_scale(sizeof(T) == 1 ? CMG_VALUES_FP8 : CMG_VALUES_FP16, largest);
+    return unit{scale, 1 / scale};
+}
+
+/* Offsets of a pattern before the diagonal. */
+static __device__ int before_diagonal(const plan &P, int lane)
+{
+    cmg_size before = 0;
+    for (int e = lane; P.bytes == 0 && e < P.width; e += CMGI_WARP) {
+        before = P.pattern[e] < 0 ? e + 1 : before;
+    }
+    return (int)plan_max(before);
 }
 
 template <typename T>
@@ -169,50 +315,76 @@ __global__ void __launch_bounds__(THREADS) fill_kernel(const source S, const tar
     __shared__ shelf<T> shelves[WARPS];
     const cmg_size p = (cmg_size)blockIdx.x * WARPS + threadIdx.x / CMGI_WARP;
     const int lane = (int)threadIdx.x % CMGI_WARP;
-    shelf<T> &mine = shelves[threadIdx.x / CMGI_WARP];
     if (p >= S.count) {
         return;
     }
     plan P = open_plan(S, shared_plans);
-    make_plan(S, p, lane, P);
-    const cmg_size step = to.step[p];
+    if (to.planned || to.kept != NULL) {
+        read_plan(S, to, p, lane, P);
+    } else {
+        make_plan(S, p, lane, P);
+    }
+    task<T> t = {S, P, to, shelves[threadIdx.x / CMGI_WARP], values, to.step[p], 0, {}};
+    const int width = stored_width(to, P);
     if (to.entry != NULL && lane == 0) {
         to.entry[p] = S.A.indptr[P.first];
         to.entry[p + 1] = S.A.indptr[P.first + P.rows]; /* as the next slice says */
     }
-    for (int e = lane; e < P.width; e += CMGI_WARP) {
-        to.base[step + e] = P.bytes == 0 ? P.pattern[e] : P.base[e];
+    for (int e = lane; e < width; e += CMGI_WARP) {
+        to.base[t.step + e] = base_of<T>(P, e);
     }
-    if (P.bytes == 0 && !P.ascends) {
-        scatter_rows(S, P, step * SLICE, values, to.place);
-        return;
+    if (storage<T>::reduced) {
+        t.u = unit_of<T>(S, P, lane);
+        t.before = S.split_diagonal ? before_diagonal(P, lane) : 0;
+        if (lane == 0) {
+            to.scale[p] = (float)t.u.scale;
+        }
     }
     for (int r = lane; r < SLICE; r += CMGI_WARP) {
-        mine.done[r] = 0;
+        t.mine.done[r] = 0;
+        t.mine.apart[storage<T>::reduced ? r : 0] = 0;
     }
-    for (int e0 = 0; e0 < P.width; e0 += EIGHT) {
-        store_eight(S, P, e0, step * SLICE, to, to.codes + to.code[p], mine, values);
+    if (P.bytes == 0 && !P.ascends) {
+        scatter_rows(t);
+    } else {
+        /* a slice may have no entries but those of the diagonal */
+        for (int e0 = 0; e0 < width || (storage<T>::reduced && e0 == 0); e0 += EIGHT) {
+            store_eight(t, p, e0);
+        }
+    }
+    __syncwarp();
+    for (int r = lane; storage<T>::reduced && to.diagonal != NULL && r < P.rows; r += CMGI_WARP) {
+        to.diagonal[P.first + r] = (float)t.mine.apart[r];
     }
 }
 
-cmg_status cmgi_packed_fill(const cmgi_compressor *B, cmg_size longest)
+template <typename T>
+static cmg_status fill(const cmgi_compressor *B, const source &S, cmg_index *kept, void *values)
+{
+    fill_kernel<<<cmgi_grid(S.count, WARPS), THREADS, shared_bytes(S), cmgi_stream(B->A->ctx)>>>(
+        S, target_of(B, kept), (T *)values);
+    return CMGI_LAUNCHED(B->A->ctx);
+}
+
+cmg_status cmgi_packed_fill(const cmgi_compressor *B, cmg_size longest, cmg_index *kept)
 {
     cmg_context *ctx = B->A->ctx;
     CMGI_ON_DEVICE(ctx);
     const source S = source_of(B, longest);
-    const unsigned grid = cmgi_grid(S.count, WARPS);
+    const cmgi_packed_slices *P = &B->C->p;
     if (S.count == 0) {
         return CMG_OK;
     }
-    if (B->C->p.rest != NULL) {
-        fill_kernel<int>
-            <<<grid, THREADS, shared_bytes(S), cmgi_stream(ctx)>>>(S, target_of(B), B->C->p.rest);
-    } else if (B->A->options.precision == CMG_FP64) {
-        fill_kernel<double><<<grid, THREADS, shared_bytes(S), cmgi_stream(ctx)>>>(
-            S, target_of(B), (double *)B->A->values);
-    } else {
-        fill_kernel<float><<<grid, THREADS, shared_bytes(S), cmgi_stream(ctx)>>>(
-            S, target_of(B), (float *)B->A->values);
+    if (P->rest != NULL) {
+        return fill<int>(B, S, kept, P->rest);
     }
-    return CMGI_LAUNCHED(ctx);
+    switch (P->kind) {
+    case CMG_VALUES_FULL:
+        return B->A->options.precision == CMG_FP64 ? fill<double>(B, S, kept, B->A->values)
+                                                   : fill<float>(B, S, kept, B->A->values);
+    case CMG_VALUES_FP16:
+        return fill<uint16_t>(B, S, kept, B->A->values);
+    default:
+        return fill<uint8_t>(B, S, kept, B->A->values);
+    }
 }

@@ -37,6 +37,10 @@ static inline int plan_first(unsigned lanes)
     (void)lanes;
     return 0;
 }
+static inline int plan_count(unsigned lanes, int lane)
+{
+    return lane == LANES ? (int)lanes : 0;
+}
 static inline int plan_from(int v, int lane)
 {
     (void)lane;

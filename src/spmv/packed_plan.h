@@ -30,7 +30,7 @@ typedef struct cmgi_plan_source {
     const cmg_index *ref; /* reference column of a row, NULL = the row + lead */
     cmg_index lead;
     int value_bytes;        /* of a packed entry */
-    bool split_diagonal;    /* kept apart; on the host */
+    bool split_diagonal;    /* kept apart */
     const cmg_index *slice; /* on the device: list of slices, NULL = 0, 1, ... */
     cmg_size count;         /* of those */
     int room;               /* for bases */

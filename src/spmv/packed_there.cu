@@ -15,13 +15,15 @@ __global__ void __launch_bounds__(THREADS) measure_kernel(const source S, const 
     plan P = open_plan(S, shared_plans);
     make_plan(S, p, lane, P);
     if (lane == 0) {
-        to.step[p] = P.width;
-        to.code[p] = (cmg_size)P.width * SLICE * P.bytes;
+        const int width = stored_width(to, P);
+        to.step[p] = width;
+        to.code[p] = (cmg_size)width * SLICE * P.bytes;
         to.bytes[p] = (uint8_t)P.bytes;
     }
+    keep_plan(to, p, lane, P);
 }
 
-static cmg_status measure(const cmgi_compressor *B, const source &S)
+static cmg_status measure(const cmgi_compressor *B, const source &S, cmg_index **kept)
 {
     cmg_context *ctx = B->A->ctx;
     cmgi_packed_slices *P = &B->C->p;
@@ -32,8 +34,9 @@ static cmg_status measure(const cmgi_compressor *B, const source &S)
     CMGI_TRY(cmgi_alloc_device(ctx, P->count + 1, sizeof *P->step, &P->step));
     CMGI_TRY(cmgi_alloc_device(ctx, P->count + 1, sizeof *P->code, &P->code));
     CMGI_TRY(cmgi_alloc_device(ctx, P->count, sizeof *P->bytes, &P->bytes));
+    CMGI_TRY(cmgi_alloc_device(ctx, P->count * KEPT, sizeof **kept, kept));
     measure_kernel<<<cmgi_grid(P->count, WARPS), THREADS, shared_bytes(S), cmgi_stream(ctx)>>>(
-        S, target_of(B));
+        S, target_of(B, *kept));
     CMGI_TRY(CMGI_LAUNCHED(ctx));
     CMGI_TRY(on->offsets(ctx, P->count, P->step, NULL));
     CMGI_TRY(on->offsets(ctx, P->count, P->code, NULL));
@@ -105,29 +108,50 @@ static cmg_status build_beside(const cmgi_compressor *B, cmg_size longest)
     *P = ((const cmgi_compressed *)like->data)->p;
     P->rest = rest;
     B->A->values = like->values;
-    return cmgi_packed_fill(&as_there, longest);
+    return cmgi_packed_fill(&as_there, longest, NULL);
+}
+
+/* Room for slices that are measured. */
+static cmg_status reserve(const cmgi_compressor *B)
+{
+    cmg_context *ctx = B->A->ctx;
+    cmgi_packed_slices *P = &B->C->p;
+    B->A->stored = P->steps * SLICE;
+    CMGI_TRY(cmgi_alloc_device(ctx, P->steps, sizeof *P->base, &P->base));
+    CMGI_TRY(cmgi_alloc_device(ctx, P->code_bytes, 1, &P->codes));
+    CMGI_TRY(cmgi_alloc_device(ctx, B->A->stored,
+                               cmgi_values_bytes(P->kind, B->A->options.precision), &B->A->values));
+    if (P->kind != CMG_VALUES_FULL) {
+        CMGI_TRY(cmgi_alloc_device(ctx, P->count, sizeof *P->scale, &P->scale));
+    }
+    if (B->split_diagonal) { /* 0 in rows of templates */
+        const size_t bytes = (size_t)B->C->rows * sizeof *B->C->diagonal;
+        CMGI_TRY(cmgi_alloc_device(ctx, B->C->rows, sizeof *B->C->diagonal, &B->C->diagonal));
+        CMGI_TRY(cmgi_cuda_clear(ctx, B->C->diagonal, bytes));
+    }
+    if (B->A->options.keep_map) { /* without templates: all slices are there */
+        CMGI_TRY(cmgi_alloc_device(ctx, B->A->nnz, sizeof *P->place, &P->place));
+        CMGI_TRY(cmgi_alloc_device(ctx, P->count + 1, sizeof *P->entry, &P->entry));
+        CMGI_TRY(cmgi_cuda_clear(ctx, P->entry, sizeof *P->entry)); /* for no slices */
+    }
+    return CMG_OK;
 }
 
 extern "C" cmg_status cmgi_packed_build_cuda(const cmgi_compressor *B, cmg_size longest)
 {
     cmg_context *ctx = B->A->ctx;
     CMGI_ON_DEVICE(ctx);
-    cmgi_packed_slices *P = &B->C->p;
+    cmg_index *kept = NULL;
     bool beside = false;
+    cmg_status status = CMG_OK;
     CMGI_TRY(look_beside(B, &beside));
     if (beside) {
         return build_beside(B, longest);
     }
-    CMGI_TRY(measure(B, source_of(B, longest)));
-    B->A->stored = P->steps * SLICE;
-    CMGI_TRY(cmgi_alloc_device(ctx, P->steps, sizeof *P->base, &P->base));
-    CMGI_TRY(cmgi_alloc_device(ctx, P->code_bytes, 1, &P->codes));
-    CMGI_TRY(cmgi_alloc_device(ctx, B->A->stored, cmgi_precision_bytes(B->A->options.precision),
-                               &B->A->values));
-    if (B->A->options.keep_map) { /* without templates: all slices are there */
-        CMGI_TRY(cmgi_alloc_device(ctx, B->A->nnz, sizeof *P->place, &P->place));
-        CMGI_TRY(cmgi_alloc_device(ctx, P->count + 1, sizeof *P->entry, &P->entry));
-        CMGI_TRY(cmgi_cuda_clear(ctx, P->entry, sizeof *P->entry)); /* for no slices */
-    }
-    return cmgi_packed_fill(B, longest);
+    CMGI_TRY_GOTO(done, measure(B, source_of(B, longest), &kept));
+    CMGI_TRY_GOTO(done, reserve(B));
+    CMGI_TRY_GOTO(done, cmgi_packed_fill(B, longest, kept));
+done:
+    cmgi_free_device(ctx, kept);
+    return status;
 }

@@ -24,7 +24,15 @@ typedef struct target {
     uint8_t *codes;
     uint16_t *place; /* NULL = not wanted */
     cmg_size *entry;
+    float *scale;    /* of values in 16 and 8 bits, else NULL */
+    float *diagonal; /* kept apart; or NULL */
+    bool pairs;      /* slice columns are stored two by two */
+    cmg_index *kept; /* plans of up to KEPT - 1 bases, or NULL: 2 width + ascends, -1 = longer, then
+                        the bases */
+    bool planned;    /* base is there, and all columns ascend */
 } target;
+
+enum { KEPT = 48 };
 
 /* packed_plan.inc of a warp. */
 #define PLAN static __device__ __forceinline__
@@ -41,6 +49,10 @@ static __device__ __forceinline__ unsigned plan_ballot(bool b)
 static __device__ __forceinline__ int plan_first(unsigned lanes)
 {
     return __ffs((int)lanes) - 1;
+}
+static __device__ __forceinline__ int plan_count(unsigned lanes, int lane)
+{
+    return __popc(lane < LANES ? lanes & ((1U << lane) - 1) : lanes);
 }
 static __device__ __forceinline__ int plan_from(int v, int lane)
 {
@@ -95,6 +107,39 @@ static __device__ void make_plan(const source &S, cmg_size p, int lane, plan &P)
     plan_slice(&S, S.slice != NULL ? S.slice[p] : p, lane, &P);
 }
 
+/* The same, as it was kept. */
+static __device__ void read_plan(const source &S, const target &to, cmg_size p, int lane, plan &P)
+{
+    const cmg_index *from = to.planned ? to.base + to.step[p] : to.kept + p * KEPT;
+    const int head = to.planned ? 2 * (int)(to.step[p + 1] - to.step[p]) + 1 : *from++;
+    if (head < 0) {
+        make_plan(S, p, lane, P);
+        return;
+    }
+    P.first = (S.slice != NULL ? S.slice[p] : p) * SLICE;
+    P.rows = S.A.rows - P.first < SLICE ? (int)(S.A.rows - P.first) : (int)SLICE;
+    P.width = head / 2;
+    P.ascends = head % 2 != 0;
+    P.bytes = to.bytes[p];
+    cmg_index *at = P.bytes == 0 ? P.pattern : P.base;
+    for (int e = lane; e < P.width; e += CMGI_WARP) {
+        at[e] = from[e];
+    }
+    __syncwarp();
+}
+
+static __device__ void keep_plan(const target &to, cmg_size p, int lane, const plan &P)
+{
+    cmg_index *at = to.kept + p * KEPT;
+    const bool fits = P.width < KEPT;
+    if (lane == 0) {
+        at[0] = fits ? 2 * P.width + P.ascends : -1;
+    }
+    for (int e = lane; fits && e < P.width; e += CMGI_WARP) {
+        at[1 + e] = P.bytes == 0 ? P.pattern[e] : P.base[e];
+    }
+}
+
 /* The warp's part of the block's shared memory. */
 static __device__ plan open_plan(const source &S, int *memory)
 {
@@ -113,14 +158,24 @@ static inline source source_of(const cmgi_compressor *B, cmg_size longest)
     S.slice = B->C->p.slice;
     S.count = B->C->p.count;
     S.value_bytes = B->value_bytes;
+    S.split_diagonal = B->split_diagonal;
     S.room = (int)longest;
     return S;
 }
 
-static inline target target_of(const cmgi_compressor *B)
+/* A matrix beside another has that one's bases. */
+static inline target target_of(const cmgi_compressor *B, cmg_index *kept)
 {
     const cmgi_packed_slices *P = &B->C->p;
-    return target{P->step, P->code, P->bytes, P->base, P->codes, P->place, P->entry};
+    const bool planned = P->rest != NULL && B->from->there->facts.ascending;
+    return target{P->step,  P->code,  P->bytes,       P->base,          P->codes, P->place,
+                  P->entry, P->scale, B->C->diagonal, B->pairs_columns, kept,     planned};
+}
+
+/* Slice columns that are stored: in pairs the last may come twice. */
+static __device__ __forceinline__ int stored_width(const target &to, const plan &P)
+{
+    return to.pairs ? P.width + P.width % 2 : P.width;
 }
 
 static inline size_t shared_bytes(const source &S)
@@ -128,5 +183,5 @@ static inline size_t shared_bytes(const source &S)
     return (size_t)WARPS * (size_t)(CMGI_PATTERN + S.room) * sizeof(int);
 }
 
-/* packed_fill.cu: the slices as they are planned, into the storage. */
-cmg_status cmgi_packed_fill(const cmgi_compressor *B, cmg_size longest);
+/* packed_fill.cu: the slices as they are planned, into the storage; `kept` or NULL. */
+cmg_status cmgi_packed_fill(const cmgi_compressor *B, cmg_size longest, cmg_index *kept);

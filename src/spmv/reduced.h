@@ -15,9 +15,11 @@
 #pragma once
 #include "cmg_types.h"
 
-/* IEEE half to and from float, rounding to nearest even; for hosts without the types.
- */
-static inline float cmgi_half_to_float(uint16_t h)
+#include "core/inline.h"
+
+/* IEEE half to and from float, rounding to nearest even; for hosts without the types, and the same
+ * bits on a device. */
+CMGI_INLINE float cmgi_half_to_float(uint16_t h)
 {
     const uint32_t sign = (uint32_t)(h & 0x8000U) << 16;
     const uint32_t magnitude = h & 0x7fffU;
@@ -33,7 +35,7 @@ static inline float cmgi_half_to_float(uint16_t h)
     v.u |= sign;
     return v.f;
 }
-static inline uint16_t cmgi_float_to_half(float f)
+CMGI_INLINE uint16_t cmgi_float_to_half(float f)
 {
     union {
         float f;
@@ -53,15 +55,34 @@ static inline uint16_t cmgi_float_to_half(float f)
     v.u += 0xc8000fffU + ((v.u >> 13) & 1U);
     return (uint16_t)(sign | (v.u >> 13));
 }
-/* Every byte is a number; infinite and NaN become the largest. */
-static inline float cmgi_fp8_to_float(uint8_t b)
+/* Every byte is a number; infinite and NaN become the largest. Rounds to nearest even: in units of
+ * 2^(e - 3), below the exponent's lower end in units of 2^-17. */
+CMGI_INLINE float cmgi_fp8_to_float(uint8_t b)
 {
     return cmgi_half_to_float((uint16_t)((b & 0x80U) << 8 | (b & 0x7fU) << 7));
 }
-uint8_t cmgi_float_to_fp8(float f);
+CMGI_INLINE uint8_t cmgi_float_to_fp8(float f)
+{
+    union {
+        float f;
+        uint32_t u;
+    } v;
+    v.f = f;
+    const uint8_t sign = (uint8_t)((v.u >> 24) & 0x80U);
+    v.u &= 0x7fffffffU;
+    if (v.u >= 0x3ff80000U) { /* 1.9375 would round to 2; NaN */
+        return (uint8_t)(sign | 0x7fU);
+    }
+    if (v.u < 0x38800000U) { /* below 2^-14; adding 64 does the rounding */
+        v.f += 64.0F;
+        return (uint8_t)(sign | (v.u - 0x42800000U));
+    }
+    v.u += 0x7ffffU + ((v.u >> 20) & 1U);
+    return (uint8_t)(sign | ((v.u >> 20) - 8 * 112));
+}
 
 /* What a stored value of a reduced kind stands for, but for the scale. */
-static inline float cmgi_reduced_load(cmg_values kind, const void *values, cmg_size at)
+CMGI_INLINE float cmgi_reduced_load(cmg_values kind, const void *values, cmg_size at)
 {
     switch (kind) {
     case CMG_VALUES_FP16:
@@ -70,9 +91,30 @@ static inline float cmgi_reduced_load(cmg_values kind, const void *values, cmg_s
         return cmgi_fp8_to_float(((const uint8_t *)values)[at]);
     }
 }
+/* Scale of a group whose largest magnitude is given: of fp8 up to 1.875 are left, of fp16 near
+ * 2^12, with room up to the 65504 of IEEE half. A normal number in fp32; 1 for a group of zeros. */
+CMGI_INLINE float cmgi_reduced_scale(cmg_values kind, double largest)
+{
+    enum { LEAST = -126, MOST = 127 };
+    union {
+        double d;
+        uint64_t u;
+    } v;
+    union {
+        uint32_t u;
+        float f;
+    } scale;
+    v.d = largest;
+    int exponent = (int)(v.u >> 52) - 1023; /* of positive numbers */
+    if (!(largest > 0) || exponent == 1024) {
+        return 1.0F;
+    }
+    exponent += kind == CMG_VALUES_FP8 ? (v.u & 0xfffffffffffffU) >= 0xf000000000000U : -12;
+    exponent = exponent < LEAST ? LEAST : exponent > MOST ? MOST : exponent;
+    scale.u = (uint32_t)(exponent + 127) << 23;
+    return scale.f;
+}
 /* Bytes of a stored value. */
 size_t cmgi_values_bytes(cmg_values kind, cmg_precision precision);
-/* Scale of a group whose largest magnitude is given; 1 for a group of zeros. */
-float cmgi_reduced_scale(cmg_values kind, double largest);
 /* Stores value / scale; returns what is stored, times the scale. */
 double cmgi_reduced_store(cmg_values kind, void *values, cmg_size at, double value, float scale);

@@ -163,14 +163,17 @@ static void check_packed(const cmg_matrix *A, const cmg_matrix *B)
     check_arrays(a->bytes, b->bytes, a->count, sizeof *a->bytes);
     check_arrays(a->base, b->base, a->steps, sizeof *a->base);
     check_arrays(a->codes, b->codes, a->code_bytes, 1);
-    check_arrays(A->values, B->values, A->stored, cmgi_precision_bytes(A->options.precision));
+    check_arrays(A->values, B->values, A->stored,
+                 cmgi_values_bytes(A->options.values, A->options.precision));
+    check_arrays(a->scale, b->scale, a->count, sizeof *a->scale);
     check_arrays(A->value_map, B->value_map, A->nnz, sizeof *A->value_map);
     check_arrays(a->place, b->place, A->nnz, sizeof *a->place);
     check_arrays(a->entry, b->entry, a->count + 1, sizeof *a->entry);
 }
 
 /* The format as the host builds it, and as the device builds it. */
-static void check_compressed(const cmgi_csr *A, cmg_precision precision, bool keep_map)
+static void check_compressed(const cmgi_csr *A, cmg_precision precision, cmg_values values,
+                             bool keep_map)
 {
     const cmg_csr here = cmgi_csr_view(A);
     const cmgi_matrix_source from = {.csr = &here};
@@ -181,6 +184,7 @@ static void check_compressed(const cmgi_csr *A, cmg_precision precision, bool ke
     cmg_matrix_options_default(&options);
     options.format = CMG_FORMAT_COMPRESSED;
     options.precision = precision;
+    options.values = values;
     options.keep_map = keep_map;
     options.warp = 32;
     options.block = 128;
@@ -196,6 +200,7 @@ static void check_compressed(const cmgi_csr *A, cmg_precision precision, bool ke
         const cmgi_compressed *b = N->data;
         CHECK(M->stored == N->stored && M->bytes == N->bytes && M->nnz == N->nnz);
         check_arrays(a->ref, b->ref, M->rows, sizeof *a->ref);
+        check_arrays(a->diagonal, b->diagonal, M->rows, sizeof *a->diagonal);
         check_templates(M, N);
         check_packed(M, N);
         check_products(M, N);
@@ -233,6 +238,49 @@ static cmgi_csr grid_matrix(cmg_size n, int kinds, bool shuffled)
     return A;
 }
 
+/* In both precisions, with a value map, and with values in 16 and 8 bits. */
+static void check_all_compressed(const cmgi_csr *A)
+{
+    for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
+        check_compressed(A, (cmg_precision)p, CMG_VALUES_FULL, false);
+        check_compressed(A, (cmg_precision)p, CMG_VALUES_FULL, true);
+    }
+    check_compressed(A, CMG_FP32, CMG_VALUES_FP16, false);
+    check_compressed(A, CMG_FP32, CMG_VALUES_FP8, false);
+}
+
+/* What a diagonal that is kept apart may do to a row: be the first, the last, the only entry, lack,
+ * be out of order, or follow whole eights of others, near and far. */
+static cmgi_csr diagonal_matrix(cmg_size n, cmg_size others, cmg_size stride, int kind)
+{
+    cmgi_csr A = {0};
+    uint64_t seed = 21;
+    cmg_size nnz = 0;
+    CHECK_OK(cmgi_csr_alloc(ctx, n, n, (others + 1) * n, &A));
+    for (cmg_size i = 0; i < n; ++i) {
+        const int how = kind < 5 ? kind : (int)(i % 5);
+        const cmg_size mine = kind < 5 ? others : (cmg_size)(cmgi_random(&seed) * (double)others);
+        const cmg_size before = how == 0 ? 0 : how == 1 ? mine : mine / 2;
+        A.indptr[i] = nnz;
+        for (cmg_size d = 0; d <= mine; ++d) {
+            const cmg_size at = i + (d - before) * stride;
+            if (at >= 0 && at < n && (d != before || how != 2) && (d == before || how != 3)) {
+                A.indices[nnz] = (cmg_index)at;
+                A.values[nnz++] = ldexp(cmgi_random(&seed) - 0.4, (int)(d % 9) - 4);
+            }
+        }
+        if (how == 4 && nnz > A.indptr[i] + 1) { /* the last entry comes first */
+            const cmg_index last = A.indices[nnz - 1];
+            for (cmg_size k = nnz - 1; k > A.indptr[i]; --k) {
+                A.indices[k] = A.indices[k - 1];
+            }
+            A.indices[A.indptr[i]] = last;
+        }
+    }
+    A.indptr[n] = nnz;
+    return A;
+}
+
 static void compressed_is_the_same(void)
 {
     if (cmgi_resident_kernels_of(ctx) == NULL) {
@@ -241,18 +289,34 @@ static void compressed_is_the_same(void)
     }
     for (int s = 0; s < SUITE; ++s) {
         cmgi_csr A = suite_make(&suite[s]);
-        for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
-            check_compressed(&A, (cmg_precision)p, false);
-            check_compressed(&A, (cmg_precision)p, true);
-        }
+        check_all_compressed(&A);
         cmgi_csr_free(ctx, &A);
     }
     static const int kinds[] = {0, 2, 300, -1}; /* -1: all rows differ */
     for (int k = 0; k < 8; ++k) {
         cmgi_csr A = grid_matrix(k < 4 ? 61 : 130, kinds[k % 4], k % 2 == 1);
-        check_compressed(&A, CMG_FP64, false);
-        check_compressed(&A, CMG_FP32, k == 7);
+        check_all_compressed(&A);
         cmgi_csr_free(ctx, &A);
+    }
+}
+
+static void a_diagonal_apart_may_be_anywhere(void)
+{
+    static const cmg_size others[] = {0, 1, 7, 8, 9, 16, 31, 32, 33, 65};
+    static const cmg_size strides[] = {1, 37, 1999};
+    if (cmgi_resident_kernels_of(ctx) == NULL) {
+        SKIP("no device");
+        return;
+    }
+    for (int k = 0; k < 6 * 10 * 3; ++k) {
+        const bool far = k / 60 == 2; /* codes of 32 bits */
+        const cmg_size mine = others[k / 6 % 10];
+        if (!far || (k % 6 > 3 && (mine == 9 || mine == 33))) {
+            cmgi_csr A = diagonal_matrix(far ? 66666 : 331, mine, strides[k / 60], k % 6);
+            check_compressed(&A, CMG_FP32, CMG_VALUES_FP16, false);
+            check_compressed(&A, CMG_FP32, CMG_VALUES_FP8, false);
+            cmgi_csr_free(ctx, &A);
+        }
     }
 }
 
@@ -500,6 +564,7 @@ int main(int argc, char **argv)
     TEST_BEGIN(argc, argv);
     RUN(every_format_is_made_on_the_device);
     RUN(compressed_is_the_same);
+    RUN(a_diagonal_apart_may_be_anywhere);
     RUN(facts_are_those_of_the_rows);
     RUN(facts_follow_new_values);
     RUN(compression_is_explained);
