@@ -80,7 +80,7 @@ done:
 }
 
 /* The first level whose A does not fit the one above, `levels` where all do. */
-static cmg_status find_misfit(const cmg_hierarchy *h, int from, bool zero_dirichlet, int *level,
+static cmg_status find_misfit(cmg_hierarchy *h, int from, bool zero_dirichlet, int *level,
                               double *factor)
 {
     cmgi_dirichlet d[CMGI_HIERARCHY_LEVELS] = {{0}};
@@ -184,6 +184,13 @@ cmg_status cmgi_complete(cmg_hierarchy *given, const cmgi_completion_options *op
     h->stale = false;
     h->checked = true; /* the caller's is, and what was formed here is finite */
     const bool changed = c.formed + c.misfits + c.appended > 0 || c.alone;
+    for (int l = 0; !changed && l < h->levels; ++l) { /* P^T, for R */
+        cmgi_csr *PT = &given->level[l].PT;
+        if (PT->there == NULL && h->level[l].PT.there != NULL) {
+            *PT = h->level[l].PT;
+            h->level[l].PT = (cmgi_csr){0};
+        }
+    }
     for (int l = c.taken - 1; l >= 1; --l) {
         c.first_formed = given->level[l].formed ? l : c.first_formed;
         c.formed += given->level[l].formed && !all;

@@ -10,6 +10,7 @@
 #include "core/search.h"
 #include "transfer/energy_rows.h"
 #include "transfer/energy_there.h"
+#include "transfer/galerkin.h"
 
 #include <math.h>
 #include <string.h>
@@ -405,17 +406,28 @@ static bool find_there(const cmg_hierarchy *h, int l, cmgi_levels_there *there)
                                  .R = cmgi_hierarchy_there(h, l, CMG_ROLE_R),
                                  .C = cmgi_hierarchy_there(h, l + 1, CMG_ROLE_A)};
     return there->A != NULL && there->P != NULL && there->C != NULL &&
-           (there->R != NULL || !has_r) && there->C->facts.zero_diagonal < 0;
+           (there->R != NULL || !has_r) && there->C->csr.rows > 0 &&
+           there->C->facts.zero_diagonal < 0;
 }
 
-cmg_status cmgi_energy_misfits_there(const cmg_hierarchy *h, int first, cmgi_dirichlet *d,
-                                     double *factor)
+/* P^T, which is kept for the cycle's R, or in its place the transpose of a given R. */
+static cmg_status turn(cmg_context *ctx, cmgi_csr *PT, cmgi_csr *RT, cmgi_levels_there *l)
+{
+    cmgi_csr *to = l->R != NULL ? RT : PT;
+    CMGI_TRY(cmgi_transpose_there(ctx, l->R != NULL ? l->R : l->P, to));
+    l->turned = to->there;
+    return CMG_OK;
+}
+
+cmg_status cmgi_energy_misfits_there(cmg_hierarchy *h, int first, cmgi_dirichlet *d, double *factor)
 {
     static cmg_status (*const look)(cmg_context *, const cmgi_levels_there *, int,
                                     cmgi_energies *) = CMGI_CUDA_FN(cmgi_energies_cuda);
     cmgi_levels_there levels[CMGI_HIERARCHY_LEVELS];
     cmgi_energies e[CMGI_HIERARCHY_LEVELS];
     int of[CMGI_HIERARCHY_LEVELS];
+    cmgi_csr turned[CMGI_HIERARCHY_LEVELS] = {0};
+    cmg_status status = CMG_OK;
     int count = 0;
     for (int l = first; l < h->levels; ++l) {
         of[count] = l;
@@ -425,12 +437,14 @@ cmg_status cmgi_energy_misfits_there(const cmg_hierarchy *h, int first, cmgi_dir
         return CMG_OK;
     }
     for (int k = 0; k < count; ++k) {
-        CMGI_TRY(cmgi_dirichlet_send(h->ctx, &d[of[k] - 1]));
-        CMGI_TRY(cmgi_dirichlet_send(h->ctx, &d[of[k]]));
+        cmgi_csr *PT = &h->level[of[k] - 1].PT;
+        CMGI_TRY_GOTO(done, turn(h->ctx, PT, &turned[k], &levels[k]));
+        CMGI_TRY_GOTO(done, cmgi_dirichlet_send(h->ctx, &d[of[k] - 1]));
+        CMGI_TRY_GOTO(done, cmgi_dirichlet_send(h->ctx, &d[of[k]]));
         levels[k].fine = d[of[k] - 1].there;
         levels[k].coarse = d[of[k]].there;
     }
-    CMGI_TRY(look(h->ctx, levels, count, e));
+    CMGI_TRY_GOTO(done, look(h->ctx, levels, count, e));
     for (int k = 0; k < count; ++k) {
         double *worst = &factor[of[k]];
         *worst = fmax(1, e[k].single / SINGLE);
@@ -438,7 +452,11 @@ cmg_status cmgi_energy_misfits_there(const cmg_hierarchy *h, int first, cmgi_dir
             *worst = fmax(*worst, misfit(e[k].coarse[v], e[k].fine[v]));
         }
     }
-    return CMG_OK;
+done:
+    for (int k = 0; k < count; ++k) {
+        cmgi_csr_free(h->ctx, &turned[k]);
+    }
+    return status;
 }
 
 cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, cmgi_dirichlet *fine,

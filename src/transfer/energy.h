@@ -17,7 +17,7 @@ cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, cmgi_dirichlet *fin
                               cmgi_dirichlet *coarse, double *factor);
 /*
  * The same of levels `first` and after against those above them, at once: factor[l] of those whose
- * matrices are all on the device, where vectors live on the whole level; the others are left alone.
+ * matrices are all on the device; the others are left alone. P^T stays in the hierarchy.
  */
-cmg_status cmgi_energy_misfits_there(const cmg_hierarchy *h, int first, cmgi_dirichlet *d,
+cmg_status cmgi_energy_misfits_there(cmg_hierarchy *h, int first, cmgi_dirichlet *d,
                                      double *factor);

@@ -1,17 +1,24 @@
 /*
- * Energies of smooth vectors with matrices on the device; see energy.h. The vectors live on the
- * whole level, where the host takes balls of it: a pass over a matrix costs little here. Sums run
- * over blocks in a fixed order.
+ * Energies of smooth vectors with matrices on the device; see energy.h. As on the host the vectors
+ * vanish outside of balls of the graph of the coarse matrix, each of which is a vector of its own
+ * here: a block of threads grows a ball, smooths its vector there and has its energy with the
+ * coarse matrix, and several more multiply the fine rows that it reaches. All levels are looked at
+ * by the same two launches. Sums run in a fixed order.
  */
 #include "core/cuda.cuh"
 
 extern "C" {
+#include "core/hash.h"
 #include "core/random.h"
 #include "csr/resident.h"
 #include "transfer/energy_there.h"
 }
 
-enum { THREADS = 256, LANES = 8, AHEAD = 4, VECTORS = 3, SWEEPS = 8, SUMMERS = 1024 };
+enum { VECTORS = 3, SWEEPS = 8, LANES = 8 };
+enum { BALLS = 16, PARTS = 16 };        /* balls of a level, blocks for the fine rows of each */
+enum { GROWERS = 1024, THREADS = 256 }; /* threads of a block */
+enum { STEPS = 64 };                    /* of growing: fewer rows where each has few neighbours */
+enum { ROWS = 1024, SLOTS = 4096, EMPTY = -1, NONE = 0xffff }; /* of a ball, and of its table */
 /* Rows whose basis functions are compared: as many warps as an H200 has at once. */
 enum { SAMPLE = 1 << 13 };
 
@@ -19,34 +26,152 @@ struct triple {
     double v[VECTORS];
 };
 
-/* Sum over the lanes of a row of M x; a lane has AHEAD entries on their way at once. */
-static __device__ __forceinline__ triple multiply_row(const cmg_csr &M, cmg_size i, const triple *x)
+/* Two levels. */
+struct levels {
+    cmg_csr A;
+    cmg_csr P;
+    cmg_csr R;    /* given, or P^T */
+    cmg_csr left; /* its transpose: P, or that of a given R */
+    cmg_csr C;
+    const double *diagonal; /* of C */
+    const bool *fine;       /* Dirichlet rows, NULL = there is none */
+    const bool *coarse;
+    cmg_size longest_R; /* row */
+    cmg_size longest_C;
+};
+
+struct ball {
+    int count;
+    cmg_index row[ROWS]; /* of the coarse matrix */
+    triple x[ROWS];
+    triple y[ROWS];
+    triple coarse; /* energies of x */
+    triple fine[PARTS];
+};
+
+/* Where the rows of a ball are in it, in shared memory. */
+struct table {
+    int key[SLOTS];
+    uint16_t at[SLOTS];
+};
+
+static __device__ __forceinline__ unsigned slot_of(cmg_index j)
 {
-    const cmg_size lane = threadIdx.x % LANES;
-    const cmg_size end = i < M.rows ? M.indptr[i + 1] : 0;
-    triple sum = {};
-    for (cmg_size first = i < M.rows ? M.indptr[i] + lane : 0; first < end;
-         first += LANES * AHEAD) {
-        cmg_index column[AHEAD];
-        double a[AHEAD];
-        triple from[AHEAD];
-#pragma unroll
-        for (int u = 0; u < AHEAD; ++u) { /* past the end the first again, its product dropped */
-            const cmg_size k = first + LANES * u < end ? first + LANES * u : first;
-            column[u] = M.indices[k];
-            a[u] = M.values[k];
-        }
-#pragma unroll
-        for (int u = 0; u < AHEAD; ++u) {
-            from[u] = x[column[u]];
-        }
-#pragma unroll
-        for (int u = 0; u < AHEAD; ++u) {
-            for (int c = 0; c < VECTORS && first + LANES * u < end; ++c) {
-                sum.v[c] += a[u] * from[u].v[c];
-            }
+    return (unsigned)(cmgi_hash_mix(1, (uint64_t)j) >> 32) % SLOTS;
+}
+
+static __device__ unsigned insert(table &t, cmg_index j)
+{
+    unsigned slot = slot_of(j);
+    for (;; slot = (slot + 1) % SLOTS) {
+        const int before = atomicCAS(&t.key[slot], (int)EMPTY, j);
+        if (before == EMPTY || before == j) {
+            return slot;
         }
     }
+}
+
+/* Place of row j in the ball, NONE = outside. */
+static __device__ __forceinline__ int find(const table &t, cmg_index j)
+{
+    unsigned slot = slot_of(j);
+    while (t.key[slot] != j && t.key[slot] != EMPTY) {
+        slot = (slot + 1) % SLOTS;
+    }
+    return t.key[slot] == j ? t.at[slot] : NONE;
+}
+
+static __device__ void clear_table(table &t)
+{
+    for (int s = (int)threadIdx.x; s < SLOTS; s += (int)blockDim.x) {
+        t.key[s] = EMPTY;
+        t.at[s] = NONE;
+    }
+}
+
+/* Whether a row is a Dirichlet condition; NULL = none is. */
+static __device__ __forceinline__ bool is_fixed(const bool *fixed, cmg_size i)
+{
+    return fixed != NULL && fixed[i];
+}
+
+/* How many threads before this one have `mine`; *all of the block. */
+static __device__ int rank_of(bool mine, int *all)
+{
+    __shared__ int before[GROWERS / CMGI_WARP + 1];
+    const int warp = (int)threadIdx.x / CMGI_WARP;
+    const unsigned those = __ballot_sync(CMGI_ALL, mine);
+    if (threadIdx.x % CMGI_WARP == 0) {
+        before[warp + 1] = __popc(those);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        before[0] = 0;
+        for (int w = 0; w < GROWERS / CMGI_WARP; ++w) {
+            before[w + 1] += before[w];
+        }
+    }
+    __syncthreads();
+    *all = before[GROWERS / CMGI_WARP];
+    return before[warp] + __popc(those & ((1U << (threadIdx.x % CMGI_WARP)) - 1));
+}
+
+/*
+ * Up to ROWS rows around `seed` in the order in which a queue finds them. As many rows of the queue
+ * are taken at once as have their entries looked at by a thread each: a neighbour belongs to the
+ * first of the threads that see it.
+ */
+static __device__ int grow(const cmg_csr &C, cmg_index seed, cmg_size longest, table &t, int *first,
+                           cmg_index *row)
+{
+    const int each = longest < GROWERS ? (int)longest : GROWERS;
+    const int r = (int)threadIdx.x / each;
+    const int e = (int)threadIdx.x % each;
+    int count = 1;
+    for (int s = (int)threadIdx.x; s < SLOTS; s += GROWERS) {
+        first[s] = INT32_MAX;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        row[0] = seed;
+        t.at[insert(t, seed)] = 0;
+    }
+    __syncthreads();
+    for (int next = 0, step = 0; next < count && count < ROWS && step < STEPS; ++step) {
+        const int taken = GROWERS / each < count - next ? GROWERS / each : count - next;
+        const cmg_size begin = r < taken ? C.indptr[row[next + r]] : 0;
+        const bool real = r < taken && e < C.indptr[row[next + r] + 1] - begin;
+        const cmg_index j = real ? C.indices[begin + e] : 0;
+        const unsigned slot = real ? insert(t, j) : 0;
+        const bool open = real && t.at[slot] == NONE;
+        if (open) {
+            atomicMin(&first[slot], (int)threadIdx.x);
+        }
+        __syncthreads();
+        const bool mine = open && first[slot] == (int)threadIdx.x;
+        int found = 0;
+        const int place = count + rank_of(mine, &found);
+        if (mine && place < ROWS) {
+            row[place] = j;
+            t.at[slot] = (uint16_t)place;
+        }
+        __syncthreads();
+        count = count + found < ROWS ? count + found : (int)ROWS;
+        next += taken;
+    }
+    return count;
+}
+
+/* Adds a x_p to a sum, 0 where p = NONE. */
+static __device__ __forceinline__ void add(triple &sum, double a, const triple *x, int p)
+{
+    for (int c = 0; p != NONE && c < VECTORS; ++c) {
+        sum.v[c] += a * x[p].v[c];
+    }
+}
+
+static __device__ __forceinline__ triple add_lanes(triple sum)
+{
 #pragma unroll
     for (int d = LANES / 2; d > 0; d >>= 1) {
         for (int c = 0; c < VECTORS; ++c) {
@@ -56,61 +181,174 @@ static __device__ __forceinline__ triple multiply_row(const cmg_csr &M, cmg_size
     return sum;
 }
 
-static __device__ __forceinline__ cmg_size row_of_thread(void)
+/* Row i of M x, whose columns are rows of the ball; in all eight lanes of it, 0 where not `real`.
+ */
+static __device__ triple multiply_row(const cmg_csr &M, bool real, cmg_size i, const table &t,
+                                      const triple *x)
 {
-    return ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / LANES;
-}
-
-/* Whether a row is a Dirichlet condition; NULL = none is. */
-static __device__ __forceinline__ bool is_fixed(const bool *fixed, cmg_size i)
-{
-    return fixed != NULL && fixed[i];
-}
-
-/* Zero in Dirichlet rows, where the steps of smooth_kernel leave it. */
-__global__ void draw_kernel(cmg_size n, const bool *fixed, triple *x)
-{
-    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    for (int c = 0; i < n && c < VECTORS; ++c) {
-        x[i].v[c] = is_fixed(fixed, i) ? 0 : cmgi_random_at(11, (uint64_t)(i * VECTORS + c));
+    const cmg_size end = real ? M.indptr[i + 1] : 0;
+    triple sum = {};
+#pragma unroll 4
+    for (cmg_size k = real ? M.indptr[i] + threadIdx.x % LANES : 0; k < end; k += LANES) {
+        add(sum, M.values[k], x, find(t, M.indices[k]));
     }
+    return add_lanes(sum);
 }
 
-/* y = x - D^-1 C x / 2 */
-__global__ void smooth_kernel(const cmg_csr C, const double *diagonal, const triple *x, triple *y)
+/* The sums of a block to memory. */
+template <int N>
+static __device__ void store_sums(const triple &mine, triple *to)
 {
-    const cmg_size i = row_of_thread();
-    const triple sum = multiply_row(C, i, x);
-    if (i < C.rows && threadIdx.x % LANES == 0) {
-        for (int c = 0; c < VECTORS; ++c) {
-            y[i].v[c] = x[i].v[c] - sum.v[c] / diagonal[i] / 2;
-        }
-    }
-}
-
-/* y = M x, 0 in Dirichlet rows */
-__global__ void multiply_kernel(const cmg_csr M, const bool *fixed, const triple *x, triple *y)
-{
-    const cmg_size i = row_of_thread();
-    const triple sum = multiply_row(M, i, x);
-    if (i < M.rows && threadIdx.x % LANES == 0) {
-        y[i] = is_fixed(fixed, i) ? triple{} : sum;
-    }
-}
-
-/* part[block] = sum over its rows of w_i (M x)_i */
-__global__ void energy_kernel(const cmg_csr M, const triple *w, const triple *x, triple *part)
-{
-    const cmg_size i = row_of_thread();
-    const triple sum = multiply_row(M, i, x);
-    const bool mine = i < M.rows && threadIdx.x % LANES == 0;
     for (int c = 0; c < VECTORS; ++c) {
-        const double s = cmgi_block_sum<THREADS>(mine ? w[i].v[c] * sum.v[c] : 0.0);
+        const double s = cmgi_block_sum<N>(mine.v[c]);
         if (threadIdx.x == 0) {
-            part[blockIdx.x].v[c] = s;
+            to->v[c] = s;
         }
         __syncthreads();
     }
+}
+
+/*
+ * Ball blockIdx.x of level blockIdx.y: random values, 0 in Dirichlet rows, where the steps leave
+ * it, SWEEPS times x <- x - D^-1 C x / 2, and x^T C x.
+ */
+__global__ void __launch_bounds__(GROWERS) coarse_kernel(const levels *all, ball *balls)
+{
+    __shared__ table t;
+    __shared__ int first[SLOTS];
+    const levels &l = all[blockIdx.y];
+    const cmg_csr &C = l.C;
+    ball &b = balls[blockIdx.y * BALLS + blockIdx.x];
+    triple *x = b.x; /* again after an even number of sweeps */
+    triple *y = b.y;
+    clear_table(t);
+    const cmg_size seed = C.rows * blockIdx.x / BALLS;
+    const bool again = blockIdx.x > 0 && seed == C.rows * (blockIdx.x - 1) / BALLS;
+    const int count = again ? 0 : grow(C, (cmg_index)seed, l.longest_C, t, first, b.row);
+    for (int r = (int)threadIdx.x; r < count; r += GROWERS) {
+        const uint64_t i = (uint64_t)b.row[r];
+        for (int c = 0; c < VECTORS; ++c) {
+            x[r].v[c] = is_fixed(l.coarse, b.row[r]) ? 0 : cmgi_random_at(11, i * VECTORS + c);
+        }
+    }
+    __syncthreads();
+    triple energy = {};
+    for (int sweep = 0; sweep <= SWEEPS; ++sweep) {
+        for (int r0 = 0; r0 < count; r0 += GROWERS / LANES) { /* whole warps go round together */
+            const int r = r0 + (int)threadIdx.x / LANES;
+            const bool real = r < count;
+            const cmg_index i = real ? b.row[r] : 0;
+            const triple sum = multiply_row(C, real, i, t, x);
+            for (int c = 0; real && threadIdx.x % LANES == 0 && c < VECTORS; ++c) {
+                energy.v[c] += sweep == SWEEPS ? x[r].v[c] * sum.v[c] : 0;
+                y[r].v[c] = x[r].v[c] - sum.v[c] / l.diagonal[i] / 2;
+            }
+        }
+        __syncthreads();
+        triple *const swapped = x;
+        x = y;
+        y = swapped;
+    }
+    store_sums<GROWERS>(energy, &b.coarse);
+    if (threadIdx.x == 0) {
+        b.count = count;
+    }
+}
+
+/* Row i of P x, 0 in a Dirichlet row, times a to a sum. */
+static __device__ __forceinline__ void add_image(triple &sum, double a, const levels &l, cmg_size i,
+                                                 const table &t, const triple *x)
+{
+    const cmg_size end = is_fixed(l.fine, i) ? 0 : l.P.indptr[i + 1];
+    for (cmg_size k = l.P.indptr[i]; k < end; ++k) {
+        add(sum, a * l.P.values[k], x, find(t, l.P.indices[k]));
+    }
+}
+
+/* left_i (A P x)_i of fine row i, by eight lanes, where row r is the first of the ball whose basis
+ * function reaches it; else 0. */
+static __device__ triple fine_row(const levels &l, bool real, cmg_size i, int r, const table &t,
+                                  const triple *x)
+{
+    const cmg_size lane = threadIdx.x % LANES;
+    const cmg_size end = real ? l.left.indptr[i + 1] : 0;
+    triple left = {};
+    triple image = {};
+    int least = NONE;
+    for (cmg_size k = real ? l.left.indptr[i] + lane : 0; k < end; k += LANES) {
+        const int at = find(t, l.left.indices[k]);
+        add(left, l.left.values[k], x, at);
+        least = at < least ? at : least;
+    }
+    left = add_lanes(left);
+#pragma unroll
+    for (int d = LANES / 2; d > 0; d >>= 1) {
+        const int other = __shfl_xor_sync(CMGI_ALL, least, d);
+        least = other < least ? other : least;
+    }
+    real = real && least == r;
+    const cmg_size last = real ? l.A.indptr[i + 1] : 0;
+#pragma unroll 4
+    for (cmg_size k = real ? l.A.indptr[i] + lane : 0; k < last; k += LANES) {
+        add_image(image, l.A.values[k], l, l.A.indices[k], t, x);
+    }
+    image = add_lanes(image);
+    for (int c = 0; c < VECTORS; ++c) {
+        image.v[c] *= left.v[c];
+    }
+    return image;
+}
+
+/* x^T R A P x of part blockIdx.x of ball blockIdx.y of level blockIdx.z: the fine rows that its
+ * rows of R reach and no row before them. */
+__global__ void __launch_bounds__(THREADS) fine_kernel(const levels *all, ball *balls)
+{
+    __shared__ table t;
+    const levels &l = all[blockIdx.z];
+    ball &b = balls[blockIdx.z * BALLS + blockIdx.y];
+    const int begin = b.count * (int)blockIdx.x / PARTS;
+    const int end = b.count * ((int)blockIdx.x + 1) / PARTS;
+    if (begin == end) {
+        store_sums<THREADS>(triple{}, &b.fine[blockIdx.x]);
+        return;
+    }
+    clear_table(t);
+    __syncthreads();
+    for (int r = (int)threadIdx.x; r < b.count; r += THREADS) {
+        t.at[insert(t, b.row[r])] = (uint16_t)r;
+    }
+    __syncthreads();
+    const cmg_size pairs = (end - begin) * l.longest_R; /* of a row and an entry */
+    triple energy = {};
+    for (cmg_size p0 = 0; p0 < pairs; p0 += THREADS / LANES) { /* whole warps go round together */
+        const cmg_size p = p0 + threadIdx.x / LANES;
+        const int r = p < pairs ? begin + (int)(p / l.longest_R) : begin;
+        const cmg_size k = l.R.indptr[b.row[r]] + p % l.longest_R;
+        const bool inside = p < pairs && k < l.R.indptr[b.row[r] + 1];
+        const cmg_size i = inside ? l.R.indices[k] : 0;
+        const triple sum = fine_row(l, inside && !is_fixed(l.fine, i), i, r, t, b.x);
+        for (int c = 0; threadIdx.x % LANES == 0 && c < VECTORS; ++c) {
+            energy.v[c] += sum.v[c];
+        }
+    }
+    store_sums<THREADS>(energy, &b.fine[blockIdx.x]);
+}
+
+/* The sums of all balls, in a fixed order. */
+__global__ void sum_kernel(const ball *balls, cmgi_energies *to)
+{
+    const int c = (int)threadIdx.x;
+    double coarse = 0;
+    double fine = 0;
+    for (int b = 0; b < BALLS; ++b) {
+        const ball &one = balls[blockIdx.x * BALLS + b];
+        coarse += one.coarse.v[c];
+        for (int p = 0; p < PARTS; ++p) {
+            fine += one.fine[p].v[c];
+        }
+    }
+    to[blockIdx.x].coarse[c] = coarse;
+    to[blockIdx.x].fine[c] = fine;
 }
 
 /* The entry of row j of R in column i, 0 where it has none; its columns ascend. */
@@ -163,136 +401,66 @@ __global__ void diagonal_kernel(const cmg_csr A, const cmg_csr R, const bool *fi
     }
 }
 
-typedef struct work {
-    triple *x; /* coarse rows */
-    triple *y;
-    triple *fine;
-    triple *left;
-    triple *part;
-} work;
-
-static unsigned blocks(cmg_size rows)
+static cmg_status compare_diagonals(cmg_context *ctx, const levels *l, double *factor)
 {
-    return cmgi_grid(rows * LANES, THREADS);
-}
-
-/* The sum of all parts, thread by thread in a fixed order. */
-__global__ void sum_kernel(unsigned count, const triple *part, double *sum)
-{
-    for (int c = 0; c < VECTORS; ++c) {
-        double mine = 0;
-        for (unsigned b = threadIdx.x; b < count; b += SUMMERS) {
-            mine += part[b].v[c];
-        }
-        mine = cmgi_block_sum<SUMMERS>(mine);
-        if (threadIdx.x == 0) {
-            sum[c] = mine;
-        }
-        __syncthreads();
-    }
-}
-
-static cmg_status energies(cmg_context *ctx, const cmg_csr *M, const triple *w, const triple *x,
-                           const work *W, double *sum)
-{
-    const unsigned parts = blocks(M->rows);
-    energy_kernel<<<parts, THREADS, 0, cmgi_stream(ctx)>>>(*M, w, x, W->part);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
-    sum_kernel<<<1, SUMMERS, 0, cmgi_stream(ctx)>>>(parts, W->part, sum);
-    return CMGI_LAUNCHED(ctx);
-}
-
-static cmg_status make_smooth(cmg_context *ctx, const cmgi_resident *C, const bool *fixed, work *W)
-{
-    draw_kernel<<<cmgi_grid(C->csr.rows, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(C->csr.rows,
-                                                                                   fixed, W->x);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
-    for (int sweep = 0; sweep < SWEEPS; ++sweep) {
-        smooth_kernel<<<blocks(C->csr.rows), THREADS, 0, cmgi_stream(ctx)>>>(C->csr, C->diagonal,
-                                                                             W->x, W->y);
-        CMGI_TRY(CMGI_LAUNCHED(ctx));
-        triple *swapped = W->x;
-        W->x = W->y;
-        W->y = swapped;
-    }
-    return CMG_OK;
-}
-
-static cmg_status prolong(cmg_context *ctx, const cmg_csr *P, const bool *fixed, const triple *x,
-                          triple *y)
-{
-    multiply_kernel<<<blocks(P->rows), THREADS, 0, cmgi_stream(ctx)>>>(*P, fixed, x, y);
-    return CMGI_LAUNCHED(ctx);
-}
-
-static cmg_status compare_diagonals(cmg_context *ctx, const cmgi_levels_there *l, const cmg_csr *R,
-                                    double *factor)
-{
-    const cmg_size step = (R->rows + SAMPLE - 1) / SAMPLE;
-    const cmg_size count = (R->rows + step - 1) / step;
+    const cmg_size step = (l->R.rows + SAMPLE - 1) / SAMPLE;
+    const cmg_size count = (l->R.rows + step - 1) / step;
     diagonal_kernel<<<cmgi_grid(count * CMGI_WARP, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
-        l->A->csr, *R, l->fine, l->coarse, step, l->C->diagonal, (unsigned long long *)factor);
+        l->A, l->R, l->fine, l->coarse, step, l->diagonal, (unsigned long long *)factor);
     return CMGI_LAUNCHED(ctx);
 }
 
-static void release(cmg_context *ctx, work *W)
+static levels levels_of(const cmgi_levels_there *from)
 {
-    void *const arrays[] = {W->x, W->y, W->fine, W->left, W->part};
-    for (size_t k = 0; k < sizeof arrays / sizeof arrays[0]; ++k) {
-        cmgi_free_device(ctx, arrays[k]);
-    }
+    levels l = {};
+    l.A = from->A->csr;
+    l.P = from->P->csr;
+    l.R = (from->R != NULL ? from->R : from->turned)->csr;
+    l.left = from->R != NULL ? from->turned->csr : l.P;
+    l.C = from->C->csr;
+    l.diagonal = from->C->diagonal;
+    l.fine = from->fine;
+    l.coarse = from->coarse;
+    l.longest_R = (from->R != NULL ? from->R : from->turned)->rows.longest;
+    l.longest_C = from->C->rows.longest;
+    return l;
 }
 
-/* With a given R the left vectors are R^T x, which takes its transpose; without, R = P^T. */
-static cmg_status compare(cmg_context *ctx, const cmgi_levels_there *l, const cmg_csr *transposed,
-                          work *W, cmgi_energies *e)
-{
-    const cmg_size n = l->A->csr.rows;
-    const cmg_size coarse = l->C->csr.rows;
-    const bool given = l->R != NULL;
-    CMGI_TRY(cmgi_alloc_device(ctx, coarse, sizeof *W->x, &W->x));
-    CMGI_TRY(cmgi_alloc_device(ctx, coarse, sizeof *W->y, &W->y));
-    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *W->fine, &W->fine));
-    CMGI_TRY(cmgi_alloc_device(ctx, blocks(n > coarse ? n : coarse), sizeof *W->part, &W->part));
-    CMGI_TRY(make_smooth(ctx, l->C, l->coarse, W));
-    CMGI_TRY(energies(ctx, &l->C->csr, W->x, W->x, W, e->coarse));
-    CMGI_TRY(prolong(ctx, &l->P->csr, l->fine, W->x, W->fine));
-    if (given) {
-        CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *W->left, &W->left));
-        CMGI_TRY(prolong(ctx, transposed, l->fine, W->x, W->left));
-    }
-    CMGI_TRY(energies(ctx, &l->A->csr, given ? W->left : W->fine, W->fine, W, e->fine));
-    return given ? CMG_OK : compare_diagonals(ctx, l, transposed, &e->single);
-}
-
-static cmg_status compare_levels(cmg_context *ctx, const cmgi_levels_there *l, cmgi_energies *e)
-{
-    cmg_csr transposed = {};
-    work W = {};
-    cmg_status status = CMG_OK;
-    const cmgi_resident *of = l->R != NULL ? l->R : l->P;
-    CMGI_TRY_GOTO(
-        done, cmgi_resident_kernels_of(ctx)->transpose(ctx, &of->csr, of->rows.nnz, &transposed));
-    CMGI_TRY_GOTO(done, compare(ctx, l, &transposed, &W, e));
-done:
-    release(ctx, &W);
-    cmgi_resident_free_arrays(ctx, &transposed);
-    return status;
-}
-
-extern "C" cmg_status cmgi_energies_cuda(cmg_context *ctx, const cmgi_levels_there *l, int count,
+extern "C" cmg_status cmgi_energies_cuda(cmg_context *ctx, const cmgi_levels_there *from, int count,
                                          cmgi_energies *e)
 {
     CMGI_ON_DEVICE(ctx);
-    cmgi_energies *there = NULL;
+    const unsigned n = (unsigned)count;
+    levels *host = NULL;
+    levels *there = NULL;
+    ball *balls = NULL;
+    cmgi_energies *sums = NULL;
     cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *host, &host));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count, sizeof *there, &there));
-    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, there, (size_t)count * sizeof *there));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, (cmg_size)count * BALLS, sizeof *balls, &balls));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count, sizeof *sums, &sums));
+    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, sums, (size_t)count * sizeof *sums));
     for (int k = 0; k < count; ++k) {
-        CMGI_TRY_GOTO(done, compare_levels(ctx, &l[k], &there[k]));
+        host[k] = levels_of(&from[k]);
     }
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, e, there, (size_t)count * sizeof *there));
+    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, there, host, (size_t)count * sizeof *there));
+    coarse_kernel<<<dim3(BALLS, n), GROWERS, 0, cmgi_stream(ctx)>>>(there, balls);
+    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    fine_kernel<<<dim3(PARTS, BALLS, n), THREADS, 0, cmgi_stream(ctx)>>>(there, balls);
+    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    sum_kernel<<<n, VECTORS, 0, cmgi_stream(ctx)>>>(balls, sums);
+    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    for (int k = 0; k < count; ++k) {
+        if (from[k].R == NULL) {
+            CMGI_TRY_GOTO(done, compare_diagonals(ctx, &host[k], &sums[k].single));
+        }
+    }
+    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, e, sums, (size_t)count * sizeof *sums));
 done:
+    cmgi_free(ctx, host);
     cmgi_free_device(ctx, there);
+    cmgi_free_device(ctx, balls);
+    cmgi_free_device(ctx, sums);
     return status;
 }
