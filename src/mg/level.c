@@ -12,12 +12,12 @@
 
 #include <string.h>
 
-/* How a matrix is asked for: as the schedule says, then whatever it gains, else as its use allows.
- */
+/* How a matrix is asked for: as the schedule says, whatever it gains, else as its use allows. */
 typedef struct request {
     cmg_matrix_options options;
     cmgi_use use;
     const cmg_matrix *like; /* of the same CSR, or NULL */
+    struct cmgi_templates *exact;
 } request;
 
 static request request_of(const cmgi_level_options *options, int l, cmg_role role)
@@ -147,7 +147,7 @@ bool cmgi_level_is_there(const cmg_hierarchy *h, const cmgi_level_options *optio
 static cmg_status place_there(cmg_context *ctx, const cmgi_resident *R, const request *ask,
                               cmg_matrix **M)
 {
-    const cmgi_matrix_source from = {.there = R};
+    const cmgi_matrix_source from = {.there = R, .exact = ask->exact};
     return *M == NULL ? cmgi_matrix_create(ctx, &from, ask->use, &ask->options, M)
                       : cmg_matrix_update(*M, R->csr.values);
 }
@@ -226,6 +226,7 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
     request ask = request_of(options, l, CMG_ROLE_A);
     if (l == 0) {
         CMGI_TRY(find_dirichlet(h, 0, options, NULL, &level->dirichlet));
+        ask.exact = options->exact;
     }
     if (there != NULL) {
         level->rows = there->csr.rows;
@@ -263,7 +264,7 @@ cmg_status cmgi_level_renew(cmg_hierarchy *h, const cmgi_level_options *options,
  * all is as it was.
  */
 static cmg_status transfer_there(cmg_context *ctx, const cmgi_resident *P, const cmgi_resident *R,
-                                 cmgi_csr *PT, const request *const ask[2], cmgi_level *fine,
+                                 cmgi_csr *PT, const request ask[2], cmgi_level *fine,
                                  cmgi_level *coarse)
 {
     cmgi_dirichlet *const d[2] = {&fine->dirichlet, &coarse->dirichlet};
@@ -281,14 +282,15 @@ static cmg_status transfer_there(cmg_context *ctx, const cmgi_resident *P, const
         CMGI_TRY_GOTO(done, cmgi_dirichlet_clean_there(ctx, P, d[0], d[1], &clean));
     }
     if (places_P) {
-        CMGI_TRY_GOTO(done, place_there(ctx, &clean, ask[0], &fine->P));
+        CMGI_TRY_GOTO(done, place_there(ctx, &clean, &ask[0], &fine->P));
     }
     if (places_R && R != NULL) {
         CMGI_TRY_GOTO(done, cmgi_dirichlet_clean_there(ctx, R, d[1], d[0], &clean_R));
-        CMGI_TRY_GOTO(done, place_there(ctx, &clean_R, ask[1], &fine->R));
+        CMGI_TRY_GOTO(done, place_there(ctx, &clean_R, &ask[1], &fine->R));
     } else if (places_R) { /* the P^T from R A P is that of all P */
         cmgi_csr *T = clean.csr.values == P->csr.values ? PT : &own;
-        CMGI_TRY_GOTO(done, place_transpose(ctx, &clean, T, ask[1], &fine->R));
+        cmgi_csr_free(ctx, T == &own ? PT : &own);
+        CMGI_TRY_GOTO(done, place_transpose(ctx, &clean, T, &ask[1], &fine->R));
     }
     fine->version_P = version_P;
     fine->version_R = version_R;
@@ -353,8 +355,7 @@ cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
                                const cmgi_level_options *options, cmgi_level *fine,
                                cmgi_level *coarse)
 {
-    const request p = request_of(options, l, CMG_ROLE_P);
-    const request r = request_of(options, l, CMG_ROLE_R);
+    const request ask[2] = {request_of(options, l, CMG_ROLE_P), request_of(options, l, CMG_ROLE_R)};
     if (cmgi_is_divided(options->divided, l)) {
         return divided_transfer(ctx, l, options, fine, coarse);
     }
@@ -364,7 +365,6 @@ cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
     const cmgi_resident *there_r = has_r ? resident(h, l, CMG_ROLE_R, options) : NULL;
     if (there != NULL && (there_r != NULL || !has_r) && fine->perm == NULL &&
         coarse->perm == NULL) {
-        const request *const ask[2] = {&p, &r};
         return transfer_there(ctx, there, there_r, &h->level[l].PT, ask, fine, coarse);
     }
     return transfer_here(h, ctx, l, options, fine, coarse);

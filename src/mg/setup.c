@@ -6,6 +6,7 @@
 #include "mg/setup.h"
 
 #include "core/timer.h"
+#include "spmv/templates.h"
 
 static cmgi_level_options level_options(const cmgi_setup *s)
 {
@@ -48,7 +49,7 @@ static cmg_status build_smoothers(const cmgi_setup *s, int first, int last)
  * before the levels, as its numbering is that of level 0; but of a matrix that is used on the
  * device, which keeps its numbering, after that of level 0, beside which it may be stored in less.
  */
-static cmg_status build_outer(const cmgi_setup *s)
+static cmg_status build_outer(const cmgi_setup *s, cmgi_templates *exact)
 {
     cmg_csr A;
     if (s->options->precision == CMG_FP64) {
@@ -73,22 +74,32 @@ static cmg_status build_outer(const cmgi_setup *s)
     if (s->levels->A != NULL) {
         return cmg_matrix_update(s->levels->A, there != NULL ? there->csr.values : A.values);
     }
-    const cmgi_matrix_source from = {
-        .csr = there != NULL ? NULL : &A, .there = there, .like = s->levels->level[0].A};
+    const cmgi_matrix_source from = {.csr = there != NULL ? NULL : &A,
+                                     .there = there,
+                                     .like = s->levels->level[0].A,
+                                     .exact = exact};
     return cmgi_matrix_create(s->ctx, &from, CMGI_USE_ANY, &options, &s->levels->A);
 }
 
 /* A of the outer iteration and of level 0. */
 static cmg_status build_finest(const cmgi_setup *s)
 {
-    const cmgi_level_options options = level_options(s);
+    cmgi_level_options options = level_options(s);
     const bool after = cmgi_level_is_there(s->h, &options);
-    CMGI_TRY(after ? CMG_OK : build_outer(s));
+    cmgi_templates exact = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY(after ? CMG_OK : build_outer(s, NULL));
     const cmg_matrix *outer = s->options->precision == CMG_FP64 ? NULL : s->levels->A;
     CMGI_TRY(cmgi_progress(s->ctx, "building levels", 0, count(s)));
     cmgi_threads_adapt(s->ctx);
-    CMGI_TRY(cmgi_level_matrix(s->h, s->ctx, 0, &options, outer, &s->levels->level[0]));
-    return after ? build_outer(s) : CMG_OK;
+    options.exact = after && s->options->precision == CMG_FP32 ? &exact : NULL;
+    CMGI_TRY_GOTO(done, cmgi_level_matrix(s->h, s->ctx, 0, &options, outer, &s->levels->level[0]));
+    if (after) {
+        CMGI_TRY_GOTO(done, build_outer(s, options.exact));
+    }
+done:
+    cmgi_templates_free(s->ctx, &exact);
+    return status;
 }
 
 cmg_status cmgi_setup_finest(const cmgi_setup *s)

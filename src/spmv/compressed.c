@@ -10,6 +10,9 @@
 #include "spmv/packed_there.h"
 #include "spmv/stencil.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "spmv/compressed.inc"
 
 /* What is done with a CSR on the device (packed_there.cu); NULL in a build without CUDA. */
@@ -62,6 +65,77 @@ static const cmgi_template_slices *known_templates(const cmgi_compressor *B)
     return C->t.all && C->block == 1 ? &C->t : NULL;
 }
 
+static int by_hash(const void *a, const void *b)
+{
+    const uint64_t p = *(const uint64_t *)a;
+    const uint64_t q = *(const uint64_t *)b;
+    return (p > q) - (p < q);
+}
+
+/* Whether templates differ in fp32 as well; rows whose hashes are equal count as equal. */
+static cmg_status differ_rounded(const cmgi_compressor *B, const cmgi_templates *t, bool *differ)
+{
+    cmg_context *ctx = B->A->ctx;
+    cmgi_csr kinds = {0};
+    uint64_t *hash = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_rows_on_host(ctx, NULL, B->from->there, t->row, t->count, &kinds));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, t->count, sizeof *hash, &hash));
+    for (int j = 0; j < t->count; ++j) {
+        const cmg_size begin = kinds.indptr[j];
+        hash[j] = cmgi_length_hash(kinds.indptr[j + 1] - begin);
+        for (cmg_size k = begin; k < kinds.indptr[j + 1]; ++k) {
+            hash[j] += cmgi_entry_hash(k - begin, kinds.indices[k] - t->row[j] - B->C->lead,
+                                       cmgi_value_bits(kinds.values[k], true));
+        }
+    }
+    qsort(hash, (size_t)t->count, sizeof *hash, by_hash);
+    *differ = true;
+    for (int j = 1; j < t->count; ++j) {
+        *differ = *differ && hash[j - 1] != hash[j];
+    }
+done:
+    cmgi_free(ctx, hash);
+    cmgi_csr_free(ctx, &kinds);
+    return status;
+}
+
+static cmg_status copy_templates(cmg_context *ctx, cmg_size rows, const cmgi_templates *from,
+                                 cmgi_templates *t)
+{
+    t->count = from->count;
+    t->all = from->all;
+    CMGI_TRY(cmgi_alloc(ctx, from->count, sizeof *t->row, &t->row));
+    memcpy(t->row, from->row, (size_t)from->count * sizeof *t->row);
+    CMGI_TRY(cmgi_alloc_device(ctx, rows, sizeof *t->id, &t->id));
+    return copy_number(ctx, CMGI_DEVICE, rows, &(copied_numbers){from->id, t->id});
+}
+
+/*
+ * Of a matrix in fp32 and then of one in fp64 of the same CSR on the device: found once, in fp64.
+ * Where all rows have one, and all of them differ in fp32, too, a search in fp32 finds the same
+ * (templates.h).
+ */
+static cmg_status find_for_two(const cmgi_compressor *B, cmgi_template_search what,
+                               cmgi_templates *t)
+{
+    cmg_context *ctx = B->A->ctx;
+    cmgi_templates *exact = B->from->exact;
+    bool same = false;
+    if (!what.single) {
+        *t = *exact;
+        *exact = (cmgi_templates){0};
+        return t->id != NULL ? CMG_OK : cmgi_templates_find(ctx, &what, t);
+    }
+    what.single = false;
+    CMGI_TRY(cmgi_templates_find(ctx, &what, exact));
+    if (exact->all) {
+        CMGI_TRY(differ_rounded(B, exact, &same));
+    }
+    what.single = true;
+    return same ? copy_templates(ctx, B->C->rows, exact, t) : cmgi_templates_find(ctx, &what, t);
+}
+
 static cmg_status find_templates(cmgi_compressor *B)
 {
     const cmg_matrix_options *o = &B->A->options;
@@ -71,10 +145,13 @@ static cmg_status find_templates(cmgi_compressor *B)
         return split_slices(B, NULL, false);
     }
     const cmgi_template_search what = cmgi_compressed_search(B, o);
-    CMGI_TRY(known != NULL ? cmgi_templates_round(B->A->ctx, &what, known->id, known->kinds, &t)
-                           : cmgi_templates_find(B->A->ctx, &what, &t));
+    const bool two = B->from->exact != NULL && what.at == CMGI_DEVICE && B->C->square;
     cmgi_csr kinds = {0};
     cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, two ? find_for_two(B, what, &t)
+                        : known != NULL
+                            ? cmgi_templates_round(B->A->ctx, &what, known->id, known->kinds, &t)
+                            : cmgi_templates_find(B->A->ctx, &what, &t));
     if (B->entries != NULL) {
         cmgi_compressed_blocks_verify(B, &t);
     }

@@ -20,8 +20,11 @@ typedef struct cmgi_matrix_source {
     const double *dense;          /* all values by rows, where csr has the shape alone; or NULL */
     bool dense_there;             /* those are on the device */
     const cmg_matrix *like; /* a matrix of the same CSR, of which something is known; or NULL */
-    bool leading;           /* rows of a larger square matrix: row i has its diagonal in ... */
-    cmg_size lead;          /* ... column i + lead */
+    struct cmgi_templates *exact; /* where a matrix in fp32 and then one in fp64 are made of a CSR
+                                     on the device, its templates in fp64 on their way from one to
+                                     the other; or NULL */
+    bool leading;  /* rows of a larger square matrix: row i has its diagonal in ... */
+    cmg_size lead; /* ... column i + lead */
 } cmgi_matrix_source;
 
 /* y = writeback(A x); arrays in the backend's memory and in the matrix's precision. */
