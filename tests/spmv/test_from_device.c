@@ -7,6 +7,7 @@
 #include "spmv/create.h"
 #include "spmv/formats.h"
 #include "spmv/stencil.h"
+#include "spmv/templates.h"
 #include "arrays.h"
 #include "suite.h"
 
@@ -300,6 +301,59 @@ static void compressed_is_the_same(void)
     }
 }
 
+/* Matrices in fp32 and then in fp64 whose templates are found once are those that are made each by
+ * itself; `joined`: rounding to fp32 makes different rows equal. */
+static void check_two(const cmgi_csr *A, bool joined)
+{
+    const cmg_csr here = cmgi_csr_view(A);
+    cmg_matrix_options options;
+    cmgi_templates exact = {0};
+    cmgi_resident R = {0};
+    int kinds[2] = {0, 0};
+    cmg_matrix_options_default(&options);
+    options.format = CMG_FORMAT_COMPRESSED;
+    CHECK_OK(cmgi_resident_send(ctx, &here, &R));
+    for (int p = CMG_FP32; p >= CMG_FP64; --p) {
+        const cmgi_matrix_source alone = {.there = &R};
+        const cmgi_matrix_source two = {.there = &R, .exact = &exact};
+        cmg_matrix *M = NULL;
+        cmg_matrix *N = NULL;
+        options.precision = (cmg_precision)p;
+        CHECK_OK(cmgi_matrix_create(ctx, &alone, CMGI_USE_ANY, &options, &M));
+        CHECK_OK(cmgi_matrix_create(ctx, &two, CMGI_USE_ANY, &options, &N));
+        if (M != NULL && N != NULL) {
+            CHECK(M->stored == N->stored && M->bytes == N->bytes);
+            check_templates(M, N);
+            check_packed(M, N);
+            kinds[p] = ((const cmgi_compressed *)N->data)->t.kinds;
+        }
+        CHECK((exact.id != NULL) == (p == CMG_FP32)); /* the second has taken it */
+        cmg_matrix_destroy(&M);
+        cmg_matrix_destroy(&N);
+    }
+    CHECK((kinds[CMG_FP32] < kinds[CMG_FP64]) == joined);
+    cmgi_templates_free(ctx, &exact);
+    cmgi_resident_free(ctx, &R);
+}
+
+static void templates_are_found_once_for_two(void)
+{
+    static const int kinds[] = {0, 2, 300, -1};
+    if (cmgi_resident_kernels_of(ctx) == NULL) {
+        SKIP("no device");
+        return;
+    }
+    for (int k = 0; k < 5; ++k) {
+        const bool joined = k == 4;
+        cmgi_csr A = grid_matrix(130, kinds[joined ? 1 : k], false);
+        for (cmg_size e = 0; joined && e < A.indptr[A.rows]; ++e) {
+            A.values[e] = A.values[e] == 9 ? 8 * (1 + 0x1p-40) : A.values[e];
+        }
+        check_two(&A, joined);
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
 static void a_diagonal_apart_may_be_anywhere(void)
 {
     static const cmg_size others[] = {0, 1, 7, 8, 9, 16, 31, 32, 33, 65};
@@ -564,6 +618,7 @@ int main(int argc, char **argv)
     TEST_BEGIN(argc, argv);
     RUN(every_format_is_made_on_the_device);
     RUN(compressed_is_the_same);
+    RUN(templates_are_found_once_for_two);
     RUN(a_diagonal_apart_may_be_anywhere);
     RUN(facts_are_those_of_the_rows);
     RUN(facts_follow_new_values);

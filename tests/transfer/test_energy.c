@@ -166,12 +166,20 @@ static double misfit_of(const levels *s, double p, double r, double c, cmgi_diri
     return factor;
 }
 
-/* Small levels, and one of which only parts are looked at. */
+/* Small levels, and one of which only parts are looked at; the emulated device takes a second for
+ * each of them. */
 static const cmg_size sizes[] = {1, 2, 40, 3000, 65537};
+static bool is_left_out(size_t k)
+{
+    return there && k % 2 == 0;
+}
 
 static void galerkin_matrices_fit(void)
 {
     for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; ++k) {
+        if (is_left_out(k)) {
+            continue;
+        }
         levels s = make_levels(sizes[k]);
         CHECK_NEAR(misfit_of(&s, 1, 0, 1, NULL), 1, 1e-10);
         CHECK_NEAR(misfit_of(&s, 1, 1, 1, NULL), 1, 1e-10);
@@ -182,6 +190,9 @@ static void galerkin_matrices_fit(void)
 static void factors_are_found(void)
 {
     for (size_t k = 1; k < sizeof sizes / sizeof sizes[0]; ++k) {
+        if (is_left_out(k)) {
+            continue;
+        }
         levels s = make_levels(sizes[k]);
         CHECK_NEAR(misfit_of(&s, 1, 0, 3, NULL), 3, 1e-10);
         CHECK_NEAR(misfit_of(&s, 1, 0, 0.25, NULL), 4, 1e-10);
