@@ -17,7 +17,7 @@ extern "C" {
 enum { VECTORS = 3, SWEEPS = 8, LANES = 8 };
 enum { BALLS = 16, PARTS = 16 };        /* balls of a level, blocks for the fine rows of each */
 enum { GROWERS = 1024, THREADS = 256 }; /* threads of a block */
-enum { STEPS = 64 };                    /* of growing: fewer rows where each has few neighbours */
+enum { STEPS = 64, APART = 256 }; /* steps of growing; rows of a level for each ball, at least */
 enum { ROWS = 1024, SLOTS = 4096, EMPTY = -1, NONE = 0xffff }; /* of a ball, and of its table */
 /* Rows whose basis functions are compared: as many warps as an H200 has at once. */
 enum { SAMPLE = 1 << 13 };
@@ -221,10 +221,18 @@ __global__ void __launch_bounds__(GROWERS) coarse_kernel(const levels *all, ball
     ball &b = balls[blockIdx.y * BALLS + blockIdx.x];
     triple *x = b.x; /* again after an even number of sweeps */
     triple *y = b.y;
+    const cmg_size wanted = C.rows / APART + 1;
+    const cmg_size balls_here = wanted < BALLS ? wanted : (cmg_size)BALLS;
+    if (blockIdx.x >= balls_here) {
+        if (threadIdx.x == 0) {
+            b.count = 0;
+            b.coarse = triple{};
+        }
+        return;
+    }
     clear_table(t);
-    const cmg_size seed = C.rows * blockIdx.x / BALLS;
-    const bool again = blockIdx.x > 0 && seed == C.rows * (blockIdx.x - 1) / BALLS;
-    const int count = again ? 0 : grow(C, (cmg_index)seed, l.longest_C, t, first, b.row);
+    const cmg_index seed = (cmg_index)(C.rows * blockIdx.x / balls_here);
+    const int count = grow(C, seed, l.longest_C, t, first, b.row);
     for (int r = (int)threadIdx.x; r < count; r += GROWERS) {
         const uint64_t i = (uint64_t)b.row[r];
         for (int c = 0; c < VECTORS; ++c) {
@@ -309,7 +317,9 @@ __global__ void __launch_bounds__(THREADS) fine_kernel(const levels *all, ball *
     const int begin = b.count * (int)blockIdx.x / PARTS;
     const int end = b.count * ((int)blockIdx.x + 1) / PARTS;
     if (begin == end) {
-        store_sums<THREADS>(triple{}, &b.fine[blockIdx.x]);
+        if (threadIdx.x == 0) {
+            b.fine[blockIdx.x] = triple{};
+        }
         return;
     }
     clear_table(t);
