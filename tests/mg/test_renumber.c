@@ -134,9 +134,10 @@ static void solutions_keep_the_given_order(void)
 /* A cycle of given levels is the same linear map, to rounding. */
 static void cycles_are_the_same(void)
 {
-    static const char *const same[] = {"smoother=jacobi", "smoother=spai omega=0.9",
-                                       "smoother=jacobi cycle=F format=compressed",
-                                       "smoother=jacobi fuse_restriction collapse=100"};
+    static const char *const same[] = {
+        "smoother=jacobi precision=fp64", "smoother=spai omega=0.9 precision=fp64",
+        "smoother=jacobi cycle=F format=compressed precision=fp64",
+        "smoother=jacobi fuse_restriction collapse=100 precision=fp64"};
     for (int p = 0; p < 4; ++p) {
         cmg_hierarchy *h = generated(problems[p]);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
