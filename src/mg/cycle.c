@@ -18,17 +18,32 @@ static bool fits(const cmgi_cycle *cycle, int value, cmg_size n)
                                    cycle->buffer_bytes[v->buffer] >= cmgi_value_bytes(cycle, v)));
 }
 
+/* The vectors of a half of the cycle: those of the fine level are as long, and so are the coarse.
+ */
+static bool half_fits(const cmgi_cycle *cycle, const cmgi_step *step)
+{
+    const bool down = step->kind == CMGI_STEP_DOWN;
+    const cmg_size fine = cmgi_halves_rows(step->halves, true);
+    const cmg_size coarse = cmgi_halves_rows(step->halves, false);
+    return cycle->columns == 1 && fits(cycle, step->in, fine) && fits(cycle, step->b, fine) &&
+           fits(cycle, step->c, coarse) && fits(cycle, step->also, fine) &&
+           fits(cycle, step->out, down ? coarse : fine);
+}
+
 /* CMG_ERR_INTERNAL unless every step's matrices are as large as its vectors, and those as their
  * buffers: a list that is not so would write behind an array. */
 static cmg_status check_lengths(const cmgi_cycle *cycle)
 {
     for (int s = 0; s < cycle->nsteps; ++s) {
         const cmgi_step *step = &cycle->steps[s];
+        if (step->halves != NULL && half_fits(cycle, step)) {
+            continue;
+        }
         const cmg_size out = cycle->values[step->out].n;
         const cmg_size in = step->in != CMGI_NONE ? cycle->values[step->in].n : 0;
         const bool matrix = step->kind == CMGI_STEP_ZERO ||
-                            (step->A != NULL && step->A->rows == out && step->A->cols == in &&
-                             (step->D == NULL || step->D->rows == out));
+                            (step->halves == NULL && step->A != NULL && step->A->rows == out &&
+                             step->A->cols == in && (step->D == NULL || step->D->rows == out));
         if (!matrix || !fits(cycle, step->in, in) || !fits(cycle, step->b, out) ||
             !fits(cycle, step->c, out) || !fits(cycle, step->e, out) ||
             !fits(cycle, step->out, out)) {
@@ -58,9 +73,10 @@ cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi
     CMGI_TRY_GOTO(done, cmgi_cycle_build(made, plan));
     if (plan->fuse) {
         CMGI_TRY_GOTO(done, cmgi_pass_zero(made));
+        cmgi_pass_jacobi(made);
+        cmgi_pass_halves(made, plan->levels);
         cmgi_pass_presmooth(made, plan->levels);
         cmgi_pass_restrict(made, plan->levels);
-        cmgi_pass_jacobi(made);
     }
     if (plan->fuse && !cmgi_on_cuda(ctx) && made->columns == 1) {
         cmgi_pass_chain(made);
@@ -116,6 +132,22 @@ static cmgi_writeback writeback_of(const cmgi_cycle *cycle, const cmgi_step *ste
                             .columns = cycle->columns};
 }
 
+static cmg_status run_half(const cmgi_cycle *cycle, const cmgi_step *step, const void *r, void *z)
+{
+    const bool up = step->kind == CMGI_STEP_UP;
+    const cmgi_half half = {.of = step->halves,
+                            .up = up,
+                            .stages = step->stages,
+                            .first = step->alpha,
+                            .second = step->beta,
+                            .x = address(cycle, step->in, r, z),
+                            .b = address(cycle, step->b, r, z),
+                            .e = address(cycle, step->c, r, z),
+                            .out = address(cycle, up ? step->out : step->also, r, z),
+                            .coarse = up ? NULL : address(cycle, step->out, r, z)};
+    return cmgi_half_run(cycle->ctx, &half);
+}
+
 cmg_status cmgi_cycle_step(cmgi_cycle *cycle, int number, const void *r, void *z)
 {
     cmg_context *ctx = cycle->ctx;
@@ -124,6 +156,9 @@ cmg_status cmgi_cycle_step(cmgi_cycle *cycle, int number, const void *r, void *z
     void *y = address(cycle, step->out, r, z);
     if (step->kind == CMGI_STEP_ZERO) {
         return ctx->backend->fill(ctx, out->precision, out->n * cycle->columns, 0.0, y);
+    }
+    if (step->halves != NULL) {
+        return run_half(cycle, step, r, z);
     }
     const cmgi_writeback w = writeback_of(cycle, step, r, z);
     const void *x = address(cycle, step->in, r, z);
@@ -238,6 +273,42 @@ static void momentum_text(const cmgi_step *step, const char *out, const char *in
     }
 }
 
+static void talk_text(const cmgi_step *step, const char *out, const char *in, const char *matrix,
+                      char *text)
+{
+    const size_t size = CMGI_STEP_TEXT;
+    if (step->kind == CMGI_STEP_START) {
+        (void)snprintf(text, size, "exchange-start: %s for %s", in, matrix);
+    } else if (step->kind == CMGI_STEP_END) {
+        (void)snprintf(text, size, "exchange-end: %s for %s", in, matrix);
+    } else {
+        (void)snprintf(text, size, "gather: %s on every rank", out);
+    }
+}
+
+/* down: x0 by 2 stages from 0, b1 = R0 (b0 - A0 x0); up: x0 + P0 x1, 2 stages, for b0. */
+static void half_text(const cmgi_cycle *cycle, const cmgi_step *step, char *text)
+{
+    char out[16] = "";
+    char b[16] = "";
+    char x[16] = "";
+    char e[16] = "";
+    const int l = step->level;
+    const char *stages = step->stages == 1 ? "1 stage" : "2 stages";
+    name_of(cycle, step->out, out, sizeof out);
+    name_of(cycle, step->b, b, sizeof b);
+    if (step->kind == CMGI_STEP_DOWN) {
+        name_of(cycle, step->also, x, sizeof x);
+        (void)snprintf(text, CMGI_STEP_TEXT, "down: %s = S 0 (%s for %s), %s = R%d (%s - A%d %s)",
+                       x, stages, b, out, l, b, l, x);
+        return;
+    }
+    name_of(cycle, step->in, x, sizeof x);
+    name_of(cycle, step->c, e, sizeof e);
+    (void)snprintf(text, CMGI_STEP_TEXT, "up: %s = S (%s + P%d %s) (%s for %s)", out, x, l, e,
+                   stages, b);
+}
+
 void cmgi_cycle_text(const cmgi_cycle *cycle, const cmgi_step *step, char text[CMGI_STEP_TEXT])
 {
     char out[16] = "";
@@ -251,6 +322,10 @@ void cmgi_cycle_text(const cmgi_cycle *cycle, const cmgi_step *step, char text[C
         (void)snprintf(text, size, "%s = 0", out);
         return;
     }
+    if (step->halves != NULL) {
+        half_text(cycle, step, text);
+        return;
+    }
     name_of(cycle, step->in, in, sizeof in);
     if (step->b != CMGI_NONE) {
         name_of(cycle, step->b, b, sizeof b);
@@ -259,16 +334,8 @@ void cmgi_cycle_text(const cmgi_cycle *cycle, const cmgi_step *step, char text[C
         name_of(cycle, step->c, c, sizeof c);
     }
     (void)snprintf(matrix, sizeof matrix, "%s%d", step->name, step->level);
-    if (step->kind == CMGI_STEP_START) {
-        (void)snprintf(text, size, "exchange-start: %s for %s", in, matrix);
-        return;
-    }
-    if (step->kind == CMGI_STEP_END) {
-        (void)snprintf(text, size, "exchange-end: %s for %s", in, matrix);
-        return;
-    }
-    if (step->kind == CMGI_STEP_GATHER) {
-        (void)snprintf(text, size, "gather: %s on every rank", out);
+    if (step->kind != CMGI_STEP_PRODUCT && step->kind != CMGI_STEP_ROWS) {
+        talk_text(step, out, in, matrix, text);
         return;
     }
     switch (step->writeback) {
@@ -308,6 +375,9 @@ size_t cmgi_cycle_step_bytes(const cmgi_cycle *cycle, const cmgi_step *step)
     const size_t written = once * (size_t)cycle->columns;
     if (step->kind == CMGI_STEP_ZERO) {
         return written;
+    }
+    if (step->halves != NULL) {
+        return cmgi_half_bytes(&(cmgi_half){.of = step->halves, .up = step->kind == CMGI_STEP_UP});
     }
     if (step->kind == CMGI_STEP_START) {
         return cmgi_matrix_talk(step->A).packed;

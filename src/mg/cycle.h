@@ -20,6 +20,8 @@ enum { CMGI_NONE = -1, CMGI_STEP_TEXT = 192 };
 typedef enum cmgi_step_kind {
     CMGI_STEP_PRODUCT = 0, /* out = writeback(A in) */
     CMGI_STEP_ZERO,        /* out = 0 */
+    CMGI_STEP_DOWN,        /* x = smoothing of 0 for b, out = R (b - A x), see pass_halves.c */
+    CMGI_STEP_UP,          /* out = smoothing of in + P c for b */
     /* a product over several ranks, see pass_exchange.c */
     CMGI_STEP_START,
     CMGI_STEP_ROWS,
@@ -46,6 +48,9 @@ typedef struct cmgi_step {
     bool passed;    /* in a chain: the result is only passed on */
     double scale;   /* in a chain: of P or R over interpolation */
     double seconds; /* measured, median; -1 = not yet */
+    const struct cmgi_halves *halves; /* DOWN, UP: of the level; alpha and beta are their factors */
+    int stages;                       /* DOWN, UP: of smoothing, 1 or 2 */
+    int also;                         /* DOWN: x, which is written too; else CMGI_NONE */
 } cmgi_step;
 
 /* A numbered vector of the list. */
@@ -135,6 +140,9 @@ size_t cmgi_value_bytes(const cmgi_cycle *cycle, const cmgi_value *value);
 cmg_status cmgi_cycle_build(cmgi_cycle *cycle, const cmgi_cycle_plan *plan);
 cmg_status cmgi_pass_zero(cmgi_cycle *cycle);
 void cmgi_pass_jacobi(cmgi_cycle *cycle);
+/* Looks whether halves of a cycle on the level can be one step each. */
+cmg_status cmgi_level_halves(cmg_context *ctx, cmgi_level *level);
+void cmgi_pass_halves(cmgi_cycle *cycle, const cmgi_level *levels);
 void cmgi_pass_presmooth(cmgi_cycle *cycle, const cmgi_level *levels);
 void cmgi_pass_restrict(cmgi_cycle *cycle, const cmgi_level *levels);
 void cmgi_pass_chain(cmgi_cycle *cycle);

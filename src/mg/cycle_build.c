@@ -35,6 +35,7 @@ static cmgi_step step_with(const cmg_matrix *A, const char *name, int l, int in)
                        .b = CMGI_NONE,
                        .c = CMGI_NONE,
                        .e = CMGI_NONE,
+                       .also = CMGI_NONE,
                        .seconds = -1};
 }
 

@@ -60,6 +60,7 @@ void cmgi_step_drop(cmgi_step *step)
                         .b = CMGI_NONE,
                         .c = CMGI_NONE,
                         .e = CMGI_NONE,
+                        .also = CMGI_NONE,
                         .out = CMGI_NONE};
 }
 

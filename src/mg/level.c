@@ -479,7 +479,7 @@ cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
     if (cmgi_is_divided(options->divided, l)) {
         return CMG_OK;
     }
-    if (options->fuse_all || (small && smooths)) {
+    if (!fine->halves.taken && (options->fuse_all || (small && smooths))) {
         request ask = request_of(options, l, CMG_ROLE_R);
         if (small && ask.use != CMGI_USE_ANY) {
             ask.options.format = CMG_FORMAT_AUTO; /* few and long rows want many lanes each */

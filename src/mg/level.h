@@ -6,6 +6,7 @@
 #include "mg/divided.h"
 #include "mg/schedule.h"
 #include "smoothers/smoother.h"
+#include "spmv/halves.h"
 #include "transfer/restriction.h"
 
 typedef struct cmgi_level {
@@ -22,6 +23,8 @@ typedef struct cmgi_level {
     const cmg_index *perm;    /* sorted numbering on the host, NULL = the hierarchy's; borrowed */
     cmgi_dirichlet dirichlet; /* none where they are kept */
     cmgi_csr restriction;     /* on the host, until cmgi_level_fuse has used it */
+    cmgi_halves halves;       /* of a cycle, on a GPU one step each where they are `taken` */
+    bool halves_changed;      /* by the last set-up: a step list may refer to others */
 } cmgi_level;
 
 typedef struct cmgi_level_options {

@@ -89,7 +89,16 @@ static void assign(cmgi_cycle *cycle, const int *last, bool *taken, bool share)
             out->buffer = choose_buffer(cycle, taken, share, cmgi_value_bytes(cycle, out));
             taken[out->buffer] = true;
         }
+        if (step->also != CMGI_NONE) {
+            cmgi_value *also = &cycle->values[step->also];
+            also->buffer = choose_buffer(cycle, taken, share, cmgi_value_bytes(cycle, also));
+            taken[also->buffer] = true;
+        }
         release(cycle, taken, last, step->in, s);
+        if (step->halves != NULL) { /* these are read beside others' results */
+            release(cycle, taken, last, step->b, s);
+            release(cycle, taken, last, step->c, s);
+        }
         for (int v = 0; s == end && v < cycle->nvalues; ++v) {
             release(cycle, taken, last, v, s);
         }

@@ -233,6 +233,17 @@ static cmg_status fused_products(const cmgi_setup *s)
     return CMG_OK;
 }
 
+/* Levels on which halves of the cycle are one step each. */
+static cmg_status halves(const cmgi_setup *s)
+{
+    const bool wanted = s->options->fuse && s->options->fuse_restriction && s->divided == NULL;
+    const int end = wanted ? cmgi_setup_collapse_from(s) : 0;
+    for (int l = 0; l < end; ++l) {
+        CMGI_TRY(cmgi_level_halves(s->ctx, &s->levels->level[l]));
+    }
+    return CMG_OK;
+}
+
 /* In this order; `part` is what its time is reported under. */
 static const struct {
     const char *name;
@@ -247,6 +258,7 @@ static const struct {
     {"Dirichlet rows", cmgi_setup_boundary, CMG_SETUP_CONVERT},
     {"null space", null_space, CMG_SETUP_CONVERT},
     {"smoothers", smoothers, CMG_SETUP_SMOOTHER},
+    {"halves of the cycle", halves, CMG_SETUP_CYCLE},
     {"fused products", fused_products, CMG_SETUP_SMOOTHER},
     {"coarse solve", cmgi_setup_coarse, CMG_SETUP_COARSE},
     {"collapse", cmgi_setup_collapse, CMG_SETUP_COARSE},

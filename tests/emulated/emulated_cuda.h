@@ -149,6 +149,12 @@ T __shfl_up_sync(unsigned mask, T v, unsigned d, int width = 32)
     const int at = emulated::lane() & (width - 1);
     return emulated::shuffle(mask, v, emulated::lane() - (at >= (int)d ? (int)d : 0));
 }
+template <typename T>
+T __shfl_down_sync(unsigned mask, T v, unsigned d, int width = 32)
+{
+    const int at = emulated::lane() & (width - 1);
+    return emulated::shuffle(mask, v, emulated::lane() + (at + (int)d < width ? (int)d : 0));
+}
 inline unsigned __ballot_sync(unsigned mask, bool yes)
 {
     return emulated::vote(mask, yes);

@@ -1,0 +1,205 @@
+/*
+ * Halves of the cycle as one step each, where a level is a box and P linear interpolation
+ * (spmv/halves.h):
+ *
+ *   x = omega_1 D^-1 b;  x = x + omega_2 D^-1 (b - A x);  r = b - A x;  c = R r     becomes  down
+ *   x = x + P e;  x = x + omega_1 D^-1 (b - A x);  x = x + omega_2 ...              becomes  up
+ *
+ * which keeps all that is between them in registers: 24 bytes a row in fp32 where the steps one by
+ * one move 120. One stage or two are taken; further ones of the up half stay as they are. A
+ * recurrence, whose second stage repeats a part of the first correction, is the same polynomial
+ * with other dampings. It comes after pass_jacobi, whose steps it looks for.
+ */
+#include "mg/cycle.h"
+
+#include <math.h>
+#include <string.h>
+
+static bool same_halves(const cmgi_halves *a, const cmgi_halves *b)
+{
+    return a->taken == b->taken &&
+           (!a->taken || (a->d == b->d && a->precision == b->precision &&
+                          memcmp(a->box.size, b->box.size, sizeof a->box.size) == 0 &&
+                          memcmp(a->box.value, b->box.value, sizeof a->box.value) == 0));
+}
+
+cmg_status cmgi_level_halves(cmg_context *ctx, cmgi_level *level)
+{
+    const cmgi_halves before = level->halves;
+    const cmgi_smoother *s = &level->smoother;
+    level->halves = (cmgi_halves){0};
+    if (cmgi_halves_possible(ctx) && level->P != NULL && level->R != NULL && s->factors == 1) {
+        CMGI_TRY(cmgi_halves_find(ctx, level->A, level->P, level->R, s->factor[0], &level->halves));
+    }
+    level->halves_changed = !same_halves(&before, &level->halves);
+    return CMG_OK;
+}
+
+typedef struct finder {
+    cmgi_cycle *cycle;
+    const cmgi_level *level; /* whose half is looked for */
+    int at;                  /* the next step */
+} finder;
+
+/* The next step where it is a product with A that reads x; NULL = it is not. */
+static const cmgi_step *next_product(const finder *f, const cmg_matrix *A, int x)
+{
+    const cmgi_step *step = f->at < f->cycle->nsteps ? &f->cycle->steps[f->at] : NULL;
+    return step != NULL && step->kind == CMGI_STEP_PRODUCT && step->A == A && step->in == x ? step
+                                                                                            : NULL;
+}
+
+/* The next step where it is x + omega D^-1 (b - A x), with a part of x - before or without. */
+static const cmgi_step *next_stage(const finder *f, int b, int x, int before)
+{
+    const cmgi_step *step = next_product(f, f->level->A, x);
+    const bool stage = step != NULL && step->D == f->level->smoother.factor[0] && step->b == b &&
+                       step->c == x &&
+                       (step->writeback == CMGI_WB_JACOBI ||
+                        (step->writeback == CMGI_WB_MOMENTUM && step->e == before));
+    return stage ? step : NULL;
+}
+
+static double momentum_of(const cmgi_step *stage)
+{
+    return stage->writeback == CMGI_WB_MOMENTUM ? stage->beta : 0;
+}
+
+static bool read_once(const finder *f, int value)
+{
+    return cmgi_cycle_readers(f->cycle, value) == 1 && value != f->cycle->output;
+}
+
+/* Drops the steps from `first` on, but for the last one that was looked at, which is returned. */
+static cmgi_step *join(const finder *f, int first)
+{
+    for (int s = first; s + 1 < f->at; ++s) {
+        cmgi_step_drop(&f->cycle->steps[s]);
+    }
+    return &f->cycle->steps[f->at - 1];
+}
+
+/* x = omega_1 D^-1 b, perhaps a stage more, r = b - A x, c = R r: from the step at f->at on. */
+static void try_down(finder *f)
+{
+    const int begin = f->at;
+    const cmgi_step *first = &f->cycle->steps[f->at++];
+    const double d = f->level->halves.d;
+    const int b = first->in;
+    int x = first->out;
+    double alpha = first->alpha * d;
+    double beta = 0;
+    int stages = 1;
+    const cmgi_step *stage = next_stage(f, b, x, CMGI_NONE);
+    if (stage != NULL && read_once(f, x)) {
+        beta = alpha * stage->alpha * d;
+        alpha = alpha * (1 + momentum_of(stage)) + stage->alpha * d;
+        x = stage->out;
+        stages = 2;
+        ++f->at;
+    }
+    const cmgi_step *defect = next_product(f, f->level->A, x);
+    if (defect == NULL || defect->writeback != CMGI_WB_RESIDUAL || defect->b != b ||
+        !read_once(f, defect->out)) {
+        return;
+    }
+    ++f->at;
+    const cmgi_step *restriction = next_product(f, f->level->R, defect->out);
+    if (restriction == NULL || restriction->writeback != CMGI_WB_APPLY) {
+        return;
+    }
+    ++f->at;
+    cmgi_step *down = join(f, begin);
+    *down = (cmgi_step){.kind = CMGI_STEP_DOWN,
+                        .A = f->level->A,
+                        .name = "",
+                        .level = down->level,
+                        .alpha = alpha,
+                        .beta = beta,
+                        .in = b,
+                        .b = b,
+                        .c = CMGI_NONE,
+                        .e = CMGI_NONE,
+                        .out = down->out,
+                        .also = x,
+                        .stages = stages,
+                        .halves = &f->level->halves,
+                        .seconds = -1};
+}
+
+/*
+ * Two dampings of a polynomial 1 - s t + p t^2 with real roots: those of a recurrence's two stages,
+ * s = omega_1 (1 + beta) + omega_2 and p = omega_1 omega_2. False where the roots are not real.
+ */
+static bool dampings_of(double s, double p, double *first, double *second)
+{
+    const double root = s * s - 4 * p;
+    *second = 0.5 * (s + sqrt(fmax(root, 0)));
+    *first = p / *second;
+    return root >= 0;
+}
+
+/* x = x + P e and one or two stages: from the step at f->at on. */
+static void try_up(finder *f)
+{
+    const int begin = f->at;
+    const cmgi_step correction = f->cycle->steps[f->at++];
+    const double d = f->level->halves.d;
+    const cmgi_step *stage = next_product(f, f->level->A, correction.out);
+    const int b = stage != NULL ? stage->b : CMGI_NONE;
+    stage = b != CMGI_NONE ? next_stage(f, b, correction.out, CMGI_NONE) : NULL;
+    if (stage == NULL || momentum_of(stage) != 0) {
+        return;
+    }
+    double first = stage->alpha;
+    double second = 0;
+    int stages = 1;
+    const int between = stage->out;
+    ++f->at;
+    stage = next_stage(f, b, between, correction.out);
+    const int readers = cmgi_cycle_readers(f->cycle, correction.out);
+    const double beta = stage != NULL ? momentum_of(stage) : 0;
+    if (stage != NULL && read_once(f, between) && readers == (beta != 0 ? 2 : 1) &&
+        (beta == 0 ||
+         dampings_of(first * (1 + beta) + stage->alpha, first * stage->alpha, &first, &second))) {
+        second = beta == 0 ? stage->alpha : second;
+        stages = 2;
+        ++f->at;
+    } else if (readers != 1) {
+        return;
+    }
+    cmgi_step *up = join(f, begin);
+    *up = (cmgi_step){.kind = CMGI_STEP_UP,
+                      .A = f->level->A,
+                      .name = "",
+                      .level = correction.level,
+                      .alpha = first * d,
+                      .beta = second * d,
+                      .in = correction.c,
+                      .b = b,
+                      .c = correction.in,
+                      .e = CMGI_NONE,
+                      .out = up->out,
+                      .also = CMGI_NONE,
+                      .stages = stages,
+                      .halves = &f->level->halves,
+                      .seconds = -1};
+}
+
+void cmgi_pass_halves(cmgi_cycle *cycle, const cmgi_level *levels)
+{
+    for (int s = 0; s < cycle->nsteps && cycle->columns == 1; ++s) {
+        const cmgi_step *step = &cycle->steps[s];
+        finder f = {.cycle = cycle, .level = &levels[step->level], .at = s};
+        if (step->kind != CMGI_STEP_PRODUCT || !f.level->halves.taken ||
+            step->writeback != CMGI_WB_AXPBY) {
+            continue;
+        }
+        if (step->A == f.level->smoother.factor[0] && step->beta == 0) {
+            try_down(&f);
+        } else if (step->A == f.level->P && step->alpha == 1 && step->beta == 1) {
+            try_up(&f);
+        }
+    }
+    cmgi_cycle_compact(cycle);
+}

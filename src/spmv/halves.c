@@ -1,0 +1,128 @@
+/* Which levels halves of a cycle serve; see halves.h. */
+#include "spmv/halves.h"
+
+#include "core/each.h"
+#include "core/hash.h"
+#include "spmv/halves.inc"
+
+#include <assert.h>
+#include <math.h>
+
+static cmg_status (*const on_device)(cmg_context *,
+                                     const cmgi_half *) = CMGI_CUDA_FN(cmgi_half_run_cuda);
+
+bool cmgi_halves_possible(const cmg_context *ctx)
+{
+    return cmgi_on_cuda(ctx) && on_device != NULL;
+}
+
+cmg_status cmgi_half_run(cmg_context *ctx, const cmgi_half *half)
+{
+    assert(cmgi_halves_possible(ctx) && half->of->taken);
+    return on_device(ctx, half);
+}
+
+static cmg_size coarse_rows(const cmgi_box *box)
+{
+    cmg_size rows = 1;
+    for (int k = 0; k < box->dims; ++k) {
+        rows *= box->size[k] / 2;
+    }
+    return rows;
+}
+
+static cmg_size fine_rows(const cmgi_box *box)
+{
+    return (cmg_size)box->size[0] * box->size[1] * box->size[2];
+}
+
+cmg_size cmgi_halves_rows(const cmgi_halves *halves, bool fine)
+{
+    return fine ? fine_rows(&halves->box) : coarse_rows(&halves->box);
+}
+
+size_t cmgi_half_bytes(const cmgi_half *half)
+{
+    const size_t each = cmgi_precision_bytes(half->of->precision);
+    const size_t fine = (size_t)fine_rows(&half->of->box) * each;
+    return (half->up ? 3 : 2) * fine + (size_t)coarse_rows(&half->of->box) * each;
+}
+
+/* What can be said without a look at their entries. */
+static bool may_be_taken(const cmgi_box *box, const cmg_matrix *A, const cmg_matrix *P,
+                         const cmg_matrix *R, const cmg_matrix *D)
+{
+    const cmg_precision p = A->options.precision;
+    bool odd = box != NULL && box->others == 0 && D->format->id == CMG_FORMAT_DIAGONAL &&
+               (box->even || p == CMG_FP32) && p == P->options.precision &&
+               p == R->options.precision && p == D->options.precision && P->format->talk == NULL &&
+               R->format->talk == NULL;
+    for (int k = 0; odd && k < box->dims; ++k) {
+        odd = box->size[k] % 2 == 1 && box->size[k] > 1;
+    }
+    return odd && A->rows == P->rows && A->rows == R->cols && P->cols == coarse_rows(box) &&
+           R->rows == P->cols && D->rows == A->rows;
+}
+
+/* got[p] = M times probe p of `columns` entries, which is made in `x`. */
+static cmg_status multiply_probes(cmg_context *ctx, const cmg_matrix *M, half_probe *probe,
+                                  void *const *got)
+{
+    const cmgi_place at = cmgi_on_cuda(ctx) ? CMGI_DEVICE : CMGI_HOST;
+    for (int p = 0; p < CMGI_PROBES; ++p) {
+        const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = got[p], .columns = 1};
+        half_probe one = *probe;
+        one.seed += (uint64_t)p;
+        CMGI_TRY(fill_probe(ctx, at, M->cols, &one));
+        CMGI_TRY(cmgi_matrix_spmv(M, &w, probe->x));
+        probe->got[p] = got[p];
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_halves_find(cmg_context *ctx, const cmg_matrix *A, const cmg_matrix *P,
+                            const cmg_matrix *R, const cmg_matrix *D, cmgi_halves *halves)
+{
+    const cmgi_box *box = cmgi_matrix_box(A);
+    const size_t each = cmgi_precision_bytes(A->options.precision);
+    const cmgi_place at = cmgi_on_cuda(ctx) ? CMGI_DEVICE : CMGI_HOST;
+    *halves = (cmgi_halves){.precision = A->options.precision};
+    if (!may_be_taken(box, A, P, R, D)) {
+        return CMG_OK;
+    }
+    halves->box = *box;
+    half_probe probe = {.wide = each == sizeof(double),
+                        .dims = box->dims,
+                        .size = {box->size[0], box->size[1], box->size[2]},
+                        .seed = UINT64_C(0x9e3779b97f4a7c15),
+                        .d = D->values};
+    void *x = NULL;
+    void *got[CMGI_PROBES] = {NULL};
+    cmg_size other = 0;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->rows, each, &x));
+    for (int p = 0; p < CMGI_PROBES; ++p) {
+        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->rows, each, &got[p]));
+    }
+    probe.x = x;
+    CMGI_TRY_GOTO(done, multiply_probes(ctx, P, &probe, got));
+    CMGI_TRY_GOTO(done, count_other_interpolation(ctx, at, A->rows, &probe, &other));
+    if (other == 0) {
+        CMGI_TRY_GOTO(done, multiply_probes(ctx, R, &probe, got));
+        CMGI_TRY_GOTO(done, count_other_restriction(ctx, at, R->rows, &probe, &other));
+    }
+    if (other == 0) {
+        double d = 0;
+        float single = 0;
+        CMGI_TRY_GOTO(
+            done, cmgi_to_host(ctx, probe.wide ? (void *)&d : (void *)&single, D->values, each));
+        halves->d = probe.wide ? d : (double)single;
+        halves->taken = isfinite(halves->d);
+    }
+done:
+    for (int p = 0; p < CMGI_PROBES; ++p) {
+        cmgi_free_device(ctx, got[p]);
+    }
+    cmgi_free_device(ctx, x);
+    return status;
+}

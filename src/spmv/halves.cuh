@@ -1,0 +1,413 @@
+/*
+ * Halves of a cycle on a box (box.h), each one pass over its vectors, all between them in
+ * registers:
+ *
+ *     down   x = S^s 0,  r = b - A x,  c = R r           reads b, writes x and c
+ *     up     y = x + P e,  z = S^s y,  (z, b)            reads x, b and e, writes z
+ *
+ * where S y = y + omega d (b - A y), s is 1 or 2, and P is (bi-, tri-)linear interpolation between
+ * the box and every second of its positions, R its transpose.
+ *
+ * The grid is streamed along its slowest direction, "planes" below: planes of a box in 3D, lines of
+ * one in 2D. A warp owns a tile of each plane, in 3D of neighbouring positions, one a lane, in R
+ * lines, in 2D of R neighbouring positions a lane, and a rim of two around it, which others own. A
+ * plane's values are multiplied as they come: for the plane before, for itself and for the plane
+ * after (`up`, `own`, `low`), so that of each stage two sums and one vector a position are kept.
+ * When plane z is read, the first stage is done with plane z - 1 and the second with z - 2. PF
+ * planes are read ahead.
+ *
+ * What lies outside of the box counts as 0 in every stage: there vectors read as 0 and stages give
+ * 0. Warps that see nothing outside in a plane (RIM = false) do not ask.
+ *
+ * Cost in 3D, fp32, a row: down 4 + 4 + 0.5 bytes, up 4 + 4 + 0.5 + 4; of a tile of R lines
+ * (R + 5) / R 32 / 26 (down), (R + 4) / R 32 / 28 (up) times that pass the first cache.
+ */
+#pragma once
+#include "core/cuda.cuh"
+
+enum { HALF_WARPS = 4, HALF_THREADS = 32 * HALF_WARPS };
+
+template <typename T>
+struct half_args {
+    int n[3];     /* positions of a line, lines, planes; in 2D one plane */
+    int chunk;    /* planes a warp streams, even */
+    T value[27];  /* of the box */
+    T first;      /* up: omega d of the stages, in order; down: x = first b, of two stages ... */
+    T second;     /* ... x = first b - second A b */
+    const T *x;   /* up: the guess */
+    const T *b;   /* right-hand side */
+    const T *e;   /* up: the correction on the coarse box */
+    T *out;       /* x of down, z of up */
+    T *coarse;    /* down: c */
+    double *dots; /* up: a part of (z, b) a warp; NULL = none */
+};
+
+/* Where a warp's tile lies. */
+template <int DIM, int R>
+struct half_tile {
+    int lane;
+    int x;         /* position of the lane, in 2D of its first */
+    int y;         /* 3D: first line, rim included */
+    int planes;    /* of the box */
+    int z0;        /* first plane owned */
+    int z1;        /* behind the last */
+    unsigned in;   /* bit j: element j of the lane is in the box */
+    unsigned mine; /* and it is owned, planes aside */
+    bool inner;    /* all elements of the warp are in the box, and off its faces */
+    long long at;  /* of element 0 in plane 0 */
+    int step;      /* from an element to the next */
+    int plane;     /* from a plane to the next */
+
+    /* `count` elements a lane; `own` positions a warp in the direction of lanes. */
+    template <typename T>
+    __device__ __forceinline__ half_tile(const half_args<T> &a, int count, int own)
+        : lane((int)threadIdx.x % 32)
+    {
+        const int warp = (int)(threadIdx.x / 32);
+        const int column = DIM == 3 ? (int)blockIdx.x : (int)blockIdx.x * HALF_WARPS + warp;
+        x = column * own + lane * (DIM == 3 ? 1 : R) - 2;
+        y = DIM == 3 ? ((int)blockIdx.y * HALF_WARPS + warp) * R - 2 : 0;
+        planes = a.n[DIM - 1];
+        z0 = (int)blockIdx.z * a.chunk;
+        z1 = z0 + a.chunk < planes ? z0 + a.chunk : planes;
+        step = DIM == 3 ? a.n[0] : 1;
+        plane = DIM == 3 ? a.n[0] * a.n[1] : a.n[0];
+        at = DIM == 3 ? (long long)y * a.n[0] + x : x;
+        in = 0;
+        mine = 0;
+        inner = true;
+#pragma unroll
+        for (int j = 0; j < count; ++j) {
+            const int jx = DIM == 3 ? x : x + j;
+            const int jy = DIM == 3 ? y + j : 0;
+            const bool inside = jx >= 0 && jx < a.n[0] && jy >= 0 && jy < a.n[DIM == 3 ? 1 : 2];
+            const int q = DIM == 3 ? lane : lane * R + j; /* place in the warp */
+            const bool line = DIM == 2 || (j >= 2 && j < R + 2);
+            inner = inner && jx > 0 && jx < a.n[0] - 1 && (DIM == 2 || (jy > 0 && jy < a.n[1] - 1));
+            in |= inside ? 1U << j : 0U;
+            mine |= inside && line && q >= 2 && q < own + 2 ? 1U << j : 0U;
+        }
+        inner = __all_sync(CMGI_ALL, inner);
+    }
+    __device__ __forceinline__ bool none() const
+    {
+        return !__any_sync(CMGI_ALL, mine != 0);
+    }
+    template <bool RIM>
+    __device__ __forceinline__ bool inside(int j) const
+    {
+        return !RIM || (in >> j & 1U) != 0;
+    }
+    template <bool RIM>
+    __device__ __forceinline__ bool owns(int j) const
+    {
+        return RIM || DIM == 2 ? (mine >> j & 1U) != 0 : mine != 0;
+    }
+    __device__ __forceinline__ bool in_planes(int z) const
+    {
+        return z >= 0 && z < planes;
+    }
+};
+
+/* N elements of a plane from element `first` on, 0 outside of the box. */
+template <bool RIM, int N, int DIM, int R, typename T>
+__device__ __forceinline__ void half_load(const half_tile<DIM, R> &t, const T *from, int z,
+                                          int first, T (&v)[N])
+{
+    const bool in = t.in_planes(z);
+#pragma unroll
+    for (int j = 0; j < N; ++j) {
+        const bool there = in && t.template inside<RIM>(j + first);
+        v[j] = there ? __ldg(from + (long long)(j + first) * t.step) : T(0);
+    }
+}
+
+/* What lies left and right of each element: in `l` and `r`, or both summed in `l`. */
+template <int DIM, bool EVEN, int N, typename T>
+__device__ __forceinline__ void half_sides(const T (&c)[N], T (&l)[N], T (&r)[N])
+{
+    if (DIM == 3) {
+#pragma unroll
+        for (int j = 0; j < N; ++j) {
+            l[j] = __shfl_up_sync(CMGI_ALL, c[j], 1);
+            r[j] = __shfl_down_sync(CMGI_ALL, c[j], 1);
+        }
+    } else {
+        const T before = __shfl_up_sync(CMGI_ALL, c[N - 1], 1);
+        const T behind = __shfl_down_sync(CMGI_ALL, c[0], 1);
+#pragma unroll
+        for (int j = 0; j < N; ++j) {
+            l[j] = j > 0 ? c[j > 0 ? j - 1 : 0] : before;
+            r[j] = j + 1 < N ? c[j + 1 < N ? j + 1 : 0] : behind;
+        }
+    }
+#pragma unroll
+    for (int j = 0; j < N; ++j) {
+        l[j] = EVEN ? l[j] + r[j] : l[j];
+    }
+}
+
+/* What a plane gives to element j of the plane before, of itself and of the plane after. */
+template <int DIM, bool EVEN, int N, typename T>
+__device__ __forceinline__ void half_sums(const T *v, const T (&c)[N], const T (&l)[N],
+                                          const T (&r)[N], int j, T &low, T &own, T &up)
+{
+    if (DIM == 3 && EVEN) {
+        const T line = c[j] + c[j + 2];
+        const T side = l[j] + l[j + 2];
+        own = v[13] * c[j + 1] + v[14] * l[j + 1] + v[16] * line + v[17] * side;
+        up = v[22] * c[j + 1] + v[23] * l[j + 1] + v[25] * line + v[26] * side;
+        low = up;
+    } else if (DIM == 3) {
+        low = own = up = 0;
+#pragma unroll
+        for (int b = 0; b < 3; ++b) {
+            low += v[3 * b] * l[j + b] + v[3 * b + 1] * c[j + b] + v[3 * b + 2] * r[j + b];
+            own += v[9 + 3 * b] * l[j + b] + v[10 + 3 * b] * c[j + b] + v[11 + 3 * b] * r[j + b];
+            up += v[18 + 3 * b] * l[j + b] + v[19 + 3 * b] * c[j + b] + v[20 + 3 * b] * r[j + b];
+        }
+    } else if (EVEN) {
+        own = v[13] * c[j] + v[14] * l[j];
+        up = v[16] * c[j] + v[17] * l[j];
+        low = up;
+    } else {
+        low = v[9] * l[j] + v[10] * c[j] + v[11] * r[j];
+        own = v[12] * l[j] + v[13] * c[j] + v[14] * r[j];
+        up = v[15] * l[j] + v[16] * c[j] + v[17] * r[j];
+    }
+}
+
+/* The sums of a stage for N elements: A y at the plane before the one that was read last. */
+template <int DIM, bool EVEN, int N, typename T>
+struct half_stage {
+    T m[N]; /* of the planes before it and itself */
+    T l[N]; /* of the plane before the next one */
+    T c[N]; /* y */
+
+    __device__ __forceinline__ half_stage()
+    {
+#pragma unroll
+        for (int j = 0; j < N; ++j) {
+            m[j] = l[j] = c[j] = 0;
+        }
+    }
+    /* s = A y of the plane before; `y` is that plane's, and then this one's. */
+    template <int M>
+    __device__ __forceinline__ void add(const T *value, const T (&next)[M], T (&s)[N], T (&y)[N])
+    {
+        T left[M];
+        T right[M];
+        half_sides<DIM, EVEN>(next, left, right);
+#pragma unroll
+        for (int j = 0; j < N; ++j) {
+            T low;
+            T own;
+            T up;
+            half_sums<DIM, EVEN>(value, next, left, right, j, low, own, up);
+            s[j] = m[j] + up;
+            m[j] = l[j] + own;
+            l[j] = low;
+            y[j] = c[j];
+            c[j] = next[DIM == 3 ? j + 1 : j];
+        }
+    }
+};
+
+/* P e plane by plane: two planes of e, interpolated in the direction of lanes, are kept. */
+template <int DIM, int R, bool RIM, typename T>
+struct half_prolongation {
+    enum { N = R / 2 + (DIM == 3 ? 3 : 1) };
+    T below[N];
+    T above[N];
+    T next[N];
+    const T *at; /* of the plane after `next` */
+    int plane;
+    int step;
+    int z; /* its number */
+    int planes;
+    unsigned in;
+
+    /* Before plane z of the box, which is even. */
+    __device__ __forceinline__ half_prolongation(const half_args<T> &a, const half_tile<DIM, R> &t,
+                                                 int first)
+    {
+        const int c0 = a.n[0] / 2;
+        const int c1 = DIM == 3 ? a.n[1] / 2 : 1;
+        const int x = DIM == 3 ? (t.x - 1) >> 1 : (t.x >> 1) - 1;
+        const int y = DIM == 3 ? (t.y >> 1) - 1 : 0;
+        planes = a.e != NULL ? t.planes / 2 : 0;
+        step = DIM == 3 ? c0 : 1;
+        plane = DIM == 3 ? c0 * c1 : c0;
+        in = 0;
+#pragma unroll
+        for (int k = 0; k < N; ++k) {
+            const int kx = DIM == 3 ? x : x + k;
+            const int ky = DIM == 3 ? y + k : 0;
+            in |= kx >= 0 && kx < c0 && ky >= 0 && ky < c1 ? 1U << k : 0U;
+        }
+        z = (first >> 1) - 1;
+        at = a.e + (long long)z * plane + (long long)y * step + x;
+        fetch(next);
+        turn(t);
+    }
+    __device__ __forceinline__ void fetch(T (&v)[N])
+    {
+        const bool inside = z >= 0 && z < planes;
+#pragma unroll
+        for (int k = 0; k < N; ++k) {
+            const bool there = RIM ? inside && (in >> k & 1U) != 0 : inside;
+            v[k] = there ? __ldg(at + (long long)k * step) : T(0);
+        }
+        ++z;
+        at += plane;
+    }
+    __device__ __forceinline__ void turn(const half_tile<DIM, R> &t)
+    {
+#pragma unroll
+        for (int k = 0; k < N; ++k) {
+            below[k] = above[k];
+            const T right = DIM == 3 ? __shfl_down_sync(CMGI_ALL, next[k], 1) : T(0);
+            above[k] = DIM == 3 && t.lane % 2 == 0 ? T(0.5) * (next[k] + right) : next[k];
+        }
+        fetch(next);
+    }
+    /* c += P e at plane p. */
+    template <int M>
+    __device__ __forceinline__ void add(const half_tile<DIM, R> &t, int p, T (&c)[M])
+    {
+        T v[N];
+        if (p % 2 == 0) {
+            turn(t);
+#pragma unroll
+            for (int k = 0; k < N; ++k) {
+                v[k] = T(0.5) * (below[k] + above[k]);
+            }
+        } else {
+#pragma unroll
+            for (int k = 0; k < N; ++k) {
+                v[k] = above[k];
+            }
+        }
+#pragma unroll
+        for (int j = 0; j < M; ++j) {
+            c[j] += j % 2 == 0 ? T(0.5) * (v[j / 2] + v[j / 2 + 1]) : v[(j + 1) / 2];
+        }
+    }
+};
+
+template <typename T, int DIM, int R, int PF, int STAGES, bool PROLONG, bool EVEN, bool RIM>
+__device__ __forceinline__ void half_up(const half_args<T> &a, const half_tile<DIM, R> &t)
+{
+    enum { S = DIM == 3, N0 = R + 4 * S, N1 = R + 2 * S };
+    half_stage<DIM, EVEN, N1, T> one;
+    half_stage<DIM, EVEN, R, T> two;
+    T b2[R] = {};
+    T n[PF + 1][N0];
+    T q[PF + 1][N1];
+    double dot = 0;
+    const int begin = t.z0 - 2;
+    const int end = t.z1 + STAGES;
+    const T *x = a.x + t.at + (long long)begin * t.plane;
+    const T *b = a.b + t.at + (long long)(begin - 1) * t.plane;
+    T *out = a.out + t.at + (long long)(begin - STAGES) * t.plane;
+    half_prolongation<DIM, R, RIM, T> P(a, t, begin);
+#pragma unroll
+    for (int s = 0; s < PF; ++s) {
+        half_load<RIM>(t, x + (long long)s * t.plane, begin + s, 0, n[s]);
+        half_load<RIM>(t, b + (long long)s * t.plane, begin - 1 + s, S, q[s]);
+    }
+    for (int zz = begin; zz < end; zz += PF + 1) {
+#pragma unroll
+        for (int s = 0; s <= PF; ++s) {
+            const int z = zz + s;
+            const int ahead = (s + PF) % (PF + 1);
+            if (z >= end) {
+                break;
+            }
+            half_load<RIM>(t, x + (long long)PF * t.plane, z + PF, 0, n[ahead]);
+            half_load<RIM>(t, b + (long long)PF * t.plane, z - 1 + PF, S, q[ahead]);
+            if (PROLONG) {
+                P.add(t, z, n[s]);
+            }
+            T sum[N1];
+            T y[N1];
+            one.add(a.value, n[s], sum, y);
+            const T omega = t.in_planes(z - 1) ? a.first : T(0);
+#pragma unroll
+            for (int j = 0; j < N1; ++j) {
+                y[j] += omega * (q[s][j] - sum[j]);
+                y[j] = t.template inside<RIM>(j + S) ? y[j] : T(0);
+            }
+            T result[R];
+            if (STAGES == 2) {
+                T sum2[R];
+                two.add(a.value, y, sum2, result);
+#pragma unroll
+                for (int j = 0; j < R; ++j) {
+                    result[j] += a.second * (b2[j] - sum2[j]);
+                }
+            }
+            T part = 0;
+#pragma unroll
+            for (int j = 0; j < R; ++j) {
+                const T o = STAGES == 2 ? result[j] : y[j + S];
+                const T with = STAGES == 2 ? b2[j] : q[s][j + S];
+                if (z >= t.z0 + STAGES && t.template owns<RIM>(j + 2 * S)) {
+                    out[(long long)(j + 2 * S) * t.step] = o;
+                    part += o * with;
+                }
+                b2[j] = q[s][j + S];
+            }
+            dot += (double)part;
+            x += t.plane;
+            b += t.plane;
+            out += t.plane;
+        }
+    }
+    dot = cmgi_warp_sum(dot);
+    if (a.dots != NULL && t.lane == 0) {
+        const size_t block = ((size_t)blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+        a.dots[block * HALF_WARPS + threadIdx.x / 32] = dot;
+    }
+}
+
+template <typename T, int DIM, int R, int PF, int STAGES, bool PROLONG, bool EVEN, int BLOCKS>
+__global__ void __launch_bounds__(HALF_THREADS, BLOCKS)
+    half_up_kernel(const __grid_constant__ half_args<T> a)
+{
+    enum { OWN = DIM == 3 ? 28 : 32 * R - 4, N0 = DIM == 3 ? R + 4 : R };
+    const half_tile<DIM, R> t(a, N0, OWN);
+    if (t.none()) {
+        if (a.dots != NULL && t.lane == 0) {
+            const size_t block =
+                ((size_t)blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+            a.dots[block * HALF_WARPS + threadIdx.x / 32] = 0;
+        }
+    } else if (t.inner) {
+        half_up<T, DIM, R, PF, STAGES, PROLONG, EVEN, false>(a, t);
+    } else {
+        half_up<T, DIM, R, PF, STAGES, PROLONG, EVEN, true>(a, t);
+    }
+}
+
+/* Positions that a warp owns in the direction of lanes. */
+template <int DIM, int R>
+static constexpr int half_own_up()
+{
+    return DIM == 3 ? 28 : 32 * R - 4;
+}
+template <int DIM, int R>
+static constexpr int half_own_down()
+{
+    return DIM == 3 ? 26 : 32 * R - 6;
+}
+
+/* Blocks of a half: `own` positions a warp in the direction of lanes, R lines in 3D. */
+template <typename T, int DIM, int R>
+static dim3 half_grid(const half_args<T> &a, int own)
+{
+    const int tiles = (a.n[0] + own - 1) / own;
+    const unsigned chunks = (unsigned)((a.n[DIM - 1] + a.chunk - 1) / a.chunk);
+    return DIM == 3 ? dim3((unsigned)tiles, cmgi_grid(a.n[1], HALF_WARPS * R), chunks)
+                    : dim3(cmgi_grid(tiles, HALF_WARPS), 1, chunks);
+}

@@ -1,0 +1,56 @@
+/*
+ * Halves of a cycle on a box (box.h) in one pass over their vectors each:
+ *
+ *     down   x = S^s 0,  r = b - A x,  c = R r           reads b, writes x and c
+ *     up     y = x + P e,  z = S^s y                     reads x, b and e, writes z
+ *
+ * where S y = y + omega D^-1 (b - A y), s is 1 or 2, D is a number times the identity, and P is
+ * linear interpolation in every direction from the box of the positions (2 i + 1, 2 j + 1, 2 k +
+ * 1), sizes of 2 n + 1 from those of n; R is its transpose. Each position is computed from its
+ * neighbours as the steps one by one would; only the order of sums is another.
+ */
+#pragma once
+#include "spmv/box.h"
+
+/* What the halves of a level need to know of it. */
+typedef struct cmgi_halves {
+    bool taken; /* all that is said above holds of its matrices */
+    cmg_precision precision;
+    cmgi_box box;
+    double d; /* of D^-1 */
+} cmgi_halves;
+
+/* One half, with what it reads and writes. */
+typedef struct cmgi_half {
+    const cmgi_halves *of;
+    bool up;
+    int stages;    /* 1 or 2 */
+    double first;  /* down: x = first b, of two stages x = first b - second A b; d is in them */
+    double second; /* up: omega d of the stages, in order */
+    const void *x;
+    const void *b;
+    const void *e;
+    void *out;    /* x of down, z of up */
+    void *coarse; /* c */
+} cmgi_half;
+
+/* Whether the backend has the kernels. */
+bool cmgi_halves_possible(const cmg_context *ctx);
+/*
+ * Looks whether halves are possible with these matrices; then halves->taken. A has to have a box;
+ * P and R are multiplied by two vectors of integers each, drawn from 2^17, for which products with
+ * linear interpolation do not round: every entry of the results has to be exact, which rows of
+ * another matrix miss but once in 2^34 cases.
+ *
+ * Cost  two products with P and R each, and one wait of the host for each of both.
+ */
+cmg_status cmgi_halves_find(cmg_context *ctx, const cmg_matrix *A, const cmg_matrix *P,
+                            const cmg_matrix *R, const cmg_matrix *D, cmgi_halves *halves);
+cmg_status cmgi_half_run(cmg_context *ctx, const cmgi_half *half);
+/* Positions of the fine or the coarse box. */
+cmg_size cmgi_halves_rows(const cmgi_halves *halves, bool fine);
+/* Bytes that it moves: every vector once. */
+size_t cmgi_half_bytes(const cmgi_half *half);
+
+/* In CUDA. */
+cmg_status cmgi_half_run_cuda(cmg_context *ctx, const cmgi_half *half);

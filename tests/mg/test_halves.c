@@ -1,0 +1,407 @@
+/*
+ * Halves of a cycle in one step each, on boxes: the kernels against plain loops in fp64 on every
+ * shape of box and stencil, the cycle with them against the cycle without, and what has to be
+ * refused: another P, another R, a D that is no number, A that is no box any more, an even side,
+ * several columns.
+ */
+#include "core/random.h"
+#include "mg/cycle.h"
+#include "test.h"
+
+typedef struct problem {
+    int dims;
+    int n[3];
+    int m[3]; /* coarse sides */
+    double value[27];
+    cmgi_csr A;
+    cmgi_csr P;
+    cmgi_csr R;
+    cmgi_csr D;
+    cmgi_level level[2];
+    cmg_matrix *coarse; /* 0.7 I */
+} problem;
+
+static cmg_size rows_of(const int *n)
+{
+    return (cmg_size)n[0] * n[1] * n[2];
+}
+
+static void place_of(const int *n, cmg_size i, int *at)
+{
+    at[0] = (int)(i % n[0]);
+    at[1] = (int)(i / n[0] % n[1]);
+    at[2] = (int)(i / n[0] / n[1]);
+}
+
+static cmg_size number_of(const int *n, int x, int y, int z)
+{
+    const bool inside = x >= 0 && x < n[0] && y >= 0 && y < n[1] && z >= 0 && z < n[2];
+    return inside ? ((cmg_size)z * n[1] + y) * n[0] + x : -1;
+}
+
+/* Rows of the stencil, or of the transpose of linear interpolation, that end at the rim. */
+static cmgi_csr assemble(const problem *p, bool restriction)
+{
+    const int *to = restriction ? p->m : p->n;
+    const cmg_size rows = rows_of(to);
+    cmgi_csr M = {0};
+    cmg_size k = 0;
+    CHECK_OK(cmgi_csr_alloc(ctx, rows, rows_of(p->n), 27 * rows, &M));
+    for (cmg_size i = 0; i < rows; ++i) {
+        int at[3];
+        place_of(to, i, at);
+        M.indptr[i] = k;
+        for (int e = 0; e < 27; ++e) {
+            const int c = e % 3 - 1;
+            const int b = e / 3 % 3 - 1;
+            const int a = e / 9 - 1;
+            const int s = restriction ? 2 : 1;
+            const int z = restriction && p->dims == 3 ? 2 * at[2] + 1 : at[2];
+            const cmg_size j = number_of(p->n, s * at[0] + c + s - 1, s * at[1] + b + s - 1, z + a);
+            if (j >= 0 && (p->dims == 3 || a == 0)) {
+                M.indices[k] = (cmg_index)j;
+                M.values[k++] = restriction ? ldexp(1, -(abs(a) + abs(b) + abs(c))) : p->value[e];
+            }
+        }
+    }
+    M.indptr[rows] = k;
+    return M;
+}
+
+static cmgi_csr transposed(const cmgi_csr *M)
+{
+    const cmg_csr view = cmgi_csr_view(M);
+    cmgi_csr T = {0};
+    CHECK_OK(cmgi_csr_transpose(ctx, &view, &T));
+    return T;
+}
+
+static cmgi_csr diagonal(cmg_size rows, double d)
+{
+    cmgi_csr D = {0};
+    CHECK_OK(cmgi_csr_alloc(ctx, rows, rows, rows, &D));
+    for (cmg_size i = 0; i < rows; ++i) {
+        D.indptr[i] = i;
+        D.indices[i] = (cmg_index)i;
+        D.values[i] = d;
+    }
+    D.indptr[rows] = rows;
+    return D;
+}
+
+static cmg_matrix *matrix(const cmgi_csr *M, cmg_format format, cmg_precision precision)
+{
+    const cmg_csr view = cmgi_csr_view(M);
+    cmg_matrix_options options;
+    cmg_matrix_options_default(&options);
+    options.format = format;
+    options.precision = precision;
+    cmg_matrix *made = NULL;
+    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &made));
+    return made;
+}
+
+static problem make(int dims, const int *n, bool even, cmg_precision precision)
+{
+    problem p = {.dims = dims};
+    for (int k = 0; k < 3; ++k) {
+        p.n[k] = n[k];
+        p.m[k] = k < dims ? n[k] / 2 : 1;
+    }
+    for (int e = 0; e < 27; ++e) {
+        const int far = abs(e % 3 - 1) + 2 * abs(e / 3 % 3 - 1) + 4 * abs(e / 9 - 1);
+        p.value[e] = far == 0 ? 2.6 : -0.01 * (far + 2) + (even ? 0 : 0.002 * (e % 5));
+    }
+    p.A = assemble(&p, false);
+    p.R = assemble(&p, true);
+    p.P = transposed(&p.R);
+    p.D = diagonal(rows_of(p.n), 0.375);
+    cmgi_csr inverse = diagonal(rows_of(p.m), 0.7);
+    p.coarse = matrix(&inverse, CMG_FORMAT_DIAGONAL, precision);
+    cmgi_csr_free(ctx, &inverse);
+    cmgi_level *level = &p.level[0];
+    p.level[1].rows = rows_of(p.m);
+    level->rows = rows_of(p.n);
+    level->A = matrix(&p.A, CMG_FORMAT_COMPRESSED, precision);
+    level->P = matrix(&p.P, CMG_FORMAT_CSR, precision);
+    level->R = matrix(&p.R, CMG_FORMAT_SELL, precision);
+    level->smoother.factor[0] = matrix(&p.D, CMG_FORMAT_DIAGONAL, precision);
+    level->smoother.factors = 1;
+    level->smoother.diagonal = true;
+    return p;
+}
+
+static void discard(problem *p)
+{
+    cmg_matrix_destroy(&p->coarse);
+    cmg_matrix_destroy(&p->level[0].A);
+    cmg_matrix_destroy(&p->level[0].P);
+    cmg_matrix_destroy(&p->level[0].R);
+    cmg_matrix_destroy(&p->level[0].smoother.factor[0]);
+    cmgi_csr_free(ctx, &p->A);
+    cmgi_csr_free(ctx, &p->P);
+    cmgi_csr_free(ctx, &p->R);
+    cmgi_csr_free(ctx, &p->D);
+}
+
+/* ------------------------------------------------------------------ plain loops */
+
+static double *vector(cmg_size n, uint64_t seed)
+{
+    double *v = malloc((size_t)(n + 1) * sizeof *v);
+    for (cmg_size i = 0; i < n; ++i) {
+        v[i] = (double)(float)cmgi_random_at(seed, (uint64_t)i);
+    }
+    return v;
+}
+
+/* y = b - A x, or y = A x where b is NULL. */
+static void defect(const cmgi_csr *A, const double *b, const double *x, double *y)
+{
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        double s = 0;
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            s += A->values[k] * x[A->indices[k]];
+        }
+        y[i] = b != NULL ? b[i] - s : s;
+    }
+}
+
+/* The stages of a smoothing step: x += beta (x - before) + omega d (b - A x). */
+static void smooth(const problem *p, const double *b, double *x)
+{
+    const cmgi_smoother *s = &p->level[0].smoother;
+    double *r = vector(p->A.rows, 0);
+    double *last = calloc((size_t)p->A.rows, sizeof *last); /* correction */
+    for (int k = 0; k < s->stages; ++k) {
+        defect(&p->A, b, x, r);
+        for (cmg_size i = 0; i < p->A.rows; ++i) {
+            last[i] = s->momentum[k] * last[i] + s->omega[k] * 0.375 * r[i];
+            x[i] += last[i];
+        }
+    }
+    free(r);
+    free(last);
+}
+
+/* z = C b of two levels, the coarse one solved by one step x = 0.7 b. */
+static void plain_cycle(const problem *p, const double *b, double *z)
+{
+    double *r = vector(p->A.rows, 0);
+    double *c = vector(p->R.rows, 0);
+    memset(z, 0, (size_t)p->A.rows * sizeof *z);
+    smooth(p, b, z);
+    defect(&p->A, b, z, r);
+    defect(&p->R, NULL, r, c);
+    for (cmg_size i = 0; i < p->R.rows; ++i) {
+        c[i] *= 0.7;
+    }
+    defect(&p->P, NULL, c, r);
+    for (cmg_size i = 0; i < p->A.rows; ++i) {
+        z[i] += r[i];
+    }
+    smooth(p, b, z);
+    free(r);
+    free(c);
+}
+
+/* ------------------------------------------------------------------ the step list */
+
+static cmgi_cycle *compile(problem *p, int stages, double momentum, bool halves, int columns)
+{
+    cmgi_cycle *cycle = NULL;
+    cmgi_smoother *s = &p->level[0].smoother;
+    s->stages = stages;
+    s->omega[0] = 0.72;
+    s->omega[1] = 1.45;
+    s->momentum[1] = momentum;
+    CHECK_OK(cmgi_level_halves(ctx, &p->level[0]));
+    p->level[0].halves.taken = p->level[0].halves.taken && halves;
+    const cmgi_cycle_plan plan = {.levels = p->level,
+                                  .nlevels = 2,
+                                  .coarse = p->coarse,
+                                  .coarse_name = "inverse",
+                                  .coarse_exact = true,
+                                  .shape = CMG_CYCLE_V,
+                                  .pre = 1,
+                                  .post = 1,
+                                  .precision = p->level[0].A->options.precision,
+                                  .columns = columns,
+                                  .fuse = true};
+    CHECK_OK(cmgi_cycle_create(ctx, &plan, &cycle));
+    return cycle;
+}
+
+static int count_halves(const cmgi_cycle *cycle)
+{
+    int halves = 0;
+    for (int s = 0; s < cycle->nsteps; ++s) {
+        halves += cycle->steps[s].kind == CMGI_STEP_DOWN || cycle->steps[s].kind == CMGI_STEP_UP;
+    }
+    return halves;
+}
+
+/* Largest difference to `want`, relative to its largest entry. */
+static double error_of(cmgi_cycle *cycle, const double *b, const double *want, cmg_size n)
+{
+    const cmg_precision precision = cmgi_cycle_precision(cycle);
+    cmg_vector *vb = NULL;
+    cmg_vector *vz = NULL;
+    double *z = vector(n, 0);
+    double worst = 0;
+    double size = 0;
+    CHECK_OK(cmg_vector_create(ctx, n, precision, &vb));
+    CHECK_OK(cmg_vector_create(ctx, n, precision, &vz));
+    CHECK_OK(cmg_vector_set(vb, b));
+    CHECK_OK(cmgi_cycle_run(cycle, vb->data, vz->data));
+    CHECK_OK(cmg_vector_get(vz, z));
+    for (cmg_size i = 0; i < n; ++i) {
+        worst = !(fabs(z[i] - want[i]) <= worst) ? fabs(z[i] - want[i]) : worst;
+        size = fmax(size, fabs(want[i]));
+    }
+    free(z);
+    cmg_vector_destroy(&vb);
+    cmg_vector_destroy(&vz);
+    return worst / size;
+}
+
+static const int boxes[][4] = {{3, 3, 3, 7},    {3, 27, 9, 5},  {3, 29, 31, 3}, {3, 5, 3, 67},
+                               {3, 33, 17, 11}, {2, 9, 9, 1},   {2, 3, 129, 1}, {2, 127, 3, 1},
+                               {2, 125, 21, 1}, {2, 259, 9, 1}, {3, 57, 35, 7}};
+
+/* One and two stages, recurrences, both precisions: the same as loops make, to rounding. */
+static void halves_are_the_cycle(void)
+{
+    int found = 0;
+    static const double momentum[] = {0, 0, 0.1, -0.2}; /* the last one with complex roots */
+    for (size_t k = 0; k < sizeof boxes / sizeof *boxes; ++k) {
+        for (int c = 0; c < 16; ++c) {
+            const cmg_precision precision = c % 2 == 0 ? CMG_FP32 : CMG_FP64;
+            const bool even = c / 2 % 2 == 0;
+            const int stages = c / 4 == 0 ? 1 : 2;
+            problem p = make(boxes[k][0], boxes[k] + 1, even, precision);
+            cmgi_cycle *cycle = compile(&p, stages, momentum[c / 4], true, 1);
+            const bool box = cmgi_matrix_box(p.level[0].A) != NULL;
+            const bool taken = box && cmgi_halves_possible(ctx) && (even || precision == CMG_FP32);
+            double *b = vector(p.A.rows, 5);
+            double *z = vector(p.A.rows, 0);
+            found += box && precision == CMG_FP32;
+            CHECK(p.level[0].halves.taken == taken);
+            CHECK(count_halves(cycle) == (!taken ? 0 : momentum[c / 4] < 0 ? 1 : 2));
+            plain_cycle(&p, b, z);
+            CHECK_NEAR(error_of(cycle, b, z, p.A.rows), 0, precision == CMG_FP32 ? 3e-6 : 1e-14);
+            free(b);
+            free(z);
+            cmgi_cycle_destroy(&cycle);
+            discard(&p);
+        }
+    }
+    CHECK(found > 40); /* of 88; thin boxes have too many templates for their rows */
+}
+
+static void traffic_and_text(void)
+{
+    problem p = make(3, boxes[4] + 1, true, CMG_FP32);
+    cmgi_cycle *cycle = compile(&p, 2, 0, true, 1);
+    char text[CMGI_STEP_TEXT];
+    const size_t fine = (size_t)p.A.rows * 4;
+    const size_t coarse = (size_t)p.R.rows * 4;
+    if (count_halves(cycle) == 2) {
+        CHECK(cycle->nsteps == 3);
+        CHECK(cmgi_cycle_step_bytes(cycle, &cycle->steps[0]) == 2 * fine + coarse);
+        CHECK(cmgi_cycle_step_bytes(cycle, &cycle->steps[2]) == 3 * fine + coarse);
+        cmgi_cycle_text(cycle, &cycle->steps[0], text);
+        CHECK(strcmp(text, "down: x0 = S 0 (2 stages for given b0), b1 = R0 (given b0 - A0 x0)") ==
+              0);
+        cmgi_cycle_text(cycle, &cycle->steps[2], text);
+        CHECK(strcmp(text, "up: x0 = S (x0 + P0 x1) (2 stages for given b0)") == 0);
+    } else {
+        SKIP("halves: the backend has no kernels");
+    }
+    cmgi_cycle_destroy(&cycle);
+    discard(&p);
+}
+
+/* What is no half falls back to the steps one by one, with the same result. */
+static void expect_no_halves(problem *p)
+{
+    cmgi_cycle *cycle = compile(p, 2, 0, true, 1);
+    CHECK(!p->level[0].halves.taken);
+    CHECK(count_halves(cycle) == 0);
+    cmgi_cycle_destroy(&cycle);
+}
+
+static void replace(cmg_matrix **M, cmgi_csr *csr, cmg_size entry, double factor)
+{
+    const cmg_format format = (*M)->format->id;
+    const cmg_precision precision = (*M)->options.precision;
+    csr->values[entry] *= factor;
+    cmg_matrix_destroy(M);
+    *M = matrix(csr, format, precision);
+}
+
+static void others_are_refused(void)
+{
+    for (int c = 0; c < 6; ++c) {
+        problem p = make(3, boxes[4] + 1, true, c % 2 == 0 ? CMG_FP32 : CMG_FP64);
+        cmgi_level *level = &p.level[0];
+        if (c / 2 == 0) { /* one weight of P in the last row */
+            replace(&level->P, &p.P, p.P.indptr[p.P.rows] - 1, 1.0001);
+        } else if (c / 2 == 1) {
+            replace(&level->R, &p.R, 27 * 5, 0.5);
+        } else {
+            replace(&level->smoother.factor[0], &p.D, p.D.rows - 1, 1.001);
+        }
+        expect_no_halves(&p);
+        discard(&p);
+    }
+    problem p = make(3, (const int[]){34, 17, 11}, true, CMG_FP32); /* an even side */
+    expect_no_halves(&p);
+    discard(&p);
+}
+
+static void several_columns_go_one_by_one(void)
+{
+    problem p = make(3, boxes[4] + 1, true, CMG_FP32);
+    cmgi_cycle *cycle = compile(&p, 2, 0, true, 3);
+    CHECK(p.level[0].halves.taken == cmgi_halves_possible(ctx));
+    CHECK(count_halves(cycle) == 0);
+    cmgi_cycle_destroy(&cycle);
+    discard(&p);
+}
+
+/* A that is no box any more, then one with other values, on the same level. */
+static void new_values(void)
+{
+    problem p = make(3, boxes[4] + 1, true, CMG_FP32);
+    double *b = vector(p.A.rows, 5);
+    double *z = vector(p.A.rows, 0);
+    for (int turn = 0; turn < 3; ++turn) {
+        const bool box = turn != 1;
+        for (cmg_size k = 0; k < p.A.indptr[p.A.rows]; ++k) {
+            p.A.values[k] *= turn == 2 ? 0.9 : 1;
+        }
+        p.A.values[7] *= turn == 1 ? 1.5 : turn == 2 ? 1 / 1.5 : 1;
+        replace(&p.level[0].A, &p.A, 0, 1);
+        cmgi_cycle *cycle = compile(&p, 2, 0, true, 1);
+        CHECK(p.level[0].halves.taken == (box && cmgi_halves_possible(ctx)));
+        CHECK(!cmgi_halves_possible(ctx) || p.level[0].halves_changed);
+        plain_cycle(&p, b, z);
+        CHECK_NEAR(error_of(cycle, b, z, p.A.rows), 0, 3e-6);
+        cmgi_cycle_destroy(&cycle);
+    }
+    free(b);
+    free(z);
+    discard(&p);
+}
+
+int main(int argc, char **argv)
+{
+    TEST_BEGIN(argc, argv);
+    RUN(halves_are_the_cycle);
+    RUN(traffic_and_text);
+    RUN(others_are_refused);
+    RUN(several_columns_go_one_by_one);
+    RUN(new_values);
+    return TEST_END();
+}
