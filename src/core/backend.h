@@ -80,7 +80,10 @@ typedef struct cmgi_cg_update {
     const void *q;
     void *x;
     void *r;
-    float *single; /* r in fp32, NULL = not wanted */
+    float *single;         /* r in fp32, NULL = not wanted */
+    const double *squares; /* semi, on a GPU: parts of (r, r) that are there already, with r in
+                              fp32; NULL = r is read */
+    cmg_size parts;        /* of them */
     double *rr;
     cmgi_stop *stop; /* NULL = runs always */
     double *old;     /* gets *rz, NULL = not kept */

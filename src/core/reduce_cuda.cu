@@ -201,6 +201,10 @@ cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, int k, const cmgi_c
     if (k > 1) {
         return cmgi_cuda_cg_updates(ctx, n, k, wide, u);
     }
+    if (u->squares != NULL) {
+        return reduce<WIDE<double>>(ctx, u->parts, aligned(u->squares), sum_op{u->squares},
+                                    note_update{*u});
+    }
     if (u->precision == CMG_FP64) {
         return reduce<WIDE<double>>(ctx, n, wide, cg_update_op<double>{*u}, note_update{*u});
     }

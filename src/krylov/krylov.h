@@ -18,6 +18,10 @@ typedef struct cmgi_linear_system {
      * *xy = x . y of every column in the backend's memory, NULL = not wanted */
     cmg_status (*apply)(void *user, cmg_precision p, const void *x, void *y, double *xy);
     cmg_status (*residual)(void *user, const double *b, const double *x, double *r);
+    /* The same of one column, with r in fp32 alone and *parts parts of (r, r) in fp64 in the
+     * backend's memory; *parts = 0, and nothing is done, where A cannot. NULL = it never can */
+    cmg_status (*residual_rounded)(void *user, const double *b, const double *x, float *r,
+                                   const double **squares, cmg_size *parts);
     /* z = C r in C's own precision; NULL: z = r */
     cmg_status (*precondition)(void *user, const void *r, void *z);
     /* nested iteration in place of C in the first step of semi-iteration; NULL: C there, too */

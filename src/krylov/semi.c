@@ -42,14 +42,19 @@ static cmg_status advance(cmgi_krylov *k)
                                    .z = k->image,
                                    .d = k->work[2],
                                    .x = k->x};
-    const cmgi_cg_update norm = {.precision = CMG_FP64,
-                                 .r = r,
-                                 .single = k->rounded == r ? NULL : k->rounded,
-                                 .rr = cmgi_krylov_scalar(k, CMGI_KRYLOV_SCALARS - 2),
-                                 .stop = k->stop,
-                                 .semi = semi_of(k)};
+    cmgi_cg_update norm = {.precision = CMG_FP64,
+                           .r = r,
+                           .single = k->rounded == r ? NULL : k->rounded,
+                           .rr = cmgi_krylov_scalar(k, CMGI_KRYLOV_SCALARS - 2),
+                           .stop = k->stop,
+                           .semi = semi_of(k)};
     CMGI_TRY(on->semi_update(s->ctx, s->n, s->columns, &step));
-    CMGI_TRY(s->residual(s->user, k->b, k->x, r));
+    if (norm.single != NULL && s->columns == 1 && s->residual_rounded != NULL) {
+        CMGI_TRY(s->residual_rounded(s->user, k->b, k->x, norm.single, &norm.squares, &norm.parts));
+    }
+    if (norm.parts == 0) {
+        CMGI_TRY(s->residual(s->user, k->b, k->x, r));
+    }
     return on->cg_update(s->ctx, s->n, s->columns, &norm);
 }
 

@@ -32,6 +32,17 @@ static cmg_status residual(void *user, const double *b, const double *x, double 
     return cmgi_matrix_spmv(cmgi_levels_rows(&mg->levels), &w, x);
 }
 
+/* Of a matrix whose product does it in one pass. */
+static cmg_status residual_rounded(void *user, const double *b, const double *x, float *r,
+                                   const double **squares, cmg_size *parts)
+{
+    const cmgi_multigrid *mg = user;
+    const cmg_matrix *A = cmgi_levels_rows(&mg->levels);
+    const cmg_status status = cmgi_matrix_residual_rounded(A, b, x, r, parts);
+    *squares = *parts > 0 ? A->dots : NULL;
+    return status;
+}
+
 static cmg_status precondition(void *user, const void *r, void *z)
 {
     const cmgi_multigrid *mg = user;
@@ -83,6 +94,7 @@ static cmg_status create_krylov(cmgi_multigrid *mg, cmg_krylov method)
                                        .user = mg,
                                        .apply = apply,
                                        .residual = residual,
+                                       .residual_rounded = residual_rounded,
                                        .precondition = precondition,
                                        .nested = mg->nested != NULL ? nested : NULL,
                                        .precision = cmgi_cycle_precision(mg->cycle),

@@ -7,6 +7,7 @@
 #include "spmv/blocks.h"
 #include "spmv/box.h"
 #include "spmv/cpu_kernels.h"
+#include "spmv/march.h"
 #include "spmv/packed_there.h"
 #include "spmv/stencil.h"
 
@@ -18,6 +19,9 @@
 /* What is done with a CSR on the device (packed_there.cu); NULL in a build without CUDA. */
 static cmg_status (*const packs)(const cmgi_compressor *,
                                  cmg_size) = CMGI_CUDA_FN(cmgi_packed_build_cuda);
+
+/* Parts of an inner product that the march leaves (march.cu). */
+static cmg_size (*const sums)(const cmg_matrix *) = CMGI_CUDA_FN(cmgi_march_sums);
 
 static cmgi_place place_of(const cmgi_compressor *B)
 {
@@ -266,7 +270,9 @@ static cmg_status build_from(cmg_matrix *A, const cmgi_matrix_source *from,
                                               (size_t)cmgi_compressed_each(C))};
     CMGI_TRY(make_reference(&B));
     CMGI_TRY(find_templates(&B));
-    if (cmgi_on_cuda(ctx) && C->block == 1) {
+    const bool marches = CMGI_MARCHES && sums != NULL && C->t.box != NULL && cmgi_on_cuda(ctx);
+    A->sums = marches ? sums(A) : 0;
+    if (cmgi_on_cuda(ctx) && C->block == 1 && !marches) {
         CMGI_TRY(cmgi_stencil_build(ctx, A->options.precision, C));
     }
     drop_lists(ctx, C);

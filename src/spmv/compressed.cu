@@ -7,6 +7,7 @@
 
 extern "C" {
 #include "spmv/columns.h"
+#include "spmv/march.h"
 #include "spmv/stencil.h"
 }
 
@@ -44,6 +45,9 @@ extern "C" cmg_status cmgi_compressed_spmv_cuda(const cmg_matrix *A, const cmgi_
     }
     if (w->columns > 1) {
         return cmgi_compressed_columns_cuda(A, w, x);
+    }
+    if (CMGI_MARCHES && C->t.box != NULL) {
+        return cmgi_march_spmv_cuda(A, w, x);
     }
     if (!done && C->t.stencil != NULL) {
         CMGI_TRY(cmgi_stencil_spmv_cuda(A, w, x, &done));

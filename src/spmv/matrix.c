@@ -1,6 +1,7 @@
 /* The matrix handle: life, new values, and the one product that all others are. */
+#include "spmv/box.h"
 #include "spmv/columns.h"
-#include "spmv/compressed.h"
+#include "spmv/march.h"
 
 #include "core/report.h"
 #include "spmv/reduced.h"
@@ -60,7 +61,7 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
         CMGI_TRY_GOTO(done, format->finish(made));
     }
     if (format->dots && made->rows == made->cols && options->precision == CMG_FP64) {
-        made->sums = slices_of(made);
+        made->sums = made->sums > 0 ? made->sums : slices_of(made);
         CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, made->sums, sizeof *made->dots, &made->dots));
     }
     if (!in_one_pass(made)) {
@@ -224,6 +225,21 @@ cmg_status cmgi_matrix_apply_dot(const cmg_matrix *A, const double *x, double *y
     CMGI_TRY(cmgi_matrix_spmv(A, &w, x));
     return A->dots != NULL ? backend->sum(A->ctx, A->sums, A->dots, xy)
                            : backend->dot(A->ctx, CMG_FP64, A->rows, 1, x, y, xy);
+}
+
+bool cmgi_matrix_rounds(const cmg_matrix *A)
+{
+    return CMGI_MARCHES && cmgi_on_cuda(A->ctx) && A->dots != NULL && cmgi_matrix_box(A) != NULL;
+}
+
+cmg_status cmgi_matrix_residual_rounded(const cmg_matrix *A, const double *b, const double *x,
+                                        float *r, cmg_size *parts)
+{
+    static cmg_status (*const march)(const cmg_matrix *, const double *, const double *, float *,
+                                     double *) = CMGI_CUDA_FN(cmgi_march_residual_cuda);
+    const bool rounds = march != NULL && cmgi_matrix_rounds(A);
+    *parts = rounds ? A->sums : 0;
+    return rounds ? march(A, b, x, r, A->dots) : CMG_OK;
 }
 
 cmgi_talk cmgi_matrix_talk(const cmg_matrix *A)

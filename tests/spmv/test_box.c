@@ -3,6 +3,7 @@
  * its subsets and for sides of every kind; one row that is not the stencil cut at the rim is seen.
  */
 #include "spmv/box.h"
+#include "spmv/march.h"
 #include "suite.h"
 
 typedef struct grid {
@@ -185,11 +186,205 @@ static void others_are_refused(void)
     cmgi_csr_free(ctx, &A);
 }
 
+/* On a GPU, whatever products of boxes do unasked. */
+static cmg_status (*const march)(const cmg_matrix *, const cmgi_writeback *,
+                                 const void *) = CMGI_CUDA_FN(cmgi_march_spmv_cuda);
+static cmg_status (*const march_residual)(const cmg_matrix *, const double *, const double *,
+                                          float *,
+                                          double *) = CMGI_CUDA_FN(cmgi_march_residual_cuda);
+static cmg_size (*const sums)(const cmg_matrix *) = CMGI_CUDA_FN(cmgi_march_sums);
+
+/* What a product is asked for, and whose vectors are whose. */
+typedef struct product {
+    cmgi_wb_kind kind;
+    bool d;
+    bool e;
+    bool c_is_x;
+    bool in_place; /* y is the vector that is read last: c, b or e */
+} product;
+
+static const product products[] = {
+    {.kind = CMGI_WB_APPLY},
+    {.kind = CMGI_WB_AXPBY},
+    {.kind = CMGI_WB_AXPBY, .in_place = true},
+    {.kind = CMGI_WB_RESIDUAL},
+    {.kind = CMGI_WB_RESIDUAL, .in_place = true},
+    {.kind = CMGI_WB_FROM_ZERO, .d = true},
+    {.kind = CMGI_WB_JACOBI, .d = true, .c_is_x = true},
+    {.kind = CMGI_WB_JACOBI, .d = true},
+    {.kind = CMGI_WB_MOMENTUM, .d = true, .e = true},
+    {.kind = CMGI_WB_MOMENTUM, .d = true, .e = true, .c_is_x = true, .in_place = true},
+    {.kind = CMGI_WB_MOMENTUM, .d = true, .c_is_x = true},
+    {.kind = CMGI_WB_MOMENTUM, .e = true}};
+
+/* writeback.h, by itself. */
+static double expected(const product *p, double b, double c, double d, double e, double s)
+{
+    const double alpha = 0.7;
+    const double beta = -0.4;
+    switch (p->kind) {
+    case CMGI_WB_APPLY:
+        return s;
+    case CMGI_WB_AXPBY:
+        return alpha * s + beta * c;
+    case CMGI_WB_RESIDUAL:
+        return b - s;
+    case CMGI_WB_FROM_ZERO:
+        return s + alpha * d * b;
+    case CMGI_WB_JACOBI:
+        return c + alpha * d * (b - s);
+    default:
+        return c + beta * (c - (p->e ? e : 0)) + (p->d ? alpha * d * (b - s) : alpha * s);
+    }
+}
+
+enum { X, Y, B, C, D, E, VECTORS };
+
+/* One product; `start` is x .. e, which begin an odd number of entries behind aligned memory. */
+static void check_product(const cmg_matrix *M, const product *p, cmg_size n, void *const *v,
+                          double *const *value, const double *sum, const double *size)
+{
+    const bool wide = M->options.precision == CMG_FP64;
+    const cmgi_backend *backend = ctx->backend;
+    const int c = p->c_is_x ? X : C;
+    const int y = !p->in_place                  ? Y
+                  : p->kind == CMGI_WB_AXPBY    ? C
+                  : p->kind == CMGI_WB_RESIDUAL ? B
+                                                : E;
+    const cmgi_writeback w = {.kind = p->kind,
+                              .alpha = 0.7,
+                              .beta = -0.4,
+                              .b = v[B],
+                              .c = v[c],
+                              .d = p->d ? v[D] : NULL,
+                              .e = p->e ? v[E] : NULL,
+                              .y = v[y]};
+    double *out = calloc((size_t)n, sizeof *out);
+    double *device = NULL;
+    double worst = 0;
+    CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *device, &device));
+    const cmgi_writeback reduced = cmgi_wb_reduce(&w);
+    CHECK_OK(march != NULL && cmgi_on_cuda(ctx) ? march(M, &reduced, v[X])
+                                                : cmgi_matrix_spmv(M, &w, v[X]));
+    CHECK_OK(backend->convert(ctx, n, M->options.precision, v[y], CMG_FP64, device));
+    CHECK_OK(cmgi_to_host(ctx, out, device, (size_t)n * sizeof *out));
+    for (cmg_size i = 0; i < n; ++i) {
+        const double exact =
+            expected(p, value[B][i], value[c][i], value[D][i], value[E][i], sum[i]);
+        const double error = fabs(out[i] - exact) / (size[i] + 4);
+        worst = error <= worst ? worst : error; /* NaN wins */
+    }
+    CHECK(worst <= (wide ? 1e-15 : 1e-6));
+    CHECK_OK(cmgi_to_device(ctx, device, value[y], (size_t)n * sizeof *out)); /* as it was */
+    CHECK_OK(backend->convert(ctx, n, CMG_FP64, device, M->options.precision, v[y]));
+    cmgi_free_device(ctx, device);
+    free(out);
+}
+
+static void read_sum(const double *device, cmg_size count, double *sum)
+{
+    double *part = calloc((size_t)count, sizeof *part);
+    CHECK_OK(cmgi_to_host(ctx, part, device, (size_t)count * sizeof *part));
+    *sum = 0;
+    for (cmg_size k = 0; k < count; ++k) {
+        *sum += part[k];
+    }
+    free(part);
+}
+
+/* x . A x, and r = b - A x in fp32 with (r, r) in fp64, on a GPU. */
+static void check_sums(const cmg_matrix *M, cmg_size n, void *const *v, double *const *value,
+                       const double *sum, const double *size)
+{
+    const cmg_size count = sums(M);
+    float *r = calloc((size_t)n, sizeof *r);
+    float *there = NULL;
+    double *dots = NULL;
+    double found = NAN;
+    double exact[2] = {0, 0};
+    double magnitude = 0;
+    double worst = 0;
+    CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *there, &there));
+    CHECK_OK(cmgi_alloc_device(ctx, count, sizeof *dots, &dots));
+    const cmgi_writeback w = {.kind = CMGI_WB_SCALED, .alpha = 1, .y = v[Y], .dots = dots};
+    for (cmg_size i = 0; i < n; ++i) {
+        exact[0] += value[X][i] * sum[i];
+        magnitude += fabs(value[X][i]) * size[i];
+        exact[1] += (value[B][i] - sum[i]) * (value[B][i] - sum[i]);
+    }
+    CHECK_OK(march(M, &w, v[X]));
+    read_sum(dots, count, &found);
+    CHECK_NEAR(found, exact[0], 1e-15 * magnitude);
+    CHECK_OK(march_residual(M, v[B], v[X], there, dots));
+    read_sum(dots, count, &found);
+    CHECK_NEAR(found, exact[1], 1e-13 * exact[1]);
+    CHECK_OK(cmgi_to_host(ctx, r, there, (size_t)n * sizeof *r));
+    for (cmg_size i = 0; i < n; ++i) {
+        worst = fmax(worst, fabs(r[i] - (value[B][i] - sum[i])) / (size[i] + 1));
+    }
+    CHECK(worst <= 1e-7);
+    CMGI_FREE_DEVICE(ctx, dots, there);
+    free(r);
+}
+
+static void check_products(const grid *g, cmg_precision precision, cmg_size shift)
+{
+    cmgi_csr A = assemble(g);
+    const cmg_size n = A.rows;
+    cmg_matrix *M = compress(&A, precision);
+    cmg_vector *whole[VECTORS];
+    double *value[VECTORS];
+    void *v[VECTORS];
+    double *sum = calloc((size_t)n, sizeof *sum);
+    double *size = calloc((size_t)n, sizeof *size);
+    CHECK(cmgi_matrix_box(M) != NULL);
+    for (int k = 0; k < VECTORS; ++k) {
+        value[k] = suite_vector(n + shift, 11 + (uint64_t)k);
+        CHECK_OK(cmg_vector_create(ctx, n + shift, precision, &whole[k]));
+        CHECK_OK(cmg_vector_set(whole[k], value[k]));
+        CHECK_OK(cmg_vector_get(whole[k], value[k])); /* as rounded */
+        memmove(value[k], value[k] + shift, (size_t)n * sizeof *value[k]);
+        v[k] = (char *)cmg_vector_data(whole[k]) + (size_t)shift * cmgi_precision_bytes(precision);
+    }
+    suite_multiply(&A, value[X], sum, size);
+    for (size_t k = 0; k < sizeof products / sizeof products[0]; ++k) {
+        check_product(M, &products[k], n, v, value, sum, size);
+    }
+    if (precision == CMG_FP64 && sums != NULL && cmgi_on_cuda(ctx)) {
+        check_sums(M, n, v, value, sum, size);
+    }
+    for (int k = 0; k < VECTORS; ++k) {
+        cmg_vector_destroy(&whole[k]);
+        free(value[k]);
+    }
+    cmg_matrix_destroy(&M);
+    cmgi_csr_free(ctx, &A);
+    free(sum);
+    free(size);
+}
+
+static void products_are_those_of_plain_loops(void)
+{
+    static const cmg_size sides[][3] = {
+        {30, 33, 2}, {29, 9, 7},   {31, 17, 5},  {32, 16, 3}, {61, 3, 10}, {3, 65, 9}, {59, 18, 1},
+        {4, 300, 1}, {121, 31, 1}, {122, 13, 1}, {479, 3, 1}, {500, 4, 1}, {8, 6, 60}, {3, 3, 200}};
+    for (size_t s = 0; s < sizeof sides / sizeof sides[0]; ++s) {
+        const uint32_t plane = sides[s][2] > 1 ? ALL : 0x3fe00;
+        for (int k = 0; k < 3; ++k) {
+            const uint32_t own = (k == 2 ? CROSS : ALL) & plane;
+            const grid g = make_grid(sides[s][0], sides[s][1], sides[s][2], own, k == 0);
+            check_products(&g, CMG_FP64, (cmg_size)s % 2);
+            check_products(&g, CMG_FP32, 1 - (cmg_size)s % 2);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(boxes_are_found);
     RUN(doubtful_boxes_are_right);
     RUN(others_are_refused);
+    RUN(products_are_those_of_plain_loops);
     return TEST_END();
 }
