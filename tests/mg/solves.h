@@ -52,6 +52,7 @@ static inline cmg_report solve(cmg_hierarchy *h, const cmg_solver_options *o, cm
     if (s != NULL) {
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
         report.history = NULL;
+        report.fallback = NULL;
     }
     cmg_solver_destroy(&s);
     return report;

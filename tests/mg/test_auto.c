@@ -57,9 +57,19 @@ static void returns_to_fp64(void)
     for (int k = 0; k < 2; ++k) {
         cmg_hierarchy *h = poisson(LARGE, LARGE_LEVELS, 0);
         scale(h, k == 0 ? 1e200 : 1e-200);
-        const cmg_report report = solved(h, "");
+        cmg_solver *s = NULL;
+        cmg_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
+        cmg_vector *x = NULL;
+        cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN};
+        CHECK_OK(cmg_vector_create(ctx, cmg_hierarchy_rows(h, 0), CMG_FP64, &x));
+        CHECK_OK(cmg_solver_create(h, NULL, &s));
+        CHECK_OK(cmg_solver_solve(s, b, x, &report));
+        CHECK(report.outcome == CMG_CONVERGED_RTOL && true_residual(h, b, x) <= 1.01e-8);
         CHECK(strcmp(report.precision, "fp64") == 0 && report.fallbacks == 1);
         CHECK(strstr(report.fallback, "fp32 to fp64") != NULL);
+        cmg_solver_destroy(&s);
+        cmg_vector_destroy(&b);
+        cmg_vector_destroy(&x);
         cmg_hierarchy_destroy(&h);
     }
 }
