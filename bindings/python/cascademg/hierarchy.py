@@ -11,7 +11,7 @@ from . import _arrays, _ranks
 from ._csr import device_csr, fit, host_csr
 from ._errors import ArgumentError, StateError
 from ._ffi import ffi
-from ._library import chars, enum_value, has, lib, path_chars, text
+from ._library import chars, defaults, enum_value, has, lib, path_chars, text
 from .context import Context, own, resolve
 
 if TYPE_CHECKING:
@@ -466,6 +466,35 @@ class Hierarchy:
         with self.context.lock:
             self.context.check(lib().cmg_hierarchy_smooth(self.ptr, level, chars(smoother, "smoother"),
                                                           chars(save_as, "save_as"), ffi.NULL))
+
+    def coarsen(self, options: str = "", **keywords: Any) -> int:
+        """Appends algebraic levels below the coarsest, as a solver does by itself, and keeps them.
+
+        Parameters
+        ----------
+        options : str, optional
+            Options as one text, "method=classical rows=100".
+        **keywords
+            Those of ``cmg coarsen``: method ("auto", "aggregation", "classical"), interpolation, rows, levels, strength, omega, filter.
+
+        Returns
+        -------
+        int
+            Levels added; 0 where the matrix has no couplings to follow.
+
+        Raises
+        ------
+        ArgumentError
+            An option is unknown or out of range.
+        """
+        from .solver import option_text
+        choice, made = defaults("cmg_coarsen_options"), ffi.new("int *")
+        words = " ".join(word for word in (options, option_text(keywords)) if word)
+        if lib().cmg_coarsen_options_set(choice, chars(words, "options")) != 0:
+            raise ArgumentError(text(choice.refused))
+        with self.context.lock:
+            self.context.check(lib().cmg_hierarchy_coarsen(self.ptr, choice, made))
+        return made[0]
 
     def renumber(self, numbering: str, seed: int = 1) -> None:
         """Renumbers the unknowns of every level.

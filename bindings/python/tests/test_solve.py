@@ -362,3 +362,30 @@ def test_progress_stops_and_exceptions_come_through():
     with pytest.raises((KeyError, cascademg.StateError)):
         cascademg.Hierarchy(A, P, context=context).smooth("spai", "m")
         raise cascademg.StateError("too quick to be asked")
+
+
+@pytest.mark.parametrize("method", ["aggregation", "classical", "auto"])
+def test_levels_of_a_matrix(method, rng):
+    n = 40  # 5 points, a direction that rules: weak couplings, and a plane graph
+    line = sp.diags([-1.0, 2.0, -1.0], [-1, 0, 1], (n, n))
+    A = (sp.kron(sp.eye(n), line) + 0.01 * sp.kron(line, sp.eye(n))).tocsr()
+    h = cascademg.Hierarchy(A)
+    added = h.coarsen(method=method, rows=50)
+    assert added == h.levels - 1 >= 2 and h.rows(h.levels - 1) <= 50
+    for level in range(added):
+        P, fine, coarse = h.matrix("P", level), h.matrix("A", level), h.matrix("A", level + 1)
+        assert abs(P.T @ fine @ P - coarse).max() <= 1e-12 * abs(fine).max()
+        if method != "aggregation":  # the coarse unknowns are unknowns of the level above
+            assert np.bincount(P.indices[(np.diff(P.indptr) == 1)[np.repeat(np.arange(P.shape[0]), np.diff(P.indptr))]],
+                               minlength=P.shape[1]).min() >= 1
+    b = rng.standard_normal(n * n)
+    assert residual(A, h.solver(rtol=1e-10).solve(b), b) <= 1e-9
+
+
+def test_levels_that_are_refused():
+    h = cascademg.Hierarchy(sp.eye(3, format="csr"))
+    with pytest.raises(cascademg.ArgumentError, match="method"):
+        h.coarsen(method="best")
+    with pytest.raises(cascademg.ArgumentError):
+        h.coarsen("strength=2")
+    assert h.coarsen() == 0 and h.levels == 1
