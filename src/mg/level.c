@@ -43,31 +43,16 @@ static bool is_by_elements(const cmg_context *ctx, cmg_format format)
     return row != NULL && row->elements;
 }
 
-/* The elements of A, where the format wants them and the level has them; dofs NULL otherwise. */
-static cmg_elements elements_of(const cmg_hierarchy *h, int l, const cmg_matrix_options *options)
-{
-    return is_by_elements(h->ctx, options->format) ? cmgi_elements_view(&h->level[l].elements)
-                                                   : (cmg_elements){0};
-}
-
-static cmg_status place_elements(cmg_context *ctx, const cmg_elements *E,
-                                 const cmg_matrix_options *options, cmg_matrix **M)
-{
-    if (*M == NULL) {
-        return cmg_matrix_create_elements(ctx, E, options, M);
-    }
-    if (E->templates > 0 && E->factor == NULL) {
-        return CMG_OK; /* with templates the factors are what can change */
-    }
-    return cmg_matrix_update(*M, E->templates > 0 ? E->factor : E->matrices);
-}
-
 cmg_status cmgi_level_elements(const cmg_hierarchy *h, cmg_context *ctx, int l,
                                const cmg_matrix_options *options, bool *taken, cmg_matrix **M)
 {
-    const cmg_elements E = elements_of(h, l, options);
-    *taken = E.dofs != NULL;
-    return *taken ? place_elements(ctx, &E, options, M) : CMG_OK;
+    const cmg_elements E = cmgi_elements_view(&h->level[l].elements);
+    *taken = is_by_elements(h->ctx, options->format) && E.dofs != NULL;
+    if (*taken && *M == NULL) {
+        return cmg_matrix_create_elements(ctx, &E, options, M);
+    }
+    const double *changes = E.templates > 0 ? E.factor : E.matrices; /* NULL = nothing can */
+    return *taken && changes != NULL ? cmg_matrix_update(*M, changes) : CMG_OK;
 }
 
 /* Creates a matrix, or, when there is one, gives it the values of the same pattern. */
@@ -304,37 +289,47 @@ done:
     return status;
 }
 
-/* The same on the host, renumbered where a level is. */
-static cmg_status transfer_here(cmg_hierarchy *h, cmg_context *ctx, int l,
-                                const cmgi_level_options *options, cmgi_level *fine,
-                                cmgi_level *coarse)
+/* P without what Dirichlet rows forbid, on the host, and the R that the hierarchy was given. */
+typedef struct host_transfer {
+    cmgi_csr P;
+    cmg_csr stored;
+    const cmg_csr *R; /* NULL = none */
+} host_transfer;
+
+static cmg_status bring_transfer(cmg_hierarchy *h, cmg_context *ctx, int l, cmgi_level *fine,
+                                 cmgi_level *coarse, host_transfer *t)
 {
-    const request p = request_of(options, l, CMG_ROLE_P);
-    const request r = request_of(options, l, CMG_ROLE_R);
-    cmg_csr stored_P;
-    cmg_csr stored_R;
-    cmgi_csr P = {0};
-    cmgi_csr R = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &stored_P));
-    const bool given = cmgi_hierarchy_view(h, l, CMG_ROLE_R, NULL, 0, &stored_R);
+    cmg_csr P;
+    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &P));
+    t->R = cmgi_hierarchy_view(h, l, CMG_ROLE_R, NULL, 0, &t->stored) ? &t->stored : NULL;
     CMGI_TRY(cmgi_dirichlet_bring(ctx, &fine->dirichlet));
     CMGI_TRY(cmgi_dirichlet_bring(ctx, &coarse->dirichlet));
-    fine->version_P = 0;
-    fine->version_R = 0;
-    CMGI_TRY_GOTO(done,
-                  cmgi_prolongation(ctx, &stored_P, &fine->dirichlet, &coarse->dirichlet, &P));
+    return cmgi_prolongation(ctx, &P, &fine->dirichlet, &coarse->dirichlet, &t->P);
+}
+
+/* The same on the host, renumbered where a level is. */
+static cmg_status transfer_here(cmg_hierarchy *h, cmg_context *ctx, int l,
+                                const cmgi_level_options *options, const request ask[2],
+                                cmgi_level *fine, cmgi_level *coarse)
+{
     const bool folds = /* whether it pays is seen once it is formed */
         options->fuse_all || (options->fuse && fine->rows <= ctx->backend->fold_rows);
-    const cmgi_box *box = given || folds || fine->P != NULL ? NULL : cmgi_matrix_box(fine->A);
+    host_transfer t = {.R = NULL};
+    cmgi_csr R = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, bring_transfer(h, ctx, l, fine, coarse, &t));
+    fine->version_P = 0;
+    fine->version_R = 0;
+    const bool plain = t.R != NULL || folds || fine->P != NULL;
+    const cmgi_box *box = plain ? NULL : cmgi_matrix_box(fine->A);
     if (box != NULL) {
-        CMGI_TRY_GOTO(done, place_renumbered(ctx, &P, fine->perm, coarse->perm, &p, &fine->P));
-        CMGI_TRY_GOTO(done, cmgi_chain_restriction(fine->P, box, &r.options, &fine->R));
+        CMGI_TRY_GOTO(done, place_renumbered(ctx, &t.P, fine->perm, coarse->perm, ask, &fine->P));
+        CMGI_TRY_GOTO(done, cmgi_chain_restriction(fine->P, box, &ask[1].options, &fine->R));
     }
     if (box == NULL || fine->R == NULL) {
-        CMGI_TRY_GOTO(done, cmgi_restriction(ctx, given ? &stored_R : NULL, &P, &fine->dirichlet,
-                                             &coarse->dirichlet, &R));
-        CMGI_TRY_GOTO(done, place_renumbered(ctx, &R, coarse->perm, fine->perm, &r, &fine->R));
+        CMGI_TRY_GOTO(done,
+                      cmgi_restriction(ctx, t.R, &t.P, &fine->dirichlet, &coarse->dirichlet, &R));
+        CMGI_TRY_GOTO(done, place_renumbered(ctx, &R, coarse->perm, fine->perm, ask + 1, &fine->R));
     }
     if (folds) {
         cmgi_csr_free(ctx, &fine->restriction);
@@ -343,10 +338,10 @@ static cmg_status transfer_here(cmg_hierarchy *h, cmg_context *ctx, int l,
     }
     cmgi_csr_free(ctx, &R); /* P takes its place */
     if (box == NULL) {
-        CMGI_TRY_GOTO(done, place_renumbered(ctx, &P, fine->perm, coarse->perm, &p, &fine->P));
+        CMGI_TRY_GOTO(done, place_renumbered(ctx, &t.P, fine->perm, coarse->perm, ask, &fine->P));
     }
 done:
-    cmgi_csr_free(ctx, &P);
+    cmgi_csr_free(ctx, &t.P);
     cmgi_csr_free(ctx, &R);
     return status;
 }
@@ -367,7 +362,7 @@ cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
         coarse->perm == NULL) {
         return transfer_there(ctx, there, there_r, &h->level[l].PT, ask, fine, coarse);
     }
-    return transfer_here(h, ctx, l, options, fine, coarse);
+    return transfer_here(h, ctx, l, options, ask, fine, coarse);
 }
 
 bool cmgi_level_smoother_first(const cmg_hierarchy *h, cmg_context *ctx,
@@ -455,18 +450,11 @@ done:
 /* R on the host, where it was made on the device. */
 static cmg_status restriction_here(cmg_hierarchy *h, int l, cmgi_level *fine, cmgi_level *coarse)
 {
-    cmg_csr stored_P;
-    cmg_csr stored_R;
-    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &stored_P));
-    const bool given = cmgi_hierarchy_view(h, l, CMG_ROLE_R, NULL, 0, &stored_R);
-    cmgi_csr P = {0};
-    CMGI_TRY(cmgi_dirichlet_bring(h->ctx, &fine->dirichlet));
-    CMGI_TRY(cmgi_dirichlet_bring(h->ctx, &coarse->dirichlet));
-    CMGI_TRY(cmgi_prolongation(h->ctx, &stored_P, &fine->dirichlet, &coarse->dirichlet, &P));
-    const cmg_status status =
-        cmgi_restriction(h->ctx, given ? &stored_R : NULL, &P, &fine->dirichlet, &coarse->dirichlet,
-                         &fine->restriction);
-    cmgi_csr_free(h->ctx, &P);
+    host_transfer t = {.R = NULL};
+    CMGI_TRY(bring_transfer(h, h->ctx, l, fine, coarse, &t));
+    const cmg_status status = cmgi_restriction(h->ctx, t.R, &t.P, &fine->dirichlet,
+                                               &coarse->dirichlet, &fine->restriction);
+    cmgi_csr_free(h->ctx, &t.P);
     return status;
 }
 
