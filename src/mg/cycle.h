@@ -94,6 +94,7 @@ typedef struct cmgi_cycle_plan {
     int coarse_steps;        /* smoothing steps where coarse is NULL */
     cmg_cycle shape;
     bool fmg;
+    int opening; /* level of nested iteration that one cycle from zero solves; 0 = the last one */
     int pre;
     int post;
     cmg_precision precision; /* of the cycle */

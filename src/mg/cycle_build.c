@@ -151,14 +151,19 @@ static cmg_status visit(builder *B, int l, int b, cmg_cycle shape, int *x)
     return smooth(B, l, b, plan->post, x);
 }
 
-/* Nested iteration: solve on the coarsest level, prolong, improve by one cycle, up to the finest.
- */
+/* Whether nested iteration on level l takes its guess from level l + 1. */
+static bool nests(const cmgi_cycle_plan *plan, int l)
+{
+    return plan->fmg && l < plan->nlevels - 1 && (plan->opening == 0 || l < plan->opening);
+}
+
+/* Nested iteration: solve on the last level, prolong, improve by one cycle, up to the finest. */
 static cmg_status nested(builder *B, int l, int b, int *x)
 {
     const cmgi_cycle_plan *plan = B->plan;
-    if (l == plan->nlevels - 1) {
+    if (!nests(plan, l)) {
         CMGI_TRY(zero(B, l, x));
-        return solve_coarsest(B, b, x);
+        return visit(B, l, b, plan->shape, x);
     }
     int coarse_b = CMGI_NONE;
     int coarse_x = CMGI_NONE;
@@ -183,9 +188,9 @@ static double count_steps(const cmgi_cycle_plan *plan)
                                                     : plan->coarse_steps * one;
         const bool again = l + 2 < plan->nlevels || !plan->coarse_exact;
         steps += (v + w + f) * visit;
-        v += (again ? f : 0) + (plan->fmg && plan->shape == CMG_CYCLE_V);
-        w += (again ? w : 0) + (plan->fmg && plan->shape == CMG_CYCLE_W);
-        f += plan->fmg && plan->shape == CMG_CYCLE_F;
+        v += (again ? f : 0) + (nests(plan, l) && plan->shape == CMG_CYCLE_V);
+        w += (again ? w : 0) + (nests(plan, l) && plan->shape == CMG_CYCLE_W);
+        f += nests(plan, l) && plan->shape == CMG_CYCLE_F;
     }
     return steps;
 }
@@ -203,12 +208,7 @@ cmg_status cmgi_cycle_build(cmgi_cycle *cycle, const cmgi_cycle_plan *plan)
                MOST_STEPS);
     CMGI_TRY(new_value(&B, plan->first, 'b', &b));
     cycle->input = b;
-    if (plan->fmg) {
-        CMGI_TRY(nested(&B, plan->first, b, &x));
-    } else {
-        CMGI_TRY(zero(&B, plan->first, &x));
-        CMGI_TRY(visit(&B, plan->first, b, plan->shape, &x));
-    }
+    CMGI_TRY(nested(&B, plan->first, b, &x));
     cycle->output = x;
     return CMG_OK;
 }

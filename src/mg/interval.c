@@ -3,11 +3,17 @@
 #include "core/ranks.h"
 #include "core/memory.h"
 #include "core/random.h"
+#include "core/timer.h"
 #include "smoothers/lanczos.h"
 
 #include <math.h>
 
-enum { STEPS = 5, LEAST_ROWS = 4000 };
+enum {
+    STEPS = 5,
+    DEEPEST = 2,          /* level: the next has lost too much of the spectrum's lower end */
+    LEAST_ROWS = 4000,    /* of level 1 */
+    LEAST_DEEPEST = 50000 /* with fewer the estimate costs an iteration on distorted meshes */
+};
 
 static cmg_status run(void *user, const void *r, void *z)
 {
@@ -95,9 +101,12 @@ static cmg_status choose_level(const cmgi_setup *s, int *l)
     const cmgi_levels *levels = s->levels;
     cmg_size rows = 0;
     *l = 0;
-    if (levels->boundary == NULL && levels->nullspace.count == 0 && levels->count > 2) {
-        CMGI_TRY(total_rows(s, 1, &rows));
-        *l = rows >= LEAST_ROWS;
+    if (levels->boundary != NULL || levels->nullspace.count > 0) {
+        return CMG_OK;
+    }
+    for (int k = 1; k <= DEEPEST && k + 1 < levels->count; ++k) {
+        CMGI_TRY(total_rows(s, k, &rows));
+        *l = rows >= (k < DEEPEST ? LEAST_ROWS : LEAST_DEEPEST) ? k : *l;
     }
     return CMG_OK;
 }
@@ -121,6 +130,8 @@ cmg_status cmgi_interval_find(const cmgi_setup *s, cmgi_cycle *cycle, cmgi_inter
 {
     cmg_context *ctx = s->ctx;
     cmgi_cycle *own = NULL;
+    const double begin = cmgi_seconds();
+    const long long waits = ctx->waits;
     cmgi_cycle_plan plan = cmgi_setup_plan(s);
     cmgi_tridiagonal T = {0};
     cmgi_pencil P = {.ctx = ctx,
@@ -144,6 +155,9 @@ cmg_status cmgi_interval_find(const cmgi_setup *s, cmgi_cycle *cycle, cmgi_inter
     if (T.definite) {
         take(&T, interval);
     }
+    cmgi_log(ctx, CMG_LOG_DEBUG, "set-up: interval %.4f .. %.4f of level %d, %.3g ms, %lld waits",
+             interval->low, interval->high, plan.first, 1e3 * (cmgi_seconds() - begin),
+             ctx->waits - waits);
 done:
     CMGI_FREE_DEVICE(ctx, P.scalar, P.r, P.z, P.p, P.q);
     cmgi_cycle_destroy(&own);

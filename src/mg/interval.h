@@ -8,8 +8,8 @@ typedef struct cmgi_interval {
 } cmgi_interval;
 
 /*
- * By Lanczos on a random vector: with the cycle of level 1, which costs an eighth, where that is a
- * level of many rows like any other, else with `cycle`. Both have nearly the same eigenvalues; what
+ * By Lanczos on a random vector: with the cycle of level 2 or 1, which cost a part, where that is a
+ * level of many rows like any other, else with `cycle`. All have nearly the same eigenvalues; what
  * the estimate misses costs iterations, or is seen by the residual.
  */
 cmg_status cmgi_interval_find(const cmgi_setup *s, cmgi_cycle *cycle, cmgi_interval *interval);

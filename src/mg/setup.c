@@ -291,12 +291,23 @@ void cmgi_setup_lap(cmgi_levels *levels, cmg_setup_part part, double *begin)
     *begin = now;
 }
 
+/*
+ * Nested iteration as the first step of semi-iteration starts with a cycle from zero on level 2,
+ * all of whose halves may be one step each: as many iterations in all as from the last level on (Q1
+ * in 2D and 3D, distorted and not; from level 1 on one more).
+ */
+static int opening(const cmgi_setup *s)
+{
+    return s->options->fmg ? 0 : 2;
+}
+
 cmg_status cmgi_setup_cycles(const cmgi_setup *s, cmgi_cycle **cycle, cmgi_cycle **nested)
 {
     cmgi_cycle_plan plan = cmgi_setup_plan(s);
     CMGI_TRY(cmgi_cycle_create(s->ctx, &plan, cycle));
     if (s->options->fmg || s->options->krylov == CMG_KRYLOV_SEMI) {
         plan.fmg = true;
+        plan.opening = opening(s);
         CMGI_TRY(cmgi_cycle_create(s->ctx, &plan, nested));
     }
     return CMG_OK;
@@ -306,6 +317,7 @@ cmg_status cmgi_setup_columns(const cmgi_setup *s, int columns, bool fmg, cmgi_c
 {
     cmgi_cycle_plan plan = cmgi_setup_plan(s);
     plan.fmg = fmg;
+    plan.opening = opening(s);
     plan.columns = columns;
     return cmgi_cycle_create(s->ctx, &plan, cycle);
 }

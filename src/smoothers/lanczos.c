@@ -55,6 +55,14 @@ static cmg_status dot(const cmgi_pencil *P, const void *x, const void *y, int pl
     return P->ctx->backend->dot(P->ctx, P->precision, P->n, 1, x, y, P->scalar + place);
 }
 
+/* Of an M that costs more than A, a cycle, the last image, which T->next alone needs, is not
+ * formed.
+ */
+static bool ends(const cmgi_pencil *P, int k)
+{
+    return P->apply != NULL && k + 1 == P->steps;
+}
+
 /* q = A p_k; with D^-1 alone t has p_0, and A p_0 is in q before. */
 static cmg_status apply(const cmgi_pencil *P, bool look, int k)
 {
@@ -92,6 +100,9 @@ static cmg_status step(const cmgi_pencil *P, bool look, int k)
         return on->jacobi_step(P->ctx, P->n, &s);
     }
     CMGI_TRY(dot(P, P->p, P->q, CURVATURE + k));
+    if (ends(P, k)) {
+        return CMG_OK;
+    }
     CMGI_TRY(on->add_ratio(P->ctx, P->precision, P->n, -1, rho, curvature, P->q, P->r));
     CMGI_TRY(cmgi_pencil_precondition(P, P->r, P->z));
     CMGI_TRY(dot(P, P->r, P->z, RHO + k + 1));
@@ -105,7 +116,7 @@ static bool note_step(const cmgi_pencil *P, const double *s, double allowed, cmg
     const double invariant = P->precision == CMG_FP64 || P->apply != NULL ? 1e-24 : 1e-10;
     const int k = T->count;
     const double rho = s[RHO + k];
-    const double next = s[RHO + k + 1];
+    const double next = ends(P, k) ? 0 : s[RHO + k + 1];
     const double sign =
         s[RHO] < 0 ? -1 : 1;     /* M A is as positive where both are negative definite */
     if (allowed > 0 && k == 1) { /* else nothing has looked at symmetry */

@@ -37,9 +37,9 @@ cmg_status cmgi_pencil_multiply(const cmg_matrix *A, const void *x, void *y);
 cmg_status cmgi_pencil_precondition(const cmgi_pencil *P, const void *r, void *z);
 
 /*
- * Steps from the start vector in r. With D^-1 alone the symmetry of A is looked at on the way: A is
- * symmetric where p_0 . A p_1 = p_1 . A p_0 for the first two directions up to `allowed` of its
- * size, 0 = it is known; otherwise T is not definite.
+ * Steps from the start vector in r; with an `apply` T->next is 0. With D^-1 alone the symmetry of A
+ * is looked at on the way: A is symmetric where p_0 . A p_1 = p_1 . A p_0 for the first two
+ * directions up to `allowed` of its size, 0 = it is known; otherwise T is not definite.
  *
  * `before` has the coefficients from the same start vector with other values, NULL = none: where
  * the first three steps come out nearly as they did, the later ones are taken from it.
