@@ -55,6 +55,9 @@ static cmg_status take_envelope(const cmgi_setup *s, int last)
 {
     const cmgi_level *level = &s->levels->level[last];
     const cmg_matrix_options options = coarse_options(s, last);
+    cmg_csr A;
+    CMGI_TRY(cmg_hierarchy_get_csr(s->h, last, CMG_ROLE_A, NULL, 0, &A));
+    CMGI_TRY(cmgi_envelope_expect(s->ctx, &A, s->levels->nullspace.count, s->envelope));
     if (s->levels->coarse == NULL) {
         CMGI_TRY(
             cmgi_envelope_matrix(s->ctx, s->envelope, level->perm, &options, &s->levels->coarse));

@@ -17,6 +17,7 @@ struct cmgi_envelope {
     double *diagonal; /* |a_ii| by places, 2 pairs */
     int8_t *sign;     /* of a_ii, rows */
     cmg_size zeros;
+    double roundings; /* of an entry a column, below which a pivot is zero */
 };
 
 /* Differences of up to this share of the largest entry are rounding. */
@@ -24,6 +25,9 @@ static const double SYMMETRIC = 1e-12;
 /* Multiplications a nonzero up to which no better ordering is looked for, and rows of a matrix from
  * which on one that helps enough is not expected. */
 static const double GOOD = 32;
+/* Roundings of an entry a column that make a pivot, and most of them where A is singular. */
+static const double USUAL = 4;
+static const double MOST = 4096;
 enum { MANY = 20000 };
 
 static cmg_size width_of(const cmgi_envelope *E, cmg_size pair)
@@ -151,7 +155,7 @@ static bool place_entries(const cmg_csr *A, cmgi_envelope *E)
 /* 1 / sqrt(pivot), 0 where it is zero to rounding; false where it is negative or no number. */
 static bool take_pivot(cmgi_envelope *E, cmg_size p, double pivot, double *inverse)
 {
-    const double tiny = 4 * DBL_EPSILON * (double)width_of(E, p / 2) * E->diagonal[p];
+    const double tiny = E->roundings * DBL_EPSILON * (double)width_of(E, p / 2) * E->diagonal[p];
     const bool zero = fabs(pivot) <= tiny;
     *inverse = zero ? 0 : 1 / sqrt(pivot);
     E->zeros += zero;
@@ -198,8 +202,26 @@ cmg_status cmgi_envelope_update(cmg_context *ctx, const cmg_csr *A, cmgi_envelop
                                 bool *definite)
 {
     (void)ctx;
+    E->roundings = USUAL;
     *definite = place_entries(A, E) && factor(E);
     return CMG_OK;
+}
+
+cmg_status cmgi_envelope_expect(cmg_context *ctx, const cmg_csr *A, cmg_size zeros,
+                                cmgi_envelope *E)
+{
+    bool definite = true;
+    while (E->zeros < zeros && E->roundings < MOST && definite) {
+        E->roundings *= 8;
+        definite = place_entries(A, E) && factor(E);
+    }
+    if (E->zeros < zeros) {
+        CMGI_TRY(cmgi_envelope_update(ctx, A, E, &definite));
+    }
+    return definite
+               ? CMG_OK
+               : cmgi_fail(ctx, CMG_ERR_SINGULAR, "coarse matrix of %lld rows is not semidefinite",
+                           (long long)E->rows);
 }
 
 cmg_status cmgi_envelope_create(cmg_context *ctx, const cmg_csr *A, double budget,

@@ -31,6 +31,14 @@ cmg_status cmgi_envelope_create(cmg_context *ctx, const cmg_csr *A, double budge
 /* New values on the pattern; *definite = false as above, and E is then of no use. */
 cmg_status cmgi_envelope_update(cmg_context *ctx, const cmg_csr *A, cmgi_envelope *E,
                                 bool *definite);
+/*
+ * As many zero pivots as A is known to have null vectors, where rounding (of R A P, say) left some
+ * of them a little above what counts as zero. Without it that pivot's unknown is as large as the
+ * rounding of the right-hand side over its own, which fp32 does not survive. To be asked again
+ * after each update; pivots stay as they are where there are not so many small ones.
+ */
+cmg_status cmgi_envelope_expect(cmg_context *ctx, const cmg_csr *A, cmg_size zeros,
+                                cmgi_envelope *E);
 void cmgi_envelope_destroy(cmg_context *ctx, cmgi_envelope **E);
 /* Entries of L, and unknowns that were left at 0. */
 cmg_size cmgi_envelope_entries(const cmgi_envelope *E);

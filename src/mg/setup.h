@@ -44,9 +44,9 @@ typedef struct cmgi_setup {
     const cmgi_completion *completion; /* what h has that the caller's has not */
     const cmg_solver_options *options;
     const cmgi_schedule *schedule;
-    const cmgi_divided *divided;   /* levels divided among ranks, NULL = none */
-    const cmgi_envelope *envelope; /* solves the last level, NULL = none */
-    bool dominated;                /* it is smoothed by Jacobi */
+    const cmgi_divided *divided; /* levels divided among ranks, NULL = none */
+    cmgi_envelope *envelope;     /* solves the last level, NULL = none */
+    bool dominated;              /* it is smoothed by Jacobi */
     cmgi_levels *levels;
 } cmgi_setup;
 
