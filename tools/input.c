@@ -126,26 +126,28 @@ const char *input_default_name(const cmg_hierarchy *h, const char *kind, const c
     return has_vector(h, kind, preferred) ? preferred : cmg_hierarchy_vector_name(h, kind, 0);
 }
 
-/* All row sums of A are one number, so that x of ones is that many times b: solved by one step. */
-static bool has_constant_sums(const cmg_hierarchy *h)
+/* What ones are to A: b of ones is solved by one step where all row sums are one number, and lies
+ * outside the range of a symmetric A where they are 0. */
+typedef enum row_sums { SUMS_DIFFER, SUMS_EQUAL, SUMS_ZERO } row_sums;
+
+static row_sums judge_row_sums(const cmg_csr *A)
 {
-    cmg_csr A;
     double least = INFINITY;
     double most = -INFINITY;
     double size = 0;
-    if (cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A) != CMG_OK) {
-        return false;
-    }
-    for (cmg_size i = 0; i < A.rows; ++i) {
+    for (cmg_size i = 0; i < A->rows; ++i) {
         double sum = 0;
-        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-            sum += A.values[k];
-            size = fmax(size, fabs(A.values[k]));
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            sum += A->values[k];
+            size = fmax(size, fabs(A->values[k]));
         }
         least = fmin(least, sum);
         most = fmax(most, sum);
     }
-    return A.rows > 1 && most - least <= 1e-12 * size;
+    if (A->rows < 2 || !(most - least <= 1e-12 * size)) {
+        return SUMS_DIFFER;
+    }
+    return fabs(most) <= 1e-12 * size ? SUMS_ZERO : SUMS_EQUAL;
 }
 
 /* Entry i of the stream of numbers in [-1, 1) that SplitMix64 makes (Steele, Lea, Flood 2014). */
@@ -157,23 +159,40 @@ static double random_entry(uint64_t i)
     return (double)((z ^ (z >> 31)) >> 11) * 0x1p-52 - 1;
 }
 
-/* Ones, or random numbers where ones would be no test. */
+/* Entry i of A x. */
+static double product_with_random(const cmg_csr *A, cmg_size i)
+{
+    double sum = 0;
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        sum += A->values[k] * random_entry((uint64_t)A->indices[k]);
+    }
+    return sum;
+}
+
+/* Ones, or random numbers where ones would be no test: as b, or as x of b = A x. */
 static int rhs_unasked(cmg_context *ctx, const cmg_hierarchy *h, cmg_vector **b,
                        char said[INPUT_TEXT])
 {
+    static const char *const words[] = {
+        "ones (there is none in the file for this level)",
+        "random in [-1, 1) (none in the file for this level, and A takes constants to constants: "
+        "ones are solved by one step)",
+        "A x of random x in [-1, 1) (none in the file for this level, and A takes constants to 0)"};
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    const bool random = has_constant_sums(h);
+    cmg_csr A = {0};
+    const row_sums sums = cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A) == CMG_OK
+                              ? judge_row_sums(&A)
+                              : SUMS_DIFFER;
     double *values = malloc((size_t)(n > 0 ? n : 1) * sizeof *values);
     if (values == NULL) {
         return library_error(ctx, CMG_ERR_MEMORY, NULL);
     }
     for (cmg_size i = 0; i < n; ++i) {
-        values[i] = random ? random_entry((uint64_t)i) : 1;
+        values[i] = sums == SUMS_ZERO    ? product_with_random(&A, i)
+                    : sums == SUMS_EQUAL ? random_entry((uint64_t)i)
+                                         : 1;
     }
-    (void)snprintf(said, INPUT_TEXT, "%s",
-                   random ? "random in [-1, 1) (none in the file for this level, and A takes "
-                            "constants to constants: ones are solved by one step)"
-                          : "ones (there is none in the file for this level)");
+    (void)snprintf(said, INPUT_TEXT, "%s", words[sums]);
     const cmg_status status = make_vector(ctx, n, 1, values, b);
     free(values);
     return status == CMG_OK ? EXIT_DONE : library_error(ctx, status, NULL);
