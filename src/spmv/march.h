@@ -3,7 +3,7 @@
 #include "spmv/compressed.h"
 
 /* Whether products of boxes march unasked. */
-enum { CMGI_MARCHES = 0 };
+enum { CMGI_MARCHES = 1 };
 
 /* y = writeback(A x) of one column. */
 cmg_status cmgi_march_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
