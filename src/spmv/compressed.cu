@@ -46,7 +46,7 @@ extern "C" cmg_status cmgi_compressed_spmv_cuda(const cmg_matrix *A, const cmgi_
     if (w->columns > 1) {
         return cmgi_compressed_columns_cuda(A, w, x);
     }
-    if (CMGI_MARCHES && C->t.box != NULL) {
+    if (C->t.box != NULL) {
         return cmgi_march_spmv_cuda(A, w, x);
     }
     if (!done && C->t.stencil != NULL) {

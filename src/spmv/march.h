@@ -2,9 +2,6 @@
 #pragma once
 #include "spmv/compressed.h"
 
-/* Whether products of boxes march unasked. */
-enum { CMGI_MARCHES = 1 };
-
 /* y = writeback(A x) of one column. */
 cmg_status cmgi_march_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
 /* In fp64: r = b - A x, stored in fp32, and parts of (r, r). */

@@ -229,7 +229,7 @@ cmg_status cmgi_matrix_apply_dot(const cmg_matrix *A, const double *x, double *y
 
 bool cmgi_matrix_rounds(const cmg_matrix *A)
 {
-    return CMGI_MARCHES && cmgi_on_cuda(A->ctx) && A->dots != NULL && cmgi_matrix_box(A) != NULL;
+    return cmgi_on_cuda(A->ctx) && A->dots != NULL && cmgi_matrix_box(A) != NULL;
 }
 
 cmg_status cmgi_matrix_residual_rounded(const cmg_matrix *A, const double *b, const double *x,
