@@ -236,7 +236,7 @@ static cmg_status fused_products(const cmgi_setup *s)
 /* Levels on which halves of the cycle are one step each. */
 static cmg_status halves(const cmgi_setup *s)
 {
-    const bool wanted = s->options->fuse && s->options->fuse_restriction && s->divided == NULL;
+    const bool wanted = s->options->fuse && s->divided == NULL;
     const int end = wanted ? cmgi_setup_collapse_from(s) : 0;
     for (int l = 0; l < end; ++l) {
         CMGI_TRY(cmgi_level_halves(s->ctx, &s->levels->level[l]));

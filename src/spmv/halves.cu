@@ -3,6 +3,8 @@
 
 #include "core/each.h"
 
+#include <climits>
+
 extern "C" {
 #include "core/hash.h"
 #include "spmv/halves.h"
@@ -11,25 +13,28 @@ extern "C" {
 
 /*
  * Lines of a warp in 3D, neighbouring positions of a lane in 2D; planes ahead; blocks that have to
- * fit on a multiprocessor at once.
+ * fit on a multiprocessor at once: the fastest of those that were measured on 255^3 and 4095^2.
  */
-template <typename T, int DIM>
+template <int LINES, int PLANES, int RESIDENT>
+struct half_sizes {
+    enum { R = LINES, AHEAD = PLANES, BLOCKS = RESIDENT };
+};
+template <typename T, int DIM, bool UP, bool EVEN>
 struct half_shape;
-template <>
-struct half_shape<float, 3> {
-    enum { R = 4, AHEAD = 1, BLOCKS = 4, LEAST = 4 };
+template <bool UP>
+struct half_shape<float, 3, UP, true> : half_sizes<4, 1, 4> {
 };
-template <>
-struct half_shape<float, 2> {
-    enum { R = 4, AHEAD = 3, BLOCKS = 4, LEAST = 16 };
+template <bool UP>
+struct half_shape<float, 3, UP, false> : half_sizes<4, UP ? 1 : 2, UP ? 4 : 3> {
 };
-template <>
-struct half_shape<double, 3> {
-    enum { R = 2, AHEAD = 1, BLOCKS = 3, LEAST = 4 };
+template <bool UP, bool EVEN>
+struct half_shape<float, 2, UP, EVEN> : half_sizes<4, UP ? 3 : 2, UP ? 4 : 5> {
 };
-template <>
-struct half_shape<double, 2> {
-    enum { R = 2, AHEAD = 3, BLOCKS = 4, LEAST = 16 };
+template <bool UP, bool EVEN>
+struct half_shape<double, 3, UP, EVEN> : half_sizes<UP ? 4 : 2, 1, UP ? 2 : 4> {
+};
+template <bool UP, bool EVEN>
+struct half_shape<double, 2, UP, EVEN> : half_sizes<4, UP ? 1 : 2, 3> {
 };
 
 template <typename T>
@@ -53,34 +58,40 @@ static half_args<T> half_arguments(const cmgi_half *h)
 }
 
 /*
- * Planes of a block: as many as let the blocks fill the device once or, where that leaves many
- * planes for each, twice; every block reads four planes that it does not own.
+ * Planes of a block, an even number; it reads five beside them. Blocks of a multiprocessor share
+ * it, but one fewer than fit take as long as those: their loads wait. So rounds of `blocks` each,
+ * and the last of fewer, take time by their number on the busiest multiprocessor.
  */
-template <typename T, int DIM>
-static int half_chunk(const cmg_context *ctx, half_args<T> a, int own)
+static int half_chunk(int planes, long long tiles, int processors, int blocks)
 {
-    typedef half_shape<T, DIM> shape;
-    enum { LONG = 64 };
-    const int planes = a.n[DIM - 1];
-    a.chunk = planes;
-    const dim3 once = half_grid<T, DIM, shape::R>(a, own);
-    const long long tiles = (long long)once.x * once.y;
-    const long long room = (long long)cmgi_device_of(ctx)->processors * shape::BLOCKS;
-    long long parts = room / tiles > 1 ? room / tiles : 1;
-    parts = planes / parts > LONG ? 2 * room / tiles : parts;
-    const int chunk = (int)((planes + parts - 1) / (parts > 1 ? parts : 1) + 1) / 2 * 2;
-    return chunk > shape::LEAST ? chunk : shape::LEAST;
+    enum { BESIDE = 5 };
+    int best = planes + planes % 2;
+    long long least = LLONG_MAX;
+    for (int chunk = 2; chunk < planes + 2; chunk += 2) {
+        const long long all = tiles * ((planes + chunk - 1) / chunk);
+        const long long each = (all + processors - 1) / processors;
+        const long long rest = each % blocks;
+        const long long turns = each + (rest > 0 && rest < blocks - 1 ? blocks - 1 - rest : 0);
+        if (turns * (chunk + BESIDE) < least) {
+            least = turns * (chunk + BESIDE);
+            best = chunk;
+        }
+    }
+    return best;
 }
 
-template <typename T, int DIM, int STAGES, bool EVEN>
+template <typename T, int DIM, int STAGES, bool UP, bool EVEN>
 static void launch_half(const cmg_context *ctx, const cmgi_half *h)
 {
-    typedef half_shape<T, DIM> s;
+    typedef half_shape<T, DIM, UP, EVEN> s;
     half_args<T> a = half_arguments<T>(h);
-    const int own = h->up ? half_own_up<DIM, s::R>() : half_own_down<DIM, s::R>();
-    a.chunk = half_chunk<T, DIM>(ctx, a, own);
+    const int own = UP ? half_own_up<DIM, s::R>() : half_own_down<DIM, s::R>();
+    a.chunk = a.n[DIM - 1];
+    const dim3 once = half_grid<T, DIM, s::R>(a, own);
+    a.chunk = half_chunk(a.n[DIM - 1], (long long)once.x * once.y, cmgi_device_of(ctx)->processors,
+                         s::BLOCKS);
     const dim3 grid = half_grid<T, DIM, s::R>(a, own);
-    if (h->up) {
+    if constexpr (UP) {
         half_up_kernel<T, DIM, s::R, s::AHEAD, STAGES, true, EVEN, s::BLOCKS>
             <<<grid, HALF_THREADS, 0, cmgi_stream(ctx)>>>(a);
     } else {
@@ -89,13 +100,23 @@ static void launch_half(const cmg_context *ctx, const cmgi_half *h)
     }
 }
 
+template <typename T, int DIM, int STAGES, bool EVEN>
+static void launch_direction(const cmg_context *ctx, const cmgi_half *h)
+{
+    if (h->up) {
+        launch_half<T, DIM, STAGES, true, EVEN>(ctx, h);
+    } else {
+        launch_half<T, DIM, STAGES, false, EVEN>(ctx, h);
+    }
+}
+
 template <typename T, int DIM, bool EVEN>
 static void launch_stages(const cmg_context *ctx, const cmgi_half *h)
 {
     if (h->stages == 2) {
-        launch_half<T, DIM, 2, EVEN>(ctx, h);
+        launch_direction<T, DIM, 2, EVEN>(ctx, h);
     } else {
-        launch_half<T, DIM, 1, EVEN>(ctx, h);
+        launch_direction<T, DIM, 1, EVEN>(ctx, h);
     }
 }
 
