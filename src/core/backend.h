@@ -308,12 +308,6 @@ typedef struct cmgi_backend {
     cmg_status (*test)(cmg_context *ctx, int k, const cmgi_test *t);
     /* columns out of a block, into it, or into a matrix */
     cmg_status (*copy_block)(cmg_context *ctx, const cmgi_block_copy *c);
-    /* y[k] = x[perm[k]] (scatter false) or y[perm[k]] = x[k] (scatter true) */
-    cmg_status (*permute)(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,
-                          bool scatter, const void *x, void *y);
-    /* y[map[k]] = x[k] for k < n, x in fp64, y in precision p: new values into a storage */
-    cmg_status (*scatter)(cmg_context *ctx, cmg_precision p, cmg_size n, const double *x,
-                          const cmg_size *map, void *y);
 
     /*
      * Graphs: operations between begin and end are recorded instead of done, and launched together,

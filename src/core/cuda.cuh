@@ -206,10 +206,6 @@ cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, int k, const cmgi_c
 cmg_status cmgi_cuda_semi_update(cmg_context *ctx, cmg_size n, int k, const cmgi_semi_update *u);
 cmg_status cmgi_cuda_test(cmg_context *ctx, int k, const cmgi_test *t);
 cmg_status cmgi_cuda_copy_block(cmg_context *ctx, const cmgi_block_copy *b);
-cmg_status cmgi_cuda_permute(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,
-                             bool scatter, const void *x, void *y);
-cmg_status cmgi_cuda_scatter(cmg_context *ctx, cmg_precision p, cmg_size n, const double *x,
-                             const cmg_size *map, void *y);
 /* Those of several columns (columns_cuda.cu). */
 cmg_status cmgi_cuda_dots(cmg_context *ctx, cmg_precision p, cmg_size n, int k, const void *x,
                           const void *y, double *result);

@@ -439,8 +439,6 @@ static constexpr cmgi_backend make_table()
     table.semi_update = cmgi_cuda_semi_update;
     table.test = cmgi_cuda_test;
     table.copy_block = cmgi_cuda_copy_block;
-    table.permute = cmgi_cuda_permute;
-    table.scatter = cmgi_cuda_scatter;
     table.invert = cmgi_cuda_invert;
     table.graph_begin = cmgi_cuda_graph_begin;
     table.graph_loop = cmgi_cuda_graph_loop;

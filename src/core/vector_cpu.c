@@ -275,20 +275,6 @@ static cmg_status copy_block(cmg_context *ctx, const cmgi_block_copy *b)
     return CMG_OK;
 }
 
-static cmg_status permute(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,
-                          bool scatter, const void *x, void *y)
-{
-    IN(p, permute)(ctx->threads, n, perm, scatter, x, y);
-    return CMG_OK;
-}
-
-static cmg_status scatter(cmg_context *ctx, cmg_precision p, cmg_size n, const double *x,
-                          const cmg_size *map, void *y)
-{
-    IN(p, scatter)(ctx->threads, n, x, map, y);
-    return CMG_OK;
-}
-
 const cmgi_backend cmgi_backend_cpu = {
     .name = "cpu",
     .collapse_rows = 32,
@@ -309,6 +295,4 @@ const cmgi_backend cmgi_backend_cpu = {
     .semi_update = semi_update,
     .test = test,
     .copy_block = copy_block,
-    .permute = permute,
-    .scatter = scatter,
 };

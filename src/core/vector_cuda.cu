@@ -220,38 +220,6 @@ struct semi_op {
     }
 };
 
-template <typename T>
-struct permute_op {
-    const cmg_index *perm;
-    bool scatter;
-    const T *x;
-    T *y;
-    template <int W>
-    __device__ void run(cmg_size i) const
-    {
-        static_assert(W == 1, "a permutation moves single values");
-        const cmg_index j = perm[i];
-        if (scatter) {
-            y[j] = x[i];
-        } else {
-            y[i] = x[j];
-        }
-    }
-};
-
-template <typename T>
-struct scatter_op {
-    const double *x;
-    const cmg_size *map;
-    T *y;
-    template <int W>
-    __device__ void run(cmg_size i) const
-    {
-        static_assert(W == 1, "values are scattered one by one");
-        y[map[i]] = (T)x[i];
-    }
-};
-
 cmg_status cmgi_cuda_fill(cmg_context *ctx, cmg_precision p, cmg_size n, double value, void *x)
 {
     if (p == CMG_FP64) {
@@ -335,25 +303,6 @@ cmg_status cmgi_cuda_semi_update(cmg_context *ctx, cmg_size n, int k, const cmgi
     const bool wide = k == 1 && aligned(u->z) && aligned(u->d) && aligned(u->x);
     return u->precision == CMG_FP64 ? each<2>(ctx, n * k, wide, semi_op<double>{*u, k})
                                     : each<2>(ctx, n * k, wide, semi_op<float>{*u, k});
-}
-
-cmg_status cmgi_cuda_permute(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,
-                             bool scatter, const void *x, void *y)
-{
-    if (p == CMG_FP64) {
-        return each<1>(ctx, n, false,
-                       permute_op<double>{perm, scatter, (const double *)x, (double *)y});
-    }
-    return each<1>(ctx, n, false, permute_op<float>{perm, scatter, (const float *)x, (float *)y});
-}
-
-cmg_status cmgi_cuda_scatter(cmg_context *ctx, cmg_precision p, cmg_size n, const double *x,
-                             const cmg_size *map, void *y)
-{
-    if (p == CMG_FP64) {
-        return each<1>(ctx, n, false, scatter_op<double>{x, map, (double *)y});
-    }
-    return each<1>(ctx, n, false, scatter_op<float>{x, map, (float *)y});
 }
 
 /* A thread a value. */

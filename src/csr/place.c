@@ -35,6 +35,18 @@ cmg_status cmgi_count_up_at(cmg_context *ctx, cmgi_place at, cmg_size n, cmg_siz
     return count_up(ctx, at, n, &(elements){.offsets = offsets, .indices = indices});
 }
 
+cmg_status cmgi_permute(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,
+                        bool scatter, const void *x, void *y)
+{
+    return permute_each(ctx, (cmgi_place)cmgi_column(ctx), n, &(permuting){p, perm, scatter, x, y});
+}
+
+cmg_status cmgi_scatter(cmg_context *ctx, cmg_precision p, cmg_size n, const double *x,
+                        const cmg_size *map, void *y)
+{
+    return scatter_each(ctx, (cmgi_place)cmgi_column(ctx), n, &(scattering){p, x, map, y});
+}
+
 cmg_status cmgi_offsets_at(cmg_context *ctx, cmgi_place at, cmg_size n, cmg_size *count,
                            cmg_size *total)
 {

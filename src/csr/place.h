@@ -16,6 +16,13 @@ cmg_status cmgi_mask_at(cmg_context *ctx, cmgi_place at, cmg_size n, const bool 
 /* Both become 0, 1, ...; either may be NULL. */
 cmg_status cmgi_count_up_at(cmg_context *ctx, cmgi_place at, cmg_size n, cmg_size *offsets,
                             cmg_index *indices);
+/* In the backend's memory: y[k] = x[perm[k]] (scatter false) or y[perm[k]] = x[k] (scatter true).
+ */
+cmg_status cmgi_permute(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,
+                        bool scatter, const void *x, void *y);
+/* y[map[k]] = x[k] for k < n, y in precision p: new values into a storage of the backend. */
+cmg_status cmgi_scatter(cmg_context *ctx, cmg_precision p, cmg_size n, const double *x,
+                        const cmg_size *map, void *y);
 /* Counts of n rows become the sums of those before them, count[n] all of them: *total. */
 cmg_status cmgi_offsets_at(cmg_context *ctx, cmgi_place at, cmg_size n, cmg_size *count,
                            cmg_size *total);

@@ -3,6 +3,7 @@
 
 #include "core/backend.h"
 #include "core/memory.h"
+#include "csr/place.h"
 #include "hierarchy/numbered_there.h"
 #include "hierarchy/numbering.h"
 
@@ -389,8 +390,8 @@ static cmg_status update_there(cmgi_numbered *n, int l, int role, const cmgi_csr
         CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, nnz, sizeof *sent, &sent));
         CMGI_TRY_GOTO(done, cmgi_to_device(ctx, sent, M->values, (size_t)nnz * sizeof *sent));
     }
-    CMGI_TRY_GOTO(done, ctx->backend->scatter(ctx, CMG_FP64, nnz, R != NULL ? R->csr.values : sent,
-                                              as->to, values));
+    CMGI_TRY_GOTO(
+        done, cmgi_scatter(ctx, CMG_FP64, nnz, R != NULL ? R->csr.values : sent, as->to, values));
     CMGI_TRY_GOTO(done, cmg_hierarchy_update(n->h, l, (cmg_role)role, values));
     as->version = R != NULL ? R->version + 1 : 0;
 done:

@@ -4,6 +4,7 @@
 #include "cmg.h"
 #include "core/backend.h"
 #include "core/memory.h"
+#include "csr/place.h"
 #include "spmv/formats.h"
 #include "transfer/galerkin.h"
 
@@ -141,8 +142,8 @@ cmg_status cmgi_edge_in(cmgi_edge *e, const cmg_vector *v, int which, double **v
     }
     CMGI_TRY(take_columns(v->ctx, e, v->columns));
     *values = e->inside[which];
-    return v->ctx->backend->permute(v->ctx, CMG_FP64, cmgi_vector_count(v), e->perm[v->columns > 1],
-                                    false, v->data, *values);
+    return cmgi_permute(v->ctx, CMG_FP64, cmgi_vector_count(v), e->perm[v->columns > 1], false,
+                        v->data, *values);
 }
 
 cmg_status cmgi_edge_room(cmgi_edge *e, cmg_vector *v, double **values)
@@ -155,8 +156,8 @@ cmg_status cmgi_edge_room(cmgi_edge *e, cmg_vector *v, double **values)
 cmg_status cmgi_edge_out(cmgi_edge *e, const double *values, cmg_vector *v)
 {
     return e->n == 0 ? CMG_OK
-                     : v->ctx->backend->permute(v->ctx, CMG_FP64, cmgi_vector_count(v),
-                                                e->perm[v->columns > 1], true, values, v->data);
+                     : cmgi_permute(v->ctx, CMG_FP64, cmgi_vector_count(v), e->perm[v->columns > 1],
+                                    true, values, v->data);
 }
 
 void cmgi_edge_close(cmg_context *ctx, cmgi_edge *e)

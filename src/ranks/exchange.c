@@ -1,6 +1,7 @@
 #include "ranks/exchange.h"
 
 #include "core/memory.h"
+#include "csr/place.h"
 
 enum { ALIGNED = 32 }; /* entries: arrays begin where wide loads may */
 
@@ -137,8 +138,7 @@ cmg_status cmgi_exchange_start(cmgi_exchange *x, const void *vector)
     const size_t size = cmgi_precision_bytes(x->precision);
     const cmg_message *receive = x->message + x->send_peers;
     if (x->packed > 0) {
-        CMGI_TRY(
-            ctx->backend->permute(ctx, x->precision, x->packed, x->pack, false, vector, x->send));
+        CMGI_TRY(cmgi_permute(ctx, x->precision, x->packed, x->pack, false, vector, x->send));
     }
     if (cmgi_group_wired(ctx)) {
         return cmgi_wire_exchange(ctx, x->route, x->message, x->send_peers, receive,

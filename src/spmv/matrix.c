@@ -4,6 +4,7 @@
 #include "spmv/march.h"
 
 #include "core/report.h"
+#include "csr/place.h"
 #include "spmv/reduced.h"
 
 /* Bytes of an element of A->values. */
@@ -123,8 +124,8 @@ static cmg_status store_values(cmg_matrix *A, const double *values)
         CMGI_TRY(A->format->refresh_cuda(A, values, &done));
     }
     return done ? CMG_OK
-                : A->ctx->backend->scatter(A->ctx, A->options.precision, A->nnz, values,
-                                           A->value_map, A->values);
+                : cmgi_scatter(A->ctx, A->options.precision, A->nnz, values, A->value_map,
+                               A->values);
 }
 
 cmg_status cmgi_matrix_map(const cmg_matrix *A, const cmg_size **map, cmg_size **made)

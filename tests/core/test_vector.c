@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "core/random.h"
 #include "core/vector.h"
+#include "csr/place.h"
 #include "test.h"
 
 static const cmg_size sizes[] = {0, 1, 7, 31, 32, 33, 4095, 4096, 4097, 50001};
@@ -356,8 +357,8 @@ static void permute_gathers_and_scatters(void)
         CHECK_OK(cmgi_alloc_device(ctx, 5, sizeof(double), &d[k]));
     }
     CHECK_OK(cmgi_to_device(ctx, d[0], x, sizeof x));
-    CHECK_OK(ctx->backend->permute(ctx, CMG_FP64, 5, d_perm, false, d[0], d[1]));
-    CHECK_OK(ctx->backend->permute(ctx, CMG_FP64, 5, d_perm, true, d[1], d[2]));
+    CHECK_OK(cmgi_permute(ctx, CMG_FP64, 5, d_perm, false, d[0], d[1]));
+    CHECK_OK(cmgi_permute(ctx, CMG_FP64, 5, d_perm, true, d[1], d[2]));
     CHECK_OK(cmgi_to_host(ctx, y, d[1], sizeof y));
     CHECK_OK(cmgi_to_host(ctx, z, d[2], sizeof z));
     for (int k = 0; k < 5; ++k) {
