@@ -67,6 +67,56 @@ static int test_runs = 0;
         printf("\n");                                                                              \
     } while (0)
 
+/* Several at once, as free and the functions of their names do one. */
+#define TEST_LIST(type, ...)                                                                       \
+    (type const[]){__VA_ARGS__}, sizeof((type const[]){__VA_ARGS__}) / sizeof(type)
+#define free_all(...) test_free(TEST_LIST(void *, __VA_ARGS__))
+#define vectors_destroy(...) test_vectors(TEST_LIST(cmg_vector **, __VA_ARGS__))
+#define hierarchies_destroy(...) test_hierarchies(TEST_LIST(cmg_hierarchy **, __VA_ARGS__))
+
+static inline void test_free(void *const *arrays, size_t count)
+{
+    for (size_t k = 0; k < count; ++k) {
+        free(arrays[k]);
+    }
+}
+
+static inline void test_vectors(cmg_vector **const *vectors, size_t count)
+{
+    for (size_t k = 0; k < count; ++k) {
+        cmg_vector_destroy(vectors[k]);
+    }
+}
+
+static inline void test_hierarchies(cmg_hierarchy **const *hierarchies, size_t count)
+{
+    for (size_t k = 0; k < count; ++k) {
+        cmg_hierarchy_destroy(hierarchies[k]);
+    }
+}
+
+/* What has to be had. */
+static inline cmg_vector *vector_new(cmg_size n, cmg_precision precision)
+{
+    cmg_vector *v = NULL;
+    CHECK_OK(cmg_vector_create(ctx, n, precision, &v));
+    return v;
+}
+
+static inline cmg_solver *solver_new(cmg_hierarchy *h, const cmg_solver_options *options)
+{
+    cmg_solver *s = NULL;
+    CHECK_OK(cmg_solver_create(h, options, &s));
+    return s;
+}
+
+static inline cmg_matrix *matrix_new(const cmg_csr *A, const cmg_matrix_options *options)
+{
+    cmg_matrix *M = NULL;
+    CHECK_OK(cmg_matrix_create_csr(ctx, A, options, &M));
+    return M;
+}
+
 #define RUN(test)                                                                                  \
     do {                                                                                           \
         if (test_part != NULL && strstr(#test, test_part) == NULL) {                               \

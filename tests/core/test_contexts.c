@@ -43,8 +43,7 @@ static cmg_status solve(cmg_context *own, cmg_hierarchy *h, const cmg_solver_opt
     }
 done:
     cmg_solver_destroy(&s);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     free(values);
     return status;
 }
@@ -80,8 +79,7 @@ static void *work(void *user)
         j->status =
             j->status == CMG_OK ? cmg_hierarchy_read(own, path, CMG_FILE_AUTO, &h) : j->status;
         j->status = j->status == CMG_OK ? solve(own, h, &o, j) : j->status;
-        cmg_hierarchy_destroy(&made);
-        cmg_hierarchy_destroy(&h);
+        hierarchies_destroy(&made, &h);
         (void)remove(path);
     }
     cmg_context_destroy(&own);

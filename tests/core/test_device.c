@@ -41,8 +41,7 @@ static void large_copies_arrive_whole(void)
         CHECK(memcmp(host, back, bytes) == 0);
         cmgi_free_device(ctx, d);
         cmgi_free_device(ctx, e);
-        free(host);
-        free(back);
+        free_all(host, back);
     }
 }
 
@@ -282,8 +281,7 @@ static double work_of_a_thread(int number)
     for (int k = 0; k < 50 && good; ++k) {
         good = cmg_vector_axpby(1.0, x, 1.0, y) == CMG_OK && cmg_vector_dot(x, y, &dot) == CMG_OK;
     }
-    cmg_vector_destroy(&x);
-    cmg_vector_destroy(&y);
+    vectors_destroy(&x, &y);
     cmg_context_destroy(&mine);
     /* x = m, y = 1 + 50 m */
     const double m = number + 1.0;

@@ -200,8 +200,7 @@ static void bodies_match_loops_everywhere(void)
             CHECK(memcmp(host, other, sizeof *host) == 0);
         }
     }
-    free(host);
-    free(other);
+    free_all(host, other);
 }
 
 int main(int argc, char **argv)

@@ -187,8 +187,7 @@ static void reports_are_filled_as_far_as_they_reach(void)
     CHECK(memcmp(&before, &report.rhs_norm, sizeof before) == 0);
     cmg_report_default(&report);
     CHECK(report.size == sizeof report && report.iterations == 0);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
 }
 
 static void last_log(void *user, cmg_log_level level, const char *line)

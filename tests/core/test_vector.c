@@ -27,10 +27,8 @@ static void axpby_and_dot_match_loops(void)
             double *a = random_array(n, 1);
             double *b = random_array(n, 2);
             double *c = malloc((size_t)(n + 1) * sizeof *c);
-            cmg_vector *x = NULL;
-            cmg_vector *y = NULL;
-            CHECK_OK(cmg_vector_create(ctx, n, (cmg_precision)p, &x));
-            CHECK_OK(cmg_vector_create(ctx, n, (cmg_precision)p, &y));
+            cmg_vector *x = vector_new(n, (cmg_precision)p);
+            cmg_vector *y = vector_new(n, (cmg_precision)p);
             CHECK_OK(cmg_vector_set(x, a));
             CHECK_OK(cmg_vector_set(y, b));
             double expected = 0;
@@ -49,11 +47,8 @@ static void axpby_and_dot_match_loops(void)
                 worst = fmax(worst, fabs(c[i] - (0.5 * a[i] - 2.0 * b[i])));
             }
             CHECK_NEAR(worst, 0, 8 * eps);
-            cmg_vector_destroy(&x);
-            cmg_vector_destroy(&y);
-            free(a);
-            free(b);
-            free(c);
+            vectors_destroy(&x, &y);
+            free_all(a, b, c);
         }
     }
 }
@@ -170,8 +165,7 @@ static void cg_kernels_match_loops_in_fp32(void)
             free(host[k]);
             cmg_vector_destroy(&v[k]);
         }
-        free(x);
-        free(p);
+        free_all(x, p);
         cmgi_free_device(ctx, d_scalars);
     }
 }
@@ -236,8 +230,7 @@ static void jacobi_steps_match_loops(void)
         for (int k = 0; k < 5; ++k) {
             cmg_vector_destroy(&v[k]);
         }
-        free(out);
-        free(p);
+        free_all(out, p);
         cmgi_free_device(ctx, d_scalars);
     }
 }
@@ -329,18 +322,15 @@ static void conversion_rounds_once(void)
 {
     const double a[3] = {1.0 / 3.0, -1e-3, 16777217.0};
     double back[3];
-    cmg_vector *x = NULL;
-    cmg_vector *y = NULL;
-    CHECK_OK(cmg_vector_create(ctx, 3, CMG_FP64, &x));
-    CHECK_OK(cmg_vector_create(ctx, 3, CMG_FP32, &y));
+    cmg_vector *x = vector_new(3, CMG_FP64);
+    cmg_vector *y = vector_new(3, CMG_FP32);
     CHECK_OK(cmg_vector_set(x, a));
     CHECK_OK(cmg_vector_copy(x, y));
     CHECK_OK(cmg_vector_get(y, back));
     for (int i = 0; i < 3; ++i) {
         CHECK(back[i] == (double)(float)a[i]);
     }
-    cmg_vector_destroy(&x);
-    cmg_vector_destroy(&y);
+    vectors_destroy(&x, &y);
 }
 
 static void permute_gathers_and_scatters(void)
@@ -371,10 +361,9 @@ static void permute_gathers_and_scatters(void)
 
 static void vectors_tell_what_they_are(void)
 {
-    cmg_vector *x = NULL;
     CHECK(cmg_vector_length(NULL) == 0 && cmg_vector_columns(NULL) == 0);
     CHECK(cmg_vector_precision(NULL) == CMG_FP64 && cmg_vector_data(NULL) == NULL);
-    CHECK_OK(cmg_vector_create(ctx, 5, CMG_FP32, &x));
+    cmg_vector *x = vector_new(5, CMG_FP32);
     CHECK(cmg_vector_length(x) == 5 && cmg_vector_columns(x) == 1);
     CHECK(cmg_vector_precision(x) == CMG_FP32 && cmg_vector_data(x) != NULL);
     cmg_vector_destroy(&x);
@@ -386,19 +375,16 @@ static void vectors_tell_what_they_are(void)
 static void misuse_gives_a_status(void)
 {
     cmg_vector *x = NULL;
-    cmg_vector *y = NULL;
     double dot = 0;
     CHECK_STATUS(cmg_vector_create(ctx, -1, CMG_FP64, &x), CMG_ERR_ARG);
     CHECK_STATUS(cmg_vector_create(ctx, 3, (cmg_precision)9, &x), CMG_ERR_ARG);
     CHECK_STATUS(cmg_vector_wrap(ctx, 3, CMG_FP64, NULL, &x), CMG_ERR_ARG);
     CHECK_STATUS(cmg_vector_create(ctx, 3, CMG_FP64, NULL), CMG_ERR_ARG);
     CHECK_OK(cmg_vector_create(ctx, 3, CMG_FP64, &x));
-    CHECK_OK(cmg_vector_create(ctx, 4, CMG_FP64, &y));
+    cmg_vector *y = vector_new(4, CMG_FP64);
     CHECK_STATUS(cmg_vector_dot(x, y, &dot), CMG_ERR_SHAPE);
     CHECK_STATUS(cmg_vector_axpby(1, x, 1, NULL), CMG_ERR_ARG);
-    cmg_vector_destroy(&x);
-    cmg_vector_destroy(&y);
-    cmg_vector_destroy(&y);
+    vectors_destroy(&x, &y, &y);
     CHECK(x == NULL && y == NULL);
 }
 

@@ -46,8 +46,7 @@ static void transpose_swaps_indices(void)
         }
         CHECK(worst == 0);
         CHECK(rows_ascend(&T));
-        free(a);
-        free(t);
+        free_all(a, t);
         cmgi_csr_free(ctx, &A);
         cmgi_csr_free(ctx, &T);
     }
@@ -62,8 +61,7 @@ static void sort_keeps_the_matrix(void)
         double *after = dense(&A);
         CHECK(rows_ascend(&A));
         CHECK(memcmp(before, after, (size_t)(A.rows * A.cols) * sizeof *after) == 0);
-        free(before);
-        free(after);
+        free_all(before, after);
         cmgi_csr_free(ctx, &A);
     }
 }
@@ -89,9 +87,7 @@ static void permute_renumbers_rows_and_columns(void)
     }
     CHECK(equal);
     CHECK(rows_ascend(&B));
-    free(perm);
-    free(a);
-    free(b);
+    free_all(perm, a, b);
     cmgi_csr_free(ctx, &A);
     cmgi_csr_free(ctx, &B);
 }
@@ -121,9 +117,7 @@ static void product_matches_dense(void)
     CHECK(rows_ascend(&C));
     cmgi_csr D = {0};
     CHECK_STATUS(cmgi_csr_multiply(ctx, &va, &va, &D), CMG_ERR_SHAPE);
-    free(a);
-    free(b);
-    free(c);
+    free_all(a, b, c);
     cmgi_csr_free(ctx, &A);
     cmgi_csr_free(ctx, &B);
     cmgi_csr_free(ctx, &C);

@@ -85,8 +85,7 @@ static inline cmg_status solve_own(cmg_hierarchy *h, trial *t, cmg_size first, c
         }
     }
     cmg_solver_destroy(&s);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     return status;
 }
 
@@ -124,8 +123,7 @@ static cmg_status solve_rank(void *user, const cmg_transport *transport)
 
 static inline void trial_end(trial *t)
 {
-    free(t->history);
-    free(t->x);
+    free_all(t->history, t->x);
 }
 
 static inline bool near(double a, double b, double tolerance)

@@ -128,8 +128,7 @@ static cmg_status solve(task *t, int rank, cmg_solver *s, cmg_context *own)
     t->outcome[rank] = report.outcome;
     t->iterations[rank] = report.iterations;
     t->relative[rank] = report.relative_residual;
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     free(host);
     return status;
 }
@@ -174,8 +173,7 @@ static cmg_status gather_other_length(const task *t, const cmg_transport *transp
     }
     char *part = transport->rank == t->odd ? mine : all + offsets[transport->rank];
     const cmg_status status = transport->gather(transport->user, part, all, offsets);
-    free(mine);
-    free(all);
+    free_all(mine, all);
     return status;
 }
 

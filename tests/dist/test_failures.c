@@ -120,8 +120,7 @@ static cmg_status solve_with(cmg_hierarchy *h, failing *f, bool mine)
     }
 done:
     cmg_solver_destroy(&s);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     return status;
 }
 
@@ -260,8 +259,7 @@ done:
         transport->fail(transport->user, status, cmg_context_message(own));
     }
     free(t.x);
-    cmg_hierarchy_destroy(&h);
-    cmg_hierarchy_destroy(&again);
+    hierarchies_destroy(&h, &again);
     cmg_context_destroy(&own);
     return status;
 }
@@ -289,8 +287,7 @@ static void repeats_are_equal_to_the_bit(void)
     CHECK(cmg_loopback_run(ranks, 20, work, &f, NULL) == CMG_OK);
     CHECK(f.iterations > 3 &&
           memcmp(f.history[0], f.history[1], ((size_t)f.iterations + 1) * sizeof(double)) == 0);
-    free(f.history[0]);
-    free(f.history[1]);
+    free_all(f.history[0], f.history[1]);
 }
 
 static cmg_status give_all(void *user, const cmg_transport *transport)

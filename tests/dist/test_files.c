@@ -64,8 +64,7 @@ static cmg_status read_rank(void *user, const cmg_transport *transport)
         transport->fail(transport->user, status, cmg_context_message(mine));
     }
     __atomic_add_fetch(&t->wrong, wrong, __ATOMIC_SEQ_CST);
-    cmg_hierarchy_destroy(&h);
-    cmg_hierarchy_destroy(&taken);
+    hierarchies_destroy(&h, &taken);
     cmg_context_destroy(&mine);
     return status;
 }
@@ -213,8 +212,7 @@ static void divides(void)
     compare(h, path, 5);
     compare(h, path, 4); /* another number of ranks: even parts */
     CHECK_STATUS(cmg_hierarchy_partition(h, 0), CMG_ERR_ARG);
-    cmg_hierarchy_destroy(&again);
-    cmg_hierarchy_destroy(&h);
+    hierarchies_destroy(&again, &h);
     (void)remove(path);
 }
 
@@ -330,8 +328,7 @@ static void write_and_compare(const char *text, int ranks, size_t *peak)
         printf("  %s, %d ranks: %s\n", text, ranks, why);
     }
     *peak = w.peak;
-    cmg_hierarchy_destroy(&back);
-    cmg_hierarchy_destroy(&whole);
+    hierarchies_destroy(&back, &whole);
     (void)remove(path);
 }
 
@@ -422,8 +419,7 @@ static void near_null_spaces_are_written(void)
             CHECK(back->level[0].exact_nullspace == (k % 2 == 1));
             CHECK(!back->level[coarsest].exact_nullspace);
         }
-        cmg_hierarchy_destroy(&back);
-        cmg_hierarchy_destroy(&h);
+        hierarchies_destroy(&back, &h);
         (void)remove(t.path);
     }
 }

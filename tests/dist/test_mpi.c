@@ -79,8 +79,7 @@ static void gather_parts(size_t unit)
     }
     CHECK(wrong == 0);
     cmg_mpi_transport_destroy(&t);
-    free(all);
-    free(offsets);
+    free_all(all, offsets);
 }
 
 static void gathers_uneven_parts(void)
@@ -105,8 +104,7 @@ static void a_failure_ends_all(void)
     }
     CHECK(t->gather(t->user, all + me, all, parts) == CMG_ERR_MEMORY);
     CHECK(strstr(t->message(t->user), "no room left") != NULL);
-    free(all);
-    free(parts);
+    free_all(all, parts);
 }
 
 int main(int argc, char **argv)

@@ -159,11 +159,8 @@ static void levels_are_numbered_through(void)
     trial t = {.whole = bad, .options = ""};
     CHECK(cmg_loopback_run(3, 20, solve_rank, &t, why) == CMG_ERR_ARG);
     CHECK(strstr(why, "level 1: A: row 0") != NULL);
-    cmg_hierarchy_destroy(&bad);
-    cmg_hierarchy_destroy(&h);
-    free(indptr);
-    free(indices);
-    free(values);
+    hierarchies_destroy(&bad, &h);
+    free_all(indptr, indices, values);
 }
 
 /* b = A y */

@@ -15,18 +15,16 @@ enum { BASE = 2 }; /* cells a side of the coarsest mesh */
 static int solve(cmg_hierarchy *h, const char *smoother, double rtol, double **solution)
 {
     cmg_solver_options options;
-    cmg_solver *solver = NULL;
     cmg_vector *b = NULL;
-    cmg_vector *x = NULL;
     cmg_report report = {.size = sizeof report, .iterations = -1};
     cmg_size n = 0;
     const double *values = vector_of(h, 0, "rhs", "b", &n);
     cmg_solver_options_default(&options);
     options.rtol = rtol;
     (void)snprintf(options.smoother, sizeof options.smoother, "%s", smoother);
-    CHECK_OK(cmg_solver_create(h, &options, &solver));
+    cmg_solver *solver = solver_new(h, &options);
     CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    cmg_vector *x = vector_new(n, CMG_FP64);
     CHECK_OK(cmg_vector_set(b, values));
     CHECK_OK(cmg_solver_solve(solver, b, x, &report));
     const int iterations = cmg_outcome_converged(report.outcome) ? report.iterations : -1;
@@ -34,8 +32,7 @@ static int solve(cmg_hierarchy *h, const char *smoother, double rtol, double **s
         *solution = malloc((size_t)(n + 1) * sizeof **solution);
         CHECK_OK(cmg_vector_get(x, *solution));
     }
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmg_solver_destroy(&solver);
     return iterations;
 }
@@ -269,8 +266,7 @@ static void weak_and_strong_loads_agree(void)
         const double *b = vector_of(h[0], 0, "rhs", "b", &n);
         const double *e = vector_of(h[1], 0, "rhs", "b", &n);
         CHECK_NEAR(largest_difference(b, e, n), 0, 2e-6 * largest(b, n));
-        cmg_hierarchy_destroy(&h[0]);
-        cmg_hierarchy_destroy(&h[1]);
+        hierarchies_destroy(&h[0], &h[1]);
     }
 }
 

@@ -114,8 +114,7 @@ static void meshes_equal_grids(void)
         const double *b = vector_of(h[0], 0, "rhs", "b", &n);
         const double *e = vector_of(h[1], 0, "rhs", "b", &n);
         CHECK_NEAR(largest_difference(b, e, n), 0, 1e-13 * (1 + largest(b, n)));
-        cmg_hierarchy_destroy(&h[0]);
-        cmg_hierarchy_destroy(&h[1]);
+        hierarchies_destroy(&h[0], &h[1]);
     }
 }
 
@@ -144,9 +143,7 @@ static void check_embedding(const cmg_generate_options *o)
     const cmg_csr P = csr_of(h, 0, CMG_ROLE_P);
     double *Pu = multiply(&P, u[1]);
     CHECK_NEAR(largest_difference(Pu, u[0], P.rows), 0, 1e-13 * largest(u[0], P.rows));
-    free(Pu);
-    free(u[0]);
-    free(u[1]);
+    free_all(Pu, u[0], u[1]);
     cmg_hierarchy_destroy(&h);
 }
 
@@ -182,8 +179,7 @@ static void galerkin_equals_rediscretised(void)
             const cmg_csr B = csr_of(h[1], l, CMG_ROLE_A);
             CHECK_NEAR(matrix_difference(&A, &B), 0, 1e-13 * largest(A.values, A.indptr[A.rows]));
         }
-        cmg_hierarchy_destroy(&h[0]);
-        cmg_hierarchy_destroy(&h[1]);
+        hierarchies_destroy(&h[0], &h[1]);
     }
 }
 

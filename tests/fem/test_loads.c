@@ -80,8 +80,7 @@ static void fluxes_are_loads(void)
             }
             double *Au = multiply(&A, u);
             CHECK_NEAR(largest_difference(Au, b, A.rows), 0, 1e-12);
-            free(Au);
-            free(u);
+            free_all(Au, u);
         }
         cmg_hierarchy_destroy(&h);
     }

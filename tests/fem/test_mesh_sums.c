@@ -70,8 +70,7 @@ static mesh fan(cmg_size cells)
 
 static void drop(mesh *m)
 {
-    free(m->cell_nodes);
-    free(m->fixed);
+    free_all(m->cell_nodes, m->fixed);
 }
 
 static void *send(cmg_context *on, const void *from, size_t bytes)
@@ -114,8 +113,7 @@ static bool same(cmg_context *const on[2], const void *a, const void *b, size_t 
     void *x = fetch(on[0], a, bytes);
     void *y = fetch(on[1], b, bytes);
     const bool equal = memcmp(x, y, bytes) == 0;
-    free(x);
-    free(y);
+    free_all(x, y);
     return equal;
 }
 
@@ -278,9 +276,7 @@ static void check_matrix(const mesh *m, int nc, bool symmetric)
         left += fabs(dense[k]);
     }
     CHECK_NEAR(left, 0, 0);
-    free(values);
-    free(dense);
-    free(e);
+    free_all(values, dense, e);
     cmgi_mesh_sums_free(ctx, &sums);
 }
 
@@ -300,9 +296,7 @@ static void check_load(const mesh *m, int nc)
     for (cmg_size i = 0; i < n; ++i) {
         CHECK_NEAR(values[i], sum[i], 0);
     }
-    free(values);
-    free(sum);
-    free(f);
+    free_all(values, sum, f);
     cmgi_mesh_sums_free(ctx, &sums);
 }
 

@@ -125,8 +125,7 @@ static void distortions_reach_the_mesh(void)
         CHECK(most > 0.01);
         const char *quality = cmg_hierarchy_attribute(bent, "mesh_quality");
         CHECK(quality != NULL && atof(quality) > 0 && atof(quality) <= 1);
-        cmg_hierarchy_destroy(&plain);
-        cmg_hierarchy_destroy(&bent);
+        hierarchies_destroy(&plain, &bent);
     }
     cmg_generate_options o = options(CMG_ELEMENT_Q1, 2);
     cmg_hierarchy *h = NULL;
@@ -192,8 +191,7 @@ static void container_keeps_the_mesh(void)
             CHECK(memcmp(a->boundary_values, b->boundary_values,
                          (size_t)(a->boundary * a->components) * 8) == 0);
         }
-        cmg_hierarchy_destroy(&g);
-        cmg_hierarchy_destroy(&h);
+        hierarchies_destroy(&g, &h);
     }
 }
 
@@ -324,10 +322,7 @@ static void own_meshes_are_written_alike(void)
         nodes[0] = 0;
         mesh.element = CMG_ELEMENT_P2;
         CHECK_STATUS(cmg_fem_mesh_write_vtu(ctx, path[1], &mesh, 0, NULL), CMG_ERR_ARG);
-        free(data[0]);
-        free(data[1]);
-        free(nodes);
-        free(values);
+        free_all(data[0], data[1], nodes, values);
         cmg_hierarchy_destroy(&h);
     }
 }

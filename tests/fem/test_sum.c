@@ -51,8 +51,7 @@ static void drop(setting *s)
 
 static cmg_vector *vector(cmg_size n)
 {
-    cmg_vector *v = NULL;
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &v));
+    cmg_vector *v = vector_new(n, CMG_FP64);
     return v;
 }
 
@@ -110,8 +109,7 @@ static void equals_the_assembly_by_rows(void)
         double *values = fetch(y);
         compare_rows(&c, &s, values);
         free(values);
-        cmg_vector_destroy(&e);
-        cmg_vector_destroy(&y);
+        vectors_destroy(&e, &y);
         drop(&s);
     }
 }
@@ -144,11 +142,9 @@ static void takes_a_coefficient_a_cell_or_a_point(void)
         }
         for (int i = 0; i < 2; ++i) {
             free(values[i]);
-            cmg_vector_destroy(&e[i]);
-            cmg_vector_destroy(&v[i]);
+            vectors_destroy(&e[i], &v[i]);
         }
-        free(k);
-        free(two);
+        free_all(k, two);
         drop(&s);
     }
 }
@@ -169,14 +165,13 @@ static void writes_the_storage_of_formats(void)
     for (int f = 0; f < 16; ++f) {
         cmg_matrix_options o;
         cmg_matrix *M[2] = {NULL, NULL};
-        cmg_vector *x = NULL;
         cmg_vector *z[2] = {NULL, NULL};
         float *out[2];
         cmg_matrix_options_default(&o);
         o.format = formats[f / 2];
         o.keep_map = true;
         o.precision = f % 2 == 0 ? CMG_FP64 : CMG_FP32;
-        CHECK_OK(cmg_vector_create(ctx, s.A.rows, o.precision, &x));
+        cmg_vector *x = vector_new(s.A.rows, o.precision);
         CHECK_OK(cmg_vector_fill(x, 0.7));
         for (int i = 0; i < 2; ++i) {
             CHECK_OK(cmg_matrix_create_csr(ctx, &s.A, &o, &M[i]));
@@ -199,8 +194,7 @@ static void writes_the_storage_of_formats(void)
         cmg_vector_destroy(&x);
     }
     free(values);
-    cmg_vector_destroy(&e);
-    cmg_vector_destroy(&y);
+    vectors_destroy(&e, &y);
     drop(&s);
 }
 
@@ -237,9 +231,8 @@ static void long_rows_and_ones(void)
     cmg_vector *from = vector(MOST);
     CHECK_OK(cmg_vector_set(from, e));
     for (int p = 0; p < 2; ++p) {
-        cmg_vector *to = NULL;
         const cmg_precision precision = p == 0 ? CMG_FP64 : CMG_FP32;
-        CHECK_OK(cmg_vector_create(ctx, ROWS, precision, &to));
+        cmg_vector *to = vector_new(ROWS, precision);
         CHECK_OK(cmgi_sum_apply(&S, cmg_vector_data(from), precision, cmg_vector_data(to)));
         CHECK_OK(cmg_vector_get(to, y));
         for (cmg_size r = 0; r < ROWS; ++r) {
@@ -266,8 +259,7 @@ static void sums_loads(void)
         CHECK_NEAR(values[n], s.space->fixed[n] ? 0 : (double)cells, 0);
     }
     free(values);
-    cmg_vector_destroy(&f);
-    cmg_vector_destroy(&b);
+    vectors_destroy(&f, &b);
     drop(&s);
 }
 
@@ -306,7 +298,6 @@ static void wrong_calls(void)
     cmg_vector *y = vector(s.A.indptr[s.A.rows]);
     cmg_fem_sum *sum = NULL;
     cmg_matrix_options o;
-    cmg_matrix *M = NULL;
     CHECK_STATUS(cmg_fem_sum_create(ctx, NULL, 1, true, NULL, &sum), CMG_ERR_ARG);
     CHECK_STATUS(cmg_fem_sum_create(ctx, &s.arrays, 4, true, NULL, &sum), CMG_ERR_ARG);
     CHECK_STATUS(cmg_fem_sum_matrix(s.sum, y, y), CMG_ERR_SHAPE);
@@ -314,7 +305,7 @@ static void wrong_calls(void)
     CHECK_STATUS(cmg_fem_sum_cells(s.sum, &forms[0], y, e), CMG_ERR_SHAPE);
     CHECK_STATUS(cmg_fem_sum_store(s.sum, e), CMG_ERR_STATE);
     cmg_matrix_options_default(&o);
-    CHECK_OK(cmg_matrix_create_csr(ctx, &s.A, &o, &M));
+    cmg_matrix *M = matrix_new(&s.A, &o);
     CHECK_STATUS(cmg_fem_sum_bind(s.sum, M), CMG_ERR_STATE);
     cmg_matrix_destroy(&M);
 #ifdef CMGI_HAVE_STUDIES
@@ -331,8 +322,7 @@ static void wrong_calls(void)
     CHECK_OK(cmg_fem_sum_create(ctx, &s.arrays, 1, true, NULL, &sum));
     CHECK_STATUS(cmg_fem_sum_cells(sum, &forms[0], NULL, e), CMG_ERR_SHAPE);
     cmg_fem_sum_destroy(&sum);
-    cmg_vector_destroy(&e);
-    cmg_vector_destroy(&y);
+    vectors_destroy(&e, &y);
     drop(&s);
 }
 

@@ -106,8 +106,7 @@ static void numberings_permute_alike(void)
                     CHECK(strcmp(cmg_hierarchy_attribute(g, "numbering"),
                                  cmg_enum_name("numbering", n)) == 0);
                 }
-                cmg_hierarchy_destroy(&h);
-                cmg_hierarchy_destroy(&g);
+                hierarchies_destroy(&h, &g);
             }
         }
     }
@@ -127,8 +126,7 @@ static void metis_permutes_alike(void)
     }
     cmg_hierarchy *h = generate(2, CMG_PROBLEM_POISSON, CMG_NUMBERING_GENERATED);
     check_same(h, g, 2, 1);
-    cmg_hierarchy_destroy(&h);
-    cmg_hierarchy_destroy(&g);
+    hierarchies_destroy(&h, &g);
 }
 
 /*
@@ -235,9 +233,7 @@ static void smoothers_follow(void)
         CHECK(after.indices[i] == i);
         CHECK_NEAR(after.values[i], x[2 * i] + 10 * x[2 * i + 1], 0);
     }
-    free(indptr);
-    free(indices);
-    free(values);
+    free_all(indptr, indices, values);
     cmg_hierarchy_destroy(&h);
 }
 

@@ -45,9 +45,7 @@ static inline void random_csr(cmg_hierarchy *h, int level, cmg_role role, const 
     }
     const cmg_csr A = {rows, cols, indptr, indices, values};
     CHECK_OK(cmg_hierarchy_set_csr(h, level, role, name, factor, &A));
-    free(indptr);
-    free(indices);
-    free(values);
+    free_all(indptr, indices, values);
 }
 
 static inline void random_vector(cmg_hierarchy *h, int level, const char *kind, const char *name,

@@ -31,11 +31,7 @@ static cmg_hierarchy *diagonal(cmg_size n)
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
     CHECK_OK(cmg_hierarchy_set_vector(h, 0, "rhs", "b", n, b));
     CHECK_OK(cmg_hierarchy_set_vector(h, 0, "coords", NULL, 2 * n, x));
-    free(x);
-    free(indptr);
-    free(indices);
-    free(values);
-    free(b);
+    free_all(x, indptr, indices, values, b);
     return h;
 }
 

@@ -122,8 +122,7 @@ static void damage(const subject *s)
         bad += !survives(path);
     }
     CHECK(bad == 0);
-    free(data);
-    free(changed);
+    free_all(data, changed);
     remove_all(path);
 }
 

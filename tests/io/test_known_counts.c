@@ -56,27 +56,23 @@ static cmg_hierarchy *read_hierarchy(const char *folder)
 static cmg_report solve(cmg_hierarchy *h, const cmg_solver_options *options)
 {
     cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN, .iterations = -2};
-    cmg_solver *s = NULL;
-    cmg_vector *b = NULL;
-    cmg_vector *x = NULL;
     cmg_size n = 0;
     const double *values = NULL;
     const cmg_size rows = cmg_hierarchy_rows(h, 0);
-    CHECK_OK(cmg_vector_create(ctx, rows, CMG_FP64, &b));
-    CHECK_OK(cmg_vector_create(ctx, rows, CMG_FP64, &x));
+    cmg_vector *b = vector_new(rows, CMG_FP64);
+    cmg_vector *x = vector_new(rows, CMG_FP64);
     CHECK_OK(cmg_vector_fill(b, 1));
     if (cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &values) == CMG_OK) {
         CHECK(n == rows);
         CHECK_OK(cmg_vector_set(b, values));
     }
-    CHECK_OK(cmg_solver_create(h, options, &s));
+    cmg_solver *s = solver_new(h, options);
     if (s != NULL) {
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
     }
     report.history = NULL;
     cmg_solver_destroy(&s);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     return report;
 }
 

@@ -182,8 +182,7 @@ static void petsc_sorts_the_columns(void)
     CHECK_OK(cmg_hierarchy_read(ctx, temporary("sorted.petsc"), CMG_FILE_AUTO, &back));
     CHECK_OK(cmgi_csr_sort(ctx, &h->level[0].A));
     CHECK(same_hierarchy(h, back, &o));
-    cmg_hierarchy_destroy(&h);
-    cmg_hierarchy_destroy(&back);
+    hierarchies_destroy(&h, &back);
     remove_all(temporary("sorted.petsc"));
 }
 

@@ -24,9 +24,8 @@ static inline cmgi_csr laplacian_csr(cmg_size n, double shift, double divisor)
 static inline cmg_matrix *laplacian(cmg_size n, double shift)
 {
     cmgi_csr A = laplacian_csr(n, shift, 1);
-    cmg_matrix *M = NULL;
     const cmg_csr view = cmgi_csr_view(&A);
-    CHECK_OK(cmg_matrix_create_csr(ctx, &view, NULL, &M));
+    cmg_matrix *M = matrix_new(&view, NULL);
     cmgi_csr_free(ctx, &A);
     return M;
 }

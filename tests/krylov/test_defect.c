@@ -80,16 +80,14 @@ static run solve(pair *p, double shift, cmg_krylov method, cmg_loop loop,
     options.method = method;
     options.loop = loop;
     cmgi_krylov *k = NULL;
-    cmg_vector *b = NULL;
-    cmg_vector *x = NULL;
     uint64_t seed = 8;
     double *rhs = malloc((size_t)n * sizeof *rhs);
     for (cmg_size i = 0; i < n; ++i) {
         rhs[i] = 2 * cmgi_random(&seed) - 1;
     }
     CHECK_OK(cmgi_krylov_create(&system, &options, &k));
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    cmg_vector *b = vector_new(n, CMG_FP64);
+    cmg_vector *x = vector_new(n, CMG_FP64);
     CHECK_OK(cmg_vector_set(b, rhs));
     CHECK_OK(cmgi_krylov_solve(k, b->data, x->data));
     run result = {k->column->outcome, k->column->iterations, k->column->starts, 0, NULL, NULL};
@@ -101,8 +99,7 @@ static run solve(pair *p, double shift, cmg_krylov method, cmg_loop loop,
     result.relative = true_residual(n, shift, rhs, result.x);
     CHECK_NEAR(k->column->residual / k->column->rhs_norm, result.relative,
                1e-14 + 1e-6 * result.relative);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmgi_krylov_destroy(&k);
     free(rhs);
     return result;
@@ -110,8 +107,7 @@ static run solve(pair *p, double shift, cmg_krylov method, cmg_loop loop,
 
 static void release(run *r)
 {
-    free(r->x);
-    free(r->history);
+    free_all(r->x, r->history);
 }
 
 static cmgi_iteration_options options_with(double rtol, double gain, int max_it)

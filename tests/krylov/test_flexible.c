@@ -103,12 +103,11 @@ static run *solve(cmg_matrix *A, cmg_krylov method, precondition_fn precondition
     const cmgi_iteration_options options = {
         .method = method, .rtol = rtol, .dtol = 1e5, .max_it = max_it, .loop = loop};
     cmgi_krylov *k = NULL;
-    cmg_vector *b = NULL;
     cmg_vector *x = NULL;
     run *result = calloc(1, sizeof *result);
     result->x = calloc((size_t)n, sizeof(double));
     CHECK_OK(cmgi_krylov_create(&system, &options, &k));
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
+    cmg_vector *b = vector_new(n, CMG_FP64);
     CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
     CHECK_OK(cmg_vector_set(b, rhs));
     CHECK_OK(cmgi_krylov_solve(k, b->data, x->data));
@@ -118,8 +117,7 @@ static run *solve(cmg_matrix *A, cmg_krylov method, precondition_fn precondition
     memcpy(result->history, k->column->history,
            ((size_t)k->column->iterations + 1) * sizeof(double));
     CHECK_OK(cmg_vector_get(x, result->x));
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmgi_krylov_destroy(&k);
     cmgi_free_device(ctx, v.work);
     cmgi_free_device(ctx, v.scalars);

@@ -45,12 +45,11 @@ static run solve(cmg_matrix *A, cmg_krylov method, cmg_loop loop, double rtol, i
     const cmgi_iteration_options options = {
         .method = method, .rtol = rtol, .dtol = 1e5, .max_it = max_it, .loop = loop};
     cmgi_krylov *k = NULL;
-    cmg_vector *b = NULL;
     cmg_vector *x = NULL;
     run result = {.history = calloc((size_t)max_it + 1, sizeof(double)),
                   .x = calloc((size_t)n, sizeof(double))};
     CHECK_OK(cmgi_krylov_create(&system, &options, &k));
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
+    cmg_vector *b = vector_new(n, CMG_FP64);
     CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
     CHECK_OK(cmg_vector_fill(b, 1.0));
     CHECK_OK(cmgi_krylov_solve(k, b->data, x->data));
@@ -66,8 +65,7 @@ static run solve(cmg_matrix *A, cmg_krylov method, cmg_loop loop, double rtol, i
     CHECK_OK(cmg_vector_fill(x, 0.0));
     CHECK_OK(cmgi_krylov_solve(k, b->data, x->data));
     CHECK(k->column->iterations == result.iterations && k->column->residual == result.residual);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmgi_krylov_destroy(&k);
     return result;
 }
@@ -85,10 +83,7 @@ static void compare_loop(cmg_matrix *A, cmg_krylov method, cmg_loop loop, double
     CHECK(other.residual == host.residual);
     CHECK(memcmp(other.history, host.history, ((size_t)host.iterations + 1) * sizeof(double)) == 0);
     CHECK(memcmp(other.x, host.x, (size_t)A->rows * sizeof(double)) == 0);
-    free(other.history);
-    free(other.x);
-    free(host.history);
-    free(host.x);
+    free_all(other.history, other.x, host.history, host.x);
 }
 
 static void same_iterates(cmg_loop loop)
@@ -118,8 +113,7 @@ static void pauses(cmg_loop loop)
     for (int k = 1; k < one.iterations; ++k) {
         CHECK(one.history[k] > 0);
     }
-    free(one.history);
-    free(one.x);
+    free_all(one.history, one.x);
     compare_loop(A, CMG_KRYLOV_CG, loop, 1e-10, 3000, CMG_CONVERGED_RTOL);
     compare_loop(A, CMG_KRYLOV_FCG, loop, 1e-10, 3000, CMG_CONVERGED_RTOL);
     single = true;
@@ -136,8 +130,7 @@ static void breaks_down(cmg_loop loop)
     for (int i = 0; i < 100; ++i) {
         CHECK(one.x[i] == 0);
     }
-    free(one.history);
-    free(one.x);
+    free_all(one.history, one.x);
     cmg_matrix_destroy(&A);
 }
 
@@ -152,8 +145,7 @@ static void ends_before_it_begins(cmg_loop loop)
     for (int i = 0; i < 500; ++i) {
         CHECK(none.x[i] == 0);
     }
-    free(none.history);
-    free(none.x);
+    free_all(none.history, none.x);
     cmg_matrix_destroy(&A);
 }
 

@@ -34,12 +34,10 @@ static void wrong_arguments_are_refused(void)
     const cmg_operator A = {N, N, apply, NULL};
     const cmg_operator none = {N, N, NULL, NULL};
     double memory[2 * N] = {0};
-    cmg_vector *b = NULL;
-    cmg_vector *x = NULL;
     cmg_vector *overlapping[2] = {NULL, NULL};
     answer = CMG_OK;
-    CHECK_OK(cmg_vector_create(ctx, N, CMG_FP64, &b));
-    CHECK_OK(cmg_vector_create(ctx, N, CMG_FP64, &x));
+    cmg_vector *b = vector_new(N, CMG_FP64);
+    cmg_vector *x = vector_new(N, CMG_FP64);
     CHECK_OK(cmg_vector_wrap(ctx, N, CMG_FP64, memory, &overlapping[0]));
     CHECK_OK(cmg_vector_wrap(ctx, N, CMG_FP64, memory + N - 1, &overlapping[1]));
     CHECK_OK(cmg_vector_fill(b, 1));
@@ -62,20 +60,15 @@ static void wrong_arguments_are_refused(void)
         o.max_it = limits[k];
         CHECK_STATUS(solve(&A, NULL, b, x, &o), CMG_ERR_ARG);
     }
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
-    cmg_vector_destroy(&overlapping[0]);
-    cmg_vector_destroy(&overlapping[1]);
+    vectors_destroy(&b, &x, &overlapping[0], &overlapping[1]);
 }
 
 /* The status comes back, with a sentence of this failure and not of an older one. */
 static void failures_of_callbacks_come_back(void)
 {
     const cmg_operator A = {N, N, apply, NULL};
-    cmg_vector *b = NULL;
-    cmg_vector *x = NULL;
-    CHECK_OK(cmg_vector_create(ctx, N, CMG_FP64, &b));
-    CHECK_OK(cmg_vector_create(ctx, N, CMG_FP64, &x));
+    cmg_vector *b = vector_new(N, CMG_FP64);
+    cmg_vector *x = vector_new(N, CMG_FP64);
     CHECK_OK(cmg_vector_fill(b, 1));
     (void)cmgi_fail(ctx, CMG_ERR_STATE, "an older sentence");
     answer = CMG_ERR_DEVICE;
@@ -84,8 +77,7 @@ static void failures_of_callbacks_come_back(void)
     answer = 1234;
     CHECK_STATUS(solve(&A, NULL, b, x, NULL), CMG_ERR_ARG);
     CHECK(strstr(cmg_context_message(ctx), "1234") != NULL);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
 }
 
 /* A kept solver, one graph on CUDA, follows values that change in place: A to 2 A. */
@@ -108,10 +100,7 @@ static void kept_solver_follows_new_values(void)
     const cmg_csr csr = {ROWS, ROWS, indptr, indices, values};
     cmg_matrix_options m;
     cmg_solver_options o;
-    cmg_matrix *M = NULL;
     cmg_cg_solver *cg = NULL;
-    cmg_vector *b = NULL;
-    cmg_vector *x = NULL;
     cmg_report report;
     cmg_report_default(&report);
     cmg_matrix_options_default(&m);
@@ -119,12 +108,12 @@ static void kept_solver_follows_new_values(void)
     m.keep_map = true;
     o.loop = CMG_LOOP_GRAPH;
     o.rtol = 1e-12;
-    CHECK_OK(cmg_matrix_create_csr(ctx, &csr, &m, &M));
+    cmg_matrix *M = matrix_new(&csr, &m);
     const cmg_operator A = cmg_matrix_operator(M);
     CHECK_STATUS(cmg_cg_create(ctx, &A, NULL, &o, NULL), CMG_ERR_ARG);
     CHECK_OK(cmg_cg_create(ctx, &A, NULL, &o, &cg));
-    CHECK_OK(cmg_vector_create(ctx, ROWS, CMG_FP64, &b));
-    CHECK_OK(cmg_vector_create(ctx, ROWS, CMG_FP64, &x));
+    cmg_vector *b = vector_new(ROWS, CMG_FP64);
+    cmg_vector *x = vector_new(ROWS, CMG_FP64);
     CHECK_OK(cmg_vector_fill(b, 1));
     for (int k = 0; k < 2; ++k) {
         CHECK_OK(cmg_vector_fill(x, 0));
@@ -158,8 +147,7 @@ static void kept_solver_follows_new_values(void)
     CHECK(report.outcome == CMG_ITERATION_LIMIT && report.iterations == 1);
     CHECK_STATUS(cmg_cg_set_limits(cg, 2, -1, 0), CMG_ERR_ARG);
     CHECK_STATUS(cmg_cg_set_limits(NULL, -1, -1, 0), CMG_ERR_ARG);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmg_cg_destroy(&cg);
     cmg_matrix_destroy(&M);
 }

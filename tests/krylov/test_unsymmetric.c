@@ -118,8 +118,6 @@ static run solve(problem *p, cmgi_iteration_options options, bool preconditioned
                                        .precondition = preconditioned ? weigh : NULL,
                                        .recordable = !p->varies};
     cmgi_krylov *k = NULL;
-    cmg_vector *b = NULL;
-    cmg_vector *x = NULL;
     double *rhs = malloc((size_t)n * sizeof *rhs);
     double *solution = malloc((size_t)n * sizeof *solution);
     double *image = malloc((size_t)n * sizeof *image);
@@ -127,8 +125,8 @@ static run solve(problem *p, cmgi_iteration_options options, bool preconditioned
     options.dtol = 1e5;
     random_vector(n, rhs);
     CHECK_OK(cmgi_krylov_create(&system, &options, &k));
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    cmg_vector *b = vector_new(n, CMG_FP64);
+    cmg_vector *x = vector_new(n, CMG_FP64);
     CHECK_OK(cmg_vector_set(b, rhs));
     CHECK_OK(cmgi_krylov_solve(k, b->data, x->data));
     CHECK_OK(cmg_vector_get(x, solution));
@@ -144,11 +142,8 @@ static run solve(problem *p, cmgi_iteration_options options, bool preconditioned
     memcpy(result.history, k->column->history,
            ((size_t)k->column->iterations + 1) * sizeof(double));
     cmgi_krylov_destroy(&k);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
-    free(rhs);
-    free(solution);
-    free(image);
+    vectors_destroy(&b, &x);
+    free_all(rhs, solution, image);
     return result;
 }
 

@@ -44,12 +44,9 @@ static void check_product(const cmg_elements *E, cmg_matrix *M, const char *what
     double *sum = malloc((size_t)n * sizeof *sum);
     double *magnitude = malloc((size_t)n * sizeof *sum);
     double *out[2] = {malloc((size_t)n * sizeof *sum), malloc((size_t)n * sizeof *sum)};
-    cmg_vector *x = NULL;
-    cmg_vector *b = NULL;
-    cmg_vector *r = NULL;
-    CHECK_OK(cmg_vector_create(ctx, n, M->options.precision, &x));
-    CHECK_OK(cmg_vector_create(ctx, n, M->options.precision, &b));
-    CHECK_OK(cmg_vector_create(ctx, n, M->options.precision, &r));
+    cmg_vector *x = vector_new(n, M->options.precision);
+    cmg_vector *b = vector_new(n, M->options.precision);
+    cmg_vector *r = vector_new(n, M->options.precision);
     CHECK_OK(cmg_vector_set(x, host));
     CHECK_OK(cmg_vector_set(b, load));
     for (int k = 0; k < 2; ++k) {
@@ -70,13 +67,6 @@ static void check_product(const cmg_elements *E, cmg_matrix *M, const char *what
                cmg_enum_name("format", (int)M->options.format), (long long)E->count, E->local,
                worst);
     }
-    cmg_vector_destroy(&x);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&r);
-    free(host);
-    free(load);
-    free(sum);
-    free(magnitude);
-    free(out[0]);
-    free(out[1]);
+    vectors_destroy(&x, &b, &r);
+    free_all(host, load, sum, magnitude, out[0], out[1]);
 }

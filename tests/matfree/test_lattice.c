@@ -104,16 +104,12 @@ static cells make(const int *n, int b, oddity odd)
 
 static void clear(cells *s)
 {
-    free(s->dofs);
-    free(s->matrices);
-    free(s->factor);
-    free(s->diagonal);
+    free_all(s->dofs, s->matrices, s->factor, s->diagonal);
 }
 
 static cmg_vector *vector_of(const cmg_matrix *M, const double *values)
 {
-    cmg_vector *v = NULL;
-    CHECK_OK(cmg_vector_create(ctx, M->rows, M->options.precision, &v));
+    cmg_vector *v = vector_new(M->rows, M->options.precision);
     CHECK_OK(cmg_vector_set(v, values));
     return v;
 }
@@ -179,9 +175,7 @@ static void check_writebacks(const cmg_elements *E, cmg_matrix *M)
         cmg_vector_destroy(&v[k]);
         free(in[k]);
     }
-    free(sum);
-    free(magnitude);
-    free(out);
+    free_all(sum, magnitude, out);
 }
 
 /* x . A x beside the product, against the sum of its rows. */
@@ -196,8 +190,7 @@ static void check_dot(const cmg_elements *E, const cmg_matrix *M)
     double bound = 0;
     cmg_vector *x = vector_of(M, in);
     cmg_vector *y = vector_of(M, in);
-    cmg_vector *xy = NULL;
-    CHECK_OK(cmg_vector_create(ctx, 1, CMG_FP64, &xy));
+    cmg_vector *xy = vector_new(1, CMG_FP64);
     for (int k = 0; k < 2; ++k) { /* what the first left is not added to */
         CHECK_OK(cmgi_matrix_apply_dot(M, x->data, y->data, xy->data));
     }
@@ -208,12 +201,8 @@ static void check_dot(const cmg_elements *E, const cmg_matrix *M)
         bound += fabs(in[i]) * (magnitude[i] + 8);
     }
     CHECK(fabs(got - right) <= 0x1p-52 * E->local * bound);
-    cmg_vector_destroy(&x);
-    cmg_vector_destroy(&y);
-    cmg_vector_destroy(&xy);
-    free(in);
-    free(sum);
-    free(magnitude);
+    vectors_destroy(&x, &y, &xy);
+    free_all(in, sum, magnitude);
 }
 
 static void products_are_those_of_the_cells(void)

@@ -69,11 +69,7 @@ static sample make(cmg_size count, int nodes, int b, cmg_size templates)
 
 static void clear(sample *s)
 {
-    free(s->dofs);
-    free(s->matrices);
-    free(s->number);
-    free(s->factor);
-    free(s->diagonal);
+    free_all(s->dofs, s->matrices, s->number, s->factor, s->diagonal);
 }
 
 static const cmg_format formats[] = {CMG_FORMAT_NBN, CMG_FORMAT_DBD, CMG_FORMAT_EBE,
@@ -223,13 +219,7 @@ static void check_patches(const sample *s, int b, const cmgi_patches *P)
     for (cmg_size i = 0; i < n; ++i) {
         CHECK(h.written[i / b] && fabs(h.y[i] - sum[i]) <= 1e-13 * (magnitude[i] + 1));
     }
-    free(x);
-    free(sum);
-    free(magnitude);
-    free(factor);
-    free(h.y);
-    free(h.part);
-    free(h.written);
+    free_all(x, sum, magnitude, factor, h.y, h.part, h.written);
 }
 
 static void patches_hold_the_elements(void)
@@ -264,9 +254,8 @@ static void assembly_adds_up(void)
     CHECK_OK(cmgi_elements_assemble(ctx, &s.E, &A));
     const cmg_csr view = cmgi_csr_view(&A);
     cmg_matrix_options o = {.size = sizeof o, .format = CMG_FORMAT_CSR};
-    cmg_matrix *M = NULL;
     CHECK_OK(cmgi_csr_check(ctx, "sum", &view));
-    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &o, &M));
+    cmg_matrix *M = matrix_new(&view, &o);
     check_product(&s.E, M, "assembled");
     cmg_matrix_destroy(&M);
     cmgi_csr_free(ctx, &A);

@@ -29,18 +29,14 @@ static int iterations(cmg_hierarchy *h, cmg_format format, cmg_precision precisi
     o.matrix.format = format;
     o.matrix.keep_map = true;
     o.precision = precision;
-    cmg_solver *solver = NULL;
-    cmg_vector *vb = NULL;
-    cmg_vector *vx = NULL;
-    CHECK_OK(cmg_solver_create(h, &o, &solver));
-    CHECK_OK(cmg_vector_create(ctx, 999, CMG_FP64, &vb));
-    CHECK_OK(cmg_vector_create(ctx, 999, CMG_FP64, &vx));
+    cmg_solver *solver = solver_new(h, &o);
+    cmg_vector *vb = vector_new(999, CMG_FP64);
+    cmg_vector *vx = vector_new(999, CMG_FP64);
     CHECK_OK(cmg_vector_set(vb, b));
     CHECK_OK(cmg_vector_set(vx, x));
     CHECK_OK(cmg_solver_solve(solver, vb, vx, &report));
     CHECK(report.outcome == CMG_CONVERGED_RTOL);
-    cmg_vector_destroy(&vb);
-    cmg_vector_destroy(&vx);
+    vectors_destroy(&vb, &vx);
     free(x);
     if (keep != NULL) {
         *keep = solver;
@@ -79,12 +75,10 @@ static void solves_by_elements(void)
     }
     CHECK_OK(cmg_hierarchy_set_elements(h, 0, &E));
     CHECK_OK(cmg_solver_refresh(solver));
-    cmg_vector *vb = NULL;
-    cmg_vector *vx = NULL;
     cmg_report report = {.size = sizeof report};
     double *x = calloc(N, sizeof *x);
-    CHECK_OK(cmg_vector_create(ctx, N, CMG_FP64, &vb));
-    CHECK_OK(cmg_vector_create(ctx, N, CMG_FP64, &vx));
+    cmg_vector *vb = vector_new(N, CMG_FP64);
+    cmg_vector *vx = vector_new(N, CMG_FP64);
     CHECK_OK(cmg_vector_set(vb, b));
     CHECK_OK(cmg_vector_fill(vx, 0));
     CHECK_OK(cmg_solver_solve(solver, vb, vx, &report));
@@ -97,8 +91,7 @@ static void solves_by_elements(void)
             fmax(worst, fabs(b[i] - factor[i] * (x[i] - left) - factor[i + 1] * (x[i] - right)));
     }
     CHECK(worst < 1e-6);
-    cmg_vector_destroy(&vb);
-    cmg_vector_destroy(&vx);
+    vectors_destroy(&vb, &vx);
     cmg_solver_destroy(&solver);
     CHECK_STATUS(cmg_hierarchy_update(h, 0, CMG_ROLE_A, A.values), CMG_ERR_STATE);
     cmg_hierarchy *given = NULL;
@@ -108,10 +101,8 @@ static void solves_by_elements(void)
     CHECK_OK(cmg_hierarchy_set_elements(given, 0, &E));
     factor[17] += 1e-3;
     CHECK_STATUS(cmg_hierarchy_set_elements(given, 0, &E), CMG_ERR_ARG);
-    cmg_hierarchy_destroy(&given);
-    cmg_hierarchy_destroy(&h);
-    free(b);
-    free(x);
+    hierarchies_destroy(&given, &h);
+    free_all(b, x);
 }
 
 /* Any entry of A that is off by more than rounding shows, the first column's too. */

@@ -43,8 +43,7 @@ static inline cmgi_csr triplet_csr(triplet_list *t)
         }
     }
     A.indptr[t->rows] = at;
-    free(t->dense);
-    free(t->there);
+    free_all(t->dense, t->there);
     return A;
 }
 

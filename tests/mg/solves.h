@@ -8,12 +8,11 @@
 
 static inline cmg_vector *vector_of(cmg_size n, uint64_t seed)
 {
-    cmg_vector *v = NULL;
     double *values = malloc(((size_t)n + 1) * sizeof *values);
     for (cmg_size i = 0; i < n; ++i) {
         values[i] = 2 * cmgi_random(&seed) - 1;
     }
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &v));
+    cmg_vector *v = vector_new(n, CMG_FP64);
     CHECK_OK(cmg_vector_set(v, values));
     free(values);
     return v;
@@ -38,8 +37,7 @@ static inline double true_residual(const cmg_hierarchy *h, const cmg_vector *b, 
         rr += r * r;
         bb += vb[i] * vb[i];
     }
-    free(vb);
-    free(vx);
+    free_all(vb, vx);
     return sqrt(rr / bb);
 }
 
@@ -47,8 +45,7 @@ static inline cmg_report solve(cmg_hierarchy *h, const cmg_solver_options *o, cm
                                cmg_vector *x)
 {
     cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN};
-    cmg_solver *s = NULL;
-    CHECK_OK(cmg_solver_create(h, o, &s));
+    cmg_solver *s = solver_new(h, o);
     if (s != NULL) {
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
         report.history = NULL;

@@ -20,13 +20,11 @@ static cmg_report solved(cmg_hierarchy *h, const char *text)
     const cmg_solver_options o = options_of(text);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     cmg_vector *b = vector_of(n, 3);
-    cmg_vector *x = NULL;
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    cmg_vector *x = vector_new(n, CMG_FP64);
     const cmg_report report = solve(h, &o, b, x);
     CHECK(report.outcome == CMG_CONVERGED_RTOL);
     CHECK(true_residual(h, b, x) <= 1.01 * o.rtol);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     return report;
 }
 
@@ -47,8 +45,7 @@ static void takes_fp32_where_it_is_faster(void)
     }
     CHECK(strcmp(solved(large, "no-fallback").precision, "fp64") == 0);
     CHECK(strcmp(solved(small, "precision=mixed").precision, "fp32") == 0);
-    cmg_hierarchy_destroy(&large);
-    cmg_hierarchy_destroy(&small);
+    hierarchies_destroy(&large, &small);
 }
 
 /* Values that fp32 does not hold: the report says that it was tried. */
@@ -57,19 +54,16 @@ static void returns_to_fp64(void)
     for (int k = 0; k < 2; ++k) {
         cmg_hierarchy *h = poisson(LARGE, LARGE_LEVELS, 0);
         scale(h, k == 0 ? 1e200 : 1e-200);
-        cmg_solver *s = NULL;
         cmg_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
-        cmg_vector *x = NULL;
         cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN};
-        CHECK_OK(cmg_vector_create(ctx, cmg_hierarchy_rows(h, 0), CMG_FP64, &x));
-        CHECK_OK(cmg_solver_create(h, NULL, &s));
+        cmg_vector *x = vector_new(cmg_hierarchy_rows(h, 0), CMG_FP64);
+        cmg_solver *s = solver_new(h, NULL);
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
         CHECK(report.outcome == CMG_CONVERGED_RTOL && true_residual(h, b, x) <= 1.01e-8);
         CHECK(strcmp(report.precision, "fp64") == 0 && report.fallbacks == 1);
         CHECK(strstr(report.fallback, "fp32 to fp64") != NULL);
         cmg_solver_destroy(&s);
-        cmg_vector_destroy(&b);
-        cmg_vector_destroy(&x);
+        vectors_destroy(&b, &x);
         cmg_hierarchy_destroy(&h);
     }
 }
@@ -82,29 +76,26 @@ static double *image(cmg_hierarchy *h, const char *text, int k, char precision[1
     double *values = malloc((size_t)(n * k) * sizeof *values);
     cmg_vector *r = NULL;
     cmg_vector *z = NULL;
-    cmg_solver *s = NULL;
     for (cmg_size i = 0; i < n * k; ++i) {
         values[i] = cmgi_random_at(5, (uint64_t)i);
     }
     CHECK_OK(cmg_vector_create_columns(ctx, n, k, CMG_FP64, &r));
     CHECK_OK(cmg_vector_create_columns(ctx, n, k, CMG_FP64, &z));
     CHECK_OK(cmg_vector_set(r, values));
-    CHECK_OK(cmg_solver_create(h, &o, &s));
+    cmg_solver *s = solver_new(h, &o);
     for (int repeat = 0; repeat < 3; ++repeat) {
         CHECK_OK(cmg_solver_precondition(s, r, z));
     }
     CHECK_OK(cmg_vector_get(z, values));
     cmg_report report = {.size = sizeof report};
-    cmg_vector_destroy(&r);
-    cmg_vector_destroy(&z);
+    vectors_destroy(&r, &z);
     r = vector_of(n, 3);
     CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &z));
     CHECK_OK(cmg_solver_solve(s, r, z, &report));
     CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0);
     (void)snprintf(precision, 16, "%s", report.precision);
     cmg_solver_destroy(&s);
-    cmg_vector_destroy(&r);
-    cmg_vector_destroy(&z);
+    vectors_destroy(&r, &z);
     return values;
 }
 
@@ -122,9 +113,7 @@ static void cycles_of_their_own_are_in_fp64(void)
         CHECK(strcmp(precision[0], "fp64") == 0 && strcmp(precision[2], "fp32") == 0);
         CHECK(memcmp(chosen, wide, bytes) == 0);
         CHECK(memcmp(asked, wide, bytes) != 0);
-        free(chosen);
-        free(wide);
-        free(asked);
+        free_all(chosen, wide, asked);
     }
     cmg_hierarchy_destroy(&h);
 }

@@ -55,8 +55,7 @@ static cmg_report solve(cmg_context *on, cmg_hierarchy *h, const method *m, int 
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
     }
     cmg_solver_destroy(&s);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     report.history = NULL;
     return report;
 }
@@ -102,8 +101,7 @@ static void compare_generated(const char *name, const cmg_generate_options *opti
     if (here != NULL && there != NULL) {
         compare(name, here, other, there, options->problem != CMG_PROBLEM_CONVECTION);
     }
-    cmg_hierarchy_destroy(&here);
-    cmg_hierarchy_destroy(&there);
+    hierarchies_destroy(&here, &there);
 }
 
 static void cases_take_the_same_iterations(void)
@@ -156,8 +154,7 @@ static void preassembled_cases_take_the_same_iterations(void)
         if (here != NULL && there != NULL) {
             compare(names[i], here, other, there, true);
         }
-        cmg_hierarchy_destroy(&here);
-        cmg_hierarchy_destroy(&there);
+        hierarchies_destroy(&here, &there);
     }
     cmg_context_destroy(&other);
 }

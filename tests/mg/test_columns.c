@@ -45,12 +45,11 @@ static void fill(const cmg_csr *A, int kind, int c, double *b, double *x)
 
 static cmg_vector *take(const double *values, cmg_size n, int k, int c)
 {
-    cmg_vector *v = NULL;
     double *one = malloc((size_t)n * sizeof *one);
     for (cmg_size i = 0; i < n; ++i) {
         one[i] = values[i * k + c];
     }
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &v));
+    cmg_vector *v = vector_new(n, CMG_FP64);
     CHECK_OK(cmg_vector_set(v, one));
     free(one);
     return v;
@@ -69,8 +68,7 @@ static double *block(const cmg_csr *A, int kind, int k, bool guess)
             all[i * k + c] = guess ? x[i] : b[i];
         }
     }
-    free(b);
-    free(x);
+    free_all(b, x);
     return all;
 }
 
@@ -111,17 +109,13 @@ static void compare_column(cmg_hierarchy *h, cmg_solver *several, cmg_solver *si
     CHECK(ours.history != NULL && ours.history[0] >= 0);
     (void)h;
     free(values);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
-    cmg_vector_destroy(&mine);
+    vectors_destroy(&b, &x, &mine);
 }
 
 static void solve_row(const int row[FACTORS], int flags)
 {
     cmg_hierarchy *h = poisson(CELLS, LEVELS, flags);
     cmg_solver_options o;
-    cmg_solver *several = NULL;
-    cmg_solver *single = NULL;
     cmg_report report = {.size = sizeof report};
     cmg_csr A;
     char text[256] = "";
@@ -136,8 +130,8 @@ static void solve_row(const int row[FACTORS], int flags)
     double *guess = block(&A, row[KIND], k, true);
     cmg_vector *b = vector_of_columns(A.rows, k, rhs);
     cmg_vector *x = vector_of_columns(A.rows, k, guess);
-    CHECK_OK(cmg_solver_create(h, &o, &several));
-    CHECK_OK(cmg_solver_create(h, &o, &single));
+    cmg_solver *several = solver_new(h, &o);
+    cmg_solver *single = solver_new(h, &o);
     CHECK_OK((cmg_solver_solve)(several, b, x, &report));
     CHECK(report.bytes > 0 && report.solve_seconds > 0);
     (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%d columns, %s", k,
@@ -146,10 +140,8 @@ static void solve_row(const int row[FACTORS], int flags)
         compare_column(h, several, single, (const cmg_vector *[]){b, x}, guess, c, text);
     }
     CHECK(cmg_solver_column(several, k, &report) == CMG_ERR_ARG);
-    free(rhs);
-    free(guess);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    free_all(rhs, guess);
+    vectors_destroy(&b, &x);
     cmg_solver_destroy(&several);
     cmg_solver_destroy(&single);
     cmg_hierarchy_destroy(&h);
@@ -185,11 +177,10 @@ static void cycles_take_columns(void)
     cmg_vector *z = vector_of_columns(n, K, rhs);
     cmg_vector *y = vector_of(n, 1);
     for (int precision = 0; precision < 2; ++precision) {
-        cmg_solver *s = NULL;
         cmg_solver_options_default(&o);
         CHECK_OK(cmg_solver_options_set(&o, words[PRECISION][precision]));
         o.matrix.keep_map = true;
-        CHECK_OK(cmg_solver_create(h, &o, &s));
+        cmg_solver *s = solver_new(h, &o);
         CHECK_OK(cmg_solver_precondition(s, r, z));
         CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, doubled));
         CHECK_OK(cmg_solver_refresh(s));
@@ -208,13 +199,8 @@ static void cycles_take_columns(void)
         CHECK((cmg_solver_solve)(s, r, y, NULL) == CMG_ERR_SHAPE);
         cmg_solver_destroy(&s);
     }
-    free(rhs);
-    free(values);
-    free(one);
-    free(doubled);
-    cmg_vector_destroy(&r);
-    cmg_vector_destroy(&z);
-    cmg_vector_destroy(&y);
+    free_all(rhs, values, one, doubled);
+    vectors_destroy(&r, &z, &y);
     cmg_hierarchy_destroy(&h);
 }
 
@@ -237,13 +223,12 @@ static void limits_change(void)
     cmg_csr A;
     CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
     for (int k = 1; k <= 3; k += 2) {
-        cmg_solver *s = NULL;
         cmg_report report = {.size = sizeof report};
         double *rhs = block(&A, 0, k, false);
         cmg_vector *b = vector_of_columns(A.rows, k, rhs);
         cmg_vector *x = vector_of_columns(A.rows, k, rhs);
         int seen = 0;
-        CHECK_OK(cmg_solver_create(h, NULL, &s));
+        cmg_solver *s = solver_new(h, NULL);
         CHECK_OK((cmg_solver_solve)(s, b, x, &report));
         const int usual = report.iterations;
         CHECK_OK(cmg_solver_set_limits(s, -1, -1, 3));
@@ -265,8 +250,7 @@ static void limits_change(void)
         CHECK_STATUS(cmg_solver_set_limits(s, 2, -1, 0), CMG_ERR_ARG);
         CHECK_STATUS(cmg_solver_set_limits(NULL, 2, -1, 0), CMG_ERR_ARG);
         cmg_solver_destroy(&s);
-        cmg_vector_destroy(&b);
-        cmg_vector_destroy(&x);
+        vectors_destroy(&b, &x);
         free(rhs);
     }
     cmg_hierarchy_destroy(&h);
@@ -282,9 +266,8 @@ static void interrupted_columns_have_outcomes(void)
     double *rhs = block(&A, 1, K, false);
     cmg_vector *b = vector_of_columns(A.rows, K, rhs);
     cmg_vector *x = vector_of_columns(A.rows, K, rhs);
-    cmg_solver *s = NULL;
     int seen = 0;
-    CHECK_OK(cmg_solver_create(h, NULL, &s));
+    cmg_solver *s = solver_new(h, NULL);
     CHECK_OK(cmg_solver_set_monitor(s, stop_at_two, &seen));
     CHECK_OK(cmg_vector_fill(x, 0));
     CHECK_OK((cmg_solver_solve)(s, b, x, NULL));
@@ -295,8 +278,7 @@ static void interrupted_columns_have_outcomes(void)
         CHECK(c == 1 ? of.residual == 0 && of.relative_residual == 0 : of.iterations == 2);
     }
     cmg_solver_destroy(&s);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     free(rhs);
     cmg_hierarchy_destroy(&h);
 }
@@ -329,12 +311,11 @@ static void interrupted_columns_are_the_best(void)
     const cmg_csr A = {N, N, indptr, indices, values};
     cmg_hierarchy *h = NULL;
     cmg_solver_options o;
-    cmg_solver *s = NULL;
     CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
     cmg_solver_options_default(&o);
     CHECK_OK(cmg_solver_options_set(&o, "krylov=cg smoother=jacobi cycle=none fallback=0"));
-    CHECK_OK(cmg_solver_create(h, &o, &s));
+    cmg_solver *s = solver_new(h, &o);
     CHECK_OK(cmg_solver_set_monitor(s, stop_at_once, &seen));
     cmg_vector *b = vector_of_columns(N, K, rhs);
     cmg_vector *x = vector_of_columns(N, K, rhs);
@@ -359,8 +340,7 @@ static void interrupted_columns_are_the_best(void)
         CHECK(fabs(of.relative_residual - sqrt(left / size)) <= 1e-10);
     }
     cmg_solver_destroy(&s);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmg_hierarchy_destroy(&h);
 }
 
@@ -377,10 +357,9 @@ static void columns_that_are_gone_have_no_report(void)
     cmg_vector *b[2] = {vector_of_columns(A.rows, 3, rhs), vector_of_columns(A.rows, 5, rhs)};
     cmg_vector *x[2] = {vector_of_columns(A.rows, 3, rhs), vector_of_columns(A.rows, 5, rhs)};
     for (int renumbered = 0; renumbered < 2; ++renumbered) {
-        cmg_solver *s = NULL;
         cmg_solver_options_default(&o);
         o.matrix.format = renumbered == 1 ? CMG_FORMAT_K2RS : CMG_FORMAT_SELL;
-        CHECK_OK(cmg_solver_create(h, &o, &s));
+        cmg_solver *s = solver_new(h, &o);
         CHECK_STATUS((cmg_solver_solve)(s, b[0], x[0], &report),
                      renumbered == 1 ? CMG_ERR_UNSUPPORTED : CMG_OK);
         CHECK_STATUS(cmg_solver_column(s, 0, &report), renumbered == 1 ? CMG_ERR_ARG : CMG_OK);
@@ -396,8 +375,7 @@ static void columns_that_are_gone_have_no_report(void)
         cmg_solver_destroy(&s);
     }
     for (int k = 0; k < 2; ++k) {
-        cmg_vector_destroy(&b[k]);
-        cmg_vector_destroy(&x[k]);
+        vectors_destroy(&b[k], &x[k]);
     }
     free(rhs);
     cmg_hierarchy_destroy(&h);
@@ -414,9 +392,8 @@ static void allocation_failures_leave_nothing(void)
     cmg_vector *x = vector_of_columns(A.rows, K, rhs);
     bool done = false;
     for (int n = 0; n < 200 && !done; ++n) {
-        cmg_solver *s = NULL;
         cmg_report report = {.size = sizeof report};
-        CHECK_OK(cmg_solver_create(h, NULL, &s));
+        cmg_solver *s = solver_new(h, NULL);
         cmgi_context_fail_after(ctx, n);
         const cmg_status status = (cmg_solver_solve)(s, b, x, &report);
         cmgi_context_fail_after(ctx, -1);
@@ -429,8 +406,7 @@ static void allocation_failures_leave_nothing(void)
     }
     CHECK(done);
     free(rhs);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmg_hierarchy_destroy(&h);
 }
 

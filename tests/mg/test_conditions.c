@@ -84,8 +84,7 @@ static cmg_hierarchy *conditions(const problem *p, double share)
             cmgi_csr_free(ctx, &R);
         }
     }
-    cmg_hierarchy_destroy(&natural);
-    cmg_hierarchy_destroy(&fixed);
+    hierarchies_destroy(&natural, &fixed);
     return h;
 }
 
@@ -109,14 +108,12 @@ static void compare(const problem *p, const char *text)
     cmg_hierarchy *first = conditions(p, 1);
     cmg_hierarchy *half = conditions(p, 0.5);
     cmg_hierarchy *twin = twin_of(h, p->own_R, arrays);
-    cmg_solver *s = NULL;
-    cmg_solver *t = NULL;
     cmg_solver_options o;
     cmg_solver_options_default(&o);
     CHECK_OK(cmg_solver_options_set(&o, text));
     o.matrix.keep_map = true;
-    CHECK_OK(cmg_solver_create(h, &o, &s));
-    CHECK_OK(cmg_solver_create(twin, &o, &t));
+    cmg_solver *s = solver_new(h, &o);
+    cmg_solver *t = solver_new(twin, &o);
     check_nothing_came(twin, t, false);
     CHECK(s->mg.levels.level[0].dirichlet.count > 0);
     CHECK(s->mg.levels.level[0].dirichlet.count == t->mg.levels.level[0].dirichlet.count);
@@ -131,10 +128,7 @@ static void compare(const problem *p, const char *text)
     check_nothing_came(twin, t, true);
     cmg_solver_destroy(&s);
     cmg_solver_destroy(&t);
-    cmg_hierarchy_destroy(&twin);
-    cmg_hierarchy_destroy(&half);
-    cmg_hierarchy_destroy(&first);
-    cmg_hierarchy_destroy(&h);
+    hierarchies_destroy(&twin, &half, &first, &h);
     for (int a = 0; a < MOST_ARRAYS; ++a) {
         free_there(&arrays[a]);
     }
@@ -195,8 +189,7 @@ static cmg_hierarchy *scaled_product(const problem *p, double factor, cmg_csr ar
     CHECK_OK(cmg_hierarchy_set_csr(pair, 1, CMG_ROLE_A, NULL, 0, &C.view));
     cmgi_csr_free(ctx, &C);
     cmg_hierarchy *twin = twin_of(pair, false, arrays);
-    cmg_hierarchy_destroy(&pair);
-    cmg_hierarchy_destroy(&h);
+    hierarchies_destroy(&pair, &h);
     return twin;
 }
 

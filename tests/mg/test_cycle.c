@@ -74,8 +74,7 @@ static void smooth(const plain *p, int l, const double *b, double *x, int steps)
             x[i] += p->omega * (p->factor != NULL ? r[i] : r[i] / diagonal(A, i));
         }
     }
-    free(r);
-    free(t);
+    free_all(r, t);
 }
 
 /* The boundary of level l has n+1 nodes a side. */
@@ -142,9 +141,7 @@ static void cycle(const plain *p, cmg_cycle shape, int l, const double *b, doubl
     }
     prolong_add(p, l, xc, x);
     smooth(p, l, b, x, p->post);
-    free(r);
-    free(bc);
-    free(xc);
+    free_all(r, bc, xc);
 }
 
 /* Nested iteration: restrict b to the coarsest level, solve, interpolate up, one cycle a level. */
@@ -156,8 +153,7 @@ static void nested(const plain *p, cmg_cycle shape, int l, const double *b, doub
         restrict_to(p, l, b, bc);
         nested(p, shape, l + 1, bc, xc);
         prolong_add(p, l, xc, x);
-        free(bc);
-        free(xc);
+        free_all(bc, xc);
     }
     cycle(p, shape, l, b, x);
 }
@@ -228,12 +224,9 @@ static void compare(cmg_hierarchy *h, const cmg_solver_options *o, cmg_csr *fact
     } else {
         cycle(&p, o->cycle, 0, b, x);
     }
-    cmg_solver *s = NULL;
-    cmg_vector *r = NULL;
-    cmg_vector *out = NULL;
-    CHECK_OK(cmg_solver_create(h, o, &s));
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &r));
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &out));
+    cmg_solver *s = solver_new(h, o);
+    cmg_vector *r = vector_new(n, CMG_FP64);
+    cmg_vector *out = vector_new(n, CMG_FP64);
     CHECK_OK(cmg_vector_set(r, b));
     if (o->fmg) {
         CHECK_OK(cmgi_cycle_run(s->mg.nested, cmg_vector_data(r), cmg_vector_data(out)));
@@ -250,13 +243,9 @@ static void compare(cmg_hierarchy *h, const cmg_solver_options *o, cmg_csr *fact
     if (!(worst <= tolerance * norm)) {
         printf("   %s: differs by %.3g of %.3g\n", what, worst, norm);
     }
-    cmg_vector_destroy(&r);
-    cmg_vector_destroy(&out);
+    vectors_destroy(&r, &out);
     cmg_solver_destroy(&s);
-    free(p.inverse);
-    free(b);
-    free(x);
-    free(z);
+    free_all(p.inverse, b, x, z);
 }
 
 static cmg_solver_options base_options(void)
@@ -363,8 +352,7 @@ static void the_list_is_what_it_says(void)
         cmg_solver_options o = base_options();
         o.fuse = pass > 0;
         o.fuse_restriction = pass == 2;
-        cmg_solver *s = NULL;
-        CHECK_OK(cmg_solver_create(h, &o, &s));
+        cmg_solver *s = solver_new(h, &o);
         CHECK_OK(cmg_solver_measure(s, 3));
         steps[pass] = cmg_solver_steps(s);
         for (int i = 0; i < steps[pass]; ++i) {
@@ -389,8 +377,7 @@ static void the_list_is_what_it_says(void)
 static void matrices_fit_their_vectors(void)
 {
     cmg_hierarchy *h = poisson(CELLS, 3, 0);
-    cmg_solver *s = NULL;
-    CHECK_OK(cmg_solver_create(h, NULL, &s));
+    cmg_solver *s = solver_new(h, NULL);
     const cmgi_levels *levels = &s->mg.levels;
     for (int way = 0; way < 4; ++way) {
         const bool fits = way / 2 == 0;

@@ -193,19 +193,17 @@ static cmg_report solve_noting(cmg_hierarchy *h, const char *text, const char *w
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     cmg_report report = {.size = sizeof report};
     cmg_solver_options o;
-    cmg_solver *s = NULL;
     cmg_vector *b = vector_of(n, 3);
     cmg_vector *x = vector_of(n, 4);
     cmg_solver_options_default(&o);
     CHECK_OK(cmg_solver_options_set(&o, text));
-    CHECK_OK(cmg_solver_create(h, &o, &s));
+    cmg_solver *s = solver_new(h, &o);
     CHECK(notes(s, word));
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
     CHECK(report.outcome == CMG_CONVERGED_RTOL);
     CHECK(true_residual(h, b, x) <= 1.1e-8);
     cmg_solver_destroy(&s);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     report.history = NULL;
     return report;
 }
@@ -233,13 +231,12 @@ static void follows_new_values(void)
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     cmg_report report = {.size = sizeof report};
     cmg_solver_options o;
-    cmg_solver *s = NULL;
     cmg_vector *b = vector_of(n, 3);
     cmg_vector *x = vector_of(n, 4);
     cmg_csr csr;
     cmg_solver_options_default(&o);
     CHECK_OK(cmg_solver_options_set(&o, "keep_map krylov=fgmres max-it=400"));
-    CHECK_OK(cmg_solver_create(h, &o, &s));
+    cmg_solver *s = solver_new(h, &o);
     CHECK(notes(s, "direct solve"));
     scale(h, 3);
     CHECK_OK(cmg_solver_refresh(s));
@@ -261,8 +258,7 @@ static void follows_new_values(void)
     CHECK(true_residual(h, b, x) <= 1.1e-8);
     free(values);
     cmg_solver_destroy(&s);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmg_hierarchy_destroy(&h);
 }
 
@@ -281,7 +277,6 @@ static void several_columns(void)
     cmgi_csr A = banded(101, 4, 0.2, 8);
     cmg_hierarchy *h = alone(&A);
     cmg_solver_options o;
-    cmg_solver *s = NULL;
     cmg_vector *b = NULL;
     cmg_vector *x = NULL;
     cmg_report report = {.size = sizeof report};
@@ -290,7 +285,7 @@ static void several_columns(void)
         values[k] = sin(k);
     }
     cmg_solver_options_default(&o);
-    CHECK_OK(cmg_solver_create(h, &o, &s));
+    cmg_solver *s = solver_new(h, &o);
     CHECK_OK(cmg_vector_create_columns(ctx, 101, K, CMG_FP64, &b));
     CHECK_OK(cmg_vector_create_columns(ctx, 101, K, CMG_FP64, &x));
     CHECK_OK(cmg_vector_set(b, values));
@@ -303,8 +298,7 @@ static void several_columns(void)
         CHECK(column.outcome == CMG_CONVERGED_RTOL && column.relative_residual <= 1e-12);
     }
     free(values);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmg_solver_destroy(&s);
     cmg_hierarchy_destroy(&h);
 }
@@ -317,8 +311,7 @@ static void coarsest_levels(void)
     CHECK(solve_noting(h, "", "Cholesky factor of 81 rows").iterations <= 12);
     /* 289 rows would have been inverted, 1089 got levels below them */
     CHECK(solve_noting(two, "", "Cholesky factor of 289 rows").iterations <= 12);
-    cmg_hierarchy_destroy(&h);
-    cmg_hierarchy_destroy(&two);
+    hierarchies_destroy(&h, &two);
     h = poisson(64, 2, 0);
     CHECK(solve_noting(h, "", "coarse solve: Cholesky factor of 1089 rows").iterations <= 12);
     cmg_hierarchy_destroy(&h);

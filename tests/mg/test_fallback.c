@@ -103,8 +103,7 @@ static void what_fp64_solves_is_solved(void)
         cmg_hierarchy *h = problem(p);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
         cmg_vector *b = vector_of(n, 3);
-        cmg_vector *x = NULL;
-        CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+        cmg_vector *x = vector_new(n, CMG_FP64);
         cmg_solver_options o = defaults();
         o.max_it = 300;
         const cmg_report plain = solve(h, &o, b, x);
@@ -129,8 +128,7 @@ static void what_fp64_solves_is_solved(void)
             CHECK(!cmg_outcome_converged(report.outcome) || true_residual(h, b, x) <= 1.0001e-8);
         }
         printf("\n");
-        cmg_vector_destroy(&b);
-        cmg_vector_destroy(&x);
+        vectors_destroy(&b, &x);
         cmg_hierarchy_destroy(&h);
     }
     CHECK(failed > 0); /* the problems are hard enough to show something */
@@ -146,13 +144,12 @@ static void report_says_what_happened(void)
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     cmg_vector *b = vector_of(n, 3);
     cmg_vector *x = vector_of(n, 4);
-    cmg_solver *s = NULL;
     cmg_report report = {.size = sizeof report};
     double norm = 0;
     CHECK_OK(cmg_vector_fill(x, 0));
     CHECK_OK(cmg_vector_norm(b, &norm));
     const cmg_solver_options o = options_of(&storages[3]);
-    CHECK_OK(cmg_solver_create(h, &o, &s));
+    cmg_solver *s = solver_new(h, &o);
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
     CHECK(report.fallbacks == 3 && strcmp(report.precision, "fp64") == 0);
     CHECK(strstr(report.fallback, "fp8 to fp16 after ") == report.fallback);
@@ -170,8 +167,7 @@ static void report_says_what_happened(void)
     CHECK(report.fallback[0] == '\0' && strcmp(report.precision, "fp64") == 0);
     CHECK_NEAR(report.relative_residual, true_residual(h, b, x), 1e-12);
     cmg_solver_destroy(&s);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmg_hierarchy_destroy(&h);
 }
 
@@ -181,8 +177,7 @@ static void every_kind_of_solve_falls_back(void)
     cmg_hierarchy *h = problem(OVERFLOWS);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     cmg_vector *b = vector_of(n, 3);
-    cmg_vector *x = NULL;
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    cmg_vector *x = vector_new(n, CMG_FP64);
     for (int way = 0; way < 16; ++way) {
         cmg_solver_options o = defaults();
         o.precision = CMG_FP32;
@@ -196,8 +191,7 @@ static void every_kind_of_solve_falls_back(void)
         CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 1);
         CHECK_NEAR(report.relative_residual, true_residual(h, b, x), 1e-12);
     }
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmg_hierarchy_destroy(&h);
 }
 
@@ -233,8 +227,7 @@ static void the_guess_survives(void)
     cmg_hierarchy *h = problem(OVERFLOWS);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     cmg_vector *b = vector_of(n, 3);
-    cmg_vector *x = NULL;
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    cmg_vector *x = vector_new(n, CMG_FP64);
     cmg_solver_options o = options_of(&storages[0]);
     const int whole = solve(h, &o, b, x).iterations;
     o.rtol = 1e-4;
@@ -244,8 +237,7 @@ static void the_guess_survives(void)
     const cmg_report rest = solve(h, &o, b, x);
     CHECK(rest.outcome == CMG_CONVERGED_RTOL && rest.fallbacks == 1);
     CHECK(rest.iterations < whole);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmg_hierarchy_destroy(&h);
 }
 
@@ -289,15 +281,13 @@ static void failing_memory_leaves_nothing(void)
     cmg_hierarchy *h = problem(OVERFLOWS);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     cmg_vector *b = vector_of(n, 3);
-    cmg_vector *x = NULL;
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    cmg_vector *x = vector_new(n, CMG_FP64);
     bool reached = true;
     int refused = 0;
     int solved = 0;
     for (int allocations = 0; reached && allocations < 10000; ++allocations) {
         const cmg_solver_options o = options_of(&storages[0]);
-        cmg_solver *s = NULL;
-        CHECK_OK(cmg_solver_create(h, &o, &s));
+        cmg_solver *s = solver_new(h, &o);
         CHECK_OK(cmg_vector_fill(x, 0));
         cmgi_context_fail_after(ctx, allocations);
         const cmg_status status = cmg_solver_solve(s, b, x, NULL);
@@ -309,8 +299,7 @@ static void failing_memory_leaves_nothing(void)
         cmg_solver_destroy(&s);
     }
     CHECK(!reached && refused > 0 && solved > 10);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmg_hierarchy_destroy(&h);
 }
 

@@ -119,8 +119,7 @@ static void a_forked_process_solves(void)
         CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     }
     CHECK(solve(&o, p, 1));
-    cmg_vector_destroy(&o.b);
-    cmg_vector_destroy(&o.x);
+    vectors_destroy(&o.b, &o.x);
     cmg_solver_destroy(&o.s);
     cmg_hierarchy_destroy(&o.h);
     cmg_context_destroy(&o.own);

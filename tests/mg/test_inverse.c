@@ -63,8 +63,7 @@ static void inverts(void)
             }
         }
         CHECK(worst <= 100 * (double)n * DBL_EPSILON); /* of condition 10 */
-        free(A);
-        free(X);
+        free_all(A, X);
     }
 }
 
@@ -86,8 +85,7 @@ static void refuses(void)
             memcpy(X, A, (size_t)(n * n) * sizeof *X);
             CHECK_OK(invert(n, X, &definite));
             CHECK(!definite && memcmp(X, A, (size_t)(n * n) * sizeof *X) == 0);
-            free(A);
-            free(X);
+            free_all(A, X);
         }
     }
 }
@@ -174,10 +172,7 @@ static void singular_graphs(void)
             CHECK(kind == CMGI_INVERSE_PSEUDO);
             CHECK(pseudo_defect(A, X, n) <= 100 * (double)(n * n) * DBL_EPSILON);
         }
-        free(A);
-        free(X);
-        free(indices);
-        free(indptr);
+        free_all(A, X, indices, indptr);
     }
 }
 

@@ -25,10 +25,9 @@ enum { STORAGES = sizeof storages / sizeof storages[0] };
 /* The right-hand side of the hierarchy, or ones. */
 static cmg_vector *given_rhs(cmg_hierarchy *h)
 {
-    cmg_vector *b = NULL;
     cmg_size n = 0;
     const double *values = NULL;
-    CHECK_OK(cmg_vector_create(ctx, cmg_hierarchy_rows(h, 0), CMG_FP64, &b));
+    cmg_vector *b = vector_new(cmg_hierarchy_rows(h, 0), CMG_FP64);
     CHECK_OK(cmg_vector_fill(b, 1));
     if (cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &values) == CMG_OK) {
         CHECK_OK(cmg_vector_set(b, values));
@@ -39,8 +38,7 @@ static cmg_vector *given_rhs(cmg_hierarchy *h)
 static void compare_storages(const char *name, cmg_hierarchy *h, const cmg_solver_options *options)
 {
     cmg_vector *b = given_rhs(h);
-    cmg_vector *x = NULL;
-    CHECK_OK(cmg_vector_create(ctx, cmg_hierarchy_rows(h, 0), CMG_FP64, &x));
+    cmg_vector *x = vector_new(cmg_hierarchy_rows(h, 0), CMG_FP64);
     cmg_solver_options o = *options;
     o.matrix.format = CMG_FORMAT_CSR;
     const cmg_report plain = solve(h, &o, b, x);
@@ -69,8 +67,7 @@ static void compare_storages(const char *name, cmg_hierarchy *h, const cmg_solve
             }
         }
     }
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
 }
 
 /* In CG, and cycles alone with a smoother of the hierarchy or Jacobi. */

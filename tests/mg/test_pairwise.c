@@ -203,8 +203,7 @@ static void try_options(cmg_hierarchy *h, const cmg_solver_options *o, int probl
         CHECK_OK(cmg_solver_solve(s, b, x, &report)); /* and the oracle */
         t->converged += cmg_outcome_converged(report.outcome);
         CHECK(cmg_outcome_converged(report.outcome) || report.iterations <= 8 * o->max_it);
-        cmg_vector_destroy(&b);
-        cmg_vector_destroy(&x);
+        vectors_destroy(&b, &x);
     }
     cmg_solver_destroy(&s);
     if (test_failures != before) {

@@ -17,21 +17,17 @@ enum { METHODS = sizeof methods / sizeof methods[0] };
 static double *preconditioned(cmg_hierarchy *h, const cmg_solver_options *o, const double *r)
 {
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_solver *s = NULL;
-    cmg_vector *vr = NULL;
-    cmg_vector *vz = NULL;
     double *z = calloc((size_t)n, sizeof *z);
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &vr));
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &vz));
+    cmg_vector *vr = vector_new(n, CMG_FP64);
+    cmg_vector *vz = vector_new(n, CMG_FP64);
     CHECK_OK(cmg_vector_set(vr, r));
-    CHECK_OK(cmg_solver_create(h, o, &s));
+    cmg_solver *s = solver_new(h, o);
     if (s != NULL) {
         CHECK_OK(cmg_solver_precondition(s, vr, vz));
         CHECK_OK(cmg_vector_get(vz, z));
     }
     cmg_solver_destroy(&s);
-    cmg_vector_destroy(&vr);
-    cmg_vector_destroy(&vz);
+    vectors_destroy(&vr, &vz);
     return z;
 }
 
@@ -83,8 +79,7 @@ static void compare_forms(cmg_hierarchy *h, const double *r, const char *method,
         printf("   %s, degree %d, base %s, way %d: %.3g eps\n", method, degree, base, way,
                found / eps);
     }
-    free(schedule);
-    free(recurrence);
+    free_all(schedule, recurrence);
 }
 
 static void forms_are_the_same_matrix(void)
@@ -383,7 +378,6 @@ static int strip_solve(cmg_hierarchy *h, const strip *s, const cmg_solver_option
     double x[STRIP];
     double image[STRIP];
     cmg_report report = {.size = sizeof report};
-    cmg_solver *solver = NULL;
     cmg_vector *b = NULL;
     cmg_vector *solution = NULL;
     for (int i = 0; i < STRIP * columns; ++i) {
@@ -392,7 +386,7 @@ static int strip_solve(cmg_hierarchy *h, const strip *s, const cmg_solver_option
     CHECK_OK(cmg_vector_create_columns(ctx, STRIP, columns, CMG_FP64, &b));
     CHECK_OK(cmg_vector_create_columns(ctx, STRIP, columns, CMG_FP64, &solution));
     CHECK_OK(cmg_vector_set(b, values));
-    CHECK_OK(cmg_solver_create(h, o, &solver));
+    cmg_solver *solver = solver_new(h, o);
     CHECK_OK((cmg_solver_solve)(solver, b, solution, &report)); /* checked below */
     CHECK_OK(cmg_vector_get(solution, values));
     for (int c = 0; c < columns; ++c) {
@@ -407,8 +401,7 @@ static int strip_solve(cmg_hierarchy *h, const strip *s, const cmg_solver_option
     }
     CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0);
     cmg_solver_destroy(&solver);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&solution);
+    vectors_destroy(&b, &solution);
     free(values);
     return report.iterations;
 }

@@ -110,16 +110,14 @@ static solved solve(cmg_hierarchy *h)
     cmg_solver_options_default(&o);
     CHECK_OK(cmg_solver_options_set(&o, "smoother=file:own"));
     o.rtol = 1e-12;
-    cmg_solver *s = NULL;
     cmg_vector *b = NULL;
-    cmg_vector *x = NULL;
     cmg_report report = {.size = sizeof report};
     cmg_size n = 0;
     const double *rhs = vector_of(h, 0, "rhs", "b", &n);
     double *host = calloc((size_t)n + 1, sizeof *host);
-    CHECK_OK(cmg_solver_create(h, &o, &s));
+    cmg_solver *s = solver_new(h, &o);
     CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    cmg_vector *x = vector_new(n, CMG_FP64);
     CHECK_OK(cmg_vector_set(b, rhs));
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
     CHECK(cmg_outcome_converged(report.outcome));
@@ -129,8 +127,7 @@ static solved solve(cmg_hierarchy *h)
                            .at_node = on_mesh(h, host),
                            .exact = on_mesh(h, vector_of(h, 0, "solutions", "mark", &n))};
     cmg_solver_destroy(&s);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     free(host);
     return result;
 }
@@ -155,11 +152,9 @@ static void a_renumbered_solve_is_the_same(void)
             CHECK(largest_difference(again.exact, first.exact, first.nodes) == 0);
             CHECK(largest_difference(again.at_node, first.at_node, first.nodes) <=
                   1e-9 * largest(first.at_node, first.nodes));
-            free(again.at_node);
-            free(again.exact);
+            free_all(again.at_node, again.exact);
         }
-        free(first.at_node);
-        free(first.exact);
+        free_all(first.at_node, first.exact);
         cmg_hierarchy_destroy(&h);
     }
 }

@@ -90,22 +90,19 @@ static int iterations(cmg_hierarchy *h, const char *smoother, int steps)
     cmg_solver_options o;
     cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN};
     cmg_solver *s = NULL;
-    cmg_vector *b = NULL;
-    cmg_vector *x = NULL;
     cmg_solver_options_default(&o);
     o.krylov = CMG_KRYLOV_NONE;
     (void)snprintf(o.smoother, sizeof o.smoother, "%s", smoother);
     o.pre = steps;
     o.post = steps;
-    CHECK_OK(cmg_vector_create(ctx, cmg_hierarchy_rows(h, 0), CMG_FP64, &b));
-    CHECK_OK(cmg_vector_create(ctx, cmg_hierarchy_rows(h, 0), CMG_FP64, &x));
+    cmg_vector *b = vector_new(cmg_hierarchy_rows(h, 0), CMG_FP64);
+    cmg_vector *x = vector_new(cmg_hierarchy_rows(h, 0), CMG_FP64);
     CHECK_OK(cmg_vector_fill(b, 1));
     CHECK_OK(cmg_solver_create(h, &o, &s));
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
     CHECK(cmg_outcome_converged(report.outcome));
     cmg_solver_destroy(&s);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     return report.iterations;
 }
 

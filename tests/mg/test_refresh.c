@@ -14,12 +14,9 @@ static void new_values_need_no_new_structure(void)
         cmg_hierarchy *h = poisson(32, 5, POISSON_COLUMNS);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
         cmg_vector *b = vector_of(n, 3);
-        cmg_vector *x = NULL;
-        cmg_vector *y = NULL;
-        CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
-        CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &y));
-        cmg_solver *s = NULL;
-        CHECK_OK(cmg_solver_create(h, &o, &s));
+        cmg_vector *x = vector_new(n, CMG_FP64);
+        cmg_vector *y = vector_new(n, CMG_FP64);
+        cmg_solver *s = solver_new(h, &o);
         scale(h, 3);
         cmg_report first = {.size = sizeof first};
         CHECK_OK(cmg_solver_refresh(s));
@@ -28,9 +25,7 @@ static void new_values_need_no_new_structure(void)
         CHECK(first.iterations == second.iterations && first.outcome == CMG_CONVERGED_RTOL);
         CHECK(first.residual == second.residual);
         cmg_solver_destroy(&s);
-        cmg_vector_destroy(&b);
-        cmg_vector_destroy(&x);
-        cmg_vector_destroy(&y);
+        vectors_destroy(&b, &x, &y);
         cmg_hierarchy_destroy(&h);
     }
 }
@@ -91,14 +86,13 @@ static void new_structure_is_refused(void)
 {
     for (int change = 0; change < CHANGES; ++change) {
         cmg_solver_options o = defaults();
-        cmg_solver *s = NULL;
         cmg_csr A;
         cmgi_csr copy = {0};
         o.matrix.keep_map = true;
         cmg_hierarchy *h = poisson(16, 4, POISSON_COLUMNS);
         cmg_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
         cmg_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
-        CHECK_OK(cmg_solver_create(h, &o, &s));
+        cmg_solver *s = solver_new(h, &o);
         CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
         CHECK_OK(cmgi_csr_copy(ctx, &A, &copy));
         const cmg_csr again = cmgi_csr_view(&copy);
@@ -109,8 +103,7 @@ static void new_structure_is_refused(void)
         CHECK_STATUS(cmg_solver_solve(s, b, x, NULL), CMG_ERR_STATE);
         cmgi_csr_free(ctx, &copy);
         cmg_solver_destroy(&s);
-        cmg_vector_destroy(&b);
-        cmg_vector_destroy(&x);
+        vectors_destroy(&b, &x);
         cmg_hierarchy_destroy(&h);
     }
 }
@@ -119,7 +112,6 @@ static void new_structure_is_refused(void)
 static void fallback_on_a_new_structure_is_refused(void)
 {
     cmg_solver_options o = defaults();
-    cmg_solver *s = NULL;
     o.precision = CMG_FP32;
     o.krylov = CMG_KRYLOV_NONE;
     CHECK_OK(cmg_solver_options_set(&o, "smoother=jacobi"));
@@ -128,12 +120,11 @@ static void fallback_on_a_new_structure_is_refused(void)
     cmg_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
     cmg_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
     cmg_report report = {.size = sizeof report};
-    CHECK_OK(cmg_solver_create(h, &o, &s));
+    cmg_solver *s = solver_new(h, &o);
     CHECK_OK(cmg_hierarchy_select(h, 1, 0));
     CHECK_STATUS(cmg_solver_solve(s, b, x, &report), CMG_ERR_STATE);
     cmg_solver_destroy(&s);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmg_hierarchy_destroy(&h);
 }
 
@@ -198,7 +189,6 @@ static void smoothers_are_kept_as_asked(void)
         cmg_vector *b = vector_of(n, 3);
         cmg_vector *x = vector_of(n, 4);
         cmg_solver *s = NULL;
-        cmg_solver *fresh = NULL;
         cmg_report report = {.size = sizeof report};
         o.matrix.keep_map = true;
         (void)snprintf(text, sizeof text, "smoother=%s reuse=%s", smoothers[k / 3], reuses[reuse]);
@@ -207,7 +197,7 @@ static void smoothers_are_kept_as_asked(void)
         const smoothing before = smoothing_of(s);
         shift(h);
         CHECK_OK(cmg_solver_refresh(s));
-        CHECK_OK(cmg_solver_create(h, &o, &fresh));
+        cmg_solver *fresh = solver_new(h, &o);
         const smoothing after = smoothing_of(s);
         const smoothing anew = smoothing_of(fresh);
         CHECK(anew.value != before.value);
@@ -218,8 +208,7 @@ static void smoothers_are_kept_as_asked(void)
         CHECK(cmg_outcome_converged(report.outcome));
         cmg_solver_destroy(&s);
         cmg_solver_destroy(&fresh);
-        cmg_vector_destroy(&b);
-        cmg_vector_destroy(&x);
+        vectors_destroy(&b, &x);
         cmg_hierarchy_destroy(&h);
     }
 }
@@ -234,12 +223,11 @@ static void kept_smoothers_are_renewed(void)
         const cmg_size n = cmg_hierarchy_rows(h, 0);
         cmg_vector *b = vector_of(n, 3);
         cmg_vector *x = vector_of(n, 4);
-        cmg_solver *s = NULL;
         CHECK_OK(cmg_solver_options_set(&o, k == 0   ? "smoother=auto reuse=smoother keep_map"
                                             : k == 1 ? "smoother=spai reuse=smoother keep_map"
                                                      : "smoother=jacobi:omega=auto reuse=bounds "
                                                        "keep_map"));
-        CHECK_OK(cmg_solver_create(h, &o, &s));
+        cmg_solver *s = solver_new(h, &o);
         for (int again = 0; again < 2; ++again) {
             cmg_report report = {.size = sizeof report};
             scale(h, again == 0 ? 16 : 1.0 / 64);
@@ -260,8 +248,7 @@ static void kept_smoothers_are_renewed(void)
             }
         }
         cmg_solver_destroy(&s);
-        cmg_vector_destroy(&b);
-        cmg_vector_destroy(&x);
+        vectors_destroy(&b, &x);
         cmg_hierarchy_destroy(&h);
     }
 }
@@ -290,10 +277,9 @@ static void bounds_follow_small_changes(void)
         CHECK(!s->mg.levels.level[0].smoother.changed && smoothing_of(s).omega == first.omega);
         int renewed = 0;
         for (int step = 0; step < 20; ++step) {
-            cmg_solver *fresh = NULL;
             shift_by(h, 0.2); /* of a diagonal of 12 and more */
             CHECK_OK(cmg_solver_refresh(s));
-            CHECK_OK(cmg_solver_create(h, &o, &fresh));
+            cmg_solver *fresh = solver_new(h, &o);
             const smoothing after = smoothing_of(s);
             const smoothing anew = smoothing_of(fresh);
             CHECK(after.value == anew.value);
@@ -322,11 +308,10 @@ static void graphs_stay(void)
         const cmg_size n = cmg_hierarchy_rows(h, 0);
         cmg_vector *b = vector_of(n, 3);
         cmg_vector *x = vector_of(n, 4);
-        cmg_solver *s = NULL;
         cmg_report report = {.size = sizeof report};
         o.matrix.keep_map = true;
         CHECK_OK(cmg_solver_options_set(&o, texts[k]));
-        CHECK_OK(cmg_solver_create(h, &o, &s));
+        cmg_solver *s = solver_new(h, &o);
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
         const void *before = recorded(s);
         CHECK((before != NULL) == cmgi_on_cuda(ctx));
@@ -338,8 +323,7 @@ static void graphs_stay(void)
         CHECK(cmg_outcome_converged(report.outcome));
         CHECK_NEAR(true_residual(h, b, x), 0, 2e-8);
         cmg_solver_destroy(&s);
-        cmg_vector_destroy(&b);
-        cmg_vector_destroy(&x);
+        vectors_destroy(&b, &x);
         cmg_hierarchy_destroy(&h);
     }
 }
@@ -394,27 +378,23 @@ static void refused_values_change_nothing(void)
         bad[LINE_DIAGONAL_19] = wrong[way / 2];
         const cmg_csr A = {LINE, LINE, indptr, indices, good};
         cmg_hierarchy *h = NULL;
-        cmg_solver *old = NULL;
-        cmg_solver *made = NULL;
-        cmg_vector *vb = NULL;
-        cmg_vector *vx = NULL;
         cmg_csr seen;
         cmg_solver_options o = defaults();
         o.matrix.keep_map = true;
         CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
         CHECK_OK((way % 2 ? cmg_hierarchy_wrap_csr : cmg_hierarchy_set_csr)(h, 0, CMG_ROLE_A, NULL,
                                                                             0, &A));
-        CHECK_OK(cmg_solver_create(h, &o, &old));
+        cmg_solver *old = solver_new(h, &o);
         CHECK_STATUS(cmg_hierarchy_update(h, 0, CMG_ROLE_A, bad), CMG_ERR_ARG);
         CHECK(strstr(cmg_context_message(ctx), "row 19") != NULL);
         CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &seen));
         CHECK(memcmp(seen.values, good, sizeof good) == 0 &&
               (seen.values == good) == (way % 2 == 1));
         CHECK_OK(cmg_hierarchy_check(h));
-        CHECK_OK(cmg_vector_create(ctx, LINE, CMG_FP64, &vb));
-        CHECK_OK(cmg_vector_create(ctx, LINE, CMG_FP64, &vx));
+        cmg_vector *vb = vector_new(LINE, CMG_FP64);
+        cmg_vector *vx = vector_new(LINE, CMG_FP64);
         CHECK_OK(cmg_vector_set(vb, b));
-        CHECK_OK(cmg_solver_create(h, &o, &made));
+        cmg_solver *made = solver_new(h, &o);
         for (int k = 0; k < 3; ++k) { /* as it was, refreshed, made since */
             cmg_report report = {.size = sizeof report};
             CHECK_OK(k == 1 ? cmg_solver_refresh(old) : CMG_OK);
@@ -429,8 +409,7 @@ static void refused_values_change_nothing(void)
         }
         cmg_solver_destroy(&old);
         cmg_solver_destroy(&made);
-        cmg_vector_destroy(&vb);
-        cmg_vector_destroy(&vx);
+        vectors_destroy(&vb, &vx);
         cmg_hierarchy_destroy(&h);
     }
 }

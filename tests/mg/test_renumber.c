@@ -20,11 +20,10 @@ static cmg_hierarchy *generated(const char *text)
 static cmg_solver *solver_of(cmg_hierarchy *h, const char *text, cmg_renumber renumber)
 {
     cmg_solver_options o;
-    cmg_solver *s = NULL;
     cmg_solver_options_default(&o);
     CHECK_OK(cmg_solver_options_set(&o, text));
     o.renumber = renumber;
-    CHECK_OK(cmg_solver_create(h, &o, &s));
+    cmg_solver *s = solver_new(h, &o);
     CHECK(s == NULL || (s->edge.numbered != NULL) == (renumber == CMG_RENUMBER_RCM));
     return s;
 }
@@ -47,8 +46,7 @@ static double distance(const cmg_vector *x, const cmg_vector *y)
         dd += (vx[i] - vy[i]) * (vx[i] - vy[i]);
         yy += vy[i] * vy[i];
     }
-    free(vx);
-    free(vy);
+    free_all(vx, vy);
     return sqrt(dd / yy);
 }
 
@@ -123,9 +121,7 @@ static void solutions_keep_the_given_order(void)
                 cmg_solver_destroy(&s);
             }
             CHECK_NEAR(p == 4 ? 0 : distance(x[1], x[0]), 0, 1e-5);
-            cmg_vector_destroy(&b);
-            cmg_vector_destroy(&x[0]);
-            cmg_vector_destroy(&x[1]);
+            vectors_destroy(&b, &x[0], &x[1]);
         }
         cmg_hierarchy_destroy(&h);
     }
@@ -161,9 +157,7 @@ static void cycles_are_the_same(void)
                     cmg_solver_destroy(&s);
                 }
                 CHECK_NEAR(distance(z[1], z[0]), 0, 1e-11);
-                cmg_vector_destroy(&r);
-                cmg_vector_destroy(&z[0]);
-                cmg_vector_destroy(&z[1]);
+                vectors_destroy(&r, &z[0], &z[1]);
             }
         }
         cmg_hierarchy_destroy(&h);
@@ -191,12 +185,9 @@ static void exact_guesses_stay(void)
     CHECK_OK(cmg_solver_solve(s, b, x, NULL));
     double *after = values_of(x);
     CHECK(memcmp(after, vx, (size_t)n * sizeof *vx) == 0);
-    free(vb);
-    free(vx);
-    free(after);
+    free_all(vb, vx, after);
     cmg_solver_destroy(&s);
-    cmg_vector_destroy(&x);
-    cmg_vector_destroy(&b);
+    vectors_destroy(&x, &b);
     cmg_hierarchy_destroy(&h);
 }
 
@@ -235,10 +226,8 @@ static void columns_keep_the_given_order(void)
             }
             CHECK(sqrt(rr / bb) < 1.01e-8);
         }
-        free(values);
-        free(all);
-        cmg_vector_destroy(&b);
-        cmg_vector_destroy(&x);
+        free_all(values, all);
+        vectors_destroy(&b, &x);
     }
     cmg_solver_destroy(&s);
     cmg_hierarchy_destroy(&h);
@@ -297,9 +286,7 @@ static void new_values_come_in_the_given_order(void)
         CHECK_STATUS(cmg_solver_refresh(s), CMG_ERR_STATE);
         cmg_solver_destroy(&s);
         cmg_solver_destroy(&t);
-        cmg_vector_destroy(&b);
-        cmg_vector_destroy(&x[0]);
-        cmg_vector_destroy(&x[1]);
+        vectors_destroy(&b, &x[0], &x[1]);
         cmg_hierarchy_destroy(&h);
     }
 }
@@ -314,8 +301,7 @@ static void renumbers_where_it_pays(void)
                        orders[k]);
         cmg_hierarchy *h = generated(text);
         cmg_solver_options o = defaults();
-        cmg_solver *s = NULL;
-        CHECK_OK(cmg_solver_create(h, &o, &s));
+        cmg_solver *s = solver_new(h, &o);
         const cmgi_numbered *n = s->edge.numbered;
         CHECK((n != NULL) == (k == 1 && ctx->options.backend == CMG_BACKEND_CPU));
         CHECK(n == NULL || (n->before > 0.5 && n->after < 0.1));
@@ -331,7 +317,6 @@ static void no_order_is_no_reason(void)
     uint64_t seed = 1;
     cmgi_csr A = {0};
     cmg_hierarchy *h = NULL;
-    cmg_solver *s = NULL;
     cmg_solver_options o = defaults();
     CHECK_OK(cmg_solver_options_set(&o, "cycle=none"));
     CHECK_OK(cmgi_csr_alloc(ctx, N, N, (cmg_size)N * (EACH + 1), &A));
@@ -351,7 +336,7 @@ static void no_order_is_no_reason(void)
     const cmg_csr view = cmgi_csr_view(&A);
     CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
-    CHECK_OK(cmg_solver_create(h, &o, &s));
+    cmg_solver *s = solver_new(h, &o);
     double lines = 0;
     CHECK_OK(cmgi_numbered_lines(ctx, &A, &lines));
     CHECK(lines > 0.5 && s->edge.numbered == NULL);
@@ -425,8 +410,7 @@ static void matrices_on_the_device_stay_there(void)
         for (int a = 0; a < MOST_ARRAYS; ++a) {
             free_there(&arrays[a]);
         }
-        cmg_vector_destroy(&b);
-        cmg_vector_destroy(&x);
+        vectors_destroy(&b, &x);
         cmg_hierarchy_destroy(&h);
     }
 }

@@ -51,13 +51,8 @@ static void methods_go_by_symmetry(void)
         report = solve(h, &o, b, x);
         CHECK(report.krylov == CMG_KRYLOV_FCG && report.outcome == CMG_CONVERGED_RTOL);
     }
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&c);
-    cmg_vector_destroy(&x);
-    cmg_vector_destroy(&y);
-    cmg_hierarchy_destroy(&h);
-    cmg_hierarchy_destroy(&rows);
-    cmg_hierarchy_destroy(&wind);
+    vectors_destroy(&b, &c, &x, &y);
+    hierarchies_destroy(&h, &rows, &wind);
 }
 
 /* Whatever ends it, x has the residual that is told, which is the least of the history. */
@@ -68,14 +63,13 @@ static void the_best_iterate_is_told(void)
     for (int way = 0; way < 4; ++way) {
         cmg_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
         cmg_solver_options o = defaults();
-        cmg_solver *s = NULL;
         cmg_report report = {.size = sizeof report};
         CHECK_OK(cmg_solver_options_set(&o, "smoother=jacobi"));
         o.omega = 2.5; /* diverges */
         o.krylov = way % 2 == 0 ? CMG_KRYLOV_NONE : CMG_KRYLOV_CG;
         o.pre = way < 2 ? 1 : 2;
         o.fallback = false;
-        CHECK_OK(cmg_solver_create(h, &o, &s));
+        cmg_solver *s = solver_new(h, &o);
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
         CHECK(!cmg_outcome_converged(report.outcome));
         CHECK_NEAR(report.relative_residual, true_residual(h, b, x), 1e-10);
@@ -187,8 +181,7 @@ static void climbs(cmg_hierarchy *h, const char *rung, int most)
         CHECK(true_residual(h, b, x) <= 1.0001e-8);
     }
     cmg_solver_destroy(&s);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
 }
 
 /* Rungs of the ladder by what is the matter; new values later find the solver as it became. */
@@ -214,11 +207,10 @@ static void lines_get_their_levels(void)
     for (int replaced = 0; replaced < 2; ++replaced) {
         cmg_vector *x = vector_of(n, 4);
         cmg_solver_options o;
-        cmg_solver *s = NULL;
         cmg_report report = {.size = sizeof report};
         cmg_solver_options_default(&o);
         o.fallback = replaced == 1;
-        CHECK_OK(cmg_solver_create(h, &o, &s));
+        cmg_solver *s = solver_new(h, &o);
         /* a GPU goes on with the given levels unless these fail */
         const bool follows = replaced == 1 && !cmgi_on_cuda(ctx);
         CHECK(s->mg.from_matrix == follows);
@@ -240,7 +232,6 @@ static void one_dimension_keeps_its_levels(void)
     triplet_list a = triplets(N, N);
     triplet_list p = triplets(N, N / 2);
     cmg_hierarchy *h = NULL;
-    cmg_solver *s = NULL;
     for (int i = 0; i < N; ++i) {
         triplet_add(&a, i, i, 2);
         if (i > 0) {
@@ -257,7 +248,7 @@ static void one_dimension_keeps_its_levels(void)
     CHECK_OK(cmg_hierarchy_create(ctx, 2, &h));
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &views[0]));
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_P, NULL, 0, &views[1]));
-    CHECK_OK(cmg_solver_create(h, NULL, &s));
+    cmg_solver *s = solver_new(h, NULL);
     CHECK(!s->mg.from_matrix && s->mg.levels.count == 2);
     cmg_solver_destroy(&s);
     cmg_hierarchy_destroy(&h);
@@ -286,11 +277,10 @@ static void symmetry_by_design_holds(void)
     for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
         cmg_hierarchy *h = generated(cases[c].problem, 20);
         cmg_solver_options o;
-        cmg_solver *s = NULL;
         cmgi_symmetry seen;
         cmg_solver_options_default(&o);
         CHECK_OK(cmg_solver_options_set(&o, cases[c].options));
-        CHECK_OK(cmg_solver_create(h, &o, &s));
+        cmg_solver *s = solver_new(h, &o);
         CHECK(s->mg.levels.symmetric == cases[c].design);
         s->mg.levels.symmetric = false;
         CHECK_OK(cmgi_symmetry_look(ctx, &s->mg.levels, s->mg.cycle, &seen));
@@ -359,8 +349,7 @@ static void hint_holds(cmg_hierarchy *h, cmg_solver_options o, double fill, cons
     }
     CHECK(strstr(report.hint, part) != NULL);
     cmg_solver_destroy(&s);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
 }
 
 /* tridiag(-1, 1/2, -1), eigenvalues from -3/2 to 5/2. */
@@ -415,9 +404,7 @@ static void hints_name_what_is_the_matter(void)
     o.krylov = CMG_KRYLOV_NONE;
     o.fallback = false;
     hint_holds(h, o, 0, "does not suit this matrix with this omega");
-    cmg_hierarchy_destroy(&h);
-    cmg_hierarchy_destroy(&wind);
-    cmg_hierarchy_destroy(&both);
+    hierarchies_destroy(&h, &wind, &both);
 }
 
 /* Nested iteration that overflows is left out: what is told is the residual of the guess. */
@@ -434,8 +421,7 @@ static void nested_iteration_may_overflow(void)
     CHECK(report.outcome == CMG_NOT_A_NUMBER || report.outcome == CMG_DIVERGED);
     CHECK_NEAR(true_residual(h, b, x), before, 1e-12 * before);
     CHECK_NEAR(report.relative_residual, before, 1e-12 * before);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmg_hierarchy_destroy(&h);
 }
 

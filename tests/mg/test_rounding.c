@@ -56,8 +56,7 @@ static void jumps_are_solved_to_rounding(void)
         CHECK(error <= 4.1 && relative > 1e-11);
         /* two sums of the same terms in other orders */
         CHECK_NEAR(report.relative_residual, relative, 4 * relative / error);
-        cmg_vector_destroy(&b);
-        cmg_vector_destroy(&x);
+        vectors_destroy(&b, &x);
         cmg_hierarchy_destroy(&h);
     }
 }
@@ -75,8 +74,7 @@ static void b_of_any_size(void)
         CHECK_OK(cmg_vector_fill(b, ldexp(1, sign * 800)));
         CHECK_OK(cmg_vector_fill(x, 0));
         CHECK(solve(h, &o, b, x).outcome == CMG_ROUNDING);
-        cmg_vector_destroy(&b);
-        cmg_vector_destroy(&x);
+        vectors_destroy(&b, &x);
         cmg_hierarchy_destroy(&h);
     }
 }
@@ -94,8 +92,7 @@ static void what_is_not_there_yet_is_not_called_so(void)
     const cmg_report report = solve(h, &o, b, x);
     CHECK(report.outcome == CMG_ITERATION_LIMIT);
     CHECK(backward_error(h, b, x, &relative) > 4);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmg_hierarchy_destroy(&h);
 }
 
@@ -154,8 +151,7 @@ static void formats_by_elements_tell_of_the_rows(void)
         CHECK_OK(cmg_vector_get(vx, x));
         const double relative = own_residual(&A, b, x, 1, 0, &rounding);
         CHECK_NEAR(report.relative_residual, relative, 1e-6 * relative + rounding);
-        cmg_vector_destroy(&vb);
-        cmg_vector_destroy(&vx);
+        vectors_destroy(&vb, &vx);
         cmg_hierarchy_destroy(&h);
         own_matrix gone = A;
         own_clear(&gone);
@@ -181,7 +177,6 @@ static void rounding_is_that_of_the_values_taken(void)
         cmg_vector *vx = vector_of(N, 4);
         cmg_hierarchy *h = NULL;
         cmg_solver_options o;
-        cmg_solver *s = NULL;
         cmg_report report = {.size = sizeof report};
         double rounding = 0;
         cmg_solver_options_default(&o);
@@ -190,7 +185,7 @@ static void rounding_is_that_of_the_values_taken(void)
         o.rtol = 1e-17;
         o.fallback = false;
         CHECK_OK(own_hierarchy(ctx, &system, &h));
-        CHECK_OK(cmg_solver_create(h, &o, &s));
+        cmg_solver *s = solver_new(h, &o);
         CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, larger));
         CHECK_OK(cmg_vector_fill(vx, 0));
         CHECK_OK((cmg_solver_solve)(s, vb, vx, &report)); /* not judged by the newer A */
@@ -201,8 +196,7 @@ static void rounding_is_that_of_the_values_taken(void)
         CHECK(report.outcome == (most == 6 ? CMG_ITERATION_LIMIT : CMG_ROUNDING));
         CHECK(report.outcome != CMG_ROUNDING || relative <= rounding);
         cmg_solver_destroy(&s);
-        cmg_vector_destroy(&vb);
-        cmg_vector_destroy(&vx);
+        vectors_destroy(&vb, &vx);
         cmg_hierarchy_destroy(&h);
     }
     free(larger);

@@ -116,8 +116,7 @@ static void open_run(run *r, const rung *g, int place)
 static void close_run(run *r)
 {
     own_free(&r->system);
-    free(r->b);
-    free(r->x);
+    free_all(r->b, r->x);
 }
 
 /* Solves with rows first .. first + rows - 1 of b and x; own values become the new ones. */
@@ -153,8 +152,7 @@ static cmg_status solve_run(run *r, cmg_context *on, cmg_hierarchy *h, cmg_size 
         (void)snprintf(r->fallback, sizeof r->fallback, "%s",
                        status == CMG_OK ? report.fallback : "");
     }
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmg_solver_destroy(&s);
     return status;
 }
@@ -177,8 +175,7 @@ static cmg_status set_half(cmg_hierarchy *h, int level, cmg_role role, const own
     }
     const cmg_rows mine = {first, rows, indptr, indices, M->values + begin};
     const cmg_status status = cmg_hierarchy_set_rows(h, level, role, &mine);
-    free(indptr);
-    free(indices);
+    free_all(indptr, indices);
     return status;
 }
 
@@ -324,22 +321,19 @@ static void restrictions_that_do_not_belong(void)
         CHECK_OK(own_hierarchy(ctx, &system, &h));
         CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_R, NULL, 0, &views[0]));
         if (given) {
-            cmg_vector *vb = NULL;
-            cmg_vector *vx = NULL;
             double rounding = 0;
             for (int i = 0; i < N; ++i) {
                 b[i] = own_fixed(i, 0) - 0.5;
             }
-            CHECK_OK(cmg_vector_create(ctx, N, CMG_FP64, &vb));
-            CHECK_OK(cmg_vector_create(ctx, N, CMG_FP64, &vx));
+            cmg_vector *vb = vector_new(N, CMG_FP64);
+            cmg_vector *vx = vector_new(N, CMG_FP64);
             CHECK_OK(cmg_vector_set(vb, b));
             CHECK_OK(cmg_hierarchy_set_csr(h, 1, CMG_ROLE_A, NULL, 0, &views[1]));
             CHECK_OK(cmg_solver_create(h, NULL, &s));
             CHECK_OK((cmg_solver_solve)(s, vb, vx, NULL));
             CHECK_OK(cmg_vector_get(vx, x));
             CHECK(own_residual(&system.A, b, x, 1, 0, &rounding) <= 1.001e-8);
-            cmg_vector_destroy(&vb);
-            cmg_vector_destroy(&vx);
+            vectors_destroy(&vb, &vx);
         } else {
             CHECK_STATUS(cmg_solver_create(h, NULL, &s), CMG_ERR_ARG);
             CHECK(strstr(cmg_context_message(ctx), "R A P has nothing on the diagonal") != NULL);

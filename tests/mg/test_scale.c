@@ -4,13 +4,12 @@
 static cmg_vector *scaled(const cmg_vector *v, double factor)
 {
     const cmg_size n = cmg_vector_length(v);
-    cmg_vector *w = NULL;
     double *values = malloc((size_t)n * sizeof *values);
     CHECK_OK(cmg_vector_get(v, values));
     for (cmg_size i = 0; i < n; ++i) {
         values[i] *= factor;
     }
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &w));
+    cmg_vector *w = vector_new(n, CMG_FP64);
     CHECK_OK(cmg_vector_set(w, values));
     free(values);
     return w;
@@ -80,9 +79,8 @@ static void zeros_and_what_is_no_number(void)
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     double *values = calloc((size_t)n, sizeof *values);
     const cmg_solver_options o = defaults();
-    cmg_vector *b = NULL;
     cmg_vector *x = vector_of(n, 4);
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
+    cmg_vector *b = vector_new(n, CMG_FP64);
     cmg_report report = solve(h, &o, b, x);
     CHECK(report.outcome == CMG_CONVERGED_ATOL && report.relative_residual == 0);
     CHECK_OK(cmg_vector_get(x, values));
@@ -104,8 +102,7 @@ static void zeros_and_what_is_no_number(void)
     report = solve(h, &o, b, x);
     CHECK(report.outcome == CMG_NOT_A_NUMBER && isnan(report.relative_residual));
     free(values);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmg_hierarchy_destroy(&h);
 }
 
@@ -132,8 +129,6 @@ static void out_of_range(void)
     for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
         for (int way = 0; way < 5; ++way) {
             cmg_hierarchy *h = NULL;
-            cmg_vector *b = NULL;
-            cmg_vector *x = NULL;
             double values[3];
             cmg_solver_options o;
             const cmg_csr A = {
@@ -142,8 +137,8 @@ static void out_of_range(void)
             CHECK_OK(cmg_solver_options_set(&o, ways[way]));
             CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
             CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-            CHECK_OK(cmg_vector_create(ctx, 3, CMG_FP64, &b));
-            CHECK_OK(cmg_vector_create(ctx, 3, CMG_FP64, &x));
+            cmg_vector *b = vector_new(3, CMG_FP64);
+            cmg_vector *x = vector_new(3, CMG_FP64);
             CHECK_OK(cmg_vector_set(b, cases[c].b));
             const cmg_report report = solve(h, &o, b, x);
             CHECK_OK(cmg_vector_get(x, values));
@@ -162,8 +157,7 @@ static void out_of_range(void)
             CHECK(isinf((double)sqrtl(bb))
                       ? isnan(report.relative_residual)
                       : fabs(report.relative_residual - relative) <= 1e-9 * relative + 1e-15);
-            cmg_vector_destroy(&b);
-            cmg_vector_destroy(&x);
+            vectors_destroy(&b, &x);
             cmg_hierarchy_destroy(&h);
         }
     }

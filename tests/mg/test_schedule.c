@@ -122,13 +122,12 @@ static void bad_texts_are_refused_by_name(void)
 static void matrices_are_stored_as_scheduled(void)
 {
     cmg_hierarchy *h = poisson(32, 5, 0);
-    cmg_solver *s = NULL;
     cmg_solver_options o = defaults();
     CHECK_OK(cmg_solver_options_set(&o, "smoother=fsai"));
     o.collapse = 0;
     CHECK_OK(cmg_solver_options_set(
         &o, "precision_schedule=A:fp8,P:fp16,R:fp16,M:fp16,inverse:fp16;1-2:A:fp32;2:P:fp8"));
-    CHECK_OK(cmg_solver_create(h, &o, &s));
+    cmg_solver *s = solver_new(h, &o);
     for (int l = 0; l < 4 && s != NULL; ++l) {
         const cmgi_level *level = &s->mg.levels.level[l];
         const bool plain = l == 1 || l == 2;
@@ -185,8 +184,7 @@ static void scheduled_solves_reach_their_true_residual(void)
     cmg_hierarchy *h = poisson(32, 5, 0);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     cmg_vector *b = vector_of(n, 3);
-    cmg_vector *x = NULL;
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    cmg_vector *x = vector_new(n, CMG_FP64);
     for (int smoother = 0; smoother < 2; ++smoother) {
         cmg_solver_options o = defaults();
         (void)snprintf(o.smoother, sizeof o.smoother, "%s", smoother ? "fsai" : "jacobi");
@@ -202,8 +200,7 @@ static void scheduled_solves_reach_their_true_residual(void)
             CHECK(abs(report.iterations - plain) <= 1);
         }
     }
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmg_hierarchy_destroy(&h);
 }
 
@@ -219,8 +216,7 @@ static void renumbered_formats_solve_in_the_callers_numbering(void)
     cmg_hierarchy *h = poisson(32, 4, POISSON_COLUMNS); /* rows of 1 and of 9 entries */
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     cmg_vector *b = vector_of(n, 5);
-    cmg_vector *x = NULL;
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    cmg_vector *x = vector_new(n, CMG_FP64);
     for (size_t f = 0; f < sizeof formats / sizeof formats[0]; ++f) {
         for (size_t t = 0; t < sizeof texts / sizeof texts[0]; ++t) {
             cmg_solver_options o = defaults();
@@ -232,8 +228,7 @@ static void renumbered_formats_solve_in_the_callers_numbering(void)
             CHECK_NEAR(report.relative_residual, true_residual(h, b, x), 1e-12);
         }
     }
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmg_hierarchy_destroy(&h);
 }
 

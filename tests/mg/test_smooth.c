@@ -19,12 +19,11 @@ static cmg_vector *random_vector(cmg_size n)
 {
     uint64_t state = 77;
     double *values = malloc((size_t)n * sizeof *values);
-    cmg_vector *v = NULL;
     for (cmg_size i = 0; i < n; ++i) {
         state = state * UINT64_C(6364136223846793005) + 1442695040888963407U;
         values[i] = (double)(int64_t)state * 0x1p-63;
     }
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &v));
+    cmg_vector *v = vector_new(n, CMG_FP64);
     CHECK_OK(cmg_vector_set(v, values));
     free(values);
     return v;
@@ -34,12 +33,10 @@ static cmg_vector *random_vector(cmg_size n)
 static cmg_report run(cmg_hierarchy *h, const cmg_solver_options *o, double **x_out)
 {
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_solver *s = NULL;
     cmg_vector *b = random_vector(n);
-    cmg_vector *x = NULL;
     cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN};
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
-    CHECK_OK(cmg_solver_create(h, o, &s));
+    cmg_vector *x = vector_new(n, CMG_FP64);
+    cmg_solver *s = solver_new(h, o);
     if (s != NULL) {
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
     }
@@ -48,8 +45,7 @@ static cmg_report run(cmg_hierarchy *h, const cmg_solver_options *o, double **x_
         CHECK_OK(cmg_vector_get(x, *x_out));
     }
     cmg_solver_destroy(&s);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     return report;
 }
 
@@ -182,8 +178,7 @@ static void new_values_are_followed(void)
         cmg_solver_options o = options_for(names[k]);
         o.matrix.keep_map = true;
         o.galerkin = CMG_GALERKIN_MISSING; /* couplings fade on all levels alike */
-        cmg_solver *s = NULL;
-        CHECK_OK(cmg_solver_create(h, &o, &s));
+        cmg_solver *s = solver_new(h, &o);
         for (int l = 0; l < LEVELS; ++l) {
             /* couplings along x fade: thresholds and spectra change */
             cmg_csr A;
@@ -200,14 +195,12 @@ static void new_values_are_followed(void)
         }
         CHECK_OK(cmg_solver_refresh(s));
         cmg_vector *b = random_vector(n);
-        cmg_vector *x = NULL;
         cmg_report report = {.size = sizeof report};
-        CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+        cmg_vector *x = vector_new(n, CMG_FP64);
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
         const cmg_report fresh = run(h, &o, NULL);
         CHECK(report.iterations == fresh.iterations && report.residual == fresh.residual);
-        cmg_vector_destroy(&b);
-        cmg_vector_destroy(&x);
+        vectors_destroy(&b, &x);
         cmg_solver_destroy(&s);
         cmg_hierarchy_destroy(&h);
     }
@@ -219,13 +212,12 @@ static void failed_refresh_is_remembered(void)
     cmg_hierarchy *h = poisson(SIDE, LEVELS, 0);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     cmg_solver_options o = options_for("sainv");
-    cmg_solver *s = NULL;
     cmg_csr A;
     cmg_report report = {.size = sizeof report};
     cmg_step_info step = {.size = sizeof step};
     o.matrix.keep_map = true;
     o.galerkin = CMG_GALERKIN_MISSING; /* the coarse matrices keep their values */
-    CHECK_OK(cmg_solver_create(h, &o, &s));
+    cmg_solver *s = solver_new(h, &o);
     CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
     const cmg_size nnz = A.indptr[n];
     double *good = malloc((size_t)nnz * sizeof *good);
@@ -235,8 +227,7 @@ static void failed_refresh_is_remembered(void)
         bad[k] = -A.values[k];
     }
     cmg_vector *b = random_vector(n);
-    cmg_vector *x = NULL;
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    cmg_vector *x = vector_new(n, CMG_FP64);
     CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, bad));
     CHECK_STATUS(cmg_solver_refresh(s), CMG_ERR_SINGULAR);
     CHECK_STATUS(cmg_solver_solve(s, b, x, &report), CMG_ERR_STATE);
@@ -251,10 +242,8 @@ static void failed_refresh_is_remembered(void)
     CHECK(cmg_outcome_converged(report.outcome));
     CHECK(report.iterations == fresh.iterations);
     CHECK_NEAR(report.residual / fresh.residual, 1, 1e-6);
-    free(good);
-    free(bad);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    free_all(good, bad);
+    vectors_destroy(&b, &x);
     cmg_solver_destroy(&s);
     cmg_hierarchy_destroy(&h);
 }
@@ -270,10 +259,9 @@ static void notes_tell_size_and_dampings(void)
     };
     cmg_hierarchy *h = poisson(SIDE, LEVELS, 0);
     for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k) {
-        cmg_solver *s = NULL;
         const cmg_solver_options o = options_for(names[k][0]);
         bool found = false;
-        CHECK_OK(cmg_solver_create(h, &o, &s));
+        cmg_solver *s = solver_new(h, &o);
         for (int i = 0; cmg_solver_note(s, i) != NULL; ++i) {
             const char *note = cmg_solver_note(s, i);
             found = found || (strncmp(note, names[k][1], strlen(names[k][1])) == 0 &&
@@ -385,11 +373,10 @@ static void progress_names_the_level(void)
 {
     cmg_hierarchy *h = poisson(SIDE, LEVELS, 0);
     const cmg_solver_options o = options_for("fsai");
-    cmg_solver *s = NULL;
     int seen[LEVELS] = {0};
     ctx->options.progress = note_levels;
     ctx->options.progress_user = seen;
-    CHECK_OK(cmg_solver_create(h, &o, &s));
+    cmg_solver *s = solver_new(h, &o);
     CHECK(seen[0] > 0 && seen[1] > 0 && seen[2] == 0);
     CHECK_OK(cmg_hierarchy_smooth(h, 2, "fsai", "f", NULL));
     CHECK(seen[2] > 0);

@@ -23,8 +23,7 @@ static void iterations_are_bounded_over_refinements(void)
             CHECK_NEAR(report.relative_residual, true_residual(h, b, x), 1e-12);
             fewest = report.iterations < fewest ? report.iterations : fewest;
             most = report.iterations > most ? report.iterations : most;
-            cmg_vector_destroy(&b);
-            cmg_vector_destroy(&x);
+            vectors_destroy(&b, &x);
             cmg_hierarchy_destroy(&h);
         }
         CHECK(most <= 20);
@@ -49,8 +48,7 @@ static void all_ways_lead_to_the_same_solution(void)
         o.pre = 2;
         o.post = 2;
         o.rtol = 1e-10;
-        cmg_vector *x = NULL;
-        CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+        cmg_vector *x = vector_new(n, CMG_FP64);
         const cmg_report report = solve(h, &o, b, x);
         CHECK(cmg_outcome_converged(report.outcome));
         CHECK_NEAR(report.relative_residual, true_residual(h, b, x), 1e-13);
@@ -78,10 +76,9 @@ static void zero_and_exact_starts_return_at_once(void)
 {
     cmg_hierarchy *h = poisson(8, 3, 0);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = NULL;
     cmg_vector *x = vector_of(n, 9);
     double first = 1;
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
+    cmg_vector *b = vector_new(n, CMG_FP64);
     cmg_solver_options o = defaults();
     cmg_report report = solve(h, &o, b, x);
     CHECK(report.outcome == CMG_CONVERGED_ATOL && report.iterations == 0 &&
@@ -92,8 +89,7 @@ static void zero_and_exact_starts_return_at_once(void)
     x = vector_of(n, 9);
     cmg_csr A;
     CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-    cmg_matrix *M = NULL;
-    CHECK_OK(cmg_matrix_create_csr(ctx, &A, NULL, &M));
+    cmg_matrix *M = matrix_new(&A, NULL);
     CHECK_OK(cmg_matrix_apply(M, x, b));
     double before[81];
     double after[81];
@@ -103,8 +99,7 @@ static void zero_and_exact_starts_return_at_once(void)
     CHECK_OK(cmg_vector_get(x, after));
     CHECK(memcmp(before, after, sizeof before) == 0);
     cmg_matrix_destroy(&M);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmg_hierarchy_destroy(&h);
 }
 
@@ -122,11 +117,9 @@ static cmg_report solve_diagonal(double a, double b, const cmg_solver_options *o
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_SMOOTHER, "m", 0, &M));
     cmg_vector *rhs = vector_of(2, 1);
-    cmg_vector *x = NULL;
-    CHECK_OK(cmg_vector_create(ctx, 2, CMG_FP64, &x));
+    cmg_vector *x = vector_new(2, CMG_FP64);
     const cmg_report report = solve(h, o, rhs, x);
-    cmg_vector_destroy(&rhs);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&rhs, &x);
     cmg_hierarchy_destroy(&h);
     return report;
 }
@@ -157,13 +150,11 @@ static void every_outcome_is_reached(void)
     o.rtol = 1e-30;
     cmg_hierarchy *h = poisson(8, 3, 0);
     cmg_vector *b = vector_of(81, 3);
-    cmg_vector *x = NULL;
-    CHECK_OK(cmg_vector_create(ctx, 81, CMG_FP64, &x));
+    cmg_vector *x = vector_new(81, CMG_FP64);
     const cmg_report report = solve(h, &o, b, x);
     CHECK(report.outcome == CMG_ROUNDING);
     CHECK(report.relative_residual < 1e-14);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmg_hierarchy_destroy(&h);
 }
 
@@ -182,14 +173,12 @@ static void semidefinite_problems_converge(void)
         values[i] -= mean;
     }
     cmg_vector *b = vector_of(289, 1);
-    cmg_vector *x = NULL;
     CHECK_OK(cmg_vector_set(b, values));
-    CHECK_OK(cmg_vector_create(ctx, 289, CMG_FP64, &x));
+    cmg_vector *x = vector_new(289, CMG_FP64);
     const cmg_solver_options o = defaults();
     const cmg_report report = solve(h, &o, b, x);
     CHECK(report.outcome == CMG_CONVERGED_RTOL && report.iterations < 20);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmg_hierarchy_destroy(&h);
 }
 
@@ -265,18 +254,15 @@ static void solves_repeat_bitwise(void)
     double *values[2];
     for (int k = 0; k < 2; ++k) {
         cmg_vector *b = vector_of(n, 3);
-        cmg_vector *x = NULL;
-        CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+        cmg_vector *x = vector_new(n, CMG_FP64);
         const cmg_solver_options o = defaults();
         (void)solve(h, &o, b, x);
         values[k] = malloc((size_t)n * sizeof(double));
         CHECK_OK(cmg_vector_get(x, values[k]));
-        cmg_vector_destroy(&b);
-        cmg_vector_destroy(&x);
+        vectors_destroy(&b, &x);
     }
     CHECK(memcmp(values[0], values[1], (size_t)n * sizeof(double)) == 0);
-    free(values[0]);
-    free(values[1]);
+    free_all(values[0], values[1]);
     cmg_hierarchy_destroy(&h);
 }
 
@@ -286,15 +272,12 @@ static void cycle_preconditions_an_outside_cg(void)
     cmg_hierarchy *h = poisson(32, 5, 0);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     cmg_csr csr;
-    cmg_matrix *A = NULL;
-    cmg_solver *s = NULL;
     const cmg_solver_options o = defaults();
     CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &csr));
-    CHECK_OK(cmg_matrix_create_csr(ctx, &csr, NULL, &A));
-    CHECK_OK(cmg_solver_create(h, &o, &s));
+    cmg_matrix *A = matrix_new(&csr, NULL);
+    cmg_solver *s = solver_new(h, &o);
     cmg_vector *b = vector_of(n, 3);
-    cmg_vector *x = NULL;
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    cmg_vector *x = vector_new(n, CMG_FP64);
     const cmg_operator a = cmg_matrix_operator(A);
     const cmg_operator c = cmg_solver_operator(s);
     cmg_report with = {.size = sizeof with};
@@ -305,8 +288,7 @@ static void cycle_preconditions_an_outside_cg(void)
     CHECK_OK(cmg_vector_fill(x, 0));
     CHECK_OK(cmg_cg(ctx, &a, NULL, b, x, &o, &without));
     CHECK(with.iterations * 3 < without.iterations);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmg_matrix_destroy(&A);
     cmg_solver_destroy(&s);
     cmg_hierarchy_destroy(&h);
@@ -417,8 +399,7 @@ static void wrong_options_are_refused(void)
     CHECK_STATUS(cmg_solver_solve(s, x, x, NULL), CMG_ERR_ARG);
     CHECK_STATUS(cmg_solver_solve(s, NULL, x, NULL), CMG_ERR_ARG);
     CHECK_STATUS(cmg_solver_refresh(s), CMG_ERR_STATE);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmg_solver_destroy(&s);
     cmg_hierarchy_destroy(&h);
 }
@@ -460,8 +441,7 @@ static void allocation_failures_leave_nothing(void)
     CHECK(done);
     CHECK_OK(cmg_vector_get(b, after_b));
     CHECK(memcmp(before_b, after_b, sizeof before_b) == 0);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmg_hierarchy_destroy(&h);
 }
 

@@ -74,10 +74,8 @@ static cmg_report solve_and_judge(scene *c, int columns)
         CHECK(!cmg_outcome_converged(mine.outcome) || own <= 1.0001e-8 + rounding);
         CHECK_NEAR(mine.relative_residual, own, 1e-6 * own + rounding);
     }
-    cmg_vector_destroy(&vb);
-    cmg_vector_destroy(&vx);
-    free(b);
-    free(x);
+    vectors_destroy(&vb, &vx);
+    free_all(b, x);
     return report;
 }
 
@@ -116,8 +114,7 @@ static cmg_status make_call(scene *c, call what)
     default:
         break;
     }
-    cmg_vector_destroy(&r);
-    cmg_vector_destroy(&z);
+    vectors_destroy(&r, &z);
     return status;
 }
 
@@ -302,9 +299,7 @@ static void operators_are_refused(void)
     CHECK(u.answer == CMG_ERR_STATE && report.outcome == CMG_CONVERGED_RTOL);
     CHECK(own_residual(&system.A, b, got, 1, 0, &rounding) <= 1.0001e-8 + rounding);
     cmg_cg_destroy(&u.cg);
-    cmg_vector_destroy(&u.b);
-    cmg_vector_destroy(&u.x);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&u.b, &u.x, &x);
     own_free(&system);
 }
 

@@ -10,14 +10,13 @@
 static double product_bytes(cmg_hierarchy *h, cmg_format format, cmg_precision precision)
 {
     cmg_csr A;
-    cmg_matrix *M = NULL;
     cmg_matrix_info info = {.size = sizeof info};
     cmg_matrix_options options;
     cmg_matrix_options_default(&options);
     options.format = format;
     options.precision = precision;
     CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-    CHECK_OK(cmg_matrix_create_csr(ctx, &A, &options, &M));
+    cmg_matrix *M = matrix_new(&A, &options);
     CHECK_OK(cmg_matrix_get_info(M, &info));
     cmg_matrix_destroy(&M);
     return (double)info.traffic;
@@ -79,7 +78,6 @@ static void bytes_are_those_of_the_arrays(void)
     cmg_vector *x = vector_of((cmg_size)n, 6);
     for (int k = 0; k < 14; ++k) {
         cmg_solver_options o = defaults();
-        cmg_solver *s = NULL;
         cmg_report r;
         cmg_report_default(&r);
         o.krylov = methods[k / 2];
@@ -90,7 +88,7 @@ static void bytes_are_those_of_the_arrays(void)
         o.dirichlet = CMG_DIRICHLET_KEEP; /* nothing is done before the iteration */
         o.omega = 0.4;                    /* enough iterations for several restarts */
         CHECK_OK(cmg_vector_fill(x, 0));
-        CHECK_OK(cmg_solver_create(h, &o, &s));
+        cmg_solver *s = solver_new(h, &o);
         CHECK_OK(cmg_solver_solve(s, b, x, &r));
         CHECK(r.iterations > 5);
         const double product = product_bytes(h, CMG_FORMAT_CSR, CMG_FP64);
@@ -115,8 +113,7 @@ static void bytes_are_those_of_the_arrays(void)
         CHECK_NEAR(r.bytes, all, 1e-12 * all);
         cmg_solver_destroy(&s);
     }
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmg_hierarchy_destroy(&h);
 }
 
@@ -141,7 +138,6 @@ static void bytes_of_nested_iteration_are_counted(void)
         cmg_vector *b = vector_of((cmg_size)n, 5);
         cmg_vector *x = vector_of((cmg_size)n, 6);
         cmg_solver_options o = defaults();
-        cmg_solver *s = NULL;
         cmg_report r;
         cmg_report_default(&r);
         o.krylov = CMG_KRYLOV_CG;
@@ -150,7 +146,7 @@ static void bytes_of_nested_iteration_are_counted(void)
         o.fallback = false;
         o.fmg = true;
         o.dirichlet = CMG_DIRICHLET_KEEP;
-        CHECK_OK(cmg_solver_create(h, &o, &s));
+        cmg_solver *s = solver_new(h, &o);
         CHECK_OK(cmg_solver_solve(s, b, x, &r));
         const double residual = product_bytes(h, CMG_FORMAT_CSR, CMG_FP64) + 8 * n;
         const double across = p == CMG_FP64 ? 0 : 2 * (8 + 4); /* into the nested cycle, out */
@@ -160,8 +156,7 @@ static void bytes_of_nested_iteration_are_counted(void)
                            2 * residual + (3 * 8 + 2 * 8) * n;
         CHECK_NEAR(r.bytes, all, 1e-12 * all);
         cmg_solver_destroy(&s);
-        cmg_vector_destroy(&b);
-        cmg_vector_destroy(&x);
+        vectors_destroy(&b, &x);
         cmg_hierarchy_destroy(&h);
     }
 }
@@ -176,7 +171,6 @@ static void bytes_of_columns_are_counted(void)
         cmg_vector *b = NULL;
         cmg_vector *x = NULL;
         cmg_solver_options o = defaults();
-        cmg_solver *s = NULL;
         cmg_report r;
         cmg_report_default(&r);
         o.krylov = CMG_KRYLOV_CG;
@@ -188,7 +182,7 @@ static void bytes_of_columns_are_counted(void)
         CHECK_OK(cmg_vector_create_columns(ctx, (cmg_size)n, k, CMG_FP64, &x));
         CHECK_OK(cmg_vector_fill(b, 1));
         CHECK_OK(cmg_vector_fill(x, 0));
-        CHECK_OK(cmg_solver_create(h, &o, &s));
+        cmg_solver *s = solver_new(h, &o);
         CHECK_OK((cmg_solver_solve)(s, b, x, &r)); /* oracle.h takes one column */
         const double product = product_bytes(h, CMG_FORMAT_CSR, CMG_FP64) + 16 * n * (k - 1);
         const double vectors = c % 2 == 0 ? 13 * 8 : 10 * 8 + 3 * 4 + 4;
@@ -199,8 +193,7 @@ static void bytes_of_columns_are_counted(void)
         CHECK_NEAR(r.iteration_bytes, iteration, 1e-12 * all);
         CHECK_NEAR(r.bytes, all, 1e-12 * all);
         cmg_solver_destroy(&s);
-        cmg_vector_destroy(&b);
-        cmg_vector_destroy(&x);
+        vectors_destroy(&b, &x);
         cmg_hierarchy_destroy(&h);
     }
 }

@@ -96,10 +96,9 @@ static inline void check_solves(cmg_solver *s, cmg_solver *t, cmg_size n)
     cmg_vector *b = vector_of(n, 7);
     double *values[2];
     for (int k = 0; k < 2; ++k) {
-        cmg_vector *x = NULL;
         cmg_report_default(&reports[k]);
         values[k] = calloc((size_t)n, sizeof **values);
-        CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+        cmg_vector *x = vector_new(n, CMG_FP64);
         CHECK_OK(cmg_vector_fill(x, 0));
         CHECK_OK(cmg_solver_solve(k == 0 ? s : t, b, x, &reports[k]));
         CHECK_OK(cmg_vector_get(x, values[k]));
@@ -108,8 +107,7 @@ static inline void check_solves(cmg_solver *s, cmg_solver *t, cmg_size n)
     CHECK(cmg_outcome_converged(reports[0].outcome));
     CHECK(reports[0].iterations == reports[1].iterations);
     CHECK(memcmp(values[0], values[1], (size_t)n * sizeof **values) == 0);
-    free(values[0]);
-    free(values[1]);
+    free_all(values[0], values[1]);
     cmg_vector_destroy(&b);
 }
 
@@ -145,9 +143,8 @@ static inline void check_refresh(const cmg_hierarchy *from, double factor, cmg_h
 static inline void check_staged(cmg_hierarchy *h, const cmg_solver_options *o, cmg_solver *s)
 {
     const cmg_size from = ctx->stage_from;
-    cmg_solver *t = NULL;
     ctx->stage_from = 0;
-    CHECK_OK(cmg_solver_create(h, o, &t));
+    cmg_solver *t = solver_new(h, o);
     ctx->stage_from = from;
     if (t != NULL) {
         check_levels(&s->mg.levels, &t->mg.levels);

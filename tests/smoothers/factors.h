@@ -37,8 +37,7 @@ static inline double *factors_dense(const cmgi_smoother_factors *made)
     for (int f = 1; f < made->factors; ++f) {
         double *F = factor_dense(made, f);
         double *next = model_multiply(made->factor[f].rows, F, M);
-        free(F);
-        free(M);
+        free_all(F, M);
         M = next;
     }
     return M;

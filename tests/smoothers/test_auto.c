@@ -120,12 +120,11 @@ static void sees_the_matrix_of_the_cycle(void)
     for (size_t f = 0; f < sizeof formats / sizeof formats[0]; ++f) {
         for (int p = 0; p < 2; ++p) {
             cmg_matrix_options options;
-            cmg_matrix *matrix = NULL;
             cmgi_spectrum seen;
             cmg_matrix_options_default(&options);
             options.format = formats[f];
             options.precision = p == 0 ? CMG_FP64 : CMG_FP32;
-            CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &matrix));
+            cmg_matrix *matrix = matrix_new(&view, &options);
             source.matrix = matrix;
             CHECK_OK(cmgi_spectrum_estimate(&source, jacobi->factor, 1, &seen));
             CHECK(seen.symmetric);

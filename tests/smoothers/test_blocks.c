@@ -24,8 +24,7 @@ static void block_jacobi_inverts_blocks(void)
             CHECK(inside || M[k] == 0);
         }
         CHECK_NEAR(model_distance_to_identity(N, M, blocks), 0, 1e-12);
-        free(M);
-        free(blocks);
+        free_all(M, blocks);
         factors_discard(made);
     }
     cmgi_csr_free(ctx, &A);

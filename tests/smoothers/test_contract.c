@@ -84,9 +84,7 @@ static double contraction(cmg_size n, const double *A, const double *M,
             e[i] /= norm;
         }
     }
-    free(MA);
-    free(e);
-    free(d);
+    free_all(MA, e, d);
     return factor;
 }
 

@@ -23,16 +23,14 @@ static void exact_without_dropping(void)
                     transposed[k] = dense[k % n * n + k / n];
                 }
                 double *square = model_multiply(n, transposed, dense);
-                free(transposed);
-                free(dense);
+                free_all(transposed, dense);
                 dense = square;
             }
             cmgi_csr A = model_from_dense(ctx, n, dense);
             cmgi_smoother_factors *made = factors_make(&A, names[v]);
             double *M = factors_dense(made);
             CHECK_NEAR(model_distance_to_identity(n, M, dense), 0, 1e-11);
-            free(M);
-            free(dense);
+            free_all(M, dense);
             factors_discard(made);
             cmgi_csr_free(ctx, &A);
         }
@@ -150,10 +148,7 @@ static void fsai_equations(void)
                 CHECK(j >= i || G[i * N + j] == 0 || fabs(GA[i * N + j]) < 1e-12 * scale);
             }
         }
-        free(G);
-        free(T);
-        free(GA);
-        free(GAGt);
+        free_all(G, T, GA, GAGt);
         factors_discard(made);
     }
     cmgi_csr_free(ctx, &A);
@@ -205,8 +200,7 @@ static void isai_equations(void)
                 CHECK_NEAR(MA[i * N + j], i == j ? 1 : 0, 1e-12);
             }
         }
-        free(dense_m);
-        free(MA);
+        free_all(dense_m, MA);
         factors_discard(made);
     }
     cmgi_csr_free(ctx, &A);

@@ -42,13 +42,7 @@ static void qr_matches_lapack(void)
             /* condition numbers of these random matrices stay below 1e4 */
             CHECK_NEAR(x[k], c[k], 1e-11 * (1 + fabs(c[k])));
         }
-        free(L);
-        free(K);
-        free(b);
-        free(c);
-        free(x);
-        free(diagonal);
-        free(work);
+        free_all(L, K, b, c, x, diagonal, work);
     }
 #else
     SKIP("no LAPACK in this build");

@@ -75,8 +75,7 @@ static void residual_is_orthogonal(void)
         factors_discard(made);
     }
     cmgi_csr_free(ctx, &A);
-    free(dense);
-    free(transposed);
+    free_all(dense, transposed);
 }
 
 /* SPAI-0 has a closed form, m_ii = a_ii / |row i|^2; a full pattern gives the inverse. */
@@ -101,9 +100,7 @@ static void limits(void)
     for (int k = 0; k < N * N; ++k) {
         CHECK_NEAR(identity[k], k % (N + 1) == 0 ? 1 : 0, 1e-12);
     }
-    free(inverse);
-    free(identity);
-    free(dense);
+    free_all(inverse, identity, dense);
     factors_discard(zero);
     factors_discard(full);
     cmgi_csr_free(ctx, &A);
@@ -442,8 +439,7 @@ static void adaptive_growth_pays(void)
         CHECK(norm2 < before);
         CHECK(made->factor[0].indptr[N] <= (cmg_size)N * (1 + steps));
         before = norm2;
-        free(dense_m);
-        free(MA);
+        free_all(dense_m, MA);
         factors_discard(made);
     }
     cmgi_smoother_factors *satisfied =

@@ -54,8 +54,7 @@ static void triangles_make_up_the_matrix(void)
             }
         }
         CHECK(worst < 1e-14);
-        free(L);
-        free(U);
+        free_all(L, U);
         factors_discard(made);
     }
     cmgi_csr_free(ctx, &A);
@@ -135,8 +134,7 @@ static void transport_is_solved_by_one_sweep(void)
         }
     }
     CHECK(worst < 1e-12);
-    free(M);
-    free(MA);
+    free_all(M, MA);
     factors_discard(made);
     cmgi_csr_free(ctx, &A);
 }
@@ -175,9 +173,7 @@ static void incomplete_factors_agree_on_the_pattern(void)
             worst = dense[k] != 0 || whole ? fmax(worst, fabs(LU[k] - dense[k])) : worst;
         }
         CHECK(worst < 1e-13);
-        free(L);
-        free(U);
-        free(LU);
+        free_all(L, U, LU);
         factors_discard(made);
         cmgi_csr_free(ctx, &A);
         free(dense);

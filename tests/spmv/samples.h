@@ -52,8 +52,7 @@ static inline cmg_matrix *compress(const cmgi_csr *A, cmg_precision precision, c
     options.format = CMG_FORMAT_COMPRESSED;
     options.precision = precision;
     options.values = values;
-    cmg_matrix *M = NULL;
-    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &M));
+    cmg_matrix *M = matrix_new(&view, &options);
     return M;
 }
 
@@ -73,10 +72,8 @@ static inline double product_error(const cmgi_csr *A, const cmg_matrix *M, bool 
     double *expected = calloc((size_t)A->rows + 1, sizeof(double));
     double *magnitude = calloc((size_t)A->rows + 1, sizeof(double));
     double *out = calloc((size_t)A->rows + 1, sizeof(double));
-    cmg_vector *vx = NULL;
-    cmg_vector *vy = NULL;
-    CHECK_OK(cmg_vector_create(ctx, A->cols, M->options.precision, &vx));
-    CHECK_OK(cmg_vector_create(ctx, A->rows, M->options.precision, &vy));
+    cmg_vector *vx = vector_new(A->cols, M->options.precision);
+    cmg_vector *vy = vector_new(A->rows, M->options.precision);
     CHECK_OK(cmg_vector_set(vx, x));
     CHECK_OK(cmg_vector_fill(vy, NAN)); /* what is not written shows */
     CHECK_OK(cmg_vector_get(vx, x));
@@ -90,12 +87,8 @@ static inline double product_error(const cmgi_csr *A, const cmg_matrix *M, bool 
         worst = error <= worst ? worst : error; /* NaN wins */
         largest = fmax(largest, magnitude[i]);
     }
-    cmg_vector_destroy(&vx);
-    cmg_vector_destroy(&vy);
-    free(x);
-    free(expected);
-    free(magnitude);
-    free(out);
+    vectors_destroy(&vx, &vy);
+    free_all(x, expected, magnitude, out);
     return largest > 0 ? worst / largest : worst;
 }
 

@@ -82,12 +82,9 @@ static void check_products(const cmg_matrix *A, const cmg_matrix *B, int columns
             cmg_vector_destroy(&out);
         }
         CHECK(memcmp(y[0], y[1], bytes) == 0);
-        free(y[0]);
-        free(y[1]);
+        free_all(y[0], y[1]);
     }
-    cmg_vector_destroy(&x);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&d);
+    vectors_destroy(&x, &b, &d);
 }
 
 static const int *rest_of(const cmg_matrix *A)

@@ -110,11 +110,7 @@ static void compare(const blocks *t, int kind)
     }
     CHECK(error <= 1);
     free(values);
-    cmg_vector_destroy(&x);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&c);
-    cmg_vector_destroy(&d);
-    cmg_vector_destroy(&y);
+    vectors_destroy(&x, &b, &c, &d, &y);
 }
 
 /* Plain vectors in the format's numbering are only those of formats that do not renumber. */
@@ -149,10 +145,7 @@ static void multiply_columns(const cmgi_format *format, const suite_row *row,
             for (int kind = 0; kind<CMGI_WB_KINDS; kind += A.rows> 10000 ? 3 : 1) {
                 compare(&t, kind);
             }
-            free(t.x);
-            free(t.b);
-            free(t.c);
-            free(t.d);
+            free_all(t.x, t.b, t.c, t.d);
         }
     }
     cmg_matrix_destroy(&M);
@@ -186,8 +179,7 @@ static void vectors_have_columns(void)
     cmg_vector_destroy(&y);
     CHECK_OK(cmg_vector_create(ctx, 3, CMG_FP64, &y));
     CHECK(cmg_vector_copy(x, y) == CMG_ERR_SHAPE);
-    cmg_vector_destroy(&x);
-    cmg_vector_destroy(&y);
+    vectors_destroy(&x, &y);
 }
 
 /* Sums of many parts, a column that rests, and one that was never a number. */
@@ -245,18 +237,15 @@ static void wrong_shapes_are_refused(void)
     const cmg_index indices[] = {0, 1};
     const double values[] = {1, 2};
     const cmg_csr csr = {2, 2, indptr, indices, values};
-    cmg_matrix *M = NULL;
     cmg_vector *x = block_of(2, 2, CMG_FP64, (const double[]){1, 2, 3, 4});
     cmg_vector *y = block_of(2, 2, CMG_FP64, (const double[]){1, 2, 3, 4});
     cmg_vector *z = block_of(2, 1, CMG_FP64, values);
-    CHECK_OK(cmg_matrix_create_csr(ctx, &csr, NULL, &M));
+    cmg_matrix *M = matrix_new(&csr, NULL);
     CHECK(cmg_matrix_apply(M, x, z) == CMG_ERR_SHAPE);
     CHECK(cmg_matrix_residual(M, x, z, y) == CMG_ERR_SHAPE);
     CHECK(cmg_matrix_jacobi(M, 1, x, x, x, y) == CMG_ERR_SHAPE);
     CHECK_OK(cmg_matrix_jacobi(M, 1, z, x, x, y));
-    cmg_vector_destroy(&x);
-    cmg_vector_destroy(&y);
-    cmg_vector_destroy(&z);
+    vectors_destroy(&x, &y, &z);
     cmg_matrix_destroy(&M);
 }
 
@@ -299,8 +288,7 @@ static void instruction_sets_multiply_columns(void)
             const cmg_matrix_options o = {
                 .size = sizeof o, .format = turn % 2 ? CMG_FORMAT_SELL : CMG_FORMAT_COMPRESSED};
             const cmgi_rows rows = turn % 2 ? CMGI_ROWS_SLICES : CMGI_ROWS_PACKED;
-            cmg_matrix *M = NULL;
-            CHECK_OK(cmg_matrix_create_csr(ctx, &csr, &o, &M));
+            cmg_matrix *M = matrix_new(&csr, &o);
             double *x = suite_vector(A.cols * k, 5);
             double *y = calloc((size_t)(A.rows * k), sizeof *y);
             const cmgi_writeback w = {.kind = CMGI_WB_SCALED, .alpha = 1, .y = y, .columns = k};
@@ -315,8 +303,7 @@ static void instruction_sets_multiply_columns(void)
                 worst = fmax(worst, fabs(y[i]));
             }
             CHECK_NEAR(worst, 0, 2e-14); /* sums of five terms up to 6 */
-            free(x);
-            free(y);
+            free_all(x, y);
             cmg_matrix_destroy(&M);
         }
     }

@@ -135,8 +135,7 @@ static void blocks_are_compressed_as_entries(void)
                                 .precision = precision,
                                 .values = kinds[kind],
                                 .block_rows = b};
-        cmg_matrix *M = NULL;
-        CHECK_OK(cmg_matrix_create_csr(ctx, &view, &o, &M));
+        cmg_matrix *M = matrix_new(&view, &o);
         const cmgi_compressed *C = layout(M);
         CHECK(C->block == b && C->identity == identity && C->rows == A.rows);
         CHECK(shape == 1 ? C->p.count > 0 : C->p.count == 0);
@@ -211,18 +210,14 @@ static void blocks_leave_inner_products(void)
     const cmg_csr view = cmgi_csr_view(&B);
     cmg_matrix_options o = {
         .size = sizeof o, .format = CMG_FORMAT_COMPRESSED, .block_rows = 3, .no_templates = true};
-    cmg_matrix *M = NULL;
-    cmg_vector *x = NULL;
-    cmg_vector *y = NULL;
-    cmg_vector *xy = NULL;
     double *values = suite_vector(B.rows, 3);
     double *out = calloc((size_t)B.rows, sizeof *out);
     double expected = 0;
     double found = 0;
-    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &o, &M));
-    CHECK_OK(cmg_vector_create(ctx, B.rows, CMG_FP64, &x));
-    CHECK_OK(cmg_vector_create(ctx, B.rows, CMG_FP64, &y));
-    CHECK_OK(cmg_vector_create(ctx, 1, CMG_FP64, &xy));
+    cmg_matrix *M = matrix_new(&view, &o);
+    cmg_vector *x = vector_new(B.rows, CMG_FP64);
+    cmg_vector *y = vector_new(B.rows, CMG_FP64);
+    cmg_vector *xy = vector_new(1, CMG_FP64);
     CHECK_OK(cmg_vector_set(x, values));
     CHECK(M->dots != NULL);
     CHECK_OK(cmgi_matrix_apply_dot(M, x->data, y->data, xy->data));
@@ -232,12 +227,9 @@ static void blocks_leave_inner_products(void)
         expected += values[i] * out[i];
     }
     CHECK(fabs(found - expected) <= 1e-12 * fabs(expected));
-    cmg_vector_destroy(&x);
-    cmg_vector_destroy(&y);
-    cmg_vector_destroy(&xy);
+    vectors_destroy(&x, &y, &xy);
     cmg_matrix_destroy(&M);
-    free(values);
-    free(out);
+    free_all(values, out);
     cmgi_csr_free(ctx, &B);
     cmgi_csr_free(ctx, &A);
 }
@@ -271,12 +263,10 @@ static void instruction_sets_agree(void)
                 worst = fmax(worst, fabs((double)y[0][i] - (double)y[1][i]));
             }
             CHECK_NEAR(worst, 0, 1e-5); /* sums of about ten terms of order one in fp32 */
-            free(y[0]);
-            free(y[1]);
+            free_all(y[0], y[1]);
             cmg_matrix_destroy(&M);
         }
-        free(x);
-        free(wide);
+        free_all(x, wide);
         cmgi_csr_free(ctx, &A);
     }
 }
@@ -305,8 +295,7 @@ static void instruction_sets_take_turns(void)
                 }
                 CHECK_NEAR(y[i], 0, 1e-14); /* sums of seven terms up to 2 */
             }
-            free(x);
-            free(y);
+            free_all(x, y);
             cmg_matrix_destroy(&M);
             cmgi_csr_free(ctx, &A);
         }

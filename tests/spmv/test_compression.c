@@ -67,8 +67,7 @@ static void check_exact(const cmgi_csr *A, const cmg_matrix_options *o)
 {
     const cmg_csr view = cmgi_csr_view(A);
     const cmg_compression_info info = predict(A, o, 0);
-    cmg_matrix *M = NULL;
-    CHECK_OK(cmg_matrix_create_csr(ctx, &view, o, &M));
+    cmg_matrix *M = matrix_new(&view, o);
     const cmgi_compressed *C = M->data;
     CHECK(info.bytes == M->bytes);
     CHECK(info.looked == info.slices && info.slices == C->t.count + C->p.count);
@@ -128,8 +127,7 @@ static void plain_is_the_less_of_slices_and_csr(void)
             cmg_matrix_options o = compressed(CMG_FP32, CMG_VALUES_FULL);
             o.format = f == 0 ? CMG_FORMAT_CSR : CMG_FORMAT_SELL;
             o.warp = 32;
-            cmg_matrix *M = NULL;
-            CHECK_OK(cmg_matrix_create_csr(ctx, &view, &o, &M));
+            cmg_matrix *M = matrix_new(&view, &o);
             bytes[f] = M->bytes;
             CHECK(M->compression->rows == A.rows); /* told of every format */
             cmg_matrix_destroy(&M);

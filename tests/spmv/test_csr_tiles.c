@@ -145,11 +145,7 @@ static void check_cover(const cmgi_csr *A, const cmgi_csr_tiles *tiles)
         wrong += entries[k] != 1;
     }
     CHECK(wrong == 0);
-    free(tile);
-    free(split);
-    free(rows);
-    free(entries);
-    free(part_of);
+    free_all(tile, split, rows, entries, part_of);
 }
 
 static double expected(int kind, double s, const double *v, cmg_size i)
@@ -181,13 +177,10 @@ static void check_product(const char *name, const cmgi_csr *A, const cmg_matrix 
     double *sum = calloc((size_t)n + 1, sizeof *sum);
     double *magnitude = calloc((size_t)n + 1, sizeof *magnitude);
     double *out[2] = {calloc((size_t)n + 1, sizeof(double)), calloc((size_t)n + 1, sizeof(double))};
-    cmg_vector *dx = NULL;
-    cmg_vector *dv = NULL;
-    cmg_vector *y = NULL;
     suite_multiply(A, x, sum, magnitude);
-    CHECK_OK(cmg_vector_create(ctx, A->cols, p, &dx));
-    CHECK_OK(cmg_vector_create(ctx, n, p, &dv));
-    CHECK_OK(cmg_vector_create(ctx, n, p, &y));
+    cmg_vector *dx = vector_new(A->cols, p);
+    cmg_vector *dv = vector_new(n, p);
+    cmg_vector *y = vector_new(n, p);
     CHECK_OK(cmg_vector_set(dx, x));
     CHECK_OK(cmg_vector_set(dv, v));
     for (int run = 0; run < 2; ++run) {
@@ -215,15 +208,8 @@ static void check_product(const char *name, const cmgi_csr *A, const cmg_matrix 
         printf("   %s, write-back %d, precision %d: %g times the bound\n", name, kind, (int)p,
                worst);
     }
-    cmg_vector_destroy(&dx);
-    cmg_vector_destroy(&dv);
-    cmg_vector_destroy(&y);
-    free(x);
-    free(v);
-    free(sum);
-    free(magnitude);
-    free(out[0]);
-    free(out[1]);
+    vectors_destroy(&dx, &dv, &y);
+    free_all(x, v, sum, magnitude, out[0], out[1]);
 }
 
 /* The format's own choice, and tiles whatever it chose. */
@@ -231,11 +217,10 @@ static void check_case(const char *name, const cmgi_csr *A, cmg_precision precis
 {
     const cmg_csr view = cmgi_csr_view(A);
     cmg_matrix_options options;
-    cmg_matrix *M = NULL;
     cmg_matrix_options_default(&options);
     options.format = CMG_FORMAT_CSR;
     options.precision = precision;
-    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &M));
+    cmg_matrix *M = matrix_new(&view, &options);
     cmgi_csr_storage *S = M->data;
     if (S->tiles == NULL) {
         check_product(name, A, M, CMGI_WB_APPLY);

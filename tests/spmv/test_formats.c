@@ -24,8 +24,7 @@ typedef struct comparison {
 
 static cmg_vector *device_vector(cmg_size n, cmg_precision precision, const double *values)
 {
-    cmg_vector *v = NULL;
-    CHECK_OK(cmg_vector_create(ctx, n, precision, &v));
+    cmg_vector *v = vector_new(n, precision);
     CHECK_OK(cmg_vector_set(v, values));
     return v;
 }
@@ -127,15 +126,8 @@ static void compare(const comparison *t, int kind)
         printf("   %s, format %s, write-back %d, precision %d: %.3g times the bound\n", t->name,
                cmg_enum_name("format", (int)t->M->options.format), kind, (int)t->precision, worst);
     }
-    cmg_vector_destroy(&x);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&d);
-    cmg_vector_destroy(&y);
-    free(px);
-    free(pb);
-    free(pc);
-    free(pd);
-    free(out);
+    vectors_destroy(&x, &b, &d, &y);
+    free_all(px, pb, pc, pd, out);
 }
 
 static void fill_comparison(comparison *t)
@@ -151,12 +143,7 @@ static void fill_comparison(comparison *t)
 
 static void clear_comparison(comparison *t)
 {
-    free(t->x);
-    free(t->b);
-    free(t->c);
-    free(t->d);
-    free(t->sum);
-    free(t->magnitude);
+    free_all(t->x, t->b, t->c, t->d, t->sum, t->magnitude);
 }
 
 /* Every write-back of a matrix that has been made. */
@@ -228,8 +215,7 @@ static void blocks_multiply_as_their_entries(void)
                                                          : 256,
                                     .keep_map = turn % 2 == 0};
             o.block_rows = finds && m % 2 == 0 ? 0 : b;
-            cmg_matrix *M = NULL;
-            CHECK_OK(cmg_matrix_create_csr(ctx, &view, &o, &M));
+            cmg_matrix *M = matrix_new(&view, &o);
             check_products(suite[m].name, &B, M);
             if (o.keep_map) {
                 for (cmg_size k = 0; k < B.indptr[B.rows]; ++k) {
@@ -255,8 +241,7 @@ static void blocks_save_what_they_should(void)
     for (int how = FULL; how <= IDENTITY; how += 2) {
         cmgi_csr B = blocks_of(&A, 3, (filling)how);
         const cmg_csr view = cmgi_csr_view(&B);
-        cmg_matrix *M = NULL;
-        CHECK_OK(cmg_matrix_create_csr(ctx, &view, &o, &M));
+        cmg_matrix *M = matrix_new(&view, &o);
         const double least = blocks * (how == FULL ? 76 : 12);
         CHECK((double)M->bytes >= least && (double)M->bytes <= 1.1 * least);
         cmg_matrix_destroy(&M);
@@ -345,14 +330,13 @@ static void rows_know_their_bytes(void)
                                         .pad = turn % 3 == 0 ? 0 : 1 << turn % 4,
                                         .threshold = 1 + 3 * (turn / 4)};
                 const variant v = {.format = format->id};
-                cmg_matrix *M = NULL;
                 if (format->reduces && o.precision == CMG_FP32 && turn > 5) {
                     o.values = turn > 8 ? CMG_VALUES_FP16 : CMG_VALUES_FP8;
                 }
                 if (!applies(&v, &A, suite[k].kind == 5)) {
                     continue;
                 }
-                CHECK_OK(cmg_matrix_create_csr(ctx, &view, &o, &M));
+                cmg_matrix *M = matrix_new(&view, &o);
                 const size_t told = cmgi_format_bytes(ctx, &s, &M->options);
                 if (format->at_least) {
                     CHECK(told <= M->bytes);
@@ -394,8 +378,7 @@ static void sell_of_four_rows_by_hand(void)
     cmg_matrix_options_default(&options);
     options.format = CMG_FORMAT_SELL;
     options.warp = 4;
-    cmg_matrix *A = NULL;
-    CHECK_OK(cmg_matrix_create_csr(ctx, &csr, &options, &A));
+    cmg_matrix *A = matrix_new(&csr, &options);
     const double expected[] = {1, 3, 0, 4, 2, 0, 0, 5};
     double stored[8] = {0};
     CHECK(A->stored == 8);
@@ -414,8 +397,7 @@ static void products_repeat_bitwise(void)
     double *first = malloc((size_t)A.rows * sizeof *first);
     double *again = malloc((size_t)A.rows * sizeof *again);
     cmg_vector *x = device_vector(A.cols, CMG_FP64, host);
-    cmg_vector *y = NULL;
-    CHECK_OK(cmg_vector_create(ctx, A.rows, CMG_FP64, &y));
+    cmg_vector *y = vector_new(A.rows, CMG_FP64);
     for (int v = 0; v < MOST; ++v) {
         variant one;
         if (!variant_at(v, &one) || !applies(&one, &A, false) || is_vendor(one.format)) {
@@ -425,8 +407,7 @@ static void products_repeat_bitwise(void)
         cmg_matrix_options_default(&options);
         options.format = one.format;
         options.t = one.t;
-        cmg_matrix *M = NULL;
-        CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &M));
+        cmg_matrix *M = matrix_new(&view, &options);
         CHECK_OK(cmg_matrix_apply(M, x, y));
         CHECK_OK(cmg_vector_get(y, first));
         CHECK_OK(cmg_matrix_apply(M, x, y));
@@ -434,11 +415,8 @@ static void products_repeat_bitwise(void)
         CHECK(memcmp(first, again, (size_t)A.rows * sizeof *first) == 0);
         cmg_matrix_destroy(&M);
     }
-    cmg_vector_destroy(&x);
-    cmg_vector_destroy(&y);
-    free(host);
-    free(first);
-    free(again);
+    vectors_destroy(&x, &y);
+    free_all(host, first, again);
     cmgi_csr_free(ctx, &A);
 }
 

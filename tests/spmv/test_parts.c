@@ -57,8 +57,7 @@ static void check_product(cmg_context *on, const cmgi_csr *A, cmg_format format)
         printf("   format %s\n", cmg_enum_name("format", (int)format));
     }
     cmg_matrix_destroy(&M);
-    cmg_vector_destroy(&x);
-    cmg_vector_destroy(&y);
+    vectors_destroy(&x, &y);
     free(out);
 }
 

@@ -135,9 +135,8 @@ static void dense_values_in_fewer_bits(void)
         options.format = CMG_FORMAT_DENSE;
         options.precision = CMG_FP32;
         for (int v = CMG_VALUES_FULL; v <= CMG_VALUES_FP8; ++v) {
-            cmg_matrix *M = NULL;
             options.values = (cmg_values)v;
-            CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &M));
+            cmg_matrix *M = matrix_new(&view, &options);
             CHECK(product_error(&A, M, false) <= rounding((cmg_values)v));
             cmg_matrix_destroy(&M);
         }

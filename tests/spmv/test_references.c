@@ -57,9 +57,7 @@ static double error_of(const cmgi_cpu_kernels *set, const cmgi_csr *A, cmg_preci
         const double found = precision == CMG_FP64 ? ((double *)y)[i] : ((float *)y)[i];
         worst = fmax(worst, fabs(found - sum));
     }
-    free(x);
-    free(single);
-    free(y);
+    free_all(x, single, y);
     cmg_matrix_destroy(&M);
     return worst;
 }

@@ -43,17 +43,14 @@ static void wrong_arguments_are_refused(void)
     options.format = CMG_FORMAT_CSR;
     CHECK_OK(cmg_matrix_create_csr(ctx, &csr, &options, &A));
     CHECK_STATUS(cmg_matrix_update(A, values), CMG_ERR_STATE);
-    cmg_vector *x = NULL;
-    cmg_vector *y = NULL;
-    CHECK_OK(cmg_vector_create(ctx, 3, CMG_FP64, &x));
-    CHECK_OK(cmg_vector_create(ctx, 3, CMG_FP64, &y));
+    cmg_vector *x = vector_new(3, CMG_FP64);
+    cmg_vector *y = vector_new(3, CMG_FP64);
     CHECK_STATUS(cmg_matrix_apply(A, x, y), CMG_ERR_SHAPE);
     CHECK_STATUS(cmg_matrix_apply(A, NULL, y), CMG_ERR_ARG);
     cmg_vector_destroy(&y);
     CHECK_OK(cmg_vector_create(ctx, 2, CMG_FP32, &y));
     CHECK_STATUS(cmg_matrix_apply(A, x, y), CMG_ERR_ARG);
-    cmg_vector_destroy(&x);
-    cmg_vector_destroy(&y);
+    vectors_destroy(&x, &y);
     cmg_matrix_destroy(&A);
 }
 
@@ -66,14 +63,12 @@ static void measured_choices_are_remembered(void)
     cmg_matrix_options options;
     cmg_matrix_options_default(&options);
     options.format = CMG_FORMAT_TUNE;
-    cmg_matrix *M = NULL;
-    cmg_matrix *N = NULL;
     const int before = cmgi_tune_count(ctx);
-    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &M));
+    cmg_matrix *M = matrix_new(&view, &options);
     const int after = cmgi_tune_count(ctx);
     CHECK(after - before <= 1);
     A.values[0] += 1;
-    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &N));
+    cmg_matrix *N = matrix_new(&view, &options);
     CHECK(cmgi_tune_count(ctx) == after);
     cmg_matrix_info first = {.size = sizeof first};
     cmg_matrix_info second = {.size = sizeof second};
@@ -114,10 +109,8 @@ static void blocks_are_tried(void)
     cmg_matrix_options_default(&options);
     options.format = CMG_FORMAT_TUNE;
     cmg_matrix *M[2] = {NULL, NULL};
-    cmg_vector *vx = NULL;
-    cmg_vector *vy = NULL;
-    CHECK_OK(cmg_vector_create(ctx, N, CMG_FP64, &vx));
-    CHECK_OK(cmg_vector_create(ctx, N, CMG_FP64, &vy));
+    cmg_vector *vx = vector_new(N, CMG_FP64);
+    cmg_vector *vy = vector_new(N, CMG_FP64);
     CHECK_OK(cmg_vector_set(vx, x));
     for (int m = 0; m < 2; ++m) {
         CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &M[m]));
@@ -133,11 +126,9 @@ static void blocks_are_tried(void)
     CHECK(M[0]->format == M[1]->format && M[0]->options.block_rows == M[1]->options.block_rows);
     cmg_matrix_destroy(&M[0]);
     cmg_matrix_destroy(&M[1]);
-    cmg_vector_destroy(&vx);
-    cmg_vector_destroy(&vy);
+    vectors_destroy(&vx, &vy);
     cmgi_csr_free(ctx, &A);
-    free(x);
-    free(y);
+    free_all(x, y);
 }
 #endif
 
@@ -171,9 +162,8 @@ static void requests_do_not_mix(void)
             for (int side = 0; side < 2; ++side) {
                 cmg_matrix_options asked = pair[side];
                 asked.size = sizeof asked;
-                cmg_matrix *M = NULL;
                 asked.format = formats[f];
-                CHECK_OK(cmg_matrix_create_csr(ctx, &view, &asked, &M));
+                cmg_matrix *M = matrix_new(&view, &asked);
                 const cmg_matrix_options *held = &M->options;
                 CHECK(held->precision == asked.precision && held->values == asked.values);
                 CHECK(held->no_templates == asked.no_templates);

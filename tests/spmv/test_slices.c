@@ -65,10 +65,7 @@ static double worst_of(const cmgi_cpu_kernels *set, const cmgi_csr *A, const cmg
         }
         worst = fmax(worst, fabs(sum));
     }
-    free(x);
-    free(y);
-    free(narrow_x);
-    free(narrow_y);
+    free_all(x, y, narrow_x, narrow_y);
     return worst;
 }
 
@@ -83,9 +80,8 @@ static void instruction_sets_multiply(void)
         o.format = formats[turn / 2 % 3];
         o.precision = turn % 2 ? CMG_FP32 : CMG_FP64;
         for (int warp = 8; warp <= 32; warp += 24) {
-            cmg_matrix *M = NULL;
             o.warp = warp;
-            CHECK_OK(cmg_matrix_create_csr(ctx, &A.view, &o, &M));
+            cmg_matrix *M = matrix_new(&A.view, &o);
             for (int s = 0; (set = cmgi_cpu_kernels_at(s)) != NULL; ++s) {
                 /* sums of seven products of up to 1 */
                 CHECK_NEAR(worst_of(set, &A, M), 0, turn % 2 ? 4e-6 : 1e-14);

@@ -71,8 +71,7 @@ static void substitute(const cmgi_csr *L, const cmg_index *order, const double *
 
 static cmg_vector *vector_of(const double *values, cmg_size n, cmg_precision precision)
 {
-    cmg_vector *v = NULL;
-    CHECK_OK(cmg_vector_create(ctx, n, precision, &v));
+    cmg_vector *v = vector_new(n, precision);
     CHECK_OK(cmg_vector_set(v, values));
     return v;
 }
@@ -88,9 +87,8 @@ static void check_writebacks(const cmg_matrix *M, const cmgi_csr *L, const cmg_i
     cmg_vector *v[VECTORS];
     double *s = malloc((size_t)n * sizeof *s);
     double *made = malloc((size_t)n * sizeof *made);
-    cmg_vector *y = NULL;
     uint64_t seed = 8;
-    CHECK_OK(cmg_vector_create(ctx, n, precision, &y));
+    cmg_vector *y = vector_new(n, precision);
     for (int q = 0; q < VECTORS; ++q) {
         value[q] = malloc((size_t)n * sizeof *value[q]);
         for (cmg_size i = 0; i < n; ++i) {
@@ -131,8 +129,7 @@ static void check_writebacks(const cmg_matrix *M, const cmgi_csr *L, const cmg_i
         free(value[q]);
     }
     cmg_vector_destroy(&y);
-    free(s);
-    free(made);
+    free_all(s, made);
 }
 
 static cmg_matrix *sweep_of(const cmgi_csr *L, cmg_precision precision)

@@ -56,22 +56,18 @@ static inline cmg_hierarchy *alone(cmgi_csr *A)
 static inline cmg_report solve(cmg_hierarchy *h, const cmg_solver_options *o)
 {
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_solver *s = NULL;
-    cmg_vector *b = NULL;
-    cmg_vector *x = NULL;
     cmg_report report = {.size = sizeof report};
     double *values = malloc((size_t)n * sizeof *values);
     uint64_t seed = 5;
     for (cmg_size i = 0; i < n; ++i) {
         values[i] = cmgi_random(&seed) - 0.5;
     }
-    CHECK_OK(cmg_solver_create(h, o, &s));
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
+    cmg_solver *s = solver_new(h, o);
+    cmg_vector *b = vector_new(n, CMG_FP64);
+    cmg_vector *x = vector_new(n, CMG_FP64);
     CHECK_OK(cmg_vector_set(b, values));
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
+    vectors_destroy(&b, &x);
     cmg_solver_destroy(&s);
     free(values);
     return report;

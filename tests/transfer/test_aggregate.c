@@ -155,8 +155,7 @@ static int check_coarsening(const cmg_csr *A, const extras *e)
         CHECK_OK(cmg_hierarchy_coarsen(h[1], &o, NULL));
         const int levels = check_levels(h[0], h[1]);
         most = levels > most ? levels : most;
-        cmg_hierarchy_destroy(&h[0]);
-        cmg_hierarchy_destroy(&h[1]);
+        hierarchies_destroy(&h[0], &h[1]);
     }
     cmgi_resident_free_arrays(ctx, &there);
     return most;
@@ -296,8 +295,7 @@ static void solvers_agree(void)
     CHECK(report[0].iterations == report[1].iterations);
     CHECK(report[1].iterations <= 12);
     CHECK(h[1]->level[0].A.indptr == NULL); /* it never came to the host */
-    cmg_hierarchy_destroy(&h[0]);
-    cmg_hierarchy_destroy(&h[1]);
+    hierarchies_destroy(&h[0], &h[1]);
     cmgi_resident_free_arrays(ctx, &there);
     cmgi_csr_free(ctx, &A);
 }
@@ -311,11 +309,10 @@ static void levels_stay_on_the_device(void)
     cmg_csr there = sent(&A.view);
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; ++t) {
         cmg_hierarchy *h = hierarchy_of(&there, &NOTHING);
-        cmg_solver *s = NULL;
         cmg_solver_options o;
         cmg_solver_options_default(&o);
         CHECK_OK(cmg_solver_options_set(&o, texts[t]));
-        CHECK_OK(cmg_solver_create(h, &o, &s));
+        cmg_solver *s = solver_new(h, &o);
         const cmg_hierarchy *made = s->mg.completion.h;
         CHECK(made != NULL && made->levels > 2);
         for (int l = 0; made != NULL && l + 1 < made->levels; ++l) {

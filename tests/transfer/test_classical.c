@@ -153,10 +153,7 @@ static double worst_weight(const cmgi_csr *A, const cmgi_csr *P, const cmg_size 
             }
         }
     }
-    free(D);
-    free(Q);
-    free(w);
-    free(strong);
+    free_all(D, Q, w, strong);
     return worst;
 }
 
@@ -209,9 +206,7 @@ static void splitting_is_independent_and_maximal(void)
         }
         CHECK(independent);
         CHECK(maximal);
-        free(D);
-        free(strong);
-        free(column);
+        free_all(D, strong, column);
         cmgi_csr_free(ctx, &P);
         cmgi_csr_free(ctx, &A);
     }

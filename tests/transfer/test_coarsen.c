@@ -172,10 +172,9 @@ static void notes_tell_what_was_done(void)
     cmg_hierarchy *h = alone(&A);
     cmg_solver_options o = chebyshev();
     for (int off = 0; off < 2; ++off) {
-        cmg_solver *s = NULL;
         bool told = false;
         o.coarsen = off == 0;
-        CHECK_OK(cmg_solver_create(h, &o, &s));
+        cmg_solver *s = solver_new(h, &o);
         for (int i = 0; cmg_solver_note(s, i) != NULL; ++i) {
             told = told || strstr(cmg_solver_note(s, i), "smoothed aggregation") != NULL;
         }

@@ -101,19 +101,15 @@ static void a_lonely_coarse_row_is_an_unknown(void)
         CHECK_OK(cmg_solver_options_set(&o, "smoother=jacobi"));
         o.omega = 0.7;
         o.dirichlet = keep ? CMG_DIRICHLET_KEEP : CMG_DIRICHLET_ZERO;
-        cmg_solver *s = NULL;
-        cmg_vector *b = NULL;
-        cmg_vector *x = NULL;
         cmg_report report = {.size = sizeof report};
-        CHECK_OK(cmg_solver_create(h, &o, &s));
-        CHECK_OK(cmg_vector_create(ctx, 318, CMG_FP64, &b));
-        CHECK_OK(cmg_vector_create(ctx, 318, CMG_FP64, &x));
+        cmg_solver *s = solver_new(h, &o);
+        cmg_vector *b = vector_new(318, CMG_FP64);
+        cmg_vector *x = vector_new(318, CMG_FP64);
         CHECK_OK(cmg_vector_fill(b, 1));
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
         CHECK(report.outcome == CMG_CONVERGED_RTOL);
         iterations[keep] = report.iterations;
-        cmg_vector_destroy(&b);
-        cmg_vector_destroy(&x);
+        vectors_destroy(&b, &x);
         cmg_solver_destroy(&s);
     }
     CHECK(iterations[0] == iterations[1]);

@@ -24,9 +24,7 @@ static cmg_hierarchy *diagonal(cmg_size n, const char *block_size)
     if (block_size != NULL) {
         CHECK_OK(cmg_hierarchy_set_attribute(h, "block_size", block_size));
     }
-    free(indptr);
-    free(indices);
-    free(values);
+    free_all(indptr, indices, values);
     return h;
 }
 

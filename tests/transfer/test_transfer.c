@@ -180,10 +180,7 @@ static void check_galerkin(cmg_size n, cmg_size m, bool own_r, bool unit, uint64
         }
     }
     CHECK_NEAR(worst, 0, 1e-14 * (double)n);
-    free(dA);
-    free(dP);
-    free(dR);
-    free(dC);
+    free_all(dA, dP, dR, dC);
     cmgi_csr_free(ctx, &A);
     cmgi_csr_free(ctx, &P);
     cmgi_csr_free(ctx, &R);
