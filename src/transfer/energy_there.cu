@@ -19,6 +19,7 @@ enum { BALLS = 16, PARTS = 16 };        /* balls of a level, blocks for the fine
 enum { GROWERS = 1024, THREADS = 256 }; /* threads of a block */
 enum { STEPS = 64, APART = 256 }; /* steps of growing; rows of a level for each ball, at least */
 enum { ROWS = 1024, SLOTS = 4096, EMPTY = -1, NONE = 0xffff }; /* of a ball, and of its table */
+enum { AT_ONCE = 4, OUTSIDE = -2 }; /* entries of P; a column that no ball has */
 /* Rows whose basis functions are compared: as many warps as an H200 has at once. */
 enum { SAMPLE = 1 << 13 };
 
@@ -36,6 +37,7 @@ struct levels {
     const double *diagonal; /* of C */
     const bool *fine;       /* Dirichlet rows, NULL = there is none */
     const bool *coarse;
+    bool turned;        /* R is P^T */
     cmg_size longest_R; /* row */
     cmg_size longest_C;
 };
@@ -263,48 +265,54 @@ __global__ void __launch_bounds__(GROWERS) coarse_kernel(const levels *all, ball
     }
 }
 
-/* Row i of P x, 0 in a Dirichlet row, times a to a sum. */
+/* Row i of P x, 0 in a Dirichlet row, times a to a sum; a few entries are read at once. */
 static __device__ __forceinline__ void add_image(triple &sum, double a, const levels &l, cmg_size i,
                                                  const table &t, const triple *x)
 {
+    const cmg_size begin = l.P.indptr[i];
     const cmg_size end = is_fixed(l.fine, i) ? 0 : l.P.indptr[i + 1];
-    for (cmg_size k = l.P.indptr[i]; k < end; ++k) {
-        add(sum, a * l.P.values[k], x, find(t, l.P.indices[k]));
+    for (cmg_size k = begin; k < end; k += AT_ONCE) {
+        cmg_index column[AT_ONCE];
+        double value[AT_ONCE];
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; ++u) {
+            column[u] = k + u < end ? l.P.indices[k + u] : (cmg_index)OUTSIDE;
+            value[u] = k + u < end ? l.P.values[k + u] : 0;
+        }
+#pragma unroll
+        for (int u = 0; u < AT_ONCE; ++u) {
+            add(sum, a * value[u], x, find(t, column[u]));
+        }
     }
 }
 
-/* left_i (A P x)_i of fine row i, by eight lanes, where row r is the first of the ball whose basis
- * function reaches it; else 0. */
-static __device__ triple fine_row(const levels &l, bool real, cmg_size i, int r, const table &t,
-                                  const triple *x)
+/* left_i, where row r is the first of the ball whose basis function reaches fine row i. */
+static __device__ bool is_first(const levels &l, cmg_size i, int r, const table &t, const triple *x,
+                                triple &left)
 {
-    const cmg_size lane = threadIdx.x % LANES;
-    const cmg_size end = real ? l.left.indptr[i + 1] : 0;
-    triple left = {};
-    triple image = {};
     int least = NONE;
-    for (cmg_size k = real ? l.left.indptr[i] + lane : 0; k < end; k += LANES) {
+    for (cmg_size k = l.left.indptr[i]; k < l.left.indptr[i + 1]; ++k) {
         const int at = find(t, l.left.indices[k]);
         add(left, l.left.values[k], x, at);
         least = at < least ? at : least;
     }
-    left = add_lanes(left);
-#pragma unroll
-    for (int d = LANES / 2; d > 0; d >>= 1) {
-        const int other = __shfl_xor_sync(CMGI_ALL, least, d);
-        least = other < least ? other : least;
-    }
-    real = real && least == r;
-    const cmg_size last = real ? l.A.indptr[i + 1] : 0;
-#pragma unroll 4
-    for (cmg_size k = real ? l.A.indptr[i] + lane : 0; k < last; k += LANES) {
+    return least == r;
+}
+
+/* Adds left_i (A P x)_i of a fine row by a warp, an entry of A a lane: of the row i and the left_i
+ * that lane `of` has. */
+static __device__ __forceinline__ void add_row(triple &energy, const levels &l, int of, cmg_size i,
+                                               const triple &left, const table &t, const triple *x)
+{
+    const cmg_size row = __shfl_sync(CMGI_ALL, i, of);
+    const cmg_size end = l.A.indptr[row + 1];
+    triple image = {};
+    for (cmg_size k = l.A.indptr[row] + threadIdx.x % CMGI_WARP; k < end; k += CMGI_WARP) {
         add_image(image, l.A.values[k], l, l.A.indices[k], t, x);
     }
-    image = add_lanes(image);
     for (int c = 0; c < VECTORS; ++c) {
-        image.v[c] *= left.v[c];
+        energy.v[c] += __shfl_sync(CMGI_ALL, left.v[c], of) * image.v[c];
     }
-    return image;
 }
 
 /* x^T R A P x of part blockIdx.x of ball blockIdx.y of level blockIdx.z: the fine rows that its
@@ -330,15 +338,16 @@ __global__ void __launch_bounds__(THREADS) fine_kernel(const levels *all, ball *
     __syncthreads();
     const cmg_size pairs = (end - begin) * l.longest_R; /* of a row and an entry */
     triple energy = {};
-    for (cmg_size p0 = 0; p0 < pairs; p0 += THREADS / LANES) { /* whole warps go round together */
-        const cmg_size p = p0 + threadIdx.x / LANES;
+    for (cmg_size p0 = 0; p0 < pairs; p0 += THREADS) { /* whole warps go round together */
+        const cmg_size p = p0 + threadIdx.x;
         const int r = p < pairs ? begin + (int)(p / l.longest_R) : begin;
         const cmg_size k = l.R.indptr[b.row[r]] + p % l.longest_R;
         const bool inside = p < pairs && k < l.R.indptr[b.row[r] + 1];
         const cmg_size i = inside ? l.R.indices[k] : 0;
-        const triple sum = fine_row(l, inside && !is_fixed(l.fine, i), i, r, t, b.x);
-        for (int c = 0; threadIdx.x % LANES == 0 && c < VECTORS; ++c) {
-            energy.v[c] += sum.v[c];
+        triple left = {};
+        const bool mine = inside && !is_fixed(l.fine, i) && is_first(l, i, r, t, b.x, left);
+        for (unsigned those = __ballot_sync(CMGI_ALL, mine); those != 0; those &= those - 1) {
+            add_row(energy, l, __ffs((int)those) - 1, i, left, t, b.x);
         }
     }
     store_sums<THREADS>(energy, &b.fine[blockIdx.x]);
@@ -379,45 +388,38 @@ static __device__ __forceinline__ double entry_of(const cmg_csr &R, cmg_size beg
 }
 
 /*
- * The largest factor between c_jj and (R A R^T)_jj of the rows j = 0, step, ...; a warp each. R is
- * taken as zero in Dirichlet columns, and its Dirichlet rows are left out.
+ * The largest factor between c_jj and (R A R^T)_jj of the rows j = 0, step, ... of level
+ * blockIdx.y, without a given R; a warp each. R is taken as zero in Dirichlet columns, and its
+ * Dirichlet rows are left out.
  */
-__global__ void diagonal_kernel(const cmg_csr A, const cmg_csr R, const bool *fine,
-                                const bool *coarse, cmg_size step, const double *diagonal,
-                                unsigned long long *factor)
+__global__ void diagonal_kernel(const levels *all, cmgi_energies *to)
 {
+    const levels &l = all[blockIdx.y];
+    const cmg_size step = (l.R.rows + SAMPLE - 1) / SAMPLE;
     const cmg_size j = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / CMGI_WARP * step;
     double sum = 0;
-    if (j >= R.rows || is_fixed(coarse, j)) {
+    if (!l.turned || j >= l.R.rows || is_fixed(l.coarse, j)) {
         return;
     }
-    const cmg_size begin = R.indptr[j];
-    const cmg_size end = R.indptr[j + 1];
+    const cmg_size begin = l.R.indptr[j];
+    const cmg_size end = l.R.indptr[j + 1];
     for (cmg_size e = begin + threadIdx.x % CMGI_WARP; e < end; e += CMGI_WARP) {
-        const cmg_size i = R.indices[e];
+        const cmg_index i = l.R.indices[e];
         double entry = 0; /* (A R^T)_ij */
 #pragma unroll 4
-        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-            const cmg_index c = A.indices[k];
-            entry += is_fixed(fine, c) ? 0 : A.values[k] * entry_of(R, begin, end, c);
+        for (cmg_size k = l.A.indptr[i]; k < l.A.indptr[i + 1]; ++k) {
+            const cmg_index c = l.A.indices[k];
+            entry += is_fixed(l.fine, c) ? 0 : l.A.values[k] * entry_of(l.R, begin, end, c);
         }
-        sum += is_fixed(fine, i) ? 0 : R.values[e] * entry;
+        sum += is_fixed(l.fine, i) ? 0 : l.R.values[e] * entry;
     }
     sum = cmgi_warp_sum(sum);
-    const double c = diagonal[j];
+    const double c = l.diagonal[j];
     if (threadIdx.x % CMGI_WARP == 0 && c > 0 && sum > 0) {
         const double worst = fmax(c / sum, sum / c);
-        atomicMax(factor, (unsigned long long)__double_as_longlong(worst));
+        atomicMax((unsigned long long *)&to[blockIdx.y].single,
+                  (unsigned long long)__double_as_longlong(worst));
     }
-}
-
-static cmg_status compare_diagonals(cmg_context *ctx, const levels *l, double *factor)
-{
-    const cmg_size step = (l->R.rows + SAMPLE - 1) / SAMPLE;
-    const cmg_size count = (l->R.rows + step - 1) / step;
-    diagonal_kernel<<<cmgi_grid(count * CMGI_WARP, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
-        l->A, l->R, l->fine, l->coarse, step, l->diagonal, (unsigned long long *)factor);
-    return CMGI_LAUNCHED(ctx);
 }
 
 static levels levels_of(const cmgi_levels_there *from)
@@ -431,6 +433,7 @@ static levels levels_of(const cmgi_levels_there *from)
     l.diagonal = from->C->diagonal;
     l.fine = from->fine;
     l.coarse = from->coarse;
+    l.turned = from->R == NULL;
     l.longest_R = (from->R != NULL ? from->R : from->turned)->rows.longest;
     l.longest_C = from->C->rows.longest;
     return l;
@@ -461,11 +464,9 @@ extern "C" cmg_status cmgi_energies_cuda(cmg_context *ctx, const cmgi_levels_the
     CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
     sum_kernel<<<n, VECTORS, 0, cmgi_stream(ctx)>>>(balls, sums);
     CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    for (int k = 0; k < count; ++k) {
-        if (from[k].R == NULL) {
-            CMGI_TRY_GOTO(done, compare_diagonals(ctx, &host[k], &sums[k].single));
-        }
-    }
+    diagonal_kernel<<<dim3(cmgi_grid((cmg_size)SAMPLE * CMGI_WARP, THREADS), n), THREADS, 0,
+                      cmgi_stream(ctx)>>>(there, sums);
+    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, e, sums, (size_t)count * sizeof *sums));
 done:
     cmgi_free(ctx, host);
