@@ -157,9 +157,10 @@ static cmg_status find_kinds(search *s, const uint16_t *id, cmg_size *sampled, i
     return CMG_OK;
 }
 
-static cmg_status match(search *s, cmg_size sampled, uint16_t *id)
+static cmg_status match(search *s, cmg_size sampled, int added, uint16_t *id)
 {
     const cmgi_row_kinds kinds = {.count = s->kinds,
+                                  .likely = s->kinds - added,
                                   .slots = s->slots,
                                   .key = s->key,
                                   .at = s->at,
@@ -185,7 +186,7 @@ static cmg_status find_all(search *s, uint16_t *id)
         if (added == 0) {
             return CMG_OK;
         }
-        CMGI_TRY(match(s, sampled, id));
+        CMGI_TRY(match(s, sampled, added, id));
         s->rounds = round + 1;
         if (s->complete || (before - s->unknown) * GAIN < before) {
             return CMG_OK;

@@ -66,6 +66,7 @@ typedef struct cmgi_row_hash {
 /* Kinds of rows that are known, in a table with open addressing. */
 typedef struct cmgi_row_kinds {
     int count;
+    int likely;                   /* kind of most rows that have none yet */
     int slots;                    /* a power of two */
     const uint64_t *key;          /* slots */
     const uint16_t *at;           /* slots: kind, CMGI_NO_TEMPLATE = free */

@@ -122,6 +122,18 @@ static __device__ __forceinline__ uint64_t group_sum(uint64_t s)
     return s;
 }
 
+/* A row's entries. */
+struct place {
+    cmg_size begin;
+    int length; /* 0 where the row is not looked at */
+};
+
+static __device__ __forceinline__ place place_of(const rows &A, cmg_size i, bool wanted)
+{
+    const cmg_size begin = wanted ? A.indptr[i] : 0;
+    return place{begin, wanted ? (int)(A.indptr[i + 1] - begin) : 0};
+}
+
 /* Entries of a row that a lane of T reads together and keeps: those of rows of up to 4 T entries.
  */
 template <int T>
@@ -130,49 +142,58 @@ struct kept {
     cmg_index column[COUNT];
     uint64_t bits[COUNT];
 
-    __device__ __forceinline__ kept(const rows &A, cmg_size begin, cmg_size length, int lane)
+    __device__ __forceinline__ kept(const rows &A, const place &at, int lane)
     {
 #pragma unroll
         for (int u = 0; u < COUNT; ++u) {
-            const bool real = lane + u * T < length;
-            column[u] = real ? A.indices[begin + lane + u * T] : 0;
-            bits[u] = real ? bits_at(A, begin + lane + u * T) : 0;
+            const bool real = lane + u * T < at.length;
+            column[u] = real ? A.indices[at.begin + lane + u * T] : 0;
+            bits[u] = real ? bits_at(A, at.begin + lane + u * T) : 0;
         }
     }
-    __device__ __forceinline__ uint64_t hash(const rows &A, cmg_size begin, cmg_size length,
-                                             cmg_index ref, int lane) const
+    __device__ __forceinline__ uint64_t hash(const rows &A, const place &at, cmg_index ref,
+                                             int lane) const
     {
         uint64_t sum = 0;
 #pragma unroll
         for (int u = 0; u < COUNT; ++u) {
-            sum +=
-                lane + u * T < length ? cmgi_entry_hash(lane + u * T, column[u] - ref, bits[u]) : 0;
+            const int e = lane + u * T;
+            sum += e < at.length ? cmgi_entry_hash(e, column[u] - ref, bits[u]) : 0;
         }
-        for (cmg_size e = lane + COUNT * T; e < length; e += T) {
-            sum += entry_hash(A, begin, e, ref);
+        for (int e = lane + COUNT * T; e < at.length; e += T) {
+            sum += entry_hash(A, at.begin, e, ref);
         }
         return sum;
     }
-    /* Whether the row is row j, entry by entry, as far as this lane sees it. */
-    __device__ __forceinline__ bool equals(const rows &A, cmg_size begin, cmg_size length,
-                                           cmg_index ref, cmg_size j, int lane) const
+    /* Whether the row is another one, entry by entry, as far as this lane sees it. */
+    __device__ __forceinline__ bool equals(const rows &A, const place &mine, cmg_index ref,
+                                           const kept &that, const place &other, cmg_index of,
+                                           int lane) const
     {
-        const cmg_size other = A.indptr[j];
-        const cmg_index shift = ref - reference(A, j);
-        bool same = A.indptr[j + 1] - other == length;
+        const cmg_index shift = ref - of;
+        bool same = mine.length == other.length;
 #pragma unroll
         for (int u = 0; u < COUNT; ++u) {
-            const cmg_size e = lane + u * T;
-            same = same && (e >= length || (column[u] - __ldg(A.indices + other + e) == shift &&
-                                            bits[u] == bits_at(A, other + e)));
+            const bool equal = column[u] - that.column[u] == shift && bits[u] == that.bits[u];
+            same = same && (equal || lane + u * T >= mine.length);
         }
-        for (cmg_size e = lane + COUNT * T; same && e < length; e += T) {
-            same = A.indices[begin + e] - __ldg(A.indices + other + e) == shift &&
-                   bits_at(A, begin + e) == bits_at(A, other + e);
+        for (int e = lane + COUNT * T; same && e < mine.length; e += T) {
+            same = A.indices[mine.begin + e] - __ldg(A.indices + other.begin + e) == shift &&
+                   bits_at(A, mine.begin + e) == bits_at(A, other.begin + e);
         }
         return same;
     }
 };
+
+/* Whether all lanes of a group of T neighbours say so. */
+template <int T>
+static __device__ __forceinline__ bool all_lanes(bool so)
+{
+    const unsigned mask = T == CMGI_WARP ? CMGI_ALL
+                                         : ((1U << (T % CMGI_WARP)) - 1U)
+                                               << ((threadIdx.x % CMGI_WARP) / T * T);
+    return (__ballot_sync(CMGI_ALL, !so) & mask) == 0;
+}
 
 /* Counts of a block: the frequent kinds in shared memory, the others at once in `total`. */
 struct tally {
@@ -194,8 +215,12 @@ static __device__ __forceinline__ void count_row(tally *mine, cmgi_kind_count *t
     atomicMin((long long *)&total[kind].first, (long long)i);
 }
 
+/*
+ * The first of the new kinds, which most rows are of, is tried first: where all rows of a warp are,
+ * no hash is computed, which takes longer than to read the entries.
+ */
 template <int T>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, 4)
     match_kernel(const rows A, const cmgi_row_kinds kinds, uint16_t *id, cmgi_kind_count *total)
 {
     __shared__ tally mine;
@@ -205,27 +230,39 @@ __global__ void __launch_bounds__(THREADS)
         mine.first[k] = INT32_MAX;
     }
     __syncthreads();
-    const cmg_size step = (cmg_size)gridDim.x * (THREADS / T);
-    const cmg_size first = (cmg_size)blockIdx.x * (THREADS / T) + threadIdx.x / T;
-    const cmg_size last = (A.count + step - 1) / step * step; /* whole warps go round together */
-    for (cmg_size i = first; i < last; i += step) {
-        const bool wanted = i < A.count && id[i] == CMGI_NO_TEMPLATE;
-        if (!__any_sync(CMGI_ALL, wanted)) {
+    const unsigned step = gridDim.x * (THREADS / T);
+    const unsigned first = blockIdx.x * (THREADS / T) + threadIdx.x / T;
+    const unsigned count = (unsigned)A.count;
+    const unsigned last = (count + step - 1) / step * step; /* whole warps go round together */
+    const cmg_index likely = kinds.row[kinds.likely];
+    const place model = place_of(A, likely, true);
+    const kept<T> of_model(A, model, lane);
+    const cmg_index ref_of_model = reference(A, likely);
+    bool wanted = first < count && id[first] == CMGI_NO_TEMPLATE;
+    place at = place_of(A, first, wanted);
+    for (unsigned i = first; i < last; i += step) {
+        const bool now = wanted;
+        const place here = at; /* of the next row it is read ahead */
+        wanted = i + step < count && id[i + step] == CMGI_NO_TEMPLATE;
+        at = place_of(A, i + step, wanted);
+        if (!__any_sync(CMGI_ALL, now)) {
             continue;
         }
-        const cmg_size begin = wanted ? A.indptr[i] : 0;
-        const cmg_size length = wanted ? A.indptr[i + 1] - begin : 0;
-        const cmg_index ref = wanted ? reference(A, i) : 0;
-        const kept<T> entries(A, begin, length, lane);
-        const uint64_t sum =
-            group_sum<T>(entries.hash(A, begin, length, ref, lane)) + cmgi_length_hash(length);
-        const uint16_t kind = wanted ? cmgi_kind_of(&kinds, sum) : (uint16_t)CMGI_NO_TEMPLATE;
-        const bool differs = kind == CMGI_NO_TEMPLATE ||
-                             !entries.equals(A, begin, length, ref, kinds.row[kind], lane);
-        const unsigned mask = T == CMGI_WARP ? CMGI_ALL
-                                             : ((1U << (T % CMGI_WARP)) - 1U)
-                                                   << ((threadIdx.x % CMGI_WARP) / T * T);
-        const bool same = (__ballot_sync(CMGI_ALL, differs) & mask) == 0;
+        const cmg_index ref = now ? reference(A, i) : 0;
+        const kept<T> entries(A, here, lane);
+        uint16_t kind = (uint16_t)kinds.likely;
+        bool same =
+            all_lanes<T>(now && entries.equals(A, here, ref, of_model, model, ref_of_model, lane));
+        if (__any_sync(CMGI_ALL, now && !same)) {
+            const uint64_t sum =
+                group_sum<T>(entries.hash(A, here, ref, lane)) + cmgi_length_hash(here.length);
+            kind = now ? cmgi_kind_of(&kinds, sum) : (uint16_t)CMGI_NO_TEMPLATE;
+            const bool known = kind != CMGI_NO_TEMPLATE;
+            const cmg_index j = known ? kinds.row[kind] : 0;
+            const place there = place_of(A, j, known);
+            same = all_lanes<T>(known && entries.equals(A, here, ref, kept<T>(A, there, lane),
+                                                        there, reference(A, j), lane));
+        }
         if (same && lane == 0) {
             id[i] = kind;
             count_row(&mine, total, kind, i);
