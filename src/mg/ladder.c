@@ -179,6 +179,7 @@ static const char *change(const cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_ru
     cmg_solver_options *o = &mg->options;
     switch (rung) {
     case CMGI_RUNG_RENEW:
+        mg->apart = true;
         return "new smoother";
     case CMGI_RUNG_CG:
         return "cg";

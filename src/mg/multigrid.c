@@ -130,6 +130,7 @@ static cmgi_setup setup_of(cmgi_multigrid *mg)
                         .divided = mg->divided,
                         .envelope = mg->envelope,
                         .dominated = mg->dominated,
+                        .apart = mg->apart,
                         .levels = &mg->levels};
 }
 
@@ -161,6 +162,16 @@ cmg_status cmgi_multigrid_begin(cmgi_multigrid *mg)
     return cmgi_setup_finest(&setup);
 }
 
+/* Bounds of a smoother are not all its own. */
+static bool is_renewed(const cmgi_multigrid *mg)
+{
+    bool renewed = false;
+    for (int l = 0; l < mg->levels.count; ++l) {
+        renewed = renewed || mg->levels.level[l].smoother.renewed;
+    }
+    return renewed;
+}
+
 cmg_status cmgi_multigrid_build(cmgi_multigrid *mg)
 {
     const cmgi_setup setup = setup_of(mg);
@@ -177,6 +188,7 @@ cmg_status cmgi_multigrid_build(cmgi_multigrid *mg)
     CMGI_TRY(create_krylov(mg, method));
     cmgi_setup_lap(&mg->levels, CMG_SETUP_CYCLE, &begin);
     ++mg->builds;
+    mg->outdated = is_renewed(mg);
     mg->ready = true;
     return CMG_OK;
 }
@@ -287,10 +299,7 @@ cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg)
         return cmgi_multigrid_build(mg);
     }
     const cmg_status status = take_values(mg, &kept);
-    mg->outdated = mg->options.reuse != CMG_REUSE_NONE;
-    for (int l = 0; l < mg->levels.count; ++l) {
-        mg->outdated = mg->outdated || mg->levels.level[l].smoother.renewed;
-    }
+    mg->outdated = mg->options.reuse != CMG_REUSE_NONE || is_renewed(mg);
     if (status != CMG_OK) { /* the cycle refers to matrices that were replaced */
         drop_cycles(mg);
     }

@@ -32,7 +32,9 @@ typedef struct cmgi_multigrid {
     bool dominated;         /* Jacobi on the finest level takes the place of levels */
     bool from_matrix;       /* levels come from the finest A alone, whatever h has */
     bool ready;             /* they are there, with values that belong together */
-    bool outdated;          /* smoothers are those of earlier values, as `reuse` says */
+    bool outdated;          /* smoothers are those of earlier values, as `reuse` says, or have
+                               bounds from other values or another level in part */
+    bool apart;             /* the bounds of every level are estimated by themselves */
     cmgi_symmetry symmetry; /* looked at where the method depends on it */
 } cmgi_multigrid;
 

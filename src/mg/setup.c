@@ -8,6 +8,8 @@
 #include "core/timer.h"
 #include "spmv/templates.h"
 
+enum { HELPFUL_ROWS = 4000 }; /* at least, of a level whose bounds help */
+
 static cmgi_level_options level_options(const cmgi_setup *s)
 {
     cmgi_level_options options = {.matrix = s->options->matrix,
@@ -29,11 +31,15 @@ static int count(const cmgi_setup *s)
     return cmgi_setup_count(s->h, s->options);
 }
 
-/* Smoothers of levels first .. last. */
+/* Smoothers of levels first .. last, the coarsest first: its bounds help the next one, unless it is
+ * so small that its sides show. */
 static cmg_status build_smoothers(const cmgi_setup *s, int first, int last)
 {
-    const cmgi_level_options options = level_options(s);
-    for (int l = first; l <= last; ++l) {
+    cmgi_level_options options = level_options(s);
+    for (int l = last; l >= first; --l) {
+        const cmgi_level *below = &s->levels->level[l + 1];
+        const bool helps = !s->apart && l < last && below->rows >= HELPFUL_ROWS;
+        options.below = helps ? below->smoother.kept : NULL;
         cmgi_threads_adapt(s->ctx);
         s->ctx->level = l + 1;
         const cmg_status status =

@@ -46,6 +46,7 @@ typedef struct cmgi_setup {
     const cmgi_schedule *schedule;
     const cmgi_divided *divided; /* levels divided among ranks, NULL = none */
     cmgi_envelope *envelope;     /* solves the last level, NULL = none */
+    bool apart;                  /* bounds of a level do not begin with those of the next */
     bool dominated;              /* it is smoothed by Jacobi */
     cmgi_levels *levels;
 } cmgi_setup;

@@ -41,8 +41,9 @@ cmg_status cmgi_pencil_precondition(const cmgi_pencil *P, const void *r, void *z
  * is looked at on the way: A is symmetric where p_0 . A p_1 = p_1 . A p_0 for the first two
  * directions up to `allowed` of its size, 0 = it is known; otherwise T is not definite.
  *
- * `before` has the coefficients from the same start vector with other values, NULL = none: where
- * the first three steps come out nearly as they did, the later ones are taken from it.
+ * `before` has the coefficients from the same start vector with other values, or those of the next
+ * level, NULL = none: where the first three steps come out nearly as they did, the later ones are
+ * taken from it.
  */
 cmg_status cmgi_lanczos(const cmgi_pencil *P, double allowed, const cmgi_tridiagonal *before,
                         cmgi_tridiagonal *T);

@@ -362,7 +362,7 @@ cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
     if (options->reuse == CMG_REUSE_SMOOTHER && s->factors > 0) {
         return CMG_OK;
     }
-    if (options->matrix.keep_map && s->kept == NULL) {
+    if (source->frame == NULL && s->kept == NULL) {
         CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *s->kept, &s->kept));
         s->kept->same = options->reuse == CMG_REUSE_BOUNDS;
     }

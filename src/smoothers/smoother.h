@@ -46,8 +46,9 @@ typedef struct cmgi_smoother_source {
     const cmgi_csr_facts *known; /* of A, where the hierarchy has them; else NULL */
     /* filled by the check of A, counts are of own rows; NULL = not asked for */
     cmgi_csr_facts *facts;
-    struct cmgi_spectra *kept;       /* bounds to go on with (spectrum.h), NULL = none are kept */
-    const cmgi_arguments *arguments; /* parsed by the method's table of keys; set by the frame */
+    struct cmgi_spectra *kept;        /* bounds to go on with (spectrum.h), NULL = none are kept */
+    const struct cmgi_spectra *below; /* those of the next level, to begin with; NULL = nothing */
+    const cmgi_arguments *arguments;  /* parsed by the method's table of keys; set by the frame */
 } cmgi_smoother_source;
 
 /* Own rows of source->A: from the first to below the last. */
@@ -119,8 +120,8 @@ typedef struct cmgi_smoother {
     bool symmetric;           /* A and the smoother are known to be symmetric */
     bool undamped;            /* the estimate waits for the level's matrix */
     bool changed; /* the last build replaced factors or dampings that a step list may refer to */
-    bool renewed; /* its bounds rest on the values of an earlier build in part */
-    struct cmgi_spectra *kept; /* the bounds, for new values; NULL = there will be none */
+    bool renewed; /* its bounds rest in part on an earlier build's, or on those of the next level */
+    struct cmgi_spectra *kept; /* the bounds, for new values and the level above; or NULL */
 } cmgi_smoother;
 
 typedef struct cmgi_smoother_options {

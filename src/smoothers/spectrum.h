@@ -12,7 +12,7 @@ enum { CMGI_LANCZOS_STEPS = 12 };
 typedef struct cmgi_spectrum {
     double largest; /* safeguarded estimate from above of the largest |eigenvalue| */
     bool symmetric; /* A and M are symmetric positive definite as far as seen */
-    bool renewed;   /* partly an estimate for earlier values */
+    bool renewed;   /* partly an estimate for earlier values, or for the next level */
     int count;      /* Ritz values, 0 when not symmetric */
     double ritz[CMGI_LANCZOS_STEPS];   /* ascending */
     double weight[CMGI_LANCZOS_STEPS]; /* their spectral weights, sum 1 */
@@ -25,7 +25,7 @@ typedef struct cmgi_tridiagonal {
     double off[CMGI_LANCZOS_STEPS];
     double next;
     bool definite; /* false when A or M turns out not to be positive definite */
-    bool renewed;  /* the later coefficients are those for earlier values */
+    bool renewed;  /* the later coefficients are those that there were before */
 } cmgi_tridiagonal;
 
 /*
