@@ -1,56 +1,10 @@
 /*
  * Values, codes and bases of packed slices from a CSR on the device: a warp plans its slice as
  * packed_there.cu has measured it, and brings it to the storage by eight slice columns at a time.
+ * Patterns of short rows, which a mesh of one kind of cells has almost everywhere, are brought
+ * there by packed_store.cuh.
  */
-#include "spmv/packed_there.cuh"
-#include "spmv/rest.cuh"
-
-/* The unit of a slice's values in 16 and 8 bits, a power of two. */
-struct unit {
-    double scale;
-    double inverse; /* exact */
-};
-
-/* How values are stored: in a precision, or, as whole numbers, what the fp32 value lacks. */
-template <typename T>
-struct storage {
-    enum { reduced = 0 };
-    static __device__ __forceinline__ T keep(double value, const unit &)
-    {
-        return (T)value;
-    }
-    static __device__ __forceinline__ double lost(double, T, const unit &)
-    {
-        return 0;
-    }
-};
-template <>
-__device__ __forceinline__ int storage<int>::keep(double value, const unit &)
-{
-    return cmgi_rest(value);
-}
-
-/* In 16 and 8 bits: what is lost in rounding goes to the diagonal. */
-template <typename T, cmg_values KIND>
-struct reduced_storage {
-    enum { reduced = 1 };
-    static __device__ __forceinline__ T keep(double value, const unit &u)
-    {
-        const float scaled = (float)(value * u.inverse);
-        return KIND == CMG_VALUES_FP8 ? (T)cmgi_float_to_fp8(scaled)
-                                      : (T)cmgi_float_to_half(scaled);
-    }
-    static __device__ __forceinline__ double lost(double value, T kept, const unit &u)
-    {
-        return value - (double)cmgi_reduced_load(KIND, &kept, 0) * u.scale;
-    }
-};
-template <>
-struct storage<uint16_t> : reduced_storage<uint16_t, CMG_VALUES_FP16> {
-};
-template <>
-struct storage<uint8_t> : reduced_storage<uint8_t, CMG_VALUES_FP8> {
-};
+#include "spmv/packed_store.cuh"
 
 static __device__ __forceinline__ void store_code(uint8_t *codes, int bytes, cmg_size at,
                                                   cmg_size code)
@@ -108,17 +62,6 @@ static __device__ __forceinline__ strip open_strip(const source &S, const plan &
     row.ref = cmgi_plan_reference(&S, real ? P.first + r : S.A.rows - 1);
     row.lane = r;
     return row;
-}
-
-/* Place of an entry in its slice: rows r and r + 32 are neighbours, 8-bit values of two slice
- * columns, too. */
-template <typename T>
-static __device__ __forceinline__ int place_of(int e, int r)
-{
-    const int first = r % CMGI_WARP;
-    const int second = r / CMGI_WARP;
-    return sizeof(T) == 1 ? (e - e % 2) * SLICE + 4 * first + 2 * (e % 2) + second
-                          : e * SLICE + 2 * first + second;
 }
 
 /* The base of slice column e, the last of which may come twice. */
@@ -315,7 +258,7 @@ __global__ void __launch_bounds__(THREADS) fill_kernel(const source S, const tar
     __shared__ shelf<T> shelves[WARPS];
     const cmg_size p = (cmg_size)blockIdx.x * WARPS + threadIdx.x / CMGI_WARP;
     const int lane = (int)threadIdx.x % CMGI_WARP;
-    if (p >= S.count) {
+    if (p >= S.count || is_short_pattern(to, p)) {
         return;
     }
     plan P = open_plan(S, shared_plans);
@@ -361,9 +304,16 @@ __global__ void __launch_bounds__(THREADS) fill_kernel(const source S, const tar
 template <typename T>
 static cmg_status fill(const cmgi_compressor *B, const source &S, cmg_index *kept, void *values)
 {
-    fill_kernel<<<cmgi_grid(S.count, WARPS), THREADS, shared_bytes(S), cmgi_stream(B->A->ctx)>>>(
-        S, target_of(B, kept), (T *)values);
-    return CMGI_LAUNCHED(B->A->ctx);
+    cmg_context *ctx = B->A->ctx;
+    target to = target_of(B, kept);
+    to.patterns = S.room <= SHORT_ROW && (to.planned || kept != NULL);
+    if (to.patterns) {
+        patterns_kernel<<<(unsigned)S.count, THREADS, 0, cmgi_stream(ctx)>>>(S, to, (T *)values);
+        CMGI_TRY(CMGI_LAUNCHED(ctx));
+    }
+    fill_kernel<<<cmgi_grid(S.count, WARPS), THREADS, shared_bytes(S), cmgi_stream(ctx)>>>(
+        S, to, (T *)values);
+    return CMGI_LAUNCHED(ctx);
 }
 
 cmg_status cmgi_packed_fill(const cmgi_compressor *B, cmg_size longest, cmg_index *kept)

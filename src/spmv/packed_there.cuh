@@ -30,9 +30,10 @@ typedef struct target {
     cmg_index *kept; /* plans of up to KEPT - 1 bases, or NULL: 2 width + ascends, -1 = longer, then
                         the bases */
     bool planned;    /* base is there, and all columns ascend */
+    bool patterns;   /* slices with a narrow pattern are filled apart (packed_store.cuh) */
 } target;
 
-enum { KEPT = 48 };
+enum { KEPT = 48, NARROW = 40, SHORT_ROW = 32 };
 
 /* packed_plan.inc of a warp. */
 #define PLAN static __device__ __forceinline__
@@ -107,11 +108,27 @@ static __device__ void make_plan(const source &S, cmg_size p, int lane, plan &P)
     plan_slice(&S, S.slice != NULL ? S.slice[p] : p, lane, &P);
 }
 
+/* 2 width + ascends of a plan that was kept, -1 = it was not; *from: its bases. */
+static __device__ __forceinline__ int plan_head(const target &to, cmg_size p,
+                                                const cmg_index **from)
+{
+    *from = to.planned ? to.base + to.step[p] : to.kept + p * KEPT + 1;
+    return to.planned ? 2 * (int)(to.step[p + 1] - to.step[p]) + 1 : to.kept[p * KEPT];
+}
+
+/* Whether slice p is one that is filled apart. */
+static __device__ __forceinline__ bool is_short_pattern(const target &to, cmg_size p)
+{
+    const cmg_index *from = NULL;
+    const int head = to.patterns ? plan_head(to, p, &from) : -1;
+    return head >= 0 && head / 2 < NARROW && to.bytes[p] == 0;
+}
+
 /* The same, as it was kept. */
 static __device__ void read_plan(const source &S, const target &to, cmg_size p, int lane, plan &P)
 {
-    const cmg_index *from = to.planned ? to.base + to.step[p] : to.kept + p * KEPT;
-    const int head = to.planned ? 2 * (int)(to.step[p + 1] - to.step[p]) + 1 : *from++;
+    const cmg_index *from = NULL;
+    const int head = plan_head(to, p, &from);
     if (head < 0) {
         make_plan(S, p, lane, P);
         return;
@@ -168,8 +185,8 @@ static inline target target_of(const cmgi_compressor *B, cmg_index *kept)
 {
     const cmgi_packed_slices *P = &B->C->p;
     const bool planned = P->rest != NULL && B->from->there->facts.ascending;
-    return target{P->step,  P->code,  P->bytes,       P->base,          P->codes, P->place,
-                  P->entry, P->scale, B->C->diagonal, B->pairs_columns, kept,     planned};
+    return target{P->step,  P->code,        P->bytes,         P->base, P->codes, P->place, P->entry,
+                  P->scale, B->C->diagonal, B->pairs_columns, kept,    planned,  false};
 }
 
 /* Slice columns that are stored: in pairs the last may come twice. */

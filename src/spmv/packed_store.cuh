@@ -1,0 +1,262 @@
+/*
+ * How values of packed slices are stored, and the slices with a pattern of offsets and short rows:
+ * a block of threads reads all entries of such a slice at once, eight lanes a row, collects them in
+ * shared memory by their places, and writes the slice as it lies there.
+ */
+#pragma once
+#include "spmv/packed_there.cuh"
+#include "spmv/rest.cuh"
+
+/* The unit of a slice's values in 16 and 8 bits, a power of two. */
+struct unit {
+    double scale;
+    double inverse; /* exact */
+};
+
+/* How values are stored: in a precision, or, as whole numbers, what the fp32 value lacks. */
+template <typename T>
+struct storage {
+    enum { reduced = 0 };
+    static __device__ __forceinline__ T keep(double value, const unit &)
+    {
+        return (T)value;
+    }
+    static __device__ __forceinline__ double lost(double, T, const unit &)
+    {
+        return 0;
+    }
+};
+template <>
+__device__ __forceinline__ int storage<int>::keep(double value, const unit &)
+{
+    return cmgi_rest(value);
+}
+
+/* In 16 and 8 bits: what is lost in rounding goes to the diagonal. */
+template <typename T, cmg_values KIND>
+struct reduced_storage {
+    enum { reduced = 1 };
+    static __device__ __forceinline__ T keep(double value, const unit &u)
+    {
+        const float scaled = (float)(value * u.inverse);
+        return KIND == CMG_VALUES_FP8 ? (T)cmgi_float_to_fp8(scaled)
+                                      : (T)cmgi_float_to_half(scaled);
+    }
+    static __device__ __forceinline__ double lost(double value, T kept, const unit &u)
+    {
+        return value - (double)cmgi_reduced_load(KIND, &kept, 0) * u.scale;
+    }
+};
+template <>
+struct storage<uint16_t> : reduced_storage<uint16_t, CMG_VALUES_FP16> {
+};
+template <>
+struct storage<uint8_t> : reduced_storage<uint8_t, CMG_VALUES_FP8> {
+};
+
+/* Place of an entry in its slice: rows r and r + 32 are neighbours, 8-bit values of two slice
+ * columns, too. */
+template <typename T>
+static __device__ __forceinline__ int place_of(int e, int r)
+{
+    const int first = r % CMGI_WARP;
+    const int second = r / CMGI_WARP;
+    return sizeof(T) == 1 ? (e - e % 2) * SLICE + 4 * first + 2 * (e % 2) + second
+                          : e * SLICE + 2 * first + second;
+}
+
+/* Entries a lane, and rows at once; the widest pattern: a grid has 27 offsets, and 34 at its sides.
+ */
+enum { EACH = 4, ROUNDS = SLICE * EIGHT / THREADS, WIDEST = NARROW, APART_BY = 8 };
+static_assert(SHORT_ROW == EACH * EIGHT, "a lane has so many entries of a row");
+
+/* Slice columns lie apart in shared memory: else all would begin in the same bank. */
+static __device__ __forceinline__ int in_tile(int place)
+{
+    return place + (int)((unsigned)place / SLICE) * APART_BY;
+}
+
+/* The entries of a lane. */
+struct entries {
+    int length[ROUNDS];
+    cmg_size begin[ROUNDS];
+    int offset[ROUNDS][EACH];
+    double value[ROUNDS][EACH];
+};
+
+static __device__ __forceinline__ void read_entries(const source &S, cmg_size first, int rows,
+                                                    entries &mine)
+{
+    const int q = (int)threadIdx.x % EIGHT;
+#pragma unroll
+    for (int g = 0; g < ROUNDS; ++g) {
+        const int r = g * (THREADS / EIGHT) + (int)threadIdx.x / EIGHT;
+        mine.begin[g] = r < rows ? S.A.indptr[first + r] : 0;
+        mine.length[g] = r < rows ? (int)(S.A.indptr[first + r + 1] - mine.begin[g]) : 0;
+    }
+#pragma unroll
+    for (int g = 0; g < ROUNDS; ++g) {
+        const int r = g * (THREADS / EIGHT) + (int)threadIdx.x / EIGHT;
+        const cmg_index ref = cmgi_plan_reference(&S, r < rows ? first + r : S.A.rows - 1);
+#pragma unroll
+        for (int u = 0; u < EACH; ++u) {
+            const bool real = q + u * EIGHT < mine.length[g];
+            const cmg_size k = mine.begin[g] + q + u * EIGHT;
+            mine.offset[g][u] = real ? cmgi_load_once(S.A.indices + k) - ref : 0;
+            mine.value[g][u] = real ? cmgi_load_once(S.A.values + k) : 0;
+        }
+    }
+}
+
+/* The unit of the slice from its largest value that is not kept apart. */
+template <typename T>
+static __device__ unit unit_of(const entries &mine, bool split)
+{
+    __shared__ double of_warp[WARPS];
+    double largest = 0;
+#pragma unroll
+    for (int g = 0; g < ROUNDS; ++g) {
+#pragma unroll
+        for (int u = 0; u < EACH; ++u) {
+            const bool packs = !split || mine.offset[g][u] != 0;
+            largest = packs ? fmax(largest, fabs(mine.value[g][u])) : largest;
+        }
+    }
+    for (int d = CMGI_WARP / 2; d > 0; d >>= 1) {
+        largest = fmax(largest, __shfl_xor_sync(CMGI_ALL, largest, d));
+    }
+    if (threadIdx.x % CMGI_WARP == 0) {
+        of_warp[threadIdx.x / CMGI_WARP] = largest;
+    }
+    __syncthreads();
+    for (int w = 0; w < WARPS; ++w) {
+        largest = fmax(largest, of_warp[w]);
+    }
+    const double scale =
+        cmgi_reduced_scale(sizeof(T) == 1 ? CMG_VALUES_FP8 : CMG_VALUES_FP16, largest);
+    return unit{scale, 1 / scale};
+}
+
+/* A slice with a pattern. */
+template <typename T>
+struct pattern_slice {
+    cmg_size first; /* row */
+    int rows;
+    int width;
+    cmg_index pattern[WIDEST];
+    T tile[WIDEST * (SLICE + APART_BY)];
+};
+
+/* The lane's entries of round g into the tile; what each loses is left in `lost`. */
+template <typename T>
+static __device__ __forceinline__ void put_entries(const source &S, const target &to,
+                                                   const entries &mine, int g, const unit &unit,
+                                                   pattern_slice<T> &slice, double (&lost)[EACH])
+{
+    const int q = (int)threadIdx.x % EIGHT;
+    const int r = g * (THREADS / EIGHT) + (int)threadIdx.x / EIGHT;
+    const bool split = storage<T>::reduced && S.split_diagonal;
+#pragma unroll
+    for (int u = 0; u < EACH; ++u) {
+        const int e = q + u * EIGHT;
+        const int offset = mine.offset[g][u];
+        const double value = mine.value[g][u];
+        lost[u] = value; /* 0 where there is none */
+        if (e < mine.length[g] && !(split && offset == 0)) {
+            const int guess = split && offset > 0 && e > 0 ? e - 1 : e;
+            const int column = cmgi_pattern_find(slice.pattern, slice.width, offset, guess);
+            const int at = place_of<T>(column, r);
+            const T kept = storage<T>::keep(value, unit);
+            slice.tile[in_tile(at)] = kept;
+            lost[u] = storage<T>::lost(value, kept, unit);
+            if (to.place != NULL) {
+                to.place[mine.begin[g] + e] = (uint16_t)at;
+            }
+        }
+    }
+}
+
+/* The losses of a row go to its diagonal, added up in the order of its entries, as on the host. */
+static __device__ __forceinline__ void put_apart(const double (&lost)[EACH], float *diagonal)
+{
+    double sum = 0;
+#pragma unroll
+    for (int u = 0; u < EACH; ++u) {
+        for (int q = 0; q < EIGHT; ++q) {
+            sum += __shfl_sync(CMGI_ALL, lost[u], q, EIGHT);
+        }
+    }
+    if (diagonal != NULL && threadIdx.x % EIGHT == 0) {
+        *diagonal = (float)sum;
+    }
+}
+
+/* Opens slice p; bases, rows and stored width of it are told. */
+template <typename T>
+static __device__ int open_pattern(const source &S, const target &to, cmg_size p,
+                                   pattern_slice<T> &slice)
+{
+    const int thread = (int)threadIdx.x;
+    const cmg_index *from = NULL;
+    const int width = plan_head(to, p, &from) / 2;
+    const int stored = to.pairs ? width + width % 2 : width;
+    const cmg_size first = (S.slice != NULL ? S.slice[p] : p) * SLICE;
+    const int rows = S.A.rows - first < SLICE ? (int)(S.A.rows - first) : (int)SLICE;
+    if (thread < stored) {
+        const cmg_index base = from[thread < width ? thread : width - 1];
+        if (thread < width) {
+            slice.pattern[thread] = base;
+        }
+        to.base[to.step[p] + thread] = base;
+    }
+    if (thread == 0) {
+        slice.first = first;
+        slice.rows = rows;
+        slice.width = width;
+    }
+    if (thread == 0 && to.entry != NULL) {
+        to.entry[p] = S.A.indptr[first];
+        to.entry[p + 1] = S.A.indptr[first + rows]; /* as the next slice says */
+    }
+    for (int x = thread; x < stored * SLICE; x += THREADS) {
+        slice.tile[in_tile(x)] = (T)0;
+    }
+    return stored;
+}
+
+/* The slices that is_short_pattern names, a block each. */
+template <typename T>
+__global__ void __launch_bounds__(THREADS)
+    patterns_kernel(const source S, const target to, T *values)
+{
+    __shared__ pattern_slice<T> slice;
+    const cmg_size p = blockIdx.x;
+    if (!is_short_pattern(to, p)) {
+        return;
+    }
+    const int stored = open_pattern(S, to, p, slice);
+    __syncthreads();
+    entries mine;
+    unit u = {};
+    read_entries(S, slice.first, slice.rows, mine);
+    if (storage<T>::reduced) {
+        u = unit_of<T>(mine, S.split_diagonal);
+        if (threadIdx.x == 0) {
+            to.scale[p] = (float)u.scale;
+        }
+    }
+#pragma unroll
+    for (int g = 0; g < ROUNDS; ++g) {
+        double lost[EACH];
+        put_entries(S, to, mine, g, u, slice, lost);
+        if (storage<T>::reduced) {
+            const int r = g * (THREADS / EIGHT) + (int)threadIdx.x / EIGHT;
+            put_apart(lost,
+                      to.diagonal != NULL && r < slice.rows ? &to.diagonal[slice.first + r] : NULL);
+        }
+    }
+    __syncthreads();
+    for (int x = (int)threadIdx.x; x < stored * SLICE; x += THREADS) {
+        values[to.step[p] * SLICE + x] = slice.tile[in_tile(x)];
+    }
+}
