@@ -203,11 +203,6 @@ cmg_status cmgi_cycle_run(cmgi_cycle *cycle, const void *r, void *z)
     return CMG_OK;
 }
 
-cmg_precision cmgi_cycle_precision(const cmgi_cycle *cycle)
-{
-    return cycle->values[cycle->input].precision;
-}
-
 void cmgi_cycle_drop_graph(cmgi_cycle *cycle)
 {
     if (cycle != NULL && cycle->graph != NULL) {

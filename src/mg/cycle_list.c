@@ -44,6 +44,11 @@ bool cmgi_step_reads(const cmgi_step *step, int value)
     return step->in == value || step->b == value || step->c == value || step->e == value;
 }
 
+cmg_precision cmgi_cycle_precision(const cmgi_cycle *cycle)
+{
+    return cycle->values[cycle->input].precision;
+}
+
 int cmgi_cycle_readers(const cmgi_cycle *cycle, int value)
 {
     int readers = 0;
