@@ -175,8 +175,8 @@ static int rhs_unasked(cmg_context *ctx, const cmg_hierarchy *h, cmg_vector **b,
 {
     static const char *const words[] = {
         "ones (there is none in the file for this level)",
-        "random in [-1, 1) (none in the file for this level, and A takes constants to constants: "
-        "ones are solved by one step)",
+        ("random in [-1, 1) (none in the file for this level, and A takes constants to constants: "
+         "ones are solved by one step)"),
         "A x of random x in [-1, 1) (none in the file for this level, and A takes constants to 0)"};
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     cmg_csr A = {0};

@@ -141,8 +141,9 @@ size_t cmgi_value_bytes(const cmgi_cycle *cycle, const cmgi_value *value);
 cmg_status cmgi_cycle_build(cmgi_cycle *cycle, const cmgi_cycle_plan *plan);
 cmg_status cmgi_pass_zero(cmgi_cycle *cycle);
 void cmgi_pass_jacobi(cmgi_cycle *cycle);
-/* Looks whether halves of a cycle on the level can be one step each. */
-cmg_status cmgi_level_halves(cmg_context *ctx, cmgi_level *level);
+/* Looks whether halves of a cycle on level l can be one step each; h = NULL: where A is stored as a
+ * box. */
+cmg_status cmgi_level_halves(cmg_context *ctx, cmg_hierarchy *h, int l, cmgi_level *level);
 void cmgi_pass_halves(cmgi_cycle *cycle, const cmgi_level *levels);
 void cmgi_pass_presmooth(cmgi_cycle *cycle, const cmgi_level *levels);
 void cmgi_pass_restrict(cmgi_cycle *cycle, const cmgi_level *levels);

@@ -23,13 +23,48 @@ static bool same_halves(const cmgi_halves *a, const cmgi_halves *b)
                           memcmp(a->box.value, b->box.value, sizeof a->box.value) == 0));
 }
 
-cmg_status cmgi_level_halves(cmg_context *ctx, cmgi_level *level)
+/* On levels of fewer rows A is stored so that products wait least, not as a box. */
+enum { SMALL = 1 << 19 };
+
+/* The box of A, by its entries where it is not stored as one. */
+static cmg_status find_box(cmg_context *ctx, cmg_hierarchy *h, int l, const cmgi_level *level,
+                           cmgi_box *box, bool *found)
+{
+    const cmg_matrix *A = level->A;
+    const cmgi_box *stored = cmgi_matrix_box(A);
+    *found = stored != NULL;
+    if (stored != NULL) {
+        *box = *stored;
+        return CMG_OK;
+    }
+    if (h == NULL || level->rows >= SMALL || level->perm != NULL || A->format->elements ||
+        A->options.values != CMG_VALUES_FULL) {
+        return CMG_OK;
+    }
+    const cmgi_resident *there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
+    cmg_csr csr;
+    if (there == NULL) {
+        CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &csr));
+    }
+    return cmgi_box_of_csr(ctx, there == NULL ? &csr : NULL, there, A->options.precision, box,
+                           found);
+}
+
+cmg_status cmgi_level_halves(cmg_context *ctx, cmg_hierarchy *h, int l, cmgi_level *level)
 {
     const cmgi_halves before = level->halves;
     const cmgi_smoother *s = &level->smoother;
+    const bool possible =
+        cmgi_halves_possible(ctx) && level->P != NULL && level->R != NULL && s->factors == 1;
+    cmgi_box box;
+    bool found = false;
     level->halves = (cmgi_halves){0};
-    if (cmgi_halves_possible(ctx) && level->P != NULL && level->R != NULL && s->factors == 1) {
-        CMGI_TRY(cmgi_halves_find(ctx, level->A, level->P, level->R, s->factor[0], &level->halves));
+    if (possible && s->factor[0]->format->id == CMG_FORMAT_DIAGONAL) {
+        CMGI_TRY(find_box(ctx, h, l, level, &box, &found));
+    }
+    if (found) {
+        CMGI_TRY(cmgi_halves_find(ctx, level->A, &box, level->P, level->R, s->factor[0],
+                                  &level->halves));
     }
     level->halves_changed = !same_halves(&before, &level->halves);
     return CMG_OK;

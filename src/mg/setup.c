@@ -245,7 +245,7 @@ static cmg_status halves(const cmgi_setup *s)
     const bool wanted = s->options->fuse && s->divided == NULL;
     const int end = wanted ? cmgi_setup_collapse_from(s) : 0;
     for (int l = 0; l < end; ++l) {
-        CMGI_TRY(cmgi_level_halves(s->ctx, &s->levels->level[l]));
+        CMGI_TRY(cmgi_level_halves(s->ctx, s->h, l, &s->levels->level[l]));
     }
     return CMG_OK;
 }

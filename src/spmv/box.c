@@ -1,4 +1,4 @@
-/* Search for the box of a matrix of templates; see box.h. */
+/* Search for the box of a matrix of templates, or of a CSR; see box.h. */
 #include "spmv/box.h"
 
 #include "core/each.h"
@@ -133,20 +133,48 @@ static bool first_rows_agree(const box_rows *rows, int kinds, const cmg_index *r
 
 /* The search: what is known, and what has been found. */
 typedef struct search {
-    const cmgi_compressor *B;
+    cmg_size rows;
+    const cmgi_compressor *B; /* templates are compared ... */
     const cmgi_templates *t;
+    cmg_context *ctx;
+    const box_entries *entries; /* ... or, where this is not NULL, entries */
+    cmgi_place at;
     stencil S;
     cmgi_box box;
     bool found;
 } search;
 
+static cmg_status compare_entries(search *s)
+{
+    box_entries e = *s->entries;
+    cmg_size others = 0;
+    memcpy(e.size, s->box.size, sizeof e.size);
+    memcpy(e.value, s->box.value, sizeof e.value);
+    CMGI_TRY(count_other_rows(s->ctx, s->at, s->rows, &e, &others));
+    s->found = others == 0;
+    return CMG_OK;
+}
+
 /* Looks at every row where the first ones agree. */
-static cmg_status try_sizes(search *s, int dims, cmg_size line, cmg_size lines, cmg_size planes)
+static cmg_status compare_templates(search *s)
 {
     const cmgi_compressed *C = s->B->C;
     const cmg_precision precision = s->B->A->options.precision;
     box_rows rows;
     cmg_size pieces = 0;
+    describe_rows(C, precision, &s->box, s->t->id, &rows);
+    if (!first_rows_agree(&rows, C->t.kinds, s->t->row)) {
+        return CMG_OK;
+    }
+    const cmgi_place at = s->B->from->device != NULL ? CMGI_DEVICE : CMGI_HOST;
+    const cmg_size lines = (cmg_size)s->box.size[1] * s->box.size[2];
+    CMGI_TRY(count_other_pieces(s->B->A->ctx, at, lines * rows.pieces, &rows, &pieces));
+    s->found = pieces == 0;
+    return CMG_OK;
+}
+
+static cmg_status try_sizes(search *s, int dims, cmg_size line, cmg_size lines, cmg_size planes)
+{
     s->box.dims = dims;
     s->box.size[0] = (cmg_index)line;
     s->box.size[1] = (cmg_index)lines;
@@ -154,14 +182,7 @@ static cmg_status try_sizes(search *s, int dims, cmg_size line, cmg_size lines, 
     if (!place_values(&s->S, &s->box)) {
         return CMG_OK;
     }
-    describe_rows(C, precision, &s->box, s->t->id, &rows);
-    if (!first_rows_agree(&rows, C->t.kinds, s->t->row)) {
-        return CMG_OK;
-    }
-    const cmgi_place at = s->B->from->device != NULL ? CMGI_DEVICE : CMGI_HOST;
-    CMGI_TRY(count_other_pieces(s->B->A->ctx, at, lines * planes * rows.pieces, &rows, &pieces));
-    s->found = pieces == 0;
-    return CMG_OK;
+    return s->entries != NULL ? compare_entries(s) : compare_templates(s);
 }
 
 /* The smallest offset, either way, above `least`; 0 = none. */
@@ -179,8 +200,7 @@ static cmg_size next_offset(const stencil *S, cmg_size least)
  * at most P + L + 1. */
 static cmg_status try_planes(search *s, cmg_size line)
 {
-    const cmg_size rows = s->B->C->rows;
-    const cmg_size lines = rows / line;
+    const cmg_size lines = s->rows / line;
     const cmg_size next = next_offset(&s->S, line + 1);
     if (next == 0) {
         return try_sizes(s, 2, line, lines, 1);
@@ -189,6 +209,17 @@ static cmg_status try_planes(search *s, cmg_size line)
          --m) {
         if (lines % m == 0) {
             CMGI_TRY(try_sizes(s, 3, line, m, lines / m));
+        }
+    }
+    return CMG_OK;
+}
+
+static cmg_status try_lines(search *s)
+{
+    const cmg_size next = next_offset(&s->S, 1);
+    for (cmg_size line = next + 1; line >= next - 1 && line >= 3 && next > 0 && !s->found; --line) {
+        if (s->rows % line == 0) {
+            CMGI_TRY(try_planes(s, line));
         }
     }
     return CMG_OK;
@@ -225,16 +256,21 @@ static const cmgi_box *known_box(const cmgi_compressor *B)
     return wide && B->A->options.precision == CMG_FP32 ? cmgi_matrix_box(like) : NULL;
 }
 
+/* The box as products in this precision have it. */
+static void round_box(const cmgi_box *found, cmg_precision precision, cmgi_box *box)
+{
+    *box = *found;
+    for (int k = 0; k < NEIGHBOURS && precision == CMG_FP32; ++k) {
+        box->value[k] = (double)(float)found->value[k];
+    }
+    box->even = make_even(box->value, precision == CMG_FP32 ? FLT_EPSILON : DBL_EPSILON);
+}
+
 static cmg_status keep(const cmgi_compressor *B, const cmgi_box *found)
 {
     cmgi_compressed *C = B->C;
     CMGI_TRY(cmgi_alloc(B->A->ctx, 1, sizeof *C->t.box, &C->t.box));
-    *C->t.box = *found;
-    for (int k = 0; k < NEIGHBOURS && B->A->options.precision == CMG_FP32; ++k) {
-        C->t.box->value[k] = (double)(float)found->value[k];
-    }
-    C->t.box->even =
-        make_even(C->t.box->value, B->A->options.precision == CMG_FP32 ? FLT_EPSILON : DBL_EPSILON);
+    round_box(found, B->A->options.precision, C->t.box);
     return CMG_OK;
 }
 
@@ -242,7 +278,7 @@ cmg_status cmgi_box_find(const cmgi_compressor *B, const cmgi_templates *t)
 {
     const cmgi_compressed *C = B->C;
     const cmg_size slices = (C->rows + CMGI_SLICE - 1) / CMGI_SLICE;
-    search s = {.B = B, .t = t};
+    search s = {.rows = C->rows, .B = B, .t = t};
     if (C->t.count != slices || C->ref != NULL || C->lead != 0 || C->rows != C->cols ||
         C->block > 1 || C->rows < LEAST_ROWS || C->t.kinds > CMGI_BOX_KINDS ||
         !join_templates(C, B->A->options.precision, &s.S)) {
@@ -251,13 +287,48 @@ cmg_status cmgi_box_find(const cmgi_compressor *B, const cmgi_templates *t)
     if (known_box(B) != NULL) {
         return keep(B, known_box(B));
     }
-    const cmg_size next = next_offset(&s.S, 1);
-    for (cmg_size line = next + 1; line >= next - 1 && line >= 3 && next > 0 && !s.found; --line) {
-        if (C->rows % line == 0) {
-            CMGI_TRY(try_planes(&s, line));
-        }
-    }
+    CMGI_TRY(try_lines(&s));
     return s.found ? keep(B, &s.box) : CMG_OK;
+}
+
+/* The stencil of the row in the middle, which is inside of a box of odd sides. */
+static cmg_status middle_row(cmg_context *ctx, const cmg_csr *csr, const cmgi_resident *there,
+                             bool single, stencil *S)
+{
+    const cmg_size rows = csr != NULL ? csr->rows : there->csr.rows;
+    const cmg_index middle = (cmg_index)(rows / 2);
+    cmgi_csr row = {0};
+    CMGI_TRY(cmgi_rows_on_host(ctx, csr, there, &middle, 1, &row));
+    const cmg_size entries = row.indptr[1];
+    S->count = entries <= NEIGHBOURS ? (int)entries : 0;
+    for (int k = 0; k < S->count; ++k) {
+        S->offset[k] = row.indices[k] - middle;
+        S->value[k] = single ? (double)(float)row.values[k] : row.values[k];
+    }
+    cmgi_csr_free(ctx, &row);
+    return CMG_OK;
+}
+
+cmg_status cmgi_box_of_csr(cmg_context *ctx, const cmg_csr *csr, const cmgi_resident *there,
+                           cmg_precision precision, cmgi_box *box, bool *found)
+{
+    const cmg_csr *A = csr != NULL ? csr : &there->csr;
+    const bool single = precision == CMG_FP32;
+    const box_entries entries = {
+        .indptr = A->indptr, .indices = A->indices, .values = A->values, .single = single};
+    search s = {.rows = A->rows,
+                .ctx = ctx,
+                .entries = &entries,
+                .at = csr != NULL ? CMGI_HOST : CMGI_DEVICE};
+    *found = false;
+    if (A->rows != A->cols || A->rows < NEIGHBOURS / 3 || A->rows % 2 == 0) {
+        return CMG_OK;
+    }
+    CMGI_TRY(middle_row(ctx, csr, there, single, &s.S));
+    CMGI_TRY(try_lines(&s));
+    *found = s.found;
+    round_box(&s.box, precision, box);
+    return CMG_OK;
 }
 
 void cmgi_box_free(cmg_context *ctx, cmgi_compressed *C)

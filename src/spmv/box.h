@@ -29,6 +29,14 @@ typedef struct cmgi_box {
 /* Finds the box of a matrix all of whose slices are templates; leaves C->t.box NULL where it is
  * none. The host waits for one number if the matrix is on the device and looks like a box. */
 cmg_status cmgi_box_find(const cmgi_compressor *B, const cmgi_templates *t);
+/*
+ * The box of a square matrix by its entries, on the host or, where csr is NULL, on the device:
+ * from the row in the middle, with which every row is compared. Of odd sides alone.
+ *
+ * Cost  a pass over the entries, and on the device two waits of the host.
+ */
+cmg_status cmgi_box_of_csr(cmg_context *ctx, const cmg_csr *csr, const cmgi_resident *there,
+                           cmg_precision precision, cmgi_box *box, bool *found);
 void cmgi_box_free(cmg_context *ctx, cmgi_compressed *C);
 /* The box of any matrix, NULL = it has none. */
 const cmgi_box *cmgi_matrix_box(const cmg_matrix *A);

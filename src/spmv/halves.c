@@ -53,7 +53,7 @@ static bool may_be_taken(const cmgi_box *box, const cmg_matrix *A, const cmg_mat
                          const cmg_matrix *R, const cmg_matrix *D)
 {
     const cmg_precision p = A->options.precision;
-    bool odd = box != NULL && box->others == 0 && D->format->id == CMG_FORMAT_DIAGONAL &&
+    bool odd = box->others == 0 && D->format->id == CMG_FORMAT_DIAGONAL &&
                (box->even || p == CMG_FP32) && p == P->options.precision &&
                p == R->options.precision && p == D->options.precision && P->format->talk == NULL &&
                R->format->talk == NULL;
@@ -80,10 +80,10 @@ static cmg_status multiply_probes(cmg_context *ctx, const cmg_matrix *M, half_pr
     return CMG_OK;
 }
 
-cmg_status cmgi_halves_find(cmg_context *ctx, const cmg_matrix *A, const cmg_matrix *P,
-                            const cmg_matrix *R, const cmg_matrix *D, cmgi_halves *halves)
+cmg_status cmgi_halves_find(cmg_context *ctx, const cmg_matrix *A, const cmgi_box *box,
+                            const cmg_matrix *P, const cmg_matrix *R, const cmg_matrix *D,
+                            cmgi_halves *halves)
 {
-    const cmgi_box *box = cmgi_matrix_box(A);
     const size_t each = cmgi_precision_bytes(A->options.precision);
     const cmgi_place at = cmgi_on_cuda(ctx) ? CMGI_DEVICE : CMGI_HOST;
     *halves = (cmgi_halves){.precision = A->options.precision};

@@ -37,15 +37,16 @@ typedef struct cmgi_half {
 /* Whether the backend has the kernels. */
 bool cmgi_halves_possible(const cmg_context *ctx);
 /*
- * Looks whether halves are possible with these matrices; then halves->taken. A has to have a box;
+ * Looks whether halves are possible with these matrices; then halves->taken. A is `box`;
  * P and R are multiplied by two vectors of integers each, drawn from 2^17, for which products with
  * linear interpolation do not round: every entry of the results has to be exact, which rows of
  * another matrix miss but once in 2^34 cases.
  *
  * Cost  two products with P and R each, and one wait of the host for each of both.
  */
-cmg_status cmgi_halves_find(cmg_context *ctx, const cmg_matrix *A, const cmg_matrix *P,
-                            const cmg_matrix *R, const cmg_matrix *D, cmgi_halves *halves);
+cmg_status cmgi_halves_find(cmg_context *ctx, const cmg_matrix *A, const cmgi_box *box,
+                            const cmg_matrix *P, const cmg_matrix *R, const cmg_matrix *D,
+                            cmgi_halves *halves);
 cmg_status cmgi_half_run(cmg_context *ctx, const cmgi_half *half);
 /* Positions of the fine or the coarse box. */
 cmg_size cmgi_halves_rows(const cmgi_halves *halves, bool fine);

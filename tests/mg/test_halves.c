@@ -19,6 +19,7 @@ typedef struct problem {
     cmgi_csr D;
     cmgi_level level[2];
     cmg_matrix *coarse; /* 0.7 I */
+    cmg_hierarchy *h;   /* with A, where its box is looked for by entries */
 } problem;
 
 static cmg_size rows_of(const int *n)
@@ -215,7 +216,7 @@ static cmgi_cycle *compile(problem *p, int stages, double momentum, bool halves,
     s->omega[0] = 0.72;
     s->omega[1] = 1.45;
     s->momentum[1] = momentum;
-    CHECK_OK(cmgi_level_halves(ctx, &p->level[0]));
+    CHECK_OK(cmgi_level_halves(ctx, p->h, 0, &p->level[0]));
     p->level[0].halves.taken = p->level[0].halves.taken && halves;
     const cmgi_cycle_plan plan = {.levels = p->level,
                                   .nlevels = 2,
@@ -370,6 +371,33 @@ static void several_columns_go_one_by_one(void)
     discard(&p);
 }
 
+/* A that is not stored as a box, on a level whose CSR is one, and then is none. */
+static void few_rows_are_boxes_too(void)
+{
+    for (int c = 0; c < 6; ++c) {
+        const int *box = boxes[c % 2 == 0 ? 0 : 5];
+        problem p = make(box[0], box + 1, true, CMG_FP32);
+        double *b = vector(p.A.rows, 5);
+        double *z = vector(p.A.rows, 0);
+        p.A.values[p.A.indptr[5] + 1] *= c / 2 == 1 ? 1.5 : 1;
+        const cmg_csr view = cmgi_csr_view(&p.A);
+        cmg_matrix_destroy(&p.level[0].A);
+        p.level[0].A = matrix(&p.A, c / 2 == 2 ? CMG_FORMAT_SELL : CMG_FORMAT_ELLT, CMG_FP32);
+        CHECK_OK(cmg_hierarchy_create(ctx, 1, &p.h));
+        CHECK_OK(cmg_hierarchy_set_csr(p.h, 0, CMG_ROLE_A, NULL, 0, &view));
+        cmgi_cycle *cycle = compile(&p, 2, 0, true, 1);
+        CHECK(p.level[0].halves.taken == (c / 2 != 1 && cmgi_halves_possible(ctx)));
+        CHECK(count_halves(cycle) == (p.level[0].halves.taken ? 2 : 0));
+        plain_cycle(&p, b, z);
+        CHECK_NEAR(error_of(cycle, b, z, p.A.rows), 0, 3e-6);
+        cmgi_cycle_destroy(&cycle);
+        cmg_hierarchy_destroy(&p.h);
+        free(b);
+        free(z);
+        discard(&p);
+    }
+}
+
 /* A that is no box any more, then one with other values, on the same level. */
 static void new_values(void)
 {
@@ -402,6 +430,7 @@ int main(int argc, char **argv)
     RUN(traffic_and_text);
     RUN(others_are_refused);
     RUN(several_columns_go_one_by_one);
+    RUN(few_rows_are_boxes_too);
     RUN(new_values);
     return TEST_END();
 }

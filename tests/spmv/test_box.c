@@ -3,6 +3,7 @@
  * its subsets and for sides of every kind; one row that is not the stencil cut at the rim is seen.
  */
 #include "spmv/box.h"
+#include "csr/resident.h"
 #include "spmv/march.h"
 #include "suite.h"
 
@@ -184,6 +185,75 @@ static void others_are_refused(void)
     CHECK(cmgi_matrix_box(M) != NULL && cmgi_matrix_box(M)->even);
     cmg_matrix_destroy(&M);
     cmgi_csr_free(ctx, &A);
+}
+
+/* By entries, on the host and, where kernels read them there, on the device. */
+static bool box_by_entries(const cmgi_csr *A, cmg_precision precision, cmgi_box *box)
+{
+    const cmg_csr view = cmgi_csr_view(A);
+    bool found = false;
+    CHECK_OK(cmgi_box_of_csr(ctx, &view, NULL, precision, box, &found));
+    if (cmgi_resident_kernels_of(ctx) != NULL) {
+        cmgi_resident there = {0};
+        cmgi_box same = {0};
+        bool too = false;
+        CHECK_OK(cmgi_resident_send(ctx, &view, &there));
+        CHECK_OK(cmgi_box_of_csr(ctx, NULL, &there, precision, &same, &too));
+        CHECK(too == found);
+        CHECK(!found ||
+              (same.even == box->even && memcmp(same.size, box->size, sizeof same.size) == 0 &&
+               memcmp(same.value, box->value, sizeof same.value) == 0));
+        cmgi_resident_free(ctx, &there);
+    }
+    return found;
+}
+
+/* The same box as the templates give, also where they are too many to give one. */
+static void entries_are_enough(void)
+{
+    static const cmg_size sides[][3] = {{11, 13, 15}, {33, 31, 3}, {31, 35, 1}, {3, 3, 3},
+                                        {3, 3, 1},    {15, 3, 7},  {5, 7, 1},   {7, 7, 7}};
+    static const uint32_t kinds[] = {ALL, CROSS, NO_CORNERS};
+    for (size_t s = 0; s < sizeof sides / sizeof sides[0]; ++s) {
+        for (int c = 0; c < 12; ++c) {
+            const uint32_t own = kinds[c / 4] & (sides[s][2] > 1 ? ALL : 0x3fe00);
+            const cmg_precision precision = c % 2 == 0 ? CMG_FP32 : CMG_FP64;
+            const grid g = make_grid(sides[s][0], sides[s][1], sides[s][2], own, c / 2 % 2 == 0);
+            cmgi_csr A = assemble(&g);
+            cmg_matrix *M = compress(&A, precision);
+            const cmgi_box *stored = cmgi_matrix_box(M);
+            cmgi_box box = {0};
+            CHECK(box_by_entries(&A, precision, &box));
+            CHECK(box.dims == (sides[s][2] > 1 ? 3 : 2));
+            for (int k = 0; k < 3; ++k) {
+                CHECK(box.size[k] == sides[s][k]);
+            }
+            CHECK(difference(&box, &A) <= (precision == CMG_FP64 ? 1e-15 : 1e-7));
+            CHECK(stored == NULL || stored->even == box.even);
+            for (int k = 0; k < 6; ++k) { /* one entry: its value, its column, not there */
+                const cmg_size row = k / 3 == 0 ? 0 : A.rows - 2;
+                const cmg_size e = A.indptr[row] + 1;
+                const cmgi_csr kept = {.values = &(double){A.values[e]},
+                                       .indices = &(cmg_index){A.indices[e]}};
+                A.values[e] = k % 3 == 0 ? 1.01 * *kept.values : k % 3 == 2 ? 0 : *kept.values;
+                A.indices[e] = k % 3 == 1 ? A.indices[e + 1] : *kept.indices;
+                CHECK(!box_by_entries(&A, precision, &box));
+                A.values[e] = *kept.values;
+                A.indices[e] = *kept.indices;
+            }
+            cmg_matrix_destroy(&M);
+            cmgi_csr_free(ctx, &A);
+        }
+    }
+    grid g = make_grid(21, 11, 9, ALL, true);
+    cmgi_box box;
+    for (int c = 0; c < 2; ++c) {
+        g.around = c == 0;
+        g.hole = c == 1 ? (5 * 11 + 6) * 21 + 10 : 0;
+        cmgi_csr A = assemble(&g);
+        CHECK(!box_by_entries(&A, CMG_FP64, &box));
+        cmgi_csr_free(ctx, &A);
+    }
 }
 
 /* On a GPU, whatever products of boxes do unasked. */
@@ -385,6 +455,7 @@ int main(int argc, char **argv)
     RUN(boxes_are_found);
     RUN(doubtful_boxes_are_right);
     RUN(others_are_refused);
+    RUN(entries_are_enough);
     RUN(products_are_those_of_plain_loops);
     return TEST_END();
 }
