@@ -8,6 +8,8 @@
 #include "core/timer.h"
 #include "spmv/templates.h"
 
+#include <math.h>
+
 enum { HELPFUL_ROWS = 4000 }; /* at least, of a level whose bounds help */
 
 static cmgi_level_options level_options(const cmgi_setup *s)
@@ -31,6 +33,27 @@ static int count(const cmgi_setup *s)
     return cmgi_setup_count(s->h, s->options);
 }
 
+/*
+ * Whether levels l and l + 1 look like one stencil on two grids: one diagonal on each, and the same
+ * largest row sum of |D^-1 A|. Then D^-1 A has the same symbol on both, whose largest value the
+ * largest eigenvalues approach from below with the square of the mesh width (Trottenberg,
+ * Oosterlee and Schueller, Multigrid, 2001, section 4.3).
+ */
+static bool is_uniform(const cmg_hierarchy *h, int l)
+{
+    const double rounding = 1e-6;
+    const double same = 1e-3;
+    const cmgi_resident *A[2] = {cmgi_hierarchy_there(h, l, CMG_ROLE_A),
+                                 cmgi_hierarchy_there(h, l + 1, CMG_ROLE_A)};
+    bool uniform = A[0] != NULL && A[1] != NULL;
+    for (int k = 0; uniform && k < 2; ++k) {
+        const cmgi_resident_facts *f = &A[k]->facts;
+        uniform = f->least > 0 && f->most <= (1 + rounding) * f->least && f->identity == 0;
+    }
+    return uniform &&
+           fabs(A[0]->facts.gershgorin - A[1]->facts.gershgorin) <= same * A[1]->facts.gershgorin;
+}
+
 /* Smoothers of levels first .. last, the coarsest first: its bounds help the next one, unless it is
  * so small that its sides show. */
 static cmg_status build_smoothers(const cmgi_setup *s, int first, int last)
@@ -40,6 +63,7 @@ static cmg_status build_smoothers(const cmgi_setup *s, int first, int last)
         const cmgi_level *below = &s->levels->level[l + 1];
         const bool helps = !s->apart && l < last && below->rows >= HELPFUL_ROWS;
         options.below = helps ? below->smoother.kept : NULL;
+        options.uniform = helps && is_uniform(s->h, l);
         cmgi_threads_adapt(s->ctx);
         s->ctx->level = l + 1;
         const cmg_status status =

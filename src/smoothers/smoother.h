@@ -48,7 +48,8 @@ typedef struct cmgi_smoother_source {
     cmgi_csr_facts *facts;
     struct cmgi_spectra *kept;        /* bounds to go on with (spectrum.h), NULL = none are kept */
     const struct cmgi_spectra *below; /* those of the next level, to begin with; NULL = nothing */
-    const cmgi_arguments *arguments;  /* parsed by the method's table of keys; set by the frame */
+    bool uniform; /* both are of one stencil: its rows times a factor, as far as facts tell */
+    const cmgi_arguments *arguments; /* parsed by the method's table of keys; set by the frame */
 } cmgi_smoother_source;
 
 /* Own rows of source->A: from the first to below the last. */

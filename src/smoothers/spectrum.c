@@ -412,6 +412,23 @@ static cmgi_tridiagonal *coefficients(const cmgi_smoother_source *source, int pl
     return &kept->T[place];
 }
 
+/* ... or, with D^-1, are those of the next level where both are of one stencil, ... */
+static bool find_below(const cmgi_smoother_source *source, const cmgi_csr *factor, int place,
+                       cmgi_spectrum *spectrum)
+{
+    const cmgi_spectra *below = source->below;
+    const cmgi_resident *M = factor[0].there;
+    const bool found = source->uniform && place >= 0 && !source->kept->same &&
+                       place < below->count && below->T[place].definite && M != NULL &&
+                       M->csr.indptr == NULL;
+    if (found) {
+        *spectrum = below->spectrum[place];
+        spectrum->renewed = true;
+        source->kept->T[place] = below->T[place];
+    }
+    return found;
+}
+
 /* and put there. */
 static void keep(cmgi_spectra *kept, int place, const cmgi_spectrum *spectrum)
 {
@@ -426,11 +443,14 @@ cmg_status cmgi_spectrum_estimate_in(const cmgi_smoother_source *source, const c
                                      int factors, int steps, cmgi_spectrum *spectrum)
 {
     int place = -1;
-    if (!find_kept(source->kept, &place, spectrum)) {
+    if (find_kept(source->kept, &place, spectrum)) {
+        return CMG_OK;
+    }
+    if (!find_below(source, factor, place, spectrum)) {
         CMGI_TRY(
             bound_spectrum(source, factor, factors, steps, coefficients(source, place), spectrum));
-        keep(source->kept, place, spectrum);
     }
+    keep(source->kept, place, spectrum);
     return CMG_OK;
 }
 
