@@ -130,8 +130,7 @@ static cmg_status solve(cmg_context *ctx, cmg_solver *s, cmg_size n, double *sec
     status = status == CMG_OK ? cmg_vector_create(ctx, n, CMG_FP64, &x) : status;
     status = status == CMG_OK ? cmg_vector_fill(b, 1) : status;
     for (int k = 0; status == CMG_OK && k < 3; ++k) {
-        status = cmg_vector_fill(x, 0);
-        status = status == CMG_OK ? cmg_solver_solve(s, b, x, &report) : status;
+        status = cmg_solver_solve_from_zero(s, b, x, &report);
         keep_least(seconds, report.solve_seconds);
     }
     if (status == CMG_OK && !cmg_outcome_converged(report.outcome)) {

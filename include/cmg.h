@@ -76,6 +76,9 @@ CMG_API void cmg_solver_destroy(cmg_solver **s);
  */
 CMG_API cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x,
                                     cmg_report *report);
+/** The same from x = 0, whatever x holds: without the first product, its norm and a copy of x. */
+CMG_API cmg_status cmg_solver_solve_from_zero(cmg_solver *s, const cmg_vector *b, cmg_vector *x,
+                                              cmg_report *report);
 /** A column of the last solve, 0 where it had one; its times and bytes are those of all. */
 CMG_API cmg_status cmg_solver_column(const cmg_solver *s, int column, cmg_report *report);
 /** z = C r: one cycle from a zero guess, as a preconditioner. fp64 vectors. */

@@ -153,9 +153,13 @@ static int prepare(solve_job *job)
     return status;
 }
 
-static cmg_status reset_guess(solve_job *job)
+static cmg_status solve_once(solve_job *job)
 {
-    return job->guess != NULL ? cmg_vector_copy(job->guess, job->x) : cmg_vector_fill(job->x, 0.0);
+    if (job->guess == NULL) {
+        return cmg_solver_solve_from_zero(job->s, job->b, job->x, &job->report);
+    }
+    const cmg_status status = cmg_vector_copy(job->guess, job->x);
+    return status == CMG_OK ? cmg_solver_solve(job->s, job->b, job->x, &job->report) : status;
 }
 
 /* Solves `repeat` times from the same guess; keeps the history and the sorted seconds. */
@@ -166,10 +170,7 @@ static cmg_status solve(solve_job *job)
         watch_begin();
     }
     for (int k = 0; k < job->repeat; ++k) {
-        cmg_status status = reset_guess(job);
-        if (status == CMG_OK) {
-            status = cmg_solver_solve(job->s, job->b, job->x, &job->report);
-        }
+        const cmg_status status = solve_once(job);
         if (status != CMG_OK) {
             return status;
         }

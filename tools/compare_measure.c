@@ -35,10 +35,7 @@ static cmg_status solve(compare_row *row, const compare_options *options, cmg_so
     bool fell_back = false; /* then the first solve counts: later ones begin where it ended */
     cmg_status status = CMG_OK;
     for (int k = 0; k < options->repeat && status == CMG_OK && !fell_back; ++k) {
-        status = cmg_vector_fill(x, 0);
-        if (status == CMG_OK) {
-            status = cmg_solver_solve(s, b, x, &report);
-        }
+        status = cmg_solver_solve_from_zero(s, b, x, &report);
         seconds[k] = report.solve_seconds;
         fell_back = fell_back || (status == CMG_OK && report.fallbacks > 0);
     }

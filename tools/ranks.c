@@ -189,8 +189,7 @@ static cmg_status work(void *user, const cmg_transport *transport)
     cmg_report_default(&report);
     cmg_status status = prepare(job, transport, &mine);
     for (int k = 0; k < job->repeat && status == CMG_OK; ++k) {
-        status = cmg_vector_fill(mine.x, 0);
-        status = status != CMG_OK ? status : cmg_solver_solve(mine.s, mine.b, mine.x, &report);
+        status = cmg_solver_solve_from_zero(mine.s, mine.b, mine.x, &report);
         if (transport->rank == 0 || job->ranks == 1) {
             job->seconds[k] = report.solve_seconds;
         }

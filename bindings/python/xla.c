@@ -88,10 +88,7 @@ static cmg_status solve(cmg_xla_solver *s, int columns, void *from, void *to)
         status = cmg_vector_wrap_columns(s->ctx, s->n, columns, CMG_FP64, to, &x);
     }
     if (status == CMG_OK) {
-        status = cmg_vector_fill(x, 0);
-    }
-    if (status == CMG_OK) {
-        status = cmg_solver_solve(s->solver, b, x, s->report);
+        status = cmg_solver_solve_from_zero(s->solver, b, x, s->report);
     }
     cmg_vector_destroy(&b);
     cmg_vector_destroy(&x);

@@ -55,11 +55,13 @@ CMGI_INLINE void cmgi_semi_begin(cmgi_semi *s, const cmgi_limits *limits, bool n
     }
 }
 
-/* d and x of every column that runs; with a momentum of 0 d is not read. */
+/* d and x of every column that runs; with a momentum of 0 d is not read, and x not where `fresh`:
+ * it is 0. */
 typedef struct cmgi_semi_update {
     const cmgi_semi *semi;
     const cmgi_stop *stop;
     cmg_precision precision; /* of z and d */
+    bool fresh;
     const void *z;
     void *d;
     double *x;

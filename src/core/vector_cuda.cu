@@ -205,8 +205,11 @@ struct semi_op {
         const T momentum = (T)u.semi[c].momentum;
         const T step = (T)u.semi[c].step;
         const pack<T, W> z = load<W>((const T *)u.z + i);
-        pack<double, W> x = load<W>(u.x + i);
+        pack<double, W> x = {};
         pack<T, W> d = {};
+        if (!u.fresh) {
+            x = load<W>(u.x + i);
+        }
         if (momentum != 0) {
             d = load<W>((const T *)u.d + i);
         }

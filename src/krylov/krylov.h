@@ -64,6 +64,7 @@ typedef struct cmgi_iteration {
     bool exact;          /* the step's residual norm is computed from b, A and x */
     int vectors;         /* in fp64, of work[] */
     int scratch;         /* work vector of which a step takes nothing over from the last one */
+    bool rounds;         /* start wants the first residual in C's precision alone */
     bool inner;          /* has x, r, p and q of a CG in C's precision, too */
     bool host;           /* decides on the host after all: never recorded */
 } cmgi_iteration;
@@ -80,6 +81,7 @@ extern const cmgi_iteration cmgi_semi_iteration;
 /* Work that is recorded: on which arrays. */
 typedef struct cmgi_recording {
     void *graph; /* NULL = nothing */
+    bool zero;
     const double *b;
     double *x;
 } cmgi_recording;
@@ -135,6 +137,7 @@ typedef struct cmgi_krylov {
     double pace;
     double range;                      /* as in cmgi_limits, by the precision of C */
     bool opening;                      /* the method's first step is still to come */
+    bool zero;                         /* x is 0 before the first iteration */
     cmg_loop used;                     /* the loop of the last solve */
     double *work[CMGI_KRYLOV_VECTORS]; /* r, z, p, q */
     void *rounded;                     /* r in the precision of C: r itself where it has that */
@@ -155,6 +158,12 @@ typedef struct cmgi_krylov {
 static inline double *cmgi_krylov_scalar(const cmgi_krylov *k, int i)
 {
     return k->scalars + (cmg_size)i * k->system.columns;
+}
+
+/* x is 0, and r is b, which need not be computed. */
+static inline bool cmgi_krylov_from_zero(const cmgi_krylov *k)
+{
+    return k->zero && k->column->iterations == 0;
 }
 
 /* Values of a vector. */
@@ -182,7 +191,8 @@ cmg_status cmgi_krylov_scaled(cmgi_krylov *k, cmgi_solve_fn solve, void *user, c
 cmg_status cmgi_krylov_iterate(cmgi_krylov *k, const double *b, double *x);
 /* ||b||, and in_range[c] = false where b has to be scaled. */
 cmg_status cmgi_krylov_look(cmgi_krylov *k, const double *b, bool *in_range);
-/* All ranks have the same limits, and know whether one of them watches; one message. */
+/* All ranks have the same limits, and know whether one of them watches or has a guess; one message.
+ */
 cmg_status cmgi_krylov_agree(cmgi_krylov *k);
 /* Other limits, with room for the norms of max_it iterations; a monitor may have come or gone. */
 cmg_status cmgi_krylov_limit(cmgi_krylov *k, const cmgi_iteration_options *limits);

@@ -51,6 +51,24 @@ static cmg_status give_limits(cmgi_krylov *k)
                                  (size_t)k->system.columns * sizeof *k->given);
 }
 
+/* r = b, x being 0, and its norm: where the method lets it be in the precision of C alone, in one
+ * pass (core/backend.h, cmgi_cg_update). */
+static cmg_status take_rhs(cmgi_krylov *k, double *r, double *bb)
+{
+    const cmgi_linear_system *s = &k->system;
+    const cmgi_backend *on = s->ctx->backend;
+    if (k->method->rounds && k->rounded != r) {
+        const cmgi_cg_update norm = {.precision = CMG_FP64,
+                                     .r = (void *)(uintptr_t)k->b,
+                                     .single = k->rounded,
+                                     .rr = bb,
+                                     .semi = (cmgi_semi *)(void *)k->scalars};
+        return on->cg_update(s->ctx, s->n, 1, &norm);
+    }
+    CMGI_TRY(on->dot(s->ctx, CMG_FP64, s->n, 1, k->b, k->b, bb));
+    return on->convert(s->ctx, s->n, CMG_FP64, k->b, CMG_FP64, r);
+}
+
 /* r = b - A x, its norms and those of b, the stopping tests before the first step. */
 static cmg_status begin(cmgi_krylov *k)
 {
@@ -60,15 +78,20 @@ static cmg_status begin(cmgi_krylov *k)
     double *bb = cmgi_krylov_scalar(k, CMGI_KRYLOV_SCALARS - 1);
     double *rr = cmgi_krylov_scalar(k, CMGI_KRYLOV_SCALARS - 2);
     const bool corrects = k->method->finish != NULL;
+    const bool zero = cmgi_krylov_from_zero(k);
     const cmgi_test first = {.what = CMGI_TEST_BEGIN,
-                             .update = {.stop = k->stop, .rr = rr},
+                             .update = {.stop = k->stop, .rr = zero ? bb : rr},
                              .limits = k->limits,
                              .bb = bb};
-    CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, s->columns, k->b, k->b, bb));
-    if (!corrects || k->column->iterations == 0) { /* else the last end left it there */
-        CMGI_TRY(s->residual(s->user, k->b, k->x, r));
+    if (zero) {
+        CMGI_TRY(take_rhs(k, r, bb));
+    } else {
+        CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, s->columns, k->b, k->b, bb));
+        if (!corrects || k->column->iterations == 0) { /* else the last end left it there */
+            CMGI_TRY(s->residual(s->user, k->b, k->x, r));
+        }
+        CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, s->columns, r, r, rr));
     }
-    CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, s->columns, r, r, rr));
     CMGI_TRY(ctx->backend->test(ctx, s->columns, &first));
     return k->method->start != NULL ? k->method->start(k) : CMG_OK;
 }
@@ -165,13 +188,14 @@ static cmg_status record(cmgi_krylov *k, int part)
     cmg_context *ctx = k->system.ctx;
     const cmgi_backend *backend = ctx->backend;
     cmgi_recording *mine = &k->recorded[part];
-    if (mine->graph != NULL && mine->b == k->b && mine->x == k->x) {
+    const bool zero = cmgi_krylov_from_zero(k);
+    if (mine->graph != NULL && mine->b == k->b && mine->x == k->x && mine->zero == zero) {
         return CMG_OK;
     }
     if (mine->graph != NULL) {
         backend->graph_destroy(ctx, mine->graph);
     }
-    *mine = (cmgi_recording){.b = k->b, .x = k->x};
+    *mine = (cmgi_recording){.b = k->b, .x = k->x, .zero = zero};
     const bool alone = part == CMGI_RECORD_STEP;
     CMGI_TRY(backend->graph_begin(ctx, alone ? NULL : k->stop, k->system.columns));
     ctx->recording = true;

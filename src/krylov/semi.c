@@ -30,8 +30,9 @@ double cmgi_semi_rate(double low, double high)
     return (1 - s) / (1 + s);
 }
 
-/* x from image = C r or F r, then r, its norm and the factors of the next step. */
-static cmg_status advance(cmgi_krylov *k)
+/* x from image = C r or F r, where it was 0 (fresh) without reading it; then r, its norm and the
+ * factors of the next step. */
+static cmg_status advance(cmgi_krylov *k, bool fresh)
 {
     const cmgi_linear_system *s = &k->system;
     const cmgi_backend *on = s->ctx->backend;
@@ -39,6 +40,7 @@ static cmg_status advance(cmgi_krylov *k)
     const cmgi_semi_update step = {.semi = semi_of(k),
                                    .stop = k->stop,
                                    .precision = s->precision,
+                                   .fresh = fresh,
                                    .z = k->image,
                                    .d = k->work[2],
                                    .x = k->x};
@@ -66,7 +68,7 @@ static cmg_status start(cmgi_krylov *k)
                              .limits = k->limits,
                              .nested = s->nested != NULL};
     CMGI_TRY(s->ctx->backend->test(s->ctx, s->columns, &begin));
-    return k->rounded == k->work[0]
+    return k->rounded == k->work[0] || cmgi_krylov_from_zero(k)
                ? CMG_OK
                : s->ctx->backend->convert(s->ctx, cmgi_krylov_values(k), CMG_FP64, k->work[0],
                                           s->precision, k->rounded);
@@ -75,18 +77,15 @@ static cmg_status start(cmgi_krylov *k)
 static cmg_status step(cmgi_krylov *k)
 {
     CMGI_TRY(cmgi_krylov_image(k));
-    return advance(k);
+    return advance(k, false);
 }
 
 static cmg_status first(cmgi_krylov *k)
 {
     const cmgi_linear_system *s = &k->system;
-    if (s->nested == NULL) {
-        return step(k);
-    }
-    CMGI_TRY(s->nested(s->user, k->rounded, k->image));
-    return advance(k);
+    CMGI_TRY(s->nested != NULL ? s->nested(s->user, k->rounded, k->image) : cmgi_krylov_image(k));
+    return advance(k, cmgi_krylov_from_zero(k));
 }
 
 const cmgi_iteration cmgi_semi_iteration = {
-    .start = start, .first = first, .step = step, .exact = true, .vectors = 3};
+    .start = start, .first = first, .step = step, .exact = true, .vectors = 3, .rounds = true};

@@ -142,6 +142,20 @@ static int wanted_iterate(const cmgi_krylov_column *of, double factor)
     return stays ? of->iterations : best;
 }
 
+/* x = guess, NULL = 0 */
+static cmg_status put_guess(const cmgi_multigrid *mg, const double *guess, double *x)
+{
+    const cmgi_backend *on = mg->ctx->backend;
+    const cmg_size n = cmgi_krylov_values(mg->krylov);
+    return guess == NULL ? on->fill(mg->ctx, CMG_FP64, n, 0.0, x)
+                         : on->convert(mg->ctx, n, CMG_FP64, guess, CMG_FP64, x);
+}
+
+static const double *guess_of(const cmgi_fallback *f)
+{
+    return f->zero ? NULL : f->guess;
+}
+
 /*
  * Columns that have not converged back to the iterate that they are to have. Where no residual is
  * finite x is the guess, and the residual that of it.
@@ -150,8 +164,6 @@ static cmg_status return_to_best(cmgi_multigrid *mg, const double *guess, const 
                                  double *x, double factor)
 {
     cmgi_krylov *k = mg->krylov;
-    const cmgi_backend *on = mg->ctx->backend;
-    const cmg_size n = cmgi_krylov_values(k);
     int most[CMG_COLUMNS];
     bool back = false;
     for (int c = 0; c < mg->columns; ++c) {
@@ -161,7 +173,7 @@ static cmg_status return_to_best(cmgi_multigrid *mg, const double *guess, const 
     if (!back) {
         return CMG_OK;
     }
-    CMGI_TRY(on->convert(mg->ctx, n, CMG_FP64, guess, CMG_FP64, x));
+    CMGI_TRY(put_guess(mg, guess, x));
     const cmg_monitor_fn monitor = k->options.monitor;
     cmg_status status = CMG_OK;
     k->most = most;
@@ -172,7 +184,7 @@ static cmg_status return_to_best(cmgi_multigrid *mg, const double *guess, const 
     if (status == CMG_OK && (most[0] == CMGI_NONE || !isfinite(k->column->residual)) &&
         mg->columns == 1) {
         most[0] = 0;
-        status = on->convert(mg->ctx, n, CMG_FP64, guess, CMG_FP64, x);
+        status = put_guess(mg, guess, x);
         status = status == CMG_OK ? cmgi_krylov_solve(k, b, x) : status;
     }
     k->most = NULL;
@@ -191,12 +203,16 @@ static void say(cmgi_fallback *f, const cmgi_multigrid *mg, const char *clause)
 static cmg_status attempt(cmgi_fallback *f, cmgi_multigrid *mg, const double *b, double *x,
                           cmg_report *report)
 {
-    CMGI_TRY(
-        mg->ctx->backend->convert(mg->ctx, mg->krylov->system.n, CMG_FP64, x, CMG_FP64, f->guess));
+    cmg_context *ctx = mg->ctx;
+    const cmg_size n = mg->krylov->system.n;
+    if (!f->zero) {
+        CMGI_TRY(ctx->backend->convert(ctx, n, CMG_FP64, x, CMG_FP64, f->guess));
+    }
+    mg->krylov->zero = f->zero;
     CMGI_TRY(cmgi_multigrid_solve(mg, b, x));
-    CMGI_TRY(cmgi_rounding_look(mg, b, x));
     report->bytes += cmgi_multigrid_bytes(mg, &report->iteration_bytes);
-    return CMG_OK;
+    mg->krylov->zero = false;
+    return cmgi_rounding_look(mg, b, x);
 }
 
 /*
@@ -211,7 +227,7 @@ static cmg_status fall_back(cmgi_fallback *f, cmgi_multigrid *mg, const cmgi_end
     CMGI_TRY(cmgi_multigrid_check_generation(mg));
     CMGI_TRY(keep_history(f, mg->krylov));
     f->rising = end->factor > 1;
-    CMGI_TRY(return_to_best(mg, f->guess, b, x, NEAR));
+    CMGI_TRY(return_to_best(mg, guess_of(f), b, x, NEAR));
     while (clause[0] == '\0' && (next = cmgi_ladder_next(&f->ladder, mg, end)) != CMGI_RUNG_NONE) {
         CMGI_TRY(cmgi_ladder_climb(&f->ladder, mg, next, end, clause));
     }
@@ -219,6 +235,7 @@ static cmg_status fall_back(cmgi_fallback *f, cmgi_multigrid *mg, const cmgi_end
         ++report->fallbacks;
         say(f, mg, clause);
     }
+    f->zero = false;
     set_limits(f, mg, mg->options.max_it - f->past); /* the limit is one over all attempts */
     return attempt(f, mg, b, x, report);
 }
@@ -264,7 +281,7 @@ static cmg_status finish(cmgi_fallback *f, cmgi_multigrid *mg, const double *b, 
         report->history = f->history;
     }
     if (!converged) {
-        CMGI_TRY(return_to_best(mg, f->guess, b, x, 1));
+        CMGI_TRY(return_to_best(mg, guess_of(f), b, x, 1));
         if (!isfinite(f->history[report->best])) { /* of a start that overflows: x is the guess */
             f->history[report->best] = k->column->residual;
         }

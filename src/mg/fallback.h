@@ -8,6 +8,7 @@ enum { CMGI_FALLBACK_TEXT = 480 };
 typedef struct cmgi_fallback {
     double *rest;    /* b without its part in the null space of A; NULL until there is one */
     double *guess;   /* x before the iteration, in the backend's memory */
+    bool zero;       /* that is 0, and not in `guess` */
     double *history; /* residual norms of all attempts of a solve, on the host; NULL = of one */
     int past;        /* iterations in `history` */
     bool indefinite; /* CG of the last solve met p with p^T A p <= 0 */

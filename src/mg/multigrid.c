@@ -375,6 +375,7 @@ static cmg_status solve(void *user, const double *b, double *x)
     if (!nests_before(mg) && !solves_boundary(mg)) {
         return cmgi_krylov_iterate(k, b, x);
     }
+    k->zero = false; /* once it is improved */
     /* An exact guess, or b = 0, must come back as it is: look before anything is improved. */
     CMGI_TRY(cmgi_krylov_look(k, b, in_range));
     CMGI_TRY(residual(mg, b, x, k->work[0]));

@@ -240,7 +240,19 @@ static cmg_status solve_inside(cmg_solver *s, int columns, const double *b, doub
                        : cmgi_fallback_solve(&s->fallback, &s->mg, b, x, &s->report);
 }
 
-static cmg_status solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, cmg_report *report)
+/* The guess, or 0 in its place. */
+static cmg_status take_guess(cmg_solver *s, cmg_vector *x, bool zero, double **own)
+{
+    s->fallback.zero = zero && x->columns == 1;
+    if (!zero) {
+        return cmgi_edge_in(&s->edge, x, 1, own);
+    }
+    CMGI_TRY(cmgi_edge_room(&s->edge, x, own));
+    return s->ctx->backend->fill(s->ctx, CMG_FP64, x->n * x->columns, 0.0, *own);
+}
+
+static cmg_status solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, bool zero,
+                        cmg_report *report)
 {
     cmg_context *ctx = s->ctx;
     CMGI_TRY(check_vector(s, b, "b"));
@@ -258,7 +270,7 @@ static cmg_status solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, cmg_r
     s->report.history = NULL;
     CMGI_TRY(b->columns > 1 ? take_columns(s, b->columns) : CMG_OK);
     CMGI_TRY(cmgi_edge_in(&s->edge, b, 0, &own[0]));
-    CMGI_TRY(cmgi_edge_in(&s->edge, x, 1, &own[1]));
+    CMGI_TRY(take_guess(s, x, zero, &own[1]));
     CMGI_TRY(solve_inside(s, b->columns, own[0], own[1]));
     CMGI_TRY(cmgi_edge_out(&s->edge, own[1], x));
     const cmgi_krylov *k = s->mg.krylov;
@@ -279,7 +291,15 @@ cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, c
 {
     CMGI_GIVEN(s);
     CMGI_TRY(cmgi_busy_enter(s->ctx, &s->busy));
-    return cmgi_busy_leave(&s->busy, cmgi_group_fail(s->ctx, solve(s, b, x, report)));
+    return cmgi_busy_leave(&s->busy, cmgi_group_fail(s->ctx, solve(s, b, x, false, report)));
+}
+
+cmg_status cmg_solver_solve_from_zero(cmg_solver *s, const cmg_vector *b, cmg_vector *x,
+                                      cmg_report *report)
+{
+    CMGI_GIVEN(s);
+    CMGI_TRY(cmgi_busy_enter(s->ctx, &s->busy));
+    return cmgi_busy_leave(&s->busy, cmgi_group_fail(s->ctx, solve(s, b, x, true, report)));
 }
 
 /* The options, checked as at creation, to the iteration that there is. */

@@ -63,7 +63,8 @@ static double opening_bytes(const cmgi_multigrid *mg, int iterations, double cyc
     const bool nested = mg->nested != NULL;
     const int fresh = nested ? 2 : 1; /* steps that do not read d */
     return (nested && iterations > 0 ? cycle_bytes(mg->nested) - cycle : 0) -
-           (iterations < fresh ? iterations : fresh) * vector;
+           (iterations < fresh ? iterations : fresh) * vector -
+           (mg->krylov->zero && iterations > 0 ? 8.0 * (double)cmgi_krylov_values(mg->krylov) : 0);
 }
 
 /* All iterations, and the starts of defect correction. */
@@ -132,6 +133,9 @@ double cmgi_multigrid_bytes(const cmgi_multigrid *mg, double *iteration)
     *iteration = iterations > 0 ? all / iterations : 0;
     /* the first and, where steps do not end with it, the last residual, their norms and that of b,
      * and the guess that is kept */
-    const int residuals = mg->krylov->method->exact ? 1 : 2;
-    return all + guess_bytes(mg, n, residual) + residuals * (residual + 8 * n) + (8 + 16) * n;
+    const cmgi_krylov *k = mg->krylov;
+    const double last = k->method->exact ? 0 : residual + 8 * n;
+    const bool rounds = k->method->rounds && k->rounded != k->work[0];
+    const double first = !k->zero ? residual + (8 + 8 + 16) * n : (rounds ? 12 : 8 + 16) * n;
+    return all + guess_bytes(mg, n, residual) + first + last;
 }

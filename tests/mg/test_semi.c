@@ -278,6 +278,87 @@ static void refuses_what_it_is_not_for(void)
     cmg_hierarchy_destroy(&h);
 }
 
+/* The outcome and the x of a guess of zeros, to the bit, whatever x holds; norms to rounding. */
+static void same_from_zero(const cmg_hierarchy *h, cmg_solver *s[2], const cmg_vector *b,
+                           const char *options)
+{
+    const int before = test_failures;
+    const cmg_size n = cmg_vector_length(b);
+    cmg_vector *x = vector_of(n, 4);
+    double *values[2] = {malloc((size_t)n * sizeof(double)), malloc((size_t)n * sizeof(double))};
+    for (int again = 0; again < 2; ++again) { /* a second time with a solver that fell back */
+        cmg_report zeros = {.size = sizeof zeros};
+        cmg_report from_zero = {.size = sizeof from_zero};
+        CHECK_OK(cmg_vector_fill(x, 0));
+        CHECK_OK(cmg_solver_solve(s[0], b, x, &zeros));
+        CHECK_OK(cmg_vector_get(x, values[0]));
+        CHECK_OK(cmg_vector_fill(x, NAN));
+        CHECK_OK(cmg_solver_solve_from_zero(s[1], b, x, &from_zero));
+        CHECK_OK(cmg_vector_get(x, values[1]));
+        CHECK(memcmp(values[0], values[1], (size_t)n * sizeof(double)) == 0);
+        CHECK(zeros.outcome == from_zero.outcome && zeros.iterations == from_zero.iterations);
+        CHECK(zeros.fallbacks == from_zero.fallbacks && zeros.krylov == from_zero.krylov);
+        CHECK(zeros.best == from_zero.best);
+        CHECK_NEAR(zeros.residual, from_zero.residual, 1e-14 * zeros.residual);
+        CHECK(from_zero.rhs_norm == 0 ||
+              fabs(true_residual(h, b, x) - from_zero.relative_residual) <=
+                  1e-3 * from_zero.relative_residual + 1e-13);
+        if (from_zero.iterations > 0 && from_zero.fallbacks == 0) {
+            const bool improved = s[0]->mg.levels.boundary != NULL || s[0]->mg.options.fmg;
+            CHECK(improved ? from_zero.bytes == zeros.bytes : from_zero.bytes < zeros.bytes);
+        }
+        for (int i = 0; i <= zeros.iterations; ++i) {
+            CHECK_NEAR(zeros.history[i], from_zero.history[i], 1e-14 * zeros.history[i]);
+        }
+        for (int k = 0; k < 2; ++k) { /* and from another guess after it */
+            CHECK_OK(cmg_vector_fill(x, 1));
+            CHECK_OK(cmg_solver_solve(s[k], b, x, &from_zero));
+        }
+    }
+    if (test_failures != before) {
+        printf("  %s\n", options);
+    }
+    free(values[0]);
+    free(values[1]);
+    cmg_vector_destroy(&x);
+}
+
+static void zero_is_a_guess_like_any_other(void)
+{
+    static const char *const ways[] = {"krylov=cg",
+                                       "krylov=cg fmg",
+                                       "krylov=semi",
+                                       "krylov=semi no-fallback max_it=3",
+                                       "krylov=none",
+                                       "krylov=fcg",
+                                       "krylov=merged",
+                                       "krylov=fgmres",
+                                       "krylov=bicgstab",
+                                       "krylov=defect precision=mixed",
+                                       "krylov=cg dirichlet=keep",
+                                       "smoother=jacobi:omega=2.2", /* falls back */
+                                       "krylov=semi renumber=rcm"};
+    for (size_t k = 0; k < 2 * sizeof ways / sizeof *ways; ++k) {
+        const bool kept = strstr(ways[k / 2], "keep") != NULL;
+        cmg_hierarchy *h = generated(kept ? "cells=32 dirichlet=identity-keep" : "cells=32");
+        cmg_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
+        cmg_solver_options o = options_of(ways[k / 2]);
+        o.precision = k % 2 ? CMG_FP32 : CMG_FP64;
+        cmg_solver *s[2] = {NULL, NULL};
+        CHECK_OK(cmg_solver_create(h, &o, &s[0]));
+        CHECK_OK(cmg_solver_create(h, &o, &s[1]));
+        same_from_zero(h, s, b, ways[k / 2]);
+        CHECK_OK(cmg_vector_axpby(0, b, 1e-100, b)); /* its squares leave the range */
+        same_from_zero(h, s, b, ways[k / 2]);
+        CHECK_OK(cmg_vector_fill(b, 0));
+        same_from_zero(h, s, b, ways[k / 2]);
+        cmg_solver_destroy(&s[0]);
+        cmg_solver_destroy(&s[1]);
+        cmg_vector_destroy(&b);
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
 static int seen;
 static double seen_last;
 
@@ -322,6 +403,7 @@ int main(int argc, char **argv)
     RUN(new_values_bring_a_new_interval);
     RUN(cg_takes_over);
     RUN(refuses_what_it_is_not_for);
+    RUN(zero_is_a_guess_like_any_other);
     RUN(a_monitor_sees_every_iteration);
     return TEST_END();
 }

@@ -257,8 +257,9 @@ class Solver:
     def _view(self, array, what, writable=False, columns=1, settled=False):
         return _arrays.view(array, what, self.n, self.context.backend, writable, self.context.stream, columns, settled)
 
-    def _call(self, b, x):
-        self.context.check(lib().cmg_solver_solve(self.ptr, b, x, self._report))
+    def _call(self, b, x, zero=False):
+        solve = lib().cmg_solver_solve_from_zero if zero else lib().cmg_solver_solve
+        self.context.check(solve(self.ptr, b, x, self._report))
 
     def _columns(self, columns):
         """What is told of every column of the last solve."""
@@ -284,12 +285,10 @@ class Solver:
         if abs(place.pointer - seen.pointer) < 8 * self.n * columns:
             raise ArgumentError("out: the memory is that of b")
         vector_b, vector_x = _arrays.wrap(self.context, seen), _arrays.wrap(self.context, place)
-        if x0 is None:
-            self.context.check(lib().cmg_vector_fill(vector_x, 0.0))
-        else:
+        if x0 is not None:
             guess = self._view(x0, "x0", columns=columns)
             self.context.check(lib().cmg_vector_copy(_arrays.wrap(self.context, guess), vector_x))
-        self._call(vector_b, vector_x)
+        self._call(vector_b, vector_x, x0 is None)
         return x
 
     def _from_host(self, like, b, x0, out, columns):
@@ -304,11 +303,9 @@ class Solver:
             self._staged(b, guess, values, columns)
         else:
             vector_b, vector_x = (_arrays.wrap(self.context, _arrays.over(a, self.n, columns)) for a in (b, values))
-            if guess is None:
-                self.context.check(lib().cmg_vector_fill(vector_x, 0.0))
-            else:
+            if guess is not None:
                 np.copyto(values, guess.reshape(values.shape))
-            self._call(vector_b, vector_x)
+            self._call(vector_b, vector_x, guess is None)
         if values is not place:
             place[...] = values
         return x
@@ -332,9 +329,9 @@ class Solver:
         """From host memory to the device and back."""
         with self._on_device(columns) as (vector_b, vector_x):
             self.context.check(lib().cmg_vector_set(vector_b, _arrays.doubles(b)))
-            self.context.check(lib().cmg_vector_fill(vector_x, 0.0) if guess is None else
-                               lib().cmg_vector_set(vector_x, _arrays.doubles(guess)))
-            self._call(vector_b, vector_x)
+            if guess is not None:
+                self.context.check(lib().cmg_vector_set(vector_x, _arrays.doubles(guess)))
+            self._call(vector_b, vector_x, guess is None)
             self.context.check(lib().cmg_vector_get(vector_x, _arrays.doubles(x)))
 
     def _solve_views(self, seen_b, seen_x):
@@ -357,8 +354,7 @@ class Solver:
         (given, b), (wanted, x) = vectors
         if b is not given:
             self.context.check(lib().cmg_vector_copy(given, b))
-        self.context.check(lib().cmg_vector_fill(x, 0.0))
-        self._call(b, x)
+        self._call(b, x, True)
         if x is not wanted:
             self.context.check(lib().cmg_vector_copy(x, wanted))
         if not lib().cmg_outcome_converged(self._report.outcome):
