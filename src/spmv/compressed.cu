@@ -1,7 +1,8 @@
 /*
  * Products with compressed slices that hold values. A warp takes a slice of 64 rows, a thread two
- * rows (packed_rows.cuh), so that x is read in order; of values in 8 bits a load brings four
- * entries, of two slice columns. One kernel a precision and kind of values.
+ * rows (packed_rows.cuh), so that x is read in order; of values in 16 and 8 bits a load brings four
+ * entries, of two slice columns. Two kernels a precision and kind of values: where nearly all
+ * slices have patterns, one that needs fewer registers.
  */
 #include "spmv/packed_rows.cuh"
 
@@ -13,13 +14,23 @@ extern "C" {
 
 enum { BLOCK = 256 };
 
-template <typename T, cmgi_wb_kind KIND, cmg_values VALUES>
-__global__ void __launch_bounds__(BLOCK, pair_of<T, VALUES>::blocks)
+/* PATTERNS: nearly all slices have one, and the others may take longer. */
+template <typename T, cmgi_wb_kind KIND, cmg_values VALUES, bool PATTERNS>
+__global__ void __launch_bounds__(BLOCK, PATTERNS ? pair_of<T, VALUES>::pattern_blocks
+                                                  : pair_of<T, VALUES>::blocks)
     packed_kernel(const compressed_args<T> a)
 {
     const cmg_size p = ((cmg_size)blockIdx.x * BLOCK + threadIdx.x) / 32;
-    if (p < a.C.p.count) { /* the same for the whole warp */
-        packed_rows<T, KIND, VALUES, true, 1>(a, p, (int)threadIdx.x % 32, 1, 0);
+    const int lane = (int)threadIdx.x % 32;
+    if (p >= a.C.p.count) { /* the same for the whole warp */
+        return;
+    }
+    const int slice = a.C.p.slice != NULL ? a.C.p.slice[p] : (int)p;
+    if (a.C.p.bytes[p] == 0 && a.C.ref == NULL && (cmg_size)(slice + 1) * CMGI_SLICE <= a.C.rows) {
+        pattern_rows<T, KIND, VALUES>(a, p, slice, lane);
+    } else {
+        packed_rows<T, KIND, VALUES, true, 1, PATTERNS ? 1 : pair_of<T, VALUES>::ahead>(a, p, lane,
+                                                                                        1, 0);
     }
 }
 
@@ -27,9 +38,14 @@ template <typename T, cmgi_wb_kind KIND, cmg_values VALUES>
 struct launch_packed {
     static cmg_status run(const cmg_matrix *A, const cmgi_writeback *w, const T *x)
     {
+        enum { MOST = 4 /* bytes of codes a slice column: one in 16 has codes of a byte */ };
         const compressed_args<T> a = arguments(A, cmgi_wb_of<T>::cast(w), x);
-        packed_kernel<T, KIND, VALUES>
-            <<<cmgi_grid(a.C.p.count * 32, BLOCK), BLOCK, 0, cmgi_stream(A->ctx)>>>(a);
+        const unsigned grid = cmgi_grid(a.C.p.count * 32, BLOCK);
+        if (a.C.ref == NULL && a.C.p.code_bytes <= MOST * a.C.p.steps) {
+            packed_kernel<T, KIND, VALUES, true><<<grid, BLOCK, 0, cmgi_stream(A->ctx)>>>(a);
+        } else {
+            packed_kernel<T, KIND, VALUES, false><<<grid, BLOCK, 0, cmgi_stream(A->ctx)>>>(a);
+        }
         return CMGI_LAUNCHED(A->ctx);
     }
 };

@@ -31,9 +31,9 @@
  *
  * Entry k of the row in lane l of packed slice p lies at (step[p] + k) 64 + place(l). On the CPU
  * place(l) = l; on a GPU lanes l and l + 32 are neighbours, 2 (l mod 32) + l / 32, so that a thread
- * loads the entries of its two rows at once. Values of 8 bits come there in pairs of slice columns,
- * entry k at (step[p] + k - k mod 2) 64 + 4 (l mod 32) + 2 (k mod 2) + l / 32, codes alike and
- * widths even, so that a thread loads four of them: two rows, two columns.
+ * loads the entries of its two rows at once. Values in 16 and 8 bits come there in pairs of slice
+ * columns, entry k at (step[p] + k - k mod 2) 64 + 4 (l mod 32) + 2 (k mod 2) + l / 32, codes alike
+ * and widths even, so that a thread loads four of them: two rows, two columns.
  *
  * Example, 2D Laplacian on a line of unknowns, slice of all rows, a pattern:
  *

@@ -57,7 +57,8 @@ struct pair_of;
 template <>
 struct pair_of<double, CMG_VALUES_FULL> {
     typedef one_array<double2> places;
-    enum { columns = 1, ahead = 4, blocks = 5, handed_round = 1, scaled = 0 };
+    enum { columns = 1, ahead = 4, blocks = 5, scaled = 0 };
+    enum { pattern_ahead = 4, pattern_blocks = 5 };
     static __device__ __forceinline__ void split(double2 v, double (&a)[1], double (&b)[1])
     {
         a[0] = v.x;
@@ -67,7 +68,8 @@ struct pair_of<double, CMG_VALUES_FULL> {
 template <>
 struct pair_of<double, CMGI_VALUES_SUMS> {
     typedef two_arrays places;
-    enum { columns = 1, ahead = 4, blocks = 4, handed_round = 1, scaled = 0 };
+    enum { columns = 1, ahead = 4, blocks = 4, scaled = 0 };
+    enum { pattern_ahead = 4, pattern_blocks = 4 };
     static __device__ __forceinline__ void split(const two_sums &v, double (&a)[1], double (&b)[1])
     {
         a[0] = cmgi_whole(v.rounded.x, v.rest.x);
@@ -77,37 +79,41 @@ struct pair_of<double, CMGI_VALUES_SUMS> {
 template <>
 struct pair_of<float, CMG_VALUES_FULL> {
     typedef one_array<float2> places;
-    enum { columns = 1, ahead = 4, blocks = 5, handed_round = 1, scaled = 0 };
+    enum { columns = 1, ahead = 4, blocks = 5, scaled = 0 };
+    enum { pattern_ahead = 4, pattern_blocks = 5 };
     static __device__ __forceinline__ void split(float2 v, float (&a)[1], float (&b)[1])
     {
         a[0] = v.x;
         b[0] = v.y;
     }
 };
+/* Two halves. */
+static __device__ __forceinline__ void halves(unsigned int h, float &low, float &high)
+{
+    low = __half2float(__ushort_as_half((unsigned short)(h & 0xffffU)));
+    high = __half2float(__ushort_as_half((unsigned short)(h >> 16)));
+}
 template <>
 struct pair_of<float, CMG_VALUES_FP16> {
-    typedef one_array<unsigned int> places;
-    enum { columns = 1, ahead = 4, blocks = 5, handed_round = 0, scaled = 1 };
-    static __device__ __forceinline__ void split(unsigned int v, float (&a)[1], float (&b)[1])
+    typedef one_array<uint2> places; /* two rows each */
+    enum { columns = 2, ahead = 2, blocks = 5, scaled = 1 };
+    enum { pattern_ahead = 2, pattern_blocks = 8 };
+    static __device__ __forceinline__ void split(uint2 v, float (&a)[2], float (&b)[2])
     {
-        a[0] = __half2float(__ushort_as_half((unsigned short)(v & 0xffffU)));
-        b[0] = __half2float(__ushort_as_half((unsigned short)(v >> 16)));
+        halves(v.x, a[0], b[0]);
+        halves(v.y, a[1], b[1]);
     }
 };
 /* Bytes 0 and 2 are the first row's, in two slice columns, 1 and 3 the second's. */
 template <>
 struct pair_of<float, CMG_VALUES_FP8> {
     typedef one_array<unsigned int> places;
-    enum { columns = 2, ahead = 2, blocks = 6, handed_round = 1, scaled = 1 };
+    enum { columns = 2, ahead = 2, blocks = 6, scaled = 1 };
+    enum { pattern_ahead = 2, pattern_blocks = 8 };
     static __device__ __forceinline__ void split(unsigned int v, float (&a)[2], float (&b)[2])
     {
-        halves(v << 7 & 0x3f803f80U | v << 8 & 0x80008000U, a);
-        halves(v >> 1 & 0x3f803f80U | v & 0x80008000U, b);
-    }
-    static __device__ __forceinline__ void halves(unsigned int h, float (&a)[2])
-    {
-        a[0] = __half2float(__ushort_as_half((unsigned short)(h & 0xffffU)));
-        a[1] = __half2float(__ushort_as_half((unsigned short)(h >> 16)));
+        halves(v << 7 & 0x3f803f80U | v << 8 & 0x80008000U, a[0], a[1]);
+        halves(v >> 1 & 0x3f803f80U | v & 0x80008000U, b[0], b[1]);
     }
 };
 

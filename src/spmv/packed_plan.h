@@ -118,10 +118,10 @@ typedef struct cmgi_compressor {
     int value_bytes;     /* of a packed entry */
 } cmgi_compressor;
 
-/* On a GPU 8-bit values of two slice columns are loaded at once. */
+/* On a GPU values in 16 and 8 bits of two slice columns are loaded at once. */
 static inline bool cmgi_pairs_columns(const cmg_context *ctx, cmg_values values)
 {
-    return values == CMG_VALUES_FP8 && cmgi_on_cuda(ctx);
+    return values != CMG_VALUES_FULL && cmgi_on_cuda(ctx);
 }
 
 /* Bases that a plan may need, from the longest row of the matrix. */

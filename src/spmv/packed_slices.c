@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* On a GPU two rows are neighbours, with 8-bit values in two slice columns. */
+/* On a GPU two rows are neighbours, with values in 16 and 8 bits in two slice columns. */
 static cmg_size position(const cmgi_compressor *B, cmg_size p, int k, int lane)
 {
     const cmg_size step = B->C->p.step[p];
