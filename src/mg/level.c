@@ -16,6 +16,7 @@
 typedef struct request {
     cmg_matrix_options options;
     cmgi_use use;
+    bool halves;
     const cmg_matrix *like; /* of the same CSR, or NULL */
     struct cmgi_templates *exact;
 } request;
@@ -26,8 +27,10 @@ static request request_of(const cmgi_level_options *options, int l, cmg_role rol
                                     [CMG_ROLE_P] = CMGI_USE_P,
                                     [CMG_ROLE_R] = CMGI_USE_R,
                                     [CMG_ROLE_SMOOTHER] = CMGI_USE_M};
+    const bool given = options->schedule->given[l][role];
     request ask = {.options = options->matrix, .use = uses[role]};
-    if (options->schedule->given[l][role]) {
+    ask.halves = options->schedule->halves && !given;
+    if (given) {
         ask.options.values = options->schedule->values[l][role];
         if (ask.options.values != CMG_VALUES_FULL) {
             ask.options.format = CMG_FORMAT_COMPRESSED;
@@ -59,7 +62,7 @@ cmg_status cmgi_level_elements(const cmg_hierarchy *h, cmg_context *ctx, int l,
 static cmg_status place(cmg_context *ctx, const cmg_csr *csr, const request *ask, cmg_matrix **M)
 {
     if (*M == NULL) {
-        const cmgi_matrix_source from = {.csr = csr, .like = ask->like};
+        const cmgi_matrix_source from = {.csr = csr, .like = ask->like, .halves = ask->halves};
         return cmgi_matrix_create(ctx, &from, ask->use, &ask->options, M);
     }
     return cmg_matrix_update(*M, csr->values);
@@ -132,7 +135,7 @@ bool cmgi_level_is_there(const cmg_hierarchy *h, const cmgi_level_options *optio
 static cmg_status place_there(cmg_context *ctx, const cmgi_resident *R, const request *ask,
                               cmg_matrix **M)
 {
-    const cmgi_matrix_source from = {.there = R, .exact = ask->exact};
+    const cmgi_matrix_source from = {.there = R, .exact = ask->exact, .halves = ask->halves};
     return *M == NULL ? cmgi_matrix_create(ctx, &from, ask->use, &ask->options, M)
                       : cmg_matrix_update(*M, R->csr.values);
 }

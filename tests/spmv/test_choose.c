@@ -81,6 +81,52 @@ static void patterns_are_taken_where_they_save(void)
     cmgi_csr_free(ctx, &A);
 }
 
+/* How a matrix of values is kept, of which 16 bits may be taken from so many rows on. */
+static cmg_values values_of(const cmgi_csr *A, bool may, cmg_size from, cmg_matrix_options o)
+{
+    const cmgi_backend *before = ctx->backend;
+    cmgi_backend other = *before;
+    const cmg_csr view = cmgi_csr_view(A);
+    other.halves_rows = from;
+    ctx->backend = &other;
+    CHECK_OK(
+        cmgi_choose(ctx, &(cmgi_matrix_source){.csr = &view, .halves = may}, CMGI_USE_A, &o, NULL));
+    ctx->backend = before;
+    return o.values;
+}
+
+/* Where it is allowed, where the backend has rows enough for it, in fp32, and where values are
+ * stored at all. */
+static void halves_are_taken_where_they_may_be(void)
+{
+    const cmg_size n = 1000000;
+    cmgi_csr A = band(n, n, 9, false);
+    cmg_matrix_options o = defaults();
+    cmg_matrix_options single = o;
+    single.precision = CMG_FP32;
+    for (cmg_size k = 0; k < A.indptr[n]; ++k) {
+        A.values[k] = -1 - fabs(A.values[k]);
+    }
+    CHECK(ctx->backend->halves_rows == 0);
+    CHECK(values_of(&A, true, 1, single) == CMG_VALUES_FP16);
+    CHECK(values_of(&A, true, n, single) == CMG_VALUES_FP16);
+    CHECK(values_of(&A, true, n + 1, single) == CMG_VALUES_FULL);
+    CHECK(values_of(&A, true, 0, single) == CMG_VALUES_FULL);
+    CHECK(values_of(&A, false, 1, single) == CMG_VALUES_FULL);
+    CHECK(values_of(&A, true, 1, o) == CMG_VALUES_FULL);
+    single.keep_map = true;
+    CHECK(values_of(&A, true, 1, single) == CMG_VALUES_FULL);
+    single.keep_map = false;
+    single.format = CMG_FORMAT_SELL;
+    CHECK(values_of(&A, true, 1, single) == CMG_VALUES_FULL);
+    single.format = CMG_FORMAT_AUTO;
+    for (cmg_size k = 0; k < A.indptr[n]; ++k) { /* rows that repeat */
+        A.values[k] = -1;
+    }
+    CHECK(values_of(&A, true, 1, single) == CMG_VALUES_FULL);
+    cmgi_csr_free(ctx, &A);
+}
+
 /* On a CPU rows of P, which jump through x, gain by templates alone. */
 static void transfers_are_templates_or_plain_on_the_cpu(void)
 {
@@ -173,6 +219,7 @@ int main(int argc, char **argv)
     TEST_BEGIN(argc, argv);
     RUN(equal_rows_are_compressed);
     RUN(patterns_are_taken_where_they_save);
+    RUN(halves_are_taken_where_they_may_be);
     RUN(transfers_are_templates_or_plain_on_the_cpu);
     RUN(a_long_row_is_shared);
     RUN(few_long_rows_take_many_lanes);

@@ -6,6 +6,10 @@
 #include "spmv/compressed.h"
 #include "suite.h"
 
+#include "core/random.h"
+
+#include <math.h>
+
 static cmg_matrix_options compressed(cmg_precision precision, cmg_values values)
 {
     cmg_matrix_options o;
@@ -301,9 +305,170 @@ static void shortage_gives_no_matrix(void)
     cmgi_csr_free(ctx, &A);
 }
 
+enum { SIDE = 24, POINTS = SIDE * SIDE };
+
+/* Adds w v v^T, v of `count` entries. */
+static void add_square(double *dense, double w, const int *at, const double *v, int count)
+{
+    for (int a = 0; a < count; ++a) {
+        for (int b = 0; b < count; ++b) {
+            dense[at[a] * POINTS + at[b]] += w * v[a] * v[b];
+        }
+    }
+}
+
+/* Sums of squares on a grid, 0 outside: of differences of neighbours, or, a plate, of sums of them;
+ * each with a weight in [1, 1 + vary]. Rows of the lower half of a slice by `factor`, columns, too.
+ */
+static cmgi_csr squares(bool plate, double vary, double factor)
+{
+    static const int right[] = {1, 0, -1, 0};
+    static const int up[] = {0, 1, 0, -1};
+    double *dense = calloc((size_t)POINTS * POINTS, sizeof *dense);
+    for (int i = 0; i < POINTS; ++i) {
+        int at[5] = {i};
+        double v[5] = {4};
+        int count = 1;
+        for (int k = 0; k < 4; ++k) {
+            const int x = i % SIDE + right[k];
+            const int y = i / SIDE + up[k];
+            const bool inside = x >= 0 && x < SIDE && y >= 0 && y < SIDE;
+            const double w = 1 + vary * cmgi_random_at(1, (uint64_t)(4 * i + k));
+            const int pair[2] = {i, y * SIDE + x};
+            static const double difference[2] = {1, -1};
+            if (!plate && (k < 2 || !inside)) {
+                add_square(dense, w, pair, difference, inside ? 2 : 1);
+            }
+            at[count] = pair[1];
+            v[count] = -1;
+            count += inside;
+        }
+        if (plate) {
+            add_square(dense, 1 + vary * cmgi_random_at(2, (uint64_t)i), at, v, count);
+        }
+    }
+    cmgi_csr A = {0};
+    CHECK_OK(cmgi_csr_alloc(ctx, POINTS, POINTS, 13 * POINTS, &A));
+    cmg_size nnz = 0;
+    for (int i = 0; i < POINTS; ++i) {
+        for (int j = 0; j < POINTS; ++j) {
+            const double d = (i % 64 < 32 ? factor : 1) * (j % 64 < 32 ? factor : 1);
+            if (dense[i * POINTS + j] != 0) {
+                A.indices[nnz] = j;
+                A.values[nnz++] = d * dense[i * POINTS + j];
+            }
+        }
+        A.indptr[i + 1] = nnz;
+    }
+    free(dense);
+    return A;
+}
+
+static bool halves(const cmgi_csr *A, const cmg_matrix_options *o)
+{
+    const cmg_csr view = cmgi_csr_view(A);
+    bool found = false;
+    const cmgi_compression_look what = {.csr = &view, .options = o, .halves = &found};
+    cmg_compression_info info;
+    CHECK_OK(cmgi_compression_predict(ctx, &what, &info));
+    return found;
+}
+
+/* 16 bits do for weighted differences of neighbours; not for a plate, whose smooth energies are
+ * small differences of its entries, nor where one slice has large and small rows. */
+static void halves_go_where_energies_stay(void)
+{
+    const struct {
+        bool plate;
+        double vary;
+        double factor;
+        bool wanted;
+    } cases[] = {{false, 1, 1, true},        {true, 1, 1, false},    {false, 1, 0x1p-4, true},
+                 {false, 1, 0x1p-18, false}, {false, 1e-3, 1, true}, {false, 1, 0x1p+18, false},
+                 {true, 1e-3, 0x1p-2, false}};
+    const cmg_matrix_options single = compressed(CMG_FP32, CMG_VALUES_FULL);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
+        cmgi_csr A = squares(cases[c].plate, cases[c].vary, cases[c].factor);
+        CHECK(halves(&A, &single) == cases[c].wanted);
+        cmgi_csr_free(ctx, &A);
+    }
+    for (int vary = 0; vary < 2; ++vary) { /* rows that repeat are kept as they are */
+        cmgi_csr line = band(4096, 3, 1);
+        for (cmg_size k = 0; k < line.indptr[line.rows]; ++k) {
+            line.values[k] = -1 - vary * cmgi_random_at(5, (uint64_t)k);
+        }
+        CHECK(halves(&line, &single) == (vary == 1));
+        cmgi_csr_free(ctx, &line);
+    }
+    cmgi_csr A = squares(false, 1, 1);
+    cmg_matrix_options others[4] = {single, single, single, single};
+    others[0].precision = CMG_FP64;
+    others[1].keep_map = true;
+    others[2].values = CMG_VALUES_FP8;
+    others[3].block_rows = 2;
+    for (size_t k = 0; k < sizeof others / sizeof *others; ++k) {
+        CHECK(!halves(&A, &others[k]));
+    }
+    cmgi_csr_free(ctx, &A);
+}
+
+/* Energies of vectors from smooth to random then differ by no more than 2^-11: sums in fp64 of
+ * what a product with unit vectors gives. */
+static void halves_keep_energies(void)
+{
+    cmgi_csr A = squares(false, 1, 1);
+    const cmg_csr view = cmgi_csr_view(&A);
+    cmg_matrix_options o = compressed(CMG_FP32, CMG_VALUES_FP16);
+    o.explain = false;
+    cmg_matrix *M = NULL;
+    cmg_vector *e = NULL;
+    cmg_vector *column = NULL;
+    double *stored = calloc((size_t)POINTS * POINTS, sizeof *stored); /* column by column */
+    double *unit = calloc(POINTS, sizeof *unit);
+    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &o, &M));
+    CHECK_OK(cmg_vector_create(ctx, POINTS, CMG_FP32, &e));
+    CHECK_OK(cmg_vector_create(ctx, POINTS, CMG_FP32, &column));
+    for (int j = 0; j < POINTS; ++j) {
+        unit[j] = 1;
+        CHECK_OK(cmg_vector_set(e, unit));
+        CHECK_OK(cmg_matrix_apply(M, e, column));
+        CHECK_OK(cmg_vector_get(column, stored + j * POINTS));
+        unit[j] = 0;
+    }
+    for (int k = 1; k <= SIDE; ++k) {
+        double given = 0;
+        double kept = 0;
+        for (int i = 0; i < POINTS; ++i) {
+            const double pi = 3.14159265358979;
+            unit[i] = k == SIDE ? cmgi_random_at(3, (uint64_t)i) - 0.5
+                                : sin(k * pi * (i % SIDE + 1) / (SIDE + 1)) *
+                                      sin(pi * (i / SIDE + 1) / (SIDE + 1));
+        }
+        for (int i = 0; i < POINTS; ++i) {
+            for (cmg_size p = A.indptr[i]; p < A.indptr[i + 1]; ++p) {
+                given += unit[i] * A.values[p] * unit[A.indices[p]];
+            }
+            for (int j = 0; j < POINTS; ++j) {
+                kept += unit[i] * stored[j * POINTS + i] * unit[j];
+            }
+        }
+        /* the diagonal is rounded to fp32: up to 8 2^-24 of x . x, which is 1 / 35 of the least */
+        CHECK(fabs(kept - given) <= (0x1p-11 + 300 * 0x1p-24) * given);
+        CHECK(kept != given);
+    }
+    free(stored);
+    free(unit);
+    cmg_vector_destroy(&e);
+    cmg_vector_destroy(&column);
+    cmg_matrix_destroy(&M);
+    cmgi_csr_free(ctx, &A);
+}
+
 int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
+    RUN(halves_go_where_energies_stay);
+    RUN(halves_keep_energies);
     RUN(all_slices_give_the_bytes);
     RUN(plain_is_the_less_of_slices_and_csr);
     RUN(obstacles_are_named);
