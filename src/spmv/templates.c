@@ -92,7 +92,7 @@ static int count_kinds(search *s, cmg_size sampled)
     for (cmg_size k = 0; k < sampled; ++k) {
         const cmgi_row_hash *one = &s->sample[k];
         if (of != NULL && of->hash == one->hash && of->row < one->row) { /* mostly so in a grid */
-            ++of->count;
+            of->count += one->rows;
             continue;
         }
         size_t at = (size_t)one->hash & (slots - 1);
@@ -107,7 +107,7 @@ static int count_kinds(search *s, cmg_size sampled)
         of = &s->seen[s->slot[at]];
         of->length = one->row < of->row ? one->length : of->length;
         of->row = one->row < of->row ? one->row : of->row;
-        ++of->count;
+        of->count += one->rows;
     }
     const int64_t least = least_sampled(s, kinds);
     for (int k = 0; k < kinds; ++k) { /* before they are sorted: mostly all or none */

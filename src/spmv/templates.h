@@ -56,11 +56,12 @@ cmg_status cmgi_templates_round(cmg_context *ctx, const cmgi_template_search *wh
 
 /* ------------------------------------------------------------------ scans */
 
-/* A row of a sample. */
+/* A row of a sample, or the first of several of one hash. */
 typedef struct cmgi_row_hash {
     uint64_t hash;
     cmg_index row;
     int length;
+    int rows; /* that it stands for */
 } cmgi_row_hash;
 
 /* Kinds of rows that are known, in a table with open addressing. */
@@ -83,7 +84,8 @@ typedef struct cmgi_kind_count {
 } cmgi_kind_count;
 
 typedef struct cmgi_template_scan {
-    /* Rows without a kind for which cmgi_sampled holds; *count may come out above `room`. */
+    /* Rows without a kind for which cmgi_sampled holds; *count is above `room` where they are more.
+     */
     cmg_status (*sample)(cmg_context *ctx, const cmgi_template_search *what, const uint16_t *id,
                          uint64_t bound, cmg_size room, cmgi_row_hash *sample, cmg_size *count);
     /* Rows without a kind that are one of those of the table get it, and are counted. */

@@ -66,7 +66,7 @@ static int sample_batch(const cmgi_template_search *what, const uint16_t *id, ui
     for (cmg_size i = first; i < last; ++i) {
         if (id[i] == CMGI_NO_TEMPLATE && cmgi_sampled(i, bound)) {
             const int length = (int)(what->A->indptr[i + 1] - what->A->indptr[i]);
-            one[taken++] = (cmgi_row_hash){hash_row(what, i), (cmg_index)i, length};
+            one[taken++] = (cmgi_row_hash){hash_row(what, i), (cmg_index)i, length, 1};
         }
     }
     return taken;

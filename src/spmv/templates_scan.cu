@@ -48,14 +48,42 @@ static __device__ __forceinline__ uint64_t entry_hash(const rows &A, cmg_size be
     return cmgi_entry_hash(e, A.indices[begin + e] - ref, bits_at(A, begin + e));
 }
 
-/* A sample as one array. */
+/* Sampled rows of one hash; a slot of a table that is 0 at first. */
+struct group {
+    unsigned long long key;   /* the hash, 1 for 0: 0 = free */
+    unsigned long long least; /* complement of the first row, then its length */
+    unsigned long long many;
+};
+
+/* What the host reads of a sample. */
 typedef struct letter {
-    unsigned long long count;
-    cmgi_row_hash row[1];
+    unsigned long long rows;
+    unsigned long long groups;
+    cmgi_row_hash group[1];
 } letter;
 
+/* Groups that are read at once: grids have some dozens. */
+enum { USUAL = 512 };
+
+static __device__ __forceinline__ void note_group(group *table, unsigned slots, uint64_t hash,
+                                                  unsigned row, unsigned length)
+{
+    const unsigned long long key = hash == 0 ? 1 : hash;
+    unsigned at = (unsigned)key & (slots - 1);
+    while (*(volatile unsigned long long *)&table[at].key != key) {
+        const unsigned long long before = atomicCAS(&table[at].key, 0ULL, key);
+        if (before == 0 || before == key) {
+            break;
+        }
+        at = (at + 1) & (slots - 1);
+    }
+    atomicAdd(&table[at].many, 1ULL);
+    atomicMax(&table[at].least, ~((unsigned long long)row << 32 | length));
+}
+
+/* Equal hashes are counted where the rows are: the host would take longer than all of the pass. */
 __global__ void sample_kernel(const rows A, const uint16_t *id, uint64_t bound, cmg_size room,
-                              letter *sample)
+                              unsigned slots, group *table, letter *to)
 {
     const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
     if (i >= A.count || id[i] != CMGI_NO_TEMPLATE || !cmgi_sampled(i, bound)) {
@@ -67,46 +95,70 @@ __global__ void sample_kernel(const rows A, const uint16_t *id, uint64_t bound, 
     for (cmg_size e = 0; e < length; ++e) {
         sum += entry_hash(A, begin, e, reference(A, i));
     }
-    const cmg_size at = (cmg_size)atomicAdd(&sample->count, 1ULL);
-    if (at < room) {
-        sample->row[at].hash = sum;
-        sample->row[at].row = (cmg_index)i;
-        sample->row[at].length = (int)length;
+    if ((cmg_size)atomicAdd(&to->rows, 1ULL) < room) {
+        note_group(table, slots, sum, (unsigned)i, (unsigned)length);
     }
 }
 
-/* One wait brings the count and what a sample mostly has; a second one the rest. */
+/* Groups in any order, which the host does not depend on. */
+__global__ void list_kernel(unsigned slots, const group *table, letter *to)
+{
+    const unsigned s = blockIdx.x * THREADS + threadIdx.x;
+    if (s < slots && table[s].key != 0) {
+        const unsigned long long at = atomicAdd(&to->groups, 1ULL);
+        const unsigned long long first = ~table[s].least;
+        to->group[at].hash = table[s].key;
+        to->group[at].row = (cmg_index)(first >> 32);
+        to->group[at].length = (int)(first & 0xffffffffU);
+        to->group[at].rows = (int)table[s].many;
+    }
+}
+
+/* One wait brings the counts and the groups that there mostly are; a second one the rest. */
+static cmg_status read_sample(cmg_context *ctx, const letter *made, cmg_size room,
+                              cmgi_row_hash *sample, cmg_size *count)
+{
+    const cmg_size first = room < USUAL ? room : (cmg_size)USUAL;
+    unsigned long long told[2] = {0, 0};
+    const cmgi_read reads[] = {{told, made, sizeof told},
+                               {sample, made->group, (size_t)first * sizeof *sample}};
+    CMGI_TRY(cmgi_read_each(ctx, reads, 2));
+    const cmg_size groups = (cmg_size)told[1];
+    *count = (cmg_size)told[0] > room ? (cmg_size)told[0] : groups;
+    return groups > first ? cmgi_to_host(ctx, sample + first, made->group + first,
+                                         (size_t)(groups - first) * sizeof *sample)
+                          : CMG_OK;
+}
+
 static cmg_status sample_rows(cmg_context *ctx, const cmgi_template_search *what,
                               const uint16_t *id, uint64_t bound, cmg_size room,
                               cmgi_row_hash *sample, cmg_size *count)
 {
     CMGI_ON_DEVICE(ctx);
     const rows A = rows_of(what);
-    const cmg_size usual = CMGI_SAMPLE + CMGI_SAMPLE / 16;
-    const cmg_size most = A.count < usual ? A.count : usual;
-    const cmg_size first = most < room ? most : room;
+    unsigned slots = 64;
     letter *made = NULL;
+    group *table = NULL;
     cmg_status status = CMG_OK;
     *count = 0;
     if (A.count == 0) {
         return CMG_OK;
     }
+    while (slots < 2 * room) {
+        slots *= 2;
+    }
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *made + room * sizeof *sample, &made));
-    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, &made->count, sizeof made->count));
-    sample_kernel<<<cmgi_grid(A.count, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(A, id, bound, room,
-                                                                                 made);
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, slots, sizeof *table, &table));
+    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, made, offsetof(letter, group)));
+    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, table, slots * sizeof *table));
+    sample_kernel<<<cmgi_grid(A.count, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
+        A, id, bound, room, slots, table, made);
     CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    {
-        const cmgi_read reads[] = {{count, &made->count, sizeof *count},
-                                   {sample, made->row, (size_t)first * sizeof *sample}};
-        CMGI_TRY_GOTO(done, cmgi_read_each(ctx, reads, 2));
-    }
-    if (*count > first && first < room) {
-        const cmg_size last = *count < room ? *count : room;
-        CMGI_TRY_GOTO(done, cmgi_to_host(ctx, sample + first, made->row + first,
-                                         (size_t)(last - first) * sizeof *sample));
-    }
+    list_kernel<<<cmgi_grid(slots, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(slots, table, made);
+    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    CMGI_TRY_GOTO(done, read_sample(ctx, made, room, sample, count));
 done:
+    cmgi_free_device(ctx, table);
     cmgi_free_device(ctx, made);
     return status;
 }
