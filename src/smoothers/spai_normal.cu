@@ -14,7 +14,7 @@
  */
 #include "smoothers/spai_normal.cuh"
 
-enum { WARPS = 2, SLOTS = 256, AHEAD = 4 };
+enum { SLOTS = 256, AHEAD = 4 };
 
 /* Doubles of L, by tiles of eight columns: those of 3D elements of order one fit, in nine rows of
  * ten already in the first. */
@@ -205,13 +205,7 @@ __global__ void __launch_bounds__(WARPS *CMGI_WARP)
             const group p = {s.L, {s.pivot[0], s.pivot[1]}, lane, 0, c.n, c.n};
             solved = __all_sync(CMGI_ALL, solve<T>(p, c.b, &x));
         }
-        if (solved && lane < n) {
-            S.values[first + lane] = A.s != NULL ? x / A.s[c.j] : x;
-        }
-        if (!solved && lane == 0) {
-            w.left[atomicAdd(w.count, 1)] = (int)i;
-        }
-        __syncwarp();
+        put_row(A, S, w, i, solved, lane, c.n, c.j, x);
     }
 }
 
@@ -219,25 +213,18 @@ template <int T>
 static cmg_status solve_in(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_device_csr *S,
                            cmgi_spai_left *left)
 {
-    const cmgi_spai_rows w = rows_of(left, S->rows);
     const int room = room_for_tiles[T];
     const size_t bytes = bytes_of(room);
-    const int most = BLOCKS * cmgi_device_of(ctx)->processors;
-    const int wanted = (w.rows + WARPS - 1) / WARPS;
-    if (w.rows == 0) {
+    cmgi_spai_rows w;
+    unsigned grid = 0;
+    CMGI_TRY(open_left(ctx, normal_kernel<T>, cudaSharedmemCarveoutMaxShared, bytes, S->rows, left,
+                       &w, &grid));
+    if (grid == 0) {
         return CMG_OK;
     }
-    CMGI_CUDA(ctx,
-              cudaFuncSetAttribute(normal_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   (int)(WARPS * bytes)));
-    CMGI_CUDA(ctx,
-              cudaFuncSetAttribute(normal_kernel<T>, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                   cudaSharedmemCarveoutMaxShared));
-    CMGI_TRY(cmgi_cuda_clear(ctx, w.count, sizeof *w.count));
-    normal_kernel<T><<<(unsigned)(wanted < most ? wanted : most), WARPS * CMGI_WARP, WARPS * bytes,
-                       cmgi_stream(ctx)>>>(*A, *S, room, bytes, w);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
-    return take_left(ctx, &w, left);
+    normal_kernel<T>
+        <<<grid, WARPS * CMGI_WARP, WARPS * bytes, cmgi_stream(ctx)>>>(*A, *S, room, bytes, w);
+    return close_left(ctx, &w, left);
 }
 
 cmg_status cmgi_spai_normal(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_device_csr *S,

@@ -9,7 +9,7 @@
 #include "smoothers/spai.cuh"
 #include "smoothers/spai_numbering.cuh"
 
-enum { TILE = 8, PIVOTS = CMGI_WARP + 2, BLOCKS = 32 };
+enum { TILE = 8, PIVOTS = CMGI_WARP + 2, BLOCKS = 32, WARPS = 2 };
 #define SHARE (1.0 / 1024)
 
 /* Which rows a launch takes. */
@@ -20,17 +20,45 @@ typedef struct cmgi_spai_rows {
     int *count; /* their number */
 } cmgi_spai_rows;
 
-/* What is left becomes what a launch takes, and what that leaves, of `rows` in all. */
-static inline cmgi_spai_rows rows_of(const cmgi_spai_left *left, cmg_size rows)
+/* A launch over what is left of `rows`, of a kernel with WARPS rows a block and `bytes` of shared
+ * memory each, and what it leaves; *grid = 0: nothing is left. */
+template <typename KERNEL>
+static cmg_status open_left(cmg_context *ctx, KERNEL kernel, int carveout, size_t bytes,
+                            cmg_size rows, const cmgi_spai_left *left, cmgi_spai_rows *w,
+                            unsigned *grid)
 {
     int *to = left->list == left->space[0] ? left->space[1] : left->space[0];
-    return {left->list, left->count, to, to + rows};
+    const int most = BLOCKS * cmgi_device_of(ctx)->processors;
+    const int wanted = (left->count + WARPS - 1) / WARPS;
+    *w = cmgi_spai_rows{left->list, left->count, to, to + rows};
+    *grid = (unsigned)(wanted < most ? wanted : most);
+    CMGI_CUDA(ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        (int)(WARPS * bytes)));
+    CMGI_CUDA(ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                        carveout));
+    return cmgi_cuda_clear(ctx, w->count, sizeof *w->count);
 }
 
-static inline cmg_status take_left(cmg_context *ctx, const cmgi_spai_rows *w, cmgi_spai_left *left)
+static inline cmg_status close_left(cmg_context *ctx, const cmgi_spai_rows *w, cmgi_spai_left *left)
 {
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
     left->list = w->left;
     return cmgi_to_host(ctx, &left->count, w->count, sizeof left->count);
+}
+
+/* Row i where it is solved: lane r of its n has x, for the row j of A; else it is left. All lanes
+ * of a warp come here. */
+__device__ __forceinline__ void put_row(const cmgi_device_csr &A, const cmgi_device_csr &S,
+                                        const cmgi_spai_rows &w, cmg_size i, bool solved, int r,
+                                        int n, cmg_index j, double x)
+{
+    if (solved && r < n) {
+        S.values[S.indptr[i] + r] = A.s != NULL ? x / A.s[j] : x;
+    }
+    if (!solved && r == 0 && i >= 0) {
+        w.left[atomicAdd(w.count, 1)] = (int)i;
+    }
+    __syncwarp();
 }
 
 /* A row's problem as the lanes have it. */

@@ -10,7 +10,6 @@
 #include "smoothers/spai_normal.cuh"
 
 enum {
-    WARPS = 2,
     HALF = CMGI_WARP / 2,
     STRIDE = CMGI_SPAI_LONGEST + 1,
     SHARED_PERCENT = 85 /* 196 of 228 kB hold what registers allow; the rest caches rows of A */
@@ -169,12 +168,6 @@ __device__ __forceinline__ bool prepare(const cmgi_device_csr &A, const cmgi_dev
     return fits;
 }
 
-__device__ __forceinline__ void write(const cmgi_device_csr &A, const cmgi_device_csr &S,
-                                      cmg_size i, int r, cmg_index j, double x)
-{
-    S.values[S.indptr[i] + r] = A.s != NULL ? x / A.s[j] : x;
-}
-
 /* The rows of a list, NULL: all, a warp a row; those that are left go into another one. */
 template <int T>
 __global__ void __launch_bounds__(WARPS *CMGI_WARP)
@@ -194,13 +187,7 @@ __global__ void __launch_bounds__(WARPS *CMGI_WARP)
             const group p = {s.rows, {s.pivot[0], s.pivot[1]}, lane, 0, c.n, c.n};
             solved = __all_sync(CMGI_ALL, solve<T>(p, c.b, &x));
         }
-        if (solved && lane < c.n) {
-            write(A, S, i, lane, c.j, x);
-        }
-        if (!solved && lane == 0) {
-            w.left[atomicAdd(w.count, 1)] = (int)i;
-        }
-        __syncwarp();
+        put_row(A, S, w, i, solved, lane, c.n, c.j, x);
     }
 }
 
@@ -247,40 +234,27 @@ __global__ void __launch_bounds__(WARPS *CMGI_WARP)
                          most};
         const unsigned bad = __ballot_sync(CMGI_ALL, !solve<2>(p, mine.b, &x));
         solved = solved && (bad >> HALF * half & 0xffff) == 0;
-        if (solved && r < mine.n) {
-            write(A, S, i, r, mine.j, x);
-        }
-        if (!solved && r == 0 && i >= 0) {
-            w.left[atomicAdd(w.count, 1)] = (int)i;
-        }
-        __syncwarp();
+        put_row(A, S, w, i, solved, r, mine.n, mine.j, x);
     }
 }
 
-typedef void kernel(const cmgi_device_csr A, const cmgi_device_csr S, const cmgi_spai_kinds K,
+typedef void placed(const cmgi_device_csr A, const cmgi_device_csr S, const cmgi_spai_kinds K,
                     int room, size_t bytes, const cmgi_spai_rows w);
 
-template <kernel *RUN>
+template <placed *RUN>
 static cmg_status solve_in(cmg_context *ctx, int tiles, const cmgi_device_csr *A,
                            const cmgi_device_csr *S, const cmgi_spai_kinds *K, cmgi_spai_left *left)
 {
-    const cmgi_spai_rows w = rows_of(left, S->rows);
     const int room = room_for_rows[tiles];
     const size_t bytes = bytes_of(tiles);
-    const int most = BLOCKS * cmgi_device_of(ctx)->processors;
-    const int wanted = (w.rows + WARPS - 1) / WARPS;
-    if (w.rows == 0) {
+    cmgi_spai_rows w;
+    unsigned grid = 0;
+    CMGI_TRY(open_left(ctx, RUN, SHARED_PERCENT, bytes, S->rows, left, &w, &grid));
+    if (grid == 0) {
         return CMG_OK;
     }
-    CMGI_CUDA(ctx, cudaFuncSetAttribute(RUN, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        (int)(WARPS * bytes)));
-    CMGI_CUDA(ctx, cudaFuncSetAttribute(RUN, cudaFuncAttributePreferredSharedMemoryCarveout,
-                                        SHARED_PERCENT));
-    CMGI_TRY(cmgi_cuda_clear(ctx, w.count, sizeof *w.count));
-    RUN<<<(unsigned)(wanted < most ? wanted : most), WARPS * CMGI_WARP, WARPS * bytes,
-          cmgi_stream(ctx)>>>(*A, *S, *K, room, bytes, w);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
-    return take_left(ctx, &w, left);
+    RUN<<<grid, WARPS * CMGI_WARP, WARPS * bytes, cmgi_stream(ctx)>>>(*A, *S, *K, room, bytes, w);
+    return close_left(ctx, &w, left);
 }
 
 cmg_status cmgi_spai_placed(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_device_csr *S,
