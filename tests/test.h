@@ -10,6 +10,7 @@
 #include "cmg.h"
 #include "cmg_elements.h"
 #include "core/context.h"
+#include "csr/csr.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -73,6 +74,7 @@ static int test_runs = 0;
 #define free_all(...) test_free(TEST_LIST(void *, __VA_ARGS__))
 #define vectors_destroy(...) test_vectors(TEST_LIST(cmg_vector **, __VA_ARGS__))
 #define hierarchies_destroy(...) test_hierarchies(TEST_LIST(cmg_hierarchy **, __VA_ARGS__))
+#define csrs_free(...) test_csrs(TEST_LIST(cmgi_csr *, __VA_ARGS__))
 
 static inline void test_free(void *const *arrays, size_t count)
 {
@@ -95,11 +97,46 @@ static inline void test_hierarchies(cmg_hierarchy **const *hierarchies, size_t c
     }
 }
 
+static inline void test_csrs(cmgi_csr *const *matrices, size_t count)
+{
+    for (size_t k = 0; k < count; ++k) {
+        cmgi_csr_free(ctx, matrices[k]);
+    }
+}
+
 /* What has to be had. */
+static inline cmg_hierarchy *hierarchy_new(int levels)
+{
+    cmg_hierarchy *h = NULL;
+    CHECK_OK(cmg_hierarchy_create(ctx, levels, &h));
+    return h;
+}
+
+static inline cmg_solver_options solver_defaults(void)
+{
+    cmg_solver_options options;
+    cmg_solver_options_default(&options);
+    return options;
+}
+
+static inline cmg_matrix_options matrix_defaults(void)
+{
+    cmg_matrix_options options;
+    cmg_matrix_options_default(&options);
+    return options;
+}
+
 static inline cmg_vector *vector_new(cmg_size n, cmg_precision precision)
 {
     cmg_vector *v = NULL;
     CHECK_OK(cmg_vector_create(ctx, n, precision, &v));
+    return v;
+}
+
+static inline cmg_vector *vector_from(cmg_size n, const double *values)
+{
+    cmg_vector *v = vector_new(n, CMG_FP64);
+    CHECK_OK(cmg_vector_set(v, values));
     return v;
 }
 

@@ -30,14 +30,13 @@ static void a_transport_alone_is_refused(void)
 static void elements_alone_are_refused(void)
 {
     cmg_context *plain = NULL;
-    cmg_matrix_options options;
     cmg_matrix *A = NULL;
     const cmg_size indptr[] = {0, 1};
     const cmg_index indices[] = {0};
     const double values[] = {2};
     const cmg_csr one = {1, 1, indptr, indices, values};
     CHECK_OK(cmg_context_create(NULL, &plain));
-    cmg_matrix_options_default(&options);
+    cmg_matrix_options options = matrix_defaults();
     options.format = CMG_FORMAT_EBE;
     CHECK(cmg_matrix_create_csr(plain, &one, &options, &A) == CMG_ERR_UNSUPPORTED && A == NULL);
     CHECK(strstr(cmg_context_message(plain), "libcmgelements") != NULL);
@@ -47,8 +46,8 @@ static void elements_alone_are_refused(void)
 
 static void every_enum_name_parses_back(void)
 {
-    const char *kinds[] = {"backend", "precision", "format", "cycle",
-                           "krylov",  "dirichlet", "coarse", "outcome", "matrix-precision"};
+    const char *kinds[] = {"backend",   "precision", "format",  "cycle",           "krylov",
+                           "dirichlet", "coarse",    "outcome", "matrix-precision"};
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; ++k) {
         int values = 0;
         for (int v = 0; cmg_enum_name(kinds[k], v) != NULL; ++v) {

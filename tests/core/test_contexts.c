@@ -65,8 +65,7 @@ static void *work(void *user)
         char path[64];
         cmg_hierarchy *made = NULL;
         cmg_hierarchy *h = NULL;
-        cmg_solver_options o;
-        cmg_solver_options_default(&o);
+        cmg_solver_options o = solver_defaults();
 #ifdef CMGI_HAVE_HDF5
         (void)snprintf(path, sizeof path, "contexts-%d.cmg", j->number);
 #else

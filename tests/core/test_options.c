@@ -31,11 +31,9 @@ static void check_table(const cmg_option *(*row)(int), void *options, size_t siz
 
 static void tables_fit_their_structs(void)
 {
-    cmg_solver_options s;
-    cmg_matrix_options m;
     cmg_context_options c;
-    cmg_solver_options_default(&s);
-    cmg_matrix_options_default(&m);
+    cmg_solver_options s = solver_defaults();
+    cmg_matrix_options m = matrix_defaults();
     cmg_context_options_default(&c);
     CHECK(s.size == sizeof s && s.matrix.size == sizeof s.matrix && m.size == sizeof m);
     check_table(cmg_solver_option, &s, sizeof s);
@@ -54,8 +52,7 @@ static void tables_fit_their_structs(void)
 
 static void texts_set_options(void)
 {
-    cmg_solver_options o;
-    cmg_solver_options_default(&o);
+    cmg_solver_options o = solver_defaults();
     CHECK(cmg_solver_options_set(&o, "smoother=fsai precision=mixed rtol=1e-6") == CMG_OK);
     CHECK(strcmp(o.smoother, "fsai") == 0 && o.precision == CMG_FP32 && o.rtol == (double)1e-6);
     CHECK(cmg_solver_options_set(&o, " # nothing\n\tmax-it = 7\r\nfmg no_fuse # rest\n"
@@ -105,8 +102,7 @@ static void refusals_say_what_is_right(void)
                {"=3", {"unknown", "", ""}},
                {"smoother=\"fsai", {"smoother", "quotation mark", ""}}};
     for (size_t k = 0; k < sizeof bad / sizeof bad[0]; ++k) {
-        cmg_solver_options o;
-        cmg_solver_options_default(&o);
+        cmg_solver_options o = solver_defaults();
         CHECK(cmg_solver_options_set(&o, bad[k].text) == CMG_ERR_ARG);
         for (int w = 0; w < 3; ++w) {
             const bool named = strstr(o.refused, bad[k].named[w]) != NULL;
@@ -116,10 +112,9 @@ static void refusals_say_what_is_right(void)
             }
         }
     }
-    cmg_solver_options o;
     char longer[700] = "smoother=";
     memset(longer + 9, 'x', sizeof longer - 10);
-    cmg_solver_options_default(&o);
+    cmg_solver_options o = solver_defaults();
     CHECK(cmg_solver_options_set(&o, longer) == CMG_ERR_ARG && o.refused[0] != '\0');
     longer[300] = '\0';
     CHECK(cmg_solver_options_set(&o, longer) == CMG_ERR_ARG);

@@ -34,8 +34,7 @@ static void transpose_swaps_indices(void)
     for (int s = 0; s < SUITE - 1; ++s) {
         cmgi_csr A = suite_make(&suite[s]);
         cmgi_csr T = {0};
-        const cmg_csr view = cmgi_csr_view(&A);
-        CHECK_OK(cmgi_csr_transpose(ctx, &view, &T));
+        CHECK_OK(cmgi_csr_transpose(ctx, &A.view, &T));
         double *a = dense(&A);
         double *t = dense(&T);
         double worst = 0;
@@ -47,8 +46,7 @@ static void transpose_swaps_indices(void)
         CHECK(worst == 0);
         CHECK(rows_ascend(&T));
         free_all(a, t);
-        cmgi_csr_free(ctx, &A);
-        cmgi_csr_free(ctx, &T);
+        csrs_free(&A, &T);
     }
 }
 
@@ -75,8 +73,7 @@ static void permute_renumbers_rows_and_columns(void)
         perm[k] = (cmg_index)((k * 5 + 3) % n); /* n = 257 is prime */
     }
     cmgi_csr B = {0};
-    const cmg_csr view = cmgi_csr_view(&A);
-    CHECK_OK(cmgi_csr_permute(ctx, &view, perm, perm, true, &B));
+    CHECK_OK(cmgi_csr_permute(ctx, &A.view, perm, perm, true, &B));
     double *a = dense(&A);
     double *b = dense(&B);
     bool equal = true;
@@ -88,8 +85,7 @@ static void permute_renumbers_rows_and_columns(void)
     CHECK(equal);
     CHECK(rows_ascend(&B));
     free_all(perm, a, b);
-    cmgi_csr_free(ctx, &A);
-    cmgi_csr_free(ctx, &B);
+    csrs_free(&A, &B);
 }
 
 static void product_matches_dense(void)
@@ -98,8 +94,7 @@ static void product_matches_dense(void)
     cmgi_csr B = suite_make(&suite[15]); /* 700 x 65 */
     cmgi_csr C = {0};
     const cmg_csr va = cmgi_csr_view(&A);
-    const cmg_csr vb = cmgi_csr_view(&B);
-    CHECK_OK(cmgi_csr_multiply(ctx, &va, &vb, &C));
+    CHECK_OK(cmgi_csr_multiply(ctx, &va, &B.view, &C));
     double *a = dense(&A);
     double *b = dense(&B);
     double *c = dense(&C);
@@ -118,9 +113,7 @@ static void product_matches_dense(void)
     cmgi_csr D = {0};
     CHECK_STATUS(cmgi_csr_multiply(ctx, &va, &va, &D), CMG_ERR_SHAPE);
     free_all(a, b, c);
-    cmgi_csr_free(ctx, &A);
-    cmgi_csr_free(ctx, &B);
-    cmgi_csr_free(ctx, &C);
+    csrs_free(&A, &B, &C);
 }
 
 static void broken_structure_is_named(void)
@@ -185,17 +178,14 @@ static void statistics_are_those_of_the_rows(void)
         cmgi_csr A = suite_make(&suite[k]);
         cmgi_csr T = {0};
         cmgi_row_statistics s;
-        const cmg_csr view = cmgi_csr_view(&A);
-        CHECK_OK(cmgi_row_statistics_take(ctx, &view, &s));
-        check_statistics(&view, &s);
+        CHECK_OK(cmgi_row_statistics_take(ctx, &A.view, &s));
+        check_statistics(&A.view, &s);
         cmgi_row_statistics_free(ctx, &s);
-        CHECK_OK(cmgi_csr_transpose(ctx, &view, &T));
-        const cmg_csr other = cmgi_csr_view(&T);
-        CHECK_OK(cmgi_column_statistics_take(ctx, &view, &s));
-        check_statistics(&other, &s);
+        CHECK_OK(cmgi_csr_transpose(ctx, &A.view, &T));
+        CHECK_OK(cmgi_column_statistics_take(ctx, &A.view, &s));
+        check_statistics(&T.view, &s);
         cmgi_row_statistics_free(ctx, &s);
-        cmgi_csr_free(ctx, &A);
-        cmgi_csr_free(ctx, &T);
+        csrs_free(&A, &T);
     }
 }
 

@@ -59,14 +59,13 @@ static inline void divide(cmg_hierarchy *h, int ranks, int partition)
 static inline cmg_status solve_own(cmg_hierarchy *h, trial *t, cmg_size first, cmg_size rows,
                                    bool keep)
 {
-    cmg_solver_options options;
     cmg_solver *s = NULL;
     cmg_vector *b = NULL;
     cmg_vector *x = NULL;
     cmg_report report;
     cmg_context *mine = h->ctx;
     cmg_status status = CMG_OK;
-    cmg_solver_options_default(&options);
+    cmg_solver_options options = solver_defaults();
     (void)cmg_solver_options_set(&options, t->options);
     cmg_report_default(&report);
     status = cmg_solver_create(h, &options, &s);

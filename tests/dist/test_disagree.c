@@ -137,10 +137,9 @@ static cmg_status solve_as_told(task *t, int rank, cmg_context *own)
 {
     const bool odd = rank == t->odd;
     int never = INT32_MAX;
-    cmg_solver_options o;
     cmg_hierarchy *h = NULL;
     cmg_solver *s = NULL;
-    cmg_solver_options_default(&o);
+    cmg_solver_options o = solver_defaults();
     (void)cmg_solver_options_set(&o, t->options != NULL ? t->options : "");
     if (odd && t->row >= 0) {
         (void)cmg_option_set(cmg_solver_option(t->row), &o, t->value, NULL);
@@ -241,9 +240,8 @@ static void expect(task *t, cmg_status status, const char *words)
 /* A value of an option that is not its default, as text; false where there is none. */
 static bool other_value(const cmg_option *o, char *value, size_t size)
 {
-    cmg_solver_options given;
     char before[128];
-    cmg_solver_options_default(&given);
+    cmg_solver_options given = solver_defaults();
     cmg_option_get(o, &given, before, sizeof before);
     const char *const tries[] = {"no",  "yes", "1",    "2",      "3",    "0.25", "32",
                                  "0.5", "128", "spai", "A:fp16", "NAME", "0"};

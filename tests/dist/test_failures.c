@@ -86,7 +86,6 @@ static cmg_status give(cmg_hierarchy *h, const failing *f, bool mine)
 static cmg_status solve_with(cmg_hierarchy *h, failing *f, bool mine)
 {
     cmg_context *own = h->ctx;
-    cmg_solver_options options;
     cmg_solver *s = NULL;
     cmg_vector *b = NULL;
     cmg_vector *x = NULL;
@@ -94,7 +93,7 @@ static cmg_status solve_with(cmg_hierarchy *h, failing *f, bool mine)
     cmg_size rows = 0;
     cmg_report report;
     cmg_status status = CMG_OK;
-    cmg_solver_options_default(&options);
+    cmg_solver_options options = solver_defaults();
     cmg_report_default(&report);
     (void)cmg_solver_options_set(&options, "gather=20 smoother=auto");
     options.pre = f->kind == BAD_OPTION && mine ? -1 : 1;
@@ -310,9 +309,8 @@ static void refusals(void)
 {
     const cmg_size indptr[] = {0};
     const cmg_rows rows = {.indptr = indptr};
-    cmg_hierarchy *h = NULL;
     char why[CMG_MESSAGE];
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    cmg_hierarchy *h = hierarchy_new(1);
     CHECK_STATUS(cmg_hierarchy_set_rows(h, 0, CMG_ROLE_A, &rows), CMG_ERR_STATE);
     cmg_hierarchy_destroy(&h);
     CHECK_STATUS(cmg_hierarchy_take_rows(ctx, whole, &h), CMG_ERR_STATE);

@@ -139,7 +139,6 @@ static void a_matrix_alone(void)
 static void levels_are_numbered_through(void)
 {
     cmg_hierarchy *h = generate("cells=16 levels=2");
-    cmg_hierarchy *bad = NULL;
     const cmg_csr A = cmgi_csr_view(&h->level[0].A);
     const cmg_csr P = cmgi_csr_view(&h->level[0].P);
     cmg_size *indptr = calloc((size_t)P.cols + 1, sizeof *indptr);
@@ -152,7 +151,7 @@ static void levels_are_numbered_through(void)
         values[i] = 1;
     }
     const cmg_csr R = {P.cols, P.rows, indptr, indices, values};
-    CHECK_OK(cmg_hierarchy_create(ctx, 2, &bad));
+    cmg_hierarchy *bad = hierarchy_new(2);
     CHECK_OK(cmg_hierarchy_set_csr(bad, 0, CMG_ROLE_A, NULL, 0, &A));
     CHECK_OK(cmg_hierarchy_set_csr(bad, 0, CMG_ROLE_P, NULL, 0, &P));
     CHECK_OK(cmg_hierarchy_set_csr(bad, 0, CMG_ROLE_R, NULL, 0, &R));
@@ -258,8 +257,7 @@ static void free_trusses(void)
         const bool places = k % 2 == 0;
         const int ranks = k / 2 == 0 ? 5 : 3;
         char why[CMG_MESSAGE] = "";
-        cmg_hierarchy *h = NULL;
-        CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+        cmg_hierarchy *h = hierarchy_new(1);
         CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
         CHECK_OK(cmg_hierarchy_set_attribute(h, "block_size", "2"));
         if (places) {

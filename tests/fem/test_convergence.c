@@ -14,12 +14,11 @@ enum { BASE = 2 }; /* cells a side of the coarsest mesh */
 /* Solves on level 0; returns the iterations, -1 when it did not converge. */
 static int solve(cmg_hierarchy *h, const char *smoother, double rtol, double **solution)
 {
-    cmg_solver_options options;
     cmg_vector *b = NULL;
     cmg_report report = {.size = sizeof report, .iterations = -1};
     cmg_size n = 0;
     const double *values = vector_of(h, 0, "rhs", "b", &n);
-    cmg_solver_options_default(&options);
+    cmg_solver_options options = solver_defaults();
     options.rtol = rtol;
     (void)snprintf(options.smoother, sizeof options.smoother, "%s", smoother);
     cmg_solver *solver = solver_new(h, &options);

@@ -81,9 +81,8 @@ static void estimates_are_close_on_meshes(void)
         const double nnz = (double)size.nnz / (double)A.indptr[A.rows];
         size_t held[2];
         size_t fixed[2];
-        cmg_hierarchy *empty = NULL;
         cmg_context_memory(ctx, held, NULL);
-        CHECK_OK(cmg_hierarchy_create(ctx, size.levels, &empty));
+        cmg_hierarchy *empty = hierarchy_new(size.levels);
         cmg_context_memory(ctx, fixed, NULL);
         cmg_hierarchy_destroy(&empty);
         const double bytes = (double)size.bytes / (double)(2 * held[0] - fixed[0]);

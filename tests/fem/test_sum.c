@@ -163,11 +163,10 @@ static void writes_the_storage_of_formats(void)
     CHECK_OK(cmg_fem_sum_matrix(s.sum, e, y));
     double *values = fetch(y);
     for (int f = 0; f < 16; ++f) {
-        cmg_matrix_options o;
         cmg_matrix *M[2] = {NULL, NULL};
         cmg_vector *z[2] = {NULL, NULL};
         float *out[2];
-        cmg_matrix_options_default(&o);
+        cmg_matrix_options o = matrix_defaults();
         o.format = formats[f / 2];
         o.keep_map = true;
         o.precision = f % 2 == 0 ? CMG_FP64 : CMG_FP32;
@@ -297,14 +296,13 @@ static void wrong_calls(void)
     cmg_vector *e = vector(s.arrays.cells * 10);
     cmg_vector *y = vector(s.A.indptr[s.A.rows]);
     cmg_fem_sum *sum = NULL;
-    cmg_matrix_options o;
     CHECK_STATUS(cmg_fem_sum_create(ctx, NULL, 1, true, NULL, &sum), CMG_ERR_ARG);
     CHECK_STATUS(cmg_fem_sum_create(ctx, &s.arrays, 4, true, NULL, &sum), CMG_ERR_ARG);
     CHECK_STATUS(cmg_fem_sum_matrix(s.sum, y, y), CMG_ERR_SHAPE);
     CHECK_STATUS(cmg_fem_sum_cells(s.sum, &forms[2], NULL, e), CMG_ERR_ARG);
     CHECK_STATUS(cmg_fem_sum_cells(s.sum, &forms[0], y, e), CMG_ERR_SHAPE);
     CHECK_STATUS(cmg_fem_sum_store(s.sum, e), CMG_ERR_STATE);
-    cmg_matrix_options_default(&o);
+    cmg_matrix_options o = matrix_defaults();
     cmg_matrix *M = matrix_new(&s.A, &o);
     CHECK_STATUS(cmg_fem_sum_bind(s.sum, M), CMG_ERR_STATE);
     cmg_matrix_destroy(&M);

@@ -61,8 +61,7 @@ static void many_smoothers_are_told_apart(void)
     enum { MANY = 300 };
     const cmg_size indptr[2] = {0, 1};
     const cmg_index indices[1] = {0};
-    cmg_hierarchy *h = NULL;
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    cmg_hierarchy *h = hierarchy_new(1);
     for (int round = 0; round < 2; ++round) {
         for (int k = 0; k < MANY; ++k) {
             char name[16];
@@ -142,8 +141,7 @@ static void check_finds_what_is_wrong(void)
     cmg_hierarchy_destroy(&h);
     h = poisson(8, 3, 0);
     cmgi_csr P = poisson_prolongation(4);
-    const cmg_csr wrong = cmgi_csr_view(&P);
-    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_P, NULL, 0, &wrong));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_P, NULL, 0, &P.view));
     CHECK_STATUS(cmg_hierarchy_check(h), CMG_ERR_ARG);
     cmgi_csr_free(ctx, &P);
     cmg_hierarchy_destroy(&h);
@@ -198,8 +196,7 @@ static void a_coarse_matrix_of_fewer_entries(void)
     const cmg_csr P = {3, 3, one_each, diagonal, ones};
     const cmg_csr Ac = {3, 3, fewer, neighbours, coarse};
     cmg_level_info info = {.size = sizeof info};
-    cmg_hierarchy *h = NULL;
-    CHECK_OK(cmg_hierarchy_create(ctx, 2, &h));
+    cmg_hierarchy *h = hierarchy_new(2);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_P, NULL, 0, &P));
     CHECK_OK(cmg_hierarchy_set_csr(h, 1, CMG_ROLE_A, NULL, 0, &Ac));
@@ -212,11 +209,9 @@ static void a_coarse_matrix_of_fewer_entries(void)
 static void wrapped_arrays_are_borrowed(void)
 {
     cmgi_csr A = poisson_matrix(4, 0);
-    const cmg_csr view = cmgi_csr_view(&A);
-    cmg_hierarchy *h = NULL;
     cmg_csr back;
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
-    CHECK_OK(cmg_hierarchy_wrap_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
+    cmg_hierarchy *h = hierarchy_new(1);
+    CHECK_OK(cmg_hierarchy_wrap_csr(h, 0, CMG_ROLE_A, NULL, 0, &A.view));
     CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &back));
     CHECK(back.values == A.values && back.indices == A.indices);
     cmg_hierarchy_destroy(&h);

@@ -63,16 +63,14 @@ static cmgi_csr csr_of_dense(const matrix *A)
 static cmg_hierarchy *hierarchy_of(const matrix *A, int block)
 {
     char text[16];
-    cmg_hierarchy *h = NULL;
     cmgi_csr csr = csr_of_dense(A);
-    const cmg_csr view = cmgi_csr_view(&csr);
     double *number = malloc((size_t)A->n * sizeof *number);
     for (cmg_size i = 0; i < A->n; ++i) {
         number[i] = (double)i;
     }
     (void)snprintf(text, sizeof text, "%d", block);
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
-    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
+    cmg_hierarchy *h = hierarchy_new(1);
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &csr.view));
     CHECK_OK(cmg_hierarchy_set_vector(h, 0, "rhs", "b", A->n, number));
     CHECK_OK(cmg_hierarchy_set_attribute(h, "block_size", text));
     cmgi_csr_free(ctx, &csr);
@@ -145,8 +143,7 @@ static void one_way_paths_take_linear_time(void)
             A.values[2 * i + 1] = 1;
         }
     }
-    const cmg_csr view = cmgi_csr_view(&A);
-    CHECK_OK(cmgi_order_cuthill_mckee(ctx, &view, 1, false, order));
+    CHECK_OK(cmgi_order_cuthill_mckee(ctx, &A.view, 1, false, order));
     CHECK_OK(cmgi_order_check(ctx, n, order));
     CHECK(abs(order[0] - order[n - 1]) == n - 1); /* from one end to the other */
     order[3] = order[5];
@@ -170,8 +167,7 @@ static void set_diagonal_matrix(cmg_hierarchy *h, int level, cmg_role role, cmg_
     for (cmg_size i = 0; i <= rows; ++i) {
         D.indptr[i] = i < m ? i : m;
     }
-    const cmg_csr view = cmgi_csr_view(&D);
-    CHECK_OK(cmg_hierarchy_set_csr(h, level, role, NULL, 0, &view));
+    CHECK_OK(cmg_hierarchy_set_csr(h, level, role, NULL, 0, &D.view));
     cmgi_csr_free(ctx, &D);
 }
 
@@ -179,9 +175,8 @@ static void set_diagonal_matrix(cmg_hierarchy *h, int level, cmg_role role, cmg_
 static cmg_hierarchy *odd_coarse_level(const char *block, int components)
 {
     const cmg_size n = 2048;
-    cmg_hierarchy *h = NULL;
     cmgi_stored_mesh *mesh = NULL;
-    CHECK_OK(cmg_hierarchy_create(ctx, 2, &h));
+    cmg_hierarchy *h = hierarchy_new(2);
     set_diagonal_matrix(h, 0, CMG_ROLE_A, n, n);
     set_diagonal_matrix(h, 1, CMG_ROLE_A, 3, 3);
     set_diagonal_matrix(h, 0, CMG_ROLE_P, n, 3);

@@ -61,10 +61,9 @@ static inline void random_vector(cmg_hierarchy *h, int level, const char *kind, 
 
 static inline cmg_hierarchy *random_hierarchy(const random_options *o, uint64_t seed)
 {
-    cmg_hierarchy *h = NULL;
     cmg_size n = o->rows;
     uint64_t state = seed;
-    CHECK_OK(cmg_hierarchy_create(ctx, o->levels, &h));
+    cmg_hierarchy *h = hierarchy_new(o->levels);
     for (int l = 0; l < o->levels; ++l) {
         const cmg_size coarse = (n + 1) / 2;
         const bool last = l + 1 == o->levels;

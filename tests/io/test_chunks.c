@@ -16,7 +16,6 @@ static cmg_hierarchy *diagonal(cmg_size n)
     double *values = malloc((size_t)n * sizeof *values);
     double *b = malloc((size_t)n * sizeof *b);
     double *x = malloc((size_t)(2 * n) * sizeof *x);
-    cmg_hierarchy *h = NULL;
     for (cmg_size i = 0; i < n; ++i) {
         x[2 * i] = (double)i;
         x[2 * i + 1] = (double)-i;
@@ -27,7 +26,7 @@ static cmg_hierarchy *diagonal(cmg_size n)
     }
     indptr[n] = n;
     const cmg_csr A = {n, n, indptr, indices, values};
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    cmg_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
     CHECK_OK(cmg_hierarchy_set_vector(h, 0, "rhs", "b", n, b));
     CHECK_OK(cmg_hierarchy_set_vector(h, 0, "coords", NULL, 2 * n, x));
@@ -267,8 +266,7 @@ static void large_values_are_finite(void)
     const double values[] = {1.5e308, 1.5e308, 1, 1};
     const cmg_csr A = {2, 2, (cmg_size *)indptr, (cmg_index *)indices, (double *)values};
     const char *path = temporary("large.cmg");
-    cmg_hierarchy *h = NULL;
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    cmg_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
     CHECK_OK(cmg_hierarchy_write(h, path, CMG_FILE_CONTAINER));
     cmg_hierarchy_destroy(&h);

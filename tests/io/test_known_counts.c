@@ -79,8 +79,7 @@ static cmg_report solve(cmg_hierarchy *h, const cmg_solver_options *options)
 static void check_count(const known *k, cmg_hierarchy *h, cmg_format format,
                         cmg_precision precision)
 {
-    cmg_solver_options o;
-    cmg_solver_options_default(&o);
+    cmg_solver_options o = solver_defaults();
     o.krylov = CMG_KRYLOV_NONE;
     o.dirichlet = k->dirichlet;
     (void)snprintf(o.smoother, sizeof o.smoother, "%s", k->smoother);
@@ -129,8 +128,7 @@ static void known_counts_are_met(void)
 static void check_cg(const char *what, cmg_hierarchy *h)
 {
     for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
-        cmg_solver_options o;
-        cmg_solver_options_default(&o);
+        cmg_solver_options o = solver_defaults();
         o.precision = (cmg_precision)p;
         const cmg_report report = solve(h, &o);
         CHECK(report.outcome == CMG_CONVERGED_RTOL && report.iterations <= 25);
@@ -168,26 +166,16 @@ static void loose_matrices_make_a_two_level_hierarchy(void)
         cmgi_csr R = {0};
         cmgi_csr AP = {0};
         cmgi_csr C = {0};
-        const cmg_csr a = cmgi_csr_view(&A);
-        const cmg_csr p = cmgi_csr_view(&P);
-        CHECK_OK(cmgi_csr_transpose(ctx, &p, &R));
-        const cmg_csr r = cmgi_csr_view(&R);
-        CHECK_OK(cmgi_csr_multiply(ctx, &a, &p, &AP));
-        const cmg_csr ap = cmgi_csr_view(&AP);
-        CHECK_OK(cmgi_csr_multiply(ctx, &r, &ap, &C));
-        const cmg_csr c = cmgi_csr_view(&C);
-        cmg_hierarchy *h = NULL;
-        CHECK_OK(cmg_hierarchy_create(ctx, 2, &h));
-        CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &a));
-        CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_P, NULL, 0, &p));
-        CHECK_OK(cmg_hierarchy_set_csr(h, 1, CMG_ROLE_A, NULL, 0, &c));
+        CHECK_OK(cmgi_csr_transpose(ctx, &P.view, &R));
+        CHECK_OK(cmgi_csr_multiply(ctx, &A.view, &P.view, &AP));
+        CHECK_OK(cmgi_csr_multiply(ctx, &R.view, &AP.view, &C));
+        cmg_hierarchy *h = hierarchy_new(2);
+        CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A.view));
+        CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_P, NULL, 0, &P.view));
+        CHECK_OK(cmg_hierarchy_set_csr(h, 1, CMG_ROLE_A, NULL, 0, &C.view));
         check_cg(files[f], h);
         cmg_hierarchy_destroy(&h);
-        cmgi_csr_free(ctx, &A);
-        cmgi_csr_free(ctx, &P);
-        cmgi_csr_free(ctx, &R);
-        cmgi_csr_free(ctx, &AP);
-        cmgi_csr_free(ctx, &C);
+        csrs_free(&A, &P, &R, &AP, &C);
     }
 }
 

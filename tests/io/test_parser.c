@@ -212,8 +212,7 @@ static void symmetric_files_equal_general_ones(void)
         CHECK(A.indptr[A.rows] == B.indptr[B.rows] && nnz == 4);
         CHECK(memcmp(A.indices, B.indices, nnz * sizeof *A.indices) == 0);
         CHECK(memcmp(A.values, B.values, nnz * sizeof *A.values) == 0);
-        cmgi_csr_free(ctx, &A);
-        cmgi_csr_free(ctx, &B);
+        csrs_free(&A, &B);
     }
 }
 

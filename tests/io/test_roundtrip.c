@@ -115,10 +115,9 @@ static void long_arrays_come_back(void)
     static const char *const names[] = {"long.cmg", "long.petsc", "long.mtx"};
     const cmg_size n = 150001;
     const random_options o = {.levels = 1};
-    cmg_hierarchy *h = NULL;
     cmgi_csr A = {0};
     uint64_t state = 9;
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    cmg_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmgi_csr_alloc(ctx, n, n, 2 * n - 1, &A));
     for (cmg_size i = 0; i < n; ++i) { /* lower bidiagonal */
         A.indptr[i + 1] = 2 * i + 1;

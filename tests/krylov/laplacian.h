@@ -24,8 +24,7 @@ static inline cmgi_csr laplacian_csr(cmg_size n, double shift, double divisor)
 static inline cmg_matrix *laplacian(cmg_size n, double shift)
 {
     cmgi_csr A = laplacian_csr(n, shift, 1);
-    const cmg_csr view = cmgi_csr_view(&A);
-    cmg_matrix *M = matrix_new(&view, NULL);
+    cmg_matrix *M = matrix_new(&A.view, NULL);
     cmgi_csr_free(ctx, &A);
     return M;
 }

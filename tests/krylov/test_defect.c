@@ -27,12 +27,10 @@ static pair make_pair(cmg_size n, double shift, cmg_precision low)
 {
     pair made = {NULL, NULL};
     cmgi_csr A = laplacian_csr(n, shift, 3);
-    const cmg_csr view = cmgi_csr_view(&A);
-    cmg_matrix_options options;
-    cmg_matrix_options_default(&options);
-    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &made.A));
+    cmg_matrix_options options = matrix_defaults();
+    CHECK_OK(cmg_matrix_create_csr(ctx, &A.view, &options, &made.A));
     options.precision = low;
-    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &made.low));
+    CHECK_OK(cmg_matrix_create_csr(ctx, &A.view, &options, &made.low));
     cmgi_csr_free(ctx, &A);
     return made;
 }

@@ -48,15 +48,13 @@ static void wrong_arguments_are_refused(void)
     CHECK_STATUS(solve(&A, NULL, overlapping[0], overlapping[1], NULL), CMG_ERR_ARG);
     static const double rtols[] = {-1, 1, INFINITY, NAN};
     for (size_t k = 0; k < sizeof rtols / sizeof rtols[0]; ++k) {
-        cmg_solver_options o;
-        cmg_solver_options_default(&o);
+        cmg_solver_options o = solver_defaults();
         o.rtol = rtols[k];
         CHECK_STATUS(solve(&A, NULL, b, x, &o), CMG_ERR_ARG);
     }
     static const int limits[] = {-1, -5, 2000000000};
     for (size_t k = 0; k < sizeof limits / sizeof limits[0]; ++k) {
-        cmg_solver_options o;
-        cmg_solver_options_default(&o);
+        cmg_solver_options o = solver_defaults();
         o.max_it = limits[k];
         CHECK_STATUS(solve(&A, NULL, b, x, &o), CMG_ERR_ARG);
     }
@@ -98,12 +96,11 @@ static void kept_solver_follows_new_values(void)
         }
     }
     const cmg_csr csr = {ROWS, ROWS, indptr, indices, values};
-    cmg_matrix_options m;
     cmg_solver_options o;
     cmg_cg_solver *cg = NULL;
     cmg_report report;
     cmg_report_default(&report);
-    cmg_matrix_options_default(&m);
+    cmg_matrix_options m = matrix_defaults();
     cmg_solver_options_default(&o);
     m.keep_map = true;
     o.loop = CMG_LOOP_GRAPH;

@@ -22,10 +22,9 @@ static cmg_elements springs(cmg_size n, cmg_index *dofs, const double *factor)
 static int iterations(cmg_hierarchy *h, cmg_format format, cmg_precision precision, const double *b,
                       cmg_solver **keep)
 {
-    cmg_solver_options o;
     cmg_report report = {.size = sizeof report};
     double *x = calloc(999, sizeof *x);
-    cmg_solver_options_default(&o);
+    cmg_solver_options o = solver_defaults();
     o.matrix.format = format;
     o.matrix.keep_map = true;
     o.precision = precision;
@@ -59,9 +58,8 @@ static void solves_by_elements(void)
     }
     cmg_elements E = springs(N, dofs, factor);
     double *b = suite_vector(N, 8);
-    cmg_hierarchy *h = NULL;
     cmg_csr A;
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    cmg_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_elements(h, 0, &E));
     CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
     CHECK(A.indptr[N] == 3 * N - 2 && A.values[0] == factor[0] + factor[1]);
@@ -94,9 +92,8 @@ static void solves_by_elements(void)
     vectors_destroy(&vb, &vx);
     cmg_solver_destroy(&solver);
     CHECK_STATUS(cmg_hierarchy_update(h, 0, CMG_ROLE_A, A.values), CMG_ERR_STATE);
-    cmg_hierarchy *given = NULL;
     CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &given));
+    cmg_hierarchy *given = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(given, 0, CMG_ROLE_A, NULL, 0, &A));
     CHECK_OK(cmg_hierarchy_set_elements(given, 0, &E));
     factor[17] += 1e-3;
@@ -130,13 +127,12 @@ static void elements_of_another_matrix_are_refused(void)
     const cmg_csr A = {
         .rows = N, .cols = N, .indptr = indptr, .indices = indices, .values = values};
     for (cmg_size k = -1; k < NNZ; ++k) {
-        cmg_hierarchy *h = NULL;
         const double kept = k >= 0 ? values[k] : 0;
         if (k >= 0) {
             const cmg_size i = k == 0 ? 0 : (k + 1) / 3;
             values[k] += 1e-10 * (factor[i] + factor[i + 1]);
         }
-        CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+        cmg_hierarchy *h = hierarchy_new(1);
         CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
         CHECK_STATUS(cmg_hierarchy_set_elements(h, 0, &E), k < 0 ? CMG_OK : CMG_ERR_ARG);
         cmg_hierarchy_destroy(&h);

@@ -105,17 +105,14 @@ static inline cmgi_csr poisson_prolongation(int n)
 /* Levels of n, n/2, ... cells a side. */
 static inline cmg_hierarchy *poisson(int n, int levels, int flags)
 {
-    cmg_hierarchy *h = NULL;
-    CHECK_OK(cmg_hierarchy_create(ctx, levels, &h));
+    cmg_hierarchy *h = hierarchy_new(levels);
     for (int l = 0; l < levels; ++l) {
         cmgi_csr A = poisson_matrix(n >> l, flags);
-        const cmg_csr a = cmgi_csr_view(&A);
-        CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_A, NULL, 0, &a));
+        CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_A, NULL, 0, &A.view));
         cmgi_csr_free(ctx, &A);
         if (l + 1 < levels) {
             cmgi_csr P = poisson_prolongation(n >> l);
-            const cmg_csr p = cmgi_csr_view(&P);
-            CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_P, NULL, 0, &p));
+            CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_P, NULL, 0, &P.view));
             cmgi_csr_free(ctx, &P);
         }
     }

@@ -12,8 +12,7 @@ static inline cmg_vector *vector_of(cmg_size n, uint64_t seed)
     for (cmg_size i = 0; i < n; ++i) {
         values[i] = 2 * cmgi_random(&seed) - 1;
     }
-    cmg_vector *v = vector_new(n, CMG_FP64);
-    CHECK_OK(cmg_vector_set(v, values));
+    cmg_vector *v = vector_from(n, values);
     free(values);
     return v;
 }
@@ -72,8 +71,7 @@ static inline void scale(cmg_hierarchy *h, double factor)
 
 static inline cmg_solver_options defaults(void)
 {
-    cmg_solver_options o;
-    cmg_solver_options_default(&o);
+    cmg_solver_options o = solver_defaults();
     CHECK_OK(
         cmg_solver_options_set(&o, "smoother=jacobi")); /* counts and cycles are known with it */
     return o;

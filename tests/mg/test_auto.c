@@ -8,8 +8,7 @@ enum { LARGE = 80, LARGE_LEVELS = 4, SMALL = 32, SMALL_LEVELS = 4 }; /* 6241 and
 
 static cmg_solver_options options_of(const char *text)
 {
-    cmg_solver_options o;
-    cmg_solver_options_default(&o);
+    cmg_solver_options o = solver_defaults();
     CHECK(o.precision == CMG_PRECISION_AUTO);
     CHECK_OK(cmg_solver_options_set(&o, text));
     return o;

@@ -32,13 +32,12 @@ enum { METHODS = sizeof methods / sizeof methods[0] };
 static cmg_report solve(cmg_context *on, cmg_hierarchy *h, const method *m, int times)
 {
     cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN, .iterations = -9};
-    cmg_solver_options options;
     cmg_solver *s = NULL;
     cmg_vector *b = NULL;
     cmg_vector *x = NULL;
     const double *values = NULL;
     cmg_size n = 0;
-    cmg_solver_options_default(&options);
+    cmg_solver_options options = solver_defaults();
     options.krylov = m->krylov;
     options.precision = m->precision;
     options.matrix.format = m->format;

@@ -49,8 +49,7 @@ static cmg_vector *take(const double *values, cmg_size n, int k, int c)
     for (cmg_size i = 0; i < n; ++i) {
         one[i] = values[i * k + c];
     }
-    cmg_vector *v = vector_new(n, CMG_FP64);
-    CHECK_OK(cmg_vector_set(v, one));
+    cmg_vector *v = vector_from(n, one);
     free(one);
     return v;
 }
@@ -115,7 +114,6 @@ static void compare_column(cmg_hierarchy *h, cmg_solver *several, cmg_solver *si
 static void solve_row(const int row[FACTORS], int flags)
 {
     cmg_hierarchy *h = poisson(CELLS, LEVELS, flags);
-    cmg_solver_options o;
     cmg_report report = {.size = sizeof report};
     cmg_csr A;
     char text[256] = "";
@@ -123,7 +121,7 @@ static void solve_row(const int row[FACTORS], int flags)
         (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%s ", words[f][row[f]]);
     }
     const int k = atoi(words[COUNT][row[COUNT]]);
-    cmg_solver_options_default(&o);
+    cmg_solver_options o = solver_defaults();
     CHECK_OK(cmg_solver_options_set(&o, text));
     CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
     double *rhs = block(&A, row[KIND], k, false);
@@ -309,11 +307,9 @@ static void interrupted_columns_are_the_best(void)
         }
     }
     const cmg_csr A = {N, N, indptr, indices, values};
-    cmg_hierarchy *h = NULL;
-    cmg_solver_options o;
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    cmg_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-    cmg_solver_options_default(&o);
+    cmg_solver_options o = solver_defaults();
     CHECK_OK(cmg_solver_options_set(&o, "krylov=cg smoother=jacobi cycle=none fallback=0"));
     cmg_solver *s = solver_new(h, &o);
     CHECK_OK(cmg_solver_set_monitor(s, stop_at_once, &seen));

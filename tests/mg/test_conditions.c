@@ -67,8 +67,7 @@ static cmg_hierarchy *conditions(const problem *p, double share)
     cmg_hierarchy *natural = generate(p, CMG_BOUNDARY_NEUMANN);
     cmg_hierarchy *fixed = generate(p, CMG_BOUNDARY_IDENTITY);
     const int levels = p->alone ? 1 : cmg_hierarchy_levels(fixed);
-    cmg_hierarchy *h = NULL;
-    CHECK_OK(cmg_hierarchy_create(ctx, levels, &h));
+    cmg_hierarchy *h = hierarchy_new(levels);
     for (int l = 0; l < levels; ++l) {
         const cmg_csr A = matrix_of(natural, l, CMG_ROLE_A);
         const cmg_csr I = matrix_of(fixed, l, CMG_ROLE_A);
@@ -108,8 +107,7 @@ static void compare(const problem *p, const char *text)
     cmg_hierarchy *first = conditions(p, 1);
     cmg_hierarchy *half = conditions(p, 0.5);
     cmg_hierarchy *twin = twin_of(h, p->own_R, arrays);
-    cmg_solver_options o;
-    cmg_solver_options_default(&o);
+    cmg_solver_options o = solver_defaults();
     CHECK_OK(cmg_solver_options_set(&o, text));
     o.matrix.keep_map = true;
     cmg_solver *s = solver_new(h, &o);
@@ -170,10 +168,9 @@ static void algebraic_levels_are_made_there(void)
 static cmg_hierarchy *scaled_product(const problem *p, double factor, cmg_csr arrays[MOST_ARRAYS])
 {
     cmg_hierarchy *h = conditions(p, 1);
-    cmg_hierarchy *pair = NULL;
     cmgi_csr C = {0};
     CHECK_OK(cmg_hierarchy_galerkin(h, 1));
-    CHECK_OK(cmg_hierarchy_create(ctx, 2, &pair));
+    cmg_hierarchy *pair = hierarchy_new(2);
     for (int r = 0; r < 3; ++r) {
         static const cmg_role roles[] = {CMG_ROLE_A, CMG_ROLE_P, CMG_ROLE_R};
         if (cmgi_hierarchy_has(h, 0, roles[r])) {

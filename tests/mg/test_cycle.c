@@ -250,8 +250,7 @@ static void compare(cmg_hierarchy *h, const cmg_solver_options *o, cmg_csr *fact
 
 static cmg_solver_options base_options(void)
 {
-    cmg_solver_options o;
-    cmg_solver_options_default(&o);
+    cmg_solver_options o = solver_defaults();
     CHECK_OK(cmg_solver_options_set(&o, "smoother=jacobi"));
     o.omega = 0.7;
     o.collapse = 0;
@@ -414,8 +413,7 @@ static void endless_cycles_are_refused(void)
     static const double ones[] = {1, 1, 1};
     const cmg_csr A = {ROWS, ROWS, pairs, columns, values};
     const cmg_csr P = {ROWS, ROWS, single, same, ones};
-    cmg_hierarchy *h = NULL;
-    CHECK_OK(cmg_hierarchy_create(ctx, LONG, &h));
+    cmg_hierarchy *h = hierarchy_new(LONG);
     for (int l = 0; l < LONG; ++l) {
         CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
         CHECK_OK(l + 1 < LONG ? cmg_hierarchy_set_csr(h, l, CMG_ROLE_P, NULL, 0, &P) : CMG_OK);
@@ -426,8 +424,7 @@ static void endless_cycles_are_refused(void)
         const bool endless = way % 3 == 1 || (way % 3 == 2 && fmg); /* 2^61, 60^3 */
         char text[80];
         cmg_solver *s = NULL;
-        cmg_solver_options o;
-        cmg_solver_options_default(&o);
+        cmg_solver_options o = solver_defaults();
         (void)snprintf(text, sizeof text, "smoother=jacobi cycle=%s fmg=%d collapse=%d",
                        shapes[way % 3], fmg, way / 6 == 0 ? 0 : -1);
         CHECK_OK(cmg_solver_options_set(&o, text));

@@ -53,7 +53,6 @@ static double error_of(const cmg_csr *A, const cmgi_envelope *E, const cmg_index
     double *v[5];
     double worst = 0;
     double size = 0;
-    cmg_matrix_options o;
     cmg_matrix *G = NULL;
     for (int k = 0; k < 5; ++k) {
         v[k] = calloc((size_t)n + 1, sizeof *v[k]);
@@ -65,7 +64,7 @@ static double error_of(const cmg_csr *A, const cmgi_envelope *E, const cmg_index
     for (cmg_size i = 0; i < n; ++i) {
         v[2][i] = v[1][perm != NULL ? perm[i] : i];
     }
-    cmg_matrix_options_default(&o);
+    cmg_matrix_options o = matrix_defaults();
     o.precision = CMG_FP64;
     CHECK_OK(cmgi_envelope_matrix(ctx, E, perm, &o, &G));
     const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = v[3]};
@@ -172,8 +171,7 @@ static void refuses_the_rest(void)
 
 static cmg_hierarchy *alone(cmgi_csr *A)
 {
-    cmg_hierarchy *h = NULL;
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    cmg_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmgi_hierarchy_take_csr(h, 0, CMG_ROLE_A, NULL, 0, A));
     return h;
 }
@@ -192,10 +190,9 @@ static cmg_report solve_noting(cmg_hierarchy *h, const char *text, const char *w
 {
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     cmg_report report = {.size = sizeof report};
-    cmg_solver_options o;
     cmg_vector *b = vector_of(n, 3);
     cmg_vector *x = vector_of(n, 4);
-    cmg_solver_options_default(&o);
+    cmg_solver_options o = solver_defaults();
     CHECK_OK(cmg_solver_options_set(&o, text));
     cmg_solver *s = solver_new(h, &o);
     CHECK(notes(s, word));
@@ -230,11 +227,10 @@ static void follows_new_values(void)
     cmg_hierarchy *h = alone(&A);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     cmg_report report = {.size = sizeof report};
-    cmg_solver_options o;
     cmg_vector *b = vector_of(n, 3);
     cmg_vector *x = vector_of(n, 4);
     cmg_csr csr;
-    cmg_solver_options_default(&o);
+    cmg_solver_options o = solver_defaults();
     CHECK_OK(cmg_solver_options_set(&o, "keep_map krylov=fgmres max-it=400"));
     cmg_solver *s = solver_new(h, &o);
     CHECK(notes(s, "direct solve"));
@@ -276,7 +272,6 @@ static void several_columns(void)
     enum { K = 3 };
     cmgi_csr A = banded(101, 4, 0.2, 8);
     cmg_hierarchy *h = alone(&A);
-    cmg_solver_options o;
     cmg_vector *b = NULL;
     cmg_vector *x = NULL;
     cmg_report report = {.size = sizeof report};
@@ -284,7 +279,7 @@ static void several_columns(void)
     for (int k = 0; k < 101 * K; ++k) {
         values[k] = sin(k);
     }
-    cmg_solver_options_default(&o);
+    cmg_solver_options o = solver_defaults();
     cmg_solver *s = solver_new(h, &o);
     CHECK_OK(cmg_vector_create_columns(ctx, 101, K, CMG_FP64, &b));
     CHECK_OK(cmg_vector_create_columns(ctx, 101, K, CMG_FP64, &x));
@@ -363,8 +358,7 @@ static void diagonals_that_rule(void)
     CHECK(report.iterations <= 16 && report.krylov == CMG_KRYLOV_FGMRES);
     CHECK(report.fallbacks == 0);
     cmg_hierarchy_destroy(&h);
-    cmgi_csr_free(ctx, &mixed);
-    cmgi_csr_free(ctx, &grid);
+    csrs_free(&mixed, &grid);
 }
 
 int main(int argc, char **argv)

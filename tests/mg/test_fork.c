@@ -94,11 +94,10 @@ static void a_forked_process_solves(void)
     system5 *p = calloc(1, sizeof *p);
     objects o = {0};
     cmg_context_options with;
-    cmg_solver_options options;
     fill(p);
     cmg_context_options_default(&with);
     with.threads = 2;
-    cmg_solver_options_default(&options);
+    cmg_solver_options options = solver_defaults();
     options.matrix.keep_map = true;
     const cmg_csr A = {N, N, p->indptr, p->indices, p->values};
     CHECK_OK(cmg_context_create(&with, &o.own));

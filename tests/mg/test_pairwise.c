@@ -54,19 +54,17 @@ static cmgi_csr peculiar_prolongation(cmg_size n, cmg_size m)
 
 static void set(cmg_hierarchy *h, int level, cmg_role role, cmgi_csr *M)
 {
-    const cmg_csr view = cmgi_csr_view(M);
-    CHECK_OK(cmg_hierarchy_set_csr(h, level, role, NULL, 0, &view));
+    CHECK_OK(cmg_hierarchy_set_csr(h, level, role, NULL, 0, &M->view));
     cmgi_csr_free(ctx, M);
 }
 
 static cmg_hierarchy *peculiar(int kind)
 {
     static const cmg_size size[SIZES] = {FINE, MIDDLE, COARSE};
-    cmg_hierarchy *h = NULL;
     if (kind == POISSON_PROBLEM) {
         return poisson(8, 3, POISSON_COLUMNS);
     }
-    CHECK_OK(cmg_hierarchy_create(ctx, SIZES, &h));
+    cmg_hierarchy *h = hierarchy_new(SIZES);
     for (int l = 0; l < SIZES; ++l) {
         cmgi_csr A = peculiar_matrix(kind, size[l]);
         set(h, l, CMG_ROLE_A, &A);

@@ -109,7 +109,6 @@ enum { N = 200 };
  */
 static cmg_hierarchy *line(void)
 {
-    cmg_hierarchy *h = NULL;
     cmgi_csr A = {0};
     cmg_size at = 0;
     CHECK_OK(cmgi_csr_alloc(ctx, N, N, 3 * N - 2, &A));
@@ -121,9 +120,8 @@ static cmg_hierarchy *line(void)
         }
     }
     A.indptr[N] = at;
-    const cmg_csr view = cmgi_csr_view(&A);
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
-    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
+    cmg_hierarchy *h = hierarchy_new(1);
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A.view));
     cmgi_csr_free(ctx, &A);
     return h;
 }
@@ -289,8 +287,7 @@ static void make_strip(strip *s, cmg_hierarchy **h)
         }
     }
     A.indptr[STRIP] = at;
-    const cmg_csr view = cmgi_csr_view(&A);
-    CHECK_OK(cmg_hierarchy_set_csr(*h, 0, CMG_ROLE_A, NULL, 0, &view));
+    CHECK_OK(cmg_hierarchy_set_csr(*h, 0, CMG_ROLE_A, NULL, 0, &A.view));
     cmgi_csr_free(ctx, &A);
 }
 
@@ -468,9 +465,8 @@ static void sums_take_r_as_it_is(void)
 static void row_sums_know_no_lower_end(void)
 {
     cmg_hierarchy *h = poisson(8, 2, 0);
-    cmg_solver_options o;
     cmg_solver *s = NULL;
-    cmg_solver_options_default(&o);
+    cmg_solver_options o = solver_defaults();
     CHECK_OK(cmg_solver_options_set(&o, "smoother=chebyshev:lower=lanczos:bound=gershgorin"));
     CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_ARG);
     CHECK(strstr(cmg_context_message(ctx), "lower=lanczos needs bound=lanczos") != NULL);

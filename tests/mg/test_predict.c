@@ -106,8 +106,7 @@ static double *on_mesh(const cmg_hierarchy *h, const double *x)
 
 static solved solve(cmg_hierarchy *h)
 {
-    cmg_solver_options o;
-    cmg_solver_options_default(&o);
+    cmg_solver_options o = solver_defaults();
     CHECK_OK(cmg_solver_options_set(&o, "smoother=file:own"));
     o.rtol = 1e-12;
     cmg_vector *b = NULL;

@@ -41,8 +41,7 @@ static void set_diagonal(cmg_hierarchy *h, int level)
         D.indices[i] = (cmg_index)i;
         D.values[i] = 2;
     }
-    const cmg_csr view = cmgi_csr_view(&D);
-    CHECK_OK(cmg_hierarchy_set_csr(h, level, CMG_ROLE_A, NULL, 0, &view));
+    CHECK_OK(cmg_hierarchy_set_csr(h, level, CMG_ROLE_A, NULL, 0, &D.view));
     cmgi_csr_free(ctx, &D);
 }
 
@@ -95,8 +94,7 @@ static void new_structure_is_refused(void)
         cmg_solver *s = solver_new(h, &o);
         CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
         CHECK_OK(cmgi_csr_copy(ctx, &A, &copy));
-        const cmg_csr again = cmgi_csr_view(&copy);
-        CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &again));
+        CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &copy.view));
         CHECK_OK(cmg_solver_refresh(s));
         change_structure(h, change);
         CHECK_STATUS(cmg_solver_refresh(s), CMG_ERR_STATE);
@@ -377,11 +375,10 @@ static void refused_values_change_nothing(void)
         memcpy(bad, good, sizeof bad);
         bad[LINE_DIAGONAL_19] = wrong[way / 2];
         const cmg_csr A = {LINE, LINE, indptr, indices, good};
-        cmg_hierarchy *h = NULL;
         cmg_csr seen;
         cmg_solver_options o = defaults();
         o.matrix.keep_map = true;
-        CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+        cmg_hierarchy *h = hierarchy_new(1);
         CHECK_OK((way % 2 ? cmg_hierarchy_wrap_csr : cmg_hierarchy_set_csr)(h, 0, CMG_ROLE_A, NULL,
                                                                             0, &A));
         cmg_solver *old = solver_new(h, &o);

@@ -19,8 +19,7 @@ static cmg_hierarchy *generated(const char *text)
 
 static cmg_solver *solver_of(cmg_hierarchy *h, const char *text, cmg_renumber renumber)
 {
-    cmg_solver_options o;
-    cmg_solver_options_default(&o);
+    cmg_solver_options o = solver_defaults();
     CHECK_OK(cmg_solver_options_set(&o, text));
     o.renumber = renumber;
     cmg_solver *s = solver_new(h, &o);
@@ -316,7 +315,6 @@ static void no_order_is_no_reason(void)
     enum { N = 70000, EACH = 5 };
     uint64_t seed = 1;
     cmgi_csr A = {0};
-    cmg_hierarchy *h = NULL;
     cmg_solver_options o = defaults();
     CHECK_OK(cmg_solver_options_set(&o, "cycle=none"));
     CHECK_OK(cmgi_csr_alloc(ctx, N, N, (cmg_size)N * (EACH + 1), &A));
@@ -333,9 +331,8 @@ static void no_order_is_no_reason(void)
             }
         }
     }
-    const cmg_csr view = cmgi_csr_view(&A);
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
-    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
+    cmg_hierarchy *h = hierarchy_new(1);
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A.view));
     cmg_solver *s = solver_new(h, &o);
     double lines = 0;
     CHECK_OK(cmgi_numbered_lines(ctx, &A, &lines));
@@ -351,8 +348,7 @@ static void refuses_by_name(void)
     cmg_hierarchy *h = generated(problems[0]);
     for (int f = 0; f < 3; ++f) {
         cmg_solver *s = NULL;
-        cmg_solver_options o;
-        cmg_solver_options_default(&o);
+        cmg_solver_options o = solver_defaults();
         CHECK_OK(cmg_solver_options_set(&o, "renumber=rcm"));
         CHECK_OK(cmg_enum_parse("format", formats[f], (int *)&o.matrix.format));
         CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_UNSUPPORTED);

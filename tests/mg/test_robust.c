@@ -165,10 +165,9 @@ static void climbs(cmg_hierarchy *h, const char *rung, int most)
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     cmg_vector *b = vector_of(n, 3);
     cmg_vector *x = vector_of(n, 4);
-    cmg_solver_options o;
     cmg_solver *s = NULL;
     cmg_report report = {.size = sizeof report};
-    cmg_solver_options_default(&o);
+    cmg_solver_options o = solver_defaults();
     CHECK_OK(cmg_vector_fill(b, 1));
     for (int again = 0; again < 2; ++again) {
         CHECK_OK(cmg_vector_fill(x, 0));
@@ -206,9 +205,8 @@ static void lines_get_their_levels(void)
     cmg_vector *b = vector_of(n, 3);
     for (int replaced = 0; replaced < 2; ++replaced) {
         cmg_vector *x = vector_of(n, 4);
-        cmg_solver_options o;
         cmg_report report = {.size = sizeof report};
-        cmg_solver_options_default(&o);
+        cmg_solver_options o = solver_defaults();
         o.fallback = replaced == 1;
         cmg_solver *s = solver_new(h, &o);
         /* a GPU goes on with the given levels unless these fail */
@@ -231,7 +229,6 @@ static void one_dimension_keeps_its_levels(void)
     enum { N = 255 };
     triplet_list a = triplets(N, N);
     triplet_list p = triplets(N, N / 2);
-    cmg_hierarchy *h = NULL;
     for (int i = 0; i < N; ++i) {
         triplet_add(&a, i, i, 2);
         if (i > 0) {
@@ -245,15 +242,14 @@ static void one_dimension_keeps_its_levels(void)
     cmgi_csr fine = triplet_csr(&a);
     cmgi_csr transfer = triplet_csr(&p);
     const cmg_csr views[2] = {cmgi_csr_view(&fine), cmgi_csr_view(&transfer)};
-    CHECK_OK(cmg_hierarchy_create(ctx, 2, &h));
+    cmg_hierarchy *h = hierarchy_new(2);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &views[0]));
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_P, NULL, 0, &views[1]));
     cmg_solver *s = solver_new(h, NULL);
     CHECK(!s->mg.from_matrix && s->mg.levels.count == 2);
     cmg_solver_destroy(&s);
     cmg_hierarchy_destroy(&h);
-    cmgi_csr_free(ctx, &fine);
-    cmgi_csr_free(ctx, &transfer);
+    csrs_free(&fine, &transfer);
 }
 
 /* What is symmetric by the way it was made is so by trial, too. */
@@ -276,9 +272,8 @@ static void symmetry_by_design_holds(void)
         {CMG_PROBLEM_CONVECTION, "", false}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
         cmg_hierarchy *h = generated(cases[c].problem, 20);
-        cmg_solver_options o;
         cmgi_symmetry seen;
-        cmg_solver_options_default(&o);
+        cmg_solver_options o = solver_defaults();
         CHECK_OK(cmg_solver_options_set(&o, cases[c].options));
         cmg_solver *s = solver_new(h, &o);
         CHECK(s->mg.levels.symmetric == cases[c].design);
@@ -313,7 +308,6 @@ static void what_is_small_is_solved_directly(void)
     cmg_index indices[2 * N];
     double values[2 * N];
     const cmg_csr A = {N, N, indptr, indices, values};
-    cmg_hierarchy *h = NULL;
     shuffled(N, order);
     for (cmg_size i = 0; i < N; ++i) {
         const cmg_index next = order[i] == i ? (cmg_index)((i + 1) % N) : order[i];
@@ -324,7 +318,7 @@ static void what_is_small_is_solved_directly(void)
         values[2 * i + 1] = next < i ? 0.01 : 1;
     }
     indptr[N] = 2 * N;
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    cmg_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
     climbs(h, "direct solve from iteration ", 60);
     cmg_hierarchy_destroy(&h);
@@ -360,7 +354,6 @@ static cmg_hierarchy *indefinite(void)
     static cmg_index indices[3 * N];
     static double values[3 * N];
     const cmg_csr A = {N, N, indptr, indices, values};
-    cmg_hierarchy *h = NULL;
     cmg_size k = 0;
     for (cmg_index i = 0; i < N; ++i) {
         for (cmg_index j = i > 0 ? i - 1 : i; j <= i + 1 && j < N; ++j, ++k) {
@@ -369,7 +362,7 @@ static cmg_hierarchy *indefinite(void)
         }
         indptr[i + 1] = k;
     }
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    cmg_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
     return h;
 }
@@ -413,8 +406,7 @@ static void nested_iteration_may_overflow(void)
     cmg_hierarchy *h = poisson(8, 3, POISSON_COLUMNS);
     cmg_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 1);
     cmg_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 2);
-    cmg_solver_options o;
-    cmg_solver_options_default(&o);
+    cmg_solver_options o = solver_defaults();
     CHECK_OK(cmg_solver_options_set(&o, "fmg smoother=jacobi omega=1e300 krylov=none no-fallback"));
     const double before = true_residual(h, b, x);
     const cmg_report report = solve(h, &o, b, x);

@@ -123,12 +123,11 @@ static void close_run(run *r)
 static cmg_status solve_run(run *r, cmg_context *on, cmg_hierarchy *h, cmg_size first,
                             cmg_size rows)
 {
-    cmg_solver_options o;
     cmg_solver *s = NULL;
     cmg_vector *b = NULL;
     cmg_vector *x = NULL;
     cmg_report report = {.size = sizeof report};
-    cmg_solver_options_default(&o);
+    cmg_solver_options o = solver_defaults();
     cmg_status status = cmg_solver_options_set(&o, r->rung->options);
     status = status ? status : cmg_solver_create(h, &o, &s);
     const cmg_status created = status;

@@ -9,8 +9,7 @@ static cmg_vector *scaled(const cmg_vector *v, double factor)
     for (cmg_size i = 0; i < n; ++i) {
         values[i] *= factor;
     }
-    cmg_vector *w = vector_new(n, CMG_FP64);
-    CHECK_OK(cmg_vector_set(w, values));
+    cmg_vector *w = vector_from(n, values);
     free(values);
     return w;
 }
@@ -128,14 +127,12 @@ static void out_of_range(void)
     const cmg_index indices[] = {0, 1, 2};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
         for (int way = 0; way < 5; ++way) {
-            cmg_hierarchy *h = NULL;
             double values[3];
-            cmg_solver_options o;
             const cmg_csr A = {
                 .rows = 3, .cols = 3, .indptr = indptr, .indices = indices, .values = cases[c].a};
-            cmg_solver_options_default(&o);
+            cmg_solver_options o = solver_defaults();
             CHECK_OK(cmg_solver_options_set(&o, ways[way]));
-            CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+            cmg_hierarchy *h = hierarchy_new(1);
             CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
             cmg_vector *b = vector_new(3, CMG_FP64);
             cmg_vector *x = vector_new(3, CMG_FP64);

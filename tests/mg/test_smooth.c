@@ -9,8 +9,7 @@ enum { SIDE = 24, LEVELS = 3 };
 
 static cmg_solver_options options_for(const char *smoother)
 {
-    cmg_solver_options o;
-    cmg_solver_options_default(&o);
+    cmg_solver_options o = solver_defaults();
     (void)snprintf(o.smoother, sizeof o.smoother, "%s", smoother);
     return o;
 }
@@ -23,8 +22,7 @@ static cmg_vector *random_vector(cmg_size n)
         state = state * UINT64_C(6364136223846793005) + 1442695040888963407U;
         values[i] = (double)(int64_t)state * 0x1p-63;
     }
-    cmg_vector *v = vector_new(n, CMG_FP64);
-    CHECK_OK(cmg_vector_set(v, values));
+    cmg_vector *v = vector_from(n, values);
     free(values);
     return v;
 }

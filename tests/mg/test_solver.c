@@ -112,8 +112,7 @@ static cmg_report solve_diagonal(double a, double b, const cmg_solver_options *o
     const double inverse[] = {damp, 0, 0, damp};
     const cmg_csr A = {2, 2, indptr, indices, values};
     const cmg_csr M = {2, 2, indptr, indices, inverse};
-    cmg_hierarchy *h = NULL;
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    cmg_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_SMOOTHER, "m", 0, &M));
     cmg_vector *rhs = vector_of(2, 1);
@@ -187,7 +186,6 @@ static void what_cannot_fit_is_refused(void)
 {
     const cmg_size n = 2000000; /* a dense inverse of 16 or 32 TB */
     cmgi_csr D = {0};
-    cmg_hierarchy *h = NULL;
     cmg_solver *s = NULL;
     cmg_solver_options o = defaults();
     size_t before[2];
@@ -199,9 +197,8 @@ static void what_cannot_fit_is_refused(void)
         D.indices[i] = (cmg_index)i;
         D.values[i] = 2;
     }
-    const cmg_csr view = cmgi_csr_view(&D);
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
-    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
+    cmg_hierarchy *h = hierarchy_new(1);
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &D.view));
     cmg_context_memory(ctx, before, NULL);
     CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_MEMORY);
     cmg_context_memory(ctx, NULL, peak);

@@ -141,10 +141,9 @@ static int stops(void *user, int iteration, double residual, double rhs_norm)
 static void open_scene(scene *c, state now)
 {
     const bool hard = now == FELL_BACK || now == RUNG_REFUSED;
-    cmg_solver_options o;
     *c = (scene){.system = own_make(hard ? OWN_INDEFINITE : OWN_LAPLACE, EDGE, OWN_LEVELS)};
     CHECK_OK(own_hierarchy(ctx, &c->system, &c->h));
-    cmg_solver_options_default(&o);
+    cmg_solver_options o = solver_defaults();
     CHECK_OK(cmg_solver_options_set(&o, now == FELL_BACK      ? "max_it=100 keep_map=true"
                                         : now == RUNG_REFUSED ? "krylov=cg smoother=jacobi "
                                                                 "keep_map=true"

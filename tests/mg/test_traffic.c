@@ -11,8 +11,7 @@ static double product_bytes(cmg_hierarchy *h, cmg_format format, cmg_precision p
 {
     cmg_csr A;
     cmg_matrix_info info = {.size = sizeof info};
-    cmg_matrix_options options;
-    cmg_matrix_options_default(&options);
+    cmg_matrix_options options = matrix_defaults();
     options.format = format;
     options.precision = precision;
     CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
@@ -217,10 +216,9 @@ static void the_dense_inverse_inverts(void)
             }
         }
         cmgi_csr A = triplet_csr(&t);
-        const cmg_csr view = cmgi_csr_view(&A);
         double *X = malloc((size_t)(n * n) * sizeof *X);
         cmgi_inverse_kind kind = CMGI_INVERSE_PSEUDO;
-        CHECK_OK(cmgi_dense_inverse(ctx, &view, X, &kind));
+        CHECK_OK(cmgi_dense_inverse(ctx, &A.view, X, &kind));
         CHECK(kind == CMGI_INVERSE_LU || (symmetric && kind == CMGI_INVERSE_CHOLESKY) || n == 1);
         double error = 0;
         for (cmg_size i = 0; i < n; ++i) {
@@ -250,8 +248,7 @@ static void singular_matrices_have_no_inverse(void)
         triplet_add(&t, 2, j, (double)(5 - j * j));
     }
     cmgi_csr A = triplet_csr(&t);
-    const cmg_csr view = cmgi_csr_view(&A);
-    CHECK_STATUS(cmgi_dense_inverse(ctx, &view, X, &kind), CMG_ERR_SINGULAR);
+    CHECK_STATUS(cmgi_dense_inverse(ctx, &A.view, X, &kind), CMG_ERR_SINGULAR);
     cmgi_csr_free(ctx, &A);
 }
 

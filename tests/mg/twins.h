@@ -31,10 +31,9 @@ enum { MOST_ARRAYS = 64 };
 static inline cmg_hierarchy *twin_of(const cmg_hierarchy *h, bool wrap, cmg_csr arrays[MOST_ARRAYS])
 {
     static const cmg_role roles[] = {CMG_ROLE_A, CMG_ROLE_P, CMG_ROLE_R};
-    cmg_hierarchy *twin = NULL;
     int used = 0;
     memset(arrays, 0, MOST_ARRAYS * sizeof *arrays);
-    CHECK_OK(cmg_hierarchy_create(ctx, cmg_hierarchy_levels(h), &twin));
+    cmg_hierarchy *twin = hierarchy_new(cmg_hierarchy_levels(h));
     for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
         for (int r = 0; r < 3; ++r) {
             cmg_csr here;

@@ -119,9 +119,8 @@ static void sees_the_matrix_of_the_cycle(void)
     CHECK_NEAR(exact.largest, 1 + cos(3.14159265358979323846 / (SIDE + 1)), 0.1);
     for (size_t f = 0; f < sizeof formats / sizeof formats[0]; ++f) {
         for (int p = 0; p < 2; ++p) {
-            cmg_matrix_options options;
             cmgi_spectrum seen;
-            cmg_matrix_options_default(&options);
+            cmg_matrix_options options = matrix_defaults();
             options.format = formats[f];
             options.precision = p == 0 ? CMG_FP64 : CMG_FP32;
             cmg_matrix *matrix = matrix_new(&view, &options);
@@ -160,8 +159,7 @@ static void leaves_dirichlet_rows_out(void)
     CHECK_NEAR(kept->stage[0], gone->stage[0], 1e-10);
     factors_discard(kept);
     factors_discard(gone);
-    cmgi_csr_free(ctx, &A);
-    cmgi_csr_free(ctx, &B);
+    csrs_free(&A, &B);
     free(dense);
 }
 

@@ -36,8 +36,7 @@ static void block_size_comes_from_the_hierarchy(void)
 {
     double *dense = model_q1(4, 2, 1);
     cmgi_csr A = model_from_dense(ctx, 16, dense);
-    cmg_hierarchy *h = NULL;
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    cmg_hierarchy *h = hierarchy_new(1);
     static const struct {
         const char *text;
         cmg_size size; /* 0 = refused */

@@ -352,8 +352,7 @@ static void bounds_known_spectra(void)
             CHECK(spectrum.ritz[k] > 0 && spectrum.ritz[k] <= exact * (1 + 1e-12));
         }
         CHECK_NEAR(sum, 1, 1e-12);
-        cmgi_csr_free(ctx, &A);
-        cmgi_csr_free(ctx, &D);
+        csrs_free(&A, &D);
         free(dense);
     }
 }
@@ -381,8 +380,7 @@ static void bounds_unsymmetric(void)
     CHECK_OK(cmgi_spectrum_estimate(&source, &D, 1, &spectrum));
     CHECK(!spectrum.symmetric && spectrum.count == 0);
     CHECK(spectrum.largest >= 1.0 && spectrum.largest <= 1.8);
-    cmgi_csr_free(ctx, &A);
-    cmgi_csr_free(ctx, &D);
+    csrs_free(&A, &D);
     free(dense);
 }
 

@@ -112,9 +112,8 @@ static void patterns(void)
     enum { N = 67 };
     double *dense = irregular(N);
     cmgi_csr A = model_from_dense(ctx, N, dense);
-    const cmg_csr view = cmgi_csr_view(&A);
     cmgi_csr S = {0};
-    CHECK_OK(cmgi_pattern(ctx, &view, 0.08, 1, &S));
+    CHECK_OK(cmgi_pattern(ctx, &A.view, 0.08, 1, &S));
     double *pattern = model_to_dense(&S);
     for (int i = 0; i < N; ++i) {
         for (int j = 0; j < N; ++j) {
@@ -124,7 +123,7 @@ static void patterns(void)
     }
     free(pattern);
     cmgi_csr_free(ctx, &S);
-    CHECK_OK(cmgi_pattern(ctx, &view, 0, 2, &S));
+    CHECK_OK(cmgi_pattern(ctx, &A.view, 0, 2, &S));
     pattern = model_to_dense(&S);
     for (int i = 0; i < N; ++i) {
         for (int j = 0; j < N; ++j) {
@@ -136,8 +135,7 @@ static void patterns(void)
         }
     }
     free(pattern);
-    cmgi_csr_free(ctx, &S);
-    cmgi_csr_free(ctx, &A);
+    csrs_free(&S, &A);
     free(dense);
 }
 
@@ -153,11 +151,10 @@ static void dirichlet_rows_decouple(void)
             }
             dense[7 * N + 8] += unsymmetric == 1 ? 0.5 : 0;
             cmgi_csr A = model_from_dense(ctx, N, dense);
-            const cmg_csr view = cmgi_csr_view(&A);
             for (int own = 0; own < 2; ++own) {
                 cmgi_csr B = {0};
                 bool symmetric = false;
-                CHECK_OK(cmgi_decouple(ctx, &view, own == 1, &B, &symmetric));
+                CHECK_OK(cmgi_decouple(ctx, &A.view, own == 1, &B, &symmetric));
                 CHECK(symmetric == (unsymmetric == 0));
                 CHECK((B.values == A.values) == (own == 0 && dirichlet == 0));
                 double *decoupled = model_to_dense(&B);
@@ -184,23 +181,21 @@ static void repeated_problems_are_recognised(void)
     double *dense = model_q1(M, 2, 1.5);
     cmgi_csr A = model_from_dense(ctx, N, dense);
     cmgi_csr S = {0};
-    const cmg_csr view = cmgi_csr_view(&A);
-    CHECK_OK(cmgi_pattern(ctx, &view, 0, 1, &S));
-    CHECK_OK(cmgi_spai_static(ctx, &view, false, &S));
+    CHECK_OK(cmgi_pattern(ctx, &A.view, 0, 1, &S));
+    CHECK_OK(cmgi_spai_static(ctx, &A.view, false, &S));
     for (cmg_size i = 0; i < N; ++i) {
         cmgi_spai_work *work = NULL;
         const cmg_size length = S.indptr[i + 1] - S.indptr[i];
         CHECK_OK(cmgi_spai_work_create(ctx, length, N, N * length, &work));
-        cmgi_spai_row(&view, i, S.indices + S.indptr[i], length, false, &work[0]);
+        cmgi_spai_row(&A.view, i, S.indices + S.indptr[i], length, false, &work[0]);
         CHECK(work[0].cache.hits == 0);
         CHECK(memcmp(work[0].x, S.values + S.indptr[i], (size_t)length * sizeof(double)) == 0);
-        cmgi_spai_row(&view, i, S.indices + S.indptr[i], length, false, &work[0]);
+        cmgi_spai_row(&A.view, i, S.indices + S.indptr[i], length, false, &work[0]);
         CHECK(work[0].cache.hits == 1);
         CHECK(memcmp(work[0].x, S.values + S.indptr[i], (size_t)length * sizeof(double)) == 0);
         cmgi_spai_work_destroy(ctx, &work);
     }
-    cmgi_csr_free(ctx, &S);
-    cmgi_csr_free(ctx, &A);
+    csrs_free(&S, &A);
     free(dense);
 }
 
@@ -372,8 +367,7 @@ static void made_where_the_matrix_is(void)
         cmgi_csr A = model_from_dense(ctx, n, dense);
         cmgi_resident there = {0};
         cmgi_smoother_source source = {.ctx = ctx, .A = {.rows = n, .cols = n}, .there = &there};
-        const cmg_csr view = cmgi_csr_view(&A);
-        CHECK_OK(cmgi_resident_send(ctx, &view, &there));
+        CHECK_OK(cmgi_resident_send(ctx, &A.view, &there));
         CHECK_OK(cmgi_resident_look_again(ctx, &there));
         for (size_t v = 0; v < sizeof names / sizeof names[0]; ++v) {
             cmgi_smoother_factors *expected = factors_make(&A, names[v]);

@@ -46,13 +46,11 @@ static inline cmgi_csr interpolation(cmg_size n)
 
 static inline cmg_matrix *compress(const cmgi_csr *A, cmg_precision precision, cmg_values values)
 {
-    const cmg_csr view = cmgi_csr_view(A);
-    cmg_matrix_options options;
-    cmg_matrix_options_default(&options);
+    cmg_matrix_options options = matrix_defaults();
     options.format = CMG_FORMAT_COMPRESSED;
     options.precision = precision;
     options.values = values;
-    cmg_matrix *M = matrix_new(&view, &options);
+    cmg_matrix *M = matrix_new(&A->view, &options);
     return M;
 }
 

@@ -18,16 +18,14 @@ typedef struct family {
 
 static family make_family(const cmgi_csr *A, bool keep_map)
 {
-    const cmg_csr view = cmgi_csr_view(A);
     family f = {.single = NULL};
-    cmg_matrix_options o;
     size_t before[2];
     size_t after[2];
-    cmg_matrix_options_default(&o);
+    cmg_matrix_options o = matrix_defaults();
     o.format = CMG_FORMAT_COMPRESSED;
     o.keep_map = keep_map;
     o.precision = CMG_FP32;
-    CHECK_OK(cmgi_resident_send(ctx, &view, &f.R));
+    CHECK_OK(cmgi_resident_send(ctx, &A->view, &f.R));
     CHECK_OK(cmgi_resident_look_again(ctx, &f.R));
     CHECK_OK(
         cmgi_matrix_create(ctx, &(cmgi_matrix_source){.there = &f.R}, CMGI_USE_ANY, &o, &f.single));

@@ -33,9 +33,8 @@ static cmgi_csr ring(cmg_size nodes, int reach, int size, const bool *filled, bo
 
 static cmgi_blocks found_in(const cmgi_csr *A, bool numbers)
 {
-    const cmg_csr view = cmgi_csr_view(A);
     cmgi_blocks found = {0, false};
-    CHECK_OK(cmgi_blocks_find(ctx, &view, 0, numbers, &found));
+    CHECK_OK(cmgi_blocks_find(ctx, &A->view, 0, numbers, &found));
     return found;
 }
 
@@ -92,17 +91,16 @@ static void wanted_blocks_are_taken(void)
 {
     static const bool filled[4] = {true, false, false, true};
     cmgi_csr A = ring(9, 2, 2, filled, true); /* 18 rows */
-    const cmg_csr view = cmgi_csr_view(&A);
     cmgi_blocks found = {0, false};
-    CHECK_OK(cmgi_blocks_find(ctx, &view, 2, true, &found));
+    CHECK_OK(cmgi_blocks_find(ctx, &A.view, 2, true, &found));
     CHECK(found.size == 2 && found.identity);
-    CHECK_OK(cmgi_blocks_find(ctx, &view, 2, false, &found));
+    CHECK_OK(cmgi_blocks_find(ctx, &A.view, 2, false, &found));
     CHECK(found.size == 2 && !found.identity);
-    CHECK_OK(cmgi_blocks_find(ctx, &view, 3, true, &found));
+    CHECK_OK(cmgi_blocks_find(ctx, &A.view, 3, true, &found));
     CHECK(found.size == 3 && !found.identity);
-    CHECK_OK(cmgi_blocks_find(ctx, &view, 1, true, &found));
+    CHECK_OK(cmgi_blocks_find(ctx, &A.view, 1, true, &found));
     CHECK(found.size == 1 && !found.identity);
-    CHECK_STATUS(cmgi_blocks_find(ctx, &view, 4, true, &found), CMG_ERR_SHAPE);
+    CHECK_STATUS(cmgi_blocks_find(ctx, &A.view, 4, true, &found), CMG_ERR_SHAPE);
     cmgi_csr_free(ctx, &A);
 }
 
@@ -111,9 +109,8 @@ static void patterns_are_of_blocks(void)
 {
     static const bool filled[9] = {true, false, false, false, false, true, false, true, false};
     cmgi_csr A = ring(12, 4, 3, filled, false);
-    const cmg_csr view = cmgi_csr_view(&A);
     cmgi_csr pattern = {0};
-    CHECK_OK(cmgi_blocks_pattern(ctx, &view, 3, &pattern));
+    CHECK_OK(cmgi_blocks_pattern(ctx, &A.view, 3, &pattern));
     CHECK(pattern.rows == 12 && pattern.cols == 12 && pattern.indptr[12] == 48);
     for (cmg_size i = 0; i < 12; ++i) {
         CHECK(pattern.indptr[i] == 4 * i);
@@ -122,8 +119,7 @@ static void patterns_are_of_blocks(void)
             CHECK(k == 4 * i || pattern.indices[k] > pattern.indices[k - 1]);
         }
     }
-    cmgi_csr_free(ctx, &pattern);
-    cmgi_csr_free(ctx, &A);
+    csrs_free(&pattern, &A);
 }
 
 int main(int argc, char **argv)

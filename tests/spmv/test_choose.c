@@ -9,16 +9,14 @@
 
 static cmg_matrix_options defaults(void)
 {
-    cmg_matrix_options o;
-    cmg_matrix_options_default(&o);
+    cmg_matrix_options o = matrix_defaults();
     return o;
 }
 
 static cmg_format choose(const cmgi_csr *A, cmg_matrix_options o)
 {
-    const cmg_csr view = cmgi_csr_view(A);
     cmgi_choice choice;
-    CHECK_OK(cmgi_choose(ctx, &(cmgi_matrix_source){.csr = &view}, CMGI_USE_ANY, &o, &choice));
+    CHECK_OK(cmgi_choose(ctx, &(cmgi_matrix_source){.csr = &A->view}, CMGI_USE_ANY, &o, &choice));
     CHECK(o.format != CMG_FORMAT_AUTO && o.format != CMG_FORMAT_TUNE);
     CHECK((o.t > 0 || o.format == CMG_FORMAT_CSR) && o.warp > 0 && o.threshold > 0 && o.block > 0);
     return o.format;
@@ -163,8 +161,7 @@ static void a_long_row_is_shared(void)
     if (cmgi_on_cuda(ctx)) {
         CHECK(f == CMG_FORMAT_K2 || f == CMG_FORMAT_CSR);
     }
-    cmgi_csr_free(ctx, &short_rows);
-    cmgi_csr_free(ctx, &A);
+    csrs_free(&short_rows, &A);
 }
 
 /* A few long rows: on a GPU they get many lanes each, and nothing else. */
@@ -184,7 +181,6 @@ static void few_long_rows_take_many_lanes(void)
 static void what_is_given_stays(void)
 {
     cmgi_csr A = band(3000, 3000, 5, false);
-    const cmg_csr view = cmgi_csr_view(&A);
     cmg_matrix_options o = defaults();
     o.format = CMG_FORMAT_K2;
     o.threshold = 3;
@@ -192,11 +188,11 @@ static void what_is_given_stays(void)
     o.block = 64;
     o.t = 4;
     const cmg_matrix_options before = o;
-    CHECK_OK(cmgi_choose(ctx, &(cmgi_matrix_source){.csr = &view}, CMGI_USE_ANY, &o, NULL));
+    CHECK_OK(cmgi_choose(ctx, &(cmgi_matrix_source){.csr = &A.view}, CMGI_USE_ANY, &o, NULL));
     CHECK(memcmp(&before, &o, sizeof o) == 0);
     o.format = CMG_FORMAT_AUTO;
     o.block = 0;
-    CHECK_OK(cmgi_choose(ctx, &(cmgi_matrix_source){.csr = &view}, CMGI_USE_ANY, &o, NULL));
+    CHECK_OK(cmgi_choose(ctx, &(cmgi_matrix_source){.csr = &A.view}, CMGI_USE_ANY, &o, NULL));
     CHECK(o.threshold == 3 && o.warp == 16 && o.t == 4 && o.block > 0);
     cmgi_csr_free(ctx, &A);
     A = suite_make(&suite[16]);

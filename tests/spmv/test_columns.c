@@ -118,15 +118,13 @@ static void multiply_columns(const cmgi_format *format, const suite_row *row,
                              cmg_precision precision, int block_rows)
 {
     cmgi_csr A = suite_make(row);
-    cmg_matrix_options o;
     char name[96];
-    cmg_matrix_options_default(&o);
+    cmg_matrix_options o = matrix_defaults();
     o.format = format->id;
     o.precision = precision;
     o.block_rows = block_rows;
-    const cmg_csr csr = cmgi_csr_view(&A);
     cmg_matrix *M = NULL;
-    if (!format->renumbers && A.rows > 0 && cmg_matrix_create_csr(ctx, &csr, &o, &M) == CMG_OK) {
+    if (!format->renumbers && A.rows > 0 && cmg_matrix_create_csr(ctx, &A.view, &o, &M) == CMG_OK) {
         for (int i = 0; i < COUNTS; ++i) {
             const int k = counts[i];
             if (A.rows > 500 && (k == 64 || (A.rows > 10000 && k != 8))) {
@@ -281,14 +279,13 @@ static void instruction_sets_multiply_columns(void)
         return;
     }
     cmgi_csr A = grid(50, 0.5);
-    const cmg_csr csr = cmgi_csr_view(&A);
     for (int s = 0; (set = cmgi_cpu_kernels_at(s)) != NULL; ++s) {
         for (int turn = 0; turn < 2 * COUNTS; ++turn) {
             const int k = counts[turn / 2];
             const cmg_matrix_options o = {
                 .size = sizeof o, .format = turn % 2 ? CMG_FORMAT_SELL : CMG_FORMAT_COMPRESSED};
             const cmgi_rows rows = turn % 2 ? CMGI_ROWS_SLICES : CMGI_ROWS_PACKED;
-            cmg_matrix *M = matrix_new(&csr, &o);
+            cmg_matrix *M = matrix_new(&A.view, &o);
             double *x = suite_vector(A.cols * k, 5);
             double *y = calloc((size_t)(A.rows * k), sizeof *y);
             const cmgi_writeback w = {.kind = CMGI_WB_SCALED, .alpha = 1, .y = y, .columns = k};

@@ -129,13 +129,12 @@ static void blocks_are_compressed_as_entries(void)
         const cmg_precision precision = kind == 0 ? CMG_FP64 : CMG_FP32;
         cmgi_csr A = shape == 0 ? grid(40, 0) : shape == 1 ? grid(37, 0.5) : interpolation(700);
         cmgi_csr B = in_blocks(&A, b, identity);
-        const cmg_csr view = cmgi_csr_view(&B);
         cmg_matrix_options o = {.size = sizeof o,
                                 .format = CMG_FORMAT_COMPRESSED,
                                 .precision = precision,
                                 .values = kinds[kind],
                                 .block_rows = b};
-        cmg_matrix *M = matrix_new(&view, &o);
+        cmg_matrix *M = matrix_new(&B.view, &o);
         const cmgi_compressed *C = layout(M);
         CHECK(C->block == b && C->identity == identity && C->rows == A.rows);
         CHECK(shape == 1 ? C->p.count > 0 : C->p.count == 0);
@@ -146,8 +145,7 @@ static void blocks_are_compressed_as_entries(void)
         CHECK(product_error(&B, M, true) < (kind == 0 ? 1e-14 : 1e-6)); /* row sums */
         cmg_matrix_destroy(&one);
         cmg_matrix_destroy(&M);
-        cmgi_csr_free(ctx, &B);
-        cmgi_csr_free(ctx, &A);
+        csrs_free(&B, &A);
     }
 }
 
@@ -197,8 +195,7 @@ static void templates_take_turns(void)
         cmg_matrix *M = compress(&B, CMG_FP64, CMG_VALUES_FULL);
         CHECK(product_error(&B, M, false) <= 1e-15);
         cmg_matrix_destroy(&M);
-        cmgi_csr_free(ctx, &B);
-        cmgi_csr_free(ctx, &A);
+        csrs_free(&B, &A);
     }
 }
 
@@ -207,14 +204,13 @@ static void blocks_leave_inner_products(void)
 {
     cmgi_csr A = grid(43, 0.5);
     cmgi_csr B = in_blocks(&A, 3, false);
-    const cmg_csr view = cmgi_csr_view(&B);
     cmg_matrix_options o = {
         .size = sizeof o, .format = CMG_FORMAT_COMPRESSED, .block_rows = 3, .no_templates = true};
     double *values = suite_vector(B.rows, 3);
     double *out = calloc((size_t)B.rows, sizeof *out);
     double expected = 0;
     double found = 0;
-    cmg_matrix *M = matrix_new(&view, &o);
+    cmg_matrix *M = matrix_new(&B.view, &o);
     cmg_vector *x = vector_new(B.rows, CMG_FP64);
     cmg_vector *y = vector_new(B.rows, CMG_FP64);
     cmg_vector *xy = vector_new(1, CMG_FP64);
@@ -230,8 +226,7 @@ static void blocks_leave_inner_products(void)
     vectors_destroy(&x, &y, &xy);
     cmg_matrix_destroy(&M);
     free_all(values, out);
-    cmgi_csr_free(ctx, &B);
-    cmgi_csr_free(ctx, &A);
+    csrs_free(&B, &A);
 }
 
 static void instruction_sets_agree(void)
@@ -392,8 +387,7 @@ static cmgi_csr nearly_equal_kinds(cmg_size n)
 static void templates_are_rounded_as_they_are_found(void)
 {
     cmgi_csr A = nearly_equal_kinds(30001);
-    cmg_matrix_options options;
-    cmg_matrix_options_default(&options);
+    cmg_matrix_options options = matrix_defaults();
     options.format = CMG_FORMAT_COMPRESSED;
     cmg_matrix *wide = NULL;
     cmg_matrix *found = NULL;
@@ -426,18 +420,16 @@ static void templates_are_rounded_as_they_are_found(void)
 static void what_cannot_be_is_refused(void)
 {
     cmgi_csr A = grid(20, 0);
-    const cmg_csr view = cmgi_csr_view(&A);
-    cmg_matrix_options options;
-    cmg_matrix_options_default(&options);
+    cmg_matrix_options options = matrix_defaults();
     options.format = CMG_FORMAT_COMPRESSED;
     options.values = CMG_VALUES_FP16;
     cmg_matrix *M = NULL;
-    CHECK_STATUS(cmg_matrix_create_csr(ctx, &view, &options, &M), CMG_ERR_UNSUPPORTED);
+    CHECK_STATUS(cmg_matrix_create_csr(ctx, &A.view, &options, &M), CMG_ERR_UNSUPPORTED);
     options.precision = CMG_FP32;
     options.keep_map = true;
-    CHECK_STATUS(cmg_matrix_create_csr(ctx, &view, &options, &M), CMG_ERR_UNSUPPORTED);
+    CHECK_STATUS(cmg_matrix_create_csr(ctx, &A.view, &options, &M), CMG_ERR_UNSUPPORTED);
     options.values = (cmg_values)9;
-    CHECK_STATUS(cmg_matrix_create_csr(ctx, &view, &options, &M), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_matrix_create_csr(ctx, &A.view, &options, &M), CMG_ERR_ARG);
     CHECK(M == NULL);
     cmgi_csr_free(ctx, &A);
 }

@@ -12,8 +12,7 @@
 
 static cmg_matrix_options compressed(cmg_precision precision, cmg_values values)
 {
-    cmg_matrix_options o;
-    cmg_matrix_options_default(&o);
+    cmg_matrix_options o = matrix_defaults();
     o.format = CMG_FORMAT_COMPRESSED;
     o.precision = precision;
     o.values = values;
@@ -37,8 +36,7 @@ static cmgi_csr band(cmg_size n, cmg_size width, cmg_size kinds)
 
 static cmg_compression_info predict(const cmgi_csr *A, const cmg_matrix_options *o, cmg_size rows)
 {
-    const cmg_csr view = cmgi_csr_view(A);
-    const cmgi_compression_look what = {.csr = &view, .options = o, .rows = rows};
+    const cmgi_compression_look what = {.csr = &A->view, .options = o, .rows = rows};
     cmg_compression_info info;
     CHECK_OK(cmgi_compression_predict(ctx, &what, &info));
     return info;
@@ -69,9 +67,8 @@ static cmg_size met(const cmg_compression_info *info, cmgi_obstacle what, cmg_si
 /* Sums and examples make sense; the format that was built has these very bytes. */
 static void check_exact(const cmgi_csr *A, const cmg_matrix_options *o)
 {
-    const cmg_csr view = cmgi_csr_view(A);
     const cmg_compression_info info = predict(A, o, 0);
-    cmg_matrix *M = matrix_new(&view, o);
+    cmg_matrix *M = matrix_new(&A->view, o);
     const cmgi_compressed *C = M->data;
     CHECK(info.bytes == M->bytes);
     CHECK(info.looked == info.slices && info.slices == C->t.count + C->p.count);
@@ -125,13 +122,12 @@ static void plain_is_the_less_of_slices_and_csr(void)
 {
     for (int s = 0; s < SUITE; ++s) {
         cmgi_csr A = suite_make(&suite[s]);
-        const cmg_csr view = cmgi_csr_view(&A);
         size_t bytes[2] = {0, 0};
         for (int f = 0; f < 2; ++f) {
             cmg_matrix_options o = compressed(CMG_FP32, CMG_VALUES_FULL);
             o.format = f == 0 ? CMG_FORMAT_CSR : CMG_FORMAT_SELL;
             o.warp = 32;
-            cmg_matrix *M = matrix_new(&view, &o);
+            cmg_matrix *M = matrix_new(&A.view, &o);
             bytes[f] = M->bytes;
             CHECK(M->compression->rows == A.rows); /* told of every format */
             cmg_matrix_destroy(&M);
@@ -286,7 +282,6 @@ static void no_rows_are_forecast(void)
 static void shortage_gives_no_matrix(void)
 {
     cmgi_csr A = band(3000, 5, 2);
-    const cmg_csr view = cmgi_csr_view(&A);
     cmg_matrix_options o = compressed(CMG_FP64, CMG_VALUES_FULL);
     o.format = CMG_FORMAT_AUTO;
     cmg_matrix *M = NULL;
@@ -295,7 +290,7 @@ static void shortage_gives_no_matrix(void)
     for (; status == CMG_ERR_MEMORY && n < 500; ++n) {
         const size_t held = ctx->bytes_now[0] + ctx->bytes_now[1];
         cmgi_context_fail_after(ctx, n);
-        status = cmg_matrix_create_csr(ctx, &view, &o, &M);
+        status = cmg_matrix_create_csr(ctx, &A.view, &o, &M);
         cmgi_context_fail_after(ctx, -1);
         CHECK((status == CMG_OK) == (M != NULL));
         CHECK(M != NULL || ctx->bytes_now[0] + ctx->bytes_now[1] == held);

@@ -215,16 +215,14 @@ static void check_product(const char *name, const cmgi_csr *A, const cmg_matrix 
 /* The format's own choice, and tiles whatever it chose. */
 static void check_case(const char *name, const cmgi_csr *A, cmg_precision precision)
 {
-    const cmg_csr view = cmgi_csr_view(A);
-    cmg_matrix_options options;
-    cmg_matrix_options_default(&options);
+    cmg_matrix_options options = matrix_defaults();
     options.format = CMG_FORMAT_CSR;
     options.precision = precision;
-    cmg_matrix *M = matrix_new(&view, &options);
+    cmg_matrix *M = matrix_new(&A->view, &options);
     cmgi_csr_storage *S = M->data;
     if (S->tiles == NULL) {
         check_product(name, A, M, CMGI_WB_APPLY);
-        CHECK_OK(cmgi_csr_tiles_make(ctx, &view, precision, &S->tiles));
+        CHECK_OK(cmgi_csr_tiles_make(ctx, &A->view, precision, &S->tiles));
     }
     check_cover(A, S->tiles);
     for (int kind = 0; kind < CMGI_WB_KINDS; ++kind) {
@@ -262,10 +260,9 @@ static bool is_uneven(cmg_size rows, cmg_size (*length)(cmg_size i, cmg_size n))
 {
     const tiles_case c = {"", rows, rows, length};
     cmgi_csr A = make_case(&c);
-    const cmg_csr view = cmgi_csr_view(&A);
-    const bool uneven = cmgi_csr_uneven(ctx, &view);
+    const bool uneven = cmgi_csr_uneven(ctx, &A.view);
     cmgi_row_statistics s;
-    CHECK_OK(cmgi_row_statistics_take(ctx, &view, &s));
+    CHECK_OK(cmgi_row_statistics_take(ctx, &A.view, &s));
     CHECK(cmgi_rows_uneven(&s) == uneven); /* from the lengths alone */
     CHECK(!(uneven && cmgi_rows_even(&s)));
     CHECK(length != five || cmgi_rows_even(&s));
@@ -285,12 +282,11 @@ static void only_uneven_rows_get_tiles(void)
 static void allocation_failures_leave_nothing(void)
 {
     cmgi_csr A = make_case(&cases[4]);
-    const cmg_csr view = cmgi_csr_view(&A);
     cmg_status status = CMG_ERR_MEMORY;
     for (long n = 0; n < 20 && status != CMG_OK; ++n) {
         cmgi_csr_tiles *tiles = NULL;
         cmgi_context_fail_after(ctx, n);
-        status = cmgi_csr_tiles_make(ctx, &view, CMG_FP64, &tiles);
+        status = cmgi_csr_tiles_make(ctx, &A.view, CMG_FP64, &tiles);
         cmgi_context_fail_after(ctx, -1);
         CHECK(status == CMG_OK || (status == CMG_ERR_MEMORY && tiles == NULL));
         cmgi_csr_tiles_destroy(ctx, tiles);

@@ -205,7 +205,6 @@ static void blocks_multiply_as_their_entries(void)
                 continue;
             }
             cmgi_csr B = blocks_of(&A, b, how);
-            const cmg_csr view = cmgi_csr_view(&B);
             const bool finds = format == CMG_FORMAT_BELL || format == CMG_FORMAT_SBELL;
             cmg_matrix_options o = {.size = sizeof o,
                                     .format = format,
@@ -215,7 +214,7 @@ static void blocks_multiply_as_their_entries(void)
                                                          : 256,
                                     .keep_map = turn % 2 == 0};
             o.block_rows = finds && m % 2 == 0 ? 0 : b;
-            cmg_matrix *M = matrix_new(&view, &o);
+            cmg_matrix *M = matrix_new(&B.view, &o);
             check_products(suite[m].name, &B, M);
             if (o.keep_map) {
                 for (cmg_size k = 0; k < B.indptr[B.rows]; ++k) {
@@ -240,19 +239,17 @@ static void blocks_save_what_they_should(void)
     const double blocks = (double)A.indptr[A.rows];
     for (int how = FULL; how <= IDENTITY; how += 2) {
         cmgi_csr B = blocks_of(&A, 3, (filling)how);
-        const cmg_csr view = cmgi_csr_view(&B);
-        cmg_matrix *M = matrix_new(&view, &o);
+        cmg_matrix *M = matrix_new(&B.view, &o);
         const double least = blocks * (how == FULL ? 76 : 12);
         CHECK((double)M->bytes >= least && (double)M->bytes <= 1.1 * least);
         cmg_matrix_destroy(&M);
         cmgi_csr_free(ctx, &B);
     }
-    const cmg_csr view = cmgi_csr_view(&A);
     cmg_matrix *M = NULL;
     o.block_rows = 3; /* 1000 rows */
-    CHECK_STATUS(cmg_matrix_create_csr(ctx, &view, &o, &M), CMG_ERR_SHAPE);
+    CHECK_STATUS(cmg_matrix_create_csr(ctx, &A.view, &o, &M), CMG_ERR_SHAPE);
     o.block_rows = 4;
-    CHECK_STATUS(cmg_matrix_create_csr(ctx, &view, &o, &M), CMG_ERR_ARG);
+    CHECK_STATUS(cmg_matrix_create_csr(ctx, &A.view, &o, &M), CMG_ERR_ARG);
     cmgi_csr_free(ctx, &A);
 }
 
@@ -269,8 +266,7 @@ static void check_matrix(const char *name, const cmgi_csr *given, bool diagonal)
             cmg_csr view = cmgi_csr_view(given);
             CHECK_OK(cmgi_csr_copy(ctx, &view, &A));
             view = cmgi_csr_view(&A);
-            cmg_matrix_options options;
-            cmg_matrix_options_default(&options);
+            cmg_matrix_options options = matrix_defaults();
             options.format = one.format;
             options.t = one.t;
             options.warp = one.warp;
@@ -374,8 +370,7 @@ static void sell_of_four_rows_by_hand(void)
     const cmg_index indices[] = {0, 2, 1, 0, 3};
     const double values[] = {1, 2, 3, 4, 5};
     const cmg_csr csr = {4, 4, indptr, indices, values};
-    cmg_matrix_options options;
-    cmg_matrix_options_default(&options);
+    cmg_matrix_options options = matrix_defaults();
     options.format = CMG_FORMAT_SELL;
     options.warp = 4;
     cmg_matrix *A = matrix_new(&csr, &options);
@@ -403,8 +398,7 @@ static void products_repeat_bitwise(void)
         if (!variant_at(v, &one) || !applies(&one, &A, false) || is_vendor(one.format)) {
             continue;
         }
-        cmg_matrix_options options;
-        cmg_matrix_options_default(&options);
+        cmg_matrix_options options = matrix_defaults();
         options.format = one.format;
         options.t = one.t;
         cmg_matrix *M = matrix_new(&view, &options);
@@ -431,8 +425,7 @@ static void allocation_failures_leave_nothing(void)
             !applies(&one, &A, false)) {
             continue;
         }
-        cmg_matrix_options options;
-        cmg_matrix_options_default(&options);
+        cmg_matrix_options options = matrix_defaults();
         options.format = one.format;
         options.keep_map = true;
         bool done = false;

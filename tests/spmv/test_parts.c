@@ -25,19 +25,17 @@ static cmgi_csr tail_of_empty_rows(void)
 /* y = A x overwrites every entry: y is full of NaN before. */
 static void check_product(cmg_context *on, const cmgi_csr *A, cmg_format format)
 {
-    const cmg_csr view = cmgi_csr_view(A);
-    cmg_matrix_options o;
     cmg_matrix *M = NULL;
     cmg_vector *x = NULL;
     cmg_vector *y = NULL;
     double in[COLUMNS];
     double *out = malloc((size_t)A->rows * sizeof *out);
-    cmg_matrix_options_default(&o);
+    cmg_matrix_options o = matrix_defaults();
     o.format = format;
     for (int j = 0; j < COLUMNS; ++j) {
         in[j] = 1 + 0.125 * j;
     }
-    CHECK_OK(cmg_matrix_create_csr(on, &view, &o, &M));
+    CHECK_OK(cmg_matrix_create_csr(on, &A->view, &o, &M));
     CHECK_OK(cmg_vector_create(on, COLUMNS, CMG_FP64, &x));
     CHECK_OK(cmg_vector_create(on, A->rows, CMG_FP64, &y));
     CHECK_OK(cmg_vector_set(x, in));

@@ -129,14 +129,12 @@ static void dense_values_in_fewer_bits(void)
         for (cmg_size k = 0; k < A.indptr[n]; ++k) {
             A.values[k] *= s % 2 ? 1e-20 : 1e20;
         }
-        const cmg_csr view = cmgi_csr_view(&A);
-        cmg_matrix_options options;
-        cmg_matrix_options_default(&options);
+        cmg_matrix_options options = matrix_defaults();
         options.format = CMG_FORMAT_DENSE;
         options.precision = CMG_FP32;
         for (int v = CMG_VALUES_FULL; v <= CMG_VALUES_FP8; ++v) {
             options.values = (cmg_values)v;
-            cmg_matrix *M = matrix_new(&view, &options);
+            cmg_matrix *M = matrix_new(&A.view, &options);
             CHECK(product_error(&A, M, false) <= rounding((cmg_values)v));
             cmg_matrix_destroy(&M);
         }

@@ -16,8 +16,7 @@ static void wrong_arguments_are_refused(void)
     const cmg_index outside[] = {0, 2};
     const double values[] = {1, 2};
     cmg_csr csr = {2, 2, indptr, indices, values};
-    cmg_matrix_options options;
-    cmg_matrix_options_default(&options);
+    cmg_matrix_options options = matrix_defaults();
     cmg_matrix *A = NULL;
     options.t = 3;
     CHECK_STATUS(cmg_matrix_create_csr(ctx, &csr, &options, &A), CMG_ERR_ARG);
@@ -59,16 +58,14 @@ static void wrong_arguments_are_refused(void)
 static void measured_choices_are_remembered(void)
 {
     cmgi_csr A = suite_make(&suite[10]);
-    const cmg_csr view = cmgi_csr_view(&A);
-    cmg_matrix_options options;
-    cmg_matrix_options_default(&options);
+    cmg_matrix_options options = matrix_defaults();
     options.format = CMG_FORMAT_TUNE;
     const int before = cmgi_tune_count(ctx);
-    cmg_matrix *M = matrix_new(&view, &options);
+    cmg_matrix *M = matrix_new(&A.view, &options);
     const int after = cmgi_tune_count(ctx);
     CHECK(after - before <= 1);
     A.values[0] += 1;
-    cmg_matrix *N = matrix_new(&view, &options);
+    cmg_matrix *N = matrix_new(&A.view, &options);
     CHECK(cmgi_tune_count(ctx) == after);
     cmg_matrix_info first = {.size = sizeof first};
     cmg_matrix_info second = {.size = sizeof second};
@@ -77,9 +74,9 @@ static void measured_choices_are_remembered(void)
     CHECK(first.format != CMG_FORMAT_TUNE && first.format == second.format && first.t == second.t);
     CHECK(M->options.block == N->options.block && M->perm == NULL);
     /* the hash sees every column */
-    const uint64_t hash = cmgi_pattern_hash(ctx, &view);
+    const uint64_t hash = cmgi_pattern_hash(ctx, &A.view);
     A.indices[A.indptr[A.rows] - 1] ^= 1;
-    CHECK(cmgi_pattern_hash(ctx, &view) != hash);
+    CHECK(cmgi_pattern_hash(ctx, &A.view) != hash);
     cmg_matrix_destroy(&M);
     cmg_matrix_destroy(&N);
     cmgi_csr_free(ctx, &A);
@@ -102,18 +99,16 @@ static void blocks_are_tried(void)
         }
         A.indptr[i + 1] = k;
     }
-    const cmg_csr view = cmgi_csr_view(&A);
     double *x = suite_vector(N, 3);
     double *y = malloc(N * sizeof *y);
-    cmg_matrix_options options;
-    cmg_matrix_options_default(&options);
+    cmg_matrix_options options = matrix_defaults();
     options.format = CMG_FORMAT_TUNE;
     cmg_matrix *M[2] = {NULL, NULL};
     cmg_vector *vx = vector_new(N, CMG_FP64);
     cmg_vector *vy = vector_new(N, CMG_FP64);
     CHECK_OK(cmg_vector_set(vx, x));
     for (int m = 0; m < 2; ++m) {
-        CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &M[m]));
+        CHECK_OK(cmg_matrix_create_csr(ctx, &A.view, &options, &M[m]));
         CHECK_OK(cmg_matrix_apply(M[m], vx, vy));
         CHECK_OK(cmg_vector_get(vy, y));
         for (cmg_size i = 0; i < N; ++i) {
@@ -155,7 +150,6 @@ static void requests_do_not_mix(void)
 #endif
         CMG_FORMAT_AUTO, CMG_FORMAT_COMPRESSED, CMG_FORMAT_SELL};
     cmgi_csr A = suite_make(&suite[10]);
-    const cmg_csr view = cmgi_csr_view(&A);
     for (size_t f = 0; f < sizeof formats / sizeof formats[0]; ++f) {
         for (int k = 0; k < REQUESTS * REQUESTS; ++k) {
             const cmg_matrix_options pair[] = {request[k / REQUESTS], request[k % REQUESTS]};
@@ -163,12 +157,12 @@ static void requests_do_not_mix(void)
                 cmg_matrix_options asked = pair[side];
                 asked.size = sizeof asked;
                 asked.format = formats[f];
-                cmg_matrix *M = matrix_new(&view, &asked);
+                cmg_matrix *M = matrix_new(&A.view, &asked);
                 const cmg_matrix_options *held = &M->options;
                 CHECK(held->precision == asked.precision && held->values == asked.values);
                 CHECK(held->no_templates == asked.no_templates);
                 CHECK(held->keep_map == asked.keep_map &&
-                      (cmg_matrix_update(M, view.values) == CMG_OK) == asked.keep_map);
+                      (cmg_matrix_update(M, A.view.values) == CMG_OK) == asked.keep_map);
                 CHECK(asked.t == 0 || held->t == asked.t);
                 CHECK(asked.warp == 0 || held->warp == asked.warp);
                 CHECK(asked.threshold == 0 || held->threshold == asked.threshold);

@@ -75,8 +75,7 @@ static void instruction_sets_multiply(void)
     const cmgi_cpu_kernels *set = NULL;
     for (int turn = 0; turn < KINDS * 3 * 2; ++turn) {
         cmgi_csr A = make((columns)(turn / 6));
-        cmg_matrix_options o;
-        cmg_matrix_options_default(&o);
+        cmg_matrix_options o = matrix_defaults();
         o.format = formats[turn / 2 % 3];
         o.precision = turn % 2 ? CMG_FP32 : CMG_FP64;
         for (int warp = 8; warp <= 32; warp += 24) {
@@ -98,8 +97,7 @@ static void maps_change_nothing(void)
     cmgi_csr A = make(JUMPING);
     for (int turn = 0; turn < 4; ++turn) {
         cmg_matrix *M[2] = {NULL, NULL};
-        cmg_matrix_options o;
-        cmg_matrix_options_default(&o);
+        cmg_matrix_options o = matrix_defaults();
         o.format = turn < 2 ? CMG_FORMAT_SELL : CMG_FORMAT_K1;
         o.precision = turn % 2 ? CMG_FP32 : CMG_FP64;
         for (int k = 0; k < 2; ++k) {

@@ -19,21 +19,18 @@ static bool names(const char *message, int format)
 static void studies_are_refused_by_name(void)
 {
     cmgi_csr A = suite_make(&suite[10]);
-    const cmg_csr view = cmgi_csr_view(&A);
     for (int f = CMG_FORMAT_AUTO; f <= CMG_FORMAT_TUNE; ++f) {
         cmg_solver_options solver;
-        cmg_solver_options given;
-        cmg_matrix_options matrix;
         cmg_matrix *M = NULL;
-        cmg_matrix_options_default(&matrix);
-        cmg_solver_options_default(&given);
+        cmg_matrix_options matrix = matrix_defaults();
+        cmg_solver_options given = solver_defaults();
         matrix.format = given.matrix.format = (cmg_format)f;
         const cmg_status wanted = is_study(f) ? CMG_ERR_UNSUPPORTED : CMG_OK;
         CHECK_STATUS(cmgi_format_check(ctx, (cmg_format)f), wanted);
         CHECK_STATUS(cmgi_solver_options_take(ctx, &given, &solver), wanted);
         CHECK(wanted == CMG_OK || names(cmg_context_message(ctx), f));
         if (is_study(f)) {
-            CHECK_STATUS(cmg_matrix_create_csr(ctx, &view, &matrix, &M), wanted);
+            CHECK_STATUS(cmg_matrix_create_csr(ctx, &A.view, &matrix, &M), wanted);
             CHECK(M == NULL && names(cmg_context_message(ctx), f));
         }
     }

@@ -134,9 +134,8 @@ static void check_writebacks(const cmg_matrix *M, const cmgi_csr *L, const cmg_i
 
 static cmg_matrix *sweep_of(const cmgi_csr *L, cmg_precision precision)
 {
-    cmg_matrix_options options;
     cmg_matrix *M = NULL;
-    cmg_matrix_options_default(&options);
+    cmg_matrix_options options = matrix_defaults();
     options.precision = precision;
     options.keep_map = true;
     CHECK_OK(cmgi_sweep_create(ctx, &L->view, &options, &M));
@@ -210,8 +209,7 @@ static void new_values_are_taken(void)
     CHECK_OK(cmg_matrix_update(M, other.values));
     check_writebacks(M, &other, order);
     cmg_matrix_destroy(&M);
-    cmgi_csr_free(ctx, &L);
-    cmgi_csr_free(ctx, &other);
+    csrs_free(&L, &other);
 }
 
 static void refuses(void)
@@ -220,9 +218,8 @@ static void refuses(void)
     cmg_index indices[] = {0, 1, 0, 1, 2};
     double values[] = {1, 1, 1, 1, 1};
     cmg_csr A = {3, 3, indptr, indices, values};
-    cmg_matrix_options options;
     cmg_matrix *M = NULL;
-    cmg_matrix_options_default(&options);
+    cmg_matrix_options options = matrix_defaults();
     CHECK_STATUS(cmgi_sweep_create(ctx, &A, &options, &M), CMG_ERR_ARG);
     CHECK(strstr(cmg_context_message(ctx), "2 of 3 rows") != NULL);
     values[4] = 0;

@@ -45,10 +45,8 @@ static inline cmgi_csr grid_matrix(const grid *g)
 
 static inline cmg_hierarchy *alone(cmgi_csr *A)
 {
-    cmg_hierarchy *h = NULL;
-    const cmg_csr view = cmgi_csr_view(A);
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
-    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
+    cmg_hierarchy *h = hierarchy_new(1);
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A->view));
     cmgi_csr_free(ctx, A);
     return h;
 }
@@ -98,8 +96,7 @@ static inline cmgi_csr odd_matrix(int kind, int n, int piece)
 
 static inline cmg_solver_options chebyshev(void)
 {
-    cmg_solver_options o;
-    cmg_solver_options_default(&o);
+    cmg_solver_options o = solver_defaults();
     CHECK_OK(cmg_solver_options_set(&o, "smoother="
                                         "chebyshev4"));
     return o;

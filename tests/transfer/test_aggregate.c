@@ -121,9 +121,8 @@ typedef struct extras {
 
 static cmg_hierarchy *hierarchy_of(const cmg_csr *A, const extras *e)
 {
-    cmg_hierarchy *h = NULL;
     char text[16];
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    cmg_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, A));
     if (e->block > 1) {
         (void)snprintf(text, sizeof text, "%d", e->block);
@@ -256,8 +255,7 @@ static void blocks_have_the_bits_of_the_host(void)
         CHECK(check_coarsening(&A.view, &with_modes) > 1);
         CHECK(check_coarsening(&A.view, &constants) > 1);
         free(x);
-        cmgi_csr_free(ctx, &A);
-        cmgi_csr_free(ctx, &G);
+        csrs_free(&A, &G);
     }
 }
 
@@ -309,8 +307,7 @@ static void levels_stay_on_the_device(void)
     cmg_csr there = sent(&A.view);
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; ++t) {
         cmg_hierarchy *h = hierarchy_of(&there, &NOTHING);
-        cmg_solver_options o;
-        cmg_solver_options_default(&o);
+        cmg_solver_options o = solver_defaults();
         CHECK_OK(cmg_solver_options_set(&o, texts[t]));
         cmg_solver *s = solver_new(h, &o);
         const cmg_hierarchy *made = s->mg.completion.h;

@@ -161,17 +161,15 @@ static void weights_are_those_of_the_definition(void)
 {
     for (int trial = 0; trial < 24; ++trial) {
         cmgi_csr A = random_matrix(3 + trial % 9, 2 + trial % 7, 77 + (uint64_t)trial, trial % 2);
-        const cmg_csr view = cmgi_csr_view(&A);
         cmgi_csr P = {0};
         bool sound = false;
-        CHECK_OK(cmgi_classical(ctx, &view, THETA, 0, &P));
+        CHECK_OK(cmgi_classical(ctx, &A.view, THETA, 0, &P));
         CHECK(P.rows == A.rows && P.cols > 0 && P.cols < A.rows);
         cmg_size *column = coarse_rows(&P, &sound);
         CHECK(sound);
         CHECK_NEAR(worst_weight(&A, &P, column), 0, 1e-12);
         free(column);
-        cmgi_csr_free(ctx, &P);
-        cmgi_csr_free(ctx, &A);
+        csrs_free(&P, &A);
     }
 }
 
@@ -182,13 +180,12 @@ static void splitting_is_independent_and_maximal(void)
         const grid g = {
             {3 + 4 * trial, 1 + trial % 5, 1 + trial % 3}, {1, 1 + trial % 2, 1}, false};
         cmgi_csr A = grid_matrix(&g);
-        const cmg_csr view = cmgi_csr_view(&A);
         const cmg_size n = A.rows;
-        double *D = dense(&view);
+        double *D = dense(&A.view);
         bool *strong = strong_couplings(D, n);
         cmgi_csr P = {0};
         bool sound = false;
-        CHECK_OK(cmgi_classical(ctx, &view, THETA, 5, &P));
+        CHECK_OK(cmgi_classical(ctx, &A.view, THETA, 5, &P));
         cmg_size *column = coarse_rows(&P, &sound);
         CHECK(sound);
         bool independent = true;
@@ -207,8 +204,7 @@ static void splitting_is_independent_and_maximal(void)
         CHECK(independent);
         CHECK(maximal);
         free_all(D, strong, column);
-        cmgi_csr_free(ctx, &P);
-        cmgi_csr_free(ctx, &A);
+        csrs_free(&P, &A);
     }
 }
 
@@ -218,10 +214,9 @@ static void constants_are_kept(void)
     for (int most = 0; most <= 6; ++most) {
         const grid g = {{31, 29, 1}, {1, 0.6, 0}, true};
         cmgi_csr A = grid_matrix(&g);
-        const cmg_csr view = cmgi_csr_view(&A);
         cmgi_csr P = {0};
         double worst = 0;
-        CHECK_OK(cmgi_classical(ctx, &view, THETA, most, &P));
+        CHECK_OK(cmgi_classical(ctx, &A.view, THETA, most, &P));
         for (cmg_size i = 0; i < P.rows; ++i) {
             double sum = -1;
             for (cmg_size k = P.indptr[i]; k < P.indptr[i + 1]; ++k) {
@@ -230,22 +225,20 @@ static void constants_are_kept(void)
             worst = fmax(worst, fabs(sum));
         }
         CHECK_NEAR(worst, 0, 1e-13);
-        cmgi_csr_free(ctx, &P);
-        cmgi_csr_free(ctx, &A);
+        csrs_free(&P, &A);
     }
 }
 
 static void threads_do_not_matter(void)
 {
     cmgi_csr A = random_matrix(61, 53, 5, true);
-    const cmg_csr view = cmgi_csr_view(&A);
     const int threads = ctx->threads;
     cmgi_csr first = {0};
-    CHECK_OK(cmgi_classical(ctx, &view, THETA, 4, &first));
+    CHECK_OK(cmgi_classical(ctx, &A.view, THETA, 4, &first));
     for (int t = 1; t <= 5; ++t) {
         cmgi_csr P = {0};
         ctx->threads = t;
-        CHECK_OK(cmgi_classical(ctx, &view, THETA, 4, &P));
+        CHECK_OK(cmgi_classical(ctx, &A.view, THETA, 4, &P));
         const size_t entries = (size_t)first.indptr[first.rows];
         CHECK(P.indptr[P.rows] == first.indptr[first.rows]);
         CHECK(memcmp(P.indptr, first.indptr, (size_t)(P.rows + 1) * sizeof *P.indptr) == 0);
@@ -254,8 +247,7 @@ static void threads_do_not_matter(void)
         cmgi_csr_free(ctx, &P);
     }
     ctx->threads = threads;
-    cmgi_csr_free(ctx, &first);
-    cmgi_csr_free(ctx, &A);
+    csrs_free(&first, &A);
 }
 
 /* Nothing to follow: rows without couplings, or too weak, in one piece or several. */
@@ -264,14 +256,12 @@ static void odd_matrices_are_survived(void)
     for (int kind = 0; kind < ODD_KINDS; ++kind) {
         for (int n = 1; n < 70; n += 1 + n / 4) {
             cmgi_csr A = odd_matrix(kind, n, 7);
-            const cmg_csr view = cmgi_csr_view(&A);
             cmgi_csr P = {0};
             bool suits = true;
-            CHECK_OK(cmgi_classical(ctx, &view, THETA, 4, &P));
+            CHECK_OK(cmgi_classical(ctx, &A.view, THETA, 4, &P));
             CHECK(P.indptr == NULL || (P.rows == n && P.cols > 0 && P.cols < n));
-            CHECK_OK(cmgi_classical_suits(ctx, &view, THETA, &suits));
-            cmgi_csr_free(ctx, &P);
-            cmgi_csr_free(ctx, &A);
+            CHECK_OK(cmgi_classical_suits(ctx, &A.view, THETA, &suits));
+            csrs_free(&P, &A);
         }
     }
 }

@@ -49,8 +49,7 @@ static void aggregates_are_a_partition(void)
         }
         free(members);
         cmgi_aggregates_free(ctx, &agg);
-        cmgi_csr_free(ctx, &S);
-        cmgi_csr_free(ctx, &A);
+        csrs_free(&S, &A);
     }
 }
 
@@ -89,10 +88,8 @@ static void tentative_holds_the_vectors(void)
     CHECK_NEAR(worst, 0, 1e-12);
     cmgi_csr T = {0};
     cmgi_csr I = {0};
-    const cmg_csr p = cmgi_csr_view(&P);
-    CHECK_OK(cmgi_csr_transpose(ctx, &p, &T));
-    const cmg_csr t = cmgi_csr_view(&T);
-    CHECK_OK(cmgi_csr_multiply(ctx, &t, &p, &I));
+    CHECK_OK(cmgi_csr_transpose(ctx, &P.view, &T));
+    CHECK_OK(cmgi_csr_multiply(ctx, &T.view, &P.view, &I));
     worst = 0;
     for (cmg_size i = 0; i < I.rows; ++i) {
         for (cmg_size k = I.indptr[i]; k < I.indptr[i + 1]; ++k) {
@@ -101,11 +98,7 @@ static void tentative_holds_the_vectors(void)
         }
     }
     CHECK_NEAR(worst, 0, 1e-12);
-    cmgi_csr_free(ctx, &I);
-    cmgi_csr_free(ctx, &T);
-    cmgi_csr_free(ctx, &P);
-    cmgi_csr_free(ctx, &S);
-    cmgi_csr_free(ctx, &A);
+    csrs_free(&I, &T, &P, &S, &A);
     cmgi_aggregates_free(ctx, &agg);
     cmgi_free(ctx, Bc);
     free(B);
@@ -240,8 +233,7 @@ static void independent_sets_repeat(void)
     CHECK(memcmp(agg[0].of, agg[1].of, (size_t)agg[0].nodes * sizeof *agg[0].of) == 0);
     cmgi_aggregates_free(ctx, &agg[0]);
     cmgi_aggregates_free(ctx, &agg[1]);
-    cmgi_csr_free(ctx, &S);
-    cmgi_csr_free(ctx, &A);
+    csrs_free(&S, &A);
 }
 
 /* Matrices that leave nothing to aggregate, or little: no crash, no empty level, a finite answer.
@@ -269,9 +261,8 @@ static void odd_matrices_are_survived(void)
     const cmg_index indices[] = {0};
     const double values[] = {3};
     const cmg_csr one = {1, 1, indptr, indices, values};
-    cmg_hierarchy *h = NULL;
     int levels = -1;
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    cmg_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &one));
     CHECK_OK(cmg_hierarchy_coarsen(h, NULL, &levels));
     CHECK(levels == 0);

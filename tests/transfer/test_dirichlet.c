@@ -69,8 +69,7 @@ static cmgi_csr interpolation(const int *size, int blocks)
 
 static void set(cmg_hierarchy *h, int l, cmg_role role, cmgi_csr *M)
 {
-    const cmg_csr view = cmgi_csr_view(M);
-    CHECK_OK(cmg_hierarchy_set_csr(h, l, role, NULL, 0, &view));
+    CHECK_OK(cmg_hierarchy_set_csr(h, l, role, NULL, 0, &M->view));
     cmgi_csr_free(ctx, M);
 }
 
@@ -81,9 +80,8 @@ static void set(cmg_hierarchy *h, int l, cmg_role role, cmgi_csr *M)
 static void a_lonely_coarse_row_is_an_unknown(void)
 {
     int size[2] = {255, 63};
-    cmg_hierarchy *h = NULL;
     int iterations[2] = {0, 0};
-    CHECK_OK(cmg_hierarchy_create(ctx, 6, &h));
+    cmg_hierarchy *h = hierarchy_new(6);
     for (int l = 0; l < 6; ++l) {
         cmgi_csr A = laplacians(size, 2, 1 << l);
         set(h, l, CMG_ROLE_A, &A);
@@ -95,8 +93,7 @@ static void a_lonely_coarse_row_is_an_unknown(void)
         size[1] /= 2;
     }
     for (int keep = 0; keep < 2; ++keep) {
-        cmg_solver_options o;
-        cmg_solver_options_default(&o);
+        cmg_solver_options o = solver_defaults();
         o.krylov = CMG_KRYLOV_NONE;
         CHECK_OK(cmg_solver_options_set(&o, "smoother=jacobi"));
         o.omega = 0.7;
@@ -145,8 +142,7 @@ static void coarse_rows_follow_the_fine_ones(void)
     CHECK(memcmp(cleaned.values, wanted, sizeof wanted) == 0);
     CHECK_OK(cmgi_restriction(ctx, NULL, &cleaned, &fine, &coarse, &R));
     CHECK(R.rows == 3 && R.cols == 5 && R.indptr[1] == 2 && R.values[3] == 1);
-    cmgi_csr_free(ctx, &R);
-    cmgi_csr_free(ctx, &cleaned);
+    csrs_free(&R, &cleaned);
     cmgi_dirichlet_clear(ctx, &coarse);
     cmgi_dirichlet_clear(ctx, &fine);
     /* no fine Dirichlet row: none below, and P is the caller's */
@@ -167,9 +163,7 @@ static void folding_is_the_product(void)
     cmgi_csr A = laplacians(size, 1, 1);
     cmgi_csr P = interpolation(size, 1);
     cmgi_csr R = {0};
-    const cmg_csr p = cmgi_csr_view(&P);
-    const cmg_csr a = cmgi_csr_view(&A);
-    CHECK_OK(cmgi_csr_transpose(ctx, &p, &R));
+    CHECK_OK(cmgi_csr_transpose(ctx, &P.view, &R));
     double scale[7];
     for (int i = 0; i < 7; ++i) {
         scale[i] = 0.7 / 2;
@@ -177,7 +171,7 @@ static void folding_is_the_product(void)
     for (int smooths = 0; smooths < 2; ++smooths) {
         cmgi_csr product = {0};
         bool fits = false;
-        CHECK_OK(cmgi_restriction_fold(ctx, &R, &a, smooths ? scale : NULL, &product, &fits));
+        CHECK_OK(cmgi_restriction_fold(ctx, &R, &A.view, smooths ? scale : NULL, &product, &fits));
         CHECK(fits);
         double worst = 0;
         for (cmg_size i = 0; i < 3; ++i) {
@@ -200,9 +194,7 @@ static void folding_is_the_product(void)
         CHECK_NEAR(worst, 0, 1e-15);
         cmgi_csr_free(ctx, &product);
     }
-    cmgi_csr_free(ctx, &A);
-    cmgi_csr_free(ctx, &P);
-    cmgi_csr_free(ctx, &R);
+    csrs_free(&A, &P, &R);
 }
 
 /* A random matrix, some rows of which are those of the identity, or, with `cols` others, zero. */
@@ -239,8 +231,7 @@ static void check_marks(const cmgi_dirichlet *a, cmgi_dirichlet *b)
 static cmg_hierarchy *hierarchy_there(const cmgi_csr *M, int matrices)
 {
     static const cmg_role roles[] = {CMG_ROLE_A, CMG_ROLE_P, CMG_ROLE_A};
-    cmg_hierarchy *h = NULL;
-    CHECK_OK(cmg_hierarchy_create(ctx, 2, &h));
+    cmg_hierarchy *h = hierarchy_new(2);
     for (int m = 0; m < matrices; ++m) {
         const cmg_size nnz = M[m].indptr[M[m].rows];
         const cmg_csr d = {M[m].rows, M[m].cols,
@@ -343,8 +334,7 @@ static void faults_leave_nothing(void)
         CHECK(now[0] == before[0] && now[1] == before[1]);
         CHECK(status == CMG_ERR_MEMORY || (status == CMG_OK && n > 10));
     }
-    cmgi_csr_free(ctx, &M[0]);
-    cmgi_csr_free(ctx, &M[1]);
+    csrs_free(&M[0], &M[1]);
 }
 
 int main(int argc, char **argv)

@@ -63,11 +63,7 @@ static void check_product(const suite_row *a, cmg_size cols, int width, uint64_t
     CHECK_OK(on->multiply_values(ctx, &A_there.there->csr, B_there.there, &C_there));
     check_same(&C, &C_there);
     cmgi_resident_free(ctx, &C_there);
-    cmgi_csr_free(ctx, &A);
-    cmgi_csr_free(ctx, &B);
-    cmgi_csr_free(ctx, &C);
-    cmgi_csr_free(ctx, &A_there);
-    cmgi_csr_free(ctx, &B_there);
+    csrs_free(&A, &B, &C, &A_there, &B_there);
 }
 
 static void products_have_the_bits_of_the_host(void)
@@ -263,9 +259,7 @@ static void faults_leave_nothing(void)
         cmg_status status = cmgi_galerkin_there(ctx, &t, &C);
         status = status == CMG_OK ? cmgi_galerkin_values_there(ctx, &t, &C) : status;
         cmgi_context_fail_after(ctx, -1);
-        cmgi_csr_free(ctx, &C);
-        cmgi_csr_free(ctx, &AP);
-        cmgi_csr_free(ctx, &PT);
+        csrs_free(&C, &AP, &PT);
         cmg_context_memory(ctx, now, NULL);
         CHECK(now[0] == before[0]);
         if (status == CMG_OK) {
@@ -274,10 +268,7 @@ static void faults_leave_nothing(void)
         }
         CHECK(status == CMG_ERR_MEMORY);
     }
-    cmgi_csr_free(ctx, &A);
-    cmgi_csr_free(ctx, &P);
-    cmgi_csr_free(ctx, &A_there);
-    cmgi_csr_free(ctx, &P_there);
+    csrs_free(&A, &P, &A_there, &P_there);
 }
 
 int main(int argc, char **argv)

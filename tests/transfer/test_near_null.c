@@ -10,7 +10,6 @@ static cmg_hierarchy *diagonal(cmg_size n, const char *block_size)
     cmg_size *indptr = malloc((size_t)(n + 1) * sizeof *indptr);
     cmg_index *indices = malloc((size_t)n * sizeof *indices);
     double *values = malloc((size_t)n * sizeof *values);
-    cmg_hierarchy *h = NULL;
     for (cmg_size i = 0; i <= n; ++i) {
         indptr[i] = i;
         if (i < n) {
@@ -19,7 +18,7 @@ static cmg_hierarchy *diagonal(cmg_size n, const char *block_size)
         }
     }
     const cmg_csr A = {n, n, indptr, indices, values};
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
+    cmg_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
     if (block_size != NULL) {
         CHECK_OK(cmg_hierarchy_set_attribute(h, "block_size", block_size));

@@ -158,10 +158,7 @@ static void check_galerkin(cmg_size n, cmg_size m, bool own_r, bool unit, uint64
     random_csr(n, n, -1, &seed, &A);
     random_csr(n, m, skip, &seed, &P);
     random_csr(m, n, -1, &seed, &R);
-    const cmg_csr a = cmgi_csr_view(&A);
-    const cmg_csr p = cmgi_csr_view(&P);
-    const cmg_csr r = cmgi_csr_view(&R);
-    CHECK_OK(cmgi_galerkin(ctx, own_r ? &r : NULL, &a, &p, unit, &Ac));
+    CHECK_OK(cmgi_galerkin(ctx, own_r ? &R.view : NULL, &A.view, &P.view, unit, &Ac));
     CHECK(Ac.rows == m && Ac.cols == m);
     double *dA = dense_of(&A);
     double *dP = dense_of(&P);
@@ -181,10 +178,7 @@ static void check_galerkin(cmg_size n, cmg_size m, bool own_r, bool unit, uint64
     }
     CHECK_NEAR(worst, 0, 1e-14 * (double)n);
     free_all(dA, dP, dR, dC);
-    cmgi_csr_free(ctx, &A);
-    cmgi_csr_free(ctx, &P);
-    cmgi_csr_free(ctx, &R);
-    cmgi_csr_free(ctx, &Ac);
+    csrs_free(&A, &P, &R, &Ac);
 }
 
 static void galerkin_is_the_triple_product(void)
@@ -205,15 +199,13 @@ static void faults_leave_nothing(void)
     cmgi_csr P = {0};
     random_csr(12, 12, -1, &seed, &A);
     random_csr(12, 5, 2, &seed, &P);
-    const cmg_csr a = cmgi_csr_view(&A);
-    const cmg_csr p = cmgi_csr_view(&P);
     size_t before[2];
     cmg_context_memory(ctx, before, NULL);
     for (long n = 0;; ++n) {
         cmgi_csr Ac = {0};
         size_t now[2];
         cmgi_context_fail_after(ctx, n);
-        const cmg_status status = cmgi_galerkin(ctx, NULL, &a, &p, true, &Ac);
+        const cmg_status status = cmgi_galerkin(ctx, NULL, &A.view, &P.view, true, &Ac);
         cmgi_context_fail_after(ctx, -1);
         cmgi_csr_free(ctx, &Ac);
         cmg_context_memory(ctx, now, NULL);
@@ -224,8 +216,7 @@ static void faults_leave_nothing(void)
         }
         CHECK(status == CMG_ERR_MEMORY);
     }
-    cmgi_csr_free(ctx, &A);
-    cmgi_csr_free(ctx, &P);
+    csrs_free(&A, &P);
 }
 
 int main(int argc, char **argv)
