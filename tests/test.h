@@ -133,9 +133,9 @@ static inline cmg_vector *vector_new(cmg_size n, cmg_precision precision)
     return v;
 }
 
-static inline cmg_vector *vector_from(cmg_size n, const double *values)
+static inline cmg_vector *vector_from(cmg_size n, cmg_precision precision, const double *values)
 {
-    cmg_vector *v = vector_new(n, CMG_FP64);
+    cmg_vector *v = vector_new(n, precision);
     CHECK_OK(cmg_vector_set(v, values));
     return v;
 }

@@ -49,12 +49,6 @@ static void drop(setting *s)
     cmgi_mesh_destroy(&s->mesh);
 }
 
-static cmg_vector *vector(cmg_size n)
-{
-    cmg_vector *v = vector_new(n, CMG_FP64);
-    return v;
-}
-
 static double *fetch(cmg_vector *v)
 {
     double *values = malloc((size_t)cmg_vector_length(v) * sizeof *values);
@@ -102,8 +96,8 @@ static void equals_the_assembly_by_rows(void)
         const sum_case c = {(cmgi_cell)(n % 4), forms[n / 4 % 3].problem, n >= 12};
         const int dim = c.cell == CMGI_TRI || c.cell == CMGI_QUAD ? 2 : 3;
         setting s = make(c.cell, c.problem == CMG_PROBLEM_ELASTICITY ? dim : 1, c.symmetric);
-        cmg_vector *e = vector(s.arrays.cells * cmg_fem_sum_entries(s.sum));
-        cmg_vector *y = vector(s.A.indptr[s.A.rows]);
+        cmg_vector *e = vector_new(s.arrays.cells * cmg_fem_sum_entries(s.sum), CMG_FP64);
+        cmg_vector *y = vector_new(s.A.indptr[s.A.rows], CMG_FP64);
         CHECK_OK(cmg_fem_sum_cells(s.sum, &forms[n / 4 % 3], NULL, e));
         CHECK_OK(cmg_fem_sum_matrix(s.sum, e, y));
         double *values = fetch(y);
@@ -127,9 +121,9 @@ static void takes_a_coefficient_a_cell_or_a_point(void)
             k[i] = 1 + (double)(i / points % 7);
             two[i / points] = 2 * k[i];
         }
-        cmg_vector *e[2] = {vector(cells * cmg_fem_sum_entries(s.sum)),
-                            vector(cells * cmg_fem_sum_entries(s.sum))};
-        cmg_vector *v[2] = {vector(cells), vector(cells * points)};
+        cmg_vector *e[2] = {vector_new(cells * cmg_fem_sum_entries(s.sum), CMG_FP64),
+                            vector_new(cells * cmg_fem_sum_entries(s.sum), CMG_FP64)};
+        cmg_vector *v[2] = {vector_new(cells, CMG_FP64), vector_new(cells * points, CMG_FP64)};
         CHECK_OK(cmg_vector_set(v[0], two));
         CHECK_OK(cmg_vector_set(v[1], k));
         double *values[2];
@@ -157,8 +151,8 @@ static void writes_the_storage_of_formats(void)
                                          CMG_FORMAT_COMPRESSED, CMG_FORMAT_K2R};
     setting s = make(CMGI_TET, 1, true);
     const cmg_size nnz = s.A.indptr[s.A.rows];
-    cmg_vector *e = vector(s.arrays.cells * cmg_fem_sum_entries(s.sum));
-    cmg_vector *y = vector(nnz);
+    cmg_vector *e = vector_new(s.arrays.cells * cmg_fem_sum_entries(s.sum), CMG_FP64);
+    cmg_vector *y = vector_new(nnz, CMG_FP64);
     CHECK_OK(cmg_fem_sum_cells(s.sum, &forms[1], NULL, e));
     CHECK_OK(cmg_fem_sum_matrix(s.sum, e, y));
     double *values = fetch(y);
@@ -227,7 +221,7 @@ static void long_rows_and_ones(void)
     CHECK_OK(cmgi_move_to_device(ctx, &indices, indptr[ROWS], sizeof *indices));
     CHECK_OK(cmgi_move_to_device(ctx, &indptr, ROWS + 1, sizeof *indptr));
     CHECK_OK(cmgi_sum_create(ctx, ROWS, indptr, indices, &S));
-    cmg_vector *from = vector(MOST);
+    cmg_vector *from = vector_new(MOST, CMG_FP64);
     CHECK_OK(cmg_vector_set(from, e));
     for (int p = 0; p < 2; ++p) {
         const cmg_precision precision = p == 0 ? CMG_FP64 : CMG_FP32;
@@ -248,8 +242,8 @@ static void long_rows_and_ones(void)
 static void sums_loads(void)
 {
     setting s = make(CMGI_HEX, 1, false);
-    cmg_vector *f = vector(s.arrays.cells * 8);
-    cmg_vector *b = vector(s.arrays.nodes);
+    cmg_vector *f = vector_new(s.arrays.cells * 8, CMG_FP64);
+    cmg_vector *b = vector_new(s.arrays.nodes, CMG_FP64);
     CHECK_OK(cmg_vector_fill(f, 1));
     CHECK_OK(cmg_fem_sum_vector(s.sum, f, b));
     double *values = fetch(b);
@@ -280,7 +274,7 @@ static void refines_as_the_generator_does(void)
         }
         cmg_fem_sum *sum = NULL; /* and no cell is turned inside out */
         CHECK_OK(cmg_fem_sum_create(ctx, &fine, 1, true, NULL, &sum));
-        cmg_vector *e = vector(fine.cells * cmg_fem_sum_entries(sum));
+        cmg_vector *e = vector_new(fine.cells * cmg_fem_sum_entries(sum), CMG_FP64);
         CHECK_OK(cmg_fem_sum_cells(sum, &forms[0], NULL, e));
         cmg_vector_destroy(&e);
         cmg_fem_sum_destroy(&sum);
@@ -293,8 +287,8 @@ static void refines_as_the_generator_does(void)
 static void wrong_calls(void)
 {
     setting s = make(CMGI_TET, 1, true);
-    cmg_vector *e = vector(s.arrays.cells * 10);
-    cmg_vector *y = vector(s.A.indptr[s.A.rows]);
+    cmg_vector *e = vector_new(s.arrays.cells * 10, CMG_FP64);
+    cmg_vector *y = vector_new(s.A.indptr[s.A.rows], CMG_FP64);
     cmg_fem_sum *sum = NULL;
     CHECK_STATUS(cmg_fem_sum_create(ctx, NULL, 1, true, NULL, &sum), CMG_ERR_ARG);
     CHECK_STATUS(cmg_fem_sum_create(ctx, &s.arrays, 4, true, NULL, &sum), CMG_ERR_ARG);

@@ -107,31 +107,6 @@ static void clear(cells *s)
     free_all(s->dofs, s->matrices, s->factor, s->diagonal);
 }
 
-static cmg_vector *vector_of(const cmg_matrix *M, const double *values)
-{
-    cmg_vector *v = vector_new(M->rows, M->options.precision);
-    CHECK_OK(cmg_vector_set(v, values));
-    return v;
-}
-
-static double expected(int kind, double s, double b, double c, double d)
-{
-    switch (kind) {
-    case CMGI_WB_AXPBY:
-        return 0.5 * s - 2 * c;
-    case CMGI_WB_RESIDUAL:
-        return b - s;
-    case CMGI_WB_JACOBI:
-        return c + 0.5 * d * (b - s);
-    case CMGI_WB_MOMENTUM:
-        return c - 2 * (c - b) + 0.5 * d * (b - s);
-    case CMGI_WB_FROM_ZERO:
-        return s + 0.5 * d * b;
-    default:
-        return s;
-    }
-}
-
 /* Every write-back; numbers are rounded as often as the longest row has entries, and in H. */
 static void check_writebacks(const cmg_elements *E, cmg_matrix *M)
 {
@@ -144,7 +119,7 @@ static void check_writebacks(const cmg_elements *E, cmg_matrix *M)
     double *out = malloc((size_t)n * sizeof *out);
     for (int k = 0; k < 4; ++k) {
         in[k] = suite_vector(n, (unsigned)k + 3);
-        v[k] = vector_of(M, in[k]);
+        v[k] = vector_from(n, M->options.precision, in[k]);
     }
     multiply(E, in[0], sum, magnitude);
     double worst = 0;
@@ -153,7 +128,7 @@ static void check_writebacks(const cmg_elements *E, cmg_matrix *M)
         largest = fmax(largest, magnitude[i]);
     }
     for (int kind = 0; kind < CMGI_WB_KINDS; ++kind) {
-        cmg_vector *y = vector_of(M, in[2]);
+        cmg_vector *y = vector_from(n, M->options.precision, in[2]);
         const cmgi_writeback w = {.kind = (cmgi_wb_kind)kind,
                                   .alpha = 0.5,
                                   .beta = -2,
@@ -165,7 +140,8 @@ static void check_writebacks(const cmg_elements *E, cmg_matrix *M)
         CHECK_OK(cmgi_matrix_spmv(M, &w, v[0]->data));
         CHECK_OK(cmg_vector_get(y, out));
         for (cmg_size i = 0; i < n; ++i) {
-            const double right = expected(kind, sum[i], in[1][i], in[2][i], in[3][i]);
+            const double right =
+                suite_writeback(&w, sum[i], in[1][i], in[2][i], in[3][i], in[1][i]);
             worst = fmax(worst, fabs(out[i] - right) / (eps * (largest + 8) * E->local));
         }
         cmg_vector_destroy(&y);
@@ -188,8 +164,8 @@ static void check_dot(const cmg_elements *E, const cmg_matrix *M)
     double got = 0;
     double right = 0;
     double bound = 0;
-    cmg_vector *x = vector_of(M, in);
-    cmg_vector *y = vector_of(M, in);
+    cmg_vector *x = vector_from(n, M->options.precision, in);
+    cmg_vector *y = vector_from(n, M->options.precision, in);
     cmg_vector *xy = vector_new(1, CMG_FP64);
     for (int k = 0; k < 2; ++k) { /* what the first left is not added to */
         CHECK_OK(cmgi_matrix_apply_dot(M, x->data, y->data, xy->data));

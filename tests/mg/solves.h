@@ -12,7 +12,7 @@ static inline cmg_vector *vector_of(cmg_size n, uint64_t seed)
     for (cmg_size i = 0; i < n; ++i) {
         values[i] = 2 * cmgi_random(&seed) - 1;
     }
-    cmg_vector *v = vector_from(n, values);
+    cmg_vector *v = vector_from(n, CMG_FP64, values);
     free(values);
     return v;
 }

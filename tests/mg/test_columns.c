@@ -49,7 +49,7 @@ static cmg_vector *take(const double *values, cmg_size n, int k, int c)
     for (cmg_size i = 0; i < n; ++i) {
         one[i] = values[i * k + c];
     }
-    cmg_vector *v = vector_from(n, one);
+    cmg_vector *v = vector_from(n, CMG_FP64, one);
     free(one);
     return v;
 }

@@ -9,7 +9,7 @@ static cmg_vector *scaled(const cmg_vector *v, double factor)
     for (cmg_size i = 0; i < n; ++i) {
         values[i] *= factor;
     }
-    cmg_vector *w = vector_from(n, values);
+    cmg_vector *w = vector_from(n, CMG_FP64, values);
     free(values);
     return w;
 }

@@ -22,7 +22,7 @@ static cmg_vector *random_vector(cmg_size n)
         state = state * UINT64_C(6364136223846793005) + 1442695040888963407U;
         values[i] = (double)(int64_t)state * 0x1p-63;
     }
-    cmg_vector *v = vector_from(n, values);
+    cmg_vector *v = vector_from(n, CMG_FP64, values);
     free(values);
     return v;
 }

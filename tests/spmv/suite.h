@@ -3,6 +3,7 @@
 #include "core/memory.h"
 #include "core/random.h"
 #include "csr/csr.h"
+#include "spmv/writeback.h"
 #include "test.h"
 
 typedef struct suite_row {
@@ -94,6 +95,26 @@ static inline void suite_multiply(const cmgi_csr *A, const double *x, double *y,
             y[i] += A->values[k] * x[A->indices[k]];
             magnitude[i] += fabs(A->values[k] * x[A->indices[k]]);
         }
+    }
+}
+
+/* What a write-back with d makes of the row sum s, as writeback.h says. */
+static inline double suite_writeback(const cmgi_writeback *w, double s, double b, double c,
+                                     double d, double e)
+{
+    switch (w->kind) {
+    case CMGI_WB_AXPBY:
+        return w->alpha * s + w->beta * c;
+    case CMGI_WB_RESIDUAL:
+        return b - s;
+    case CMGI_WB_JACOBI:
+        return c + w->alpha * d * (b - s);
+    case CMGI_WB_MOMENTUM:
+        return c + w->beta * (c - e) + w->alpha * d * (b - s);
+    case CMGI_WB_FROM_ZERO:
+        return s + w->alpha * d * b;
+    default:
+        return s;
     }
 }
 

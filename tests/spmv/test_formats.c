@@ -22,13 +22,6 @@ typedef struct comparison {
     const char *name;
 } comparison;
 
-static cmg_vector *device_vector(cmg_size n, cmg_precision precision, const double *values)
-{
-    cmg_vector *v = vector_new(n, precision);
-    CHECK_OK(cmg_vector_set(v, values));
-    return v;
-}
-
 /* A renumbered matrix takes x[perm] and gives y[perm]. */
 static double *renumbered(const double *v, cmg_size n, const cmg_index *perm)
 {
@@ -92,10 +85,10 @@ static void compare(const comparison *t, int kind)
     double *pb = renumbered(t->b, n, perm);
     double *pc = renumbered(t->c, n, perm);
     double *pd = renumbered(t->d, n, perm);
-    cmg_vector *x = device_vector(t->A->cols, t->precision, px);
-    cmg_vector *b = device_vector(n, t->precision, pb);
-    cmg_vector *d = device_vector(n, t->precision, pd);
-    cmg_vector *y = device_vector(n, t->precision, pc);
+    cmg_vector *x = vector_from(t->A->cols, t->precision, px);
+    cmg_vector *b = vector_from(n, t->precision, pb);
+    cmg_vector *d = vector_from(n, t->precision, pd);
+    cmg_vector *y = vector_from(n, t->precision, pc);
     if (kind == CMGI_WB_APPLY) {
         CHECK_OK(cmg_matrix_apply(t->M, x, y));
     } else if (kind == CMGI_WB_AXPBY) {
@@ -391,7 +384,7 @@ static void products_repeat_bitwise(void)
     double *host = suite_vector(A.cols, 8);
     double *first = malloc((size_t)A.rows * sizeof *first);
     double *again = malloc((size_t)A.rows * sizeof *again);
-    cmg_vector *x = device_vector(A.cols, CMG_FP64, host);
+    cmg_vector *x = vector_from(A.cols, CMG_FP64, host);
     cmg_vector *y = vector_new(A.rows, CMG_FP64);
     for (int v = 0; v < MOST; ++v) {
         variant one;

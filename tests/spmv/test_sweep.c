@@ -69,13 +69,6 @@ static void substitute(const cmgi_csr *L, const cmg_index *order, const double *
     }
 }
 
-static cmg_vector *vector_of(const double *values, cmg_size n, cmg_precision precision)
-{
-    cmg_vector *v = vector_new(n, precision);
-    CHECK_OK(cmg_vector_set(v, values));
-    return v;
-}
-
 enum { VECTORS = 5 }; /* x, b, c, d, e */
 
 static void check_writebacks(const cmg_matrix *M, const cmgi_csr *L, const cmg_index *order)
@@ -94,7 +87,7 @@ static void check_writebacks(const cmg_matrix *M, const cmgi_csr *L, const cmg_i
         for (cmg_size i = 0; i < n; ++i) {
             value[q][i] = (double)(float)(2 * cmgi_random(&seed) - 1);
         }
-        v[q] = vector_of(value[q], n, precision);
+        v[q] = vector_from(n, precision, value[q]);
     }
     substitute(L, order, value[0], s);
     for (int kind = 0; kind < CMGI_WB_KINDS; ++kind) {
