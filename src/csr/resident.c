@@ -4,6 +4,8 @@
 #include "core/backend.h"
 #include "core/feed.h"
 
+#include <string.h>
+
 extern const cmgi_resident_kernels cmgi_resident_cuda;
 
 const cmgi_resident_kernels *cmgi_resident_kernels_of(const cmg_context *ctx)
@@ -273,5 +275,26 @@ cmg_status cmgi_resident_diagonal(cmg_context *ctx, cmg_size n, double *diagonal
     CMGI_TRY(cmgi_alloc_zero(ctx, 2, sizeof *made.rows.count, &made.rows.count));
     made.rows.count[1] = n;
     *R = made;
+    return CMG_OK;
+}
+
+cmg_status cmgi_rows_on_host(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *R,
+                             const cmg_index *row, cmg_size count, cmgi_csr *rows)
+{
+    if (R != NULL) {
+        return cmgi_resident_kernels_of(ctx)->gather(ctx, R, row, count, rows);
+    }
+    CMGI_TRY(cmgi_csr_alloc_rows(ctx, count, A->cols, rows));
+    for (cmg_size k = 0; k < count; ++k) {
+        rows->indptr[k + 1] = A->indptr[row[k] + 1] - A->indptr[row[k]];
+    }
+    CMGI_TRY(cmgi_csr_alloc_entries(ctx, rows));
+    for (cmg_size k = 0; k < count; ++k) {
+        const cmg_size first = A->indptr[row[k]];
+        const cmg_size at = rows->indptr[k];
+        const size_t length = (size_t)(rows->indptr[k + 1] - at);
+        memcpy(rows->indices + at, A->indices + first, length * sizeof *A->indices);
+        memcpy(rows->values + at, A->values + first, length * sizeof *A->values);
+    }
     return CMG_OK;
 }

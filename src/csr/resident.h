@@ -111,6 +111,11 @@ cmg_status cmgi_resident_promise(cmg_context *ctx, const cmg_csr *A, cmgi_reside
 cmg_status cmgi_resident_arrive(cmg_context *ctx, cmgi_resident *R);
 /* A copy on the host. */
 cmg_status cmgi_resident_fetch(cmg_context *ctx, const cmg_csr *A, cmg_size nnz, cmgi_csr *host);
+/* Some rows, one after the other, on the host: copied from A, or fetched from R where that is
+ * given.
+ */
+cmg_status cmgi_rows_on_host(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *R,
+                             const cmg_index *row, cmg_size count, cmgi_csr *rows);
 /* Empty arrays on the device for rows x cols with nnz entries. */
 cmg_status cmgi_resident_alloc(cmg_context *ctx, cmg_size rows, cmg_size cols, cmg_size nnz,
                                cmg_csr *A);

@@ -36,25 +36,12 @@ static cmg_status take_sample(cmg_context *ctx, const cmgi_csr *A, cmgi_csr *sam
     const cmg_size blocks = A->rows / BLOCK < BLOCKS ? 1 : BLOCKS;
     const cmg_size length = A->rows < BLOCK ? A->rows : BLOCK;
     cmg_index *row = NULL;
-    cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_alloc(ctx, blocks * length, sizeof *row, &row));
     for (cmg_size k = 0; k < blocks * length; ++k) {
         row[k] = (cmg_index)((A->rows - length) * (k / length) / BLOCKS + k % length);
     }
-    if (A->there != NULL) {
-        status = cmgi_resident_kernels_of(ctx)->gather(ctx, A->there, row, blocks * length, sample);
-    } else {
-        status = cmgi_csr_alloc_rows(ctx, blocks * length, A->cols, sample);
-        for (cmg_size k = 0; k < blocks * length && status == CMG_OK; ++k) {
-            sample->indptr[k + 1] = A->indptr[row[k] + 1] - A->indptr[row[k]];
-        }
-        status = status == CMG_OK ? cmgi_csr_alloc_entries(ctx, sample) : status;
-        for (cmg_size k = 0; k < blocks * length && status == CMG_OK; ++k) {
-            const cmg_size many = sample->indptr[k + 1] - sample->indptr[k];
-            memcpy(sample->indices + sample->indptr[k], A->indices + A->indptr[row[k]],
-                   (size_t)many * sizeof *sample->indices);
-        }
-    }
+    const cmg_status status =
+        cmgi_rows_on_host(ctx, &A->view, A->there, row, blocks * length, sample);
     cmgi_free(ctx, row);
     return status;
 }

@@ -39,24 +39,3 @@ cmg_status cmgi_matrix_check_values(const cmg_matrix *A)
                "values in 16 or 8 bits cannot be updated one by one: keep_map needs full values");
     return CMG_OK;
 }
-
-cmg_status cmgi_rows_on_host(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *R,
-                             const cmg_index *row, cmg_size count, cmgi_csr *rows)
-{
-    if (R != NULL) {
-        return cmgi_resident_kernels_of(ctx)->gather(ctx, R, row, count, rows);
-    }
-    CMGI_TRY(cmgi_csr_alloc_rows(ctx, count, A->cols, rows));
-    for (cmg_size k = 0; k < count; ++k) {
-        rows->indptr[k + 1] = A->indptr[row[k] + 1] - A->indptr[row[k]];
-    }
-    CMGI_TRY(cmgi_csr_alloc_entries(ctx, rows));
-    for (cmg_size k = 0; k < count; ++k) {
-        const cmg_size first = A->indptr[row[k]];
-        const cmg_size at = rows->indptr[k];
-        const size_t length = (size_t)(rows->indptr[k + 1] - at);
-        memcpy(rows->indices + at, A->indices + first, length * sizeof *A->indices);
-        memcpy(rows->values + at, A->values + first, length * sizeof *A->values);
-    }
-    return CMG_OK;
-}

@@ -14,16 +14,6 @@ cmg_status cmgi_matrix_alloc_values(cmg_matrix *A, const cmgi_matrix_source *fro
 /* The same without the zeros, for a format that writes every place. */
 cmg_status cmgi_matrix_alloc_all_values(cmg_matrix *A, const cmgi_matrix_source *from);
 
-/* A place without an entry. */
-static inline void cmgi_matrix_pad(cmg_matrix *A, cmg_size position)
-{
-    if (A->options.precision == CMG_FP64) {
-        ((double *)A->values)[position] = 0;
-    } else {
-        ((float *)A->values)[position] = 0;
-    }
-}
-
 /* Stores the value of CSR entry k at a storage position, and remembers the position. */
 static inline void cmgi_matrix_put(cmg_matrix *A, cmg_size k, cmg_size position, double value)
 {
@@ -36,10 +26,5 @@ static inline void cmgi_matrix_put(cmg_matrix *A, cmg_size k, cmg_size position,
         A->value_map[k] = position;
     }
 }
-/* Some rows, one after the other, on the host: copied from A, or fetched from R where that is
- * given.
- */
-cmg_status cmgi_rows_on_host(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *R,
-                             const cmg_index *row, cmg_size count, cmgi_csr *rows);
 /* CMG_ERR_UNSUPPORTED where values in fewer bits are asked for in fp64 or with a value map. */
 cmg_status cmgi_matrix_check_values(const cmg_matrix *A);
