@@ -221,7 +221,7 @@ static cmg_status scaled_pattern(cmg_context *ctx, const cmgi_prepared *p,
 
 /* Both factors, made on the device from A on it, NULL: on the host. */
 static cmg_status make_at(const cmgi_smoother_source *source, const cmgi_resident *device,
-                          cmgi_csr factor[2], bool *made)
+                          cmgi_csr *factor, bool *made)
 {
     cmg_context *ctx = source->ctx;
     making w = {.source = source, .bad = -1};
@@ -266,44 +266,11 @@ done:
     return status;
 }
 
-/* On the device, where it has all of it. */
-static cmg_status try_device(const cmgi_smoother_source *source, cmgi_csr factor[2], bool *made)
-{
-    cmg_context *ctx = source->ctx;
-    cmgi_resident sent = {0};
-    cmg_status status = CMG_OK;
-    *made = false;
-    if (cmgi_resident_kernels_of(ctx) == NULL || source->arguments->value[POWER] > 1) {
-        return CMG_OK;
-    }
-    if (source->there == NULL) {
-        CMGI_TRY(cmgi_resident_send(ctx, &source->A, &sent));
-    }
-    const cmgi_resident *A = source->there != NULL ? source->there : &sent;
-    if (A->csr.rows > 0 && A->rows.longest <= CMGI_LONGEST_SORTED) {
-        status = make_at(source, A, factor, made);
-    }
-    if (status == CMG_OK && !*made) {
-        cmgi_log(ctx, CMG_LOG_INFO,
-                 "fsai: A has %lld rows, the longest of %lld entries, or a row of G reaches too "
-                 "far for the device: the CPU makes G",
-                 (long long)A->csr.rows, (long long)A->rows.longest);
-    }
-    cmgi_resident_free(ctx, &sent);
-    return status;
-}
-
 static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
-    bool made = false;
-    cmgi_smoother_source here;
     out->factors = 2;
-    CMGI_TRY(try_device(source, out->factor, &made));
-    if (made) {
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_smoother_source_here(source, &here));
-    return make_at(&here, NULL, out->factor, &made);
+    return cmgi_smoother_make_where(source, "fsai", source->arguments->value[POWER] <= 1, make_at,
+                                    out->factor);
 }
 
 static const char *const examples[] = {

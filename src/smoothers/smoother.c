@@ -123,6 +123,45 @@ cmg_status cmgi_smoother_source_here(const cmgi_smoother_source *source, cmgi_sm
                : CMG_OK;
 }
 
+static cmg_status try_device(const cmgi_smoother_source *source, const char *name,
+                             cmgi_make_at make, cmgi_csr *factor, bool *made)
+{
+    cmg_context *ctx = source->ctx;
+    cmgi_resident sent = {0};
+    cmg_status status = CMG_OK;
+    if (source->there == NULL) {
+        CMGI_TRY(cmgi_resident_send(ctx, &source->A, &sent));
+    }
+    const cmgi_resident *A = source->there != NULL ? source->there : &sent;
+    if (A->csr.rows > 0 && A->rows.longest <= CMGI_LONGEST_SORTED) {
+        status = make(source, A, factor, made);
+    }
+    if (status == CMG_OK && !*made) {
+        cmgi_log(
+            ctx, CMG_LOG_INFO,
+            "%s: A has %lld rows, the longest of %lld entries (the device sorts from 1 row and "
+            "to %d entries), or a row needs more room than the device has: the CPU does it",
+            name, (long long)A->csr.rows, (long long)A->rows.longest, (int)CMGI_LONGEST_SORTED);
+    }
+    cmgi_resident_free(ctx, &sent);
+    return status;
+}
+
+cmg_status cmgi_smoother_make_where(const cmgi_smoother_source *source, const char *name,
+                                    bool wanted, cmgi_make_at make, cmgi_csr *factor)
+{
+    bool made = false;
+    cmgi_smoother_source here;
+    if (wanted && cmgi_resident_kernels_of(source->ctx) != NULL) {
+        CMGI_TRY(try_device(source, name, make, factor, &made));
+    }
+    if (made) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_smoother_source_here(source, &here));
+    return make(&here, NULL, factor, &made);
+}
+
 cmg_status cmgi_smoother_is_product(cmg_context *ctx, const cmgi_smoother_factors *out,
                                     const char *name)
 {

@@ -149,6 +149,15 @@ bool cmgi_smoother_goes_first(cmg_context *ctx, const char *name, double omega);
 /* The same source with the level matrix on the host, fetched where it is on the device alone. */
 cmg_status cmgi_smoother_source_here(const cmgi_smoother_source *source,
                                      cmgi_smoother_source *here);
+/*
+ * Factors by a method that one text makes on the host (device = NULL) and, from A on the device on,
+ * there; *made = false: a row needs more room than that has. `wanted` says whether arguments are
+ * such that the device may be tried.
+ */
+typedef cmg_status (*cmgi_make_at)(const cmgi_smoother_source *source, const cmgi_resident *device,
+                                   cmgi_csr *factor, bool *made);
+cmg_status cmgi_smoother_make_where(const cmgi_smoother_source *source, const char *name,
+                                    bool wanted, cmgi_make_at make, cmgi_csr *factor);
 /* CMG_ERR_UNSUPPORTED where the factors are no matrices to be multiplied with. */
 cmg_status cmgi_smoother_is_product(cmg_context *ctx, const cmgi_smoother_factors *out,
                                     const char *name);

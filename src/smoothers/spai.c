@@ -154,45 +154,12 @@ done:
     return status;
 }
 
-/* From A to M on the device, where it has all of it. */
-static cmg_status try_device(const cmgi_smoother_source *source, cmgi_csr *M, bool *made)
-{
-    cmg_context *ctx = source->ctx;
-    const double *value = source->arguments->value;
-    cmgi_resident sent = {0};
-    *made = false;
-    if (cmgi_resident_kernels_of(ctx) == NULL || value[SIDE] != LEFT || value[POWER] > 1 ||
-        value[ADAPTIVE] != 0) {
-        return CMG_OK;
-    }
-    if (source->there == NULL) {
-        CMGI_TRY(cmgi_resident_send(ctx, &source->A, &sent));
-    }
-    const cmgi_resident *A = source->there != NULL ? source->there : &sent;
-    cmg_status status = CMG_OK;
-    if (A->csr.rows > 0 && A->rows.longest <= CMGI_LONGEST_SORTED) {
-        status = make_at(source, A, M, made);
-    } else {
-        cmgi_log(ctx, CMG_LOG_INFO,
-                 "spai: A has %lld rows, the longest of %lld entries; the device prepares from 1 "
-                 "row and to %d entries, the CPU does it",
-                 (long long)A->csr.rows, (long long)A->rows.longest, (int)CMGI_LONGEST_SORTED);
-    }
-    cmgi_resident_free(ctx, &sent);
-    return status;
-}
-
 static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
-    bool made = false;
-    cmgi_smoother_source here;
+    const double *value = source->arguments->value;
+    const bool wanted = value[SIDE] == LEFT && value[POWER] <= 1 && value[ADAPTIVE] == 0;
     out->factors = 1;
-    CMGI_TRY(try_device(source, &out->factor[0], &made));
-    if (made) {
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_smoother_source_here(source, &here));
-    return make_at(&here, NULL, &out->factor[0], &made);
+    return cmgi_smoother_make_where(source, "spai", wanted, make_at, out->factor);
 }
 
 static const char *const examples[] = {"tau=0",
