@@ -34,35 +34,27 @@ static inline void one_cell(const cmgi_cell_batch *c, bool simplex, int dim, boo
     store(c->layout, rows, K, c->e + cell * c->entries);
 }
 
+static inline void sized_cell(const cmgi_cell_batch *c, bool simplex, int dim, cmg_size cell)
+{
+    if (c->components > 1) {
+        one_cell(c, simplex, dim, true, cell);
+    } else {
+        one_cell(c, simplex, dim, false, cell);
+    }
+}
+
 static cmg_status matrices_cpu(cmg_context *ctx, const cmgi_cell_batch *c)
 {
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (c->cells > 256)
     for (cmg_size cell = 0; cell < c->cells; ++cell) {
-        switch ((c->simplex ? 4 : 0) + (c->dim == 3 ? 2 : 0) + (c->components > 1 ? 1 : 0)) {
-        case 0:
-            one_cell(c, false, 2, false, cell);
-            break;
-        case 1:
-            one_cell(c, false, 2, true, cell);
-            break;
-        case 2:
-            one_cell(c, false, 3, false, cell);
-            break;
-        case 3:
-            one_cell(c, false, 3, true, cell);
-            break;
-        case 4:
-            one_cell(c, true, 2, false, cell);
-            break;
-        case 5:
-            one_cell(c, true, 2, true, cell);
-            break;
-        case 6:
-            one_cell(c, true, 3, false, cell);
-            break;
-        default:
-            one_cell(c, true, 3, true, cell);
-            break;
+        if (c->simplex && c->dim == 3) {
+            sized_cell(c, true, 3, cell);
+        } else if (c->simplex) {
+            sized_cell(c, true, 2, cell);
+        } else if (c->dim == 3) {
+            sized_cell(c, false, 3, cell);
+        } else {
+            sized_cell(c, false, 2, cell);
         }
     }
     return CMG_OK;
