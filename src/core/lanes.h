@@ -46,7 +46,8 @@ CMGI_BODY void cmgi_row_add(cmgi_row_sum *s, cmg_size e, double value)
 }
 
 /* The sum, in all lanes. */
-CMGI_BODY double cmgi_lanes_sum(double sum)
+template <typename T>
+CMGI_BODY T cmgi_lanes_sum(T sum)
 {
 #pragma unroll
     for (int d = CMGI_LANES / 2; d > 0; d >>= 1) {

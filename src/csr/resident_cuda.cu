@@ -1,4 +1,5 @@
 /* Kernels of matrices on the device; see resident.h. */
+#include "core/lanes.h"
 #include "csr/entries.cuh"
 
 enum { THREADS = 256, LANES = 8, AT_ONCE = 4 };
@@ -13,16 +14,6 @@ static cmg_status clear_facts(cmg_context *ctx, facts *all)
 static cmg_size row_of(unsigned long long first)
 {
     return first == NONE ? -1 : (cmg_size)first;
-}
-
-template <typename T>
-static __device__ __forceinline__ T group_add(T s)
-{
-#pragma unroll
-    for (int d = LANES / 2; d > 0; d >>= 1) {
-        s += __shfl_xor_sync(CMGI_ALL, s, d);
-    }
-    return s;
 }
 
 /* A duplicate column of a row whose columns do not ascend. */
@@ -116,8 +107,8 @@ __global__ void __launch_bounds__(THREADS)
         v.nonzero = (__ballot_sync(CMGI_ALL, v.nonzero) & mask) != 0;
         v.other = (__ballot_sync(CMGI_ALL, v.other) & mask) != 0;
         v.beyond = (__ballot_sync(CMGI_ALL, v.beyond) & mask) != 0;
-        v.sum = group_add(v.sum);
-        v.diagonal = group_add(v.diagonal);
+        v.sum = cmgi_lanes_sum(v.sum);
+        v.diagonal = cmgi_lanes_sum(v.diagonal);
 #pragma unroll
         for (int d = LANES / 2; d > 0; d >>= 1) {
             const double a = __shfl_xor_sync(CMGI_ALL, v.first, d);

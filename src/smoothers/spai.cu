@@ -25,18 +25,22 @@ typedef struct limits {
 
 /* ------------------------------------------------------------------ sizes */
 
-__global__ void norm_kernel(const cmgi_device_csr A, double *norm2)
+typedef struct norms {
+    cmgi_device_csr A;
+    double *norm2; /* of its rows */
+} norms;
+
+CMGI_EACH_ROW(spai_norm, norms)
 {
-    const cmg_size i = (cmg_size)blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES;
+    const cmg_size end = real ? a.A.indptr[i + 1] : 0;
     double sum = 0;
-    for (cmg_size k = i < A.rows ? A.indptr[i] + threadIdx.x % LANES : 0;
-         i < A.rows && k < A.indptr[i + 1]; k += LANES) {
-        const double a = cmgi_value_at(A, i, A.indices[k], k);
-        sum += a * a;
+    for (cmg_size k = (real ? a.A.indptr[i] : 0) + lane; k < end; k += CMGI_STEP) {
+        const double value = cmgi_value_at(a.A, i, a.A.indices[k], k);
+        sum += value * value;
     }
-    sum = group_sum(sum);
-    if (i < A.rows && threadIdx.x % LANES == 0) {
-        norm2[i] = sum;
+    sum = cmgi_lanes_sum(sum);
+    if (real && lane == 0) {
+        a.norm2[i] = sum;
     }
 }
 
@@ -231,8 +235,8 @@ static cmg_status measure(cmg_context *ctx, const cmgi_device_csr *A, const cmgi
     const cudaStream_t stream = cmgi_stream(ctx);
     const int problems = p->left.count;
     int left = 1;
-    norm_kernel<<<cmgi_grid(A->rows * LANES, THREADS), THREADS, 0, stream>>>(*A, p->norm2);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    const norms n = {*A, p->norm2};
+    CMGI_TRY(cmgi_spai_norm_device(ctx, A->rows, &n));
     CMGI_CUDA(ctx, cudaMemsetAsync(p->equations, 0xff, (size_t)S->rows * sizeof(int), stream));
     for (int s = 0; s < 3 && left > 0; ++s) {
         const int warps = slots[s] * (int)sizeof(int) * MEASURERS <= 48 << 10 ? MEASURERS : 1;

@@ -1,6 +1,6 @@
 /* What the .cu files of SPAI share: a CSR on the device, its repeated rows, the least squares. */
 #pragma once
-#include "core/cuda.cuh"
+#include "core/each.h"
 
 extern "C" {
 #include "smoothers/spai_cuda.h"

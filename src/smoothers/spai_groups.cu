@@ -82,10 +82,7 @@ __global__ void group_kernel(const cmgi_device_csr A, const CONTENT content, con
         const unsigned long long place = (unsigned long long)e << 32 | offset;
         sum += cmgi_random_mix(content(A, i, first + e) + cmgi_random_mix(place + 1));
     }
-#pragma unroll
-    for (int d = LANES / 2; d > 0; d >>= 1) {
-        sum += __shfl_xor_sync(CMGI_ALL, sum, d);
-    }
+    sum = cmgi_lanes_sum(sum);
     if (i < A.rows && threadIdx.x % LANES == 0) {
         const unsigned long long key = cmgi_random_mix(sum + (unsigned long long)length);
         slot[i] = enter(g, key != 0 ? key : 1, (unsigned)i);

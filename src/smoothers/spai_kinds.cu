@@ -11,7 +11,6 @@
 #include "smoothers/spai_numbering.cuh"
 
 enum {
-    THREADS = 256,
     MOST_KINDS = 2048,  /* more do not pay ... */
     ROWS_OF_A_KIND = 8, /* ... nor do they with fewer rows each */
     LEAST_ROWS = 2048,
@@ -52,22 +51,22 @@ __global__ void __launch_bounds__(CMGI_WARP)
     }
 }
 
+typedef struct marking {
+    const int *list;
+    int *same;
+    unsigned short *kind;
+} marking;
+
 /* same[i] of the lowest row of kind k becomes -1 - k */
-__global__ void mark_kernel(const int *list, int count, int *same)
+CMGI_EACH_INDEX(spai_mark, marking)
 {
-    const int k = (int)(blockIdx.x * THREADS + threadIdx.x);
-    if (k < count) {
-        same[list[k]] = -1 - k;
-    }
+    a.same[a.list[i]] = -1 - (int)i;
 }
 
-__global__ void kind_kernel(cmg_size rows, const int *same, unsigned short *kind)
+CMGI_EACH_INDEX(spai_kind, marking)
 {
-    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (i < rows) {
-        const int r = same[i];
-        kind[i] = (unsigned short)(-1 - (r < 0 ? r : same[r]));
-    }
+    const int r = a.same[i];
+    a.kind[i] = (unsigned short)(-1 - (r < 0 ? r : a.same[r]));
 }
 
 /* list[k] = lowest row of kind k, same[i] that of row i's kind; *count = 0: they are too many. */
@@ -90,16 +89,14 @@ static cmg_status find(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_ro
 static cmg_status make_tables(cmg_context *ctx, const cmgi_device_csr *A, const int *list,
                               int *same, cmgi_spai_kinds *K)
 {
-    const cudaStream_t stream = cmgi_stream(ctx);
     CMGI_TRY(cmgi_alloc_device(ctx, A->rows, sizeof *K->kind, &K->kind));
     CMGI_TRY(cmgi_alloc_device(ctx, K->count, sizeof *K->of, &K->of));
     CMGI_TRY(cmgi_cuda_clear(ctx, K->of, (size_t)K->count * sizeof *K->of));
-    place_kernel<<<(unsigned)K->count, CMGI_WARP, 0, stream>>>(*A, list, K->of);
+    place_kernel<<<(unsigned)K->count, CMGI_WARP, 0, cmgi_stream(ctx)>>>(*A, list, K->of);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
-    mark_kernel<<<cmgi_grid(K->count, THREADS), THREADS, 0, stream>>>(list, K->count, same);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
-    kind_kernel<<<cmgi_grid(A->rows, THREADS), THREADS, 0, stream>>>(A->rows, same, K->kind);
-    return CMGI_LAUNCHED(ctx);
+    const marking m = {list, same, K->kind};
+    CMGI_TRY(cmgi_spai_mark_device(ctx, K->count, &m));
+    return cmgi_spai_kind_device(ctx, A->rows, &m);
 }
 
 cmg_status cmgi_spai_kinds_find(cmg_context *ctx, const cmgi_device_csr *A, cmgi_spai_kinds *K)

@@ -11,20 +11,21 @@
  */
 #include "smoothers/spai_groups.cuh"
 
-enum { THREADS = 256, LANES = 8, FEW = 1024, SHARE = 16, MANY = 1 << 28 };
+enum { FEW = 1024, SHARE = 16, MANY = 1 << 28 };
 
 /* Values of the rows that were not solved themselves. */
-__global__ void copy_kernel(cmgi_device_csr S, const int *same)
+typedef struct copying {
+    cmgi_device_csr S;
+    const int *same;
+} copying;
+
+CMGI_EACH_ROW(spai_copy, copying)
 {
-    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / LANES;
-    const cmg_size r = i < S.rows ? same[i] : i;
-    if (r == i) {
-        return;
-    }
-    const cmg_size mine = S.indptr[i];
-    const cmg_size length = S.indptr[i + 1] - mine;
-    for (cmg_size e = threadIdx.x % LANES; e < length; e += LANES) {
-        S.values[mine + e] = S.values[S.indptr[r] + e];
+    const cmg_size r = real ? a.same[i] : i;
+    const cmg_size mine = real ? a.S.indptr[i] : 0;
+    const cmg_size length = real && r != i ? a.S.indptr[i + 1] - mine : 0;
+    for (cmg_size e = lane; e < length; e += CMGI_STEP) {
+        a.S.values[mine + e] = a.S.values[a.S.indptr[r] + e];
     }
 }
 
@@ -70,8 +71,8 @@ done:
 
 cmg_status cmgi_spai_repeats_copy(cmg_context *ctx, const cmgi_spai_repeats *R, cmgi_device_csr *S)
 {
-    copy_kernel<<<cmgi_grid(S->rows * LANES, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(*S, R->same);
-    return CMGI_LAUNCHED(ctx);
+    const copying c = {*S, R->same};
+    return cmgi_spai_copy_device(ctx, S->rows, &c);
 }
 
 void cmgi_spai_repeats_free(cmg_context *ctx, cmgi_spai_repeats *R)

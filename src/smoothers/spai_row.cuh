@@ -178,16 +178,6 @@ __device__ __forceinline__ int first_column()
     return WARPS == 1 ? 0 : (int)threadIdx.x / CMGI_WARP * GROUPS;
 }
 
-/* Sum over the eight lanes of a column, in all of them. */
-__device__ __forceinline__ double group_sum(double s)
-{
-#pragma unroll
-    for (int d = LANES / 2; d > 0; d >>= 1) {
-        s += __shfl_xor_sync(CMGI_ALL, s, d);
-    }
-    return s;
-}
-
 /* The equations of column k from `row` on are to become r e_1 by a reflection v. */
 typedef struct reflector {
     double r;     /* 0: the column depends on earlier ones, nothing is reflected */
@@ -227,7 +217,7 @@ __device__ __forceinline__ double reflect(const problem &P, int lane, int k, int
     for (int c = 0; c < N; ++c) {
         norm2[c % 2] += v[c] * v[c];
     }
-    const reflector h = make_reflector(P.diagonal[k], group_sum(norm2[0] + norm2[1]),
+    const reflector h = make_reflector(P.diagonal[k], cmgi_lanes_sum(norm2[0] + norm2[1]),
                                        __shfl_sync(CMGI_ALL, v[0], row % LANES), tolerance);
     v[0] -= base == row ? h.r : 0;
 #pragma unroll 1
@@ -244,7 +234,7 @@ __device__ __forceinline__ double reflect(const problem &P, int lane, int k, int
         for (int c = 0; c < N; ++c) {
             s[c % 2] += v[c] * y[c];
         }
-        const double factor = h.scale * group_sum(s[0] + s[1]);
+        const double factor = h.scale * cmgi_lanes_sum(s[0] + s[1]);
         if (j <= P.n) {
 #pragma unroll
             for (int c = 0; c < N; ++c) {
@@ -268,7 +258,7 @@ __device__ double reflect_long(const problem &P, int lane, int k, int row, doubl
     for (int e = first; e < P.met[k]; e += LANES) {
         norm2 += x[e] * x[e];
     }
-    const reflector h = make_reflector(P.diagonal[k], group_sum(norm2), x[row], tolerance);
+    const reflector h = make_reflector(P.diagonal[k], cmgi_lanes_sum(norm2), x[row], tolerance);
 #pragma unroll 1
     for (int j0 = k + 1 + first_column<WARPS>(); j0 <= P.n && h.r != 0; j0 += GROUPS * WARPS) {
         const int j = j0 + lane / LANES;
@@ -277,7 +267,7 @@ __device__ double reflect_long(const problem &P, int lane, int k, int row, doubl
         for (int e = first; e < P.met[k]; e += LANES) {
             s += (x[e] - (e == row ? h.r : 0)) * y[e];
         }
-        const double factor = h.scale * group_sum(s);
+        const double factor = h.scale * cmgi_lanes_sum(s);
         for (int e = first; e < P.met[k] && j <= P.n; e += LANES) {
             y[e] -= factor * (x[e] - (e == row ? h.r : 0));
         }
