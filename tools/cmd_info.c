@@ -130,32 +130,24 @@ static double mean_row(const cmg_level_info *info)
     return info->rows > 0 ? (double)info->nnz / (double)info->rows : 0;
 }
 
-/* Entries of all level matrices over those of the finest. */
-static double operator_complexity(const info_job *job)
-{
-    double sum = 0;
-    for (int l = 0; l < job->levels; ++l) {
-        sum += (double)job->info[l].nnz;
-    }
-    return sum / (double)job->info[0].nnz;
-}
+/* Of all level matrices, over that of the finest: entries and rows; and their bytes. */
+typedef struct complexity {
+    double entries;
+    double rows;
+    double bytes;
+} complexity;
 
-static double grid_complexity(const info_job *job)
+static complexity complexity_of(const info_job *job)
 {
-    double sum = 0;
+    complexity all = {0, 0, 0};
     for (int l = 0; l < job->levels; ++l) {
-        sum += (double)job->info[l].rows;
+        all.entries += (double)job->info[l].nnz;
+        all.rows += (double)job->info[l].rows;
+        all.bytes += (double)job->info[l].bytes;
     }
-    return sum / (double)job->info[0].rows;
-}
-
-static double total_bytes(const info_job *job)
-{
-    double sum = 0;
-    for (int l = 0; l < job->levels; ++l) {
-        sum += (double)job->info[l].bytes;
-    }
-    return sum;
+    all.entries /= (double)job->info[0].nnz;
+    all.rows /= (double)job->info[0].rows;
+    return all;
 }
 
 /* ------------------------------------------------------------------ text */
@@ -288,8 +280,9 @@ static void print_info(const info_job *job, FILE *out)
         }
     }
     print_levels(job, out);
-    fprintf(out, "operator complexity %.3f, grid complexity %.3f, memory %s\n",
-            operator_complexity(job), grid_complexity(job), format_bytes(total_bytes(job), b));
+    const complexity all = complexity_of(job);
+    fprintf(out, "operator complexity %.3f, grid complexity %.3f, memory %s\n", all.entries,
+            all.rows, format_bytes(all.bytes, b));
     print_smoothers(job, out);
     print_vectors(job, out, "rhs", "right-hand sides");
     print_vectors(job, out, "solutions", "reference solutions");
@@ -363,9 +356,10 @@ static int write_json(const info_job *job)
     json_text(&j, "file", job->path);
     json_real(&j, "load_seconds", job->input.load_seconds);
     json_integer(&j, "unknowns", job->info[0].rows);
-    json_real(&j, "operator_complexity", operator_complexity(job));
-    json_real(&j, "grid_complexity", grid_complexity(job));
-    json_real(&j, "bytes", total_bytes(job));
+    const complexity all = complexity_of(job);
+    json_real(&j, "operator_complexity", all.entries);
+    json_real(&j, "grid_complexity", all.rows);
+    json_real(&j, "bytes", all.bytes);
     json_object(&j, "attributes");
     for (int k = 0; k < ATTRIBUTES; ++k) {
         if (cmg_hierarchy_attribute(job->h, attributes[k]) != NULL) {

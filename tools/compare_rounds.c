@@ -4,6 +4,7 @@
  * of each counts, and the spread of a row's rounds tells how far two times have to be apart.
  */
 #include "compare.h"
+#include "output.h"
 #include "status.h"
 
 #include <math.h>
@@ -29,13 +30,6 @@ void compare_merge_round(compare_row *row, const double seconds[2], double sprea
     row->solve_seconds = fmin(row->solve_seconds, seconds[1]);
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double compare_spread(const compare_row *rows, int count)
 {
     double *spread = tool_alloc((size_t)count + 1, sizeof *spread);
@@ -45,7 +39,7 @@ double compare_spread(const compare_row *rows, int count)
             spread[n++] = rows[i].spread;
         }
     }
-    qsort(spread, (size_t)n, sizeof *spread, ascending);
+    qsort(spread, (size_t)n, sizeof *spread, ascending_reals);
     const double middle = n > 0 ? spread[n / 2] : 1;
     free(spread);
     return middle;

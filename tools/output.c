@@ -305,7 +305,7 @@ double tool_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static int ascending(const void *a, const void *b)
+int ascending_reals(const void *a, const void *b)
 {
     const double x = *(const double *)a;
     const double y = *(const double *)b;
@@ -317,7 +317,7 @@ double median(double *values, int n)
     if (n == 0) {
         return NAN;
     }
-    qsort(values, (size_t)n, sizeof *values, ascending);
+    qsort(values, (size_t)n, sizeof *values, ascending_reals);
     return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 

@@ -82,6 +82,8 @@ const char *format_seconds(double seconds, char text[AMOUNT_LENGTH]);
 double tool_seconds(void);
 /* Median of n values, which are reordered; NaN of none. */
 double median(double *values, int n);
+/* Of two doubles, for qsort. */
+int ascending_reals(const void *a, const void *b);
 
 /* ------------------------------------------------------------------ progress */
 
