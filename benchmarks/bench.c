@@ -85,6 +85,32 @@ void bench_machine(FILE *out, int threads)
                   CMG_COMMIT, __VERSION__, CMG_BENCH_FLAGS, name, threads);
 }
 
+void bench_print_parts(const char *name, const double part[CMG_SETUP_PARTS])
+{
+    printf("\"%s\": {", name);
+    for (int p = 0; p < CMG_SETUP_PARTS; ++p) {
+        printf("%s\"%s\": %.4g", p > 0 ? ", " : "", cmg_enum_name("setup-part", p), part[p]);
+    }
+    printf("}, ");
+}
+
+void bench_print_steps(cmg_solver *solver, int samples, double copy)
+{
+    if (cmg_solver_measure(solver, samples) != CMG_OK) {
+        return;
+    }
+    for (int i = 0; i < cmg_solver_steps(solver); ++i) {
+        cmg_step_info info = {.size = sizeof info};
+        if (cmg_solver_step(solver, i, &info) == CMG_OK) {
+            (void)fprintf(
+                stderr,
+                "%3d %-40s %-10s %9lld rows %11lld nnz %11zu bytes %9.2f us, at copy %9.2f us\n", i,
+                info.text, info.format, (long long)info.rows, (long long)info.nnz, info.bytes,
+                1e6 * info.seconds, 1e-3 * (double)info.bytes / copy);
+        }
+    }
+}
+
 double bench_median(double *values, int n)
 {
     qsort(values, (size_t)n, sizeof *values, ascending);

@@ -22,6 +22,10 @@ double bench_seconds(void);
 bool bench_run(bench_fn fn, void *user, int samples, double least, bench_times *times);
 /* Commit, compiler, flags, processor and threads as JSON members without braces. */
 void bench_machine(FILE *out, int threads);
+/* Seconds of the parts of a set-up as a JSON object of this name, and a comma. */
+void bench_print_parts(const char *name, const double part[CMG_SETUP_PARTS]);
+/* The steps of the cycle on stderr, the median of so many runs, beside what copying takes. */
+void bench_print_steps(cmg_solver *solver, int samples, double copy);
 /* Median of n values, which are sorted by it. */
 double bench_median(double *values, int n);
 /* An option's text as a value of an enumeration of the library; false when it is none. */

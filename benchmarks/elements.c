@@ -57,21 +57,6 @@ static cmg_status generate(cmg_context *ctx, int cells, problem *of)
     return status == CMG_OK ? cmg_context_bandwidth(ctx, &of->copy) : status;
 }
 
-static void print_steps(const problem *of, cmg_solver *solver)
-{
-    if (cmg_solver_measure(solver, 11) != CMG_OK) {
-        return;
-    }
-    for (int i = 0; i < cmg_solver_steps(solver); ++i) {
-        cmg_step_info info = {.size = sizeof info};
-        if (cmg_solver_step(solver, i, &info) == CMG_OK) {
-            (void)fprintf(stderr, "%3d %-40s %-10s %9lld rows %11zu bytes %8.2f us, copy %8.2f\n",
-                          i, info.text, info.format, (long long)info.rows, info.bytes,
-                          1e6 * info.seconds, 1e-3 * (double)info.bytes / of->copy);
-        }
-    }
-}
-
 static void print_line(const settings *s, cmg_context *ctx, const problem *of, const char *options,
                        const cmg_report *r, double seconds)
 {
@@ -82,17 +67,13 @@ static void print_line(const settings *s, cmg_context *ctx, const problem *of, c
            "\"iterations\": %d, \"relative_residual\": %.3g, \"solve_seconds\": %.5g, "
            "\"setup_seconds\": %.4g, \"generate_seconds\": %.4g, \"bytes\": %.0f, "
            "\"copy_gb_per_second\": %.1f, \"precision_used\": \"%s\", \"fallbacks\": %d, "
-           "\"device_bytes\": %zu, \"repeats\": %d, \"setup\": {",
+           "\"device_bytes\": %zu, \"repeats\": %d, ",
            s->p.cells, options, (long long)cmg_hierarchy_rows(of->h, 0),
            cmg_enum_name("backend", (int)s->p.context.backend),
            cmg_enum_name("outcome", (int)r->outcome), r->iterations, r->relative_residual, seconds,
            r->setup_seconds, of->seconds, r->bytes, of->copy, r->precision, r->fallbacks, peak[1],
            s->p.repeat);
-    for (int p = 0; p < CMG_SETUP_PARTS; ++p) {
-        printf("%s\"%s\": %.4g", p > 0 ? ", " : "", cmg_enum_name("setup-part", p),
-               r->setup_part[p]);
-    }
-    printf("}, ");
+    bench_print_parts("setup", r->setup_part);
     bench_machine(stdout, cmg_context_threads(ctx));
     printf("}\n");
     (void)fflush(stdout);
@@ -121,7 +102,7 @@ static cmg_status measure(const settings *s, cmg_context *ctx, const problem *of
         print_line(s, ctx, of, text, &report, bench_median(times, s->p.repeat));
     }
     if (status == CMG_OK && s->plan) {
-        print_steps(of, solver);
+        bench_print_steps(solver, 11, of->copy);
     }
     cmg_solver_destroy(&solver);
     free(times);

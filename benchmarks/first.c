@@ -229,15 +229,6 @@ static cmg_status from_host(cmg_context *ctx, const settings *s, cmg_hierarchy *
     return status;
 }
 
-static void print_parts(const char *name, const double part[CMG_SETUP_PARTS])
-{
-    printf("\"%s\": {", name);
-    for (int p = 0; p < CMG_SETUP_PARTS; ++p) {
-        printf("%s\"%s\": %.4g", p > 0 ? ", " : "", cmg_enum_name("setup-part", p), part[p]);
-    }
-    printf("}, ");
-}
-
 static void print_line(const settings *s, cmg_context *ctx, cmg_size n, const copies *c,
                        const result *r)
 {
@@ -255,8 +246,8 @@ static void print_line(const settings *s, cmg_context *ctx, cmg_size n, const co
            "\"host_iterations\": %d, \"refresh_iterations\": %d, \"relative_residual\": %.3g, ",
            r->check, r->setup, r->first, r->solve, r->check + r->setup + r->solve, r->host,
            r->refresh, r->iterations, r->host_iterations, r->refresh_iterations, r->residual);
-    print_parts("setup", r->part);
-    print_parts("host_setup", r->host_part);
+    bench_print_parts("setup", r->part);
+    bench_print_parts("host_setup", r->host_part);
     printf("\"copy_gb_per_second\": %.1f, \"input_bytes\": %.0f, \"pass_seconds\": %.5g, "
            "\"values_pass_seconds\": %.5g, \"setup_device_bytes\": %zu, \"setup_host_bytes\": %zu, "
            "\"repeats\": %d, ",

@@ -90,24 +90,6 @@ static cmg_status solve(cmg_context *ctx, cmg_solver *solver, cmg_size n, const 
     return status;
 }
 
-static void print_plan(cmg_context *ctx, cmg_solver *solver)
-{
-    double copy = 0;
-    if (cmg_context_bandwidth(ctx, &copy) != CMG_OK || cmg_solver_measure(solver, 5) != CMG_OK) {
-        return;
-    }
-    for (int i = 0; i < cmg_solver_steps(solver); ++i) {
-        cmg_step_info info = {.size = sizeof info};
-        if (cmg_solver_step(solver, i, &info) == CMG_OK) {
-            (void)fprintf(
-                stderr,
-                "%3d %-40s %-10s %9lld rows %11lld nnz %11zu bytes %9.2f us, at copy %9.2f us\n", i,
-                info.text, info.format, (long long)info.rows, (long long)info.nnz, info.bytes,
-                1e6 * info.seconds, 1e-3 * (double)info.bytes / copy);
-        }
-    }
-}
-
 static void print_line(const settings *s, cmg_context *ctx, const cmg_report *report,
                        double seconds, double made)
 {
@@ -140,13 +122,9 @@ static void print_line(const settings *s, cmg_context *ctx, const cmg_report *re
            report->relative_residual, report->setup_seconds, seconds, s->p.repeat, made,
            report->bytes, copy, floor, peak[0], peak[1], bench_peak_memory());
     bench_machine(stdout, cmg_context_threads(ctx));
-    printf(", \"setup\": {");
-    for (int p = 0; p < CMG_SETUP_PARTS; ++p) {
-        printf("%s\"%s\": %.4g", p > 0 ? ", " : "", cmg_enum_name("setup-part", p),
-               report->setup_part[p]);
-    }
-    printf("}, \"precision_used\": \"%s\", \"fallbacks\": %d", report->precision,
-           report->fallbacks);
+    printf(", ");
+    bench_print_parts("setup", report->setup_part);
+    printf("\"precision_used\": \"%s\", \"fallbacks\": %d", report->precision, report->fallbacks);
     printf("}\n");
 }
 
@@ -177,8 +155,9 @@ int main(int argc, char **argv)
         return bench_failed("solve", ctx, status);
     }
     print_line(&s, ctx, &report, seconds, made);
-    if (s.plan) {
-        print_plan(ctx, solver);
+    double copy = 0;
+    if (s.plan && cmg_context_bandwidth(ctx, &copy) == CMG_OK) {
+        bench_print_steps(solver, 5, copy);
     }
     cmg_solver_destroy(&solver);
     cmg_hierarchy_destroy(&h);
