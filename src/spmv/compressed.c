@@ -76,21 +76,28 @@ static int by_hash(const void *a, const void *b)
     return (p > q) - (p < q);
 }
 
+/* The rows of the templates on the host, once. */
+static cmg_status fetch_rows(const cmgi_compressor *B, cmgi_templates *t)
+{
+    return t->rows.indptr != NULL
+               ? CMG_OK
+               : cmgi_rows_on_host(B->A->ctx, B->csr, B->from->there, t->row, t->count, &t->rows);
+}
+
 /* Whether templates differ in fp32 as well; rows whose hashes are equal count as equal. */
-static cmg_status differ_rounded(const cmgi_compressor *B, const cmgi_templates *t, bool *differ)
+static cmg_status differ_rounded(const cmgi_compressor *B, cmgi_templates *t, bool *differ)
 {
     cmg_context *ctx = B->A->ctx;
-    cmgi_csr kinds = {0};
+    const cmgi_csr *kinds = &t->rows;
     uint64_t *hash = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_rows_on_host(ctx, NULL, B->from->there, t->row, t->count, &kinds));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, t->count, sizeof *hash, &hash));
+    CMGI_TRY(fetch_rows(B, t));
+    CMGI_TRY(cmgi_alloc(ctx, t->count, sizeof *hash, &hash));
     for (int j = 0; j < t->count; ++j) {
-        const cmg_size begin = kinds.indptr[j];
-        hash[j] = cmgi_length_hash(kinds.indptr[j + 1] - begin);
-        for (cmg_size k = begin; k < kinds.indptr[j + 1]; ++k) {
-            hash[j] += cmgi_entry_hash(k - begin, kinds.indices[k] - t->row[j] - B->C->lead,
-                                       cmgi_value_bits(kinds.values[k], true));
+        const cmg_size begin = kinds->indptr[j];
+        hash[j] = cmgi_length_hash(kinds->indptr[j + 1] - begin);
+        for (cmg_size k = begin; k < kinds->indptr[j + 1]; ++k) {
+            hash[j] += cmgi_entry_hash(k - begin, kinds->indices[k] - t->row[j] - B->C->lead,
+                                       cmgi_value_bits(kinds->values[k], true));
         }
     }
     qsort(hash, (size_t)t->count, sizeof *hash, by_hash);
@@ -98,10 +105,8 @@ static cmg_status differ_rounded(const cmgi_compressor *B, const cmgi_templates 
     for (int j = 1; j < t->count; ++j) {
         *differ = *differ && hash[j - 1] != hash[j];
     }
-done:
     cmgi_free(ctx, hash);
-    cmgi_csr_free(ctx, &kinds);
-    return status;
+    return CMG_OK;
 }
 
 static cmg_status copy_templates(cmg_context *ctx, cmg_size rows, const cmgi_templates *from,
@@ -109,6 +114,7 @@ static cmg_status copy_templates(cmg_context *ctx, cmg_size rows, const cmgi_tem
 {
     t->count = from->count;
     t->all = from->all;
+    t->rows = cmgi_csr_borrow(&from->rows.view);
     CMGI_TRY(cmgi_alloc(ctx, from->count, sizeof *t->row, &t->row));
     memcpy(t->row, from->row, (size_t)from->count * sizeof *t->row);
     CMGI_TRY(cmgi_alloc_device(ctx, rows, sizeof *t->id, &t->id));
@@ -150,7 +156,6 @@ static cmg_status find_templates(cmgi_compressor *B)
     }
     const cmgi_template_search what = cmgi_compressed_search(B, o);
     const bool two = B->from->exact != NULL && what.at == CMGI_DEVICE && B->C->square;
-    cmgi_csr kinds = {0};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, two ? find_for_two(B, what, &t)
                         : known != NULL
@@ -161,16 +166,14 @@ static cmg_status find_templates(cmgi_compressor *B)
     }
     CMGI_TRY_GOTO(done, split_slices(B, t.id, t.all && B->entries == NULL));
     if (B->C->t.count > 0) {
-        CMGI_TRY_GOTO(done,
-                      cmgi_rows_on_host(B->A->ctx, B->csr, B->from->there, t.row, t.count, &kinds));
-        CMGI_TRY_GOTO(done, cmgi_template_slices_store(B, &t, &kinds.view));
+        CMGI_TRY_GOTO(done, fetch_rows(B, &t));
+        CMGI_TRY_GOTO(done, cmgi_template_slices_store(B, &t, &t.rows.view));
         CMGI_TRY_GOTO(done, cmgi_box_find(B, &t));
         B->C->t.id = t.id;
         B->C->t.all = t.all;
         t.id = NULL;
     }
 done:
-    cmgi_csr_free(B->A->ctx, &kinds);
     cmgi_templates_free(B->A->ctx, &t);
     return status;
 }

@@ -311,5 +311,6 @@ void cmgi_templates_free(cmg_context *ctx, cmgi_templates *t)
 {
     cmgi_free(ctx, t->row);
     cmgi_free_device(ctx, t->id); /* either memory */
+    cmgi_csr_free(ctx, &t->rows);
     *t = (cmgi_templates){0};
 }

@@ -16,6 +16,7 @@ typedef struct cmgi_templates {
     uint16_t *id;   /* rows of the matrix: template, CMGI_NO_TEMPLATE for the others; where the
                        matrix is */
     bool all;       /* every row is one, and at most two samples were enough to find that out */
+    cmgi_csr rows;  /* the rows `row` on the host, where they have been fetched */
 } cmgi_templates;
 
 enum { CMGI_NO_TEMPLATE = 0xffff };
