@@ -138,7 +138,10 @@ cmg_status cmgi_resident_fetch(cmg_context *ctx, const cmg_csr *A, cmg_size nnz,
 {
     cmgi_csr made = {0};
     CMGI_TRY(cmgi_csr_alloc(ctx, A->rows, A->cols, nnz, &made));
-    const cmg_status status = copy_arrays(ctx, cmgi_to_host, A, nnz, &made.view);
+    const cmgi_read reads[] = {{made.indptr, A->indptr, (size_t)(A->rows + 1) * sizeof *A->indptr},
+                               {made.indices, A->indices, (size_t)nnz * sizeof *A->indices},
+                               {made.values, A->values, (size_t)nnz * sizeof *A->values}};
+    const cmg_status status = cmgi_read_each(ctx, reads, 3);
     if (status != CMG_OK) {
         cmgi_csr_free(ctx, &made);
         return status;

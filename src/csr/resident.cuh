@@ -21,6 +21,7 @@ cmg_status cmgi_resident_widen(cmg_context *ctx, cmg_size n, const void *from, i
                                cmg_size *to);
 /* rows_cuda.cu */
 cmg_status cmgi_resident_rows(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R);
+cmg_status cmgi_resident_rows_each(cmg_context *ctx, int count, cmgi_resident *const *R);
 /* product_cuda.cu */
 cmg_status cmgi_resident_multiply(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
                                   bool filled, cmgi_resident *C);

@@ -55,9 +55,13 @@ typedef struct cmgi_resident {
 /* The largest entries of a row that count as a line, as a share of the diagonal. */
 #define CMGI_LINE 0.8
 
+enum { CMGI_LOOKS = 64 };
+
 typedef struct cmgi_resident_kernels {
     /* Row statistics, and facts.bad_length; indptr[0] and indptr[rows] are looked at. */
     cmg_status (*rows)(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R);
+    /* The same of up to CMGI_LOOKS matrices, for which the host waits once. */
+    cmg_status (*rows_each)(cmg_context *ctx, int count, cmgi_resident *const *R);
     /* All other facts, and the diagonal; lengths of rows are good. Where the pattern is known, what
      * the values tell. */
     cmg_status (*entries)(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R);

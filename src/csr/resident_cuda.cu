@@ -204,7 +204,6 @@ done:
 }
 
 extern "C" const cmgi_resident_kernels cmgi_resident_cuda = {
-    cmgi_resident_rows,     look_at_entries,
-    cmgi_resident_gather,   cmgi_resident_transpose,
-    cmgi_resident_offsets,  cmgi_resident_widen,
-    cmgi_resident_multiply, cmgi_resident_multiply_values};
+    cmgi_resident_rows,   cmgi_resident_rows_each, look_at_entries,
+    cmgi_resident_gather, cmgi_resident_transpose, cmgi_resident_offsets,
+    cmgi_resident_widen,  cmgi_resident_multiply,  cmgi_resident_multiply_values};

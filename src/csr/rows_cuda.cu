@@ -151,32 +151,52 @@ static cmg_status none_bad(cmg_context *ctx, row_facts *all)
     return CMG_OK;
 }
 
+/* Launches the pass over the row pointers of a matrix. */
+static cmg_status look_at_rows(cmg_context *ctx, const cmg_csr *A, row_facts *all)
+{
+    CMGI_TRY(cmgi_cuda_clear(ctx, all, sizeof *all));
+    CMGI_TRY(none_bad(ctx, all));
+    if (A->rows == 0) {
+        return CMG_OK;
+    }
+    /* few blocks: each adds to the same counters at its end */
+    const unsigned most = (unsigned)(4 * cmgi_device_of(ctx)->processors);
+    const unsigned wanted = cmgi_grid(A->rows, ROWS);
+    const unsigned grid = wanted < most ? wanted : most;
+    rows_kernel<<<grid, ROWS, 0, cmgi_stream(ctx)>>>(A->rows, A->cols, A->indptr, all);
+    return CMGI_LAUNCHED(ctx);
+}
+
 cmg_status cmgi_resident_rows(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R)
+{
+    R->csr = *A;
+    return cmgi_resident_rows_each(ctx, 1, &R);
+}
+
+cmg_status cmgi_resident_rows_each(cmg_context *ctx, int count, cmgi_resident *const *R)
 {
     CMGI_ON_DEVICE(ctx);
     const size_t hot = offsetof(row_facts, bin) + HOT_BINS * sizeof(unsigned long long);
+    cmgi_read reads[CMGI_LOOKS];
     row_facts *all = NULL;
     row_facts *f = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *all, &all));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 1, sizeof *f, &f));
-    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, all, sizeof *all));
-    CMGI_TRY_GOTO(done, none_bad(ctx, all));
-    if (A->rows > 0) {
-        /* few blocks: each adds to the same counters at its end */
-        const unsigned most = (unsigned)(4 * cmgi_device_of(ctx)->processors);
-        const unsigned wanted = cmgi_grid(A->rows, ROWS);
-        const unsigned grid = wanted < most ? wanted : most;
-        rows_kernel<<<grid, ROWS, 0, cmgi_stream(ctx)>>>(A->rows, A->cols, A->indptr, all);
-        CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    CMGI_CHECK(ctx, count <= CMGI_LOOKS, CMG_ERR_INTERNAL, "%d matrices are looked at", count);
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count, sizeof *all, &all));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *f, &f));
+    for (int k = 0; k < count; ++k) {
+        CMGI_TRY_GOTO(done, look_at_rows(ctx, &R[k]->csr, &all[k]));
+        reads[k] = cmgi_read{&f[k], &all[k], hot};
     }
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, f, all, hot));
-    if (f->bad_length == NONE && f->longest >= HOT_BINS) {
-        CMGI_TRY_GOTO(done, cmgi_to_host(ctx, f, all, sizeof *f));
-    }
-    R->facts.bad_length = f->bad_length == NONE ? -1 : (cmg_size)f->bad_length;
-    if (f->bad_length == NONE) {
-        CMGI_TRY_GOTO(done, take_statistics(ctx, A, f, &R->rows));
+    CMGI_TRY_GOTO(done, cmgi_read_each(ctx, reads, count));
+    for (int k = 0; k < count; ++k) {
+        if (f[k].bad_length == NONE && f[k].longest >= HOT_BINS) {
+            CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &f[k], &all[k], sizeof *f));
+        }
+        R[k]->facts.bad_length = f[k].bad_length == NONE ? -1 : (cmg_size)f[k].bad_length;
+        if (f[k].bad_length == NONE) {
+            CMGI_TRY_GOTO(done, take_statistics(ctx, &R[k]->csr, &f[k], &R[k]->rows));
+        }
     }
 done:
     cmgi_free_device(ctx, all);

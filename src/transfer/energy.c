@@ -411,11 +411,19 @@ static bool find_there(const cmg_hierarchy *h, int l, cmgi_levels_there *there)
 }
 
 /* P^T, which is kept for the cycle's R, or in its place the transpose of a given R. */
-static cmg_status turn(cmg_context *ctx, cmgi_csr *PT, cmgi_csr *RT, cmgi_levels_there *l)
+static cmg_status turn(cmg_context *ctx, int count, cmgi_csr *const *PT, cmgi_csr *RT,
+                       cmgi_levels_there *l)
 {
-    cmgi_csr *to = l->R != NULL ? RT : PT;
-    CMGI_TRY(cmgi_transpose_there(ctx, l->R != NULL ? l->R : l->P, to));
-    l->turned = to->there;
+    const cmgi_resident *from[CMGI_HIERARCHY_LEVELS];
+    cmgi_csr *to[CMGI_HIERARCHY_LEVELS];
+    for (int k = 0; k < count; ++k) {
+        from[k] = l[k].R != NULL ? l[k].R : l[k].P;
+        to[k] = l[k].R != NULL ? &RT[k] : PT[k];
+    }
+    CMGI_TRY(cmgi_transposes_there(ctx, count, from, to));
+    for (int k = 0; k < count; ++k) {
+        l[k].turned = to[k]->there;
+    }
     return CMG_OK;
 }
 
@@ -427,6 +435,7 @@ cmg_status cmgi_energy_misfits_there(cmg_hierarchy *h, int first, cmgi_dirichlet
     cmgi_energies e[CMGI_HIERARCHY_LEVELS];
     int of[CMGI_HIERARCHY_LEVELS];
     cmgi_csr turned[CMGI_HIERARCHY_LEVELS] = {0};
+    cmgi_csr *PT[CMGI_HIERARCHY_LEVELS];
     cmg_status status = CMG_OK;
     int count = 0;
     for (int l = first; l < h->levels; ++l) {
@@ -437,8 +446,10 @@ cmg_status cmgi_energy_misfits_there(cmg_hierarchy *h, int first, cmgi_dirichlet
         return CMG_OK;
     }
     for (int k = 0; k < count; ++k) {
-        cmgi_csr *PT = &h->level[of[k] - 1].PT;
-        CMGI_TRY_GOTO(done, turn(h->ctx, PT, &turned[k], &levels[k]));
+        PT[k] = &h->level[of[k] - 1].PT;
+    }
+    CMGI_TRY_GOTO(done, turn(h->ctx, count, PT, turned, levels));
+    for (int k = 0; k < count; ++k) {
         CMGI_TRY_GOTO(done, cmgi_dirichlet_send(h->ctx, &d[of[k] - 1]));
         CMGI_TRY_GOTO(done, cmgi_dirichlet_send(h->ctx, &d[of[k]]));
         levels[k].fine = d[of[k] - 1].there;

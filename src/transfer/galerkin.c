@@ -85,21 +85,36 @@ cmg_status cmgi_galerkin_values(cmg_context *ctx, const cmg_csr *R, const cmg_cs
     return cmgi_csr_unit_rows_at(ctx, CMGI_HOST, &Ac->view);
 }
 
-cmg_status cmgi_transpose_there(cmg_context *ctx, const cmgi_resident *P, cmgi_csr *T)
+cmg_status cmgi_transposes_there(cmg_context *ctx, int count, const cmgi_resident *const *P,
+                                 cmgi_csr *const *T)
 {
     const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
-    cmgi_resident made = {.version = P->version};
+    cmgi_resident *fresh[CMGI_LOOKS];
+    int made = 0;
     cmg_status status = CMG_OK;
-    if (T->there != NULL && T->there->version == P->version) {
-        return CMG_OK;
+    for (int k = 0; k < count; ++k) {
+        if (T[k]->there != NULL && T[k]->there->version == P[k]->version) {
+            continue;
+        }
+        cmgi_resident one = {.version = P[k]->version};
+        cmgi_csr_free(ctx, T[k]);
+        CMGI_TRY_GOTO(done, on->transpose(ctx, &P[k]->csr, P[k]->rows.nnz, &one.csr));
+        status = cmgi_resident_attach(ctx, &one, T[k]);
+        cmgi_resident_free(ctx, &one);
+        CMGI_TRY_GOTO(done, status);
+        fresh[made++] = T[k]->there;
     }
-    cmgi_csr_free(ctx, T);
-    CMGI_TRY_GOTO(done, on->transpose(ctx, &P->csr, P->rows.nnz, &made.csr));
-    CMGI_TRY_GOTO(done, on->rows(ctx, &made.csr, &made));
-    CMGI_TRY_GOTO(done, cmgi_resident_attach(ctx, &made, T));
+    CMGI_TRY_GOTO(done, made > 0 ? on->rows_each(ctx, made, fresh) : CMG_OK);
 done:
-    cmgi_resident_free(ctx, &made);
+    for (int k = 0; k < count && status != CMG_OK; ++k) { /* none without its rows */
+        cmgi_csr_free(ctx, T[k]);
+    }
     return status;
+}
+
+cmg_status cmgi_transpose_there(cmg_context *ctx, const cmgi_resident *P, cmgi_csr *T)
+{
+    return cmgi_transposes_there(ctx, 1, &P, &T);
 }
 
 cmg_status cmgi_galerkin_there(cmg_context *ctx, const cmgi_triple *t, cmgi_csr *Ac)

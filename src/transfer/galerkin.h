@@ -28,6 +28,9 @@ typedef struct cmgi_triple {
 
 /* T = P^T; left alone where it is that of these values. */
 cmg_status cmgi_transpose_there(cmg_context *ctx, const cmgi_resident *P, cmgi_csr *T);
+/* The same of up to CMGI_LOOKS matrices, for which the host waits once. */
+cmg_status cmgi_transposes_there(cmg_context *ctx, int count, const cmgi_resident *const *P,
+                                 cmgi_csr *const *T);
 /* cmgi_galerkin with unit_diagonal and cmgi_galerkin_values, of the same bits, on the device. */
 cmg_status cmgi_galerkin_there(cmg_context *ctx, const cmgi_triple *t, cmgi_csr *Ac);
 cmg_status cmgi_galerkin_values_there(cmg_context *ctx, const cmgi_triple *t, cmgi_csr *Ac);
