@@ -80,6 +80,21 @@ static cmg_status multiply_probes(cmg_context *ctx, const cmg_matrix *M, half_pr
     return CMG_OK;
 }
 
+/* The host waits once, for what all comparisons say and the number that D^-1 is. */
+static cmg_status conclude(cmg_context *ctx, const half_probe *probe, cmgi_halves *halves)
+{
+    bool other = false;
+    double d = 0;
+    float single = 0;
+    const cmgi_read reads[] = {{&other, probe->other, sizeof other},
+                               {probe->wide ? (void *)&d : (void *)&single, probe->d,
+                                probe->wide ? sizeof d : sizeof single}};
+    CMGI_TRY(cmgi_read_each(ctx, reads, 2));
+    halves->d = probe->wide ? d : (double)single;
+    halves->taken = !other && isfinite(halves->d);
+    return CMG_OK;
+}
+
 cmg_status cmgi_halves_find(cmg_context *ctx, const cmg_matrix *A, const cmgi_box *box,
                             const cmg_matrix *P, const cmg_matrix *R, const cmg_matrix *D,
                             cmgi_halves *halves)
@@ -98,31 +113,23 @@ cmg_status cmgi_halves_find(cmg_context *ctx, const cmg_matrix *A, const cmgi_bo
                         .d = D->values};
     void *x = NULL;
     void *got[CMGI_PROBES] = {NULL};
-    cmg_size other = 0;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->rows, each, &x));
     for (int p = 0; p < CMGI_PROBES; ++p) {
         CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->rows, each, &got[p]));
     }
     probe.x = x;
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero_at(ctx, at, 1, sizeof *probe.other, &probe.other));
     CMGI_TRY_GOTO(done, multiply_probes(ctx, P, &probe, got));
-    CMGI_TRY_GOTO(done, count_other_interpolation(ctx, at, A->rows, &probe, &other));
-    if (other == 0) {
-        CMGI_TRY_GOTO(done, multiply_probes(ctx, R, &probe, got));
-        CMGI_TRY_GOTO(done, count_other_restriction(ctx, at, R->rows, &probe, &other));
-    }
-    if (other == 0) {
-        double d = 0;
-        float single = 0;
-        CMGI_TRY_GOTO(
-            done, cmgi_to_host(ctx, probe.wide ? (void *)&d : (void *)&single, D->values, each));
-        halves->d = probe.wide ? d : (double)single;
-        halves->taken = isfinite(halves->d);
-    }
+    CMGI_TRY_GOTO(done, compare_interpolation(ctx, at, A->rows, &probe));
+    CMGI_TRY_GOTO(done, multiply_probes(ctx, R, &probe, got));
+    CMGI_TRY_GOTO(done, compare_restriction(ctx, at, R->rows, &probe));
+    CMGI_TRY_GOTO(done, conclude(ctx, &probe, halves));
 done:
     for (int p = 0; p < CMGI_PROBES; ++p) {
         cmgi_free_device(ctx, got[p]);
     }
     cmgi_free_device(ctx, x);
+    CMGI_FREE_AT(ctx, at, probe.other);
     return status;
 }
