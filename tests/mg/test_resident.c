@@ -141,6 +141,36 @@ static void bounds_begin_with_the_next_level(void)
     }
 }
 
+/* How often a set-up on a device waits for it depends on its levels, not on their rows. */
+static void waits_do_not_grow_with_rows(void)
+{
+    enum { LEVELS = 3, A_LEVEL = 12 };
+    for (cmg_size cells = 48; cells <= 192; cells *= 2) {
+        cmg_csr arrays[MOST_ARRAYS];
+        cmg_generate_options g;
+        cmg_solver_options o;
+        cmg_hierarchy *h = NULL;
+        cmg_solver *s = NULL;
+        cmg_generate_options_default(&g);
+        g.dim = 2;
+        g.cells = cells;
+        g.levels = LEVELS;
+        CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
+        cmg_hierarchy *twin = twin_of(h, false, arrays);
+        cmg_solver_options_default(&o);
+        CHECK_OK(cmg_solver_options_set(&o, "format=compressed precision=mixed coarsen=false"));
+        const long long before = ctx->waits;
+        CHECK_OK(cmg_solver_create(twin, &o, &s));
+        CHECK(ctx->waits - before <= LEVELS * A_LEVEL);
+        cmg_solver_destroy(&s);
+        cmg_hierarchy_destroy(&twin);
+        for (int a = 0; a < MOST_ARRAYS; ++a) {
+            free_there(&arrays[a]);
+        }
+        cmg_hierarchy_destroy(&h);
+    }
+}
+
 static void hierarchies_made_by_others(void)
 {
     static const char *const names[] = {"hier/honei_poisson_q1", "hier/raptor_rss"};
@@ -346,6 +376,7 @@ int main(int argc, char **argv)
     TEST_BEGIN(argc, argv);
     RUN(generated_hierarchies);
     RUN(bounds_begin_with_the_next_level);
+    RUN(waits_do_not_grow_with_rows);
     RUN(hierarchies_made_by_others);
     RUN(stopped_refresh_is_made_up_for);
     RUN(wrong_arrays_are_refused);
