@@ -7,14 +7,13 @@
  *
  * Prints one JSON object. Assembly is MatSetValuesCOO, which is PETSc's fastest.
  */
-#define _POSIX_C_SOURCE 200809L /* clock_gettime */
 #include "../examples/heart/model.h"
+#include "bench.h"
 
 #include <petscksp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { CORNERS = 4, PAIRS = 6, UPPER = 10, MOST = 12 };
 
@@ -44,13 +43,6 @@ typedef struct problem {
     int iterations;
     parts spent;
 } problem;
-
-static double now(void)
-{
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* Numbers of a .npy file of fp64. */
 static double *read_npy(const char *folder, const char *name, PetscInt *n)
@@ -204,7 +196,7 @@ static PetscErrorCode load(problem *p, const char *folder)
 /* -R and the matrices of the cells at phi. */
 static PetscErrorCode evaluate(problem *p)
 {
-    const double begin = now();
+    const double begin = bench_seconds();
     const PetscScalar *phi;
     const PetscScalar *old;
     PetscCall(VecScatterBegin(p->gather, p->phi, p->near, INSERT_VALUES, SCATTER_FORWARD));
@@ -220,7 +212,7 @@ static PetscErrorCode evaluate(problem *p)
     }
     PetscCall(VecRestoreArrayRead(p->near, &phi));
     PetscCall(VecRestoreArrayRead(p->near_old, &old));
-    p->spent.cells += now() - begin;
+    p->spent.cells += bench_seconds() - begin;
     return VecSetValuesCOO(p->R, p->cells.residual, INSERT_VALUES);
 }
 
@@ -244,28 +236,28 @@ static PetscErrorCode newton(problem *p, double dt)
     p->cells.dt = dt;
     for (int k = 0; k <= MOST; ++k) {
         double norm;
-        double begin = now();
+        double begin = bench_seconds();
         const double before = p->spent.cells;
         PetscInt its;
         PetscCall(evaluate(p));
         PetscCall(VecNorm(p->R, NORM_2, &norm));
-        p->spent.sums += now() - begin - (p->spent.cells - before);
+        p->spent.sums += bench_seconds() - begin - (p->spent.cells - before);
         if (norm <= enough) {
             return 0;
         }
-        begin = now();
+        begin = bench_seconds();
         PetscCall(assemble(p));
-        p->spent.sums += now() - begin;
-        begin = now();
+        p->spent.sums += bench_seconds() - begin;
+        begin = bench_seconds();
         PetscCall(KSPSetOperators(p->ksp, p->K, p->K));
         PetscCall(KSPSetTolerances(p->ksp, k == 0 ? 1e-2 : 1e-5, enough, 1e5, 1000));
         PetscCall(KSPSetUp(p->ksp));
         PetscCall(KSPSetUpOnBlocks(p->ksp));
-        p->spent.prepare += now() - begin;
-        begin = now();
+        p->spent.prepare += bench_seconds() - begin;
+        begin = bench_seconds();
         PetscCall(KSPSolve(p->ksp, p->R, p->dphi));
         PetscCall(KSPGetIterationNumber(p->ksp, &its));
-        p->spent.solve += now() - begin;
+        p->spent.solve += bench_seconds() - begin;
         ++p->newton;
         p->iterations += (int)its;
         PetscCall(VecAXPY(p->phi, 1, p->dphi));
@@ -319,12 +311,12 @@ int main(int argc, char **argv)
     PetscCall(PetscOptionsGetInt(NULL, NULL, "-steps", &steps, NULL));
     PetscCall(load(&p, folder));
     PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
-    const double begin = now();
+    const double begin = bench_seconds();
     for (PetscInt k = 0; k < steps; ++k) {
         p.cells.current[0] = k < 2 ? 0.5 : 0;
         PetscCall(step(&p, 1.0));
     }
-    const double total = now() - begin;
+    const double total = bench_seconds() - begin;
     PetscCall(VecMin(p.phi, NULL, &bounds[0]));
     PetscCall(VecMax(p.phi, NULL, &bounds[1]));
     PetscCall(VecGetSize(p.phi, &n));

@@ -66,7 +66,6 @@ FILES = {
     "trust": ["trust-2026-11-22.jsonl", "trust-2026-11-23.jsonl", "trust-2026-11-24.jsonl"],
     "blocks": ["h200-blocks-2026-11-22.jsonl"],
     "small-counts": ["iterations.jsonl"],
-    "mixed": ["cpu-mixed-2026-11-23.jsonl"],
     "mutants": ["mutants-2026-11-22.jsonl", "mutants-2026-11-22-second.jsonl"],
     "ranks": ["h200-ranks-2026-11-22.jsonl"],
     "peers-ranks": ["cpu-peers-ranks-2026-11-22.jsonl"],
