@@ -117,29 +117,22 @@ done:
     return status;
 }
 
-template <typename T>
-__global__ void widen_kernel(cmg_size n, const T *from, cmg_size *to)
+typedef struct widening {
+    const void *from;
+    bool wide;
+    cmg_size *to;
+} widening;
+
+CMGI_EACH_INDEX(widen_size, widening)
 {
-    const cmg_size k = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (k < n) {
-        to[k] = from[k];
-    }
+    a.to[i] = a.wide ? ((const int64_t *)a.from)[i] : ((const int32_t *)a.from)[i];
 }
 
 cmg_status cmgi_resident_widen(cmg_context *ctx, cmg_size n, const void *from, int bits,
                                cmg_size *to)
 {
-    CMGI_ON_DEVICE(ctx);
-    const unsigned grid = cmgi_grid(n, THREADS);
-    if (n == 0) {
-        return CMG_OK;
-    }
-    if (bits == 64) {
-        widen_kernel<<<grid, THREADS, 0, cmgi_stream(ctx)>>>(n, (const int64_t *)from, to);
-    } else {
-        widen_kernel<<<grid, THREADS, 0, cmgi_stream(ctx)>>>(n, (const int32_t *)from, to);
-    }
-    return CMGI_LAUNCHED(ctx);
+    const widening w = {from, bits == 64, to};
+    return cmgi_widen_size_device(ctx, n, &w);
 }
 
 /* Rows by a list, one after the other. */
@@ -244,12 +237,14 @@ done:
     return status;
 }
 
-__global__ void count_columns_kernel(cmg_size nnz, const cmg_index *indices, cmg_size *count)
+typedef struct counting {
+    const cmg_index *indices;
+    cmg_size *count;
+} counting;
+
+CMGI_EACH_INDEX(count_column, counting)
 {
-    const cmg_size k = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (k < nnz) {
-        atomicAdd((unsigned long long *)&count[indices[k]], 1ULL);
-    }
+    atomicAdd((unsigned long long *)&a.count[a.indices[i]], 1ULL);
 }
 
 /* Entries of a column come into its row in any order, which the next kernel sets right. */
@@ -338,10 +333,9 @@ cmg_status cmgi_resident_transpose(cmg_context *ctx, const cmg_csr *A, cmg_size 
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, nnz, sizeof *raw.values, &raw.values));
     CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, (void *)made.indptr,
                                         (size_t)(A->cols + 1) * sizeof *made.indptr));
-    if (nnz > 0) {
-        count_columns_kernel<<<cmgi_grid(nnz, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
-            nnz, A->indices, (cmg_size *)made.indptr);
-        CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    {
+        const counting c = {A->indices, (cmg_size *)made.indptr};
+        CMGI_TRY_GOTO(done, cmgi_count_column_device(ctx, nnz, &c));
     }
     CMGI_TRY_GOTO(done, cmgi_resident_offsets(ctx, A->cols, (cmg_size *)made.indptr, NULL));
     CMGI_TRY_GOTO(done, spread_and_sort(ctx, A, taken, &raw, &made));

@@ -2,6 +2,7 @@
  * Pattern and sums of a mesh on the device (mesh_sums.h). Counters are added to in any order, and
  * what is put down in any order is sorted by numbers that differ, so that the bits are the host's.
  */
+#include "core/each.h"
 #include "csr/resident.cuh"
 
 extern "C" {
@@ -17,9 +18,13 @@ typedef struct around {
     cmg_size *start;    /* nodes + 1 */
     cmg_size *terms;    /* nodes + 1: first term of a node's rows */
     cmg_index *list;    /* cells x local: numbers k, node by node */
+    cmg_index *raw;     /* the same before those of a node are sorted */
+    int *taken;         /* nodes: how many it has */
     cmg_size *indptr;   /* of A */
     cmg_index *indices; /* terms */
     cmg_index *column;  /* cells x local x local: of the pairs, from start[node] local on, sorted */
+    cmg_size *offset;   /* of the rows of loads */
+    cmg_index *load;    /* their terms */
 } around;
 
 static __device__ __forceinline__ bool is_fixed(const cmgi_sum_cells &in, cmg_size node)
@@ -27,43 +32,33 @@ static __device__ __forceinline__ bool is_fixed(const cmgi_sum_cells &in, cmg_si
     return in.fixed != NULL && in.fixed[node] != 0;
 }
 
-__global__ void node_kernel(around m)
+CMGI_EACH_INDEX(sums_node, around)
 {
-    const cmg_size node = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (node < m.in.nodes) {
-        m.start[node] = 0;
-        m.terms[node] = is_fixed(m.in, node) ? m.in.components : 0;
-    }
+    a.start[i] = 0;
+    a.terms[i] = is_fixed(a.in, i) ? a.in.components : 0;
 }
 
 /* Each cell adds to its nodes: itself, and its pairs with nodes that have a column. */
-__global__ void cell_count_kernel(around m)
+CMGI_EACH_INDEX(sums_count, around)
 {
-    const cmg_size cell = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (cell >= m.in.cells) {
-        return;
-    }
-    const cmg_index *nodes = m.in.cell_nodes + cell * m.in.local;
+    const cmg_index *nodes = a.in.cell_nodes + i * a.in.local;
     int kept = 0;
-    for (int b = 0; b < m.in.local; ++b) {
-        kept += !is_fixed(m.in, nodes[b]);
+    for (int b = 0; b < a.in.local; ++b) {
+        kept += !is_fixed(a.in, nodes[b]);
     }
-    for (int a = 0; a < m.in.local; ++a) {
-        atomicAdd((unsigned long long *)&m.start[nodes[a]], 1ULL);
-        if (!is_fixed(m.in, nodes[a])) {
-            atomicAdd((unsigned long long *)&m.terms[nodes[a]],
-                      (unsigned long long)(kept * m.in.components * m.in.components));
+    for (int b = 0; b < a.in.local; ++b) {
+        atomicAdd((unsigned long long *)&a.start[nodes[b]], 1ULL);
+        if (!is_fixed(a.in, nodes[b])) {
+            atomicAdd((unsigned long long *)&a.terms[nodes[b]],
+                      (unsigned long long)(kept * a.in.components * a.in.components));
         }
     }
 }
 
-__global__ void cell_list_kernel(around m, int *taken, cmg_index *list)
+CMGI_EACH_INDEX(sums_list, around)
 {
-    const cmg_size k = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (k < m.in.cells * m.in.local) {
-        const cmg_index node = m.in.cell_nodes[k];
-        list[m.start[node] + atomicAdd(&taken[node], 1)] = (cmg_index)k;
-    }
+    const cmg_index node = a.in.cell_nodes[i];
+    a.raw[a.start[node] + atomicAdd(&a.taken[node], 1)] = (cmg_index)i;
 }
 
 /* A pair (k, b) of a node, and its column. */
@@ -234,59 +229,46 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-__global__ void load_length_kernel(around m, cmg_size *length)
+CMGI_EACH_INDEX(sums_load_length, around)
 {
-    const cmg_size r = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    const cmg_size node = r / m.in.components;
-    if (node < m.in.nodes) {
-        length[r] = is_fixed(m.in, node) ? 0 : m.start[node + 1] - m.start[node];
-    }
+    const cmg_size node = i / a.in.components;
+    a.offset[i] = is_fixed(a.in, node) ? 0 : a.start[node + 1] - a.start[node];
 }
 
-__global__ void load_kernel(around m, const cmg_size *offset, cmg_index *indices)
+CMGI_EACH_INDEX(sums_load, around)
 {
-    const cmg_size r = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    const int nc = m.in.components;
-    const cmg_size node = r / nc;
-    if (node >= m.in.nodes) {
-        return;
-    }
-    for (cmg_size e = 0; e < offset[r + 1] - offset[r]; ++e) {
-        indices[offset[r] + e] = m.list[m.start[node] + e] * nc + (cmg_index)(r - node * nc);
+    const int nc = a.in.components;
+    const cmg_size node = i / nc;
+    for (cmg_size e = 0; e < a.offset[i + 1] - a.offset[i]; ++e) {
+        a.load[a.offset[i] + e] = a.list[a.start[node] + e] * nc + (cmg_index)(i - node * nc);
     }
 }
 
 /* Cells of the nodes, and where the terms of each begin. */
 static cmg_status find_cells(cmg_context *ctx, around *m, cmg_size *terms)
 {
-    const cudaStream_t stream = cmgi_stream(ctx);
     const cmg_size n = m->in.nodes;
     const cmg_size places = m->in.cells * m->in.local;
-    int *taken = NULL;
-    cmg_index *raw = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n + 1, sizeof *m->start, &m->start));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n + 1, sizeof *m->terms, &m->terms));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, places, sizeof *m->list, &m->list));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, places, sizeof *raw, &raw));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *taken, &taken));
-    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, taken, (size_t)n * sizeof *taken));
-    node_kernel<<<cmgi_grid(n, THREADS), THREADS, 0, stream>>>(*m);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    cell_count_kernel<<<cmgi_grid(m->in.cells, THREADS), THREADS, 0, stream>>>(*m);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, places, sizeof *m->raw, &m->raw));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *m->taken, &m->taken));
+    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, m->taken, (size_t)n * sizeof *m->taken));
+    CMGI_TRY_GOTO(done, cmgi_sums_node_device(ctx, n, m));
+    CMGI_TRY_GOTO(done, cmgi_sums_count_device(ctx, m->in.cells, m));
     CMGI_TRY_GOTO(done, cmgi_resident_offsets(ctx, n, m->start, NULL));
     CMGI_TRY_GOTO(done, cmgi_resident_offsets(ctx, n, m->terms, terms));
-    cell_list_kernel<<<cmgi_grid(places, THREADS), THREADS, 0, stream>>>(*m, taken, raw);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    CMGI_TRY_GOTO(done, cmgi_sums_list_device(ctx, places, m));
     {
-        const cmg_csr from = {n, places, m->start, raw, NULL};
+        const cmg_csr from = {n, places, m->start, m->raw, NULL};
         const cmg_csr to = {n, places, m->start, m->list, NULL};
         CMGI_TRY_GOTO(done, cmgi_resident_sort(ctx, &from, &to));
     }
 done:
-    cmgi_free_device(ctx, taken);
-    cmgi_free_device(ctx, raw);
+    cmgi_free_device(ctx, m->taken);
+    cmgi_free_device(ctx, m->raw);
     return status;
 }
 
@@ -332,26 +314,20 @@ done:
     return status;
 }
 
-static cmg_status make_load(cmg_context *ctx, const around *m, cmgi_sum *T)
+static cmg_status make_load(cmg_context *ctx, around *m, cmgi_sum *T)
 {
-    const cudaStream_t stream = cmgi_stream(ctx);
     const cmg_size rows = m->in.nodes * m->in.components;
-    const unsigned grid = cmgi_grid(rows, THREADS);
-    cmg_size *offset = NULL;
-    cmg_index *indices = NULL;
     cmg_size terms = 0;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(failed, cmgi_alloc_device(ctx, rows + 1, sizeof *offset, &offset));
-    load_length_kernel<<<grid, THREADS, 0, stream>>>(*m, offset);
-    CMGI_TRY_GOTO(failed, CMGI_LAUNCHED(ctx));
-    CMGI_TRY_GOTO(failed, cmgi_resident_offsets(ctx, rows, offset, &terms));
-    CMGI_TRY_GOTO(failed, cmgi_alloc_device(ctx, terms, sizeof *indices, &indices));
-    load_kernel<<<grid, THREADS, 0, stream>>>(*m, offset, indices);
-    CMGI_TRY_GOTO(failed, CMGI_LAUNCHED(ctx));
-    return cmgi_sum_create(ctx, rows, offset, indices, T);
+    CMGI_TRY_GOTO(failed, cmgi_alloc_device(ctx, rows + 1, sizeof *m->offset, &m->offset));
+    CMGI_TRY_GOTO(failed, cmgi_sums_load_length_device(ctx, rows, m));
+    CMGI_TRY_GOTO(failed, cmgi_resident_offsets(ctx, rows, m->offset, &terms));
+    CMGI_TRY_GOTO(failed, cmgi_alloc_device(ctx, terms, sizeof *m->load, &m->load));
+    CMGI_TRY_GOTO(failed, cmgi_sums_load_device(ctx, rows, m));
+    return cmgi_sum_create(ctx, rows, m->offset, m->load, T);
 failed:
-    cmgi_free_device(ctx, offset);
-    cmgi_free_device(ctx, indices);
+    cmgi_free_device(ctx, m->offset);
+    cmgi_free_device(ctx, m->load);
     return status;
 }
 
