@@ -169,15 +169,12 @@ static cmg_status divided_matrix(cmg_context *ctx, int l, const cmgi_level_optio
     return by->matrix(options->divided, l, CMG_ROLE_A, ask.use, &ask.options, &level->A);
 }
 
-static cmg_status divided_transfer(cmg_context *ctx, int l, const cmgi_level_options *options,
-                                   cmgi_level *fine, cmgi_level *coarse)
+static cmg_status divided_transfer(cmg_context *ctx, int l, const cmgi_divided *levels,
+                                   const request ask[2], cmgi_level *fine, cmgi_level *coarse)
 {
     const cmgi_divided_functions *by = cmgi_divided_by(ctx);
-    const cmgi_divided *levels = options->divided;
-    const request p = request_of(options, l, CMG_ROLE_P);
-    const request r = request_of(options, l, CMG_ROLE_R);
-    CMGI_TRY(by->matrix(levels, l, CMG_ROLE_P, p.use, &p.options, &fine->P));
-    CMGI_TRY(by->matrix(levels, l, CMG_ROLE_R, r.use, &r.options, &fine->R));
+    CMGI_TRY(by->matrix(levels, l, CMG_ROLE_P, ask[0].use, &ask[0].options, &fine->P));
+    CMGI_TRY(by->matrix(levels, l, CMG_ROLE_R, ask[1].use, &ask[1].options, &fine->R));
     return l + 1 == levels->count ? by->dirichlet(levels, &coarse->dirichlet) : CMG_OK;
 }
 
@@ -355,7 +352,7 @@ cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
 {
     const request ask[2] = {request_of(options, l, CMG_ROLE_P), request_of(options, l, CMG_ROLE_R)};
     if (cmgi_is_divided(options->divided, l)) {
-        return divided_transfer(ctx, l, options, fine, coarse);
+        return divided_transfer(ctx, l, options->divided, ask, fine, coarse);
     }
     CMGI_TRY(find_dirichlet(h, l + 1, options, &fine->dirichlet, &coarse->dirichlet));
     const cmgi_resident *there = resident(h, l, CMG_ROLE_P, options);
@@ -406,13 +403,6 @@ cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
     const cmg_status status = cmgi_smoother_build(&source, &smoother, &level->smoother);
     cmgi_group_alone(ctx, false);
     return status;
-}
-
-/* True where a smoothing step is one of Jacobi, in the numbering of the hierarchy. */
-static bool is_jacobi(const cmgi_level *level)
-{
-    const cmgi_smoother *s = &level->smoother;
-    return level->perm == NULL && s->diagonal && s->stages == 1;
 }
 
 /* omega D^-1 on the host, as the cycle has it. */
@@ -470,7 +460,9 @@ cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
                            const cmgi_level_options *options, cmgi_level *fine, cmgi_level *coarse)
 {
     const bool small = options->fuse && fine->rows <= ctx->backend->fold_rows;
-    const bool smooths = options->pre == 1 && is_jacobi(fine);
+    const cmgi_smoother *M = &fine->smoother;
+    const bool smooths = /* a step of Jacobi, in the numbering of the hierarchy */
+        options->pre == 1 && fine->perm == NULL && M->diagonal && M->stages == 1;
     cmg_status status = CMG_OK;
     if (cmgi_is_divided(options->divided, l)) {
         return CMG_OK;
@@ -481,14 +473,13 @@ cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
             ask.options.format = CMG_FORMAT_AUTO; /* few and long rows want many lanes each */
         }
         cmg_csr A;
-        status = cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A);
-        if (status == CMG_OK && fine->restriction.indptr == NULL) {
-            status = restriction_here(h, l, fine, coarse);
+        CMGI_TRY_GOTO(done, cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+        if (fine->restriction.indptr == NULL) {
+            CMGI_TRY_GOTO(done, restriction_here(h, l, fine, coarse));
         }
-        if (status == CMG_OK) {
-            status = fuse(ctx, &A, smooths, &ask, fine, coarse);
-        }
+        CMGI_TRY_GOTO(done, fuse(ctx, &A, smooths, &ask, fine, coarse));
     }
+done:
     cmgi_csr_free(ctx, &fine->restriction);
     return status;
 }
