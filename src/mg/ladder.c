@@ -132,7 +132,7 @@ cmgi_rung cmgi_ladder_next(const cmgi_ladder *ladder, const cmgi_multigrid *mg,
                            const cmgi_ending *end)
 {
     const cmg_outcome why = end->outcome;
-    if (mg->outdated) {
+    if (mg->outdated || (mg->borrowed && why != CMG_STAGNATED)) { /* slow it is not by a bound */
         return CMGI_RUNG_RENEW;
     }
     if (mg->krylov->options.method == CMG_KRYLOV_SEMI && why != CMG_NOT_A_NUMBER) {
@@ -186,7 +186,6 @@ static const char *change(const cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_ru
     cmg_solver_options *o = &mg->options;
     switch (rung) {
     case CMGI_RUNG_RENEW:
-        mg->apart = true;
         return "new smoother";
     case CMGI_RUNG_CG:
         return "cg";
@@ -239,7 +238,7 @@ static void leave(cmgi_multigrid *mg, bool levels)
     mg->cycle = NULL;
     mg->nested = NULL;
     mg->krylov = NULL;
-    mg->outdated = false;
+    mg->outdated = mg->borrowed = false;
     mg->ready = false;
     if (levels) {
         mg->completion = (cmgi_completion){0};
@@ -268,6 +267,7 @@ cmg_status cmgi_ladder_climb(cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_rung 
     (void)snprintf(less, sizeof less, "%s", cmgi_ladder_precision(mg));
     describe(end, went, sizeof went);
     const char *name = change(ladder, mg, rung);
+    mg->apart = true;
     if (rung == CMGI_RUNG_BITS) {
         (void)snprintf(clause, CMGI_CLAUSE, "%s to %s after %d iterations (%s)", less, name,
                        end->last, cmg_enum_name("outcome", (int)end->outcome));
@@ -303,5 +303,6 @@ cmg_status cmgi_ladder_climb(cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_rung 
     clause[0] = '\0';
     ladder->used[rung] = true;                              /* the same would fail again, */
     mg->outdated = mg->outdated && rung != CMGI_RUNG_RENEW; /* for ever */
+    mg->borrowed = mg->borrowed && rung != CMGI_RUNG_RENEW;
     return CMG_OK;
 }

@@ -188,7 +188,7 @@ cmg_status cmgi_multigrid_build(cmgi_multigrid *mg)
     CMGI_TRY(create_krylov(mg, method));
     cmgi_setup_lap(&mg->levels, CMG_SETUP_CYCLE, &begin);
     ++mg->builds;
-    mg->outdated = is_renewed(mg);
+    mg->borrowed = is_renewed(mg);
     mg->ready = true;
     return CMG_OK;
 }
@@ -319,7 +319,7 @@ void cmgi_multigrid_clear(cmgi_multigrid *mg)
     cmgi_krylov_destroy(&mg->krylov);
     drop_cycles(mg);
     cmgi_levels_clear(mg->ctx, &mg->levels);
-    mg->outdated = false;
+    mg->outdated = mg->borrowed = false;
     mg->ready = false;
 }
 

@@ -33,7 +33,8 @@ typedef struct cmgi_multigrid {
     bool from_matrix;       /* levels come from the finest A alone, whatever h has */
     bool ready;             /* they are there, with values that belong together */
     bool outdated;          /* smoothers are those of earlier values, as `reuse` says, or have
-                               bounds from other values or another level in part */
+                               bounds from them in part */
+    bool borrowed;          /* bounds are in part those of the next level */
     bool apart;             /* the bounds of every level are estimated by themselves */
     cmgi_symmetry symmetry; /* looked at where the method depends on it */
 } cmgi_multigrid;

@@ -54,22 +54,29 @@ static bool is_uniform(const cmg_hierarchy *h, int l)
            fabs(A[0]->facts.gershgorin - A[1]->facts.gershgorin) <= same * A[1]->facts.gershgorin;
 }
 
-/* Smoothers of levels first .. last, the coarsest first: its bounds help the next one, unless it is
- * so small that its sides show. */
-static cmg_status build_smoothers(const cmgi_setup *s, int first, int last)
+static cmg_status build_smoother(const cmgi_setup *s, int l, bool helps)
 {
     cmgi_level_options options = level_options(s);
-    for (int l = last; l >= first; --l) {
-        const cmgi_level *below = &s->levels->level[l + 1];
-        const bool helps = !s->apart && l < last && below->rows >= HELPFUL_ROWS;
-        options.below = helps ? below->smoother.kept : NULL;
-        options.uniform = helps && is_uniform(s->h, l);
-        cmgi_threads_adapt(s->ctx);
-        s->ctx->level = l + 1;
-        const cmg_status status =
-            cmgi_level_smoother(s->h, s->ctx, l, &options, &s->levels->level[l]);
-        s->ctx->level = 0;
-        CMGI_TRY(status);
+    options.below = helps ? s->levels->level[l + 1].smoother.kept : NULL;
+    options.uniform = helps && is_uniform(s->h, l);
+    cmgi_threads_adapt(s->ctx);
+    s->ctx->level = l + 1;
+    const cmg_status status = cmgi_level_smoother(s->h, s->ctx, l, &options, &s->levels->level[l]);
+    s->ctx->level = 0;
+    return status;
+}
+
+/* Smoothers of levels first .. last: those that ranks divide, then the others, the coarsest first,
+ * whose bounds help the next one, unless it is so small that its sides show. */
+static cmg_status build_smoothers(const cmgi_setup *s, int first, int last)
+{
+    int whole = first;
+    while (whole <= last && cmgi_is_divided(s->divided, whole)) {
+        CMGI_TRY(build_smoother(s, whole++, false));
+    }
+    for (int l = last; l >= whole; --l) {
+        const bool large = l < last && s->levels->level[l + 1].rows >= HELPFUL_ROWS;
+        CMGI_TRY(build_smoother(s, l, large && !s->apart));
     }
     return CMG_OK;
 }

@@ -125,12 +125,12 @@ static void bounds_begin_with_the_next_level(void)
         if (k == 0 && cmgi_on_cuda(ctx)) { /* one stencil: no step is taken */
             CHECK(omega == s->mg.levels.level[1].smoother.omega[0]);
         }
-        CHECK(first->renewed == (k < 2) && s->mg.outdated == (k < 2));
+        CHECK(first->renewed == (k < 2) && s->mg.borrowed == (k < 2));
         CHECK(!s->mg.levels.level[1].smoother.renewed); /* level 2 is too small */
         s->mg.apart = true;
         cmgi_multigrid_clear(&s->mg);
         CHECK_OK(cmgi_multigrid_build(&s->mg));
-        CHECK(!first->renewed && !s->mg.outdated);
+        CHECK(!first->renewed && !s->mg.borrowed);
         CHECK_NEAR(first->omega[0] / omega, 1, k < 2 ? 0.03 : 0);
         cmg_solver_destroy(&s);
         cmg_hierarchy_destroy(&twin);
