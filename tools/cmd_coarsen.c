@@ -29,10 +29,9 @@ static int parse(coarsen_job *job, args *a, int argc, char **argv)
         {"json", ARG_TEXT, &job->json, "FILE", 0, 0,
          "write the result as JSON, - = standard output"},
     };
-    args_begin(
-        a, "coarsen", "FILE [OUTPUT]",
-        "Append algebraic levels to FILE, below its coarsest level or\n"
-        "of a matrix alone, and write the hierarchy to OUTPUT or to FILE itself.");
+    args_begin(a, "coarsen", "FILE [OUTPUT]",
+               "Append algebraic levels to FILE, below its coarsest level or\n"
+               "of a matrix alone, and write the hierarchy to OUTPUT or to FILE itself.");
     args_add_table(a, "Levels made", cmg_coarsen_option, &job->options);
     args_add(a, "Run", rows, ARGS_COUNT(rows));
     input_args_add(a, &job->input);

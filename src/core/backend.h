@@ -238,8 +238,8 @@ typedef struct cmgi_backend {
      */
     cmg_size collapse_rows;
     cmg_size fold_rows;
-    cmg_size halves_rows; /* of a matrix whose values are better kept in 16 bits, where they hold
-                             them; 0 = of none */
+    cmg_size halves_rows;  /* of a matrix whose values are better kept in 16 bits, where they hold
+                              them; 0 = of none */
     cmg_size coarsen_rows; /* algebraic levels end at so many rows: one dense operator is left */
     const char *memory;    /* "host", "device": for messages */
     int unit_columns;      /* most unit vectors that a cycle is applied to at once to become dense;

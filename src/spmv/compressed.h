@@ -67,7 +67,7 @@ typedef struct cmgi_template_slices {
     void *pair;        /* on a GPU in place of both, without blocks: a value, then its offset, in as
                           many bytes */
     struct cmgi_stencil *stencil; /* the templates once more, NULL = no runs (stencil.h) */
-    struct cmgi_box *box;         /* the matrix as the stencil of a grid, NULL = it is none (box.h) */
+    struct cmgi_box *box; /* the matrix as the stencil of a grid, NULL = it is none (box.h) */
 } cmgi_template_slices;
 
 /* The others, which hold values. */

@@ -5,10 +5,10 @@
 typedef struct cmgi_levels_there {
     const cmgi_resident *A;
     const cmgi_resident *P;
-    const cmgi_resident *R; /* NULL = P^T */
+    const cmgi_resident *R;      /* NULL = P^T */
     const cmgi_resident *turned; /* P^T, or the transpose of R */
-    const cmgi_resident *C; /* of the coarse level, no zero on its diagonal */
-    const bool *fine;       /* marks of Dirichlet rows there, NULL = there is none */
+    const cmgi_resident *C;      /* of the coarse level, no zero on its diagonal */
+    const bool *fine;            /* marks of Dirichlet rows there, NULL = there is none */
     const bool *coarse;
 } cmgi_levels_there;
 
