@@ -291,7 +291,11 @@ cmg_status cmgi_rows_on_host(cmg_context *ctx, const cmg_csr *A, const cmgi_resi
     for (cmg_size k = 0; k < count; ++k) {
         rows->indptr[k + 1] = A->indptr[row[k] + 1] - A->indptr[row[k]];
     }
-    CMGI_TRY(cmgi_csr_alloc_entries(ctx, rows));
+    const cmg_status status = cmgi_csr_alloc_entries(ctx, rows);
+    if (status != CMG_OK) {
+        cmgi_csr_free(ctx, rows);
+        return status;
+    }
     for (cmg_size k = 0; k < count; ++k) {
         const cmg_size first = A->indptr[row[k]];
         const cmg_size at = rows->indptr[k];
