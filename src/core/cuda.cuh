@@ -37,6 +37,7 @@ typedef struct cmgi_spares {
 typedef struct cmgi_device {
     int number;          /* CUDA device */
     int processors;      /* multiprocessors */
+    bool early;          /* launches may overlap (cmgi_launch) */
     cudaStream_t stream; /* all work of the context */
     bool own_stream;
     cudaMemPool_t pool;  /* NULL where the device has no memory pools */
@@ -120,6 +121,31 @@ static inline cmg_status cmgi_cuda_clear(cmg_context *ctx, void *p, size_t bytes
         CMGI_CUDA(ctx, cudaMemsetAsync(p, 0, bytes, cmgi_stream(ctx)));
     }
     return CMG_OK;
+}
+
+/*
+ * The first line of every kernel that cmgi_launch starts: waits until what came before in the
+ * stream has ended, and lets the next kernel come as far as here. So the time that a launch takes,
+ * about 2 us of a chain of small kernels, passes beside the kernel before it (programmatic
+ * dependent launch, CUDA C++ Programming Guide). A kernel without it is never launched early.
+ */
+__device__ __forceinline__ void cmgi_after_previous()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* Launches a kernel that begins with cmgi_after_previous(); CMGI_LAUNCHED follows. */
+template <typename... P, typename... A>
+static void cmgi_launch(const cmgi_device *d, dim3 grid, dim3 block, size_t shared,
+                        void (*kernel)(P...), const A &...arguments)
+{
+    cudaLaunchAttribute early = {};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    const cudaLaunchConfig_t config = {grid, block, shared, d->stream, &early, d->early ? 1U : 0U};
+    (void)cudaLaunchKernelEx(&config, kernel, P(arguments)...); /* CMGI_LAUNCHED sees its error */
 }
 
 /* Blocks of `block` threads that cover n. */
@@ -239,5 +265,6 @@ cmg_status cmgi_cuda_mark_reserve(cmg_context *ctx, int marks);
 cmg_status cmgi_cuda_mark(cmg_context *ctx, int k);
 cmg_status cmgi_cuda_elapsed(cmg_context *ctx, int from, int to, double *seconds);
 void cmgi_cuda_marks_free(cmg_context *ctx);
-/* cudaSuccess when this build holds code for the current device. */
-cudaError_t cmgi_cuda_probe(void);
+/* cudaSuccess when this build holds code for the current device; *early: code of compute capability
+ * 9.0 or later, which can wait for a kernel before it. */
+cudaError_t cmgi_cuda_probe(bool *early);

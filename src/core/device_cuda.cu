@@ -339,7 +339,7 @@ static cmg_status start(cmg_context *ctx)
     cmgi_device *d = cmgi_device_of(ctx);
     CMGI_CUDA(ctx,
               cudaDeviceGetAttribute(&d->processors, cudaDevAttrMultiProcessorCount, d->number));
-    const cudaError_t code = cmgi_cuda_probe();
+    const cudaError_t code = cmgi_cuda_probe(&d->early);
     if (code != cudaSuccess) {
         int major = 0;
         int minor = 0;

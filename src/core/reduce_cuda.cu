@@ -39,6 +39,7 @@ template <int BLOCK, int W, typename F, typename END>
 __global__ void __launch_bounds__(BLOCK)
     reduce_kernel(cmg_size n, F f, END end, double *partials, unsigned *arrived)
 {
+    cmgi_after_previous();
     const cmg_size step = (cmg_size)gridDim.x * BLOCK * W;
     double sum = 0;
 #pragma unroll 2
@@ -67,17 +68,18 @@ __global__ void __launch_bounds__(BLOCK)
 template <int W, typename F, typename END>
 static cmg_status reduce_packs(cmg_context *ctx, cmg_size n, const F &f, const END &end)
 {
-    const cudaStream_t stream = cmgi_stream(ctx);
+    const cmgi_device *d = cmgi_device_of(ctx);
     unsigned *arrived = (unsigned *)(ctx->partials + CMGI_CUDA_ARRIVED);
     if (n <= SINGLE_UP_TO) {
-        reduce_kernel<SINGLE_BLOCK, W>
-            <<<1, SINGLE_BLOCK, 0, stream>>>(n, f, end, ctx->partials, arrived);
+        cmgi_launch(d, 1, SINGLE_BLOCK, 0, reduce_kernel<SINGLE_BLOCK, W, F, END>, n, f, end,
+                    ctx->partials, arrived);
         return CMGI_LAUNCHED(ctx);
     }
     const cmg_size most = CMGI_CUDA_PARTIALS;
     const cmg_size wanted = (n + (cmg_size)THREADS * W - 1) / ((cmg_size)THREADS * W);
     const int blocks = (int)(wanted < most ? wanted : most);
-    reduce_kernel<THREADS, W><<<blocks, THREADS, 0, stream>>>(n, f, end, ctx->partials, arrived);
+    cmgi_launch(d, (unsigned)blocks, THREADS, 0, reduce_kernel<THREADS, W, F, END>, n, f, end,
+                ctx->partials, arrived);
     return CMGI_LAUNCHED(ctx);
 }
 
@@ -260,6 +262,7 @@ struct turn_op {
 template <int W, typename T>
 __global__ void __launch_bounds__(SINGLE_BLOCK) jacobi_kernel(cmg_size n, const cmgi_jacobi_step s)
 {
+    cmgi_after_previous();
     const cmg_size first = (cmg_size)threadIdx.x * W;
     const dot_op<T> dot = {(const T *)s.p, (const T *)s.q};
     const jacobi_op<T> update = {s};
@@ -300,9 +303,9 @@ static cmg_status jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi_st
     }
     CMGI_ON_DEVICE(ctx);
     if (wide) {
-        jacobi_kernel<WIDE<T>, T><<<1, SINGLE_BLOCK, 0, cmgi_stream(ctx)>>>(n, *s);
+        cmgi_launch(cmgi_device_of(ctx), 1, SINGLE_BLOCK, 0, jacobi_kernel<WIDE<T>, T>, n, *s);
     } else {
-        jacobi_kernel<1, T><<<1, SINGLE_BLOCK, 0, cmgi_stream(ctx)>>>(n, *s);
+        cmgi_launch(cmgi_device_of(ctx), 1, SINGLE_BLOCK, 0, jacobi_kernel<1, T>, n, *s);
     }
     return CMGI_LAUNCHED(ctx);
 }
@@ -315,18 +318,21 @@ cmg_status cmgi_cuda_jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi
 
 __global__ void test_kernel(const cmgi_test t)
 {
+    cmgi_after_previous();
     cmgi_test_column(&t, (int)threadIdx.x);
 }
 
 cmg_status cmgi_cuda_test(cmg_context *ctx, int k, const cmgi_test *t)
 {
     CMGI_ON_DEVICE(ctx);
-    test_kernel<<<1, (unsigned)k, 0, cmgi_stream(ctx)>>>(*t);
+    cmgi_launch(cmgi_device_of(ctx), 1, (unsigned)k, 0, test_kernel, *t);
     return CMGI_LAUNCHED(ctx);
 }
 
-cudaError_t cmgi_cuda_probe(void)
+cudaError_t cmgi_cuda_probe(bool *early)
 {
-    cudaFuncAttributes attributes;
-    return cudaFuncGetAttributes(&attributes, (const void *)test_kernel);
+    cudaFuncAttributes attributes = {};
+    const cudaError_t error = cudaFuncGetAttributes(&attributes, (const void *)test_kernel);
+    *early = error == cudaSuccess && attributes.ptxVersion >= 90;
+    return error;
 }

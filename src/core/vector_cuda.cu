@@ -11,6 +11,7 @@ enum { THREADS = 256, COPIES = 4 };
 template <int W, typename F>
 __global__ void each_kernel(cmg_size n, F f)
 {
+    cmgi_after_previous();
     const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) * W;
     if (i + W <= n) {
         f.template run<W>(i);
@@ -28,10 +29,11 @@ static cmg_status each(cmg_context *ctx, cmg_size n, bool wide, const F &f)
         return CMG_OK;
     }
     CMGI_ON_DEVICE(ctx);
+    const cmgi_device *d = cmgi_device_of(ctx);
     if (wide) {
-        each_kernel<W><<<cmgi_grid((n + W - 1) / W, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(n, f);
+        cmgi_launch(d, cmgi_grid((n + W - 1) / W, THREADS), THREADS, 0, each_kernel<W, F>, n, f);
     } else {
-        each_kernel<1><<<cmgi_grid(n, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(n, f);
+        cmgi_launch(d, cmgi_grid(n, THREADS), THREADS, 0, each_kernel<1, F>, n, f);
     }
     return CMGI_LAUNCHED(ctx);
 }
@@ -90,6 +92,7 @@ struct convert_op {
 template <typename T>
 __global__ void copy_kernel(cmg_size n, const T *x, T *y)
 {
+    cmgi_after_previous();
     constexpr int W = WIDE<T>;
     const cmg_size first = ((cmg_size)blockIdx.x * COPIES * THREADS + threadIdx.x) * W;
     pack<T, W> v[COPIES];
@@ -121,7 +124,8 @@ static cmg_status copy(cmg_context *ctx, cmg_size n, const T *x, T *y)
     }
     CMGI_ON_DEVICE(ctx);
     const cmg_size packs = (n + WIDE<T> - 1) / WIDE<T>;
-    copy_kernel<<<cmgi_grid(packs, COPIES * THREADS), THREADS, 0, cmgi_stream(ctx)>>>(n, x, y);
+    cmgi_launch(cmgi_device_of(ctx), cmgi_grid(packs, COPIES * THREADS), THREADS, 0, copy_kernel<T>,
+                n, x, y);
     return CMGI_LAUNCHED(ctx);
 }
 
