@@ -342,7 +342,7 @@ cmg_status cmgi_setup_cycles(const cmgi_setup *s, cmgi_cycle **cycle, cmgi_cycle
 {
     cmgi_cycle_plan plan = cmgi_setup_plan(s);
     CMGI_TRY(cmgi_cycle_create(s->ctx, &plan, cycle));
-    if (s->options->fmg || s->options->krylov == CMG_KRYLOV_SEMI) {
+    if (s->options->fmg || s->semi) {
         plan.fmg = true;
         plan.opening = opening(s);
         CMGI_TRY(cmgi_cycle_create(s->ctx, &plan, nested));
