@@ -1,0 +1,232 @@
+/*
+ * Many systems of one pattern, A_s x_s = b_s, each set up and solved by one team: a thread of the
+ * CPU, a block of a GPU. What a team does is written once, in batch.inc; this is what it reads.
+ *
+ * Of a solver the systems have the patterns, P and R, and the step list of its cycle (batch_plan.c,
+ * on the host). Of its own each has, in its part of `store`,
+ *
+ *     the values of A_0, and of A_(l+1) = R A_l P, by two products on known patterns,
+ *     D_l^-1 times (bound of the solver's matrix) / (its bound), so that the dampings of the list,
+ *         which were made for the eigenvalues of the solver's D^-1 A, fit its own,
+ *     the inverse of its last matrix.
+ *
+ * Each solve is CG around the cycle in `real`, fp32 or fp64, between residuals b - A x in fp64:
+ *
+ *     r = b - A x;  solve A d = r by CG to a few digits;  x = x + d;  until r is small.
+ *
+ * Source  Higham, Accuracy and Stability of Numerical Algorithms, 2002, chapter 12 (residuals in
+ *         more bits). A block of a GPU a system, without levels: Kashi, Nayak, Kulkarni,
+ *         Scheinberg, Lin and Anzt, Batched sparse iterative solvers on GPU for the collision
+ *         operator for fusion plasma simulations, IPDPS 2022.
+ */
+#pragma once
+#include "cmg_types.h"
+#include "core/inline.h"
+
+#include <stdint.h>
+
+enum {
+    CMGI_BATCH_SLICE = 32, /* rows */
+    CMGI_BATCH_LEVELS = 12,
+    CMGI_BATCH_VECTORS = 32,
+    CMGI_BATCH_ROWS = 1 << 16, /* columns have 16 bits */
+    CMGI_BATCH_LANCZOS = 6     /* steps for a bound */
+};
+
+/*
+ * Rows in slices of 32, slots of a slice two by two: pair q of slice s, q = start[s] .. start[s+1],
+ * has slots 2 q and 2 q + 1 of all its rows. Word 32 q + lane of the values has those of row
+ * 32 s + lane; a row without such an entry has 0. Slots have one distance of the column to the row
+ * each (A of a grid), or a column a row.
+ *
+ *     [ 4 1 . . ]     start    0 2 (one slice)
+ *     [ 1 4 1 . ]     distance -1 0 | 1 .
+ *     [ . 1 4 1 ]     slots    0 1 1 1 | 4 4 4 4 | 1 1 1 0 | 0 0 0 0
+ *     [ . . 1 4 ]
+ *
+ * In fp32 the words of the upper halves of both values come first, rounded to nearest, then those
+ * of the lower halves: a cycle reads bfloat16, half the bytes, and CG all 32 bits.
+ */
+typedef struct cmgi_batch_slices {
+    int rows;
+    int cols;
+    int pairs;
+    bool halves;             /* P and R: the lower halves are not all 0 */
+    const int *start;        /* rows / 32 + 1 */
+    const int *distance;     /* 2 pairs; NULL = by columns */
+    const uint32_t *columns; /* 32 pairs: of the first slot in the lower 16 bits */
+    const void *values;      /* of P and R, which systems share; NULL = in the system's store */
+} cmgi_batch_slices;
+
+/* Values of a product with a known matrix: c_k = sum of weight[t] a[from[t]] over
+ * start[k] <= t < start[k+1]. */
+typedef struct cmgi_batch_terms {
+    int count;
+    const int *start;
+    const int *from;
+    const float *weight;
+} cmgi_batch_terms;
+
+typedef struct cmgi_batch_level {
+    int rows;
+    cmgi_batch_slices A, P, R; /* the last level has A alone */
+    const int *entry;          /* 64 pairs: entry of A in a slot, -1 = none */
+    const int *diagonal;       /* rows: entry of a_ii, -1 = none */
+    cmgi_batch_terms AP, RAP;  /* of A, and of A P */
+    cmg_size values;           /* bytes to A in a store ... */
+    cmg_size inverse;          /* ... and to D^-1 */
+} cmgi_batch_level;
+
+typedef enum cmgi_batch_matrix {
+    CMGI_BATCH_ZERO, /* the result is 0 */
+    CMGI_BATCH_A,
+    CMGI_BATCH_P,
+    CMGI_BATCH_R,
+    CMGI_BATCH_DIAGONAL, /* D^-1 */
+    CMGI_BATCH_INVERSE   /* of the last level */
+} cmgi_batch_matrix;
+
+/* A step of the list (cycle.h); vectors by number, -1 = none. */
+typedef struct cmgi_batch_step {
+    cmgi_batch_matrix matrix;
+    int writeback; /* a cmgi_wb_kind */
+    int level;
+    bool scaled; /* the write-back has d = D^-1 */
+    double alpha;
+    double beta;
+    int in, b, c, e, out;
+} cmgi_batch_step;
+
+/* Values of a system as its set-up found them. */
+typedef struct cmgi_batch_set {
+    double scale;    /* power of two by which A is multiplied */
+    cmg_outcome bad; /* not CMG_CONVERGED_RTOL: how all solves end */
+    double bound[CMGI_BATCH_LEVELS];
+} cmgi_batch_set;
+
+typedef struct cmgi_batch_result {
+    cmg_outcome outcome;
+    int iterations;
+    int starts; /* residuals that CG began with */
+    double residual;
+    double rhs_norm;
+} cmgi_batch_result;
+
+/* Vectors of a solve that are not buffers of the cycle, by their places after those. */
+enum {
+    CMGI_BATCH_Z, /* result of the cycle */
+    CMGI_BATCH_RESIDUAL,
+    CMGI_BATCH_DIRECTION,
+    CMGI_BATCH_Q, /* A times the direction */
+    CMGI_BATCH_D,
+    CMGI_BATCH_OWN
+};
+
+/* All that teams read; arrays are in the backend's memory. */
+typedef struct cmgi_batch_plan {
+    cmg_precision real; /* of what a team computes with */
+    int levels;
+    cmgi_batch_level level[CMGI_BATCH_LEVELS];
+    bool dense;        /* the last level is solved by its inverse ... */
+    cmg_size solution; /* ... at so many bytes of a store */
+    int steps;
+    const cmgi_batch_step *step;
+    int buffers;                         /* of the cycle; vectors CMGI_BATCH_Z .. follow */
+    cmg_size vector[CMGI_BATCH_VECTORS]; /* bytes to each in the work space of a team */
+    cmg_size near_bytes;                 /* so many of them in shared memory */
+    /* A_0 as it was given */
+    cmg_size nnz;
+    const cmg_size *indptr;
+    const cmg_index *indices;
+    const bool *fixed; /* Dirichlet rows, NULL = none */
+    /* the systems */
+    cmg_size count;
+    cmg_size sets;        /* of values: count, or one for all */
+    const double *values; /* sets x nnz */
+    char *store;          /* sets x store_bytes */
+    cmg_size store_bytes;
+    cmgi_batch_set *set;
+    bool first;                     /* values are the solver's: their bounds are ... */
+    double base[CMGI_BATCH_LEVELS]; /* ... these */
+    /* work spaces of teams */
+    char *work;
+    cmg_size work_bytes; /* of a team, for what it does now */
+    cmg_size products;   /* in a set-up: bytes to A P ... */
+    cmg_size dense_at;   /* ... and to the dense last matrix, with a column more */
+    cmg_size lanczos;    /* ... and to the vectors of Lanczos */
+    int teams;
+    cmg_size *next; /* CUDA: the next system, for whoever is free */
+    /* a solve */
+    const double *b; /* count x rows */
+    double *x;
+    cmgi_batch_result *result;
+    double rtol;
+    double atol;
+    double dtol;
+    int max_it;
+} cmgi_batch_plan;
+
+/* Sets up every set of values, or solves every system; on CUDA in the stream. */
+cmg_status cmgi_batch_run_cpu(cmg_context *ctx, const cmgi_batch_plan *plan, bool setup);
+cmg_status cmgi_batch_run_cuda(cmg_context *ctx, const cmgi_batch_plan *plan, bool setup);
+/* Teams that a GPU has at work, and bytes of shared memory of each. */
+cmg_status cmgi_batch_teams_cuda(cmg_context *ctx, int *teams, cmg_size *near_bytes);
+
+/* ------------------------------------------------------------------ two values in words */
+
+typedef struct cmgi_pair_f32 {
+    float v[2];
+} cmgi_pair_f32;
+
+typedef struct cmgi_pair_f64 {
+    double v[2];
+} cmgi_pair_f64;
+
+CMGI_INLINE float cmgi_batch_float(uint32_t bits)
+{
+    union {
+        uint32_t bits;
+        float value;
+    } u;
+    u.bits = bits;
+    return u.value;
+}
+
+CMGI_INLINE uint32_t cmgi_batch_bits(float value)
+{
+    union {
+        uint32_t bits;
+        float value;
+    } u;
+    u.value = value;
+    return u.bits;
+}
+
+/* The words of two values: upper halves such that the lower ones, with a sign, add up to them. */
+CMGI_INLINE void cmgi_batch_put_f32(void *values, cmg_size pairs, cmg_size word, const float v[2])
+{
+    uint32_t *w = (uint32_t *)values + word;
+    const uint32_t half = 0x8000U;
+    const uint32_t a = cmgi_batch_bits(v[0]);
+    const uint32_t b = cmgi_batch_bits(v[1]);
+    const uint32_t upper[2] = {(a + half) >> 16, (b + half) & 0xffff0000U};
+    w[0] = upper[0] | upper[1];
+    w[pairs * CMGI_BATCH_SLICE] = ((a - (upper[0] << 16)) & 0xffffU) | (b - upper[1]) << 16;
+}
+
+CMGI_INLINE cmgi_pair_f32 cmgi_batch_join(uint32_t upper, uint32_t lower)
+{
+    const uint32_t sign = 0x8000U;
+    cmgi_pair_f32 p;
+    p.v[0] = cmgi_batch_float((upper << 16) + (((lower & 0xffffU) ^ sign) - sign));
+    p.v[1] = cmgi_batch_float((upper & 0xffff0000U) + (((lower >> 16) ^ sign) - sign));
+    return p;
+}
+
+CMGI_INLINE void cmgi_batch_put_f64(void *values, cmg_size pairs, cmg_size word, const double v[2])
+{
+    double *w = (double *)values + 2 * word;
+    (void)pairs;
+    w[0] = v[0];
+    w[1] = v[1];
+}
