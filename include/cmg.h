@@ -121,17 +121,17 @@ typedef struct cmg_batch cmg_batch;
  *         CMG_ERR_SINGULAR (the solver's own matrix), CMG_ERR_UNSUPPORTED (smoothers other than
  *         Jacobi and its polynomials, methods for unsymmetric A, null spaces, ranks, renumbered
  *         solvers, a last level that is too large to be inverted)
- * Cost    bytes of memory for a system: 4 an entry of every level (16 in precision fp64), rounded
- *         up to slices of 32 rows, and the last level's inverse
+ * Cost    bytes of memory for a system: 2 an entry of every level, in precision fp64 8, rounded up
+ * to slices of 32 rows, and the inverse of the last level
  */
 CMG_API cmg_status cmg_batch_create(cmg_solver *s, cmg_size count, const cmg_vector *values,
                                     cmg_batch **batch);
 /** Other values, count x nnz, as at creation. @return CMG_ERR_SHAPE */
 CMG_API cmg_status cmg_batch_update(cmg_batch *batch, const cmg_vector *values);
 /**
- * Solves all systems, each by itself and to its own end: CG around its cycle in fp32, or in fp64
- * where the solver was asked for that, between residuals in fp64. Of another system that fails or
- * is not a number none takes notice. The same bits for every number of threads.
+ * Solves all systems, each by itself and to its own end: CG in fp64 around its cycle in fp32, or in
+ * fp64 where the solver was asked for that. What fails or is not a number leaves the others as they
+ * are. The same bits for every number of threads.
  *
  * @param[in]     b  count x rows in fp64, one system after the other
  * @param[in,out] x  the same: guesses, then the last iterates; guesses of 0 save a product

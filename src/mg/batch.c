@@ -195,7 +195,7 @@ static cmg_report report_of(const cmg_batch *batch, cmg_size system)
 static cmg_size look_through(cmg_batch *batch)
 {
     const cmgi_batch_plan *p = &batch->plan;
-    const double start = 8.0 * (double)p->nnz + 24.0 * p->level[0].rows;
+    const double start = 8.0 * (double)p->nnz;
     cmg_size slowest = 0;
     cmg_size first = -1;
     cmg_size failed = 0;

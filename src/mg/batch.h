@@ -10,14 +10,11 @@
  *         which were made for the eigenvalues of the solver's D^-1 A, fit its own,
  *     the inverse of its last matrix.
  *
- * Each solve is CG around the cycle in `real`, fp32 or fp64, between residuals b - A x in fp64:
+ * Each solve is CG in fp64, with A as it was given, around the cycle in `real`, fp32 or fp64.
  *
- *     r = b - A x;  solve A d = r by CG to a few digits;  x = x + d;  until r is small.
- *
- * Source  Higham, Accuracy and Stability of Numerical Algorithms, 2002, chapter 12 (residuals in
- *         more bits). A block of a GPU a system, without levels: Kashi, Nayak, Kulkarni,
- *         Scheinberg, Lin and Anzt, Batched sparse iterative solvers on GPU for the collision
- *         operator for fusion plasma simulations, IPDPS 2022.
+ * Source  a block of a GPU a system, without levels: Kashi, Nayak, Kulkarni, Scheinberg, Lin and
+ *         Anzt, Batched sparse iterative solvers on GPU for the collision operator for fusion
+ *         plasma simulations, IPDPS 2022.
  */
 #pragma once
 #include "cmg_types.h"
@@ -44,14 +41,15 @@ enum {
  *     [ . 1 4 1 ]     slots    0 1 1 1 | 4 4 4 4 | 1 1 1 0 | 0 0 0 0
  *     [ . . 1 4 ]
  *
- * In fp32 the words of the upper halves of both values come first, rounded to nearest, then those
- * of the lower halves: a cycle reads bfloat16, half the bytes, and CG all 32 bits.
+ * In fp32 a word has the upper halves of both values, rounded to nearest: bfloat16, whose 8 bits
+ * are enough for smoothing (docs/batch.md). P and R, on which coarse matrices rest, have words of
+ * the lower halves behind them where those are not all 0.
  */
 typedef struct cmgi_batch_slices {
     int rows;
     int cols;
     int pairs;
-    bool halves;             /* P and R: the lower halves are not all 0 */
+    bool halves;             /* P and R: lower halves follow */
     const int *start;        /* rows / 32 + 1 */
     const int *distance;     /* 2 pairs; NULL = by columns */
     const uint32_t *columns; /* 32 pairs: of the first slot in the lower 16 bits */
@@ -114,11 +112,11 @@ typedef struct cmgi_batch_result {
 
 /* Vectors of a solve that are not buffers of the cycle, by their places after those. */
 enum {
-    CMGI_BATCH_Z, /* result of the cycle */
-    CMGI_BATCH_RESIDUAL,
-    CMGI_BATCH_DIRECTION,
-    CMGI_BATCH_Q, /* A times the direction */
-    CMGI_BATCH_D,
+    CMGI_BATCH_Z,  /* result of the cycle, in `real` */
+    CMGI_BATCH_IN, /* what it is given, the same */
+    CMGI_BATCH_R64,
+    CMGI_BATCH_P64,
+    CMGI_BATCH_Q64, /* A p */
     CMGI_BATCH_OWN
 };
 
@@ -202,31 +200,29 @@ CMGI_INLINE uint32_t cmgi_batch_bits(float value)
     return u.bits;
 }
 
-/* The words of two values: upper halves such that the lower ones, with a sign, add up to them. */
-CMGI_INLINE void cmgi_batch_put_f32(void *values, cmg_size pairs, cmg_size word, const float v[2])
+/* Two values as a word of their upper halves, rounded to nearest, and one of what these lack: a
+ * sum with a sign. */
+CMGI_INLINE uint32_t cmgi_batch_upper(const float v[2])
 {
-    uint32_t *w = (uint32_t *)values + word;
     const uint32_t half = 0x8000U;
-    const uint32_t a = cmgi_batch_bits(v[0]);
-    const uint32_t b = cmgi_batch_bits(v[1]);
-    const uint32_t upper[2] = {(a + half) >> 16, (b + half) & 0xffff0000U};
-    w[0] = upper[0] | upper[1];
-    w[pairs * CMGI_BATCH_SLICE] = ((a - (upper[0] << 16)) & 0xffffU) | (b - upper[1]) << 16;
+    return (cmgi_batch_bits(v[0]) + half) >> 16 | ((cmgi_batch_bits(v[1]) + half) & 0xffff0000U);
 }
 
-CMGI_INLINE cmgi_pair_f32 cmgi_batch_join(uint32_t upper, uint32_t lower)
+CMGI_INLINE uint32_t cmgi_batch_lower(const float v[2])
 {
-    const uint32_t sign = 0x8000U;
-    cmgi_pair_f32 p;
-    p.v[0] = cmgi_batch_float((upper << 16) + (((lower & 0xffffU) ^ sign) - sign));
-    p.v[1] = cmgi_batch_float((upper & 0xffff0000U) + (((lower >> 16) ^ sign) - sign));
-    return p;
+    const uint32_t upper = cmgi_batch_upper(v);
+    return ((cmgi_batch_bits(v[0]) - (upper << 16)) & 0xffffU) |
+           (cmgi_batch_bits(v[1]) - (upper & 0xffff0000U)) << 16;
 }
 
-CMGI_INLINE void cmgi_batch_put_f64(void *values, cmg_size pairs, cmg_size word, const double v[2])
+/* Word number `word` of A. */
+CMGI_INLINE void cmgi_batch_put_f32(void *values, cmg_size word, const float v[2])
 {
-    double *w = (double *)values + 2 * word;
-    (void)pairs;
-    w[0] = v[0];
-    w[1] = v[1];
+    ((uint32_t *)values)[word] = cmgi_batch_upper(v);
+}
+
+CMGI_INLINE void cmgi_batch_put_f64(void *values, cmg_size word, const double v[2])
+{
+    ((double *)values)[2 * word] = v[0];
+    ((double *)values)[2 * word + 1] = v[1];
 }

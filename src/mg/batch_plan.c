@@ -104,7 +104,7 @@ static cmg_status take_matrix(cmg_batch *batch, const cmg_csr *A, cmgi_batch_lev
     const cmg_size slots = 2 * (cmg_size)level->A.pairs * CMGI_BATCH_SLICE;
     CMGI_TRY_GOTO(done, cmgi_batch_hold(batch, &entry, slots, sizeof *entry, &level->entry));
     CMGI_TRY_GOTO(done, find_diagonal(batch, A, level));
-    level->values = cmgi_batch_reserve(&p->store_bytes, slots, real);
+    level->values = cmgi_batch_reserve(&p->store_bytes, slots / 2, cmgi_batch_word(p));
     level->inverse = cmgi_batch_reserve(&p->store_bytes, A->rows, real);
 done:
     cmgi_free(batch->ctx, entry);
@@ -233,7 +233,7 @@ static int vector_of(const cmgi_cycle *cycle, int value)
     if (value == CMGI_NONE) {
         return -1;
     }
-    return value == cycle->input    ? cycle->nbuffers + CMGI_BATCH_RESIDUAL
+    return value == cycle->input    ? cycle->nbuffers + CMGI_BATCH_IN
            : value == cycle->output ? cycle->nbuffers + CMGI_BATCH_Z
                                     : cycle->values[value].buffer;
 }
@@ -260,41 +260,34 @@ static cmgi_batch_step step_of(const cmgi_cycle *cycle, const cmgi_step *step)
     return made;
 }
 
-/* Places of the vectors in a team's work space: buffers of the cycle first, as those are read most
- * often. A times the direction is in one of them, as no cycle runs meanwhile. */
+/* Places of the vectors in a team's work space: what the cycle reads most often comes first. */
 static cmg_status place_vectors(cmg_batch *batch, const cmgi_cycle *cycle, cmg_size near_bytes)
 {
     cmgi_batch_plan *p = &batch->plan;
-    const cmg_size n = p->level[0].rows;
-    const size_t real = cmgi_precision_bytes(p->real);
-    const int count = cycle->nbuffers + CMGI_BATCH_OWN;
-    cmg_size *q = &p->vector[cycle->nbuffers + CMGI_BATCH_Q];
-    CMGI_CHECK(batch->ctx, count <= CMGI_BATCH_VECTORS, CMG_ERR_UNSUPPORTED,
-               "batch: the cycle has %d vectors, at most %d are possible", cycle->nbuffers,
+    const int buffers = cycle->nbuffers;
+    CMGI_CHECK(batch->ctx, buffers + CMGI_BATCH_OWN <= CMGI_BATCH_VECTORS, CMG_ERR_UNSUPPORTED,
+               "batch: the cycle has %d vectors, at most %d are possible", buffers,
                CMGI_BATCH_VECTORS - CMGI_BATCH_OWN);
-    p->buffers = cycle->nbuffers;
+    p->buffers = buffers;
     p->near_bytes = 0;
-    *q = -1;
-    for (int v = 0; v < count; ++v) {
-        const bool own = v >= cycle->nbuffers;
-        const cmg_size bytes = own ? n * (cmg_size)real : (cmg_size)cycle->buffer_bytes[v];
-        if (&p->vector[v] == q && *q >= 0) {
-            continue;
-        }
+    for (int v = 0; v < buffers + CMGI_BATCH_OWN; ++v) {
+        const bool single = v < buffers + CMGI_BATCH_R64;
+        const size_t real = single ? cmgi_precision_bytes(p->real) : sizeof(double);
+        const cmg_size own = p->level[0].rows * (cmg_size)real;
+        const cmg_size bytes = v < buffers ? (cmg_size)cycle->buffer_bytes[v] : own;
         p->vector[v] = cmgi_batch_reserve(&batch->work_solve, bytes, 1);
-        *q = !own && *q < 0 && bytes >= n * (cmg_size)real ? p->vector[v] : *q;
         p->near_bytes = batch->work_solve <= near_bytes ? batch->work_solve : p->near_bytes;
     }
     return CMG_OK;
 }
 
-/* Bytes of a system's own values in a cycle and in the product of CG beside it. */
+/* Bytes of a system's own values in a cycle and in CG's product. */
 static double iteration_bytes(const cmgi_batch_plan *p, const cmgi_batch_step *steps)
 {
     const double real = (double)cmgi_precision_bytes(p->real);
-    const double word = p->real == CMG_FP32 ? 4 : 16;
+    const double word = (double)cmgi_batch_word(p);
     const double last = p->level[p->levels - 1].rows;
-    double bytes = 2 * real * CMGI_BATCH_SLICE * p->level[0].A.pairs;
+    double bytes = 8.0 * (double)p->nnz;
     for (int k = 0; k < p->steps; ++k) {
         const cmgi_batch_level *level = &p->level[steps[k].level];
         const bool diagonal = steps[k].scaled || steps[k].matrix == CMGI_BATCH_DIAGONAL;
@@ -351,7 +344,7 @@ cmg_status cmgi_batch_compile(cmg_solver *s, cmg_batch *batch)
     p->atol = o->atol;
     p->dtol = o->dtol;
     p->max_it = o->max_it;
-    batch->report.krylov = CMG_KRYLOV_DEFECT;
+    batch->report.krylov = CMG_KRYLOV_CG;
     batch->report.loop = CMG_LOOP_HOST;
     batch->report.precision = p->real == CMG_FP32 ? "fp32" : "fp64";
     batch->report.fallback = "";

@@ -30,6 +30,12 @@ static inline cmg_size cmgi_batch_reserve(cmg_size *bytes, cmg_size count, size_
     return at;
 }
 
+/* Bytes of a word of values. */
+static inline size_t cmgi_batch_word(const cmgi_batch_plan *p)
+{
+    return p->real == CMG_FP32 ? sizeof(uint32_t) : 2 * sizeof(double);
+}
+
 /*
  * The plan without systems: patterns of all levels, P and R, terms of A P and R A P, the step list
  * and the layouts. What is held is freed by the caller, also after a failure.

@@ -137,17 +137,18 @@ done:
     return status;
 }
 
-/* The words of a matrix in fp32; whether a lower half is not 0. */
-static bool write_words(const cmg_csr *A, const int *entry, cmg_size pairs, uint32_t *words)
+/* Words of the upper halves, and behind them those of the lower ones, any of which may be not 0. */
+static bool write_words(const cmg_csr *A, const int *entry, cmg_size count, uint32_t *words)
 {
     bool halves = false;
-    for (cmg_size w = 0; w < pairs * CMGI_BATCH_SLICE; ++w) {
+    for (cmg_size w = 0; w < count; ++w) {
         float v[2];
         for (int h = 0; h < 2; ++h) {
             v[h] = entry[2 * w + h] >= 0 ? (float)A->values[entry[2 * w + h]] : 0;
         }
-        cmgi_batch_put_f32(words, pairs, w, v);
-        halves = halves || words[pairs * CMGI_BATCH_SLICE + w] != 0;
+        words[w] = cmgi_batch_upper(v);
+        words[count + w] = cmgi_batch_lower(v);
+        halves = halves || words[count + w] != 0;
     }
     return halves;
 }
@@ -155,18 +156,17 @@ static bool write_words(const cmg_csr *A, const int *entry, cmg_size pairs, uint
 cmg_status cmgi_batch_share(cmg_batch *batch, const cmg_csr *A, const int *entry,
                             cmgi_batch_slices *M)
 {
-    const cmg_size slots = 2 * (cmg_size)M->pairs * CMGI_BATCH_SLICE;
-    const bool single = batch->plan.real == CMG_FP32;
-    const size_t size = single ? sizeof(float) : sizeof(double);
+    const cmg_size words = (cmg_size)M->pairs * CMGI_BATCH_SLICE;
     double *values = NULL;
-    CMGI_TRY(cmgi_alloc(batch->ctx, slots, size, &values));
-    if (single) {
-        M->halves = write_words(A, entry, M->pairs, (uint32_t *)values);
+    CMGI_TRY(cmgi_alloc(batch->ctx, 2 * words, sizeof *values, &values));
+    if (batch->plan.real == CMG_FP32) {
+        M->halves = write_words(A, entry, words, (uint32_t *)values);
     }
-    for (cmg_size k = 0; k < slots && !single; ++k) {
+    for (cmg_size k = 0; k < 2 * words && batch->plan.real == CMG_FP64; ++k) {
         values[k] = entry[k] >= 0 ? A->values[entry[k]] : 0;
     }
-    const cmg_status status = cmgi_batch_hold(batch, &values, slots, size, &M->values);
+    const cmg_status status =
+        cmgi_batch_hold(batch, &values, 2 * words, sizeof *values, &M->values);
     cmgi_free(batch->ctx, values);
     return status;
 }
