@@ -71,7 +71,8 @@ typedef struct cmgi_batch_level {
     const int *entry;          /* 64 pairs: entry of A in a slot, -1 = none */
     const int *diagonal;       /* rows: entry of a_ii, -1 = none */
     cmgi_batch_terms AP, RAP;  /* of A, and of A P */
-    cmg_size values;           /* bytes to A in a store ... */
+    cmg_size values;           /* bytes to A without its diagonal in a store, ... */
+    cmg_size centre;           /* ... to that, and what the others' rounding takes from rows */
     cmg_size inverse;          /* ... and to D^-1 */
 } cmgi_batch_level;
 

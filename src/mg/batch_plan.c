@@ -100,11 +100,12 @@ static cmg_status take_matrix(cmg_batch *batch, const cmg_csr *A, cmgi_batch_lev
     int *entry = NULL;
     cmg_status status = CMG_OK;
     level->rows = (int)A->rows;
-    CMGI_TRY_GOTO(done, cmgi_batch_slice(batch, A, &level->A, &entry));
+    CMGI_TRY_GOTO(done, cmgi_batch_slice(batch, A, false, &level->A, &entry));
     const cmg_size slots = 2 * (cmg_size)level->A.pairs * CMGI_BATCH_SLICE;
     CMGI_TRY_GOTO(done, cmgi_batch_hold(batch, &entry, slots, sizeof *entry, &level->entry));
     CMGI_TRY_GOTO(done, find_diagonal(batch, A, level));
     level->values = cmgi_batch_reserve(&p->store_bytes, slots / 2, cmgi_batch_word(p));
+    level->centre = cmgi_batch_reserve(&p->store_bytes, A->rows, real);
     level->inverse = cmgi_batch_reserve(&p->store_bytes, A->rows, real);
 done:
     cmgi_free(batch->ctx, entry);
@@ -115,7 +116,7 @@ done:
 static cmg_status take_transfer(cmg_batch *batch, const cmg_csr *M, cmgi_batch_slices *slices)
 {
     int *entry = NULL;
-    cmg_status status = cmgi_batch_slice(batch, M, slices, &entry);
+    cmg_status status = cmgi_batch_slice(batch, M, true, slices, &entry);
     status = status == CMG_OK ? cmgi_batch_share(batch, M, entry, slices) : status;
     cmgi_free(batch->ctx, entry);
     return status;
@@ -291,7 +292,9 @@ static double iteration_bytes(const cmgi_batch_plan *p, const cmgi_batch_step *s
     for (int k = 0; k < p->steps; ++k) {
         const cmgi_batch_level *level = &p->level[steps[k].level];
         const bool diagonal = steps[k].scaled || steps[k].matrix == CMGI_BATCH_DIAGONAL;
-        bytes += steps[k].matrix == CMGI_BATCH_A ? word * CMGI_BATCH_SLICE * level->A.pairs : 0;
+        bytes += steps[k].matrix == CMGI_BATCH_A
+                     ? word * CMGI_BATCH_SLICE * level->A.pairs + real * level->rows
+                     : 0;
         bytes += steps[k].matrix == CMGI_BATCH_INVERSE ? real * last * last : 0;
         bytes += diagonal ? real * level->rows : 0;
     }

@@ -47,9 +47,11 @@ cmg_status cmgi_batch_compile(cmg_solver *s, cmg_batch *batch);
  * *array becomes NULL. NULL stays NULL. */
 cmg_status cmgi_batch_hold(cmg_batch *batch, void *array, cmg_size count, size_t size, void *held);
 
-/* batch_slices.c: the slots of a matrix, by distances where that pays; *entry has 64 numbers a
- * pair, the entry in each slot or -1, on the host, for the caller to free. */
-cmg_status cmgi_batch_slice(cmg_batch *batch, const cmg_csr *A, cmgi_batch_slices *M, int **entry);
+/* batch_slices.c: the slots of a matrix, of its diagonal only where that is wanted, by distances
+ * where that pays; *entry has 64 numbers a pair, the entry in each slot or -1, on the host, for the
+ * caller to free. */
+cmg_status cmgi_batch_slice(cmg_batch *batch, const cmg_csr *A, bool diagonal, cmgi_batch_slices *M,
+                            int **entry);
 /* The values of a matrix that systems share, into words. */
 cmg_status cmgi_batch_share(cmg_batch *batch, const cmg_csr *A, const int *entry,
                             cmgi_batch_slices *M);

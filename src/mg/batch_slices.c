@@ -26,9 +26,15 @@ static cmg_size slice_end(const cmg_csr *A, cmg_size s)
     return end < A->rows ? end : A->rows;
 }
 
+/* Whether entry k of row i has a slot: that of the diagonal has none in an A of a level. */
+static bool has_slot(const cmg_csr *A, cmg_size i, cmg_size k, bool diagonal)
+{
+    return diagonal || A->indices[k] != i;
+}
+
 /* The slots that every slice needs, and `start`: one for each distance that one of its rows has;
  * `place` has rows + cols elements. An odd slice ends with a slot of distance 0 and no entries. */
-static void find_distances(const cmg_csr *A, int *place, int *start, int *distance)
+static void find_distances(const cmg_csr *A, bool diagonal, int *place, int *start, int *distance)
 {
     memset(place, -1, (size_t)(A->rows + A->cols) * sizeof *place);
     start[0] = 0;
@@ -42,7 +48,7 @@ static void find_distances(const cmg_csr *A, int *place, int *start, int *distan
                 ++row;
             }
             const int d = (int)(A->indices[k] - row);
-            if (place[d + A->rows] != (int)s) {
+            if (has_slot(A, row, k, diagonal) && place[d + A->rows] != (int)s) {
                 place[d + A->rows] = (int)s;
                 own[count++] = d;
             }
@@ -54,13 +60,16 @@ static void find_distances(const cmg_csr *A, int *place, int *start, int *distan
 }
 
 /* As many slots as the longest row of a slice has entries. */
-static void find_lengths(const cmg_csr *A, int *start)
+static void find_lengths(const cmg_csr *A, bool diagonal, int *start)
 {
     start[0] = 0;
     for (cmg_size s = 0; s < slices_of(A); ++s) {
         cmg_size most = 0;
         for (cmg_size i = s * CMGI_BATCH_SLICE; i < slice_end(A, s); ++i) {
-            const cmg_size length = A->indptr[i + 1] - A->indptr[i];
+            cmg_size length = 0;
+            for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+                length += has_slot(A, i, k, diagonal);
+            }
             most = length > most ? length : most;
         }
         start[s + 1] = start[s] + (int)((most + 1) / 2);
@@ -75,14 +84,18 @@ static cmg_size slot_of(const int *start, cmg_size i, int slot)
 }
 
 /* Entries to slots; by distances, or, where these are NULL, in their order, with columns. */
-static void place_entries(const cmg_csr *A, const int *start, const int *distance, int *entry,
-                          uint32_t *columns)
+static void place_entries(const cmg_csr *A, bool diagonal, const int *start, const int *distance,
+                          int *entry, uint32_t *columns)
 {
     memset(entry, -1, (size_t)start[slices_of(A)] * 2 * CMGI_BATCH_SLICE * sizeof *entry);
     for (cmg_size i = 0; i < A->rows; ++i) {
         const int *own = distance != NULL ? distance + 2 * start[i / CMGI_BATCH_SLICE] : NULL;
+        int slot = -1;
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            int slot = own != NULL ? 0 : (int)(k - A->indptr[i]);
+            if (!has_slot(A, i, k, diagonal)) {
+                continue;
+            }
+            slot = own != NULL ? 0 : slot + 1;
             while (own != NULL && own[slot] != A->indices[k] - i) {
                 ++slot;
             }
@@ -99,7 +112,8 @@ static void place_entries(const cmg_csr *A, const int *start, const int *distanc
  * Distances need no columns, which in a cycle are as many bytes as values: they are taken up to
  * half as many slots more.
  */
-cmg_status cmgi_batch_slice(cmg_batch *batch, const cmg_csr *A, cmgi_batch_slices *M, int **entry)
+cmg_status cmgi_batch_slice(cmg_batch *batch, const cmg_csr *A, bool diagonal, cmgi_batch_slices *M,
+                            int **entry)
 {
     cmg_context *ctx = batch->ctx;
     const cmg_size slices = slices_of(A);
@@ -112,8 +126,8 @@ cmg_status cmgi_batch_slice(cmg_batch *batch, const cmg_csr *A, cmgi_batch_slice
     CMGI_TRY_GOTO(done,
                   cmgi_alloc(ctx, A->indptr[A->rows] + 2 * slices, sizeof *distance, &distance));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows + A->cols + slices + 1, sizeof *work, &work));
-    find_distances(A, work, start, distance);
-    find_lengths(A, work);
+    find_distances(A, diagonal, work, start, distance);
+    find_lengths(A, diagonal, work);
     const bool distances = 2 * start[slices] <= 3 * work[slices];
     if (!distances) {
         memcpy(start, work, (size_t)(slices + 1) * sizeof *start);
@@ -126,7 +140,7 @@ cmg_status cmgi_batch_slice(cmg_batch *batch, const cmg_csr *A, cmgi_batch_slice
     if (!distances) {
         CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, words, sizeof *columns, &columns));
     }
-    place_entries(A, start, distance, *entry, columns);
+    place_entries(A, diagonal, start, distance, *entry, columns);
     *M = (cmgi_batch_slices){.rows = (int)A->rows, .cols = (int)A->cols, .pairs = pairs};
     CMGI_TRY_GOTO(done, cmgi_batch_hold(batch, &start, slices + 1, sizeof *start, &M->start));
     CMGI_TRY_GOTO(done,
