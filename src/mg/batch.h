@@ -151,7 +151,7 @@ typedef struct cmgi_batch_plan {
     char *work;
     cmg_size work_bytes; /* of a team, for what it does now */
     cmg_size products;   /* in a set-up: bytes to A P ... */
-    cmg_size dense_at;   /* ... and to the dense last matrix, with a column more */
+    cmg_size dense_at;   /* ... to the dense last matrix, 10 columns and 10 values more */
     cmg_size lanczos;    /* ... and to the vectors of Lanczos */
     int teams;
     cmg_size *next; /* CUDA: the next system, for whoever is free */

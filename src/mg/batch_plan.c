@@ -220,7 +220,7 @@ static cmg_status take_levels(cmg_solver *s, cmg_batch *batch)
     }
     (void)cmgi_batch_reserve(&batch->work_set_up, most[0], sizeof(double));
     p->products = cmgi_batch_reserve(&batch->work_set_up, most[1], sizeof(double));
-    p->dense_at = cmgi_batch_reserve(&batch->work_set_up, rows * (rows + 1), sizeof(double));
+    p->dense_at = cmgi_batch_reserve(&batch->work_set_up, rows * (rows + 10) + 10, sizeof(double));
     p->lanczos = cmgi_batch_reserve(&batch->work_set_up, 3 * (cmg_size)p->level[0].rows,
                                     cmgi_precision_bytes(p->real));
 done:
