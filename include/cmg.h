@@ -129,9 +129,9 @@ CMG_API cmg_status cmg_batch_create(cmg_solver *s, cmg_size count, const cmg_vec
 /** Other values, count x nnz, as at creation. @return CMG_ERR_SHAPE */
 CMG_API cmg_status cmg_batch_update(cmg_batch *batch, const cmg_vector *values);
 /**
- * Solves all systems, each by itself and to its own end: CG in fp64 around its cycle in fp32, or in
- * fp64 where the solver was asked for that. What fails or is not a number leaves the others as they
- * are. The same bits for every number of threads.
+ * Solves all systems, each by itself and to its own end: CG in fp64 around its cycle in fp32,
+ * whatever the solver's precision. What fails or is not a number leaves the others as they are. The
+ * same bits for every number of threads.
  *
  * @param[in]     b  count x rows in fp64, one system after the other
  * @param[in,out] x  the same: guesses, then the last iterates; guesses of 0 save a product

@@ -27,36 +27,23 @@ static __device__ bool take_next(shared_plan *all, cmg_size count, cmg_size *num
     return *number < count;
 }
 
-#define KERNELS(real)                                                                              \
-    static __device__ team_##real team_of_##real(const cmgi_batch_plan *p, char *near_memory,      \
-                                                 cmg_size number)                                  \
-    {                                                                                              \
-        const cmg_size set = p->sets > 1 ? number : 0;                                             \
-        team_##real t = {p, near_memory, p->work + blockIdx.x * p->work_bytes,                     \
-                         p->store + set * p->store_bytes, p->set + set};                           \
-        return t;                                                                                  \
-    }                                                                                              \
-    static __global__ void __launch_bounds__(BATCH_THREADS, BLOCKS)                                \
-        k_batch_set_up_##real(shared_plan *all)                                                    \
-    {                                                                                              \
-        cmg_size number;                                                                           \
-        while (take_next(all, all->plan.sets, &number)) {                                          \
-            const team_##real t = team_of_##real(&all->plan, NULL, number);                        \
-            set_up_##real(&t, number);                                                             \
-        }                                                                                          \
-    }                                                                                              \
-    static __global__ void __launch_bounds__(BATCH_THREADS, BLOCKS)                                \
-        k_batch_solve_##real(shared_plan *all)                                                     \
-    {                                                                                              \
-        extern __shared__ __align__(16) char memory[];                                             \
-        cmg_size number;                                                                           \
-        while (take_next(all, all->plan.count, &number)) {                                         \
-            const team_##real t = team_of_##real(&all->plan, memory, number);                      \
-            solve_##real(&t, number);                                                              \
-        }                                                                                          \
+template <bool SETUP>
+static __global__ void __launch_bounds__(BATCH_THREADS, BLOCKS) k_batch(shared_plan *all)
+{
+    extern __shared__ __align__(16) char memory[];
+    const cmgi_batch_plan *p = &all->plan;
+    cmg_size number;
+    while (take_next(all, SETUP ? p->sets : p->count, &number)) {
+        const cmg_size set = p->sets > 1 ? number : 0;
+        const team t = {p, memory, p->work + blockIdx.x * p->work_bytes,
+                        p->store + set * p->store_bytes, p->set + set};
+        if (SETUP) {
+            set_up_system(&t, number);
+        } else {
+            solve_system(&t, number);
+        }
     }
-KERNELS(f32)
-KERNELS(f64)
+}
 
 extern "C" cmg_status cmgi_batch_teams_cuda(cmg_context *ctx, int *teams, cmg_size *near_bytes)
 {
@@ -73,23 +60,12 @@ extern "C" cmg_status cmgi_batch_teams_cuda(cmg_context *ctx, int *teams, cmg_si
 static cmg_status launch(cmg_context *ctx, const cmgi_batch_plan *plan, bool setup,
                          shared_plan *there)
 {
-    const cudaStream_t stream = cmgi_stream(ctx);
-    const bool single = plan->real == CMG_FP32;
-    const int bytes = setup ? 0 : (int)plan->near_bytes;
+    const auto kernel = setup ? k_batch<true> : k_batch<false>;
+    const int bytes = (int)(setup ? plan->dense_near : plan->near_bytes);
     CMGI_ON_DEVICE(ctx);
-    if (setup && single) {
-        k_batch_set_up_f32<<<plan->teams, BATCH_THREADS, 0, stream>>>(there);
-    } else if (setup) {
-        k_batch_set_up_f64<<<plan->teams, BATCH_THREADS, 0, stream>>>(there);
-    } else if (single) {
-        CMGI_CUDA(ctx, cudaFuncSetAttribute(k_batch_solve_f32,
-                                            cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-        k_batch_solve_f32<<<plan->teams, BATCH_THREADS, bytes, stream>>>(there);
-    } else {
-        CMGI_CUDA(ctx, cudaFuncSetAttribute(k_batch_solve_f64,
-                                            cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-        k_batch_solve_f64<<<plan->teams, BATCH_THREADS, bytes, stream>>>(there);
-    }
+    CMGI_CUDA(ctx,
+              cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    kernel<<<plan->teams, BATCH_THREADS, bytes, cmgi_stream(ctx)>>>(there);
     return CMGI_LAUNCHED(ctx);
 }
 

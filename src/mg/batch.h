@@ -10,7 +10,7 @@
  *         which were made for the eigenvalues of the solver's D^-1 A, fit its own,
  *     the inverse of its last matrix.
  *
- * Each solve is CG in fp64, with A as it was given, around the cycle in `real`, fp32 or fp64.
+ * Each solve is CG in fp64, with A as it was given, around the cycle in fp32.
  *
  * Source  a block of a GPU a system, without levels: Kashi, Nayak, Kulkarni, Scheinberg, Lin and
  *         Anzt, Batched sparse iterative solvers on GPU for the collision operator for fusion
@@ -26,8 +26,7 @@ enum {
     CMGI_BATCH_SLICE = 32, /* rows */
     CMGI_BATCH_LEVELS = 12,
     CMGI_BATCH_VECTORS = 32,
-    CMGI_BATCH_ROWS = 1 << 16, /* columns have 16 bits */
-    CMGI_BATCH_LANCZOS = 6     /* steps for a bound */
+    CMGI_BATCH_ROWS = 1 << 16 /* columns have 16 bits */
 };
 
 /*
@@ -41,19 +40,19 @@ enum {
  *     [ . 1 4 1 ]     slots    0 1 1 1 | 4 4 4 4 | 1 1 1 0 | 0 0 0 0
  *     [ . . 1 4 ]
  *
- * In fp32 a word has the upper halves of both values, rounded to nearest: bfloat16, whose 8 bits
- * are enough for smoothing (docs/batch.md). P and R, on which coarse matrices rest, have words of
- * the lower halves behind them where those are not all 0.
+ * A word has both values in bfloat16, the upper half of fp32, rounded to nearest. The diagonal of A
+ * has 32 bits, and makes up for what the rounding of a row's other values adds to its sum: smooth
+ * vectors, on which a cycle depends, are multiplied as by A. P and R are what they are rounded to,
+ * in coarse matrices too.
  */
 typedef struct cmgi_batch_slices {
     int rows;
     int cols;
     int pairs;
-    bool halves;             /* P and R: lower halves follow */
     const int *start;        /* rows / 32 + 1 */
     const int *distance;     /* 2 pairs; NULL = by columns */
     const uint32_t *columns; /* 32 pairs: of the first slot in the lower 16 bits */
-    const void *values;      /* of P and R, which systems share; NULL = in the system's store */
+    const uint32_t *words;   /* of P and R, which systems share; NULL = in the system's store */
 } cmgi_batch_slices;
 
 /* Values of a product with a known matrix: c_k = sum of weight[t] a[from[t]] over
@@ -77,11 +76,10 @@ typedef struct cmgi_batch_level {
 } cmgi_batch_level;
 
 typedef enum cmgi_batch_matrix {
-    CMGI_BATCH_ZERO, /* the result is 0 */
     CMGI_BATCH_A,
     CMGI_BATCH_P,
     CMGI_BATCH_R,
-    CMGI_BATCH_DIAGONAL, /* D^-1 */
+    CMGI_BATCH_DIAGONAL, /* D^-1; without a vector the result is 0 */
     CMGI_BATCH_INVERSE   /* of the last level */
 } cmgi_batch_matrix;
 
@@ -98,7 +96,6 @@ typedef struct cmgi_batch_step {
 
 /* Values of a system as its set-up found them. */
 typedef struct cmgi_batch_set {
-    double scale;    /* power of two by which A is multiplied */
     cmg_outcome bad; /* not CMG_CONVERGED_RTOL: how all solves end */
     double bound[CMGI_BATCH_LEVELS];
 } cmgi_batch_set;
@@ -113,7 +110,7 @@ typedef struct cmgi_batch_result {
 
 /* Vectors of a solve that are not buffers of the cycle, by their places after those. */
 enum {
-    CMGI_BATCH_Z,  /* result of the cycle, in `real` */
+    CMGI_BATCH_Z,  /* result of the cycle, in fp32 */
     CMGI_BATCH_IN, /* what it is given, the same */
     CMGI_BATCH_R64,
     CMGI_BATCH_P64,
@@ -123,7 +120,6 @@ enum {
 
 /* All that teams read; arrays are in the backend's memory. */
 typedef struct cmgi_batch_plan {
-    cmg_precision real; /* of what a team computes with */
     int levels;
     cmgi_batch_level level[CMGI_BATCH_LEVELS];
     bool dense;        /* the last level is solved by its inverse ... */
@@ -151,8 +147,8 @@ typedef struct cmgi_batch_plan {
     char *work;
     cmg_size work_bytes; /* of a team, for what it does now */
     cmg_size products;   /* in a set-up: bytes to A P ... */
-    cmg_size dense_at;   /* ... to the dense last matrix, 10 columns and 10 values more */
-    cmg_size lanczos;    /* ... and to the vectors of Lanczos */
+    cmg_size dense_at;   /* ... and to the last matrix while it is inverted */
+    cmg_size dense_near; /* its bytes where it is in shared memory, else 0 */
     int teams;
     cmg_size *next; /* CUDA: the next system, for whoever is free */
     /* a solve */
@@ -171,59 +167,33 @@ cmg_status cmgi_batch_run_cuda(cmg_context *ctx, const cmgi_batch_plan *plan, bo
 /* Teams that a GPU has at work, and bytes of shared memory of each. */
 cmg_status cmgi_batch_teams_cuda(cmg_context *ctx, int *teams, cmg_size *near_bytes);
 
-/* ------------------------------------------------------------------ two values in words */
+/* ------------------------------------------------------------------ two values in a word */
 
-typedef struct cmgi_pair_f32 {
-    float v[2];
-} cmgi_pair_f32;
+typedef union cmgi_batch_bits {
+    uint32_t bits;
+    float value;
+} cmgi_batch_bits;
 
-typedef struct cmgi_pair_f64 {
-    double v[2];
-} cmgi_pair_f64;
-
-CMGI_INLINE float cmgi_batch_float(uint32_t bits)
-{
-    union {
-        uint32_t bits;
-        float value;
-    } u;
-    u.bits = bits;
-    return u.value;
-}
-
-CMGI_INLINE uint32_t cmgi_batch_bits(float value)
-{
-    union {
-        uint32_t bits;
-        float value;
-    } u;
-    u.value = value;
-    return u.bits;
-}
-
-/* Two values as a word of their upper halves, rounded to nearest, and one of what these lack: a
- * sum with a sign. */
-CMGI_INLINE uint32_t cmgi_batch_upper(const float v[2])
+CMGI_INLINE uint32_t cmgi_batch_word(float first, float second)
 {
     const uint32_t half = 0x8000U;
-    return (cmgi_batch_bits(v[0]) + half) >> 16 | ((cmgi_batch_bits(v[1]) + half) & 0xffff0000U);
+    cmgi_batch_bits a;
+    cmgi_batch_bits b;
+    a.value = first;
+    b.value = second;
+    return (a.bits + half) >> 16 | ((b.bits + half) & 0xffff0000U);
 }
 
-CMGI_INLINE uint32_t cmgi_batch_lower(const float v[2])
+CMGI_INLINE float cmgi_batch_first(uint32_t word)
 {
-    const uint32_t upper = cmgi_batch_upper(v);
-    return ((cmgi_batch_bits(v[0]) - (upper << 16)) & 0xffffU) |
-           (cmgi_batch_bits(v[1]) - (upper & 0xffff0000U)) << 16;
+    cmgi_batch_bits a;
+    a.bits = word << 16;
+    return a.value;
 }
 
-/* Word number `word` of A. */
-CMGI_INLINE void cmgi_batch_put_f32(void *values, cmg_size word, const float v[2])
+CMGI_INLINE float cmgi_batch_second(uint32_t word)
 {
-    ((uint32_t *)values)[word] = cmgi_batch_upper(v);
-}
-
-CMGI_INLINE void cmgi_batch_put_f64(void *values, cmg_size word, const double v[2])
-{
-    ((double *)values)[2 * word] = v[0];
-    ((double *)values)[2 * word + 1] = v[1];
+    cmgi_batch_bits a;
+    a.bits = word & 0xffff0000U;
+    return a.value;
 }

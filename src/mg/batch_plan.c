@@ -96,7 +96,6 @@ static cmg_status find_diagonal(cmg_batch *batch, const cmg_csr *A, cmgi_batch_l
 static cmg_status take_matrix(cmg_batch *batch, const cmg_csr *A, cmgi_batch_level *level)
 {
     cmgi_batch_plan *p = &batch->plan;
-    const size_t real = cmgi_precision_bytes(p->real);
     int *entry = NULL;
     cmg_status status = CMG_OK;
     level->rows = (int)A->rows;
@@ -104,9 +103,9 @@ static cmg_status take_matrix(cmg_batch *batch, const cmg_csr *A, cmgi_batch_lev
     const cmg_size slots = 2 * (cmg_size)level->A.pairs * CMGI_BATCH_SLICE;
     CMGI_TRY_GOTO(done, cmgi_batch_hold(batch, &entry, slots, sizeof *entry, &level->entry));
     CMGI_TRY_GOTO(done, find_diagonal(batch, A, level));
-    level->values = cmgi_batch_reserve(&p->store_bytes, slots / 2, cmgi_batch_word(p));
-    level->centre = cmgi_batch_reserve(&p->store_bytes, A->rows, real);
-    level->inverse = cmgi_batch_reserve(&p->store_bytes, A->rows, real);
+    level->values = cmgi_batch_reserve(&p->store_bytes, slots / 2, sizeof(uint32_t));
+    level->centre = cmgi_batch_reserve(&p->store_bytes, A->rows, sizeof(float));
+    level->inverse = cmgi_batch_reserve(&p->store_bytes, A->rows, sizeof(float));
 done:
     cmgi_free(batch->ctx, entry);
     return status;
@@ -122,7 +121,20 @@ static cmg_status take_transfer(cmg_batch *batch, const cmg_csr *M, cmgi_batch_s
     return status;
 }
 
-/* P and R of level l without what Dirichlet rows forbid, on the host. */
+/* A copy in place of what may be borrowed, with values as words have them. */
+static cmg_status round_values(cmg_context *ctx, cmgi_csr *M)
+{
+    cmgi_csr copy = {0};
+    CMGI_TRY(cmgi_csr_copy(ctx, &M->view, &copy));
+    for (cmg_size k = 0; k < copy.indptr[copy.rows]; ++k) {
+        copy.values[k] = (double)cmgi_batch_first(cmgi_batch_word((float)copy.values[k], 0));
+    }
+    cmgi_csr_free(ctx, M);
+    *M = copy;
+    return CMG_OK;
+}
+
+/* P and R of level l without what Dirichlet rows forbid, rounded, on the host. */
 static cmg_status bring_transfer(cmg_solver *s, int l, cmgi_csr *P, cmgi_csr *R)
 {
     cmg_context *ctx = s->ctx;
@@ -134,8 +146,10 @@ static cmg_status bring_transfer(cmg_solver *s, int l, cmgi_csr *P, cmgi_csr *R)
     CMGI_TRY(cmgi_dirichlet_bring(ctx, fine));
     CMGI_TRY(cmgi_dirichlet_bring(ctx, coarse));
     CMGI_TRY(cmgi_prolongation(ctx, &stored, fine, coarse, P));
+    CMGI_TRY(round_values(ctx, P));
     const bool given = cmgi_hierarchy_view(h, l, CMG_ROLE_R, NULL, 0, &stored);
-    return cmgi_restriction(ctx, given ? &stored : NULL, P, fine, coarse, R);
+    CMGI_TRY(cmgi_restriction(ctx, given ? &stored : NULL, P, fine, coarse, R));
+    return round_values(ctx, R);
 }
 
 /* From A of level l to that of the next level, which takes its place; `most` are the entries of the
@@ -163,8 +177,8 @@ static cmg_status descend(cmg_solver *s, cmg_batch *batch, int l, cmgi_csr *A, c
     *A = next;
     next = (cmgi_csr){0};
 done:
-    cmgi_csr_free(ctx, &R); /* P takes its place */
     cmgi_csr_free(ctx, &P);
+    cmgi_csr_free(ctx, &R);
     cmgi_csr_free(ctx, &AP);
     cmgi_csr_free(ctx, &next);
     return status;
@@ -196,13 +210,29 @@ done:
     return status;
 }
 
-static cmg_status take_levels(cmg_solver *s, cmg_batch *batch)
+/* The inverse of the last matrix, and its triangle while it is made. */
+static void place_last(cmg_batch *batch, cmg_size near_bytes)
+{
+    cmgi_batch_plan *p = &batch->plan;
+    const cmg_size n = p->level[p->levels - 1].rows;
+    const cmg_size triangle = (n * (n + 1) / 2 + 2 * n) * (cmg_size)sizeof(float);
+    if (!p->dense) {
+        return;
+    }
+    p->solution = cmgi_batch_reserve(&p->store_bytes, n * n, sizeof(float));
+    if (triangle <= near_bytes) {
+        p->dense_near = triangle;
+    } else {
+        p->dense_at = cmgi_batch_reserve(&batch->work_set_up, triangle, 1);
+    }
+}
+
+static cmg_status take_levels(cmg_solver *s, cmg_batch *batch, cmg_size near_bytes)
 {
     cmgi_batch_plan *p = &batch->plan;
     cmg_csr given;
     cmgi_csr A = {0};
     cmg_size most[2] = {0, 0};
-    cmg_size rows = 0; /* of the last level, where it is inverted */
     cmg_status status = CMG_OK;
     CMGI_TRY(cmg_hierarchy_get_csr(s->mg.h, 0, CMG_ROLE_A, NULL, 0, &given));
     CMGI_TRY(take_finest(s, batch, &given));
@@ -213,16 +243,11 @@ static cmg_status take_levels(cmg_solver *s, cmg_batch *batch)
             CMGI_TRY_GOTO(done, descend(s, batch, l, &A, most));
         }
     }
-    if (p->dense) {
-        rows = p->level[p->levels - 1].rows;
-        p->solution =
-            cmgi_batch_reserve(&p->store_bytes, rows * rows, cmgi_precision_bytes(p->real));
-    }
     (void)cmgi_batch_reserve(&batch->work_set_up, most[0], sizeof(double));
     p->products = cmgi_batch_reserve(&batch->work_set_up, most[1], sizeof(double));
-    p->dense_at = cmgi_batch_reserve(&batch->work_set_up, rows * (rows + 10) + 10, sizeof(double));
-    p->lanczos = cmgi_batch_reserve(&batch->work_set_up, 3 * (cmg_size)p->level[0].rows,
-                                    cmgi_precision_bytes(p->real));
+    place_last(batch, near_bytes);
+    const cmg_size power = 2 * (cmg_size)p->level[0].rows * (cmg_size)sizeof(float);
+    batch->work_set_up = power > batch->work_set_up ? power : batch->work_set_up;
 done:
     cmgi_csr_free(s->ctx, &A);
     return status;
@@ -244,7 +269,7 @@ static cmgi_batch_step step_of(const cmgi_cycle *cycle, const cmgi_step *step)
     static const char letters[] = {'A', 'P', 'R', 'M', 'i'};
     static const cmgi_batch_matrix matrices[] = {CMGI_BATCH_A, CMGI_BATCH_P, CMGI_BATCH_R,
                                                  CMGI_BATCH_DIAGONAL, CMGI_BATCH_INVERSE};
-    cmgi_batch_step made = {.matrix = CMGI_BATCH_ZERO,
+    cmgi_batch_step made = {.matrix = CMGI_BATCH_DIAGONAL,
                             .writeback = (int)step->writeback,
                             .level = step->level,
                             .scaled = step->D != NULL,
@@ -272,11 +297,10 @@ static cmg_status place_vectors(cmg_batch *batch, const cmgi_cycle *cycle, cmg_s
     p->buffers = buffers;
     p->near_bytes = 0;
     for (int v = 0; v < buffers + CMGI_BATCH_OWN; ++v) {
-        const bool single = v < buffers + CMGI_BATCH_R64;
-        const size_t real = single ? cmgi_precision_bytes(p->real) : sizeof(double);
-        const cmg_size own = p->level[0].rows * (cmg_size)real;
-        const cmg_size bytes = v < buffers ? (cmg_size)cycle->buffer_bytes[v] : own;
-        p->vector[v] = cmgi_batch_reserve(&batch->work_solve, bytes, 1);
+        const size_t value = v < buffers + CMGI_BATCH_R64 ? sizeof(float) : sizeof(double);
+        p->vector[v] = v < buffers
+                           ? cmgi_batch_reserve(&batch->work_solve, 1, cycle->buffer_bytes[v])
+                           : cmgi_batch_reserve(&batch->work_solve, p->level[0].rows, value);
         p->near_bytes = batch->work_solve <= near_bytes ? batch->work_solve : p->near_bytes;
     }
     return CMG_OK;
@@ -285,18 +309,17 @@ static cmg_status place_vectors(cmg_batch *batch, const cmgi_cycle *cycle, cmg_s
 /* Bytes of a system's own values in a cycle and in CG's product. */
 static double iteration_bytes(const cmgi_batch_plan *p, const cmgi_batch_step *steps)
 {
-    const double real = (double)cmgi_precision_bytes(p->real);
-    const double word = (double)cmgi_batch_word(p);
+    const double value = sizeof(float);
     const double last = p->level[p->levels - 1].rows;
     double bytes = 8.0 * (double)p->nnz;
     for (int k = 0; k < p->steps; ++k) {
         const cmgi_batch_level *level = &p->level[steps[k].level];
         const bool diagonal = steps[k].scaled || steps[k].matrix == CMGI_BATCH_DIAGONAL;
         bytes += steps[k].matrix == CMGI_BATCH_A
-                     ? word * CMGI_BATCH_SLICE * level->A.pairs + real * level->rows
+                     ? value * (CMGI_BATCH_SLICE * level->A.pairs + level->rows)
                      : 0;
-        bytes += steps[k].matrix == CMGI_BATCH_INVERSE ? real * last * last : 0;
-        bytes += diagonal ? real * level->rows : 0;
+        bytes += steps[k].matrix == CMGI_BATCH_INVERSE ? value * last * last : 0;
+        bytes += diagonal ? value * level->rows : 0;
     }
     return bytes;
 }
@@ -315,7 +338,7 @@ static cmg_status take_cycle(cmg_solver *s, cmg_batch *batch, cmg_size near_byte
                                   .shape = o->cycle,
                                   .pre = o->pre,
                                   .post = o->post,
-                                  .precision = p->real,
+                                  .precision = CMG_FP32,
                                   .fuse = true,
                                   .plain = true};
     cmgi_cycle *cycle = NULL;
@@ -342,14 +365,13 @@ cmg_status cmgi_batch_compile(cmg_solver *s, cmg_batch *batch)
     const cmg_solver_options *o = &s->mg.options;
     cmg_size near_bytes = 0;
     CMGI_TRY(check(s));
-    p->real = s->chosen ? CMG_FP32 : o->precision;
     p->rtol = o->rtol;
     p->atol = o->atol;
     p->dtol = o->dtol;
     p->max_it = o->max_it;
     batch->report.krylov = CMG_KRYLOV_CG;
     batch->report.loop = CMG_LOOP_HOST;
-    batch->report.precision = p->real == CMG_FP32 ? "fp32" : "fp64";
+    batch->report.precision = "fp32";
     batch->report.fallback = "";
     batch->teams = s->ctx->threads;
 #ifdef CMGI_HAVE_CUDA
@@ -358,6 +380,6 @@ cmg_status cmgi_batch_compile(cmg_solver *s, cmg_batch *batch)
     }
 #endif
     CMGI_TRY(choose_levels(s, p));
-    CMGI_TRY(take_levels(s, batch));
+    CMGI_TRY(take_levels(s, batch, near_bytes));
     return take_cycle(s, batch, near_bytes);
 }

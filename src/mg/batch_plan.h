@@ -30,12 +30,6 @@ static inline cmg_size cmgi_batch_reserve(cmg_size *bytes, cmg_size count, size_
     return at;
 }
 
-/* Bytes of a word of values. */
-static inline size_t cmgi_batch_word(const cmgi_batch_plan *p)
-{
-    return p->real == CMG_FP32 ? sizeof(uint32_t) : 2 * sizeof(double);
-}
-
 /*
  * The plan without systems: patterns of all levels, P and R, terms of A P and R A P, the step list
  * and the layouts. What is held is freed by the caller, also after a failure.
@@ -52,7 +46,7 @@ cmg_status cmgi_batch_hold(cmg_batch *batch, void *array, cmg_size count, size_t
  * caller to free. */
 cmg_status cmgi_batch_slice(cmg_batch *batch, const cmg_csr *A, bool diagonal, cmgi_batch_slices *M,
                             int **entry);
-/* The values of a matrix that systems share, into words. */
+/* The words of a matrix that systems share. */
 cmg_status cmgi_batch_share(cmg_batch *batch, const cmg_csr *A, const int *entry,
                             cmgi_batch_slices *M);
 /* Terms of the values of C = A B for new values of A, or, where A is known, of B. */

@@ -151,37 +151,20 @@ done:
     return status;
 }
 
-/* Words of the upper halves, and behind them those of the lower ones, any of which may be not 0. */
-static bool write_words(const cmg_csr *A, const int *entry, cmg_size count, uint32_t *words)
-{
-    bool halves = false;
-    for (cmg_size w = 0; w < count; ++w) {
-        float v[2];
-        for (int h = 0; h < 2; ++h) {
-            v[h] = entry[2 * w + h] >= 0 ? (float)A->values[entry[2 * w + h]] : 0;
-        }
-        words[w] = cmgi_batch_upper(v);
-        words[count + w] = cmgi_batch_lower(v);
-        halves = halves || words[count + w] != 0;
-    }
-    return halves;
-}
-
 cmg_status cmgi_batch_share(cmg_batch *batch, const cmg_csr *A, const int *entry,
                             cmgi_batch_slices *M)
 {
-    const cmg_size words = (cmg_size)M->pairs * CMGI_BATCH_SLICE;
-    double *values = NULL;
-    CMGI_TRY(cmgi_alloc(batch->ctx, 2 * words, sizeof *values, &values));
-    if (batch->plan.real == CMG_FP32) {
-        M->halves = write_words(A, entry, words, (uint32_t *)values);
+    const cmg_size count = (cmg_size)M->pairs * CMGI_BATCH_SLICE;
+    uint32_t *words = NULL;
+    CMGI_TRY(cmgi_alloc(batch->ctx, count, sizeof *words, &words));
+    for (cmg_size w = 0; w < count; ++w) {
+        const int first = entry[2 * w];
+        const int second = entry[2 * w + 1];
+        words[w] = cmgi_batch_word(first >= 0 ? (float)A->values[first] : 0,
+                                   second >= 0 ? (float)A->values[second] : 0);
     }
-    for (cmg_size k = 0; k < 2 * words && batch->plan.real == CMG_FP64; ++k) {
-        values[k] = entry[k] >= 0 ? A->values[entry[k]] : 0;
-    }
-    const cmg_status status =
-        cmgi_batch_hold(batch, &values, 2 * words, sizeof *values, &M->values);
-    cmgi_free(batch->ctx, values);
+    const cmg_status status = cmgi_batch_hold(batch, &words, count, sizeof *words, &M->words);
+    cmgi_free(batch->ctx, words);
     return status;
 }
 
