@@ -60,12 +60,15 @@ extern "C" cmg_status cmgi_batch_teams_cuda(cmg_context *ctx, int *teams, cmg_si
 static cmg_status launch(cmg_context *ctx, const cmgi_batch_plan *plan, bool setup,
                          shared_plan *there)
 {
-    const auto kernel = setup ? k_batch<true> : k_batch<false>;
     const int bytes = (int)(setup ? plan->dense_near : plan->near_bytes);
     CMGI_ON_DEVICE(ctx);
-    CMGI_CUDA(ctx,
-              cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
-    kernel<<<plan->teams, BATCH_THREADS, bytes, cmgi_stream(ctx)>>>(there);
+    CMGI_CUDA(ctx, cudaFuncSetAttribute(setup ? k_batch<true> : k_batch<false>,
+                                        cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    if (setup) {
+        k_batch<true><<<plan->teams, BATCH_THREADS, bytes, cmgi_stream(ctx)>>>(there);
+    } else {
+        k_batch<false><<<plan->teams, BATCH_THREADS, bytes, cmgi_stream(ctx)>>>(there);
+    }
     return CMGI_LAUNCHED(ctx);
 }
 
