@@ -145,7 +145,7 @@ CMG_API cmg_status cmg_batch_solve(cmg_batch *batch, const cmg_vector *b, cmg_ve
  *  CMG_NOT_A_NUMBER. There is no history; times are those of all. */
 CMG_API cmg_status cmg_batch_system(const cmg_batch *batch, cmg_size system, cmg_report *report);
 CMG_API void cmg_batch_destroy(cmg_batch **batch);
-/** cmg_batch_create, cmg_batch_solve and cmg_batch_destroy in one. */
+/** cmg_batch_create, cmg_batch_solve and cmg_batch_destroy in one; without the hint. */
 CMG_API cmg_status cmg_solver_solve_batch(cmg_solver *s, cmg_size count, const cmg_vector *values,
                                           const cmg_vector *b, cmg_vector *x, cmg_report *report);
 

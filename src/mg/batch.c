@@ -270,8 +270,15 @@ cmg_status cmg_solver_solve_batch(cmg_solver *s, cmg_size count, const cmg_vecto
                                   const cmg_vector *b, cmg_vector *x, cmg_report *report)
 {
     cmg_batch *batch = NULL;
+    cmg_report own = {.size = sizeof own};
+    CMGI_GIVEN(s);
+    CMGI_TRY(cmgi_sized_check(s->ctx, "cmg_report", report, sizeof own));
     CMGI_TRY(cmg_batch_create(s, count, values, &batch));
-    const cmg_status status = cmg_batch_solve(batch, b, x, report);
+    const cmg_status status = cmg_batch_solve(batch, b, x, &own);
     cmg_batch_destroy(&batch);
+    own.hint = ""; /* it was the batch's */
+    if (status == CMG_OK) {
+        cmgi_sized_give(&own, report);
+    }
     return status;
 }
