@@ -7,7 +7,7 @@ extern "C" {
 
 /* Two blocks share a multiprocessor, so that one multiplies while the other one waits on a coarse
  * level; what they leave of its memory is the first cache, through which the values pass. */
-enum { BLOCKS = 2, NEAR_BYTES = 96 << 10 };
+enum { BLOCKS = 2, NEAR_BYTES = 94 << 10, OTHER_BYTES = 1280 /* its own, and what is reserved */ };
 
 /* The plan as blocks read it, and the number of the next system. */
 typedef struct shared_plan {
@@ -52,7 +52,7 @@ extern "C" cmg_status cmgi_batch_teams_cuda(cmg_context *ctx, int *teams, cmg_si
     CMGI_CUDA(ctx, cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin,
                                           cmgi_device_of(ctx)->number));
     *teams = BLOCKS * cmgi_device_of(ctx)->processors;
-    most -= 1 << 10; /* what team_sum and the like take */
+    most -= OTHER_BYTES;
     *near_bytes = most < NEAR_BYTES ? most : NEAR_BYTES;
     return CMG_OK;
 }
@@ -61,9 +61,16 @@ static cmg_status launch(cmg_context *ctx, const cmgi_batch_plan *plan, bool set
                          shared_plan *there)
 {
     const int bytes = (int)(setup ? plan->dense_near : plan->near_bytes);
+    const auto kernel = setup ? k_batch<true> : k_batch<false>;
+    int all = 0;
     CMGI_ON_DEVICE(ctx);
-    CMGI_CUDA(ctx, cudaFuncSetAttribute(setup ? k_batch<true> : k_batch<false>,
-                                        cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    CMGI_CUDA(ctx, cudaDeviceGetAttribute(&all, cudaDevAttrMaxSharedMemoryPerMultiprocessor,
+                                          cmgi_device_of(ctx)->number));
+    const int percent = (100 * BLOCKS * (bytes + OTHER_BYTES) + all - 1) / all;
+    CMGI_CUDA(ctx,
+              cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+    CMGI_CUDA(ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                        percent < 100 ? percent : 100));
     if (setup) {
         k_batch<true><<<plan->teams, BATCH_THREADS, bytes, cmgi_stream(ctx)>>>(there);
     } else {
