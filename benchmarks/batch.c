@@ -6,7 +6,7 @@
  * measured copy bandwidth and the share of it, iterations, and of single systems the seconds of a
  * refresh and a solve.
  *
- *   batch [--dim 2|3] [--cells N] [--systems K] [--shared] [--backend cpu|cuda] [--threads N]
+ *   batch [--dim 2|3] [--cells N] [--systems K] [--shared 0|1] [--backend cpu|cuda] [--threads N]
  *         [--repeat N] [--KEY VALUE of any option of a solver]
  */
 #include "bench.h"
@@ -78,12 +78,6 @@ static cmg_status generate(const settings *s, work *w)
     return status;
 }
 
-/* The conductivity at node i of a system. */
-static double conductivity(const work *w, int system, cmg_size i)
-{
-    return exp(2 * sin(system + 6.2831853 * (double)i / (double)w->n));
-}
-
 /* a_ij (c_i + c_j) / 2 beside the diagonal, which keeps the row's sum; random b. */
 static cmg_status make_systems(const settings *s, work *w)
 {
@@ -93,17 +87,22 @@ static cmg_status make_systems(const settings *s, work *w)
     cmg_status status = cmg_hierarchy_get_csr(w->h, 0, CMG_ROLE_A, NULL, 0, &A);
     w->values = malloc(k * (size_t)w->nnz * sizeof *w->values);
     w->b = malloc(k * (size_t)w->n * sizeof *w->b);
-    status = status == CMG_OK && (w->values == NULL || w->b == NULL) ? CMG_ERR_MEMORY : status;
+    double *c = malloc((size_t)w->n * sizeof *c); /* conductivity at the nodes */
+    if (w->values == NULL || w->b == NULL || c == NULL) {
+        status = CMG_ERR_MEMORY;
+    }
     for (int system = 0; system < s->systems && status == CMG_OK; ++system) {
         double *v = w->values + (size_t)system * (size_t)w->nnz;
+        for (cmg_size i = 0; i < w->n; ++i) {
+            const double turn = 6.2831853 * (double)i / (double)w->n;
+            c[i] = s->shared ? 1 : exp(2 * sin(system + turn));
+        }
         for (cmg_size i = 0; i < w->n; ++i) {
             cmg_size diagonal = 0;
             double moved = 0;
             for (cmg_size j = A.indptr[i]; j < A.indptr[i + 1]; ++j) {
-                const double c = s->shared ? 1
-                                           : 0.5 * (conductivity(w, system, i) +
-                                                    conductivity(w, system, A.indices[j]));
-                v[j] = A.values[j] * (A.indices[j] == i ? 1 : c);
+                const double mean = 0.5 * (c[i] + c[A.indices[j]]);
+                v[j] = A.values[j] * (A.indices[j] == i ? 1 : mean);
                 diagonal = A.indices[j] == i ? j : diagonal;
                 moved += A.values[j] - v[j];
             }
@@ -114,6 +113,7 @@ static cmg_status make_systems(const settings *s, work *w)
             w->b[(cmg_size)system * w->n + i] = (double)(int64_t)state * 0x1p-63;
         }
     }
+    free(c);
     const size_t bytes[2] = {k * (size_t)w->nnz * sizeof(double),
                              k * (size_t)w->n * sizeof(double)};
     status = status == CMG_OK ? bench_array(w->ctx, w->values, bytes[0], &w->there[0]) : status;
