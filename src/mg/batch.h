@@ -1,6 +1,7 @@
 /*
  * Many systems of one pattern, A_s x_s = b_s, each set up and solved by one team: a thread of the
- * CPU, a block of a GPU. What a team does is written once, in batch.inc; this is what it reads.
+ * CPU, a block of a GPU. What a team does is written once, from batch_team.inc on; this is what it
+ * reads.
  *
  * Of a solver the systems have the patterns, P and R, and the step list of its cycle (batch_plan.c,
  * on the host). Of its own each has, in its part of `store`,
@@ -35,10 +36,10 @@ enum {
  * 32 s + lane; a row without such an entry has 0. Slots have one distance of the column to the row
  * each (A of a grid), or a column a row.
  *
- *     [ 4 1 . . ]     start    0 2 (one slice)
- *     [ 1 4 1 . ]     distance -1 0 | 1 .
- *     [ . 1 4 1 ]     slots    0 1 1 1 | 4 4 4 4 | 1 1 1 0 | 0 0 0 0
- *     [ . . 1 4 ]
+ *     [ 4 1 . . ]     start    0 1 (one slice)
+ *     [ 2 4 1 . ]     distance -1 1
+ *     [ . 2 4 1 ]     words    0 1 | 2 1 | 2 1 | 2 0, ...
+ *     [ . . 2 4 ]     centre   4 4 4 4
  *
  * A word has both values in bfloat16, the upper half of fp32, rounded to nearest. The diagonal of A
  * has 32 bits, and makes up for what the rounding of a row's other values adds to its sum: smooth
