@@ -8,19 +8,6 @@
 /* The last level is the first of so many rows: its inverse is read in every cycle. */
 enum { DENSE_ROWS = 256 };
 
-cmg_status cmgi_batch_hold(cmg_batch *batch, void *array, cmg_size count, size_t size, void *held)
-{
-    void **moved = array;
-    if (*moved == NULL) {
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_move_to_device(batch->ctx, array, count, size));
-    *(void **)held = *moved;
-    batch->held[batch->holds++] = *moved;
-    *moved = NULL;
-    return CMG_OK;
-}
-
 /* What a batch cannot take over. */
 static cmg_status check(const cmg_solver *s)
 {

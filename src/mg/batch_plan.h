@@ -37,13 +37,15 @@ static inline cmg_size cmgi_batch_reserve(cmg_size *bytes, cmg_size count, size_
  * @return CMG_ERR_UNSUPPORTED where a cycle of the solver's cannot be a team's
  */
 cmg_status cmgi_batch_compile(cmg_solver *s, cmg_batch *batch);
+
+/* batch_slices.c */
+
 /* Moves an array of cmgi_alloc, *array, to the backend's memory, where the batch holds it as *held;
  * *array becomes NULL. NULL stays NULL. */
 cmg_status cmgi_batch_hold(cmg_batch *batch, void *array, cmg_size count, size_t size, void *held);
-
-/* batch_slices.c: the slots of a matrix, of its diagonal only where that is wanted, by distances
- * where that pays; *entry has 64 numbers a pair, the entry in each slot or -1, on the host, for the
- * caller to free. */
+/* The slots of a matrix, of its diagonal only where that is wanted, by distances where that pays;
+ * *entry has 64 numbers a pair, the entry in each slot or -1, on the host, for the caller to free.
+ */
 cmg_status cmgi_batch_slice(cmg_batch *batch, const cmg_csr *A, bool diagonal, cmgi_batch_slices *M,
                             int **entry);
 /* The words of a matrix that systems share. */

@@ -7,6 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+cmg_status cmgi_batch_hold(cmg_batch *batch, void *array, cmg_size count, size_t size, void *held)
+{
+    void **moved = array;
+    if (*moved == NULL) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_move_to_device(batch->ctx, array, count, size));
+    *(void **)held = *moved;
+    batch->held[batch->holds++] = *moved;
+    *moved = NULL;
+    return CMG_OK;
+}
+
 static int by_size(const void *a, const void *b)
 {
     const int x = *(const int *)a;
