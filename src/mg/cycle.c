@@ -74,11 +74,13 @@ cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi
     if (plan->fuse) {
         CMGI_TRY_GOTO(done, cmgi_pass_zero(made));
         cmgi_pass_jacobi(made);
+    }
+    if (plan->fuse && !plan->plain) {
         cmgi_pass_halves(made, plan->levels);
         cmgi_pass_presmooth(made, plan->levels);
         cmgi_pass_restrict(made, plan->levels);
     }
-    if (plan->fuse && !cmgi_on_cuda(ctx) && made->columns == 1) {
+    if (plan->fuse && !plan->plain && !cmgi_on_cuda(ctx) && made->columns == 1) {
         cmgi_pass_chain(made);
     }
     CMGI_TRY_GOTO(done, cmgi_pass_buffers(made, plan->fuse));

@@ -24,6 +24,7 @@ from ._errors import (
     StateError,
     UnsupportedError,
 )
+from .batch import Batch
 from ._library import backends, build_info, methods, version
 from .context import Context
 from .hierarchy import Hierarchy
@@ -35,7 +36,7 @@ from .study import Table, compare, plan
 
 __version__ = version()
 __all__ = [
-    "ArgumentError", "CmgError", "CmgWarning", "Context", "ConvergenceWarning", "DeviceError", "FileError",
+    "ArgumentError", "Batch", "CmgError", "CmgWarning", "Context", "ConvergenceWarning", "DeviceError", "FileError",
     "Hierarchy", "InternalError", "Mesh", "OutOfMemoryError", "SingularError", "SolveInfo", "Solver", "StateError", "Step",
     "Table", "UnsupportedError", "backends", "build_info", "compare", "from_petsc", "from_pyamg", "generate", "methods", "plan", "read",
     "read_mesh", "transfer", "version",
