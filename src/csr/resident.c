@@ -1,5 +1,5 @@
 /* Matrices on the device: life and messages; see resident.h. */
-#include "csr/resident.h"
+#include "csr/kinds.h"
 
 #include "core/backend.h"
 #include "core/feed.h"
@@ -244,6 +244,9 @@ void cmgi_resident_drop(cmg_context *ctx, cmgi_csr *A)
 cmg_status cmgi_resident_bring(cmg_context *ctx, cmgi_csr *A)
 {
     cmgi_csr host = {0};
+    if (A->kinds != NULL && A->indptr == NULL) {
+        return cmgi_kinds_expand(ctx, "a matrix", A);
+    }
     if (A->indptr != NULL || A->there == NULL) {
         return CMG_OK;
     }
@@ -258,7 +261,11 @@ cmg_status cmgi_resident_bring(cmg_context *ctx, cmgi_csr *A)
 cmg_status cmgi_resident_share(cmg_context *ctx, const cmgi_csr *from, cmgi_csr *A)
 {
     cmgi_csr_free(ctx, A);
+    if (from->kinds != NULL && cmgi_csr_kinds(ctx, from) == NULL) { /* expanded once */
+        CMGI_TRY(cmgi_resident_bring(ctx, (cmgi_csr *)(uintptr_t)from));
+    }
     *A = cmgi_csr_borrow(&from->view);
+    A->kinds = from->kinds;
     if (from->there == NULL) {
         return CMG_OK;
     }

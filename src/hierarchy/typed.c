@@ -4,6 +4,7 @@
 #include "core/memory.h"
 #include "hierarchy/hierarchy.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static cmg_status check(cmg_context *ctx, const cmg_typed_csr *M)
@@ -116,6 +117,19 @@ cmg_status cmg_hierarchy_set_typed(cmg_hierarchy *h, int level, cmg_role role,
     return there ? take_there(h, level, role, csr) : take_here(h, level, role, csr);
 }
 
+cmg_status cmg_hierarchy_set_templates(cmg_hierarchy *h, int level, cmg_role role,
+                                       const cmg_templates *templates)
+{
+    static const char letter[] = {'A', 'P', 'R'};
+    char what[64];
+    cmgi_csr made = {0};
+    CMGI_GIVEN(h);
+    CMGI_TRY(check_role(h->ctx, role));
+    (void)snprintf(what, sizeof what, "level %d: %c", level, letter[role]);
+    CMGI_TRY(cmgi_kinds_create(h->ctx, what, role == CMG_ROLE_A, templates, &made));
+    return cmgi_hierarchy_take_csr(h, level, role, NULL, 0, &made);
+}
+
 /* Values in fp64, in the memory that they are in, to be freed by the caller. */
 static cmg_status widened(cmg_context *ctx, cmg_size n, const void *values, bool device,
                           double **out)
@@ -141,11 +155,13 @@ cmg_status cmg_hierarchy_update_typed(cmg_hierarchy *h, int level, cmg_role role
     CMGI_CHECK(ctx, precision == CMG_FP64 || precision == CMG_FP32, CMG_ERR_ARG,
                "hierarchy update: unknown precision %d of the values", (int)precision);
     CMGI_TRY(check_role(ctx, role));
-    const cmgi_resident *there = cmgi_hierarchy_there(h, level, role);
-    const cmgi_csr *here = there == NULL ? cmgi_hierarchy_find(h, level, role, NULL, 0) : NULL;
-    if (precision == CMG_FP64 || values == NULL || (there == NULL && here == NULL)) {
+    if (precision == CMG_FP64 || values == NULL || !cmgi_hierarchy_has(h, level, role)) {
         return cmg_hierarchy_update(h, level, role, values);
     }
+    CMGI_CHECK(ctx, cmgi_hierarchy_templates(h, level, role) == NULL, CMG_ERR_ARG,
+               "hierarchy update: templates take values in fp64");
+    const cmgi_resident *there = cmgi_hierarchy_there(h, level, role);
+    const cmgi_csr *here = there == NULL ? cmgi_hierarchy_find(h, level, role, NULL, 0) : NULL;
     CMGI_CHECK(ctx, there != NULL ? !there->borrowed : !here->borrowed, CMG_ERR_ARG,
                "hierarchy update: the matrix is borrowed, and its values with it: in fp64");
     const cmg_size n = there != NULL ? there->rows.nnz : here->indptr[here->rows];

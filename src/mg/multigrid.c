@@ -265,8 +265,8 @@ static cmg_status take_values(cmgi_multigrid *mg, bool *kept)
     const cmgi_setup setup = setup_of(mg);
     CMGI_TRY(cmgi_setup_levels(&setup));
     for (int l = 0; l < mg->levels.count; ++l) {
-        *kept =
-            *kept && !mg->levels.level[l].smoother.changed && !mg->levels.level[l].halves_changed;
+        const cmgi_level *level = &mg->levels.level[l];
+        *kept = *kept && !level->smoother.changed && !level->halves_changed && !level->remade;
     }
     if (*kept) {
         return CMG_OK;

@@ -79,6 +79,15 @@ done:
     return status;
 }
 
+/* Levels that have no CSR cannot be compared: they are taken as they are. */
+static bool is_compared(const cmg_hierarchy *h, int l)
+{
+    return !h->level[l].formed && cmgi_hierarchy_kinds(h, l - 1, CMG_ROLE_A) == NULL &&
+           cmgi_hierarchy_kinds(h, l - 1, CMG_ROLE_P) == NULL &&
+           cmgi_hierarchy_kinds(h, l - 1, CMG_ROLE_R) == NULL &&
+           cmgi_hierarchy_kinds(h, l, CMG_ROLE_A) == NULL;
+}
+
 /* The first level whose A does not fit the one above, `levels` where all do. */
 static cmg_status find_misfit(cmg_hierarchy *h, int from, bool zero_dirichlet, int *level,
                               double *factor)
@@ -92,7 +101,7 @@ static cmg_status find_misfit(cmg_hierarchy *h, int from, bool zero_dirichlet, i
     }
     CMGI_TRY_GOTO(done, cmgi_energy_misfits_there(h, from, d, there));
     for (int l = from; l < h->levels && *level == h->levels; ++l) {
-        if (h->level[l].formed) {
+        if (!is_compared(h, l)) {
             continue;
         }
         *factor = there[l];
