@@ -56,8 +56,8 @@ void cmgi_csr_free(cmg_context *ctx, cmgi_csr *A)
     cmgi_resident_drop(ctx, A);
     if (!A->borrowed) {
         CMGI_FREE(ctx, A->indptr, A->indices, A->values);
-        cmgi_kinds_destroy(ctx, &A->kinds);
     }
+    cmgi_kinds_destroy(ctx, &A->kinds);
     *A = (cmgi_csr){0};
 }
 

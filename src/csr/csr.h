@@ -26,8 +26,8 @@ typedef struct cmgi_csr {
     bool borrowed;               /* the arrays belong to the caller */
     struct cmgi_resident *there; /* the matrix on the device, owned (resident.h), or NULL; then the
                                     arrays above may be NULL until the host needs them */
-    struct cmgi_kinds *kinds; /* the same as few kinds of rows, owned unless `borrowed` (kinds.h),
-                                 or NULL; then likewise */
+    struct cmgi_kinds *kinds;    /* the same as few kinds of rows (kinds.h), shared, or NULL; then
+                                    likewise */
 } cmgi_csr;
 
 /* There is a matrix, wherever it is. */

@@ -9,13 +9,21 @@
 
 enum { SMALL = 4096 };
 
+cmgi_kinds *cmgi_kinds_share(cmgi_kinds *K)
+{
+    if (K != NULL) {
+        ++K->users;
+    }
+    return K;
+}
+
 void cmgi_kinds_destroy(cmg_context *ctx, cmgi_kinds **K)
 {
-    if (*K != NULL) {
+    if (*K != NULL && (*K)->users-- == 0) {
         CMGI_FREE(ctx, (*K)->indptr, (*K)->offset, (*K)->value, (*K)->from, (*K)->many, (*K)->row);
         CMGI_FREE(ctx, (*K)->number, (*K)->id, (*K)->ref, *K);
-        *K = NULL;
     }
+    *K = NULL;
 }
 
 /* Entries of the rows, in the arrays of a CSR whose row pointers are there. */

@@ -46,6 +46,7 @@ typedef struct cmgi_kind_grid {
 } cmgi_kind_grid;
 
 typedef struct cmgi_kinds {
+    int users; /* matrices that have it, but for the first */
     cmg_size rows;
     cmg_size cols;
     cmg_size nnz; /* of all rows */
@@ -108,6 +109,8 @@ cmg_status cmgi_kinds_create(cmg_context *ctx, const char *name, bool square,
                              const cmg_templates *given, cmgi_csr *M);
 /* P^T of an interpolation on a grid. */
 cmg_status cmgi_kinds_transpose(cmg_context *ctx, const cmgi_kinds *P, cmgi_kinds **R);
+/* One user more, and one less: the last one frees it. NULL is none. */
+cmgi_kinds *cmgi_kinds_share(cmgi_kinds *K);
 void cmgi_kinds_destroy(cmg_context *ctx, cmgi_kinds **K);
 /* New values, in the order in which they were given; the old ones stay where they are refused. */
 cmg_status cmgi_kinds_update(cmg_context *ctx, const char *name, const double *values, cmgi_csr *M);

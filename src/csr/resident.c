@@ -261,11 +261,8 @@ cmg_status cmgi_resident_bring(cmg_context *ctx, cmgi_csr *A)
 cmg_status cmgi_resident_share(cmg_context *ctx, const cmgi_csr *from, cmgi_csr *A)
 {
     cmgi_csr_free(ctx, A);
-    if (from->kinds != NULL && cmgi_csr_kinds(ctx, from) == NULL) { /* expanded once */
-        CMGI_TRY(cmgi_resident_bring(ctx, (cmgi_csr *)(uintptr_t)from));
-    }
     *A = cmgi_csr_borrow(&from->view);
-    A->kinds = from->kinds;
+    A->kinds = cmgi_kinds_share(from->kinds);
     if (from->there == NULL) {
         return CMG_OK;
     }

@@ -4,7 +4,6 @@
 #include "core/memory.h"
 #include "hierarchy/hierarchy.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static cmg_status check(cmg_context *ctx, const cmg_typed_csr *M)
@@ -115,19 +114,6 @@ cmg_status cmg_hierarchy_set_typed(cmg_hierarchy *h, int level, cmg_role role,
     bool there = false;
     CMGI_TRY(cmgi_resident_is(h->ctx, &arrays, &there));
     return there ? take_there(h, level, role, csr) : take_here(h, level, role, csr);
-}
-
-cmg_status cmg_hierarchy_set_templates(cmg_hierarchy *h, int level, cmg_role role,
-                                       const cmg_templates *templates)
-{
-    static const char letter[] = {'A', 'P', 'R'};
-    char what[64];
-    cmgi_csr made = {0};
-    CMGI_GIVEN(h);
-    CMGI_TRY(check_role(h->ctx, role));
-    (void)snprintf(what, sizeof what, "level %d: %c", level, letter[role]);
-    CMGI_TRY(cmgi_kinds_create(h->ctx, what, role == CMG_ROLE_A, templates, &made));
-    return cmgi_hierarchy_take_csr(h, level, role, NULL, 0, &made);
 }
 
 /* Values in fp64, in the memory that they are in, to be freed by the caller. */

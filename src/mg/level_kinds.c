@@ -25,10 +25,8 @@ cmg_status cmgi_level_transfer_kinds(const cmg_hierarchy *h, int l, const cmgi_r
     cmg_context *ctx = h->ctx;
     const cmgi_kinds *P = cmgi_hierarchy_templates(h, l, CMG_ROLE_P);
     const cmgi_kinds *R = cmgi_hierarchy_templates(h, l, CMG_ROLE_R);
-    const bool grid = P != NULL && P->grid.form == CMGI_GRID_INTERPOLATION;
     cmgi_kinds *own = NULL;
-    CMGI_CHECK(ctx, P != NULL && (R != NULL || (grid && !cmgi_hierarchy_has(h, l, CMG_ROLE_R))),
-               CMG_ERR_UNSUPPORTED,
+    CMGI_CHECK(ctx, cmgi_hierarchy_restricts(h, l), CMG_ERR_UNSUPPORTED,
                "level %d: %s is held as templates: so has %s to be, unless P is interpolation on a "
                "grid and R its transpose",
                l, P != NULL ? "P" : "R", P != NULL ? "R" : "P");
