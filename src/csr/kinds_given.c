@@ -164,7 +164,7 @@ static cmg_status check_offsets(cmg_context *ctx, const char *name, const cmg_te
         cmgi_sort_indices(sorted, length);
         for (cmg_size e = 1; e < length; ++e) {
             CMGI_CHECK_GOTO(done, ctx, sorted[e] != sorted[e - 1], CMG_ERR_SHAPE,
-                            "%s: kind %d: offset %lld is there twice", name, k,
+                            "%s: kind %d: offset %lld is duplicated", name, k,
                             (long long)sorted[e]);
         }
     }

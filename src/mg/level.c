@@ -31,24 +31,6 @@ static cmgi_request request_of(const cmgi_level_options *options, int l, cmg_rol
     return ask;
 }
 
-static bool is_by_elements(const cmg_context *ctx, cmg_format format)
-{
-    const cmgi_format *row = cmgi_format_find(ctx, format); /* NULL = chosen */
-    return row != NULL && row->elements;
-}
-
-cmg_status cmgi_level_elements(const cmg_hierarchy *h, cmg_context *ctx, int l,
-                               const cmg_matrix_options *options, bool *taken, cmg_matrix **M)
-{
-    const cmg_elements E = cmgi_elements_view(&h->level[l].elements);
-    *taken = is_by_elements(h->ctx, options->format) && E.dofs != NULL;
-    if (*taken && *M == NULL) {
-        return cmg_matrix_create_elements(ctx, &E, options, M);
-    }
-    const double *changes = E.templates > 0 ? E.factor : E.matrices; /* NULL = nothing can */
-    return *taken && changes != NULL ? cmg_matrix_update(*M, changes) : CMG_OK;
-}
-
 /* Creates a matrix, or, when there is one, gives it the values of the same pattern. */
 static cmg_status place(cmg_context *ctx, const cmg_csr *csr, const cmgi_request *ask,
                         cmg_matrix **M)
@@ -224,7 +206,7 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
     if (taken) {
         return CMG_OK;
     }
-    if (l > 0 && is_by_elements(ctx, ask.options.format)) {
+    if (l > 0 && cmgi_level_by_elements(ctx, ask.options.format)) {
         ask.options.format = CMG_FORMAT_AUTO; /* cliques are looked for on the finest level alone */
     }
     return place_matrix(ctx, &A, outer, &ask, level);

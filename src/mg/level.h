@@ -54,7 +54,7 @@ typedef struct cmgi_request {
     struct cmgi_templates *exact;
 } cmgi_request;
 
-/* level_kinds.c. *M as the matrix of these kinds of rows, unless it is that by its version;
+/* level_sources.c. *M as the matrix of these kinds of rows, unless it is that by its version;
  * level->remade = it was another. */
 cmg_status cmgi_level_place_kinds(cmg_context *ctx, const cmgi_kinds *kinds,
                                   const cmgi_request *ask, cmgi_level *level, uint64_t *version,
@@ -66,6 +66,7 @@ cmg_status cmgi_level_transfer_kinds(const cmg_hierarchy *h, int l, const cmgi_r
 cmg_status cmgi_level_look_at_kinds(cmgi_smoother_source *source, cmgi_resident *made);
 /* Whether the finest A is on the device and used there. */
 bool cmgi_level_is_there(const cmg_hierarchy *h, const cmgi_level_options *options);
+bool cmgi_level_by_elements(const cmg_context *ctx, cmg_format format);
 /* A of level l by its elements, where the format wants them and the level has them: then *taken. */
 cmg_status cmgi_level_elements(const cmg_hierarchy *h, cmg_context *ctx, int l,
                                const cmg_matrix_options *options, bool *taken, cmg_matrix **M);

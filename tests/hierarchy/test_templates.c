@@ -229,7 +229,7 @@ static void hostile_kinds_are_refused(void)
     refuse(A, &t, CMG_ERR_ARG, "kind 2, row 7: the row is empty");
     a = good;
     a.offsets[2] = -1;
-    refuse(A, &t, CMG_ERR_SHAPE, "kind 0: offset -1 is there twice");
+    refuse(A, &t, CMG_ERR_SHAPE, "kind 0: offset -1 is duplicated");
     a = good;
     a.indptr[1] = 6;
     refuse(A, &t, CMG_ERR_SHAPE, "kind 1: indptr goes from 6 to 5");

@@ -1,6 +1,25 @@
-/* Levels whose matrices are kinds of rows (csr/kinds.h) and have no CSR. */
+/* Levels whose matrices come from elements, or from kinds of rows (csr/kinds.h) without a CSR. */
 #include "hierarchy/hierarchy.h"
 #include "mg/level.h"
+#include "spmv/formats.h"
+
+bool cmgi_level_by_elements(const cmg_context *ctx, cmg_format format)
+{
+    const cmgi_format *row = cmgi_format_find(ctx, format); /* NULL = chosen */
+    return row != NULL && row->elements;
+}
+
+cmg_status cmgi_level_elements(const cmg_hierarchy *h, cmg_context *ctx, int l,
+                               const cmg_matrix_options *options, bool *taken, cmg_matrix **M)
+{
+    const cmg_elements E = cmgi_elements_view(&h->level[l].elements);
+    *taken = cmgi_level_by_elements(h->ctx, options->format) && E.dofs != NULL;
+    if (*taken && *M == NULL) {
+        return cmg_matrix_create_elements(ctx, &E, options, M);
+    }
+    const double *changes = E.templates > 0 ? E.factor : E.matrices; /* NULL = nothing can */
+    return *taken && changes != NULL ? cmg_matrix_update(*M, changes) : CMG_OK;
+}
 
 cmg_status cmgi_level_place_kinds(cmg_context *ctx, const cmgi_kinds *kinds,
                                   const cmgi_request *ask, cmgi_level *level, uint64_t *version,
