@@ -341,10 +341,18 @@ cmg_status cmgi_kinds_update(cmg_context *ctx, const char *name, const double *v
         CMGI_TRY_GOTO(done, cmgi_kinds_check_stencil(ctx, name, K, given));
     }
     CMGI_TRY_GOTO(done, check_values(ctx, name, K, value));
-    memcpy(K->value, value, (size_t)entries * sizeof *value);
-    ++K->version;
-    CMGI_TRY_GOTO(done, take_facts(ctx, K));
-    CMGI_TRY_GOTO(done, M->indptr != NULL ? cmgi_kinds_fill(ctx, K, M) : CMG_OK);
+    const cmgi_kinds before = *K;
+    K->value = value;
+    status = take_facts(ctx, K);
+    if (status == CMG_OK && M->indptr != NULL) {
+        status = cmgi_kinds_fill(ctx, K, M);
+    }
+    if (status == CMG_OK) {
+        ++K->version;
+        value = before.value;
+    } else {
+        *K = before;
+    }
 done:
     CMGI_FREE(ctx, given, value);
     return status;

@@ -14,6 +14,7 @@ void cmgi_estimate_add(const cmgi_plan *plan, int level, const cmgi_level_size *
         size->nnz = level_size->nnz;
     }
     if (plan->options.templates) {
+        size->file_size += matrix + (level + 1 < plan->levels ? transfer : 0);
         return;
     }
     if (level == 0) {
