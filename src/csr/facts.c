@@ -18,12 +18,12 @@ typedef struct row_look {
     double second;
 } row_look;
 
-static row_look look_at_row(const cmg_csr *A, cmg_size i, cmg_size diagonal)
+static row_look look_at_row(const cmg_csr *A, cmg_size i)
 {
     row_look row = {0, cmgi_row_magnitude(A, i), 0, 0};
     for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
         const double a = fabs(A->values[k]);
-        const double other = A->indices[k] == diagonal ? 0 : a;
+        const double other = A->indices[k] == i ? 0 : a;
         const double less = other < row.most ? other : row.most;
         row.diagonal += a - other;
         row.second = less > row.second ? less : row.second;
@@ -48,36 +48,6 @@ static bool repeats(const cmg_csr *A, cmg_size i)
     return apart == 0;
 }
 
-/* Adds `many` rows like it, of that many entries. */
-static void count_row(const row_look *row, cmg_size length, cmg_size many, cmgi_csr_facts *f)
-{
-    const double two = row->most + row->second;
-    f->identity += row->most == 0 ? many : 0;
-    f->dominated += row->sum <= (1 + CMGI_DOMINATED) * row->diagonal ? many : 0;
-    f->lines += two > CMGI_LINE * row->diagonal ? many : 0;
-    f->strong_lines +=
-        two > CMGI_STRONG_LINE * row->diagonal && length >= CMGI_STRONG_ENTRIES ? many : 0;
-}
-
-/* Whether nothing can be done with it. */
-static bool is_bad(const row_look *row)
-{
-    return row->diagonal == 0 || !isfinite(row->sum);
-}
-
-void cmgi_csr_facts_of_kinds(const cmg_csr *rows, const cmg_index *row, const cmg_size *many,
-                             cmgi_csr_facts *facts)
-{
-    cmgi_csr_facts f = {.known = true, .bad = -1};
-    for (cmg_size k = 0; k < rows->rows; ++k) {
-        const row_look look = look_at_row(rows, k, row[k]);
-        f.bad = is_bad(&look) && (f.bad < 0 || row[k] < f.bad) ? row[k] : f.bad;
-        f.gershgorin = fmax(f.gershgorin, look.sum * (1 / look.diagonal));
-        count_row(&look, rows->indptr[k + 1] - rows->indptr[k], many[k], &f);
-    }
-    *facts = f;
-}
-
 /* Of the rows from .. to - 1. */
 static cmgi_csr_facts look_at_rows(const cmg_csr *A, cmg_size from, cmg_size to, cmg_size first,
                                    cmg_size last)
@@ -86,14 +56,42 @@ static cmgi_csr_facts look_at_rows(const cmg_csr *A, cmg_size from, cmg_size to,
     row_look row = {0};
     for (cmg_size i = from; i < to; ++i) {
         if (i == from || !repeats(A, i)) {
-            row = look_at_row(A, i, i);
-            f.bad = f.bad < 0 && is_bad(&row) ? i : f.bad;
+            row = look_at_row(A, i);
+            f.bad = f.bad < 0 && (row.diagonal == 0 || !isfinite(row.sum)) ? i : f.bad;
             f.gershgorin = fmax(f.gershgorin, row.sum * (1 / row.diagonal));
         }
         const bool own = i >= first && i < last;
-        count_row(&row, A->indptr[i + 1] - A->indptr[i], own, &f);
+        const double two = row.most + row.second;
+        f.identity += own && row.most == 0;
+        f.dominated += own && row.sum <= (1 + CMGI_DOMINATED) * row.diagonal;
+        f.lines += own && two > CMGI_LINE * row.diagonal;
+        f.strong_lines += own && two > CMGI_STRONG_LINE * row.diagonal &&
+                          A->indptr[i + 1] - A->indptr[i] >= CMGI_STRONG_ENTRIES;
     }
     return f;
+}
+
+/* The same of rows that are met so many times. */
+static void add_facts(const cmgi_csr_facts *part, cmg_size many, cmgi_csr_facts *all)
+{
+    const bool sooner = part->bad >= 0 && (all->bad < 0 || part->bad < all->bad);
+    all->bad = sooner ? part->bad : all->bad;
+    all->identity += many * part->identity;
+    all->dominated += many * part->dominated;
+    all->lines += many * part->lines;
+    all->strong_lines += many * part->strong_lines;
+    all->gershgorin = fmax(all->gershgorin, part->gershgorin);
+}
+
+void cmgi_csr_facts_of_kinds(const cmg_csr *kinds, const cmg_index *row, const cmg_size *many,
+                             cmgi_csr_facts *facts)
+{
+    *facts = (cmgi_csr_facts){.known = true, .bad = -1};
+    for (cmg_size k = 0; k < kinds->rows; ++k) {
+        cmgi_csr_facts of = look_at_rows(kinds, k, k + 1, k, k + 1);
+        of.bad = of.bad < 0 ? -1 : row[k];
+        add_facts(&of, many[k], facts);
+    }
 }
 
 cmg_status cmgi_csr_facts_take(cmg_context *ctx, const cmg_csr *A, cmg_size first, cmg_size last,
@@ -108,12 +106,7 @@ cmg_status cmgi_csr_facts_take(cmg_context *ctx, const cmg_csr *A, cmg_size firs
         part[p] = look_at_rows(A, A->rows * p / parts, A->rows * (p + 1) / parts, first, last);
     }
     for (int p = 0; p < parts; ++p) {
-        all.bad = all.bad < 0 ? part[p].bad : all.bad;
-        all.identity += part[p].identity;
-        all.dominated += part[p].dominated;
-        all.lines += part[p].lines;
-        all.strong_lines += part[p].strong_lines;
-        all.gershgorin = fmax(all.gershgorin, part[p].gershgorin);
+        add_facts(&part[p], 1, &all);
     }
     cmgi_free(ctx, part);
     *facts = all;

@@ -3,6 +3,7 @@
 
 #include "core/each.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "csr/kinds.inc"
@@ -26,7 +27,53 @@ void cmgi_kinds_destroy(cmg_context *ctx, cmgi_kinds **K)
     *K = NULL;
 }
 
-/* Entries of the rows, in the arrays of a CSR whose row pointers are there. */
+void cmgi_kind_counts_add(const cmgi_kind_count *part, int parts, int kinds, cmgi_kind_count *count)
+{
+    for (int p = 0; p < parts; ++p) {
+        for (int k = 0; k < kinds; ++k) {
+            const cmgi_kind_count *one = &part[(cmg_size)p * kinds + k];
+            count[k].rows += one->rows;
+            count[k].first = one->first < count[k].first ? one->first : count[k].first;
+        }
+    }
+}
+
+cmg_status cmgi_kinds_count(cmg_context *ctx, cmg_size rows, const uint16_t *id, int kinds,
+                            cmgi_kind_count *count)
+{
+    const int parts = rows > SMALL ? ctx->threads : 1;
+    cmgi_kind_count *part = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, (cmg_size)parts * kinds, sizeof *part, &part));
+    for (int k = 0; k < kinds; ++k) {
+        count[k] = (cmgi_kind_count){.first = INT64_MAX};
+    }
+#pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
+    for (int p = 0; p < parts; ++p) {
+        cmgi_kind_count *mine = part + (cmg_size)p * kinds;
+        for (int k = 0; k < kinds; ++k) {
+            mine[k] = (cmgi_kind_count){.first = INT64_MAX};
+        }
+        for (cmg_size i = rows * (p + 1) / parts - 1; i >= rows * p / parts; --i) {
+            ++mine[id[i]].rows;
+            mine[id[i]].first = i;
+        }
+    }
+    cmgi_kind_counts_add(part, parts, kinds, count);
+    cmgi_free(ctx, part);
+    return CMG_OK;
+}
+
+int cmgi_kinds_by_rows(const void *a, const void *b)
+{
+    const cmgi_kind_count *p = a;
+    const cmgi_kind_count *q = b;
+    if (p->rows != q->rows) {
+        return p->rows < q->rows ? 1 : -1;
+    }
+    return (p->first > q->first) - (p->first < q->first);
+}
+
+/* Entries of the rows, in the arrays of a CSR whose row pointers are known. */
 static void fill_rows(cmg_context *ctx, const cmgi_kinds *K, const uint16_t *id,
                       const cmg_index *ref, cmgi_csr *A)
 {
@@ -63,6 +110,16 @@ done:
     return status;
 }
 
+/* Of the rows of a kind of a square matrix. */
+static double diagonal_of(const cmgi_kinds *K, int kind)
+{
+    cmg_size e = K->indptr[kind];
+    while (e < K->indptr[kind + 1] && K->offset[e] != 0) {
+        ++e;
+    }
+    return e < K->indptr[kind + 1] ? K->value[e] : 0;
+}
+
 const cmgi_kinds *cmgi_csr_kinds(const cmg_context *ctx, const cmgi_csr *A)
 {
     const bool large = A->kinds != NULL && A->indptr == NULL && A->kinds->nnz > ctx->expand_to;
@@ -83,6 +140,39 @@ cmg_status cmgi_kinds_expand(cmg_context *ctx, const char *name, cmgi_csr *M)
     }
     made.kinds = M->kinds;
     *M = made;
+    return CMG_OK;
+}
+
+cmg_status cmgi_kinds_look(cmg_context *ctx, cmgi_kinds *K)
+{
+    cmg_index *column = NULL;
+    double most = 0;
+    double least = INFINITY;
+    if (!K->square) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc(ctx, K->indptr[K->count], sizeof *column, &column));
+    for (int k = 0; k < K->count; ++k) {
+        for (cmg_size e = K->indptr[k]; e < K->indptr[k + 1]; ++e) {
+            column[e] = K->offset[e] == 0 ? k : -1;
+        }
+        most = fmax(most, fabs(diagonal_of(K, k)));
+        least = fmin(least, fabs(diagonal_of(K, k)));
+    }
+    const cmg_csr kinds = {K->count, K->cols, K->indptr, column, K->value};
+    cmgi_csr_facts_of_kinds(&kinds, K->row, K->many, &K->facts);
+    K->there = (cmgi_resident_facts){-1,
+                                     -1,
+                                     -1,
+                                     -1,
+                                     -1,
+                                     .identity = K->facts.identity,
+                                     .beside = K->rows - K->facts.identity,
+                                     .lines = K->facts.lines,
+                                     .gershgorin = K->facts.gershgorin,
+                                     .most = most,
+                                     .least = least};
+    cmgi_free(ctx, column);
     return CMG_OK;
 }
 
@@ -130,11 +220,9 @@ cmg_status cmgi_kinds_diagonal(cmg_context *ctx, cmgi_place at, const cmgi_kinds
     double *table = NULL;
     uint16_t *id = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, K->count, sizeof *of, &of));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, K->count, sizeof *of, &of));
     for (int k = 0; k < K->count; ++k) {
-        for (cmg_size e = K->indptr[k]; e < K->indptr[k + 1]; ++e) {
-            of[k] += K->offset[e] == 0 ? K->value[e] : 0;
-        }
+        of[k] = diagonal_of(K, k);
     }
     spread.of = of;
     if (at == CMGI_DEVICE) {
@@ -156,18 +244,7 @@ done:
 
 cmg_status cmgi_kinds_resident(cmg_context *ctx, const cmgi_kinds *K, cmgi_resident *R)
 {
-    cmgi_resident made = {.csr = {.rows = K->rows, .cols = K->cols}};
-    made.facts = (cmgi_resident_facts){-1,
-                                       -1,
-                                       -1,
-                                       -1,
-                                       -1,
-                                       .identity = K->facts.identity,
-                                       .beside = K->rows - K->facts.identity,
-                                       .lines = K->facts.lines,
-                                       .gershgorin = K->facts.gershgorin,
-                                       .most = K->most,
-                                       .least = K->least};
+    cmgi_resident made = {.csr = {.rows = K->rows, .cols = K->cols}, .facts = K->there};
     CMGI_TRY(cmgi_alloc_device(ctx, K->rows, sizeof *made.diagonal, &made.diagonal));
     const cmg_status status = cmgi_kinds_diagonal(ctx, CMGI_DEVICE, K, made.diagonal);
     if (status != CMG_OK) {

@@ -63,11 +63,25 @@ typedef struct cmgi_kinds {
     uint16_t *id;      /* rows; NULL = by the grid */
     cmg_index *ref;    /* rows of P and R; NULL = by the grid, or square */
     cmgi_kind_grid grid;
-    cmgi_csr_facts facts; /* of a square matrix, with the least and the largest |a_ii| */
-    double least;
-    double most;
-    uint64_t version; /* rises with new values */
+    cmgi_csr_facts facts;      /* of a square matrix ... */
+    cmgi_resident_facts there; /* ... and as one on the device has them */
+    uint64_t version;          /* rises with new values */
 } cmgi_kinds;
+
+/* Rows of a kind, and the first of them. */
+typedef struct cmgi_kind_count {
+    int64_t rows;
+    int64_t first;
+} cmgi_kind_count;
+
+/* Adds `parts` counts of all kinds. */
+void cmgi_kind_counts_add(const cmgi_kind_count *part, int parts, int kinds,
+                          cmgi_kind_count *count);
+/* How often each kind is met, and its first row. */
+cmg_status cmgi_kinds_count(cmg_context *ctx, cmg_size rows, const uint16_t *id, int kinds,
+                            cmgi_kind_count *count);
+/* Order of counts for qsort: the most rows first, of equal ones the first row. */
+int cmgi_kinds_by_rows(const void *a, const void *b);
 
 /* Which of four sides a position is on along an axis. */
 CMGI_INLINE int cmgi_grid_side(cmgi_grid_form form, cmg_index at, cmg_index size)
@@ -118,6 +132,8 @@ cmg_status cmgi_kinds_update(cmg_context *ctx, const char *name, const double *v
 cmg_status cmgi_kinds_expand(cmg_context *ctx, const char *name, cmgi_csr *M);
 /* Arrays of A, or, where it has them, new values in them. */
 cmg_status cmgi_kinds_fill(cmg_context *ctx, const cmgi_kinds *K, cmgi_csr *A);
+/* Takes the facts of the values. */
+cmg_status cmgi_kinds_look(cmg_context *ctx, cmgi_kinds *K);
 /* A row of each kind, number row[k] of the matrix. */
 cmg_status cmgi_kinds_rows(cmg_context *ctx, const cmgi_kinds *K, cmgi_csr *rows);
 /* Kind and, unless NULL, reference of every row, in arrays at a place. */
@@ -125,7 +141,7 @@ cmg_status cmgi_kinds_place(cmg_context *ctx, cmgi_place at, const cmgi_kinds *K
                             cmg_index *ref);
 /* The diagonal of a square matrix, at a place. */
 cmg_status cmgi_kinds_diagonal(cmg_context *ctx, cmgi_place at, const cmgi_kinds *K, double *d);
-/* What a smoother asks of a matrix on the device: facts and the diagonal, without arrays. */
+/* What a smoother asks of a matrix on the device: facts and the diagonal, without a CSR. */
 cmg_status cmgi_kinds_resident(cmg_context *ctx, const cmgi_kinds *K, cmgi_resident *R);
 
 /* A matrix of kinds that is not to be expanded; NULL = there is a CSR, or may be. */

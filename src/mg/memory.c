@@ -25,7 +25,7 @@ typedef struct matrix_plan {
 static bool find(const cmg_hierarchy *h, int level, cmg_role role, cmgi_matrix_source *from)
 {
     const cmgi_resident *there = cmgi_hierarchy_there(h, level, role);
-    *from = (cmgi_matrix_source){.there = there, .kinds = cmgi_hierarchy_kinds(h, level, role)};
+    *from = (cmgi_matrix_source){.there = there, .kinds = cmgi_hierarchy_templates(h, level, role)};
     if (from->kinds != NULL) {
         return true;
     }
@@ -248,10 +248,11 @@ static bool surely_fits(const cmg_hierarchy *h, const cmg_solver_options *o, siz
     double bytes = 0;
     for (int l = 0; l < h->levels; ++l) {
         cmgi_matrix_source A;
-        const cmg_size entries = !find(h, l, CMG_ROLE_A, &A) ? 0
-                                 : A.kinds != NULL           ? A.kinds->rows
-                                 : A.there != NULL           ? A.there->rows.nnz
-                                                             : A.csr->indptr[A.csr->rows];
+        const cmg_size entries = !find(h, l, CMG_ROLE_A, &A)                      ? 0
+                                 : cmgi_hierarchy_kinds(h, l, CMG_ROLE_A) != NULL ? A.kinds->rows
+                                 : A.kinds != NULL                                ? A.kinds->nnz
+                                 : A.there != NULL ? A.there->rows.nnz
+                                                   : A.csr->indptr[A.csr->rows];
         bytes += GENEROUS * (double)entries;
     }
     return bytes < (double)free_bytes && o->coarse != CMG_COARSE_INVERSE &&

@@ -43,22 +43,16 @@ static bool is_uniform(const cmg_hierarchy *h, int l)
 {
     const double rounding = 1e-6;
     const double same = 1e-3;
-    double rows[2] = {0}; /* the largest sums */
+    const cmgi_resident_facts *A[2] = {NULL, NULL};
     bool uniform = true;
     for (int k = 0; uniform && k < 2; ++k) {
         const cmgi_resident *there = cmgi_hierarchy_there(h, l + k, CMG_ROLE_A);
         const cmgi_kinds *kinds = cmgi_hierarchy_templates(h, l + k, CMG_ROLE_A);
-        const double least = there != NULL ? there->facts.least : kinds != NULL ? kinds->least : 0;
-        const double most = there != NULL ? there->facts.most : kinds != NULL ? kinds->most : 0;
-        const cmg_size identity = there != NULL   ? there->facts.identity
-                                  : kinds != NULL ? kinds->facts.identity
-                                                  : 0;
-        rows[k] = there != NULL   ? there->facts.gershgorin
-                  : kinds != NULL ? kinds->facts.gershgorin
-                                  : 0;
-        uniform = least > 0 && most <= (1 + rounding) * least && identity == 0;
+        A[k] = there != NULL ? &there->facts : kinds != NULL ? &kinds->there : NULL;
+        uniform = A[k] != NULL && A[k]->least > 0 && A[k]->most <= (1 + rounding) * A[k]->least &&
+                  A[k]->identity == 0;
     }
-    return uniform && fabs(rows[0] - rows[1]) <= same * rows[1];
+    return uniform && fabs(A[0]->gershgorin - A[1]->gershgorin) <= same * A[1]->gershgorin;
 }
 
 static cmg_status build_smoother(const cmgi_setup *s, int l, bool helps)

@@ -11,17 +11,6 @@
  */
 static const double MISFIT = 1.8;
 
-/* `to` is a view of A, P or R; what becomes a CSR does so once. */
-static cmg_status share(const cmg_hierarchy *given, int l, cmg_role role, const cmgi_csr *from,
-                        cmgi_csr *to)
-{
-    cmg_csr expanded;
-    if (from->kinds != NULL && cmgi_hierarchy_kinds(given, l, role) == NULL) {
-        CMGI_TRY(cmg_hierarchy_get_csr(given, l, role, NULL, 0, &expanded));
-    }
-    return cmgi_resident_share(given->ctx, from, to);
-}
-
 /* The matrices of a level but A, and A unless it is formed here. */
 static cmg_status borrow_level(const cmg_hierarchy *given, int taken, int l, cmg_hierarchy *h)
 {
@@ -29,15 +18,15 @@ static cmg_status borrow_level(const cmg_hierarchy *given, int taken, int l, cmg
     cmgi_stored_level *to = &h->level[l];
     to->facts = (cmgi_csr_facts){0};
     if (!to->formed) {
-        CMGI_TRY(share(given, l, CMG_ROLE_A, &from->A, &to->A));
+        CMGI_TRY(cmgi_resident_share(h->ctx, &from->A, &to->A));
         to->facts = from->facts;
         cmgi_stored_elements_clear(h->ctx, to);
         to->elements = from->elements;
         to->elements_borrowed = true;
     }
     if (l + 1 < taken) {
-        CMGI_TRY(share(given, l, CMG_ROLE_P, &from->P, &to->P));
-        CMGI_TRY(share(given, l, CMG_ROLE_R, &from->R, &to->R));
+        CMGI_TRY(cmgi_resident_share(h->ctx, &from->P, &to->P));
+        CMGI_TRY(cmgi_resident_share(h->ctx, &from->R, &to->R));
     }
     if (taken == given->levels) {
         CMGI_TRY(cmgi_resident_share(h->ctx, &from->inverse, &to->inverse));
@@ -90,15 +79,6 @@ done:
     return status;
 }
 
-/* Levels that have no CSR cannot be compared: they are taken as they are. */
-static bool is_compared(const cmg_hierarchy *h, int l)
-{
-    return !h->level[l].formed && cmgi_hierarchy_kinds(h, l - 1, CMG_ROLE_A) == NULL &&
-           cmgi_hierarchy_kinds(h, l - 1, CMG_ROLE_P) == NULL &&
-           cmgi_hierarchy_kinds(h, l - 1, CMG_ROLE_R) == NULL &&
-           cmgi_hierarchy_kinds(h, l, CMG_ROLE_A) == NULL;
-}
-
 /* The first level whose A does not fit the one above, `levels` where all do. */
 static cmg_status find_misfit(cmg_hierarchy *h, int from, bool zero_dirichlet, int *level,
                               double *factor)
@@ -112,8 +92,9 @@ static cmg_status find_misfit(cmg_hierarchy *h, int from, bool zero_dirichlet, i
     }
     CMGI_TRY_GOTO(done, cmgi_energy_misfits_there(h, from, d, there));
     for (int l = from; l < h->levels && *level == h->levels; ++l) {
-        if (!is_compared(h, l)) {
-            continue;
+        if (h->level[l].formed || cmgi_hierarchy_kinds(h, l - 1, CMG_ROLE_A) != NULL ||
+            cmgi_hierarchy_kinds(h, l - 1, CMG_ROLE_P) != NULL) {
+            continue; /* what has no CSR is taken as it is */
         }
         *factor = there[l];
         if (there[l] == 0) {
