@@ -3,7 +3,7 @@
 
 #include "core/memory.h"
 #include "core/search.h"
-#include "csr/resident.h"
+#include "csr/kinds.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -57,6 +57,7 @@ void cmgi_csr_free(cmg_context *ctx, cmgi_csr *A)
     if (!A->borrowed) {
         CMGI_FREE(ctx, A->indptr, A->indices, A->values);
     }
+    cmgi_kinds_destroy(ctx, &A->kinds);
     *A = (cmgi_csr){0};
 }
 

@@ -26,12 +26,14 @@ typedef struct cmgi_csr {
     bool borrowed;               /* the arrays belong to the caller */
     struct cmgi_resident *there; /* the matrix on the device, owned (resident.h), or NULL; then the
                                     arrays above may be NULL until the host needs them */
+    struct cmgi_kinds *kinds;    /* the same as few kinds of rows (kinds.h), shared, or NULL; then
+                                    likewise */
 } cmgi_csr;
 
 /* There is a matrix, wherever it is. */
 static inline bool cmgi_csr_given(const cmgi_csr *A)
 {
-    return A->indptr != NULL || A->there != NULL;
+    return A->indptr != NULL || A->there != NULL || A->kinds != NULL;
 }
 
 /* Arrays for rows x cols with nnz entries; indptr[0] and indptr[rows] are set, the rest is not. */
@@ -60,6 +62,7 @@ static inline cmgi_csr cmgi_csr_borrow(const cmg_csr *A)
     B.view = *A;
     B.borrowed = true;
     B.there = NULL;
+    B.kinds = NULL;
     return B;
 }
 /*

@@ -1,5 +1,5 @@
 /* Matrices on the device: life and messages; see resident.h. */
-#include "csr/resident.h"
+#include "csr/kinds.h"
 
 #include "core/backend.h"
 #include "core/feed.h"
@@ -244,6 +244,9 @@ void cmgi_resident_drop(cmg_context *ctx, cmgi_csr *A)
 cmg_status cmgi_resident_bring(cmg_context *ctx, cmgi_csr *A)
 {
     cmgi_csr host = {0};
+    if (A->kinds != NULL && A->indptr == NULL) {
+        return cmgi_kinds_expand(ctx, "a matrix", A);
+    }
     if (A->indptr != NULL || A->there == NULL) {
         return CMG_OK;
     }
@@ -259,6 +262,7 @@ cmg_status cmgi_resident_share(cmg_context *ctx, const cmgi_csr *from, cmgi_csr 
 {
     cmgi_csr_free(ctx, A);
     *A = cmgi_csr_borrow(&from->view);
+    A->kinds = cmgi_kinds_share(from->kinds);
     if (from->there == NULL) {
         return CMG_OK;
     }

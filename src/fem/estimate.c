@@ -12,6 +12,12 @@ void cmgi_estimate_add(const cmgi_plan *plan, int level, const cmgi_level_size *
     if (level == 0) {
         size->rows = level_size->rows;
         size->nnz = level_size->nnz;
+    }
+    if (plan->options.templates) {
+        size->file_size += matrix + (level + 1 < plan->levels ? transfer : 0);
+        return;
+    }
+    if (level == 0) {
         bytes += (size_t)level_size->rows * 8 * (plan->options.load == CMG_LOAD_SOURCE ? 1 : 2);
         /* the copy of A while it is renumbered, or A P and P^T */
         size->peak = plan->options.numbering != CMG_NUMBERING_GENERATED ? matrix : 0;

@@ -26,7 +26,7 @@ cmg_status cmg_generate_estimate(cmg_context *ctx, const cmg_generate_options *o
                        : cmgi_estimate_mesh(ctx, &plan, &made));
     CMGI_CHECK(ctx, made.rows <= INT32_MAX, CMG_ERR_ARG, "%lld unknowns are more than 2^31 - 1",
                (long long)made.rows);
-    made.file_size = made.bytes;
+    made.file_size = plan.options.templates ? made.file_size : made.bytes;
     made.by_rows = cmgi_plan_has_slabs(&plan) && plan.options.coarsening != CMG_COARSENING_GALERKIN;
     return cmgi_sized_fill(ctx, "cmg_generate_size", &made, sizeof made, size);
 }

@@ -138,6 +138,32 @@ static cmg_status store_prolongation(const source *s, const cmgi_space *fine,
     return store(s, level, CMG_ROLE_P, fine, coarse, &P);
 }
 
+/* A and P of a level as templates of its grid. */
+static cmg_status store_templates(const source *s, const cmgi_space *space,
+                                  const cmgi_space *coarse, int level)
+{
+    cmg_templates t = {.rows = space->unknowns, .cols = space->unknowns};
+    cmgi_cell_form form = {0};
+    double stencil[CMGI_STENCIL];
+    cmg_status status = CMG_OK;
+    for (int d = 0; d < 3; ++d) {
+        t.grid[d] = (cmg_index)space->grid->axis[d].unknowns;
+    }
+    CMGI_TRY_GOTO(done, cmgi_cell_form_create(s->ctx, &s->problem, space->basis,
+                                              s->plan->options.quadrature, &form));
+    CMGI_TRY_GOTO(done, cmgi_space_stencil(space, &form, stencil));
+    t.values = stencil;
+    CMGI_TRY_GOTO(done, cmg_hierarchy_set_templates(s->h, level, CMG_ROLE_A, &t));
+    if (coarse != NULL) {
+        t.cols = coarse->unknowns;
+        t.values = NULL;
+        CMGI_TRY_GOTO(done, cmg_hierarchy_set_templates(s->h, level, CMG_ROLE_P, &t));
+    }
+done:
+    cmgi_cell_form_free(s->ctx, &form);
+    return status;
+}
+
 static cmg_status order_by_cells(const source *s, const cmgi_space *space, int refinement,
                                  cmg_index **order)
 {
@@ -162,6 +188,9 @@ static cmg_status make_level(const source *s, const cmgi_space *space, const cmg
                              int level, cmg_index **order)
 {
     const cmg_generate_options *o = &s->plan->options;
+    if (o->templates) {
+        return store_templates(s, space, coarse, level);
+    }
     if (level == 0 || o->coarsening != CMG_COARSENING_GALERKIN) {
         CMGI_TRY(assemble_level(s, space, level));
     } else if (!s->plan->slabs) { /* ranks multiply when they solve */

@@ -160,9 +160,9 @@ static void cell_box(const cmgi_locator *t, cmg_size cell, double *box)
 
 /* Takes the cell if it is nearer than the best; looks no closer where its box is beyond `reach`. */
 static void try_cell(const cmgi_locator *t, cmg_index cell, const double *x, double reach,
-                     cmgi_place *best)
+                     cmgi_location *best)
 {
-    cmgi_place place = {.cell = cell};
+    cmgi_location place = {.cell = cell};
     double inside[3];
     double at[3];
     double square = 0;
@@ -188,7 +188,7 @@ static void try_cell(const cmgi_locator *t, cmg_index cell, const double *x, dou
  * Depth first, the nearer child first, without boxes farther than the best cell or, where only
  * boxes around the point count, off the point.
  */
-static void search(const cmgi_locator *t, const double *x, bool around, cmgi_place *best)
+static void search(const cmgi_locator *t, const double *x, bool around, cmgi_location *best)
 {
     const int dim = t->mesh->dim;
     cmg_size stack[DEEPEST];
@@ -217,9 +217,9 @@ static void search(const cmgi_locator *t, const double *x, bool around, cmgi_pla
 
 /* A point inside is found among the boxes around it; else all the tree is searched for the nearest
  * cell, which boxes that lie hollow around the point would make slow. */
-cmgi_place cmgi_locate(const cmgi_locator *t, const double *x)
+cmgi_location cmgi_locate(const cmgi_locator *t, const double *x)
 {
-    cmgi_place best = {.cell = -1, .distance = HUGE_VAL};
+    cmgi_location best = {.cell = -1, .distance = HUGE_VAL};
     search(t, x, true, &best);
     if (best.distance > 0) {
         search(t, x, false, &best);

@@ -25,16 +25,16 @@ typedef struct cmgi_locator {
 
 /* A point in a cell, or in the nearest cell: then distance > 0, and xi lies outside the reference
  * cell by `outside`. */
-typedef struct cmgi_place {
+typedef struct cmgi_location {
     cmg_index cell; /* -1 = none */
     double xi[3];
     double outside;
     double distance;
-} cmgi_place;
+} cmgi_location;
 
 /* Local node of the basis for each node of a cell in VTK's order. */
 const unsigned char *cmgi_vtk_order(cmgi_basis basis);
 
 cmg_status cmgi_locator_create(cmg_context *ctx, const cmg_fem_mesh *mesh, cmgi_locator *locator);
 void cmgi_locator_free(cmgi_locator *locator);
-cmgi_place cmgi_locate(const cmgi_locator *locator, const double *x);
+cmgi_location cmgi_locate(const cmgi_locator *locator, const double *x);

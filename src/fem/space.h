@@ -105,6 +105,13 @@ cmg_status cmgi_space_inverted(const cmgi_space *space, cmg_size cell);
 void cmgi_space_fix_rows(const cmgi_space *space, const cmgi_problem *problem, cmg_size unknown,
                          cmgi_csr *A, double *b);
 /*
+ * The rows of nodes inside of a grid of equal cells and linear elements, whose coefficient is
+ * constant: stencil[9 (z + 1) + 3 (y + 1) + x + 1] for the neighbour (x, y, z), with the bits of
+ * the assembled matrix.
+ */
+cmg_status cmgi_space_stencil(const cmgi_space *space, const cmgi_cell_form *form,
+                              double stencil[27]);
+/*
  * Matrix and, unless b is NULL, right-hand side. Every row is gathered by one thread from the
  * integrals of its cells, which are computed for a few hundred neighbouring nodes at a time, on a
  * grid for a few layers of cells, or for one cell where all are alike.

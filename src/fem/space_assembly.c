@@ -367,6 +367,38 @@ done:
     return status;
 }
 
+cmg_status cmgi_space_stencil(const cmgi_space *space, const cmgi_cell_form *form,
+                              double stencil[27])
+{
+    cmg_context *ctx = space->ctx;
+    const cmgi_grid_axis *axis = space->grid->axis;
+    const cmg_size line = axis[0].nodes;
+    const cmg_size plane = line * axis[1].nodes;
+    const cmg_size node = cmgi_space_node(space, space->unknowns / 2);
+    assembly s = {.space = space, .form = form};
+    integrals in = {.ring = {.slots = 1}, .K_slots = 1};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_stencils_create(space, &s.stencils));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, s.stencils.room, sizeof *s.sums, &s.sums));
+    CMGI_TRY_GOTO(done,
+                  cmgi_alloc(ctx, (cmg_size)form->rows * form->rows, sizeof(double), &in.ring.K));
+    (void)cmgi_space_integrate(space, form, 0, in.ring.K, NULL);
+    const cmgi_stencil *of = cmgi_stencil_of(&s.stencils, space->unknowns / 2);
+    sum_window(&s, &in, of, 0, s.sums);
+    memset(stencil, 0, 27 * sizeof *stencil);
+    for (int k = 0; k < of->columns + of->lost; ++k) {
+        const cmg_size other = node + of->window[k];
+        const cmg_size x = other % line - node % line;
+        const cmg_size y = other % plane / line - node % plane / line;
+        const cmg_size z = other / plane - node / plane;
+        stencil[9 * (z + 1) + 3 * (y + 1) + x + 1] = s.sums[k];
+    }
+done:
+    CMGI_FREE(ctx, s.sums, in.ring.K);
+    cmgi_stencils_free(&s.stencils);
+    return status;
+}
+
 cmg_status cmgi_space_assemble(const cmgi_space *space, const cmgi_cell_form *form, cmgi_csr *A,
                                double *b)
 {

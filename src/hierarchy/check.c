@@ -40,8 +40,8 @@ static cmg_status look_here(cmg_context *ctx, const cmgi_csr *M)
 
 static cmg_status check_values(cmg_context *ctx, const char *name, const cmgi_csr *M)
 {
-    if (M->there != NULL && M->there->facts.not_finite < 0) {
-        return CMG_OK;
+    if (M->kinds != NULL || (M->there != NULL && M->there->facts.not_finite < 0)) {
+        return CMG_OK; /* of kinds when they were given */
     }
     CMGI_TRY(look_here(ctx, M));
     const cmg_size k = cmgi_first_not_finite(ctx, M->indptr[M->rows], M->values);
@@ -90,7 +90,10 @@ static cmg_status check_rows(cmg_context *ctx, const char *name, const cmgi_csr 
 static cmg_status check_matrix(cmg_context *ctx, const char *name, const cmgi_csr *A,
                                cmgi_csr_facts *facts)
 {
-    *facts = (cmgi_csr_facts){0};
+    *facts = A->kinds != NULL ? A->kinds->facts : (cmgi_csr_facts){0};
+    if (A->kinds != NULL) {
+        return CMG_OK;
+    }
     if (A->there == NULL && A->rows == A->cols) {
         CMGI_TRY(cmgi_csr_facts_take(ctx, &A->view, 0, A->rows, facts));
         if (facts->bad < 0) {

@@ -207,7 +207,7 @@ static cmg_status check_structure(cmg_hierarchy *h, int level, cmg_role role, co
 cmg_status cmgi_hierarchy_take_csr(cmg_hierarchy *h, int level, cmg_role role, const char *name,
                                    int factor, cmgi_csr *csr)
 {
-    cmg_status status = csr->there != NULL
+    cmg_status status = csr->there != NULL || csr->kinds != NULL
                             ? check_place(h, level, role, name, factor)
                             : check_structure(h, level, role, name, factor, &csr->view);
     if (status == CMG_OK) {
@@ -300,6 +300,7 @@ cmg_status cmg_hierarchy_wrap_csr(cmg_hierarchy *h, int level, cmg_role role, co
 cmg_status cmg_hierarchy_get_csr(const cmg_hierarchy *h, int level, cmg_role role, const char *name,
                                  int factor, cmg_csr *csr)
 {
+    char what[128];
     CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, csr != NULL, CMG_ERR_ARG, "hierarchy: the out-pointer is NULL");
     CMGI_CHECK(h->ctx, role >= CMG_ROLE_A && role <= CMG_ROLE_INVERSE, CMG_ERR_ARG,
@@ -309,7 +310,9 @@ cmg_status cmg_hierarchy_get_csr(const cmg_hierarchy *h, int level, cmg_role rol
         return cmgi_fail(h->ctx, CMG_ERR_STATE, "level %d has no %s%s%s", level, role_name(role),
                          name != NULL ? " " : "", name != NULL ? name : "");
     }
-    CMGI_TRY(cmgi_resident_bring(h->ctx, found));
+    name_place(level, role, name, what, sizeof what);
+    CMGI_TRY(found->kinds != NULL && found->indptr == NULL ? cmgi_kinds_expand(h->ctx, what, found)
+                                                           : cmgi_resident_bring(h->ctx, found));
     *csr = found->view;
     return CMG_OK;
 }
@@ -416,14 +419,16 @@ cmg_status cmg_hierarchy_update(cmg_hierarchy *h, int level, cmg_role role, cons
     CMGI_TRY(cmgi_is_device(h->ctx, values, &given.device));
     const bool there = stored->there != NULL;
     const double *old = there ? stored->there->csr.values : stored->values;
-    const cmg_status status = there ? update_there(h->ctx, &given, stored, &facts)
-                                    : update_here(h->ctx, &given, stored, &facts);
+    const cmg_status status = stored->kinds != NULL
+                                  ? cmgi_kinds_update(h->ctx, what, values, stored)
+                              : there ? update_there(h->ctx, &given, stored, &facts)
+                                      : update_here(h->ctx, &given, stored, &facts);
     h->checked = h->checked && (status == CMG_OK || (status == CMG_ERR_ARG && values != old));
     ++h->values; /* of borrowed arrays whatever the status is */
     CMGI_TRY(status);
     h->stale = true;
     if (role == CMG_ROLE_A) {
-        h->level[level].facts = facts;
+        h->level[level].facts = stored->kinds != NULL ? stored->kinds->facts : facts;
     }
     return CMG_OK;
 }

@@ -4,8 +4,7 @@
  */
 #pragma once
 #include "csr/elements.h"
-#include "csr/facts.h"
-#include "csr/resident.h"
+#include "csr/kinds.h"
 
 enum { CMGI_HIERARCHY_LEVELS = 64, CMGI_HIERARCHY_FACTORS = 64 };
 
@@ -144,6 +143,12 @@ static inline const cmgi_csr_facts *cmgi_hierarchy_facts(const cmg_hierarchy *h,
 }
 /* Whether there is a matrix of a role, on the host or on the device. */
 bool cmgi_hierarchy_has(const cmg_hierarchy *h, int level, cmg_role role);
+/* The kinds of rows that A, P or R was given as, else NULL ... */
+const cmgi_kinds *cmgi_hierarchy_templates(const cmg_hierarchy *h, int level, cmg_role role);
+/* ... and those of what is used so: it is too large for a CSR, or P or R of such a level. */
+const cmgi_kinds *cmgi_hierarchy_kinds(const cmg_hierarchy *h, int level, cmg_role role);
+/* Whether P is given as kinds, and R as well or as P^T of a grid. */
+bool cmgi_hierarchy_restricts(const cmg_hierarchy *h, int level);
 /* The matrix of a role on the device, NULL = it is not there. */
 const cmgi_resident *cmgi_hierarchy_there(const cmg_hierarchy *h, int level, cmg_role role);
 /* All A, P and R are on the host, too. */

@@ -121,6 +121,7 @@ cmg_status cmg_hierarchy_write(const cmg_hierarchy *h, const char *path, cmg_fil
     CMGI_CHECK(h->ctx, kind >= CMG_FILE_AUTO && kind <= CMG_FILE_ELL, CMG_ERR_ARG,
                "unknown kind of file %d", (int)kind);
     CMGI_TRY(h->checked ? CMG_OK : cmg_hierarchy_check(h));
+    CMGI_TRY(cmgi_hierarchy_bring(h));
     if (kind == CMG_FILE_AUTO) {
         CMGI_TRY(cmgi_kind_by_name(h->ctx, path, &kind));
     }

@@ -290,8 +290,8 @@ static cmg_status take_values(cmgi_multigrid *mg, bool *kept)
     CMGI_TRY(cmgi_setup_levels(&setup));
     setup.semi = wants_semi(mg);
     for (int l = 0; l < mg->levels.count; ++l) {
-        *kept =
-            *kept && !mg->levels.level[l].smoother.changed && !mg->levels.level[l].halves_changed;
+        const cmgi_level *level = &mg->levels.level[l];
+        *kept = *kept && !level->smoother.changed && !level->halves_changed && !level->remade;
     }
     if (*kept) {
         return CMG_OK;

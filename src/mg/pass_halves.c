@@ -39,8 +39,8 @@ static cmg_status find_box(cmg_context *ctx, cmg_hierarchy *h, int l, const cmgi
         *box = *stored;
         return CMG_OK;
     }
-    if (h == NULL || level->rows >= SMALL || level->perm != NULL || A->format->elements ||
-        A->options.values != CMG_VALUES_FULL) {
+    if (h == NULL || level->rows >= SMALL || cmgi_hierarchy_kinds(h, l, CMG_ROLE_A) != NULL ||
+        level->perm != NULL || A->format->elements || A->options.values != CMG_VALUES_FULL) {
         return CMG_OK;
     }
     const cmgi_resident *there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);

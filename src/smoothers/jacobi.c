@@ -4,6 +4,7 @@
  *
  * Source  Saad, Iterative Methods for Sparse Linear Systems, 2003, section 4.1.
  */
+#include "csr/kinds.h"
 #include "csr/place.h"
 #include "smoothers/smoother.h"
 
@@ -39,7 +40,11 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
     }
     CMGI_TRY(cmgi_csr_alloc_diagonal(ctx, A->rows, D));
     out->factors = 1;
-    cmgi_csr_diagonal(ctx, A, D->values);
+    if (source->kinds != NULL) {
+        CMGI_TRY(cmgi_kinds_diagonal(ctx, CMGI_HOST, source->kinds, D->values));
+    } else {
+        cmgi_csr_diagonal(ctx, A, D->values);
+    }
     cmg_size bad = A->rows;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
     reduction(min                                                                                  \
@@ -59,6 +64,7 @@ const cmgi_smoother_method cmgi_smoother_jacobi = {
     .text = "diagonal of A",
     .omega = 0.7,
     .resident = true,
+    .kinds = true,
     .symmetric = true,
     .examples = examples,
     .make = make,

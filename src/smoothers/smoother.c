@@ -118,7 +118,8 @@ cmg_status cmgi_smoother_source_here(const cmgi_smoother_source *source, cmgi_sm
 {
     *here = *source;
     here->there = NULL;
-    return source->there != NULL
+    here->kinds = NULL;
+    return source->there != NULL || source->kinds != NULL
                ? cmg_hierarchy_get_csr(source->h, source->level, CMG_ROLE_A, NULL, 0, &here->A)
                : CMG_OK;
 }
@@ -181,7 +182,7 @@ static cmg_status make(const cmgi_smoother_source *source, const char *name, dou
     cmgi_arguments arguments;
     CMGI_TRY(cmgi_smoother_parse(source->ctx, name, &method, &arguments));
     cmgi_smoother_source with_arguments = *source;
-    if (!method->resident) {
+    if (!method->resident || (source->kinds != NULL && !method->kinds)) {
         CMGI_TRY(cmgi_smoother_source_here(source, &with_arguments));
     }
     with_arguments.arguments = &arguments;

@@ -372,7 +372,8 @@ static cmg_status bound_spectrum(const cmgi_smoother_source *source, const cmgi_
         return CMG_OK;
     }
     CMGI_TRY(try_estimate(source, NULL, factor, factors, steps, kept, spectrum));
-    if (source->matrix != NULL && source->frame == NULL && !is_bound(spectrum->largest)) {
+    if (source->matrix != NULL && source->frame == NULL && source->kinds == NULL &&
+        !is_bound(spectrum->largest)) {
         cmgi_smoother_source exact = *source; /* few bits may overflow */
         exact.matrix = NULL;
         CMGI_TRY(try_estimate(&exact, NULL, factor, factors, steps, NULL, spectrum));

@@ -196,7 +196,7 @@ static void the_tree_finds_what_all_cells_show(void)
                 x[d] += a.x[3 * a.cell_nodes[8 * c + k] + d] / 8;
             }
         }
-        const cmgi_place place = cmgi_locate(&locator, x);
+        const cmgi_location place = cmgi_locate(&locator, x);
         CHECK(place.cell == c && place.distance == 0);
         for (int d = 0; d < 3; ++d) {
             CHECK_NEAR(place.xi[d], 0.5, 1e-12);
