@@ -23,25 +23,3 @@ done:
     cmgi_csr_free(ctx, &made);
     return status;
 }
-
-cmg_status cmgi_csr_by_rows_once(cmg_context *ctx, const cmgi_csr_shape *shape, cmgi_csr_row_fn row,
-                                 const void *user, cmgi_csr *M)
-{
-    cmgi_csr made = {0};
-    cmg_status status = CMG_OK;
-    if (ctx->threads > 1) {
-        return cmgi_csr_by_rows(ctx, shape->rows, shape->cols, row, user, M);
-    }
-    CMGI_TRY(cmgi_csr_alloc_rows(ctx, shape->rows, shape->cols, &made));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, shape->most, sizeof *made.indices, &made.indices));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, shape->most, sizeof *made.values, &made.values));
-    for (cmg_size i = 0; i < shape->rows; ++i) {
-        const cmg_size at = made.indptr[i];
-        made.indptr[i + 1] = at + row(user, i, made.indices + at, made.values + at);
-    }
-    *M = made;
-    made = (cmgi_csr){0};
-done:
-    cmgi_csr_free(ctx, &made);
-    return status;
-}
