@@ -167,7 +167,7 @@ typedef struct plan {
     int *list;      /* rows by class */
     int *counter;   /* COUNTERS */
     double *norm2;  /* of the rows of A */
-    cmgi_spai_repeats repeats;
+    cmgi_spai_groups repeats;
     int count[COUNTERS];
     limits l;
     int processors;
@@ -191,7 +191,7 @@ static cmg_status plan_alloc(cmg_context *ctx, cmg_size rows, plan *p)
 
 static void plan_free(cmg_context *ctx, plan *p)
 {
-    cmgi_spai_repeats_free(ctx, &p->repeats);
+    cmgi_spai_groups_free(ctx, &p->repeats);
     cmgi_free_device(ctx, p->left.space[0]);
     cmgi_free_device(ctx, p->left.space[1]);
     cmgi_free_device(ctx, p->equations);
@@ -331,7 +331,7 @@ cmg_status cmgi_spai_rows_cuda(cmg_context *ctx, const cmgi_device_csr *A, bool 
                                cmgi_device_csr *S, bool *made)
 {
     plan p = {};
-    const cmgi_spai_repeats *R = &p.repeats;
+    const cmgi_spai_groups *R = &p.repeats;
     cmg_status status = CMG_OK;
     *made = true;
     if (S->nnz == 0) {
@@ -340,7 +340,7 @@ cmg_status cmgi_spai_rows_cuda(cmg_context *ctx, const cmgi_device_csr *A, bool 
     CMGI_TRY_GOTO(done, cmgi_progress(ctx, "SPAI", 0, S->rows));
     CMGI_TRY_GOTO(done, cmgi_spai_repeats_find(ctx, A, S, &p.repeats));
     p.left.list = R->list;
-    p.left.count = R->same != NULL ? R->problems : (int)S->rows;
+    p.left.count = R->same != NULL ? R->count : (int)S->rows;
     if (!counted) {
         CMGI_TRY_GOTO(done, left_alloc(ctx, S->rows, &p.left));
         CMGI_TRY_GOTO(done, cmgi_spai_normal(ctx, A, S, R->list, p.left.count, &p.left));
