@@ -196,18 +196,13 @@ static cmg_status form_rows(cmg_context *ctx, const cmg_csr *A, const cmgi_resid
                             const work *w, bool filled, cmgi_resident *C)
 {
     moving a = {{A->indptr, A->indices, w->of}, w->made.kind, w->row, w->C.csr, filled, NULL, NULL};
-    cmg_size nnz = 0;
     C->csr.rows = A->rows;
     C->csr.cols = B->csr.cols;
     CMGI_TRY(cmgi_alloc_device(ctx, A->rows + 1, sizeof *a.indptr, &a.indptr));
     C->csr.indptr = a.indptr;
     CMGI_TRY(cmgi_take_length_device(ctx, A->rows, &a));
-    CMGI_TRY(cmgi_resident_offsets(ctx, A->rows, a.indptr, &nnz));
-    CMGI_TRY(cmgi_resident_rows(ctx, &C->csr, C));
-    CMGI_TRY(cmgi_alloc_device(ctx, nnz, sizeof *a.columns, &a.columns));
-    C->csr.indices = a.columns;
-    CMGI_TRY(cmgi_move_columns_device(ctx, A->rows, &a));
-    return cmgi_alloc_device(ctx, nnz, sizeof *C->csr.values, &C->csr.values);
+    CMGI_TRY(cmgi_product_open(ctx, C, &a.columns));
+    return cmgi_move_columns_device(ctx, A->rows, &a);
 }
 
 static cmg_status form_by_kinds(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B, work *w,
