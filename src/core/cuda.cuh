@@ -206,13 +206,9 @@ cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, int k, const cmgi_c
 cmg_status cmgi_cuda_semi_update(cmg_context *ctx, cmg_size n, int k, const cmgi_semi_update *u);
 cmg_status cmgi_cuda_test(cmg_context *ctx, int k, const cmgi_test *t);
 cmg_status cmgi_cuda_copy_block(cmg_context *ctx, const cmgi_block_copy *b);
-/* Those of several columns (columns_cuda.cu). */
-cmg_status cmgi_cuda_dots(cmg_context *ctx, cmg_precision p, cmg_size n, int k, const void *x,
-                          const void *y, double *result);
+/* The direction of several columns. */
 cmg_status cmgi_cuda_directions(cmg_context *ctx, cmg_size n, int k, const double *num,
                                 const double *den, cmg_precision pz, const void *z, double *p);
-cmg_status cmgi_cuda_cg_updates(cmg_context *ctx, cmg_size n, int k, bool wide,
-                                const cmgi_cg_update *u);
 /* Small dense inverses (inverse_cuda.cu). */
 cmg_status cmgi_cuda_invert(cmg_context *ctx, cmg_size n, double largest, double *X,
                             bool *definite);
