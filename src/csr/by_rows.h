@@ -8,3 +8,16 @@ typedef cmg_size (*cmgi_csr_row_fn)(const void *user, cmg_size i, cmg_index *col
 /* Asks for every row twice, in parallel: to count its entries and to write them. */
 cmg_status cmgi_csr_by_rows(cmg_context *ctx, cmg_size rows, cmg_size cols, cmgi_csr_row_fn row,
                             const void *user, cmgi_csr *M);
+
+/* Rows of M whose lengths are not known before they are there. */
+typedef struct cmgi_slab {
+    cmg_size room;      /* places a row */
+    cmg_index *columns; /* of row i from i room on */
+    double *values;
+    cmg_size *length;
+} cmgi_slab;
+cmg_status cmgi_slab_create(cmg_context *ctx, cmg_size rows, cmg_size room, cmgi_slab *slab);
+void cmgi_slab_free(cmg_context *ctx, cmgi_slab *slab);
+/* The rows as a matrix, columns ascending. */
+cmg_status cmgi_slab_compact(cmg_context *ctx, cmg_size rows, cmg_size cols, const cmgi_slab *slab,
+                             cmgi_csr *M);

@@ -10,7 +10,7 @@
 #include "smoothers/spai.cuh"
 #include "smoothers/spai_row.cuh"
 
-enum { THREADS = 256, MEASURERS = 4, WARPS = 2 };
+enum { MEASURERS = 4, WARPS = 2 };
 
 /* Blocks that share a multiprocessor's memory, by class; the class after them works in global
  * memory. */
@@ -95,36 +95,30 @@ __device__ __forceinline__ int class_of(const limits &l, int need)
     return c;
 }
 
-/* Adds the warp's lanes of one class to its counter; returns this lane's place. */
-__device__ __forceinline__ int take_place(int *counter, int c, bool wanted)
-{
-    const unsigned active = __ballot_sync(CMGI_ALL, wanted);
-    int place = 0;
-    if (wanted) {
-        const int lane = (int)threadIdx.x % CMGI_WARP;
-        const unsigned same = __match_any_sync(active, c);
-        const int leader = __ffs((int)same) - 1;
-        int base = lane == leader ? atomicAdd(&counter[c], __popc(same)) : 0;
-        base = __shfl_sync(same, base, leader);
-        place = base + __popc(same & ((1U << lane) - 1));
-    }
-    return place;
-}
+/* Rows, and what they need. */
+typedef struct sorting {
+    const int *from; /* NULL: all */
+    const cmg_size *indptr;
+    const int *need;
+    limits l;
+    int *counter;
+    int *list; /* NULL: they are counted */
+} sorting;
 
-/* Rows `from`, NULL: all, of each class are counted (list = NULL), or listed after the counter's
- * start. The order in a list depends on the run, what a row gets does not. */
-__global__ void sort_kernel(const int *from, int rows, const cmg_size *indptr, const int *need,
-                            const limits l, int *counter, int *list)
+/* The rows of each class are counted, or listed after the counter's start. The order in a list
+ * depends on the run, what a row gets does not. */
+CMGI_EACH_INDEX(spai_sort, sorting)
 {
-    const cmg_size a = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    const cmg_size i = a < rows && from != NULL ? from[a] : a;
-    const bool wanted = a < rows && indptr[i + 1] > indptr[i];
-    const int c = wanted ? class_of(l, need[i]) : 0;
-    const int place = take_place(counter, c, wanted);
-    if (wanted && list != NULL) {
-        list[place] = (int)i;
-    } else if (wanted && c == GLOBAL) {
-        atomicMax(&counter[LARGEST], need[i]);
+    const cmg_size row = a.from != NULL ? a.from[i] : i;
+    if (a.indptr[row + 1] == a.indptr[row]) {
+        return;
+    }
+    const int c = class_of(a.l, a.need[row]);
+    const int place = atomicAdd(&a.counter[c], 1);
+    if (a.list != NULL) {
+        a.list[place] = (int)row;
+    } else if (c == GLOBAL) {
+        atomicMax(&a.counter[LARGEST], a.need[row]);
     }
 }
 
@@ -244,7 +238,7 @@ static cmg_status measure(cmg_context *ctx, const cmgi_device_csr *A, const cmgi
         CMGI_CUDA(ctx,
                   cudaFuncSetAttribute(measure_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                        (int)bytes));
-        CMGI_CUDA(ctx, cudaMemsetAsync(p->counter, 0, COUNTERS * sizeof(int), stream));
+        CMGI_TRY(cmgi_cuda_clear(ctx, p->counter, COUNTERS * sizeof(int)));
         measure_kernel<<<cmgi_grid(problems, warps), warps * CMGI_WARP, bytes, stream>>>(
             *A, *S, p->left.list, problems, slots[s], counted, p->equations, p->need, p->counter);
         CMGI_TRY(CMGI_LAUNCHED(ctx));
@@ -257,22 +251,17 @@ static cmg_status measure(cmg_context *ctx, const cmgi_device_csr *A, const cmgi
 /* Lists the rows of each class. */
 static cmg_status sort_rows(cmg_context *ctx, const cmgi_device_csr *S, plan *p)
 {
-    const cmgi_spai_left *left = &p->left;
-    const unsigned grid = cmgi_grid(left->count, THREADS);
-    const cudaStream_t stream = cmgi_stream(ctx);
+    sorting s = {p->left.list, S->indptr, p->need, p->l, p->counter, NULL};
     int start[COUNTERS] = {0};
-    CMGI_CUDA(ctx, cudaMemsetAsync(p->counter, 0, COUNTERS * sizeof(int), stream));
-    sort_kernel<<<grid, THREADS, 0, stream>>>(left->list, left->count, S->indptr, p->need, p->l,
-                                              p->counter, NULL);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    CMGI_TRY(cmgi_cuda_clear(ctx, p->counter, sizeof start));
+    CMGI_TRY(cmgi_spai_sort_device(ctx, p->left.count, &s));
     CMGI_TRY(cmgi_to_host(ctx, p->count, p->counter, UNMEASURED * sizeof(int)));
     for (int c = 1; c <= GLOBAL; ++c) {
         start[c] = start[c - 1] + p->count[c - 1];
     }
     CMGI_TRY(cmgi_to_device(ctx, p->counter, start, sizeof start));
-    sort_kernel<<<grid, THREADS, 0, stream>>>(left->list, left->count, S->indptr, p->need, p->l,
-                                              p->counter, p->list);
-    return CMGI_LAUNCHED(ctx);
+    s.list = p->list;
+    return cmgi_spai_sort_device(ctx, p->left.count, &s);
 }
 
 /* Rows whose work space is global memory, as many at a time as a gigabyte holds; *made = false
