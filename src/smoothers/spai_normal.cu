@@ -213,8 +213,9 @@ template <int T>
 static cmg_status solve_in(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_device_csr *S,
                            cmgi_spai_left *left)
 {
-    return solve_left(ctx, normal_kernel<T>, cudaSharedmemCarveoutMaxShared, room_for_tiles[T],
-                      bytes_of(room_for_tiles[T]), A, S, left);
+    const int room = room_for_tiles[T];
+    return solve_left<normal_kernel<T>>(ctx, cudaSharedmemCarveoutMaxShared, room, bytes_of(room),
+                                        A, S, left);
 }
 
 cmg_status cmgi_spai_normal(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_device_csr *S,

@@ -24,12 +24,10 @@ typedef struct cmgi_spai_rows {
  * A launch over the rows that are left, of a kernel with WARPS rows a block and `bytes` of shared
  * memory each, of which `room` doubles are for L; those that it leaves are left from then on.
  */
-template <typename... MORE>
-static cmg_status solve_left(cmg_context *ctx,
-                             void (*kernel)(cmgi_device_csr, cmgi_device_csr, int, size_t,
-                                            cmgi_spai_rows, MORE...),
-                             int carveout, int room, size_t bytes, const cmgi_device_csr *A,
-                             const cmgi_device_csr *S, cmgi_spai_left *left, const MORE &...more)
+template <auto KERNEL, typename... MORE>
+static cmg_status solve_left(cmg_context *ctx, int carveout, int room, size_t bytes,
+                             const cmgi_device_csr *A, const cmgi_device_csr *S,
+                             cmgi_spai_left *left, const MORE &...more)
 {
     int *to = left->list == left->space[0] ? left->space[1] : left->space[0];
     const cmgi_spai_rows w = {left->list, left->count, to, to + S->rows};
@@ -39,12 +37,12 @@ static cmg_status solve_left(cmg_context *ctx,
     if (wanted == 0) {
         return CMG_OK;
     }
-    CMGI_CUDA(ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+    CMGI_CUDA(ctx, cudaFuncSetAttribute(KERNEL, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         (int)shared));
-    CMGI_CUDA(ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+    CMGI_CUDA(ctx, cudaFuncSetAttribute(KERNEL, cudaFuncAttributePreferredSharedMemoryCarveout,
                                         carveout));
     CMGI_TRY(cmgi_cuda_clear(ctx, w.count, sizeof *w.count));
-    kernel<<<(unsigned)(wanted < most ? wanted : most), WARPS * CMGI_WARP, shared,
+    KERNEL<<<(unsigned)(wanted < most ? wanted : most), WARPS * CMGI_WARP, shared,
              cmgi_stream(ctx)>>>(*A, *S, room, bytes, w, more...);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
     left->list = to;

@@ -238,12 +238,12 @@ __global__ void __launch_bounds__(WARPS *CMGI_WARP)
     }
 }
 
-static cmg_status solve_in(cmg_context *ctx, decltype(pairs_kernel) *kernel, int tiles,
-                           const cmgi_device_csr *A, const cmgi_device_csr *S,
-                           const cmgi_spai_kinds *K, cmgi_spai_left *left)
+template <auto KERNEL>
+static cmg_status solve_in(cmg_context *ctx, int tiles, const cmgi_device_csr *A,
+                           const cmgi_device_csr *S, const cmgi_spai_kinds *K, cmgi_spai_left *left)
 {
-    return solve_left(ctx, kernel, SHARED_PERCENT, room_for_rows[tiles], bytes_of(tiles), A, S,
-                      left, *K);
+    return solve_left<KERNEL>(ctx, SHARED_PERCENT, room_for_rows[tiles], bytes_of(tiles), A, S,
+                              left, *K);
 }
 
 cmg_status cmgi_spai_placed(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_device_csr *S,
@@ -253,9 +253,9 @@ cmg_status cmgi_spai_placed(cmg_context *ctx, const cmgi_device_csr *A, const cm
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_spai_kinds_find(ctx, A, &K));
     if (K.count > 0) {
-        CMGI_TRY_GOTO(done, solve_in(ctx, pairs_kernel, 2, A, S, &K, left));
-        CMGI_TRY_GOTO(done, solve_in(ctx, placed_kernel<3>, 3, A, S, &K, left));
-        CMGI_TRY_GOTO(done, solve_in(ctx, placed_kernel<4>, 4, A, S, &K, left));
+        CMGI_TRY_GOTO(done, solve_in<pairs_kernel>(ctx, 2, A, S, &K, left));
+        CMGI_TRY_GOTO(done, solve_in<placed_kernel<3>>(ctx, 3, A, S, &K, left));
+        CMGI_TRY_GOTO(done, solve_in<placed_kernel<4>>(ctx, 4, A, S, &K, left));
     }
 done:
     cmgi_spai_kinds_free(ctx, &K);
