@@ -1,8 +1,157 @@
 /* Kernels of matrices on the device; see resident.h. */
 #include "core/lanes.h"
-#include "csr/entries.cuh"
+#include "csr/resident.cuh"
 
-enum { THREADS = 256, LANES = 8, AT_ONCE = 4 };
+#include <float.h>
+
+enum { THREADS = 256, LANES = CMGI_LANES, AT_ONCE = 4 };
+
+enum { CMGI_DIAGONAL_UNKNOWN = 255 };
+
+/* What the kernels add up; rows as unsigned numbers, ~0 = none. */
+typedef struct facts {
+    unsigned long long bad_column;
+    unsigned long long duplicate;
+    unsigned long long not_finite;
+    unsigned long long zero_diagonal;
+    unsigned long long least;    /* of the |a_ii|, as bits of a double >= 0, which are ordered like
+                                    it: the last that is a minimum */
+    unsigned long long identity; /* the first that is a sum or a maximum */
+    unsigned long long beside;
+    unsigned long long lines;
+    unsigned long long unsorted;
+    unsigned long long beyond;
+    unsigned long long gershgorin; /* likewise */
+    unsigned long long most;
+} facts;
+
+static const unsigned long long NONE = ~0ULL;
+
+static __device__ __forceinline__ void note_row(unsigned long long *first, cmg_size row)
+{
+    atomicMin(first, (unsigned long long)row);
+}
+
+/* The two largest of two pairs that are in order. */
+static __device__ __forceinline__ void merge_largest(double &first, double &second, double a,
+                                                     double b)
+{
+    const double less = first < a ? first : a;
+    first = first < a ? a : first;
+    second = second < b ? b : second;
+    second = second < less ? less : second;
+}
+
+/* What is seen of a row, by one of its lanes or in all. */
+struct view {
+    double diagonal;
+    double sum;
+    double first;
+    double second;
+    int entry; /* of the diagonal */
+    bool range;
+    bool descends;
+    bool nonzero; /* an entry off the diagonal */
+    bool other;   /* one, zero or not */
+    bool beyond;  /* a value that fp32 does not have with all its bits */
+};
+
+/* |value| is under 2^-126 and no 0, or 2^127 and more. */
+static __device__ __forceinline__ bool is_beyond(double size)
+{
+    const unsigned high = (unsigned)((unsigned long long)__double_as_longlong(size) >> 32);
+    return size != 0 && high - 0x38100000U >= 0x0fd00000U;
+}
+
+/* Counts of a block. */
+struct counts {
+    unsigned identity;
+    unsigned beside;
+    unsigned lines;
+    unsigned unsorted;
+    unsigned beyond;
+    unsigned long long gershgorin;
+    unsigned long long most;
+    unsigned long long least;
+};
+
+static __device__ __forceinline__ unsigned long long bits_of(double v)
+{
+    return (unsigned long long)__double_as_longlong(v);
+}
+
+static __device__ void count_square(const view &v, cmg_size i, double *diagonal, facts *all,
+                                    counts *mine)
+{
+    diagonal[i] = v.diagonal;
+    if (v.diagonal == 0) {
+        note_row(&all->zero_diagonal, i);
+        return;
+    }
+    if (!v.nonzero) {
+        atomicAdd(&mine->identity, 1U);
+    }
+    if (v.first + v.second > CMGI_LINE * fabs(v.diagonal)) {
+        atomicAdd(&mine->lines, 1U);
+    }
+    const unsigned long long bound = bits_of(v.sum * fabs(1 / v.diagonal));
+    const unsigned long long size = bits_of(fabs(v.diagonal));
+    if (bound > mine->gershgorin) {
+        atomicMax(&mine->gershgorin, bound);
+    }
+    if (size > mine->most) {
+        atomicMax(&mine->most, size);
+    }
+    if (size < mine->least) {
+        atomicMin(&mine->least, size);
+    }
+}
+
+template <bool PATTERN>
+static __device__ void count_row(const view &v, cmg_size i, double *diagonal, uint8_t *entry,
+                                 facts *all, counts *mine)
+{
+    if (PATTERN && v.range) {
+        note_row(&all->bad_column, i);
+    }
+    if (v.other) {
+        atomicAdd(&mine->beside, 1U);
+    }
+    if (PATTERN && v.descends) {
+        atomicAdd(&mine->unsorted, 1U);
+    }
+    if (v.beyond) {
+        atomicAdd(&mine->beyond, 1U);
+    }
+    if (!(v.sum <= DBL_MAX)) {
+        note_row(&all->not_finite, i);
+    }
+    if (PATTERN && entry != NULL) {
+        entry[i] = (uint8_t)v.entry;
+    }
+    if (diagonal != NULL) {
+        count_square(v, i, diagonal, all, mine);
+    }
+}
+
+static __device__ counts no_counts()
+{
+    counts none = {};
+    none.least = NONE;
+    return none;
+}
+
+static __device__ void add_counts(const counts &mine, facts *all)
+{
+    atomicAdd(&all->identity, (unsigned long long)mine.identity);
+    atomicAdd(&all->beside, (unsigned long long)mine.beside);
+    atomicAdd(&all->lines, (unsigned long long)mine.lines);
+    atomicAdd(&all->unsorted, (unsigned long long)mine.unsorted);
+    atomicAdd(&all->beyond, (unsigned long long)mine.beyond);
+    atomicMax(&all->gershgorin, mine.gershgorin);
+    atomicMax(&all->most, mine.most);
+    atomicMin(&all->least, mine.least);
+}
 
 static cmg_status clear_facts(cmg_context *ctx, facts *all)
 {
@@ -87,8 +236,7 @@ __global__ void __launch_bounds__(THREADS)
     entries_kernel(const cmg_csr A, double *diagonal, uint8_t *entry, facts *all)
 {
     __shared__ counts mine;
-    const int lane = (int)threadIdx.x % LANES;
-    const unsigned mask = 0xffU << ((threadIdx.x % CMGI_WARP) / LANES * LANES);
+    const int lane = cmgi_lane();
     if (threadIdx.x == 0) {
         mine = no_counts();
     }
@@ -102,11 +250,11 @@ __global__ void __launch_bounds__(THREADS)
         const cmg_size length = real ? A.indptr[i + 1] - begin : 0;
         const int known = !PATTERN && real && entry != NULL ? entry[i] : CMGI_DIAGONAL_UNKNOWN;
         view v = look_at_row<PATTERN>(A, i, begin, length, lane, known);
-        v.range = PATTERN && (__ballot_sync(CMGI_ALL, v.range) & mask) != 0;
-        v.descends = PATTERN && (__ballot_sync(CMGI_ALL, v.descends) & mask) != 0;
-        v.nonzero = (__ballot_sync(CMGI_ALL, v.nonzero) & mask) != 0;
-        v.other = (__ballot_sync(CMGI_ALL, v.other) & mask) != 0;
-        v.beyond = (__ballot_sync(CMGI_ALL, v.beyond) & mask) != 0;
+        v.range = PATTERN && cmgi_row_any(v.range);
+        v.descends = PATTERN && cmgi_row_any(v.descends);
+        v.nonzero = cmgi_row_any(v.nonzero);
+        v.other = cmgi_row_any(v.other);
+        v.beyond = cmgi_row_any(v.beyond);
         v.sum = cmgi_lanes_sum(v.sum);
         v.diagonal = cmgi_lanes_sum(v.diagonal);
 #pragma unroll
@@ -126,7 +274,6 @@ __global__ void __launch_bounds__(THREADS)
             note_row(&all->duplicate, i);
         }
         if (lane == 0) {
-            atomicAdd(&mine.beside, v.other ? 1U : 0U);
             count_row<PATTERN>(v, i, diagonal, entry, all, &mine);
         }
     }
@@ -175,10 +322,7 @@ static cmg_status look_at_entries(cmg_context *ctx, const cmg_csr *A, cmgi_resid
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *all, &all));
     CMGI_TRY_GOTO(done, clear_facts(ctx, all));
     if (A->rows > 0) {
-        if (R->rows.count != NULL && R->rows.longest <= CMGI_SHORT_ROWS) {
-            CMGI_TRY_GOTO(
-                done, cmgi_entries_short(ctx, A, !R->known, R->diagonal, R->diagonal_entry, all));
-        } else if (R->known) {
+        if (R->known) {
             entries_kernel<false>
                 <<<grid, THREADS, 0, cmgi_stream(ctx)>>>(*A, R->diagonal, R->diagonal_entry, all);
         } else {

@@ -10,11 +10,6 @@
 
 #include "transfer/smooth.inc"
 
-/* P = P_0 - factor D^-1 A P_0 on the device where P_0 has one entry a row at most and eight lanes
- * can form a row of P (smooth.cu); *formed says whether they could. */
-cmg_status cmgi_smooth_short_device(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *P0,
-                                    const double *d, double factor, cmgi_resident *P, bool *formed);
-
 static cmg_status filter(cmg_context *ctx, cmgi_place at, const cmg_csr *A, const cmg_csr *S,
                          cmgi_csr *F)
 {
@@ -41,16 +36,6 @@ static cmg_status form_on_host(cmg_context *ctx, const cmg_csr *A, const cmg_csr
 static cmg_status form_on_device(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *P0,
                                  const double *d, double factor, cmgi_resident *P)
 {
-    static cmg_status (*const form_short)(cmg_context *, const cmg_csr *, const cmgi_resident *,
-                                          const double *, double, cmgi_resident *, bool *) =
-        CMGI_CUDA_FN(cmgi_smooth_short_device);
-    bool formed = false;
-    if (P0->rows.longest <= 1) {
-        CMGI_TRY(form_short(ctx, A, P0, d, factor, P, &formed));
-    }
-    if (formed) {
-        return CMG_OK;
-    }
     CMGI_TRY(cmgi_resident_kernels_of(ctx)->multiply(ctx, A, P0, false, P));
     const smoothing s = {P0->csr, P->csr, d, factor, (double *)(uintptr_t)P->csr.values};
     return smooth_row(ctx, CMGI_DEVICE, P->csr.rows, &s);
