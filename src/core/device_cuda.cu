@@ -4,9 +4,6 @@
  */
 #include "core/cuda.cuh"
 
-extern "C" {
-}
-
 #include <stdlib.h>
 #include <string.h>
 
