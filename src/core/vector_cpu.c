@@ -2,7 +2,6 @@
 #include "core/backend.h"
 #include "core/blocks.h"
 #include "core/memory.h"
-#include "core/random.h"
 
 #include <string.h>
 
@@ -69,12 +68,6 @@ static cmg_status sum_blocks(cmg_context *ctx, cmg_size n, block_fn block, const
 static cmg_status fill(cmg_context *ctx, cmg_precision p, cmg_size n, double value, void *x)
 {
     IN(p, fill)(ctx->threads, n, value, x);
-    return CMG_OK;
-}
-
-static cmg_status draw(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed, void *x)
-{
-    IN(p, random)(ctx->threads, n, seed, x);
     return CMG_OK;
 }
 
@@ -250,26 +243,6 @@ static cmg_status test(cmg_context *ctx, int k, const cmgi_test *t)
     return CMG_OK;
 }
 
-static cmg_status copy_block(cmg_context *ctx, const cmgi_block_copy *b)
-{
-    const bool wide[2] = {b->from == CMG_FP64, b->to == CMG_FP64};
-#pragma omp parallel for num_threads(ctx->threads)                                                 \
-    schedule(static) if (b->rows * b->columns > CMGI_PARALLEL_FROM)
-    for (cmg_size i = 0; i < b->rows; ++i) {
-        for (cmg_size j = 0; j < b->columns; ++j) {
-            const cmg_size at = i * b->x_row + j;
-            const cmg_size to = i * b->y_row + j;
-            const double value = wide[0] ? ((const double *)b->x)[at] : ((const float *)b->x)[at];
-            if (wide[1]) {
-                ((double *)b->y)[to] = value;
-            } else {
-                ((float *)b->y)[to] = (float)value;
-            }
-        }
-    }
-    return CMG_OK;
-}
-
 const cmgi_backend cmgi_backend_cpu = {
     .name = "cpu",
     .collapse_rows = 32,
@@ -278,7 +251,7 @@ const cmgi_backend cmgi_backend_cpu = {
     .few_columns = 2,
     .memory_free = cmgi_host_memory_free,
     .fill = fill,
-    .random = draw,
+    .random = cmgi_draw,
     .convert = convert,
     .axpby = axpby,
     .dot = dot,
@@ -289,5 +262,5 @@ const cmgi_backend cmgi_backend_cpu = {
     .cg_update = cg_update,
     .semi_update = semi_update,
     .test = test,
-    .copy_block = copy_block,
+    .copy_block = cmgi_copy_block,
 };

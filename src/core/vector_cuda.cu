@@ -3,7 +3,6 @@
  * read and written in packs of 16 bytes.
  */
 #include "core/pack.cuh"
-#include "core/random.h"
 
 enum { THREADS = 256, COPIES = 4 };
 
@@ -47,22 +46,6 @@ struct fill_op {
 #pragma unroll
         for (int k = 0; k < W; ++k) {
             v.v[k] = value;
-        }
-        store<W>(x + i, v);
-    }
-};
-
-template <typename T>
-struct random_op {
-    uint64_t seed;
-    T *x;
-    template <int W>
-    __device__ void run(cmg_size i) const
-    {
-        pack<T, W> v;
-#pragma unroll
-        for (int k = 0; k < W; ++k) {
-            v.v[k] = (T)cmgi_random_at(seed, (uint64_t)(i + k));
         }
         store<W>(x + i, v);
     }
@@ -210,14 +193,6 @@ cmg_status cmgi_cuda_fill(cmg_context *ctx, cmg_precision p, cmg_size n, double 
     });
 }
 
-cmg_status cmgi_cuda_random(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed, void *x)
-{
-    return in_precision(p, [&](auto zero) {
-        using T = decltype(zero);
-        return each<WIDE<T>>(ctx, n, aligned(x), random_op<T>{seed, (T *)x});
-    });
-}
-
 cmg_status cmgi_cuda_convert(cmg_context *ctx, cmg_size n, cmg_precision px, const void *x,
                              cmg_precision py, void *y)
 {
@@ -277,32 +252,4 @@ cmg_status cmgi_cuda_semi_update(cmg_context *ctx, cmg_size n, int k, const cmgi
     const bool wide = k == 1 && aligned(u->z) && aligned(u->d) && aligned(u->x);
     return u->precision == CMG_FP64 ? each<2>(ctx, n * k, wide, semi_op<double>{*u, k})
                                     : each<2>(ctx, n * k, wide, semi_op<float>{*u, k});
-}
-
-/* A thread a value. */
-template <typename TX, typename TY>
-__global__ void __launch_bounds__(THREADS) copy_block_kernel(const cmgi_block_copy b)
-{
-    const cmg_size at = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (at < b.rows * b.columns) {
-        const cmg_size i = at / b.columns;
-        const cmg_size j = at % b.columns;
-        ((TY *)b.y)[i * b.y_row + j] = (TY)((const TX *)b.x)[i * b.x_row + j];
-    }
-}
-
-cmg_status cmgi_cuda_copy_block(cmg_context *ctx, const cmgi_block_copy *b)
-{
-    const int blocks = cmgi_grid(b->rows * b->columns, THREADS);
-    const cudaStream_t stream = cmgi_stream(ctx);
-    if (b->rows * b->columns == 0) {
-        return CMG_OK;
-    }
-    CMGI_ON_DEVICE(ctx);
-    return in_precision(b->from, [&](auto from) {
-        return in_precision(b->to, [&](auto to) {
-            copy_block_kernel<decltype(from), decltype(to)><<<blocks, THREADS, 0, stream>>>(*b);
-            return CMGI_LAUNCHED(ctx);
-        });
-    });
 }
