@@ -53,26 +53,3 @@ static cmg_status in_precision(cmg_precision p, const F &f)
 {
     return p == CMG_FP64 ? f(double()) : f(float());
 }
-
-/* p = z + (num/den) p; den = 0 counts as ratio 0. Nothing is summed. */
-template <typename TZ, typename T>
-struct direction_op {
-    const double *num;
-    const double *den;
-    const TZ *z;
-    T *p;
-    template <int W>
-    __device__ double run(cmg_size i) const
-    {
-        const double d = *den;
-        const T beta = (T)(d != 0 ? *num / d : 0);
-        const pack<TZ, W> from = load<W>(z + i);
-        pack<T, W> v = load<W>(p + i);
-#pragma unroll
-        for (int k = 0; k < W; ++k) {
-            v.v[k] = (T)from.v[k] + beta * v.v[k];
-        }
-        store<W>(p + i, v);
-        return 0;
-    }
-};

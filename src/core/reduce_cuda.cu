@@ -391,61 +391,17 @@ struct jacobi_op {
     }
 };
 
-/* A step on few rows: one block makes all of it. */
-template <int W, typename T>
-__global__ void __launch_bounds__(SINGLE_BLOCK) jacobi_kernel(cmg_size n, const cmgi_jacobi_step s)
-{
-    const cmg_size first = (cmg_size)threadIdx.x * W;
-    const of_one<dot_op<T>> dot = {{(const T *)s.p, (const T *)s.q}};
-    const jacobi_op<T> update = {s};
-    const direction_op<T, T> turn = {s.rho + 1, s.rho, (const T *)s.z, (T *)s.p};
-    double sum = 0;
-    for (cmg_size i = first; i < n; i += SINGLE_BLOCK * W) {
-        add_pack<W>(dot, i, n, sum);
-    }
-    sum = cmgi_block_sum<SINGLE_BLOCK>(sum);
-    if (threadIdx.x == 0) {
-        *s.curvature = sum;
-    }
-    __syncthreads();
-    sum = 0;
-    for (cmg_size i = first; i < n; i += SINGLE_BLOCK * W) {
-        add_pack<W>(update, i, n, sum);
-    }
-    sum = cmgi_block_sum<SINGLE_BLOCK>(sum);
-    if (threadIdx.x == 0) {
-        s.rho[1] = sum;
-    }
-    __syncthreads();
-    for (cmg_size i = first; i < n; i += SINGLE_BLOCK * W) {
-        add_pack<W>(turn, i, n, sum);
-    }
-}
-
-template <typename T>
-static cmg_status jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi_step *s)
+cmg_status cmgi_cuda_jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi_step *s)
 {
     const bool wide =
         aligned(s->inverse) && aligned(s->p) && aligned(s->q) && aligned(s->r) && aligned(s->z);
-    if (n > SINGLE_UP_TO) {
-        CMGI_TRY(cmgi_cuda_dot(ctx, s->precision, n, 1, s->p, s->q, s->curvature));
-        CMGI_TRY(reduce_one<WIDE<T>>(ctx, n, wide, jacobi_op<T>{*s}, keep_sum{s->rho + 1}));
-        return cmgi_cuda_direction(ctx, n, 1, s->rho + 1, s->rho, s->precision, s->z, s->precision,
-                                   s->p);
-    }
-    CMGI_ON_DEVICE(ctx);
-    if (wide) {
-        jacobi_kernel<WIDE<T>, T><<<1, SINGLE_BLOCK, 0, cmgi_stream(ctx)>>>(n, *s);
-    } else {
-        jacobi_kernel<1, T><<<1, SINGLE_BLOCK, 0, cmgi_stream(ctx)>>>(n, *s);
-    }
-    return CMGI_LAUNCHED(ctx);
-}
-
-cmg_status cmgi_cuda_jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi_step *s)
-{
-    return in_precision(s->precision,
-                        [&](auto zero) { return jacobi_step<decltype(zero)>(ctx, n, s); });
+    CMGI_TRY(cmgi_cuda_dot(ctx, s->precision, n, 1, s->p, s->q, s->curvature));
+    CMGI_TRY(in_precision(s->precision, [&](auto zero) {
+        using T = decltype(zero);
+        return reduce_one<WIDE<T>>(ctx, n, wide, jacobi_op<T>{*s}, keep_sum{s->rho + 1});
+    }));
+    return cmgi_cuda_direction(ctx, n, 1, s->rho + 1, s->rho, s->precision, s->z, s->precision,
+                               s->p);
 }
 
 __global__ void test_kernel(const cmgi_test t)

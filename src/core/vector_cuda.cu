@@ -152,6 +152,28 @@ struct add_ratio_op {
     }
 };
 
+/* p = z + (num/den) p; den = 0 counts as ratio 0 */
+template <typename TZ, typename T>
+struct direction_op {
+    const double *num;
+    const double *den;
+    const TZ *z;
+    T *p;
+    template <int W>
+    __device__ void run(cmg_size i) const
+    {
+        const double d = *den;
+        const T beta = (T)(d != 0 ? *num / d : 0);
+        const pack<TZ, W> from = load<W>(z + i);
+        pack<T, W> v = load<W>(p + i);
+#pragma unroll
+        for (int k = 0; k < W; ++k) {
+            v.v[k] = (T)from.v[k] + beta * v.v[k];
+        }
+        store<W>(p + i, v);
+    }
+};
+
 /* A step of semi-iteration; column i % k at value i, k = 1 in packs. */
 template <typename T>
 struct semi_op {

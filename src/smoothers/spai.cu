@@ -10,7 +10,7 @@
 #include "smoothers/spai.cuh"
 #include "smoothers/spai_row.cuh"
 
-enum { MEASURERS = 4, WARPS = 2 };
+enum { MEASURERS = 4 };
 
 /* The most bytes of shared memory that a row needs which fits there, and of memory that another
  * does; how many are such, and how many have more equations than the tables. */
@@ -86,7 +86,7 @@ __global__ void measure_kernel(const cmgi_device_csr A, const cmgi_device_csr S,
 
 /* WARPS warps for each row of a list, NULL: all, that fits into shared memory, or for each other
  * one, in their part of `global_space`. */
-template <bool SHARED, int WARPS>
+template <bool SHARED>
 __global__ void __launch_bounds__(WARPS *CMGI_WARP)
     rows_kernel(const cmgi_device_csr A, const double *norm2, const cmgi_device_csr S,
                 const int *list, int rows, const int *equations, const int *need, int most,
@@ -108,12 +108,12 @@ __global__ void __launch_bounds__(WARPS *CMGI_WARP)
                 weigh(P, lane);
             }
         }
-        wait<WARPS>();
-        const int rank = factorise<WARPS>(P, lane);
+        __syncthreads();
+        const int rank = factorise(P, lane);
         if (threadIdx.x < CMGI_WARP) {
             solve_triangle(P, lane, rank, S.values + first);
         }
-        wait<WARPS>();
+        __syncthreads();
     }
 }
 
@@ -171,9 +171,9 @@ static cmg_status find_limits(cmg_context *ctx, plan *p)
     CMGI_CUDA(
         ctx, cudaDeviceGetAttribute(&p->reserved, cudaDevAttrReservedSharedMemoryPerBlock, device));
     p->processors = cmgi_device_of(ctx)->processors;
-    CMGI_CUDA(ctx, cudaFuncSetAttribute(rows_kernel<true, WARPS>,
+    CMGI_CUDA(ctx, cudaFuncSetAttribute(rows_kernel<true>,
                                         cudaFuncAttributeMaxDynamicSharedMemorySize, p->most));
-    CMGI_CUDA(ctx, cudaFuncSetAttribute(rows_kernel<true, WARPS>,
+    CMGI_CUDA(ctx, cudaFuncSetAttribute(rows_kernel<true>,
                                         cudaFuncAttributePreferredSharedMemoryCarveout,
                                         cudaSharedmemCarveoutMaxShared));
     return CMG_OK;
@@ -221,7 +221,7 @@ static cmg_status solve_global(cmg_context *ctx, const cmgi_device_csr *A, bool 
         return CMG_OK;
     }
     CMGI_TRY(cmgi_alloc_device(ctx, blocks, (size_t)bytes, &p->space));
-    rows_kernel<false, WARPS><<<(unsigned)blocks, WARPS * CMGI_WARP, 0, cmgi_stream(ctx)>>>(
+    rows_kernel<false><<<(unsigned)blocks, WARPS * CMGI_WARP, 0, cmgi_stream(ctx)>>>(
         *A, p->norm2, *S, p->left.list, p->left.count, p->equations, p->need, p->most, counted,
         p->space, (size_t)bytes);
     return CMGI_LAUNCHED(ctx);
@@ -236,10 +236,9 @@ static cmg_status solve_all(cmg_context *ctx, const cmgi_device_csr *A, bool cou
         const int fit = p->together / ((bytes + p->reserved + 127) / 128 * 128);
         const int most = (fit < MOST ? fit : MOST) * p->processors;
         const int blocks = p->left.count < most ? p->left.count : most;
-        rows_kernel<true, WARPS>
-            <<<(unsigned)blocks, WARPS * CMGI_WARP, (size_t)bytes, cmgi_stream(ctx)>>>(
-                *A, p->norm2, *S, p->left.list, p->left.count, p->equations, p->need, p->most,
-                counted, NULL, 0);
+        rows_kernel<true><<<(unsigned)blocks, WARPS * CMGI_WARP, (size_t)bytes, cmgi_stream(ctx)>>>(
+            *A, p->norm2, *S, p->left.list, p->left.count, p->equations, p->need, p->most, counted,
+            NULL, 0);
         CMGI_TRY(CMGI_LAUNCHED(ctx));
     }
     return p->count[OUTSIDERS] > 0 ? solve_global(ctx, A, counted, S, p, made) : CMG_OK;
