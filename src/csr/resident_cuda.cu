@@ -8,28 +8,67 @@ enum { THREADS = 256, LANES = CMGI_LANES, AT_ONCE = 4 };
 
 enum { CMGI_DIAGONAL_UNKNOWN = 255 };
 
-/* What the kernels add up; rows as unsigned numbers, ~0 = none. */
+typedef unsigned long long bits;
+
+/* What a thread sees of its rows, and the kernel of all: minima, rows as unsigned numbers and ~0 =
+ * none; then sums; then maxima. */
 typedef struct facts {
-    unsigned long long bad_column;
-    unsigned long long duplicate;
-    unsigned long long not_finite;
-    unsigned long long zero_diagonal;
-    unsigned long long least;    /* of the |a_ii|, as bits of a double >= 0, which are ordered like
-                                    it: the last that is a minimum */
-    unsigned long long identity; /* the first that is a sum or a maximum */
-    unsigned long long beside;
-    unsigned long long lines;
-    unsigned long long unsorted;
-    unsigned long long beyond;
-    unsigned long long gershgorin; /* likewise */
-    unsigned long long most;
+    bits bad_column;
+    bits duplicate;
+    bits not_finite;
+    bits zero_diagonal;
+    bits least; /* of the |a_ii|, as bits of a double >= 0, which are ordered like it */
+    bits identity;
+    bits beside;
+    bits lines;
+    bits unsorted;
+    bits beyond;
+    bits gershgorin; /* likewise */
+    bits most;
 } facts;
+enum { SUMS = 5, MAXIMA = 10, FACTS = 12 }; /* where they begin, and how many there are */
 
-static const unsigned long long NONE = ~0ULL;
+static const bits NONE = ~0ULL;
 
-static __device__ __forceinline__ void note_row(unsigned long long *first, cmg_size row)
+static __device__ __forceinline__ void lower(bits &least, bits value)
 {
-    atomicMin(first, (unsigned long long)row);
+    least = value < least ? value : least;
+}
+
+static __device__ __forceinline__ void raise(bits &most, bits value)
+{
+    most = value > most ? value : most;
+}
+
+/* Adds those of a warp to all. */
+static __device__ void add_facts(facts &mine, facts *all)
+{
+#pragma unroll
+    for (int k = 0; k < FACTS; ++k) {
+        bits &own = ((bits *)&mine)[k];
+        bits *to = (bits *)all + k;
+#pragma unroll
+        for (int d = CMGI_WARP / 2; d > 0; d /= 2) {
+            const bits other = __shfl_xor_sync(CMGI_ALL, own, d);
+            if (k < SUMS) {
+                lower(own, other);
+            } else if (k < MAXIMA) {
+                own += other;
+            } else {
+                raise(own, other);
+            }
+        }
+        if (threadIdx.x % CMGI_WARP != 0) {
+            continue;
+        }
+        if (k < SUMS && own != NONE) {
+            atomicMin(to, own);
+        } else if (k >= SUMS && k < MAXIMA && own > 0) {
+            atomicAdd(to, own);
+        } else if (k >= MAXIMA && own > *(volatile bits *)to) {
+            atomicMax(to, own);
+        }
+    }
 }
 
 /* The two largest of two pairs that are in order. */
@@ -63,94 +102,39 @@ static __device__ __forceinline__ bool is_beyond(double size)
     return size != 0 && high - 0x38100000U >= 0x0fd00000U;
 }
 
-/* Counts of a block. */
-struct counts {
-    unsigned identity;
-    unsigned beside;
-    unsigned lines;
-    unsigned unsorted;
-    unsigned beyond;
-    unsigned long long gershgorin;
-    unsigned long long most;
-    unsigned long long least;
-};
-
-static __device__ __forceinline__ unsigned long long bits_of(double v)
+static __device__ void look_at_diagonal(const view &v, cmg_size i, facts *mine)
 {
-    return (unsigned long long)__double_as_longlong(v);
-}
-
-static __device__ void count_square(const view &v, cmg_size i, double *diagonal, facts *all,
-                                    counts *mine)
-{
-    diagonal[i] = v.diagonal;
     if (v.diagonal == 0) {
-        note_row(&all->zero_diagonal, i);
+        lower(mine->zero_diagonal, (bits)i);
         return;
     }
-    if (!v.nonzero) {
-        atomicAdd(&mine->identity, 1U);
-    }
-    if (v.first + v.second > CMGI_LINE * fabs(v.diagonal)) {
-        atomicAdd(&mine->lines, 1U);
-    }
-    const unsigned long long bound = bits_of(v.sum * fabs(1 / v.diagonal));
-    const unsigned long long size = bits_of(fabs(v.diagonal));
-    if (bound > mine->gershgorin) {
-        atomicMax(&mine->gershgorin, bound);
-    }
-    if (size > mine->most) {
-        atomicMax(&mine->most, size);
-    }
-    if (size < mine->least) {
-        atomicMin(&mine->least, size);
-    }
+    mine->identity += !v.nonzero;
+    mine->lines += v.first + v.second > CMGI_LINE * fabs(v.diagonal);
+    raise(mine->gershgorin, (bits)__double_as_longlong(v.sum * fabs(1 / v.diagonal)));
+    raise(mine->most, (bits)__double_as_longlong(fabs(v.diagonal)));
+    lower(mine->least, (bits)__double_as_longlong(fabs(v.diagonal)));
 }
 
 template <bool PATTERN>
-static __device__ void count_row(const view &v, cmg_size i, double *diagonal, uint8_t *entry,
-                                 facts *all, counts *mine)
+static __device__ void take_row(const view &v, cmg_size i, double *diagonal, uint8_t *entry,
+                                facts *mine)
 {
     if (PATTERN && v.range) {
-        note_row(&all->bad_column, i);
-    }
-    if (v.other) {
-        atomicAdd(&mine->beside, 1U);
-    }
-    if (PATTERN && v.descends) {
-        atomicAdd(&mine->unsorted, 1U);
-    }
-    if (v.beyond) {
-        atomicAdd(&mine->beyond, 1U);
+        lower(mine->bad_column, (bits)i);
     }
     if (!(v.sum <= DBL_MAX)) {
-        note_row(&all->not_finite, i);
+        lower(mine->not_finite, (bits)i);
     }
+    mine->beside += v.other;
+    mine->unsorted += PATTERN && v.descends;
+    mine->beyond += v.beyond;
     if (PATTERN && entry != NULL) {
         entry[i] = (uint8_t)v.entry;
     }
     if (diagonal != NULL) {
-        count_square(v, i, diagonal, all, mine);
+        diagonal[i] = v.diagonal;
+        look_at_diagonal(v, i, mine);
     }
-}
-
-static __device__ counts no_counts()
-{
-    counts none = {};
-    none.least = NONE;
-    return none;
-}
-
-static __device__ void add_counts(const counts &mine, facts *all)
-{
-    atomicAdd(&all->identity, (unsigned long long)mine.identity);
-    atomicAdd(&all->beside, (unsigned long long)mine.beside);
-    atomicAdd(&all->lines, (unsigned long long)mine.lines);
-    atomicAdd(&all->unsorted, (unsigned long long)mine.unsorted);
-    atomicAdd(&all->beyond, (unsigned long long)mine.beyond);
-    atomicMax(&all->gershgorin, mine.gershgorin);
-    atomicMax(&all->most, mine.most);
-    atomicMin(&all->least, mine.least);
 }
 
 static cmg_status clear_facts(cmg_context *ctx, facts *all)
@@ -160,7 +144,7 @@ static cmg_status clear_facts(cmg_context *ctx, facts *all)
     return cmgi_cuda_clear(ctx, &all->identity, sizeof *all - minima);
 }
 
-static cmg_size row_of(unsigned long long first)
+static cmg_size row_of(bits first)
 {
     return first == NONE ? -1 : (cmg_size)first;
 }
@@ -235,12 +219,8 @@ template <bool PATTERN>
 __global__ void __launch_bounds__(THREADS)
     entries_kernel(const cmg_csr A, double *diagonal, uint8_t *entry, facts *all)
 {
-    __shared__ counts mine;
+    facts mine = {NONE, NONE, NONE, NONE, NONE};
     const int lane = cmgi_lane();
-    if (threadIdx.x == 0) {
-        mine = no_counts();
-    }
-    __syncthreads();
     const cmg_size step = (cmg_size)gridDim.x * (THREADS / LANES);
     const cmg_size last = (A.rows + step - 1) / step * step;
     for (cmg_size i = (cmg_size)blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES; i < last;
@@ -271,16 +251,13 @@ __global__ void __launch_bounds__(THREADS)
             continue;
         }
         if (v.descends && has_duplicate(A.indices + begin, length, lane)) {
-            note_row(&all->duplicate, i);
+            lower(mine.duplicate, (bits)i);
         }
         if (lane == 0) {
-            count_row<PATTERN>(v, i, diagonal, entry, all, &mine);
+            take_row<PATTERN>(v, i, diagonal, entry, &mine);
         }
     }
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        add_counts(mine, all);
-    }
+    add_facts(mine, all);
 }
 
 static cmgi_resident_facts facts_of(const facts *f)
