@@ -214,7 +214,6 @@ enum {
     CMGI_CUDA_ARRIVED = CMGI_CUDA_PARTIALS * CMG_COLUMNS /* of ctx->partials: counts blocks done */
 };
 cmg_status cmgi_cuda_fill(cmg_context *ctx, cmg_precision p, cmg_size n, double value, void *x);
-cmg_status cmgi_cuda_random(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed, void *x);
 cmg_status cmgi_cuda_convert(cmg_context *ctx, cmg_size n, cmg_precision px, const void *x,
                              cmg_precision py, void *y);
 cmg_status cmgi_cuda_axpby(cmg_context *ctx, cmg_precision p, cmg_size n, double a, const void *x,
@@ -231,14 +230,9 @@ cmg_status cmgi_cuda_jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi
 cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, int k, const cmgi_cg_update *u);
 cmg_status cmgi_cuda_semi_update(cmg_context *ctx, cmg_size n, int k, const cmgi_semi_update *u);
 cmg_status cmgi_cuda_test(cmg_context *ctx, int k, const cmgi_test *t);
-cmg_status cmgi_cuda_copy_block(cmg_context *ctx, const cmgi_block_copy *b);
-/* Those of several columns (columns_cuda.cu). */
-cmg_status cmgi_cuda_dots(cmg_context *ctx, cmg_precision p, cmg_size n, int k, const void *x,
-                          const void *y, double *result);
+/* The direction of several columns. */
 cmg_status cmgi_cuda_directions(cmg_context *ctx, cmg_size n, int k, const double *num,
                                 const double *den, cmg_precision pz, const void *z, double *p);
-cmg_status cmgi_cuda_cg_updates(cmg_context *ctx, cmg_size n, int k, bool wide,
-                                const cmgi_cg_update *u);
 /* Small dense inverses (inverse_cuda.cu). */
 cmg_status cmgi_cuda_invert(cmg_context *ctx, cmg_size n, double largest, double *X,
                             bool *definite);

@@ -4,9 +4,6 @@
  */
 #include "core/cuda.cuh"
 
-extern "C" {
-}
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -430,7 +427,7 @@ static constexpr cmgi_backend make_table()
     table.feed_order = cmgi_cuda_feed_order;
     table.read_each = read_each;
     table.fill = cmgi_cuda_fill;
-    table.random = cmgi_cuda_random;
+    table.random = cmgi_draw;
     table.convert = cmgi_cuda_convert;
     table.axpby = cmgi_cuda_axpby;
     table.dot = cmgi_cuda_dot;
@@ -441,7 +438,7 @@ static constexpr cmgi_backend make_table()
     table.cg_update = cmgi_cuda_cg_update;
     table.semi_update = cmgi_cuda_semi_update;
     table.test = cmgi_cuda_test;
-    table.copy_block = cmgi_cuda_copy_block;
+    table.copy_block = cmgi_copy_block;
     table.invert = cmgi_cuda_invert;
     table.graph_begin = cmgi_cuda_graph_begin;
     table.graph_loop = cmgi_cuda_graph_loop;

@@ -208,19 +208,6 @@ cmg_size cmgi_csr_row_of(const cmg_csr *A, cmg_size k)
     return cmgi_search_size(A->indptr, 0, A->rows, k + 1) - 1; /* the last i with indptr[i] <= k */
 }
 
-bool cmgi_csr_identity_row(const cmg_csr *A, cmg_size i)
-{
-    bool diagonal = false;
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        if (A->indices[k] == i) {
-            diagonal = A->values[k] != 0;
-        } else if (A->values[k] != 0) {
-            return false;
-        }
-    }
-    return diagonal;
-}
-
 bool cmgi_csr_has_diagonal(const cmgi_csr *A)
 {
     bool found = true;

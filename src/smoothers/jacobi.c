@@ -8,8 +8,6 @@
 #include "csr/place.h"
 #include "smoothers/smoother.h"
 
-enum { SMALL = 4096 }; /* rows that one thread sees to */
-
 /* From the diagonal that is known on the device. */
 static cmg_status make_there(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
@@ -24,10 +22,8 @@ static cmg_status make_there(const cmgi_smoother_source *source, cmgi_smoother_f
         cmgi_free_device(ctx, inverse);
         return status;
     }
-    status = cmgi_resident_attach(ctx, &D, &out->factor[0]);
-    cmgi_resident_free(ctx, &D);
     out->factors = 1;
-    return status;
+    return cmgi_resident_attach(ctx, &D, &out->factor[0]);
 }
 
 static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
@@ -45,17 +41,7 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
     } else {
         cmgi_csr_diagonal(ctx, A, D->values);
     }
-    cmg_size bad = A->rows;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
-    reduction(min                                                                                  \
-              : bad) if (A->rows > SMALL)
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        bad = i < bad && D->values[i] == 0 ? i : bad;
-        D->values[i] = 1 / D->values[i];
-    }
-    CMGI_CHECK(ctx, bad == A->rows, CMG_ERR_SINGULAR,
-               "jacobi: level %d: row %lld has a zero diagonal", source->level, (long long)bad);
-    return CMG_OK;
+    return cmgi_invert_at(ctx, CMGI_HOST, A->rows, D->values, D->values);
 }
 
 static const char *const examples[] = {"omega=auto", NULL};
