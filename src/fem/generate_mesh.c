@@ -3,7 +3,6 @@
 #include "core/number.h"
 #include "fem/generate.h"
 #include "fem/mesh_geometry.h"
-#include "fem/mesh_read.h"
 #include "fem/mesh_shapes.h"
 #include "fem/space.h"
 #include "hierarchy/hierarchy.h"

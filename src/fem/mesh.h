@@ -149,6 +149,20 @@ cmg_status cmgi_mesh_check_cells(const cmgi_mesh *mesh, cmg_size *fault_cell);
 /* Determinant of the map's derivative at corner c. */
 double cmgi_mesh_corner_det(const cmgi_mesh *mesh, cmg_size cell, int c);
 
+/*
+ * Reads a mesh: gmsh .msh 2.2 and 4.1 (text, binary) or MFEM .mesh 1.0, found by content; others
+ * come through the Python package and meshio. Cells of the highest dimension make the mesh; nodes
+ * that none uses are left out; cells numbered the other way round are turned; corner nodes stand
+ * for curved cells; all of that is said in mesh->note. Physical groups and boundary attributes
+ * become labels.
+ *
+ * CMG_ERR_IO           the file cannot be read
+ * CMG_ERR_FILE         the content is wrong: "path:line: reason" (byte offset in binary parts)
+ * CMG_ERR_UNSUPPORTED  a format, version, cell type or mixture that is not read
+ * CMG_ERR_SHAPE        the mesh is faulty, see cmgi_mesh_check
+ */
+cmg_status cmgi_mesh_read(cmg_context *ctx, const char *path, cmgi_mesh **mesh);
+
 /* A circle (2D), cylinder (3D, axis != 0) or sphere (3D, axis = 0) that carries facets of a label.
  */
 typedef struct cmgi_surface {

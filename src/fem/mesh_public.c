@@ -3,7 +3,6 @@
 
 #include "core/memory.h"
 #include "fem/locate.h"
-#include "fem/mesh_read.h"
 #include "fem/space.h"
 
 #include <math.h>

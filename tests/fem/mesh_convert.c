@@ -1,5 +1,4 @@
 /* Reads a mesh and writes it as .vtu with some fields; for tests in other languages. */
-#include "fem/mesh_read.h"
 #include "fem/vtk.h"
 
 #include <stdio.h>

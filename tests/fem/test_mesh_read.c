@@ -1,7 +1,6 @@
 /* Mesh files: the shared ones read, checked and refined; malformed ones refused with line and
  * reason. */
 #define _DEFAULT_SOURCE
-#include "fem/mesh_read.h"
 #include "fem/vtk.h"
 #include "test.h"
 

@@ -13,7 +13,6 @@
 #include "core/memory.h"
 #include "core/number.h"
 #include "fem/mesh.h"
-#include "fem/mesh_read.h"
 #include "hierarchy/hierarchy.h"
 #include "io/io.h"
 #include "memory_files.h"
