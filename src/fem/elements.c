@@ -1,5 +1,5 @@
 /* Element data of a discretised level; see elements.h. */
-#include "fem/elements.h"
+#include "fem/space.h"
 
 #include "core/memory.h"
 

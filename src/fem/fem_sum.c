@@ -4,7 +4,7 @@
 #include "core/memory.h"
 #include "core/vector.h"
 #include "fem/cell_matrices.h"
-#include "fem/mesh_public.h"
+#include "fem/locate.h"
 #include "fem/mesh_sums.h"
 #include "spmv/matrix.h"
 

@@ -1,8 +1,7 @@
 /* The levels of a hierarchy, finest first: matrices, prolongations, vectors, coordinates. */
 #include "core/memory.h"
-#include "fem/elements.h"
+#include "fem/space.h"
 #include "fem/generate.h"
-#include "fem/output_mesh.h"
 #include "hierarchy/numbering.h"
 #include "transfer/galerkin.h"
 

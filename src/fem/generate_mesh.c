@@ -14,7 +14,7 @@
 void cmgi_chain_free(cmg_context *ctx, cmgi_mesh_chain *chain)
 {
     for (int r = 0; r < CMGI_MAX_LEVELS; ++r) {
-        cmgi_refinement_destroy(&chain->relation[r]);
+        cmgi_entities_destroy(&chain->relation[r]);
         cmgi_mesh_destroy(&chain->mesh[r]);
     }
     CMGI_FREE(ctx, chain->fixes, chain->flux, chain->factor);
@@ -117,7 +117,7 @@ static cmg_status choose_factors(cmg_context *ctx, const cmgi_names *entries,
         CMGI_CHECK(ctx, end != NULL && *end == '\0' && factor > 0 && isfinite(factor), CMG_ERR_ARG,
                    "'%s' is no group=factor with a factor over 0", entry);
         (void)snprintf(group, sizeof group, "%.*s", (int)(sign - entry), entry);
-        const cmg_index region = cmgi_mesh_find_region(mesh, group);
+        const cmg_index region = cmgi_label_find(mesh->region, mesh->regions, group);
         name_groups(mesh, groups, sizeof groups);
         CMGI_CHECK(ctx, region >= 0, CMG_ERR_ARG, "the mesh has no group of cells '%s'%s", group,
                    groups);
@@ -268,7 +268,7 @@ static cmg_status count_coarsest(const cmgi_mesh_chain *chain, mesh_counts *m)
     if (mesh->dim == 3) {
         cmgi_entities *e = NULL;
         CMGI_TRY(cmgi_mesh_entities(mesh, false, &e));
-        m->edges = e->edges;
+        m->edges = e->edge.count;
         m->faces = sides;
         cmgi_entities_destroy(&e);
     }

@@ -1,8 +1,7 @@
 /* Duplicate and hanging nodes, found with the boundary nodes sorted into a grid of boxes. */
-#include "fem/mesh_conform.h"
+#include "fem/mesh_geometry.h"
 
 #include "core/memory.h"
-#include "fem/mesh_geometry.h"
 
 #include <math.h>
 
@@ -88,20 +87,11 @@ done:
     return status;
 }
 
-static double distance2(int dim, const double *p, const double *q)
-{
-    double sum = 0;
-    for (int d = 0; d < dim; ++d) {
-        sum += (p[d] - q[d]) * (p[d] - q[d]);
-    }
-    return sum;
-}
-
 /* p is on the segment ab to within tol. */
 static bool on_segment(int dim, const double *p, const double *a, const double *b, double tol)
 {
     double dot = 0;
-    const double length2 = distance2(dim, a, b);
+    const double length2 = cmgi_distance2(dim, a, b);
     for (int d = 0; d < dim; ++d) {
         dot += (p[d] - a[d]) * (b[d] - a[d]);
     }
@@ -113,7 +103,7 @@ static bool on_segment(int dim, const double *p, const double *a, const double *
     for (int d = 0; d < dim; ++d) {
         foot[d] = a[d] + t * (b[d] - a[d]);
     }
-    return distance2(dim, p, foot) < tol * tol;
+    return cmgi_distance2(dim, p, foot) < tol * tol;
 }
 
 /* p is in the closed triangle abc to within tol: barycentric coordinates by least squares. */
@@ -144,7 +134,7 @@ static bool in_triangle(const double *p, const double *a, const double *b, const
     for (int d = 0; d < 3; ++d) {
         foot[d] = a[d] + s * (b[d] - a[d]) + t * (c[d] - a[d]);
     }
-    return distance2(3, p, foot) < tol * tol;
+    return cmgi_distance2(3, p, foot) < tol * tol;
 }
 
 /* Node v, not one of its corners, lies in the facet. */
@@ -196,7 +186,7 @@ static cmg_index first_in(const boxes *b, const double *low, const double *high,
 static bool is_twin(const cmgi_mesh *mesh, const cmg_index *of, cmg_index v, double tol)
 {
     const double *x = mesh->x + (cmg_size)*of * mesh->dim;
-    return v < *of && distance2(mesh->dim, x, mesh->x + (cmg_size)v * mesh->dim) < tol * tol;
+    return v < *of && cmgi_distance2(mesh->dim, x, mesh->x + (cmg_size)v * mesh->dim) < tol * tol;
 }
 
 /* A boundary node inside facet f, -1 = none. */

@@ -103,13 +103,8 @@ static void measure_edges(const cmgi_cell_info *info, const double x[CMGI_MAX_CO
         product[c] = 1;
     }
     for (int e = 0; e < info->edges; ++e) {
-        const double *p = x[info->edge[e][0]];
-        const double *q = x[info->edge[e][1]];
-        double square = 0;
-        for (int d = 0; d < info->dim; ++d) {
-            square += (q[d] - p[d]) * (q[d] - p[d]);
-        }
-        const double length = sqrt(square);
+        const double length =
+            sqrt(cmgi_distance2(info->dim, x[info->edge[e][1]], x[info->edge[e][0]]));
         product[info->edge[e][0]] *= length;
         product[info->edge[e][1]] *= length;
         m->edge_min = length < m->edge_min ? length : m->edge_min;

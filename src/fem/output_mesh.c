@@ -3,7 +3,7 @@
  * as well; spaces of order 2 are shown on cells refined once, whose nodes are numbered like the
  * space's.
  */
-#include "fem/output_mesh.h"
+#include "fem/generate.h"
 
 #include "core/ranks.h"
 #include "hierarchy/own.h"

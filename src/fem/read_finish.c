@@ -4,7 +4,7 @@
  */
 #include "core/memory.h"
 #include "core/order.h"
-#include "fem/mesh_order.h"
+#include "fem/mesh_geometry.h"
 #include "fem/read_raw.h"
 
 #include <math.h>
@@ -224,50 +224,48 @@ static const char *name_of(const cmgi_raw *raw, int dim, cmg_index tag)
     return NULL;
 }
 
-typedef cmg_status (*add_tag)(cmgi_mesh *mesh, cmg_index tag, const char *name, cmg_index *number);
-
-/* Replaces tags by label numbers in order of the tags. */
-static cmg_status number_tags(const cmgi_raw *raw, cmgi_mesh *mesh, int dim, add_tag add,
-                              cmg_size count, cmg_index *tag)
+/* Replaces the `count` tags by numbers in `label`, in order of the tags. */
+static cmg_status number_tags(const cmgi_raw *raw, int dim, cmg_size count, cmg_index *tag,
+                              cmgi_label **label, cmg_index *labels)
 {
+    cmg_context *ctx = raw->text->ctx;
     tag_at *list = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_alloc(raw->text->ctx, count, sizeof *list, &list));
+    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *list, &list));
     for (cmg_size k = 0; k < count; ++k) {
         list[k] = (tag_at){tag[k], (cmg_index)k};
     }
     qsort(list, (size_t)count, sizeof *list, cmgi_ascending_index);
-    cmg_index number = 0;
     for (cmg_size k = 0; k < count; ++k) {
-        if (list[k].tag == 0) {
-            number = 0;
-        } else if (k == 0 || list[k].tag != list[k - 1].tag) {
-            CMGI_TRY_GOTO(done, add(mesh, list[k].tag, name_of(raw, dim, list[k].tag), &number));
+        const cmg_index t = list[k].tag;
+        if (t != 0 && (k == 0 || t != list[k - 1].tag)) {
+            CMGI_TRY_GOTO(done, cmgi_label_add(ctx, t, name_of(raw, dim, t), label, labels));
         }
-        tag[list[k].at] = number;
+        tag[list[k].at] = t == 0 ? 0 : *labels - 1;
     }
 done:
-    cmgi_free(raw->text->ctx, list);
+    cmgi_free(ctx, list);
     return status;
 }
 
 static cmg_status copy_regions(const cmgi_raw *raw, cmgi_raw_kind kind, cmgi_mesh *mesh)
 {
-    CMGI_TRY(cmgi_alloc(mesh->ctx, mesh->cells, sizeof *mesh->cell_label, &mesh->cell_label));
     cmg_size c = 0;
-    bool any = false;
+    for (cmg_size e = 0; e < raw->elements; ++e) {
+        c += raw->element[e].kind == kind && raw->element[e].tag != 0;
+    }
+    if (c == 0) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc(mesh->ctx, mesh->cells, sizeof *mesh->cell_label, &mesh->cell_label));
+    c = 0;
     for (cmg_size e = 0; e < raw->elements; ++e) {
         if (raw->element[e].kind == kind) {
             mesh->cell_label[c++] = raw->element[e].tag;
-            any = any || raw->element[e].tag != 0;
         }
     }
-    if (!any) {
-        cmgi_free(mesh->ctx, mesh->cell_label);
-        mesh->cell_label = NULL;
-        return CMG_OK;
-    }
-    return number_tags(raw, mesh, mesh->dim, cmgi_mesh_add_region, mesh->cells, mesh->cell_label);
+    return number_tags(raw, mesh->dim, mesh->cells, mesh->cell_label, &mesh->region,
+                       &mesh->regions);
 }
 
 static void add_note(cmgi_mesh *mesh, cmg_size count, const char *text)
@@ -323,8 +321,8 @@ static cmg_status complete(const cmgi_raw *raw, cmgi_raw_kind kind, cmgi_mesh *m
 {
     cmg_size dropped = 0;
     cmg_size turned = 0;
-    CMGI_TRY(number_tags(raw, mesh, mesh->dim - 1, cmgi_mesh_add_label, mesh->facets,
-                         mesh->facet_label));
+    CMGI_TRY(number_tags(raw, mesh->dim - 1, mesh->facets, mesh->facet_label, &mesh->label,
+                         &mesh->labels));
     CMGI_TRY(copy_regions(raw, kind, mesh));
     cmgi_mesh_make_positive(mesh, &turned);
     cmgi_mesh_order_tets(mesh);

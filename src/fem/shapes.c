@@ -1,5 +1,5 @@
 /* Built-in shapes: options, checks, boundary names. */
-#include "fem/shapes_build.h"
+#include "fem/mesh_shapes.h"
 
 #include <math.h>
 
@@ -104,7 +104,8 @@ static cmg_status label_facets(cmgi_mesh *mesh, const cmgi_shape_options *o)
         const char *name = facet_name(mesh, o, f, extent);
         cmg_index label = cmgi_mesh_find_label(mesh, name);
         if (label < 0) {
-            CMGI_TRY(cmgi_mesh_add_label(mesh, mesh->labels, name, &label));
+            label = mesh->labels;
+            CMGI_TRY(cmgi_label_add(mesh->ctx, label, name, &mesh->label, &mesh->labels));
         }
         mesh->facet_label[f] = label;
     }

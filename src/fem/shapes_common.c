@@ -1,5 +1,5 @@
 /* What built-in shapes of several kinds have in common. */
-#include "fem/shapes_build.h"
+#include "fem/mesh_shapes.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  * which lack the cells beyond a notch in two or all three directions.
  */
 #include "core/memory.h"
-#include "fem/shapes_build.h"
+#include "fem/mesh_shapes.h"
 
 #include <math.h>
 

@@ -9,7 +9,7 @@
 #include "fem/cell.h"
 #include "fem/grid.h"
 #include "fem/mesh.h"
-#include "csr/csr.h"
+#include "csr/elements.h"
 
 typedef struct cmgi_space {
     cmg_context *ctx;
@@ -78,12 +78,12 @@ cmg_status cmgi_space_export(const cmgi_space *space, cmg_fem_mesh *mesh);
  * refinement of `coarse`'s mesh.
  */
 cmg_status cmgi_space_prolongation(const cmgi_space *fine, const cmgi_space *coarse,
-                                   const cmgi_refinement *relation, cmgi_csr *P);
+                                   const cmgi_entities *relation, cmgi_csr *P);
 /*
  * Maps a point of the reference cell of fine cell `cell` to that of its parent. xi is overwritten.
  */
 void cmgi_space_to_parent(const cmgi_mesh *fine, const cmgi_mesh *coarse,
-                          const cmgi_refinement *relation, cmg_size cell, double *xi);
+                          const cmgi_entities *relation, cmg_size cell, double *xi);
 /* Room for the integrals of cells: those of cell c are at c % slots. */
 typedef struct cmgi_cell_ring {
     cmg_size slots;
@@ -124,3 +124,10 @@ cmg_status cmgi_space_assemble_spmv(const cmgi_space *space, const cmgi_cell_for
  */
 void cmgi_space_add_flux(const cmgi_space *space, const bool *labels, const double *flux,
                          int axis_points, double *b);
+/*
+ * The matrices of all cells, as templates with a factor a cell where few differ by more than that.
+ * Rows of fixed nodes have no elements, which makes them rows of the identity. Without `own`, *E
+ * stays empty where templates do not do. CMG_ERR_UNSUPPORTED with kept columns.
+ */
+cmg_status cmgi_fem_elements(const cmgi_space *space, const cmgi_cell_form *form, bool own,
+                             cmgi_elements *E);

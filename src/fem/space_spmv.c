@@ -6,7 +6,7 @@
  * Source: Wong, Kuhl and Darve, Int. J. Numer. Meth. Engng 102 (2015), arXiv 1501.00324, section 4.
  */
 #include "core/memory.h"
-#include "fem/space_sum.h"
+#include "fem/mesh_sums.h"
 
 /* sums = S e with e and sums on the host. */
 static cmg_status multiply(const cmgi_sum *S, cmg_size numbers, const double *e, double *sums)

@@ -6,7 +6,7 @@
  * of an entry of A are the pairs (cell, local number of its column) that its stencil has at its
  * place, and the same for each pair of components.
  */
-#include "fem/space_sum.h"
+#include "fem/mesh_sums.h"
 
 #include "core/memory.h"
 #include "core/search.h"

@@ -1,5 +1,5 @@
 /* Reads a mesh and writes it as .vtu with some fields; for tests in other languages. */
-#include "fem/vtk.h"
+#include "fem/mesh.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* Every fault that the check knows, made on purpose in an otherwise good mesh. */
 #include "core/memory.h"
-#include "fem/elements.h"
-#include "fem/mesh_order.h"
+#include "fem/space.h"
+#include "fem/mesh_geometry.h"
 #include "fem/mesh_shapes.h"
-#include "fem/vtk.h"
+#include "fem/mesh.h"
 #include "test.h"
 
 static const cmgi_cell cells[] = {CMGI_TRI, CMGI_QUAD, CMGI_TET, CMGI_HEX};
@@ -165,7 +165,7 @@ static void facets_must_be_the_boundary(void)
         /* the side that the first two cells share, if they do */
         cmgi_entities *e = NULL;
         CHECK_OK(cmgi_mesh_entities(mesh, true, &e));
-        const cmg_index *of_cell = mesh->dim == 2 ? e->cell_edges : e->cell_faces;
+        const cmg_index *of_cell = mesh->dim == 2 ? e->edge.of_cell : e->face.of_cell;
         for (int f = 0; f < info->facets; ++f) {
             for (cmg_size g = info->facets; g < 2 * info->facets; ++g) {
                 if (of_cell[f] == of_cell[g]) {
