@@ -10,23 +10,12 @@
 
 cmg_size cmgi_first_not_finite(cmg_context *ctx, cmg_size n, const double *values)
 {
-    const cmg_size chunk = 1 << 16;
     cmg_size bad = n;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
     reduction(min                                                                                  \
-              : bad) if (n > chunk)
-    for (cmg_size first = 0; first < n; first += chunk) {
-        const cmg_size last = first + chunk < n ? first + chunk : n;
-        double sum = 0; /* v * 0 is 0 for finite v and NaN otherwise */
-        for (cmg_size k = first; k < last; ++k) {
-            sum += values[k] * 0;
-        }
-        for (cmg_size k = first; sum != 0 && k < last; ++k) {
-            if (!isfinite(values[k])) {
-                bad = k < bad ? k : bad;
-                break;
-            }
-        }
+              : bad) if (n > 1 << 16)
+    for (cmg_size k = 0; k < n; ++k) {
+        bad = !isfinite(values[k]) && k < bad ? k : bad;
     }
     (void)ctx;
     return bad < n ? bad : -1;
@@ -353,8 +342,7 @@ cmg_status cmg_hierarchy_level_info(const cmg_hierarchy *h, int level, bool gale
     cmg_context *ctx = h->ctx;
     CMGI_CHECK(ctx, info != NULL, CMG_ERR_ARG, "level info: the out-pointer is NULL");
     CMGI_TRY(cmgi_sized_check(ctx, "cmg_level_info", info, sizeof *info));
-    CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d",
-               level, h->levels - 1);
+    CMGI_TRY(cmgi_hierarchy_check_level(h, level));
     CMGI_TRY(cmgi_hierarchy_bring(h));
     const cmgi_stored_level *stored = &h->level[level];
     CMGI_CHECK(ctx, stored->A.indptr != NULL, CMG_ERR_STATE, "level %d has no A", level);

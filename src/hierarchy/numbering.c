@@ -372,29 +372,6 @@ cmg_status cmgi_order_narrow(cmg_context *ctx, const cmg_csr *A, cmg_index *orde
 }
 
 #ifdef CMGI_HAVE_METIS
-/* The graph of A in METIS's integers, which may have 32 bits. */
-static cmg_status metis_graph(cmg_context *ctx, const cmg_csr *A, int block, idx_t **start,
-                              idx_t **neighbour)
-{
-    graph g = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY(make_graph(ctx, A, block, &g));
-    CMGI_CHECK_GOTO(done, ctx, g.start[g.n] <= IDX_MAX, CMG_ERR_UNSUPPORTED,
-                    "METIS: %lld edges; this build of it takes %lld", (long long)g.start[g.n],
-                    (long long)IDX_MAX);
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, g.n + 1, sizeof **start, start));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, g.start[g.n], sizeof **neighbour, neighbour));
-    for (cmg_size i = 0; i <= g.n; ++i) {
-        (*start)[i] = (idx_t)g.start[i];
-    }
-    for (cmg_size k = 0; k < g.start[g.n]; ++k) {
-        (*neighbour)[k] = g.neighbour[k];
-    }
-done:
-    clear_graph(ctx, &g);
-    return status;
-}
-
 /* METIS catches SIGTERM, which its own errors raise, and calls both METIS_ERROR. */
 static cmg_status metis_status(cmg_context *ctx, int outcome, idx_t n)
 {
@@ -407,71 +384,65 @@ static cmg_status metis_status(cmg_context *ctx, int outcome, idx_t n)
     return CMG_OK;
 }
 
-cmg_status cmgi_order_metis(cmg_context *ctx, const cmg_csr *A, int block, cmg_index *order)
-{
-    idx_t n = (idx_t)(A->rows / block);
-    idx_t *start = NULL;
-    idx_t *neighbour = NULL;
-    idx_t *perm = NULL;
-    idx_t *inverse = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, metis_graph(ctx, A, block, &start, &neighbour));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *perm, &perm));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *inverse, &inverse));
-    const int outcome = METIS_NodeND(&n, start, neighbour, NULL, NULL, perm, inverse);
-    CMGI_TRY_GOTO(done, metis_status(ctx, outcome, n));
-    for (cmg_size i = 0; i < n; ++i) {
-        order[i] = (cmg_index)perm[i];
-    }
-done:
-    CMGI_FREE(ctx, start, neighbour, perm, inverse);
-    return status;
-}
-
-cmg_status cmgi_part_metis(cmg_context *ctx, const cmg_csr *A, int block, int parts,
-                           cmg_index *part)
+/* The order of nested dissection, or the parts that nodes come into where there are some. */
+static cmg_status metis(cmg_context *ctx, const graph *g, idx_t parts, cmg_index *out)
 {
     enum { RECURSIVE = 8 }; /* parts up to which METIS advises bisection */
-    idx_t n = (idx_t)(A->rows / block);
+    idx_t n = (idx_t)g->n;
+    const cmg_size edges = g->start[g->n];
     idx_t one = 1;
-    idx_t wanted = parts;
     idx_t cut = 0;
-    idx_t *start = NULL;
-    idx_t *neighbour = NULL;
+    idx_t *start = NULL; /* METIS's integers may have 32 bits */
+    idx_t *to = NULL;
     idx_t *made = NULL;
+    idx_t *inverse = NULL;
+    int outcome = METIS_OK;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, metis_graph(ctx, A, block, &start, &neighbour));
+    CMGI_CHECK(ctx, edges <= IDX_MAX, CMG_ERR_UNSUPPORTED,
+               "METIS: %lld edges; this build of it takes %lld", (long long)edges,
+               (long long)IDX_MAX);
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, g->n + 1, sizeof *start, &start));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, edges, sizeof *to, &to));
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n, sizeof *made, &made));
-    const int outcome = parts == 1 ? METIS_OK
-                        : parts <= RECURSIVE
-                            ? METIS_PartGraphRecursive(&n, &one, start, neighbour, NULL, NULL, NULL,
-                                                       &wanted, NULL, NULL, NULL, &cut, made)
-                            : METIS_PartGraphKway(&n, &one, start, neighbour, NULL, NULL, NULL,
-                                                  &wanted, NULL, NULL, NULL, &cut, made);
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *inverse, &inverse));
+    for (cmg_size i = 0; i <= g->n; ++i) {
+        start[i] = (idx_t)g->start[i];
+    }
+    for (cmg_size k = 0; k < edges; ++k) {
+        to[k] = g->neighbour[k];
+    }
+    if (parts == 0) {
+        outcome = METIS_NodeND(&n, start, to, NULL, NULL, made, inverse);
+    } else if (parts > 1) {
+        outcome = (parts <= RECURSIVE ? METIS_PartGraphRecursive : METIS_PartGraphKway)(
+            &n, &one, start, to, NULL, NULL, NULL, &parts, NULL, NULL, NULL, &cut, made);
+    }
     CMGI_TRY_GOTO(done, metis_status(ctx, outcome, n));
     for (cmg_size i = 0; i < n; ++i) {
-        part[i] = (cmg_index)made[i];
+        out[i] = (cmg_index)made[i];
     }
 done:
-    CMGI_FREE(ctx, start, neighbour, made);
+    CMGI_FREE(ctx, start, to, made, inverse);
     return status;
 }
-#else
+#endif
+
 cmg_status cmgi_part_metis(cmg_context *ctx, const cmg_csr *A, int block, int parts,
                            cmg_index *part)
 {
-    (void)A;
-    (void)block;
-    (void)parts;
-    (void)part;
+#ifdef CMGI_HAVE_METIS
+    graph g = {0};
+    CMGI_TRY(make_graph(ctx, A, block, &g));
+    const cmg_status status = metis(ctx, &g, parts, part);
+    clear_graph(ctx, &g);
+    return status;
+#else
+    (void)A, (void)block, (void)parts, (void)part;
     return cmgi_fail(ctx, CMG_ERR_UNSUPPORTED, "this build has no METIS");
+#endif
 }
 
 cmg_status cmgi_order_metis(cmg_context *ctx, const cmg_csr *A, int block, cmg_index *order)
 {
-    (void)A;
-    (void)block;
-    (void)order;
-    return cmgi_fail(ctx, CMG_ERR_UNSUPPORTED, "this build has no METIS");
+    return cmgi_part_metis(ctx, A, block, 0, order);
 }
-#endif

@@ -2,6 +2,7 @@
 #include "core/memory.h"
 #include "hierarchy/hierarchy.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 cmg_status cmgi_hierarchy_grow(cmg_context *ctx, void *array, int count, size_t size)
@@ -55,8 +56,7 @@ static cmg_status check_vector(const cmg_hierarchy *h, int level, const char *ki
     static const char *const of_level[] = {"coords", "nullspace", "partition"};
     static const char *const named[] = {"rhs", "solutions"};
     cmg_context *ctx = h->ctx;
-    CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d",
-               level, h->levels - 1);
+    CMGI_TRY(cmgi_hierarchy_check_level(h, level));
     const bool coords = kind != NULL && is_one_of(kind, of_level, 3);
     CMGI_CHECK(ctx, coords || (kind != NULL && is_one_of(kind, named, 2)), CMG_ERR_ARG,
                "unknown kind of vector \"%s\"", kind != NULL ? kind : "");
@@ -119,8 +119,7 @@ cmg_status cmg_hierarchy_set_nullspace(cmg_hierarchy *h, int level, int vectors,
 {
     CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, vectors >= 1, CMG_ERR_ARG, "nullspace: %d vectors", vectors);
-    CMGI_CHECK(h->ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d",
-               level, h->levels - 1);
+    CMGI_TRY(cmgi_hierarchy_check_level(h, level));
     CMGI_TRY(cmg_hierarchy_set_vector(h, level, "nullspace", NULL, h->level[level].A.rows * vectors,
                                       values));
     h->level[level].exact_nullspace = true;
@@ -204,6 +203,12 @@ const char *cmg_hierarchy_attribute(const cmg_hierarchy *h, const char *key)
         }
     }
     return NULL;
+}
+
+long long cmgi_hierarchy_number(const cmg_hierarchy *h, const char *key, long long none)
+{
+    const char *text = cmg_hierarchy_attribute(h, key);
+    return text != NULL ? strtoll(text, NULL, 10) : none;
 }
 
 const char *cmgi_hierarchy_attribute_key(const cmg_hierarchy *h, int i)
