@@ -19,7 +19,7 @@ static cmg_status find_templates(const cmgi_space *space, const cmgi_cell_form *
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, E->count, sizeof *E->factor, &E->factor));
     for (cmg_size first = 0; first < E->count && fits; first += CHUNK) {
         const cmg_size count = E->count - first < CHUNK ? E->count - first : CHUNK;
-        const cmgi_cell_ring ring = {CHUNK, K, NULL};
+        const cmgi_cell_ring ring = {CHUNK, K, NULL, NULL};
         const cmg_size bad = cmgi_space_integrate_cells(space, form, first, first + count, &ring);
         if (bad >= 0) {
             status = cmgi_fail(ctx, CMG_ERR_ARG, "cell %lld is inverted", (long long)bad);
@@ -76,7 +76,7 @@ static cmg_status make(const cmgi_space *space, const cmgi_cell_form *form, bool
         E->number = NULL;
         E->factor = NULL;
         CMGI_TRY_GOTO(done, cmgi_alloc(ctx, E->count * square, sizeof *E->matrices, &E->matrices));
-        const cmgi_cell_ring all = {E->count, E->matrices, NULL};
+        const cmgi_cell_ring all = {E->count, E->matrices, NULL, NULL};
         (void)cmgi_space_integrate_cells(space, form, 0, E->count, &all);
     }
 done:

@@ -81,16 +81,9 @@ cmg_size cmgi_grid_entries(const cmgi_grid *grid)
     return entries + (cmgi_grid_nodes(grid) - inner) * grid->components;
 }
 
-/* Places along the axes of number n in a box; 32 bits are divided several times as fast. */
+/* Places along the axes of number n in a box. */
 static inline void split(cmg_size n, cmg_size nx, cmg_size ny, cmg_size p[3])
 {
-    if (n <= UINT32_MAX && nx <= UINT32_MAX && ny <= UINT32_MAX) {
-        const uint32_t line = (uint32_t)n / (uint32_t)nx;
-        p[0] = (uint32_t)n % (uint32_t)nx;
-        p[1] = line % (uint32_t)ny;
-        p[2] = line / (uint32_t)ny;
-        return;
-    }
     p[0] = n % nx;
     p[1] = n / nx % ny;
     p[2] = n / nx / ny;

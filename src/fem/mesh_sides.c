@@ -5,6 +5,7 @@
 #include "fem/mesh_sides.h"
 
 #include "core/memory.h"
+#include "core/search.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,6 @@ cmg_status cmgi_cells_of_nodes(cmg_context *ctx, const cmgi_incidence *in, cmg_s
 {
     const cmg_size n = in->nodes;
     const cmg_size entries = in->cells * in->per_cell;
-    const int threads = team(ctx, in->cells);
     cmg_size *s = NULL;
     cmg_index *l = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, n + 2, sizeof *s, &s));
@@ -30,28 +30,13 @@ cmg_status cmgi_cells_of_nodes(cmg_context *ctx, const cmgi_incidence *in, cmg_s
         cmgi_free(ctx, s);
         return status;
     }
-    /* Every thread has nodes of its own, which needs no atomics and keeps cells ascending. Counts
-     * go to s[v + 2], so that filling through s[v + 1] leaves the starts in s[v]. */
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int t = 0; t < threads; ++t) {
-        for (cmg_size k = 0; k < entries; ++k) {
-            const cmg_size v = in->cell_nodes[k];
-            if (v >= n * t / threads && v < n * (t + 1) / threads) {
-                ++s[v + 2];
-            }
-        }
+    /* counts go to s[v + 2], so that filling through s[v + 1] leaves the starts in s[v] */
+    for (cmg_size k = 0; k < entries; ++k) {
+        ++s[in->cell_nodes[k] + 2];
     }
-    for (cmg_size v = 0; v < n; ++v) {
-        s[v + 2] += s[v + 1];
-    }
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int t = 0; t < threads; ++t) {
-        for (cmg_size k = 0; k < entries; ++k) {
-            const cmg_size v = in->cell_nodes[k];
-            if (v >= n * t / threads && v < n * (t + 1) / threads) {
-                l[s[v + 1]++] = (cmg_index)(k / in->per_cell);
-            }
-        }
+    cmgi_add_up(s + 1, n);
+    for (cmg_size k = 0; k < entries; ++k) {
+        l[s[in->cell_nodes[k] + 1]++] = (cmg_index)(k / in->per_cell);
     }
     *start = s;
     *list = l;

@@ -84,11 +84,13 @@ cmg_status cmgi_space_prolongation(const cmgi_space *fine, const cmgi_space *coa
  */
 void cmgi_space_to_parent(const cmgi_mesh *fine, const cmgi_mesh *coarse,
                           const cmgi_entities *relation, cmg_size cell, double *xi);
-/* Room for the integrals of cells: those of cell c are at c % slots. */
+/* Room for the integrals of cells: those of cell c, or of the c-th in the list, are at c % slots.
+ */
 typedef struct cmgi_cell_ring {
     cmg_size slots;
-    double *K; /* slots x rows x rows, NULL = not wanted */
-    double *F; /* slots x rows, NULL = not wanted */
+    double *K;             /* slots x rows x rows, NULL = not wanted */
+    double *F;             /* slots x rows, NULL = not wanted */
+    const cmg_index *list; /* NULL = none */
 } cmgi_cell_ring;
 /*
  * Cell matrix and load, either NULL where it is not wanted; on a mesh the parts of boundary values
@@ -96,7 +98,8 @@ typedef struct cmgi_cell_ring {
  */
 bool cmgi_space_integrate(const cmgi_space *space, const cmgi_cell_form *form, cmg_size cell,
                           double *K, double *F);
-/* The same of cells first .. last - 1; returns an inverted one, -1 = none. */
+/* The same of cells first .. last - 1, or of those in the ring's list; returns an inverted one, -1
+ * = none. */
 cmg_size cmgi_space_integrate_cells(const cmgi_space *space, const cmgi_cell_form *form,
                                     cmg_size first, cmg_size last, const cmgi_cell_ring *ring);
 /* CMG_ERR_SHAPE that names an inverted cell, if there is one. */

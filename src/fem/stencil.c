@@ -3,56 +3,19 @@
 
 #include "core/memory.h"
 #include "core/order.h"
+#include "core/search.h"
 
-#include <stdlib.h>
-#include <string.h>
-
-/* The list of a long row, or of a block of nodes. */
-static cmg_size sort_long(cmg_index *list, cmg_size n)
+/* Sorts and drops duplicates; returns the number left. */
+static cmg_size sort_unique(cmg_index *list, cmg_size n)
 {
-    qsort(list, (size_t)n, sizeof *list, cmgi_ascending_index);
     cmg_size kept = 0;
+    cmgi_sort_indices(list, n);
     for (cmg_size i = 0; i < n; ++i) {
         if (kept == 0 || list[kept - 1] != list[i]) {
             list[kept++] = list[i];
         }
     }
     return kept;
-}
-
-cmg_size cmgi_sort_unique(cmg_index *list, cmg_size n)
-{
-    enum { LONG = 512 };
-    if (n > LONG) {
-        return sort_long(list, n);
-    }
-    cmg_size kept = 0;
-    for (cmg_size i = 0; i < n; ++i) {
-        const cmg_index value = list[i];
-        cmg_size at = kept;
-        if (kept > 0 && value <= list[kept - 1]) {
-            at = value < list[0] ? 0 : cmgi_find(list, kept, value);
-            if (list[at] == value) {
-                continue;
-            }
-            at += value < list[0] ? 0 : 1;
-            memmove(list + at + 1, list + at, (size_t)(kept - at) * sizeof *list);
-        }
-        list[at] = value;
-        ++kept;
-    }
-    return kept;
-}
-
-cmg_size cmgi_find(const cmg_index *list, cmg_size n, cmg_index value)
-{
-    cmg_size low = 0;
-    while (n > 1) {
-        const cmg_size half = n / 2;
-        low += list[low + half] <= value ? half : 0;
-        n -= half;
-    }
-    return low;
 }
 
 /* What cells of a stencil are counted from. */
@@ -85,7 +48,7 @@ static int list_nodes(const cmgi_space *space, cmg_size node, const cmgi_stencil
             }
         }
     }
-    return (int)cmgi_sort_unique(list, n);
+    return (int)sort_unique(list, n);
 }
 
 static void find_columns(const cmgi_space *space, cmg_size node, cmgi_stencil *s)
@@ -120,9 +83,8 @@ static void find_places(const cmgi_space *space, cmg_size node, cmgi_stencil *s)
             const cmg_size other = cmgi_space_cell_node(space, first + s->cell[k], b);
             const bool kept = cmgi_space_keeps(space, other);
             const int begin = kept ? 0 : s->columns;
-            const int n = kept ? s->columns : s->lost;
-            const cmg_index away = (cmg_index)(other - node);
-            *place++ = n == 0 ? -1 : (cmg_index)(begin + cmgi_find(s->window + begin, n, away));
+            const int end = kept ? s->columns : s->columns + s->lost;
+            *place++ = (cmg_index)cmgi_find_index(s->window, begin, end, (cmg_index)(other - node));
         }
     }
 }

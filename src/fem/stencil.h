@@ -31,7 +31,3 @@ void cmgi_stencils_free(cmgi_stencils *stencils);
 const cmgi_stencil *cmgi_stencil_of(const cmgi_stencils *stencils, cmg_size unknown);
 /* A matrix with row pointers, and room for columns and values. */
 cmg_status cmgi_stencils_count(const cmgi_stencils *stencils, cmgi_csr *A);
-/* Sorts and drops duplicates; returns the number left. */
-cmg_size cmgi_sort_unique(cmg_index *list, cmg_size n);
-/* Position of a value that is in the ascending list. */
-cmg_size cmgi_find(const cmg_index *list, cmg_size n, cmg_index value);
