@@ -96,10 +96,14 @@ static cmg_status read_whole(reader *r, cmgi_csr_group *g, const place *to)
 {
     const bool wanted = to->role == CMG_ROLE_A || to->role == CMG_ROLE_P || to->role == CMG_ROLE_R;
     cmgi_csr A = {0};
-    CMGI_TRY(cmgi_csr_group_read(g, wanted, &A));
-    return cmgi_in_file(
-        g->h5->ctx, g->place,
-        cmgi_hierarchy_take_csr(r->h, to->level, to->role, to->name, to->factor, &A));
+    cmg_status status = cmgi_csr_group_read(g, wanted, &A);
+    if (status == CMG_OK) {
+        status = cmgi_in_file(
+            g->h5->ctx, g->place,
+            cmgi_hierarchy_take_csr(r->h, to->level, to->role, to->name, to->factor, &A));
+    }
+    cmgi_csr_free(g->h5->ctx, &A);
+    return status;
 }
 
 static cmg_status read_share(reader *r, cmgi_csr_group *g, const place *to)
@@ -107,8 +111,10 @@ static cmg_status read_share(reader *r, cmgi_csr_group *g, const place *to)
     cmg_context *ctx = g->h5->ctx;
     const int level = to->role == CMG_ROLE_R ? to->level + 1 : to->level;
     cmgi_own_rows own = {0};
-    CMGI_TRY(cmgi_csr_group_read_rows(g, &r->range[level], &own));
-    cmg_status status = cmgi_in_file(ctx, g->place, cmgi_rows_check(ctx, &own, to->level, g->cols));
+    cmg_status status = cmgi_csr_group_read_rows(g, &r->range[level], &own);
+    if (status == CMG_OK) {
+        status = cmgi_in_file(ctx, g->place, cmgi_rows_check(ctx, &own, to->level, g->cols));
+    }
     status = status == CMG_OK ? cmgi_hierarchy_take_own(r->h, to->level, to->role, &own) : status;
     cmgi_rows_free(ctx, &own);
     return status;
@@ -173,8 +179,7 @@ static cmg_status read_vector(reader *r, const char *name, int level, const char
     cmgi_h5 *h5 = r->h5;
     const bool coords = strcmp(kind, "coords") == 0;
     const cmg_size n = r->rows[level];
-    const char *text = cmg_hierarchy_attribute(r->h, "block_size");
-    const cmg_size block = text != NULL ? strtoll(text, NULL, 10) : 1;
+    const cmg_size block = cmgi_hierarchy_number(r->h, "block_size", 1);
     cmgi_dataset d = {0};
     double *values = NULL;
     cmg_size count = 0;
@@ -260,17 +265,20 @@ static cmg_status read_smoother(reader *r, const char *group, int level, const c
     }
 }
 
+void cmgi_members_group(char group[64], int level, const char *kind)
+{
+    const bool root = level == 0 && strcmp(kind, "smoothers") != 0;
+    (void)(root ? snprintf(group, 64, "/%s", kind)
+                : snprintf(group, 64, "/levels/%d/%s", level, kind));
+}
+
 /* All vectors of a kind, or smoothers, of a level: the members of a group. */
 static cmg_status read_members(reader *r, int level, const char *kind)
 {
     cmgi_h5 *h5 = r->h5;
     const bool smoothers = strcmp(kind, "smoothers") == 0;
     char group[64];
-    if (level == 0 && !smoothers) {
-        (void)snprintf(group, sizeof group, "/%s", kind);
-    } else {
-        (void)snprintf(group, sizeof group, "/levels/%d/%s", level, kind);
-    }
+    cmgi_members_group(group, level, kind);
     for (cmg_size i = 0; cmgi_h5_exists(h5, group); ++i) {
         char as[CMGI_NAME_LENGTH];
         char name[CMGI_H5_NAME];
@@ -430,11 +438,8 @@ cmg_status cmgi_read_container(cmg_context *ctx, const char *path, const cmgi_sh
 {
     cmgi_h5 h5;
     CMGI_TRY(cmgi_h5_open(ctx, path, &h5));
-    cmg_status status = cmgi_h5_verdict(&h5, read_all(&h5, share, h));
+    const cmg_status status = cmgi_h5_verdict(&h5, read_all(&h5, share, h));
     (void)cmgi_h5_close(&h5);
-    if (status != CMG_OK) {
-        cmg_hierarchy_destroy(h);
-    }
     return status;
 }
 

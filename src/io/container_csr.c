@@ -105,50 +105,37 @@ static cmg_status read_offsets(cmgi_csr_group *g, cmg_size first, cmg_size rows,
 cmg_status cmgi_csr_group_read_rows(cmgi_csr_group *g, const cmgi_range *range, cmgi_own_rows *A)
 {
     cmg_context *ctx = g->h5->ctx;
-    cmgi_own_rows made = {.first = range->first, .rows = range->rows};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, made.rows + 1, sizeof *made.indptr, &made.indptr));
-    CMGI_TRY_GOTO(done, read_offsets(g, made.first, made.rows, made.indptr));
-    const cmg_size begin = made.indptr[0];
-    const cmg_size end = made.indptr[made.rows];
-    CMGI_CHECK_GOTO(done, ctx, begin >= 0 && begin <= end && end <= g->nnz, CMG_ERR_FILE,
-                    "%s: indptr goes from %lld to %lld, but there are %lld entries", g->place,
-                    (long long)begin, (long long)end, (long long)g->nnz);
-    CMGI_CHECK_GOTO(done, ctx, made.first > 0 || begin == 0, CMG_ERR_FILE,
-                    "%s: indptr[0] is %lld, not 0", g->place, (long long)begin);
-    for (cmg_size i = 0; i <= made.rows; ++i) {
-        const cmg_size at = made.indptr[i];
-        CMGI_CHECK_GOTO(done, ctx, at >= begin && at <= end, CMG_ERR_FILE,
-                        "%s: indptr[%lld] is %lld, not in %lld .. %lld", g->place,
-                        (long long)(made.first + i), (long long)at, (long long)begin,
-                        (long long)end);
-        made.indptr[i] = at - begin;
+    *A = (cmgi_own_rows){.first = range->first, .rows = range->rows};
+    CMGI_TRY(cmgi_alloc(ctx, A->rows + 1, sizeof *A->indptr, &A->indptr));
+    CMGI_TRY(read_offsets(g, A->first, A->rows, A->indptr));
+    const cmg_size begin = A->indptr[0];
+    const cmg_size end = A->indptr[A->rows];
+    CMGI_CHECK(ctx, begin >= 0 && begin <= end && end <= g->nnz, CMG_ERR_FILE,
+               "%s: indptr goes from %lld to %lld, but there are %lld entries", g->place,
+               (long long)begin, (long long)end, (long long)g->nnz);
+    CMGI_CHECK(ctx, A->first > 0 || begin == 0, CMG_ERR_FILE, "%s: indptr[0] is %lld, not 0",
+               g->place, (long long)begin);
+    for (cmg_size i = 0; i <= A->rows; ++i) {
+        const cmg_size at = A->indptr[i];
+        CMGI_CHECK(ctx, at >= begin && at <= end, CMG_ERR_FILE,
+                   "%s: indptr[%lld] is %lld, not in %lld .. %lld", g->place,
+                   (long long)(A->first + i), (long long)at, (long long)begin, (long long)end);
+        A->indptr[i] = at - begin;
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, end - begin, sizeof *made.indices, &made.indices));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, end - begin, sizeof *made.values, &made.values));
-    CMGI_TRY_GOTO(done, cmgi_dataset_read_size(&g->d[1], begin, end - begin, made.indices));
-    CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&g->d[2], begin, end - begin, made.values));
-    *A = made;
-    made = (cmgi_own_rows){0};
-done:
-    cmgi_rows_free(ctx, &made);
-    return status;
+    CMGI_TRY(cmgi_alloc(ctx, end - begin, sizeof *A->indices, &A->indices));
+    CMGI_TRY(cmgi_alloc(ctx, end - begin, sizeof *A->values, &A->values));
+    CMGI_TRY(cmgi_dataset_read_size(&g->d[1], begin, end - begin, A->indices));
+    CMGI_TRY(cmgi_dataset_read_real(&g->d[2], begin, end - begin, A->values));
+    return CMG_OK;
 }
 
 static cmg_status read_here(cmgi_csr_group *g, cmgi_csr *A)
 {
     cmg_context *ctx = g->h5->ctx;
-    cmgi_csr made = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, g->rows, g->cols, g->nnz, &made));
-    CMGI_TRY_GOTO(done, read_offsets(g, 0, g->rows, made.indptr));
-    CMGI_TRY_GOTO(done, cmgi_dataset_read_index(&g->d[1], 0, made.indices));
-    CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&g->d[2], 0, g->nnz, made.values));
-    *A = made;
-    made = (cmgi_csr){0};
-done:
-    cmgi_csr_free(ctx, &made);
-    return status;
+    CMGI_TRY(cmgi_csr_alloc(ctx, g->rows, g->cols, g->nnz, A));
+    CMGI_TRY(read_offsets(g, 0, g->rows, A->indptr));
+    CMGI_TRY(cmgi_dataset_read_index(&g->d[1], 0, A->indices));
+    return cmgi_dataset_read_real(&g->d[2], 0, g->nnz, A->values);
 }
 
 /* Row pointers of 32 bits or values in fp32, which become wider on the device. */

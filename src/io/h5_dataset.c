@@ -206,52 +206,40 @@ typedef struct direct {
     cmg_size start;   /* else place of the first element */
 } direct;
 
-/* The part of chunk c that is wanted, by way of a buffer. */
-static cmg_status read_cut(const direct *plan, cmg_size c, char *to, bool *good)
-{
-    const cmgi_dataset *d = plan->d;
-    const cmg_size chunk = plan->s.chunk_count;
-    const cmg_size last = plan->first + plan->count;
-    const cmg_size from = c * chunk > plan->first ? c * chunk : plan->first;
-    const cmg_size end = (c + 1) * chunk < last ? (c + 1) * chunk : last;
-    char *buffer = NULL;
-    CMGI_TRY(cmgi_alloc(d->h5->ctx, chunk, d->size, &buffer));
-    *good =
-        read_chunk(d, &plan->s, plan->address[c - plan->begin], (size_t)chunk * d->size, buffer);
-    memcpy(to + (size_t)(from - plan->first) * d->size,
-           buffer + (size_t)(from - c * chunk) * d->size, (size_t)(end - from) * d->size);
-    cmgi_free(d->h5->ctx, buffer);
-    return CMG_OK;
-}
-
-/* All chunks that are wanted: whole ones to their places, one at either end may be cut. */
+/* All chunks that are wanted: whole ones to their places; one at either end may be cut, which
+ * comes by way of a buffer. */
 static cmg_status read_chunks(const direct *plan, char *to)
 {
     const cmgi_dataset *d = plan->d;
     cmg_context *ctx = d->h5->ctx;
     const cmg_size chunk = plan->s.chunk_count;
     const size_t bytes = (size_t)chunk * d->size;
-    const cmg_size last = plan->first + plan->count;
-    const cmg_size begin = (plan->first + chunk - 1) / chunk; /* whole ones */
-    const cmg_size end = last / chunk;
+    const cmg_size first = plan->first;
+    const cmg_size last = first + plan->count;
+    const cmg_size end = (last - 1) / chunk + 1;
+    char *ends[2] = {NULL, NULL};
     cmg_size bad = INT64_MAX;
+    if (first % chunk != 0 || last % chunk != 0) {
+        CMGI_TRY(cmgi_alloc(ctx, 2, bytes, &ends[0]));
+        ends[1] = ends[0] + bytes;
+    }
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
     reduction(min                                                                                  \
-              : bad) if (end - begin > 1)
-    for (cmg_size c = begin; c < end; ++c) {
-        if (!read_chunk(d, &plan->s, plan->address[c - plan->begin], bytes,
-                        to + (size_t)(c * chunk - plan->first) * d->size)) {
+              : bad) if (end - plan->begin > 1)
+    for (cmg_size c = plan->begin; c < end; ++c) {
+        const cmg_size from = c * chunk > first ? c * chunk : first;
+        const cmg_size until = (c + 1) * chunk < last ? (c + 1) * chunk : last;
+        char *place = to + (size_t)(from - first) * d->size;
+        char *read = until - from == chunk ? place : ends[c > plan->begin];
+        if (!read_chunk(d, &plan->s, plan->address[c - plan->begin], bytes, read)) {
             bad = c < bad ? c : bad;
         }
+        if (read != place) {
+            memcpy(place, read + (size_t)(from - c * chunk) * d->size,
+                   (size_t)(until - from) * d->size);
+        }
     }
-    const cmg_size cut[2] = {begin - 1, end};
-    for (int k = 0; k < 2; ++k) {
-        const bool wanted =
-            k == 0 ? plan->first < begin * chunk : last > end * chunk && end >= begin;
-        bool good = true;
-        CMGI_TRY(wanted ? read_cut(plan, cut[k], to, &good) : CMG_OK);
-        bad = !good && cut[k] < bad ? cut[k] : bad;
-    }
+    cmgi_free(ctx, ends[0]);
     CMGI_CHECK(ctx, bad == INT64_MAX, CMG_ERR_FILE,
                "%s: %s: elements %lld .. %lld: the checksum is wrong, the file is damaged",
                d->h5->path, d->name, (long long)(bad * chunk),

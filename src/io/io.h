@@ -97,6 +97,7 @@ cmg_status cmgi_text_write_vector(cmg_context *ctx, const char *path, const char
 /* After a failure: names and texts of a damaged file may hold anything, and the message stays one
  * line of plain text. */
 void cmgi_clean_message(cmg_context *ctx, const char *path);
+/* Readers: a hierarchy that they have begun is for the caller to destroy, also where they fail. */
 /* All rows, or those of a share. */
 cmg_status cmgi_read_container(cmg_context *ctx, const char *path, const cmgi_share *share,
                                cmg_hierarchy **h);

@@ -52,20 +52,14 @@ static cmg_status build_csr(const cmgi_mtx *m, cmgi_csr *A)
 {
     cmg_context *ctx = m->ctx;
     cmg_size *next = NULL;
-    cmgi_csr made = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc_rows(ctx, m->rows, m->cols, &made));
-    put_all(m, &(scatter){made.indptr + 1, NULL});
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc_entries(ctx, &made));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, m->rows, sizeof *next, &next));
-    memcpy(next, made.indptr, (size_t)m->rows * sizeof *next);
-    put_all(m, &(scatter){next, &made});
-    *A = made;
-    made = (cmgi_csr){0};
-done:
-    cmgi_csr_free(ctx, &made);
+    CMGI_TRY(cmgi_csr_alloc_rows(ctx, m->rows, m->cols, A));
+    put_all(m, &(scatter){A->indptr + 1, NULL});
+    CMGI_TRY(cmgi_csr_alloc_entries(ctx, A));
+    CMGI_TRY(cmgi_alloc(ctx, m->rows, sizeof *next, &next));
+    memcpy(next, A->indptr, (size_t)m->rows * sizeof *next);
+    put_all(m, &(scatter){next, A});
     cmgi_free(ctx, next);
-    return status;
+    return CMG_OK;
 }
 
 /* True when entry k of the file is (i, j) or its mirror. */
