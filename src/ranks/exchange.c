@@ -10,21 +10,6 @@ static cmg_size aligned(cmg_size n)
     return (n + ALIGNED - 1) / ALIGNED * ALIGNED;
 }
 
-/* One message a rank that has or wants something, from or to an array. */
-static int add_messages(int ranks, int me, const cmg_size *at, size_t size, char *base,
-                        cmg_message *message)
-{
-    int count = 0;
-    for (int r = 0; r < ranks; ++r) {
-        if (r != me && at[r + 1] > at[r]) {
-            message[count++] = (cmg_message){.peer = r,
-                                             .data = base + (size_t)at[r] * size,
-                                             .bytes = (size_t)(at[r + 1] - at[r]) * size};
-        }
-    }
-    return count;
-}
-
 static cmg_status place_pack(cmgi_exchange *x, const cmgi_exchange_plan *plan,
                              const cmg_size *asked, cmg_size first)
 {
@@ -48,7 +33,6 @@ static cmg_status place_arrays(cmgi_exchange *x, const cmg_size *asked_at, const
 {
     cmg_context *ctx = x->ctx;
     const int ranks = cmgi_ranks(ctx);
-    const int me = cmgi_rank(ctx);
     const size_t size = cmgi_precision_bytes(x->precision);
     CMGI_TRY(cmgi_alloc_device(ctx, x->packed + x->receives, size, &x->send));
     x->columns = x->send + (size_t)(x->packed - x->near) * size;
@@ -63,8 +47,8 @@ static cmg_status place_arrays(cmgi_exchange *x, const cmg_size *asked_at, const
         to = from + (size_t)x->sends * size;
     }
     CMGI_TRY(cmgi_alloc_zero(ctx, 2 * (cmg_size)ranks, sizeof *x->message, &x->message));
-    x->send_peers = add_messages(ranks, me, asked_at, size, from, x->message);
-    x->receive_peers = add_messages(ranks, me, at, size, to, x->message + x->send_peers);
+    x->send_peers = cmgi_group_messages(ctx, asked_at, size, from, x->message);
+    x->receive_peers = cmgi_group_messages(ctx, at, size, to, x->message + x->send_peers);
     return CMG_OK;
 }
 

@@ -16,30 +16,29 @@ static cmg_status told(cmg_context *ctx, cmg_status status)
     return status == CMG_OK ? CMG_OK : cmgi_fail(ctx, status, "%s", t->message(t->user));
 }
 
-cmg_status cmgi_group_gather_parts(cmg_context *ctx, const void *mine, void *all,
-                                   const size_t *offsets)
-{
-    if (ctx->group == NULL) {
-        if (mine != all && offsets[1] > 0) {
-            memcpy(all, mine, offsets[1]);
-        }
-        return CMG_OK;
-    }
-    const cmg_transport *t = &ctx->group->transport;
-    return told(ctx, t->gather(t->user, mine, all, offsets));
-}
-
-cmg_status cmgi_group_gather(cmg_context *ctx, const void *mine, size_t bytes, void *all)
+cmg_status cmgi_group_gather_parts(cmg_context *ctx, const void *mine, const cmg_size *part,
+                                   size_t size, void *all)
 {
     const int ranks = cmgi_ranks(ctx);
     size_t *offsets = NULL;
     CMGI_TRY(cmgi_alloc(ctx, ranks + 1, sizeof *offsets, &offsets));
     for (int r = 0; r <= ranks; ++r) {
-        offsets[r] = (size_t)r * bytes;
+        offsets[r] = (size_t)(part != NULL ? part[r] : r) * size;
     }
-    const cmg_status status = cmgi_group_gather_parts(ctx, mine, all, offsets);
+    cmg_status status = CMG_OK;
+    if (ctx->group != NULL) {
+        const cmg_transport *t = &ctx->group->transport;
+        status = told(ctx, t->gather(t->user, mine, all, offsets));
+    } else if (mine != all && offsets[1] > 0) {
+        memcpy(all, mine, offsets[1]);
+    }
     cmgi_free(ctx, offsets);
     return status;
+}
+
+cmg_status cmgi_group_gather(cmg_context *ctx, const void *mine, size_t bytes, void *all)
+{
+    return cmgi_group_gather_parts(ctx, mine, NULL, bytes, all);
 }
 
 cmg_status cmgi_group_reduce(cmg_context *ctx, double *values, int count, bool largest)
@@ -78,33 +77,35 @@ cmg_status cmgi_group_finish(cmg_context *ctx)
     return told(ctx, t->finish(t->user));
 }
 
+int cmgi_group_messages(const cmg_context *ctx, const cmg_size *at, size_t size, const void *array,
+                        cmg_message *message)
+{
+    char *base = (char *)(uintptr_t)array;
+    int count = 0;
+    for (int r = 0; r < cmgi_ranks(ctx); ++r) {
+        const size_t bytes = (size_t)(at[r + 1] - at[r]) * size;
+        if (r != cmgi_rank(ctx) && bytes > 0) { /* there may be no array yet */
+            char *part = base != NULL ? base + (size_t)at[r] * size : NULL;
+            message[count++] = (cmg_message){r, part, bytes};
+        }
+    }
+    return count;
+}
+
 /* The messages of a swap; the part that stays here is copied. */
 static cmg_status swap_parts(cmg_context *ctx, size_t size, const char *send,
                              const cmg_size *send_at, char *received, const cmg_size *receive_at)
 {
     const int ranks = cmgi_ranks(ctx);
     const int me = cmgi_rank(ctx);
+    const size_t own = (size_t)(send_at[me + 1] - send_at[me]) * size;
     cmg_message *messages = NULL;
-    int sends = 0;
-    int receives = 0;
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_alloc(ctx, 2 * (cmg_size)ranks, sizeof *messages, &messages));
-    for (int r = 0; r < ranks; ++r) {
-        const size_t out = (size_t)(send_at[r + 1] - send_at[r]) * size;
-        const size_t in = (size_t)(receive_at[r + 1] - receive_at[r]) * size;
-        if (r != me && in > 0) {
-            messages[ranks + receives++] =
-                (cmg_message){r, received + (size_t)receive_at[r] * size, in};
-        }
-        if (out == 0) { /* `send` may be NULL */
-            continue;
-        }
-        char *from = (char *)(uintptr_t)send + (size_t)send_at[r] * size;
-        if (r == me) {
-            memcpy(received + (size_t)receive_at[r] * size, from, out);
-        } else {
-            messages[sends++] = (cmg_message){r, from, out};
-        }
+    const int sends = cmgi_group_messages(ctx, send_at, size, send, messages);
+    const int receives = cmgi_group_messages(ctx, receive_at, size, received, messages + ranks);
+    if (own > 0) {
+        memcpy(received + (size_t)receive_at[me] * size, send + (size_t)send_at[me] * size, own);
     }
     CMGI_TRY_GOTO(done, cmgi_group_start(ctx, messages, sends, messages + ranks, receives));
     CMGI_TRY_GOTO(done, cmgi_group_finish(ctx));

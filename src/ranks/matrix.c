@@ -49,8 +49,7 @@ static cmg_status gather(const cmg_matrix *A, void *y)
 static cmg_size first_row(const cmg_matrix *A)
 {
     const cmgi_ranks_matrix *M = A->data;
-    const size_t size = cmgi_precision_bytes(A->options.precision);
-    return M->gathering != NULL ? (cmg_size)(M->gathering->offset[cmgi_rank(A->ctx)] / size) : 0;
+    return M->gathering != NULL ? M->gathering->part[cmgi_rank(A->ctx)] : 0;
 }
 
 static cmg_status outer_rows(const cmg_matrix *A, const cmgi_writeback *w)
@@ -141,7 +140,7 @@ static cmgi_talk sizes(const cmg_matrix *A)
     talk.messages = x != NULL ? x->send_peers : talk.gathers ? ranks - 1 : 0;
     talk.bytes = x != NULL ? (size_t)(x->sends > x->receives ? x->sends : x->receives) * size : 0;
     talk.packed = x != NULL ? (size_t)x->packed * (2 * size + sizeof(cmg_index)) : 0;
-    talk.gathered = talk.gathers ? M->gathering->offset[ranks] : 0;
+    talk.gathered = talk.gathers ? (size_t)M->gathering->part[ranks] * size : 0;
     return talk;
 }
 

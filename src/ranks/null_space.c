@@ -127,8 +127,8 @@ static cmg_status add_rotations(const cmgi_parts *parts, int dim, const double *
         middle[(A->first + i) % dim] += own[i];
     }
     CMGI_TRY(cmgi_all_sum(parts->ctx, middle, dim));
-    CMGI_TRY(fetch_nodes(parts, dim, own, &first, &x));
-    for (cmg_size i = 0; i < A->rows; ++i) {
+    const cmg_status status = fetch_nodes(parts, dim, own, &first, &x);
+    for (cmg_size i = 0; i < A->rows && status == CMG_OK; ++i) {
         const cmg_size node = (A->first + i) / dim * dim - first;
         const int d = (int)((A->first + i) % dim);
         double at[3] = {0, 0, 0};
@@ -140,7 +140,7 @@ static cmg_status add_rotations(const cmgi_parts *parts, int dim, const double *
         }
     }
     cmgi_rows_free(parts->ctx, &x);
-    return CMG_OK;
+    return status;
 }
 
 /* Entries that are at least as large as the rounding of the largest, and of the coordinates. */

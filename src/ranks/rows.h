@@ -25,6 +25,7 @@ cmg_status cmgi_rows_columns(cmg_context *ctx, const cmgi_own_rows *A, cmg_size 
 cmg_size cmgi_numbers_find(const cmgi_numbers *numbers, cmg_size number);
 /* How many of them come before each rank's: at[r] .. at[r + 1] - 1 are in block r. */
 void cmgi_numbers_divide(const cmgi_numbers *wanted, const cmg_size *part, int ranks, cmg_size *at);
+/* What the following make is for the caller to free, also where they fail. */
 /* The rows of any ranks, in the order asked for; `first` of the result means nothing. */
 cmg_status cmgi_rows_fetch(cmg_context *ctx, const cmgi_own_rows *A, const cmg_size *part,
                            const cmgi_numbers *wanted, cmgi_own_rows *rows);
