@@ -91,30 +91,24 @@ cmg_status cmgi_parts_magnitude(const cmgi_divided *levels, const double *b, con
     cmg_context *ctx = parts->ctx;
     const cmgi_part_level *fine = &parts->level[0];
     const cmgi_own_rows *A = &fine->A;
-    const size_t bytes = (size_t)A->rows * sizeof(double);
     cmgi_numbers columns = {0};
-    cmgi_own_rows vector = {.first = A->first, .rows = A->rows}; /* |x| as a matrix of a column */
-    cmgi_own_rows theirs = {0};
     double sums[1] = {0};
     double largest = 0;
-    double *row = NULL;
+    double *row = NULL; /* at first x in the order of the rows */
+    double *theirs = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *row, &row));
-    CMGI_TRY_GOTO(done, cmgi_rows_alloc(ctx, A->first, A->rows, A->rows, &vector));
-    memset(vector.indices, 0, (size_t)A->rows * sizeof *vector.indices);
-    memset(row, 0, bytes);
     for (cmg_size k = 0; k < A->rows; ++k) {
-        vector.indptr[k + 1] = k + 1;
-        vector.values[cmgi_owners_entry(&fine->space, k)] = fabs(x[k]);
+        row[cmgi_owners_entry(&fine->space, k)] = x[k];
     }
     CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, A, 0, 0, &columns));
-    CMGI_TRY_GOTO(done, cmgi_rows_fetch(ctx, &vector, fine->space.part, &columns, &theirs));
+    CMGI_TRY_GOTO(done,
+                  cmgi_entries_fetch(ctx, row, sizeof *row, fine->space.part, &columns, &theirs));
     for (cmg_size k = 0; k < A->rows; ++k) {
         const cmg_size i = cmgi_owners_entry(&fine->space, k);
         row[k] = fabs(b[k]);
         for (cmg_size e = A->indptr[i]; e < A->indptr[i + 1]; ++e) {
-            row[k] +=
-                fabs(A->values[e]) * theirs.values[cmgi_numbers_find(&columns, A->indices[e])];
+            row[k] += fabs(A->values[e]) * fabs(theirs[cmgi_numbers_find(&columns, A->indices[e])]);
         }
         largest = fmax(largest, row[k]);
     }
@@ -125,9 +119,7 @@ cmg_status cmgi_parts_magnitude(const cmgi_divided *levels, const double *b, con
     CMGI_TRY_GOTO(done, cmgi_all_sum(ctx, sums, 1));
     *norm = largest * sqrt(sums[0]);
 done:
-    cmgi_rows_free(ctx, &vector);
-    cmgi_rows_free(ctx, &theirs);
-    CMGI_FREE(ctx, columns.number, row);
+    CMGI_FREE(ctx, columns.number, theirs, row);
     return status;
 }
 

@@ -118,6 +118,30 @@ void cmgi_numbers_divide(const cmgi_numbers *wanted, const cmg_size *part, int r
     }
 }
 
+cmg_status cmgi_entries_fetch(cmg_context *ctx, const void *own, size_t size, const cmg_size *part,
+                              const cmgi_numbers *wanted, void *entries)
+{
+    const int ranks = cmgi_ranks(ctx);
+    cmg_size *at = NULL; /* three arrays of ranks + 1 */
+    cmg_size *asked = NULL;
+    char *answer = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc(ctx, 3 * ((cmg_size)ranks + 1), sizeof *at, &at));
+    cmg_size *asked_at = at + ranks + 1;
+    cmg_size *unused = asked_at + ranks + 1;
+    cmgi_numbers_divide(wanted, part, ranks, at);
+    CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *asked, wanted->number, at, &asked, asked_at));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, asked_at[ranks], size, &answer));
+    for (cmg_size k = 0; k < asked_at[ranks]; ++k) {
+        const cmg_size i = asked[k] - part[cmgi_rank(ctx)];
+        memcpy(answer + (size_t)k * size, (const char *)own + (size_t)i * size, size);
+    }
+    CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, size, answer, asked_at, entries, unused));
+done:
+    CMGI_FREE(ctx, answer, asked, at);
+    return status;
+}
+
 /* Lengths, columns and values of the rows asked for, rank by rank. */
 typedef struct packed {
     cmg_size *length;
