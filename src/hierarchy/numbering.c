@@ -12,37 +12,32 @@
 #include <metis.h>
 #endif
 
-cmg_status cmgi_order_by_key(cmg_context *ctx, cmg_size n, uint64_t *keys, cmg_index *order)
+typedef struct keyed {
+    uint64_t key;
+    cmg_index node;
+} keyed;
+
+static int compare_keys(const void *a, const void *b)
 {
-    enum { BITS = 16, BUCKETS = 1 << BITS };
-    uint64_t *other_keys = NULL;
-    cmg_index *other = NULL;
-    cmg_size *start = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *other_keys, &other_keys));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *other, &other));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, BUCKETS + 1, sizeof *start, &start));
+    const keyed *x = a;
+    const keyed *y = b;
+    const int by_key = (x->key > y->key) - (x->key < y->key);
+    return by_key != 0 ? by_key : (x->node > y->node) - (x->node < y->node);
+}
+
+cmg_status cmgi_order_by_key(cmg_context *ctx, cmg_size n, const uint64_t *keys, cmg_index *order)
+{
+    keyed *list = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *list, &list));
     for (cmg_size i = 0; i < n; ++i) {
-        order[i] = (cmg_index)i;
+        list[i] = (keyed){keys[i], (cmg_index)i};
     }
-    /* an even number of passes, so that the result ends up in `order` */
-    for (int shift = 0; shift < 64; shift += BITS) {
-        memset(start, 0, (BUCKETS + 1) * sizeof *start);
-        for (cmg_size i = 0; i < n; ++i) {
-            ++start[(keys[i] >> shift & (BUCKETS - 1)) + 1];
-        }
-        cmgi_add_up(start, BUCKETS);
-        for (cmg_size i = 0; i < n; ++i) {
-            const cmg_size to = start[keys[i] >> shift & (BUCKETS - 1)]++;
-            other_keys[to] = keys[i];
-            other[to] = order[i];
-        }
-        memcpy(keys, other_keys, (size_t)n * sizeof *keys);
-        memcpy(order, other, (size_t)n * sizeof *order);
+    qsort(list, (size_t)n, sizeof *list, compare_keys);
+    for (cmg_size i = 0; i < n; ++i) {
+        order[i] = list[i].node;
     }
-done:
-    CMGI_FREE(ctx, other_keys, other, start);
-    return status;
+    cmgi_free(ctx, list);
+    return CMG_OK;
 }
 
 cmg_status cmgi_order_lexicographic(cmg_context *ctx, cmg_size n, int dim, const double *x,

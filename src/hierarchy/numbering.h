@@ -7,8 +7,8 @@
 #pragma once
 #include "hierarchy/hierarchy.h"
 
-/* By key, ties by old number: a stable radix sort. `keys` is overwritten. */
-cmg_status cmgi_order_by_key(cmg_context *ctx, cmg_size n, uint64_t *keys, cmg_index *order);
+/* By key, ties by old number. */
+cmg_status cmgi_order_by_key(cmg_context *ctx, cmg_size n, const uint64_t *keys, cmg_index *order);
 /*
  * Lexicographic by the last axis first. Coordinates count as equal within 2^-20 of the extent, so
  * that rounding does not tear lines of nodes apart.

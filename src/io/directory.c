@@ -24,8 +24,10 @@ typedef struct listing {
  * Order in which items are loaded: level matrices first, the rest by level, name, factor. 0 = the
  * same thing.
  */
-static int compare_items(const cmgi_item *a, const cmgi_item *b)
+static int compare_items(const void *one, const void *other)
 {
+    const cmgi_item *a = one;
+    const cmgi_item *b = other;
     if ((a->what == CMGI_IS_A) != (b->what == CMGI_IS_A)) {
         return a->what == CMGI_IS_A ? -1 : 1;
     }
@@ -42,17 +44,12 @@ static int compare_items(const cmgi_item *a, const cmgi_item *b)
     return a->what == CMGI_IS_VECTOR ? strcmp(a->kind, b->kind) : 0;
 }
 
-static int compare_for_sort(const void *a, const void *b)
-{
-    return compare_items(a, b);
-}
-
 /* In their order; of several files of the same thing the best. */
 static void sort_items(listing *list)
 {
     int kept = 0;
     if (list->items > 1) {
-        qsort(list->item, (size_t)list->items, sizeof *list->item, compare_for_sort);
+        qsort(list->item, (size_t)list->items, sizeof *list->item, compare_items);
     }
     for (int i = 0; i < list->items; ++i) {
         cmgi_item *last = list->item + kept - 1;
