@@ -46,14 +46,17 @@ done:
     return status;
 }
 
-static cmg_status make(const cmgi_space *space, const cmgi_cell_form *form, bool own,
-                       cmgi_elements *E)
+cmg_status cmgi_fem_elements(const cmgi_space *space, const cmgi_cell_form *form, bool own,
+                             cmgi_elements *E)
 {
     cmg_context *ctx = space->ctx;
     const int nc = space->components;
-    const cmg_size square = (cmg_size)E->local * E->local;
+    const cmg_size square = (cmg_size)form->rows * form->rows;
     double *K = NULL;
     cmg_status status = CMG_OK;
+    *E = (cmgi_elements){.local = form->rows, .rows = space->unknowns * nc, .count = space->cells};
+    CMGI_CHECK(ctx, space->boundary != CMG_BOUNDARY_IDENTITY_KEEP, CMG_ERR_UNSUPPORTED,
+               "elements: columns of fixed unknowns cannot be kept");
     CMGI_CHECK(ctx, E->count <= INT32_MAX / E->local, CMG_ERR_UNSUPPORTED,
                "elements: %lld cells of %d unknowns are more than 2^31 - 1 together",
                (long long)E->count, E->local);
@@ -82,20 +85,4 @@ static cmg_status make(const cmgi_space *space, const cmgi_cell_form *form, bool
 done:
     cmgi_free(ctx, K);
     return status;
-}
-
-cmg_status cmgi_fem_elements(const cmgi_space *space, const cmgi_cell_form *form, bool own,
-                             cmgi_elements *E)
-{
-    cmgi_elements made = {
-        .local = form->rows, .rows = space->unknowns * space->components, .count = space->cells};
-    CMGI_CHECK(space->ctx, space->boundary != CMG_BOUNDARY_IDENTITY_KEEP, CMG_ERR_UNSUPPORTED,
-               "elements: columns of fixed unknowns cannot be kept");
-    const cmg_status status = make(space, form, own, &made);
-    if (status != CMG_OK) {
-        cmgi_elements_free(space->ctx, &made);
-        return status;
-    }
-    *E = made;
-    return CMG_OK;
 }

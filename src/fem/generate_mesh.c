@@ -141,16 +141,6 @@ static cmg_status choose_labels(cmg_context *ctx, const cmgi_plan *plan, cmgi_me
     return CMG_OK;
 }
 
-static void measure_box(cmgi_mesh_chain *chain)
-{
-    const cmgi_mesh *mesh = chain->mesh[0];
-    double high[3];
-    cmgi_box_of(mesh->dim, mesh->nodes, mesh->x, chain->origin, high);
-    for (int d = 0; d < mesh->dim; ++d) {
-        chain->extent[d] = high[d] - chain->origin[d];
-    }
-}
-
 static cmg_status refine(cmg_context *ctx, const cmgi_plan *plan, cmgi_mesh_chain *chain)
 {
     enum { SURFACES = 64 };
@@ -198,11 +188,16 @@ uint64_t cmgi_chain_key(const cmgi_mesh_chain *chain, int refinement, const cmgi
 cmg_status cmgi_chain_make(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,
                            cmgi_mesh_chain *chain)
 {
+    double high[3];
     CMGI_TRY(make_coarsest(ctx, plan, chain));
-    plan->options.dim = chain->mesh[0]->dim;
-    CMGI_TRY(describe_mesh(chain->mesh[0], h));
+    const cmgi_mesh *mesh = chain->mesh[0];
+    plan->options.dim = mesh->dim;
+    CMGI_TRY(describe_mesh(mesh, h));
     CMGI_TRY(choose_labels(ctx, plan, chain));
-    measure_box(chain);
+    cmgi_box_of(mesh->dim, mesh->nodes, mesh->x, chain->origin, high);
+    for (int d = 0; d < mesh->dim; ++d) {
+        chain->extent[d] = high[d] - chain->origin[d];
+    }
     return refine(ctx, plan, chain);
 }
 

@@ -323,18 +323,6 @@ static int interpolate(const cmgi_grid_axis *fine, const cmgi_grid_axis *coarse,
     return count;
 }
 
-static cmg_status axis_map(cmg_context *ctx, const cmgi_grid_axis *fine,
-                           const cmgi_grid_axis *coarse, cmgi_axis_map *map)
-{
-    CMGI_TRY(cmgi_axis_map_alloc(ctx, fine->unknowns, coarse->unknowns, map));
-    for (cmg_size r = 0; r < map->rows; ++r) {
-        map->count[r] = (unsigned char)interpolate(fine, coarse, r + fine->first,
-                                                   map->column + r * CMGI_AXIS_WIDTH,
-                                                   map->weight + r * CMGI_AXIS_WIDTH);
-    }
-    return CMG_OK;
-}
-
 cmg_size cmgi_grid_prolongation_entries(const cmgi_grid *fine, const cmgi_grid *coarse)
 {
     cmg_size entries = fine->components;
@@ -357,7 +345,14 @@ cmg_status cmgi_grid_prolongation(cmg_context *ctx, const cmgi_grid *fine, const
     cmgi_axis_map map[3] = {{0}, {0}, {0}};
     cmg_status status = CMG_OK;
     for (int d = 0; d < 3; ++d) {
-        CMGI_TRY_GOTO(done, axis_map(ctx, &fine->axis[d], &coarse->axis[d], &map[d]));
+        const cmgi_grid_axis *from = &coarse->axis[d];
+        const cmgi_grid_axis *to = &fine->axis[d];
+        CMGI_TRY_GOTO(done, cmgi_axis_map_alloc(ctx, to->unknowns, from->unknowns, &map[d]));
+        for (cmg_size r = 0; r < map[d].rows; ++r) {
+            map[d].count[r] = (unsigned char)interpolate(to, from, r + to->first,
+                                                         map[d].column + r * CMGI_AXIS_WIDTH,
+                                                         map[d].weight + r * CMGI_AXIS_WIDTH);
+        }
     }
     CMGI_TRY_GOTO(done, cmgi_transfer_tensor(ctx, map, fine->components, P));
 done:

@@ -28,18 +28,6 @@ const cmgi_cell_info *cmgi_cell_table(cmgi_cell cell)
     return (unsigned)cell < CMGI_CELL_KINDS ? &cell_table[cell] : NULL;
 }
 
-static cmg_status alloc_arrays(cmgi_mesh *m)
-{
-    const cmgi_cell_info *info = cmgi_cell_table(m->cell);
-    CMGI_TRY(cmgi_alloc(m->ctx, m->nodes * info->dim, sizeof *m->x, &m->x));
-    CMGI_TRY(cmgi_alloc(m->ctx, m->cells * info->corners, sizeof *m->cell_nodes, &m->cell_nodes));
-    CMGI_TRY(cmgi_alloc(m->ctx, m->facets * info->facet_corners, sizeof *m->facet_nodes,
-                        &m->facet_nodes));
-    CMGI_TRY(cmgi_alloc(m->ctx, m->facets, sizeof *m->facet_label, &m->facet_label));
-    CMGI_TRY(cmgi_alloc_zero(m->ctx, 1, sizeof *m->label, &m->label));
-    return cmgi_alloc_zero(m->ctx, 1, sizeof *m->region, &m->region);
-}
-
 cmg_status cmgi_mesh_create(cmg_context *ctx, cmgi_cell cell, cmg_size nodes, cmg_size cells,
                             cmg_size facets, cmgi_mesh **mesh)
 {
@@ -53,22 +41,29 @@ cmg_status cmgi_mesh_create(cmg_context *ctx, cmgi_cell cell, cmg_size nodes, cm
                "%lld nodes, %lld cells, %lld facets: one is more than 32-bit numbers reach",
                (long long)nodes, (long long)cells, (long long)facets);
     cmgi_mesh *m = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *m, &m));
-    m->ctx = ctx;
-    m->dim = info->dim;
-    m->cell = cell;
-    m->nodes = nodes;
-    m->cells = cells;
-    m->facets = facets;
-    m->labels = 1;
-    m->regions = 1;
-    const cmg_status status = alloc_arrays(m);
-    if (status != CMG_OK) {
-        cmgi_mesh_destroy(&m);
-        return status;
-    }
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc(ctx, 1, sizeof *m, &m));
+    *m = (cmgi_mesh){.ctx = ctx,
+                     .dim = info->dim,
+                     .cell = cell,
+                     .nodes = nodes,
+                     .cells = cells,
+                     .facets = facets,
+                     .labels = 1,
+                     .regions = 1};
+    CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, nodes * info->dim, sizeof *m->x, &m->x));
+    CMGI_TRY_GOTO(failed,
+                  cmgi_alloc(ctx, cells * info->corners, sizeof *m->cell_nodes, &m->cell_nodes));
+    CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, facets * info->facet_corners, sizeof *m->facet_nodes,
+                                     &m->facet_nodes));
+    CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, facets, sizeof *m->facet_label, &m->facet_label));
+    CMGI_TRY_GOTO(failed, cmgi_alloc_zero(ctx, 1, sizeof *m->label, &m->label));
+    CMGI_TRY_GOTO(failed, cmgi_alloc_zero(ctx, 1, sizeof *m->region, &m->region));
     *mesh = m;
     return CMG_OK;
+failed:
+    cmgi_mesh_destroy(&m);
+    return status;
 }
 
 void cmgi_mesh_destroy(cmgi_mesh **mesh)

@@ -120,7 +120,8 @@ typedef struct cmgi_incidence {
     int per_cell;
     const cmg_index *cell_nodes;
 } cmgi_incidence;
-/* Cells around each node: start has nodes + 1 entries, list the cells in ascending order. */
+/* Cells around each node: start has nodes + 1 entries, list the cells in ascending order. For the
+ * caller to free, also where it fails. */
 cmg_status cmgi_cells_of_nodes(cmg_context *ctx, const cmgi_incidence *in, cmg_size **start,
                                cmg_index **list);
 

@@ -31,42 +31,26 @@ static cmg_size box_number(const boxes *b, const double *x)
     return number;
 }
 
-/* Extent of the mesh and about one box a boundary node. */
-static void size_boxes(boxes *b, cmg_size count)
+/* About one box a boundary node. */
+static cmg_status fill_boxes(boxes *b)
 {
     const cmgi_mesh *mesh = b->mesh;
-    const int dim = mesh->dim;
-    const int side = 1 + (int)pow((double)count, 1.0 / dim);
-    double high[3];
-    cmgi_box_of(dim, mesh->nodes, mesh->x, b->low, high);
-    for (int d = 0; d < dim; ++d) {
-        b->size[d] = side;
-        b->per_unit[d] = high[d] > b->low[d] ? side / (high[d] - b->low[d]) : 0;
-    }
-}
-
-/* on_boundary[v] = 1; returns their number. */
-static cmg_size mark_boundary(const cmgi_mesh *mesh, unsigned char *on_boundary)
-{
     const int corners = cmgi_cell_table(mesh->cell)->facet_corners;
+    unsigned char *on_boundary = NULL;
     cmg_size count = 0;
+    cmg_size total = 1;
+    double high[3];
+    CMGI_TRY(cmgi_alloc_zero(mesh->ctx, mesh->nodes, 1, &on_boundary));
     for (cmg_size k = 0; k < mesh->facets * corners; ++k) {
         count += on_boundary[mesh->facet_nodes[k]] == 0;
         on_boundary[mesh->facet_nodes[k]] = 1;
     }
-    return count;
-}
-
-static cmg_status fill_boxes(boxes *b)
-{
-    const cmgi_mesh *mesh = b->mesh;
-    unsigned char *on_boundary = NULL;
-    CMGI_TRY(cmgi_alloc_zero(mesh->ctx, mesh->nodes, 1, &on_boundary));
-    const cmg_size count = mark_boundary(mesh, on_boundary);
-    size_boxes(b, count);
-    cmg_size total = 1;
+    const int side = 1 + (int)pow((double)count, 1.0 / mesh->dim);
+    cmgi_box_of(mesh->dim, mesh->nodes, mesh->x, b->low, high);
     for (int d = 0; d < mesh->dim; ++d) {
-        total *= b->size[d];
+        b->size[d] = side;
+        b->per_unit[d] = high[d] > b->low[d] ? side / (high[d] - b->low[d]) : 0;
+        total *= side;
     }
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(mesh->ctx, total + 2, sizeof *b->start, &b->start));

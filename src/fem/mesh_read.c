@@ -17,7 +17,7 @@ cmg_status cmgi_mesh_read(cmg_context *ctx, const char *path, cmgi_mesh **mesh)
     cmgi_raw raw = {.text = &t};
     cmg_status status = CMG_OK;
     CMGI_CHECK(ctx, path != NULL && mesh != NULL, CMG_ERR_ARG, "no path or no mesh");
-    CMGI_TRY(cmgi_file_text(ctx, path, &t.data, &t.size));
+    CMGI_TRY_GOTO(done, cmgi_file_text(ctx, path, &t.data, &t.size));
     t.p = t.data;
     /* detected by content, whatever the name */
     if (begins(&t, "$MeshFormat")) {

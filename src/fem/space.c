@@ -145,20 +145,6 @@ done:
     return status;
 }
 
-static cmg_status number_unknowns(cmgi_space *s)
-{
-    CMGI_TRY(cmgi_alloc(s->ctx, s->nodes, sizeof *s->unknown, &s->unknown));
-    CMGI_TRY(cmgi_alloc(s->ctx, s->nodes, sizeof *s->node, &s->node));
-    for (cmg_size n = 0; n < s->nodes; ++n) {
-        const bool out = s->fixed[n] && s->boundary == CMG_BOUNDARY_ELIMINATE;
-        s->unknown[n] = out ? -1 : (cmg_index)s->unknowns;
-        if (!out) {
-            s->node[s->unknowns++] = (cmg_index)n;
-        }
-    }
-    return CMG_OK;
-}
-
 cmg_status cmgi_space_create(const cmgi_mesh *mesh, int order, int components,
                              cmg_boundary boundary, const bool *fixes, cmgi_space **space)
 {
@@ -173,7 +159,15 @@ cmg_status cmgi_space_create(const cmgi_mesh *mesh, int order, int components,
                       .cells = mesh->cells};
     s->local = cmgi_basis_nodes(s->basis);
     CMGI_TRY_GOTO(done, number_nodes(s, fixes));
-    CMGI_TRY_GOTO(done, number_unknowns(s));
+    CMGI_TRY_GOTO(done, cmgi_alloc(s->ctx, s->nodes, sizeof *s->unknown, &s->unknown));
+    CMGI_TRY_GOTO(done, cmgi_alloc(s->ctx, s->nodes, sizeof *s->node, &s->node));
+    for (cmg_size n = 0; n < s->nodes; ++n) {
+        const bool out = s->fixed[n] && boundary == CMG_BOUNDARY_ELIMINATE;
+        s->unknown[n] = out ? -1 : (cmg_index)s->unknowns;
+        if (!out) {
+            s->node[s->unknowns++] = (cmg_index)n;
+        }
+    }
     const cmgi_incidence in = {s->nodes, mesh->cells, s->local, s->cell_nodes};
     CMGI_TRY_GOTO(done, cmgi_cells_of_nodes(s->ctx, &in, &s->start, &s->cell));
     *space = s;

@@ -54,6 +54,11 @@ static inline bool cmgi_space_fixed(const cmgi_space *space, cmg_size node)
 {
     return space->grid != NULL ? cmgi_grid_fixed(space->grid, node) : space->fixed[node] != 0;
 }
+/* What cells of a stencil are counted from. */
+static inline cmg_size cmgi_space_first_cell(const cmgi_space *space, cmg_size node)
+{
+    return space->grid != NULL ? cmgi_grid_first_cell(space->grid, node) : 0;
+}
 /* Are the columns of this node kept in the matrix? */
 static inline bool cmgi_space_keeps(const cmgi_space *space, cmg_size node)
 {
@@ -110,7 +115,8 @@ void cmgi_space_fix_rows(const cmgi_space *space, const cmgi_problem *problem, c
 /*
  * Matrix and, unless b is NULL, right-hand side. Every row is gathered by one thread from the
  * integrals of its cells, which are computed for a few hundred neighbouring nodes at a time, on a
- * grid for a few layers of cells, or for one cell where all are alike.
+ * grid for a few layers of cells, or for one cell where all are alike. A is for the caller to free,
+ * also where it fails.
  */
 cmg_status cmgi_space_assemble(const cmgi_space *space, const cmgi_cell_form *form, cmgi_csr *A,
                                double *b);
@@ -130,7 +136,8 @@ void cmgi_space_add_flux(const cmgi_space *space, const bool *labels, const doub
 /*
  * The matrices of all cells, as templates with a factor a cell where few differ by more than that.
  * Rows of fixed nodes have no elements, which makes them rows of the identity. Without `own`, *E
- * stays empty where templates do not do. CMG_ERR_UNSUPPORTED with kept columns.
+ * stays empty where templates do not do. CMG_ERR_UNSUPPORTED with kept columns. For the caller to
+ * free, also where it fails.
  */
 cmg_status cmgi_fem_elements(const cmgi_space *space, const cmgi_cell_form *form, bool own,
                              cmgi_elements *E);

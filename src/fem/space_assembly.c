@@ -30,7 +30,7 @@ typedef struct assembly {
     const cmgi_space *space;
     const cmgi_cell_form *form;
     cmgi_stencils stencils;
-    cmgi_csr A;
+    cmgi_csr *A;
     double *b;
     bool same_matrix; /* one K for all cells */
     bool same_load;   /* one F */
@@ -52,14 +52,6 @@ typedef struct integrals {
 static cmg_size slot_of(const integrals *in, cmg_size slots, cmg_size cell)
 {
     return in->slot != NULL ? in->slot[cell] : cell % slots;
-}
-
-/* Number of the cell that a stencil of a node counts from. */
-static cmg_size first_cell(const cmgi_space *space, cmg_size unknown)
-{
-    return space->grid != NULL
-               ? cmgi_grid_first_cell(space->grid, cmgi_grid_node(space->grid, unknown))
-               : 0;
 }
 
 /* Sums of K_ab over a node's window, component by component. */
@@ -131,8 +123,8 @@ static void write_rows(const assembly *s, const cmgi_stencil *stencil, cmg_size 
     const int nc = s->space->components;
     const int length = stencil->columns * nc;
     for (int c = 0; c < nc; ++c) {
-        cmg_index *restrict indices = s->A.indices + s->A.indptr[row + c];
-        double *restrict values = s->A.values + s->A.indptr[row + c];
+        cmg_index *restrict indices = s->A->indices + s->A->indptr[row + c];
+        double *restrict values = s->A->values + s->A->indptr[row + c];
         for (int e = 0; e < length; ++e) {
             indices[e] = (cmg_index)row + stencil->offset[e];
         }
@@ -147,11 +139,12 @@ static void gather_rows(assembly *s, const integrals *in, cmg_size unknown)
     const cmg_size row = unknown * s->space->components;
     const cmgi_stencil *stencil = cmgi_stencil_of(&s->stencils, unknown);
     if (stencil == NULL) {
-        cmgi_space_fix_rows(s->space, s->form->problem, unknown, &s->A, s->b);
+        cmgi_space_fix_rows(s->space, s->form->problem, unknown, s->A, s->b);
         return;
     }
     const bool counts = !s->same_matrix || (s->b != NULL && !s->same_load);
-    const cmg_size first = counts ? first_cell(s->space, unknown) : 0;
+    const cmg_size first =
+        counts ? cmgi_space_first_cell(s->space, cmgi_space_node(s->space, unknown)) : 0;
     double *sum = s->sums + s->window * (s->same_matrix ? stencil - s->stencils.list
                                                         : (ptrdiff_t)cmgi_thread());
     if (!s->same_matrix) {
@@ -254,16 +247,6 @@ done:
     return status;
 }
 
-/* The cell that all are like, and the windows of the classes of nodes. */
-static void sum_classes(assembly *s, const integrals *in)
-{
-    (void)cmgi_space_integrate(s->space, s->form, 0, s->same_matrix ? in->ring.K : NULL,
-                               s->same_load ? in->ring.F : NULL);
-    for (cmg_size c = 0; c < s->stencils.count && s->same_matrix; ++c) {
-        sum_window(s, in, &s->stencils.list[c], 0, s->sums + c * s->window);
-    }
-}
-
 /* Layers [begin, end) of cells, then the rows of the nodes that they complete. */
 static cmg_status assemble_layers(assembly *s, const integrals *in, cmg_size begin, cmg_size end)
 {
@@ -307,7 +290,12 @@ static cmg_status assemble_grid(assembly *s)
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, in.K_slots * rows * rows, sizeof(double), &in.ring.K));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, in.F_slots * rows, sizeof(double), &in.ring.F));
-    sum_classes(s, &in);
+    /* the cell that all are like, and the windows of the classes of nodes */
+    (void)cmgi_space_integrate(s->space, s->form, 0, s->same_matrix ? in.ring.K : NULL,
+                               s->same_load ? in.ring.F : NULL);
+    for (cmg_size c = 0; c < s->stencils.count && s->same_matrix; ++c) {
+        sum_window(s, &in, &s->stencils.list[c], 0, s->sums + c * s->window);
+    }
     if (axis->unknowns > 0) {
         begin = axis->first > 0 ? (axis->first - 1) / axis->order : 0;
         last = (axis->first + axis->unknowns - 1) / axis->order + 1;
@@ -331,21 +319,19 @@ cmg_status cmgi_space_assemble(const cmgi_space *space, const cmgi_cell_form *fo
     const cmgi_problem *problem = form->problem;
     assembly s = {.space = space,
                   .form = form,
+                  .A = A,
                   .b = b,
                   .same_matrix = affine && cmgi_problem_constant(problem),
                   .same_load = affine && !cmgi_problem_solved(problem) && problem->source == NULL};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_stencils_create(space, &s.stencils));
-    CMGI_TRY_GOTO(done, cmgi_stencils_count(&s.stencils, &s.A));
+    CMGI_TRY_GOTO(done, cmgi_stencils_count(&s.stencils, A));
     s.window = s.stencils.room * space->components * space->components;
     const cmg_size windows = s.same_matrix ? s.stencils.count : ctx->threads;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, windows * s.window, sizeof *s.sums, &s.sums));
     CMGI_TRY_GOTO(done, space->grid != NULL ? assemble_grid(&s) : assemble_mesh(&s));
-    *A = s.A;
-    s.A = (cmgi_csr){0};
 done:
     cmgi_free(ctx, s.sums);
     cmgi_stencils_free(&s.stencils);
-    cmgi_csr_free(ctx, &s.A);
     return status;
 }

@@ -31,7 +31,7 @@ typedef struct builder {
     const cmgi_space *space;
     cmgi_cell_layout layout;
     cmgi_stencils stencils;
-    cmgi_csr A;
+    cmgi_csr *A;
     terms matrix;
     terms vector;
     cmg_index *place;   /* rows x rows: of the numbers of a cell matrix */
@@ -60,7 +60,7 @@ static void begin_entries(const builder *s, cmg_size u, int columns, const cmg_i
 {
     const int nc = s->space->components;
     const cmg_size length = (s->matrix.first[u + 1] - s->matrix.first[u]) / nc;
-    cmg_size *at = s->matrix.indptr + s->A.indptr[u * nc];
+    cmg_size *at = s->matrix.indptr + s->A->indptr[u * nc];
     for (int c = 0; c < nc; ++c) {
         for (int p = 0; p < columns; ++p) {
             const cmg_size first = s->matrix.first[u] + c * length + (cmg_size)before[p] * nc;
@@ -127,11 +127,11 @@ static void visit(const builder *s, cmg_size u)
     const int nc = s->space->components;
     const cmgi_stencil *stencil = cmgi_stencil_of(&s->stencils, u);
     for (cmg_size row = u * nc; row < (u + 1) * nc; ++row) {
-        const cmg_size begin = s->A.indptr[row];
-        for (cmg_size k = begin; k < s->A.indptr[row + 1]; ++k) {
-            s->A.indices[k] =
+        const cmg_size begin = s->A->indptr[row];
+        for (cmg_size k = begin; k < s->A->indptr[row + 1]; ++k) {
+            s->A->indices[k] =
                 (cmg_index)(stencil == NULL ? row : u * nc + stencil->offset[k - begin]);
-            s->A.values[k] = 0;
+            s->A->values[k] = 0;
         }
     }
     if (stencil != NULL) {
@@ -140,7 +140,7 @@ static void visit(const builder *s, cmg_size u)
         return;
     }
     for (int c = 0; c < nc; ++c) {
-        s->matrix.indptr[s->A.indptr[u * nc + c]] = s->matrix.first[u] + c;
+        s->matrix.indptr[s->A->indptr[u * nc + c]] = s->matrix.first[u] + c;
         s->matrix.indices[s->matrix.first[u] + c] = -1;
         s->vector.indptr[u * nc + c] = s->vector.first[u];
     }
@@ -164,7 +164,7 @@ static cmg_status count(builder *s)
     }
     cmgi_add_up(s->matrix.first, n);
     cmgi_add_up(s->vector.first, n);
-    CMGI_TRY(cmgi_alloc(ctx, s->A.indptr[n * nc] + 1, sizeof(cmg_size), &s->matrix.indptr));
+    CMGI_TRY(cmgi_alloc(ctx, s->A->indptr[n * nc] + 1, sizeof(cmg_size), &s->matrix.indptr));
     CMGI_TRY(cmgi_alloc(ctx, s->matrix.first[n], sizeof(cmg_index), &s->matrix.indices));
     CMGI_TRY(cmgi_alloc(ctx, n * nc + 1, sizeof(cmg_size), &s->vector.indptr));
     return cmgi_alloc(ctx, s->vector.first[n], sizeof(cmg_index), &s->vector.indices);
@@ -201,14 +201,14 @@ cmg_status cmgi_space_sums(const cmgi_space *space, cmgi_cell_layout layout, cmg
     const int rows = layout.rows;
     const cmg_size unknowns = space->unknowns * space->components;
     const cmg_size numbers = cmgi_cell_entries(layout);
-    builder s = {.space = space, .layout = layout};
+    builder s = {.space = space, .layout = layout, .A = A};
     cmg_status status = CMG_OK;
     CMGI_CHECK(ctx, space->cells * numbers <= INT32_MAX, CMG_ERR_ARG,
                "sum matrix: %lld cells with %lld numbers each are more than 2^31 - 1",
                (long long)space->cells, (long long)numbers);
     CMGI_TRY_GOTO(done, cmgi_stencils_create(space, &s.stencils));
-    CMGI_TRY_GOTO(done, cmgi_stencils_count(&s.stencils, &s.A));
-    const cmg_size nnz = s.A.indptr[unknowns];
+    CMGI_TRY_GOTO(done, cmgi_stencils_count(&s.stencils, A));
+    const cmg_size nnz = A->indptr[unknowns];
     CMGI_TRY_GOTO(done, cmgi_sum_check(ctx, nnz));
     CMGI_TRY_GOTO(done, count(&s));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 2 * (s.stencils.room + 1) * ctx->threads, sizeof *s.scratch,
@@ -223,13 +223,10 @@ cmg_status cmgi_space_sums(const cmgi_space *space, cmgi_cell_layout layout, cmg
     }
     CMGI_TRY_GOTO(done, finish(&s, nnz, &s.matrix, matrix));
     CMGI_TRY_GOTO(done, finish(&s, unknowns, &s.vector, vector));
-    *A = s.A;
-    s.A = (cmgi_csr){0};
 done:
     free_terms(ctx, &s.matrix);
     free_terms(ctx, &s.vector);
     CMGI_FREE(ctx, s.place, s.scratch);
-    cmgi_csr_free(ctx, &s.A);
     cmgi_stencils_free(&s.stencils);
     return status;
 }
@@ -260,12 +257,11 @@ cmg_status cmgi_space_assemble_spmv(const cmgi_space *space, const cmgi_cell_for
     const cmg_size cells = space->mesh->cells;
     cmgi_sum S = {.ctx = ctx};
     cmgi_sum T = {.ctx = ctx};
-    cmgi_csr made = {0};
     double *K = NULL;
     double *F = NULL;
     cmg_status status = CMG_OK;
     const cmgi_cell_layout layout = {.rows = form->rows};
-    CMGI_TRY_GOTO(done, cmgi_space_sums(space, layout, &made, &S, &T));
+    CMGI_TRY_GOTO(done, cmgi_space_sums(space, layout, A, &S, &T));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, cells * rows * rows, sizeof *K, &K));
     if (b != NULL) {
         CMGI_TRY_GOTO(done, cmgi_alloc(ctx, cells * rows, sizeof *F, &F));
@@ -273,21 +269,18 @@ cmg_status cmgi_space_assemble_spmv(const cmgi_space *space, const cmgi_cell_for
     const cmgi_cell_ring all = {cells, K, F, NULL};
     CMGI_TRY_GOTO(
         done, cmgi_space_inverted(space, cmgi_space_integrate_cells(space, form, 0, cells, &all)));
-    CMGI_TRY_GOTO(done, multiply(&S, cells * rows * rows, K, made.values));
+    CMGI_TRY_GOTO(done, multiply(&S, cells * rows * rows, K, A->values));
     if (b != NULL) {
         CMGI_TRY_GOTO(done, multiply(&T, cells * rows, F, b));
     }
     for (cmg_size u = 0; u < space->unknowns; ++u) {
         if (space->fixed[space->node[u]]) {
-            cmgi_space_fix_rows(space, form->problem, u, &made, b);
+            cmgi_space_fix_rows(space, form->problem, u, A, b);
         }
     }
-    *A = made;
-    made = (cmgi_csr){0};
 done:
     cmgi_sum_free(&S);
     cmgi_sum_free(&T);
     CMGI_FREE(ctx, K, F);
-    cmgi_csr_free(ctx, &made);
     return status;
 }

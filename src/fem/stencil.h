@@ -25,7 +25,8 @@ typedef struct cmgi_stencils {
     cmg_index *numbers; /* what they consist of */
 } cmgi_stencils;
 
-cmg_status cmgi_stencils_create(const cmgi_space *space, cmgi_stencils *stencils);
+/* For the caller to free, also where it fails. */
+cmg_status cmgi_stencils_create(const cmgi_space *space, cmgi_stencils *s);
 void cmgi_stencils_free(cmgi_stencils *stencils);
 /* Stencil of the node of an unknown, on a mesh until the thread asks again; NULL = it is fixed. */
 const cmgi_stencil *cmgi_stencil_of(const cmgi_stencils *stencils, cmg_size unknown);

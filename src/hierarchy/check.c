@@ -42,13 +42,13 @@ static cmg_status check_values(cmg_context *ctx, const char *name, const cmgi_cs
                      M->values[k]);
 }
 
-static cmg_status check_shape(cmg_context *ctx, const char *name, const cmgi_csr *M, cmg_size rows,
+static cmg_status check_sized(cmg_context *ctx, const char *name, const cmgi_csr *M, cmg_size rows,
                               cmg_size cols)
 {
     CMGI_CHECK(ctx, M->rows == rows && M->cols == cols, CMG_ERR_ARG,
                "%s is %lld x %lld where the levels' sizes ask for %lld x %lld", name,
                (long long)M->rows, (long long)M->cols, (long long)rows, (long long)cols);
-    return CMG_OK;
+    return check_values(ctx, name, M);
 }
 
 static cmg_status check_rows(cmg_context *ctx, const char *name, const cmgi_csr *A)
@@ -106,12 +106,10 @@ static cmg_status check_transfer(const cmg_hierarchy *h, int l)
     char name[64];
     (void)snprintf(name, sizeof name, "level %d: P", h->above + l);
     CMGI_CHECK(ctx, cmgi_csr_given(&level->P), CMG_ERR_ARG, "level %d has no P", h->above + l);
-    CMGI_TRY(check_shape(ctx, name, &level->P, n, coarse));
-    CMGI_TRY(check_values(ctx, name, &level->P));
+    CMGI_TRY(check_sized(ctx, name, &level->P, n, coarse));
     if (cmgi_csr_given(&level->R)) {
         (void)snprintf(name, sizeof name, "level %d: R", h->above + l);
-        CMGI_TRY(check_shape(ctx, name, &level->R, coarse, n));
-        CMGI_TRY(check_values(ctx, name, &level->R));
+        CMGI_TRY(check_sized(ctx, name, &level->R, coarse, n));
     }
     return CMG_OK;
 }
@@ -136,14 +134,12 @@ static cmg_status check_level(const cmg_hierarchy *h, int l, cmgi_csr_facts *fac
         for (int k = 0; k < level->smoother[s]->factors; ++k) {
             (void)snprintf(name, sizeof name, "level %d: smoother %s, factor %d", h->above + l,
                            level->smoother[s]->name, k);
-            CMGI_TRY(check_shape(ctx, name, &level->smoother[s]->factor[k], n, n));
-            CMGI_TRY(check_values(ctx, name, &level->smoother[s]->factor[k]));
+            CMGI_TRY(check_sized(ctx, name, &level->smoother[s]->factor[k], n, n));
         }
     }
     if (level->inverse.indptr != NULL) {
         (void)snprintf(name, sizeof name, "level %d: inverse", h->above + l);
-        CMGI_TRY(check_shape(ctx, name, &level->inverse, n, n));
-        CMGI_TRY(check_values(ctx, name, &level->inverse));
+        CMGI_TRY(check_sized(ctx, name, &level->inverse, n, n));
     }
     return CMG_OK;
 }

@@ -161,12 +161,6 @@ typedef struct graph {
     cmg_index *neighbour; /* start[n]; none is the node itself */
 } graph;
 
-static void clear_graph(cmg_context *ctx, graph *g)
-{
-    CMGI_FREE(ctx, g->start, g->neighbour);
-    *g = (graph){0};
-}
-
 /*
  * Neighbours of node i in A and in A^T, each once; `out` NULL only counts them. mark[j] == i + 1
  * says that j has been met.
@@ -193,6 +187,7 @@ static cmg_size gather_neighbours(const cmg_csr *A, const cmgi_csr *T, int block
     return found;
 }
 
+/* For the caller to free, also where it fails. */
 static cmg_status make_graph(cmg_context *ctx, const cmg_csr *A, int block, graph *g)
 {
     cmgi_csr T = {0};
@@ -214,9 +209,6 @@ static cmg_status make_graph(cmg_context *ctx, const cmg_csr *A, int block, grap
 done:
     cmgi_csr_free(ctx, &T);
     cmgi_free(ctx, mark);
-    if (status != CMG_OK) {
-        clear_graph(ctx, g);
-    }
     return status;
 }
 
@@ -350,9 +342,9 @@ cmg_status cmgi_order_cuthill_mckee(cmg_context *ctx, const cmg_csr *A, int bloc
     enum { MOST_SWEEPS = 16 };
     graph g = {0};
     search s = {.g = &g, .queue = order, .sweeps = MOST_SWEEPS};
-    CMGI_TRY(make_graph(ctx, A, block, &g));
-    const cmg_status status = search_all(ctx, &s, reverse);
-    clear_graph(ctx, &g);
+    cmg_status status = make_graph(ctx, A, block, &g);
+    status = status == CMG_OK ? search_all(ctx, &s, reverse) : status;
+    CMGI_FREE(ctx, g.start, g.neighbour);
     return status;
 }
 
@@ -367,18 +359,6 @@ cmg_status cmgi_order_narrow(cmg_context *ctx, const cmg_csr *A, cmg_index *orde
 }
 
 #ifdef CMGI_HAVE_METIS
-/* METIS catches SIGTERM, which its own errors raise, and calls both METIS_ERROR. */
-static cmg_status metis_status(cmg_context *ctx, int outcome, idx_t n)
-{
-    CMGI_CHECK(ctx, outcome != METIS_ERROR, CMG_ERR_INTERNAL,
-               "METIS gave up on %lld nodes, as it does when the process is told to end",
-               (long long)n);
-    CMGI_CHECK(ctx, outcome == METIS_OK,
-               outcome == METIS_ERROR_MEMORY ? CMG_ERR_MEMORY : CMG_ERR_INTERNAL,
-               "METIS failed with %d on %lld nodes", outcome, (long long)n);
-    return CMG_OK;
-}
-
 /* The order of nested dissection, or the parts that nodes come into where there are some. */
 static cmg_status metis(cmg_context *ctx, const graph *g, idx_t parts, cmg_index *out)
 {
@@ -412,7 +392,13 @@ static cmg_status metis(cmg_context *ctx, const graph *g, idx_t parts, cmg_index
         outcome = (parts <= RECURSIVE ? METIS_PartGraphRecursive : METIS_PartGraphKway)(
             &n, &one, start, to, NULL, NULL, NULL, &parts, NULL, NULL, NULL, &cut, made);
     }
-    CMGI_TRY_GOTO(done, metis_status(ctx, outcome, n));
+    /* it catches SIGTERM, which its own errors raise, and calls both METIS_ERROR */
+    CMGI_CHECK_GOTO(done, ctx, outcome != METIS_ERROR, CMG_ERR_INTERNAL,
+                    "METIS gave up on %lld nodes, as it does when the process is told to end",
+                    (long long)n);
+    CMGI_CHECK_GOTO(done, ctx, outcome == METIS_OK,
+                    outcome == METIS_ERROR_MEMORY ? CMG_ERR_MEMORY : CMG_ERR_INTERNAL,
+                    "METIS failed with %d on %lld nodes", outcome, (long long)n);
     for (cmg_size i = 0; i < n; ++i) {
         out[i] = (cmg_index)made[i];
     }
@@ -427,9 +413,9 @@ cmg_status cmgi_part_metis(cmg_context *ctx, const cmg_csr *A, int block, int pa
 {
 #ifdef CMGI_HAVE_METIS
     graph g = {0};
-    CMGI_TRY(make_graph(ctx, A, block, &g));
-    const cmg_status status = metis(ctx, &g, parts, part);
-    clear_graph(ctx, &g);
+    cmg_status status = make_graph(ctx, A, block, &g);
+    status = status == CMG_OK ? metis(ctx, &g, parts, part) : status;
+    CMGI_FREE(ctx, g.start, g.neighbour);
     return status;
 #else
     (void)A, (void)block, (void)parts, (void)part;

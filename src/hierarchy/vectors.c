@@ -40,26 +40,20 @@ cmgi_stored_vector *cmgi_hierarchy_vector(const cmg_hierarchy *h, int level, con
     return NULL;
 }
 
-static bool is_one_of(const char *kind, const char *const *kinds, int count)
-{
-    for (int k = 0; k < count; ++k) {
-        if (strcmp(kind, kinds[k]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static cmg_status check_vector(const cmg_hierarchy *h, int level, const char *kind,
                                const char *name, cmg_size n)
 {
-    static const char *const of_level[] = {"coords", "nullspace", "partition"};
-    static const char *const named[] = {"rhs", "solutions"};
+    enum { NAMED = 3, KINDS = 5 }; /* from NAMED on they have names */
+    static const char *const kinds[] = {"coords", "nullspace", "partition", "rhs", "solutions"};
     cmg_context *ctx = h->ctx;
+    int k = 0;
     CMGI_TRY(cmgi_hierarchy_check_level(h, level));
-    const bool coords = kind != NULL && is_one_of(kind, of_level, 3);
-    CMGI_CHECK(ctx, coords || (kind != NULL && is_one_of(kind, named, 2)), CMG_ERR_ARG,
-               "unknown kind of vector \"%s\"", kind != NULL ? kind : "");
+    while (k < KINDS && (kind == NULL || strcmp(kind, kinds[k]) != 0)) {
+        ++k;
+    }
+    CMGI_CHECK(ctx, k < KINDS, CMG_ERR_ARG, "unknown kind of vector \"%s\"",
+               kind != NULL ? kind : "");
+    const bool coords = k < NAMED;
     CMGI_CHECK(ctx, coords == (name == NULL), CMG_ERR_ARG,
                coords ? "coords, nullspace and partition take no name"
                       : "a vector of kind \"%s\" needs a name",

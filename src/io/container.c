@@ -86,12 +86,6 @@ static cmg_status find_range(reader *r, int level, cmg_size rows)
     return cmgi_in_file(h5->ctx, h5->path, status);
 }
 
-/* Rows of a level as far as they are known, else -1. */
-static cmg_size rows_of(const reader *r, int level)
-{
-    return r->rows[level] > 0 ? r->rows[level] : -1;
-}
-
 static cmg_status read_whole(reader *r, cmgi_csr_group *g, const place *to)
 {
     const bool wanted = to->role == CMG_ROLE_A || to->role == CMG_ROLE_P || to->role == CMG_ROLE_R;
@@ -207,28 +201,24 @@ done:
     return status;
 }
 
-/* A two-dimensional dataset as a CSR matrix with all its entries. */
+/* A two-dimensional dataset as a CSR matrix with all its entries; for the caller to free. */
 static cmg_status read_dense(cmgi_h5 *h5, const char *name, cmg_size n, cmgi_csr *A)
 {
     cmgi_dataset d = {0};
-    cmgi_csr made = {0};
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_dataset_open(h5, name, &d));
     CMGI_CHECK_GOTO(done, h5->ctx, d.dims[0] == n && d.dims[1] == n, CMG_ERR_FILE,
                     "%s: %s: %lld x %lld, but the level has %lld rows", h5->path, name,
                     (long long)d.dims[0], (long long)d.dims[1], (long long)n);
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc(h5->ctx, n, n, d.count, &made));
-    CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&d, 0, d.count, made.values));
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc(h5->ctx, n, n, d.count, A));
+    CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&d, 0, d.count, A->values));
     for (cmg_size i = 0; i < n; ++i) {
-        made.indptr[i] = i * n;
+        A->indptr[i] = i * n;
         for (cmg_size j = 0; j < n; ++j) {
-            made.indices[i * n + j] = (cmg_index)j;
+            A->indices[i * n + j] = (cmg_index)j;
         }
     }
-    *A = made;
-    made = (cmgi_csr){0};
 done:
-    cmgi_csr_free(h5->ctx, &made);
     cmgi_dataset_close(&d);
     return status;
 }
@@ -309,27 +299,22 @@ static cmg_status read_inverse(reader *r, int level)
     }
     char where[CMGI_PATH_LENGTH];
     cmgi_csr A = {0};
-    CMGI_TRY(read_dense(h5, name, n, &A));
-    (void)snprintf(where, sizeof where, "%s: %s", h5->path, name);
-    return cmgi_in_file(h5->ctx, where,
-                        cmgi_hierarchy_take_csr(r->h, level, CMG_ROLE_INVERSE, NULL, 0, &A));
-}
-
-/* The partition as a vector of the hierarchy. */
-static cmg_status read_partition(reader *r, int level)
-{
-    cmgi_partition p;
-    CMGI_TRY(load_partition(r->h5, level, r->rows[level], &p));
-    return p.first == NULL
-               ? CMG_OK
-               : cmgi_hierarchy_take_vector(r->h, level, "partition", NULL, p.count, p.first);
+    cmg_status status = read_dense(h5, name, n, &A);
+    if (status == CMG_OK) {
+        (void)snprintf(where, sizeof where, "%s: %s", h5->path, name);
+        status = cmgi_in_file(h5->ctx, where,
+                              cmgi_hierarchy_take_csr(r->h, level, CMG_ROLE_INVERSE, NULL, 0, &A));
+    }
+    cmgi_csr_free(h5->ctx, &A);
+    return status;
 }
 
 static cmg_status read_transfers(reader *r, int level)
 {
     char name[64];
     const cmg_size n = r->rows[level];
-    const cmgi_expect down = {n, rows_of(r, level + 1), false};
+    const cmg_size coarse = r->rows[level + 1];
+    const cmgi_expect down = {n, coarse > 0 ? coarse : -1, false};
     (void)snprintf(name, sizeof name, "/levels/%d/P", level);
     CMGI_TRY(read_matrix(r, name, &down, &(place){level, CMG_ROLE_P, NULL, 0}));
     const cmgi_expect up = {r->rows[level + 1], n, false};
@@ -351,8 +336,12 @@ static cmg_status read_level(reader *r, int level)
         CMGI_TRY(read_inverse(r, level));
     }
     if (whole) {
+        cmgi_partition p;
         CMGI_TRY(cmgi_container_read_elements(r->h5, level, r->h));
-        CMGI_TRY(read_partition(r, level));
+        CMGI_TRY(load_partition(r->h5, level, r->rows[level], &p));
+        if (p.first != NULL) {
+            CMGI_TRY(cmgi_hierarchy_take_vector(r->h, level, "partition", NULL, p.count, p.first));
+        }
         CMGI_TRY(read_members(r, level, "smoothers"));
     }
     for (int k = 0; k < 2; ++k) {

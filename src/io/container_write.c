@@ -27,14 +27,17 @@ typedef struct matrix {
     const double *values;
 } matrix;
 
-/* Offsets into the entries of all: the last part has one more than it has rows. */
-static void put_offsets(writer *w, const char *group, const matrix *M)
+static void put_matrix(writer *w, const char *name, const matrix *M)
 {
+    const cmg_size nnz = M->indptr[M->rows];
+    /* offsets into the entries of all: the last part has one more than it has rows */
+    const cmg_size count = M->rows + (w->others == NULL || w->others->last);
     cmg_size before = 0;
     cmg_size all = 0;
     cmg_size *offset = NULL;
-    const cmg_size count = M->rows + (w->others == NULL || w->others->last);
-    cmgi_h5_count(w, M->indptr[M->rows], &before, &all);
+    cmg_index *narrow = NULL;
+    cmgi_h5_put_group(w, M->shape, "%s", name);
+    cmgi_h5_count(w, nnz, &before, &all);
     if (before > 0 && w->status == CMG_OK) {
         w->status = cmgi_alloc(w->ctx, M->rows + 1, sizeof *offset, &offset);
         for (cmg_size i = 0; i <= M->rows && w->status == CMG_OK; ++i) {
@@ -42,14 +45,8 @@ static void put_offsets(writer *w, const char *group, const matrix *M)
         }
     }
     cmgi_h5_put(w, CMGI_H5_SIZE, (cmgi_extent){1, count, 1}, before > 0 ? offset : M->indptr,
-                "%s/indptr", group);
+                "%s/indptr", name);
     cmgi_free(w->ctx, offset);
-}
-
-static void put_columns(writer *w, const char *group, const matrix *M)
-{
-    const cmg_size nnz = M->indptr[M->rows];
-    cmg_index *narrow = NULL;
     if (M->wide != NULL && w->status == CMG_OK) {
         w->status = cmgi_alloc(w->ctx, nnz, sizeof *narrow, &narrow);
         for (cmg_size k = 0; k < nnz && w->status == CMG_OK; ++k) {
@@ -57,17 +54,9 @@ static void put_columns(writer *w, const char *group, const matrix *M)
         }
     }
     cmgi_h5_put(w, CMGI_H5_INDEX, (cmgi_extent){1, nnz, 1}, M->wide != NULL ? narrow : M->columns,
-                "%s/indices", group);
+                "%s/indices", name);
     cmgi_free(w->ctx, narrow);
-}
-
-static void put_matrix(writer *w, const char *name, const matrix *M)
-{
-    cmgi_h5_put_group(w, M->shape, "%s", name);
-    put_offsets(w, name, M);
-    put_columns(w, name, M);
-    cmgi_h5_put(w, CMGI_H5_REAL, (cmgi_extent){1, M->indptr[M->rows], 1}, M->values, "%s/data",
-                name);
+    cmgi_h5_put(w, CMGI_H5_REAL, (cmgi_extent){1, nnz, 1}, M->values, "%s/data", name);
 }
 
 static void put_csr(writer *w, const char *name, const cmg_csr *A)

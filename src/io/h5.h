@@ -123,8 +123,8 @@ cmg_status cmgi_dataset_read_size(cmgi_dataset *d, cmg_size first, cmg_size coun
 cmg_status cmgi_dataset_read_index(cmgi_dataset *d, cmg_index least, cmg_index *to);
 /*
  * A dataset as a new array of doubles (`real`) or 32-bit integers, which may be -1; of `count`
- * elements, -1 = any. The array stays NULL where the file has no such dataset; of *d its shape is
- * of use afterwards.
+ * elements, -1 = any; for the caller to free, also where it fails. It stays NULL where the file has
+ * no such dataset; of *d its shape is of use afterwards.
  */
 cmg_status cmgi_h5_read_array(cmgi_h5 *h5, const char *name, bool real, cmg_size count,
                               cmgi_dataset *d, void *array);

@@ -293,23 +293,6 @@ static bool fill_unit(void *user, size_t unit, void *to)
     return cmgi_h5_read_at(d->h5, plan->start + at, (size_t)(rest < BLOCK ? rest : BLOCK), to);
 }
 
-/* To the host; *read says whether it could be done. */
-static cmg_status read_direct(const cmgi_dataset *d, hid_t native, cmg_size first, cmg_size count,
-                              void *to, bool *read)
-{
-    direct plan;
-    cmg_status status = plan_direct(d, native, first, count, &plan, read);
-    if (*read && plan.address != NULL) {
-        status = read_chunks(&plan, to);
-    } else if (*read) {
-        const size_t units = ((size_t)count * d->size + BLOCK - 1) / BLOCK;
-        const cmgi_feed from = {fill_unit, &plan, BLOCK};
-        *read = cmgi_feed_units(d->h5->ctx, &from, 0, units, to);
-    }
-    cmgi_free(d->h5->ctx, plan.address);
-    return status;
-}
-
 static cmg_status told(cmgi_dataset *d, cmg_size count)
 {
     cmgi_h5 *h5 = d->h5;
@@ -356,11 +339,21 @@ static bool read_library(const cmgi_dataset *d, hid_t native, cmg_size first, cm
 static cmg_status read_as(cmgi_dataset *d, hid_t native, cmg_size first, cmg_size count, void *to)
 {
     const cmgi_h5 *h5 = d->h5;
+    direct plan;
     bool read = false;
     CMGI_CHECK(h5->ctx, first >= 0 && count >= 0 && first <= d->count - count, CMG_ERR_FILE,
                "%s: %s: elements %lld .. %lld are wanted, there are %lld", h5->path, d->name,
                (long long)first, (long long)(first + count) - 1, (long long)d->count);
-    CMGI_TRY(read_direct(d, native, first, count, to, &read));
+    cmg_status status = plan_direct(d, native, first, count, &plan, &read);
+    if (read && plan.address != NULL) {
+        status = read_chunks(&plan, to);
+    } else if (read) {
+        const size_t units = ((size_t)count * d->size + BLOCK - 1) / BLOCK;
+        const cmgi_feed from = {fill_unit, &plan, BLOCK};
+        read = cmgi_feed_units(h5->ctx, &from, 0, units, to);
+    }
+    cmgi_free(h5->ctx, plan.address);
+    CMGI_TRY(status);
     CMGI_CHECK(h5->ctx, read || count == 0 || read_library(d, native, first, count, to),
                CMG_ERR_FILE,
                "%s: %s: the data cannot be read: damaged, or packed with a filter that is not here",
@@ -422,7 +415,6 @@ cmg_status cmgi_dataset_read_index(cmgi_dataset *d, cmg_index least, cmg_index *
 cmg_status cmgi_h5_read_array(cmgi_h5 *h5, const char *name, bool real, cmg_size count,
                               cmgi_dataset *d, void *array)
 {
-    void *made = NULL;
     cmg_status status = CMG_OK;
     if (!cmgi_h5_exists(h5, name)) {
         return CMG_OK;
@@ -432,13 +424,10 @@ cmg_status cmgi_h5_read_array(cmgi_h5 *h5, const char *name, bool real, cmg_size
                     "%s: %s: %lld values, not %lld", h5->path, name, (long long)d->count,
                     (long long)count);
     CMGI_TRY_GOTO(done,
-                  cmgi_alloc(h5->ctx, d->count, real ? sizeof(double) : sizeof(cmg_index), &made));
-    CMGI_TRY_GOTO(done, real ? cmgi_dataset_read_real(d, 0, d->count, made)
-                             : cmgi_dataset_read_index(d, -1, made));
-    *(void **)array = made;
-    made = NULL;
+                  cmgi_alloc(h5->ctx, d->count, real ? sizeof(double) : sizeof(cmg_index), array));
+    CMGI_TRY_GOTO(done, real ? cmgi_dataset_read_real(d, 0, d->count, *(void **)array)
+                             : cmgi_dataset_read_index(d, -1, *(void **)array));
 done:
-    cmgi_free(h5->ctx, made);
     cmgi_dataset_close(d);
     return status;
 }

@@ -57,7 +57,8 @@ cmg_status cmgi_matrix_file_read(cmg_context *ctx, const char *path, const cmgi_
 cmg_status cmgi_vector_file_read(cmg_context *ctx, const char *path, cmg_size expected, cmg_size *n,
                                  double **values);
 
-/* By kind. Matrices are checked for structure; vectors are arrays of cmgi_alloc. */
+/* By kind. Matrices are checked for structure; vectors are arrays of cmgi_alloc. What the readers
+ * make is for the caller to free, also where they fail. */
 cmg_status cmgi_mtx_read(cmg_context *ctx, const char *path, const cmgi_expect *expect,
                          cmgi_csr *A);
 cmg_status cmgi_mtx_write(cmg_context *ctx, const char *path, const cmg_csr *A);

@@ -30,6 +30,7 @@ typedef struct cmgi_petsc {
     cmgi_petsc_object object[CMGI_PETSC_OBJECTS];
 } cmgi_petsc;
 
+/* To be closed also where it fails. */
 cmg_status cmgi_petsc_open(cmg_context *ctx, const char *path, cmgi_petsc *p);
 void cmgi_petsc_close(cmgi_petsc *p);
 cmg_status cmgi_petsc_matrix(const cmgi_petsc *p, const cmgi_petsc_object *o,

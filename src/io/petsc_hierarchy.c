@@ -111,7 +111,7 @@ cmg_status cmgi_read_petsc(cmg_context *ctx, const char *path, cmg_hierarchy **h
     cmgi_petsc p;
     int matrices = 0;
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_petsc_open(ctx, path, &p));
+    CMGI_TRY_GOTO(done, cmgi_petsc_open(ctx, path, &p));
     CMGI_TRY_GOTO(done, count_matrices(&p, &matrices));
     const bool alone = finest_alone(&p, matrices);
     const int levels = alone ? matrices : (matrices + 1) / 2;
@@ -129,13 +129,11 @@ cmg_status cmgi_petsc_read_matrix(cmg_context *ctx, const char *path, const cmgi
 {
     cmgi_petsc p;
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_petsc_open(ctx, path, &p));
-    if (p.objects > 1) {
-        status = cmgi_fail(ctx, CMG_ERR_FILE, "%s: %d objects where one matrix is needed", path,
-                           p.objects);
-    } else {
-        status = cmgi_petsc_matrix(&p, &p.object[0], expect, A);
-    }
+    CMGI_TRY_GOTO(done, cmgi_petsc_open(ctx, path, &p));
+    CMGI_CHECK_GOTO(done, ctx, p.objects == 1, CMG_ERR_FILE,
+                    "%s: %d objects where one matrix is needed", path, p.objects);
+    status = cmgi_petsc_matrix(&p, &p.object[0], expect, A);
+done:
     cmgi_petsc_close(&p);
     return status;
 }
@@ -146,16 +144,14 @@ cmg_status cmgi_petsc_read_vector(cmg_context *ctx, const char *path, cmg_size *
     cmgi_petsc p;
     cmg_status status = CMG_OK;
     int k = 0;
-    CMGI_TRY(cmgi_petsc_open(ctx, path, &p));
+    CMGI_TRY_GOTO(done, cmgi_petsc_open(ctx, path, &p));
     while (k < p.objects && p.object[k].matrix) {
         ++k;
     }
-    if (k == p.objects) {
-        status = cmgi_fail(ctx, CMG_ERR_FILE, "%s: the file holds no vector", path);
-    } else {
-        *n = p.object[k].rows;
-        status = cmgi_petsc_vector(&p, &p.object[k], values);
-    }
+    CMGI_CHECK_GOTO(done, ctx, k < p.objects, CMG_ERR_FILE, "%s: the file holds no vector", path);
+    *n = p.object[k].rows;
+    status = cmgi_petsc_vector(&p, &p.object[k], values);
+done:
     cmgi_petsc_close(&p);
     return status;
 }

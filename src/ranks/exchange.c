@@ -5,11 +5,6 @@
 
 enum { ALIGNED = 32 }; /* entries: arrays begin where wide loads may */
 
-static cmg_size aligned(cmg_size n)
-{
-    return (n + ALIGNED - 1) / ALIGNED * ALIGNED;
-}
-
 static cmg_status place_pack(cmgi_exchange *x, const cmgi_exchange_plan *plan,
                              const cmg_size *asked, cmg_size first)
 {
@@ -52,18 +47,6 @@ static cmg_status place_arrays(cmgi_exchange *x, const cmg_size *asked_at, const
     return CMG_OK;
 }
 
-static cmg_status prepare(cmgi_exchange *x)
-{
-    cmg_context *ctx = x->ctx;
-    if (!cmgi_group_wired(ctx)) {
-        return CMG_OK;
-    }
-    CMGI_TRY(ctx->backend->fill(ctx, x->precision, x->packed + x->receives, 0, x->send));
-    CMGI_TRY(cmgi_wire_prepare(ctx, x->message, x->send_peers, x->message + x->send_peers,
-                               x->receive_peers, &x->route));
-    return ctx->backend->synchronize(ctx);
-}
-
 static cmg_status fill_in(cmgi_exchange *x, const cmgi_exchange_plan *plan)
 {
     cmg_context *ctx = x->ctx;
@@ -80,10 +63,17 @@ static cmg_status fill_in(cmgi_exchange *x, const cmgi_exchange_plan *plan)
     x->sends = asked_at[ranks];
     x->near = plan->near->count;
     x->receives = plan->wanted->count;
-    x->packed = aligned(x->sends) + x->near;
+    x->packed = (x->sends + ALIGNED - 1) / ALIGNED * ALIGNED + x->near;
     CMGI_TRY_GOTO(done, place_pack(x, plan, asked, plan->part[me]));
     CMGI_TRY_GOTO(done, place_arrays(x, asked_at, at));
-    CMGI_TRY_GOTO(done, prepare(x));
+    if (cmgi_group_wired(ctx)) {
+        const cmg_size length = x->packed + x->receives;
+        CMGI_TRY_GOTO(done, ctx->backend->fill(ctx, x->precision, length, 0, x->send));
+        CMGI_TRY_GOTO(done,
+                      cmgi_wire_prepare(ctx, x->message, x->send_peers, x->message + x->send_peers,
+                                        x->receive_peers, &x->route));
+        status = ctx->backend->synchronize(ctx);
+    }
 done:
     CMGI_FREE(ctx, asked, at);
     return status;

@@ -92,37 +92,18 @@ int cmgi_group_messages(const cmg_context *ctx, const cmg_size *at, size_t size,
     return count;
 }
 
-/* The messages of a swap; the part that stays here is copied. */
-static cmg_status swap_parts(cmg_context *ctx, size_t size, const char *send,
-                             const cmg_size *send_at, char *received, const cmg_size *receive_at)
-{
-    const int ranks = cmgi_ranks(ctx);
-    const int me = cmgi_rank(ctx);
-    const size_t own = (size_t)(send_at[me + 1] - send_at[me]) * size;
-    cmg_message *messages = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_alloc(ctx, 2 * (cmg_size)ranks, sizeof *messages, &messages));
-    const int sends = cmgi_group_messages(ctx, send_at, size, send, messages);
-    const int receives = cmgi_group_messages(ctx, receive_at, size, received, messages + ranks);
-    if (own > 0) {
-        memcpy(received + (size_t)receive_at[me] * size, send + (size_t)send_at[me] * size, own);
-    }
-    CMGI_TRY_GOTO(done, cmgi_group_start(ctx, messages, sends, messages + ranks, receives));
-    CMGI_TRY_GOTO(done, cmgi_group_finish(ctx));
-done:
-    cmgi_free(ctx, messages);
-    return status;
-}
-
 cmg_status cmgi_group_swap(cmg_context *ctx, size_t size, const void *send, const cmg_size *send_at,
                            void *received, cmg_size *receive_at)
 {
     const int ranks = cmgi_ranks(ctx);
     const int me = cmgi_rank(ctx);
+    const size_t own = (size_t)(send_at[me + 1] - send_at[me]) * size;
     cmg_size *counts = NULL;
+    cmg_message *messages = NULL;
     char *made = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, (cmg_size)ranks * (ranks + 1), sizeof *counts, &counts));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 2 * (cmg_size)ranks, sizeof *messages, &messages));
     CMGI_TRY_GOTO(done,
                   cmgi_group_gather(ctx, send_at, ((size_t)ranks + 1) * sizeof *send_at, counts));
     receive_at[0] = 0;
@@ -131,11 +112,18 @@ cmg_status cmgi_group_swap(cmg_context *ctx, size_t size, const void *send, cons
         receive_at[r + 1] = receive_at[r] + at[me + 1] - at[me];
     }
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, receive_at[ranks], size, &made));
-    CMGI_TRY_GOTO(done, swap_parts(ctx, size, send, send_at, made, receive_at));
+    if (own > 0) { /* the part that stays here */
+        memcpy(made + (size_t)receive_at[me] * size,
+               (const char *)send + (size_t)send_at[me] * size, own);
+    }
+    const int sends = cmgi_group_messages(ctx, send_at, size, send, messages);
+    const int receives = cmgi_group_messages(ctx, receive_at, size, made, messages + ranks);
+    CMGI_TRY_GOTO(done, cmgi_group_start(ctx, messages, sends, messages + ranks, receives));
+    CMGI_TRY_GOTO(done, cmgi_group_finish(ctx));
     *(void **)received = made;
     made = NULL;
 done:
-    CMGI_FREE(ctx, made, counts);
+    CMGI_FREE(ctx, made, messages, counts);
     return status;
 }
 
@@ -167,46 +155,40 @@ cmg_status cmgi_group_outcome(cmg_context *ctx, cmg_status status)
     return common;
 }
 
-/* The functions of the wire, which there is. */
-static const cmgi_wire *wire_of(const cmg_context *ctx)
-{
-    return ctx->group->way;
-}
-
 cmg_status cmgi_wire_prepare(cmg_context *ctx, const cmg_message *send, int sends,
                              const cmg_message *receive, int receives, void **route)
 {
-    return wire_of(ctx)->prepare(ctx, ctx->group->wire, send, sends, receive, receives, route);
+    return ctx->group->way->prepare(ctx, ctx->group->wire, send, sends, receive, receives, route);
 }
 
 void cmgi_wire_forget(cmg_context *ctx, void *route)
 {
     if (cmgi_group_wired(ctx)) {
-        wire_of(ctx)->forget(ctx, ctx->group->wire, route);
+        ctx->group->way->forget(ctx, ctx->group->wire, route);
     }
 }
 
 cmg_status cmgi_wire_exchange(cmg_context *ctx, void *route, const cmg_message *send, int sends,
                               const cmg_message *receive, int receives)
 {
-    return wire_of(ctx)->exchange(ctx, ctx->group->wire, route, send, sends, receive, receives);
+    return ctx->group->way->exchange(ctx, ctx->group->wire, route, send, sends, receive, receives);
 }
 
 cmg_status cmgi_wire_aside(cmg_context *ctx)
 {
-    return cmgi_group_wired(ctx) ? wire_of(ctx)->aside(ctx, ctx->group->wire) : CMG_OK;
+    return cmgi_group_wired(ctx) ? ctx->group->way->aside(ctx, ctx->group->wire) : CMG_OK;
 }
 
 void cmgi_wire_back(cmg_context *ctx)
 {
     if (cmgi_group_wired(ctx)) {
-        wire_of(ctx)->back(ctx, ctx->group->wire);
+        ctx->group->way->back(ctx, ctx->group->wire);
     }
 }
 
 cmg_status cmgi_wire_join(cmg_context *ctx)
 {
-    return cmgi_group_wired(ctx) ? wire_of(ctx)->join(ctx, ctx->group->wire) : CMG_OK;
+    return cmgi_group_wired(ctx) ? ctx->group->way->join(ctx, ctx->group->wire) : CMG_OK;
 }
 
 cmg_status cmgi_group_sum_there(cmg_context *ctx, double *values, int count)
@@ -216,7 +198,7 @@ cmg_status cmgi_group_sum_there(cmg_context *ctx, double *values, int count)
         const int now = count - from < CMGI_SUMS ? count - from : CMGI_SUMS;
         const size_t bytes = (size_t)now * sizeof *sums;
         if (ctx->group->wire != NULL) {
-            CMGI_TRY(wire_of(ctx)->sum(ctx, ctx->group->wire, values + from, now));
+            CMGI_TRY(ctx->group->way->sum(ctx, ctx->group->wire, values + from, now));
             continue;
         }
         CMGI_TRY(cmgi_to_host(ctx, sums, values + from, bytes));
@@ -256,7 +238,7 @@ static cmg_status all_cg_update(cmg_context *ctx, cmg_size n, int k, const cmgi_
  * device. */
 static cmg_status wait_for_ranks(cmg_context *ctx)
 {
-    return wire_of(ctx)->wait(ctx, ctx->group->wire);
+    return ctx->group->way->wait(ctx, ctx->group->wire);
 }
 
 static cmg_status patient_synchronize(cmg_context *ctx)
@@ -281,15 +263,6 @@ static cmg_status patient_elapsed(cmg_context *ctx, int from, int to, double *se
 {
     CMGI_TRY(wait_for_ranks(ctx));
     return ctx->group->base->elapsed(ctx, from, to, seconds);
-}
-
-static cmg_status check_transport(cmg_context *ctx, const cmg_transport *t)
-{
-    CMGI_CHECK(ctx, t->size >= sizeof *t && t->ranks >= 1 && t->rank >= 0 && t->rank < t->ranks,
-               CMG_ERR_ARG, "transport: rank %d of %d, size %zu", t->rank, t->ranks, t->size);
-    CMGI_CHECK(ctx, t->start && t->finish && t->gather && t->fail && t->message && t->check,
-               CMG_ERR_ARG, "transport: a function is NULL");
-    return CMG_OK;
 }
 
 /* The backend of one rank among several; one that is alone has the device's own. */
@@ -344,7 +317,10 @@ cmg_status cmgi_group_open(cmg_context *ctx)
 {
     const cmg_transport *t = ctx->options.transport;
     cmgi_group *group = NULL;
-    CMGI_TRY(check_transport(ctx, t));
+    CMGI_CHECK(ctx, t->size >= sizeof *t && t->ranks >= 1 && t->rank >= 0 && t->rank < t->ranks,
+               CMG_ERR_ARG, "transport: rank %d of %d, size %zu", t->rank, t->ranks, t->size);
+    CMGI_CHECK(ctx, t->start && t->finish && t->gather && t->fail && t->message && t->check,
+               CMG_ERR_ARG, "transport: a function is NULL");
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *group, &group));
     group->transport = *t;
     group->base = ctx->backend;

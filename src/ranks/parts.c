@@ -243,18 +243,6 @@ static cmg_status complete(cmgi_parts *parts, const cmgi_completion_options *opt
     return status;
 }
 
-/* Flags of all ranks' rows of the first whole level. */
-static cmg_status gather_dirichlet(cmgi_parts *parts)
-{
-    const cmgi_part_level *level = &parts->level[parts->mg.count];
-    if (level->dirichlet == NULL) {
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_alloc(parts->ctx, level->space.total, sizeof(bool), &parts->whole_dirichlet));
-    return cmgi_group_gather_parts(parts->ctx, level->dirichlet, level->space.part, sizeof(bool),
-                                   parts->whole_dirichlet);
-}
-
 /*
  * A matrix alone: every rank holds it as a whole for as long as it takes to find its algebraic
  * levels, and keeps its own rows of the first P.
@@ -287,15 +275,6 @@ static cmg_status make_algebraic(cmgi_parts *parts, const cmg_hierarchy *h,
     return CMG_OK;
 }
 
-static int count_divided(const cmgi_parts *parts, const cmgi_divided_options *options)
-{
-    int divided = 1;
-    while (divided < parts->levels - 1 && parts->level[divided].space.total > options->gather) {
-        ++divided;
-    }
-    return divided;
-}
-
 static cmg_status prepare(cmgi_parts *parts, const cmg_hierarchy *h,
                           const cmgi_divided_options *options)
 {
@@ -304,7 +283,11 @@ static cmg_status prepare(cmgi_parts *parts, const cmg_hierarchy *h,
     const cmgi_completion_options *completion = &options->completion;
     cmgi_part_level *fine = &parts->level[0];
     parts->levels = options->alone ? 1 : parts->levels;
-    parts->mg.count = count_divided(parts, options);
+    int divided = 1;
+    while (divided < parts->levels - 1 && parts->level[divided].space.total > options->gather) {
+        ++divided;
+    }
+    parts->mg.count = divided;
     fine->A = cmgi_rows_borrow(&own->level[0].A);
     if (completion->zero_dirichlet) {
         CMGI_TRY(cmgi_rows_dirichlet(ctx, &fine->A, &fine->dirichlet, &fine->dirichlet_rows));
@@ -313,8 +296,13 @@ static cmg_status prepare(cmgi_parts *parts, const cmg_hierarchy *h,
         CMGI_TRY(prepare_level(parts, own, l, completion));
     }
     if (parts->levels > 1) {
-        parts->level[parts->mg.count].space.whole = true;
-        CMGI_TRY(gather_dirichlet(parts));
+        cmgi_part_level *whole = &parts->level[divided];
+        whole->space.whole = true;
+        if (whole->dirichlet != NULL) { /* flags of all ranks' rows */
+            CMGI_TRY(cmgi_alloc(ctx, whole->space.total, sizeof(bool), &parts->whole_dirichlet));
+            CMGI_TRY(cmgi_group_gather_parts(ctx, whole->dirichlet, whole->space.part, sizeof(bool),
+                                             parts->whole_dirichlet));
+        }
         CMGI_TRY(gather_levels(parts, h));
         CMGI_TRY(complete(parts, completion));
     } else if (options->algebraic && completion->coarsen && fine->space.total > SINGLE_ABOVE) {

@@ -67,28 +67,6 @@ cmg_size cmgi_numbers_find(const cmgi_numbers *numbers, cmg_size number)
     return low < numbers->count && numbers->number[low] == number ? low : -1;
 }
 
-cmg_status cmgi_numbers_with(cmg_context *ctx, const cmgi_numbers *others, cmg_size first,
-                             cmg_size last, cmgi_numbers *all)
-{
-    cmg_size *number = NULL;
-    cmg_size k = 0;
-    cmg_size count = 0;
-    CMGI_TRY(cmgi_alloc(ctx, others->count + last - first, sizeof *number, &number));
-    while (k < others->count && others->number[k] < first) {
-        number[count++] = others->number[k++];
-    }
-    for (cmg_size i = first; i < last; ++i) {
-        number[count++] = i;
-    }
-    for (; k < others->count; ++k) {
-        if (others->number[k] >= last) {
-            number[count++] = others->number[k];
-        }
-    }
-    *all = (cmgi_numbers){count, number};
-    return CMG_OK;
-}
-
 /* The same matrix with columns that are positions in `columns`, which has them all. */
 static cmg_status place(cmg_context *ctx, const cmgi_own_rows *A, const cmgi_numbers *columns,
                         cmgi_csr *local)

@@ -42,6 +42,3 @@ cmg_status cmgi_rows_transpose(cmg_context *ctx, const cmgi_own_rows *A, const c
 /* C = A B; the rows of B are divided as `part` says. */
 cmg_status cmgi_rows_multiply(cmg_context *ctx, const cmgi_own_rows *A, const cmgi_own_rows *B,
                               const cmg_size *part, cmgi_own_rows *C);
-/* numbers first .. last - 1 and, sorted in, the others */
-cmg_status cmgi_numbers_with(cmg_context *ctx, const cmgi_numbers *others, cmg_size first,
-                             cmg_size last, cmgi_numbers *all);

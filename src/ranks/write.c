@@ -33,14 +33,6 @@ static size_t next_bytes(const progress *p, int rank)
     return (size_t)next_rows(p, rank) * p->mine->row;
 }
 
-static cmg_status put_next(progress *p, int rank, const void *data)
-{
-    const cmg_size rows = next_rows(p, rank);
-    CMGI_TRY(rows > 0 ? p->put(p->file, p->done[rank], rows, data) : CMG_OK);
-    p->done[rank] += rows;
-    return CMG_OK;
-}
-
 /* The next of this rank's own rows. */
 static char *own_data(const progress *p, int me)
 {
@@ -63,7 +55,9 @@ static cmg_status put_all_rows(progress *p)
                 CMGI_TRY_GOTO(done, cmgi_group_start(ctx, NULL, 0, &next, 1));
                 CMGI_TRY_GOTO(done, cmgi_group_finish(ctx));
             }
-            CMGI_TRY_GOTO(done, put_next(p, r, next.data));
+            const cmg_size rows = next_rows(p, r);
+            CMGI_TRY_GOTO(done, rows > 0 ? p->put(p->file, p->done[r], rows, next.data) : CMG_OK);
+            p->done[r] += rows;
             left = left || p->done[r] < p->at[r + 1];
         }
     }

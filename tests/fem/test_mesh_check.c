@@ -94,6 +94,7 @@ static void inverted_elements_are_named(void)
         mesh->cell_nodes[3 * cell] = mesh->cell_nodes[3 * cell + 1];
         mesh->cell_nodes[3 * cell + 1] = first;
         CHECK_STATUS(cmgi_fem_elements(space, &form, true, &E), CMG_ERR_ARG);
+        cmgi_elements_free(ctx, &E);
         (void)snprintf(text, sizeof text, "cell %lld is inverted", (long long)cell);
         CHECK(strcmp(cmg_context_message(ctx), text) == 0);
         cmgi_space_destroy(&space);
