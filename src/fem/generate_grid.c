@@ -11,7 +11,6 @@
 #include "core/memory.h"
 #include "hierarchy/own.h"
 #include "fem/generate.h"
-#include "fem/output_mesh.h"
 
 #include <string.h>
 

@@ -8,7 +8,6 @@
 #include "core/memory.h"
 #include "csr/csr.h"
 #include "fem/locate.h"
-#include "fem/mesh_public.h"
 #include "transfer/rows.h"
 
 #include <math.h>

@@ -90,6 +90,16 @@ struct cmg_hierarchy {
     uint64_t values;        /* rises whenever a matrix takes new values */
 };
 
+/* CMG_ERR_ARG unless there is such a level. */
+cmg_status cmgi_hierarchy_check_level(const cmg_hierarchy *h, int level);
+/* The place of A, P, R or the inverse in a level, NULL for smoothers. */
+static inline cmgi_csr *cmgi_stored_matrix(cmgi_stored_level *level, cmg_role role)
+{
+    cmgi_csr *const matrices[] = {&level->A, &level->P, &level->R, NULL, &level->inverse};
+    return matrices[role];
+}
+/* The attribute of that key as a whole number, `none` where it is not given. */
+long long cmgi_hierarchy_number(const cmg_hierarchy *h, const char *key, long long none);
 /* NULL = none of that name. */
 cmgi_stored_smoother *cmgi_stored_smoother_find(const cmgi_stored_level *level, const char *name);
 /* The smoother of that name, made if it is not there. */

@@ -6,9 +6,7 @@
 /* Matrix k of all A, P and R, k < 3 levels. */
 static cmgi_csr *level_matrix(cmg_hierarchy *h, int k)
 {
-    cmgi_stored_level *level = &h->level[k / 3];
-    cmgi_csr *const matrices[] = {&level->A, &level->P, &level->R};
-    return matrices[k % 3];
+    return cmgi_stored_matrix(&h->level[k / 3], (cmg_role)(k % 3));
 }
 
 cmg_status cmgi_hierarchy_bring(const cmg_hierarchy *h)

@@ -91,7 +91,7 @@ static void nested_meshes_give_the_embedding(void)
         const int order = 1 + c / 4;
         cmgi_mesh *coarse = make(CMG_SHAPE_SQUARE, (cmgi_cell)(c % 4), 3, 5);
         cmgi_mesh *fine = NULL;
-        cmgi_refinement *relation = NULL;
+        cmgi_entities *relation = NULL;
         CHECK_OK(cmgi_mesh_refine(coarse, NULL, &fine, &relation));
         cmgi_space *from = space_on(coarse, order);
         cmgi_space *to = space_on(fine, order);
@@ -116,7 +116,7 @@ static void nested_meshes_give_the_embedding(void)
         cmgi_csr_free(ctx, &expected);
         cmgi_space_destroy(&from);
         cmgi_space_destroy(&to);
-        cmgi_refinement_destroy(&relation);
+        cmgi_entities_destroy(&relation);
         cmgi_mesh_destroy(&fine);
         cmgi_mesh_destroy(&coarse);
     }
