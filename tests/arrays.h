@@ -19,11 +19,9 @@ static inline void check_arrays(const void *a, const void *b, cmg_size count, si
         CHECK(a == b);
         return;
     }
-    char *ha = malloc(bytes + 1);
-    char *hb = malloc(bytes + 1);
+    scoped char *ha = malloc(bytes + 1);
+    scoped char *hb = malloc(bytes + 1);
     CHECK_OK(cmgi_to_host(ctx, ha, a, bytes));
     CHECK_OK(cmgi_to_host(ctx, hb, b, bytes));
     CHECK(memcmp(ha, hb, bytes) == 0);
-    free(ha);
-    free(hb);
 }

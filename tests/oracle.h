@@ -43,8 +43,8 @@ static inline void oracle_judge(const cmg_solver *s, const cmg_vector *b, const 
                                 const cmg_report *report)
 {
     const size_t bytes = (size_t)s->mg.levels.level[0].rows * sizeof(double);
-    double *vb = malloc(bytes + 1);
-    double *vx = malloc(bytes + 1);
+    scoped double *vb = malloc(bytes + 1);
+    scoped double *vx = malloc(bytes + 1);
     CHECK_OK(cmg_vector_get(b, vb));
     CHECK_OK(cmg_vector_get(x, vx));
     const oracle_norms norms = oracle_measure(cmgi_multigrid_caller(&s->mg), vb, vx);
@@ -58,8 +58,6 @@ static inline void oracle_judge(const cmg_solver *s, const cmg_vector *b, const 
         printf("   converged with ||b - A x|| = %.6e, told %.6e, ||b|| = %.6e, tolerance %.6e\n",
                norms.residual, report->residual, norms.rhs, tolerance);
     }
-    free(vb);
-    free(vx);
 }
 
 static inline cmg_status oracle_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x,

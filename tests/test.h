@@ -1,18 +1,21 @@
 /*
- * A test program is a list of functions. Its first argument is the backend (cpu, cuda); without a
- * device it exits with 77, which CTest reports as skipped. A second argument is a part of the names
- * of the functions that are to run.
+ * A test program is a list of functions, which run in the order of the file:
  *
- *   static void adds(void) { CHECK(1 + 1 == 2); }
- *   int main(int argc, char **argv) { TEST_BEGIN(argc, argv); RUN(adds); return TEST_END(); }
+ *   TEST(adds) { CHECK(1 + 1 == 2); }
+ *
+ * Its first argument is the backend (cpu, cuda); without a device it exits with 77, which CTest
+ * reports as skipped. A second argument is a part of the names of the functions that are to run.
+ * A program that does more than run them defines TEST_OWN_MAIN before it includes this.
  */
 #pragma once
 #include "cmg.h"
 #include "cmg_elements.h"
 #include "core/context.h"
 #include "csr/csr.h"
+#include "scoped.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,15 +71,42 @@ static int test_runs = 0;
         printf("\n");                                                                              \
     } while (0)
 
+#ifdef CMGI_HAVE_LAPACK
+enum { HAS_LAPACK = 1 };
+#else
+enum { HAS_LAPACK = 0 };
+#endif
+#ifdef CMGI_HAVE_HDF5
+enum { HAS_HDF5 = 1 };
+#else
+enum { HAS_HDF5 = 0 };
+#endif
+
+/* Ends a test that this build or machine cannot run, visibly. */
+#define NEEDS(cond, ...)                                                                           \
+    do {                                                                                           \
+        if (!(cond)) {                                                                             \
+            SKIP(__VA_ARGS__);                                                                     \
+            return;                                                                                \
+        }                                                                                          \
+    } while (0)
+
+#define scoped_csr scoped_by(test_csr_free) cmgi_csr
+
+static inline void test_csr_free(cmgi_csr *A)
+{
+    cmgi_csr_free(ctx, A);
+}
+
 /* Several at once, as free and the functions of their names do one. */
 #define TEST_LIST(type, ...)                                                                       \
     (type const[]){__VA_ARGS__}, sizeof((type const[]){__VA_ARGS__}) / sizeof(type)
-#define free_all(...) test_free(TEST_LIST(void *, __VA_ARGS__))
+#define free_all(...) test_free_all(TEST_LIST(void *, __VA_ARGS__))
 #define vectors_destroy(...) test_vectors(TEST_LIST(cmg_vector **, __VA_ARGS__))
 #define hierarchies_destroy(...) test_hierarchies(TEST_LIST(cmg_hierarchy **, __VA_ARGS__))
 #define csrs_free(...) test_csrs(TEST_LIST(cmgi_csr *, __VA_ARGS__))
 
-static inline void test_free(void *const *arrays, size_t count)
+static inline void test_free_all(void *const *arrays, size_t count)
 {
     for (size_t k = 0; k < count; ++k) {
         free(arrays[k]);
@@ -104,7 +134,7 @@ static inline void test_csrs(cmgi_csr *const *matrices, size_t count)
     }
 }
 
-/* What has to be had. */
+/* Objects that a test cannot do without. */
 static inline cmg_hierarchy *hierarchy_new(int levels)
 {
     cmg_hierarchy *h = NULL;
@@ -112,11 +142,43 @@ static inline cmg_hierarchy *hierarchy_new(int levels)
     return h;
 }
 
+static inline cmg_context_options context_defaults(void)
+{
+    cmg_context_options options;
+    cmg_context_options_default(&options);
+    return options;
+}
+
 static inline cmg_solver_options solver_defaults(void)
 {
     cmg_solver_options options;
     cmg_solver_options_default(&options);
     return options;
+}
+
+/* A text by a format, as printf takes it; in static storage. */
+#define TEST_TEXT(text, format)                                                                    \
+    static char text[1024];                                                                        \
+    do {                                                                                           \
+        va_list test_list_;                                                                        \
+        va_start(test_list_, format);                                                              \
+        (void)vsnprintf(text, sizeof text, format, test_list_);                                    \
+        va_end(test_list_);                                                                        \
+    } while (0)
+
+/* The defaults with what a text changes: "krylov=cg smoother=%s". */
+static inline cmg_solver_options solver_options(const char *format, ...)
+{
+    cmg_solver_options options = solver_defaults();
+    TEST_TEXT(text, format);
+    CHECK_OK(cmg_solver_options_set(&options, text));
+    return options;
+}
+
+static inline void solver_set(cmg_solver_options *options, const char *format, ...)
+{
+    TEST_TEXT(text, format);
+    CHECK_OK(cmg_solver_options_set(options, text));
 }
 
 static inline cmg_matrix_options matrix_defaults(void)
@@ -154,17 +216,68 @@ static inline cmg_matrix *matrix_new(const cmg_csr *A, const cmg_matrix_options 
     return M;
 }
 
-#define RUN(test)                                                                                  \
-    do {                                                                                           \
-        if (test_part != NULL && strstr(#test, test_part) == NULL) {                               \
-            break;                                                                                 \
-        }                                                                                          \
-        ++test_runs;                                                                               \
-        const int test_before_ = test_failures;                                                    \
-        test();                                                                                    \
-        printf("%-40s %s\n", #test, test_failures == test_before_ ? "ok" : "FAILED");              \
-        fflush(stdout);                                                                            \
-    } while (0)
+enum { TEST_MOST = 64 };
+
+static struct test_function {
+    const char *name;
+    int line;
+    void (*run)(void);
+} test_functions[TEST_MOST];
+static int test_count = 0;
+static void (*test_before)(void) = NULL;
+static void (*test_after)(void) = NULL;
+
+/* In the order of lines: compilers call constructors in any order. */
+static inline void test_add(const char *name, int at_line, void (*run)(void))
+{
+    if (test_count == TEST_MOST) {
+        abort();
+    }
+    int at = test_count++;
+    for (; at > 0 && test_functions[at - 1].line > at_line; --at) {
+        test_functions[at] = test_functions[at - 1];
+    }
+    test_functions[at] = (struct test_function){name, at_line, run};
+}
+
+#define TEST(test)                                                                                 \
+    static void test(void);                                                                        \
+    __attribute__((constructor)) static void test_add_##test(void)                                 \
+    {                                                                                              \
+        test_add(#test, __LINE__, test);                                                           \
+    }                                                                                              \
+    static void test(void)
+
+/* What is done before the first and after the last of them: BEFORE_TESTS { ... } */
+#define TEST_HOOK(hook, function)                                                                  \
+    static void function(void);                                                                    \
+    __attribute__((constructor)) static void test_set_##function(void)                             \
+    {                                                                                              \
+        hook = function;                                                                           \
+    }                                                                                              \
+    static void function(void)
+#define BEFORE_TESTS TEST_HOOK(test_before, before_tests)
+#define AFTER_TESTS TEST_HOOK(test_after, after_tests)
+
+static inline void test_run(void)
+{
+    if (test_before != NULL) {
+        test_before();
+    }
+    for (int k = 0; k < test_count; ++k) {
+        const int before = test_failures;
+        if (test_part != NULL && strstr(test_functions[k].name, test_part) == NULL) {
+            continue;
+        }
+        ++test_runs;
+        test_functions[k].run();
+        printf("%-40s %s\n", test_functions[k].name, test_failures == before ? "ok" : "FAILED");
+        fflush(stdout);
+    }
+    if (test_after != NULL) {
+        test_after();
+    }
+}
 
 static inline void test_begin(int argc, char **argv)
 {
@@ -200,8 +313,14 @@ static inline int test_end(void)
     return test_failures == 0 ? 0 : 1;
 }
 
-#define TEST_BEGIN(argc, argv) test_begin(argc, argv)
-#define TEST_END() test_end()
+#ifndef TEST_OWN_MAIN
+int main(int argc, char **argv)
+{
+    test_begin(argc, argv);
+    test_run();
+    return test_end();
+}
+#endif
 
 /* Folder of the data made by others, or NULL when it is absent. */
 static inline const char *test_shared_data(void)
@@ -218,4 +337,13 @@ static inline const char *test_shared_data(void)
     }
     (void)fclose(file);
     return folder;
+}
+
+/* Where it is absent none of the tests runs: for BEFORE_TESTS. */
+static inline void test_need_shared_data(void)
+{
+    if (test_shared_data() == NULL) {
+        SKIP("no shared data");
+        test_count = 0;
+    }
 }

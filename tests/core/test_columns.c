@@ -26,7 +26,7 @@ static array make(cmg_size n, cmg_precision precision, uint64_t seed)
 {
     array a = {n, precision, calloc((size_t)n + 1, sizeof(double)), NULL};
     const size_t size = cmgi_precision_bytes(precision);
-    float *single = calloc((size_t)n + 1, sizeof *single);
+    scoped float *single = calloc((size_t)n + 1, sizeof *single);
     for (cmg_size i = 0; i < n; ++i) {
         a.here[i] = 2 * cmgi_random(&seed) - 1;
         single[i] = (float)a.here[i];
@@ -35,7 +35,6 @@ static array make(cmg_size n, cmg_precision precision, uint64_t seed)
     CHECK_OK(cmgi_alloc_device(ctx, n + 1, size, &a.there));
     CHECK_OK(cmgi_to_device(ctx, a.there, precision == CMG_FP32 ? (void *)single : (void *)a.here,
                             (size_t)n * size));
-    free(single);
     return a;
 }
 
@@ -49,18 +48,17 @@ static void drop(array *a)
 static double difference(const array *a)
 {
     double worst = 0;
-    void *found = calloc((size_t)a->n + 1, sizeof(double));
+    scoped void *found = calloc((size_t)a->n + 1, sizeof(double));
     CHECK_OK(cmgi_to_host(ctx, found, a->there, (size_t)a->n * cmgi_precision_bytes(a->precision)));
     for (cmg_size i = 0; i < a->n; ++i) {
         const double value =
             a->precision == CMG_FP32 ? (double)((float *)found)[i] : ((double *)found)[i];
         worst = fmax(worst, fabs(value - a->here[i]));
     }
-    free(found);
     return worst;
 }
 
-static void columns_move(void)
+TEST(columns_move)
 {
     for (int c = 0; c < 2 * LENGTHS * COUNTS; ++c) {
         const cmg_precision p = c % 2 ? CMG_FP32 : CMG_FP64;
@@ -91,7 +89,7 @@ static void columns_move(void)
     }
 }
 
-static void dots_match_loops(void)
+TEST(dots_match_loops)
 {
     for (int c = 0; c < 2 * LENGTHS * COUNTS; ++c) {
         const cmg_precision p = c % 2 ? CMG_FP32 : CMG_FP64;
@@ -112,7 +110,7 @@ static void dots_match_loops(void)
 }
 
 /* p = z + num / den p; den = 0 counts as ratio 0 */
-static void directions_match_loops(void)
+TEST(directions_match_loops)
 {
     for (int c = 0; c < 2 * LENGTHS * COUNTS; ++c) {
         const cmg_precision precision = c % 2 ? CMG_FP32 : CMG_FP64;
@@ -207,20 +205,10 @@ static void check_updates(block of, bool single)
     drop(&rounded);
 }
 
-static void updates_match_loops(void)
+TEST(updates_match_loops)
 {
     for (int c = 0; c < 2 * LENGTHS * COUNTS; ++c) {
         const block of = {.n = lengths[c / 2 % LENGTHS], .k = counts[c / 2 / LENGTHS]};
         check_updates(of, c % 2 == 1);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(columns_move);
-    RUN(dots_match_loops);
-    RUN(directions_match_loops);
-    RUN(updates_match_loops);
-    return TEST_END();
 }

@@ -22,15 +22,15 @@ static double *random_array(cmg_size n, uint64_t seed)
 }
 
 /* Around the size from which copies are staged, and several halves of the stage. */
-static void large_copies_arrive_whole(void)
+TEST(large_copies_arrive_whole)
 {
     const cmg_size sizes[] = {
         1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, (1 << 22) + 3, (1 << 23) - 5};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
         const cmg_size n = sizes[s];
         const size_t bytes = (size_t)n * sizeof(double);
-        double *host = random_array(n, s + 1);
-        double *back = calloc((size_t)n, sizeof *back);
+        scoped double *host = random_array(n, s + 1);
+        scoped double *back = calloc((size_t)n, sizeof *back);
         double *d = NULL;
         double *e = NULL;
         CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *d, &d));
@@ -41,17 +41,16 @@ static void large_copies_arrive_whole(void)
         CHECK(memcmp(host, back, bytes) == 0);
         cmgi_free_device(ctx, d);
         cmgi_free_device(ctx, e);
-        free_all(host, back);
     }
 }
 
 /* A piece is sent at each wait, and all of what comes before an array that is asked for. */
-static void promised_arrays_arrive(void)
+TEST(promised_arrays_arrive)
 {
     enum { ARRAYS = 4 };
     const cmg_size sizes[ARRAYS] = {3000001, 1, 0, 2000000};
     double *host[ARRAYS];
-    double *back = malloc((size_t)sizes[0] * sizeof *back);
+    scoped double *back = malloc((size_t)sizes[0] * sizeof *back);
     double *d[ARRAYS];
     for (int round = 0; round < 2; ++round) {
         for (int k = 0; k < ARRAYS; ++k) {
@@ -76,14 +75,13 @@ static void promised_arrays_arrive(void)
             free(host[k]);
         }
     }
-    free(back);
 }
 
 /* Arrays at odd addresses take the path without packs. */
-static void unaligned_arrays_work(void)
+TEST(unaligned_arrays_work)
 {
     enum { N = 10001 };
-    double *host = random_array(N + 1, 3);
+    scoped double *host = random_array(N + 1, 3);
     double back[3];
     double *d = NULL;
     double *result = NULL;
@@ -104,10 +102,9 @@ static void unaligned_arrays_work(void)
     CHECK_NEAR(back[0], 3 * host[N], 1e-15);
     cmgi_free_device(ctx, d);
     cmgi_free_device(ctx, result);
-    free(host);
 }
 
-static void graphs_replay_and_loop(void)
+TEST(graphs_replay_and_loop)
 {
     double *x = NULL;
     double value = 0;
@@ -167,7 +164,7 @@ static void graphs_replay_and_loop(void)
 }
 
 /* A recording that is given up leaves the stream as it was. */
-static void recordings_can_be_dropped(void)
+TEST(recordings_can_be_dropped)
 {
     double *x = NULL;
     cmgi_stop *again = NULL;
@@ -195,7 +192,7 @@ static void recordings_can_be_dropped(void)
     cmgi_free_device(ctx, x);
 }
 
-static void the_device_clock_runs(void)
+TEST(the_device_clock_runs)
 {
     const cmg_size n = 1 << 22;
     double *x = NULL;
@@ -218,11 +215,10 @@ static void the_device_clock_runs(void)
     cmgi_free_device(ctx, x);
 }
 
-static void the_callers_stream_is_used(void)
+TEST(the_callers_stream_is_used)
 {
     cudaStream_t stream = NULL;
-    cmg_context_options options;
-    cmg_context_options_default(&options);
+    cmg_context_options options = context_defaults();
     CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
     options.backend = CMG_BACKEND_CUDA;
     options.stream = stream;
@@ -244,7 +240,7 @@ static void the_callers_stream_is_used(void)
 }
 
 /* Arrays of the caller's own allocation are used in place. */
-static void the_callers_arrays_are_used(void)
+TEST(the_callers_arrays_are_used)
 {
     double *d = NULL;
     double values[4] = {1, 2, 3, 4};
@@ -266,8 +262,7 @@ static void the_callers_arrays_are_used(void)
 static double work_of_a_thread(int number)
 {
     const cmg_size n = 200000;
-    cmg_context_options options;
-    cmg_context_options_default(&options);
+    cmg_context_options options = context_defaults();
     options.backend = CMG_BACKEND_CUDA;
     options.threads = 1;
     cmg_context *mine = NULL;
@@ -288,7 +283,7 @@ static double work_of_a_thread(int number)
     return good ? dot / ((double)n * m * (1 + 50 * m)) : -1;
 }
 
-static void every_thread_can_have_a_context(void)
+TEST(every_thread_can_have_a_context)
 {
     double ratio[4] = {0};
 #pragma omp parallel for num_threads(4) schedule(static, 1)
@@ -300,7 +295,7 @@ static void every_thread_can_have_a_context(void)
     }
 }
 
-static void too_much_memory_is_refused(void)
+TEST(too_much_memory_is_refused)
 {
     size_t before[2];
     size_t after[2];
@@ -318,30 +313,12 @@ static void too_much_memory_is_refused(void)
     cmgi_free_device(ctx, x);
 }
 
-static void absent_devices_are_refused(void)
+TEST(absent_devices_are_refused)
 {
-    cmg_context_options options;
-    cmg_context_options_default(&options);
+    cmg_context_options options = context_defaults();
     options.backend = CMG_BACKEND_CUDA;
     options.device = 1000;
     cmg_context *other = NULL;
     CHECK(cmg_context_create(&options, &other) == CMG_ERR_DEVICE);
     CHECK(other == NULL);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(large_copies_arrive_whole);
-    RUN(promised_arrays_arrive);
-    RUN(unaligned_arrays_work);
-    RUN(graphs_replay_and_loop);
-    RUN(recordings_can_be_dropped);
-    RUN(the_device_clock_runs);
-    RUN(the_callers_stream_is_used);
-    RUN(the_callers_arrays_are_used);
-    RUN(every_thread_can_have_a_context);
-    RUN(too_much_memory_is_refused);
-    RUN(absent_devices_are_refused);
-    return TEST_END();
 }

@@ -179,11 +179,11 @@ static void check_against_loops(cmg_size n, const results *r)
     CHECK(r->high == high);
 }
 
-static void bodies_match_loops_everywhere(void)
+TEST(bodies_match_loops_everywhere)
 {
     const int before = ctx->threads;
-    results *host = calloc(1, sizeof *host);
-    results *other = calloc(1, sizeof *other);
+    scoped results *host = calloc(1, sizeof *host);
+    scoped results *other = calloc(1, sizeof *other);
     make_rows();
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
         ctx->threads = 1;
@@ -200,12 +200,4 @@ static void bodies_match_loops_everywhere(void)
             CHECK(memcmp(host, other, sizeof *host) == 0);
         }
     }
-    free_all(host, other);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(bodies_match_loops_everywhere);
-    return TEST_END();
 }

@@ -36,7 +36,7 @@ static int ascending_cut(const void *a, const void *b)
 /* Writes where every rank begins on every level into the hierarchy. */
 static inline void divide(cmg_hierarchy *h, int ranks, int partition)
 {
-    double *part = calloc((size_t)ranks + 1, sizeof *part);
+    scoped double *part = calloc((size_t)ranks + 1, sizeof *part);
     uint64_t seed = 7;
     for (int l = 0; l < h->levels; ++l) {
         const double n = (double)h->level[l].A.rows;
@@ -52,16 +52,15 @@ static inline void divide(cmg_hierarchy *h, int ranks, int partition)
         qsort(part + 1, (size_t)ranks - 1, sizeof *part, ascending_cut);
         CHECK_OK(cmg_hierarchy_set_vector(h, l, "partition", NULL, ranks + 1, part));
     }
-    free(part);
 }
 
 /* Solves with what the context has of the hierarchy; rank 0 keeps the report. */
 static inline cmg_status solve_own(cmg_hierarchy *h, trial *t, cmg_size first, cmg_size rows,
                                    bool keep)
 {
-    cmg_solver *s = NULL;
-    cmg_vector *b = NULL;
-    cmg_vector *x = NULL;
+    scoped_solver *s = NULL;
+    scoped_vector *b = NULL;
+    scoped_vector *x = NULL;
     cmg_report report;
     cmg_context *mine = h->ctx;
     cmg_status status = CMG_OK;
@@ -83,15 +82,12 @@ static inline cmg_status solve_own(cmg_hierarchy *h, trial *t, cmg_size first, c
             (void)snprintf(t->notes + used, sizeof t->notes - used, "%s\n", cmg_solver_note(s, i));
         }
     }
-    cmg_solver_destroy(&s);
-    vectors_destroy(&b, &x);
     return status;
 }
 
 static inline cmg_status open_rank(const cmg_transport *transport, cmg_context **mine)
 {
-    cmg_context_options options;
-    cmg_context_options_default(&options);
+    cmg_context_options options = context_defaults();
     options.backend = cmg_context_backend(ctx);
     options.device = transport->rank % cmg_backend_devices(options.backend);
     options.threads = 1;
@@ -104,8 +100,8 @@ static inline cmg_status open_rank(const cmg_transport *transport, cmg_context *
 static cmg_status solve_rank(void *user, const cmg_transport *transport)
 {
     trial *t = user;
-    cmg_context *mine = NULL;
-    cmg_hierarchy *h = NULL;
+    scoped_context *mine = NULL;
+    scoped_hierarchy *h = NULL;
     cmg_size first = 0;
     cmg_size rows = 0;
     cmg_status status = open_rank(transport, &mine);
@@ -115,8 +111,6 @@ static cmg_status solve_rank(void *user, const cmg_transport *transport)
     if (status != CMG_OK) {
         transport->fail(transport->user, status, cmg_context_message(mine));
     }
-    cmg_hierarchy_destroy(&h);
-    cmg_context_destroy(&mine);
     return status;
 }
 

@@ -2,8 +2,7 @@
 
 /* One rank's failure ends all of them, with its message, and nobody waits for ever. */
 #include "ranks.h"
-
-#include "cmg_fem.h"
+#include "generated.h"
 
 #include <time.h>
 
@@ -13,8 +12,7 @@ static int ranks = 3; /* two where they then have a device each */
 
 static void make_problem(void)
 {
-    cmg_generate_options options;
-    cmg_generate_options_default(&options);
+    cmg_generate_options options = generate_defaults();
     options.cells = 16;
     CHECK_OK(cmg_hierarchy_generate(ctx, &options, &whole));
     const cmg_size n = whole->level[0].A.rows;
@@ -176,7 +174,7 @@ static void expect(fault kind, int rank, cmg_status expected, const char *part)
     }
 }
 
-static void ends_all_ranks(void)
+TEST(ends_all_ranks)
 {
     for (int rank = 0; rank < ranks; ++rank) {
         expect(LEAVES, rank, CMG_ERR_STATE, "has ended while others wait for it");
@@ -212,7 +210,7 @@ static void runs_out(cmg_status (*run)(void *user, const cmg_transport *transpor
     CHECK(tried > 50);
 }
 
-static void memory_runs_out(void)
+TEST(memory_runs_out)
 {
     runs_out(work, 16);
 }
@@ -231,9 +229,9 @@ static cmg_status through_files(void *user, const cmg_transport *transport)
     const bool mine = transport->rank == f->rank;
     const char *path = file_name();
     cmg_generate_options options;
-    cmg_context *own = NULL;
-    cmg_hierarchy *h = NULL;
-    cmg_hierarchy *again = NULL;
+    scoped_context *own = NULL;
+    scoped_hierarchy *h = NULL;
+    scoped_hierarchy *again = NULL;
     cmg_size first = 0;
     trial t = {.options = "gather=20 smoother=jacobi no-fallback", .b = rhs};
     cmg_status status = CMG_OK;
@@ -258,19 +256,18 @@ done:
         transport->fail(transport->user, status, cmg_context_message(own));
     }
     free(t.x);
-    hierarchies_destroy(&h, &again);
-    cmg_context_destroy(&own);
     return status;
 }
 
-static void memory_runs_out_between_files(void)
+TEST(memory_runs_out_between_files)
 {
+    NEEDS(HAS_HDF5, "no HDF5");
     runs_out(through_files, 24);
     (void)remove(file_name());
 }
 
 /* Not a failure, but an outcome, on all ranks. */
-static void not_a_number(void)
+TEST(not_a_number)
 {
     failing f = {.kind = BAD_RHS, .rank = 1};
     CHECK(cmg_loopback_run(ranks, 20, work, &f, NULL) == CMG_OK);
@@ -279,7 +276,7 @@ static void not_a_number(void)
     }
 }
 
-static void repeats_are_equal_to_the_bit(void)
+TEST(repeats_are_equal_to_the_bit)
 {
     failing f = {.kind = NOTHING};
     CHECK(cmg_loopback_run(ranks, 20, work, &f, NULL) == CMG_OK);
@@ -291,8 +288,8 @@ static void repeats_are_equal_to_the_bit(void)
 
 static cmg_status give_all(void *user, const cmg_transport *transport)
 {
-    cmg_context *own = NULL;
-    cmg_hierarchy *h = NULL;
+    scoped_context *own = NULL;
+    scoped_hierarchy *h = NULL;
     cmg_solver *s = NULL;
     (void)user;
     CMGI_TRY(open_rank(transport, &own));
@@ -300,12 +297,10 @@ static cmg_status give_all(void *user, const cmg_transport *transport)
     cmg_status status = cmg_hierarchy_create(own, 1, &h);
     status = status != CMG_OK ? status : cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A);
     status = status != CMG_OK ? status : cmg_solver_create(h, NULL, &s);
-    cmg_hierarchy_destroy(&h);
-    cmg_context_destroy(&own);
     return status;
 }
 
-static void refusals(void)
+TEST(refusals)
 {
     const cmg_size indptr[] = {0};
     const cmg_rows rows = {.indptr = indptr};
@@ -319,23 +314,14 @@ static void refusals(void)
     CHECK(cmg_loopback_run(2, 5, NULL, NULL, why) == CMG_ERR_ARG);
 }
 
-int main(int argc, char **argv)
+BEFORE_TESTS
 {
-    TEST_BEGIN(argc, argv);
     ranks = cmg_backend_devices(cmg_context_backend(ctx)) == 2 ? 2 : 3;
     make_problem();
-    RUN(ends_all_ranks);
-    RUN(memory_runs_out);
-#ifdef CMGI_HAVE_HDF5
-    RUN(memory_runs_out_between_files);
-#else
-    (void)memory_runs_out_between_files;
-    SKIP("no HDF5");
-#endif
-    RUN(not_a_number);
-    RUN(repeats_are_equal_to_the_bit);
-    RUN(refusals);
+}
+
+AFTER_TESTS
+{
     free(rhs);
     cmg_hierarchy_destroy(&whole);
-    return TEST_END();
 }

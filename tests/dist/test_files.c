@@ -1,10 +1,10 @@
 /* Ranks read their rows of a container each, evenly divided or as METIS has, and write theirs. */
 #include "ranks.h"
 
-#include "cmg_fem.h"
 #include "hierarchy/own.h"
 #ifdef CMGI_HAVE_HDF5
 #include "io/h5.h"
+#include "generated.h"
 #endif
 
 typedef struct task {
@@ -43,9 +43,9 @@ static long different_vectors(const cmg_hierarchy *a, const cmg_hierarchy *b)
 static cmg_status read_rank(void *user, const cmg_transport *transport)
 {
     task *t = user;
-    cmg_context *mine = NULL;
-    cmg_hierarchy *h = NULL;
-    cmg_hierarchy *taken = NULL;
+    scoped_context *mine = NULL;
+    scoped_hierarchy *h = NULL;
+    scoped_hierarchy *taken = NULL;
     cmg_size first = 0;
     cmg_size rows = 0;
     long wrong = 0;
@@ -64,8 +64,6 @@ static cmg_status read_rank(void *user, const cmg_transport *transport)
         transport->fail(transport->user, status, cmg_context_message(mine));
     }
     __atomic_add_fetch(&t->wrong, wrong, __ATOMIC_SEQ_CST);
-    hierarchies_destroy(&h, &taken);
-    cmg_context_destroy(&mine);
     return status;
 }
 
@@ -96,16 +94,13 @@ static void compare(cmg_hierarchy *h, const char *path, int ranks)
 
 static cmg_hierarchy *generate(const char *text)
 {
-    cmg_generate_options options;
-    cmg_hierarchy *h = NULL;
-    cmg_generate_options_default(&options);
-    CHECK_OK(cmg_generate_options_set(&options, text));
-    CHECK_OK(cmg_hierarchy_generate(ctx, &options, &h));
-    return h;
+    cmg_generate_options options = generate_options(text);
+    return hierarchy_generated(&options);
 }
 
-static void reads(void)
+TEST(reads)
 {
+    NEEDS(HAS_HDF5, "no HDF5");
     const char *path = "test_dist_files.h5";
     static const int ranks[] = {1, 2, 3, 8, 64};
     cmg_hierarchy *h = generate("dim=2 cells=16 element=p1");
@@ -139,7 +134,7 @@ static void shift_offset(const char *path, cmg_size i, int64_t by)
 }
 
 /* Entries that no row has: ranks refuse them as one reader of the whole does. */
-static void all_entries_belong_to_rows(void)
+TEST(all_entries_belong_to_rows)
 {
     const char *path = "test_dist_offsets.h5";
     cmg_hierarchy *h = generate("dim=2 cells=8");
@@ -159,9 +154,9 @@ static void all_entries_belong_to_rows(void)
 #endif
 
 /* More ranks than nodes: one node each, and none for the rest. */
-static void more_ranks_than_nodes(void)
+TEST(more_ranks_than_nodes)
 {
-    cmg_hierarchy *h = generate("dim=2 cells=4");
+    scoped_hierarchy *h = generate("dim=2 cells=4");
     const double *part = NULL;
     cmg_size count = 0;
     CHECK(h->level[0].A.rows == 9);
@@ -177,12 +172,12 @@ static void more_ranks_than_nodes(void)
         CHECK_OK(cmg_hierarchy_set_vector(h, 0, "partition", NULL, 3, bad[k]));
         CHECK_STATUS(cmg_hierarchy_check(h), CMG_ERR_ARG);
     }
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Blocks that METIS has found: kept by the file, and the same system. */
-static void divides(void)
+TEST(divides)
 {
+    NEEDS(HAS_HDF5, "no HDF5");
     const char *path = "test_dist_parts.h5";
     cmg_hierarchy *h = generate("dim=2 cells=16 problem=elasticity distort=0.2");
     cmg_hierarchy *again = NULL;
@@ -226,8 +221,8 @@ typedef struct writing {
 static cmg_status write_rank(void *user, const cmg_transport *transport)
 {
     writing *w = user;
-    cmg_context *mine = NULL;
-    cmg_hierarchy *h = NULL;
+    scoped_context *mine = NULL;
+    scoped_hierarchy *h = NULL;
     size_t now[2] = {0, 0};
     size_t peak[2] = {0, 0};
     cmg_status status = open_rank(transport, &mine);
@@ -241,8 +236,6 @@ static cmg_status write_rank(void *user, const cmg_transport *transport)
     while (peak[0] > most && !__atomic_compare_exchange_n(&w->peak, &most, peak[0], false,
                                                           __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
     }
-    cmg_hierarchy_destroy(&h);
-    cmg_context_destroy(&mine);
     return status;
 }
 
@@ -333,8 +326,9 @@ static void write_and_compare(const char *text, int ranks, size_t *peak)
 }
 
 /* Several chunks a dataset, and more ranks than the coarse levels have planes. */
-static void writes(void)
+TEST(writes)
 {
+    NEEDS(HAS_HDF5, "no HDF5");
     static const int ranks[] = {1, 2, 3, 8, 40};
     static const char *const texts[] = {
         "dim=3 cells=24", "dim=2 cells=64 problem=elasticity distort=0.3",
@@ -350,8 +344,9 @@ static void writes(void)
 
 /* A rank has its rows and some chunks of others, whose size is that of the file over 1024 at least.
  */
-static void writes_without_the_whole(void)
+TEST(writes_without_the_whole)
 {
+    NEEDS(HAS_HDF5, "no HDF5");
     size_t one = 0;
     size_t many = 0;
     write_and_compare("dim=3 cells=64 no-output-mesh", 1, &one);
@@ -367,22 +362,20 @@ static void writes_without_the_whole(void)
 static cmg_status write_taken(void *user, const cmg_transport *transport)
 {
     const task *t = user;
-    cmg_context *mine = NULL;
-    cmg_hierarchy *h = NULL;
+    scoped_context *mine = NULL;
+    scoped_hierarchy *h = NULL;
     CMGI_TRY(open_rank(transport, &mine));
     cmg_status status = cmg_hierarchy_take_rows(mine, t->whole, &h);
     status = status != CMG_OK ? status : cmg_hierarchy_write_rows(h, t->path);
     if (status != CMG_OK) {
         transport->fail(transport->user, status, cmg_context_message(mine));
     }
-    cmg_hierarchy_destroy(&h);
-    cmg_context_destroy(&mine);
     return status;
 }
 
 /* Three vectors on level 0 and one on level 1, by arrays of the test's own; of 40 ranks some have
  * no row of level 1. */
-static void near_null_spaces_are_written(void)
+TEST(near_null_spaces_are_written)
 {
     static const int ranks[] = {1, 3, 40};
     enum { MOST = 2000 };
@@ -425,34 +418,12 @@ static void near_null_spaces_are_written(void)
 }
 #endif
 
-static void does_not_write(void)
+TEST(does_not_write)
 {
+    NEEDS(HAS_HDF5, "no HDF5");
     char why[CMG_MESSAGE] = "";
     writing w = {.path = "test_dist_no_folder/a.h5"};
     cmg_generate_options_default(&w.options);
     CHECK(cmg_loopback_run(3, 20, write_rank, &w, why) == CMG_ERR_IO);
     CHECK(strstr(why, "test_dist_no_folder") != NULL);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-#ifdef CMGI_HAVE_HDF5
-    RUN(reads);
-    RUN(all_entries_belong_to_rows);
-    RUN(divides);
-    RUN(writes);
-    RUN(writes_without_the_whole);
-    RUN(near_null_spaces_are_written);
-    RUN(does_not_write);
-#else
-    (void)reads;
-    (void)divides;
-    (void)writes;
-    (void)writes_without_the_whole;
-    (void)does_not_write;
-    SKIP("no HDF5");
-#endif
-    RUN(more_ranks_than_nodes);
-    return TEST_END();
 }

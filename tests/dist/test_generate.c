@@ -1,8 +1,8 @@
 /* Rows that every rank generates by itself are those of the whole, to the bit. */
 #include "ranks.h"
 
-#include "cmg_fem.h"
 #include "hierarchy/own.h"
+#include "generated.h"
 
 typedef struct task {
     cmg_generate_options options;
@@ -59,8 +59,8 @@ static long compare_rhs(const cmg_hierarchy *h, const cmg_hierarchy *whole)
 static cmg_status generate_rank(void *user, const cmg_transport *transport)
 {
     task *t = user;
-    cmg_context *mine = NULL;
-    cmg_hierarchy *h = NULL;
+    scoped_context *mine = NULL;
+    scoped_hierarchy *h = NULL;
     long wrong = 0;
     cmg_status status = open_rank(transport, &mine);
     status = status != CMG_OK ? status : cmg_hierarchy_generate(mine, &t->options, &h);
@@ -75,8 +75,6 @@ static cmg_status generate_rank(void *user, const cmg_transport *transport)
     }
     __atomic_add_fetch(&t->wrong, status == CMG_OK ? wrong : 1, __ATOMIC_SEQ_CST);
     __atomic_store_n(&t->levels, status == CMG_OK ? h->levels : -1, __ATOMIC_SEQ_CST);
-    cmg_hierarchy_destroy(&h);
-    cmg_context_destroy(&mine);
     return status;
 }
 
@@ -101,7 +99,7 @@ static void compare(const char *text)
     cmg_hierarchy_destroy(&t.whole);
 }
 
-static void grids(void)
+TEST(grids)
 {
     compare("dim=2 cells=32");
     compare("dim=3 cells=16 distort=0.3 coefficient=smooth");
@@ -114,17 +112,9 @@ static void grids(void)
 }
 
 /* What has no slabs is made as a whole and divided. */
-static void others(void)
+TEST(others)
 {
     compare("dim=2 cells=16 element=p1");
     compare("dim=2 shape=annulus cells=4");
     compare("dim=2 cells=16 numbering=cells");
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(grids);
-    RUN(others);
-    return TEST_END();
 }

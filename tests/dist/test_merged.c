@@ -3,8 +3,7 @@
  * are counted.
  */
 #include "ranks.h"
-
-#include "cmg_fem.h"
+#include "generated.h"
 
 static const cmg_generate_options *cases(size_t *count)
 {
@@ -35,8 +34,7 @@ static const cmg_generate_options *cases(size_t *count)
 
 static cmg_hierarchy *generate(const cmg_generate_options *options, double **b)
 {
-    cmg_hierarchy *h = NULL;
-    CHECK_OK(cmg_hierarchy_generate(ctx, options, &h));
+    cmg_hierarchy *h = hierarchy_generated(options);
     const cmg_size n = h->level[0].A.rows;
     *b = malloc((size_t)n * sizeof **b);
     for (cmg_size i = 0; i < n; ++i) {
@@ -82,13 +80,13 @@ static void compare_with_cg(cmg_hierarchy *h, const double *b, const char *rest,
     trial_end(&one);
 }
 
-static void is_cg(void)
+TEST(is_cg)
 {
     size_t count = 0;
     const cmg_generate_options *problem = cases(&count);
     for (size_t k = 0; k < count; ++k) {
-        double *b = NULL;
-        cmg_hierarchy *h = generate(&problem[k], &b);
+        scoped double *b = NULL;
+        scoped_hierarchy *h = generate(&problem[k], &b);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
         double mean = 0;
         for (cmg_size i = 0; i < n; ++i) {
@@ -101,43 +99,37 @@ static void is_cg(void)
         compare_with_cg(h, b, "smoother=jacobi rtol=1e-12", 1);
         compare_with_cg(h, b, "smoother=fsai pre=2 post=2", 1);
         compare_with_cg(h, b, "precision=mixed", 1);
-        free(b);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
 /* Hundreds of iterations, in which the recurrence of A p drifts. */
-static void is_cg_for_long(void)
+TEST(is_cg_for_long)
 {
     size_t count = 0;
-    double *b = NULL;
-    cmg_hierarchy *h = generate(&cases(&count)[0], &b);
+    scoped double *b = NULL;
+    scoped_hierarchy *h = generate(&cases(&count)[0], &b);
     compare_with_cg(h, b, "cycle=none smoother=jacobi max-it=1000", 1);
     trial tight = solved(h, b, "krylov=merged cycle=none rtol=1e-14 max-it=1000 no-fallback");
     CHECK(cmg_outcome_converged(tight.report.outcome) ||
           tight.report.outcome == CMG_STAGNATED); /* rounding, and told */
     CHECK(tight.report.relative_residual <= 1e-12);
     trial_end(&tight);
-    free(b);
-    cmg_hierarchy_destroy(&h);
 }
 
-static void ranks_do_the_same(void)
+TEST(ranks_do_the_same)
 {
     static const int ranks[] = {1, 2, 3, 8};
     size_t count = 0;
     const cmg_generate_options *problem = cases(&count);
     for (size_t k = 0; k < count; ++k) {
-        double *b = NULL;
-        cmg_hierarchy *h = generate(&problem[k], &b);
+        scoped double *b = NULL;
+        scoped_hierarchy *h = generate(&problem[k], &b);
         for (size_t r = 0; r < sizeof ranks / sizeof *ranks; ++r) {
             compare_ranks(h, b, "krylov=merged gather=20 no-fallback", ranks[r], EVEN, 1e-7);
             compare_ranks(h, b, "krylov=merged gather=20 precision=mixed no-fallback", ranks[r],
                           RANDOM, 1e-3);
         }
         compare_ranks(h, b, "krylov=merged gather=20 no-fallback", 64, RANDOM, 1e-7);
-        free(b);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
@@ -225,11 +217,14 @@ static long gathers(cmg_hierarchy *h, const double *b, const char *krylov, int i
 }
 
 /* An iteration of CG has three sums, and each has one gathering for the coarsest level. */
-static void one_sum_an_iteration(void)
+TEST(one_sum_an_iteration)
 {
+    if (cmg_context_backend(ctx) != CMG_BACKEND_CPU) {
+        return; /* sums may be those of devices */
+    }
     size_t count = 0;
-    double *b = NULL;
-    cmg_hierarchy *h = generate(&cases(&count)[0], &b);
+    scoped double *b = NULL;
+    scoped_hierarchy *h = generate(&cases(&count)[0], &b);
     divide(h, 2, EVEN);
     const long plain = gathers(h, b, "cg", 4);
     const long merged = gathers(h, b, "merged", 4);
@@ -238,18 +233,4 @@ static void one_sum_an_iteration(void)
     if (plain != 16 || merged != 8) {
         printf("  %ld and %ld gatherings in four iterations\n", plain, merged);
     }
-    free(b);
-    cmg_hierarchy_destroy(&h);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(is_cg);
-    RUN(is_cg_for_long);
-    RUN(ranks_do_the_same);
-    if (cmg_context_backend(ctx) == CMG_BACKEND_CPU) { /* else sums may be those of devices */
-        RUN(one_sum_an_iteration);
-    }
-    return TEST_END();
 }

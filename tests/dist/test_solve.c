@@ -1,7 +1,6 @@
 /* Generated hierarchies and those made by others, on 1 .. 64 ranks of one process. */
 #include "ranks.h"
-
-#include "cmg_fem.h"
+#include "generated.h"
 
 static const char *const small = "gather=60 no-fallback";
 
@@ -18,9 +17,7 @@ typedef struct problem {
 
 static cmg_hierarchy *generate(const problem *p)
 {
-    cmg_generate_options options;
-    cmg_hierarchy *h = NULL;
-    cmg_generate_options_default(&options);
+    cmg_generate_options options = generate_defaults();
     options.element = p->element;
     options.dim = p->dim;
     options.cells = p->cells;
@@ -28,8 +25,7 @@ static cmg_hierarchy *generate(const problem *p)
     options.boundary = p->boundary;
     options.coarsening = p->coarsening;
     options.distort = p->distort;
-    CHECK_OK(cmg_hierarchy_generate(ctx, &options, &h));
-    return h;
+    return hierarchy_generated(&options);
 }
 
 static double *random_rhs(const cmg_hierarchy *h)
@@ -46,25 +42,23 @@ static double *random_rhs(const cmg_hierarchy *h)
 static void all_ranks(const problem *p, const char *options)
 {
     static const int ranks[] = {1, 2, 3, 8};
-    cmg_hierarchy *h = generate(p);
-    double *b = random_rhs(h);
+    scoped_hierarchy *h = generate(p);
+    scoped double *b = random_rhs(h);
     for (size_t r = 0; r < sizeof ranks / sizeof *ranks; ++r) {
         for (int partition = 0; partition < PARTITIONS; ++partition) {
             compare_ranks(h, b, options, ranks[r], partition, 1e-9);
         }
     }
     compare_ranks(h, b, options, 64, RANDOM, 1e-9);
-    free(b);
-    cmg_hierarchy_destroy(&h);
 }
 
-static void default_solver(void)
+TEST(default_solver)
 {
     const problem p = {.dim = 2, .cells = 32};
     all_ranks(&p, small);
 }
 
-static void jacobi_in_three_dimensions(void)
+TEST(jacobi_in_three_dimensions)
 {
     const problem p = {.dim = 3, .cells = 8, .distort = 0.2};
     all_ranks(&p, "gather=10 smoother=jacobi no-fallback");
@@ -73,16 +67,14 @@ static void jacobi_in_three_dimensions(void)
 /* Options on one problem, with a few ranks each. */
 static void some_ranks(const problem *p, const char *options, double tolerance)
 {
-    cmg_hierarchy *h = generate(p);
-    double *b = random_rhs(h);
+    scoped_hierarchy *h = generate(p);
+    scoped double *b = random_rhs(h);
     compare_ranks(h, b, options, 2, EVEN, tolerance);
     compare_ranks(h, b, options, 5, RANDOM, tolerance);
     compare_ranks(h, b, options, 9, ONE_ROW, tolerance);
-    free(b);
-    cmg_hierarchy_destroy(&h);
 }
 
-static void cycles_and_iterations(void)
+TEST(cycles_and_iterations)
 {
     static const char *const options[] = {
         "cycle=W krylov=cg",
@@ -110,7 +102,7 @@ static void cycles_and_iterations(void)
     }
 }
 
-static void smoothers(void)
+TEST(smoothers)
 {
     static const char *const names[] = {"jacobi:omega=auto",
                                         "l1-jacobi",
@@ -134,7 +126,7 @@ static void smoothers(void)
     }
 }
 
-static void problems(void)
+TEST(problems)
 {
     static const problem cases[] = {
         {.element = CMG_ELEMENT_P1, .dim = 2, .cells = 16},
@@ -157,26 +149,24 @@ static void problems(void)
 
 /* So few rows a rank that those of an approximate inverse are diagonal on some, and not on others.
  */
-static void few_rows_a_rank(void)
+TEST(few_rows_a_rank)
 {
     const problem p = {.dim = 2,
                        .cells = 8,
                        .problem = CMG_PROBLEM_ELASTICITY,
                        .boundary = CMG_BOUNDARY_IDENTITY_KEEP};
-    cmg_hierarchy *h = generate(&p);
-    double *b = random_rhs(h);
+    scoped_hierarchy *h = generate(&p);
+    scoped double *b = random_rhs(h);
     compare_ranks(h, b, "smoother=spai no-fallback", 20, EVEN, 1e-7);
     compare_ranks(h, b, "smoother=spai gather=0 no-fallback", 64, RANDOM, 1e-7);
-    free(b);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Level matrices that are formed, a restriction that is given, a matrix alone. */
-static void what_is_missing(void)
+TEST(what_is_missing)
 {
     const problem p = {.dim = 2, .cells = 16, .boundary = CMG_BOUNDARY_IDENTITY};
-    cmg_hierarchy *h = generate(&p);
-    double *b = random_rhs(h);
+    scoped_hierarchy *h = generate(&p);
+    scoped double *b = random_rhs(h);
     compare_ranks(h, b, "gather=20 galerkin=always no-fallback", 3, RANDOM, 1e-8);
     for (int l = 1; l < h->levels; ++l) {
         const cmg_size n = h->level[l].A.rows;
@@ -196,19 +186,17 @@ static void what_is_missing(void)
     /* one rank would factorise a matrix of which nothing is said */
     compare_ranks(h, b, "no-fallback smoother=chebyshev4", 3, RANDOM, 1e-8);
     compare_ranks(h, b, "no-fallback no-coarsen max-it=200", 3, EVEN, 1e-7);
-    free(b);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Fewer bits move fewer bytes: the fp64 matrix of the residual is compressed over ranks, too. */
-static void fewer_bits_move_less(void)
+TEST(fewer_bits_move_less)
 {
     static const char *const options[] = {"precision=fp64 max-it=2", "precision=mixed max-it=2"};
     const problem p = {.dim = 3, .cells = 32};
     double bytes[2] = {0};
     char why[CMG_MESSAGE] = "";
-    cmg_hierarchy *h = generate(&p);
-    double *b = random_rhs(h);
+    scoped_hierarchy *h = generate(&p);
+    scoped double *b = random_rhs(h);
     divide(h, 2, EVEN);
     for (int k = 0; k < 2; ++k) {
         trial t = {.whole = h, .options = options[k], .n = h->level[0].A.rows, .b = b};
@@ -220,20 +208,4 @@ static void fewer_bits_move_less(void)
         trial_end(&t);
     }
     CHECK(bytes[0] > 0 && bytes[1] < bytes[0]);
-    free(b);
-    cmg_hierarchy_destroy(&h);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(default_solver);
-    RUN(jacobi_in_three_dimensions);
-    RUN(cycles_and_iterations);
-    RUN(smoothers);
-    RUN(problems);
-    RUN(few_rows_a_rank);
-    RUN(what_is_missing);
-    RUN(fewer_bits_move_less);
-    return TEST_END();
 }

@@ -3,17 +3,12 @@
  * of one, and x solves the system in the test's own arithmetic.
  */
 #include "ranks.h"
-
-#include "cmg_fem.h"
+#include "generated.h"
 
 static cmg_hierarchy *generate(const char *text)
 {
-    cmg_generate_options options;
-    cmg_hierarchy *h = NULL;
-    cmg_generate_options_default(&options);
-    CHECK_OK(cmg_generate_options_set(&options, text));
-    CHECK_OK(cmg_hierarchy_generate(ctx, &options, &h));
-    return h;
+    cmg_generate_options options = generate_options(text);
+    return hierarchy_generated(&options);
 }
 
 /* || b - A x || / || b || in long double. */
@@ -61,32 +56,30 @@ static int same_counts(cmg_hierarchy *h, const double *b, const char *options)
 
 static int same_as_one(const char *problem, const char *options)
 {
-    cmg_hierarchy *h = generate(problem);
+    scoped_hierarchy *h = generate(problem);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    double *b = malloc((size_t)n * sizeof *b);
+    scoped double *b = malloc((size_t)n * sizeof *b);
     for (cmg_size i = 0; i < n; ++i) {
         b[i] = cmgi_random_at(3, (uint64_t)i) - 0.5;
     }
     const int iterations = same_counts(h, b, options);
-    free(b);
-    cmg_hierarchy_destroy(&h);
     return iterations;
 }
 
 /* A coarsest level that gets algebraic ones from block size and coordinates. */
-static void elasticity(void)
+TEST(elasticity)
 {
     CHECK(same_as_one("shape=annulus element=p2 levels=2 cells=16 problem=elasticity", "") <= 20);
     CHECK(same_as_one("shape=beam dim=3 cells=8 levels=2 problem=elasticity", "") <= 25);
     CHECK(same_as_one("shape=beam cells=64 levels=2 problem=elasticity", "gather=0") <= 20);
 }
 
-static void without_coordinates(void)
+TEST(without_coordinates)
 {
     (void)same_as_one("shape=beam cells=48 levels=2 problem=elasticity no-coords", "");
 }
 
-static void other_systems(void)
+TEST(other_systems)
 {
     (void)same_as_one("cells=64 levels=2 coefficient=jump contrast=1e3", "");
     (void)same_as_one("cells=64 levels=2 problem=convection", "");
@@ -95,7 +88,7 @@ static void other_systems(void)
 }
 
 /* Factors in place of levels below the coarsest, and of its dense inverse. */
-static void factors(void)
+TEST(factors)
 {
     (void)same_as_one("cells=80 levels=3", "");
     (void)same_as_one("cells=120 levels=3", "");
@@ -104,7 +97,7 @@ static void factors(void)
 /* Rigid body modes of the nodes of a matrix alone, given as vectors. */
 static void give_modes(cmg_hierarchy *h, cmg_size nodes, const double *x)
 {
-    double *B = calloc((size_t)nodes * 2 * 3, sizeof *B);
+    scoped double *B = calloc((size_t)nodes * 2 * 3, sizeof *B);
     for (cmg_size i = 0; i < nodes; ++i) {
         B[6 * i] = 1;
         B[6 * i + 4] = 1;
@@ -112,14 +105,13 @@ static void give_modes(cmg_hierarchy *h, cmg_size nodes, const double *x)
         B[6 * i + 5] = x[2 * i];
     }
     CHECK_OK(cmg_hierarchy_set_vector(h, 0, "nullspace", NULL, nodes * 6, B));
-    free(B);
 }
 
-static void a_matrix_alone(void)
+TEST(a_matrix_alone)
 {
-    cmg_hierarchy *h = generate("shape=beam cells=24 levels=1 problem=elasticity");
+    scoped_hierarchy *h = generate("shape=beam cells=24 levels=1 problem=elasticity");
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    double *b = malloc((size_t)n * sizeof *b);
+    scoped double *b = malloc((size_t)n * sizeof *b);
     const double *x = NULL;
     cmg_size length = 0;
     for (cmg_size i = 0; i < n; ++i) {
@@ -131,12 +123,10 @@ static void a_matrix_alone(void)
     give_modes(h, n / 2, x);
     const int given = same_counts(h, b, "coarse-limit=999");
     CHECK(abs(rigid - given) <= 1);
-    free(b);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* R A P with a 0 on its diagonal is told by its level, not by the first that ranks hold whole. */
-static void levels_are_numbered_through(void)
+TEST(levels_are_numbered_through)
 {
     cmg_hierarchy *h = generate("cells=16 levels=2");
     const cmg_csr A = cmgi_csr_view(&h->level[0].A);
@@ -175,23 +165,18 @@ static void in_range(const cmg_csr *A, double *b)
 }
 
 /* Nothing holds the body: translations and rotations are found on ranks as on one. */
-static void free_bodies(void)
+TEST(free_bodies)
 {
-#ifndef CMGI_HAVE_LAPACK
-    SKIP("a pseudo-inverse needs LAPACK");
-    return;
-#endif
+    NEEDS(HAS_LAPACK, "a pseudo-inverse needs LAPACK");
     static const char *const bodies[] = {
         "cells=32 problem=elasticity dirichlet=neumann distort=0.3",
         "dim=3 cells=8 problem=elasticity dirichlet=neumann shape=beam"};
     for (int k = 0; k < 2; ++k) {
-        cmg_hierarchy *h = generate(bodies[k]);
+        scoped_hierarchy *h = generate(bodies[k]);
         const cmg_csr A = cmgi_csr_view(&h->level[0].A);
-        double *b = malloc((size_t)A.rows * sizeof *b);
+        scoped double *b = malloc((size_t)A.rows * sizeof *b);
         in_range(&A, b);
         CHECK(same_counts(h, b, "") <= 20);
-        free(b);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
@@ -207,7 +192,7 @@ typedef struct truss {
 /* Springs between neighbours in a net of nodes that lie anyhow: k n n^T each, n their direction. */
 static void make_truss(truss *t)
 {
-    double *dense = calloc((size_t)TRUSS * TRUSS, sizeof *dense);
+    scoped double *dense = calloc((size_t)TRUSS * TRUSS, sizeof *dense);
     cmg_size nnz = 0;
     for (int i = 0; i < TRUSS; ++i) {
         t->x[i] = (i % 2 ? i / 2 / WIDE : i / 2 % WIDE) + 0.6 * cmgi_random_at(8, (uint64_t)i);
@@ -237,18 +222,14 @@ static void make_truss(truss *t)
         }
     }
     t->indptr[TRUSS] = nnz;
-    free(dense);
 }
 
 /* By arrays of the test's own: parts that cut nodes, a row each, all on the last rank. */
-static void free_trusses(void)
+TEST(free_trusses)
 {
-#ifndef CMGI_HAVE_LAPACK
-    SKIP("a pseudo-inverse needs LAPACK");
-    return;
-#endif
+    NEEDS(HAS_LAPACK, "a pseudo-inverse needs LAPACK");
     static const int kinds[] = {EVEN, RANDOM, ONE_ROW, LAST};
-    truss *t = calloc(1, sizeof *t);
+    scoped truss *t = calloc(1, sizeof *t);
     double b[TRUSS];
     make_truss(t);
     const cmg_csr A = {TRUSS, TRUSS, t->indptr, t->indices, t->values};
@@ -257,7 +238,7 @@ static void free_trusses(void)
         const bool places = k % 2 == 0;
         const int ranks = k / 2 == 0 ? 5 : 3;
         char why[CMG_MESSAGE] = "";
-        cmg_hierarchy *h = hierarchy_new(1);
+        scoped_hierarchy *h = hierarchy_new(1);
         CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
         CHECK_OK(cmg_hierarchy_set_attribute(h, "block_size", "2"));
         if (places) {
@@ -273,51 +254,30 @@ static void free_trusses(void)
         CHECK_NEAR(many.report.relative_residual, relative, 1e-6 * relative + 1e-14);
         CHECK(!places || relative <= 1.01e-8);
         trial_end(&many);
-        cmg_hierarchy_destroy(&h);
     }
-    free(t);
 }
 
 /* The rank's rows, with an attribute of its own. */
 static cmg_status give_other_facts(void *user, const cmg_transport *transport)
 {
     const trial *t = user;
-    cmg_context *own = NULL;
-    cmg_hierarchy *h = NULL;
-    cmg_solver *s = NULL;
+    scoped_context *own = NULL;
+    scoped_hierarchy *h = NULL;
+    scoped_solver *s = NULL;
     CMGI_TRY(open_rank(transport, &own));
     cmg_status status = cmg_hierarchy_take_rows(own, t->whole, &h);
     if (status == CMG_OK && transport->rank == 1) {
         status = cmg_hierarchy_set_attribute(h, "block_size", "3");
     }
     status = status != CMG_OK ? status : cmg_solver_create(h, NULL, &s);
-    cmg_solver_destroy(&s);
-    cmg_hierarchy_destroy(&h);
-    cmg_context_destroy(&own);
     return status;
 }
 
-static void facts_that_differ_are_named(void)
+TEST(facts_that_differ_are_named)
 {
-    cmg_hierarchy *h = generate("shape=beam cells=24 levels=1 problem=elasticity");
+    scoped_hierarchy *h = generate("shape=beam cells=24 levels=1 problem=elasticity");
     trial t = {.whole = h};
     char why[CMG_MESSAGE] = "";
     CHECK(cmg_loopback_run(3, 60, give_other_facts, &t, why) == CMG_ERR_ARG);
     CHECK(strstr(why, "block_size is 2 on one rank and 3") != NULL);
-    cmg_hierarchy_destroy(&h);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(elasticity);
-    RUN(without_coordinates);
-    RUN(other_systems);
-    RUN(factors);
-    RUN(a_matrix_alone);
-    RUN(facts_that_differ_are_named);
-    RUN(levels_are_numbered_through);
-    RUN(free_bodies);
-    RUN(free_trusses);
-    return TEST_END();
 }

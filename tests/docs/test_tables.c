@@ -64,7 +64,7 @@ static void check_page(const char *folder, const char *name)
     }
 }
 
-static void formats(void)
+TEST(formats)
 {
     if (read_overview("formats")) {
         for (int f = CMG_FORMAT_AUTO + 1; cmg_enum_name("format", f) != NULL; ++f) {
@@ -73,19 +73,11 @@ static void formats(void)
     }
 }
 
-static void smoothers(void)
+TEST(smoothers)
 {
     if (read_overview("smoothers")) {
         for (int i = 0; cmg_smoother_name(i) != NULL; ++i) {
             check_page("smoothers", cmg_smoother_name(i));
         }
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(formats);
-    RUN(smoothers);
-    return TEST_END();
 }

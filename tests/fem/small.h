@@ -4,8 +4,7 @@
 
 static inline cmg_generate_options small(int dim, cmg_element element)
 {
-    cmg_generate_options o;
-    cmg_generate_options_default(&o);
+    cmg_generate_options o = generate_defaults();
     o.dim = dim;
     o.element = element;
     o.cells = dim == 3 ? 4 : 8;

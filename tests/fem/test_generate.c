@@ -8,9 +8,8 @@
 /* A u = b for the exact u on level 0, and u_fine = P u_coarse wherever P is a full embedding. */
 static void check_exact(const cmg_generate_options *o)
 {
-    cmg_hierarchy *h = NULL;
     cmg_size n = 0;
-    CHECK_OK(cmg_hierarchy_generate(ctx, o, &h));
+    scoped_hierarchy *h = hierarchy_generated(o);
     if (h == NULL) {
         return;
     }
@@ -19,7 +18,7 @@ static void check_exact(const cmg_generate_options *o)
     const double *u = vector_of(h, 0, "solutions", "exact", &n);
     CHECK(n == A.rows);
     const double *b = vector_of(h, 0, "rhs", "b", &n);
-    double *Au = multiply(&A, u);
+    scoped double *Au = multiply(&A, u);
     const double scale = largest(A.values, A.indptr[A.rows]) * largest(u, n);
     CHECK_NEAR(largest_difference(Au, b, n), 0, 1e-13 * scale);
     if (largest_difference(Au, b, n) > 1e-13 * scale) {
@@ -28,8 +27,6 @@ static void check_exact(const cmg_generate_options *o)
                cmg_enum_name("problem", (int)o->problem),
                cmg_enum_name("boundary", (int)o->boundary));
     }
-    free(Au);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Ways to a matrix: grids of Q1 and Q2, meshes of all four elements. Loops go through the
@@ -43,7 +40,7 @@ static cmg_generate_options way(int dim, int w)
     return o;
 }
 
-static void polynomials_solve_their_systems(void)
+TEST(polynomials_solve_their_systems)
 {
     for (int c = 0; c < 2 * WAYS * 4 * 4; c += 5) {
         cmg_generate_options o = way(2 + c % 2, c / 2 % WAYS);
@@ -64,7 +61,7 @@ static void polynomials_solve_their_systems(void)
 }
 
 /* The same on every built-in shape, and by products with the element entries. */
-static void polynomials_solve_on_every_shape(void)
+TEST(polynomials_solve_on_every_shape)
 {
     for (int c = 0; c < 4 * 2; ++c) {
         for (int shape = CMG_SHAPE_LSHAPE; shape <= CMG_SHAPE_FICHERA; ++shape) {
@@ -85,7 +82,7 @@ static void polynomials_solve_on_every_shape(void)
     }
 }
 
-static void meshes_equal_grids(void)
+TEST(meshes_equal_grids)
 {
     for (int c = 0; c < 2 * 2 * 4 * 4; c += 3) {
         cmg_generate_options o = small(2 + c % 2, (cmg_element)(c / 2 % 2));
@@ -121,8 +118,7 @@ static void meshes_equal_grids(void)
 /* P of a hierarchy without Dirichlet nodes takes nodal values of a polynomial to nodal values. */
 static void check_embedding(const cmg_generate_options *o)
 {
-    cmg_hierarchy *h = NULL;
-    CHECK_OK(cmg_hierarchy_generate(ctx, o, &h));
+    scoped_hierarchy *h = hierarchy_generated(o);
     if (h == NULL) {
         return;
     }
@@ -144,10 +140,9 @@ static void check_embedding(const cmg_generate_options *o)
     double *Pu = multiply(&P, u[1]);
     CHECK_NEAR(largest_difference(Pu, u[0], P.rows), 0, 1e-13 * largest(u[0], P.rows));
     free_all(Pu, u[0], u[1]);
-    cmg_hierarchy_destroy(&h);
 }
 
-static void prolongation_embeds_the_space(void)
+TEST(prolongation_embeds_the_space)
 {
     for (int c = 0; c < 2 * WAYS * 2 * 2; ++c) {
         cmg_generate_options o = way(2 + c % 2, c / 2 % WAYS);
@@ -160,7 +155,7 @@ static void prolongation_embeds_the_space(void)
     }
 }
 
-static void galerkin_equals_rediscretised(void)
+TEST(galerkin_equals_rediscretised)
 {
     for (int c = 0; c < 2 * WAYS * 4 * 3; c += 5) {
         cmg_generate_options o = way(2 + c % 2, c / 2 % WAYS);
@@ -184,7 +179,7 @@ static void galerkin_equals_rediscretised(void)
 }
 
 /* Row sums of the Neumann matrix vanish; all row sums of the mass part give the area. */
-static void sums_are_right(void)
+TEST(sums_are_right)
 {
     for (int dim = 2; dim <= 3; ++dim) {
         cmg_generate_options o = small(dim, CMG_ELEMENT_Q2);
@@ -194,8 +189,7 @@ static void sums_are_right(void)
         o.aspect = 2.5;
         o.problem = CMG_PROBLEM_HEAT;
         o.coefficient = CMG_COEFFICIENT_RANDOM;
-        cmg_hierarchy *h = NULL;
-        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+        scoped_hierarchy *h = hierarchy_generated(&o);
         const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
         double total = 0;
         for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
@@ -209,60 +203,53 @@ static void sums_are_right(void)
             load += b[i];
         }
         CHECK_NEAR(load, 2.5, 1e-12);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
-static void conditions_have_their_form(void)
+TEST(conditions_have_their_form)
 {
     for (int b = CMG_BOUNDARY_ELIMINATE; b <= CMG_BOUNDARY_NEUMANN; ++b) {
         cmg_generate_options o = small(3, CMG_ELEMENT_Q1);
         o.boundary = (cmg_boundary)b;
         CHECK_OK(cmg_generate_options_set(&o, "dirichlet-labels=left,front"));
-        cmg_hierarchy *h = NULL;
         cmg_level_info info = {.size = sizeof info};
-        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+        scoped_hierarchy *h = hierarchy_generated(&o);
         CHECK_OK(cmg_hierarchy_level_info(h, 0, false, &info));
         const bool identity = b == CMG_BOUNDARY_IDENTITY || b == CMG_BOUNDARY_IDENTITY_KEEP;
         CHECK(info.rows == (b == CMG_BOUNDARY_ELIMINATE ? 4 * 5 * 4 : 5 * 5 * 5));
         CHECK(info.dirichlet_rows == (identity ? 125 - 80 : 0));
         CHECK((info.asymmetry > 1e-3) == (b == CMG_BOUNDARY_IDENTITY_KEEP));
         CHECK(info.asymmetry_interior < 1e-14);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
 /* Coarse levels without unknowns go: one cell a side has none. */
-static void empty_levels_are_dropped(void)
+TEST(empty_levels_are_dropped)
 {
     for (int c = 0; c < 2; ++c) {
         cmg_generate_options o = small(2, CMG_ELEMENT_Q1);
-        cmg_hierarchy *h = NULL;
         o.general = c == 1;
         o.levels = 4;
-        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+        scoped_hierarchy *h = hierarchy_generated(&o);
         CHECK(cmg_hierarchy_levels(h) == 3);
         CHECK_OK(cmg_hierarchy_check(h));
         CHECK(cmg_hierarchy_rows(h, 2) == 1);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
 /* What was asked for beside the defaults is in the hierarchy, numbers as they are read back. */
-static void choices_are_kept(void)
+TEST(choices_are_kept)
 {
     cmg_generate_options o = small(2, CMG_ELEMENT_Q1);
-    cmg_hierarchy *h = NULL;
     o.problem = CMG_PROBLEM_ELASTICITY;
     o.poisson_ratio = 0.1;
     o.distort = 0.125;
-    CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+    scoped_hierarchy *h = hierarchy_generated(&o);
     const char *ratio = cmg_hierarchy_attribute(h, "poisson_ratio");
     const char *distort = cmg_hierarchy_attribute(h, "distort");
     CHECK(ratio != NULL && atof(ratio) == o.poisson_ratio);
     CHECK(distort != NULL && atof(distort) == o.distort);
     CHECK(cmg_hierarchy_attribute(h, "young") == NULL); /* the default */
-    cmg_hierarchy_destroy(&h);
 }
 
 static void check_repeats(bool general)
@@ -271,15 +258,13 @@ static void check_repeats(bool general)
     o.general = general;
     o.distort = 0.4;
     o.coefficient = CMG_COEFFICIENT_SMOOTH;
-    cmg_hierarchy *h = NULL;
-    CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+    scoped_hierarchy *h = hierarchy_generated(&o);
     const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     for (int threads = 1; threads <= 3; ++threads) {
-        cmg_context_options options;
-        cmg_context *other = NULL;
-        cmg_hierarchy *g = NULL;
+        cmg_context_options options = context_defaults();
+        scoped_context *other = NULL;
+        scoped_hierarchy *g = NULL;
         cmg_csr B = {0};
-        cmg_context_options_default(&options);
         options.threads = threads;
         CHECK_OK(cmg_context_create(&options, &other));
         CHECK_OK(cmg_hierarchy_generate(other, &o, &g));
@@ -288,13 +273,10 @@ static void check_repeats(bool general)
         CHECK(B.rows == A.rows && (size_t)B.indptr[B.rows] == nnz);
         CHECK(memcmp(A.values, B.values, nnz * sizeof *A.values) == 0);
         CHECK(memcmp(A.indices, B.indices, nnz * sizeof *A.indices) == 0);
-        cmg_hierarchy_destroy(&g);
-        cmg_context_destroy(&other);
     }
-    cmg_hierarchy_destroy(&h);
 }
 
-static void repeats_bit_for_bit(void)
+TEST(repeats_bit_for_bit)
 {
     check_repeats(false);
     check_repeats(true);
@@ -308,12 +290,10 @@ static void refuses(const cmg_generate_options *o, cmg_status expected)
 }
 
 /* Every row comes back through text, and so does a list of numbers. */
-static void options_are_a_table(void)
+TEST(options_are_a_table)
 {
-    cmg_generate_options o;
-    cmg_generate_options p;
-    cmg_generate_options_default(&o);
-    cmg_generate_options_default(&p);
+    cmg_generate_options o = generate_defaults();
+    cmg_generate_options p = generate_defaults();
     CHECK_OK(cmg_generate_options_set(
         &o,
         "element=p2 dim=3 shape=lshape mesh=\"a b.msh\" cells=8 time-step=0.25 coarse=galerkin "
@@ -344,7 +324,7 @@ static void options_are_a_table(void)
     CHECK_STATUS(cmg_generate_estimate(ctx, &o, &size), CMG_ERR_ARG);
 }
 
-static void bad_options_are_named(void)
+TEST(bad_options_are_named)
 {
     const cmg_generate_options good = small(2, CMG_ELEMENT_Q1);
     cmg_generate_options o = good;
@@ -410,7 +390,7 @@ static void check_faults(cmg_generate_options o)
     }
 }
 
-static void every_allocation_may_fail(void)
+TEST(every_allocation_may_fail)
 {
     cmg_generate_options o = small(2, CMG_ELEMENT_Q2);
     check_faults(o);
@@ -422,23 +402,4 @@ static void every_allocation_may_fail(void)
     o.boundary = CMG_BOUNDARY_NEUMANN;
     o.load = CMG_LOAD_SOURCE;
     check_faults(o);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(polynomials_solve_their_systems);
-    RUN(polynomials_solve_on_every_shape);
-    RUN(meshes_equal_grids);
-    RUN(prolongation_embeds_the_space);
-    RUN(galerkin_equals_rediscretised);
-    RUN(sums_are_right);
-    RUN(conditions_have_their_form);
-    RUN(empty_levels_are_dropped);
-    RUN(choices_are_kept);
-    RUN(repeats_bit_for_bit);
-    RUN(options_are_a_table);
-    RUN(bad_options_are_named);
-    RUN(every_allocation_may_fail);
-    return TEST_END();
 }

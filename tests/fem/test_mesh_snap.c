@@ -1,7 +1,7 @@
 /* New boundary nodes on circles and cylinders: areas and volumes converge to those of round shapes.
  */
 #include "fem/mesh_shapes.h"
-#include "test.h"
+#include "generated.h"
 
 static const double pi = 3.14159265358979323846;
 
@@ -12,7 +12,7 @@ static cmgi_mesh *make(const cmgi_shape_options *o)
     return mesh;
 }
 
-static void snapping_puts_nodes_on_circles(void)
+TEST(snapping_puts_nodes_on_circles)
 {
     const cmg_shape shapes[2] = {CMG_SHAPE_ANNULUS, CMG_SHAPE_HOLES};
     for (int i = 0; i < 4; ++i) {
@@ -23,7 +23,7 @@ static void snapping_puts_nodes_on_circles(void)
         o.columns = 3;
         o.rows = 3;
         o.alternate = true;
-        cmgi_mesh *mesh = make(&o);
+        scoped_mesh *mesh = make(&o);
         cmgi_surface surface[9];
         const int count = cmgi_shape_surfaces(&o, mesh, 9, surface);
         CHECK(count == (i / 2 == 0 ? 2 : 5));
@@ -42,7 +42,6 @@ static void snapping_puts_nodes_on_circles(void)
         }
         /* polygons approach the circle with the square of the cell size */
         CHECK_NEAR(gap[2] / gap[3], 4, 0.1);
-        cmgi_mesh_destroy(&mesh);
     }
 }
 
@@ -87,10 +86,10 @@ static cmgi_mesh *make_tube(cmgi_surface surface[2])
     return tube;
 }
 
-static void snapping_follows_a_cylinder(void)
+TEST(snapping_follows_a_cylinder)
 {
     cmgi_surface surface[2];
-    cmgi_mesh *mesh = make_tube(surface);
+    scoped_mesh *mesh = make_tube(surface);
     const cmgi_snap snap = {2, surface};
     double gap[3];
     for (int level = 0; level < 3; ++level) {
@@ -103,13 +102,4 @@ static void snapping_follows_a_cylinder(void)
         mesh = fine;
     }
     CHECK_NEAR(gap[1] / gap[2], 4, 0.1);
-    cmgi_mesh_destroy(&mesh);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(snapping_puts_nodes_on_circles);
-    RUN(snapping_follows_a_cylinder);
-    return TEST_END();
 }

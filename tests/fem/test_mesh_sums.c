@@ -110,10 +110,9 @@ static cmgi_mesh_sums make(cmg_context *on, const mesh *m, int components, bool 
 
 static bool same(cmg_context *const on[2], const void *a, const void *b, size_t bytes)
 {
-    void *x = fetch(on[0], a, bytes);
-    void *y = fetch(on[1], b, bytes);
+    scoped void *x = fetch(on[0], a, bytes);
+    scoped void *y = fetch(on[1], b, bytes);
     const bool equal = memcmp(x, y, bytes) == 0;
-    free_all(x, y);
     return equal;
 }
 
@@ -134,7 +133,7 @@ static void compare_sums(cmg_context *const on[2], const cmgi_sum *S, const cmgi
 static void compare_permuted(cmg_context *const on[2], const cmgi_mesh_sums made[2])
 {
     const cmg_size n = made[0].nnz;
-    cmg_size *map = malloc((size_t)n * sizeof *map);
+    scoped cmg_size *map = malloc((size_t)n * sizeof *map);
     cmgi_sum S[2] = {{.ctx = on[0]}, {.ctx = on[1]}};
     for (cmg_size k = 0; k < n; ++k) {
         map[k] = 3 * n - 1 - 3 * k - k % 2;
@@ -148,14 +147,12 @@ static void compare_permuted(cmg_context *const on[2], const cmgi_mesh_sums made
     CHECK(S[0].terms == made[0].matrix.terms && S[0].rows == 3 * n);
     cmgi_sum_free(&S[0]);
     cmgi_sum_free(&S[1]);
-    free(map);
 }
 
 static void compare_backends(const mesh *m, int components, bool symmetric)
 {
-    cmg_context_options options;
+    cmg_context_options options = context_defaults();
     cmg_context *on[2] = {NULL, ctx};
-    cmg_context_options_default(&options);
     CHECK_OK(cmg_context_create(&options, &on[0]));
     cmgi_mesh_sums made[2];
     for (int i = 0; i < 2; ++i) {
@@ -187,7 +184,7 @@ static void compare_backends(const mesh *m, int components, bool symmetric)
 static const int locals[] = {3, 4, 6, 8, 9, 10, 27};
 enum { LOCALS = sizeof locals / sizeof *locals };
 
-static void backends_agree(void)
+TEST(backends_agree)
 {
     static const cmg_size sizes[][2] = {{1, 1}, {5, 1}, {33, 31}, {400, 257}};
     for (int n = 0; n < LOCALS * 4; ++n) {
@@ -301,7 +298,7 @@ static void check_load(const mesh *m, int nc)
 }
 
 /* Also where a cell has a node twice, as a prism that is written as a hexahedron. */
-static void adds_up_cells(void)
+TEST(adds_up_cells)
 {
     for (int n = 0; n < LOCALS * 6; ++n) {
         const int nc = n / LOCALS % 3 + 1;
@@ -313,7 +310,7 @@ static void adds_up_cells(void)
 }
 
 /* The arrays are as they were, and nothing leaks, whichever allocation fails. */
-static void survives_failed_allocations(void)
+TEST(survives_failed_allocations)
 {
     mesh m = any(300, 200, 4, 20);
     cmgi_mesh_sums sums = make(ctx, &m, 1, true);
@@ -355,13 +352,4 @@ static void survives_failed_allocations(void)
     cmgi_free_device(ctx, (void *)(uintptr_t)in.cell_nodes);
     cmgi_mesh_sums_free(ctx, &sums);
     drop(&m);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(adds_up_cells);
-    RUN(backends_agree);
-    RUN(survives_failed_allocations);
-    return TEST_END();
 }

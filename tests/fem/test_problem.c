@@ -1,6 +1,6 @@
 /* A problem's functions one by one: coefficients by their formulas, gradients by differences. */
 #include "fem/problem.h"
-#include "test.h"
+#include "generated.h"
 
 static const double pi = 3.14159265358979323846;
 static const double origin[3] = {-1, 2, 0.5};
@@ -8,8 +8,7 @@ static const double extent[3] = {2, 0.5, 4};
 
 static cmg_generate_options defaults(void)
 {
-    cmg_generate_options o;
-    cmg_generate_options_default(&o);
+    cmg_generate_options o = generate_defaults();
     o.contrast = 40;
     o.angle = 25;
     o.seed = 11;
@@ -49,7 +48,7 @@ static void check_scalar(const cmgi_problem *p, const double *s, double found)
     }
 }
 
-static void coefficients_are_their_formulas(void)
+TEST(coefficients_are_their_formulas)
 {
     for (int c = 0; c < 2 * 5; ++c) {
         cmg_generate_options o = defaults();
@@ -75,7 +74,7 @@ static void coefficients_are_their_formulas(void)
 }
 
 /* A random field is constant on each of 16 fields a side, and differs between neighbours. */
-static void random_fields_are_sixteen_a_side(void)
+TEST(random_fields_are_sixteen_a_side)
 {
     for (int dim = 2; dim <= 3; ++dim) {
         cmg_generate_options o = defaults();
@@ -101,7 +100,7 @@ static void random_fields_are_sixteen_a_side(void)
 }
 
 /* contrast along the direction of the angle, 1 across and along z */
-static void anisotropy_has_its_axes(void)
+TEST(anisotropy_has_its_axes)
 {
     for (int dim = 2; dim <= 3; ++dim) {
         cmg_generate_options o = defaults();
@@ -126,7 +125,7 @@ static void anisotropy_has_its_axes(void)
 }
 
 /* du is the derivative of u, by central differences; components are multiples of the first. */
-static void gradients_are_derivatives(void)
+TEST(gradients_are_derivatives)
 {
     for (int c = 0; c < 2 * 3 * 2 * 2; ++c) {
         cmg_generate_options o = defaults();
@@ -161,7 +160,7 @@ static void gradients_are_derivatives(void)
 }
 
 /* The solutions themselves, at one point, as cmg_fem.h has them. */
-static void solutions_are_their_formulas(void)
+TEST(solutions_are_their_formulas)
 {
     const double x[3] = {-0.7, 2.4, 1.5};
     double u = 0;
@@ -181,7 +180,7 @@ static void solutions_are_their_formulas(void)
 }
 
 /* Lame's constants give Young's modulus and Poisson's ratio of a bar (3D) or plate (2D) back. */
-static void elasticity_has_its_modulus(void)
+TEST(elasticity_has_its_modulus)
 {
     for (int dim = 2; dim <= 3; ++dim) {
         cmg_generate_options o = defaults();
@@ -198,7 +197,7 @@ static void elasticity_has_its_modulus(void)
 }
 
 /* The velocity has its length, and halves from axis to axis. */
-static void convection_has_its_velocity(void)
+TEST(convection_has_its_velocity)
 {
     for (int dim = 2; dim <= 3; ++dim) {
         cmg_generate_options o = defaults();
@@ -221,7 +220,7 @@ static void source_of(void *user, const double *x, double *f)
     f[0] = *(const double *)user * x[0];
 }
 
-static void sources_are_their_formulas(void)
+TEST(sources_are_their_formulas)
 {
     double f[3] = {9, 9, 9};
     double factor = 3;
@@ -239,18 +238,4 @@ static void sources_are_their_formulas(void)
     p.source_user = &factor;
     cmgi_problem_source(&p, origin, f);
     CHECK(f[0] == -3);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(coefficients_are_their_formulas);
-    RUN(random_fields_are_sixteen_a_side);
-    RUN(anisotropy_has_its_axes);
-    RUN(gradients_are_derivatives);
-    RUN(solutions_are_their_formulas);
-    RUN(elasticity_has_its_modulus);
-    RUN(convection_has_its_velocity);
-    RUN(sources_are_their_formulas);
-    return TEST_END();
 }

@@ -1,11 +1,9 @@
 /* Sum matrices: equal to the assembly by rows on every element and problem, in every storage. */
-#include "cmg_fem.h"
-
 #include "core/memory.h"
 #include "fem/mesh_shapes.h"
 #include "fem/space.h"
 #include "fem/sum.h"
-#include "test.h"
+#include "generated.h"
 
 typedef struct sum_case {
     cmgi_cell cell;
@@ -59,12 +57,11 @@ static double *fetch(cmg_vector *v)
 /* A, and its distance from the assembly by rows, over its largest entry. */
 static void compare_rows(const sum_case *c, const setting *s, const double *values)
 {
-    cmg_generate_options o;
+    cmg_generate_options o = generate_defaults();
     const double origin[3] = {0};
     const double extent[3] = {1, 1, 1};
-    cmgi_csr A = {0};
+    scoped_csr A = {0};
     cmgi_cell_form form = {0};
-    cmg_generate_options_default(&o);
     o.problem = c->problem;
     o.time_step = 0.3;
     o.young = 2;
@@ -83,14 +80,13 @@ static void compare_rows(const sum_case *c, const setting *s, const double *valu
     }
     CHECK_NEAR(error / largest, 0, 1e-14);
     cmgi_cell_form_free(ctx, &form);
-    cmgi_csr_free(ctx, &A);
 }
 
 static const cmg_fem_form forms[3] = {{CMG_PROBLEM_POISSON, 0, 0, 0},
                                       {CMG_PROBLEM_HEAT, 0.3, 0, 0},
                                       {CMG_PROBLEM_ELASTICITY, 0, 2, 0.2}};
 
-static void equals_the_assembly_by_rows(void)
+TEST(equals_the_assembly_by_rows)
 {
     for (int n = 0; n < 24; ++n) {
         const sum_case c = {(cmgi_cell)(n % 4), forms[n / 4 % 3].problem, n >= 12};
@@ -109,7 +105,7 @@ static void equals_the_assembly_by_rows(void)
 }
 
 /* A coefficient a cell, given once more a point, and doubled. */
-static void takes_a_coefficient_a_cell_or_a_point(void)
+TEST(takes_a_coefficient_a_cell_or_a_point)
 {
     for (int cell = 0; cell < 4; ++cell) {
         setting s = make((cmgi_cell)cell, 1, true);
@@ -144,7 +140,7 @@ static void takes_a_coefficient_a_cell_or_a_point(void)
 }
 
 /* Stored in place, a matrix multiplies as one that was updated, to the bit. */
-static void writes_the_storage_of_formats(void)
+TEST(writes_the_storage_of_formats)
 {
     static const cmg_format formats[] = {CMG_FORMAT_CSR,        CMG_FORMAT_ELLPACK, CMG_FORMAT_SELL,
                                          CMG_FORMAT_K1,         CMG_FORMAT_K2,      CMG_FORMAT_K1RS,
@@ -164,7 +160,7 @@ static void writes_the_storage_of_formats(void)
         o.format = formats[f / 2];
         o.keep_map = true;
         o.precision = f % 2 == 0 ? CMG_FP64 : CMG_FP32;
-        cmg_vector *x = vector_new(s.A.rows, o.precision);
+        scoped_vector *x = vector_new(s.A.rows, o.precision);
         CHECK_OK(cmg_vector_fill(x, 0.7));
         for (int i = 0; i < 2; ++i) {
             CHECK_OK(cmg_matrix_create_csr(ctx, &s.A, &o, &M[i]));
@@ -184,7 +180,6 @@ static void writes_the_storage_of_formats(void)
             cmg_matrix_destroy(&M[i]);
             cmg_vector_destroy(&z[i]);
         }
-        cmg_vector_destroy(&x);
     }
     free(values);
     vectors_destroy(&e, &y);
@@ -193,7 +188,7 @@ static void writes_the_storage_of_formats(void)
 
 /* Rows of 0, 1, 2048, 2049 and 6000 terms beside short ones, and the number 1, in both precisions:
  * sums of whole numbers are exact. */
-static void long_rows_and_ones(void)
+TEST(long_rows_and_ones)
 {
     enum { ROWS = 20000, MOST = 6000 };
     static const cmg_size lengths[] = {3, 2048, 0, 2049, 1, 6000, 7};
@@ -225,13 +220,12 @@ static void long_rows_and_ones(void)
     CHECK_OK(cmg_vector_set(from, e));
     for (int p = 0; p < 2; ++p) {
         const cmg_precision precision = p == 0 ? CMG_FP64 : CMG_FP32;
-        cmg_vector *to = vector_new(ROWS, precision);
+        scoped_vector *to = vector_new(ROWS, precision);
         CHECK_OK(cmgi_sum_apply(&S, cmg_vector_data(from), precision, cmg_vector_data(to)));
         CHECK_OK(cmg_vector_get(to, y));
         for (cmg_size r = 0; r < ROWS; ++r) {
             CHECK_NEAR(y[r], expected[r], 0);
         }
-        cmg_vector_destroy(&to);
     }
     cmg_vector_destroy(&from);
     cmgi_sum_free(&S);
@@ -239,7 +233,7 @@ static void long_rows_and_ones(void)
 }
 
 /* Loads of 1 at every corner count the cells of a node; fixed nodes get 0. */
-static void sums_loads(void)
+TEST(sums_loads)
 {
     setting s = make(CMGI_HEX, 1, false);
     cmg_vector *f = vector_new(s.arrays.cells * 8, CMG_FP64);
@@ -256,7 +250,7 @@ static void sums_loads(void)
     drop(&s);
 }
 
-static void refines_as_the_generator_does(void)
+TEST(refines_as_the_generator_does)
 {
     for (int cell = 0; cell < 4; ++cell) {
         setting s = make((cmgi_cell)cell, 1, true);
@@ -284,7 +278,7 @@ static void refines_as_the_generator_does(void)
     }
 }
 
-static void wrong_calls(void)
+TEST(wrong_calls)
 {
     setting s = make(CMGI_TET, 1, true);
     cmg_vector *e = vector_new(s.arrays.cells * 10, CMG_FP64);
@@ -319,7 +313,7 @@ static void wrong_calls(void)
 }
 
 /* No failed allocation leaks or is missed. */
-static void survives_failed_allocations(void)
+TEST(survives_failed_allocations)
 {
     setting s = make(CMGI_TRI, 1, true);
     cmg_fem_sum *sum = NULL;
@@ -337,18 +331,4 @@ static void survives_failed_allocations(void)
     CHECK_OK(status);
     cmg_fem_sum_destroy(&sum);
     drop(&s);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(equals_the_assembly_by_rows);
-    RUN(takes_a_coefficient_a_cell_or_a_point);
-    RUN(writes_the_storage_of_formats);
-    RUN(long_rows_and_ones);
-    RUN(sums_loads);
-    RUN(refines_as_the_generator_does);
-    RUN(wrong_calls);
-    RUN(survives_failed_allocations);
-    return TEST_END();
 }

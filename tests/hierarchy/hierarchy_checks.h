@@ -1,7 +1,7 @@
 /* What tests of generated hierarchies share: products by plain loops, exact values at the nodes. */
 #pragma once
 #include "fem/problem.h"
-#include "test.h"
+#include "generated.h"
 
 static inline cmg_csr csr_of(const cmg_hierarchy *h, int level, cmg_role role)
 {
@@ -54,7 +54,7 @@ static inline double matrix_difference(const cmg_csr *A, const cmg_csr *B)
     if (A->rows != B->rows || A->cols != B->cols) {
         return INFINITY;
     }
-    double *row = calloc((size_t)A->cols + 1, sizeof *row);
+    scoped double *row = calloc((size_t)A->cols + 1, sizeof *row);
     double most = 0;
     for (cmg_size i = 0; i < A->rows; ++i) {
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
@@ -72,6 +72,5 @@ static inline double matrix_difference(const cmg_csr *A, const cmg_csr *B)
             row[B->indices[k]] = 0;
         }
     }
-    free(row);
     return most;
 }

@@ -5,7 +5,7 @@
 
 #include <limits.h>
 
-static void matrices_and_vectors_come_back(void)
+TEST(matrices_and_vectors_come_back)
 {
     cmg_hierarchy *h = poisson(8, 3, 0);
     cmg_csr A;
@@ -37,9 +37,9 @@ static void matrices_and_vectors_come_back(void)
     CHECK(h == NULL);
 }
 
-static void smoothers_have_factors_in_order(void)
+TEST(smoothers_have_factors_in_order)
 {
-    cmg_hierarchy *h = poisson(4, 1, 0);
+    scoped_hierarchy *h = poisson(4, 1, 0);
     cmg_csr A;
     CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
     CHECK_STATUS(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_SMOOTHER, "ainv", 1, &A), CMG_ERR_ARG);
@@ -52,16 +52,15 @@ static void smoothers_have_factors_in_order(void)
     CHECK_STATUS(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_SMOOTHER, NULL, 0, &A), CMG_ERR_ARG);
     CHECK_STATUS(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_P, NULL, 0, &A), CMG_ERR_ARG);
     CHECK_STATUS(cmg_hierarchy_set_csr(h, 7, CMG_ROLE_A, NULL, 0, &A), CMG_ERR_ARG);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Each of many is found by its name, also after others went and came back. */
-static void many_smoothers_are_told_apart(void)
+TEST(many_smoothers_are_told_apart)
 {
     enum { MANY = 300 };
     const cmg_size indptr[2] = {0, 1};
     const cmg_index indices[1] = {0};
-    cmg_hierarchy *h = hierarchy_new(1);
+    scoped_hierarchy *h = hierarchy_new(1);
     for (int round = 0; round < 2; ++round) {
         for (int k = 0; k < MANY; ++k) {
             char name[16];
@@ -87,12 +86,11 @@ static void many_smoothers_are_told_apart(void)
         }
         CHECK(good == MANY);
     }
-    cmg_hierarchy_destroy(&h);
 }
 
-static void select_keeps_the_named_levels(void)
+TEST(select_keeps_the_named_levels)
 {
-    cmg_hierarchy *h = poisson(16, 4, 0);
+    scoped_hierarchy *h = poisson(16, 4, 0);
     double ones[289];
     for (int i = 0; i < 289; ++i) {
         ones[i] = 1;
@@ -117,19 +115,17 @@ static void select_keeps_the_named_levels(void)
     CHECK_STATUS(cmg_hierarchy_select(h, INT_MIN, 0), CMG_ERR_ARG);
     CHECK_STATUS(cmg_hierarchy_select(h, 0, INT_MAX), CMG_ERR_ARG);
     CHECK_STATUS(cmg_hierarchy_select(h, 0, INT_MIN), CMG_ERR_ARG);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Each defect is one change to a good hierarchy; the message must name the level. */
-static void check_finds_what_is_wrong(void)
+TEST(check_finds_what_is_wrong)
 {
     static const double bad[] = {NAN, INFINITY, -INFINITY};
     for (int k = 0; k < 3; ++k) {
-        cmg_hierarchy *h = poisson(8, 3, 0);
+        scoped_hierarchy *h = poisson(8, 3, 0);
         ((double *)(uintptr_t)h->level[1].A.values)[7] = bad[k];
         CHECK_STATUS(cmg_hierarchy_check(h), CMG_ERR_ARG);
         CHECK(strstr(cmg_context_message(ctx), "level 1: A: row") != NULL);
-        cmg_hierarchy_destroy(&h);
     }
     cmg_hierarchy *h = poisson(8, 3, 0);
     cmgi_csr *A = &h->level[0].A;
@@ -160,9 +156,9 @@ static void check_finds_what_is_wrong(void)
 
 /* Bilinear embedding: R A P is the coarse matrix; Dirichlet columns make A unsymmetric outside
  * only. */
-static void facts_about_a_level(void)
+TEST(facts_about_a_level)
 {
-    cmg_hierarchy *h = poisson(16, 2, POISSON_COLUMNS);
+    scoped_hierarchy *h = poisson(16, 2, POISSON_COLUMNS);
     cmg_level_info info = {.size = sizeof info};
     CHECK_OK(cmg_hierarchy_level_info(h, 0, true, &info));
     CHECK(info.rows == 289 && info.dirichlet_rows == 64 && info.row_min == 1 && info.row_max == 9);
@@ -176,12 +172,11 @@ static void facts_about_a_level(void)
     h = poisson(16, 1, 0);
     CHECK_OK(cmg_hierarchy_level_info(h, 0, false, &info));
     CHECK(info.asymmetry == 0);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* With P = I, ||A - A_c|| / ||A_c||: entries of A alone, at the ends of rows too, count as they
  * are. */
-static void a_coarse_matrix_of_fewer_entries(void)
+TEST(a_coarse_matrix_of_fewer_entries)
 {
     const cmg_size full[] = {0, 3, 6, 9};
     const cmg_index columns[] = {0, 1, 2, 0, 1, 2, 0, 1, 2};
@@ -196,19 +191,18 @@ static void a_coarse_matrix_of_fewer_entries(void)
     const cmg_csr P = {3, 3, one_each, diagonal, ones};
     const cmg_csr Ac = {3, 3, fewer, neighbours, coarse};
     cmg_level_info info = {.size = sizeof info};
-    cmg_hierarchy *h = hierarchy_new(2);
+    scoped_hierarchy *h = hierarchy_new(2);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_P, NULL, 0, &P));
     CHECK_OK(cmg_hierarchy_set_csr(h, 1, CMG_ROLE_A, NULL, 0, &Ac));
     CHECK_OK(cmg_hierarchy_level_info(h, 0, true, &info));
     /* 2^2 and 1^2 on the diagonal, twice 2^2 in the corners */
     CHECK_NEAR(info.galerkin_defect, sqrt(13.0 / (16 + 9 + 49 + 2 * (1 + 9))), 1e-14);
-    cmg_hierarchy_destroy(&h);
 }
 
-static void wrapped_arrays_are_borrowed(void)
+TEST(wrapped_arrays_are_borrowed)
 {
-    cmgi_csr A = poisson_matrix(4, 0);
+    scoped_csr A = poisson_matrix(4, 0);
     cmg_csr back;
     cmg_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_wrap_csr(h, 0, CMG_ROLE_A, NULL, 0, &A.view));
@@ -216,19 +210,4 @@ static void wrapped_arrays_are_borrowed(void)
     CHECK(back.values == A.values && back.indices == A.indices);
     cmg_hierarchy_destroy(&h);
     CHECK(A.values[0] == 1);
-    cmgi_csr_free(ctx, &A);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(matrices_and_vectors_come_back);
-    RUN(smoothers_have_factors_in_order);
-    RUN(many_smoothers_are_told_apart);
-    RUN(select_keeps_the_named_levels);
-    RUN(check_finds_what_is_wrong);
-    RUN(facts_about_a_level);
-    RUN(a_coarse_matrix_of_fewer_entries);
-    RUN(wrapped_arrays_are_borrowed);
-    return TEST_END();
 }

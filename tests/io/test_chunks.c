@@ -11,11 +11,11 @@ static const cmg_size lengths[] = {131071, 131072, 131073, 262144, 300000};
 /* A diagonal matrix i + 1 with b = 1 / (3 i + 1), unknown i at (i, -i). */
 static cmg_hierarchy *diagonal(cmg_size n)
 {
-    cmg_size *indptr = malloc((size_t)(n + 1) * sizeof *indptr);
-    cmg_index *indices = malloc((size_t)n * sizeof *indices);
-    double *values = malloc((size_t)n * sizeof *values);
-    double *b = malloc((size_t)n * sizeof *b);
-    double *x = malloc((size_t)(2 * n) * sizeof *x);
+    scoped cmg_size *indptr = malloc((size_t)(n + 1) * sizeof *indptr);
+    scoped cmg_index *indices = malloc((size_t)n * sizeof *indices);
+    scoped double *values = malloc((size_t)n * sizeof *values);
+    scoped double *b = malloc((size_t)n * sizeof *b);
+    scoped double *x = malloc((size_t)(2 * n) * sizeof *x);
     for (cmg_size i = 0; i < n; ++i) {
         x[2 * i] = (double)i;
         x[2 * i + 1] = (double)-i;
@@ -30,13 +30,12 @@ static cmg_hierarchy *diagonal(cmg_size n)
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
     CHECK_OK(cmg_hierarchy_set_vector(h, 0, "rhs", "b", n, b));
     CHECK_OK(cmg_hierarchy_set_vector(h, 0, "coords", NULL, 2 * n, x));
-    free_all(x, indptr, indices, values, b);
     return h;
 }
 
 static bool comes_back(const char *path, cmg_size n)
 {
-    cmg_hierarchy *h = NULL;
+    scoped_hierarchy *h = NULL;
     cmg_csr A = {0};
     const double *b = NULL;
     cmg_size found = 0;
@@ -54,11 +53,10 @@ static bool comes_back(const char *path, cmg_size n)
     for (cmg_size i = 0; good && i < n; ++i) {
         good = x[2 * i] == (double)i && x[2 * i + 1] == (double)-i;
     }
-    cmg_hierarchy_destroy(&h);
     return good;
 }
 
-static void values_of_all_chunks_come_back(void)
+TEST(values_of_all_chunks_come_back)
 {
     for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; ++k) {
         const char *path = temporary("chunks.cmg");
@@ -105,7 +103,7 @@ static void check_damage(const char *path, char *data, long size, cmg_size n, cm
     }
 }
 
-static void damage_is_placed(void)
+TEST(damage_is_placed)
 {
     const char *path = temporary("damage.cmg");
     const cmg_size n = 300000;
@@ -192,10 +190,10 @@ static void relay(const char *path, const cmg_csr *A, const layout *l)
     CHECK(H5Fclose(file) >= 0 && H5Pclose(access) >= 0);
 }
 
-static void every_layout_comes_back(void)
+TEST(every_layout_comes_back)
 {
     const bool device = ctx->options.backend == CMG_BACKEND_CUDA;
-    cmg_hierarchy *h = diagonal(ROWS);
+    scoped_hierarchy *h = diagonal(ROWS);
     for (size_t k = 0; k < sizeof layouts / sizeof layouts[0]; ++k) {
         const char *path = temporary("layouts.cmg");
         cmg_hierarchy *back = NULL;
@@ -213,11 +211,10 @@ static void every_layout_comes_back(void)
         CHECK(comes_back(path, ROWS)); /* i + 1 is exact in fp32 too */
         remove_all(path);
     }
-    cmg_hierarchy_destroy(&h);
 }
 
 /* What is wrong is told in the same words on the host and on the device. */
-static void faults_are_told_alike(void)
+TEST(faults_are_told_alike)
 {
     enum { FAULTS = 7 };
     static const char *const told[FAULTS] = {
@@ -230,7 +227,7 @@ static void faults_are_told_alike(void)
         "indptr ends with 299999, but there are 300000 entries",
     };
     const layout plain = {.chunk = CHUNK, .checksum = true};
-    cmg_hierarchy *h = diagonal(ROWS);
+    scoped_hierarchy *h = diagonal(ROWS);
     cmgi_csr *const M = &h->level[0].A;
     for (int f = 0; f < FAULTS; ++f) {
         const char *path = temporary("wrong.cmg");
@@ -255,11 +252,10 @@ static void faults_are_told_alike(void)
         cmgi_csr_free(ctx, &bad);
         remove_all(path);
     }
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Sums of a row may overflow though its values are finite. */
-static void large_values_are_finite(void)
+TEST(large_values_are_finite)
 {
     const cmg_size indptr[] = {0, 2, 4};
     const cmg_index indices[] = {0, 1, 0, 1};
@@ -275,14 +271,7 @@ static void large_values_are_finite(void)
     remove_all(path);
 }
 
-int main(int argc, char **argv)
+BEFORE_TESTS
 {
-    TEST_BEGIN(argc, argv);
     stage_all();
-    RUN(values_of_all_chunks_come_back);
-    RUN(damage_is_placed);
-    RUN(every_layout_comes_back);
-    RUN(faults_are_told_alike);
-    RUN(large_values_are_finite);
-    return TEST_END();
 }

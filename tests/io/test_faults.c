@@ -126,7 +126,7 @@ static void damage(const subject *s)
     remove_all(path);
 }
 
-static void damaged_files_give_a_status(void)
+TEST(damaged_files_give_a_status)
 {
     for (int s = 0; s < SUBJECTS; ++s) {
         damage(&subjects[s]);
@@ -167,7 +167,7 @@ static void shortage(const subject *s)
     remove_all(path);
 }
 
-static void missing_memory_gives_a_status(void)
+TEST(missing_memory_gives_a_status)
 {
     for (int s = 0; s < SUBJECTS; ++s) {
         if (subjects[s].damaged[0] == '\0' || s == 1 || s == 4) { /* each kind once */
@@ -176,7 +176,7 @@ static void missing_memory_gives_a_status(void)
     }
 }
 
-static void vectors_survive_both(void)
+TEST(vectors_survive_both)
 {
     static const char *const names[] = {"v.mtx", "v.petsc", "v.txt"};
     double values[40];
@@ -214,7 +214,7 @@ static void vectors_survive_both(void)
  * they were: checksums let nothing else pass. Texts of attributes lie in a heap of HDF5 that has
  * none. Every 31st byte; with CMG_FLIPS=1 in the environment every one.
  */
-static void changed_bytes_are_noticed(void)
+TEST(changed_bytes_are_noticed)
 {
 #ifdef CMGI_HAVE_HDF5
     static const unsigned char flips[] = {0x01, 0x80, 0xff};
@@ -239,13 +239,12 @@ static void changed_bytes_are_noticed(void)
     const int file = open(path, O_RDWR);
     for (size_t at = 0; at < size; at += step) {
         for (size_t k = 0; k < sizeof flips; ++k, ++tries) {
-            cmg_hierarchy *back = NULL;
+            scoped_hierarchy *back = NULL;
             const char changed = (char)(data[at] ^ (char)flips[k]);
             CHECK(pwrite(file, &changed, 1, (off_t)at) == 1);
             const cmg_status status = cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &back);
             refused += status != CMG_OK;
             different += status == CMG_OK && !same_hierarchy(h, back, &compared);
-            cmg_hierarchy_destroy(&back);
         }
         CHECK(pwrite(file, &data[at], 1, (off_t)at) == 1);
     }
@@ -261,14 +260,8 @@ static void changed_bytes_are_noticed(void)
 #endif
 }
 
-int main(int argc, char **argv)
+BEFORE_TESTS
 {
-    TEST_BEGIN(argc, argv);
     stage_all();
     ctx->threads = 1; /* thousands of tiny files: waking threads would take most of the time */
-    RUN(damaged_files_give_a_status);
-    RUN(missing_memory_gives_a_status);
-    RUN(vectors_survive_both);
-    RUN(changed_bytes_are_noticed);
-    return TEST_END();
 }

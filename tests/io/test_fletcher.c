@@ -21,7 +21,7 @@ static uint32_t plain_fletcher32(const unsigned char *p, size_t bytes)
     return s2 << 16 | s1;
 }
 
-static void agrees_with_the_definition(void)
+TEST(agrees_with_the_definition)
 {
     enum { MOST = 1 << 17 };
     unsigned char *data = malloc(MOST);
@@ -44,7 +44,7 @@ static void agrees_with_the_definition(void)
     free(data);
 }
 
-static void every_bit_counts(void)
+TEST(every_bit_counts)
 {
     unsigned char data[4096];
     uint64_t state = 2;
@@ -59,12 +59,4 @@ static void every_bit_counts(void)
         data[bit / 8] ^= (unsigned char)(1u << bit % 8);
     }
     CHECK(missed == 0);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(agrees_with_the_definition);
-    RUN(every_bit_counts);
-    return TEST_END();
 }

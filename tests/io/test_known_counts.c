@@ -59,20 +59,18 @@ static cmg_report solve(cmg_hierarchy *h, const cmg_solver_options *options)
     cmg_size n = 0;
     const double *values = NULL;
     const cmg_size rows = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_new(rows, CMG_FP64);
-    cmg_vector *x = vector_new(rows, CMG_FP64);
+    scoped_vector *b = vector_new(rows, CMG_FP64);
+    scoped_vector *x = vector_new(rows, CMG_FP64);
     CHECK_OK(cmg_vector_fill(b, 1));
     if (cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &values) == CMG_OK) {
         CHECK(n == rows);
         CHECK_OK(cmg_vector_set(b, values));
     }
-    cmg_solver *s = solver_new(h, options);
+    scoped_solver *s = solver_new(h, options);
     if (s != NULL) {
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
     }
     report.history = NULL;
-    cmg_solver_destroy(&s);
-    vectors_destroy(&b, &x);
     return report;
 }
 
@@ -102,7 +100,7 @@ static void check_count(const known *k, cmg_hierarchy *h, cmg_format format,
     }
 }
 
-static void known_counts_are_met(void)
+TEST(known_counts_are_met)
 {
     cmg_hierarchy *h = NULL;
     for (int i = 0; i < TABLE; ++i) {
@@ -137,13 +135,12 @@ static void check_cg(const char *what, cmg_hierarchy *h)
     }
 }
 
-static void ruge_stueben_hierarchy_preconditions_cg(void)
+TEST(ruge_stueben_hierarchy_preconditions_cg)
 {
-    cmg_hierarchy *h = read_hierarchy("hier/raptor_rss");
+    scoped_hierarchy *h = read_hierarchy("hier/raptor_rss");
     if (h != NULL) {
         check_cg("raptor_rss", h);
     }
-    cmg_hierarchy_destroy(&h);
 }
 
 static cmgi_csr read_matrix(const char *file)
@@ -157,37 +154,27 @@ static cmgi_csr read_matrix(const char *file)
 }
 
 /* Two matrices and a P of the same package: the coarse matrix is P^T A P. */
-static void loose_matrices_make_a_two_level_hierarchy(void)
+TEST(loose_matrices_make_a_two_level_hierarchy)
 {
     static const char *const files[] = {"laplacian.mtx", "laplacian27.mtx"};
     for (int f = 0; f < 2; ++f) {
-        cmgi_csr A = read_matrix(files[f]);
-        cmgi_csr P = read_matrix("laplacian_P.mtx");
-        cmgi_csr R = {0};
-        cmgi_csr AP = {0};
-        cmgi_csr C = {0};
+        scoped_csr A = read_matrix(files[f]);
+        scoped_csr P = read_matrix("laplacian_P.mtx");
+        scoped_csr R = {0};
+        scoped_csr AP = {0};
+        scoped_csr C = {0};
         CHECK_OK(cmgi_csr_transpose(ctx, &P.view, &R));
         CHECK_OK(cmgi_csr_multiply(ctx, &A.view, &P.view, &AP));
         CHECK_OK(cmgi_csr_multiply(ctx, &R.view, &AP.view, &C));
-        cmg_hierarchy *h = hierarchy_new(2);
+        scoped_hierarchy *h = hierarchy_new(2);
         CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A.view));
         CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_P, NULL, 0, &P.view));
         CHECK_OK(cmg_hierarchy_set_csr(h, 1, CMG_ROLE_A, NULL, 0, &C.view));
         check_cg(files[f], h);
-        cmg_hierarchy_destroy(&h);
-        csrs_free(&A, &P, &R, &AP, &C);
     }
 }
 
-int main(int argc, char **argv)
+BEFORE_TESTS
 {
-    TEST_BEGIN(argc, argv);
-    if (test_shared_data() == NULL) {
-        SKIP("the shared data are absent");
-        return TEST_END();
-    }
-    RUN(known_counts_are_met);
-    RUN(ruge_stueben_hierarchy_preconditions_cg);
-    RUN(loose_matrices_make_a_two_level_hierarchy);
-    return TEST_END();
+    test_need_shared_data();
 }

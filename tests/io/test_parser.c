@@ -142,7 +142,7 @@ static cmg_status read_either(const char *path)
     return status;
 }
 
-static void every_file_gets_its_verdict(void)
+TEST(every_file_gets_its_verdict)
 {
     for (int k = 0; k < VERDICTS; ++k) {
         const verdict *v = &verdicts[k];
@@ -165,7 +165,7 @@ static void every_file_gets_its_verdict(void)
 }
 
 /* No file of the folder is without a verdict. */
-static void no_file_is_forgotten(void)
+TEST(no_file_is_forgotten)
 {
     int found = 0;
     DIR *folders = opendir(parser_file(""));
@@ -192,7 +192,7 @@ static void no_file_is_forgotten(void)
 }
 
 /* The same matrix with and without the use of symmetry. */
-static void symmetric_files_equal_general_ones(void)
+TEST(symmetric_files_equal_general_ones)
 {
     static const char *const pairs[][2] = {
         {"fmm_symmetry/coordinate_pattern_symmetric_row.mtx",
@@ -202,8 +202,8 @@ static void symmetric_files_equal_general_ones(void)
     };
     const cmgi_expect anything = CMGI_EXPECT_ANYTHING;
     for (int k = 0; k < 2; ++k) {
-        cmgi_csr A = {0};
-        cmgi_csr B = {0};
+        scoped_csr A = {0};
+        scoped_csr B = {0};
         CHECK_OK(cmgi_mtx_read(ctx, parser_file(pairs[k][0]), &anything, &A));
         CHECK_OK(cmgi_mtx_read(ctx, parser_file(pairs[k][1]), &anything, &B));
         CHECK_OK(cmgi_csr_sort(ctx, &A));
@@ -212,12 +212,11 @@ static void symmetric_files_equal_general_ones(void)
         CHECK(A.indptr[A.rows] == B.indptr[B.rows] && nnz == 4);
         CHECK(memcmp(A.indices, B.indices, nnz * sizeof *A.indices) == 0);
         CHECK(memcmp(A.values, B.values, nnz * sizeof *A.values) == 0);
-        csrs_free(&A, &B);
     }
 }
 
 /* All other Matrix Market files of the shared data are well-formed, one complex file apart. */
-static void good_files_are_taken(void)
+TEST(good_files_are_taken)
 {
     static const char *const folders[] = {"matrices", "odd"};
     int read = 0;
@@ -247,16 +246,7 @@ static void good_files_are_taken(void)
     CHECK(read > 50 && refused <= 1);
 }
 
-int main(int argc, char **argv)
+BEFORE_TESTS
 {
-    TEST_BEGIN(argc, argv);
-    if (test_shared_data() == NULL) {
-        SKIP("no shared data");
-        return TEST_END();
-    }
-    RUN(every_file_gets_its_verdict);
-    RUN(no_file_is_forgotten);
-    RUN(symmetric_files_equal_general_ones);
-    RUN(good_files_are_taken);
-    return TEST_END();
+    test_need_shared_data();
 }

@@ -23,10 +23,8 @@ static inline cmgi_csr laplacian_csr(cmg_size n, double shift, double divisor)
 
 static inline cmg_matrix *laplacian(cmg_size n, double shift)
 {
-    cmgi_csr A = laplacian_csr(n, shift, 1);
-    cmg_matrix *M = matrix_new(&A.view, NULL);
-    cmgi_csr_free(ctx, &A);
-    return M;
+    scoped_csr A = laplacian_csr(n, shift, 1);
+    return matrix_new(&A.view, NULL);
 }
 
 static inline cmg_status laplacian_apply(void *user, cmg_precision p, const void *x, void *y,

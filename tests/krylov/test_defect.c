@@ -26,12 +26,11 @@ static cmg_status residual(void *user, const double *b, const double *x, double 
 static pair make_pair(cmg_size n, double shift, cmg_precision low)
 {
     pair made = {NULL, NULL};
-    cmgi_csr A = laplacian_csr(n, shift, 3);
+    scoped_csr A = laplacian_csr(n, shift, 3);
     cmg_matrix_options options = matrix_defaults();
     CHECK_OK(cmg_matrix_create_csr(ctx, &A.view, &options, &made.A));
     options.precision = low;
     CHECK_OK(cmg_matrix_create_csr(ctx, &A.view, &options, &made.low));
-    cmgi_csr_free(ctx, &A);
     return made;
 }
 
@@ -79,7 +78,7 @@ static run solve(pair *p, double shift, cmg_krylov method, cmg_loop loop,
     options.loop = loop;
     cmgi_krylov *k = NULL;
     uint64_t seed = 8;
-    double *rhs = malloc((size_t)n * sizeof *rhs);
+    scoped double *rhs = malloc((size_t)n * sizeof *rhs);
     for (cmg_size i = 0; i < n; ++i) {
         rhs[i] = 2 * cmgi_random(&seed) - 1;
     }
@@ -99,7 +98,6 @@ static run solve(pair *p, double shift, cmg_krylov method, cmg_loop loop,
                1e-14 + 1e-6 * result.relative);
     vectors_destroy(&b, &x);
     cmgi_krylov_destroy(&k);
-    free(rhs);
     return result;
 }
 
@@ -114,7 +112,7 @@ static cmgi_iteration_options options_with(double rtol, double gain, int max_it)
         .rtol = rtol, .dtol = 1e5, .inner_rtol = gain, .max_it = max_it};
 }
 
-static void reaches_fp64_residuals(void)
+TEST(reaches_fp64_residuals)
 {
     pair p = make_pair(2000, 0.05, CMG_FP32);
     static const double gains[] = {0.5, 0.1, 1e-3};
@@ -136,7 +134,7 @@ static void reaches_fp64_residuals(void)
 }
 
 /* With fp64 inside it is CG, started again; a gain beyond the tolerance leaves CG itself. */
-static void is_cg_where_nothing_is_rounded(void)
+TEST(is_cg_where_nothing_is_rounded)
 {
     pair p = make_pair(700, 0.02, CMG_FP64);
     cmgi_iteration_options o = options_with(1e-9, 1e-12, 1000);
@@ -153,7 +151,7 @@ static void is_cg_where_nothing_is_rounded(void)
 }
 
 /* A gain that fp32 cannot give: the inner norms fall on, the true one tells, and it goes on. */
-static void false_norms_do_no_harm(void)
+TEST(false_norms_do_no_harm)
 {
     pair p = make_pair(4000, 1e-4, CMG_FP32);
     const cmgi_iteration_options o = options_with(1e-10, 1e-9, 20000);
@@ -166,7 +164,7 @@ static void false_norms_do_no_harm(void)
 
 /* Where an inner solve pauses, because the array of norms is full, c is added in two parts:
  * rounding that CG in fp32 feels after thousands of steps (5 % more of them on a GPU). */
-static void every_way_gives_the_same_iterates(void)
+TEST(every_way_gives_the_same_iterates)
 {
     for (int pauses = 0; pauses < 2; ++pauses) {
         const double shift = pauses ? 1e-5 : 0.1;
@@ -187,7 +185,7 @@ static void every_way_gives_the_same_iterates(void)
     }
 }
 
-static void ends_where_it_has_to(void)
+TEST(ends_where_it_has_to)
 {
     pair p = make_pair(500, 0.1, CMG_FP32);
     cmgi_iteration_options o = options_with(0, 0.01, 5000);
@@ -205,15 +203,4 @@ static void ends_where_it_has_to(void)
     CHECK(r.outcome == CMG_BREAKDOWN);
     release(&r);
     release_pair(&p);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(reaches_fp64_residuals);
-    RUN(is_cg_where_nothing_is_rounded);
-    RUN(false_norms_do_no_harm);
-    RUN(every_way_gives_the_same_iterates);
-    RUN(ends_where_it_has_to);
-    return TEST_END();
 }

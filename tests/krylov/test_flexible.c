@@ -184,14 +184,14 @@ static void textbook(int n, double shift, const double *b, int steps, double *no
     }
 }
 
-static void follows_polak_and_ribiere(void)
+TEST(follows_polak_and_ribiere)
 {
     static const int sizes[] = {2, 31, 32, 33, 64};
     for (int s = 0; s < 5; ++s) {
         const int n = sizes[s];
         const int steps = n < 20 ? n : 20;
-        cmg_matrix *A = laplacian(n, 0.5);
-        double *b = random_rhs(n);
+        scoped_matrix *A = laplacian(n, 0.5);
+        scoped double *b = random_rhs(n);
         double norms[32];
         textbook(n, 0.5, b, steps, norms);
         run *r = solve(A, CMG_KRYLOV_FCG, alternate, false, CMG_LOOP_HOST, b, 1e-14, steps);
@@ -200,16 +200,14 @@ static void follows_polak_and_ribiere(void)
         }
         CHECK(r->iterations >= (n > 2 ? 10 : 1));
         release(&r);
-        free(b);
-        cmg_matrix_destroy(&A);
     }
 }
 
 /* With a constant symmetric C the computed orthogonality is the one that CG has for nothing. */
-static void is_cg_where_nothing_varies(void)
+TEST(is_cg_where_nothing_varies)
 {
-    cmg_matrix *A = laplacian(500, 0.02);
-    double *b = random_rhs(500);
+    scoped_matrix *A = laplacian(500, 0.02);
+    scoped double *b = random_rhs(500);
     run *cg = solve(A, CMG_KRYLOV_CG, NULL, true, CMG_LOOP_GRAPH, b, 1e-8, 300);
     run *fcg = solve(A, CMG_KRYLOV_FCG, NULL, true, CMG_LOOP_GRAPH, b, 1e-8, 300);
     CHECK(cg->outcome == CMG_CONVERGED_RTOL && fcg->outcome == CMG_CONVERGED_RTOL);
@@ -219,15 +217,13 @@ static void is_cg_where_nothing_varies(void)
     }
     release(&cg);
     release(&fcg);
-    free(b);
-    cmg_matrix_destroy(&A);
 }
 
 /* A C that depends on r: CG loses its way. */
-static void takes_what_varies(void)
+TEST(takes_what_varies)
 {
-    cmg_matrix *A = laplacian(3000, 0.01);
-    double *b = random_rhs(3000);
+    scoped_matrix *A = laplacian(3000, 0.01);
+    scoped double *b = random_rhs(3000);
     run *cg = solve(A, CMG_KRYLOV_CG, weighted, true, CMG_LOOP_GRAPH, b, 1e-8, 1000);
     run *host = solve(A, CMG_KRYLOV_FCG, weighted, true, CMG_LOOP_HOST, b, 1e-8, 1000);
     CHECK(host->outcome == CMG_CONVERGED_RTOL);
@@ -241,30 +237,16 @@ static void takes_what_varies(void)
     }
     release(&cg);
     release(&host);
-    free(b);
-    cmg_matrix_destroy(&A);
 }
 
-static void takes_what_is_not_symmetric(void)
+TEST(takes_what_is_not_symmetric)
 {
-    cmg_matrix *A = laplacian(1000, 0.1);
-    double *b = random_rhs(1000);
+    scoped_matrix *A = laplacian(1000, 0.1);
+    scoped double *b = random_rhs(1000);
     run *cg = solve(A, CMG_KRYLOV_CG, skewed, true, CMG_LOOP_GRAPH, b, 1e-8, 1000);
     run *fcg = solve(A, CMG_KRYLOV_FCG, skewed, true, CMG_LOOP_GRAPH, b, 1e-8, 1000);
     CHECK(fcg->outcome == CMG_CONVERGED_RTOL);
     CHECK(cg->outcome != CMG_CONVERGED_RTOL || cg->iterations > fcg->iterations);
     release(&cg);
     release(&fcg);
-    free(b);
-    cmg_matrix_destroy(&A);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(follows_polak_and_ribiere);
-    RUN(is_cg_where_nothing_varies);
-    RUN(takes_what_varies);
-    RUN(takes_what_is_not_symmetric);
-    return TEST_END();
 }

@@ -88,7 +88,7 @@ static void compare_loop(cmg_matrix *A, cmg_krylov method, cmg_loop loop, double
 
 static void same_iterates(cmg_loop loop)
 {
-    cmg_matrix *A = laplacian(5000, 0.05);
+    scoped_matrix *A = laplacian(5000, 0.05);
     compare_loop(A, CMG_KRYLOV_CG, loop, 1e-8, 200, CMG_CONVERGED_RTOL);
     compare_loop(A, CMG_KRYLOV_CG, loop, 1e-8, 7, CMG_ITERATION_LIMIT);
     compare_loop(A, CMG_KRYLOV_FCG, loop, 1e-8, 200, CMG_CONVERGED_RTOL);
@@ -98,14 +98,13 @@ static void same_iterates(cmg_loop loop)
     A = laplacian(3000, 1.0);
     compare_loop(A, CMG_KRYLOV_NONE, loop, 1e-6, 200, CMG_CONVERGED_RTOL);
     compare_loop(A, CMG_KRYLOV_NONE, loop, 1e-6, 5, CMG_ITERATION_LIMIT);
-    cmg_matrix_destroy(&A);
 }
 
 /* CG on n points of the Laplacian needs about n / 2 iterations from b = 1: more than one array of
  * norms. */
 static void pauses(cmg_loop loop)
 {
-    cmg_matrix *A = laplacian(4 * CMGI_STOP_HISTORY, 0.0);
+    scoped_matrix *A = laplacian(4 * CMGI_STOP_HISTORY, 0.0);
     const run one = solve(A, CMG_KRYLOV_CG, loop, 1e-10, 3000);
     CHECK(one.outcome == CMG_CONVERGED_RTOL);
     CHECK(one.iterations > CMGI_STOP_HISTORY + 1);
@@ -119,25 +118,23 @@ static void pauses(cmg_loop loop)
     single = true;
     compare_loop(A, CMG_KRYLOV_CG, loop, 1e-5, 3000, CMG_CONVERGED_RTOL);
     single = false;
-    cmg_matrix_destroy(&A);
 }
 
 static void breaks_down(cmg_loop loop)
 {
-    cmg_matrix *A = laplacian(100, -3.0); /* diagonal -1: p^T A p < 0 for p = 1 */
+    scoped_matrix *A = laplacian(100, -3.0); /* diagonal -1: p^T A p < 0 for p = 1 */
     const run one = solve(A, CMG_KRYLOV_CG, loop, 1e-8, 50);
     CHECK(one.outcome == CMG_BREAKDOWN && one.iterations == 0);
     for (int i = 0; i < 100; ++i) {
         CHECK(one.x[i] == 0);
     }
     free_all(one.history, one.x);
-    cmg_matrix_destroy(&A);
 }
 
 /* No iteration is to be run: a limit of 0, and a tolerance that x = 0 meets. */
 static void ends_before_it_begins(cmg_loop loop)
 {
-    cmg_matrix *A = laplacian(500, 1.0);
+    scoped_matrix *A = laplacian(500, 1.0);
     const run none = solve(A, CMG_KRYLOV_CG, loop, 1e-8, 0);
     CHECK(none.outcome == CMG_ITERATION_LIMIT && none.iterations == 0);
     CHECK_NEAR(none.history[0], sqrt(500), 1e-12);
@@ -146,7 +143,6 @@ static void ends_before_it_begins(cmg_loop loop)
         CHECK(none.x[i] == 0);
     }
     free_all(none.history, none.x);
-    cmg_matrix_destroy(&A);
 }
 
 static void every_case(cmg_loop loop)
@@ -160,28 +156,27 @@ static void every_case(cmg_loop loop)
 /* Few launches, for tools that slow each of them down. */
 static void brief_case(cmg_loop loop)
 {
-    cmg_matrix *A = laplacian(700, 6.0);
+    scoped_matrix *A = laplacian(700, 6.0);
     compare_loop(A, CMG_KRYLOV_CG, loop, 1e-6, 200, CMG_CONVERGED_RTOL);
-    cmg_matrix_destroy(&A);
 }
 
-static void brief_graph(void)
+TEST(brief_graph)
 {
     brief_case(CMG_LOOP_GRAPH);
 }
 
-static void brief_host(void)
+TEST(brief_host)
 {
     brief_case(CMG_LOOP_HOST);
 }
 
 /* One test a way, so that a tool that does not know one of them can leave it out. */
-static void graph_gives_the_iterates_of_the_host(void)
+TEST(graph_gives_the_iterates_of_the_host)
 {
     every_case(CMG_LOOP_GRAPH);
 }
 
-static void host_repeats_itself(void)
+TEST(host_repeats_itself)
 {
     every_case(CMG_LOOP_HOST);
 }
@@ -192,7 +187,7 @@ static int noted(cmgi_stop s, double rz, double pq, double rr)
     return s.outcome;
 }
 
-static void the_test_knows_every_outcome(void)
+TEST(the_test_knows_every_outcome)
 {
     const cmgi_stop s = {.relative = 1e-3,
                          .absolute = 1e-2,
@@ -220,15 +215,4 @@ static void the_test_knows_every_outcome(void)
     over.running = 0;
     cmgi_stop_note(&over, -1, 1, 1);
     CHECK(over.done == 4 && over.outcome == CMGI_STOP_NONE);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(the_test_knows_every_outcome);
-    RUN(brief_graph);
-    RUN(brief_host);
-    RUN(graph_gives_the_iterates_of_the_host);
-    RUN(host_repeats_itself);
-    return TEST_END();
 }

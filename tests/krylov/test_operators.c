@@ -29,7 +29,7 @@ static cmg_status solve(const cmg_operator *A, const cmg_operator *C, const cmg_
     return cmg_cg(ctx, A, C, b, x, o, &report);
 }
 
-static void wrong_arguments_are_refused(void)
+TEST(wrong_arguments_are_refused)
 {
     const cmg_operator A = {N, N, apply, NULL};
     const cmg_operator none = {N, N, NULL, NULL};
@@ -62,11 +62,11 @@ static void wrong_arguments_are_refused(void)
 }
 
 /* The status comes back, with a sentence of this failure and not of an older one. */
-static void failures_of_callbacks_come_back(void)
+TEST(failures_of_callbacks_come_back)
 {
     const cmg_operator A = {N, N, apply, NULL};
-    cmg_vector *b = vector_new(N, CMG_FP64);
-    cmg_vector *x = vector_new(N, CMG_FP64);
+    scoped_vector *b = vector_new(N, CMG_FP64);
+    scoped_vector *x = vector_new(N, CMG_FP64);
     CHECK_OK(cmg_vector_fill(b, 1));
     (void)cmgi_fail(ctx, CMG_ERR_STATE, "an older sentence");
     answer = CMG_ERR_DEVICE;
@@ -75,11 +75,10 @@ static void failures_of_callbacks_come_back(void)
     answer = 1234;
     CHECK_STATUS(solve(&A, NULL, b, x, NULL), CMG_ERR_ARG);
     CHECK(strstr(cmg_context_message(ctx), "1234") != NULL);
-    vectors_destroy(&b, &x);
 }
 
 /* A kept solver, one graph on CUDA, follows values that change in place: A to 2 A. */
-static void kept_solver_follows_new_values(void)
+TEST(kept_solver_follows_new_values)
 {
     enum { ROWS = 300 };
     cmg_size indptr[ROWS + 1] = {0};
@@ -96,16 +95,15 @@ static void kept_solver_follows_new_values(void)
         }
     }
     const cmg_csr csr = {ROWS, ROWS, indptr, indices, values};
-    cmg_solver_options o;
+    cmg_solver_options o = solver_defaults();
     cmg_cg_solver *cg = NULL;
     cmg_report report;
     cmg_report_default(&report);
     cmg_matrix_options m = matrix_defaults();
-    cmg_solver_options_default(&o);
     m.keep_map = true;
     o.loop = CMG_LOOP_GRAPH;
     o.rtol = 1e-12;
-    cmg_matrix *M = matrix_new(&csr, &m);
+    scoped_matrix *M = matrix_new(&csr, &m);
     const cmg_operator A = cmg_matrix_operator(M);
     CHECK_STATUS(cmg_cg_create(ctx, &A, NULL, &o, NULL), CMG_ERR_ARG);
     CHECK_OK(cmg_cg_create(ctx, &A, NULL, &o, &cg));
@@ -146,14 +144,4 @@ static void kept_solver_follows_new_values(void)
     CHECK_STATUS(cmg_cg_set_limits(NULL, -1, -1, 0), CMG_ERR_ARG);
     vectors_destroy(&b, &x);
     cmg_cg_destroy(&cg);
-    cmg_matrix_destroy(&M);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(wrong_arguments_are_refused);
-    RUN(failures_of_callbacks_come_back);
-    RUN(kept_solver_follows_new_values);
-    return TEST_END();
 }

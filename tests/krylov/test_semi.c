@@ -177,7 +177,7 @@ static double *numbers(cmg_size n, uint64_t seed)
     return v;
 }
 
-static void norms_are_those_of_the_textbook(void)
+TEST(norms_are_those_of_the_textbook)
 {
     for (int form = 0; form < 8; ++form) {
         setting s = {
@@ -204,14 +204,14 @@ static void norms_are_those_of_the_textbook(void)
 }
 
 /* By graph as by the host, to the bit; over pauses, too. */
-static void loops_give_the_same(void)
+TEST(loops_give_the_same)
 {
     for (int form = 0; form < 4; ++form) {
         setting s = {
             .A = laplacian(N, SHIFT), .columns = 1, .single = form % 2, .nested = form / 2};
         way w = usual;
-        double *b = numbers(N, 3);
-        double *guess = numbers(N, 4);
+        scoped double *b = numbers(N, 3);
+        scoped double *guess = numbers(N, 4);
         if (form == 0) { /* slow: the interval is a thousand times too wide */
             w.low = 1e-4;
             w.max_it = 3000;
@@ -227,19 +227,17 @@ static void loops_give_the_same(void)
         CHECK(memcmp(graph.x, host.x, N * sizeof(double)) == 0);
         drop(&host);
         drop(&graph);
-        free(b);
-        free(guess);
         cmg_matrix_destroy(&s.A);
     }
 }
 
 /* Eigenvalues above the interval grow, those below hardly fall: both are seen in two steps. */
-static void a_wrong_interval_is_seen(void)
+TEST(a_wrong_interval_is_seen)
 {
     const double wrong[2][2] = {{0.01, 0.4}, {0.9, 1.125}};
     setting s = {.A = laplacian(N, SHIFT), .columns = 1};
-    double *b = numbers(N, 3);
-    double *zero = calloc(N, sizeof *zero);
+    scoped double *b = numbers(N, 3);
+    scoped double *zero = calloc(N, sizeof *zero);
     for (int k = 0; k < 2; ++k) {
         way w = usual;
         w.low = wrong[k][0];
@@ -260,13 +258,11 @@ static void a_wrong_interval_is_seen(void)
     result right = run(&s, &w, b, zero);
     CHECK(right.column->outcome == CMG_CONVERGED_RTOL);
     drop(&right);
-    free(b);
-    free(zero);
     cmg_matrix_destroy(&s.A);
 }
 
 /* Every column as it is alone; one is zero, one is solved from the start. */
-static void columns_are_alone(void)
+TEST(columns_are_alone)
 {
     for (int form = 0; form < 4; ++form) {
         setting s = {
@@ -315,7 +311,7 @@ static void columns_are_alone(void)
 }
 
 /* b = 0, no iteration allowed, a guess that is exact, one eigenvalue. */
-static void ends_before_it_begins(void)
+TEST(ends_before_it_begins)
 {
     for (int form = 0; form < 4; ++form) {
         setting s = {
@@ -353,15 +349,4 @@ static void ends_before_it_begins(void)
     CHECK(one.column->iterations == 1 && one.x[0] == 0.75);
     drop(&one);
     cmg_matrix_destroy(&s.A);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(norms_are_those_of_the_textbook);
-    RUN(loops_give_the_same);
-    RUN(a_wrong_interval_is_seen);
-    RUN(columns_are_alone);
-    RUN(ends_before_it_begins);
-    return TEST_END();
 }

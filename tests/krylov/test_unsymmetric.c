@@ -118,15 +118,15 @@ static run solve(problem *p, cmgi_iteration_options options, bool preconditioned
                                        .precondition = preconditioned ? weigh : NULL,
                                        .recordable = !p->varies};
     cmgi_krylov *k = NULL;
-    double *rhs = malloc((size_t)n * sizeof *rhs);
-    double *solution = malloc((size_t)n * sizeof *solution);
-    double *image = malloc((size_t)n * sizeof *image);
+    scoped double *rhs = malloc((size_t)n * sizeof *rhs);
+    scoped double *solution = malloc((size_t)n * sizeof *solution);
+    scoped double *image = malloc((size_t)n * sizeof *image);
     run result = {.outcome = CMG_BREAKDOWN};
     options.dtol = 1e5;
     random_vector(n, rhs);
     CHECK_OK(cmgi_krylov_create(&system, &options, &k));
-    cmg_vector *b = vector_new(n, CMG_FP64);
-    cmg_vector *x = vector_new(n, CMG_FP64);
+    scoped_vector *b = vector_new(n, CMG_FP64);
+    scoped_vector *x = vector_new(n, CMG_FP64);
     CHECK_OK(cmg_vector_set(b, rhs));
     CHECK_OK(cmgi_krylov_solve(k, b->data, x->data));
     CHECK_OK(cmg_vector_get(x, solution));
@@ -142,8 +142,6 @@ static run solve(problem *p, cmgi_iteration_options options, bool preconditioned
     memcpy(result.history, k->column->history,
            ((size_t)k->column->iterations + 1) * sizeof(double));
     cmgi_krylov_destroy(&k);
-    vectors_destroy(&b, &x);
-    free_all(rhs, solution, image);
     return result;
 }
 
@@ -185,7 +183,7 @@ static void least_residuals(const problem *p, bool preconditioned, double *norms
     }
 }
 
-static void fgmres_has_the_least_residual(void)
+TEST(fgmres_has_the_least_residual)
 {
     problem p = make_problem(N, 0.4);
     for (int preconditioned = 0; preconditioned < 2; ++preconditioned) {
@@ -239,7 +237,7 @@ static void textbook(const problem *p, double *norms)
     }
 }
 
-static void bicgstab_is_the_textbook_loop(void)
+TEST(bicgstab_is_the_textbook_loop)
 {
     problem p = make_problem(N, 0.4);
     double norms[STEPS + 1];
@@ -255,7 +253,7 @@ static void bicgstab_is_the_textbook_loop(void)
 }
 
 /* To the end, with restarts, in every loop that there is. */
-static void both_converge(void)
+TEST(both_converge)
 {
     problem p = make_problem(LARGE, 0.7);
     const cmg_krylov methods[2] = {CMG_KRYLOV_FGMRES, CMG_KRYLOV_BICGSTAB};
@@ -275,7 +273,7 @@ static void both_converge(void)
     release(&p);
 }
 
-static void fgmres_takes_what_varies(void)
+TEST(fgmres_takes_what_varies)
 {
     problem p = make_problem(LARGE, 0.7);
     p.varies = true;
@@ -289,14 +287,4 @@ static void fgmres_takes_what_varies(void)
         CHECK(ours.history[j] <= ours.history[j - 1] * (1 + 1e-12));
     }
     release(&p);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(fgmres_has_the_least_residual);
-    RUN(bicgstab_is_the_textbook_loop);
-    RUN(both_converge);
-    RUN(fgmres_takes_what_varies);
-    return TEST_END();
 }

@@ -75,7 +75,7 @@ static void clear(sample *s)
 static const cmg_format formats[] = {CMG_FORMAT_NBN, CMG_FORMAT_DBD, CMG_FORMAT_EBE,
                                      CMG_FORMAT_EBESYM};
 
-static void products_are_those_of_the_sum(void)
+TEST(products_are_those_of_the_sum)
 {
     static const int shape[][2] = {{3, 1}, {4, 1}, {8, 1}, {3, 2},  {4, 2},  {4, 3},
                                    {8, 3}, {5, 1}, {1, 1}, {27, 1}, {27, 3}, {9, 2}};
@@ -87,10 +87,9 @@ static void products_are_those_of_the_sum(void)
                 cmg_matrix_options o = {.size = sizeof o,
                                         .format = formats[f % 4],
                                         .precision = (cmg_precision)(f / 4)};
-                cmg_matrix *M = NULL;
+                scoped_matrix *M = NULL;
                 CHECK_OK(cmg_matrix_create_elements(ctx, &s.E, &o, &M));
                 check_product(&s.E, M, templates > 0 ? "templates" : "own matrices");
-                cmg_matrix_destroy(&M);
             }
             clear(&s);
         }
@@ -222,7 +221,7 @@ static void check_patches(const sample *s, int b, const cmgi_patches *P)
     free_all(x, sum, magnitude, factor, h.y, h.part, h.written);
 }
 
-static void patches_hold_the_elements(void)
+TEST(patches_hold_the_elements)
 {
     static const int shape[][2] = {{3, 1}, {4, 1}, {8, 1}, {3, 2}, {4, 2}, {4, 3}, {8, 3}, {2, 3}};
     static const cmg_size counts[] = {0, 1, 9, 600, 3000};
@@ -230,7 +229,7 @@ static void patches_hold_the_elements(void)
         const int nodes = shape[k / 10][0];
         const int b = shape[k / 10][1];
         sample s = make(counts[k / 2 % 5], nodes, b, k % 2 == 0 ? 1 : 3);
-        cmg_index *node = malloc(((size_t)(s.E.count * nodes) + 1) * sizeof *node);
+        scoped cmg_index *node = malloc(((size_t)(s.E.count * nodes) + 1) * sizeof *node);
         for (cmg_size q = 0; q < s.E.count * nodes; ++q) {
             node[q] = s.dofs[q * b] < 0 ? -1 : s.dofs[q * b] / b;
         }
@@ -242,12 +241,11 @@ static void patches_hold_the_elements(void)
         }
         cmgi_patches_free(ctx, P);
         clear(&s);
-        free(node);
     }
 }
 
 /* The assembled matrix is the sum, its rows sorted. */
-static void assembly_adds_up(void)
+TEST(assembly_adds_up)
 {
     sample s = make(200, 8, 3, 3);
     cmgi_csr A = {0};
@@ -263,7 +261,7 @@ static void assembly_adds_up(void)
 }
 
 /* Factors of templates, matrices without them. */
-static void values_are_updated(void)
+TEST(values_are_updated)
 {
     for (int f = 0; f < 8; ++f) {
         sample s = make(150, 4, 2, f < 4 ? 2 : 0);
@@ -289,7 +287,7 @@ static void values_are_updated(void)
 }
 
 /* Matrices that are multiples of three are kept as three. */
-static void multiples_are_found(void)
+TEST(multiples_are_found)
 {
     sample s = make(600, 8, 1, 3);
     double *own = malloc(600 * 64 * sizeof *own);
@@ -314,7 +312,7 @@ static void multiples_are_found(void)
     clear(&s);
 }
 
-static void wrong_elements_are_refused(void)
+TEST(wrong_elements_are_refused)
 {
     sample s = make(10, 4, 1, 2);
     cmg_matrix_options o = {.size = sizeof o, .format = CMG_FORMAT_EBE};
@@ -348,7 +346,7 @@ static void wrong_elements_are_refused(void)
 }
 
 /* Every allocation fails once: a status, and nothing is left behind. */
-static void allocation_failures_leave_nothing(void)
+TEST(allocation_failures_leave_nothing)
 {
     sample s = make(140, 4, 2, 0);
     for (int f = 0; f < 4; ++f) {
@@ -369,17 +367,4 @@ static void allocation_failures_leave_nothing(void)
         CHECK(done);
     }
     clear(&s);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(products_are_those_of_the_sum);
-    RUN(patches_hold_the_elements);
-    RUN(assembly_adds_up);
-    RUN(values_are_updated);
-    RUN(multiples_are_found);
-    RUN(wrong_elements_are_refused);
-    RUN(allocation_failures_leave_nothing);
-    return TEST_END();
 }

@@ -47,7 +47,7 @@ static int iterations(cmg_hierarchy *h, cmg_format format, cmg_precision precisi
 
 /* The hierarchy assembles A, a solve by elements takes as many iterations, and new factors reach
  * it; elements that do not add up to an A that is given are refused. */
-static void solves_by_elements(void)
+TEST(solves_by_elements)
 {
     enum { N = 999 };
     cmg_index dofs[2 * (N + 1)];
@@ -103,7 +103,7 @@ static void solves_by_elements(void)
 }
 
 /* Any entry of A that is off by more than rounding shows, the first column's too. */
-static void elements_of_another_matrix_are_refused(void)
+TEST(elements_of_another_matrix_are_refused)
 {
     enum { N = 40, NNZ = 3 * N - 2 };
     cmg_index dofs[2 * (N + 1)];
@@ -138,12 +138,4 @@ static void elements_of_another_matrix_are_refused(void)
         cmg_hierarchy_destroy(&h);
         values[k >= 0 ? k : 0] = k >= 0 ? kept : values[0];
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(solves_by_elements);
-    RUN(elements_of_another_matrix_are_refused);
-    return TEST_END();
 }

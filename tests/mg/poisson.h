@@ -111,9 +111,8 @@ static inline cmg_hierarchy *poisson(int n, int levels, int flags)
         CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_A, NULL, 0, &A.view));
         cmgi_csr_free(ctx, &A);
         if (l + 1 < levels) {
-            cmgi_csr P = poisson_prolongation(n >> l);
+            scoped_csr P = poisson_prolongation(n >> l);
             CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_P, NULL, 0, &P.view));
-            cmgi_csr_free(ctx, &P);
         }
     }
     return h;

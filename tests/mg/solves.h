@@ -8,13 +8,11 @@
 
 static inline cmg_vector *vector_of(cmg_size n, uint64_t seed)
 {
-    double *values = malloc(((size_t)n + 1) * sizeof *values);
+    scoped double *values = malloc(((size_t)n + 1) * sizeof *values);
     for (cmg_size i = 0; i < n; ++i) {
         values[i] = 2 * cmgi_random(&seed) - 1;
     }
-    cmg_vector *v = vector_from(n, CMG_FP64, values);
-    free(values);
-    return v;
+    return vector_from(n, CMG_FP64, values);
 }
 
 /* ||b - A x|| / ||b|| by plain loops. */
@@ -22,8 +20,8 @@ static inline double true_residual(const cmg_hierarchy *h, const cmg_vector *b, 
 {
     cmg_csr A;
     CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-    double *vb = malloc((size_t)A.rows * sizeof *vb);
-    double *vx = malloc((size_t)A.rows * sizeof *vx);
+    scoped double *vb = malloc((size_t)A.rows * sizeof *vb);
+    scoped double *vx = malloc((size_t)A.rows * sizeof *vx);
     CHECK_OK(cmg_vector_get(b, vb));
     CHECK_OK(cmg_vector_get(x, vx));
     double rr = 0;
@@ -36,7 +34,6 @@ static inline double true_residual(const cmg_hierarchy *h, const cmg_vector *b, 
         rr += r * r;
         bb += vb[i] * vb[i];
     }
-    free_all(vb, vx);
     return sqrt(rr / bb);
 }
 
@@ -44,13 +41,12 @@ static inline cmg_report solve(cmg_hierarchy *h, const cmg_solver_options *o, cm
                                cmg_vector *x)
 {
     cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN};
-    cmg_solver *s = solver_new(h, o);
+    scoped_solver *s = solver_new(h, o);
     if (s != NULL) {
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
         report.history = NULL;
         report.fallback = NULL;
     }
-    cmg_solver_destroy(&s);
     return report;
 }
 
@@ -60,12 +56,11 @@ static inline void scale(cmg_hierarchy *h, double factor)
     for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
         cmg_csr A;
         CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-        double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
+        scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
         for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
             values[k] = factor * A.values[k];
         }
         CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
-        free(values);
     }
 }
 

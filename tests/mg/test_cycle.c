@@ -41,12 +41,11 @@ static void residual(const cmg_csr *A, const double *b, const double *x, double 
 
 static void multiply(const cmg_csr *A, const double *x, double *y)
 {
-    double *zero = zeros(A->rows);
+    scoped double *zero = zeros(A->rows);
     residual(A, zero, x, y);
     for (cmg_size i = 0; i < A->rows; ++i) {
         y[i] = -y[i];
     }
-    free(zero);
 }
 
 static double diagonal(const cmg_csr *A, cmg_size i)
@@ -62,8 +61,8 @@ static double diagonal(const cmg_csr *A, cmg_size i)
 static void smooth(const plain *p, int l, const double *b, double *x, int steps)
 {
     const cmg_csr *A = &p->A[l];
-    double *r = zeros(A->rows);
-    double *t = zeros(A->rows);
+    scoped double *r = zeros(A->rows);
+    scoped double *t = zeros(A->rows);
     for (int s = 0; s < steps; ++s) {
         residual(A, b, x, r);
         if (p->factor != NULL) {
@@ -74,7 +73,6 @@ static void smooth(const plain *p, int l, const double *b, double *x, int steps)
             x[i] += p->omega * (p->factor != NULL ? r[i] : r[i] / diagonal(A, i));
         }
     }
-    free_all(r, t);
 }
 
 /* The boundary of level l has n+1 nodes a side. */
@@ -128,9 +126,9 @@ static void cycle(const plain *p, cmg_cycle shape, int l, const double *b, doubl
         return;
     }
     smooth(p, l, b, x, p->pre);
-    double *r = zeros(n);
-    double *bc = zeros(p->A[l + 1].rows);
-    double *xc = zeros(p->A[l + 1].rows);
+    scoped double *r = zeros(n);
+    scoped double *bc = zeros(p->A[l + 1].rows);
+    scoped double *xc = zeros(p->A[l + 1].rows);
     residual(&p->A[l], b, x, r);
     restrict_to(p, l, r, bc);
     cycle(p, shape, l + 1, bc, xc);
@@ -141,19 +139,17 @@ static void cycle(const plain *p, cmg_cycle shape, int l, const double *b, doubl
     }
     prolong_add(p, l, xc, x);
     smooth(p, l, b, x, p->post);
-    free_all(r, bc, xc);
 }
 
 /* Nested iteration: restrict b to the coarsest level, solve, interpolate up, one cycle a level. */
 static void nested(const plain *p, cmg_cycle shape, int l, const double *b, double *x)
 {
     if (l < LEVELS - 1) {
-        double *bc = zeros(p->A[l + 1].rows);
-        double *xc = zeros(p->A[l + 1].rows);
+        scoped double *bc = zeros(p->A[l + 1].rows);
+        scoped double *xc = zeros(p->A[l + 1].rows);
         restrict_to(p, l, b, bc);
         nested(p, shape, l + 1, bc, xc);
         prolong_add(p, l, xc, x);
-        free_all(bc, xc);
     }
     cycle(p, shape, l, b, x);
 }
@@ -224,9 +220,9 @@ static void compare(cmg_hierarchy *h, const cmg_solver_options *o, cmg_csr *fact
     } else {
         cycle(&p, o->cycle, 0, b, x);
     }
-    cmg_solver *s = solver_new(h, o);
-    cmg_vector *r = vector_new(n, CMG_FP64);
-    cmg_vector *out = vector_new(n, CMG_FP64);
+    scoped_solver *s = solver_new(h, o);
+    scoped_vector *r = vector_new(n, CMG_FP64);
+    scoped_vector *out = vector_new(n, CMG_FP64);
     CHECK_OK(cmg_vector_set(r, b));
     if (o->fmg) {
         CHECK_OK(cmgi_cycle_run(s->mg.nested, cmg_vector_data(r), cmg_vector_data(out)));
@@ -243,23 +239,20 @@ static void compare(cmg_hierarchy *h, const cmg_solver_options *o, cmg_csr *fact
     if (!(worst <= tolerance * norm)) {
         printf("   %s: differs by %.3g of %.3g\n", what, worst, norm);
     }
-    vectors_destroy(&r, &out);
-    cmg_solver_destroy(&s);
     free_all(p.inverse, b, x, z);
 }
 
 static cmg_solver_options base_options(void)
 {
-    cmg_solver_options o = solver_defaults();
-    CHECK_OK(cmg_solver_options_set(&o, "smoother=jacobi"));
+    cmg_solver_options o = solver_options("smoother=jacobi");
     o.omega = 0.7;
     o.collapse = 0;
     return o;
 }
 
-static void shapes_and_steps_match_the_recursion(void)
+TEST(shapes_and_steps_match_the_recursion)
 {
-    cmg_hierarchy *h = poisson(CELLS, LEVELS, POISSON_COLUMNS);
+    scoped_hierarchy *h = poisson(CELLS, LEVELS, POISSON_COLUMNS);
     for (int shape = CMG_CYCLE_V; shape <= CMG_CYCLE_F; ++shape) {
         for (int steps = 0; steps < 9; ++steps) {
             for (int pass = 0; pass < 4; ++pass) {
@@ -275,12 +268,11 @@ static void shapes_and_steps_match_the_recursion(void)
             }
         }
     }
-    cmg_hierarchy_destroy(&h);
 }
 
-static void nested_iteration_matches_the_recursion(void)
+TEST(nested_iteration_matches_the_recursion)
 {
-    cmg_hierarchy *h = poisson(CELLS, LEVELS, POISSON_COLUMNS);
+    scoped_hierarchy *h = poisson(CELLS, LEVELS, POISSON_COLUMNS);
     for (int shape = CMG_CYCLE_V; shape <= CMG_CYCLE_F; ++shape) {
         cmg_solver_options o = base_options();
         o.cycle = (cmg_cycle)shape;
@@ -289,12 +281,11 @@ static void nested_iteration_matches_the_recursion(void)
         o.coarse = CMG_COARSE_SMOOTHER;
         compare(h, &o, NULL, 1e-12, "nested iteration, smoothed");
     }
-    cmg_hierarchy_destroy(&h);
 }
 
-static void formats_and_precisions_match_the_recursion(void)
+TEST(formats_and_precisions_match_the_recursion)
 {
-    cmg_hierarchy *h = poisson(CELLS, LEVELS, POISSON_COLUMNS);
+    scoped_hierarchy *h = poisson(CELLS, LEVELS, POISSON_COLUMNS);
     for (int f = CMG_FORMAT_AUTO; f <= CMG_FORMAT_K2RS; ++f) {
         cmg_solver_options o = base_options();
         o.matrix.format = (cmg_format)f;
@@ -306,17 +297,16 @@ static void formats_and_precisions_match_the_recursion(void)
         o.precision = CMG_FP32;
         compare(h, &o, NULL, 2e-5, cmg_enum_name("format", f));
     }
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Two factors, neither of them diagonal nor symmetric. */
-static void factored_smoothers_match_the_recursion(void)
+TEST(factored_smoothers_match_the_recursion)
 {
-    cmg_hierarchy *h = poisson(CELLS, LEVELS, 0);
+    scoped_hierarchy *h = poisson(CELLS, LEVELS, 0);
     cmg_csr factor[2 * LEVELS];
     for (int l = 0; l < LEVELS; ++l) {
         for (int k = 0; k < 2; ++k) {
-            cmgi_csr F = poisson_matrix(CELLS >> l, 0);
+            scoped_csr F = poisson_matrix(CELLS >> l, 0);
             for (cmg_size i = 0; i < F.rows; ++i) {
                 for (cmg_size e = F.indptr[i]; e < F.indptr[i + 1]; ++e) {
                     F.values[e] = F.indices[e] == i ? 0.6 : 0.01 * (double)((i + e + k) % 7) - 0.03;
@@ -325,7 +315,6 @@ static void factored_smoothers_match_the_recursion(void)
             const cmg_csr view = cmgi_csr_view(&F);
             CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_SMOOTHER, "pair", k, &view));
             CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_SMOOTHER, "pair", k, &factor[2 * l + k]));
-            cmgi_csr_free(ctx, &F);
         }
     }
     for (int f = CMG_FORMAT_CSR; f <= CMG_FORMAT_K2RS; ++f) {
@@ -337,13 +326,12 @@ static void factored_smoothers_match_the_recursion(void)
         o.coarse = CMG_COARSE_SMOOTHER;
         compare(h, &o, factor, 1e-12, "factors, smoothed coarse level");
     }
-    cmg_hierarchy_destroy(&h);
 }
 
 /* The list names every step, counts its bytes, and drops the product with a zero guess. */
-static void the_list_is_what_it_says(void)
+TEST(the_list_is_what_it_says)
 {
-    cmg_hierarchy *h = poisson(CELLS, LEVELS, 0);
+    scoped_hierarchy *h = poisson(CELLS, LEVELS, 0);
     const bool waits = cmgi_on_cuda(ctx); /* small levels do, for each step */
     int steps[3] = {0, 0, 0};
     size_t bytes[3] = {0, 0, 0};
@@ -351,7 +339,7 @@ static void the_list_is_what_it_says(void)
         cmg_solver_options o = base_options();
         o.fuse = pass > 0;
         o.fuse_restriction = pass == 2;
-        cmg_solver *s = solver_new(h, &o);
+        scoped_solver *s = solver_new(h, &o);
         CHECK_OK(cmg_solver_measure(s, 3));
         steps[pass] = cmg_solver_steps(s);
         for (int i = 0; i < steps[pass]; ++i) {
@@ -362,21 +350,19 @@ static void the_list_is_what_it_says(void)
         }
         cmg_step_info info = {.size = sizeof info};
         CHECK_STATUS(cmg_solver_step(s, steps[pass], &info), CMG_ERR_ARG);
-        cmg_solver_destroy(&s);
     }
     CHECK(steps[1] < steps[0] && bytes[1] < bytes[0] && bytes[2] <= bytes[1]);
     /* V(1,1) on 5 levels: smooth, residual, restrict, the three in one, and prolong-add, smooth on
      * 4, one coarse solve */
     CHECK(steps[1] == 4 * (waits ? 3 : 5) + 1);
     CHECK(steps[2] == 4 * 3 + 1);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* A coarse operator of another size would write behind an array: no cycle is made with one. */
-static void matrices_fit_their_vectors(void)
+TEST(matrices_fit_their_vectors)
 {
-    cmg_hierarchy *h = poisson(CELLS, 3, 0);
-    cmg_solver *s = solver_new(h, NULL);
+    scoped_hierarchy *h = poisson(CELLS, 3, 0);
+    scoped_solver *s = solver_new(h, NULL);
     const cmgi_levels *levels = &s->mg.levels;
     for (int way = 0; way < 4; ++way) {
         const bool fits = way / 2 == 0;
@@ -396,13 +382,11 @@ static void matrices_fit_their_vectors(void)
         CHECK(fits || strstr(cmg_context_message(ctx), "matrix of 1089 x 1089") != NULL);
         cmgi_cycle_destroy(&made);
     }
-    cmg_solver_destroy(&s);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* A W-cycle doubles its visits level by level: it is refused before memory runs out, and so is a
  * nested iteration with F-cycles. */
-static void endless_cycles_are_refused(void)
+TEST(endless_cycles_are_refused)
 {
     enum { LONG = 61, ROWS = 3 };
     static const cmg_size pairs[] = {0, 2, 5, 7};
@@ -413,7 +397,7 @@ static void endless_cycles_are_refused(void)
     static const double ones[] = {1, 1, 1};
     const cmg_csr A = {ROWS, ROWS, pairs, columns, values};
     const cmg_csr P = {ROWS, ROWS, single, same, ones};
-    cmg_hierarchy *h = hierarchy_new(LONG);
+    scoped_hierarchy *h = hierarchy_new(LONG);
     for (int l = 0; l < LONG; ++l) {
         CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
         CHECK_OK(l + 1 < LONG ? cmg_hierarchy_set_csr(h, l, CMG_ROLE_P, NULL, 0, &P) : CMG_OK);
@@ -423,27 +407,12 @@ static void endless_cycles_are_refused(void)
         const bool fmg = way / 3 % 2 == 1;
         const bool endless = way % 3 == 1 || (way % 3 == 2 && fmg); /* 2^61, 60^3 */
         char text[80];
-        cmg_solver *s = NULL;
+        scoped_solver *s = NULL;
         cmg_solver_options o = solver_defaults();
         (void)snprintf(text, sizeof text, "smoother=jacobi cycle=%s fmg=%d collapse=%d",
                        shapes[way % 3], fmg, way / 6 == 0 ? 0 : -1);
         CHECK_OK(cmg_solver_options_set(&o, text));
         CHECK_STATUS(cmg_solver_create(h, &o, &s), endless ? CMG_ERR_UNSUPPORTED : CMG_OK);
         CHECK(!endless || strstr(cmg_context_message(ctx), " levels has ") != NULL);
-        cmg_solver_destroy(&s);
     }
-    cmg_hierarchy_destroy(&h);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(shapes_and_steps_match_the_recursion);
-    RUN(nested_iteration_matches_the_recursion);
-    RUN(formats_and_precisions_match_the_recursion);
-    RUN(factored_smoothers_match_the_recursion);
-    RUN(the_list_is_what_it_says);
-    RUN(matrices_fit_their_vectors);
-    RUN(endless_cycles_are_refused);
-    return TEST_END();
 }

@@ -93,13 +93,10 @@ static cmgi_csr diagonal(cmg_size rows, double d)
 static cmg_matrix *matrix(const cmgi_csr *M, cmg_format format, cmg_precision precision)
 {
     const cmg_csr view = cmgi_csr_view(M);
-    cmg_matrix_options options;
-    cmg_matrix_options_default(&options);
+    cmg_matrix_options options = matrix_defaults();
     options.format = format;
     options.precision = precision;
-    cmg_matrix *made = NULL;
-    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &made));
-    return made;
+    return matrix_new(&view, &options);
 }
 
 static problem make(int dims, const int *n, bool even, cmg_precision precision)
@@ -172,8 +169,8 @@ static void defect(const cmgi_csr *A, const double *b, const double *x, double *
 static void smooth(const problem *p, const double *b, double *x)
 {
     const cmgi_smoother *s = &p->level[0].smoother;
-    double *r = vector(p->A.rows, 0);
-    double *last = calloc((size_t)p->A.rows, sizeof *last); /* correction */
+    scoped double *r = vector(p->A.rows, 0);
+    scoped double *last = calloc((size_t)p->A.rows, sizeof *last); /* correction */
     for (int k = 0; k < s->stages; ++k) {
         defect(&p->A, b, x, r);
         for (cmg_size i = 0; i < p->A.rows; ++i) {
@@ -181,15 +178,13 @@ static void smooth(const problem *p, const double *b, double *x)
             x[i] += last[i];
         }
     }
-    free(r);
-    free(last);
 }
 
 /* z = C b of two levels, the coarse one solved by one step x = 0.7 b. */
 static void plain_cycle(const problem *p, const double *b, double *z)
 {
-    double *r = vector(p->A.rows, 0);
-    double *c = vector(p->R.rows, 0);
+    scoped double *r = vector(p->A.rows, 0);
+    scoped double *c = vector(p->R.rows, 0);
     memset(z, 0, (size_t)p->A.rows * sizeof *z);
     smooth(p, b, z);
     defect(&p->A, b, z, r);
@@ -202,8 +197,6 @@ static void plain_cycle(const problem *p, const double *b, double *z)
         z[i] += r[i];
     }
     smooth(p, b, z);
-    free(r);
-    free(c);
 }
 
 /* ------------------------------------------------------------------ the step list */
@@ -246,13 +239,11 @@ static int count_halves(const cmgi_cycle *cycle)
 static double error_of(cmgi_cycle *cycle, const double *b, const double *want, cmg_size n)
 {
     const cmg_precision precision = cmgi_cycle_precision(cycle);
-    cmg_vector *vb = NULL;
-    cmg_vector *vz = NULL;
-    double *z = vector(n, 0);
+    scoped double *z = vector(n, 0);
     double worst = 0;
     double size = 0;
-    CHECK_OK(cmg_vector_create(ctx, n, precision, &vb));
-    CHECK_OK(cmg_vector_create(ctx, n, precision, &vz));
+    scoped_vector *vb = vector_new(n, precision);
+    scoped_vector *vz = vector_new(n, precision);
     CHECK_OK(cmg_vector_set(vb, b));
     CHECK_OK(cmgi_cycle_run(cycle, vb->data, vz->data));
     CHECK_OK(cmg_vector_get(vz, z));
@@ -260,9 +251,6 @@ static double error_of(cmgi_cycle *cycle, const double *b, const double *want, c
         worst = !(fabs(z[i] - want[i]) <= worst) ? fabs(z[i] - want[i]) : worst;
         size = fmax(size, fabs(want[i]));
     }
-    free(z);
-    cmg_vector_destroy(&vb);
-    cmg_vector_destroy(&vz);
     return worst / size;
 }
 
@@ -271,7 +259,7 @@ static const int boxes[][4] = {{3, 3, 3, 7},    {3, 27, 9, 5},  {3, 29, 31, 3}, 
                                {2, 125, 21, 1}, {2, 259, 9, 1}, {3, 57, 35, 7}};
 
 /* One and two stages, recurrences, both precisions: the same as loops make, to rounding. */
-static void halves_are_the_cycle(void)
+TEST(halves_are_the_cycle)
 {
     int found = 0;
     static const double momentum[] = {0, 0, 0.1, -0.2}; /* the last one with complex roots */
@@ -300,7 +288,7 @@ static void halves_are_the_cycle(void)
     CHECK(found > 40); /* of 88; thin boxes have too many templates for their rows */
 }
 
-static void traffic_and_text(void)
+TEST(traffic_and_text)
 {
     problem p = make(3, boxes[4] + 1, true, CMG_FP32);
     cmgi_cycle *cycle = compile(&p, 2, 0, true, 1);
@@ -341,7 +329,7 @@ static void replace(cmg_matrix **M, cmgi_csr *csr, cmg_size entry, double factor
     *M = matrix(csr, format, precision);
 }
 
-static void others_are_refused(void)
+TEST(others_are_refused)
 {
     for (int c = 0; c < 6; ++c) {
         problem p = make(3, boxes[4] + 1, true, c % 2 == 0 ? CMG_FP32 : CMG_FP64);
@@ -361,7 +349,7 @@ static void others_are_refused(void)
     discard(&p);
 }
 
-static void several_columns_go_one_by_one(void)
+TEST(several_columns_go_one_by_one)
 {
     problem p = make(3, boxes[4] + 1, true, CMG_FP32);
     cmgi_cycle *cycle = compile(&p, 2, 0, true, 3);
@@ -372,7 +360,7 @@ static void several_columns_go_one_by_one(void)
 }
 
 /* A that is not stored as a box, on a level whose CSR is one, and then is none. */
-static void few_rows_are_boxes_too(void)
+TEST(few_rows_are_boxes_too)
 {
     for (int c = 0; c < 6; ++c) {
         const int *box = boxes[c % 2 == 0 ? 0 : 5];
@@ -399,7 +387,7 @@ static void few_rows_are_boxes_too(void)
 }
 
 /* A that is no box any more, then one with other values, on the same level. */
-static void new_values(void)
+TEST(new_values)
 {
     problem p = make(3, boxes[4] + 1, true, CMG_FP32);
     double *b = vector(p.A.rows, 5);
@@ -421,16 +409,4 @@ static void new_values(void)
     free(b);
     free(z);
     discard(&p);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(halves_are_the_cycle);
-    RUN(traffic_and_text);
-    RUN(others_are_refused);
-    RUN(several_columns_go_one_by_one);
-    RUN(few_rows_are_boxes_too);
-    RUN(new_values);
-    return TEST_END();
 }

@@ -12,7 +12,7 @@
 static double *positive(cmg_size n, double shift)
 {
     uint64_t seed = (uint64_t)n + 5;
-    double *B = malloc((size_t)(n * n + 1) * sizeof *B);
+    scoped double *B = malloc((size_t)(n * n + 1) * sizeof *B);
     double *A = calloc((size_t)(n * n + 1), sizeof *A);
     for (cmg_size k = 0; k < n * n; ++k) {
         B[k] = 2 * cmgi_random(&seed) - 1;
@@ -25,7 +25,6 @@ static double *positive(cmg_size n, double shift)
         }
         A[i * n + i] += shift;
     }
-    free(B);
     return A;
 }
 
@@ -40,13 +39,13 @@ static cmg_status invert(cmg_size n, double *X, bool *definite)
                                         : cmgi_small_inverse(ctx, n, X, definite);
 }
 
-static void inverts(void)
+TEST(inverts)
 {
     static const cmg_size sizes[] = {1, 2, 3, 4, 5, 8, 31, 64, 65, 150};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
         const cmg_size n = sizes[s];
-        double *A = positive(n, 0.5);
-        double *X = malloc((size_t)(n * n) * sizeof *X);
+        scoped double *A = positive(n, 0.5);
+        scoped double *X = malloc((size_t)(n * n) * sizeof *X);
         bool definite = false;
         double worst = 0;
         memcpy(X, A, (size_t)(n * n) * sizeof *X);
@@ -63,12 +62,11 @@ static void inverts(void)
             }
         }
         CHECK(worst <= 100 * (double)n * DBL_EPSILON); /* of condition 10 */
-        free_all(A, X);
     }
 }
 
 /* Singular and indefinite matrices come back as they were. */
-static void refuses(void)
+TEST(refuses)
 {
     for (cmg_size n = 1; n < 8; ++n) {
         for (int kind = 0; kind < 2; ++kind) {
@@ -93,7 +91,7 @@ static void refuses(void)
 /* The largest entry of A X A - A, X - X^T and X 1, relative to the largest of A, of X, of X. */
 static double pseudo_defect(const double *A, const double *X, cmg_size n)
 {
-    double *AX = calloc((size_t)(n * n), sizeof *AX);
+    scoped double *AX = calloc((size_t)(n * n), sizeof *AX);
     double worst[3] = {0, 0, 0};
     double size[2] = {0, 0};
     for (cmg_size i = 0; i < n; ++i) {
@@ -120,7 +118,6 @@ static double pseudo_defect(const double *A, const double *X, cmg_size n)
             worst[0] = fmax(worst[0], fabs(sum));
         }
     }
-    free(AX);
     return fmax(worst[0] / size[0], fmax(worst[1], worst[2]) / size[1]);
 }
 
@@ -141,7 +138,7 @@ static void ring(cmg_size n, cmg_size parts, double *A)
 }
 
 /* The Moore-Penrose inverse, where constants go to 0 and where other vectors do, too. */
-static void singular_graphs(void)
+TEST(singular_graphs)
 {
     static const cmg_size sizes[] = {4, 6, 32, 64, 130, 320, 350};
     for (size_t s = 0; s < 2 * (sizeof sizes / sizeof *sizes); ++s) {
@@ -174,13 +171,4 @@ static void singular_graphs(void)
         }
         free_all(A, X, indices, indptr);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(inverts);
-    RUN(refuses);
-    RUN(singular_graphs);
-    return TEST_END();
 }

@@ -3,9 +3,8 @@
  * fp64 CSR, within one, on preassembled/, on distorted meshes and on hierarchies made by others
  * (shared data, skipped visibly without it); nothing falls back.
  */
-#include "cmg_fem.h"
-
 #include "solves.h"
+#include "generated.h"
 
 typedef struct storage {
     const char *name;
@@ -37,8 +36,8 @@ static cmg_vector *given_rhs(cmg_hierarchy *h)
 
 static void compare_storages(const char *name, cmg_hierarchy *h, const cmg_solver_options *options)
 {
-    cmg_vector *b = given_rhs(h);
-    cmg_vector *x = vector_new(cmg_hierarchy_rows(h, 0), CMG_FP64);
+    scoped_vector *b = given_rhs(h);
+    scoped_vector *x = vector_new(cmg_hierarchy_rows(h, 0), CMG_FP64);
     cmg_solver_options o = *options;
     o.matrix.format = CMG_FORMAT_CSR;
     const cmg_report plain = solve(h, &o, b, x);
@@ -67,7 +66,6 @@ static void compare_storages(const char *name, cmg_hierarchy *h, const cmg_solve
             }
         }
     }
-    vectors_destroy(&b, &x);
 }
 
 /* In CG, and cycles alone with a smoother of the hierarchy or Jacobi. */
@@ -97,20 +95,19 @@ static cmg_hierarchy *read(const char *folder, const char *name)
     return h;
 }
 
-static void preassembled_hierarchies(void)
+TEST(preassembled_hierarchies)
 {
     static const char *const names[] = {
         "poisson_q1_2d_64.cmg", "poisson_q1_2d_64_dirichlet_rows.cmg", "poisson_q1_3d_16.cmg"};
     for (int i = 0; i < 3; ++i) {
-        cmg_hierarchy *h = read(CMG_SOURCE_DIR "/preassembled/tiny", names[i]);
+        scoped_hierarchy *h = read(CMG_SOURCE_DIR "/preassembled/tiny", names[i]);
         if (h != NULL) {
             compare_methods(names[i], h, NULL);
         }
-        cmg_hierarchy_destroy(&h);
     }
 }
 
-static void distorted_meshes(void)
+TEST(distorted_meshes)
 {
     static const struct {
         const char *name;
@@ -127,24 +124,21 @@ static void distorted_meshes(void)
         {"elasticity 3D", CMG_ELEMENT_Q1, 3, 6, CMG_PROBLEM_ELASTICITY},
     };
     for (size_t m = 0; m < sizeof meshes / sizeof meshes[0]; ++m) {
-        cmg_generate_options g;
-        cmg_generate_options_default(&g);
+        cmg_generate_options g = generate_defaults();
         g.element = meshes[m].element;
         g.dim = meshes[m].dim;
         g.cells = meshes[m].cells;
         g.levels = 2;
         g.problem = meshes[m].problem;
         g.distort = 0.2;
-        cmg_hierarchy *h = NULL;
-        CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
+        scoped_hierarchy *h = hierarchy_generated(&g);
         if (h != NULL) {
             compare_methods(meshes[m].name, h, NULL);
         }
-        cmg_hierarchy_destroy(&h);
     }
 }
 
-static void hierarchies_made_by_others(void)
+TEST(hierarchies_made_by_others)
 {
     static const struct {
         const char *name;
@@ -152,24 +146,11 @@ static void hierarchies_made_by_others(void)
     } others[] = {{"hier/honei_poisson_q1", NULL},
                   {"hier/honei_pa2_q1_ell", "file:spai"},
                   {"hier/raptor_rss", NULL}};
-    if (test_shared_data() == NULL) {
-        SKIP("hierarchies made by others: no shared data");
-        return;
-    }
+    NEEDS(test_shared_data() != NULL, "hierarchies made by others: no shared data");
     for (int i = 0; i < 3; ++i) {
-        cmg_hierarchy *h = read(test_shared_data(), others[i].name);
+        scoped_hierarchy *h = read(test_shared_data(), others[i].name);
         if (h != NULL) {
             compare_methods(others[i].name, h, others[i].smoother);
         }
-        cmg_hierarchy_destroy(&h);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(preassembled_hierarchies);
-    RUN(distorted_meshes);
-    RUN(hierarchies_made_by_others);
-    return TEST_END();
 }

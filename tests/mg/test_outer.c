@@ -1,17 +1,16 @@
 /* What else there is besides CG around cycles: flexible CG, polynomials without a hierarchy, defect
  * correction. */
-#include "cmg_fem.h"
-
 #include "solves.h"
+#include "generated.h"
 
 /* One step before the coarse correction and none after it: C is not symmetric, and CG has to pay.
  */
-static void flexible_cg_takes_unsymmetric_cycles(void)
+TEST(flexible_cg_takes_unsymmetric_cycles)
 {
-    cmg_hierarchy *h = poisson(32, 4, 0);
+    scoped_hierarchy *h = poisson(32, 4, 0);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_of(n, 3);
-    cmg_vector *x = vector_of(n, 4);
+    scoped_vector *b = vector_of(n, 3);
+    scoped_vector *x = vector_of(n, 4);
     cmg_solver_options o = defaults();
     int iterations[2][2];
     for (int post = 0; post < 2; ++post) {
@@ -27,23 +26,19 @@ static void flexible_cg_takes_unsymmetric_cycles(void)
     }
     CHECK(iterations[0][1] < iterations[0][0]);
     CHECK(iterations[1][1] == iterations[1][0]);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Cycle "none" is a solver on level 0 alone, whatever lies below; and one-level files need nothing.
  */
-static void smoothing_alone_needs_no_hierarchy(void)
+TEST(smoothing_alone_needs_no_hierarchy)
 {
-    cmg_hierarchy *h = poisson(24, 3, POISSON_COLUMNS);
-    cmg_hierarchy *one = NULL;
+    scoped_hierarchy *h = poisson(24, 3, POISSON_COLUMNS);
     cmg_csr A;
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &one));
+    scoped_hierarchy *one = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(one, 0, CMG_ROLE_A, NULL, 0, &A));
-    cmg_vector *b = vector_of(n, 3);
+    scoped_vector *b = vector_of(n, 3);
     cmg_vector *x[3] = {vector_of(n, 4), vector_of(n, 4), vector_of(n, 4)};
     cmg_solver_options o = defaults();
     o.coarsen = false;
@@ -77,38 +72,32 @@ static void smoothing_alone_needs_no_hierarchy(void)
         free(values[k]);
         cmg_vector_destroy(&x[k]);
     }
-    cmg_vector_destroy(&b);
-    cmg_hierarchy_destroy(&one);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* ------------------------------------------------------------------ polynomial PCG */
 
 static cmg_hierarchy *elastic(int dim, cmg_size cells)
 {
-    cmg_generate_options g;
-    cmg_hierarchy *h = NULL;
-    cmg_generate_options_default(&g);
+    cmg_generate_options g = generate_defaults();
     g.problem = CMG_PROBLEM_ELASTICITY;
     g.dim = dim;
     g.cells = cells;
     g.levels = 1;
-    CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
-    return h;
+    return hierarchy_generated(&g);
 }
 
 /*
  * Zhang and Zhang 2013, algorithm 6 and table 3, on elasticity: P_m(A) in fp32 as preconditioner of
  * CG in fp64. A polynomial of order m takes m + 1 stages.
  */
-static void polynomial_cg_in_two_precisions(void)
+TEST(polynomial_cg_in_two_precisions)
 {
     static const char *const families[] = {"least-squares", "neumann"};
     for (int dim = 2; dim <= 3; ++dim) {
-        cmg_hierarchy *h = elastic(dim, dim == 2 ? 32 : 8);
+        scoped_hierarchy *h = elastic(dim, dim == 2 ? 32 : 8);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
-        cmg_vector *b = vector_of(n, 3);
-        cmg_vector *x = vector_of(n, 4);
+        scoped_vector *b = vector_of(n, 3);
+        scoped_vector *x = vector_of(n, 4);
         int iterations[2][2][3];
         for (int f = 0; f < 2; ++f) {
             for (int m = 0; m < 3; ++m) {
@@ -132,23 +121,18 @@ static void polynomial_cg_in_two_precisions(void)
                 CHECK(f == 0 || iterations[0][0][m] < iterations[1][0][m]);
             }
         }
-        cmg_vector_destroy(&b);
-        cmg_vector_destroy(&x);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
 /* Hundreds of iterations are what a smoother alone needs: no reason to give up its precision. */
-static void slow_is_not_stalled(void)
+TEST(slow_is_not_stalled)
 {
-    cmg_generate_options g;
-    cmg_hierarchy *h = NULL;
-    cmg_generate_options_default(&g);
+    cmg_generate_options g = generate_defaults();
     g.cells = 128;
     g.levels = 1;
-    CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
-    cmg_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
-    cmg_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
+    scoped_hierarchy *h = hierarchy_generated(&g);
+    scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
+    scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
     for (int k = 0; k < 2; ++k) {
         cmg_solver_options o = defaults();
         o.krylov = k ? CMG_KRYLOV_DEFECT : CMG_KRYLOV_CG;
@@ -162,25 +146,21 @@ static void slow_is_not_stalled(void)
         CHECK(report.outcome == CMG_CONVERGED_RTOL && report.iterations > 60);
         CHECK(report.fallbacks == 0);
     }
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Corrections in fp32 reach what fp64 allows: no more bits are taken. */
-static void defect_correction_reaches_rounding(void)
+TEST(defect_correction_reaches_rounding)
 {
-    cmg_hierarchy *h = poisson(32, 4, 0);
+    scoped_hierarchy *h = poisson(32, 4, 0);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_of(n, 3);
-    cmg_vector *x = vector_of(n, 4);
-    cmg_solver *s = NULL;
+    scoped_vector *b = vector_of(n, 3);
+    scoped_vector *x = vector_of(n, 4);
     cmg_report report = {.size = sizeof report};
     cmg_solver_options o = defaults();
     o.krylov = CMG_KRYLOV_DEFECT;
     o.precision = CMG_FP32;
     o.rtol = 0; /* never reached */
-    CHECK_OK(cmg_solver_create(h, &o, &s));
+    scoped_solver *s = solver_new(h, &o);
     for (int again = 0; again < 2; ++again) {
         CHECK_OK(cmg_vector_fill(x, 0));
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
@@ -188,20 +168,16 @@ static void defect_correction_reaches_rounding(void)
         CHECK(true_residual(h, b, x) <= 1e-13);
     }
     CHECK(strcmp(report.precision, "fp32") == 0 && report.fallbacks == 0);
-    cmg_solver_destroy(&s);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Algorithm 5: residuals of fp64 from solves in fp32, around cycles and around polynomials alone.
  */
-static void defect_correction_reaches_fp64(void)
+TEST(defect_correction_reaches_fp64)
 {
-    cmg_hierarchy *h = poisson(32, 4, POISSON_IDENTITY | POISSON_COLUMNS);
+    scoped_hierarchy *h = poisson(32, 4, POISSON_IDENTITY | POISSON_COLUMNS);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_of(n, 3);
-    cmg_vector *x = vector_of(n, 4);
+    scoped_vector *b = vector_of(n, 3);
+    scoped_vector *x = vector_of(n, 4);
     for (int way = 0; way < 8; ++way) {
         cmg_solver_options o = defaults();
         o.cycle = way % 2 ? CMG_CYCLE_NONE : CMG_CYCLE_V;
@@ -228,20 +204,16 @@ static void defect_correction_reaches_fp64(void)
     CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_ARG);
     o.inner_rtol = 0;
     CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_ARG);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* New values, and starts that need nothing, through the cycle in fp32. */
-static void defect_correction_is_refreshed(void)
+TEST(defect_correction_is_refreshed)
 {
-    cmg_hierarchy *h = poisson(16, 3, POISSON_COLUMNS);
+    scoped_hierarchy *h = poisson(16, 3, POISSON_COLUMNS);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_of(n, 3);
-    cmg_vector *x = vector_of(n, 4);
+    scoped_vector *b = vector_of(n, 3);
+    scoped_vector *x = vector_of(n, 4);
     cmg_solver_options o = defaults();
-    cmg_solver *s = NULL;
     cmg_report report = {.size = sizeof report};
     cmg_csr A;
     o.krylov = CMG_KRYLOV_DEFECT;
@@ -249,19 +221,18 @@ static void defect_correction_is_refreshed(void)
     CHECK_OK(cmg_solver_options_set(&o, "smoother=chebyshev"));
     o.matrix.keep_map = true;
     o.fmg = true;
-    CHECK_OK(cmg_solver_create(h, &o, &s));
+    scoped_solver *s = solver_new(h, &o);
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
     CHECK(report.outcome == CMG_CONVERGED_RTOL && true_residual(h, b, x) <= 1e-8);
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
     CHECK(report.iterations == 0 && report.outcome == CMG_CONVERGED_RTOL);
     for (int l = 0; l < 3; ++l) {
         CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-        double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
+        scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
         for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
             values[k] = 5 * A.values[k];
         }
         CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
-        free(values);
     }
     CHECK_OK(cmg_solver_refresh(s));
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
@@ -269,18 +240,14 @@ static void defect_correction_is_refreshed(void)
     CHECK_OK(cmg_vector_fill(b, 0));
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
     CHECK(report.outcome == CMG_CONVERGED_ATOL && report.residual == 0);
-    cmg_solver_destroy(&s);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
-    cmg_hierarchy_destroy(&h);
 }
 
-static void allocation_failures_leave_nothing(void)
+TEST(allocation_failures_leave_nothing)
 {
-    cmg_hierarchy *h = poisson(4, 2, 0);
+    scoped_hierarchy *h = poisson(4, 2, 0);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_of(n, 1);
-    cmg_vector *x = vector_of(n, 2);
+    scoped_vector *b = vector_of(n, 1);
+    scoped_vector *x = vector_of(n, 2);
     cmg_solver_options o = defaults();
     bool done = false;
     o.krylov = CMG_KRYLOV_DEFECT;
@@ -306,9 +273,6 @@ static void allocation_failures_leave_nothing(void)
         CHECK(before[0] + (size_t)ctx->partials_length * 8 >= after[0] && before[1] == after[1]);
     }
     CHECK(done);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
-    cmg_hierarchy_destroy(&h);
 }
 
 typedef struct seen {
@@ -328,22 +292,21 @@ static int note_norm(void *user, int iteration, double residual, double rhs_norm
 }
 
 /* The monitor sees the history while it is made, and ends the iteration where it asks to. */
-static void monitors_see_every_iteration(void)
+TEST(monitors_see_every_iteration)
 {
-    cmg_hierarchy *h = poisson(32, 4, POISSON_COLUMNS);
+    scoped_hierarchy *h = poisson(32, 4, POISSON_COLUMNS);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_of(n, 3);
-    cmg_vector *x = vector_of(n, 4);
+    scoped_vector *b = vector_of(n, 3);
+    scoped_vector *x = vector_of(n, 4);
     for (int k = 0; k < 4; ++k) {
         cmg_solver_options o = defaults();
-        cmg_solver *s = NULL;
         cmg_report report = {.size = sizeof report};
         seen all = {.stop_at = k % 2 ? 3 : -1};
         o.krylov = k / 2 ? CMG_KRYLOV_NONE : CMG_KRYLOV_CG;
         o.monitor = note_norm;
         o.monitor_user = &all;
         CHECK_OK(cmg_vector_fill(x, 0));
-        CHECK_OK(cmg_solver_create(h, &o, &s));
+        scoped_solver *s = solver_new(h, &o);
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
         CHECK(report.outcome == (k % 2 ? CMG_INTERRUPTED : CMG_CONVERGED_RTOL));
         CHECK(report.iterations == all.count - 1 && all.rhs_norm == report.rhs_norm);
@@ -352,24 +315,5 @@ static void monitors_see_every_iteration(void)
             CHECK(all.residual[i] == report.history[i]);
         }
         CHECK_NEAR(report.relative_residual, true_residual(h, b, x), 1e-12);
-        cmg_solver_destroy(&s);
     }
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
-    cmg_hierarchy_destroy(&h);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(flexible_cg_takes_unsymmetric_cycles);
-    RUN(smoothing_alone_needs_no_hierarchy);
-    RUN(polynomial_cg_in_two_precisions);
-    RUN(slow_is_not_stalled);
-    RUN(defect_correction_reaches_fp64);
-    RUN(defect_correction_reaches_rounding);
-    RUN(defect_correction_is_refreshed);
-    RUN(allocation_failures_leave_nothing);
-    RUN(monitors_see_every_iteration);
-    return TEST_END();
 }

@@ -45,7 +45,7 @@ static const meaning meanings[] = {
       {FP16, NOT, NOT, FP8, NOT}}},
 };
 
-static void texts_mean_what_they_say(void)
+TEST(texts_mean_what_they_say)
 {
     static const int levels[4] = {0, 1, 2, 63};
     cmgi_schedule schedule;
@@ -68,7 +68,7 @@ static void texts_mean_what_they_say(void)
 }
 
 /* The message names what is wrong. */
-static void bad_texts_are_refused_by_name(void)
+TEST(bad_texts_are_refused_by_name)
 {
     static const struct {
         const char *text;
@@ -106,7 +106,7 @@ static void bad_texts_are_refused_by_name(void)
     cmgi_schedule schedule;
     CHECK_STATUS(cmgi_schedule_parse(ctx, endless, &schedule), CMG_ERR_ARG);
     free(endless);
-    cmg_hierarchy *h = poisson(8, 3, 0);
+    scoped_hierarchy *h = poisson(8, 3, 0);
     cmg_solver *s = NULL;
     cmg_solver_options o = defaults();
     CHECK_OK(cmg_solver_options_set(&o, "precision_schedule=A:fp9"));
@@ -115,13 +115,12 @@ static void bad_texts_are_refused_by_name(void)
     o.matrix.keep_map = true; /* values in fewer bits cannot be updated */
     CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_UNSUPPORTED);
     CHECK(s == NULL);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Every matrix of the cycle has the storage of its level and role; the outer one is fp64. */
-static void matrices_are_stored_as_scheduled(void)
+TEST(matrices_are_stored_as_scheduled)
 {
-    cmg_hierarchy *h = poisson(32, 5, 0);
+    scoped_hierarchy *h = poisson(32, 5, 0);
     cmg_solver_options o = defaults();
     CHECK_OK(cmg_solver_options_set(&o, "smoother=fsai"));
     o.collapse = 0;
@@ -165,11 +164,10 @@ static void matrices_are_stored_as_scheduled(void)
     CHECK(scheduled < plain);
     CHECK_OK(cmg_solver_options_set(&o, "precision_schedule=fp9"));
     CHECK_STATUS(cmg_solver_memory(h, &o, &scheduled), CMG_ERR_ARG);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* A in the cycle in eight bits, also on one level alone, and the true residual all the same. */
-static void scheduled_solves_reach_their_true_residual(void)
+TEST(scheduled_solves_reach_their_true_residual)
 {
     static const char *const texts[] = {
         "fp16",
@@ -181,10 +179,10 @@ static void scheduled_solves_reach_their_true_residual(void)
         "0:A:fp8;inverse:fp16",
         "A:fp32,P:fp16,M:fp16;2-:fp32",
     };
-    cmg_hierarchy *h = poisson(32, 5, 0);
+    scoped_hierarchy *h = poisson(32, 5, 0);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_of(n, 3);
-    cmg_vector *x = vector_new(n, CMG_FP64);
+    scoped_vector *b = vector_of(n, 3);
+    scoped_vector *x = vector_new(n, CMG_FP64);
     for (int smoother = 0; smoother < 2; ++smoother) {
         cmg_solver_options o = defaults();
         (void)snprintf(o.smoother, sizeof o.smoother, "%s", smoother ? "fsai" : "jacobi");
@@ -200,23 +198,21 @@ static void scheduled_solves_reach_their_true_residual(void)
             CHECK(abs(report.iterations - plain) <= 1);
         }
     }
-    vectors_destroy(&b, &x);
-    cmg_hierarchy_destroy(&h);
 }
 
 /*
  * Formats that sort the rows, where the schedule stores the level's A in one that does not: the
  * outer matrix gives the numbering, and what is solved is A x = b in the caller's.
  */
-static void renumbered_formats_solve_in_the_callers_numbering(void)
+TEST(renumbered_formats_solve_in_the_callers_numbering)
 {
     static const cmg_format formats[] = {CMG_FORMAT_K1R, CMG_FORMAT_K1RS, CMG_FORMAT_K2R,
                                          CMG_FORMAT_K2RS};
     static const char *const texts[] = {"A:fp16", "fp8", "0:A:fp16", "1:A:fp16", "M:fp16,A:full"};
-    cmg_hierarchy *h = poisson(32, 4, POISSON_COLUMNS); /* rows of 1 and of 9 entries */
+    scoped_hierarchy *h = poisson(32, 4, POISSON_COLUMNS); /* rows of 1 and of 9 entries */
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_of(n, 5);
-    cmg_vector *x = vector_new(n, CMG_FP64);
+    scoped_vector *b = vector_of(n, 5);
+    scoped_vector *x = vector_new(n, CMG_FP64);
     for (size_t f = 0; f < sizeof formats / sizeof formats[0]; ++f) {
         for (size_t t = 0; t < sizeof texts / sizeof texts[0]; ++t) {
             cmg_solver_options o = defaults();
@@ -228,17 +224,4 @@ static void renumbered_formats_solve_in_the_callers_numbering(void)
             CHECK_NEAR(report.relative_residual, true_residual(h, b, x), 1e-12);
         }
     }
-    vectors_destroy(&b, &x);
-    cmg_hierarchy_destroy(&h);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(texts_mean_what_they_say);
-    RUN(bad_texts_are_refused_by_name);
-    RUN(matrices_are_stored_as_scheduled);
-    RUN(scheduled_solves_reach_their_true_residual);
-    RUN(renumbered_formats_solve_in_the_callers_numbering);
-    return TEST_END();
 }

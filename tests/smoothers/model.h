@@ -72,14 +72,13 @@ static inline double *model_q1(int m, int dim, double aspect)
 static inline void model_rescale(cmg_size n, double *dense)
 {
     uint64_t seed = 7;
-    double *d = malloc((size_t)n * sizeof *d);
+    scoped double *d = malloc((size_t)n * sizeof *d);
     for (cmg_size i = 0; i < n; ++i) {
         d[i] = pow(10, 2 * cmgi_random(&seed) - 1);
     }
     for (cmg_size k = 0; k < n * n; ++k) {
         dense[k] *= d[k / n] * d[k % n];
     }
-    free(d);
 }
 
 /* Turns every `stride`-th row into an identity row, columns kept: Dirichlet conditions. */
@@ -95,7 +94,7 @@ static inline void model_dirichlet(cmg_size n, cmg_size stride, double *dense)
 /* Inverse of a dense matrix by Gauss and Jordan with row exchanges, malloc'ed. */
 static inline double *model_invert(cmg_size n, const double *dense)
 {
-    double *A = malloc((size_t)(n * n) * sizeof *A);
+    scoped double *A = malloc((size_t)(n * n) * sizeof *A);
     double *X = calloc((size_t)(n * n), sizeof *X);
     memcpy(A, dense, (size_t)(n * n) * sizeof *A);
     for (cmg_size i = 0; i < n; ++i) {
@@ -127,7 +126,6 @@ static inline double *model_invert(cmg_size n, const double *dense)
             }
         }
     }
-    free(A);
     return X;
 }
 
@@ -178,12 +176,11 @@ static inline cmgi_csr model_five_point(cmg_context *c, int m)
 /* max |M A - I| */
 static inline double model_distance_to_identity(cmg_size n, const double *M, const double *A)
 {
-    double *MA = model_multiply(n, M, A);
+    scoped double *MA = model_multiply(n, M, A);
     double worst = 0;
     for (cmg_size k = 0; k < n * n; ++k) {
         worst = fmax(worst, fabs(MA[k] - (k % (n + 1) == 0 ? 1 : 0)));
     }
-    free(MA);
     return worst;
 }
 

@@ -7,7 +7,7 @@
 #include "test.h"
 
 /* Without dropping the factors are exact, in every form. */
-static void exact_without_dropping(void)
+TEST(exact_without_dropping)
 {
     static const char *const names[] = {
         "sainv:drop=0", "sainv:drop=0:form=three", "sainv:drop=0:form=product",
@@ -38,13 +38,13 @@ static void exact_without_dropping(void)
 }
 
 /* The three forms are the same operator also with dropping. */
-static void forms_agree(void)
+TEST(forms_agree)
 {
     enum { M = 9, N = M * M };
     static const char *const methods[] = {"sainv", "ainv"};
-    double *dense = model_q1(M, 2, 2);
+    scoped double *dense = model_q1(M, 2, 2);
     model_rescale(N, dense);
-    cmgi_csr A = model_from_dense(ctx, N, dense);
+    scoped_csr A = model_from_dense(ctx, N, dense);
     for (int v = 0; v < 2; ++v) {
         double *forms[3];
         static const char *const words[] = {"two", "three", "product"};
@@ -65,19 +65,17 @@ static void forms_agree(void)
             free(forms[f]);
         }
     }
-    cmgi_csr_free(ctx, &A);
-    free(dense);
 }
 
 /* The stored entries a column depend on the drop tolerance, not on the size; caps hold. */
-static void columns_stay_short(void)
+TEST(columns_stay_short)
 {
     double per_column[2];
     for (int s = 0; s < 2; ++s) {
         const int m = s == 0 ? 15 : 29;
         const cmg_size n = (cmg_size)m * m;
-        double *dense = model_q1(m, 2, 1);
-        cmgi_csr A = model_from_dense(ctx, n, dense);
+        scoped double *dense = model_q1(m, 2, 1);
+        scoped_csr A = model_from_dense(ctx, n, dense);
         cmgi_smoother_factors *made = factors_make(&A, "sainv:drop=0.1");
         per_column[s] = (double)made->factor[0].indptr[n] / (double)n;
         factors_discard(made);
@@ -86,25 +84,23 @@ static void columns_stay_short(void)
             CHECK(made->factor[0].indptr[i + 1] - made->factor[0].indptr[i] <= 4);
         }
         factors_discard(made);
-        cmgi_csr_free(ctx, &A);
-        free(dense);
     }
     CHECK(per_column[1] < 1.25 * per_column[0]);
 }
 
-static void indefinite_and_unsymmetric_are_named(void)
+TEST(indefinite_and_unsymmetric_are_named)
 {
     enum { N = 12 };
     static const char *const names[] = {"sainv", "fsai:tau=0"};
     for (int v = 0; v < 2; ++v) {
-        double *dense = model_q1(4, 2, 1);
+        scoped double *dense = model_q1(4, 2, 1);
         double small[N * N];
         for (int k = 0; k < N * N; ++k) {
             small[k] = dense[k / N * 16 + k % N];
         }
         small[7 * N + 7] = -1;
         cmgi_smoother_factors *made = calloc(1, sizeof *made);
-        cmgi_csr A = model_from_dense(ctx, N, small);
+        scoped_csr A = model_from_dense(ctx, N, small);
         cmgi_smoother_source source = {.ctx = ctx, .A = cmgi_csr_view(&A)};
         CHECK_STATUS(cmgi_smoother_make(&source, names[v], 0, made), CMG_ERR_SINGULAR);
         CHECK(strstr(cmg_context_message(ctx), "not positive definite") != NULL);
@@ -116,22 +112,20 @@ static void indefinite_and_unsymmetric_are_named(void)
         source.A = cmgi_csr_view(&A);
         CHECK_STATUS(cmgi_smoother_make(&source, names[v], 0, made), CMG_ERR_UNSUPPORTED);
         factors_discard(made);
-        cmgi_csr_free(ctx, &A);
-        free(dense);
     }
 }
 
 /* ------------------------------------------------------------------ FSAI, ISAI */
 
 /* diag(G A G^T) = 1, and (G A)_ij = 0 for j < i in the pattern of row i of G. */
-static void fsai_equations(void)
+TEST(fsai_equations)
 {
     static const char *const names[] = {"fsai", "fsai:tau=0:adaptive=0", "fsai:tau=0.1:power=2",
                                         "fsai:power=0:adaptive=3:epsilon=0"};
     enum { M = 4, N = M * M * M };
-    double *dense = model_q1(M, 3, 3);
+    scoped double *dense = model_q1(M, 3, 3);
     model_rescale(N, dense);
-    cmgi_csr A = model_from_dense(ctx, N, dense);
+    scoped_csr A = model_from_dense(ctx, N, dense);
     for (size_t v = 0; v < sizeof names / sizeof names[0]; ++v) {
         cmgi_smoother_factors *made = factors_make(&A, names[v]);
         CHECK(made->factors == 2);
@@ -151,17 +145,15 @@ static void fsai_equations(void)
         free_all(G, T, GA, GAGt);
         factors_discard(made);
     }
-    cmgi_csr_free(ctx, &A);
-    free(dense);
 }
 
 /* log of the Kaporin number grows with sum log(diag(G A G^T)) - 2 log det G; here sum log g_ii
  * counts. */
-static void adaptive_fsai_lowers_kaporin_number(void)
+TEST(adaptive_fsai_lowers_kaporin_number)
 {
     enum { M = 8, N = M * M };
-    double *dense = model_q1(M, 2, 3);
-    cmgi_csr A = model_from_dense(ctx, N, dense);
+    scoped double *dense = model_q1(M, 2, 3);
+    scoped_csr A = model_from_dense(ctx, N, dense);
     double before = -INFINITY;
     for (int steps = 0; steps <= 6; steps += 2) {
         char name[64];
@@ -178,17 +170,15 @@ static void adaptive_fsai_lowers_kaporin_number(void)
         free(G);
         factors_discard(made);
     }
-    cmgi_csr_free(ctx, &A);
-    free(dense);
 }
 
 /* (M A)_ij = I_ij on the pattern of M, for a matrix without symmetry. */
-static void isai_equations(void)
+TEST(isai_equations)
 {
     enum { N = 65 };
     static const char *const names[] = {"isai", "isai:tau=0", "isai:tau=0.05:power=2"};
-    double *dense = model_unsymmetric(N);
-    cmgi_csr A = model_from_dense(ctx, N, dense);
+    scoped double *dense = model_unsymmetric(N);
+    scoped_csr A = model_from_dense(ctx, N, dense);
     for (size_t v = 0; v < sizeof names / sizeof names[0]; ++v) {
         cmgi_smoother_factors *made = factors_make(&A, names[v]);
         const cmgi_csr *M = &made->factor[0];
@@ -203,21 +193,6 @@ static void isai_equations(void)
         free_all(dense_m, MA);
         factors_discard(made);
     }
-    cmgi_csr_free(ctx, &A);
-    free(dense);
 }
 
 /* ------------------------------------------------------------------ blocks and colours */
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(exact_without_dropping);
-    RUN(forms_agree);
-    RUN(columns_stay_short);
-    RUN(indefinite_and_unsymmetric_are_named);
-    RUN(fsai_equations);
-    RUN(adaptive_fsai_lowers_kaporin_number);
-    RUN(isai_equations);
-    return TEST_END();
-}

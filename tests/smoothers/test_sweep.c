@@ -28,11 +28,11 @@ static void place_rows(const cmgi_csr *L, int *place)
 }
 
 /* M = (D + L)^-1, and (D + U)^-1 D (D + L)^-1 with the rest of A above the diagonal. */
-static void triangles_make_up_the_matrix(void)
+TEST(triangles_make_up_the_matrix)
 {
     static const char *const orders[] = {"flow", "colours", "rows"};
-    double *dense = model_q1(SIDE, 2, 3);
-    cmgi_csr A = model_from_dense(ctx, N, dense);
+    scoped double *dense = model_q1(SIDE, 2, 3);
+    scoped_csr A = model_from_dense(ctx, N, dense);
     for (int q = 0; q < 3; ++q) {
         char name[64];
         int place[N];
@@ -57,15 +57,13 @@ static void triangles_make_up_the_matrix(void)
         free_all(L, U);
         factors_discard(made);
     }
-    cmgi_csr_free(ctx, &A);
-    free(dense);
 }
 
 /* A Q1 grid has four colours: in `colours`, rows refer to rows of three others. */
-static void colours_are_few(void)
+TEST(colours_are_few)
 {
-    double *dense = model_q1(SIDE, 2, 1);
-    cmgi_csr A = model_from_dense(ctx, N, dense);
+    scoped double *dense = model_q1(SIDE, 2, 1);
+    scoped_csr A = model_from_dense(ctx, N, dense);
     cmgi_smoother_factors *made = factors_make(&A, "sweep:order=colours:symmetric=no");
     const cmgi_csr *L = &made->factor[0];
     int stage[N] = {0};
@@ -90,15 +88,13 @@ static void colours_are_few(void)
     }
     factors_discard(other);
     factors_discard(made);
-    cmgi_csr_free(ctx, &A);
-    free(dense);
 }
 
 /*
  * Upwind differences of a turning flow without diffusion, rows numbered at random: a triangle in
  * the order of the flow, which one forward sweep inverts.
  */
-static void transport_is_solved_by_one_sweep(void)
+TEST(transport_is_solved_by_one_sweep)
 {
     double dense[N * N] = {0};
     int number[N];
@@ -123,7 +119,7 @@ static void transport_is_solved_by_one_sweep(void)
             }
         }
     }
-    cmgi_csr A = model_from_dense(ctx, N, dense);
+    scoped_csr A = model_from_dense(ctx, N, dense);
     cmgi_smoother_factors *made = factors_make(&A, "sweep:symmetric=no");
     double *M = factors_dense(made);
     double *MA = model_multiply(N, M, dense);
@@ -136,12 +132,11 @@ static void transport_is_solved_by_one_sweep(void)
     CHECK(worst < 1e-12);
     free_all(M, MA);
     factors_discard(made);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* Nothing is left out of the factors of a tridiagonal matrix; of others they agree with A on its
  * pattern. */
-static void incomplete_factors_agree_on_the_pattern(void)
+TEST(incomplete_factors_agree_on_the_pattern)
 {
     static const char *const orders[] = {"flow", "colours", "rows"};
     for (int q = 0; q < 6; ++q) {
@@ -180,30 +175,16 @@ static void incomplete_factors_agree_on_the_pattern(void)
     }
 }
 
-static void refuses(void)
+TEST(refuses)
 {
     static const char *const not_so[] = {"chebyshev:base=sweep", "sweep:omega=auto"};
-    double *dense = model_q1(SIDE, 2, 1);
-    cmgi_csr A = model_from_dense(ctx, N, dense);
+    scoped double *dense = model_q1(SIDE, 2, 1);
+    scoped_csr A = model_from_dense(ctx, N, dense);
     const cmgi_smoother_source source = {.ctx = ctx, .A = cmgi_csr_view(&A)};
-    cmgi_smoother_factors *made = calloc(1, sizeof *made);
+    scoped cmgi_smoother_factors *made = calloc(1, sizeof *made);
     for (int q = 0; q < 2; ++q) {
         CHECK_STATUS(cmgi_smoother_make(&source, not_so[q], 0, made), CMG_ERR_UNSUPPORTED);
         CHECK(strstr(cmg_context_message(ctx), "substitution") != NULL);
         cmgi_smoother_factors_clear(ctx, made);
     }
-    free(made);
-    cmgi_csr_free(ctx, &A);
-    free(dense);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(triangles_make_up_the_matrix);
-    RUN(colours_are_few);
-    RUN(transport_is_solved_by_one_sweep);
-    RUN(incomplete_factors_agree_on_the_pattern);
-    RUN(refuses);
-    return TEST_END();
 }

@@ -50,8 +50,7 @@ static inline cmg_matrix *compress(const cmgi_csr *A, cmg_precision precision, c
     options.format = CMG_FORMAT_COMPRESSED;
     options.precision = precision;
     options.values = values;
-    cmg_matrix *M = matrix_new(&A->view, &options);
-    return M;
+    return matrix_new(&A->view, &options);
 }
 
 static inline const cmgi_compressed *layout(const cmg_matrix *M)
@@ -63,15 +62,15 @@ static inline const cmgi_compressed *layout(const cmg_matrix *M)
  */
 static inline double product_error(const cmgi_csr *A, const cmg_matrix *M, bool ones)
 {
-    double *x = suite_vector(A->cols, 3);
+    scoped double *x = suite_vector(A->cols, 3);
     for (cmg_size j = 0; ones && j < A->cols; ++j) {
         x[j] = 1;
     }
-    double *expected = calloc((size_t)A->rows + 1, sizeof(double));
-    double *magnitude = calloc((size_t)A->rows + 1, sizeof(double));
-    double *out = calloc((size_t)A->rows + 1, sizeof(double));
-    cmg_vector *vx = vector_new(A->cols, M->options.precision);
-    cmg_vector *vy = vector_new(A->rows, M->options.precision);
+    scoped double *expected = calloc((size_t)A->rows + 1, sizeof(double));
+    scoped double *magnitude = calloc((size_t)A->rows + 1, sizeof(double));
+    scoped double *out = calloc((size_t)A->rows + 1, sizeof(double));
+    scoped_vector *vx = vector_new(A->cols, M->options.precision);
+    scoped_vector *vy = vector_new(A->rows, M->options.precision);
     CHECK_OK(cmg_vector_set(vx, x));
     CHECK_OK(cmg_vector_fill(vy, NAN)); /* what is not written shows */
     CHECK_OK(cmg_vector_get(vx, x));
@@ -85,8 +84,6 @@ static inline double product_error(const cmgi_csr *A, const cmg_matrix *M, bool 
         worst = error <= worst ? worst : error; /* NaN wins */
         largest = fmax(largest, magnitude[i]);
     }
-    vectors_destroy(&vx, &vy);
-    free_all(x, expected, magnitude, out);
     return largest > 0 ? worst / largest : worst;
 }
 

@@ -51,10 +51,9 @@ static void free_family(family *f)
 static cmg_vector *vector(cmg_size n, int columns, uint64_t seed)
 {
     cmg_vector *v = NULL;
-    double *host = suite_vector(n * columns, seed);
+    scoped double *host = suite_vector(n * columns, seed);
     CHECK_OK(cmg_vector_create_columns(ctx, n, columns, CMG_FP64, &v));
     CHECK_OK(cmg_vector_set(v, host));
-    free(host);
     return v;
 }
 
@@ -64,25 +63,23 @@ static void check_products(const cmg_matrix *A, const cmg_matrix *B, int columns
     const cmg_size n = A->rows;
     const size_t bytes = (size_t)(n * columns) * sizeof(double);
     const cmg_matrix *const both[2] = {A, B};
-    cmg_vector *x = vector(n, columns, 5);
-    cmg_vector *b = vector(n, columns, 6);
-    cmg_vector *d = vector(n, 1, 7);
+    scoped_vector *x = vector(n, columns, 5);
+    scoped_vector *b = vector(n, columns, 6);
+    scoped_vector *d = vector(n, 1, 7);
     double *y[2];
     for (int kind = 0; kind < 4; ++kind) {
         for (int m = 0; m < 2; ++m) {
-            cmg_vector *out = vector(n, columns, 8);
+            scoped_vector *out = vector(n, columns, 8);
             y[m] = malloc(bytes + 1);
             CHECK_OK(kind == 0   ? cmg_matrix_apply(both[m], x, out)
                      : kind == 1 ? cmg_matrix_axpby(both[m], 0.7, x, -1.3, out)
                      : kind == 2 ? cmg_matrix_residual(both[m], x, b, out)
                                  : cmg_matrix_jacobi(both[m], 0.8, d, b, x, out));
             CHECK_OK(cmg_vector_get(out, y[m]));
-            cmg_vector_destroy(&out);
         }
         CHECK(memcmp(y[0], y[1], bytes) == 0);
         free_all(y[0], y[1]);
     }
-    vectors_destroy(&x, &b, &d);
 }
 
 static const int *rest_of(const cmg_matrix *A)
@@ -91,7 +88,7 @@ static const int *rest_of(const cmg_matrix *A)
 }
 
 /* Grids without templates and with some, up to a slice and beyond, short and long codes. */
-static void products_have_the_bits_of_whole_values(void)
+TEST(products_have_the_bits_of_whole_values)
 {
     static const cmg_size sizes[] = {2, 8, 9, 30};
     int kept[2] = {0}; /* without and with slices of templates */
@@ -125,25 +122,16 @@ static void products_have_the_bits_of_whole_values(void)
 }
 
 /* Beyond fp32, and where values may become others. */
-static void other_values_stay_whole(void)
+TEST(other_values_stay_whole)
 {
     static const double beyond[] = {1e-40, -0x1p-127, 0x1p127, -1e39, DBL_MAX, 5e-324};
     for (int k = 0; k < 7; ++k) {
-        cmgi_csr A = grid(12, 0.3);
+        scoped_csr A = grid(12, 0.3);
         A.values[k * 40] = k < 6 ? beyond[k] : A.values[k * 40];
         family f = make_family(&A, k == 6);
         CHECK(f.R.facts.single == (k == 6));
         CHECK(rest_of(f.beside) == NULL && f.beside->values != f.single->values);
         check_products(f.whole, f.beside, 1);
         free_family(&f);
-        cmgi_csr_free(ctx, &A);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(products_have_the_bits_of_whole_values);
-    RUN(other_values_stay_whole);
-    return TEST_END();
 }

@@ -81,7 +81,7 @@ typedef struct arrays {
 
 static arrays arrays_make(const setting *s)
 {
-    double *none = malloc((size_t)s->n * sizeof *none);
+    scoped double *none = malloc((size_t)s->n * sizeof *none);
     for (cmg_size i = 0; i < s->n; ++i) {
         none[i] = NAN;
     }
@@ -89,7 +89,6 @@ static arrays arrays_make(const setting *s)
                       narrow(s->x, s->n, s->single),     narrow(s->e, s->coarse, s->single),
                       narrow(none, s->n, s->single),     narrow(none, s->n, s->single),
                       narrow(none, s->coarse, s->single)};
-    free(none);
     return a;
 }
 
@@ -149,7 +148,7 @@ static void jacobi(const setting *s, double omega, const double *x, double *y)
 /* What down (kept, low) and up (kept, out) have to give. */
 static void plain(const setting *s, double *down, double *low, double *up, double *out)
 {
-    double *t = malloc((size_t)s->n * sizeof *t);
+    scoped double *t = malloc((size_t)s->n * sizeof *t);
     for (cmg_size i = 0; i < s->n; ++i) {
         t[i] = 0.7 * s->d[i] * s->b[i];
     }
@@ -163,7 +162,6 @@ static void plain(const setting *s, double *down, double *low, double *up, doubl
     interpolate(&s->box, 2, t, s->e, true);
     jacobi(s, 1.3, t, up);
     jacobi(s, 0.6, up, out);
-    free(t);
 }
 
 static void check_near(const setting *s, const void *got, const double *want, cmg_size n)
@@ -247,7 +245,7 @@ static void check_size(const cmg_index *size, bool even)
     }
 }
 
-static void stages_are_right(void)
+TEST(stages_are_right)
 {
     static const cmg_index sides[][3] = {{3, 3, 3},   {5, 3, 7},  {3, 9, 5},   {17, 5, 9},
                                          {9, 17, 11}, {33, 7, 3}, {31, 15, 5}, {511, 3, 3},
@@ -259,11 +257,11 @@ static void stages_are_right(void)
 }
 
 /* An assembled stencil is even but for rounding: it is taken for even; one that differs is not. */
-static void rounding_leaves_a_box_even(void)
+TEST(rounding_leaves_a_box_even)
 {
     enum { N = 12, ROWS = N * N * N };
     for (int off = 0; off < 2; ++off) {
-        cmgi_csr A = {0};
+        scoped_csr A = {0};
         CHECK_OK(cmgi_csr_alloc(ctx, ROWS, ROWS, 27 * ROWS, &A));
         cmg_size e = 0;
         for (cmg_size i = 0; i < ROWS; ++i) {
@@ -280,21 +278,9 @@ static void rounding_leaves_a_box_even(void)
         }
         A.indptr[ROWS] = e;
         const cmg_csr view = cmgi_csr_view(&A);
-        cmg_matrix_options options;
-        cmg_matrix *M = NULL;
-        cmg_matrix_options_default(&options);
+        cmg_matrix_options options = matrix_defaults();
         options.format = CMG_FORMAT_COMPRESSED;
-        CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &M));
+        scoped_matrix *M = matrix_new(&view, &options);
         CHECK(cmgi_matrix_box(M) != NULL && cmgi_matrix_box(M)->even == (off == 0));
-        cmg_matrix_destroy(&M);
-        cmgi_csr_free(ctx, &A);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(stages_are_right);
-    RUN(rounding_leaves_a_box_even);
-    return TEST_END();
 }

@@ -9,8 +9,7 @@
 
 static cmg_matrix_options defaults(void)
 {
-    cmg_matrix_options o = matrix_defaults();
-    return o;
+    return matrix_defaults();
 }
 
 static cmg_format choose(const cmgi_csr *A, cmg_matrix_options o)
@@ -50,9 +49,9 @@ static cmgi_csr scattered(cmg_size n, int width)
     return A;
 }
 
-static void equal_rows_are_compressed(void)
+TEST(equal_rows_are_compressed)
 {
-    cmgi_csr A = band(1000000, 1000000, 9, true);
+    scoped_csr A = band(1000000, 1000000, 9, true);
     CHECK(choose(&A, defaults()) == CMG_FORMAT_COMPRESSED);
     cmg_matrix_options o = defaults();
     o.precision = CMG_FP32;
@@ -61,13 +60,12 @@ static void equal_rows_are_compressed(void)
     A = scattered(900000, 9); /* neighbours are up to 100000 columns apart: no short codes */
     CHECK(choose(&A, defaults()) != CMG_FORMAT_COMPRESSED);
     CHECK(choose(&A, o) != CMG_FORMAT_COMPRESSED);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* Equal offsets make patterns, which save the columns: a third of fp64, half of fp32. */
-static void patterns_are_taken_where_they_save(void)
+TEST(patterns_are_taken_where_they_save)
 {
-    cmgi_csr A = band(1000000, 1000000, 9, false);
+    scoped_csr A = band(1000000, 1000000, 9, false);
     cmg_matrix_options o = defaults();
     o.precision = CMG_FP32;
     CHECK(choose(&A, o) == CMG_FORMAT_COMPRESSED);
@@ -76,7 +74,6 @@ static void patterns_are_taken_where_they_save(void)
     CHECK(choose(&A, o) == CMG_FORMAT_COMPRESSED);
     o.values = CMG_VALUES_FP16; /* cannot be updated: the format refuses it */
     CHECK(choose(&A, o) != CMG_FORMAT_COMPRESSED);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* How a matrix of values is kept, of which 16 bits may be taken from so many rows on. */
@@ -95,7 +92,7 @@ static cmg_values values_of(const cmgi_csr *A, bool may, cmg_size from, cmg_matr
 
 /* Where it is allowed, where the backend has rows enough for it, in fp32, and where values are
  * stored at all. */
-static void halves_are_taken_where_they_may_be(void)
+TEST(halves_are_taken_where_they_may_be)
 {
     const cmg_size n = 1000000;
     cmgi_csr A = band(n, n, 9, false);
@@ -126,9 +123,9 @@ static void halves_are_taken_where_they_may_be(void)
 }
 
 /* On a CPU rows of P, which jump through x, gain by templates alone. */
-static void transfers_are_templates_or_plain_on_the_cpu(void)
+TEST(transfers_are_templates_or_plain_on_the_cpu)
 {
-    cmgi_csr A = band(300000, 150000, 3, true);
+    scoped_csr A = band(300000, 150000, 3, true);
     CHECK(choose(&A, defaults()) == CMG_FORMAT_COMPRESSED);
     cmg_matrix_options o = defaults();
     o.keep_map = true; /* no templates */
@@ -136,15 +133,14 @@ static void transfers_are_templates_or_plain_on_the_cpu(void)
     cmgi_csr_free(ctx, &A);
     A = band(300000, 150000, 3, false);
     CHECK(cmgi_on_cuda(ctx) || choose(&A, defaults()) != CMG_FORMAT_COMPRESSED);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* One row of 5000 entries: no format may pad others to it, and on a GPU no lane add them alone. */
-static void a_long_row_is_shared(void)
+TEST(a_long_row_is_shared)
 {
     const cmg_size n = 200000;
-    cmgi_csr short_rows = scattered(n, 4);
-    cmgi_csr A = {0};
+    scoped_csr short_rows = scattered(n, 4);
+    scoped_csr A = {0};
     CHECK_OK(cmgi_csr_alloc(ctx, n, n, 4 * n + 4996, &A));
     for (cmg_size i = 0; i <= n; ++i) {
         A.indptr[i] = 4 * i + (i > n / 2 ? 4996 : 0);
@@ -161,13 +157,12 @@ static void a_long_row_is_shared(void)
     if (cmgi_on_cuda(ctx)) {
         CHECK(f == CMG_FORMAT_K2 || f == CMG_FORMAT_CSR);
     }
-    csrs_free(&short_rows, &A);
 }
 
 /* A few long rows: on a GPU they get many lanes each, and nothing else. */
-static void few_long_rows_take_many_lanes(void)
+TEST(few_long_rows_take_many_lanes)
 {
-    cmgi_csr A = scattered(2000, 300);
+    scoped_csr A = scattered(2000, 300);
     const cmg_format f = choose(&A, defaults());
     if (cmgi_on_cuda(ctx)) {
         CHECK(f == CMG_FORMAT_CSR || f == CMG_FORMAT_ELLT || f == CMG_FORMAT_K2);
@@ -175,12 +170,11 @@ static void few_long_rows_take_many_lanes(void)
     } else {
         CHECK(f == CMG_FORMAT_CSR || f == CMG_FORMAT_SELL);
     }
-    cmgi_csr_free(ctx, &A);
 }
 
-static void what_is_given_stays(void)
+TEST(what_is_given_stays)
 {
-    cmgi_csr A = band(3000, 3000, 5, false);
+    scoped_csr A = band(3000, 3000, 5, false);
     cmg_matrix_options o = defaults();
     o.format = CMG_FORMAT_K2;
     o.threshold = 3;
@@ -197,29 +191,13 @@ static void what_is_given_stays(void)
     cmgi_csr_free(ctx, &A);
     A = suite_make(&suite[16]);
     CHECK(choose(&A, defaults()) == CMG_FORMAT_DIAGONAL);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* Every shape of the suite gets some format. */
-static void every_shape_is_chosen_for(void)
+TEST(every_shape_is_chosen_for)
 {
     for (int k = 0; k < SUITE; ++k) {
-        cmgi_csr A = suite_make(&suite[k]);
+        scoped_csr A = suite_make(&suite[k]);
         (void)choose(&A, defaults());
-        cmgi_csr_free(ctx, &A);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(equal_rows_are_compressed);
-    RUN(patterns_are_taken_where_they_save);
-    RUN(halves_are_taken_where_they_may_be);
-    RUN(transfers_are_templates_or_plain_on_the_cpu);
-    RUN(a_long_row_is_shared);
-    RUN(few_long_rows_take_many_lanes);
-    RUN(what_is_given_stays);
-    RUN(every_shape_is_chosen_for);
-    return TEST_END();
 }

@@ -116,11 +116,12 @@ static void mark_tile(const cmgi_csr *A, const cmgi_tile *t, int *rows, int *ent
 static void check_cover(const cmgi_csr *A, const cmgi_csr_tiles *tiles)
 {
     const cmg_size nnz = A->indptr[A->rows];
-    cmgi_tile *tile = calloc((size_t)tiles->ntiles + 1, sizeof *tile);
-    cmgi_split_row *split = calloc((size_t)tiles->nsplit + 1, sizeof *split);
-    int *rows = calloc((size_t)A->rows + 1, sizeof *rows);
-    int *entries = calloc((size_t)nnz + 1, sizeof *entries);
-    cmg_size *part_of = calloc((size_t)tiles->ntiles + 1, sizeof *part_of); /* row of a part */
+    scoped cmgi_tile *tile = calloc((size_t)tiles->ntiles + 1, sizeof *tile);
+    scoped cmgi_split_row *split = calloc((size_t)tiles->nsplit + 1, sizeof *split);
+    scoped int *rows = calloc((size_t)A->rows + 1, sizeof *rows);
+    scoped int *entries = calloc((size_t)nnz + 1, sizeof *entries);
+    scoped cmg_size *part_of =
+        calloc((size_t)tiles->ntiles + 1, sizeof *part_of); /* row of a part */
     CHECK_OK(cmgi_to_host(ctx, tile, tiles->tile, (size_t)tiles->ntiles * sizeof *tile));
     CHECK_OK(cmgi_to_host(ctx, split, tiles->split, (size_t)tiles->nsplit * sizeof *split));
     for (cmg_size s = 0; s < tiles->nsplit; ++s) {
@@ -145,7 +146,6 @@ static void check_cover(const cmgi_csr *A, const cmgi_csr_tiles *tiles)
         wrong += entries[k] != 1;
     }
     CHECK(wrong == 0);
-    free_all(tile, split, rows, entries, part_of);
 }
 
 /* All vectors of the write-back are v; y comes back twice, equal to the bit. */
@@ -160,9 +160,9 @@ static void check_product(const char *name, const cmgi_csr *A, const cmg_matrix 
     double *magnitude = calloc((size_t)n + 1, sizeof *magnitude);
     double *out[2] = {calloc((size_t)n + 1, sizeof(double)), calloc((size_t)n + 1, sizeof(double))};
     suite_multiply(A, x, sum, magnitude);
-    cmg_vector *dx = vector_new(A->cols, p);
-    cmg_vector *dv = vector_new(n, p);
-    cmg_vector *y = vector_new(n, p);
+    scoped_vector *dx = vector_new(A->cols, p);
+    scoped_vector *dv = vector_new(n, p);
+    scoped_vector *y = vector_new(n, p);
     CHECK_OK(cmg_vector_set(dx, x));
     CHECK_OK(cmg_vector_set(dv, v));
     const cmgi_writeback w = {.kind = (cmgi_wb_kind)kind,
@@ -191,7 +191,6 @@ static void check_product(const char *name, const cmgi_csr *A, const cmg_matrix 
         printf("   %s, write-back %d, precision %d: %g times the bound\n", name, kind, (int)p,
                worst);
     }
-    vectors_destroy(&dx, &dv, &y);
     free_all(x, v, sum, magnitude, out[0], out[1]);
 }
 
@@ -201,7 +200,7 @@ static void check_case(const char *name, const cmgi_csr *A, cmg_precision precis
     cmg_matrix_options options = matrix_defaults();
     options.format = CMG_FORMAT_CSR;
     options.precision = precision;
-    cmg_matrix *M = matrix_new(&A->view, &options);
+    scoped_matrix *M = matrix_new(&A->view, &options);
     cmgi_csr_storage *S = M->data;
     if (S->tiles == NULL) {
         check_product(name, A, M, CMGI_WB_APPLY);
@@ -211,25 +210,22 @@ static void check_case(const char *name, const cmgi_csr *A, cmg_precision precis
     for (int kind = 0; kind < CMGI_WB_KINDS; ++kind) {
         check_product(name, A, M, kind);
     }
-    cmg_matrix_destroy(&M);
 }
 
-static void tiles_multiply(void)
+TEST(tiles_multiply)
 {
     for (int c = 0; c < CASES; ++c) {
-        cmgi_csr A = make_case(&cases[c]);
+        scoped_csr A = make_case(&cases[c]);
         check_case(cases[c].name, &A, CMG_FP64);
         check_case(cases[c].name, &A, CMG_FP32);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
-static void tiles_multiply_the_suite(void)
+TEST(tiles_multiply_the_suite)
 {
     for (int s = 0; s < SUITE; ++s) {
-        cmgi_csr A = suite_make(&suite[s]);
+        scoped_csr A = suite_make(&suite[s]);
         check_case(suite[s].name, &A, CMG_FP64);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
@@ -242,7 +238,7 @@ static cmg_size five(cmg_size i, cmg_size n)
 static bool is_uneven(cmg_size rows, cmg_size (*length)(cmg_size i, cmg_size n))
 {
     const tiles_case c = {"", rows, rows, length};
-    cmgi_csr A = make_case(&c);
+    scoped_csr A = make_case(&c);
     const bool uneven = cmgi_csr_uneven(ctx, &A.view);
     cmgi_row_statistics s;
     CHECK_OK(cmgi_row_statistics_take(ctx, &A.view, &s));
@@ -250,11 +246,10 @@ static bool is_uneven(cmg_size rows, cmg_size (*length)(cmg_size i, cmg_size n))
     CHECK(!(uneven && cmgi_rows_even(&s)));
     CHECK(length != five || cmgi_rows_even(&s));
     cmgi_row_statistics_free(ctx, &s);
-    cmgi_csr_free(ctx, &A);
     return uneven;
 }
 
-static void only_uneven_rows_get_tiles(void)
+TEST(only_uneven_rows_get_tiles)
 {
     CHECK(!is_uneven(30000, five));
     CHECK(!is_uneven(5000, short_with_holes)); /* too small to matter */
@@ -262,9 +257,9 @@ static void only_uneven_rows_get_tiles(void)
     CHECK(is_uneven(30000, power_law));
 }
 
-static void allocation_failures_leave_nothing(void)
+TEST(allocation_failures_leave_nothing)
 {
-    cmgi_csr A = make_case(&cases[4]);
+    scoped_csr A = make_case(&cases[4]);
     cmg_status status = CMG_ERR_MEMORY;
     for (long n = 0; n < 20 && status != CMG_OK; ++n) {
         cmgi_csr_tiles *tiles = NULL;
@@ -275,14 +270,13 @@ static void allocation_failures_leave_nothing(void)
         cmgi_csr_tiles_destroy(ctx, tiles);
     }
     CHECK(status == CMG_OK);
-    cmgi_csr_free(ctx, &A);
 }
 
 /*
  * Lanes of large matrices have about four entries: so many that one lane fewer, by half, has more
  * than six and one a lane is not too few. Small ones take a lane an entry, up to 65536 in all.
  */
-static void lanes_have_about_four_entries(void)
+TEST(lanes_have_about_four_entries)
 {
     static const int table[][2] = {{0, 1},   {1, 1},   {2, 1},   {3, 2},    {8, 2},
                                    {9, 4},   {20, 4},  {21, 8},  {44, 8},   {45, 16},
@@ -296,15 +290,4 @@ static void lanes_have_about_four_entries(void)
     CHECK(cmgi_csr_lanes(1000, 7 * 1000) == 8 && cmgi_csr_lanes(1000, 8 * 1000) == 8);
     CHECK(cmgi_csr_lanes(1000, 9 * 1000) == 16 && cmgi_csr_lanes(1000, 1000 * 1000) == 32);
     CHECK(cmgi_csr_lanes(16384, 16384 * 7) == 4 && cmgi_csr_lanes(16383, 16383 * 7) == 8);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(tiles_multiply);
-    RUN(tiles_multiply_the_suite);
-    RUN(only_uneven_rows_get_tiles);
-    RUN(lanes_have_about_four_entries);
-    RUN(allocation_failures_leave_nothing);
-    return TEST_END();
 }

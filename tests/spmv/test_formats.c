@@ -181,14 +181,14 @@ static cmgi_csr blocks_of(const cmgi_csr *A, int b, filling how)
 }
 
 /* Slices of blocks of 1, 2 and 3, found or given, in every format that takes them. */
-static void blocks_multiply_as_their_entries(void)
+TEST(blocks_multiply_as_their_entries)
 {
     static const cmg_format formats[] = {CMG_FORMAT_BELL,      CMG_FORMAT_SBELL, CMG_FORMAT_SELL,
                                          CMG_FORMAT_K1,        CMG_FORMAT_K1R,   CMG_FORMAT_K1RS,
                                          CMG_FORMAT_COMPRESSED};
     enum { FORMATS = sizeof formats / sizeof *formats };
     for (int m = 3; m < SUITE - 1; ++m) {
-        cmgi_csr A = suite_make(&suite[m]);
+        scoped_csr A = suite_make(&suite[m]);
         for (int turn = 0; turn < 9 * FORMATS; ++turn) {
             const int b = 1 + turn % 3;
             const filling how = (filling)(turn / 3 % 3);
@@ -197,7 +197,7 @@ static void blocks_multiply_as_their_entries(void)
             if ((renumbers && A.rows != A.cols) || (how == NEARLY_FULL && b == 1)) {
                 continue;
             }
-            cmgi_csr B = blocks_of(&A, b, how);
+            scoped_csr B = blocks_of(&A, b, how);
             const bool finds = format == CMG_FORMAT_BELL || format == CMG_FORMAT_SBELL;
             cmg_matrix_options o = {.size = sizeof o,
                                     .format = format,
@@ -207,7 +207,7 @@ static void blocks_multiply_as_their_entries(void)
                                                          : 256,
                                     .keep_map = turn % 2 == 0};
             o.block_rows = finds && m % 2 == 0 ? 0 : b;
-            cmg_matrix *M = matrix_new(&B.view, &o);
+            scoped_matrix *M = matrix_new(&B.view, &o);
             check_products(suite[m].name, &B, M);
             if (o.keep_map) {
                 for (cmg_size k = 0; k < B.indptr[B.rows]; ++k) {
@@ -216,34 +216,28 @@ static void blocks_multiply_as_their_entries(void)
                 CHECK_OK(cmg_matrix_update(M, B.values));
                 check_products(suite[m].name, &B, M);
             }
-            cmg_matrix_destroy(&M);
-            cmgi_csr_free(ctx, &B);
         }
-        cmgi_csr_free(ctx, &A);
     }
 }
 
 /* What blocks are for: one column number for nine values, one number for nine entries; and a size
  * that they do not divide is refused. */
-static void blocks_save_what_they_should(void)
+TEST(blocks_save_what_they_should)
 {
-    cmgi_csr A = suite_make(&suite[10]);
+    scoped_csr A = suite_make(&suite[10]);
     cmg_matrix_options o = {.size = sizeof o, .format = CMG_FORMAT_SBELL};
     const double blocks = (double)A.indptr[A.rows];
     for (int how = FULL; how <= IDENTITY; how += 2) {
-        cmgi_csr B = blocks_of(&A, 3, (filling)how);
-        cmg_matrix *M = matrix_new(&B.view, &o);
+        scoped_csr B = blocks_of(&A, 3, (filling)how);
+        scoped_matrix *M = matrix_new(&B.view, &o);
         const double least = blocks * (how == FULL ? 76 : 12);
         CHECK((double)M->bytes >= least && (double)M->bytes <= 1.1 * least);
-        cmg_matrix_destroy(&M);
-        cmgi_csr_free(ctx, &B);
     }
     cmg_matrix *M = NULL;
     o.block_rows = 3; /* 1000 rows */
     CHECK_STATUS(cmg_matrix_create_csr(ctx, &A.view, &o, &M), CMG_ERR_SHAPE);
     o.block_rows = 4;
     CHECK_STATUS(cmg_matrix_create_csr(ctx, &A.view, &o, &M), CMG_ERR_ARG);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* One matrix through every format, precision and write-back; values updated in between. */
@@ -255,7 +249,7 @@ static void check_matrix(const char *name, const cmgi_csr *given, bool diagonal)
             continue;
         }
         for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
-            cmgi_csr A = {0};
+            scoped_csr A = {0};
             cmg_csr view = cmgi_csr_view(given);
             CHECK_OK(cmgi_csr_copy(ctx, &view, &A));
             view = cmgi_csr_view(&A);
@@ -289,17 +283,16 @@ static void check_matrix(const char *name, const cmgi_csr *given, bool diagonal)
                                        info.stored >= info.nnz || t.M->format->elements));
             CHECK(info.traffic >= info.bytes + (size_t)A.rows * (p == CMG_FP64 ? 8U : 4U));
             cmg_matrix_destroy(&t.M);
-            cmgi_csr_free(ctx, &A);
         }
     }
 }
 
 /* The row of a format knows from the row lengths what its storage comes to: exactly, or, where the
  * columns matter, from below. Every row, every parameter. */
-static void rows_know_their_bytes(void)
+TEST(rows_know_their_bytes)
 {
     for (int k = 0; k < SUITE; ++k) {
-        cmgi_csr A = suite_make(&suite[k]);
+        scoped_csr A = suite_make(&suite[k]);
         const cmg_csr view = cmgi_csr_view(&A);
         cmgi_row_statistics s;
         CHECK_OK(cmgi_row_statistics_take(ctx, &view, &s));
@@ -325,7 +318,7 @@ static void rows_know_their_bytes(void)
                 if (!applies(&v, &A, suite[k].kind == 5)) {
                     continue;
                 }
-                cmg_matrix *M = matrix_new(&view, &o);
+                scoped_matrix *M = matrix_new(&view, &o);
                 const size_t told = cmgi_format_bytes(ctx, &s, &M->options);
                 if (format->at_least) {
                     CHECK(told <= M->bytes);
@@ -339,25 +332,22 @@ static void rows_know_their_bytes(void)
                     printf("   %s: %s: told %zu, has %zu\n", suite[k].name,
                            cmg_enum_name("format", (int)format->id), told, M->bytes);
                 }
-                cmg_matrix_destroy(&M);
             }
         }
         cmgi_row_statistics_free(ctx, &s);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
-static void every_format_multiplies_the_suite(void)
+TEST(every_format_multiplies_the_suite)
 {
     for (int s = 0; s < SUITE; ++s) {
-        cmgi_csr A = suite_make(&suite[s]);
+        scoped_csr A = suite_make(&suite[s]);
         check_matrix(suite[s].name, &A, suite[s].kind == 5);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
 /* Slices of two lanes over a matrix of four rows, laid out by hand as in slices.h. */
-static void sell_of_four_rows_by_hand(void)
+TEST(sell_of_four_rows_by_hand)
 {
     const cmg_size indptr[] = {0, 2, 3, 3, 5};
     const cmg_index indices[] = {0, 2, 1, 0, 3};
@@ -366,7 +356,7 @@ static void sell_of_four_rows_by_hand(void)
     cmg_matrix_options options = matrix_defaults();
     options.format = CMG_FORMAT_SELL;
     options.warp = 4;
-    cmg_matrix *A = matrix_new(&csr, &options);
+    scoped_matrix *A = matrix_new(&csr, &options);
     const double expected[] = {1, 3, 0, 4, 2, 0, 0, 5};
     double stored[8] = {0};
     CHECK(A->stored == 8);
@@ -374,18 +364,17 @@ static void sell_of_four_rows_by_hand(void)
     for (int k = 0; k < 8; ++k) {
         CHECK(stored[k] == expected[k]);
     }
-    cmg_matrix_destroy(&A);
 }
 
-static void products_repeat_bitwise(void)
+TEST(products_repeat_bitwise)
 {
-    cmgi_csr A = suite_make(&suite[SUITE - 1]);
+    scoped_csr A = suite_make(&suite[SUITE - 1]);
     const cmg_csr view = cmgi_csr_view(&A);
-    double *host = suite_vector(A.cols, 8);
-    double *first = malloc((size_t)A.rows * sizeof *first);
-    double *again = malloc((size_t)A.rows * sizeof *again);
-    cmg_vector *x = vector_from(A.cols, CMG_FP64, host);
-    cmg_vector *y = vector_new(A.rows, CMG_FP64);
+    scoped double *host = suite_vector(A.cols, 8);
+    scoped double *first = malloc((size_t)A.rows * sizeof *first);
+    scoped double *again = malloc((size_t)A.rows * sizeof *again);
+    scoped_vector *x = vector_from(A.cols, CMG_FP64, host);
+    scoped_vector *y = vector_new(A.rows, CMG_FP64);
     for (int v = 0; v < MOST; ++v) {
         variant one;
         if (!variant_at(v, &one) || !applies(&one, &A, false) || is_vendor(one.format)) {
@@ -394,23 +383,19 @@ static void products_repeat_bitwise(void)
         cmg_matrix_options options = matrix_defaults();
         options.format = one.format;
         options.t = one.t;
-        cmg_matrix *M = matrix_new(&view, &options);
+        scoped_matrix *M = matrix_new(&view, &options);
         CHECK_OK(cmg_matrix_apply(M, x, y));
         CHECK_OK(cmg_vector_get(y, first));
         CHECK_OK(cmg_matrix_apply(M, x, y));
         CHECK_OK(cmg_vector_get(y, again));
         CHECK(memcmp(first, again, (size_t)A.rows * sizeof *first) == 0);
-        cmg_matrix_destroy(&M);
     }
-    vectors_destroy(&x, &y);
-    free_all(host, first, again);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* Every allocation of every format fails once: a status, and nothing is left behind. */
-static void allocation_failures_leave_nothing(void)
+TEST(allocation_failures_leave_nothing)
 {
-    cmgi_csr A = suite_make(&suite[11]);
+    scoped_csr A = suite_make(&suite[11]);
     const cmg_csr view = cmgi_csr_view(&A);
     for (int v = 0; v < MOST; ++v) {
         variant one;
@@ -438,18 +423,4 @@ static void allocation_failures_leave_nothing(void)
         }
         CHECK(done);
     }
-    cmgi_csr_free(ctx, &A);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(sell_of_four_rows_by_hand);
-    RUN(every_format_multiplies_the_suite);
-    RUN(blocks_multiply_as_their_entries);
-    RUN(blocks_save_what_they_should);
-    RUN(rows_know_their_bytes);
-    RUN(products_repeat_bitwise);
-    RUN(allocation_failures_leave_nothing);
-    return TEST_END();
 }

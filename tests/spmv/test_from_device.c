@@ -21,10 +21,9 @@ enum { FORMATS = sizeof formats / sizeof formats[0] };
 static void check_array_at(const void *here, const void *there, cmg_size count, size_t size)
 {
     const size_t bytes = (size_t)count * size;
-    char *fetched = malloc(bytes + 1);
+    scoped char *fetched = malloc(bytes + 1);
     CHECK_OK(cmgi_to_host(ctx, fetched, there, bytes));
     CHECK(memcmp(here, fetched, bytes) == 0);
-    free(fetched);
 }
 
 static void check_same(const cmg_matrix *A, const cmg_matrix *B)
@@ -52,60 +51,47 @@ static void check_same(const cmg_matrix *A, const cmg_matrix *B)
 /* y = A x of both, to the bit. */
 static void check_products(const cmg_matrix *A, const cmg_matrix *B)
 {
-    double *host = suite_vector(A->cols, 5);
-    double *ya = calloc((size_t)A->rows + 1, sizeof *ya);
-    double *yb = calloc((size_t)A->rows + 1, sizeof *yb);
-    cmg_vector *x = NULL;
-    cmg_vector *y = NULL;
-    CHECK_OK(cmg_vector_create(ctx, A->cols, A->options.precision, &x));
-    CHECK_OK(cmg_vector_create(ctx, A->rows, A->options.precision, &y));
+    scoped double *host = suite_vector(A->cols, 5);
+    scoped double *ya = calloc((size_t)A->rows + 1, sizeof *ya);
+    scoped double *yb = calloc((size_t)A->rows + 1, sizeof *yb);
+    scoped_vector *x = vector_new(A->cols, A->options.precision);
+    scoped_vector *y = vector_new(A->rows, A->options.precision);
     CHECK_OK(cmg_vector_set(x, host));
     CHECK_OK(cmg_matrix_apply(A, x, y));
     CHECK_OK(cmg_vector_get(y, ya));
     CHECK_OK(cmg_matrix_apply(B, x, y));
     CHECK_OK(cmg_vector_get(y, yb));
     CHECK(memcmp(ya, yb, (size_t)A->rows * sizeof *ya) == 0);
-    cmg_vector_destroy(&x);
-    cmg_vector_destroy(&y);
-    free(host);
-    free(ya);
-    free(yb);
 }
 
 static void check_format(const cmgi_csr *A, const cmg_csr *there, cmg_format format,
                          cmg_precision precision)
 {
     const cmg_csr here = cmgi_csr_view(A);
-    cmg_matrix *M = NULL;
-    cmg_matrix *N = NULL;
-    cmg_matrix_options options;
-    cmg_matrix_options_default(&options);
+    cmg_matrix_options options = matrix_defaults();
     options.format = format;
     options.precision = precision;
     options.t = format == CMG_FORMAT_ELLT ? 4 : 0;
     options.threshold = format == CMG_FORMAT_K2 ? 3 : 0;
     options.keep_map = true;
-    CHECK_OK(cmg_matrix_create_csr(ctx, &here, &options, &M));
-    CHECK_OK(cmg_matrix_create_csr(ctx, there, &options, &N));
+    scoped_matrix *M = matrix_new(&here, &options);
+    scoped_matrix *N = matrix_new(there, &options);
     if (M != NULL && N != NULL) {
         check_same(M, N);
         check_products(M, N);
-        double *twice = suite_vector(A->indptr[A->rows], 9);
+        scoped double *twice = suite_vector(A->indptr[A->rows], 9);
         double *twice_there = copy_there(twice, A->indptr[A->rows], sizeof *twice);
         CHECK_OK(cmg_matrix_update(M, twice));
         CHECK_OK(cmg_matrix_update(N, twice_there));
         check_same(M, N);
         cmgi_free_device(ctx, twice_there);
-        free(twice);
     }
-    cmg_matrix_destroy(&M);
-    cmg_matrix_destroy(&N);
 }
 
-static void every_format_is_made_on_the_device(void)
+TEST(every_format_is_made_on_the_device)
 {
     for (int s = 0; s < SUITE; ++s) {
-        cmgi_csr A = suite_make(&suite[s]);
+        scoped_csr A = suite_make(&suite[s]);
         const cmg_size nnz = A.indptr[A.rows];
         cmg_csr there = {A.rows, A.cols, NULL, NULL, NULL};
         there.indptr = copy_there(A.indptr, A.rows + 1, sizeof *A.indptr);
@@ -121,7 +107,6 @@ static void every_format_is_made_on_the_device(void)
         cmgi_free_device(ctx, (void *)(uintptr_t)there.indptr);
         cmgi_free_device(ctx, (void *)(uintptr_t)there.indices);
         cmgi_free_device(ctx, (void *)(uintptr_t)there.values);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
@@ -178,11 +163,10 @@ static void check_compressed(const cmgi_csr *A, cmg_precision precision, cmg_val
 {
     const cmg_csr here = cmgi_csr_view(A);
     const cmgi_matrix_source from = {.csr = &here};
-    cmg_matrix_options options;
-    cmg_matrix *M = NULL;
-    cmg_matrix *N = NULL;
+    cmg_matrix_options options = matrix_defaults();
+    scoped_matrix *M = NULL;
+    scoped_matrix *N = NULL;
     cmgi_resident R = {0};
-    cmg_matrix_options_default(&options);
     options.format = CMG_FORMAT_COMPRESSED;
     options.precision = precision;
     options.values = values;
@@ -206,8 +190,6 @@ static void check_compressed(const cmgi_csr *A, cmg_precision precision, cmg_val
         check_packed(M, N);
         check_products(M, N);
     }
-    cmg_matrix_destroy(&M);
-    cmg_matrix_destroy(&N);
 }
 
 /* A 9-point stencil on a grid, its rows of `kinds` different values, some columns out of order. */
@@ -282,22 +264,17 @@ static cmgi_csr diagonal_matrix(cmg_size n, cmg_size others, cmg_size stride, in
     return A;
 }
 
-static void compressed_is_the_same(void)
+TEST(compressed_is_the_same)
 {
-    if (cmgi_resident_kernels_of(ctx) == NULL) {
-        SKIP("no device");
-        return;
-    }
+    NEEDS(cmgi_resident_kernels_of(ctx) != NULL, "no device");
     for (int s = 0; s < SUITE; ++s) {
-        cmgi_csr A = suite_make(&suite[s]);
+        scoped_csr A = suite_make(&suite[s]);
         check_all_compressed(&A);
-        cmgi_csr_free(ctx, &A);
     }
     static const int kinds[] = {0, 2, 300, -1}; /* -1: all rows differ */
     for (int k = 0; k < 8; ++k) {
-        cmgi_csr A = grid_matrix(k < 4 ? 61 : 130, kinds[k % 4], k % 2 == 1);
+        scoped_csr A = grid_matrix(k < 4 ? 61 : 130, kinds[k % 4], k % 2 == 1);
         check_all_compressed(&A);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
@@ -306,18 +283,17 @@ static void compressed_is_the_same(void)
 static void check_two(const cmgi_csr *A, bool joined)
 {
     const cmg_csr here = cmgi_csr_view(A);
-    cmg_matrix_options options;
+    cmg_matrix_options options = matrix_defaults();
     cmgi_templates exact = {0};
     cmgi_resident R = {0};
     int kinds[2] = {0, 0};
-    cmg_matrix_options_default(&options);
     options.format = CMG_FORMAT_COMPRESSED;
     CHECK_OK(cmgi_resident_send(ctx, &here, &R));
     for (int p = CMG_FP32; p >= CMG_FP64; --p) {
         const cmgi_matrix_source alone = {.there = &R};
         const cmgi_matrix_source two = {.there = &R, .exact = &exact};
-        cmg_matrix *M = NULL;
-        cmg_matrix *N = NULL;
+        scoped_matrix *M = NULL;
+        scoped_matrix *N = NULL;
         options.precision = (cmg_precision)p;
         CHECK_OK(cmgi_matrix_create(ctx, &alone, CMGI_USE_ANY, &options, &M));
         CHECK_OK(cmgi_matrix_create(ctx, &two, CMGI_USE_ANY, &options, &N));
@@ -328,65 +304,52 @@ static void check_two(const cmgi_csr *A, bool joined)
             kinds[p] = ((const cmgi_compressed *)N->data)->t.kinds;
         }
         CHECK((exact.id != NULL) == (p == CMG_FP32)); /* the second has taken it */
-        cmg_matrix_destroy(&M);
-        cmg_matrix_destroy(&N);
     }
     CHECK((kinds[CMG_FP32] < kinds[CMG_FP64]) == joined);
     cmgi_templates_free(ctx, &exact);
     cmgi_resident_free(ctx, &R);
 }
 
-static void templates_are_found_once_for_two(void)
+TEST(templates_are_found_once_for_two)
 {
     static const int kinds[] = {0, 2, 300, -1};
-    if (cmgi_resident_kernels_of(ctx) == NULL) {
-        SKIP("no device");
-        return;
-    }
+    NEEDS(cmgi_resident_kernels_of(ctx) != NULL, "no device");
     for (int k = 0; k < 5; ++k) {
         const bool joined = k == 4;
-        cmgi_csr A = grid_matrix(130, kinds[joined ? 1 : k], false);
+        scoped_csr A = grid_matrix(130, kinds[joined ? 1 : k], false);
         for (cmg_size e = 0; joined && e < A.indptr[A.rows]; ++e) {
             A.values[e] = A.values[e] == 9 ? 8 * (1 + 0x1p-40) : A.values[e];
         }
         check_two(&A, joined);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
-static void a_diagonal_apart_may_be_anywhere(void)
+TEST(a_diagonal_apart_may_be_anywhere)
 {
     static const cmg_size others[] = {0, 1, 7, 8, 9, 16, 31, 32, 33, 65};
     static const cmg_size strides[] = {1, 37, 1999};
-    if (cmgi_resident_kernels_of(ctx) == NULL) {
-        SKIP("no device");
-        return;
-    }
+    NEEDS(cmgi_resident_kernels_of(ctx) != NULL, "no device");
     for (int k = 0; k < 6 * 10 * 3; ++k) {
         const bool far = k / 60 == 2; /* codes of 32 bits */
         const cmg_size mine = others[k / 6 % 10];
         if (!far || (k % 6 > 3 && (mine == 9 || mine == 33))) {
-            cmgi_csr A = diagonal_matrix(far ? 66666 : 331, mine, strides[k / 60], k % 6);
+            scoped_csr A = diagonal_matrix(far ? 66666 : 331, mine, strides[k / 60], k % 6);
             check_compressed(&A, CMG_FP32, CMG_VALUES_FP16, false);
             check_compressed(&A, CMG_FP32, CMG_VALUES_FP8, false);
-            cmgi_csr_free(ctx, &A);
         }
     }
 }
 
 /* What was looked at on the device is what the host sees. */
-static void facts_are_those_of_the_rows(void)
+TEST(facts_are_those_of_the_rows)
 {
-    if (cmgi_resident_kernels_of(ctx) == NULL) {
-        SKIP("no device");
-        return;
-    }
+    NEEDS(cmgi_resident_kernels_of(ctx) != NULL, "no device");
     for (int s = 0; s < SUITE; ++s) {
-        cmgi_csr A = suite_make(&suite[s]);
+        scoped_csr A = suite_make(&suite[s]);
         const cmg_csr view = cmgi_csr_view(&A);
         cmgi_row_statistics want;
         cmgi_resident R = {0};
-        cmgi_csr T = {0};
+        scoped_csr T = {0};
         cmg_csr there = {0};
         CHECK_OK(cmgi_row_statistics_take(ctx, &view, &want));
         CHECK_OK(cmgi_resident_send(ctx, &view, &R));
@@ -414,8 +377,6 @@ static void facts_are_those_of_the_rows(void)
         cmgi_resident_free_arrays(ctx, &there);
         cmgi_resident_free(ctx, &R);
         cmgi_row_statistics_free(ctx, &want);
-        cmgi_csr_free(ctx, &T);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
@@ -436,14 +397,11 @@ static cmgi_csr full_matrix(cmg_size n)
 }
 
 /* Facts of new values on the same pattern, for which columns are not read again. */
-static void facts_follow_new_values(void)
+TEST(facts_follow_new_values)
 {
-    if (cmgi_resident_kernels_of(ctx) == NULL) {
-        SKIP("no device");
-        return;
-    }
+    NEEDS(cmgi_resident_kernels_of(ctx) != NULL, "no device");
     for (int s = 0; s <= SUITE; ++s) {
-        cmgi_csr A = s < SUITE ? suite_make(&suite[s]) : full_matrix(300);
+        scoped_csr A = s < SUITE ? suite_make(&suite[s]) : full_matrix(300);
         const cmg_csr view = cmgi_csr_view(&A);
         const cmg_size nnz = A.indptr[A.rows];
         cmgi_resident R = {0};
@@ -473,17 +431,15 @@ static void facts_follow_new_values(void)
         }
         free(diagonal);
         cmgi_resident_free(ctx, &R);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
 /* The compressed storage of one precision, with a value map. */
 static cmg_matrix *compressed_of(const cmg_csr *A, cmg_precision precision)
 {
-    cmg_matrix_options options;
+    cmg_matrix_options options = matrix_defaults();
     cmg_matrix *M = NULL;
     cmgi_resident R = {0};
-    cmg_matrix_options_default(&options);
     options.format = CMG_FORMAT_COMPRESSED;
     options.precision = precision;
     options.keep_map = true;
@@ -495,18 +451,14 @@ static cmg_matrix *compressed_of(const cmg_csr *A, cmg_precision precision)
 }
 
 /* What compression makes of a matrix is told of one on the device as of one on the host. */
-static void compression_is_explained(void)
+TEST(compression_is_explained)
 {
-    if (cmgi_resident_kernels_of(ctx) == NULL) {
-        SKIP("no device");
-        return;
-    }
-    cmgi_csr A = grid_matrix(61, -1, true);
+    NEEDS(cmgi_resident_kernels_of(ctx) != NULL, "no device");
+    scoped_csr A = grid_matrix(61, -1, true);
     const cmg_csr view = cmgi_csr_view(&A);
-    cmg_matrix_options options;
+    cmg_matrix_options options = matrix_defaults();
     cmg_matrix *made[2] = {NULL, NULL};
     cmgi_resident R = {0};
-    cmg_matrix_options_default(&options);
     options.format = CMG_FORMAT_COMPRESSED;
     options.explain = true;
     CHECK_OK(cmgi_resident_send(ctx, &view, &R));
@@ -521,18 +473,14 @@ static void compression_is_explained(void)
     cmg_matrix_destroy(&made[0]);
     cmg_matrix_destroy(&made[1]);
     cmgi_resident_free(ctx, &R);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* Matrices of two precisions that get new values together are those that are made of them. */
-static void two_matrices_are_updated_together(void)
+TEST(two_matrices_are_updated_together)
 {
-    if (cmgi_resident_kernels_of(ctx) == NULL) {
-        SKIP("no device");
-        return;
-    }
+    NEEDS(cmgi_resident_kernels_of(ctx) != NULL, "no device");
     for (int s = 0; s <= SUITE; ++s) {
-        cmgi_csr A = s < SUITE ? suite_make(&suite[s]) : grid_matrix(61, -1, true);
+        scoped_csr A = s < SUITE ? suite_make(&suite[s]) : grid_matrix(61, -1, true);
         const cmg_csr view = cmgi_csr_view(&A);
         const cmg_size nnz = A.indptr[A.rows];
         cmg_matrix *both[2] = {compressed_of(&view, CMG_FP64), compressed_of(&view, CMG_FP32)};
@@ -543,19 +491,17 @@ static void two_matrices_are_updated_together(void)
         double *values = copy_there(A.values, nnz, sizeof *values);
         CHECK_OK(cmgi_matrix_update_both(both[0], both[1], values));
         for (int p = 0; p < 2; ++p) {
-            cmg_matrix *anew = compressed_of(&view, p == 0 ? CMG_FP64 : CMG_FP32);
+            scoped_matrix *anew = compressed_of(&view, p == 0 ? CMG_FP64 : CMG_FP32);
             CHECK(anew->stored == both[p]->stored);
             check_arrays(anew->values, both[p]->values, anew->stored,
                          cmgi_precision_bytes(anew->options.precision));
-            cmg_matrix_destroy(&anew);
             cmg_matrix_destroy(&both[p]);
         }
         cmgi_free_device(ctx, values);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
-static void wrong_arrays_are_refused(void)
+TEST(wrong_arrays_are_refused)
 {
     const cmg_size indptr[] = {0, 1, 2};
     const cmg_size falling[] = {0, 2, 1};
@@ -585,46 +531,23 @@ static void wrong_arrays_are_refused(void)
 }
 
 /* Storage with new values is that of a new matrix of them, padding too. */
-static void new_values_of_packed_slices(void)
+TEST(new_values_of_packed_slices)
 {
     for (int k = 0; k < 2 * SUITE; ++k) {
         const suite_row *row = &suite[k / 2];
-        cmgi_csr A = suite_make(row);
+        scoped_csr A = suite_make(row);
         const cmg_size nnz = A.indptr[A.rows];
-        double *other = suite_vector(nnz, 9);
+        scoped double *other = suite_vector(nnz, 9);
         cmg_csr changed = A.view;
-        cmg_matrix *M = NULL;
-        cmg_matrix *fresh = NULL;
-        cmg_matrix_options options;
-        cmg_matrix_options_default(&options);
+        cmg_matrix_options options = matrix_defaults();
         options.format = CMG_FORMAT_COMPRESSED;
         options.precision = k % 2 == 0 ? CMG_FP64 : CMG_FP32;
         options.keep_map = true;
         changed.values = other;
-        CHECK_OK(cmg_matrix_create_csr(ctx, &A.view, &options, &M));
-        CHECK_OK(cmg_matrix_create_csr(ctx, &changed, &options, &fresh));
+        scoped_matrix *M = matrix_new(&A.view, &options);
+        scoped_matrix *fresh = matrix_new(&changed, &options);
         CHECK_OK(cmg_matrix_update(M, other));
         CHECK(M->stored == fresh->stored);
         check_arrays(M->values, fresh->values, M->stored, cmgi_precision_bytes(options.precision));
-        cmg_matrix_destroy(&M);
-        cmg_matrix_destroy(&fresh);
-        free(other);
-        cmgi_csr_free(ctx, &A);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(every_format_is_made_on_the_device);
-    RUN(compressed_is_the_same);
-    RUN(templates_are_found_once_for_two);
-    RUN(a_diagonal_apart_may_be_anywhere);
-    RUN(facts_are_those_of_the_rows);
-    RUN(facts_follow_new_values);
-    RUN(compression_is_explained);
-    RUN(two_matrices_are_updated_together);
-    RUN(wrong_arrays_are_refused);
-    RUN(new_values_of_packed_slices);
-    return TEST_END();
 }

@@ -69,32 +69,30 @@ static double worst_of(const cmgi_cpu_kernels *set, const cmgi_csr *A, const cmg
     return worst;
 }
 
-static void instruction_sets_multiply(void)
+TEST(instruction_sets_multiply)
 {
     static const cmg_format formats[] = {CMG_FORMAT_SELL, CMG_FORMAT_K1, CMG_FORMAT_ELLPACK};
     const cmgi_cpu_kernels *set = NULL;
     for (int turn = 0; turn < KINDS * 3 * 2; ++turn) {
-        cmgi_csr A = make((columns)(turn / 6));
+        scoped_csr A = make((columns)(turn / 6));
         cmg_matrix_options o = matrix_defaults();
         o.format = formats[turn / 2 % 3];
         o.precision = turn % 2 ? CMG_FP32 : CMG_FP64;
         for (int warp = 8; warp <= 32; warp += 24) {
             o.warp = warp;
-            cmg_matrix *M = matrix_new(&A.view, &o);
+            scoped_matrix *M = matrix_new(&A.view, &o);
             for (int s = 0; (set = cmgi_cpu_kernels_at(s)) != NULL; ++s) {
                 /* sums of seven products of up to 1 */
                 CHECK_NEAR(worst_of(set, &A, M), 0, turn % 2 ? 4e-6 : 1e-14);
             }
-            cmg_matrix_destroy(&M);
         }
-        cmgi_csr_free(ctx, &A);
     }
 }
 
 /* With a map of values rows are filled one entry after the other: the same slices. */
-static void maps_change_nothing(void)
+TEST(maps_change_nothing)
 {
-    cmgi_csr A = make(JUMPING);
+    scoped_csr A = make(JUMPING);
     for (int turn = 0; turn < 4; ++turn) {
         cmg_matrix *M[2] = {NULL, NULL};
         cmg_matrix_options o = matrix_defaults();
@@ -113,13 +111,4 @@ static void maps_change_nothing(void)
         cmg_matrix_destroy(&M[0]);
         cmg_matrix_destroy(&M[1]);
     }
-    cmgi_csr_free(ctx, &A);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(instruction_sets_multiply);
-    RUN(maps_change_nothing);
-    return TEST_END();
 }

@@ -16,7 +16,7 @@
 static cmgi_csr triangle(cmg_size n, int reach, const cmg_index *order, uint64_t seed)
 {
     cmgi_csr L = {0};
-    cmg_size *rank = malloc((size_t)n * sizeof *rank);
+    scoped cmg_size *rank = malloc((size_t)n * sizeof *rank);
     cmg_size k = 0;
     CHECK_OK(cmgi_csr_alloc(ctx, n, n, n * (reach + 1), &L));
     for (cmg_size r = 0; r < n; ++r) {
@@ -33,7 +33,6 @@ static cmgi_csr triangle(cmg_size n, int reach, const cmg_index *order, uint64_t
         L.values[k++] = 1 + cmgi_random(&seed);
         L.indptr[i + 1] = k;
     }
-    free(rank);
     return L;
 }
 
@@ -136,7 +135,7 @@ static cmg_matrix *sweep_of(const cmgi_csr *L, cmg_precision precision)
 }
 
 /* Stages: one of all rows, one a row, and wide ones beside narrow ones. */
-static void solves_by_substitution(void)
+TEST(solves_by_substitution)
 {
     static const struct {
         cmg_size n;
@@ -144,32 +143,29 @@ static void solves_by_substitution(void)
     } cases[] = {{1, 0}, {5000, 0}, {33, 1}, {1500, 1}, {64, 4}, {9001, 3}};
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
         const cmg_size n = cases[k].n;
-        cmg_index *order = malloc((size_t)n * sizeof *order);
+        scoped cmg_index *order = malloc((size_t)n * sizeof *order);
         shuffle(n, order);
-        cmgi_csr L = triangle(n, cases[k].reach, order, 1);
+        scoped_csr L = triangle(n, cases[k].reach, order, 1);
         for (int p = 0; p < 2; ++p) {
-            cmg_matrix *M = sweep_of(&L, (cmg_precision)p);
+            scoped_matrix *M = sweep_of(&L, (cmg_precision)p);
             const cmgi_sweep *S = M->data;
             CHECK(S->stages == (cases[k].reach == 0 ? 1 : (int)n));
             check_writebacks(M, &L, order);
-            cmg_matrix_destroy(&M);
         }
-        cmgi_csr_free(ctx, &L);
-        free(order);
     }
 }
 
 /* A grid's lower triangle: a stage is a diagonal of the grid, more than a block of rows or fewer.
  */
-static void stages_are_wavefronts(void)
+TEST(stages_are_wavefronts)
 {
     static const cmg_size sides[][2] = {{3, 5}, {40, 17}, {1300, 1200}};
     for (size_t k = 0; k < sizeof sides / sizeof sides[0]; ++k) {
         const cmg_size nx = sides[k][0];
         const cmg_size ny = sides[k][1];
-        cmgi_csr L = {0};
+        scoped_csr L = {0};
         cmg_size at = 0;
-        cmg_index *order = malloc((size_t)(nx * ny) * sizeof *order);
+        scoped cmg_index *order = malloc((size_t)(nx * ny) * sizeof *order);
         CHECK_OK(cmgi_csr_alloc(ctx, nx * ny, nx * ny, 3 * nx * ny, &L));
         for (cmg_size i = 0; i < nx * ny; ++i) {
             const cmg_size to[3] = {i >= nx ? i - nx : -1, i % nx > 0 ? i - 1 : -1, i};
@@ -182,30 +178,25 @@ static void stages_are_wavefronts(void)
             L.indptr[i + 1] = at;
             order[i] = (cmg_index)i;
         }
-        cmg_matrix *M = sweep_of(&L, CMG_FP64);
+        scoped_matrix *M = sweep_of(&L, CMG_FP64);
         CHECK(((const cmgi_sweep *)M->data)->stages == nx + ny - 1);
         check_writebacks(M, &L, order);
-        cmg_matrix_destroy(&M);
-        cmgi_csr_free(ctx, &L);
-        free(order);
     }
 }
 
-static void new_values_are_taken(void)
+TEST(new_values_are_taken)
 {
     enum { N = 700 };
     cmg_index order[N];
     shuffle(N, order);
-    cmgi_csr L = triangle(N, 2, order, 1);
-    cmgi_csr other = triangle(N, 2, order, 77);
-    cmg_matrix *M = sweep_of(&L, CMG_FP64);
+    scoped_csr L = triangle(N, 2, order, 1);
+    scoped_csr other = triangle(N, 2, order, 77);
+    scoped_matrix *M = sweep_of(&L, CMG_FP64);
     CHECK_OK(cmg_matrix_update(M, other.values));
     check_writebacks(M, &other, order);
-    cmg_matrix_destroy(&M);
-    csrs_free(&L, &other);
 }
 
-static void refuses(void)
+TEST(refuses)
 {
     cmg_size indptr[] = {0, 2, 4, 5};
     cmg_index indices[] = {0, 1, 0, 1, 2};
@@ -220,14 +211,4 @@ static void refuses(void)
     A.cols = 4;
     CHECK_STATUS(cmgi_sweep_create(ctx, &A, &options, &M), CMG_ERR_SHAPE);
     CHECK(M == NULL);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(solves_by_substitution);
-    RUN(stages_are_wavefronts);
-    RUN(new_values_are_taken);
-    RUN(refuses);
-    return TEST_END();
 }
