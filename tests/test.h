@@ -202,6 +202,14 @@ static inline cmg_vector *vector_from(cmg_size n, cmg_precision precision, const
     return v;
 }
 
+/* The hierarchy's own arrays. */
+static inline cmg_csr csr_of(const cmg_hierarchy *h, int level, cmg_role role)
+{
+    cmg_csr A = {0};
+    CHECK_OK(cmg_hierarchy_get_csr(h, level, role, NULL, 0, &A));
+    return A;
+}
+
 static inline cmg_solver *solver_new(cmg_hierarchy *h, const cmg_solver_options *options)
 {
     cmg_solver *s = NULL;

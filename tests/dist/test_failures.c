@@ -12,8 +12,7 @@ static int ranks = 3; /* two where they then have a device each */
 
 static void make_problem(void)
 {
-    cmg_generate_options options = generate_defaults();
-    options.cells = 16;
+    cmg_generate_options options = generate_options("cells=16");
     CHECK_OK(cmg_hierarchy_generate(ctx, &options, &whole));
     const cmg_size n = whole->level[0].A.rows;
     rhs = malloc((size_t)n * sizeof *rhs);

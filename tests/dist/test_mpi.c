@@ -12,9 +12,7 @@ static int processes = 1;
 
 static void make_problem(void)
 {
-    cmg_generate_options options = generate_defaults();
-    options.cells = 32;
-    options.distort = 0.2;
+    cmg_generate_options options = generate_options("cells=32 distort=0.2");
     CHECK_OK(cmg_hierarchy_generate(ctx, &options, &whole));
     const cmg_size n = whole->level[0].A.rows;
     rhs = malloc((size_t)n * sizeof *rhs);

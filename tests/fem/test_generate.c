@@ -264,11 +264,10 @@ static void check_repeats(bool general)
         cmg_context_options options = context_defaults();
         scoped_context *other = NULL;
         scoped_hierarchy *g = NULL;
-        cmg_csr B = {0};
         options.threads = threads;
         CHECK_OK(cmg_context_create(&options, &other));
         CHECK_OK(cmg_hierarchy_generate(other, &o, &g));
-        CHECK_OK(cmg_hierarchy_get_csr(g, 0, CMG_ROLE_A, NULL, 0, &B));
+        const cmg_csr B = csr_of(g, 0, CMG_ROLE_A);
         const size_t nnz = (size_t)A.indptr[A.rows];
         CHECK(B.rows == A.rows && (size_t)B.indptr[B.rows] == nnz);
         CHECK(memcmp(A.values, B.values, nnz * sizeof *A.values) == 0);

@@ -8,11 +8,7 @@ static const double extent[3] = {2, 0.5, 4};
 
 static cmg_generate_options defaults(void)
 {
-    cmg_generate_options o = generate_defaults();
-    o.contrast = 40;
-    o.angle = 25;
-    o.seed = 11;
-    return o;
+    return generate_options("contrast=40 angle=25 seed=11");
 }
 
 /* Points of the box that lie on no border between fields, x; in the unit box s. */
@@ -77,8 +73,8 @@ TEST(coefficients_are_their_formulas)
 TEST(random_fields_are_sixteen_a_side)
 {
     for (int dim = 2; dim <= 3; ++dim) {
-        cmg_generate_options o = defaults();
-        o.coefficient = CMG_COEFFICIENT_RANDOM;
+        cmg_generate_options o =
+            generate_options("contrast=40 angle=25 seed=11 coefficient=random");
         const cmgi_problem p = cmgi_problem_make(&o, dim, origin, extent);
         double last[9] = {0};
         for (int axis = 0; axis < dim; ++axis) {
@@ -103,8 +99,8 @@ TEST(random_fields_are_sixteen_a_side)
 TEST(anisotropy_has_its_axes)
 {
     for (int dim = 2; dim <= 3; ++dim) {
-        cmg_generate_options o = defaults();
-        o.coefficient = CMG_COEFFICIENT_ANISOTROPIC;
+        cmg_generate_options o =
+            generate_options("contrast=40 angle=25 seed=11 coefficient=anisotropic");
         const cmgi_problem p = cmgi_problem_make(&o, dim, origin, extent);
         CHECK(cmgi_problem_constant(&p));
         double K[9];
@@ -165,8 +161,7 @@ TEST(solutions_are_their_formulas)
     const double x[3] = {-0.7, 2.4, 1.5};
     double u = 0;
     for (int dim = 2; dim <= 3; ++dim) {
-        cmg_generate_options o = defaults();
-        o.load = CMG_LOAD_SINE;
+        cmg_generate_options o = generate_options("contrast=40 angle=25 seed=11 load=sine");
         cmgi_problem p = cmgi_problem_make(&o, dim, origin, extent);
         cmgi_problem_exact(&p, x, &u, (double[3]){0});
         CHECK_NEAR(u, sin(0.15 * pi) * sin(0.8 * pi) * (dim == 3 ? sin(0.25 * pi) : 1), 1e-14);
@@ -183,10 +178,8 @@ TEST(solutions_are_their_formulas)
 TEST(elasticity_has_its_modulus)
 {
     for (int dim = 2; dim <= 3; ++dim) {
-        cmg_generate_options o = defaults();
-        o.problem = CMG_PROBLEM_ELASTICITY;
-        o.young = 7;
-        o.poisson_ratio = 0.3;
+        cmg_generate_options o = generate_options(
+            "contrast=40 angle=25 seed=11 problem=elasticity young=7 poisson_ratio=0.3");
         const cmgi_problem p = cmgi_problem_make(&o, dim, origin, extent);
         /* strain 1 along x, -nu along the others: stress E along x, none across */
         const double trace = 1 - (dim - 1) * 0.3;
@@ -200,10 +193,8 @@ TEST(elasticity_has_its_modulus)
 TEST(convection_has_its_velocity)
 {
     for (int dim = 2; dim <= 3; ++dim) {
-        cmg_generate_options o = defaults();
-        o.problem = CMG_PROBLEM_CONVECTION;
-        o.velocity = 30;
-        o.reaction = 5;
+        cmg_generate_options o = generate_options(
+            "contrast=40 angle=25 seed=11 problem=convection velocity=30 reaction=5");
         const cmgi_problem p = cmgi_problem_make(&o, dim, origin, extent);
         double square = 0;
         for (int d = 0; d < dim; ++d) {
@@ -224,8 +215,7 @@ TEST(sources_are_their_formulas)
 {
     double f[3] = {9, 9, 9};
     double factor = 3;
-    cmg_generate_options o = defaults();
-    o.strength = 2;
+    cmg_generate_options o = generate_options("contrast=40 angle=25 seed=11 strength=2");
     cmgi_problem p = cmgi_problem_make(&o, 3, origin, extent);
     CHECK(!cmgi_problem_solved(&p));
     cmgi_problem_source(&p, origin, f);

@@ -3,13 +3,6 @@
 #include "fem/problem.h"
 #include "generated.h"
 
-static inline cmg_csr csr_of(const cmg_hierarchy *h, int level, cmg_role role)
-{
-    cmg_csr A = {0};
-    CHECK_OK(cmg_hierarchy_get_csr(h, level, role, NULL, 0, &A));
-    return A;
-}
-
 static inline const double *vector_of(const cmg_hierarchy *h, int level, const char *kind,
                                       const char *name, cmg_size *n)
 {

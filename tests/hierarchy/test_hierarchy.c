@@ -8,11 +8,10 @@
 TEST(matrices_and_vectors_come_back)
 {
     cmg_hierarchy *h = poisson(8, 3, 0);
-    cmg_csr A;
     CHECK(cmg_hierarchy_levels(h) == 3);
     CHECK(cmg_hierarchy_rows(h, 0) == 81 && cmg_hierarchy_rows(h, 1) == 25 &&
           cmg_hierarchy_rows(h, 2) == 9);
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_P, NULL, 0, &A));
+    cmg_csr A = csr_of(h, 0, CMG_ROLE_P);
     CHECK(A.rows == 81 && A.cols == 25);
     CHECK_STATUS(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_R, NULL, 0, &A), CMG_ERR_STATE);
     CHECK_STATUS(cmg_hierarchy_get_csr(h, 2, CMG_ROLE_P, NULL, 0, &A), CMG_ERR_STATE);
@@ -40,8 +39,7 @@ TEST(matrices_and_vectors_come_back)
 TEST(smoothers_have_factors_in_order)
 {
     scoped_hierarchy *h = poisson(4, 1, 0);
-    cmg_csr A;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     CHECK_STATUS(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_SMOOTHER, "ainv", 1, &A), CMG_ERR_ARG);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_SMOOTHER, "ainv", 0, &A));
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_SMOOTHER, "ainv", 1, &A));
@@ -203,10 +201,9 @@ TEST(a_coarse_matrix_of_fewer_entries)
 TEST(wrapped_arrays_are_borrowed)
 {
     scoped_csr A = poisson_matrix(4, 0);
-    cmg_csr back;
     cmg_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_wrap_csr(h, 0, CMG_ROLE_A, NULL, 0, &A.view));
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &back));
+    const cmg_csr back = csr_of(h, 0, CMG_ROLE_A);
     CHECK(back.values == A.values && back.indices == A.indices);
     cmg_hierarchy_destroy(&h);
     CHECK(A.values[0] == 1);

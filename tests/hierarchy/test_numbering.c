@@ -79,10 +79,9 @@ static cmg_hierarchy *hierarchy_of(const matrix *A, int block)
 /* The vector that held 0, 1, ... tells the permutation. */
 static void check_renumbered(const cmg_hierarchy *h, const matrix *A, int block)
 {
-    cmg_csr B;
     cmg_size n = 0;
     const double *old = NULL;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &B));
+    const cmg_csr B = csr_of(h, 0, CMG_ROLE_A);
     CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &old));
     CHECK(n == A->n && B.rows == A->n);
     matrix C = zeros(n);

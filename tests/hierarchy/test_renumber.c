@@ -109,11 +109,8 @@ TEST(numberings_permute_alike)
 
 TEST(metis_permutes_alike)
 {
-    cmg_generate_options o = generate_defaults();
+    cmg_generate_options o = generate_options("cells=16 load=exponential numbering=metis");
     scoped_hierarchy *g = NULL;
-    o.cells = 16;
-    o.load = CMG_LOAD_EXPONENTIAL;
-    o.numbering = CMG_NUMBERING_METIS;
     if (cmg_hierarchy_generate(ctx, &o, &g) == CMG_ERR_UNSUPPORTED) {
         SKIP("no METIS in this build");
         return;

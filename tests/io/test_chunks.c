@@ -36,11 +36,10 @@ static cmg_hierarchy *diagonal(cmg_size n)
 static bool comes_back(const char *path, cmg_size n)
 {
     scoped_hierarchy *h = NULL;
-    cmg_csr A = {0};
     const double *b = NULL;
     cmg_size found = 0;
     CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h));
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &found, &b));
     bool good = A.rows == n && A.indptr[n] == n && found == n;
     for (cmg_size i = 0; good && i < n; ++i) {
@@ -197,9 +196,8 @@ TEST(every_layout_comes_back)
     for (size_t k = 0; k < sizeof layouts / sizeof layouts[0]; ++k) {
         const char *path = temporary("layouts.cmg");
         cmg_hierarchy *back = NULL;
-        cmg_csr A = {0};
         CHECK_OK(cmg_hierarchy_write(h, path, CMG_FILE_CONTAINER));
-        CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+        const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
         relay(path, &A, &layouts[k]);
         CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &back));
         if (back != NULL) {

@@ -77,8 +77,7 @@ static cmg_report solve(cmg_hierarchy *h, const cmg_solver_options *options)
 static void check_count(const known *k, cmg_hierarchy *h, cmg_format format,
                         cmg_precision precision)
 {
-    cmg_solver_options o = solver_defaults();
-    o.krylov = CMG_KRYLOV_NONE;
+    cmg_solver_options o = solver_options("krylov=none");
     o.dirichlet = k->dirichlet;
     (void)snprintf(o.smoother, sizeof o.smoother, "%s", k->smoother);
     o.omega = k->omega;

@@ -197,10 +197,9 @@ static void put_long(const char *path, int n)
 
 static bool is_long(const cmg_hierarchy *h, int n)
 {
-    cmg_csr A = {0};
     cmg_size found = 0;
     const double *b = NULL;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &found, &b));
     bool good = A.rows == n && A.indptr[n] == 2 * n && found == n;
     for (int i = 0; good && i < n; ++i) {

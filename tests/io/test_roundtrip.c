@@ -198,9 +198,8 @@ TEST(equal_restriction_is_no_obstacle)
 {
     const random_options o = {.levels = 2, .rows = 12};
     scoped_hierarchy *h = random_hierarchy(&o, 3);
-    cmg_csr P;
     cmgi_csr R = {0};
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_P, NULL, 0, &P));
+    const cmg_csr P = csr_of(h, 0, CMG_ROLE_P);
     CHECK_OK(cmgi_csr_transpose(ctx, &P, &R));
     CHECK_OK(cmgi_hierarchy_take_csr(h, 0, CMG_ROLE_R, NULL, 0, &R));
     roundtrip(h, "equal.petsc", CMG_FILE_AUTO, &o);

@@ -58,10 +58,9 @@ TEST(solves_by_elements)
     }
     cmg_elements E = springs(N, dofs, factor);
     double *b = suite_vector(N, 8);
-    cmg_csr A;
     cmg_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_elements(h, 0, &E));
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     CHECK(A.indptr[N] == 3 * N - 2 && A.values[0] == factor[0] + factor[1]);
     cmg_solver *solver = NULL;
     const int plain = iterations(h, CMG_FORMAT_SELL, CMG_FP64, b, NULL);
@@ -92,7 +91,7 @@ TEST(solves_by_elements)
     vectors_destroy(&vb, &vx);
     cmg_solver_destroy(&solver);
     CHECK_STATUS(cmg_hierarchy_update(h, 0, CMG_ROLE_A, A.values), CMG_ERR_STATE);
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    A = csr_of(h, 0, CMG_ROLE_A);
     cmg_hierarchy *given = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(given, 0, CMG_ROLE_A, NULL, 0, &A));
     CHECK_OK(cmg_hierarchy_set_elements(given, 0, &E));

@@ -18,8 +18,7 @@ static inline cmg_vector *vector_of(cmg_size n, uint64_t seed)
 /* ||b - A x|| / ||b|| by plain loops. */
 static inline double true_residual(const cmg_hierarchy *h, const cmg_vector *b, const cmg_vector *x)
 {
-    cmg_csr A;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     scoped double *vb = malloc((size_t)A.rows * sizeof *vb);
     scoped double *vx = malloc((size_t)A.rows * sizeof *vx);
     CHECK_OK(cmg_vector_get(b, vb));
@@ -54,8 +53,7 @@ static inline cmg_report solve(cmg_hierarchy *h, const cmg_solver_options *o, cm
 static inline void scale(cmg_hierarchy *h, double factor)
 {
     for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
-        cmg_csr A;
-        CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+        const cmg_csr A = csr_of(h, l, CMG_ROLE_A);
         scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
         for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
             values[k] = factor * A.values[k];

@@ -110,14 +110,13 @@ static void solve_row(const int row[FACTORS], int flags)
 {
     scoped_hierarchy *h = poisson(CELLS, LEVELS, flags);
     cmg_report report = {.size = sizeof report};
-    cmg_csr A;
     char text[256] = "";
     for (int f = 0; f < COUNT; ++f) {
         (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%s ", words[f][row[f]]);
     }
     const int k = atoi(words[COUNT][row[COUNT]]);
     cmg_solver_options o = solver_options(text);
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     scoped double *rhs = block(&A, row[KIND], k, false);
     scoped double *guess = block(&A, row[KIND], k, true);
     scoped_vector *b = vector_of_columns(A.rows, k, rhs);
@@ -150,8 +149,7 @@ TEST(cycles_take_columns)
     enum { K = 5 };
     scoped_hierarchy *h = poisson(CELLS, LEVELS, 0);
     cmg_solver_options o;
-    cmg_csr A;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     const cmg_size n = A.rows;
     scoped double *rhs = block(&A, 0, K, false);
     scoped double *values = malloc((size_t)(n * K) * sizeof *values);
@@ -202,8 +200,7 @@ static int stop_at_once(void *user, int iteration, double residual, double rhs_n
 TEST(limits_change)
 {
     scoped_hierarchy *h = poisson(CELLS, LEVELS, 0);
-    cmg_csr A;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     for (int k = 1; k <= 3; k += 2) {
         cmg_report report = {.size = sizeof report};
         scoped double *rhs = block(&A, 0, k, false);
@@ -239,8 +236,7 @@ TEST(interrupted_columns_have_outcomes)
 {
     enum { K = 3 };
     scoped_hierarchy *h = poisson(CELLS, LEVELS, 0);
-    cmg_csr A;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     scoped double *rhs = block(&A, 1, K, false);
     scoped_vector *b = vector_of_columns(A.rows, K, rhs);
     scoped_vector *x = vector_of_columns(A.rows, K, rhs);
@@ -319,8 +315,7 @@ TEST(columns_that_are_gone_have_no_report)
     scoped_hierarchy *h = poisson(CELLS, LEVELS, 0);
     cmg_solver_options o;
     cmg_report report = {.size = sizeof report};
-    cmg_csr A;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     scoped double *rhs = block(&A, 0, 5, false);
     cmg_vector *b[2] = {vector_of_columns(A.rows, 3, rhs), vector_of_columns(A.rows, 5, rhs)};
     cmg_vector *x[2] = {vector_of_columns(A.rows, 3, rhs), vector_of_columns(A.rows, 5, rhs)};
@@ -350,8 +345,7 @@ TEST(allocation_failures_leave_nothing)
 {
     enum { K = 3 };
     scoped_hierarchy *h = poisson(8, 2, 0);
-    cmg_csr A;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     scoped double *rhs = block(&A, 0, K, false);
     scoped_vector *b = vector_of_columns(A.rows, K, rhs);
     scoped_vector *x = vector_of_columns(A.rows, K, rhs);

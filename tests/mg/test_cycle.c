@@ -244,9 +244,7 @@ static void compare(cmg_hierarchy *h, const cmg_solver_options *o, cmg_csr *fact
 
 static cmg_solver_options base_options(void)
 {
-    cmg_solver_options o = solver_options("smoother=jacobi");
-    o.omega = 0.7;
-    o.collapse = 0;
+    cmg_solver_options o = solver_options("smoother=jacobi omega=0.7 collapse=0");
     return o;
 }
 

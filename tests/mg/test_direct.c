@@ -225,7 +225,6 @@ TEST(follows_new_values)
     cmg_report report = {.size = sizeof report};
     scoped_vector *b = vector_of(n, 3);
     scoped_vector *x = vector_of(n, 4);
-    cmg_csr csr;
     cmg_solver_options o = solver_options("keep_map krylov=fgmres max-it=400");
     scoped_solver *s = solver_new(h, &o);
     CHECK(notes(s, "direct solve"));
@@ -234,7 +233,7 @@ TEST(follows_new_values)
     CHECK(notes(s, "direct solve"));
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
     CHECK(report.iterations == 1 && true_residual(h, b, x) <= 1e-8);
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &csr));
+    const cmg_csr csr = csr_of(h, 0, CMG_ROLE_A);
     scoped double *values = malloc((size_t)csr.indptr[n] * sizeof *values);
     for (cmg_size i = 0; i < n; ++i) {
         for (cmg_size k = csr.indptr[i]; k < csr.indptr[i + 1]; ++k) {

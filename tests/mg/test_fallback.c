@@ -9,8 +9,7 @@
 static void add_reaction(cmg_hierarchy *h, double reaction)
 {
     for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
-        cmg_csr A;
-        CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+        const cmg_csr A = csr_of(h, l, CMG_ROLE_A);
         scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
         const double mass = reaction / (double)A.rows;
         for (cmg_size i = 0; i < A.rows; ++i) {
@@ -79,8 +78,7 @@ TEST(what_fp64_solves_is_solved)
         const cmg_size n = cmg_hierarchy_rows(h, 0);
         scoped_vector *b = vector_of(n, 3);
         scoped_vector *x = vector_new(n, CMG_FP64);
-        cmg_solver_options o = defaults();
-        o.max_it = 300;
+        cmg_solver_options o = solver_options("smoother=jacobi max_it=300");
         const cmg_report plain = solve(h, &o, b, x);
         printf("   problem %d: fp64 %d", p, plain.iterations);
         CHECK(plain.outcome == CMG_CONVERGED_RTOL);
@@ -149,8 +147,7 @@ TEST(every_kind_of_solve_falls_back)
     scoped_vector *b = vector_of(n, 3);
     scoped_vector *x = vector_new(n, CMG_FP64);
     for (int way = 0; way < 16; ++way) {
-        cmg_solver_options o = defaults();
-        o.precision = CMG_FP32;
+        cmg_solver_options o = solver_options("smoother=jacobi precision=mixed");
         o.krylov = (cmg_krylov)(way % 4);
         o.fmg = way / 4 % 2;
         o.matrix.format = way / 8 ? CMG_FORMAT_K1RS : CMG_FORMAT_AUTO;

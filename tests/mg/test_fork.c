@@ -96,8 +96,7 @@ TEST(a_forked_process_solves)
     cmg_context_options with = context_defaults();
     fill(p);
     with.threads = 2;
-    cmg_solver_options options = solver_defaults();
-    options.matrix.keep_map = true;
+    cmg_solver_options options = solver_options("keep_map=true");
     const cmg_csr A = {N, N, p->indptr, p->indices, p->values};
     CHECK_OK(cmg_context_create(&with, &o.own));
     CHECK_OK(cmg_hierarchy_create(o.own, 1, &o.h));

@@ -48,8 +48,7 @@ static double dot(const double *x, const double *y, cmg_size n)
 static double rest_of_residual(const cmg_hierarchy *h, const cmgi_null_space *Q, double *b,
                                const double *x)
 {
-    cmg_csr A;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     for (int k = 0; k < Q->count; ++k) {
         const double *q = Q->q + k * A.rows;
         const double s = dot(q, b, A.rows);
@@ -112,8 +111,7 @@ TEST(free_bodies_are_solved)
 /* b = A y */
 static void product_of(const cmg_hierarchy *h, const cmg_vector *y, cmg_vector *b)
 {
-    cmg_csr A;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     scoped double *values = calloc(2 * (size_t)A.rows, sizeof *values);
     CHECK_OK(cmg_vector_get(y, values));
     for (cmg_size i = 0; i < A.rows; ++i) {
@@ -519,8 +517,7 @@ TEST(others_have_none)
         CHECK(Q.count == 0 && Q.q == NULL);
         cmg_hierarchy_destroy(&h);
         h = free_body(&bodies[k], CMG_BOUNDARY_NEUMANN);
-        cmg_csr A;
-        CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+        const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
         scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
         memcpy(values, A.values, (size_t)A.indptr[A.rows] * sizeof *values);
         for (cmg_size e = A.indptr[A.rows - 1]; e < A.indptr[A.rows]; ++e) {

@@ -33,18 +33,14 @@ TEST(flexible_cg_takes_unsymmetric_cycles)
 TEST(smoothing_alone_needs_no_hierarchy)
 {
     scoped_hierarchy *h = poisson(24, 3, POISSON_COLUMNS);
-    cmg_csr A;
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     scoped_hierarchy *one = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(one, 0, CMG_ROLE_A, NULL, 0, &A));
     scoped_vector *b = vector_of(n, 3);
     cmg_vector *x[3] = {vector_of(n, 4), vector_of(n, 4), vector_of(n, 4)};
-    cmg_solver_options o = defaults();
-    o.coarsen = false;
-    CHECK_OK(cmg_solver_options_set(&o, "smoother=least-squares:degree=5"));
-    o.cycle = CMG_CYCLE_NONE;
-    o.pre = 2;
+    cmg_solver_options o =
+        solver_options("coarsen=false smoother=least-squares:degree=5 cycle=none pre=2");
     const cmg_report many = solve(h, &o, b, x[0]);
     const cmg_report single = solve(one, &o, b, x[1]);
     o.cycle = CMG_CYCLE_V;
@@ -78,8 +74,7 @@ TEST(smoothing_alone_needs_no_hierarchy)
 
 static cmg_hierarchy *elastic(int dim, cmg_size cells)
 {
-    cmg_generate_options g = generate_defaults();
-    g.problem = CMG_PROBLEM_ELASTICITY;
+    cmg_generate_options g = generate_options("problem=elasticity");
     g.dim = dim;
     g.cells = cells;
     g.levels = 1;
@@ -104,10 +99,8 @@ TEST(polynomial_cg_in_two_precisions)
                 for (int p = 0; p < 2; ++p) {
                     char name[64];
                     (void)snprintf(name, sizeof name, "%s:degree=%d", families[f], 2 * m + 3);
-                    cmg_solver_options o = defaults();
-                    o.cycle = CMG_CYCLE_NONE;
-                    o.post = 0;
-                    o.max_it = 1000;
+                    cmg_solver_options o =
+                        solver_options("smoother=jacobi cycle=none post=0 max_it=1000");
                     (void)snprintf(o.smoother, sizeof o.smoother, "%s", name);
                     o.precision = p ? CMG_FP32 : CMG_FP64;
                     CHECK_OK(cmg_vector_fill(x, 0));
@@ -127,9 +120,7 @@ TEST(polynomial_cg_in_two_precisions)
 /* Hundreds of iterations are what a smoother alone needs: no reason to give up its precision. */
 TEST(slow_is_not_stalled)
 {
-    cmg_generate_options g = generate_defaults();
-    g.cells = 128;
-    g.levels = 1;
+    cmg_generate_options g = generate_options("cells=128 levels=1");
     scoped_hierarchy *h = hierarchy_generated(&g);
     scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
     scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
@@ -156,9 +147,7 @@ TEST(defect_correction_reaches_rounding)
     scoped_vector *b = vector_of(n, 3);
     scoped_vector *x = vector_of(n, 4);
     cmg_report report = {.size = sizeof report};
-    cmg_solver_options o = defaults();
-    o.krylov = CMG_KRYLOV_DEFECT;
-    o.precision = CMG_FP32;
+    cmg_solver_options o = solver_options("smoother=jacobi krylov=defect precision=mixed");
     o.rtol = 0; /* never reached */
     scoped_solver *s = solver_new(h, &o);
     for (int again = 0; again < 2; ++again) {
@@ -213,14 +202,10 @@ TEST(defect_correction_is_refreshed)
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     scoped_vector *b = vector_of(n, 3);
     scoped_vector *x = vector_of(n, 4);
-    cmg_solver_options o = defaults();
+    cmg_solver_options o =
+        solver_options("krylov=defect precision=mixed smoother=chebyshev keep_map=true fmg=true");
     cmg_report report = {.size = sizeof report};
     cmg_csr A;
-    o.krylov = CMG_KRYLOV_DEFECT;
-    o.precision = CMG_FP32;
-    CHECK_OK(cmg_solver_options_set(&o, "smoother=chebyshev"));
-    o.matrix.keep_map = true;
-    o.fmg = true;
     scoped_solver *s = solver_new(h, &o);
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
     CHECK(report.outcome == CMG_CONVERGED_RTOL && true_residual(h, b, x) <= 1e-8);

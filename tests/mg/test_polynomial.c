@@ -200,9 +200,8 @@ TEST(recurrences_hold_no_more_vectors)
     size_t bytes[2];
     size_t held[2];
     for (int form = 0; form < 2; ++form) {
-        cmg_solver_options o = defaults();
+        cmg_solver_options o = solver_options("smoother=jacobi coarse_steps=1");
         scoped_solver *s = NULL;
-        o.coarse_steps = 1;
         (void)snprintf(o.smoother, sizeof o.smoother, "%s",
                        form ? "chebyshev4:degree=6:form=recurrence" : "chebyshev4:degree=6");
         CHECK_OK(cmg_solver_create(h, &o, &s));
@@ -417,13 +416,8 @@ TEST(sums_take_r_as_it_is)
         int counts[4][DAMPINGS]; /* one column, three, printed, r rounded */
         for (int k = 0; k < DAMPINGS; ++k) {
             const double omega = dampings[k] * (degree == 1 ? 1 : 2.0 / 3);
-            cmg_solver_options o = defaults();
-            o.cycle = CMG_CYCLE_NONE;
-            o.krylov = CMG_KRYLOV_CG;
-            o.coarsen = false;
-            o.post = 0;
-            o.rtol = 1e-10;
-            o.max_it = 1000;
+            cmg_solver_options o = solver_options(
+                "smoother=jacobi cycle=none krylov=cg coarsen=false post=0 rtol=1e-10 max_it=1000");
             (void)snprintf(o.smoother, sizeof o.smoother, "%s:omega=%g",
                            degree == 1 ? "jacobi" : "neumann:degree=3:bound=gershgorin",
                            dampings[k]);

@@ -9,9 +9,7 @@
 
 static cmg_hierarchy *generate(cmg_problem problem, cmg_numbering numbering)
 {
-    cmg_generate_options o = generate_defaults();
-    o.dim = 2;
-    o.cells = 32;
+    cmg_generate_options o = generate_options("dim=2 cells=32");
     o.problem = problem;
     o.coefficient = CMG_COEFFICIENT_SMOOTH;
     o.load = problem == CMG_PROBLEM_POISSON ? CMG_LOAD_EXPONENTIAL : CMG_LOAD_SOURCE;
@@ -101,8 +99,7 @@ static double *on_mesh(const cmg_hierarchy *h, const double *x)
 
 static solved solve(cmg_hierarchy *h)
 {
-    cmg_solver_options o = solver_options("smoother=file:own");
-    o.rtol = 1e-12;
+    cmg_solver_options o = solver_options("smoother=file:own rtol=1e-12");
     scoped_vector *b = NULL;
     cmg_report report = {.size = sizeof report};
     cmg_size n = 0;

@@ -87,8 +87,7 @@ static int iterations(cmg_hierarchy *h, const char *smoother, int steps)
 {
     cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN};
     scoped_solver *s = NULL;
-    cmg_solver_options o = solver_defaults();
-    o.krylov = CMG_KRYLOV_NONE;
+    cmg_solver_options o = solver_options("krylov=none");
     (void)snprintf(o.smoother, sizeof o.smoother, "%s", smoother);
     o.pre = steps;
     o.post = steps;

@@ -5,8 +5,7 @@
 TEST(new_values_need_no_new_structure)
 {
     for (int way = 0; way < 16; ++way) {
-        cmg_solver_options o = defaults();
-        o.matrix.keep_map = true;
+        cmg_solver_options o = solver_options("smoother=jacobi keep_map=true");
         o.renumber = way % 2 == 0 && way / 8 ? CMG_RENUMBER_RCM : CMG_RENUMBER_AUTO;
         o.fuse_restriction = way / 4 % 2;
         o.matrix.format = way % 2 ? CMG_FORMAT_K2RS : CMG_FORMAT_AUTO;
@@ -80,15 +79,13 @@ static void change_structure(cmg_hierarchy *h, int change)
 TEST(new_structure_is_refused)
 {
     for (int change = 0; change < CHANGES; ++change) {
-        cmg_solver_options o = defaults();
-        cmg_csr A;
+        cmg_solver_options o = solver_options("smoother=jacobi keep_map=true");
         scoped_csr copy = {0};
-        o.matrix.keep_map = true;
         scoped_hierarchy *h = poisson(16, 4, POISSON_COLUMNS);
         scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
         scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
         scoped_solver *s = solver_new(h, &o);
-        CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+        const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
         CHECK_OK(cmgi_csr_copy(ctx, &A, &copy));
         CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &copy.view));
         CHECK_OK(cmg_solver_refresh(s));
@@ -101,10 +98,7 @@ TEST(new_structure_is_refused)
 /* A solve that would rebuild its cycle from such a hierarchy ends instead. */
 TEST(fallback_on_a_new_structure_is_refused)
 {
-    cmg_solver_options o = defaults();
-    o.precision = CMG_FP32;
-    o.krylov = CMG_KRYLOV_NONE;
-    CHECK_OK(cmg_solver_options_set(&o, "smoother=jacobi"));
+    cmg_solver_options o = solver_options("precision=mixed krylov=none smoother=jacobi");
     o.omega = 3; /* diverges, so that it falls back */
     scoped_hierarchy *h = poisson(16, 4, 0);
     scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
@@ -129,8 +123,7 @@ static const void *recorded(const cmg_solver *s)
 static void shift_by(cmg_hierarchy *h, double size)
 {
     for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
-        cmg_csr A;
-        CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+        const cmg_csr A = csr_of(h, l, CMG_ROLE_A);
         scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
         for (cmg_size i = 0; i < A.rows; ++i) {
             for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
@@ -169,14 +162,13 @@ TEST(smoothers_are_kept_as_asked)
     for (int k = 0; k < 12; ++k) {
         char text[96];
         const int reuse = k % 3;
-        cmg_solver_options o = defaults();
+        cmg_solver_options o = solver_options("smoother=jacobi keep_map=true");
         scoped_hierarchy *h = poisson(16, 4, POISSON_COLUMNS);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
         scoped_vector *b = vector_of(n, 3);
         scoped_vector *x = vector_of(n, 4);
         scoped_solver *s = NULL;
         cmg_report report = {.size = sizeof report};
-        o.matrix.keep_map = true;
         (void)snprintf(text, sizeof text, "smoother=%s reuse=%s", smoothers[k / 3], reuses[reuse]);
         CHECK_OK(cmg_solver_options_set(&o, text));
         CHECK_OK(cmg_solver_create(h, &o, &s));
@@ -282,13 +274,12 @@ TEST(graphs_stay)
     static const char *const texts[] = {"smoother=jacobi", "smoother=jacobi precision=mixed",
                                         "smoother=auto reuse=bounds", "smoother=auto"};
     for (int k = 0; k < 4; ++k) {
-        cmg_solver_options o = defaults();
+        cmg_solver_options o = solver_options("smoother=jacobi keep_map=true");
         scoped_hierarchy *h = poisson(32, 5, POISSON_COLUMNS);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
         scoped_vector *b = vector_of(n, 3);
         scoped_vector *x = vector_of(n, 4);
         cmg_report report = {.size = sizeof report};
-        o.matrix.keep_map = true;
         CHECK_OK(cmg_solver_options_set(&o, texts[k]));
         scoped_solver *s = solver_new(h, &o);
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
@@ -353,16 +344,14 @@ TEST(refused_values_change_nothing)
         memcpy(bad, good, sizeof bad);
         bad[LINE_DIAGONAL_19] = wrong[way / 2];
         const cmg_csr A = {LINE, LINE, indptr, indices, good};
-        cmg_csr seen;
-        cmg_solver_options o = defaults();
-        o.matrix.keep_map = true;
+        cmg_solver_options o = solver_options("smoother=jacobi keep_map=true");
         cmg_hierarchy *h = hierarchy_new(1);
         CHECK_OK((way % 2 ? cmg_hierarchy_wrap_csr : cmg_hierarchy_set_csr)(h, 0, CMG_ROLE_A, NULL,
                                                                             0, &A));
         cmg_solver *old = solver_new(h, &o);
         CHECK_STATUS(cmg_hierarchy_update(h, 0, CMG_ROLE_A, bad), CMG_ERR_ARG);
         CHECK(strstr(cmg_context_message(ctx), "row 19") != NULL);
-        CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &seen));
+        const cmg_csr seen = csr_of(h, 0, CMG_ROLE_A);
         CHECK(memcmp(seen.values, good, sizeof good) == 0 &&
               (seen.values == good) == (way % 2 == 1));
         CHECK_OK(cmg_hierarchy_check(h));

@@ -48,15 +48,13 @@ static void check_inside(const cmg_solver *s)
     }
     for (int k = 0; k < 3 * n->levels; ++k) {
         const int role = k % 3;
-        cmg_csr A;
-        cmg_csr B;
         scoped_csr C = {0};
         if (!cmgi_hierarchy_has(n->given, k / 3, (cmg_role)role)) {
             CHECK(!cmgi_hierarchy_has(n->h, k / 3, (cmg_role)role));
             continue;
         }
-        CHECK_OK(cmg_hierarchy_get_csr(n->given, k / 3, (cmg_role)role, NULL, 0, &A));
-        CHECK_OK(cmg_hierarchy_get_csr(n->h, k / 3, (cmg_role)role, NULL, 0, &B));
+        const cmg_csr A = csr_of(n->given, k / 3, (cmg_role)role);
+        const cmg_csr B = csr_of(n->h, k / 3, (cmg_role)role);
         CHECK_OK(cmgi_csr_permute(ctx, &A, n->perm[k / 3 + sides[role][0]],
                                   n->perm[k / 3 + sides[role][1]], true, &C));
         const size_t nnz = (size_t)C.indptr[C.rows];
@@ -153,8 +151,7 @@ static void exact_guesses_stay(void)
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     scoped_vector *x = vector_of(n, 4);
     scoped_vector *b = vector_of(n, 4);
-    cmg_csr A;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     scoped double *vx = values_of(x);
     scoped double *vb = calloc((size_t)n, sizeof *vb);
     for (cmg_size i = 0; i < n; ++i) {
@@ -190,10 +187,9 @@ static void columns_keep_the_given_order(void)
         CHECK_OK((cmg_solver_solve)(s, b, x, NULL));
         scoped double *all = values_of(x);
         for (int c = 0; c < k; ++c) {
-            cmg_csr A;
             double rr = 0;
             double bb = 0;
-            CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+            const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
             for (cmg_size i = 0; i < n; ++i) {
                 double r = values[i * k + c];
                 bb += r * r;
@@ -236,8 +232,7 @@ static void new_values_come_in_the_given_order(void)
         for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
             scale_smoother(h, l, 0.5);
         }
-        cmg_csr P;
-        CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_P, NULL, 0, &P));
+        const cmg_csr P = csr_of(h, 0, CMG_ROLE_P);
         double *values = malloc((size_t)P.indptr[P.rows] * sizeof *values);
         for (cmg_size k = 0; k < P.indptr[P.rows]; ++k) {
             values[k] = P.values[k] * (1 + 0.01 * (double)(k % 7));
@@ -284,8 +279,7 @@ TEST(no_order_is_no_reason)
     enum { N = 70000, EACH = 5 };
     uint64_t seed = 1;
     scoped_csr A = {0};
-    cmg_solver_options o = defaults();
-    CHECK_OK(cmg_solver_options_set(&o, "cycle=none"));
+    cmg_solver_options o = solver_options("smoother=jacobi cycle=none");
     CHECK_OK(cmgi_csr_alloc(ctx, N, N, (cmg_size)N * (EACH + 1), &A));
     for (cmg_size i = 0; i < N; ++i) {
         A.indptr[i + 1] = A.indptr[i];
@@ -349,8 +343,7 @@ TEST(matrices_on_the_device_stay_there)
         check_inside(s);
         CHECK_OK(cmg_solver_solve(s, b, x, NULL));
         for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
-            cmg_csr A;
-            CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+            const cmg_csr A = csr_of(h, l, CMG_ROLE_A);
             scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
             for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
                 values[k] = 1.5 * A.values[k];

@@ -72,8 +72,7 @@ TEST(generated_hierarchies)
 /* A diagonal of the next level that is larger: its matrix has another density of eigenvalues. */
 static void spoil_next(cmg_hierarchy *h)
 {
-    cmg_csr A;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 1, CMG_ROLE_A, NULL, 0, &A));
+    const cmg_csr A = csr_of(h, 1, CMG_ROLE_A);
     scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
     for (cmg_size i = 0; i < A.rows; ++i) {
         for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
@@ -94,9 +93,8 @@ TEST(bounds_begin_with_the_next_level)
 {
     for (int k = 0; k < 3; ++k) {
         cmg_csr arrays[MOST_ARRAYS];
-        cmg_generate_options g = generate_defaults();
+        cmg_generate_options g = generate_options("dim=2");
         cmg_solver_options o = solver_defaults();
-        g.dim = 2;
         g.cells = 160; /* 79 x 79 unknowns below */
         g.levels = 3;
         g.distort = k == 1 ? 0.1 : 0;
@@ -134,9 +132,8 @@ TEST(waits_do_not_grow_with_rows)
     enum { LEVELS = 3, A_LEVEL = 12 };
     for (cmg_size cells = 48; cells <= 192; cells *= 2) {
         cmg_csr arrays[MOST_ARRAYS];
-        cmg_generate_options g = generate_defaults();
+        cmg_generate_options g = generate_options("dim=2");
         cmg_solver_options o = solver_defaults();
-        g.dim = 2;
         g.cells = cells;
         g.levels = LEVELS;
         scoped_hierarchy *h = hierarchy_generated(&g);
@@ -197,7 +194,7 @@ TEST(wrong_arrays_are_refused)
     }
     cmg_csr view;
     CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, there.values));
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &view)); /* on the host */
+    view = csr_of(h, 0, CMG_ROLE_A); /* on the host */
     CHECK(view.values[0] == 2 && view.values[1] == 3 && view.indices[1] == 1);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &there)); /* copied */
     const double *const refused[] = {d_infinite, d_hollow, infinite, hollow};
@@ -206,7 +203,7 @@ TEST(wrong_arrays_are_refused)
         CHECK_STATUS(cmg_hierarchy_update(h, 0, CMG_ROLE_A, refused[k]), CMG_ERR_ARG);
         CHECK_OK(cmg_hierarchy_check(h));
         CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, taken[k]));
-        CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
+        view = csr_of(h, 0, CMG_ROLE_A);
         CHECK(view.values[0] == 2 && view.values[1] == 3);
     }
     cmg_hierarchy_destroy(&h);
@@ -237,7 +234,6 @@ TEST(other_types_are_taken)
                            values,
                            k / 2 % 2 == 0 ? CMG_FP32 : CMG_FP64};
         const float *changed = other;
-        cmg_csr view;
         if (there) {
             M.indptr = copy_there(indptr, 4, (size_t)M.indptr_bits / 8);
             M.indices = copy_there(indices, 3, sizeof *indices);
@@ -247,12 +243,12 @@ TEST(other_types_are_taken)
         scoped_hierarchy *h = hierarchy_new(2);
         CHECK_OK(cmg_hierarchy_set_typed(h, 0, CMG_ROLE_P, &M));
         CHECK((cmgi_hierarchy_there(h, 0, CMG_ROLE_P) != NULL) == (there && cmgi_on_cuda(ctx)));
-        CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_P, NULL, 0, &view));
+        cmg_csr view = csr_of(h, 0, CMG_ROLE_P);
         CHECK(memcmp(view.indptr, wide, sizeof wide) == 0);
         CHECK(memcmp(view.indices, indices, sizeof indices) == 0);
         CHECK(memcmp(view.values, full, sizeof full) == 0);
         CHECK_OK(cmg_hierarchy_update_typed(h, 0, CMG_ROLE_P, changed, CMG_FP32));
-        CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_P, NULL, 0, &view));
+        view = csr_of(h, 0, CMG_ROLE_P);
         CHECK(view.values[0] == 4 && view.values[1] == 0.25 && view.values[2] == 5);
         if (there) {
             cmgi_free_device(ctx, (void *)(uintptr_t)M.indptr);

@@ -15,8 +15,7 @@ TEST(methods_go_by_symmetry)
     scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
     scoped_vector *y = vector_of(cmg_hierarchy_rows(rows, 0), 4);
     for (int low = 0; low < 2; ++low) {
-        cmg_solver_options o = defaults();
-        CHECK_OK(cmg_solver_options_set(&o, "smoother=jacobi"));
+        cmg_solver_options o = solver_options("smoother=jacobi");
         o.precision = low ? CMG_FP32 : CMG_FP64;
         CHECK(solve(h, &o, b, x).krylov == CMG_KRYLOV_CG);
         /* identity rows whose columns are kept are symmetric where it counts */
@@ -48,9 +47,8 @@ TEST(the_best_iterate_is_told)
     scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
     for (int way = 0; way < 4; ++way) {
         scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
-        cmg_solver_options o = defaults();
+        cmg_solver_options o = solver_options("smoother=jacobi");
         cmg_report report = {.size = sizeof report};
-        CHECK_OK(cmg_solver_options_set(&o, "smoother=jacobi"));
         o.omega = 2.5; /* diverges */
         o.krylov = way % 2 == 0 ? CMG_KRYLOV_NONE : CMG_KRYLOV_CG;
         o.pre = way < 2 ? 1 : 2;
@@ -69,18 +67,14 @@ TEST(the_best_iterate_is_told)
 /* A diagonal smoother that does not do is replaced, from the best iterate, and that is told. */
 TEST(weak_smoothers_are_replaced)
 {
-    cmg_generate_options g = generate_defaults();
-    g.cells = 32;
-    g.coefficient = CMG_COEFFICIENT_ANISOTROPIC;
-    g.contrast = 1000;
+    cmg_generate_options g = generate_options("cells=32 coefficient=anisotropic contrast=1000");
     scoped_hierarchy *h = hierarchy_generated(&g);
     scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
     for (int low = 0; low < 2; ++low) {
         scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
-        cmg_solver_options o = defaults();
+        cmg_solver_options o = solver_options("smoother=jacobi");
         scoped_solver *s = NULL;
         cmg_report report = {.size = sizeof report};
-        (void)snprintf(o.smoother, sizeof o.smoother, "%s", "jacobi");
         o.precision = low ? CMG_FP32 : CMG_FP64;
         o.max_it = 200;
         CHECK_OK(cmg_solver_create(h, &o, &s));
@@ -107,8 +101,7 @@ TEST(weak_smoothers_are_replaced)
 static cmg_hierarchy *helmholtz(double k)
 {
     cmg_hierarchy *h = generated("cells=32");
-    cmg_csr A;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
     for (cmg_size i = 0; i < A.rows; ++i) {
         for (cmg_size e = A.indptr[i]; e < A.indptr[i + 1]; ++e) {
@@ -328,9 +321,7 @@ TEST(hints_name_what_is_the_matter)
     scoped_hierarchy *h = generated("cells=32");
     scoped_hierarchy *wind = generated("problem=convection velocity=200 cells=32");
     scoped_hierarchy *both = indefinite();
-    cmg_solver_options o = defaults();
-    o.max_it = 3;
-    o.cycle = CMG_CYCLE_NONE;
+    cmg_solver_options o = solver_options("smoother=jacobi max_it=3 cycle=none");
     hint_holds(both, o, 0, "A is not positive definite");
     o.fallback = false;
     hint_holds(both, o, 0, "A is not positive definite");

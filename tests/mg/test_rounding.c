@@ -10,9 +10,7 @@
 
 static cmg_hierarchy *jump(double contrast)
 {
-    cmg_generate_options g = generate_defaults();
-    g.cells = 48;
-    g.coefficient = CMG_COEFFICIENT_JUMP;
+    cmg_generate_options g = generate_options("cells=48 coefficient=jump");
     g.contrast = contrast;
     return hierarchy_generated(&g);
 }
@@ -61,8 +59,7 @@ TEST(b_of_any_size)
         scoped_hierarchy *h = jump(1e6);
         scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
         scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
-        cmg_solver_options o = solver_defaults();
-        o.rtol = 1e-11;
+        cmg_solver_options o = solver_options("rtol=1e-11");
         CHECK_OK(cmg_vector_fill(b, ldexp(1, sign * 800)));
         CHECK_OK(cmg_vector_fill(x, 0));
         CHECK(solve(h, &o, b, x).outcome == CMG_ROUNDING);
@@ -75,8 +72,7 @@ TEST(what_is_not_there_yet_is_not_called_so)
     scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
     scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
     double relative = 0;
-    cmg_solver_options o = solver_defaults();
-    o.max_it = 4;
+    cmg_solver_options o = solver_options("max_it=4");
     CHECK_OK(cmg_vector_fill(x, 0));
     const cmg_report report = solve(h, &o, b, x);
     CHECK(report.outcome == CMG_ITERATION_LIMIT);
@@ -162,8 +158,7 @@ TEST(rounding_is_that_of_the_values_taken)
         scoped_hierarchy *h = NULL;
         cmg_report report = {.size = sizeof report};
         double rounding = 0;
-        cmg_solver_options o = solver_defaults();
-        o.matrix.keep_map = true;
+        cmg_solver_options o = solver_options("keep_map=true");
         o.max_it = most;
         o.rtol = 1e-17;
         o.fallback = false;

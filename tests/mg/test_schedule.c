@@ -108,8 +108,7 @@ TEST(bad_texts_are_refused_by_name)
     free(endless);
     scoped_hierarchy *h = poisson(8, 3, 0);
     cmg_solver *s = NULL;
-    cmg_solver_options o = defaults();
-    CHECK_OK(cmg_solver_options_set(&o, "precision_schedule=A:fp9"));
+    cmg_solver_options o = solver_options("smoother=jacobi precision_schedule=A:fp9");
     CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_ARG);
     CHECK_OK(cmg_solver_options_set(&o, "precision_schedule=A:fp16"));
     o.matrix.keep_map = true; /* values in fewer bits cannot be updated */
@@ -121,9 +120,7 @@ TEST(bad_texts_are_refused_by_name)
 TEST(matrices_are_stored_as_scheduled)
 {
     scoped_hierarchy *h = poisson(32, 5, 0);
-    cmg_solver_options o = defaults();
-    CHECK_OK(cmg_solver_options_set(&o, "smoother=fsai"));
-    o.collapse = 0;
+    cmg_solver_options o = solver_options("smoother=fsai collapse=0");
     CHECK_OK(cmg_solver_options_set(
         &o, "precision_schedule=A:fp8,P:fp16,R:fp16,M:fp16,inverse:fp16;1-2:A:fp32;2:P:fp8"));
     cmg_solver *s = solver_new(h, &o);

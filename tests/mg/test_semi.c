@@ -98,8 +98,7 @@ TEST(the_trivial_stays_trivial)
 /* A of level 0 alone times D A D with entries 1 and `jump` by turns of `turn` rows. */
 static void jump(cmg_hierarchy *h, double size, int turn)
 {
-    cmg_csr A;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
     for (cmg_size i = 0; i < A.rows; ++i) {
         for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
@@ -204,8 +203,7 @@ TEST(refuses_what_it_is_not_for)
     CHECK_OK(cmg_solver_refresh(s));
     cmg_report report = solved(h, s, b, 0, x);
     CHECK(report.outcome == CMG_CONVERGED_RTOL);
-    cmg_csr A;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
     for (cmg_size i = 0; i < A.rows; ++i) { /* not symmetric any more */
         for (cmg_size e = A.indptr[i]; e < A.indptr[i + 1]; ++e) {
@@ -223,7 +221,7 @@ TEST(refuses_what_it_is_not_for)
     cmg_operator op = {.rows = n, .cols = n};
     (void)op;
     cmg_cg_solver *user = NULL;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    A = csr_of(h, 0, CMG_ROLE_A);
     cmg_matrix *M = matrix_new(&A, NULL);
     op = cmg_matrix_operator(M);
     CHECK_STATUS(cmg_cg_create(ctx, &op, NULL, &cg, &user), CMG_ERR_UNSUPPORTED);

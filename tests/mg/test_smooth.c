@@ -170,8 +170,7 @@ TEST(new_values_are_followed)
         scoped_solver *s = solver_new(h, &o);
         for (int l = 0; l < LEVELS; ++l) {
             /* couplings along x fade: thresholds and spectra change */
-            cmg_csr A;
-            CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+            const cmg_csr A = csr_of(h, l, CMG_ROLE_A);
             scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
             for (cmg_size i = 0; i < A.rows; ++i) {
                 for (cmg_size e = A.indptr[i]; e < A.indptr[i + 1]; ++e) {
@@ -197,13 +196,12 @@ TEST(failed_refresh_is_remembered)
     scoped_hierarchy *h = poisson(SIDE, LEVELS, 0);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     cmg_solver_options o = options_for("sainv");
-    cmg_csr A;
     cmg_report report = {.size = sizeof report};
     cmg_step_info step = {.size = sizeof step};
     o.matrix.keep_map = true;
     o.galerkin = CMG_GALERKIN_MISSING; /* the coarse matrices keep their values */
     scoped_solver *s = solver_new(h, &o);
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     const cmg_size nnz = A.indptr[n];
     scoped double *good = malloc((size_t)nnz * sizeof *good);
     scoped double *bad = malloc((size_t)nnz * sizeof *bad);

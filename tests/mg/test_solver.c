@@ -82,8 +82,7 @@ TEST(zero_and_exact_starts_return_at_once)
     CHECK(first == 0);
     cmg_vector_destroy(&x);
     x = vector_of(n, 9);
-    cmg_csr A;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     scoped_matrix *M = matrix_new(&A, NULL);
     CHECK_OK(cmg_matrix_apply(M, x, b));
     double before[81];
@@ -115,10 +114,7 @@ static cmg_report solve_diagonal(double a, double b, const cmg_solver_options *o
 
 TEST(every_outcome_is_reached)
 {
-    cmg_solver_options o = defaults();
-    CHECK_OK(cmg_solver_options_set(&o, "smoother=file:m"));
-    o.coarse = CMG_COARSE_SMOOTHER;
-    o.coarse_steps = 1;
+    cmg_solver_options o = solver_options("smoother=file:m coarse=smoother coarse_steps=1");
     CHECK(solve_diagonal(1, 2, &o, 1).outcome == CMG_CONVERGED_RTOL);
     o.atol = 1e3;
     CHECK(solve_diagonal(1, 2, &o, 1).outcome == CMG_CONVERGED_ATOL);
@@ -248,9 +244,8 @@ TEST(cycle_preconditions_an_outside_cg)
 {
     scoped_hierarchy *h = poisson(32, 5, 0);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_csr csr;
     const cmg_solver_options o = defaults();
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &csr));
+    const cmg_csr csr = csr_of(h, 0, CMG_ROLE_A);
     scoped_matrix *A = matrix_new(&csr, NULL);
     scoped_solver *s = solver_new(h, &o);
     scoped_vector *b = vector_of(n, 3);
@@ -348,8 +343,7 @@ TEST(wrong_options_are_refused)
 {
     scoped_hierarchy *h = poisson(8, 3, 0);
     scoped_solver *s = NULL;
-    cmg_solver_options o = defaults();
-    CHECK_OK(cmg_solver_options_set(&o, "smoother=file:absent"));
+    cmg_solver_options o = solver_options("smoother=file:absent");
     CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_ARG);
     CHECK_STATUS(cmg_solver_options_set(&o, "smoother=gauss"), CMG_ERR_ARG);
     CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_ARG);
@@ -380,12 +374,8 @@ TEST(allocation_failures_leave_nothing)
     scoped_hierarchy *h = poisson(8, 3, POISSON_COLUMNS);
     scoped_vector *b = vector_of(81, 1);
     scoped_vector *x = vector_of(81, 2);
-    cmg_solver_options o = defaults();
-    o.matrix.format = CMG_FORMAT_K1R;
-    o.precision = CMG_FP32;
-    o.fmg = true;
-    o.fuse_restriction = true;
-    o.matrix.keep_map = true;
+    cmg_solver_options o = solver_options(
+        "smoother=jacobi format=k1r precision=mixed fmg=true fuse_restriction=true keep_map=true");
     double before_b[81];
     double after_b[81];
     CHECK_OK(cmg_vector_get(b, before_b));

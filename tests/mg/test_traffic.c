@@ -9,12 +9,11 @@
 /* y = A x of level 0 in fp64, b - A x reads b as well. */
 static double product_bytes(cmg_hierarchy *h, cmg_format format, cmg_precision precision)
 {
-    cmg_csr A;
     cmg_matrix_info info = {.size = sizeof info};
     cmg_matrix_options options = matrix_defaults();
     options.format = format;
     options.precision = precision;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     scoped_matrix *M = matrix_new(&A, &options);
     CHECK_OK(cmg_matrix_get_info(M, &info));
     return (double)info.traffic;
@@ -132,10 +131,9 @@ TEST(bytes_of_nested_iteration_are_counted)
         const double n = (double)cmg_hierarchy_rows(h, 0);
         scoped_vector *b = vector_of((cmg_size)n, 5);
         scoped_vector *x = vector_of((cmg_size)n, 6);
-        cmg_solver_options o = defaults();
+        cmg_solver_options o = solver_options("smoother=jacobi krylov=cg");
         cmg_report r;
         cmg_report_default(&r);
-        o.krylov = CMG_KRYLOV_CG;
         o.precision = (cmg_precision)p;
         o.matrix.format = CMG_FORMAT_CSR;
         o.fallback = false;
@@ -162,10 +160,9 @@ TEST(bytes_of_columns_are_counted)
         const double n = (double)cmg_hierarchy_rows(h, 0);
         scoped_vector *b = NULL;
         scoped_vector *x = NULL;
-        cmg_solver_options o = defaults();
+        cmg_solver_options o = solver_options("smoother=jacobi krylov=cg");
         cmg_report r;
         cmg_report_default(&r);
-        o.krylov = CMG_KRYLOV_CG;
         o.precision = c % 2 == 0 ? CMG_FP64 : CMG_FP32;
         o.matrix.format = CMG_FORMAT_CSR;
         o.fallback = false;

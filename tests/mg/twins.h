@@ -115,8 +115,7 @@ static inline void check_refresh(const cmg_hierarchy *from, double factor, cmg_h
 {
     double *kept[16] = {NULL};
     for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
-        cmg_csr A;
-        CHECK_OK(cmg_hierarchy_get_csr(from, l, CMG_ROLE_A, NULL, 0, &A));
+        const cmg_csr A = csr_of(from, l, CMG_ROLE_A);
         const cmg_size nnz = A.indptr[A.rows];
         scoped double *values = malloc((size_t)nnz * sizeof *values);
         for (cmg_size k = 0; k < nnz; ++k) {

@@ -73,7 +73,6 @@ static void shuffle(cmgi_csr *A)
 static cmgi_csr distorted(bool boundary)
 {
     cmg_generate_options g = generate_defaults();
-    cmg_csr view;
     cmgi_csr A = {0};
     g.element = CMG_ELEMENT_Q1;
     g.dim = 3;
@@ -82,7 +81,7 @@ static cmgi_csr distorted(bool boundary)
     g.distort = 0.2;
     g.boundary = boundary ? CMG_BOUNDARY_IDENTITY : CMG_BOUNDARY_ELIMINATE;
     scoped_hierarchy *h = hierarchy_generated(&g);
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
+    const cmg_csr view = csr_of(h, 0, CMG_ROLE_A);
     CHECK_OK(cmgi_csr_copy(ctx, &view, &A));
     return A;
 }

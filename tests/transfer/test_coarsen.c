@@ -115,12 +115,9 @@ TEST(smoothing_keeps_constants_in_the_interior)
     o.levels = 1;
     CHECK_OK(cmg_hierarchy_coarsen(h, &o, &levels));
     CHECK(levels == 1 && cmg_hierarchy_levels(h) == 2);
-    cmg_csr P;
-    cmg_csr C;
     cmg_size n = 0;
     const double *Bc = NULL;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_P, NULL, 0, &P));
-    CHECK_OK(cmg_hierarchy_get_csr(h, 1, CMG_ROLE_A, NULL, 0, &C));
+    const cmg_csr P = csr_of(h, 0, CMG_ROLE_P);
     CHECK_OK(cmg_hierarchy_get_vector(h, 1, "nullspace", NULL, &n, &Bc));
     CHECK(n == P.cols);
     double worst = 0;
@@ -191,11 +188,10 @@ TEST(threads_do_not_matter)
         for (int l = 0; l < cmg_hierarchy_levels(h[0]); ++l) {
             for (int role = CMG_ROLE_A; role <= CMG_ROLE_P; ++role) {
                 cmg_csr a;
-                cmg_csr b;
                 if (cmg_hierarchy_get_csr(h[0], l, (cmg_role)role, NULL, 0, &a) != CMG_OK) {
                     continue;
                 }
-                CHECK_OK(cmg_hierarchy_get_csr(h[t], l, (cmg_role)role, NULL, 0, &b));
+                const cmg_csr b = csr_of(h[t], l, (cmg_role)role);
                 const size_t nnz = (size_t)a.indptr[a.rows];
                 CHECK(a.indptr[a.rows] == b.indptr[b.rows]);
                 CHECK(memcmp(a.indices, b.indices, nnz * sizeof *a.indices) == 0);

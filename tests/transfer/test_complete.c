@@ -57,8 +57,7 @@ TEST(formed_matrices_follow_new_values)
             CHECK_OK(cmg_hierarchy_galerkin(h, 1));
         }
         scoped_solver *s = solver_new(h, &o);
-        cmg_csr A;
-        CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+        const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
         const cmg_size n = A.rows;
         scoped double *values = malloc((size_t)A.indptr[n] * sizeof *values);
         for (int round = 1; round <= 2; ++round) {
@@ -93,8 +92,7 @@ TEST(what_does_not_fit_is_replaced)
         scoped_hierarchy *h = grid_levels(1, true);
         const cmg_role role = kind == 0 ? CMG_ROLE_P : CMG_ROLE_A;
         const int level = kind == 0 ? 0 : 1;
-        cmg_csr M;
-        CHECK_OK(cmg_hierarchy_get_csr(h, level, role, NULL, 0, &M));
+        const cmg_csr M = csr_of(h, level, role);
         double *values = malloc((size_t)M.indptr[M.rows] * sizeof *values);
         for (cmg_size k = 0; k < M.indptr[M.rows]; ++k) {
             values[k] = M.values[k] * (kind == 0 ? 0.5 : (kind == 1 ? 8 : 1.02));

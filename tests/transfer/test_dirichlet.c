@@ -93,10 +93,7 @@ TEST(a_lonely_coarse_row_is_an_unknown)
         size[1] /= 2;
     }
     for (int keep = 0; keep < 2; ++keep) {
-        cmg_solver_options o = solver_defaults();
-        o.krylov = CMG_KRYLOV_NONE;
-        CHECK_OK(cmg_solver_options_set(&o, "smoother=jacobi"));
-        o.omega = 0.7;
+        cmg_solver_options o = solver_options("krylov=none smoother=jacobi omega=0.7");
         o.dirichlet = keep ? CMG_DIRICHLET_KEEP : CMG_DIRICHLET_ZERO;
         cmg_report report = {.size = sizeof report};
         scoped_solver *s = solver_new(h, &o);

@@ -18,8 +18,7 @@ TEST(solves)
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     scoped_vector *b = vector_of(n, 1);
     scoped_vector *x = vector_of(n, 2);
-    cmg_solver_options options = defaults();
-    CHECK_OK(cmg_solver_options_set(&options, "smoother=row-jacobi:part=0.8"));
+    cmg_solver_options options = solver_options("smoother=row-jacobi:part=0.8");
     const cmg_report report = solve(h, &options, b, x);
     CHECK(cmg_outcome_converged(report.outcome) && report.iterations < 20);
     CHECK(true_residual(h, b, x) < 1e-7);
