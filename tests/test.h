@@ -12,6 +12,7 @@
 #include "cmg_elements.h"
 #include "core/context.h"
 #include "csr/csr.h"
+#include "plain.h"
 #include "scoped.h"
 
 #include <math.h>
@@ -60,6 +61,17 @@ static int test_runs = 0;
             ++test_failures;                                                                       \
             printf("%s:%d: %s = %.17g, %s = %.17g, tolerance %.3g\n", __FILE__, __LINE__, #a,      \
                    test_a_, #b, test_b_, (double)(tol));                                           \
+        }                                                                                          \
+    } while (0)
+
+/* As CHECK; what is known more is printed where it fails. */
+#define CHECK_SAY(cond, ...)                                                                       \
+    do {                                                                                           \
+        const int test_seen_ = test_failures;                                                      \
+        CHECK(cond);                                                                               \
+        if (test_failures > test_seen_) {                                                          \
+            printf("   " __VA_ARGS__);                                                             \
+            printf("\n");                                                                          \
         }                                                                                          \
     } while (0)
 
@@ -134,6 +146,31 @@ static inline void test_csrs(cmgi_csr *const *matrices, size_t count)
     }
 }
 
+/* A matrix of `most` entries or fewer, row by row: csr_new, then csr_put, then csr_end. */
+static inline cmgi_csr csr_new(cmg_size rows, cmg_size cols, cmg_size most)
+{
+    cmgi_csr A = {0};
+    CHECK_OK(cmgi_csr_alloc(ctx, rows, cols, most, &A));
+    memset(A.indptr, 0, (size_t)(rows + 1) * sizeof *A.indptr);
+    return A;
+}
+
+static inline void csr_put(cmgi_csr *A, cmg_size i, cmg_size j, double value)
+{
+    const cmg_size k = A->indptr[0]++; /* entries so far */
+    A->indices[k] = (cmg_index)j;
+    A->values[k] = value;
+    ++A->indptr[i + 1];
+}
+
+static inline void csr_end(cmgi_csr *A)
+{
+    A->indptr[0] = 0;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        A->indptr[i + 1] += A->indptr[i];
+    }
+}
+
 /* Objects that a test cannot do without. */
 static inline cmg_hierarchy *hierarchy_new(int levels)
 {
@@ -193,6 +230,15 @@ static inline cmg_vector *vector_new(cmg_size n, cmg_precision precision)
     cmg_vector *v = NULL;
     CHECK_OK(cmg_vector_create(ctx, n, precision, &v));
     return v;
+}
+
+/* What it holds, for free. */
+static inline double *values_of(const cmg_vector *v)
+{
+    double *values =
+        malloc((size_t)(cmg_vector_length(v) * cmg_vector_columns(v) + 1) * sizeof *values);
+    CHECK_OK(cmg_vector_get(v, values));
+    return values;
 }
 
 static inline cmg_vector *vector_from(cmg_size n, cmg_precision precision, const double *values)
@@ -329,6 +375,60 @@ int main(int argc, char **argv)
     return test_end();
 }
 #endif
+
+/*
+ * Allocations fail one after the other, until a block needs no more:
+ *
+ *   for (failing f = {.most = 200}; failing_next(&f);) {
+ *       scoped_vector *v = NULL;
+ *       failing_done(&f, cmg_vector_create(ctx, 10, CMG_FP64, &v));
+ *   }
+ *
+ * What is tried is CMG_OK or CMG_ERR_MEMORY, a block leaves nothing allocated, and one of the first
+ * `most` succeeds, none of the first `fewest`.
+ */
+typedef struct failing {
+    long most;
+    long fewest;
+    bool later; /* a block calls failing_arm itself */
+    long tried; /* blocks so far */
+    bool done;
+    size_t held;
+} failing;
+
+static inline size_t failing_held(void)
+{
+    return ctx->bytes_now[0] + ctx->bytes_now[1] - (size_t)ctx->partials_length * sizeof(double);
+}
+
+static inline void failing_arm(const failing *f)
+{
+    cmgi_context_fail_after(ctx, f->tried - 1);
+}
+
+static inline bool failing_next(failing *f)
+{
+    CHECK(f->tried == 0 || failing_held() == f->held);
+    if (f->done || f->tried == f->most) {
+        CHECK(f->done && f->tried > f->fewest);
+        return false;
+    }
+    f->held = failing_held();
+    ++f->tried;
+    if (!f->later) {
+        failing_arm(f);
+    }
+    return true;
+}
+
+/* Allocations succeed again; returns whether it was done. */
+static inline bool failing_done(failing *f, cmg_status status)
+{
+    cmgi_context_fail_after(ctx, -1);
+    CHECK(status == CMG_OK || status == CMG_ERR_MEMORY);
+    f->done = status == CMG_OK;
+    return f->done;
+}
 
 /* Folder of the data made by others, or NULL when it is absent. */
 static inline const char *test_shared_data(void)

@@ -38,7 +38,7 @@ typedef enum fault {
     WRONG_LENGTH
 } fault;
 
-typedef struct failing {
+typedef struct broken {
     fault kind;
     int rank;
     long allocations; /* of NO_MEMORY */
@@ -46,10 +46,10 @@ typedef struct failing {
     cmg_outcome outcome[3];
     double *history[2];
     int iterations;
-} failing;
+} broken;
 
 /* Rows of the whole hierarchy, spoiled on the way. */
-static cmg_status give(cmg_hierarchy *h, const failing *f, bool mine)
+static cmg_status give(cmg_hierarchy *h, const broken *f, bool mine)
 {
     const int levels = cmg_hierarchy_levels(h);
     for (int l = 0; l < levels; ++l) {
@@ -80,7 +80,7 @@ static cmg_status give(cmg_hierarchy *h, const failing *f, bool mine)
     return CMG_OK;
 }
 
-static cmg_status solve_with(cmg_hierarchy *h, failing *f, bool mine)
+static cmg_status solve_with(cmg_hierarchy *h, broken *f, bool mine)
 {
     cmg_context *own = h->ctx;
     cmg_solver *s = NULL;
@@ -122,7 +122,7 @@ done:
 
 static cmg_status work(void *user, const cmg_transport *transport)
 {
-    failing *f = user;
+    broken *f = user;
     const bool mine = transport->rank == f->rank;
     cmg_context *own = NULL;
     cmg_hierarchy *h = NULL;
@@ -163,7 +163,7 @@ done:
 
 static void expect(fault kind, int rank, cmg_status expected, const char *part)
 {
-    failing f = {.kind = kind, .rank = rank};
+    broken f = {.kind = kind, .rank = rank};
     char why[CMG_MESSAGE] = "";
     const cmg_status status = cmg_loopback_run(ranks, kind == SLEEPS ? 0.3 : 60, work, &f, why);
     CHECK(status == expected);
@@ -193,7 +193,7 @@ static void runs_out(cmg_status (*run)(void *user, const cmg_transport *transpor
 {
     long tried = 0;
     for (long n = 0;; n += 1 + n / share) {
-        failing f = {.kind = NO_MEMORY, .rank = (int)(n % ranks), .allocations = n};
+        broken f = {.kind = NO_MEMORY, .rank = (int)(n % ranks), .allocations = n};
         char why[CMG_MESSAGE] = "";
         const cmg_status status = cmg_loopback_run(ranks, 60, run, &f, why);
         if (f.reached > 0) {
@@ -224,7 +224,7 @@ static const char *file_name(void)
 /* Generates, writes, reads again, sets up and solves: what fails in any of it. */
 static cmg_status through_files(void *user, const cmg_transport *transport)
 {
-    failing *f = user;
+    broken *f = user;
     const bool mine = transport->rank == f->rank;
     const char *path = file_name();
     cmg_generate_options options;
@@ -268,7 +268,7 @@ TEST(memory_runs_out_between_files)
 /* Not a failure, but an outcome, on all ranks. */
 TEST(not_a_number)
 {
-    failing f = {.kind = BAD_RHS, .rank = 1};
+    broken f = {.kind = BAD_RHS, .rank = 1};
     CHECK(cmg_loopback_run(ranks, 20, work, &f, NULL) == CMG_OK);
     for (int r = 0; r < ranks; ++r) {
         CHECK(f.outcome[r] == CMG_NOT_A_NUMBER);
@@ -277,7 +277,7 @@ TEST(not_a_number)
 
 TEST(repeats_are_equal_to_the_bit)
 {
-    failing f = {.kind = NOTHING};
+    broken f = {.kind = NOTHING};
     CHECK(cmg_loopback_run(ranks, 20, work, &f, NULL) == CMG_OK);
     CHECK(cmg_loopback_run(ranks, 20, work, &f, NULL) == CMG_OK);
     CHECK(f.iterations > 3 &&

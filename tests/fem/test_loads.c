@@ -74,7 +74,7 @@ TEST(fluxes_are_loads)
             for (cmg_size i = 0; i < A.rows; ++i) {
                 u[i] = 3 * x[i * o.dim];
             }
-            scoped double *Au = multiply(&A, u);
+            scoped double *Au = csr_times(&A, u);
             CHECK_NEAR(largest_difference(Au, b, A.rows), 0, 1e-12);
         }
     }

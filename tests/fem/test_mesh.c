@@ -423,25 +423,17 @@ TEST(every_allocation_may_fail)
     cmgi_shape_options_default(CMG_SHAPE_ANNULUS, &o);
     o.cell = CMGI_TRI;
     o.distortion = CMGI_DISTORT_RANDOM;
-    bool done = false;
-    for (long n = 0; !done && n < 500; ++n) {
+    for (failing f = {.most = 500}; failing_next(&f);) {
         scoped_mesh *coarse = NULL;
         scoped_mesh *fine = NULL;
         cmgi_refinement *r = NULL;
-        cmgi_context_fail_after(ctx, n);
         cmg_status status = cmgi_shape_mesh(ctx, &o, &coarse);
         cmgi_surface surface[2];
         if (status == CMG_OK) {
             const cmgi_snap snap = {cmgi_shape_surfaces(&o, coarse, 2, surface), surface};
             status = cmgi_mesh_refine(coarse, &snap, &fine, &r);
         }
-        if (status == CMG_OK) {
-            status = cmgi_mesh_check(fine, NULL);
-        }
-        cmgi_context_fail_after(ctx, -1);
-        done = status == CMG_OK;
-        CHECK(done || status == CMG_ERR_MEMORY);
+        failing_done(&f, status != CMG_OK ? status : cmgi_mesh_check(fine, NULL));
         cmgi_refinement_destroy(&r);
     }
-    CHECK(done);
 }

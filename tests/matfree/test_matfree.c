@@ -351,20 +351,10 @@ TEST(allocation_failures_leave_nothing)
     sample s = make(140, 4, 2, 0);
     for (int f = 0; f < 4; ++f) {
         cmg_matrix_options o = {.size = sizeof o, .format = formats[f]};
-        bool done = false;
-        for (long n = 0; n < 100 && !done; ++n) {
-            size_t before[2];
-            size_t after[2];
-            cmg_matrix *M = NULL;
-            cmg_context_memory(ctx, before, NULL);
-            cmgi_context_fail_after(ctx, n);
-            done = cmg_matrix_create_elements(ctx, &s.E, &o, &M) == CMG_OK;
-            cmgi_context_fail_after(ctx, -1);
-            cmg_matrix_destroy(&M);
-            cmg_context_memory(ctx, after, NULL);
-            CHECK(before[0] == after[0] && before[1] == after[1]);
+        for (failing at = {.most = 100}; failing_next(&at);) {
+            scoped_matrix *M = NULL;
+            failing_done(&at, cmg_matrix_create_elements(ctx, &s.E, &o, &M));
         }
-        CHECK(done);
     }
     clear(&s);
 }

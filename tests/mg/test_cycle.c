@@ -31,20 +31,7 @@ static double *zeros(cmg_size n)
 static void residual(const cmg_csr *A, const double *b, const double *x, double *r)
 {
     for (cmg_size i = 0; i < A->rows; ++i) {
-        double s = 0;
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            s += A->values[k] * x[A->indices[k]];
-        }
-        r[i] = b[i] - s;
-    }
-}
-
-static void multiply(const cmg_csr *A, const double *x, double *y)
-{
-    scoped double *zero = zeros(A->rows);
-    residual(A, zero, x, y);
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        y[i] = -y[i];
+        r[i] = b[i] - row_times(A, i, x);
     }
 }
 
@@ -66,8 +53,8 @@ static void smooth(const plain *p, int l, const double *b, double *x, int steps)
     for (int s = 0; s < steps; ++s) {
         residual(A, b, x, r);
         if (p->factor != NULL) {
-            multiply(&p->factor[2 * l], r, t);
-            multiply(&p->factor[2 * l + 1], t, r);
+            csr_multiply(&p->factor[2 * l], r, t);
+            csr_multiply(&p->factor[2 * l + 1], t, r);
         }
         for (cmg_size i = 0; i < A->rows; ++i) {
             x[i] += p->omega * (p->factor != NULL ? r[i] : r[i] / diagonal(A, i));
@@ -157,7 +144,7 @@ static void nested(const plain *p, cmg_cycle shape, int l, const double *b, doub
 static void invert(const cmg_csr *A, double *X)
 {
     const cmg_size n = A->rows;
-    double *W = zeros(n * n);
+    scoped double *W = zeros(n * n);
     for (cmg_size i = 0; i < n; ++i) {
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
             W[i * n + A->indices[k]] = A->values[k];
@@ -178,7 +165,6 @@ static void invert(const cmg_csr *A, double *X)
             }
         }
     }
-    free(W);
 }
 
 static plain plain_make(const cmg_hierarchy *h, const cmg_solver_options *o)
@@ -207,14 +193,9 @@ static void compare(cmg_hierarchy *h, const cmg_solver_options *o, cmg_csr *fact
     plain p = plain_make(h, o);
     p.factor = factor;
     const cmg_size n = p.A[0].rows;
-    double *b = zeros(n);
-    double *x = zeros(n);
-    double *z = zeros(n);
-    uint64_t seed = 5;
-    double norm = 0;
-    for (cmg_size i = 0; i < n; ++i) {
-        b[i] = 2 * cmgi_random(&seed) - 1;
-    }
+    scoped double *b = random_values(n, 5);
+    scoped double *x = zeros(n);
+    scoped double *z = zeros(n);
     if (o->fmg) {
         nested(&p, o->cycle, 0, b, x);
     } else {
@@ -230,22 +211,15 @@ static void compare(cmg_hierarchy *h, const cmg_solver_options *o, cmg_csr *fact
         CHECK_OK(cmg_solver_precondition(s, r, out));
     }
     CHECK_OK(cmg_vector_get(out, z));
-    double worst = 0;
-    for (cmg_size i = 0; i < n; ++i) {
-        worst = fmax(worst, fabs(z[i] - x[i]));
-        norm = fmax(norm, fabs(x[i]));
-    }
-    CHECK(worst <= tolerance * norm);
-    if (!(worst <= tolerance * norm)) {
-        printf("   %s: differs by %.3g of %.3g\n", what, worst, norm);
-    }
-    free_all(p.inverse, b, x, z);
+    const double worst = largest_difference(z, x, n);
+    const double most = largest(x, n);
+    CHECK_SAY(worst <= tolerance * most, "%s: differs by %.3g of %.3g", what, worst, most);
+    free(p.inverse);
 }
 
 static cmg_solver_options base_options(void)
 {
-    cmg_solver_options o = solver_options("smoother=jacobi omega=0.7 collapse=0");
-    return o;
+    return solver_options("smoother=jacobi omega=0.7 collapse=0");
 }
 
 TEST(shapes_and_steps_match_the_recursion)
@@ -404,12 +378,9 @@ TEST(endless_cycles_are_refused)
         static const char *const shapes[] = {"V", "W", "F"};
         const bool fmg = way / 3 % 2 == 1;
         const bool endless = way % 3 == 1 || (way % 3 == 2 && fmg); /* 2^61, 60^3 */
-        char text[80];
         scoped_solver *s = NULL;
-        cmg_solver_options o = solver_defaults();
-        (void)snprintf(text, sizeof text, "smoother=jacobi cycle=%s fmg=%d collapse=%d",
-                       shapes[way % 3], fmg, way / 6 == 0 ? 0 : -1);
-        CHECK_OK(cmg_solver_options_set(&o, text));
+        const cmg_solver_options o = solver_options("smoother=jacobi cycle=%s fmg=%d collapse=%d",
+                                                    shapes[way % 3], fmg, way / 6 == 0 ? 0 : -1);
         CHECK_STATUS(cmg_solver_create(h, &o, &s), endless ? CMG_ERR_UNSUPPORTED : CMG_OK);
         CHECK(!endless || strstr(cmg_context_message(ctx), " levels has ") != NULL);
     }

@@ -35,15 +35,6 @@ static cmg_hierarchy *free_body(const body *what, cmg_boundary form)
     return hierarchy_generated(&g);
 }
 
-static double dot(const double *x, const double *y, cmg_size n)
-{
-    double sum = 0;
-    for (cmg_size i = 0; i < n; ++i) {
-        sum += x[i] * y[i];
-    }
-    return sum;
-}
-
 /* b - A x without its part in Q, next to b without it. */
 static double rest_of_residual(const cmg_hierarchy *h, const cmgi_null_space *Q, double *b,
                                const double *x)

@@ -32,22 +32,7 @@ static double *preconditioned(cmg_hierarchy *h, const cmg_solver_options *o, con
 /* Largest difference over the largest value. */
 static double difference(cmg_size n, const double *x, const double *y)
 {
-    double most = 0;
-    double scale = 0;
-    for (cmg_size i = 0; i < n; ++i) {
-        most = fmax(most, fabs(x[i] - y[i]));
-        scale = fmax(scale, fabs(y[i]));
-    }
-    return most / scale;
-}
-
-static double *random_values(cmg_size n, uint64_t seed)
-{
-    double *v = malloc((size_t)n * sizeof *v);
-    for (cmg_size i = 0; i < n; ++i) {
-        v[i] = 2 * cmgi_random(&seed) - 1;
-    }
-    return v;
+    return largest_difference(x, y, n) / largest(y, n);
 }
 
 /* The smoother's name in a form. */

@@ -15,13 +15,6 @@ static cmg_solver *solver_of(cmg_hierarchy *h, const char *text, cmg_renumber re
     return s;
 }
 
-static double *values_of(const cmg_vector *v)
-{
-    double *values = malloc((size_t)(v->n * v->columns) * sizeof *values + 1);
-    CHECK_OK(cmg_vector_get(v, values));
-    return values;
-}
-
 /* ||x - y|| / ||y|| */
 static double distance(const cmg_vector *x, const cmg_vector *y)
 {

@@ -379,26 +379,11 @@ TEST(allocation_failures_leave_nothing)
     double before_b[81];
     double after_b[81];
     CHECK_OK(cmg_vector_get(b, before_b));
-    bool done = false;
-    for (long n = 0; n < 2000 && !done; ++n) {
-        size_t before[2];
-        size_t after[2];
-        cmg_solver *s = NULL;
-        cmg_context_memory(ctx, before, NULL);
-        cmgi_context_fail_after(ctx, n);
-        cmg_status status = cmg_solver_create(h, &o, &s);
-        if (status == CMG_OK) {
-            status = cmg_solver_solve(s, b, x, NULL);
-        }
-        cmgi_context_fail_after(ctx, -1);
-        done = status == CMG_OK;
-        CHECK(done || status == CMG_ERR_MEMORY);
-        cmg_solver_destroy(&s);
-        cmg_context_memory(ctx, after, NULL);
-        CHECK(before[0] + (size_t)ctx->partials_length * 8 >= after[0] &&
-              before[1] <= after[1] + after[0]);
+    for (failing f = {.most = 2000}; failing_next(&f);) {
+        scoped_solver *s = NULL;
+        const cmg_status status = cmg_solver_create(h, &o, &s);
+        failing_done(&f, status != CMG_OK ? status : cmg_solver_solve(s, b, x, NULL));
     }
-    CHECK(done);
     CHECK_OK(cmg_vector_get(b, after_b));
     CHECK(memcmp(before_b, after_b, sizeof before_b) == 0);
 }

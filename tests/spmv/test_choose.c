@@ -77,7 +77,7 @@ TEST(patterns_are_taken_where_they_save)
 }
 
 /* How a matrix of values is kept, of which 16 bits may be taken from so many rows on. */
-static cmg_values values_of(const cmgi_csr *A, bool may, cmg_size from, cmg_matrix_options o)
+static cmg_values stored_values(const cmgi_csr *A, bool may, cmg_size from, cmg_matrix_options o)
 {
     const cmgi_backend *before = ctx->backend;
     cmgi_backend other = *before;
@@ -103,22 +103,22 @@ TEST(halves_are_taken_where_they_may_be)
         A.values[k] = -1 - fabs(A.values[k]);
     }
     CHECK(ctx->backend->halves_rows == 0);
-    CHECK(values_of(&A, true, 1, single) == CMG_VALUES_FP16);
-    CHECK(values_of(&A, true, n, single) == CMG_VALUES_FP16);
-    CHECK(values_of(&A, true, n + 1, single) == CMG_VALUES_FULL);
-    CHECK(values_of(&A, true, 0, single) == CMG_VALUES_FULL);
-    CHECK(values_of(&A, false, 1, single) == CMG_VALUES_FULL);
-    CHECK(values_of(&A, true, 1, o) == CMG_VALUES_FULL);
+    CHECK(stored_values(&A, true, 1, single) == CMG_VALUES_FP16);
+    CHECK(stored_values(&A, true, n, single) == CMG_VALUES_FP16);
+    CHECK(stored_values(&A, true, n + 1, single) == CMG_VALUES_FULL);
+    CHECK(stored_values(&A, true, 0, single) == CMG_VALUES_FULL);
+    CHECK(stored_values(&A, false, 1, single) == CMG_VALUES_FULL);
+    CHECK(stored_values(&A, true, 1, o) == CMG_VALUES_FULL);
     single.keep_map = true;
-    CHECK(values_of(&A, true, 1, single) == CMG_VALUES_FULL);
+    CHECK(stored_values(&A, true, 1, single) == CMG_VALUES_FULL);
     single.keep_map = false;
     single.format = CMG_FORMAT_SELL;
-    CHECK(values_of(&A, true, 1, single) == CMG_VALUES_FULL);
+    CHECK(stored_values(&A, true, 1, single) == CMG_VALUES_FULL);
     single.format = CMG_FORMAT_AUTO;
     for (cmg_size k = 0; k < A.indptr[n]; ++k) { /* rows that repeat */
         A.values[k] = -1;
     }
-    CHECK(values_of(&A, true, 1, single) == CMG_VALUES_FULL);
+    CHECK(stored_values(&A, true, 1, single) == CMG_VALUES_FULL);
     cmgi_csr_free(ctx, &A);
 }
 

@@ -406,21 +406,9 @@ TEST(allocation_failures_leave_nothing)
         cmg_matrix_options options = matrix_defaults();
         options.format = one.format;
         options.keep_map = true;
-        bool done = false;
-        for (long n = 0; n < 100 && !done; ++n) {
-            size_t before[2];
-            size_t after[2];
-            cmg_matrix *M = NULL;
-            cmg_context_memory(ctx, before, NULL);
-            cmgi_context_fail_after(ctx, n);
-            const cmg_status status = cmg_matrix_create_csr(ctx, &view, &options, &M);
-            cmgi_context_fail_after(ctx, -1);
-            done = status == CMG_OK;
-            CHECK(done || status == CMG_ERR_MEMORY);
-            cmg_matrix_destroy(&M);
-            cmg_context_memory(ctx, after, NULL);
-            CHECK(before[0] == after[0] && before[1] == after[1]);
+        for (failing f = {.most = 100}; failing_next(&f);) {
+            scoped_matrix *M = NULL;
+            failing_done(&f, cmg_matrix_create_csr(ctx, &view, &options, &M));
         }
-        CHECK(done);
     }
 }

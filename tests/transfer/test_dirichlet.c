@@ -312,19 +312,10 @@ TEST(faults_leave_nothing)
 {
     uint64_t seed = 5;
     cmgi_csr M[2] = {random_matrix(&seed, 203, 203, 0.2), random_matrix(&seed, 203, 61, 0.1)};
-    size_t before[2];
-    size_t now[2];
-    cmg_status status = CMG_ERR_MEMORY;
-    cmg_context_memory(ctx, before, NULL);
-    for (long n = 0; status != CMG_OK; ++n) {
-        cmg_hierarchy *h = hierarchy_there(M, 2);
-        cmgi_context_fail_after(ctx, n);
-        status = clean_and_form(h);
-        cmgi_context_fail_after(ctx, -1);
-        cmg_hierarchy_destroy(&h);
-        cmg_context_memory(ctx, now, NULL);
-        CHECK(now[0] == before[0] && now[1] == before[1]);
-        CHECK(status == CMG_ERR_MEMORY || (status == CMG_OK && n > 10));
+    for (failing f = {.most = 10000, .fewest = 10, .later = true}; failing_next(&f);) {
+        scoped_hierarchy *h = hierarchy_there(M, 2);
+        failing_arm(&f);
+        failing_done(&f, clean_and_form(h));
     }
     csrs_free(&M[0], &M[1]);
 }
