@@ -53,11 +53,8 @@ static inline void oracle_judge(const cmg_solver *s, const cmg_vector *b, const 
     const double tolerance = fmax(told, s->mg.options.atol) * (1 + 1e-6) + rounding;
     const bool good = norms.residual <= tolerance &&
                       fabs(norms.residual - report->residual) <= 1e-6 * norms.residual + rounding;
-    CHECK(good);
-    if (!good) {
-        printf("   converged with ||b - A x|| = %.6e, told %.6e, ||b|| = %.6e, tolerance %.6e\n",
-               norms.residual, report->residual, norms.rhs, tolerance);
-    }
+    CHECK_SAY(good, "converged with ||b - A x|| = %.6e, told %.6e, ||b|| = %.6e, tolerance %.6e",
+              norms.residual, report->residual, norms.rhs, tolerance);
 }
 
 static inline cmg_status oracle_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x,

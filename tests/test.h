@@ -51,6 +51,17 @@ static int test_runs = 0;
     } while (0)
 #define CHECK_OK(call) CHECK_STATUS(call, CMG_OK)
 
+/* The last message has these words. */
+#define CHECK_MESSAGE(words)                                                                       \
+    CHECK_SAY(strstr(cmg_context_message(ctx), words) != NULL, "'%s' is not in '%s'", words,       \
+              cmg_context_message(ctx))
+/* The call ends with this status, and a message that has these words. */
+#define CHECK_REFUSED(call, status, words)                                                         \
+    do {                                                                                           \
+        CHECK_STATUS(call, status);                                                                \
+        CHECK_MESSAGE(words);                                                                      \
+    } while (0)
+
 /* |a - b| <= tol, false for NaN. */
 #define CHECK_NEAR(a, b, tol)                                                                      \
     do {                                                                                           \

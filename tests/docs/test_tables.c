@@ -58,10 +58,7 @@ static void check_page(const char *folder, const char *name)
 {
     const char *row = row_of(name);
     const bool found = row != NULL && has_page(folder, row);
-    CHECK(found);
-    if (!found) {
-        printf("docs/%s/index.md: no row with a page for `%s`\n", folder, name);
-    }
+    CHECK_SAY(found, "docs/%s/index.md: no row with a page for `%s`", folder, name);
 }
 
 TEST(formats)

@@ -22,11 +22,7 @@ static cmgi_mesh *box(cmgi_cell cell, cmg_size n)
 /* The check fails and says this. */
 static void expect(const cmgi_mesh *mesh, const char *reason, cmgi_mesh_report *report)
 {
-    CHECK_STATUS(cmgi_mesh_check(mesh, report), CMG_ERR_SHAPE);
-    CHECK(strstr(cmg_context_message(ctx), reason) != NULL);
-    if (strstr(cmg_context_message(ctx), reason) == NULL) {
-        printf("  got '%s' instead of '%s'\n", cmg_context_message(ctx), reason);
-    }
+    CHECK_REFUSED(cmgi_mesh_check(mesh, report), CMG_ERR_SHAPE, reason);
 }
 
 /* The node of a 3^dim-node box that is inside it. */
@@ -62,7 +58,7 @@ TEST(inverted_cells_are_named)
         CHECK(seen);
         char number[32];
         (void)snprintf(number, sizeof number, "cell %lld ", (long long)report.fault_cell);
-        CHECK(strstr(cmg_context_message(ctx), number) != NULL);
+        CHECK_MESSAGE(number);
         mesh->x[v * mesh->dim] = NAN;
         expect(mesh, "is not a finite number", NULL);
     }
@@ -245,8 +241,8 @@ TEST(overlapping_cells_are_found)
     const cmg_index three[9] = {0, 1, 2, 0, 1, 3, 1, 0, 4};
     memcpy(mesh->x, y, sizeof y);
     memcpy(mesh->cell_nodes, three, sizeof three);
-    CHECK_STATUS(cmgi_mesh_find_facets(mesh, NULL), CMG_ERR_SHAPE);
-    CHECK(strstr(cmg_context_message(ctx), "side 0 of cell 0 is shared by 3 cells") != NULL);
+    CHECK_REFUSED(cmgi_mesh_find_facets(mesh, NULL), CMG_ERR_SHAPE,
+                  "side 0 of cell 0 is shared by 3 cells");
     expect(mesh, "is shared by 3 cells, cells 1 and 2 among them", NULL);
 }
 

@@ -95,9 +95,8 @@ TEST(select_keeps_the_named_levels)
     }
     CHECK_OK(cmg_hierarchy_set_vector(h, 0, "rhs", "b", 289, ones));
     CHECK_OK(cmg_hierarchy_set_vector(h, 1, "rhs", "b", 81, ones));
-    CHECK_STATUS(cmg_hierarchy_set_vector(h, 0, "rhs", "b", 3, ones), CMG_ERR_SHAPE);
-    CHECK(strstr(cmg_context_message(ctx), "3 entries") != NULL);
-    CHECK(strstr(cmg_context_message(ctx), "289 rows") != NULL);
+    CHECK_REFUSED(cmg_hierarchy_set_vector(h, 0, "rhs", "b", 3, ones), CMG_ERR_SHAPE, "3 entries");
+    CHECK_MESSAGE("289 rows");
     CHECK_OK(cmg_hierarchy_select(h, 1, 1));
     CHECK(cmg_hierarchy_levels(h) == 2 && cmg_hierarchy_rows(h, 0) == 81 &&
           cmg_hierarchy_rows(h, 1) == 25);
@@ -122,16 +121,14 @@ TEST(check_finds_what_is_wrong)
     for (int k = 0; k < 3; ++k) {
         scoped_hierarchy *h = poisson(8, 3, 0);
         ((double *)(uintptr_t)h->level[1].A.values)[7] = bad[k];
-        CHECK_STATUS(cmg_hierarchy_check(h), CMG_ERR_ARG);
-        CHECK(strstr(cmg_context_message(ctx), "level 1: A: row") != NULL);
+        CHECK_REFUSED(cmg_hierarchy_check(h), CMG_ERR_ARG, "level 1: A: row");
     }
     cmg_hierarchy *h = poisson(8, 3, 0);
     cmgi_csr *A = &h->level[0].A;
     for (cmg_size e = A->indptr[40]; e < A->indptr[41]; ++e) {
         A->values[e] = A->indices[e] == 40 ? 0 : A->values[e];
     }
-    CHECK_STATUS(cmg_hierarchy_check(h), CMG_ERR_ARG);
-    CHECK(strstr(cmg_context_message(ctx), "row 40: the diagonal") != NULL);
+    CHECK_REFUSED(cmg_hierarchy_check(h), CMG_ERR_ARG, "row 40: the diagonal");
     cmg_hierarchy_destroy(&h);
     h = poisson(8, 3, 0);
     cmgi_csr P = poisson_prolongation(4);
@@ -146,8 +143,7 @@ TEST(check_finds_what_is_wrong)
     CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
     CHECK_STATUS(cmg_hierarchy_check(h), CMG_ERR_ARG);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &empty_row));
-    CHECK_STATUS(cmg_hierarchy_check(h), CMG_ERR_ARG);
-    CHECK(strstr(cmg_context_message(ctx), "row 1 is empty") != NULL);
+    CHECK_REFUSED(cmg_hierarchy_check(h), CMG_ERR_ARG, "row 1 is empty");
     cmg_hierarchy_destroy(&h);
     CHECK_STATUS(cmg_hierarchy_create(ctx, 0, &h), CMG_ERR_ARG);
 }

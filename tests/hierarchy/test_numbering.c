@@ -45,18 +45,15 @@ static cmgi_csr csr_of_dense(const matrix *A)
     for (cmg_size k = 0; k < A->n * A->n; ++k) {
         nnz += A->dense[k] != 0;
     }
-    cmgi_csr csr = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, A->n, A->n, nnz, &csr));
-    cmg_size at = 0;
+    cmgi_csr csr = csr_new(A->n, A->n, nnz);
     for (cmg_size i = 0; i < A->n; ++i) {
-        csr.indptr[i] = at;
         for (cmg_size j = 0; j < A->n; ++j) {
             if (A->dense[i * A->n + j] != 0) {
-                csr.indices[at] = (cmg_index)j;
-                csr.values[at++] = A->dense[i * A->n + j];
+                csr_put(&csr, i, j, A->dense[i * A->n + j]);
             }
         }
     }
+    csr_end(&csr);
     return csr;
 }
 

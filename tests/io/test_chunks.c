@@ -96,10 +96,7 @@ static void check_damage(const char *path, char *data, long size, cmg_size n, cm
     const cmg_size last = first + 131072 < n ? first + 131071 : n - 1;
     (void)snprintf(expected, sizeof expected, "/rhs/b: elements %lld .. %lld: the checksum",
                    (long long)first, (long long)last);
-    CHECK(strstr(cmg_context_message(ctx), expected) != NULL);
-    if (strstr(cmg_context_message(ctx), expected) == NULL) {
-        printf("  \"%s\" where \"%s\" is expected\n", cmg_context_message(ctx), expected);
-    }
+    CHECK_MESSAGE(expected);
 }
 
 TEST(damage_is_placed)
@@ -242,11 +239,7 @@ TEST(faults_are_told_alike)
         bad.values[11] = f == 5 ? 0 : 12;
         bad.indptr[ROWS] = f == 6 ? ROWS - 1 : ROWS;
         relay(path, &bad.view, &plain);
-        CHECK_STATUS(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &back), CMG_ERR_FILE);
-        CHECK(strstr(cmg_context_message(ctx), told[f]) != NULL);
-        if (strstr(cmg_context_message(ctx), told[f]) == NULL) {
-            printf("  \"%s\" where \"%s\" is expected\n", cmg_context_message(ctx), told[f]);
-        }
+        CHECK_REFUSED(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &back), CMG_ERR_FILE, told[f]);
         cmgi_csr_free(ctx, &bad);
         remove_all(path);
     }

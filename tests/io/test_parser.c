@@ -154,10 +154,7 @@ TEST(every_file_gets_its_verdict)
             const bool clear = strstr(message, v->message) != NULL &&
                                strncmp(message, path, strlen(path)) == 0 &&
                                strchr(message, '\n') == NULL;
-            CHECK(clear);
-            if (!clear) {
-                printf("  %s: \"%s\" where \"%s\" is expected\n", v->file, message, v->message);
-            }
+            CHECK_SAY(clear, "%s: \"%s\" where \"%s\" is expected", v->file, message, v->message);
         } else if (status != CMG_OK) {
             printf("  %s: %s\n", v->file, message);
         }

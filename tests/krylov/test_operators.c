@@ -66,11 +66,9 @@ TEST(failures_of_callbacks_come_back)
     CHECK_OK(cmg_vector_fill(b, 1));
     (void)cmgi_fail(ctx, CMG_ERR_STATE, "an older sentence");
     answer = CMG_ERR_DEVICE;
-    CHECK_STATUS(solve(&A, NULL, b, x, NULL), CMG_ERR_DEVICE);
-    CHECK(strstr(cmg_context_message(ctx), "CMG_ERR_DEVICE") != NULL);
+    CHECK_REFUSED(solve(&A, NULL, b, x, NULL), CMG_ERR_DEVICE, "CMG_ERR_DEVICE");
     answer = 1234;
-    CHECK_STATUS(solve(&A, NULL, b, x, NULL), CMG_ERR_ARG);
-    CHECK(strstr(cmg_context_message(ctx), "1234") != NULL);
+    CHECK_REFUSED(solve(&A, NULL, b, x, NULL), CMG_ERR_ARG, "1234");
 }
 
 /* A kept solver, one graph on CUDA, follows values that change in place: A to 2 A. */

@@ -60,11 +60,8 @@ static void check_product(const cmg_elements *E, cmg_matrix *M, const char *what
         worst = fmax(worst, fabs(out[0][i] - (load[i] - sum[i])) /
                                 (eps * (4 * magnitude[i] + 2) * E->local));
     }
-    CHECK(worst <= 1);
-    if (!(worst <= 1)) {
-        printf("   %s, %s, %lld elements of %d: %.3g times the bound\n", what,
-               cmg_enum_name("format", (int)M->options.format), (long long)E->count, E->local,
-               worst);
-    }
+    CHECK_SAY(worst <= 1, "%s, %s, %lld elements of %d: %.3g times the bound", what,
+              cmg_enum_name("format", (int)M->options.format), (long long)E->count, E->local,
+              worst);
     free_all(host, load, sum, magnitude, out[0], out[1]);
 }

@@ -30,19 +30,15 @@ static inline cmgi_csr triplet_csr(triplet_list *t)
     for (cmg_size k = 0; k < t->rows * t->cols; ++k) {
         nnz += t->there[k];
     }
-    cmgi_csr A = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, t->rows, t->cols, nnz, &A));
-    cmg_size at = 0;
+    cmgi_csr A = csr_new(t->rows, t->cols, nnz);
     for (cmg_size i = 0; i < t->rows; ++i) {
-        A.indptr[i] = at;
         for (cmg_size j = 0; j < t->cols; ++j) {
             if (t->there[i * t->cols + j]) {
-                A.indices[at] = (cmg_index)j;
-                A.values[at++] = t->dense[i * t->cols + j];
+                csr_put(&A, i, j, t->dense[i * t->cols + j]);
             }
         }
     }
-    A.indptr[t->rows] = at;
+    csr_end(&A);
     free_all(t->dense, t->there);
     return A;
 }

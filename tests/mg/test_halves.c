@@ -45,13 +45,10 @@ static cmgi_csr assemble(const problem *p, bool restriction)
 {
     const int *to = restriction ? p->m : p->n;
     const cmg_size rows = rows_of(to);
-    cmgi_csr M = {0};
-    cmg_size k = 0;
-    CHECK_OK(cmgi_csr_alloc(ctx, rows, rows_of(p->n), 27 * rows, &M));
+    cmgi_csr M = csr_new(rows, rows_of(p->n), 27 * rows);
     for (cmg_size i = 0; i < rows; ++i) {
         int at[3];
         place_of(to, i, at);
-        M.indptr[i] = k;
         for (int e = 0; e < 27; ++e) {
             const int c = e % 3 - 1;
             const int b = e / 3 % 3 - 1;
@@ -60,12 +57,12 @@ static cmgi_csr assemble(const problem *p, bool restriction)
             const int z = restriction && p->dims == 3 ? 2 * at[2] + 1 : at[2];
             const cmg_size j = number_of(p->n, s * at[0] + c + s - 1, s * at[1] + b + s - 1, z + a);
             if (j >= 0 && (p->dims == 3 || a == 0)) {
-                M.indices[k] = (cmg_index)j;
-                M.values[k++] = restriction ? ldexp(1, -(abs(a) + abs(b) + abs(c))) : p->value[e];
+                csr_put(&M, i, j,
+                        restriction ? ldexp(1, -(abs(a) + abs(b) + abs(c))) : p->value[e]);
             }
         }
     }
-    M.indptr[rows] = k;
+    csr_end(&M);
     return M;
 }
 

@@ -58,12 +58,9 @@ static void compare_storages(const char *name, cmg_hierarchy *h, const cmg_solve
             const cmg_report report = solve(h, &o, b, x);
             const bool same = report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0 &&
                               abs(report.iterations - plain.iterations) <= 1;
-            CHECK(same);
-            if (!same) {
-                printf("   %s, %s: %d iterations (%s), fp64 csr %d\n", name, s->name,
-                       report.iterations, cmg_enum_name("outcome", (int)report.outcome),
-                       plain.iterations);
-            }
+            CHECK_SAY(same, "%s, %s: %d iterations (%s), fp64 csr %d", name, s->name,
+                      report.iterations, cmg_enum_name("outcome", (int)report.outcome),
+                      plain.iterations);
         }
     }
 }

@@ -555,8 +555,7 @@ TEST(given_vectors)
 #endif
     values[5] = 4;
     CHECK_OK(cmg_hierarchy_set_nullspace(h, 0, 1, values));
-    CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_ARG);
-    CHECK(strstr(cmg_context_message(ctx), "marked as exact") != NULL);
+    CHECK_REFUSED(cmg_solver_create(h, &o, &s), CMG_ERR_ARG, "marked as exact");
     CHECK_STATUS(cmg_hierarchy_set_nullspace(h, 0, 0, values), CMG_ERR_ARG);
     CHECK_STATUS(cmg_hierarchy_set_nullspace(h, 99, 1, values), CMG_ERR_ARG);
     CHECK_STATUS(cmg_hierarchy_set_nullspace(NULL, 0, 1, values), CMG_ERR_ARG);

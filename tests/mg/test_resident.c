@@ -180,17 +180,17 @@ TEST(wrong_arrays_are_refused)
     cmg_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_wrap_csr(h, 0, CMG_ROLE_A, NULL, 0, &there));
     CHECK_OK(cmg_hierarchy_check(h));
-    CHECK_STATUS(cmg_hierarchy_update(h, 0, CMG_ROLE_A, d_infinite), CMG_ERR_ARG);
-    CHECK(strstr(cmg_context_message(ctx), "row 1, column 1: value inf") != NULL);
-    CHECK_STATUS(cmg_hierarchy_update(h, 0, CMG_ROLE_A, d_hollow), CMG_ERR_ARG);
-    CHECK(strstr(cmg_context_message(ctx), "row 1: the diagonal is zero") != NULL);
+    CHECK_REFUSED(cmg_hierarchy_update(h, 0, CMG_ROLE_A, d_infinite), CMG_ERR_ARG,
+                  "row 1, column 1: value inf");
+    CHECK_REFUSED(cmg_hierarchy_update(h, 0, CMG_ROLE_A, d_hollow), CMG_ERR_ARG,
+                  "row 1: the diagonal is zero");
     CHECK_OK(cmg_hierarchy_check(h)); /* the old ones are there */
     if (cmgi_on_cuda(
             ctx)) { /* borrowed on the device: values on the host cannot take their place */
         CHECK_STATUS(cmg_hierarchy_update(h, 0, CMG_ROLE_A, values), CMG_ERR_ARG);
         const cmg_csr split = {2, 2, there.indptr, indices, there.values};
-        CHECK_STATUS(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &split), CMG_ERR_ARG);
-        CHECK(strstr(cmg_context_message(ctx), "indices is no memory of device") != NULL);
+        CHECK_REFUSED(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &split), CMG_ERR_ARG,
+                      "indices is no memory of device");
     }
     cmg_csr view;
     CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, there.values));
@@ -285,8 +285,8 @@ TEST(other_types_that_are_none_are_refused)
     if (cmgi_on_cuda(ctx)) {
         M = good;
         M.indptr = copy_there(indptr, 3, sizeof *indptr);
-        CHECK_STATUS(cmg_hierarchy_set_typed(h, 0, CMG_ROLE_A, &M), CMG_ERR_ARG);
-        CHECK(strstr(cmg_context_message(ctx), "indices is no memory of device") != NULL);
+        CHECK_REFUSED(cmg_hierarchy_set_typed(h, 0, CMG_ROLE_A, &M), CMG_ERR_ARG,
+                      "indices is no memory of device");
         cmgi_free_device(ctx, (void *)(uintptr_t)M.indptr);
     }
     CHECK_OK(cmg_hierarchy_set_typed(h, 0, CMG_ROLE_A, &good));

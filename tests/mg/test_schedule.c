@@ -95,10 +95,7 @@ TEST(bad_texts_are_refused_by_name)
         cmgi_schedule schedule;
         CHECK_STATUS(cmgi_schedule_parse(ctx, bad[k].text, &schedule), CMG_ERR_ARG);
         const bool named = strstr(cmg_context_message(ctx), bad[k].named) != NULL;
-        CHECK(named);
-        if (!named) {
-            printf("   %s: %s\n", bad[k].text, cmg_context_message(ctx));
-        }
+        CHECK_SAY(named, "%s: %s", bad[k].text, cmg_context_message(ctx));
     }
     char *endless = malloc(2002);
     memset(endless, ' ', 2001);

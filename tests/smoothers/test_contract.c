@@ -191,8 +191,7 @@ TEST(refuses_zero_diagonal_and_nan)
             dense[5 * 16 + 5] = odd == 0 ? 0 : NAN;
             scoped_csr A = model_from_dense(ctx, 16, dense);
             scoped cmgi_smoother_factors *made = new_factors();
-            CHECK_STATUS(make(ctx, &A, name, made), CMG_ERR_SINGULAR);
-            CHECK(strstr(cmg_context_message(ctx), "row 5") != NULL);
+            CHECK_REFUSED(make(ctx, &A, name, made), CMG_ERR_SINGULAR, "row 5");
             cmgi_smoother_factors_clear(ctx, made);
         }
     }

@@ -102,8 +102,8 @@ TEST(indefinite_and_unsymmetric_are_named)
         cmgi_smoother_factors *made = calloc(1, sizeof *made);
         scoped_csr A = model_from_dense(ctx, N, small);
         cmgi_smoother_source source = {.ctx = ctx, .A = cmgi_csr_view(&A)};
-        CHECK_STATUS(cmgi_smoother_make(&source, names[v], 0, made), CMG_ERR_SINGULAR);
-        CHECK(strstr(cmg_context_message(ctx), "not positive definite") != NULL);
+        CHECK_REFUSED(cmgi_smoother_make(&source, names[v], 0, made), CMG_ERR_SINGULAR,
+                      "not positive definite");
         cmgi_smoother_factors_clear(ctx, made);
         cmgi_csr_free(ctx, &A);
         small[7 * N + 7] = 3;

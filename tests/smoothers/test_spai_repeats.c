@@ -78,10 +78,7 @@ static void blocks_are_independent(const cmgi_csr *const *block, int blocks, con
     for (int b = 0; b < blocks; ++b) {
         cmgi_smoother_factors *alone = factors_make(block[b], name);
         const bool same = holds(&whole->factor[0], first, &alone->factor[0]);
-        CHECK(same);
-        if (!same) {
-            printf("block %d, %s\n", b, name);
-        }
+        CHECK_SAY(same, "block %d, %s", b, name);
         first += block[b]->rows;
         factors_discard(alone);
     }

@@ -183,8 +183,8 @@ TEST(refuses)
     const cmgi_smoother_source source = {.ctx = ctx, .A = cmgi_csr_view(&A)};
     scoped cmgi_smoother_factors *made = calloc(1, sizeof *made);
     for (int q = 0; q < 2; ++q) {
-        CHECK_STATUS(cmgi_smoother_make(&source, not_so[q], 0, made), CMG_ERR_UNSUPPORTED);
-        CHECK(strstr(cmg_context_message(ctx), "substitution") != NULL);
+        CHECK_REFUSED(cmgi_smoother_make(&source, not_so[q], 0, made), CMG_ERR_UNSUPPORTED,
+                      "substitution");
         cmgi_smoother_factors_clear(ctx, made);
     }
 }

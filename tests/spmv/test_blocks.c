@@ -10,9 +10,7 @@
  */
 static cmgi_csr ring(cmg_size nodes, int reach, int size, const bool *filled, bool identity)
 {
-    cmgi_csr A = {0};
-    cmg_size k = 0;
-    CHECK_OK(cmgi_csr_alloc(ctx, nodes * size, nodes * size, nodes * reach * size * size, &A));
+    cmgi_csr A = csr_new(nodes * size, nodes * size, nodes * reach * size * size);
     for (cmg_size i = 0; i < nodes * size; ++i) {
         for (cmg_size node = 0; node < nodes; ++node) {
             const cmg_size apart = (node - i / size + nodes) % nodes;
@@ -21,13 +19,12 @@ static cmgi_csr ring(cmg_size nodes, int reach, int size, const bool *filled, bo
             for (int b = 0; b < size && apart < reach; ++b) {
                 const int a = (int)(i % size);
                 if (filled[a * size + b]) {
-                    A.indices[k] = (cmg_index)(node * size + b);
-                    A.values[k++] = identity ? number : number + a * size + b;
+                    csr_put(&A, i, (node * size + b), identity ? number : number + a * size + b);
                 }
             }
         }
-        A.indptr[i + 1] = k;
     }
+    csr_end(&A);
     return A;
 }
 

@@ -25,14 +25,11 @@ enum {
 static cmgi_csr assemble(const grid *g)
 {
     const cmg_size n = g->size[0] * g->size[1] * g->size[2];
-    cmgi_csr A = {0};
-    cmg_size k = 0;
-    CHECK_OK(cmgi_csr_alloc(ctx, n, n, 27 * n, &A));
+    cmgi_csr A = csr_new(n, n, 27 * n);
     for (cmg_size i = 0; i < n; ++i) {
         const cmg_size x = i % g->size[0];
         const cmg_size y = i / g->size[0] % g->size[1];
         const cmg_size z = i / g->size[0] / g->size[1];
-        A.indptr[i] = k;
         for (int d = 0; d < 27; ++d) {
             cmg_size to = x + d % 3 - 1;
             const cmg_size line = y + d / 3 % 3 - 1;
@@ -41,12 +38,11 @@ static cmgi_csr assemble(const grid *g)
             if (to >= 0 && to < g->size[0] && line >= 0 && line < g->size[1] && plane >= 0 &&
                 plane < g->size[2] && (g->neighbours >> d & 1) != 0 &&
                 (g->hole == 0 || i != g->hole || d % 3 != 2)) {
-                A.indices[k] = (cmg_index)((plane * g->size[1] + line) * g->size[0] + to);
-                A.values[k++] = g->value[d];
+                csr_put(&A, i, ((plane * g->size[1] + line) * g->size[0] + to), g->value[d]);
             }
         }
     }
-    A.indptr[n] = k;
+    csr_end(&A);
     return A;
 }
 

@@ -222,22 +222,18 @@ TEST(products_are_right)
 TEST(matrices_use_it)
 {
     enum { N = 40 };
-    scoped_csr A = {0};
-    cmg_size k = 0;
-    CHECK_OK(cmgi_csr_alloc(ctx, N * N, N * N, 5 * N * N, &A));
+    scoped_csr A = csr_new(N * N, N * N, 5 * N * N);
     for (cmg_size i = 0; i < N * N; ++i) {
         static const cmg_size step[5] = {-N, -1, 0, 1, N};
-        A.indptr[i] = k;
         for (int d = 0; d < 5; ++d) {
             const bool inside = d % 4 == 0 ? i + step[d] >= 0 && i + step[d] < N * N
                                            : (i % N) + step[d] >= 0 && (i % N) + step[d] < N;
             if (inside) {
-                A.indices[k] = (cmg_index)(i + step[d]);
-                A.values[k++] = d == 2 ? 4 : -1;
+                csr_put(&A, i, (i + step[d]), d == 2 ? 4 : -1);
             }
         }
     }
-    A.indptr[N * N] = k;
+    csr_end(&A);
     const cmg_csr view = cmgi_csr_view(&A);
     cmg_matrix_options options = matrix_defaults();
     double y[N * N];

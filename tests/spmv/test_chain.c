@@ -261,22 +261,18 @@ TEST(rounding_leaves_a_box_even)
 {
     enum { N = 12, ROWS = N * N * N };
     for (int off = 0; off < 2; ++off) {
-        scoped_csr A = {0};
-        CHECK_OK(cmgi_csr_alloc(ctx, ROWS, ROWS, 27 * ROWS, &A));
-        cmg_size e = 0;
+        scoped_csr A = csr_new(ROWS, ROWS, 27 * ROWS);
         for (cmg_size i = 0; i < ROWS; ++i) {
-            A.indptr[i] = e;
             for (int k = 0; k < 27; ++k) {
                 const cmg_size at[3] = {i % N + k % 3 - 1, i / N % N + k / 3 % 3 - 1,
                                         i / N / N + k / 9 - 1};
                 const double nearly = k == 14 ? (off == 1 ? 1e-9 : 2e-16) : k == 3 ? -1e-16 : 0;
                 if (at[0] >= 0 && at[0] < N && at[1] >= 0 && at[1] < N && at[2] >= 0 && at[2] < N) {
-                    A.indices[e] = (cmg_index)((at[2] * N + at[1]) * N + at[0]);
-                    A.values[e++] = k == 13 ? 4 : -0.15 + nearly;
+                    csr_put(&A, i, ((at[2] * N + at[1]) * N + at[0]), k == 13 ? 4 : -0.15 + nearly);
                 }
             }
         }
-        A.indptr[ROWS] = e;
+        csr_end(&A);
         const cmg_csr view = cmgi_csr_view(&A);
         cmg_matrix_options options = matrix_defaults();
         options.format = CMG_FORMAT_COMPRESSED;

@@ -92,20 +92,18 @@ TEST(templates_and_codes_live_side_by_side)
 /* b x b blocks in place of the entries of A: the entry times a full block, or the identity. */
 static cmgi_csr in_blocks(const cmgi_csr *A, int b, bool identity)
 {
-    cmgi_csr B = {0};
-    cmg_size at = 0;
-    CHECK_OK(cmgi_csr_alloc(ctx, A->rows * b, A->cols * b, A->indptr[A->rows] * b * b, &B));
+    cmgi_csr B = csr_new(A->rows * b, A->cols * b, A->indptr[A->rows] * b * b);
     for (cmg_size i = 0; i < B.rows; ++i) {
         for (cmg_size k = A->indptr[i / b]; k < A->indptr[i / b + 1]; ++k) {
             for (int j = 0; j < b; ++j) {
                 if (!identity || j == i % b) {
-                    B.indices[at] = A->indices[k] * b + j;
-                    B.values[at++] = A->values[k] * (identity ? 1 : 1 + (double)(i % b * b + j));
+                    csr_put(&B, i, A->indices[k] * b + j,
+                            A->values[k] * (identity ? 1 : 1 + (double)(i % b * b + j)));
                 }
             }
         }
-        B.indptr[i + 1] = at;
     }
+    csr_end(&B);
     return B;
 }
 
@@ -143,19 +141,16 @@ TEST(blocks_are_compressed_as_entries)
  */
 static cmgi_csr in_turns(cmg_size n, int period, cmg_size entries)
 {
-    cmgi_csr A = {0};
-    cmg_size k = 0;
-    CHECK_OK(cmgi_csr_alloc(ctx, n, n, n * entries, &A));
+    cmgi_csr A = csr_new(n, n, n * entries);
     for (cmg_size i = 0; i < n; ++i) {
         for (cmg_size e = 0; e < entries; ++e) {
             const cmg_size j = i + (e - entries / 2) * 5 + i % period;
             if (j >= 0 && j < n) {
-                A.indices[k] = (cmg_index)j;
-                A.values[k++] = 1 + 0.5 * (double)(i % period) + 0.01 * (double)e;
+                csr_put(&A, i, j, 1 + 0.5 * (double)(i % period) + 0.01 * (double)e);
             }
         }
-        A.indptr[i + 1] = k;
     }
+    csr_end(&A);
     return A;
 }
 
@@ -328,28 +323,22 @@ TEST(every_lane_reads_inside)
                 inside = inside && column >= 0 && column < A.cols;
             }
         }
-        CHECK(inside);
-        if (!inside) {
-            printf("   %s\n", suite[s].name);
-        }
+        CHECK_SAY(inside, "%s", suite[s].name);
     }
 }
 
 /* Rows of a line in nine kinds, the last three of which are the first three but for rounding. */
 static cmgi_csr nearly_equal_kinds(cmg_size n)
 {
-    cmgi_csr A = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, n, n, 3 * n, &A));
-    cmg_size k = 0;
+    cmgi_csr A = csr_new(n, n, 3 * n);
     for (cmg_size i = 0; i < n; ++i) {
         const cmg_size kind = i * 7 % 31 % 9;
-        A.indptr[i] = k;
         for (cmg_size j = i > 0 ? i - 1 : 0; j <= i + 1 && j < n; ++j) {
-            A.indices[k] = (cmg_index)j;
-            A.values[k++] = (double)(kind % 6 + 1) * (j == i ? 2 : -1) * (kind > 5 ? 1 + 1e-12 : 1);
+            csr_put(&A, i, j,
+                    (double)(kind % 6 + 1) * (j == i ? 2 : -1) * (kind > 5 ? 1 + 1e-12 : 1));
         }
     }
-    A.indptr[n] = k;
+    csr_end(&A);
     return A;
 }
 

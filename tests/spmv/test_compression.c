@@ -324,19 +324,16 @@ static cmgi_csr squares(bool plate, double vary, double factor)
             add_square(dense, 1 + vary * cmgi_random_at(2, (uint64_t)i), at, v, count);
         }
     }
-    cmgi_csr A = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, POINTS, POINTS, 13 * POINTS, &A));
-    cmg_size nnz = 0;
+    cmgi_csr A = csr_new(POINTS, POINTS, 13 * POINTS);
     for (int i = 0; i < POINTS; ++i) {
         for (int j = 0; j < POINTS; ++j) {
             const double d = (i % 64 < 32 ? factor : 1) * (j % 64 < 32 ? factor : 1);
             if (dense[i * POINTS + j] != 0) {
-                A.indices[nnz] = j;
-                A.values[nnz++] = d * dense[i * POINTS + j];
+                csr_put(&A, i, j, d * dense[i * POINTS + j]);
             }
         }
-        A.indptr[i + 1] = nnz;
     }
+    csr_end(&A);
     return A;
 }
 

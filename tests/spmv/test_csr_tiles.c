@@ -186,11 +186,8 @@ static void check_product(const char *name, const cmgi_csr *A, const cmg_matrix 
         const double error = fabs(out[0][i] - right) / bound;
         worst = error <= worst ? worst : error; /* NaN stays */
     }
-    CHECK(worst <= 1);
-    if (!(worst <= 1)) {
-        printf("   %s, write-back %d, precision %d: %g times the bound\n", name, kind, (int)p,
-               worst);
-    }
+    CHECK_SAY(worst <= 1, "%s, write-back %d, precision %d: %g times the bound", name, kind, (int)p,
+              worst);
     free_all(x, v, sum, magnitude, out[0], out[1]);
 }
 

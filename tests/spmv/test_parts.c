@@ -50,10 +50,7 @@ static void check_product(cmg_context *on, const cmgi_csr *A, cmg_format format)
         }
         good = good && fabs(out[i] - sum) <= 1e-13 * WIDTH * 9;
     }
-    CHECK(good);
-    if (!good) {
-        printf("   format %s\n", cmg_enum_name("format", (int)format));
-    }
+    CHECK_SAY(good, "format %s", cmg_enum_name("format", (int)format));
 }
 
 TEST(empty_rows_at_the_end_are_written)

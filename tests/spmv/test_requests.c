@@ -81,19 +81,16 @@ TEST(measured_choices_are_remembered)
 TEST(blocks_are_tried)
 {
     enum { NODES = 400, N = 3 * NODES };
-    scoped_csr A = {0};
-    cmg_size k = 0;
     uint64_t seed = 5;
-    CHECK_OK(cmgi_csr_alloc(ctx, N, N, 9 * (3 * NODES - 2), &A));
+    scoped_csr A = csr_new(N, N, 9 * (3 * NODES - 2));
     for (cmg_size i = 0; i < N; ++i) {
         const cmg_size first = i / 3 > 0 ? i / 3 - 1 : 0;
         const cmg_size last = i / 3 < NODES - 1 ? i / 3 + 1 : i / 3;
         for (cmg_size j = 3 * first; j < 3 * (last + 1); ++j) {
-            A.indices[k] = (cmg_index)j;
-            A.values[k++] = cmgi_random(&seed) - 0.5;
+            csr_put(&A, i, j, cmgi_random(&seed) - 0.5);
         }
-        A.indptr[i + 1] = k;
     }
+    csr_end(&A);
     scoped double *x = suite_vector(N, 3);
     scoped double *y = malloc(N * sizeof *y);
     cmg_matrix_options options = matrix_defaults();

@@ -215,20 +215,17 @@ TEST(odd_matrices_have_the_bits_of_the_host)
 /* Every entry of a grid's matrix as a block of b x b, symmetric positive definite with it. */
 static cmgi_csr blocks_of(const cmgi_csr *G, int b)
 {
-    cmgi_csr A = {0};
     const cmg_size nnz = G->indptr[G->rows];
-    CHECK_OK(cmgi_csr_alloc(ctx, G->rows * b, G->rows * b, nnz * b * b, &A));
-    cmg_size k = 0;
+    cmgi_csr A = csr_new(G->rows * b, G->rows * b, nnz * b * b);
     for (cmg_size r = 0; r < A.rows; ++r) {
         for (cmg_size e = G->indptr[r / b]; e < G->indptr[r / b + 1]; ++e) {
             for (int c = 0; c < b; ++c) {
                 const double own = r % b == c ? 2 + 0.1 * c : 0.3 / (1 + (double)(r % b + c));
-                A.indices[k] = G->indices[e] * b + c;
-                A.values[k++] = own * G->values[e];
+                csr_put(&A, r, G->indices[e] * b + c, own * G->values[e]);
             }
         }
-        A.indptr[r + 1] = k;
     }
+    csr_end(&A);
     return A;
 }
 

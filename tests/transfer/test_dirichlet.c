@@ -16,19 +16,16 @@ static cmgi_csr laplacians(const int *size, int blocks, double h)
     for (int b = 0; b < blocks; ++b) {
         rows += size[b];
     }
-    cmgi_csr A = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, rows, rows, 3 * rows - 2 * blocks, &A));
+    cmgi_csr A = csr_new(rows, rows, 3 * rows - 2 * blocks);
     cmg_size i = 0;
-    cmg_size k = 0;
     for (int b = 0; b < blocks; ++b) {
         for (int at = 0; at < size[b]; ++at, ++i) {
             for (int d = at > 0 ? -1 : 0; d <= (at + 1 < size[b] ? 1 : 0); ++d) {
-                A.indices[k] = (cmg_index)(i + d);
-                A.values[k++] = (d == 0 ? 2 : -1) / h;
+                csr_put(&A, i, (i + d), (d == 0 ? 2 : -1) / h);
             }
-            A.indptr[i + 1] = k;
         }
     }
+    csr_end(&A);
     return A;
 }
 

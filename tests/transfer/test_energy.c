@@ -73,18 +73,15 @@ static void free_levels(levels *s)
 /* A role from its band, times a factor; zeros stay out. */
 static void set_band(cmg_hierarchy *h, int level, const double *band, cmg_size n, double factor)
 {
-    scoped_csr M = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, n, n, n * WIDTH, &M));
-    cmg_size k = 0;
+    scoped_csr M = csr_new(n, n, n * WIDTH);
     for (cmg_size i = 0; i < n; ++i) {
         for (cmg_size j = i - BAND; j <= i + BAND; ++j) {
             if (band_at(band, n, i, j) != 0) {
-                M.indices[k] = (cmg_index)j;
-                M.values[k++] = factor * band_at(band, n, i, j);
+                csr_put(&M, i, j, factor * band_at(band, n, i, j));
             }
         }
-        M.indptr[i + 1] = k;
     }
+    csr_end(&M);
     const cmg_csr view = cmgi_csr_view(&M);
     CHECK_OK(cmg_hierarchy_set_csr(h, level, CMG_ROLE_A, NULL, 0, &view));
 }
@@ -93,21 +90,18 @@ static void set_band(cmg_hierarchy *h, int level, const double *band, cmg_size n
 static void set_transfer(cmg_hierarchy *h, cmg_role role, const levels *s, double factor)
 {
     const bool turned = role == CMG_ROLE_R;
-    scoped_csr M = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, turned ? s->m : s->n, turned ? s->n : s->m, 2 * s->n, &M));
-    cmg_size k = 0;
+    scoped_csr M = csr_new(turned ? s->m : s->n, turned ? s->n : s->m, 2 * s->n);
     for (cmg_size r = 0; r < M.rows; ++r) {
         const cmg_size first = turned ? 2 * r - 1 : r / 2;
         for (cmg_size c = first; c < first + (turned ? 3 : 2); ++c) {
             const cmg_size i = turned ? c : r;
             const cmg_size j = turned ? r : c;
             if (c >= 0 && c < M.cols && s->P[i * 2 + j - i / 2] != 0) {
-                M.indices[k] = (cmg_index)c;
-                M.values[k++] = factor * s->P[i * 2 + j - i / 2];
+                csr_put(&M, r, c, factor * s->P[i * 2 + j - i / 2]);
             }
         }
-        M.indptr[r + 1] = k;
     }
+    csr_end(&M);
     const cmg_csr view = cmgi_csr_view(&M);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, role, NULL, 0, &view));
 }
