@@ -25,3 +25,21 @@ static inline void check_arrays(const void *a, const void *b, cmg_size count, si
     CHECK_OK(cmgi_to_host(ctx, hb, b, bytes));
     CHECK(memcmp(ha, hb, bytes) == 0);
 }
+
+/* A matrix whose arrays are copied to the backend's memory. */
+static inline cmg_csr csr_there(const cmg_csr *A)
+{
+    const cmg_size nnz = A->indptr[A->rows];
+    return (cmg_csr){A->rows, A->cols, copy_there(A->indptr, A->rows + 1, sizeof *A->indptr),
+                     copy_there(A->indices, nnz, sizeof *A->indices),
+                     copy_there(A->values, nnz, sizeof *A->values)};
+}
+
+static inline void free_there(cmg_csr *A)
+{
+    cmgi_free_device(ctx, (void *)(uintptr_t)A->indptr);
+    cmgi_free_device(ctx, (void *)(uintptr_t)A->indices);
+    cmgi_free_device(ctx, (void *)(uintptr_t)A->values);
+}
+
+#define scoped_csr_there scoped_by(free_there) cmg_csr

@@ -39,6 +39,16 @@ static inline double norm(const double *x, cmg_size n)
     return sqrt(dot(x, x, n));
 }
 
+/* a x in an array of its own */
+static inline double *scaled_copy(const double *x, cmg_size n, double a)
+{
+    double *y = malloc(((size_t)n + 1) * sizeof *y);
+    for (cmg_size i = 0; i < n; ++i) {
+        y[i] = a * x[i];
+    }
+    return y;
+}
+
 /* y = y + a x */
 static inline void add_scaled(double *y, double a, const double *x, cmg_size n)
 {
@@ -64,6 +74,11 @@ static inline double largest_difference(const double *x, const double *y, cmg_si
     }
     return most;
 }
+
+/* All entries k of a pointer to a matrix, row i by row. */
+#define EACH_ENTRY(A, i, k)                                                                        \
+    for (cmg_size i = 0; i < (A)->rows; ++i)                                                       \
+        for (cmg_size k = (A)->indptr[i]; k < (A)->indptr[i + 1]; ++k)
 
 /* (A x)_i */
 static inline double row_times(const cmg_csr *A, cmg_size i, const double *x)

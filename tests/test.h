@@ -204,15 +204,24 @@ static inline cmg_solver_options solver_defaults(void)
     return options;
 }
 
-/* A text by a format, as printf takes it; in static storage. */
+/* A text by a format, as printf takes it, in storage of the thread. */
 #define TEST_TEXT(text, format)                                                                    \
-    static char text[1024];                                                                        \
+    static _Thread_local char text[1024];                                                          \
     do {                                                                                           \
         va_list test_list_;                                                                        \
         va_start(test_list_, format);                                                              \
         (void)vsnprintf(text, sizeof text, format, test_list_);                                    \
         va_end(test_list_);                                                                        \
     } while (0)
+
+/* The last 16 of them stay. */
+static inline const char *sprint(const char *format, ...)
+{
+    static _Thread_local char kept[16][1024];
+    static _Thread_local unsigned next = 0;
+    TEST_TEXT(text, format);
+    return strcpy(kept[next++ % 16], text);
+}
 
 /* The defaults with what a text changes: "krylov=cg smoother=%s". */
 static inline cmg_solver_options solver_options(const char *format, ...)
@@ -233,6 +242,14 @@ static inline cmg_matrix_options matrix_defaults(void)
 {
     cmg_matrix_options options;
     cmg_matrix_options_default(&options);
+    return options;
+}
+
+static inline cmg_matrix_options matrix_options(const char *format, ...)
+{
+    cmg_matrix_options options = matrix_defaults();
+    TEST_TEXT(text, format);
+    CHECK_OK(cmg_matrix_options_set(&options, text));
     return options;
 }
 
@@ -265,6 +282,12 @@ static inline cmg_csr csr_of(const cmg_hierarchy *h, int level, cmg_role role)
     cmg_csr A = {0};
     CHECK_OK(cmg_hierarchy_get_csr(h, level, role, NULL, 0, &A));
     return A;
+}
+
+static inline cmg_vector *vector_random(cmg_size n, cmg_precision precision, uint64_t seed)
+{
+    scoped double *values = random_values(n, seed);
+    return vector_from(n, precision, values);
 }
 
 static inline cmg_solver *solver_new(cmg_hierarchy *h, const cmg_solver_options *options)

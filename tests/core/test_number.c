@@ -31,9 +31,8 @@ TEST(random_decimals_agree_with_strtod)
         const uint64_t low = cmgi_random_bits(&state);
         (void)snprintf(text, sizeof text, "%020llu%020llu", (unsigned long long)high,
                        (unsigned long long)low);
-        char number[64];
-        (void)snprintf(number, sizeof number, "%s%c.%.*se%d", k % 3 == 0 ? "-" : "", text[0],
-                       digits, text + 1, exponent);
+        const char *number =
+            sprint("%s%c.%.*se%d", k % 3 == 0 ? "-" : "", text[0], digits, text + 1, exponent);
         wrong += !agrees(number);
     }
     CHECK(wrong == 0);

@@ -318,9 +318,7 @@ TEST(a_monitor_stops_all_ranks)
     for (size_t k = 0; k < sizeof methods / sizeof *methods; ++k) {
         for (int stop = 0; stop < 4; stop += 3) {
             for (int odd = 0; odd < ranks; ++odd) {
-                char options[96];
-                (void)snprintf(options, sizeof options, "smoother=jacobi coarse=smoother %s",
-                               methods[k]);
+                const char *options = sprint("smoother=jacobi coarse=smoother %s", methods[k]);
                 task t = {.odd = odd,
                           .row = -1,
                           .options = options,
@@ -386,8 +384,7 @@ TEST(formats_solve_or_are_refused)
     int solved = 0;
     for (int f = 0; cmg_enum_name("format", f) != NULL; ++f) {
         const char *name = cmg_enum_name("format", f);
-        char options[96];
-        (void)snprintf(options, sizeof options, "format=%s", name);
+        const char *options = sprint("format=%s", name);
         task t = {.row = -1, .options = options, .stop = -1};
         run(&t);
         share(&t);

@@ -60,10 +60,8 @@ static double gap(const trial *t)
 /* Both reach the tolerance, in counts that differ by `most`; norms agree above rounding. */
 static void compare_with_cg(cmg_hierarchy *h, const double *b, const char *rest, int most)
 {
-    char plain[128];
-    char merged[128];
-    (void)snprintf(plain, sizeof plain, "krylov=cg %s no-fallback", rest);
-    (void)snprintf(merged, sizeof merged, "krylov=merged %s no-fallback", rest);
+    const char *plain = sprint("krylov=cg %s no-fallback", rest);
+    const char *merged = sprint("krylov=merged %s no-fallback", rest);
     trial cg = solved(h, b, plain);
     trial one = solved(h, b, merged);
     const int before = test_failures;
@@ -201,11 +199,10 @@ static long gathers(cmg_hierarchy *h, const double *b, const char *krylov, int i
 {
     long seen[2] = {0, 0};
     for (int k = 0; k < 2; ++k) {
-        char options[128];
         char why[CMG_MESSAGE] = "";
-        (void)snprintf(options, sizeof options,
-                       "krylov=%s gather=0 smoother=jacobi no-coarsen no-fallback rtol=0 max-it=%d",
-                       krylov, 2 + k * iterations);
+        const char *options =
+            sprint("krylov=%s gather=0 smoother=jacobi no-coarsen no-fallback rtol=0 max-it=%d",
+                   krylov, 2 + k * iterations);
         counted c = {.t = {.whole = h, .options = options, .n = h->level[0].A.rows, .b = b}};
         c.t.x = calloc((size_t)c.t.n, sizeof(double));
         CHECK(cmg_loopback_run(2, 60, count_rank, &c, why) == CMG_OK);

@@ -95,9 +95,8 @@ TEST(cycles_and_iterations)
     };
     const problem p = {.dim = 2, .cells = 16, .distort = 0.2};
     for (size_t k = 0; k < sizeof options / sizeof *options; ++k) {
-        char text[128];
         const bool low = strstr(options[k], "mixed") != NULL;
-        (void)snprintf(text, sizeof text, "%s gather=20 no-fallback", options[k]);
+        const char *text = sprint("%s gather=20 no-fallback", options[k]);
         some_ranks(&p, text, low ? 1e-3 : 1e-8);
     }
 }
@@ -120,8 +119,7 @@ TEST(smoothers)
                                         "fsai:adaptive=0:tau=0"};
     const problem p = {.dim = 2, .cells = 16, .distort = 0.25};
     for (size_t k = 0; k < sizeof names / sizeof *names; ++k) {
-        char text[128];
-        (void)snprintf(text, sizeof text, "smoother=%s gather=20 no-fallback", names[k]);
+        const char *text = sprint("smoother=%s gather=20 no-fallback", names[k]);
         some_ranks(&p, text, 1e-7);
     }
 }

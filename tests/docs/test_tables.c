@@ -8,8 +8,7 @@ static char overview[1 << 16];
 
 static bool read_overview(const char *folder)
 {
-    char path[1024];
-    (void)snprintf(path, sizeof path, "%s/docs/%s/index.md", CMG_SOURCE_DIR, folder);
+    const char *path = sprint("%s/docs/%s/index.md", CMG_SOURCE_DIR, folder);
     FILE *file = fopen(path, "r");
     CHECK(file != NULL);
     if (file == NULL) {
@@ -23,8 +22,7 @@ static bool read_overview(const char *folder)
 /* Start of the table row that holds `name` in backquotes, NULL when there is none. */
 static const char *row_of(const char *name)
 {
-    char quoted[128];
-    (void)snprintf(quoted, sizeof quoted, "`%s`", name);
+    const char *quoted = sprint("`%s`", name);
     for (const char *at = strstr(overview, quoted); at != NULL; at = strstr(at + 1, quoted)) {
         while (at > overview && at[-1] != '\n') {
             --at;
@@ -44,9 +42,8 @@ static bool has_page(const char *folder, const char *row)
     if (end == NULL || end > strchr(row, '\n')) {
         return false;
     }
-    char path[1024];
-    (void)snprintf(path, sizeof path, "%s/docs/%s/%.*s", CMG_SOURCE_DIR, folder,
-                   (int)(end - link - 2), link + 2);
+    const char *path =
+        sprint("%s/docs/%s/%.*s", CMG_SOURCE_DIR, folder, (int)(end - link - 2), link + 2);
     FILE *file = fopen(path, "r");
     if (file != NULL) {
         (void)fclose(file);

@@ -202,7 +202,6 @@ BEFORE_TESTS
 
 AFTER_TESTS
 {
-    char command[64];
-    (void)snprintf(command, sizeof command, "rm -r %s", folder);
+    const char *command = sprint("rm -r %s", folder);
     CHECK(system(command) == 0);
 }

@@ -56,8 +56,7 @@ TEST(inverted_cells_are_named)
             seen = cmgi_mesh_corner_det(mesh, report.fault_cell, corner) < 0;
         }
         CHECK(seen);
-        char number[32];
-        (void)snprintf(number, sizeof number, "cell %lld ", (long long)report.fault_cell);
+        const char *number = sprint("cell %lld ", (long long)report.fault_cell);
         CHECK_MESSAGE(number);
         mesh->x[v * mesh->dim] = NAN;
         expect(mesh, "is not a finite number", NULL);
@@ -78,7 +77,6 @@ TEST(inverted_elements_are_named)
         scoped_mesh *mesh = box(CMGI_TRI, 3);
         cmgi_space *space = NULL;
         cmgi_elements E = {0};
-        char text[64];
         const cmg_size cell = which == 0 ? 0 : which == 1 ? 5 : mesh->cells - 1;
         CHECK_OK(cmgi_space_create(mesh, 1, 1, CMG_BOUNDARY_NEUMANN, fixes, &space));
         CHECK_OK(cmgi_fem_elements(space, &form, true, &E));
@@ -88,7 +86,7 @@ TEST(inverted_elements_are_named)
         mesh->cell_nodes[3 * cell] = mesh->cell_nodes[3 * cell + 1];
         mesh->cell_nodes[3 * cell + 1] = first;
         CHECK_STATUS(cmgi_fem_elements(space, &form, true, &E), CMG_ERR_ARG);
-        (void)snprintf(text, sizeof text, "cell %lld is inverted", (long long)cell);
+        const char *text = sprint("cell %lld is inverted", (long long)cell);
         CHECK(strcmp(cmg_context_message(ctx), text) == 0);
         cmgi_space_destroy(&space);
     }

@@ -117,9 +117,8 @@ TEST(shared_meshes_have_their_labels)
     };
     NEEDS(test_shared_data() != NULL, "the shared meshes are not here");
     for (size_t k = 0; k < sizeof known / sizeof known[0]; ++k) {
-        char path[2048];
         scoped_mesh *mesh = NULL;
-        (void)snprintf(path, sizeof path, "%s/meshes/%s", test_shared_data(), known[k].name);
+        const char *path = sprint("%s/meshes/%s", test_shared_data(), known[k].name);
         CHECK_OK(cmgi_mesh_read(ctx, path, &mesh));
         if (mesh == NULL) {
             continue;
@@ -341,7 +340,6 @@ BEFORE_TESTS
 
 AFTER_TESTS
 {
-    char command[64];
-    (void)snprintf(command, sizeof command, "rm -r %s", folder);
+    const char *command = sprint("rm -r %s", folder);
     CHECK(system(command) == 0);
 }

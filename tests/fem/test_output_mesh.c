@@ -136,8 +136,7 @@ TEST(distortions_reach_the_mesh)
 TEST(mesh_can_be_left_out)
 {
     cmg_generate_options o = options(CMG_ELEMENT_Q1, 2);
-    char path[256];
-    (void)snprintf(path, sizeof path, "%s/none.vtu", folder);
+    const char *path = sprint("%s/none.vtu", folder);
     o.output_mesh = false;
     scoped_hierarchy *h = hierarchy_generated(&o);
     CHECK(!cmg_hierarchy_has_mesh(h));
@@ -154,9 +153,8 @@ TEST(container_keeps_the_mesh)
     for (int c = 0; c < 2; ++c) {
         cmg_generate_options o = options(c == 0 ? CMG_ELEMENT_P2 : CMG_ELEMENT_Q1, 2 + c);
         o.problem = c == 0 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
-        char path[256];
         scoped_hierarchy *g = NULL;
-        (void)snprintf(path, sizeof path, "%s/mesh.cmg", folder);
+        const char *path = sprint("%s/mesh.cmg", folder);
         scoped_hierarchy *h = hierarchy_generated(&o);
         const cmg_status written = cmg_hierarchy_write(h, path, CMG_FILE_CONTAINER);
         if (written == CMG_ERR_UNSUPPORTED) {
@@ -222,8 +220,7 @@ TEST(wrong_meshes_are_refused)
 TEST(every_allocation_may_fail)
 {
     cmg_generate_options o = options(CMG_ELEMENT_P2, 2);
-    char path[256];
-    (void)snprintf(path, sizeof path, "%s/fail.vtu", folder);
+    const char *path = sprint("%s/fail.vtu", folder);
     scoped_hierarchy *h = hierarchy_generated(&o);
     const double *b = NULL;
     cmg_size n = 0;
@@ -308,7 +305,6 @@ BEFORE_TESTS
 
 AFTER_TESTS
 {
-    char command[64];
-    (void)snprintf(command, sizeof command, "rm -r %s", folder);
+    const char *command = sprint("rm -r %s", folder);
     CHECK(system(command) == 0);
 }

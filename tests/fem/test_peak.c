@@ -68,8 +68,7 @@ TEST(what_cannot_fit_is_refused)
     cmg_context_memory(ctx, before, NULL);
     CHECK_STATUS(cmg_hierarchy_generate(ctx, &o, &h), CMG_ERR_MEMORY);
     cmg_context_memory(ctx, NULL, most);
-    char text[64];
-    (void)snprintf(text, sizeof text, "needs at least %zu bytes", size.bytes);
+    const char *text = sprint("needs at least %zu bytes", size.bytes);
     CHECK(h == NULL && strstr(cmg_context_message(ctx), text) != NULL);
     CHECK(most[0] < before[0] + (1 << 24));
 }

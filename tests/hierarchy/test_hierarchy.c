@@ -61,19 +61,17 @@ TEST(many_smoothers_are_told_apart)
     scoped_hierarchy *h = hierarchy_new(1);
     for (int round = 0; round < 2; ++round) {
         for (int k = 0; k < MANY; ++k) {
-            char name[16];
             const double value = k + 1000 * round;
             const cmg_csr M = {1, 1, indptr, indices, &value};
-            (void)snprintf(name, sizeof name, "s%d", k);
+            const char *name = sprint("s%d", k);
             if (round == 0 || k % 7 == 0) {
                 CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_SMOOTHER, name, 0, &M));
             }
         }
         int good = 0;
         for (int k = 0; k < MANY; ++k) {
-            char name[16];
             cmg_csr M = {.rows = 0};
-            (void)snprintf(name, sizeof name, "s%d", k);
+            const char *name = sprint("s%d", k);
             CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_SMOOTHER, name, 0, &M));
             const double value = k + (k % 7 == 0 ? 1000 * round : 0);
             good += M.rows == 1 && M.values[0] >= value && M.values[0] <= value;
@@ -90,9 +88,7 @@ TEST(select_keeps_the_named_levels)
 {
     scoped_hierarchy *h = poisson(16, 4, 0);
     double ones[289];
-    for (int i = 0; i < 289; ++i) {
-        ones[i] = 1;
-    }
+    fill_values(ones, 289, 1);
     CHECK_OK(cmg_hierarchy_set_vector(h, 0, "rhs", "b", 289, ones));
     CHECK_OK(cmg_hierarchy_set_vector(h, 1, "rhs", "b", 81, ones));
     CHECK_REFUSED(cmg_hierarchy_set_vector(h, 0, "rhs", "b", 3, ones), CMG_ERR_SHAPE, "3 entries");

@@ -59,13 +59,12 @@ static cmgi_csr csr_of_dense(const matrix *A)
 
 static cmg_hierarchy *hierarchy_of(const matrix *A, int block)
 {
-    char text[16];
     scoped_csr csr = csr_of_dense(A);
     scoped double *number = malloc((size_t)A->n * sizeof *number);
     for (cmg_size i = 0; i < A->n; ++i) {
         number[i] = (double)i;
     }
-    (void)snprintf(text, sizeof text, "%d", block);
+    const char *text = sprint("%d", block);
     cmg_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &csr.view));
     CHECK_OK(cmg_hierarchy_set_vector(h, 0, "rhs", "b", A->n, number));

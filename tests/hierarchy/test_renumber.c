@@ -157,11 +157,9 @@ TEST(cells_stay_together)
 static cmg_size bandwidth(const cmg_csr *A)
 {
     cmg_size most = 0;
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            const cmg_size distance = A->indices[k] > i ? A->indices[k] - i : i - A->indices[k];
-            most = distance > most ? distance : most;
-        }
+    EACH_ENTRY (A, i, k) {
+        const cmg_size distance = A->indices[k] > i ? A->indices[k] - i : i - A->indices[k];
+        most = distance > most ? distance : most;
     }
     return most;
 }

@@ -83,7 +83,6 @@ static void check_damage(const char *path, char *data, long size, cmg_size n, cm
 {
     const long at = place(data, size, 1 / (double)(3 * i + 1));
     cmg_hierarchy *h = NULL;
-    char expected[96];
     CHECK(at >= 0);
     if (at < 0) {
         return;
@@ -94,8 +93,8 @@ static void check_damage(const char *path, char *data, long size, cmg_size n, cm
     CHECK_STATUS(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h), CMG_ERR_FILE);
     const cmg_size first = i / 131072 * 131072;
     const cmg_size last = first + 131072 < n ? first + 131071 : n - 1;
-    (void)snprintf(expected, sizeof expected, "/rhs/b: elements %lld .. %lld: the checksum",
-                   (long long)first, (long long)last);
+    const char *expected =
+        sprint("/rhs/b: elements %lld .. %lld: the checksum", (long long)first, (long long)last);
     CHECK_MESSAGE(expected);
 }
 

@@ -94,7 +94,6 @@ static bool survives(const char *path)
 
 static void damage(const subject *s)
 {
-    char file[1100];
     const char *path = temporary(s->written);
     cmg_hierarchy *h = make_hierarchy(s);
     uint64_t state = 17;
@@ -102,7 +101,7 @@ static void damage(const subject *s)
     int bad = 0;
     CHECK_OK(cmg_hierarchy_write(h, path, s->kind));
     cmg_hierarchy_destroy(&h);
-    (void)snprintf(file, sizeof file, "%s%s", path, s->damaged);
+    const char *file = sprint("%s%s", path, s->damaged);
     char *data = load(file, &size);
     char *changed = malloc(size + 1);
     CHECK(survives(path));

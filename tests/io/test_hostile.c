@@ -37,8 +37,7 @@ TEST(files_that_broke_readers_are_refused)
     const char *shared = test_shared_data();
     NEEDS(shared != NULL, "no shared data");
     for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k) {
-        char path[1024];
-        (void)snprintf(path, sizeof path, "%s/faults/%s", shared, names[k]);
+        const char *path = sprint("%s/faults/%s", shared, names[k]);
         scoped_hierarchy *h = NULL;
         const cmg_status status = cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h);
         CHECK(status == CMG_ERR_FILE || status == CMG_ERR_UNSUPPORTED || status == CMG_ERR_IO);
@@ -53,8 +52,7 @@ TEST(files_that_broke_numberings_are_numbered)
     const char *shared = test_shared_data();
     for (size_t k = 0; k < sizeof names / sizeof names[0] && shared != NULL; ++k) {
         for (int n = CMG_NUMBERING_CUTHILL_MCKEE; cmg_enum_name("numbering", n) != NULL; ++n) {
-            char path[1024];
-            (void)snprintf(path, sizeof path, "%s/faults/%s", shared, names[k]);
+            const char *path = sprint("%s/faults/%s", shared, names[k]);
             scoped_hierarchy *h = NULL;
             const cmg_status status = cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h);
             CHECK(status == CMG_OK || status == CMG_ERR_UNSUPPORTED);

@@ -45,9 +45,8 @@ enum { TABLE = sizeof table / sizeof table[0] };
 
 static cmg_hierarchy *read_hierarchy(const char *folder)
 {
-    char path[1024];
     cmg_hierarchy *h = NULL;
-    (void)snprintf(path, sizeof path, "%s/%s", test_shared_data(), folder);
+    const char *path = sprint("%s/%s", test_shared_data(), folder);
     CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h));
     return h;
 }
@@ -141,9 +140,8 @@ TEST(ruge_stueben_hierarchy_preconditions_cg)
 
 static cmgi_csr read_matrix(const char *file)
 {
-    char path[1024];
     cmgi_csr A = {0};
-    (void)snprintf(path, sizeof path, "%s/hier/raptor_misc/%s", test_shared_data(), file);
+    const char *path = sprint("%s/hier/raptor_misc/%s", test_shared_data(), file);
     const cmgi_expect anything = CMGI_EXPECT_ANYTHING;
     CHECK_OK(cmgi_mtx_read(ctx, path, &anything, &A));
     return A;

@@ -169,9 +169,8 @@ TEST(no_file_is_forgotten)
     for (struct dirent *folder = NULL; folders != NULL && (folder = readdir(folders)) != NULL;) {
         DIR *files = folder->d_name[0] == '.' ? NULL : opendir(parser_file(folder->d_name));
         for (struct dirent *file = NULL; files != NULL && (file = readdir(files)) != NULL;) {
-            char name[600];
             bool known = file->d_name[0] == '.' || strcmp(file->d_name, "README.md") == 0;
-            (void)snprintf(name, sizeof name, "%s/%s", folder->d_name, file->d_name);
+            const char *name = sprint("%s/%s", folder->d_name, file->d_name);
             for (int k = 0; k < VERDICTS && !known; ++k) {
                 known = strcmp(verdicts[k].file, name) == 0;
                 found += known;

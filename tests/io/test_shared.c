@@ -4,9 +4,8 @@
 
 static cmg_hierarchy *read_set(const char *name)
 {
-    char path[1200];
     cmg_hierarchy *h = NULL;
-    (void)snprintf(path, sizeof path, "%s/hier/%s", test_shared_data(), name);
+    const char *path = sprint("%s/hier/%s", test_shared_data(), name);
     CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h));
     return h;
 }
@@ -78,9 +77,8 @@ TEST(plain_directory)
 
 TEST(directory_without_level_matrices)
 {
-    char path[1200];
     cmg_hierarchy *h = NULL;
-    (void)snprintf(path, sizeof path, "%s/hier/raptor_misc", test_shared_data());
+    const char *path = sprint("%s/hier/raptor_misc", test_shared_data());
     CHECK_STATUS(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h), CMG_ERR_FILE);
     CHECK_STATUS(cmg_hierarchy_read(ctx, path, CMG_FILE_ELL, &h), CMG_ERR_FILE);
     CHECK_STATUS(cmg_hierarchy_read(ctx, path, CMG_FILE_CONTAINER, &h), CMG_ERR_FILE);

@@ -38,8 +38,8 @@ static void check_product(const cmg_elements *E, cmg_matrix *M, const char *what
 {
     const cmg_size n = E->rows;
     const double eps = M->options.precision == CMG_FP64 ? 0x1p-52 : 0x1p-23;
-    double *host = suite_vector(n, 3);
-    double *load = suite_vector(n, 4);
+    double *host = random_values(n, 3);
+    double *load = random_values(n, 4);
     double *sum = malloc((size_t)n * sizeof *sum);
     double *magnitude = malloc((size_t)n * sizeof *sum);
     double *out[2] = {malloc((size_t)n * sizeof *sum), malloc((size_t)n * sizeof *sum)};

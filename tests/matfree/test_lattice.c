@@ -118,7 +118,7 @@ static void check_writebacks(const cmg_elements *E, cmg_matrix *M)
     scoped double *magnitude = malloc((size_t)n * sizeof *sum);
     scoped double *out = malloc((size_t)n * sizeof *out);
     for (int k = 0; k < 4; ++k) {
-        in[k] = suite_vector(n, (unsigned)k + 3);
+        in[k] = random_values(n, (unsigned)k + 3);
         v[k] = vector_from(n, M->options.precision, in[k]);
     }
     multiply(E, in[0], sum, magnitude);
@@ -156,7 +156,7 @@ static void check_writebacks(const cmg_elements *E, cmg_matrix *M)
 static void check_dot(const cmg_elements *E, const cmg_matrix *M)
 {
     const cmg_size n = E->rows;
-    double *in = suite_vector(n, 3);
+    double *in = random_values(n, 3);
     double *sum = malloc((size_t)n * sizeof *sum);
     double *magnitude = malloc((size_t)n * sizeof *sum);
     double got = 0;

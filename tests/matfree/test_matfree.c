@@ -196,7 +196,7 @@ static void add_parts(const by_hand *h, const double *diagonal)
 static void check_patches(const sample *s, int b, const cmgi_patches *P)
 {
     const cmg_size n = s->E.rows;
-    double *x = suite_vector(n, 3);
+    double *x = random_values(n, 3);
     double *sum = calloc((size_t)n, sizeof *sum);
     double *magnitude = calloc((size_t)n, sizeof *sum);
     double *factor = calloc((size_t)P->batches * 8 + 1, sizeof *factor);
@@ -250,10 +250,9 @@ TEST(assembly_adds_up)
     sample s = make(200, 8, 3, 3);
     cmgi_csr A = {0};
     CHECK_OK(cmgi_elements_assemble(ctx, &s.E, &A));
-    const cmg_csr view = cmgi_csr_view(&A);
     cmg_matrix_options o = {.size = sizeof o, .format = CMG_FORMAT_CSR};
-    CHECK_OK(cmgi_csr_check(ctx, "sum", &view));
-    cmg_matrix *M = matrix_new(&view, &o);
+    CHECK_OK(cmgi_csr_check(ctx, "sum", &A.view));
+    cmg_matrix *M = matrix_new(&A.view, &o);
     check_product(&s.E, M, "assembled");
     cmg_matrix_destroy(&M);
     cmgi_csr_free(ctx, &A);

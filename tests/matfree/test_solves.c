@@ -57,7 +57,7 @@ TEST(solves_by_elements)
         factor[e] = 1 + cmgi_random(&seed);
     }
     cmg_elements E = springs(N, dofs, factor);
-    double *b = suite_vector(N, 8);
+    double *b = random_values(N, 8);
     cmg_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_elements(h, 0, &E));
     cmg_csr A = csr_of(h, 0, CMG_ROLE_A);

@@ -33,9 +33,8 @@ TEST(takes_fp32_where_it_is_faster)
     cmg_hierarchy *large = poisson(LARGE, LARGE_LEVELS, 0);
     cmg_hierarchy *small = poisson(SMALL, SMALL_LEVELS, 0);
     for (size_t k = 0; k < sizeof ways / sizeof *ways; ++k) {
-        char text[64];
         const cmg_report chosen = solved(large, ways[k]);
-        (void)snprintf(text, sizeof text, "precision=fp64 %s", ways[k]);
+        const char *text = sprint("precision=fp64 %s", ways[k]);
         const cmg_report wide = solved(large, text);
         CHECK(strcmp(chosen.precision, "fp32") == 0 && strcmp(wide.precision, "fp64") == 0);
         CHECK(chosen.fallbacks == 0 && abs(chosen.iterations - wide.iterations) <= 1);
@@ -150,9 +149,8 @@ static cmg_hierarchy *weighted(double factor)
         A.values[own] = sum; /* what is outside is 0 */
         A.indptr[i + 1] = nnz;
     }
-    const cmg_csr view = cmgi_csr_view(&A);
     cmg_hierarchy *h = hierarchy_new(1);
-    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A.view));
     return h;
 }
 

@@ -133,10 +133,9 @@ TEST(preassembled_cases_take_the_same_iterations)
     options.boundary = CMG_BOUNDARY_IDENTITY_KEEP;
     compare_generated("poisson-q1-2d-64, identity rows", &options, other);
     for (int i = 0; i < 3; ++i) {
-        char path[1024];
         scoped_hierarchy *here = NULL;
         scoped_hierarchy *there = NULL;
-        (void)snprintf(path, sizeof path, "%s/preassembled/tiny/%s.cmg", CMG_SOURCE_DIR, names[i]);
+        const char *path = sprint("%s/preassembled/tiny/%s.cmg", CMG_SOURCE_DIR, names[i]);
         const cmg_status status = cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &here);
         if (status == CMG_ERR_UNSUPPORTED) {
             SKIP("this build reads no containers: %s", names[i]);

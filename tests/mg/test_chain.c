@@ -190,9 +190,8 @@ static void check(const box3 *s, const char *options, int least, int transfers)
         r[i] = (float)(2 * cmgi_random(&seed) - 1);
     }
     for (int p = 0; p < 2; ++p) {
-        char text[128];
         int passed = 0;
-        (void)snprintf(text, sizeof text, "%s precision=%s", options, p == 0 ? "fp64" : "mixed");
+        const char *text = sprint("%s precision=%s", options, p == 0 ? "fp64" : "mixed");
         ctx->threads = 7;
         scoped_solver *solver = solver_of(h, text, true);
         scoped_solver *plain = solver_of(h, text, false);

@@ -72,14 +72,10 @@ static bool zeroed(const plain *p, int l, cmg_size k)
 static void restrict_to(const plain *p, int l, const double *r, double *c)
 {
     const cmg_csr *P = &p->P[l];
-    for (cmg_size j = 0; j < P->cols; ++j) {
-        c[j] = 0;
-    }
-    for (cmg_size i = 0; i < P->rows; ++i) {
-        for (cmg_size k = P->indptr[i]; k < P->indptr[i + 1]; ++k) {
-            if (!zeroed(p, l, i) && !zeroed(p, l + 1, P->indices[k])) {
-                c[P->indices[k]] += P->values[k] * r[i];
-            }
+    fill_values(c, P->cols, 0);
+    EACH_ENTRY (P, i, k) {
+        if (!zeroed(p, l, i) && !zeroed(p, l + 1, P->indices[k])) {
+            c[P->indices[k]] += P->values[k] * r[i];
         }
     }
 }
@@ -87,11 +83,9 @@ static void restrict_to(const plain *p, int l, const double *r, double *c)
 static void prolong_add(const plain *p, int l, const double *c, double *x)
 {
     const cmg_csr *P = &p->P[l];
-    for (cmg_size i = 0; i < P->rows; ++i) {
-        for (cmg_size k = P->indptr[i]; k < P->indptr[i + 1]; ++k) {
-            if (!zeroed(p, l, i) && !zeroed(p, l + 1, P->indices[k])) {
-                x[i] += P->values[k] * c[P->indices[k]];
-            }
+    EACH_ENTRY (P, i, k) {
+        if (!zeroed(p, l, i) && !zeroed(p, l + 1, P->indices[k])) {
+            x[i] += P->values[k] * c[P->indices[k]];
         }
     }
 }
@@ -279,13 +273,10 @@ TEST(factored_smoothers_match_the_recursion)
     for (int l = 0; l < LEVELS; ++l) {
         for (int k = 0; k < 2; ++k) {
             scoped_csr F = poisson_matrix(CELLS >> l, 0);
-            for (cmg_size i = 0; i < F.rows; ++i) {
-                for (cmg_size e = F.indptr[i]; e < F.indptr[i + 1]; ++e) {
-                    F.values[e] = F.indices[e] == i ? 0.6 : 0.01 * (double)((i + e + k) % 7) - 0.03;
-                }
+            EACH_ENTRY (&F, i, e) {
+                F.values[e] = F.indices[e] == i ? 0.6 : 0.01 * (double)((i + e + k) % 7) - 0.03;
             }
-            const cmg_csr view = cmgi_csr_view(&F);
-            CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_SMOOTHER, "pair", k, &view));
+            CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_SMOOTHER, "pair", k, &F.view));
             CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_SMOOTHER, "pair", k, &factor[2 * l + k]));
         }
     }

@@ -12,10 +12,8 @@ static void add_reaction(cmg_hierarchy *h, double reaction)
         const cmg_csr A = csr_of(h, l, CMG_ROLE_A);
         scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
         const double mass = reaction / (double)A.rows;
-        for (cmg_size i = 0; i < A.rows; ++i) {
-            for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-                values[k] = A.values[k] + (A.indices[k] == i ? mass : 0);
-            }
+        EACH_ENTRY (&A, i, k) {
+            values[k] = A.values[k] + (A.indices[k] == i ? mass : 0);
         }
         CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
     }

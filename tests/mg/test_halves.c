@@ -68,9 +68,8 @@ static cmgi_csr assemble(const problem *p, bool restriction)
 
 static cmgi_csr transposed(const cmgi_csr *M)
 {
-    const cmg_csr view = cmgi_csr_view(M);
     cmgi_csr T = {0};
-    CHECK_OK(cmgi_csr_transpose(ctx, &view, &T));
+    CHECK_OK(cmgi_csr_transpose(ctx, &M->view, &T));
     return T;
 }
 
@@ -89,11 +88,10 @@ static cmgi_csr diagonal(cmg_size rows, double d)
 
 static cmg_matrix *matrix(const cmgi_csr *M, cmg_format format, cmg_precision precision)
 {
-    const cmg_csr view = cmgi_csr_view(M);
     cmg_matrix_options options = matrix_defaults();
     options.format = format;
     options.precision = precision;
-    return matrix_new(&view, &options);
+    return matrix_new(&M->view, &options);
 }
 
 static problem make(int dims, const int *n, bool even, cmg_precision precision)

@@ -80,9 +80,8 @@ static void compare_methods(const char *name, cmg_hierarchy *h, const char *stor
 /* NULL where it cannot be read in this build. */
 static cmg_hierarchy *read(const char *folder, const char *name)
 {
-    char path[1024];
     cmg_hierarchy *h = NULL;
-    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    const char *path = sprint("%s/%s", folder, name);
     const cmg_status status = cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h);
     if (status == CMG_ERR_UNSUPPORTED) {
         SKIP("this build reads no containers: %s", name);

@@ -105,10 +105,8 @@ static void product_of(const cmg_hierarchy *h, const cmg_vector *y, cmg_vector *
     const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     scoped double *values = calloc(2 * (size_t)A.rows, sizeof *values);
     CHECK_OK(cmg_vector_get(y, values));
-    for (cmg_size i = 0; i < A.rows; ++i) {
-        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-            values[A.rows + i] += A.values[k] * values[A.indices[k]];
-        }
+    EACH_ENTRY (&A, i, k) {
+        values[A.rows + i] += A.values[k] * values[A.indices[k]];
     }
     CHECK_OK(cmg_vector_set(b, values + A.rows));
 }
@@ -256,9 +254,7 @@ TEST(nearly_singular_is_regular)
             CHECK_OK(cmgi_null_space_find(h, 0, &Q));
             CHECK(Q.count == 0);
             cmgi_null_space_free(ctx, &Q);
-            for (int i = 0; i < N; ++i) {
-                b[i] = 1;
-            }
+            fill_values(b, N, 1);
             cmg_solver *solver = solver_of(h, "");
             cmg_report report = told_is_true(&A, solver, b, x);
             cmg_solver_destroy(&solver);
@@ -319,9 +315,7 @@ static void outside_the_range_by(const grid *A, const char *options, bool given)
     double x[N];
     double ones[N];
     cmg_hierarchy *h = hierarchy_of(A);
-    for (int i = 0; i < N; ++i) {
-        ones[i] = 1;
-    }
+    fill_values(ones, N, 1);
     if (given) {
         CHECK_OK(cmg_hierarchy_set_nullspace(h, 0, 1, ones));
     }
@@ -364,9 +358,7 @@ TEST(within_the_tolerance)
         scoped_hierarchy *h = hierarchy_of(&A);
         scoped_solver *s = solver_of(h, k % 2 ? "atol=1e3" : "atol=0");
         right_hand_side(&A, size, size, b);
-        for (int i = 0; i < N; ++i) {
-            x[i] = 0;
-        }
+        fill_values(x, N, 0);
         const cmg_report report = told_is_true(&A, s, b, x);
         CHECK(report.outcome == (k % 2 ? CMG_CONVERGED_ATOL : CMG_LEAST_SQUARES));
         CHECK(k % 2 == 0 || (residual_norm(&A, b, x) <= 1e3 && hint[0] == '\0'));
@@ -532,9 +524,7 @@ TEST(given_vectors)
     cmg_report report = {.size = sizeof report};
     cmg_solver *s = NULL;
     cmg_solver_options o = solver_defaults();
-    for (cmg_size i = 0; i < n; ++i) {
-        values[i] = 3;
-    }
+    fill_values(values, n, 3);
     CHECK_OK(cmg_hierarchy_set_nullspace(h, 0, 1, values));
 #ifdef CMGI_HAVE_LAPACK
     CHECK_OK(cmg_vector_fill(b, 1));

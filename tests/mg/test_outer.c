@@ -97,8 +97,7 @@ TEST(polynomial_cg_in_two_precisions)
         for (int f = 0; f < 2; ++f) {
             for (int m = 0; m < 3; ++m) {
                 for (int p = 0; p < 2; ++p) {
-                    char name[64];
-                    (void)snprintf(name, sizeof name, "%s:degree=%d", families[f], 2 * m + 3);
+                    const char *name = sprint("%s:degree=%d", families[f], 2 * m + 3);
                     cmg_solver_options o =
                         solver_options("smoother=jacobi cycle=none post=0 max_it=1000");
                     (void)snprintf(o.smoother, sizeof o.smoother, "%s", name);

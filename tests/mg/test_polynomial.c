@@ -158,9 +158,8 @@ TEST(recurrences_keep_their_digits)
                 r[i] = (float)sin((double)((i + 1) * k) * pi / (N + 1));
             }
             for (int form = 0; form < 2; ++form) {
-                char name[96];
-                (void)snprintf(name, sizeof name, "%s:degree=32:bound=gershgorin:form=%s",
-                               methods[method], form ? "recurrence" : "schedule");
+                const char *name = sprint("%s:degree=32:bound=gershgorin:form=%s", methods[method],
+                                          form ? "recurrence" : "schedule");
                 worst[form] = fmax(worst[form], error_on(h, name, method, 32, r));
             }
         }

@@ -68,10 +68,9 @@ static void add_smoother(cmg_hierarchy *h)
             }
         }
     }
-    const cmg_csr view = cmgi_csr_view(&M);
     for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
         if (l == 0) {
-            CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_SMOOTHER, "own", 0, &view));
+            CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_SMOOTHER, "own", 0, &M.view));
         } else {
             CHECK_OK(cmg_hierarchy_smooth(h, l, "jacobi", "own", NULL));
         }

@@ -10,13 +10,12 @@
 static cmg_hierarchy *published(const char *name)
 {
     const char *folder = test_shared_data();
-    char path[1024];
     cmg_hierarchy *h = NULL;
     if (folder == NULL) {
         SKIP("no shared data");
         return NULL;
     }
-    (void)snprintf(path, sizeof path, "%s/hier/%s", folder, name);
+    const char *path = sprint("%s/hier/%s", folder, name);
     CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h));
     return h;
 }

@@ -125,10 +125,8 @@ static void shift_by(cmg_hierarchy *h, double size)
     for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
         const cmg_csr A = csr_of(h, l, CMG_ROLE_A);
         scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
-        for (cmg_size i = 0; i < A.rows; ++i) {
-            for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-                values[k] = A.values[k] + (A.indices[k] == i ? size : 0);
-            }
+        EACH_ENTRY (&A, i, k) {
+            values[k] = A.values[k] + (A.indices[k] == i ? size : 0);
         }
         CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
     }
@@ -160,7 +158,6 @@ TEST(smoothers_are_kept_as_asked)
                                             "spai"};
     static const char *const reuses[] = {"none", "bounds", "smoother"};
     for (int k = 0; k < 12; ++k) {
-        char text[96];
         const int reuse = k % 3;
         cmg_solver_options o = solver_options("smoother=jacobi keep_map=true");
         scoped_hierarchy *h = poisson(16, 4, POISSON_COLUMNS);
@@ -169,7 +166,7 @@ TEST(smoothers_are_kept_as_asked)
         scoped_vector *x = vector_of(n, 4);
         scoped_solver *s = NULL;
         cmg_report report = {.size = sizeof report};
-        (void)snprintf(text, sizeof text, "smoother=%s reuse=%s", smoothers[k / 3], reuses[reuse]);
+        const char *text = sprint("smoother=%s reuse=%s", smoothers[k / 3], reuses[reuse]);
         CHECK_OK(cmg_solver_options_set(&o, text));
         CHECK_OK(cmg_solver_create(h, &o, &s));
         const smoothing before = smoothing_of(s);
@@ -236,11 +233,10 @@ TEST(bounds_follow_small_changes)
 {
     static const char *const smoothers[] = {"auto", "jacobi:omega=auto", "chebyshev:degree=3"};
     for (int k = 0; k < 3; ++k) {
-        char text[96];
         cmg_solver_options o = defaults();
         scoped_hierarchy *h = poisson(32, 4, POISSON_COLUMNS);
         scoped_solver *s = NULL;
-        (void)snprintf(text, sizeof text, "smoother=%s keep_map", smoothers[k]);
+        const char *text = sprint("smoother=%s keep_map", smoothers[k]);
         CHECK_OK(cmg_solver_options_set(&o, text));
         CHECK_OK(cmg_solver_create(h, &o, &s));
         CHECK(!s->mg.levels.level[0].smoother.renewed && !s->mg.outdated);

@@ -254,9 +254,7 @@ TEST(renumbers_where_it_pays)
 {
     static const char *const orders[] = {"generated", "random", "rcm"};
     for (int k = 0; k < 3; ++k) {
-        char text[128];
-        (void)snprintf(text, sizeof text, "element=q1 dim=2 cells=272 levels=3 numbering=%s",
-                       orders[k]);
+        const char *text = sprint("element=q1 dim=2 cells=272 levels=3 numbering=%s", orders[k]);
         scoped_hierarchy *h = generated(text);
         cmg_solver_options o = defaults();
         scoped_solver *s = solver_new(h, &o);

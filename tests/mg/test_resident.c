@@ -74,10 +74,8 @@ static void spoil_next(cmg_hierarchy *h)
 {
     const cmg_csr A = csr_of(h, 1, CMG_ROLE_A);
     scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
-    for (cmg_size i = 0; i < A.rows; ++i) {
-        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-            values[k] = A.values[k] * (A.indices[k] == i ? 3 : 1);
-        }
+    EACH_ENTRY (&A, i, k) {
+        values[k] = A.values[k] * (A.indices[k] == i ? 3 : 1);
     }
     cmg_csr spoiled = A;
     spoiled.values = values;
@@ -155,9 +153,8 @@ TEST(hierarchies_made_by_others)
     static const char *const names[] = {"hier/honei_poisson_q1", "hier/raptor_rss"};
     NEEDS(test_shared_data() != NULL, "hierarchies made by others: no shared data");
     for (int i = 0; i < 2; ++i) {
-        char path[1024];
         scoped_hierarchy *h = NULL;
-        (void)snprintf(path, sizeof path, "%s/%s", test_shared_data(), names[i]);
+        const char *path = sprint("%s/%s", test_shared_data(), names[i]);
         CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h));
         if (h != NULL) {
             compare(h);
@@ -174,7 +171,7 @@ TEST(wrong_arrays_are_refused)
     const double infinite[] = {2, INFINITY};
     const double hollow[] = {2, 0};
     cmg_csr good = {2, 2, indptr, indices, values};
-    const cmg_csr there = csr_there(&good);
+    scoped_csr_there there = csr_there(&good);
     const double *d_infinite = copy_there(infinite, 2, sizeof *infinite);
     const double *d_hollow = copy_there(hollow, 2, sizeof *hollow);
     cmg_hierarchy *h = hierarchy_new(1);
@@ -207,7 +204,6 @@ TEST(wrong_arrays_are_refused)
         CHECK(view.values[0] == 2 && view.values[1] == 3);
     }
     cmg_hierarchy_destroy(&h);
-    free_there(&there);
     cmgi_free_device(ctx, (void *)(uintptr_t)d_infinite);
     cmgi_free_device(ctx, (void *)(uintptr_t)d_hollow);
 }

@@ -103,10 +103,8 @@ static cmg_hierarchy *helmholtz(double k)
     cmg_hierarchy *h = generated("cells=32");
     const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
-    for (cmg_size i = 0; i < A.rows; ++i) {
-        for (cmg_size e = A.indptr[i]; e < A.indptr[i + 1]; ++e) {
-            values[e] = A.values[e] - (A.indices[e] == i ? k * k / (32.0 * 32.0) : 0);
-        }
+    EACH_ENTRY (&A, i, e) {
+        values[e] = A.values[e] - (A.indices[e] == i ? k * k / (32.0 * 32.0) : 0);
     }
     CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, values));
     return h;

@@ -119,9 +119,8 @@ TEST(formats_by_elements_tell_of_the_rows)
         const cmg_csr view = own_view(&A);
         cmg_vector *vb = vector_of(N, (uint64_t)k);
         cmg_vector *vx = vector_of(N, 4);
-        char text[80];
         double rounding = 0;
-        (void)snprintf(text, sizeof text, "format=%s", formats[k % 4]);
+        const char *text = sprint("format=%s", formats[k % 4]);
         cmg_solver_options o = solver_options(text);
         cmg_hierarchy *h = hierarchy_new(1);
         CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));

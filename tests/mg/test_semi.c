@@ -100,11 +100,8 @@ static void jump(cmg_hierarchy *h, double size, int turn)
 {
     const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
-    for (cmg_size i = 0; i < A.rows; ++i) {
-        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-            values[k] =
-                A.values[k] * (i / turn % 2 ? size : 1) * (A.indices[k] / turn % 2 ? size : 1);
-        }
+    EACH_ENTRY (&A, i, k) {
+        values[k] = A.values[k] * (i / turn % 2 ? size : 1) * (A.indices[k] / turn % 2 ? size : 1);
     }
     CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, values));
 }

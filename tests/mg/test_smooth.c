@@ -172,11 +172,9 @@ TEST(new_values_are_followed)
             /* couplings along x fade: thresholds and spectra change */
             const cmg_csr A = csr_of(h, l, CMG_ROLE_A);
             scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
-            for (cmg_size i = 0; i < A.rows; ++i) {
-                for (cmg_size e = A.indptr[i]; e < A.indptr[i + 1]; ++e) {
-                    const bool along = llabs((long long)A.indices[e] - (long long)i) == 1;
-                    values[e] = A.values[e] * (along ? 0.25 : 1);
-                }
+            EACH_ENTRY (&A, i, e) {
+                const bool along = llabs((long long)A.indices[e] - (long long)i) == 1;
+                values[e] = A.values[e] * (along ? 0.25 : 1);
             }
             CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
         }

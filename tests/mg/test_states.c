@@ -288,9 +288,7 @@ TEST(operators_are_refused)
     CHECK_OK(cmg_cg_create(ctx, &A, NULL, NULL, &u.cg));
     CHECK_OK(cmg_cg_solve(u.cg, u.b, x, &report));
     CHECK_OK(cmg_vector_get(x, got));
-    for (int i = 0; i < N; ++i) {
-        b[i] = 1;
-    }
+    fill_values(b, N, 1);
     CHECK(u.answer == CMG_ERR_STATE && report.outcome == CMG_CONVERGED_RTOL);
     CHECK(own_residual(&system.A, b, got, 1, 0, &rounding) <= 1.0001e-8 + rounding);
     cmg_cg_destroy(&u.cg);

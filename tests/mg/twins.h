@@ -9,21 +9,6 @@
 
 #include "arrays.h"
 
-static inline void free_there(const cmg_csr *A)
-{
-    cmgi_free_device(ctx, (void *)(uintptr_t)A->indptr);
-    cmgi_free_device(ctx, (void *)(uintptr_t)A->indices);
-    cmgi_free_device(ctx, (void *)(uintptr_t)A->values);
-}
-
-static inline cmg_csr csr_there(const cmg_csr *A)
-{
-    const cmg_size nnz = A->indptr[A->rows];
-    return (cmg_csr){A->rows, A->cols, copy_there(A->indptr, A->rows + 1, sizeof *A->indptr),
-                     copy_there(A->indices, nnz, sizeof *A->indices),
-                     copy_there(A->values, nnz, sizeof *A->values)};
-}
-
 enum { MOST_ARRAYS = 64 };
 
 /* The same hierarchy on the device, with its own copies or over arrays that are kept in `arrays`.

@@ -31,10 +31,8 @@ static inline cmgi_csr model_from_dense(cmg_context *c, cmg_size n, const double
 static inline double *model_to_dense(const cmgi_csr *A)
 {
     double *dense = calloc((size_t)(A->rows * A->cols + 1), sizeof *dense);
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            dense[i * A->cols + A->indices[k]] += A->values[k];
-        }
+    EACH_ENTRY (A, i, k) {
+        dense[i * A->cols + A->indices[k]] += A->values[k];
     }
     return dense;
 }

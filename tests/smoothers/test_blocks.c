@@ -12,9 +12,8 @@ TEST(block_jacobi_inverts_blocks)
     scoped double *dense = model_unsymmetric(N);
     scoped_csr A = model_from_dense(ctx, N, dense);
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
-        char name[64];
         const int b = sizes[s];
-        (void)snprintf(name, sizeof name, "block-jacobi:size=%d", b);
+        const char *name = sprint("block-jacobi:size=%d", b);
         cmgi_smoother_factors *made = factors_make(&A, name);
         double *M = model_to_dense(&made->factor[0]);
         double *blocks = calloc(N * N, sizeof *blocks);

@@ -75,9 +75,7 @@ static double contraction(cmg_size n, const double *A, const double *M,
                 e[i] -= made->stage[s] * d[i];
             }
         }
-        for (cmg_size i = 0; i < n; ++i) {
-            norm += e[i] * e[i];
-        }
+        norm += dot(e, e, n);
         norm = sqrt(norm);
         factor = norm;
         for (cmg_size i = 0; i < n && norm > 0; ++i) {

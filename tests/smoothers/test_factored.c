@@ -49,8 +49,7 @@ TEST(forms_agree)
         double *forms[3];
         static const char *const words[] = {"two", "three", "product"};
         for (int f = 0; f < 3; ++f) {
-            char name[64];
-            (void)snprintf(name, sizeof name, "%s:drop=0.1:form=%s", methods[v], words[f]);
+            const char *name = sprint("%s:drop=0.1:form=%s", methods[v], words[f]);
             cmgi_smoother_factors *made = factors_make(&A, name);
             CHECK(made->factors == (f == 0 ? 2 : f == 1 ? 3 : 1));
             forms[f] = factors_dense(made);
@@ -156,8 +155,7 @@ TEST(adaptive_fsai_lowers_kaporin_number)
     scoped_csr A = model_from_dense(ctx, N, dense);
     double before = -INFINITY;
     for (int steps = 0; steps <= 6; steps += 2) {
-        char name[64];
-        (void)snprintf(name, sizeof name, "fsai:power=0:epsilon=0:add=1:adaptive=%d", steps);
+        const char *name = sprint("fsai:power=0:epsilon=0:add=1:adaptive=%d", steps);
         cmgi_smoother_factors *made = factors_make(&A, name);
         double *G = model_to_dense(&made->factor[0]);
         double log_determinant = 0;

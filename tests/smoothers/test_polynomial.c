@@ -181,9 +181,7 @@ static bool both_forms(int family, int n, double *theta, cmgi_orthogonal *o)
         cmgi_orthogonal_gls(n, &spectrum, o);
         return true;
     case 5:
-        for (int j = 0; j < n; ++j) {
-            theta[j] = 0.75;
-        }
+        fill_values(theta, n, 0.75);
         cmgi_orthogonal_neumann(n, o);
         return true;
     default:

@@ -40,10 +40,9 @@ TEST(residual_is_orthogonal)
     }
     scoped_csr A = model_from_dense(ctx, N, dense);
     for (int v = 0; v < 2 * NAMES; ++v) {
-        char name[96];
         const bool right = v >= NAMES;
         const double *rows = right ? transposed : dense;
-        (void)snprintf(name, sizeof name, "%s%s", names[v % NAMES], right ? ":side=right" : "");
+        const char *name = sprint("%s%s", names[v % NAMES], right ? ":side=right" : "");
         cmgi_smoother_factors *made = factors_make(&A, name);
         double *M = model_to_dense(&made->factor[0]);
         double worst = 0;
@@ -398,9 +397,7 @@ TEST(adaptive_growth_pays)
     scoped_csr A = model_from_dense(ctx, N, dense);
     double before = INFINITY;
     for (int steps = 0; steps <= 6; steps += 2) {
-        char name[96];
-        (void)snprintf(name, sizeof name, "spai:power=0:symmetric=no:epsilon=0:add=1:adaptive=%d",
-                       steps);
+        const char *name = sprint("spai:power=0:symmetric=no:epsilon=0:add=1:adaptive=%d", steps);
         cmgi_smoother_factors *made = factors_make(&A, name);
         double *dense_m = model_to_dense(&made->factor[0]);
         double *MA = model_multiply(N, dense_m, dense);

@@ -90,14 +90,12 @@ static void agrees_with_host(const cmgi_csr *const *block, int blocks, double ta
 {
     scoped_csr A = stack(block, blocks);
     scoped_csr expected = {0};
-    const cmg_csr view = cmgi_csr_view(&A);
-    char name[64];
-    (void)snprintf(name, sizeof name, "spai:tau=%g:symmetric=no:scale=no", tau);
+    const char *name = sprint("spai:tau=%g:symmetric=no:scale=no", tau);
     cmgi_smoother_factors *made = factors_make(&A, name);
     const cmgi_csr *M = &made->factor[0];
     double worst = 0;
-    CHECK_OK(cmgi_pattern(ctx, &view, tau, 1, &expected));
-    CHECK_OK(cmgi_spai_static(ctx, &view, false, &expected));
+    CHECK_OK(cmgi_pattern(ctx, &A.view, tau, 1, &expected));
+    CHECK_OK(cmgi_spai_static(ctx, &A.view, false, &expected));
     CHECK(holds_pattern(M, 0, &expected));
     for (cmg_size k = 0; k < expected.indptr[A.rows]; ++k) {
         worst = fmax(worst, fabs(M->values[k] - expected.values[k]));

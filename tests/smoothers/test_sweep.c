@@ -34,9 +34,8 @@ TEST(triangles_make_up_the_matrix)
     scoped double *dense = model_q1(SIDE, 2, 3);
     scoped_csr A = model_from_dense(ctx, N, dense);
     for (int q = 0; q < 3; ++q) {
-        char name[64];
         int place[N];
-        (void)snprintf(name, sizeof name, "sweep:order=%s", orders[q]);
+        const char *name = sprint("sweep:order=%s", orders[q]);
         cmgi_smoother_factors *made = factors_make(&A, name);
         CHECK(made->factors == 2 && made->solves);
         place_rows(&made->factor[0], place);
@@ -140,7 +139,6 @@ TEST(incomplete_factors_agree_on_the_pattern)
 {
     static const char *const orders[] = {"flow", "colours", "rows"};
     for (int q = 0; q < 6; ++q) {
-        char name[64];
         double *dense = model_q1(SIDE, 2, 2);
         for (int i = 0; i < N; ++i) { /* transport along the numbering */
             for (int j = 0; j < N; ++j) {
@@ -156,7 +154,7 @@ TEST(incomplete_factors_agree_on_the_pattern)
                                                       : 0);
             }
         }
-        (void)snprintf(name, sizeof name, "sweep:ilu=yes:order=%s", orders[q % 3]);
+        const char *name = sprint("sweep:ilu=yes:order=%s", orders[q % 3]);
         cmgi_csr A = model_from_dense(ctx, N, dense);
         cmgi_smoother_factors *made = factors_make(&A, name);
         double *L = model_to_dense(&made->factor[0]);

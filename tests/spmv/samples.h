@@ -54,7 +54,7 @@ static inline const cmgi_compressed *layout(const cmg_matrix *M)
  */
 static inline double product_error(const cmgi_csr *A, const cmg_matrix *M, bool ones)
 {
-    scoped double *x = suite_vector(A->cols, 3);
+    scoped double *x = random_values(A->cols, 3);
     for (cmg_size j = 0; ones && j < A->cols; ++j) {
         x[j] = 1;
     }

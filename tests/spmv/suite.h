@@ -117,12 +117,3 @@ static inline double suite_writeback(const cmgi_writeback *w, double s, double b
         return s;
     }
 }
-
-static inline double *suite_vector(cmg_size n, uint64_t seed)
-{
-    double *v = malloc(((size_t)n + 1) * sizeof *v);
-    for (cmg_size i = 0; i < n; ++i) {
-        v[i] = 2 * cmgi_random(&seed) - 1;
-    }
-    return v;
-}

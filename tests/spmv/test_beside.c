@@ -51,7 +51,7 @@ static void free_family(family *f)
 static cmg_vector *vector(cmg_size n, int columns, uint64_t seed)
 {
     cmg_vector *v = NULL;
-    scoped double *host = suite_vector(n * columns, seed);
+    scoped double *host = random_values(n * columns, seed);
     CHECK_OK(cmg_vector_create_columns(ctx, n, columns, CMG_FP64, &v));
     CHECK_OK(cmg_vector_set(v, host));
     return v;

@@ -48,11 +48,10 @@ static cmgi_csr assemble(const grid *g)
 
 static cmg_matrix *compress(const cmgi_csr *A, cmg_precision precision)
 {
-    const cmg_csr view = cmgi_csr_view(A);
     cmg_matrix_options options = matrix_defaults();
     options.format = CMG_FORMAT_COMPRESSED;
     options.precision = precision;
-    return matrix_new(&view, &options);
+    return matrix_new(&A->view, &options);
 }
 
 static grid make_grid(cmg_size nx, cmg_size ny, cmg_size nz, uint32_t neighbours, bool even)
@@ -68,7 +67,7 @@ static grid make_grid(cmg_size nx, cmg_size ny, cmg_size nz, uint32_t neighbours
 /* The box as box.h defines it, against the rows of the matrix. */
 static double difference(const cmgi_box *box, const cmgi_csr *A)
 {
-    scoped double *x = suite_vector(A->rows, 3);
+    scoped double *x = random_values(A->rows, 3);
     scoped double *sum = calloc((size_t)A->rows, sizeof *sum);
     scoped double *size = calloc((size_t)A->rows, sizeof *size);
     double worst = 0;
@@ -178,14 +177,13 @@ TEST(others_are_refused)
 /* By entries, on the host and, where kernels read them there, on the device. */
 static bool box_by_entries(const cmgi_csr *A, cmg_precision precision, cmgi_box *box)
 {
-    const cmg_csr view = cmgi_csr_view(A);
     bool found = false;
-    CHECK_OK(cmgi_box_of_csr(ctx, &view, NULL, precision, box, &found));
+    CHECK_OK(cmgi_box_of_csr(ctx, &A->view, NULL, precision, box, &found));
     if (cmgi_resident_kernels_of(ctx) != NULL) {
         cmgi_resident there = {0};
         cmgi_box same = {0};
         bool too = false;
-        CHECK_OK(cmgi_resident_send(ctx, &view, &there));
+        CHECK_OK(cmgi_resident_send(ctx, &A->view, &there));
         CHECK_OK(cmgi_box_of_csr(ctx, NULL, &there, precision, &same, &too));
         CHECK(too == found);
         CHECK(!found ||
@@ -393,7 +391,7 @@ static void check_products(const grid *g, cmg_precision precision, cmg_size shif
     scoped double *size = calloc((size_t)n, sizeof *size);
     CHECK(cmgi_matrix_box(M) != NULL);
     for (int k = 0; k < VECTORS; ++k) {
-        value[k] = suite_vector(n + shift, 11 + (uint64_t)k);
+        value[k] = random_values(n + shift, 11 + (uint64_t)k);
         CHECK_OK(cmg_vector_create(ctx, n + shift, precision, &whole[k]));
         CHECK_OK(cmg_vector_set(whole[k], value[k]));
         CHECK_OK(cmg_vector_get(whole[k], value[k])); /* as rounded */

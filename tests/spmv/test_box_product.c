@@ -234,17 +234,14 @@ TEST(matrices_use_it)
         }
     }
     csr_end(&A);
-    const cmg_csr view = cmgi_csr_view(&A);
     cmg_matrix_options options = matrix_defaults();
     double y[N * N];
     double x[N * N];
     options.format = CMG_FORMAT_COMPRESSED;
-    scoped_matrix *M = matrix_new(&view, &options);
+    scoped_matrix *M = matrix_new(&A.view, &options);
     cmgi_box *box = ((cmgi_compressed *)M->data)->t.box;
     CHECK(box != NULL);
-    for (int i = 0; i < N * N; ++i) {
-        x[i] = 1;
-    }
+    fill_values(x, N * N, 1);
     const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y};
     CHECK_OK(cmgi_matrix_spmv(M, &w, x));
     CHECK(y[0] == 2 && y[5] == 1 && y[5 * N + 5] == 0);

@@ -82,9 +82,7 @@ typedef struct arrays {
 static arrays arrays_make(const setting *s)
 {
     scoped double *none = malloc((size_t)s->n * sizeof *none);
-    for (cmg_size i = 0; i < s->n; ++i) {
-        none[i] = NAN;
-    }
+    fill_values(none, s->n, NAN);
     const arrays a = {narrow(s->b, s->n, s->single),     narrow(s->d, s->n, s->single),
                       narrow(s->x, s->n, s->single),     narrow(s->e, s->coarse, s->single),
                       narrow(none, s->n, s->single),     narrow(none, s->n, s->single),
@@ -223,7 +221,7 @@ static void check_size(const cmg_index *size, bool even)
     s.coarse = (cmg_size)(size[0] / 2) * (size[1] / 2) * (size[2] / 2);
     double **const vectors[] = {&s.b, &s.d, &s.x, &s.e};
     for (int k = 0; k < 4; ++k) {
-        *vectors[k] = suite_vector(s.n, (uint64_t)k + 3);
+        *vectors[k] = random_values(s.n, (uint64_t)k + 3);
         for (cmg_size i = 0; i < s.n; ++i) {
             (*vectors[k])[i] = (double)(float)(*vectors[k])[i];
         }
@@ -273,10 +271,9 @@ TEST(rounding_leaves_a_box_even)
             }
         }
         csr_end(&A);
-        const cmg_csr view = cmgi_csr_view(&A);
         cmg_matrix_options options = matrix_defaults();
         options.format = CMG_FORMAT_COMPRESSED;
-        scoped_matrix *M = matrix_new(&view, &options);
+        scoped_matrix *M = matrix_new(&A.view, &options);
         CHECK(cmgi_matrix_box(M) != NULL && cmgi_matrix_box(M)->even == (off == 0));
     }
 }

@@ -81,11 +81,10 @@ static cmg_values stored_values(const cmgi_csr *A, bool may, cmg_size from, cmg_
 {
     const cmgi_backend *before = ctx->backend;
     cmgi_backend other = *before;
-    const cmg_csr view = cmgi_csr_view(A);
     other.halves_rows = from;
     ctx->backend = &other;
-    CHECK_OK(
-        cmgi_choose(ctx, &(cmgi_matrix_source){.csr = &view, .halves = may}, CMGI_USE_A, &o, NULL));
+    CHECK_OK(cmgi_choose(ctx, &(cmgi_matrix_source){.csr = &A->view, .halves = may}, CMGI_USE_A, &o,
+                         NULL));
     ctx->backend = before;
     return o.values;
 }

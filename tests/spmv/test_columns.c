@@ -113,10 +113,10 @@ static void multiply_columns(const cmgi_format *format, const suite_row *row,
             (void)snprintf(name, sizeof name, "%s, %s", cmg_enum_name("format", (int)format->id),
                            row->name);
             blocks t = {.A = &A, .M = M, .precision = precision, .k = k, .name = name};
-            t.x = suite_vector(A.cols * k, 3);
-            t.b = suite_vector(A.rows * k, 4);
-            t.c = suite_vector(A.rows * k, 5);
-            t.d = suite_vector(A.rows, 6);
+            t.x = random_values(A.cols * k, 3);
+            t.b = random_values(A.rows * k, 4);
+            t.c = random_values(A.rows * k, 5);
+            t.d = random_values(A.rows, 6);
             for (cmg_size v = 0; precision == CMG_FP32 && v < A.cols * k; ++v) {
                 t.x[v] = (double)(float)t.x[v];
             }
@@ -171,7 +171,7 @@ TEST(updates_leave_resting_columns)
     double *values[4];
     scoped double *x = malloc(sizeof *x * N * K);
     for (int i = 0; i < 4; ++i) {
-        values[i] = suite_vector((cmg_size)N * K, (uint64_t)i + 1);
+        values[i] = random_values((cmg_size)N * K, (uint64_t)i + 1);
         values[i][2] = i > 1 ? values[i][2] : NAN;
         v[i] = block_of(N, K, CMG_FP64, values[i]);
     }
@@ -257,7 +257,7 @@ TEST(instruction_sets_multiply_columns)
                 .size = sizeof o, .format = turn % 2 ? CMG_FORMAT_SELL : CMG_FORMAT_COMPRESSED};
             const cmgi_rows rows = turn % 2 ? CMGI_ROWS_SLICES : CMGI_ROWS_PACKED;
             cmg_matrix *M = matrix_new(&A.view, &o);
-            double *x = suite_vector(A.cols * k, 5);
+            double *x = random_values(A.cols * k, 5);
             double *y = calloc((size_t)(A.rows * k), sizeof *y);
             const cmgi_writeback w = {.kind = CMGI_WB_SCALED, .alpha = 1, .y = y, .columns = k};
             const cmg_size slices =

@@ -189,7 +189,7 @@ TEST(blocks_leave_inner_products)
     cmgi_csr B = in_blocks(&A, 3, false);
     cmg_matrix_options o = {
         .size = sizeof o, .format = CMG_FORMAT_COMPRESSED, .block_rows = 3, .no_templates = true};
-    double *values = suite_vector(B.rows, 3);
+    double *values = random_values(B.rows, 3);
     double *out = calloc((size_t)B.rows, sizeof *out);
     double expected = 0;
     double found = 0;
@@ -202,9 +202,7 @@ TEST(blocks_leave_inner_products)
     CHECK_OK(cmgi_matrix_apply_dot(M, x->data, y->data, xy->data));
     CHECK_OK(cmg_vector_get(y, out));
     CHECK_OK(cmg_vector_get(xy, &found));
-    for (cmg_size i = 0; i < B.rows; ++i) {
-        expected += values[i] * out[i];
-    }
+    expected += dot(values, out, B.rows);
     CHECK(fabs(found - expected) <= 1e-12 * fabs(expected));
     vectors_destroy(&x, &y, &xy);
     cmg_matrix_destroy(&M);
@@ -219,7 +217,7 @@ TEST(instruction_sets_agree)
     const cmgi_cpu_kernels *best = cmgi_cpu_kernels_best();
     for (int c = 0; c < 2; ++c) {
         scoped_csr A = c == 0 ? grid(70, 0.9) : suite_make(&coded);
-        scoped double *wide = suite_vector(A.cols, 5);
+        scoped double *wide = random_values(A.cols, 5);
         scoped float *x = malloc((size_t)A.cols * sizeof *x);
         float *y[2];
         for (cmg_size j = 0; j < A.cols; ++j) {
@@ -252,7 +250,7 @@ TEST(instruction_sets_take_turns)
         for (int period = 1; period <= 4; ++period) {
             scoped_csr A = in_turns(1000, period, 7);
             scoped_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
-            scoped double *x = suite_vector(A.cols, 5);
+            scoped double *x = random_values(A.cols, 5);
             scoped double *y = calloc((size_t)A.rows, sizeof *y);
             const cmgi_writeback w = {.kind = CMGI_WB_SCALED, .alpha = 1, .y = y};
             CHECK(layout(M)->t.count > 10);

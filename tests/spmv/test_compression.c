@@ -339,9 +339,8 @@ static cmgi_csr squares(bool plate, double vary, double factor)
 
 static bool halves(const cmgi_csr *A, const cmg_matrix_options *o)
 {
-    const cmg_csr view = cmgi_csr_view(A);
     bool found = false;
-    const cmgi_compression_look what = {.csr = &view, .options = o, .halves = &found};
+    const cmgi_compression_look what = {.csr = &A->view, .options = o, .halves = &found};
     cmg_compression_info info;
     CHECK_OK(cmgi_compression_predict(ctx, &what, &info));
     return found;
@@ -389,13 +388,12 @@ TEST(halves_go_where_energies_stay)
 TEST(halves_keep_energies)
 {
     scoped_csr A = squares(false, 1, 1);
-    const cmg_csr view = cmgi_csr_view(&A);
     cmg_matrix_options o = compressed(CMG_FP32, CMG_VALUES_FP16);
     o.explain = false;
     scoped_vector *column = NULL;
     scoped double *stored = calloc((size_t)POINTS * POINTS, sizeof *stored); /* column by column */
     scoped double *unit = calloc(POINTS, sizeof *unit);
-    scoped_matrix *M = matrix_new(&view, &o);
+    scoped_matrix *M = matrix_new(&A.view, &o);
     scoped_vector *e = vector_new(POINTS, CMG_FP32);
     CHECK_OK(cmg_vector_create(ctx, POINTS, CMG_FP32, &column));
     for (int j = 0; j < POINTS; ++j) {

@@ -154,8 +154,8 @@ static void check_product(const char *name, const cmgi_csr *A, const cmg_matrix 
     const cmg_precision p = M->options.precision;
     const double eps = p == CMG_FP64 ? 0x1p-52 : 0x1p-23;
     const cmg_size n = A->rows;
-    double *x = suite_vector(A->cols, 3);
-    double *v = suite_vector(n, 4);
+    double *x = random_values(A->cols, 3);
+    double *v = random_values(n, 4);
     double *sum = calloc((size_t)n + 1, sizeof *sum);
     double *magnitude = calloc((size_t)n + 1, sizeof *magnitude);
     double *out[2] = {calloc((size_t)n + 1, sizeof(double)), calloc((size_t)n + 1, sizeof(double))};

@@ -123,10 +123,10 @@ static void compare(const comparison *t, int kind)
 
 static void fill_comparison(comparison *t)
 {
-    t->x = suite_vector(t->A->cols, 3);
-    t->b = suite_vector(t->A->rows, 4);
-    t->c = suite_vector(t->A->rows, 5);
-    t->d = suite_vector(t->A->rows, 6);
+    t->x = random_values(t->A->cols, 3);
+    t->b = random_values(t->A->rows, 4);
+    t->c = random_values(t->A->rows, 5);
+    t->d = random_values(t->A->rows, 6);
     t->sum = calloc((size_t)t->A->rows + 1, sizeof(double));
     t->magnitude = calloc((size_t)t->A->rows + 1, sizeof(double));
     suite_multiply(t->A, t->x, t->sum, t->magnitude);
@@ -288,9 +288,8 @@ TEST(rows_know_their_bytes)
 {
     for (int k = 0; k < SUITE; ++k) {
         scoped_csr A = suite_make(&suite[k]);
-        const cmg_csr view = cmgi_csr_view(&A);
         cmgi_row_statistics s;
-        CHECK_OK(cmgi_row_statistics_take(ctx, &view, &s));
+        CHECK_OK(cmgi_row_statistics_take(ctx, &A.view, &s));
         for (int f = 0; cmgi_format_at(ctx, f) != NULL; ++f) {
             const cmgi_format *format = cmgi_format_at(ctx, f);
             int named = -1;
@@ -313,7 +312,7 @@ TEST(rows_know_their_bytes)
                 if (!applies(&v, &A, suite[k].kind == 5)) {
                     continue;
                 }
-                scoped_matrix *M = matrix_new(&view, &o);
+                scoped_matrix *M = matrix_new(&A.view, &o);
                 const size_t told = cmgi_format_bytes(ctx, &s, &M->options);
                 if (format->at_least) {
                     CHECK(told <= M->bytes);
@@ -364,8 +363,7 @@ TEST(sell_of_four_rows_by_hand)
 TEST(products_repeat_bitwise)
 {
     scoped_csr A = suite_make(&suite[SUITE - 1]);
-    const cmg_csr view = cmgi_csr_view(&A);
-    scoped double *host = suite_vector(A.cols, 8);
+    scoped double *host = random_values(A.cols, 8);
     scoped double *first = malloc((size_t)A.rows * sizeof *first);
     scoped double *again = malloc((size_t)A.rows * sizeof *again);
     scoped_vector *x = vector_from(A.cols, CMG_FP64, host);
@@ -378,7 +376,7 @@ TEST(products_repeat_bitwise)
         cmg_matrix_options options = matrix_defaults();
         options.format = one.format;
         options.t = one.t;
-        scoped_matrix *M = matrix_new(&view, &options);
+        scoped_matrix *M = matrix_new(&A.view, &options);
         CHECK_OK(cmg_matrix_apply(M, x, y));
         CHECK_OK(cmg_vector_get(y, first));
         CHECK_OK(cmg_matrix_apply(M, x, y));
@@ -391,7 +389,6 @@ TEST(products_repeat_bitwise)
 TEST(allocation_failures_leave_nothing)
 {
     scoped_csr A = suite_make(&suite[11]);
-    const cmg_csr view = cmgi_csr_view(&A);
     for (int v = 0; v < MOST; ++v) {
         variant one;
         if (!variant_at(v, &one) || one.format == CMG_FORMAT_DIAGONAL ||
@@ -403,7 +400,7 @@ TEST(allocation_failures_leave_nothing)
         options.keep_map = true;
         for (failing f = {.most = 100}; failing_next(&f);) {
             scoped_matrix *M = NULL;
-            failing_done(&f, cmg_matrix_create_csr(ctx, &view, &options, &M));
+            failing_done(&f, cmg_matrix_create_csr(ctx, &A.view, &options, &M));
         }
     }
 }

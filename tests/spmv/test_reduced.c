@@ -99,11 +99,9 @@ TEST(the_unit_of_a_matrix_does_not_matter)
 TEST(entries_over_eight_decades)
 {
     scoped_csr A = grid(90, 0.5);
-    for (cmg_size i = 0; i < A.rows; ++i) {
-        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-            const cmg_size pair = i + A.indices[k];
-            A.values[k] *= pow(10, -8 * (double)(pair % 7) / 6);
-        }
+    EACH_ENTRY (&A, i, k) {
+        const cmg_size pair = i + A.indices[k];
+        A.values[k] *= pow(10, -8 * (double)(pair % 7) / 6);
     }
     for (int v = CMG_VALUES_FP16; v <= CMG_VALUES_FP8; ++v) {
         scoped_matrix *M = compress(&A, CMG_FP32, (cmg_values)v);

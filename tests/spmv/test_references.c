@@ -34,7 +34,7 @@ static double error_of(const cmgi_cpu_kernels *set, const cmgi_csr *A, cmg_preci
 {
     scoped_matrix *M = compress(A, precision, CMG_VALUES_FULL);
     const size_t size = cmgi_precision_bytes(precision);
-    scoped double *x = suite_vector(A->cols, 5);
+    scoped double *x = random_values(A->cols, 5);
     scoped float *single =
         malloc((size_t)A->cols * sizeof *single); /* no entry more: sanitizers see it */
     scoped void *y = malloc((size_t)A->rows * size);

@@ -91,7 +91,7 @@ TEST(blocks_are_tried)
         }
     }
     csr_end(&A);
-    scoped double *x = suite_vector(N, 3);
+    scoped double *x = random_values(N, 3);
     scoped double *y = malloc(N * sizeof *y);
     cmg_matrix_options options = matrix_defaults();
     options.format = CMG_FORMAT_TUNE;

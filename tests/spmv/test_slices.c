@@ -43,7 +43,7 @@ static double worst_of(const cmgi_cpu_kernels *set, const cmgi_csr *A, const cmg
 {
     const bool single = M->options.precision == CMG_FP32;
     const cmgi_slices *S = M->data;
-    double *x = suite_vector(A->cols, 5);
+    double *x = random_values(A->cols, 5);
     double *y = calloc((size_t)A->rows, sizeof *y);
     float *narrow_x = calloc((size_t)A->cols, sizeof *narrow_x);
     float *narrow_y = calloc((size_t)A->rows, sizeof *narrow_y);

@@ -40,11 +40,10 @@ static cmgi_csr box(cmg_size nx, cmg_size ny, cmg_size nz, int reach, bool star)
 
 static cmg_matrix *compress(const cmgi_csr *A, cmg_precision precision)
 {
-    const cmg_csr view = cmgi_csr_view(A);
     cmg_matrix_options options = matrix_defaults();
     options.format = CMG_FORMAT_COMPRESSED;
     options.precision = precision;
-    return matrix_new(&view, &options);
+    return matrix_new(&A->view, &options);
 }
 
 /* Entry of template t at an offset, as the runs have it; NaN where no run has the offset. */
@@ -134,7 +133,7 @@ static void check_products(const cmgi_csr *A, cmg_precision precision, cmg_size 
     scoped double *size = calloc((size_t)n, sizeof *size);
     scoped double *out = calloc((size_t)n, sizeof *out);
     for (int k = 0; k < VECTORS; ++k) {
-        value[k] = suite_vector(n, 11 + (uint64_t)k);
+        value[k] = random_values(n, 11 + (uint64_t)k);
         CHECK_OK(cmg_vector_create(ctx, n + shift, precision, &whole[k]));
         v[k] = part(whole[k], shift, n);
         CHECK_OK(cmg_vector_set(v[k], value[k]));
@@ -197,7 +196,7 @@ TEST(a_product_brings_its_inner_product)
         for (cmg_size i = 0; c == 2 && i + 1 < n; i += 64) { /* out of the pattern */
             A.indices[A.indptr[i + 1] - 1] = (cmg_index)(n - 1);
         }
-        double *x = suite_vector(n, 5);
+        double *x = random_values(n, 5);
         double *y = calloc((size_t)n, sizeof *y);
         double *size = calloc((size_t)n, sizeof *size);
         double *device_dot = NULL;

@@ -14,10 +14,8 @@ static const double THETA = 0.25;
 static double *dense(const cmg_csr *A)
 {
     double *D = calloc((size_t)(A->rows * A->cols), sizeof *D);
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            D[i * A->cols + A->indices[k]] += A->values[k];
-        }
+    EACH_ENTRY (A, i, k) {
+        D[i * A->cols + A->indices[k]] += A->values[k];
     }
     return D;
 }
@@ -133,9 +131,8 @@ static void weights(const double *A, const bool *strong, const cmg_size *column,
 /* The largest difference between rows of P and what they are by definition. */
 static double worst_weight(const cmgi_csr *A, const cmgi_csr *P, const cmg_size *column)
 {
-    const cmg_csr view = cmgi_csr_view(A);
     const cmg_size n = A->rows;
-    scoped double *D = dense(&view);
+    scoped double *D = dense(&A->view);
     scoped double *Q = dense(&P->view);
     scoped double *w = malloc((size_t)n * sizeof *w);
     scoped bool *strong = strong_couplings(D, n);

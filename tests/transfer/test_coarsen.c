@@ -17,11 +17,10 @@ TEST(aggregates_are_a_partition)
     for (size_t way = 0; way < 2 * sizeof grids / sizeof grids[0]; ++way) {
         const size_t t = way / 2;
         cmgi_csr A = grid_matrix(&grids[t]);
-        const cmg_csr view = cmgi_csr_view(&A);
         cmgi_csr S = {0};
         cmgi_aggregates agg = {0};
         cmg_size couplings = 0;
-        CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &view, 1, 0.25, &S, &couplings));
+        CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &A.view, 1, 0.25, &S, &couplings));
         CHECK_OK(cmgi_aggregate(ctx, CMGI_HOST, &S.view, couplings,
                                 way % 2 ? 0 : CMGI_AGGREGATE_IN_ORDER, &agg));
         cmg_size *members = calloc((size_t)agg.count, sizeof *members);
@@ -58,7 +57,6 @@ TEST(tentative_holds_the_vectors)
 {
     const grid g = {{12, 11, 1}, {1, 1, 0}, false};
     cmgi_csr A = grid_matrix(&g);
-    const cmg_csr view = cmgi_csr_view(&A);
     enum { VECTORS = 3 };
     cmgi_csr S = {0};
     cmgi_csr P = {0};
@@ -71,7 +69,7 @@ TEST(tentative_holds_the_vectors)
         B[i * VECTORS + 1] = (double)(i % 12);
         B[i * VECTORS + 2] = (double)(i / 12) * 0.1 + 3;
     }
-    CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &view, 1, 0.25, &S, &couplings));
+    CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &A.view, 1, 0.25, &S, &couplings));
     CHECK_OK(cmgi_aggregate(ctx, CMGI_HOST, &S.view, couplings, CMGI_AGGREGATE_IN_ORDER, &agg));
     CHECK_OK(cmgi_tentative(ctx, &agg, 1, VECTORS, B, &P, &Bc));
     CHECK(P.rows == A.rows && P.cols == agg.count * VECTORS);
@@ -91,11 +89,9 @@ TEST(tentative_holds_the_vectors)
     CHECK_OK(cmgi_csr_transpose(ctx, &P.view, &T));
     CHECK_OK(cmgi_csr_multiply(ctx, &T.view, &P.view, &I));
     worst = 0;
-    for (cmg_size i = 0; i < I.rows; ++i) {
-        for (cmg_size k = I.indptr[i]; k < I.indptr[i + 1]; ++k) {
-            const bool null = I.indices[k] == i && I.values[k] == 0; /* a dependent vector */
-            worst = fmax(worst, null ? 0 : fabs(I.values[k] - (I.indices[k] == i)));
-        }
+    EACH_ENTRY (&I, i, k) {
+        const bool null = I.indices[k] == i && I.values[k] == 0; /* a dependent vector */
+        worst = fmax(worst, null ? 0 : fabs(I.values[k] - (I.indices[k] == i)));
     }
     CHECK_NEAR(worst, 0, 1e-12);
     csrs_free(&I, &T, &P, &S, &A);
@@ -209,12 +205,11 @@ TEST(independent_sets_repeat)
 {
     const grid g = {{90, 60, 1}, {1, 1, 0}, false};
     scoped_csr A = grid_matrix(&g);
-    const cmg_csr view = cmgi_csr_view(&A);
     const int before = ctx->threads;
     scoped_csr S = {0};
     cmgi_aggregates agg[2] = {{0}};
     cmg_size couplings = 0;
-    CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &view, 1, 0.25, &S, &couplings));
+    CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &A.view, 1, 0.25, &S, &couplings));
     for (int t = 0; t < 2; ++t) {
         ctx->threads = t == 0 ? 1 : 4;
         CHECK_OK(cmgi_aggregate(ctx, CMGI_HOST, &S.view, couplings, 0, &agg[t]));

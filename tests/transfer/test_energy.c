@@ -82,8 +82,7 @@ static void set_band(cmg_hierarchy *h, int level, const double *band, cmg_size n
         }
     }
     csr_end(&M);
-    const cmg_csr view = cmgi_csr_view(&M);
-    CHECK_OK(cmg_hierarchy_set_csr(h, level, CMG_ROLE_A, NULL, 0, &view));
+    CHECK_OK(cmg_hierarchy_set_csr(h, level, CMG_ROLE_A, NULL, 0, &M.view));
 }
 
 /* P, or R = P^T, times a factor. */
@@ -102,8 +101,7 @@ static void set_transfer(cmg_hierarchy *h, cmg_role role, const levels *s, doubl
         }
     }
     csr_end(&M);
-    const cmg_csr view = cmgi_csr_view(&M);
-    CHECK_OK(cmg_hierarchy_set_csr(h, 0, role, NULL, 0, &view));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, role, NULL, 0, &M.view));
 }
 
 /* Of matrices on the device, where vectors live on other rows. */
