@@ -15,6 +15,10 @@ void input_args_add(args *a, input_args *in);
 int input_read(input_args *in, device_args *d, cmg_context *ctx, const char *path,
                cmg_hierarchy **h);
 
+/* The context, and the hierarchy in it. */
+int input_open(input_args *in, device_args *d, const char *path, cmg_context **ctx,
+               cmg_hierarchy **h);
+
 enum { INPUT_TEXT = 160 };
 
 /*
