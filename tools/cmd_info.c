@@ -149,7 +149,7 @@ static complexity complexity_of(const info_job *job)
 
 /* ------------------------------------------------------------------ text */
 
-static const char *symmetry_words(const cmg_level_info *info, char text[AMOUNT_LENGTH])
+static const char *symmetry_words(const cmg_level_info *info, char text[32])
 {
     if (info->asymmetry <= 1e-6) {
         return info->asymmetry == 0 ? "exact" : "rounded";
@@ -157,7 +157,7 @@ static const char *symmetry_words(const cmg_level_info *info, char text[AMOUNT_L
     if (info->asymmetry_interior <= 1e-6) {
         return "inside";
     }
-    (void)snprintf(text, AMOUNT_LENGTH, "no (%.1e)", info->asymmetry_interior);
+    (void)snprintf(text, 32, "no (%.1e)", info->asymmetry_interior);
     return text;
 }
 
@@ -167,7 +167,7 @@ static void print_levels(const info_job *job, FILE *out)
                                            "mean",      "max",   "coarsening",      "<symmetric",
                                            "Dirichlet", "zeros", "galerkin defect", "entries of P",
                                            "memory"};
-    char text[AMOUNT_LENGTH];
+    char text[32];
     table *t = table_create(headings, 13);
     for (int l = 0; l < job->levels; ++l) {
         const cmg_level_info *info = &job->info[l];

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { AMOUNT_LENGTH = 32 };
 enum { OPTION_MOST = 1100 }; /* characters of an option as text */
 
 /* ------------------------------------------------------------------ files */

@@ -71,8 +71,6 @@ void table_print(const table *t, FILE *file, const char *indent);
 
 /* ------------------------------------------------------------------ amounts */
 
-enum { AMOUNT_LENGTH = 32 };
-
 /* "1.24 GB", powers of 1000, and "3.51 ms"; the last 16 texts stay. */
 const char *format_bytes(double bytes);
 const char *format_seconds(double seconds);

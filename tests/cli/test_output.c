@@ -98,7 +98,6 @@ TEST(columns_are_aligned)
 
 TEST(amounts_have_units)
 {
-    char text[AMOUNT_LENGTH];
     char unit[8];
     static const struct {
         double amount;
@@ -112,13 +111,13 @@ TEST(amounts_have_units)
       seconds[] = {{2e-6, 2, "us"}, {0.0125, 12.5, "ms"}, {1.5, 1.5, "s"}, {300, 300, "s"}};
     for (size_t i = 0; i < sizeof bytes / sizeof bytes[0]; ++i) {
         double shown = -1;
-        CHECK(sscanf(format_bytes(bytes[i].amount, text), "%lf %7s", &shown, unit) == 2);
+        CHECK(sscanf(format_bytes(bytes[i].amount), "%lf %7s", &shown, unit) == 2);
         CHECK_NEAR(shown, bytes[i].shown, 0.005 * bytes[i].shown);
         CHECK(strcmp(unit, bytes[i].unit) == 0);
     }
     for (size_t i = 0; i < sizeof seconds / sizeof seconds[0]; ++i) {
         double shown = -1;
-        CHECK(sscanf(format_seconds(seconds[i].amount, text), "%lf %7s", &shown, unit) == 2);
+        CHECK(sscanf(format_seconds(seconds[i].amount), "%lf %7s", &shown, unit) == 2);
         CHECK_NEAR(shown, seconds[i].shown, 0.005 * seconds[i].shown);
         CHECK(strcmp(unit, seconds[i].unit) == 0);
     }
