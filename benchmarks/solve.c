@@ -21,33 +21,14 @@ typedef struct settings {
     bool plan;
     bool matrix; /* A alone */
     bool random; /* b */
+    bool templates;
 } settings;
 
-static bool set_own(void *user, const char *name, const char *text, bool *known)
-{
-    settings *s = user;
-    const bool templates = strcmp(name, "--templates") == 0;
-    const bool plan = strcmp(name, "--plan") == 0;
-    const bool matrix = strcmp(name, "--matrix") == 0;
-    const bool random = strcmp(name, "--random") == 0;
-    *known = templates || plan || matrix || random;
-    if (templates) {
-        s->p.solver.matrix.no_templates = atoi(text) == 0;
-    }
-    s->random = random ? atoi(text) != 0 : s->random;
-    s->matrix = matrix ? atoi(text) != 0 : s->matrix;
-    s->plan = plan ? atoi(text) != 0 : s->plan;
-    return true;
-}
-
-/* b = 1, or uniform in [-1, 1) from a fixed stream. */
-static cmg_status fill(cmg_vector *b, cmg_size n, bool random)
+/* b uniform in [-1, 1) from a fixed stream. */
+static cmg_status fill_random(cmg_vector *b, cmg_size n)
 {
     uint64_t state = 1;
-    double *values = random ? malloc((size_t)n * sizeof *values) : NULL;
-    if (!random) {
-        return cmg_vector_fill(b, 1.0);
-    }
+    double *values = malloc((size_t)n * sizeof *values);
     for (cmg_size i = 0; values != NULL && i < n; ++i) {
         state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         values[i] = (double)(state >> 11) * 0x1p-52 - 1;
@@ -66,15 +47,8 @@ static cmg_status solve(cmg_context *ctx, cmg_solver *solver, cmg_size n, const 
     cmg_vector *x = NULL;
     double *times = malloc((size_t)repeat * sizeof *times);
     cmg_status status = times != NULL ? CMG_OK : CMG_ERR_MEMORY;
-    if (status == CMG_OK) {
-        status = cmg_vector_create(ctx, n, CMG_FP64, &b);
-    }
-    if (status == CMG_OK) {
-        status = cmg_vector_create(ctx, n, CMG_FP64, &x);
-    }
-    if (status == CMG_OK) {
-        status = fill(b, n, s->random);
-    }
+    status = THEN(status, bench_vectors(ctx, n, &b, &x));
+    status = THEN(status, s->random ? fill_random(b, n) : CMG_OK);
     for (int r = -1; status == CMG_OK && r < repeat; ++r) { /* the first one warms up */
         status = cmg_solver_solve_from_zero(solver, b, x, report);
         if (r >= 0) {
@@ -130,10 +104,16 @@ static void print_line(const settings *s, cmg_context *ctx, const cmg_report *re
 
 int main(int argc, char **argv)
 {
-    settings s = {.p = {.dim = 3, .cells = 128, .repeat = 5}};
-    if (!bench_parse("solve", argc, argv, &s.p, set_own, &s)) {
+    settings s = {.p = {.dim = 3, .cells = 128, .repeat = 5}, .templates = true};
+    const bench_option own[] = {{"--templates", BENCH_FLAG, &s.templates},
+                                {"--plan", BENCH_FLAG, &s.plan},
+                                {"--matrix", BENCH_FLAG, &s.matrix},
+                                {"--random", BENCH_FLAG, &s.random},
+                                {0}};
+    if (!bench_parse("solve", argc, argv, &s.p, own)) {
         return 1;
     }
+    s.p.solver.matrix.no_templates = !s.templates;
     cmg_context *ctx = NULL;
     cmg_hierarchy *h = NULL;
     cmg_solver *solver = NULL;
@@ -141,16 +121,11 @@ int main(int argc, char **argv)
     double seconds = 0;
     cmg_status status = cmg_context_create(&s.p.context, &ctx);
     const double begin = bench_seconds();
-    if (status == CMG_OK) {
-        status = s.matrix ? q1_matrix(ctx, s.p.dim, s.p.cells, &h) : q1_problem(ctx, &s.p, &h);
-    }
+    status =
+        THEN(status, s.matrix ? q1_matrix(ctx, s.p.dim, s.p.cells, &h) : q1_problem(ctx, &s.p, &h));
     const double made = bench_seconds() - begin;
-    if (status == CMG_OK) {
-        status = cmg_solver_create(h, &s.p.solver, &solver);
-    }
-    if (status == CMG_OK) {
-        status = solve(ctx, solver, cmg_hierarchy_rows(h, 0), &s, &report, &seconds);
-    }
+    status = THEN(status, cmg_solver_create(h, &s.p.solver, &solver));
+    status = THEN(status, solve(ctx, solver, cmg_hierarchy_rows(h, 0), &s, &report, &seconds));
     if (status != CMG_OK) {
         return bench_failed("solve", ctx, status);
     }
