@@ -1,4 +1,4 @@
-/* Arrays in the backend's memory: copied there, and compared bit by bit. */
+/* Arrays in the backend's memory: copied to it, and compared bit by bit. */
 #pragma once
 #include "core/memory.h"
 #include "test.h"
@@ -11,7 +11,7 @@ static inline void *copy_there(const void *host, cmg_size count, size_t size)
     return d;
 }
 
-/* Both there; two that are NULL are equal. */
+/* Both in it; two that are NULL are equal. */
 static inline void check_arrays(const void *a, const void *b, cmg_size count, size_t size)
 {
     const size_t bytes = (size_t)count * size;

@@ -36,7 +36,7 @@ static inline oracle_norms oracle_measure(const cmg_hierarchy *h, const double *
 }
 
 /*
- * What is said to have converged has, and the residual that is told is the one that is there. Not
+ * What is said to have converged has, and the reported residual is the true one. Not
  * asked where the hierarchy is no longer the one that the solver was built from.
  */
 static inline void oracle_judge(const cmg_solver *s, const cmg_vector *b, const cmg_vector *x,
@@ -53,7 +53,8 @@ static inline void oracle_judge(const cmg_solver *s, const cmg_vector *b, const 
     const double tolerance = fmax(told, s->mg.options.atol) * (1 + 1e-6) + rounding;
     const bool good = norms.residual <= tolerance &&
                       fabs(norms.residual - report->residual) <= 1e-6 * norms.residual + rounding;
-    CHECK_SAY(good, "converged with ||b - A x|| = %.6e, told %.6e, ||b|| = %.6e, tolerance %.6e",
+    CHECK_SAY(good,
+              "converged with ||b - A x|| = %.6e, reported %.6e, ||b|| = %.6e, tolerance %.6e",
               norms.residual, report->residual, norms.rhs, tolerance);
 }
 

@@ -1,6 +1,6 @@
 /*
  * A variable of a type scoped_... is destroyed where its block ends, the latest first; an array
- * from malloc that is declared `scoped` is freed there.
+ * from malloc that is declared `scoped` is freed at its end.
  */
 #pragma once
 #include "cmg.h"

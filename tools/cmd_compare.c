@@ -177,7 +177,7 @@ static int parse(compare_job *job, int argc, char **argv)
     set_defaults(job);
     args_begin(
         &job->a, "compare", "FILE...",
-        "Solve with every combination of the lists and tell iterations, times, bytes and memory\n"
+        "Solve with every combination of the lists and print iterations, times, bytes and memory\n"
         "side by side. Several FILEs compare numberings or meshes.");
     add_lists(job);
     add_options(job);

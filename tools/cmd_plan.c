@@ -92,7 +92,7 @@ static int prepare(plan_job *job)
         return status;
     }
     if (job->device.options.backend == CMG_BACKEND_CUDA) {
-        solver_args_tell_memory(&job->solver, job->h, report_stream(job->json));
+        solver_args_print_memory(&job->solver, job->h, report_stream(job->json));
     }
     job->solver.options.matrix.explain = true;
     cmg_status made = cmg_solver_create(job->h, &job->solver.options, &job->s);

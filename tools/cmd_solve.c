@@ -139,7 +139,7 @@ static int prepare(solve_job *job)
     }
     if (status == EXIT_DONE && !solve_is_shared(job)) {
         if (job->device.options.backend == CMG_BACKEND_CUDA) {
-            solver_args_tell_memory(&job->solver, job->h, report_stream(job->json));
+            solver_args_print_memory(&job->solver, job->h, report_stream(job->json));
         }
         watch_iterations(job);
         status = library_result(job, cmg_solver_create(job->h, &job->solver.options, &job->s));
@@ -202,7 +202,7 @@ static cmg_status take_shared(solve_job *job)
     return status;
 }
 
-/* The same by several ranks, of the hierarchy that is there as a whole, or of the file. */
+/* The same by several ranks, of the hierarchy that is read as a whole, or of the file. */
 static cmg_status solve_shared(solve_job *job)
 {
     const size_t n = job->b != NULL ? (size_t)cmg_vector_length(job->b) : 0;

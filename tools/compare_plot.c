@@ -1,7 +1,7 @@
 /*
  * Convergence as SVG: the residual of every row over iterations and over the time of the solve.
  * Text and colours follow the reader's light or dark background. The first seven colours are those
- * of Okabe and Ito (2008), which people with any kind of colour vision can tell apart, lighter or
+ * of Okabe and Ito (2008), which people with any kind of colour vision can distinguish, lighter or
  * darker where the background asks for it.
  */
 #include "compare.h"

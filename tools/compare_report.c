@@ -123,7 +123,7 @@ void compare_print(const compare_row *rows, int count, FILE *out)
 
 /*
  * The best row, and what it gains: over the best Jacobi, or, where Jacobi wins, over the others.
- * Where their times are closer than the spread, the bytes are told.
+ * Where their times are closer than the spread, the bytes decide.
  */
 static void recommend(const compare_row *rows, int count, double solves, const char *when,
                       FILE *out)

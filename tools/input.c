@@ -78,7 +78,7 @@ static cmg_status make_vector(cmg_context *ctx, cmg_size n, int columns, const d
     return CMG_OK;
 }
 
-/* A vector of level 0 from a file of its own, of as many columns as it has there. */
+/* A vector of level 0 from a file of its own, of as many columns as the hierarchy's has. */
 static int vector_from_file(cmg_context *ctx, const cmg_hierarchy *h, const char *path,
                             cmg_vector **x)
 {

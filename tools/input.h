@@ -23,7 +23,7 @@ enum { INPUT_TEXT = 160 };
 
 /*
  * The right-hand side: the vector or file that `wanted` names; when it is NULL, vector "b" of the
- * hierarchy, else its first, else ones. A file may hold several columns. `said` tells in words
+ * hierarchy, else its first, else ones. A file may hold several columns. `said` gets in words
  * which one it is.
  */
 int input_rhs(cmg_context *ctx, const cmg_hierarchy *h, const char *path, const char *wanted,

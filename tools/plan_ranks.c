@@ -169,7 +169,7 @@ typedef struct prediction {
     double start;      /* seconds */
     double products;   /* seconds of a cycle without messages */
     double messages;   /* seconds of its exchanges and gatherings */
-    double hidden;     /* of these, behind inner rows */
+    double hidden;     /* of these, during products of inner rows */
     double iteration;  /* seconds of CG */
     double one_device; /* the same on one */
     double link_bytes; /* of a cycle */
@@ -277,7 +277,8 @@ void plan_ranks_print(plan_ranks *p, const plan_speeds *speeds, FILE *out)
             1e-9 * v.copy, speeds->copy > 0 ? " (given)" : "", 1e-9 * v.link,
             speeds->link > 0 ? " (given)" : "", format_seconds(v.message), format_seconds(v.sum),
             speeds->message > 0 ? " (given)" : "");
-    fprintf(out, "one cycle, predicted: products %s, messages %s, of which %s behind inner rows\n",
+    fprintf(out,
+            "one cycle, predicted: products %s, messages %s, of which %s hidden by inner rows\n",
             format_seconds(v.products), format_seconds(v.messages), format_seconds(v.hidden));
     fprintf(out,
             "one iteration of CG, predicted, not measured: devices: %d, %s; one device: %s; "

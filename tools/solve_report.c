@@ -1,4 +1,4 @@
-/* What `cmg solve` tells of a run, as text and as JSON. */
+/* What `cmg solve` reports of a run, as text and as JSON. */
 #include "setup_times.h"
 #include "solve_job.h"
 #include "status.h"
@@ -65,7 +65,7 @@ void solve_print(solve_job *job, FILE *out)
     const cmg_report *r = &job->report;
     size_t peak[2];
     peaks(job, peak);
-    if (!job->device.line.terminal || job->h == NULL) { /* else it has been told */
+    if (!job->device.line.terminal || job->h == NULL) { /* else it has been reported */
         solve_print_input(job, out);
     }
     for (int i = 0; note_at(job, i) != NULL; ++i) {

@@ -70,7 +70,7 @@ const char *solver_args_describe(const solver_args *s, char text[128])
     return text;
 }
 
-void solver_args_tell_memory(const solver_args *s, const cmg_hierarchy *h, FILE *out)
+void solver_args_print_memory(const solver_args *s, const cmg_hierarchy *h, FILE *out)
 {
     size_t bytes = 0;
     if (cmg_solver_memory(h, &s->options, &bytes) == CMG_OK) {

@@ -250,7 +250,7 @@ typedef struct truth {
     bool finite;
 } truth;
 
-/* a_ij = a_ji, to the bit */
+/* a_ij = a_ji, bit for bit */
 static inline bool is_symmetric(const matrix *A, const double *values)
 {
     scoped double *dense = calloc((size_t)(A->rows * A->rows), sizeof *dense);

@@ -1,6 +1,6 @@
 /*
  * What only a device has: large copies through pinned memory, graphs and loops, the device's clock,
- * a caller's stream, a context a thread, memory that runs out, devices that are not there.
+ * a caller's stream, a context a thread, memory that runs out, devices that do not exist.
  */
 #include "core/backend.h"
 #include "core/feed.h"
@@ -127,7 +127,7 @@ TEST(graphs_replay_and_loop)
     CHECK(value == 1024);
     ctx->backend->graph_destroy(ctx, graph);
 
-    /* x = x + 1 before the loop and in it, x = 2 x behind it */
+    /* x = x + 1 before the loop and in it, x = 2 x after it */
     const cmg_status status = ctx->backend->graph_begin(ctx, stop, 1);
     if (status == CMG_ERR_UNSUPPORTED) {
         SKIP("this driver has no conditional nodes");
@@ -172,7 +172,7 @@ TEST(recordings_can_be_dropped)
     CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *again, &again));
     CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *x, &x));
     CHECK_OK(ctx->backend->fill(ctx, CMG_FP64, 1, 5.0, x));
-    for (int loop = 0; loop < 4; ++loop) { /* dropped without one, before, in and behind it */
+    for (int loop = 0; loop < 4; ++loop) { /* dropped without one, before, in and after it */
         if (ctx->backend->graph_begin(ctx, loop > 0 ? again : NULL, 1) == CMG_OK) {
             CHECK_OK(ctx->backend->fill(ctx, CMG_FP64, 1, 7.0, x));
             if (loop > 1) {
@@ -228,7 +228,7 @@ TEST(the_callers_stream_is_used)
     CHECK_OK(cmg_context_create(&options, &other));
     CHECK_OK(cmg_vector_create(other, 100, CMG_FP64, &x));
     CHECK_OK(cmg_vector_fill(x, 3.0));
-    /* in stream order behind the fill, without any further synchronisation */
+    /* in stream order after the fill, without any further synchronisation */
     CHECK(cudaMemcpyAsync(&value, cmg_vector_data(x), sizeof value, cudaMemcpyDeviceToHost,
                           stream) == cudaSuccess);
     CHECK(cudaStreamSynchronize(stream) == cudaSuccess);

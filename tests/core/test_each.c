@@ -1,6 +1,6 @@
 /*
  * Bodies that host and device share: every form, for sizes around the lanes, the warp and the
- * block, against plain loops, for any number of threads and on the device to the bit.
+ * block, against plain loops, for any number of threads and on the device bit for bit.
  */
 #include "core/each.h"
 
@@ -20,7 +20,7 @@ static const cmg_size sizes[] = {0,  1,  3,   4,   5,   7,    8,    9,    31,
 static cmg_size indptr[MOST_ROWS + 1];
 static double values[MOST_ROWS * MOST_LENGTH];
 
-/* What the bodies leave behind of n rows, on the host. */
+/* What the bodies make of n rows, on the host. */
 typedef struct results {
     double y[MOST_ROWS];
     double marks[MOST_ROWS];

@@ -350,7 +350,7 @@ TEST(permute_gathers_and_scatters)
     cmgi_free_device(ctx, d_perm);
 }
 
-TEST(vectors_tell_what_they_are)
+TEST(vectors_know_what_they_are)
 {
     CHECK(cmg_vector_length(NULL) == 0 && cmg_vector_columns(NULL) == 0);
     CHECK(cmg_vector_precision(NULL) == CMG_FP64 && cmg_vector_data(NULL) == NULL);

@@ -275,7 +275,7 @@ TEST(not_a_number)
     }
 }
 
-TEST(repeats_are_equal_to_the_bit)
+TEST(repeats_are_bitwise_equal)
 {
     broken f = {.kind = NOTHING};
     CHECK(cmg_loopback_run(ranks, 20, work, &f, NULL) == CMG_OK);

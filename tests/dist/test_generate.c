@@ -1,4 +1,4 @@
-/* Rows that every rank generates by itself are those of the whole, to the bit. */
+/* Rows that every rank generates by itself are those of the whole, bit for bit. */
 #include "ranks.h"
 
 #include "hierarchy/own.h"

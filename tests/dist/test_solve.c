@@ -141,7 +141,8 @@ TEST(problems)
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
         some_ranks(&cases[k], "gather=20 no-fallback", 1e-7);
-        some_ranks(&cases[k], "gather=20 max-it=4", 1e-7); /* not converged, and told why */
+        some_ranks(&cases[k], "gather=20 max-it=4",
+                   1e-7); /* not converged, and the report says why */
     }
 }
 

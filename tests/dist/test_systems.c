@@ -125,7 +125,7 @@ TEST(a_matrix_alone)
     CHECK(abs(rigid - given) <= 1);
 }
 
-/* R A P with a 0 on its diagonal is told by its level, not by the first that ranks hold whole. */
+/* R A P with a 0 on its diagonal is named by its level, not by the first that ranks hold whole. */
 TEST(levels_are_numbered_through)
 {
     cmg_hierarchy *h = generate("cells=16 levels=2");

@@ -1,8 +1,8 @@
 /*
- * Calls of CUDA that fail: each of them in turn, once or from there on, through context, copies,
- * matrices, set-up, recorded and unrecorded solves, refresh. Whatever fails: a status that says so
- * or a right solution, nothing left allocated, no error left for the program; and the context works
- * again behind it. Errors of the program itself stay where they are.
+ * Calls of CUDA that fail: each of them in turn, once or from that call on, through context,
+ * copies, matrices, set-up, recorded and unrecorded solves, refresh. Whatever fails: a status that
+ * says so or a right solution, nothing left allocated, no error left for the program; and the
+ * context works again after it. Errors of the program itself stay where they are.
  */
 #define TEST_OWN_MAIN
 #include "cuda_faults.h"

@@ -88,7 +88,7 @@ TEST(nodes_carry_their_unknowns)
     }
 }
 
-/* Bent and graded shapes keep their volume; the attribute tells the worst cell of the coarsest
+/* Bent and graded shapes keep their volume; the attribute names the worst cell of the coarsest
  * mesh. */
 TEST(distortions_reach_the_mesh)
 {
@@ -253,7 +253,7 @@ static char *bytes_of(const char *path, size_t *size)
 }
 
 /* A mesh of the caller's, in VTK's order, becomes the file that the hierarchy with it becomes. */
-TEST(own_meshes_are_written_alike)
+TEST(own_meshes_are_written_equally)
 {
     static const cmg_element elements[] = {CMG_ELEMENT_Q1, CMG_ELEMENT_P1};
     char path[2][256];

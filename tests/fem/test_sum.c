@@ -139,7 +139,7 @@ TEST(takes_a_coefficient_a_cell_or_a_point)
     }
 }
 
-/* Stored in place, a matrix multiplies as one that was updated, to the bit. */
+/* Stored in place, a matrix multiplies as one that was updated, bit for bit. */
 TEST(writes_the_storage_of_formats)
 {
     static const cmg_format formats[] = {CMG_FORMAT_CSR,        CMG_FORMAT_ELLPACK, CMG_FORMAT_SELL,

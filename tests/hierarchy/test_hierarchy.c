@@ -53,7 +53,7 @@ TEST(smoothers_have_factors_in_order)
 }
 
 /* Each of many is found by its name, also after others went and came back. */
-TEST(many_smoothers_are_told_apart)
+TEST(many_smoothers_are_distinguished)
 {
     enum { MANY = 300 };
     const cmg_size indptr[2] = {0, 1};

@@ -72,7 +72,7 @@ static cmg_hierarchy *hierarchy_of(const matrix *A, int block)
     return h;
 }
 
-/* The vector that held 0, 1, ... tells the permutation. */
+/* The vector that held 0, 1, ... gives the permutation. */
 static void check_renumbered(const cmg_hierarchy *h, const matrix *A, int block)
 {
     cmg_size n = 0;

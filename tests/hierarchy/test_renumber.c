@@ -90,7 +90,7 @@ static void check_same(const cmg_hierarchy *h, const cmg_hierarchy *g, int dim, 
     free(fine);
 }
 
-TEST(numberings_permute_alike)
+TEST(numberings_permute_equally)
 {
     for (int n = CMG_NUMBERING_LEXICOGRAPHIC; n <= CMG_NUMBERING_RANDOM; ++n) {
         for (int dim = 2; dim <= 3; ++dim) {
@@ -107,7 +107,7 @@ TEST(numberings_permute_alike)
     }
 }
 
-TEST(metis_permutes_alike)
+TEST(metis_permutes_equally)
 {
     cmg_generate_options o = generate_options("cells=16 load=exponential numbering=metis");
     scoped_hierarchy *g = NULL;

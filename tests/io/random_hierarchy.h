@@ -23,7 +23,7 @@ static inline double random_value(uint64_t *state)
     return cmgi_random_bits(state) % 7 == 0 ? v * 1e-200 : v;
 }
 
-/* Entry (i, j) is there with probability 1/4, on the diagonal always. */
+/* Entry (i, j) is stored with probability 1/4, on the diagonal always. */
 static inline void random_csr(cmg_hierarchy *h, int level, cmg_role role, const char *name,
                               int factor, cmg_size rows, cmg_size cols, bool unsorted,
                               uint64_t *state)

@@ -1,6 +1,6 @@
 /*
  * Containers of several chunks: every value comes back, and damage is placed in its own chunk. So
- * it is in whatever layout HDF5 writes them; those that the device can take as they are lie there.
+ * it is in whatever layout HDF5 writes them; those that the device can take as they are lie on it.
  */
 #include "hierarchy/hierarchy.h"
 #include "io/h5.h"
@@ -208,7 +208,7 @@ TEST(every_layout_comes_back)
 }
 
 /* What is wrong is told in the same words on the host and on the device. */
-TEST(faults_are_told_alike)
+TEST(faults_have_one_message)
 {
     enum { FAULTS = 7 };
     static const char *const told[FAULTS] = {

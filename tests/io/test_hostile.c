@@ -45,7 +45,7 @@ TEST(files_that_broke_readers_are_refused)
     }
 }
 
-/* Crafted containers whose numbering wrote behind its arrays. */
+/* Crafted containers whose numbering wrote past its arrays. */
 TEST(files_that_broke_numberings_are_numbered)
 {
     static const char *const names[] = {"metis_block.cmg", "mesh_block.cmg", "unsym2.mtx"};
@@ -77,7 +77,7 @@ static mode_t mode_of(const char *path)
 }
 
 /* Rights stay, links are followed, names of other kinds of file are refused. */
-TEST(outputs_keep_what_is_there)
+TEST(outputs_keep_existing_files)
 {
     static const char *const refused[] = {"x.cmg", "x.h5", "x.hdf5", "x.ell"};
     const double x[3] = {1, 2, 3};

@@ -52,7 +52,7 @@ TEST(binary_directory_of_the_authors)
     }
 }
 
-/* prol_7, rhs_8 and others belong to levels whose matrices are not there. */
+/* prol_7, rhs_8 and others belong to levels whose matrices are missing. */
 TEST(longest_chain_of_a_directory)
 {
     scoped_hierarchy *h = read_set("honei_pa1_q1");

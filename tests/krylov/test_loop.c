@@ -51,7 +51,7 @@ static run solve(cmg_matrix *A, cmg_krylov method, cmg_loop loop, double rtol, i
     return r;
 }
 
-/* The same as on the host, to the bit. */
+/* The same as on the host, bit for bit. */
 static void compare_loop(cmg_matrix *A, cmg_krylov method, cmg_loop loop, double rtol, int max_it,
                          cmg_outcome expected)
 {

@@ -169,7 +169,7 @@ TEST(norms_are_those_of_the_textbook)
     }
 }
 
-/* By graph as by the host, to the bit; over pauses, too. */
+/* By graph as by the host, bit for bit; over pauses, too. */
 TEST(loops_give_the_same)
 {
     for (int form = 0; form < 4; ++form) {

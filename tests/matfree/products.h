@@ -33,7 +33,7 @@ static void multiply(const cmg_elements *E, const double *x, double *y, double *
     }
 }
 
-/* r = b - A x, twice, against the loops; the second time to the bit. */
+/* r = b - A x, twice, against the loops; the second time bit for bit. */
 static void check_product(const cmg_elements *E, cmg_matrix *M, const char *what)
 {
     const cmg_size n = E->rows;

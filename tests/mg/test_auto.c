@@ -91,7 +91,7 @@ static double *image(cmg_hierarchy *h, const char *text, int k, char precision[1
     return values;
 }
 
-/* A cycle for the iterations of others is that of precision fp64 to the bit, unless fp32 was asked
+/* A cycle for the iterations of others is that of precision fp64 bit for bit, unless fp32 was asked
  * for. */
 TEST(cycles_of_their_own_are_in_fp64)
 {

@@ -1,6 +1,6 @@
 /*
  * Steps of a cycle in one sweep over the planes of a box: the cycle against its steps one by one,
- * in any number of threads to the bit, for boxes of all kinds of sides and all cycles that have
+ * in any number of threads bit for bit, for boxes of all kinds of sides and all cycles that have
  * such steps; and what must not be taken for it.
  */
 #include "spmv/chain.h"

@@ -1,6 +1,6 @@
 /*
  * Dirichlet conditions kept as identity rows in hierarchies on the device: the solver is that of
- * the same hierarchy on the host, to the bit, new values that fix other rows included, and nothing
+ * the same hierarchy on the host, bit for bit, new values that fix other rows included, and nothing
  * but the coarsest matrix comes to the host.
  */
 #include "transfer/energy.h"
@@ -123,7 +123,7 @@ static void compare(const problem *p, const char *text)
     }
 }
 
-TEST(given_levels_are_cleaned_there)
+TEST(given_levels_are_cleaned_on_the_device)
 {
     static const problem problems[] = {
         {2, 20, false, false, false, 1, CMG_PROBLEM_POISSON, false},
@@ -140,14 +140,14 @@ TEST(given_levels_are_cleaned_there)
     }
 }
 
-TEST(blocks_are_cleaned_there)
+TEST(blocks_are_cleaned_on_the_device)
 {
     const problem p = {2, 12, false, true, false, 1, CMG_PROBLEM_ELASTICITY, false};
     compare(&p, "");
     compare(&p, "galerkin=always");
 }
 
-TEST(algebraic_levels_are_made_there)
+TEST(algebraic_levels_are_made_on_the_device)
 {
     const problem symmetric = {2, 24, false, false, false, 1, CMG_PROBLEM_POISSON, true};
     const problem kept = {2, 24, true, false, false, 2.5, CMG_PROBLEM_POISSON, true};

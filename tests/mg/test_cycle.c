@@ -321,7 +321,7 @@ TEST(the_list_is_what_it_says)
     CHECK(steps[2] == 4 * 3 + 1);
 }
 
-/* A coarse operator of another size would write behind an array: no cycle is made with one. */
+/* A coarse operator of another size would write past an array: no cycle is made with one. */
 TEST(matrices_fit_their_vectors)
 {
     scoped_hierarchy *h = poisson(CELLS, 3, 0);

@@ -183,7 +183,7 @@ static bool notes(const cmg_solver *s, const char *word)
     return found;
 }
 
-/* Solves; the note is there, and the residual is what is told. */
+/* Solves; the note is there, and the residual is the reported one. */
 static cmg_report solve_noting(cmg_hierarchy *h, const char *text, const char *word)
 {
     const cmg_size n = cmg_hierarchy_rows(h, 0);

@@ -208,7 +208,7 @@ static void try_options(cmg_hierarchy *h, const cmg_solver_options *o, int probl
     }
 }
 
-TEST(every_pair_of_options_tells_the_truth)
+TEST(every_pair_of_options_reports_its_residual)
 {
     const int values[FACTORS] = {[PROBLEM] = PROBLEMS,
                                  [FORMAT] = names_of("format"),

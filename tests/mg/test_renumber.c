@@ -137,7 +137,7 @@ static void cycles_are_the_same(void)
     }
 }
 
-/* b = A x for a random x: that guess comes back to the bit. */
+/* b = A x for a random x: that guess comes back bit for bit. */
 static void exact_guesses_stay(void)
 {
     scoped_hierarchy *h = generated(problems[1]);
@@ -319,8 +319,8 @@ TEST(columns_come_by_rows)
     CHECK(order[0] == 1 && order[1] == 3 && order[2] == 0 && order[3] == 2);
 }
 
-/* A hierarchy in arrays on the device, ours or the caller's, with new values from there. */
-TEST(matrices_on_the_device_stay_there)
+/* A hierarchy in arrays on the device, ours or the caller's, with new values from it. */
+TEST(matrices_stay_on_the_device)
 {
     for (int p = 0; p < PROBLEMS; ++p) {
         scoped_hierarchy *h = generated(problems[p]);

@@ -1,7 +1,7 @@
 /*
  * A hierarchy whose matrices are on the device gives the solver that the same hierarchy on the host
- * gives: storage, dampings and iterates are equal to the bit. On the CPU backend all of it is on
- * the host, and the tests see that nothing is different there.
+ * gives: storage, dampings and iterates are bitwise equal. On the CPU backend all of it is on
+ * the host, and the tests see that nothing is different.
  */
 #include "twins.h"
 #include "generated.h"

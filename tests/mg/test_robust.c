@@ -41,7 +41,7 @@ TEST(methods_go_by_symmetry)
 }
 
 /* Whatever ends it, x has the residual that is told, which is the least of the history. */
-TEST(the_best_iterate_is_told)
+TEST(the_best_iterate_is_reported)
 {
     scoped_hierarchy *h = poisson(32, 5, 0);
     scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);

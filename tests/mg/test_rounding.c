@@ -1,6 +1,6 @@
 /*
  * Residuals as small as fp64 allows count as solved and are named; the level is measured here with
- * sums in long double. What is not there yet is not called so.
+ * sums in long double. A residual above it is not called so.
  */
 #include "own.h"
 #include "solves.h"
@@ -66,7 +66,7 @@ TEST(b_of_any_size)
     }
 }
 
-TEST(what_is_not_there_yet_is_not_called_so)
+TEST(rounding_is_not_reported_too_early)
 {
     scoped_hierarchy *h = jump(1e6);
     scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
@@ -105,7 +105,7 @@ static own_matrix free_grid(int n, double spring)
  * Formats that sum up elements or cliques: what is told of x is the residual by the rows of A,
  * within the rounding of these, where x is so large that rounding is all there is.
  */
-TEST(formats_by_elements_tell_of_the_rows)
+TEST(formats_by_elements_report_the_rows)
 {
     static const char *const formats[] = {"nbn", "dbd", "ebe", "ebesym"};
     enum { M = 17, N = M * M };

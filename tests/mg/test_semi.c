@@ -227,7 +227,7 @@ TEST(refuses_what_it_is_not_for)
     cmg_hierarchy_destroy(&h);
 }
 
-/* The outcome and the x of a guess of zeros, to the bit, whatever x holds; norms to rounding. */
+/* The outcome and the x of a guess of zeros, bit for bit, whatever x holds; norms to rounding. */
 static void same_from_zero(const cmg_hierarchy *h, cmg_solver *s[2], const cmg_vector *b,
                            const char *options)
 {

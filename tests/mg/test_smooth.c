@@ -136,7 +136,7 @@ TEST(smooth_refuses)
 }
 
 /* A smoother of three factors is replaced by one of one. */
-TEST(replacing_leaves_no_factor_behind)
+TEST(replacing_leaves_no_factor)
 {
     scoped_hierarchy *h = poisson(8, 2, 0);
     CHECK_OK(cmg_hierarchy_smooth(h, 0, "sainv:form=three", "m", NULL));
@@ -226,7 +226,7 @@ TEST(failed_refresh_is_remembered)
 }
 
 /* Dampings that were estimated can be read. */
-TEST(notes_tell_size_and_dampings)
+TEST(notes_name_size_and_dampings)
 {
     static const char *const names[][2] = {
         {"jacobi", "smoother jacobi: 1 factor, "},

@@ -284,7 +284,7 @@ static double told_over_held(cmg_hierarchy *h, const cmg_solver_options *o)
 
 /* At least what is told is held, whatever the smoother, the format and the precision; and for
  * Jacobi in a format whose size is known not much more. */
-TEST(memory_is_told_beforehand)
+TEST(memory_is_predicted)
 {
     static const struct {
         const char *storage;

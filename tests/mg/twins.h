@@ -1,6 +1,6 @@
 /*
  * A hierarchy on the host and its twin whose matrices are on the device: storage, dampings and
- * iterates of their solvers are equal to the bit. On the CPU backend all of it is on the host.
+ * iterates of their solvers are bitwise equal. On the CPU backend all of it is on the host.
  */
 #pragma once
 #include "mg/solver.h"

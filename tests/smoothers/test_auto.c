@@ -1,6 +1,6 @@
 /*
  * The smoother `auto`: what it becomes, that it contracts on every symmetric positive definite
- * matrix, and that the estimate behind it sees the same spectrum in every format, precision and
+ * matrix, and that its estimate sees the same spectrum in every format, precision and
  * numbering.
  */
 #include "smoothers/factors.h"

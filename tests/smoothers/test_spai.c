@@ -238,7 +238,7 @@ static double distance(const cmgi_csr *M, const cmgi_csr *K)
 }
 
 /*
- * One thread of the CPU against this context: to the bit on the CPU. On a device sums are added up
+ * One thread of the CPU against this context: bit for bit on the CPU. On a device sums are added up
  * in another order; the condition numbers of these least squares stay below 1e4.
  */
 TEST(contexts_agree)
@@ -336,7 +336,7 @@ TEST(patterns_may_repeat)
     cmgi_csr_free(one, &A);
 }
 
-/* From a matrix on the device alone M is made there, with the bits that it has from the host; what
+/* From a matrix on the device alone M is made on it, with the bits that it has from the host; what
  * the device does not make comes from the host. */
 TEST(made_where_the_matrix_is)
 {

@@ -1,6 +1,6 @@
 /*
  * Least squares problems that several rows of SPAI pose are solved once. That must not show: what
- * a row gets depends on its own problem alone, to the bit, wherever the row is and whatever else
+ * a row gets depends on its own problem alone, bit for bit, wherever the row is and whatever else
  * the matrix holds. Matrices of independent blocks are compared with their blocks alone.
  */
 #include "core/backend.h"

@@ -1,7 +1,7 @@
 /*
- * Sweeps: the triangles of an order that the factors tell, upwinded transport solved by one sweep
- * whatever the numbering, incomplete factors that are exact where nothing is left out, and what
- * cannot be done with a substitution.
+ * Sweeps: the triangles of an order that follows from the factors, upwinded transport solved by one
+ * sweep whatever the numbering, incomplete factors that are exact where nothing is left out, and
+ * what cannot be done with a substitution.
  */
 #include "smoothers/factors.h"
 #include "test.h"

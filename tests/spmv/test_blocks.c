@@ -6,7 +6,7 @@
 
 /*
  * Every node of a ring is coupled with the next `reach`: rows of `size` unknowns a node. Entry
- * (a, b) of a block is there where `filled` says so, and is one number in all of it or not.
+ * (a, b) of a block is stored where `filled` says so, and is one number in all of it or not.
  */
 static cmgi_csr ring(cmg_size nodes, int reach, int size, const bool *filled, bool identity)
 {

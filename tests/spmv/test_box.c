@@ -174,7 +174,7 @@ TEST(others_are_refused)
     cmgi_csr_free(ctx, &A);
 }
 
-/* By entries, on the host and, where kernels read them there, on the device. */
+/* By entries, on the host and, where kernels read them, on the device. */
 static bool box_by_entries(const cmgi_csr *A, cmg_precision precision, cmgi_box *box)
 {
     bool found = false;
@@ -295,7 +295,7 @@ static double expected(const product *p, double b, double c, double d, double e,
 
 enum { X, Y, B, C, D, E, VECTORS };
 
-/* One product; `start` is x .. e, which begin an odd number of entries behind aligned memory. */
+/* One product; `start` is x .. e, which begin an odd number of entries after aligned memory. */
 static void check_product(const cmg_matrix *M, const product *p, cmg_size n, void *const *v,
                           double *const *value, const double *sum, const double *size)
 {

@@ -126,7 +126,7 @@ TEST(plain_is_the_less_of_slices_and_csr)
             o.warp = 32;
             scoped_matrix *M = matrix_new(&A.view, &o);
             bytes[f] = M->bytes;
-            CHECK(M->compression->rows == A.rows); /* told of every format */
+            CHECK(M->compression->rows == A.rows); /* reported of every format */
         }
         const cmg_matrix_options o = compressed(CMG_FP32, CMG_VALUES_FULL);
         CHECK(predict(&A, &o, 0).plain == (bytes[0] < bytes[1] ? bytes[0] : bytes[1]));

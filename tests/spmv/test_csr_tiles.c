@@ -1,7 +1,7 @@
 /*
  * CSR by tiles: tiles cover every row and entry once and stay within their sizes; every write-back
  * over them equals a plain loop, for empty rows, giant rows, power laws and lengths around the
- * sizes of a tile; runs repeat to the bit; even rows get none.
+ * sizes of a tile; runs repeat bit for bit; even rows get none.
  */
 #include "core/vector.h"
 #include "spmv/cpu_kernels.h"
@@ -148,7 +148,7 @@ static void check_cover(const cmgi_csr *A, const cmgi_csr_tiles *tiles)
     CHECK(wrong == 0);
 }
 
-/* All vectors of the write-back are v; y comes back twice, equal to the bit. */
+/* All vectors of the write-back are v; y comes back twice, bitwise equal. */
 static void check_product(const char *name, const cmgi_csr *A, const cmg_matrix *M, int kind)
 {
     const cmg_precision p = M->options.precision;

@@ -323,7 +323,7 @@ TEST(rows_know_their_bytes)
                     CHECK(told == M->bytes);
                 }
                 if (told != M->bytes && !format->at_least) {
-                    printf("   %s: %s: told %zu, has %zu\n", suite[k].name,
+                    printf("   %s: %s: predicted %zu, has %zu\n", suite[k].name,
                            cmg_enum_name("format", (int)format->id), told, M->bytes);
                 }
             }

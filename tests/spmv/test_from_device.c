@@ -1,5 +1,5 @@
 /*
- * A CSR on the device gives, to the bit, the storage that the same CSR on the host gives: columns,
+ * A CSR on the device gives, bit for bit, the storage that the same CSR on the host gives: columns,
  * values and value map; new values may come from the device, too.
  */
 #include "core/vector.h"
@@ -48,7 +48,7 @@ static void check_same(const cmg_matrix *A, const cmg_matrix *B)
     }
 }
 
-/* y = A x of both, to the bit. */
+/* y = A x of both, bit for bit. */
 static void check_products(const cmg_matrix *A, const cmg_matrix *B)
 {
     scoped_vector *x = vector_random(A->cols, A->options.precision, 5);
@@ -386,7 +386,7 @@ TEST(facts_are_those_of_the_rows)
     }
 }
 
-/* Rows of n entries, the diagonal behind others that are counted in a byte and behind more. */
+/* Rows of n entries, the diagonal after others that are counted in a byte and after more. */
 static cmgi_csr full_matrix(cmg_size n)
 {
     uint64_t seed = 9;
@@ -437,7 +437,7 @@ static cmg_matrix *compressed_of(const cmg_csr *A, cmg_precision precision)
     return matrix_there(&R, NULL, &options);
 }
 
-/* What compression makes of a matrix is told of one on the device as of one on the host. */
+/* What compression makes of a matrix is reported of one on the device as of one on the host. */
 TEST(compression_is_explained)
 {
     NEEDS(cmgi_resident_kernels_of(ctx) != NULL, "no device");

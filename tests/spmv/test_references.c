@@ -80,7 +80,7 @@ TEST(lines_step_on)
     }
 }
 
-TEST(backends_multiply_alike)
+TEST(backends_multiply_equally)
 {
     for (int period = 1; period <= 4; ++period) {
         scoped_csr A = stepping(30, 127, period, 3 - (period + 1) / 2, false);

@@ -1,6 +1,7 @@
 /*
- * Substitution as a product: against plain loops in an order that the matrix alone tells, for every
- * write-back, in both precisions, with stages of one row and of thousands, and with new values.
+ * Substitution as a product: against plain loops in an order that follows from the matrix alone,
+ * for every write-back, in both precisions, with stages of one row and of thousands, and with new
+ * values.
  */
 #include "spmv/sweep.h"
 

@@ -265,7 +265,8 @@ TEST(vectors_have_the_bits_of_the_host)
     (void)check_coarsening(&A.view, &e);
 }
 
-/* A solver of a matrix on the device takes as many steps to as good an answer as of one here. */
+/* A solver of a matrix on the device takes as many steps to as good an answer as of one on the
+ * host. */
 TEST(solvers_agree)
 {
     const grid g = {{14, 13, 12}, {1, 1, 1}, false};
@@ -285,7 +286,7 @@ TEST(solvers_agree)
     cmgi_resident_free_arrays(ctx, &there);
 }
 
-/* Nothing of a level comes to the host but the last A, whose inverse is made there. */
+/* Nothing of a level comes to the host but the last A, whose inverse is made on the device. */
 TEST(levels_stay_on_the_device)
 {
     static const char *const texts[] = {"", "format=compressed precision=mixed"};

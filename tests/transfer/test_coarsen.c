@@ -148,7 +148,7 @@ TEST(iterations_are_bounded_over_sizes)
     }
 }
 
-TEST(notes_tell_what_was_done)
+TEST(notes_say_what_was_done)
 {
     const grid g = {{50, 50, 1}, {1, 1, 0}, false};
     cmgi_csr A = grid_matrix(&g);

@@ -29,7 +29,7 @@ static cmgi_csr laplacians(const int *size, int blocks, double h)
     return A;
 }
 
-/* Linear interpolation in each block, from (size - 1) / 2 rows; boundary nodes are not there. */
+/* Linear interpolation in each block, from (size - 1) / 2 rows; boundary nodes have no rows. */
 static cmgi_csr interpolation(const int *size, int blocks)
 {
     cmg_size rows = 0;

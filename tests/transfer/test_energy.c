@@ -264,7 +264,7 @@ TEST(conditions_do_not_count)
     free_levels(&s);
 }
 
-TEST(indefinite_matrices_are_told)
+TEST(indefinite_matrices_are_reported)
 {
     levels s = make_levels(40);
     CHECK(misfit_of(&s, 1, 0, -1, NULL) == HUGE_VAL);

@@ -97,7 +97,7 @@ static cmgi_csr prolongation(cmg_size n, cmg_size m)
     return P;
 }
 
-/* R, A and P here and there, and what is made of them; R is empty where it is P^T. */
+/* R, A and P on the host and the device, and what is made of them; R is empty where it is P^T. */
 typedef struct triples {
     cmgi_csr R;
     cmgi_csr A;
@@ -112,7 +112,7 @@ typedef struct triples {
     cmgi_csr C_there;
 } triples;
 
-/* R A P and its new values have the same bits here and there; P is new once where it moves. */
+/* R A P and its new values have the same bits on both; P is new once where it moves. */
 static void check_triples(triples *x, int rounds, bool moves, uint64_t *seed)
 {
     const bool own_r = x->R.indptr != NULL;
