@@ -205,6 +205,7 @@ static inline cmg_solver_options solver_defaults(void)
 }
 
 /* A text by a format, as printf takes it, in storage of the thread. */
+#define TEST_PRINTF(n) __attribute__((format(printf, n, (n) + 1)))
 #define TEST_TEXT(text, format)                                                                    \
     static _Thread_local char text[1024];                                                          \
     do {                                                                                           \
@@ -223,8 +224,11 @@ static inline const char *sprint(const char *format, ...)
     return strcpy(kept[next++ % 16], text);
 }
 
+/* The name of a value of an enumeration, for texts of options. */
+#define WORD(kind, value) cmg_enum_name(kind, (int)(value))
+
 /* The defaults with what a text changes: "krylov=cg smoother=%s". */
-static inline cmg_solver_options solver_options(const char *format, ...)
+TEST_PRINTF(1) static inline cmg_solver_options solver_options(const char *format, ...)
 {
     cmg_solver_options options = solver_defaults();
     TEST_TEXT(text, format);
@@ -232,7 +236,7 @@ static inline cmg_solver_options solver_options(const char *format, ...)
     return options;
 }
 
-static inline void solver_set(cmg_solver_options *options, const char *format, ...)
+TEST_PRINTF(2) static inline void solver_set(cmg_solver_options *options, const char *format, ...)
 {
     TEST_TEXT(text, format);
     CHECK_OK(cmg_solver_options_set(options, text));
@@ -245,12 +249,18 @@ static inline cmg_matrix_options matrix_defaults(void)
     return options;
 }
 
-static inline cmg_matrix_options matrix_options(const char *format, ...)
+TEST_PRINTF(1) static inline cmg_matrix_options matrix_options(const char *format, ...)
 {
     cmg_matrix_options options = matrix_defaults();
     TEST_TEXT(text, format);
     CHECK_OK(cmg_matrix_options_set(&options, text));
     return options;
+}
+
+TEST_PRINTF(2) static inline void matrix_set(cmg_matrix_options *options, const char *format, ...)
+{
+    TEST_TEXT(text, format);
+    CHECK_OK(cmg_matrix_options_set(options, text));
 }
 
 static inline cmg_vector *vector_new(cmg_size n, cmg_precision precision)
@@ -302,6 +312,22 @@ static inline cmg_matrix *matrix_new(const cmg_csr *A, const cmg_matrix_options 
     cmg_matrix *M = NULL;
     CHECK_OK(cmg_matrix_create_csr(ctx, A, options, &M));
     return M;
+}
+
+TEST_PRINTF(2)
+static inline cmg_solver *solver_with(cmg_hierarchy *h, const char *format, ...)
+{
+    TEST_TEXT(text, format);
+    const cmg_solver_options options = solver_options("%s", text);
+    return solver_new(h, &options);
+}
+
+TEST_PRINTF(2)
+static inline cmg_matrix *matrix_with(const cmg_csr *A, const char *format, ...)
+{
+    TEST_TEXT(text, format);
+    const cmg_matrix_options options = matrix_options("%s", text);
+    return matrix_new(A, &options);
 }
 
 enum { TEST_MOST = 64 };

@@ -35,8 +35,7 @@ TEST(elements_alone_are_refused)
     const double values[] = {2};
     const cmg_csr one = {1, 1, indptr, indices, values};
     CHECK_OK(cmg_context_create(NULL, &plain));
-    cmg_matrix_options options = matrix_defaults();
-    options.format = CMG_FORMAT_EBE;
+    cmg_matrix_options options = matrix_options("format=ebe");
     CHECK(cmg_matrix_create_csr(plain, &one, &options, &A) == CMG_ERR_UNSUPPORTED && A == NULL);
     CHECK(strstr(cmg_context_message(plain), "libcmgelements") != NULL);
     CHECK(strstr(cmg_context_message(plain), "format ebe") != NULL);

@@ -51,10 +51,9 @@ static void *work(void *user)
     job *j = user;
     scoped_context *own = NULL;
     cmg_context_options co = context_defaults();
-    cmg_generate_options g = generate_defaults();
+    cmg_generate_options g = generate_options("cells=16");
     co.threads = 1;
     j->status = cmg_context_create(&co, &own);
-    g.cells = 16;
     for (int round = 0; round < ROUNDS && j->status == CMG_OK; ++round) {
         char path[64];
         cmg_hierarchy *made = NULL;

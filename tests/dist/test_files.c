@@ -94,8 +94,7 @@ static void compare(cmg_hierarchy *h, const char *path, int ranks)
 
 static cmg_hierarchy *generate(const char *text)
 {
-    cmg_generate_options options = generate_options(text);
-    return hierarchy_generated(&options);
+    return generated(text);
 }
 
 TEST(reads)

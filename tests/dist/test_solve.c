@@ -17,15 +17,10 @@ typedef struct problem {
 
 static cmg_hierarchy *generate(const problem *p)
 {
-    cmg_generate_options options = generate_defaults();
-    options.element = p->element;
-    options.dim = p->dim;
-    options.cells = p->cells;
-    options.problem = p->problem;
-    options.boundary = p->boundary;
-    options.coarsening = p->coarsening;
-    options.distort = p->distort;
-    return hierarchy_generated(&options);
+    return generated("element=%s dim=%d cells=%lld problem=%s dirichlet=%s coarse=%s distort=%.17g",
+                     FEM_WORD("element", p->element), p->dim, (long long)p->cells,
+                     FEM_WORD("problem", p->problem), FEM_WORD("boundary", p->boundary),
+                     FEM_WORD("coarsening", p->coarsening), p->distort);
 }
 
 static double *random_rhs(const cmg_hierarchy *h)

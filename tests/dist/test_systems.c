@@ -7,8 +7,7 @@
 
 static cmg_hierarchy *generate(const char *text)
 {
-    cmg_generate_options options = generate_options(text);
-    return hierarchy_generated(&options);
+    return generated(text);
 }
 
 /* || b - A x || / || b || in long double. */

@@ -18,10 +18,7 @@ static int solve(cmg_hierarchy *h, const char *smoother, double rtol, double **s
     cmg_report report = {.size = sizeof report, .iterations = -1};
     cmg_size n = 0;
     const double *values = vector_of(h, 0, "rhs", "b", &n);
-    cmg_solver_options options = solver_defaults();
-    options.rtol = rtol;
-    (void)snprintf(options.smoother, sizeof options.smoother, "%s", smoother);
-    scoped_solver *solver = solver_new(h, &options);
+    scoped_solver *solver = solver_with(h, "rtol=%.17g smoother=%s", rtol, smoother);
     CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
     scoped_vector *x = vector_new(n, CMG_FP64);
     CHECK_OK(cmg_vector_set(b, values));
@@ -190,15 +187,12 @@ static void errors_of(const cmg_generate_options *o, double error[2])
 
 static void check_orders(int dim, cmg_element element, double distort, cmg_problem problem)
 {
-    cmg_generate_options o = generate_defaults();
+    cmg_generate_options o =
+        generate_options("dim=%d element=%s general distort=%.17g problem=%s load=%s", dim,
+                         FEM_WORD("element", element), distort, FEM_WORD("problem", problem),
+                         problem == CMG_PROBLEM_ELASTICITY ? "exponential" : "sine");
     double error[2][2];
     const int order = cmgi_basis_of(element, dim).order;
-    o.dim = dim;
-    o.element = element;
-    o.general = true;
-    o.distort = distort;
-    o.problem = problem;
-    o.load = problem == CMG_PROBLEM_ELASTICITY ? CMG_LOAD_EXPONENTIAL : CMG_LOAD_SINE;
     const int levels = (dim == 2 ? 5 : 4) - (order - 1);
     for (int k = 0; k < 2; ++k) {
         o.levels = levels - 1 + k;
@@ -240,16 +234,11 @@ TEST(weak_and_strong_loads_agree)
 {
     for (int c = 0; c < 8; ++c) {
         int dim = 2 + c % 2;
-        cmg_generate_options o = generate_defaults();
+        cmg_generate_options o = generate_options(
+            "dim=%d element=%s cells=4 levels=1 quadrature=6 distort=0.3 load=sine", dim,
+            FEM_WORD("element", c / 2));
         cmg_hierarchy *h[2] = {NULL, NULL};
         cmg_size n = 0;
-        o.dim = dim;
-        o.element = (cmg_element)(c / 2);
-        o.cells = 4;
-        o.levels = 1;
-        o.quadrature = 6;
-        o.distort = 0.3;
-        o.load = CMG_LOAD_SINE;
         CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h[0]));
         o.load = CMG_LOAD_SOURCE;
         o.source = strong_source;
@@ -265,11 +254,10 @@ TEST(weak_and_strong_loads_agree)
 /* From 3 levels to 6 in 2D, 4 in 3D, counts may grow by at most three and stay below a bound. */
 static void check_iterations(int dim, cmg_element element)
 {
-    cmg_generate_options o = generate_defaults();
+    cmg_generate_options o =
+        generate_options("dim=%d element=%s", dim, FEM_WORD("element", element));
     int first = 0;
     int last = 0;
-    o.dim = dim;
-    o.element = element;
     for (int levels = 3; levels <= (dim == 2 ? 6 : 4); ++levels) {
         o.levels = levels;
         o.cells = (cmg_size)BASE << (levels - 1);

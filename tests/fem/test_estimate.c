@@ -26,9 +26,8 @@ TEST(estimates_are_exact_on_grids)
 {
     for (int c = 0; c < 32; ++c) {
         cmg_generate_options o = small(2 + c % 2, c / 2 % 2 ? CMG_ELEMENT_Q2 : CMG_ELEMENT_Q1);
-        o.boundary = (cmg_boundary)(c / 4 % 4);
-        o.problem = c / 16 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
-        CHECK_OK(cmg_generate_options_set(&o, "dirichlet-labels=left"));
+        generate_set(&o, "dirichlet=%s problem=%s dirichlet-labels=left",
+                     FEM_WORD("boundary", c / 4 % 4), c / 16 ? "elasticity" : "poisson");
         cmg_generate_size size = {.size = sizeof size};
         size_t before[2];
         size_t after[2];
@@ -62,8 +61,7 @@ TEST(estimates_are_close_on_meshes)
                                            CMG_ELEMENT_Q2};
     for (int c = 0; c < 32; ++c) {
         cmg_generate_options o = small(2 + c / 4 % 2, elements[c % 4]);
-        o.general = true;
-        o.levels = 3;
+        generate_set(&o, "general levels=3");
         o.cells = o.dim == 2 ? 32 : 16;
         o.boundary = c / 8 % 2 ? CMG_BOUNDARY_ELIMINATE : CMG_BOUNDARY_IDENTITY_KEEP;
         o.problem = c / 16 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;

@@ -44,13 +44,9 @@ TEST(polynomials_solve_their_systems)
 {
     for (int c = 0; c < 2 * WAYS * 4 * 4; c += 5) {
         cmg_generate_options o = way(2 + c % 2, c / 2 % WAYS);
-        o.problem = (cmg_problem)(c / 2 / WAYS % 4);
-        o.boundary = (cmg_boundary)(c / 8 / WAYS % 4);
-        (void)snprintf(o.dirichlet_labels, sizeof o.dirichlet_labels, "%s",
-                       c % 3 == 0 ? "left,top" : "");
-        o.reaction = 2;
-        o.coefficient = CMG_COEFFICIENT_ANISOTROPIC;
-        o.angle = 30;
+        generate_set(&o, "problem=%s dirichlet=%s reaction=2 coefficient=anisotropic angle=30 %s",
+                     FEM_WORD("problem", c / 2 / WAYS % 4), FEM_WORD("boundary", c / 8 / WAYS % 4),
+                     c % 3 == 0 ? "dirichlet_labels=left,top" : "");
         check_exact(&o);
         o.distort = 0.4;
         o.aspect = 3;
@@ -86,12 +82,10 @@ TEST(meshes_equal_grids)
 {
     for (int c = 0; c < 2 * 2 * 4 * 4; c += 3) {
         cmg_generate_options o = small(2 + c % 2, (cmg_element)(c / 2 % 2));
-        o.problem = (cmg_problem)(c / 4 % 4);
-        o.boundary = (cmg_boundary)(c / 16 % 4);
-        o.aspect = 2;
-        o.load = CMG_LOAD_EXPONENTIAL;
-        o.numbering = CMG_NUMBERING_LEXICOGRAPHIC;
-        o.coefficient = CMG_COEFFICIENT_RANDOM;
+        generate_set(&o,
+                     "problem=%s dirichlet=%s aspect=2 load=exponential numbering=lexicographic "
+                     "coefficient=random",
+                     FEM_WORD("problem", c / 4 % 4), FEM_WORD("boundary", c / 16 % 4));
         cmg_hierarchy *h[2] = {NULL, NULL};
         CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h[0]));
         o.general = true;
@@ -183,12 +177,9 @@ TEST(sums_are_right)
 {
     for (int dim = 2; dim <= 3; ++dim) {
         cmg_generate_options o = small(dim, CMG_ELEMENT_Q2);
-        o.boundary = CMG_BOUNDARY_NEUMANN;
-        o.load = CMG_LOAD_SOURCE;
-        o.distort = 0.3;
-        o.aspect = 2.5;
-        o.problem = CMG_PROBLEM_HEAT;
-        o.coefficient = CMG_COEFFICIENT_RANDOM;
+        generate_set(
+            &o,
+            "dirichlet=neumann load=source distort=0.3 aspect=2.5 problem=heat coefficient=random");
         scoped_hierarchy *h = hierarchy_generated(&o);
         const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
         double total = 0;
@@ -210,8 +201,7 @@ TEST(conditions_have_their_form)
 {
     for (int b = CMG_BOUNDARY_ELIMINATE; b <= CMG_BOUNDARY_NEUMANN; ++b) {
         cmg_generate_options o = small(3, CMG_ELEMENT_Q1);
-        o.boundary = (cmg_boundary)b;
-        CHECK_OK(cmg_generate_options_set(&o, "dirichlet-labels=left,front"));
+        generate_set(&o, "dirichlet=%s dirichlet-labels=left,front", FEM_WORD("boundary", b));
         cmg_level_info info = {.size = sizeof info};
         scoped_hierarchy *h = hierarchy_generated(&o);
         CHECK_OK(cmg_hierarchy_level_info(h, 0, false, &info));
@@ -228,8 +218,7 @@ TEST(empty_levels_are_dropped)
 {
     for (int c = 0; c < 2; ++c) {
         cmg_generate_options o = small(2, CMG_ELEMENT_Q1);
-        o.general = c == 1;
-        o.levels = 4;
+        generate_set(&o, "general=%d levels=4", c == 1);
         scoped_hierarchy *h = hierarchy_generated(&o);
         CHECK(cmg_hierarchy_levels(h) == 3);
         CHECK_OK(cmg_hierarchy_check(h));
@@ -241,9 +230,7 @@ TEST(empty_levels_are_dropped)
 TEST(choices_are_kept)
 {
     cmg_generate_options o = small(2, CMG_ELEMENT_Q1);
-    o.problem = CMG_PROBLEM_ELASTICITY;
-    o.poisson_ratio = 0.1;
-    o.distort = 0.125;
+    generate_set(&o, "problem=elasticity poisson_ratio=0.1 distort=0.125");
     scoped_hierarchy *h = hierarchy_generated(&o);
     const char *ratio = cmg_hierarchy_attribute(h, "poisson_ratio");
     const char *distort = cmg_hierarchy_attribute(h, "distort");
@@ -255,9 +242,7 @@ TEST(choices_are_kept)
 static void check_repeats(bool general)
 {
     cmg_generate_options o = small(3, CMG_ELEMENT_Q2);
-    o.general = general;
-    o.distort = 0.4;
-    o.coefficient = CMG_COEFFICIENT_SMOOTH;
+    generate_set(&o, "general=%d distort=0.4 coefficient=smooth", general);
     scoped_hierarchy *h = hierarchy_generated(&o);
     const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     for (int threads = 1; threads <= 3; ++threads) {

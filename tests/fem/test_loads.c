@@ -4,12 +4,8 @@
 
 static cmg_generate_options small(int dim, cmg_element element)
 {
-    cmg_generate_options o = generate_defaults();
-    o.dim = dim;
-    o.element = element;
-    o.cells = dim == 3 ? 4 : 8;
-    o.levels = 2;
-    return o;
+    return generate_options("dim=%d element=%s cells=%d levels=2", dim,
+                            FEM_WORD("element", element), dim == 3 ? 4 : 8);
 }
 
 /* b of a source without Dirichlet conditions is orthogonal to constants, or to rigid motions. */
@@ -17,11 +13,10 @@ TEST(neumann_sources_are_balanced)
 {
     for (int c = 0; c < 8; ++c) {
         cmg_generate_options o = small(2 + c % 2, (cmg_element)(c / 2 % 4));
+        generate_set(&o, "dirichlet=neumann distort=0.3 problem=%s",
+                     c / 4 ? "elasticity" : "poisson");
         cmg_size n = 0;
         cmg_size m = 0;
-        o.boundary = CMG_BOUNDARY_NEUMANN;
-        o.distort = 0.3;
-        o.problem = c / 4 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
         const int nc = c / 4 ? o.dim : 1;
         scoped_hierarchy *h = hierarchy_generated(&o);
         const double *b = vector_of(h, 0, "rhs", "b", &n);
@@ -49,12 +44,11 @@ TEST(fluxes_are_loads)
 {
     for (int c = 0; c < 16; ++c) {
         cmg_generate_options o = small(2 + c % 2, (cmg_element)(c / 2 % 4));
+        generate_set(&o,
+                     "strength=0 flux-labels=right flux=3,-2 dirichlet-labels=left distort=0.3 "
+                     "quadrature=3 problem=%s",
+                     c / 8 ? "elasticity" : "poisson");
         cmg_size n = 0;
-        o.strength = 0;
-        CHECK_OK(cmg_generate_options_set(&o, "flux-labels=right flux=3,-2 dirichlet-labels=left"));
-        o.distort = 0.3;
-        o.quadrature = 3;
-        o.problem = c / 8 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
         const int nc = c / 8 ? o.dim : 1;
         scoped_hierarchy *h = hierarchy_generated(&o);
         CHECK(strcmp(cmg_hierarchy_attribute(h, "flux"), "3") == 0);

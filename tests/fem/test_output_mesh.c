@@ -10,13 +10,8 @@ static char folder[] = "/tmp/cmg_vtu_XXXXXX";
 
 static cmg_generate_options options(cmg_element element, int dim)
 {
-    cmg_generate_options o = generate_defaults();
-    o.element = element;
-    o.dim = dim;
-    o.cells = 4;
-    o.levels = 2;
-    o.load = CMG_LOAD_EXPONENTIAL;
-    return o;
+    return generate_options("element=%s dim=%d cells=4 levels=2 load=exponential",
+                            FEM_WORD("element", element), dim);
 }
 
 /* The stored mesh as one that can be checked; arrays stay the hierarchy's. */
@@ -72,11 +67,9 @@ TEST(nodes_carry_their_unknowns)
                                                CMG_NUMBERING_CELLS};
     for (int c = 0; c < 16 * 3; c += 1 + c / 16) {
         cmg_generate_options o = options((cmg_element)(c / 4 % 4), 2 + c % 2);
-        o.general = c / 2 % 2 == 1;
-        o.numbering = numberings[c / 16];
-        o.distort = 0.3;
-        o.boundary = c % 3 == 0 ? CMG_BOUNDARY_IDENTITY : CMG_BOUNDARY_ELIMINATE;
-        o.problem = c % 5 == 0 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
+        generate_set(&o, "general=%d numbering=%s distort=0.3 dirichlet=%s problem=%s",
+                     c / 2 % 2 == 1, WORD("numbering", numberings[c / 16]),
+                     c % 3 == 0 ? "identity" : "eliminate", c % 5 == 0 ? "elasticity" : "poisson");
         CHECK_OK(cmg_generate_options_set(&o, c % 7 == 0 ? "dirichlet-labels=left" : ""));
         scoped_hierarchy *h = hierarchy_generated(&o);
         if (h == NULL) {
@@ -96,9 +89,7 @@ TEST(distortions_reach_the_mesh)
                                        CMG_SHAPE_HOLES, CMG_SHAPE_ANNULUS};
     for (int c = 0; c < 10; ++c) {
         cmg_generate_options o = options(c < 5 ? CMG_ELEMENT_Q1 : CMG_ELEMENT_P1, 2);
-        o.shape = shapes[c % 5];
-        o.cells = 8;
-        o.levels = 1;
+        generate_set(&o, "shape=%s cells=8 levels=1", FEM_WORD("shape", shapes[c % 5]));
         scoped_hierarchy *plain = hierarchy_generated(&o);
         o.distort = 0.5;
         o.smooth = true;
@@ -119,9 +110,8 @@ TEST(distortions_reach_the_mesh)
         CHECK(quality != NULL && atof(quality) > 0 && atof(quality) <= 1);
     }
     cmg_generate_options o = options(CMG_ELEMENT_Q1, 2);
+    generate_set(&o, "shape=annulus grading=2");
     cmg_hierarchy *h = NULL;
-    o.shape = CMG_SHAPE_ANNULUS;
-    o.grading = 2;
     CHECK_STATUS(cmg_hierarchy_generate(ctx, &o, &h), CMG_ERR_ARG);
     o.shape = CMG_SHAPE_SQUARE;
     o.grading = 0.5;
@@ -261,10 +251,9 @@ TEST(own_meshes_are_written_equally)
     (void)snprintf(path[1], sizeof path[1], "%s/b.vtu", folder);
     for (int k = 0; k < 4; ++k) {
         cmg_generate_options o = options(elements[k / 2], 2 + k % 2);
+        generate_set(&o, "dirichlet=neumann load=source");
         const double *b = NULL;
         cmg_size n = 0;
-        o.boundary = CMG_BOUNDARY_NEUMANN;
-        o.load = CMG_LOAD_SOURCE;
         scoped_hierarchy *h = hierarchy_generated(&o);
         CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &b));
         const char *const name = "b";

@@ -4,14 +4,10 @@
 
 static cmg_generate_options way(int c)
 {
-    cmg_generate_options o = generate_defaults();
-    o.dim = 2 + c % 2;
-    o.element = (cmg_element)(c / 2 % 4);
-    o.problem = c / 8 % 2 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
-    o.numbering = c / 16 % 2 ? CMG_NUMBERING_RANDOM : CMG_NUMBERING_GENERATED;
-    o.coarsening = c / 32 % 2 ? CMG_COARSENING_GALERKIN : CMG_COARSENING_REDISCRETISED;
-    o.general = c / 64 % 2;
-    o.levels = 2;
+    cmg_generate_options o = generate_options(
+        "dim=%d element=%s problem=%s numbering=%s coarse=%s general=%d levels=2", 2 + c % 2,
+        FEM_WORD("element", c / 2 % 4), c / 8 % 2 ? "elasticity" : "poisson",
+        c / 16 % 2 ? "random" : "generated", c / 32 % 2 ? "galerkin" : "rediscretised", c / 64 % 2);
     o.cells = o.dim == 2 ? 48 : 8;
     return o;
 }
@@ -47,17 +43,13 @@ TEST(peaks_are_what_generating_takes)
 /* Two thousand million unknowns: refused with both numbers, before anything is allocated. */
 TEST(what_cannot_fit_is_refused)
 {
-    cmg_generate_options o = generate_defaults();
+    cmg_generate_options o =
+        generate_options("dim=3 element=q2 problem=elasticity cells=440 levels=2");
     cmg_generate_size size = {.size = sizeof size};
     cmg_hierarchy *h = NULL;
     size_t free_bytes = 0;
     size_t before[2];
     size_t most[2];
-    o.dim = 3;
-    o.element = CMG_ELEMENT_Q2;
-    o.problem = CMG_PROBLEM_ELASTICITY;
-    o.cells = 440;
-    o.levels = 2;
     CHECK_OK(cmg_generate_estimate(ctx, &o, &size));
     CHECK_OK(cmgi_host_memory_free(ctx, &free_bytes));
     CHECK(sizeof(size_t) < 8 || (double)size.bytes > 0x1p42);

@@ -48,9 +48,8 @@ TEST(coefficients_are_their_formulas)
 {
     for (int c = 0; c < 2 * 5; ++c) {
         cmg_generate_options o = defaults();
-        o.coefficient = (cmg_coefficient)(c / 2);
-        o.problem = c / 2 == 3 ? CMG_PROBLEM_HEAT : CMG_PROBLEM_POISSON;
-        o.time_step = 0.25;
+        generate_set(&o, "coefficient=%s problem=%s time_step=0.25", FEM_WORD("coefficient", c / 2),
+                     c / 2 == 3 ? "heat" : "poisson");
         const int dim = 2 + c % 2;
         const cmgi_problem p = cmgi_problem_make(&o, dim, origin, extent);
         CHECK(cmgi_problem_constant(&p) == (c / 2 == 0));

@@ -57,15 +57,12 @@ static double *fetch(cmg_vector *v)
 /* A, and its distance from the assembly by rows, over its largest entry. */
 static void compare_rows(const sum_case *c, const setting *s, const double *values)
 {
-    cmg_generate_options o = generate_defaults();
+    cmg_generate_options o = generate_options("problem=%s time_step=0.3 young=2 poisson_ratio=0.2",
+                                              FEM_WORD("problem", c->problem));
     const double origin[3] = {0};
     const double extent[3] = {1, 1, 1};
     scoped_csr A = {0};
     cmgi_cell_form form = {0};
-    o.problem = c->problem;
-    o.time_step = 0.3;
-    o.young = 2;
-    o.poisson_ratio = 0.2;
     const cmgi_problem problem = cmgi_problem_make(&o, s->mesh->dim, origin, extent);
     CHECK_OK(cmgi_cell_form_create(ctx, &problem, s->space->basis, 2, &form));
     CHECK_OK(cmgi_space_assemble(s->space, &form, &A, NULL));
@@ -156,10 +153,9 @@ TEST(writes_the_storage_of_formats)
         cmg_matrix *M[2] = {NULL, NULL};
         cmg_vector *z[2] = {NULL, NULL};
         float *out[2];
-        cmg_matrix_options o = matrix_defaults();
-        o.format = formats[f / 2];
-        o.keep_map = true;
-        o.precision = f % 2 == 0 ? CMG_FP64 : CMG_FP32;
+        cmg_matrix_options o =
+            matrix_options("format=%s keep_map precision=%s", WORD("format", formats[f / 2]),
+                           f % 2 == 0 ? "fp64" : "mixed");
         scoped_vector *x = vector_new(s.A.rows, o.precision);
         CHECK_OK(cmg_vector_fill(x, 0.7));
         for (int i = 0; i < 2; ++i) {

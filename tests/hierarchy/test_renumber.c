@@ -6,14 +6,8 @@
 
 static cmg_hierarchy *generate(int dim, cmg_problem problem, cmg_numbering numbering)
 {
-    cmg_generate_options o = generate_defaults();
-    o.dim = dim;
-    o.cells = dim == 3 ? 4 : 16;
-    o.problem = problem;
-    o.load = CMG_LOAD_EXPONENTIAL;
-    o.numbering = numbering;
-    o.seed = 7;
-    return hierarchy_generated(&o);
+    return generated("dim=%d cells=%d problem=%s load=exponential numbering=%s seed=7", dim,
+                     dim == 3 ? 4 : 16, FEM_WORD("problem", problem), WORD("numbering", numbering));
 }
 
 /* position[i] = number in g of the node that is i in h, by its coordinates. */
@@ -126,15 +120,10 @@ TEST(metis_permutes_equally)
  */
 static void check_cells(cmg_element element, bool general)
 {
-    cmg_generate_options o = generate_defaults();
     cmg_size n = 0;
-    o.element = element;
-    o.cells = 16;
-    o.levels = 2;
-    o.general = general;
-    o.boundary = CMG_BOUNDARY_NEUMANN;
-    o.numbering = CMG_NUMBERING_CELLS;
-    scoped_hierarchy *h = hierarchy_generated(&o);
+    scoped_hierarchy *h =
+        generated("element=%s cells=16 levels=2 general=%d dirichlet=neumann numbering=cells",
+                  FEM_WORD("element", element), general);
     const double *x = vector_of(h, 0, "coords", NULL, &n);
     const bool triangles = element == CMG_ELEMENT_P1 || element == CMG_ELEMENT_P2;
     const int cells = triangles ? 128 : 64;

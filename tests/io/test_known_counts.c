@@ -76,16 +76,11 @@ static cmg_report solve(cmg_hierarchy *h, const cmg_solver_options *options)
 static void check_count(const known *k, cmg_hierarchy *h, cmg_format format,
                         cmg_precision precision)
 {
-    cmg_solver_options o = solver_options("krylov=none");
-    o.dirichlet = k->dirichlet;
-    (void)snprintf(o.smoother, sizeof o.smoother, "%s", k->smoother);
-    o.omega = k->omega;
-    o.pre = k->steps;
-    o.post = k->steps;
-    o.coarse = CMG_COARSE_INVERSE;
-    o.matrix.format = format;
-    o.precision = precision;
-    o.fallback = false;
+    cmg_solver_options o =
+        solver_options("krylov=none dirichlet=%s smoother=%s omega=%.17g pre=%d post=%d "
+                       "coarse=inverse format=%s precision=%s fallback=no",
+                       WORD("dirichlet", k->dirichlet), k->smoother, k->omega, k->steps, k->steps,
+                       WORD("format", format), WORD("precision", precision));
     const cmg_report report = solve(h, &o);
     const bool expected = k->iterations < 0 ? !cmg_outcome_converged(report.outcome)
                                             : report.outcome == CMG_CONVERGED_RTOL &&
@@ -121,8 +116,7 @@ TEST(known_counts_are_met)
 static void check_cg(const char *what, cmg_hierarchy *h)
 {
     for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
-        cmg_solver_options o = solver_defaults();
-        o.precision = (cmg_precision)p;
+        cmg_solver_options o = solver_options("precision=%s", WORD("precision", p));
         const cmg_report report = solve(h, &o);
         CHECK(report.outcome == CMG_CONVERGED_RTOL && report.iterations <= 25);
         printf("   %s: %d levels, %d iterations\n", what, cmg_hierarchy_levels(h),

@@ -24,11 +24,8 @@ static int iterations(cmg_hierarchy *h, cmg_format format, cmg_precision precisi
 {
     cmg_report report = {.size = sizeof report};
     double *x = calloc(999, sizeof *x);
-    cmg_solver_options o = solver_defaults();
-    o.matrix.format = format;
-    o.matrix.keep_map = true;
-    o.precision = precision;
-    cmg_solver *solver = solver_new(h, &o);
+    cmg_solver *solver = solver_with(h, "format=%s keep_map precision=%s", WORD("format", format),
+                                     WORD("precision", precision));
     cmg_vector *vb = vector_new(999, CMG_FP64);
     cmg_vector *vx = vector_new(999, CMG_FP64);
     CHECK_OK(cmg_vector_set(vb, b));

@@ -35,13 +35,10 @@ static cmg_report solve(cmg_context *on, cmg_hierarchy *h, const method *m, int 
     cmg_vector *x = NULL;
     const double *values = NULL;
     cmg_size n = 0;
-    cmg_solver_options options = solver_defaults();
-    options.krylov = m->krylov;
-    options.precision = m->precision;
-    options.matrix.format = m->format;
-    (void)snprintf(options.smoother, sizeof options.smoother, "%s", m->smoother);
-    options.pre = m->steps;
-    options.post = m->steps;
+    cmg_solver_options options =
+        solver_options("krylov=%s precision=%s format=%s smoother=%s pre=%d post=%d",
+                       WORD("krylov", m->krylov), WORD("precision", m->precision),
+                       WORD("format", m->format), m->smoother, m->steps, m->steps);
     CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &values));
     CHECK_OK(cmg_vector_create(on, n, CMG_FP64, &b));
     CHECK_OK(cmg_vector_create(on, n, CMG_FP64, &x));

@@ -281,8 +281,7 @@ TEST(interrupted_columns_are_the_best)
     const cmg_csr A = {N, N, indptr, indices, values};
     scoped_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-    cmg_solver_options o = solver_options("krylov=cg smoother=jacobi cycle=none fallback=0");
-    scoped_solver *s = solver_new(h, &o);
+    scoped_solver *s = solver_with(h, "krylov=cg smoother=jacobi cycle=none fallback=0");
     CHECK_OK(cmg_solver_set_monitor(s, stop_at_once, &seen));
     scoped_vector *b = vector_of_columns(N, K, rhs);
     scoped_vector *x = vector_of_columns(N, K, rhs);

@@ -22,13 +22,9 @@ typedef struct problem {
 
 static cmg_hierarchy *generate(const problem *p, cmg_boundary boundary)
 {
-    cmg_generate_options g = generate_defaults();
-    g.dim = p->dim;
-    g.cells = p->cells;
-    g.levels = 3;
-    g.problem = p->kind;
-    g.boundary = boundary;
-    return hierarchy_generated(&g);
+    return generated("dim=%d cells=%lld levels=3 problem=%s dirichlet=%s", p->dim,
+                     (long long)p->cells, FEM_WORD("problem", p->kind),
+                     FEM_WORD("boundary", boundary));
 }
 
 static cmg_csr matrix_of(const cmg_hierarchy *h, int l, cmg_role role)

@@ -223,13 +223,11 @@ TEST(shapes_and_steps_match_the_recursion)
         for (int steps = 0; steps < 9; ++steps) {
             for (int pass = 0; pass < 4; ++pass) {
                 cmg_solver_options o = base_options();
-                o.cycle = (cmg_cycle)shape;
-                o.pre = steps % 3;
-                o.post = steps / 3;
-                o.fuse = pass != 0;
-                o.fuse_restriction = pass == 2;
-                o.collapse = pass == 3 ? -1 : 0;
-                o.dirichlet = steps % 2 ? CMG_DIRICHLET_KEEP : CMG_DIRICHLET_ZERO;
+                solver_set(
+                    &o,
+                    "cycle=%s pre=%d post=%d fuse=%d fuse_restriction=%d collapse=%d dirichlet=%s",
+                    WORD("cycle", shape), steps % 3, steps / 3, pass != 0, pass == 2,
+                    pass == 3 ? -1 : 0, steps % 2 ? "keep" : "zero");
                 compare(h, &o, NULL, 1e-12, "shape and steps");
             }
         }
@@ -241,8 +239,7 @@ TEST(nested_iteration_matches_the_recursion)
     scoped_hierarchy *h = poisson(CELLS, LEVELS, POISSON_COLUMNS);
     for (int shape = CMG_CYCLE_V; shape <= CMG_CYCLE_F; ++shape) {
         cmg_solver_options o = base_options();
-        o.cycle = (cmg_cycle)shape;
-        o.fmg = true;
+        solver_set(&o, "cycle=%s fmg", WORD("cycle", shape));
         compare(h, &o, NULL, 1e-12, "nested iteration");
         o.coarse = CMG_COARSE_SMOOTHER;
         compare(h, &o, NULL, 1e-12, "nested iteration, smoothed");
@@ -254,8 +251,7 @@ TEST(formats_and_precisions_match_the_recursion)
     scoped_hierarchy *h = poisson(CELLS, LEVELS, POISSON_COLUMNS);
     for (int f = CMG_FORMAT_AUTO; f <= CMG_FORMAT_K2RS; ++f) {
         cmg_solver_options o = base_options();
-        o.matrix.format = (cmg_format)f;
-        o.pre = 2;
+        solver_set(&o, "format=%s pre=2", WORD("format", f));
         compare(h, &o, NULL, 1e-12, cmg_enum_name("format", f));
         o.fuse_restriction = true;
         o.collapse = 100;
@@ -282,9 +278,7 @@ TEST(factored_smoothers_match_the_recursion)
     }
     for (int f = CMG_FORMAT_CSR; f <= CMG_FORMAT_K2RS; ++f) {
         cmg_solver_options o = base_options();
-        CHECK_OK(cmg_solver_options_set(&o, "smoother=file:pair"));
-        o.matrix.format = (cmg_format)f;
-        o.pre = 1 + f % 2;
+        solver_set(&o, "smoother=file:pair format=%s pre=%d", WORD("format", f), 1 + f % 2);
         compare(h, &o, factor, 1e-12, "factors");
         o.coarse = CMG_COARSE_SMOOTHER;
         compare(h, &o, factor, 1e-12, "factors, smoothed coarse level");
@@ -300,8 +294,7 @@ TEST(the_list_is_what_it_says)
     size_t bytes[3] = {0, 0, 0};
     for (int pass = 0; pass < 3; ++pass) {
         cmg_solver_options o = base_options();
-        o.fuse = pass > 0;
-        o.fuse_restriction = pass == 2;
+        solver_set(&o, "fuse=%d fuse_restriction=%d", pass > 0, pass == 2);
         scoped_solver *s = solver_new(h, &o);
         CHECK_OK(cmg_solver_measure(s, 3));
         steps[pass] = cmg_solver_steps(s);

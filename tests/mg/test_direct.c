@@ -63,8 +63,7 @@ static double error_of(const cmg_csr *A, const cmgi_envelope *E, const cmg_index
     for (cmg_size i = 0; i < n; ++i) {
         v[2][i] = v[1][perm != NULL ? perm[i] : i];
     }
-    cmg_matrix_options o = matrix_defaults();
-    o.precision = CMG_FP64;
+    cmg_matrix_options o = matrix_options("precision=fp64");
     CHECK_OK(cmgi_envelope_matrix(ctx, E, perm, &o, &G));
     const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = v[3]};
     CHECK_OK(cmgi_matrix_spmv(G, &w, v[2]));
@@ -190,8 +189,7 @@ static cmg_report solve_noting(cmg_hierarchy *h, const char *text, const char *w
     cmg_report report = {.size = sizeof report};
     cmg_vector *b = vector_of(n, 3);
     cmg_vector *x = vector_of(n, 4);
-    cmg_solver_options o = solver_options(text);
-    cmg_solver *s = solver_new(h, &o);
+    cmg_solver *s = solver_with(h, text);
     CHECK(notes(s, word));
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
     CHECK(report.outcome == CMG_CONVERGED_RTOL);
@@ -225,8 +223,7 @@ TEST(follows_new_values)
     cmg_report report = {.size = sizeof report};
     scoped_vector *b = vector_of(n, 3);
     scoped_vector *x = vector_of(n, 4);
-    cmg_solver_options o = solver_options("keep_map krylov=fgmres max-it=400");
-    scoped_solver *s = solver_new(h, &o);
+    scoped_solver *s = solver_with(h, "keep_map krylov=fgmres max-it=400");
     CHECK(notes(s, "direct solve"));
     scale(h, 3);
     CHECK_OK(cmg_solver_refresh(s));

@@ -40,31 +40,14 @@ static cmg_hierarchy *problem(int k)
     return h;
 }
 
-typedef struct storage {
-    cmg_precision precision;
-    cmg_values values;
-    const char *schedule;
-} storage;
-
-static const storage storages[] = {
-    {CMG_FP32, CMG_VALUES_FULL, NULL},
-    {CMG_FP32, CMG_VALUES_FP16, NULL},
-    {CMG_FP32, CMG_VALUES_FP8, NULL},
-    {CMG_FP64, CMG_VALUES_FULL, "fp8"},
-};
+static const char *const storages[] = {"precision=mixed", "precision=mixed values=fp16",
+                                       "precision=mixed values=fp8",
+                                       "precision=fp64 precision_schedule=fp8"};
 enum { STORAGES = sizeof storages / sizeof storages[0] };
 
-static cmg_solver_options options_of(const storage *s)
+static cmg_solver_options options_of(const char *storage)
 {
-    cmg_solver_options o = defaults();
-    o.precision = s->precision;
-    (void)snprintf(o.precision_schedule, sizeof o.precision_schedule, "%s",
-                   s->schedule != NULL ? s->schedule : "");
-    o.matrix.format = CMG_FORMAT_COMPRESSED;
-    o.matrix.values = s->values;
-    o.matrix.no_templates = true;
-    o.max_it = 300;
-    return o;
+    return solver_options("smoother=jacobi format=compressed no_templates max_it=300 %s", storage);
 }
 
 TEST(what_fp64_solves_is_solved)
@@ -83,7 +66,7 @@ TEST(what_fp64_solves_is_solved)
         /* a GPU records graphs for every solver: fp32 and fp8 will do there */
         const int stride = cmg_context_backend(ctx) == CMG_BACKEND_CUDA ? 3 : 1;
         for (int k = 0; k < STORAGES; k += stride) {
-            o = options_of(&storages[k]);
+            o = options_of(storages[k]);
             CHECK_OK(cmg_vector_fill(x, 0));
             cmg_report report = solve(h, &o, b, x);
             const double residual = true_residual(h, b, x);
@@ -117,7 +100,7 @@ TEST(report_says_what_happened)
     double norm = 0;
     CHECK_OK(cmg_vector_fill(x, 0));
     CHECK_OK(cmg_vector_norm(b, &norm));
-    const cmg_solver_options o = options_of(&storages[3]);
+    const cmg_solver_options o = options_of(storages[3]);
     scoped_solver *s = solver_new(h, &o);
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
     CHECK(report.fallbacks == 3 && strcmp(report.precision, "fp64") == 0);
@@ -145,12 +128,9 @@ TEST(every_kind_of_solve_falls_back)
     scoped_vector *b = vector_of(n, 3);
     scoped_vector *x = vector_new(n, CMG_FP64);
     for (int way = 0; way < 16; ++way) {
-        cmg_solver_options o = solver_options("smoother=jacobi precision=mixed");
-        o.krylov = (cmg_krylov)(way % 4);
-        o.fmg = way / 4 % 2;
-        o.matrix.format = way / 8 ? CMG_FORMAT_K1RS : CMG_FORMAT_AUTO;
-        o.pre = 2;
-        o.post = 2;
+        cmg_solver_options o = solver_options(
+            "smoother=jacobi precision=mixed krylov=%s fmg=%d format=%s pre=2 post=2",
+            WORD("krylov", way % 4), way / 4 % 2, way / 8 ? "k1rs" : "auto");
         CHECK_OK(cmg_vector_fill(x, 0));
         const cmg_report report = solve(h, &o, b, x);
         CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 1);
@@ -166,7 +146,7 @@ TEST(where_nothing_helps_the_best_iterate_is_returned)
     scoped_vector *b = vector_of(n, 3);
     for (int krylov = CMG_KRYLOV_NONE; krylov <= CMG_KRYLOV_CG; ++krylov) {
         scoped_vector *x = vector_of(n, 4);
-        cmg_solver_options o = options_of(&storages[3]);
+        cmg_solver_options o = options_of(storages[3]);
         o.krylov = (cmg_krylov)krylov;
         (void)snprintf(o.smoother, sizeof o.smoother, "%s",
                        "block-jacobi"); /* nobody's weak choice, which would be replaced */
@@ -188,7 +168,7 @@ TEST(the_guess_survives)
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     scoped_vector *b = vector_of(n, 3);
     scoped_vector *x = vector_new(n, CMG_FP64);
-    cmg_solver_options o = options_of(&storages[0]);
+    cmg_solver_options o = options_of(storages[0]);
     const int whole = solve(h, &o, b, x).iterations;
     o.rtol = 1e-4;
     CHECK_OK(cmg_vector_fill(x, 0));
@@ -208,7 +188,7 @@ TEST(healthy_iterations_keep_their_limit)
     scoped_vector *b = vector_of(n, 3);
     for (int k = 0; k < STORAGES; ++k) {
         scoped_vector *x = vector_of(n, 4);
-        cmg_solver_options o = options_of(&storages[k]);
+        cmg_solver_options o = options_of(storages[k]);
         o.max_it = 3;
         cmg_report report = solve(h, &o, b, x);
         CHECK(report.outcome == CMG_ITERATION_LIMIT && report.iterations == 3);
@@ -239,7 +219,7 @@ TEST(failing_memory_leaves_nothing)
     int refused = 0;
     int solved = 0;
     for (int allocations = 0; reached && allocations < 10000; ++allocations) {
-        const cmg_solver_options o = options_of(&storages[0]);
+        const cmg_solver_options o = options_of(storages[0]);
         scoped_solver *s = solver_new(h, &o);
         CHECK_OK(cmg_vector_fill(x, 0));
         cmgi_context_fail_after(ctx, allocations);

@@ -88,10 +88,8 @@ static cmgi_csr diagonal(cmg_size rows, double d)
 
 static cmg_matrix *matrix(const cmgi_csr *M, cmg_format format, cmg_precision precision)
 {
-    cmg_matrix_options options = matrix_defaults();
-    options.format = format;
-    options.precision = precision;
-    return matrix_new(&M->view, &options);
+    return matrix_with(&M->view, "format=%s precision=%s", WORD("format", format),
+                       WORD("precision", precision));
 }
 
 static problem make(int dims, const int *n, bool even, cmg_precision precision)

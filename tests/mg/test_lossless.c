@@ -120,13 +120,10 @@ TEST(distorted_meshes)
         {"elasticity 3D", CMG_ELEMENT_Q1, 3, 6, CMG_PROBLEM_ELASTICITY},
     };
     for (size_t m = 0; m < sizeof meshes / sizeof meshes[0]; ++m) {
-        cmg_generate_options g = generate_defaults();
-        g.element = meshes[m].element;
-        g.dim = meshes[m].dim;
-        g.cells = meshes[m].cells;
-        g.levels = 2;
-        g.problem = meshes[m].problem;
-        g.distort = 0.2;
+        cmg_generate_options g =
+            generate_options("element=%s dim=%d cells=%lld levels=2 problem=%s distort=0.2",
+                             FEM_WORD("element", meshes[m].element), meshes[m].dim,
+                             (long long)meshes[m].cells, FEM_WORD("problem", meshes[m].problem));
         scoped_hierarchy *h = hierarchy_generated(&g);
         if (h != NULL) {
             compare_methods(meshes[m].name, h, NULL);

@@ -25,13 +25,10 @@ enum { BODIES = sizeof bodies / sizeof *bodies };
 
 static cmg_hierarchy *free_body(const body *what, cmg_boundary form)
 {
-    cmg_generate_options g = generate_defaults();
-    g.problem = what->problem;
-    g.element = what->element;
-    g.dim = what->dim;
-    g.cells = what->dim == 2 ? 16 : 4;
-    g.boundary = form;
-    g.coords = true;
+    cmg_generate_options g =
+        generate_options("problem=%s element=%s dim=%d cells=%d dirichlet=%s coords",
+                         FEM_WORD("problem", what->problem), FEM_WORD("element", what->element),
+                         what->dim, what->dim == 2 ? 16 : 4, FEM_WORD("boundary", form));
     return hierarchy_generated(&g);
 }
 
@@ -67,10 +64,9 @@ static void solves_free(const body *what, const char *options)
     scoped double *values = malloc(2 * (size_t)n * sizeof *values);
     cmgi_null_space Q = {0};
     cmg_report report = {.size = sizeof report};
-    cmg_solver_options o = solver_options(options);
     CHECK_OK(cmgi_null_space_find(h, 0, &Q));
     CHECK(Q.count == what->vectors);
-    scoped_solver *s = solver_new(h, &o);
+    scoped_solver *s = solver_with(h, options);
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
     CHECK(report.outcome == CMG_LEAST_SQUARES && report.iterations <= 40);
     CHECK(report.nullspace == what->vectors && report.removed > 0);
@@ -124,13 +120,10 @@ TEST(factors_of_free_bodies)
                  {CMG_PROBLEM_ELASTICITY, CMG_ELEMENT_Q1, 12}};
     static const char *const precisions[] = {"precision=fp64", "", "precision=mixed"};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
-        cmg_generate_options g = generate_defaults();
-        g.problem = cases[k].problem;
-        g.element = cases[k].element;
-        g.dim = 3;
-        g.cells = cases[k].cells;
-        g.boundary = CMG_BOUNDARY_NEUMANN;
-        g.coords = true;
+        cmg_generate_options g =
+            generate_options("problem=%s element=%s dim=3 cells=%lld dirichlet=neumann coords",
+                             FEM_WORD("problem", cases[k].problem),
+                             FEM_WORD("element", cases[k].element), (long long)cases[k].cells);
         scoped_hierarchy *h = hierarchy_generated(&g);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
         scoped_vector *y = vector_of(n, 3);
@@ -214,8 +207,7 @@ static char hint[256]; /* of the last solve */
 
 static cmg_solver *solver_of(cmg_hierarchy *h, const char *options)
 {
-    cmg_solver_options o = solver_options(options);
-    return solver_new(h, &o);
+    return solver_with(h, options);
 }
 
 /* Solves, and what is told of x is what the arrays say. */
@@ -457,22 +449,15 @@ TEST(null_spaces_of_sums_are_found)
 {
     for (int k = 0; k < BODIES; ++k) {
         for (int numbering = 0; numbering < 2; ++numbering) {
-            cmg_generate_options g = generate_defaults();
             cmgi_null_space Q = {0};
             cmg_size n = 0;
             const double *coords = NULL;
-            g.problem = bodies[k].problem;
-            g.element = bodies[k].element;
-            g.dim = bodies[k].dim;
-            g.cells = bodies[k].dim == 2 ? 16 : 4;
-            g.boundary = CMG_BOUNDARY_NEUMANN;
-            g.coords = true;
-            g.distort = 0.3;
-            g.aspect = 100;
-            g.coefficient = CMG_COEFFICIENT_RANDOM;
-            g.contrast = 1e6;
-            g.numbering = numbering == 0 ? CMG_NUMBERING_GENERATED : CMG_NUMBERING_RANDOM;
-            scoped_hierarchy *h = hierarchy_generated(&g);
+            scoped_hierarchy *h = generated(
+                "problem=%s element=%s dim=%d cells=%d dirichlet=neumann coords distort=0.3 "
+                "aspect=100 coefficient=random contrast=1e6 numbering=%s",
+                FEM_WORD("problem", bodies[k].problem), FEM_WORD("element", bodies[k].element),
+                bodies[k].dim, bodies[k].dim == 2 ? 16 : 4,
+                numbering == 0 ? "generated" : "random");
             CHECK_OK(cmgi_null_space_find(h, 0, &Q));
             CHECK(Q.count == bodies[k].vectors);
             cmgi_null_space_free(ctx, &Q);

@@ -74,10 +74,8 @@ TEST(smoothing_alone_needs_no_hierarchy)
 
 static cmg_hierarchy *elastic(int dim, cmg_size cells)
 {
-    cmg_generate_options g = generate_options("problem=elasticity");
-    g.dim = dim;
-    g.cells = cells;
-    g.levels = 1;
+    cmg_generate_options g =
+        generate_options("problem=elasticity dim=%d cells=%lld levels=1", dim, (long long)cells);
     return hierarchy_generated(&g);
 }
 
@@ -119,17 +117,13 @@ TEST(polynomial_cg_in_two_precisions)
 /* Hundreds of iterations are what a smoother alone needs: no reason to give up its precision. */
 TEST(slow_is_not_stalled)
 {
-    cmg_generate_options g = generate_options("cells=128 levels=1");
-    scoped_hierarchy *h = hierarchy_generated(&g);
+    scoped_hierarchy *h = generated("cells=128 levels=1");
     scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
     scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
     for (int k = 0; k < 2; ++k) {
-        cmg_solver_options o = defaults();
-        o.krylov = k ? CMG_KRYLOV_DEFECT : CMG_KRYLOV_CG;
-        o.cycle = CMG_CYCLE_NONE;
-        o.post = 0;
-        o.precision = CMG_FP32;
-        o.max_it = 2000;
+        cmg_solver_options o = solver_options(
+            "smoother=jacobi krylov=%s cycle=none post=0 precision=mixed max_it=2000",
+            k ? "defect" : "cg");
         CHECK_OK(cmg_vector_fill(b, 1));
         CHECK_OK(cmg_vector_fill(x, 0));
         const cmg_report report = solve(h, &o, b, x);
@@ -167,13 +161,10 @@ TEST(defect_correction_reaches_fp64)
     scoped_vector *b = vector_of(n, 3);
     scoped_vector *x = vector_of(n, 4);
     for (int way = 0; way < 8; ++way) {
-        cmg_solver_options o = defaults();
-        o.cycle = way % 2 ? CMG_CYCLE_NONE : CMG_CYCLE_V;
-        (void)snprintf(o.smoother, sizeof o.smoother, "%s",
-                       way % 2 ? "chebyshev4:degree=6:form=recurrence" : "jacobi");
-        o.precision = way / 2 % 2 ? CMG_FP32 : CMG_FP64;
-        o.matrix.format = way / 4 ? CMG_FORMAT_K1RS : CMG_FORMAT_AUTO;
-        o.rtol = 1e-12;
+        cmg_solver_options o = solver_options(
+            "cycle=%s smoother=%s precision=%s format=%s rtol=1e-12", way % 2 ? "none" : "V",
+            way % 2 ? "chebyshev4:degree=6:form=recurrence" : "jacobi",
+            way / 2 % 2 ? "mixed" : "fp64", way / 4 ? "k1rs" : "auto");
         CHECK_OK(cmg_vector_fill(x, 0));
         const cmg_report cg = solve(h, &o, b, x);
         o.krylov = CMG_KRYLOV_DEFECT;
@@ -267,10 +258,9 @@ TEST(monitors_see_every_iteration)
     scoped_vector *b = vector_of(n, 3);
     scoped_vector *x = vector_of(n, 4);
     for (int k = 0; k < 4; ++k) {
-        cmg_solver_options o = defaults();
+        cmg_solver_options o = solver_options("smoother=jacobi krylov=%s", k / 2 ? "none" : "cg");
         cmg_report report = {.size = sizeof report};
         seen all = {.stop_at = k % 2 ? 3 : -1};
-        o.krylov = k / 2 ? CMG_KRYLOV_NONE : CMG_KRYLOV_CG;
         o.monitor = note_norm;
         o.monitor_user = &all;
         CHECK_OK(cmg_vector_fill(x, 0));

@@ -46,11 +46,8 @@ static void compare_forms(cmg_hierarchy *h, const double *r, const char *method,
                           const char *base, int way)
 {
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_solver_options o = defaults();
-    o.precision = way % 2 ? CMG_FP32 : CMG_FP64;
-    o.fuse = way / 2 == 0;
-    o.collapse = 0;
-    o.post = 2;
+    cmg_solver_options o = solver_options("smoother=jacobi precision=%s fuse=%d collapse=0 post=2",
+                                          way % 2 ? "mixed" : "fp64", way / 2 == 0);
     write_name(o.smoother, method, degree, "schedule", base);
     scoped double *schedule = preconditioned(h, &o, r);
     write_name(o.smoother, method, degree, "recurrence", base);
@@ -132,11 +129,8 @@ static void exact(int method, int degree, double bound, const double *r, double 
 /* Largest error of the polynomial on one eigenvector, in units of the precision, fp32. */
 static double error_on(cmg_hierarchy *h, const char *name, int method, int degree, const double *r)
 {
-    cmg_solver_options o = defaults();
+    cmg_solver_options o = solver_options("precision=mixed coarse_steps=1 smoother=%s", name);
     double expected[N];
-    o.precision = CMG_FP32;
-    o.coarse_steps = 1;
-    (void)snprintf(o.smoother, sizeof o.smoother, "%s", name);
     scoped double *z = preconditioned(h, &o, r);
     exact(method, degree, 2, r, expected); /* the row sums of D^-1 A are 2 */
     const double error = difference(N, z, expected) / 0x1p-23;

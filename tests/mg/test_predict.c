@@ -9,14 +9,10 @@
 
 static cmg_hierarchy *generate(cmg_problem problem, cmg_numbering numbering)
 {
-    cmg_generate_options o = generate_options("dim=2 cells=32");
-    o.problem = problem;
-    o.coefficient = CMG_COEFFICIENT_SMOOTH;
-    o.load = problem == CMG_PROBLEM_POISSON ? CMG_LOAD_EXPONENTIAL : CMG_LOAD_SOURCE;
-    o.distort = 0.2;
-    o.numbering = numbering;
-    o.seed = 3;
-    return hierarchy_generated(&o);
+    return generated(
+        "dim=2 cells=32 problem=%s coefficient=smooth load=%s distort=0.2 numbering=%s seed=3",
+        FEM_WORD("problem", problem), problem == CMG_PROBLEM_POISSON ? "exponential" : "source",
+        WORD("numbering", numbering));
 }
 
 static bool equal(const cmg_level_prediction *a, const cmg_level_prediction *b, int levels)
@@ -98,13 +94,12 @@ static double *on_mesh(const cmg_hierarchy *h, const double *x)
 
 static solved solve(cmg_hierarchy *h)
 {
-    cmg_solver_options o = solver_options("smoother=file:own rtol=1e-12");
     scoped_vector *b = NULL;
     cmg_report report = {.size = sizeof report};
     cmg_size n = 0;
     const double *rhs = vector_of(h, 0, "rhs", "b", &n);
     scoped double *host = calloc((size_t)n + 1, sizeof *host);
-    scoped_solver *s = solver_new(h, &o);
+    scoped_solver *s = solver_with(h, "smoother=file:own rtol=1e-12");
     CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
     scoped_vector *x = vector_new(n, CMG_FP64);
     CHECK_OK(cmg_vector_set(b, rhs));

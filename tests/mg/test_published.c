@@ -86,10 +86,8 @@ static int iterations(cmg_hierarchy *h, const char *smoother, int steps)
 {
     cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN};
     scoped_solver *s = NULL;
-    cmg_solver_options o = solver_options("krylov=none");
-    (void)snprintf(o.smoother, sizeof o.smoother, "%s", smoother);
-    o.pre = steps;
-    o.post = steps;
+    cmg_solver_options o =
+        solver_options("krylov=none smoother=%s pre=%d post=%d", smoother, steps, steps);
     scoped_vector *b = vector_new(cmg_hierarchy_rows(h, 0), CMG_FP64);
     scoped_vector *x = vector_new(cmg_hierarchy_rows(h, 0), CMG_FP64);
     CHECK_OK(cmg_vector_fill(b, 1));

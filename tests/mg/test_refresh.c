@@ -5,11 +5,10 @@
 TEST(new_values_need_no_new_structure)
 {
     for (int way = 0; way < 16; ++way) {
-        cmg_solver_options o = solver_options("smoother=jacobi keep_map=true");
-        o.renumber = way % 2 == 0 && way / 8 ? CMG_RENUMBER_RCM : CMG_RENUMBER_AUTO;
-        o.fuse_restriction = way / 4 % 2;
-        o.matrix.format = way % 2 ? CMG_FORMAT_K2RS : CMG_FORMAT_AUTO;
-        o.precision = way / 2 % 2 ? CMG_FP32 : CMG_FP64;
+        cmg_solver_options o = solver_options(
+            "smoother=jacobi keep_map=true renumber=%s fuse_restriction=%d format=%s precision=%s",
+            way % 2 == 0 && way / 8 ? "rcm" : "auto", way / 4 % 2, way % 2 ? "k2rs" : "auto",
+            way / 2 % 2 ? "mixed" : "fp64");
         scoped_hierarchy *h = poisson(32, 5, POISSON_COLUMNS);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
         scoped_vector *b = vector_of(n, 3);
@@ -79,12 +78,11 @@ static void change_structure(cmg_hierarchy *h, int change)
 TEST(new_structure_is_refused)
 {
     for (int change = 0; change < CHANGES; ++change) {
-        cmg_solver_options o = solver_options("smoother=jacobi keep_map=true");
         scoped_csr copy = {0};
         scoped_hierarchy *h = poisson(16, 4, POISSON_COLUMNS);
         scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
         scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
-        scoped_solver *s = solver_new(h, &o);
+        scoped_solver *s = solver_with(h, "smoother=jacobi keep_map=true");
         const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
         CHECK_OK(cmgi_csr_copy(ctx, &A, &copy));
         CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &copy.view));

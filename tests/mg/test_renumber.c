@@ -270,7 +270,6 @@ TEST(no_order_is_no_reason)
     enum { N = 70000, EACH = 5 };
     uint64_t seed = 1;
     scoped_csr A = {0};
-    cmg_solver_options o = solver_options("smoother=jacobi cycle=none");
     CHECK_OK(cmgi_csr_alloc(ctx, N, N, (cmg_size)N * (EACH + 1), &A));
     for (cmg_size i = 0; i < N; ++i) {
         A.indptr[i + 1] = A.indptr[i];
@@ -287,7 +286,7 @@ TEST(no_order_is_no_reason)
     }
     scoped_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A.view));
-    scoped_solver *s = solver_new(h, &o);
+    scoped_solver *s = solver_with(h, "smoother=jacobi cycle=none");
     double lines = 0;
     CHECK_OK(cmgi_numbered_lines(ctx, &A, &lines));
     CHECK(lines > 0.5 && s->edge.numbered == NULL);

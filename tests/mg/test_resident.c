@@ -55,14 +55,10 @@ TEST(generated_hierarchies)
                   {CMG_ELEMENT_P1, 2, 24, 0.2, false},
                   {CMG_ELEMENT_Q1, 2, 24, 0, true}};
     for (size_t m = 0; m < sizeof meshes / sizeof *meshes; ++m) {
-        cmg_generate_options g = generate_defaults();
-        g.element = meshes[m].element;
-        g.dim = meshes[m].dim;
-        g.cells = meshes[m].cells;
-        g.levels = 3;
-        g.distort = meshes[m].distort;
-        g.boundary = meshes[m].boundary ? CMG_BOUNDARY_IDENTITY : CMG_BOUNDARY_ELIMINATE;
-        scoped_hierarchy *h = hierarchy_generated(&g);
+        scoped_hierarchy *h = generated(
+            "element=%s dim=%d cells=%lld levels=3 distort=%.17g dirichlet=%s",
+            FEM_WORD("element", meshes[m].element), meshes[m].dim, (long long)meshes[m].cells,
+            meshes[m].distort, meshes[m].boundary ? "identity" : "eliminate");
         if (h != NULL) {
             compare(h);
         }
@@ -130,15 +126,12 @@ TEST(waits_do_not_grow_with_rows)
     enum { LEVELS = 3, A_LEVEL = 12 };
     for (cmg_size cells = 48; cells <= 192; cells *= 2) {
         cmg_csr arrays[MOST_ARRAYS];
-        cmg_generate_options g = generate_options("dim=2");
-        cmg_solver_options o = solver_defaults();
-        g.cells = cells;
-        g.levels = LEVELS;
+        cmg_generate_options g =
+            generate_options("dim=2 cells=%lld levels=%d", (long long)cells, LEVELS);
         scoped_hierarchy *h = hierarchy_generated(&g);
         cmg_hierarchy *twin = twin_of(h, false, arrays);
-        CHECK_OK(cmg_solver_options_set(&o, "format=compressed precision=mixed coarsen=false"));
         const long long before = ctx->waits;
-        cmg_solver *s = solver_new(twin, &o);
+        cmg_solver *s = solver_with(twin, "format=compressed precision=mixed coarsen=false");
         CHECK(ctx->waits - before <= LEVELS * A_LEVEL);
         cmg_solver_destroy(&s);
         cmg_hierarchy_destroy(&twin);
@@ -302,15 +295,10 @@ static int stop_later(void *user, const char *what, cmg_size done, cmg_size tota
 TEST(stopped_refresh_is_made_up_for)
 {
     cmg_csr arrays[MOST_ARRAYS];
-    cmg_generate_options g = generate_defaults();
-    cmg_solver_options o = solver_defaults();
+    cmg_solver_options o = solver_options("format=compressed precision=mixed keep_map");
     int stops = 0;
-    g.dim = 3;
-    g.cells = 12;
-    g.levels = 3;
-    scoped_hierarchy *h = hierarchy_generated(&g);
+    scoped_hierarchy *h = generated("dim=3 cells=12 levels=3");
     scoped_hierarchy *twin = twin_of(h, false, arrays);
-    CHECK_OK(cmg_solver_options_set(&o, "format=compressed precision=mixed keep_map"));
     scoped_solver *s = solver_new(h, &o);
     scoped_solver *t = solver_new(twin, &o);
     for (bool through = false; !through && stops < 16; stops += !through) {

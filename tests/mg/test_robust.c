@@ -67,16 +67,14 @@ TEST(the_best_iterate_is_reported)
 /* A diagonal smoother that does not do is replaced, from the best iterate, and that is told. */
 TEST(weak_smoothers_are_replaced)
 {
-    cmg_generate_options g = generate_options("cells=32 coefficient=anisotropic contrast=1000");
-    scoped_hierarchy *h = hierarchy_generated(&g);
+    scoped_hierarchy *h = generated("cells=32 coefficient=anisotropic contrast=1000");
     scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
     for (int low = 0; low < 2; ++low) {
         scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
-        cmg_solver_options o = solver_options("smoother=jacobi");
+        cmg_solver_options o =
+            solver_options("smoother=jacobi precision=%s max_it=200", low ? "mixed" : "fp64");
         scoped_solver *s = NULL;
         cmg_report report = {.size = sizeof report};
-        o.precision = low ? CMG_FP32 : CMG_FP64;
-        o.max_it = 200;
         CHECK_OK(cmg_solver_create(h, &o, &s));
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
         CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 1);
@@ -113,12 +111,10 @@ static cmg_hierarchy *helmholtz(double k)
 static cmg_hierarchy *with_coefficient(cmg_element element, cmg_coefficient coefficient,
                                        double contrast, double angle)
 {
-    cmg_generate_options g = generate_defaults();
-    g.element = element;
-    g.cells = element == CMG_ELEMENT_Q1 ? 96 : 48;
-    g.coefficient = coefficient;
-    g.contrast = contrast;
-    g.angle = angle;
+    cmg_generate_options g =
+        generate_options("element=%s cells=%d coefficient=%s contrast=%.17g angle=%.17g",
+                         FEM_WORD("element", element), element == CMG_ELEMENT_Q1 ? 96 : 48,
+                         FEM_WORD("coefficient", coefficient), contrast, angle);
     return hierarchy_generated(&g);
 }
 
@@ -166,9 +162,7 @@ TEST(lines_get_their_levels)
     for (int replaced = 0; replaced < 2; ++replaced) {
         scoped_vector *x = vector_of(n, 4);
         cmg_report report = {.size = sizeof report};
-        cmg_solver_options o = solver_defaults();
-        o.fallback = replaced == 1;
-        scoped_solver *s = solver_new(h, &o);
+        scoped_solver *s = solver_with(h, "fallback=%d", replaced == 1);
         /* a GPU goes on with the given levels unless these fail */
         const bool follows = replaced == 1 && !cmgi_on_cuda(ctx);
         CHECK(s->mg.from_matrix == follows);
@@ -225,8 +219,7 @@ TEST(symmetry_by_design_holds)
     for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
         scoped_hierarchy *h = generated("problem=%s velocity=20 cells=32", cases[c].problem);
         cmgi_symmetry seen;
-        cmg_solver_options o = solver_options(cases[c].options);
-        scoped_solver *s = solver_new(h, &o);
+        scoped_solver *s = solver_with(h, cases[c].options);
         CHECK(s->mg.levels.symmetric == cases[c].design);
         s->mg.levels.symmetric = false;
         CHECK_OK(cmgi_symmetry_look(ctx, &s->mg.levels, s->mg.cycle, &seen));

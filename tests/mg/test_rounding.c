@@ -10,9 +10,7 @@
 
 static cmg_hierarchy *jump(double contrast)
 {
-    cmg_generate_options g = generate_options("cells=48 coefficient=jump");
-    g.contrast = contrast;
-    return hierarchy_generated(&g);
+    return generated("cells=48 coefficient=jump contrast=%.17g", contrast);
 }
 
 /* || b - A x || over eps || |A| |x| + |b| ||, and over || b || in *relative. */
@@ -36,12 +34,10 @@ TEST(jumps_are_solved_to_rounding)
         scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
         scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
         double relative = 0;
-        cmg_solver_options o = solver_defaults();
+        cmg_solver_options o = solver_options("rtol=1e-11 fallback=%d krylov=%s", way % 4 != 1,
+                                              way % 4 == 2 ? "fgmres" : "auto");
         CHECK_OK(cmg_vector_fill(b, 1));
         CHECK_OK(cmg_vector_fill(x, 0));
-        o.rtol = 1e-11;
-        o.fallback = way % 4 != 1;
-        o.krylov = way % 4 == 2 ? CMG_KRYLOV_FGMRES : CMG_KRYLOV_AUTO;
         o.matrix.format = way % 4 == 3 ? CMG_FORMAT_K2RS : CMG_FORMAT_AUTO; /* renumbered */
         const cmg_report report = solve(h, &o, b, x);
         const double error = backward_error(h, b, x, &relative);
@@ -157,10 +153,8 @@ TEST(rounding_is_that_of_the_values_taken)
         scoped_hierarchy *h = NULL;
         cmg_report report = {.size = sizeof report};
         double rounding = 0;
-        cmg_solver_options o = solver_options("keep_map=true");
-        o.max_it = most;
-        o.rtol = 1e-17;
-        o.fallback = false;
+        cmg_solver_options o =
+            solver_options("keep_map=true max_it=%d rtol=1e-17 fallback=no", most);
         CHECK_OK(own_hierarchy(ctx, &system, &h));
         scoped_solver *s = solver_new(h, &o);
         CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, larger));

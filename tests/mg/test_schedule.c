@@ -178,9 +178,8 @@ TEST(scheduled_solves_reach_their_true_residual)
     scoped_vector *b = vector_of(n, 3);
     scoped_vector *x = vector_new(n, CMG_FP64);
     for (int smoother = 0; smoother < 2; ++smoother) {
-        cmg_solver_options o = defaults();
-        (void)snprintf(o.smoother, sizeof o.smoother, "%s", smoother ? "fsai" : "jacobi");
-        o.matrix.no_templates = true;
+        cmg_solver_options o =
+            solver_options("smoother=%s no_templates", smoother ? "fsai" : "jacobi");
         CHECK_OK(cmg_vector_fill(x, 0));
         const int plain = solve(h, &o, b, x).iterations;
         for (size_t t = 0; t < sizeof texts / sizeof texts[0]; ++t) {
@@ -209,9 +208,8 @@ TEST(renumbered_formats_solve_in_the_callers_numbering)
     scoped_vector *x = vector_new(n, CMG_FP64);
     for (size_t f = 0; f < sizeof formats / sizeof formats[0]; ++f) {
         for (size_t t = 0; t < sizeof texts / sizeof texts[0]; ++t) {
-            cmg_solver_options o = defaults();
-            o.matrix.format = formats[f];
-            (void)snprintf(o.precision_schedule, sizeof o.precision_schedule, "%s", texts[t]);
+            cmg_solver_options o = solver_options("smoother=jacobi format=%s precision_schedule=%s",
+                                                  WORD("format", formats[f]), texts[t]);
             CHECK_OK(cmg_vector_fill(x, 0));
             const cmg_report report = solve(h, &o, b, x);
             CHECK(cmg_outcome_converged(report.outcome));

@@ -75,10 +75,9 @@ TEST(the_trivial_stays_trivial)
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     scoped_vector *b = vector_of(n, 3);
     scoped_vector *x = vector_of(n, 4);
-    const cmg_solver_options o = solver_options("krylov=semi coarse=inverse");
     scoped double *first = malloc((size_t)n * sizeof *first);
     scoped double *second = malloc((size_t)n * sizeof *second);
-    scoped_solver *s = solver_new(h, &o);
+    scoped_solver *s = solver_with(h, "krylov=semi coarse=inverse");
     cmg_report report = solved(h, s, b, 1, x);
     CHECK(report.outcome == CMG_CONVERGED_RTOL && report.iterations <= 2);
     CHECK_OK(cmg_vector_get(x, first));

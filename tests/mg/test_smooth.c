@@ -8,9 +8,7 @@ enum { SIDE = 24, LEVELS = 3 };
 
 static cmg_solver_options options_for(const char *smoother)
 {
-    cmg_solver_options o = solver_defaults();
-    (void)snprintf(o.smoother, sizeof o.smoother, "%s", smoother);
-    return o;
+    return solver_options("smoother=%s", smoother);
 }
 
 static cmg_vector *random_vector(cmg_size n)

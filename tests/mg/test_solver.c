@@ -37,15 +37,11 @@ TEST(all_ways_lead_to_the_same_solution)
     scoped_vector *b = vector_of(n, 3);
     double *reference = NULL;
     for (int way = 0; way < 24; ++way) {
-        cmg_solver_options o = defaults();
-        o.krylov = way % 2 ? CMG_KRYLOV_CG : CMG_KRYLOV_NONE;
-        o.cycle = (cmg_cycle)(way / 2 % 3);
-        o.precision = way / 6 % 2 ? CMG_FP32 : CMG_FP64;
-        o.fmg = way / 12 == 1;
-        o.matrix.format = way % 5 == 0 ? CMG_FORMAT_K1RS : CMG_FORMAT_AUTO;
-        o.pre = 2;
-        o.post = 2;
-        o.rtol = 1e-10;
+        cmg_solver_options o = solver_options("smoother=jacobi krylov=%s cycle=%s precision=%s "
+                                              "fmg=%d format=%s pre=2 post=2 rtol=1e-10",
+                                              way % 2 ? "cg" : "none", WORD("cycle", way / 2 % 3),
+                                              way / 6 % 2 ? "mixed" : "fp64", way / 12 == 1,
+                                              way % 5 == 0 ? "k1rs" : "auto");
         scoped_vector *x = vector_new(n, CMG_FP64);
         const cmg_report report = solve(h, &o, b, x);
         CHECK(cmg_outcome_converged(report.outcome));
@@ -169,10 +165,9 @@ TEST(what_cannot_fit_is_refused)
     const cmg_size n = 2000000; /* a dense inverse of 16 or 32 TB */
     scoped_csr D = {0};
     cmg_solver *s = NULL;
-    cmg_solver_options o = defaults();
+    cmg_solver_options o = solver_options("smoother=jacobi coarse=inverse");
     size_t before[2];
     size_t peak[2];
-    o.coarse = CMG_COARSE_INVERSE;
     CHECK_OK(cmgi_csr_alloc(ctx, n, n, n, &D));
     for (cmg_size i = 0; i < n; ++i) {
         D.indptr[i] = i;

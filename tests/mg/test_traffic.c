@@ -10,11 +10,9 @@
 static double product_bytes(cmg_hierarchy *h, cmg_format format, cmg_precision precision)
 {
     cmg_matrix_info info = {.size = sizeof info};
-    cmg_matrix_options options = matrix_defaults();
-    options.format = format;
-    options.precision = precision;
     const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
-    scoped_matrix *M = matrix_new(&A, &options);
+    scoped_matrix *M = matrix_with(&A, "format=%s precision=%s", WORD("format", format),
+                                   WORD("precision", precision));
     CHECK_OK(cmg_matrix_get_info(M, &info));
     return (double)info.traffic;
 }
@@ -74,14 +72,11 @@ TEST(bytes_are_those_of_the_arrays)
     scoped_vector *b = vector_of((cmg_size)n, 5);
     scoped_vector *x = vector_of((cmg_size)n, 6);
     for (int k = 0; k < 14; ++k) {
-        cmg_solver_options o = defaults();
+        cmg_solver_options o = solver_options(
+            "smoother=jacobi krylov=%s precision=%s format=csr restart=3 fallback=no",
+            WORD("krylov", methods[k / 2]), k % 2 == 0 ? "fp64" : "mixed");
         cmg_report r;
         cmg_report_default(&r);
-        o.krylov = methods[k / 2];
-        o.precision = k % 2 == 0 ? CMG_FP64 : CMG_FP32;
-        o.matrix.format = CMG_FORMAT_CSR;
-        o.restart = 3;
-        o.fallback = false;
         o.dirichlet = CMG_DIRICHLET_KEEP; /* nothing is done before the iteration */
         o.omega = 0.4;                    /* enough iterations for several restarts */
         CHECK_OK(cmg_vector_fill(x, 0));
@@ -131,15 +126,11 @@ TEST(bytes_of_nested_iteration_are_counted)
         const double n = (double)cmg_hierarchy_rows(h, 0);
         scoped_vector *b = vector_of((cmg_size)n, 5);
         scoped_vector *x = vector_of((cmg_size)n, 6);
-        cmg_solver_options o = solver_options("smoother=jacobi krylov=cg");
         cmg_report r;
         cmg_report_default(&r);
-        o.precision = (cmg_precision)p;
-        o.matrix.format = CMG_FORMAT_CSR;
-        o.fallback = false;
-        o.fmg = true;
-        o.dirichlet = CMG_DIRICHLET_KEEP;
-        scoped_solver *s = solver_new(h, &o);
+        scoped_solver *s = solver_with(
+            h, "smoother=jacobi krylov=cg precision=%s format=csr fallback=no fmg dirichlet=keep",
+            WORD("precision", p));
         CHECK_OK(cmg_solver_solve(s, b, x, &r));
         const double residual = product_bytes(h, CMG_FORMAT_CSR, CMG_FP64) + 8 * n;
         const double across = p == CMG_FP64 ? 0 : 2 * (8 + 4); /* into the nested cycle, out */
@@ -160,18 +151,15 @@ TEST(bytes_of_columns_are_counted)
         const double n = (double)cmg_hierarchy_rows(h, 0);
         scoped_vector *b = NULL;
         scoped_vector *x = NULL;
-        cmg_solver_options o = solver_options("smoother=jacobi krylov=cg");
         cmg_report r;
         cmg_report_default(&r);
-        o.precision = c % 2 == 0 ? CMG_FP64 : CMG_FP32;
-        o.matrix.format = CMG_FORMAT_CSR;
-        o.fallback = false;
-        o.dirichlet = CMG_DIRICHLET_KEEP;
         CHECK_OK(cmg_vector_create_columns(ctx, (cmg_size)n, k, CMG_FP64, &b));
         CHECK_OK(cmg_vector_create_columns(ctx, (cmg_size)n, k, CMG_FP64, &x));
         CHECK_OK(cmg_vector_fill(b, 1));
         CHECK_OK(cmg_vector_fill(x, 0));
-        scoped_solver *s = solver_new(h, &o);
+        scoped_solver *s = solver_with(
+            h, "smoother=jacobi krylov=cg precision=%s format=csr fallback=no dirichlet=keep",
+            c % 2 == 0 ? "fp64" : "mixed");
         CHECK_OK((cmg_solver_solve)(s, b, x, &r)); /* oracle.h takes one column */
         const double product = product_bytes(h, CMG_FORMAT_CSR, CMG_FP64) + 16 * n * (k - 1);
         const double vectors = c % 2 == 0 ? 13 * 8 : 10 * 8 + 3 * 4 + 4;

@@ -115,9 +115,8 @@ TEST(sees_the_matrix_of_the_cycle)
     for (size_t f = 0; f < sizeof formats / sizeof formats[0]; ++f) {
         for (int p = 0; p < 2; ++p) {
             cmgi_spectrum seen;
-            cmg_matrix_options options = matrix_defaults();
-            options.format = formats[f];
-            options.precision = p == 0 ? CMG_FP64 : CMG_FP32;
+            cmg_matrix_options options = matrix_options(
+                "format=%s precision=%s", WORD("format", formats[f]), p == 0 ? "fp64" : "mixed");
             scoped_matrix *matrix = matrix_new(&view, &options);
             source.matrix = matrix;
             CHECK_OK(cmgi_spectrum_estimate(&source, jacobi->factor, 1, &seen));

@@ -72,14 +72,10 @@ static void shuffle(cmgi_csr *A)
 /* Trilinear elements on cells that differ all, with Dirichlet rows or without these unknowns. */
 static cmgi_csr distorted(bool boundary)
 {
-    cmg_generate_options g = generate_defaults();
+    cmg_generate_options g =
+        generate_options("element=q1 dim=3 cells=9 levels=1 distort=0.2 dirichlet=%s",
+                         boundary ? "identity" : "eliminate");
     cmgi_csr A = {0};
-    g.element = CMG_ELEMENT_Q1;
-    g.dim = 3;
-    g.cells = 9;
-    g.levels = 1;
-    g.distort = 0.2;
-    g.boundary = boundary ? CMG_BOUNDARY_IDENTITY : CMG_BOUNDARY_ELIMINATE;
     scoped_hierarchy *h = hierarchy_generated(&g);
     const cmg_csr view = csr_of(h, 0, CMG_ROLE_A);
     CHECK_OK(cmgi_csr_copy(ctx, &view, &A));

@@ -38,10 +38,9 @@ static inline cmgi_csr interpolation(cmg_size n)
 
 static inline cmg_matrix *compress(const cmgi_csr *A, cmg_precision precision, cmg_values values)
 {
-    cmg_matrix_options options = matrix_defaults();
-    options.format = CMG_FORMAT_COMPRESSED;
-    options.precision = precision;
-    options.values = values;
+    cmg_matrix_options options =
+        matrix_options("format=compressed precision=%s values=%s", WORD("precision", precision),
+                       WORD("values", values));
     return matrix_new(&A->view, &options);
 }
 

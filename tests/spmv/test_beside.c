@@ -21,10 +21,8 @@ static family make_family(const cmgi_csr *A, bool keep_map)
     family f = {.single = NULL};
     size_t before[2];
     size_t after[2];
-    cmg_matrix_options o = matrix_defaults();
-    o.format = CMG_FORMAT_COMPRESSED;
-    o.keep_map = keep_map;
-    o.precision = CMG_FP32;
+    cmg_matrix_options o =
+        matrix_options("format=compressed keep_map=%d precision=mixed", keep_map);
     CHECK_OK(cmgi_resident_send(ctx, &A->view, &f.R));
     CHECK_OK(cmgi_resident_look_again(ctx, &f.R));
     CHECK_OK(

@@ -48,9 +48,8 @@ static cmgi_csr assemble(const grid *g)
 
 static cmg_matrix *compress(const cmgi_csr *A, cmg_precision precision)
 {
-    cmg_matrix_options options = matrix_defaults();
-    options.format = CMG_FORMAT_COMPRESSED;
-    options.precision = precision;
+    cmg_matrix_options options =
+        matrix_options("format=compressed precision=%s", WORD("precision", precision));
     return matrix_new(&A->view, &options);
 }
 

@@ -234,11 +234,9 @@ TEST(matrices_use_it)
         }
     }
     csr_end(&A);
-    cmg_matrix_options options = matrix_defaults();
     double y[N * N];
     double x[N * N];
-    options.format = CMG_FORMAT_COMPRESSED;
-    scoped_matrix *M = matrix_new(&A.view, &options);
+    scoped_matrix *M = matrix_with(&A.view, "format=compressed");
     cmgi_box *box = ((cmgi_compressed *)M->data)->t.box;
     CHECK(box != NULL);
     fill_values(x, N * N, 1);

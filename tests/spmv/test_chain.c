@@ -271,9 +271,7 @@ TEST(rounding_leaves_a_box_even)
             }
         }
         csr_end(&A);
-        cmg_matrix_options options = matrix_defaults();
-        options.format = CMG_FORMAT_COMPRESSED;
-        scoped_matrix *M = matrix_new(&A.view, &options);
+        scoped_matrix *M = matrix_with(&A.view, "format=compressed");
         CHECK(cmgi_matrix_box(M) != NULL && cmgi_matrix_box(M)->even == (off == 0));
     }
 }

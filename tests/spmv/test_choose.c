@@ -53,8 +53,7 @@ TEST(equal_rows_are_compressed)
 {
     scoped_csr A = band(1000000, 1000000, 9, true);
     CHECK(choose(&A, defaults()) == CMG_FORMAT_COMPRESSED);
-    cmg_matrix_options o = defaults();
-    o.precision = CMG_FP32;
+    cmg_matrix_options o = matrix_options("precision=mixed");
     CHECK(choose(&A, o) == CMG_FORMAT_COMPRESSED);
     cmgi_csr_free(ctx, &A);
     A = scattered(900000, 9); /* neighbours are up to 100000 columns apart: no short codes */
@@ -66,8 +65,7 @@ TEST(equal_rows_are_compressed)
 TEST(patterns_are_taken_where_they_save)
 {
     scoped_csr A = band(1000000, 1000000, 9, false);
-    cmg_matrix_options o = defaults();
-    o.precision = CMG_FP32;
+    cmg_matrix_options o = matrix_options("precision=mixed");
     CHECK(choose(&A, o) == CMG_FORMAT_COMPRESSED);
     o.no_templates = true;
     o.keep_map = true;
@@ -174,12 +172,7 @@ TEST(few_long_rows_take_many_lanes)
 TEST(what_is_given_stays)
 {
     scoped_csr A = band(3000, 3000, 5, false);
-    cmg_matrix_options o = defaults();
-    o.format = CMG_FORMAT_K2;
-    o.threshold = 3;
-    o.warp = 16;
-    o.block = 64;
-    o.t = 4;
+    cmg_matrix_options o = matrix_options("format=k2 threshold=3 warp=16 block=64 t=4");
     const cmg_matrix_options before = o;
     CHECK_OK(cmgi_choose(ctx, &(cmgi_matrix_source){.csr = &A.view}, CMGI_USE_ANY, &o, NULL));
     CHECK(memcmp(&before, &o, sizeof o) == 0);

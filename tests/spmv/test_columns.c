@@ -99,10 +99,9 @@ static void multiply_columns(const cmgi_format *format, const suite_row *row,
 {
     scoped_csr A = suite_make(row);
     char name[96];
-    cmg_matrix_options o = matrix_defaults();
-    o.format = format->id;
-    o.precision = precision;
-    o.block_rows = block_rows;
+    cmg_matrix_options o =
+        matrix_options("format=%s precision=%s block_rows=%d", WORD("format", format->id),
+                       WORD("precision", precision), block_rows);
     scoped_matrix *M = NULL;
     if (!format->renumbers && A.rows > 0 && cmg_matrix_create_csr(ctx, &A.view, &o, &M) == CMG_OK) {
         for (int i = 0; i < COUNTS; ++i) {

@@ -344,8 +344,7 @@ static cmgi_csr nearly_equal_kinds(cmg_size n)
 TEST(templates_are_rounded_as_they_are_found)
 {
     scoped_csr A = nearly_equal_kinds(30001);
-    cmg_matrix_options options = matrix_defaults();
-    options.format = CMG_FORMAT_COMPRESSED;
+    cmg_matrix_options options = matrix_options("format=compressed");
     scoped_matrix *wide = NULL;
     scoped_matrix *found = NULL;
     scoped_matrix *rounded = NULL;
@@ -373,9 +372,7 @@ TEST(templates_are_rounded_as_they_are_found)
 TEST(what_cannot_be_is_refused)
 {
     scoped_csr A = grid(20, 0);
-    cmg_matrix_options options = matrix_defaults();
-    options.format = CMG_FORMAT_COMPRESSED;
-    options.values = CMG_VALUES_FP16;
+    cmg_matrix_options options = matrix_options("format=compressed values=fp16");
     cmg_matrix *M = NULL;
     CHECK_STATUS(cmg_matrix_create_csr(ctx, &A.view, &options, &M), CMG_ERR_UNSUPPORTED);
     options.precision = CMG_FP32;

@@ -12,12 +12,8 @@
 
 static cmg_matrix_options compressed(cmg_precision precision, cmg_values values)
 {
-    cmg_matrix_options o = matrix_defaults();
-    o.format = CMG_FORMAT_COMPRESSED;
-    o.precision = precision;
-    o.values = values;
-    o.explain = true;
-    return o;
+    return matrix_options("format=compressed precision=%s values=%s explain",
+                          WORD("precision", precision), WORD("values", values));
 }
 
 /* n rows of `width` entries around the diagonal; `kinds` different sets of values, 0 = all differ.
@@ -122,8 +118,7 @@ TEST(plain_is_the_less_of_slices_and_csr)
         size_t bytes[2] = {0, 0};
         for (int f = 0; f < 2; ++f) {
             cmg_matrix_options o = compressed(CMG_FP32, CMG_VALUES_FULL);
-            o.format = f == 0 ? CMG_FORMAT_CSR : CMG_FORMAT_SELL;
-            o.warp = 32;
+            matrix_set(&o, "format=%s warp=32", f == 0 ? "csr" : "sell");
             scoped_matrix *M = matrix_new(&A.view, &o);
             bytes[f] = M->bytes;
             CHECK(M->compression->rows == A.rows); /* reported of every format */

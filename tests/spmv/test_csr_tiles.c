@@ -194,9 +194,8 @@ static void check_product(const char *name, const cmgi_csr *A, const cmg_matrix 
 /* The format's own choice, and tiles whatever it chose. */
 static void check_case(const char *name, const cmgi_csr *A, cmg_precision precision)
 {
-    cmg_matrix_options options = matrix_defaults();
-    options.format = CMG_FORMAT_CSR;
-    options.precision = precision;
+    cmg_matrix_options options =
+        matrix_options("format=csr precision=%s", WORD("precision", precision));
     scoped_matrix *M = matrix_new(&A->view, &options);
     cmgi_csr_storage *S = M->data;
     if (S->tiles == NULL) {

@@ -248,13 +248,9 @@ static void check_matrix(const char *name, const cmgi_csr *given, bool diagonal)
             cmg_csr view = cmgi_csr_view(given);
             CHECK_OK(cmgi_csr_copy(ctx, &view, &A));
             view = cmgi_csr_view(&A);
-            cmg_matrix_options options = matrix_defaults();
-            options.format = one.format;
-            options.t = one.t;
-            options.warp = one.warp;
-            options.threshold = one.threshold;
-            options.precision = (cmg_precision)p;
-            options.keep_map = true;
+            cmg_matrix_options options = matrix_options(
+                "format=%s t=%d warp=%d threshold=%d precision=%s keep_map",
+                WORD("format", one.format), one.t, one.warp, one.threshold, WORD("precision", p));
             comparison t = {.A = &A, .precision = (cmg_precision)p, .name = name};
             CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &t.M));
             fill_comparison(&t);
@@ -347,10 +343,7 @@ TEST(sell_of_four_rows_by_hand)
     const cmg_index indices[] = {0, 2, 1, 0, 3};
     const double values[] = {1, 2, 3, 4, 5};
     const cmg_csr csr = {4, 4, indptr, indices, values};
-    cmg_matrix_options options = matrix_defaults();
-    options.format = CMG_FORMAT_SELL;
-    options.warp = 4;
-    scoped_matrix *A = matrix_new(&csr, &options);
+    scoped_matrix *A = matrix_with(&csr, "format=sell warp=4");
     const double expected[] = {1, 3, 0, 4, 2, 0, 0, 5};
     double stored[8] = {0};
     CHECK(A->stored == 8);
@@ -373,9 +366,8 @@ TEST(products_repeat_bitwise)
         if (!variant_at(v, &one) || !applies(&one, &A, false) || is_vendor(one.format)) {
             continue;
         }
-        cmg_matrix_options options = matrix_defaults();
-        options.format = one.format;
-        options.t = one.t;
+        cmg_matrix_options options =
+            matrix_options("format=%s t=%d", WORD("format", one.format), one.t);
         scoped_matrix *M = matrix_new(&A.view, &options);
         CHECK_OK(cmg_matrix_apply(M, x, y));
         CHECK_OK(cmg_vector_get(y, first));
@@ -395,9 +387,8 @@ TEST(allocation_failures_leave_nothing)
             !applies(&one, &A, false)) {
             continue;
         }
-        cmg_matrix_options options = matrix_defaults();
-        options.format = one.format;
-        options.keep_map = true;
+        cmg_matrix_options options =
+            matrix_options("format=%s keep_map", WORD("format", one.format));
         for (failing f = {.most = 100}; failing_next(&f);) {
             scoped_matrix *M = NULL;
             failing_done(&f, cmg_matrix_create_csr(ctx, &A.view, &options, &M));

@@ -63,11 +63,10 @@ static void check_products(const cmg_matrix *A, const cmg_matrix *B)
 static void check_format(const cmgi_csr *A, const cmg_csr *there, cmg_format format,
                          cmg_precision precision)
 {
-    cmg_matrix_options options = matrix_options("keep_map");
-    options.format = format;
-    options.precision = precision;
-    options.t = format == CMG_FORMAT_ELLT ? 4 : 0;
-    options.threshold = format == CMG_FORMAT_K2 ? 3 : 0;
+    cmg_matrix_options options =
+        matrix_options("keep_map format=%s precision=%s t=%d threshold=%d", WORD("format", format),
+                       WORD("precision", precision), format == CMG_FORMAT_ELLT ? 4 : 0,
+                       format == CMG_FORMAT_K2 ? 3 : 0);
     scoped_matrix *M = matrix_new(&A->view, &options);
     scoped_matrix *N = matrix_new(there, &options);
     if (M != NULL && N != NULL) {
@@ -170,10 +169,9 @@ static cmg_matrix *matrix_there(const cmgi_resident *R, cmgi_templates *exact,
 
 static cmg_matrix_options compressed(cmg_precision precision, cmg_values values, bool keep_map)
 {
-    cmg_matrix_options options = matrix_options("format=compressed");
-    options.precision = precision;
-    options.values = values;
-    options.keep_map = keep_map;
+    cmg_matrix_options options =
+        matrix_options("format=compressed precision=%s values=%s keep_map=%d",
+                       WORD("precision", precision), WORD("values", values), keep_map);
     return options;
 }
 
@@ -183,12 +181,9 @@ static void check_compressed(const cmgi_csr *A, cmg_precision precision, cmg_val
 {
     const cmgi_matrix_source from = {.csr = &A->view};
     cmg_matrix_options options = compressed(precision, values, keep_map);
+    matrix_set(&options, "warp=32 block=128 t=1 threshold=1");
     scoped_matrix *M = NULL;
     scoped_resident R = resident_of(&A->view);
-    options.warp = 32;
-    options.block = 128;
-    options.t = 1;
-    options.threshold = 1;
     CHECK_OK(cmgi_matrix_make(ctx, cmgi_format_find(ctx, options.format), &from, &options, &M));
     scoped_matrix *N = matrix_there(&R, NULL, &options);
     if (M != NULL && N != NULL) {

@@ -30,8 +30,7 @@ static void check_product(cmg_context *on, const cmgi_csr *A, cmg_format format)
     scoped_vector *y = NULL;
     double in[COLUMNS];
     scoped double *out = malloc((size_t)A->rows * sizeof *out);
-    cmg_matrix_options o = matrix_defaults();
-    o.format = format;
+    cmg_matrix_options o = matrix_options("format=%s", WORD("format", format));
     for (int j = 0; j < COLUMNS; ++j) {
         in[j] = 1 + 0.125 * j;
     }

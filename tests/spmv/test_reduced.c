@@ -121,9 +121,7 @@ TEST(dense_values_in_fewer_bits)
         for (cmg_size k = 0; k < A.indptr[n]; ++k) {
             A.values[k] *= s % 2 ? 1e-20 : 1e20;
         }
-        cmg_matrix_options options = matrix_defaults();
-        options.format = CMG_FORMAT_DENSE;
-        options.precision = CMG_FP32;
+        cmg_matrix_options options = matrix_options("format=dense precision=mixed");
         for (int v = CMG_VALUES_FULL; v <= CMG_VALUES_FP8; ++v) {
             options.values = (cmg_values)v;
             scoped_matrix *M = matrix_new(&A.view, &options);

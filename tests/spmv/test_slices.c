@@ -95,9 +95,8 @@ TEST(maps_change_nothing)
     scoped_csr A = make(JUMPING);
     for (int turn = 0; turn < 4; ++turn) {
         cmg_matrix *M[2] = {NULL, NULL};
-        cmg_matrix_options o = matrix_defaults();
-        o.format = turn < 2 ? CMG_FORMAT_SELL : CMG_FORMAT_K1;
-        o.precision = turn % 2 ? CMG_FP32 : CMG_FP64;
+        cmg_matrix_options o = matrix_options("format=%s precision=%s", turn < 2 ? "sell" : "k1",
+                                              turn % 2 ? "mixed" : "fp64");
         for (int k = 0; k < 2; ++k) {
             o.keep_map = k == 1;
             CHECK_OK(cmg_matrix_create_csr(ctx, &A.view, &o, &M[k]));

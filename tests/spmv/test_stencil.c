@@ -40,9 +40,8 @@ static cmgi_csr box(cmg_size nx, cmg_size ny, cmg_size nz, int reach, bool star)
 
 static cmg_matrix *compress(const cmgi_csr *A, cmg_precision precision)
 {
-    cmg_matrix_options options = matrix_defaults();
-    options.format = CMG_FORMAT_COMPRESSED;
-    options.precision = precision;
+    cmg_matrix_options options =
+        matrix_options("format=compressed precision=%s", WORD("precision", precision));
     return matrix_new(&A->view, &options);
 }
 

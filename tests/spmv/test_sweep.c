@@ -124,9 +124,8 @@ static void check_writebacks(const cmg_matrix *M, const cmgi_csr *L, const cmg_i
 static cmg_matrix *sweep_of(const cmgi_csr *L, cmg_precision precision)
 {
     cmg_matrix *M = NULL;
-    cmg_matrix_options options = matrix_defaults();
-    options.precision = precision;
-    options.keep_map = true;
+    cmg_matrix_options options =
+        matrix_options("precision=%s keep_map", WORD("precision", precision));
     CHECK_OK(cmgi_sweep_create(ctx, &L->view, &options, &M));
     return M;
 }
