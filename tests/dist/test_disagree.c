@@ -222,12 +222,9 @@ static void expect(task *t, cmg_status status, const char *words)
 {
     run(t);
     for (int r = first_here; r < last_here; ++r) {
-        CHECK(t->status[r] == status);
-        CHECK(strstr(t->why[r], words) != NULL);
-        if (t->status[r] != status || strstr(t->why[r], words) == NULL) {
-            printf("  rank %d: %s, \"%s\" where \"%s\" is due\n", r, cmg_status_name(t->status[r]),
-                   t->why[r], words);
-        }
+        CHECK_SAY(t->status[r] == status, "rank %d: %s, \"%s\"", r, cmg_status_name(t->status[r]),
+                  t->why[r]);
+        CHECK_SAY(strstr(t->why[r], words) != NULL, "\"%s\" without \"%s\"", t->why[r], words);
     }
 }
 
@@ -384,17 +381,14 @@ TEST(formats_solve_or_are_refused)
     int solved = 0;
     for (int f = 0; cmg_enum_name("format", f) != NULL; ++f) {
         const char *name = cmg_enum_name("format", f);
-        const char *options = sprint("format=%s", name);
-        task t = {.row = -1, .options = options, .stop = -1};
+        task t = {.row = -1, .options = sprint("format=%s", name), .stop = -1};
         run(&t);
         share(&t);
         for (int r = first_here; r < last_here; ++r) {
             CHECK(t.status[r] == t.status[first_here]);
-            CHECK(t.status[r] == CMG_OK ? residual(false, t.x) <= 1.01e-8
-                                        : strstr(t.why[r], name) != NULL);
-            if (t.status[r] != CMG_OK && strstr(t.why[r], name) == NULL) {
-                printf("  %s: %s, %s\n", name, cmg_status_name(t.status[r]), t.why[r]);
-            }
+            CHECK_SAY(t.status[r] == CMG_OK ? residual(false, t.x) <= 1.01e-8
+                                            : strstr(t.why[r], name) != NULL,
+                      "%s: %s, %s", name, cmg_status_name(t.status[r]), t.why[r]);
         }
         solved += t.status[first_here] == CMG_OK;
     }

@@ -10,18 +10,6 @@ static cmg_hierarchy *whole = NULL;
 static double *rhs = NULL;
 static int ranks = 3; /* two where they then have a device each */
 
-static void make_problem(void)
-{
-    cmg_generate_options options = generate_options("cells=16");
-    CHECK_OK(cmg_hierarchy_generate(ctx, &options, &whole));
-    const cmg_size n = whole->level[0].A.rows;
-    rhs = malloc((size_t)n * sizeof *rhs);
-    for (cmg_size i = 0; i < n; ++i) {
-        rhs[i] = cmgi_random_at(3, (uint64_t)i);
-    }
-    divide(whole, ranks, EVEN);
-}
-
 /* What goes wrong, and on which rank. */
 typedef enum fault {
     NOTHING = 0,
@@ -146,9 +134,7 @@ done:
     if (mine) {
         f->reached = own->fail_after;
     }
-    if (status != CMG_OK) {
-        transport->fail(transport->user, status, cmg_context_message(own));
-    }
+    (void)rank_end(transport, own, status);
     cmg_hierarchy_destroy(&h);
     size_t now[2];
     cmg_context_memory(own, now, NULL);
@@ -164,13 +150,7 @@ done:
 static void expect(fault kind, int rank, cmg_status expected, const char *part)
 {
     broken f = {.kind = kind, .rank = rank};
-    char why[CMG_MESSAGE] = "";
-    const cmg_status status = cmg_loopback_run(ranks, kind == SLEEPS ? 0.3 : 60, work, &f, why);
-    CHECK(status == expected);
-    CHECK(strstr(why, part) != NULL);
-    if (status != expected || strstr(why, part) == NULL) {
-        printf("  fault %d: %s, \"%s\"\n", (int)kind, cmg_status_name(status), why);
-    }
+    run_ranks(ranks, kind == SLEEPS ? 0.3 : 60, work, &f, expected, part);
 }
 
 TEST(ends_all_ranks)
@@ -200,10 +180,8 @@ static void runs_out(cmg_status (*run)(void *user, const cmg_transport *transpor
             CHECK(status == CMG_OK);
             break;
         }
-        CHECK(status == CMG_ERR_MEMORY);
-        if (status != CMG_ERR_MEMORY) {
-            printf("  after %ld allocations: %s, \"%s\"\n", n, cmg_status_name(status), why);
-        }
+        CHECK_SAY(status == CMG_ERR_MEMORY, "after %ld allocations: %s, \"%s\"", n,
+                  cmg_status_name(status), why);
         ++tried;
     }
     CHECK(tried > 50);
@@ -251,11 +229,8 @@ done:
     if (mine) {
         f->reached = own->fail_after;
     }
-    if (status != CMG_OK) {
-        transport->fail(transport->user, status, cmg_context_message(own));
-    }
     free(t.x);
-    return status;
+    return rank_end(transport, own, status);
 }
 
 TEST(memory_runs_out_between_files)
@@ -316,7 +291,9 @@ TEST(refusals)
 BEFORE_TESTS
 {
     ranks = cmg_backend_devices(cmg_context_backend(ctx)) == 2 ? 2 : 3;
-    make_problem();
+    whole = generated("cells=16");
+    rhs = random_rhs(whole);
+    divide(whole, ranks, EVEN);
 }
 
 AFTER_TESTS

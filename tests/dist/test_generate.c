@@ -64,10 +64,7 @@ static cmg_status generate_rank(void *user, const cmg_transport *transport)
     long wrong = 0;
     cmg_status status = open_rank(transport, &mine);
     status = status != CMG_OK ? status : cmg_hierarchy_generate(mine, &t->options, &h);
-    if (status != CMG_OK) {
-        transport->fail(transport->user, status, cmg_context_message(mine));
-    }
-    if (status == CMG_OK && h->levels == t->whole->levels) {
+    if (rank_end(transport, mine, status) == CMG_OK && h->levels == t->whole->levels) {
         for (int l = 0; l < h->levels; ++l) {
             wrong += compare_level(h, t->whole, l);
         }
@@ -81,22 +78,15 @@ static cmg_status generate_rank(void *user, const cmg_transport *transport)
 static void compare(const char *text)
 {
     static const int ranks[] = {1, 2, 3, 8, 40};
-    task t = {.wrong = 0};
-    cmg_generate_options_default(&t.options);
-    CHECK_OK(cmg_generate_options_set(&t.options, text));
-    CHECK_OK(cmg_hierarchy_generate(ctx, &t.options, &t.whole));
+    task t = {.options = generate_options("%s", text)};
+    scoped_hierarchy *whole = hierarchy_generated(&t.options);
+    t.whole = whole;
     for (size_t r = 0; r < sizeof ranks / sizeof *ranks; ++r) {
-        char why[CMG_MESSAGE] = "";
         t.wrong = 0;
-        const cmg_status status = cmg_loopback_run(ranks[r], 60, generate_rank, &t, why);
-        CHECK(status == CMG_OK);
-        CHECK(t.wrong == 0);
+        run_ranks(ranks[r], 60, generate_rank, &t, CMG_OK, "");
+        CHECK_SAY(t.wrong == 0, "%s, %d ranks: %ld wrong", text, ranks[r], t.wrong);
         CHECK(t.levels == t.whole->levels);
-        if (status != CMG_OK || t.wrong != 0) {
-            printf("  %s, %d ranks: %ld wrong, %s\n", text, ranks[r], t.wrong, why);
-        }
     }
-    cmg_hierarchy_destroy(&t.whole);
 }
 
 TEST(grids)

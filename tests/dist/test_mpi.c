@@ -10,25 +10,12 @@ static double *rhs = NULL;
 static int me = 0;
 static int processes = 1;
 
-static void make_problem(void)
-{
-    cmg_generate_options options = generate_options("cells=32 distort=0.2");
-    CHECK_OK(cmg_hierarchy_generate(ctx, &options, &whole));
-    const cmg_size n = whole->level[0].A.rows;
-    rhs = malloc((size_t)n * sizeof *rhs);
-    for (cmg_size i = 0; i < n; ++i) {
-        rhs[i] = cmgi_random_at(3, (uint64_t)i);
-    }
-}
-
 /* Rank 0 compares with itself alone. */
 static void compare(const char *options, int partition)
 {
-    trial one = {.whole = whole, .options = options, .n = whole->level[0].A.rows, .b = rhs};
-    trial many = one;
+    scoped_trial one = trial_of(whole, rhs, options);
+    scoped_trial many = trial_of(whole, rhs, options);
     cmg_transport *transport = NULL;
-    one.x = calloc((size_t)one.n, sizeof(double));
-    many.x = calloc((size_t)one.n, sizeof(double));
     divide(whole, processes, partition);
     CHECK(cmg_mpi_transport_create(MPI_COMM_WORLD, 60, &transport) == CMG_OK);
     CHECK(solve_rank(&many, transport) == CMG_OK);
@@ -40,8 +27,6 @@ static void compare(const char *options, int partition)
             compare_histories(&one, &many, strstr(options, "mixed") != NULL ? 1e-3 : 1e-7);
         }
     }
-    trial_end(&one);
-    trial_end(&many);
 }
 
 TEST(counts_are_those_of_one_rank)
@@ -111,7 +96,8 @@ int main(int argc, char **argv)
     test_begin(argc, argv);
     (void)MPI_Comm_rank(MPI_COMM_WORLD, &me);
     (void)MPI_Comm_size(MPI_COMM_WORLD, &processes);
-    make_problem();
+    whole = generated("cells=32 distort=0.2");
+    rhs = random_rhs(whole);
     test_run();
     free(rhs);
     cmg_hierarchy_destroy(&whole);

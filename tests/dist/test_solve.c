@@ -4,40 +4,11 @@
 
 static const char *const small = "gather=60 no-fallback";
 
-/* What the cases below differ in. */
-typedef struct problem {
-    cmg_element element;
-    int dim;
-    cmg_size cells;
-    cmg_problem problem;
-    cmg_boundary boundary;
-    cmg_coarsening coarsening;
-    double distort;
-} problem;
-
-static cmg_hierarchy *generate(const problem *p)
-{
-    return generated("element=%s dim=%d cells=%lld problem=%s dirichlet=%s coarse=%s distort=%.17g",
-                     FEM_WORD("element", p->element), p->dim, (long long)p->cells,
-                     FEM_WORD("problem", p->problem), FEM_WORD("boundary", p->boundary),
-                     FEM_WORD("coarsening", p->coarsening), p->distort);
-}
-
-static double *random_rhs(const cmg_hierarchy *h)
-{
-    const cmg_size n = h->level[0].A.rows;
-    double *b = malloc((size_t)n * sizeof *b);
-    for (cmg_size i = 0; i < n; ++i) {
-        b[i] = cmgi_random_at(3, (uint64_t)i);
-    }
-    return b;
-}
-
 /* Every number of ranks, every partition. */
-static void all_ranks(const problem *p, const char *options)
+static void all_ranks(const char *problem, const char *options)
 {
     static const int ranks[] = {1, 2, 3, 8};
-    scoped_hierarchy *h = generate(p);
+    scoped_hierarchy *h = generated("%s", problem);
     scoped double *b = random_rhs(h);
     for (size_t r = 0; r < sizeof ranks / sizeof *ranks; ++r) {
         for (int partition = 0; partition < PARTITIONS; ++partition) {
@@ -49,20 +20,18 @@ static void all_ranks(const problem *p, const char *options)
 
 TEST(default_solver)
 {
-    const problem p = {.dim = 2, .cells = 32};
-    all_ranks(&p, small);
+    all_ranks("cells=32", small);
 }
 
 TEST(jacobi_in_three_dimensions)
 {
-    const problem p = {.dim = 3, .cells = 8, .distort = 0.2};
-    all_ranks(&p, "gather=10 smoother=jacobi no-fallback");
+    all_ranks("dim=3 cells=8 distort=0.2", "gather=10 smoother=jacobi no-fallback");
 }
 
 /* Options on one problem, with a few ranks each. */
-static void some_ranks(const problem *p, const char *options, double tolerance)
+static void some_ranks(const char *problem, const char *options, double tolerance)
 {
-    scoped_hierarchy *h = generate(p);
+    scoped_hierarchy *h = generated("%s", problem);
     scoped double *b = random_rhs(h);
     compare_ranks(h, b, options, 2, EVEN, tolerance);
     compare_ranks(h, b, options, 5, RANDOM, tolerance);
@@ -88,11 +57,10 @@ TEST(cycles_and_iterations)
         "cycle=none max-it=300",
         "format=sell",
     };
-    const problem p = {.dim = 2, .cells = 16, .distort = 0.2};
     for (size_t k = 0; k < sizeof options / sizeof *options; ++k) {
         const bool low = strstr(options[k], "mixed") != NULL;
-        const char *text = sprint("%s gather=20 no-fallback", options[k]);
-        some_ranks(&p, text, low ? 1e-3 : 1e-8);
+        some_ranks("cells=16 distort=0.2", sprint("%s gather=20 no-fallback", options[k]),
+                   low ? 1e-3 : 1e-8);
     }
 }
 
@@ -112,32 +80,30 @@ TEST(smoothers)
                                         "spai:symmetric=no:side=right",
                                         "fsai",
                                         "fsai:adaptive=0:tau=0"};
-    const problem p = {.dim = 2, .cells = 16, .distort = 0.25};
     for (size_t k = 0; k < sizeof names / sizeof *names; ++k) {
-        const char *text = sprint("smoother=%s gather=20 no-fallback", names[k]);
-        some_ranks(&p, text, 1e-7);
+        some_ranks("cells=16 distort=0.25", sprint("smoother=%s gather=20 no-fallback", names[k]),
+                   1e-7);
     }
 }
 
 TEST(problems)
 {
-    static const problem cases[] = {
-        {.element = CMG_ELEMENT_P1, .dim = 2, .cells = 16},
-        {.element = CMG_ELEMENT_Q2, .dim = 2, .cells = 8},
-        {.dim = 3, .cells = 8, .boundary = CMG_BOUNDARY_IDENTITY},
-        {.dim = 2, .cells = 16, .boundary = CMG_BOUNDARY_IDENTITY_KEEP},
-        {.dim = 2, .cells = 16, .problem = CMG_PROBLEM_ELASTICITY},
-        {.dim = 2, .cells = 16, .problem = CMG_PROBLEM_HEAT, .boundary = CMG_BOUNDARY_NEUMANN},
+    static const char *const cases[] = {
+        "element=p1 cells=16",
+        "element=q2 cells=8",
+        "dim=3 cells=8 dirichlet=identity",
+        "cells=16 dirichlet=identity-keep",
+        "cells=16 problem=elasticity",
+        "cells=16 problem=heat dirichlet=neumann",
 #ifdef CMGI_HAVE_LAPACK
-        {.dim = 2, .cells = 16, .boundary = CMG_BOUNDARY_NEUMANN}, /* singular: a pseudo-inverse */
+        "cells=16 dirichlet=neumann", /* singular: a pseudo-inverse */
 #endif
-        {.dim = 2, .cells = 16, .problem = CMG_PROBLEM_CONVECTION},
-        {.dim = 2, .cells = 16, .coarsening = CMG_COARSENING_GALERKIN},
+        "cells=16 problem=convection",
+        "cells=16 coarse=galerkin",
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
-        some_ranks(&cases[k], "gather=20 no-fallback", 1e-7);
-        some_ranks(&cases[k], "gather=20 max-it=4",
-                   1e-7); /* not converged, and the report says why */
+        some_ranks(cases[k], "gather=20 no-fallback", 1e-7);
+        some_ranks(cases[k], "gather=20 max-it=4", 1e-7); /* not converged, with a reason */
     }
 }
 
@@ -145,11 +111,7 @@ TEST(problems)
  */
 TEST(few_rows_a_rank)
 {
-    const problem p = {.dim = 2,
-                       .cells = 8,
-                       .problem = CMG_PROBLEM_ELASTICITY,
-                       .boundary = CMG_BOUNDARY_IDENTITY_KEEP};
-    scoped_hierarchy *h = generate(&p);
+    scoped_hierarchy *h = generated("cells=8 problem=elasticity dirichlet=identity-keep");
     scoped double *b = random_rhs(h);
     compare_ranks(h, b, "smoother=spai no-fallback", 20, EVEN, 1e-7);
     compare_ranks(h, b, "smoother=spai gather=0 no-fallback", 64, RANDOM, 1e-7);
@@ -158,8 +120,7 @@ TEST(few_rows_a_rank)
 /* Level matrices that are formed, a restriction that is given, a matrix alone. */
 TEST(what_is_missing)
 {
-    const problem p = {.dim = 2, .cells = 16, .boundary = CMG_BOUNDARY_IDENTITY};
-    scoped_hierarchy *h = generate(&p);
+    scoped_hierarchy *h = generated("cells=16 dirichlet=identity");
     scoped double *b = random_rhs(h);
     compare_ranks(h, b, "gather=20 galerkin=always no-fallback", 3, RANDOM, 1e-8);
     for (int l = 1; l < h->levels; ++l) {
@@ -186,20 +147,16 @@ TEST(what_is_missing)
 TEST(fewer_bits_move_less)
 {
     static const char *const options[] = {"precision=fp64 max-it=2", "precision=mixed max-it=2"};
-    const problem p = {.dim = 3, .cells = 32};
     double bytes[2] = {0};
-    char why[CMG_MESSAGE] = "";
-    scoped_hierarchy *h = generate(&p);
+    scoped_hierarchy *h = generated("dim=3 cells=32");
     scoped double *b = random_rhs(h);
     divide(h, 2, EVEN);
     for (int k = 0; k < 2; ++k) {
-        trial t = {.whole = h, .options = options[k], .n = h->level[0].A.rows, .b = b};
-        t.x = calloc((size_t)t.n, sizeof(double));
-        CHECK(cmg_loopback_run(2, 60, solve_rank, &t, why) == CMG_OK);
+        scoped_trial t = trial_of(h, b, options[k]);
+        run_ranks(2, 60, solve_rank, &t, CMG_OK, "");
         bytes[k] = t.report.bytes;
         CHECK(strstr(t.notes, "divided among them") != NULL); /* over coarse levels of each */
         CHECK(strstr(t.notes, "finest matrix alone") == NULL);
-        trial_end(&t);
     }
     CHECK(bytes[0] > 0 && bytes[1] < bytes[0]);
 }

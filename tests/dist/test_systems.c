@@ -5,11 +5,6 @@
 #include "ranks.h"
 #include "generated.h"
 
-static cmg_hierarchy *generate(const char *text)
-{
-    return generated(text);
-}
-
 /* || b - A x || / || b || in long double. */
 static double residual(const cmg_csr *A, const double *b, const double *x)
 {
@@ -30,39 +25,33 @@ static double residual(const cmg_csr *A, const double *b, const double *x)
 static int same_counts(cmg_hierarchy *h, const double *b, const char *options)
 {
     const cmg_csr A = cmgi_csr_view(&h->level[0].A);
-    trial one = {.whole = h, .options = options, .n = A.rows, .b = b};
-    one.x = calloc((size_t)A.rows, sizeof(double));
+    scoped_trial one = trial_of(h, b, options);
     CHECK_OK(solve_own(h, &one, 0, A.rows, true));
     CHECK(cmg_outcome_converged(one.report.outcome));
     for (int ranks = 2; ranks <= 4; ++ranks) {
-        trial many = {.whole = h, .options = options, .n = A.rows, .b = b};
-        char why[CMG_MESSAGE] = "";
-        many.x = calloc((size_t)A.rows, sizeof(double));
+        scoped_trial many = trial_of(h, b, options);
         divide(h, ranks, ranks == 2 ? EVEN : ranks == 3 ? LAST : RANDOM);
-        CHECK(cmg_loopback_run(ranks, 60, solve_rank, &many, why) == CMG_OK);
+        run_ranks(ranks, 60, solve_rank, &many, CMG_OK, "");
         CHECK(many.report.iterations == one.report.iterations);
         CHECK(residual(&A, b, many.x) <= 1.01e-8);
         if (many.report.iterations != one.report.iterations) {
-            printf("  %lld rows, %s: %d iterations, on %d ranks %d; %s\n%s--\n%s",
-                   (long long)A.rows, options, one.report.iterations, ranks, many.report.iterations,
-                   why, one.notes, many.notes);
+            printf("  %lld rows, %s: %d iterations, on %d ranks %d\n%s--\n%s", (long long)A.rows,
+                   options, one.report.iterations, ranks, many.report.iterations, one.notes,
+                   many.notes);
         }
-        trial_end(&many);
     }
-    trial_end(&one);
     return one.report.iterations;
 }
 
 static int same_as_one(const char *problem, const char *options)
 {
-    scoped_hierarchy *h = generate(problem);
+    scoped_hierarchy *h = generated("%s", problem);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     scoped double *b = malloc((size_t)n * sizeof *b);
     for (cmg_size i = 0; i < n; ++i) {
         b[i] = cmgi_random_at(3, (uint64_t)i) - 0.5;
     }
-    const int iterations = same_counts(h, b, options);
-    return iterations;
+    return same_counts(h, b, options);
 }
 
 /* A coarsest level that gets algebraic ones from block size and coordinates. */
@@ -108,7 +97,7 @@ static void give_modes(cmg_hierarchy *h, cmg_size nodes, const double *x)
 
 TEST(a_matrix_alone)
 {
-    scoped_hierarchy *h = generate("shape=beam cells=24 levels=1 problem=elasticity");
+    scoped_hierarchy *h = generated("shape=beam cells=24 levels=1 problem=elasticity");
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     scoped double *b = malloc((size_t)n * sizeof *b);
     const double *x = NULL;
@@ -127,13 +116,12 @@ TEST(a_matrix_alone)
 /* R A P with a 0 on its diagonal is named by its level, not by the first that ranks hold whole. */
 TEST(levels_are_numbered_through)
 {
-    cmg_hierarchy *h = generate("cells=16 levels=2");
+    cmg_hierarchy *h = generated("cells=16 levels=2");
     const cmg_csr A = cmgi_csr_view(&h->level[0].A);
     const cmg_csr P = cmgi_csr_view(&h->level[0].P);
     cmg_size *indptr = calloc((size_t)P.cols + 1, sizeof *indptr);
     cmg_index *indices = calloc((size_t)P.cols, sizeof *indices);
     double *values = calloc((size_t)P.cols, sizeof *values);
-    char why[CMG_MESSAGE] = "";
     for (cmg_size i = 0; i < P.cols; ++i) { /* each row far from where P is */
         indptr[i + 1] = i + 1;
         indices[i] = (cmg_index)(i < P.cols / 2 ? P.rows - 1 - i : i - P.cols / 2);
@@ -145,8 +133,7 @@ TEST(levels_are_numbered_through)
     CHECK_OK(cmg_hierarchy_set_csr(bad, 0, CMG_ROLE_P, NULL, 0, &P));
     CHECK_OK(cmg_hierarchy_set_csr(bad, 0, CMG_ROLE_R, NULL, 0, &R));
     trial t = {.whole = bad, .options = ""};
-    CHECK(cmg_loopback_run(3, 20, solve_rank, &t, why) == CMG_ERR_ARG);
-    CHECK(strstr(why, "level 1: A: row 0") != NULL);
+    run_ranks(3, 20, solve_rank, &t, CMG_ERR_ARG, "level 1: A: row 0");
     hierarchies_destroy(&bad, &h);
     free_all(indptr, indices, values);
 }
@@ -171,7 +158,7 @@ TEST(free_bodies)
         "cells=32 problem=elasticity dirichlet=neumann distort=0.3",
         "dim=3 cells=8 problem=elasticity dirichlet=neumann shape=beam"};
     for (int k = 0; k < 2; ++k) {
-        scoped_hierarchy *h = generate(bodies[k]);
+        scoped_hierarchy *h = generated("%s", bodies[k]);
         const cmg_csr A = cmgi_csr_view(&h->level[0].A);
         scoped double *b = malloc((size_t)A.rows * sizeof *b);
         in_range(&A, b);
@@ -236,7 +223,6 @@ TEST(free_trusses)
     for (int k = 0; k < 4 * 2; ++k) {
         const bool places = k % 2 == 0;
         const int ranks = k / 2 == 0 ? 5 : 3;
-        char why[CMG_MESSAGE] = "";
         scoped_hierarchy *h = hierarchy_new(1);
         CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
         CHECK_OK(cmg_hierarchy_set_attribute(h, "block_size", "2"));
@@ -244,15 +230,13 @@ TEST(free_trusses)
             CHECK_OK(cmg_hierarchy_set_vector(h, 0, "coords", NULL, TRUSS, t->x));
         }
         divide(h, ranks, kinds[k / 2]);
-        trial many = {.whole = h, .options = "", .n = TRUSS, .b = b};
-        many.x = calloc(TRUSS, sizeof(double));
-        CHECK(cmg_loopback_run(ranks, 60, solve_rank, &many, why) == CMG_OK);
+        scoped_trial many = trial_of(h, b, "");
+        run_ranks(ranks, 60, solve_rank, &many, CMG_OK, "");
         CHECK(strstr(many.notes, places ? "null space of 3 vectors" : "null space of 2 vectors") !=
               NULL);
         const double relative = residual(&A, b, many.x);
         CHECK_NEAR(many.report.relative_residual, relative, 1e-6 * relative + 1e-14);
         CHECK(!places || relative <= 1.01e-8);
-        trial_end(&many);
     }
 }
 
@@ -274,9 +258,7 @@ static cmg_status give_other_facts(void *user, const cmg_transport *transport)
 
 TEST(facts_that_differ_are_named)
 {
-    scoped_hierarchy *h = generate("shape=beam cells=24 levels=1 problem=elasticity");
+    scoped_hierarchy *h = generated("shape=beam cells=24 levels=1 problem=elasticity");
     trial t = {.whole = h};
-    char why[CMG_MESSAGE] = "";
-    CHECK(cmg_loopback_run(3, 60, give_other_facts, &t, why) == CMG_ERR_ARG);
-    CHECK(strstr(why, "block_size is 2 on one rank and 3") != NULL);
+    run_ranks(3, 60, give_other_facts, &t, CMG_ERR_ARG, "block_size is 2 on one rank and 3");
 }
