@@ -1,6 +1,5 @@
 /* Arrays in the backend's memory: copied to it, and compared bit by bit. */
 #pragma once
-#include "core/memory.h"
 #include "test.h"
 
 static inline void *copy_there(const void *host, cmg_size count, size_t size)

@@ -11,6 +11,7 @@
 #include "cmg.h"
 #include "cmg_elements.h"
 #include "core/context.h"
+#include "core/memory.h"
 #include "csr/csr.h"
 #include "plain.h"
 #include "scoped.h"
@@ -119,6 +120,14 @@ enum { HAS_HDF5 = 0 };
 static inline void test_csr_free(cmgi_csr *A)
 {
     cmgi_csr_free(ctx, A);
+}
+
+/* An array in the backend's memory. */
+#define scoped_device scoped_by(test_device_free)
+
+static inline void test_device_free(void *array)
+{
+    cmgi_free_device(ctx, *(void **)array);
 }
 
 /* Several at once, as free and the functions of their names do one. */

@@ -1,7 +1,5 @@
 /* Status texts, enumeration tables, options out of range, memory accounts, injected faults. */
 #include "cmg_ranks.h"
-#include "core/context.h"
-#include "core/memory.h"
 #include "test.h"
 
 TEST(status_names_match)

@@ -56,8 +56,8 @@ static void *work(void *user)
     j->status = cmg_context_create(&co, &own);
     for (int round = 0; round < ROUNDS && j->status == CMG_OK; ++round) {
         char path[64];
-        cmg_hierarchy *made = NULL;
-        cmg_hierarchy *h = NULL;
+        scoped_hierarchy *made = NULL;
+        scoped_hierarchy *h = NULL;
         cmg_solver_options o = solver_defaults();
 #ifdef CMGI_HAVE_HDF5
         (void)snprintf(path, sizeof path, "contexts-%d.cmg", j->number);
@@ -71,7 +71,6 @@ static void *work(void *user)
         j->status =
             j->status == CMG_OK ? cmg_hierarchy_read(own, path, CMG_FILE_AUTO, &h) : j->status;
         j->status = j->status == CMG_OK ? solve(own, h, &o, j) : j->status;
-        hierarchies_destroy(&made, &h);
         (void)remove(path);
     }
     return NULL;

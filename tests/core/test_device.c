@@ -4,7 +4,6 @@
  */
 #include "core/backend.h"
 #include "core/feed.h"
-#include "core/random.h"
 #include "test.h"
 
 #include <cuda_runtime_api.h>
@@ -31,16 +30,14 @@ TEST(large_copies_arrive_whole)
         const size_t bytes = (size_t)n * sizeof(double);
         scoped double *host = random_array(n, s + 1);
         scoped double *back = calloc((size_t)n, sizeof *back);
-        double *d = NULL;
-        double *e = NULL;
+        scoped_device double *d = NULL;
+        scoped_device double *e = NULL;
         CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *d, &d));
         CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *e, &e));
         CHECK_OK(cmgi_to_device(ctx, d, host, bytes));
         CHECK_OK(ctx->backend->convert(ctx, n, CMG_FP64, d, CMG_FP64, e));
         CHECK_OK(cmgi_to_host(ctx, back, e, bytes));
         CHECK(memcmp(host, back, bytes) == 0);
-        cmgi_free_device(ctx, d);
-        cmgi_free_device(ctx, e);
     }
 }
 
@@ -83,8 +80,8 @@ TEST(unaligned_arrays_work)
     enum { N = 10001 };
     scoped double *host = random_array(N + 1, 3);
     double back[3];
-    double *d = NULL;
-    double *result = NULL;
+    scoped_device double *d = NULL;
+    scoped_device double *result = NULL;
     CHECK_OK(cmgi_alloc_device(ctx, 2 * N + 2, sizeof *d, &d));
     CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *result, &result));
     CHECK_OK(cmgi_to_device(ctx, d, host, (N + 1) * sizeof *host));
@@ -100,16 +97,14 @@ TEST(unaligned_arrays_work)
     CHECK_NEAR(back[0], expected, 1e-12 * expected);
     CHECK_OK(cmgi_to_host(ctx, back, shifted + N - 1, sizeof *back));
     CHECK_NEAR(back[0], 3 * host[N], 1e-15);
-    cmgi_free_device(ctx, d);
-    cmgi_free_device(ctx, result);
 }
 
 TEST(graphs_replay_and_loop)
 {
-    double *x = NULL;
+    scoped_device double *x = NULL;
     double value = 0;
     void *graph = NULL;
-    cmgi_stop *stop = NULL;
+    scoped_device cmgi_stop *stop = NULL;
     const double one = 1;
     const cmgi_stop start = {
         .relative = 0, .diverged = 1e300, .most = 37, .outcome = CMGI_STOP_NONE, .running = 1};
@@ -159,15 +154,13 @@ TEST(graphs_replay_and_loop)
         CHECK(value == 2 * (2 * (2 * (1024 + 38) + 38) + 1));
         ctx->backend->graph_destroy(ctx, graph);
     }
-    cmgi_free_device(ctx, x);
-    cmgi_free_device(ctx, stop);
 }
 
 /* A recording that is given up leaves the stream as it was. */
 TEST(recordings_can_be_dropped)
 {
-    double *x = NULL;
-    cmgi_stop *again = NULL;
+    scoped_device double *x = NULL;
+    scoped_device cmgi_stop *again = NULL;
     double value = 0;
     CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *again, &again));
     CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *x, &x));
@@ -188,14 +181,12 @@ TEST(recordings_can_be_dropped)
     }
     CHECK_OK(cmgi_to_host(ctx, &value, x, sizeof value));
     CHECK(value == 5);
-    cmgi_free_device(ctx, again);
-    cmgi_free_device(ctx, x);
 }
 
 TEST(the_device_clock_runs)
 {
     const cmg_size n = 1 << 22;
-    double *x = NULL;
+    scoped_device double *x = NULL;
     double once = -1;
     double many = -1;
     CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *x, &x));
@@ -212,7 +203,6 @@ TEST(the_device_clock_runs)
     CHECK_OK(ctx->backend->elapsed(ctx, 1, 2, &many));
     CHECK(once > 0 && many > once);
     CHECK_OK(ctx->backend->mark_reserve(ctx, 0));
-    cmgi_free_device(ctx, x);
 }
 
 TEST(the_callers_stream_is_used)
@@ -299,7 +289,7 @@ TEST(too_much_memory_is_refused)
 {
     size_t before[2];
     size_t after[2];
-    double *x = NULL;
+    scoped_device double *x = NULL;
     cmg_context_memory(ctx, before, NULL);
     CHECK_STATUS(cmgi_alloc_device(ctx, (cmg_size)1 << 46, sizeof *x, &x), CMG_ERR_MEMORY);
     CHECK(x == NULL);
@@ -310,7 +300,6 @@ TEST(too_much_memory_is_refused)
     CHECK_OK(cmgi_alloc_device(ctx, 1000, sizeof *x, &x)); /* and the context goes on */
     CHECK_OK(ctx->backend->fill(ctx, CMG_FP64, 1000, 1.0, x));
     CHECK_OK(cmg_context_synchronize(ctx));
-    cmgi_free_device(ctx, x);
 }
 
 TEST(absent_devices_are_refused)

@@ -4,12 +4,9 @@
  */
 #include "core/each.h"
 
-#include <math.h>
-
 #include "test_each.inc"
 
 #include "arrays.h"
-#include "core/random.h"
 #include "test.h"
 
 enum { MOST_ROWS = 2500, MOST_LENGTH = 70, MOST_BLOCKS = MOST_ROWS / CMGI_SUM_BLOCK + 1 };

@@ -2,8 +2,6 @@
  * Memory that a set-up frees serves it again: kept blocks are split, their parts meet again, and
  * what is in use stays as it is whatever is freed beside it, in any order.
  */
-#include "core/memory.h"
-#include "core/random.h"
 #include "test.h"
 
 enum { MIB = 1 << 20, ARRAYS = 120 };

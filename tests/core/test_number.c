@@ -1,7 +1,6 @@
 /* Numbers in text: exact conversion against strtod, formats that read back, refusals. */
 #include "test.h"
 
-#include "core/random.h"
 #include "core/number.h"
 
 #include <locale.h>

@@ -1,11 +1,7 @@
 /* Option tables: every row against its struct, texts, refusals, structs of older programs. */
 #include "test.h"
 
-#include <math.h>
 #include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Every row: its default is in range, is in the struct, and comes back through text. */
 static void check_table(const cmg_option *(*row)(int), void *options, size_t size)
@@ -189,7 +185,7 @@ static void last_log(void *user, cmg_log_level level, const char *line)
 
 TEST(a_context_that_fails_says_why)
 {
-    cmg_context *other = NULL;
+    scoped_context *other = NULL;
     cmg_context_options o = context_defaults();
     char why[CMG_MESSAGE] = "";
     char logged[CMG_MESSAGE] = "";
@@ -205,7 +201,6 @@ TEST(a_context_that_fails_says_why)
     if (cmg_context_create(&o, &other) != CMG_OK) { /* no CUDA, or not that many devices */
         CHECK(why[0] != '\0' && strcmp(why, logged) == 0);
     }
-    cmg_context_destroy(&other);
 }
 
 TEST(close_words_are_found)

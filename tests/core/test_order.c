@@ -1,6 +1,5 @@
 /* Lists of column indices in ascending order, against qsort. */
 #include "core/order.h"
-#include "core/random.h"
 #include "test.h"
 
 enum { MOST = 3000 };

@@ -1,7 +1,5 @@
 /* Vector arithmetic against plain loops, at sizes around the SIMD width and the reduction block. */
 #include "core/backend.h"
-#include "core/memory.h"
-#include "core/random.h"
 #include "core/vector.h"
 #include "csr/place.h"
 #include "test.h"
@@ -58,8 +56,8 @@ TEST(cg_kernels_match_loops)
         double *host[4];
         void *v[4];
         const double scalars[3] = {0.75, 1.5, 0};
-        double *d_scalars = NULL;
-        float *single = NULL;
+        scoped_device double *d_scalars = NULL;
+        scoped_device float *single = NULL;
         CHECK_OK(cmgi_alloc_device(ctx, n, sizeof(float), &single));
         CHECK_OK(cmgi_alloc_device(ctx, 3, sizeof(double), &d_scalars));
         CHECK_OK(cmgi_to_device(ctx, d_scalars, scalars, sizeof scalars));
@@ -85,7 +83,7 @@ TEST(cg_kernels_match_loops)
                                          CMG_FP64, v[1]));
         double rr = -1;
         CHECK_OK(cmgi_to_host(ctx, &rr, d_scalars + 2, sizeof rr));
-        double *out = malloc((size_t)(n + 1) * sizeof *out);
+        scoped double *out = malloc((size_t)(n + 1) * sizeof *out);
         double expected = 0;
         double worst = 0;
         const double alpha = 0.5;
@@ -111,9 +109,6 @@ TEST(cg_kernels_match_loops)
             free(host[k]);
             cmgi_free_device(ctx, v[k]);
         }
-        free(out);
-        cmgi_free_device(ctx, single);
-        cmgi_free_device(ctx, d_scalars);
     }
 }
 
@@ -123,7 +118,7 @@ TEST(cg_kernels_match_loops_in_fp32)
         const cmg_size n = sizes[s];
         const double scalars[3] = {0.75, 1.5, 0}; /* num / den = 1 / 2 */
         double *host[4];
-        double *d_scalars = NULL;
+        scoped_device double *d_scalars = NULL;
         cmg_vector *v[4];
         CHECK_OK(cmgi_alloc_device(ctx, 3, sizeof(double), &d_scalars));
         CHECK_OK(cmgi_to_device(ctx, d_scalars, scalars, sizeof scalars));
@@ -146,8 +141,8 @@ TEST(cg_kernels_match_loops_in_fp32)
         double rr = -1;
         double expected = 0;
         double worst = 0;
-        double *x = malloc((size_t)(n + 1) * sizeof *x);
-        double *p = malloc((size_t)(n + 1) * sizeof *p);
+        scoped double *x = malloc((size_t)(n + 1) * sizeof *x);
+        scoped double *p = malloc((size_t)(n + 1) * sizeof *p);
         CHECK_OK(cmgi_to_host(ctx, &rr, d_scalars + 2, sizeof rr));
         CHECK_OK(cmg_vector_get(v[2], x));
         CHECK_OK(cmg_vector_get(v[0], p));
@@ -163,8 +158,6 @@ TEST(cg_kernels_match_loops_in_fp32)
             free(host[k]);
             cmg_vector_destroy(&v[k]);
         }
-        free_all(x, p);
-        cmgi_free_device(ctx, d_scalars);
     }
 }
 
@@ -177,7 +170,7 @@ TEST(jacobi_steps_match_loops)
         const cmg_precision precision = turn % 2 ? CMG_FP32 : CMG_FP64;
         const double eps = turn % 2 ? 1e-6 : 1e-14;
         double scalars[3] = {0.75, 0, 0}; /* rho_0, rho_1, curvature */
-        double *d_scalars = NULL;
+        scoped_device double *d_scalars = NULL;
         double *host[4]; /* D^-1, q, p, r */
         cmg_vector *v[5];
         CHECK_OK(cmgi_alloc_device(ctx, 3, sizeof(double), &d_scalars));
@@ -199,8 +192,8 @@ TEST(jacobi_steps_match_loops)
                                        .curvature = d_scalars + 2};
         CHECK_OK(ctx->backend->jacobi_step(ctx, n, &step));
         CHECK_OK(cmgi_to_host(ctx, scalars, d_scalars, sizeof scalars));
-        double *out = malloc((size_t)(n + 1) * sizeof *out);
-        double *p = malloc((size_t)(n + 1) * sizeof *p);
+        scoped double *out = malloc((size_t)(n + 1) * sizeof *out);
+        scoped double *p = malloc((size_t)(n + 1) * sizeof *p);
         CHECK_OK(cmg_vector_get(v[3], out));
         CHECK_OK(cmg_vector_get(v[2], p));
         double curvature = 0;
@@ -228,8 +221,6 @@ TEST(jacobi_steps_match_loops)
         for (int k = 0; k < 5; ++k) {
             cmg_vector_destroy(&v[k]);
         }
-        free_all(out, p);
-        cmgi_free_device(ctx, d_scalars);
     }
 }
 
@@ -240,8 +231,8 @@ TEST(cg_update_can_be_frozen)
     /* the first has ended, the second runs and breaks down */
     const cmgi_stop begin[2] = {{.most = 9, .done = 3, .outcome = CMG_CONVERGED_RTOL, .running = 0},
                                 {.most = 9, .done = 3, .outcome = CMGI_STOP_NONE, .running = 1}};
-    double *d_scalars = NULL;
-    cmgi_stop *d_stop = NULL;
+    scoped_device double *d_scalars = NULL;
+    scoped_device cmgi_stop *d_stop = NULL;
     double *v[4];
     double *host[4];
     double out[N];
@@ -285,8 +276,6 @@ TEST(cg_update_can_be_frozen)
         free(host[k]);
         cmgi_free_device(ctx, v[k]);
     }
-    cmgi_free_device(ctx, d_scalars);
-    cmgi_free_device(ctx, d_stop);
 }
 
 TEST(dot_is_repeatable_for_any_thread_count)
@@ -330,7 +319,7 @@ TEST(permute_gathers_and_scatters)
     const double x[5] = {10, 11, 12, 13, 14};
     double y[5];
     double z[5];
-    cmg_index *d_perm = NULL;
+    scoped_device cmg_index *d_perm = NULL;
     double *d[3] = {NULL, NULL, NULL};
     CHECK_OK(cmgi_alloc_device(ctx, 5, sizeof *d_perm, &d_perm));
     CHECK_OK(cmgi_to_device(ctx, d_perm, perm, sizeof perm));
@@ -347,7 +336,6 @@ TEST(permute_gathers_and_scatters)
         CHECK(z[k] == x[k]);
         cmgi_free_device(ctx, k < 3 ? d[k] : NULL);
     }
-    cmgi_free_device(ctx, d_perm);
 }
 
 TEST(vectors_know_what_they_are)

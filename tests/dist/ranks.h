@@ -5,7 +5,6 @@
 #pragma once
 #include "cmg_ranks.h"
 #include "ranks/group.h"
-#include "core/random.h"
 #include "ranks/rows.h"
 #include "hierarchy/hierarchy.h"
 #include "test.h"

@@ -6,7 +6,6 @@
 #define TEST_OWN_MAIN
 #include "cmg_expert.h"
 #include "cmg_ranks.h"
-#include "core/random.h"
 #include "test.h"
 
 #include <time.h>

@@ -85,7 +85,8 @@ TEST(is_cg_for_long)
     scoped double *b = NULL;
     scoped_hierarchy *h = generate(0, &b);
     compare_with_cg(h, b, "cycle=none smoother=jacobi max-it=1000", 1);
-    scoped_trial tight = solved(h, b, "krylov=merged cycle=none rtol=1e-14 max-it=1000 no-fallback");
+    scoped_trial tight =
+        solved(h, b, "krylov=merged cycle=none rtol=1e-14 max-it=1000 no-fallback");
     CHECK(cmg_outcome_converged(tight.report.outcome) ||
           tight.report.outcome == CMG_STAGNATED); /* rounding, and reported */
     CHECK(tight.report.relative_residual <= 1e-12);

@@ -116,26 +116,24 @@ TEST(a_matrix_alone)
 /* R A P with a 0 on its diagonal is named by its level, not by the first that ranks hold whole. */
 TEST(levels_are_numbered_through)
 {
-    cmg_hierarchy *h = generated("cells=16 levels=2");
+    scoped_hierarchy *h = generated("cells=16 levels=2");
     const cmg_csr A = cmgi_csr_view(&h->level[0].A);
     const cmg_csr P = cmgi_csr_view(&h->level[0].P);
-    cmg_size *indptr = calloc((size_t)P.cols + 1, sizeof *indptr);
-    cmg_index *indices = calloc((size_t)P.cols, sizeof *indices);
-    double *values = calloc((size_t)P.cols, sizeof *values);
+    scoped cmg_size *indptr = calloc((size_t)P.cols + 1, sizeof *indptr);
+    scoped cmg_index *indices = calloc((size_t)P.cols, sizeof *indices);
+    scoped double *values = calloc((size_t)P.cols, sizeof *values);
     for (cmg_size i = 0; i < P.cols; ++i) { /* each row far from where P is */
         indptr[i + 1] = i + 1;
         indices[i] = (cmg_index)(i < P.cols / 2 ? P.rows - 1 - i : i - P.cols / 2);
         values[i] = 1;
     }
     const cmg_csr R = {P.cols, P.rows, indptr, indices, values};
-    cmg_hierarchy *bad = hierarchy_new(2);
+    scoped_hierarchy *bad = hierarchy_new(2);
     CHECK_OK(cmg_hierarchy_set_csr(bad, 0, CMG_ROLE_A, NULL, 0, &A));
     CHECK_OK(cmg_hierarchy_set_csr(bad, 0, CMG_ROLE_P, NULL, 0, &P));
     CHECK_OK(cmg_hierarchy_set_csr(bad, 0, CMG_ROLE_R, NULL, 0, &R));
     trial t = {.whole = bad, .options = ""};
     run_ranks(3, 20, solve_rank, &t, CMG_ERR_ARG, "level 1: A: row 0");
-    hierarchies_destroy(&bad, &h);
-    free_all(indptr, indices, values);
 }
 
 /* b = A y */

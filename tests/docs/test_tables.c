@@ -2,8 +2,6 @@
  * that links to a page that exists. */
 #include "test.h"
 
-#include <string.h>
-
 static char overview[1 << 16];
 
 static bool read_overview(const char *folder)

@@ -9,6 +9,8 @@
 #include "fem/space.h"
 #include "hierarchy/hierarchy_checks.h"
 
+#define scoped_space scoped_by(cmgi_space_destroy) cmgi_space
+
 enum { BASE = 2 }; /* cells a side of the coarsest mesh */
 
 /* Solves on level 0; returns the iterations, -1 when it did not converge. */
@@ -169,8 +171,8 @@ static void errors_of(const cmg_generate_options *o, double error[2])
     const cmgi_problem problem = cmgi_problem_make(o, o->dim, zero, one);
     const cmgi_basis basis = cmgi_basis_of(o->element, o->dim);
     bool fixes[64];
-    cmgi_space *space = NULL;
-    double *u = NULL;
+    scoped_space *space = NULL;
+    scoped double *u = NULL;
     for (int l = 0; l < 64; ++l) {
         fixes[l] = true;
     }
@@ -181,8 +183,6 @@ static void errors_of(const cmg_generate_options *o, double error[2])
     CHECK_OK(cmgi_space_create(mesh, basis.order, problem.components, o->boundary, fixes, &space));
     CHECK(space->unknowns * problem.components == cmg_hierarchy_rows(h, 0));
     measure_errors(space, &problem, u, error);
-    free(u);
-    cmgi_space_destroy(&space);
 }
 
 static void check_orders(int dim, cmg_element element, double distort, cmg_problem problem)

@@ -131,9 +131,9 @@ static void check_embedding(const cmg_generate_options *o)
         }
     }
     const cmg_csr P = csr_of(h, 0, CMG_ROLE_P);
-    double *Pu = csr_times(&P, u[1]);
+    scoped double *Pu = csr_times(&P, u[1]);
     CHECK_NEAR(largest_difference(Pu, u[0], P.rows), 0, 1e-13 * largest(u[0], P.rows));
-    free_all(Pu, u[0], u[1]);
+    free_all(u[0], u[1]);
 }
 
 TEST(prolongation_embeds_the_space)

@@ -1,6 +1,4 @@
 /* Built-in shapes, checks and refinement: volumes, counts, Euler characteristics, relations. */
-#include "core/memory.h"
-#include "core/random.h"
 #include "fem/mesh_geometry.h"
 #include "fem/mesh_shapes.h"
 #include "generated.h"

@@ -1,10 +1,11 @@
 /* Every fault that the check knows, made on purpose in an otherwise good mesh. */
-#include "core/memory.h"
 #include "fem/elements.h"
 #include "fem/mesh_order.h"
 #include "fem/mesh_shapes.h"
 #include "fem/vtk.h"
 #include "generated.h"
+
+#define scoped_space scoped_by(cmgi_space_destroy) cmgi_space
 
 static const cmgi_cell cells[] = {CMGI_TRI, CMGI_QUAD, CMGI_TET, CMGI_HEX};
 
@@ -75,7 +76,7 @@ TEST(inverted_elements_are_named)
     CHECK_OK(cmgi_cell_form_create(ctx, &problem, cmgi_basis_of(CMG_ELEMENT_P1, 2), 2, &form));
     for (int which = 0; which < 3; ++which) {
         scoped_mesh *mesh = box(CMGI_TRI, 3);
-        cmgi_space *space = NULL;
+        scoped_space *space = NULL;
         cmgi_elements E = {0};
         const cmg_size cell = which == 0 ? 0 : which == 1 ? 5 : mesh->cells - 1;
         CHECK_OK(cmgi_space_create(mesh, 1, 1, CMG_BOUNDARY_NEUMANN, fixes, &space));
@@ -88,7 +89,6 @@ TEST(inverted_elements_are_named)
         CHECK_STATUS(cmgi_fem_elements(space, &form, true, &E), CMG_ERR_ARG);
         const char *text = sprint("cell %lld is inverted", (long long)cell);
         CHECK(strcmp(cmg_context_message(ctx), text) == 0);
-        cmgi_space_destroy(&space);
     }
     cmgi_cell_form_free(ctx, &form);
 }
@@ -305,7 +305,7 @@ TEST(tets_are_cut_along_the_shortest_diagonal)
 
 TEST(snapping_that_inverts_is_refused)
 {
-    cmgi_mesh *mesh = box(CMGI_TRI, 1);
+    scoped_mesh *mesh = box(CMGI_TRI, 1);
     cmgi_mesh *fine = NULL;
     const cmgi_surface surface = {
         .label = cmgi_mesh_find_label(mesh, "bottom"), .centre = {0.5, 0}, .radius = 3};
@@ -319,7 +319,6 @@ TEST(snapping_that_inverts_is_refused)
     const cmgi_snap far = {1, &below};
     CHECK_STATUS(cmgi_mesh_refine(mesh, &far, &fine, NULL), CMG_ERR_SHAPE);
     CHECK(fine == NULL && strstr(cmg_context_message(ctx), "snapping: refined cell") != NULL);
-    cmgi_mesh_destroy(&mesh);
 }
 
 /* Sizes of the cantilever and the L-shaped beam in the tables of the paper on EbEsym, matrix-free

@@ -77,7 +77,7 @@ TEST(shared_meshes_are_read)
         if (!ends_with(name, ".msh") && !ends_with(name, ".mesh")) {
             continue;
         }
-        cmgi_mesh *mesh = NULL;
+        scoped_mesh *mesh = NULL;
         (void)snprintf(path, sizeof path, "%s/meshes/%s", test_shared_data(), name);
         if (is_foreign(name)) {
             CHECK_STATUS(cmgi_mesh_read(ctx, path, &mesh), CMG_ERR_UNSUPPORTED);
@@ -89,7 +89,6 @@ TEST(shared_meshes_are_read)
             check_refinement(mesh);
             ++read;
         }
-        cmgi_mesh_destroy(&mesh);
     }
     if (dir != NULL) {
         (void)closedir(dir);

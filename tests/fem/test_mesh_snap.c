@@ -51,7 +51,7 @@ static cmgi_mesh *make_tube(cmgi_surface surface[2])
     cmgi_shape_options o;
     cmgi_shape_options_default(CMG_SHAPE_ANNULUS, &o);
     o.n = 3;
-    cmgi_mesh *ring = make(&o);
+    scoped_mesh *ring = make(&o);
     cmgi_mesh *tube = NULL;
     CHECK_OK(cmgi_mesh_create(ctx, CMGI_HEX, 2 * ring->nodes, ring->cells, 0, &tube));
     for (cmg_size v = 0; v < tube->nodes; ++v) {
@@ -82,7 +82,6 @@ static cmgi_mesh *make_tube(cmgi_surface surface[2])
         surface[k] = (cmgi_surface){
             .label = label[k], .centre = {0, 0, 5}, .axis = {0, 0, -2}, .radius = k == 0 ? 0.5 : 1};
     }
-    cmgi_mesh_destroy(&ring);
     return tube;
 }
 

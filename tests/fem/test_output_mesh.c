@@ -1,6 +1,5 @@
 /* The mesh that a hierarchy carries: nodes, unknowns, boundary values, file round trip, VTU. */
 #define _DEFAULT_SOURCE
-#include "core/memory.h"
 #include "fem/locate.h"
 #include "fem/mesh.h"
 #include "hierarchy/hierarchy.h"
@@ -41,7 +40,7 @@ static void check_nodes(const cmg_hierarchy *h)
     double worst = 0;
     CHECK_OK(cmg_hierarchy_get_vector(h, 0, "coords", NULL, &n, &coords));
     CHECK(n == blocks * m->dim);
-    unsigned char *once = calloc((size_t)blocks + 1, 1);
+    scoped unsigned char *once = calloc((size_t)blocks + 1, 1);
     for (cmg_size v = 0; v < m->nodes; ++v) {
         const double *x = m->x + v * m->dim;
         if (m->unknown[v] >= 0) {
@@ -58,7 +57,6 @@ static void check_nodes(const cmg_hierarchy *h)
     }
     CHECK(seen == blocks && value == m->boundary_values + m->boundary * m->components);
     CHECK_NEAR(worst, 0, 1e-13);
-    free(once);
 }
 
 TEST(nodes_carry_their_unknowns)
@@ -260,8 +258,9 @@ TEST(own_meshes_are_written_equally)
         CHECK_OK(cmg_hierarchy_write_vtu(h, path[0], 1, &name, &b));
         const cmgi_stored_mesh *m = h->mesh;
         const unsigned char *local = cmgi_vtk_order(cmgi_basis_of(o.element, o.dim));
-        cmg_index *nodes = calloc((size_t)(m->cells * 27), sizeof *nodes); /* of any element */
-        double *values = malloc((size_t)m->nodes * sizeof *values);
+        scoped cmg_index *nodes =
+            calloc((size_t)(m->cells * 27), sizeof *nodes); /* of any element */
+        scoped double *values = malloc((size_t)m->nodes * sizeof *values);
         for (cmg_size e = 0; e < m->cells * m->corners; ++e) {
             nodes[e] = m->cell_nodes[e - e % m->corners + local[e % m->corners]];
         }
@@ -283,7 +282,7 @@ TEST(own_meshes_are_written_equally)
         nodes[0] = 0;
         mesh.element = CMG_ELEMENT_P2;
         CHECK_STATUS(cmg_fem_mesh_write_vtu(ctx, path[1], &mesh, 0, NULL), CMG_ERR_ARG);
-        free_all(data[0], data[1], nodes, values);
+        free_all(data[0], data[1]);
     }
 }
 

@@ -1,5 +1,4 @@
 /* What cmg_generate_estimate says of memory, against what generating takes at most and keeps. */
-#include "core/memory.h"
 #include "hierarchy/hierarchy_checks.h"
 
 static cmg_generate_options way(int c)

@@ -1,5 +1,4 @@
 /* Sum matrices: equal to the assembly by rows on every element and problem, in every storage. */
-#include "core/memory.h"
 #include "fem/mesh_shapes.h"
 #include "fem/space.h"
 #include "fem/sum.h"
@@ -88,16 +87,14 @@ TEST(equals_the_assembly_by_rows)
     for (int n = 0; n < 24; ++n) {
         const sum_case c = {(cmgi_cell)(n % 4), forms[n / 4 % 3].problem, n >= 12};
         const int dim = c.cell == CMGI_TRI || c.cell == CMGI_QUAD ? 2 : 3;
-        setting s = make(c.cell, c.problem == CMG_PROBLEM_ELASTICITY ? dim : 1, c.symmetric);
-        cmg_vector *e = vector_new(s.arrays.cells * cmg_fem_sum_entries(s.sum), CMG_FP64);
-        cmg_vector *y = vector_new(s.A.indptr[s.A.rows], CMG_FP64);
+        scoped_by(drop) setting s =
+            make(c.cell, c.problem == CMG_PROBLEM_ELASTICITY ? dim : 1, c.symmetric);
+        scoped_vector *e = vector_new(s.arrays.cells * cmg_fem_sum_entries(s.sum), CMG_FP64);
+        scoped_vector *y = vector_new(s.A.indptr[s.A.rows], CMG_FP64);
         CHECK_OK(cmg_fem_sum_cells(s.sum, &forms[n / 4 % 3], NULL, e));
         CHECK_OK(cmg_fem_sum_matrix(s.sum, e, y));
-        double *values = fetch(y);
+        scoped double *values = fetch(y);
         compare_rows(&c, &s, values);
-        free(values);
-        vectors_destroy(&e, &y);
-        drop(&s);
     }
 }
 
@@ -105,11 +102,11 @@ TEST(equals_the_assembly_by_rows)
 TEST(takes_a_coefficient_a_cell_or_a_point)
 {
     for (int cell = 0; cell < 4; ++cell) {
-        setting s = make((cmgi_cell)cell, 1, true);
+        scoped_by(drop) setting s = make((cmgi_cell)cell, 1, true);
         const int points = cell == CMGI_QUAD ? 4 : cell == CMGI_HEX ? 8 : 1;
         const cmg_size cells = s.arrays.cells;
-        double *k = malloc((size_t)(cells * points) * sizeof *k);
-        double *two = malloc((size_t)cells * sizeof *two);
+        scoped double *k = malloc((size_t)(cells * points) * sizeof *k);
+        scoped double *two = malloc((size_t)cells * sizeof *two);
         for (cmg_size i = 0; i < cells * points; ++i) {
             k[i] = 1 + (double)(i / points % 7);
             two[i / points] = 2 * k[i];
@@ -131,8 +128,6 @@ TEST(takes_a_coefficient_a_cell_or_a_point)
             free(values[i]);
             vectors_destroy(&e[i], &v[i]);
         }
-        free_all(k, two);
-        drop(&s);
     }
 }
 
@@ -142,13 +137,13 @@ TEST(writes_the_storage_of_formats)
     static const cmg_format formats[] = {CMG_FORMAT_CSR,        CMG_FORMAT_ELLPACK, CMG_FORMAT_SELL,
                                          CMG_FORMAT_K1,         CMG_FORMAT_K2,      CMG_FORMAT_K1RS,
                                          CMG_FORMAT_COMPRESSED, CMG_FORMAT_K2R};
-    setting s = make(CMGI_TET, 1, true);
+    scoped_by(drop) setting s = make(CMGI_TET, 1, true);
     const cmg_size nnz = s.A.indptr[s.A.rows];
-    cmg_vector *e = vector_new(s.arrays.cells * cmg_fem_sum_entries(s.sum), CMG_FP64);
-    cmg_vector *y = vector_new(nnz, CMG_FP64);
+    scoped_vector *e = vector_new(s.arrays.cells * cmg_fem_sum_entries(s.sum), CMG_FP64);
+    scoped_vector *y = vector_new(nnz, CMG_FP64);
     CHECK_OK(cmg_fem_sum_cells(s.sum, &forms[1], NULL, e));
     CHECK_OK(cmg_fem_sum_matrix(s.sum, e, y));
-    double *values = fetch(y);
+    scoped double *values = fetch(y);
     for (int f = 0; f < 16; ++f) {
         cmg_matrix *M[2] = {NULL, NULL};
         cmg_vector *z[2] = {NULL, NULL};
@@ -177,9 +172,6 @@ TEST(writes_the_storage_of_formats)
             cmg_vector_destroy(&z[i]);
         }
     }
-    free(values);
-    vectors_destroy(&e, &y);
-    drop(&s);
 }
 
 /* Rows of 0, 1, 2048, 2049 and 6000 terms beside short ones, and the number 1, in both precisions:
@@ -212,7 +204,7 @@ TEST(long_rows_and_ones)
     CHECK_OK(cmgi_move_to_device(ctx, &indices, indptr[ROWS], sizeof *indices));
     CHECK_OK(cmgi_move_to_device(ctx, &indptr, ROWS + 1, sizeof *indptr));
     CHECK_OK(cmgi_sum_create(ctx, ROWS, indptr, indices, &S));
-    cmg_vector *from = vector_new(MOST, CMG_FP64);
+    scoped_vector *from = vector_new(MOST, CMG_FP64);
     CHECK_OK(cmg_vector_set(from, e));
     for (int p = 0; p < 2; ++p) {
         const cmg_precision precision = p == 0 ? CMG_FP64 : CMG_FP32;
@@ -223,7 +215,6 @@ TEST(long_rows_and_ones)
             CHECK_NEAR(y[r], expected[r], 0);
         }
     }
-    cmg_vector_destroy(&from);
     cmgi_sum_free(&S);
     cmgi_free(ctx, e);
 }
@@ -231,25 +222,22 @@ TEST(long_rows_and_ones)
 /* Loads of 1 at every corner count the cells of a node; fixed nodes get 0. */
 TEST(sums_loads)
 {
-    setting s = make(CMGI_HEX, 1, false);
-    cmg_vector *f = vector_new(s.arrays.cells * 8, CMG_FP64);
-    cmg_vector *b = vector_new(s.arrays.nodes, CMG_FP64);
+    scoped_by(drop) setting s = make(CMGI_HEX, 1, false);
+    scoped_vector *f = vector_new(s.arrays.cells * 8, CMG_FP64);
+    scoped_vector *b = vector_new(s.arrays.nodes, CMG_FP64);
     CHECK_OK(cmg_vector_fill(f, 1));
     CHECK_OK(cmg_fem_sum_vector(s.sum, f, b));
-    double *values = fetch(b);
+    scoped double *values = fetch(b);
     for (cmg_size n = 0; n < s.arrays.nodes; ++n) {
         const cmg_size cells = s.space->start[n + 1] - s.space->start[n];
         CHECK_NEAR(values[n], s.space->fixed[n] ? 0 : (double)cells, 0);
     }
-    free(values);
-    vectors_destroy(&f, &b);
-    drop(&s);
 }
 
 TEST(refines_as_the_generator_does)
 {
     for (int cell = 0; cell < 4; ++cell) {
-        setting s = make((cmgi_cell)cell, 1, true);
+        scoped_by(drop) setting s = make((cmgi_cell)cell, 1, true);
         cmg_fem_mesh fine = {.nodes = 0};
         cmg_csr P = {0};
         CHECK_OK(cmg_fem_mesh_refine(ctx, &s.arrays, &fine, &P));
@@ -264,21 +252,19 @@ TEST(refines_as_the_generator_does)
         }
         cmg_fem_sum *sum = NULL; /* and no cell is turned inside out */
         CHECK_OK(cmg_fem_sum_create(ctx, &fine, 1, true, NULL, &sum));
-        cmg_vector *e = vector_new(fine.cells * cmg_fem_sum_entries(sum), CMG_FP64);
+        scoped_vector *e = vector_new(fine.cells * cmg_fem_sum_entries(sum), CMG_FP64);
         CHECK_OK(cmg_fem_sum_cells(sum, &forms[0], NULL, e));
-        cmg_vector_destroy(&e);
         cmg_fem_sum_destroy(&sum);
         cmg_fem_csr_free(ctx, &P);
         cmg_fem_mesh_free(ctx, &fine);
-        drop(&s);
     }
 }
 
 TEST(wrong_calls)
 {
-    setting s = make(CMGI_TET, 1, true);
-    cmg_vector *e = vector_new(s.arrays.cells * 10, CMG_FP64);
-    cmg_vector *y = vector_new(s.A.indptr[s.A.rows], CMG_FP64);
+    scoped_by(drop) setting s = make(CMGI_TET, 1, true);
+    scoped_vector *e = vector_new(s.arrays.cells * 10, CMG_FP64);
+    scoped_vector *y = vector_new(s.A.indptr[s.A.rows], CMG_FP64);
     cmg_fem_sum *sum = NULL;
     CHECK_STATUS(cmg_fem_sum_create(ctx, NULL, 1, true, NULL, &sum), CMG_ERR_ARG);
     CHECK_STATUS(cmg_fem_sum_create(ctx, &s.arrays, 4, true, NULL, &sum), CMG_ERR_ARG);
@@ -304,18 +290,15 @@ TEST(wrong_calls)
     CHECK_OK(cmg_fem_sum_create(ctx, &s.arrays, 1, true, NULL, &sum));
     CHECK_STATUS(cmg_fem_sum_cells(sum, &forms[0], NULL, e), CMG_ERR_SHAPE);
     cmg_fem_sum_destroy(&sum);
-    vectors_destroy(&e, &y);
-    drop(&s);
 }
 
 /* No failed allocation leaks or is missed. */
 TEST(survives_failed_allocations)
 {
-    setting s = make(CMGI_TRI, 1, true);
+    scoped_by(drop) setting s = make(CMGI_TRI, 1, true);
     for (failing f = {.most = 200}; failing_next(&f);) {
         cmg_fem_sum *sum = NULL;
         failing_done(&f, cmg_fem_sum_create(ctx, &s.arrays, 1, true, NULL, &sum));
         cmg_fem_sum_destroy(&sum);
     }
-    drop(&s);
 }

@@ -1,9 +1,10 @@
 /* Prolongation between meshes: nested ones as by refinement, polynomials exactly on any. */
-#include "core/memory.h"
 #include "fem/locate.h"
 #include "fem/mesh_shapes.h"
 #include "fem/space.h"
 #include "generated.h"
+
+#define scoped_space scoped_by(cmgi_space_destroy) cmgi_space
 
 /* A distorted square or cube, or a ring. */
 static cmgi_mesh *make(cmg_shape shape, cmgi_cell cell, cmg_size n, unsigned long long seed)
@@ -31,9 +32,8 @@ static cmgi_space *space_on(const cmgi_mesh *mesh, int order)
 static cmg_fem_mesh arrays(const cmgi_mesh *mesh, int order)
 {
     cmg_fem_mesh a = {.nodes = 0};
-    cmgi_space *space = space_on(mesh, order);
+    scoped_space *space = space_on(mesh, order);
     CHECK_OK(cmgi_space_export(space, &a));
-    cmgi_space_destroy(&space);
     return a;
 }
 
@@ -91,9 +91,9 @@ TEST(nested_meshes_give_the_embedding)
         scoped_mesh *fine = NULL;
         cmgi_refinement *relation = NULL;
         CHECK_OK(cmgi_mesh_refine(coarse, NULL, &fine, &relation));
-        cmgi_space *from = space_on(coarse, order);
-        cmgi_space *to = space_on(fine, order);
-        cmgi_csr expected = {0};
+        scoped_space *from = space_on(coarse, order);
+        scoped_space *to = space_on(fine, order);
+        scoped_csr expected = {0};
         CHECK_OK(cmgi_space_prolongation(to, from, relation, &expected));
         cmg_fem_mesh a = arrays(coarse, order);
         cmg_fem_mesh b = arrays(fine, order);
@@ -111,9 +111,6 @@ TEST(nested_meshes_give_the_embedding)
         cmg_fem_csr_free(ctx, &P);
         cmg_fem_mesh_free(ctx, &a);
         cmg_fem_mesh_free(ctx, &b);
-        cmgi_csr_free(ctx, &expected);
-        cmgi_space_destroy(&from);
-        cmgi_space_destroy(&to);
         cmgi_refinement_destroy(&relation);
     }
 }
@@ -224,7 +221,7 @@ TEST(threads_change_nothing)
 
 TEST(mistakes_are_refused)
 {
-    cmgi_mesh *mesh = make(CMG_SHAPE_SQUARE, CMGI_TRI, 2, 1);
+    scoped_mesh *mesh = make(CMG_SHAPE_SQUARE, CMGI_TRI, 2, 1);
     cmg_fem_mesh a = arrays(mesh, 1);
     cmg_csr P = {.rows = 0};
     const double far[2] = {5, 5};
@@ -255,5 +252,4 @@ TEST(mistakes_are_refused)
         cmg_fem_csr_free(ctx, &P);
     }
     cmg_fem_mesh_free(ctx, &a);
-    cmgi_mesh_destroy(&mesh);
 }

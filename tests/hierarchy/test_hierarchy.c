@@ -1,5 +1,4 @@
 /* The hierarchy object: what is put in comes out, what is wrong is refused, levels are selected. */
-#include "core/memory.h"
 #include "hierarchy/hierarchy.h"
 #include "mg/poisson.h"
 

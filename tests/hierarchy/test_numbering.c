@@ -3,7 +3,6 @@
  * rows, levels that the block size does not divide, nodes without neighbours. Every order is a
  * permutation, and the matrix after it is P A P^T.
  */
-#include "core/random.h"
 #include "hierarchy/hierarchy.h"
 #include "hierarchy/numbering.h"
 #include "test.h"

@@ -59,7 +59,7 @@ static void check_same(const cmg_hierarchy *h, const cmg_hierarchy *g, int dim, 
 {
     const int levels = cmg_hierarchy_levels(h);
     CHECK(cmg_hierarchy_levels(g) == levels);
-    cmg_index *fine = match_nodes(h, g, 0, dim);
+    scoped cmg_index *fine = match_nodes(h, g, 0, dim);
     for (int l = 0; l < levels; ++l) {
         const cmg_csr A = csr_of(h, l, CMG_ROLE_A);
         const cmg_csr B = csr_of(g, l, CMG_ROLE_A);
@@ -81,7 +81,6 @@ static void check_same(const cmg_hierarchy *h, const cmg_hierarchy *g, int dim, 
             fine = coarse;
         }
     }
-    free(fine);
 }
 
 TEST(numberings_permute_equally)

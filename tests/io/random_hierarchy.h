@@ -1,7 +1,5 @@
 /* Hierarchies of random entries with everything that a file can hold, and their comparison. */
 #pragma once
-#include "core/memory.h"
-#include "core/random.h"
 #include "hierarchy/hierarchy.h"
 #include "test.h"
 

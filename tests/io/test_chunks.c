@@ -108,7 +108,7 @@ TEST(damage_is_placed)
     FILE *file = fopen(path, "rb");
     CHECK(file != NULL && fseek(file, 0, SEEK_END) == 0);
     const long size = ftell(file);
-    char *data = malloc((size_t)size);
+    scoped char *data = malloc((size_t)size);
     rewind(file);
     CHECK(data != NULL && fread(data, 1, (size_t)size, file) == (size_t)size);
     (void)fclose(file);
@@ -116,7 +116,6 @@ TEST(damage_is_placed)
     for (size_t k = 0; k < sizeof damaged / sizeof damaged[0]; ++k) {
         check_damage(path, data, size, n, damaged[k]);
     }
-    free(data);
     remove_all(path);
 }
 
@@ -225,7 +224,7 @@ TEST(faults_have_one_message)
     cmgi_csr *const M = &h->level[0].A;
     for (int f = 0; f < FAULTS; ++f) {
         const char *path = temporary("wrong.cmg");
-        cmgi_csr bad = {0};
+        scoped_csr bad = {0};
         cmg_hierarchy *back = NULL;
         CHECK_OK(cmg_hierarchy_write(h, path, CMG_FILE_CONTAINER));
         CHECK_OK(cmgi_csr_copy(ctx, &M->view, &bad));
@@ -239,7 +238,6 @@ TEST(faults_have_one_message)
         bad.indptr[ROWS] = f == 6 ? ROWS - 1 : ROWS;
         relay(path, &bad.view, &plain);
         CHECK_REFUSED(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &back), CMG_ERR_FILE, told[f]);
-        cmgi_csr_free(ctx, &bad);
         remove_all(path);
     }
 }
@@ -252,12 +250,11 @@ TEST(large_values_are_finite)
     const double values[] = {1.5e308, 1.5e308, 1, 1};
     const cmg_csr A = {2, 2, (cmg_size *)indptr, (cmg_index *)indices, (double *)values};
     const char *path = temporary("large.cmg");
-    cmg_hierarchy *h = hierarchy_new(1);
+    scoped_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
     CHECK_OK(cmg_hierarchy_write(h, path, CMG_FILE_CONTAINER));
     cmg_hierarchy_destroy(&h);
     CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h));
-    cmg_hierarchy_destroy(&h);
     remove_all(path);
 }
 

@@ -5,7 +5,6 @@
  * places gives a status, and so does every allocation that fails. Nothing crashes and nothing
  * leaks.
  */
-#include "core/memory.h"
 #include "random_hierarchy.h"
 #include "temporary.h"
 
@@ -102,8 +101,8 @@ static void damage(const subject *s)
     CHECK_OK(cmg_hierarchy_write(h, path, s->kind));
     cmg_hierarchy_destroy(&h);
     const char *file = sprint("%s%s", path, s->damaged);
-    char *data = load(file, &size);
-    char *changed = malloc(size + 1);
+    scoped char *data = load(file, &size);
+    scoped char *changed = malloc(size + 1);
     CHECK(survives(path));
     for (int k = 0; k < s->positions && bad < 5; ++k) {
         const size_t at = (size_t)(cmgi_random_bits(&state) % size);
@@ -121,7 +120,6 @@ static void damage(const subject *s)
         bad += !survives(path);
     }
     CHECK(bad == 0);
-    free_all(data, changed);
     remove_all(path);
 }
 
@@ -180,7 +178,7 @@ TEST(vectors_survive_both)
         const char *path = temporary(names[k]);
         size_t size = 0;
         CHECK_OK(cmg_vector_write(ctx, path, 40, values));
-        char *data = load(path, &size);
+        scoped char *data = load(path, &size);
         for (int q = 0; q < 500; ++q) {
             cmg_size n = 0;
             double *back = NULL;
@@ -196,7 +194,6 @@ TEST(vectors_survive_both)
             CHECK((status == CMG_OK) == (back != NULL));
             cmg_free(back);
         }
-        free(data);
         remove_all(path);
     }
 }

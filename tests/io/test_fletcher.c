@@ -1,6 +1,5 @@
 /* The checksum against its definition, word by word, for every short length and around the block.
  */
-#include "core/random.h"
 #include "io/guard/fletcher.h"
 #include "test.h"
 
@@ -24,7 +23,7 @@ static uint32_t plain_fletcher32(const unsigned char *p, size_t bytes)
 TEST(agrees_with_the_definition)
 {
     enum { MOST = 1 << 17 };
-    unsigned char *data = malloc(MOST);
+    scoped unsigned char *data = malloc(MOST);
     uint64_t state = 1;
     for (int fill = 0; fill < 3; ++fill) {
         for (size_t k = 0; k < MOST; ++k) {
@@ -41,7 +40,6 @@ TEST(agrees_with_the_definition)
         wrong += cmgi_fletcher32(data, MOST) != plain_fletcher32(data, MOST);
         CHECK(wrong == 0);
     }
-    free(data);
 }
 
 TEST(every_bit_counts)

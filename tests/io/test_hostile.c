@@ -3,7 +3,6 @@
  * sentence, quickly and without a crash.
  */
 #define _DEFAULT_SOURCE
-#include "core/memory.h"
 #include "hierarchy/hierarchy.h"
 #include "io/io.h"
 #include "temporary.h"

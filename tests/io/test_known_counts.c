@@ -92,7 +92,7 @@ static void check_count(const known *k, cmg_hierarchy *h, cmg_format format,
 
 TEST(known_counts_are_met)
 {
-    cmg_hierarchy *h = NULL;
+    scoped_hierarchy *h = NULL;
     for (int i = 0; i < TABLE; ++i) {
         const bool same = i > 0 && strcmp(table[i].folder, table[i - 1].folder) == 0 &&
                           table[i].level == table[i - 1].level &&
@@ -110,7 +110,6 @@ TEST(known_counts_are_met)
             }
         }
     }
-    cmg_hierarchy_destroy(&h);
 }
 
 static void check_cg(const char *what, cmg_hierarchy *h)

@@ -139,7 +139,7 @@ TEST(long_files_equal_their_source)
     const char *path = temporary("long.mtx");
     FILE *file = fopen(path, "wb");
     const cmgi_expect anything = CMGI_EXPECT_ANYTHING;
-    cmgi_csr A = {0};
+    scoped_csr A = {0};
     (void)fprintf(file, BANNER "%lld %lld %lld\n", (long long)n, (long long)n, (long long)(5 * n));
     for (cmg_size q = 0; q < n; ++q) {
         const cmg_size i = q * 7919 % n;
@@ -160,7 +160,6 @@ TEST(long_files_equal_their_source)
         }
     }
     CHECK(good);
-    cmgi_csr_free(ctx, &A);
     remove_all(path);
 }
 

@@ -4,7 +4,6 @@
  * the object is one.
  */
 #include "io/io.h"
-#include "core/memory.h"
 #include "test.h"
 
 #include <dirent.h>

@@ -1,5 +1,4 @@
 /* PETSc binary files made byte by byte: the dump of a multigrid solver, refusals. */
-#include "core/memory.h"
 #include "io/io.h"
 #include "temporary.h"
 
@@ -218,11 +217,10 @@ TEST(long_files_equal_their_source)
     static const int lengths[] = {4095, 4096, 4097, 32768, 65535, 65536, 65537, 140000};
     for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; ++k) {
         const char *path = temporary("long.petsc");
-        cmg_hierarchy *h = NULL;
+        scoped_hierarchy *h = NULL;
         put_long(path, lengths[k]);
         CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h));
         CHECK(is_long(h, lengths[k]));
-        cmg_hierarchy_destroy(&h);
         remove_all(path);
     }
 }

@@ -90,9 +90,8 @@ TEST(ell_directory_keeps_smoothers_and_vectors)
     for (int s = 0; s < 6; ++s) {
         const random_options o = {
             .levels = 3, .rows = sizes[s], .smoothers = true, .vectors = true, .unsorted = s > 3};
-        cmg_hierarchy *h = random_hierarchy(&o, (uint64_t)s);
+        scoped_hierarchy *h = random_hierarchy(&o, (uint64_t)s);
         roundtrip(h, "ell", CMG_FILE_ELL, &o);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
@@ -167,13 +166,12 @@ TEST(contexts_read_side_by_side)
 TEST(petsc_sorts_the_columns)
 {
     const random_options o = {.levels = 1, .rows = 17, .unsorted = true};
-    cmg_hierarchy *h = random_hierarchy(&o, 7);
-    cmg_hierarchy *back = NULL;
+    scoped_hierarchy *h = random_hierarchy(&o, 7);
+    scoped_hierarchy *back = NULL;
     CHECK_OK(cmg_hierarchy_write(h, temporary("sorted.petsc"), CMG_FILE_AUTO));
     CHECK_OK(cmg_hierarchy_read(ctx, temporary("sorted.petsc"), CMG_FILE_AUTO, &back));
     CHECK_OK(cmgi_csr_sort(ctx, &h->level[0].A));
     CHECK(same_hierarchy(h, back, &o));
-    hierarchies_destroy(&h, &back);
     remove_all(temporary("sorted.petsc"));
 }
 

@@ -2,7 +2,6 @@
  * Mixed-precision defect correction: fp64 residuals far below what fp32 alone can reach, the same
  * iterates in every way of repeating, pauses, and the ways it can fail.
  */
-#include "core/random.h"
 #include "laplacian.h"
 
 /* One matrix in both precisions. */

@@ -2,7 +2,6 @@
  * Flexible CG: the iterates of Polak and Ribiere's formula in plain loops, CG's where the
  * preconditioner is constant, and convergence where it varies or is not symmetric.
  */
-#include "core/random.h"
 #include "laplacian.h"
 
 /* A system whose preconditioner depends on the call, or on r, or is not symmetric. */

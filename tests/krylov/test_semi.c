@@ -2,11 +2,8 @@
  * Chebyshev semi-iteration against the textbook's recurrence in long double; its first step by
  * another operator; what a wrong interval does; columns, restarts, and nothing to do.
  */
-#include "core/random.h"
 #include "laplacian.h"
 #include "spmv/columns.h"
-
-#include <string.h>
 
 enum { N = 1500, COLUMNS = 5 };
 static const double SHIFT = 0.5;

@@ -3,7 +3,6 @@
  * the iterates of its textbook loop, both with a preconditioner as well; restarts, and a
  * preconditioner that varies.
  */
-#include "core/random.h"
 #include "laplacian.h"
 
 enum { N = 60, LARGE = 3000, STEPS = 12 };

@@ -156,15 +156,15 @@ static void check_writebacks(const cmg_elements *E, cmg_matrix *M)
 static void check_dot(const cmg_elements *E, const cmg_matrix *M)
 {
     const cmg_size n = E->rows;
-    double *in = random_values(n, 3);
-    double *sum = malloc((size_t)n * sizeof *sum);
-    double *magnitude = malloc((size_t)n * sizeof *sum);
+    scoped double *in = random_values(n, 3);
+    scoped double *sum = malloc((size_t)n * sizeof *sum);
+    scoped double *magnitude = malloc((size_t)n * sizeof *sum);
     double got = 0;
     double right = 0;
     double bound = 0;
-    cmg_vector *x = vector_from(n, M->options.precision, in);
-    cmg_vector *y = vector_from(n, M->options.precision, in);
-    cmg_vector *xy = vector_new(1, CMG_FP64);
+    scoped_vector *x = vector_from(n, M->options.precision, in);
+    scoped_vector *y = vector_from(n, M->options.precision, in);
+    scoped_vector *xy = vector_new(1, CMG_FP64);
     for (int k = 0; k < 2; ++k) { /* what the first left is not added to */
         CHECK_OK(cmgi_matrix_apply_dot(M, x->data, y->data, xy->data));
     }
@@ -175,8 +175,6 @@ static void check_dot(const cmg_elements *E, const cmg_matrix *M)
         bound += fabs(in[i]) * (magnitude[i] + 8);
     }
     CHECK(fabs(got - right) <= 0x1p-52 * E->local * bound);
-    vectors_destroy(&x, &y, &xy);
-    free_all(in, sum, magnitude);
 }
 
 TEST(products_are_those_of_the_cells)

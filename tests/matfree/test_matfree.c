@@ -196,10 +196,10 @@ static void add_parts(const by_hand *h, const double *diagonal)
 static void check_patches(const sample *s, int b, const cmgi_patches *P)
 {
     const cmg_size n = s->E.rows;
-    double *x = random_values(n, 3);
-    double *sum = calloc((size_t)n, sizeof *sum);
-    double *magnitude = calloc((size_t)n, sizeof *sum);
-    double *factor = calloc((size_t)P->batches * 8 + 1, sizeof *factor);
+    scoped double *x = random_values(n, 3);
+    scoped double *sum = calloc((size_t)n, sizeof *sum);
+    scoped double *magnitude = calloc((size_t)n, sizeof *sum);
+    scoped double *factor = calloc((size_t)P->batches * 8 + 1, sizeof *factor);
     const by_hand h = {.P = P,
                        .block = b,
                        .factor = factor,
@@ -218,7 +218,7 @@ static void check_patches(const sample *s, int b, const cmgi_patches *P)
     for (cmg_size i = 0; i < n; ++i) {
         CHECK(h.written[i / b] && fabs(h.y[i] - sum[i]) <= 1e-13 * (magnitude[i] + 1));
     }
-    free_all(x, sum, magnitude, factor, h.y, h.part, h.written);
+    free_all(h.y, h.part, h.written);
 }
 
 TEST(patches_hold_the_elements)

@@ -1,5 +1,4 @@
 /* Solves by elements against solves by the assembled matrix. */
-#include "core/random.h"
 #include "../spmv/suite.h"
 
 /* A line of springs with stiffness `factor`, both ends fixed. */
@@ -54,8 +53,8 @@ TEST(solves_by_elements)
         factor[e] = 1 + cmgi_random(&seed);
     }
     cmg_elements E = springs(N, dofs, factor);
-    double *b = random_values(N, 8);
-    cmg_hierarchy *h = hierarchy_new(1);
+    scoped double *b = random_values(N, 8);
+    scoped_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_elements(h, 0, &E));
     cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     CHECK(A.indptr[N] == 3 * N - 2 && A.values[0] == factor[0] + factor[1]);
@@ -70,7 +69,7 @@ TEST(solves_by_elements)
     CHECK_OK(cmg_hierarchy_set_elements(h, 0, &E));
     CHECK_OK(cmg_solver_refresh(solver));
     cmg_report report = {.size = sizeof report};
-    double *x = calloc(N, sizeof *x);
+    scoped double *x = calloc(N, sizeof *x);
     cmg_vector *vb = vector_new(N, CMG_FP64);
     cmg_vector *vx = vector_new(N, CMG_FP64);
     CHECK_OK(cmg_vector_set(vb, b));
@@ -89,13 +88,11 @@ TEST(solves_by_elements)
     cmg_solver_destroy(&solver);
     CHECK_STATUS(cmg_hierarchy_update(h, 0, CMG_ROLE_A, A.values), CMG_ERR_STATE);
     A = csr_of(h, 0, CMG_ROLE_A);
-    cmg_hierarchy *given = hierarchy_new(1);
+    scoped_hierarchy *given = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(given, 0, CMG_ROLE_A, NULL, 0, &A));
     CHECK_OK(cmg_hierarchy_set_elements(given, 0, &E));
     factor[17] += 1e-3;
     CHECK_STATUS(cmg_hierarchy_set_elements(given, 0, &E), CMG_ERR_ARG);
-    hierarchies_destroy(&given, &h);
-    free_all(b, x);
 }
 
 /* Any entry of A that is off by more than rounding shows, the first column's too. */

@@ -1,6 +1,5 @@
 /* Q1 Poisson hierarchies on the unit square, made with plain loops. */
 #pragma once
-#include "csr/csr.h"
 #include "test.h"
 
 enum { POISSON_IDENTITY = 1, POISSON_COLUMNS = 2, POISSON_NEUMANN = 4 };

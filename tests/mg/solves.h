@@ -1,7 +1,5 @@
 /* Solves with random vectors, and their residuals by plain loops. */
 #pragma once
-#include "core/memory.h"
-#include "core/random.h"
 #include "mg/solver.h"
 #include "oracle.h"
 #include "poisson.h"

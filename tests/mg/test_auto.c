@@ -30,8 +30,8 @@ TEST(takes_fp32_where_it_is_faster)
 {
     static const char *const ways[] = {
         "", "rtol=1e-12", "smoother=fsai", "krylov=none", "krylov=semi", "krylov=fgmres"};
-    cmg_hierarchy *large = poisson(LARGE, LARGE_LEVELS, 0);
-    cmg_hierarchy *small = poisson(SMALL, SMALL_LEVELS, 0);
+    scoped_hierarchy *large = poisson(LARGE, LARGE_LEVELS, 0);
+    scoped_hierarchy *small = poisson(SMALL, SMALL_LEVELS, 0);
     for (size_t k = 0; k < sizeof ways / sizeof *ways; ++k) {
         const cmg_report chosen = solved(large, ways[k]);
         const char *text = sprint("precision=fp64 %s", ways[k]);
@@ -42,7 +42,6 @@ TEST(takes_fp32_where_it_is_faster)
     }
     CHECK(strcmp(solved(large, "no-fallback").precision, "fp64") == 0);
     CHECK(strcmp(solved(small, "precision=mixed").precision, "fp32") == 0);
-    hierarchies_destroy(&large, &small);
 }
 
 /* Values that fp32 does not hold: the report says that it was tried. */

@@ -2,8 +2,6 @@
  * The compiled step list against a plain recursive cycle written with loops: V, W, F and nested
  * iteration, all passes on and off, all formats, both precisions.
  */
-#include "core/memory.h"
-#include "core/random.h"
 #include "mg/solver.h"
 #include "poisson.h"
 

@@ -94,8 +94,8 @@ TEST(solves_what_is_definite)
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
         const cmg_size n = sizes[s];
         for (cmg_size band = 0; band <= n; band = 3 * band + 1) {
-            cmgi_csr A = banded(n, band, 0.5, (uint64_t)(n + band));
-            cmg_index *perm = malloc((size_t)n * sizeof *perm);
+            scoped_csr A = banded(n, band, 0.5, (uint64_t)(n + band));
+            scoped cmg_index *perm = malloc((size_t)n * sizeof *perm);
             cmgi_envelope *E = NULL;
             cmgi_order_random(n, 3, perm);
             CHECK_OK(cmgi_envelope_create(ctx, &A.view, 1e12, &E));
@@ -115,8 +115,6 @@ TEST(solves_what_is_definite)
             CHECK(E != NULL && cmgi_envelope_negative(E));
             CHECK(E == NULL || error_of(&A.view, E, perm) <= 1e3 * (double)n * DBL_EPSILON);
             cmgi_envelope_destroy(ctx, &E);
-            cmgi_csr_free(ctx, &A);
-            free(perm);
         }
     }
 }
@@ -138,7 +136,7 @@ TEST(leaves_out_what_is_singular)
 
 TEST(refuses_the_rest)
 {
-    cmgi_csr A = banded(30, 3, 0.5, 4);
+    scoped_csr A = banded(30, 3, 0.5, 4);
     cmgi_envelope *E = NULL;
     bool definite = true;
     CHECK_OK(cmgi_envelope_create(ctx, &A.view, 30, &E));
@@ -163,7 +161,6 @@ TEST(refuses_the_rest)
     CHECK_OK(cmgi_envelope_update(ctx, &A.view, E, &definite));
     CHECK(!definite);
     cmgi_envelope_destroy(ctx, &E);
-    cmgi_csr_free(ctx, &A);
 }
 
 static cmg_hierarchy *alone(cmgi_csr *A)

@@ -2,7 +2,6 @@
 #define _XOPEN_SOURCE 700
 #include "test.h"
 
-#include <math.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

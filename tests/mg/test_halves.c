@@ -4,7 +4,6 @@
  * refused: another P, another R, a D that is no number, A that is no box any more, an even side,
  * several columns.
  */
-#include "core/random.h"
 #include "mg/cycle.h"
 #include "test.h"
 

@@ -1,7 +1,6 @@
 /* The inverse of small symmetric positive definite matrices, on the host and on the device: A X = 1
  * by plain loops. */
 #include "core/backend.h"
-#include "core/random.h"
 #include "mg/coarse.h"
 #include "mg/small_inverse.h"
 #include "test.h"
@@ -70,8 +69,8 @@ TEST(refuses)
 {
     for (cmg_size n = 1; n < 8; ++n) {
         for (int kind = 0; kind < 2; ++kind) {
-            double *A = positive(n, 0.5);
-            double *X = malloc((size_t)(n * n) * sizeof *X);
+            scoped double *A = positive(n, 0.5);
+            scoped double *X = malloc((size_t)(n * n) * sizeof *X);
             bool definite = true;
             for (cmg_size i = 0; i < n && kind == 0; ++i) { /* the last unknown repeats the first */
                 A[i * n + n - 1] = n > 1 ? A[i * n] : 0;
@@ -83,7 +82,6 @@ TEST(refuses)
             memcpy(X, A, (size_t)(n * n) * sizeof *X);
             CHECK_OK(invert(n, X, &definite));
             CHECK(!definite && memcmp(X, A, (size_t)(n * n) * sizeof *X) == 0);
-            free_all(A, X);
         }
     }
 }
@@ -144,10 +142,10 @@ TEST(singular_graphs)
     for (size_t s = 0; s < 2 * (sizeof sizes / sizeof *sizes); ++s) {
         const cmg_size n = sizes[s / 2];
         const cmg_size parts = 1 + (cmg_size)(s % 2);
-        double *A = malloc((size_t)(n * n) * sizeof *A);
-        double *X = malloc((size_t)(n * n) * sizeof *X);
-        cmg_index *indices = malloc((size_t)(n * n) * sizeof *indices);
-        cmg_size *indptr = malloc((size_t)(n + 1) * sizeof *indptr);
+        scoped double *A = malloc((size_t)(n * n) * sizeof *A);
+        scoped double *X = malloc((size_t)(n * n) * sizeof *X);
+        scoped cmg_index *indices = malloc((size_t)(n * n) * sizeof *indices);
+        scoped cmg_size *indptr = malloc((size_t)(n + 1) * sizeof *indptr);
         for (cmg_size k = 0; k < n * n; ++k) {
             indices[k] = (cmg_index)(k % n);
         }
@@ -169,6 +167,5 @@ TEST(singular_graphs)
             CHECK(kind == CMGI_INVERSE_PSEUDO);
             CHECK(pseudo_defect(A, X, n) <= 100 * (double)(n * n) * DBL_EPSILON);
         }
-        free_all(A, X, indices, indptr);
     }
 }

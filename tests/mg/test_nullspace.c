@@ -9,6 +9,13 @@
 #include "generated.h"
 #undef cmg_solver_solve
 
+static void null_space_free(cmgi_null_space *Q)
+{
+    cmgi_null_space_free(ctx, Q);
+}
+
+#define scoped_null_space scoped_by(null_space_free) cmgi_null_space
+
 typedef struct body {
     cmg_problem problem;
     cmg_element element;
@@ -62,7 +69,7 @@ static void solves_free(const body *what, const char *options)
     scoped_vector *b = vector_of(n, 3);
     scoped_vector *x = vector_of(n, 4);
     scoped double *values = malloc(2 * (size_t)n * sizeof *values);
-    cmgi_null_space Q = {0};
+    scoped_null_space Q = {0};
     cmg_report report = {.size = sizeof report};
     CHECK_OK(cmgi_null_space_find(h, 0, &Q));
     CHECK(Q.count == what->vectors);
@@ -82,7 +89,6 @@ static void solves_free(const body *what, const char *options)
     }
     CHECK_NEAR(report.removed, removed, 1e-12 * removed);
     CHECK(rest_of_residual(h, &Q, values, values + n) <= 1.001e-8);
-    cmgi_null_space_free(ctx, &Q);
 }
 
 TEST(free_bodies_are_solved)
@@ -240,7 +246,7 @@ TEST(nearly_singular_is_regular)
     for (double spring = 1e-10; spring > 0.5e-13; spring /= 10) {
         for (int k = 0; k < 3; ++k) {
             const grid A = laplacian(M, spring, places[k]);
-            cmg_hierarchy *h = hierarchy_of(&A);
+            scoped_hierarchy *h = hierarchy_of(&A);
             cmgi_null_space Q = {0};
             uint64_t seed = 5;
             CHECK_OK(cmgi_null_space_find(h, 0, &Q));
@@ -270,7 +276,6 @@ TEST(nearly_singular_is_regular)
             cmg_solver_destroy(&solver);
             CHECK(report.nullspace == 0);
             CHECK(cmg_outcome_converged(report.outcome));
-            cmg_hierarchy_destroy(&h);
         }
     }
 }
@@ -306,12 +311,12 @@ static void outside_the_range_by(const grid *A, const char *options, bool given)
     double b[N];
     double x[N];
     double ones[N];
-    cmg_hierarchy *h = hierarchy_of(A);
+    scoped_hierarchy *h = hierarchy_of(A);
     fill_values(ones, N, 1);
     if (given) {
         CHECK_OK(cmg_hierarchy_set_nullspace(h, 0, 1, ones));
     }
-    cmg_solver *s = solver_of(h, options); /* one for all: a setup takes longer than a solve */
+    scoped_solver *s = solver_of(h, options); /* one for all: a setup takes longer than a solve */
     for (int k = 0; k < 5 * 3; ++k) {
         const double size = sizes[k / 5];
         const double constant = size * constants[k % 5];
@@ -333,8 +338,6 @@ static void outside_the_range_by(const grid *A, const char *options, bool given)
         }
         CHECK((double)residual_norm(A, b, x) <= 1.01e-8 * report.rhs_norm + 1e-12 * size);
     }
-    cmg_solver_destroy(&s);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* An absolute tolerance that x meets is met, whatever lies outside the range. */
@@ -449,7 +452,7 @@ TEST(null_spaces_of_sums_are_found)
 {
     for (int k = 0; k < BODIES; ++k) {
         for (int numbering = 0; numbering < 2; ++numbering) {
-            cmgi_null_space Q = {0};
+            scoped_null_space Q = {0};
             cmg_size n = 0;
             const double *coords = NULL;
             scoped_hierarchy *h = generated(
@@ -470,7 +473,6 @@ TEST(null_spaces_of_sums_are_found)
             CHECK_OK(cmg_hierarchy_set_vector(h, 0, "coords", NULL, n, moved));
             CHECK_OK(cmgi_null_space_find(h, 0, &Q));
             CHECK(Q.count == bodies[k].vectors);
-            cmgi_null_space_free(ctx, &Q);
         }
     }
 }
@@ -480,7 +482,7 @@ TEST(others_have_none)
 {
     for (int k = 0; k < BODIES; ++k) {
         scoped_hierarchy *h = free_body(&bodies[k], CMG_BOUNDARY_ELIMINATE);
-        cmgi_null_space Q = {0};
+        scoped_null_space Q = {0};
         CHECK_OK(cmgi_null_space_find(h, 0, &Q));
         CHECK(Q.count == 0 && Q.q == NULL);
         cmg_hierarchy_destroy(&h);
@@ -494,7 +496,6 @@ TEST(others_have_none)
         CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, values));
         CHECK_OK(cmgi_null_space_find(h, 0, &Q));
         CHECK(Q.count < bodies[k].vectors);
-        cmgi_null_space_free(ctx, &Q);
     }
 }
 

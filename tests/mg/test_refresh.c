@@ -188,15 +188,15 @@ TEST(kept_smoothers_are_renewed)
 {
     for (int k = 0; k < 3; ++k) {
         cmg_solver_options o = defaults();
-        cmg_hierarchy *h = poisson(32, 5, POISSON_COLUMNS);
+        scoped_hierarchy *h = poisson(32, 5, POISSON_COLUMNS);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
-        cmg_vector *b = vector_of(n, 3);
-        cmg_vector *x = vector_of(n, 4);
+        scoped_vector *b = vector_of(n, 3);
+        scoped_vector *x = vector_of(n, 4);
         CHECK_OK(cmg_solver_options_set(&o, k == 0   ? "smoother=auto reuse=smoother keep_map"
                                             : k == 1 ? "smoother=spai reuse=smoother keep_map"
                                                      : "smoother=jacobi:omega=auto reuse=bounds "
                                                        "keep_map"));
-        cmg_solver *s = solver_new(h, &o);
+        scoped_solver *s = solver_new(h, &o);
         for (int again = 0; again < 2; ++again) {
             cmg_report report = {.size = sizeof report};
             scale(h, again == 0 ? 16 : 1.0 / 64);
@@ -216,9 +216,6 @@ TEST(kept_smoothers_are_renewed)
                 CHECK(solve(h, &o, b, x).iterations == renewed);
             }
         }
-        cmg_solver_destroy(&s);
-        vectors_destroy(&b, &x);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
@@ -339,19 +336,19 @@ TEST(refused_values_change_nothing)
         bad[LINE_DIAGONAL_19] = wrong[way / 2];
         const cmg_csr A = {LINE, LINE, indptr, indices, good};
         cmg_solver_options o = solver_options("smoother=jacobi keep_map=true");
-        cmg_hierarchy *h = hierarchy_new(1);
+        scoped_hierarchy *h = hierarchy_new(1);
         CHECK_OK((way % 2 ? cmg_hierarchy_wrap_csr : cmg_hierarchy_set_csr)(h, 0, CMG_ROLE_A, NULL,
                                                                             0, &A));
-        cmg_solver *old = solver_new(h, &o);
+        scoped_solver *old = solver_new(h, &o);
         CHECK_REFUSED(cmg_hierarchy_update(h, 0, CMG_ROLE_A, bad), CMG_ERR_ARG, "row 19");
         const cmg_csr seen = csr_of(h, 0, CMG_ROLE_A);
         CHECK(memcmp(seen.values, good, sizeof good) == 0 &&
               (seen.values == good) == (way % 2 == 1));
         CHECK_OK(cmg_hierarchy_check(h));
-        cmg_vector *vb = vector_new(LINE, CMG_FP64);
-        cmg_vector *vx = vector_new(LINE, CMG_FP64);
+        scoped_vector *vb = vector_new(LINE, CMG_FP64);
+        scoped_vector *vx = vector_new(LINE, CMG_FP64);
         CHECK_OK(cmg_vector_set(vb, b));
-        cmg_solver *made = solver_new(h, &o);
+        scoped_solver *made = solver_new(h, &o);
         for (int k = 0; k < 3; ++k) { /* as it was, refreshed, made since */
             cmg_report report = {.size = sizeof report};
             CHECK_OK(k == 1 ? cmg_solver_refresh(old) : CMG_OK);
@@ -364,9 +361,5 @@ TEST(refused_values_change_nothing)
             CHECK_STATUS(cmg_hierarchy_update(h, 0, CMG_ROLE_A, good), CMG_ERR_ARG);
             CHECK_STATUS(cmg_solver_refresh(old), CMG_ERR_ARG);
         }
-        cmg_solver_destroy(&old);
-        cmg_solver_destroy(&made);
-        vectors_destroy(&vb, &vx);
-        cmg_hierarchy_destroy(&h);
     }
 }

@@ -84,7 +84,7 @@ static void solutions_keep_the_given_order(void)
         scoped_hierarchy *h = generated(problems[p]);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
         for (int w = 0; w < WAYS; ++w) {
-            cmg_vector *b = vector_of(n, 3);
+            scoped_vector *b = vector_of(n, 3);
             cmg_vector *x[2] = {vector_of(n, 4), vector_of(n, 4)};
             for (int k = 0; k < 2; ++k) {
                 cmg_report report = {.size = sizeof report};
@@ -96,7 +96,7 @@ static void solutions_keep_the_given_order(void)
                 CHECK(cmg_outcome_converged(report.outcome) || p == 4);
             }
             CHECK_NEAR(p == 4 ? 0 : distance(x[1], x[0]), 0, 1e-5);
-            vectors_destroy(&b, &x[0], &x[1]);
+            vectors_destroy(&x[0], &x[1]);
         }
     }
 }
@@ -113,7 +113,7 @@ static void cycles_are_the_same(void)
         const cmg_size n = cmg_hierarchy_rows(h, 0);
         for (int w = 0; w < 4; ++w) {
             for (int k = 1; k <= 3; k += 2) {
-                cmg_vector *r = NULL;
+                scoped_vector *r = NULL;
                 cmg_vector *z[2] = {NULL, NULL};
                 uint64_t seed = 9;
                 double *values = malloc((size_t)(n * k) * sizeof *values);
@@ -131,7 +131,7 @@ static void cycles_are_the_same(void)
                     cmg_solver_destroy(&s);
                 }
                 CHECK_NEAR(distance(z[1], z[0]), 0, 1e-11);
-                vectors_destroy(&r, &z[0], &z[1]);
+                vectors_destroy(&z[0], &z[1]);
             }
         }
     }
@@ -234,7 +234,7 @@ static void new_values_come_in_the_given_order(void)
         free(values);
         CHECK_OK(cmg_solver_refresh(s));
         scoped_solver *t = solver_of(h, texts[w], CMG_RENUMBER_RCM);
-        cmg_vector *b = vector_of(n, 3);
+        scoped_vector *b = vector_of(n, 3);
         cmg_vector *x[2] = {vector_of(n, 4), vector_of(n, 4)};
         cmg_report first = {.size = sizeof first};
         cmg_report second = {.size = sizeof second};
@@ -245,7 +245,7 @@ static void new_values_come_in_the_given_order(void)
         CHECK_NEAR(distance(x[0], x[1]), 0, w % 2 == 1 ? 1e-8 : 0);
         CHECK_OK(cmg_hierarchy_renumber(h, CMG_NUMBERING_RANDOM, 2));
         CHECK_STATUS(cmg_solver_refresh(s), CMG_ERR_STATE);
-        vectors_destroy(&b, &x[0], &x[1]);
+        vectors_destroy(&x[0], &x[1]);
     }
 }
 

@@ -92,7 +92,7 @@ TEST(bounds_begin_with_the_next_level)
         g.cells = 160; /* 79 x 79 unknowns below */
         g.levels = 3;
         g.distort = k == 1 ? 0.1 : 0;
-        cmg_hierarchy *h = hierarchy_generated(&g);
+        scoped_hierarchy *h = hierarchy_generated(&g);
         if (k == 2) {
             spoil_next(h);
         }
@@ -116,7 +116,6 @@ TEST(bounds_begin_with_the_next_level)
         for (int a = 0; a < MOST_ARRAYS; ++a) {
             free_there(&arrays[a]);
         }
-        cmg_hierarchy_destroy(&h);
     }
 }
 
@@ -167,7 +166,7 @@ TEST(wrong_arrays_are_refused)
     scoped_csr_there there = csr_there(&good);
     const double *d_infinite = copy_there(infinite, 2, sizeof *infinite);
     const double *d_hollow = copy_there(hollow, 2, sizeof *hollow);
-    cmg_hierarchy *h = hierarchy_new(1);
+    scoped_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_wrap_csr(h, 0, CMG_ROLE_A, NULL, 0, &there));
     CHECK_OK(cmg_hierarchy_check(h));
     CHECK_REFUSED(cmg_hierarchy_update(h, 0, CMG_ROLE_A, d_infinite), CMG_ERR_ARG,
@@ -196,7 +195,6 @@ TEST(wrong_arrays_are_refused)
         view = csr_of(h, 0, CMG_ROLE_A);
         CHECK(view.values[0] == 2 && view.values[1] == 3);
     }
-    cmg_hierarchy_destroy(&h);
     cmgi_free_device(ctx, (void *)(uintptr_t)d_infinite);
     cmgi_free_device(ctx, (void *)(uintptr_t)d_hollow);
 }

@@ -141,7 +141,7 @@ TEST(rounding_is_that_of_the_values_taken)
 {
     enum { M = 31, N = M * M };
     own_system system = own_make(OWN_LAPLACE, M, 3);
-    double *larger = calloc((size_t)system.A.indptr[N], sizeof *larger);
+    scoped double *larger = calloc((size_t)system.A.indptr[N], sizeof *larger);
     double b[N];
     double x[N];
     for (cmg_size k = 0; k < system.A.indptr[N]; ++k) {
@@ -167,6 +167,5 @@ TEST(rounding_is_that_of_the_values_taken)
         CHECK(report.outcome == (most == 6 ? CMG_ITERATION_LIMIT : CMG_ROUNDING));
         CHECK(report.outcome != CMG_ROUNDING || relative <= rounding);
     }
-    free(larger);
     own_free(&system);
 }

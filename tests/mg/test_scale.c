@@ -124,10 +124,10 @@ TEST(out_of_range)
             const cmg_csr A = {
                 .rows = 3, .cols = 3, .indptr = indptr, .indices = indices, .values = cases[c].a};
             cmg_solver_options o = solver_options(ways[way]);
-            cmg_hierarchy *h = hierarchy_new(1);
+            scoped_hierarchy *h = hierarchy_new(1);
             CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-            cmg_vector *b = vector_new(3, CMG_FP64);
-            cmg_vector *x = vector_new(3, CMG_FP64);
+            scoped_vector *b = vector_new(3, CMG_FP64);
+            scoped_vector *x = vector_new(3, CMG_FP64);
             CHECK_OK(cmg_vector_set(b, cases[c].b));
             const cmg_report report = solve(h, &o, b, x);
             CHECK_OK(cmg_vector_get(x, values));
@@ -146,8 +146,6 @@ TEST(out_of_range)
             CHECK(isinf((double)sqrtl(bb))
                       ? isnan(report.relative_residual)
                       : fabs(report.relative_residual - relative) <= 1e-9 * relative + 1e-15);
-            vectors_destroy(&b, &x);
-            cmg_hierarchy_destroy(&h);
         }
     }
 }

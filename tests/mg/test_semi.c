@@ -187,12 +187,12 @@ TEST(refuses_what_it_is_not_for)
         CHECK_REFUSED(cmg_solver_create(h, &o, &s), CMG_ERR_UNSUPPORTED, "krylov=semi");
         CHECK(s == NULL);
     }
-    cmg_hierarchy *h = generated("cells=32");
+    scoped_hierarchy *h = generated("cells=32");
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     const cmg_solver_options o =
         solver_options("krylov=semi keep-map smoother=jacobi galerkin=missing");
-    cmg_vector *b = vector_of(n, 3);
-    cmg_vector *x = vector_of(n, 4);
+    scoped_vector *b = vector_of(n, 3);
+    scoped_vector *x = vector_of(n, 4);
     cmg_solver *s = solver_new(h, &o);
     scale(h, -1); /* negative definite: so is the cycle, and C A is as it was */
     CHECK_OK(cmg_solver_refresh(s));
@@ -217,13 +217,9 @@ TEST(refuses_what_it_is_not_for)
     (void)op;
     cmg_cg_solver *user = NULL;
     A = csr_of(h, 0, CMG_ROLE_A);
-    cmg_matrix *M = matrix_new(&A, NULL);
+    scoped_matrix *M = matrix_new(&A, NULL);
     op = cmg_matrix_operator(M);
     CHECK_STATUS(cmg_cg_create(ctx, &op, NULL, &cg, &user), CMG_ERR_UNSUPPORTED);
-    cmg_matrix_destroy(&M);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* The outcome and the x of a guess of zeros, bit for bit, whatever x holds; norms to rounding. */
@@ -232,7 +228,7 @@ static void same_from_zero(const cmg_hierarchy *h, cmg_solver *s[2], const cmg_v
 {
     const int before = test_failures;
     const cmg_size n = cmg_vector_length(b);
-    cmg_vector *x = vector_of(n, 4);
+    scoped_vector *x = vector_of(n, 4);
     double *values[2] = {malloc((size_t)n * sizeof(double)), malloc((size_t)n * sizeof(double))};
     for (int again = 0; again < 2; ++again) { /* a second time with a solver that fell back */
         cmg_report zeros = {.size = sizeof zeros};
@@ -268,7 +264,6 @@ static void same_from_zero(const cmg_hierarchy *h, cmg_solver *s[2], const cmg_v
     }
     free(values[0]);
     free(values[1]);
-    cmg_vector_destroy(&x);
 }
 
 TEST(zero_is_a_guess_like_any_other)

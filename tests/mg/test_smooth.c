@@ -87,7 +87,7 @@ TEST(strong_smoothers_beat_jacobi)
 /* What is kept gives the same bits as what is computed at set-up. */
 TEST(kept_smoothers_are_found_again)
 {
-    cmg_hierarchy *h = poisson(SIDE, LEVELS, POISSON_COLUMNS);
+    scoped_hierarchy *h = poisson(SIDE, LEVELS, POISSON_COLUMNS);
     for (int i = 0; cmg_smoother_name(i) != NULL; ++i) {
         const char *name = cmg_smoother_name(i);
         cmg_smoother_info info = {.size = sizeof info};
@@ -115,7 +115,6 @@ TEST(kept_smoothers_are_found_again)
         /* damping multiplied in rounds differently */
         CHECK_NEAR(a.residual, b.residual, 1e-4 * a.residual);
     }
-    cmg_hierarchy_destroy(&h);
 }
 
 TEST(smooth_refuses)

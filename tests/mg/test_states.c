@@ -280,7 +280,7 @@ TEST(operators_are_refused)
     own_system system = own_make(OWN_LAPLACE, EDGE, 1);
     user_operator u = {.A = &system.A, .b = vector(1, 1), .x = vector(1, 0)};
     const cmg_operator A = {.rows = N, .cols = N, .apply = multiply, .user = &u};
-    cmg_vector *x = vector(1, 0);
+    scoped_vector *x = vector(1, 0);
     double b[N];
     double got[N];
     double rounding = 0;
@@ -292,6 +292,6 @@ TEST(operators_are_refused)
     CHECK(u.answer == CMG_ERR_STATE && report.outcome == CMG_CONVERGED_RTOL);
     CHECK(own_residual(&system.A, b, got, 1, 0, &rounding) <= 1.0001e-8 + rounding);
     cmg_cg_destroy(&u.cg);
-    vectors_destroy(&u.b, &u.x, &x);
+    vectors_destroy(&u.b, &u.x);
     own_free(&system);
 }

@@ -190,8 +190,8 @@ TEST(the_dense_inverse_inverts)
                 }
             }
         }
-        cmgi_csr A = triplet_csr(&t);
-        double *X = malloc((size_t)(n * n) * sizeof *X);
+        scoped_csr A = triplet_csr(&t);
+        scoped double *X = malloc((size_t)(n * n) * sizeof *X);
         cmgi_inverse_kind kind = CMGI_INVERSE_PSEUDO;
         CHECK_OK(cmgi_dense_inverse(ctx, &A.view, X, &kind));
         CHECK(kind == CMGI_INVERSE_LU || (symmetric && kind == CMGI_INVERSE_CHOLESKY) || n == 1);
@@ -206,8 +206,6 @@ TEST(the_dense_inverse_inverts)
             }
         }
         CHECK_NEAR(error, 0, 1e-10); /* n eps times a condition of at most 1e4 */
-        free(X);
-        cmgi_csr_free(ctx, &A);
     }
 }
 

@@ -1,8 +1,5 @@
 /* Small model matrices, built densely so that tests can compare with plain loops. */
 #pragma once
-#include "core/memory.h"
-#include "core/random.h"
-#include "csr/csr.h"
 #include "test.h"
 
 /* A dense n x n matrix by rows as CSR without its zeros. */

@@ -38,14 +38,13 @@ static void becomes(double ax, double ay, double vx, double shift, const char *c
 {
     scoped double *dense = five_points(SIDE, ax, ay, vx, shift);
     scoped_csr A = model_from_dense(ctx, SIDE * SIDE, dense);
-    cmgi_smoother_factors *made = factors_make(&A, "auto");
+    scoped_factors *made = factors_make(&A, "auto");
     CHECK(strcmp(made->chosen, chosen) == 0);
     CHECK(made->stages == stages);
     if (strcmp(made->chosen, chosen) != 0 || made->stages != stages) {
         printf("  a %g %g, v %g, shift %g: %s, %d stages\n", ax, ay, vx, shift, made->chosen,
                made->stages);
     }
-    factors_discard(made);
 }
 
 TEST(follows_the_matrix)
@@ -66,11 +65,10 @@ TEST(jacobi_is_enough)
 {
     scoped double *dense = five_points(SIDE, 1, 1, 0, 8);
     scoped_csr A = model_from_dense(ctx, SIDE * SIDE, dense);
-    cmgi_smoother_factors *made = factors_make(&A, "auto");
+    scoped_factors *made = factors_make(&A, "auto");
     const double s = 4 * cos(3.14159265358979323846 / (SIDE + 1)) / 12;
     CHECK(fabs(1 - made->stage[0] * (1 + s)) <= 0.5 && fabs(1 - made->stage[0] * (1 - s)) <= 0.5);
     CHECK_NEAR(made->stage[0], 1, 0.02);
-    factors_discard(made);
 }
 
 /*
@@ -86,7 +84,7 @@ TEST(never_indefinite)
             dense[k] = (k % (N + 1) == 0 ? 1 : 0) + c;
         }
         scoped_csr A = model_from_dense(ctx, N, dense);
-        cmgi_smoother_factors *made = factors_make(&A, "auto");
+        scoped_factors *made = factors_make(&A, "auto");
         const double eigenvalue[2] = {1 / (1 + c), (1 + c * N) / (1 + c)};
         for (int e = 0; e < 2; ++e) {
             double q = 1;
@@ -95,7 +93,6 @@ TEST(never_indefinite)
             }
             CHECK(fabs(q) < 1);
         }
-        factors_discard(made);
     }
 }
 
@@ -107,7 +104,7 @@ TEST(sees_the_matrix_of_the_cycle)
     scoped double *dense = five_points(SIDE, 1, 0.3, 0, 0);
     scoped_csr A = model_from_dense(ctx, SIDE * SIDE, dense);
     const cmg_csr view = cmgi_csr_view(&A);
-    cmgi_smoother_factors *jacobi = factors_make(&A, "jacobi");
+    scoped_factors *jacobi = factors_make(&A, "jacobi");
     cmgi_smoother_source source = {.ctx = ctx, .A = view};
     cmgi_spectrum exact;
     CHECK_OK(cmgi_spectrum_estimate(&source, jacobi->factor, 1, &exact));
@@ -124,7 +121,6 @@ TEST(sees_the_matrix_of_the_cycle)
             CHECK_NEAR(seen.largest, exact.largest, 0.05 * exact.largest);
         }
     }
-    factors_discard(jacobi);
 }
 
 /* Identity rows whose columns are kept make A unsymmetric; the interior is what counts. */
@@ -138,7 +134,7 @@ TEST(leaves_dirichlet_rows_out)
         }
     }
     scoped_csr A = model_from_dense(ctx, N, dense);
-    cmgi_smoother_factors *kept = factors_make(&A, "auto");
+    scoped_factors *kept = factors_make(&A, "auto");
     CHECK(strcmp(kept->chosen, "chebyshev4") == 0);
     for (int i = 0; i < N; i += 7) {
         for (int j = 0; j < N; ++j) {
@@ -146,8 +142,6 @@ TEST(leaves_dirichlet_rows_out)
         }
     }
     scoped_csr B = model_from_dense(ctx, N, dense);
-    cmgi_smoother_factors *gone = factors_make(&B, "auto");
+    scoped_factors *gone = factors_make(&B, "auto");
     CHECK_NEAR(kept->stage[0], gone->stage[0], 1e-10);
-    factors_discard(kept);
-    factors_discard(gone);
 }

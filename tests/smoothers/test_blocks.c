@@ -14,17 +14,15 @@ TEST(block_jacobi_inverts_blocks)
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
         const int b = sizes[s];
         const char *name = sprint("block-jacobi:size=%d", b);
-        cmgi_smoother_factors *made = factors_make(&A, name);
-        double *M = model_to_dense(&made->factor[0]);
-        double *blocks = calloc(N * N, sizeof *blocks);
+        scoped_factors *made = factors_make(&A, name);
+        scoped double *M = model_to_dense(&made->factor[0]);
+        scoped double *blocks = calloc(N * N, sizeof *blocks);
         for (int k = 0; k < N * N; ++k) {
             const bool inside = k / N / b == k % N / b;
             blocks[k] = inside ? dense[k] : 0;
             CHECK(inside || M[k] == 0);
         }
         CHECK_NEAR(model_distance_to_identity(N, M, blocks), 0, 1e-12);
-        free_all(M, blocks);
-        factors_discard(made);
     }
 }
 
@@ -41,13 +39,12 @@ TEST(block_size_comes_from_the_hierarchy)
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; ++c) {
         CHECK_OK(cmg_hierarchy_set_attribute(h, "block_size", cases[c].text));
         const cmgi_smoother_source source = {.ctx = ctx, .h = h, .A = cmgi_csr_view(&A)};
-        cmgi_smoother_factors *made = calloc(1, sizeof *made);
+        scoped_factors *made = calloc(1, sizeof *made);
         CHECK_STATUS(cmgi_smoother_make(&source, "block-jacobi", 0, made),
                      cases[c].size > 0 ? CMG_OK : CMG_ERR_ARG);
         if (cases[c].size > 0) {
             CHECK(made->factor[0].indptr[16] == 16 * cases[c].size);
         }
-        factors_discard(made);
     }
 }
 
@@ -84,10 +81,10 @@ TEST(cliques_are_elements)
 TEST(patches_add_element_inverses)
 {
     enum { M = 5, N = M * M };
-    double *dense = model_q1(M, 2, 1.3);
-    cmgi_csr A = model_from_dense(ctx, N, dense);
-    cmgi_smoother_factors *made = factors_make(&A, "patches:omega=1");
-    double *computed = model_to_dense(&made->factor[0]);
+    scoped double *dense = model_q1(M, 2, 1.3);
+    scoped_csr A = model_from_dense(ctx, N, dense);
+    scoped_factors *made = factors_make(&A, "patches:omega=1");
+    scoped double *computed = model_to_dense(&made->factor[0]);
     double expected[N * N] = {0};
     double count[N] = {0};
     for (int pass = 0; pass < 2; ++pass) { /* how many cells meet a node, then the sum */
@@ -123,8 +120,4 @@ TEST(patches_add_element_inverses)
         CHECK_NEAR(computed[k], expected[k], 1e-13);
     }
     CHECK(made->factor[0].indptr[N] == A.indptr[N]);
-    free(computed);
-    factors_discard(made);
-    cmgi_csr_free(ctx, &A);
-    free(dense);
 }

@@ -255,7 +255,7 @@ TEST(same_for_any_threads)
         if (needs_file(name)) {
             continue;
         }
-        cmgi_smoother_factors *first = NULL;
+        scoped cmgi_smoother_factors *first = NULL;
         for (int threads = 1; threads <= 2; ++threads) {
             cmg_context_options options = context_defaults();
             options.threads = threads;
@@ -281,7 +281,6 @@ TEST(same_for_any_threads)
             cmgi_csr_free(c, &A);
         }
         cmgi_smoother_factors_clear(ctx, first);
-        free(first);
     }
 }
 

@@ -16,7 +16,7 @@ TEST(exact_without_dropping)
     for (size_t v = 0; v < sizeof names / sizeof names[0]; ++v) {
         for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
             const cmg_size n = sizes[s];
-            double *dense = model_unsymmetric(n);
+            scoped double *dense = model_unsymmetric(n);
             if (v < 3) { /* N^T N is symmetric positive definite */
                 double *transposed = malloc((size_t)(n * n) * sizeof *transposed);
                 for (cmg_size k = 0; k < n * n; ++k) {
@@ -26,13 +26,10 @@ TEST(exact_without_dropping)
                 free_all(transposed, dense);
                 dense = square;
             }
-            cmgi_csr A = model_from_dense(ctx, n, dense);
-            cmgi_smoother_factors *made = factors_make(&A, names[v]);
-            double *M = factors_dense(made);
+            scoped_csr A = model_from_dense(ctx, n, dense);
+            scoped_factors *made = factors_make(&A, names[v]);
+            scoped double *M = factors_dense(made);
             CHECK_NEAR(model_distance_to_identity(n, M, dense), 0, 1e-11);
-            free_all(M, dense);
-            factors_discard(made);
-            cmgi_csr_free(ctx, &A);
         }
     }
 }
@@ -50,10 +47,9 @@ TEST(forms_agree)
         static const char *const words[] = {"two", "three", "product"};
         for (int f = 0; f < 3; ++f) {
             const char *name = sprint("%s:drop=0.1:form=%s", methods[v], words[f]);
-            cmgi_smoother_factors *made = factors_make(&A, name);
+            scoped_factors *made = factors_make(&A, name);
             CHECK(made->factors == (f == 0 ? 2 : f == 1 ? 3 : 1));
             forms[f] = factors_dense(made);
-            factors_discard(made);
         }
         for (int k = 0; k < N * N; ++k) {
             const double scale = sqrt(fabs(forms[0][k / N * (N + 1)] * forms[0][k % N * (N + 1)]));
@@ -75,14 +71,13 @@ TEST(columns_stay_short)
         const cmg_size n = (cmg_size)m * m;
         scoped double *dense = model_q1(m, 2, 1);
         scoped_csr A = model_from_dense(ctx, n, dense);
-        cmgi_smoother_factors *made = factors_make(&A, "sainv:drop=0.1");
+        scoped_factors *made = factors_make(&A, "sainv:drop=0.1");
         per_column[s] = (double)made->factor[0].indptr[n] / (double)n;
-        factors_discard(made);
+        factors_discard(&made);
         made = factors_make(&A, "sainv:drop=0:cap=4");
         for (cmg_size i = 0; i < n; ++i) {
             CHECK(made->factor[0].indptr[i + 1] - made->factor[0].indptr[i] <= 4);
         }
-        factors_discard(made);
     }
     CHECK(per_column[1] < 1.25 * per_column[0]);
 }
@@ -98,7 +93,7 @@ TEST(indefinite_and_unsymmetric_are_named)
             small[k] = dense[k / N * 16 + k % N];
         }
         small[7 * N + 7] = -1;
-        cmgi_smoother_factors *made = calloc(1, sizeof *made);
+        scoped_factors *made = calloc(1, sizeof *made);
         scoped_csr A = model_from_dense(ctx, N, small);
         cmgi_smoother_source source = {.ctx = ctx, .A = cmgi_csr_view(&A)};
         CHECK_REFUSED(cmgi_smoother_make(&source, names[v], 0, made), CMG_ERR_SINGULAR,
@@ -110,7 +105,6 @@ TEST(indefinite_and_unsymmetric_are_named)
         A = model_from_dense(ctx, N, small);
         source.A = cmgi_csr_view(&A);
         CHECK_STATUS(cmgi_smoother_make(&source, names[v], 0, made), CMG_ERR_UNSUPPORTED);
-        factors_discard(made);
     }
 }
 
@@ -126,12 +120,12 @@ TEST(fsai_equations)
     model_rescale(N, dense);
     scoped_csr A = model_from_dense(ctx, N, dense);
     for (size_t v = 0; v < sizeof names / sizeof names[0]; ++v) {
-        cmgi_smoother_factors *made = factors_make(&A, names[v]);
+        scoped_factors *made = factors_make(&A, names[v]);
         CHECK(made->factors == 2);
-        double *G = model_to_dense(&made->factor[0]);
-        double *T = model_to_dense(&made->factor[1]);
-        double *GA = model_multiply(N, G, dense);
-        double *GAGt = model_multiply(N, GA, T);
+        scoped double *G = model_to_dense(&made->factor[0]);
+        scoped double *T = model_to_dense(&made->factor[1]);
+        scoped double *GA = model_multiply(N, G, dense);
+        scoped double *GAGt = model_multiply(N, GA, T);
         for (int i = 0; i < N; ++i) {
             CHECK_NEAR(GAGt[i * N + i], 1, 1e-12);
             for (int j = 0; j < N; ++j) {
@@ -141,8 +135,6 @@ TEST(fsai_equations)
                 CHECK(j >= i || G[i * N + j] == 0 || fabs(GA[i * N + j]) < 1e-12 * scale);
             }
         }
-        free_all(G, T, GA, GAGt);
-        factors_discard(made);
     }
 }
 
@@ -156,8 +148,8 @@ TEST(adaptive_fsai_lowers_kaporin_number)
     double before = -INFINITY;
     for (int steps = 0; steps <= 6; steps += 2) {
         const char *name = sprint("fsai:power=0:epsilon=0:add=1:adaptive=%d", steps);
-        cmgi_smoother_factors *made = factors_make(&A, name);
-        double *G = model_to_dense(&made->factor[0]);
+        scoped_factors *made = factors_make(&A, name);
+        scoped double *G = model_to_dense(&made->factor[0]);
         double log_determinant = 0;
         for (int i = 0; i < N; ++i) {
             log_determinant += log(G[i * N + i]);
@@ -165,8 +157,6 @@ TEST(adaptive_fsai_lowers_kaporin_number)
         CHECK(log_determinant > before);
         CHECK(made->factor[0].indptr[N] <= (cmg_size)N * (1 + steps));
         before = log_determinant;
-        free(G);
-        factors_discard(made);
     }
 }
 
@@ -178,18 +168,16 @@ TEST(isai_equations)
     scoped double *dense = model_unsymmetric(N);
     scoped_csr A = model_from_dense(ctx, N, dense);
     for (size_t v = 0; v < sizeof names / sizeof names[0]; ++v) {
-        cmgi_smoother_factors *made = factors_make(&A, names[v]);
+        scoped_factors *made = factors_make(&A, names[v]);
         const cmgi_csr *M = &made->factor[0];
-        double *dense_m = model_to_dense(M);
-        double *MA = model_multiply(N, dense_m, dense);
+        scoped double *dense_m = model_to_dense(M);
+        scoped double *MA = model_multiply(N, dense_m, dense);
         for (cmg_size i = 0; i < N; ++i) {
             for (cmg_size k = M->indptr[i]; k < M->indptr[i + 1]; ++k) {
                 const cmg_size j = M->indices[k];
                 CHECK_NEAR(MA[i * N + j], i == j ? 1 : 0, 1e-12);
             }
         }
-        free_all(dense_m, MA);
-        factors_discard(made);
     }
 }
 

@@ -89,7 +89,7 @@ static cmgi_csr shape(int k)
     static const cmg_size sizes[] = {1, 2, 7, 15, 16, 17, 31, 32, 33, 67, 130};
     enum { SIZES = sizeof sizes / sizeof sizes[0] };
     cmg_size n = k < SIZES ? sizes[k] : 216;
-    double *dense = NULL;
+    scoped double *dense = NULL;
     if (k >= SIZES + 6) {
         return distorted(k == SIZES + 7);
     }
@@ -108,7 +108,6 @@ static cmgi_csr shape(int k)
     if (k % 2 == 1) {
         shuffle(&A);
     }
-    free(dense);
     return A;
 }
 enum { SHAPES = 19 };
@@ -151,8 +150,8 @@ TEST(contexts_agree)
     for (int k = 0; k < 2 * SHAPES * NAMES; ++k) {
         const int name = k / 2 % NAMES;
         scoped_csr A = shape(k / 2 / NAMES);
-        cmgi_smoother_factors *expected = calloc(1, sizeof *expected);
-        cmgi_smoother_factors *made = calloc(1, sizeof *made);
+        scoped cmgi_smoother_factors *expected = calloc(1, sizeof *expected);
+        scoped_factors *made = calloc(1, sizeof *made);
         cmgi_smoother_source source = {.ctx = one, .A = cmgi_csr_view(&A)};
         const cmg_csr view = source.A;
         cmgi_resident there = {.csr = {0}};
@@ -177,8 +176,6 @@ TEST(contexts_agree)
         }
         cmgi_resident_free(ctx, &there);
         cmgi_smoother_factors_clear(one, expected);
-        free(expected);
-        factors_discard(made);
     }
 }
 

@@ -1,5 +1,4 @@
 /* Small least squares by QR against LAPACK, and where columns depend on each other. */
-#include "core/random.h"
 #include "smoothers/qr.h"
 #include "test.h"
 

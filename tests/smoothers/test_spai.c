@@ -43,8 +43,8 @@ TEST(residual_is_orthogonal)
         const bool right = v >= NAMES;
         const double *rows = right ? transposed : dense;
         const char *name = sprint("%s%s", names[v % NAMES], right ? ":side=right" : "");
-        cmgi_smoother_factors *made = factors_make(&A, name);
-        double *M = model_to_dense(&made->factor[0]);
+        scoped_factors *made = factors_make(&A, name);
+        scoped double *M = model_to_dense(&made->factor[0]);
         double worst = 0;
         for (int i = 0; i < N; ++i) {
             double r[N] = {0};
@@ -70,8 +70,6 @@ TEST(residual_is_orthogonal)
             }
         }
         CHECK_NEAR(worst, 0, 1e-12);
-        free(M);
-        factors_discard(made);
     }
 }
 
@@ -79,10 +77,10 @@ TEST(residual_is_orthogonal)
 TEST(limits)
 {
     enum { M = 5, N = M * M };
-    double *dense = model_q1(M, 2, 1);
+    scoped double *dense = model_q1(M, 2, 1);
     scoped_csr A = model_from_dense(ctx, N, dense);
-    cmgi_smoother_factors *zero = factors_make(&A, "spai:power=0:symmetric=no");
-    cmgi_smoother_factors *full = factors_make(&A, "spai:tau=0:power=4:symmetric=no");
+    scoped_factors *zero = factors_make(&A, "spai:power=0:symmetric=no");
+    scoped_factors *full = factors_make(&A, "spai:tau=0:power=4:symmetric=no");
     CHECK(zero->factor[0].indptr[N] == N);
     for (int i = 0; i < N; ++i) {
         double norm2 = 0;
@@ -92,14 +90,11 @@ TEST(limits)
         CHECK_NEAR(zero->factor[0].values[i], dense[i * N + i] / norm2, 1e-14);
     }
     CHECK(full->factor[0].indptr[N] == N * N);
-    double *inverse = model_to_dense(&full->factor[0]);
-    double *identity = model_multiply(N, inverse, dense);
+    scoped double *inverse = model_to_dense(&full->factor[0]);
+    scoped double *identity = model_multiply(N, inverse, dense);
     for (int k = 0; k < N * N; ++k) {
         CHECK_NEAR(identity[k], k % (N + 1) == 0 ? 1 : 0, 1e-12);
     }
-    free_all(inverse, identity, dense);
-    factors_discard(zero);
-    factors_discard(full);
 }
 
 /* Patterns hold what their definition says. */
@@ -110,7 +105,7 @@ TEST(patterns)
     scoped_csr A = model_from_dense(ctx, N, dense);
     scoped_csr S = {0};
     CHECK_OK(cmgi_pattern(ctx, &A.view, 0.08, 1, &S));
-    double *pattern = model_to_dense(&S);
+    scoped double *pattern = model_to_dense(&S);
     for (int i = 0; i < N; ++i) {
         for (int j = 0; j < N; ++j) {
             const double bound = 0.08 * sqrt(dense[i * N + i] * dense[j * N + j]);
@@ -130,7 +125,6 @@ TEST(patterns)
             CHECK((pattern[i * N + j] != 0) == reached);
         }
     }
-    free(pattern);
 }
 
 /* Columns of identity rows go, the interior stays; symmetry is judged on what is left. */
@@ -275,8 +269,8 @@ TEST(contexts_agree)
                 printf("shape %d, %s\n", k, names[v]);
             }
             CHECK_NEAR(distance(&again->factor[0], &first->factor[0]), 0, 0);
-            factors_discard(first);
-            factors_discard(again);
+            factors_discard(&first);
+            factors_discard(&again);
             cmgi_smoother_factors_clear(one, expected);
         }
         cmgi_csr_free(one, &A);
@@ -328,9 +322,9 @@ TEST(patterns_may_repeat)
         CHECK_NEAR(distance(&first->factor[0], &expected->factor[0]), 0, 1e-11);
         if (again != NULL) {
             CHECK_NEAR(distance(&again->factor[0], &first->factor[0]), 0, 0);
-            factors_discard(again);
+            factors_discard(&again);
         }
-        factors_discard(first);
+        factors_discard(&first);
         cmgi_smoother_factors_clear(one, expected);
     }
     cmgi_csr_free(one, &A);
@@ -351,14 +345,12 @@ TEST(made_where_the_matrix_is)
         CHECK_OK(cmgi_resident_send(ctx, &A.view, &there));
         CHECK_OK(cmgi_resident_look_again(ctx, &there));
         for (size_t v = 0; v < sizeof names / sizeof names[0]; ++v) {
-            cmgi_smoother_factors *expected = factors_make(&A, names[v]);
-            cmgi_smoother_factors *made = calloc(1, sizeof *made);
+            scoped_factors *expected = factors_make(&A, names[v]);
+            scoped_factors *made = calloc(1, sizeof *made);
             CHECK_OK(cmgi_smoother_make(&source, names[v], 0, made));
             CHECK(made->factor[0].there != NULL && made->factor[0].indptr == NULL);
             CHECK_OK(cmgi_resident_bring(ctx, &made->factor[0]));
             CHECK_NEAR(distance(&made->factor[0], &expected->factor[0]), 0, 0);
-            factors_discard(expected);
-            factors_discard(made);
         }
         cmgi_resident_free(ctx, &there);
     }
@@ -380,12 +372,11 @@ TEST(long_rows_have_their_minimum)
             A.indices[i == 0 ? 0 : n + i - 1] = (cmg_index)i;
             A.values[i == 0 ? 0 : n + i - 1] = 1;
         }
-        cmgi_smoother_factors *made = factors_make(&A, "spai:symmetric=no");
+        scoped_factors *made = factors_make(&A, "spai:symmetric=no");
         const cmgi_csr *M = &made->factor[0];
         CHECK(M->indptr[n] == n);
         CHECK_NEAR(M->values[0], 1 / (1 + 1e-4 * (double)(n - 1)), 1e-13);
         CHECK_NEAR(M->values[n - 1], 1, 1e-15);
-        factors_discard(made);
     }
 }
 
@@ -398,9 +389,9 @@ TEST(adaptive_growth_pays)
     double before = INFINITY;
     for (int steps = 0; steps <= 6; steps += 2) {
         const char *name = sprint("spai:power=0:symmetric=no:epsilon=0:add=1:adaptive=%d", steps);
-        cmgi_smoother_factors *made = factors_make(&A, name);
-        double *dense_m = model_to_dense(&made->factor[0]);
-        double *MA = model_multiply(N, dense_m, dense);
+        scoped_factors *made = factors_make(&A, name);
+        scoped double *dense_m = model_to_dense(&made->factor[0]);
+        scoped double *MA = model_multiply(N, dense_m, dense);
         double norm2 = 0;
         for (int k = 0; k < N * N; ++k) {
             const double r = MA[k] - (k % (N + 1) == 0 ? 1 : 0);
@@ -409,11 +400,9 @@ TEST(adaptive_growth_pays)
         CHECK(norm2 < before);
         CHECK(made->factor[0].indptr[N] <= (cmg_size)N * (1 + steps));
         before = norm2;
-        free_all(dense_m, MA);
-        factors_discard(made);
     }
     cmgi_smoother_factors *satisfied =
         factors_make(&A, "spai:power=0:symmetric=no:epsilon=1:adaptive=9");
     CHECK(satisfied->factor[0].indptr[N] == N);
-    factors_discard(satisfied);
+    factors_discard(&satisfied);
 }

@@ -73,16 +73,14 @@ static bool holds(const cmgi_csr *M, cmg_size first, const cmgi_csr *alone)
 static void blocks_are_independent(const cmgi_csr *const *block, int blocks, const char *name)
 {
     scoped_csr A = stack(block, blocks);
-    cmgi_smoother_factors *whole = factors_make(&A, name);
+    scoped_factors *whole = factors_make(&A, name);
     cmg_size first = 0;
     for (int b = 0; b < blocks; ++b) {
-        cmgi_smoother_factors *alone = factors_make(block[b], name);
+        scoped_factors *alone = factors_make(block[b], name);
         const bool same = holds(&whole->factor[0], first, &alone->factor[0]);
         CHECK_SAY(same, "block %d, %s", b, name);
         first += block[b]->rows;
-        factors_discard(alone);
     }
-    factors_discard(whole);
 }
 
 /* The host's least squares for the same, one row after the other. */
@@ -91,7 +89,7 @@ static void agrees_with_host(const cmgi_csr *const *block, int blocks, double ta
     scoped_csr A = stack(block, blocks);
     scoped_csr expected = {0};
     const char *name = sprint("spai:tau=%g:symmetric=no:scale=no", tau);
-    cmgi_smoother_factors *made = factors_make(&A, name);
+    scoped_factors *made = factors_make(&A, name);
     const cmgi_csr *M = &made->factor[0];
     double worst = 0;
     CHECK_OK(cmgi_pattern(ctx, &A.view, tau, 1, &expected));
@@ -101,7 +99,6 @@ static void agrees_with_host(const cmgi_csr *const *block, int blocks, double ta
         worst = fmax(worst, fabs(M->values[k] - expected.values[k]));
     }
     CHECK_NEAR(worst, 0, 1e-12);
-    factors_discard(made);
 }
 
 /* A grid of trilinear elements, 5 x 5 x 5 nodes, its rows all different from each other or many of
@@ -166,14 +163,12 @@ TEST(near_misses_get_their_own)
     }
     agrees_with_host(block, 2 * DETAILS + 2, 0);
     agrees_with_host(block, 2 * DETAILS + 2, 0.04);
-    cmgi_smoother_factors *before = factors_make(&plain, "spai:tau=0:symmetric=no");
+    scoped_factors *before = factors_make(&plain, "spai:tau=0:symmetric=no");
     for (int d = 0; d < DETAILS; ++d) {
-        cmgi_smoother_factors *after = factors_make(&changed[d], "spai:tau=0:symmetric=no");
+        scoped_factors *after = factors_make(&changed[d], "spai:tau=0:symmetric=no");
         CHECK(!holds(&after->factor[0], 0, &before->factor[0]));
-        factors_discard(after);
         cmgi_csr_free(ctx, &changed[d]);
     }
-    factors_discard(before);
 }
 
 /* A matrix with so many different rows that a device looks nothing up, and copies of it, of which
@@ -220,16 +215,16 @@ TEST(empty_rows)
     enum { N = 130 };
     static cmg_status (*const on_device)(cmg_context *, const cmg_csr *, bool, cmgi_csr *, bool *) =
         CMGI_CUDA_FN(cmgi_spai_static_cuda);
-    double *dense = calloc((size_t)N * N, sizeof *dense);
+    scoped double *dense = calloc((size_t)N * N, sizeof *dense);
     for (int i = 0; i < N; ++i) {
         for (int j = i - 1; j <= i + 2; ++j) {
             dense[i * N + (j + N) % N] = i % 5 == 3 ? 0 : i == j ? 4 : 1.0 / (3 + j - i);
         }
     }
-    cmgi_csr A = model_from_dense(ctx, N, dense);
+    scoped_csr A = model_from_dense(ctx, N, dense);
     for (int transposed = 0; transposed <= 1; ++transposed) {
-        cmgi_csr expected = {0};
-        cmgi_csr S = {0};
+        scoped_csr expected = {0};
+        scoped_csr S = {0};
         bool made = false;
         if (transposed == 0) {
             CHECK_OK(cmgi_csr_copy(ctx, &A.view, &S));
@@ -245,8 +240,5 @@ TEST(empty_rows)
         for (cmg_size k = 0; made && k < S.indptr[N]; ++k) {
             CHECK_NEAR(S.values[k], expected.values[k], 1e-13);
         }
-        csrs_free(&expected, &S);
     }
-    cmgi_csr_free(ctx, &A);
-    free(dense);
 }

@@ -36,11 +36,11 @@ TEST(triangles_make_up_the_matrix)
     for (int q = 0; q < 3; ++q) {
         int place[N];
         const char *name = sprint("sweep:order=%s", orders[q]);
-        cmgi_smoother_factors *made = factors_make(&A, name);
+        scoped_factors *made = factors_make(&A, name);
         CHECK(made->factors == 2 && made->solves);
         place_rows(&made->factor[0], place);
-        double *L = model_to_dense(&made->factor[0]);
-        double *U = model_to_dense(&made->factor[1]);
+        scoped double *L = model_to_dense(&made->factor[0]);
+        scoped double *U = model_to_dense(&made->factor[1]);
         double worst = 0;
         for (int i = 0; i < N; ++i) {
             for (int j = 0; j < N; ++j) {
@@ -53,8 +53,6 @@ TEST(triangles_make_up_the_matrix)
             }
         }
         CHECK(worst < 1e-14);
-        free_all(L, U);
-        factors_discard(made);
     }
 }
 
@@ -63,7 +61,7 @@ TEST(colours_are_few)
 {
     scoped double *dense = model_q1(SIDE, 2, 1);
     scoped_csr A = model_from_dense(ctx, N, dense);
-    cmgi_smoother_factors *made = factors_make(&A, "sweep:order=colours:symmetric=no");
+    scoped_factors *made = factors_make(&A, "sweep:order=colours:symmetric=no");
     const cmgi_csr *L = &made->factor[0];
     int stage[N] = {0};
     int most = 0;
@@ -85,8 +83,7 @@ TEST(colours_are_few)
         CHECK(other->factor[0].indices[k] == L->indices[k] &&
               other->factor[0].values[k] == L->values[k]);
     }
-    factors_discard(other);
-    factors_discard(made);
+    factors_discard(&other);
 }
 
 /*
@@ -119,9 +116,9 @@ TEST(transport_is_solved_by_one_sweep)
         }
     }
     scoped_csr A = model_from_dense(ctx, N, dense);
-    cmgi_smoother_factors *made = factors_make(&A, "sweep:symmetric=no");
-    double *M = factors_dense(made);
-    double *MA = model_multiply(N, M, dense);
+    scoped_factors *made = factors_make(&A, "sweep:symmetric=no");
+    scoped double *M = factors_dense(made);
+    scoped double *MA = model_multiply(N, M, dense);
     double worst = 0;
     for (int i = 0; i < N; ++i) {
         for (int j = 0; j < N; ++j) {
@@ -129,8 +126,6 @@ TEST(transport_is_solved_by_one_sweep)
         }
     }
     CHECK(worst < 1e-12);
-    free_all(M, MA);
-    factors_discard(made);
 }
 
 /* Nothing is left out of the factors of a tridiagonal matrix; of others they agree with A on its
@@ -139,7 +134,7 @@ TEST(incomplete_factors_agree_on_the_pattern)
 {
     static const char *const orders[] = {"flow", "colours", "rows"};
     for (int q = 0; q < 6; ++q) {
-        double *dense = model_q1(SIDE, 2, 2);
+        scoped double *dense = model_q1(SIDE, 2, 2);
         for (int i = 0; i < N; ++i) { /* transport along the numbering */
             for (int j = 0; j < N; ++j) {
                 const int d = j - i;
@@ -155,21 +150,17 @@ TEST(incomplete_factors_agree_on_the_pattern)
             }
         }
         const char *name = sprint("sweep:ilu=yes:order=%s", orders[q % 3]);
-        cmgi_csr A = model_from_dense(ctx, N, dense);
-        cmgi_smoother_factors *made = factors_make(&A, name);
-        double *L = model_to_dense(&made->factor[0]);
-        double *U = model_to_dense(&made->factor[1]);
-        double *LU = model_multiply(N, L, U);
+        scoped_csr A = model_from_dense(ctx, N, dense);
+        scoped_factors *made = factors_make(&A, name);
+        scoped double *L = model_to_dense(&made->factor[0]);
+        scoped double *U = model_to_dense(&made->factor[1]);
+        scoped double *LU = model_multiply(N, L, U);
         double worst = 0;
         for (int k = 0; k < N * N; ++k) {
             const bool whole = q >= 3 && q % 3 != 1; /* colours fill in */
             worst = dense[k] != 0 || whole ? fmax(worst, fabs(LU[k] - dense[k])) : worst;
         }
         CHECK(worst < 1e-13);
-        free_all(L, U, LU);
-        factors_discard(made);
-        cmgi_csr_free(ctx, &A);
-        free(dense);
     }
 }
 

@@ -1,8 +1,5 @@
 /* Matrices for the tests: random, banded, power-law rows, empty rows, odd shapes. */
 #pragma once
-#include "core/memory.h"
-#include "core/random.h"
-#include "csr/csr.h"
 #include "spmv/writeback.h"
 #include "test.h"
 

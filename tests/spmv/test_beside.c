@@ -91,7 +91,7 @@ TEST(products_have_the_bits_of_whole_values)
     static const cmg_size sizes[] = {2, 8, 9, 30};
     int kept[2] = {0}; /* without and with slices of templates */
     for (int s = 0; s < 8; ++s) {
-        cmgi_csr A = grid(sizes[s / 2], 0.3);
+        scoped_csr A = grid(sizes[s / 2], 0.3);
         const cmg_size rows = A.rows;
         for (cmg_size i = rows / 2; s % 2 == 1 && i < rows; ++i) { /* rows of the identity */
             const cmg_size k = A.indptr[i];
@@ -114,7 +114,6 @@ TEST(products_have_the_bits_of_whole_values)
         check_products(f.whole, f.beside, 3);
         check_products(f.whole, f.beside, 4);
         free_family(&f);
-        cmgi_csr_free(ctx, &A);
     }
     CHECK(kept[0] >= 4 && kept[1] >= 1);
 }

@@ -1,6 +1,4 @@
 /* Blocks of a matrix: found where they are, of the size that they have, by numbers or by fill. */
-#include "core/memory.h"
-#include "core/random.h"
 #include "spmv/blocks.h"
 #include "test.h"
 

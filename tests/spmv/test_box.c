@@ -151,8 +151,8 @@ TEST(others_are_refused)
     g.around = false;
     const cmg_size middle = (5 * 12 + 6) * 20 + 10;
     g.hole = middle; /* the templates are those of a box */
-    cmgi_csr A = assemble(&g);
-    cmg_matrix *M = compress(&A, CMG_FP64);
+    scoped_csr A = assemble(&g);
+    scoped_matrix *M = compress(&A, CMG_FP64);
     CHECK(cmgi_matrix_box(M) == NULL);
     cmg_matrix_destroy(&M);
     cmgi_csr_free(ctx, &A);
@@ -169,8 +169,6 @@ TEST(others_are_refused)
     }
     M = compress(&A, CMG_FP64);
     CHECK(cmgi_matrix_box(M) != NULL && cmgi_matrix_box(M)->even);
-    cmg_matrix_destroy(&M);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* By entries, on the host and, where kernels read them, on the device. */
@@ -204,8 +202,8 @@ TEST(entries_are_enough)
             const uint32_t own = kinds[c / 4] & (sides[s][2] > 1 ? ALL : 0x3fe00);
             const cmg_precision precision = c % 2 == 0 ? CMG_FP32 : CMG_FP64;
             const grid g = make_grid(sides[s][0], sides[s][1], sides[s][2], own, c / 2 % 2 == 0);
-            cmgi_csr A = assemble(&g);
-            cmg_matrix *M = compress(&A, precision);
+            scoped_csr A = assemble(&g);
+            scoped_matrix *M = compress(&A, precision);
             const cmgi_box *stored = cmgi_matrix_box(M);
             cmgi_box box = {0};
             CHECK(box_by_entries(&A, precision, &box));
@@ -226,8 +224,6 @@ TEST(entries_are_enough)
                 A.values[e] = *kept.values;
                 A.indices[e] = *kept.indices;
             }
-            cmg_matrix_destroy(&M);
-            cmgi_csr_free(ctx, &A);
         }
     }
     grid g = make_grid(21, 11, 9, ALL, true);
@@ -314,7 +310,7 @@ static void check_product(const cmg_matrix *M, const product *p, cmg_size n, voi
                               .e = p->e ? v[E] : NULL,
                               .y = v[y]};
     scoped double *out = calloc((size_t)n, sizeof *out);
-    double *device = NULL;
+    scoped_device double *device = NULL;
     double worst = 0;
     CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *device, &device));
     const cmgi_writeback reduced = cmgi_wb_reduce(&w);
@@ -331,7 +327,6 @@ static void check_product(const cmg_matrix *M, const product *p, cmg_size n, voi
     CHECK(worst <= (wide ? 1e-15 : 1e-6));
     CHECK_OK(cmgi_to_device(ctx, device, value[y], (size_t)n * sizeof *out)); /* as it was */
     CHECK_OK(backend->convert(ctx, n, CMG_FP64, device, M->options.precision, v[y]));
-    cmgi_free_device(ctx, device);
 }
 
 static void read_sum(const double *device, cmg_size count, double *sum)

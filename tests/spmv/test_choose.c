@@ -92,7 +92,7 @@ static cmg_values stored_values(const cmgi_csr *A, bool may, cmg_size from, cmg_
 TEST(halves_are_taken_where_they_may_be)
 {
     const cmg_size n = 1000000;
-    cmgi_csr A = band(n, n, 9, false);
+    scoped_csr A = band(n, n, 9, false);
     cmg_matrix_options o = defaults();
     cmg_matrix_options single = o;
     single.precision = CMG_FP32;
@@ -116,7 +116,6 @@ TEST(halves_are_taken_where_they_may_be)
         A.values[k] = -1;
     }
     CHECK(stored_values(&A, true, 1, single) == CMG_VALUES_FULL);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* On a CPU rows of P, which jump through x, gain by templates alone. */

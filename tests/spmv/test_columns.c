@@ -248,16 +248,16 @@ TEST(instruction_sets_multiply_columns)
 {
     const cmgi_cpu_kernels *set = NULL;
     NEEDS(ctx->options.backend == CMG_BACKEND_CPU, "kernels of the CPU");
-    cmgi_csr A = grid(50, 0.5);
+    scoped_csr A = grid(50, 0.5);
     for (int s = 0; (set = cmgi_cpu_kernels_at(s)) != NULL; ++s) {
         for (int turn = 0; turn < 2 * COUNTS; ++turn) {
             const int k = counts[turn / 2];
             const cmg_matrix_options o = {
                 .size = sizeof o, .format = turn % 2 ? CMG_FORMAT_SELL : CMG_FORMAT_COMPRESSED};
             const cmgi_rows rows = turn % 2 ? CMGI_ROWS_SLICES : CMGI_ROWS_PACKED;
-            cmg_matrix *M = matrix_new(&A.view, &o);
-            double *x = random_values(A.cols * k, 5);
-            double *y = calloc((size_t)(A.rows * k), sizeof *y);
+            scoped_matrix *M = matrix_new(&A.view, &o);
+            scoped double *x = random_values(A.cols * k, 5);
+            scoped double *y = calloc((size_t)(A.rows * k), sizeof *y);
             const cmgi_writeback w = {.kind = CMGI_WB_SCALED, .alpha = 1, .y = y, .columns = k};
             const cmg_size slices =
                 turn % 2 ? ((const cmgi_slices *)M->data)->nslices : layout(M)->p.count;
@@ -270,9 +270,6 @@ TEST(instruction_sets_multiply_columns)
                 worst = fmax(worst, fabs(y[i]));
             }
             CHECK_NEAR(worst, 0, 2e-14); /* sums of five terms up to 6 */
-            free_all(x, y);
-            cmg_matrix_destroy(&M);
         }
     }
-    cmgi_csr_free(ctx, &A);
 }

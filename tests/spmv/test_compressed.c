@@ -80,10 +80,9 @@ TEST(templates_and_codes_live_side_by_side)
     for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
         for (int v = CMG_VALUES_FULL; v <= (p == CMG_FP32 ? CMG_VALUES_FP8 : CMG_VALUES_FULL);
              ++v) {
-            cmg_matrix *M = compress(&A, (cmg_precision)p, (cmg_values)v);
+            scoped_matrix *M = compress(&A, (cmg_precision)p, (cmg_values)v);
             CHECK(layout(M)->t.count > 200 && layout(M)->p.count > 100);
             CHECK(product_error(&A, M, false) <= (p == CMG_FP64 ? 1e-15 : rounding((cmg_values)v)));
-            cmg_matrix_destroy(&M);
         }
     }
 }
@@ -173,30 +172,28 @@ TEST(templates_take_turns)
         }
     }
     for (int b = 2; b <= 4; ++b) { /* a mesh of systems: turns that end with every line */
-        cmgi_csr A = grid(50, 0);
-        cmgi_csr B = in_blocks(&A, b, false);
-        cmg_matrix *M = compress(&B, CMG_FP64, CMG_VALUES_FULL);
+        scoped_csr A = grid(50, 0);
+        scoped_csr B = in_blocks(&A, b, false);
+        scoped_matrix *M = compress(&B, CMG_FP64, CMG_VALUES_FULL);
         CHECK(product_error(&B, M, false) <= 1e-15);
-        cmg_matrix_destroy(&M);
-        csrs_free(&B, &A);
     }
 }
 
 /* Inner products that come with a product are those of its rows. */
 TEST(blocks_leave_inner_products)
 {
-    cmgi_csr A = grid(43, 0.5);
-    cmgi_csr B = in_blocks(&A, 3, false);
+    scoped_csr A = grid(43, 0.5);
+    scoped_csr B = in_blocks(&A, 3, false);
     cmg_matrix_options o = {
         .size = sizeof o, .format = CMG_FORMAT_COMPRESSED, .block_rows = 3, .no_templates = true};
-    double *values = random_values(B.rows, 3);
-    double *out = calloc((size_t)B.rows, sizeof *out);
+    scoped double *values = random_values(B.rows, 3);
+    scoped double *out = calloc((size_t)B.rows, sizeof *out);
     double expected = 0;
     double found = 0;
-    cmg_matrix *M = matrix_new(&B.view, &o);
-    cmg_vector *x = vector_new(B.rows, CMG_FP64);
-    cmg_vector *y = vector_new(B.rows, CMG_FP64);
-    cmg_vector *xy = vector_new(1, CMG_FP64);
+    scoped_matrix *M = matrix_new(&B.view, &o);
+    scoped_vector *x = vector_new(B.rows, CMG_FP64);
+    scoped_vector *y = vector_new(B.rows, CMG_FP64);
+    scoped_vector *xy = vector_new(1, CMG_FP64);
     CHECK_OK(cmg_vector_set(x, values));
     CHECK(M->dots != NULL);
     CHECK_OK(cmgi_matrix_apply_dot(M, x->data, y->data, xy->data));
@@ -204,10 +201,6 @@ TEST(blocks_leave_inner_products)
     CHECK_OK(cmg_vector_get(xy, &found));
     expected += dot(values, out, B.rows);
     CHECK(fabs(found - expected) <= 1e-12 * fabs(expected));
-    vectors_destroy(&x, &y, &xy);
-    cmg_matrix_destroy(&M);
-    free_all(values, out);
-    csrs_free(&B, &A);
 }
 
 TEST(instruction_sets_agree)

@@ -6,10 +6,6 @@
 #include "spmv/compressed.h"
 #include "suite.h"
 
-#include "core/random.h"
-
-#include <math.h>
-
 static cmg_matrix_options compressed(cmg_precision precision, cmg_values values)
 {
     return matrix_options("format=compressed precision=%s values=%s explain",
@@ -359,14 +355,13 @@ TEST(halves_go_where_energies_stay)
         CHECK(halves(&A, &single) == cases[c].wanted);
     }
     for (int vary = 0; vary < 2; ++vary) { /* rows that repeat are kept as they are */
-        cmgi_csr line = band(4096, 3, 1);
+        scoped_csr line = band(4096, 3, 1);
         for (cmg_size k = 0; k < line.indptr[line.rows]; ++k) {
             line.values[k] = -1 - vary * cmgi_random_at(5, (uint64_t)k);
         }
         CHECK(halves(&line, &single) == (vary == 1));
-        cmgi_csr_free(ctx, &line);
     }
-    cmgi_csr A = squares(false, 1, 1);
+    scoped_csr A = squares(false, 1, 1);
     cmg_matrix_options others[4] = {single, single, single, single};
     others[0].precision = CMG_FP64;
     others[1].keep_map = true;
@@ -375,7 +370,6 @@ TEST(halves_go_where_energies_stay)
     for (size_t k = 0; k < sizeof others / sizeof *others; ++k) {
         CHECK(!halves(&A, &others[k]));
     }
-    cmgi_csr_free(ctx, &A);
 }
 
 /* Energies of vectors from smooth to random then differ by no more than 2^-11: sums in fp64 of

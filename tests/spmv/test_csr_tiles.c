@@ -154,10 +154,10 @@ static void check_product(const char *name, const cmgi_csr *A, const cmg_matrix 
     const cmg_precision p = M->options.precision;
     const double eps = p == CMG_FP64 ? 0x1p-52 : 0x1p-23;
     const cmg_size n = A->rows;
-    double *x = random_values(A->cols, 3);
-    double *v = random_values(n, 4);
-    double *sum = calloc((size_t)n + 1, sizeof *sum);
-    double *magnitude = calloc((size_t)n + 1, sizeof *magnitude);
+    scoped double *x = random_values(A->cols, 3);
+    scoped double *v = random_values(n, 4);
+    scoped double *sum = calloc((size_t)n + 1, sizeof *sum);
+    scoped double *magnitude = calloc((size_t)n + 1, sizeof *magnitude);
     double *out[2] = {calloc((size_t)n + 1, sizeof(double)), calloc((size_t)n + 1, sizeof(double))};
     suite_multiply(A, x, sum, magnitude);
     scoped_vector *dx = vector_new(A->cols, p);
@@ -188,7 +188,7 @@ static void check_product(const char *name, const cmgi_csr *A, const cmg_matrix 
     }
     CHECK_SAY(worst <= 1, "%s, write-back %d, precision %d: %g times the bound", name, kind, (int)p,
               worst);
-    free_all(x, v, sum, magnitude, out[0], out[1]);
+    free_all(out[0], out[1]);
 }
 
 /* The format's own choice, and tiles whatever it chose. */

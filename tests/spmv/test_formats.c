@@ -81,14 +81,14 @@ static void compare(const comparison *t, int kind)
     const cmg_size n = t->A->rows;
     const double eps = t->precision == CMG_FP64 ? 0x1p-52 : 0x1p-23;
     const cmg_index *perm = cmg_matrix_permutation(t->M);
-    double *px = renumbered(t->x, t->A->cols, perm);
-    double *pb = renumbered(t->b, n, perm);
-    double *pc = renumbered(t->c, n, perm);
-    double *pd = renumbered(t->d, n, perm);
-    cmg_vector *x = vector_from(t->A->cols, t->precision, px);
-    cmg_vector *b = vector_from(n, t->precision, pb);
-    cmg_vector *d = vector_from(n, t->precision, pd);
-    cmg_vector *y = vector_from(n, t->precision, pc);
+    scoped double *px = renumbered(t->x, t->A->cols, perm);
+    scoped double *pb = renumbered(t->b, n, perm);
+    scoped double *pc = renumbered(t->c, n, perm);
+    scoped double *pd = renumbered(t->d, n, perm);
+    scoped_vector *x = vector_from(t->A->cols, t->precision, px);
+    scoped_vector *b = vector_from(n, t->precision, pb);
+    scoped_vector *d = vector_from(n, t->precision, pd);
+    scoped_vector *y = vector_from(n, t->precision, pc);
     if (kind == CMGI_WB_APPLY) {
         CHECK_OK(cmg_matrix_apply(t->M, x, y));
     } else if (kind == CMGI_WB_AXPBY) {
@@ -104,7 +104,7 @@ static void compare(const comparison *t, int kind)
     } else {
         apply_momentum(t, kind, x, b, d, y);
     }
-    double *out = malloc(((size_t)n + 1) * sizeof *out);
+    scoped double *out = malloc(((size_t)n + 1) * sizeof *out);
     CHECK_OK(cmg_vector_get(y, out));
     double worst =
         0; /* error over its bound: each of at most 400 products rounds once, the sum too */
@@ -117,8 +117,6 @@ static void compare(const comparison *t, int kind)
     CHECK_SAY(worst <= 1, "%s, format %s, write-back %d, precision %d: %.3g times the bound",
               t->name, cmg_enum_name("format", (int)t->M->options.format), kind, (int)t->precision,
               worst);
-    vectors_destroy(&x, &b, &d, &y);
-    free_all(px, pb, pc, pd, out);
 }
 
 static void fill_comparison(comparison *t)

@@ -73,11 +73,10 @@ static void check_format(const cmgi_csr *A, const cmg_csr *there, cmg_format for
         check_same(M, N);
         check_products(M, N);
         scoped double *twice = random_values(A->indptr[A->rows], 9);
-        double *twice_there = copy_there(twice, A->indptr[A->rows], sizeof *twice);
+        scoped_device double *twice_there = copy_there(twice, A->indptr[A->rows], sizeof *twice);
         CHECK_OK(cmg_matrix_update(M, twice));
         CHECK_OK(cmg_matrix_update(N, twice_there));
         check_same(M, N);
-        cmgi_free_device(ctx, twice_there);
     }
 }
 
@@ -462,7 +461,7 @@ TEST(two_matrices_are_updated_together)
         for (cmg_size k = 0; k < nnz; ++k) {
             A.values[k] = cmgi_random(&seed) - 0.3;
         }
-        double *values = copy_there(A.values, nnz, sizeof *values);
+        scoped_device double *values = copy_there(A.values, nnz, sizeof *values);
         CHECK_OK(cmgi_matrix_update_both(both[0], both[1], values));
         for (int p = 0; p < 2; ++p) {
             scoped_matrix *anew = compressed_of(&A.view, p == 0 ? CMG_FP64 : CMG_FP32);
@@ -471,7 +470,6 @@ TEST(two_matrices_are_updated_together)
                          cmgi_precision_bytes(anew->options.precision));
             cmg_matrix_destroy(&both[p]);
         }
-        cmgi_free_device(ctx, values);
     }
 }
 
@@ -483,7 +481,7 @@ TEST(wrong_arrays_are_refused)
     const double values[] = {1, 2};
     const cmg_csr host = {2, 8, indptr, outside, values};
     scoped_csr_there right = csr_there(&host);
-    cmg_size *d_falling = copy_there(falling, 3, sizeof *falling);
+    scoped_device cmg_size *d_falling = copy_there(falling, 3, sizeof *falling);
     scoped_matrix *A = NULL;
     const cmg_csr wrong_column = {2, 2, right.indptr, right.indices, right.values};
     const cmg_csr wrong_rows = {2, 8, d_falling, right.indices, right.values};
@@ -495,7 +493,6 @@ TEST(wrong_arrays_are_refused)
     CHECK(A == NULL);
     CHECK_STATUS(cmg_matrix_create_csr(ctx, &split, NULL, &A),
                  cmgi_on_cuda(ctx) ? CMG_ERR_ARG : CMG_OK);
-    cmgi_free_device(ctx, d_falling);
 }
 
 /* Storage with new values is that of a new matrix of them, padding too. */

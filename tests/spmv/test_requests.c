@@ -138,7 +138,7 @@ TEST(requests_do_not_mix)
         CMG_FORMAT_TUNE,
 #endif
         CMG_FORMAT_AUTO, CMG_FORMAT_COMPRESSED, CMG_FORMAT_SELL};
-    cmgi_csr A = suite_make(&suite[10]);
+    scoped_csr A = suite_make(&suite[10]);
     for (size_t f = 0; f < sizeof formats / sizeof formats[0]; ++f) {
         for (int k = 0; k < REQUESTS * REQUESTS; ++k) {
             const cmg_matrix_options pair[] = {request[k / REQUESTS], request[k % REQUESTS]};
@@ -159,5 +159,4 @@ TEST(requests_do_not_mix)
             }
         }
     }
-    cmgi_csr_free(ctx, &A);
 }

@@ -3,7 +3,6 @@
  * jump, and that do either in turns, as the kernels choose by the first step of a slice.
  */
 #include "spmv/cpu_kernels.h"
-#include "core/random.h"
 #include "suite.h"
 #include "test.h"
 
@@ -43,10 +42,10 @@ static double worst_of(const cmgi_cpu_kernels *set, const cmgi_csr *A, const cmg
 {
     const bool single = M->options.precision == CMG_FP32;
     const cmgi_slices *S = M->data;
-    double *x = random_values(A->cols, 5);
-    double *y = calloc((size_t)A->rows, sizeof *y);
-    float *narrow_x = calloc((size_t)A->cols, sizeof *narrow_x);
-    float *narrow_y = calloc((size_t)A->rows, sizeof *narrow_y);
+    scoped double *x = random_values(A->cols, 5);
+    scoped double *y = calloc((size_t)A->rows, sizeof *y);
+    scoped float *narrow_x = calloc((size_t)A->cols, sizeof *narrow_x);
+    scoped float *narrow_y = calloc((size_t)A->rows, sizeof *narrow_y);
     const cmgi_writeback w = {
         .kind = CMGI_WB_SCALED, .alpha = 1, .y = single ? (void *)narrow_y : (void *)y};
     double worst = 0;
@@ -65,7 +64,6 @@ static double worst_of(const cmgi_cpu_kernels *set, const cmgi_csr *A, const cmg
         }
         worst = fmax(worst, fabs(sum));
     }
-    free_all(x, y, narrow_x, narrow_y);
     return worst;
 }
 

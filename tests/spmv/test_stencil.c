@@ -185,7 +185,7 @@ static void check_products(const cmgi_csr *A, cmg_precision precision, cmg_size 
 /* y = A x and x . y at once, where templates, patterns and codes each have their part. */
 TEST(a_product_brings_its_inner_product)
 {
-    cmgi_csr A = box(33, 31, 9, 1, false);
+    scoped_csr A = box(33, 31, 9, 1, false);
     const cmg_size n = A.rows;
     for (int c = 0; c < 3; ++c) { /* templates alone; then values that differ in a half; codes */
         uint64_t seed = 3;
@@ -195,16 +195,16 @@ TEST(a_product_brings_its_inner_product)
         for (cmg_size i = 0; c == 2 && i + 1 < n; i += 64) { /* out of the pattern */
             A.indices[A.indptr[i + 1] - 1] = (cmg_index)(n - 1);
         }
-        double *x = random_values(n, 5);
-        double *y = calloc((size_t)n, sizeof *y);
-        double *size = calloc((size_t)n, sizeof *size);
-        double *device_dot = NULL;
+        scoped double *x = random_values(n, 5);
+        scoped double *y = calloc((size_t)n, sizeof *y);
+        scoped double *size = calloc((size_t)n, sizeof *size);
+        scoped_device double *device_dot = NULL;
         double dot = NAN;
         double expected = 0;
         double magnitude = 0;
-        cmg_matrix *M = compress(&A, CMG_FP64);
-        cmg_vector *vx = vector_new(n, CMG_FP64);
-        cmg_vector *vy = vector_new(n, CMG_FP64);
+        scoped_matrix *M = compress(&A, CMG_FP64);
+        scoped_vector *vx = vector_new(n, CMG_FP64);
+        scoped_vector *vy = vector_new(n, CMG_FP64);
         CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *device_dot, &device_dot));
         CHECK_OK(cmg_vector_set(vx, x));
         suite_multiply(&A, x, y, size);
@@ -221,15 +221,7 @@ TEST(a_product_brings_its_inner_product)
             worst = fmax(worst, fabs(x[i] - y[i]) / (size[i] + 1));
         }
         CHECK(worst <= 1e-15);
-        cmg_vector_destroy(&vx);
-        cmg_vector_destroy(&vy);
-        cmg_matrix_destroy(&M);
-        cmgi_free_device(ctx, device_dot);
-        free(x);
-        free(y);
-        free(size);
     }
-    cmgi_csr_free(ctx, &A);
 }
 
 TEST(products_are_those_of_plain_loops)

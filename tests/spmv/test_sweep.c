@@ -5,9 +5,7 @@
  */
 #include "spmv/sweep.h"
 
-#include "core/random.h"
 #include "core/vector.h"
-#include "csr/csr.h"
 #include "test.h"
 
 /*
@@ -74,10 +72,10 @@ static void check_writebacks(const cmg_matrix *M, const cmgi_csr *L, const cmg_i
     const double tolerance = precision == CMG_FP64 ? 1e-13 : 2e-5;
     double *value[VECTORS];
     cmg_vector *v[VECTORS];
-    double *s = malloc((size_t)n * sizeof *s);
-    double *made = malloc((size_t)n * sizeof *made);
+    scoped double *s = malloc((size_t)n * sizeof *s);
+    scoped double *made = malloc((size_t)n * sizeof *made);
     uint64_t seed = 8;
-    cmg_vector *y = vector_new(n, precision);
+    scoped_vector *y = vector_new(n, precision);
     for (int q = 0; q < VECTORS; ++q) {
         value[q] = malloc((size_t)n * sizeof *value[q]);
         for (cmg_size i = 0; i < n; ++i) {
@@ -117,8 +115,6 @@ static void check_writebacks(const cmg_matrix *M, const cmgi_csr *L, const cmg_i
         cmg_vector_destroy(&v[q]);
         free(value[q]);
     }
-    cmg_vector_destroy(&y);
-    free_all(s, made);
 }
 
 static cmg_matrix *sweep_of(const cmgi_csr *L, cmg_precision precision)

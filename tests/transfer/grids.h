@@ -1,8 +1,5 @@
 /* Matrices of grids by plain loops, alone in hierarchies, and solves with them. */
 #pragma once
-#include "core/memory.h"
-#include "core/random.h"
-#include "csr/csr.h"
 #include "test.h"
 
 /* Couplings of a grid: -1 along x, -y along y, -z along z, Dirichlet outside or not at all. */

@@ -68,11 +68,10 @@ static cmg_size check_aggregates(const cmg_csr *A, int block, double theta)
         CHECK_OK(cmgi_aggregate(ctx, CMGI_HOST, &S.view, couplings, limit, &here));
         CHECK_OK(cmgi_aggregate(ctx, CMGI_DEVICE, &T.view, couplings, limit, &found));
         CHECK(found.nodes == here.nodes && found.count == here.count);
-        cmg_index *of = malloc((size_t)here.nodes * sizeof *of);
+        scoped cmg_index *of = malloc((size_t)here.nodes * sizeof *of);
         CHECK_OK(cmgi_to_host(ctx, of, found.of, (size_t)here.nodes * sizeof *of));
         CHECK(memcmp(of, here.of, (size_t)here.nodes * sizeof *of) == 0);
         count += here.count;
-        free(of);
         cmgi_aggregates_free(ctx, &found);
         cmgi_aggregates_free(ctx, &here);
     }
@@ -182,13 +181,12 @@ TEST(random_matrices_have_the_bits_of_the_host)
                               {"dense", 64, 64, 1, 60},     {"random", 200, 200, 0, 8},
                               {"power law", 90, 90, 2, 80}, {"empty rows", 97, 97, 3, 4}};
     for (size_t t = 0; t < sizeof rows / sizeof rows[0]; ++t) {
-        cmgi_csr A = suite_make(&rows[t]);
+        scoped_csr A = suite_make(&rows[t]);
         (void)check_aggregates(&A.view, 1, 0.5);
         (void)check_aggregates(&A.view, 1, 0);
         if (rows[t].kind == 1) { /* the others lack diagonals */
             (void)check_coarsening(&A.view, &NOTHING);
         }
-        cmgi_csr_free(ctx, &A);
     }
 }
 

@@ -5,9 +5,6 @@
 
 #include "grids.h"
 
-#include <math.h>
-#include <string.h>
-
 static const double THETA = 0.25;
 
 /* Dense copy, rows x cols. */
@@ -171,14 +168,14 @@ TEST(splitting_is_independent_and_maximal)
     for (int trial = 0; trial < 12; ++trial) {
         const grid g = {
             {3 + 4 * trial, 1 + trial % 5, 1 + trial % 3}, {1, 1 + trial % 2, 1}, false};
-        cmgi_csr A = grid_matrix(&g);
+        scoped_csr A = grid_matrix(&g);
         const cmg_size n = A.rows;
-        double *D = dense(&A.view);
-        bool *strong = strong_couplings(D, n);
-        cmgi_csr P = {0};
+        scoped double *D = dense(&A.view);
+        scoped bool *strong = strong_couplings(D, n);
+        scoped_csr P = {0};
         bool sound = false;
         CHECK_OK(cmgi_classical(ctx, &A.view, THETA, 5, &P));
-        cmg_size *column = coarse_rows(&P, &sound);
+        scoped cmg_size *column = coarse_rows(&P, &sound);
         CHECK(sound);
         bool independent = true;
         bool maximal = true;
@@ -195,8 +192,6 @@ TEST(splitting_is_independent_and_maximal)
         }
         CHECK(independent);
         CHECK(maximal);
-        free_all(D, strong, column);
-        csrs_free(&P, &A);
     }
 }
 

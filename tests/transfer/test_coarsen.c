@@ -16,14 +16,14 @@ TEST(aggregates_are_a_partition)
                           {{300, 1, 1}, {1, 0, 0}, true}};
     for (size_t way = 0; way < 2 * sizeof grids / sizeof grids[0]; ++way) {
         const size_t t = way / 2;
-        cmgi_csr A = grid_matrix(&grids[t]);
-        cmgi_csr S = {0};
+        scoped_csr A = grid_matrix(&grids[t]);
+        scoped_csr S = {0};
         cmgi_aggregates agg = {0};
         cmg_size couplings = 0;
         CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &A.view, 1, 0.25, &S, &couplings));
         CHECK_OK(cmgi_aggregate(ctx, CMGI_HOST, &S.view, couplings,
                                 way % 2 ? 0 : CMGI_AGGREGATE_IN_ORDER, &agg));
-        cmg_size *members = calloc((size_t)agg.count, sizeof *members);
+        scoped cmg_size *members = calloc((size_t)agg.count, sizeof *members);
         bool sound = true;
         for (cmg_size i = 0; i < agg.nodes; ++i) {
             sound = sound && agg.of[i] >= 0 && agg.of[i] < agg.count;
@@ -46,9 +46,7 @@ TEST(aggregates_are_a_partition)
             }
             CHECK(sound);
         }
-        free(members);
         cmgi_aggregates_free(ctx, &agg);
-        csrs_free(&S, &A);
     }
 }
 
@@ -56,10 +54,10 @@ TEST(aggregates_are_a_partition)
 TEST(tentative_holds_the_vectors)
 {
     const grid g = {{12, 11, 1}, {1, 1, 0}, false};
-    cmgi_csr A = grid_matrix(&g);
+    scoped_csr A = grid_matrix(&g);
     enum { VECTORS = 3 };
-    cmgi_csr S = {0};
-    cmgi_csr P = {0};
+    scoped_csr S = {0};
+    scoped_csr P = {0};
     cmgi_aggregates agg = {0};
     cmg_size couplings = 0;
     double *Bc = NULL;
@@ -84,8 +82,8 @@ TEST(tentative_holds_the_vectors)
         }
     }
     CHECK_NEAR(worst, 0, 1e-12);
-    cmgi_csr T = {0};
-    cmgi_csr I = {0};
+    scoped_csr T = {0};
+    scoped_csr I = {0};
     CHECK_OK(cmgi_csr_transpose(ctx, &P.view, &T));
     CHECK_OK(cmgi_csr_multiply(ctx, &T.view, &P.view, &I));
     worst = 0;
@@ -94,7 +92,6 @@ TEST(tentative_holds_the_vectors)
         worst = fmax(worst, null ? 0 : fabs(I.values[k] - (I.indices[k] == i)));
     }
     CHECK_NEAR(worst, 0, 1e-12);
-    csrs_free(&I, &T, &P, &S, &A);
     cmgi_aggregates_free(ctx, &agg);
     cmgi_free(ctx, Bc);
 }

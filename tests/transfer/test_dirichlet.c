@@ -2,7 +2,6 @@
  * Which rows count as Dirichlet conditions, and transfer without them: identity rows of the finest
  * level, and coarse identity rows below those alone.
  */
-#include "core/random.h"
 #include "oracle.h"
 #include "test.h"
 #include "transfer/galerkin.h"

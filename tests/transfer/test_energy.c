@@ -1,5 +1,4 @@
 /* The misfit of a coarse matrix: 1 for P^T A P, and exactly the factor by which one was scaled. */
-#include "core/random.h"
 #include "test.h"
 #include "transfer/energy.h"
 #include "transfer/energy_rows.h"

@@ -1,6 +1,4 @@
 /* Near-null-space vectors: what is given, rigid body modes by what they are, constants. */
-#include "core/memory.h"
-#include "core/random.h"
 #include "hierarchy/hierarchy.h"
 #include "test.h"
 #include "transfer/aggregate.h"
@@ -74,7 +72,7 @@ TEST(rotations_keep_distances)
     for (int dim = 2; dim <= 3; ++dim) {
         uint64_t seed = 3;
         double x[3 * NODES];
-        cmg_hierarchy *h = diagonal(dim * NODES, dim == 2 ? "2" : "3");
+        scoped_hierarchy *h = diagonal(dim * NODES, dim == 2 ? "2" : "3");
         int block = 0;
         int vectors = 0;
         double *B = NULL;
@@ -116,7 +114,6 @@ TEST(rotations_keep_distances)
             }
         }
         cmgi_free(ctx, B);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
@@ -163,7 +160,7 @@ TEST(aggregates_hold_the_vectors)
         }
         CHECK_OK(cmgi_tentative(ctx, &agg, dim, vectors, B, &P, &Bc));
         CHECK(P.rows == NODES * dim && P.cols == agg.count * vectors);
-        double *gram = calloc((size_t)(P.cols * P.cols), sizeof *gram);
+        scoped double *gram = calloc((size_t)(P.cols * P.cols), sizeof *gram);
         for (cmg_size r = 0; r < P.rows; ++r) {
             const cmg_index a = of[r / dim];
             CHECK(P.indptr[r + 1] - P.indptr[r] == (a < 0 ? 0 : vectors));
@@ -185,7 +182,6 @@ TEST(aggregates_hold_the_vectors)
                 CHECK_NEAR(gram[i * P.cols + j], zero ? 0 : 1, 1e-13);
             }
         }
-        free(gram);
         cmgi_free(ctx, Bc);
     }
 }

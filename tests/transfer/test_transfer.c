@@ -2,8 +2,6 @@
  * Prolongations and Galerkin products against plain loops: Kronecker products of axis maps, rows
  * from a function, P^T A P of random matrices.
  */
-#include "core/memory.h"
-#include "core/random.h"
 #include "test.h"
 #include "transfer/galerkin.h"
 #include "transfer/rows.h"
