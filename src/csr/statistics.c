@@ -29,35 +29,6 @@ static void count_block(const cmg_csr *A, cmg_size first, cmg_size *sliced, cmg_
     *longest = most[CMGI_SLICE_SIZES - 1];
 }
 
-/* count[k] += rows of k entries; many rows on all threads, each with counts of its own. */
-static cmg_status count_lengths(cmg_context *ctx, const cmg_csr *A, cmg_size longest,
-                                cmg_size *count)
-{
-    const int parts = A->rows > MANY_ROWS ? ctx->threads : 1;
-    cmg_size *part = NULL;
-    if (parts == 1 || longest >= MOST) {
-        for (cmg_size i = 0; i < A->rows; ++i) {
-            ++count[A->indptr[i + 1] - A->indptr[i]];
-        }
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_alloc_zero(ctx, (cmg_size)parts * MOST, sizeof *part, &part));
-#pragma omp parallel for num_threads(parts) schedule(static, 1)
-    for (int p = 0; p < parts; ++p) {
-        cmg_size *mine = part + (cmg_size)p * MOST;
-        for (cmg_size i = A->rows * p / parts; i < A->rows * (p + 1) / parts; ++i) {
-            ++mine[A->indptr[i + 1] - A->indptr[i]];
-        }
-    }
-    for (cmg_size k = 0; k < parts * (cmg_size)MOST; ++k) {
-        if (part[k] > 0) {
-            count[k % MOST] += part[k];
-        }
-    }
-    cmgi_free(ctx, part);
-    return CMG_OK;
-}
-
 cmg_status cmgi_row_statistics_take(cmg_context *ctx, const cmg_csr *A, cmgi_row_statistics *s)
 {
     cmg_size longest = 0;
@@ -75,7 +46,9 @@ cmg_status cmgi_row_statistics_take(cmg_context *ctx, const cmg_csr *A, cmgi_row
         s->sliced[k] = sum[k];
     }
     CMGI_TRY(cmgi_alloc_zero(ctx, longest + 1, sizeof *s->count, &s->count));
-    CMGI_TRY(count_lengths(ctx, A, longest, s->count));
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        ++s->count[A->indptr[i + 1] - A->indptr[i]];
+    }
     s->filled = A->rows - s->count[0];
     return CMG_OK;
 }

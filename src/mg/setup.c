@@ -43,15 +43,16 @@ static bool is_uniform(const cmg_hierarchy *h, int l)
 {
     const double rounding = 1e-6;
     const double same = 1e-3;
-    const cmgi_resident *A[2] = {cmgi_hierarchy_there(h, l, CMG_ROLE_A),
-                                 cmgi_hierarchy_there(h, l + 1, CMG_ROLE_A)};
-    bool uniform = A[0] != NULL && A[1] != NULL;
+    const cmgi_resident_facts *A[2] = {NULL, NULL};
+    bool uniform = true;
     for (int k = 0; uniform && k < 2; ++k) {
-        const cmgi_resident_facts *f = &A[k]->facts;
-        uniform = f->least > 0 && f->most <= (1 + rounding) * f->least && f->identity == 0;
+        const cmgi_resident *there = cmgi_hierarchy_there(h, l + k, CMG_ROLE_A);
+        const cmgi_kinds *kinds = cmgi_hierarchy_templates(h, l + k, CMG_ROLE_A);
+        A[k] = there != NULL ? &there->facts : kinds != NULL ? &kinds->there : NULL;
+        uniform = A[k] != NULL && A[k]->least > 0 && A[k]->most <= (1 + rounding) * A[k]->least &&
+                  A[k]->identity == 0;
     }
-    return uniform &&
-           fabs(A[0]->facts.gershgorin - A[1]->facts.gershgorin) <= same * A[1]->facts.gershgorin;
+    return uniform && fabs(A[0]->gershgorin - A[1]->gershgorin) <= same * A[1]->gershgorin;
 }
 
 static cmg_status build_smoother(const cmgi_setup *s, int l, bool helps)
@@ -103,6 +104,13 @@ static cmg_status build_outer(const cmgi_setup *s, cmgi_templates *exact)
     CMGI_TRY(cmgi_level_elements(s->h, s->ctx, 0, &options, &taken, &s->levels->A));
     if (taken) {
         return CMG_OK;
+    }
+    const cmgi_kinds *kinds = cmgi_hierarchy_kinds(s->h, 0, CMG_ROLE_A);
+    if (kinds != NULL) { /* level 0 is made of the same after this */
+        cmgi_level *level = &s->levels->level[0];
+        uint64_t version = level->version_A;
+        const cmgi_request ask = {.options = options, .use = CMGI_USE_ANY};
+        return cmgi_level_place_kinds(s->ctx, kinds, &ask, level, &version, &s->levels->A);
     }
     const cmgi_resident *there = cmgi_hierarchy_there(s->h, 0, CMG_ROLE_A);
     if (there == NULL) {
@@ -342,7 +350,7 @@ cmg_status cmgi_setup_cycles(const cmgi_setup *s, cmgi_cycle **cycle, cmgi_cycle
 {
     cmgi_cycle_plan plan = cmgi_setup_plan(s);
     CMGI_TRY(cmgi_cycle_create(s->ctx, &plan, cycle));
-    if (s->options->fmg || s->options->krylov == CMG_KRYLOV_SEMI) {
+    if (s->options->fmg || s->semi) {
         plan.fmg = true;
         plan.opening = opening(s);
         CMGI_TRY(cmgi_cycle_create(s->ctx, &plan, nested));

@@ -152,17 +152,6 @@ static void match_list(const cmgi_template_search *what, const cmgi_row_kinds *k
     }
 }
 
-static void add_counts(const cmgi_kind_count *part, int parts, int kinds, cmgi_kind_count *count)
-{
-    for (int p = 0; p < parts; ++p) {
-        for (int k = 0; k < kinds; ++k) {
-            const cmgi_kind_count *one = &part[(cmg_size)p * kinds + k];
-            count[k].rows += one->rows;
-            count[k].first = one->first < count[k].first ? one->first : count[k].first;
-        }
-    }
-}
-
 static cmg_status match(cmg_context *ctx, const cmgi_template_search *what,
                         const cmgi_row_kinds *kinds, uint16_t *id, cmgi_kind_count *count)
 {
@@ -179,45 +168,9 @@ static cmg_status match(cmg_context *ctx, const cmgi_template_search *what,
         (kinds->unknown != NULL ? match_list : match_rows)(what, kinds, rows * p / parts,
                                                            rows * (p + 1) / parts, id, mine);
     }
-    add_counts(part, parts, kinds->count, count);
+    cmgi_kind_counts_add(part, parts, kinds->count, count);
     cmgi_free(ctx, part);
     return CMG_OK;
-}
-
-/* How often each template is met, and its first row. */
-static cmg_status count_rows(cmg_context *ctx, cmg_size rows, const uint16_t *id, int kinds,
-                             cmgi_kind_count *count)
-{
-    const int parts = rows > FEW_ROWS ? ctx->threads : 1;
-    cmgi_kind_count *part = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, (cmg_size)parts * kinds, sizeof *part, &part));
-    for (int k = 0; k < kinds; ++k) {
-        count[k] = (cmgi_kind_count){.first = INT64_MAX};
-    }
-#pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
-    for (int p = 0; p < parts; ++p) {
-        cmgi_kind_count *mine = part + (cmg_size)p * kinds;
-        for (int k = 0; k < kinds; ++k) {
-            mine[k] = (cmgi_kind_count){.first = INT64_MAX};
-        }
-        for (cmg_size i = rows * (p + 1) / parts - 1; i >= rows * p / parts; --i) {
-            ++mine[id[i]].rows;
-            mine[id[i]].first = i;
-        }
-    }
-    add_counts(part, parts, kinds, count);
-    cmgi_free(ctx, part);
-    return CMG_OK;
-}
-
-static int by_rows(const void *a, const void *b)
-{
-    const cmgi_kind_count *p = a;
-    const cmgi_kind_count *q = b;
-    if (p->rows != q->rows) {
-        return p->rows < q->rows ? 1 : -1;
-    }
-    return (p->first > q->first) - (p->first < q->first);
 }
 
 /* Templates that rounding makes equal become one, of which the first row is known; the others of
@@ -248,13 +201,13 @@ static void number_templates(int kinds, const cmgi_kind_count *count, const int 
                              cmgi_kind_count *order, uint16_t *number, cmgi_templates *t)
 {
     memcpy(order, count, (size_t)kinds * sizeof *order);
-    qsort(order, (size_t)kinds, sizeof *order, by_rows);
+    qsort(order, (size_t)kinds, sizeof *order, cmgi_kinds_by_rows);
     for (; t->count < kinds && order[t->count].rows > 0; ++t->count) {
         t->row[t->count] = (cmg_index)order[t->count].first;
     }
     for (int k = 0; k < kinds; ++k) {
         const cmgi_kind_count *mine =
-            bsearch(&count[same[k]], order, (size_t)kinds, sizeof *order, by_rows);
+            bsearch(&count[same[k]], order, (size_t)kinds, sizeof *order, cmgi_kinds_by_rows);
         number[k] = (uint16_t)(mine - order);
     }
 }
@@ -275,7 +228,7 @@ cmg_status cmgi_templates_round(cmg_context *ctx, const cmgi_template_search *wh
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *same, &same));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *made.row, &made.row));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows, sizeof *made.id, &made.id));
-    CMGI_TRY_GOTO(done, count_rows(ctx, rows, id, count, kind));
+    CMGI_TRY_GOTO(done, cmgi_kinds_count(ctx, rows, id, count, kind));
     join_equal(what, count, kind, hash, same);
     number_templates(count, kind, same, kind + count, number, &made);
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (rows > CHUNK)

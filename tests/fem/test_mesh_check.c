@@ -1,8 +1,8 @@
 /* Every fault that the check knows, made on purpose in an otherwise good mesh. */
-#include "fem/elements.h"
-#include "fem/mesh_order.h"
+#include "fem/mesh.h"
+#include "fem/mesh_geometry.h"
 #include "fem/mesh_shapes.h"
-#include "fem/vtk.h"
+#include "fem/space.h"
 #include "generated.h"
 
 #define scoped_space scoped_by(cmgi_space_destroy) cmgi_space
@@ -87,6 +87,7 @@ TEST(inverted_elements_are_named)
         mesh->cell_nodes[3 * cell] = mesh->cell_nodes[3 * cell + 1];
         mesh->cell_nodes[3 * cell + 1] = first;
         CHECK_STATUS(cmgi_fem_elements(space, &form, true, &E), CMG_ERR_ARG);
+        cmgi_elements_free(ctx, &E);
         const char *text = sprint("cell %lld is inverted", (long long)cell);
         CHECK(strcmp(cmg_context_message(ctx), text) == 0);
     }
@@ -154,7 +155,7 @@ TEST(facets_must_be_the_boundary)
         /* the side that the first two cells share, if they do */
         cmgi_entities *e = NULL;
         CHECK_OK(cmgi_mesh_entities(mesh, true, &e));
-        const cmg_index *of_cell = mesh->dim == 2 ? e->cell_edges : e->cell_faces;
+        const cmg_index *of_cell = mesh->dim == 2 ? e->edge.of_cell : e->face.of_cell;
         for (int f = 0; f < info->facets; ++f) {
             for (cmg_size g = info->facets; g < 2 * info->facets; ++g) {
                 if (of_cell[f] == of_cell[g]) {

@@ -89,7 +89,7 @@ TEST(nested_meshes_give_the_embedding)
         const int order = 1 + c / 4;
         scoped_mesh *coarse = make(CMG_SHAPE_SQUARE, (cmgi_cell)(c % 4), 3, 5);
         scoped_mesh *fine = NULL;
-        cmgi_refinement *relation = NULL;
+        cmgi_entities *relation = NULL;
         CHECK_OK(cmgi_mesh_refine(coarse, NULL, &fine, &relation));
         scoped_space *from = space_on(coarse, order);
         scoped_space *to = space_on(fine, order);
@@ -111,7 +111,7 @@ TEST(nested_meshes_give_the_embedding)
         cmg_fem_csr_free(ctx, &P);
         cmg_fem_mesh_free(ctx, &a);
         cmg_fem_mesh_free(ctx, &b);
-        cmgi_refinement_destroy(&relation);
+        cmgi_entities_destroy(&relation);
     }
 }
 
@@ -185,7 +185,7 @@ TEST(the_tree_finds_what_all_cells_show)
                 x[d] += a.x[3 * a.cell_nodes[8 * c + k] + d] / 8;
             }
         }
-        const cmgi_place place = cmgi_locate(&locator, x);
+        const cmgi_location place = cmgi_locate(&locator, x);
         CHECK(place.cell == c && place.distance == 0);
         for (int d = 0; d < 3; ++d) {
             CHECK_NEAR(place.xi[d], 0.5, 1e-12);
