@@ -45,11 +45,10 @@ static void fill(systems *S, double contrast, int flags)
 
 static systems make(cmg_hierarchy *h, const char *options, int count)
 {
-    cmg_solver_options o = solver_defaults();
+    const cmg_solver_options o = solver_options("%s", options);
     systems S = {.h = h, .count = count};
-    CHECK_OK(cmg_solver_options_set(&o, options));
     S.s = solver_new(h, &o);
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &S.A));
+    S.A = csr_of(h, 0, CMG_ROLE_A);
     S.n = S.A.rows;
     S.nnz = S.A.indptr[S.n];
     S.values = malloc((size_t)(count * S.nnz + 1) * sizeof *S.values);
@@ -71,9 +70,9 @@ static void drop(systems *S)
 static cmg_report run(systems *S, bool own, cmg_report *each)
 {
     static char hint[256];
-    cmg_vector *v = own ? vector_from(S->count * S->nnz, CMG_FP64, S->values) : NULL;
-    cmg_vector *b = vector_from(S->count * S->n, CMG_FP64, S->b);
-    cmg_vector *x = vector_from(S->count * S->n, CMG_FP64, S->x);
+    scoped_vector *v = own ? vector_from(S->count * S->nnz, CMG_FP64, S->values) : NULL;
+    scoped_vector *b = vector_from(S->count * S->n, CMG_FP64, S->b);
+    scoped_vector *x = vector_from(S->count * S->n, CMG_FP64, S->x);
     cmg_report report = {.size = sizeof report};
     cmg_batch *batch = NULL;
     CHECK_OK(cmg_batch_create(S->s, S->count, v, &batch));
@@ -88,7 +87,6 @@ static cmg_report run(systems *S, bool own, cmg_report *each)
     (void)snprintf(hint, sizeof hint, "%s", report.hint != NULL ? report.hint : "");
     report.hint = hint;
     cmg_batch_destroy(&batch);
-    vectors_destroy(&v, &b, &x);
     return report;
 }
 
@@ -114,7 +112,7 @@ static double residual_of(const systems *S, bool own, int s)
 static double *eliminate(const systems *S, int s)
 {
     const cmg_size n = S->n;
-    double *M = calloc((size_t)(n * n), sizeof *M);
+    scoped double *M = calloc((size_t)(n * n), sizeof *M);
     double *y = malloc((size_t)n * sizeof *y);
     memcpy(y, S->b + s * n, (size_t)n * sizeof *y);
     for (cmg_size i = 0; i < n; ++i) {
@@ -137,7 +135,6 @@ static double *eliminate(const systems *S, int s)
         }
         y[i] /= M[i * n + i];
     }
-    free(M);
     return y;
 }
 
@@ -171,7 +168,7 @@ TEST(solutions_are_those_of_elimination)
         check_all(&S, each, 1e-12, "elimination");
         CHECK(cmg_outcome_converged(report.outcome) && report.hint[0] == '\0');
         for (int s = 0; s < S.count; ++s) {
-            double *y = eliminate(&S, s);
+            scoped double *y = eliminate(&S, s);
             double error = 0;
             double size = 0;
             for (cmg_size i = 0; i < S.n; ++i) {
@@ -179,7 +176,6 @@ TEST(solutions_are_those_of_elimination)
                 size = fmax(size, fabs(y[i]));
             }
             CHECK(error <= 1e-8 * size && report.iterations >= each[s].iterations);
-            free(y);
         }
         drop(&S);
     }
@@ -278,14 +274,12 @@ TEST(dampings_follow_the_values)
     }
     (void)run(&S, true, each);
     for (int s = 0; s < S.count; s += 2) {
-        cmg_solver_options o = solver_defaults();
-        CHECK_OK(cmg_solver_options_set(&o, "smoother=chebyshev4 galerkin=always"));
+        const cmg_solver_options o = solver_options("smoother=chebyshev4 galerkin=always");
         CHECK_OK(cmg_hierarchy_update(S.h, 0, CMG_ROLE_A, S.values + s * S.nnz));
-        cmg_vector *b = vector_from(S.n, CMG_FP64, S.b + s * S.n);
-        cmg_vector *x = vector_new(S.n, CMG_FP64);
+        scoped_vector *b = vector_from(S.n, CMG_FP64, S.b + s * S.n);
+        scoped_vector *x = vector_new(S.n, CMG_FP64);
         const cmg_report alone = solve(S.h, &o, b, x);
         CHECK(each[s].iterations <= alone.iterations + 1);
-        vectors_destroy(&b, &x);
     }
     for (int s = 0; s < S.count; ++s) {
         CHECK(cmg_outcome_converged(each[s].outcome) && each[s].relative_residual <= 1e-8);
@@ -299,7 +293,7 @@ TEST(failures_stay_alone)
     systems S = make(poisson(CELLS, LEVELS, 0), "max_it=60", COUNT);
     cmg_report good[COUNT];
     cmg_report each[COUNT];
-    double *x = malloc((size_t)(COUNT * S.n) * sizeof *x);
+    scoped double *x = malloc((size_t)(COUNT * S.n) * sizeof *x);
     (void)run(&S, true, good);
     memcpy(x, S.x, (size_t)(COUNT * S.n) * sizeof *x);
     memset(S.x, 0, (size_t)(COUNT * S.n) * sizeof *x);
@@ -327,7 +321,6 @@ TEST(failures_stay_alone)
     for (cmg_size i = 0; i < S.n; ++i) { /* nothing was done to it beside Dirichlet rows */
         CHECK(S.x[3 * S.n + i] == 0 || S.A.indptr[i + 1] - S.A.indptr[i] == 1);
     }
-    free(x);
     drop(&S);
 }
 
@@ -383,11 +376,11 @@ TEST(results_repeat)
     systems S = make(poisson(CELLS, LEVELS, POISSON_IDENTITY), "rtol=1e-10", COUNT);
     cmg_report each[COUNT];
     (void)run(&S, true, each);
-    cmg_vector *other = vector_new(COUNT * S.nnz, CMG_FP64);
-    cmg_vector *v = vector_from(COUNT * S.nnz, CMG_FP64, S.values);
-    cmg_vector *b = vector_from(COUNT * S.n, CMG_FP64, S.b);
-    cmg_vector *x = vector_new(COUNT * S.n, CMG_FP64);
-    double *y = malloc((size_t)(COUNT * S.n) * sizeof *y);
+    scoped_vector *other = vector_new(COUNT * S.nnz, CMG_FP64);
+    scoped_vector *v = vector_from(COUNT * S.nnz, CMG_FP64, S.values);
+    scoped_vector *b = vector_from(COUNT * S.n, CMG_FP64, S.b);
+    scoped_vector *x = vector_new(COUNT * S.n, CMG_FP64);
+    scoped double *y = malloc((size_t)(COUNT * S.n) * sizeof *y);
     CHECK_OK(cmg_vector_fill(other, 1));
     const int before = ctx->threads;
     for (int threads = 1; threads <= 4; threads += cmgi_on_cuda(ctx) ? 3 : 1) {
@@ -408,8 +401,6 @@ TEST(results_repeat)
     CHECK(cmg_outcome_converged(once.outcome) && once.hint[0] == '\0');
     CHECK_OK(cmg_vector_get(x, y));
     CHECK(memcmp(y, S.x, (size_t)(COUNT * S.n) * sizeof *y) == 0);
-    free(y);
-    vectors_destroy(&other, &v, &b, &x);
     drop(&S);
 }
 
@@ -426,9 +417,9 @@ TEST(what_cannot_be_is_refused)
     static const char *const unsupported[] = {"smoother=fsai", "krylov=fgmres", "renumber=rcm",
                                               "krylov=none", ""};
     systems S = make(poisson(CELLS, LEVELS, 0), "", COUNT);
-    cmg_vector *v = vector_from(COUNT * S.nnz, CMG_FP64, S.values);
-    cmg_vector *b = vector_from(COUNT * S.n, CMG_FP64, S.b);
-    cmg_vector *single = vector_new(COUNT * S.n, CMG_FP32);
+    scoped_vector *v = vector_from(COUNT * S.nnz, CMG_FP64, S.values);
+    scoped_vector *b = vector_from(COUNT * S.n, CMG_FP64, S.b);
+    scoped_vector *single = vector_new(COUNT * S.n, CMG_FP32);
     cmg_batch *batch = NULL;
     cmg_report report = {.size = sizeof report};
     CHECK_STATUS(cmg_batch_create(NULL, COUNT, v, &batch), CMG_ERR_ARG);
@@ -444,14 +435,13 @@ TEST(what_cannot_be_is_refused)
     CHECK_STATUS(cmg_batch_solve(batch, b, single, NULL), CMG_ERR_ARG);
     CHECK_STATUS(cmg_batch_update(batch, b), CMG_ERR_SHAPE);
     CHECK_STATUS(cmg_batch_update(batch, NULL), CMG_ERR_ARG);
-    cmg_vector *x = vector_new(COUNT * S.n, CMG_FP64);
+    scoped_vector *x = vector_new(COUNT * S.n, CMG_FP64);
     CHECK_OK(cmg_batch_solve(batch, b, x, &report)); /* as before */
     CHECK_STATUS(cmg_batch_system(batch, COUNT, &report), CMG_ERR_ARG);
     cmg_batch_destroy(&batch);
     cmg_batch_destroy(&batch);
     CHECK_OK(cmg_hierarchy_update(S.h, 0, CMG_ROLE_A, S.values));
     CHECK_STATUS(try_create(&S, v, COUNT), CMG_ERR_STATE); /* newer values than the solver */
-    vectors_destroy(&v, &b, &x, &single);
     drop(&S);
     for (size_t k = 0; k < sizeof unsupported / sizeof *unsupported; ++k) { /* "": a null space */
         const int flags = unsupported[k][0] == '\0' ? POISSON_NEUMANN : 0;
@@ -465,7 +455,7 @@ TEST(what_cannot_be_is_refused)
 TEST(failed_allocations_leave_nothing)
 {
     systems S = make(poisson(CELLS, LEVELS, POISSON_IDENTITY), "", COUNT);
-    cmg_vector *v = vector_from(COUNT * S.nnz, CMG_FP64, S.values);
+    scoped_vector *v = vector_from(COUNT * S.nnz, CMG_FP64, S.values);
     size_t before[2];
     size_t after[2];
     bool reached = true;
@@ -479,6 +469,5 @@ TEST(failed_allocations_leave_nothing)
         cmg_context_memory(ctx, after, NULL);
         CHECK(before[0] == after[0] && before[1] == after[1]);
     }
-    vectors_destroy(&v);
     drop(&S);
 }

@@ -106,9 +106,8 @@ static problem make(int dims, const int *n, bool even, cmg_precision precision)
     p.R = assemble(&p, true);
     p.P = transposed(&p.R);
     p.D = diagonal(rows_of(p.n), 0.375);
-    cmgi_csr inverse = diagonal(rows_of(p.m), 0.7);
+    scoped_csr inverse = diagonal(rows_of(p.m), 0.7);
     p.coarse = matrix(&inverse, CMG_FORMAT_DIAGONAL, precision);
-    cmgi_csr_free(ctx, &inverse);
     cmgi_level *level = &p.level[0];
     p.level[1].rows = rows_of(p.m);
     level->rows = rows_of(p.n);
@@ -286,15 +285,13 @@ TEST(halves_are_the_cycle)
             cmgi_cycle *cycle = compile(&p, stages, momentum[c / 4], true, 1);
             const bool box = cmgi_matrix_box(p.level[0].A) != NULL;
             const bool taken = box && cmgi_halves_possible(ctx) && (even || precision == CMG_FP32);
-            double *b = vector(p.A.rows, 5);
-            double *z = vector(p.A.rows, 0);
+            scoped double *b = vector(p.A.rows, 5);
+            scoped double *z = vector(p.A.rows, 0);
             found += box && precision == CMG_FP32;
             CHECK(p.level[0].halves.taken == taken);
             CHECK(count_halves(cycle) == (!taken ? 0 : momentum[c / 4] < 0 ? 1 : 2));
             plain_cycle(&p, b, z);
             CHECK_NEAR(error_of(cycle, b, z, p.A.rows), 0, precision == CMG_FP32 ? 3e-6 : 1e-14);
-            free(b);
-            free(z);
             cmgi_cycle_destroy(&cycle);
             discard(&p);
         }
@@ -311,14 +308,12 @@ TEST(nested_iteration_has_halves)
             const cmg_precision precision = c % 2 == 0 ? CMG_FP32 : CMG_FP64;
             problem p = make(boxes[k][0], boxes[k] + 1, c / 2 % 2 == 0, precision);
             cmgi_cycle *cycle = compile_any(&p, 1 + c / 4, 0, true, true, 1);
-            double *b = vector(p.A.rows, 5);
-            double *z = vector(p.A.rows, 0);
+            scoped double *b = vector(p.A.rows, 5);
+            scoped double *z = vector(p.A.rows, 0);
             CHECK(count_halves(cycle) == (p.level[0].halves.taken ? 3 : 0));
             found += p.level[0].halves.taken;
             plain_iteration(&p, true, b, z);
             CHECK_NEAR(error_of(cycle, b, z, p.A.rows), 0, precision == CMG_FP32 ? 3e-6 : 1e-14);
-            free(b);
-            free(z);
             cmgi_cycle_destroy(&cycle);
             discard(&p);
         }
@@ -403,8 +398,8 @@ TEST(few_rows_are_boxes_too)
     for (int c = 0; c < 6; ++c) {
         const int *box = boxes[c % 2 == 0 ? 0 : 5];
         problem p = make(box[0], box + 1, true, CMG_FP32);
-        double *b = vector(p.A.rows, 5);
-        double *z = vector(p.A.rows, 0);
+        scoped double *b = vector(p.A.rows, 5);
+        scoped double *z = vector(p.A.rows, 0);
         p.A.values[p.A.indptr[5] + 1] *= c / 2 == 1 ? 1.5 : 1;
         const cmg_csr view = cmgi_csr_view(&p.A);
         cmg_matrix_destroy(&p.level[0].A);
@@ -418,8 +413,6 @@ TEST(few_rows_are_boxes_too)
         CHECK_NEAR(error_of(cycle, b, z, p.A.rows), 0, 3e-6);
         cmgi_cycle_destroy(&cycle);
         cmg_hierarchy_destroy(&p.h);
-        free(b);
-        free(z);
         discard(&p);
     }
 }
@@ -428,8 +421,8 @@ TEST(few_rows_are_boxes_too)
 TEST(new_values)
 {
     problem p = make(3, boxes[4] + 1, true, CMG_FP32);
-    double *b = vector(p.A.rows, 5);
-    double *z = vector(p.A.rows, 0);
+    scoped double *b = vector(p.A.rows, 5);
+    scoped double *z = vector(p.A.rows, 0);
     for (int turn = 0; turn < 3; ++turn) {
         const bool box = turn != 1;
         for (cmg_size k = 0; k < p.A.indptr[p.A.rows]; ++k) {
@@ -444,7 +437,5 @@ TEST(new_values)
         CHECK_NEAR(error_of(cycle, b, z, p.A.rows), 0, 3e-6);
         cmgi_cycle_destroy(&cycle);
     }
-    free(b);
-    free(z);
     discard(&p);
 }
