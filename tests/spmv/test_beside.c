@@ -21,10 +21,8 @@ static family make_family(const cmgi_csr *A, bool keep_map)
     family f = {.single = NULL};
     size_t before[2];
     size_t after[2];
-    cmg_matrix_options o = matrix_defaults();
-    o.format = CMG_FORMAT_COMPRESSED;
-    o.keep_map = keep_map;
-    o.precision = CMG_FP32;
+    cmg_matrix_options o =
+        matrix_options("format=compressed keep_map=%d precision=mixed", keep_map);
     CHECK_OK(cmgi_resident_send(ctx, &A->view, &f.R));
     CHECK_OK(cmgi_resident_look_again(ctx, &f.R));
     CHECK_OK(
@@ -51,10 +49,9 @@ static void free_family(family *f)
 static cmg_vector *vector(cmg_size n, int columns, uint64_t seed)
 {
     cmg_vector *v = NULL;
-    double *host = suite_vector(n * columns, seed);
+    scoped double *host = random_values(n * columns, seed);
     CHECK_OK(cmg_vector_create_columns(ctx, n, columns, CMG_FP64, &v));
     CHECK_OK(cmg_vector_set(v, host));
-    free(host);
     return v;
 }
 
@@ -64,25 +61,23 @@ static void check_products(const cmg_matrix *A, const cmg_matrix *B, int columns
     const cmg_size n = A->rows;
     const size_t bytes = (size_t)(n * columns) * sizeof(double);
     const cmg_matrix *const both[2] = {A, B};
-    cmg_vector *x = vector(n, columns, 5);
-    cmg_vector *b = vector(n, columns, 6);
-    cmg_vector *d = vector(n, 1, 7);
+    scoped_vector *x = vector(n, columns, 5);
+    scoped_vector *b = vector(n, columns, 6);
+    scoped_vector *d = vector(n, 1, 7);
     double *y[2];
     for (int kind = 0; kind < 4; ++kind) {
         for (int m = 0; m < 2; ++m) {
-            cmg_vector *out = vector(n, columns, 8);
+            scoped_vector *out = vector(n, columns, 8);
             y[m] = malloc(bytes + 1);
             CHECK_OK(kind == 0   ? cmg_matrix_apply(both[m], x, out)
                      : kind == 1 ? cmg_matrix_axpby(both[m], 0.7, x, -1.3, out)
                      : kind == 2 ? cmg_matrix_residual(both[m], x, b, out)
                                  : cmg_matrix_jacobi(both[m], 0.8, d, b, x, out));
             CHECK_OK(cmg_vector_get(out, y[m]));
-            cmg_vector_destroy(&out);
         }
         CHECK(memcmp(y[0], y[1], bytes) == 0);
         free_all(y[0], y[1]);
     }
-    vectors_destroy(&x, &b, &d);
 }
 
 static const int *rest_of(const cmg_matrix *A)
@@ -91,12 +86,12 @@ static const int *rest_of(const cmg_matrix *A)
 }
 
 /* Grids without templates and with some, up to a slice and beyond, short and long codes. */
-static void products_have_the_bits_of_whole_values(void)
+TEST(products_have_the_bits_of_whole_values)
 {
     static const cmg_size sizes[] = {2, 8, 9, 30};
     int kept[2] = {0}; /* without and with slices of templates */
     for (int s = 0; s < 8; ++s) {
-        cmgi_csr A = grid(sizes[s / 2], 0.3);
+        scoped_csr A = grid(sizes[s / 2], 0.3);
         const cmg_size rows = A.rows;
         for (cmg_size i = rows / 2; s % 2 == 1 && i < rows; ++i) { /* rows of the identity */
             const cmg_size k = A.indptr[i];
@@ -119,31 +114,21 @@ static void products_have_the_bits_of_whole_values(void)
         check_products(f.whole, f.beside, 3);
         check_products(f.whole, f.beside, 4);
         free_family(&f);
-        cmgi_csr_free(ctx, &A);
     }
     CHECK(kept[0] >= 4 && kept[1] >= 1);
 }
 
 /* Beyond fp32, and where values may become others. */
-static void other_values_stay_whole(void)
+TEST(other_values_stay_whole)
 {
     static const double beyond[] = {1e-40, -0x1p-127, 0x1p127, -1e39, DBL_MAX, 5e-324};
     for (int k = 0; k < 7; ++k) {
-        cmgi_csr A = grid(12, 0.3);
+        scoped_csr A = grid(12, 0.3);
         A.values[k * 40] = k < 6 ? beyond[k] : A.values[k * 40];
         family f = make_family(&A, k == 6);
         CHECK(f.R.facts.single == (k == 6));
         CHECK(rest_of(f.beside) == NULL && f.beside->values != f.single->values);
         check_products(f.whole, f.beside, 1);
         free_family(&f);
-        cmgi_csr_free(ctx, &A);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(products_have_the_bits_of_whole_values);
-    RUN(other_values_stay_whole);
-    return TEST_END();
 }
