@@ -187,7 +187,7 @@ TEST(auto_takes_it_on_large_levels)
                  {"cells=256 levels=6 distort=0.3", "smoother=jacobi", true},
                  {"cells=256 levels=6", "no-fallback", false},
                  {"cells=256 levels=6", "fmg", false},
-                 {"cells=256 levels=3", "", false},
+                 {"cells=128 levels=3", "", false},
                  {"cells=32 levels=4", "", false},
                  {"cells=256 levels=6 problem=convection velocity=50", "", false},
                  {"cells=256 levels=6", "smoother=jacobi pre=2 post=1 precision=fp64", false},

@@ -374,14 +374,17 @@ static cmgi_csr interpolating(int dims, const cmg_index *side)
     for (cmg_index i = 0; i < rows; ++i) {
         const cmg_index at[3] = {i % side[0], i / side[0] % side[1], i / side[0] / side[1]};
         P.indptr[i + 1] = P.indptr[i];
-        for (cmg_index j = 0; j < P.cols; ++j) {
-            const cmg_index to[3] = {j % coarse[0], j / coarse[0] % coarse[1],
-                                     j / coarse[0] / coarse[1]};
-            bool near = true;
-            for (int k = 0; k < dims; ++k) {
-                near = near && abs(2 * to[k] + 1 - at[k]) <= 1;
+        for (int n = 0; n < 8; ++n) { /* the coarse positions before and after along each axis */
+            cmg_index j = 0;
+            bool real = true;
+            for (int k = 2; k >= 0; --k) {
+                const int after = n >> k & 1;
+                const cmg_index to = at[k] % 2 != 0 || after ? at[k] / 2 : at[k] / 2 - 1;
+                real = real && (k < dims ? to >= 0 && to < coarse[k] && !(at[k] % 2 != 0 && after)
+                                         : !after);
+                j = j * coarse[k] + (k < dims ? to : 0);
             }
-            if (near) {
+            if (real) {
                 P.indices[P.indptr[i + 1]] = j;
                 P.values[P.indptr[i + 1]++] = cmgi_random(&seed) - 0.5;
             }
