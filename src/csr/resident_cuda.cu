@@ -98,7 +98,7 @@ struct view {
 /* |value| is under 2^-126 and no 0, or 2^127 and more. */
 static __device__ __forceinline__ bool is_beyond(double size)
 {
-    const unsigned high = (unsigned)__double2hiint(size);
+    const unsigned high = (unsigned)((unsigned long long)__double_as_longlong(size) >> 32);
     return high - 0x38100000U >= 0x0fd00000U && size != 0;
 }
 
@@ -407,14 +407,19 @@ static cmg_status look_at_rows(cmg_context *ctx, const cmg_csr *A, cmg_size long
     const unsigned wanted = cmgi_grid(A->rows, is_short ? (int)ROWS : THREADS / LANES);
     const unsigned grid = wanted < blocks ? wanted : blocks;
     const cudaStream_t stream = cmgi_stream(ctx);
-    if (!is_short) {
-        const auto kernel = known ? entries_kernel<false> : entries_kernel<true>;
-        kernel<<<grid, THREADS, 0, stream>>>(*A, diagonal, entry, all);
+    if (!is_short && known) {
+        entries_kernel<false><<<grid, THREADS, 0, stream>>>(*A, diagonal, entry, all);
+    } else if (!is_short) {
+        entries_kernel<true><<<grid, THREADS, 0, stream>>>(*A, diagonal, entry, all);
+    } else if (!known) {
+        short_rows_kernel<true, true>
+            <<<grid, ROWS, shared, stream>>>(*A, most, diagonal, entry, all);
+    } else if (columns) {
+        short_rows_kernel<false, true>
+            <<<grid, ROWS, shared, stream>>>(*A, most, diagonal, entry, all);
     } else {
-        const auto kernel = !known    ? short_rows_kernel<true, true>
-                            : columns ? short_rows_kernel<false, true>
-                                      : short_rows_kernel<false, false>;
-        kernel<<<grid, ROWS, shared, stream>>>(*A, most, diagonal, entry, all);
+        short_rows_kernel<false, false>
+            <<<grid, ROWS, shared, stream>>>(*A, most, diagonal, entry, all);
     }
     return CMGI_LAUNCHED(ctx);
 }
