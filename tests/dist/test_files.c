@@ -2,9 +2,9 @@
 #include "ranks.h"
 
 #include "hierarchy/own.h"
+#include "generated.h"
 #ifdef CMGI_HAVE_HDF5
 #include "io/h5.h"
-#include "generated.h"
 #endif
 
 typedef struct task {
