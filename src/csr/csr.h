@@ -72,6 +72,20 @@ cmg_status cmgi_csr_check(cmg_context *ctx, const char *name, const cmg_csr *A);
 cmg_status cmgi_csr_check_sizes(cmg_context *ctx, const char *name, const cmg_csr *A);
 /* Entries of the longest row, 0 without rows. */
 cmg_size cmgi_csr_longest_row(const cmg_csr *A);
+/* Whether row i has the columns of row j, `shift` further on; without an early exit, so that it
+ * takes several entries at once. */
+static inline bool cmgi_csr_same_columns(const cmg_csr *A, cmg_size i, cmg_size j, cmg_index shift)
+{
+    const cmg_size length = A->indptr[i + 1] - A->indptr[i];
+    const cmg_index *columns = A->indices + A->indptr[i];
+    const cmg_index *others = A->indices + A->indptr[j];
+    const bool alike = A->indptr[j + 1] - A->indptr[j] == length;
+    cmg_index apart = 0;
+    for (cmg_size e = 0; e < (alike ? length : 0); ++e) {
+        apart |= (columns[e] - others[e]) ^ shift;
+    }
+    return alike && apart == 0;
+}
 /* a_ii, 0 where the row does not have it. */
 double cmgi_csr_search_diagonal(const cmg_csr *A, cmg_size i);
 static inline double cmgi_csr_diagonal_at(const cmg_csr *A, cmg_size i)

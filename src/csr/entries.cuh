@@ -1,5 +1,6 @@
 /* What the kernels that look at all entries of a matrix have in common; see resident.h. */
 #pragma once
+#include "core/rest.h"
 #include "csr/resident.cuh"
 
 #include <float.h>
@@ -53,13 +54,6 @@ struct view {
     bool other;   /* one, zero or not */
     bool beyond;  /* a value that fp32 does not have with all its bits */
 };
-
-/* |value| is under 2^-126 and no 0, or 2^127 and more. */
-static __device__ __forceinline__ bool is_beyond(double size)
-{
-    const unsigned high = (unsigned)((unsigned long long)__double_as_longlong(size) >> 32);
-    return size != 0 && high - 0x38100000U >= 0x0fd00000U;
-}
 
 /* Counts of a block. */
 struct counts {

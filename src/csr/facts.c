@@ -35,17 +35,11 @@ static row_look look_at_row(const cmg_csr *A, cmg_size i)
 static bool repeats(const cmg_csr *A, cmg_size i)
 {
     const cmg_size begin = A->indptr[i];
-    const cmg_size before = A->indptr[i - 1];
     const cmg_size length = A->indptr[i + 1] - begin;
-    cmg_index apart = 0;
-    if (begin - before != length ||
-        memcmp(A->values + begin, A->values + before, (size_t)length * sizeof *A->values) != 0) {
-        return false;
-    }
-    for (cmg_size e = 0; e < length; ++e) {
-        apart |= (A->indices[begin + e] - A->indices[before + e]) ^ 1;
-    }
-    return apart == 0;
+    return begin - A->indptr[i - 1] == length &&
+           memcmp(A->values + begin, A->values + A->indptr[i - 1],
+                  (size_t)length * sizeof *A->values) == 0 &&
+           cmgi_csr_same_columns(A, i, i - 1, 1);
 }
 
 /* Of the rows from .. to - 1. */

@@ -67,7 +67,7 @@ static __device__ __forceinline__ view look_at_row(const cmg_csr A, cmg_size i, 
             v.range = v.range || (PATTERN && (j < 0 || j >= A.cols));
             v.descends = v.descends || (PATTERN && first + u > 0 && before[u] >= j);
             v.sum += size;
-            v.beyond = v.beyond || is_beyond(size);
+            v.beyond = v.beyond || cmgi_is_beyond(size);
             if (j == i) {
                 v.diagonal += value[u];
                 v.entry = first + u * LANES < CMGI_DIAGONAL_UNKNOWN ? (int)first + u * LANES

@@ -57,7 +57,7 @@ static __device__ __forceinline__ view look_at_row(const row &r, cmg_size i, cmg
             const cmg_index j = COLUMNS ? r.columns[at] : 0;
             const bool on_diagonal = COLUMNS ? j == i : e == r.known;
             part[p] += size;
-            v.beyond = v.beyond || is_beyond(size);
+            v.beyond = v.beyond || cmgi_is_beyond(size);
             if (COLUMNS) {
                 v.range = v.range || j < 0 || j >= cols;
                 v.descends = v.descends || (e > 0 && before >= j);

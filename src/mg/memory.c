@@ -210,7 +210,7 @@ static double sum_up(const cmg_hierarchy *h, const cmg_solver_options *options,
     if (o.precision != CMG_FP64 && find(h, 0, CMG_ROLE_A, &A)) {
         cmg_matrix_options outer = o.matrix; /* of the outer iteration */
         /* beside compressed slices it may be no more than what their values lack */
-        const bool rests = A.there != NULL && !o.matrix.keep_map &&
+        const bool rests = (A.there != NULL || !cmgi_on_cuda(h->ctx)) && !o.matrix.keep_map &&
                            (outer.format == CMG_FORMAT_AUTO || outer.format == CMG_FORMAT_TUNE ||
                             outer.format == CMG_FORMAT_COMPRESSED);
         outer.precision = rests ? CMG_FP32 : CMG_FP64;

@@ -111,10 +111,13 @@ static cmg_status build_outer(const cmgi_setup *s, cmgi_templates *exact)
     if (s->levels->A != NULL) {
         return cmg_matrix_update(s->levels->A, there != NULL ? there->csr.values : A.values);
     }
+    const bool whole =
+        s->options->matrix.values == CMG_VALUES_FULL && !s->schedule->given[0][CMG_ROLE_A];
     const cmgi_matrix_source from = {.csr = there != NULL ? NULL : &A,
                                      .there = there,
                                      .like = s->levels->level[0].A,
-                                     .exact = exact};
+                                     .exact = exact,
+                                     .beside = whole && there == NULL && !cmgi_on_cuda(s->ctx)};
     return cmgi_matrix_create(s->ctx, &from, CMGI_USE_ANY, &options, &s->levels->A);
 }
 

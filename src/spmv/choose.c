@@ -101,7 +101,8 @@ enum {
  */
 static const cmg_size IN_CACHE = 1 << 18;
 
-/* A compressed matrix has to save this much to be worth its dearer conversion. */
+/* A compressed matrix has to save this much to be worth its dearer conversion; where one in fp32
+ * comes next, which needs none then, it may be dearer by as much. */
 static const double worth = 0.95;
 
 /* A, or what a rank has of it. */
@@ -422,7 +423,7 @@ static cmg_status choose_format(chooser *c)
     const bool none =
         gains_by_templates_alone(c) && info.stored_rows[CMG_COMPRESSION_TEMPLATE] < info.rows;
     const double with = none ? INFINITY : compressed_seconds(c, &info);
-    if (with < worth * c->best.seconds) {
+    if (with < (c->from->beside ? 1 / worth : worth) * c->best.seconds) {
         c->best = (cmgi_choice){
             .format = CMG_FORMAT_COMPRESSED, .seconds = with, .bytes = (double)info.bytes};
     }

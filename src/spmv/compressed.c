@@ -262,15 +262,19 @@ static cmg_status build_from(cmg_matrix *A, const cmgi_matrix_source *from,
     cmg_context *ctx = A->ctx;
     cmgi_compressed *C = A->data;
     const cmg_values kind = C->p.kind;
-    cmgi_compressor B = {.A = A,
-                         .from = from,
-                         .csr = there ? NULL : from->csr,
-                         .entries = entries,
-                         .C = C,
-                         .split_diagonal = kind != CMG_VALUES_FULL && C->square,
-                         .pairs_columns = C->block == 1 && cmgi_pairs_columns(ctx, kind),
-                         .value_bytes = (int)(cmgi_values_bytes(kind, A->options.precision) *
-                                              (size_t)cmgi_compressed_each(C))};
+    const bool pairs = from->beside && A->options.precision == CMG_FP64 &&
+                       kind == CMG_VALUES_FULL && !A->options.keep_map && C->block == 1;
+    cmgi_compressor B = {
+        .A = A,
+        .from = from,
+        .csr = there ? NULL : from->csr,
+        .entries = entries,
+        .C = C,
+        .split_diagonal = kind != CMG_VALUES_FULL && C->square,
+        .pairs_columns = C->block == 1 && cmgi_pairs_columns(ctx, kind),
+        .pairs = pairs,
+        .value_bytes = (int)(cmgi_values_bytes(kind, pairs ? CMG_FP32 : A->options.precision) *
+                             (size_t)cmgi_compressed_each(C))};
     CMGI_TRY(make_reference(&B));
     CMGI_TRY(find_templates(&B));
     const bool marches = sums != NULL && C->t.box != NULL && cmgi_on_cuda(ctx);
@@ -338,7 +342,7 @@ static void destroy(cmg_matrix *A)
     if (C == NULL) {
         return;
     }
-    A->values = C->p.rest != NULL ? NULL : A->values; /* of the matrix in fp32 */
+    A->values = C->p.borrowed ? NULL : A->values;
     cmgi_template_slices_free(ctx, C);
     cmgi_packed_slices_free(ctx, &C->p);
     CMGI_FREE_DEVICE(ctx, C->ref, C->diagonal);

@@ -23,6 +23,7 @@ typedef struct cmgi_matrix_source {
     struct cmgi_templates *exact; /* where a matrix in fp32 and then one in fp64 are made of a CSR
                                      on the device, its templates in fp64 on their way from one to
                                      the other; or NULL */
+    bool beside;                  /* on the host, in fp64: one in fp32 of the same CSR comes next */
     bool halves;   /* values may be kept in 16 bits where that is faster (choose.h) */
     bool leading;  /* rows of a larger square matrix: row i has its diagonal in ... */
     cmg_size lead; /* ... column i + lead */

@@ -49,6 +49,14 @@ static inline int plan_from(int v, int lane)
 static inline void plan_sync(void)
 {
 }
+/* Of a row that is none of the first, as most rows of a mesh whose nodes are numbered along lines.
+ */
+static inline bool plan_repeats(const cmgi_plan_source *S, const cmgi_slice_plan *P, int r)
+{
+    const cmg_size i = P->first + r;
+    return r > 0 && cmgi_csr_same_columns(
+                        &S->A, i, i - 1, cmgi_plan_reference(S, i) - cmgi_plan_reference(S, i - 1));
+}
 static inline void plan_insert(cmgi_slice_plan *P, cmg_index offset, int lane)
 {
     int at = P->width++;

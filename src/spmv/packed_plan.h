@@ -115,6 +115,7 @@ typedef struct cmgi_compressor {
     cmgi_compressed *C;
     bool split_diagonal; /* kept apart */
     bool pairs_columns;  /* slice columns are stored two by two */
+    bool pairs;          /* values in fp64 are stored as two numbers */
     int value_bytes;     /* of a packed entry */
 } cmgi_compressor;
 
@@ -124,11 +125,11 @@ static inline bool cmgi_pairs_columns(const cmg_context *ctx, cmg_values values)
     return values != CMG_VALUES_FULL && cmgi_on_cuda(ctx);
 }
 
-/* Bases that a plan may need, from the longest row of the matrix. */
+/* Bases that a plan may need, from the longest row: a pattern is at most twice as wide, or one
+ * wider, and widths may be even. */
 static inline cmg_size cmgi_plan_room(cmg_size longest)
 {
-    const cmg_size pattern = CMGI_PATTERN;
-    return (longest > pattern ? longest : pattern) + 1;
+    return 2 * longest + 2;
 }
 
 static inline cmg_index cmgi_reference(const cmgi_compressed *C, cmg_size i)

@@ -28,23 +28,14 @@ static uint64_t hash_row(const cmgi_template_search *what, cmg_size i)
     return sum;
 }
 
-/* Bit by bit; without an early exit inside of a row, so that it takes several entries at once. */
+/* Bit by bit. */
 static bool same_rows(const cmgi_template_search *what, cmg_size i, cmg_size j)
 {
     const cmg_csr *A = what->A;
     const cmg_size length = A->indptr[i + 1] - A->indptr[i];
-    if (A->indptr[j + 1] - A->indptr[j] != length) {
-        return false;
-    }
-    const cmg_index shift = reference(what, i) - reference(what, j);
-    const cmg_index *columns = A->indices + A->indptr[i];
-    const cmg_index *others = A->indices + A->indptr[j];
-    cmg_index apart = 0;
-    for (cmg_size e = 0; e < length; ++e) {
-        apart |= (columns[e] - others[e]) ^ shift;
-    }
-    if (apart != 0 || what->offsets_only) {
-        return apart == 0;
+    const bool same = cmgi_csr_same_columns(A, i, j, reference(what, i) - reference(what, j));
+    if (!same || what->offsets_only) {
+        return same;
     }
     const double *values = A->values + A->indptr[i];
     const double *there = A->values + A->indptr[j];
