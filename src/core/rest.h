@@ -23,8 +23,9 @@ CMGI_INLINE int64_t cmgi_bits_of(double value)
  * its bits. */
 CMGI_INLINE bool cmgi_is_beyond(double value)
 {
-    const uint32_t high = (uint32_t)(cmgi_bits_of(value) >> 32) & 0x7fffffffU;
-    return value != 0 && high - 0x38100000U >= 0x0fd00000U;
+    const int64_t size = cmgi_bits_of(value) & INT64_MAX;
+    return (size != 0) &
+           ((size < INT64_C(0x3810000000000000)) | (size >= INT64_C(0x47e0000000000000)));
 }
 
 CMGI_INLINE int cmgi_rest(double whole)

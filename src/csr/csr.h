@@ -86,13 +86,18 @@ static inline bool cmgi_csr_same_columns(const cmg_csr *A, cmg_size i, cmg_size 
     }
     return alike && apart == 0;
 }
-/* a_ii, 0 where the row does not have it. */
-double cmgi_csr_search_diagonal(const cmg_csr *A, cmg_size i);
-static inline double cmgi_csr_diagonal_at(const cmg_csr *A, cmg_size i)
+/* The entry that is a_ii, indptr[i + 1] where the row does not have it. */
+cmg_size cmgi_csr_search_diagonal(const cmg_csr *A, cmg_size i);
+static inline cmg_size cmgi_csr_diagonal_entry(const cmg_csr *A, cmg_size i)
 {
     const cmg_size k = A->indptr[i] + (A->indptr[i + 1] - A->indptr[i]) / 2; /* the usual place */
-    return k < A->indptr[i + 1] && A->indices[k] == i ? A->values[k]
-                                                      : cmgi_csr_search_diagonal(A, i);
+    return k < A->indptr[i + 1] && A->indices[k] == i ? k : cmgi_csr_search_diagonal(A, i);
+}
+/* a_ii, 0 where the row does not have it. */
+static inline double cmgi_csr_diagonal_at(const cmg_csr *A, cmg_size i)
+{
+    const cmg_size k = cmgi_csr_diagonal_entry(A, i);
+    return k < A->indptr[i + 1] ? A->values[k] : 0;
 }
 /* diagonal[i] = a_ii, in parallel. */
 void cmgi_csr_diagonal(cmg_context *ctx, const cmg_csr *A, double *diagonal);

@@ -13,7 +13,18 @@ typedef struct cmgi_csr_facts {
     cmg_size strong_lines; /* ... or CMGI_STRONG_LINE, and that have CMGI_STRONG_ENTRIES or more */
     cmg_size dominated;    /* rows whose other entries sum up to CMGI_DOMINATED of the diagonal */
     double gershgorin;     /* largest row sum of |D^-1 A| */
+    double most;           /* largest and least of the |a_ii| */
+    double least;
 } cmgi_csr_facts;
+
+/* What the pass sees of every row, for a set-up; NULL = it was not asked for. */
+typedef struct cmgi_row_looks {
+    uint8_t *same;    /* what row i has of row i - 1 */
+    double *diagonal; /* a_ii */
+    bool borrowed;
+} cmgi_row_looks;
+
+enum { CMGI_SAME_COLUMNS = 1, CMGI_SAME_ROWS = 3 }; /* one column on; and the values */
 
 /* Neighbours along a line then have nearly all of the diagonal. Rows of three entries are lines
  * without weak couplings between them: one dimension. */
@@ -21,6 +32,7 @@ typedef struct cmgi_csr_facts {
 enum { CMGI_STRONG_ENTRIES = 4 };
 #define CMGI_DOMINATED 0.75
 
-/* Counts are of rows first .. last - 1, the others of all rows; parallel. */
+/* Counts are of rows first .. last - 1, the others of all rows; parallel. `looks` may be NULL. */
 cmg_status cmgi_csr_facts_take(cmg_context *ctx, const cmg_csr *A, cmg_size first, cmg_size last,
-                               cmgi_csr_facts *facts);
+                               cmgi_row_looks *looks, cmgi_csr_facts *facts);
+void cmgi_row_looks_free(cmg_context *ctx, cmgi_row_looks *looks);

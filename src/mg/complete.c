@@ -59,7 +59,7 @@ static cmg_status look_for_lines(cmgi_multigrid *mg)
     if (facts == NULL) {
         cmg_csr A;
         CMGI_TRY(cmg_hierarchy_get_csr(mg->h, 0, CMG_ROLE_A, NULL, 0, &A));
-        CMGI_TRY(cmgi_csr_facts_take(mg->ctx, &A, 0, A.rows, &taken));
+        CMGI_TRY(cmgi_csr_facts_take(mg->ctx, &A, 0, A.rows, NULL, &taken));
         facts = &taken;
     }
     mg->from_matrix =

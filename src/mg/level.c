@@ -17,7 +17,8 @@ typedef struct request {
     cmg_matrix_options options;
     cmgi_use use;
     bool halves;
-    const cmg_matrix *like; /* of the same CSR, or NULL */
+    const cmg_matrix *like;      /* of the same CSR, or NULL */
+    const cmgi_row_looks *looks; /* at its rows, or NULL */
     struct cmgi_templates *exact;
 } request;
 
@@ -62,7 +63,10 @@ cmg_status cmgi_level_elements(const cmg_hierarchy *h, cmg_context *ctx, int l,
 static cmg_status place(cmg_context *ctx, const cmg_csr *csr, const request *ask, cmg_matrix **M)
 {
     if (*M == NULL) {
-        const cmgi_matrix_source from = {.csr = csr, .like = ask->like, .halves = ask->halves};
+        const cmgi_matrix_source from = {.csr = csr,
+                                         .like = ask->like,
+                                         .same = ask->looks != NULL ? ask->looks->same : NULL,
+                                         .halves = ask->halves};
         return cmgi_matrix_create(ctx, &from, ask->use, &ask->options, M);
     }
     return cmg_matrix_update(*M, csr->values);
@@ -86,8 +90,8 @@ static cmg_status place_renumbered(cmg_context *ctx, const cmgi_csr *M, const cm
  * residuals and corrections meet in it. A format that sorts the rows comes to the same order from
  * the same pattern; others get the renumbered matrix.
  */
-static cmg_status place_matrix(cmg_context *ctx, const cmg_csr *A, const cmg_matrix *outer,
-                               const request *ask, cmgi_level *level)
+static cmg_status place_matrix(cmg_context *ctx, const cmg_csr *A, const cmgi_row_looks *looks,
+                               const cmg_matrix *outer, const request *ask, cmgi_level *level)
 {
     const cmg_index *perm = outer != NULL ? cmg_matrix_permutation(outer) : NULL;
     const cmgi_format *format = cmgi_format_find(ctx, ask->options.format); /* NULL = chosen */
@@ -95,6 +99,7 @@ static cmg_status place_matrix(cmg_context *ctx, const cmg_csr *A, const cmg_mat
     if (perm == NULL || sorts) {
         request beside = *ask;
         beside.like = outer;
+        beside.looks = looks;
         CMGI_TRY(place(ctx, A, &beside, &level->A));
         level->perm = cmg_matrix_permutation(level->A);
     } else {
@@ -227,7 +232,7 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
     if (l > 0 && is_by_elements(ctx, ask.options.format)) {
         ask.options.format = CMG_FORMAT_AUTO; /* cliques are looked for on the finest level alone */
     }
-    return place_matrix(ctx, &A, outer, &ask, level);
+    return place_matrix(ctx, &A, cmgi_hierarchy_looks(h, l), outer, &ask, level);
 }
 
 cmg_status cmgi_level_renew(cmg_hierarchy *h, const cmgi_level_options *options, cmg_matrix *outer,
@@ -307,6 +312,17 @@ static cmg_status bring_transfer(cmg_hierarchy *h, cmg_context *ctx, int l, cmgi
     return cmgi_prolongation(ctx, &P, &fine->dirichlet, &coarse->dirichlet, &t->P);
 }
 
+/* The grid that the level's unknowns may be, NULL = none is seen. */
+static const cmgi_box *grid_of(const cmg_hierarchy *h, int l, const cmgi_level *level,
+                               cmgi_box *sizes)
+{
+    cmg_csr A;
+    const cmgi_box *box = cmgi_matrix_box(level->A);
+    const bool looks = box == NULL && level->perm == NULL && !cmgi_on_cuda(h->ctx) &&
+                       cmgi_hierarchy_view(h, l, CMG_ROLE_A, NULL, 0, &A);
+    return looks && cmgi_box_sizes(&A, sizes) ? sizes : box;
+}
+
 /* The same on the host, renumbered where a level is. */
 static cmg_status transfer_here(cmg_hierarchy *h, cmg_context *ctx, int l,
                                 const cmgi_level_options *options, const request ask[2],
@@ -321,7 +337,8 @@ static cmg_status transfer_here(cmg_hierarchy *h, cmg_context *ctx, int l,
     fine->version_P = 0;
     fine->version_R = 0;
     const bool plain = t.R != NULL || folds || fine->P != NULL;
-    const cmgi_box *box = plain ? NULL : cmgi_matrix_box(fine->A);
+    cmgi_box sizes;
+    const cmgi_box *box = plain ? NULL : grid_of(h, l, fine, &sizes);
     if (box != NULL) {
         CMGI_TRY_GOTO(done, place_renumbered(ctx, &t.P, fine->perm, coarse->perm, ask, &fine->P));
         CMGI_TRY_GOTO(done, cmgi_chain_restriction(fine->P, box, &ask[1].options, &fine->R));

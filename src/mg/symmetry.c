@@ -2,6 +2,7 @@
 
 #include "core/ranks.h"
 #include "core/memory.h"
+#include "spmv/box.h"
 
 #include <math.h>
 
@@ -109,14 +110,16 @@ cmg_status cmgi_symmetry_look(cmg_context *ctx, const cmgi_levels *levels, cmgi_
                               cmgi_symmetry *symmetry)
 {
     const cmg_size n = levels->level[0].rows;
+    const cmgi_box *box = cmgi_matrix_box(levels->A); /* an even one is its transpose */
     trial wide = {.ctx = ctx, .n = n, .precision = CMG_FP64};
     trial low = {.ctx = ctx, .n = n, .precision = cmgi_cycle_precision(cycle)};
     double matrix = 0;
     double cycles = 0;
     cmg_status status = CMG_OK;
     *symmetry = (cmgi_symmetry){levels->symmetric, levels->symmetric};
-    if (levels->symmetric && low.precision == CMG_FP64) {
-        return CMG_OK; /* matrices in fp32 were looked at no further than to their rounding */
+    /* matrices in fp32 were looked at no further than to their rounding */
+    if (levels->symmetric && (low.precision == CMG_FP64 || (box != NULL && box->even))) {
+        return CMG_OK;
     }
     CMGI_TRY_GOTO(done, begin(&wide));
     CMGI_TRY_GOTO(done, try_matrix(&wide, levels, &matrix));

@@ -5,6 +5,7 @@
  * Source  Saad, Iterative Methods for Sparse Linear Systems, 2003, section 4.1.
  */
 #include "csr/place.h"
+#include "hierarchy/hierarchy.h"
 #include "smoothers/smoother.h"
 
 enum { SMALL = 4096 }; /* rows that one thread sees to */
@@ -33,13 +34,19 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
 {
     cmg_context *ctx = source->ctx;
     const cmg_csr *A = &source->A;
+    const cmgi_row_looks *looks =
+        source->known != NULL ? cmgi_hierarchy_looks(source->h, source->level) : NULL;
     cmgi_csr *D = &out->factor[0];
     if (source->there != NULL) {
         return make_there(source, out);
     }
     CMGI_TRY(cmgi_csr_alloc_diagonal(ctx, A->rows, D));
     out->factors = 1;
-    cmgi_csr_diagonal(ctx, A, D->values);
+    if (looks != NULL) {
+        cmgi_copy(ctx, D->values, looks->diagonal, (size_t)A->rows * sizeof *D->values);
+    } else {
+        cmgi_csr_diagonal(ctx, A, D->values);
+    }
     cmg_size bad = A->rows;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
     reduction(min                                                                                  \

@@ -82,7 +82,7 @@ static cmg_status check_matrix(const cmgi_smoother_source *source, const char *n
         facts = *source->known;
     } else {
         CMGI_TRY(cmgi_csr_facts_take(source->ctx, A, cmgi_source_first(source),
-                                     cmgi_source_last(source), &facts));
+                                     cmgi_source_last(source), NULL, &facts));
     }
     CMGI_CHECK(source->ctx, facts.bad < 0, CMG_ERR_SINGULAR,
                "smoother %s: level %d: row %lld has a zero diagonal or a value that is not finite "

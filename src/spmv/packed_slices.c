@@ -2,9 +2,10 @@
  * Slices of the compressed format that hold values: offset patterns where the rows of a slice look
  * alike, short codes elsewhere. How each is stored is decided in packed_plan.c.
  */
-#include "spmv/blocks.h"
-#include "spmv/packed_there.h"
 #include "core/rest.h"
+#include "spmv/blocks.h"
+#include "spmv/cpu_kernels.h"
+#include "spmv/packed_there.h"
 
 #include <math.h>
 #include <string.h>
@@ -88,27 +89,8 @@ static void find_places(const cmgi_compressor *B, cmg_size p, cmg_size i, cmg_si
     }
 }
 
-/* Full values of entries k .. end - 1, `place` that of the first; false where they are to be stored
- * as two numbers, and one is not their sum. */
-static bool put_values(const cmgi_compressor *B, cmg_size k, cmg_size end, const cmg_size *place,
-                       cmg_size lane)
-{
-    const double *values = B->csr->values;
-    int *rest = B->C->p.rest;
-    bool beyond = false;
-    for (; rest == NULL && k < end; ++k, ++place) {
-        cmgi_matrix_put(B->A, k, *place + lane, values[k]);
-    }
-    for (; k < end; ++k, ++place) {
-        beyond = beyond || cmgi_is_beyond(values[k]);
-        ((float *)B->A->values)[*place + lane] = (float)values[k];
-        rest[*place + lane] = cmgi_rest(values[k]);
-    }
-    return !beyond;
-}
-
 /* One row of a packed slice; what its rounded entries lost goes into the diagonal. */
-static bool fill_row(const cmgi_compressor *B, cmg_size p, cmg_size i, const cmg_size *place)
+static void fill_row(const cmgi_compressor *B, cmg_size p, cmg_size i, const cmg_size *place)
 {
     cmgi_compressed *C = B->C;
     const cmg_csr *csr = B->csr;
@@ -116,11 +98,9 @@ static bool fill_row(const cmgi_compressor *B, cmg_size p, cmg_size i, const cmg
     const cmg_size begin = csr->indptr[i];
     const int lane = (int)(i % CMGI_SLICE);
     const cmg_size after = lane_place(B, lane);
-    const bool whole = B->entries == NULL && C->p.scale == NULL;
-    const bool good = !whole || put_values(B, begin, csr->indptr[i + 1], place, after);
     double apart[CMGI_BLOCK_MOST] = {0};
     int e = 0;
-    for (cmg_size k = begin; (!whole || C->p.bytes[p] > 0) && k < csr->indptr[i + 1]; ++k) {
+    for (cmg_size k = begin; k < csr->indptr[i + 1]; ++k) {
         const cmg_size at = place[k - begin] + after;
         if (place[k - begin] < 0) {
             apart[0] += csr->values[k];
@@ -131,9 +111,11 @@ static bool fill_row(const cmgi_compressor *B, cmg_size p, cmg_size i, const cmg
         }
         if (B->entries != NULL) {
             cmgi_compressed_block_store(B, p, i, k, at, apart);
-        } else if (!whole) {
+        } else if (C->p.scale != NULL) {
             apart[0] += csr->values[k] - cmgi_reduced_store(C->p.kind, B->A->values, at,
                                                             csr->values[k], C->p.scale[p]);
+        } else if (C->p.rest == NULL) {
+            cmgi_matrix_put(B->A, k, at, csr->values[k]);
         }
         ++e;
     }
@@ -142,6 +124,21 @@ static bool fill_row(const cmgi_compressor *B, cmg_size p, cmg_size i, const cmg
         C->diagonal[i * own + c] = (float)apart[c];
     }
     pad_row(B, p, i, lane, e);
+}
+
+/* Rows i .. end - 1, which have the same places, of a slice of two numbers an entry; false where
+ * one is not their sum. */
+static bool split_rows(const cmgi_compressor *B, cmg_size i, cmg_size end, const cmg_size *place)
+{
+    const cmg_size begin = B->csr->indptr[i];
+    const cmg_size length = B->csr->indptr[i + 1] - begin;
+    bool good = true;
+    for (cmg_size e = 0; e < length; ++e) {
+        const cmg_size at = place[e] + i % CMGI_SLICE;
+        good = cmgi_cpu_kernels_best()->split(B->csr->values + begin + e, length, end - i,
+                                              (float *)B->A->values + at, B->C->p.rest + at) &&
+               good;
+    }
     return good;
 }
 
@@ -172,6 +169,13 @@ static void clear_slice(const cmgi_compressor *B, cmg_size p, cmg_size entries)
     }
 }
 
+/* Whether row i, which is not the first, has the offsets of the row before. */
+static bool repeats(const cmgi_compressor *B, cmg_size i)
+{
+    const cmg_index shift = cmgi_reference(B->C, i) - cmgi_reference(B->C, i - 1);
+    return cmgi_plan_repeats(B->csr, cmgi_rows_before(B), shift, i);
+}
+
 /* Slice p from its plan; `place` has room for the longest row. */
 static bool fill_slice(const cmgi_compressor *B, cmg_size p, cmg_size *place)
 {
@@ -185,12 +189,14 @@ static bool fill_slice(const cmgi_compressor *B, cmg_size p, cmg_size *place)
         C->p.scale[p] = slice_scale(B, slice);
     }
     clear_slice(B, p, csr->indptr[end] - csr->indptr[first]);
-    for (cmg_size i = first; i < end; ++i) {
-        if (i == first || !cmgi_csr_same_columns(csr, i, i - 1,
-                                                 cmgi_reference(C, i) - cmgi_reference(C, i - 1))) {
-            find_places(B, p, i, place);
+    for (cmg_size i = first, next = first; i < end; i = next) {
+        find_places(B, p, i, place);
+        for (next = i + 1; next < end && repeats(B, next); ++next) {
         }
-        good = fill_row(B, p, i, place) && good;
+        good = C->p.rest == NULL || (split_rows(B, i, next, place) && good);
+        for (; i < next && (C->p.rest == NULL || C->p.bytes[p] > 0); ++i) {
+            fill_row(B, p, i, place);
+        }
     }
     for (cmg_size i = end; i < first + CMGI_SLICE; ++i) { /* lanes without a row: as the last */
         pad_row(B, p, csr->rows - 1, (int)(i - first), 0);

@@ -30,12 +30,13 @@ typedef struct cmgi_template_search {
     cmg_size nnz;         /* of A */
     const cmg_index *ref; /* reference column of a row, NULL = the row + lead */
     cmg_index lead;
-    cmgi_place at;     /* of the arrays of A, and of ref */
-    bool single;       /* compare values in fp32 */
-    bool offsets_only; /* do not compare values */
-    int most;          /* most templates, under CMGI_TEMPLATE_LEFT_OUT */
-    cmg_size entries;  /* most entries of all templates */
-    cmg_size least;    /* rows that make a template */
+    cmgi_place at;       /* of the arrays of A, and of ref */
+    const uint8_t *same; /* on the host: what each row has of the row before (facts.h), or NULL */
+    bool single;         /* compare values in fp32 */
+    bool offsets_only;   /* do not compare values */
+    int most;            /* most templates, under CMGI_TEMPLATE_LEFT_OUT */
+    cmg_size entries;    /* most entries of all templates */
+    cmg_size least;      /* rows that make a template */
 } cmgi_template_search;
 
 /*

@@ -1,5 +1,6 @@
 /* The rows of a matrix on the host as the search for templates sees them; see templates.h. */
 #include "core/memory.h"
+#include "csr/facts.h"
 #include "spmv/templates.h"
 
 #include <stdlib.h>
@@ -47,6 +48,13 @@ static bool same_rows(const cmgi_template_search *what, cmg_size i, cmg_size j)
         differ |= cmgi_value_bits(values[e], true) ^ cmgi_value_bits(there[e], true);
     }
     return differ == 0;
+}
+
+/* Row i is known to be the row before, one column on. */
+static bool is_same(const cmgi_template_search *what, cmg_size i)
+{
+    const int all = what->offsets_only ? CMGI_SAME_COLUMNS : CMGI_SAME_ROWS;
+    return what->same != NULL && (what->same[i] & all) == all;
 }
 
 /* The rows first .. last of the sample, which are at most BATCH; returns how many there are. */
@@ -116,6 +124,12 @@ static void match_rows(const cmgi_template_search *what, const cmgi_row_kinds *k
     uint16_t before = 0;
     for (cmg_size i = first; i < last; ++i) {
         if (id[i] != CMGI_NO_TEMPLATE) {
+            continue;
+        }
+        if (i > first && is_same(what, i)) {
+            if (id[i - 1] != CMGI_NO_TEMPLATE) {
+                take_kind(i, id[i - 1], id, count);
+            }
             continue;
         }
         uint16_t kind = after[before];

@@ -340,7 +340,7 @@ static bool rules(const cmgi_csr *A)
 {
     cmgi_csr_facts facts;
     bool enough = false;
-    CHECK_OK(cmgi_csr_facts_take(ctx, &A->view, 0, A->rows, &facts));
+    CHECK_OK(cmgi_csr_facts_take(ctx, &A->view, 0, A->rows, NULL, &facts));
     CHECK_OK(cmgi_dominated(ctx, &A->view, &facts, &enough));
     return enough;
 }
