@@ -236,16 +236,16 @@ bool cmgi_csr_has_diagonal(const cmgi_csr *A)
     return found;
 }
 
-bool cmgi_csr_is_diagonal(const cmg_csr *A)
+bool cmgi_csr_is_diagonal(const cmg_context *ctx, const cmg_csr *A)
 {
-    if (A->rows != A->cols || A->indptr[A->rows] > A->rows) {
-        return false;
-    }
-    for (cmg_size i = 0; i < A->rows; ++i) {
+    bool diagonal = A->rows == A->cols && A->indptr[A->rows] <= A->rows;
+    const cmg_size rows = diagonal ? A->rows : 0;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(&& : diagonal)       \
+    if (rows > 4096)
+    for (cmg_size i = 0; i < rows; ++i) {
         const cmg_size length = A->indptr[i + 1] - A->indptr[i];
-        if (length > 1 || (length == 1 && A->indices[A->indptr[i]] != i)) {
-            return false;
-        }
+        diagonal = diagonal && length <= 1 && (length == 0 || A->indices[A->indptr[i]] == i);
     }
-    return true;
+    (void)ctx;
+    return diagonal;
 }

@@ -108,7 +108,7 @@ bool cmgi_csr_identity_row(const cmg_csr *A, cmg_size i);
 /* True when no row lacks a nonzero entry on the diagonal. */
 bool cmgi_csr_has_diagonal(const cmgi_csr *A);
 /* True when A is square and has no entries but diagonal ones. */
-bool cmgi_csr_is_diagonal(const cmg_csr *A);
+bool cmgi_csr_is_diagonal(const cmg_context *ctx, const cmg_csr *A);
 /* Sorts the columns of every row, values along, in parallel; stable for duplicates. */
 cmg_status cmgi_csr_sort(cmg_context *ctx, cmgi_csr *A);
 /* T = A^T, rows sorted; parallel, the same result for any number of threads. */

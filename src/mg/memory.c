@@ -142,7 +142,7 @@ static double smoother_bytes(const cmg_hierarchy *h, int level, double rows,
     bare[length] = '\0';
     for (int f = 0; f < cmg_hierarchy_factors(h, level, bare); ++f) {
         if (cmgi_hierarchy_view(h, level, CMG_ROLE_SMOOTHER, bare, f, &M)) {
-            bytes += cmgi_csr_is_diagonal(&M)
+            bytes += cmgi_csr_is_diagonal(h->ctx, &M)
                          ? (double)M.rows * (double)cmgi_precision_bytes(format->precision)
                          : matrix_bytes(h->ctx, &(cmgi_matrix_source){.csr = &M}, CMGI_USE_M, false,
                                         format);

@@ -49,10 +49,8 @@ static cmg_status stage(cmg_hierarchy *h, const cmg_solver_options *o)
 static void unstage(cmgi_multigrid *mg)
 {
     if (mg->completion.h != NULL) {
-        cmgi_hierarchy_forget(mg->completion.h);
         cmgi_hierarchy_leave_device(mg->completion.h, false);
     }
-    cmgi_hierarchy_forget(mg->h);
     cmgi_hierarchy_leave_device(mg->h, false);
 }
 

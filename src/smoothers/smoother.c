@@ -308,7 +308,7 @@ static cmg_status place_factor(const cmgi_smoother_source *source, const cmgi_sm
         CMGI_TRY(cmgi_csr_permute(ctx, &view, options->perm, options->perm, true, &renumbered));
         view = renumbered.view;
     }
-    if (cmgi_csr_is_diagonal(&view) && !out->solves) {
+    if (cmgi_csr_is_diagonal(ctx, &view) && !out->solves) {
         matrix.format = CMG_FORMAT_DIAGONAL;
     }
     const uint64_t pattern = matrix.keep_map ? pattern_hash(&view) : 0;

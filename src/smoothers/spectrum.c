@@ -145,7 +145,7 @@ static cmg_status place(const problem *P, const cmg_csr *csr, const cmg_index *p
     cmg_matrix_options options;
     cmg_matrix_options_default(&options);
     options.precision = P->on.precision;
-    options.format = cmgi_csr_is_diagonal(csr) ? CMG_FORMAT_DIAGONAL : CMG_FORMAT_CSR;
+    options.format = cmgi_csr_is_diagonal(P->on.ctx, csr) ? CMG_FORMAT_DIAGONAL : CMG_FORMAT_CSR;
     if (P->frame != NULL) {
         return P->frame->place(P->frame, csr, CMGI_USE_M, &options, M);
     }
@@ -354,7 +354,7 @@ static cmg_status lower_to_gershgorin(const cmgi_smoother_source *source, const 
         bound = source->facts->gershgorin;
         CMGI_TRY(cmgi_all_max(ctx, &bound, 1));
     } else if (factors == 1 && (there != NULL ? cmgi_resident_is_diagonal(there)
-                                              : cmgi_csr_is_diagonal(&factor[0].view))) {
+                                              : cmgi_csr_is_diagonal(ctx, &factor[0].view))) {
         CMGI_TRY(cmgi_smoother_source_here(source, &here));
         if (there != NULL) {
             CMGI_TRY(cmgi_resident_fetch(ctx, &there->csr, there->rows.nnz, &fetched));

@@ -494,7 +494,7 @@ cmg_status cmgi_choose(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_us
     }
     cmg_status status = CMG_OK;
     if (options->format == CMG_FORMAT_AUTO &&
-        (there ? cmgi_resident_is_diagonal(from->there) : cmgi_csr_is_diagonal(A))) {
+        (there ? cmgi_resident_is_diagonal(from->there) : cmgi_csr_is_diagonal(ctx, A))) {
         options->format = CMG_FORMAT_DIAGONAL;
     } else if (options->format == CMG_FORMAT_AUTO) {
         CMGI_TRY_GOTO(done, choose_format(&c));

@@ -205,39 +205,43 @@ static bool fill_slice(const cmgi_compressor *B, cmg_size p, cmg_size *place)
 }
 
 /* All slices; false where values are not the sums of two numbers as which they are stored. */
-static cmg_status fill_slices(const cmgi_compressor *B, bool *good)
+static cmg_status fill_slices(const cmgi_compressor *B, cmg_size longest, bool *good)
 {
     cmg_context *ctx = B->A->ctx;
-    const cmg_size room = cmgi_csr_longest_row(B->csr);
     cmg_size *places = NULL;
     bool all = true;
-    CMGI_TRY(cmgi_alloc(ctx, room * ctx->threads, sizeof *places, &places));
+    CMGI_TRY(cmgi_alloc(ctx, longest * ctx->threads, sizeof *places, &places));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(&& : all)
     for (cmg_size p = 0; p < B->C->p.count; ++p) {
-        all = fill_slice(B, p, places + room * cmgi_thread()) && all;
+        all = fill_slice(B, p, places + longest * cmgi_thread()) && all;
     }
     cmgi_free(ctx, places);
     *good = all;
     return CMG_OK;
 }
 
-/* Room for the bases of every slice, where it begins. */
-static void reserve_bases(const cmgi_compressor *B, cmg_size *room)
+/* Room for the bases of every slice, where it begins; the longest row. */
+static cmg_size reserve_bases(const cmgi_compressor *B, cmg_size *room)
 {
     const cmg_size *indptr = B->csr->indptr;
-    room[0] = 0;
+    cmg_size longest = 0;
+#pragma omp parallel for num_threads(B->A->ctx->threads) schedule(static) reduction(max : longest)
     for (cmg_size p = 0; p < B->C->p.count; ++p) {
         const cmg_size slice = slice_of(B->C, p);
-        cmg_size longest = 0;
+        cmg_size most = 0;
         for (cmg_size i = slice * CMGI_SLICE; i < cmgi_slice_end(B, slice); ++i) {
-            longest = indptr[i + 1] - indptr[i] > longest ? indptr[i + 1] - indptr[i] : longest;
+            most = indptr[i + 1] - indptr[i] > most ? indptr[i + 1] - indptr[i] : most;
         }
-        room[p + 1] = room[p] + cmgi_plan_room(longest);
+        room[p + 1] = cmgi_plan_room(most);
+        longest = most > longest ? most : longest;
     }
+    room[0] = 0;
+    cmgi_add_up(room, B->C->p.count);
+    return longest;
 }
 
-/* Widths, code sizes and bases of all packed slices, and where each begins. */
-static cmg_status plan_slices(const cmgi_compressor *B)
+/* Widths, code sizes and bases of all packed slices, and where each begins; their longest row. */
+static cmg_status plan_slices(const cmgi_compressor *B, cmg_size *longest)
 {
     cmgi_packed_slices *P = &B->C->p;
     cmg_context *ctx = B->A->ctx;
@@ -248,7 +252,7 @@ static cmg_status plan_slices(const cmgi_compressor *B)
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P->count + 1, sizeof *P->code, &P->code));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P->count, sizeof *P->bytes, &P->bytes));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P->count + 1, sizeof *room, &room));
-    reserve_bases(B, room);
+    *longest = reserve_bases(B, room);
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, room[P->count], sizeof *bases, &bases));
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 64)
     for (cmg_size p = 0; p < P->count; ++p) {
@@ -356,19 +360,20 @@ static bool borrow(const cmgi_compressor *B)
 cmg_status cmgi_packed_slices_build(const cmgi_compressor *B)
 {
     cmgi_compressed *C = B->C;
+    cmg_size longest = 0;
     bool good = true;
     if (borrow(B)) {
         return CMG_OK;
     }
-    CMGI_TRY(C->p.count > 0 ? plan_slices(B) : CMG_OK);
+    CMGI_TRY(C->p.count > 0 ? plan_slices(B, &longest) : CMG_OK);
     CMGI_TRY(alloc_packed(B));
-    CMGI_TRY(C->p.count > 0 ? fill_slices(B, &good) : CMG_OK);
+    CMGI_TRY(C->p.count > 0 ? fill_slices(B, longest, &good) : CMG_OK);
     if (!good) {
         CMGI_TRY(alloc_values(B, false));
-        CMGI_TRY(fill_slices(B, &good));
+        CMGI_TRY(fill_slices(B, longest, &good));
     }
     const bool places = cmgi_on_cuda(B->A->ctx) && C->block < 2 && B->A->value_map != NULL &&
-                        cmgi_csr_longest_row(B->csr) <= CMGI_PACKED_LONGEST;
+                        longest <= CMGI_PACKED_LONGEST;
     return places ? keep_places(B) : CMG_OK;
 }
 
