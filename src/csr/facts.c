@@ -90,15 +90,15 @@ static cmgi_csr_facts look_at_rows(const cmg_csr *A, cmg_size from, cmg_size to,
             row = look_at_row(A, i);
             f.bad = f.bad < 0 && (row.diagonal == 0 || !isfinite(row.sum)) ? i : f.bad;
             f.gershgorin = fmax(f.gershgorin, row.sum * (1 / row.diagonal));
-            f.most = fmax(f.most, row.diagonal);
-            f.least = fmin(f.least, row.diagonal);
         }
-        if (looks != NULL) {
+        if (looks->wanted) {
             looks->same[i] = same;
             looks->diagonal[i] = row.value;
         }
         const bool own = i >= first && i < last;
         const double two = row.most + row.second;
+        f.most = own ? fmax(f.most, row.diagonal) : f.most;
+        f.least = own ? fmin(f.least, row.diagonal) : f.least;
         f.identity += own && row.most == 0;
         f.dominated += own && row.sum <= (1 + CMGI_DOMINATED) * row.diagonal;
         f.lines += own && two > CMGI_LINE * row.diagonal;
@@ -109,20 +109,24 @@ static cmgi_csr_facts look_at_rows(const cmg_csr *A, cmg_size from, cmg_size to,
 }
 
 cmg_status cmgi_csr_facts_take(cmg_context *ctx, const cmg_csr *A, cmg_size first, cmg_size last,
-                               cmgi_row_looks *looks, cmgi_csr_facts *facts)
+                               cmgi_csr_facts *facts)
 {
     const int parts = A->rows > SMALL ? ctx->threads : 1;
     cmgi_csr_facts all = {.known = true, .bad = -1, .least = INFINITY};
     cmgi_csr_facts *part = NULL;
-    if (looks != NULL) {
-        CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *looks->same, &looks->same));
-        CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *looks->diagonal, &looks->diagonal));
+    all.looks.wanted = facts->looks.wanted;
+    cmgi_csr_facts_forget(ctx, facts);
+    if (all.looks.wanted) {
+        CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *all.looks.same, &facts->looks.same));
+        CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *all.looks.diagonal, &facts->looks.diagonal));
+        all.looks = facts->looks;
+        all.looks.wanted = true;
     }
     CMGI_TRY(cmgi_alloc(ctx, parts, sizeof *part, &part));
 #pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
     for (int p = 0; p < parts; ++p) {
-        part[p] =
-            look_at_rows(A, A->rows * p / parts, A->rows * (p + 1) / parts, first, last, looks);
+        part[p] = look_at_rows(A, A->rows * p / parts, A->rows * (p + 1) / parts, first, last,
+                               &all.looks);
     }
     for (int p = 0; p < parts; ++p) {
         all.bad = all.bad < 0 ? part[p].bad : all.bad;
@@ -139,10 +143,10 @@ cmg_status cmgi_csr_facts_take(cmg_context *ctx, const cmg_csr *A, cmg_size firs
     return CMG_OK;
 }
 
-void cmgi_row_looks_free(cmg_context *ctx, cmgi_row_looks *looks)
+void cmgi_csr_facts_forget(cmg_context *ctx, cmgi_csr_facts *facts)
 {
-    if (!looks->borrowed) {
-        CMGI_FREE(ctx, looks->same, looks->diagonal);
+    if (!facts->looks.borrowed) {
+        CMGI_FREE(ctx, facts->looks.same, facts->looks.diagonal);
     }
-    *looks = (cmgi_row_looks){0};
+    facts->looks = (cmgi_row_looks){0};
 }

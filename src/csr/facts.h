@@ -5,6 +5,16 @@
 #pragma once
 #include "csr/csr.h"
 
+/* What the pass sees of every row, for a set-up; NULL = it was not asked for. */
+typedef struct cmgi_row_looks {
+    uint8_t *same;    /* what row i has of row i - 1 */
+    double *diagonal; /* a_ii */
+    bool wanted;
+    bool borrowed;
+} cmgi_row_looks;
+
+enum { CMGI_SAME_COLUMNS = 1, CMGI_SAME_ROWS = 3 }; /* one column on; and the values */
+
 typedef struct cmgi_csr_facts {
     bool known;
     cmg_size bad;      /* first row with a zero diagonal or a sum that is not finite, -1 = none */
@@ -15,16 +25,8 @@ typedef struct cmgi_csr_facts {
     double gershgorin;     /* largest row sum of |D^-1 A| */
     double most;           /* largest and least of the |a_ii| */
     double least;
+    cmgi_row_looks looks;
 } cmgi_csr_facts;
-
-/* What the pass sees of every row, for a set-up; NULL = it was not asked for. */
-typedef struct cmgi_row_looks {
-    uint8_t *same;    /* what row i has of row i - 1 */
-    double *diagonal; /* a_ii */
-    bool borrowed;
-} cmgi_row_looks;
-
-enum { CMGI_SAME_COLUMNS = 1, CMGI_SAME_ROWS = 3 }; /* one column on; and the values */
 
 /* Neighbours along a line then have nearly all of the diagonal. Rows of three entries are lines
  * without weak couplings between them: one dimension. */
@@ -32,7 +34,8 @@ enum { CMGI_SAME_COLUMNS = 1, CMGI_SAME_ROWS = 3 }; /* one column on; and the va
 enum { CMGI_STRONG_ENTRIES = 4 };
 #define CMGI_DOMINATED 0.75
 
-/* Counts are of rows first .. last - 1, the others of all rows; parallel. `looks` may be NULL. */
+/* Counts, and most and least, are of rows first .. last - 1, the others of all rows; parallel.
+ * Looks are kept where facts->looks.wanted says so. */
 cmg_status cmgi_csr_facts_take(cmg_context *ctx, const cmg_csr *A, cmg_size first, cmg_size last,
-                               cmgi_row_looks *looks, cmgi_csr_facts *facts);
-void cmgi_row_looks_free(cmg_context *ctx, cmgi_row_looks *looks);
+                               cmgi_csr_facts *facts);
+void cmgi_csr_facts_forget(cmg_context *ctx, cmgi_csr_facts *facts);

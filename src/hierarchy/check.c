@@ -88,11 +88,11 @@ static cmg_status check_rows(cmg_context *ctx, const char *name, const cmgi_csr 
 
 /* Values and rows in one pass, which says where to look at them again. */
 static cmg_status check_matrix(cmg_context *ctx, const char *name, const cmgi_csr *A,
-                               cmgi_row_looks *looks, cmgi_csr_facts *facts)
+                               cmgi_csr_facts *facts)
 {
-    *facts = (cmgi_csr_facts){0};
+    *facts = (cmgi_csr_facts){.looks.wanted = facts->looks.wanted};
     if (A->there == NULL && A->rows == A->cols) {
-        CMGI_TRY(cmgi_csr_facts_take(ctx, &A->view, 0, A->rows, looks, facts));
+        CMGI_TRY(cmgi_csr_facts_take(ctx, &A->view, 0, A->rows, facts));
         if (facts->bad < 0) {
             return CMG_OK;
         }
@@ -105,8 +105,7 @@ static cmg_status check_matrix(cmg_context *ctx, const char *name, const cmgi_cs
 cmg_status cmgi_hierarchy_check_values(cmg_context *ctx, const char *name, cmg_role role,
                                        const cmgi_csr *M, cmgi_csr_facts *facts)
 {
-    return role == CMG_ROLE_A ? check_matrix(ctx, name, M, NULL, facts)
-                              : check_values(ctx, name, M);
+    return role == CMG_ROLE_A ? check_matrix(ctx, name, M, facts) : check_values(ctx, name, M);
 }
 
 static cmg_status check_transfer(const cmg_hierarchy *h, int l)
@@ -128,8 +127,7 @@ static cmg_status check_transfer(const cmg_hierarchy *h, int l)
     return CMG_OK;
 }
 
-static cmg_status check_level(const cmg_hierarchy *h, int l, cmgi_row_looks *looks,
-                              cmgi_csr_facts *facts)
+static cmg_status check_level(const cmg_hierarchy *h, int l, cmgi_csr_facts *facts)
 {
     cmg_context *ctx = h->ctx;
     const cmgi_stored_level *level = &h->level[l];
@@ -140,7 +138,7 @@ static cmg_status check_level(const cmg_hierarchy *h, int l, cmgi_row_looks *loo
                CMG_ERR_ARG, "level %d has no A", h->above + l);
     CMGI_CHECK(ctx, n > 0, CMG_ERR_ARG, "%s has no rows", name);
     if (cmgi_csr_given(&level->A)) {
-        CMGI_TRY(check_matrix(ctx, name, &level->A, looks, facts));
+        CMGI_TRY(check_matrix(ctx, name, &level->A, facts));
     }
     if (l + 1 < h->levels) {
         CMGI_TRY(check_transfer(h, l));
@@ -185,11 +183,10 @@ static cmg_status check_vector(const cmg_hierarchy *h, const cmgi_stored_vector 
     return CMG_OK;
 }
 
-/* `looks` of all levels are filled in where that is not NULL. */
-static cmg_status check(const cmg_hierarchy *h, cmgi_row_looks *looks, cmgi_csr_facts *facts)
+static cmg_status check(const cmg_hierarchy *h, cmgi_csr_facts facts[CMGI_HIERARCHY_LEVELS])
 {
     for (int l = 0; l < h->levels; ++l) {
-        CMGI_TRY(check_level(h, l, looks != NULL ? &looks[l] : NULL, &facts[l]));
+        CMGI_TRY(check_level(h, l, &facts[l]));
     }
     for (int i = 0; i < h->vectors; ++i) {
         CMGI_TRY(check_vector(h, &h->vector[i]));
@@ -199,45 +196,47 @@ static cmg_status check(const cmg_hierarchy *h, cmgi_row_looks *looks, cmgi_csr_
 
 cmg_status cmg_hierarchy_check(const cmg_hierarchy *h)
 {
-    cmgi_csr_facts facts[CMGI_HIERARCHY_LEVELS];
+    cmgi_csr_facts facts[CMGI_HIERARCHY_LEVELS] = {{0}};
     CMGI_GIVEN(h);
-    return check(h, NULL, facts);
+    return check(h, facts);
 }
 
-static cmg_status check_once(cmg_hierarchy *h, cmgi_row_looks *looks)
+static cmg_status check_once(cmg_hierarchy *h, bool looks)
 {
     cmgi_csr_facts facts[CMGI_HIERARCHY_LEVELS] = {{0}};
     if (h->checked) {
         return CMG_OK;
     }
-    CMGI_TRY(check(h, looks, facts));
     for (int l = 0; l < h->levels; ++l) {
-        h->level[l].facts = facts[l];
+        facts[l].looks.wanted = looks;
     }
-    h->checked = true;
-    return CMG_OK;
+    const cmg_status status = check(h, facts);
+    for (int l = 0; l < h->levels; ++l) {
+        if (status == CMG_OK) {
+            cmgi_csr_facts_forget(h->ctx, &h->level[l].facts);
+            h->level[l].facts = facts[l];
+        } else {
+            cmgi_csr_facts_forget(h->ctx, &facts[l]);
+        }
+    }
+    h->checked = status == CMG_OK;
+    return status;
 }
 
 cmg_status cmgi_hierarchy_ensure_checked(cmg_hierarchy *h)
 {
-    return check_once(h, NULL);
+    return check_once(h, false);
 }
 
 cmg_status cmgi_hierarchy_look(cmg_hierarchy *h)
 {
-    cmgi_row_looks looks[CMGI_HIERARCHY_LEVELS] = {{0}};
-    const cmg_status status = check_once(h, looks);
-    cmgi_hierarchy_forget(h);
-    for (int l = 0; l < h->levels; ++l) {
-        h->level[l].looks = looks[l];
-    }
-    return status;
+    return check_once(h, true);
 }
 
 void cmgi_hierarchy_forget(cmg_hierarchy *h)
 {
     for (int l = 0; l < h->levels; ++l) {
-        cmgi_row_looks_free(h->ctx, &h->level[l].looks);
+        cmgi_csr_facts_forget(h->ctx, &h->level[l].facts);
     }
 }
 

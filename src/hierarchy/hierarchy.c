@@ -30,7 +30,7 @@ static void clear_level(cmg_context *ctx, cmgi_stored_level *level)
     cmgi_csr_free(ctx, &level->inverse);
     cmgi_csr_free(ctx, &level->AP);
     cmgi_csr_free(ctx, &level->PT);
-    cmgi_row_looks_free(ctx, &level->looks);
+    cmgi_csr_facts_forget(ctx, &level->facts);
     cmgi_stored_elements_clear(ctx, level);
     cmgi_stored_smoothers_clear(ctx, level);
     *level = (cmgi_stored_level){0};
@@ -169,7 +169,7 @@ static cmg_status place(cmg_hierarchy *h, int level, cmg_role role, const char *
     }
     if (role == CMG_ROLE_A) {
         stored->facts.known = false;
-        cmgi_row_looks_free(h->ctx, &stored->looks);
+        cmgi_csr_facts_forget(h->ctx, &stored->facts);
         stored->formed = false;
         cmgi_stored_elements_clear(h->ctx, stored); /* they were those of another A */
     } else if (role == CMG_ROLE_P && !cmgi_csr_given(&h->level[level + 1].A)) {
@@ -425,6 +425,7 @@ cmg_status cmg_hierarchy_update(cmg_hierarchy *h, int level, cmg_role role, cons
     CMGI_TRY(status);
     h->stale = true;
     if (role == CMG_ROLE_A) {
+        cmgi_csr_facts_forget(h->ctx, &h->level[level].facts);
         h->level[level].facts = facts;
     }
     return CMG_OK;

@@ -23,7 +23,6 @@ typedef struct cmgi_stored_smoother {
 typedef struct cmgi_stored_level {
     cmgi_csr A;
     cmgi_csr_facts facts; /* of A on the host, while the hierarchy is checked */
-    cmgi_row_looks looks; /* at its rows, while a solver is set up that has asked for the facts */
     cmgi_csr AP; /* product A P, whose pattern serves new values of the next level's formed A */
     cmgi_csr PT; /* P^T for them, where all of them are on the device */
     int block;   /* unknowns a node of an algebraic level, 0 = the attribute block_size */
@@ -145,7 +144,8 @@ void cmgi_hierarchy_forget(cmg_hierarchy *h);
 /* NULL where it is not known. */
 static inline const cmgi_row_looks *cmgi_hierarchy_looks(const cmg_hierarchy *h, int level)
 {
-    return h->level[level].looks.same != NULL ? &h->level[level].looks : NULL;
+    const cmgi_row_looks *looks = &h->level[level].facts.looks;
+    return looks->diagonal != NULL ? looks : NULL;
 }
 /* What its pass over A has told; NULL where A is on the device, or was formed since. */
 static inline const cmgi_csr_facts *cmgi_hierarchy_facts(const cmg_hierarchy *h, int level)

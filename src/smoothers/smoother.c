@@ -74,7 +74,7 @@ cmg_status cmgi_smoother_parse(cmg_context *ctx, const char *name,
 static cmg_status check_matrix(const cmgi_smoother_source *source, const char *name)
 {
     const cmg_csr *A = &source->A;
-    cmgi_csr_facts facts;
+    cmgi_csr_facts facts = {0};
     CMGI_CHECK(source->ctx, A->rows == A->cols, CMG_ERR_SHAPE,
                "smoother %s: level %d: A is %lld x %lld, not square", name, source->level,
                (long long)A->rows, (long long)A->cols);
@@ -82,7 +82,7 @@ static cmg_status check_matrix(const cmgi_smoother_source *source, const char *n
         facts = *source->known;
     } else {
         CMGI_TRY(cmgi_csr_facts_take(source->ctx, A, cmgi_source_first(source),
-                                     cmgi_source_last(source), NULL, &facts));
+                                     cmgi_source_last(source), &facts));
     }
     CMGI_CHECK(source->ctx, facts.bad < 0, CMG_ERR_SINGULAR,
                "smoother %s: level %d: row %lld has a zero diagonal or a value that is not finite "

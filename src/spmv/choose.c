@@ -441,25 +441,6 @@ static void resolve(const chooser *c, cmg_matrix_options *o)
     }
 }
 
-/* A matrix in fp32 of which one in fp64 has nearly all, on the host, is as that one. */
-static void follow(const cmg_context *ctx, const cmgi_matrix_source *from,
-                   cmg_matrix_options *options)
-{
-    const cmg_matrix *like = from->like;
-    const bool halves = from->halves && ctx->backend->halves_rows > 0;
-    const cmgi_compressed *C = like != NULL && from->csr != NULL ? like->data : NULL;
-    if (halves || options->format != CMG_FORMAT_AUTO || options->precision != CMG_FP32 ||
-        C == NULL || like->format->id != CMG_FORMAT_COMPRESSED ||
-        (C->p.rest == NULL && !C->t.all)) {
-        return;
-    }
-    options->format = CMG_FORMAT_COMPRESSED;
-    options->t = options->t != 0 ? options->t : like->options.t;
-    options->warp = options->warp != 0 ? options->warp : like->options.warp;
-    options->block = options->block != 0 ? options->block : like->options.block;
-    options->threshold = options->threshold != 0 ? options->threshold : like->options.threshold;
-}
-
 cmg_status cmgi_choose(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_use use,
                        cmg_matrix_options *options, cmgi_choice *choice)
 {
@@ -472,7 +453,6 @@ cmg_status cmgi_choose(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_us
                  .on = cmgi_on_cuda(ctx) ? &h200 : &epyc,
                  .regular = 1};
     options->format = cmgi_format_for(ctx, use, A->rows, A->cols, options->format);
-    follow(ctx, from, options);
     const bool complete = options->format != CMG_FORMAT_AUTO && options->warp != 0 &&
                           options->block != 0 && options->threshold != 0 && options->t != 0;
     if (options->format == CMG_FORMAT_TUNE || (complete && choice == NULL)) {

@@ -59,7 +59,7 @@ typedef struct cmgi_template_slices {
     cmg_index *slice; /* count: slice numbers, NULL = 0, 1, ... */
     uint16_t *id;     /* rows: template, only read in these slices; NULL when there are none */
     int kinds;
-    bool all;          /* what cmgi_templates_round starts from */
+    bool all;          /* every row is one, as the search found (templates.h) */
     cmg_index entries; /* of all templates */
     cmg_index *begin;  /* kinds + 1 */
     cmg_index *offset; /* begin[kinds]: column minus reference */

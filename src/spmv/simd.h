@@ -14,7 +14,6 @@
  *   part(n)            the first n elements of a vector; load_part, axpy_part and store_part touch
  *                      these alone, the others are 0
  *   widen(kind, v)     CMGI_V32 values that are stored in 16 or 8 bits
- *   whole(v, r)        CMGI_V64 values that are stored as two numbers (rest.h)
  *   madd(s, v, c, x)   s + v[0..] * x[c[0..]], element by element; where the columns c run on
  *                      without a gap, x is loaded as one vector, which is what meshes mostly give;
  *                      else element by element, which no gather instruction beats on current CPUs
@@ -25,7 +24,6 @@
  */
 #pragma once
 #include "spmv/reduced.h"
-#include "core/rest.h"
 
 #if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 #include <immintrin.h>
@@ -137,12 +135,6 @@ static inline cmgi_v32 cmgi_widen(cmg_values kind, const void *v)
 enum { CMGI_V64 = 8 };
 CMGI_AVX(double, 64, __m512d, _mm512, pd)
 CMGI_AVX_EIGHT(double, 64, _mm512, pd)
-static inline cmgi_v64 cmgi_whole_f64(const float *v, const int *r)
-{
-    const __m512i wide = _mm512_castpd_si512(_mm512_cvtps_pd(_mm256_loadu_ps(v)));
-    const __m256i rest = _mm256_loadu_si256((const __m256i *)(const void *)r);
-    return _mm512_castsi512_pd(_mm512_add_epi64(wide, _mm512_cvtepi32_epi64(rest)));
-}
 static inline cmgi_v64 cmgi_even_f64(const double *x)
 {
     const __m512i even = _mm512_setr_epi64(0, 2, 4, 6, 8, 10, 12, 14);
@@ -166,12 +158,6 @@ static inline void cmgi_store_part_f64(double *to, cmgi_v64 s, cmgi_part_of_f64 
 enum { CMGI_V64 = 4 };
 CMGI_AVX(double, 64, __m256d, _mm256, pd)
 CMGI_AVX_PARTS(double, 64, pd)
-static inline cmgi_v64 cmgi_whole_f64(const float *v, const int *r)
-{
-    const __m256i wide = _mm256_castpd_si256(_mm256_cvtps_pd(_mm_loadu_ps(v)));
-    const __m128i rest = _mm_loadu_si128((const __m128i *)(const void *)r);
-    return _mm256_castsi256_pd(_mm256_add_epi64(wide, _mm256_cvtepi32_epi64(rest)));
-}
 static inline int cmgi_run_f64(const int32_t *c)
 {
     const __m128i columns = _mm_loadu_si128((const __m128i *)(const void *)c);
@@ -346,14 +332,6 @@ CMGI_PORTABLE_SIMD(float, 32)
 static inline cmgi_v32 cmgi_multiply_add_f32(cmgi_v32 s, cmgi_v32 v, const float *x)
 {
     return cmgi_fma_f32(s, v.e, x);
-}
-static inline cmgi_v64 cmgi_whole_f64(const float *v, const int *r)
-{
-    cmgi_v64 w;
-    for (int l = 0; l < CMGI_V64; ++l) {
-        w.e[l] = cmgi_whole(v[l], r[l]);
-    }
-    return w;
 }
 static inline cmgi_v32 cmgi_widen(cmg_values kind, const void *v)
 {

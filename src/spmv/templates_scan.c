@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fewer rows are looked at by one thread; renumbered, which is less work. */
-enum { FEW_ROWS = 2048, CHUNK = 4096 };
+/* Fewer rows are looked at by one thread. */
+enum { FEW_ROWS = 2048 };
 
 static cmg_index reference(const cmgi_template_search *what, cmg_size i)
 {
@@ -187,111 +187,6 @@ static cmg_status match(cmg_context *ctx, const cmgi_template_search *what,
     add_counts(part, parts, kinds->count, count);
     cmgi_free(ctx, part);
     return CMG_OK;
-}
-
-/* How often each template is met, and its first row. */
-static cmg_status count_rows(cmg_context *ctx, cmg_size rows, const uint16_t *id, int kinds,
-                             cmgi_kind_count *count)
-{
-    const int parts = rows > FEW_ROWS ? ctx->threads : 1;
-    cmgi_kind_count *part = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, (cmg_size)parts * kinds, sizeof *part, &part));
-    for (int k = 0; k < kinds; ++k) {
-        count[k] = (cmgi_kind_count){.first = INT64_MAX};
-    }
-#pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
-    for (int p = 0; p < parts; ++p) {
-        cmgi_kind_count *mine = part + (cmg_size)p * kinds;
-        for (int k = 0; k < kinds; ++k) {
-            mine[k] = (cmgi_kind_count){.first = INT64_MAX};
-        }
-        for (cmg_size i = rows * (p + 1) / parts - 1; i >= rows * p / parts; --i) {
-            ++mine[id[i]].rows;
-            mine[id[i]].first = i;
-        }
-    }
-    add_counts(part, parts, kinds, count);
-    cmgi_free(ctx, part);
-    return CMG_OK;
-}
-
-static int by_rows(const void *a, const void *b)
-{
-    const cmgi_kind_count *p = a;
-    const cmgi_kind_count *q = b;
-    if (p->rows != q->rows) {
-        return p->rows < q->rows ? 1 : -1;
-    }
-    return (p->first > q->first) - (p->first < q->first);
-}
-
-/* Templates that rounding makes equal become one, of which the first row is known; the others of
- * them have no rows left. same[k] is the one that k has become. */
-static void join_equal(const cmgi_template_search *what, int kinds, cmgi_kind_count *count,
-                       uint64_t *hash, int *same)
-{
-    for (int k = 0; k < kinds; ++k) {
-        hash[k] = hash_row(what, count[k].first);
-        same[k] = k;
-        for (int m = 0; m < k && same[k] == k; ++m) {
-            if (hash[m] == hash[k] && same[m] == m &&
-                same_rows(what, count[k].first, count[m].first)) {
-                same[k] = m;
-            }
-        }
-        if (same[k] != k) {
-            cmgi_kind_count *first = &count[same[k]];
-            first->rows += count[k].rows;
-            first->first = count[k].first < first->first ? count[k].first : first->first;
-            count[k].rows = 0;
-        }
-    }
-}
-
-/* The most frequent ones first, as the search has them; number[k] of what was template k. */
-static void number_templates(int kinds, const cmgi_kind_count *count, const int *same,
-                             cmgi_kind_count *order, uint16_t *number, cmgi_templates *t)
-{
-    memcpy(order, count, (size_t)kinds * sizeof *order);
-    qsort(order, (size_t)kinds, sizeof *order, by_rows);
-    for (; t->count < kinds && order[t->count].rows > 0; ++t->count) {
-        t->row[t->count] = (cmg_index)order[t->count].first;
-    }
-    for (int k = 0; k < kinds; ++k) {
-        const cmgi_kind_count *mine =
-            bsearch(&count[same[k]], order, (size_t)kinds, sizeof *order, by_rows);
-        number[k] = (uint16_t)(mine - order);
-    }
-}
-
-cmg_status cmgi_templates_round(cmg_context *ctx, const cmgi_template_search *what,
-                                const uint16_t *id, int count, cmgi_templates *found)
-{
-    const cmg_size rows = what->A->rows;
-    cmgi_templates made = {.all = true};
-    cmgi_kind_count *kind = NULL; /* and in their order */
-    uint64_t *hash = NULL;
-    uint16_t *number = NULL;
-    int *same = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 2 * (cmg_size)count, sizeof *kind, &kind));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *hash, &hash));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *number, &number));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *same, &same));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *made.row, &made.row));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows, sizeof *made.id, &made.id));
-    CMGI_TRY_GOTO(done, count_rows(ctx, rows, id, count, kind));
-    join_equal(what, count, kind, hash, same);
-    number_templates(count, kind, same, kind + count, number, &made);
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (rows > CHUNK)
-    for (cmg_size i = 0; i < rows; ++i) {
-        made.id[i] = number[id[i]];
-    }
-    *found = made;
-    made = (cmgi_templates){0};
-done:
-    CMGI_FREE(ctx, made.row, made.id, kind, hash, number, same);
-    return status;
 }
 
 const cmgi_template_scan cmgi_template_scan_cpu = {.sample = sample_rows, .match = match};

@@ -235,16 +235,16 @@ static void facts_are_those_of_every_row(void)
             wanted.strong_lines += i >= first && two > CMGI_STRONG_LINE * 2 &&
                                    A.indptr[i + 1] - A.indptr[i] >= CMGI_STRONG_ENTRIES;
         }
-        CHECK_OK(cmgi_csr_facts_take(ctx, &A.view, first, n, NULL, &found));
+        CHECK_OK(cmgi_csr_facts_take(ctx, &A.view, first, n, &found));
         CHECK(found.known && found.bad == -1);
         CHECK(found.identity == wanted.identity && found.lines == wanted.lines);
         CHECK(found.strong_lines == wanted.strong_lines && found.dominated == wanted.dominated);
         CHECK_NEAR(found.gershgorin, wanted.gershgorin, 1e-14);
         A.values[A.indptr[n / 2] + (n / 2 > 0)] = 0; /* the diagonal */
-        CHECK_OK(cmgi_csr_facts_take(ctx, &A.view, first, n, NULL, &found));
+        CHECK_OK(cmgi_csr_facts_take(ctx, &A.view, first, n, &found));
         CHECK(found.bad == n / 2);
         A.values[A.indptr[n / 3]] = NAN;
-        CHECK_OK(cmgi_csr_facts_take(ctx, &A.view, first, n, NULL, &found));
+        CHECK_OK(cmgi_csr_facts_take(ctx, &A.view, first, n, &found));
         CHECK(found.bad == n / 3);
         cmgi_csr_free(ctx, &A);
     }
