@@ -4,29 +4,34 @@
 #include "core/memory.h"
 #include "core/search.h"
 
-enum { MOST = 512, MANY_ROWS = 65536 }; /* fewer rows are counted on one thread */
+/* Fewer rows are counted on one thread; neighbours of one length in turns, as counts wait for each
+ * other. */
+enum { MOST = 512, MANY_ROWS = 65536, TURNS = 4 };
 
 /* Of rows first .. first + 511: the longest of each aligned run of 4, 8 .. 512, times its size. */
 static void count_block(const cmg_csr *A, cmg_size first, cmg_size *sliced, cmg_size *longest)
 {
-    cmg_size most[CMGI_SLICE_SIZES] = {0};
+    cmg_size most[MOST] = {0}; /* of a row, then of runs that are twice as long each time */
     const cmg_size end = first + MOST < A->rows ? first + MOST : A->rows;
+    cmg_size runs = end - first;
     for (cmg_size i = first; i < end; ++i) {
-        const cmg_size length = A->indptr[i + 1] - A->indptr[i];
-        most[0] = length > most[0] ? length : most[0];
-        for (int k = 0; k < CMGI_SLICE_SIZES; ++k) {
-            const cmg_size size = (cmg_size)4 << k;
-            if ((i + 1) % size != 0 && i + 1 < end) {
-                break;
-            }
-            sliced[k] += most[k] * size;
-            if (k + 1 < CMGI_SLICE_SIZES) {
-                most[k + 1] = most[k] > most[k + 1] ? most[k] : most[k + 1];
-                most[k] = 0;
-            }
-        }
+        most[i - first] = A->indptr[i + 1] - A->indptr[i];
     }
-    *longest = most[CMGI_SLICE_SIZES - 1];
+    for (int k = -2; k < CMGI_SLICE_SIZES; ++k) {
+        cmg_size sum = 0;
+        for (cmg_size r = 0; r < runs; ++r) {
+            sum += most[r];
+        }
+        if (k >= 0) {
+            sliced[k] += sum * ((cmg_size)4 << k);
+        }
+        runs = (runs + 1) / 2;
+        for (cmg_size r = 0; r < runs; ++r) {
+            most[r] = most[2 * r] > most[2 * r + 1] ? most[2 * r] : most[2 * r + 1];
+        }
+        most[runs] = 0; /* beside the last of an odd number */
+    }
+    *longest = most[0];
 }
 
 /* count[k] += rows of k entries; many rows on all threads, each with counts of its own. */
@@ -41,15 +46,15 @@ static cmg_status count_lengths(cmg_context *ctx, const cmg_csr *A, cmg_size lon
         }
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_alloc_zero(ctx, (cmg_size)parts * MOST, sizeof *part, &part));
+    CMGI_TRY(cmgi_alloc_zero(ctx, (cmg_size)parts * TURNS * MOST, sizeof *part, &part));
 #pragma omp parallel for num_threads(parts) schedule(static, 1)
     for (int p = 0; p < parts; ++p) {
-        cmg_size *mine = part + (cmg_size)p * MOST;
+        cmg_size *mine = part + (cmg_size)p * TURNS * MOST;
         for (cmg_size i = A->rows * p / parts; i < A->rows * (p + 1) / parts; ++i) {
-            ++mine[A->indptr[i + 1] - A->indptr[i]];
+            ++mine[i % TURNS * MOST + A->indptr[i + 1] - A->indptr[i]];
         }
     }
-    for (cmg_size k = 0; k < parts * (cmg_size)MOST; ++k) {
+    for (cmg_size k = 0; k < (cmg_size)parts * TURNS * MOST; ++k) {
         if (part[k] > 0) {
             count[k % MOST] += part[k];
         }

@@ -85,16 +85,6 @@ static cmg_status place_renumbered(cmg_context *ctx, const cmgi_csr *M, const cm
     return status;
 }
 
-/* On the host, whether a matrix in fp32 of the same CSR has nearly all of it from this one. */
-static bool lends(const cmg_matrix *outer)
-{
-    const cmgi_compressed *C = NULL;
-    if (outer != NULL && outer->format->id == CMG_FORMAT_COMPRESSED && !cmgi_on_cuda(outer->ctx)) {
-        C = outer->data;
-    }
-    return C != NULL && (C->p.rest != NULL || C->t.all);
-}
-
 /*
  * A of a level. On level 0 of a cycle with fewer bits the outer matrix owns the numbering:
  * residuals and corrections meet in it. A format that sorts the rows comes to the same order from
@@ -107,12 +97,9 @@ static cmg_status place_matrix(cmg_context *ctx, const cmg_csr *A, const cmgi_ro
     const cmgi_format *format = cmgi_format_find(ctx, ask->options.format); /* NULL = chosen */
     const bool sorts = format != NULL && format->renumbers;
     if (perm == NULL || sorts) {
-        const bool free = ask->options.format == CMG_FORMAT_AUTO &&
-                          !(ask->halves && ctx->backend->halves_rows > 0);
         request beside = *ask;
         beside.like = outer;
         beside.looks = looks;
-        beside.options.format = free && lends(outer) ? CMG_FORMAT_COMPRESSED : ask->options.format;
         CMGI_TRY(place(ctx, A, &beside, &level->A));
         level->perm = cmg_matrix_permutation(level->A);
     } else {

@@ -2,6 +2,7 @@
  * Compressed slices: what is found in a matrix (templates, patterns, code sizes), and that products
  * are those of plain loops.
  */
+#include "csr/facts.h"
 #include "spmv/cpu_kernels.h"
 #include "spmv/create.h"
 #include "spmv/templates.h"
@@ -417,6 +418,45 @@ static void templates_are_rounded_as_they_are_found(void)
     cmgi_csr_free(ctx, &A);
 }
 
+/* Rows that are known to be the row before are stored as those that are looked at. */
+static void rows_that_are_known_are_not_looked_at(void)
+{
+    if (ctx->options.backend != CMG_BACKEND_CPU) {
+        SKIP("rows on the host");
+        return;
+    }
+    for (int c = 0; c < 4; ++c) {
+        cmgi_csr A = grid(c < 2 ? 150 : 151, c % 2 == 0 ? 0 : 0.4);
+        cmgi_csr_facts facts = {.looks.wanted = true};
+        cmg_matrix_options options = matrix_defaults();
+        cmg_matrix *M[2] = {NULL, NULL};
+        for (cmg_size k = A.indptr[9000]; k < A.indptr[9200]; ++k) { /* rows of their own */
+            A.values[k] += 1e-3 * (double)(k % 911);
+        }
+        CHECK_OK(cmgi_csr_facts_take(ctx, &A.view, 0, A.rows, &facts));
+        options.format = CMG_FORMAT_COMPRESSED;
+        options.precision = c < 2 ? CMG_FP64 : CMG_FP32;
+        for (int k = 0; k < 2; ++k) {
+            const cmgi_matrix_source from = {.csr = &A.view,
+                                             .same = k == 0 ? NULL : facts.looks.same};
+            CHECK_OK(cmgi_matrix_create(ctx, &from, CMGI_USE_ANY, &options, &M[k]));
+        }
+        const cmgi_compressed *C = layout(M[0]);
+        const cmgi_compressed *D = layout(M[1]);
+        const size_t bytes = cmgi_precision_bytes(options.precision);
+        CHECK(C->p.count > 0 && (c % 2 == 1 || C->t.count > 0));
+        CHECK(C->t.count == D->t.count && C->t.kinds == D->t.kinds && C->p.count == D->p.count);
+        CHECK(M[0]->stored == M[1]->stored && M[0]->bytes == M[1]->bytes);
+        CHECK(memcmp(M[0]->values, M[1]->values, (size_t)M[0]->stored * bytes) == 0);
+        CHECK(memcmp(C->p.base, D->p.base, (size_t)C->p.steps * sizeof *C->p.base) == 0);
+        CHECK(C->t.id == NULL || memcmp(C->t.id, D->t.id, (size_t)A.rows * sizeof *C->t.id) == 0);
+        cmg_matrix_destroy(&M[0]);
+        cmg_matrix_destroy(&M[1]);
+        cmgi_csr_facts_forget(ctx, &facts);
+        cmgi_csr_free(ctx, &A);
+    }
+}
+
 static void what_cannot_be_is_refused(void)
 {
     cmgi_csr A = grid(20, 0);
@@ -449,6 +489,7 @@ int main(int argc, char **argv)
     RUN(sizes_around_the_slice);
     RUN(every_lane_reads_inside);
     RUN(templates_are_rounded_as_they_are_found);
+    RUN(rows_that_are_known_are_not_looked_at);
     RUN(what_cannot_be_is_refused);
     return TEST_END();
 }
