@@ -1,6 +1,8 @@
 /* Hierarchies to measure with, from the generator. */
 #include "q1.h"
 
+#include <math.h>
+
 static cmg_status generate_with(cmg_context *ctx, int dim, int cells, int levels, double distort,
                                 cmg_boundary boundary, cmg_hierarchy **h)
 {
@@ -40,6 +42,61 @@ cmg_status q1_distorted(cmg_context *ctx, int dim, int cells, double distort, cm
         ++levels;
     }
     return generate(ctx, dim, cells, levels, distort, h);
+}
+
+cmg_status q1_templates(cmg_context *ctx, int dim, int cells, cmg_hierarchy **h)
+{
+    cmg_generate_options o;
+    cmg_generate_options_default(&o);
+    o.dim = dim;
+    o.cells = cells;
+    o.templates = true;
+    return cmg_hierarchy_generate(ctx, &o, h);
+}
+
+/* Of the neighbour a, b, c: one of K and the others of M along the axes, K in turn along each. */
+static double q1_entry(int dim, double width, const int step[3])
+{
+    double sum = 0;
+    for (int k = 0; k < dim; ++k) {
+        double value = 1;
+        for (int d = 0; d < dim; ++d) {
+            const bool beside = step[d] != 0;
+            value *= d == k ? (beside ? -1 : 2) / width : (beside ? 1 : 4) * width / 6;
+        }
+        sum += value;
+    }
+    return sum;
+}
+
+double q1_residual(int dim, int cells, const double *b, const double *x)
+{
+    const cmg_size m = cells - 1;
+    const cmg_size planes = dim == 3 ? m : 1;
+    double stencil[27];
+    double rr = 0;
+    double bb = 0;
+    for (int s = 0; s < 27; ++s) {
+        const int step[3] = {s % 3 - 1, s / 3 % 3 - 1, s / 9 - 1};
+        stencil[s] = q1_entry(dim, 1.0 / cells, step);
+    }
+#pragma omp parallel for schedule(static) reduction(+ : rr, bb)
+    for (cmg_size line = 0; line < m * planes; ++line) {
+        const cmg_size y = line % m;
+        const cmg_size z = line / m;
+        for (cmg_size i = 0; i < m; ++i) {
+            double r = b != NULL ? b[line * m + i] : 1;
+            bb += r * r;
+            for (int s = 0; s < 27; ++s) {
+                const cmg_size to[3] = {i + s % 3 - 1, y + s / 3 % 3 - 1, z + s / 9 - 1};
+                const bool inside = to[0] >= 0 && to[0] < m && to[1] >= 0 && to[1] < m &&
+                                    to[2] >= 0 && to[2] < planes;
+                r -= inside ? stencil[s] * x[(to[2] * m + to[1]) * m + to[0]] : 0;
+            }
+            rr += r * r;
+        }
+    }
+    return sqrt(rr / bb);
 }
 
 cmg_status q1_problem(cmg_context *ctx, const bench_problem *p, cmg_hierarchy **h)

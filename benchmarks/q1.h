@@ -11,6 +11,11 @@ cmg_status q1_matrix(cmg_context *ctx, int dim, int cells, cmg_hierarchy **h);
 /* A mesh without two equal cells: coarse nodes shifted by up to half of `distort` cells, smooth
  * coefficient, levels down to 16 cells a side. */
 cmg_status q1_distorted(cmg_context *ctx, int dim, int cells, double distort, cmg_hierarchy **h);
+/* The same levels as templates, whose finest ones never are a CSR; no vectors. */
+cmg_status q1_templates(cmg_context *ctx, int dim, int cells, cmg_hierarchy **h);
+/* ||b - A x|| / ||b|| of the finest level of equal cells, of a stencil made here by tensor products
+ * and in plain loops; b NULL = 1. */
+double q1_residual(int dim, int cells, const double *b, const double *x);
 /* The hierarchy of a problem: distorted, or not. */
 cmg_status q1_problem(cmg_context *ctx, const bench_problem *p, cmg_hierarchy **h);
 /* With other Dirichlet rows; `whole`: P has entries at fixed nodes, too. */

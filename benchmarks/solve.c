@@ -4,10 +4,12 @@
  * solve seconds (median), memory.
  *
  *   solve [--dim 2|3] [--cells N] [--distort D] [--backend cpu|cuda] [--threads N]
- *         [--templates 0|1] [--repeat N] [--plan 1] [--matrix 1] [--random 1] [--KEY VALUE of any
- * option of a solver]
+ *         [--templates 0|1] [--repeat N] [--plan 1] [--matrix 1] [--random 1]
+ *         [--from csr|templates] [--check 0|1] [--KEY VALUE of any option of a solver]
  *
- * With --matrix 1 the finest matrix is all that there is: levels are algebraic.
+ * With --matrix 1 the finest matrix is all that there is: levels are algebraic. With --from
+ * templates large levels never are a CSR. With --check 1, the default from templates, the residual
+ * is computed once more in plain loops on the host, which takes x there.
  */
 #include "bench.h"
 #include "q1.h"
@@ -21,6 +23,8 @@ typedef struct settings {
     bool plan;
     bool matrix; /* A alone */
     bool random; /* b */
+    bool from_templates;
+    int check; /* -1 = not said */
 } settings;
 
 static bool set_own(void *user, const char *name, const char *text, bool *known)
@@ -30,7 +34,14 @@ static bool set_own(void *user, const char *name, const char *text, bool *known)
     const bool plan = strcmp(name, "--plan") == 0;
     const bool matrix = strcmp(name, "--matrix") == 0;
     const bool random = strcmp(name, "--random") == 0;
-    *known = templates || plan || matrix || random;
+    const bool from = strcmp(name, "--from") == 0;
+    const bool check = strcmp(name, "--check") == 0;
+    *known = templates || plan || matrix || random || from || check;
+    if (from) {
+        s->from_templates = strcmp(text, "templates") == 0;
+        return s->from_templates || strcmp(text, "csr") == 0;
+    }
+    s->check = check ? atoi(text) != 0 : s->check;
     if (templates) {
         s->p.solver.matrix.no_templates = atoi(text) == 0;
     }
@@ -57,9 +68,32 @@ static cmg_status fill(cmg_vector *b, cmg_size n, bool random)
     return status;
 }
 
+/* The residual by q1_residual, where that is asked for and knows the problem; else -1. */
+static cmg_status check(const settings *s, const cmg_vector *b, const cmg_vector *x, cmg_size n,
+                        double *residual)
+{
+    const bool wanted = s->check >= 0 ? s->check != 0 : s->from_templates;
+    double *values[2] = {NULL, NULL};
+    *residual = -1;
+    if (!wanted || s->p.distort > 0) {
+        return CMG_OK;
+    }
+    values[0] = malloc((size_t)n * sizeof **values);
+    values[1] = s->random ? malloc((size_t)n * sizeof **values) : NULL;
+    const bool room = values[0] != NULL && (values[1] != NULL || !s->random);
+    cmg_status status = room ? cmg_vector_get(x, values[0]) : CMG_ERR_MEMORY;
+    status = status == CMG_OK && s->random ? cmg_vector_get(b, values[1]) : status;
+    if (status == CMG_OK) {
+        *residual = q1_residual(s->p.dim, s->p.cells, values[1], values[0]);
+    }
+    free(values[0]);
+    free(values[1]);
+    return status;
+}
+
 /* Solves `repeat` times from zero; the median goes to *seconds. */
 static cmg_status solve(cmg_context *ctx, cmg_solver *solver, cmg_size n, const settings *s,
-                        cmg_report *report, double *seconds)
+                        cmg_report *report, double *seconds, double *checked)
 {
     const int repeat = s->p.repeat;
     cmg_vector *b = NULL;
@@ -83,6 +117,7 @@ static cmg_status solve(cmg_context *ctx, cmg_solver *solver, cmg_size n, const 
     }
     if (status == CMG_OK) {
         *seconds = bench_median(times, repeat);
+        status = check(s, b, x, n, checked);
     }
     free(times);
     cmg_vector_destroy(&b);
@@ -91,7 +126,7 @@ static cmg_status solve(cmg_context *ctx, cmg_solver *solver, cmg_size n, const 
 }
 
 static void print_line(const settings *s, cmg_context *ctx, const cmg_report *report,
-                       double seconds, double made)
+                       double seconds, double made, double checked)
 {
     size_t peak[2];
     double copy = 0;
@@ -106,7 +141,7 @@ static void print_line(const settings *s, cmg_context *ctx, const cmg_report *re
            "\"%s\", \"loop\": \"%s\", \"graph_launches\": %lld, \"synchronisations\": %lld, "
            "\"precision\": "
            "\"%s\", \"format\": \"%s\", \"outcome\": \"%s\", \"iterations\": %d, "
-           "\"relative_residual\": %.3g, "
+           "\"relative_residual\": %.3g, \"checked_residual\": %.3g, \"from\": \"%s\", "
            "\"setup_seconds\": %.4g, \"solve_seconds\": %.5g, \"repeats\": %d, "
            "\"hierarchy_seconds\": %.3g, "
            "\"bytes\": %.0f, \"copy_gb_per_second\": %.1f, \"floor_seconds\": %.5g, "
@@ -119,8 +154,9 @@ static void print_line(const settings *s, cmg_context *ctx, const cmg_report *re
            report->synchronisations, cmg_enum_name("precision", (int)s->p.solver.precision),
            cmg_enum_name("format", (int)s->p.solver.matrix.format),
            cmg_enum_name("outcome", (int)report->outcome), report->iterations,
-           report->relative_residual, report->setup_seconds, seconds, s->p.repeat, made,
-           report->bytes, copy, floor, peak[0], peak[1], bench_peak_memory());
+           report->relative_residual, checked, s->from_templates ? "templates" : "csr",
+           report->setup_seconds, seconds, s->p.repeat, made, report->bytes, copy, floor, peak[0],
+           peak[1], bench_peak_memory());
     bench_machine(stdout, cmg_context_threads(ctx));
     printf(", ");
     bench_print_parts("setup", report->setup_part);
@@ -130,7 +166,7 @@ static void print_line(const settings *s, cmg_context *ctx, const cmg_report *re
 
 int main(int argc, char **argv)
 {
-    settings s = {.p = {.dim = 3, .cells = 128, .repeat = 5}};
+    settings s = {.p = {.dim = 3, .cells = 128, .repeat = 5}, .check = -1};
     if (!bench_parse("solve", argc, argv, &s.p, set_own, &s)) {
         return 1;
     }
@@ -139,22 +175,25 @@ int main(int argc, char **argv)
     cmg_solver *solver = NULL;
     cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN};
     double seconds = 0;
+    double checked = -1;
     cmg_status status = cmg_context_create(&s.p.context, &ctx);
     const double begin = bench_seconds();
     if (status == CMG_OK) {
-        status = s.matrix ? q1_matrix(ctx, s.p.dim, s.p.cells, &h) : q1_problem(ctx, &s.p, &h);
+        status = s.from_templates ? q1_templates(ctx, s.p.dim, s.p.cells, &h)
+                 : s.matrix       ? q1_matrix(ctx, s.p.dim, s.p.cells, &h)
+                                  : q1_problem(ctx, &s.p, &h);
     }
     const double made = bench_seconds() - begin;
     if (status == CMG_OK) {
         status = cmg_solver_create(h, &s.p.solver, &solver);
     }
     if (status == CMG_OK) {
-        status = solve(ctx, solver, cmg_hierarchy_rows(h, 0), &s, &report, &seconds);
+        status = solve(ctx, solver, cmg_hierarchy_rows(h, 0), &s, &report, &seconds, &checked);
     }
     if (status != CMG_OK) {
         return bench_failed("solve", ctx, status);
     }
-    print_line(&s, ctx, &report, seconds, made);
+    print_line(&s, ctx, &report, seconds, made, checked);
     double copy = 0;
     if (s.plan && cmg_context_bandwidth(ctx, &copy) == CMG_OK) {
         bench_print_steps(solver, 5, copy);

@@ -22,11 +22,15 @@ target_include_directories(cmg_emulated_device PUBLIC ${CMG_EMULATED_DIR})
 target_include_directories(cmg_emulated_device SYSTEM PUBLIC ${CUDAToolkit_INCLUDE_DIRS})
 set_target_properties(cmg_emulated_device PROPERTIES POSITION_INDEPENDENT_CODE ON)
 
-# The one header that launches kernels.
-set(CMG_EMULATED_EACH ${PROJECT_BINARY_DIR}/emulated/include/core/each.h)
-file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/emulated/include/core)
-add_custom_command(OUTPUT ${CMG_EMULATED_EACH} DEPENDS ${PROJECT_SOURCE_DIR}/src/core/each.h ${CMG_EMULATED_DIR}/translate.py
-  COMMAND ${Python3_EXECUTABLE} -B ${CMG_EMULATED_DIR}/translate.py ${PROJECT_SOURCE_DIR}/src/core/each.h ${CMG_EMULATED_EACH})
+# The headers that launch kernels.
+foreach(header core/each.h csr/row_groups.cuh smoothers/spai_normal.cuh)
+  set(made ${PROJECT_BINARY_DIR}/emulated/include/${header})
+  cmake_path(GET made PARENT_PATH made_in)
+  file(MAKE_DIRECTORY ${made_in})
+  add_custom_command(OUTPUT ${made} DEPENDS ${PROJECT_SOURCE_DIR}/src/${header} ${CMG_EMULATED_DIR}/translate.py
+    COMMAND ${Python3_EXECUTABLE} -B ${CMG_EMULATED_DIR}/translate.py ${PROJECT_SOURCE_DIR}/src/${header} ${made})
+  list(APPEND CMG_EMULATED_HEADERS ${made})
+endforeach()
 
 # Puts a C++ source in the place of every .cu of a target.
 function(cmg_emulate target)
@@ -41,7 +45,7 @@ function(cmg_emulate target)
     set(made ${PROJECT_BINARY_DIR}/emulated/${name}.cpp)
     cmake_path(GET made PARENT_PATH made_in)
     file(MAKE_DIRECTORY ${made_in})
-    add_custom_command(OUTPUT ${made} DEPENDS ${source} ${CMG_EMULATED_EACH} ${CMG_EMULATED_DIR}/translate.py
+    add_custom_command(OUTPUT ${made} DEPENDS ${source} ${CMG_EMULATED_HEADERS} ${CMG_EMULATED_DIR}/translate.py
       COMMAND ${Python3_EXECUTABLE} -B ${CMG_EMULATED_DIR}/translate.py ${source} ${made})
     cmake_path(GET source PARENT_PATH beside)
     set_source_files_properties(${made} PROPERTIES INCLUDE_DIRECTORIES "${beside};${PROJECT_BINARY_DIR}/emulated/include"

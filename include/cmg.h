@@ -102,6 +102,53 @@ CMG_API cmg_status cmg_solver_memory(const cmg_hierarchy *h, const cmg_solver_op
  *  NULL past the last. */
 CMG_API const char *cmg_solver_note(const cmg_solver *s, int i);
 
+/** @} */ /** @defgroup cmg_g_batch Many small systems */ /** @{ */
+
+/** Systems of one pattern, each with its own values, or all with the solver's. */
+typedef struct cmg_batch cmg_batch;
+
+/**
+ * Sets up `count` systems of at most 65536 rows, symmetric positive definite, on the pattern of the
+ * solver's matrix: each has its own level matrices R A P, with the solver's P and R and the steps
+ * of its cycle, dampings for its own bounds and its own inverse of the last level. One thread, or
+ * on CUDA one block, takes one system after the other. The solver and its hierarchy are not needed
+ * afterwards; limits are those of its options.
+ *
+ * @param[in] values  count x nnz in fp64, one system after the other, in the order of the entries
+ *                    of A; borrowed until the batch is destroyed or updated. NULL: the systems
+ *                    share the values of the hierarchy, which are copied
+ * @return CMG_ERR_SHAPE, CMG_ERR_STATE (a solver without values, or older ones than its hierarchy),
+ *         CMG_ERR_SINGULAR (the solver's own matrix), CMG_ERR_UNSUPPORTED (smoothers other than
+ *         Jacobi and its polynomials, methods for unsymmetric A, null spaces, ranks, renumbered
+ *         solvers, a last level that is too large to be inverted)
+ * Cost    bytes of memory for a system: 2 an entry of every level, in precision fp64 8, rounded up
+ * to slices of 32 rows, and the inverse of the last level
+ */
+CMG_API cmg_status cmg_batch_create(cmg_solver *s, cmg_size count, const cmg_vector *values,
+                                    cmg_batch **batch);
+/** Other values, count x nnz, as at creation. @return CMG_ERR_SHAPE */
+CMG_API cmg_status cmg_batch_update(cmg_batch *batch, const cmg_vector *values);
+/**
+ * Solves all systems, each by itself and to its own end: CG in fp64 around its cycle in fp32,
+ * whatever the solver's precision. What fails or is not a number leaves the others as they are. The
+ * same bits for every number of threads.
+ *
+ * @param[in]     b  count x rows in fp64, one system after the other
+ * @param[in,out] x  the same: guesses, then the last iterates; guesses of 0 save a product
+ * @param[out] report  its size set, or NULL: of the system with most iterations, or the first that
+ *                     did not converge, with the times and bytes of all; `hint` says how many
+ * @return CMG_ERR_SHAPE, CMG_ERR_STATE (after an update that failed)
+ */
+CMG_API cmg_status cmg_batch_solve(cmg_batch *batch, const cmg_vector *b, cmg_vector *x,
+                                   cmg_report *report);
+/** A system of the last solve; a matrix that cannot be set up ends as CMG_BREAKDOWN or
+ *  CMG_NOT_A_NUMBER. There is no history; times are those of all. */
+CMG_API cmg_status cmg_batch_system(const cmg_batch *batch, cmg_size system, cmg_report *report);
+CMG_API void cmg_batch_destroy(cmg_batch **batch);
+/** cmg_batch_create, cmg_batch_solve and cmg_batch_destroy in one; without the hint. */
+CMG_API cmg_status cmg_solver_solve_batch(cmg_solver *s, cmg_size count, const cmg_vector *values,
+                                          const cmg_vector *b, cmg_vector *x, cmg_report *report);
+
 /* ================================================================== second tier: choose */
 /** @} */ /** @defgroup cmg_g_options Options and reports of solvers */ /** @{ */
 

@@ -221,6 +221,57 @@ CMG_API cmg_status cmg_hierarchy_update_typed(cmg_hierarchy *h, int level, cmg_r
                                               const void *values, cmg_precision precision);
 
 /**
+ * A matrix of few kinds of rows, without a CSR: row i has the values of kind k = ids[i] in the
+ * columns offsets[e] + reference of i, e = indptr[k] .. indptr[k + 1] - 1. Or, with a grid in place
+ * of kinds and ids, all that its positions tell.
+ */
+typedef struct cmg_templates {
+    /** Up to 2^31 - 1; entries of all rows may be more. With a grid 0 = as it says. */
+    cmg_size rows, cols;
+    /** 1 .. 4096, of up to 32768 entries together; no offset twice in a kind. */
+    int kinds;
+    /** kinds + 1 */
+    const cmg_size *indptr;
+    const cmg_index *offsets;
+    const double *values;
+    /** rows: kind of each, unsigned of 8 or 16 bits, or cmg_index. */
+    const void *ids;
+    /** 8, 16 or 32. */
+    int id_bits;
+    /** rows, P and R alone: a column that the offsets count from; NULL = the row's number. */
+    const cmg_index *references;
+    /**
+     * Positions along x, y and z, x numbered fastest, 1 along axes that are not there; else 0.
+     *
+     * A: `values` is a stencil of 27, value[9 (z + 1) + 3 (y + 1) + x + 1] of the neighbour
+     * (x, y, z), 0 = no entry; rows at the rim lack what is outside of the grid.
+     *
+     * P: no values. Linear along every axis of more than one position, which has to be odd, from
+     * a grid whose position i is 2 i + 1 here, and 0 beyond its ends: Q1 on a mesh with half the
+     * cells, without the nodes of the boundary.
+     */
+    cmg_index grid[3];
+} cmg_templates;
+
+/**
+ * A, P or R of a level as kinds of rows; checked and copied, the ids in 16 bits a row, of a grid
+ * none. Where it has more than 2^24 entries it never becomes a CSR: products take the format
+ * COMPRESSED, smoothers are Jacobi and what `auto` makes of it; R is P^T of a grid or given
+ * likewise. What else asks for such a matrix by its rows (other formats and smoothers, algebraic
+ * levels, Galerkin products, identity rows, a null space, renumbering, files)
+ * gets CMG_ERR_UNSUPPORTED. Up to that size it becomes a CSR when one is asked for.
+ *
+ * cmg_hierarchy_update takes the values in the order in which they were given here, fp64; for a
+ * stencil 27, with no neighbour that had none.
+ *
+ * Cost    a pass over the ids.
+ * @return CMG_ERR_SHAPE (an id that is no kind, a column out of range, an offset twice, sides of an
+ *         even number), CMG_ERR_ARG (a value that is not finite, A: a row without diagonal)
+ */
+CMG_API cmg_status cmg_hierarchy_set_templates(cmg_hierarchy *h, int level, cmg_role role,
+                                               const cmg_templates *templates);
+
+/**
  * The vectors of kind "nullspace" of a level, n x vectors by rows, and that A takes them to 0: a
  * solve then keeps b and x orthogonal to them. Without this call, those of them, of the constants
  * and of the rigid body modes that A and A^T take to 0 are found. Copied. cmg_solver_create gives

@@ -208,6 +208,10 @@ typedef struct cmg_generate_options {
     /** Mesh files: factors of the coefficient in groups of cells, by name or number,
      * "steel=100,7=0.5", over 0; 1 in the others; "" = none (default). */
     char group_coefficients[512];
+    /** A and P as templates of grids (cmg_hierarchy_set_templates), and nothing else: no rhs,
+     * coords or mesh. Q1 on squares and cubes of equal cells, a constant coefficient, boundary
+     * ELIMINATE on all sides. Default false. */
+    bool templates;
 } cmg_generate_options;
 
 /** What a generated hierarchy will hold, known before it is made; sizes in bytes. */

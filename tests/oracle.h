@@ -16,7 +16,12 @@ typedef struct oracle_norms {
 /* ||b - A x||, ||b||, || |A| |x| + |b| || */
 static inline oracle_norms oracle_measure(const cmg_hierarchy *h, const double *b, const double *x)
 {
-    const cmgi_csr *A = cmgi_hierarchy_find(h, 0, CMG_ROLE_A, NULL, 0);
+    const cmgi_kinds *kinds = cmgi_hierarchy_kinds(h, 0, CMG_ROLE_A);
+    cmgi_csr own = {0}; /* of templates that the library does not expand */
+    if (kinds != NULL) {
+        CHECK_OK(cmgi_kinds_fill(ctx, kinds, &own));
+    }
+    const cmgi_csr *A = kinds != NULL ? &own : cmgi_hierarchy_find(h, 0, CMG_ROLE_A, NULL, 0);
     long double rr = 0;
     long double bb = 0;
     long double mm = 0;
@@ -32,6 +37,7 @@ static inline oracle_norms oracle_measure(const cmg_hierarchy *h, const double *
         bb += (long double)b[i] * b[i];
         mm += m * m;
     }
+    cmgi_csr_free(ctx, &own);
     return (oracle_norms){(double)sqrtl(rr), (double)sqrtl(bb), (double)sqrtl(mm)};
 }
 

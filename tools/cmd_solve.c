@@ -2,6 +2,7 @@
  * `cmg solve`: A x = b with a preassembled hierarchy. An outcome other than convergence is exit
  * status 3, and still writes everything that was asked for, x from the best iterate.
  */
+#include "batch.h"
 #include "fem.h"
 #include "signals.h"
 #include "solve_job.h"
@@ -24,6 +25,9 @@ static int parse(solve_job *job, int argc, char **argv)
          "ones, random where these are no test"},
         {"x0", ARG_TEXT, &job->x0, "NAME|FILE", 0, 0,
          "initial guess: a solution in FILE, or a file; default: zero"},
+        {"batch", ARG_TEXT, &job->batch, "VALUES", 0, 0,
+         "many systems: values of all entries of A, one system after the other, and so in --rhs "
+         "and --output; --rhs may be one for all"},
         {"output", ARG_TEXT, &job->output, "FILE", 0, 0,
          "write x: .mtx Matrix Market, .petsc PETSc binary, .txt text, .npy NumPy, .vtu for "
          "ParaView"},
@@ -315,6 +319,9 @@ static int write_x(solve_job *job)
 
 static int run(solve_job *job)
 {
+    if (job->batch != NULL) {
+        return batch_run(job);
+    }
     int status = check_shared(job);
     if (status == EXIT_DONE) {
         status = prepare(job);

@@ -14,6 +14,7 @@ typedef struct solve_job {
     solver_args solver;
     const char *rhs;
     const char *x0;
+    const char *batch; /* values of many systems, NULL = one */
     const char *output;
     const char *json;
     bool history;

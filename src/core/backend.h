@@ -224,6 +224,10 @@ typedef struct cmgi_block_copy {
     cmg_size y_row;
 } cmgi_block_copy;
 
+/* Of every backend (vector_each.c). */
+cmg_status cmgi_draw(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed, void *x);
+cmg_status cmgi_copy_block(cmg_context *ctx, const cmgi_block_copy *b);
+
 struct cmgi_feed; /* feed.h */
 
 typedef struct cmgi_backend {
@@ -241,6 +245,7 @@ typedef struct cmgi_backend {
     cmg_size halves_rows;  /* of a matrix whose values are better kept in 16 bits, where they hold
                               them; 0 = of none */
     cmg_size coarsen_rows; /* algebraic levels end at so many rows: one dense operator is left */
+    cmg_size semi_rows;    /* with so many semi-iteration is faster than CG; 0 = never */
     const char *memory;    /* "host", "device": for messages */
     int unit_columns;      /* most unit vectors that a cycle is applied to at once to become dense;
                               0 = 1 */

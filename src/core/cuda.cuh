@@ -37,6 +37,7 @@ typedef struct cmgi_spares {
 typedef struct cmgi_device {
     int number;          /* CUDA device */
     int processors;      /* multiprocessors */
+    bool early;          /* launches may overlap (cmgi_launch) */
     cudaStream_t stream; /* all work of the context */
     bool own_stream;
     cudaMemPool_t pool;  /* NULL where the device has no memory pools */
@@ -122,6 +123,31 @@ static inline cmg_status cmgi_cuda_clear(cmg_context *ctx, void *p, size_t bytes
     return CMG_OK;
 }
 
+/*
+ * The first line of every kernel that cmgi_launch starts: waits until what came before in the
+ * stream has ended, and lets the next kernel come as far as here. So the time that a launch takes,
+ * about 2 us of a chain of small kernels, passes beside the kernel before it (programmatic
+ * dependent launch, CUDA C++ Programming Guide). A kernel without it is never launched early.
+ */
+__device__ __forceinline__ void cmgi_after_previous()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* Launches a kernel that begins with cmgi_after_previous(); CMGI_LAUNCHED follows. */
+template <typename... P, typename... A>
+static void cmgi_launch(const cmgi_device *d, dim3 grid, dim3 block, size_t shared,
+                        void (*kernel)(P...), const A &...arguments)
+{
+    cudaLaunchAttribute early = {};
+    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    early.val.programmaticStreamSerializationAllowed = 1;
+    const cudaLaunchConfig_t config = {grid, block, shared, d->stream, &early, d->early ? 1U : 0U};
+    (void)cudaLaunchKernelEx(&config, kernel, P(arguments)...); /* CMGI_LAUNCHED sees its error */
+}
+
 /* Blocks of `block` threads that cover n. */
 static inline unsigned cmgi_grid(cmg_size n, int block)
 {
@@ -188,7 +214,6 @@ enum {
     CMGI_CUDA_ARRIVED = CMGI_CUDA_PARTIALS * CMG_COLUMNS /* of ctx->partials: counts blocks done */
 };
 cmg_status cmgi_cuda_fill(cmg_context *ctx, cmg_precision p, cmg_size n, double value, void *x);
-cmg_status cmgi_cuda_random(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed, void *x);
 cmg_status cmgi_cuda_convert(cmg_context *ctx, cmg_size n, cmg_precision px, const void *x,
                              cmg_precision py, void *y);
 cmg_status cmgi_cuda_axpby(cmg_context *ctx, cmg_precision p, cmg_size n, double a, const void *x,
@@ -205,14 +230,9 @@ cmg_status cmgi_cuda_jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi
 cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, int k, const cmgi_cg_update *u);
 cmg_status cmgi_cuda_semi_update(cmg_context *ctx, cmg_size n, int k, const cmgi_semi_update *u);
 cmg_status cmgi_cuda_test(cmg_context *ctx, int k, const cmgi_test *t);
-cmg_status cmgi_cuda_copy_block(cmg_context *ctx, const cmgi_block_copy *b);
-/* Those of several columns (columns_cuda.cu). */
-cmg_status cmgi_cuda_dots(cmg_context *ctx, cmg_precision p, cmg_size n, int k, const void *x,
-                          const void *y, double *result);
+/* The direction of several columns. */
 cmg_status cmgi_cuda_directions(cmg_context *ctx, cmg_size n, int k, const double *num,
                                 const double *den, cmg_precision pz, const void *z, double *p);
-cmg_status cmgi_cuda_cg_updates(cmg_context *ctx, cmg_size n, int k, bool wide,
-                                const cmgi_cg_update *u);
 /* Small dense inverses (inverse_cuda.cu). */
 cmg_status cmgi_cuda_invert(cmg_context *ctx, cmg_size n, double largest, double *X,
                             bool *definite);
@@ -239,5 +259,6 @@ cmg_status cmgi_cuda_mark_reserve(cmg_context *ctx, int marks);
 cmg_status cmgi_cuda_mark(cmg_context *ctx, int k);
 cmg_status cmgi_cuda_elapsed(cmg_context *ctx, int from, int to, double *seconds);
 void cmgi_cuda_marks_free(cmg_context *ctx);
-/* cudaSuccess when this build holds code for the current device. */
-cudaError_t cmgi_cuda_probe(void);
+/* cudaSuccess when this build holds code for the current device; *early: code of compute capability
+ * 9.0 or later, which can wait for a kernel before it. */
+cudaError_t cmgi_cuda_probe(bool *early);

@@ -4,9 +4,6 @@
  */
 #include "core/cuda.cuh"
 
-extern "C" {
-}
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -339,7 +336,7 @@ static cmg_status start(cmg_context *ctx)
     cmgi_device *d = cmgi_device_of(ctx);
     CMGI_CUDA(ctx,
               cudaDeviceGetAttribute(&d->processors, cudaDevAttrMultiProcessorCount, d->number));
-    const cudaError_t code = cmgi_cuda_probe();
+    const cudaError_t code = cmgi_cuda_probe(&d->early);
     if (code != cudaSuccess) {
         int major = 0;
         int minor = 0;
@@ -409,6 +406,9 @@ static constexpr cmgi_backend make_table()
     table.name = "cuda";
     table.collapse_rows = 1024;
     table.coarsen_rows = 1000;
+    /* an H200, Q1, auto: 3.4 ms for 5.0 with 16.6 M rows in 3D, 4.1 for 5.0 in 2D, 24.7 for 29.7
+     * distorted; as long with 0.25 M */
+    table.semi_rows = 1000000;
     table.memory = "device";
     table.unit_columns = 256;
     table.fold_rows = 1 << 17; /* formed in milliseconds */
@@ -427,7 +427,7 @@ static constexpr cmgi_backend make_table()
     table.feed_order = cmgi_cuda_feed_order;
     table.read_each = read_each;
     table.fill = cmgi_cuda_fill;
-    table.random = cmgi_cuda_random;
+    table.random = cmgi_draw;
     table.convert = cmgi_cuda_convert;
     table.axpby = cmgi_cuda_axpby;
     table.dot = cmgi_cuda_dot;
@@ -438,7 +438,7 @@ static constexpr cmgi_backend make_table()
     table.cg_update = cmgi_cuda_cg_update;
     table.semi_update = cmgi_cuda_semi_update;
     table.test = cmgi_cuda_test;
-    table.copy_block = cmgi_cuda_copy_block;
+    table.copy_block = cmgi_copy_block;
     table.invert = cmgi_cuda_invert;
     table.graph_begin = cmgi_cuda_graph_begin;
     table.graph_loop = cmgi_cuda_graph_loop;

@@ -18,6 +18,7 @@ extern "C" {
 __global__ void again_kernel(cudaGraphConditionalHandle condition, const cmgi_stop *tests,
                              int columns)
 {
+    cmgi_after_previous();
     bool any = false;
     for (int c = (int)threadIdx.x; c < columns; c += CMGI_WARP) {
         any = any || tests[c].running != 0;
@@ -31,8 +32,8 @@ __global__ void again_kernel(cudaGraphConditionalHandle condition, const cmgi_st
 /* Records whether a column runs at this place. */
 static cudaError_t look_again(cmgi_device *d)
 {
-    again_kernel<<<1, CMGI_WARP, 0, d->stream>>>((cudaGraphConditionalHandle)d->loop_condition,
-                                                 d->tests, d->ntests);
+    cmgi_launch(d, 1, CMGI_WARP, 0, again_kernel, (cudaGraphConditionalHandle)d->loop_condition,
+                d->tests, d->ntests);
     return cmgi_cuda_pending();
 }
 

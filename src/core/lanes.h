@@ -135,12 +135,27 @@ CMGI_BODY void cmgi_add_one(unsigned *count)
     atomicAdd(count, 1U);
 }
 
-/* *most is raised to a size that any thread has; a look first: nearly all change nothing. */
-CMGI_BODY void cmgi_raise_to(int *most, int size)
+/* *most, at least 0, is raised to a size that any thread has; a look first: nearly all change
+ * nothing. Bits of such numbers are ordered like them. */
+CMGI_BODY void cmgi_raise_to(double *most, double size)
 {
-    if (size > *most) {
-        atomicMax(most, size);
+    const unsigned long long bits = (unsigned long long)__double_as_longlong(size);
+    if (size > 0 && bits > *(volatile unsigned long long *)most) {
+        atomicMax((unsigned long long *)most, bits);
     }
+}
+
+/* (row i of A) x, in all lanes, entry e in part e mod 8. */
+CMGI_BODY double cmgi_row_product(const cmg_csr *A, cmg_size i, int lane, bool real,
+                                  const double *x)
+{
+    const cmg_size end = real ? A->indptr[i + 1] : 0;
+    double sum = 0;
+#pragma unroll 4
+    for (cmg_size k = (real ? A->indptr[i] : 0) + lane; k < end; k += CMGI_LANES) {
+        sum += A->values[k] * x[A->indices[k]];
+    }
+    return cmgi_lanes_sum(sum);
 }
 
 /* The sums of a block's threads, by the block's number. */
@@ -249,9 +264,9 @@ CMGI_BODY void cmgi_add_one(unsigned *count)
     ++*count;
 }
 
-CMGI_BODY void cmgi_raise_to(int *most, int size)
+CMGI_BODY void cmgi_raise_to(double *most, double size)
 {
-    int seen;
+    double seen;
     CMGI_PRAGMA(omp atomic read)
     seen = *most;
     if (size > seen) {
@@ -263,5 +278,25 @@ CMGI_BODY void cmgi_raise_to(int *most, int size)
             *most = size > seen ? size : seen;
         }
     }
+}
+
+/* Eight products at a time, which are independent of each other. */
+CMGI_BODY double cmgi_row_product(const cmg_csr *A, cmg_size i, int lane, bool real,
+                                  const double *x)
+{
+    cmgi_row_sum sum = {{0}};
+    const cmg_size end = A->indptr[i + 1];
+    cmg_size k = A->indptr[i];
+    (void)lane;
+    (void)real;
+    for (; k + CMGI_LANES <= end; k += CMGI_LANES) {
+        for (int p = 0; p < CMGI_LANES; ++p) {
+            sum.part[p] += A->values[k + p] * x[A->indices[k + p]];
+        }
+    }
+    for (int p = 0; k + p < end; ++p) {
+        sum.part[p] += A->values[k + p] * x[A->indices[k + p]];
+    }
+    return cmgi_row_total(&sum);
 }
 #endif

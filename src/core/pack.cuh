@@ -46,3 +46,10 @@ struct note_update {
         cmgi_cg_note(&u, c);
     }
 };
+
+/* f of a value in precision p. */
+template <typename F>
+static cmg_status in_precision(cmg_precision p, const F &f)
+{
+    return p == CMG_FP64 ? f(double()) : f(float());
+}

@@ -4,6 +4,14 @@
  * which block that is and has no part in the sum. The shares depend on the length alone, so that
  * repeated runs give the same bits. A kernel of its own for the second sum would take longer than
  * the sum, which in a solve of 30 thousand unknowns is a third of the time.
+ *
+ * Of several columns neighbouring threads take neighbouring columns of a row, up to 16 bytes each,
+ * so that every load is a run of memory. A thread keeps to its columns and has their scalars in
+ * registers. Sums of a column are made by the threads that have it, in the order of the threads,
+ * then over the blocks by one more block.
+ *
+ * An operation on columns has their scalars, begin<W>(c, step) of columns c, c + step ..., and
+ * run<W>(at, scalars) gives what the values from `at` on add to the sums.
  */
 #include "core/pack.cuh"
 
@@ -39,6 +47,7 @@ template <int BLOCK, int W, typename F, typename END>
 __global__ void __launch_bounds__(BLOCK)
     reduce_kernel(cmg_size n, F f, END end, double *partials, unsigned *arrived)
 {
+    cmgi_after_previous();
     const cmg_size step = (cmg_size)gridDim.x * BLOCK * W;
     double sum = 0;
 #pragma unroll 2
@@ -67,25 +76,137 @@ __global__ void __launch_bounds__(BLOCK)
 template <int W, typename F, typename END>
 static cmg_status reduce_packs(cmg_context *ctx, cmg_size n, const F &f, const END &end)
 {
-    const cudaStream_t stream = cmgi_stream(ctx);
+    const cmgi_device *d = cmgi_device_of(ctx);
     unsigned *arrived = (unsigned *)(ctx->partials + CMGI_CUDA_ARRIVED);
     if (n <= SINGLE_UP_TO) {
-        reduce_kernel<SINGLE_BLOCK, W>
-            <<<1, SINGLE_BLOCK, 0, stream>>>(n, f, end, ctx->partials, arrived);
+        cmgi_launch(d, 1, SINGLE_BLOCK, 0, reduce_kernel<SINGLE_BLOCK, W, F, END>, n, f, end,
+                    ctx->partials, arrived);
         return CMGI_LAUNCHED(ctx);
     }
     const cmg_size most = CMGI_CUDA_PARTIALS;
     const cmg_size wanted = (n + (cmg_size)THREADS * W - 1) / ((cmg_size)THREADS * W);
     const int blocks = (int)(wanted < most ? wanted : most);
-    reduce_kernel<THREADS, W><<<blocks, THREADS, 0, stream>>>(n, f, end, ctx->partials, arrived);
+    cmgi_launch(d, (unsigned)blocks, THREADS, 0, reduce_kernel<THREADS, W, F, END>, n, f, end,
+                ctx->partials, arrived);
     return CMGI_LAUNCHED(ctx);
 }
 
 template <int W, typename F, typename END>
-static cmg_status reduce(cmg_context *ctx, cmg_size n, bool wide, const F &f, const END &end)
+static cmg_status reduce_one(cmg_context *ctx, cmg_size n, bool wide, const F &f, const END &end)
 {
     CMGI_ON_DEVICE(ctx);
     return wide ? reduce_packs<W>(ctx, n, f, end) : reduce_packs<1>(ctx, n, f, end);
+}
+
+/* Such an operation on a single column. */
+template <typename F>
+struct of_one {
+    F f;
+    template <int W>
+    __device__ double run(cmg_size i) const
+    {
+        const pack<double, W> terms = f.template run<W>(i, f.template begin<W>(0, 0));
+        double sum = 0;
+#pragma unroll
+        for (int w = 0; w < W; ++w) {
+            sum += terms.v[w];
+        }
+        return sum;
+    }
+};
+
+/* f.begin and f.run for columns c .. c + W - 1 of every row; out[block k + c] = what was added up,
+ * NULL = nothing is. */
+template <int W, typename F>
+__global__ void __launch_bounds__(THREADS) columns_kernel(cmg_size n, int k, F f, double *out)
+{
+    __shared__ alignas(32) double part[THREADS * W];
+    const int groups = k / W;
+    const int rows = THREADS / groups; /* that a block takes at once */
+    const int c = ((int)threadIdx.x % groups) * W;
+    const int lane = (int)threadIdx.x / groups;
+    pack<double, W> sum = {};
+    if (lane < rows) {
+        const pack<double, W> scalars = f.template begin<W>(c, 1);
+#pragma unroll 4
+        for (cmg_size i = (cmg_size)blockIdx.x * rows + lane; i < n;
+             i += (cmg_size)gridDim.x * rows) {
+            const pack<double, W> terms = f.template run<W>(i * k + c, scalars);
+#pragma unroll
+            for (int w = 0; w < W; ++w) {
+                sum.v[w] += terms.v[w];
+            }
+        }
+    }
+    if (out == NULL) {
+        return;
+    }
+    store<W>(part + threadIdx.x * W, sum);
+    __syncthreads();
+    if ((int)threadIdx.x < k) { /* rows of part are k values */
+        double all = 0;
+        for (int l = 0; l < rows; ++l) {
+            all += part[l * k + threadIdx.x];
+        }
+        out[(cmg_size)blockIdx.x * k + threadIdx.x] = all;
+    }
+}
+
+template <int W, typename F>
+static cmg_status columns_by(cmg_context *ctx, cmg_size n, int k, const F &f, double *out,
+                             int *blocks)
+{
+    const cmg_size most = CMGI_CUDA_PARTIALS;
+    const int rows = THREADS / (k / W);
+    const cmg_size wanted = n > rows ? (n + rows - 1) / rows : 1;
+    *blocks = (int)(wanted < most ? wanted : most);
+    columns_kernel<W><<<*blocks, THREADS, 0, cmgi_stream(ctx)>>>(n, k, f, out);
+    return CMGI_LAUNCHED(ctx);
+}
+
+/* Several columns a thread where that divides k and the arrays are aligned. */
+template <int W, typename F>
+static cmg_status columns(cmg_context *ctx, cmg_size n, int k, bool wide, const F &f, double *out,
+                          int *blocks)
+{
+    CMGI_ON_DEVICE(ctx);
+    return k % W == 0 && wide ? columns_by<W>(ctx, n, k, f, out, blocks)
+                              : columns_by<1>(ctx, n, k, f, out, blocks);
+}
+
+/* end.finish(c, sum of column c) over the blocks' sums, which are rows of k values. */
+template <typename END>
+__global__ void __launch_bounds__(THREADS) add_blocks(int blocks, int k, const double *x, END end)
+{
+    __shared__ double part[THREADS];
+    const int rows = THREADS / k;
+    const int c = (int)threadIdx.x % k;
+    double sum = 0;
+    for (int b = (int)threadIdx.x / k; b < blocks && (int)threadIdx.x < rows * k; b += rows) {
+        sum += x[(cmg_size)b * k + c];
+    }
+    part[threadIdx.x] = sum;
+    __syncthreads();
+    if ((int)threadIdx.x < k) {
+        sum = 0;
+        for (int l = 0; l < rows; ++l) {
+            sum += part[l * k + threadIdx.x];
+        }
+        end.finish((int)threadIdx.x, sum);
+    }
+}
+
+template <int W, typename F, typename END>
+static cmg_status reduce(cmg_context *ctx, cmg_size n, int k, bool wide, const F &f, const END &end)
+{
+    int blocks = 0;
+    if (k == 1) {
+        return reduce_one<W>(ctx, n, wide, of_one<F>{f}, end);
+    }
+    CMGI_TRY(columns<W>(ctx, n, k, wide, f, ctx->partials, &blocks));
+    CMGI_ON_DEVICE(ctx);
+    add_blocks<<<1, THREADS, 0, cmgi_stream(ctx)>>>(blocks, k, ctx->partials, end);
+    return CMGI_LAUNCHED(ctx);
 }
 
 template <typename T>
@@ -93,16 +214,21 @@ struct dot_op {
     const T *x;
     const T *y;
     template <int W>
-    __device__ double run(cmg_size i) const
+    __device__ pack<double, W> begin(int, int) const
     {
-        const pack<T, W> p = load<W>(x + i);
-        const pack<T, W> q = load<W>(y + i);
-        double sum = 0;
+        return {};
+    }
+    template <int W>
+    __device__ pack<double, W> run(cmg_size at, const pack<double, W> &) const
+    {
+        const pack<T, W> a = load<W>(x + at);
+        const pack<T, W> b = load<W>(y + at);
+        pack<double, W> terms;
 #pragma unroll
-        for (int k = 0; k < W; ++k) {
-            sum += (double)p.v[k] * (double)q.v[k];
+        for (int w = 0; w < W; ++w) {
+            terms.v[w] = (double)a.v[w] * (double)b.v[w];
         }
-        return sum;
+        return terms;
     }
 };
 
@@ -121,94 +247,124 @@ struct sum_op {
     }
 };
 
-/* The update and the new r . r in one pass. */
+/* The update of CG and the new r . r in one pass; a column that rests keeps x and r, whatever its p
+ * and q have become. */
 template <typename T>
-struct cg_update_op {
+struct update_op {
     cmgi_cg_update u;
     template <int W>
-    __device__ double run(cmg_size i) const
+    __device__ pack<double, W> begin(int c, int step) const
     {
-        T *r = (T *)u.r;
-        pack<T, W> vr = load<W>(r + i);
-        const double a = cmgi_cg_factor(&u, 0);
-        double sum = 0;
-        if (a == 0) {
+        pack<double, W> a;
 #pragma unroll
-            for (int k = 0; k < W; ++k) {
-                sum += (double)vr.v[k] * (double)vr.v[k];
-            }
-            if (u.semi != NULL) {
-                store_single(i, vr);
-            }
-            return sum;
+        for (int w = 0; w < W; ++w) {
+            a.v[w] = cmgi_cg_factor(&u, c + w * step);
         }
-        const T alpha = (T)a;
-        const pack<T, W> vp = load<W>((const T *)u.p + i);
-        const pack<T, W> vq = load<W>((const T *)u.q + i);
-        pack<T, W> vx = load<W>((T *)u.x + i);
-#pragma unroll
-        for (int k = 0; k < W; ++k) {
-            vx.v[k] += alpha * vp.v[k];
-            vr.v[k] -= alpha * vq.v[k];
-            sum += (double)vr.v[k] * (double)vr.v[k];
-        }
-        store<W>((T *)u.x + i, vx);
-        store<W>(r + i, vr);
-        store_single(i, vr);
-        return sum;
+        return a;
     }
-
-  private:
     template <int W>
-    __device__ void store_single(cmg_size i, const pack<T, W> &r) const
+    __device__ pack<double, W> run(cmg_size at, const pack<double, W> &a) const
     {
-        if (u.single != NULL) {
-            pack<float, W> rounded;
+        pack<T, W> r = load<W>((T *)u.r + at);
+        pack<float, W> single;
+        pack<double, W> terms;
+        bool some = false;
 #pragma unroll
-            for (int k = 0; k < W; ++k) {
-                rounded.v[k] = (float)r.v[k];
-            }
-            store<W>(u.single + i, rounded);
+        for (int w = 0; w < W; ++w) {
+            some = some || a.v[w] != 0;
         }
+        if (some) {
+            const pack<T, W> p = load<W>((const T *)u.p + at);
+            const pack<T, W> q = load<W>((const T *)u.q + at);
+            pack<T, W> x = load<W>((T *)u.x + at);
+#pragma unroll
+            for (int w = 0; w < W; ++w) {
+                x.v[w] = a.v[w] != 0 ? x.v[w] + (T)a.v[w] * p.v[w] : x.v[w];
+                r.v[w] = a.v[w] != 0 ? r.v[w] - (T)a.v[w] * q.v[w] : r.v[w];
+            }
+            store<W>((T *)u.x + at, x);
+            store<W>((T *)u.r + at, r);
+        }
+#pragma unroll
+        for (int w = 0; w < W; ++w) {
+            single.v[w] = (float)r.v[w];
+            terms.v[w] = (double)r.v[w] * (double)r.v[w];
+        }
+        if (u.single != NULL) {
+            store<W>(u.single + at, single);
+        }
+        return terms;
     }
 };
 
 template <typename T>
-static cmg_status dot(cmg_context *ctx, cmg_size n, const T *x, const T *y, double *result)
+struct directions_op {
+    const double *num;
+    const double *den;
+    const T *z;
+    double *p;
+    template <int W>
+    __device__ pack<double, W> begin(int c, int) const
+    {
+        pack<double, W> beta;
+#pragma unroll
+        for (int w = 0; w < W; ++w) {
+            beta.v[w] = den[c + w] != 0 ? num[c + w] / den[c + w] : 0;
+        }
+        return beta;
+    }
+    template <int W>
+    __device__ pack<double, W> run(cmg_size at, const pack<double, W> &beta) const
+    {
+        const pack<T, W> from = load<W>(z + at);
+        pack<double, W> to = load<W>(p + at);
+#pragma unroll
+        for (int w = 0; w < W; ++w) {
+            to.v[w] = (double)from.v[w] + (beta.v[w] != 0 ? beta.v[w] * to.v[w] : 0);
+        }
+        store<W>(p + at, to);
+        return {};
+    }
+};
+
+cmg_status cmgi_cuda_directions(cmg_context *ctx, cmg_size n, int k, const double *num,
+                                const double *den, cmg_precision pz, const void *z, double *p)
 {
-    return reduce<WIDE<T>>(ctx, n, aligned(x) && aligned(y), dot_op<T>{x, y}, keep_sum{result});
+    int blocks = 0;
+    return in_precision(pz, [&](auto zero) {
+        const directions_op<decltype(zero)> f = {num, den, (const decltype(zero) *)z, p};
+        return columns<2>(ctx, n, k, aligned(z) && aligned(p), f, NULL, &blocks);
+    });
 }
 
 cmg_status cmgi_cuda_dot(cmg_context *ctx, cmg_precision p, cmg_size n, int k, const void *x,
                          const void *y, double *result)
 {
-    if (k > 1) {
-        return cmgi_cuda_dots(ctx, p, n, k, x, y, result);
-    }
-    return p == CMG_FP64 ? dot(ctx, n, (const double *)x, (const double *)y, result)
-                         : dot(ctx, n, (const float *)x, (const float *)y, result);
+    return in_precision(p, [&](auto zero) {
+        using T = decltype(zero);
+        const dot_op<T> f = {(const T *)x, (const T *)y};
+        return reduce<WIDE<T>>(ctx, n, k, aligned(x) && aligned(y), f, keep_sum{result});
+    });
 }
 
 cmg_status cmgi_cuda_sum(cmg_context *ctx, cmg_size n, const double *x, double *result)
 {
-    return reduce<WIDE<double>>(ctx, n, aligned(x), sum_op{x}, keep_sum{result});
+    return reduce_one<WIDE<double>>(ctx, n, aligned(x), sum_op{x}, keep_sum{result});
 }
 
 cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, int k, const cmgi_cg_update *u)
 {
     const bool wide =
         aligned(u->p) && aligned(u->q) && aligned(u->x) && aligned(u->r) && aligned(u->single);
-    if (k > 1) {
-        return cmgi_cuda_cg_updates(ctx, n, k, wide, u);
+    if (k == 1 && u->squares != NULL) {
+        return reduce_one<WIDE<double>>(ctx, u->parts, aligned(u->squares), sum_op{u->squares},
+                                        note_update{*u});
     }
-    if (u->squares != NULL) {
-        return reduce<WIDE<double>>(ctx, u->parts, aligned(u->squares), sum_op{u->squares},
-                                    note_update{*u});
+    if (k == 1 && u->precision == CMG_FP32) {
+        return reduce_one<WIDE<float>>(ctx, n, wide, of_one<update_op<float>>{{*u}},
+                                       note_update{*u});
     }
-    if (u->precision == CMG_FP64) {
-        return reduce<WIDE<double>>(ctx, n, wide, cg_update_op<double>{*u}, note_update{*u});
-    }
-    return reduce<WIDE<float>>(ctx, n, wide, cg_update_op<float>{*u}, note_update{*u});
+    return reduce<WIDE<double>>(ctx, n, k, wide, update_op<double>{*u}, note_update{*u});
 }
 
 /* r and z of a step, and the new r . z. */
@@ -237,96 +393,36 @@ struct jacobi_op {
     }
 };
 
-/* p of a step; nothing is summed. */
-template <typename T>
-struct turn_op {
-    cmgi_jacobi_step s;
-    template <int W>
-    __device__ double run(cmg_size i) const
-    {
-        const T beta = (T)(*s.rho != 0 ? s.rho[1] / *s.rho : 0);
-        const pack<T, W> z = load<W>((const T *)s.z + i);
-        pack<T, W> p = load<W>((T *)s.p + i);
-#pragma unroll
-        for (int k = 0; k < W; ++k) {
-            p.v[k] = z.v[k] + beta * p.v[k];
-        }
-        store<W>((T *)s.p + i, p);
-        return 0;
-    }
-};
-
-/* A step on few rows: one block makes all of it. */
-template <int W, typename T>
-__global__ void __launch_bounds__(SINGLE_BLOCK) jacobi_kernel(cmg_size n, const cmgi_jacobi_step s)
-{
-    const cmg_size first = (cmg_size)threadIdx.x * W;
-    const dot_op<T> dot = {(const T *)s.p, (const T *)s.q};
-    const jacobi_op<T> update = {s};
-    const turn_op<T> turn = {s};
-    double sum = 0;
-    for (cmg_size i = first; i < n; i += SINGLE_BLOCK * W) {
-        add_pack<W>(dot, i, n, sum);
-    }
-    sum = cmgi_block_sum<SINGLE_BLOCK>(sum);
-    if (threadIdx.x == 0) {
-        *s.curvature = sum;
-    }
-    __syncthreads();
-    sum = 0;
-    for (cmg_size i = first; i < n; i += SINGLE_BLOCK * W) {
-        add_pack<W>(update, i, n, sum);
-    }
-    sum = cmgi_block_sum<SINGLE_BLOCK>(sum);
-    if (threadIdx.x == 0) {
-        s.rho[1] = sum;
-    }
-    __syncthreads();
-    for (cmg_size i = first; i < n; i += SINGLE_BLOCK * W) {
-        add_pack<W>(turn, i, n, sum);
-    }
-}
-
-template <typename T>
-static cmg_status jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi_step *s)
+cmg_status cmgi_cuda_jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi_step *s)
 {
     const bool wide =
         aligned(s->inverse) && aligned(s->p) && aligned(s->q) && aligned(s->r) && aligned(s->z);
-    if (n > SINGLE_UP_TO) {
-        CMGI_TRY(cmgi_cuda_dot(ctx, s->precision, n, 1, s->p, s->q, s->curvature));
-        CMGI_TRY(reduce<WIDE<T>>(ctx, n, wide, jacobi_op<T>{*s}, keep_sum{s->rho + 1}));
-        return cmgi_cuda_direction(ctx, n, 1, s->rho + 1, s->rho, s->precision, s->z, s->precision,
-                                   s->p);
-    }
-    CMGI_ON_DEVICE(ctx);
-    if (wide) {
-        jacobi_kernel<WIDE<T>, T><<<1, SINGLE_BLOCK, 0, cmgi_stream(ctx)>>>(n, *s);
-    } else {
-        jacobi_kernel<1, T><<<1, SINGLE_BLOCK, 0, cmgi_stream(ctx)>>>(n, *s);
-    }
-    return CMGI_LAUNCHED(ctx);
-}
-
-cmg_status cmgi_cuda_jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi_step *s)
-{
-    return s->precision == CMG_FP64 ? jacobi_step<double>(ctx, n, s)
-                                    : jacobi_step<float>(ctx, n, s);
+    CMGI_TRY(cmgi_cuda_dot(ctx, s->precision, n, 1, s->p, s->q, s->curvature));
+    CMGI_TRY(in_precision(s->precision, [&](auto zero) {
+        using T = decltype(zero);
+        return reduce_one<WIDE<T>>(ctx, n, wide, jacobi_op<T>{*s}, keep_sum{s->rho + 1});
+    }));
+    return cmgi_cuda_direction(ctx, n, 1, s->rho + 1, s->rho, s->precision, s->z, s->precision,
+                               s->p);
 }
 
 __global__ void test_kernel(const cmgi_test t)
 {
+    cmgi_after_previous();
     cmgi_test_column(&t, (int)threadIdx.x);
 }
 
 cmg_status cmgi_cuda_test(cmg_context *ctx, int k, const cmgi_test *t)
 {
     CMGI_ON_DEVICE(ctx);
-    test_kernel<<<1, (unsigned)k, 0, cmgi_stream(ctx)>>>(*t);
+    cmgi_launch(cmgi_device_of(ctx), 1, (unsigned)k, 0, test_kernel, *t);
     return CMGI_LAUNCHED(ctx);
 }
 
-cudaError_t cmgi_cuda_probe(void)
+cudaError_t cmgi_cuda_probe(bool *early)
 {
-    cudaFuncAttributes attributes;
-    return cudaFuncGetAttributes(&attributes, (const void *)test_kernel);
+    cudaFuncAttributes attributes = {};
+    const cudaError_t error = cudaFuncGetAttributes(&attributes, (const void *)test_kernel);
+    *early = error == cudaSuccess && attributes.ptxVersion >= 90;
+    return error;
 }

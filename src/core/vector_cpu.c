@@ -2,7 +2,6 @@
 #include "core/backend.h"
 #include "core/blocks.h"
 #include "core/memory.h"
-#include "core/random.h"
 
 #include <string.h>
 
@@ -41,15 +40,34 @@ static void sum_partials(const double *partials, cmg_size parts, int k, double *
     }
 }
 
-static cmg_status fill(cmg_context *ctx, cmg_precision p, cmg_size n, double value, void *x)
+/* What a block of a vector adds to a sum. */
+typedef double (*block_fn)(const void *of, double a, cmg_size first, cmg_size last);
+
+/* Blocks [from, to). */
+static void sum_part(double *partials, cmg_size n, block_fn block, const void *of, double a,
+                     cmg_size from, cmg_size to)
 {
-    IN(p, fill)(ctx->threads, n, value, x);
+    for (cmg_size k = from; k < to; ++k) {
+        partials[k] = block(of, a, k * BLOCK, cmgi_block_end(k, n, BLOCK));
+    }
+}
+
+static cmg_status sum_blocks(cmg_context *ctx, cmg_size n, block_fn block, const void *of, double a,
+                             double *result)
+{
+    const cmg_size blocks = cmgi_block_count(n, BLOCK);
+    const int parts = cmgi_part_count(ctx->threads, n);
+    CMGI_TRY(reserve(ctx, blocks));
+    CMGI_PARTS(
+        parts, p,
+        sum_part(ctx->partials, n, block, of, a, blocks * p / parts, blocks * (p + 1) / parts));
+    sum_partials(ctx->partials, blocks, 1, result);
     return CMG_OK;
 }
 
-static cmg_status draw(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed, void *x)
+static cmg_status fill(cmg_context *ctx, cmg_precision p, cmg_size n, double value, void *x)
 {
-    IN(p, random)(ctx->threads, n, seed, x);
+    IN(p, fill)(ctx->threads, n, value, x);
     return CMG_OK;
 }
 
@@ -86,13 +104,12 @@ static cmg_status axpby(cmg_context *ctx, cmg_precision p, cmg_size n, double a,
 static cmg_status dot(cmg_context *ctx, cmg_precision p, cmg_size n, int k, const void *x,
                       const void *y, double *result)
 {
-    const cmg_size parts = cmgi_block_count(n, k == 1 ? BLOCK : ROWS);
-    CMGI_TRY(reserve(ctx, parts * k));
+    const cmg_size parts = cmgi_block_count(n, ROWS);
     if (k == 1) {
-        IN(p, dot)(ctx->threads, n, x, y, ctx->partials);
-    } else {
-        IN(p, dot_columns)(ctx->threads, n, k, x, y, ctx->partials);
+        return sum_blocks(ctx, n, IN(p, dot_block), (const void *[]){x, y}, 0, result);
     }
+    CMGI_TRY(reserve(ctx, parts * k));
+    IN(p, dot_columns)(ctx->threads, n, k, x, y, ctx->partials);
     sum_partials(ctx->partials, parts, k, result);
     return CMG_OK;
 }
@@ -133,54 +150,25 @@ static cmg_status add_ratio(cmg_context *ctx, cmg_precision p, cmg_size n, doubl
     return axpby(ctx, p, n, *den != 0 ? a * (*num / *den) : 0, x, 1, y);
 }
 
-/* Blocks [from, to). */
-static void jacobi_part(cmg_context *ctx, cmg_size n, const cmgi_jacobi_step *s, double scale,
-                        cmg_size from, cmg_size to)
-{
-    for (cmg_size k = from; k < to; ++k) {
-        ctx->partials[k] =
-            IN(s->precision, jacobi_block)(s, scale, k * BLOCK, cmgi_block_end(k, n, BLOCK));
-    }
-}
-
 static cmg_status jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi_step *s)
 {
-    const cmg_size blocks = cmgi_block_count(n, BLOCK);
-    const int parts = cmgi_part_count(ctx->threads, n);
     CMGI_TRY(dot(ctx, s->precision, n, 1, s->p, s->q, s->curvature));
     const double scale = *s->curvature != 0 ? -(s->rho[0] / *s->curvature) : 0;
-    CMGI_PARTS(parts, p,
-               jacobi_part(ctx, n, s, scale, blocks * p / parts, blocks * (p + 1) / parts));
-    sum_partials(ctx->partials, blocks, 1, s->rho + 1);
+    CMGI_TRY(sum_blocks(ctx, n, IN(s->precision, jacobi_block), s, scale, s->rho + 1));
     return direction(ctx, n, 1, s->rho + 1, s->rho, s->precision, s->z, s->precision, s->p);
-}
-
-/* Blocks [from, to). */
-static void update_part(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u, double a,
-                        cmg_size from, cmg_size to)
-{
-    for (cmg_size k = from; k < to; ++k) {
-        ctx->partials[k] =
-            IN(u->precision, update_block)(u, a, k * BLOCK, cmgi_block_end(k, n, BLOCK));
-    }
 }
 
 /* The update of one column: blocks are summed where x and r change, and r . r where they rest. */
 static cmg_status update_one(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u)
 {
     const double a = cmgi_cg_factor(u, 0);
-    const cmg_size blocks = cmgi_block_count(n, BLOCK);
-    const int parts = cmgi_part_count(ctx->threads, n);
     if (a == 0) {
         CMGI_TRY(u->semi != NULL && u->single != NULL
                      ? convert(ctx, n, u->precision, u->r, CMG_FP32, u->single)
                      : CMG_OK);
         return dot(ctx, u->precision, n, 1, u->r, u->r, u->rr);
     }
-    CMGI_TRY(reserve(ctx, blocks));
-    CMGI_PARTS(parts, p, update_part(ctx, n, u, a, blocks * p / parts, blocks * (p + 1) / parts));
-    sum_partials(ctx->partials, blocks, 1, u->rr);
-    return CMG_OK;
+    return sum_blocks(ctx, n, IN(u->precision, update_block), u, a, u->rr);
 }
 
 /* Rows of one part, and what they add to r . r; a column that rests is not touched, whatever its p
@@ -255,26 +243,6 @@ static cmg_status test(cmg_context *ctx, int k, const cmgi_test *t)
     return CMG_OK;
 }
 
-static cmg_status copy_block(cmg_context *ctx, const cmgi_block_copy *b)
-{
-    const bool wide[2] = {b->from == CMG_FP64, b->to == CMG_FP64};
-#pragma omp parallel for num_threads(ctx->threads)                                                 \
-    schedule(static) if (b->rows * b->columns > CMGI_PARALLEL_FROM)
-    for (cmg_size i = 0; i < b->rows; ++i) {
-        for (cmg_size j = 0; j < b->columns; ++j) {
-            const cmg_size at = i * b->x_row + j;
-            const cmg_size to = i * b->y_row + j;
-            const double value = wide[0] ? ((const double *)b->x)[at] : ((const float *)b->x)[at];
-            if (wide[1]) {
-                ((double *)b->y)[to] = value;
-            } else {
-                ((float *)b->y)[to] = (float)value;
-            }
-        }
-    }
-    return CMG_OK;
-}
-
 const cmgi_backend cmgi_backend_cpu = {
     .name = "cpu",
     .collapse_rows = 32,
@@ -283,7 +251,7 @@ const cmgi_backend cmgi_backend_cpu = {
     .few_columns = 2,
     .memory_free = cmgi_host_memory_free,
     .fill = fill,
-    .random = draw,
+    .random = cmgi_draw,
     .convert = convert,
     .axpby = axpby,
     .dot = dot,
@@ -294,5 +262,5 @@ const cmgi_backend cmgi_backend_cpu = {
     .cg_update = cg_update,
     .semi_update = semi_update,
     .test = test,
-    .copy_block = copy_block,
+    .copy_block = cmgi_copy_block,
 };

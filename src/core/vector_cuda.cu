@@ -3,7 +3,6 @@
  * read and written in packs of 16 bytes.
  */
 #include "core/pack.cuh"
-#include "core/random.h"
 
 enum { THREADS = 256, COPIES = 4 };
 
@@ -11,6 +10,7 @@ enum { THREADS = 256, COPIES = 4 };
 template <int W, typename F>
 __global__ void each_kernel(cmg_size n, F f)
 {
+    cmgi_after_previous();
     const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) * W;
     if (i + W <= n) {
         f.template run<W>(i);
@@ -28,10 +28,11 @@ static cmg_status each(cmg_context *ctx, cmg_size n, bool wide, const F &f)
         return CMG_OK;
     }
     CMGI_ON_DEVICE(ctx);
+    const cmgi_device *d = cmgi_device_of(ctx);
     if (wide) {
-        each_kernel<W><<<cmgi_grid((n + W - 1) / W, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(n, f);
+        cmgi_launch(d, cmgi_grid((n + W - 1) / W, THREADS), THREADS, 0, each_kernel<W, F>, n, f);
     } else {
-        each_kernel<1><<<cmgi_grid(n, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(n, f);
+        cmgi_launch(d, cmgi_grid(n, THREADS), THREADS, 0, each_kernel<1, F>, n, f);
     }
     return CMGI_LAUNCHED(ctx);
 }
@@ -47,22 +48,6 @@ struct fill_op {
 #pragma unroll
         for (int k = 0; k < W; ++k) {
             v.v[k] = value;
-        }
-        store<W>(x + i, v);
-    }
-};
-
-template <typename T>
-struct random_op {
-    uint64_t seed;
-    T *x;
-    template <int W>
-    __device__ void run(cmg_size i) const
-    {
-        pack<T, W> v;
-#pragma unroll
-        for (int k = 0; k < W; ++k) {
-            v.v[k] = (T)cmgi_random_at(seed, (uint64_t)(i + k));
         }
         store<W>(x + i, v);
     }
@@ -90,6 +75,7 @@ struct convert_op {
 template <typename T>
 __global__ void copy_kernel(cmg_size n, const T *x, T *y)
 {
+    cmgi_after_previous();
     constexpr int W = WIDE<T>;
     const cmg_size first = ((cmg_size)blockIdx.x * COPIES * THREADS + threadIdx.x) * W;
     pack<T, W> v[COPIES];
@@ -121,7 +107,8 @@ static cmg_status copy(cmg_context *ctx, cmg_size n, const T *x, T *y)
     }
     CMGI_ON_DEVICE(ctx);
     const cmg_size packs = (n + WIDE<T> - 1) / WIDE<T>;
-    copy_kernel<<<cmgi_grid(packs, COPIES * THREADS), THREADS, 0, cmgi_stream(ctx)>>>(n, x, y);
+    cmgi_launch(cmgi_device_of(ctx), cmgi_grid(packs, COPIES * THREADS), THREADS, 0, copy_kernel<T>,
+                n, x, y);
     return CMGI_LAUNCHED(ctx);
 }
 
@@ -147,27 +134,6 @@ struct axpby_op {
     }
 };
 
-template <typename TZ, typename T>
-struct direction_op {
-    const double *num;
-    const double *den;
-    const TZ *z;
-    T *p;
-    template <int W>
-    __device__ void run(cmg_size i) const
-    {
-        const double d = *den;
-        const T beta = (T)(d != 0 ? *num / d : 0);
-        const pack<TZ, W> from = load<W>(z + i);
-        pack<T, W> v = load<W>(p + i);
-#pragma unroll
-        for (int k = 0; k < W; ++k) {
-            v.v[k] = (T)from.v[k] + beta * v.v[k];
-        }
-        store<W>(p + i, v);
-    }
-};
-
 template <typename T>
 struct add_ratio_op {
     double a;
@@ -187,6 +153,28 @@ struct add_ratio_op {
             v.v[k] += scale * from.v[k];
         }
         store<W>(y + i, v);
+    }
+};
+
+/* p = z + (num/den) p; den = 0 counts as ratio 0 */
+template <typename TZ, typename T>
+struct direction_op {
+    const double *num;
+    const double *den;
+    const TZ *z;
+    T *p;
+    template <int W>
+    __device__ void run(cmg_size i) const
+    {
+        const double d = *den;
+        const T beta = (T)(d != 0 ? *num / d : 0);
+        const pack<TZ, W> from = load<W>(z + i);
+        pack<T, W> v = load<W>(p + i);
+#pragma unroll
+        for (int k = 0; k < W; ++k) {
+            v.v[k] = (T)from.v[k] + beta * v.v[k];
+        }
+        store<W>(p + i, v);
     }
 };
 
@@ -225,54 +213,36 @@ struct semi_op {
 
 cmg_status cmgi_cuda_fill(cmg_context *ctx, cmg_precision p, cmg_size n, double value, void *x)
 {
-    if (p == CMG_FP64) {
-        return each<WIDE<double>>(ctx, n, aligned(x), fill_op<double>{value, (double *)x});
-    }
-    return each<WIDE<float>>(ctx, n, aligned(x), fill_op<float>{(float)value, (float *)x});
-}
-
-cmg_status cmgi_cuda_random(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed, void *x)
-{
-    if (p == CMG_FP64) {
-        return each<WIDE<double>>(ctx, n, aligned(x), random_op<double>{seed, (double *)x});
-    }
-    return each<WIDE<float>>(ctx, n, aligned(x), random_op<float>{seed, (float *)x});
+    return in_precision(p, [&](auto zero) {
+        using T = decltype(zero);
+        return each<WIDE<T>>(ctx, n, aligned(x), fill_op<T>{(T)value, (T *)x});
+    });
 }
 
 cmg_status cmgi_cuda_convert(cmg_context *ctx, cmg_size n, cmg_precision px, const void *x,
                              cmg_precision py, void *y)
 {
     const bool wide = aligned(x) && aligned(y);
-    if (px == CMG_FP64 && py == CMG_FP64) {
-        return copy(ctx, n, (const double *)x, (double *)y);
+    if (px == py) {
+        return in_precision(px, [&](auto zero) {
+            using T = decltype(zero);
+            return copy(ctx, n, (const T *)x, (T *)y);
+        });
     }
     if (px == CMG_FP64) {
         return each<2>(ctx, n, wide, convert_op<double, float>{(const double *)x, (float *)y});
     }
-    if (py == CMG_FP64) {
-        return each<2>(ctx, n, wide, convert_op<float, double>{(const float *)x, (double *)y});
-    }
-    return copy(ctx, n, (const float *)x, (float *)y);
+    return each<2>(ctx, n, wide, convert_op<float, double>{(const float *)x, (double *)y});
 }
 
 cmg_status cmgi_cuda_axpby(cmg_context *ctx, cmg_precision p, cmg_size n, double a, const void *x,
                            double b, void *y)
 {
-    const bool wide = aligned(x) && aligned(y);
-    if (p == CMG_FP64) {
-        return each<WIDE<double>>(ctx, n, wide,
-                                  axpby_op<double>{a, (const double *)x, b, (double *)y});
-    }
-    return each<WIDE<float>>(ctx, n, wide,
-                             axpby_op<float>{(float)a, (const float *)x, (float)b, (float *)y});
-}
-
-template <typename TZ, typename T>
-static cmg_status direction(cmg_context *ctx, cmg_size n, const double *num, const double *den,
-                            const void *z, void *p)
-{
-    return each<WIDE<T>>(ctx, n, aligned(z) && aligned(p),
-                         direction_op<TZ, T>{num, den, (const TZ *)z, (T *)p});
+    return in_precision(p, [&](auto zero) {
+        using T = decltype(zero);
+        return each<WIDE<T>>(ctx, n, aligned(x) && aligned(y),
+                             axpby_op<T>{(T)a, (const T *)x, (T)b, (T *)y});
+    });
 }
 
 cmg_status cmgi_cuda_direction(cmg_context *ctx, cmg_size n, int k, const double *num,
@@ -282,23 +252,25 @@ cmg_status cmgi_cuda_direction(cmg_context *ctx, cmg_size n, int k, const double
     if (k > 1) {
         return cmgi_cuda_directions(ctx, n, k, num, den, pz, z, (double *)p);
     }
-    if (pp == CMG_FP32) {
-        return direction<float, float>(ctx, n, num, den, z, p);
+    const bool wide = aligned(z) && aligned(p);
+    if (pz == CMG_FP32 && pp == CMG_FP64) {
+        return each<2>(ctx, n, wide,
+                       direction_op<float, double>{num, den, (const float *)z, (double *)p});
     }
-    return pz == CMG_FP64 ? direction<double, double>(ctx, n, num, den, z, p)
-                          : direction<float, double>(ctx, n, num, den, z, p);
+    return in_precision(pp, [&](auto zero) {
+        using T = decltype(zero);
+        return each<WIDE<T>>(ctx, n, wide, direction_op<T, T>{num, den, (const T *)z, (T *)p});
+    });
 }
 
 cmg_status cmgi_cuda_add_ratio(cmg_context *ctx, cmg_precision p, cmg_size n, double a,
                                const double *num, const double *den, const void *x, void *y)
 {
-    const bool wide = aligned(x) && aligned(y);
-    if (p == CMG_FP64) {
-        return each<WIDE<double>>(
-            ctx, n, wide, add_ratio_op<double>{a, num, den, (const double *)x, (double *)y});
-    }
-    return each<WIDE<float>>(ctx, n, wide,
-                             add_ratio_op<float>{a, num, den, (const float *)x, (float *)y});
+    return in_precision(p, [&](auto zero) {
+        using T = decltype(zero);
+        return each<WIDE<T>>(ctx, n, aligned(x) && aligned(y),
+                             add_ratio_op<T>{a, num, den, (const T *)x, (T *)y});
+    });
 }
 
 cmg_status cmgi_cuda_semi_update(cmg_context *ctx, cmg_size n, int k, const cmgi_semi_update *u)
@@ -306,36 +278,4 @@ cmg_status cmgi_cuda_semi_update(cmg_context *ctx, cmg_size n, int k, const cmgi
     const bool wide = k == 1 && aligned(u->z) && aligned(u->d) && aligned(u->x);
     return u->precision == CMG_FP64 ? each<2>(ctx, n * k, wide, semi_op<double>{*u, k})
                                     : each<2>(ctx, n * k, wide, semi_op<float>{*u, k});
-}
-
-/* A thread a value. */
-template <typename TX, typename TY>
-__global__ void __launch_bounds__(THREADS) copy_block_kernel(const cmgi_block_copy b)
-{
-    const cmg_size at = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (at < b.rows * b.columns) {
-        const cmg_size i = at / b.columns;
-        const cmg_size j = at % b.columns;
-        ((TY *)b.y)[i * b.y_row + j] = (TY)((const TX *)b.x)[i * b.x_row + j];
-    }
-}
-
-cmg_status cmgi_cuda_copy_block(cmg_context *ctx, const cmgi_block_copy *b)
-{
-    const int blocks = cmgi_grid(b->rows * b->columns, THREADS);
-    const cudaStream_t stream = cmgi_stream(ctx);
-    if (b->rows * b->columns == 0) {
-        return CMG_OK;
-    }
-    CMGI_ON_DEVICE(ctx);
-    if (b->from == CMG_FP64 && b->to == CMG_FP64) {
-        copy_block_kernel<double, double><<<blocks, THREADS, 0, stream>>>(*b);
-    } else if (b->from == CMG_FP64) {
-        copy_block_kernel<double, float><<<blocks, THREADS, 0, stream>>>(*b);
-    } else if (b->to == CMG_FP64) {
-        copy_block_kernel<float, double><<<blocks, THREADS, 0, stream>>>(*b);
-    } else {
-        copy_block_kernel<float, float><<<blocks, THREADS, 0, stream>>>(*b);
-    }
-    return CMGI_LAUNCHED(ctx);
 }

@@ -155,11 +155,12 @@ cmg_status cmgi_csr_permute(cmg_context *ctx, const cmg_csr *A, const cmg_index 
     if (col_perm != NULL) {
         CMGI_TRY(invert_permutation(ctx, col_perm, A->cols, &position));
     }
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, A->rows, A->cols, A->indptr[A->rows], &made));
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc_rows(ctx, A->rows, A->cols, &made));
     for (cmg_size k = 0; k < A->rows; ++k) {
         const cmg_size i = row_perm != NULL ? row_perm[k] : k;
-        made.indptr[k + 1] = made.indptr[k] + A->indptr[i + 1] - A->indptr[i];
+        made.indptr[k + 1] = A->indptr[i + 1] - A->indptr[i];
     }
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc_entries(ctx, &made));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > 1024)
     for (cmg_size k = 0; k < A->rows; ++k) {
         const cmg_size i = row_perm != NULL ? row_perm[k] : k;

@@ -165,17 +165,15 @@ cmg_status cmgi_resident_pick(cmg_context *ctx, const cmg_csr *A, const cmg_inde
     CMGI_ON_DEVICE(ctx);
     picking p = {*A, row, NULL, NULL, NULL};
     cmg_csr made = {count, A->cols, NULL, NULL, NULL};
-    cmg_size *offset = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count + 1, sizeof *offset, &offset));
-    made.indptr = offset;
-    p.offset = offset;
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count + 1, sizeof *p.offset, &p.offset));
+    made.indptr = p.offset;
     CMGI_TRY_GOTO(done, cmgi_pick_length_device(ctx, count, &p));
-    CMGI_TRY_GOTO(done, cmgi_resident_offsets(ctx, count, offset, nnz));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, *nnz, sizeof *made.indices, &made.indices));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, *nnz, sizeof *made.values, &made.values));
-    p.indices = (cmg_index *)made.indices;
-    p.values = (double *)made.values;
+    CMGI_TRY_GOTO(done, cmgi_resident_offsets(ctx, count, p.offset, *nnz > 0 ? NULL : nnz));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, *nnz, sizeof *p.indices, &p.indices));
+    made.indices = p.indices;
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, *nnz, sizeof *p.values, &p.values));
+    made.values = p.values;
     CMGI_TRY_GOTO(done, cmgi_pick_row_device(ctx, count, &p));
     *part = made;
     made = cmg_csr{};
@@ -184,56 +182,22 @@ done:
     return status;
 }
 
-/* Rows of up to `room` entries in all, which come with their offsets by one wait. */
-static cmg_status fetch_rows(cmg_context *ctx, const cmg_csr *A, const cmg_index *list,
-                             cmg_size count, cmg_size *offset, cmg_size room, cmgi_csr *host)
-{
-    cmg_index *indices = NULL;
-    double *values = NULL;
-    cmgi_csr made = {};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, room, sizeof *indices, &indices));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, room, sizeof *values, &values));
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, count, A->cols, room, &made));
-    {
-        const picking p = {*A, list, offset, indices, values};
-        CMGI_TRY_GOTO(done, cmgi_pick_row_device(ctx, count, &p));
-        const cmgi_read reads[] = {{made.indptr, offset, (size_t)(count + 1) * sizeof *offset},
-                                   {made.indices, indices, (size_t)room * sizeof *indices},
-                                   {made.values, values, (size_t)room * sizeof *values}};
-        CMGI_TRY_GOTO(done, cmgi_read_each(ctx, reads, 3));
-    }
-    *host = made;
-    made = cmgi_csr{};
-done:
-    cmgi_free_device(ctx, indices);
-    cmgi_free_device(ctx, values);
-    cmgi_csr_free(ctx, &made);
-    return status;
-}
-
+/* The rows come with their offsets by one wait, but those that are too many at a guess. */
 cmg_status cmgi_resident_gather(cmg_context *ctx, const cmgi_resident *R, const cmg_index *row,
                                 cmg_size count, cmgi_csr *host)
 {
-    CMGI_ON_DEVICE(ctx);
     const cmg_size most = count * R->rows.longest;
+    cmg_size room = most > GUESSED ? 0 : most;
     cmg_index *list = NULL;
-    cmg_size *offset = NULL;
-    cmg_size room = most;
+    cmg_csr picked = {};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count, sizeof *list, &list));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count + 1, sizeof *offset, &offset));
     CMGI_TRY_GOTO(done, cmgi_to_device(ctx, list, row, (size_t)count * sizeof *list));
-    {
-        const picking p = {R->csr, list, offset, NULL, NULL};
-        CMGI_TRY_GOTO(done, cmgi_pick_length_device(ctx, count, &p));
-    }
-    /* what is too much at a guess is counted first */
-    CMGI_TRY_GOTO(done, cmgi_resident_offsets(ctx, count, offset, most > GUESSED ? &room : NULL));
-    CMGI_TRY_GOTO(done, fetch_rows(ctx, &R->csr, list, count, offset, room, host));
+    CMGI_TRY_GOTO(done, cmgi_resident_pick(ctx, &R->csr, list, count, &picked, &room));
+    CMGI_TRY_GOTO(done, cmgi_resident_fetch(ctx, &picked, room, host));
 done:
     cmgi_free_device(ctx, list);
-    cmgi_free_device(ctx, offset);
+    cmgi_resident_free_arrays(ctx, &picked);
     return status;
 }
 
@@ -329,8 +293,7 @@ cmg_status cmgi_resident_transpose(cmg_context *ctx, const cmg_csr *A, cmg_size 
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_resident_alloc(ctx, A->cols, A->rows, nnz, &made));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->cols, sizeof *taken, &taken));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, nnz, sizeof *raw.indices, &raw.indices));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, nnz, sizeof *raw.values, &raw.values));
+    CMGI_TRY_GOTO(done, cmgi_resident_alloc(ctx, 0, 0, nnz, &raw));
     CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, (void *)made.indptr,
                                         (size_t)(A->cols + 1) * sizeof *made.indptr));
     {

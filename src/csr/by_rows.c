@@ -2,6 +2,8 @@
 
 #include "core/memory.h"
 
+#include <string.h>
+
 cmg_status cmgi_csr_by_rows(cmg_context *ctx, cmg_size rows, cmg_size cols, cmgi_csr_row_fn row,
                             const void *user, cmgi_csr *M)
 {
@@ -24,24 +26,33 @@ done:
     return status;
 }
 
-cmg_status cmgi_csr_by_rows_once(cmg_context *ctx, const cmgi_csr_shape *shape, cmgi_csr_row_fn row,
-                                 const void *user, cmgi_csr *M)
+cmg_status cmgi_slab_create(cmg_context *ctx, cmg_size rows, cmg_size room, cmgi_slab *slab)
 {
-    cmgi_csr made = {0};
-    cmg_status status = CMG_OK;
-    if (ctx->threads > 1) {
-        return cmgi_csr_by_rows(ctx, shape->rows, shape->cols, row, user, M);
+    slab->room = room;
+    CMGI_TRY(cmgi_alloc(ctx, rows * room, sizeof *slab->columns, &slab->columns));
+    CMGI_TRY(cmgi_alloc(ctx, rows * room, sizeof *slab->values, &slab->values));
+    return cmgi_alloc_zero(ctx, rows, sizeof *slab->length, &slab->length);
+}
+
+void cmgi_slab_free(cmg_context *ctx, cmgi_slab *slab)
+{
+    CMGI_FREE(ctx, slab->columns, slab->values, slab->length);
+}
+
+static cmg_size copy_row(const void *user, cmg_size i, cmg_index *columns, double *values)
+{
+    const cmgi_slab *slab = user;
+    const size_t length = (size_t)slab->length[i];
+    if (columns != NULL) {
+        memcpy(columns, slab->columns + i * slab->room, length * sizeof *columns);
+        memcpy(values, slab->values + i * slab->room, length * sizeof *values);
     }
-    CMGI_TRY(cmgi_csr_alloc_rows(ctx, shape->rows, shape->cols, &made));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, shape->most, sizeof *made.indices, &made.indices));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, shape->most, sizeof *made.values, &made.values));
-    for (cmg_size i = 0; i < shape->rows; ++i) {
-        const cmg_size at = made.indptr[i];
-        made.indptr[i + 1] = at + row(user, i, made.indices + at, made.values + at);
-    }
-    *M = made;
-    made = (cmgi_csr){0};
-done:
-    cmgi_csr_free(ctx, &made);
-    return status;
+    return slab->length[i];
+}
+
+cmg_status cmgi_slab_compact(cmg_context *ctx, cmg_size rows, cmg_size cols, const cmgi_slab *slab,
+                             cmgi_csr *M)
+{
+    CMGI_TRY(cmgi_csr_by_rows(ctx, rows, cols, copy_row, slab, M));
+    return cmgi_csr_sort(ctx, M);
 }

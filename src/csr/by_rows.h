@@ -2,19 +2,22 @@
 #pragma once
 #include "csr/csr.h"
 
-typedef struct cmgi_csr_shape {
-    cmg_size rows;
-    cmg_size cols;
-    cmg_size most; /* entries */
-} cmgi_csr_shape;
-
 /* The length of row i; where columns is not NULL, its entries are written as well. */
 typedef cmg_size (*cmgi_csr_row_fn)(const void *user, cmg_size i, cmg_index *columns,
                                     double *values);
 /* Asks for every row twice, in parallel: to count its entries and to write them. */
 cmg_status cmgi_csr_by_rows(cmg_context *ctx, cmg_size rows, cmg_size cols, cmgi_csr_row_fn row,
                             const void *user, cmgi_csr *M);
-/* The same of a matrix that goes soon and has at most `most` entries: a single thread asks once,
- * and leaves what is too much of the arrays. */
-cmg_status cmgi_csr_by_rows_once(cmg_context *ctx, const cmgi_csr_shape *shape, cmgi_csr_row_fn row,
-                                 const void *user, cmgi_csr *M);
+
+/* Rows of M whose lengths are not known before they are there. */
+typedef struct cmgi_slab {
+    cmg_size room;      /* places a row */
+    cmg_index *columns; /* of row i from i room on */
+    double *values;
+    cmg_size *length;
+} cmgi_slab;
+cmg_status cmgi_slab_create(cmg_context *ctx, cmg_size rows, cmg_size room, cmgi_slab *slab);
+void cmgi_slab_free(cmg_context *ctx, cmgi_slab *slab);
+/* The rows as a matrix, columns ascending. */
+cmg_status cmgi_slab_compact(cmg_context *ctx, cmg_size rows, cmg_size cols, const cmgi_slab *slab,
+                             cmgi_csr *M);

@@ -3,7 +3,7 @@
 
 #include "core/memory.h"
 #include "core/search.h"
-#include "csr/resident.h"
+#include "csr/kinds.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -57,6 +57,7 @@ void cmgi_csr_free(cmg_context *ctx, cmgi_csr *A)
     if (!A->borrowed) {
         CMGI_FREE(ctx, A->indptr, A->indices, A->values);
     }
+    cmgi_kinds_destroy(ctx, &A->kinds);
     *A = (cmgi_csr){0};
 }
 
@@ -212,19 +213,6 @@ void cmgi_csr_diagonal(cmg_context *ctx, const cmg_csr *A, double *diagonal)
 cmg_size cmgi_csr_row_of(const cmg_csr *A, cmg_size k)
 {
     return cmgi_search_size(A->indptr, 0, A->rows, k + 1) - 1; /* the last i with indptr[i] <= k */
-}
-
-bool cmgi_csr_identity_row(const cmg_csr *A, cmg_size i)
-{
-    bool diagonal = false;
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        if (A->indices[k] == i) {
-            diagonal = A->values[k] != 0;
-        } else if (A->values[k] != 0) {
-            return false;
-        }
-    }
-    return diagonal;
 }
 
 bool cmgi_csr_has_diagonal(const cmgi_csr *A)

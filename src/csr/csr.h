@@ -10,6 +10,7 @@
  */
 #pragma once
 #include "core/context.h"
+#include "core/inline.h"
 #include "core/search.h"
 
 typedef struct cmgi_csr {
@@ -26,12 +27,14 @@ typedef struct cmgi_csr {
     bool borrowed;               /* the arrays belong to the caller */
     struct cmgi_resident *there; /* the matrix on the device, owned (resident.h), or NULL; then the
                                     arrays above may be NULL until the host needs them */
+    struct cmgi_kinds *kinds;    /* the same as few kinds of rows (kinds.h), shared, or NULL; then
+                                    likewise */
 } cmgi_csr;
 
 /* There is a matrix, wherever it is. */
 static inline bool cmgi_csr_given(const cmgi_csr *A)
 {
-    return A->indptr != NULL || A->there != NULL;
+    return A->indptr != NULL || A->there != NULL || A->kinds != NULL;
 }
 
 /* Arrays for rows x cols with nnz entries; indptr[0] and indptr[rows] are set, the rest is not. */
@@ -60,6 +63,7 @@ static inline cmgi_csr cmgi_csr_borrow(const cmg_csr *A)
     B.view = *A;
     B.borrowed = true;
     B.there = NULL;
+    B.kinds = NULL;
     return B;
 }
 /*
@@ -104,7 +108,17 @@ void cmgi_csr_diagonal(cmg_context *ctx, const cmg_csr *A, double *diagonal);
 /* The row that entry k belongs to, 0 <= k < indptr[rows]; cost log(rows). */
 cmg_size cmgi_csr_row_of(const cmg_csr *A, cmg_size k);
 /* True when the only nonzero of row i is on the diagonal: a Dirichlet condition kept as a row. */
-bool cmgi_csr_identity_row(const cmg_csr *A, cmg_size i);
+CMGI_INLINE bool cmgi_csr_identity_row(const cmg_csr *A, cmg_size i)
+{
+    bool diagonal = false;
+    bool other = false;
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1] && !other; ++k) {
+        const bool nonzero = A->values[k] != 0;
+        diagonal = diagonal || (A->indices[k] == i && nonzero);
+        other = A->indices[k] != i && nonzero;
+    }
+    return diagonal && !other;
+}
 /* True when no row lacks a nonzero entry on the diagonal. */
 bool cmgi_csr_has_diagonal(const cmgi_csr *A);
 /* True when A is square and has no entries but diagonal ones. */
@@ -116,7 +130,7 @@ cmg_status cmgi_csr_transpose(cmg_context *ctx, const cmg_csr *A, cmgi_csr *T);
 /*
  * B = A with rows and columns renumbered: row k of B is row row_perm[k] of A, and column j of A
  * becomes the position of j in col_perm. NULL = unchanged. Entries keep their order in the row
- * unless sort_columns.
+ * unless sort_columns. A list may name some rows of a larger matrix: A->rows says how many.
  */
 cmg_status cmgi_csr_permute(cmg_context *ctx, const cmg_csr *A, const cmg_index *row_perm,
                             const cmg_index *col_perm, bool sort_columns, cmgi_csr *B);

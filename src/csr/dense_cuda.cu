@@ -1,67 +1,51 @@
 /* A square CSR on the device as a dense array there; see dense.h. */
+#include "core/each.h"
 #include "core/inverse.cuh"
 
 extern "C" {
 #include "csr/dense.h"
 }
 
-enum { THREADS = 256 };
+/* A, and X, which is 0 at first. */
+typedef struct expansion {
+    cmg_csr A;
+    double *X;
+    double *found; /* the largest |x_ij|, and the largest |x_ij - x_ji| */
+} expansion;
 
-/* Raises *most, the bits of a number that is not negative, to that of any thread. */
-static __device__ __forceinline__ void raise(double size, unsigned long long *most)
+CMGI_EACH_ROW(expand_row, expansion)
 {
-    for (int d = CMGI_WARP / 2; d > 0; d /= 2) {
-        size = fmax(size, __shfl_xor_sync(CMGI_ALL, size, d));
-    }
-    if (threadIdx.x % CMGI_WARP == 0 && size > 0) {
-        atomicMax(most, (unsigned long long)__double_as_longlong(size));
-    }
-}
-
-/* A warp a row; X is 0. */
-__global__ void expand_kernel(const cmg_csr A, double *X, unsigned long long *largest)
-{
-    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / CMGI_WARP;
-    const cmg_size end = i < A.rows ? A.indptr[i + 1] : 0;
+    const cmg_size end = real ? a.A.indptr[i + 1] : 0;
     double size = 0;
-    for (cmg_size k = i < A.rows ? A.indptr[i] + threadIdx.x % CMGI_WARP : 0; k < end;
-         k += CMGI_WARP) {
-        X[i * A.cols + A.indices[k]] = A.values[k];
-        size = fmax(size, fabs(A.values[k]));
+    for (cmg_size k = (real ? a.A.indptr[i] : 0) + lane; k < end; k += CMGI_STEP) {
+        a.X[i * a.A.cols + a.A.indices[k]] = a.A.values[k];
+        size = fmax(size, fabs(a.A.values[k]));
     }
-    raise(size, largest);
+    cmgi_raise_to(&a.found[0], size);
 }
 
-/* The largest |x_ij - x_ji|. */
-__global__ void difference_kernel(cmg_size n, const double *X, unsigned long long *largest)
+CMGI_EACH_INDEX(compare_across, expansion)
 {
-    const cmg_size k = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    const cmg_size i = k / n;
-    const cmg_size j = k % n;
-    raise(i < n && j < i ? fabs(X[i * n + j] - X[j * n + i]) : 0, largest);
+    const cmg_size n = a.A.rows;
+    cmgi_raise_to(&a.found[1], fabs(a.X[i] - a.X[i % n * n + i / n]));
 }
 
 static cmg_status expand(cmg_context *ctx, const cmg_csr *A, double *X, cmgi_dense_look *look)
 {
     CMGI_ON_DEVICE(ctx);
-    const cudaStream_t stream = cmgi_stream(ctx);
     const cmg_size n = A->rows;
     double host[2] = {0, 0};
-    unsigned long long *found = NULL;
+    expansion a = {*A, X, NULL};
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 2, sizeof *found, &found));
-    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, found, 2 * sizeof *found));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 2, sizeof *a.found, &a.found));
+    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, a.found, sizeof host));
     CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, X, (size_t)(n * n) * sizeof *X));
-    if (n > 0) {
-        expand_kernel<<<cmgi_grid(n * CMGI_WARP, THREADS), THREADS, 0, stream>>>(*A, X, found);
-        CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-        difference_kernel<<<cmgi_grid(n * n, THREADS), THREADS, 0, stream>>>(n, X, found + 1);
-        CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    }
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host, found, sizeof host));
+    CMGI_TRY_GOTO(done, cmgi_expand_row_device(ctx, n, &a));
+    CMGI_TRY_GOTO(done, cmgi_compare_across_device(ctx, n * n, &a));
+    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host, a.found, sizeof host));
     *look = cmgi_dense_look{host[0], host[1]};
 done:
-    cmgi_free_device(ctx, found);
+    cmgi_free_device(ctx, a.found);
     return status;
 }
 

@@ -205,35 +205,33 @@ static cmg_size sum_row(const assembler *a, cmg_size i, cmg_size begin, cmg_inde
     return end;
 }
 
-/* Counts the entries of rows first .. last - 1 into indptr[i + 1] (made NULL), or fills them. */
-static void sum_rows(assembler a, cmg_size first, cmg_size last, cmg_size *indptr,
-                     const cmgi_csr *made)
+/* Counts the entries of rows first .. last - 1 into indptr[i + 1], or, where there is room for
+ * them, fills them in. */
+static void sum_rows(assembler a, cmg_size first, cmg_size last, const cmgi_csr *made)
 {
     memset(a.seen, 0xff, (size_t)a.E->rows * sizeof *a.seen); /* -1 */
     cmg_size end = 0;
     for (cmg_size i = first; i < last; ++i) {
-        if (made != NULL) {
-            (void)sum_row(&a, i, indptr[i], made->indices, made->values);
+        if (made->indices != NULL) {
+            (void)sum_row(&a, i, made->indptr[i], made->indices, made->values);
         } else {
             const cmg_size begin = end;
             end = sum_row(&a, i, begin, NULL, NULL);
-            indptr[i + 1] = end - begin;
+            made->indptr[i + 1] = end - begin;
         }
     }
 }
 
 /* The same by several threads, each with its own notes of columns. */
-static void sum_all(cmg_context *ctx, const assembler *a, int threads, cmg_size *indptr,
-                    const cmgi_csr *made)
+static void sum_all(const assembler *a, int threads, const cmgi_csr *made)
 {
     const cmg_size n = a->E->rows;
 #pragma omp parallel for num_threads(threads) schedule(static, 1)
     for (int t = 0; t < threads; ++t) {
         assembler mine = *a;
         mine.seen = a->seen + t * n;
-        sum_rows(mine, n * t / threads, n * (t + 1) / threads, indptr, made);
+        sum_rows(mine, n * t / threads, n * (t + 1) / threads, made);
     }
-    (void)ctx;
 }
 
 cmg_status cmgi_elements_assemble(cmg_context *ctx, const cmg_elements *E, cmgi_csr *A)
@@ -242,24 +240,19 @@ cmg_status cmgi_elements_assemble(cmg_context *ctx, const cmg_elements *E, cmgi_
     const int threads = ctx->threads < MOST_THREADS ? ctx->threads : MOST_THREADS;
     assembler a = {.E = E};
     cmgi_csr made = {0};
-    cmg_size *indptr = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(
         done, cmgi_incidence_make(ctx, E->rows, E->count * E->local, E->dofs, &a.start, &a.item));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, E->rows * threads, sizeof *a.seen, &a.seen));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, E->rows + 1, sizeof *indptr, &indptr));
-    sum_all(ctx, &a, threads, indptr, NULL);
-    for (cmg_size i = 0; i < E->rows; ++i) {
-        indptr[i + 1] += indptr[i];
-    }
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, E->rows, E->rows, indptr[E->rows], &made));
-    memcpy(made.indptr, indptr, ((size_t)E->rows + 1) * sizeof *indptr);
-    sum_all(ctx, &a, threads, indptr, &made);
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc_rows(ctx, E->rows, E->rows, &made));
+    sum_all(&a, threads, &made);
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc_entries(ctx, &made));
+    sum_all(&a, threads, &made);
     CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &made));
     *A = made;
     made = (cmgi_csr){0};
 done:
-    CMGI_FREE(ctx, a.start, a.item, a.seen, indptr);
+    CMGI_FREE(ctx, a.start, a.item, a.seen);
     cmgi_csr_free(ctx, &made);
     return status;
 }

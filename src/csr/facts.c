@@ -108,6 +108,32 @@ static cmgi_csr_facts look_at_rows(const cmg_csr *A, cmg_size from, cmg_size to,
     return f;
 }
 
+/* The same of rows that are met so many times. */
+static void add_facts(const cmgi_csr_facts *part, cmg_size many, cmgi_csr_facts *all)
+{
+    const bool sooner = part->bad >= 0 && (all->bad < 0 || part->bad < all->bad);
+    all->bad = sooner ? part->bad : all->bad;
+    all->identity += many * part->identity;
+    all->dominated += many * part->dominated;
+    all->lines += many * part->lines;
+    all->strong_lines += many * part->strong_lines;
+    all->gershgorin = fmax(all->gershgorin, part->gershgorin);
+    all->most = fmax(all->most, part->most);
+    all->least = fmin(all->least, part->least);
+}
+
+void cmgi_csr_facts_of_kinds(const cmg_csr *kinds, const cmg_index *row, const cmg_size *many,
+                             cmgi_csr_facts *facts)
+{
+    const cmgi_row_looks none = {0};
+    *facts = (cmgi_csr_facts){.known = true, .bad = -1, .least = INFINITY};
+    for (cmg_size k = 0; k < kinds->rows; ++k) {
+        cmgi_csr_facts of = look_at_rows(kinds, k, k + 1, k, k + 1, &none);
+        of.bad = of.bad < 0 ? -1 : row[k];
+        add_facts(&of, many[k], facts);
+    }
+}
+
 cmg_status cmgi_csr_facts_take(cmg_context *ctx, const cmg_csr *A, cmg_size first, cmg_size last,
                                cmgi_csr_facts *facts)
 {
@@ -129,14 +155,7 @@ cmg_status cmgi_csr_facts_take(cmg_context *ctx, const cmg_csr *A, cmg_size firs
                                &all.looks);
     }
     for (int p = 0; p < parts; ++p) {
-        all.bad = all.bad < 0 ? part[p].bad : all.bad;
-        all.identity += part[p].identity;
-        all.dominated += part[p].dominated;
-        all.lines += part[p].lines;
-        all.strong_lines += part[p].strong_lines;
-        all.gershgorin = fmax(all.gershgorin, part[p].gershgorin);
-        all.most = fmax(all.most, part[p].most);
-        all.least = fmin(all.least, part[p].least);
+        add_facts(&part[p], 1, &all);
     }
     cmgi_free(ctx, part);
     *facts = all;

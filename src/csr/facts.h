@@ -39,3 +39,7 @@ enum { CMGI_STRONG_ENTRIES = 4 };
 cmg_status cmgi_csr_facts_take(cmg_context *ctx, const cmg_csr *A, cmg_size first, cmg_size last,
                                cmgi_csr_facts *facts);
 void cmgi_csr_facts_forget(cmg_context *ctx, cmgi_csr_facts *facts);
+/* The same of a matrix of kinds of rows, of which kind k, its diagonal in column k, stands for
+ * many[k], the first one number row[k]; without looks. */
+void cmgi_csr_facts_of_kinds(const cmg_csr *kinds, const cmg_index *row, const cmg_size *many,
+                             cmgi_csr_facts *facts);

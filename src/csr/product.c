@@ -187,12 +187,12 @@ static void form_values(const plan *p, cmg_index g, double *sum, cmgi_csr *C)
     }
 }
 
-static void form_group(const plan *p, cmg_index g, cmg_index *mark, double *sum, cmgi_csr *C)
+/* Group g of C, of which the offsets are there, and the columns of the first row, unordered. */
+static void form_group(const plan *p, cmg_index g, double *sum, cmgi_csr *C)
 {
     const cmg_size i = p->group[g];
     const cmg_size length = C->indptr[i + 1] - C->indptr[i];
     cmg_index *columns = C->indices + C->indptr[i];
-    (void)find_columns(p, g, mark, columns);
     cmgi_sort_indices(columns, length);
     for (cmg_size next = i + 1; next < p->group[g + 1]; ++next) {
         memcpy(C->indices + C->indptr[next], columns, (size_t)length * sizeof *columns);
@@ -222,16 +222,11 @@ static cmg_status form_at_once(cmg_context *ctx, const plan *p, cmg_size most, c
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, most, sizeof *wide.values, &wide.values));
     for (cmg_index g = 0; g < p->groups; ++g) {
         const cmg_size i = p->group[g];
-        cmg_index *columns = wide.indices + wide.indptr[i];
-        const cmg_size length = find_columns(p, g, p->mark, columns);
-        cmgi_sort_indices(columns, length);
+        const cmg_size length = find_columns(p, g, p->mark, wide.indices + wide.indptr[i]);
         for (cmg_size next = i; next < p->group[g + 1]; ++next) {
             wide.indptr[next + 1] = wide.indptr[next] + length;
-            if (next > i) {
-                memcpy(wide.indices + wide.indptr[next], columns, (size_t)length * sizeof *columns);
-            }
         }
-        form_values(p, g, p->sum, &wide);
+        form_group(p, g, p->sum, &wide);
     }
     const cmg_size nnz = C->indptr[C->rows];
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nnz, sizeof *C->indices, &C->indices));
@@ -259,7 +254,8 @@ static cmg_status form_in_two(cmg_context *ctx, const plan *p, cmgi_csr *C)
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
     for (cmg_index g = 0; g < p->groups; ++g) {
         const cmg_size mine = cols * cmgi_thread();
-        form_group(p, g, p->mark + mine, p->sum + mine * p->widest, C);
+        (void)find_columns(p, g, p->mark + mine, C->indices + C->indptr[p->group[g]]);
+        form_group(p, g, p->sum + mine * p->widest, C);
     }
     return CMG_OK;
 }

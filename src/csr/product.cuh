@@ -9,6 +9,8 @@
 #pragma once
 #include "csr/resident.cuh"
 
+#include "core/each.h"
+
 enum {
     THREADS = 256,
     LEAST_SLOTS = 16,
@@ -19,7 +21,16 @@ enum {
     EACH = 4 /* columns of C a lane, where rows have kinds */
 };
 
-/* Pattern of C = A B, rows sorted, their statistics, and room for values. */
+/* Lengths of a matrix's rows, and of those of its product with B. */
+struct lengths {
+    cmg_size longest;
+    cmg_size products; /* of a row, at most; 0 = not asked for */
+    cmg_size entries;
+};
+cmg_status cmgi_product_lengths(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B, lengths *of);
+/* From the lengths of C's rows in its indptr: their statistics, and room for the columns. */
+cmg_status cmgi_product_open(cmg_context *ctx, cmgi_resident *C, cmg_index **columns);
+/* Pattern of C = A B, rows sorted, their statistics, without room for values. */
 cmg_status cmgi_product_pattern(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
                                 bool filled, cmgi_resident *C);
 /* The same of a B whose rows ascend, where rows of A are neither long nor very short; else C is

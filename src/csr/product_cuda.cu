@@ -10,22 +10,50 @@ enum {
     FEW = 32 /* columns a row that are tried first; of many products, four times as many */
 };
 
-/* most = the largest number of products of a row */
-__global__ void products_kernel(const cmg_csr A, const cmg_size *indptr, unsigned long long *most)
+struct measuring {
+    cmg_csr A;
+    const cmg_size *indptr; /* B's, NULL = products are not counted */
+    double *most;           /* entries and products of a row */
+};
+
+CMGI_EACH_INDEX(measure_row, measuring)
 {
-    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    unsigned long long products = 0;
-    for (cmg_size k = i < A.rows ? A.indptr[i] : 0; i < A.rows && k < A.indptr[i + 1]; ++k) {
-        const cmg_index r = A.indices[k];
-        products += (unsigned long long)(indptr[r + 1] - indptr[r]);
+    const cmg_size end = a.indptr != NULL ? a.A.indptr[i + 1] : 0;
+    cmg_size products = 0;
+    for (cmg_size k = a.A.indptr[i]; k < end; ++k) {
+        const cmg_index r = a.A.indices[k];
+        products += a.indptr[r + 1] - a.indptr[r];
     }
-    for (int d = CMGI_WARP / 2; d > 0; d /= 2) {
-        const unsigned long long other = __shfl_xor_sync(CMGI_ALL, products, d);
-        products = other > products ? other : products;
-    }
-    if (threadIdx.x % CMGI_WARP == 0) {
-        atomicMax(most, products);
-    }
+    cmgi_raise_to(&a.most[0], (double)(a.A.indptr[i + 1] - a.A.indptr[i]));
+    cmgi_raise_to(&a.most[1], (double)products);
+}
+
+cmg_status cmgi_product_lengths(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B, lengths *of)
+{
+    double most[2] = {0, 0};
+    measuring a = {*A, B != NULL ? B->indptr : NULL, NULL};
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc_device(ctx, 2, sizeof *a.most, &a.most));
+    const cmgi_read reads[] = {{most, a.most, sizeof most},
+                               {&of->entries, A->indptr + A->rows, sizeof of->entries}};
+    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, a.most, sizeof most));
+    CMGI_TRY_GOTO(done, cmgi_measure_row_device(ctx, A->rows, &a));
+    CMGI_TRY_GOTO(done, cmgi_read_each(ctx, reads, 2));
+    of->longest = (cmg_size)most[0];
+    of->products = (cmg_size)most[1];
+done:
+    cmgi_free_device(ctx, a.most);
+    return status;
+}
+
+cmg_status cmgi_product_open(cmg_context *ctx, cmgi_resident *C, cmg_index **columns)
+{
+    cmg_size nnz = 0;
+    CMGI_TRY(cmgi_resident_offsets(ctx, C->csr.rows, (cmg_size *)C->csr.indptr, &nnz));
+    CMGI_TRY(cmgi_resident_rows(ctx, &C->csr, C));
+    CMGI_TRY(cmgi_alloc_device(ctx, nnz, sizeof **columns, columns));
+    C->csr.indices = *columns;
+    return CMG_OK;
 }
 
 struct columns_args {
@@ -115,28 +143,6 @@ struct launch_columns {
     }
 };
 
-/* Also the number of entries of A. */
-static cmg_status most_products(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B,
-                                cmg_size *most, cmg_size *nnz)
-{
-    unsigned long long *found = NULL;
-    cmg_status status = CMG_OK;
-    *most = 0;
-    CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *found, &found));
-    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, found, sizeof *found));
-    if (A->rows > 0) {
-        products_kernel<<<cmgi_grid(A->rows, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
-            *A, B->indptr, found);
-        CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    }
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, most, found, sizeof *most));
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, nnz, A->indptr + A->rows, sizeof *nnz));
-    *most = *most < B->cols ? *most : B->cols;
-done:
-    cmgi_free_device(ctx, found);
-    return status;
-}
-
 /* Columns of C, or their number a row (columns_args), with tables for rows of so many. */
 static cmg_status form_columns(cmg_context *ctx, columns_args *a, const cmgi_resident *B,
                                cmg_size mean, cmg_size longest)
@@ -187,15 +193,14 @@ cmg_status cmgi_product_pattern(cmg_context *ctx, const cmg_csr *A, const cmgi_r
 {
     cmgi_resident made = {};
     columns_args a = {*A, B->csr, {}, 0, filled, NULL, NULL, NULL};
-    cmg_size nnz = 0;
-    cmg_size most = 0;
-    cmg_size entries = 0;
+    lengths of = {};
     cmg_status status = CMG_OK;
-    CMGI_TRY(most_products(ctx, A, &B->csr, &most, &entries));
+    CMGI_TRY(cmgi_product_lengths(ctx, A, &B->csr, &of));
+    const cmg_size most = of.products < B->csr.cols ? of.products : B->csr.cols;
     CMGI_CHECK(ctx, most <= MOST_COLUMNS, CMG_ERR_MEMORY,
                "product: a row of up to %lld entries, %d fit into a table", (long long)most,
                (int)MOST_COLUMNS);
-    const cmg_size mean = A->rows > 0 ? (entries + A->rows - 1) / A->rows : 1;
+    const cmg_size mean = A->rows > 0 ? (of.entries + A->rows - 1) / A->rows : 1;
     made.csr.rows = A->rows;
     made.csr.cols = B->csr.cols;
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->rows + 1, sizeof *a.indptr, &a.indptr));
@@ -203,14 +208,10 @@ cmg_status cmgi_product_pattern(cmg_context *ctx, const cmg_csr *A, const cmgi_r
     if (A->rows > 0) {
         CMGI_TRY_GOTO(done, count_columns(ctx, &a, B, mean, most));
     }
-    CMGI_TRY_GOTO(done, cmgi_resident_offsets(ctx, A->rows, a.indptr, &nnz));
-    CMGI_TRY_GOTO(done, cmgi_resident_rows(ctx, &made.csr, &made));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, nnz, sizeof *a.columns, &a.columns));
-    made.csr.indices = a.columns;
+    CMGI_TRY_GOTO(done, cmgi_product_open(ctx, &made, &a.columns));
     if (A->rows > 0) {
         CMGI_TRY_GOTO(done, form_columns(ctx, &a, B, mean, made.rows.longest));
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, nnz, sizeof *made.csr.values, &made.csr.values));
     *C = made;
     made = cmgi_resident{};
 done:
@@ -231,6 +232,8 @@ cmg_status cmgi_resident_multiply(cmg_context *ctx, const cmg_csr *A, const cmgi
     if (made.csr.indptr == NULL) {
         CMGI_TRY_GOTO(failed, cmgi_product_pattern(ctx, A, B, filled, &made));
     }
+    CMGI_TRY_GOTO(failed,
+                  cmgi_alloc_device(ctx, made.rows.nnz, sizeof *made.csr.values, &made.csr.values));
     made.facts.ascending = true;
     CMGI_TRY_GOTO(failed, cmgi_resident_multiply_values(ctx, A, B, &made));
     *C = made;

@@ -10,7 +10,6 @@
 #include "csr/product.cuh"
 
 enum {
-    LANES = 8,       /* that move a row */
     MOST_LISTS = 8,  /* rows of B a lane */
     LEAST = 8,       /* entries a row of A from which its warp pays */
     PITCH = 32,      /* places for a row of C that is expected to be short */
@@ -112,52 +111,21 @@ __global__ void __launch_bounds__(THREADS) merge_kernel(const merge_args a)
     }
 }
 
-/* *longest = the longest row */
-__global__ void longest_kernel(cmg_size rows, const cmg_size *indptr, unsigned *longest)
-{
-    const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    const unsigned length = i < rows ? (unsigned)(indptr[i + 1] - indptr[i]) : 0;
-    const unsigned most = __reduce_max_sync(CMGI_ALL, length);
-    if (threadIdx.x % CMGI_WARP == 0 && most > *(volatile unsigned *)longest) {
-        atomicMax(longest, most);
-    }
-}
-
-/* to = rows of `from`, `pitch` apart, where indptr says */
-__global__ void together_kernel(cmg_size rows, int pitch, const cmg_index *from,
-                                const cmg_size *indptr, cmg_index *to)
-{
-    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / LANES;
-    if (i >= rows) {
-        return;
-    }
-    const cmg_size begin = indptr[i];
-    const int length = (int)(indptr[i + 1] - begin);
-    for (int e = (int)threadIdx.x % LANES; e < length; e += LANES) {
-        to[begin + e] = from[i * pitch + e];
-    }
-}
-
-/* Lengths of A's rows. */
-struct lengths {
-    unsigned longest;
-    cmg_size entries;
+/* Rows that lie `pitch` apart go where indptr says. */
+struct closing_up {
+    int pitch;
+    const cmg_index *from;
+    const cmg_size *indptr;
+    cmg_index *to;
 };
 
-static cmg_status look_at(cmg_context *ctx, const cmg_csr *A, lengths *of)
+CMGI_EACH_ROW(close_up_columns, closing_up)
 {
-    unsigned *longest = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *longest, &longest));
-    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, longest, sizeof *longest));
-    longest_kernel<<<cmgi_grid(A->rows, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
-        A->rows, A->indptr, longest);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &of->longest, longest, sizeof of->longest));
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &of->entries, A->indptr + A->rows, sizeof of->entries));
-done:
-    cmgi_free_device(ctx, longest);
-    return status;
+    const cmg_size begin = real ? a.indptr[i] : 0;
+    const cmg_size length = real ? a.indptr[i + 1] - begin : 0;
+    for (cmg_size e = lane; e < length; e += CMGI_STEP) {
+        a.to[begin + e] = a.from[i * a.pitch + e];
+    }
 }
 
 static cmg_status merge(cmg_context *ctx, const lengths *of, const merge_args &a)
@@ -211,18 +179,12 @@ done:
 static cmg_status write_columns(cmg_context *ctx, const lengths *of, merge_args *a,
                                 const cmg_index *places, cmgi_resident *C)
 {
-    const cmg_size rows = a->A.rows;
-    cmg_size nnz = 0;
-    CMGI_TRY(cmgi_resident_offsets(ctx, rows, a->indptr, &nnz));
-    CMGI_TRY(cmgi_resident_rows(ctx, &C->csr, C));
-    CMGI_TRY(cmgi_alloc_device(ctx, nnz, sizeof *a->columns, &a->columns));
-    C->csr.indices = a->columns;
+    CMGI_TRY(cmgi_product_open(ctx, C, &a->columns));
     if (places == NULL) {
         return merge(ctx, of, *a);
     }
-    together_kernel<<<cmgi_grid(rows * LANES, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
-        rows, PITCH, places, a->indptr, a->columns);
-    return CMGI_LAUNCHED(ctx);
+    const closing_up c = {PITCH, places, a->indptr, a->columns};
+    return cmgi_close_up_columns_device(ctx, a->A.rows, &c);
 }
 
 cmg_status cmgi_product_merge(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
@@ -231,13 +193,13 @@ cmg_status cmgi_product_merge(cmg_context *ctx, const cmg_csr *A, const cmgi_res
     CMGI_ON_DEVICE(ctx);
     cmgi_resident made = {};
     merge_args a = {*A, B->csr, filled, NULL, NULL, 0, NULL};
-    lengths of = {0, 0};
+    lengths of = {};
     cmg_index *places = NULL;
     cmg_status status = CMG_OK;
     if (!B->facts.ascending || A->rows == 0) {
         return CMG_OK;
     }
-    CMGI_TRY(look_at(ctx, A, &of));
+    CMGI_TRY(cmgi_product_lengths(ctx, A, NULL, &of));
     if (of.longest > MOST_LISTS * CMGI_WARP || of.entries < LEAST * A->rows) {
         return CMG_OK;
     }
@@ -248,10 +210,6 @@ cmg_status cmgi_product_merge(cmg_context *ctx, const cmg_csr *A, const cmgi_res
     CMGI_TRY_GOTO(done, merge_into_places(ctx, &of, &a, &places));
     CMGI_TRY_GOTO(done, places != NULL ? CMG_OK : merge(ctx, &of, a));
     CMGI_TRY_GOTO(done, write_columns(ctx, &of, &a, places, &made));
-    cmgi_free_device(ctx, places);
-    places = NULL;
-    CMGI_TRY_GOTO(done,
-                  cmgi_alloc_device(ctx, made.rows.nnz, sizeof *made.csr.values, &made.csr.values));
     *C = made;
     made = cmgi_resident{};
 done:

@@ -1,10 +1,8 @@
 /* Matrices on the device: life and messages; see resident.h. */
-#include "csr/resident.h"
+#include "csr/kinds.h"
 
 #include "core/backend.h"
 #include "core/feed.h"
-
-#include <string.h>
 
 extern const cmgi_resident_kernels cmgi_resident_cuda;
 
@@ -47,60 +45,50 @@ void cmgi_resident_free_arrays(cmg_context *ctx, cmg_csr *A)
     *A = (cmg_csr){0};
 }
 
-/* The three arrays of `from`, with nnz entries, to those of `to`. */
+/* A copy of the three arrays of `from`, with nnz entries, made by `copy`. */
 static cmg_status copy_arrays(cmg_context *ctx,
                               cmg_status (*copy)(cmg_context *, void *, const void *, size_t),
-                              const cmg_csr *from, cmg_size nnz, const cmg_csr *to)
+                              const cmg_csr *from, cmg_size nnz, cmg_csr *to)
 {
-    const size_t entries = (size_t)nnz;
-    CMGI_TRY(copy(ctx, (void *)(uintptr_t)to->indptr, from->indptr,
-                  (size_t)(from->rows + 1) * sizeof *to->indptr));
-    CMGI_TRY(
-        copy(ctx, (void *)(uintptr_t)to->indices, from->indices, entries * sizeof *to->indices));
-    return copy(ctx, (void *)(uintptr_t)to->values, from->values, entries * sizeof *to->values);
+    cmg_csr made = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_resident_alloc(ctx, from->rows, from->cols, nnz, &made));
+    CMGI_TRY_GOTO(failed, copy(ctx, (void *)(uintptr_t)made.indptr, from->indptr,
+                               (size_t)(from->rows + 1) * sizeof *made.indptr));
+    CMGI_TRY_GOTO(failed, copy(ctx, (void *)(uintptr_t)made.indices, from->indices,
+                               (size_t)nnz * sizeof *made.indices));
+    CMGI_TRY_GOTO(failed, copy(ctx, (void *)(uintptr_t)made.values, from->values,
+                               (size_t)nnz * sizeof *made.values));
+    *to = made;
+    return CMG_OK;
+failed:
+    cmgi_resident_free_arrays(ctx, &made);
+    return status;
 }
 
 cmg_status cmgi_resident_keep(cmg_context *ctx, cmgi_resident *R)
 {
-    cmg_csr made = {0};
-    CMGI_TRY(cmgi_resident_alloc(ctx, R->csr.rows, R->csr.cols, R->rows.nnz, &made));
-    const cmg_status status = copy_arrays(ctx, cmgi_to_device, &R->csr, R->rows.nnz, &made);
-    if (status != CMG_OK) {
-        cmgi_resident_free_arrays(ctx, &made);
-        return status;
-    }
-    R->csr = made;
+    CMGI_TRY(copy_arrays(ctx, cmgi_to_device, &R->csr, R->rows.nnz, &R->csr));
     R->borrowed = false;
     return CMG_OK;
 }
 
 cmg_status cmgi_resident_send(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R)
 {
-    const cmg_size nnz = A->indptr[A->rows];
     cmgi_resident made = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_resident_alloc(ctx, A->rows, A->cols, nnz, &made.csr));
-    CMGI_TRY_GOTO(failed, copy_arrays(ctx, cmgi_to_device, A, nnz, &made.csr));
-    CMGI_TRY_GOTO(failed, cmgi_resident_kernels_of(ctx)->rows(ctx, &made.csr, &made));
+    CMGI_TRY(copy_arrays(ctx, cmgi_to_device, A, A->indptr[A->rows], &made.csr));
+    const cmg_status status = cmgi_resident_kernels_of(ctx)->rows(ctx, &made.csr, &made);
+    if (status != CMG_OK) {
+        cmgi_resident_free(ctx, &made);
+    }
     *R = made;
-    return CMG_OK;
-failed:
-    cmgi_resident_free(ctx, &made);
     return status;
 }
 
 cmg_status cmgi_resident_promise(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R)
 {
-    const cmg_size nnz = A->indptr[A->rows];
-    cmgi_resident made = {0};
-    CMGI_TRY(cmgi_resident_alloc(ctx, A->rows, A->cols, nnz, &made.csr));
-    const cmg_status status = copy_arrays(ctx, cmgi_send_later, A, nnz, &made.csr);
-    if (status != CMG_OK) {
-        cmgi_resident_free(ctx, &made);
-        return status;
-    }
-    *R = made;
-    return CMG_OK;
+    *R = (cmgi_resident){0};
+    return copy_arrays(ctx, cmgi_send_later, A, A->indptr[A->rows], &R->csr);
 }
 
 cmg_status cmgi_resident_arrive(cmg_context *ctx, cmgi_resident *R)
@@ -222,7 +210,11 @@ cmg_status cmgi_resident_look_again(cmg_context *ctx, cmgi_resident *R)
 cmg_status cmgi_resident_attach(cmg_context *ctx, cmgi_resident *R, cmgi_csr *A)
 {
     cmgi_resident *kept = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, 1, sizeof *kept, &kept));
+    const cmg_status status = cmgi_alloc(ctx, 1, sizeof *kept, &kept);
+    if (status != CMG_OK) {
+        cmgi_resident_free(ctx, R);
+        return status;
+    }
     cmgi_resident_drop(ctx, A);
     *kept = *R;
     *R = (cmgi_resident){0};
@@ -244,6 +236,9 @@ void cmgi_resident_drop(cmg_context *ctx, cmgi_csr *A)
 cmg_status cmgi_resident_bring(cmg_context *ctx, cmgi_csr *A)
 {
     cmgi_csr host = {0};
+    if (A->kinds != NULL && A->indptr == NULL) {
+        return cmgi_kinds_expand(ctx, "a matrix", A);
+    }
     if (A->indptr != NULL || A->there == NULL) {
         return CMG_OK;
     }
@@ -259,6 +254,7 @@ cmg_status cmgi_resident_share(cmg_context *ctx, const cmgi_csr *from, cmgi_csr 
 {
     cmgi_csr_free(ctx, A);
     *A = cmgi_csr_borrow(&from->view);
+    A->kinds = cmgi_kinds_share(from->kinds);
     if (from->there == NULL) {
         return CMG_OK;
     }
@@ -287,17 +283,6 @@ cmg_status cmgi_rows_on_host(cmg_context *ctx, const cmg_csr *A, const cmgi_resi
     if (R != NULL) {
         return cmgi_resident_kernels_of(ctx)->gather(ctx, R, row, count, rows);
     }
-    CMGI_TRY(cmgi_csr_alloc_rows(ctx, count, A->cols, rows));
-    for (cmg_size k = 0; k < count; ++k) {
-        rows->indptr[k + 1] = A->indptr[row[k] + 1] - A->indptr[row[k]];
-    }
-    CMGI_TRY(cmgi_csr_alloc_entries(ctx, rows));
-    for (cmg_size k = 0; k < count; ++k) {
-        const cmg_size first = A->indptr[row[k]];
-        const cmg_size at = rows->indptr[k];
-        const size_t length = (size_t)(rows->indptr[k + 1] - at);
-        memcpy(rows->indices + at, A->indices + first, length * sizeof *A->indices);
-        memcpy(rows->values + at, A->values + first, length * sizeof *A->values);
-    }
-    return CMG_OK;
+    const cmg_csr those = {count, A->cols, A->indptr, A->indices, A->values};
+    return cmgi_csr_permute(ctx, &those, row, NULL, false, rows);
 }

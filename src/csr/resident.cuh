@@ -10,7 +10,8 @@ extern "C" {
 cmg_status cmgi_resident_offsets(cmg_context *ctx, cmg_size n, cmg_size *count, cmg_size *total);
 cmg_status cmgi_resident_gather(cmg_context *ctx, const cmgi_resident *R, const cmg_index *row,
                                 cmg_size count, cmgi_csr *host);
-/* Rows of A by a list on the device, there. */
+/* Rows of A by a list on the device, there, with room for *nnz entries; *nnz = 0: they are counted,
+ * for which the host waits. */
 cmg_status cmgi_resident_pick(cmg_context *ctx, const cmg_csr *A, const cmg_index *row,
                               cmg_size count, cmg_csr *part, cmg_size *nnz);
 cmg_status cmgi_resident_transpose(cmg_context *ctx, const cmg_csr *A, cmg_size nnz, cmg_csr *T);

@@ -133,7 +133,7 @@ static inline bool cmgi_resident_is_diagonal(const cmgi_resident *R)
 }
 /* ------------------------------------------------------------------ beside the host's arrays */
 
-/* A takes R over as its matrix on the device; R is cleared. */
+/* A takes R over as its matrix on the device; R is cleared, and freed where that fails. */
 cmg_status cmgi_resident_attach(cmg_context *ctx, cmgi_resident *R, cmgi_csr *A);
 /* What A has on the device is freed. */
 void cmgi_resident_drop(cmg_context *ctx, cmgi_csr *A);

@@ -1,8 +1,135 @@
 /* Kernels of matrices on the device; see resident.h. */
 #include "core/lanes.h"
-#include "csr/entries.cuh"
+#include "core/rest.h"
+#include "csr/resident.cuh"
 
-enum { THREADS = 256, LANES = 8, AT_ONCE = 4 };
+#include <float.h>
+
+enum { THREADS = 256, LANES = CMGI_LANES, AT_ONCE = 4 };
+
+enum { CMGI_DIAGONAL_UNKNOWN = 255 };
+
+typedef unsigned long long bits;
+
+/* What a thread sees of its rows, and the kernel of all: minima, rows as unsigned numbers and ~0 =
+ * none; then sums; then maxima. */
+typedef struct facts {
+    bits bad_column;
+    bits duplicate;
+    bits not_finite;
+    bits zero_diagonal;
+    bits least; /* of the |a_ii|, as bits of a double >= 0, which are ordered like it */
+    bits identity;
+    bits beside;
+    bits lines;
+    bits unsorted;
+    bits beyond;
+    bits gershgorin; /* likewise */
+    bits most;
+} facts;
+enum { SUMS = 5, MAXIMA = 10, FACTS = 12 }; /* where they begin, and how many there are */
+
+static const bits NONE = ~0ULL;
+
+static __device__ __forceinline__ void lower(bits &least, bits value)
+{
+    least = value < least ? value : least;
+}
+
+static __device__ __forceinline__ void raise(bits &most, bits value)
+{
+    most = value > most ? value : most;
+}
+
+/* Adds those of a warp to all. */
+static __device__ void add_facts(facts &mine, facts *all)
+{
+#pragma unroll
+    for (int k = 0; k < FACTS; ++k) {
+        bits &own = ((bits *)&mine)[k];
+        bits *to = (bits *)all + k;
+#pragma unroll
+        for (int d = CMGI_WARP / 2; d > 0; d /= 2) {
+            const bits other = __shfl_xor_sync(CMGI_ALL, own, d);
+            if (k < SUMS) {
+                lower(own, other);
+            } else if (k < MAXIMA) {
+                own += other;
+            } else {
+                raise(own, other);
+            }
+        }
+        if (threadIdx.x % CMGI_WARP != 0) {
+            continue;
+        }
+        if (k < SUMS && own != NONE) {
+            atomicMin(to, own);
+        } else if (k >= SUMS && k < MAXIMA && own > 0) {
+            atomicAdd(to, own);
+        } else if (k >= MAXIMA && own > *(volatile bits *)to) {
+            atomicMax(to, own);
+        }
+    }
+}
+
+/* The two largest of two pairs that are in order. */
+static __device__ __forceinline__ void merge_largest(double &first, double &second, double a,
+                                                     double b)
+{
+    const double less = first < a ? first : a;
+    first = first < a ? a : first;
+    second = second < b ? b : second;
+    second = second < less ? less : second;
+}
+
+/* What is seen of a row, by one of its lanes or in all. */
+struct view {
+    double diagonal;
+    double sum;
+    double first;
+    double second;
+    int entry; /* of the diagonal */
+    bool range;
+    bool descends;
+    bool nonzero; /* an entry off the diagonal */
+    bool other;   /* one, zero or not */
+    bool beyond;  /* a value that fp32 does not have with all its bits */
+};
+
+static __device__ void look_at_diagonal(const view &v, cmg_size i, facts *mine)
+{
+    if (v.diagonal == 0) {
+        lower(mine->zero_diagonal, (bits)i);
+        return;
+    }
+    mine->identity += !v.nonzero;
+    mine->lines += v.first + v.second > CMGI_LINE * fabs(v.diagonal);
+    raise(mine->gershgorin, (bits)__double_as_longlong(v.sum * fabs(1 / v.diagonal)));
+    raise(mine->most, (bits)__double_as_longlong(fabs(v.diagonal)));
+    lower(mine->least, (bits)__double_as_longlong(fabs(v.diagonal)));
+}
+
+template <bool PATTERN>
+static __device__ void take_row(const view &v, cmg_size i, double *diagonal, uint8_t *entry,
+                                facts *mine)
+{
+    if (PATTERN && v.range) {
+        lower(mine->bad_column, (bits)i);
+    }
+    if (!(v.sum <= DBL_MAX)) {
+        lower(mine->not_finite, (bits)i);
+    }
+    mine->beside += v.other;
+    mine->unsorted += PATTERN && v.descends;
+    mine->beyond += v.beyond;
+    if (PATTERN && entry != NULL) {
+        entry[i] = (uint8_t)v.entry;
+    }
+    if (diagonal != NULL) {
+        diagonal[i] = v.diagonal;
+        look_at_diagonal(v, i, mine);
+    }
+}
 
 static cmg_status clear_facts(cmg_context *ctx, facts *all)
 {
@@ -11,7 +138,7 @@ static cmg_status clear_facts(cmg_context *ctx, facts *all)
     return cmgi_cuda_clear(ctx, &all->identity, sizeof *all - minima);
 }
 
-static cmg_size row_of(unsigned long long first)
+static cmg_size row_of(bits first)
 {
     return first == NONE ? -1 : (cmg_size)first;
 }
@@ -86,13 +213,8 @@ template <bool PATTERN>
 __global__ void __launch_bounds__(THREADS)
     entries_kernel(const cmg_csr A, double *diagonal, uint8_t *entry, facts *all)
 {
-    __shared__ counts mine;
-    const int lane = (int)threadIdx.x % LANES;
-    const unsigned mask = 0xffU << ((threadIdx.x % CMGI_WARP) / LANES * LANES);
-    if (threadIdx.x == 0) {
-        mine = no_counts();
-    }
-    __syncthreads();
+    facts mine = {NONE, NONE, NONE, NONE, NONE};
+    const int lane = cmgi_lane();
     const cmg_size step = (cmg_size)gridDim.x * (THREADS / LANES);
     const cmg_size last = (A.rows + step - 1) / step * step;
     for (cmg_size i = (cmg_size)blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES; i < last;
@@ -102,11 +224,11 @@ __global__ void __launch_bounds__(THREADS)
         const cmg_size length = real ? A.indptr[i + 1] - begin : 0;
         const int known = !PATTERN && real && entry != NULL ? entry[i] : CMGI_DIAGONAL_UNKNOWN;
         view v = look_at_row<PATTERN>(A, i, begin, length, lane, known);
-        v.range = PATTERN && (__ballot_sync(CMGI_ALL, v.range) & mask) != 0;
-        v.descends = PATTERN && (__ballot_sync(CMGI_ALL, v.descends) & mask) != 0;
-        v.nonzero = (__ballot_sync(CMGI_ALL, v.nonzero) & mask) != 0;
-        v.other = (__ballot_sync(CMGI_ALL, v.other) & mask) != 0;
-        v.beyond = (__ballot_sync(CMGI_ALL, v.beyond) & mask) != 0;
+        v.range = PATTERN && cmgi_row_any(v.range);
+        v.descends = PATTERN && cmgi_row_any(v.descends);
+        v.nonzero = cmgi_row_any(v.nonzero);
+        v.other = cmgi_row_any(v.other);
+        v.beyond = cmgi_row_any(v.beyond);
         v.sum = cmgi_lanes_sum(v.sum);
         v.diagonal = cmgi_lanes_sum(v.diagonal);
 #pragma unroll
@@ -123,17 +245,13 @@ __global__ void __launch_bounds__(THREADS)
             continue;
         }
         if (v.descends && has_duplicate(A.indices + begin, length, lane)) {
-            note_row(&all->duplicate, i);
+            lower(mine.duplicate, (bits)i);
         }
         if (lane == 0) {
-            atomicAdd(&mine.beside, v.other ? 1U : 0U);
-            count_row<PATTERN>(v, i, diagonal, entry, all, &mine);
+            take_row<PATTERN>(v, i, diagonal, entry, &mine);
         }
     }
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        add_counts(mine, all);
-    }
+    add_facts(mine, all);
 }
 
 static cmgi_resident_facts facts_of(const facts *f)
@@ -175,10 +293,7 @@ static cmg_status look_at_entries(cmg_context *ctx, const cmg_csr *A, cmgi_resid
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *all, &all));
     CMGI_TRY_GOTO(done, clear_facts(ctx, all));
     if (A->rows > 0) {
-        if (R->rows.count != NULL && R->rows.longest <= CMGI_SHORT_ROWS) {
-            CMGI_TRY_GOTO(
-                done, cmgi_entries_short(ctx, A, !R->known, R->diagonal, R->diagonal_entry, all));
-        } else if (R->known) {
+        if (R->known) {
             entries_kernel<false>
                 <<<grid, THREADS, 0, cmgi_stream(ctx)>>>(*A, R->diagonal, R->diagonal_entry, all);
         } else {

@@ -3,11 +3,14 @@
 
 #include "core/memory.h"
 #include "core/search.h"
+#include "csr/by_rows.h"
 #include "csr/cliques.h"
 
-/* Columns of row i of A + A^T + I, ascending, to `out` unless it is NULL; returns their number. */
-static cmg_size symmetric_row(const cmgi_csr *A, const cmgi_csr *T, cmg_size i, cmg_index *out)
+/* cmgi_csr_row_fn: columns of row i of A + A^T + I, ascending; `user`: A and A^T. */
+static cmg_size symmetric_row(const void *user, cmg_size i, cmg_index *columns, double *values)
 {
+    const cmgi_csr *A = ((const cmgi_csr *const *)user)[0];
+    const cmgi_csr *T = ((const cmgi_csr *const *)user)[1];
     cmg_size p = A->indptr[i];
     cmg_size q = T->indptr[i];
     cmg_size length = 0;
@@ -20,36 +23,13 @@ static cmg_size symmetric_row(const cmgi_csr *A, const cmgi_csr *T, cmg_size i, 
         p += a == j;
         q += t == j;
         diagonal = diagonal || j == i;
-        if (out != NULL) {
-            out[length] = j;
+        if (columns != NULL) {
+            columns[length] = j;
+            values[length] = 1;
         }
         ++length;
     }
     return length;
-}
-
-static cmg_status symmetric_pattern(cmg_context *ctx, const cmgi_csr *A, const cmgi_csr *T,
-                                    cmgi_csr *S)
-{
-    CMGI_TRY(cmgi_csr_alloc_rows(ctx, A->rows, A->rows, S));
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        S->indptr[i + 1] = symmetric_row(A, T, i, NULL);
-    }
-    CMGI_TRY(cmgi_csr_alloc_entries(ctx, S));
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        (void)symmetric_row(A, T, i, S->indices + S->indptr[i]);
-    }
-    return CMG_OK;
-}
-
-/* A sorted, its values the numbers of the entries; exact below 2^53. */
-static cmg_status numbered(cmg_context *ctx, const cmg_csr *A, cmgi_csr *N)
-{
-    CMGI_TRY(cmgi_csr_copy(ctx, A, N));
-    for (cmg_size k = 0; k < A->indptr[A->rows]; ++k) {
-        N->values[k] = (double)k;
-    }
-    return cmgi_csr_sort(ctx, N);
 }
 
 /* Entry (i, j) of the caller's CSR, -1 = none. */
@@ -59,21 +39,13 @@ static cmg_size entry_of(const cmgi_csr *N, cmg_index i, cmg_index j)
     return at >= 0 ? (cmg_size)N->values[at] : -1;
 }
 
-/* Cliques of one member are left to the diagonal. */
-static cmg_size elements_among(const cmgi_cliques *c)
-{
-    cmg_size count = 0;
-    for (cmg_size q = 0; q < c->count; ++q) {
-        count += c->first[q + 1] - c->first[q] > 1;
-    }
-    return count;
-}
-
 static cmg_status alloc_all(cmg_context *ctx, const cmg_csr *A, const cmgi_cliques *c,
                             cmgi_elements *E, cmgi_element_origin *origin)
 {
     E->rows = A->rows;
-    E->count = elements_among(c);
+    for (cmg_size q = 0; q < c->count; ++q) { /* those of one member are left to the diagonal */
+        E->count += c->first[q + 1] - c->first[q] > 1;
+    }
     E->local = c->largest > 1 ? (int)c->largest : 1;
     const cmg_size values = E->count * E->local * E->local;
     CMGI_TRY(cmgi_alloc(ctx, E->count * E->local, sizeof *E->dofs, &E->dofs));
@@ -122,16 +94,21 @@ void cmgi_elements_refill(const cmgi_element_origin *origin, const double *value
 cmg_status cmgi_elements_from_csr(cmg_context *ctx, const cmg_csr *A, cmgi_elements *E,
                                   cmgi_element_origin *origin)
 {
-    cmgi_csr N = {0};
+    cmgi_csr N = {0}; /* A sorted, its values the numbers of the entries; exact below 2^53 */
     cmgi_csr T = {0};
     cmgi_csr S = {0};
     cmgi_cliques cliques = {0};
     cmgi_elements made = {0};
     cmgi_element_origin own = {0};
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, numbered(ctx, A, &N));
+    CMGI_TRY_GOTO(done, cmgi_csr_copy(ctx, A, &N));
+    for (cmg_size k = 0; k < A->indptr[A->rows]; ++k) {
+        N.values[k] = (double)k;
+    }
+    CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &N));
     CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, A, &T));
-    CMGI_TRY_GOTO(done, symmetric_pattern(ctx, &N, &T, &S));
+    CMGI_TRY_GOTO(done, cmgi_csr_by_rows(ctx, A->rows, A->rows, symmetric_row,
+                                         (const cmgi_csr *[]){&N, &T}, &S));
     CMGI_TRY_GOTO(done, cmgi_cliques_find(ctx, &S, CMGI_ELEMENT_MOST, &cliques));
     CMGI_TRY_GOTO(done, alloc_all(ctx, A, &cliques, &made, &own));
     place_entries(&N, &cliques, &made, &own);

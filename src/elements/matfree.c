@@ -38,12 +38,6 @@ static int block_of(const cmg_elements *E)
     return 1;
 }
 
-/* Lanes a group: vectors of a group's elements fit in 48 kB of shared memory. */
-static int lanes_of(int local)
-{
-    return local * 128 <= CMGI_MATFREE_PLACES ? 128 : local * 64 <= CMGI_MATFREE_PLACES ? 64 : 32;
-}
-
 /* Nodes in the order of the elements: count x nodes. */
 static cmg_status take_nodes(cmg_context *ctx, const cmg_elements *E, const cmgi_matfree *S,
                              cmg_index **node)
@@ -338,7 +332,10 @@ static cmg_status build_from(cmg_matrix *A, const cmg_elements *E)
     S->block = block_of(E);
     S->local = E->local;
     S->nodes = E->local / S->block;
-    S->lanes = lanes_of(E->local);
+    /* vectors of a group's elements fit in 48 kB of shared memory */
+    S->lanes = E->local * 128 <= CMGI_MATFREE_PLACES  ? 128
+               : E->local * 64 <= CMGI_MATFREE_PLACES ? 64
+                                                      : 32;
     S->count = E->count;
     S->groups = (E->count + S->lanes - 1) / S->lanes;
     S->all = E->rows / S->block;

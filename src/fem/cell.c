@@ -18,14 +18,13 @@ cmg_status cmgi_cell_form_create(cmg_context *ctx, const cmgi_problem *problem, 
                            .points = cmgi_quadrature_points(dim, axis_points)};
     made.rows = made.nodes * problem->components;
     const cmg_size n = made.points;
-    double *position = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * dim, sizeof *position, &position));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof(double), &made.weight));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * made.nodes, sizeof(double), &made.N));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * made.nodes * dim, sizeof(double), &made.dN));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * made.corners, sizeof(double), &made.G));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * made.corners * dim, sizeof(double), &made.dG));
+    const cmg_size each = 1 + (made.nodes + made.corners) * (1 + dim) + dim;
+    CMGI_TRY(cmgi_alloc(ctx, n * each, sizeof(double), &made.weight));
+    made.N = made.weight + n;
+    made.dN = made.N + n * made.nodes;
+    made.G = made.dN + n * made.nodes * dim;
+    made.dG = made.G + n * made.corners;
+    double *position = made.dG + n * made.corners * dim;
     cmgi_quadrature(basis.simplex, dim, axis_points, position, made.weight);
     for (int q = 0; q < made.points; ++q) {
         const double *xi = position + q * dim;
@@ -33,16 +32,12 @@ cmg_status cmgi_cell_form_create(cmg_context *ctx, const cmgi_problem *problem, 
         cmgi_basis_eval(geometry, xi, made.G + q * made.corners, made.dG + q * made.corners * dim);
     }
     *form = made;
-    made = (cmgi_cell_form){0};
-done:
-    cmgi_cell_form_free(ctx, &made);
-    cmgi_free(ctx, position);
-    return status;
+    return CMG_OK;
 }
 
 void cmgi_cell_form_free(cmg_context *ctx, cmgi_cell_form *form)
 {
-    CMGI_FREE(ctx, form->weight, form->N, form->dN, form->G, form->dG);
+    cmgi_free(ctx, form->weight);
     *form = (cmgi_cell_form){0};
 }
 

@@ -17,7 +17,7 @@ typedef struct cmgi_cell_form {
     int corners;    /* corners of a cell */
     int rows;       /* nodes x components */
     int points;     /* quadrature points */
-    double *weight; /* points */
+    double *weight; /* points; the tables below lie after it */
     double *N;      /* points x nodes */
     double *dN;     /* points x nodes x dim */
     double *G;      /* points x corners: geometry */

@@ -11,8 +11,6 @@
 
 #include <math.h>
 
-enum { MOST_MODES = 6 };
-
 /* Mode m at a node: translations, then rotations (x, y), (y, z), (z, x) about the origin. */
 static void fill_mode(int m, int components, cmg_size nodes, const double *x, double *q)
 {
@@ -56,11 +54,11 @@ cmg_status cmgi_make_compatible(const cmgi_plan *plan, cmg_hierarchy *h)
         return CMG_OK;
     }
     const int components = elastic ? o->dim : 1;
-    const int modes = !elastic ? 1 : o->dim == 2 ? 3 : MOST_MODES;
+    const int modes = !elastic ? 1 : o->dim == 2 ? 3 : 6;
     const double *x = NULL;
     const double *b = NULL;
     double *made = NULL;
-    double *q[MOST_MODES] = {NULL};
+    double *all = NULL; /* modes x n */
     cmg_size coordinates = 0;
     cmg_size n = 0;
     cmg_status status = CMG_OK;
@@ -75,28 +73,26 @@ cmg_status cmgi_make_compatible(const cmgi_plan *plan, cmg_hierarchy *h)
     for (cmg_size i = 0; i < n; ++i) {
         made[i] = b[i];
     }
+    CMGI_TRY_GOTO(done, cmgi_alloc(h->ctx, modes * n, sizeof *all, &all));
     for (int m = 0; m < modes; ++m) {
-        CMGI_TRY_GOTO(done, cmgi_alloc(h->ctx, n, sizeof *q[m], &q[m]));
-        fill_mode(m, components, n / components, x, q[m]);
+        double *q = all + m * n;
+        fill_mode(m, components, n / components, x, q);
         for (int k = 0; k < m; ++k) {
-            project(n, q[k], q[m]);
+            project(n, all + k * n, q);
         }
-        const double length = sqrt(product(n, q[m], q[m]));
+        const double length = sqrt(product(n, q, q));
         for (cmg_size i = 0; i < n; ++i) {
-            q[m][i] /= length;
+            q[i] /= length;
         }
     }
     for (int pass = 0; pass < 2; ++pass) { /* twice: what rounding left of a large part */
         for (int m = 0; m < modes; ++m) {
-            project(n, q[m], made);
+            project(n, all + m * n, made);
         }
     }
     status = cmgi_hierarchy_take_vector(h, 0, "rhs", "b", n, made);
     made = NULL;
 done:
-    for (int m = 0; m < modes; ++m) {
-        cmgi_free(h->ctx, q[m]);
-    }
-    cmgi_free(h->ctx, made);
+    CMGI_FREE(h->ctx, all, made);
     return status;
 }

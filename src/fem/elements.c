@@ -1,5 +1,5 @@
 /* Element data of a discretised level; see elements.h. */
-#include "fem/elements.h"
+#include "fem/space.h"
 
 #include "core/memory.h"
 
@@ -19,7 +19,7 @@ static cmg_status find_templates(const cmgi_space *space, const cmgi_cell_form *
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, E->count, sizeof *E->factor, &E->factor));
     for (cmg_size first = 0; first < E->count && fits; first += CHUNK) {
         const cmg_size count = E->count - first < CHUNK ? E->count - first : CHUNK;
-        const cmgi_cell_ring ring = {CHUNK, K, NULL};
+        const cmgi_cell_ring ring = {CHUNK, K, NULL, NULL};
         const cmg_size bad = cmgi_space_integrate_cells(space, form, first, first + count, &ring);
         if (bad >= 0) {
             status = cmgi_fail(ctx, CMG_ERR_ARG, "cell %lld is inverted", (long long)bad);
@@ -46,14 +46,17 @@ done:
     return status;
 }
 
-static cmg_status make(const cmgi_space *space, const cmgi_cell_form *form, bool own,
-                       cmgi_elements *E)
+cmg_status cmgi_fem_elements(const cmgi_space *space, const cmgi_cell_form *form, bool own,
+                             cmgi_elements *E)
 {
     cmg_context *ctx = space->ctx;
     const int nc = space->components;
-    const cmg_size square = (cmg_size)E->local * E->local;
+    const cmg_size square = (cmg_size)form->rows * form->rows;
     double *K = NULL;
     cmg_status status = CMG_OK;
+    *E = (cmgi_elements){.local = form->rows, .rows = space->unknowns * nc, .count = space->cells};
+    CMGI_CHECK(ctx, space->boundary != CMG_BOUNDARY_IDENTITY_KEEP, CMG_ERR_UNSUPPORTED,
+               "elements: columns of fixed unknowns cannot be kept");
     CMGI_CHECK(ctx, E->count <= INT32_MAX / E->local, CMG_ERR_UNSUPPORTED,
                "elements: %lld cells of %d unknowns are more than 2^31 - 1 together",
                (long long)E->count, E->local);
@@ -76,26 +79,10 @@ static cmg_status make(const cmgi_space *space, const cmgi_cell_form *form, bool
         E->number = NULL;
         E->factor = NULL;
         CMGI_TRY_GOTO(done, cmgi_alloc(ctx, E->count * square, sizeof *E->matrices, &E->matrices));
-        const cmgi_cell_ring all = {E->count, E->matrices, NULL};
+        const cmgi_cell_ring all = {E->count, E->matrices, NULL, NULL};
         (void)cmgi_space_integrate_cells(space, form, 0, E->count, &all);
     }
 done:
     cmgi_free(ctx, K);
     return status;
-}
-
-cmg_status cmgi_fem_elements(const cmgi_space *space, const cmgi_cell_form *form, bool own,
-                             cmgi_elements *E)
-{
-    cmgi_elements made = {
-        .local = form->rows, .rows = space->unknowns * space->components, .count = space->cells};
-    CMGI_CHECK(space->ctx, space->boundary != CMG_BOUNDARY_IDENTITY_KEEP, CMG_ERR_UNSUPPORTED,
-               "elements: columns of fixed unknowns cannot be kept");
-    const cmg_status status = make(space, form, own, &made);
-    if (status != CMG_OK) {
-        cmgi_elements_free(space->ctx, &made);
-        return status;
-    }
-    *E = made;
-    return CMG_OK;
 }

@@ -4,7 +4,7 @@
 #include "core/memory.h"
 #include "core/vector.h"
 #include "fem/cell_matrices.h"
-#include "fem/mesh_public.h"
+#include "fem/locate.h"
 #include "fem/mesh_sums.h"
 #include "spmv/matrix.h"
 
@@ -21,19 +21,12 @@ struct cmg_fem_sum {
     cmg_index inverted; /* a cell that is, -1 = none */
 };
 
-/* A copy of a host array, in the backend's memory. */
+/* A copy of a host array, in the backend's memory; for the caller to free, also where it fails. */
 static cmg_status copy_to_backend(cmg_context *ctx, const void *from, cmg_size n, size_t size,
                                   void *to)
 {
-    void *made = NULL;
-    CMGI_TRY(cmgi_alloc_device(ctx, n, size, &made));
-    const cmg_status status = cmgi_to_device(ctx, made, from, (size_t)n * size);
-    if (status != CMG_OK) {
-        cmgi_free_device(ctx, made);
-        return status;
-    }
-    *(void **)to = made;
-    return CMG_OK;
+    CMGI_TRY(cmgi_alloc_device(ctx, n, size, to));
+    return cmgi_to_device(ctx, *(void **)to, from, (size_t)n * size);
 }
 
 static bool has_matrices(const cmg_fem_sum *s)
@@ -61,14 +54,16 @@ static cmgi_cell_batch cells_of(const cmg_fem_sum *s)
 static cmg_status make_sums(cmg_fem_sum *s, const unsigned char *fixed)
 {
     unsigned char *copy = NULL;
+    cmg_status status = CMG_OK;
     if (fixed != NULL) {
-        CMGI_TRY(copy_to_backend(s->ctx, fixed, s->cells.nodes, sizeof *copy, &copy));
+        CMGI_TRY_GOTO(done, copy_to_backend(s->ctx, fixed, s->cells.nodes, sizeof *copy, &copy));
     }
     s->cells.cell_nodes = s->nodes;
     s->cells.fixed = copy;
-    const cmg_status status = cmgi_mesh_sums_create(s->ctx, &s->cells, &s->made);
+    status = cmgi_mesh_sums_create(s->ctx, &s->cells, &s->made);
     s->cells.cell_nodes = NULL;
     s->cells.fixed = NULL;
+done:
     cmgi_free_device(s->ctx, copy);
     return status;
 }

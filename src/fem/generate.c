@@ -11,6 +11,42 @@
 
 #include <string.h>
 
+void cmgi_estimate_add(const cmgi_plan *plan, int level, const cmgi_level_size *level_size,
+                       cmg_generate_size *size)
+{
+    const cmg_size nodes = level_size->rows / size->block_size;
+    const size_t matrix = (size_t)level_size->nnz * 12 + (size_t)(level_size->rows + 1) * 8;
+    const size_t transfer = (size_t)level_size->p_nnz * 12 + (size_t)(level_size->rows + 1) * 8;
+    size_t bytes = matrix + (level + 1 < plan->levels ? transfer : 0);
+    bytes += plan->options.coords ? (size_t)(nodes * size->dim) * 8 : 0;
+    if (level == 0) {
+        size->rows = level_size->rows;
+        size->nnz = level_size->nnz;
+    }
+    if (plan->options.templates) {
+        size->file_size += matrix + (level + 1 < plan->levels ? transfer : 0);
+        return;
+    }
+    if (level == 0) {
+        bytes += (size_t)level_size->rows * 8 * (plan->options.load == CMG_LOAD_SOURCE ? 1 : 2);
+        /* the copy of A while it is renumbered, or A P and P^T */
+        size->peak = plan->options.numbering != CMG_NUMBERING_GENERATED ? matrix : 0;
+        if (plan->options.coarsening == CMG_COARSENING_GALERKIN && level + 1 < plan->levels &&
+            matrix + transfer > size->peak) {
+            size->peak = matrix + transfer;
+        }
+    }
+    size->bytes += bytes;
+    size->peak += bytes;
+}
+
+cmg_status cmgi_no_unknowns(cmg_context *ctx, int level)
+{
+    CMGI_CHECK(ctx, level > 0, CMG_ERR_ARG,
+               "the finest level has no unknowns: all of its nodes are on Dirichlet boundaries");
+    return CMG_OK;
+}
+
 cmg_status cmg_generate_estimate(cmg_context *ctx, const cmg_generate_options *options,
                                  cmg_generate_size *size)
 {
@@ -26,7 +62,7 @@ cmg_status cmg_generate_estimate(cmg_context *ctx, const cmg_generate_options *o
                        : cmgi_estimate_mesh(ctx, &plan, &made));
     CMGI_CHECK(ctx, made.rows <= INT32_MAX, CMG_ERR_ARG, "%lld unknowns are more than 2^31 - 1",
                (long long)made.rows);
-    made.file_size = made.bytes;
+    made.file_size = plan.options.templates ? made.file_size : made.bytes;
     made.by_rows = cmgi_plan_has_slabs(&plan) && plan.options.coarsening != CMG_COARSENING_GALERKIN;
     return cmgi_sized_fill(ctx, "cmg_generate_size", &made, sizeof made, size);
 }
@@ -106,27 +142,23 @@ static cmg_status number(const cmgi_plan *plan, cmg_index *const *order, cmg_hie
     return cmg_hierarchy_set_attribute(h, "numbering", cmg_enum_name("numbering", (int)numbering));
 }
 
-/* All levels, or their slabs. */
+/* All levels, or their slabs; *h is for the caller to destroy where it fails. */
 static cmg_status generate_all(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy **h)
 {
-    cmg_hierarchy *made = NULL;
     cmg_index *order[CMGI_HIERARCHY_LEVELS] = {NULL};
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmg_hierarchy_create(ctx, plan->levels, &made));
-    CMGI_TRY_GOTO(done, cmgi_generate_levels(ctx, plan, made, order));
-    CMGI_TRY_GOTO(done, cmg_hierarchy_select(made, 0, cmg_hierarchy_levels(made) - plan->levels));
-    CMGI_TRY_GOTO(done, cmgi_make_compatible(plan, made));
-    CMGI_TRY_GOTO(done, describe(plan, made));
+    CMGI_TRY_GOTO(done, cmg_hierarchy_create(ctx, plan->levels, h));
+    CMGI_TRY_GOTO(done, cmgi_generate_levels(ctx, plan, *h, order));
+    CMGI_TRY_GOTO(done, cmg_hierarchy_select(*h, 0, cmg_hierarchy_levels(*h) - plan->levels));
+    CMGI_TRY_GOTO(done, cmgi_make_compatible(plan, *h));
+    CMGI_TRY_GOTO(done, describe(plan, *h));
     if (!plan->slabs) {
-        CMGI_TRY_GOTO(done, number(plan, order, made));
+        CMGI_TRY_GOTO(done, number(plan, order, *h));
     }
-    *h = made;
-    made = NULL;
 done:
     for (int l = 0; l < CMGI_HIERARCHY_LEVELS; ++l) {
         cmgi_free(ctx, order[l]);
     }
-    cmg_hierarchy_destroy(&made);
     return status;
 }
 

@@ -55,11 +55,11 @@ cmg_status cmgi_domain_grid(cmg_context *ctx, const cmgi_plan *plan, const cmgi_
 /* Meshes from the coarsest, 0, to the finest, and how they were refined. */
 typedef struct cmgi_mesh_chain {
     cmgi_mesh *mesh[CMGI_MAX_LEVELS];
-    cmgi_refinement *relation[CMGI_MAX_LEVELS]; /* [r]: from mesh r to mesh r + 1 */
-    bool *fixes;                                /* Dirichlet conditions by boundary label */
-    bool *flux;                                 /* a given flux, likewise */
-    double *factor;                             /* of the coefficient by region, NULL = 1 */
-    double origin[3];                           /* bounding box of the coarsest mesh */
+    cmgi_entities *relation[CMGI_MAX_LEVELS]; /* [r]: from mesh r to mesh r + 1 */
+    bool *fixes;                              /* Dirichlet conditions by boundary label */
+    bool *flux;                               /* a given flux, likewise */
+    double *factor;                           /* of the coefficient by region, NULL = 1 */
+    double origin[3];                         /* bounding box of the coarsest mesh */
     double extent[3];
 } cmgi_mesh_chain;
 /* The plan learns the dimension of a mesh file, the hierarchy what the mesh is like. */
@@ -81,3 +81,12 @@ void cmgi_estimate_add(const cmgi_plan *plan, int level, const cmgi_level_size *
                        cmg_generate_size *size);
 /* Takes what makes a pure Neumann problem unsolvable out of the right-hand side of a source. */
 cmg_status cmgi_make_compatible(const cmgi_plan *plan, cmg_hierarchy *h);
+
+/* The finest mesh as a hierarchy carries it for output. */
+cmg_status cmgi_space_store_mesh(const cmgi_space *space, const cmgi_problem *problem,
+                                 cmg_hierarchy *h);
+/* Bytes that it takes of a grid. */
+size_t cmgi_grid_mesh_bytes(const cmgi_grid *grid);
+/* This rank's share of a grid's: nodes and cells in their order, numbered through all ranks. */
+cmg_status cmgi_grid_store_part(cmg_context *ctx, const cmgi_grid *grid,
+                                const cmgi_problem *problem, cmg_hierarchy *h);

@@ -11,7 +11,6 @@
 #include "core/memory.h"
 #include "hierarchy/own.h"
 #include "fem/generate.h"
-#include "fem/output_mesh.h"
 
 #include <string.h>
 
@@ -88,7 +87,7 @@ cmg_status cmgi_estimate_grid(cmg_context *ctx, cmgi_plan *plan, cmg_generate_si
         }
         cmgi_estimate_add(plan, l, &level, size);
     }
-    if (plan->options.output_mesh) {
+    if (plan->options.output_mesh && !plan->options.templates) {
         size->bytes += cmgi_grid_mesh_bytes(&grid[0]);
         size->peak += cmgi_grid_mesh_bytes(&grid[0]);
     }

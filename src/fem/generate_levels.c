@@ -1,10 +1,11 @@
 /* The levels of a hierarchy, finest first: matrices, prolongations, vectors, coordinates. */
 #include "core/memory.h"
-#include "fem/elements.h"
+#include "fem/space.h"
 #include "fem/generate.h"
-#include "fem/output_mesh.h"
 #include "hierarchy/numbering.h"
 #include "transfer/galerkin.h"
+
+#include <string.h>
 
 /* What all levels are made from. */
 typedef struct source {
@@ -48,31 +49,26 @@ static cmg_status store(const source *s, int level, cmg_role role, const cmgi_sp
                : cmgi_hierarchy_take_csr(s->h, level, role, NULL, 0, csr);
 }
 
-static cmg_status store_coords(const cmgi_space *space, int level, cmg_hierarchy *h)
-{
-    const int dim = space->basis.dim;
-    double *x = NULL;
-    CMGI_TRY(cmgi_alloc(h->ctx, space->unknowns * dim, sizeof *x, &x));
-#pragma omp parallel for num_threads(h->ctx->threads) schedule(static) if (space->unknowns > 256)
-    for (cmg_size n = 0; n < space->unknowns; ++n) {
-        cmgi_space_position(space, cmgi_space_node(space, n), x + n * dim);
-    }
-    return cmgi_hierarchy_take_vector(h, level, "coords", NULL, space->unknowns * dim, x);
-}
-
-static cmg_status store_exact(const cmgi_space *space, const cmgi_problem *problem,
+/* The positions of the unknowns or, of a problem that is solved, its solution there. */
+static cmg_status store_nodes(const cmgi_space *space, int level, const cmgi_problem *solved,
                               cmg_hierarchy *h)
 {
-    const int nc = space->components;
-    double *u = NULL;
-    CMGI_TRY(cmgi_alloc(h->ctx, space->unknowns * nc, sizeof *u, &u));
+    const int wide = solved != NULL ? space->components : space->basis.dim;
+    double *values = NULL;
+    CMGI_TRY(cmgi_alloc(h->ctx, space->unknowns * wide, sizeof *values, &values));
 #pragma omp parallel for num_threads(h->ctx->threads) schedule(static) if (space->unknowns > 256)
     for (cmg_size n = 0; n < space->unknowns; ++n) {
         double x[3];
         cmgi_space_position(space, cmgi_space_node(space, n), x);
-        cmgi_problem_exact(problem, x, u + n * nc, NULL);
+        if (solved != NULL) {
+            cmgi_problem_exact(solved, x, values + n * wide, NULL);
+        } else {
+            memcpy(values + n * wide, x, (size_t)wide * sizeof *x);
+        }
     }
-    return cmgi_hierarchy_take_vector(h, 0, "solutions", "exact", space->unknowns * nc, u);
+    return cmgi_hierarchy_take_vector(h, level, solved != NULL ? "solutions" : "coords",
+                                      solved != NULL ? "exact" : NULL, space->unknowns * wide,
+                                      values);
 }
 
 /* The matrix and, on the finest level, what goes with it. */
@@ -106,7 +102,7 @@ static cmg_status assemble_level(const source *s, const cmgi_space *space, int l
         CMGI_TRY_GOTO(done, cmgi_hierarchy_take_vector(s->h, 0, "rhs", "b", rows, taken));
     }
     if (finest && cmgi_problem_solved(&s->problem)) {
-        CMGI_TRY_GOTO(done, store_exact(space, &s->problem, s->h));
+        CMGI_TRY_GOTO(done, store_nodes(space, 0, &s->problem, s->h));
     }
 done:
     cmgi_free(s->ctx, b);
@@ -138,6 +134,32 @@ static cmg_status store_prolongation(const source *s, const cmgi_space *fine,
     return store(s, level, CMG_ROLE_P, fine, coarse, &P);
 }
 
+/* A and P of a level as templates of its grid. */
+static cmg_status store_templates(const source *s, const cmgi_space *space,
+                                  const cmgi_space *coarse, int level)
+{
+    cmg_templates t = {.rows = space->unknowns, .cols = space->unknowns};
+    cmgi_cell_form form = {0};
+    double stencil[CMGI_STENCIL];
+    cmg_status status = CMG_OK;
+    for (int d = 0; d < 3; ++d) {
+        t.grid[d] = (cmg_index)space->grid->axis[d].unknowns;
+    }
+    CMGI_TRY_GOTO(done, cmgi_cell_form_create(s->ctx, &s->problem, space->basis,
+                                              s->plan->options.quadrature, &form));
+    CMGI_TRY_GOTO(done, cmgi_space_stencil(space, &form, stencil));
+    t.values = stencil;
+    CMGI_TRY_GOTO(done, cmg_hierarchy_set_templates(s->h, level, CMG_ROLE_A, &t));
+    if (coarse != NULL) {
+        t.cols = coarse->unknowns;
+        t.values = NULL;
+        CMGI_TRY_GOTO(done, cmg_hierarchy_set_templates(s->h, level, CMG_ROLE_P, &t));
+    }
+done:
+    cmgi_cell_form_free(s->ctx, &form);
+    return status;
+}
+
 static cmg_status order_by_cells(const source *s, const cmgi_space *space, int refinement,
                                  cmg_index **order)
 {
@@ -162,13 +184,16 @@ static cmg_status make_level(const source *s, const cmgi_space *space, const cmg
                              int level, cmg_index **order)
 {
     const cmg_generate_options *o = &s->plan->options;
+    if (o->templates) {
+        return store_templates(s, space, coarse, level);
+    }
     if (level == 0 || o->coarsening != CMG_COARSENING_GALERKIN) {
         CMGI_TRY(assemble_level(s, space, level));
     } else if (!s->plan->slabs) { /* ranks multiply when they solve */
         CMGI_TRY(multiply_level(s, level));
     }
     if (o->coords) {
-        CMGI_TRY(store_coords(space, level, s->h));
+        CMGI_TRY(store_nodes(space, level, NULL, s->h));
     }
     if (coarse != NULL) {
         CMGI_TRY(store_prolongation(s, space, coarse, level));

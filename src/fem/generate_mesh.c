@@ -3,7 +3,6 @@
 #include "core/number.h"
 #include "fem/generate.h"
 #include "fem/mesh_geometry.h"
-#include "fem/mesh_read.h"
 #include "fem/mesh_shapes.h"
 #include "fem/space.h"
 #include "hierarchy/hierarchy.h"
@@ -15,7 +14,7 @@
 void cmgi_chain_free(cmg_context *ctx, cmgi_mesh_chain *chain)
 {
     for (int r = 0; r < CMGI_MAX_LEVELS; ++r) {
-        cmgi_refinement_destroy(&chain->relation[r]);
+        cmgi_entities_destroy(&chain->relation[r]);
         cmgi_mesh_destroy(&chain->mesh[r]);
     }
     CMGI_FREE(ctx, chain->fixes, chain->flux, chain->factor);
@@ -118,7 +117,7 @@ static cmg_status choose_factors(cmg_context *ctx, const cmgi_names *entries,
         CMGI_CHECK(ctx, end != NULL && *end == '\0' && factor > 0 && isfinite(factor), CMG_ERR_ARG,
                    "'%s' is no group=factor with a factor over 0", entry);
         (void)snprintf(group, sizeof group, "%.*s", (int)(sign - entry), entry);
-        const cmg_index region = cmgi_mesh_find_region(mesh, group);
+        const cmg_index region = cmgi_label_find(mesh->region, mesh->regions, group);
         name_groups(mesh, groups, sizeof groups);
         CMGI_CHECK(ctx, region >= 0, CMG_ERR_ARG, "the mesh has no group of cells '%s'%s", group,
                    groups);
@@ -140,16 +139,6 @@ static cmg_status choose_labels(cmg_context *ctx, const cmgi_plan *plan, cmgi_me
         chain->fixes[l] = !neumann && (plan->fixed.count == 0 || chain->fixes[l]);
     }
     return CMG_OK;
-}
-
-static void measure_box(cmgi_mesh_chain *chain)
-{
-    const cmgi_mesh *mesh = chain->mesh[0];
-    double high[3];
-    cmgi_box_of(mesh->dim, mesh->nodes, mesh->x, chain->origin, high);
-    for (int d = 0; d < mesh->dim; ++d) {
-        chain->extent[d] = high[d] - chain->origin[d];
-    }
 }
 
 static cmg_status refine(cmg_context *ctx, const cmgi_plan *plan, cmgi_mesh_chain *chain)
@@ -199,11 +188,16 @@ uint64_t cmgi_chain_key(const cmgi_mesh_chain *chain, int refinement, const cmgi
 cmg_status cmgi_chain_make(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,
                            cmgi_mesh_chain *chain)
 {
+    double high[3];
     CMGI_TRY(make_coarsest(ctx, plan, chain));
-    plan->options.dim = chain->mesh[0]->dim;
-    CMGI_TRY(describe_mesh(chain->mesh[0], h));
+    const cmgi_mesh *mesh = chain->mesh[0];
+    plan->options.dim = mesh->dim;
+    CMGI_TRY(describe_mesh(mesh, h));
     CMGI_TRY(choose_labels(ctx, plan, chain));
-    measure_box(chain);
+    cmgi_box_of(mesh->dim, mesh->nodes, mesh->x, chain->origin, high);
+    for (int d = 0; d < mesh->dim; ++d) {
+        chain->extent[d] = high[d] - chain->origin[d];
+    }
     return refine(ctx, plan, chain);
 }
 
@@ -269,7 +263,7 @@ static cmg_status count_coarsest(const cmgi_mesh_chain *chain, mesh_counts *m)
     if (mesh->dim == 3) {
         cmgi_entities *e = NULL;
         CMGI_TRY(cmgi_mesh_entities(mesh, false, &e));
-        m->edges = e->edges;
+        m->edges = e->edge.count;
         m->faces = sides;
         cmgi_entities_destroy(&e);
     }

@@ -81,16 +81,9 @@ cmg_size cmgi_grid_entries(const cmgi_grid *grid)
     return entries + (cmgi_grid_nodes(grid) - inner) * grid->components;
 }
 
-/* Places along the axes of number n in a box; 32 bits are divided several times as fast. */
+/* Places along the axes of number n in a box. */
 static inline void split(cmg_size n, cmg_size nx, cmg_size ny, cmg_size p[3])
 {
-    if (n <= UINT32_MAX && nx <= UINT32_MAX && ny <= UINT32_MAX) {
-        const uint32_t line = (uint32_t)n / (uint32_t)nx;
-        p[0] = (uint32_t)n % (uint32_t)nx;
-        p[1] = line % (uint32_t)ny;
-        p[2] = line / (uint32_t)ny;
-        return;
-    }
     p[0] = n % nx;
     p[1] = n / nx % ny;
     p[2] = n / nx / ny;
@@ -330,18 +323,6 @@ static int interpolate(const cmgi_grid_axis *fine, const cmgi_grid_axis *coarse,
     return count;
 }
 
-static cmg_status axis_map(cmg_context *ctx, const cmgi_grid_axis *fine,
-                           const cmgi_grid_axis *coarse, cmgi_axis_map *map)
-{
-    CMGI_TRY(cmgi_axis_map_alloc(ctx, fine->unknowns, coarse->unknowns, map));
-    for (cmg_size r = 0; r < map->rows; ++r) {
-        map->count[r] = (unsigned char)interpolate(fine, coarse, r + fine->first,
-                                                   map->column + r * CMGI_AXIS_WIDTH,
-                                                   map->weight + r * CMGI_AXIS_WIDTH);
-    }
-    return CMG_OK;
-}
-
 cmg_size cmgi_grid_prolongation_entries(const cmgi_grid *fine, const cmgi_grid *coarse)
 {
     cmg_size entries = fine->components;
@@ -364,7 +345,14 @@ cmg_status cmgi_grid_prolongation(cmg_context *ctx, const cmgi_grid *fine, const
     cmgi_axis_map map[3] = {{0}, {0}, {0}};
     cmg_status status = CMG_OK;
     for (int d = 0; d < 3; ++d) {
-        CMGI_TRY_GOTO(done, axis_map(ctx, &fine->axis[d], &coarse->axis[d], &map[d]));
+        const cmgi_grid_axis *from = &coarse->axis[d];
+        const cmgi_grid_axis *to = &fine->axis[d];
+        CMGI_TRY_GOTO(done, cmgi_axis_map_alloc(ctx, to->unknowns, from->unknowns, &map[d]));
+        for (cmg_size r = 0; r < map[d].rows; ++r) {
+            map[d].count[r] = (unsigned char)interpolate(to, from, r + to->first,
+                                                         map[d].column + r * CMGI_AXIS_WIDTH,
+                                                         map[d].weight + r * CMGI_AXIS_WIDTH);
+        }
     }
     CMGI_TRY_GOTO(done, cmgi_transfer_tensor(ctx, map, fine->components, P));
 done:

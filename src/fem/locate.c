@@ -160,9 +160,9 @@ static void cell_box(const cmgi_locator *t, cmg_size cell, double *box)
 
 /* Takes the cell if it is nearer than the best; looks no closer where its box is beyond `reach`. */
 static void try_cell(const cmgi_locator *t, cmg_index cell, const double *x, double reach,
-                     cmgi_place *best)
+                     cmgi_location *best)
 {
-    cmgi_place place = {.cell = cell};
+    cmgi_location place = {.cell = cell};
     double inside[3];
     double at[3];
     double square = 0;
@@ -188,7 +188,7 @@ static void try_cell(const cmgi_locator *t, cmg_index cell, const double *x, dou
  * Depth first, the nearer child first, without boxes farther than the best cell or, where only
  * boxes around the point count, off the point.
  */
-static void search(const cmgi_locator *t, const double *x, bool around, cmgi_place *best)
+static void search(const cmgi_locator *t, const double *x, bool around, cmgi_location *best)
 {
     const int dim = t->mesh->dim;
     cmg_size stack[DEEPEST];
@@ -217,9 +217,9 @@ static void search(const cmgi_locator *t, const double *x, bool around, cmgi_pla
 
 /* A point inside is found among the boxes around it; else all the tree is searched for the nearest
  * cell, which boxes that lie hollow around the point would make slow. */
-cmgi_place cmgi_locate(const cmgi_locator *t, const double *x)
+cmgi_location cmgi_locate(const cmgi_locator *t, const double *x)
 {
-    cmgi_place best = {.cell = -1, .distance = HUGE_VAL};
+    cmgi_location best = {.cell = -1, .distance = HUGE_VAL};
     search(t, x, true, &best);
     if (best.distance > 0) {
         search(t, x, false, &best);
@@ -244,13 +244,18 @@ static void leaf_box(const cmgi_locator *t, cmg_size leaf, double *box)
     }
 }
 
-/* Keys along a Z-curve through the middles of the cells, 20 bits an axis. */
-static void make_keys(const cmgi_locator *t, const double *low, const double *high, uint64_t *keys)
+/* Along a Z-curve through the middles of the cells, 20 bits an axis. */
+static cmg_status sort_cells(cmgi_locator *t)
 {
-    const int dim = t->mesh->dim;
-#pragma omp parallel for num_threads(t->ctx->threads) schedule(static) if (t->mesh->cells > 256)
-    for (cmg_size c = 0; c < t->mesh->cells; ++c) {
-        uint64_t key = 0;
+    const cmg_fem_mesh *mesh = t->mesh;
+    const int dim = mesh->dim;
+    double low[3];
+    double high[3];
+    uint64_t *keys = NULL;
+    cmgi_box_of(dim, mesh->nodes, mesh->x, low, high);
+    CMGI_TRY(cmgi_alloc_zero(t->ctx, mesh->cells, sizeof *keys, &keys));
+#pragma omp parallel for num_threads(t->ctx->threads) schedule(static) if (mesh->cells > 256)
+    for (cmg_size c = 0; c < mesh->cells; ++c) {
         for (int d = 0; d < dim; ++d) {
             double middle = 0;
             for (int a = 0; a < t->nodes; ++a) {
@@ -259,22 +264,10 @@ static void make_keys(const cmgi_locator *t, const double *low, const double *hi
             const double share = high[d] > low[d] ? (middle - low[d]) / (high[d] - low[d]) : 0;
             const uint64_t at = (uint64_t)(share * 0xfffff);
             for (int b = 0; b < 20; ++b) {
-                key |= (at >> b & 1) << (b * dim + d);
+                keys[c] |= (at >> b & 1) << (b * dim + d);
             }
         }
-        keys[c] = key;
     }
-}
-
-static cmg_status sort_cells(cmgi_locator *t)
-{
-    const cmg_fem_mesh *mesh = t->mesh;
-    double low[3];
-    double high[3];
-    uint64_t *keys = NULL;
-    cmgi_box_of(mesh->dim, mesh->nodes, mesh->x, low, high);
-    CMGI_TRY(cmgi_alloc(t->ctx, mesh->cells, sizeof *keys, &keys));
-    make_keys(t, low, high, keys);
     const cmg_status status = cmgi_order_by_key(t->ctx, mesh->cells, keys, t->order);
     cmgi_free(t->ctx, keys);
     return status;

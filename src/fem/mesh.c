@@ -28,18 +28,6 @@ const cmgi_cell_info *cmgi_cell_table(cmgi_cell cell)
     return (unsigned)cell < CMGI_CELL_KINDS ? &cell_table[cell] : NULL;
 }
 
-static cmg_status alloc_arrays(cmgi_mesh *m)
-{
-    const cmgi_cell_info *info = cmgi_cell_table(m->cell);
-    CMGI_TRY(cmgi_alloc(m->ctx, m->nodes * info->dim, sizeof *m->x, &m->x));
-    CMGI_TRY(cmgi_alloc(m->ctx, m->cells * info->corners, sizeof *m->cell_nodes, &m->cell_nodes));
-    CMGI_TRY(cmgi_alloc(m->ctx, m->facets * info->facet_corners, sizeof *m->facet_nodes,
-                        &m->facet_nodes));
-    CMGI_TRY(cmgi_alloc(m->ctx, m->facets, sizeof *m->facet_label, &m->facet_label));
-    CMGI_TRY(cmgi_alloc_zero(m->ctx, 1, sizeof *m->label, &m->label));
-    return cmgi_alloc_zero(m->ctx, 1, sizeof *m->region, &m->region);
-}
-
 cmg_status cmgi_mesh_create(cmg_context *ctx, cmgi_cell cell, cmg_size nodes, cmg_size cells,
                             cmg_size facets, cmgi_mesh **mesh)
 {
@@ -53,22 +41,29 @@ cmg_status cmgi_mesh_create(cmg_context *ctx, cmgi_cell cell, cmg_size nodes, cm
                "%lld nodes, %lld cells, %lld facets: one is more than 32-bit numbers reach",
                (long long)nodes, (long long)cells, (long long)facets);
     cmgi_mesh *m = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *m, &m));
-    m->ctx = ctx;
-    m->dim = info->dim;
-    m->cell = cell;
-    m->nodes = nodes;
-    m->cells = cells;
-    m->facets = facets;
-    m->labels = 1;
-    m->regions = 1;
-    const cmg_status status = alloc_arrays(m);
-    if (status != CMG_OK) {
-        cmgi_mesh_destroy(&m);
-        return status;
-    }
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc(ctx, 1, sizeof *m, &m));
+    *m = (cmgi_mesh){.ctx = ctx,
+                     .dim = info->dim,
+                     .cell = cell,
+                     .nodes = nodes,
+                     .cells = cells,
+                     .facets = facets,
+                     .labels = 1,
+                     .regions = 1};
+    CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, nodes * info->dim, sizeof *m->x, &m->x));
+    CMGI_TRY_GOTO(failed,
+                  cmgi_alloc(ctx, cells * info->corners, sizeof *m->cell_nodes, &m->cell_nodes));
+    CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, facets * info->facet_corners, sizeof *m->facet_nodes,
+                                     &m->facet_nodes));
+    CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, facets, sizeof *m->facet_label, &m->facet_label));
+    CMGI_TRY_GOTO(failed, cmgi_alloc_zero(ctx, 1, sizeof *m->label, &m->label));
+    CMGI_TRY_GOTO(failed, cmgi_alloc_zero(ctx, 1, sizeof *m->region, &m->region));
     *mesh = m;
     return CMG_OK;
+failed:
+    cmgi_mesh_destroy(&m);
+    return status;
 }
 
 void cmgi_mesh_destroy(cmgi_mesh **mesh)
@@ -82,8 +77,8 @@ void cmgi_mesh_destroy(cmgi_mesh **mesh)
     *mesh = NULL;
 }
 
-static cmg_status append(cmg_context *ctx, cmg_index tag, const char *name, cmgi_label **list,
-                         cmg_index *count)
+cmg_status cmgi_label_add(cmg_context *ctx, cmg_index tag, const char *name, cmgi_label **list,
+                          cmg_index *count)
 {
     cmgi_label *longer = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, *count + 1, sizeof *longer, &longer));
@@ -101,21 +96,7 @@ static cmg_status append(cmg_context *ctx, cmg_index tag, const char *name, cmgi
     return CMG_OK;
 }
 
-cmg_status cmgi_mesh_add_label(cmgi_mesh *mesh, cmg_index tag, const char *name, cmg_index *label)
-{
-    CMGI_TRY(append(mesh->ctx, tag, name, &mesh->label, &mesh->labels));
-    *label = mesh->labels - 1;
-    return CMG_OK;
-}
-
-cmg_status cmgi_mesh_add_region(cmgi_mesh *mesh, cmg_index tag, const char *name, cmg_index *region)
-{
-    CMGI_TRY(append(mesh->ctx, tag, name, &mesh->region, &mesh->regions));
-    *region = mesh->regions - 1;
-    return CMG_OK;
-}
-
-static cmg_index find(const cmgi_label *list, cmg_index count, const char *text)
+cmg_index cmgi_label_find(const cmgi_label *list, cmg_index count, const char *text)
 {
     for (cmg_index i = 1; i < count; ++i) {
         if (strcmp(list[i].name, text) == 0) {
@@ -132,31 +113,18 @@ static cmg_index find(const cmgi_label *list, cmg_index count, const char *text)
     return -1;
 }
 
-cmg_index cmgi_mesh_find_label(const cmgi_mesh *mesh, const char *text)
+static void count_labels(cmgi_label *list, cmg_index labels, cmg_size n, const cmg_index *of)
 {
-    return find(mesh->label, mesh->labels, text);
-}
-
-cmg_index cmgi_mesh_find_region(const cmgi_mesh *mesh, const char *text)
-{
-    return find(mesh->region, mesh->regions, text);
+    for (cmg_index i = 0; i < labels; ++i) {
+        list[i].count = 0;
+    }
+    for (cmg_size k = 0; k < n; ++k) {
+        ++list[of != NULL ? of[k] : 0].count;
+    }
 }
 
 void cmgi_mesh_count_labels(cmgi_mesh *mesh)
 {
-    for (cmg_index i = 0; i < mesh->labels; ++i) {
-        mesh->label[i].count = 0;
-    }
-    for (cmg_size f = 0; f < mesh->facets; ++f) {
-        ++mesh->label[mesh->facet_label[f]].count;
-    }
-    for (cmg_index i = 0; i < mesh->regions; ++i) {
-        mesh->region[i].count = 0;
-    }
-    for (cmg_size c = 0; c < mesh->cells && mesh->cell_label != NULL; ++c) {
-        ++mesh->region[mesh->cell_label[c]].count;
-    }
-    if (mesh->cell_label == NULL) {
-        mesh->region[0].count = mesh->cells;
-    }
+    count_labels(mesh->label, mesh->labels, mesh->facets, mesh->facet_label);
+    count_labels(mesh->region, mesh->regions, mesh->cells, mesh->cell_label);
 }

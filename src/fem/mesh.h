@@ -74,14 +74,15 @@ cmg_status cmgi_mesh_create(cmg_context *ctx, cmgi_cell cell, cmg_size nodes, cm
                             cmg_size facets, cmgi_mesh **mesh);
 void cmgi_mesh_destroy(cmgi_mesh **mesh);
 
-/* Appends a label or a region and returns its number; the count is kept by cmgi_mesh_count_labels.
- */
-cmg_status cmgi_mesh_add_label(cmgi_mesh *mesh, cmg_index tag, const char *name, cmg_index *label);
-cmg_status cmgi_mesh_add_region(cmgi_mesh *mesh, cmg_index tag, const char *name,
-                                cmg_index *region);
-/* Label or region by name, or by its tag in decimal; -1 = none such. */
-cmg_index cmgi_mesh_find_label(const cmgi_mesh *mesh, const char *text);
-cmg_index cmgi_mesh_find_region(const cmgi_mesh *mesh, const char *text);
+/* Appends to the labels or the regions; counts are kept by cmgi_mesh_count_labels. */
+cmg_status cmgi_label_add(cmg_context *ctx, cmg_index tag, const char *name, cmgi_label **list,
+                          cmg_index *count);
+/* Number of a label or region by name, or by its tag in decimal; -1 = none such. */
+cmg_index cmgi_label_find(const cmgi_label *list, cmg_index count, const char *text);
+static inline cmg_index cmgi_mesh_find_label(const cmgi_mesh *mesh, const char *text)
+{
+    return cmgi_label_find(mesh->label, mesh->labels, text);
+}
 void cmgi_mesh_count_labels(cmgi_mesh *mesh);
 
 /*
@@ -92,27 +93,25 @@ void cmgi_mesh_count_labels(cmgi_mesh *mesh);
  */
 cmg_status cmgi_mesh_find_facets(cmgi_mesh *mesh, cmg_size *dropped);
 
-/*
- * Numbers of edges and, in 3D, faces. Edges are sorted by (lower node, higher node), faces by their
- * sorted nodes; a face keeps the corners in the order of the first cell that has it.
- */
+/* Edges or faces of a mesh, sorted by their ascending nodes. */
+typedef struct cmgi_entity_list {
+    cmg_size count;
+    int corners;        /* nodes of each */
+    int per_cell;       /* of a cell */
+    cmg_index *nodes;   /* count x corners: an edge's ascending, a face's as in its first cell */
+    cmg_size *start;    /* nodes + 1: those whose lowest node is i are start[i] .. */
+    cmg_index *of_cell; /* cells x per_cell, order of cmgi_cell_info.edge or facet */
+} cmgi_entity_list;
 typedef struct cmgi_entities {
     cmg_context *ctx;
-    cmg_size edges;
-    cmg_index *edge_nodes; /* edges x 2, lower first */
-    cmg_size *edge_start;  /* nodes + 1: edges whose lower node is i are edge_start[i] .. */
-    cmg_index *cell_edges; /* cells x edges a cell, order of cmgi_cell_info.edge */
-    cmg_size faces;        /* 0 in 2D, where the facets are the edges */
-    cmg_index *face_nodes; /* faces x facet corners */
-    cmg_size *face_start;  /* nodes + 1, by the lowest node */
-    cmg_index *cell_faces; /* cells x facets a cell, order of cmgi_cell_info.facet */
+    cmgi_entity_list edge;
+    cmgi_entity_list face; /* count 0 in 2D, where the facets are the edges */
 } cmgi_entities;
-/* faces = false leaves the faces out (faces = 0). */
+/* faces = false leaves the faces out. */
 cmg_status cmgi_mesh_entities(const cmgi_mesh *mesh, bool faces, cmgi_entities **entities);
 void cmgi_entities_destroy(cmgi_entities **entities);
-/* Number of the edge between two nodes, of the face with these corners (any order); -1 = none. */
-cmg_index cmgi_entities_edge(const cmgi_entities *e, cmg_index a, cmg_index b);
-cmg_index cmgi_entities_face(const cmgi_entities *e, int corners, const cmg_index *nodes);
+/* Number of the edge or face with these corners, in any order; -1 = none. */
+cmg_index cmgi_entity_find(const cmgi_entity_list *list, const cmg_index *nodes);
 
 /* Nodes of cells, as many in each. */
 typedef struct cmgi_incidence {
@@ -121,7 +120,8 @@ typedef struct cmgi_incidence {
     int per_cell;
     const cmg_index *cell_nodes;
 } cmgi_incidence;
-/* Cells around each node: start has nodes + 1 entries, list the cells in ascending order. */
+/* Cells around each node: start has nodes + 1 entries, list the cells in ascending order. For the
+ * caller to free, also where it fails. */
 cmg_status cmgi_cells_of_nodes(cmg_context *ctx, const cmgi_incidence *in, cmg_size **start,
                                cmg_index **list);
 
@@ -149,6 +149,20 @@ cmg_status cmgi_mesh_check_cells(const cmgi_mesh *mesh, cmg_size *fault_cell);
 /* Determinant of the map's derivative at corner c. */
 double cmgi_mesh_corner_det(const cmgi_mesh *mesh, cmg_size cell, int c);
 
+/*
+ * Reads a mesh: gmsh .msh 2.2 and 4.1 (text, binary) or MFEM .mesh 1.0, found by content; others
+ * come through the Python package and meshio. Cells of the highest dimension make the mesh; nodes
+ * that none uses are left out; cells numbered the other way round are turned; corner nodes stand
+ * for curved cells; all of that is said in mesh->note. Physical groups and boundary attributes
+ * become labels.
+ *
+ * CMG_ERR_IO           the file cannot be read
+ * CMG_ERR_FILE         the content is wrong: "path:line: reason" (byte offset in binary parts)
+ * CMG_ERR_UNSUPPORTED  a format, version, cell type or mixture that is not read
+ * CMG_ERR_SHAPE        the mesh is faulty, see cmgi_mesh_check
+ */
+cmg_status cmgi_mesh_read(cmg_context *ctx, const char *path, cmgi_mesh **mesh);
+
 /* A circle (2D), cylinder (3D, axis != 0) or sphere (3D, axis = 0) that carries facets of a label.
  */
 typedef struct cmgi_surface {
@@ -163,33 +177,34 @@ typedef struct cmgi_snap {
 } cmgi_snap;
 
 /*
- * From a mesh to its regular refinement. Nodes of the fine mesh:
- *   0 .. coarse_nodes-1   the coarse nodes, same numbers
- *   then edges            midpoints, edge_nodes
- *   then faces            face centres of hexes (0 else), face_nodes
- *   then centres          cell centres of quads and hexes (0 else), in cell order
+ * Refines once; snap may be NULL, relation may be NULL where it is not wanted. Nodes of the fine
+ * mesh:
+ *   the coarse nodes, same numbers
+ *   then edges            midpoints, relation->edge.nodes
+ *   then faces            face centres of hexes (none else), relation->face.nodes
+ *   then centres          cell centres of quads and hexes (none else), in cell order
  * Cells: children of coarse cell c are c * 2^dim .. c * 2^dim + 2^dim - 1; child k of a quad or hex
  * sits at corner k; children 0 .. dim of a simplex sit at its corners, the others are inside.
  * Facets: children of facet f are f * 2^(dim-1) .., labels are inherited.
  */
-typedef struct cmgi_refinement {
-    cmg_context *ctx;
-    cmgi_cell cell;
-    cmg_size coarse_nodes;
-    cmg_size edges;
-    cmg_size faces;
-    cmg_size centres;
-    cmg_index *edge_nodes; /* edges x 2, coarse node numbers */
-    cmg_index *face_nodes; /* faces x 4, coarse node numbers */
-} cmgi_refinement;
-
-/* Refines once; snap may be NULL, relation may be NULL where it is not wanted. */
 cmg_status cmgi_mesh_refine(const cmgi_mesh *coarse, const cmgi_snap *snap, cmgi_mesh **fine,
-                            cmgi_refinement **relation);
-void cmgi_refinement_destroy(cmgi_refinement **relation);
+                            cmgi_entities **relation);
 /*
  * Coarse nodes that fine node i is the mean of, with equal weights: 1 (a coarse node), 2 (edge), 4
  * (face or quad) or 8 (hex); the number is returned.
  */
-int cmgi_refinement_parents(const cmgi_refinement *r, const cmgi_mesh *coarse, cmg_size i,
+int cmgi_refinement_parents(const cmgi_entities *relation, const cmgi_mesh *coarse, cmg_size i,
                             cmg_index parents[8]);
+
+/* Numbers on a mesh, for ParaView. */
+typedef struct cmgi_field {
+    const char *name;
+    int components;       /* 1 .. 9 numbers a node or cell, interleaved; 2 is padded to 3 */
+    bool on_cells;        /* else on nodes */
+    const double *values; /* components x nodes or cells */
+} cmgi_field;
+
+/* Writes mesh, regions and fields as a VTK XML unstructured grid (.vtu), in binary (appended
+ * base64, in the machine's byte order). */
+cmg_status cmgi_vtu_write(cmg_context *ctx, const char *path, const cmgi_mesh *mesh, int fields,
+                          const cmgi_field *field);

@@ -1,6 +1,5 @@
 /* Whether a mesh is one: numbers in range, positive cells, sides that match, facets that bound. */
 #include "core/memory.h"
-#include "fem/mesh_conform.h"
 #include "fem/mesh_geometry.h"
 #include "fem/mesh_sides.h"
 

@@ -1,8 +1,7 @@
 /* Duplicate and hanging nodes, found with the boundary nodes sorted into a grid of boxes. */
-#include "fem/mesh_conform.h"
+#include "fem/mesh_geometry.h"
 
 #include "core/memory.h"
-#include "fem/mesh_geometry.h"
 
 #include <math.h>
 
@@ -32,42 +31,26 @@ static cmg_size box_number(const boxes *b, const double *x)
     return number;
 }
 
-/* Extent of the mesh and about one box a boundary node. */
-static void size_boxes(boxes *b, cmg_size count)
+/* About one box a boundary node. */
+static cmg_status fill_boxes(boxes *b)
 {
     const cmgi_mesh *mesh = b->mesh;
-    const int dim = mesh->dim;
-    const int side = 1 + (int)pow((double)count, 1.0 / dim);
-    double high[3];
-    cmgi_box_of(dim, mesh->nodes, mesh->x, b->low, high);
-    for (int d = 0; d < dim; ++d) {
-        b->size[d] = side;
-        b->per_unit[d] = high[d] > b->low[d] ? side / (high[d] - b->low[d]) : 0;
-    }
-}
-
-/* on_boundary[v] = 1; returns their number. */
-static cmg_size mark_boundary(const cmgi_mesh *mesh, unsigned char *on_boundary)
-{
     const int corners = cmgi_cell_table(mesh->cell)->facet_corners;
+    unsigned char *on_boundary = NULL;
     cmg_size count = 0;
+    cmg_size total = 1;
+    double high[3];
+    CMGI_TRY(cmgi_alloc_zero(mesh->ctx, mesh->nodes, 1, &on_boundary));
     for (cmg_size k = 0; k < mesh->facets * corners; ++k) {
         count += on_boundary[mesh->facet_nodes[k]] == 0;
         on_boundary[mesh->facet_nodes[k]] = 1;
     }
-    return count;
-}
-
-static cmg_status fill_boxes(boxes *b)
-{
-    const cmgi_mesh *mesh = b->mesh;
-    unsigned char *on_boundary = NULL;
-    CMGI_TRY(cmgi_alloc_zero(mesh->ctx, mesh->nodes, 1, &on_boundary));
-    const cmg_size count = mark_boundary(mesh, on_boundary);
-    size_boxes(b, count);
-    cmg_size total = 1;
+    const int side = 1 + (int)pow((double)count, 1.0 / mesh->dim);
+    cmgi_box_of(mesh->dim, mesh->nodes, mesh->x, b->low, high);
     for (int d = 0; d < mesh->dim; ++d) {
-        total *= b->size[d];
+        b->size[d] = side;
+        b->per_unit[d] = high[d] > b->low[d] ? side / (high[d] - b->low[d]) : 0;
+        total *= side;
     }
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(mesh->ctx, total + 2, sizeof *b->start, &b->start));
@@ -88,20 +71,11 @@ done:
     return status;
 }
 
-static double distance2(int dim, const double *p, const double *q)
-{
-    double sum = 0;
-    for (int d = 0; d < dim; ++d) {
-        sum += (p[d] - q[d]) * (p[d] - q[d]);
-    }
-    return sum;
-}
-
 /* p is on the segment ab to within tol. */
 static bool on_segment(int dim, const double *p, const double *a, const double *b, double tol)
 {
     double dot = 0;
-    const double length2 = distance2(dim, a, b);
+    const double length2 = cmgi_distance2(dim, a, b);
     for (int d = 0; d < dim; ++d) {
         dot += (p[d] - a[d]) * (b[d] - a[d]);
     }
@@ -113,7 +87,7 @@ static bool on_segment(int dim, const double *p, const double *a, const double *
     for (int d = 0; d < dim; ++d) {
         foot[d] = a[d] + t * (b[d] - a[d]);
     }
-    return distance2(dim, p, foot) < tol * tol;
+    return cmgi_distance2(dim, p, foot) < tol * tol;
 }
 
 /* p is in the closed triangle abc to within tol: barycentric coordinates by least squares. */
@@ -144,7 +118,7 @@ static bool in_triangle(const double *p, const double *a, const double *b, const
     for (int d = 0; d < 3; ++d) {
         foot[d] = a[d] + s * (b[d] - a[d]) + t * (c[d] - a[d]);
     }
-    return distance2(3, p, foot) < tol * tol;
+    return cmgi_distance2(3, p, foot) < tol * tol;
 }
 
 /* Node v, not one of its corners, lies in the facet. */
@@ -196,7 +170,7 @@ static cmg_index first_in(const boxes *b, const double *low, const double *high,
 static bool is_twin(const cmgi_mesh *mesh, const cmg_index *of, cmg_index v, double tol)
 {
     const double *x = mesh->x + (cmg_size)*of * mesh->dim;
-    return v < *of && distance2(mesh->dim, x, mesh->x + (cmg_size)v * mesh->dim) < tol * tol;
+    return v < *of && cmgi_distance2(mesh->dim, x, mesh->x + (cmg_size)v * mesh->dim) < tol * tol;
 }
 
 /* A boundary node inside facet f, -1 = none. */

@@ -2,7 +2,7 @@
 #include "core/memory.h"
 #include "core/random.h"
 #include "fem/mesh_geometry.h"
-#include "fem/shapes_build.h"
+#include "fem/mesh_shapes.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,14 +21,10 @@ static void measure_reach(const cmgi_mesh *mesh, double *reach)
         const cmg_index *node = mesh->cell_nodes + k / info->edges * info->corners;
         const cmg_index a = node[info->edge[k % info->edges][0]];
         const cmg_index b = node[info->edge[k % info->edges][1]];
-        double square = 0;
-        for (int d = 0; d < mesh->dim; ++d) {
-            const double gap =
-                mesh->x[(cmg_size)a * mesh->dim + d] - mesh->x[(cmg_size)b * mesh->dim + d];
-            square += gap * gap;
-        }
-        reach[a] = fmin(reach[a], sqrt(square));
-        reach[b] = fmin(reach[b], sqrt(square));
+        const double length = sqrt(cmgi_distance2(mesh->dim, mesh->x + (cmg_size)a * mesh->dim,
+                                                  mesh->x + (cmg_size)b * mesh->dim));
+        reach[a] = fmin(reach[a], length);
+        reach[b] = fmin(reach[b], length);
     }
     for (cmg_size k = 0; k < mesh->facets * info->facet_corners; ++k) {
         reach[mesh->facet_nodes[k]] = 0;

@@ -7,6 +7,7 @@
 #include "fem/mesh_geometry.h"
 
 #include <math.h>
+#include <string.h>
 
 double cmgi_determinant(int dim, double rows[3][3])
 {
@@ -36,9 +37,9 @@ static const double *corner_x(const cmgi_mesh *mesh, cmg_size cell, int c)
     return mesh->x + (cmg_size)mesh->cell_nodes[cell * corners + c] * mesh->dim;
 }
 
-/* rows[b] = dx/ds_b at corner c: the edges that leave it, in the direction of s. */
-static void corner_rows(const cmgi_mesh *mesh, cmg_size cell, int c, double rows[3][3])
+double cmgi_mesh_corner_det(const cmgi_mesh *mesh, cmg_size cell, int c)
 {
+    double rows[3][3]; /* [b] = dx/ds_b: the edges that leave the corner, in the direction of s */
     for (int b = 0; b < mesh->dim; ++b) {
         const int other = cmgi_cell_simplex(mesh->cell) ? b + 1 : c | 1 << b;
         const int origin = cmgi_cell_simplex(mesh->cell) ? 0 : other ^ 1 << b;
@@ -48,12 +49,6 @@ static void corner_rows(const cmgi_mesh *mesh, cmg_size cell, int c, double rows
             rows[b][d] = q[d] - p[d];
         }
     }
-}
-
-double cmgi_mesh_corner_det(const cmgi_mesh *mesh, cmg_size cell, int c)
-{
-    double rows[3][3];
-    corner_rows(mesh, cell, c, rows);
     return cmgi_determinant(mesh->dim, rows);
 }
 
@@ -83,16 +78,6 @@ static double gauss_det(int dim, const double x[CMGI_MAX_CORNERS][3], int g)
     return cmgi_determinant(dim, rows);
 }
 
-static void gather_corners(const cmgi_mesh *mesh, cmg_size cell, double x[CMGI_MAX_CORNERS][3])
-{
-    for (int c = 0; c < cmgi_cell_table(mesh->cell)->corners; ++c) {
-        const double *p = corner_x(mesh, cell, c);
-        for (int d = 0; d < mesh->dim; ++d) {
-            x[c][d] = p[d];
-        }
-    }
-}
-
 /* Lengths of all edges; at each corner the product of those that meet there. */
 static void measure_edges(const cmgi_cell_info *info, const double x[CMGI_MAX_CORNERS][3],
                           double product[CMGI_MAX_CORNERS], cmgi_cell_measure *m)
@@ -103,13 +88,8 @@ static void measure_edges(const cmgi_cell_info *info, const double x[CMGI_MAX_CO
         product[c] = 1;
     }
     for (int e = 0; e < info->edges; ++e) {
-        const double *p = x[info->edge[e][0]];
-        const double *q = x[info->edge[e][1]];
-        double square = 0;
-        for (int d = 0; d < info->dim; ++d) {
-            square += (q[d] - p[d]) * (q[d] - p[d]);
-        }
-        const double length = sqrt(square);
+        const double length =
+            sqrt(cmgi_distance2(info->dim, x[info->edge[e][1]], x[info->edge[e][0]]));
         product[info->edge[e][0]] *= length;
         product[info->edge[e][1]] *= length;
         m->edge_min = length < m->edge_min ? length : m->edge_min;
@@ -125,7 +105,9 @@ cmgi_cell_measure cmgi_mesh_measure_cell(const cmgi_mesh *mesh, cmg_size cell)
     cmgi_cell_measure m = {.det = HUGE_VAL, .quality = HUGE_VAL};
     double x[CMGI_MAX_CORNERS][3];
     double product[CMGI_MAX_CORNERS];
-    gather_corners(mesh, cell, x);
+    for (int c = 0; c < info->corners; ++c) {
+        memcpy(x[c], corner_x(mesh, cell, c), (size_t)mesh->dim * sizeof *x[c]);
+    }
     measure_edges(info, (const double(*)[3])x, product, &m);
     for (int c = 0; c < info->corners; ++c) {
         const double det = cmgi_mesh_corner_det(mesh, cell, c);

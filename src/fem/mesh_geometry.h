@@ -1,9 +1,17 @@
-/* Geometry of single cells. */
+/* Geometry of cells: measures, the order of corners, what is wrong, new nodes on surfaces. */
 #pragma once
 #include "fem/mesh.h"
 
 /* Determinant of rows a, b (, c). */
 double cmgi_determinant(int dim, double rows[3][3]);
+static inline double cmgi_distance2(int dim, const double *p, const double *q)
+{
+    double sum = 0;
+    for (int d = 0; d < dim; ++d) {
+        sum += (p[d] - q[d]) * (p[d] - q[d]);
+    }
+    return sum;
+}
 /* Least and largest coordinates of points. */
 void cmgi_box_of(int dim, cmg_size points, const double *x, double *low, double *high);
 /* What one pass over a cell gives. */
@@ -24,3 +32,27 @@ cmg_status cmgi_mesh_fail_inverted(const cmgi_mesh *mesh, const char *what, cmg_
                                    cmg_size count);
 /* Fails with the first inverted cell, if any. */
 cmg_status cmgi_mesh_check_dets(const cmgi_mesh *mesh, const char *what);
+
+/* Mirrors the numbering of cells whose corner determinants are all negative; counts them. */
+void cmgi_mesh_make_positive(cmgi_mesh *mesh, cmg_size *turned);
+/*
+ * Turns the vertices of tets so that refinement cuts the octahedron along its shortest diagonal; a
+ * diagonal that is shorter by rounding only does not count. Refinement keeps to that choice from
+ * then on.
+ */
+void cmgi_mesh_order_tets(cmgi_mesh *mesh);
+
+/*
+ * Finds boundary nodes at the place of another one (closer than 1e-6 of the shortest edge) and
+ * inside a boundary facet that is not theirs (closer than 1e-6 of its size), and fails with the
+ * first one. A conforming mesh has neither; a crack between coincident facets has the former.
+ */
+cmg_status cmgi_mesh_check_conforming(const cmgi_mesh *mesh, cmgi_mesh_report *report);
+
+/*
+ * Moves the new nodes of `fine` on facets whose label has a surface to its nearest point, then the
+ * centres of quads and hexes (and of inner faces) that border them by transfinite interpolation.
+ * Fails with the cell when that inverts one.
+ */
+cmg_status cmgi_mesh_snap(const cmgi_mesh *coarse, const cmgi_entities *e, const cmgi_snap *snap,
+                          cmgi_mesh *fine);

@@ -1,5 +1,5 @@
 /* Orientation of cells and the numbering of tets that makes their refinement good. */
-#include "fem/mesh_order.h"
+#include "fem/mesh_geometry.h"
 
 static void swap(cmg_index *a, cmg_index *b)
 {

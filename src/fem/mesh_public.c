@@ -1,9 +1,7 @@
 /* Meshes that callers hand over or get: checks, files, refinement. */
-#include "fem/mesh_public.h"
+#include "fem/locate.h"
 
 #include "core/memory.h"
-#include "fem/locate.h"
-#include "fem/mesh_read.h"
 #include "fem/space.h"
 
 #include <math.h>
@@ -113,7 +111,7 @@ cmg_status cmg_fem_mesh_refine(cmg_context *ctx, const cmg_fem_mesh *coarse, cmg
     const bool fixes[1] = {false};
     cmgi_mesh *mesh[2] = {NULL, NULL};
     cmgi_space *space[2] = {NULL, NULL};
-    cmgi_refinement *relation = NULL;
+    cmgi_entities *relation = NULL;
     cmgi_csr made = {0};
     cmg_size fault = -1;
     cmg_status status = CMG_OK;
@@ -143,6 +141,6 @@ done:
         cmgi_space_destroy(&space[m]);
         cmgi_mesh_destroy(&mesh[m]);
     }
-    cmgi_refinement_destroy(&relation);
+    cmgi_entities_destroy(&relation);
     return status;
 }

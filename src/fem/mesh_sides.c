@@ -5,78 +5,44 @@
 #include "fem/mesh_sides.h"
 
 #include "core/memory.h"
+#include "core/search.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Threads worth starting for this many cells. */
-static int team(const cmg_context *ctx, cmg_size cells)
-{
-    const cmg_size wanted = cells / 4096 + 1;
-    return wanted < ctx->threads ? (int)wanted : ctx->threads;
-}
 
 cmg_status cmgi_cells_of_nodes(cmg_context *ctx, const cmgi_incidence *in, cmg_size **start,
                                cmg_index **list)
 {
     const cmg_size n = in->nodes;
     const cmg_size entries = in->cells * in->per_cell;
-    const int threads = team(ctx, in->cells);
-    cmg_size *s = NULL;
-    cmg_index *l = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, n + 2, sizeof *s, &s));
-    const cmg_status status = cmgi_alloc(ctx, entries, sizeof *l, &l);
-    if (status != CMG_OK) {
-        cmgi_free(ctx, s);
-        return status;
+    CMGI_TRY(cmgi_alloc_zero(ctx, n + 2, sizeof **start, start));
+    CMGI_TRY(cmgi_alloc(ctx, entries, sizeof **list, list));
+    /* counts go to s[v + 2], so that filling through s[v + 1] leaves the starts in s[v] */
+    cmg_size *s = *start;
+    for (cmg_size k = 0; k < entries; ++k) {
+        ++s[in->cell_nodes[k] + 2];
     }
-    /* Every thread has nodes of its own, which needs no atomics and keeps cells ascending. Counts
-     * go to s[v + 2], so that filling through s[v + 1] leaves the starts in s[v]. */
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int t = 0; t < threads; ++t) {
-        for (cmg_size k = 0; k < entries; ++k) {
-            const cmg_size v = in->cell_nodes[k];
-            if (v >= n * t / threads && v < n * (t + 1) / threads) {
-                ++s[v + 2];
-            }
-        }
+    cmgi_add_up(s + 1, n);
+    for (cmg_size k = 0; k < entries; ++k) {
+        (*list)[s[in->cell_nodes[k] + 1]++] = (cmg_index)(k / in->per_cell);
     }
-    for (cmg_size v = 0; v < n; ++v) {
-        s[v + 2] += s[v + 1];
-    }
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int t = 0; t < threads; ++t) {
-        for (cmg_size k = 0; k < entries; ++k) {
-            const cmg_size v = in->cell_nodes[k];
-            if (v >= n * t / threads && v < n * (t + 1) / threads) {
-                l[s[v + 1]++] = (cmg_index)(k / in->per_cell);
-            }
-        }
-    }
-    *start = s;
-    *list = l;
     return CMG_OK;
 }
 
-cmg_status cmgi_side_lists_create(const cmgi_mesh *mesh, cmgi_side_lists *lists)
+cmg_status cmgi_side_lists_create(const cmgi_mesh *mesh, cmgi_side_lists *s)
 {
-    cmgi_side_lists s = {.mesh = mesh, .threads = team(mesh->ctx, mesh->cells), .capacity = 1};
+    const cmg_size team = mesh->cells / 4096 + 1; /* threads worth starting */
     const cmgi_incidence in = {mesh->nodes, mesh->cells, cmgi_cell_table(mesh->cell)->corners,
                                mesh->cell_nodes};
-    CMGI_TRY(cmgi_cells_of_nodes(mesh->ctx, &in, &s.start, &s.list));
+    *s = (cmgi_side_lists){.mesh = mesh, .threads = mesh->ctx->threads, .capacity = 1};
+    s->threads = team < s->threads ? (int)team : s->threads;
+    CMGI_TRY(cmgi_cells_of_nodes(mesh->ctx, &in, &s->start, &s->list));
     for (cmg_size v = 0; v < mesh->nodes; ++v) {
         /* dim sides (edges) of a cell meet at its corner; 3 at a tet's as well */
-        const cmg_size sides = 3 * (s.start[v + 1] - s.start[v]);
-        s.capacity = sides > s.capacity ? sides : s.capacity;
+        const cmg_size sides = 3 * (s->start[v + 1] - s->start[v]);
+        s->capacity = sides > s->capacity ? sides : s->capacity;
     }
-    const cmg_status status =
-        cmgi_alloc(mesh->ctx, s.threads * s.capacity, sizeof *s.scratch, &s.scratch);
-    if (status != CMG_OK) {
-        cmgi_side_lists_free(&s);
-        return status;
-    }
-    *lists = s;
-    return CMG_OK;
+    return cmgi_alloc(mesh->ctx, s->threads * s->capacity, sizeof *s->scratch, &s->scratch);
 }
 
 void cmgi_side_lists_free(cmgi_side_lists *lists)

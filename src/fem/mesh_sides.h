@@ -19,7 +19,8 @@ typedef struct cmgi_side_lists {
     cmgi_side *scratch; /* threads x capacity */
 } cmgi_side_lists;
 
-cmg_status cmgi_side_lists_create(const cmgi_mesh *mesh, cmgi_side_lists *lists);
+/* For the caller to free, also where it fails. */
+cmg_status cmgi_side_lists_create(const cmgi_mesh *mesh, cmgi_side_lists *s);
 void cmgi_side_lists_free(cmgi_side_lists *lists);
 /* Sides, or edges, of cells whose lowest node is v, sorted by key, then cell; `side` has room for
  * capacity. */

@@ -4,10 +4,9 @@
  * of the Coons patch (Gordon and Hall 1973): face = 1/2 sum edge midpoints - 1/4 sum corners, hex =
  * 1/2 sum face centres - 1/4 sum edge midpoints + 1/8 sum corners.
  */
-#include "fem/mesh_snap.h"
+#include "fem/mesh_geometry.h"
 
 #include "core/memory.h"
-#include "fem/mesh_geometry.h"
 
 #include <math.h>
 
@@ -55,7 +54,7 @@ static bool project(const cmgi_snap *snap, cmg_index label, int dim, double *p)
 /* Edge between corners i and j of a facet. */
 static cmg_index facet_edge(const cmgi_entities *e, const cmg_index *node, int i, int j)
 {
-    return cmgi_entities_edge(e, node[i], node[j]);
+    return cmgi_entity_find(&e->edge, (const cmg_index[2]){node[i], node[j]});
 }
 
 /* Projects the new nodes of one facet and marks them in moved[fine node - coarse nodes]. */
@@ -76,7 +75,7 @@ static void snap_facet(const cmgi_mesh *coarse, const cmgi_entities *e, const cm
         }
     }
     if (corners == 4) {
-        const cmg_size face = e->edges + cmgi_entities_face(e, 4, node);
+        const cmg_size face = e->edge.count + cmgi_entity_find(&e->face, node);
         moved[face] = project(snap, label, dim, fine->x + (coarse->nodes + face) * dim) ? 2 : 0;
     }
 }
@@ -87,25 +86,25 @@ static void bend_faces(const cmgi_mesh *coarse, const cmgi_entities *e, cmgi_mes
 {
     static const int ring[5] = {0, 1, 3, 2, 0};
 #pragma omp parallel for num_threads(coarse->ctx->threads) schedule(static)
-    for (cmg_size f = 0; f < e->faces; ++f) {
-        const cmg_index *node = e->face_nodes + 4 * f;
+    for (cmg_size f = 0; f < e->face.count; ++f) {
+        const cmg_index *node = e->face.nodes + 4 * f;
         cmg_index edge[4];
         bool beside = false;
         for (int k = 0; k < 4; ++k) {
             edge[k] = facet_edge(e, node, ring[k], ring[k + 1]);
             beside = beside || moved[edge[k]];
         }
-        if (!beside || moved[e->edges + f] == 2) {
+        if (!beside || moved[e->edge.count + f] == 2) {
             continue;
         }
-        moved[e->edges + f] = 1;
+        moved[e->edge.count + f] = 1;
         for (int d = 0; d < 3; ++d) {
             double sum = 0;
             for (int k = 0; k < 4; ++k) {
                 sum += 0.5 * fine->x[(coarse->nodes + edge[k]) * 3 + d] -
                        0.25 * coarse->x[(cmg_size)node[k] * 3 + d];
             }
-            fine->x[(coarse->nodes + e->edges + f) * 3 + d] = sum;
+            fine->x[(coarse->nodes + e->edge.count + f) * 3 + d] = sum;
         }
     }
 }
@@ -128,8 +127,8 @@ static void bend_cells(const cmgi_mesh *coarse, const cmgi_entities *e, cmgi_mes
     const int dim = info->dim;
 #pragma omp parallel for num_threads(coarse->ctx->threads) schedule(static)
     for (cmg_size c = 0; c < coarse->cells; ++c) {
-        const cmg_index *edge = e->cell_edges + c * info->edges;
-        const cmg_index *face = dim == 3 ? e->cell_faces + c * info->facets : NULL;
+        const cmg_index *edge = e->edge.of_cell + c * info->edges;
+        const cmg_index *face = dim == 3 ? e->face.of_cell + c * info->facets : NULL;
         bool beside = false;
         for (int k = 0; k < info->edges; ++k) {
             beside = beside || moved[edge[k]];
@@ -142,9 +141,9 @@ static void bend_cells(const cmgi_mesh *coarse, const cmgi_entities *e, cmgi_mes
         add_nodes(fine, coarse->cell_nodes + c * info->corners, info->corners, 0,
                   dim == 2 ? -0.25 : 0.125, sum);
         add_nodes(fine, edge, info->edges, coarse->nodes, sign * (dim == 2 ? 0.5 : 0.25), sum);
-        add_nodes(fine, face, dim == 3 ? info->facets : 0, coarse->nodes + e->edges, 0.5, sum);
+        add_nodes(fine, face, dim == 3 ? info->facets : 0, coarse->nodes + e->edge.count, 0.5, sum);
         for (int d = 0; d < dim; ++d) {
-            fine->x[(coarse->nodes + e->edges + e->faces + c) * dim + d] = sum[d];
+            fine->x[(coarse->nodes + e->edge.count + e->face.count + c) * dim + d] = sum[d];
         }
     }
 }
@@ -153,7 +152,7 @@ cmg_status cmgi_mesh_snap(const cmgi_mesh *coarse, const cmgi_entities *e, const
                           cmgi_mesh *fine)
 {
     unsigned char *moved = NULL;
-    CMGI_TRY(cmgi_alloc_zero(coarse->ctx, e->edges + e->faces, 1, &moved));
+    CMGI_TRY(cmgi_alloc_zero(coarse->ctx, e->edge.count + e->face.count, 1, &moved));
     for (cmg_size f = 0; f < coarse->facets; ++f) {
         snap_facet(coarse, e, snap, f, fine, moved);
     }

@@ -4,7 +4,8 @@
  * the same diagonal. Vertices are in the order of the path, or with 0 and 2 exchanged where that
  * makes the tet positive.
  */
-#include "fem/shapes_build.h"
+#include "fem/mesh_geometry.h"
+#include "fem/mesh_shapes.h"
 
 #include <string.h>
 
@@ -12,13 +13,6 @@ static const unsigned char kuhn[6][4] = {{0, 1, 3, 7}, {0, 2, 6, 7}, {0, 4, 5, 7
                                          {5, 1, 0, 7}, {3, 2, 0, 7}, {6, 4, 0, 7}};
 /* along the diagonal 0-3 and along 1-2 */
 static const unsigned char halves[2][2][3] = {{{0, 1, 3}, {0, 3, 2}}, {{0, 1, 2}, {1, 3, 2}}};
-
-static double diagonal2(const cmgi_mesh *mesh, cmg_index a, cmg_index b)
-{
-    const double dx = mesh->x[2 * (cmg_size)a] - mesh->x[2 * (cmg_size)b];
-    const double dy = mesh->x[2 * (cmg_size)a + 1] - mesh->x[2 * (cmg_size)b + 1];
-    return dx * dx + dy * dy;
-}
 
 static void split_cell(const cmgi_mesh *mesh, cmg_size c, cmg_index *to)
 {
@@ -29,9 +23,12 @@ static void split_cell(const cmgi_mesh *mesh, cmg_size c, cmg_index *to)
         return;
     }
     const cmg_index *node = mesh->cell_nodes + 4 * c;
+    const double *x[4];
+    for (int k = 0; k < 4; ++k) {
+        x[k] = mesh->x + 2 * (cmg_size)node[k];
+    }
     /* rounding must not decide between equal diagonals */
-    const int cut =
-        diagonal2(mesh, node[0], node[3]) > (1 + 1e-9) * diagonal2(mesh, node[1], node[2]);
+    const int cut = cmgi_distance2(2, x[0], x[3]) > (1 + 1e-9) * cmgi_distance2(2, x[1], x[2]);
     for (int k = 0; k < 6; ++k) {
         to[k] = node[halves[cut][k / 3][k % 3]];
     }

@@ -4,7 +4,6 @@
 #include "core/backend.h"
 #include "core/memory.h"
 #include "csr/resident.h"
-#include "fem/space_sum.h"
 
 typedef cmg_status (*sums_fn)(cmg_context *ctx, const cmgi_sum_cells *in, cmgi_mesh_sums *sums);
 

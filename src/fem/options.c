@@ -89,6 +89,8 @@ static const cmg_option rows[] = {
             "store elements of the finest level, and of others that repeat, for ebe and the like"),
     HIERARCHY(FLAG, output_mesh, .standard = true,
               .text = "store the finest mesh, which solve --output x.vtu needs"),
+    HIERARCHY(FLAG, templates,
+              .text = "q1 on equal cells: matrices as templates in memory, CSR in files, no rhs"),
 };
 
 static const cmgi_option_table table = CMGI_OPTION_TABLE(cmg_generate_options, rows);
@@ -197,6 +199,27 @@ static cmg_status choose_labels(cmg_context *ctx, cmgi_plan *plan)
     return split_list(ctx, o->group_coefficients, &plan->factors);
 }
 
+/* Levels that are one stencil each, cut at the rim. */
+static cmg_status check_templates(cmg_context *ctx, const cmgi_plan *plan)
+{
+    const cmg_generate_options *o = &plan->options;
+    const bool constant =
+        o->coefficient == CMG_COEFFICIENT_CONSTANT || o->coefficient == CMG_COEFFICIENT_ANISOTROPIC;
+    CMGI_CHECK(
+        ctx,
+        !o->templates ||
+            (plan->grid && o->element == CMG_ELEMENT_Q1 && !(o->distort > 0) && constant &&
+             o->problem != CMG_PROBLEM_ELASTICITY && !o->elements && ctx->group == NULL &&
+             o->boundary == CMG_BOUNDARY_ELIMINATE && o->dirichlet_labels[0] == '\0' &&
+             o->coarsening == CMG_COARSENING_REDISCRETISED &&
+             o->numbering == CMG_NUMBERING_GENERATED),
+        CMG_ERR_ARG,
+        "templates are for Q1 on squares and cubes of equal cells with one unknown a node, a "
+        "constant coefficient, eliminated boundaries on all sides and coarse matrices of "
+        "their own, as generated, on one rank");
+    return CMG_OK;
+}
+
 bool cmgi_plan_fixes(const cmgi_plan *plan, const char *label)
 {
     if (plan->options.boundary == CMG_BOUNDARY_NEUMANN) {
@@ -228,5 +251,5 @@ cmg_status cmgi_plan_make(cmg_context *ctx, const cmg_generate_options *options,
                  !o->smooth && !(o->grading > 1) && o->assembly == CMG_ASSEMBLY_ROWS &&
                  (o->shape == CMG_SHAPE_SQUARE || o->shape == CMG_SHAPE_CUBE);
     list_levels(plan);
-    return CMG_OK;
+    return check_templates(ctx, plan);
 }

@@ -3,7 +3,7 @@
  * as well; spaces of order 2 are shown on cells refined once, whose nodes are numbered like the
  * space's.
  */
-#include "fem/output_mesh.h"
+#include "fem/generate.h"
 
 #include "core/ranks.h"
 #include "hierarchy/own.h"
@@ -95,16 +95,6 @@ static void fill_grid(const cmgi_grid *grid, cmg_size first_node, cmg_size first
     }
 }
 
-/* Nodes first .. last - 1 that have no unknowns. */
-static cmg_size count_boundary(const cmgi_grid *grid, cmg_size first, cmg_size last)
-{
-    cmg_size count = 0;
-    for (cmg_size v = first; v < last; ++v) {
-        count += cmgi_grid_unknown(grid, v) < 0;
-    }
-    return count;
-}
-
 /* This rank's share of a grid's mesh. */
 static cmg_status make_part(cmg_context *ctx, const cmgi_grid *grid, const cmgi_problem *problem,
                             cmgi_stored_mesh **part)
@@ -120,7 +110,10 @@ static cmg_status make_part(cmg_context *ctx, const cmgi_grid *grid, const cmgi_
     const cmg_size cell = sizes.cells * me / ranks;
     sizes.nodes = sizes.nodes * (me + 1) / ranks - node;
     sizes.cells = sizes.cells * (me + 1) / ranks - cell;
-    sizes.boundary = count_boundary(grid, node, node + sizes.nodes);
+    sizes.boundary = 0;
+    for (cmg_size v = node; v < node + sizes.nodes; ++v) {
+        sizes.boundary += cmgi_grid_unknown(grid, v) < 0;
+    }
     CMGI_TRY(cmgi_stored_mesh_create(ctx, &sizes, part));
     fill_grid(grid, node, cell, *part, ctx->threads);
     fill_boundary(problem, *part);

@@ -4,9 +4,8 @@
 
 #include "core/memory.h"
 #include "fem/locate.h"
-#include "fem/mesh_public.h"
 #include "fem/space.h"
-#include "fem/vtk.h"
+#include "fem/mesh.h"
 #include "hierarchy/hierarchy.h"
 
 #include <string.h>

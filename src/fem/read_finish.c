@@ -3,7 +3,8 @@
  * positive, facets found and labelled, everything checked.
  */
 #include "core/memory.h"
-#include "fem/mesh_order.h"
+#include "core/order.h"
+#include "fem/mesh_geometry.h"
 #include "fem/read_raw.h"
 
 #include <math.h>
@@ -11,20 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Sorted and searched by tag. */
 typedef struct tag_at {
     cmg_index tag;
     cmg_index at;
 } tag_at;
-
-static int compare_tags(const void *a, const void *b)
-{
-    const tag_at *s = a;
-    const tag_at *t = b;
-    if (s->tag != t->tag) {
-        return s->tag < t->tag ? -1 : 1;
-    }
-    return (s->at > t->at) - (s->at < t->at);
-}
 
 static cmg_index find_tag(const tag_at *list, cmg_size count, cmg_index tag)
 {
@@ -33,92 +25,85 @@ static cmg_index find_tag(const tag_at *list, cmg_size count, cmg_index tag)
         list[tag - list[0].tag].tag == tag) {
         return list[tag - list[0].tag].at;
     }
-    const tag_at key = {tag, 0};
-    cmg_size lo = 0;
-    cmg_size hi = count;
-    while (lo < hi) {
-        const cmg_size mid = lo + (hi - lo) / 2;
-        if (compare_tags(&list[mid], &key) < 0) {
-            lo = mid + 1;
-        } else {
-            hi = mid;
-        }
-    }
-    return lo < count && list[lo].tag == tag ? list[lo].at : -1;
+    const tag_at *found = bsearch(&tag, list, (size_t)count, sizeof *list, cmgi_ascending_index);
+    return found != NULL ? found->at : -1;
 }
 
 /* Element nodes become positions in the node list. */
-static cmg_status resolve(cmgi_raw *raw, cmgi_text *t)
+static cmg_status resolve(cmgi_raw *raw)
 {
+    cmgi_text *t = raw->text;
     tag_at *list = NULL;
-    CMGI_TRY(cmgi_alloc(raw->ctx, raw->nodes, sizeof *list, &list));
+    CMGI_TRY(cmgi_alloc(t->ctx, raw->nodes, sizeof *list, &list));
     cmg_status status = CMG_OK;
     for (cmg_size v = 0; v < raw->nodes; ++v) {
-        list[v] = (tag_at){raw->node_tag[v], (cmg_index)v};
+        list[v] = (tag_at){raw->node[v].tag, (cmg_index)v};
     }
-    qsort(list, (size_t)raw->nodes, sizeof *list, compare_tags);
+    qsort(list, (size_t)raw->nodes, sizeof *list, cmgi_ascending_index);
     for (cmg_size v = 1; v < raw->nodes; ++v) {
         if (list[v].tag == list[v - 1].tag) {
-            status = cmgi_fail(raw->ctx, CMG_ERR_FILE, "%s: node number %d is given twice", t->path,
+            status = cmgi_fail(t->ctx, CMG_ERR_FILE, "%s: node number %d is given twice", t->path,
                                (int)list[v].tag);
             goto done;
         }
     }
     for (cmg_size e = 0; e < raw->elements; ++e) {
         cmgi_raw_element *element = &raw->element[e];
-        for (int k = 0; k < cmgi_raw_corners(element->kind); ++k) {
+        for (int k = 0; k < cmgi_raw_shape_of(element->kind)->corners; ++k) {
             const cmg_index at = find_tag(list, raw->nodes, element->node[k]);
             if (at < 0) {
                 t->line = element->line;
-                status = cmgi_text_fail(t, CMG_ERR_FILE, "%s with node %d, which is not defined",
-                                        cmgi_raw_kind_name(element->kind), (int)element->node[k]);
+                status =
+                    cmgi_text_fail(t, CMG_ERR_FILE, "%s with node %d, which is not defined",
+                                   cmgi_raw_shape_of(element->kind)->name, (int)element->node[k]);
                 goto done;
             }
             element->node[k] = at;
         }
     }
 done:
-    cmgi_free(raw->ctx, list);
+    cmgi_free(t->ctx, list);
     return status;
 }
 
 /* The one kind of the highest dimension. */
-static cmg_status choose_cells(const cmgi_raw *raw, cmgi_text *t, cmgi_raw_kind *kind,
-                               cmg_size *cells)
+static cmg_status choose_cells(const cmgi_raw *raw, cmgi_raw_kind *kind, cmg_size *cells)
 {
+    cmgi_text *t = raw->text;
     cmg_size count[CMGI_RAW_KINDS] = {0};
     cmg_size line[CMGI_RAW_KINDS] = {0};
     int top = 0;
     for (cmg_size e = 0; e < raw->elements; ++e) {
         const cmgi_raw_kind k = raw->element[e].kind;
+        const int dim = cmgi_raw_shape_of(k)->dim;
         line[k] = count[k]++ == 0 ? raw->element[e].line : line[k];
-        top = cmgi_raw_dim(k) > top ? cmgi_raw_dim(k) : top;
+        top = dim > top ? dim : top;
     }
-    CMGI_CHECK(raw->ctx, top >= 2, CMG_ERR_FILE,
+    CMGI_CHECK(t->ctx, top >= 2, CMG_ERR_FILE,
                "%s: no cells of dimension 2 or 3 among %lld elements", t->path,
                (long long)raw->elements);
-    int found = -1;
+    *cells = 0;
     for (int k = 0; k < CMGI_RAW_KINDS; ++k) {
-        if (count[k] == 0 || cmgi_raw_dim((cmgi_raw_kind)k) != top) {
+        const cmgi_raw_shape *shape = cmgi_raw_shape_of((cmgi_raw_kind)k);
+        if (count[k] == 0 || shape->dim != top) {
             continue;
         }
         t->line = line[k];
-        if (k == CMGI_RAW_PRISM || k == CMGI_RAW_PYRAMID) {
+        if (!shape->is_cell) {
             return cmgi_text_fail(t, CMG_ERR_UNSUPPORTED,
                                   "a %s; cells may be quads, triangles, hexes or tets",
-                                  cmgi_raw_kind_name((cmgi_raw_kind)k));
+                                  shape->name);
         }
-        if (found >= 0) {
+        if (*cells > 0) {
             return cmgi_text_fail(
                 t, CMG_ERR_UNSUPPORTED,
                 "a mixed mesh: %lld x %s and, from here, %lld x %s; a mesh has one cell type",
-                (long long)count[found], cmgi_raw_kind_name((cmgi_raw_kind)found),
-                (long long)count[k], cmgi_raw_kind_name((cmgi_raw_kind)k));
+                (long long)*cells, cmgi_raw_shape_of(*kind)->name, (long long)count[k],
+                shape->name);
         }
-        found = k;
+        *kind = (cmgi_raw_kind)k;
+        *cells = count[k];
     }
-    *kind = (cmgi_raw_kind)found;
-    *cells = count[found];
     return CMG_OK;
 }
 
@@ -127,7 +112,7 @@ static cmg_size number_nodes(const cmgi_raw *raw, cmgi_raw_kind kind, cmg_index 
 {
     memset(number, 0, (size_t)raw->nodes * sizeof *number);
     for (cmg_size e = 0; e < raw->elements; ++e) {
-        for (int k = 0; raw->element[e].kind == kind && k < cmgi_raw_corners(kind); ++k) {
+        for (int k = 0; raw->element[e].kind == kind && k < cmgi_raw_shape_of(kind)->corners; ++k) {
             number[raw->element[e].node[k]] = 1;
         }
     }
@@ -138,33 +123,32 @@ static cmg_size number_nodes(const cmgi_raw *raw, cmgi_raw_kind kind, cmg_index 
     return count;
 }
 
-static cmg_status copy_nodes(const cmgi_raw *raw, const cmgi_text *t, const cmg_index *number,
-                             cmgi_mesh *mesh)
+static cmg_status copy_nodes(const cmgi_raw *raw, const cmg_index *number, cmgi_mesh *mesh)
 {
     double low = HUGE_VAL;
     double high = -HUGE_VAL;
     double size = 0;
     for (cmg_size v = 0; v < raw->nodes; ++v) {
+        const double *x = raw->node[v].x;
         if (number[v] < 0) {
             continue;
         }
-        low = fmin(low, raw->x[3 * v + 2]);
-        high = fmax(high, raw->x[3 * v + 2]);
-        size = fmax(size, fmax(fabs(raw->x[3 * v]), fabs(raw->x[3 * v + 1])));
-        memcpy(mesh->x + (cmg_size)number[v] * mesh->dim, raw->x + 3 * v,
-               (size_t)mesh->dim * sizeof *mesh->x);
+        low = fmin(low, x[2]);
+        high = fmax(high, x[2]);
+        size = fmax(size, fmax(fabs(x[0]), fabs(x[1])));
+        memcpy(mesh->x + (cmg_size)number[v] * mesh->dim, x, (size_t)mesh->dim * sizeof *x);
     }
     CMGI_CHECK(
-        raw->ctx, mesh->dim == 3 || high - low <= 1e-10 * size, CMG_ERR_UNSUPPORTED,
+        mesh->ctx, mesh->dim == 3 || high - low <= 1e-10 * size, CMG_ERR_UNSUPPORTED,
         "%s: a surface in space: z goes from %g to %g; 2D meshes lie in a plane z = constant",
-        t->path, low, high);
+        raw->text->path, low, high);
     return CMG_OK;
 }
 
 /* The corner whose node is an earlier corner's too; the number of corners if all differ. */
 static int repeated_corner(const cmgi_raw_element *element)
 {
-    const int corners = cmgi_raw_corners(element->kind);
+    const int corners = cmgi_raw_shape_of(element->kind)->corners;
     for (int k = 1; k < corners; ++k) {
         for (int i = 0; i < k; ++i) {
             if (element->node[i] == element->node[k]) {
@@ -176,12 +160,12 @@ static int repeated_corner(const cmgi_raw_element *element)
 }
 
 /* Sides are listed by node in room for cells of different corners: no other cell gets that far. */
-static cmg_status copy_cells(const cmgi_raw *raw, cmgi_text *t, cmgi_raw_kind kind,
-                             const cmg_index *number, cmgi_mesh *mesh)
+static cmg_status copy_cells(const cmgi_raw *raw, cmgi_raw_kind kind, const cmg_index *number,
+                             cmgi_mesh *mesh)
 {
     static const int ring[8] = {0, 1, 3, 2, 4, 5, 7, 6}; /* tensor order from ring order */
     const bool turn = kind == CMGI_RAW_QUAD || kind == CMGI_RAW_HEX;
-    const int corners = cmgi_raw_corners(kind);
+    const int corners = cmgi_raw_shape_of(kind)->corners;
     cmg_size cell = 0;
     for (cmg_size e = 0; e < raw->elements; ++e) {
         const cmgi_raw_element *element = &raw->element[e];
@@ -190,9 +174,10 @@ static cmg_status copy_cells(const cmgi_raw *raw, cmgi_text *t, cmgi_raw_kind ki
         }
         const int repeated = repeated_corner(element);
         if (repeated < corners) {
-            t->line = element->line;
-            return cmgi_text_fail(t, CMG_ERR_SHAPE, "cell %lld is degenerate: it has node %d twice",
-                                  (long long)cell, (int)raw->node_tag[element->node[repeated]]);
+            raw->text->line = element->line;
+            return cmgi_text_fail(raw->text, CMG_ERR_SHAPE,
+                                  "cell %lld is degenerate: it has node %d twice", (long long)cell,
+                                  (int)raw->node[element->node[repeated]].tag);
         }
         for (int k = 0; k < corners; ++k) {
             mesh->cell_nodes[cell * corners + k] = number[element->node[turn ? ring[k] : k]];
@@ -207,7 +192,7 @@ static cmg_status copy_cells(const cmgi_raw *raw, cmgi_text *t, cmgi_raw_kind ki
 static cmg_size copy_facets(const cmgi_raw *raw, cmgi_raw_kind kind, const cmg_index *number,
                             cmgi_mesh *mesh)
 {
-    const int corners = cmgi_raw_corners(kind);
+    const int corners = cmgi_raw_shape_of(kind)->corners;
     cmg_size count = 0;
     for (cmg_size e = 0; e < raw->elements; ++e) {
         const cmgi_raw_element *element = &raw->element[e];
@@ -239,50 +224,48 @@ static const char *name_of(const cmgi_raw *raw, int dim, cmg_index tag)
     return NULL;
 }
 
-typedef cmg_status (*add_tag)(cmgi_mesh *mesh, cmg_index tag, const char *name, cmg_index *number);
-
-/* Replaces tags by label numbers in order of the tags. */
-static cmg_status number_tags(const cmgi_raw *raw, cmgi_mesh *mesh, int dim, add_tag add,
-                              cmg_size count, cmg_index *tag)
+/* Replaces the `count` tags by numbers in `label`, in order of the tags. */
+static cmg_status number_tags(const cmgi_raw *raw, int dim, cmg_size count, cmg_index *tag,
+                              cmgi_label **label, cmg_index *labels)
 {
+    cmg_context *ctx = raw->text->ctx;
     tag_at *list = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_alloc(raw->ctx, count, sizeof *list, &list));
+    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *list, &list));
     for (cmg_size k = 0; k < count; ++k) {
         list[k] = (tag_at){tag[k], (cmg_index)k};
     }
-    qsort(list, (size_t)count, sizeof *list, compare_tags);
-    cmg_index number = 0;
+    qsort(list, (size_t)count, sizeof *list, cmgi_ascending_index);
     for (cmg_size k = 0; k < count; ++k) {
-        if (list[k].tag == 0) {
-            number = 0;
-        } else if (k == 0 || list[k].tag != list[k - 1].tag) {
-            CMGI_TRY_GOTO(done, add(mesh, list[k].tag, name_of(raw, dim, list[k].tag), &number));
+        const cmg_index t = list[k].tag;
+        if (t != 0 && (k == 0 || t != list[k - 1].tag)) {
+            CMGI_TRY_GOTO(done, cmgi_label_add(ctx, t, name_of(raw, dim, t), label, labels));
         }
-        tag[list[k].at] = number;
+        tag[list[k].at] = t == 0 ? 0 : *labels - 1;
     }
 done:
-    cmgi_free(raw->ctx, list);
+    cmgi_free(ctx, list);
     return status;
 }
 
 static cmg_status copy_regions(const cmgi_raw *raw, cmgi_raw_kind kind, cmgi_mesh *mesh)
 {
-    CMGI_TRY(cmgi_alloc(mesh->ctx, mesh->cells, sizeof *mesh->cell_label, &mesh->cell_label));
     cmg_size c = 0;
-    bool any = false;
+    for (cmg_size e = 0; e < raw->elements; ++e) {
+        c += raw->element[e].kind == kind && raw->element[e].tag != 0;
+    }
+    if (c == 0) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc(mesh->ctx, mesh->cells, sizeof *mesh->cell_label, &mesh->cell_label));
+    c = 0;
     for (cmg_size e = 0; e < raw->elements; ++e) {
         if (raw->element[e].kind == kind) {
             mesh->cell_label[c++] = raw->element[e].tag;
-            any = any || raw->element[e].tag != 0;
         }
     }
-    if (!any) {
-        cmgi_free(mesh->ctx, mesh->cell_label);
-        mesh->cell_label = NULL;
-        return CMG_OK;
-    }
-    return number_tags(raw, mesh, mesh->dim, cmgi_mesh_add_region, mesh->cells, mesh->cell_label);
+    return number_tags(raw, mesh->dim, mesh->cells, mesh->cell_label, &mesh->region,
+                       &mesh->regions);
 }
 
 static void add_note(cmgi_mesh *mesh, cmg_size count, const char *text)
@@ -311,16 +294,16 @@ static cmg_size use_entities(cmgi_raw *raw)
 }
 
 /* Checks the mesh; a fault of a cell is reported at its line in the file. */
-static cmg_status check(const cmgi_raw *raw, cmgi_text *t, cmgi_raw_kind kind,
-                        const cmgi_mesh *mesh)
+static cmg_status check(const cmgi_raw *raw, cmgi_raw_kind kind, const cmgi_mesh *mesh)
 {
+    cmgi_text *t = raw->text;
     cmgi_mesh_report report;
     const cmg_status status = cmgi_mesh_check(mesh, &report);
     if (status == CMG_OK || status == CMG_ERR_MEMORY) {
         return status;
     }
     char reason[400];
-    (void)snprintf(reason, sizeof reason, "%.399s", raw->ctx->message);
+    (void)snprintf(reason, sizeof reason, "%.399s", t->ctx->message);
     cmg_size cell = -1;
     t->line = 0;
     for (cmg_size e = 0; e < raw->elements && report.fault_cell >= 0; ++e) {
@@ -338,8 +321,8 @@ static cmg_status complete(const cmgi_raw *raw, cmgi_raw_kind kind, cmgi_mesh *m
 {
     cmg_size dropped = 0;
     cmg_size turned = 0;
-    CMGI_TRY(number_tags(raw, mesh, mesh->dim - 1, cmgi_mesh_add_label, mesh->facets,
-                         mesh->facet_label));
+    CMGI_TRY(number_tags(raw, mesh->dim - 1, mesh->facets, mesh->facet_label, &mesh->label,
+                         &mesh->labels));
     CMGI_TRY(copy_regions(raw, kind, mesh));
     cmgi_mesh_make_positive(mesh, &turned);
     cmgi_mesh_order_tets(mesh);
@@ -350,40 +333,34 @@ static cmg_status complete(const cmgi_raw *raw, cmgi_raw_kind kind, cmgi_mesh *m
     return CMG_OK;
 }
 
-cmg_status cmgi_raw_finish(cmgi_raw *raw, cmgi_text *t, cmgi_mesh **mesh)
+cmg_status cmgi_raw_finish(cmgi_raw *raw, cmgi_mesh **mesh)
 {
-    static const cmgi_cell cell_of[CMGI_RAW_KINDS] = {[CMGI_RAW_TRI] = CMGI_TRI,
-                                                      [CMGI_RAW_QUAD] = CMGI_QUAD,
-                                                      [CMGI_RAW_TET] = CMGI_TET,
-                                                      [CMGI_RAW_HEX] = CMGI_HEX};
-    static const cmgi_raw_kind facet_of[CMGI_RAW_KINDS] = {[CMGI_RAW_TRI] = CMGI_RAW_LINE,
-                                                           [CMGI_RAW_QUAD] = CMGI_RAW_LINE,
-                                                           [CMGI_RAW_TET] = CMGI_RAW_TRI,
-                                                           [CMGI_RAW_HEX] = CMGI_RAW_QUAD};
+    cmg_context *ctx = raw->text->ctx;
     cmgi_raw_kind kind = CMGI_RAW_TRI;
     cmg_size cells = 0;
     cmg_index *number = NULL;
     cmgi_mesh *m = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, resolve(raw, t));
-    CMGI_TRY_GOTO(done, choose_cells(raw, t, &kind, &cells));
-    CMGI_TRY_GOTO(done, cmgi_alloc(raw->ctx, raw->nodes, sizeof *number, &number));
+    CMGI_TRY(resolve(raw));
+    CMGI_TRY(choose_cells(raw, &kind, &cells));
+    CMGI_TRY(cmgi_alloc(ctx, raw->nodes, sizeof *number, &number));
+    const cmgi_raw_shape *shape = cmgi_raw_shape_of(kind);
     const cmg_size entities = use_entities(raw);
     const cmg_size nodes = number_nodes(raw, kind, number);
-    const cmg_size facets = copy_facets(raw, facet_of[kind], number, NULL);
-    CMGI_TRY_GOTO(done, cmgi_mesh_create(raw->ctx, cell_of[kind], nodes, cells, facets, &m));
-    CMGI_TRY_GOTO(done, copy_nodes(raw, t, number, m));
-    CMGI_TRY_GOTO(done, copy_cells(raw, t, kind, number, m));
-    (void)copy_facets(raw, facet_of[kind], number, m);
+    const cmg_size facets = copy_facets(raw, shape->facet, number, NULL);
+    CMGI_TRY_GOTO(done, cmgi_mesh_create(ctx, shape->cell, nodes, cells, facets, &m));
+    CMGI_TRY_GOTO(done, copy_nodes(raw, number, m));
+    CMGI_TRY_GOTO(done, copy_cells(raw, kind, number, m));
+    (void)copy_facets(raw, shape->facet, number, m);
     CMGI_TRY_GOTO(done, complete(raw, kind, m));
     add_note(m, raw->nodes - nodes,
              raw->curved > 0 ? "nodes are no corners of cells" : "nodes belong to no cell");
     add_note(m, entities, "elements are labelled by their entities, none by a group");
-    CMGI_TRY_GOTO(done, check(raw, t, kind, m));
+    CMGI_TRY_GOTO(done, check(raw, kind, m));
     *mesh = m;
     m = NULL;
 done:
     cmgi_mesh_destroy(&m);
-    cmgi_free(raw->ctx, number);
+    cmgi_free(ctx, number);
     return status;
 }

@@ -6,85 +6,70 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct {
-    const char *name;
-    int dim;
-    int corners;
-} kinds[CMGI_RAW_KINDS] = {
-    [CMGI_RAW_POINT] = {"point", 0, 1},     [CMGI_RAW_LINE] = {"line", 1, 2},
-    [CMGI_RAW_TRI] = {"triangle", 2, 3},    [CMGI_RAW_QUAD] = {"quadrilateral", 2, 4},
-    [CMGI_RAW_TET] = {"tetrahedron", 3, 4}, [CMGI_RAW_HEX] = {"hexahedron", 3, 8},
-    [CMGI_RAW_PRISM] = {"prism", 3, 6},     [CMGI_RAW_PYRAMID] = {"pyramid", 3, 5},
-};
-
-int cmgi_raw_dim(cmgi_raw_kind kind)
+const cmgi_raw_shape *cmgi_raw_shape_of(cmgi_raw_kind kind)
 {
-    return kinds[kind].dim;
+    static const cmgi_raw_shape shapes[CMGI_RAW_KINDS] = {
+        [CMGI_RAW_POINT] = {"point", 0, 1, false, 0, 0},
+        [CMGI_RAW_LINE] = {"line", 1, 2, false, 0, 0},
+        [CMGI_RAW_TRI] = {"triangle", 2, 3, true, CMGI_TRI, CMGI_RAW_LINE},
+        [CMGI_RAW_QUAD] = {"quadrilateral", 2, 4, true, CMGI_QUAD, CMGI_RAW_LINE},
+        [CMGI_RAW_TET] = {"tetrahedron", 3, 4, true, CMGI_TET, CMGI_RAW_TRI},
+        [CMGI_RAW_HEX] = {"hexahedron", 3, 8, true, CMGI_HEX, CMGI_RAW_QUAD},
+        [CMGI_RAW_PRISM] = {"prism", 3, 6, false, 0, 0},
+        [CMGI_RAW_PYRAMID] = {"pyramid", 3, 5, false, 0, 0},
+    };
+    return &shapes[kind];
 }
 
-int cmgi_raw_corners(cmgi_raw_kind kind)
+/* The item after the last of an array, which grows where it is full; NULL after a failure. */
+static void *next(cmgi_text *t, void *array, cmg_size *count, cmg_size *room, size_t size)
 {
-    return kinds[kind].corners;
-}
-
-const char *cmgi_raw_kind_name(cmgi_raw_kind kind)
-{
-    return kinds[kind].name;
-}
-
-/* A longer copy of an array; the old one is freed. */
-static cmg_status grow(cmg_context *ctx, void *array, cmg_size used, cmg_size room, size_t size)
-{
-    void *longer = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, room, size, &longer));
     void *old = *(void **)array;
-    if (used > 0) {
-        memcpy(longer, old, (size_t)used * size);
+    void *longer = old;
+    if (t->status == CMG_OK && *count == *room) {
+        t->status = cmgi_alloc(t->ctx, 2 * *room + 64, size, &longer);
     }
-    cmgi_free(ctx, old);
-    *(void **)array = longer;
-    return CMG_OK;
+    if (longer != old) {
+        if (old != NULL) {
+            memcpy(longer, old, (size_t)*count * size);
+        }
+        cmgi_free(t->ctx, old);
+        *(void **)array = longer;
+        *room = 2 * *room + 64;
+    }
+    return t->status == CMG_OK ? (char *)longer + (size_t)(*count)++ * size : NULL;
 }
 
-cmg_status cmgi_raw_add_node(cmgi_raw *raw, cmg_size tag, const double x[3])
+void cmgi_raw_add_node(cmgi_raw *raw, cmg_size tag, const double x[3])
 {
-    if (raw->nodes == raw->node_room) {
-        const cmg_size room = 2 * raw->node_room + 64;
-        CMGI_TRY(grow(raw->ctx, &raw->x, raw->nodes, room, 3 * sizeof *raw->x));
-        CMGI_TRY(grow(raw->ctx, &raw->node_tag, raw->nodes, room, sizeof *raw->node_tag));
-        raw->node_room = room;
+    cmgi_raw_node *last =
+        next(raw->text, &raw->node, &raw->nodes, &raw->node_room, sizeof *raw->node);
+    if (last != NULL) {
+        *last = (cmgi_raw_node){{x[0], x[1], x[2]}, (cmg_index)tag};
     }
-    memcpy(raw->x + 3 * raw->nodes, x, 3 * sizeof *x);
-    raw->node_tag[raw->nodes++] = (cmg_index)tag;
-    return CMG_OK;
 }
 
-cmg_status cmgi_raw_add_element(cmgi_raw *raw, const cmgi_raw_element *element)
+void cmgi_raw_add_element(cmgi_raw *raw, const cmgi_raw_element *element)
 {
-    if (raw->elements == raw->element_room) {
-        const cmg_size room = 2 * raw->element_room + 64;
-        CMGI_TRY(grow(raw->ctx, &raw->element, raw->elements, room, sizeof *raw->element));
-        raw->element_room = room;
+    cmgi_raw_element *last =
+        next(raw->text, &raw->element, &raw->elements, &raw->element_room, sizeof *raw->element);
+    if (last != NULL) {
+        *last = *element;
     }
-    raw->element[raw->elements++] = *element;
-    return CMG_OK;
 }
 
-cmg_status cmgi_raw_add_name(cmgi_raw *raw, int dim, cmg_index tag, const char *name)
+void cmgi_raw_add_name(cmgi_raw *raw, int dim, cmg_index tag, const char *name)
 {
-    if (raw->names == raw->name_room) {
-        const cmg_size room = 2 * raw->name_room + 8;
-        CMGI_TRY(grow(raw->ctx, &raw->name, raw->names, room, sizeof *raw->name));
-        raw->name_room = room;
+    cmgi_raw_name *last =
+        next(raw->text, &raw->name, &raw->names, &raw->name_room, sizeof *raw->name);
+    if (last != NULL) {
+        *last = (cmgi_raw_name){.dim = dim, .tag = tag};
+        (void)snprintf(last->name, sizeof last->name, "%s", name);
     }
-    cmgi_raw_name *last = &raw->name[raw->names++];
-    *last = (cmgi_raw_name){.dim = dim, .tag = tag};
-    (void)snprintf(last->name, sizeof last->name, "%s", name);
-    return CMG_OK;
 }
 
 void cmgi_raw_free(cmgi_raw *raw)
 {
-    CMGI_FREE(raw->ctx, raw->x, raw->node_tag, raw->element, raw->name);
+    CMGI_FREE(raw->text->ctx, raw->node, raw->element, raw->name);
     *raw = (cmgi_raw){0};
 }

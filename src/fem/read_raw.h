@@ -23,6 +23,11 @@ typedef struct cmgi_raw_element {
     cmg_size line;
 } cmgi_raw_element;
 
+typedef struct cmgi_raw_node {
+    double x[3];
+    cmg_index tag; /* its number in the file */
+} cmgi_raw_node;
+
 typedef struct cmgi_raw_name {
     int dim; /* -1 = any */
     cmg_index tag;
@@ -30,11 +35,10 @@ typedef struct cmgi_raw_name {
 } cmgi_raw_name;
 
 typedef struct cmgi_raw {
-    cmg_context *ctx;
+    cmgi_text *text; /* where it is read from; keeps failures */
     cmg_size nodes;
     cmg_size node_room;
-    double *x;           /* nodes x 3 */
-    cmg_index *node_tag; /* number of each node in the file */
+    cmgi_raw_node *node;
     cmg_size elements;
     cmg_size element_room;
     cmgi_raw_element *element;
@@ -44,37 +48,27 @@ typedef struct cmgi_raw {
     cmg_size curved; /* elements of which only the corners were kept */
 } cmgi_raw;
 
-int cmgi_raw_dim(cmgi_raw_kind kind);
-int cmgi_raw_corners(cmgi_raw_kind kind);
-const char *cmgi_raw_kind_name(cmgi_raw_kind kind);
+/* What an element of a kind is. */
+typedef struct cmgi_raw_shape {
+    const char *name;
+    int dim;
+    int corners;
+    bool is_cell; /* of a mesh: then its cell and the kind of its facets */
+    cmgi_cell cell;
+    cmgi_raw_kind facet;
+} cmgi_raw_shape;
+const cmgi_raw_shape *cmgi_raw_shape_of(cmgi_raw_kind kind);
 
-cmg_status cmgi_raw_add_node(cmgi_raw *raw, cmg_size tag, const double x[3]);
-cmg_status cmgi_raw_add_element(cmgi_raw *raw, const cmgi_raw_element *element);
-cmg_status cmgi_raw_add_name(cmgi_raw *raw, int dim, cmg_index tag, const char *name);
+/* After a failure of the text these do nothing; it keeps theirs. */
+void cmgi_raw_add_node(cmgi_raw *raw, cmg_size tag, const double x[3]);
+void cmgi_raw_add_element(cmgi_raw *raw, const cmgi_raw_element *element);
+void cmgi_raw_add_name(cmgi_raw *raw, int dim, cmg_index tag, const char *name);
 void cmgi_raw_free(cmgi_raw *raw);
 
-/* The mesh that the elements of highest dimension make; messages take path and line from t. */
-cmg_status cmgi_raw_finish(cmgi_raw *raw, cmgi_text *t, cmgi_mesh **mesh);
+/* The mesh that the elements of highest dimension make; messages take path and line from the text.
+ */
+cmg_status cmgi_raw_finish(cmgi_raw *raw, cmgi_mesh **mesh);
 
 /* The formats. */
-cmg_status cmgi_read_gmsh(cmgi_text *t, cmgi_raw *raw);
-cmg_status cmgi_read_mfem(cmgi_text *t, cmgi_raw *raw);
-
-/* Both versions of gmsh: kind and nodes of an element type, 0 nodes = unknown. */
-int cmgi_gmsh_type(cmg_size type, cmgi_raw_kind *kind);
-/* Reads the nodes of an element of this type, keeping its corners. */
-cmg_status cmgi_gmsh_corners(cmgi_text *t, cmgi_raw *raw, int nodes, bool wide,
-                             cmgi_raw_element *element);
-
-/* Version 4.1: sections; geometric entities by dimension carry the groups. */
-typedef struct cmgi_gmsh_entity {
-    cmg_index tag;
-    cmg_index group; /* first physical group, 0 = none */
-} cmgi_gmsh_entity;
-typedef struct cmgi_gmsh_entities {
-    cmg_size count[4];
-    cmgi_gmsh_entity *list[4];
-} cmgi_gmsh_entities;
-cmg_status cmgi_gmsh4_entities(cmgi_text *t, cmgi_gmsh_entities *all);
-cmg_status cmgi_gmsh4_nodes(cmgi_text *t, cmgi_raw *raw);
-cmg_status cmgi_gmsh4_elements(cmgi_text *t, cmgi_raw *raw, const cmgi_gmsh_entities *all);
+void cmgi_read_gmsh(cmgi_raw *raw);
+void cmgi_read_mfem(cmgi_raw *raw);

@@ -1,47 +1,31 @@
 /* Words and numbers of mesh files. */
 #include "fem/read_text.h"
 
-#include "core/memory.h"
 #include "core/number.h"
-#include "io/source.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-cmg_status cmgi_text_open(cmg_context *ctx, const char *path, cmgi_text *t)
-{
-    cmgi_text text = {.ctx = ctx, .path = path, .line = 1};
-    CMGI_TRY(cmgi_file_text(ctx, path, &text.data, &text.size));
-    text.p = text.data;
-    *t = text;
-    return CMG_OK;
-}
-
-void cmgi_text_close(cmgi_text *t)
-{
-    if (t->ctx != NULL) {
-        cmgi_free(t->ctx, t->data);
-    }
-    *t = (cmgi_text){0};
-}
-
-cmg_status cmgi_text_fail(const cmgi_text *t, cmg_status code, const char *format, ...)
+cmg_status cmgi_text_fail(cmgi_text *t, cmg_status code, const char *format, ...)
 {
     char reason[400];
+    char place[40] = "";
+    if (t->status != CMG_OK) {
+        return t->status;
+    }
     va_list args;
     va_start(args, format);
     (void)vsnprintf(reason, sizeof reason, format, args);
     va_end(args);
     if (t->binary) {
-        return cmgi_fail(t->ctx, code, "%s: byte %lld: %s", t->path, (long long)(t->p - t->data),
-                         reason);
+        (void)snprintf(place, sizeof place, ": byte %lld", (long long)(t->p - t->data));
+    } else if (t->line > 0) {
+        (void)snprintf(place, sizeof place, ":%lld", (long long)t->line);
     }
-    if (t->line <= 0) {
-        return cmgi_fail(t->ctx, code, "%s: %s", t->path, reason);
-    }
-    return cmgi_fail(t->ctx, code, "%s:%lld: %s", t->path, (long long)t->line, reason);
+    t->status = cmgi_fail(t->ctx, code, "%s%s: %s", t->path, place, reason);
+    return t->status;
 }
 
 static bool at_end(const cmgi_text *t)
@@ -72,7 +56,7 @@ void cmgi_text_word(cmgi_text *t)
 {
     size_t length = 0;
     t->word[0] = 0;
-    if (!cmgi_text_more(t, false)) {
+    if (t->status != CMG_OK || !cmgi_text_more(t, false)) {
         return;
     }
     for (; !at_end(t) && *t->p != '\n' && !cmgi_is_blank(*t->p); ++t->p) {
@@ -83,27 +67,25 @@ void cmgi_text_word(cmgi_text *t)
     t->word[length] = 0;
 }
 
-static cmg_status unexpected(const cmgi_text *t, const char *what)
+static void unexpected(cmgi_text *t, const char *what)
 {
-    return cmgi_text_fail(t, CMG_ERR_FILE, "'%.60s' where %s is expected", t->word, what);
+    (void)cmgi_text_fail(t, CMG_ERR_FILE, "'%.60s' where %s is expected", t->word, what);
 }
 
-cmg_status cmgi_text_expect(cmgi_text *t, const char *word)
+void cmgi_text_expect(cmgi_text *t, const char *word)
 {
     cmgi_text_word(t);
     if (strcmp(t->word, word) != 0) {
-        return unexpected(t, word);
+        unexpected(t, word);
     }
-    return CMG_OK;
 }
 
-cmg_status cmgi_text_end_line(cmgi_text *t, const char *what)
+void cmgi_text_end_line(cmgi_text *t, const char *what)
 {
-    if (cmgi_text_more(t, true)) {
+    if (!t->binary && cmgi_text_more(t, true)) {
         cmgi_text_word(t);
-        return cmgi_text_fail(t, CMG_ERR_FILE, "'%.60s' is left over after %s", t->word, what);
+        (void)cmgi_text_fail(t, CMG_ERR_FILE, "'%.60s' is left over after %s", t->word, what);
     }
-    return CMG_OK;
 }
 
 void cmgi_text_skip_line(cmgi_text *t)
@@ -117,87 +99,83 @@ void cmgi_text_skip_line(cmgi_text *t)
     }
 }
 
-/* Copies `bytes` bytes of a binary part, turned round where needed. */
-static cmg_status take(cmgi_text *t, const char *what, size_t bytes, unsigned char *to)
+/* Copies a number of a binary part, turned round where needed; after a failure it stays. */
+static void take(cmgi_text *t, const char *what, size_t bytes, void *number)
 {
+    unsigned char *to = number;
     if (t->data + t->size - t->p < (ptrdiff_t)bytes) {
-        return cmgi_text_fail(t, CMG_ERR_FILE, "the file ends before %s", what);
+        (void)cmgi_text_fail(t, CMG_ERR_FILE, "the file ends before %s", what);
+        return;
     }
     for (size_t k = 0; k < bytes; ++k) {
         to[t->swap ? bytes - 1 - k : k] = (unsigned char)t->p[k];
     }
     t->p += bytes;
-    return CMG_OK;
 }
 
-static cmg_status check_range(const cmgi_text *t, const char *what, cmg_size low, cmg_size high,
-                              cmg_size value)
+/* A whole number: the next word or, in a binary part, the value taken. */
+static cmg_size whole(cmgi_text *t, const char *what, cmg_size low, cmg_size high, cmg_size value)
 {
-    if (value < low || value > high) {
-        return cmgi_text_fail(t, CMG_ERR_FILE, "%s is %lld, not in [%lld, %lld]", what,
-                              (long long)value, (long long)low, (long long)high);
-    }
-    return CMG_OK;
-}
-
-/* A whole number, in binary parts of `bytes` bytes. */
-static cmg_status whole(cmgi_text *t, const char *what, size_t bytes, cmg_size *value)
-{
-    int32_t narrow = 0;
-    int64_t wide = 0;
-    if (t->binary) {
-        const bool short_one = bytes == sizeof narrow;
-        CMGI_TRY(
-            take(t, what, bytes, short_one ? (unsigned char *)&narrow : (unsigned char *)&wide));
-        *value = short_one ? narrow : wide;
-        return CMG_OK;
-    }
-    cmgi_text_word(t);
-    const char *end = cmgi_parse_size(t->word, value);
-    return end != NULL && *end == 0 ? CMG_OK : unexpected(t, what);
-}
-
-cmg_status cmgi_text_int(cmgi_text *t, const char *what, cmg_size low, cmg_size high,
-                         cmg_size *value)
-{
-    CMGI_TRY(whole(t, what, sizeof(int32_t), value));
-    return check_range(t, what, low, high, *value);
-}
-
-cmg_status cmgi_text_size(cmgi_text *t, const char *what, cmg_size low, cmg_size high,
-                          cmg_size *value)
-{
-    CMGI_TRY(whole(t, what, sizeof(int64_t), value));
-    return check_range(t, what, low, high, *value);
-}
-
-cmg_status cmgi_text_real(cmgi_text *t, const char *what, double *value)
-{
-    if (t->binary) {
-        CMGI_TRY(take(t, what, sizeof *value, (unsigned char *)value));
-    } else {
+    if (!t->binary) {
         cmgi_text_word(t);
-        const char *end = cmgi_parse_double(t->word, value);
+        const char *end = cmgi_parse_size(t->word, &value);
         if (end == NULL || *end != 0) {
-            return unexpected(t, what);
+            unexpected(t, what);
         }
     }
-    if (!isfinite(*value)) {
-        return cmgi_text_fail(t, CMG_ERR_FILE, "%s is not a finite number", what);
+    if (value < low || value > high) {
+        (void)cmgi_text_fail(t, CMG_ERR_FILE, "%s is %lld, not in [%lld, %lld]", what,
+                             (long long)value, (long long)low, (long long)high);
     }
-    return CMG_OK;
+    return t->status == CMG_OK ? value : low;
 }
 
-cmg_status cmgi_text_skip_to(cmgi_text *t, const char *mark)
+cmg_size cmgi_text_int(cmgi_text *t, const char *what, cmg_size low, cmg_size high)
+{
+    int32_t number = 0;
+    if (t->binary) {
+        take(t, what, sizeof number, &number);
+    }
+    return whole(t, what, low, high, number);
+}
+
+cmg_size cmgi_text_size(cmgi_text *t, const char *what, cmg_size low, cmg_size high)
+{
+    int64_t number = 0;
+    if (t->binary) {
+        take(t, what, sizeof number, &number);
+    }
+    return whole(t, what, low, high, number);
+}
+
+double cmgi_text_real(cmgi_text *t, const char *what)
+{
+    double value = 0;
+    if (t->binary) {
+        take(t, what, sizeof value, &value);
+    } else {
+        cmgi_text_word(t);
+        const char *end = cmgi_parse_double(t->word, &value);
+        if (end == NULL || *end != 0) {
+            unexpected(t, what);
+        }
+    }
+    if (!isfinite(value)) {
+        (void)cmgi_text_fail(t, CMG_ERR_FILE, "%s is not a finite number", what);
+    }
+    return t->status == CMG_OK ? value : 0;
+}
+
+void cmgi_text_skip_to(cmgi_text *t, const char *mark)
 {
     const size_t length = strlen(mark);
     for (; t->p + length <= t->data + t->size; ++t->p) {
         if (*t->p == mark[0] && memcmp(t->p, mark, length) == 0) {
-            return CMG_OK;
+            return;
         }
         t->line += *t->p == '\n';
     }
-    return cmgi_text_fail(t, CMG_ERR_FILE, "the file ends before %s", mark);
+    (void)cmgi_text_fail(t, CMG_ERR_FILE, "the file ends before %s", mark);
 }
 
 cmg_size cmgi_text_room(const cmgi_text *t, cmg_size bytes)

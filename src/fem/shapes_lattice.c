@@ -3,7 +3,7 @@
  * which lack the cells beyond a notch in two or all three directions.
  */
 #include "core/memory.h"
-#include "fem/shapes_build.h"
+#include "fem/mesh_shapes.h"
 
 #include <math.h>
 
@@ -105,19 +105,6 @@ static void place_node(const lattice *l, const cmg_size at[3], double *x)
     }
 }
 
-/* Numbers the nodes in use in lexicographic order, -1 for the others; returns their number. */
-static cmg_size number_nodes(const lattice *l, const cmg_size size[3], cmg_size all,
-                             cmg_index *number)
-{
-    cmg_size count = 0;
-    for (cmg_size v = 0; v < all; ++v) {
-        cmg_size at[3];
-        unfold(size, v, at);
-        number[v] = beyond(l, at, 1) ? -1 : (cmg_index)count++;
-    }
-    return count;
-}
-
 static void fill_lattice(const lattice *l, const cmg_size points[3], const cmg_index *number,
                          cmgi_mesh *mesh)
 {
@@ -162,7 +149,12 @@ cmg_status cmgi_shape_lattice(cmg_context *ctx, const cmgi_shape_options *o, cmg
     }
     cmg_index *number = NULL;
     CMGI_TRY(cmgi_alloc(ctx, all, sizeof *number, &number));
-    const cmg_size nodes = number_nodes(&l, points, all, number);
+    cmg_size nodes = 0; /* those in use, in lexicographic order */
+    for (cmg_size v = 0; v < all; ++v) {
+        cmg_size at[3];
+        unfold(points, v, at);
+        number[v] = beyond(&l, at, 1) ? -1 : (cmg_index)nodes++;
+    }
     cmgi_mesh *m = NULL;
     const cmg_status status =
         cmgi_mesh_create(ctx, cmgi_cell_of(false, l.dim), nodes, cells, 0, &m);

@@ -6,7 +6,7 @@
  * where t runs evenly along the sides of the tile and evenly in angle on the circle.
  */
 #include "core/memory.h"
-#include "fem/shapes_build.h"
+#include "fem/mesh_shapes.h"
 
 #include <math.h>
 

@@ -72,11 +72,11 @@ static void number_quadratic(cmgi_space *s, const cmgi_entities *e)
             if (place.count == 1) {
                 node = mesh->cell_nodes[c * info->corners + side];
             } else if (centre) {
-                node = mesh->nodes + e->edges + e->faces + c;
+                node = mesh->nodes + e->edge.count + e->face.count + c;
             } else if (place.count == 2) {
-                node = mesh->nodes + e->cell_edges[c * info->edges + side];
+                node = mesh->nodes + e->edge.of_cell[c * info->edges + side];
             } else {
-                node = mesh->nodes + e->edges + e->cell_faces[c * info->facets + side];
+                node = mesh->nodes + e->edge.count + e->face.of_cell[c * info->facets + side];
             }
             s->cell_nodes[c * s->local + a] = (cmg_index)node;
         }
@@ -94,16 +94,17 @@ static void fix_facet(cmgi_space *s, const cmgi_entities *e, const cmg_index *co
     }
     for (int i = 0; i < corners; ++i) {
         for (int j = i + 1; j < corners; ++j) {
-            const cmg_index edge = cmgi_entities_edge(e, corner[i], corner[j]);
+            const cmg_index ends[2] = {corner[i], corner[j]};
+            const cmg_index edge = cmgi_entity_find(&e->edge, ends);
             if (edge >= 0) {
                 s->fixed[s->mesh->nodes + edge] = 1;
             }
         }
     }
     if (corners == 4) {
-        const cmg_index face = cmgi_entities_face(e, corners, corner);
+        const cmg_index face = cmgi_entity_find(&e->face, corner);
         if (face >= 0) {
-            s->fixed[s->mesh->nodes + e->edges + face] = 1;
+            s->fixed[s->mesh->nodes + e->edge.count + face] = 1;
         }
     }
 }
@@ -117,7 +118,7 @@ static cmg_status number_nodes(cmgi_space *s, const bool *fixes)
     s->nodes = mesh->nodes;
     if (s->basis.order == 2) {
         CMGI_TRY(cmgi_mesh_entities(mesh, mesh->cell == CMGI_HEX, &e));
-        s->nodes += e->edges + e->faces + (s->basis.simplex ? 0 : mesh->cells);
+        s->nodes += e->edge.count + e->face.count + (s->basis.simplex ? 0 : mesh->cells);
     }
     if (s->nodes > INT32_MAX) {
         status = cmgi_fail(s->ctx, CMG_ERR_ARG, "%lld nodes are more than 2^31 - 1",
@@ -144,20 +145,6 @@ done:
     return status;
 }
 
-static cmg_status number_unknowns(cmgi_space *s)
-{
-    CMGI_TRY(cmgi_alloc(s->ctx, s->nodes, sizeof *s->unknown, &s->unknown));
-    CMGI_TRY(cmgi_alloc(s->ctx, s->nodes, sizeof *s->node, &s->node));
-    for (cmg_size n = 0; n < s->nodes; ++n) {
-        const bool out = s->fixed[n] && s->boundary == CMG_BOUNDARY_ELIMINATE;
-        s->unknown[n] = out ? -1 : (cmg_index)s->unknowns;
-        if (!out) {
-            s->node[s->unknowns++] = (cmg_index)n;
-        }
-    }
-    return CMG_OK;
-}
-
 cmg_status cmgi_space_create(const cmgi_mesh *mesh, int order, int components,
                              cmg_boundary boundary, const bool *fixes, cmgi_space **space)
 {
@@ -172,7 +159,15 @@ cmg_status cmgi_space_create(const cmgi_mesh *mesh, int order, int components,
                       .cells = mesh->cells};
     s->local = cmgi_basis_nodes(s->basis);
     CMGI_TRY_GOTO(done, number_nodes(s, fixes));
-    CMGI_TRY_GOTO(done, number_unknowns(s));
+    CMGI_TRY_GOTO(done, cmgi_alloc(s->ctx, s->nodes, sizeof *s->unknown, &s->unknown));
+    CMGI_TRY_GOTO(done, cmgi_alloc(s->ctx, s->nodes, sizeof *s->node, &s->node));
+    for (cmg_size n = 0; n < s->nodes; ++n) {
+        const bool out = s->fixed[n] && boundary == CMG_BOUNDARY_ELIMINATE;
+        s->unknown[n] = out ? -1 : (cmg_index)s->unknowns;
+        if (!out) {
+            s->node[s->unknowns++] = (cmg_index)n;
+        }
+    }
     const cmgi_incidence in = {s->nodes, mesh->cells, s->local, s->cell_nodes};
     CMGI_TRY_GOTO(done, cmgi_cells_of_nodes(s->ctx, &in, &s->start, &s->cell));
     *space = s;

@@ -9,7 +9,7 @@
 #include "fem/cell.h"
 #include "fem/grid.h"
 #include "fem/mesh.h"
-#include "csr/csr.h"
+#include "csr/elements.h"
 
 typedef struct cmgi_space {
     cmg_context *ctx;
@@ -54,6 +54,11 @@ static inline bool cmgi_space_fixed(const cmgi_space *space, cmg_size node)
 {
     return space->grid != NULL ? cmgi_grid_fixed(space->grid, node) : space->fixed[node] != 0;
 }
+/* What cells of a stencil are counted from. */
+static inline cmg_size cmgi_space_first_cell(const cmgi_space *space, cmg_size node)
+{
+    return space->grid != NULL ? cmgi_grid_first_cell(space->grid, node) : 0;
+}
 /* Are the columns of this node kept in the matrix? */
 static inline bool cmgi_space_keeps(const cmgi_space *space, cmg_size node)
 {
@@ -78,17 +83,19 @@ cmg_status cmgi_space_export(const cmgi_space *space, cmg_fem_mesh *mesh);
  * refinement of `coarse`'s mesh.
  */
 cmg_status cmgi_space_prolongation(const cmgi_space *fine, const cmgi_space *coarse,
-                                   const cmgi_refinement *relation, cmgi_csr *P);
+                                   const cmgi_entities *relation, cmgi_csr *P);
 /*
  * Maps a point of the reference cell of fine cell `cell` to that of its parent. xi is overwritten.
  */
 void cmgi_space_to_parent(const cmgi_mesh *fine, const cmgi_mesh *coarse,
-                          const cmgi_refinement *relation, cmg_size cell, double *xi);
-/* Room for the integrals of cells: those of cell c are at c % slots. */
+                          const cmgi_entities *relation, cmg_size cell, double *xi);
+/* Room for the integrals of cells: those of cell c, or of the c-th in the list, are at c % slots.
+ */
 typedef struct cmgi_cell_ring {
     cmg_size slots;
-    double *K; /* slots x rows x rows, NULL = not wanted */
-    double *F; /* slots x rows, NULL = not wanted */
+    double *K;             /* slots x rows x rows, NULL = not wanted */
+    double *F;             /* slots x rows, NULL = not wanted */
+    const cmg_index *list; /* NULL = none */
 } cmgi_cell_ring;
 /*
  * Cell matrix and load, either NULL where it is not wanted; on a mesh the parts of boundary values
@@ -96,7 +103,8 @@ typedef struct cmgi_cell_ring {
  */
 bool cmgi_space_integrate(const cmgi_space *space, const cmgi_cell_form *form, cmg_size cell,
                           double *K, double *F);
-/* The same of cells first .. last - 1; returns an inverted one, -1 = none. */
+/* The same of cells first .. last - 1, or of those in the ring's list; returns an inverted one, -1
+ * = none. */
 cmg_size cmgi_space_integrate_cells(const cmgi_space *space, const cmgi_cell_form *form,
                                     cmg_size first, cmg_size last, const cmgi_cell_ring *ring);
 /* CMG_ERR_SHAPE that names an inverted cell, if there is one. */
@@ -105,9 +113,17 @@ cmg_status cmgi_space_inverted(const cmgi_space *space, cmg_size cell);
 void cmgi_space_fix_rows(const cmgi_space *space, const cmgi_problem *problem, cmg_size unknown,
                          cmgi_csr *A, double *b);
 /*
+ * The rows of nodes inside of a grid of equal cells and linear elements, whose coefficient is
+ * constant: stencil[9 (z + 1) + 3 (y + 1) + x + 1] for the neighbour (x, y, z), with the bits of
+ * the assembled matrix.
+ */
+cmg_status cmgi_space_stencil(const cmgi_space *space, const cmgi_cell_form *form,
+                              double stencil[27]);
+/*
  * Matrix and, unless b is NULL, right-hand side. Every row is gathered by one thread from the
  * integrals of its cells, which are computed for a few hundred neighbouring nodes at a time, on a
- * grid for a few layers of cells, or for one cell where all are alike.
+ * grid for a few layers of cells, or for one cell where all are alike. A is for the caller to free,
+ * also where it fails.
  */
 cmg_status cmgi_space_assemble(const cmgi_space *space, const cmgi_cell_form *form, cmgi_csr *A,
                                double *b);
@@ -124,3 +140,11 @@ cmg_status cmgi_space_assemble_spmv(const cmgi_space *space, const cmgi_cell_for
  */
 void cmgi_space_add_flux(const cmgi_space *space, const bool *labels, const double *flux,
                          int axis_points, double *b);
+/*
+ * The matrices of all cells, as templates with a factor a cell where few differ by more than that.
+ * Rows of fixed nodes have no elements, which makes them rows of the identity. Without `own`, *E
+ * stays empty where templates do not do. CMG_ERR_UNSUPPORTED with kept columns. For the caller to
+ * free, also where it fails.
+ */
+cmg_status cmgi_fem_elements(const cmgi_space *space, const cmgi_cell_form *form, bool own,
+                             cmgi_elements *E);

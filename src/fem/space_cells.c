@@ -45,8 +45,9 @@ cmg_size cmgi_space_integrate_cells(const cmgi_space *space, const cmgi_cell_for
 #pragma omp parallel for num_threads(space->ctx->threads) schedule(static)                         \
     reduction(max                                                                                  \
               : bad) if (last - first > 64)
-    for (cmg_size cell = first; cell < last; ++cell) {
-        const cmg_size slot = cell % ring->slots;
+    for (cmg_size c = first; c < last; ++c) {
+        const cmg_size slot = c % ring->slots;
+        const cmg_size cell = ring->list != NULL ? ring->list[c] : c;
         double *K = ring->K != NULL ? ring->K + slot * rows * rows : NULL;
         double *F = ring->F != NULL ? ring->F + slot * rows : NULL;
         if (!cmgi_space_integrate(space, form, cell, K, F)) {

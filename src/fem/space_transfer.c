@@ -9,12 +9,12 @@
 typedef struct embedding {
     const cmgi_space *fine;
     const cmgi_space *coarse;
-    const cmgi_refinement *relation; /* NULL: one mesh */
+    const cmgi_entities *relation; /* NULL: one mesh */
 } embedding;
 
 /* Reference position, in coarse cell `parent`, of a node of the fine mesh. */
-static void node_in_parent(const cmgi_mesh *coarse, const cmgi_refinement *relation,
-                           cmg_size parent, cmg_index node, double *xi)
+static void node_in_parent(const cmgi_mesh *coarse, const cmgi_entities *relation, cmg_size parent,
+                           cmg_index node, double *xi)
 {
     const int dim = coarse->dim;
     const int corners = cmgi_cell_table(coarse->cell)->corners;
@@ -38,7 +38,7 @@ static void node_in_parent(const cmgi_mesh *coarse, const cmgi_refinement *relat
 }
 
 void cmgi_space_to_parent(const cmgi_mesh *fine, const cmgi_mesh *coarse,
-                          const cmgi_refinement *relation, cmg_size cell, double *xi)
+                          const cmgi_entities *relation, cmg_size cell, double *xi)
 {
     const int dim = fine->dim;
     const cmgi_cell_info *info = cmgi_cell_table(fine->cell);
@@ -87,7 +87,7 @@ static int embed_node(const void *user, cmg_size unknown, cmg_index *column, dou
 }
 
 cmg_status cmgi_space_prolongation(const cmgi_space *fine, const cmgi_space *coarse,
-                                   const cmgi_refinement *relation, cmgi_csr *P)
+                                   const cmgi_entities *relation, cmgi_csr *P)
 {
     const embedding e = {fine, coarse, relation};
     if (fine->grid != NULL) {

@@ -3,80 +3,15 @@
 
 #include "core/memory.h"
 #include "core/order.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-/* The list of a long row, or of a block of nodes. */
-static cmg_size sort_long(cmg_index *list, cmg_size n)
-{
-    qsort(list, (size_t)n, sizeof *list, cmgi_ascending_index);
-    cmg_size kept = 0;
-    for (cmg_size i = 0; i < n; ++i) {
-        if (kept == 0 || list[kept - 1] != list[i]) {
-            list[kept++] = list[i];
-        }
-    }
-    return kept;
-}
-
-cmg_size cmgi_sort_unique(cmg_index *list, cmg_size n)
-{
-    enum { LONG = 512 };
-    if (n > LONG) {
-        return sort_long(list, n);
-    }
-    cmg_size kept = 0;
-    for (cmg_size i = 0; i < n; ++i) {
-        const cmg_index value = list[i];
-        cmg_size at = kept;
-        if (kept > 0 && value <= list[kept - 1]) {
-            at = value < list[0] ? 0 : cmgi_find(list, kept, value);
-            if (list[at] == value) {
-                continue;
-            }
-            at += value < list[0] ? 0 : 1;
-            memmove(list + at + 1, list + at, (size_t)(kept - at) * sizeof *list);
-        }
-        list[at] = value;
-        ++kept;
-    }
-    return kept;
-}
-
-cmg_size cmgi_find(const cmg_index *list, cmg_size n, cmg_index value)
-{
-    cmg_size low = 0;
-    while (n > 1) {
-        const cmg_size half = n / 2;
-        low += list[low + half] <= value ? half : 0;
-        n -= half;
-    }
-    return low;
-}
-
-/* What cells of a stencil are counted from. */
-static cmg_size first_cell(const cmgi_space *space, cmg_size node)
-{
-    return space->grid != NULL ? cmgi_grid_first_cell(space->grid, node) : 0;
-}
-
-static void list_cells(const cmgi_space *space, cmg_size node, cmgi_stencil *s)
-{
-    if (space->grid != NULL) {
-        s->cells = cmgi_grid_cells_around(space->grid, node, s->cell);
-    } else {
-        s->cells = (int)(space->start[node + 1] - space->start[node]);
-        s->cell = space->cell + space->start[node];
-    }
-}
+#include "core/search.h"
 
 /* Coupled nodes whose columns are kept, or those whose are not, counted from the node. */
 static int list_nodes(const cmgi_space *space, cmg_size node, const cmgi_stencil *s, bool kept,
                       cmg_index *list)
 {
-    const cmg_size first = first_cell(space, node);
+    const cmg_size first = cmgi_space_first_cell(space, node);
     cmg_size n = 0;
+    int unique = 0;
     for (int k = 0; k < s->cells; ++k) {
         for (int b = 0; b < space->local; ++b) {
             const cmg_size other = cmgi_space_cell_node(space, first + s->cell[k], b);
@@ -85,12 +20,23 @@ static int list_nodes(const cmgi_space *space, cmg_size node, const cmgi_stencil
             }
         }
     }
-    return (int)cmgi_sort_unique(list, n);
+    cmgi_sort_indices(list, n);
+    for (cmg_size i = 0; i < n; ++i) {
+        if (unique == 0 || list[unique - 1] != list[i]) {
+            list[unique++] = list[i];
+        }
+    }
+    return unique;
 }
 
 static void find_columns(const cmgi_space *space, cmg_size node, cmgi_stencil *s)
 {
-    list_cells(space, node, s);
+    if (space->grid != NULL) {
+        s->cells = cmgi_grid_cells_around(space->grid, node, s->cell);
+    } else {
+        s->cells = (int)(space->start[node + 1] - space->start[node]);
+        s->cell = space->cell + space->start[node];
+    }
     s->columns = list_nodes(space, node, s, true, s->window);
 }
 
@@ -108,7 +54,7 @@ static void find_offsets(const cmgi_space *space, cmg_size node, cmgi_stencil *s
 
 static void find_places(const cmgi_space *space, cmg_size node, cmgi_stencil *s)
 {
-    const cmg_size first = first_cell(space, node);
+    const cmg_size first = cmgi_space_first_cell(space, node);
     cmg_index *place = s->place;
     for (int k = 0; k < s->cells; ++k) {
         const bool again = k > 0 && s->cell[k] == s->cell[k - 1]; /* a cell has the node twice */
@@ -120,14 +66,14 @@ static void find_places(const cmgi_space *space, cmg_size node, cmgi_stencil *s)
             const cmg_size other = cmgi_space_cell_node(space, first + s->cell[k], b);
             const bool kept = cmgi_space_keeps(space, other);
             const int begin = kept ? 0 : s->columns;
-            const int n = kept ? s->columns : s->lost;
-            const cmg_index away = (cmg_index)(other - node);
-            *place++ = n == 0 ? -1 : (cmg_index)(begin + cmgi_find(s->window + begin, n, away));
+            const int end = kept ? s->columns : s->columns + s->lost;
+            *place++ = (cmg_index)cmgi_find_index(s->window, begin, end, (cmg_index)(other - node));
         }
     }
 }
 
-const cmgi_stencil *cmgi_stencil_of(const cmgi_stencils *stencils, cmg_size unknown)
+/* With its columns at least; NULL where the node is fixed. */
+static cmgi_stencil *begin_stencil(const cmgi_stencils *stencils, cmg_size unknown)
 {
     const cmgi_space *space = stencils->space;
     if (space->grid != NULL) {
@@ -140,8 +86,17 @@ const cmgi_stencil *cmgi_stencil_of(const cmgi_stencils *stencils, cmg_size unkn
         return NULL;
     }
     find_columns(space, node, s);
-    find_offsets(space, node, s);
-    find_places(space, node, s);
+    return s;
+}
+
+const cmgi_stencil *cmgi_stencil_of(const cmgi_stencils *stencils, cmg_size unknown)
+{
+    const cmgi_space *space = stencils->space;
+    cmgi_stencil *s = begin_stencil(stencils, unknown);
+    if (s != NULL && space->grid == NULL) {
+        find_offsets(space, space->node[unknown], s);
+        find_places(space, space->node[unknown], s);
+    }
     return s;
 }
 
@@ -161,37 +116,32 @@ static void make_classes(const cmgi_stencils *stencils)
     }
 }
 
-cmg_status cmgi_stencils_create(const cmgi_space *space, cmgi_stencils *stencils)
+cmg_status cmgi_stencils_create(const cmgi_space *space, cmgi_stencils *s)
 {
     cmg_context *ctx = space->ctx;
     const bool grid = space->grid != NULL;
-    cmgi_stencils made = {.space = space, .count = grid ? CMGI_GRID_CLASSES : ctx->threads};
     cmg_size most = grid ? (cmg_size)1 << space->grid->dim : 1; /* cells around a node */
-    cmg_status status = CMG_OK;
+    *s = (cmgi_stencils){.space = space, .count = grid ? CMGI_GRID_CLASSES : ctx->threads};
     for (cmg_size n = 0; n < space->nodes && !grid; ++n) {
         const cmg_size cells = space->start[n + 1] - space->start[n];
         most = cells > most ? cells : most;
     }
-    made.room = most * space->local;
-    const cmg_size each = 2 * most + (2 + space->components) * made.room;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, made.count, sizeof *made.list, &made.list));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, made.count * each, sizeof *made.numbers, &made.numbers));
-    for (cmg_size k = 0; k < made.count; ++k) {
-        cmg_index *numbers = made.numbers + k * each;
-        made.list[k] = (cmgi_stencil){.cell = numbers,
-                                      .local = numbers + most,
-                                      .window = numbers + 2 * most,
-                                      .place = numbers + 2 * most + made.room,
-                                      .offset = numbers + 2 * most + 2 * made.room};
+    s->room = most * space->local;
+    const cmg_size each = 2 * most + (2 + space->components) * s->room;
+    CMGI_TRY(cmgi_alloc_zero(ctx, s->count, sizeof *s->list, &s->list));
+    CMGI_TRY(cmgi_alloc(ctx, s->count * each, sizeof *s->numbers, &s->numbers));
+    for (cmg_size k = 0; k < s->count; ++k) {
+        cmg_index *numbers = s->numbers + k * each;
+        s->list[k] = (cmgi_stencil){.cell = numbers,
+                                    .local = numbers + most,
+                                    .window = numbers + 2 * most,
+                                    .place = numbers + 2 * most + s->room,
+                                    .offset = numbers + 2 * most + 2 * s->room};
     }
     if (grid) {
-        make_classes(&made);
+        make_classes(s);
     }
-    *stencils = made;
-    made = (cmgi_stencils){.space = space};
-done:
-    cmgi_stencils_free(&made);
-    return status;
+    return CMG_OK;
 }
 
 void cmgi_stencils_free(cmgi_stencils *stencils)
@@ -200,23 +150,6 @@ void cmgi_stencils_free(cmgi_stencils *stencils)
         CMGI_FREE(stencils->space->ctx, stencils->list, stencils->numbers);
     }
     *stencils = (cmgi_stencils){0};
-}
-
-/* Nodes that a node's rows have columns of, -1 where it is fixed. */
-static int columns_of(const cmgi_stencils *stencils, cmg_size unknown)
-{
-    const cmgi_space *space = stencils->space;
-    if (space->grid != NULL) {
-        const cmgi_stencil *s = cmgi_stencil_of(stencils, unknown);
-        return s != NULL ? s->columns : -1;
-    }
-    cmgi_stencil *s = &stencils->list[cmgi_thread()];
-    const cmg_size node = space->node[unknown];
-    if (space->fixed[node]) {
-        return -1;
-    }
-    find_columns(space, node, s);
-    return s->columns;
 }
 
 cmg_status cmgi_stencils_count(const cmgi_stencils *stencils, cmgi_csr *A)
@@ -230,9 +163,9 @@ cmg_status cmgi_stencils_count(const cmgi_stencils *stencils, cmgi_csr *A)
 #pragma omp parallel for num_threads(space->ctx->threads)                                          \
     schedule(static) if (space->unknowns > 256)
     for (cmg_size u = 0; u < space->unknowns; ++u) {
-        const int columns = columns_of(stencils, u);
+        const cmgi_stencil *s = begin_stencil(stencils, u);
         for (int c = 0; c < nc; ++c) {
-            A->indptr[u * nc + c + 1] = columns < 0 ? 1 : columns * nc;
+            A->indptr[u * nc + c + 1] = s == NULL ? 1 : s->columns * nc;
         }
     }
     return cmgi_csr_alloc_entries(space->ctx, A);

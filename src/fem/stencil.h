@@ -25,13 +25,10 @@ typedef struct cmgi_stencils {
     cmg_index *numbers; /* what they consist of */
 } cmgi_stencils;
 
-cmg_status cmgi_stencils_create(const cmgi_space *space, cmgi_stencils *stencils);
+/* For the caller to free, also where it fails. */
+cmg_status cmgi_stencils_create(const cmgi_space *space, cmgi_stencils *s);
 void cmgi_stencils_free(cmgi_stencils *stencils);
 /* Stencil of the node of an unknown, on a mesh until the thread asks again; NULL = it is fixed. */
 const cmgi_stencil *cmgi_stencil_of(const cmgi_stencils *stencils, cmg_size unknown);
 /* A matrix with row pointers, and room for columns and values. */
 cmg_status cmgi_stencils_count(const cmgi_stencils *stencils, cmgi_csr *A);
-/* Sorts and drops duplicates; returns the number left. */
-cmg_size cmgi_sort_unique(cmg_index *list, cmg_size n);
-/* Position of a value that is in the ascending list. */
-cmg_size cmgi_find(const cmg_index *list, cmg_size n, cmg_index value);

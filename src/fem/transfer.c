@@ -8,14 +8,13 @@
 #include "core/memory.h"
 #include "csr/csr.h"
 #include "fem/locate.h"
-#include "fem/mesh_public.h"
 #include "transfer/rows.h"
 
 #include <math.h>
 
 typedef struct finding {
     const cmgi_locator *locator;
-    cmgi_place *place;
+    cmgi_location *place;
 } finding;
 
 /*
@@ -26,7 +25,7 @@ static int weigh(const void *user, cmg_size node, cmg_index *column, double *wei
 {
     const finding *f = user;
     const cmgi_locator *t = f->locator;
-    const cmgi_place *place = &f->place[node];
+    const cmgi_location *place = &f->place[node];
     double N[CMGI_MAX_NODES];
     cmgi_basis_eval(t->basis, place->xi, N, NULL);
     for (int a = 0; a < t->nodes; ++a) {
@@ -43,7 +42,7 @@ static const double FAR_OUTSIDE = 0.25;
 
 /* Cells of all points; the one that lies farthest outside must be within a cell of the mesh. */
 static cmg_status find_all(const cmgi_locator *t, cmg_size points, const double *x,
-                           cmgi_place *place)
+                           cmgi_location *place)
 {
     const int dim = t->mesh->dim;
     cmg_size far = 0;
@@ -74,7 +73,7 @@ cmg_status cmg_fem_transfer(cmg_context *ctx, const cmg_fem_mesh *coarse, int co
                             cmg_size nodes, const double *x, cmg_csr *P)
 {
     cmgi_locator locator = {0};
-    cmgi_place *place = NULL;
+    cmgi_location *place = NULL;
     cmgi_csr made = {0};
     cmg_status status = CMG_OK;
     CMGI_CONTEXT(ctx);

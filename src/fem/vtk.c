@@ -4,7 +4,7 @@
  * beforehand, so everything is written once, in order. (The raw form would be a quarter smaller,
  * but it is no XML, and readers trip over it.)
  */
-#include "fem/vtk.h"
+#include "fem/mesh.h"
 
 #include "io/source.h"
 

@@ -10,23 +10,12 @@
 
 cmg_size cmgi_first_not_finite(cmg_context *ctx, cmg_size n, const double *values)
 {
-    const cmg_size chunk = 1 << 16;
     cmg_size bad = n;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
     reduction(min                                                                                  \
-              : bad) if (n > chunk)
-    for (cmg_size first = 0; first < n; first += chunk) {
-        const cmg_size last = first + chunk < n ? first + chunk : n;
-        double sum = 0; /* v * 0 is 0 for finite v and NaN otherwise */
-        for (cmg_size k = first; k < last; ++k) {
-            sum += values[k] * 0;
-        }
-        for (cmg_size k = first; sum != 0 && k < last; ++k) {
-            if (!isfinite(values[k])) {
-                bad = k < bad ? k : bad;
-                break;
-            }
-        }
+              : bad) if (n > 1 << 16)
+    for (cmg_size k = 0; k < n; ++k) {
+        bad = !isfinite(values[k]) && k < bad ? k : bad;
     }
     (void)ctx;
     return bad < n ? bad : -1;
@@ -40,8 +29,8 @@ static cmg_status look_here(cmg_context *ctx, const cmgi_csr *M)
 
 static cmg_status check_values(cmg_context *ctx, const char *name, const cmgi_csr *M)
 {
-    if (M->there != NULL && M->there->facts.not_finite < 0) {
-        return CMG_OK;
+    if (M->kinds != NULL || (M->there != NULL && M->there->facts.not_finite < 0)) {
+        return CMG_OK; /* of kinds when they were given */
     }
     CMGI_TRY(look_here(ctx, M));
     const cmg_size k = cmgi_first_not_finite(ctx, M->indptr[M->rows], M->values);
@@ -53,13 +42,13 @@ static cmg_status check_values(cmg_context *ctx, const char *name, const cmgi_cs
                      M->values[k]);
 }
 
-static cmg_status check_shape(cmg_context *ctx, const char *name, const cmgi_csr *M, cmg_size rows,
+static cmg_status check_sized(cmg_context *ctx, const char *name, const cmgi_csr *M, cmg_size rows,
                               cmg_size cols)
 {
     CMGI_CHECK(ctx, M->rows == rows && M->cols == cols, CMG_ERR_ARG,
                "%s is %lld x %lld where the levels' sizes ask for %lld x %lld", name,
                (long long)M->rows, (long long)M->cols, (long long)rows, (long long)cols);
-    return CMG_OK;
+    return check_values(ctx, name, M);
 }
 
 static cmg_status check_rows(cmg_context *ctx, const char *name, const cmgi_csr *A)
@@ -90,7 +79,11 @@ static cmg_status check_rows(cmg_context *ctx, const char *name, const cmgi_csr 
 static cmg_status check_matrix(cmg_context *ctx, const char *name, const cmgi_csr *A,
                                cmgi_csr_facts *facts)
 {
-    *facts = (cmgi_csr_facts){.looks.wanted = facts->looks.wanted};
+    *facts =
+        A->kinds != NULL ? A->kinds->facts : (cmgi_csr_facts){.looks.wanted = facts->looks.wanted};
+    if (A->kinds != NULL) {
+        return CMG_OK;
+    }
     if (A->there == NULL && A->rows == A->cols) {
         CMGI_TRY(cmgi_csr_facts_take(ctx, &A->view, 0, A->rows, facts));
         if (facts->bad < 0) {
@@ -117,12 +110,10 @@ static cmg_status check_transfer(const cmg_hierarchy *h, int l)
     char name[64];
     (void)snprintf(name, sizeof name, "level %d: P", h->above + l);
     CMGI_CHECK(ctx, cmgi_csr_given(&level->P), CMG_ERR_ARG, "level %d has no P", h->above + l);
-    CMGI_TRY(check_shape(ctx, name, &level->P, n, coarse));
-    CMGI_TRY(check_values(ctx, name, &level->P));
+    CMGI_TRY(check_sized(ctx, name, &level->P, n, coarse));
     if (cmgi_csr_given(&level->R)) {
         (void)snprintf(name, sizeof name, "level %d: R", h->above + l);
-        CMGI_TRY(check_shape(ctx, name, &level->R, coarse, n));
-        CMGI_TRY(check_values(ctx, name, &level->R));
+        CMGI_TRY(check_sized(ctx, name, &level->R, coarse, n));
     }
     return CMG_OK;
 }
@@ -147,14 +138,12 @@ static cmg_status check_level(const cmg_hierarchy *h, int l, cmgi_csr_facts *fac
         for (int k = 0; k < level->smoother[s]->factors; ++k) {
             (void)snprintf(name, sizeof name, "level %d: smoother %s, factor %d", h->above + l,
                            level->smoother[s]->name, k);
-            CMGI_TRY(check_shape(ctx, name, &level->smoother[s]->factor[k], n, n));
-            CMGI_TRY(check_values(ctx, name, &level->smoother[s]->factor[k]));
+            CMGI_TRY(check_sized(ctx, name, &level->smoother[s]->factor[k], n, n));
         }
     }
     if (level->inverse.indptr != NULL) {
         (void)snprintf(name, sizeof name, "level %d: inverse", h->above + l);
-        CMGI_TRY(check_shape(ctx, name, &level->inverse, n, n));
-        CMGI_TRY(check_values(ctx, name, &level->inverse));
+        CMGI_TRY(check_sized(ctx, name, &level->inverse, n, n));
     }
     return CMG_OK;
 }
@@ -378,8 +367,7 @@ cmg_status cmg_hierarchy_level_info(const cmg_hierarchy *h, int level, bool gale
     cmg_context *ctx = h->ctx;
     CMGI_CHECK(ctx, info != NULL, CMG_ERR_ARG, "level info: the out-pointer is NULL");
     CMGI_TRY(cmgi_sized_check(ctx, "cmg_level_info", info, sizeof *info));
-    CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d",
-               level, h->levels - 1);
+    CMGI_TRY(cmgi_hierarchy_check_level(h, level));
     CMGI_TRY(cmgi_hierarchy_bring(h));
     const cmgi_stored_level *stored = &h->level[level];
     CMGI_CHECK(ctx, stored->A.indptr != NULL, CMG_ERR_STATE, "level %d has no A", level);

@@ -1,7 +1,7 @@
 /* Elements of a level: kept beside its A, which is assembled from them where none is given. */
 #include "core/memory.h"
 #include "core/random.h"
-#include "hierarchy/hierarchy.h"
+#include "hierarchy/numbering.h"
 
 #include <math.h>
 
@@ -112,17 +112,18 @@ cmg_status cmg_hierarchy_set_elements(cmg_hierarchy *h, int level, const cmg_ele
     CMGI_GIVEN(h);
     cmg_context *ctx = h->ctx;
     CMGI_CHECK(ctx, elements != NULL, CMG_ERR_ARG, "hierarchy: elements is NULL");
-    CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d",
-               level, h->levels - 1);
+    CMGI_TRY(cmgi_hierarchy_check_level(h, level));
     CMGI_TRY(cmgi_elements_check(ctx, "elements", elements));
     cmgi_stored_level *stored = &h->level[level];
-    const bool assembles = stored->A.indptr == NULL || stored->assembled;
+    const bool assembles =
+        (stored->A.indptr == NULL && stored->A.kinds == NULL) || stored->assembled;
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_elements_copy(ctx, elements, &copy));
     if (assembles) {
         CMGI_TRY_GOTO(done, cmgi_elements_assemble(ctx, elements, &A));
         CMGI_TRY_GOTO(done, cmgi_hierarchy_take_csr(h, level, CMG_ROLE_A, NULL, 0, &A));
     } else {
+        CMGI_TRY_GOTO(done, cmgi_resident_bring(ctx, &stored->A));
         CMGI_TRY_GOTO(done, check_sum(h, level, elements));
     }
     cmgi_stored_elements_clear(ctx, stored);
@@ -148,19 +149,11 @@ cmg_status cmgi_stored_elements_reorder(cmg_context *ctx, cmgi_stored_level *lev
                                         const cmg_index *order)
 {
     cmgi_elements *E = &level->elements;
-    cmg_index *place = NULL;
     double *diagonal = NULL;
     if (E->dofs == NULL || order == NULL) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_alloc(ctx, E->rows, sizeof *place, &place));
-    for (cmg_size k = 0; k < E->rows; ++k) {
-        place[order[k]] = (cmg_index)k;
-    }
-    for (cmg_size k = 0; k < E->count * E->local; ++k) {
-        E->dofs[k] = E->dofs[k] < 0 ? -1 : place[E->dofs[k]];
-    }
-    cmgi_free(ctx, place);
+    CMGI_TRY(cmgi_order_apply(ctx, E->rows, order, E->count * E->local, E->dofs));
     if (E->diagonal == NULL) {
         return CMG_OK;
     }

@@ -58,38 +58,51 @@ void cmg_hierarchy_destroy(cmg_hierarchy **h)
     *h = NULL;
 }
 
-/* The matrix of a role, wherever it is; NULL = there is none. */
-static cmgi_csr *find_given(const cmg_hierarchy *h, int level, cmg_role role, const char *name,
-                            int factor)
+cmg_status cmgi_hierarchy_check_level(const cmg_hierarchy *h, int level)
 {
-    if (level < 0 || level >= h->levels) {
+    CMGI_CHECK(h->ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d",
+               level, h->levels - 1);
+    return CMG_OK;
+}
+
+/* Where a matrix is, as the public functions say it. */
+typedef struct place {
+    int level;
+    cmg_role role;
+    const char *name;
+    int factor;
+} place;
+
+/* The matrix there; NULL = there is none. */
+static cmgi_csr *find_given(const cmg_hierarchy *h, const place *at)
+{
+    if (at->level < 0 || at->level >= h->levels) {
         return NULL;
     }
-    const cmgi_stored_level *stored = &h->level[level];
-    const cmgi_csr *const found[] = {&stored->A, &stored->P, &stored->R, NULL, &stored->inverse};
-    const cmgi_csr *M = found[role];
-    if (role == CMG_ROLE_SMOOTHER) {
-        const cmgi_stored_smoother *s = cmgi_stored_smoother_find(stored, name);
-        M = s != NULL && factor >= 0 && factor < s->factors ? &s->factor[factor] : NULL;
+    cmgi_stored_level *stored = (cmgi_stored_level *)(uintptr_t)&h->level[at->level];
+    cmgi_csr *M = cmgi_stored_matrix(stored, at->role);
+    if (at->role == CMG_ROLE_SMOOTHER) {
+        cmgi_stored_smoother *s = cmgi_stored_smoother_find(stored, at->name);
+        M = s != NULL && at->factor >= 0 && at->factor < s->factors ? &s->factor[at->factor] : NULL;
     }
-    return M != NULL && cmgi_csr_given(M) ? (cmgi_csr *)(uintptr_t)M : NULL;
+    return M != NULL && cmgi_csr_given(M) ? M : NULL;
 }
 
 const cmgi_csr *cmgi_hierarchy_find(const cmg_hierarchy *h, int level, cmg_role role,
                                     const char *name, int factor)
 {
-    cmgi_csr *found = find_given(h, level, role, name, factor);
+    cmgi_csr *found = find_given(h, &(place){level, role, name, factor});
     return found != NULL && cmgi_resident_bring(h->ctx, found) == CMG_OK ? found : NULL;
 }
 
 bool cmgi_hierarchy_has(const cmg_hierarchy *h, int level, cmg_role role)
 {
-    return find_given(h, level, role, NULL, 0) != NULL;
+    return find_given(h, &(place){level, role, NULL, 0}) != NULL;
 }
 
 const cmgi_resident *cmgi_hierarchy_there(const cmg_hierarchy *h, int level, cmg_role role)
 {
-    const cmgi_csr *found = find_given(h, level, role, NULL, 0);
+    const cmgi_csr *found = find_given(h, &(place){level, role, NULL, 0});
     return found != NULL ? found->there : NULL;
 }
 
@@ -99,30 +112,35 @@ static const char *role_name(cmg_role role)
     return names[role];
 }
 
-static cmg_status check_place(const cmg_hierarchy *h, int level, cmg_role role, const char *name,
-                              int factor)
+static cmg_status check_role(cmg_context *ctx, cmg_role role)
 {
-    cmg_context *ctx = h->ctx;
-    CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d",
-               level, h->levels - 1);
     CMGI_CHECK(ctx, role >= CMG_ROLE_A && role <= CMG_ROLE_INVERSE, CMG_ERR_ARG, "unknown role %d",
                (int)role);
-    CMGI_CHECK(ctx, (role != CMG_ROLE_P && role != CMG_ROLE_R) || level + 1 < h->levels,
-               CMG_ERR_ARG, "level %d is the coarsest and has no %s", level, role_name(role));
-    CMGI_CHECK(ctx, role != CMG_ROLE_INVERSE || level + 1 == h->levels, CMG_ERR_ARG,
-               "level %d is not the coarsest and has no inverse", level);
-    if (role == CMG_ROLE_SMOOTHER) {
-        CMGI_CHECK(ctx, name != NULL && name[0] != '\0', CMG_ERR_ARG, "a smoother needs a name");
-        const cmgi_stored_smoother *s = cmgi_stored_smoother_find(&h->level[level], name);
-        CMGI_CHECK(ctx,
-                   factor >= 0 && factor < CMGI_HIERARCHY_FACTORS &&
-                       factor <= (s != NULL ? s->factors : 0),
-                   CMG_ERR_ARG, "level %d: smoother \"%s\": factor %d follows %d factors", level,
-                   name, factor, s != NULL ? s->factors : 0);
-    } else {
-        CMGI_CHECK(ctx, name == NULL && factor == 0, CMG_ERR_ARG,
-                   "%s takes neither name nor factor", role_name(role));
+    return CMG_OK;
+}
+
+static cmg_status check_place(const cmg_hierarchy *h, const place *at)
+{
+    cmg_context *ctx = h->ctx;
+    const bool transfer = at->role == CMG_ROLE_P || at->role == CMG_ROLE_R;
+    CMGI_TRY(cmgi_hierarchy_check_level(h, at->level));
+    CMGI_TRY(check_role(ctx, at->role));
+    CMGI_CHECK(ctx, !transfer || at->level + 1 < h->levels, CMG_ERR_ARG,
+               "level %d is the coarsest and has no %s", at->level, role_name(at->role));
+    CMGI_CHECK(ctx, at->role != CMG_ROLE_INVERSE || at->level + 1 == h->levels, CMG_ERR_ARG,
+               "level %d is not the coarsest and has no inverse", at->level);
+    if (at->role != CMG_ROLE_SMOOTHER) {
+        CMGI_CHECK(ctx, at->name == NULL && at->factor == 0, CMG_ERR_ARG,
+                   "%s takes neither name nor factor", role_name(at->role));
+        return CMG_OK;
     }
+    CMGI_CHECK(ctx, at->name != NULL && at->name[0] != '\0', CMG_ERR_ARG,
+               "a smoother needs a name");
+    const cmgi_stored_smoother *s = cmgi_stored_smoother_find(&h->level[at->level], at->name);
+    const int factors = s != NULL ? s->factors : 0;
+    CMGI_CHECK(ctx, at->factor >= 0 && at->factor < CMGI_HIERARCHY_FACTORS && at->factor <= factors,
+               CMG_ERR_ARG, "level %d: smoother \"%s\": factor %d follows %d factors", at->level,
+               at->name, at->factor, factors);
     return CMG_OK;
 }
 
@@ -143,48 +161,45 @@ static bool same_pattern(const cmgi_csr *A, const cmgi_csr *B)
 }
 
 /* Puts a matrix into its place, freeing the one that is there. */
-static cmg_status place(cmg_hierarchy *h, int level, cmg_role role, const char *name, int factor,
-                        cmgi_csr *csr)
+static cmg_status put(cmg_hierarchy *h, const place *at, cmgi_csr *csr)
 {
-    cmgi_stored_level *stored = &h->level[level];
-    cmgi_csr *to = NULL;
-    if (role == CMG_ROLE_SMOOTHER) {
+    cmgi_stored_level *stored = &h->level[at->level];
+    cmgi_csr *to = cmgi_stored_matrix(stored, at->role);
+    if (at->role == CMG_ROLE_SMOOTHER) {
         cmgi_stored_smoother *s = NULL;
-        CMGI_TRY(cmgi_stored_smoother_open(h->ctx, stored, name, &s));
-        s->factors = factor + 1 > s->factors ? factor + 1 : s->factors;
-        to = &s->factor[factor];
-    } else {
-        cmgi_csr *const places[] = {&stored->A, &stored->P, &stored->R, NULL, &stored->inverse};
-        to = places[role];
+        CMGI_TRY(cmgi_stored_smoother_open(h->ctx, stored, at->name, &s));
+        s->factors = at->factor + 1 > s->factors ? at->factor + 1 : s->factors;
+        to = &s->factor[at->factor];
     }
     h->generation += same_pattern(to, csr) ? 0 : 1;
     ++h->values;
     cmgi_csr_free(h->ctx, to);
     *to = *csr;
     *csr = (cmgi_csr){0};
-    if (role == CMG_ROLE_A || role == CMG_ROLE_P || role == CMG_ROLE_R) {
+    if (at->role <= CMG_ROLE_R) {
         h->stale = true;
         cmgi_csr_free(h->ctx, &stored->AP);
         cmgi_csr_free(h->ctx, &stored->PT);
     }
-    if (role == CMG_ROLE_A) {
+    cmgi_csr *coarse = at->role == CMG_ROLE_P ? &h->level[at->level + 1].A : NULL;
+    if (at->role == CMG_ROLE_A) {
         stored->facts.known = false;
         cmgi_csr_facts_forget(h->ctx, &stored->facts);
         stored->formed = false;
         cmgi_stored_elements_clear(h->ctx, stored); /* they were those of another A */
-    } else if (role == CMG_ROLE_P && !cmgi_csr_given(&h->level[level + 1].A)) {
-        h->level[level + 1].A.rows = to->cols;
-        h->level[level + 1].A.cols = to->cols;
+    } else if (coarse != NULL && !cmgi_csr_given(coarse)) {
+        coarse->rows = to->cols;
+        coarse->cols = to->cols;
     }
     h->checked = false;
     return CMG_OK;
 }
 
 /* How messages call a matrix. */
-static void name_place(int level, cmg_role role, const char *name, char *what, size_t size)
+static void name_place(const place *at, char *what, size_t size)
 {
-    (void)snprintf(what, size, "level %d: %s%s%s", level, role_name(role), name != NULL ? " " : "",
-                   name != NULL ? name : "");
+    (void)snprintf(what, size, "level %d: %s%s%s", at->level, role_name(at->role),
+                   at->name != NULL ? " " : "", at->name != NULL ? at->name : "");
 }
 
 static cmg_status check_square(const cmg_hierarchy *h, cmg_role role, const char *what,
@@ -196,24 +211,24 @@ static cmg_status check_square(const cmg_hierarchy *h, cmg_role role, const char
     return CMG_OK;
 }
 
-static cmg_status check_structure(cmg_hierarchy *h, int level, cmg_role role, const char *name,
-                                  int factor, const cmg_csr *csr)
+static cmg_status check_structure(cmg_hierarchy *h, const place *at, const cmg_csr *csr)
 {
     char what[128];
-    CMGI_TRY(check_place(h, level, role, name, factor));
-    name_place(level, role, name, what, sizeof what);
+    CMGI_TRY(check_place(h, at));
+    name_place(at, what, sizeof what);
     CMGI_TRY(cmgi_csr_check(h->ctx, what, csr));
-    return check_square(h, role, what, csr);
+    return check_square(h, at->role, what, csr);
 }
 
 cmg_status cmgi_hierarchy_take_csr(cmg_hierarchy *h, int level, cmg_role role, const char *name,
                                    int factor, cmgi_csr *csr)
 {
-    cmg_status status = csr->there != NULL
-                            ? check_place(h, level, role, name, factor)
-                            : check_structure(h, level, role, name, factor, &csr->view);
+    const place at = {level, role, name, factor};
+    cmg_status status = csr->there != NULL || csr->kinds != NULL
+                            ? check_place(h, &at)
+                            : check_structure(h, &at, &csr->view);
     if (status == CMG_OK) {
-        status = place(h, level, role, name, factor, csr);
+        status = put(h, &at, csr);
     }
     cmgi_csr_free(h->ctx, csr);
     return status;
@@ -230,25 +245,24 @@ cmg_status cmgi_hierarchy_take_formed(cmg_hierarchy *h, int level, cmgi_csr *csr
  * A matrix on the device: as it is there for A, P and R; smoothers and inverses are read by the
  * host and fetched.
  */
-static cmg_status place_there(cmg_hierarchy *h, int level, cmg_role role, const char *name,
-                              int factor, const cmg_csr *csr, bool borrow)
+static cmg_status put_there(cmg_hierarchy *h, const place *at, const cmg_csr *csr, bool borrow)
 {
     cmg_context *ctx = h->ctx;
     char what[128];
     cmgi_resident R = {0};
     cmgi_csr made = {0};
     cmg_status status = CMG_OK;
-    CMGI_TRY(check_place(h, level, role, name, factor));
-    name_place(level, role, name, what, sizeof what);
+    CMGI_TRY(check_place(h, at));
+    name_place(at, what, sizeof what);
     CMGI_TRY(cmgi_resident_look(ctx, what, csr, &R));
-    CMGI_TRY_GOTO(done, check_square(h, role, what, csr));
-    if (role == CMG_ROLE_SMOOTHER || role == CMG_ROLE_INVERSE) {
+    CMGI_TRY_GOTO(done, check_square(h, at->role, what, csr));
+    if (at->role > CMG_ROLE_R) {
         CMGI_TRY_GOTO(done, cmgi_resident_fetch(ctx, csr, R.rows.nnz, &made));
     } else {
         CMGI_TRY_GOTO(done, borrow ? CMG_OK : cmgi_resident_keep(ctx, &R));
         CMGI_TRY_GOTO(done, cmgi_resident_attach(ctx, &R, &made));
     }
-    CMGI_TRY_GOTO(done, place(h, level, role, name, factor, &made));
+    CMGI_TRY_GOTO(done, put(h, at, &made));
 done:
     cmgi_resident_free(ctx, &R);
     cmgi_csr_free(ctx, &made);
@@ -257,11 +271,10 @@ done:
 
 cmg_status cmgi_hierarchy_take_there(cmg_hierarchy *h, int level, cmg_role role, cmg_csr *csr)
 {
-    cmgi_csr *stored = NULL;
-    cmg_status status = place_there(h, level, role, NULL, 0, csr, true);
+    const place at = {level, role, NULL, 0};
+    const cmg_status status = put_there(h, &at, csr, true);
     if (status == CMG_OK) {
-        stored = find_given(h, level, role, NULL, 0);
-        stored->there->borrowed = false;
+        find_given(h, &at)->there->borrowed = false;
         *csr = (cmg_csr){0};
     }
     cmgi_resident_free_arrays(h->ctx, csr);
@@ -269,20 +282,19 @@ cmg_status cmgi_hierarchy_take_there(cmg_hierarchy *h, int level, cmg_role role,
 }
 
 /* The caller's matrix, copied or borrowed. */
-static cmg_status place_given(cmg_hierarchy *h, int level, cmg_role role, const char *name,
-                              int factor, const cmg_csr *csr, bool borrow)
+static cmg_status put_given(cmg_hierarchy *h, const place *at, const cmg_csr *csr, bool borrow)
 {
     bool there = false;
     CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, csr != NULL, CMG_ERR_ARG, "hierarchy: the CSR is NULL");
     CMGI_TRY(cmgi_resident_is(h->ctx, csr, &there));
     if (there) {
-        return place_there(h, level, role, name, factor, csr, borrow);
+        return put_there(h, at, csr, borrow);
     }
-    CMGI_TRY(check_structure(h, level, role, name, factor, csr));
+    CMGI_TRY(check_structure(h, at, csr));
     cmgi_csr own = borrow ? cmgi_csr_borrow(csr) : (cmgi_csr){0};
     CMGI_TRY(borrow ? CMG_OK : cmgi_csr_copy(h->ctx, csr, &own));
-    const cmg_status status = place(h, level, role, name, factor, &own);
+    const cmg_status status = put(h, at, &own);
     cmgi_csr_free(h->ctx, &own);
     return status;
 }
@@ -290,28 +302,29 @@ static cmg_status place_given(cmg_hierarchy *h, int level, cmg_role role, const 
 cmg_status cmg_hierarchy_set_csr(cmg_hierarchy *h, int level, cmg_role role, const char *name,
                                  int factor, const cmg_csr *csr)
 {
-    return place_given(h, level, role, name, factor, csr, false);
+    return put_given(h, &(place){level, role, name, factor}, csr, false);
 }
 
 cmg_status cmg_hierarchy_wrap_csr(cmg_hierarchy *h, int level, cmg_role role, const char *name,
                                   int factor, const cmg_csr *csr)
 {
-    return place_given(h, level, role, name, factor, csr, true);
+    return put_given(h, &(place){level, role, name, factor}, csr, true);
 }
 
 cmg_status cmg_hierarchy_get_csr(const cmg_hierarchy *h, int level, cmg_role role, const char *name,
                                  int factor, cmg_csr *csr)
 {
+    char what[128];
     CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, csr != NULL, CMG_ERR_ARG, "hierarchy: the out-pointer is NULL");
-    CMGI_CHECK(h->ctx, role >= CMG_ROLE_A && role <= CMG_ROLE_INVERSE, CMG_ERR_ARG,
-               "unknown role %d", (int)role);
-    cmgi_csr *found = find_given(h, level, role, name, factor);
-    if (found == NULL) {
-        return cmgi_fail(h->ctx, CMG_ERR_STATE, "level %d has no %s%s%s", level, role_name(role),
-                         name != NULL ? " " : "", name != NULL ? name : "");
-    }
-    CMGI_TRY(cmgi_resident_bring(h->ctx, found));
+    CMGI_TRY(check_role(h->ctx, role));
+    const place at = {level, role, name, factor};
+    cmgi_csr *found = find_given(h, &at);
+    CMGI_CHECK(h->ctx, found != NULL, CMG_ERR_STATE, "level %d has no %s%s%s", level,
+               role_name(role), name != NULL ? " " : "", name != NULL ? name : "");
+    name_place(&at, what, sizeof what);
+    CMGI_TRY(found->kinds != NULL && found->indptr == NULL ? cmgi_kinds_expand(h->ctx, what, found)
+                                                           : cmgi_resident_bring(h->ctx, found));
     *csr = found->view;
     return CMG_OK;
 }
@@ -408,25 +421,28 @@ cmg_status cmg_hierarchy_update(cmg_hierarchy *h, int level, cmg_role role, cons
     new_values given = {.role = role, .what = what, .values = values};
     CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, values != NULL, CMG_ERR_ARG, "hierarchy update: values is NULL");
-    CMGI_CHECK(h->ctx, role == CMG_ROLE_A || role == CMG_ROLE_P || role == CMG_ROLE_R, CMG_ERR_ARG,
+    CMGI_CHECK(h->ctx, role >= CMG_ROLE_A && role <= CMG_ROLE_R, CMG_ERR_ARG,
                "hierarchy update: only A, P and R take new values");
-    cmgi_csr *stored = find_given(h, level, role, NULL, 0);
+    const place at = {level, role, NULL, 0};
+    cmgi_csr *stored = find_given(h, &at);
     CMGI_CHECK(h->ctx, stored != NULL, CMG_ERR_STATE, "level %d has no %s", level, role_name(role));
     CMGI_CHECK(h->ctx, role != CMG_ROLE_A || h->level[level].elements.dofs == NULL, CMG_ERR_STATE,
                "level %d: A has elements: new values come with cmg_hierarchy_set_elements", level);
-    name_place(level, role, NULL, what, sizeof what);
+    name_place(&at, what, sizeof what);
     CMGI_TRY(cmgi_is_device(h->ctx, values, &given.device));
     const bool there = stored->there != NULL;
     const double *old = there ? stored->there->csr.values : stored->values;
-    const cmg_status status = there ? update_there(h->ctx, &given, stored, &facts)
-                                    : update_here(h->ctx, &given, stored, &facts);
+    const cmg_status status = stored->kinds != NULL
+                                  ? cmgi_kinds_update(h->ctx, what, values, stored)
+                              : there ? update_there(h->ctx, &given, stored, &facts)
+                                      : update_here(h->ctx, &given, stored, &facts);
     h->checked = h->checked && (status == CMG_OK || (status == CMG_ERR_ARG && values != old));
     ++h->values; /* of borrowed arrays whatever the status is */
     CMGI_TRY(status);
     h->stale = true;
     if (role == CMG_ROLE_A) {
         cmgi_csr_facts_forget(h->ctx, &h->level[level].facts);
-        h->level[level].facts = facts;
+        h->level[level].facts = stored->kinds != NULL ? stored->kinds->facts : facts;
     }
     return CMG_OK;
 }
@@ -443,18 +459,15 @@ cmg_size cmg_hierarchy_rows(const cmg_hierarchy *h, int level)
 
 const char *cmg_hierarchy_smoother(const cmg_hierarchy *h, int level, int i)
 {
-    if (h == NULL || level < 0 || level >= h->levels || i < 0 || i >= h->level[level].smoothers) {
-        return NULL;
-    }
-    return h->level[level].smoother[i]->name;
+    const bool there = h != NULL && level >= 0 && level < h->levels && i >= 0;
+    return there && i < h->level[level].smoothers ? h->level[level].smoother[i]->name : NULL;
 }
 
 int cmg_hierarchy_factors(const cmg_hierarchy *h, int level, const char *name)
 {
-    if (h == NULL || level < 0 || level >= h->levels) {
-        return 0;
-    }
-    const cmgi_stored_smoother *s = cmgi_stored_smoother_find(&h->level[level], name);
+    const bool there = h != NULL && level >= 0 && level < h->levels;
+    const cmgi_stored_smoother *s =
+        there ? cmgi_stored_smoother_find(&h->level[level], name) : NULL;
     return s != NULL ? s->factors : 0;
 }
 

@@ -4,8 +4,7 @@
  */
 #pragma once
 #include "csr/elements.h"
-#include "csr/facts.h"
-#include "csr/resident.h"
+#include "csr/kinds.h"
 
 enum { CMGI_HIERARCHY_LEVELS = 64, CMGI_HIERARCHY_FACTORS = 64 };
 
@@ -91,6 +90,16 @@ struct cmg_hierarchy {
     uint64_t values;        /* rises whenever a matrix takes new values */
 };
 
+/* CMG_ERR_ARG unless there is such a level. */
+cmg_status cmgi_hierarchy_check_level(const cmg_hierarchy *h, int level);
+/* The place of A, P, R or the inverse in a level, NULL for smoothers. */
+static inline cmgi_csr *cmgi_stored_matrix(cmgi_stored_level *level, cmg_role role)
+{
+    cmgi_csr *const matrices[] = {&level->A, &level->P, &level->R, NULL, &level->inverse};
+    return matrices[role];
+}
+/* The attribute of that key as a whole number, `none` where it is not given. */
+long long cmgi_hierarchy_number(const cmg_hierarchy *h, const char *key, long long none);
 /* NULL = none of that name. */
 cmgi_stored_smoother *cmgi_stored_smoother_find(const cmgi_stored_level *level, const char *name);
 /* The smoother of that name, made if it is not there. */
@@ -154,6 +163,12 @@ static inline const cmgi_csr_facts *cmgi_hierarchy_facts(const cmg_hierarchy *h,
 }
 /* Whether there is a matrix of a role, on the host or on the device. */
 bool cmgi_hierarchy_has(const cmg_hierarchy *h, int level, cmg_role role);
+/* The kinds of rows that A, P or R was given as, else NULL ... */
+const cmgi_kinds *cmgi_hierarchy_templates(const cmg_hierarchy *h, int level, cmg_role role);
+/* ... and those of what is used so: it is too large for a CSR, or P or R of such a level. */
+const cmgi_kinds *cmgi_hierarchy_kinds(const cmg_hierarchy *h, int level, cmg_role role);
+/* Whether P is given as kinds, and R as well or as P^T of a grid. */
+bool cmgi_hierarchy_restricts(const cmg_hierarchy *h, int level);
 /* The matrix of a role on the device, NULL = it is not there. */
 const cmgi_resident *cmgi_hierarchy_there(const cmg_hierarchy *h, int level, cmg_role role);
 /* All A, P and R are on the host, too. */

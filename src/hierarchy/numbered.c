@@ -64,9 +64,7 @@ done:
 
 static cmgi_csr *matrix_of(cmg_hierarchy *h, int l, int role)
 {
-    cmgi_stored_level *level = &h->level[l];
-    cmgi_csr *const matrices[] = {&level->A, &level->P, &level->R};
-    return matrices[role];
+    return cmgi_stored_matrix(&h->level[l], (cmg_role)role);
 }
 
 cmg_status cmgi_numbered_order(cmgi_numbered *n, int level, const cmg_index **perm)
@@ -95,12 +93,20 @@ static cmg_status order_there(cmgi_numbered *n, int level, const cmg_index **per
     return CMG_OK;
 }
 
+/* numbered.cu; NULL in a build without it */
+static const struct {
+    cmg_status (*by_graph)(cmg_context *ctx, const cmg_csr *A, int block, cmg_index *perm);
+    cmg_status (*by_rows)(cmg_context *ctx, const cmg_csr *P, const cmg_index *rows, int block,
+                          cmg_index *perm);
+    cmg_status (*permute)(cmg_context *ctx, const cmg_csr *A, cmg_size nnz, const cmg_index *rows,
+                          const cmg_index *cols, cmg_size *to, cmg_csr *B);
+} device = {CMGI_CUDA_FN(cmgi_order_breadth_device), CMGI_CUDA_FN(cmgi_order_by_rows_device),
+            CMGI_CUDA_FN(cmgi_permute_device)};
+
 /* The matrix on the device that is taken from there, NULL = the host's is. */
 static const cmgi_resident *used_there(const cmgi_csr *M)
 {
-    static cmg_status (*const there)(cmg_context *, const cmg_csr *, int, cmg_index *) =
-        CMGI_CUDA_FN(cmgi_order_breadth_device);
-    return there != NULL && M->there != NULL && M->there->csr.indptr != NULL &&
+    return device.by_graph != NULL && M->there != NULL && M->there->csr.indptr != NULL &&
                    M->there->rows.longest <= CMGI_NUMBERED_LONGEST
                ? M->there
                : NULL;
@@ -109,17 +115,13 @@ static const cmgi_resident *used_there(const cmgi_csr *M)
 /* On the device, as below. */
 static cmg_status number_there(cmgi_numbered *n, int l, const cmgi_resident *M)
 {
-    static cmg_status (*const by_graph)(cmg_context *, const cmg_csr *, int, cmg_index *) =
-        CMGI_CUDA_FN(cmgi_order_breadth_device);
-    static cmg_status (*const by_rows)(cmg_context *, const cmg_csr *, const cmg_index *, int,
-                                       cmg_index *) = CMGI_CUDA_FN(cmgi_order_by_rows_device);
     const int block = cmgi_hierarchy_block(n->given, l);
     const cmg_index *above = NULL;
     CMGI_TRY(l == 0 ? CMG_OK : order_there(n, l - 1, &above));
     CMGI_TRY(cmgi_alloc_device(n->ctx, cmg_hierarchy_rows(n->given, l), sizeof **n->there,
                                &n->there[l]));
-    return l == 0 ? by_graph(n->ctx, &M->csr, block, n->there[l])
-                  : by_rows(n->ctx, &M->csr, above, block, n->there[l]);
+    return l == 0 ? device.by_graph(n->ctx, &M->csr, block, n->there[l])
+                  : device.by_rows(n->ctx, &M->csr, above, block, n->there[l]);
 }
 
 /* On the host: the finest level by A, the others by P from above. */
@@ -191,9 +193,6 @@ static const int sides[3][2] = {{0, 0}, {0, 1}, {1, 0}}; /* levels below of rows
 
 static cmg_status take_there(cmgi_numbered *n, int l, int role, const cmgi_resident *M, bool maps)
 {
-    static cmg_status (*const permute)(cmg_context *, const cmg_csr *, cmg_size, const cmg_index *,
-                                       const cmg_index *, cmg_size *, cmg_csr *) =
-        CMGI_CUDA_FN(cmgi_permute_device);
     cmgi_numbered_matrix *as = &n->matrix[l][role];
     const cmg_index *rows = NULL;
     const cmg_index *cols = NULL;
@@ -205,7 +204,7 @@ static cmg_status take_there(cmgi_numbered *n, int l, int role, const cmgi_resid
     if (maps) {
         CMGI_TRY(cmgi_alloc_device(n->ctx, M->rows.nnz, sizeof *as->to, &as->to));
     }
-    CMGI_TRY(permute(n->ctx, &M->csr, M->rows.nnz, rows, cols, as->to, &made));
+    CMGI_TRY(device.permute(n->ctx, &M->csr, M->rows.nnz, rows, cols, as->to, &made));
     return cmgi_hierarchy_take_there(n->h, l, (cmg_role)role, &made);
 }
 

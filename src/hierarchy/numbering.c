@@ -12,37 +12,32 @@
 #include <metis.h>
 #endif
 
-cmg_status cmgi_order_by_key(cmg_context *ctx, cmg_size n, uint64_t *keys, cmg_index *order)
+typedef struct keyed {
+    uint64_t key;
+    cmg_index node;
+} keyed;
+
+static int compare_keys(const void *a, const void *b)
 {
-    enum { BITS = 16, BUCKETS = 1 << BITS };
-    uint64_t *other_keys = NULL;
-    cmg_index *other = NULL;
-    cmg_size *start = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *other_keys, &other_keys));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *other, &other));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, BUCKETS + 1, sizeof *start, &start));
+    const keyed *x = a;
+    const keyed *y = b;
+    const int by_key = (x->key > y->key) - (x->key < y->key);
+    return by_key != 0 ? by_key : (x->node > y->node) - (x->node < y->node);
+}
+
+cmg_status cmgi_order_by_key(cmg_context *ctx, cmg_size n, const uint64_t *keys, cmg_index *order)
+{
+    keyed *list = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *list, &list));
     for (cmg_size i = 0; i < n; ++i) {
-        order[i] = (cmg_index)i;
+        list[i] = (keyed){keys[i], (cmg_index)i};
     }
-    /* an even number of passes, so that the result ends up in `order` */
-    for (int shift = 0; shift < 64; shift += BITS) {
-        memset(start, 0, (BUCKETS + 1) * sizeof *start);
-        for (cmg_size i = 0; i < n; ++i) {
-            ++start[(keys[i] >> shift & (BUCKETS - 1)) + 1];
-        }
-        cmgi_add_up(start, BUCKETS);
-        for (cmg_size i = 0; i < n; ++i) {
-            const cmg_size to = start[keys[i] >> shift & (BUCKETS - 1)]++;
-            other_keys[to] = keys[i];
-            other[to] = order[i];
-        }
-        memcpy(keys, other_keys, (size_t)n * sizeof *keys);
-        memcpy(order, other, (size_t)n * sizeof *order);
+    qsort(list, (size_t)n, sizeof *list, compare_keys);
+    for (cmg_size i = 0; i < n; ++i) {
+        order[i] = list[i].node;
     }
-done:
-    CMGI_FREE(ctx, other_keys, other, start);
-    return status;
+    cmgi_free(ctx, list);
+    return CMG_OK;
 }
 
 cmg_status cmgi_order_lexicographic(cmg_context *ctx, cmg_size n, int dim, const double *x,
@@ -166,12 +161,6 @@ typedef struct graph {
     cmg_index *neighbour; /* start[n]; none is the node itself */
 } graph;
 
-static void clear_graph(cmg_context *ctx, graph *g)
-{
-    CMGI_FREE(ctx, g->start, g->neighbour);
-    *g = (graph){0};
-}
-
 /*
  * Neighbours of node i in A and in A^T, each once; `out` NULL only counts them. mark[j] == i + 1
  * says that j has been met.
@@ -198,6 +187,7 @@ static cmg_size gather_neighbours(const cmg_csr *A, const cmgi_csr *T, int block
     return found;
 }
 
+/* For the caller to free, also where it fails. */
 static cmg_status make_graph(cmg_context *ctx, const cmg_csr *A, int block, graph *g)
 {
     cmgi_csr T = {0};
@@ -219,9 +209,6 @@ static cmg_status make_graph(cmg_context *ctx, const cmg_csr *A, int block, grap
 done:
     cmgi_csr_free(ctx, &T);
     cmgi_free(ctx, mark);
-    if (status != CMG_OK) {
-        clear_graph(ctx, g);
-    }
     return status;
 }
 
@@ -355,9 +342,9 @@ cmg_status cmgi_order_cuthill_mckee(cmg_context *ctx, const cmg_csr *A, int bloc
     enum { MOST_SWEEPS = 16 };
     graph g = {0};
     search s = {.g = &g, .queue = order, .sweeps = MOST_SWEEPS};
-    CMGI_TRY(make_graph(ctx, A, block, &g));
-    const cmg_status status = search_all(ctx, &s, reverse);
-    clear_graph(ctx, &g);
+    cmg_status status = make_graph(ctx, A, block, &g);
+    status = status == CMG_OK ? search_all(ctx, &s, reverse) : status;
+    CMGI_FREE(ctx, g.start, g.neighbour);
     return status;
 }
 
@@ -372,106 +359,71 @@ cmg_status cmgi_order_narrow(cmg_context *ctx, const cmg_csr *A, cmg_index *orde
 }
 
 #ifdef CMGI_HAVE_METIS
-/* The graph of A in METIS's integers, which may have 32 bits. */
-static cmg_status metis_graph(cmg_context *ctx, const cmg_csr *A, int block, idx_t **start,
-                              idx_t **neighbour)
-{
-    graph g = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY(make_graph(ctx, A, block, &g));
-    CMGI_CHECK_GOTO(done, ctx, g.start[g.n] <= IDX_MAX, CMG_ERR_UNSUPPORTED,
-                    "METIS: %lld edges; this build of it takes %lld", (long long)g.start[g.n],
-                    (long long)IDX_MAX);
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, g.n + 1, sizeof **start, start));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, g.start[g.n], sizeof **neighbour, neighbour));
-    for (cmg_size i = 0; i <= g.n; ++i) {
-        (*start)[i] = (idx_t)g.start[i];
-    }
-    for (cmg_size k = 0; k < g.start[g.n]; ++k) {
-        (*neighbour)[k] = g.neighbour[k];
-    }
-done:
-    clear_graph(ctx, &g);
-    return status;
-}
-
-/* METIS catches SIGTERM, which its own errors raise, and calls both METIS_ERROR. */
-static cmg_status metis_status(cmg_context *ctx, int outcome, idx_t n)
-{
-    CMGI_CHECK(ctx, outcome != METIS_ERROR, CMG_ERR_INTERNAL,
-               "METIS gave up on %lld nodes, as it does when the process is told to end",
-               (long long)n);
-    CMGI_CHECK(ctx, outcome == METIS_OK,
-               outcome == METIS_ERROR_MEMORY ? CMG_ERR_MEMORY : CMG_ERR_INTERNAL,
-               "METIS failed with %d on %lld nodes", outcome, (long long)n);
-    return CMG_OK;
-}
-
-cmg_status cmgi_order_metis(cmg_context *ctx, const cmg_csr *A, int block, cmg_index *order)
-{
-    idx_t n = (idx_t)(A->rows / block);
-    idx_t *start = NULL;
-    idx_t *neighbour = NULL;
-    idx_t *perm = NULL;
-    idx_t *inverse = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, metis_graph(ctx, A, block, &start, &neighbour));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *perm, &perm));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *inverse, &inverse));
-    const int outcome = METIS_NodeND(&n, start, neighbour, NULL, NULL, perm, inverse);
-    CMGI_TRY_GOTO(done, metis_status(ctx, outcome, n));
-    for (cmg_size i = 0; i < n; ++i) {
-        order[i] = (cmg_index)perm[i];
-    }
-done:
-    CMGI_FREE(ctx, start, neighbour, perm, inverse);
-    return status;
-}
-
-cmg_status cmgi_part_metis(cmg_context *ctx, const cmg_csr *A, int block, int parts,
-                           cmg_index *part)
+/* The order of nested dissection, or the parts that nodes come into where there are some. */
+static cmg_status metis(cmg_context *ctx, const graph *g, idx_t parts, cmg_index *out)
 {
     enum { RECURSIVE = 8 }; /* parts up to which METIS advises bisection */
-    idx_t n = (idx_t)(A->rows / block);
+    idx_t n = (idx_t)g->n;
+    const cmg_size edges = g->start[g->n];
     idx_t one = 1;
-    idx_t wanted = parts;
     idx_t cut = 0;
-    idx_t *start = NULL;
-    idx_t *neighbour = NULL;
+    idx_t *start = NULL; /* METIS's integers may have 32 bits */
+    idx_t *to = NULL;
     idx_t *made = NULL;
+    idx_t *inverse = NULL;
+    int outcome = METIS_OK;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, metis_graph(ctx, A, block, &start, &neighbour));
+    CMGI_CHECK(ctx, edges <= IDX_MAX, CMG_ERR_UNSUPPORTED,
+               "METIS: %lld edges; this build of it takes %lld", (long long)edges,
+               (long long)IDX_MAX);
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, g->n + 1, sizeof *start, &start));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, edges, sizeof *to, &to));
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n, sizeof *made, &made));
-    const int outcome = parts == 1 ? METIS_OK
-                        : parts <= RECURSIVE
-                            ? METIS_PartGraphRecursive(&n, &one, start, neighbour, NULL, NULL, NULL,
-                                                       &wanted, NULL, NULL, NULL, &cut, made)
-                            : METIS_PartGraphKway(&n, &one, start, neighbour, NULL, NULL, NULL,
-                                                  &wanted, NULL, NULL, NULL, &cut, made);
-    CMGI_TRY_GOTO(done, metis_status(ctx, outcome, n));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *inverse, &inverse));
+    for (cmg_size i = 0; i <= g->n; ++i) {
+        start[i] = (idx_t)g->start[i];
+    }
+    for (cmg_size k = 0; k < edges; ++k) {
+        to[k] = g->neighbour[k];
+    }
+    if (parts == 0) {
+        outcome = METIS_NodeND(&n, start, to, NULL, NULL, made, inverse);
+    } else if (parts > 1) {
+        outcome = (parts <= RECURSIVE ? METIS_PartGraphRecursive : METIS_PartGraphKway)(
+            &n, &one, start, to, NULL, NULL, NULL, &parts, NULL, NULL, NULL, &cut, made);
+    }
+    /* it catches SIGTERM, which its own errors raise, and calls both METIS_ERROR */
+    CMGI_CHECK_GOTO(done, ctx, outcome != METIS_ERROR, CMG_ERR_INTERNAL,
+                    "METIS gave up on %lld nodes, as it does when the process is told to end",
+                    (long long)n);
+    CMGI_CHECK_GOTO(done, ctx, outcome == METIS_OK,
+                    outcome == METIS_ERROR_MEMORY ? CMG_ERR_MEMORY : CMG_ERR_INTERNAL,
+                    "METIS failed with %d on %lld nodes", outcome, (long long)n);
     for (cmg_size i = 0; i < n; ++i) {
-        part[i] = (cmg_index)made[i];
+        out[i] = (cmg_index)made[i];
     }
 done:
-    CMGI_FREE(ctx, start, neighbour, made);
+    CMGI_FREE(ctx, start, to, made, inverse);
     return status;
 }
-#else
+#endif
+
 cmg_status cmgi_part_metis(cmg_context *ctx, const cmg_csr *A, int block, int parts,
                            cmg_index *part)
 {
-    (void)A;
-    (void)block;
-    (void)parts;
-    (void)part;
+#ifdef CMGI_HAVE_METIS
+    graph g = {0};
+    cmg_status status = make_graph(ctx, A, block, &g);
+    status = status == CMG_OK ? metis(ctx, &g, parts, part) : status;
+    CMGI_FREE(ctx, g.start, g.neighbour);
+    return status;
+#else
+    (void)A, (void)block, (void)parts, (void)part;
     return cmgi_fail(ctx, CMG_ERR_UNSUPPORTED, "this build has no METIS");
+#endif
 }
 
 cmg_status cmgi_order_metis(cmg_context *ctx, const cmg_csr *A, int block, cmg_index *order)
 {
-    (void)A;
-    (void)block;
-    (void)order;
-    return cmgi_fail(ctx, CMG_ERR_UNSUPPORTED, "this build has no METIS");
+    return cmgi_part_metis(ctx, A, block, 0, order);
 }
-#endif

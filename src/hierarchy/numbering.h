@@ -7,8 +7,8 @@
 #pragma once
 #include "hierarchy/hierarchy.h"
 
-/* By key, ties by old number: a stable radix sort. `keys` is overwritten. */
-cmg_status cmgi_order_by_key(cmg_context *ctx, cmg_size n, uint64_t *keys, cmg_index *order);
+/* By key, ties by old number. */
+cmg_status cmgi_order_by_key(cmg_context *ctx, cmg_size n, const uint64_t *keys, cmg_index *order);
 /*
  * Lexicographic by the last axis first. Coordinates count as equal within 2^-20 of the extent, so
  * that rounding does not tear lines of nodes apart.
@@ -49,6 +49,9 @@ cmg_status cmgi_part_metis(cmg_context *ctx, const cmg_csr *A, int block, int pa
 /* CMG_ERR_INTERNAL unless every one of 0 .. n-1 is there once. */
 cmg_status cmgi_order_check(cmg_context *ctx, cmg_size n, const cmg_index *order);
 
+/* Old numbers in a list become new ones, negative ones -1; order has 0 .. n - 1. */
+cmg_status cmgi_order_apply(cmg_context *ctx, cmg_size n, const cmg_index *order, cmg_size length,
+                            cmg_index *list);
 /* Node order to order of the unknowns; NULL stays NULL. */
 cmg_status cmgi_order_expand(cmg_context *ctx, const cmg_index *order, cmg_size nodes, int block,
                              cmg_index **perm);

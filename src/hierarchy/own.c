@@ -58,8 +58,7 @@ static cmg_status open_own(cmg_hierarchy *h)
 cmg_status cmgi_own_place(const cmg_hierarchy *h, int level, cmg_role role)
 {
     cmg_context *ctx = h->ctx;
-    CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d",
-               level, h->levels - 1);
+    CMGI_TRY(cmgi_hierarchy_check_level(h, level));
     CMGI_CHECK(ctx, role >= CMG_ROLE_A && role <= CMG_ROLE_R, CMG_ERR_ARG,
                "rows of a rank are those of A, P or R");
     CMGI_CHECK(ctx, role == CMG_ROLE_A || level + 1 < h->levels, CMG_ERR_ARG,
@@ -75,8 +74,7 @@ cmg_status cmgi_hierarchy_take_own(cmg_hierarchy *h, int level, cmg_role role, c
         cmgi_rows_free(h->ctx, rows);
         return status;
     }
-    cmgi_own_level *to = &h->own->level[level];
-    cmgi_own_rows *place = role == CMG_ROLE_A ? &to->A : role == CMG_ROLE_P ? &to->P : &to->R;
+    cmgi_own_rows *place = (cmgi_own_rows *)(uintptr_t)cmgi_own_find(h->own, level, role);
     cmgi_rows_free(h->ctx, place);
     *place = *rows;
     *rows = (cmgi_own_rows){0};

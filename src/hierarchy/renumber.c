@@ -3,13 +3,11 @@
 #include "core/memory.h"
 #include "hierarchy/numbering.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 int cmgi_hierarchy_block(const cmg_hierarchy *h, int l)
 {
-    const char *text = cmg_hierarchy_attribute(h, "block_size");
-    const long block = text != NULL ? strtol(text, NULL, 10) : 1;
+    const long long block = cmgi_hierarchy_number(h, "block_size", 1);
     const bool fits = block >= 1 && block <= INT32_MAX && h->level[l].A.rows % block == 0;
     return fits ? (int)block : 1;
 }
@@ -25,6 +23,21 @@ cmg_status cmgi_order_expand(cmg_context *ctx, const cmg_index *order, cmg_size 
     for (cmg_size k = 0; k < nodes * block; ++k) {
         (*perm)[k] = (cmg_index)(order[k / block] * block + k % block);
     }
+    return CMG_OK;
+}
+
+cmg_status cmgi_order_apply(cmg_context *ctx, cmg_size n, const cmg_index *order, cmg_size length,
+                            cmg_index *list)
+{
+    cmg_index *place = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *place, &place));
+    for (cmg_size k = 0; k < n; ++k) {
+        place[order[k]] = (cmg_index)k;
+    }
+    for (cmg_size k = 0; k < length; ++k) {
+        list[k] = list[k] < 0 ? -1 : place[list[k]];
+    }
+    cmgi_free(ctx, place);
     return CMG_OK;
 }
 
@@ -60,19 +73,6 @@ cmg_status cmgi_order_values(cmg_context *ctx, const cmgi_stored_vector *v, cmg_
     return CMG_OK;
 }
 
-static cmg_status reorder_vector(cmg_context *ctx, cmgi_stored_vector *v, cmg_size nodes,
-                                 const cmg_index *order)
-{
-    double *made = NULL;
-    if (order == NULL) {
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_order_values(ctx, v, nodes, order, 1, &made));
-    cmgi_free(ctx, v->values);
-    v->values = made;
-    return CMG_OK;
-}
-
 /* All that belongs to level l; `coarse` is the order of the unknowns of level l + 1. */
 static cmg_status reorder_level(cmg_hierarchy *h, int l, const cmg_index *fine,
                                 const cmg_index *coarse)
@@ -92,42 +92,15 @@ static cmg_status reorder_level(cmg_hierarchy *h, int l, const cmg_index *fine,
     return CMG_OK;
 }
 
-/* Old numbers of unknowns at the mesh's nodes become new ones. */
-static cmg_status reorder_mesh(cmg_hierarchy *h, const cmg_index *order)
-{
-    cmgi_stored_mesh *mesh = h->mesh;
-    cmg_index *place = NULL;
-    if (mesh == NULL || order == NULL) {
-        return CMG_OK;
-    }
-    const cmg_size blocks = h->level[0].A.rows / mesh->components;
-    CMGI_TRY(cmgi_alloc(h->ctx, blocks, sizeof *place, &place));
-    for (cmg_size k = 0; k < blocks; ++k) {
-        place[order[k]] = (cmg_index)k;
-    }
-    for (cmg_size v = 0; v < mesh->nodes; ++v) {
-        mesh->unknown[v] = mesh->unknown[v] < 0 ? -1 : place[mesh->unknown[v]];
-    }
-    cmgi_free(h->ctx, place);
-    return CMG_OK;
-}
-
-/* The mesh says where whole nodes are: both have to mean the same unknowns by a node. */
-static cmg_status check_mesh_block(const cmg_hierarchy *h)
-{
-    const int block = cmgi_hierarchy_block(h, 0);
-    const int components = h->mesh != NULL ? h->mesh->components : block;
-    CMGI_CHECK(h->ctx, block == components, CMG_ERR_STATE,
-               "numbering: the mesh has %d unknowns a node, the attribute block_size says %d",
-               components, block);
-    return CMG_OK;
-}
-
 cmg_status cmgi_hierarchy_reorder(cmg_hierarchy *h, cmg_index *const *order)
 {
     cmg_index *perm[CMGI_HIERARCHY_LEVELS + 1] = {NULL};
     cmg_status status = CMG_OK;
-    CMGI_TRY(check_mesh_block(h));
+    /* the mesh says where whole nodes are: both have to mean the same unknowns by a node */
+    CMGI_CHECK(h->ctx, h->mesh == NULL || h->mesh->components == cmgi_hierarchy_block(h, 0),
+               CMG_ERR_STATE,
+               "numbering: the mesh has %d unknowns a node, the attribute block_size says %d",
+               h->mesh->components, cmgi_hierarchy_block(h, 0));
     for (int l = 0; l < h->levels; ++l) {
         const int block = cmgi_hierarchy_block(h, l);
         const cmg_size nodes = h->level[l].A.rows / block;
@@ -139,11 +112,20 @@ cmg_status cmgi_hierarchy_reorder(cmg_hierarchy *h, cmg_index *const *order)
     for (int l = 0; l < h->levels; ++l) {
         CMGI_TRY_GOTO(done, reorder_level(h, l, perm[l], perm[l + 1]));
     }
-    CMGI_TRY_GOTO(done, reorder_mesh(h, order[0]));
-    for (int v = 0; v < h->vectors; ++v) {
-        const int l = h->vector[v].level;
-        const cmg_size nodes = h->level[l].A.rows / cmgi_hierarchy_block(h, l);
-        CMGI_TRY_GOTO(done, reorder_vector(h->ctx, &h->vector[v], nodes, order[l]));
+    if (h->mesh != NULL && order[0] != NULL) {
+        cmgi_stored_mesh *mesh = h->mesh;
+        CMGI_TRY_GOTO(done, cmgi_order_apply(h->ctx, h->level[0].A.rows / mesh->components,
+                                             order[0], mesh->nodes, mesh->unknown));
+    }
+    for (int k = 0; k < h->vectors; ++k) {
+        cmgi_stored_vector *v = &h->vector[k];
+        const cmg_size nodes = h->level[v->level].A.rows / cmgi_hierarchy_block(h, v->level);
+        double *made = NULL;
+        if (order[v->level] != NULL) {
+            CMGI_TRY_GOTO(done, cmgi_order_values(h->ctx, v, nodes, order[v->level], 1, &made));
+            cmgi_free(h->ctx, v->values);
+            v->values = made;
+        }
     }
 done:
     for (int l = 0; l < h->levels; ++l) {

@@ -6,15 +6,17 @@
 /* Matrix k of all A, P and R, k < 3 levels. */
 static cmgi_csr *level_matrix(cmg_hierarchy *h, int k)
 {
-    cmgi_stored_level *level = &h->level[k / 3];
-    cmgi_csr *const matrices[] = {&level->A, &level->P, &level->R};
-    return matrices[k % 3];
+    return cmgi_stored_matrix(&h->level[k / 3], (cmg_role)(k % 3));
 }
 
 cmg_status cmgi_hierarchy_bring(const cmg_hierarchy *h)
 {
+    static const cmg_role roles[] = {CMG_ROLE_A, CMG_ROLE_P, CMG_ROLE_R};
     for (int k = 0; k < 3 * h->levels; ++k) {
-        CMGI_TRY(cmgi_resident_bring(h->ctx, level_matrix((cmg_hierarchy *)(uintptr_t)h, k)));
+        cmg_csr M;
+        if (cmgi_hierarchy_has(h, k / 3, roles[k % 3])) {
+            CMGI_TRY(cmg_hierarchy_get_csr(h, k / 3, roles[k % 3], NULL, 0, &M));
+        }
     }
     return CMG_OK;
 }
@@ -38,7 +40,8 @@ cmg_status cmgi_hierarchy_stage(cmg_hierarchy *h)
     }
     for (int k = 0; k < 3 * h->levels; ++k) {
         cmgi_csr *M = level_matrix(h, k);
-        if (M->indptr == NULL || M->there != NULL || M->indptr[M->rows] < ctx->stage_from) {
+        if (M->indptr == NULL || M->there != NULL || M->kinds != NULL ||
+            M->indptr[M->rows] < ctx->stage_from) {
             continue;
         }
         cmgi_resident R = {0};

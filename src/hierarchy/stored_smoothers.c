@@ -61,13 +61,6 @@ static cmg_status index_smoothers(cmg_context *ctx, cmgi_stored_level *level)
     return CMG_OK;
 }
 
-static void forget_slots(cmg_context *ctx, cmgi_stored_level *level)
-{
-    cmgi_free(ctx, level->slot);
-    level->slot = NULL;
-    level->slots = 0;
-}
-
 cmgi_stored_smoother *cmgi_stored_smoother_find(const cmgi_stored_level *level, const char *name)
 {
     if (name != NULL && level->slot != NULL) {
@@ -117,7 +110,9 @@ void cmgi_hierarchy_drop_smoother(cmg_hierarchy *h, int level, const char *name)
         if (strcmp(stored->smoother[i]->name, name) == 0) {
             clear_smoother(h->ctx, stored->smoother[i]);
             stored->smoother[i] = stored->smoother[--stored->smoothers];
-            forget_slots(h->ctx, stored);
+            cmgi_free(h->ctx, stored->slot);
+            stored->slot = NULL;
+            stored->slots = 0;
             ++h->generation;
             return;
         }

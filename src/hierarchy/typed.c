@@ -141,11 +141,13 @@ cmg_status cmg_hierarchy_update_typed(cmg_hierarchy *h, int level, cmg_role role
     CMGI_CHECK(ctx, precision == CMG_FP64 || precision == CMG_FP32, CMG_ERR_ARG,
                "hierarchy update: unknown precision %d of the values", (int)precision);
     CMGI_TRY(check_role(ctx, role));
-    const cmgi_resident *there = cmgi_hierarchy_there(h, level, role);
-    const cmgi_csr *here = there == NULL ? cmgi_hierarchy_find(h, level, role, NULL, 0) : NULL;
-    if (precision == CMG_FP64 || values == NULL || (there == NULL && here == NULL)) {
+    if (precision == CMG_FP64 || values == NULL || !cmgi_hierarchy_has(h, level, role)) {
         return cmg_hierarchy_update(h, level, role, values);
     }
+    CMGI_CHECK(ctx, cmgi_hierarchy_templates(h, level, role) == NULL, CMG_ERR_ARG,
+               "hierarchy update: templates take values in fp64");
+    const cmgi_resident *there = cmgi_hierarchy_there(h, level, role);
+    const cmgi_csr *here = there == NULL ? cmgi_hierarchy_find(h, level, role, NULL, 0) : NULL;
     CMGI_CHECK(ctx, there != NULL ? !there->borrowed : !here->borrowed, CMG_ERR_ARG,
                "hierarchy update: the matrix is borrowed, and its values with it: in fp64");
     const cmg_size n = there != NULL ? there->rows.nnz : here->indptr[here->rows];

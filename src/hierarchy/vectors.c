@@ -2,6 +2,7 @@
 #include "core/memory.h"
 #include "hierarchy/hierarchy.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 cmg_status cmgi_hierarchy_grow(cmg_context *ctx, void *array, int count, size_t size)
@@ -39,27 +40,20 @@ cmgi_stored_vector *cmgi_hierarchy_vector(const cmg_hierarchy *h, int level, con
     return NULL;
 }
 
-static bool is_one_of(const char *kind, const char *const *kinds, int count)
-{
-    for (int k = 0; k < count; ++k) {
-        if (strcmp(kind, kinds[k]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static cmg_status check_vector(const cmg_hierarchy *h, int level, const char *kind,
                                const char *name, cmg_size n)
 {
-    static const char *const of_level[] = {"coords", "nullspace", "partition"};
-    static const char *const named[] = {"rhs", "solutions"};
+    enum { NAMED = 3, KINDS = 5 }; /* from NAMED on they have names */
+    static const char *const kinds[] = {"coords", "nullspace", "partition", "rhs", "solutions"};
     cmg_context *ctx = h->ctx;
-    CMGI_CHECK(ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d",
-               level, h->levels - 1);
-    const bool coords = kind != NULL && is_one_of(kind, of_level, 3);
-    CMGI_CHECK(ctx, coords || (kind != NULL && is_one_of(kind, named, 2)), CMG_ERR_ARG,
-               "unknown kind of vector \"%s\"", kind != NULL ? kind : "");
+    int k = 0;
+    CMGI_TRY(cmgi_hierarchy_check_level(h, level));
+    while (k < KINDS && (kind == NULL || strcmp(kind, kinds[k]) != 0)) {
+        ++k;
+    }
+    CMGI_CHECK(ctx, k < KINDS, CMG_ERR_ARG, "unknown kind of vector \"%s\"",
+               kind != NULL ? kind : "");
+    const bool coords = k < NAMED;
     CMGI_CHECK(ctx, coords == (name == NULL), CMG_ERR_ARG,
                coords ? "coords, nullspace and partition take no name"
                       : "a vector of kind \"%s\" needs a name",
@@ -119,8 +113,7 @@ cmg_status cmg_hierarchy_set_nullspace(cmg_hierarchy *h, int level, int vectors,
 {
     CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, vectors >= 1, CMG_ERR_ARG, "nullspace: %d vectors", vectors);
-    CMGI_CHECK(h->ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d",
-               level, h->levels - 1);
+    CMGI_TRY(cmgi_hierarchy_check_level(h, level));
     CMGI_TRY(cmg_hierarchy_set_vector(h, level, "nullspace", NULL, h->level[level].A.rows * vectors,
                                       values));
     h->level[level].exact_nullspace = true;
@@ -204,6 +197,12 @@ const char *cmg_hierarchy_attribute(const cmg_hierarchy *h, const char *key)
         }
     }
     return NULL;
+}
+
+long long cmgi_hierarchy_number(const cmg_hierarchy *h, const char *key, long long none)
+{
+    const char *text = cmg_hierarchy_attribute(h, key);
+    return text != NULL ? strtoll(text, NULL, 10) : none;
 }
 
 const char *cmgi_hierarchy_attribute_key(const cmg_hierarchy *h, int i)

@@ -86,20 +86,18 @@ static cmg_status find_range(reader *r, int level, cmg_size rows)
     return cmgi_in_file(h5->ctx, h5->path, status);
 }
 
-/* Rows of a level as far as they are known, else -1. */
-static cmg_size rows_of(const reader *r, int level)
-{
-    return r->rows[level] > 0 ? r->rows[level] : -1;
-}
-
 static cmg_status read_whole(reader *r, cmgi_csr_group *g, const place *to)
 {
     const bool wanted = to->role == CMG_ROLE_A || to->role == CMG_ROLE_P || to->role == CMG_ROLE_R;
     cmgi_csr A = {0};
-    CMGI_TRY(cmgi_csr_group_read(g, wanted, &A));
-    return cmgi_in_file(
-        g->h5->ctx, g->place,
-        cmgi_hierarchy_take_csr(r->h, to->level, to->role, to->name, to->factor, &A));
+    cmg_status status = cmgi_csr_group_read(g, wanted, &A);
+    if (status == CMG_OK) {
+        status = cmgi_in_file(
+            g->h5->ctx, g->place,
+            cmgi_hierarchy_take_csr(r->h, to->level, to->role, to->name, to->factor, &A));
+    }
+    cmgi_csr_free(g->h5->ctx, &A);
+    return status;
 }
 
 static cmg_status read_share(reader *r, cmgi_csr_group *g, const place *to)
@@ -107,8 +105,10 @@ static cmg_status read_share(reader *r, cmgi_csr_group *g, const place *to)
     cmg_context *ctx = g->h5->ctx;
     const int level = to->role == CMG_ROLE_R ? to->level + 1 : to->level;
     cmgi_own_rows own = {0};
-    CMGI_TRY(cmgi_csr_group_read_rows(g, &r->range[level], &own));
-    cmg_status status = cmgi_in_file(ctx, g->place, cmgi_rows_check(ctx, &own, to->level, g->cols));
+    cmg_status status = cmgi_csr_group_read_rows(g, &r->range[level], &own);
+    if (status == CMG_OK) {
+        status = cmgi_in_file(ctx, g->place, cmgi_rows_check(ctx, &own, to->level, g->cols));
+    }
     status = status == CMG_OK ? cmgi_hierarchy_take_own(r->h, to->level, to->role, &own) : status;
     cmgi_rows_free(ctx, &own);
     return status;
@@ -173,8 +173,7 @@ static cmg_status read_vector(reader *r, const char *name, int level, const char
     cmgi_h5 *h5 = r->h5;
     const bool coords = strcmp(kind, "coords") == 0;
     const cmg_size n = r->rows[level];
-    const char *text = cmg_hierarchy_attribute(r->h, "block_size");
-    const cmg_size block = text != NULL ? strtoll(text, NULL, 10) : 1;
+    const cmg_size block = cmgi_hierarchy_number(r->h, "block_size", 1);
     cmgi_dataset d = {0};
     double *values = NULL;
     cmg_size count = 0;
@@ -202,28 +201,24 @@ done:
     return status;
 }
 
-/* A two-dimensional dataset as a CSR matrix with all its entries. */
+/* A two-dimensional dataset as a CSR matrix with all its entries; for the caller to free. */
 static cmg_status read_dense(cmgi_h5 *h5, const char *name, cmg_size n, cmgi_csr *A)
 {
     cmgi_dataset d = {0};
-    cmgi_csr made = {0};
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_dataset_open(h5, name, &d));
     CMGI_CHECK_GOTO(done, h5->ctx, d.dims[0] == n && d.dims[1] == n, CMG_ERR_FILE,
                     "%s: %s: %lld x %lld, but the level has %lld rows", h5->path, name,
                     (long long)d.dims[0], (long long)d.dims[1], (long long)n);
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc(h5->ctx, n, n, d.count, &made));
-    CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&d, 0, d.count, made.values));
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc(h5->ctx, n, n, d.count, A));
+    CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&d, 0, d.count, A->values));
     for (cmg_size i = 0; i < n; ++i) {
-        made.indptr[i] = i * n;
+        A->indptr[i] = i * n;
         for (cmg_size j = 0; j < n; ++j) {
-            made.indices[i * n + j] = (cmg_index)j;
+            A->indices[i * n + j] = (cmg_index)j;
         }
     }
-    *A = made;
-    made = (cmgi_csr){0};
 done:
-    cmgi_csr_free(h5->ctx, &made);
     cmgi_dataset_close(&d);
     return status;
 }
@@ -260,17 +255,20 @@ static cmg_status read_smoother(reader *r, const char *group, int level, const c
     }
 }
 
+void cmgi_members_group(char group[64], int level, const char *kind)
+{
+    const bool root = level == 0 && strcmp(kind, "smoothers") != 0;
+    (void)(root ? snprintf(group, 64, "/%s", kind)
+                : snprintf(group, 64, "/levels/%d/%s", level, kind));
+}
+
 /* All vectors of a kind, or smoothers, of a level: the members of a group. */
 static cmg_status read_members(reader *r, int level, const char *kind)
 {
     cmgi_h5 *h5 = r->h5;
     const bool smoothers = strcmp(kind, "smoothers") == 0;
     char group[64];
-    if (level == 0 && !smoothers) {
-        (void)snprintf(group, sizeof group, "/%s", kind);
-    } else {
-        (void)snprintf(group, sizeof group, "/levels/%d/%s", level, kind);
-    }
+    cmgi_members_group(group, level, kind);
     for (cmg_size i = 0; cmgi_h5_exists(h5, group); ++i) {
         char as[CMGI_NAME_LENGTH];
         char name[CMGI_H5_NAME];
@@ -301,27 +299,22 @@ static cmg_status read_inverse(reader *r, int level)
     }
     char where[CMGI_PATH_LENGTH];
     cmgi_csr A = {0};
-    CMGI_TRY(read_dense(h5, name, n, &A));
-    (void)snprintf(where, sizeof where, "%s: %s", h5->path, name);
-    return cmgi_in_file(h5->ctx, where,
-                        cmgi_hierarchy_take_csr(r->h, level, CMG_ROLE_INVERSE, NULL, 0, &A));
-}
-
-/* The partition as a vector of the hierarchy. */
-static cmg_status read_partition(reader *r, int level)
-{
-    cmgi_partition p;
-    CMGI_TRY(load_partition(r->h5, level, r->rows[level], &p));
-    return p.first == NULL
-               ? CMG_OK
-               : cmgi_hierarchy_take_vector(r->h, level, "partition", NULL, p.count, p.first);
+    cmg_status status = read_dense(h5, name, n, &A);
+    if (status == CMG_OK) {
+        (void)snprintf(where, sizeof where, "%s: %s", h5->path, name);
+        status = cmgi_in_file(h5->ctx, where,
+                              cmgi_hierarchy_take_csr(r->h, level, CMG_ROLE_INVERSE, NULL, 0, &A));
+    }
+    cmgi_csr_free(h5->ctx, &A);
+    return status;
 }
 
 static cmg_status read_transfers(reader *r, int level)
 {
     char name[64];
     const cmg_size n = r->rows[level];
-    const cmgi_expect down = {n, rows_of(r, level + 1), false};
+    const cmg_size coarse = r->rows[level + 1];
+    const cmgi_expect down = {n, coarse > 0 ? coarse : -1, false};
     (void)snprintf(name, sizeof name, "/levels/%d/P", level);
     CMGI_TRY(read_matrix(r, name, &down, &(place){level, CMG_ROLE_P, NULL, 0}));
     const cmgi_expect up = {r->rows[level + 1], n, false};
@@ -343,8 +336,12 @@ static cmg_status read_level(reader *r, int level)
         CMGI_TRY(read_inverse(r, level));
     }
     if (whole) {
+        cmgi_partition p;
         CMGI_TRY(cmgi_container_read_elements(r->h5, level, r->h));
-        CMGI_TRY(read_partition(r, level));
+        CMGI_TRY(load_partition(r->h5, level, r->rows[level], &p));
+        if (p.first != NULL) {
+            CMGI_TRY(cmgi_hierarchy_take_vector(r->h, level, "partition", NULL, p.count, p.first));
+        }
         CMGI_TRY(read_members(r, level, "smoothers"));
     }
     for (int k = 0; k < 2; ++k) {
@@ -430,11 +427,8 @@ cmg_status cmgi_read_container(cmg_context *ctx, const char *path, const cmgi_sh
 {
     cmgi_h5 h5;
     CMGI_TRY(cmgi_h5_open(ctx, path, &h5));
-    cmg_status status = cmgi_h5_verdict(&h5, read_all(&h5, share, h));
+    const cmg_status status = cmgi_h5_verdict(&h5, read_all(&h5, share, h));
     (void)cmgi_h5_close(&h5);
-    if (status != CMG_OK) {
-        cmg_hierarchy_destroy(h);
-    }
     return status;
 }
 

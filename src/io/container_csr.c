@@ -38,30 +38,6 @@ static cmg_status read_shape(cmgi_h5 *h5, const char *name, bool whole, int64_t 
     return CMG_OK;
 }
 
-/* Opens a member of a group as a one-dimensional dataset. */
-static cmg_status open_member(cmgi_h5 *h5, const char *group, const char *member, cmgi_dataset *d)
-{
-    char name[CMGI_H5_NAME];
-    (void)snprintf(name, sizeof name, "%s/%s", group, member);
-    CMGI_TRY(cmgi_dataset_open(h5, name, d));
-    if (d->rank != 1) {
-        cmgi_dataset_close(d);
-        return cmgi_fail(h5->ctx, CMG_ERR_FILE, "%s: %s: not one-dimensional", h5->path, name);
-    }
-    return CMG_OK;
-}
-
-static cmg_status check_counts(const cmgi_h5 *h5, const char *name, const int64_t shape[2],
-                               cmg_size pointers, cmg_size indices, cmg_size values)
-{
-    CMGI_CHECK(h5->ctx, pointers == shape[0] + 1, CMG_ERR_FILE,
-               "%s: %s/indptr: %lld elements, but %lld rows need %lld", h5->path, name,
-               (long long)pointers, (long long)shape[0], (long long)shape[0] + 1);
-    CMGI_CHECK(h5->ctx, indices == values, CMG_ERR_FILE, "%s: %s: %lld indices but %lld values",
-               h5->path, name, (long long)indices, (long long)values);
-    return CMG_OK;
-}
-
 void cmgi_csr_group_close(cmgi_csr_group *g)
 {
     for (int k = 0; k < 3; ++k) {
@@ -79,12 +55,21 @@ cmg_status cmgi_csr_group_open(cmgi_h5 *h5, const char *name, const cmgi_expect 
     (void)snprintf(g->place, sizeof g->place, "%s: %s", h5->path, name);
     CMGI_TRY(read_shape(h5, name, whole, shape));
     for (int k = 0; k < 3; ++k) {
-        CMGI_TRY_GOTO(failed, open_member(h5, name, members[k], &g->d[k]));
+        char member[CMGI_H5_NAME];
+        (void)snprintf(member, sizeof member, "%s/%s", name, members[k]);
+        CMGI_TRY_GOTO(failed, cmgi_dataset_open(h5, member, &g->d[k]));
+        CMGI_CHECK_GOTO(failed, h5->ctx, g->d[k].rank == 1, CMG_ERR_FILE,
+                        "%s: %s: not one-dimensional", h5->path, member);
     }
     g->rows = shape[0];
     g->cols = shape[1];
     g->nnz = g->d[1].count;
-    CMGI_TRY_GOTO(failed, check_counts(h5, name, shape, g->d[0].count, g->nnz, g->d[2].count));
+    CMGI_CHECK_GOTO(failed, h5->ctx, g->d[0].count == g->rows + 1, CMG_ERR_FILE,
+                    "%s/indptr: %lld elements, but %lld rows need %lld", g->place,
+                    (long long)g->d[0].count, (long long)g->rows, (long long)g->rows + 1);
+    CMGI_CHECK_GOTO(failed, h5->ctx, g->nnz == g->d[2].count, CMG_ERR_FILE,
+                    "%s: %lld indices but %lld values", g->place, (long long)g->nnz,
+                    (long long)g->d[2].count);
     CMGI_TRY_GOTO(failed, cmgi_expect_check(h5->ctx, g->place, expect, g->rows, g->cols, g->nnz));
     return CMG_OK;
 failed:
@@ -105,50 +90,28 @@ static cmg_status read_offsets(cmgi_csr_group *g, cmg_size first, cmg_size rows,
 cmg_status cmgi_csr_group_read_rows(cmgi_csr_group *g, const cmgi_range *range, cmgi_own_rows *A)
 {
     cmg_context *ctx = g->h5->ctx;
-    cmgi_own_rows made = {.first = range->first, .rows = range->rows};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, made.rows + 1, sizeof *made.indptr, &made.indptr));
-    CMGI_TRY_GOTO(done, read_offsets(g, made.first, made.rows, made.indptr));
-    const cmg_size begin = made.indptr[0];
-    const cmg_size end = made.indptr[made.rows];
-    CMGI_CHECK_GOTO(done, ctx, begin >= 0 && begin <= end && end <= g->nnz, CMG_ERR_FILE,
-                    "%s: indptr goes from %lld to %lld, but there are %lld entries", g->place,
-                    (long long)begin, (long long)end, (long long)g->nnz);
-    CMGI_CHECK_GOTO(done, ctx, made.first > 0 || begin == 0, CMG_ERR_FILE,
-                    "%s: indptr[0] is %lld, not 0", g->place, (long long)begin);
-    for (cmg_size i = 0; i <= made.rows; ++i) {
-        const cmg_size at = made.indptr[i];
-        CMGI_CHECK_GOTO(done, ctx, at >= begin && at <= end, CMG_ERR_FILE,
-                        "%s: indptr[%lld] is %lld, not in %lld .. %lld", g->place,
-                        (long long)(made.first + i), (long long)at, (long long)begin,
-                        (long long)end);
-        made.indptr[i] = at - begin;
+    *A = (cmgi_own_rows){.first = range->first, .rows = range->rows};
+    CMGI_TRY(cmgi_alloc(ctx, A->rows + 1, sizeof *A->indptr, &A->indptr));
+    CMGI_TRY(read_offsets(g, A->first, A->rows, A->indptr));
+    const cmg_size begin = A->indptr[0];
+    const cmg_size end = A->indptr[A->rows];
+    CMGI_CHECK(ctx, begin >= 0 && begin <= end && end <= g->nnz, CMG_ERR_FILE,
+               "%s: indptr goes from %lld to %lld, but there are %lld entries", g->place,
+               (long long)begin, (long long)end, (long long)g->nnz);
+    CMGI_CHECK(ctx, A->first > 0 || begin == 0, CMG_ERR_FILE, "%s: indptr[0] is %lld, not 0",
+               g->place, (long long)begin);
+    for (cmg_size i = 0; i <= A->rows; ++i) {
+        const cmg_size at = A->indptr[i];
+        CMGI_CHECK(ctx, at >= begin && at <= end, CMG_ERR_FILE,
+                   "%s: indptr[%lld] is %lld, not in %lld .. %lld", g->place,
+                   (long long)(A->first + i), (long long)at, (long long)begin, (long long)end);
+        A->indptr[i] = at - begin;
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, end - begin, sizeof *made.indices, &made.indices));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, end - begin, sizeof *made.values, &made.values));
-    CMGI_TRY_GOTO(done, cmgi_dataset_read_size(&g->d[1], begin, end - begin, made.indices));
-    CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&g->d[2], begin, end - begin, made.values));
-    *A = made;
-    made = (cmgi_own_rows){0};
-done:
-    cmgi_rows_free(ctx, &made);
-    return status;
-}
-
-static cmg_status read_here(cmgi_csr_group *g, cmgi_csr *A)
-{
-    cmg_context *ctx = g->h5->ctx;
-    cmgi_csr made = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, g->rows, g->cols, g->nnz, &made));
-    CMGI_TRY_GOTO(done, read_offsets(g, 0, g->rows, made.indptr));
-    CMGI_TRY_GOTO(done, cmgi_dataset_read_index(&g->d[1], 0, made.indices));
-    CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&g->d[2], 0, g->nnz, made.values));
-    *A = made;
-    made = (cmgi_csr){0};
-done:
-    cmgi_csr_free(ctx, &made);
-    return status;
+    CMGI_TRY(cmgi_alloc(ctx, end - begin, sizeof *A->indices, &A->indices));
+    CMGI_TRY(cmgi_alloc(ctx, end - begin, sizeof *A->values, &A->values));
+    CMGI_TRY(cmgi_dataset_read_size(&g->d[1], begin, end - begin, A->indices));
+    CMGI_TRY(cmgi_dataset_read_real(&g->d[2], begin, end - begin, A->values));
+    return CMG_OK;
 }
 
 /* Row pointers of 32 bits or values in fp32, which become wider on the device. */
@@ -225,9 +188,15 @@ done:
 
 cmg_status cmgi_csr_group_read(cmgi_csr_group *g, bool wanted, cmgi_csr *A)
 {
-    const cmg_context *ctx = g->h5->ctx;
+    cmg_context *ctx = g->h5->ctx;
     if (wanted && g->nnz >= ctx->stage_from && cmgi_resident_kernels_of(ctx) != NULL) {
         CMGI_TRY(read_there(g, A));
     }
-    return cmgi_csr_given(A) ? CMG_OK : read_here(g, A);
+    if (cmgi_csr_given(A)) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_csr_alloc(ctx, g->rows, g->cols, g->nnz, A));
+    CMGI_TRY(read_offsets(g, 0, g->rows, A->indptr));
+    CMGI_TRY(cmgi_dataset_read_index(&g->d[1], 0, A->indices));
+    return cmgi_dataset_read_real(&g->d[2], 0, g->nnz, A->values);
 }

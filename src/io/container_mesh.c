@@ -10,8 +10,7 @@
 /* Its arrays, and what their shapes say. */
 static cmg_status fill_in(cmgi_h5 *h5, const cmg_hierarchy *h, cmgi_stored_mesh *m)
 {
-    const char *text = cmg_hierarchy_attribute(h, "block_size");
-    const cmg_size block = text != NULL ? strtoll(text, NULL, 10) : 1;
+    const cmg_size block = cmgi_hierarchy_number(h, "block_size", 1);
     cmgi_dataset x = {0};
     cmgi_dataset cells = {0};
     cmgi_dataset d = {0};

@@ -24,8 +24,10 @@ typedef struct listing {
  * Order in which items are loaded: level matrices first, the rest by level, name, factor. 0 = the
  * same thing.
  */
-static int compare_items(const cmgi_item *a, const cmgi_item *b)
+static int compare_items(const void *one, const void *other)
 {
+    const cmgi_item *a = one;
+    const cmgi_item *b = other;
     if ((a->what == CMGI_IS_A) != (b->what == CMGI_IS_A)) {
         return a->what == CMGI_IS_A ? -1 : 1;
     }
@@ -42,17 +44,12 @@ static int compare_items(const cmgi_item *a, const cmgi_item *b)
     return a->what == CMGI_IS_VECTOR ? strcmp(a->kind, b->kind) : 0;
 }
 
-static int compare_for_sort(const void *a, const void *b)
-{
-    return compare_items(a, b);
-}
-
 /* In their order; of several files of the same thing the best. */
 static void sort_items(listing *list)
 {
     int kept = 0;
     if (list->items > 1) {
-        qsort(list->item, (size_t)list->items, sizeof *list->item, compare_for_sort);
+        qsort(list->item, (size_t)list->items, sizeof *list->item, compare_items);
     }
     for (int i = 0; i < list->items; ++i) {
         cmgi_item *last = list->item + kept - 1;
@@ -185,16 +182,19 @@ static cmg_status load_vector(cmg_hierarchy *h, const cmgi_item *item, int l, co
     double *values = NULL;
     cmg_size rows = 0;
     cmg_size cols = 1;
-    if (coords && item->rank == CMGI_RANK_MTX) {
-        CMGI_TRY(cmgi_mtx_read_dense(ctx, file, -1, &rows, &cols, &values));
-    } else {
-        CMGI_TRY(cmgi_vector_file_read(ctx, file, coords ? -1 : cmg_hierarchy_rows(h, l), &rows,
-                                       &values));
+    cmg_status status =
+        coords && item->rank == CMGI_RANK_MTX
+            ? cmgi_mtx_read_dense(ctx, file, -1, &rows, &cols, &values)
+            : cmgi_vector_file_read(ctx, file, coords ? -1 : cmg_hierarchy_rows(h, l), &rows,
+                                    &values);
+    if (status == CMG_OK && coords && cmgi_coords_rows(h, l, rows * cols) == 0) {
+        status =
+            cmgi_fail(ctx, CMG_ERR_FILE, "%s: %lld coordinates do not fit the level's %lld rows",
+                      file, (long long)(rows * cols), (long long)cmg_hierarchy_rows(h, l));
     }
-    if (coords && cmgi_coords_rows(h, l, rows * cols) == 0) {
+    if (status != CMG_OK) {
         cmgi_free(ctx, values);
-        return cmgi_fail(ctx, CMG_ERR_FILE, "%s: %lld coordinates do not fit the level's %lld rows",
-                         file, (long long)(rows * cols), (long long)cmg_hierarchy_rows(h, l));
+        return status;
     }
     return cmgi_in_file(ctx, file,
                         cmgi_hierarchy_take_vector(h, l, item->kind, coords ? NULL : item->name,
@@ -232,20 +232,17 @@ cmg_status cmgi_directory_read(cmg_context *ctx, const char *path, cmgi_naming n
                                const char *extension, cmg_hierarchy **h)
 {
     listing list = {.ctx = ctx, .path = path, .naming = naming};
-    cmg_hierarchy *made = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, scan(&list, extension));
     CMGI_TRY_GOTO(done, naming == CMGI_NAMES_PLAIN ? choose_plain(&list) : choose_ell(&list));
-    CMGI_CHECK(ctx, list.levels <= CMGI_HIERARCHY_LEVELS, CMG_ERR_FILE,
-               "%s: %d levels are more than %d", path, list.levels, (int)CMGI_HIERARCHY_LEVELS);
-    CMGI_TRY_GOTO(done, cmg_hierarchy_create(ctx, list.levels, &made));
+    CMGI_CHECK_GOTO(done, ctx, list.levels <= CMGI_HIERARCHY_LEVELS, CMG_ERR_FILE,
+                    "%s: %d levels are more than %d", path, list.levels,
+                    (int)CMGI_HIERARCHY_LEVELS);
+    CMGI_TRY_GOTO(done, cmg_hierarchy_create(ctx, list.levels, h));
     for (int k = 0; k < list.items; ++k) {
-        CMGI_TRY_GOTO(done, load_item(&list, &list.item[k], made));
+        CMGI_TRY_GOTO(done, load_item(&list, &list.item[k], *h));
     }
-    *h = made;
-    made = NULL;
 done:
-    cmg_hierarchy_destroy(&made);
     cmgi_free(ctx, list.item);
     return status;
 }

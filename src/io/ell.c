@@ -9,6 +9,7 @@
  * Since zeros are padding, stored zeros do not survive in this form.
  */
 #include "core/memory.h"
+#include "csr/by_rows.h"
 #include "io/bytes.h"
 #include "io/io.h"
 
@@ -68,12 +69,13 @@ static cmg_status parse_header(cmg_context *ctx, const char *path, const char *d
     return CMG_OK;
 }
 
-/* Columns and values of one row that are not padding; NULL arrays only count. */
-static cmg_size gather_row(const ell *e, uint64_t r, cmg_index *indices, double *values)
+/* cmgi_csr_row_fn: what is not padding. */
+static cmg_size gather_row(const void *user, cmg_size i, cmg_index *indices, double *values)
 {
+    const ell *e = user;
     cmg_size n = 0;
     for (uint64_t k = 0; k < e->width; ++k) {
-        const uint64_t at = (r + k * e->stride) * 8;
+        const uint64_t at = ((uint64_t)i + k * e->stride) * 8;
         const double value = cmgi_real(load(e->values + at), 8);
         if (value == 0) {
             continue;
@@ -88,43 +90,26 @@ static cmg_size gather_row(const ell *e, uint64_t r, cmg_index *indices, double 
     return n;
 }
 
-static cmg_status build_csr(cmg_context *ctx, const char *path, const ell *e,
-                            const cmgi_expect *expect, cmgi_csr *A)
-{
-    cmgi_csr made = {0};
-    cmg_status status = CMG_OK;
-    cmg_size nnz = 0;
-    /* what the places have room for, before so many rows are gone through */
-    CMGI_TRY(cmgi_expect_check(ctx, path, expect, (cmg_size)e->rows, (cmg_size)e->cols,
-                               (cmg_size)e->size));
-    for (uint64_t r = 0; r < e->rows; ++r) {
-        nnz += gather_row(e, r, NULL, NULL);
-    }
-    CMGI_TRY(cmgi_expect_check(ctx, path, expect, (cmg_size)e->rows, (cmg_size)e->cols, nnz));
-    CMGI_TRY(cmgi_csr_alloc(ctx, (cmg_size)e->rows, (cmg_size)e->cols, nnz, &made));
-    made.indptr[0] = 0;
-    for (uint64_t r = 0; r < e->rows; ++r) {
-        const cmg_size first = made.indptr[r];
-        made.indptr[r + 1] = first + gather_row(e, r, made.indices + first, made.values + first);
-    }
-    CMGI_TRY_GOTO(failed, cmgi_in_file(ctx, path, cmgi_csr_check(ctx, path, &made.view)));
-    *A = made;
-    return CMG_OK;
-failed:
-    cmgi_csr_free(ctx, &made);
-    return status;
-}
-
 cmg_status cmgi_ell_read(cmg_context *ctx, const char *path, const cmgi_expect *expect, cmgi_csr *A)
 {
     char *data = NULL;
     cmg_size bytes = 0;
+    cmg_size nnz = 0;
     ell e = {0};
-    CMGI_TRY(cmgi_file_text(ctx, path, &data, &bytes));
-    cmg_status status = parse_header(ctx, path, data, bytes, &e);
-    if (status == CMG_OK) {
-        status = build_csr(ctx, path, &e, expect, A);
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_file_text(ctx, path, &data, &bytes));
+    CMGI_TRY_GOTO(done, parse_header(ctx, path, data, bytes, &e));
+    const cmg_size rows = (cmg_size)e.rows;
+    const cmg_size cols = (cmg_size)e.cols;
+    /* what the places have room for, before so many rows are gone through */
+    CMGI_TRY_GOTO(done, cmgi_expect_check(ctx, path, expect, rows, cols, (cmg_size)e.size));
+    for (cmg_size i = 0; i < rows; ++i) {
+        nnz += gather_row(&e, i, NULL, NULL);
     }
+    CMGI_TRY_GOTO(done, cmgi_expect_check(ctx, path, expect, rows, cols, nnz));
+    CMGI_TRY_GOTO(done, cmgi_csr_by_rows(ctx, rows, cols, gather_row, &e, A));
+    status = cmgi_in_file(ctx, path, cmgi_csr_check(ctx, path, &A->view));
+done:
     cmgi_free(ctx, data);
     return status;
 }

@@ -37,11 +37,9 @@ cmg_size cmgi_known_rows(const cmg_hierarchy *h, int level)
 
 cmg_size cmgi_coords_rows(const cmg_hierarchy *h, int level, cmg_size n)
 {
-    const char *block_text = cmg_hierarchy_attribute(h, "block_size");
-    const char *dim_text = cmg_hierarchy_attribute(h, "dim");
     const cmg_size rows = cmg_hierarchy_rows(h, level);
-    const cmg_size block = block_text != NULL ? strtoll(block_text, NULL, 10) : 1;
-    const cmg_size dim = dim_text != NULL ? strtoll(dim_text, NULL, 10) : 0;
+    const cmg_size block = cmgi_hierarchy_number(h, "block_size", 1);
+    const cmg_size dim = cmgi_hierarchy_number(h, "dim", 0);
     const cmg_size nodes = block > 1 && rows % block == 0 ? rows / block : rows;
     if (nodes < 1 || n < 1 || n % nodes != 0) {
         return 0;

@@ -6,19 +6,10 @@
 static cmg_status read_single(cmg_context *ctx, const char *path, cmg_hierarchy **h)
 {
     const cmgi_expect expect = CMGI_EXPECT_LEVEL_MATRIX;
-    cmg_hierarchy *made = NULL;
     cmgi_csr A = {0};
-    cmg_status status = CMG_OK;
+    CMGI_TRY(cmg_hierarchy_create(ctx, 1, h));
     CMGI_TRY(cmgi_matrix_file_read(ctx, path, &expect, &A));
-    CMGI_TRY_GOTO(done, cmg_hierarchy_create(ctx, 1, &made));
-    CMGI_TRY_GOTO(
-        done, cmgi_in_file(ctx, path, cmgi_hierarchy_take_csr(made, 0, CMG_ROLE_A, NULL, 0, &A)));
-    *h = made;
-    made = NULL;
-done:
-    cmg_hierarchy_destroy(&made);
-    cmgi_csr_free(ctx, &A);
-    return status;
+    return cmgi_in_file(ctx, path, cmgi_hierarchy_take_csr(*h, 0, CMG_ROLE_A, NULL, 0, &A));
 }
 
 static cmg_status read_directory(cmg_context *ctx, const char *path, cmg_file_kind kind,
@@ -121,6 +112,7 @@ cmg_status cmg_hierarchy_write(const cmg_hierarchy *h, const char *path, cmg_fil
     CMGI_CHECK(h->ctx, kind >= CMG_FILE_AUTO && kind <= CMG_FILE_ELL, CMG_ERR_ARG,
                "unknown kind of file %d", (int)kind);
     CMGI_TRY(h->checked ? CMG_OK : cmg_hierarchy_check(h));
+    CMGI_TRY(cmgi_hierarchy_bring(h));
     if (kind == CMG_FILE_AUTO) {
         CMGI_TRY(cmgi_kind_by_name(h->ctx, path, &kind));
     }

@@ -123,8 +123,8 @@ cmg_status cmgi_dataset_read_size(cmgi_dataset *d, cmg_size first, cmg_size coun
 cmg_status cmgi_dataset_read_index(cmgi_dataset *d, cmg_index least, cmg_index *to);
 /*
  * A dataset as a new array of doubles (`real`) or 32-bit integers, which may be -1; of `count`
- * elements, -1 = any. The array stays NULL where the file has no such dataset; of *d its shape is
- * of use afterwards.
+ * elements, -1 = any; for the caller to free, also where it fails. It stays NULL where the file has
+ * no such dataset; of *d its shape is of use afterwards.
  */
 cmg_status cmgi_h5_read_array(cmgi_h5 *h5, const char *name, bool real, cmg_size count,
                               cmgi_dataset *d, void *array);
@@ -137,6 +137,9 @@ cmg_status cmgi_h5_read_array(cmgi_h5 *h5, const char *name, bool real, cmg_size
 cmg_status cmgi_dataset_send(cmgi_dataset *d, hid_t native, void *there, bool *sent);
 /* ------------------------------------------------------------------ parts of the container */
 
+/* The group of a kind of vectors, or of the smoothers, of a level: of vectors of level 0 a root's.
+ */
+void cmgi_members_group(char group[64], int level, const char *kind);
 /* The elements of a level, if the file has them. */
 cmg_status cmgi_container_read_elements(cmgi_h5 *h5, int level, cmg_hierarchy *h);
 /* The mesh of level 0, if the file has one. */
@@ -157,8 +160,9 @@ cmg_status cmgi_csr_group_open(cmgi_h5 *h5, const char *name, const cmgi_expect 
                                cmgi_csr_group *g);
 void cmgi_csr_group_close(cmgi_csr_group *g);
 /*
- * All rows: to the device, where they are `wanted` there and worth it, checked, with nothing of
- * them on the host; else to the host, where only the sizes are checked.
+ * What these make is for the caller to free, also where they fail. All rows: to the device, where
+ * they are `wanted` there and worth it, checked, with nothing of them on the host; else to the
+ * host, where only the sizes are checked.
  */
 cmg_status cmgi_csr_group_read(cmgi_csr_group *g, bool wanted, cmgi_csr *A);
 /* A range of the rows, on the host; the offsets of its ends are checked. */

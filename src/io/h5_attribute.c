@@ -54,113 +54,80 @@ static bool copy_text(const unsigned char *value, size_t size, char *text, size_
     return true;
 }
 
-static bool text_from_header(const cmgi_h5 *h5, const cmgi_raw_attribute *a, char *text,
-                             size_t room)
+/* An attribute that the library finds, in numbers of this machine; a text is shorter than room. */
+static bool read_dense(const cmgi_h5 *h5, hid_t object, const char *name, size_t room,
+                       cmgi_raw_attribute *a)
 {
-    if (a->count != 1) {
-        return false;
-    }
-    switch (a->class) {
-    case CMGI_RAW_INTEGER:
-        return snprintf(text, room, "%lld", (long long)load_integer(a, 0)) < (int)room;
-    case CMGI_RAW_REAL:
-        return print_real(cmgi_real(load(a, 0), (int)a->size), text, room);
-    case CMGI_RAW_TEXT:
-        return copy_text(a->value, a->size, text, room);
-    case CMGI_RAW_LONG_TEXT:
-        return cmgi_h5_long_text(h5, a, text, room);
-    default:
-        return false;
-    }
-}
-
-/* An open attribute of the library, its type and number of elements. */
-typedef struct dense {
-    hid_t id;
-    hid_t type;
-    hssize_t count;
-} dense;
-
-static bool open_dense(const cmgi_h5 *h5, hid_t object, const char *name, dense *d)
-{
+    const uint16_t probe = 1;
     const htri_t there = H5Aexists(object, name);
-    *d = (dense){.id = -1, .type = -1};
-    d->id = there > 0 ? H5Aopen(object, name, H5P_DEFAULT) : -1;
-    d->type = d->id >= 0 ? H5Aget_type(d->id) : -1;
-    const hid_t space = d->id >= 0 ? H5Aget_space(d->id) : -1;
-    if (space >= 0) {
-        d->count = H5Sget_simple_extent_npoints(space);
-        cmgi_h5_release(space);
+    const hid_t id = there > 0 ? H5Aopen(object, name, H5P_DEFAULT) : -1;
+    const hid_t type = id >= 0 ? H5Aget_type(id) : -1;
+    const hid_t space = id >= 0 ? H5Aget_space(id) : -1;
+    const H5T_class_t class = type >= 0 ? H5Tget_class(type) : H5T_NO_CLASS;
+    const hssize_t count = space >= 0 ? H5Sget_simple_extent_npoints(space) : -1;
+    hid_t as = -1;
+    *a = (cmgi_raw_attribute){.size = 8,
+                              .count = count > 0 ? (uint64_t)count : 0,
+                              .is_signed = true,
+                              .big_endian = *(const unsigned char *)&probe == 0,
+                              .value = h5->buffer};
+    if (class == H5T_INTEGER || class == H5T_FLOAT) {
+        a->class = class == H5T_FLOAT ? CMGI_RAW_REAL : CMGI_RAW_INTEGER;
+        as = class == H5T_FLOAT ? H5T_NATIVE_DOUBLE : H5T_NATIVE_LLONG;
+    } else if (class == H5T_STRING && H5Tis_variable_str(type) == 0 && H5Tget_size(type) < room) {
+        a->class = CMGI_RAW_TEXT;
+        a->size = H5Tget_size(type);
+        as = type;
     }
-    h5->faults->unknown = h5->faults->unknown || (there != 0 && (d->type < 0 || space < 0));
-    return d->type >= 0;
+    const bool good = as >= 0 && a->count > 0 && a->count <= CMGI_H5_BUFFER / a->size &&
+                      H5Aread(id, as, h5->buffer) >= 0;
+    h5->faults->unknown = h5->faults->unknown || (there != 0 && (type < 0 || space < 0));
+    cmgi_h5_release(space);
+    cmgi_h5_release(type);
+    cmgi_h5_release(id);
+    return good;
 }
 
-static void close_dense(const dense *d)
+/* Wherever it is. */
+static bool find(const cmgi_h5 *h5, hid_t object, const char *name, size_t room,
+                 cmgi_raw_attribute *a)
 {
-    cmgi_h5_release(d->type);
-    cmgi_h5_release(d->id);
-}
-
-static bool dense_text(const dense *d, char *text, size_t room)
-{
-    const H5T_class_t class = H5Tget_class(d->type);
-    const size_t size = H5Tget_size(d->type);
-    long long integer = 0;
-    double real = 0;
-    if (d->count != 1) {
-        return false;
-    }
-    if (class == H5T_INTEGER && H5Aread(d->id, H5T_NATIVE_LLONG, &integer) >= 0) {
-        return snprintf(text, room, "%lld", integer) < (int)room;
-    }
-    if (class == H5T_FLOAT && H5Aread(d->id, H5T_NATIVE_DOUBLE, &real) >= 0) {
-        return print_real(real, text, room);
-    }
-    if (class != H5T_STRING || H5Tis_variable_str(d->type) != 0 || size >= room ||
-        H5Aread(d->id, d->type, text) < 0) {
-        return false;
-    }
-    return copy_text((const unsigned char *)text, size, text, room);
+    bool elsewhere = false;
+    return cmgi_h5_find_raw(h5, object, name, 0, a, &elsewhere) ||
+           (elsewhere && read_dense(h5, object, name, room, a));
 }
 
 bool cmgi_h5_attribute_text(const cmgi_h5 *h5, hid_t object, const char *name, char *text,
                             size_t room)
 {
     cmgi_raw_attribute a;
-    bool elsewhere = false;
-    if (cmgi_h5_find_raw(h5, object, name, 0, &a, &elsewhere)) {
-        return text_from_header(h5, &a, text, room);
+    if (!find(h5, object, name, room, &a) || a.count != 1) {
+        return false;
     }
-    dense d;
-    bool good = false;
-    if (elsewhere) {
-        good = open_dense(h5, object, name, &d) && dense_text(&d, text, room);
-        close_dense(&d);
+    switch (a.class) {
+    case CMGI_RAW_INTEGER:
+        return snprintf(text, room, "%lld", (long long)load_integer(&a, 0)) < (int)room;
+    case CMGI_RAW_REAL:
+        return print_real(cmgi_real(load(&a, 0), (int)a.size), text, room);
+    case CMGI_RAW_TEXT:
+        return copy_text(a.value, a.size, text, room);
+    case CMGI_RAW_LONG_TEXT:
+        return cmgi_h5_long_text(h5, &a, text, room);
+    default:
+        return false;
     }
-    return good;
 }
 
 bool cmgi_h5_attribute_ints(const cmgi_h5 *h5, hid_t object, const char *name, int count,
                             int64_t *values)
 {
     cmgi_raw_attribute a;
-    bool elsewhere = false;
-    if (cmgi_h5_find_raw(h5, object, name, 0, &a, &elsewhere)) {
-        const bool fits = a.class == CMGI_RAW_INTEGER && a.count == (uint64_t)count;
-        for (int k = 0; fits && k < count; ++k) {
-            values[k] = load_integer(&a, (uint64_t)k);
-        }
-        return fits;
+    const bool fits =
+        find(h5, object, name, 0, &a) && a.class == CMGI_RAW_INTEGER && a.count == (uint64_t)count;
+    for (int k = 0; fits && k < count; ++k) {
+        values[k] = load_integer(&a, (uint64_t)k);
     }
-    dense d;
-    bool good = false;
-    if (elsewhere) {
-        good = open_dense(h5, object, name, &d) && H5Tget_class(d.type) == H5T_INTEGER &&
-               d.count == count && H5Aread(d.id, H5T_NATIVE_INT64, values) >= 0;
-        close_dense(&d);
-    }
-    return good;
+    return fits;
 }
 
 /* That there is none behind the last is known from their number: the library fails there, too. */

@@ -206,52 +206,40 @@ typedef struct direct {
     cmg_size start;   /* else place of the first element */
 } direct;
 
-/* The part of chunk c that is wanted, by way of a buffer. */
-static cmg_status read_cut(const direct *plan, cmg_size c, char *to, bool *good)
-{
-    const cmgi_dataset *d = plan->d;
-    const cmg_size chunk = plan->s.chunk_count;
-    const cmg_size last = plan->first + plan->count;
-    const cmg_size from = c * chunk > plan->first ? c * chunk : plan->first;
-    const cmg_size end = (c + 1) * chunk < last ? (c + 1) * chunk : last;
-    char *buffer = NULL;
-    CMGI_TRY(cmgi_alloc(d->h5->ctx, chunk, d->size, &buffer));
-    *good =
-        read_chunk(d, &plan->s, plan->address[c - plan->begin], (size_t)chunk * d->size, buffer);
-    memcpy(to + (size_t)(from - plan->first) * d->size,
-           buffer + (size_t)(from - c * chunk) * d->size, (size_t)(end - from) * d->size);
-    cmgi_free(d->h5->ctx, buffer);
-    return CMG_OK;
-}
-
-/* All chunks that are wanted: whole ones to their places, one at either end may be cut. */
+/* All chunks that are wanted: whole ones to their places; one at either end may be cut, which
+ * comes by way of a buffer. */
 static cmg_status read_chunks(const direct *plan, char *to)
 {
     const cmgi_dataset *d = plan->d;
     cmg_context *ctx = d->h5->ctx;
     const cmg_size chunk = plan->s.chunk_count;
     const size_t bytes = (size_t)chunk * d->size;
-    const cmg_size last = plan->first + plan->count;
-    const cmg_size begin = (plan->first + chunk - 1) / chunk; /* whole ones */
-    const cmg_size end = last / chunk;
+    const cmg_size first = plan->first;
+    const cmg_size last = first + plan->count;
+    const cmg_size end = (last - 1) / chunk + 1;
+    char *ends[2] = {NULL, NULL};
     cmg_size bad = INT64_MAX;
+    if (first % chunk != 0 || last % chunk != 0) {
+        CMGI_TRY(cmgi_alloc(ctx, 2, bytes, &ends[0]));
+        ends[1] = ends[0] + bytes;
+    }
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
     reduction(min                                                                                  \
-              : bad) if (end - begin > 1)
-    for (cmg_size c = begin; c < end; ++c) {
-        if (!read_chunk(d, &plan->s, plan->address[c - plan->begin], bytes,
-                        to + (size_t)(c * chunk - plan->first) * d->size)) {
+              : bad) if (end - plan->begin > 1)
+    for (cmg_size c = plan->begin; c < end; ++c) {
+        const cmg_size from = c * chunk > first ? c * chunk : first;
+        const cmg_size until = (c + 1) * chunk < last ? (c + 1) * chunk : last;
+        char *place = to + (size_t)(from - first) * d->size;
+        char *read = until - from == chunk ? place : ends[c > plan->begin];
+        if (!read_chunk(d, &plan->s, plan->address[c - plan->begin], bytes, read)) {
             bad = c < bad ? c : bad;
         }
+        if (read != place) {
+            memcpy(place, read + (size_t)(from - c * chunk) * d->size,
+                   (size_t)(until - from) * d->size);
+        }
     }
-    const cmg_size cut[2] = {begin - 1, end};
-    for (int k = 0; k < 2; ++k) {
-        const bool wanted =
-            k == 0 ? plan->first < begin * chunk : last > end * chunk && end >= begin;
-        bool good = true;
-        CMGI_TRY(wanted ? read_cut(plan, cut[k], to, &good) : CMG_OK);
-        bad = !good && cut[k] < bad ? cut[k] : bad;
-    }
+    cmgi_free(ctx, ends[0]);
     CMGI_CHECK(ctx, bad == INT64_MAX, CMG_ERR_FILE,
                "%s: %s: elements %lld .. %lld: the checksum is wrong, the file is damaged",
                d->h5->path, d->name, (long long)(bad * chunk),
@@ -305,23 +293,6 @@ static bool fill_unit(void *user, size_t unit, void *to)
     return cmgi_h5_read_at(d->h5, plan->start + at, (size_t)(rest < BLOCK ? rest : BLOCK), to);
 }
 
-/* To the host; *read says whether it could be done. */
-static cmg_status read_direct(const cmgi_dataset *d, hid_t native, cmg_size first, cmg_size count,
-                              void *to, bool *read)
-{
-    direct plan;
-    cmg_status status = plan_direct(d, native, first, count, &plan, read);
-    if (*read && plan.address != NULL) {
-        status = read_chunks(&plan, to);
-    } else if (*read) {
-        const size_t units = ((size_t)count * d->size + BLOCK - 1) / BLOCK;
-        const cmgi_feed from = {fill_unit, &plan, BLOCK};
-        *read = cmgi_feed_units(d->h5->ctx, &from, 0, units, to);
-    }
-    cmgi_free(d->h5->ctx, plan.address);
-    return status;
-}
-
 static cmg_status told(cmgi_dataset *d, cmg_size count)
 {
     cmgi_h5 *h5 = d->h5;
@@ -368,11 +339,21 @@ static bool read_library(const cmgi_dataset *d, hid_t native, cmg_size first, cm
 static cmg_status read_as(cmgi_dataset *d, hid_t native, cmg_size first, cmg_size count, void *to)
 {
     const cmgi_h5 *h5 = d->h5;
+    direct plan;
     bool read = false;
     CMGI_CHECK(h5->ctx, first >= 0 && count >= 0 && first <= d->count - count, CMG_ERR_FILE,
                "%s: %s: elements %lld .. %lld are wanted, there are %lld", h5->path, d->name,
                (long long)first, (long long)(first + count) - 1, (long long)d->count);
-    CMGI_TRY(read_direct(d, native, first, count, to, &read));
+    cmg_status status = plan_direct(d, native, first, count, &plan, &read);
+    if (read && plan.address != NULL) {
+        status = read_chunks(&plan, to);
+    } else if (read) {
+        const size_t units = ((size_t)count * d->size + BLOCK - 1) / BLOCK;
+        const cmgi_feed from = {fill_unit, &plan, BLOCK};
+        read = cmgi_feed_units(h5->ctx, &from, 0, units, to);
+    }
+    cmgi_free(h5->ctx, plan.address);
+    CMGI_TRY(status);
     CMGI_CHECK(h5->ctx, read || count == 0 || read_library(d, native, first, count, to),
                CMG_ERR_FILE,
                "%s: %s: the data cannot be read: damaged, or packed with a filter that is not here",
@@ -434,7 +415,6 @@ cmg_status cmgi_dataset_read_index(cmgi_dataset *d, cmg_index least, cmg_index *
 cmg_status cmgi_h5_read_array(cmgi_h5 *h5, const char *name, bool real, cmg_size count,
                               cmgi_dataset *d, void *array)
 {
-    void *made = NULL;
     cmg_status status = CMG_OK;
     if (!cmgi_h5_exists(h5, name)) {
         return CMG_OK;
@@ -444,13 +424,10 @@ cmg_status cmgi_h5_read_array(cmgi_h5 *h5, const char *name, bool real, cmg_size
                     "%s: %s: %lld values, not %lld", h5->path, name, (long long)d->count,
                     (long long)count);
     CMGI_TRY_GOTO(done,
-                  cmgi_alloc(h5->ctx, d->count, real ? sizeof(double) : sizeof(cmg_index), &made));
-    CMGI_TRY_GOTO(done, real ? cmgi_dataset_read_real(d, 0, d->count, made)
-                             : cmgi_dataset_read_index(d, -1, made));
-    *(void **)array = made;
-    made = NULL;
+                  cmgi_alloc(h5->ctx, d->count, real ? sizeof(double) : sizeof(cmg_index), array));
+    CMGI_TRY_GOTO(done, real ? cmgi_dataset_read_real(d, 0, d->count, *(void **)array)
+                             : cmgi_dataset_read_index(d, -1, *(void **)array));
 done:
-    cmgi_free(h5->ctx, made);
     cmgi_dataset_close(d);
     return status;
 }

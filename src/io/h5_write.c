@@ -5,6 +5,9 @@
  */
 #include "io/h5_write.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
 enum { CHUNK_BYTES = 1 << 20, CHUNKS_MOST = 1024 };
 
 /* A dataset that is open, and its kind of values. */
@@ -16,9 +19,26 @@ typedef struct dataset {
     cmgi_extent extent;
 } dataset;
 
-cmg_status cmgi_h5_fail_write(const cmgi_h5 *h5, const char *name)
+/* It could not be written. */
+static cmg_status fail_write(const cmgi_h5 *h5, const char *name)
 {
     return cmgi_fail(h5->ctx, CMG_ERR_IO, "%s: %s could not be written", h5->path, name);
+}
+
+void cmgi_h5_count(cmgi_h5_writer *w, cmg_size mine, cmg_size *before, cmg_size *all)
+{
+    *before = 0;
+    *all = mine;
+    if (w->others != NULL && w->status == CMG_OK) {
+        w->status = w->others->count(w->ctx, mine, before, all);
+    }
+}
+
+void cmgi_h5_put_check(cmgi_h5_writer *w, bool good, const char *name)
+{
+    if (!good && w->status == CMG_OK) {
+        w->status = fail_write(w->h5, name);
+    }
 }
 
 bool cmgi_h5_put_attribute(hid_t object, const char *key, hid_t type, int count, const void *value)
@@ -44,27 +64,29 @@ bool cmgi_h5_put_text(hid_t object, const char *key, const char *value)
     return good;
 }
 
-cmg_status cmgi_h5_open_group(const cmgi_h5 *h5, const char *name, hid_t *group)
+void cmgi_h5_put_group(cmgi_h5_writer *w, const cmg_size *shape, const char *format, ...)
 {
+    char name[CMGI_H5_NAME];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(name, sizeof name, format, args);
+    va_end(args);
+    if (w->h5 == NULL || w->status != CMG_OK) {
+        return;
+    }
     const hid_t creation = H5Pcreate(H5P_GROUP_CREATE);
-    hid_t made = -1;
-    if (creation >= 0 && H5Pset_obj_track_times(creation, false) >= 0) {
-        made = H5Gcreate2(h5->file, name, H5P_DEFAULT, creation, H5P_DEFAULT);
+    const hid_t group = creation >= 0 && H5Pset_obj_track_times(creation, false) >= 0
+                            ? H5Gcreate2(w->h5->file, name, H5P_DEFAULT, creation, H5P_DEFAULT)
+                            : -1;
+    bool good = group >= 0;
+    if (good && shape != NULL) {
+        good = cmgi_h5_put_text(group, "encoding-type", "csr_matrix") &&
+               cmgi_h5_put_text(group, "encoding-version", "0.1.0") &&
+               cmgi_h5_put_attribute(group, "shape", H5T_NATIVE_INT64, 2, shape);
     }
+    cmgi_h5_put_check(w, good, name);
     cmgi_h5_release(creation);
-    *group = made;
-    return made >= 0 ? CMG_OK : cmgi_h5_fail_write(h5, name);
-}
-
-cmg_status cmgi_h5_put_group(const cmgi_h5_writer *w, const char *name)
-{
-    hid_t group = -1;
-    if (w->h5 == NULL) {
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_h5_open_group(w->h5, name, &group));
     cmgi_h5_release(group);
-    return CMG_OK;
 }
 
 /* Rows of a chunk: about 1 MiB, more where chunks would be too many. */
@@ -100,7 +122,7 @@ static cmg_status begin_dataset(dataset *d, size_t size)
     }
     cmgi_h5_release(space);
     cmgi_h5_release(creation);
-    return d->id >= 0 ? CMG_OK : cmgi_h5_fail_write(d->h5, d->name);
+    return d->id >= 0 ? CMG_OK : fail_write(d->h5, d->name);
 }
 
 /* Rows of a dataset that is open. */
@@ -116,7 +138,7 @@ static cmg_status put_rows(void *user, cmg_size first, cmg_size rows, const void
                       H5Dwrite(d->id, d->type, memory, file, H5P_DEFAULT, data) >= 0;
     cmgi_h5_release(memory);
     cmgi_h5_release(file);
-    return good ? CMG_OK : cmgi_h5_fail_write(d->h5, d->name);
+    return good ? CMG_OK : fail_write(d->h5, d->name);
 }
 
 /* Closes a dataset; what follows would be lost as well where it failed. */
@@ -124,12 +146,11 @@ static cmg_status end_dataset(const dataset *d, cmg_status status)
 {
     const bool closed = H5Dclose(d->id) >= 0;
     CMGI_TRY(status);
-    return closed ? cmgi_h5_verdict(d->h5, CMG_OK) : cmgi_h5_fail_write(d->h5, d->name);
+    return closed ? cmgi_h5_verdict(d->h5, CMG_OK) : fail_write(d->h5, d->name);
 }
 
-/* A dataset of the rows that are here and, in their order, those of the others. */
-cmg_status cmgi_h5_put_table(const cmgi_h5_writer *w, const char *name, cmgi_h5_kind kind,
-                             const cmgi_extent *mine, const void *data)
+static cmg_status put_table(cmgi_h5_writer *w, const char *name, cmgi_h5_kind kind,
+                            const cmgi_extent *mine, const void *data)
 {
     static const size_t sizes[] = {[CMGI_H5_REAL] = sizeof(double),
                                    [CMGI_H5_INDEX] = sizeof(cmg_index),
@@ -137,9 +158,8 @@ cmg_status cmgi_h5_put_table(const cmgi_h5_writer *w, const char *name, cmgi_h5_
     dataset d = {.h5 = w->h5, .name = name, .extent = *mine};
     cmgi_pieces pieces = {mine->rows, (size_t)mine->row * sizes[kind], data, 0};
     cmg_size before = 0;
-    if (w->others != NULL) {
-        CMGI_TRY(w->others->count(w->ctx, mine->rows, &before, &d.extent.rows));
-    }
+    cmgi_h5_count(w, mine->rows, &before, &d.extent.rows);
+    CMGI_TRY(w->status);
     const bool any = d.extent.rows * d.extent.row > 0;
     pieces.chunk = chunk_rows(&d.extent, sizes[kind]);
     if (w->h5 == NULL) {
@@ -159,10 +179,15 @@ cmg_status cmgi_h5_put_table(const cmgi_h5_writer *w, const char *name, cmgi_h5_
     return cmgi_progress(w->ctx, "writing", w->h5->done, 0);
 }
 
-cmg_status cmgi_h5_put_member(const cmgi_h5_writer *w, const char *group, const char *member,
-                              cmgi_h5_kind kind, cmg_size n, const void *data)
+void cmgi_h5_put(cmgi_h5_writer *w, cmgi_h5_kind kind, cmgi_extent mine, const void *data,
+                 const char *format, ...)
 {
     char name[CMGI_H5_NAME + 32];
-    (void)snprintf(name, sizeof name, "%s/%s", group, member);
-    return cmgi_h5_put_table(w, name, kind, &(cmgi_extent){1, n, 1}, data);
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(name, sizeof name, format, args);
+    va_end(args);
+    if (w->status == CMG_OK) {
+        w->status = put_table(w, name, kind, &mine, data);
+    }
 }

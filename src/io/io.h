@@ -57,7 +57,8 @@ cmg_status cmgi_matrix_file_read(cmg_context *ctx, const char *path, const cmgi_
 cmg_status cmgi_vector_file_read(cmg_context *ctx, const char *path, cmg_size expected, cmg_size *n,
                                  double **values);
 
-/* By kind. Matrices are checked for structure; vectors are arrays of cmgi_alloc. */
+/* By kind. Matrices are checked for structure; vectors are arrays of cmgi_alloc. What the readers
+ * make is for the caller to free, also where they fail. */
 cmg_status cmgi_mtx_read(cmg_context *ctx, const char *path, const cmgi_expect *expect,
                          cmgi_csr *A);
 cmg_status cmgi_mtx_write(cmg_context *ctx, const char *path, const cmg_csr *A);
@@ -97,6 +98,7 @@ cmg_status cmgi_text_write_vector(cmg_context *ctx, const char *path, const char
 /* After a failure: names and texts of a damaged file may hold anything, and the message stays one
  * line of plain text. */
 void cmgi_clean_message(cmg_context *ctx, const char *path);
+/* Readers: a hierarchy that they have begun is for the caller to destroy, also where they fail. */
 /* All rows, or those of a share. */
 cmg_status cmgi_read_container(cmg_context *ctx, const char *path, const cmgi_share *share,
                                cmg_hierarchy **h);

@@ -38,7 +38,8 @@ typedef struct cmgi_mtx {
     double *value;
 } cmgi_mtx;
 
-/* Reads the file and its header, checked against the file's size; nothing else is allocated yet. */
+/* Reads the file and its header, checked against the file's size; nothing else is allocated yet.
+ * To be closed also where it fails. */
 cmg_status cmgi_mtx_open(cmg_context *ctx, const char *path, cmgi_mtx *m);
 /* Reads the body into row, col and value. */
 cmg_status cmgi_mtx_body(cmgi_mtx *m);

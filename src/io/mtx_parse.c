@@ -208,21 +208,13 @@ static cmg_status parse_size_line(cmgi_mtx *m)
 
 cmg_status cmgi_mtx_open(cmg_context *ctx, const char *path, cmgi_mtx *m)
 {
-    cmgi_mtx made = {.ctx = ctx, .path = path};
     cmg_size size = 0;
-    CMGI_TRY(cmgi_file_text(ctx, path, &made.text, &size));
-    made.end = made.text + size;
-    made.body = made.text;
-    cmg_status status = parse_banner(&made);
-    if (status == CMG_OK) {
-        status = parse_size_line(&made);
-    }
-    if (status != CMG_OK) {
-        cmgi_mtx_close(&made);
-        return status;
-    }
-    *m = made;
-    return CMG_OK;
+    *m = (cmgi_mtx){.ctx = ctx, .path = path};
+    CMGI_TRY(cmgi_file_text(ctx, path, &m->text, &size));
+    m->end = m->text + size;
+    m->body = m->text;
+    CMGI_TRY(parse_banner(m));
+    return parse_size_line(m);
 }
 
 void cmgi_mtx_close(cmgi_mtx *m)

@@ -52,27 +52,14 @@ static cmg_status build_csr(const cmgi_mtx *m, cmgi_csr *A)
 {
     cmg_context *ctx = m->ctx;
     cmg_size *next = NULL;
-    cmgi_csr made = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc_rows(ctx, m->rows, m->cols, &made));
-    put_all(m, &(scatter){made.indptr + 1, NULL});
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc_entries(ctx, &made));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, m->rows, sizeof *next, &next));
-    memcpy(next, made.indptr, (size_t)m->rows * sizeof *next);
-    put_all(m, &(scatter){next, &made});
-    *A = made;
-    made = (cmgi_csr){0};
-done:
-    cmgi_csr_free(ctx, &made);
+    CMGI_TRY(cmgi_csr_alloc_rows(ctx, m->rows, m->cols, A));
+    put_all(m, &(scatter){A->indptr + 1, NULL});
+    CMGI_TRY(cmgi_csr_alloc_entries(ctx, A));
+    CMGI_TRY(cmgi_alloc(ctx, m->rows, sizeof *next, &next));
+    memcpy(next, A->indptr, (size_t)m->rows * sizeof *next);
+    put_all(m, &(scatter){next, A});
     cmgi_free(ctx, next);
-    return status;
-}
-
-/* True when entry k of the file is (i, j) or its mirror. */
-static bool is_entry(const cmgi_mtx *m, cmg_size k, cmg_index i, cmg_index j)
-{
-    return (m->row[k] == i && m->col[k] == j) ||
-           (m->symmetry != CMGI_MTX_GENERAL && m->row[k] == j && m->col[k] == i);
+    return CMG_OK;
 }
 
 /* Names the line where an entry comes for the second time; `status` if there is none. */
@@ -89,7 +76,8 @@ static cmg_status fail_duplicate(const cmgi_mtx *m, const cmgi_csr *A, cmg_statu
             int seen = 0;
             cmg_size line = 0;
             for (cmg_size e = 0; e < m->entries && seen < 2; ++e) {
-                seen += is_entry(m, e, (cmg_index)i, j);
+                seen += (m->row[e] == i && m->col[e] == j) || /* or its mirror */
+                        (m->symmetry != CMGI_MTX_GENERAL && m->row[e] == j && m->col[e] == i);
                 line = e;
             }
             status = cmgi_fail(m->ctx, CMG_ERR_FILE, "%s:%lld: entry (%lld, %lld) is duplicated",
@@ -106,25 +94,19 @@ static cmg_status fail_duplicate(const cmgi_mtx *m, const cmgi_csr *A, cmg_statu
 cmg_status cmgi_mtx_read(cmg_context *ctx, const char *path, const cmgi_expect *expect, cmgi_csr *A)
 {
     cmgi_mtx m = {0};
-    cmgi_csr made = {0};
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_mtx_open(ctx, path, &m));
+    CMGI_TRY_GOTO(done, cmgi_mtx_open(ctx, path, &m));
     CMGI_CHECK_GOTO(done, ctx, !m.vector, CMG_ERR_FILE, "%s:1: a vector where a matrix is needed",
                     path);
     const cmg_size most = m.symmetry == CMGI_MTX_GENERAL ? m.entries : 2 * m.entries;
     CMGI_TRY_GOTO(done, cmgi_expect_check(ctx, path, expect, m.rows, m.cols, most));
     CMGI_TRY_GOTO(done, cmgi_mtx_body(&m));
-    CMGI_TRY_GOTO(done, build_csr(&m, &made));
-    status = cmgi_csr_check(ctx, path, &made.view);
+    CMGI_TRY_GOTO(done, build_csr(&m, A));
+    status = cmgi_csr_check(ctx, path, &A->view);
     if (status == CMG_ERR_SHAPE && !m.array) {
-        status = fail_duplicate(&m, &made, status);
-    }
-    if (status == CMG_OK) {
-        *A = made;
-        made = (cmgi_csr){0};
+        status = fail_duplicate(&m, A, status);
     }
 done:
-    cmgi_csr_free(ctx, &made);
     cmgi_mtx_close(&m);
     return status;
 }
@@ -132,16 +114,14 @@ done:
 /* The dense values of a file of few columns, by rows. */
 static cmg_status build_dense(const cmgi_mtx *m, double **values)
 {
-    double *made = NULL;
     bool *seen = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_alloc_zero(m->ctx, m->rows * m->cols, sizeof *made, &made));
-    CMGI_TRY_GOTO(done,
-                  cmgi_alloc_zero(m->ctx, m->array ? 0 : m->rows * m->cols, sizeof *seen, &seen));
+    CMGI_TRY(cmgi_alloc_zero(m->ctx, m->rows * m->cols, sizeof **values, values));
+    CMGI_TRY(cmgi_alloc_zero(m->ctx, m->array ? 0 : m->rows * m->cols, sizeof *seen, &seen));
     for (cmg_size k = 0; k < m->entries; ++k) {
         const cmg_size i = m->array ? k % m->rows : m->row[k];
         const cmg_size j = m->array ? k / m->rows : m->col[k];
-        made[i * m->cols + j] = m->value[k];
+        (*values)[i * m->cols + j] = m->value[k];
         CMGI_CHECK_GOTO(done, m->ctx, m->array || !seen[i * m->cols + j], CMG_ERR_FILE,
                         "%s:%lld: entry (%lld, %lld) is duplicated", m->path,
                         (long long)cmgi_mtx_line(m, cmgi_mtx_find(m, k)), (long long)i + 1,
@@ -150,10 +130,8 @@ static cmg_status build_dense(const cmgi_mtx *m, double **values)
             seen[i * m->cols + j] = true;
         }
     }
-    *values = made;
-    made = NULL;
 done:
-    CMGI_FREE(m->ctx, made, seen);
+    cmgi_free(m->ctx, seen);
     return status;
 }
 
@@ -162,7 +140,7 @@ cmg_status cmgi_mtx_read_dense(cmg_context *ctx, const char *path, cmg_size expe
 {
     cmgi_mtx m = {0};
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_mtx_open(ctx, path, &m));
+    CMGI_TRY_GOTO(done, cmgi_mtx_open(ctx, path, &m));
     CMGI_CHECK_GOTO(done, ctx, expected < 0 || m.rows == expected, CMG_ERR_FILE,
                     "%s: %lld rows where %lld are needed", path, (long long)m.rows,
                     (long long)expected);

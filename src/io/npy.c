@@ -123,13 +123,16 @@ static cmg_status read_raw(const cmgi_file *file, const array *a, unsigned char 
     return status;
 }
 
+/* Rows side by side. */
 static cmg_status read_reals(const cmgi_file *file, const array *a, double *values)
 {
+    const cmg_size rows = a->n / a->width;
     unsigned char *raw = NULL;
     CMGI_TRY(read_raw(file, a, &raw));
     for (cmg_size i = 0; i < a->n; ++i) {
         const uint64_t bits = cmgi_little(raw + i * a->bytes, a->bytes);
-        values[i] = a->type == 'i' ? (double)whole(bits, a) : cmgi_real(bits, a->bytes);
+        const cmg_size to = a->by_columns ? i % rows * a->width + i / rows : i;
+        values[to] = a->type == 'i' ? (double)whole(bits, a) : cmgi_real(bits, a->bytes);
     }
     cmgi_free(file->ctx, raw);
     return CMG_OK;
@@ -158,40 +161,19 @@ static cmg_status read_wholes(const cmgi_file *file, const array *a, cmg_size *w
     return CMG_OK;
 }
 
-/* From Fortran's order to rows side by side. */
-static cmg_status by_rows(cmg_context *ctx, const array *a, double **values)
-{
-    double *made = NULL;
-    const cmg_size rows = a->n / a->width;
-    CMGI_TRY(cmgi_alloc(ctx, a->n, sizeof *made, &made));
-    for (cmg_size i = 0; i < a->n; ++i) {
-        made[i] = (*values)[i % a->width * rows + i / a->width];
-    }
-    cmgi_free(ctx, *values);
-    *values = made;
-    return CMG_OK;
-}
-
 cmg_status cmgi_npy_read(cmg_context *ctx, const char *path, cmg_size *n, cmg_size *columns,
                          double **values)
 {
     cmgi_file file = {0};
     array a = {0};
-    double *made = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_file_open(ctx, path, &file));
     CMGI_TRY_GOTO(done, read_header(&file, 0, file.size, &a));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, a.n, sizeof *made, &made));
-    CMGI_TRY_GOTO(done, read_reals(&file, &a, made));
-    if (a.by_columns && a.width > 1) {
-        CMGI_TRY_GOTO(done, by_rows(ctx, &a, &made));
-    }
     *n = a.n / a.width;
     *columns = a.width;
-    *values = made;
-    made = NULL;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, a.n, sizeof **values, values));
+    CMGI_TRY_GOTO(done, read_reals(&file, &a, *values));
 done:
-    cmgi_free(ctx, made);
     cmgi_file_close(&file);
     return status;
 }
@@ -379,24 +361,22 @@ static cmg_status read_arrays(const archive *z, const cmgi_expect *expect, bool 
 cmg_status cmgi_npz_read(cmg_context *ctx, const char *path, const cmgi_expect *expect, cmgi_csr *A)
 {
     archive z = {.directory = NULL};
-    cmgi_csr made = {0};
+    cmgi_csr T = {0};
     bool by_columns = false;
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_file_open(ctx, path, &z.file));
     CMGI_TRY_GOTO(done, read_directory(&z));
     CMGI_TRY_GOTO(done, read_format(&z, &by_columns));
-    CMGI_TRY_GOTO(done, read_arrays(&z, expect, by_columns, &made));
+    cmgi_csr *read = by_columns ? &T : A;
+    CMGI_TRY_GOTO(done, read_arrays(&z, expect, by_columns, read));
     CMGI_TRY_GOTO(
         done, cmgi_in_file(ctx, path,
-                           cmgi_csr_check(ctx, by_columns ? "transpose" : "matrix", &made.view)));
+                           cmgi_csr_check(ctx, by_columns ? "transpose" : "matrix", &read->view)));
     if (by_columns) {
-        CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &made.view, A));
-    } else {
-        *A = made;
-        made = (cmgi_csr){0};
+        CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &T.view, A));
     }
 done:
-    cmgi_csr_free(ctx, &made);
+    cmgi_csr_free(ctx, &T);
     cmgi_free(ctx, z.directory);
     cmgi_file_close(&z.file);
     return status;

@@ -30,12 +30,9 @@ typedef struct cmgi_petsc {
     cmgi_petsc_object object[CMGI_PETSC_OBJECTS];
 } cmgi_petsc;
 
+/* To be closed also where it fails. */
 cmg_status cmgi_petsc_open(cmg_context *ctx, const char *path, cmgi_petsc *p);
 void cmgi_petsc_close(cmgi_petsc *p);
 cmg_status cmgi_petsc_matrix(const cmgi_petsc *p, const cmgi_petsc_object *o,
                              const cmgi_expect *expect, cmgi_csr *A);
 cmg_status cmgi_petsc_vector(const cmgi_petsc *p, const cmgi_petsc_object *o, double **values);
-
-/* Append one object to an output. */
-cmg_status cmgi_petsc_put_matrix(cmgi_output *output, const cmg_csr *A);
-cmg_status cmgi_petsc_put_vector(cmgi_output *output, cmg_size n, const double *values);

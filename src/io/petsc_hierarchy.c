@@ -53,10 +53,12 @@ static cmg_status read_transfers(const cmgi_petsc *p, int levels, cmg_hierarchy 
     return CMG_OK;
 }
 
+/* The vectors behind the matrices. */
+static const char *const kinds[] = {"rhs", "solutions"};
+static const char *const names[] = {"b", "x"};
+
 static cmg_status read_vectors(const cmgi_petsc *p, int first, cmg_hierarchy *h)
 {
-    static const char *const kinds[] = {"rhs", "solutions"};
-    static const char *const names[] = {"b", "x"};
     for (int k = first; k < p->objects && k < first + 2; ++k) {
         const cmgi_petsc_object *o = &p->object[k];
         double *values = NULL;
@@ -107,21 +109,17 @@ static cmg_status count_matrices(const cmgi_petsc *p, int *matrices)
 cmg_status cmgi_read_petsc(cmg_context *ctx, const char *path, cmg_hierarchy **h)
 {
     cmgi_petsc p;
-    cmg_hierarchy *made = NULL;
     int matrices = 0;
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_petsc_open(ctx, path, &p));
+    CMGI_TRY_GOTO(done, cmgi_petsc_open(ctx, path, &p));
     CMGI_TRY_GOTO(done, count_matrices(&p, &matrices));
     const bool alone = finest_alone(&p, matrices);
     const int levels = alone ? matrices : (matrices + 1) / 2;
-    CMGI_TRY_GOTO(done, cmg_hierarchy_create(ctx, levels, &made));
-    CMGI_TRY_GOTO(done, read_levels(&p, levels, alone ? 1 : levels, made));
-    CMGI_TRY_GOTO(done, read_transfers(&p, levels, made));
-    CMGI_TRY_GOTO(done, read_vectors(&p, matrices, made));
-    *h = made;
-    made = NULL;
+    CMGI_TRY_GOTO(done, cmg_hierarchy_create(ctx, levels, h));
+    CMGI_TRY_GOTO(done, read_levels(&p, levels, alone ? 1 : levels, *h));
+    CMGI_TRY_GOTO(done, read_transfers(&p, levels, *h));
+    CMGI_TRY_GOTO(done, read_vectors(&p, matrices, *h));
 done:
-    cmg_hierarchy_destroy(&made);
     cmgi_petsc_close(&p);
     return cmgi_in_file(ctx, path, status);
 }
@@ -131,13 +129,11 @@ cmg_status cmgi_petsc_read_matrix(cmg_context *ctx, const char *path, const cmgi
 {
     cmgi_petsc p;
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_petsc_open(ctx, path, &p));
-    if (p.objects > 1) {
-        status = cmgi_fail(ctx, CMG_ERR_FILE, "%s: %d objects where one matrix is needed", path,
-                           p.objects);
-    } else {
-        status = cmgi_petsc_matrix(&p, &p.object[0], expect, A);
-    }
+    CMGI_TRY_GOTO(done, cmgi_petsc_open(ctx, path, &p));
+    CMGI_CHECK_GOTO(done, ctx, p.objects == 1, CMG_ERR_FILE,
+                    "%s: %d objects where one matrix is needed", path, p.objects);
+    status = cmgi_petsc_matrix(&p, &p.object[0], expect, A);
+done:
     cmgi_petsc_close(&p);
     return status;
 }
@@ -148,18 +144,78 @@ cmg_status cmgi_petsc_read_vector(cmg_context *ctx, const char *path, cmg_size *
     cmgi_petsc p;
     cmg_status status = CMG_OK;
     int k = 0;
-    CMGI_TRY(cmgi_petsc_open(ctx, path, &p));
+    CMGI_TRY_GOTO(done, cmgi_petsc_open(ctx, path, &p));
     while (k < p.objects && p.object[k].matrix) {
         ++k;
     }
-    if (k == p.objects) {
-        status = cmgi_fail(ctx, CMG_ERR_FILE, "%s: the file holds no vector", path);
-    } else {
-        *n = p.object[k].rows;
-        status = cmgi_petsc_vector(&p, &p.object[k], values);
-    }
+    CMGI_CHECK_GOTO(done, ctx, k < p.objects, CMG_ERR_FILE, "%s: the file holds no vector", path);
+    *n = p.object[k].rows;
+    status = cmgi_petsc_vector(&p, &p.object[k], values);
+done:
     cmgi_petsc_close(&p);
     return status;
+}
+
+static cmg_status put_indices(cmgi_output *output, cmg_size count, const cmg_index *values)
+{
+    return cmgi_output_numbers(output, count, sizeof *values, values, true);
+}
+
+static cmg_status put_lengths(cmgi_output *output, const cmg_csr *A)
+{
+    enum { BLOCK = 1 << 13 };
+    cmg_index lengths[BLOCK];
+    for (cmg_size first = 0; first < A->rows; first += BLOCK) {
+        const cmg_size n = A->rows - first < BLOCK ? A->rows - first : BLOCK;
+        for (cmg_size k = 0; k < n; ++k) {
+            lengths[k] = (cmg_index)(A->indptr[first + k + 1] - A->indptr[first + k]);
+        }
+        CMGI_TRY(put_indices(output, n, lengths));
+    }
+    return CMG_OK;
+}
+
+static bool is_sorted(const cmg_csr *A)
+{
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        for (cmg_size k = A->indptr[i] + 1; k < A->indptr[i + 1]; ++k) {
+            if (A->indices[k] < A->indices[k - 1]) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static cmg_status put_matrix(cmgi_output *output, const cmg_csr *A)
+{
+    cmg_context *ctx = output->ctx;
+    if (!is_sorted(A)) { /* PETSc relies on ascending columns */
+        cmgi_csr sorted = {0};
+        CMGI_TRY(cmgi_csr_copy(ctx, A, &sorted));
+        cmg_status status = cmgi_csr_sort(ctx, &sorted);
+        if (status == CMG_OK) {
+            status = put_matrix(output, &sorted.view);
+        }
+        cmgi_csr_free(ctx, &sorted);
+        return status;
+    }
+    const cmg_size nnz = A->indptr[A->rows];
+    const cmg_index header[4] = {CMGI_PETSC_MAT, (cmg_index)A->rows, (cmg_index)A->cols,
+                                 nnz < INT32_MAX ? (cmg_index)nnz : INT32_MAX};
+    CMGI_TRY(put_indices(output, 4, header));
+    CMGI_TRY(put_lengths(output, A));
+    CMGI_TRY(put_indices(output, nnz, A->indices));
+    return cmgi_output_numbers(output, nnz, sizeof *A->values, A->values, true);
+}
+
+static cmg_status put_vector(cmgi_output *output, cmg_size n, const double *values)
+{
+    const cmg_index header[2] = {CMGI_PETSC_VEC, (cmg_index)n};
+    CMGI_CHECK(output->ctx, n <= INT32_MAX, CMG_ERR_UNSUPPORTED,
+               "%s: %lld entries are more than 32-bit indices hold", output->path, (long long)n);
+    CMGI_TRY(put_indices(output, 2, header));
+    return cmgi_output_numbers(output, n, sizeof *values, values, true);
 }
 
 static cmg_status put_all(cmgi_output *output, const cmg_hierarchy *h)
@@ -169,7 +225,7 @@ static cmg_status put_all(cmgi_output *output, const cmg_hierarchy *h)
     cmg_size n = 0;
     for (int l = h->levels - 2; l >= 0; --l) {
         CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &M));
-        CMGI_TRY(cmgi_petsc_put_matrix(output, &M));
+        CMGI_TRY(put_matrix(output, &M));
     }
     int given = h->levels;
     while (given > 1 && cmgi_hierarchy_find(h, given - 1, CMG_ROLE_A, NULL, 0) == NULL) {
@@ -180,16 +236,13 @@ static cmg_status put_all(cmgi_output *output, const cmg_hierarchy *h)
                given);
     for (int l = given - 1; l >= 0; --l) {
         CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &M));
-        CMGI_TRY(cmgi_petsc_put_matrix(output, &M));
+        CMGI_TRY(put_matrix(output, &M));
     }
-    if (cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &values) != CMG_OK) {
-        return CMG_OK;
+    for (int k = 0;
+         k < 2 && cmg_hierarchy_get_vector(h, 0, kinds[k], names[k], &n, &values) == CMG_OK; ++k) {
+        CMGI_TRY(put_vector(output, n, values));
     }
-    CMGI_TRY(cmgi_petsc_put_vector(output, n, values));
-    if (cmg_hierarchy_get_vector(h, 0, "solutions", "x", &n, &values) != CMG_OK) {
-        return CMG_OK;
-    }
-    return cmgi_petsc_put_vector(output, n, values);
+    return CMG_OK;
 }
 
 cmg_status cmgi_write_petsc(const cmg_hierarchy *h, const char *path)
@@ -205,7 +258,7 @@ cmg_status cmgi_petsc_write_matrix(cmg_context *ctx, const char *path, const cmg
 {
     cmgi_output output = {0};
     CMGI_TRY(cmgi_output_open(ctx, path, CMGI_OUTPUT_FILE, &output));
-    return cmgi_output_finish(&output, cmgi_petsc_put_matrix(&output, A));
+    return cmgi_output_finish(&output, put_matrix(&output, A));
 }
 
 cmg_status cmgi_petsc_write_vector(cmg_context *ctx, const char *path, cmg_size n,
@@ -213,5 +266,5 @@ cmg_status cmgi_petsc_write_vector(cmg_context *ctx, const char *path, cmg_size 
 {
     cmgi_output output = {0};
     CMGI_TRY(cmgi_output_open(ctx, path, CMGI_OUTPUT_FILE, &output));
-    return cmgi_output_finish(&output, cmgi_petsc_put_vector(&output, n, values));
+    return cmgi_output_finish(&output, put_vector(&output, n, values));
 }

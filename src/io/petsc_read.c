@@ -114,49 +114,31 @@ static cmg_status scan_vector(const cmgi_petsc *p, cmg_size at, cmgi_petsc_objec
     return CMG_OK;
 }
 
-/* The width of the first object's integers; all objects of a file have the same. */
-static cmg_status find_width(cmgi_petsc *p)
+cmg_status cmgi_petsc_open(cmg_context *ctx, const char *path, cmgi_petsc *p)
 {
     const cmgi_file *file = &p->file;
-    int32_t number[2] = {0, 0};
+    int32_t number[2] = {0, 0}; /* after four zero bytes: integers of 8 bytes, in all objects */
+    *p = (cmgi_petsc){0};
+    CMGI_TRY(cmgi_file_open(ctx, path, &p->file));
+    CMGI_CHECK(ctx, file->size > 0, CMG_ERR_FILE, "%s: the file is empty", path);
     CMGI_TRY(read_turned(file, 0, file->size >= 8 ? 2 : 1, sizeof number[0], number));
     const bool wide =
         number[0] == 0 && (number[1] == CMGI_PETSC_MAT || number[1] == CMGI_PETSC_VEC);
     p->bytes = wide ? 8 : 4;
-    return CMG_OK;
-}
-
-static cmg_status scan_objects(cmgi_petsc *p)
-{
-    const cmgi_file *file = &p->file;
-    cmg_context *ctx = file->ctx;
-    CMGI_CHECK(ctx, file->size > 0, CMG_ERR_FILE, "%s: the file is empty", file->path);
-    CMGI_TRY(find_width(p));
     for (cmg_size at = 0, next = 0; at < file->size; at = next) {
         int64_t class = 0;
         CMGI_TRY(read_integers(p, at, 1, &class));
         CMGI_CHECK(ctx, class == CMGI_PETSC_MAT || class == CMGI_PETSC_VEC, CMG_ERR_FILE,
                    "%s: byte %lld: %lld is not the class number of a Mat or Vec (complex numbers "
                    "are not read: docs/when-not.md)",
-                   file->path, (long long)at, (long long)class);
+                   path, (long long)at, (long long)class);
         CMGI_CHECK(ctx, p->objects < CMGI_PETSC_OBJECTS, CMG_ERR_FILE, "%s: more than %d objects",
-                   file->path, (int)CMGI_PETSC_OBJECTS);
+                   path, (int)CMGI_PETSC_OBJECTS);
         cmgi_petsc_object *o = &p->object[p->objects++];
         CMGI_TRY(class == CMGI_PETSC_MAT ? scan_matrix(p, at, o, &next)
                                          : scan_vector(p, at, o, &next));
     }
     return CMG_OK;
-}
-
-cmg_status cmgi_petsc_open(cmg_context *ctx, const char *path, cmgi_petsc *p)
-{
-    *p = (cmgi_petsc){0};
-    CMGI_TRY(cmgi_file_open(ctx, path, &p->file));
-    const cmg_status status = scan_objects(p);
-    if (status != CMG_OK) {
-        cmgi_petsc_close(p);
-    }
-    return status;
 }
 
 void cmgi_petsc_close(cmgi_petsc *p)

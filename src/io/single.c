@@ -67,23 +67,25 @@ cmg_status cmgi_fail_unknown(cmg_context *ctx, const char *path)
                      path);
 }
 
+typedef cmg_status (*read_fn)(cmg_context *ctx, const char *path, const cmgi_expect *expect,
+                              cmgi_csr *A);
+
 cmg_status cmgi_matrix_file_read(cmg_context *ctx, const char *path, const cmgi_expect *expect,
                                  cmgi_csr *A)
 {
+    static const read_fn readers[CMGI_CONTENT_OTHER + 1] = {[CMGI_CONTENT_MTX] = cmgi_mtx_read,
+                                                            [CMGI_CONTENT_PETSC] =
+                                                                cmgi_petsc_read_matrix,
+                                                            [CMGI_CONTENT_ELL] = cmgi_ell_read,
+                                                            [CMGI_CONTENT_NPZ] = cmgi_npz_read};
     cmgi_content found = CMGI_CONTENT_OTHER;
     CMGI_TRY(cmgi_look(ctx, path, &found));
-    switch (found) {
-    case CMGI_CONTENT_MTX:
-        return cmgi_mtx_read(ctx, path, expect, A);
-    case CMGI_CONTENT_PETSC:
-        return cmgi_petsc_read_matrix(ctx, path, expect, A);
-    case CMGI_CONTENT_ELL:
-        return cmgi_ell_read(ctx, path, expect, A);
-    case CMGI_CONTENT_NPZ:
-        return cmgi_npz_read(ctx, path, expect, A);
-    default:
-        return cmgi_fail_unknown(ctx, path);
+    const cmg_status status = readers[found] != NULL ? readers[found](ctx, path, expect, A)
+                                                     : cmgi_fail_unknown(ctx, path);
+    if (status != CMG_OK) {
+        cmgi_csr_free(ctx, A);
     }
+    return status;
 }
 
 cmg_status cmg_csr_read(cmg_context *ctx, const char *path, cmg_csr *A)
@@ -134,30 +136,28 @@ cmg_status cmgi_vector_file_read(cmg_context *ctx, const char *path, cmg_size ex
 {
     double *read = NULL;
     cmg_size columns = 0;
-    CMGI_TRY(read_columns(ctx, path, expected, n, &columns, &read));
-    if (columns != 1) {
-        cmgi_free(ctx, read);
-        return cmgi_fail(ctx, CMG_ERR_FILE, "%s: %lld columns where a vector is needed", path,
-                         (long long)columns);
-    }
-    if (expected >= 0 && *n != expected) {
-        cmgi_free(ctx, read);
-        return cmgi_fail(ctx, CMG_ERR_FILE, "%s: %lld values where %lld are needed", path,
-                         (long long)*n, (long long)expected);
-    }
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(failed, read_columns(ctx, path, expected, n, &columns, &read));
+    CMGI_CHECK_GOTO(failed, ctx, columns == 1, CMG_ERR_FILE,
+                    "%s: %lld columns where a vector is needed", path, (long long)columns);
+    CMGI_CHECK_GOTO(failed, ctx, expected < 0 || *n == expected, CMG_ERR_FILE,
+                    "%s: %lld values where %lld are needed", path, (long long)*n,
+                    (long long)expected);
     *values = read;
     return CMG_OK;
+failed:
+    cmgi_free(ctx, read);
+    return status;
 }
 
-/* Values of cmgi_alloc as an array that the caller frees with cmg_free. */
-static cmg_status hand_over(cmg_context *ctx, const char *path, cmg_size count, double *values,
-                            double **given)
+/* Values as an array that the caller frees with cmg_free. */
+static cmg_status hand_over(cmg_context *ctx, const char *path, cmg_size count,
+                            const double *values, double **given)
 {
     double *copy = malloc((size_t)(count > 0 ? count : 1) * sizeof *copy);
     if (copy != NULL && count > 0) {
         memcpy(copy, values, (size_t)count * sizeof *copy);
     }
-    cmgi_free(ctx, values);
     CMGI_CHECK(ctx, copy != NULL, CMG_ERR_MEMORY, "%s: out of memory for %lld values", path,
                (long long)count);
     *given = copy;
@@ -172,9 +172,10 @@ cmg_status cmg_vector_read(cmg_context *ctx, const char *path, cmg_size *n, doub
     double *read = NULL;
     cmg_size length = 0;
     CMGI_TRY(cmgi_vector_file_read(ctx, path, -1, &length, &read));
-    CMGI_TRY(hand_over(ctx, path, length, read, values));
-    *n = length;
-    return CMG_OK;
+    const cmg_status status = hand_over(ctx, path, length, read, values);
+    cmgi_free(ctx, read);
+    *n = status == CMG_OK ? length : *n;
+    return status;
 }
 
 cmg_status cmg_columns_read(cmg_context *ctx, const char *path, cmg_size *n, int *columns,
@@ -186,16 +187,17 @@ cmg_status cmg_columns_read(cmg_context *ctx, const char *path, cmg_size *n, int
     double *read = NULL;
     cmg_size rows = 0;
     cmg_size width = 0;
-    CMGI_TRY(read_columns(ctx, path, -1, &rows, &width, &read));
-    if (width < 1 || width > CMG_COLUMNS) {
-        cmgi_free(ctx, read);
-        return cmgi_fail(ctx, CMG_ERR_FILE, "%s: %lld columns, 1 to %d are possible", path,
-                         (long long)width, (int)CMG_COLUMNS);
-    }
-    CMGI_TRY(hand_over(ctx, path, rows * width, read, values));
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, read_columns(ctx, path, -1, &rows, &width, &read));
+    CMGI_CHECK_GOTO(done, ctx, width >= 1 && width <= CMG_COLUMNS, CMG_ERR_FILE,
+                    "%s: %lld columns, 1 to %d are possible", path, (long long)width,
+                    (int)CMG_COLUMNS);
+    CMGI_TRY_GOTO(done, hand_over(ctx, path, rows * width, read, values));
     *n = rows;
     *columns = (int)width;
-    return CMG_OK;
+done:
+    cmgi_free(ctx, read);
+    return status;
 }
 
 cmg_status cmg_vector_write(cmg_context *ctx, const char *path, cmg_size n, const double *values)

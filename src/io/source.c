@@ -74,17 +74,13 @@ cmg_status cmgi_file_read(const cmgi_file *file, cmg_size offset, cmg_size bytes
 cmg_status cmgi_file_text(cmg_context *ctx, const char *path, char **text, cmg_size *size)
 {
     cmgi_file file = {0};
-    char *data = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_file_open(ctx, path, &file));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, file.size + 1, 1, &data));
-    CMGI_TRY_GOTO(done, cmgi_file_read(&file, 0, file.size, data));
-    data[file.size] = '\0';
-    *text = data;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, file.size + 1, 1, text));
+    CMGI_TRY_GOTO(done, cmgi_file_read(&file, 0, file.size, *text));
+    (*text)[file.size] = '\0';
     *size = file.size;
-    data = NULL;
 done:
-    cmgi_free(ctx, data);
     cmgi_file_close(&file);
     return status;
 }

@@ -20,7 +20,8 @@ void cmgi_file_close(cmgi_file *file);
 cmg_status cmgi_file_read(const cmgi_file *file, cmg_size offset, cmg_size bytes, void *to);
 /* The same without a message, callable from any thread: false when it could not be read. */
 bool cmgi_read_at(int fd, cmg_size offset, size_t bytes, void *to);
-/* The whole file with a NUL after it, in memory of cmgi_alloc; *size does not count the NUL. */
+/* The whole file with a NUL after it, in memory of cmgi_alloc, also where it fails; *size does not
+ * count the NUL. */
 cmg_status cmgi_file_text(cmg_context *ctx, const char *path, char **text, cmg_size *size);
 
 /*

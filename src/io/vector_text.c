@@ -52,19 +52,14 @@ static cmg_status walk(cmg_context *ctx, const char *path, const char *text, cmg
 cmg_status cmgi_text_read_vector(cmg_context *ctx, const char *path, cmg_size *n, double **values)
 {
     char *text = NULL;
-    double *made = NULL;
     cmg_size size = 0;
-    cmg_size count = 0;
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_file_text(ctx, path, &text, &size));
-    CMGI_TRY_GOTO(done, walk(ctx, path, text, size, NULL, &count));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *made, &made));
-    CMGI_TRY_GOTO(done, walk(ctx, path, text, size, made, &count));
-    CMGI_CHECK_GOTO(done, ctx, count != 0, CMG_ERR_FILE, "%s: the file holds no number", path);
-    *n = count;
-    *values = made;
-    made = NULL;
+    CMGI_TRY_GOTO(done, cmgi_file_text(ctx, path, &text, &size));
+    CMGI_TRY_GOTO(done, walk(ctx, path, text, size, NULL, n));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, *n, sizeof **values, values));
+    CMGI_TRY_GOTO(done, walk(ctx, path, text, size, *values, n));
+    CMGI_CHECK_GOTO(done, ctx, *n != 0, CMG_ERR_FILE, "%s: the file holds no number", path);
 done:
-    CMGI_FREE(ctx, made, text);
+    cmgi_free(ctx, text);
     return status;
 }

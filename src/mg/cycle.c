@@ -74,11 +74,13 @@ cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi
     if (plan->fuse) {
         CMGI_TRY_GOTO(done, cmgi_pass_zero(made));
         cmgi_pass_jacobi(made);
+    }
+    if (plan->fuse && !plan->plain) {
         cmgi_pass_halves(made, plan->levels);
         cmgi_pass_presmooth(made, plan->levels);
         cmgi_pass_restrict(made, plan->levels);
     }
-    if (plan->fuse && !cmgi_on_cuda(ctx) && made->columns == 1) {
+    if (plan->fuse && !plan->plain && !cmgi_on_cuda(ctx) && made->columns == 1) {
         cmgi_pass_chain(made);
     }
     CMGI_TRY_GOTO(done, cmgi_pass_buffers(made, plan->fuse));
@@ -281,7 +283,7 @@ static void talk_text(const cmgi_step *step, const char *out, const char *in, co
     }
 }
 
-/* down: x0 by 2 stages from 0, b1 = R0 (b0 - A0 x0); up: x0 + P0 x1, 2 stages, for b0. */
+/* down: x0 by 2 stages from 0, b1 = R0 (b0 - A0 x0); up: x0 + P0 x1, or P0 x1, 2 stages, for b0. */
 static void half_text(const cmgi_cycle *cycle, const cmgi_step *step, char *text)
 {
     char out[16] = "";
@@ -292,16 +294,23 @@ static void half_text(const cmgi_cycle *cycle, const cmgi_step *step, char *text
     const char *stages = step->stages == 1 ? "1 stage" : "2 stages";
     name_of(cycle, step->out, out, sizeof out);
     name_of(cycle, step->b, b, sizeof b);
+    if (step->kind == CMGI_STEP_DOWN && step->stages == 0) {
+        name_of(cycle, step->in, x, sizeof x);
+        (void)snprintf(text, CMGI_STEP_TEXT, "down: %s = R%d (%s - A%d %s)", out, l, b, l, x);
+        return;
+    }
     if (step->kind == CMGI_STEP_DOWN) {
         name_of(cycle, step->also, x, sizeof x);
         (void)snprintf(text, CMGI_STEP_TEXT, "down: %s = S 0 (%s for %s), %s = R%d (%s - A%d %s)",
                        x, stages, b, out, l, b, l, x);
         return;
     }
-    name_of(cycle, step->in, x, sizeof x);
+    if (step->in != CMGI_NONE) {
+        name_of(cycle, step->in, x, sizeof x);
+    }
     name_of(cycle, step->c, e, sizeof e);
-    (void)snprintf(text, CMGI_STEP_TEXT, "up: %s = S (%s + P%d %s) (%s for %s)", out, x, l, e,
-                   stages, b);
+    (void)snprintf(text, CMGI_STEP_TEXT, "up: %s = S (%s%sP%d %s) (%s for %s)", out, x,
+                   step->in != CMGI_NONE ? " + " : "", l, e, stages, b);
 }
 
 void cmgi_cycle_text(const cmgi_cycle *cycle, const cmgi_step *step, char text[CMGI_STEP_TEXT])
@@ -372,7 +381,9 @@ size_t cmgi_cycle_step_bytes(const cmgi_cycle *cycle, const cmgi_step *step)
         return written;
     }
     if (step->halves != NULL) {
-        return cmgi_half_bytes(&(cmgi_half){.of = step->halves, .up = step->kind == CMGI_STEP_UP});
+        const int read = step->in == CMGI_NONE || step->in == step->b ? 1 : 2;
+        return cmgi_half_bytes(step->halves,
+                               read + (step->kind == CMGI_STEP_UP || step->also != CMGI_NONE));
     }
     if (step->kind == CMGI_STEP_START) {
         return cmgi_matrix_talk(step->A).packed;

@@ -99,7 +99,8 @@ typedef struct cmgi_cycle_plan {
     int post;
     cmg_precision precision; /* of the cycle */
     int columns;             /* of every vector; 0 and 1 are one */
-    bool fuse;               /* run the passes */
+    bool fuse;               /* run the passes ... */
+    bool plain;              /* ... those alone that need no other matrices or kernels */
 } cmgi_cycle_plan;
 
 /* Builds the list from the input on level `first` to the output, and allocates its buffers. */

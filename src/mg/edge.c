@@ -36,7 +36,8 @@ cmg_status cmgi_edge_wanted(const cmg_hierarchy *h, const cmg_solver_options *o,
                cmg_enum_name("format", (int)o->matrix.format));
     *wanted = is_forced(o) && cmgi_csr_given(A);
     if (o->renumber != CMG_RENUMBER_AUTO || own || !cmgi_csr_given(A) || A->rows < LEAST_ROWS ||
-        cmgi_on_cuda(ctx)) { /* the host's order takes longer than many solves there */
+        cmgi_on_cuda(ctx) || /* the host's order takes longer than many solves there */
+        A->kinds != NULL) {  /* rows repeat in the order that they have */
         return CMG_OK;
     }
     const cmg_size nnz = A->there != NULL ? A->there->rows.nnz : A->indptr[A->rows];

@@ -12,24 +12,14 @@
 
 #include <string.h>
 
-/* How a matrix is asked for: as the schedule says, whatever it gains, else as its use allows. */
-typedef struct request {
-    cmg_matrix_options options;
-    cmgi_use use;
-    bool halves;
-    const cmg_matrix *like;      /* of the same CSR, or NULL */
-    const cmgi_row_looks *looks; /* at its rows, or NULL */
-    struct cmgi_templates *exact;
-} request;
-
-static request request_of(const cmgi_level_options *options, int l, cmg_role role)
+static cmgi_request request_of(const cmgi_level_options *options, int l, cmg_role role)
 {
     static const cmgi_use uses[] = {[CMG_ROLE_A] = CMGI_USE_A,
                                     [CMG_ROLE_P] = CMGI_USE_P,
                                     [CMG_ROLE_R] = CMGI_USE_R,
                                     [CMG_ROLE_SMOOTHER] = CMGI_USE_M};
     const bool given = options->schedule->given[l][role];
-    request ask = {.options = options->matrix, .use = uses[role]};
+    cmgi_request ask = {.options = options->matrix, .use = uses[role]};
     ask.halves = options->schedule->halves && !given;
     if (given) {
         ask.options.values = options->schedule->values[l][role];
@@ -41,26 +31,9 @@ static request request_of(const cmgi_level_options *options, int l, cmg_role rol
     return ask;
 }
 
-static bool is_by_elements(const cmg_context *ctx, cmg_format format)
-{
-    const cmgi_format *row = cmgi_format_find(ctx, format); /* NULL = chosen */
-    return row != NULL && row->elements;
-}
-
-cmg_status cmgi_level_elements(const cmg_hierarchy *h, cmg_context *ctx, int l,
-                               const cmg_matrix_options *options, bool *taken, cmg_matrix **M)
-{
-    const cmg_elements E = cmgi_elements_view(&h->level[l].elements);
-    *taken = is_by_elements(h->ctx, options->format) && E.dofs != NULL;
-    if (*taken && *M == NULL) {
-        return cmg_matrix_create_elements(ctx, &E, options, M);
-    }
-    const double *changes = E.templates > 0 ? E.factor : E.matrices; /* NULL = nothing can */
-    return *taken && changes != NULL ? cmg_matrix_update(*M, changes) : CMG_OK;
-}
-
 /* Creates a matrix, or, when there is one, gives it the values of the same pattern. */
-static cmg_status place(cmg_context *ctx, const cmg_csr *csr, const request *ask, cmg_matrix **M)
+static cmg_status place(cmg_context *ctx, const cmg_csr *csr, const cmgi_request *ask,
+                        cmg_matrix **M)
 {
     if (*M == NULL) {
         const cmgi_matrix_source from = {.csr = csr,
@@ -73,7 +46,8 @@ static cmg_status place(cmg_context *ctx, const cmg_csr *csr, const request *ask
 }
 
 static cmg_status place_renumbered(cmg_context *ctx, const cmgi_csr *M, const cmg_index *row_perm,
-                                   const cmg_index *col_perm, const request *ask, cmg_matrix **out)
+                                   const cmg_index *col_perm, const cmgi_request *ask,
+                                   cmg_matrix **out)
 {
     if (row_perm == NULL && col_perm == NULL) {
         return place(ctx, &M->view, ask, out);
@@ -91,13 +65,13 @@ static cmg_status place_renumbered(cmg_context *ctx, const cmgi_csr *M, const cm
  * the same pattern; others get the renumbered matrix.
  */
 static cmg_status place_matrix(cmg_context *ctx, const cmg_csr *A, const cmgi_row_looks *looks,
-                               const cmg_matrix *outer, const request *ask, cmgi_level *level)
+                               const cmg_matrix *outer, const cmgi_request *ask, cmgi_level *level)
 {
     const cmg_index *perm = outer != NULL ? cmg_matrix_permutation(outer) : NULL;
     const cmgi_format *format = cmgi_format_find(ctx, ask->options.format); /* NULL = chosen */
     const bool sorts = format != NULL && format->renumbers;
     if (perm == NULL || sorts) {
-        request beside = *ask;
+        cmgi_request beside = *ask;
         beside.like = outer;
         beside.looks = looks;
         CMGI_TRY(place(ctx, A, &beside, &level->A));
@@ -137,7 +111,7 @@ bool cmgi_level_is_there(const cmg_hierarchy *h, const cmgi_level_options *optio
     return !cmgi_is_divided(options->divided, 0) && resident(h, 0, CMG_ROLE_A, options) != NULL;
 }
 
-static cmg_status place_there(cmg_context *ctx, const cmgi_resident *R, const request *ask,
+static cmg_status place_there(cmg_context *ctx, const cmgi_resident *R, const cmgi_request *ask,
                               cmg_matrix **M)
 {
     const cmgi_matrix_source from = {.there = R, .exact = ask->exact, .halves = ask->halves};
@@ -147,7 +121,7 @@ static cmg_status place_there(cmg_context *ctx, const cmgi_resident *R, const re
 
 /* P^T, which may be there from R A P; gone afterwards, unless new values need it. */
 static cmg_status place_transpose(cmg_context *ctx, const cmgi_resident *P, cmgi_csr *PT,
-                                  const request *ask, cmg_matrix **M)
+                                  const cmgi_request *ask, cmg_matrix **M)
 {
     const bool passing = *M == NULL || PT->there == NULL;
     cmg_status status = CMG_OK;
@@ -169,13 +143,13 @@ static cmg_status divided_matrix(cmg_context *ctx, int l, const cmgi_level_optio
                                  cmgi_level *level)
 {
     const cmgi_divided_functions *by = cmgi_divided_by(ctx);
-    const request ask = request_of(options, l, CMG_ROLE_A);
+    const cmgi_request ask = request_of(options, l, CMG_ROLE_A);
     by->describe(options->divided, l, level);
     return by->matrix(options->divided, l, CMG_ROLE_A, ask.use, &ask.options, &level->A);
 }
 
 static cmg_status divided_transfer(cmg_context *ctx, int l, const cmgi_divided *levels,
-                                   const request ask[2], cmgi_level *fine, cmgi_level *coarse)
+                                   const cmgi_request ask[2], cmgi_level *fine, cmgi_level *coarse)
 {
     const cmgi_divided_functions *by = cmgi_divided_by(ctx);
     CMGI_TRY(by->matrix(levels, l, CMG_ROLE_P, ask[0].use, &ask[0].options, &fine->P));
@@ -186,7 +160,7 @@ static cmg_status divided_transfer(cmg_context *ctx, int l, const cmgi_divided *
 static cmg_status divided_smoother(cmg_context *ctx, int l, const cmgi_level_options *options,
                                    cmgi_level *level)
 {
-    const request ask = request_of(options, l, CMG_ROLE_SMOOTHER);
+    const cmgi_request ask = request_of(options, l, CMG_ROLE_SMOOTHER);
     const cmgi_smoother_options smoother = {
         .name = options->smoother, .omega = options->omega, .matrix = ask.options, .use = ask.use};
     return cmgi_divided_by(ctx)->smoother(options->divided, l, level->A, &smoother,
@@ -213,7 +187,9 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
         return divided_matrix(ctx, l, options, level);
     }
     const cmgi_resident *there = resident(h, l, CMG_ROLE_A, options);
-    request ask = request_of(options, l, CMG_ROLE_A);
+    const cmgi_kinds *kinds = cmgi_hierarchy_kinds(h, l, CMG_ROLE_A);
+    cmgi_request ask = request_of(options, l, CMG_ROLE_A);
+    level->remade = false;
     if (l == 0) {
         CMGI_TRY(find_dirichlet(h, 0, options, NULL, &level->dirichlet));
         ask.exact = options->exact;
@@ -222,6 +198,11 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
         level->rows = there->csr.rows;
         return place_there(ctx, there, &ask, &level->A);
     }
+    if (kinds != NULL) {
+        level->rows = kinds->rows;
+        ask.like = outer;
+        return cmgi_level_place_kinds(ctx, kinds, &ask, level, &level->version_A, &level->A);
+    }
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
     level->rows = A.rows;
     bool taken = false;
@@ -229,7 +210,7 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
     if (taken) {
         return CMG_OK;
     }
-    if (l > 0 && is_by_elements(ctx, ask.options.format)) {
+    if (l > 0 && cmgi_level_by_elements(ctx, ask.options.format)) {
         ask.options.format = CMG_FORMAT_AUTO; /* cliques are looked for on the finest level alone */
     }
     return place_matrix(ctx, &A, cmgi_hierarchy_looks(h, l), outer, &ask, level);
@@ -254,7 +235,7 @@ cmg_status cmgi_level_renew(cmg_hierarchy *h, const cmgi_level_options *options,
  * all is as it was.
  */
 static cmg_status transfer_there(cmg_context *ctx, const cmgi_resident *P, const cmgi_resident *R,
-                                 cmgi_csr *PT, const request ask[2], cmgi_level *fine,
+                                 cmgi_csr *PT, const cmgi_request ask[2], cmgi_level *fine,
                                  cmgi_level *coarse)
 {
     cmgi_dirichlet *const d[2] = {&fine->dirichlet, &coarse->dirichlet};
@@ -325,7 +306,7 @@ static const cmgi_box *grid_of(const cmg_hierarchy *h, int l, const cmgi_level *
 
 /* The same on the host, renumbered where a level is. */
 static cmg_status transfer_here(cmg_hierarchy *h, cmg_context *ctx, int l,
-                                const cmgi_level_options *options, const request ask[2],
+                                const cmgi_level_options *options, const cmgi_request ask[2],
                                 cmgi_level *fine, cmgi_level *coarse)
 {
     const bool folds = /* whether it pays is seen once it is formed */
@@ -367,11 +348,16 @@ cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
                                const cmgi_level_options *options, cmgi_level *fine,
                                cmgi_level *coarse)
 {
-    const request ask[2] = {request_of(options, l, CMG_ROLE_P), request_of(options, l, CMG_ROLE_R)};
+    const cmgi_request ask[2] = {request_of(options, l, CMG_ROLE_P),
+                                 request_of(options, l, CMG_ROLE_R)};
     if (cmgi_is_divided(options->divided, l)) {
         return divided_transfer(ctx, l, options->divided, ask, fine, coarse);
     }
     CMGI_TRY(find_dirichlet(h, l + 1, options, &fine->dirichlet, &coarse->dirichlet));
+    if (cmgi_hierarchy_kinds(h, l, CMG_ROLE_P) != NULL ||
+        cmgi_hierarchy_kinds(h, l, CMG_ROLE_R) != NULL) {
+        return cmgi_level_transfer_kinds(h, l, ask, fine);
+    }
     const cmgi_resident *there = resident(h, l, CMG_ROLE_P, options);
     const bool has_r = cmgi_hierarchy_has(h, l, CMG_ROLE_R);
     const cmgi_resident *there_r = has_r ? resident(h, l, CMG_ROLE_R, options) : NULL;
@@ -399,17 +385,21 @@ cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
                                    .matrix = level->A,
                                    .below = options->below,
                                    .uniform = options->uniform};
+    cmgi_resident made = {0};
     if (cmgi_is_divided(options->divided, l)) {
         return divided_smoother(ctx, l, options, level);
     }
+    source.kinds = cmgi_hierarchy_kinds(h, l, CMG_ROLE_A);
     source.there = level->perm == NULL ? resident(h, l, CMG_ROLE_A, options) : NULL;
-    if (source.there != NULL) {
+    if (source.kinds != NULL && source.kinds->facts.identity == 0) {
+        CMGI_TRY(cmgi_level_look_at_kinds(&source, &made));
+    } else if (source.there != NULL) {
         source.A = (cmg_csr){.rows = source.there->csr.rows, .cols = source.there->csr.cols};
     } else {
         CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &source.A));
         source.known = cmgi_hierarchy_facts(h, l);
     }
-    const request ask = request_of(options, l, CMG_ROLE_SMOOTHER);
+    const cmgi_request ask = request_of(options, l, CMG_ROLE_SMOOTHER);
     const cmgi_smoother_options smoother = {.name = options->smoother,
                                             .omega = options->omega,
                                             .matrix = ask.options,
@@ -419,6 +409,7 @@ cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
     cmgi_group_alone(ctx, true); /* all ranks do the same */
     const cmg_status status = cmgi_smoother_build(&source, &smoother, &level->smoother);
     cmgi_group_alone(ctx, false);
+    cmgi_resident_free(ctx, &made);
     return status;
 }
 
@@ -437,7 +428,7 @@ static cmg_status read_damped_inverse(cmg_context *ctx, const cmgi_smoother *s, 
 }
 
 /* The product from the restriction that is kept, into the level. */
-static cmg_status fuse(cmg_context *ctx, const cmg_csr *A, bool smooths, const request *ask,
+static cmg_status fuse(cmg_context *ctx, const cmg_csr *A, bool smooths, const cmgi_request *ask,
                        cmgi_level *fine, const cmgi_level *coarse)
 {
     const cmgi_csr *R = &fine->restriction;
@@ -481,11 +472,12 @@ cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
     const bool smooths = /* a step of Jacobi, in the numbering of the hierarchy */
         options->pre == 1 && fine->perm == NULL && M->diagonal && M->stages == 1;
     cmg_status status = CMG_OK;
-    if (cmgi_is_divided(options->divided, l)) {
+    if (cmgi_is_divided(options->divided, l) || cmgi_hierarchy_kinds(h, l, CMG_ROLE_A) != NULL ||
+        cmgi_hierarchy_kinds(h, l, CMG_ROLE_P) != NULL) {
         return CMG_OK;
     }
     if (!fine->halves.taken && (options->fuse_all || (small && smooths))) {
-        request ask = request_of(options, l, CMG_ROLE_R);
+        cmgi_request ask = request_of(options, l, CMG_ROLE_R);
         if (small && ask.use != CMGI_USE_ANY) {
             ask.options.format = CMG_FORMAT_AUTO; /* few and long rows want many lanes each */
         }

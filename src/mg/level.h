@@ -16,7 +16,8 @@ typedef struct cmgi_level {
     cmg_matrix *R;  /* to level l+1 */
     cmg_matrix *RA; /* product R A for the fused defect and restriction, NULL = not formed */
     cmg_matrix *RS; /* R (I - omega A D^-1), with a step of Jacobi before them, NULL = not formed */
-    uint64_t version_P; /* of the values that P and R were made of on the device, plus 1; 0 = not */
+    uint64_t version_A; /* of the kinds of rows that A was made of, plus 1; 0 = not */
+    uint64_t version_P; /* of these, or of the values on the device, that P and R were made of */
     uint64_t version_R;
     uint64_t version_D; /* of the Dirichlet rows of both levels then */
     cmgi_smoother smoother;
@@ -25,6 +26,7 @@ typedef struct cmgi_level {
     cmgi_csr restriction;     /* on the host, until cmgi_level_fuse has used it */
     cmgi_halves halves;       /* of a cycle, on a GPU one step each where they are `taken` */
     bool halves_changed;      /* by the last set-up: a step list may refer to others */
+    bool remade;              /* so were A, P or R of kinds of rows, for new values */
 } cmgi_level;
 
 typedef struct cmgi_level_options {
@@ -43,8 +45,29 @@ typedef struct cmgi_level_options {
     bool fuse_all;                /* form R S or R A on all levels where that moves fewer bytes */
 } cmgi_level_options;
 
+/* How a matrix is asked for: as the schedule says, whatever it gains, else as its use allows. */
+typedef struct cmgi_request {
+    cmg_matrix_options options;
+    cmgi_use use;
+    bool halves;
+    const cmg_matrix *like;      /* of the same CSR, or NULL */
+    const cmgi_row_looks *looks; /* at its rows, or NULL */
+    struct cmgi_templates *exact;
+} cmgi_request;
+
+/* level_sources.c. *M as the matrix of these kinds of rows, unless it is that by its version;
+ * level->remade = it was another. */
+cmg_status cmgi_level_place_kinds(cmg_context *ctx, const cmgi_kinds *kinds,
+                                  const cmgi_request *ask, cmgi_level *level, uint64_t *version,
+                                  cmg_matrix **M);
+/* P and R, where one of them has no CSR: both are kinds, or R is P^T of a grid. */
+cmg_status cmgi_level_transfer_kinds(const cmg_hierarchy *h, int l, const cmgi_request ask[2],
+                                     cmgi_level *fine);
+/* What a smoother may look at of an A of source->kinds; *made is freed after it. */
+cmg_status cmgi_level_look_at_kinds(cmgi_smoother_source *source, cmgi_resident *made);
 /* Whether the finest A is on the device and used there. */
 bool cmgi_level_is_there(const cmg_hierarchy *h, const cmgi_level_options *options);
+bool cmgi_level_by_elements(const cmg_context *ctx, cmg_format format);
 /* A of level l by its elements, where the format wants them and the level has them: then *taken. */
 cmg_status cmgi_level_elements(const cmg_hierarchy *h, cmg_context *ctx, int l,
                                const cmg_matrix_options *options, bool *taken, cmg_matrix **M);

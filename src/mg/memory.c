@@ -25,8 +25,11 @@ typedef struct matrix_plan {
 static bool find(const cmg_hierarchy *h, int level, cmg_role role, cmgi_matrix_source *from)
 {
     const cmgi_resident *there = cmgi_hierarchy_there(h, level, role);
+    *from = (cmgi_matrix_source){.there = there, .kinds = cmgi_hierarchy_templates(h, level, role)};
+    if (from->kinds != NULL) {
+        return true;
+    }
     const cmgi_csr *M = there == NULL ? cmgi_hierarchy_find(h, level, role, NULL, 0) : NULL;
-    *from = (cmgi_matrix_source){.there = there};
     if (there != NULL) {
         from->device = &there->csr;
     } else if (M != NULL) {
@@ -96,6 +99,10 @@ static double matrix_bytes(cmg_context *ctx, const cmgi_matrix_source *from, cmg
 {
     matrix_plan plan = {use, *from, transposed, *options};
     cmg_matrix_options *o = &plan.options;
+    if (from->kinds != NULL) { /* numbers of kinds, and references */
+        const cmg_size rows = transposed ? from->kinds->cols : from->kinds->rows;
+        return (double)rows * (from->kinds->square ? 2 : 6);
+    }
     const cmg_csr *A = from->there != NULL ? from->device : from->csr;
     cmgi_row_statistics s;
     if (take_statistics(ctx, &plan, &s) != CMG_OK) {
@@ -240,10 +247,13 @@ static bool surely_fits(const cmg_hierarchy *h, const cmg_solver_options *o, siz
     enum { GENEROUS = 128 }; /* bytes an entry: A, P, R, a smoother, formats with padding */
     double bytes = 0;
     for (int l = 0; l < h->levels; ++l) {
-        const cmgi_resident *there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
-        const cmgi_csr *A = there == NULL ? cmgi_hierarchy_find(h, l, CMG_ROLE_A, NULL, 0) : NULL;
-        const cmg_size nnz = there != NULL ? there->rows.nnz : A != NULL ? A->indptr[A->rows] : 0;
-        bytes += GENEROUS * (double)nnz;
+        cmgi_matrix_source A;
+        const cmg_size entries = !find(h, l, CMG_ROLE_A, &A)                      ? 0
+                                 : cmgi_hierarchy_kinds(h, l, CMG_ROLE_A) != NULL ? A.kinds->rows
+                                 : A.kinds != NULL                                ? A.kinds->nnz
+                                 : A.there != NULL ? A.there->rows.nnz
+                                                   : A.csr->indptr[A.csr->rows];
+        bytes += GENEROUS * (double)entries;
     }
     return bytes < (double)free_bytes && o->coarse != CMG_COARSE_INVERSE &&
            o->matrix.format != CMG_FORMAT_DENSE && o->matrix.format != CMG_FORMAT_ELLPACK &&

@@ -62,6 +62,22 @@ static cmg_status nested(void *user, const void *r, void *z)
                : CMG_OK;
 }
 
+/*
+ * Whether semi-iteration is asked for, or would be faster than CG: on large levels, of which the
+ * hierarchy has some that stand for the whole in the search for its interval. Once a solve has
+ * fallen back it is CG.
+ */
+static bool wants_semi(const cmgi_multigrid *mg)
+{
+    const cmg_solver_options *o = &mg->options;
+    const cmg_size from = mg->ctx->backend->semi_rows;
+    const bool large = from > 0 && mg->levels.level[0].rows >= from && mg->levels.count > 3;
+    const bool plain = mg->divided == NULL && mg->levels.boundary == NULL &&
+                       mg->levels.nullspace.count == 0 && o->cycle != CMG_CYCLE_NONE && !o->fmg;
+    return o->krylov == CMG_KRYLOV_SEMI ||
+           (o->krylov == CMG_KRYLOV_AUTO && large && plain && o->fallback && !mg->apart);
+}
+
 /* CG where A and the cycle are symmetric, FCG where only A is, FGMRES where it is not. */
 static cmg_status choose_method(cmgi_multigrid *mg, cmg_krylov *method)
 {
@@ -134,15 +150,17 @@ static cmgi_setup setup_of(cmgi_multigrid *mg)
                         .levels = &mg->levels};
 }
 
-/* The interval of semi-iteration where that was asked for and A and C allow it; else it is 0. */
+/* The interval of semi-iteration where that is wanted and A and C allow it; else it is 0. */
 static cmg_status find_interval(cmgi_multigrid *mg)
 {
     const cmgi_setup setup = setup_of(mg);
     mg->interval = (cmgi_interval){0};
-    if (mg->options.krylov != CMG_KRYLOV_SEMI) {
+    if (!wants_semi(mg)) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_symmetry_look(mg->ctx, &mg->levels, mg->cycle, &mg->symmetry));
+    if (mg->options.krylov == CMG_KRYLOV_SEMI) { /* otherwise the choice of CG has looked */
+        CMGI_TRY(cmgi_symmetry_look(mg->ctx, &mg->levels, mg->cycle, &mg->symmetry));
+    }
     return mg->symmetry.matrix && mg->symmetry.cycle
                ? cmgi_interval_find(&setup, mg->cycle, &mg->interval)
                : CMG_OK;
@@ -174,15 +192,21 @@ static bool is_renewed(const cmgi_multigrid *mg)
 
 cmg_status cmgi_multigrid_build(cmgi_multigrid *mg)
 {
-    const cmgi_setup setup = setup_of(mg);
+    cmgi_setup setup = setup_of(mg);
     cmg_krylov method;
     CMGI_TRY(cmgi_setup_levels(&setup));
     cmgi_hierarchy_forget(setup.h); /* what it borrows first */
     cmgi_hierarchy_forget(mg->h);
     double begin = cmgi_seconds();
+    setup.semi = wants_semi(mg);
     CMGI_TRY(cmgi_setup_cycles(&setup, &mg->cycle, &mg->nested));
     CMGI_TRY(choose_method(mg, &method));
     CMGI_TRY(find_interval(mg));
+    if (method == CMG_KRYLOV_CG && mg->interval.low > 0) {
+        method = CMG_KRYLOV_SEMI;
+    } else if (method != CMG_KRYLOV_SEMI && !mg->options.fmg) {
+        cmgi_cycle_destroy(&mg->nested);
+    }
     CMGI_CHECK(mg->ctx, method != CMG_KRYLOV_SEMI || mg->interval.low > 0, CMG_ERR_UNSUPPORTED,
                "krylov=semi: A and the cycle have to be symmetric and positive definite, take auto "
                "or %s",
@@ -264,11 +288,12 @@ static cmg_status take_values(cmgi_multigrid *mg, bool *kept)
     CMGI_TRY(cmgi_multigrid_factor_again(mg));
     cmgi_setup_lap(&mg->levels, CMG_SETUP_COMPLETE, &begin);
     *kept = *kept && factored == (mg->envelope != NULL);
-    const cmgi_setup setup = setup_of(mg);
+    cmgi_setup setup = setup_of(mg);
     CMGI_TRY(cmgi_setup_levels(&setup));
+    setup.semi = wants_semi(mg);
     for (int l = 0; l < mg->levels.count; ++l) {
-        *kept =
-            *kept && !mg->levels.level[l].smoother.changed && !mg->levels.level[l].halves_changed;
+        const cmgi_level *level = &mg->levels.level[l];
+        *kept = *kept && !level->smoother.changed && !level->halves_changed && !level->remade;
     }
     if (*kept) {
         return CMG_OK;
@@ -281,7 +306,7 @@ static cmg_status take_values(cmgi_multigrid *mg, bool *kept)
 static cmg_status renew_interval(cmgi_multigrid *mg)
 {
     const cmg_krylov now = mg->krylov->options.method;
-    if (mg->options.krylov != CMG_KRYLOV_SEMI) {
+    if (!wants_semi(mg) || (now != CMG_KRYLOV_SEMI && now != CMG_KRYLOV_CG)) {
         return CMG_OK;
     }
     CMGI_TRY(find_interval(mg));

@@ -5,6 +5,8 @@
  *   x = omega_1 D^-1 b;  x = x + omega_2 D^-1 (b - A x);  r = b - A x;  c = R r     becomes  down
  *   x = x + P e;  x = x + omega_1 D^-1 (b - A x);  x = x + omega_2 ...              becomes  up
  *
+ * and so do x = P e with its stages, and r = b - A x;  c = R r alone, as in nested iteration;
+ *
  * which keeps all that is between them in registers: 24 bytes a row in fp32 where the steps one by
  * one move 120. One stage or two are taken; further ones of the up half stay as they are. A
  * recurrence, whose second stage repeats a part of the first correction, is the same polynomial
@@ -37,8 +39,8 @@ static cmg_status find_box(cmg_context *ctx, cmg_hierarchy *h, int l, const cmgi
         *box = *stored;
         return CMG_OK;
     }
-    if (h == NULL || level->rows >= SMALL || level->perm != NULL || A->format->elements ||
-        A->options.values != CMG_VALUES_FULL) {
+    if (h == NULL || level->rows >= SMALL || cmgi_hierarchy_kinds(h, l, CMG_ROLE_A) != NULL ||
+        level->perm != NULL || A->format->elements || A->options.values != CMG_VALUES_FULL) {
         return CMG_OK;
     }
     const cmgi_resident *there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
@@ -114,6 +116,36 @@ static cmgi_step *join(const finder *f, int first)
     return &f->cycle->steps[f->at - 1];
 }
 
+/* r = b - A x, c = R r in the next two steps, which are then passed. */
+static bool next_defect(finder *f, int b, int x)
+{
+    const cmgi_step *defect = next_product(f, f->level->A, x);
+    if (defect == NULL || defect->writeback != CMGI_WB_RESIDUAL || !read_once(f, defect->out) ||
+        defect->b != b) {
+        return false;
+    }
+    ++f->at;
+    const cmgi_step *restriction = next_product(f, f->level->R, defect->out);
+    f->at += restriction != NULL;
+    return restriction != NULL && restriction->writeback == CMGI_WB_APPLY;
+}
+
+/* In place of the steps from `begin` on. */
+static void put_down(const finder *f, int begin, cmgi_step step)
+{
+    cmgi_step *down = join(f, begin);
+    step.kind = CMGI_STEP_DOWN;
+    step.A = f->level->A;
+    step.name = "";
+    step.level = down->level;
+    step.c = CMGI_NONE;
+    step.e = CMGI_NONE;
+    step.out = down->out;
+    step.halves = &f->level->halves;
+    step.seconds = -1;
+    *down = step;
+}
+
 /* x = omega_1 D^-1 b, perhaps a stage more, r = b - A x, c = R r: from the step at f->at on. */
 static void try_down(finder *f)
 {
@@ -133,33 +165,21 @@ static void try_down(finder *f)
         stages = 2;
         ++f->at;
     }
-    const cmgi_step *defect = next_product(f, f->level->A, x);
-    if (defect == NULL || defect->writeback != CMGI_WB_RESIDUAL || defect->b != b ||
-        !read_once(f, defect->out)) {
-        return;
+    if (next_defect(f, b, x)) {
+        put_down(f, begin,
+                 (cmgi_step){
+                     .alpha = alpha, .beta = beta, .in = b, .b = b, .also = x, .stages = stages});
     }
-    ++f->at;
-    const cmgi_step *restriction = next_product(f, f->level->R, defect->out);
-    if (restriction == NULL || restriction->writeback != CMGI_WB_APPLY) {
-        return;
+}
+
+/* r = b - A x, c = R r: from the step at f->at on. */
+static void try_defect(finder *f)
+{
+    const int begin = f->at;
+    const cmgi_step first = f->cycle->steps[begin];
+    if (next_defect(f, first.b, first.in)) {
+        put_down(f, begin, (cmgi_step){.in = first.in, .b = first.b, .also = CMGI_NONE});
     }
-    ++f->at;
-    cmgi_step *down = join(f, begin);
-    *down = (cmgi_step){.kind = CMGI_STEP_DOWN,
-                        .A = f->level->A,
-                        .name = "",
-                        .level = down->level,
-                        .alpha = alpha,
-                        .beta = beta,
-                        .in = b,
-                        .b = b,
-                        .c = CMGI_NONE,
-                        .e = CMGI_NONE,
-                        .out = down->out,
-                        .also = x,
-                        .stages = stages,
-                        .halves = &f->level->halves,
-                        .seconds = -1};
 }
 
 /*
@@ -174,7 +194,7 @@ static bool dampings_of(double s, double p, double *first, double *second)
     return root >= 0;
 }
 
-/* x = x + P e and one or two stages: from the step at f->at on. */
+/* x = x + P e, or P e, and one or two stages: from the step at f->at on. */
 static void try_up(finder *f)
 {
     const int begin = f->at;
@@ -210,7 +230,7 @@ static void try_up(finder *f)
                       .level = correction.level,
                       .alpha = first * d,
                       .beta = second * d,
-                      .in = correction.c,
+                      .in = correction.writeback == CMGI_WB_AXPBY ? correction.c : CMGI_NONE,
                       .b = b,
                       .c = correction.in,
                       .e = CMGI_NONE,
@@ -226,14 +246,17 @@ void cmgi_pass_halves(cmgi_cycle *cycle, const cmgi_level *levels)
     for (int s = 0; s < cycle->nsteps && cycle->columns == 1; ++s) {
         const cmgi_step *step = &cycle->steps[s];
         finder f = {.cycle = cycle, .level = &levels[step->level], .at = s};
-        if (step->kind != CMGI_STEP_PRODUCT || !f.level->halves.taken ||
-            step->writeback != CMGI_WB_AXPBY) {
+        if (step->kind != CMGI_STEP_PRODUCT || !f.level->halves.taken) {
             continue;
         }
-        if (step->A == f.level->smoother.factor[0] && step->beta == 0) {
+        const bool adds = step->writeback == CMGI_WB_AXPBY;
+        if (step->A == f.level->smoother.factor[0] && adds && step->beta == 0) {
             try_down(&f);
-        } else if (step->A == f.level->P && step->alpha == 1 && step->beta == 1) {
+        } else if (step->A == f.level->P && (adds ? step->alpha == 1 && step->beta == 1
+                                                  : step->writeback == CMGI_WB_APPLY)) {
             try_up(&f);
+        } else if (step->A == f.level->A) {
+            try_defect(&f);
         }
     }
     cmgi_cycle_compact(cycle);

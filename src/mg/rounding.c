@@ -38,8 +38,8 @@ static double magnitude(cmg_context *ctx, const cmg_csr *A, const cmg_index *per
 
 /*
  * A lower bound of || |A| |x| + |b| || with the A that was solved with, where the hierarchy has
- * newer values: |A x'| over x' with the entries of x and random signs. Of a row of three entries
- * every other x' finds all of |A| |x|. The vectors are on the host, 2 n of them in `work`.
+ * newer values, or no CSR: |A x'| over x' with the entries of x and random signs. Of a row of three
+ * entries every other x' finds all of |A| |x|. The vectors are on the host, 2 n of them in `work`.
  */
 static cmg_status magnitude_taken(cmgi_multigrid *mg, const double *b, const double *x,
                                   double *work, double *level)
@@ -96,7 +96,8 @@ cmg_status cmgi_rounding_look(cmgi_multigrid *mg, const double *b, const double 
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host + n, x, bytes));
     if (mg->divided != NULL) {
         CMGI_TRY_GOTO(done, cmgi_divided_by(ctx)->magnitude(mg->divided, host, host + n, &level));
-    } else if (mg->levels.values != mg->h->values) {
+    } else if (mg->levels.values != mg->h->values ||
+               cmgi_hierarchy_kinds(mg->h, 0, CMG_ROLE_A) != NULL) {
         CMGI_TRY_GOTO(done, magnitude_taken(mg, host, host + n, host + 2 * n, &level));
     } else {
         CMGI_TRY_GOTO(done, cmg_hierarchy_get_csr(mg->h, 0, CMG_ROLE_A, NULL, 0, &A));

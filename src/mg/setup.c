@@ -111,6 +111,13 @@ static cmg_status build_outer(const cmgi_setup *s, cmgi_templates *exact)
     if (taken) {
         return CMG_OK;
     }
+    const cmgi_kinds *kinds = cmgi_hierarchy_kinds(s->h, 0, CMG_ROLE_A);
+    if (kinds != NULL) { /* level 0 is made of the same after this */
+        cmgi_level *level = &s->levels->level[0];
+        uint64_t version = level->version_A;
+        const cmgi_request ask = {.options = options, .use = CMGI_USE_ANY};
+        return cmgi_level_place_kinds(s->ctx, kinds, &ask, level, &version, &s->levels->A);
+    }
     const cmgi_resident *there = cmgi_hierarchy_there(s->h, 0, CMG_ROLE_A);
     if (there == NULL) {
         CMGI_TRY(cmg_hierarchy_get_csr(s->h, 0, CMG_ROLE_A, NULL, 0, &A));
@@ -354,7 +361,7 @@ cmg_status cmgi_setup_cycles(const cmgi_setup *s, cmgi_cycle **cycle, cmgi_cycle
 {
     cmgi_cycle_plan plan = cmgi_setup_plan(s);
     CMGI_TRY(cmgi_cycle_create(s->ctx, &plan, cycle));
-    if (s->options->fmg || s->options->krylov == CMG_KRYLOV_SEMI) {
+    if (s->options->fmg || s->semi) {
         plan.fmg = true;
         plan.opening = opening(s);
         CMGI_TRY(cmgi_cycle_create(s->ctx, &plan, nested));

@@ -71,8 +71,7 @@ cmg_status cmg_hierarchy_own_rows(const cmg_hierarchy *h, int level, cmg_size *f
     if (h == NULL || first == NULL || rows == NULL) {
         return CMG_ERR_ARG;
     }
-    CMGI_CHECK(h->ctx, level >= 0 && level < h->levels, CMG_ERR_ARG, "level %d is not in 0 .. %d",
-               level, h->levels - 1);
+    CMGI_TRY(cmgi_hierarchy_check_level(h, level));
     const cmgi_range range = cmgi_range_of(h, level);
     *first = range.first;
     *rows = range.rows;

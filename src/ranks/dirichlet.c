@@ -4,31 +4,6 @@
 
 #include <math.h>
 
-/* Flags of numbered rows, which their owners have. */
-static cmg_status fetch_flags(cmg_context *ctx, const cmg_size *part, const bool *own,
-                              const cmgi_numbers *wanted, bool **flags)
-{
-    const int ranks = cmgi_ranks(ctx);
-    const cmg_size first = part[cmgi_rank(ctx)];
-    cmg_size *at = NULL;
-    cmg_size *asked = NULL;
-    bool *answer = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_alloc(ctx, 3 * ((cmg_size)ranks + 1), sizeof *at, &at));
-    cmg_size *asked_at = at + ranks + 1;
-    cmg_size *unused = asked_at + ranks + 1;
-    cmgi_numbers_divide(wanted, part, ranks, at);
-    CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *asked, wanted->number, at, &asked, asked_at));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, asked_at[ranks], sizeof *answer, &answer));
-    for (cmg_size i = 0; i < asked_at[ranks]; ++i) {
-        answer[i] = own[asked[i] - first];
-    }
-    CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *answer, answer, asked_at, flags, unused));
-done:
-    CMGI_FREE(ctx, answer, asked, at);
-    return status;
-}
-
 /* True when the only nonzero of the row is on the diagonal. */
 static bool identity_row(const cmgi_own_rows *A, cmg_size i)
 {
@@ -144,7 +119,8 @@ cmg_status cmgi_rows_clean(cmg_context *ctx, const bool *rows, const bool *cols,
     cmg_status status = CMG_OK;
     if (cols != NULL) {
         CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, P, 0, 0, &columns));
-        CMGI_TRY_GOTO(done, fetch_flags(ctx, col_part, cols, &columns, &marked));
+        CMGI_TRY_GOTO(done,
+                      cmgi_entries_fetch(ctx, cols, sizeof *cols, col_part, &columns, &marked));
     }
     for (cmg_size i = 0; i < P->rows; ++i) {
         const bool whole_row = rows != NULL && rows[i];

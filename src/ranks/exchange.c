@@ -5,26 +5,6 @@
 
 enum { ALIGNED = 32 }; /* entries: arrays begin where wide loads may */
 
-static cmg_size aligned(cmg_size n)
-{
-    return (n + ALIGNED - 1) / ALIGNED * ALIGNED;
-}
-
-/* One message a rank that has or wants something, from or to an array. */
-static int add_messages(int ranks, int me, const cmg_size *at, size_t size, char *base,
-                        cmg_message *message)
-{
-    int count = 0;
-    for (int r = 0; r < ranks; ++r) {
-        if (r != me && at[r + 1] > at[r]) {
-            message[count++] = (cmg_message){.peer = r,
-                                             .data = base + (size_t)at[r] * size,
-                                             .bytes = (size_t)(at[r + 1] - at[r]) * size};
-        }
-    }
-    return count;
-}
-
 static cmg_status place_pack(cmgi_exchange *x, const cmgi_exchange_plan *plan,
                              const cmg_size *asked, cmg_size first)
 {
@@ -48,7 +28,6 @@ static cmg_status place_arrays(cmgi_exchange *x, const cmg_size *asked_at, const
 {
     cmg_context *ctx = x->ctx;
     const int ranks = cmgi_ranks(ctx);
-    const int me = cmgi_rank(ctx);
     const size_t size = cmgi_precision_bytes(x->precision);
     CMGI_TRY(cmgi_alloc_device(ctx, x->packed + x->receives, size, &x->send));
     x->columns = x->send + (size_t)(x->packed - x->near) * size;
@@ -63,21 +42,9 @@ static cmg_status place_arrays(cmgi_exchange *x, const cmg_size *asked_at, const
         to = from + (size_t)x->sends * size;
     }
     CMGI_TRY(cmgi_alloc_zero(ctx, 2 * (cmg_size)ranks, sizeof *x->message, &x->message));
-    x->send_peers = add_messages(ranks, me, asked_at, size, from, x->message);
-    x->receive_peers = add_messages(ranks, me, at, size, to, x->message + x->send_peers);
+    x->send_peers = cmgi_group_messages(ctx, asked_at, size, from, x->message);
+    x->receive_peers = cmgi_group_messages(ctx, at, size, to, x->message + x->send_peers);
     return CMG_OK;
-}
-
-static cmg_status prepare(cmgi_exchange *x)
-{
-    cmg_context *ctx = x->ctx;
-    if (!cmgi_group_wired(ctx)) {
-        return CMG_OK;
-    }
-    CMGI_TRY(ctx->backend->fill(ctx, x->precision, x->packed + x->receives, 0, x->send));
-    CMGI_TRY(cmgi_wire_prepare(ctx, x->message, x->send_peers, x->message + x->send_peers,
-                               x->receive_peers, &x->route));
-    return ctx->backend->synchronize(ctx);
 }
 
 static cmg_status fill_in(cmgi_exchange *x, const cmgi_exchange_plan *plan)
@@ -96,10 +63,17 @@ static cmg_status fill_in(cmgi_exchange *x, const cmgi_exchange_plan *plan)
     x->sends = asked_at[ranks];
     x->near = plan->near->count;
     x->receives = plan->wanted->count;
-    x->packed = aligned(x->sends) + x->near;
+    x->packed = (x->sends + ALIGNED - 1) / ALIGNED * ALIGNED + x->near;
     CMGI_TRY_GOTO(done, place_pack(x, plan, asked, plan->part[me]));
     CMGI_TRY_GOTO(done, place_arrays(x, asked_at, at));
-    CMGI_TRY_GOTO(done, prepare(x));
+    if (cmgi_group_wired(ctx)) {
+        const cmg_size length = x->packed + x->receives;
+        CMGI_TRY_GOTO(done, ctx->backend->fill(ctx, x->precision, length, 0, x->send));
+        CMGI_TRY_GOTO(done,
+                      cmgi_wire_prepare(ctx, x->message, x->send_peers, x->message + x->send_peers,
+                                        x->receive_peers, &x->route));
+        status = ctx->backend->synchronize(ctx);
+    }
 done:
     CMGI_FREE(ctx, asked, at);
     return status;

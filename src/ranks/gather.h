@@ -7,8 +7,9 @@
 
 typedef struct cmgi_gathering {
     cmg_context *ctx;
-    size_t *offset;       /* of the ranks' parts, bytes, ranks + 1 */
-    cmg_message *message; /* by wire: to all others, and from place `ranks` on from them */
+    cmg_size *part;       /* where the ranks' entries begin, ranks + 1 */
+    size_t size;          /* bytes of an entry */
+    cmg_message *message; /* by wire: from all others, and from place `ranks` on to them */
     void *route;
     void *host; /* where messages pass the host and it is not the backend's; else NULL */
 } cmgi_gathering;

@@ -16,30 +16,29 @@ static cmg_status told(cmg_context *ctx, cmg_status status)
     return status == CMG_OK ? CMG_OK : cmgi_fail(ctx, status, "%s", t->message(t->user));
 }
 
-cmg_status cmgi_group_gather_parts(cmg_context *ctx, const void *mine, void *all,
-                                   const size_t *offsets)
-{
-    if (ctx->group == NULL) {
-        if (mine != all && offsets[1] > 0) {
-            memcpy(all, mine, offsets[1]);
-        }
-        return CMG_OK;
-    }
-    const cmg_transport *t = &ctx->group->transport;
-    return told(ctx, t->gather(t->user, mine, all, offsets));
-}
-
-cmg_status cmgi_group_gather(cmg_context *ctx, const void *mine, size_t bytes, void *all)
+cmg_status cmgi_group_gather_parts(cmg_context *ctx, const void *mine, const cmg_size *part,
+                                   size_t size, void *all)
 {
     const int ranks = cmgi_ranks(ctx);
     size_t *offsets = NULL;
     CMGI_TRY(cmgi_alloc(ctx, ranks + 1, sizeof *offsets, &offsets));
     for (int r = 0; r <= ranks; ++r) {
-        offsets[r] = (size_t)r * bytes;
+        offsets[r] = (size_t)(part != NULL ? part[r] : r) * size;
     }
-    const cmg_status status = cmgi_group_gather_parts(ctx, mine, all, offsets);
+    cmg_status status = CMG_OK;
+    if (ctx->group != NULL) {
+        const cmg_transport *t = &ctx->group->transport;
+        status = told(ctx, t->gather(t->user, mine, all, offsets));
+    } else if (mine != all && offsets[1] > 0) {
+        memcpy(all, mine, offsets[1]);
+    }
     cmgi_free(ctx, offsets);
     return status;
+}
+
+cmg_status cmgi_group_gather(cmg_context *ctx, const void *mine, size_t bytes, void *all)
+{
+    return cmgi_group_gather_parts(ctx, mine, NULL, bytes, all);
 }
 
 cmg_status cmgi_group_reduce(cmg_context *ctx, double *values, int count, bool largest)
@@ -78,39 +77,19 @@ cmg_status cmgi_group_finish(cmg_context *ctx)
     return told(ctx, t->finish(t->user));
 }
 
-/* The messages of a swap; the part that stays here is copied. */
-static cmg_status swap_parts(cmg_context *ctx, size_t size, const char *send,
-                             const cmg_size *send_at, char *received, const cmg_size *receive_at)
+int cmgi_group_messages(const cmg_context *ctx, const cmg_size *at, size_t size, const void *array,
+                        cmg_message *message)
 {
-    const int ranks = cmgi_ranks(ctx);
-    const int me = cmgi_rank(ctx);
-    cmg_message *messages = NULL;
-    int sends = 0;
-    int receives = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_alloc(ctx, 2 * (cmg_size)ranks, sizeof *messages, &messages));
-    for (int r = 0; r < ranks; ++r) {
-        const size_t out = (size_t)(send_at[r + 1] - send_at[r]) * size;
-        const size_t in = (size_t)(receive_at[r + 1] - receive_at[r]) * size;
-        if (r != me && in > 0) {
-            messages[ranks + receives++] =
-                (cmg_message){r, received + (size_t)receive_at[r] * size, in};
-        }
-        if (out == 0) { /* `send` may be NULL */
-            continue;
-        }
-        char *from = (char *)(uintptr_t)send + (size_t)send_at[r] * size;
-        if (r == me) {
-            memcpy(received + (size_t)receive_at[r] * size, from, out);
-        } else {
-            messages[sends++] = (cmg_message){r, from, out};
+    char *base = (char *)(uintptr_t)array;
+    int count = 0;
+    for (int r = 0; r < cmgi_ranks(ctx); ++r) {
+        const size_t bytes = (size_t)(at[r + 1] - at[r]) * size;
+        if (r != cmgi_rank(ctx) && bytes > 0) { /* there may be no array yet */
+            char *part = base != NULL ? base + (size_t)at[r] * size : NULL;
+            message[count++] = (cmg_message){r, part, bytes};
         }
     }
-    CMGI_TRY_GOTO(done, cmgi_group_start(ctx, messages, sends, messages + ranks, receives));
-    CMGI_TRY_GOTO(done, cmgi_group_finish(ctx));
-done:
-    cmgi_free(ctx, messages);
-    return status;
+    return count;
 }
 
 cmg_status cmgi_group_swap(cmg_context *ctx, size_t size, const void *send, const cmg_size *send_at,
@@ -118,10 +97,13 @@ cmg_status cmgi_group_swap(cmg_context *ctx, size_t size, const void *send, cons
 {
     const int ranks = cmgi_ranks(ctx);
     const int me = cmgi_rank(ctx);
+    const size_t own = (size_t)(send_at[me + 1] - send_at[me]) * size;
     cmg_size *counts = NULL;
+    cmg_message *messages = NULL;
     char *made = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, (cmg_size)ranks * (ranks + 1), sizeof *counts, &counts));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 2 * (cmg_size)ranks, sizeof *messages, &messages));
     CMGI_TRY_GOTO(done,
                   cmgi_group_gather(ctx, send_at, ((size_t)ranks + 1) * sizeof *send_at, counts));
     receive_at[0] = 0;
@@ -130,11 +112,18 @@ cmg_status cmgi_group_swap(cmg_context *ctx, size_t size, const void *send, cons
         receive_at[r + 1] = receive_at[r] + at[me + 1] - at[me];
     }
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, receive_at[ranks], size, &made));
-    CMGI_TRY_GOTO(done, swap_parts(ctx, size, send, send_at, made, receive_at));
+    if (own > 0) { /* the part that stays here */
+        memcpy(made + (size_t)receive_at[me] * size,
+               (const char *)send + (size_t)send_at[me] * size, own);
+    }
+    const int sends = cmgi_group_messages(ctx, send_at, size, send, messages);
+    const int receives = cmgi_group_messages(ctx, receive_at, size, made, messages + ranks);
+    CMGI_TRY_GOTO(done, cmgi_group_start(ctx, messages, sends, messages + ranks, receives));
+    CMGI_TRY_GOTO(done, cmgi_group_finish(ctx));
     *(void **)received = made;
     made = NULL;
 done:
-    CMGI_FREE(ctx, made, counts);
+    CMGI_FREE(ctx, made, messages, counts);
     return status;
 }
 
@@ -166,46 +155,40 @@ cmg_status cmgi_group_outcome(cmg_context *ctx, cmg_status status)
     return common;
 }
 
-/* The functions of the wire, which there is. */
-static const cmgi_wire *wire_of(const cmg_context *ctx)
-{
-    return ctx->group->way;
-}
-
 cmg_status cmgi_wire_prepare(cmg_context *ctx, const cmg_message *send, int sends,
                              const cmg_message *receive, int receives, void **route)
 {
-    return wire_of(ctx)->prepare(ctx, ctx->group->wire, send, sends, receive, receives, route);
+    return ctx->group->way->prepare(ctx, ctx->group->wire, send, sends, receive, receives, route);
 }
 
 void cmgi_wire_forget(cmg_context *ctx, void *route)
 {
     if (cmgi_group_wired(ctx)) {
-        wire_of(ctx)->forget(ctx, ctx->group->wire, route);
+        ctx->group->way->forget(ctx, ctx->group->wire, route);
     }
 }
 
 cmg_status cmgi_wire_exchange(cmg_context *ctx, void *route, const cmg_message *send, int sends,
                               const cmg_message *receive, int receives)
 {
-    return wire_of(ctx)->exchange(ctx, ctx->group->wire, route, send, sends, receive, receives);
+    return ctx->group->way->exchange(ctx, ctx->group->wire, route, send, sends, receive, receives);
 }
 
 cmg_status cmgi_wire_aside(cmg_context *ctx)
 {
-    return cmgi_group_wired(ctx) ? wire_of(ctx)->aside(ctx, ctx->group->wire) : CMG_OK;
+    return cmgi_group_wired(ctx) ? ctx->group->way->aside(ctx, ctx->group->wire) : CMG_OK;
 }
 
 void cmgi_wire_back(cmg_context *ctx)
 {
     if (cmgi_group_wired(ctx)) {
-        wire_of(ctx)->back(ctx, ctx->group->wire);
+        ctx->group->way->back(ctx, ctx->group->wire);
     }
 }
 
 cmg_status cmgi_wire_join(cmg_context *ctx)
 {
-    return cmgi_group_wired(ctx) ? wire_of(ctx)->join(ctx, ctx->group->wire) : CMG_OK;
+    return cmgi_group_wired(ctx) ? ctx->group->way->join(ctx, ctx->group->wire) : CMG_OK;
 }
 
 cmg_status cmgi_group_sum_there(cmg_context *ctx, double *values, int count)
@@ -215,7 +198,7 @@ cmg_status cmgi_group_sum_there(cmg_context *ctx, double *values, int count)
         const int now = count - from < CMGI_SUMS ? count - from : CMGI_SUMS;
         const size_t bytes = (size_t)now * sizeof *sums;
         if (ctx->group->wire != NULL) {
-            CMGI_TRY(wire_of(ctx)->sum(ctx, ctx->group->wire, values + from, now));
+            CMGI_TRY(ctx->group->way->sum(ctx, ctx->group->wire, values + from, now));
             continue;
         }
         CMGI_TRY(cmgi_to_host(ctx, sums, values + from, bytes));
@@ -255,7 +238,7 @@ static cmg_status all_cg_update(cmg_context *ctx, cmg_size n, int k, const cmgi_
  * device. */
 static cmg_status wait_for_ranks(cmg_context *ctx)
 {
-    return wire_of(ctx)->wait(ctx, ctx->group->wire);
+    return ctx->group->way->wait(ctx, ctx->group->wire);
 }
 
 static cmg_status patient_synchronize(cmg_context *ctx)
@@ -280,15 +263,6 @@ static cmg_status patient_elapsed(cmg_context *ctx, int from, int to, double *se
 {
     CMGI_TRY(wait_for_ranks(ctx));
     return ctx->group->base->elapsed(ctx, from, to, seconds);
-}
-
-static cmg_status check_transport(cmg_context *ctx, const cmg_transport *t)
-{
-    CMGI_CHECK(ctx, t->size >= sizeof *t && t->ranks >= 1 && t->rank >= 0 && t->rank < t->ranks,
-               CMG_ERR_ARG, "transport: rank %d of %d, size %zu", t->rank, t->ranks, t->size);
-    CMGI_CHECK(ctx, t->start && t->finish && t->gather && t->fail && t->message && t->check,
-               CMG_ERR_ARG, "transport: a function is NULL");
-    return CMG_OK;
 }
 
 /* The backend of one rank among several; one that is alone has the device's own. */
@@ -343,7 +317,10 @@ cmg_status cmgi_group_open(cmg_context *ctx)
 {
     const cmg_transport *t = ctx->options.transport;
     cmgi_group *group = NULL;
-    CMGI_TRY(check_transport(ctx, t));
+    CMGI_CHECK(ctx, t->size >= sizeof *t && t->ranks >= 1 && t->rank >= 0 && t->rank < t->ranks,
+               CMG_ERR_ARG, "transport: rank %d of %d, size %zu", t->rank, t->ranks, t->size);
+    CMGI_CHECK(ctx, t->start && t->finish && t->gather && t->fail && t->message && t->check,
+               CMG_ERR_ARG, "transport: a function is NULL");
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *group, &group));
     group->transport = *t;
     group->base = ctx->backend;

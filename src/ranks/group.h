@@ -51,9 +51,10 @@ cmg_status cmgi_group_outcome(cmg_context *ctx, cmg_status status);
 
 /* all[r * bytes ..] = what rank r has, `bytes` each. */
 cmg_status cmgi_group_gather(cmg_context *ctx, const void *mine, size_t bytes, void *all);
-/* The same with parts of different size, see cmg_transport. */
-cmg_status cmgi_group_gather_parts(cmg_context *ctx, const void *mine, void *all,
-                                   const size_t *offsets);
+/* The same with parts of different size: part[r] .. part[r + 1] - 1 are the elements of rank r, of
+ * `size` bytes each; NULL = one of each rank. `mine` may be its place in `all`. */
+cmg_status cmgi_group_gather_parts(cmg_context *ctx, const void *mine, const cmg_size *part,
+                                   size_t size, void *all);
 /*
  * Everyone's message to everyone: to rank r the elements send_at[r] .. send_at[r + 1] - 1 of
  * `send`, `size` bytes each. `received` is a new array of cmgi_alloc, receive_at has ranks + 1
@@ -61,6 +62,10 @@ cmg_status cmgi_group_gather_parts(cmg_context *ctx, const void *mine, void *all
  */
 cmg_status cmgi_group_swap(cmg_context *ctx, size_t size, const void *send, const cmg_size *send_at,
                            void *received, cmg_size *receive_at);
+/* The messages to or from the other ranks of parts of an array, in elements of `size` bytes: rank
+ * r's from at[r] to at[r + 1], none where that is empty. Returns how many. */
+int cmgi_group_messages(const cmg_context *ctx, const cmg_size *at, size_t size, const void *array,
+                        cmg_message *message);
 /* An exchange as in cmg_transport. */
 cmg_status cmgi_group_start(cmg_context *ctx, const cmg_message *send, int sends,
                             const cmg_message *receive, int receives);

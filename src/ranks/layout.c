@@ -29,18 +29,6 @@ static cmg_size reach_of(const cmgi_own_rows *M, int threads)
     return reach;
 }
 
-static void look(const cmgi_own *own, int levels, int threads, holding *mine)
-{
-    for (int l = 0; l < levels; ++l) {
-        for (int role = A; role < ROLES; ++role) {
-            const cmgi_own_rows *M = matrix_of(own, l, role);
-            mine[l].first[role] = M->indptr != NULL ? M->first : -1;
-            mine[l].rows[role] = M->indptr != NULL ? M->rows : -1;
-        }
-        mine[l].reach = l > 0 ? reach_of(matrix_of(own, l - 1, P), threads) : 0;
-    }
-}
-
 cmg_status cmgi_layout_even(cmg_context *ctx, cmg_size total, cmgi_owners *space)
 {
     const int ranks = cmgi_ranks(ctx);
@@ -167,7 +155,14 @@ cmg_status cmgi_layout_read(const cmg_hierarchy *h, cmgi_parts *parts)
     CMGI_TRY_GOTO(done,
                   cmgi_alloc(ctx, ((cmg_size)cmgi_ranks(ctx) + 1) * levels, sizeof *all, &all));
     holding *mine = all + (cmg_size)cmgi_ranks(ctx) * levels;
-    look(own, levels, ctx->threads, mine);
+    for (int l = 0; l < levels; ++l) {
+        for (int role = A; role < ROLES; ++role) {
+            const cmgi_own_rows *M = matrix_of(own, l, role);
+            mine[l].first[role] = M->indptr != NULL ? M->first : -1;
+            mine[l].rows[role] = M->indptr != NULL ? M->rows : -1;
+        }
+        mine[l].reach = l > 0 ? reach_of(matrix_of(own, l - 1, P), ctx->threads) : 0;
+    }
     CMGI_TRY_GOTO(done, cmgi_group_gather(ctx, mine, (size_t)levels * sizeof *mine, all));
     for (int l = 0; l < levels && status == CMG_OK; ++l) {
         status = read_level(ctx, all, levels, l, &parts->level[l].space);

@@ -1,6 +1,8 @@
 /* Matrices and smoothers of divided levels. */
 #include "ranks/parts.h"
 
+#include "core/search.h"
+#include "csr/by_rows.h"
 #include "mg/level.h"
 
 #include <math.h>
@@ -91,30 +93,24 @@ cmg_status cmgi_parts_magnitude(const cmgi_divided *levels, const double *b, con
     cmg_context *ctx = parts->ctx;
     const cmgi_part_level *fine = &parts->level[0];
     const cmgi_own_rows *A = &fine->A;
-    const size_t bytes = (size_t)A->rows * sizeof(double);
     cmgi_numbers columns = {0};
-    cmgi_own_rows vector = {.first = A->first, .rows = A->rows}; /* |x| as a matrix of a column */
-    cmgi_own_rows theirs = {0};
     double sums[1] = {0};
     double largest = 0;
-    double *row = NULL;
+    double *row = NULL; /* at first x in the order of the rows */
+    double *theirs = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *row, &row));
-    CMGI_TRY_GOTO(done, cmgi_rows_alloc(ctx, A->first, A->rows, A->rows, &vector));
-    memset(vector.indices, 0, (size_t)A->rows * sizeof *vector.indices);
-    memset(row, 0, bytes);
     for (cmg_size k = 0; k < A->rows; ++k) {
-        vector.indptr[k + 1] = k + 1;
-        vector.values[cmgi_owners_entry(&fine->space, k)] = fabs(x[k]);
+        row[cmgi_owners_entry(&fine->space, k)] = x[k];
     }
     CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, A, 0, 0, &columns));
-    CMGI_TRY_GOTO(done, cmgi_rows_fetch(ctx, &vector, fine->space.part, &columns, &theirs));
+    CMGI_TRY_GOTO(done,
+                  cmgi_entries_fetch(ctx, row, sizeof *row, fine->space.part, &columns, &theirs));
     for (cmg_size k = 0; k < A->rows; ++k) {
         const cmg_size i = cmgi_owners_entry(&fine->space, k);
         row[k] = fabs(b[k]);
         for (cmg_size e = A->indptr[i]; e < A->indptr[i + 1]; ++e) {
-            row[k] +=
-                fabs(A->values[e]) * theirs.values[cmgi_numbers_find(&columns, A->indices[e])];
+            row[k] += fabs(A->values[e]) * fabs(theirs[cmgi_numbers_find(&columns, A->indices[e])]);
         }
         largest = fmax(largest, row[k]);
     }
@@ -125,9 +121,7 @@ cmg_status cmgi_parts_magnitude(const cmgi_divided *levels, const double *b, con
     CMGI_TRY_GOTO(done, cmgi_all_sum(ctx, sums, 1));
     *norm = largest * sqrt(sums[0]);
 done:
-    cmgi_rows_free(ctx, &vector);
-    cmgi_rows_free(ctx, &theirs);
-    CMGI_FREE(ctx, columns.number, row);
+    CMGI_FREE(ctx, columns.number, theirs, row);
     return status;
 }
 
@@ -136,8 +130,8 @@ typedef struct extended {
     const cmgi_parts *parts;
     const cmgi_part_level *level;
     cmgi_numbers rows; /* their numbers over all ranks */
+    cmg_size before;   /* of them, the first own one */
     cmgi_csr A;
-    cmgi_frame frame;
 } extended;
 
 /* Rings of rows around the own ones that a method needs for its own rows to be right. */
@@ -181,89 +175,64 @@ static cmg_status rings_of(cmg_context *ctx, const char *name, int *rings)
         method->name);
 }
 
-/* Rows of the matrix that are not among `have`, sorted; collective. */
+/* The numbers of two lists. */
+static cmg_status join(cmg_context *ctx, const cmgi_numbers *a, const cmgi_numbers *b,
+                       cmgi_numbers *all)
+{
+    cmg_size i = 0;
+    cmg_size j = 0;
+    CMGI_TRY(cmgi_alloc(ctx, a->count + b->count, sizeof *all->number, &all->number));
+    for (all->count = 0; i < a->count || j < b->count; ++all->count) {
+        const bool from_a = j == b->count || (i < a->count && a->number[i] <= b->number[j]);
+        const cmg_size next = from_a ? a->number[i] : b->number[j];
+        i += i < a->count && a->number[i] == next;
+        j += j < b->count && b->number[j] == next;
+        all->number[all->count] = next;
+    }
+    return CMG_OK;
+}
+
+/* Others' rows that are among `have` or have columns in `rows`. */
 static cmg_status grow(const extended *x, const cmgi_numbers *have, const cmgi_own_rows *rows,
                        cmgi_numbers *all)
 {
     cmg_context *ctx = x->parts->ctx;
     const cmg_size first = x->level->space.first;
     cmgi_numbers seen = {0};
-    cmg_size *number = NULL;
     CMGI_TRY(cmgi_rows_columns(ctx, rows, first, first + x->level->space.rows, &seen));
-    const cmg_status status = cmgi_alloc(ctx, have->count + seen.count, sizeof *number, &number);
-    cmg_size h = 0;
-    cmg_size s = 0;
-    cmg_size count = 0;
-    while (status == CMG_OK && (h < have->count || s < seen.count)) {
-        const bool mine = s == seen.count || (h < have->count && have->number[h] <= seen.number[s]);
-        const cmg_size next = mine ? have->number[h] : seen.number[s];
-        h += h < have->count && have->number[h] == next;
-        s += s < seen.count && seen.number[s] == next;
-        number[count++] = next;
-    }
+    const cmg_status status = join(ctx, have, &seen, all);
     cmgi_free(ctx, seen.number);
-    *all = (cmgi_numbers){count, number};
     return status;
 }
 
 /* What the rows of the extended matrix are taken from. */
 typedef struct pieces {
+    const cmgi_numbers *rows;
     const cmgi_own_rows *own;
     const cmgi_numbers *others;
     const cmgi_own_rows *theirs;
-    cmg_size before; /* position of the first own row */
+    cmg_size before; /* rows before the own ones */
 } pieces;
 
-/* Where a row comes from, and its number there; -1 = it is an identity row. */
-static const cmgi_own_rows *find_row(const pieces *p, cmg_size number, cmg_size *row)
+/* cmgi_csr_row_fn, in the order of the numbers: others' rows are there, or are identity rows. */
+static cmg_size extended_row(const void *user, cmg_size i, cmg_index *columns, double *values)
 {
-    const bool mine = number >= p->own->first && number < p->own->first + p->own->rows;
-    *row = mine ? number - p->own->first : cmgi_numbers_find(p->others, number);
-    return mine ? p->own : p->theirs;
-}
-
-static cmg_index position_of(const extended *x, const pieces *p, cmg_size number)
-{
-    const bool mine = number >= p->own->first && number < p->own->first + p->own->rows;
-    return (cmg_index)(mine ? p->before + number - p->own->first
-                            : cmgi_numbers_find(&x->rows, number));
-}
-
-/* The rows in the order of their numbers; others' rows are there, or are identity rows. */
-static cmg_status assemble(extended *x, const cmgi_numbers *others, const cmgi_own_rows *theirs)
-{
-    cmg_context *ctx = x->parts->ctx;
-    const cmg_size n = x->rows.count;
-    pieces p = {&x->level->A, others, theirs, 0};
-    while (p.before < n && x->rows.number[p.before] < p.own->first) {
-        ++p.before;
+    const pieces *p = user;
+    const cmg_size first = p->own->first;
+    const cmg_size last = first + p->own->rows;
+    const cmg_size number = p->rows->number[i];
+    const bool mine = number >= first && number < last;
+    const cmgi_own_rows *from = mine ? p->own : p->theirs;
+    const cmg_size row = mine ? number - first : cmgi_numbers_find(p->others, number);
+    const cmg_size begin = row >= 0 ? from->indptr[row] : 0;
+    const cmg_size length = row >= 0 ? from->indptr[row + 1] - begin : 1;
+    for (cmg_size k = 0; k < length && columns != NULL; ++k) {
+        const cmg_size j = row >= 0 ? from->indices[begin + k] : number;
+        columns[k] = (cmg_index)(j >= first && j < last ? p->before + j - first
+                                                        : cmgi_numbers_find(p->rows, j));
+        values[k] = row >= 0 ? from->values[begin + k] : 1;
     }
-    CMGI_CHECK(ctx, n <= INT32_MAX, CMG_ERR_MEMORY, "%lld rows on one rank do not fit 32 bits",
-               (long long)n);
-    CMGI_TRY(cmgi_csr_alloc_rows(ctx, n, n, &x->A));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 4096)
-    for (cmg_size i = 0; i < n; ++i) {
-        cmg_size row = 0;
-        const cmgi_own_rows *from = find_row(&p, x->rows.number[i], &row);
-        x->A.indptr[i + 1] = row >= 0 ? from->indptr[row + 1] - from->indptr[row] : 1;
-    }
-    CMGI_TRY(cmgi_csr_alloc_entries(ctx, &x->A));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 4096)
-    for (cmg_size i = 0; i < n; ++i) {
-        cmg_size row = 0;
-        cmg_size at = x->A.indptr[i];
-        const cmgi_own_rows *from = find_row(&p, x->rows.number[i], &row);
-        if (row < 0) {
-            x->A.indices[at] = (cmg_index)i;
-            x->A.values[at] = 1;
-            continue;
-        }
-        for (cmg_size k = from->indptr[row]; k < from->indptr[row + 1]; ++k, ++at) {
-            x->A.indices[at] = position_of(x, &p, from->indices[k]);
-            x->A.values[at] = from->values[k];
-        }
-    }
-    return CMG_OK;
+    return length;
 }
 
 /* `rings` times the rows that the rows so far refer to, and behind those identity rows. */
@@ -272,6 +241,7 @@ static cmg_status extend(extended *x, int rings)
     cmg_context *ctx = x->parts->ctx;
     const cmgi_owners *space = &x->level->space;
     cmgi_numbers none = {0};
+    cmgi_numbers own = {.count = space->rows};
     cmgi_numbers around = {0}; /* others' rows that are full */
     cmgi_numbers wider = {0};
     cmgi_own_rows theirs = {0};
@@ -286,12 +256,20 @@ static cmg_status extend(extended *x, int rings)
         CMGI_TRY_GOTO(done, cmgi_rows_fetch(ctx, &x->level->A, space->part, &around, &theirs));
         CMGI_TRY_GOTO(done, grow(x, &around, &theirs, &wider));
     }
-    CMGI_TRY_GOTO(
-        done, cmgi_numbers_with(ctx, &wider, space->first, space->first + space->rows, &x->rows));
-    CMGI_TRY_GOTO(done, assemble(x, &around, &theirs));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, own.count, sizeof *own.number, &own.number));
+    for (cmg_size k = 0; k < own.count; ++k) {
+        own.number[k] = space->first + k;
+    }
+    CMGI_TRY_GOTO(done, join(ctx, &wider, &own, &x->rows));
+    const cmg_size n = x->rows.count;
+    CMGI_CHECK_GOTO(done, ctx, n <= INT32_MAX, CMG_ERR_MEMORY,
+                    "%lld rows on one rank do not fit 32 bits", (long long)n);
+    x->before = cmgi_search_size(x->rows.number, 0, n, space->first);
+    const pieces p = {&x->rows, &x->level->A, &around, &theirs, x->before};
+    CMGI_TRY_GOTO(done, cmgi_csr_by_rows(ctx, n, n, extended_row, &p, &x->A));
 done:
     cmgi_rows_free(ctx, &theirs);
-    CMGI_FREE(ctx, around.number, wider.number);
+    CMGI_FREE(ctx, own.number, around.number, wider.number);
     return status;
 }
 
@@ -328,22 +306,6 @@ done:
     return status;
 }
 
-static void open_frame(extended *x)
-{
-    const cmgi_owners *space = &x->level->space;
-    cmg_size before = 0;
-    while (before < x->rows.count && x->rows.number[before] < space->first) {
-        ++before;
-    }
-    x->frame = (cmgi_frame){.first = before,
-                            .rows = space->rows,
-                            .total = space->total,
-                            .number = space->first,
-                            .perm = space->perm,
-                            .place = place,
-                            .user = x};
-}
-
 static cmg_status build(const cmgi_parts *parts, int l, const cmg_matrix *matrix,
                         const cmgi_smoother_options *options, cmgi_smoother *s)
 {
@@ -353,13 +315,16 @@ static cmg_status build(const cmgi_parts *parts, int l, const cmg_matrix *matrix
     cmg_status status = CMG_OK;
     CMGI_TRY(rings_of(ctx, options->name, &rings));
     CMGI_TRY_GOTO(done, extend(&x, rings));
-    open_frame(&x);
-    const cmgi_smoother_source source = {.ctx = ctx,
-                                         .h = parts->mg.h,
-                                         .level = l,
-                                         .A = x.A.view,
-                                         .matrix = matrix,
-                                         .frame = &x.frame};
+    const cmgi_owners *space = &x.level->space;
+    const cmgi_frame frame = {.first = x.before,
+                              .rows = space->rows,
+                              .total = space->total,
+                              .number = space->first,
+                              .perm = space->perm,
+                              .place = place,
+                              .user = &x};
+    const cmgi_smoother_source source = {
+        .ctx = ctx, .h = parts->mg.h, .level = l, .A = x.A.view, .matrix = matrix, .frame = &frame};
     CMGI_TRY_GOTO(done, cmgi_smoother_build(&source, options, s));
 done:
     cmgi_csr_free(ctx, &x.A);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { BEFORE, BEHIND, SIDES };
+enum { BEFORE, BEHIND, SIDES, INNER = SIDES, PARTS };
 
 /* Inner rows begin and end at whole slices, and at whole blocks of two or three rows. */
 enum { CUT = 6 * CMGI_SLICE };
@@ -13,8 +13,7 @@ enum { CUT = 6 * CMGI_SLICE };
 typedef struct cmgi_ranks_matrix {
     cmg_size begin;            /* rows from here on ... */
     cmg_size end;              /* ... to here have no column of another rank */
-    cmg_matrix *inner;         /* these, NULL = none */
-    cmg_matrix *outer[SIDES];  /* rows before and behind them, NULL = none */
+    cmg_matrix *part[PARTS];   /* rows before and behind them, and these; NULL = none */
     bool exchanges;            /* some rank needs columns of others */
     cmgi_exchange *exchange;   /* of these, NULL = this rank neither needs nor gives any */
     cmgi_gathering *gathering; /* of the parts, NULL = they stay where they are */
@@ -49,8 +48,7 @@ static cmg_status gather(const cmg_matrix *A, void *y)
 static cmg_size first_row(const cmg_matrix *A)
 {
     const cmgi_ranks_matrix *M = A->data;
-    const size_t size = cmgi_precision_bytes(A->options.precision);
-    return M->gathering != NULL ? (cmg_size)(M->gathering->offset[cmgi_rank(A->ctx)] / size) : 0;
+    return M->gathering != NULL ? M->gathering->part[cmgi_rank(A->ctx)] : 0;
 }
 
 static cmg_status outer_rows(const cmg_matrix *A, const cmgi_writeback *w)
@@ -60,8 +58,8 @@ static cmg_status outer_rows(const cmg_matrix *A, const cmgi_writeback *w)
     for (int side = 0; side < SIDES; ++side) {
         const cmg_size first = first_row(A) + (side == BEFORE ? 0 : M->end);
         const cmgi_writeback own = shifted(w, first, size);
-        if (M->outer[side] != NULL) {
-            CMGI_TRY(cmgi_matrix_spmv(M->outer[side], &own, M->exchange->columns));
+        if (M->part[side] != NULL) {
+            CMGI_TRY(cmgi_matrix_spmv(M->part[side], &own, M->exchange->columns));
         }
     }
     return CMG_OK;
@@ -91,7 +89,7 @@ static cmg_status inner_rows(const cmg_matrix *A, const cmgi_writeback *w, const
         cmgi_wire_back(A->ctx);
         CMGI_TRY(status);
     }
-    return M->inner != NULL ? cmgi_matrix_spmv(M->inner, &own, x) : CMG_OK;
+    return M->part[INNER] != NULL ? cmgi_matrix_spmv(M->part[INNER], &own, x) : CMG_OK;
 }
 
 static cmg_status end(const cmg_matrix *A, const cmgi_writeback *w)
@@ -121,9 +119,9 @@ static void destroy(cmg_matrix *A)
     if (M == NULL) {
         return;
     }
-    cmg_matrix_destroy(&M->inner);
-    cmg_matrix_destroy(&M->outer[BEFORE]);
-    cmg_matrix_destroy(&M->outer[BEHIND]);
+    for (int k = 0; k < PARTS; ++k) {
+        cmg_matrix_destroy(&M->part[k]);
+    }
     cmgi_exchange_destroy(&M->exchange);
     cmgi_gathering_destroy(&M->gathering);
     cmgi_free(A->ctx, M);
@@ -141,7 +139,7 @@ static cmgi_talk sizes(const cmg_matrix *A)
     talk.messages = x != NULL ? x->send_peers : talk.gathers ? ranks - 1 : 0;
     talk.bytes = x != NULL ? (size_t)(x->sends > x->receives ? x->sends : x->receives) * size : 0;
     talk.packed = x != NULL ? (size_t)x->packed * (2 * size + sizeof(cmg_index)) : 0;
-    talk.gathered = talk.gathers ? M->gathering->offset[ranks] : 0;
+    talk.gathered = talk.gathers ? (size_t)M->gathering->part[ranks] * size : 0;
     return talk;
 }
 
@@ -373,23 +371,17 @@ static cmg_status make_parts(build *b)
         CMGI_TRY_GOTO(done, find_inner(ctx, &b->A, b->cols, M));
         CMGI_TRY_GOTO(done, make_exchange(b, &near, &halo));
     }
-    if (M->begin < M->end) {
-        CMGI_TRY_GOTO(done, make_part(b, M->begin, M->end, NULL, NULL, &M->inner));
-    }
-    if (M->begin > 0) {
-        CMGI_TRY_GOTO(done, make_part(b, 0, M->begin, &near, &halo, &M->outer[BEFORE]));
-    }
-    if (M->end < b->A.rows) {
-        CMGI_TRY_GOTO(done, make_part(b, M->end, b->A.rows, &near, &halo, &M->outer[BEHIND]));
+    const cmg_size first[PARTS] = {0, M->end, M->begin};
+    const cmg_size last[PARTS] = {M->begin, b->A.rows, M->end};
+    for (int k = 0; k < PARTS; ++k) {
+        if (first[k] < last[k]) {
+            CMGI_TRY_GOTO(done, make_part(b, first[k], last[k], k == INNER ? NULL : &near, &halo,
+                                          &M->part[k]));
+        }
     }
 done:
     CMGI_FREE(ctx, halo.number, near.number);
     return status;
-}
-
-static const cmg_matrix *part_of(const cmgi_ranks_matrix *M, int k)
-{
-    return k < SIDES ? M->outer[k] : M->inner;
 }
 
 /* Whether a product also leaves x . y, for which x begins at the first row's own entry. */
@@ -403,8 +395,8 @@ static bool keeps_dots(const cmg_matrix *part)
 static cmg_status make_dots(const build *b, cmg_matrix *made)
 {
     bool kept = b->square && made->options.precision == CMG_FP64;
-    for (int k = 0; k <= SIDES && kept; ++k) {
-        kept = part_of(b->M, k) == NULL || keeps_dots(part_of(b->M, k));
+    for (int k = 0; k < PARTS && kept; ++k) {
+        kept = b->M->part[k] == NULL || keeps_dots(b->M->part[k]);
     }
     if (!kept) {
         return CMG_OK;
@@ -418,9 +410,9 @@ static void describe(cmg_matrix *made, const cmgi_own_rows *A, const cmgi_owners
                      const cmgi_owners *cols)
 {
     const cmgi_ranks_matrix *M = made->data;
-    const cmg_matrix *like = part_of(M, SIDES);
+    const cmg_matrix *like = M->part[INNER];
     for (int k = 0; k < SIDES && like == NULL; ++k) {
-        like = part_of(M, k);
+        like = M->part[k];
     }
     const cmg_precision precision = made->options.precision;
     if (like != NULL) {
@@ -430,10 +422,9 @@ static void describe(cmg_matrix *made, const cmgi_own_rows *A, const cmgi_owners
     made->rows = cmgi_owners_length(rows);
     made->cols = cmgi_owners_length(cols);
     made->nnz = A->indptr[A->rows];
-    for (int k = 0; k <= SIDES; ++k) {
-        const cmg_matrix *part = part_of(M, k);
-        made->stored += part != NULL ? part->stored : 0;
-        made->bytes += part != NULL ? part->bytes : 0;
+    for (int k = 0; k < PARTS; ++k) {
+        made->stored += M->part[k] != NULL ? M->part[k]->stored : 0;
+        made->bytes += M->part[k] != NULL ? M->part[k]->bytes : 0;
     }
 }
 

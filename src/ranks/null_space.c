@@ -88,59 +88,44 @@ static cmg_status look_for(const cmgi_parts *parts, const cmg_hierarchy *h, cons
     return CMG_OK;
 }
 
-/* Coordinates of all nodes that have own rows, of which others may have some; from *first on. */
-static cmg_status fetch_nodes(const cmgi_parts *parts, int dim, const double *own, cmg_size *first,
-                              cmgi_own_rows *x)
-{
-    cmg_context *ctx = parts->ctx;
-    const cmgi_own_rows *A = &parts->level[0].A;
-    cmgi_own_rows mine = {0};
-    cmgi_numbers wanted = {0};
-    cmg_status status = CMG_OK;
-    *first = A->first / dim * dim;
-    wanted.count = A->rows > 0 ? (A->first + A->rows + dim - 1) / dim * dim - *first : 0;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, wanted.count, sizeof *wanted.number, &wanted.number));
-    for (cmg_size k = 0; k < wanted.count; ++k) {
-        wanted.number[k] = *first + k;
-    }
-    CMGI_TRY_GOTO(done, cmgi_rows_alloc(ctx, A->first, A->rows, A->rows, &mine));
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        mine.indptr[i + 1] = i + 1;
-        mine.indices[i] = 0;
-        mine.values[i] = own[i];
-    }
-    CMGI_TRY_GOTO(done, cmgi_rows_fetch(ctx, &mine, parts->level[0].space.part, &wanted, x));
-done:
-    cmgi_rows_free(ctx, &mine);
-    cmgi_free(ctx, wanted.number);
-    return status;
-}
-
-/* Translations and rotations about the middle of the nodes, as transfer/near_null.c has them. */
+/*
+ * Translations and rotations about the middle of the nodes, as transfer/near_null.c has them. Of
+ * nodes that have own rows others may have some, too.
+ */
 static cmg_status add_rotations(const cmgi_parts *parts, int dim, const double *own, candidates *c)
 {
+    cmg_context *ctx = parts->ctx;
+    const cmgi_owners *space = &parts->level[0].space;
     const cmgi_own_rows *A = &parts->level[0].A;
+    const cmg_size first = A->first / dim * dim;
     double middle[3] = {0, 0, 0};
-    cmgi_own_rows x = {0};
-    cmg_size first = 0;
+    cmgi_numbers wanted = {0};
+    double *x = NULL;
+    cmg_status status = CMG_OK;
     for (cmg_size i = 0; i < A->rows; ++i) {
         middle[(A->first + i) % dim] += own[i];
     }
-    CMGI_TRY(cmgi_all_sum(parts->ctx, middle, dim));
-    CMGI_TRY(fetch_nodes(parts, dim, own, &first, &x));
+    CMGI_TRY(cmgi_all_sum(ctx, middle, dim));
+    wanted.count = A->rows > 0 ? (A->first + A->rows + dim - 1) / dim * dim - first : 0;
+    CMGI_TRY(cmgi_alloc(ctx, wanted.count, sizeof *wanted.number, &wanted.number));
+    for (cmg_size k = 0; k < wanted.count; ++k) {
+        wanted.number[k] = first + k;
+    }
+    CMGI_TRY_GOTO(done, cmgi_entries_fetch(ctx, own, sizeof *own, space->part, &wanted, &x));
     for (cmg_size i = 0; i < A->rows; ++i) {
         const cmg_size node = (A->first + i) / dim * dim - first;
         const int d = (int)((A->first + i) % dim);
         double at[3] = {0, 0, 0};
         for (int e = 0; e < dim; ++e) {
-            at[e] = x.values[node + e] - middle[e] * dim / (double)parts->level[0].space.total;
+            at[e] = x[node + e] - middle[e] * dim / (double)space->total;
         }
         for (int r = 0; r < c->count - dim; ++r) {
             c->V.values[i * c->count + dim + r] = cmgi_rotation(dim, r, d, at);
         }
     }
-    cmgi_rows_free(parts->ctx, &x);
-    return CMG_OK;
+done:
+    CMGI_FREE(ctx, x, wanted.number);
+    return status;
 }
 
 /* Entries that are at least as large as the rounding of the largest, and of the coordinates. */

@@ -1,6 +1,7 @@
 /* Preparation of the levels that ranks share: sizes, Dirichlet rows, R, R A P, the whole levels. */
 #include "ranks/parts.h"
 
+#include "core/search.h"
 #include "ranks/dirichlet.h"
 #include "ranks/layout.h"
 #include "transfer/aggregate.h"
@@ -148,27 +149,24 @@ static cmg_status gather_vector(cmgi_parts *parts, const cmg_hierarchy *h, int l
     const int ranks = cmgi_ranks(ctx);
     const cmgi_owners *space = &parts->level[l].space;
     const cmgi_stored_vector *own = cmgi_hierarchy_vector(h, l, kind, NULL);
-    const size_t bytes = own != NULL ? (size_t)own->n * sizeof *own->values : 0;
-    size_t *offsets = NULL;
+    const cmg_size n = own != NULL ? own->n : 0;
+    cmg_size *at = NULL;
     double *all = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY(agree(ctx, l, kind, space->rows > 0 ? own != NULL : NAN));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, ranks + 1, sizeof *offsets, &offsets));
-    CMGI_TRY_GOTO(done, cmgi_group_gather(ctx, &bytes, sizeof bytes, offsets + 1));
-    for (int r = 0; r < ranks; ++r) {
-        offsets[r + 1] += offsets[r];
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, ranks + 1, sizeof *at, &at));
+    CMGI_TRY_GOTO(done, cmgi_group_gather(ctx, &n, sizeof n, at + 1));
+    cmgi_add_up(at, ranks);
+    if (at[ranks] > 0) {
+        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, at[ranks], sizeof *all, &all));
+        const double *mine = n > 0 ? own->values : all + at[cmgi_rank(ctx)];
+        CMGI_TRY_GOTO(done, cmgi_group_gather_parts(ctx, mine, at, sizeof *all, all));
+        status = cmgi_hierarchy_take_vector(parts->given, l - parts->mg.count, kind, NULL,
+                                            at[ranks], all);
+        all = NULL;
     }
-    const cmg_size n = (cmg_size)(offsets[ranks] / sizeof *all);
-    if (n == 0) {
-        goto done;
-    }
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *all, &all));
-    const double *mine = bytes > 0 ? own->values : all + offsets[cmgi_rank(ctx)] / sizeof *all;
-    CMGI_TRY_GOTO(done, cmgi_group_gather_parts(ctx, mine, all, offsets));
-    status = cmgi_hierarchy_take_vector(parts->given, l - parts->mg.count, kind, NULL, n, all);
-    all = NULL;
 done:
-    CMGI_FREE(ctx, offsets, all);
+    CMGI_FREE(ctx, at, all);
     return status;
 }
 
@@ -245,29 +243,6 @@ static cmg_status complete(cmgi_parts *parts, const cmgi_completion_options *opt
     return status;
 }
 
-/* Flags of all ranks' rows of the first whole level. */
-static cmg_status gather_dirichlet(cmgi_parts *parts)
-{
-    cmg_context *ctx = parts->ctx;
-    const int ranks = cmgi_ranks(ctx);
-    const cmgi_part_level *level = &parts->level[parts->mg.count];
-    size_t *offsets = NULL;
-    cmg_status status = CMG_OK;
-    if (level->dirichlet == NULL) {
-        return CMG_OK;
-    }
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, ranks + 1, sizeof *offsets, &offsets));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, level->space.total, sizeof(bool), &parts->whole_dirichlet));
-    for (int r = 0; r <= ranks; ++r) {
-        offsets[r] = (size_t)level->space.part[r] * sizeof(bool);
-    }
-    CMGI_TRY_GOTO(done,
-                  cmgi_group_gather_parts(ctx, level->dirichlet, parts->whole_dirichlet, offsets));
-done:
-    cmgi_free(ctx, offsets);
-    return status;
-}
-
 /*
  * A matrix alone: every rank holds it as a whole for as long as it takes to find its algebraic
  * levels, and keeps its own rows of the first P.
@@ -300,15 +275,6 @@ static cmg_status make_algebraic(cmgi_parts *parts, const cmg_hierarchy *h,
     return CMG_OK;
 }
 
-static int count_divided(const cmgi_parts *parts, const cmgi_divided_options *options)
-{
-    int divided = 1;
-    while (divided < parts->levels - 1 && parts->level[divided].space.total > options->gather) {
-        ++divided;
-    }
-    return divided;
-}
-
 static cmg_status prepare(cmgi_parts *parts, const cmg_hierarchy *h,
                           const cmgi_divided_options *options)
 {
@@ -317,7 +283,11 @@ static cmg_status prepare(cmgi_parts *parts, const cmg_hierarchy *h,
     const cmgi_completion_options *completion = &options->completion;
     cmgi_part_level *fine = &parts->level[0];
     parts->levels = options->alone ? 1 : parts->levels;
-    parts->mg.count = count_divided(parts, options);
+    int divided = 1;
+    while (divided < parts->levels - 1 && parts->level[divided].space.total > options->gather) {
+        ++divided;
+    }
+    parts->mg.count = divided;
     fine->A = cmgi_rows_borrow(&own->level[0].A);
     if (completion->zero_dirichlet) {
         CMGI_TRY(cmgi_rows_dirichlet(ctx, &fine->A, &fine->dirichlet, &fine->dirichlet_rows));
@@ -326,8 +296,13 @@ static cmg_status prepare(cmgi_parts *parts, const cmg_hierarchy *h,
         CMGI_TRY(prepare_level(parts, own, l, completion));
     }
     if (parts->levels > 1) {
-        parts->level[parts->mg.count].space.whole = true;
-        CMGI_TRY(gather_dirichlet(parts));
+        cmgi_part_level *whole = &parts->level[divided];
+        whole->space.whole = true;
+        if (whole->dirichlet != NULL) { /* flags of all ranks' rows */
+            CMGI_TRY(cmgi_alloc(ctx, whole->space.total, sizeof(bool), &parts->whole_dirichlet));
+            CMGI_TRY(cmgi_group_gather_parts(ctx, whole->dirichlet, whole->space.part, sizeof(bool),
+                                             parts->whole_dirichlet));
+        }
         CMGI_TRY(gather_levels(parts, h));
         CMGI_TRY(complete(parts, completion));
     } else if (options->algebraic && completion->coarsen && fine->space.total > SINGLE_ABOVE) {

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PARALLEL_FROM = 1 << 16 }; /* entries */
-
 /* The rank whose block has the row. */
 static int owner_of(const cmg_size *part, int ranks, cmg_size row)
 {
@@ -36,47 +34,23 @@ void cmgi_rows_inside(const cmg_context *ctx, const cmgi_own_rows *A, cmg_size f
     (void)ctx;
 }
 
-/* Columns outside of first .. last - 1 of the entries begin .. end - 1; how many there are. */
-static cmg_size list_outside(const cmgi_own_rows *A, cmg_size begin, cmg_size end, cmg_size first,
-                             cmg_size last, cmg_size *list)
-{
-    cmg_size count = 0;
-    for (cmg_size k = begin; k < end; ++k) {
-        if (A->indices[k] < first || A->indices[k] >= last) {
-            if (list != NULL) {
-                list[count] = A->indices[k];
-            }
-            ++count;
-        }
-    }
-    return count;
-}
-
 cmg_status cmgi_rows_columns(cmg_context *ctx, const cmgi_own_rows *A, cmg_size first,
                              cmg_size last, cmgi_numbers *columns)
 {
     const cmg_size nnz = A->indptr[A->rows];
-    const int parts = nnz > PARALLEL_FROM ? ctx->threads : 1;
     cmg_size *number = NULL;
-    cmg_size *at = NULL; /* of every part's, parts + 1 */
+    cmg_size count = 0;
     cmg_size kept = 0;
-    CMGI_TRY(cmgi_alloc_zero(ctx, parts + 1, sizeof *at, &at));
-#pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
-    for (int p = 0; p < parts; ++p) {
-        at[p + 1] = list_outside(A, nnz * p / parts, nnz * (p + 1) / parts, first, last, NULL);
+    for (cmg_size k = 0; k < nnz; ++k) {
+        count += A->indices[k] < first || A->indices[k] >= last;
     }
-    cmgi_add_up(at, parts);
-    const cmg_size count = at[parts];
-    const cmg_status status = cmgi_alloc(ctx, count, sizeof *number, &number);
-#pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
-    for (int p = 0; p < parts; ++p) {
-        if (status == CMG_OK && at[p + 1] > at[p]) {
-            (void)list_outside(A, nnz * p / parts, nnz * (p + 1) / parts, first, last,
-                               number + at[p]);
+    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *number, &number));
+    count = 0;
+    for (cmg_size k = 0; k < nnz; ++k) {
+        if (A->indices[k] < first || A->indices[k] >= last) {
+            number[count++] = A->indices[k];
         }
     }
-    cmgi_free(ctx, at);
-    CMGI_TRY(status);
     qsort(number, (size_t)count, sizeof *number, ascending);
     for (cmg_size k = 0; k < count; ++k) {
         if (kept == 0 || number[k] != number[kept - 1]) {
@@ -91,28 +65,6 @@ cmg_size cmgi_numbers_find(const cmgi_numbers *numbers, cmg_size number)
 {
     const cmg_size low = cmgi_search_size(numbers->number, 0, numbers->count, number);
     return low < numbers->count && numbers->number[low] == number ? low : -1;
-}
-
-cmg_status cmgi_numbers_with(cmg_context *ctx, const cmgi_numbers *others, cmg_size first,
-                             cmg_size last, cmgi_numbers *all)
-{
-    cmg_size *number = NULL;
-    cmg_size k = 0;
-    cmg_size count = 0;
-    CMGI_TRY(cmgi_alloc(ctx, others->count + last - first, sizeof *number, &number));
-    while (k < others->count && others->number[k] < first) {
-        number[count++] = others->number[k++];
-    }
-    for (cmg_size i = first; i < last; ++i) {
-        number[count++] = i;
-    }
-    for (; k < others->count; ++k) {
-        if (others->number[k] >= last) {
-            number[count++] = others->number[k];
-        }
-    }
-    *all = (cmgi_numbers){count, number};
-    return CMG_OK;
 }
 
 /* The same matrix with columns that are positions in `columns`, which has them all. */
@@ -142,6 +94,30 @@ void cmgi_numbers_divide(const cmgi_numbers *wanted, const cmg_size *part, int r
         }
         at[r + 1] = k;
     }
+}
+
+cmg_status cmgi_entries_fetch(cmg_context *ctx, const void *own, size_t size, const cmg_size *part,
+                              const cmgi_numbers *wanted, void *entries)
+{
+    const int ranks = cmgi_ranks(ctx);
+    cmg_size *at = NULL; /* three arrays of ranks + 1 */
+    cmg_size *asked = NULL;
+    char *answer = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc(ctx, 3 * ((cmg_size)ranks + 1), sizeof *at, &at));
+    cmg_size *asked_at = at + ranks + 1;
+    cmg_size *unused = asked_at + ranks + 1;
+    cmgi_numbers_divide(wanted, part, ranks, at);
+    CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *asked, wanted->number, at, &asked, asked_at));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, asked_at[ranks], size, &answer));
+    for (cmg_size k = 0; k < asked_at[ranks]; ++k) {
+        const cmg_size i = asked[k] - part[cmgi_rank(ctx)];
+        memcpy(answer + (size_t)k * size, (const char *)own + (size_t)i * size, size);
+    }
+    CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, size, answer, asked_at, entries, unused));
+done:
+    CMGI_FREE(ctx, answer, asked, at);
+    return status;
 }
 
 /* Lengths, columns and values of the rows asked for, rank by rank. */
@@ -185,11 +161,11 @@ cmg_status cmgi_rows_fetch(cmg_context *ctx, const cmgi_own_rows *A, const cmg_s
 {
     const int ranks = cmgi_ranks(ctx);
     packed p = {0};
-    cmgi_own_rows made = {.rows = wanted->count};
     cmg_size *at = NULL; /* four arrays of ranks + 1 */
     cmg_size *asked = NULL;
     cmg_size *length = NULL;
     cmg_status status = CMG_OK;
+    *rows = (cmgi_own_rows){.rows = wanted->count};
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 4 * ((cmg_size)ranks + 1), sizeof *at, &at));
     cmg_size *asked_at = at + ranks + 1;
     cmg_size *got_at = asked_at + ranks + 1;
@@ -198,29 +174,19 @@ cmg_status cmgi_rows_fetch(cmg_context *ctx, const cmgi_own_rows *A, const cmg_s
     CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *asked, wanted->number, at, &asked, asked_at));
     CMGI_TRY_GOTO(done, pack(ctx, A, asked, asked_at, &p));
     CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *length, p.length, asked_at, &length, got_at));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, made.rows + 1, sizeof *made.indptr, &made.indptr));
-    made.indptr[0] = 0;
-    for (cmg_size i = 0; i < made.rows; ++i) {
-        made.indptr[i + 1] = made.indptr[i] + length[i];
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows->rows + 1, sizeof *rows->indptr, &rows->indptr));
+    rows->indptr[0] = 0;
+    for (cmg_size i = 0; i < rows->rows; ++i) {
+        rows->indptr[i + 1] = rows->indptr[i] + length[i];
     }
     CMGI_TRY_GOTO(done,
-                  cmgi_group_swap(ctx, sizeof *p.columns, p.columns, p.at, &made.indices, unused));
+                  cmgi_group_swap(ctx, sizeof *p.columns, p.columns, p.at, &rows->indices, unused));
     CMGI_TRY_GOTO(done,
-                  cmgi_group_swap(ctx, sizeof *p.values, p.values, p.at, &made.values, unused));
-    *rows = made;
-    made = (cmgi_own_rows){0};
+                  cmgi_group_swap(ctx, sizeof *p.values, p.values, p.at, &rows->values, unused));
 done:
-    cmgi_rows_free(ctx, &made);
     CMGI_FREE(ctx, p.length, p.columns, p.values, p.at);
     CMGI_FREE(ctx, length, asked, at);
     return status;
-}
-
-static void to_bytes(int ranks, const cmg_size *at, size_t size, size_t *offsets)
-{
-    for (int r = 0; r <= ranks; ++r) {
-        offsets[r] = (size_t)at[r] * size;
-    }
 }
 
 cmg_status cmgi_rows_gather(cmg_context *ctx, const cmgi_own_rows *A, const cmg_size *part,
@@ -228,39 +194,33 @@ cmg_status cmgi_rows_gather(cmg_context *ctx, const cmgi_own_rows *A, const cmg_
 {
     const int ranks = cmgi_ranks(ctx);
     const cmg_size own = A->indptr[A->rows];
-    cmgi_csr made = {0};
     cmg_size *at = NULL;
-    size_t *offsets = NULL;
     cmg_size *columns = NULL;
     cmg_size *length = NULL;
     cmg_status status = CMG_OK;
     CMGI_CHECK(ctx, cols <= INT32_MAX, CMG_ERR_MEMORY,
                "a level of %lld columns is too large for one rank", (long long)cols);
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, ranks + 1, sizeof *at, &at));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, ranks + 1, sizeof *offsets, &offsets));
     CMGI_TRY_GOTO(done, cmgi_group_gather(ctx, &own, sizeof own, at + 1));
     at[0] = 0;
     cmgi_add_up(at, ranks);
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, part[ranks], cols, at[ranks], &made));
+    CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, part[ranks], cols, at[ranks], whole));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *length, &length));
     for (cmg_size i = 0; i < A->rows; ++i) {
         length[i] = A->indptr[i + 1] - A->indptr[i];
     }
-    to_bytes(ranks, part, sizeof *length, offsets);
-    CMGI_TRY_GOTO(done, cmgi_group_gather_parts(ctx, length, made.indptr + 1, offsets));
-    cmgi_add_up(made.indptr, made.rows);
-    to_bytes(ranks, at, sizeof *columns, offsets);
+    CMGI_TRY_GOTO(done,
+                  cmgi_group_gather_parts(ctx, length, part, sizeof *length, whole->indptr + 1));
+    cmgi_add_up(whole->indptr, whole->rows);
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, at[ranks], sizeof *columns, &columns));
-    CMGI_TRY_GOTO(done, cmgi_group_gather_parts(ctx, A->indices, columns, offsets));
-    CMGI_TRY_GOTO(done, cmgi_group_gather_parts(ctx, A->values, made.values, offsets));
+    CMGI_TRY_GOTO(done, cmgi_group_gather_parts(ctx, A->indices, at, sizeof *columns, columns));
+    CMGI_TRY_GOTO(
+        done, cmgi_group_gather_parts(ctx, A->values, at, sizeof *whole->values, whole->values));
     for (cmg_size k = 0; k < at[ranks]; ++k) {
-        made.indices[k] = (cmg_index)columns[k];
+        whole->indices[k] = (cmg_index)columns[k];
     }
-    *whole = made;
-    made = (cmgi_csr){0};
 done:
-    cmgi_csr_free(ctx, &made);
-    CMGI_FREE(ctx, at, offsets, columns, length);
+    CMGI_FREE(ctx, at, columns, length);
     return status;
 }
 
@@ -347,30 +307,26 @@ cmg_status cmgi_rows_transpose(cmg_context *ctx, const cmgi_own_rows *A, const c
     entry *send = NULL;
     entry *got = NULL;
     cmg_size *at = NULL;
-    cmgi_own_rows made = {0};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 2 * ((cmg_size)ranks + 1), sizeof *at, &at));
     cmg_size *got_at = at + ranks + 1;
     CMGI_TRY_GOTO(done, list_others(ctx, A, col_part, at, &send));
     CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *send, send, at, &got, got_at));
     const cmg_size own = A->indptr[A->rows] - at[ranks];
-    CMGI_TRY_GOTO(done, cmgi_rows_alloc(ctx, col_part[me], rows, own + got_at[ranks], &made));
-    count_rows(A, got, got_at[ranks], &made);
+    CMGI_TRY_GOTO(done, cmgi_rows_alloc(ctx, col_part[me], rows, own + got_at[ranks], T));
+    count_rows(A, got, got_at[ranks], T);
     for (cmg_size k = 0; k < got_at[me]; ++k) {
-        put_entry(&made, got[k].row, got[k].col, got[k].value);
+        put_entry(T, got[k].row, got[k].col, got[k].value);
     }
-    put_own(A, &made);
+    put_own(A, T);
     for (cmg_size k = got_at[me]; k < got_at[ranks]; ++k) {
-        put_entry(&made, got[k].row, got[k].col, got[k].value);
+        put_entry(T, got[k].row, got[k].col, got[k].value);
     }
     for (cmg_size i = rows; i > 0; --i) {
-        made.indptr[i] = made.indptr[i - 1];
+        T->indptr[i] = T->indptr[i - 1];
     }
-    made.indptr[0] = 0;
-    *T = made;
-    made = (cmgi_own_rows){0};
+    T->indptr[0] = 0;
 done:
-    cmgi_rows_free(ctx, &made);
     CMGI_FREE(ctx, send, got, at);
     return status;
 }

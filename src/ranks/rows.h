@@ -25,6 +25,11 @@ cmg_status cmgi_rows_columns(cmg_context *ctx, const cmgi_own_rows *A, cmg_size 
 cmg_size cmgi_numbers_find(const cmgi_numbers *numbers, cmg_size number);
 /* How many of them come before each rank's: at[r] .. at[r + 1] - 1 are in block r. */
 void cmgi_numbers_divide(const cmgi_numbers *wanted, const cmg_size *part, int ranks, cmg_size *at);
+/* What the following make is for the caller to free, also where they fail. */
+/* Entries of an array that is divided as the rows are, `size` bytes each, in the order asked for; a
+ * new array. */
+cmg_status cmgi_entries_fetch(cmg_context *ctx, const void *own, size_t size, const cmg_size *part,
+                              const cmgi_numbers *wanted, void *entries);
 /* The rows of any ranks, in the order asked for; `first` of the result means nothing. */
 cmg_status cmgi_rows_fetch(cmg_context *ctx, const cmgi_own_rows *A, const cmg_size *part,
                            const cmgi_numbers *wanted, cmgi_own_rows *rows);
@@ -37,6 +42,3 @@ cmg_status cmgi_rows_transpose(cmg_context *ctx, const cmgi_own_rows *A, const c
 /* C = A B; the rows of B are divided as `part` says. */
 cmg_status cmgi_rows_multiply(cmg_context *ctx, const cmgi_own_rows *A, const cmgi_own_rows *B,
                               const cmg_size *part, cmgi_own_rows *C);
-/* numbers first .. last - 1 and, sorted in, the others */
-cmg_status cmgi_numbers_with(cmg_context *ctx, const cmgi_numbers *others, cmg_size first,
-                             cmg_size last, cmgi_numbers *all);

@@ -1,7 +1,7 @@
 /*
  * A container of the rows that the ranks hold. Rank 0 writes the file: its own rows, and those of
  * the others as they send them, a chunk of a dataset each in turn, so that no rank holds more than
- * its rows and some chunks. The datasets are those that one rank would write.
+ * its rows and a chunk. The datasets are those that one rank would write.
  */
 #include "ranks/group.h"
 #include "core/memory.h"
@@ -9,8 +9,6 @@
 #include "io/container.h"
 
 #include <string.h>
-
-static const cmg_size HELD = (cmg_size)1 << 26; /* bytes of others that rank 0 takes at once */
 
 /* Where the ranks' rows of a dataset begin and how far they are written. */
 typedef struct progress {
@@ -35,75 +33,37 @@ static size_t next_bytes(const progress *p, int rank)
     return (size_t)next_rows(p, rank) * p->mine->row;
 }
 
-static cmg_status put_next(progress *p, int rank, const void *data)
-{
-    const cmg_size rows = next_rows(p, rank);
-    CMGI_TRY(rows > 0 ? p->put(p->file, p->done[rank], rows, data) : CMG_OK);
-    p->done[rank] += rows;
-    return CMG_OK;
-}
-
 /* The next of this rank's own rows. */
 static char *own_data(const progress *p, int me)
 {
     return (char *)(uintptr_t)p->mine->data + (size_t)(p->done[me] - p->at[me]) * p->mine->row;
 }
 
-/* Receives the next rows of ranks first .. last - 1 and writes them. */
-static cmg_status take_and_put(progress *p, int first, int last)
-{
-    cmg_context *ctx = p->ctx;
-    cmg_message *message = NULL;
-    char *buffer = NULL;
-    size_t bytes = 0;
-    int count = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, last - first, sizeof *message, &message));
-    for (int r = first; r < last; ++r) {
-        bytes += next_bytes(p, r);
-    }
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, (cmg_size)bytes, 1, &buffer));
-    bytes = 0;
-    for (int r = first; r < last; ++r) {
-        const size_t length = next_bytes(p, r);
-        if (length > 0) {
-            message[count++] = (cmg_message){r, buffer + bytes, length};
-            bytes += length;
-        }
-    }
-    CMGI_TRY_GOTO(done, cmgi_group_start(ctx, NULL, 0, message, count));
-    CMGI_TRY_GOTO(done, cmgi_group_finish(ctx));
-    for (int k = 0; k < count; ++k) {
-        CMGI_TRY_GOTO(done, put_next(p, message[k].peer, message[k].data));
-    }
-done:
-    CMGI_FREE(ctx, buffer, message);
-    return status;
-}
-
-/* Rank 0: a chunk of every rank in turn, as many ranks at once as may be held, until all is done.
- */
+/* Rank 0: a chunk of every rank in turn, until all is done. */
 static cmg_status put_all_rows(progress *p)
 {
-    const int ranks = cmgi_ranks(p->ctx);
-    bool left = true;
-    while (left) {
-        CMGI_TRY(put_next(p, 0, own_data(p, 0)));
-        for (int first = 1; first < ranks;) {
-            int last = first + 1;
-            cmg_size held = (cmg_size)next_bytes(p, first);
-            while (last < ranks && held + (cmg_size)next_bytes(p, last) <= HELD) {
-                held += (cmg_size)next_bytes(p, last++);
-            }
-            CMGI_TRY(take_and_put(p, first, last));
-            first = last;
-        }
+    cmg_context *ctx = p->ctx;
+    const int ranks = cmgi_ranks(ctx);
+    char *buffer = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_alloc(ctx, p->mine->chunk, p->mine->row, &buffer));
+    for (bool left = true; left;) {
         left = false;
         for (int r = 0; r < ranks; ++r) {
+            const cmg_message next = {r, r == 0 ? own_data(p, 0) : buffer, next_bytes(p, r)};
+            if (r > 0 && next.bytes > 0) {
+                CMGI_TRY_GOTO(done, cmgi_group_start(ctx, NULL, 0, &next, 1));
+                CMGI_TRY_GOTO(done, cmgi_group_finish(ctx));
+            }
+            const cmg_size rows = next_rows(p, r);
+            CMGI_TRY_GOTO(done, rows > 0 ? p->put(p->file, p->done[r], rows, next.data) : CMG_OK);
+            p->done[r] += rows;
             left = left || p->done[r] < p->at[r + 1];
         }
     }
-    return CMG_OK;
+done:
+    cmgi_free(ctx, buffer);
+    return status;
 }
 
 /* Another rank: its rows to rank 0, chunk by chunk. */

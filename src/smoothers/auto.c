@@ -249,6 +249,7 @@ const cmgi_smoother_method cmgi_smoother_auto = {
     .text = "Chebyshev, Jacobi, SPAI or AINV, by the spectrum of each level",
     .omega = 1.0,
     .resident = true,
+    .kinds = true,
     .symmetric = true,
     .any_matrix = true, /* the methods that it chooses from look at A */
     .make = make,

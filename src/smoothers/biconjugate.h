@@ -17,7 +17,6 @@ typedef struct cmgi_biconjugate_options {
  * Column i of Z (and W) becomes row i of Zt (and Wt), columns sorted. For a symmetric positive
  * definite A pass T = NULL: then W = Z and Wt is not touched; else T = A^T.
  * The symmetric process multiplies with A^T alone.
- * The symmetric process uses A^T z alone.
  *
  * @return CMG_OK, CMG_ERR_SINGULAR when a pivot is zero, or not positive for T = NULL
  */

@@ -10,6 +10,7 @@
 #include "smoothers/smoother.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { SIZE };
 enum { LARGEST = 64 };
@@ -42,10 +43,7 @@ static cmg_status block_size(const cmgi_smoother_source *source, cmg_size *size)
 static bool invert_block(const cmg_csr *A, cmg_size first, cmg_size b, bool symmetric, double *X)
 {
     double H[LARGEST * LARGEST];
-    for (cmg_size k = 0; k < b * b; ++k) {
-        H[k] = 0;
-        X[k] = k % (b + 1) == 0 ? 1 : 0;
-    }
+    memset(H, 0, (size_t)(b * b) * sizeof *H);
     for (cmg_size i = 0; i < b; ++i) {
         for (cmg_size k = A->indptr[first + i]; k < A->indptr[first + i + 1]; ++k) {
             const cmg_size j = A->indices[k] - first;
@@ -54,18 +52,7 @@ static bool invert_block(const cmg_csr *A, cmg_size first, cmg_size b, bool symm
             }
         }
     }
-    if (!cmgi_small_lu(b, H, b, X)) {
-        return false;
-    }
-    for (cmg_size k = 0; symmetric && k < b * b; ++k) {
-        const cmg_size i = k / b;
-        const cmg_size j = k % b;
-        if (i < j) { /* rounding is not symmetric */
-            X[k] = 0.5 * (X[k] + X[j * b + i]);
-            X[j * b + i] = X[k];
-        }
-    }
-    return true;
+    return cmgi_small_invert(b, H, symmetric, X);
 }
 
 static cmg_status invert_blocks(const cmgi_smoother_source *source, const cmg_csr *A,

@@ -44,7 +44,7 @@ typedef struct making {
     cmgi_place at;
     cmgi_fsai_problem P;
     cmgi_fsai_places to;
-    int *longest;
+    double *longest;
     cmg_size bad; /* lowest row in which A is seen not to be positive definite, -1: none */
     bool made;    /* false: the device has not the room */
     cmg_size nnz; /* of G */
@@ -144,6 +144,7 @@ static cmg_status open_rows(making *w)
     cmg_context *ctx = w->source->ctx;
     const cmg_size rows = w->P.A.rows;
     cmgi_fsai_places *to = &w->to;
+    double longest = 0;
     cmg_size nnz = 0;
     to->G.rows = to->G.cols = rows;
     CMGI_TRY(cmgi_alloc_zero_at(ctx, w->at, 1, sizeof *w->longest, &w->longest));
@@ -155,7 +156,9 @@ static cmg_status open_rows(making *w)
                                 .longest = w->longest};
     CMGI_TRY(bound_fsai_row(ctx, w->at, rows, &bounds));
     CMGI_TRY(cmgi_csr_open_at(ctx, w->at, &to->G, &nnz));
-    return cmgi_bring_at(ctx, w->at, &to->longest, w->longest, sizeof to->longest);
+    CMGI_TRY(cmgi_bring_at(ctx, w->at, &longest, w->longest, sizeof longest));
+    to->longest = (int)longest;
+    return CMG_OK;
 }
 
 /* G without the gaps between its rows; w has the arrays. */

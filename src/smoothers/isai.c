@@ -50,7 +50,8 @@ static cmg_status solve_rows(const cmgi_smoother_source *source, const cmg_csr *
     rows r = {.T = T, .M = M};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_pattern(ctx, A, value[TAU], (int)value[POWER], M));
-    CMGI_TRY_GOTO(done, cmgi_row_work_create(ctx, cmgi_csr_longest_row(&M->view), &r.work));
+    const cmg_size longest = cmgi_csr_longest_row(&M->view);
+    CMGI_TRY_GOTO(done, cmgi_row_work_create(ctx, longest, longest * longest, &r.work));
     CMGI_TRY_GOTO(done, cmgi_each_row(ctx, "ISAI", A->rows, make_row, &r, &bad));
     if (bad < A->rows) {
         status = cmgi_fail(ctx, CMG_ERR_SINGULAR,
@@ -72,13 +73,12 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
     cmg_status status = CMG_OK;
     out->factors = 1;
     CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
-    if (symmetric) {
-        CMGI_TRY_GOTO(done, solve_rows(source, &B.view, &B.view, M));
-        CMGI_TRY_GOTO(done, cmgi_symmetrize(ctx, M));
-    } else {
+    if (!symmetric) {
         CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &source->A, &transposed));
-        CMGI_TRY_GOTO(done, solve_rows(source, &source->A, &transposed.view, M));
     }
+    CMGI_TRY_GOTO(done, solve_rows(source, symmetric ? &B.view : &source->A,
+                                   symmetric ? &B.view : &transposed.view, M));
+    CMGI_TRY_GOTO(done, symmetric ? cmgi_symmetrize(ctx, M) : CMG_OK);
 done:
     cmgi_csr_free(ctx, &B);
     cmgi_csr_free(ctx, &transposed);

@@ -4,11 +4,10 @@
  *
  * Source  Saad, Iterative Methods for Sparse Linear Systems, 2003, section 4.1.
  */
+#include "csr/kinds.h"
 #include "csr/place.h"
 #include "hierarchy/hierarchy.h"
 #include "smoothers/smoother.h"
-
-enum { SMALL = 4096 }; /* rows that one thread sees to */
 
 /* From the diagonal that is known on the device. */
 static cmg_status make_there(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
@@ -24,10 +23,8 @@ static cmg_status make_there(const cmgi_smoother_source *source, cmgi_smoother_f
         cmgi_free_device(ctx, inverse);
         return status;
     }
-    status = cmgi_resident_attach(ctx, &D, &out->factor[0]);
-    cmgi_resident_free(ctx, &D);
     out->factors = 1;
-    return status;
+    return cmgi_resident_attach(ctx, &D, &out->factor[0]);
 }
 
 static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
@@ -42,22 +39,14 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
     }
     CMGI_TRY(cmgi_csr_alloc_diagonal(ctx, A->rows, D));
     out->factors = 1;
-    if (looks != NULL) {
+    if (source->kinds != NULL) {
+        CMGI_TRY(cmgi_kinds_diagonal(ctx, CMGI_HOST, source->kinds, D->values));
+    } else if (looks != NULL) {
         cmgi_copy(ctx, D->values, looks->diagonal, (size_t)A->rows * sizeof *D->values);
     } else {
         cmgi_csr_diagonal(ctx, A, D->values);
     }
-    cmg_size bad = A->rows;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
-    reduction(min                                                                                  \
-              : bad) if (A->rows > SMALL)
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        bad = i < bad && D->values[i] == 0 ? i : bad;
-        D->values[i] = 1 / D->values[i];
-    }
-    CMGI_CHECK(ctx, bad == A->rows, CMG_ERR_SINGULAR,
-               "jacobi: level %d: row %lld has a zero diagonal", source->level, (long long)bad);
-    return CMG_OK;
+    return cmgi_invert_at(ctx, CMGI_HOST, A->rows, D->values, D->values);
 }
 
 static const char *const examples[] = {"omega=auto", NULL};
@@ -66,6 +55,7 @@ const cmgi_smoother_method cmgi_smoother_jacobi = {
     .text = "diagonal of A",
     .omega = 0.7,
     .resident = true,
+    .kinds = true,
     .symmetric = true,
     .examples = examples,
     .make = make,

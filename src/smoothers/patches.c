@@ -49,19 +49,7 @@ static bool invert(const assembly *a, cmg_size e, cmgi_row_work *w, double *X)
     const cmg_index *J = a->patches->members + a->patches->first[e];
     const cmg_size n = a->patches->first[e + 1] - a->patches->first[e];
     cmgi_small_gather(a->A, J, n, &w->map, w->H);
-    for (cmg_size k = 0; k < n * n; ++k) {
-        X[k] = k % (n + 1) == 0 ? 1 : 0;
-    }
-    if (!cmgi_small_lu(n, w->H, n, X)) {
-        return false;
-    }
-    for (cmg_size i = 0; a->symmetric && i < n; ++i) {
-        for (cmg_size j = 0; j < i; ++j) { /* rounding is not symmetric */
-            X[i * n + j] = 0.5 * (X[i * n + j] + X[j * n + i]);
-            X[j * n + i] = X[i * n + j];
-        }
-    }
-    return true;
+    return cmgi_small_invert(n, w->H, a->symmetric, X);
 }
 
 /* M(J, J) += W X W; both J and the rows of M ascend. */
@@ -113,7 +101,7 @@ static cmg_status allocate(assembly *a)
     const cmg_size chunk = a->patches->count < CHUNK ? a->patches->count : CHUNK;
     CMGI_TRY(cmgi_alloc_zero(ctx, a->A->rows, sizeof *a->weight, &a->weight));
     CMGI_TRY(cmgi_alloc(ctx, chunk * largest * largest, sizeof *a->inverse, &a->inverse));
-    CMGI_TRY(cmgi_row_work_create(ctx, largest, &a->threads));
+    CMGI_TRY(cmgi_row_work_create(ctx, largest, largest * largest, &a->threads));
     for (cmg_size k = 0; k < a->patches->first[a->patches->count]; ++k) {
         a->weight[a->patches->members[k]] += 1;
     }

@@ -95,56 +95,34 @@ static double ratio_of(const cmgi_arguments *arguments, const cmgi_spectrum *spe
     return given > 0 ? fmax(given, 1.01) : fmax(2, degree * degree);
 }
 
-static void find_roots(family f, const cmgi_arguments *arguments, const cmgi_spectrum *spectrum,
-                       double *theta)
+/* The family's roots or, with theta = NULL, its recurrence. */
+static void find(family f, const cmgi_arguments *arguments, const cmgi_spectrum *spectrum,
+                 double *theta, cmgi_orthogonal *o)
 {
     const int n = (int)arguments->value[DEGREE];
+    const double ratio = ratio_of(arguments, spectrum);
+    const bool roots = theta != NULL;
     switch (f) {
     case CHEBYSHEV:
-        cmgi_roots_chebyshev(n, ratio_of(arguments, spectrum), theta);
+        roots ? cmgi_roots_chebyshev(n, ratio, theta) : cmgi_orthogonal_chebyshev(n, ratio, o);
         break;
     case CHEBYSHEV4:
-        cmgi_roots_chebyshev4(n, theta);
+        roots ? cmgi_roots_chebyshev4(n, theta) : cmgi_orthogonal_chebyshev4(n, o);
         break;
     case OPTIMAL:
-        cmgi_roots_optimal(n, theta);
+        roots ? cmgi_roots_optimal(n, theta) : cmgi_orthogonal_optimal(n, o);
         break;
     case LEAST_SQUARES:
-        cmgi_roots_least_squares(n, theta);
+        roots ? cmgi_roots_least_squares(n, theta) : cmgi_orthogonal_least_squares(n, o);
         break;
     case GLS:
-        cmgi_roots_gls(n, spectrum, theta);
-        break;
-    default:
-        for (int j = 0; j < n; ++j) {
-            theta[j] = 0.75; /* Neumann series, damped by 4 / (3 lambda) */
-        }
-        break;
-    }
-}
-
-static void find_recurrence(family f, const cmgi_arguments *arguments,
-                            const cmgi_spectrum *spectrum, cmgi_orthogonal *o)
-{
-    const int n = (int)arguments->value[DEGREE];
-    switch (f) {
-    case CHEBYSHEV:
-        cmgi_orthogonal_chebyshev(n, ratio_of(arguments, spectrum), o);
-        break;
-    case CHEBYSHEV4:
-        cmgi_orthogonal_chebyshev4(n, o);
-        break;
-    case OPTIMAL:
-        cmgi_orthogonal_optimal(n, o);
-        break;
-    case LEAST_SQUARES:
-        cmgi_orthogonal_least_squares(n, o);
-        break;
-    case GLS:
-        cmgi_orthogonal_gls(n, spectrum, o);
+        roots ? cmgi_roots_gls(n, spectrum, theta) : cmgi_orthogonal_gls(n, spectrum, o);
         break;
     default:
         cmgi_orthogonal_neumann(n, o);
+        for (int j = 0; roots && j < n; ++j) {
+            theta[j] = o->a[j]; /* Neumann series, damped by 4 / (3 lambda) */
+        }
         break;
     }
 }
@@ -153,22 +131,18 @@ static cmg_status make(const cmgi_smoother_source *source, family f, cmgi_smooth
 {
     cmgi_spectrum spectrum;
     const cmgi_arguments *arguments = source->arguments;
-    const int degree = (int)arguments->value[DEGREE];
-    CMGI_TRY(make_base(source, out, &spectrum));
-    out->stages = degree;
-    if (arguments->value[FORM] == RECURRENCE) {
-        cmgi_orthogonal o;
-        find_recurrence(f, arguments, &spectrum, &o);
-        cmgi_recurrence(&o, out->stage, out->momentum);
-        for (int j = 0; j < degree; ++j) {
-            out->stage[j] /= spectrum.largest;
-        }
-        return CMG_OK;
-    }
+    const bool recurrence = arguments->value[FORM] == RECURRENCE;
     double theta[CMGI_MAX_DEGREE];
-    find_roots(f, arguments, &spectrum, theta);
-    for (int j = 0; j < degree; ++j) {
-        out->stage[j] = 1 / (theta[j] * spectrum.largest);
+    cmgi_orthogonal o;
+    CMGI_TRY(make_base(source, out, &spectrum));
+    out->stages = (int)arguments->value[DEGREE];
+    find(f, arguments, &spectrum, recurrence ? NULL : theta, &o);
+    if (recurrence) {
+        cmgi_recurrence(&o, out->stage, out->momentum);
+    }
+    for (int j = 0; j < out->stages; ++j) {
+        out->stage[j] =
+            recurrence ? out->stage[j] / spectrum.largest : 1 / (theta[j] * spectrum.largest);
     }
     return CMG_OK;
 }

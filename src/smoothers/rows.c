@@ -1,9 +1,5 @@
 #include "smoothers/rows.h"
 
-#include "csr/by_rows.h"
-
-#include <string.h>
-
 cmg_status cmgi_each_row(cmg_context *ctx, const char *what, cmg_size n, cmgi_try_row_fn row,
                          const void *user, cmg_size *bad)
 {
@@ -23,12 +19,13 @@ cmg_status cmgi_each_row(cmg_context *ctx, const char *what, cmg_size n, cmgi_tr
     return CMG_OK;
 }
 
-cmg_status cmgi_row_work_create(cmg_context *ctx, cmg_size size, cmgi_row_work **work)
+cmg_status cmgi_row_work_create(cmg_context *ctx, cmg_size size, cmg_size entries,
+                                cmgi_row_work **work)
 {
     CMGI_TRY(cmgi_alloc_zero(ctx, ctx->threads, sizeof **work, work));
     for (int t = 0; t < ctx->threads; ++t) {
         CMGI_TRY(cmgi_index_map_create(ctx, size, &(*work)[t].map));
-        CMGI_TRY(cmgi_alloc(ctx, size * size, sizeof(double), &(*work)[t].H));
+        CMGI_TRY(cmgi_alloc(ctx, entries, sizeof(double), &(*work)[t].H));
     }
     return CMG_OK;
 }
@@ -41,34 +38,4 @@ void cmgi_row_work_destroy(cmg_context *ctx, cmgi_row_work **work)
     }
     cmgi_free(ctx, *work);
     *work = NULL;
-}
-
-cmg_status cmgi_slab_create(cmg_context *ctx, cmg_size rows, cmg_size room, cmgi_slab *slab)
-{
-    slab->room = room;
-    CMGI_TRY(cmgi_alloc(ctx, rows * room, sizeof *slab->columns, &slab->columns));
-    CMGI_TRY(cmgi_alloc(ctx, rows * room, sizeof *slab->values, &slab->values));
-    return cmgi_alloc_zero(ctx, rows, sizeof *slab->length, &slab->length);
-}
-
-void cmgi_slab_free(cmg_context *ctx, cmgi_slab *slab)
-{
-    CMGI_FREE(ctx, slab->columns, slab->values, slab->length);
-}
-
-static cmg_size copy_row(const void *user, cmg_size i, cmg_index *columns, double *values)
-{
-    const cmgi_slab *slab = user;
-    const size_t length = (size_t)slab->length[i];
-    if (columns != NULL) {
-        memcpy(columns, slab->columns + i * slab->room, length * sizeof *columns);
-        memcpy(values, slab->values + i * slab->room, length * sizeof *values);
-    }
-    return slab->length[i];
-}
-
-cmg_status cmgi_slab_compact(cmg_context *ctx, cmg_size rows, const cmgi_slab *slab, cmgi_csr *M)
-{
-    CMGI_TRY(cmgi_csr_by_rows(ctx, rows, rows, copy_row, slab, M));
-    return cmgi_csr_sort(ctx, M);
 }

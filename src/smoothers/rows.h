@@ -12,20 +12,9 @@ cmg_status cmgi_each_row(cmg_context *ctx, const char *what, cmg_size n, cmgi_tr
 /* Small systems, one at a time on every thread. */
 typedef struct cmgi_row_work {
     cmgi_index_map map; /* local numbering */
-    double *H;          /* A(J, J) */
+    double *H;          /* A(J, J), or what else belongs to the indices */
 } cmgi_row_work;
-/* Of up to `size` unknowns each. */
-cmg_status cmgi_row_work_create(cmg_context *ctx, cmg_size size, cmgi_row_work **work);
+/* Of up to `size` unknowns and `entries` values each. */
+cmg_status cmgi_row_work_create(cmg_context *ctx, cmg_size size, cmg_size entries,
+                                cmgi_row_work **work);
 void cmgi_row_work_destroy(cmg_context *ctx, cmgi_row_work **work);
-
-/* Rows of M whose lengths are not known before they are there. */
-typedef struct cmgi_slab {
-    cmg_size room;      /* places a row */
-    cmg_index *columns; /* of row i from i room on */
-    double *values;
-    cmg_size *length;
-} cmgi_slab;
-cmg_status cmgi_slab_create(cmg_context *ctx, cmg_size rows, cmg_size room, cmgi_slab *slab);
-void cmgi_slab_free(cmg_context *ctx, cmgi_slab *slab);
-/* The rows as a square matrix, columns ascending. */
-cmg_status cmgi_slab_compact(cmg_context *ctx, cmg_size rows, const cmgi_slab *slab, cmgi_csr *M);

@@ -60,6 +60,23 @@ bool cmgi_small_lu(cmg_size n, double *restrict H, cmg_size count, double *restr
     return true;
 }
 
+bool cmgi_small_invert(cmg_size n, double *restrict H, bool symmetric, double *restrict X)
+{
+    for (cmg_size k = 0; k < n * n; ++k) {
+        X[k] = k % (n + 1) == 0 ? 1 : 0;
+    }
+    if (!cmgi_small_lu(n, H, n, X)) {
+        return false;
+    }
+    for (cmg_size i = 0; symmetric && i < n; ++i) {
+        for (cmg_size j = 0; j < i; ++j) {
+            X[i * n + j] = 0.5 * (X[i * n + j] + X[j * n + i]);
+            X[j * n + i] = X[i * n + j];
+        }
+    }
+    return true;
+}
+
 void cmgi_small_gather(const cmg_csr *A, const cmg_index *J, cmg_size length, cmgi_index_map *map,
                        double *restrict H)
 {

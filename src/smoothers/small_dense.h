@@ -8,6 +8,8 @@
  * Returns false when a pivot is zero to rounding.
  */
 bool cmgi_small_lu(cmg_size n, double *restrict H, cmg_size count, double *restrict x);
+/* X = H^-1, made symmetric where asked to: rounding is not. */
+bool cmgi_small_invert(cmg_size n, double *restrict H, bool symmetric, double *restrict X);
 /* H = A(J, J) by rows; `map` has room for J and is left holding it. */
 void cmgi_small_gather(const cmg_csr *A, const cmg_index *J, cmg_size length, cmgi_index_map *map,
                        double *restrict H);

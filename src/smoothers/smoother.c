@@ -118,7 +118,8 @@ cmg_status cmgi_smoother_source_here(const cmgi_smoother_source *source, cmgi_sm
 {
     *here = *source;
     here->there = NULL;
-    return source->there != NULL
+    here->kinds = NULL;
+    return source->there != NULL || source->kinds != NULL
                ? cmg_hierarchy_get_csr(source->h, source->level, CMG_ROLE_A, NULL, 0, &here->A)
                : CMG_OK;
 }
@@ -181,7 +182,7 @@ static cmg_status make(const cmgi_smoother_source *source, const char *name, dou
     cmgi_arguments arguments;
     CMGI_TRY(cmgi_smoother_parse(source->ctx, name, &method, &arguments));
     cmgi_smoother_source with_arguments = *source;
-    if (!method->resident) {
+    if (!method->resident || (source->kinds != NULL && !method->kinds)) {
         CMGI_TRY(cmgi_smoother_source_here(source, &with_arguments));
     }
     with_arguments.arguments = &arguments;
@@ -262,68 +263,51 @@ static cmg_status hash_there(cmg_context *ctx, const cmgi_resident *M, uint64_t 
                                  : own[cmgi_column(ctx)](ctx, &M->csr, M->rows.nnz, hash);
 }
 
-/* A factor that is on the device, in the level's numbering. */
-static cmg_status place_there(cmg_context *ctx, const cmgi_resident *M,
-                              const cmgi_smoother_options *options, int k, cmgi_smoother *s)
-{
-    cmg_matrix_options matrix = options->matrix;
-    const bool diagonal = cmgi_resident_is_diagonal(M);
-    uint64_t pattern = 0;
-    matrix.format = diagonal ? CMG_FORMAT_DIAGONAL : matrix.format;
-    if (matrix.keep_map || M->csr.indptr == NULL) {
-        CMGI_TRY(hash_there(ctx, M, &pattern));
-    }
-    if (s->factor[k] != NULL && s->pattern[k] != pattern) {
-        cmg_matrix_destroy(&s->factor[k]);
-        s->changed = true;
-    }
-    if (s->factor[k] != NULL) {
-        return cmg_matrix_update(s->factor[k], M->csr.values != NULL ? M->csr.values : M->diagonal);
-    }
-    s->pattern[k] = pattern;
-    return cmgi_matrix_create(ctx, &(cmgi_matrix_source){.there = M}, options->use, &matrix,
-                              &s->factor[k]);
-}
-
 /* Puts factor k into the level's numbering and its format, or updates the values of the one there.
  */
 static cmg_status place_factor(const cmgi_smoother_source *source, const cmgi_smoother_factors *out,
                                const cmgi_smoother_options *options, int k, cmgi_smoother *s)
 {
     cmg_context *ctx = source->ctx;
-    const cmgi_csr *factor = &out->factor[k];
+    const cmgi_resident *there = out->factor[k].there;
+    const bool known = there != NULL && there->csr.indptr == NULL; /* a diagonal */
     cmgi_csr renumbered = {0};
-    cmg_csr view = factor->view;
+    cmg_csr view = out->factor[k].view;
     cmg_matrix_options matrix = options->matrix;
+    uint64_t pattern = 0;
     cmg_status status = CMG_OK;
     if (source->frame != NULL) {
         cmg_matrix_destroy(&s->factor[k]);
         s->changed = true;
         return source->frame->place(source->frame, &view, options->use, &matrix, &s->factor[k]);
     }
-    if (factor->there != NULL) {
-        return place_there(ctx, factor->there, options, k, s);
-    }
-    if (options->perm != NULL) {
+    if (there == NULL && options->perm != NULL) {
         CMGI_TRY(cmgi_csr_permute(ctx, &view, options->perm, options->perm, true, &renumbered));
         view = renumbered.view;
     }
-    if (cmgi_csr_is_diagonal(ctx, &view) && !out->solves) {
+    if (there != NULL ? cmgi_resident_is_diagonal(there)
+                      : cmgi_csr_is_diagonal(ctx, &view) && !out->solves) {
         matrix.format = CMG_FORMAT_DIAGONAL;
     }
-    const uint64_t pattern = matrix.keep_map ? pattern_hash(&view) : 0;
+    if (there != NULL && (matrix.keep_map || known)) {
+        CMGI_TRY_GOTO(done, hash_there(ctx, there, &pattern));
+    } else if (matrix.keep_map) {
+        pattern = pattern_hash(&view);
+    }
     if (s->factor[k] != NULL && s->pattern[k] != pattern) {
         cmg_matrix_destroy(&s->factor[k]);
         s->changed = true;
     }
     if (s->factor[k] == NULL) {
-        const cmgi_matrix_source from = {.csr = &view};
+        const cmgi_matrix_source from = {.csr = there != NULL ? NULL : &view, .there = there};
         CMGI_TRY_GOTO(done, out->solves ? cmgi_sweep_create(ctx, &view, &matrix, &s->factor[k])
                                         : cmgi_matrix_create(ctx, &from, options->use, &matrix,
                                                              &s->factor[k]));
         s->pattern[k] = pattern;
     } else {
-        CMGI_TRY_GOTO(done, cmg_matrix_update(s->factor[k], view.values));
+        CMGI_TRY_GOTO(done, cmg_matrix_update(s->factor[k], known           ? there->diagonal
+                                                            : there != NULL ? there->csr.values
+                                                                            : view.values));
     }
 done:
     cmgi_csr_free(ctx, &renumbered);

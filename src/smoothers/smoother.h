@@ -40,10 +40,12 @@ typedef struct cmgi_smoother_source {
     /* level matrix in the hierarchy's numbering, on the host; its size alone where the method looks
      * at `there` and that is not NULL */
     cmg_csr A;
-    const cmgi_resident *there;  /* the same on the device, or NULL */
-    const cmg_matrix *matrix;    /* the same as the cycle multiplies with it; may be NULL */
-    const cmgi_frame *frame;     /* NULL = this rank has all rows */
-    const cmgi_csr_facts *known; /* of A, where the hierarchy has them; else NULL */
+    const cmgi_resident
+        *there; /* the same on the device, or NULL; its facts and diagonal where ... */
+    const struct cmgi_kinds *kinds; /* ... there is no CSR at all, else NULL */
+    const cmg_matrix *matrix;       /* the same as the cycle multiplies with it; may be NULL */
+    const cmgi_frame *frame;        /* NULL = this rank has all rows */
+    const cmgi_csr_facts *known;    /* of A, where the hierarchy has them; else NULL */
     /* filled by the check of A, counts are of own rows; NULL = not asked for */
     cmgi_csr_facts *facts;
     struct cmgi_spectra *kept;        /* bounds to go on with (spectrum.h), NULL = none are kept */
@@ -99,6 +101,7 @@ typedef struct cmgi_smoother_method {
     bool takes_name;             /* written method:NAME */
     bool any_matrix;             /* does not look at A */
     bool resident;               /* is satisfied with `there`, and may make factors there */
+    bool kinds;                  /* is satisfied with `kinds` */
     bool first;                  /* takes much memory while it is made, and A alone */
     bool later;                  /* several factors, as stored, give its estimated damping */
     bool symmetric;              /* M is symmetric, by default arguments, where A is */

@@ -4,24 +4,17 @@
  * others. Short and well conditioned ones are solved by their normal equations (spai_normal.cu),
  * what these leave by Householder QR, two warps a row (spai_row.cuh).
  *
- * A first pass counts the equations; rows of about equal need go into one launch, whose blocks
- * share a multiprocessor's memory. What does not fit there works in global memory.
+ * A first pass counts the equations; rows that fit work in shared memory, as many at a time as the
+ * largest of them allows. What does not fit there works in global memory.
  */
 #include "smoothers/spai.cuh"
 #include "smoothers/spai_row.cuh"
 
-enum { THREADS = 256, MEASURERS = 4, WARPS = 2 };
+enum { MEASURERS = 4 };
 
-/* Blocks that share a multiprocessor's memory, by class; the class after them works in global
- * memory. */
-enum { CLASSES = 17, GLOBAL = CLASSES, LARGEST, UNMEASURED, COUNTERS };
-static const int blocks_of_class[CLASSES] = {32, 24, 20, 16, 14, 12, 11, 10, 9,
-                                             8,  7,  6,  5,  4,  3,  2,  1};
-
-/* Bytes that a row may need in each class, ascending. */
-typedef struct limits {
-    int bytes[CLASSES];
-} limits;
+/* The most bytes of shared memory that a row needs which fits there, and of memory that another
+ * does; how many are such, and how many have more equations than the tables. */
+enum { INSIDE, OUTSIDE, OUTSIDERS, UNMEASURED, COUNTERS };
 
 /* ------------------------------------------------------------------ sizes */
 
@@ -47,15 +40,15 @@ CMGI_EACH_ROW(spai_norm, norms)
 /* equations[i] = number of equations of row i where the table holds them, need[i] = its bytes; of
  * `rows` rows in a list, NULL: of all. */
 __global__ void measure_kernel(const cmgi_device_csr A, const cmgi_device_csr S, const int *list,
-                               cmg_size rows, int slots, bool counted, int *equations, int *need,
-                               int *counter)
+                               cmg_size rows, int slots, bool counted, int most, int *equations,
+                               int *need, int *counter)
 {
     extern __shared__ int keys[];
     const int lane = (int)threadIdx.x % CMGI_WARP;
     const int warp = (int)threadIdx.x / CMGI_WARP;
     const cmg_size a = (cmg_size)blockIdx.x * (blockDim.x / CMGI_WARP) + warp;
     const cmg_size i = a < rows && list != NULL ? list[a] : a;
-    if (a >= rows || equations[i] >= 0) {
+    if (a >= rows || equations[i] >= 0 || S.indptr[i] == S.indptr[i + 1]) {
         return;
     }
     const table t = {keys + warp * slots, NULL, slots, 32 - log2_of(slots), slots - slots / 4};
@@ -81,66 +74,33 @@ __global__ void measure_kernel(const cmgi_device_csr A, const cmgi_device_csr S,
     if (lane == 0) {
         const long long bytes =
             before_matrix(length, (int)n, counted) + 8 * (doubles + room_of(length));
+        const int wanted = (int)(bytes < INT_MAX ? bytes : INT_MAX);
         equations[i] = length;
-        need[i] = (int)(bytes < INT_MAX ? bytes : INT_MAX);
+        need[i] = wanted;
+        atomicMax(&counter[wanted <= most ? INSIDE : OUTSIDE], wanted);
+        if (wanted > most) {
+            atomicAdd(&counter[OUTSIDERS], 1);
+        }
     }
 }
 
-__device__ __forceinline__ int class_of(const limits &l, int need)
-{
-    int c = 0;
-    while (c < CLASSES && need > l.bytes[c]) {
-        ++c;
-    }
-    return c;
-}
-
-/* Adds the warp's lanes of one class to its counter; returns this lane's place. */
-__device__ __forceinline__ int take_place(int *counter, int c, bool wanted)
-{
-    const unsigned active = __ballot_sync(CMGI_ALL, wanted);
-    int place = 0;
-    if (wanted) {
-        const int lane = (int)threadIdx.x % CMGI_WARP;
-        const unsigned same = __match_any_sync(active, c);
-        const int leader = __ffs((int)same) - 1;
-        int base = lane == leader ? atomicAdd(&counter[c], __popc(same)) : 0;
-        base = __shfl_sync(same, base, leader);
-        place = base + __popc(same & ((1U << lane) - 1));
-    }
-    return place;
-}
-
-/* Rows `from`, NULL: all, of each class are counted (list = NULL), or listed after the counter's
- * start. The order in a list depends on the run, what a row gets does not. */
-__global__ void sort_kernel(const int *from, int rows, const cmg_size *indptr, const int *need,
-                            const limits l, int *counter, int *list)
-{
-    const cmg_size a = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    const cmg_size i = a < rows && from != NULL ? from[a] : a;
-    const bool wanted = a < rows && indptr[i + 1] > indptr[i];
-    const int c = wanted ? class_of(l, need[i]) : 0;
-    const int place = take_place(counter, c, wanted);
-    if (wanted && list != NULL) {
-        list[place] = (int)i;
-    } else if (wanted && c == GLOBAL) {
-        atomicMax(&counter[LARGEST], need[i]);
-    }
-}
-
-/* WARPS warps for each row of a list, in shared memory or in their part of `global_space`. */
-template <bool SHARED, int WARPS>
+/* WARPS warps for each row of a list, NULL: all, that fits into shared memory, or for each other
+ * one, in their part of `global_space`. */
+template <bool SHARED>
 __global__ void __launch_bounds__(WARPS *CMGI_WARP)
     rows_kernel(const cmgi_device_csr A, const double *norm2, const cmgi_device_csr S,
-                const int *list, int rows, const int *equations, bool counted, char *global_space,
-                size_t bytes)
+                const int *list, int rows, const int *equations, const int *need, int most,
+                bool counted, char *global_space, size_t bytes)
 {
     extern __shared__ double2 shared_space[];
     const int lane = (int)threadIdx.x % CMGI_WARP;
     char *space = SHARED ? (char *)shared_space : global_space + blockIdx.x * bytes;
     for (int a = (int)blockIdx.x; a < rows; a += (int)gridDim.x) {
-        const cmg_size i = list[a];
+        const cmg_size i = list != NULL ? list[a] : a;
         const cmg_size first = S.indptr[i];
+        if (S.indptr[i + 1] == first || (need[i] <= most) != SHARED) {
+            continue;
+        }
         const problem P = carve(space, equations[i], (int)(S.indptr[i + 1] - first), counted);
         if (threadIdx.x < CMGI_WARP) {
             fill(A, norm2, S.indices + first, i, P, lane);
@@ -148,12 +108,12 @@ __global__ void __launch_bounds__(WARPS *CMGI_WARP)
                 weigh(P, lane);
             }
         }
-        wait<WARPS>();
-        const int rank = factorise<WARPS>(P, lane);
+        __syncthreads();
+        const int rank = factorise(P, lane);
         if (threadIdx.x < CMGI_WARP) {
             solve_triangle(P, lane, rank, S.values + first);
         }
-        wait<WARPS>();
+        __syncthreads();
     }
 }
 
@@ -164,12 +124,13 @@ typedef struct plan {
     cmgi_spai_left left;
     int *equations; /* of each row, -1 = not measured yet */
     int *need;      /* bytes of each row */
-    int *list;      /* rows by class */
     int *counter;   /* COUNTERS */
     double *norm2;  /* of the rows of A */
-    cmgi_spai_repeats repeats;
+    cmgi_spai_groups repeats;
     int count[COUNTERS];
-    limits l;
+    int most;     /* bytes of a block's shared memory */
+    int together; /* and of a multiprocessor's, less what each block has taken off */
+    int reserved;
     int processors;
     char *space; /* for rows beyond shared memory */
 } plan;
@@ -184,44 +145,35 @@ static cmg_status plan_alloc(cmg_context *ctx, cmg_size rows, plan *p)
 {
     CMGI_TRY(cmgi_alloc_device(ctx, rows, sizeof *p->equations, &p->equations));
     CMGI_TRY(cmgi_alloc_device(ctx, rows, sizeof *p->need, &p->need));
-    CMGI_TRY(cmgi_alloc_device(ctx, rows, sizeof *p->list, &p->list));
     CMGI_TRY(cmgi_alloc_device(ctx, rows, sizeof *p->norm2, &p->norm2));
     return cmgi_alloc_device(ctx, COUNTERS, sizeof *p->counter, &p->counter);
 }
 
 static void plan_free(cmg_context *ctx, plan *p)
 {
-    cmgi_spai_repeats_free(ctx, &p->repeats);
+    cmgi_spai_groups_free(ctx, &p->repeats);
     cmgi_free_device(ctx, p->left.space[0]);
     cmgi_free_device(ctx, p->left.space[1]);
     cmgi_free_device(ctx, p->equations);
     cmgi_free_device(ctx, p->need);
-    cmgi_free_device(ctx, p->list);
     cmgi_free_device(ctx, p->counter);
     cmgi_free_device(ctx, p->norm2);
     cmgi_free_device(ctx, p->space);
 }
 
-/* What a multiprocessor has for each class, a launch's own reserve taken off. */
 static cmg_status find_limits(cmg_context *ctx, plan *p)
 {
     const int device = cmgi_device_of(ctx)->number;
-    int processor = 0;
-    int block = 0;
-    int reserved = 0;
-    CMGI_CUDA(ctx, cudaDeviceGetAttribute(&processor, cudaDevAttrMaxSharedMemoryPerMultiprocessor,
+    CMGI_CUDA(ctx, cudaDeviceGetAttribute(&p->together, cudaDevAttrMaxSharedMemoryPerMultiprocessor,
                                           device));
-    CMGI_CUDA(ctx, cudaDeviceGetAttribute(&block, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
     CMGI_CUDA(ctx,
-              cudaDeviceGetAttribute(&reserved, cudaDevAttrReservedSharedMemoryPerBlock, device));
-    for (int c = 0; c < CLASSES; ++c) {
-        const int share = (processor / blocks_of_class[c] - reserved) & -128;
-        p->l.bytes[c] = share < block ? share : block;
-    }
+              cudaDeviceGetAttribute(&p->most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    CMGI_CUDA(
+        ctx, cudaDeviceGetAttribute(&p->reserved, cudaDevAttrReservedSharedMemoryPerBlock, device));
     p->processors = cmgi_device_of(ctx)->processors;
-    CMGI_CUDA(ctx, cudaFuncSetAttribute(rows_kernel<true, WARPS>,
-                                        cudaFuncAttributeMaxDynamicSharedMemorySize, block));
-    CMGI_CUDA(ctx, cudaFuncSetAttribute(rows_kernel<true, WARPS>,
+    CMGI_CUDA(ctx, cudaFuncSetAttribute(rows_kernel<true>,
+                                        cudaFuncAttributeMaxDynamicSharedMemorySize, p->most));
+    CMGI_CUDA(ctx, cudaFuncSetAttribute(rows_kernel<true>,
                                         cudaFuncAttributePreferredSharedMemoryCarveout,
                                         cudaSharedmemCarveoutMaxShared));
     return CMG_OK;
@@ -234,55 +186,34 @@ static cmg_status measure(cmg_context *ctx, const cmgi_device_csr *A, const cmgi
     static const int slots[] = {256, 2048, 16384};
     const cudaStream_t stream = cmgi_stream(ctx);
     const int problems = p->left.count;
-    int left = 1;
     const norms n = {*A, p->norm2};
     CMGI_TRY(cmgi_spai_norm_device(ctx, A->rows, &n));
     CMGI_CUDA(ctx, cudaMemsetAsync(p->equations, 0xff, (size_t)S->rows * sizeof(int), stream));
-    for (int s = 0; s < 3 && left > 0; ++s) {
+    CMGI_TRY(cmgi_cuda_clear(ctx, p->counter, sizeof p->count));
+    for (int s = 0; s < 3 && (s == 0 || p->count[UNMEASURED] > 0); ++s) {
         const int warps = slots[s] * (int)sizeof(int) * MEASURERS <= 48 << 10 ? MEASURERS : 1;
         const size_t bytes = (size_t)(slots[s] * warps) * sizeof(int);
         CMGI_CUDA(ctx,
                   cudaFuncSetAttribute(measure_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                        (int)bytes));
-        CMGI_CUDA(ctx, cudaMemsetAsync(p->counter, 0, COUNTERS * sizeof(int), stream));
+        CMGI_TRY(cmgi_cuda_clear(ctx, p->counter + UNMEASURED, sizeof(int)));
         measure_kernel<<<cmgi_grid(problems, warps), warps * CMGI_WARP, bytes, stream>>>(
-            *A, *S, p->left.list, problems, slots[s], counted, p->equations, p->need, p->counter);
+            *A, *S, p->left.list, problems, slots[s], counted, p->most, p->equations, p->need,
+            p->counter);
         CMGI_TRY(CMGI_LAUNCHED(ctx));
-        CMGI_TRY(cmgi_to_host(ctx, &left, p->counter + UNMEASURED, sizeof left));
+        CMGI_TRY(cmgi_to_host(ctx, p->count, p->counter, sizeof p->count));
     }
-    p->count[UNMEASURED] = left;
     return CMG_OK;
-}
-
-/* Lists the rows of each class. */
-static cmg_status sort_rows(cmg_context *ctx, const cmgi_device_csr *S, plan *p)
-{
-    const cmgi_spai_left *left = &p->left;
-    const unsigned grid = cmgi_grid(left->count, THREADS);
-    const cudaStream_t stream = cmgi_stream(ctx);
-    int start[COUNTERS] = {0};
-    CMGI_CUDA(ctx, cudaMemsetAsync(p->counter, 0, COUNTERS * sizeof(int), stream));
-    sort_kernel<<<grid, THREADS, 0, stream>>>(left->list, left->count, S->indptr, p->need, p->l,
-                                              p->counter, NULL);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
-    CMGI_TRY(cmgi_to_host(ctx, p->count, p->counter, UNMEASURED * sizeof(int)));
-    for (int c = 1; c <= GLOBAL; ++c) {
-        start[c] = start[c - 1] + p->count[c - 1];
-    }
-    CMGI_TRY(cmgi_to_device(ctx, p->counter, start, sizeof start));
-    sort_kernel<<<grid, THREADS, 0, stream>>>(left->list, left->count, S->indptr, p->need, p->l,
-                                              p->counter, p->list);
-    return CMGI_LAUNCHED(ctx);
 }
 
 /* Rows whose work space is global memory, as many at a time as a gigabyte holds; *made = false
  * where that is none. */
 static cmg_status solve_global(cmg_context *ctx, const cmgi_device_csr *A, bool counted,
-                               cmgi_device_csr *S, int first, plan *p, bool *made)
+                               cmgi_device_csr *S, plan *p, bool *made)
 {
-    const long long bytes = ((long long)p->count[LARGEST] + 255) / 256 * 256;
+    const long long bytes = ((long long)p->count[OUTSIDE] + 255) / 256 * 256;
     const long long fit = (1LL << 30) / bytes;
-    const int rows = p->count[GLOBAL];
+    const int rows = p->count[OUTSIDERS];
     const int most = 8 * p->processors < rows ? 8 * p->processors : rows;
     const int blocks = fit < most ? (int)fit : most;
     *made = blocks > 0;
@@ -290,26 +221,27 @@ static cmg_status solve_global(cmg_context *ctx, const cmgi_device_csr *A, bool 
         return CMG_OK;
     }
     CMGI_TRY(cmgi_alloc_device(ctx, blocks, (size_t)bytes, &p->space));
-    rows_kernel<false, WARPS><<<(unsigned)blocks, WARPS * CMGI_WARP, 0, cmgi_stream(ctx)>>>(
-        *A, p->norm2, *S, p->list + first, rows, p->equations, counted, p->space, (size_t)bytes);
+    rows_kernel<false><<<(unsigned)blocks, WARPS * CMGI_WARP, 0, cmgi_stream(ctx)>>>(
+        *A, p->norm2, *S, p->left.list, p->left.count, p->equations, p->need, p->most, counted,
+        p->space, (size_t)bytes);
     return CMGI_LAUNCHED(ctx);
 }
 
 static cmg_status solve_all(cmg_context *ctx, const cmgi_device_csr *A, bool counted,
                             cmgi_device_csr *S, plan *p, bool *made)
 {
-    int first = 0;
-    for (int c = 0; c < CLASSES; first += p->count[c++]) {
-        const int most = blocks_of_class[c] * p->processors;
-        const int blocks = p->count[c] < most ? p->count[c] : most;
-        if (blocks > 0) {
-            rows_kernel<true, WARPS>
-                <<<(unsigned)blocks, WARPS * CMGI_WARP, (size_t)p->l.bytes[c], cmgi_stream(ctx)>>>(
-                    *A, p->norm2, *S, p->list + first, p->count[c], p->equations, counted, NULL, 0);
-            CMGI_TRY(CMGI_LAUNCHED(ctx));
-        }
+    enum { MOST = 32 }; /* blocks of a multiprocessor */
+    const int bytes = p->count[INSIDE];
+    if (bytes > 0) {
+        const int fit = p->together / ((bytes + p->reserved + 127) / 128 * 128);
+        const int most = (fit < MOST ? fit : MOST) * p->processors;
+        const int blocks = p->left.count < most ? p->left.count : most;
+        rows_kernel<true><<<(unsigned)blocks, WARPS * CMGI_WARP, (size_t)bytes, cmgi_stream(ctx)>>>(
+            *A, p->norm2, *S, p->left.list, p->left.count, p->equations, p->need, p->most, counted,
+            NULL, 0);
+        CMGI_TRY(CMGI_LAUNCHED(ctx));
     }
-    return p->count[GLOBAL] > 0 ? solve_global(ctx, A, counted, S, first, p, made) : CMG_OK;
+    return p->count[OUTSIDERS] > 0 ? solve_global(ctx, A, counted, S, p, made) : CMG_OK;
 }
 
 /* By QR, what is left; *made = false: a row is too large. */
@@ -323,7 +255,6 @@ static cmg_status factorise_left(cmg_context *ctx, const cmgi_device_csr *A, boo
     if (!*made) {
         return CMG_OK;
     }
-    CMGI_TRY(sort_rows(ctx, S, p));
     return solve_all(ctx, A, counted, S, p, made);
 }
 
@@ -331,7 +262,7 @@ cmg_status cmgi_spai_rows_cuda(cmg_context *ctx, const cmgi_device_csr *A, bool 
                                cmgi_device_csr *S, bool *made)
 {
     plan p = {};
-    const cmgi_spai_repeats *R = &p.repeats;
+    const cmgi_spai_groups *R = &p.repeats;
     cmg_status status = CMG_OK;
     *made = true;
     if (S->nnz == 0) {
@@ -340,7 +271,7 @@ cmg_status cmgi_spai_rows_cuda(cmg_context *ctx, const cmgi_device_csr *A, bool 
     CMGI_TRY_GOTO(done, cmgi_progress(ctx, "SPAI", 0, S->rows));
     CMGI_TRY_GOTO(done, cmgi_spai_repeats_find(ctx, A, S, &p.repeats));
     p.left.list = R->list;
-    p.left.count = R->same != NULL ? R->problems : (int)S->rows;
+    p.left.count = R->same != NULL ? R->count : (int)S->rows;
     if (!counted) {
         CMGI_TRY_GOTO(done, left_alloc(ctx, S->rows, &p.left));
         CMGI_TRY_GOTO(done, cmgi_spai_normal(ctx, A, S, R->list, p.left.count, &p.left));

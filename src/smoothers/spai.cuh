@@ -1,6 +1,6 @@
 /* What the .cu files of SPAI share: a CSR on the device, its repeated rows, the least squares. */
 #pragma once
-#include "core/each.h"
+#include "csr/row_groups.cuh"
 
 extern "C" {
 #include "smoothers/spai_cuda.h"
@@ -13,19 +13,92 @@ static __device__ __forceinline__ double cmgi_value_at(const cmgi_device_csr &A,
     return A.s != NULL ? A.values[k] * (A.s[i] * A.s[j]) : A.values[k];
 }
 
-/* Rows of S that pose the same least squares problem (spai_repeat.cu). */
-typedef struct cmgi_spai_repeats {
-    int *same;    /* lowest row that poses the problem of row i; NULL: not looked up */
-    int *list;    /* the rows i with same[i] = i */
-    int problems; /* their number */
-} cmgi_spai_repeats;
+/* What tells rows of a matrix apart: their columns less their own number, and a content of each
+ * entry. */
+template <typename CONTENT>
+struct cmgi_spai_look {
+    const cmg_size *indptr;
+    const cmg_index *indices;
+    CONTENT of;
 
-/* `same` stays NULL where too few rows repeat. */
+    __device__ __forceinline__ cmg_index base(cmg_size i, cmg_size, cmg_size) const
+    {
+        return (cmg_index)i;
+    }
+    __device__ __forceinline__ unsigned offset(cmg_size k, cmg_index from) const
+    {
+        return (unsigned)(indices[k] - from);
+    }
+    __device__ __forceinline__ unsigned long long content(cmg_size i, cmg_size k) const
+    {
+        return of(i, indices[k], k);
+    }
+};
+
+/* The class of the row that an entry names. */
+struct cmgi_spai_class {
+    const int *same;
+    __device__ __forceinline__ unsigned long long operator()(cmg_size, cmg_index j, cmg_size) const
+    {
+        return (unsigned long long)same[j];
+    }
+};
+
+/* Rows of a matrix in groups. */
+typedef struct cmgi_spai_groups {
+    int *same; /* lowest row of row i's group; NULL: too many differ */
+    int *list; /* the rows i with same[i] = i, in an order that depends on the run */
+    int count; /* their number */
+} cmgi_spai_groups;
+
+static inline void cmgi_spai_groups_free(cmg_context *ctx, cmgi_spai_groups *R)
+{
+    cmgi_free_device(ctx, R->same);
+    cmgi_free_device(ctx, R->list);
+    *R = {};
+}
+
+/* Rows of S in at most `limit` groups: by their columns less their own number, and the groups of
+ * the rows of A that these are, whose entries have `content` besides. */
+template <typename CONTENT>
+static cmg_status cmgi_spai_group(cmg_context *ctx, const cmgi_device_csr *A,
+                                  const CONTENT &content, const cmgi_device_csr *S, cmg_size limit,
+                                  cmgi_spai_groups *R)
+{
+    cmgi_row_groups g = {};
+    int *of_A = NULL;
+    bool found = false;
+    cmg_status status = CMG_OK;
+    *R = {};
+    CMGI_TRY_GOTO(done, cmgi_row_groups_alloc(ctx, limit, &g));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->rows, sizeof *of_A, &of_A));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, S->rows, sizeof *R->same, &R->same));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, S->rows, sizeof *R->list, &R->list));
+    {
+        const cmgi_spai_look<CONTENT> in_A = {A->indptr, A->indices, content};
+        const cmgi_spai_look<cmgi_spai_class> in_S = {S->indptr, S->indices, {of_A}};
+        CMGI_TRY_GOTO(done, cmgi_row_groups_find(ctx, in_A, A->rows, &g, of_A, &found));
+        if (found) {
+            CMGI_TRY_GOTO(done, cmgi_row_groups_find(ctx, in_S, S->rows, &g, R->same, &found));
+        }
+    }
+    if (found) {
+        CMGI_TRY_GOTO(done, cmgi_row_groups_list(ctx, S->rows, &g, R->same, R->list, &R->count));
+    }
+done:
+    cmgi_free_device(ctx, of_A);
+    cmgi_row_groups_free(ctx, &g);
+    if (!found || status != CMG_OK) {
+        cmgi_spai_groups_free(ctx, R);
+    }
+    return status;
+}
+
+/* Rows of S that pose the same least squares problem (spai_repeat.cu). */
 cmg_status cmgi_spai_repeats_find(cmg_context *ctx, const cmgi_device_csr *A,
-                                  const cmgi_device_csr *S, cmgi_spai_repeats *R);
+                                  const cmgi_device_csr *S, cmgi_spai_groups *R);
 /* Values of row same[i] of S to row i. */
-cmg_status cmgi_spai_repeats_copy(cmg_context *ctx, const cmgi_spai_repeats *R, cmgi_device_csr *S);
-void cmgi_spai_repeats_free(cmg_context *ctx, cmgi_spai_repeats *R);
+cmg_status cmgi_spai_repeats_copy(cmg_context *ctx, const cmgi_spai_groups *R, cmgi_device_csr *S);
 
 /* Equations and length of the rows of A that a kind has room for: those of trilinear elements. */
 enum { CMGI_SPAI_EQUATIONS = 128, CMGI_SPAI_LONGEST = 27 };
@@ -42,8 +115,8 @@ typedef struct cmgi_spai_kind {
 } cmgi_spai_kind;
 
 typedef struct cmgi_spai_kinds {
-    int count;            /* 0: too many, or not worth it */
-    unsigned short *kind; /* of each row */
+    int count;      /* 0: too many, or not worth it */
+    uint16_t *kind; /* of each row */
     cmgi_spai_kind *of;
 } cmgi_spai_kinds;
 

@@ -6,6 +6,7 @@
  *
  * Source  Grote and Huckle 1997, sections 3 and 4, equation (3.6).
  */
+#include "csr/by_rows.h"
 #include "smoothers/rows.h"
 #include "smoothers/spai.h"
 
@@ -18,16 +19,11 @@ typedef struct grower {
     const double *norm2; /* |A(j,:)|^2 */
     const cmgi_spai_growth *growth;
     bool counted;
-    const cmgi_csr *S;        /* the pattern to begin with */
-    cmgi_spai_work *work;     /* of the threads */
-    struct candidates *found; /* likewise */
+    const cmgi_csr *S;    /* the pattern to begin with */
+    cmgi_spai_work *work; /* of the threads */
+    cmgi_row_work *found; /* likewise: candidates, and their gains */
     cmgi_slab rows;
 } grower;
-
-typedef struct candidates {
-    cmgi_index_map rows;
-    double *gain;
-} candidates;
 
 /* r = e_i - sum_p x_p A(J_p,:) in the local numbering; returns |r|. */
 static double residual(const grower *g, cmg_size i, const cmg_index *J, cmg_size length,
@@ -53,56 +49,56 @@ static double residual(const grower *g, cmg_size i, const cmg_index *J, cmg_size
 
 /* Gain of every row of A that meets r and is not in J yet; returns the mean. */
 static double find_candidates(const grower *g, const cmg_index *J, cmg_size length,
-                              const cmgi_spai_work *work, candidates *c)
+                              const cmgi_spai_work *work, cmgi_row_work *c)
 {
-    cmgi_index_map_clear(&c->rows);
+    cmgi_index_map_clear(&c->map);
     for (cmg_index l = 0; l < work->map.length; ++l) {
         const cmg_index column = work->map.list[l];
         for (cmg_size k = g->T->indptr[column]; k < g->T->indptr[column + 1]; ++k) {
-            const cmg_index before = c->rows.length;
-            const cmg_index at = cmgi_index_map_add(&c->rows, g->T->indices[k]);
-            c->gain[at] = (at == before ? 0 : c->gain[at]) + work->b[l] * g->T->values[k];
+            const cmg_index before = c->map.length;
+            const cmg_index at = cmgi_index_map_add(&c->map, g->T->indices[k]);
+            c->H[at] = (at == before ? 0 : c->H[at]) + work->b[l] * g->T->values[k];
         }
     }
     double sum = 0;
-    for (cmg_index at = 0; at < c->rows.length; ++at) {
-        const double norm2 = g->norm2[c->rows.list[at]];
-        c->gain[at] = norm2 > 0 ? c->gain[at] * c->gain[at] / norm2 : 0;
-        sum += c->gain[at];
+    for (cmg_index at = 0; at < c->map.length; ++at) {
+        const double norm2 = g->norm2[c->map.list[at]];
+        c->H[at] = norm2 > 0 ? c->H[at] * c->H[at] / norm2 : 0;
+        sum += c->H[at];
     }
     for (cmg_size p = 0; p < length; ++p) {
-        const cmg_index at = cmgi_index_map_find(&c->rows, J[p]);
-        sum -= at >= 0 ? c->gain[at] : 0;
+        const cmg_index at = cmgi_index_map_find(&c->map, J[p]);
+        sum -= at >= 0 ? c->H[at] : 0;
         if (at >= 0) {
-            c->gain[at] = -1;
+            c->H[at] = -1;
         }
     }
-    const cmg_size fresh = c->rows.length - length;
+    const cmg_size fresh = c->map.length - length;
     return fresh > 0 ? fmax(sum, 0) / (double)fresh : 0;
 }
 
 /* Appends the best candidates to J; ties go to the smaller index. Returns the new length. */
-static cmg_size enlarge(const grower *g, double mean, candidates *c, cmg_index *J, cmg_size length)
+static cmg_size enlarge(const grower *g, double mean, cmgi_row_work *c, cmg_index *J,
+                        cmg_size length)
 {
     for (int a = 0; a < g->growth->add; ++a) {
         cmg_index best = -1;
-        for (cmg_index at = 0; at < c->rows.length; ++at) {
-            const bool better =
-                best < 0 || c->gain[at] > c->gain[best] ||
-                (c->gain[at] == c->gain[best] && c->rows.list[at] < c->rows.list[best]);
+        for (cmg_index at = 0; at < c->map.length; ++at) {
+            const bool better = best < 0 || c->H[at] > c->H[best] ||
+                                (c->H[at] == c->H[best] && c->map.list[at] < c->map.list[best]);
             best = better ? at : best;
         }
-        if (best < 0 || c->gain[best] <= 0 || c->gain[best] < mean * (1 - 1e-12)) {
+        if (best < 0 || c->H[best] <= 0 || c->H[best] < mean * (1 - 1e-12)) {
             break;
         }
-        c->gain[best] = -1;
-        J[length++] = c->rows.list[best];
+        c->H[best] = -1;
+        J[length++] = c->map.list[best];
     }
     return length;
 }
 
 static cmg_size grow_row(const grower *g, cmg_size i, cmg_index *J, cmg_size length,
-                         cmgi_spai_work *work, candidates *c)
+                         cmgi_spai_work *work, cmgi_row_work *c)
 {
     cmgi_spai_row(g->A, i, J, length, g->counted, work);
     for (int step = 0; step < g->growth->steps; ++step) {
@@ -150,15 +146,6 @@ static void squared_norms(cmg_context *ctx, const cmg_csr *A, double *norm2)
     }
 }
 
-static cmg_status create_candidates(cmg_context *ctx, cmg_size room, candidates *c)
-{
-    for (int t = 0; t < ctx->threads; ++t) {
-        CMGI_TRY(cmgi_index_map_create(ctx, room, &c[t].rows));
-        CMGI_TRY(cmgi_alloc(ctx, room, sizeof(double), &c[t].gain));
-    }
-    return CMG_OK;
-}
-
 cmg_status cmgi_spai_adaptive(cmg_context *ctx, const cmg_csr *A, const cmgi_spai_growth *growth,
                               bool counted, cmgi_csr *S)
 {
@@ -179,24 +166,19 @@ cmg_status cmgi_spai_adaptive(cmg_context *ctx, const cmg_csr *A, const cmgi_spa
     g.norm2 = norm2;
     CMGI_TRY_GOTO(done, cmgi_slab_create(ctx, n, room, &g.rows));
     CMGI_TRY_GOTO(done, cmgi_spai_work_create(ctx, room, local, local * room, &g.work));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, ctx->threads, sizeof *g.found, &g.found));
-    CMGI_TRY_GOTO(done,
-                  create_candidates(ctx, smaller(local * cmgi_csr_longest_row(&transposed.view), n),
-                                    g.found));
+    const cmg_size most = smaller(local * cmgi_csr_longest_row(&transposed.view), n);
+    CMGI_TRY_GOTO(done, cmgi_row_work_create(ctx, most, most, &g.found));
     CMGI_TRY_GOTO(done, cmgi_each_row(ctx, "adaptive SPAI", n, make_row, &g, &bad));
-    CMGI_TRY_GOTO(done, cmgi_slab_compact(ctx, n, &g.rows, &made));
+    CMGI_TRY_GOTO(done, cmgi_slab_compact(ctx, n, n, &g.rows, &made));
     cmgi_csr_free(ctx, S);
     *S = made;
     made = (cmgi_csr){0};
 done:
     cmgi_csr_free(ctx, &made);
-    for (int t = 0; g.found != NULL && t < ctx->threads; ++t) {
-        cmgi_index_map_destroy(ctx, &g.found[t].rows);
-        cmgi_free(ctx, g.found[t].gain);
-    }
+    cmgi_row_work_destroy(ctx, &g.found);
     cmgi_spai_work_destroy(ctx, &g.work);
     cmgi_slab_free(ctx, &g.rows);
-    CMGI_FREE(ctx, g.found, norm2);
+    cmgi_free(ctx, norm2);
     cmgi_csr_free(ctx, &transposed);
     return status;
 }

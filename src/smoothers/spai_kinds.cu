@@ -4,10 +4,10 @@
  * that they name. Such rows are a kind: its equations are numbered once, in the order in which a
  * row's entries meet them, and each row of the kind finds its own entries by that table.
  *
- * Twice the grouping of spai_groups.cuh: by relative columns, then by these and the classes of the
- * rows that are named. Values play no part.
+ * Twice the grouping of csr/row_groups.cuh: by relative columns, then by these and the classes of
+ * the rows that are named. Values play no part.
  */
-#include "smoothers/spai_groups.cuh"
+#include "smoothers/spai.cuh"
 #include "smoothers/spai_numbering.cuh"
 
 enum {
@@ -51,79 +51,40 @@ __global__ void __launch_bounds__(CMGI_WARP)
     }
 }
 
-typedef struct marking {
-    const int *list;
-    int *same;
-    unsigned short *kind;
-} marking;
-
-/* same[i] of the lowest row of kind k becomes -1 - k */
-CMGI_EACH_INDEX(spai_mark, marking)
-{
-    a.same[a.list[i]] = -1 - (int)i;
-}
-
-CMGI_EACH_INDEX(spai_kind, marking)
-{
-    const int r = a.same[i];
-    a.kind[i] = (unsigned short)(-1 - (r < 0 ? r : a.same[r]));
-}
-
-/* list[k] = lowest row of kind k, same[i] that of row i's kind; *count = 0: they are too many. */
-static cmg_status find(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_row_groups *g,
-                       int *list, int *same, int *count)
-{
-    bool found = false;
-    *count = 0;
-    CMGI_TRY(cmgi_row_groups_find(ctx, A, CMGI_ROW_COLUMNS, NULL, g, list, &found));
-    if (found) {
-        CMGI_TRY(cmgi_row_groups_find(ctx, A, CMGI_ROW_CLASSES, list, g, same, &found));
+struct nothing {
+    __device__ __forceinline__ unsigned long long operator()(cmg_size, cmg_index, cmg_size) const
+    {
+        return 0;
     }
-    if (found) {
-        CMGI_TRY(cmgi_row_groups_list(ctx, A->rows, g, same, list, count));
-        *count = *count <= g->limit ? *count : 0;
-    }
-    return CMG_OK;
-}
+};
 
-static cmg_status make_tables(cmg_context *ctx, const cmgi_device_csr *A, const int *list,
-                              int *same, cmgi_spai_kinds *K)
+static cmg_status make_tables(cmg_context *ctx, const cmgi_device_csr *A, cmgi_spai_groups *R,
+                              cmgi_spai_kinds *K)
 {
     CMGI_TRY(cmgi_alloc_device(ctx, A->rows, sizeof *K->kind, &K->kind));
-    CMGI_TRY(cmgi_alloc_device(ctx, K->count, sizeof *K->of, &K->of));
-    CMGI_TRY(cmgi_cuda_clear(ctx, K->of, (size_t)K->count * sizeof *K->of));
-    place_kernel<<<(unsigned)K->count, CMGI_WARP, 0, cmgi_stream(ctx)>>>(*A, list, K->of);
+    CMGI_TRY(cmgi_alloc_device(ctx, R->count, sizeof *K->of, &K->of));
+    CMGI_TRY(cmgi_cuda_clear(ctx, K->of, (size_t)R->count * sizeof *K->of));
+    place_kernel<<<(unsigned)R->count, CMGI_WARP, 0, cmgi_stream(ctx)>>>(*A, R->list, K->of);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
-    const marking m = {list, same, K->kind};
-    CMGI_TRY(cmgi_spai_mark_device(ctx, K->count, &m));
-    return cmgi_spai_kind_device(ctx, A->rows, &m);
+    CMGI_TRY(cmgi_row_groups_number(ctx, A->rows, R->list, R->count, R->same, K->kind));
+    K->count = R->count;
+    cmgi_log(ctx, CMG_LOG_INFO, "spai: %lld rows number their equations in %d ways",
+             (long long)A->rows, K->count);
+    return CMG_OK;
 }
 
 cmg_status cmgi_spai_kinds_find(cmg_context *ctx, const cmgi_device_csr *A, cmgi_spai_kinds *K)
 {
     const cmg_size most = A->rows / ROWS_OF_A_KIND;
-    cmgi_row_groups g = {};
-    int *list = NULL;
-    int *same = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_spai_groups R = {};
     *K = {};
     if (A->rows < LEAST_ROWS) {
         return CMG_OK;
     }
-    CMGI_TRY_GOTO(done,
-                  cmgi_row_groups_alloc(ctx, most < MOST_KINDS ? most : (cmg_size)MOST_KINDS, &g));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->rows, sizeof *list, &list));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->rows, sizeof *same, &same));
-    CMGI_TRY_GOTO(done, find(ctx, A, &g, list, same, &K->count));
-    if (K->count > 0) {
-        CMGI_TRY_GOTO(done, make_tables(ctx, A, list, same, K));
-        cmgi_log(ctx, CMG_LOG_INFO, "spai: %lld rows number their equations in %d ways",
-                 (long long)A->rows, K->count);
-    }
-done:
-    cmgi_free_device(ctx, list);
-    cmgi_free_device(ctx, same);
-    cmgi_row_groups_free(ctx, &g);
+    CMGI_TRY(
+        cmgi_spai_group(ctx, A, nothing{}, A, most < MOST_KINDS ? most : (cmg_size)MOST_KINDS, &R));
+    const cmg_status status = R.same != NULL ? make_tables(ctx, A, &R, K) : CMG_OK;
+    cmgi_spai_groups_free(ctx, &R);
     return status; /* the caller frees K */
 }
 

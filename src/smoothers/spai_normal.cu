@@ -214,17 +214,8 @@ static cmg_status solve_in(cmg_context *ctx, const cmgi_device_csr *A, const cmg
                            cmgi_spai_left *left)
 {
     const int room = room_for_tiles[T];
-    const size_t bytes = bytes_of(room);
-    cmgi_spai_rows w;
-    unsigned grid = 0;
-    CMGI_TRY(open_left(ctx, normal_kernel<T>, cudaSharedmemCarveoutMaxShared, bytes, S->rows, left,
-                       &w, &grid));
-    if (grid == 0) {
-        return CMG_OK;
-    }
-    normal_kernel<T>
-        <<<grid, WARPS * CMGI_WARP, WARPS * bytes, cmgi_stream(ctx)>>>(*A, *S, room, bytes, w);
-    return close_left(ctx, &w, left);
+    return solve_left<normal_kernel<T>>(ctx, cudaSharedmemCarveoutMaxShared, room, bytes_of(room),
+                                        A, S, left);
 }
 
 cmg_status cmgi_spai_normal(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_device_csr *S,

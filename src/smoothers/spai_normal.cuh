@@ -20,30 +20,33 @@ typedef struct cmgi_spai_rows {
     int *count; /* their number */
 } cmgi_spai_rows;
 
-/* A launch over what is left of `rows`, of a kernel with WARPS rows a block and `bytes` of shared
- * memory each, and what it leaves; *grid = 0: nothing is left. */
-template <typename KERNEL>
-static cmg_status open_left(cmg_context *ctx, KERNEL kernel, int carveout, size_t bytes,
-                            cmg_size rows, const cmgi_spai_left *left, cmgi_spai_rows *w,
-                            unsigned *grid)
+/*
+ * A launch over the rows that are left, of a kernel with WARPS rows a block and `bytes` of shared
+ * memory each, of which `room` doubles are for L; those that it leaves are left from then on.
+ */
+template <auto KERNEL, typename... MORE>
+static cmg_status solve_left(cmg_context *ctx, int carveout, int room, size_t bytes,
+                             const cmgi_device_csr *A, const cmgi_device_csr *S,
+                             cmgi_spai_left *left, const MORE &...more)
 {
     int *to = left->list == left->space[0] ? left->space[1] : left->space[0];
+    const cmgi_spai_rows w = {left->list, left->count, to, to + S->rows};
     const int most = BLOCKS * cmgi_device_of(ctx)->processors;
     const int wanted = (left->count + WARPS - 1) / WARPS;
-    *w = cmgi_spai_rows{left->list, left->count, to, to + rows};
-    *grid = (unsigned)(wanted < most ? wanted : most);
-    CMGI_CUDA(ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        (int)(WARPS * bytes)));
-    CMGI_CUDA(ctx, cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+    const size_t shared = WARPS * bytes;
+    if (wanted == 0) {
+        return CMG_OK;
+    }
+    CMGI_CUDA(ctx, cudaFuncSetAttribute(KERNEL, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        (int)shared));
+    CMGI_CUDA(ctx, cudaFuncSetAttribute(KERNEL, cudaFuncAttributePreferredSharedMemoryCarveout,
                                         carveout));
-    return cmgi_cuda_clear(ctx, w->count, sizeof *w->count);
-}
-
-static inline cmg_status close_left(cmg_context *ctx, const cmgi_spai_rows *w, cmgi_spai_left *left)
-{
+    CMGI_TRY(cmgi_cuda_clear(ctx, w.count, sizeof *w.count));
+    KERNEL<<<(unsigned)(wanted < most ? wanted : most), WARPS * CMGI_WARP, shared,
+             cmgi_stream(ctx)>>>(*A, *S, room, bytes, w, more...);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
-    left->list = w->left;
-    return cmgi_to_host(ctx, &left->count, w->count, sizeof left->count);
+    left->list = to;
+    return cmgi_to_host(ctx, &left->count, w.count, sizeof left->count);
 }
 
 /* Row i where it is solved: lane r of its n has x, for the row j of A; else it is left. All lanes

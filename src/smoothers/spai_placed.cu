@@ -171,8 +171,8 @@ __device__ __forceinline__ bool prepare(const cmgi_device_csr &A, const cmgi_dev
 /* The rows of a list, NULL: all, a warp a row; those that are left go into another one. */
 template <int T>
 __global__ void __launch_bounds__(WARPS *CMGI_WARP)
-    placed_kernel(const cmgi_device_csr A, const cmgi_device_csr S, const cmgi_spai_kinds K,
-                  int room, size_t bytes, const cmgi_spai_rows w)
+    placed_kernel(const cmgi_device_csr A, const cmgi_device_csr S, int room, size_t bytes,
+                  const cmgi_spai_rows w, const cmgi_spai_kinds K)
 {
     extern __shared__ double2 shared_space[];
     const int lane = (int)threadIdx.x % CMGI_WARP;
@@ -193,8 +193,8 @@ __global__ void __launch_bounds__(WARPS *CMGI_WARP)
 
 /* The same, a warp two rows of at most 16 entries. */
 __global__ void __launch_bounds__(WARPS *CMGI_WARP)
-    pairs_kernel(const cmgi_device_csr A, const cmgi_device_csr S, const cmgi_spai_kinds K,
-                 int room, size_t bytes, const cmgi_spai_rows w)
+    pairs_kernel(const cmgi_device_csr A, const cmgi_device_csr S, int room, size_t bytes,
+                 const cmgi_spai_rows w, const cmgi_spai_kinds K)
 {
     extern __shared__ double2 shared_space[];
     const int lane = (int)threadIdx.x % CMGI_WARP;
@@ -238,23 +238,12 @@ __global__ void __launch_bounds__(WARPS *CMGI_WARP)
     }
 }
 
-typedef void placed(const cmgi_device_csr A, const cmgi_device_csr S, const cmgi_spai_kinds K,
-                    int room, size_t bytes, const cmgi_spai_rows w);
-
-template <placed *RUN>
+template <auto KERNEL>
 static cmg_status solve_in(cmg_context *ctx, int tiles, const cmgi_device_csr *A,
                            const cmgi_device_csr *S, const cmgi_spai_kinds *K, cmgi_spai_left *left)
 {
-    const int room = room_for_rows[tiles];
-    const size_t bytes = bytes_of(tiles);
-    cmgi_spai_rows w;
-    unsigned grid = 0;
-    CMGI_TRY(open_left(ctx, RUN, SHARED_PERCENT, bytes, S->rows, left, &w, &grid));
-    if (grid == 0) {
-        return CMG_OK;
-    }
-    RUN<<<grid, WARPS * CMGI_WARP, WARPS * bytes, cmgi_stream(ctx)>>>(*A, *S, *K, room, bytes, w);
-    return close_left(ctx, &w, left);
+    return solve_left<KERNEL>(ctx, SHARED_PERCENT, room_for_rows[tiles], bytes_of(tiles), A, S,
+                              left, *K);
 }
 
 cmg_status cmgi_spai_placed(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_device_csr *S,

@@ -5,11 +5,11 @@
  * bits of their values. Both would be numbered and solved in the same way, to the bit, so one
  * solution serves all.
  *
- * Twice the same grouping (spai_groups.cuh), of the rows of A by (relative column, value) and of
+ * Twice the same grouping (csr/row_groups.cuh), of the rows of A by (relative column, value) and of
  * those of the pattern by (relative column, class of that row of A). Where more than one row in 16
  * differs, nothing is looked up: to find so costs less the sooner it is found.
  */
-#include "smoothers/spai_groups.cuh"
+#include "smoothers/spai.cuh"
 
 enum { FEW = 1024, SHARE = 16, MANY = 1 << 28 };
 
@@ -29,55 +29,29 @@ CMGI_EACH_ROW(spai_copy, copying)
     }
 }
 
-static cmg_status find(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_device_csr *S,
-                       const cmgi_row_groups *g, int *of_A, cmgi_spai_repeats *R, bool *found)
+struct value_bits {
+    cmgi_device_csr A;
+    __device__ __forceinline__ unsigned long long operator()(cmg_size i, cmg_index j,
+                                                             cmg_size k) const
+    {
+        return (unsigned long long)__double_as_longlong(cmgi_value_at(A, i, j, k));
+    }
+};
+
+cmg_status cmgi_spai_repeats_find(cmg_context *ctx, const cmgi_device_csr *A,
+                                  const cmgi_device_csr *S, cmgi_spai_groups *R)
 {
-    CMGI_TRY(cmgi_row_groups_find(ctx, A, CMGI_ROW_VALUES, NULL, g, of_A, found));
-    if (!*found) {
-        return CMG_OK;
+    const cmg_size limit = (A->rows / SHARE < MANY ? A->rows / SHARE : (cmg_size)MANY) + FEW;
+    CMGI_TRY(cmgi_spai_group(ctx, A, value_bits{*A}, S, limit, R));
+    if (R->same != NULL) {
+        cmgi_log(ctx, CMG_LOG_INFO, "spai: %lld rows pose %d different least squares problems",
+                 (long long)S->rows, R->count);
     }
-    CMGI_TRY(cmgi_row_groups_find(ctx, S, CMGI_ROW_CLASSES, of_A, g, R->same, found));
-    if (!*found) {
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_row_groups_list(ctx, S->rows, g, R->same, R->list, &R->problems));
-    cmgi_log(ctx, CMG_LOG_INFO, "spai: %lld rows pose %d different least squares problems",
-             (long long)S->rows, R->problems);
     return CMG_OK;
 }
 
-cmg_status cmgi_spai_repeats_find(cmg_context *ctx, const cmgi_device_csr *A,
-                                  const cmgi_device_csr *S, cmgi_spai_repeats *R)
-{
-    const cmg_size limit = (A->rows / SHARE < MANY ? A->rows / SHARE : (cmg_size)MANY) + FEW;
-    cmgi_row_groups g = {};
-    int *of_A = NULL;
-    bool found = false;
-    cmg_status status = CMG_OK;
-    *R = {};
-    CMGI_TRY_GOTO(done, cmgi_row_groups_alloc(ctx, limit, &g));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->rows, sizeof *of_A, &of_A));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, S->rows, sizeof *R->same, &R->same));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, S->rows, sizeof *R->list, &R->list));
-    CMGI_TRY_GOTO(done, find(ctx, A, S, &g, of_A, R, &found));
-done:
-    cmgi_free_device(ctx, of_A);
-    cmgi_row_groups_free(ctx, &g);
-    if (!found) {
-        cmgi_spai_repeats_free(ctx, R);
-    }
-    return status;
-}
-
-cmg_status cmgi_spai_repeats_copy(cmg_context *ctx, const cmgi_spai_repeats *R, cmgi_device_csr *S)
+cmg_status cmgi_spai_repeats_copy(cmg_context *ctx, const cmgi_spai_groups *R, cmgi_device_csr *S)
 {
     const copying c = {*S, R->same};
     return cmgi_spai_copy_device(ctx, S->rows, &c);
-}
-
-void cmgi_spai_repeats_free(cmg_context *ctx, cmgi_spai_repeats *R)
-{
-    cmgi_free_device(ctx, R->same);
-    cmgi_free_device(ctx, R->list);
-    *R = {};
 }

@@ -22,7 +22,7 @@
 
 #include <float.h>
 
-enum { LANES = 8, GROUPS = CMGI_WARP / LANES };
+enum { LANES = 8, GROUPS = CMGI_WARP / LANES, WARPS = 2 };
 
 typedef struct problem {
     int m; /* equations */
@@ -160,22 +160,10 @@ __device__ __forceinline__ void weigh(const problem &P, int lane)
     __syncwarp();
 }
 
-/* All warps of a row have come here. */
-template <int WARPS>
-__device__ __forceinline__ void wait()
-{
-    if (WARPS == 1) {
-        __syncwarp();
-    } else {
-        __syncthreads();
-    }
-}
-
 /* Columns are dealt to the warps of a row by fours. */
-template <int WARPS>
 __device__ __forceinline__ int first_column()
 {
-    return WARPS == 1 ? 0 : (int)threadIdx.x / CMGI_WARP * GROUPS;
+    return (int)threadIdx.x / CMGI_WARP * GROUPS;
 }
 
 /* The equations of column k from `row` on are to become r e_1 by a reflection v. */
@@ -200,7 +188,7 @@ __device__ __forceinline__ reflector make_reflector(double all2, double norm2, d
 
 /* Reflects the columns after k by the one that takes column k from `row` on to r e_1; returns r.
  * The equations from row & -8 are N - 3 .. N chunks of eight, which the lanes hold. */
-template <int N, int WARPS>
+template <int N>
 __device__ __forceinline__ double reflect(const problem &P, int lane, int k, int row, int chunks,
                                           double tolerance)
 {
@@ -221,7 +209,7 @@ __device__ __forceinline__ double reflect(const problem &P, int lane, int k, int
                                        __shfl_sync(CMGI_ALL, v[0], row % LANES), tolerance);
     v[0] -= base == row ? h.r : 0;
 #pragma unroll 1
-    for (int j0 = k + 1 + first_column<WARPS>(); j0 <= P.n && h.r != 0; j0 += GROUPS * WARPS) {
+    for (int j0 = k + 1 + first_column(); j0 <= P.n && h.r != 0; j0 += GROUPS * WARPS) {
         const int j = j0 + lane / LANES;
         double *column = P.L + P.start[j <= P.n ? j : k] + base; /* k: not used */
         double y[N];
@@ -248,7 +236,6 @@ __device__ __forceinline__ double reflect(const problem &P, int lane, int k, int
 }
 
 /* The same with v where column k is, for any length. */
-template <int WARPS>
 __device__ double reflect_long(const problem &P, int lane, int k, int row, double tolerance)
 {
     const double *x = P.L + P.start[k];
@@ -260,7 +247,7 @@ __device__ double reflect_long(const problem &P, int lane, int k, int row, doubl
     }
     const reflector h = make_reflector(P.diagonal[k], cmgi_lanes_sum(norm2), x[row], tolerance);
 #pragma unroll 1
-    for (int j0 = k + 1 + first_column<WARPS>(); j0 <= P.n && h.r != 0; j0 += GROUPS * WARPS) {
+    for (int j0 = k + 1 + first_column(); j0 <= P.n && h.r != 0; j0 += GROUPS * WARPS) {
         const int j = j0 + lane / LANES;
         double *y = P.L + P.start[j <= P.n ? j : k];
         double s = 0;
@@ -276,7 +263,6 @@ __device__ double reflect_long(const problem &P, int lane, int k, int row, doubl
 }
 
 /* Column k from `row` on; 0: it depends on the earlier ones. */
-template <int WARPS>
 __device__ __forceinline__ double step(const problem &P, int lane, int k, int row, double tolerance)
 {
     const int chunks = (P.met[k] - (row & -LANES) + LANES - 1) / LANES;
@@ -285,34 +271,33 @@ __device__ __forceinline__ double step(const problem &P, int lane, int k, int ro
     }
     switch ((chunks + 3) / 4) { /* few cases: their code has to stay in the instruction cache */
     case 1:
-        return reflect<4, WARPS>(P, lane, k, row, chunks, tolerance);
+        return reflect<4>(P, lane, k, row, chunks, tolerance);
     case 2:
-        return reflect<8, WARPS>(P, lane, k, row, chunks, tolerance);
+        return reflect<8>(P, lane, k, row, chunks, tolerance);
     case 3:
-        return reflect<12, WARPS>(P, lane, k, row, chunks, tolerance);
+        return reflect<12>(P, lane, k, row, chunks, tolerance);
     case 4:
-        return reflect<16, WARPS>(P, lane, k, row, chunks, tolerance);
+        return reflect<16>(P, lane, k, row, chunks, tolerance);
     default:
-        return reflect_long<WARPS>(P, lane, k, row, tolerance);
+        return reflect_long(P, lane, k, row, tolerance);
     }
 }
 
 /* diagonal[k] = r of column k, 0 where it depends on earlier ones; returns the rank. */
-template <int WARPS>
 __device__ __forceinline__ int factorise(const problem &P, int lane)
 {
     const double tolerance = DBL_EPSILON * (double)(P.m + P.n);
     int row = 0;
 #pragma unroll 1
     for (int k = 0; k < P.n; ++k) {
-        const double r = row < P.m ? step<WARPS>(P, lane, k, row, tolerance) : 0;
+        const double r = row < P.m ? step(P, lane, k, row, tolerance) : 0;
         row += r != 0;
-        wait<WARPS>();
+        __syncthreads();
         if (threadIdx.x == 0) {
             P.diagonal[k] = r;
         }
     }
-    wait<WARPS>();
+    __syncthreads();
     return row;
 }
 

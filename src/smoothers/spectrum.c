@@ -137,90 +137,86 @@ static cmg_status power_method(const problem *P, double *bound)
     return CMG_OK;
 }
 
-/* A matrix of the estimate: in A's numbering, on the backend. */
-static cmg_status place(const problem *P, const cmg_csr *csr, const cmg_index *perm, cmg_matrix **M)
+/* A matrix of the estimate, on the host or `there`: in A's numbering, on the backend. */
+static cmg_status place(const problem *P, const cmg_csr *csr, const cmgi_resident *there,
+                        cmg_matrix **M)
 {
+    const cmg_index *perm = P->on.A != NULL ? cmg_matrix_permutation(P->on.A) : NULL;
+    cmgi_matrix_source from = {.csr = there != NULL ? NULL : csr, .there = there};
     cmgi_csr renumbered = {0};
-    cmg_csr view = *csr;
     cmg_matrix_options options;
     cmg_matrix_options_default(&options);
     options.precision = P->on.precision;
-    options.format = cmgi_csr_is_diagonal(P->on.ctx, csr) ? CMG_FORMAT_DIAGONAL : CMG_FORMAT_CSR;
-    if (P->frame != NULL) {
+    options.format =
+        (there != NULL ? cmgi_resident_is_diagonal(there) : cmgi_csr_is_diagonal(P->on.ctx, csr))
+            ? CMG_FORMAT_DIAGONAL
+            : CMG_FORMAT_CSR;
+    if (there == NULL && P->frame != NULL) {
         return P->frame->place(P->frame, csr, CMGI_USE_M, &options, M);
     }
-    if (perm != NULL) {
+    if (there == NULL && perm != NULL) {
         CMGI_TRY(cmgi_csr_permute(P->on.ctx, csr, perm, perm, true, &renumbered));
-        view = renumbered.view;
+        from.csr = &renumbered.view;
     }
-    const cmgi_matrix_source from = {.csr = &view};
     const cmg_status status = cmgi_matrix_create(P->on.ctx, &from, CMGI_USE_ANY, &options, M);
     cmgi_csr_free(P->on.ctx, &renumbered);
     return status;
 }
 
-static cmg_status place_there(const problem *P, const cmgi_resident *R, cmg_matrix **M)
+/* Which rows of A are identity rows, at a place, and *count of the own ones over all ranks. */
+static cmg_status find_identity(problem *P, const cmgi_smoother_source *source, cmgi_place at,
+                                bool *flag, double *count)
 {
-    cmg_matrix_options options;
-    cmg_matrix_options_default(&options);
-    options.precision = P->on.precision;
-    options.format = cmgi_resident_is_diagonal(R) ? CMG_FORMAT_DIAGONAL : CMG_FORMAT_CSR;
-    const cmgi_matrix_source from = {.there = R};
-    return cmgi_matrix_create(P->on.ctx, &from, CMGI_USE_ANY, &options, M);
+    const cmg_csr *A = at == CMGI_DEVICE ? &source->there->csr : &source->A;
+    CMGI_TRY(cmgi_csr_identity_at(P->on.ctx, at, A, flag, NULL));
+    if (at == CMGI_DEVICE) {
+        *count = (double)source->there->facts.identity;
+        return CMG_OK;
+    }
+    for (cmg_size i = cmgi_source_first(source); i < cmgi_source_last(source); ++i) {
+        *count += flag[i];
+    }
+    return cmgi_all_sum(P->on.ctx, count, 1);
 }
 
 /* The mask of identity rows, where there are some besides other rows. */
-static cmg_status make_mask(problem *P, const cmgi_smoother_source *source, const cmg_index *perm)
-{
-    const cmg_csr *A = &source->A;
-    const cmg_size first = cmgi_source_first(source);
-    const cmg_size last = cmgi_source_last(source);
-    cmgi_csr D = {0};
-    cmg_size count = 0;
-    cmg_status status = CMG_OK;
-    if (source->known != NULL &&
-        (source->known->identity == 0 || source->known->identity == P->on.total)) {
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_csr_alloc_diagonal(P->on.ctx, A->rows, &D));
-#pragma omp parallel for num_threads(P->on.ctx->threads) schedule(static) reduction(+ : count)        \
-    if (A->rows > SMALL)
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        const bool identity = cmgi_csr_identity_row(A, i);
-        D.values[i] = identity ? 0 : 1;
-        count += identity && i >= first && i < last;
-    }
-    double all = (double)count;
-    status = cmgi_all_sum(P->on.ctx, &all, 1);
-    if (status == CMG_OK && all > 0 && all < (double)P->on.total) {
-        status = place(P, &D.view, perm, &P->mask);
-    }
-    cmgi_csr_free(P->on.ctx, &D);
-    return status;
-}
-
-/* The same on the device. */
-static cmg_status make_mask_there(problem *P, const cmgi_resident *A)
+static cmg_status make_mask(problem *P, const cmgi_smoother_source *source)
 {
     cmg_context *ctx = P->on.ctx;
-    const cmg_size n = A->csr.rows;
+    const cmgi_place at = source->there != NULL ? CMGI_DEVICE : CMGI_HOST;
+    const cmg_size n = source->A.rows;
+    const cmg_size known = source->there != NULL   ? source->there->facts.identity
+                           : source->known != NULL ? source->known->identity
+                                                   : -1;
+    cmgi_csr D = {0};
+    cmgi_resident on_device = {0};
     bool *flag = NULL;
     double *values = NULL;
-    cmgi_resident D = {0};
+    double count = 0;
     cmg_status status = CMG_OK;
-    if (A->facts.identity == 0 || A->facts.identity == n) {
+    if (known == 0 || known == P->on.total) {
         return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *flag, &flag));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *values, &values));
-    CMGI_TRY_GOTO(done, cmgi_csr_identity_at(ctx, CMGI_DEVICE, &A->csr, flag, NULL));
-    CMGI_TRY_GOTO(done, cmgi_mask_at(ctx, CMGI_DEVICE, n, flag, values));
-    CMGI_TRY_GOTO(done, cmgi_resident_diagonal(ctx, n, values, &D));
-    values = NULL;
-    CMGI_TRY_GOTO(done, place_there(P, &D, &P->mask));
+    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n, sizeof *flag, &flag));
+    CMGI_TRY_GOTO(done, find_identity(P, source, at, flag, &count));
+    if (count == 0 || count == (double)P->on.total) {
+        goto done;
+    }
+    if (at == CMGI_DEVICE) {
+        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *values, &values));
+        CMGI_TRY_GOTO(done, cmgi_mask_at(ctx, at, n, flag, values));
+        CMGI_TRY_GOTO(done, cmgi_resident_diagonal(ctx, n, values, &on_device));
+        values = NULL;
+        CMGI_TRY_GOTO(done, place(P, NULL, &on_device, &P->mask));
+    } else {
+        CMGI_TRY_GOTO(done, cmgi_csr_alloc_diagonal(ctx, n, &D));
+        CMGI_TRY_GOTO(done, cmgi_mask_at(ctx, at, n, flag, D.values));
+        CMGI_TRY_GOTO(done, place(P, &D.view, NULL, &P->mask));
+    }
 done:
-    cmgi_resident_free(ctx, &D);
-    CMGI_FREE_DEVICE(ctx, flag, values);
+    cmgi_resident_free(ctx, &on_device);
+    cmgi_csr_free(ctx, &D);
+    CMGI_FREE_AT(ctx, at, flag, values);
     return status;
 }
 
@@ -230,24 +226,20 @@ static cmg_status prepare(const cmgi_smoother_source *source, const cmgi_csr *fa
     cmg_context *ctx = P->on.ctx;
     void **const vectors[] = {&P->on.r, &P->on.z, &P->on.p, &P->on.q, &P->on.t};
     if (source->matrix == NULL) {
-        CMGI_TRY(source->there != NULL ? place_there(P, source->there, &P->own)
-                                       : place(P, &source->A, NULL, &P->own));
+        CMGI_TRY(place(P, &source->A, source->there, &P->own));
     }
     P->on.A = source->matrix != NULL ? source->matrix : P->own;
     P->on.precision = P->on.A->options.precision;
     P->on.n = P->on.A->rows;
-    const cmg_index *perm = cmg_matrix_permutation(P->on.A);
     for (int f = 0; f < factors; ++f) {
         P->on.factors = f + 1;
         if (P->given != NULL) {
             P->on.M[f] = P->given[f];
             continue;
         }
-        CMGI_TRY(factor[f].there != NULL ? place_there(P, factor[f].there, &P->on.M[f])
-                                         : place(P, &factor[f].view, perm, &P->on.M[f]));
+        CMGI_TRY(place(P, &factor[f].view, factor[f].there, &P->on.M[f]));
     }
-    CMGI_TRY(source->there != NULL ? make_mask_there(P, source->there)
-                                   : make_mask(P, source, perm));
+    CMGI_TRY(make_mask(P, source));
     CMGI_TRY(cmgi_alloc_device(ctx, CMGI_LANCZOS_SCALARS, sizeof *P->on.scalar, &P->on.scalar));
     for (size_t v = 0; v < sizeof vectors / sizeof vectors[0]; ++v) {
         CMGI_TRY(
@@ -378,7 +370,8 @@ static cmg_status bound_spectrum(const cmgi_smoother_source *source, const cmgi_
         return CMG_OK;
     }
     CMGI_TRY(try_estimate(source, NULL, factor, factors, steps, kept, spectrum));
-    if (source->matrix != NULL && source->frame == NULL && !is_bound(spectrum->largest)) {
+    if (source->matrix != NULL && source->frame == NULL && source->kinds == NULL &&
+        !is_bound(spectrum->largest)) {
         cmgi_smoother_source exact = *source; /* few bits may overflow */
         exact.matrix = NULL;
         CMGI_TRY(try_estimate(&exact, NULL, factor, factors, steps, NULL, spectrum));

@@ -166,7 +166,7 @@ static cmg_status compare_templates(search *s)
     if (!first_rows_agree(&rows, C->t.kinds, s->t->row)) {
         return CMG_OK;
     }
-    const cmgi_place at = s->B->from->device != NULL ? CMGI_DEVICE : CMGI_HOST;
+    const cmgi_place at = cmgi_compressor_place(s->B);
     const cmg_size lines = (cmg_size)s->box.size[1] * s->box.size[2];
     CMGI_TRY(count_other_pieces(s->B->A->ctx, at, lines * rows.pieces, &rows, &pieces));
     s->found = pieces == 0;

@@ -23,18 +23,13 @@ static cmg_status (*const packs)(const cmgi_compressor *,
 /* Parts of an inner product that the march leaves (march.cu). */
 static cmg_size (*const sums)(const cmg_matrix *) = CMGI_CUDA_FN(cmgi_march_sums);
 
-static cmgi_place place_of(const cmgi_compressor *B)
-{
-    return B->from->device != NULL ? CMGI_DEVICE : CMGI_HOST;
-}
-
 /* Sorts the slices into those of templates and the packed ones; lists them where there may be both:
  * `id` is NULL where there are no templates, `every` row may be known to be one. */
 static cmg_status split_slices(const cmgi_compressor *B, const uint16_t *id, bool every)
 {
     cmgi_compressed *C = B->C;
     cmg_context *ctx = B->A->ctx;
-    const cmgi_place at = place_of(B);
+    const cmgi_place at = cmgi_compressor_place(B);
     const cmg_size slices = (C->rows + CMGI_SLICE - 1) / CMGI_SLICE;
     slice_lists lists = {.rows = C->rows, .id = id};
     cmg_status status = CMG_OK;
@@ -120,7 +115,7 @@ static cmg_status copy_templates(const cmgi_compressor *B, const cmgi_templates 
 {
     cmg_context *ctx = B->A->ctx;
     const cmg_size rows = B->C->rows;
-    const cmgi_place at = place_of(B);
+    const cmgi_place at = cmgi_compressor_place(B);
     t->count = from->count;
     t->all = from->all;
     t->rows = at == CMGI_DEVICE ? cmgi_csr_borrow(&from->rows.view) : t->rows;
@@ -171,10 +166,39 @@ static cmg_status search_templates(const cmgi_compressor *B, cmgi_template_searc
     return status;
 }
 
+/* The templates that are given, with the numbers and references of rows where products read them.
+ */
+static cmg_status take_kinds(const cmgi_compressor *B)
+{
+    const cmgi_kinds *K = B->from->kinds;
+    const cmgi_place at = cmgi_compressor_place(B);
+    cmg_context *ctx = B->A->ctx;
+    cmgi_compressed *C = B->C;
+    cmgi_templates t = {.count = K->count, .row = K->row, .all = true};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, K->rows, sizeof *C->t.id, &C->t.id));
+    if (!K->square) {
+        CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, K->rows, sizeof *C->ref, &C->ref));
+    }
+    CMGI_TRY_GOTO(done, cmgi_kinds_place(ctx, at, K, C->t.id, C->ref));
+    CMGI_TRY_GOTO(done, cmgi_kinds_rows(ctx, K, &t.rows));
+    CMGI_TRY_GOTO(done, split_slices(B, NULL, true));
+    CMGI_TRY_GOTO(done, cmgi_template_slices_store(B, &t, &t.rows.view));
+    t.id = C->t.id;
+    CMGI_TRY_GOTO(done, cmgi_box_find(B, &t));
+    C->t.all = true;
+done:
+    cmgi_csr_free(ctx, &t.rows);
+    return status;
+}
+
 static cmg_status find_templates(cmgi_compressor *B)
 {
     const cmg_matrix_options *o = &B->A->options;
     cmgi_templates t = {0};
+    if (B->from->kinds != NULL) {
+        return take_kinds(B);
+    }
     if (o->keep_map || o->no_templates) {
         return split_slices(B, NULL, false);
     }
@@ -205,9 +229,9 @@ cmg_status cmgi_references(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cm
 static cmg_status make_reference(const cmgi_compressor *B)
 {
     cmg_context *ctx = B->A->ctx;
-    const cmgi_place at = place_of(B);
+    const cmgi_place at = cmgi_compressor_place(B);
     const cmg_csr *csr = at == CMGI_DEVICE ? B->from->device : B->csr;
-    if (B->C->square) {
+    if (B->C->square || B->from->kinds != NULL) {
         return CMG_OK;
     }
     CMGI_TRY(cmgi_alloc_at(ctx, at, B->C->rows, sizeof *B->C->ref, &B->C->ref));
@@ -305,7 +329,9 @@ static cmg_status build_from(cmg_matrix *A, const cmgi_matrix_source *from,
     CMGI_TRY(there ? packs(&B, from->there->rows.longest) : cmgi_packed_slices_build(&B));
     A->bytes = storage_bytes(A);
     CMGI_TRY(cmgi_template_slices_move(ctx, A->options.precision, C));
-    return there ? CMG_OK : move(A);
+    return there                 ? CMG_OK
+           : from->kinds != NULL ? cmgi_packed_slices_move(ctx, A->nnz, &C->p)
+                                 : move(A);
 }
 
 static cmg_status build_blocks(cmg_matrix *A, const cmg_csr *csr)
@@ -327,7 +353,6 @@ static cmg_status build_blocks(cmg_matrix *A, const cmg_csr *csr)
 
 static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)
 {
-    const cmg_csr *shape = from->device != NULL ? from->device : from->csr;
     const int wanted = A->options.block_rows;
     cmgi_blocks blocks = {1, false};
     cmgi_compressed *C = NULL;
@@ -339,9 +364,9 @@ static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)
     A->data = C;
     C->block = blocks.size;
     C->identity = blocks.identity;
-    C->rows = shape->rows;
-    C->cols = shape->cols;
-    C->square = shape->rows == shape->cols || from->leading;
+    C->rows = A->rows;
+    C->cols = A->cols;
+    C->square = from->kinds != NULL ? from->kinds->square : A->rows == A->cols || from->leading;
     C->lead = from->leading ? (cmg_index)(from->lead / blocks.size) : 0;
     C->p.kind = A->options.values;
     return C->block > 1 ? build_blocks(A, from->csr) : build_from(A, from, NULL);

@@ -20,6 +20,7 @@ __global__ void __launch_bounds__(BLOCK, PATTERNS ? pair_of<T, VALUES>::pattern_
                                                   : pair_of<T, VALUES>::blocks)
     packed_kernel(const compressed_args<T> a)
 {
+    cmgi_after_previous();
     const cmg_size p = ((cmg_size)blockIdx.x * BLOCK + threadIdx.x) / 32;
     const int lane = (int)threadIdx.x % 32;
     if (p >= a.C.p.count) { /* the same for the whole warp */
@@ -41,11 +42,10 @@ struct launch_packed {
         enum { MOST = 4 /* bytes of codes a slice column: one in 16 has codes of a byte */ };
         const compressed_args<T> a = arguments(A, cmgi_wb_of<T>::cast(w), x);
         const unsigned grid = cmgi_grid(a.C.p.count * 32, BLOCK);
-        if (a.C.ref == NULL && a.C.p.code_bytes <= MOST * a.C.p.steps) {
-            packed_kernel<T, KIND, VALUES, true><<<grid, BLOCK, 0, cmgi_stream(A->ctx)>>>(a);
-        } else {
-            packed_kernel<T, KIND, VALUES, false><<<grid, BLOCK, 0, cmgi_stream(A->ctx)>>>(a);
-        }
+        const bool patterns = a.C.ref == NULL && a.C.p.code_bytes <= MOST * a.C.p.steps;
+        const auto kernel =
+            patterns ? packed_kernel<T, KIND, VALUES, true> : packed_kernel<T, KIND, VALUES, false>;
+        cmgi_launch(cmgi_device_of(A->ctx), grid, BLOCK, 0, kernel, a);
         return CMGI_LAUNCHED(A->ctx);
     }
 };

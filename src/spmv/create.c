@@ -6,6 +6,7 @@
  */
 #include "spmv/create.h"
 
+#include "csr/kinds.h"
 #include "spmv/compressed_forecast.h"
 #include "spmv/formats.h"
 #include "spmv/options.h"
@@ -144,12 +145,33 @@ static cmg_status from_device(cmg_context *ctx, const cmgi_matrix_source *from, 
     return status;
 }
 
+/* Of kinds of rows, which are templates as they are: no value map is needed, and none rounded. */
+static cmg_status from_kinds(cmg_context *ctx, const cmgi_matrix_source *from,
+                             cmg_matrix_options options, cmg_matrix **A)
+{
+    const cmg_format asked = options.format;
+    CMGI_CHECK(ctx, asked == CMG_FORMAT_AUTO || asked == CMG_FORMAT_COMPRESSED, CMG_ERR_UNSUPPORTED,
+               "format %s: %lld entries that are given as templates are not stored one by one, "
+               "compressed takes them",
+               cmg_enum_name("format", (int)asked), (long long)from->kinds->nnz);
+    CMGI_CHECK(ctx, !options.no_templates && options.block_rows < 2, CMG_ERR_UNSUPPORTED,
+               "%s: a matrix is given as templates of single rows",
+               options.no_templates ? "no_templates" : "block_rows");
+    options.format = CMG_FORMAT_COMPRESSED;
+    options.values = CMG_VALUES_FULL;
+    options.keep_map = false;
+    return cmgi_matrix_make(ctx, cmgi_format_find(ctx, options.format), from, &options, A);
+}
+
 cmg_status cmgi_matrix_create(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_use use,
                               const cmg_matrix_options *options, cmg_matrix **A)
 {
     cmgi_matrix_source of = *from;
     cmg_matrix_options own;
     CMGI_TRY(cmgi_matrix_options_take(ctx, options, &own));
+    if (from->kinds != NULL) {
+        return from_kinds(ctx, from, own, A);
+    }
     if (from->there == NULL) {
         return from_host(ctx, from, use, own, true, A);
     }

@@ -4,7 +4,8 @@
 
 /*
  * As cmg_matrix_create_csr, for a use: what is asked for is taken as the use allows (choose.h). The
- * CSR is from->csr, on the host and checked, or else from->there, on the device and looked at,
+ * CSR is from->csr, on the host and checked, or else from->there, on the device and looked at, or
+ * there are from->kinds in its place,
  * which nobody waits for; a matrix from->like outlives one that is made beside it on a device,
  * which may not store a second time what that one has in fp32.
  */

@@ -21,6 +21,7 @@ __global__ void __launch_bounds__(1024)
                const cmg_index *__restrict__ columns, const T *__restrict__ values,
                const T *__restrict__ x, const typename cmgi_wb_of<T>::type f)
 {
+    cmgi_after_previous();
     const cmg_size row = ((cmg_size)blockIdx.x * blockDim.x + threadIdx.x) / V;
     const int lane = threadIdx.x % V;
     const cmgi_target<T> to = cmgi_aim<KIND, T>(f, NULL, row, row < rows && lane == 0);
@@ -41,8 +42,9 @@ struct launch_csr {
     {
         const cmgi_csr_storage *S = (const cmgi_csr_storage *)A->data;
         const int block = A->options.block;
-        csr_kernel<T, KIND, V><<<cmgi_grid(A->rows * V, block), block, 0, cmgi_stream(A->ctx)>>>(
-            A->rows, S->indptr, S->columns, (const T *)A->values, x, f);
+        cmgi_launch(cmgi_device_of(A->ctx), cmgi_grid(A->rows * V, block), (unsigned)block, 0,
+                    csr_kernel<T, KIND, V>, A->rows, S->indptr, S->columns, (const T *)A->values, x,
+                    f);
         return CMGI_LAUNCHED(A->ctx);
     }
 

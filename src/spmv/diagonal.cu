@@ -14,6 +14,7 @@ __global__ void __launch_bounds__(1024)
     diagonal_kernel(cmg_size rows, const T *__restrict__ d, const T *__restrict__ x,
                     const typename cmgi_wb_of<T>::type f)
 {
+    cmgi_after_previous();
     const cmg_size i = (cmg_size)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < rows) {
         cmgi_put<KIND>(f, i, cmgi_load_once(d + i) * __ldg(x + i));
@@ -27,6 +28,7 @@ __global__ void __launch_bounds__(THREADS)
                  const float *__restrict__ scale, const T *__restrict__ x,
                  const typename cmgi_wb_of<T>::type f)
 {
+    cmgi_after_previous();
     typedef cmgi_stored<T, VALUES> value;
     const cmg_size i = blockIdx.x;
     const typename value::type *row = values + i * cols;
@@ -56,8 +58,8 @@ struct launch_diagonal {
     static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
     {
         const int block = A->options.block;
-        diagonal_kernel<T, KIND><<<cmgi_grid(A->rows, block), block, 0, cmgi_stream(A->ctx)>>>(
-            A->rows, (const T *)A->values, x, f);
+        cmgi_launch(cmgi_device_of(A->ctx), cmgi_grid(A->rows, block), (unsigned)block, 0,
+                    diagonal_kernel<T, KIND>, A->rows, (const T *)A->values, x, f);
         return CMGI_LAUNCHED(A->ctx);
     }
 };
@@ -67,15 +69,12 @@ static void run_dense(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f
 {
     const auto *values = (const typename cmgi_stored<T, VALUES>::type *)A->values;
     const float *scale = (const float *)A->data;
-    const cudaStream_t stream = cmgi_stream(A->ctx);
-    const unsigned rows = (unsigned)A->rows;
-    if (A->cols <= 256) {
-        dense_kernel<T, KIND, VALUES, 32><<<rows, 32, 0, stream>>>(A->cols, values, scale, x, f);
-    } else if (A->cols <= 2048) {
-        dense_kernel<T, KIND, VALUES, 128><<<rows, 128, 0, stream>>>(A->cols, values, scale, x, f);
-    } else {
-        dense_kernel<T, KIND, VALUES, 256><<<rows, 256, 0, stream>>>(A->cols, values, scale, x, f);
-    }
+    const auto kernel = A->cols <= 256    ? dense_kernel<T, KIND, VALUES, 32>
+                        : A->cols <= 2048 ? dense_kernel<T, KIND, VALUES, 128>
+                                          : dense_kernel<T, KIND, VALUES, 256>;
+    const unsigned threads = A->cols <= 256 ? 32 : A->cols <= 2048 ? 128 : 256;
+    cmgi_launch(cmgi_device_of(A->ctx), (unsigned)A->rows, threads, 0, kernel, A->cols, values,
+                scale, x, f);
 }
 
 /* Values in 16 and 8 bits exist in fp32 only. */

@@ -41,11 +41,10 @@ cmg_size cmgi_halves_rows(const cmgi_halves *halves, bool fine)
     return fine ? fine_rows(&halves->box) : coarse_rows(&halves->box);
 }
 
-size_t cmgi_half_bytes(const cmgi_half *half)
+size_t cmgi_half_bytes(const cmgi_halves *halves, int vectors)
 {
-    const size_t each = cmgi_precision_bytes(half->of->precision);
-    const size_t fine = (size_t)fine_rows(&half->of->box) * each;
-    return (half->up ? 3 : 2) * fine + (size_t)coarse_rows(&half->of->box) * each;
+    const cmg_size entries = vectors * fine_rows(&halves->box) + coarse_rows(&halves->box);
+    return (size_t)entries * cmgi_precision_bytes(halves->precision);
 }
 
 /* What can be said without a look at their entries. */

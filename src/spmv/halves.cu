@@ -84,19 +84,19 @@ template <typename T, int DIM, int STAGES, bool UP, bool EVEN>
 static void launch_half(const cmg_context *ctx, const cmgi_half *h)
 {
     typedef half_shape<T, DIM, UP, EVEN> s;
+    const cmgi_device *d = cmgi_device_of(ctx);
     half_args<T> a = half_arguments<T>(h);
-    const int own = UP ? half_own_up<DIM, s::R>() : half_own_down<DIM, s::R>();
+    const int own = half_own<DIM, s::R, UP>::POSITIONS;
     a.chunk = a.n[DIM - 1];
     const dim3 once = half_grid<T, DIM, s::R>(a, own);
-    a.chunk = half_chunk(a.n[DIM - 1], (long long)once.x * once.y, cmgi_device_of(ctx)->processors,
-                         s::BLOCKS);
+    a.chunk = half_chunk(a.n[DIM - 1], (long long)once.x * once.y, d->processors, s::BLOCKS);
     const dim3 grid = half_grid<T, DIM, s::R>(a, own);
     if constexpr (UP) {
-        half_up_kernel<T, DIM, s::R, s::AHEAD, STAGES, true, EVEN, s::BLOCKS>
-            <<<grid, HALF_THREADS, 0, cmgi_stream(ctx)>>>(a);
+        cmgi_launch(d, grid, HALF_THREADS, 0,
+                    half_up_kernel<T, DIM, s::R, s::AHEAD, STAGES, EVEN, s::BLOCKS>, a);
     } else {
-        half_down_kernel<T, DIM, s::R, s::AHEAD, STAGES, EVEN, s::BLOCKS>
-            <<<grid, HALF_THREADS, 0, cmgi_stream(ctx)>>>(a);
+        cmgi_launch(d, grid, HALF_THREADS, 0,
+                    half_down_kernel<T, DIM, s::R, s::AHEAD, STAGES, EVEN, s::BLOCKS>, a);
     }
 }
 
@@ -115,8 +115,10 @@ static void launch_stages(const cmg_context *ctx, const cmgi_half *h)
 {
     if (h->stages == 2) {
         launch_direction<T, DIM, 2, EVEN>(ctx, h);
-    } else {
+    } else if (h->stages == 1) {
         launch_direction<T, DIM, 1, EVEN>(ctx, h);
+    } else {
+        launch_half<T, DIM, 0, false, EVEN>(ctx, h);
     }
 }
 

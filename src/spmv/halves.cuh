@@ -3,7 +3,9 @@
  * registers:
  *
  *     down   x = S^s 0,  r = b - A x,  c = R r           reads b, writes x and c
- *     up     y = x + P e,  z = S^s y,  (z, b)            reads x, b and e, writes z
+ *     down   r = b - A x,  c = R r                       reads x and b, writes c (0 stages)
+ *     up     y = x + P e,  z = S^s y                     reads x, b and e, writes z
+ *     up     y = P e,  z = S^s y                         reads b and e (x = NULL)
  *
  * where S y = y + omega d (b - A y), s is 1 or 2, and P is (bi-, tri-)linear interpolation between
  * the box and every second of its positions, R its transpose.
@@ -29,17 +31,27 @@ enum { HALF_WARPS = 4, HALF_THREADS = 32 * HALF_WARPS };
 
 template <typename T>
 struct half_args {
-    int n[3];     /* positions of a line, lines, planes; in 2D one plane */
-    int chunk;    /* planes a warp streams, even */
-    T value[27];  /* of the box */
-    T first;      /* up: omega d of the stages, in order; down: x = first b, of two stages ... */
-    T second;     /* ... x = first b - second A b */
-    const T *x;   /* up: the guess */
-    const T *b;   /* right-hand side */
-    const T *e;   /* up: the correction on the coarse box */
-    T *out;       /* x of down, z of up */
-    T *coarse;    /* down: c */
-    double *dots; /* up: a part of (z, b) a warp; NULL = none */
+    int n[3];    /* positions of a line, lines, planes; in 2D one plane */
+    int chunk;   /* planes a warp streams, even */
+    T value[27]; /* of the box */
+    T first;     /* up: omega d of the stages, in order; down: x = first b, of two stages ... */
+    T second;    /* ... x = first b - second A b */
+    const T *x;  /* up: the guess, NULL = 0; down: the vector of 0 stages */
+    const T *b;  /* right-hand side */
+    const T *e;  /* up: the correction on the coarse box */
+    T *out;      /* x of down, z of up */
+    T *coarse;   /* down: c */
+};
+
+/* Positions that a warp owns in the direction of lanes, and elements that a lane reads. */
+template <int DIM, int R, bool UP>
+struct half_own {
+    enum {
+        POSITIONS = (DIM == 3 ? 32 : 32 * R) - (UP ? 4 : 6),
+        COUNT = R + (DIM == 2 ? 0
+                     : UP     ? 4
+                              : 5)
+    };
 };
 
 /* Where a warp's tile lies. */
@@ -54,7 +66,7 @@ struct half_tile {
     unsigned in;   /* bit j: element j of the lane is in the box */
     unsigned mine; /* and it is owned, planes aside */
     bool inner;    /* all elements of the warp are in the box, and off its faces */
-    long long at;  /* of element 0 in plane 0 */
+    int at;        /* of element 0 in plane 0 */
     int step;      /* from an element to the next */
     int plane;     /* from a plane to the next */
 
@@ -72,7 +84,7 @@ struct half_tile {
         z1 = z0 + a.chunk < planes ? z0 + a.chunk : planes;
         step = DIM == 3 ? a.n[0] : 1;
         plane = DIM == 3 ? a.n[0] * a.n[1] : a.n[0];
-        at = DIM == 3 ? (long long)y * a.n[0] + x : x;
+        at = DIM == 3 ? y * a.n[0] + x : x;
         in = 0;
         mine = 0;
         inner = true;
@@ -109,16 +121,23 @@ struct half_tile {
     }
 };
 
-/* N elements of a plane from element `first` on, 0 outside of the box. */
+/* N elements of plane z of an array from element `first` on, 0 outside of the box; NULL = zeros. */
 template <bool RIM, int N, int DIM, int R, typename T>
-__device__ __forceinline__ void half_load(const half_tile<DIM, R> &t, const T *from, int z,
+__device__ __forceinline__ void half_load(const half_tile<DIM, R> &t, const T *array, int z,
                                           int first, T (&v)[N])
 {
-    const bool in = t.in_planes(z);
+    if (array != NULL && t.in_planes(z)) { /* the same for the warp */
+        const int at = t.at + z * t.plane + first * t.step;
 #pragma unroll
-    for (int j = 0; j < N; ++j) {
-        const bool there = in && t.template inside<RIM>(j + first);
-        v[j] = there ? __ldg(from + (long long)(j + first) * t.step) : T(0);
+        for (int j = 0; j < N; ++j) {
+            const bool there = t.template inside<RIM>(j + first);
+            v[j] = there ? __ldg(array + (at + j * t.step)) : T(0);
+        }
+    } else {
+#pragma unroll
+        for (int j = 0; j < N; ++j) {
+            v[j] = T(0);
+        }
     }
 }
 
@@ -147,7 +166,8 @@ __device__ __forceinline__ void half_sides(const T (&c)[N], T (&l)[N], T (&r)[N]
     }
 }
 
-/* What a plane gives to element j of the plane before, of itself and of the plane after. */
+/* What a plane gives to element j of the plane before and of the plane after; what it gives to
+ * itself is added to `own`. */
 template <int DIM, bool EVEN, int N, typename T>
 __device__ __forceinline__ void half_sums(const T *v, const T (&c)[N], const T (&l)[N],
                                           const T (&r)[N], int j, T &low, T &own, T &up)
@@ -155,24 +175,32 @@ __device__ __forceinline__ void half_sums(const T *v, const T (&c)[N], const T (
     if (DIM == 3 && EVEN) {
         const T line = c[j] + c[j + 2];
         const T side = l[j] + l[j + 2];
-        own = v[13] * c[j + 1] + v[14] * l[j + 1] + v[16] * line + v[17] * side;
+        own += v[13] * c[j + 1];
+        own += v[14] * l[j + 1];
+        own += v[16] * line;
+        own += v[17] * side;
         up = v[22] * c[j + 1] + v[23] * l[j + 1] + v[25] * line + v[26] * side;
         low = up;
     } else if (DIM == 3) {
-        low = own = up = 0;
+        low = up = 0;
 #pragma unroll
         for (int b = 0; b < 3; ++b) {
             low += v[3 * b] * l[j + b] + v[3 * b + 1] * c[j + b] + v[3 * b + 2] * r[j + b];
-            own += v[9 + 3 * b] * l[j + b] + v[10 + 3 * b] * c[j + b] + v[11 + 3 * b] * r[j + b];
+            own += v[9 + 3 * b] * l[j + b];
+            own += v[10 + 3 * b] * c[j + b];
+            own += v[11 + 3 * b] * r[j + b];
             up += v[18 + 3 * b] * l[j + b] + v[19 + 3 * b] * c[j + b] + v[20 + 3 * b] * r[j + b];
         }
     } else if (EVEN) {
-        own = v[13] * c[j] + v[14] * l[j];
+        own += v[13] * c[j];
+        own += v[14] * l[j];
         up = v[16] * c[j] + v[17] * l[j];
         low = up;
     } else {
         low = v[9] * l[j] + v[10] * c[j] + v[11] * r[j];
-        own = v[12] * l[j] + v[13] * c[j] + v[14] * r[j];
+        own += v[12] * l[j];
+        own += v[13] * c[j];
+        own += v[14] * r[j];
         up = v[15] * l[j] + v[16] * c[j] + v[17] * r[j];
     }
 }
@@ -201,11 +229,10 @@ struct half_stage {
 #pragma unroll
         for (int j = 0; j < N; ++j) {
             T low;
-            T own;
             T up;
-            half_sums<DIM, EVEN>(value, next, left, right, j, low, own, up);
+            half_sums<DIM, EVEN>(value, next, left, right, j, low, l[j], up);
             s[j] = m[j] + up;
-            m[j] = l[j] + own;
+            m[j] = l[j];
             l[j] = low;
             y[j] = c[j];
             c[j] = next[DIM == 3 ? j + 1 : j];
@@ -220,7 +247,8 @@ struct half_prolongation {
     T below[N];
     T above[N];
     T next[N];
-    const T *at; /* of the plane after `next` */
+    const T *e;
+    int at; /* of the plane after `next` */
     int plane;
     int step;
     int z; /* its number */
@@ -246,7 +274,8 @@ struct half_prolongation {
             in |= kx >= 0 && kx < c0 && ky >= 0 && ky < c1 ? 1U << k : 0U;
         }
         z = (first >> 1) - 1;
-        at = a.e + (long long)z * plane + (long long)y * step + x;
+        e = a.e;
+        at = z * plane + y * step + x;
         fetch(next);
         turn(t);
     }
@@ -256,7 +285,7 @@ struct half_prolongation {
 #pragma unroll
         for (int k = 0; k < N; ++k) {
             const bool there = RIM ? inside && (in >> k & 1U) != 0 : inside;
-            v[k] = there ? __ldg(at + (long long)k * step) : T(0);
+            v[k] = there ? __ldg(e + (at + k * step)) : T(0);
         }
         ++z;
         at += plane;
@@ -295,7 +324,7 @@ struct half_prolongation {
     }
 };
 
-template <typename T, int DIM, int R, int PF, int STAGES, bool PROLONG, bool EVEN, bool RIM>
+template <typename T, int DIM, int R, int PF, int STAGES, bool EVEN, bool RIM>
 __device__ __forceinline__ void half_up(const half_args<T> &a, const half_tile<DIM, R> &t)
 {
     enum { S = DIM == 3, N0 = R + 4 * S, N1 = R + 2 * S };
@@ -304,31 +333,22 @@ __device__ __forceinline__ void half_up(const half_args<T> &a, const half_tile<D
     T b2[R] = {};
     T n[PF + 1][N0];
     T q[PF + 1][N1];
-    double dot = 0;
     const int begin = t.z0 - 2;
     const int end = t.z1 + STAGES;
-    const T *x = a.x + t.at + (long long)begin * t.plane;
-    const T *b = a.b + t.at + (long long)(begin - 1) * t.plane;
-    T *out = a.out + t.at + (long long)(begin - STAGES) * t.plane;
     half_prolongation<DIM, R, RIM, T> P(a, t, begin);
 #pragma unroll
     for (int s = 0; s < PF; ++s) {
-        half_load<RIM>(t, x + (long long)s * t.plane, begin + s, 0, n[s]);
-        half_load<RIM>(t, b + (long long)s * t.plane, begin - 1 + s, S, q[s]);
+        half_load<RIM>(t, a.x, begin + s, 0, n[s]);
+        half_load<RIM>(t, a.b, begin - 1 + s, S, q[s]);
     }
     for (int zz = begin; zz < end; zz += PF + 1) {
 #pragma unroll
         for (int s = 0; s <= PF; ++s) {
             const int z = zz + s;
             const int ahead = (s + PF) % (PF + 1);
-            if (z >= end) {
-                break;
-            }
-            half_load<RIM>(t, x + (long long)PF * t.plane, z + PF, 0, n[ahead]);
-            half_load<RIM>(t, b + (long long)PF * t.plane, z - 1 + PF, S, q[ahead]);
-            if (PROLONG) {
-                P.add(t, z, n[s]);
-            }
+            half_load<RIM>(t, a.x, z + PF, 0, n[ahead]);
+            half_load<RIM>(t, a.b, z - 1 + PF, S, q[ahead]);
+            P.add(t, z, n[s]);
             T sum[N1];
             T y[N1];
             one.add(a.value, n[s], sum, y);
@@ -347,59 +367,33 @@ __device__ __forceinline__ void half_up(const half_args<T> &a, const half_tile<D
                     result[j] += a.second * (b2[j] - sum2[j]);
                 }
             }
-            T part = 0;
+            const int to = t.at + (z - STAGES) * t.plane + 2 * S * t.step;
 #pragma unroll
             for (int j = 0; j < R; ++j) {
-                const T o = STAGES == 2 ? result[j] : y[j + S];
-                const T with = STAGES == 2 ? b2[j] : q[s][j + S];
-                if (z >= t.z0 + STAGES && t.template owns<RIM>(j + 2 * S)) {
-                    out[(long long)(j + 2 * S) * t.step] = o;
-                    part += o * with;
+                if (z >= t.z0 + STAGES && z < end && t.template owns<RIM>(j + 2 * S)) {
+                    a.out[to + j * t.step] = STAGES == 2 ? result[j] : y[j + S];
                 }
                 b2[j] = q[s][j + S];
             }
-            dot += (double)part;
-            x += t.plane;
-            b += t.plane;
-            out += t.plane;
         }
-    }
-    dot = cmgi_warp_sum(dot);
-    if (a.dots != NULL && t.lane == 0) {
-        const size_t block = ((size_t)blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
-        a.dots[block * HALF_WARPS + threadIdx.x / 32] = dot;
     }
 }
 
-template <typename T, int DIM, int R, int PF, int STAGES, bool PROLONG, bool EVEN, int BLOCKS>
+template <typename T, int DIM, int R, int PF, int STAGES, bool EVEN, int BLOCKS>
 __global__ void __launch_bounds__(HALF_THREADS, BLOCKS)
     half_up_kernel(const __grid_constant__ half_args<T> a)
 {
-    enum { OWN = DIM == 3 ? 28 : 32 * R - 4, N0 = DIM == 3 ? R + 4 : R };
-    const half_tile<DIM, R> t(a, N0, OWN);
+    cmgi_after_previous();
+    typedef half_own<DIM, R, true> own;
+    const half_tile<DIM, R> t(a, own::COUNT, own::POSITIONS);
     if (t.none()) {
-        if (a.dots != NULL && t.lane == 0) {
-            const size_t block =
-                ((size_t)blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
-            a.dots[block * HALF_WARPS + threadIdx.x / 32] = 0;
-        }
-    } else if (t.inner) {
-        half_up<T, DIM, R, PF, STAGES, PROLONG, EVEN, false>(a, t);
-    } else {
-        half_up<T, DIM, R, PF, STAGES, PROLONG, EVEN, true>(a, t);
+        return;
     }
-}
-
-/* Positions that a warp owns in the direction of lanes. */
-template <int DIM, int R>
-static constexpr int half_own_up()
-{
-    return DIM == 3 ? 28 : 32 * R - 4;
-}
-template <int DIM, int R>
-static constexpr int half_own_down()
-{
-    return DIM == 3 ? 26 : 32 * R - 6;
+    if (t.inner) {
+        half_up<T, DIM, R, PF, STAGES, EVEN, false>(a, t);
+    } else {
+        half_up<T, DIM, R, PF, STAGES, EVEN, true>(a, t);
+    }
 }
 
 /* Blocks of a half: `own` positions a warp in the direction of lanes, R lines in 3D. */

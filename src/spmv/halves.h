@@ -2,7 +2,8 @@
  * Halves of a cycle on a box (box.h) in one pass over their vectors each:
  *
  *     down   x = S^s 0,  r = b - A x,  c = R r           reads b, writes x and c
- *     up     y = x + P e,  z = S^s y                     reads x, b and e, writes z
+ *     down   r = b - A x,  c = R r                       reads x and b, writes c
+ *     up     y = x + P e,  z = S^s y                     reads x (or none: 0), b and e, writes z
  *
  * where S y = y + omega D^-1 (b - A y), s is 1 or 2, D is a number times the identity, and P is
  * linear interpolation in every direction from the box of the positions (2 i + 1, 2 j + 1, 2 k +
@@ -24,13 +25,13 @@ typedef struct cmgi_halves {
 typedef struct cmgi_half {
     const cmgi_halves *of;
     bool up;
-    int stages;    /* 1 or 2 */
+    int stages;    /* 1 or 2; down: 0 = x is given */
     double first;  /* down: x = first b, of two stages x = first b - second A b; d is in them */
     double second; /* up: omega d of the stages, in order */
-    const void *x;
+    const void *x; /* NULL = 0 */
     const void *b;
     const void *e;
-    void *out;    /* x of down, z of up */
+    void *out;    /* x of down with stages, z of up */
     void *coarse; /* c */
 } cmgi_half;
 
@@ -50,8 +51,8 @@ cmg_status cmgi_halves_find(cmg_context *ctx, const cmg_matrix *A, const cmgi_bo
 cmg_status cmgi_half_run(cmg_context *ctx, const cmgi_half *half);
 /* Positions of the fine or the coarse box. */
 cmg_size cmgi_halves_rows(const cmgi_halves *halves, bool fine);
-/* Bytes that it moves: every vector once. */
-size_t cmgi_half_bytes(const cmgi_half *half);
+/* Bytes that so many vectors on the fine box and one on the coarse one have. */
+size_t cmgi_half_bytes(const cmgi_halves *halves, int vectors);
 
 /* In CUDA. */
 cmg_status cmgi_half_run_cuda(cmg_context *ctx, const cmgi_half *half);

@@ -26,7 +26,7 @@ struct half_restriction {
             }
             return;
         }
-        const long long plane = (long long)(p / 2 - 1) * (DIM == 3 ? a.n[1] / 2 : 1);
+        const int plane = (p / 2 - 1) * (DIM == 3 ? a.n[1] / 2 : 1);
 #pragma unroll
         for (int m = 0; m < R / 2; ++m) {
             T s = sum[m] + T(0.5) * v[m];
@@ -39,7 +39,7 @@ struct half_restriction {
             const bool mine = t.template owns<RIM>(centre) && (DIM == 2 || t.lane % 2 != 0);
             if (mine && p > t.z0) {
                 const int cx = DIM == 3 ? t.x / 2 : t.x / 2 + m;
-                const long long cy = DIM == 3 ? plane + t.y / 2 + 1 + m : plane;
+                const int cy = DIM == 3 ? plane + t.y / 2 + 1 + m : plane;
                 a.coarse[cy * (a.n[0] / 2) + cx] = s;
             }
         }
@@ -55,11 +55,12 @@ __device__ __forceinline__ void half_down(const half_args<T> &a, const half_tile
     half_restriction<DIM, R, RIM, T> restriction;
     T b2[N2] = {};
     T n[PF + 1][N0];
+    T q[PF + 1][STAGES == 0 ? N1 : 1];
+    const T *x = STAGES == 0 ? a.x : a.b;  /* what is multiplied first */
+    enum { BEHIND = STAGES == 2 ? 2 : 1 }; /* r is that of a plane before */
     const int begin = t.z0 - 2;
     const int last = t.z1 < t.planes ? t.z1 : t.planes - 1; /* plane of r */
-    const int end = last + STAGES + 1;
-    const T *b = a.b + t.at + (long long)begin * t.plane;
-    T *out = a.out + t.at + (long long)(begin - 1) * t.plane;
+    const int end = last + BEHIND + 1;
     /* of two stages x = alpha b - factor A b comes first, of one r, which has that form too */
     const T alpha = STAGES == 2 ? a.first : T(1);
     const T factor = STAGES == 2 ? a.second : a.first;
@@ -69,16 +70,20 @@ __device__ __forceinline__ void half_down(const half_args<T> &a, const half_tile
     }
 #pragma unroll
     for (int s = 0; s < PF; ++s) {
-        half_load<RIM>(t, b + (long long)s * t.plane, begin + s, 0, n[s]);
+        half_load<RIM>(t, x, begin + s, 0, n[s]);
+        if (STAGES == 0) {
+            half_load<RIM>(t, a.b, begin - 1 + s, S, q[s]);
+        }
     }
     for (int zz = begin; zz < end; zz += PF + 1) {
 #pragma unroll
         for (int s = 0; s <= PF; ++s) {
             const int z = zz + s;
-            if (z >= end) {
-                break;
+            const int ahead = (s + PF) % (PF + 1);
+            half_load<RIM>(t, x, z + PF, 0, n[ahead]);
+            if (STAGES == 0) {
+                half_load<RIM>(t, a.b, z - 1 + PF, S, q[ahead]);
             }
-            half_load<RIM>(t, b + (long long)PF * t.plane, z + PF, 0, n[(s + PF) % (PF + 1)]);
             T sum[N1];
             T y[N1];
             T before[N1];
@@ -86,14 +91,15 @@ __device__ __forceinline__ void half_down(const half_args<T> &a, const half_tile
             const T beta = t.in_planes(z - 1) ? factor : T(0);
 #pragma unroll
             for (int j = 0; j < N1; ++j) {
-                y[j] = alpha * before[j] - beta * sum[j];
+                y[j] = STAGES == 0 ? q[s][STAGES == 0 ? j : 0] - sum[j]
+                                   : alpha * before[j] - beta * sum[j];
                 y[j] = t.template inside<RIM>(j + S) ? y[j] : T(0);
             }
+            const int to = t.at + (z - 1) * t.plane + 2 * S * t.step;
 #pragma unroll
             for (int j = 0; j < R; ++j) {
-                if (z > t.z0 && z <= t.z1 && t.template owns<RIM>(j + 2 * S)) {
-                    out[(long long)(j + 2 * S) * t.step] =
-                        STAGES == 2 ? y[j + S] : a.first * before[j + S];
+                if (STAGES > 0 && z > t.z0 && z <= t.z1 && t.template owns<RIM>(j + 2 * S)) {
+                    a.out[to + j * t.step] = STAGES == 2 ? y[j + S] : a.first * before[j + S];
                 }
             }
             T r[N2];
@@ -111,11 +117,9 @@ __device__ __forceinline__ void half_down(const half_args<T> &a, const half_tile
                     r[j] = y[j + S];
                 }
             }
-            if (z >= t.z0 + STAGES) {
-                restriction.add(a, t, z - STAGES, r);
+            if (z >= t.z0 + BEHIND && z < end) {
+                restriction.add(a, t, z - BEHIND, r);
             }
-            b += t.plane;
-            out += t.plane;
         }
     }
 }
@@ -124,8 +128,9 @@ template <typename T, int DIM, int R, int PF, int STAGES, bool EVEN, int BLOCKS>
 __global__ void __launch_bounds__(HALF_THREADS, BLOCKS)
     half_down_kernel(const __grid_constant__ half_args<T> a)
 {
-    enum { OWN = DIM == 3 ? 26 : 32 * R - 6, N0 = DIM == 3 ? R + 5 : R };
-    const half_tile<DIM, R> t(a, N0, OWN);
+    cmgi_after_previous();
+    typedef half_own<DIM, R, false> own;
+    const half_tile<DIM, R> t(a, own::COUNT, own::POSITIONS);
     if (t.none()) {
         return;
     }

@@ -30,8 +30,13 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
 {
     const cmg_csr *csr = from->csr != NULL ? from->csr : from->device;
     const cmg_elements *elements = from->elements;
-    const cmg_size rows = elements != NULL ? elements->rows : csr->rows;
-    const cmg_size cols = elements != NULL ? elements->rows : csr->cols;
+    const cmgi_kinds *kinds = from->kinds;
+    const cmg_size rows = elements != NULL ? elements->rows
+                          : kinds != NULL  ? kinds->rows
+                                           : csr->rows;
+    const cmg_size cols = elements != NULL ? elements->rows
+                          : kinds != NULL  ? kinds->cols
+                                           : csr->cols;
     const char *name = cmg_enum_name("format", (int)format->id);
     CMGI_CHECK(ctx, (!format->renumbers && !format->elements) || rows == cols, CMG_ERR_SHAPE,
                "format %s needs a square matrix, this one is %lld x %lld", name, (long long)rows,
@@ -47,6 +52,7 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
     made->cols = cols;
     if (elements == NULL) { /* formats of elements count them themselves */
         made->nnz = from->dense != NULL    ? rows * cols
+                    : kinds != NULL        ? kinds->nnz
                     : from->device != NULL ? from->there->rows.nnz
                                            : csr->indptr[rows];
     }

@@ -14,11 +14,12 @@
 typedef struct cmgi_matrix_source {
     const cmg_csr *csr; /* on the host, checked; its row pointers alone, or NULL, where `device` is
                            there */
-    const cmg_csr *device;        /* the same CSR on the device, or NULL */
-    const cmgi_resident *there;   /* what is known of that one */
-    const cmg_elements *elements; /* checked, in place of a CSR; or NULL */
-    const double *dense;          /* all values by rows, where csr has the shape alone; or NULL */
-    bool dense_there;             /* those are on the device */
+    const cmg_csr *device;          /* the same CSR on the device, or NULL */
+    const cmgi_resident *there;     /* what is known of that one */
+    const cmg_elements *elements;   /* checked, in place of a CSR; or NULL */
+    const struct cmgi_kinds *kinds; /* the same (csr/kinds.h) */
+    const double *dense;            /* all values by rows, where csr has the shape alone; or NULL */
+    bool dense_there;               /* those are on the device */
     const cmg_matrix *like; /* a matrix of the same CSR, of which something is known; or NULL */
     struct cmgi_templates *exact; /* where a matrix in fp32 and then one in fp64 are made of a CSR
                                      on the device, its templates in fp64 on their way from one to

@@ -121,6 +121,13 @@ typedef struct cmgi_compressor {
     int value_bytes;     /* of a packed entry */
 } cmgi_compressor;
 
+/* Where the numbers and references of rows are made. */
+static inline cmgi_place cmgi_compressor_place(const cmgi_compressor *B)
+{
+    const bool kinds = B->from->kinds != NULL && cmgi_on_cuda(B->A->ctx);
+    return B->from->device != NULL || kinds ? CMGI_DEVICE : CMGI_HOST;
+}
+
 /* On a GPU values in 16 and 8 bits of two slice columns are loaded at once. */
 static inline bool cmgi_pairs_columns(const cmg_context *ctx, cmg_values values)
 {

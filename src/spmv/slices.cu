@@ -43,6 +43,7 @@ __device__ __forceinline__ cmgi_target<T> aim(const slice_args<T> &a, int shift,
 template <typename T, cmgi_wb_kind KIND>
 __global__ void __launch_bounds__(1024) warp_kernel(const slice_args<T> a)
 {
+    cmgi_after_previous();
     const cmg_size row = (cmg_size)blockIdx.x * blockDim.x + threadIdx.x;
     const cmg_size s = row >> 5;
     if (s >= a.S.nslices) { /* the same for the whole warp */
@@ -60,6 +61,7 @@ __global__ void __launch_bounds__(1024) warp_kernel(const slice_args<T> a)
 template <typename T, cmgi_wb_kind KIND>
 __global__ void __launch_bounds__(1024) packed_kernel(const slice_args<T> a)
 {
+    cmgi_after_previous();
     const cmg_size g = (cmg_size)blockIdx.x * blockDim.x + threadIdx.x;
     const int lanes = 1 << a.log_lanes;
     const cmg_size s = g >> a.log_lanes;
@@ -80,6 +82,7 @@ __global__ void __launch_bounds__(1024) packed_kernel(const slice_args<T> a)
 template <typename T, cmgi_wb_kind KIND>
 __global__ void __launch_bounds__(1024) wide_kernel(const slice_args<T> a)
 {
+    cmgi_after_previous();
     const cmg_size s = ((cmg_size)blockIdx.x * blockDim.x + threadIdx.x) / 32;
     const int lane = threadIdx.x % 32;
     if (s >= a.S.nslices) { /* the same for the whole warp */
@@ -107,6 +110,7 @@ __global__ void __launch_bounds__(1024) wide_kernel(const slice_args<T> a)
 template <typename T, cmgi_wb_kind KIND>
 __global__ void __launch_bounds__(1024) table_kernel(const slice_args<T> a)
 {
+    cmgi_after_previous();
     const cmg_size g = (cmg_size)blockIdx.x * blockDim.x + threadIdx.x;
     const int shift = a.S.uniform_shift;
     const cmg_size row = g >> shift;
@@ -124,6 +128,7 @@ __global__ void __launch_bounds__(1024) table_kernel(const slice_args<T> a)
 template <typename T, cmgi_wb_kind KIND, int B, bool NUMBERS>
 __global__ void __launch_bounds__(1024) block_kernel(const slice_args<T> a)
 {
+    cmgi_after_previous();
     const cmg_size g = (cmg_size)blockIdx.x * blockDim.x + threadIdx.x;
     const int lanes = a.S.lanes;
     const cmg_size s = g >> a.log_lanes;
@@ -157,14 +162,11 @@ __global__ void __launch_bounds__(1024) block_kernel(const slice_args<T> a)
 }
 
 template <typename T, cmgi_wb_kind KIND, int B>
-static void run_blocks(const slice_args<T> &a, int block, cudaStream_t stream)
+static void run_blocks(const slice_args<T> &a, int block, const cmgi_device *d)
 {
-    const unsigned grid = cmgi_grid(a.S.nslices * a.S.lanes, block);
-    if (a.S.identity) {
-        block_kernel<T, KIND, B, true><<<grid, block, 0, stream>>>(a);
-    } else {
-        block_kernel<T, KIND, B, false><<<grid, block, 0, stream>>>(a);
-    }
+    const auto kernel =
+        a.S.identity ? block_kernel<T, KIND, B, true> : block_kernel<T, KIND, B, false>;
+    cmgi_launch(d, cmgi_grid(a.S.nslices * a.S.lanes, block), (unsigned)block, 0, kernel, a);
 }
 
 template <typename T, cmgi_wb_kind KIND>
@@ -181,20 +183,19 @@ struct launch_slices {
             ++a.log_lanes;
         }
         const int block = A->options.block;
-        const cudaStream_t stream = cmgi_stream(A->ctx);
-        const cmg_size lanes = a.S.nslices * a.S.lanes;
+        const cmgi_device *d = cmgi_device_of(A->ctx);
+        const bool wide = !a.S.table && a.S.lanes == 64; /* two lanes a thread */
+        const cmg_size threads = a.S.nslices * (wide ? 32 : a.S.lanes);
         if (a.S.block == 3) {
-            run_blocks<T, KIND, 3>(a, block, stream);
+            run_blocks<T, KIND, 3>(a, block, d);
         } else if (a.S.block == 2) {
-            run_blocks<T, KIND, 2>(a, block, stream);
-        } else if (a.S.table) {
-            table_kernel<T, KIND><<<cmgi_grid(lanes, block), block, 0, stream>>>(a);
-        } else if (a.S.lanes == 64) {
-            wide_kernel<T, KIND><<<cmgi_grid(a.S.nslices * 32, block), block, 0, stream>>>(a);
-        } else if (a.S.lanes == 32 && a.S.shift == NULL) {
-            warp_kernel<T, KIND><<<cmgi_grid(lanes, block), block, 0, stream>>>(a);
+            run_blocks<T, KIND, 2>(a, block, d);
         } else {
-            packed_kernel<T, KIND><<<cmgi_grid(lanes, block), block, 0, stream>>>(a);
+            const auto kernel = a.S.table                              ? table_kernel<T, KIND>
+                                : wide                                 ? wide_kernel<T, KIND>
+                                : a.S.lanes == 32 && a.S.shift == NULL ? warp_kernel<T, KIND>
+                                                                       : packed_kernel<T, KIND>;
+            cmgi_launch(d, cmgi_grid(threads, block), (unsigned)block, 0, kernel, a);
         }
         return CMGI_LAUNCHED(A->ctx);
     }

@@ -221,6 +221,7 @@ __device__ __forceinline__ mode find_values(const stencil_args<T> &a, cmg_size r
 template <typename T, cmgi_wb_kind KIND>
 __global__ void __launch_bounds__(BLOCK, 4) stencil_kernel(const stencil_args<T> a, cmg_size chunk)
 {
+    cmgi_after_previous();
     extern __shared__ __align__(32) unsigned char memory[];
     T *values = (T *)memory;
     for (int e = threadIdx.x; e < a.stored; e += BLOCK) {
@@ -313,7 +314,7 @@ struct launch_stencil {
         const cmg_size chunk = cmgi_template_chunk(A->ctx, C->t.count, bytes, 2 * WARPS);
         const unsigned grid = (unsigned)((C->t.count + chunk - 1) / chunk);
         a.late = late_blocks(a, chunk, grid);
-        stencil_kernel<T, KIND><<<grid, BLOCK, bytes, cmgi_stream(A->ctx)>>>(a, chunk);
+        cmgi_launch(cmgi_device_of(A->ctx), grid, BLOCK, bytes, stencil_kernel<T, KIND>, a, chunk);
         return CMGI_LAUNCHED(A->ctx);
     }
 };

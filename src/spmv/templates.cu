@@ -128,6 +128,7 @@ __device__ __forceinline__ void template_mixed(const template_list<T> &list0,
 template <typename T, cmgi_wb_kind KIND, bool SHARED, bool REF>
 __global__ void __launch_bounds__(BLOCK) template_kernel(const compressed_args<T> a, cmg_size chunk)
 {
+    cmgi_after_previous();
     extern __shared__ __align__(16) unsigned char memory[];
     const template_entry<T> *table = (const template_entry<T> *)a.C.t.pair;
     if (SHARED) {
@@ -176,13 +177,11 @@ __global__ void __launch_bounds__(BLOCK) template_kernel(const compressed_args<T
 
 template <typename T, cmgi_wb_kind KIND, bool REF>
 static void run_templates(const compressed_args<T> &a, unsigned grid, size_t shared, cmg_size chunk,
-                          cudaStream_t stream)
+                          const cmgi_device *d)
 {
-    if (shared > 0) {
-        template_kernel<T, KIND, true, REF><<<grid, BLOCK, shared, stream>>>(a, chunk);
-    } else {
-        template_kernel<T, KIND, false, REF><<<grid, BLOCK, 0, stream>>>(a, chunk);
-    }
+    const auto kernel =
+        shared > 0 ? template_kernel<T, KIND, true, REF> : template_kernel<T, KIND, false, REF>;
+    cmgi_launch(d, grid, BLOCK, shared, kernel, a, chunk);
 }
 
 template <typename T, cmgi_wb_kind KIND>
@@ -190,15 +189,15 @@ struct launch_templates {
     static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
     {
         const compressed_args<T> a = arguments(A, f, x);
-        const cudaStream_t stream = cmgi_stream(A->ctx);
+        const cmgi_device *d = cmgi_device_of(A->ctx);
         const size_t bytes = (size_t)a.C.t.entries * sizeof(template_entry<T>);
         const size_t shared = bytes <= SHARED_TABLE ? bytes : 0;
         const cmg_size chunk = cmgi_template_chunk(A->ctx, a.C.t.count, shared, WARPS);
         const unsigned grid = (unsigned)((a.C.t.count + chunk - 1) / chunk);
         if (a.C.ref != NULL) {
-            run_templates<T, KIND, true>(a, grid, shared, chunk, stream);
+            run_templates<T, KIND, true>(a, grid, shared, chunk, d);
         } else {
-            run_templates<T, KIND, false>(a, grid, shared, chunk, stream);
+            run_templates<T, KIND, false>(a, grid, shared, chunk, d);
         }
         return CMGI_LAUNCHED(A->ctx);
     }

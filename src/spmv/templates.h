@@ -8,7 +8,7 @@
 #pragma once
 #include "core/hash.h"
 #include "core/place.h"
-#include "csr/csr.h"
+#include "csr/kinds.h"
 
 typedef struct cmgi_templates {
     int count;
@@ -69,12 +69,6 @@ typedef struct cmgi_row_kinds {
     const cmgi_row_hash *unknown; /* all rows without a kind, NULL = they are looked for ... */
     cmg_size unknowns;            /* ... or so many */
 } cmgi_row_kinds;
-
-/* How often a kind was met, and its first row. */
-typedef struct cmgi_kind_count {
-    int64_t rows;
-    int64_t first;
-} cmgi_kind_count;
 
 typedef struct cmgi_template_scan {
     /* Rows without a kind for which cmgi_sampled holds; *count is above `room` where they are more.

@@ -157,17 +157,6 @@ static void match_list(const cmgi_template_search *what, const cmgi_row_kinds *k
     }
 }
 
-static void add_counts(const cmgi_kind_count *part, int parts, int kinds, cmgi_kind_count *count)
-{
-    for (int p = 0; p < parts; ++p) {
-        for (int k = 0; k < kinds; ++k) {
-            const cmgi_kind_count *one = &part[(cmg_size)p * kinds + k];
-            count[k].rows += one->rows;
-            count[k].first = one->first < count[k].first ? one->first : count[k].first;
-        }
-    }
-}
-
 static cmg_status match(cmg_context *ctx, const cmgi_template_search *what,
                         const cmgi_row_kinds *kinds, uint16_t *id, cmgi_kind_count *count)
 {
@@ -184,7 +173,7 @@ static cmg_status match(cmg_context *ctx, const cmgi_template_search *what,
         (kinds->unknown != NULL ? match_list : match_rows)(what, kinds, rows * p / parts,
                                                            rows * (p + 1) / parts, id, mine);
     }
-    add_counts(part, parts, kinds->count, count);
+    cmgi_kind_counts_add(part, parts, kinds->count, count);
     cmgi_free(ctx, part);
     return CMG_OK;
 }

@@ -62,25 +62,12 @@ cmg_status cmgi_tentative(cmg_context *ctx, const cmgi_aggregates *agg, int bloc
 cmg_status cmgi_smooth_tentative(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
                                  const cmg_csr *S, double omega, cmgi_csr *P0, cmgi_csr *P);
 
-/* A matrix at a place, for the power method. */
-typedef struct cmgi_power_matrix {
-    cmg_size rows;
-    const double *d; /* its diagonal D */
-    const void *of;
-    cmg_status (*multiply)(cmg_context *ctx, const struct cmgi_power_matrix *A, const double *x,
-                           double *y); /* y = D^-1 A x */
-} cmgi_power_matrix;
-
-enum { CMGI_POWER_STEPS = 6 };
-struct cmgi_pair; /* core/lanes.h */
-/* x^T D x and x^T A x of all steps, the same for any number of threads and at both places. */
-cmg_status cmgi_power_sums(cmg_context *ctx, cmgi_place at, const cmgi_power_matrix *A,
-                           struct cmgi_pair *step);
 /*
- * The largest eigenvalue of D^-1 A from below by these sums, with a tenth for what is missing after
- * them; at most the bound, which is the largest row sum of |D^-1 A|.
+ * d = diagonal of A, and an estimate of the largest eigenvalue of D^-1 A by the power method: at
+ * most the largest row sum of |D^-1 A|. The same for any number of threads and at both places.
  */
-double cmgi_power_result(const struct cmgi_pair *step, double bound);
+cmg_status cmgi_power_largest(cmg_context *ctx, cmgi_place at, const cmg_csr *A, double *d,
+                              double *lambda);
 
 /* Unknowns of a node: of the level, else the attribute block_size, else 1. */
 int cmgi_unknowns_of_node(const cmg_hierarchy *h, int level);

@@ -143,26 +143,3 @@ CMGI_INLINE void cmgi_panel_orthonormalise(const cmgi_panel *p, double *R)
         }
     }
 }
-
-/* ------------------------------------------------------------------ smoothing */
-
-/* Rows of A_F whose diagonal would nearly vanish, with what is dropped from them, stay as they are.
- */
-CMGI_INLINE bool cmgi_stays_whole(double diagonal, double dropped)
-{
-    return !((diagonal + dropped) / diagonal > 0.2);
-}
-
-/* Row i of A P_0 becomes that of P_0 - factor D^-1 A P_0, whose pattern holds that of P_0 where A
- * has a diagonal; d: of that row. */
-CMGI_INLINE void cmgi_smoothed_row(const cmg_csr *P0, const cmg_csr *AP, cmg_size i, double d,
-                                   double factor, double *values)
-{
-    cmg_size e = P0->indptr[i];
-    for (cmg_size k = AP->indptr[i]; k < AP->indptr[i + 1]; ++k) {
-        values[k] *= d != 0 ? -factor / d : 0;
-        if (e < P0->indptr[i + 1] && P0->indices[e] == AP->indices[k]) {
-            values[k] += P0->values[e++];
-        }
-    }
-}

@@ -2,7 +2,6 @@
 
 #include "core/memory.h"
 #include "csr/by_rows.h"
-#include "csr/place.h"
 #include "transfer/aggregate_rows.h"
 
 #include <math.h>
@@ -14,22 +13,12 @@ typedef struct strength {
     double theta;
 } strength;
 
-static double diagonal_of(const cmg_csr *A, cmg_size i)
-{
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        if (A->indices[k] == i) {
-            return A->values[k];
-        }
-    }
-    return 0;
-}
-
 /* Entries of the other sign than the diagonal from a share of the largest of them on. */
 static cmg_size strong_entries(const void *user, cmg_size i, cmg_index *columns, double *values)
 {
     const strength *s = user;
     const cmg_csr *A = s->A;
-    const double sign = diagonal_of(A, i) < 0 ? 1 : -1;
+    const double sign = cmgi_csr_diagonal_at(A, i) < 0 ? 1 : -1;
     double largest = 0;
     double sum = 0;
     cmg_size count = 0;
@@ -38,7 +27,7 @@ static cmg_size strong_entries(const void *user, cmg_size i, cmg_index *columns,
         largest = size > largest ? size : largest;
         sum += fabs(size);
     }
-    if (sum <= CMGI_ISOLATED * fabs(diagonal_of(A, i))) {
+    if (sum <= CMGI_ISOLATED * fabs(cmgi_csr_diagonal_at(A, i))) {
         return 0;
     }
     for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
@@ -233,7 +222,7 @@ static void close_row(const interpolation *m, cmg_size i, row_of_p *p)
  */
 static double hand_on(const cmg_csr *A, cmg_size i, cmg_index k, double a_ik, row_of_p *p)
 {
-    const double sign = diagonal_of(A, k) < 0 ? -1 : 1;
+    const double sign = cmgi_csr_diagonal_at(A, k) < 0 ? -1 : 1;
     double sum = 0;
     double own = 0;
     for (cmg_size e = A->indptr[k]; e < A->indptr[k + 1]; ++e) {
@@ -361,9 +350,8 @@ static cmg_size longest_reach(const cmg_csr *S)
     return longest < S->rows ? longest : S->rows;
 }
 
-/* Rows of P, `most` places each, and their lengths. */
-static cmg_status interpolate(cmg_context *ctx, const interpolation *m, cmg_index *columns,
-                              double *values, cmg_size *length)
+/* Rows of P. */
+static cmg_status interpolate(cmg_context *ctx, const interpolation *m, const cmgi_slab *rows)
 {
     const cmg_size n = m->A->rows;
     const cmg_size reached = longest_reach(m->S);
@@ -381,7 +369,8 @@ static cmg_status interpolate(cmg_context *ctx, const interpolation *m, cmg_inde
             p.at[j] = -1;
         }
         for (cmg_size i = n * t / ctx->threads; i < n * (t + 1) / ctx->threads; ++i) {
-            length[i] = interpolate_row(m, i, &p, columns + i * m->most, values + i * m->most);
+            rows->length[i] =
+                interpolate_row(m, i, &p, rows->columns + i * m->most, rows->values + i * m->most);
         }
     }
 done:
@@ -389,51 +378,30 @@ done:
     return status;
 }
 
-/* Rows of `most` places each, close to each other. */
-static cmg_status gather(cmg_context *ctx, int most, const cmg_index *columns, const double *values,
-                         cmgi_csr *P)
-{
-    cmg_size entries = 0;
-    CMGI_TRY(cmgi_csr_open_at(ctx, CMGI_HOST, P, &entries));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
-    for (cmg_size i = 0; i < P->rows; ++i) {
-        for (cmg_size k = P->indptr[i]; k < P->indptr[i + 1]; ++k) {
-            P->indices[k] = columns[i * most + k - P->indptr[i]];
-            P->values[k] = values[i * most + k - P->indptr[i]];
-        }
-    }
-    return CMG_OK;
-}
-
 cmg_status cmgi_classical(cmg_context *ctx, const cmg_csr *A, double theta, int most, cmgi_csr *P)
 {
     const strength strong = {A, theta};
     const cmg_size n = A->rows;
-    cmgi_csr made = {.rows = n};
+    cmgi_slab rows = {0};
     cmgi_csr S = {0};
     cmg_index *number = NULL;
-    cmg_index *columns = NULL;
-    double *values = NULL;
+    cmg_size cols = 0;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *number, &number));
     CMGI_TRY_GOTO(done, cmgi_csr_by_rows(ctx, n, n, strong_entries, &strong, &S));
-    CMGI_TRY_GOTO(done, split(ctx, &S.view, number, &made.cols));
-    if (made.cols == 0 || made.cols == n) {
+    CMGI_TRY_GOTO(done, split(ctx, &S.view, number, &cols));
+    if (cols == 0 || cols == n) {
         goto done;
     }
     const cmg_size reached = longest_reach(&S.view);
     const interpolation m = {A, &S.view, number, most > 0 ? most : (int)reached};
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n + 1, sizeof *made.indptr, &made.indptr));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * m.most, sizeof *columns, &columns));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * m.most, sizeof *values, &values));
-    CMGI_TRY_GOTO(done, interpolate(ctx, &m, columns, values, made.indptr));
-    CMGI_TRY_GOTO(done, gather(ctx, m.most, columns, values, &made));
-    *P = made;
-    made = (cmgi_csr){0};
+    CMGI_TRY_GOTO(done, cmgi_slab_create(ctx, n, m.most, &rows));
+    CMGI_TRY_GOTO(done, interpolate(ctx, &m, &rows));
+    CMGI_TRY_GOTO(done, cmgi_slab_compact(ctx, n, cols, &rows, P));
 done:
-    cmgi_csr_free(ctx, &made);
+    cmgi_slab_free(ctx, &rows);
     cmgi_csr_free(ctx, &S);
-    CMGI_FREE(ctx, number, columns, values);
+    cmgi_free(ctx, number);
     return status;
 }
 

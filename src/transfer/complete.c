@@ -94,8 +94,9 @@ static cmg_status find_misfit(cmg_hierarchy *h, int from, bool zero_dirichlet, i
     }
     CMGI_TRY_GOTO(done, cmgi_energy_misfits_there(h, from, d, there));
     for (int l = from; l < h->levels && *level == h->levels; ++l) {
-        if (h->level[l].formed) {
-            continue;
+        if (h->level[l].formed || cmgi_hierarchy_kinds(h, l - 1, CMG_ROLE_A) != NULL ||
+            cmgi_hierarchy_kinds(h, l - 1, CMG_ROLE_P) != NULL) {
+            continue; /* what has no CSR is taken as it is */
         }
         *factor = there[l];
         if (there[l] == 0) {

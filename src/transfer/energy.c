@@ -164,40 +164,6 @@ static bool wants_row(const probe *p, cmg_size i)
     return wanted && !(p->fine->row != NULL && p->fine->row[i]);
 }
 
-/* From marks in `slot` to places, by chunks: how many each has, where it begins, then which. */
-static cmg_status place_rows(probe *p)
-{
-    cmg_context *ctx = p->ctx;
-    const cmg_size n = p->P.rows;
-    const cmg_size chunks = (n + CHUNK - 1) / CHUNK;
-    cmg_size *first = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, chunks + 1, sizeof *first, &first));
-    first[0] = 1;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > CHUNK)
-    for (cmg_size c = 0; c < chunks; ++c) {
-        const cmg_size end = (c + 1) * CHUNK < n ? (c + 1) * CHUNK : n;
-        first[c + 1] = 0;
-        for (cmg_size i = c * CHUNK; i < end; ++i) {
-            first[c + 1] += p->slot[i];
-        }
-    }
-    cmgi_add_up(first, chunks);
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > CHUNK)
-    for (cmg_size c = 0; c < chunks; ++c) {
-        const cmg_size end = (c + 1) * CHUNK < n ? (c + 1) * CHUNK : n;
-        cmg_size next = first[c];
-        for (cmg_size i = c * CHUNK; i < end && next < first[c + 1]; ++i) {
-            if (p->slot[i] != 0) {
-                p->row[next] = (cmg_index)i;
-                p->slot[i] = (cmg_index)next++;
-            }
-        }
-    }
-    p->places = first[chunks];
-    cmgi_free(ctx, first);
-    return CMG_OK;
-}
-
 /* The fine rows that P x or R^T x reach, without Dirichlet rows. */
 static cmg_status number_fine(probe *p)
 {
@@ -215,7 +181,14 @@ static cmg_status number_fine(probe *p)
             p->slot[i] = p->fine->row == NULL || !p->fine->row[i];
         }
     }
-    return place_rows(p);
+    p->places = 1;
+    for (cmg_size i = 0; i < n; ++i) {
+        if (p->slot[i] != 0) {
+            p->row[p->places] = (cmg_index)i;
+            p->slot[i] = (cmg_index)p->places++;
+        }
+    }
+    return CMG_OK;
 }
 
 /* estimate[j] = sum of p_ij^2 a_ii over the fine rows: near (P^T A P)_jj, and cheap. */

@@ -10,6 +10,7 @@
 extern "C" {
 #include "core/hash.h"
 #include "core/random.h"
+#include "core/search.h"
 #include "csr/resident.h"
 #include "transfer/energy_there.h"
 }
@@ -374,17 +375,8 @@ __global__ void sum_kernel(const ball *balls, cmgi_energies *to)
 static __device__ __forceinline__ double entry_of(const cmg_csr &R, cmg_size begin, cmg_size end,
                                                   cmg_index i)
 {
-    cmg_size low = begin;
-    cmg_size high = end;
-    while (low < high) {
-        const cmg_size middle = low + (high - low) / 2;
-        if (R.indices[middle] < i) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < end && R.indices[low] == i ? R.values[low] : 0;
+    const cmg_size at = cmgi_find_index(R.indices, begin, end, i);
+    return at >= 0 ? R.values[at] : 0;
 }
 
 /*

@@ -99,9 +99,7 @@ cmg_status cmgi_transposes_there(cmg_context *ctx, int count, const cmgi_residen
         cmgi_resident one = {.version = P[k]->version};
         cmgi_csr_free(ctx, T[k]);
         CMGI_TRY_GOTO(done, on->transpose(ctx, &P[k]->csr, P[k]->rows.nnz, &one.csr));
-        status = cmgi_resident_attach(ctx, &one, T[k]);
-        cmgi_resident_free(ctx, &one);
-        CMGI_TRY_GOTO(done, status);
+        CMGI_TRY_GOTO(done, cmgi_resident_attach(ctx, &one, T[k]));
         fresh[made++] = T[k]->there;
     }
     CMGI_TRY_GOTO(done, made > 0 ? on->rows_each(ctx, made, fresh) : CMG_OK);
@@ -149,9 +147,7 @@ static cmg_status multiply_there(cmg_context *ctx, const cmgi_triple *t)
     }
     cmgi_csr_free(ctx, t->AP);
     CMGI_TRY(on->multiply(ctx, &t->A->csr, t->P, false, &made));
-    const cmg_status status = cmgi_resident_attach(ctx, &made, t->AP);
-    cmgi_resident_free(ctx, &made);
-    return status;
+    return cmgi_resident_attach(ctx, &made, t->AP);
 }
 
 cmg_status cmgi_galerkin_values_there(cmg_context *ctx, const cmgi_triple *t, cmgi_csr *Ac)

@@ -189,7 +189,14 @@ static cmg_status look_at_first(const cmg_hierarchy *h, int level, bool *may)
     const int block = cmgi_unknowns_of_node(h, level);
     cmg_index row[FIRST_ROWS];
     cmgi_csr head = {0};
+    const cmgi_kinds *kinds = cmgi_hierarchy_kinds(h, level, CMG_ROLE_A);
     cmg_csr A;
+    if (kinds != NULL) { /* a row of each */
+        CMGI_TRY(cmgi_kinds_rows(h->ctx, kinds, &head));
+        *may = may_have_one(&head.view, block);
+        cmgi_csr_free(h->ctx, &head);
+        return CMG_OK;
+    }
     if (there == NULL) {
         CMGI_TRY(cmg_hierarchy_get_csr(h, level, CMG_ROLE_A, NULL, 0, &A));
         *may = may_have_one(&A, block);

@@ -8,6 +8,8 @@
 
 #include "transfer/power.inc"
 
+enum { POWER_STEPS = 6 };
+
 /* *to = the sum of `count` pairs in part[0], block by block until one is left. */
 static cmg_status add_up(cmg_context *ctx, cmgi_place at, cmg_size count, cmgi_pair *const part[2],
                          cmgi_pair *to)
@@ -15,38 +17,43 @@ static cmg_status add_up(cmg_context *ctx, cmgi_place at, cmg_size count, cmgi_p
     cmg_size next = 0;
     for (int from = 0; next != 1; from = 1 - from, count = next) {
         next = (count + CMGI_SUM_BLOCK - 1) / CMGI_SUM_BLOCK;
-        const power_vectors w = {.from = part[from], .sums = next == 1 ? to : part[1 - from]};
+        const power w = {.from = part[from], .sums = next == 1 ? to : part[1 - from]};
         CMGI_TRY(add_pairs(ctx, at, count, &w));
     }
     return CMG_OK;
 }
 
-cmg_status cmgi_power_sums(cmg_context *ctx, cmgi_place at, const cmgi_power_matrix *A,
-                           cmgi_pair *step)
+/* x^T D x and x^T A x of all steps, and the largest row sum of |D^-1 A|, the same for any number of
+ * threads and at both places. */
+static cmg_status find_sums(cmg_context *ctx, cmgi_place at, const cmg_csr *A, double *d,
+                            cmgi_pair *step, double *bound)
 {
     const cmg_size n = A->rows;
     const cmg_size blocks = (n + CMGI_SUM_BLOCK - 1) / CMGI_SUM_BLOCK;
-    power_vectors w = {.d = A->d};
+    power w = {.A = *A, .d = d};
     cmgi_pair *part[2] = {NULL, NULL};
     cmgi_pair *sums = NULL;
     cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero_at(ctx, at, 1, sizeof *w.bound, &w.bound));
     CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n, sizeof *w.x, &w.x));
     CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n, sizeof *w.y, &w.y));
     CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, blocks, sizeof *part[0], &part[0]));
     CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, blocks, sizeof *part[1], &part[1]));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero_at(ctx, at, CMGI_POWER_STEPS, sizeof *sums, &sums));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero_at(ctx, at, POWER_STEPS, sizeof *sums, &sums));
+    CMGI_TRY_GOTO(done, look_at_diagonal(ctx, at, n, &w));
     CMGI_TRY_GOTO(done, start_rough(ctx, at, n, &w));
-    for (int k = 0; k < CMGI_POWER_STEPS && n > 0; ++k) {
+    for (int k = 0; k < POWER_STEPS && n > 0; ++k) {
         w.sums = part[0];
-        CMGI_TRY_GOTO(done, A->multiply(ctx, A, w.x, w.y));
+        CMGI_TRY_GOTO(done, power_product(ctx, at, n, &w));
         CMGI_TRY_GOTO(done, power_terms(ctx, at, n, &w));
         CMGI_TRY_GOTO(done, add_up(ctx, at, blocks, part, sums + k));
         w.sums = sums + k;
         CMGI_TRY_GOTO(done, scale_power(ctx, at, n, &w));
     }
-    CMGI_TRY_GOTO(done, cmgi_bring_at(ctx, at, step, sums, CMGI_POWER_STEPS * sizeof *sums));
+    CMGI_TRY_GOTO(done, cmgi_bring_at(ctx, at, step, sums, POWER_STEPS * sizeof *sums));
+    CMGI_TRY_GOTO(done, cmgi_bring_at(ctx, at, bound, w.bound, sizeof *bound));
 done:
-    CMGI_FREE_AT(ctx, at, w.x, w.y, part[0], part[1], sums);
+    CMGI_FREE_AT(ctx, at, w.bound, w.x, w.y, part[0], part[1], sums);
     return status;
 }
 
@@ -54,8 +61,8 @@ done:
  * that is in x_0. */
 typedef struct recurrence {
     int n;
-    double a[CMGI_POWER_STEPS];
-    double b[CMGI_POWER_STEPS];
+    double a[POWER_STEPS];
+    double b[POWER_STEPS];
 } recurrence;
 
 /*
@@ -66,21 +73,21 @@ typedef struct recurrence {
  */
 static void recurrence_of(const cmgi_pair *step, double unit, recurrence *r)
 {
-    enum { MOMENTS = 2 * CMGI_POWER_STEPS };
+    enum { MOMENTS = 2 * POWER_STEPS };
     static const double least = 1e-6; /* smaller b are rounding: x_0 has no more in it */
     double sigma[3][MOMENTS] = {{0}}; /* of k - 1, k and k + 1 */
     double *before = sigma[0];
     double *at = sigma[1];
     double *next = sigma[2];
     double scale = 1; /* x_k = scale (D^-1 A / unit)^k x_0 */
-    for (int k = 0; k < CMGI_POWER_STEPS; ++k) {
+    for (int k = 0; k < POWER_STEPS; ++k) {
         at[2 * k] = step[k].v[0] / (scale * scale);
         at[2 * k + 1] = step[k].v[1] / (scale * scale * unit);
         scale *= power_scale(&step[k]) * unit;
     }
     r->a[0] = at[1] / at[0];
     r->b[0] = 0;
-    for (r->n = 1; r->n < CMGI_POWER_STEPS; ++r->n) {
+    for (r->n = 1; r->n < POWER_STEPS; ++r->n) {
         const int k = r->n;
         for (int l = k; l < MOMENTS - k; ++l) {
             next[l] = at[l + 1] - r->a[k - 1] * at[l] - r->b[k - 1] * before[l];
@@ -113,13 +120,14 @@ static double largest_root(const recurrence *r, double low, double high)
     return low;
 }
 
-double cmgi_power_result(const cmgi_pair *step, double bound)
+/* From below by these sums, with a tenth for what is missing after them; at most the bound. */
+static double largest_by(const cmgi_pair *step, double bound)
 {
     double found = 0;
-    for (int k = 0; k < CMGI_POWER_STEPS; ++k) {
+    for (int k = 0; k < POWER_STEPS; ++k) {
         found = step[k].v[0] > 0 ? fmax(found, step[k].v[1] / step[k].v[0]) : found;
     }
-    if (found > 0 && bound > found && isfinite(bound) && step[CMGI_POWER_STEPS - 1].v[0] > 0) {
+    if (found > 0 && bound > found && isfinite(bound) && step[POWER_STEPS - 1].v[0] > 0) {
         recurrence r;
         recurrence_of(step, found, &r);
         found *= largest_root(&r, 1, bound / found);
@@ -129,4 +137,14 @@ double cmgi_power_result(const cmgi_pair *step, double bound)
         return lambda;
     }
     return isfinite(bound) && bound > 0 ? bound : 1;
+}
+
+cmg_status cmgi_power_largest(cmg_context *ctx, cmgi_place at, const cmg_csr *A, double *d,
+                              double *lambda)
+{
+    cmgi_pair step[POWER_STEPS];
+    double bound = 0;
+    CMGI_TRY(find_sums(ctx, at, A, d, step, &bound));
+    *lambda = largest_by(step, bound);
+    return CMG_OK;
 }

@@ -9,7 +9,7 @@ enum { CMGI_ROW_WIDTH = 27 }; /* most coarse nodes of a fine one: those of a Q2 
 
 /*
  * Writes the coarse nodes and weights of fine node `node`, at most CMGI_ROW_WIDTH, each node once;
- * returns their number. Called from several threads, twice a node.
+ * returns their number. Called from several threads, twice an unknown.
  */
 typedef int (*cmgi_row_fn)(const void *user, cmg_size node, cmg_index *column, double *weight);
 

@@ -218,6 +218,38 @@ class Solve(cli.Case):
         self.refused(2, "solve", self.h, "--rhs", self.path("B.mtx"), "--x0", self.path("b0.mtx"))
         self.refused(2, "compare", self.h, "--quick", "--rhs", self.path("B.mtx"))
 
+    def test_a_batch_is_solved_at_once(self):
+        n = len(self.A.row)
+        factors = (1, 2.5, -1, 1e6)
+        values, b = self.path("values.txt"), self.path("b.txt")
+        with open(values, "w", encoding="utf-8") as file:
+            file.writelines(f"{f * v!r}\n" for f in factors for row in self.A.row for _, v in sorted(row.items()))
+        rhs = [cli.random_vector(n, seed) for seed in range(len(factors))]
+        with open(b, "w", encoding="utf-8") as file:
+            file.writelines(f"{t!r}\n" for r in rhs for t in r)
+        for given in (("--rhs", b), ()):  # one each, or that of the file for all
+            told = self.json("solve", self.h, "--batch", values, *given, "--output", self.path("x.txt"), status=3)
+            x = cli.read_vector(self.path("x.txt"))
+            self.assertEqual((told["converged"], told["unknowns"], len(told["systems"])), (False, n, len(factors)))
+            for k, (factor, system) in enumerate(zip(factors, told["systems"])):
+                if factor < 0:
+                    self.assertEqual(system["reason"], "breakdown")
+                    continue
+                own = [factor * t for t in x[k * n:(k + 1) * n]]
+                left = cli.relative_residual(self.A, own, rhs[k] if given else self.b)
+                self.assertEqual(system["reason"], "converged_rtol")
+                self.assertLessEqual(left, 1.01e-8)
+                self.assertAlmostEqual(system["relative_residual"], left, delta=1e-10)
+        text = self.good("solve", self.h, "--batch", values, "--repeat", "2", status=3)
+        self.assertIn("3 of 4 converged", text)
+        self.assertIn("1 of 4 systems did not converge, the first of them is system 2: breakdown", text)
+        for wrong in (("--x0", b), ("--history",), ("--ranks", "2")):
+            self.refused(1, "solve", self.h, "--batch", values, *wrong)
+        self.refused(1, "solve", self.h, "--batch", values, "--smoother", "fsai")
+        self.assertIn("not a multiple", self.refused(2, "solve", self.h, "--batch", b))
+        self.assertIn("4 systems have 961 rows", self.refused(2, "solve", self.h, "--batch", values, "--rhs", values))
+        self.refused(2, "solve", self.h, "--batch", self.path("none"))
+
     def test_zero_right_hand_side_is_solved_by_zero(self):
         cli.write_vector(self.path("zero.mtx"), [0.0] * (31 * 31))
         x_path = self.path("x.mtx")

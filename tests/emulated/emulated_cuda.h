@@ -61,6 +61,14 @@ void launch(const shape &s, K kernel, A... arguments)
         s, [kernel, kept] { std::apply(kernel, kept); }, __PRETTY_FUNCTION__);
 }
 
+/* cudaLaunchKernelEx: kernels run one after another, whether they may overlap or not. */
+template <typename... P, typename... A>
+cudaError_t launch_kernel(const cudaLaunchConfig_t *c, void (*kernel)(P...), A... arguments)
+{
+    launch(shape(c->gridDim, c->blockDim, c->dynamicSmemBytes, c->stream), kernel, P(arguments)...);
+    return cudaSuccess;
+}
+
 template <typename T>
 uint64_t bits(T value)
 {
@@ -98,6 +106,7 @@ inline unsigned vote(unsigned mask, bool yes)
 }
 } // namespace emulated
 
+#define cudaLaunchKernelEx emulated::launch_kernel
 #define threadIdx (*emulated::now)
 #define blockIdx (emulated::around.block)
 #define blockDim (emulated::around.block_dim)

@@ -1,6 +1,5 @@
 /* Reads a mesh and writes it as .vtu with some fields; for tests in other languages. */
-#include "fem/mesh_read.h"
-#include "fem/vtk.h"
+#include "fem/mesh.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -410,6 +410,59 @@ static void check_faults(cmg_generate_options o)
     }
 }
 
+/* Levels as templates have the values of those that are assembled, to the bit; explicit zeros are
+ * left out. */
+static void templates_are_the_assembled_matrices(void)
+{
+    for (int c = 0; c < 2 * 3 * 2; ++c) {
+        static const cmg_problem problems[] = {CMG_PROBLEM_POISSON, CMG_PROBLEM_HEAT,
+                                               CMG_PROBLEM_CONVECTION};
+        cmg_generate_options o = small(2 + c % 2, CMG_ELEMENT_Q1);
+        cmg_generate_size sizes[2] = {{.size = sizeof *sizes}, {.size = sizeof *sizes}};
+        o.cells = 8;
+        o.levels = 0;
+        o.aspect = 1.5;
+        o.problem = problems[c / 2 % 3];
+        o.coefficient = c / 6 ? CMG_COEFFICIENT_ANISOTROPIC : CMG_COEFFICIENT_CONSTANT;
+        cmg_hierarchy *h[2] = {NULL, NULL};
+        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h[0]));
+        CHECK_OK(cmg_generate_estimate(ctx, &o, &sizes[0]));
+        o.templates = true;
+        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h[1]));
+        CHECK_OK(cmg_generate_estimate(ctx, &o, &sizes[1]));
+        CHECK(sizes[0].nnz == sizes[1].nnz && sizes[1].bytes == 0 &&
+              sizes[1].file_size < sizes[0].file_size && sizes[1].file_size > 0);
+        CHECK(cmg_hierarchy_levels(h[0]) == cmg_hierarchy_levels(h[1]));
+        for (int l = 0; l < cmg_hierarchy_levels(h[0]); ++l) {
+            for (int role = CMG_ROLE_A; role <= CMG_ROLE_P && l + role < 3; ++role) {
+                const cmg_csr A = csr_of(h[0], l, (cmg_role)role);
+                const cmg_csr B = csr_of(h[1], l, (cmg_role)role);
+                CHECK(matrix_difference(&A, &B) == 0);
+            }
+        }
+        CHECK(cmg_hierarchy_vector_name(h[1], "rhs", 0) == NULL);
+        hierarchies_destroy(&h[0], &h[1]);
+    }
+    static const char *const others[] = {"element=q2",
+                                         "distort=0.1",
+                                         "coefficient=smooth",
+                                         "problem=elasticity",
+                                         "dirichlet=neumann",
+                                         "dirichlet-labels=left",
+                                         "coarse=galerkin",
+                                         "elements",
+                                         "numbering=random",
+                                         "shape=lshape",
+                                         "general"};
+    for (size_t k = 0; k < sizeof others / sizeof *others; ++k) {
+        cmg_generate_options o = small(2, CMG_ELEMENT_Q1);
+        CHECK_OK(cmg_generate_options_set(&o, others[k]));
+        o.templates = true;
+        refuses(&o, CMG_ERR_ARG);
+        CHECK(strstr(cmg_context_message(ctx), "templates are for Q1") != NULL);
+    }
+}
+
 static void every_allocation_may_fail(void)
 {
     cmg_generate_options o = small(2, CMG_ELEMENT_Q2);
@@ -439,6 +492,7 @@ int main(int argc, char **argv)
     RUN(repeats_bit_for_bit);
     RUN(options_are_a_table);
     RUN(bad_options_are_named);
+    RUN(templates_are_the_assembled_matrices);
     RUN(every_allocation_may_fail);
     return TEST_END();
 }

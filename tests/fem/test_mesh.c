@@ -38,8 +38,8 @@ static long euler(const cmgi_mesh *mesh)
 {
     cmgi_entities *e = NULL;
     CHECK_OK(cmgi_mesh_entities(mesh, true, &e));
-    const cmg_size sum = mesh->dim == 2 ? mesh->nodes - e->edges + mesh->cells
-                                        : mesh->nodes - e->edges + e->faces - mesh->cells;
+    const cmg_size sum = mesh->dim == 2 ? mesh->nodes - e->edge.count + mesh->cells
+                                        : mesh->nodes - e->edge.count + e->face.count - mesh->cells;
     cmgi_entities_destroy(&e);
     return (long)sum;
 }
@@ -139,10 +139,11 @@ static void distortion_moves_inner_nodes_only(void)
 }
 
 /* Each fine node is the mean of its parents, children fill their parent, facets follow. */
-static void check_relation(const cmgi_mesh *coarse, const cmgi_mesh *fine, const cmgi_refinement *r)
+static void check_relation(const cmgi_mesh *coarse, const cmgi_mesh *fine, const cmgi_entities *r)
 {
     const cmgi_cell_info *info = cmgi_cell_table(coarse->cell);
-    CHECK(r->coarse_nodes + r->edges + r->faces + r->centres == fine->nodes);
+    const cmg_size centres = cmgi_cell_simplex(coarse->cell) ? 0 : coarse->cells;
+    CHECK(coarse->nodes + r->edge.count + r->face.count + centres == fine->nodes);
     double worst = 0;
     for (cmg_size i = 0; i < fine->nodes; ++i) {
         cmg_index parent[8];
@@ -183,7 +184,7 @@ static void refinement_keeps_volume_and_topology(void)
         for (int level = 0; level < 2; ++level) {
             const cmgi_cell_info *info = cmgi_cell_table(coarse->cell);
             cmgi_mesh *fine = NULL;
-            cmgi_refinement *r = NULL;
+            cmgi_entities *r = NULL;
             cmgi_mesh_report report;
             CHECK_OK(cmgi_mesh_refine(coarse, NULL, &fine, &r));
             check_mesh(fine, volume, &report);
@@ -194,7 +195,7 @@ static void refinement_keeps_volume_and_topology(void)
             for (cmg_index k = 0; k < fine->labels; ++k) {
                 CHECK(fine->label[k].count == coarse->label[k].count * info->children / 2);
             }
-            cmgi_refinement_destroy(&r);
+            cmgi_entities_destroy(&r);
             cmgi_mesh_destroy(&coarse);
             coarse = fine;
         }
@@ -318,18 +319,19 @@ static void entities_are_found_again(void)
     for (cmg_size c = 0; c < mesh->cells; ++c) {
         const cmg_index *node = mesh->cell_nodes + 8 * c;
         for (int k = 0; k < 12; ++k) {
-            CHECK(cmgi_entities_edge(e, node[info->edge[k][1]], node[info->edge[k][0]]) ==
-                  e->cell_edges[12 * c + k]);
+            const cmg_index ends[2] = {node[info->edge[k][1]], node[info->edge[k][0]]};
+            CHECK(cmgi_entity_find(&e->edge, ends) == e->edge.of_cell[12 * c + k]);
         }
         for (int k = 0; k < 6; ++k) {
             const cmg_index face[4] = {node[info->facet[k][3]], node[info->facet[k][1]],
                                        node[info->facet[k][0]], node[info->facet[k][2]]};
-            CHECK(cmgi_entities_face(e, 4, face) == e->cell_faces[6 * c + k]);
+            CHECK(cmgi_entity_find(&e->face, face) == e->face.of_cell[6 * c + k]);
         }
     }
-    CHECK(cmgi_entities_edge(e, 0, (cmg_index)mesh->nodes - 1) == -1);
+    const cmg_index apart[2] = {0, (cmg_index)mesh->nodes - 1};
+    CHECK(cmgi_entity_find(&e->edge, apart) == -1);
     /* each face has one cell or two: 6 cells = 2 inner + boundary */
-    CHECK(6 * mesh->cells == 2 * e->faces - mesh->facets);
+    CHECK(6 * mesh->cells == 2 * e->face.count - mesh->facets);
     cmgi_entities_destroy(&e);
     cmgi_mesh_destroy(&mesh);
 }
@@ -441,7 +443,7 @@ static void every_allocation_may_fail(void)
     for (long n = 0; !done && n < 500; ++n) {
         cmgi_mesh *coarse = NULL;
         cmgi_mesh *fine = NULL;
-        cmgi_refinement *r = NULL;
+        cmgi_entities *r = NULL;
         cmgi_context_fail_after(ctx, n);
         cmg_status status = cmgi_shape_mesh(ctx, &o, &coarse);
         cmgi_surface surface[2];
@@ -455,7 +457,7 @@ static void every_allocation_may_fail(void)
         cmgi_context_fail_after(ctx, -1);
         done = status == CMG_OK;
         CHECK(done || status == CMG_ERR_MEMORY);
-        cmgi_refinement_destroy(&r);
+        cmgi_entities_destroy(&r);
         cmgi_mesh_destroy(&fine);
         cmgi_mesh_destroy(&coarse);
     }

@@ -1,6 +1,6 @@
 /* Binary gmsh files made byte by byte: both versions, both byte orders, cut off and damaged. */
 #define _DEFAULT_SOURCE
-#include "fem/mesh_read.h"
+#include "fem/mesh.h"
 #include "test.h"
 
 static char folder[] = "/tmp/cmg_gmsh_XXXXXX";

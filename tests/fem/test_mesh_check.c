@@ -1,9 +1,9 @@
 /* Every fault that the check knows, made on purpose in an otherwise good mesh. */
 #include "core/memory.h"
-#include "fem/elements.h"
-#include "fem/mesh_order.h"
+#include "fem/space.h"
+#include "fem/mesh_geometry.h"
 #include "fem/mesh_shapes.h"
-#include "fem/vtk.h"
+#include "fem/mesh.h"
 #include "test.h"
 
 static const cmgi_cell cells[] = {CMGI_TRI, CMGI_QUAD, CMGI_TET, CMGI_HEX};
@@ -94,6 +94,7 @@ static void inverted_elements_are_named(void)
         mesh->cell_nodes[3 * cell] = mesh->cell_nodes[3 * cell + 1];
         mesh->cell_nodes[3 * cell + 1] = first;
         CHECK_STATUS(cmgi_fem_elements(space, &form, true, &E), CMG_ERR_ARG);
+        cmgi_elements_free(ctx, &E);
         (void)snprintf(text, sizeof text, "cell %lld is inverted", (long long)cell);
         CHECK(strcmp(cmg_context_message(ctx), text) == 0);
         cmgi_space_destroy(&space);
@@ -165,7 +166,7 @@ static void facets_must_be_the_boundary(void)
         /* the side that the first two cells share, if they do */
         cmgi_entities *e = NULL;
         CHECK_OK(cmgi_mesh_entities(mesh, true, &e));
-        const cmg_index *of_cell = mesh->dim == 2 ? e->cell_edges : e->cell_faces;
+        const cmg_index *of_cell = mesh->dim == 2 ? e->edge.of_cell : e->face.of_cell;
         for (int f = 0; f < info->facets; ++f) {
             for (cmg_size g = info->facets; g < 2 * info->facets; ++g) {
                 if (of_cell[f] == of_cell[g]) {

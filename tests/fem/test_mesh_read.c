@@ -1,8 +1,7 @@
 /* Mesh files: the shared ones read, checked and refined; malformed ones refused with line and
  * reason. */
 #define _DEFAULT_SOURCE
-#include "fem/mesh_read.h"
-#include "fem/vtk.h"
+#include "fem/mesh.h"
 #include "test.h"
 
 #include <dirent.h>
@@ -23,8 +22,8 @@ static long euler(const cmgi_mesh *mesh)
 {
     cmgi_entities *e = NULL;
     CHECK_OK(cmgi_mesh_entities(mesh, true, &e));
-    const cmg_size sum = mesh->dim == 2 ? mesh->nodes - e->edges + mesh->cells
-                                        : mesh->nodes - e->edges + e->faces - mesh->cells;
+    const cmg_size sum = mesh->dim == 2 ? mesh->nodes - e->edge.count + mesh->cells
+                                        : mesh->nodes - e->edge.count + e->face.count - mesh->cells;
     cmgi_entities_destroy(&e);
     return (long)sum;
 }

@@ -65,9 +65,9 @@ static cmgi_mesh *make_tube(cmgi_surface surface[2])
         tube->cell_nodes[k] = k % 8 < 4 ? flat : flat + (cmg_index)ring->nodes;
     }
     CHECK_OK(cmgi_mesh_find_facets(tube, NULL));
-    cmg_index label[2];
-    CHECK_OK(cmgi_mesh_add_label(tube, 5, "inner", &label[0]));
-    CHECK_OK(cmgi_mesh_add_label(tube, 7, NULL, &label[1]));
+    const cmg_index label[2] = {tube->labels, tube->labels + 1};
+    CHECK_OK(cmgi_label_add(tube->ctx, 5, "inner", &tube->label, &tube->labels));
+    CHECK_OK(cmgi_label_add(tube->ctx, 7, NULL, &tube->label, &tube->labels));
     CHECK(cmgi_mesh_find_label(tube, "7") == label[1] && cmgi_mesh_find_label(tube, "9") == -1);
     for (cmg_size f = 0; f < tube->facets; ++f) {
         double least = 9;

@@ -91,7 +91,7 @@ static void nested_meshes_give_the_embedding(void)
         const int order = 1 + c / 4;
         cmgi_mesh *coarse = make(CMG_SHAPE_SQUARE, (cmgi_cell)(c % 4), 3, 5);
         cmgi_mesh *fine = NULL;
-        cmgi_refinement *relation = NULL;
+        cmgi_entities *relation = NULL;
         CHECK_OK(cmgi_mesh_refine(coarse, NULL, &fine, &relation));
         cmgi_space *from = space_on(coarse, order);
         cmgi_space *to = space_on(fine, order);
@@ -116,7 +116,7 @@ static void nested_meshes_give_the_embedding(void)
         cmgi_csr_free(ctx, &expected);
         cmgi_space_destroy(&from);
         cmgi_space_destroy(&to);
-        cmgi_refinement_destroy(&relation);
+        cmgi_entities_destroy(&relation);
         cmgi_mesh_destroy(&fine);
         cmgi_mesh_destroy(&coarse);
     }
@@ -196,7 +196,7 @@ static void the_tree_finds_what_all_cells_show(void)
                 x[d] += a.x[3 * a.cell_nodes[8 * c + k] + d] / 8;
             }
         }
-        const cmgi_place place = cmgi_locate(&locator, x);
+        const cmgi_location place = cmgi_locate(&locator, x);
         CHECK(place.cell == c && place.distance == 0);
         for (int d = 0; d < 3; ++d) {
             CHECK_NEAR(place.xi[d], 0.5, 1e-12);

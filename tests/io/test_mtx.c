@@ -10,6 +10,9 @@ static cmg_status read_text(const char *text, const cmgi_expect *expect, cmgi_cs
     const char *path = temporary("text.mtx");
     put_file(path, text, strlen(text));
     const cmg_status status = cmgi_mtx_read(ctx, path, expect, A);
+    if (status != CMG_OK) {
+        cmgi_csr_free(ctx, A);
+    }
     remove_all(path);
     return status;
 }
@@ -134,6 +137,7 @@ static void zero_bytes_are_refused(void)
     cmgi_csr A = {0};
     put_file(path, text, sizeof text - 1);
     CHECK_STATUS(cmgi_mtx_read(ctx, path, &anything, &A), CMG_ERR_FILE);
+    cmgi_csr_free(ctx, &A);
     remove_all(path);
 }
 

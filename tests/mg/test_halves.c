@@ -185,30 +185,47 @@ static void smooth(const problem *p, const double *b, double *x)
     free(last);
 }
 
-/* z = C b of two levels, the coarse one solved by one step x = 0.7 b. */
-static void plain_cycle(const problem *p, const double *b, double *z)
+/* z += P x for the coarse level's right-hand side R r, solved by one step x = 0.7 R r. */
+static void correct(const problem *p, const double *r, double *z)
 {
-    double *r = vector(p->A.rows, 0);
     double *c = vector(p->R.rows, 0);
-    memset(z, 0, (size_t)p->A.rows * sizeof *z);
-    smooth(p, b, z);
-    defect(&p->A, b, z, r);
+    double *e = vector(p->A.rows, 0);
     defect(&p->R, NULL, r, c);
     for (cmg_size i = 0; i < p->R.rows; ++i) {
         c[i] *= 0.7;
     }
-    defect(&p->P, NULL, c, r);
+    defect(&p->P, NULL, c, e);
     for (cmg_size i = 0; i < p->A.rows; ++i) {
-        z[i] += r[i];
+        z[i] += e[i];
+    }
+    free(c);
+    free(e);
+}
+
+/* z = C b of two levels, or of nested iteration on them: from the guess that level 1 gives. */
+static void plain_iteration(const problem *p, bool nested, const double *b, double *z)
+{
+    double *r = vector(p->A.rows, 0);
+    memset(z, 0, (size_t)p->A.rows * sizeof *z);
+    if (nested) {
+        correct(p, b, z);
     }
     smooth(p, b, z);
+    defect(&p->A, b, z, r);
+    correct(p, r, z);
+    smooth(p, b, z);
     free(r);
-    free(c);
+}
+
+static void plain_cycle(const problem *p, const double *b, double *z)
+{
+    plain_iteration(p, false, b, z);
 }
 
 /* ------------------------------------------------------------------ the step list */
 
-static cmgi_cycle *compile(problem *p, int stages, double momentum, bool halves, int columns)
+static cmgi_cycle *compile_any(problem *p, int stages, double momentum, bool nested, bool halves,
+                               int columns)
 {
     cmgi_cycle *cycle = NULL;
     cmgi_smoother *s = &p->level[0].smoother;
@@ -224,6 +241,7 @@ static cmgi_cycle *compile(problem *p, int stages, double momentum, bool halves,
                                   .coarse_name = "inverse",
                                   .coarse_exact = true,
                                   .shape = CMG_CYCLE_V,
+                                  .fmg = nested,
                                   .pre = 1,
                                   .post = 1,
                                   .precision = p->level[0].A->options.precision,
@@ -231,6 +249,11 @@ static cmgi_cycle *compile(problem *p, int stages, double momentum, bool halves,
                                   .fuse = true};
     CHECK_OK(cmgi_cycle_create(ctx, &plan, &cycle));
     return cycle;
+}
+
+static cmgi_cycle *compile(problem *p, int stages, double momentum, bool halves, int columns)
+{
+    return compile_any(p, stages, momentum, false, halves, columns);
 }
 
 static int count_halves(const cmgi_cycle *cycle)
@@ -298,6 +321,30 @@ static void halves_are_the_cycle(void)
         }
     }
     CHECK(found > 40); /* of 88; thin boxes have too many templates for their rows */
+}
+
+/* Nested iteration: P e without a guess, and the defect of a guess, are halves, too. */
+static void nested_iteration_has_halves(void)
+{
+    int found = 0;
+    for (size_t k = 0; k < sizeof boxes / sizeof *boxes; ++k) {
+        for (int c = 0; c < 8; ++c) {
+            const cmg_precision precision = c % 2 == 0 ? CMG_FP32 : CMG_FP64;
+            problem p = make(boxes[k][0], boxes[k] + 1, c / 2 % 2 == 0, precision);
+            cmgi_cycle *cycle = compile_any(&p, 1 + c / 4, 0, true, true, 1);
+            double *b = vector(p.A.rows, 5);
+            double *z = vector(p.A.rows, 0);
+            CHECK(count_halves(cycle) == (p.level[0].halves.taken ? 3 : 0));
+            found += p.level[0].halves.taken;
+            plain_iteration(&p, true, b, z);
+            CHECK_NEAR(error_of(cycle, b, z, p.A.rows), 0, precision == CMG_FP32 ? 3e-6 : 1e-14);
+            free(b);
+            free(z);
+            cmgi_cycle_destroy(&cycle);
+            discard(&p);
+        }
+    }
+    CHECK(!cmgi_halves_possible(ctx) || found > 30);
 }
 
 static void traffic_and_text(void)
@@ -427,6 +474,7 @@ int main(int argc, char **argv)
 {
     TEST_BEGIN(argc, argv);
     RUN(halves_are_the_cycle);
+    RUN(nested_iteration_has_halves);
     RUN(traffic_and_text);
     RUN(others_are_refused);
     RUN(several_columns_go_one_by_one);

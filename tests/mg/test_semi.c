@@ -219,6 +219,61 @@ static void cg_takes_over(void)
     }
 }
 
+/* Automatically: where a level has as many rows as the backend says, CG would do, and there is a
+ * way back to it; once that was taken CG stays. */
+static void auto_takes_it_on_large_levels(void)
+{
+    const cmgi_backend *before = ctx->backend;
+    cmgi_backend small = *before;
+    static const struct {
+        const char *generate;
+        const char *options;
+        bool semi;
+    } cases[] = {{"cells=128 levels=4", "", true},
+                 {"cells=128 levels=4", "precision=fp64", true},
+                 {"cells=32 dim=3 levels=4 distort=0.3", "smoother=jacobi", true},
+                 {"cells=128 levels=4", "no-fallback", false},
+                 {"cells=128 levels=4", "fmg", false},
+                 {"cells=128 levels=3", "", false},
+                 {"cells=32 levels=4", "", false},
+                 {"cells=128 levels=4 problem=convection velocity=50", "", false},
+                 {"cells=128 levels=4", "smoother=jacobi pre=2 post=1 precision=fp64", false},
+                 {"cells=128 levels=4 dirichlet=identity", "", false}};
+    small.semi_rows = 10000;
+    ctx->backend = &small;
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        cmg_hierarchy *h = generated(cases[k].generate);
+        cmg_solver_options o = options_of(cases[k].options);
+        const cmg_size n = cmg_hierarchy_rows(h, 0);
+        cmg_vector *b = vector_of(n, 3);
+        cmg_vector *x = vector_of(n, 4);
+        cmg_solver *s = NULL;
+        o.matrix.keep_map = true;
+        CHECK_OK(cmg_solver_create(h, &o, &s));
+        cmg_report report = solved(h, s, b, 0, x);
+        CHECK(cmg_outcome_converged(report.outcome) && report.fallbacks == 0);
+        CHECK((report.krylov == CMG_KRYLOV_SEMI) == cases[k].semi);
+        CHECK((s->mg.nested != NULL) == (cases[k].semi || o.fmg));
+        CHECK_OK(cmg_solver_refresh(s));
+        report = solved(h, s, b, 0, x);
+        CHECK((report.krylov == CMG_KRYLOV_SEMI) == cases[k].semi);
+        if (cases[k].semi) { /* a wrong interval */
+            s->mg.krylov->options.low = 0.01;
+            s->mg.krylov->options.high = 0.3;
+            report = solved(h, s, b, 0, x);
+            CHECK(cmg_outcome_converged(report.outcome) && report.krylov == CMG_KRYLOV_CG);
+            CHECK_OK(cmg_solver_refresh(s));
+            report = solved(h, s, b, 0, x);
+            CHECK(cmg_outcome_converged(report.outcome) && report.krylov == CMG_KRYLOV_CG);
+        }
+        cmg_solver_destroy(&s);
+        cmg_vector_destroy(&b);
+        cmg_vector_destroy(&x);
+        cmg_hierarchy_destroy(&h);
+    }
+    ctx->backend = before;
+}
+
 /* What is not symmetric or not positive definite is refused by name; from new values CG is left. */
 static void refuses_what_it_is_not_for(void)
 {
@@ -402,6 +457,7 @@ int main(int argc, char **argv)
     RUN(the_trivial_stays_trivial);
     RUN(new_values_bring_a_new_interval);
     RUN(cg_takes_over);
+    RUN(auto_takes_it_on_large_levels);
     RUN(refuses_what_it_is_not_for);
     RUN(zero_is_a_guess_like_any_other);
     RUN(a_monitor_sees_every_iteration);

@@ -24,6 +24,7 @@ from ._errors import (
     StateError,
     UnsupportedError,
 )
+from .batch import Batch
 from ._library import backends, build_info, methods, version
 from .context import Context
 from .hierarchy import Hierarchy
@@ -32,11 +33,12 @@ from .mesh import Mesh, read_mesh, transfer
 from .solver import Solver
 from .sources import from_petsc, from_pyamg, generate, read
 from .study import Table, compare, plan
+from .templates import Templates
 
 __version__ = version()
 __all__ = [
-    "ArgumentError", "CmgError", "CmgWarning", "Context", "ConvergenceWarning", "DeviceError", "FileError",
+    "ArgumentError", "Batch", "CmgError", "CmgWarning", "Context", "ConvergenceWarning", "DeviceError", "FileError",
     "Hierarchy", "InternalError", "Mesh", "OutOfMemoryError", "SingularError", "SolveInfo", "Solver", "StateError", "Step",
-    "Table", "UnsupportedError", "backends", "build_info", "compare", "from_petsc", "from_pyamg", "generate", "methods", "plan", "read",
+    "Table", "Templates", "UnsupportedError", "backends", "build_info", "compare", "from_petsc", "from_pyamg", "generate", "methods", "plan", "read",
     "read_mesh", "transfer", "version",
 ]

@@ -13,6 +13,7 @@ from ._errors import ArgumentError, StateError
 from ._ffi import ffi
 from ._library import chars, defaults, enum_value, has, lib, path_chars, text
 from .context import Context, own, resolve
+from .templates import Templates
 
 if TYPE_CHECKING:
     from .solver import Solver
@@ -26,8 +27,8 @@ class Hierarchy:
     Parameters
     ----------
     A : sparse matrix or list of them
-        Level matrices, finest first: SciPy or CuPy sparse, ``(data, indices, indptr)`` triples, or dense arrays. One
-        matrix alone is a one-level hierarchy; below the first, None stands for the product R A P.
+        Level matrices, finest first: SciPy or CuPy sparse, ``(data, indices, indptr)`` triples, dense arrays, or
+        :class:`Templates`. One matrix alone is a one-level hierarchy; below the first, None stands for R A P.
     P : sparse matrix or list, optional
         Prolongations, ``P[l]`` from level l + 1 to level l.
     R : list, optional
@@ -122,6 +123,11 @@ class Hierarchy:
     def _set(self, level, role, matrix, name=None, factor=0):
         if self.context.comm is not None:
             self._set_rows(level, role, matrix)
+            return
+        if isinstance(matrix, Templates):
+            with self.context.lock:
+                self.context.check(lib().cmg_hierarchy_set_templates(self.ptr, level, _ROLES[role], matrix._struct()))
+            self._held[level, role, None, 0] = (matrix, np.zeros(0 if matrix._values is None else matrix._values.size), None)
             return
         what = f"{role} of level {level}"
         found = device_csr(matrix, what, self.context)
@@ -329,8 +335,8 @@ class Hierarchy:
         Parameters
         ----------
         values : array or sparse matrix
-            In CSR order, or a matrix of the same pattern. Used in place when they are float64 in the memory of the
-            matrix, and must not change then.
+            In CSR order, or a matrix of the same pattern; of :class:`Templates` as they were given. Used in place when
+            they are float64 in the memory of the matrix, and must not change then.
         role : {"A", "P", "R"}
         level : int
 
@@ -347,7 +353,10 @@ class Hierarchy:
         what = f"{role} of level {level}"
         if role not in ("A", "P", "R"):
             raise ArgumentError(f"{role!r} takes no new values; A, P and R do")
-        if _arrays.is_sparse(values) or isinstance(values, tuple) and len(values) > 2:
+        held = self._held.get((level, role, None, 0))
+        if held is not None and isinstance(held[0], Templates):
+            values = held[0].order(values)
+        elif _arrays.is_sparse(values) or isinstance(values, tuple) and len(values) > 2:
             values = self._values_of(values, role, level, what)
         nnz = self._entries(level, role)
         if not _arrays.is_device_array(values):

@@ -379,6 +379,26 @@ class Solver:
             infos += info if isinstance(info, list) else [info]
         return (x, infos) if return_info else x
 
+    def solve_batch(self, b: Any, values: Any = None, x0: Any = None, return_info: bool = False) -> Any:
+        """Solves many small systems once, as ``Batch(self, values).solve(b, x0, return_info)`` does: see :class:`Batch`.
+
+        Parameters
+        ----------
+        b : array of shape (count, n)
+        values : array of shape (count, nnz), optional
+            Of every system, in the order of the entries of A; by default all have those of the hierarchy.
+        x0, return_info
+            As of :meth:`Batch.solve`.
+
+        Returns
+        -------
+        x : array of shape (count, n)
+        infos : list of SolveInfo
+            Only with `return_info`.
+        """
+        from .batch import Batch
+        return Batch(self, values, None if values is not None else len(b)).solve(b, x0, return_info)
+
     def precondition(self, r: Any) -> Any:
         """z = C r: one cycle from a zero guess, in fp64 unless the solver was made with precision="mixed".
 

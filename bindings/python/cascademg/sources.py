@@ -56,7 +56,8 @@ def generate(case: str | None = None, context: Context | None = None, backend: s
     context : Context, optional
     backend : {"cpu", "cuda"}, optional
     **options
-        Options of ``cmg generate``, with _ for -: element="q1", dim=3, cells=64, problem="elasticity", flux=[0, -1], ...
+        Options of ``cmg generate``, with _ for -: element="q1", dim=3, cells=64, problem="elasticity", flux=[0, -1],
+        ... With ``templates=True`` matrices are :class:`Templates`, and there are no vectors and no mesh.
 
     Returns
     -------

@@ -51,13 +51,6 @@ static void add_block(const unsigned char *data, size_t steps, sums *s)
     s->s1 = (s->s1 + s1) % 65535;
 }
 
-static void add_word(uint16_t w, sums *s)
-{
-    s->any |= w;
-    s->s1 = (s->s1 + w) % 65535;
-    s->s2 = (s->s2 + s->s1) % 65535;
-}
-
 /* Bytes exchanged, and 0 as 65535 where there was anything to add. */
 static uint32_t finish(uint64_t s, uint64_t any, int little_endian)
 {
@@ -83,7 +76,9 @@ uint32_t cmgi_fletcher32(const void *data, size_t bytes)
         unsigned char pair[2] = {p[0], bytes > 1 ? p[1] : 0};
         uint16_t w = 0;
         memcpy(&w, pair, 2);
-        add_word(w, &s);
+        s.any |= w;
+        s.s1 = (s.s1 + w) % 65535;
+        s.s2 = (s.s2 + s.s1) % 65535;
         p += bytes > 1 ? 2 : 1;
         bytes -= bytes > 1 ? 2 : 1;
     }

@@ -1,0 +1,252 @@
+/* What is made of matrices of few kinds of rows; see kinds.h. */
+#include "csr/kinds.h"
+
+#include "core/each.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "csr/kinds.inc"
+
+enum { SMALL = 4096 };
+
+cmgi_kinds *cmgi_kinds_share(cmgi_kinds *K)
+{
+    if (K != NULL) {
+        ++K->users;
+    }
+    return K;
+}
+
+void cmgi_kinds_destroy(cmg_context *ctx, cmgi_kinds **K)
+{
+    if (*K != NULL && (*K)->users-- == 0) {
+        CMGI_FREE(ctx, (*K)->indptr, (*K)->offset, (*K)->value, (*K)->from, (*K)->many, (*K)->row);
+        CMGI_FREE(ctx, (*K)->number, (*K)->id, (*K)->ref, *K);
+    }
+    *K = NULL;
+}
+
+void cmgi_kind_counts_add(const cmgi_kind_count *part, int parts, int kinds, cmgi_kind_count *count)
+{
+    for (int p = 0; p < parts; ++p) {
+        for (int k = 0; k < kinds; ++k) {
+            const cmgi_kind_count *one = &part[(cmg_size)p * kinds + k];
+            count[k].rows += one->rows;
+            count[k].first = one->first < count[k].first ? one->first : count[k].first;
+        }
+    }
+}
+
+cmg_status cmgi_kinds_count(cmg_context *ctx, cmg_size rows, const uint16_t *id, int kinds,
+                            cmgi_kind_count *count)
+{
+    const int parts = rows > SMALL ? ctx->threads : 1;
+    cmgi_kind_count *part = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, (cmg_size)parts * kinds, sizeof *part, &part));
+    for (int k = 0; k < kinds; ++k) {
+        count[k] = (cmgi_kind_count){.first = INT64_MAX};
+    }
+#pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
+    for (int p = 0; p < parts; ++p) {
+        cmgi_kind_count *mine = part + (cmg_size)p * kinds;
+        for (int k = 0; k < kinds; ++k) {
+            mine[k] = (cmgi_kind_count){.first = INT64_MAX};
+        }
+        for (cmg_size i = rows * (p + 1) / parts - 1; i >= rows * p / parts; --i) {
+            ++mine[id[i]].rows;
+            mine[id[i]].first = i;
+        }
+    }
+    cmgi_kind_counts_add(part, parts, kinds, count);
+    cmgi_free(ctx, part);
+    return CMG_OK;
+}
+
+int cmgi_kinds_by_rows(const void *a, const void *b)
+{
+    const cmgi_kind_count *p = a;
+    const cmgi_kind_count *q = b;
+    if (p->rows != q->rows) {
+        return p->rows < q->rows ? 1 : -1;
+    }
+    return (p->first > q->first) - (p->first < q->first);
+}
+
+/* Entries of the rows, in the arrays of a CSR whose row pointers are known. */
+static void fill_rows(cmg_context *ctx, const cmgi_kinds *K, const uint16_t *id,
+                      const cmg_index *ref, cmgi_csr *A)
+{
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > SMALL)
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        const cmg_size begin = K->indptr[id[i]];
+        const cmg_index from = ref != NULL ? ref[i] : (cmg_index)i;
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            A->indices[k] = from + K->offset[begin + k - A->indptr[i]];
+            A->values[k] = K->value[begin + k - A->indptr[i]];
+        }
+    }
+    (void)ctx;
+}
+
+cmg_status cmgi_kinds_fill(cmg_context *ctx, const cmgi_kinds *K, cmgi_csr *A)
+{
+    uint16_t *id = NULL;
+    cmg_index *ref = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, K->rows, sizeof *id, &id));
+    CMGI_TRY_GOTO(done, K->square ? CMG_OK : cmgi_alloc(ctx, K->rows, sizeof *ref, &ref));
+    CMGI_TRY_GOTO(done, cmgi_kinds_place(ctx, CMGI_HOST, K, id, ref));
+    if (A->indptr == NULL) {
+        CMGI_TRY_GOTO(done, cmgi_csr_alloc_rows(ctx, K->rows, K->cols, A));
+        for (cmg_size i = 0; i < K->rows; ++i) {
+            A->indptr[i + 1] = K->indptr[id[i] + 1] - K->indptr[id[i]];
+        }
+        CMGI_TRY_GOTO(done, cmgi_csr_alloc_entries(ctx, A));
+    }
+    fill_rows(ctx, K, id, ref, A);
+done:
+    CMGI_FREE(ctx, id, ref);
+    return status;
+}
+
+/* Of the rows of a kind of a square matrix. */
+static double diagonal_of(const cmgi_kinds *K, int kind)
+{
+    cmg_size e = K->indptr[kind];
+    while (e < K->indptr[kind + 1] && K->offset[e] != 0) {
+        ++e;
+    }
+    return e < K->indptr[kind + 1] ? K->value[e] : 0;
+}
+
+const cmgi_kinds *cmgi_csr_kinds(const cmg_context *ctx, const cmgi_csr *A)
+{
+    const bool large = A->kinds != NULL && A->indptr == NULL && A->kinds->nnz > ctx->expand_to;
+    return large ? A->kinds : NULL;
+}
+
+cmg_status cmgi_kinds_expand(cmg_context *ctx, const char *name, cmgi_csr *M)
+{
+    cmgi_csr made = {0};
+    CMGI_CHECK(ctx, M->kinds->nnz <= ctx->expand_to, CMG_ERR_UNSUPPORTED,
+               "%s is held as templates: what it is wanted for takes its %lld entries one by one, "
+               "which are more than the %lld that are stored so",
+               name, (long long)M->kinds->nnz, (long long)ctx->expand_to);
+    const cmg_status status = cmgi_kinds_fill(ctx, M->kinds, &made);
+    if (status != CMG_OK) {
+        cmgi_csr_free(ctx, &made);
+        return status;
+    }
+    made.kinds = M->kinds;
+    *M = made;
+    return CMG_OK;
+}
+
+cmg_status cmgi_kinds_look(cmg_context *ctx, cmgi_kinds *K)
+{
+    cmg_index *column = NULL;
+    if (!K->square) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc(ctx, K->indptr[K->count], sizeof *column, &column));
+    for (int k = 0; k < K->count; ++k) {
+        for (cmg_size e = K->indptr[k]; e < K->indptr[k + 1]; ++e) {
+            column[e] = K->offset[e] == 0 ? k : -1;
+        }
+    }
+    const cmg_csr kinds = {K->count, K->cols, K->indptr, column, K->value};
+    cmgi_csr_facts_of_kinds(&kinds, K->row, K->many, &K->facts);
+    K->there = (cmgi_resident_facts){-1,
+                                     -1,
+                                     -1,
+                                     -1,
+                                     -1,
+                                     .identity = K->facts.identity,
+                                     .beside = K->rows - K->facts.identity,
+                                     .lines = K->facts.lines,
+                                     .gershgorin = K->facts.gershgorin,
+                                     .most = K->facts.most,
+                                     .least = K->facts.least};
+    cmgi_free(ctx, column);
+    return CMG_OK;
+}
+
+cmg_status cmgi_kinds_rows(cmg_context *ctx, const cmgi_kinds *K, cmgi_csr *rows)
+{
+    cmgi_csr made = {0};
+    CMGI_TRY(cmgi_csr_alloc(ctx, K->count, K->cols, K->indptr[K->count], &made));
+    memcpy(made.indptr, K->indptr, (size_t)(K->count + 1) * sizeof *made.indptr);
+    for (int k = 0; k < K->count; ++k) {
+        cmg_index ref = K->row[k];
+        if (K->ref != NULL) {
+            ref = K->ref[K->row[k]];
+        } else if (!K->square) {
+            (void)cmgi_grid_kind(&K->grid, K->row[k], &ref);
+        }
+        for (cmg_size e = K->indptr[k]; e < K->indptr[k + 1]; ++e) {
+            made.indices[e] = ref + K->offset[e];
+            made.values[e] = K->value[e];
+        }
+    }
+    *rows = made;
+    return CMG_OK;
+}
+
+cmg_status cmgi_kinds_place(cmg_context *ctx, cmgi_place at, const cmgi_kinds *K, uint16_t *id,
+                            cmg_index *ref)
+{
+    const size_t rows = (size_t)K->rows;
+    if (K->id == NULL) {
+        return place_grid_row(ctx, at, K->rows, &(grid_rows){K->grid, id, ref});
+    }
+    if (at == CMGI_HOST) {
+        cmgi_copy(ctx, id, K->id, rows * sizeof *id);
+        cmgi_copy(ctx, ref, K->ref, ref != NULL ? rows * sizeof *ref : 0);
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_to_device(ctx, id, K->id, rows * sizeof *id));
+    return ref != NULL ? cmgi_to_device(ctx, ref, K->ref, rows * sizeof *ref) : CMG_OK;
+}
+
+cmg_status cmgi_kinds_diagonal(cmg_context *ctx, cmgi_place at, const cmgi_kinds *K, double *d)
+{
+    double *of = NULL;
+    kind_values spread = {.grid = K->grid, .id = K->id, .to = d};
+    double *table = NULL;
+    uint16_t *id = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, K->count, sizeof *of, &of));
+    for (int k = 0; k < K->count; ++k) {
+        of[k] = diagonal_of(K, k);
+    }
+    spread.of = of;
+    if (at == CMGI_DEVICE) {
+        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, K->count, sizeof *table, &table));
+        CMGI_TRY_GOTO(done, cmgi_to_device(ctx, table, of, (size_t)K->count * sizeof *of));
+        spread.of = table;
+    }
+    if (at == CMGI_DEVICE && K->id != NULL) {
+        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, K->rows, sizeof *id, &id));
+        CMGI_TRY_GOTO(done, cmgi_kinds_place(ctx, at, K, id, NULL));
+        spread.id = id;
+    }
+    CMGI_TRY_GOTO(done, spread_kind(ctx, at, K->rows, &spread));
+done:
+    cmgi_free(ctx, of);
+    CMGI_FREE_DEVICE(ctx, table, id);
+    return status;
+}
+
+cmg_status cmgi_kinds_resident(cmg_context *ctx, const cmgi_kinds *K, cmgi_resident *R)
+{
+    cmgi_resident made = {.csr = {.rows = K->rows, .cols = K->cols}, .facts = K->there};
+    CMGI_TRY(cmgi_alloc_device(ctx, K->rows, sizeof *made.diagonal, &made.diagonal));
+    const cmg_status status = cmgi_kinds_diagonal(ctx, CMGI_DEVICE, K, made.diagonal);
+    if (status != CMG_OK) {
+        cmgi_resident_free(ctx, &made);
+        return status;
+    }
+    *R = made;
+    return CMG_OK;
+}

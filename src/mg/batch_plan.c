@@ -1,0 +1,372 @@
+/* Compiles a solver into what the teams of a batch share; see batch.h. */
+#include "mg/batch_plan.h"
+
+#include "core/memory.h"
+
+#include <string.h>
+
+/* The last level is the first of so many rows: its inverse is read in every cycle. */
+enum { DENSE_ROWS = 256 };
+
+/* What a batch cannot take over. */
+static cmg_status check(const cmg_solver *s)
+{
+    const cmgi_multigrid *mg = &s->mg;
+    const cmg_krylov method = mg->krylov != NULL ? mg->krylov->options.method : CMG_KRYLOV_NONE;
+    const bool symmetric = method == CMG_KRYLOV_CG || method == CMG_KRYLOV_FCG ||
+                           method == CMG_KRYLOV_DEFECT || method == CMG_KRYLOV_MERGED ||
+                           method == CMG_KRYLOV_SEMI;
+    const cmg_size rows = mg->levels.level[0].rows;
+    CMGI_CHECK(s->ctx, symmetric, CMG_ERR_UNSUPPORTED,
+               "batch: systems are solved by CG, the solver takes %s",
+               cmg_enum_name("krylov", (int)method));
+    CMGI_CHECK(s->ctx, mg->divided == NULL && s->ctx->group == NULL, CMG_ERR_UNSUPPORTED,
+               "batch: systems are whole, the solver is shared by several ranks");
+    CMGI_CHECK(s->ctx, mg->numbered == NULL, CMG_ERR_UNSUPPORTED,
+               "batch: systems keep their numbering, the solver has renumbered: renumber none");
+    CMGI_CHECK(s->ctx, rows <= CMGI_BATCH_ROWS, CMG_ERR_UNSUPPORTED,
+               "batch: systems have at most %d rows, A has %lld", CMGI_BATCH_ROWS, (long long)rows);
+    CMGI_CHECK(s->ctx, mg->levels.nullspace.count == 0, CMG_ERR_UNSUPPORTED,
+               "batch: systems are positive definite, A has a null space of %d vectors",
+               mg->levels.nullspace.count);
+    CMGI_CHECK(s->ctx, mg->levels.values == cmgi_multigrid_caller(mg)->values, CMG_ERR_STATE,
+               "batch: the hierarchy has newer values than the solver: refresh it first");
+    return cmgi_multigrid_check_generation(mg);
+}
+
+/* The levels that are taken, and whether the last one is inverted. */
+static cmg_status choose_levels(const cmg_solver *s, cmgi_batch_plan *p)
+{
+    const cmgi_multigrid *mg = &s->mg;
+    const cmgi_level *level = mg->levels.level;
+    const int total =
+        mg->dominated ? 1 : cmgi_setup_count(cmgi_multigrid_hierarchy(mg), &mg->options);
+    int last = 0;
+    while (last + 1 < total && level[last].rows > DENSE_ROWS) {
+        ++last;
+    }
+    p->levels = last + 1;
+    p->dense = mg->options.cycle != CMG_CYCLE_NONE &&
+               (level[last].rows <= DENSE_ROWS || (level[last].smoother.factors == 0 &&
+                                                   level[last].rows <= mg->options.coarse_limit));
+    CMGI_CHECK(s->ctx, p->levels <= CMGI_BATCH_LEVELS, CMG_ERR_UNSUPPORTED,
+               "batch: %d levels of more than %d rows, at most %d are taken", last, DENSE_ROWS,
+               CMGI_BATCH_LEVELS - 1);
+    for (int l = 0; l < p->levels - (p->dense ? 1 : 0); ++l) {
+        CMGI_CHECK(s->ctx, level[l].smoother.factors > 0, CMG_ERR_UNSUPPORTED,
+                   "batch: level %d, the last one, has %lld rows, at most %lld are inverted: take "
+                   "smoother=chebyshev4, for which algebraic levels are made",
+                   l, (long long)level[l].rows, (long long)mg->options.coarse_limit);
+        CMGI_CHECK(s->ctx, level[l].smoother.diagonal, CMG_ERR_UNSUPPORTED,
+                   "batch: smoothers are Jacobi or polynomials of it, that of level %d is not", l);
+    }
+    return CMG_OK;
+}
+
+static cmg_status find_diagonal(cmg_batch *batch, const cmg_csr *A, cmgi_batch_level *level)
+{
+    int *diagonal = NULL;
+    CMGI_TRY(cmgi_alloc(batch->ctx, A->rows, sizeof *diagonal, &diagonal));
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        diagonal[i] = -1;
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            diagonal[i] = A->indices[k] == i ? (int)k : diagonal[i];
+        }
+    }
+    const cmg_status status =
+        cmgi_batch_hold(batch, &diagonal, A->rows, sizeof *diagonal, &level->diagonal);
+    cmgi_free(batch->ctx, diagonal);
+    return status;
+}
+
+/* The pattern of a level's A; places of its values in a store. */
+static cmg_status take_matrix(cmg_batch *batch, const cmg_csr *A, cmgi_batch_level *level)
+{
+    cmgi_batch_plan *p = &batch->plan;
+    int *entry = NULL;
+    cmg_status status = CMG_OK;
+    level->rows = (int)A->rows;
+    CMGI_TRY_GOTO(done, cmgi_batch_slice(batch, A, false, &level->A, &entry));
+    const cmg_size slots = 2 * (cmg_size)level->A.pairs * CMGI_BATCH_SLICE;
+    CMGI_TRY_GOTO(done, cmgi_batch_hold(batch, &entry, slots, sizeof *entry, &level->entry));
+    CMGI_TRY_GOTO(done, find_diagonal(batch, A, level));
+    level->values = cmgi_batch_reserve(&p->store_bytes, slots / 2, sizeof(uint32_t));
+    level->centre = cmgi_batch_reserve(&p->store_bytes, A->rows, sizeof(float));
+    level->inverse = cmgi_batch_reserve(&p->store_bytes, A->rows, sizeof(float));
+done:
+    cmgi_free(batch->ctx, entry);
+    return status;
+}
+
+/* P or R, which systems share. */
+static cmg_status take_transfer(cmg_batch *batch, const cmg_csr *M, cmgi_batch_slices *slices)
+{
+    int *entry = NULL;
+    cmg_status status = cmgi_batch_slice(batch, M, true, slices, &entry);
+    status = status == CMG_OK ? cmgi_batch_share(batch, M, entry, slices) : status;
+    cmgi_free(batch->ctx, entry);
+    return status;
+}
+
+/* A copy in place of what may be borrowed, with values as words have them. */
+static cmg_status round_values(cmg_context *ctx, cmgi_csr *M)
+{
+    cmgi_csr copy = {0};
+    CMGI_TRY(cmgi_csr_copy(ctx, &M->view, &copy));
+    for (cmg_size k = 0; k < copy.indptr[copy.rows]; ++k) {
+        copy.values[k] = (double)cmgi_batch_first(cmgi_batch_word((float)copy.values[k], 0));
+    }
+    cmgi_csr_free(ctx, M);
+    *M = copy;
+    return CMG_OK;
+}
+
+/* P and R of level l without what Dirichlet rows forbid, rounded, on the host. */
+static cmg_status bring_transfer(cmg_solver *s, int l, cmgi_csr *P, cmgi_csr *R)
+{
+    cmg_context *ctx = s->ctx;
+    const cmg_hierarchy *h = cmgi_multigrid_hierarchy(&s->mg);
+    cmgi_dirichlet *fine = &s->mg.levels.level[l].dirichlet;
+    cmgi_dirichlet *coarse = &s->mg.levels.level[l + 1].dirichlet;
+    cmg_csr stored;
+    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &stored));
+    CMGI_TRY(cmgi_dirichlet_bring(ctx, fine));
+    CMGI_TRY(cmgi_dirichlet_bring(ctx, coarse));
+    CMGI_TRY(cmgi_prolongation(ctx, &stored, fine, coarse, P));
+    CMGI_TRY(round_values(ctx, P));
+    const bool given = cmgi_hierarchy_view(h, l, CMG_ROLE_R, NULL, 0, &stored);
+    CMGI_TRY(cmgi_restriction(ctx, given ? &stored : NULL, P, fine, coarse, R));
+    return round_values(ctx, R);
+}
+
+/* From A of level l to that of the next level, which takes its place; `most` are the entries of the
+ * largest coarse A, and of the largest A P. */
+static cmg_status descend(cmg_solver *s, cmg_batch *batch, int l, cmgi_csr *A, cmg_size *most)
+{
+    cmg_context *ctx = s->ctx;
+    cmgi_batch_level *level = &batch->plan.level[l];
+    cmgi_csr P = {0};
+    cmgi_csr R = {0};
+    cmgi_csr AP = {0};
+    cmgi_csr next = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, bring_transfer(s, l, &P, &R));
+    CMGI_TRY_GOTO(done, take_transfer(batch, &P.view, &level->P));
+    CMGI_TRY_GOTO(done, take_transfer(batch, &R.view, &level->R));
+    CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &A->view, &P.view, &AP));
+    CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &R.view, &AP.view, &next));
+    CMGI_TRY_GOTO(done, cmgi_batch_multiply(batch, &A->view, &P.view, &AP.view, false, &level->AP));
+    CMGI_TRY_GOTO(done,
+                  cmgi_batch_multiply(batch, &R.view, &AP.view, &next.view, true, &level->RAP));
+    most[0] = most[0] > level->RAP.count ? most[0] : level->RAP.count;
+    most[1] = most[1] > level->AP.count ? most[1] : level->AP.count;
+    cmgi_csr_free(ctx, A);
+    *A = next;
+    next = (cmgi_csr){0};
+done:
+    cmgi_csr_free(ctx, &P);
+    cmgi_csr_free(ctx, &R);
+    cmgi_csr_free(ctx, &AP);
+    cmgi_csr_free(ctx, &next);
+    return status;
+}
+
+/* A of the finest level as it was given, for residuals, and its Dirichlet rows. */
+static cmg_status take_finest(cmg_solver *s, cmg_batch *batch, const cmg_csr *A)
+{
+    cmg_context *ctx = batch->ctx;
+    cmgi_batch_plan *p = &batch->plan;
+    cmgi_dirichlet *d = &s->mg.levels.level[0].dirichlet;
+    cmgi_csr copy = {0};
+    bool *fixed = NULL;
+    cmg_status status = CMG_OK;
+    p->nnz = A->indptr[A->rows];
+    CMGI_TRY_GOTO(done, cmgi_csr_copy(ctx, A, &copy));
+    CMGI_TRY_GOTO(
+        done, cmgi_batch_hold(batch, &copy.indptr, A->rows + 1, sizeof *copy.indptr, &p->indptr));
+    CMGI_TRY_GOTO(done,
+                  cmgi_batch_hold(batch, &copy.indices, p->nnz, sizeof *copy.indices, &p->indices));
+    CMGI_TRY_GOTO(done, cmgi_dirichlet_bring(ctx, d));
+    if (d->row != NULL) {
+        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *fixed, &fixed));
+        memcpy(fixed, d->row, (size_t)A->rows * sizeof *fixed);
+        CMGI_TRY_GOTO(done, cmgi_batch_hold(batch, &fixed, A->rows, sizeof *fixed, &p->fixed));
+    }
+done:
+    CMGI_FREE(ctx, copy.indptr, copy.indices, copy.values, fixed);
+    return status;
+}
+
+/* The inverse of the last matrix, and its triangle while it is made. */
+static void place_last(cmg_batch *batch, cmg_size near_bytes)
+{
+    cmgi_batch_plan *p = &batch->plan;
+    const cmg_size n = p->level[p->levels - 1].rows;
+    const cmg_size triangle = (n * (n + 1) / 2 + 2 * n) * (cmg_size)sizeof(float);
+    if (!p->dense) {
+        return;
+    }
+    p->solution = cmgi_batch_reserve(&p->store_bytes, n * n, sizeof(float));
+    if (triangle <= near_bytes) {
+        p->dense_near = triangle;
+    } else {
+        p->dense_at = cmgi_batch_reserve(&batch->work_set_up, triangle, 1);
+    }
+}
+
+static cmg_status take_levels(cmg_solver *s, cmg_batch *batch, cmg_size near_bytes)
+{
+    cmgi_batch_plan *p = &batch->plan;
+    cmg_csr given;
+    cmgi_csr A = {0};
+    cmg_size most[2] = {0, 0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmg_hierarchy_get_csr(s->mg.h, 0, CMG_ROLE_A, NULL, 0, &given));
+    CMGI_TRY(take_finest(s, batch, &given));
+    A = cmgi_csr_borrow(&given);
+    for (int l = 0; l < p->levels; ++l) {
+        CMGI_TRY_GOTO(done, take_matrix(batch, &A.view, &p->level[l]));
+        if (l + 1 < p->levels) {
+            CMGI_TRY_GOTO(done, descend(s, batch, l, &A, most));
+        }
+    }
+    (void)cmgi_batch_reserve(&batch->work_set_up, most[0], sizeof(double));
+    p->products = cmgi_batch_reserve(&batch->work_set_up, most[1], sizeof(double));
+    place_last(batch, near_bytes);
+    const cmg_size power = 2 * (cmg_size)p->level[0].rows * (cmg_size)sizeof(float);
+    batch->work_set_up = power > batch->work_set_up ? power : batch->work_set_up;
+done:
+    cmgi_csr_free(s->ctx, &A);
+    return status;
+}
+
+/* The number of a vector of the list: a buffer, or one of the iteration. */
+static int vector_of(const cmgi_cycle *cycle, int value)
+{
+    if (value == CMGI_NONE) {
+        return -1;
+    }
+    return value == cycle->input    ? cycle->nbuffers + CMGI_BATCH_IN
+           : value == cycle->output ? cycle->nbuffers + CMGI_BATCH_Z
+                                    : cycle->values[value].buffer;
+}
+
+static cmgi_batch_step step_of(const cmgi_cycle *cycle, const cmgi_step *step)
+{
+    static const char letters[] = {'A', 'P', 'R', 'M', 'i'};
+    static const cmgi_batch_matrix matrices[] = {CMGI_BATCH_A, CMGI_BATCH_P, CMGI_BATCH_R,
+                                                 CMGI_BATCH_DIAGONAL, CMGI_BATCH_INVERSE};
+    cmgi_batch_step made = {.matrix = CMGI_BATCH_DIAGONAL,
+                            .writeback = (int)step->writeback,
+                            .level = step->level,
+                            .scaled = step->D != NULL,
+                            .alpha = step->alpha,
+                            .beta = step->beta,
+                            .in = vector_of(cycle, step->in),
+                            .b = vector_of(cycle, step->b),
+                            .c = vector_of(cycle, step->c),
+                            .e = vector_of(cycle, step->e),
+                            .out = vector_of(cycle, step->out)};
+    for (size_t k = 0; k < sizeof letters && step->kind == CMGI_STEP_PRODUCT; ++k) {
+        made.matrix = step->name[0] == letters[k] ? matrices[k] : made.matrix;
+    }
+    return made;
+}
+
+/* Places of the vectors in a team's work space: what the cycle reads most often comes first. */
+static cmg_status place_vectors(cmg_batch *batch, const cmgi_cycle *cycle, cmg_size near_bytes)
+{
+    cmgi_batch_plan *p = &batch->plan;
+    const int buffers = cycle->nbuffers;
+    CMGI_CHECK(batch->ctx, buffers + CMGI_BATCH_OWN <= CMGI_BATCH_VECTORS, CMG_ERR_UNSUPPORTED,
+               "batch: the cycle has %d vectors, at most %d are possible", buffers,
+               CMGI_BATCH_VECTORS - CMGI_BATCH_OWN);
+    p->buffers = buffers;
+    p->near_bytes = 0;
+    for (int v = 0; v < buffers + CMGI_BATCH_OWN; ++v) {
+        const size_t value = v < buffers + CMGI_BATCH_R64 ? sizeof(float) : sizeof(double);
+        p->vector[v] = v < buffers
+                           ? cmgi_batch_reserve(&batch->work_solve, 1, cycle->buffer_bytes[v])
+                           : cmgi_batch_reserve(&batch->work_solve, p->level[0].rows, value);
+        p->near_bytes = batch->work_solve <= near_bytes ? batch->work_solve : p->near_bytes;
+    }
+    return CMG_OK;
+}
+
+/* Bytes of a system's own values in a cycle and in CG's product. */
+static double iteration_bytes(const cmgi_batch_plan *p, const cmgi_batch_step *steps)
+{
+    const double value = sizeof(float);
+    const double last = p->level[p->levels - 1].rows;
+    double bytes = 8.0 * (double)p->nnz;
+    for (int k = 0; k < p->steps; ++k) {
+        const cmgi_batch_level *level = &p->level[steps[k].level];
+        const bool diagonal = steps[k].scaled || steps[k].matrix == CMGI_BATCH_DIAGONAL;
+        bytes += steps[k].matrix == CMGI_BATCH_A
+                     ? value * (CMGI_BATCH_SLICE * level->A.pairs + level->rows)
+                     : 0;
+        bytes += steps[k].matrix == CMGI_BATCH_INVERSE ? value * last * last : 0;
+        bytes += diagonal ? value * level->rows : 0;
+    }
+    return bytes;
+}
+
+static cmg_status take_cycle(cmg_solver *s, cmg_batch *batch, cmg_size near_bytes)
+{
+    cmgi_batch_plan *p = &batch->plan;
+    const cmg_solver_options *o = &s->mg.options;
+    const bool alone = o->cycle == CMG_CYCLE_NONE || s->mg.dominated;
+    const cmgi_cycle_plan plan = {.levels = s->mg.levels.level,
+                                  .nlevels = p->levels,
+                                  .coarse = p->dense ? s->mg.levels.level[p->levels - 1].A : NULL,
+                                  .coarse_name = "inverse",
+                                  .coarse_exact = p->dense,
+                                  .coarse_steps = alone ? o->pre + o->post : o->coarse_steps,
+                                  .shape = o->cycle,
+                                  .pre = o->pre,
+                                  .post = o->post,
+                                  .precision = CMG_FP32,
+                                  .fuse = true,
+                                  .plain = true};
+    cmgi_cycle *cycle = NULL;
+    cmgi_batch_step *steps = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_cycle_create(s->ctx, &plan, &cycle));
+    CMGI_TRY_GOTO(done, place_vectors(batch, cycle, near_bytes));
+    CMGI_TRY_GOTO(done, cmgi_alloc(s->ctx, cycle->nsteps, sizeof *steps, &steps));
+    for (int k = 0; k < cycle->nsteps; ++k) {
+        steps[k] = step_of(cycle, &cycle->steps[k]);
+    }
+    p->steps = cycle->nsteps;
+    batch->report.iteration_bytes = iteration_bytes(p, steps);
+    CMGI_TRY_GOTO(done, cmgi_batch_hold(batch, &steps, cycle->nsteps, sizeof *steps, &p->step));
+done:
+    cmgi_cycle_destroy(&cycle);
+    cmgi_free(s->ctx, steps);
+    return status;
+}
+
+cmg_status cmgi_batch_compile(cmg_solver *s, cmg_batch *batch)
+{
+    cmgi_batch_plan *p = &batch->plan;
+    const cmg_solver_options *o = &s->mg.options;
+    cmg_size near_bytes = 0;
+    CMGI_TRY(check(s));
+    p->rtol = o->rtol;
+    p->atol = o->atol;
+    p->dtol = o->dtol;
+    p->max_it = o->max_it;
+    batch->report.krylov = CMG_KRYLOV_CG;
+    batch->report.loop = CMG_LOOP_HOST;
+    batch->report.precision = "fp32";
+    batch->report.fallback = "";
+    batch->teams = s->ctx->threads;
+#ifdef CMGI_HAVE_CUDA
+    if (cmgi_on_cuda(s->ctx)) {
+        CMGI_TRY(cmgi_batch_teams_cuda(s->ctx, &batch->teams, &near_bytes));
+    }
+#endif
+    CMGI_TRY(choose_levels(s, p));
+    CMGI_TRY(take_levels(s, batch, near_bytes));
+    return take_cycle(s, batch, near_bytes);
+}

@@ -1,0 +1,74 @@
+/* Levels whose matrices come from elements, or from kinds of rows (csr/kinds.h) without a CSR. */
+#include "hierarchy/hierarchy.h"
+#include "mg/level.h"
+#include "spmv/formats.h"
+
+bool cmgi_level_by_elements(const cmg_context *ctx, cmg_format format)
+{
+    const cmgi_format *row = cmgi_format_find(ctx, format); /* NULL = chosen */
+    return row != NULL && row->elements;
+}
+
+cmg_status cmgi_level_elements(const cmg_hierarchy *h, cmg_context *ctx, int l,
+                               const cmg_matrix_options *options, bool *taken, cmg_matrix **M)
+{
+    const cmg_elements E = cmgi_elements_view(&h->level[l].elements);
+    *taken = cmgi_level_by_elements(h->ctx, options->format) && E.dofs != NULL;
+    if (*taken && *M == NULL) {
+        return cmg_matrix_create_elements(ctx, &E, options, M);
+    }
+    const double *changes = E.templates > 0 ? E.factor : E.matrices; /* NULL = nothing can */
+    return *taken && changes != NULL ? cmg_matrix_update(*M, changes) : CMG_OK;
+}
+
+cmg_status cmgi_level_place_kinds(cmg_context *ctx, const cmgi_kinds *kinds,
+                                  const cmgi_request *ask, cmgi_level *level, uint64_t *version,
+                                  cmg_matrix **M)
+{
+    const cmgi_matrix_source from = {.kinds = kinds, .like = ask->like};
+    cmg_matrix *made = NULL;
+    if (*M != NULL && *version == kinds->version + 1) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_matrix_create(ctx, &from, ask->use, &ask->options, &made));
+    level->remade = level->remade || *M != NULL;
+    cmg_matrix_destroy(M);
+    *M = made;
+    *version = kinds->version + 1;
+    return CMG_OK;
+}
+
+cmg_status cmgi_level_transfer_kinds(const cmg_hierarchy *h, int l, const cmgi_request ask[2],
+                                     cmgi_level *fine)
+{
+    cmg_context *ctx = h->ctx;
+    const cmgi_kinds *P = cmgi_hierarchy_templates(h, l, CMG_ROLE_P);
+    const cmgi_kinds *R = cmgi_hierarchy_templates(h, l, CMG_ROLE_R);
+    cmgi_kinds *own = NULL;
+    CMGI_CHECK(ctx, cmgi_hierarchy_restricts(h, l), CMG_ERR_UNSUPPORTED,
+               "level %d: %s is held as templates: so has %s to be, unless P is interpolation on a "
+               "grid and R its transpose",
+               l, P != NULL ? "P" : "R", P != NULL ? "R" : "P");
+    CMGI_TRY(cmgi_level_place_kinds(ctx, P, &ask[0], fine, &fine->version_P, &fine->P));
+    if (R == NULL) {
+        CMGI_TRY(cmgi_kinds_transpose(ctx, P, &own));
+        R = own;
+    }
+    const cmg_status status =
+        cmgi_level_place_kinds(ctx, R, &ask[1], fine, &fine->version_R, &fine->R);
+    cmgi_kinds_destroy(ctx, &own);
+    return status;
+}
+
+cmg_status cmgi_level_look_at_kinds(cmgi_smoother_source *source, cmgi_resident *made)
+{
+    const cmgi_kinds *K = source->kinds;
+    source->A = (cmg_csr){.rows = K->rows, .cols = K->cols};
+    source->known = &K->facts;
+    if (cmgi_resident_kernels_of(source->ctx) == NULL) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_kinds_resident(source->ctx, K, made));
+    source->there = made;
+    return CMG_OK;
+}
