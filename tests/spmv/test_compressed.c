@@ -430,8 +430,9 @@ static void rows_that_are_known_are_not_looked_at(void)
         cmgi_csr_facts facts = {.looks.wanted = true};
         cmg_matrix_options options = matrix_defaults();
         cmg_matrix *M[2] = {NULL, NULL};
-        for (cmg_size k = A.indptr[9000]; k < A.indptr[9200]; ++k) { /* rows of their own */
-            A.values[k] += 1e-3 * (double)(k % 911);
+        for (cmg_size k = A.indptr[9000]; k < A.indptr[15000];
+             ++k) { /* more than templates may be */
+            A.values[k] += 1e-6 * (double)k;
         }
         CHECK_OK(cmgi_csr_facts_take(ctx, &A.view, 0, A.rows, &facts));
         options.format = CMG_FORMAT_COMPRESSED;
