@@ -1,5 +1,6 @@
 /* Pattern and sums of a mesh: on the host as those of a space; what the backends share. */
 #include "fem/mesh_sums.h"
+#include "fem/space.h"
 
 #include "core/backend.h"
 #include "core/memory.h"

@@ -10,7 +10,6 @@
  */
 #pragma once
 #include "csr/csr.h"
-#include "fem/space.h"
 #include "fem/sum.h"
 
 typedef struct cmgi_sum_cells {
@@ -37,14 +36,6 @@ cmg_status cmgi_mesh_sums_create(cmg_context *ctx, const cmgi_sum_cells *in, cmg
 void cmgi_mesh_sums_free(cmg_context *ctx, cmgi_mesh_sums *sums);
 /* A has its arrays on the host from now on. */
 cmg_status cmgi_mesh_sums_bring(cmg_context *ctx, cmgi_mesh_sums *sums);
-
-/*
- * The pattern of A, with zeros for values, values(A) = S e, and b = T f with the loads f of the
- * cells. Rows of fixed nodes become 1 in A, 0 in b. All three are for the caller to free, also
- * where it fails.
- */
-cmg_status cmgi_space_sums(const cmgi_space *space, cmgi_cell_layout layout, cmgi_csr *A,
-                           cmgi_sum *S, cmgi_sum *T);
 
 /* mesh_sums.cu */
 cmg_status cmgi_mesh_sums_cuda(cmg_context *ctx, const cmgi_sum_cells *in, cmgi_mesh_sums *sums);

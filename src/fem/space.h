@@ -9,6 +9,7 @@
 #include "fem/cell.h"
 #include "fem/grid.h"
 #include "fem/mesh.h"
+#include "fem/sum.h"
 #include "csr/elements.h"
 
 typedef struct cmgi_space {
@@ -134,6 +135,13 @@ cmg_status cmgi_space_assemble(const cmgi_space *space, const cmgi_cell_form *fo
  */
 cmg_status cmgi_space_assemble_spmv(const cmgi_space *space, const cmgi_cell_form *form,
                                     cmgi_csr *A, double *b);
+/*
+ * The pattern of A, with zeros for values, values(A) = S e, and b = T f with the loads f of the
+ * cells. Rows of fixed nodes become 1 in A, 0 in b. All three are for the caller to free, also
+ * where it fails.
+ */
+cmg_status cmgi_space_sums(const cmgi_space *space, cmgi_cell_layout layout, cmgi_csr *A,
+                           cmgi_sum *S, cmgi_sum *T);
 /*
  * b += integrals of flux (components) times the basis over the facets whose label is among `labels`
  * (one flag a label of the mesh), with axis_points points an axis.
