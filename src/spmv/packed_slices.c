@@ -248,6 +248,9 @@ static cmg_status plan_slices(const cmgi_compressor *B, cmg_size *longest)
     cmg_size *room = NULL;
     cmg_index *bases = NULL;
     cmg_status status = CMG_OK;
+    if (P->count == 0) {
+        return cmgi_alloc(ctx, 0, sizeof *P->base, &P->base); /* not NULL, as on the device */
+    }
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P->count + 1, sizeof *P->step, &P->step));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P->count + 1, sizeof *P->code, &P->code));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P->count, sizeof *P->bytes, &P->bytes));
@@ -365,7 +368,7 @@ cmg_status cmgi_packed_slices_build(const cmgi_compressor *B)
     if (borrow(B)) {
         return CMG_OK;
     }
-    CMGI_TRY(C->p.count > 0 ? plan_slices(B, &longest) : CMG_OK);
+    CMGI_TRY(plan_slices(B, &longest));
     CMGI_TRY(alloc_packed(B));
     CMGI_TRY(C->p.count > 0 ? fill_slices(B, longest, &good) : CMG_OK);
     if (!good) {
