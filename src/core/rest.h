@@ -23,9 +23,8 @@ CMGI_INLINE int64_t cmgi_bits_of(double value)
  * its bits. */
 CMGI_INLINE bool cmgi_is_beyond(double value)
 {
-    const int64_t size = cmgi_bits_of(value) & INT64_MAX;
-    return (size != 0) &
-           ((size < INT64_C(0x3810000000000000)) | (size >= INT64_C(0x47e0000000000000)));
+    const uint32_t high = (uint32_t)(cmgi_bits_of(value) >> 32) & INT32_MAX;
+    return (high - 0x38100000U >= 0x0fd00000U) & (value != 0);
 }
 
 CMGI_INLINE int cmgi_rest(double whole)

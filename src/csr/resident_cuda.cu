@@ -254,6 +254,164 @@ __global__ void __launch_bounds__(THREADS)
     add_facts(mine, all);
 }
 
+/*
+ * Rows of up to SHORT entries, a thread each: lanes that share a row would spend their time on
+ * exchanging what they have seen. The entries of the rows of a block are read as they lie into
+ * shared memory, in which rows of a power of two of entries begin in different banks.
+ */
+enum { SHORT = 32, ROWS = 64, BANKS = 16 };
+
+static __host__ __device__ __forceinline__ unsigned place_of(unsigned k)
+{
+    return k + k / BANKS;
+}
+
+/* A row from entry `first` of shared memory on. */
+struct short_row {
+    const double *values;
+    const cmg_index *columns;
+    unsigned first;
+    int length;
+    int known; /* the entry of the diagonal, where columns are not read */
+};
+
+/* Entry e of a row whose columns so far end with `before`. */
+template <bool COLUMNS>
+static __device__ __forceinline__ void look_at_entry(const short_row &r, int e, cmg_index i,
+                                                     cmg_index cols, view &v, double &sum,
+                                                     cmg_index &before)
+{
+    const unsigned at = place_of(r.first + (unsigned)e);
+    const double value = /* |a_ij| */
+        __longlong_as_double(__double_as_longlong(r.values[at]) & INT64_MAX);
+    bool on_diagonal = e == r.known;
+    if (COLUMNS) {
+        const cmg_index j = r.columns[at];
+        v.range |= (unsigned)j >= (unsigned)cols;
+        v.descends |= before >= j;
+        before = j;
+        on_diagonal = j == i;
+    }
+    sum += value;
+    v.beyond |= cmgi_is_beyond(value);
+    v.entry = on_diagonal ? e : v.entry;
+    const double size = on_diagonal ? 0 : value;
+    if (size > v.second) { /* so rarely that a branch is cheaper */
+        v.second = size > v.first ? v.first : size;
+        v.first = size > v.first ? size : v.first;
+    }
+}
+
+template <bool COLUMNS>
+static __device__ __forceinline__ view look_at_short(const short_row &r, cmg_index i,
+                                                     cmg_index cols)
+{
+    view v = {};
+    double part[LANES] = {}; /* those of eight lanes */
+    cmg_index before = INT32_MIN;
+    int first = 0;
+    v.entry = CMGI_DIAGONAL_UNKNOWN;
+    for (; first + LANES <= r.length; first += LANES) {
+#pragma unroll
+        for (int p = 0; p < LANES; ++p) {
+            look_at_entry<COLUMNS>(r, first + p, i, cols, v, part[p], before);
+        }
+    }
+#pragma unroll
+    for (int p = 0; p < LANES - 1; ++p) {
+        if (first + p < r.length) {
+            look_at_entry<COLUMNS>(r, first + p, i, cols, v, part[p], before);
+        }
+    }
+#pragma unroll
+    for (int d = LANES / 2; d > 0; d /= 2) {
+#pragma unroll
+        for (int p = 0; p < d; ++p) {
+            part[p] += part[p + d];
+        }
+    }
+    const bool found = v.entry != CMGI_DIAGONAL_UNKNOWN;
+    v.sum = part[0];
+    v.diagonal = found ? r.values[place_of(r.first + (unsigned)v.entry)] : 0;
+    v.other = r.length > (int)found; /* what has a column twice is rejected */
+    v.nonzero = v.first > 0 || !(v.sum <= DBL_MAX);
+    return v;
+}
+
+static __device__ bool repeats(const short_row &r)
+{
+    for (int e = 1; e < r.length; ++e) {
+        for (int f = 0; f < e; ++f) {
+            if (r.columns[place_of(r.first + (unsigned)f)] ==
+                r.columns[place_of(r.first + (unsigned)e)]) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Shared memory: `most` values, and columns where they are read. */
+template <bool PATTERN, bool COLUMNS>
+__global__ void __launch_bounds__(ROWS)
+    short_rows_kernel(const cmg_csr A, int most, double *diagonal, uint8_t *entry, facts *all)
+{
+    extern __shared__ double values[];
+    cmg_index *columns = (cmg_index *)(values + most);
+    facts mine = {NONE, NONE, NONE, NONE, NONE};
+    const cmg_size step = (cmg_size)gridDim.x * ROWS;
+    for (cmg_size top = (cmg_size)blockIdx.x * ROWS; top < A.rows; top += step) {
+        const cmg_size i = top + threadIdx.x;
+        const bool real = i < A.rows;
+        const cmg_size begin = A.indptr[top];
+        const int length = (int)(A.indptr[top + ROWS < A.rows ? top + ROWS : A.rows] - begin);
+        const int own = real ? (int)(A.indptr[i] - begin) : length;
+        const int next = real ? (int)(A.indptr[i + 1] - begin) : length;
+        __syncthreads(); /* the last rows are done with */
+#pragma unroll 8
+        for (int k = (int)threadIdx.x; k < length; k += ROWS) {
+            values[place_of((unsigned)k)] = cmgi_load_once(A.values + begin + k);
+            if (COLUMNS) {
+                columns[place_of((unsigned)k)] = cmgi_load_once(A.indices + begin + k);
+            }
+        }
+        __syncthreads();
+        const short_row r = {values, columns, (unsigned)own, next - own,
+                             !COLUMNS && real ? entry[i] : (int)CMGI_DIAGONAL_UNKNOWN};
+        const view v = look_at_short<COLUMNS>(r, (cmg_index)i, (cmg_index)A.cols);
+        if (real && PATTERN && v.descends && repeats(r)) {
+            lower(mine.duplicate, (bits)i);
+        }
+        if (real) {
+            take_row<PATTERN>(v, i, diagonal, entry, &mine);
+        }
+    }
+    add_facts(mine, all);
+}
+
+static cmg_status look_at_rows(cmg_context *ctx, const cmg_csr *A, cmg_size longest, bool known,
+                               double *diagonal, uint8_t *entry, facts *all)
+{
+    const bool is_short = longest <= SHORT;
+    const int most = is_short ? (int)place_of((unsigned)longest * ROWS) + 1 : 0;
+    const bool columns = !known || entry == NULL;
+    const size_t shared = (size_t)most * (sizeof(double) + (columns ? sizeof(cmg_index) : 0));
+    const unsigned blocks = (is_short ? 16U : 8U) * (unsigned)cmgi_device_of(ctx)->processors;
+    const unsigned wanted = cmgi_grid(A->rows, is_short ? (int)ROWS : THREADS / LANES);
+    const unsigned grid = wanted < blocks ? wanted : blocks;
+    const cudaStream_t stream = cmgi_stream(ctx);
+    if (!is_short) {
+        const auto kernel = known ? entries_kernel<false> : entries_kernel<true>;
+        kernel<<<grid, THREADS, 0, stream>>>(*A, diagonal, entry, all);
+    } else {
+        const auto kernel = !known    ? short_rows_kernel<true, true>
+                            : columns ? short_rows_kernel<false, true>
+                                      : short_rows_kernel<false, false>;
+        kernel<<<grid, ROWS, shared, stream>>>(*A, most, diagonal, entry, all);
+    }
+    return CMGI_LAUNCHED(ctx);
+}
+
 static cmgi_resident_facts facts_of(const facts *f)
 {
     cmgi_resident_facts made = {};
@@ -278,9 +436,6 @@ static cmgi_resident_facts facts_of(const facts *f)
 static cmg_status look_at_entries(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R)
 {
     CMGI_ON_DEVICE(ctx);
-    const unsigned most = (unsigned)(8 * cmgi_device_of(ctx)->processors);
-    const unsigned wanted = cmgi_grid(A->rows, THREADS / LANES);
-    const unsigned grid = wanted < most ? wanted : most;
     facts *all = NULL;
     facts f = {};
     cmg_status status = CMG_OK;
@@ -293,14 +448,8 @@ static cmg_status look_at_entries(cmg_context *ctx, const cmg_csr *A, cmgi_resid
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *all, &all));
     CMGI_TRY_GOTO(done, clear_facts(ctx, all));
     if (A->rows > 0) {
-        if (R->known) {
-            entries_kernel<false>
-                <<<grid, THREADS, 0, cmgi_stream(ctx)>>>(*A, R->diagonal, R->diagonal_entry, all);
-        } else {
-            entries_kernel<true>
-                <<<grid, THREADS, 0, cmgi_stream(ctx)>>>(*A, R->diagonal, R->diagonal_entry, all);
-        }
-        CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+        CMGI_TRY_GOTO(done, look_at_rows(ctx, A, R->rows.longest, R->known, R->diagonal,
+                                         R->diagonal_entry, all));
     }
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &f, all, sizeof f));
     {

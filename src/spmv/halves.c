@@ -71,7 +71,7 @@ static cmg_status multiply_probes(cmg_context *ctx, const cmg_matrix *M, half_pr
     for (int p = 0; p < CMGI_PROBES; ++p) {
         const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = got[p], .columns = 1};
         half_probe one = *probe;
-        one.seed += (uint64_t)p;
+        one.key[CMGI_PROBES] = probe->key[p];
         CMGI_TRY(fill_probe(ctx, at, M->cols, &one));
         CMGI_TRY(cmgi_matrix_spmv(M, &w, probe->x));
         probe->got[p] = got[p];
@@ -108,11 +108,13 @@ cmg_status cmgi_halves_find(cmg_context *ctx, const cmg_matrix *A, const cmgi_bo
     half_probe probe = {.wide = each == sizeof(double),
                         .dims = box->dims,
                         .size = {box->size[0], box->size[1], box->size[2]},
-                        .seed = UINT64_C(0x9e3779b97f4a7c15),
                         .d = D->values};
     void *x = NULL;
     void *got[CMGI_PROBES] = {NULL};
     cmg_status status = CMG_OK;
+    for (int p = 0; p < CMGI_PROBES; ++p) {
+        probe.key[p] = cmgi_hash_mix(17, (uint64_t)p);
+    }
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->rows, each, &x));
     for (int p = 0; p < CMGI_PROBES; ++p) {
         CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->rows, each, &got[p]));
