@@ -22,6 +22,8 @@ import numpy as np
 import pyamg
 import scipy.sparse as sp
 
+import cases
+
 RTOL = 1e-8
 
 
@@ -106,7 +108,6 @@ def main():
     parser.add_argument("--only", default="", help="part of the names that are run")
     parser.add_argument("--solve", default="", help="options for cmg solve")
     args = parser.parse_args()
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
     over = []
     with tempfile.TemporaryDirectory() as folder:
         for name, A, coords, block in problems(args.tool, folder, args.small):
@@ -120,7 +121,7 @@ def main():
             print(json.dumps({"benchmark": "aggregation", "problem": name, "unknowns": A.shape[0], "levels": told["levels"],
                               "iterations": told["iterations"], "converged": told["converged"], "fallback": told["fallback"],
                               "pyamg": pyamg.__version__, "pyamg_iterations": iterations, "pyamg_converged": good,
-                              "pyamg_complexity": round(complexity, 3), "ratio": round(over[-1], 3), "commit": commit}), flush=True)
+                              "pyamg_complexity": round(complexity, 3), "ratio": round(over[-1], 3), "commit": cases.commit()}), flush=True)
     over.sort()
     print(f"iterations over PyAMG's: median {over[len(over) // 2]:.2f}, most {over[-1]:.2f}, "
           f"within 1.2: {sum(r <= 1.2 for r in over)} of {len(over)}", file=sys.stderr)

@@ -181,7 +181,7 @@ int main(int argc, char **argv)
 {
     work w = {.form = {.problem = CMG_PROBLEM_HEAT, .time_step = 1},
               .p = {.dim = 3, .cells = 64, .repeat = 9}};
-    if (!bench_parse("assembly_petsc", argc, argv, &w.p, NULL, NULL)) {
+    if (!bench_parse("assembly_petsc", argc, argv, &w.p, NULL)) {
         return 1;
     }
     w.p.context.threads = 1;

@@ -46,16 +46,6 @@ typedef struct work {
     int most;
 } work;
 
-static bool set_own(void *user, const char *name, const char *text, bool *known)
-{
-    settings *s = user;
-    const bool shared = strcmp(name, "--shared") == 0;
-    *known = shared || strcmp(name, "--systems") == 0;
-    s->shared = shared ? strcmp(text, "1") == 0 : s->shared;
-    s->systems = *known && !shared ? atoi(text) : s->systems;
-    return s->systems >= 1;
-}
-
 /* A + I of the pure Neumann problem, all nodes: 21^3 for 20 cells. */
 static cmg_status generate(const settings *s, work *w)
 {
@@ -70,7 +60,7 @@ static cmg_status generate(const settings *s, work *w)
     o.coords = false;
     o.output_mesh = false;
     cmg_status status = cmg_hierarchy_generate(w->ctx, &o, &w->h);
-    status = status == CMG_OK ? cmg_hierarchy_get_csr(w->h, 0, CMG_ROLE_A, NULL, 0, &A) : status;
+    status = THEN(status, cmg_hierarchy_get_csr(w->h, 0, CMG_ROLE_A, NULL, 0, &A));
     if (status == CMG_OK) {
         w->n = A.rows;
         w->nnz = A.indptr[A.rows];
@@ -116,8 +106,8 @@ static cmg_status make_systems(const settings *s, work *w)
     free(c);
     const size_t bytes[2] = {k * (size_t)w->nnz * sizeof(double),
                              k * (size_t)w->n * sizeof(double)};
-    status = status == CMG_OK ? bench_array(w->ctx, w->values, bytes[0], &w->there[0]) : status;
-    status = status == CMG_OK ? bench_array(w->ctx, w->b, bytes[1], &w->there[1]) : status;
+    status = THEN(status, bench_array(w->ctx, w->values, bytes[0], &w->there[0]));
+    status = THEN(status, bench_array(w->ctx, w->b, bytes[1], &w->there[1]));
     return status == CMG_OK ? cmg_vector_create(w->ctx, s->systems * w->n, CMG_FP64, &w->there[2])
                             : status;
 }
@@ -135,7 +125,7 @@ static cmg_status verify(const settings *s, work *w)
     double *x = malloc((size_t)(s->systems * w->n) * sizeof *x);
     cmg_csr A;
     cmg_status status = x == NULL ? CMG_ERR_MEMORY : cmg_vector_get(w->there[2], x);
-    status = status == CMG_OK ? cmg_hierarchy_get_csr(w->h, 0, CMG_ROLE_A, NULL, 0, &A) : status;
+    status = THEN(status, cmg_hierarchy_get_csr(w->h, 0, CMG_ROLE_A, NULL, 0, &A));
     w->least = s->p.solver.max_it;
     for (int system = 0; system < s->systems && status == CMG_OK; ++system) {
         const double *v = w->values + (size_t)system * (size_t)w->nnz;
@@ -171,7 +161,7 @@ static cmg_status measure(const settings *s, work *w)
         const double start = bench_seconds();
         status = s->shared ? CMG_OK : cmg_batch_update(w->batch, w->there[0]);
         times[r] = bench_seconds() - start;
-        status = status == CMG_OK ? solve(w) : status;
+        status = THEN(status, solve(w));
         times[s->p.repeat + r] = w->report.solve_seconds;
     }
     if (status == CMG_OK) {
@@ -190,16 +180,16 @@ static cmg_status measure_singles(const settings *s, work *w)
     cmg_vector *b = NULL;
     cmg_vector *x = NULL;
     cmg_status status = cmg_vector_create(w->ctx, w->n, CMG_FP64, &b);
-    status = status == CMG_OK ? cmg_vector_create(w->ctx, w->n, CMG_FP64, &x) : status;
+    status = THEN(status, cmg_vector_create(w->ctx, w->n, CMG_FP64, &x));
     for (int system = -1; system < count && status == CMG_OK; ++system) { /* the first warms up */
         const cmg_size k = system < 0 ? 0 : system;
         cmg_report r = {.size = sizeof r};
         const double start = bench_seconds();
         status = cmg_hierarchy_update(w->h, 0, CMG_ROLE_A, w->values + k * w->nnz);
-        status = status == CMG_OK ? cmg_solver_refresh(w->solver) : status;
+        status = THEN(status, cmg_solver_refresh(w->solver));
         const double refreshed = bench_seconds();
-        status = status == CMG_OK ? cmg_vector_set(b, w->b + k * w->n) : status;
-        status = status == CMG_OK ? cmg_solver_solve_from_zero(w->solver, b, x, &r) : status;
+        status = THEN(status, cmg_vector_set(b, w->b + k * w->n));
+        status = THEN(status, cmg_solver_solve_from_zero(w->solver, b, x, &r));
         times[0][k] = refreshed - start;
         times[1][k] = r.solve_seconds;
         w->single_iterations =
@@ -239,24 +229,25 @@ int main(int argc, char **argv)
 {
     settings s = {.p = {.dim = 3, .cells = 20, .repeat = 10}, .systems = 1000};
     work w = {.report = {.size = sizeof w.report}};
-    if (!bench_parse("batch", argc, argv, &s.p, set_own, &s)) {
+    const bench_option own[] = {
+        {"--systems", BENCH_INT, &s.systems}, {"--shared", BENCH_FLAG, &s.shared}, {0}};
+    if (!bench_parse("batch", argc, argv, &s.p, own) || s.systems < 1) {
         return 1;
     }
     s.p.solver.matrix.keep_map = true;
     s.p.solver.galerkin = CMG_GALERKIN_ALWAYS; /* coarse levels follow, as they do in a batch */
     cmg_status status = cmg_context_create(&s.p.context, &w.ctx);
-    status = status == CMG_OK ? generate(&s, &w) : status;
-    status = status == CMG_OK ? cmg_solver_create(w.h, &s.p.solver, &w.solver) : status;
-    status = status == CMG_OK ? make_systems(&s, &w) : status;
+    status = THEN(status, generate(&s, &w));
+    status = THEN(status, cmg_solver_create(w.h, &s.p.solver, &w.solver));
+    status = THEN(status, make_systems(&s, &w));
     const double start = bench_seconds();
-    status = status == CMG_OK
-                 ? cmg_batch_create(w.solver, s.systems, s.shared ? NULL : w.there[0], &w.batch)
-                 : status;
+    status =
+        THEN(status, cmg_batch_create(w.solver, s.systems, s.shared ? NULL : w.there[0], &w.batch));
     const double created = bench_seconds() - start;
-    status = status == CMG_OK ? solve(&w) : status;
-    status = status == CMG_OK ? verify(&s, &w) : status;
-    status = status == CMG_OK ? measure(&s, &w) : status;
-    status = status == CMG_OK ? measure_singles(&s, &w) : status;
+    status = THEN(status, solve(&w));
+    status = THEN(status, verify(&s, &w));
+    status = THEN(status, measure(&s, &w));
+    status = THEN(status, measure_singles(&s, &w));
     if (status != CMG_OK) {
         return bench_failed("batch", w.ctx, status);
     }

@@ -140,21 +140,44 @@ static void print_log(void *user, cmg_log_level level, const char *line)
     (void)fprintf(stderr, "%s\n", line);
 }
 
+static bool set_value(const bench_option *o, const char *text)
+{
+    switch (o->kind) {
+    case BENCH_INT:
+        *(int *)o->value = atoi(text);
+        break;
+    case BENCH_REAL:
+        *(double *)o->value = atof(text);
+        break;
+    case BENCH_FLAG:
+        *(bool *)o->value = atoi(text) != 0;
+        break;
+    case BENCH_TEXT:
+        *(const char **)o->value = text;
+        break;
+    }
+    return true;
+}
+
+static const bench_option *find(const bench_option *o, const char *name)
+{
+    while (o != NULL && o->name != NULL && strcmp(o->name, name) != 0) {
+        ++o;
+    }
+    return o != NULL && o->name != NULL ? o : NULL;
+}
+
 static bool set_shared(bench_problem *p, const char *name, const char *text)
 {
     char setting[600];
-    const struct {
-        const char *name;
-        int *value;
-    } numbers[] = {{"--dim", &p->dim},
-                   {"--cells", &p->cells},
-                   {"--threads", &p->context.threads},
-                   {"--repeat", &p->repeat}};
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; ++i) {
-        if (strcmp(name, numbers[i].name) == 0) {
-            *numbers[i].value = atoi(text);
-            return true;
-        }
+    const bench_option shared[] = {{"--dim", BENCH_INT, &p->dim},
+                                   {"--cells", BENCH_INT, &p->cells},
+                                   {"--threads", BENCH_INT, &p->context.threads},
+                                   {"--repeat", BENCH_INT, &p->repeat},
+                                   {"--distort", BENCH_REAL, &p->distort},
+                                   {0}};
+    if (find(shared, name) != NULL) {
+        return set_value(find(shared, name), text);
     }
     if (strcmp(name, "--backend") == 0) {
         return bench_enum("backend", text, &p->context.backend);
@@ -163,16 +186,12 @@ static bool set_shared(bench_problem *p, const char *name, const char *text)
         p->context.log = print_log;
         return bench_enum("log", text, &p->context.log_level);
     }
-    if (strcmp(name, "--distort") == 0) {
-        p->distort = atof(text);
-        return true;
-    }
     (void)snprintf(setting, sizeof setting, "%.64s=\"%.512s\"", name + 2, text);
     return strncmp(name, "--", 2) == 0 && cmg_solver_options_set(&p->solver, setting) == CMG_OK;
 }
 
-bool bench_parse(const char *program, int argc, char **argv, bench_problem *p, bench_own_fn own,
-                 void *user)
+bool bench_parse(const char *program, int argc, char **argv, bench_problem *p,
+                 const bench_option *own)
 {
     cmg_context_options_default(&p->context);
     cmg_elements_use(&p->context);
@@ -180,10 +199,9 @@ bool bench_parse(const char *program, int argc, char **argv, bench_problem *p, b
     p->solver.precision = CMG_FP64; /* what a line does not name it has had from the beginning */
     for (int a = 1; a < argc; a += 2) {
         const char *text = a + 1 < argc ? argv[a + 1] : NULL;
-        bool known = false;
-        bool good = text != NULL && own != NULL && own(user, argv[a], text, &known);
-        good = known ? good : text != NULL && set_shared(p, argv[a], text);
-        if (!good) {
+        const bench_option *found = find(own, argv[a]);
+        if (text == NULL ||
+            !(found != NULL ? set_value(found, text) : set_shared(p, argv[a], text))) {
             (void)fprintf(stderr, "%s: option %s is unknown or its value is wrong\n", program,
                           argv[a]);
             return false;
@@ -205,8 +223,29 @@ cmg_status bench_array(cmg_context *ctx, const void *from, size_t bytes, cmg_vec
     }
     memcpy(padded, from, bytes);
     cmg_status status = cmg_vector_create(ctx, n, CMG_FP64, v);
-    status = status == CMG_OK ? cmg_vector_set(*v, padded) : status;
+    status = THEN(status, cmg_vector_set(*v, padded));
     free(padded);
+    return status;
+}
+
+cmg_status bench_vectors(cmg_context *ctx, cmg_size n, cmg_vector **b, cmg_vector **x)
+{
+    cmg_status status = cmg_vector_create(ctx, n, CMG_FP64, b);
+    status = THEN(status, cmg_vector_create(ctx, n, CMG_FP64, x));
+    return THEN(status, cmg_vector_fill(*b, 1));
+}
+
+cmg_status bench_csr(cmg_context *ctx, const cmg_csr *from, cmg_vector *array[3], cmg_csr *to)
+{
+    const size_t nnz = (size_t)from->indptr[from->rows];
+    cmg_status status =
+        bench_array(ctx, from->indptr, ((size_t)from->rows + 1) * sizeof *from->indptr, &array[0]);
+    status = THEN(status, bench_array(ctx, from->indices, nnz * sizeof *from->indices, &array[1]));
+    status = THEN(status, bench_array(ctx, from->values, nnz * sizeof *from->values, &array[2]));
+    if (status == CMG_OK) {
+        *to = (cmg_csr){from->rows, from->cols, cmg_vector_data(array[0]),
+                        cmg_vector_data(array[1]), cmg_vector_data(array[2])};
+    }
     return status;
 }
 

@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+/* The next step, after those that ended with CMG_OK. */
+#define THEN(status, call) ((status) == CMG_OK ? (call) : (status))
+
 /* Runs what is timed once; false on failure. */
 typedef bool (*bench_fn)(void *user);
 
@@ -43,16 +46,24 @@ typedef struct bench_problem {
     cmg_solver_options solver;
 } bench_problem;
 
-/* An option of one program; `known` is false where it is none of its. Returns whether the text is
- * a value of it. */
-typedef bool (*bench_own_fn)(void *user, const char *name, const char *text, bool *known);
+/* An option of one program: an int, a double, a const char * or a bool. */
+typedef struct bench_option {
+    const char *name; /* with its dashes */
+    enum { BENCH_INT, BENCH_REAL, BENCH_TEXT, BENCH_FLAG } kind;
+    void *value;
+} bench_option;
 /*
  * Options --dim, --cells, --distort, --repeat, --backend, --threads, --log (lines of the library on
- * stderr), every option of a solver, and before them the program's own (NULL = none); false with a
- * message where one is wrong. The caller sets the defaults of the first four.
+ * stderr), every option of a solver, and before them the program's own, up to one without a name
+ * (NULL = none); false with a message where one is wrong. The caller sets the defaults of the first
+ * four.
  */
-bool bench_parse(const char *program, int argc, char **argv, bench_problem *p, bench_own_fn own,
-                 void *user);
+bool bench_parse(const char *program, int argc, char **argv, bench_problem *p,
+                 const bench_option *own);
+/* Two vectors of n doubles, b = 1 and x. */
+cmg_status bench_vectors(cmg_context *ctx, cmg_size n, cmg_vector **b, cmg_vector **x);
+/* The arrays of a CSR in the backend's memory, which the three vectors own. */
+cmg_status bench_csr(cmg_context *ctx, const cmg_csr *from, cmg_vector *array[3], cmg_csr *to);
 /* An array of any kind in the backend's memory, as the data of a vector of at least its bytes. */
 cmg_status bench_array(cmg_context *ctx, const void *from, size_t bytes, cmg_vector **v);
 /* An exit status and its message where a call has failed. */

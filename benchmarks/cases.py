@@ -140,8 +140,3 @@ def machine(tool, backends):
 
 def case_name(line):
     return f"{line['element'].upper()} {line['dim']}D"
-
-
-def markdown(heads, rows):
-    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
-    return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows])

@@ -81,7 +81,7 @@ static cmg_status make_sum(bench *b, const cmg_hierarchy *from, int l)
     mesh.cell_nodes = nodes;
     cmg_status status = cmg_hierarchy_get_vector(from, l, "coords", NULL, &rows, &mesh.x);
     const double begin = bench_seconds();
-    status = status ? status : cmg_fem_sum_create(b->ctx, &mesh, 1, true, NULL, &v->sum);
+    status = THEN(status, cmg_fem_sum_create(b->ctx, &mesh, 1, true, NULL, &v->sum));
     b->setup += bench_seconds() - begin;
     free(nodes);
     return status;
@@ -144,32 +144,14 @@ static cmg_status make_coefficients(bench *b)
     return status;
 }
 
-/* Copies a CSR to the backend's memory. */
-static cmg_status copy_csr(bench *b, const cmg_csr *from, cmg_vector **array, cmg_csr *to)
-{
-    const size_t nnz = (size_t)from->indptr[from->rows];
-    const void *const host[3] = {from->indptr, from->indices, from->values};
-    const size_t bytes[3] = {((size_t)from->rows + 1) * sizeof *from->indptr,
-                             nnz * sizeof *from->indices, nnz * sizeof *from->values};
-    cmg_status status = CMG_OK;
-    for (int k = 0; k < 3 && status == CMG_OK; ++k) {
-        status = bench_array(b->ctx, host[k], bytes[k], &array[k]);
-    }
-    if (status == CMG_OK) {
-        *to = (cmg_csr){from->rows, from->cols, cmg_vector_data(array[0]),
-                        cmg_vector_data(array[1]), cmg_vector_data(array[2])};
-    }
-    return status;
-}
-
 /* Distance of the values from the generator's, over its largest. */
 static cmg_status verify(bench *b, const cmg_hierarchy *from, int l)
 {
     const level *v = &b->level[l];
     cmg_csr A;
     cmg_status status = cmg_fem_sum_cells(v->sum, &b->form, NULL, v->e);
-    status = status ? status : cmg_fem_sum_matrix(v->sum, v->e, v->values);
-    status = status ? status : cmg_hierarchy_get_csr(from, l, CMG_ROLE_A, NULL, 0, &A);
+    status = THEN(status, cmg_fem_sum_matrix(v->sum, v->e, v->values));
+    status = THEN(status, cmg_hierarchy_get_csr(from, l, CMG_ROLE_A, NULL, 0, &A));
     const cmg_size nnz = cmg_vector_length(v->values);
     if (status != CMG_OK || A.indptr[A.rows] != nnz) {
         return status != CMG_OK ? status : CMG_ERR_SHAPE;
@@ -203,8 +185,8 @@ static cmg_status make_level(bench *b, const cmg_hierarchy *from, int l)
     for (int k = 0; k < STATES && status == CMG_OK; ++k) {
         status = cmg_vector_create(b->ctx, cells, CMG_FP64, &v->k[k]);
     }
-    status = status ? status : cmg_vector_create(b->ctx, numbers, CMG_FP64, &v->e);
-    status = status ? status : cmg_vector_create(b->ctx, nnz, CMG_FP64, &v->values);
+    status = THEN(status, cmg_vector_create(b->ctx, numbers, CMG_FP64, &v->e));
+    status = THEN(status, cmg_vector_create(b->ctx, nnz, CMG_FP64, &v->values));
     v->A.values = cmg_vector_data(v->values);
     status = status || l == 0 ? status : make_average(b, l);
     const double terms = (double)cells * 64;
@@ -256,29 +238,27 @@ static cmg_status make(bench *b)
     cmg_status status = cmg_hierarchy_generate(b->ctx, &o, &from);
     b->levels = o.levels;
     b->assembled = b->s->galerkin ? 1 : o.levels;
-    status = status ? status : cmg_hierarchy_create(b->ctx, b->levels, &b->h);
+    status = THEN(status, cmg_hierarchy_create(b->ctx, b->levels, &b->h));
     for (int l = 0; l < b->levels && status == CMG_OK; ++l) {
         level *v = &b->level[l];
         cmg_csr P;
         status = l < b->assembled ? make_level(b, from, l) : CMG_OK;
         if (l + 1 < b->levels && status == CMG_OK) {
             status = cmg_hierarchy_get_csr(from, l, CMG_ROLE_P, NULL, 0, &P);
-            status = status ? status : copy_csr(b, &P, v->array, &v->P);
-            status = status ? status : cmg_hierarchy_wrap_csr(b->h, l, CMG_ROLE_P, NULL, 0, &v->P);
+            status = THEN(status, bench_csr(b->ctx, &P, v->array, &v->P));
+            status = THEN(status, cmg_hierarchy_wrap_csr(b->h, l, CMG_ROLE_P, NULL, 0, &v->P));
         }
     }
     cmg_hierarchy_destroy(&from);
-    status = status ? status : make_coefficients(b);
+    status = THEN(status, make_coefficients(b));
     for (int which = 0; which < 3 && status == CMG_OK; ++which) {
         status = part(b, which, 0, NULL);
     }
     for (int l = 0; l < b->assembled && status == CMG_OK; ++l) {
         status = cmg_hierarchy_wrap_csr(b->h, l, CMG_ROLE_A, NULL, 0, &b->level[l].A);
     }
-    status = status ? status : cmg_solver_create(b->h, &b->s->p.solver, &b->solver);
-    status = status ? status : cmg_vector_create(b->ctx, b->level[0].A.rows, CMG_FP64, &b->x);
-    status = status ? status : cmg_vector_create(b->ctx, b->level[0].A.rows, CMG_FP64, &b->b);
-    return status ? status : cmg_vector_fill(b->b, 1);
+    status = THEN(status, cmg_solver_create(b->h, &b->s->p.solver, &b->solver));
+    return THEN(status, bench_vectors(b->ctx, b->level[0].A.rows, &b->b, &b->x));
 }
 
 static void keep_least(double *least, double seconds)
@@ -303,7 +283,7 @@ static cmg_status measure(bench *b)
                 keep_least(&b->part[which], bench_seconds() - start);
             }
         }
-        status = status ? status : cmg_context_synchronize(b->ctx);
+        status = THEN(status, cmg_context_synchronize(b->ctx));
         if (!apart) {
             keep_least(&b->whole, bench_seconds() - begin);
         }
@@ -325,8 +305,8 @@ static cmg_status solve_fresh(bench *b)
     cmg_report report;
     cmg_report_default(&report);
     cmg_status status = cmg_solver_create(b->h, &b->s->p.solver, &fresh);
-    status = status ? status : cmg_vector_fill(b->x, 0);
-    status = status ? status : cmg_solver_solve(fresh, b->b, b->x, &report);
+    status = THEN(status, cmg_vector_fill(b->x, 0));
+    status = THEN(status, cmg_solver_solve(fresh, b->b, b->x, &report));
     b->fresh_iterations = report.iterations;
     cmg_solver_destroy(&fresh);
     return status;
@@ -362,18 +342,6 @@ static void print_line(const bench *b)
     printf("}\n");
 }
 
-static bool set_own(void *user, const char *name, const char *text, bool *known)
-{
-    settings *s = user;
-    const bool galerkin = strcmp(name, "--galerkin") == 0;
-    const bool shift = strcmp(name, "--shift") == 0;
-    *known = galerkin || shift || strcmp(name, "--options") == 0;
-    s->galerkin = galerkin ? atoi(text) != 0 : s->galerkin;
-    s->shift = shift ? atof(text) : s->shift;
-    s->text = *known && !galerkin && !shift ? text : s->text;
-    return true;
-}
-
 static void drop(bench *b)
 {
     cmg_solver_destroy(&b->solver);
@@ -401,19 +369,23 @@ int main(int argc, char **argv)
     settings s = {
         .p = {.dim = 3, .cells = 128, .repeat = 5}, .text = "precision=mixed", .shift = 1};
     bench b = {.s = &s, .form = {.problem = CMG_PROBLEM_HEAT, .time_step = 1}};
-    if (!bench_parse("coefficient", argc, argv, &s.p, set_own, &s) || s.p.cells > 1024 ||
+    const bench_option own[] = {{"--galerkin", BENCH_FLAG, &s.galerkin},
+                                {"--shift", BENCH_REAL, &s.shift},
+                                {"--options", BENCH_TEXT, &s.text},
+                                {0}};
+    if (!bench_parse("coefficient", argc, argv, &s.p, own) || s.p.cells > 1024 ||
         cmg_solver_options_set(&s.p.solver, s.text) != CMG_OK) {
         return 1;
     }
     s.p.solver.matrix.keep_map = true;
     cmg_status status = cmg_context_create(&s.p.context, &b.ctx);
-    status = status ? status : make(&b);
+    status = THEN(status, make(&b));
     if (status == CMG_OK && !(b.error <= 1e-12)) {
         (void)fprintf(stderr, "coefficient: values are %.3g off the generator's\n", b.error);
         status = CMG_ERR_INTERNAL;
     }
-    status = status ? status : measure(&b);
-    status = status ? status : solve_fresh(&b);
+    status = THEN(status, measure(&b));
+    status = THEN(status, solve_fresh(&b));
     if (status != CMG_OK) {
         (void)bench_failed("coefficient", b.ctx, status);
     } else {

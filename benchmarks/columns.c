@@ -33,14 +33,6 @@ typedef struct work {
     cmg_report report;
 } work;
 
-static bool set_own(void *user, const char *name, const char *text, bool *known)
-{
-    settings *s = user;
-    *known = strcmp(name, "--columns") == 0;
-    s->columns = *known ? atoi(text) : s->columns;
-    return s->columns >= 1 && s->columns <= CMG_COLUMNS;
-}
-
 /* Random columns, as a block and one by one. */
 static cmg_status make_vectors(const settings *s, work *w)
 {
@@ -56,16 +48,16 @@ static cmg_status make_vectors(const settings *s, work *w)
         state ^= state << 17;
         block[i] = (double)(int64_t)state * 0x1p-63;
     }
-    status = status == CMG_OK ? cmg_vector_create_columns(w->ctx, n, k, CMG_FP64, &w->b) : status;
-    status = status == CMG_OK ? cmg_vector_create_columns(w->ctx, n, k, CMG_FP64, &w->x) : status;
-    status = status == CMG_OK ? cmg_vector_create(w->ctx, n, CMG_FP64, &w->one_x) : status;
-    status = status == CMG_OK ? cmg_vector_set(w->b, block) : status;
+    status = THEN(status, cmg_vector_create_columns(w->ctx, n, k, CMG_FP64, &w->b));
+    status = THEN(status, cmg_vector_create_columns(w->ctx, n, k, CMG_FP64, &w->x));
+    status = THEN(status, cmg_vector_create(w->ctx, n, CMG_FP64, &w->one_x));
+    status = THEN(status, cmg_vector_set(w->b, block));
     for (int c = 0; c < k && status == CMG_OK; ++c) {
         for (cmg_size i = 0; i < n; ++i) {
             one[i] = block[i * k + c];
         }
         status = cmg_vector_create(w->ctx, n, CMG_FP64, &w->one_b[c]);
-        status = status == CMG_OK ? cmg_vector_set(w->one_b[c], one) : status;
+        status = THEN(status, cmg_vector_set(w->one_b[c], one));
     }
     free(block);
     free(one);
@@ -75,7 +67,7 @@ static cmg_status make_vectors(const settings *s, work *w)
 static cmg_status solve_together(const settings *s, work *w, double *seconds)
 {
     cmg_status status = cmg_vector_fill(w->x, 0);
-    status = status == CMG_OK ? cmg_solver_solve(w->solver, w->b, w->x, &w->report) : status;
+    status = THEN(status, cmg_solver_solve(w->solver, w->b, w->x, &w->report));
     *seconds = w->report.solve_seconds;
     for (int c = 0; c < s->columns && status == CMG_OK; ++c) {
         cmg_report r = {.size = sizeof r};
@@ -92,7 +84,7 @@ static cmg_status solve_alone(const settings *s, work *w, double *seconds)
     for (int c = 0; c < s->columns && status == CMG_OK; ++c) {
         cmg_report r = {.size = sizeof r};
         status = cmg_vector_fill(w->one_x, 0);
-        status = status == CMG_OK ? cmg_solver_solve(w->solver, w->one_b[c], w->one_x, &r) : status;
+        status = THEN(status, cmg_solver_solve(w->solver, w->one_b[c], w->one_x, &r));
         w->alone[c] = cmg_outcome_converged(r.outcome) ? r.iterations : -1;
         *seconds += r.solve_seconds;
     }
@@ -108,7 +100,7 @@ static cmg_status measure(const settings *s, work *w)
         double together = 0;
         double alone = 0;
         status = solve_together(s, w, &together);
-        status = status == CMG_OK ? solve_alone(s, w, &alone) : status;
+        status = THEN(status, solve_alone(s, w, &alone));
         if (r >= 0) {
             times[r] = together;
             times[s->p.repeat + r] = alone;
@@ -154,14 +146,16 @@ int main(int argc, char **argv)
 {
     settings s = {.p = {.dim = 3, .cells = 64, .repeat = 5, .distort = 0.4}, .columns = 8};
     work w = {.report = {.size = sizeof w.report}};
-    if (!bench_parse("columns", argc, argv, &s.p, set_own, &s)) {
+    const bench_option own[] = {{"--columns", BENCH_INT, &s.columns}, {0}};
+    if (!bench_parse("columns", argc, argv, &s.p, own) || s.columns < 1 ||
+        s.columns > CMG_COLUMNS) {
         return 1;
     }
     cmg_status status = cmg_context_create(&s.p.context, &w.ctx);
-    status = status == CMG_OK ? q1_problem(w.ctx, &s.p, &w.h) : status;
-    status = status == CMG_OK ? cmg_solver_create(w.h, &s.p.solver, &w.solver) : status;
-    status = status == CMG_OK ? make_vectors(&s, &w) : status;
-    status = status == CMG_OK ? measure(&s, &w) : status;
+    status = THEN(status, q1_problem(w.ctx, &s.p, &w.h));
+    status = THEN(status, cmg_solver_create(w.h, &s.p.solver, &w.solver));
+    status = THEN(status, make_vectors(&s, &w));
+    status = THEN(status, measure(&s, &w));
     if (status != CMG_OK) {
         return bench_failed("columns", w.ctx, status);
     }

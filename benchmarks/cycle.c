@@ -33,14 +33,6 @@ typedef struct cycle_job {
     int repeat;
 } cycle_job;
 
-static bool set_own(void *user, const char *name, const char *text, bool *known)
-{
-    settings *s = user;
-    *known = strcmp(name, "--collapse") == 0;
-    s->collapse = *known ? text : s->collapse;
-    return true;
-}
-
 /* From the second call with the same vectors on, a cycle is replayed as one graph; where z takes
  * turns, nothing is recorded. */
 static bool run(void *user)
@@ -80,12 +72,8 @@ static cmg_status measure(const settings *s, cmg_context *ctx, cmg_hierarchy *h)
     for (int v = 0; v < 3 && status == CMG_OK; ++v) {
         status = cmg_vector_create(ctx, n, CMG_FP64, vectors[v]);
     }
-    if (status == CMG_OK) {
-        status = cmg_vector_fill(job.r, 1.0);
-    }
-    if (status == CMG_OK) {
-        status = steps(&job, &summed);
-    }
+    status = THEN(status, cmg_vector_fill(job.r, 1.0));
+    status = THEN(status, steps(&job, &summed));
     for (int k = 0; k < 2 && status == CMG_OK; ++k) {
         job.turns = k > 0;
         status = bench_run(run, &job, 11, 0.02, k == 0 ? &replayed : &launched) ? CMG_OK
@@ -117,13 +105,14 @@ static cmg_status measure(const settings *s, cmg_context *ctx, cmg_hierarchy *h)
 int main(int argc, char **argv)
 {
     settings s = {.p = {.dim = 2, .cells = 320, .repeat = 100}, .collapse = "-1"};
-    if (!bench_parse("cycle", argc, argv, &s.p, set_own, &s) || s.p.repeat < 2) {
+    const bench_option own[] = {{"--collapse", BENCH_TEXT, &s.collapse}, {0}};
+    if (!bench_parse("cycle", argc, argv, &s.p, own) || s.p.repeat < 2) {
         return 1;
     }
     cmg_context *ctx = NULL;
     cmg_hierarchy *h = NULL;
     cmg_status status = cmg_context_create(&s.p.context, &ctx);
-    status = status == CMG_OK ? q1_hierarchy(ctx, s.p.dim, s.p.cells, &h) : status;
+    status = THEN(status, q1_hierarchy(ctx, s.p.dim, s.p.cells, &h));
     for (const char *at = s.collapse; status == CMG_OK && at != NULL; at = strchr(at, ',')) {
         at += *at == ',';
         s.p.solver.collapse = atoi(at);

@@ -49,10 +49,9 @@ static cmg_status generate(cmg_context *ctx, int cells, problem *of)
     o.coords = false;
     o.output_mesh = false;
     cmg_status status = cmg_hierarchy_generate(ctx, &o, &of->h);
-    status = status == CMG_OK ? cmg_hierarchy_get_vector(of->h, 0, "rhs", "b", &n, &b) : status;
-    status = status == CMG_OK ? cmg_vector_create(ctx, n, CMG_FP64, &of->b) : status;
-    status = status == CMG_OK ? cmg_vector_create(ctx, n, CMG_FP64, &of->x) : status;
-    status = status == CMG_OK ? cmg_vector_set(of->b, b) : status;
+    status = THEN(status, cmg_hierarchy_get_vector(of->h, 0, "rhs", "b", &n, &b));
+    status = THEN(status, bench_vectors(ctx, n, &of->b, &of->x));
+    status = THEN(status, cmg_vector_set(of->b, b));
     of->seconds = bench_seconds() - begin;
     return status == CMG_OK ? cmg_context_bandwidth(ctx, &of->copy) : status;
 }
@@ -90,10 +89,10 @@ static cmg_status measure(const settings *s, cmg_context *ctx, const problem *of
         return CMG_ERR_MEMORY;
     }
     cmg_status status = cmg_solver_options_set(&o, text);
-    status = status == CMG_OK ? cmg_solver_create(of->h, &o, &solver) : status;
+    status = THEN(status, cmg_solver_create(of->h, &o, &solver));
     for (int r = -1; status == CMG_OK && r < s->p.repeat; ++r) {
         status = cmg_vector_fill(of->x, 0);
-        status = status == CMG_OK ? cmg_solver_solve(solver, of->b, of->x, &report) : status;
+        status = THEN(status, cmg_solver_solve(solver, of->b, of->x, &report));
         if (r >= 0) {
             times[r] = report.solve_seconds;
         }
@@ -107,19 +106,6 @@ static cmg_status measure(const settings *s, cmg_context *ctx, const problem *of
     cmg_solver_destroy(&solver);
     free(times);
     return status;
-}
-
-static bool set_own(void *user, const char *name, const char *text, bool *known)
-{
-    settings *s = user;
-    const bool variants = strcmp(name, "--variants") == 0;
-    const bool most = strcmp(name, "--seconds") == 0;
-    const bool plan = strcmp(name, "--plan") == 0;
-    *known = variants || most || plan;
-    s->variants = variants ? text : s->variants;
-    s->most = most ? atof(text) : s->most;
-    s->plan = plan ? atoi(text) != 0 : s->plan;
-    return true;
 }
 
 /* The next variant of a list into `text`, and what is behind it; NULL past the last. */
@@ -143,11 +129,15 @@ int main(int argc, char **argv)
     problem of = {.h = NULL};
     cmg_context *ctx = NULL;
     char text[TEXT];
-    if (!bench_parse("elements", argc, argv, &s.p, set_own, &s)) {
+    const bench_option own[] = {{"--variants", BENCH_TEXT, &s.variants},
+                                {"--seconds", BENCH_REAL, &s.most},
+                                {"--plan", BENCH_FLAG, &s.plan},
+                                {0}};
+    if (!bench_parse("elements", argc, argv, &s.p, own)) {
         return 1;
     }
     cmg_status status = cmg_context_create(&s.p.context, &ctx);
-    status = status == CMG_OK ? generate(ctx, s.p.cells, &of) : status;
+    status = THEN(status, generate(ctx, s.p.cells, &of));
     for (const char *v = s.variants; status == CMG_OK && v != NULL;) {
         v = next_variant(v, text);
         status = bench_seconds() - begin < s.most ? measure(&s, ctx, &of, text) : CMG_OK;

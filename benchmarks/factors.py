@@ -21,6 +21,7 @@ import sys
 import tempfile
 
 import cases
+from lines import markdown
 
 CASES = ["q2-2d-distorted", "q2-3d-distorted", "q1-2d-stretched", "q2-2d-stretched", "q1-3d-stretched",
          "q2-3d-stretched", "q1-2d-stretched16", "q2-3d-stretched16", "q1-2d-gmsh", "q2-2d-gmsh", "q1-3d-gmsh",
@@ -188,7 +189,7 @@ def main():
             lines += [line for line in map(json.loads, file) if "factors" in line]
     if not options.given:
         lines = measure(options)
-    print(cases.markdown(HEADS, map(table_row, lines)))
+    print(markdown(HEADS, map(table_row, lines)))
 
 
 if __name__ == "__main__":

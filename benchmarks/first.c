@@ -59,44 +59,23 @@ typedef struct result {
     size_t host_peak;
 } result;
 
-/* An array of any kind as a vector of so many bytes, whose data are returned. */
-static cmg_status copy_array(cmg_context *ctx, copies *c, const void *from, size_t bytes, void *p)
-{
-    cmg_vector *v = NULL;
-    const cmg_status status = bench_array(ctx, from, bytes, &v);
-    if (status == CMG_OK) {
-        *(void **)p = cmg_vector_data(v);
-        c->array[c->arrays++] = v;
-        c->bytes += (double)bytes;
-    }
-    return status;
-}
-
 static cmg_status copy_matrices(cmg_context *ctx, const cmg_hierarchy *h, copies *c)
 {
+    cmg_status status = CMG_OK;
     for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
         for (int r = 0; r < ROLES - (l + 1 == cmg_hierarchy_levels(h)); ++r) {
-            cmg_csr A;
-            cmg_status status = cmg_hierarchy_get_csr(h, l, roles[r], NULL, 0, &A);
+            cmg_csr A = {0};
+            status = THEN(status, cmg_hierarchy_get_csr(h, l, roles[r], NULL, 0, &A));
+            status = THEN(status, bench_csr(ctx, &A, &c->array[c->arrays], &c->csr[l][r]));
             if (status != CMG_OK) {
                 return status;
             }
-            const size_t nnz = (size_t)A.indptr[A.rows];
-            cmg_csr *to = &c->csr[l][r];
-            *to = (cmg_csr){A.rows, A.cols, NULL, NULL, NULL};
-            status =
-                copy_array(ctx, c, A.indptr, ((size_t)A.rows + 1) * sizeof *A.indptr, &to->indptr);
-            if (status == CMG_OK) {
-                status = copy_array(ctx, c, A.indices, nnz * sizeof *A.indices, &to->indices);
-            }
-            if (status == CMG_OK) {
-                status = copy_array(ctx, c, A.values, nnz * sizeof *A.values, &to->values);
-            }
-            if (status != CMG_OK) {
-                return status;
-            }
+            const double nnz = (double)A.indptr[A.rows];
+            c->arrays += 3;
+            c->bytes += (double)(A.rows + 1) * sizeof *A.indptr +
+                        nnz * (sizeof *A.indices + sizeof *A.values);
             c->values[l] = r == 0 ? c->array[c->arrays - 1] : c->values[l];
-            c->value_bytes += r == 0 ? (double)nnz * sizeof *A.values : 0;
+            c->value_bytes += r == 0 ? nnz * sizeof *A.values : 0;
         }
     }
     return CMG_OK;
@@ -126,9 +105,7 @@ static cmg_status solve(cmg_context *ctx, cmg_solver *s, cmg_size n, double *sec
     cmg_vector *x = NULL;
     cmg_report report;
     cmg_report_default(&report);
-    cmg_status status = cmg_vector_create(ctx, n, CMG_FP64, &b);
-    status = status == CMG_OK ? cmg_vector_create(ctx, n, CMG_FP64, &x) : status;
-    status = status == CMG_OK ? cmg_vector_fill(b, 1) : status;
+    cmg_status status = bench_vectors(ctx, n, &b, &x);
     for (int k = 0; status == CMG_OK && k < 3; ++k) {
         status = cmg_solver_solve_from_zero(s, b, x, &report);
         keep_least(seconds, report.solve_seconds);
@@ -158,7 +135,7 @@ static cmg_status from_backend(cmg_context *ctx, const settings *s, const copies
         const double begin = bench_seconds();
         status = wrap(ctx, c, levels, &h);
         const double wrapped = bench_seconds();
-        status = status == CMG_OK ? cmg_solver_create(h, &s->p.solver, &solver) : status;
+        status = THEN(status, cmg_solver_create(h, &s->p.solver, &solver));
         const double made = bench_seconds();
         r->first = k == 0 ? made - begin : r->first;
         keep_least(&r->check, wrapped - begin);
@@ -184,18 +161,18 @@ static cmg_status refresh(cmg_context *ctx, const settings *s, const copies *c, 
     cmg_solver_options o = s->p.solver;
     o.matrix.keep_map = true;
     cmg_status status = wrap(ctx, c, levels, &h);
-    status = status == CMG_OK ? cmg_solver_create(h, &o, &solver) : status;
+    status = THEN(status, cmg_solver_create(h, &o, &solver));
     for (int k = 0; status == CMG_OK && k < s->p.repeat; ++k) {
         for (int l = 0; status == CMG_OK && l < levels; ++l) { /* every value is another one */
             status = cmg_vector_axpby(0.1, c->values[l], 1, c->values[l]);
         }
-        status = status == CMG_OK ? cmg_context_synchronize(ctx) : status;
+        status = THEN(status, cmg_context_synchronize(ctx));
         const double begin = bench_seconds();
         for (int l = 0; status == CMG_OK && l < levels; ++l) {
             status = cmg_hierarchy_update(h, l, CMG_ROLE_A, c->csr[l][0].values);
         }
-        status = status == CMG_OK ? cmg_solver_refresh(solver) : status;
-        status = status == CMG_OK ? cmg_context_synchronize(ctx) : status;
+        status = THEN(status, cmg_solver_refresh(solver));
+        status = THEN(status, cmg_context_synchronize(ctx));
         keep_least(&r->refresh, bench_seconds() - begin);
     }
     if (status == CMG_OK) {
@@ -257,20 +234,6 @@ static void print_line(const settings *s, cmg_context *ctx, cmg_size n, const co
     printf("}\n");
 }
 
-static bool set_own(void *user, const char *name, const char *text, bool *known)
-{
-    settings *s = user;
-    const bool matrix = strcmp(name, "--matrix") == 0;
-    const bool whole = strcmp(name, "--whole") == 0;
-    const bool options = strcmp(name, "--options") == 0;
-    const bool boundary = strcmp(name, "--dirichlet") == 0;
-    *known = matrix || whole || options || boundary;
-    s->matrix = matrix ? atoi(text) != 0 : s->matrix;
-    s->whole = whole ? atoi(text) != 0 : s->whole;
-    s->text = options ? text : s->text;
-    return !boundary || cmg_fem_enum_parse("boundary", text, &s->boundary) == CMG_OK;
-}
-
 static cmg_status measure(cmg_context *ctx, const settings *s, copies *c, result *r, cmg_size *n)
 {
     cmg_hierarchy *h = NULL;
@@ -280,14 +243,14 @@ static cmg_status measure(cmg_context *ctx, const settings *s, copies *c, result
                             : q1_problem(ctx, &s->p, &h);
     *n = cmg_hierarchy_rows(h, 0);
     const int levels = cmg_hierarchy_levels(h);
-    status = status == CMG_OK ? copy_matrices(ctx, h, c) : status;
-    status = status == CMG_OK ? from_backend(ctx, s, c, levels, r) : status;
+    status = THEN(status, copy_matrices(ctx, h, c));
+    status = THEN(status, from_backend(ctx, s, c, levels, r));
     if (status == CMG_OK && s->p.solver.matrix.values == CMG_VALUES_FULL) {
         status = refresh(ctx, s, c, levels, r);
     } else {
         r->refresh_iterations = r->iterations;
     }
-    status = status == CMG_OK ? from_host(ctx, s, h, r) : status;
+    status = THEN(status, from_host(ctx, s, h, r));
     cmg_hierarchy_destroy(&h);
     return status;
 }
@@ -296,8 +259,15 @@ int main(int argc, char **argv)
 {
     settings s = {.p = {.dim = 3, .cells = 128, .repeat = 5},
                   .text = "format=compressed precision=mixed"};
-    if (!bench_parse("first", argc, argv, &s.p, set_own, &s) ||
-        cmg_solver_options_set(&s.p.solver, s.text) != CMG_OK) {
+    const char *dirichlet = cmg_fem_enum_name("boundary", 0);
+    const bench_option own[] = {{"--matrix", BENCH_FLAG, &s.matrix},
+                                {"--whole", BENCH_FLAG, &s.whole},
+                                {"--options", BENCH_TEXT, &s.text},
+                                {"--dirichlet", BENCH_TEXT, &dirichlet},
+                                {0}};
+    if (!bench_parse("first", argc, argv, &s.p, own) ||
+        cmg_solver_options_set(&s.p.solver, s.text) != CMG_OK ||
+        cmg_fem_enum_parse("boundary", dirichlet, &s.boundary) != CMG_OK) {
         return 1;
     }
     cmg_context *ctx = NULL;
@@ -305,7 +275,7 @@ int main(int argc, char **argv)
     result r = {.iterations = 0};
     cmg_size n = 0;
     cmg_status status = cmg_context_create(&s.p.context, &ctx);
-    status = status == CMG_OK ? measure(ctx, &s, &c, &r, &n) : status;
+    status = THEN(status, measure(ctx, &s, &c, &r, &n));
     if (status != CMG_OK) {
         (void)bench_failed("first", ctx, status);
     } else {

@@ -13,11 +13,12 @@ import argparse
 import ctypes
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
 import time
+
+import cases
 
 CONFIGS = {
     "jacobi": ["--solver", "jacobi"],
@@ -39,27 +40,6 @@ CONFIGS = {
 }
 
 BEATS = [word for start in (400, 800) for word in ("--stimulus", f"-99,99,-99,99,-99,-17.5,{start},2,0.5")]
-
-
-def commit():
-    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    try:
-        with open(os.path.join(root, ".commit"), encoding="ascii") as file:
-            return file.read().strip()[:7]
-    except OSError:
-        return subprocess.run(["git", "-C", root, "rev-parse", "--short=7", "HEAD"], capture_output=True,
-                              text=True).stdout.strip()
-
-
-def machine():
-    """The processor's name and how many cores of it are there."""
-    name = platform.machine()
-    try:
-        with open("/proc/cpuinfo", encoding="ascii") as file:
-            name = next(line.partition(":")[2].strip() for line in file if line.startswith("model name"))
-    except (OSError, StopIteration):
-        pass
-    return f"{name}, {os.cpu_count()} cores"
 
 
 def best(repeats, run):
@@ -157,8 +137,8 @@ def main():
             for config in ("bjacobi", "jacobi"):
                 words = ["-pc_type", config]
                 line = best(args.repeat, lambda: measure_petsc(args.petsc, args.heart, mesh, args.ms, ranks, words))
-                print(json.dumps({"benchmark": "heart", "config": "petsc-" + config, "dt": 1.0, **line, "commit": commit(),
-                                  "machine": machine(), "device": None}), flush=True)
+                print(json.dumps({"benchmark": "heart", "config": "petsc-" + config, "dt": 1.0, **line, "commit": cases.commit(),
+                                  "machine": f"{cases.processor()}, {os.cpu_count()} cores", "device": None}), flush=True)
     for mesh in () if args.petsc else args.meshes:
         for config in args.configs.split(","):
             for threads in args.threads.split(","):
@@ -167,8 +147,8 @@ def main():
                 for profile in (False, True) if args.backend == "cuda" and not (args.energy or args.once) else (False,):
                     measured = (measure_energy(args.heart, mesh, words) if args.energy else
                                 best(args.repeat, lambda: measure(args.heart, mesh, words, profile)))
-                    line = {"benchmark": "heart", "config": config, "dt": float(args.dt), **measured, "commit": commit(),
-                            "machine": machine(),
+                    line = {"benchmark": "heart", "config": config, "dt": float(args.dt), **measured, "commit": cases.commit(),
+                            "machine": f"{cases.processor()}, {os.cpu_count()} cores",
                             "device": device() if args.backend == "cuda" else None}
                     print(json.dumps(line), flush=True)
 

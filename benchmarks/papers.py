@@ -22,8 +22,7 @@ import lines
 import papers_lines
 import tables
 import tables_methods
-from papers_ebe import ebe
-from papers_heart import WATTS, heart
+from papers_cells import WATTS, ebe, heart
 from papers_lines import agrees, cell, missing, over, ratio, recorded, show, span, took, verdict, wong_matrices
 from papers_wong import wong
 from papers_zhang import zhang

@@ -267,12 +267,8 @@ static int make_problem(problem *p, cmg_context **ctx, cmg_hierarchy **h)
     o.coords = false;
     o.output_mesh = false;
     cmg_status status = cmg_context_create(NULL, ctx);
-    if (status == CMG_OK) {
-        status = cmg_hierarchy_generate(*ctx, &o, h);
-    }
-    if (status == CMG_OK) {
-        status = cmg_hierarchy_get_csr(*h, 0, CMG_ROLE_A, NULL, 0, &p->A);
-    }
+    status = THEN(status, cmg_hierarchy_generate(*ctx, &o, h));
+    status = THEN(status, cmg_hierarchy_get_csr(*h, 0, CMG_ROLE_A, NULL, 0, &p->A));
     p->first = status == CMG_OK ? first_of(p, p->rank) : 0;
     p->last = status == CMG_OK ? first_of(p, p->rank + 1) : 0;
     p->x = calloc((size_t)p->A.rows + 1, sizeof *p->x);

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+import cases
 import predict
 
 OWN = [["--precision", "fp64"], ["--precision", "mixed"], ["--precision", "mixed", "--krylov", "merged"]]
@@ -47,7 +48,6 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
     tool = os.path.join(args.build, "tools", "cmg")
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
     shape = ["--cells", str(args.cells), "--distort", str(args.distort)]
     with tempfile.TemporaryDirectory() as folder:
         path, rhs = os.path.join(folder, "q1.h5"), os.path.join(folder, "ones.txt")
@@ -63,7 +63,7 @@ def main():
             for line in made:
                 print(json.dumps({**line, "benchmark": "peers-ranks", "problem": f"q1-3d-{args.cells}", "distort": args.distort,
                                   "processes": args.processes, "round": turn, "load": round(load, 1), "cores": os.cpu_count(),
-                                  "commit": commit}), flush=True)
+                                  "commit": cases.commit()}), flush=True)
 
 
 main()

@@ -16,6 +16,8 @@ import platform
 import subprocess
 import sys
 
+import cases
+
 SIZES = {"poisson2": ("-m 700", "-m 60"), "poisson3": ("-m 9 -da_refine 3", "-m 5 -da_refine 2"),
          "elasticity": ("-m 30", "-m 6")}
 METHODS = {"poisson2": "-ksp_type cg", "poisson3": "-ksp_type gmres -ksp_pc_side right", "elasticity": "-ksp_type cg"}
@@ -54,7 +56,6 @@ def main():
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--repeats", type=int, default=3)
     args = parser.parse_args()
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
     for problem, types in TYPES.items():
         for options in types:
             for workers in (1, 2):
@@ -65,7 +66,7 @@ def main():
                 runs = [run(args.build, problem, given, 1 if own else workers, workers if own else 0)
                         for _ in range(1 if args.small else args.repeats)]
                 print(json.dumps({**best(runs), "options": f"-pc_type {options}", "threads": workers if own else 1,
-                                  "workers": workers, "command": given, "machine": platform.machine(), "commit": commit}),
+                                  "workers": workers, "command": given, "machine": platform.machine(), "commit": cases.commit()}),
                       flush=True)
 
 

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 
+import cases
 import lines
 
 CASES = [(64, 0, 2), (128, 0, 2), (128, 0, 8), (128, 0, 64), (128, 0.2, 2), (128, 0.2, 8), (128, 0.2, 64)]
@@ -63,7 +64,6 @@ def find_start(tool, path, given):
 
 def main():
     tool = os.path.join(sys.argv[1], "tools", "cmg")
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
     given = speeds()
     with tempfile.TemporaryDirectory() as folder:
         files = {}
@@ -82,7 +82,7 @@ def main():
                     "start_seconds": 1e-6 * given["start-us"],
                     "messages": sum(step["messages"] > 0 for step in v["steps"]),
                     "measured_iteration_seconds": None if distort else measured(cells, ranks),
-                    "measured_one_device_seconds": None if distort else measured(cells, 1), "commit": commit,
+                    "measured_one_device_seconds": None if distort else measured(cells, 1), "commit": cases.commit(),
                     "command": f"cmg plan --ranks {ranks} " + " ".join([*OPTIONS, *(f"--{k} {x:.4g}" for k, x in given.items())])}
             print(json.dumps(line), flush=True)
 

@@ -14,13 +14,13 @@ preloaded they are those of the CPU. Needs numpy, scipy and pyamg.
 import argparse
 import json
 import os
-import subprocess
 import sys
 import time
 
 import numpy as np
 import pyamg
 
+import cases
 import cascademg
 
 CLOCK = "cpu" if "cpu_clock" in os.environ.get("LD_PRELOAD", "") else "wall"
@@ -71,7 +71,6 @@ def main():
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--repeats", type=int, default=7)
     arguments = parser.parse_args()
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
     for name, A, B in problems(arguments.small):
         b = np.random.default_rng(1).standard_normal(A.shape[0])
         for what in ("same", "usual"):
@@ -87,7 +86,7 @@ def main():
                                   "pyamg_seconds": there_seconds, "iterations": info.iterations, "seconds": seconds,
                                   "converged": info.converged, "residual": residual, "faster": there_seconds / seconds,
                                   "clock": CLOCK, "threads": cascademg.Context.default().threads,
-                                  "commit": commit, "command": " ".join(["benchmarks/pyamg_levels.py", *sys.argv[1:]])}), flush=True)
+                                  "commit": cases.commit(), "command": " ".join(["benchmarks/pyamg_levels.py", *sys.argv[1:]])}), flush=True)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ import time
 
 import numpy as np
 
+import cases
 import cascademg
 
 
@@ -77,15 +78,13 @@ def overhead(solver, b, out, repeats=2000):
 @functools.lru_cache(None)
 def machine():
     """Commit (CMG_COMMIT, or git's), device and command of all lines."""
-    git = subprocess.run(["git", "-C", os.path.dirname(os.path.abspath(__file__)), "rev-parse", "--short", "HEAD"],
-                         capture_output=True, text=True)
     smi = None
     if "cuda" in cascademg.backends():
         try:
             smi = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True)
         except OSError:
             pass
-    return {"commit": os.environ.get("CMG_COMMIT") or git.stdout.strip(),
+    return {"commit": os.environ.get("CMG_COMMIT") or cases.commit(),
             "device": smi.stdout.split("\n")[0] if smi is not None else "CPU",
             "command": " ".join(["benchmarks/python.py", *sys.argv[1:]])}
 

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-static cmg_status generate_with(cmg_context *ctx, int dim, int cells, int levels, double distort,
-                                cmg_boundary boundary, cmg_hierarchy **h)
+static cmg_status generate(cmg_context *ctx, int dim, int cells, int levels, double distort,
+                           cmg_boundary boundary, cmg_hierarchy **h)
 {
     cmg_generate_options o;
     cmg_generate_options_default(&o);
@@ -19,20 +19,14 @@ static cmg_status generate_with(cmg_context *ctx, int dim, int cells, int levels
     return cmg_hierarchy_generate(ctx, &o, h);
 }
 
-static cmg_status generate(cmg_context *ctx, int dim, int cells, int levels, double distort,
-                           cmg_hierarchy **h)
-{
-    return generate_with(ctx, dim, cells, levels, distort, CMG_BOUNDARY_ELIMINATE, h);
-}
-
 cmg_status q1_hierarchy(cmg_context *ctx, int dim, int cells, cmg_hierarchy **h)
 {
-    return generate(ctx, dim, cells, 0, 0, h);
+    return generate(ctx, dim, cells, 0, 0, CMG_BOUNDARY_ELIMINATE, h);
 }
 
 cmg_status q1_matrix(cmg_context *ctx, int dim, int cells, cmg_hierarchy **h)
 {
-    return generate(ctx, dim, cells, 1, 0, h);
+    return generate(ctx, dim, cells, 1, 0, CMG_BOUNDARY_ELIMINATE, h);
 }
 
 cmg_status q1_distorted(cmg_context *ctx, int dim, int cells, double distort, cmg_hierarchy **h)
@@ -41,7 +35,7 @@ cmg_status q1_distorted(cmg_context *ctx, int dim, int cells, double distort, cm
     for (int n = cells; n % 2 == 0 && n > 16; n /= 2) {
         ++levels;
     }
-    return generate(ctx, dim, cells, levels, distort, h);
+    return generate(ctx, dim, cells, levels, distort, CMG_BOUNDARY_ELIMINATE, h);
 }
 
 cmg_status q1_templates(cmg_context *ctx, int dim, int cells, cmg_hierarchy **h)
@@ -111,17 +105,16 @@ cmg_status q1_bounded(cmg_context *ctx, const bench_problem *p, cmg_boundary bou
     cmg_context *own = NULL; /* which the memory of `ctx` does not show */
     cmg_hierarchy *natural = NULL;
     cmg_csr P;
-    cmg_status status = generate_with(ctx, p->dim, p->cells, 0, p->distort, boundary, h);
+    cmg_status status = generate(ctx, p->dim, p->cells, 0, p->distort, boundary, h);
     if (status == CMG_OK && whole) {
         status = cmg_context_create(&p->context, &own);
     }
     if (status == CMG_OK && whole) {
-        status = generate_with(own, p->dim, p->cells, cmg_hierarchy_levels(*h), p->distort,
-                               CMG_BOUNDARY_NEUMANN, &natural);
+        status = generate(own, p->dim, p->cells, cmg_hierarchy_levels(*h), p->distort,
+                          CMG_BOUNDARY_NEUMANN, &natural);
         for (int l = 0; status == CMG_OK && l + 1 < cmg_hierarchy_levels(*h); ++l) {
             status = cmg_hierarchy_get_csr(natural, l, CMG_ROLE_P, NULL, 0, &P);
-            status =
-                status == CMG_OK ? cmg_hierarchy_set_csr(*h, l, CMG_ROLE_P, NULL, 0, &P) : status;
+            status = THEN(status, cmg_hierarchy_set_csr(*h, l, CMG_ROLE_P, NULL, 0, &P));
         }
     }
     cmg_hierarchy_destroy(&natural);

@@ -28,14 +28,6 @@ typedef struct settings {
     char link[96];
 } settings;
 
-static bool set_own(void *user, const char *name, const char *text, bool *known)
-{
-    settings *s = user;
-    *known = strcmp(name, "--ranks") == 0;
-    s->ranks = *known ? atoi(text) : s->ranks;
-    return s->ranks > 0;
-}
-
 /* The largest of all ranks' values. */
 static cmg_status slowest(const cmg_transport *t, double *value)
 {
@@ -45,7 +37,7 @@ static cmg_status slowest(const cmg_transport *t, double *value)
     for (int r = 0; r <= t->ranks && status == CMG_OK; ++r) {
         offsets[r] = (size_t)r * sizeof *all;
     }
-    status = status == CMG_OK ? t->gather(t->user, value, all, offsets) : status;
+    status = THEN(status, t->gather(t->user, value, all, offsets));
     for (int r = 0; r < t->ranks && status == CMG_OK; ++r) {
         *value = fmax(*value, all[r]);
     }
@@ -62,9 +54,9 @@ static cmg_status solve(settings *s, const cmg_transport *t, cmg_solver *solver,
     cmg_status status = times != NULL ? CMG_OK : CMG_ERR_MEMORY;
     for (int r = -1; r < s->p.repeat && status == CMG_OK; ++r) { /* the first one warms up */
         status = cmg_vector_fill(x, 0.0);
-        status = status == CMG_OK ? cmg_solver_solve(solver, b, x, &report) : status;
+        status = THEN(status, cmg_solver_solve(solver, b, x, &report));
         double seconds = report.solve_seconds;
-        status = status == CMG_OK ? slowest(t, &seconds) : status;
+        status = THEN(status, slowest(t, &seconds));
         if (r >= 0) {
             times[r] = seconds;
         }
@@ -96,18 +88,18 @@ static cmg_status work(void *user, const cmg_transport *t)
     options.device = devices > 0 ? t->rank % devices : 0;
     cmg_status status = cmg_context_create(&options, &ctx);
     double begin = bench_seconds();
-    status = status == CMG_OK ? q1_problem(ctx, &s->p, &h) : status;
+    status = THEN(status, q1_problem(ctx, &s->p, &h));
     const double made = bench_seconds() - begin;
-    status = status == CMG_OK ? cmg_hierarchy_own_rows(h, 0, &first, &rows) : status;
+    status = THEN(status, cmg_hierarchy_own_rows(h, 0, &first, &rows));
     begin = bench_seconds();
-    status = status == CMG_OK ? cmg_solver_create(h, &s->p.solver, &solver) : status;
+    status = THEN(status, cmg_solver_create(h, &s->p.solver, &solver));
     double setup = bench_seconds() - begin;
-    status = status == CMG_OK ? cmg_vector_create(ctx, rows, CMG_FP64, &b) : status;
-    status = status == CMG_OK ? cmg_vector_create(ctx, rows, CMG_FP64, &x) : status;
-    status = status == CMG_OK ? cmg_vector_fill(b, 1.0) : status;
-    status = status == CMG_OK ? cmg_context_link_speed(ctx, &speed) : status;
-    status = status == CMG_OK ? slowest(t, &setup) : status;
-    status = status == CMG_OK ? solve(s, t, solver, b, x) : status;
+    status = THEN(status, cmg_vector_create(ctx, rows, CMG_FP64, &b));
+    status = THEN(status, cmg_vector_create(ctx, rows, CMG_FP64, &x));
+    status = THEN(status, cmg_vector_fill(b, 1.0));
+    status = THEN(status, cmg_context_link_speed(ctx, &speed));
+    status = THEN(status, slowest(t, &setup));
+    status = THEN(status, solve(s, t, solver, b, x));
     if (status != CMG_OK) {
         t->fail(t->user, status, cmg_context_message(ctx));
     } else if (t->rank == 0) {
@@ -156,7 +148,8 @@ int main(int argc, char **argv)
     settings s = {.p = {.dim = 3, .cells = 64, .repeat = 5}, .ranks = 2};
     char why[CMG_MESSAGE] = "";
     cmg_context *ctx = NULL;
-    if (!bench_parse("ranks", argc, argv, &s.p, set_own, &s)) {
+    const bench_option own[] = {{"--ranks", BENCH_INT, &s.ranks}, {0}};
+    if (!bench_parse("ranks", argc, argv, &s.p, own) || s.ranks < 1) {
         return 1;
     }
     cmg_context_options host = s.p.context;

@@ -29,17 +29,6 @@ typedef struct result {
     int iterations;
 } result;
 
-static bool set_own(void *user, const char *name, const char *text, bool *known)
-{
-    settings *s = user;
-    const bool smoother = strcmp(name, "--smoother") == 0;
-    const bool solve = strcmp(name, "--solve") == 0;
-    *known = smoother || solve;
-    s->smoother = smoother ? text : s->smoother;
-    s->solve = solve ? atoi(text) != 0 : s->solve;
-    return true;
-}
-
 static cmg_status set_up(cmg_hierarchy *h, const settings *s, result *r)
 {
     for (int k = 0; k < s->p.repeat; ++k) {
@@ -64,24 +53,12 @@ static cmg_status solve(cmg_context *ctx, cmg_hierarchy *h, const settings *s, r
     for (int l = 1; status == CMG_OK && l + 1 < cmg_hierarchy_levels(h); ++l) {
         status = cmg_hierarchy_smooth(h, l, s->smoother, "kept", NULL);
     }
-    if (status == CMG_OK) {
-        status = cmg_solver_create(h, &s->p.solver, &solver);
-    }
-    if (status == CMG_OK) {
-        status = cmg_vector_create(ctx, cmg_hierarchy_rows(h, 0), CMG_FP64, &b);
-    }
-    if (status == CMG_OK) {
-        status = cmg_vector_create(ctx, cmg_hierarchy_rows(h, 0), CMG_FP64, &x);
-    }
-    if (status == CMG_OK) {
-        status = cmg_vector_fill(b, 1.0);
-    }
+    status = THEN(status, cmg_solver_create(h, &s->p.solver, &solver));
+    status = THEN(status, bench_vectors(ctx, cmg_hierarchy_rows(h, 0), &b, &x));
     for (int k = 0; status == CMG_OK && k < 5; ++k) {
         cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN};
         status = cmg_vector_fill(x, 0.0);
-        if (status == CMG_OK) {
-            status = cmg_solver_solve(solver, b, x, &report);
-        }
+        status = THEN(status, cmg_solver_solve(solver, b, x, &report));
         if (status == CMG_OK && !cmg_outcome_converged(report.outcome)) {
             (void)fprintf(stderr, "setup: the solve did not converge\n");
             status = CMG_ERR_STATE;
@@ -121,7 +98,9 @@ int main(int argc, char **argv)
     settings s = {
         .p = {.dim = 3, .cells = 128, .repeat = 3}, .smoother = "spai:tau=0", .solve = true};
     cmg_generate_options mesh;
-    if (!bench_parse("setup", argc, argv, &s.p, set_own, &s)) {
+    const bench_option own[] = {
+        {"--smoother", BENCH_TEXT, &s.smoother}, {"--solve", BENCH_FLAG, &s.solve}, {0}};
+    if (!bench_parse("setup", argc, argv, &s.p, own)) {
         return 1;
     }
     (void)cmg_solver_options_set(&s.p.solver, "smoother=file:kept");
@@ -139,10 +118,8 @@ int main(int argc, char **argv)
     cmg_hierarchy *h = NULL;
     result r = {.iterations = 0};
     cmg_status status = cmg_context_create(&s.p.context, &ctx);
-    status = status == CMG_OK ? cmg_hierarchy_generate(ctx, &mesh, &h) : status;
-    if (status == CMG_OK) {
-        status = set_up(h, &s, &r);
-    }
+    status = THEN(status, cmg_hierarchy_generate(ctx, &mesh, &h));
+    status = THEN(status, set_up(h, &s, &r));
     if (status == CMG_OK && s.solve) {
         status = solve(ctx, h, &s, &r);
     }

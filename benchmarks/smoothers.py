@@ -16,6 +16,7 @@ import sys
 import tempfile
 
 import cases
+from lines import markdown
 import plot
 
 SMOOTHERS = [
@@ -163,7 +164,7 @@ def print_tables(lines):
                     if head not in row or cost(line) < cost(row[head]):
                         row[head] = line
         print(f"\n{key[0]}, {key[1]}\n")
-        print(cases.markdown(["element", "mesh", "numbering", *(f"`{head}`" for head in heads)],
+        print(markdown(["element", "mesh", "numbering", *(f"`{head}`" for head in heads)],
                              [[*case, *(cell(row.get(head), min(row.values(), key=cost)) for head in heads)]
                               for case, row in rows.items()]))
 

@@ -23,42 +23,21 @@ typedef struct settings {
     bool plan;
     bool matrix; /* A alone */
     bool random; /* b */
-    bool from_templates;
-    int check; /* -1 = not said */
+    bool templates;
+    const char *from;
+    int check; /* -1 = where it is made from templates */
 } settings;
 
-static bool set_own(void *user, const char *name, const char *text, bool *known)
+static bool from_templates(const settings *s)
 {
-    settings *s = user;
-    const bool templates = strcmp(name, "--templates") == 0;
-    const bool plan = strcmp(name, "--plan") == 0;
-    const bool matrix = strcmp(name, "--matrix") == 0;
-    const bool random = strcmp(name, "--random") == 0;
-    const bool from = strcmp(name, "--from") == 0;
-    const bool check = strcmp(name, "--check") == 0;
-    *known = templates || plan || matrix || random || from || check;
-    if (from) {
-        s->from_templates = strcmp(text, "templates") == 0;
-        return s->from_templates || strcmp(text, "csr") == 0;
-    }
-    s->check = check ? atoi(text) != 0 : s->check;
-    if (templates) {
-        s->p.solver.matrix.no_templates = atoi(text) == 0;
-    }
-    s->random = random ? atoi(text) != 0 : s->random;
-    s->matrix = matrix ? atoi(text) != 0 : s->matrix;
-    s->plan = plan ? atoi(text) != 0 : s->plan;
-    return true;
+    return strcmp(s->from, "templates") == 0;
 }
 
-/* b = 1, or uniform in [-1, 1) from a fixed stream. */
-static cmg_status fill(cmg_vector *b, cmg_size n, bool random)
+/* b uniform in [-1, 1) from a fixed stream. */
+static cmg_status fill_random(cmg_vector *b, cmg_size n)
 {
     uint64_t state = 1;
-    double *values = random ? malloc((size_t)n * sizeof *values) : NULL;
-    if (!random) {
-        return cmg_vector_fill(b, 1.0);
-    }
+    double *values = malloc((size_t)n * sizeof *values);
     for (cmg_size i = 0; values != NULL && i < n; ++i) {
         state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         values[i] = (double)(state >> 11) * 0x1p-52 - 1;
@@ -72,7 +51,7 @@ static cmg_status fill(cmg_vector *b, cmg_size n, bool random)
 static cmg_status check(const settings *s, const cmg_vector *b, const cmg_vector *x, cmg_size n,
                         double *residual)
 {
-    const bool wanted = s->check >= 0 ? s->check != 0 : s->from_templates;
+    const bool wanted = s->check >= 0 ? s->check != 0 : from_templates(s);
     double *values[2] = {NULL, NULL};
     *residual = -1;
     if (!wanted || s->p.distort > 0) {
@@ -82,7 +61,7 @@ static cmg_status check(const settings *s, const cmg_vector *b, const cmg_vector
     values[1] = s->random ? malloc((size_t)n * sizeof **values) : NULL;
     const bool room = values[0] != NULL && (values[1] != NULL || !s->random);
     cmg_status status = room ? cmg_vector_get(x, values[0]) : CMG_ERR_MEMORY;
-    status = status == CMG_OK && s->random ? cmg_vector_get(b, values[1]) : status;
+    status = THEN(status, s->random ? cmg_vector_get(b, values[1]) : CMG_OK);
     if (status == CMG_OK) {
         *residual = q1_residual(s->p.dim, s->p.cells, values[1], values[0]);
     }
@@ -100,15 +79,8 @@ static cmg_status solve(cmg_context *ctx, cmg_solver *solver, cmg_size n, const 
     cmg_vector *x = NULL;
     double *times = malloc((size_t)repeat * sizeof *times);
     cmg_status status = times != NULL ? CMG_OK : CMG_ERR_MEMORY;
-    if (status == CMG_OK) {
-        status = cmg_vector_create(ctx, n, CMG_FP64, &b);
-    }
-    if (status == CMG_OK) {
-        status = cmg_vector_create(ctx, n, CMG_FP64, &x);
-    }
-    if (status == CMG_OK) {
-        status = fill(b, n, s->random);
-    }
+    status = THEN(status, bench_vectors(ctx, n, &b, &x));
+    status = THEN(status, s->random ? fill_random(b, n) : CMG_OK);
     for (int r = -1; status == CMG_OK && r < repeat; ++r) { /* the first one warms up */
         status = cmg_solver_solve_from_zero(solver, b, x, report);
         if (r >= 0) {
@@ -154,9 +126,8 @@ static void print_line(const settings *s, cmg_context *ctx, const cmg_report *re
            report->synchronisations, cmg_enum_name("precision", (int)s->p.solver.precision),
            cmg_enum_name("format", (int)s->p.solver.matrix.format),
            cmg_enum_name("outcome", (int)report->outcome), report->iterations,
-           report->relative_residual, checked, s->from_templates ? "templates" : "csr",
-           report->setup_seconds, seconds, s->p.repeat, made, report->bytes, copy, floor, peak[0],
-           peak[1], bench_peak_memory());
+           report->relative_residual, checked, s->from, report->setup_seconds, seconds, s->p.repeat,
+           made, report->bytes, copy, floor, peak[0], peak[1], bench_peak_memory());
     bench_machine(stdout, cmg_context_threads(ctx));
     printf(", ");
     bench_print_parts("setup", report->setup_part);
@@ -166,10 +137,20 @@ static void print_line(const settings *s, cmg_context *ctx, const cmg_report *re
 
 int main(int argc, char **argv)
 {
-    settings s = {.p = {.dim = 3, .cells = 128, .repeat = 5}, .check = -1};
-    if (!bench_parse("solve", argc, argv, &s.p, set_own, &s)) {
+    settings s = {
+        .p = {.dim = 3, .cells = 128, .repeat = 5}, .templates = true, .from = "csr", .check = -1};
+    const bench_option own[] = {{"--templates", BENCH_FLAG, &s.templates},
+                                {"--plan", BENCH_FLAG, &s.plan},
+                                {"--matrix", BENCH_FLAG, &s.matrix},
+                                {"--random", BENCH_FLAG, &s.random},
+                                {"--from", BENCH_TEXT, &s.from},
+                                {"--check", BENCH_INT, &s.check},
+                                {0}};
+    if (!bench_parse("solve", argc, argv, &s.p, own) ||
+        (!from_templates(&s) && strcmp(s.from, "csr") != 0)) {
         return 1;
     }
+    s.p.solver.matrix.no_templates |= !s.templates;
     cmg_context *ctx = NULL;
     cmg_hierarchy *h = NULL;
     cmg_solver *solver = NULL;
@@ -178,18 +159,13 @@ int main(int argc, char **argv)
     double checked = -1;
     cmg_status status = cmg_context_create(&s.p.context, &ctx);
     const double begin = bench_seconds();
-    if (status == CMG_OK) {
-        status = s.from_templates ? q1_templates(ctx, s.p.dim, s.p.cells, &h)
-                 : s.matrix       ? q1_matrix(ctx, s.p.dim, s.p.cells, &h)
-                                  : q1_problem(ctx, &s.p, &h);
-    }
+    status = THEN(status, from_templates(&s) ? q1_templates(ctx, s.p.dim, s.p.cells, &h)
+                          : s.matrix         ? q1_matrix(ctx, s.p.dim, s.p.cells, &h)
+                                             : q1_problem(ctx, &s.p, &h));
     const double made = bench_seconds() - begin;
-    if (status == CMG_OK) {
-        status = cmg_solver_create(h, &s.p.solver, &solver);
-    }
-    if (status == CMG_OK) {
-        status = solve(ctx, solver, cmg_hierarchy_rows(h, 0), &s, &report, &seconds, &checked);
-    }
+    status = THEN(status, cmg_solver_create(h, &s.p.solver, &solver));
+    status =
+        THEN(status, solve(ctx, solver, cmg_hierarchy_rows(h, 0), &s, &report, &seconds, &checked));
     if (status != CMG_OK) {
         return bench_failed("solve", ctx, status);
     }

@@ -19,7 +19,6 @@ import cases
 import lines
 import tables_methods  # noqa: F401 - its tables
 import tables_peers
-import tables_ranks  # noqa: F401
 from lines import TABLES, latest, markdown, ms, number, pick, read, spread, table
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")

@@ -2,7 +2,7 @@
 # libraries are built alone.
 option(BUILD_SHARED_LIBS "Build the libraries as shared ones" OFF)
 option(CMG_FEM "Build libcmgfem: meshes, spaces, cmg generate" ON)
-option(CMG_STUDIES "Build the formats of src/studies: hyb, pcsr, cuSPARSE's, and tune" ON)
+option(CMG_STUDIES "Build the formats of src/studies: hyb, pcsr, cuSPARSE's, tune; and cmg bench" ON)
 option(CMG_COMMAND "Build the command cmg" ${PROJECT_IS_TOP_LEVEL})
 option(CMG_INSTALL "Install rules" ${PROJECT_IS_TOP_LEVEL})
 set(CMG_WERROR_DEFAULT OFF)

@@ -1,6 +1,5 @@
-/* Arrays in the backend's memory: copied there, and compared bit by bit. */
+/* Arrays in the backend's memory: copied to it, and compared bit by bit. */
 #pragma once
-#include "core/memory.h"
 #include "test.h"
 
 static inline void *copy_there(const void *host, cmg_size count, size_t size)
@@ -11,7 +10,7 @@ static inline void *copy_there(const void *host, cmg_size count, size_t size)
     return d;
 }
 
-/* Both there; two that are NULL are equal. */
+/* Both in it; two that are NULL are equal. */
 static inline void check_arrays(const void *a, const void *b, cmg_size count, size_t size)
 {
     const size_t bytes = (size_t)count * size;
@@ -19,11 +18,27 @@ static inline void check_arrays(const void *a, const void *b, cmg_size count, si
         CHECK(a == b);
         return;
     }
-    char *ha = malloc(bytes + 1);
-    char *hb = malloc(bytes + 1);
+    scoped char *ha = malloc(bytes + 1);
+    scoped char *hb = malloc(bytes + 1);
     CHECK_OK(cmgi_to_host(ctx, ha, a, bytes));
     CHECK_OK(cmgi_to_host(ctx, hb, b, bytes));
     CHECK(memcmp(ha, hb, bytes) == 0);
-    free(ha);
-    free(hb);
 }
+
+/* A matrix whose arrays are copied to the backend's memory. */
+static inline cmg_csr csr_there(const cmg_csr *A)
+{
+    const cmg_size nnz = A->indptr[A->rows];
+    return (cmg_csr){A->rows, A->cols, copy_there(A->indptr, A->rows + 1, sizeof *A->indptr),
+                     copy_there(A->indices, nnz, sizeof *A->indices),
+                     copy_there(A->values, nnz, sizeof *A->values)};
+}
+
+static inline void free_there(cmg_csr *A)
+{
+    cmgi_free_device(ctx, (void *)(uintptr_t)A->indptr);
+    cmgi_free_device(ctx, (void *)(uintptr_t)A->indices);
+    cmgi_free_device(ctx, (void *)(uintptr_t)A->values);
+}
+
+#define scoped_csr_there scoped_by(free_there) cmg_csr

@@ -1,18 +1,23 @@
 /*
- * A test program is a list of functions. Its first argument is the backend (cpu, cuda); without a
- * device it exits with 77, which CTest reports as skipped. A second argument is a part of the names
- * of the functions that are to run.
+ * A test program is a list of functions, which run in the order of the file:
  *
- *   static void adds(void) { CHECK(1 + 1 == 2); }
- *   int main(int argc, char **argv) { TEST_BEGIN(argc, argv); RUN(adds); return TEST_END(); }
+ *   TEST(adds) { CHECK(1 + 1 == 2); }
+ *
+ * Its first argument is the backend (cpu, cuda); without a device it exits with 77, which CTest
+ * reports as skipped. A second argument is a part of the names of the functions that are to run.
+ * A program that does more than run them defines TEST_OWN_MAIN before it includes this.
  */
 #pragma once
 #include "cmg.h"
 #include "cmg_elements.h"
 #include "core/context.h"
+#include "core/memory.h"
 #include "csr/csr.h"
+#include "plain.h"
+#include "scoped.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +52,17 @@ static int test_runs = 0;
     } while (0)
 #define CHECK_OK(call) CHECK_STATUS(call, CMG_OK)
 
+/* The last message has these words. */
+#define CHECK_MESSAGE(words)                                                                       \
+    CHECK_SAY(strstr(cmg_context_message(ctx), words) != NULL, "'%s' is not in '%s'", words,       \
+              cmg_context_message(ctx))
+/* The call ends with this status, and a message that has these words. */
+#define CHECK_REFUSED(call, status, words)                                                         \
+    do {                                                                                           \
+        CHECK_STATUS(call, status);                                                                \
+        CHECK_MESSAGE(words);                                                                      \
+    } while (0)
+
 /* |a - b| <= tol, false for NaN. */
 #define CHECK_NEAR(a, b, tol)                                                                      \
     do {                                                                                           \
@@ -60,6 +76,17 @@ static int test_runs = 0;
         }                                                                                          \
     } while (0)
 
+/* As CHECK; what is known more is printed where it fails. */
+#define CHECK_SAY(cond, ...)                                                                       \
+    do {                                                                                           \
+        const int test_seen_ = test_failures;                                                      \
+        CHECK(cond);                                                                               \
+        if (test_failures > test_seen_) {                                                          \
+            printf("   " __VA_ARGS__);                                                             \
+            printf("\n");                                                                          \
+        }                                                                                          \
+    } while (0)
+
 /* Says visibly that a part was not run. */
 #define SKIP(...)                                                                                  \
     do {                                                                                           \
@@ -68,15 +95,50 @@ static int test_runs = 0;
         printf("\n");                                                                              \
     } while (0)
 
+#ifdef CMGI_HAVE_LAPACK
+enum { HAS_LAPACK = 1 };
+#else
+enum { HAS_LAPACK = 0 };
+#endif
+#ifdef CMGI_HAVE_HDF5
+enum { HAS_HDF5 = 1 };
+#else
+enum { HAS_HDF5 = 0 };
+#endif
+
+/* Ends a test that this build or machine cannot run, visibly. */
+#define NEEDS(cond, ...)                                                                           \
+    do {                                                                                           \
+        if (!(cond)) {                                                                             \
+            SKIP(__VA_ARGS__);                                                                     \
+            return;                                                                                \
+        }                                                                                          \
+    } while (0)
+
+#define scoped_csr scoped_by(test_csr_free) cmgi_csr
+
+static inline void test_csr_free(cmgi_csr *A)
+{
+    cmgi_csr_free(ctx, A);
+}
+
+/* An array in the backend's memory. */
+#define scoped_device scoped_by(test_device_free)
+
+static inline void test_device_free(void *array)
+{
+    cmgi_free_device(ctx, *(void **)array);
+}
+
 /* Several at once, as free and the functions of their names do one. */
 #define TEST_LIST(type, ...)                                                                       \
     (type const[]){__VA_ARGS__}, sizeof((type const[]){__VA_ARGS__}) / sizeof(type)
-#define free_all(...) test_free(TEST_LIST(void *, __VA_ARGS__))
+#define free_all(...) test_free_all(TEST_LIST(void *, __VA_ARGS__))
 #define vectors_destroy(...) test_vectors(TEST_LIST(cmg_vector **, __VA_ARGS__))
 #define hierarchies_destroy(...) test_hierarchies(TEST_LIST(cmg_hierarchy **, __VA_ARGS__))
 #define csrs_free(...) test_csrs(TEST_LIST(cmgi_csr *, __VA_ARGS__))
 
-static inline void test_free(void *const *arrays, size_t count)
+static inline void test_free_all(void *const *arrays, size_t count)
 {
     for (size_t k = 0; k < count; ++k) {
         free(arrays[k]);
@@ -104,12 +166,44 @@ static inline void test_csrs(cmgi_csr *const *matrices, size_t count)
     }
 }
 
-/* What has to be had. */
+/* A matrix of `most` entries or fewer, row by row: csr_new, then csr_put, then csr_end. */
+static inline cmgi_csr csr_new(cmg_size rows, cmg_size cols, cmg_size most)
+{
+    cmgi_csr A = {0};
+    CHECK_OK(cmgi_csr_alloc(ctx, rows, cols, most, &A));
+    memset(A.indptr, 0, (size_t)(rows + 1) * sizeof *A.indptr);
+    return A;
+}
+
+static inline void csr_put(cmgi_csr *A, cmg_size i, cmg_size j, double value)
+{
+    const cmg_size k = A->indptr[0]++; /* entries so far */
+    A->indices[k] = (cmg_index)j;
+    A->values[k] = value;
+    ++A->indptr[i + 1];
+}
+
+static inline void csr_end(cmgi_csr *A)
+{
+    A->indptr[0] = 0;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        A->indptr[i + 1] += A->indptr[i];
+    }
+}
+
+/* Objects that a test cannot do without. */
 static inline cmg_hierarchy *hierarchy_new(int levels)
 {
     cmg_hierarchy *h = NULL;
     CHECK_OK(cmg_hierarchy_create(ctx, levels, &h));
     return h;
+}
+
+static inline cmg_context_options context_defaults(void)
+{
+    cmg_context_options options;
+    cmg_context_options_default(&options);
+    return options;
 }
 
 static inline cmg_solver_options solver_defaults(void)
@@ -119,11 +213,63 @@ static inline cmg_solver_options solver_defaults(void)
     return options;
 }
 
+/* A text by a format, as printf takes it, in storage of the thread. */
+#define TEST_PRINTF(n) __attribute__((format(printf, n, (n) + 1)))
+#define TEST_TEXT(text, format)                                                                    \
+    static _Thread_local char text[1024];                                                          \
+    do {                                                                                           \
+        va_list test_list_;                                                                        \
+        va_start(test_list_, format);                                                              \
+        (void)vsnprintf(text, sizeof text, format, test_list_);                                    \
+        va_end(test_list_);                                                                        \
+    } while (0)
+
+/* The last 16 of them stay. */
+static inline const char *sprint(const char *format, ...)
+{
+    static _Thread_local char kept[16][1024];
+    static _Thread_local unsigned next = 0;
+    TEST_TEXT(text, format);
+    return strcpy(kept[next++ % 16], text);
+}
+
+/* The name of a value of an enumeration, for texts of options. */
+#define WORD(kind, value) cmg_enum_name(kind, (int)(value))
+
+/* The defaults with what a text changes: "krylov=cg smoother=%s". */
+TEST_PRINTF(1) static inline cmg_solver_options solver_options(const char *format, ...)
+{
+    cmg_solver_options options = solver_defaults();
+    TEST_TEXT(text, format);
+    CHECK_OK(cmg_solver_options_set(&options, text));
+    return options;
+}
+
+TEST_PRINTF(2) static inline void solver_set(cmg_solver_options *options, const char *format, ...)
+{
+    TEST_TEXT(text, format);
+    CHECK_OK(cmg_solver_options_set(options, text));
+}
+
 static inline cmg_matrix_options matrix_defaults(void)
 {
     cmg_matrix_options options;
     cmg_matrix_options_default(&options);
     return options;
+}
+
+TEST_PRINTF(1) static inline cmg_matrix_options matrix_options(const char *format, ...)
+{
+    cmg_matrix_options options = matrix_defaults();
+    TEST_TEXT(text, format);
+    CHECK_OK(cmg_matrix_options_set(&options, text));
+    return options;
+}
+
+TEST_PRINTF(2) static inline void matrix_set(cmg_matrix_options *options, const char *format, ...)
+{
+    TEST_TEXT(text, format);
+    CHECK_OK(cmg_matrix_options_set(options, text));
 }
 
 static inline cmg_vector *vector_new(cmg_size n, cmg_precision precision)
@@ -133,11 +279,34 @@ static inline cmg_vector *vector_new(cmg_size n, cmg_precision precision)
     return v;
 }
 
+/* What it holds, for free. */
+static inline double *values_of(const cmg_vector *v)
+{
+    double *values =
+        malloc((size_t)(cmg_vector_length(v) * cmg_vector_columns(v) + 1) * sizeof *values);
+    CHECK_OK(cmg_vector_get(v, values));
+    return values;
+}
+
 static inline cmg_vector *vector_from(cmg_size n, cmg_precision precision, const double *values)
 {
     cmg_vector *v = vector_new(n, precision);
     CHECK_OK(cmg_vector_set(v, values));
     return v;
+}
+
+/* The hierarchy's own arrays. */
+static inline cmg_csr csr_of(const cmg_hierarchy *h, int level, cmg_role role)
+{
+    cmg_csr A = {0};
+    CHECK_OK(cmg_hierarchy_get_csr(h, level, role, NULL, 0, &A));
+    return A;
+}
+
+static inline cmg_vector *vector_random(cmg_size n, cmg_precision precision, uint64_t seed)
+{
+    scoped double *values = random_values(n, seed);
+    return vector_from(n, precision, values);
 }
 
 static inline cmg_solver *solver_new(cmg_hierarchy *h, const cmg_solver_options *options)
@@ -154,17 +323,84 @@ static inline cmg_matrix *matrix_new(const cmg_csr *A, const cmg_matrix_options 
     return M;
 }
 
-#define RUN(test)                                                                                  \
-    do {                                                                                           \
-        if (test_part != NULL && strstr(#test, test_part) == NULL) {                               \
-            break;                                                                                 \
-        }                                                                                          \
-        ++test_runs;                                                                               \
-        const int test_before_ = test_failures;                                                    \
-        test();                                                                                    \
-        printf("%-40s %s\n", #test, test_failures == test_before_ ? "ok" : "FAILED");              \
-        fflush(stdout);                                                                            \
-    } while (0)
+TEST_PRINTF(2)
+static inline cmg_solver *solver_with(cmg_hierarchy *h, const char *format, ...)
+{
+    TEST_TEXT(text, format);
+    const cmg_solver_options options = solver_options("%s", text);
+    return solver_new(h, &options);
+}
+
+TEST_PRINTF(2)
+static inline cmg_matrix *matrix_with(const cmg_csr *A, const char *format, ...)
+{
+    TEST_TEXT(text, format);
+    const cmg_matrix_options options = matrix_options("%s", text);
+    return matrix_new(A, &options);
+}
+
+enum { TEST_MOST = 64 };
+
+static struct test_function {
+    const char *name;
+    int line;
+    void (*run)(void);
+} test_functions[TEST_MOST];
+static int test_count = 0;
+static void (*test_before)(void) = NULL;
+static void (*test_after)(void) = NULL;
+
+/* In the order of lines: compilers call constructors in any order. */
+static inline void test_add(const char *name, int at_line, void (*run)(void))
+{
+    if (test_count == TEST_MOST) {
+        abort();
+    }
+    int at = test_count++;
+    for (; at > 0 && test_functions[at - 1].line > at_line; --at) {
+        test_functions[at] = test_functions[at - 1];
+    }
+    test_functions[at] = (struct test_function){name, at_line, run};
+}
+
+#define TEST(test)                                                                                 \
+    static void test(void);                                                                        \
+    __attribute__((constructor)) static void test_add_##test(void)                                 \
+    {                                                                                              \
+        test_add(#test, __LINE__, test);                                                           \
+    }                                                                                              \
+    static void test(void)
+
+/* What is done before the first and after the last of them: BEFORE_TESTS { ... } */
+#define TEST_HOOK(hook, function)                                                                  \
+    static void function(void);                                                                    \
+    __attribute__((constructor)) static void test_set_##function(void)                             \
+    {                                                                                              \
+        hook = function;                                                                           \
+    }                                                                                              \
+    static void function(void)
+#define BEFORE_TESTS TEST_HOOK(test_before, before_tests)
+#define AFTER_TESTS TEST_HOOK(test_after, after_tests)
+
+static inline void test_run(void)
+{
+    if (test_before != NULL) {
+        test_before();
+    }
+    for (int k = 0; k < test_count; ++k) {
+        const int before = test_failures;
+        if (test_part != NULL && strstr(test_functions[k].name, test_part) == NULL) {
+            continue;
+        }
+        ++test_runs;
+        test_functions[k].run();
+        printf("%-40s %s\n", test_functions[k].name, test_failures == before ? "ok" : "FAILED");
+        fflush(stdout);
+    }
+    if (test_after != NULL) {
+        test_after();
+    }
+}
 
 static inline void test_begin(int argc, char **argv)
 {
@@ -200,8 +436,68 @@ static inline int test_end(void)
     return test_failures == 0 ? 0 : 1;
 }
 
-#define TEST_BEGIN(argc, argv) test_begin(argc, argv)
-#define TEST_END() test_end()
+#ifndef TEST_OWN_MAIN
+int main(int argc, char **argv)
+{
+    test_begin(argc, argv);
+    test_run();
+    return test_end();
+}
+#endif
+
+/*
+ * Allocations fail one after the other, until a block needs no more:
+ *
+ *   for (failing f = {.most = 200}; failing_next(&f);) {
+ *       scoped_vector *v = NULL;
+ *       failing_done(&f, cmg_vector_create(ctx, 10, CMG_FP64, &v));
+ *   }
+ *
+ * What is tried is CMG_OK or CMG_ERR_MEMORY, a block leaves nothing allocated, and one of the first
+ * `most` succeeds, none of the first `fewest`.
+ */
+typedef struct failing {
+    long most;
+    long fewest;
+    bool later; /* a block calls failing_arm itself */
+    long tried; /* blocks so far */
+    bool done;
+    size_t held;
+} failing;
+
+static inline size_t failing_held(void)
+{
+    return ctx->bytes_now[0] + ctx->bytes_now[1] - (size_t)ctx->partials_length * sizeof(double);
+}
+
+static inline void failing_arm(const failing *f)
+{
+    cmgi_context_fail_after(ctx, f->tried - 1);
+}
+
+static inline bool failing_next(failing *f)
+{
+    CHECK(f->tried == 0 || failing_held() == f->held);
+    if (f->done || f->tried == f->most) {
+        CHECK(f->done && f->tried > f->fewest);
+        return false;
+    }
+    f->held = failing_held();
+    ++f->tried;
+    if (!f->later) {
+        failing_arm(f);
+    }
+    return true;
+}
+
+/* Allocations succeed again; returns whether it was done. */
+static inline bool failing_done(failing *f, cmg_status status)
+{
+    cmgi_context_fail_after(ctx, -1);
+    CHECK(status == CMG_OK || status == CMG_ERR_MEMORY);
+    f->done = status == CMG_OK;
+    return f->done;
+}
 
 /* Folder of the data made by others, or NULL when it is absent. */
 static inline const char *test_shared_data(void)
@@ -218,4 +514,13 @@ static inline const char *test_shared_data(void)
     }
     (void)fclose(file);
     return folder;
+}
+
+/* Where it is absent none of the tests runs: for BEFORE_TESTS. */
+static inline void test_need_shared_data(void)
+{
+    if (test_shared_data() == NULL) {
+        SKIP("no shared data");
+        test_count = 0;
+    }
 }

@@ -38,7 +38,7 @@ static size_t last_part(const char *path, size_t *begin)
     return end;
 }
 
-/* The same name in the same directory, of files that need not be there yet. */
+/* The same name in the same directory, of files that need not exist yet. */
 static bool same_name(const char *a, const char *b)
 {
     struct stat folder[2];

@@ -1,4 +1,5 @@
-/* `cmg solve FILE --batch VALUES`: reading the systems, solving them all, what is told of them. */
+/* `cmg solve FILE --batch VALUES`: reading the systems, solving them all, what is reported of them.
+ */
 #include "batch.h"
 
 #include "status.h"
@@ -78,7 +79,7 @@ static int read_rhs(solve_job *job, systems *S)
         cmg_free(given);
     } else {
         status = input_rhs(job->ctx, job->h, job->path, job->rhs, &job->b, job->rhs_text);
-        status = status == EXIT_DONE ? result(job, cmg_vector_get(job->b, b), job->path) : status;
+        status = THEN(status, result(job, cmg_vector_get(job->b, b), job->path));
     }
     if (status == EXIT_DONE) {
         for (cmg_size k = length; k < all; ++k) {
@@ -104,15 +105,12 @@ static int prepare(solve_job *job, systems *S)
     if (status == EXIT_DONE) {
         status = input_read(&job->input, &job->device, job->ctx, job->path, &job->h);
     }
-    status = status == EXIT_DONE ? read_values(job, S) : status;
-    status = status == EXIT_DONE ? read_rhs(job, S) : status;
-    if (status == EXIT_DONE) {
-        status = result(job, cmg_solver_create(job->h, &job->solver.options, &job->s), job->path);
-    }
-    if (status == EXIT_DONE) {
-        status = result(job, cmg_batch_create(job->s, S->count, S->values, &S->batch), job->path);
-    }
-    return status;
+    status = THEN(status, read_values(job, S));
+    status = THEN(status, read_rhs(job, S));
+    status = THEN(status,
+                  result(job, cmg_solver_create(job->h, &job->solver.options, &job->s), job->path));
+    return THEN(status,
+                result(job, cmg_batch_create(job->s, S->count, S->values, &S->batch), job->path));
 }
 
 static int solve(solve_job *job, systems *S)
@@ -120,7 +118,7 @@ static int solve(solve_job *job, systems *S)
     job->seconds = tool_alloc((size_t)job->repeat, sizeof *job->seconds);
     for (int k = 0; k < job->repeat; ++k) {
         cmg_status status = cmg_vector_fill(S->x, 0);
-        status = status == CMG_OK ? cmg_batch_solve(S->batch, S->b, S->x, &job->report) : status;
+        status = THEN(status, cmg_batch_solve(S->batch, S->b, S->x, &job->report));
         if (status != CMG_OK) {
             return result(job, status, job->path);
         }
@@ -145,12 +143,9 @@ static void print(const solve_job *job, const systems *S, FILE *out)
 {
     char text[128];
     char where[64];
-    char a[AMOUNT_LENGTH];
-    char b[AMOUNT_LENGTH];
-    char c[AMOUNT_LENGTH];
     fprintf(out, "%s: %lld systems of %lld unknowns, %d levels, loaded in %s\n", job->path,
             (long long)S->count, (long long)S->n, cmg_hierarchy_levels(job->h),
-            format_seconds(job->input.load_seconds, a));
+            format_seconds(job->input.load_seconds));
     fprintf(out, "solver: %s, %s\n", solver_args_describe(&job->solver, text),
             device_describe(&job->device, job->ctx, where));
     fprintf(out, "right-hand sides: %s\n", job->rhs_text);
@@ -160,22 +155,17 @@ static void print(const solve_job *job, const systems *S, FILE *out)
         fprintf(out, "%s: %s\n", job->report.hint,
                 cmg_enum_name("outcome", (int)job->report.outcome));
     }
-    fprintf(out, "set-up %s, solve %s%s, %s a system\n",
-            format_seconds(job->report.setup_seconds, a), format_seconds(job->solve_seconds, b),
-            job->repeat > 1 ? " (median)" : "",
-            format_seconds(job->solve_seconds / (double)S->count, c));
+    fprintf(out, "set-up %s, solve %s%s, %s a system\n", format_seconds(job->report.setup_seconds),
+            format_seconds(job->solve_seconds), job->repeat > 1 ? " (median)" : "",
+            format_seconds(job->solve_seconds / (double)S->count));
 }
 
 static int write_json(const solve_job *job, const systems *S)
 {
     json j;
-    if (!json_open(&j, job->json)) {
+    if (!report_open(&j, job->json, "solve", &job->device)) {
         return EXIT_FILE;
     }
-    json_text(&j, "command", "solve");
-    json_text(&j, "version", cmg_version());
-    json_integer(&j, "schema", JSON_SCHEMA);
-    device_json(&j, &job->device);
     json_text(&j, "file", job->path);
     json_text(&j, "batch", job->batch);
     json_text(&j, "rhs", job->rhs_text);
@@ -206,8 +196,7 @@ static int write_x(solve_job *job, const systems *S)
 {
     double *x = tool_alloc((size_t)(S->count * S->n), sizeof *x);
     cmg_status status = cmg_vector_get(S->x, x);
-    status =
-        status == CMG_OK ? cmg_vector_write(job->ctx, job->output, S->count * S->n, x) : status;
+    status = THEN(status, cmg_vector_write(job->ctx, job->output, S->count * S->n, x));
     free(x);
     return result(job, status, job->output);
 }
@@ -216,7 +205,7 @@ int batch_run(solve_job *job)
 {
     systems S = {0};
     int status = prepare(job, &S);
-    status = status == EXIT_DONE ? solve(job, &S) : status;
+    status = THEN(status, solve(job, &S));
     if (status == EXIT_DONE) {
         print(job, &S, report_stream(job->json));
         status = job->output != NULL ? write_x(job, &S) : EXIT_DONE;

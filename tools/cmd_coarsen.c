@@ -47,9 +47,7 @@ static cmg_status make_levels(coarsen_job *job)
     if (job->galerkin && job->given > 1) {
         status = cmg_hierarchy_galerkin(job->h, 1);
     }
-    if (status == CMG_OK) {
-        status = cmg_hierarchy_coarsen(job->h, &job->options, &job->made);
-    }
+    status = THEN(status, cmg_hierarchy_coarsen(job->h, &job->options, &job->made));
     job->seconds = tool_seconds() - begin;
     return status;
 }
@@ -114,17 +112,12 @@ static int write_json(const coarsen_job *job, const char *path)
 
 static int coarsen(coarsen_job *job, const char *from, const char *to)
 {
-    int status = device_open(&job->device, &job->ctx);
-    if (status == EXIT_DONE) {
-        status = input_read(&job->input, &job->device, job->ctx, from, &job->h);
-    }
+    int status = input_open(&job->input, &job->device, from, &job->ctx, &job->h);
     if (status != EXIT_DONE) {
         return status;
     }
     cmg_status made = make_levels(job);
-    if (made == CMG_OK) {
-        made = hierarchy_store(job->h, to);
-    }
+    made = THEN(made, hierarchy_store(job->h, to));
     progress_end(&job->device.line);
     if (made != CMG_OK) {
         return library_error(job->ctx, made, from);

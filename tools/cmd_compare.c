@@ -177,7 +177,7 @@ static int parse(compare_job *job, int argc, char **argv)
     set_defaults(job);
     args_begin(
         &job->a, "compare", "FILE...",
-        "Solve with every combination of the lists and tell iterations, times, bytes and memory\n"
+        "Solve with every combination of the lists and print iterations, times, bytes and memory\n"
         "side by side. Several FILEs compare numberings or meshes.");
     add_lists(job);
     add_options(job);
@@ -245,9 +245,7 @@ static int open_group(compare_job *job, const compare_row *row, device_args *dev
     device->options = job->device;
     device->options.backend = (cmg_backend)row->backend;
     int status = device_open(device, ctx);
-    if (status == EXIT_DONE) {
-        status = input_read(&input, device, *ctx, row->file, h);
-    }
+    status = THEN(status, input_read(&input, device, *ctx, row->file, h));
     if (status == EXIT_DONE && row->numbering != CMG_NUMBERING_GENERATED) {
         const cmg_status renumbered = cmg_hierarchy_renumber(*h, (cmg_numbering)row->numbering, 1);
         status = renumbered == CMG_OK ? EXIT_DONE : library_error(*ctx, renumbered, row->file);
@@ -276,9 +274,7 @@ static int run_group(compare_job *job, int first, int last)
     cmg_vector *b = NULL;
     const char *path = job->rows[first].file;
     int status = open_group(job, &job->rows[first], &device, &ctx, &h);
-    if (status == EXIT_DONE) {
-        status = input_rhs(ctx, h, path, job->options.rhs, &b, said);
-    }
+    status = THEN(status, input_rhs(ctx, h, path, job->options.rhs, &b, said));
     if (status == EXIT_DONE && cmg_vector_columns(b) > 1) {
         status =
             file_error(job->options.rhs, "has %d columns, one is compared", cmg_vector_columns(b));
@@ -396,15 +392,9 @@ int cmd_compare(int argc, char **argv)
     int status = parse(job, argc, argv);
     if (status == ARGS_GO) {
         status = make_rows(job);
-        if (status == EXIT_DONE) {
-            status = run(job);
-        }
-        if (status == EXIT_DONE) {
-            status = report(job);
-        }
-        if (status == EXIT_DONE) {
-            status = exit_for_rows(job);
-        }
+        status = THEN(status, run(job));
+        status = THEN(status, report(job));
+        status = THEN(status, exit_for_rows(job));
     }
     for (int i = 0; i < job->count; ++i) {
         free(job->rows[i].history);

@@ -92,9 +92,7 @@ static int convert(convert_job *job, const char *from, const char *to)
         job->input.as_stored = true;
         status = input_read(&job->input, &job->device, job->ctx, from, &job->h);
     }
-    if (status == EXIT_DONE) {
-        status = choose(job, from, &numbering);
-    }
+    status = THEN(status, choose(job, from, &numbering));
     if (status != EXIT_DONE) {
         return status;
     }

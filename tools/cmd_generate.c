@@ -93,8 +93,7 @@ static int list_cases(void)
     table *t = table_create(headings, 2);
     for (int i = 0; cmg_generate_case_name(i) != NULL; ++i) {
         const char *name = cmg_generate_case_name(i);
-        table_cell(t, "%s", name);
-        table_cell(t, "%s", cmg_generate_case_text(name));
+        table_cell(t, "%s\t%s", name, cmg_generate_case_text(name));
     }
     table_print(t, stdout, "");
     table_destroy(&t);
@@ -103,35 +102,29 @@ static int list_cases(void)
 
 static void print_size(const cmg_generate_size *size, FILE *out)
 {
-    char memory[AMOUNT_LENGTH];
-    char peak[AMOUNT_LENGTH];
-    char file[AMOUNT_LENGTH];
     const char *about = size->exact ? "" : "about ";
     fprintf(out, "%d levels in %dD, finest: %s%lld unknowns, %s%lld entries\n", size->levels,
             size->dim, about, (long long)size->rows, about, (long long)size->nnz);
     fprintf(out, "memory %s%s, at the peak %s; file up to %s%s\n", about,
-            format_bytes((double)size->bytes, memory), format_bytes((double)size->peak, peak),
-            about, format_bytes((double)size->file_size, file));
+            format_bytes((double)size->bytes), format_bytes((double)size->peak), about,
+            format_bytes((double)size->file_size));
     (void)fflush(out);
 }
 
 static void print_levels(const generate_job *job, const cmg_hierarchy *h, FILE *out)
 {
     static const char *const headings[] = {"level", "unknowns", "entries", "a row"};
-    char text[AMOUNT_LENGTH];
     table *t = table_create(headings, 4);
     for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
         cmg_csr A;
         if (cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A) == CMG_OK) {
-            table_cell(t, "%d", l);
-            table_cell(t, "%lld", (long long)A.rows);
-            table_cell(t, "%lld", (long long)A.indptr[A.rows]);
-            table_cell(t, "%.2f", (double)A.indptr[A.rows] / (double)A.rows);
+            table_cell(t, "%d\t%lld\t%lld\t%.2f", l, (long long)A.rows, (long long)A.indptr[A.rows],
+                       (double)A.indptr[A.rows] / (double)A.rows);
         }
     }
     table_print(t, out, "");
     table_destroy(&t);
-    fprintf(out, "generated in %s\n", format_seconds(job->generate_seconds, text));
+    fprintf(out, "generated in %s\n", format_seconds(job->generate_seconds));
     (void)fflush(out);
 }
 
@@ -157,13 +150,9 @@ static int write_json(const generate_job *job, const cmg_hierarchy *h,
     json j;
     cmg_size n = 0;
     const double *b = NULL;
-    if (!json_open(&j, job->json)) {
+    if (!report_open(&j, job->json, "generate", &job->device)) {
         return EXIT_FILE;
     }
-    json_text(&j, "command", "generate");
-    json_text(&j, "version", cmg_version());
-    json_integer(&j, "schema", JSON_SCHEMA);
-    device_json(&j, &job->device);
     json_text(&j, "case", job->named);
     json_text(&j, "file", job->path);
     json_options(&j, cmg_generate_option, &job->options);
@@ -189,7 +178,6 @@ static int write_json(const generate_job *job, const cmg_hierarchy *h,
 static int finish(generate_job *job, cmg_context *ctx, const cmg_hierarchy *h,
                   const cmg_generate_size *size, FILE *out)
 {
-    char text[AMOUNT_LENGTH];
     if (job->path != NULL) {
         const double begin = tool_seconds();
         writing_begin();
@@ -200,7 +188,7 @@ static int finish(generate_job *job, cmg_context *ctx, const cmg_hierarchy *h,
             return library_error(ctx, status, job->path);
         }
         job->write_seconds = tool_seconds() - begin;
-        fprintf(out, "written to %s in %s\n", job->path, format_seconds(job->write_seconds, text));
+        fprintf(out, "written to %s in %s\n", job->path, format_seconds(job->write_seconds));
     }
     return job->json != NULL ? write_json(job, h, size) : EXIT_DONE;
 }
@@ -242,9 +230,9 @@ static cmg_status generate_rank(void *user, const cmg_transport *transport)
     cmg_context *ctx = NULL;
     cmg_hierarchy *h = NULL;
     cmg_status status = cmg_context_create(&options, &ctx);
-    status = status == CMG_OK ? cmg_hierarchy_generate(ctx, &job->options, &h) : status;
+    status = THEN(status, cmg_hierarchy_generate(ctx, &job->options, &h));
     const double made = tool_seconds();
-    status = status == CMG_OK ? cmg_hierarchy_write_rows(h, job->path) : status;
+    status = THEN(status, cmg_hierarchy_write_rows(h, job->path));
     if (status != CMG_OK) {
         transport->fail(transport->user, status, cmg_context_message(ctx));
     } else if (transport->rank == 0) {
@@ -258,8 +246,6 @@ static cmg_status generate_rank(void *user, const cmg_transport *transport)
 
 static int generate_shared(generate_job *job)
 {
-    char made[AMOUNT_LENGTH];
-    char written[AMOUNT_LENGTH];
     char why[CMG_MESSAGE] = "";
     const cmg_status status = ranks_run(job->ranks, generate_rank, job, why);
     if (status != CMG_OK) {
@@ -268,8 +254,7 @@ static int generate_shared(generate_job *job)
     }
     if (job->rank == 0) {
         printf("generated in %s, written to %s in %s by %d ranks\n",
-               format_seconds(job->generate_seconds, made), job->path,
-               format_seconds(job->write_seconds, written),
+               format_seconds(job->generate_seconds), job->path, format_seconds(job->write_seconds),
                job->ranks > 1 ? job->ranks : job->processes);
     }
     return EXIT_DONE;
@@ -300,9 +285,7 @@ static int generate(generate_job *job, cmg_context *ctx)
         return library_error(ctx, status, job->path);
     }
     status = choose_element(job, ctx);
-    if (status == CMG_OK) {
-        status = cmg_generate_estimate(ctx, &job->options, &size);
-    }
+    status = THEN(status, cmg_generate_estimate(ctx, &job->options, &size));
     if (status != CMG_OK) {
         return library_error(ctx, status, mesh_of(job));
     }
@@ -342,10 +325,8 @@ int cmd_generate(int argc, char **argv)
     cmg_context *ctx = NULL;
     job.processes = ranks_processes(&job.rank);
     status = ranks_check(job.processes);
-    status = status == EXIT_DONE ? device_open(&job.device, &ctx) : status;
-    if (status == EXIT_DONE) {
-        status = generate(&job, ctx);
-    }
+    status = THEN(status, device_open(&job.device, &ctx));
+    status = THEN(status, generate(&job, ctx));
     ranks_end(status != EXIT_DONE, status);
     cmg_context_destroy(&ctx);
     return status;

@@ -102,10 +102,7 @@ static int look_ahead(info_job *job)
 
 static int collect(info_job *job)
 {
-    int status = device_open(&job->device, &job->ctx);
-    if (status == EXIT_DONE) {
-        status = input_read(&job->input, &job->device, job->ctx, job->path, &job->h);
-    }
+    int status = input_open(&job->input, &job->device, job->path, &job->ctx, &job->h);
     if (status != EXIT_DONE) {
         return status;
     }
@@ -152,7 +149,7 @@ static complexity complexity_of(const info_job *job)
 
 /* ------------------------------------------------------------------ text */
 
-static const char *symmetry_words(const cmg_level_info *info, char text[AMOUNT_LENGTH])
+static const char *symmetry_words(const cmg_level_info *info, char text[32])
 {
     if (info->asymmetry <= 1e-6) {
         return info->asymmetry == 0 ? "exact" : "rounded";
@@ -160,7 +157,7 @@ static const char *symmetry_words(const cmg_level_info *info, char text[AMOUNT_L
     if (info->asymmetry_interior <= 1e-6) {
         return "inside";
     }
-    (void)snprintf(text, AMOUNT_LENGTH, "no (%.1e)", info->asymmetry_interior);
+    (void)snprintf(text, 32, "no (%.1e)", info->asymmetry_interior);
     return text;
 }
 
@@ -170,31 +167,26 @@ static void print_levels(const info_job *job, FILE *out)
                                            "mean",      "max",   "coarsening",      "<symmetric",
                                            "Dirichlet", "zeros", "galerkin defect", "entries of P",
                                            "memory"};
-    char text[AMOUNT_LENGTH];
+    char text[32];
     table *t = table_create(headings, 13);
     for (int l = 0; l < job->levels; ++l) {
         const cmg_level_info *info = &job->info[l];
-        table_cell(t, "%d", l);
-        table_cell(t, "%lld", (long long)info->rows);
-        table_cell(t, "%lld", (long long)info->nnz);
-        table_cell(t, "%lld", (long long)info->row_min);
-        table_cell(t, "%.1f", mean_row(info));
-        table_cell(t, "%lld", (long long)info->row_max);
+        table_cell(t, "%d\t%lld\t%lld\t%lld\t%.1f\t%lld", l, (long long)info->rows,
+                   (long long)info->nnz, (long long)info->row_min, mean_row(info),
+                   (long long)info->row_max);
         if (l + 1 < job->levels) {
             table_cell(t, "%.2f", (double)info->rows / (double)job->info[l + 1].rows);
         } else {
             table_cell(t, "-");
         }
-        table_cell(t, "%s", symmetry_words(info, text));
-        table_cell(t, "%lld", (long long)info->dirichlet_rows);
-        table_cell(t, "%lld", (long long)info->explicit_zeros);
+        table_cell(t, "%s\t%lld\t%lld", symmetry_words(info, text), (long long)info->dirichlet_rows,
+                   (long long)info->explicit_zeros);
         if (info->galerkin_defect >= 0) {
             table_cell(t, "%.2e", info->galerkin_defect);
         } else {
             table_cell(t, "-");
         }
-        table_cell(t, "%lld", (long long)info->p_nnz);
-        table_cell(t, "%s", format_bytes((double)info->bytes, text));
+        table_cell(t, "%lld\t%s", (long long)info->p_nnz, format_bytes((double)info->bytes));
     }
     table_print(t, out, "  ");
     table_destroy(&t);
@@ -222,11 +214,8 @@ static void print_smoothers(const info_job *job, FILE *out)
         const char *name = NULL;
         for (int i = 0; (name = cmg_hierarchy_smoother(job->h, l, i)) != NULL; ++i, ++count) {
             const cmg_size entries = smoother_entries(job, l, name);
-            table_cell(t, "%d", l);
-            table_cell(t, "%s", name);
-            table_cell(t, "%d", cmg_hierarchy_factors(job->h, l, name));
-            table_cell(t, "%lld", (long long)entries);
-            table_cell(t, "%.2f", (double)entries / (double)job->info[l].nnz);
+            table_cell(t, "%d\t%s\t%d\t%lld\t%.2f", l, name, cmg_hierarchy_factors(job->h, l, name),
+                       (long long)entries, (double)entries / (double)job->info[l].nnz);
         }
     }
     if (count > 0) {
@@ -269,10 +258,8 @@ static double reference_residual(const info_job *job)
 
 static void print_info(const info_job *job, FILE *out)
 {
-    char a[AMOUNT_LENGTH];
-    char b[AMOUNT_LENGTH];
     fprintf(out, "%s: %d levels, %lld unknowns, loaded in %s\n", job->path, job->levels,
-            (long long)job->info[0].rows, format_seconds(job->input.load_seconds, a));
+            (long long)job->info[0].rows, format_seconds(job->input.load_seconds));
     for (int k = 0; k < ATTRIBUTES; ++k) {
         const char *value = cmg_hierarchy_attribute(job->h, attributes[k]);
         if (value != NULL) {
@@ -282,7 +269,7 @@ static void print_info(const info_job *job, FILE *out)
     print_levels(job, out);
     const complexity all = complexity_of(job);
     fprintf(out, "operator complexity %.3f, grid complexity %.3f, memory %s\n", all.entries,
-            all.rows, format_bytes(all.bytes, b));
+            all.rows, format_bytes(all.bytes));
     print_smoothers(job, out);
     print_vectors(job, out, "rhs", "right-hand sides");
     print_vectors(job, out, "solutions", "reference solutions");
@@ -346,13 +333,9 @@ static void json_names(json *j, const info_job *job, const char *kind)
 static int write_json(const info_job *job)
 {
     json j;
-    if (!json_open(&j, job->json)) {
+    if (!report_open(&j, job->json, "info", &job->device)) {
         return EXIT_FILE;
     }
-    json_text(&j, "command", "info");
-    json_text(&j, "version", cmg_version());
-    json_integer(&j, "schema", JSON_SCHEMA);
-    device_json(&j, &job->device);
     json_text(&j, "file", job->path);
     json_real(&j, "load_seconds", job->input.load_seconds);
     json_integer(&j, "unknowns", job->info[0].rows);

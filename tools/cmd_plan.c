@@ -87,30 +87,23 @@ static cmg_status sum_up(plan_job *job)
 
 static int prepare(plan_job *job)
 {
-    int status = device_open(&job->device, &job->ctx);
-    if (status == EXIT_DONE) {
-        status = input_read(&job->input, &job->device, job->ctx, job->path, &job->h);
-    }
+    int status = input_open(&job->input, &job->device, job->path, &job->ctx, &job->h);
     if (status != EXIT_DONE) {
         return status;
     }
     if (job->device.options.backend == CMG_BACKEND_CUDA) {
-        solver_args_tell_memory(&job->solver, job->h, report_stream(job->json));
+        solver_args_print_memory(&job->solver, job->h, report_stream(job->json));
     }
     job->solver.options.matrix.explain = true;
     cmg_status made = cmg_solver_create(job->h, &job->solver.options, &job->s);
     for (int p = 0; p <= CMG_SETUP_PARTS; ++p) {
         job->setup[p] = cmg_solver_setup_seconds(job->s, (cmg_setup_part)p);
     }
-    if (made == CMG_OK) {
-        made = cmg_context_bandwidth(job->ctx, &job->bandwidth);
-    }
+    made = THEN(made, cmg_context_bandwidth(job->ctx, &job->bandwidth));
     if (made == CMG_OK && job->measure) {
         made = cmg_solver_measure(job->s, job->repeat);
     }
-    if (made == CMG_OK) {
-        made = sum_up(job);
-    }
+    made = THEN(made, sum_up(job));
     progress_end(&job->device.line);
     return made == CMG_OK ? EXIT_DONE : library_error(job->ctx, made, job->path);
 }
@@ -146,27 +139,21 @@ static double at_bandwidth(const plan_job *job, double bytes)
 
 static void add_step(const plan_job *job, table *t, int i, const cmg_step_info *step)
 {
-    char text[AMOUNT_LENGTH];
     const double bytes = (double)step->bytes;
-    table_cell(t, "%d", i);
-    table_cell(t, "%d", step->level);
-    table_cell(t, "%s", step->text);
-    table_cell(t, "%s", step->matrix);
-    table_cell(t, "%lld", (long long)step->rows);
+    table_cell(t, "%d\t%d\t%s\t%s\t%lld", i, step->level, step->text, step->matrix,
+               (long long)step->rows);
     if (step->matrix[0] != '\0') {
         table_cell(t, "%lld", (long long)step->nnz);
     } else {
         table_cell(t, "%s", "");
     }
-    table_cell(t, "%s", step->format);
-    table_cell(t, "%s", values_name(step));
-    table_cell(t, "%s", format_bytes((double)step->plain, text));
-    table_cell(t, "%s", format_bytes(bytes, text));
-    table_cell(t, "%.1f %%", job->bytes > 0 ? 100 * bytes / job->bytes : 0);
-    table_cell(t, "%s", format_seconds(at_bandwidth(job, bytes), text));
+    table_cell(t, "%s\t%s\t%s\t%s\t%.1f %%\t%s", step->format, values_name(step),
+               format_bytes((double)step->plain), format_bytes(bytes),
+               job->bytes > 0 ? 100 * bytes / job->bytes : 0,
+               format_seconds(at_bandwidth(job, bytes)));
     if (job->measure) {
-        table_cell(t, "%s", format_seconds(step->seconds, text));
-        table_cell(t, "%.2f", step->seconds > 0 ? at_bandwidth(job, bytes) / step->seconds : 0.0);
+        table_cell(t, "%s\t%.2f", format_seconds(step->seconds),
+                   step->seconds > 0 ? at_bandwidth(job, bytes) / step->seconds : 0.0);
     }
 }
 
@@ -199,10 +186,7 @@ static void visit_compression(const plan_job *job, FILE *out, table *t)
             compression_obstacles(out, label, step.compression);
             continue;
         }
-        table_cell(t, "%d", i);
-        table_cell(t, "%d", step.level);
-        table_cell(t, "%s", step.matrix);
-        table_cell(t, "%s", step.format);
+        table_cell(t, "%d\t%d\t%s\t%s", i, step.level, step.matrix, step.format);
         compression_cells(t, step.compression);
     }
 }
@@ -232,8 +216,6 @@ static void print_plan(const plan_job *job, FILE *out)
                                            "measured", "of copy bandwidth"};
     char text[128];
     char where[64];
-    char a[AMOUNT_LENGTH];
-    char b[AMOUNT_LENGTH];
     table *t = table_create(headings, job->measure ? 14 : 12);
     for (int i = 0; i < cmg_solver_steps(job->s); ++i) {
         cmg_step_info step = {.size = sizeof step};
@@ -247,8 +229,7 @@ static void print_plan(const plan_job *job, FILE *out)
     fprintf(out, "solver: %s, %s\n", solver_args_describe(&job->solver, text),
             device_describe(&job->device, job->ctx, where));
     fprintf(out, "loaded in %s, set up in %s (includes the compression report)\n",
-            format_seconds(job->input.load_seconds, a),
-            format_seconds(job->setup[CMG_SETUP_PARTS], b));
+            format_seconds(job->input.load_seconds), format_seconds(job->setup[CMG_SETUP_PARTS]));
     setup_times_print(out, job->setup, job->setup[CMG_SETUP_PARTS]);
     for (int i = 0; cmg_solver_note(job->s, i) != NULL; ++i) {
         fprintf(out, "note: %s\n", cmg_solver_note(job->s, i));
@@ -257,14 +238,14 @@ static void print_plan(const plan_job *job, FILE *out)
     table_destroy(&t);
     print_compression(job, out);
     fprintf(out, "one cycle: %d steps, %s, %.0f bytes per unknown; without compression %s\n",
-            cmg_solver_steps(job->s), format_bytes(job->bytes, a), job->bytes / unknowns,
-            format_bytes(job->plain, b));
+            cmg_solver_steps(job->s), format_bytes(job->bytes), job->bytes / unknowns,
+            format_bytes(job->plain));
     fprintf(out, "copy bandwidth: %.3g GB/s, at which the cycle takes %s\n", job->bandwidth,
-            format_seconds(at_bandwidth(job, job->bytes), a));
+            format_seconds(at_bandwidth(job, job->bytes)));
     if (job->measure) {
         const double share = at_bandwidth(job, job->bytes) / job->seconds;
         fprintf(out, "measured: %s, %.0f %% of copy bandwidth%s (median of %d)\n",
-                format_seconds(job->seconds, b), 100 * share, share > 1 ? ", from cache" : "",
+                format_seconds(job->seconds), 100 * share, share > 1 ? ", from cache" : "",
                 job->repeat);
     }
 }
@@ -293,14 +274,10 @@ static void json_step(json *j, const plan_job *job, const cmg_step_info *step)
 static int write_json(plan_job *job)
 {
     json j;
-    if (!json_open(&j, job->json)) {
+    if (!report_open(&j, job->json, "plan", &job->device)) {
         return EXIT_FILE;
     }
     const double unknowns = (double)cmg_hierarchy_rows(job->h, 0);
-    json_text(&j, "command", "plan");
-    json_text(&j, "version", cmg_version());
-    json_integer(&j, "schema", JSON_SCHEMA);
-    device_json(&j, &job->device);
     json_text(&j, "file", job->path);
     json_text(&j, "backend", cmg_enum_name("backend", (int)job->device.options.backend));
     json_integer(&j, "threads", cmg_context_threads(job->ctx));
@@ -345,9 +322,7 @@ int cmd_plan(int argc, char **argv)
         return status;
     }
     status = prepare(&job);
-    if (status == EXIT_DONE) {
-        status = prepare_ranks(&job);
-    }
+    status = THEN(status, prepare_ranks(&job));
     if (status == EXIT_DONE) {
         print_plan(&job, report_stream(job.json));
         if (job.several != NULL) {

@@ -169,17 +169,10 @@ static void print_smoother(const smooth_job *job, int s, FILE *out)
     for (int l = 0; l < job->levels; ++l) {
         const cmg_smoother_info *info = &job->info[s * job->levels + l];
         const cmg_size rows = cmg_hierarchy_rows(job->h, l);
-        char text[AMOUNT_LENGTH];
-        table_cell(t, "%d", l);
-        table_cell(t, "%lld", (long long)rows);
-        table_cell(t, "%lld", (long long)info->nnz);
-        table_cell(t, "%.1f", (double)info->nnz / (double)rows);
-        table_cell(t, "%d", info->factors);
-        table_cell(t, "%s", format_bytes((double)info->bytes, text));
-        table_cell(t, "%s", format_seconds(info->seconds, text));
-        table_cell(t, "%.3f", info->quality);
-        table_cell(t, "%.3f", info->lambda_max);
-        table_cell(t, "%g", info->omega);
+        table_cell(t, "%d\t%lld\t%lld\t%.1f\t%d\t%s\t%s\t%.3f\t%.3f\t%g", l, (long long)rows,
+                   (long long)info->nnz, (double)info->nnz / (double)rows, info->factors,
+                   format_bytes((double)info->bytes), format_seconds(info->seconds), info->quality,
+                   info->lambda_max, info->omega);
     }
     fprintf(out, "%s, kept as %s:\n", job->smoothers.text[s], job->name[s]);
     table_print(t, out, "  ");
@@ -188,8 +181,6 @@ static void print_smoother(const smooth_job *job, int s, FILE *out)
 
 static void print_report(const smooth_job *job, FILE *out)
 {
-    char a[AMOUNT_LENGTH];
-    char b[AMOUNT_LENGTH];
     for (int s = 0; s < job->smoothers.count; ++s) {
         print_smoother(job, s, out);
     }
@@ -200,20 +191,16 @@ static void print_report(const smooth_job *job, FILE *out)
             "quality: ||I - M A||_F / ||I||_F; lambda: largest eigenvalue of M A; both estimated, "
             "damping included\n");
     fprintf(out, "written to %s in %s, peak memory %s\n",
-            job->output != NULL ? job->output : job->path, format_seconds(job->write_seconds, a),
-            format_bytes((double)peak[0], b));
+            job->output != NULL ? job->output : job->path, format_seconds(job->write_seconds),
+            format_bytes((double)peak[0]));
 }
 
 static int write_json(const smooth_job *job)
 {
     json j;
-    if (!json_open(&j, job->json)) {
+    if (!report_open(&j, job->json, "smooth", &job->device)) {
         return EXIT_FILE;
     }
-    json_text(&j, "command", "smooth");
-    json_text(&j, "version", cmg_version());
-    json_integer(&j, "schema", JSON_SCHEMA);
-    device_json(&j, &job->device);
     json_text(&j, "file", job->path);
     json_text(&j, "output", job->output != NULL ? job->output : job->path);
     json_integer(&j, "threads", cmg_context_threads(job->ctx));
@@ -259,18 +246,9 @@ int cmd_smooth(int argc, char **argv)
     if (status == EXIT_DONE && job.output == NULL) {
         status = lock_container(job.path, &lock);
     }
-    if (status == EXIT_DONE) {
-        status = device_open(&job.device, &job.ctx);
-    }
-    if (status == EXIT_DONE) {
-        status = input_read(&job.input, &job.device, job.ctx, job.path, &job.h);
-    }
-    if (status == EXIT_DONE) {
-        status = compute(&job);
-    }
-    if (status == EXIT_DONE) {
-        status = write_output(&job);
-    }
+    status = THEN(status, input_open(&job.input, &job.device, job.path, &job.ctx, &job.h));
+    status = THEN(status, compute(&job));
+    status = THEN(status, write_output(&job));
     if (status == EXIT_DONE) {
         print_report(&job, report_stream(job.json));
         status = job.json != NULL ? write_json(&job) : EXIT_DONE;

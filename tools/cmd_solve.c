@@ -112,18 +112,14 @@ static int prepare(solve_job *job)
     if (status != EXIT_DONE || solve_by_rows(job)) {
         return status;
     }
-    if (status == EXIT_DONE) {
-        status = input_read(&job->input, &job->device, job->ctx, job->path, &job->h);
-    }
+    status = THEN(status, input_read(&job->input, &job->device, job->ctx, job->path, &job->h));
     if (status == EXIT_DONE && wants_vtu(job) && !tool_has_fem()) {
         status = usage_error("%s: this build has no libcmgfem, which .vtu needs", job->output);
     }
     if (status == EXIT_DONE && wants_vtu(job) && !cmg_hierarchy_has_mesh(job->h)) {
         status = usage_error("%s carries no mesh, which %s needs", job->path, job->output);
     }
-    if (status == EXIT_DONE) {
-        status = input_rhs(job->ctx, job->h, job->path, job->rhs, &job->b, job->rhs_text);
-    }
+    status = THEN(status, input_rhs(job->ctx, job->h, job->path, job->rhs, &job->b, job->rhs_text));
     if (status == EXIT_DONE && job->x0 != NULL) {
         status = input_guess(job->ctx, job->h, job->path, job->x0, &job->guess);
     }
@@ -132,11 +128,9 @@ static int prepare(solve_job *job)
         status = file_error(job->x0, "has %d columns, the right-hand side %d",
                             cmg_vector_columns(job->guess), cmg_vector_columns(job->b));
     }
-    if (status == EXIT_DONE) {
-        status = library_result(
-            job, cmg_vector_create_columns(job->ctx, cmg_hierarchy_rows(job->h, 0),
-                                           cmg_vector_columns(job->b), CMG_FP64, &job->x));
-    }
+    status = THEN(status, library_result(job, cmg_vector_create_columns(
+                                                  job->ctx, cmg_hierarchy_rows(job->h, 0),
+                                                  cmg_vector_columns(job->b), CMG_FP64, &job->x)));
     if (status == EXIT_DONE && solve_is_shared(job)) {
         status =
             cmg_vector_columns(job->b) == 1
@@ -149,7 +143,7 @@ static int prepare(solve_job *job)
     }
     if (status == EXIT_DONE && !solve_is_shared(job)) {
         if (job->device.options.backend == CMG_BACKEND_CUDA) {
-            solver_args_tell_memory(&job->solver, job->h, report_stream(job->json));
+            solver_args_print_memory(&job->solver, job->h, report_stream(job->json));
         }
         watch_iterations(job);
         status = library_result(job, cmg_solver_create(job->h, &job->solver.options, &job->s));
@@ -202,7 +196,7 @@ static cmg_status take_shared(solve_job *job)
         status = cmg_vector_create(job->ctx, r->unknowns, CMG_FP64, &job->x);
         (void)snprintf(job->rhs_text, sizeof job->rhs_text, "%.150s", r->rhs);
     }
-    status = status == CMG_OK ? cmg_vector_set(job->x, r->x) : status;
+    status = THEN(status, cmg_vector_set(job->x, r->x));
     job->input.load_seconds = job->h != NULL ? job->input.load_seconds : r->load_seconds;
     job->report = r->report;
     job->residuals = r->residuals;
@@ -212,7 +206,7 @@ static cmg_status take_shared(solve_job *job)
     return status;
 }
 
-/* The same by several ranks, of the hierarchy that is there as a whole, or of the file. */
+/* The same by several ranks, of the hierarchy that is read as a whole, or of the file. */
 static cmg_status solve_shared(solve_job *job)
 {
     const size_t n = job->b != NULL ? (size_t)cmg_vector_length(job->b) : 0;
@@ -236,7 +230,7 @@ static cmg_status solve_shared(solve_job *job)
             fprintf(stderr, "cmg: %s: %s\n", job->path, r->why);
         }
     }
-    status = status == CMG_OK ? take_shared(job) : status;
+    status = THEN(status, take_shared(job));
     free(b);
     free(r->x);
     r->x = NULL;
@@ -323,19 +317,15 @@ static int run(solve_job *job)
         return batch_run(job);
     }
     int status = check_shared(job);
-    if (status == EXIT_DONE) {
-        status = prepare(job);
-    }
+    status = THEN(status, prepare(job));
     if (status == EXIT_DONE && solve_is_shared(job)) {
         status = exit_status(solve_shared(job));
         progress_end(&job->device.line);
-    } else if (status == EXIT_DONE) {
-        status = library_result(job, solve(job));
+    } else {
+        status = THEN(status, library_result(job, solve(job)));
     }
     const bool converged = cmg_outcome_converged(job->report.outcome);
-    if (status == EXIT_DONE) {
-        status = compare_x(job);
-    }
+    status = THEN(status, compare_x(job));
     if (status == EXIT_DONE && job->rank > 0) {
         return converged ? EXIT_DONE : EXIT_NOT_CONVERGED;
     }
@@ -359,7 +349,7 @@ int cmd_solve(int argc, char **argv)
     }
     job.processes = ranks_processes(&job.rank);
     status = ranks_check(job.processes);
-    status = status == EXIT_DONE ? run(&job) : status;
+    status = THEN(status, run(&job));
     ranks_end(status != EXIT_DONE && status != EXIT_NOT_CONVERGED, status);
     free(job.seconds);
     free(job.residuals);

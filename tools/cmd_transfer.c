@@ -88,9 +88,8 @@ static int transfer(const transfer_job *job, cmg_context *ctx)
     }
     if (status != CMG_OK) {
         done = library_error(ctx, status, at);
-    } else if (done == EXIT_DONE) {
-        done = write_matrix(job->path, &P);
-    }
+    } else
+        done = THEN(done, write_matrix(job->path, &P));
     cmg_fem_csr_free(ctx, &P);
     cmg_fem_mesh_free(ctx, &fine);
     cmg_fem_mesh_free(ctx, &coarse);
@@ -106,9 +105,7 @@ int cmd_transfer(int argc, char **argv)
     }
     cmg_context *ctx = NULL;
     status = device_open(&job.device, &ctx);
-    if (status == EXIT_DONE) {
-        status = transfer(&job, ctx);
-    }
+    status = THEN(status, transfer(&job, ctx));
     cmg_context_destroy(&ctx);
     return status;
 }

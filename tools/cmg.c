@@ -16,7 +16,17 @@
 #include <unistd.h>
 #endif
 
+#ifdef TOOL_HAVE_STUDIES
 int cmd_bench(int argc, char **argv);
+#else
+static int cmd_bench(int argc, char **argv)
+{
+    (void)argc;
+    return usage_error("%s is one of the studies, which this build leaves out: build with "
+                       "-DCMG_STUDIES=ON",
+                       argv[0]);
+}
+#endif
 int cmd_compare(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
 int cmd_generate(int argc, char **argv);

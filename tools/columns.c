@@ -14,10 +14,8 @@ void columns_print(const cmg_solver *s, int columns, FILE *out)
         cmg_report r;
         cmg_report_default(&r);
         if (cmg_solver_column(s, c, &r) == CMG_OK) {
-            table_cell(t, "%d", c);
-            table_cell(t, "%d", r.iterations);
-            table_cell(t, "%.3e", r.relative_residual);
-            table_cell(t, "%s", cmg_enum_name("outcome", (int)r.outcome));
+            table_cell(t, "%d\t%d\t%.3e\t%s", c, r.iterations, r.relative_residual,
+                       cmg_enum_name("outcome", (int)r.outcome));
         }
     }
     table_print(t, out, "  ");

@@ -41,7 +41,7 @@ typedef struct compare_row {
                                infinity = never */
     cmg_size unknowns;
     double *history; /* iterations + 1 residual norms relative to the first */
-    bool measured;   /* the results are there */
+    bool measured;   /* it has results */
     double spread;   /* largest over least time of a solve in the rounds; 0 = there was one */
 } compare_row;
 

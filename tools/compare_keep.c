@@ -1,6 +1,6 @@
 /*
  * Smoothers that several rows of `cmg compare` use are computed once: kept in the hierarchy, they
- * are taken from there by every row, and each row's set-up has their seconds added.
+ * are taken from it by every row, and each row's set-up has their seconds added.
  */
 #include "compare.h"
 

@@ -88,15 +88,9 @@ static cmg_status measure(compare_row *row, const compare_options *options, cmg_
     cmg_status status = cmg_solver_create(h, &o, &s);
     cmg_context_memory(ctx, after, NULL);
     row->memory_bytes = (double)(after[0] + after[1]) - (double)(before[0] + before[1]);
-    if (status == CMG_OK) {
-        status = cmg_vector_create(ctx, row->unknowns, CMG_FP64, &x);
-    }
-    if (status == CMG_OK) {
-        status = solve(row, options, s, b, x);
-    }
-    if (status == CMG_OK) {
-        status = read_steps(row, s);
-    }
+    status = THEN(status, cmg_vector_create(ctx, row->unknowns, CMG_FP64, &x));
+    status = THEN(status, solve(row, options, s, b, x));
+    status = THEN(status, read_steps(row, s));
     cmg_vector_destroy(&x);
     cmg_solver_destroy(&s);
     return status;

@@ -1,7 +1,7 @@
 /*
  * Convergence as SVG: the residual of every row over iterations and over the time of the solve.
  * Text and colours follow the reader's light or dark background. The first seven colours are those
- * of Okabe and Ito (2008), which people with any kind of colour vision can tell apart, lighter or
+ * of Okabe and Ito (2008), which people with any kind of colour vision can distinguish, lighter or
  * darker where the background asks for it.
  */
 #include "compare.h"
@@ -142,8 +142,6 @@ static void draw_curve(const panel *p, const compare_row *r, int number, double 
 
 static void draw_legend(FILE *file, const compare_row *r, int number)
 {
-    char setup[AMOUNT_LENGTH];
-    char solve[AMOUNT_LENGTH];
     const int y = TOP + HIGH + BELOW + LEGEND * number;
     fprintf(file, "<path class=\"key c%d\" stroke-dasharray=\"%s\" d=\"M%d %dh34\"/>",
             number % COLOURS, dashes[number / COLOURS % DASHES], LEFT, y);
@@ -153,8 +151,8 @@ static void draw_legend(FILE *file, const compare_row *r, int number)
             "</text><text class=\"soft\" x=\"%d\" y=\"%d\">%d iteration%s%s, set-up %s, solve "
             "%s</text>\n",
             LEFT + WIDE + GAP, y + 4, r->iterations, r->iterations == 1 ? "" : "s",
-            compare_converged(r) ? "" : ", not converged", format_seconds(r->setup_seconds, setup),
-            format_seconds(r->solve_seconds, solve));
+            compare_converged(r) ? "" : ", not converged", format_seconds(r->setup_seconds),
+            format_seconds(r->solve_seconds));
 }
 
 /* Seconds an iteration; a row that did not converge has its cycle measured alone. */

@@ -86,29 +86,22 @@ void compare_print(const compare_row *rows, int count, FILE *out)
     table *t = table_create(headings, 9);
     for (int i = 0; i < count; ++i) {
         const compare_row *r = &rows[i];
-        char text[AMOUNT_LENGTH];
         table_cell(t, "%s", r->name);
         if (!compare_converged(r)) {
             table_cell(t, "-");
             if (r->status == CMG_OK) {
-                table_cell(t, "%.3f", r->factor);
-                table_cell(t, "%s", format_seconds(r->cycle_seconds, text));
+                table_cell(t, "%.3f\t%s", r->factor, format_seconds(r->cycle_seconds));
             } else {
-                table_cell(t, "-");
-                table_cell(t, "-");
+                table_cell(t, "-\t-");
             }
             for (int k = 0; k < 5; ++k) {
                 table_cell(t, "-");
             }
             continue;
         }
-        table_cell(t, "%d", r->iterations);
-        table_cell(t, "%.3f", r->factor);
-        table_cell(t, "%s", format_seconds(r->cycle_seconds, text));
-        table_cell(t, "%s", format_seconds(r->solve_seconds, text));
-        table_cell(t, "%s", format_seconds(r->setup_seconds, text));
-        table_cell(t, "%.0f", r->digit_bytes);
-        table_cell(t, "%s", format_bytes(r->memory_bytes, text));
+        table_cell(t, "%d\t%.3f\t%s\t%s\t%s\t%.0f\t%s", r->iterations, r->factor,
+                   format_seconds(r->cycle_seconds), format_seconds(r->solve_seconds),
+                   format_seconds(r->setup_seconds), r->digit_bytes, format_bytes(r->memory_bytes));
         cell_break_even(t, r->break_even);
     }
     table_print(t, out, "");
@@ -130,7 +123,7 @@ void compare_print(const compare_row *rows, int count, FILE *out)
 
 /*
  * The best row, and what it gains: over the best Jacobi, or, where Jacobi wins, over the others.
- * Where their times are closer than the spread, the bytes are told.
+ * Where their times are closer than the spread, the bytes decide.
  */
 static void recommend(const compare_row *rows, int count, double solves, const char *when,
                       FILE *out)
@@ -145,8 +138,7 @@ static void recommend(const compare_row *rows, int count, double solves, const c
         return;
     }
     const double seconds = compare_cost(&rows[best], solves);
-    char text[AMOUNT_LENGTH];
-    fprintf(out, "%s: %s, %s", when, rows[best].name, format_seconds(seconds, text));
+    fprintf(out, "%s: %s, %s", when, rows[best].name, format_seconds(seconds));
     if (other >= 0) {
         const double ratio = compare_cost(&rows[other], solves) / seconds;
         if (ratio > spread) {

@@ -1,7 +1,7 @@
 /*
  * Rounds of a comparison. On a machine that others use, a row is slow because something else ran
  * just then, not because it is slow: rows are measured in turn, round after round, the least time
- * of each counts, and the spread of a row's rounds tells how far two times have to be apart.
+ * of each counts, and the spread of a row's rounds is the least difference that counts.
  */
 #include "compare.h"
 #include "output.h"

@@ -38,13 +38,20 @@ static void show_line(void *user, cmg_log_level level, const char *line)
     }
 }
 
-void device_json(json *j, const device_args *d)
+bool report_open(json *j, const char *path, const char *command, const device_args *d)
 {
+    if (!json_open(j, path)) {
+        return false;
+    }
+    json_text(j, "command", command);
+    json_text(j, "version", cmg_version());
+    json_integer(j, "schema", JSON_SCHEMA);
     json_array(j, "warnings");
     for (int i = 0; i < d->warnings; ++i) {
         json_text(j, NULL, d->warning[i]);
     }
     json_end(j);
+    return true;
 }
 
 int device_open(device_args *d, cmg_context **ctx)

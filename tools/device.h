@@ -16,7 +16,8 @@ void device_args_default(device_args *d);
 void device_args_add(args *a, device_args *d);
 /* Creates the context; EXIT_DONE, or another exit status after one error line. */
 int device_open(device_args *d, cmg_context **ctx);
-/* The array "warnings" of what the library has warned of. */
-void device_json(json *j, const device_args *d);
+/* Opens the JSON of a command: its name, the version, and "warnings", what the library has warned
+ * of; false after an error line. */
+bool report_open(json *j, const char *path, const char *command, const device_args *d);
 /* "cpu, 2 threads" or "cuda, device 0"; returns text. */
 const char *device_describe(const device_args *d, const cmg_context *ctx, char text[64]);

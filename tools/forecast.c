@@ -27,9 +27,9 @@ void compression_cells(table *t, const cmg_compression_info *info)
             table_cell(t, "-");
         }
     }
-    table_cell(t, "%.2f", an_entry((double)info->plain, info));
-    table_cell(t, "%.2f", an_entry((double)info->bytes, info));
-    table_cell(t, "%.2f", info->plain > 0 ? (double)info->bytes / (double)info->plain : 1);
+    table_cell(t, "%.2f\t%.2f\t%.2f", an_entry((double)info->plain, info),
+               an_entry((double)info->bytes, info),
+               info->plain > 0 ? (double)info->bytes / (double)info->plain : 1);
 }
 
 void compression_obstacles(FILE *out, const char *label, const cmg_compression_info *info)
@@ -152,17 +152,15 @@ static const char *name_of(const forecast *one)
 void forecasts_print(const forecasts *f, FILE *out)
 {
     static const char *const headings[] = {"<numbering", "bytes of a cycle", "of the file's", "<"};
-    char text[AMOUNT_LENGTH];
     table *t = table_create(headings, 4);
     for (int n = 0; n < f->count; ++n) {
         const forecast *one = &f->list[n];
         table_cell(t, "%s", name_of(one));
         if (one->levels != NULL) {
-            table_cell(t, "%s", format_bytes(one->cycle_bytes, text));
-            table_cell(t, "%.3f", one->cycle_bytes / f->list[0].cycle_bytes);
+            table_cell(t, "%s\t%.3f", format_bytes(one->cycle_bytes),
+                       one->cycle_bytes / f->list[0].cycle_bytes);
         } else {
-            table_cell(t, "-");
-            table_cell(t, "-");
+            table_cell(t, "-\t-");
         }
         table_cell(t, "%s", n == f->best ? "fewest" : one->refusal);
     }
@@ -195,11 +193,8 @@ typedef struct level_table {
 static void add_matrix(void *user, int level, char letter, const cmg_compression_info *info)
 {
     const level_table *to = user;
-    table_cell(to->t, "%s", to->numbering);
-    table_cell(to->t, "%d", level);
-    table_cell(to->t, "%c", letter);
-    table_cell(to->t, "%lld", (long long)info->rows);
-    table_cell(to->t, "%lld", (long long)info->nnz);
+    table_cell(to->t, "%s\t%d\t%c\t%lld\t%lld", to->numbering, level, letter, (long long)info->rows,
+               (long long)info->nnz);
     compression_cells(to->t, info);
 }
 

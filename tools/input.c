@@ -56,15 +56,20 @@ int input_read(input_args *in, device_args *d, cmg_context *ctx, const char *pat
     return EXIT_DONE;
 }
 
+int input_open(input_args *in, device_args *d, const char *path, cmg_context **ctx,
+               cmg_hierarchy **h)
+{
+    const int status = device_open(d, ctx);
+    return THEN(status, input_read(in, d, *ctx, path, h));
+}
+
 /* A vector in the context's memory with n x columns values from the host. */
 static cmg_status make_vector(cmg_context *ctx, cmg_size n, int columns, const double *values,
                               cmg_vector **x)
 {
     cmg_vector *made = NULL;
     cmg_status status = cmg_vector_create_columns(ctx, n, columns, CMG_FP64, &made);
-    if (status == CMG_OK) {
-        status = cmg_vector_set(made, values);
-    }
+    status = THEN(status, cmg_vector_set(made, values));
     if (status != CMG_OK) {
         cmg_vector_destroy(&made);
         return status;
@@ -73,7 +78,7 @@ static cmg_status make_vector(cmg_context *ctx, cmg_size n, int columns, const d
     return CMG_OK;
 }
 
-/* A vector of level 0 from a file of its own, of as many columns as it has there. */
+/* A vector of level 0 from a file of its own, of as many columns as the hierarchy's has. */
 static int vector_from_file(cmg_context *ctx, const cmg_hierarchy *h, const char *path,
                             cmg_vector **x)
 {
@@ -86,9 +91,7 @@ static int vector_from_file(cmg_context *ctx, const cmg_hierarchy *h, const char
         cmg_free(values);
         return file_error(path, "has %lld entries, A has %lld rows", (long long)n, (long long)rows);
     }
-    if (status == CMG_OK) {
-        status = make_vector(ctx, n, columns, values, x);
-    }
+    status = THEN(status, make_vector(ctx, n, columns, values, x));
     cmg_free(values);
     return status == CMG_OK ? EXIT_DONE : library_error(ctx, status, path);
 }
@@ -104,9 +107,7 @@ static int vector_from_hierarchy(cmg_context *ctx, const cmg_hierarchy *h, const
         return file_error(path, "vector %s of %s has %lld entries, A has %lld rows", name, kind,
                           (long long)n, (long long)cmg_hierarchy_rows(h, 0));
     }
-    if (status == CMG_OK) {
-        status = make_vector(ctx, n, 1, values, x);
-    }
+    status = THEN(status, make_vector(ctx, n, 1, values, x));
     return status == CMG_OK ? EXIT_DONE : library_error(ctx, status, path);
 }
 

@@ -15,11 +15,15 @@ void input_args_add(args *a, input_args *in);
 int input_read(input_args *in, device_args *d, cmg_context *ctx, const char *path,
                cmg_hierarchy **h);
 
+/* The context, and the hierarchy in it. */
+int input_open(input_args *in, device_args *d, const char *path, cmg_context **ctx,
+               cmg_hierarchy **h);
+
 enum { INPUT_TEXT = 160 };
 
 /*
  * The right-hand side: the vector or file that `wanted` names; when it is NULL, vector "b" of the
- * hierarchy, else its first, else ones. A file may hold several columns. `said` tells in words
+ * hierarchy, else its first, else ones. A file may hold several columns. `said` gets in words
  * which one it is.
  */
 int input_rhs(cmg_context *ctx, const cmg_hierarchy *h, const char *path, const char *wanted,

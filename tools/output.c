@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { AMOUNT_LENGTH = 32 };
 enum { OPTION_MOST = 1100 }; /* characters of an option as text */
 
 /* ------------------------------------------------------------------ files */
@@ -39,9 +40,7 @@ static bool save(const char *path, const output_text *text)
     options.threads = 1;
     writing_begin();
     cmg_status status = cmg_context_create(&options, &ctx);
-    if (status == CMG_OK) {
-        status = cmg_file_write(ctx, path, text->data, text->size);
-    }
+    status = THEN(status, cmg_file_write(ctx, path, text->data, text->size));
     if (status != CMG_OK) {
         (void)library_error(ctx, status, path);
     }
@@ -270,9 +269,17 @@ FILE *report_stream(const char *json_path)
 
 /* ------------------------------------------------------------------ amounts */
 
-const char *format_bytes(double bytes, char text[AMOUNT_LENGTH])
+static char *next_amount(void)
+{
+    static char texts[16][AMOUNT_LENGTH];
+    static unsigned next = 0;
+    return texts[next++ % 16];
+}
+
+const char *format_bytes(double bytes)
 {
     static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
+    char *text = next_amount();
     int u = 0;
     while (bytes >= 999.5 && u < 5) {
         bytes /= 1000;
@@ -282,19 +289,17 @@ const char *format_bytes(double bytes, char text[AMOUNT_LENGTH])
     return text;
 }
 
-const char *format_seconds(double seconds, char text[AMOUNT_LENGTH])
+const char *format_seconds(double seconds)
 {
-    if (!isfinite(seconds)) {
-        (void)snprintf(text, AMOUNT_LENGTH, "-");
-    } else if (seconds >= 100) {
-        (void)snprintf(text, AMOUNT_LENGTH, "%.0f s", seconds);
-    } else if (seconds >= 1) {
-        (void)snprintf(text, AMOUNT_LENGTH, "%.3g s", seconds);
-    } else if (seconds >= 1e-3) {
-        (void)snprintf(text, AMOUNT_LENGTH, "%.3g ms", seconds * 1e3);
-    } else {
-        (void)snprintf(text, AMOUNT_LENGTH, "%.3g us", seconds * 1e6);
-    }
+    char *text = next_amount();
+    const bool large = seconds >= 100;
+    const double scale = seconds >= 1 ? 1 : seconds >= 1e-3 ? 1e3 : 1e6;
+    const char *unit = seconds >= 1 ? "s" : seconds >= 1e-3 ? "ms" : "us";
+    (void)snprintf(text, AMOUNT_LENGTH,
+                   !isfinite(seconds) ? "-"
+                   : large            ? "%.0f %s"
+                                      : "%.3g %s",
+                   seconds * scale, unit);
     return text;
 }
 

@@ -65,18 +65,15 @@ typedef struct table table;
 /* Headings, with a leading '<' for a column of text that is aligned to the left. */
 table *table_create(const char *const *headings, int columns);
 void table_destroy(table **t);
-/* Fills the next cell, row by row. */
+/* Fills the next cell, row by row; or several, whose texts are apart by tabs. */
 void table_cell(table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void table_print(const table *t, FILE *file, const char *indent);
 
 /* ------------------------------------------------------------------ amounts */
 
-enum { AMOUNT_LENGTH = 32 };
-
-/* "1.24 GB", powers of 1000; returns text. */
-const char *format_bytes(double bytes, char text[AMOUNT_LENGTH]);
-/* "3.51 ms"; returns text. */
-const char *format_seconds(double seconds, char text[AMOUNT_LENGTH]);
+/* "1.24 GB", powers of 1000, and "3.51 ms"; the last 16 texts stay. */
+const char *format_bytes(double bytes);
+const char *format_seconds(double seconds);
 
 /* Seconds of a monotone clock. */
 double tool_seconds(void);

@@ -88,21 +88,21 @@ static cmg_status work(void *user, const cmg_transport *t)
     options.threads = options.threads > 0 ? options.threads : 1;
     options.why = NULL;
     cmg_status status = cmg_context_create(&options, &ctx);
-    status = status == CMG_OK ? cmg_hierarchy_take_rows(ctx, p->h, &h) : status;
-    status = status == CMG_OK ? cmg_solver_create(h, p->options, &s) : status;
-    status = status == CMG_OK ? cmg_context_link_speed(ctx, &speed) : status;
+    status = THEN(status, cmg_hierarchy_take_rows(ctx, p->h, &h));
+    status = THEN(status, cmg_solver_create(h, p->options, &s));
+    status = THEN(status, cmg_context_link_speed(ctx, &speed));
     if (status == CMG_OK && t->rank == 0) {
         keep_words(p, s);
         p->speed = speed;
         status = cmg_context_bandwidth(ctx, &p->copy);
     }
-    status = status == CMG_OK ? meet(t) : status;
+    status = THEN(status, meet(t));
     for (int i = 0; i < p->steps && status == CMG_OK; ++i) {
         cmg_step_info *mine = &p->info[(size_t)t->rank * (size_t)p->steps + (size_t)i];
         mine->size = sizeof *mine;
         status = cmg_solver_step(s, i, mine);
     }
-    status = status == CMG_OK ? meet(t) : status;
+    status = THEN(status, meet(t));
     if (status != CMG_OK && ctx != NULL) {
         t->fail(t->user, status, cmg_context_message(ctx));
     }
@@ -169,7 +169,7 @@ typedef struct prediction {
     double start;      /* seconds */
     double products;   /* seconds of a cycle without messages */
     double messages;   /* seconds of its exchanges and gatherings */
-    double hidden;     /* of these, behind inner rows */
+    double hidden;     /* of these, during products of inner rows */
     double iteration;  /* seconds of CG */
     double one_device; /* the same on one */
     double link_bytes; /* of a cycle */
@@ -247,21 +247,14 @@ static prediction predict(const plan_ranks *p, const plan_speeds *speeds)
 static void add_step(const plan_ranks *p, const prediction *v, table *t, int i)
 {
     const plan_step *s = &p->step[i];
-    char text[AMOUNT_LENGTH];
-    table_cell(t, "%d", i);
-    table_cell(t, "%d", s->level);
-    table_cell(t, "%s", s->text);
-    table_cell(t, "%lld", (long long)s->rows);
-    table_cell(t, "%s", s->format);
-    table_cell(t, "%s", format_bytes(s->bytes, text));
+    table_cell(t, "%d\t%d\t%s\t%lld\t%s\t%s", i, s->level, s->text, (long long)s->rows, s->format,
+               format_bytes(s->bytes));
     if (s->messages > 0) {
-        table_cell(t, "%d", s->messages);
-        table_cell(t, "%s", format_bytes(s->link, text));
+        table_cell(t, "%d\t%s", s->messages, format_bytes(s->link));
     } else {
-        table_cell(t, "%s", "");
-        table_cell(t, "%s", "");
+        table_cell(t, "%s\t%s", "", "");
     }
-    table_cell(t, "%s", format_seconds(step_seconds(v, s), text));
+    table_cell(t, "%s", format_seconds(step_seconds(v, s)));
 }
 
 void plan_ranks_print(plan_ranks *p, const plan_speeds *speeds, FILE *out)
@@ -269,9 +262,6 @@ void plan_ranks_print(plan_ranks *p, const plan_speeds *speeds, FILE *out)
     static const char *const headings[] = {"step",  "level",    "<what",      "rows",     "<format",
                                            "bytes", "messages", "link bytes", "predicted"};
     const prediction v = predict(p, speeds);
-    char a[AMOUNT_LENGTH];
-    char b[AMOUNT_LENGTH];
-    char c[AMOUNT_LENGTH];
     table *t = table_create(headings, 9);
     fprintf(out, "ranks: %d; rows, bytes and messages are those of the rank that has most\n",
             p->ranks);
@@ -285,15 +275,15 @@ void plan_ranks_print(plan_ranks *p, const plan_speeds *speeds, FILE *out)
     table_destroy(&t);
     fprintf(out, "speeds: copy %.4g GB/s%s, link %.3g GB/s%s, message %s, sum %s%s\n",
             1e-9 * v.copy, speeds->copy > 0 ? " (given)" : "", 1e-9 * v.link,
-            speeds->link > 0 ? " (given)" : "", format_seconds(v.message, a),
-            format_seconds(v.sum, b), speeds->message > 0 ? " (given)" : "");
-    fprintf(out, "one cycle, predicted: products %s, messages %s, of which %s behind inner rows\n",
-            format_seconds(v.products, a), format_seconds(v.messages, b),
-            format_seconds(v.hidden, c));
+            speeds->link > 0 ? " (given)" : "", format_seconds(v.message), format_seconds(v.sum),
+            speeds->message > 0 ? " (given)" : "");
+    fprintf(out,
+            "one cycle, predicted: products %s, messages %s, of which %s hidden by inner rows\n",
+            format_seconds(v.products), format_seconds(v.messages), format_seconds(v.hidden));
     fprintf(out,
             "one iteration of CG, predicted, not measured: devices: %d, %s; one device: %s; "
             "efficiency %.0f %%\n",
-            p->ranks, format_seconds(v.iteration, a), format_seconds(v.one_device, b),
+            p->ranks, format_seconds(v.iteration), format_seconds(v.one_device),
             100 * v.one_device / (p->ranks * v.iteration));
 }
 

@@ -100,10 +100,9 @@ static cmg_status prepare(ranks_job *job, const cmg_transport *transport, rank_s
     const cmg_context_options options = ranks_context(job->device, transport);
     cmg_status status = cmg_context_create(&options, &mine->ctx);
     const double begin = tool_seconds();
-    if (status == CMG_OK) {
-        status = job->whole != NULL ? cmg_hierarchy_take_rows(mine->ctx, job->whole, &mine->h)
-                                    : cmg_hierarchy_read_rows(mine->ctx, job->path, &mine->h);
-    }
+    status =
+        THEN(status, job->whole != NULL ? cmg_hierarchy_take_rows(mine->ctx, job->whole, &mine->h)
+                                        : cmg_hierarchy_read_rows(mine->ctx, job->path, &mine->h));
     mine->load_seconds = tool_seconds() - begin;
     status =
         status != CMG_OK ? status : cmg_hierarchy_own_rows(mine->h, 0, &mine->first, &mine->rows);
@@ -111,10 +110,8 @@ static cmg_status prepare(ranks_job *job, const cmg_transport *transport, rank_s
         status != CMG_OK ? status : cmg_vector_create(mine->ctx, mine->rows, CMG_FP64, &mine->b);
     status =
         status != CMG_OK ? status : cmg_vector_create(mine->ctx, mine->rows, CMG_FP64, &mine->x);
-    if (status == CMG_OK) {
-        status = job->whole != NULL ? cmg_vector_set(mine->b, job->b + mine->first)
-                                    : own_rhs(job, transport, mine);
-    }
+    status = THEN(status, job->whole != NULL ? cmg_vector_set(mine->b, job->b + mine->first)
+                                             : own_rhs(job, transport, mine));
     return status != CMG_OK ? status : cmg_solver_create(mine->h, job->options, &mine->s);
 }
 
@@ -134,7 +131,7 @@ static cmg_status gather_x(ranks_job *job, const cmg_transport *transport, const
         offsets[r + 1] = offsets[r] + (status == CMG_OK ? sizes[r] : 0);
     }
     x = tool_alloc(offsets[ranks] / sizeof *x + 1, sizeof *x);
-    status = status != CMG_OK ? status : cmg_vector_get(mine->x, x + mine->first);
+    status = THEN(status, cmg_vector_get(mine->x, x + mine->first));
     status =
         status != CMG_OK ? status : transport->gather(transport->user, x + mine->first, x, offsets);
     if (status == CMG_OK && (transport->rank == 0 || job->ranks == 1)) {
@@ -194,8 +191,8 @@ static cmg_status work(void *user, const cmg_transport *transport)
             job->seconds[k] = report.solve_seconds;
         }
     }
-    status = status != CMG_OK ? status : gather_x(job, transport, &mine);
-    status = status != CMG_OK ? status : gather_costs(job, transport, &mine);
+    status = THEN(status, gather_x(job, transport, &mine));
+    status = THEN(status, gather_costs(job, transport, &mine));
     if (status != CMG_OK) {
         transport->fail(transport->user, status, cmg_context_message(mine.ctx));
     } else if (transport->rank == 0 || job->ranks == 1) {

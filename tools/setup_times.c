@@ -3,12 +3,11 @@
 
 void setup_times_print(FILE *out, const double parts[CMG_SETUP_PARTS], double all)
 {
-    char a[AMOUNT_LENGTH];
     const char *before = "set-up: ";
     for (int p = 0; p < CMG_SETUP_PARTS; ++p) {
         if (20 * parts[p] >= all && parts[p] > 0) {
             fprintf(out, "%s%s %s", before, cmg_enum_name("setup-part", p),
-                    format_seconds(parts[p], a));
+                    format_seconds(parts[p]));
             before = ", ";
         }
     }

@@ -19,7 +19,7 @@ static int pending = 0;      /* the signal that came while writing, 0 = none */
 
 static pthread_t waiting;
 
-/* Of threads that were there before main, as OpenBLAS's are: they do not block the signals. */
+/* Of threads that were started before main, as OpenBLAS's are: they do not block the signals. */
 static void pass_on(int number)
 {
     (void)pthread_kill(waiting, number);
@@ -98,7 +98,7 @@ void signals_begin(void)
     if (!waits) {
         (void)pthread_sigmask(SIG_UNBLOCK, &wanted, NULL);
     }
-    /* a file that grows over its limit then fails as on a full disk, and leaves nothing behind */
+    /* a file that grows over its limit then fails as on a full disk, and leaves no part */
     action.sa_handler = SIG_IGN;
     (void)sigaction(SIGXFSZ, &action, NULL);
     (void)pthread_attr_destroy(&attributes);

@@ -1,7 +1,7 @@
 /*
  * Interrupts. Outside writing, SIGINT, SIGTERM and SIGHUP end the program at once, as they do
  * without this. While a file is written they make the library stop at its next report of progress,
- * which removes the file that is half there; then the program ends by the signal. While an
+ * which removes the file that is half written; then the program ends by the signal. While an
  * iteration runs under watch, the first one ends the iteration, and the program goes on with what
  * it has.
  */

@@ -1,4 +1,5 @@
-/* A run of `cmg solve`: what was asked for, what it works on, what came out, and how that is told.
+/* A run of `cmg solve`: what was asked for, what it works on, what came out, and how that is
+ * reported.
  */
 #pragma once
 #include "columns.h"
@@ -21,7 +22,7 @@ typedef struct solve_job {
     int repeat;
     int ranks;     /* threads that share the solve, or 1 */
     int processes; /* of mpirun, or 1 */
-    int rank;      /* among them; the first one tells */
+    int rank;      /* among them; the first one reports */
     /* objects */
     cmg_context *ctx;
     cmg_hierarchy *h;

@@ -1,4 +1,4 @@
-/* What `cmg solve` tells of a run, as text and as JSON. */
+/* What `cmg solve` reports of a run, as text and as JSON. */
 #include "setup_times.h"
 #include "solve_job.h"
 #include "status.h"
@@ -25,9 +25,8 @@ static void print_history(const solve_job *job, FILE *out)
     table *t = table_create(headings, 4);
     for (int k = 0; k <= job->report.iterations; ++k) {
         const double r = job->residuals[k];
-        table_cell(t, "%d", k);
-        table_cell(t, "%.6e", r);
-        table_cell(t, "%.3e", job->report.rhs_norm > 0 ? r / job->report.rhs_norm : 0.0);
+        table_cell(t, "%d\t%.6e\t%.3e", k, r,
+                   job->report.rhs_norm > 0 ? r / job->report.rhs_norm : 0.0);
         if (k > 0 && job->residuals[k - 1] > 0) {
             table_cell(t, "%.3f", r / job->residuals[k - 1]);
         } else {
@@ -42,10 +41,9 @@ void solve_print_input(const solve_job *job, FILE *out)
 {
     char text[128];
     char where[64];
-    char a[AMOUNT_LENGTH];
     fprintf(out, "%s: %lld unknowns, %d levels, loaded in %s\n", job->path,
             (long long)cmg_vector_length(job->x), solve_levels(job),
-            format_seconds(job->input.load_seconds, a));
+            format_seconds(job->input.load_seconds));
     fprintf(out, "solver: %s, %s\n", solver_args_describe(&job->solver, text),
             device_describe(&job->device, job->ctx, where));
     fprintf(out, "right-hand side: %s\n", job->rhs_text);
@@ -65,12 +63,9 @@ static void peaks(const solve_job *job, size_t peak[2])
 void solve_print(solve_job *job, FILE *out)
 {
     const cmg_report *r = &job->report;
-    char a[AMOUNT_LENGTH];
-    char b[AMOUNT_LENGTH];
-    char c[AMOUNT_LENGTH];
     size_t peak[2];
     peaks(job, peak);
-    if (!job->device.line.terminal || job->h == NULL) { /* else it has been told */
+    if (!job->device.line.terminal || job->h == NULL) { /* else it has been reported */
         solve_print_input(job, out);
     }
     for (int i = 0; note_at(job, i) != NULL; ++i) {
@@ -97,10 +92,10 @@ void solve_print(solve_job *job, FILE *out)
     if (r->hint[0] != '\0') {
         fprintf(out, "hint: %s\n", r->hint);
     }
-    fprintf(out, "set-up %s, solve %s%s, peak memory %s", format_seconds(r->setup_seconds, a),
-            format_seconds(job->solve_seconds, b), job->repeat > 1 ? " (median)" : "",
-            format_bytes((double)peak[0], c));
-    fprintf(out, peak[1] > 0 ? " and %s on the device\n" : "\n", format_bytes((double)peak[1], c));
+    fprintf(out, "set-up %s, solve %s%s, peak memory %s", format_seconds(r->setup_seconds),
+            format_seconds(job->solve_seconds), job->repeat > 1 ? " (median)" : "",
+            format_bytes((double)peak[0]));
+    fprintf(out, peak[1] > 0 ? " and %s on the device\n" : "\n", format_bytes((double)peak[1]));
     setup_times_print(out, r->setup_part, r->setup_seconds);
 }
 
@@ -151,14 +146,10 @@ int solve_write_json(const solve_job *job)
 {
     size_t peak[2];
     json j;
-    if (!json_open(&j, job->json)) {
+    if (!report_open(&j, job->json, "solve", &job->device)) {
         return EXIT_FILE;
     }
     peaks(job, peak);
-    json_text(&j, "command", "solve");
-    json_text(&j, "version", cmg_version());
-    json_integer(&j, "schema", JSON_SCHEMA);
-    device_json(&j, &job->device);
     json_text(&j, "file", job->path);
     json_text(&j, "rhs", job->rhs_text);
     json_text(&j, "x0", job->x0);

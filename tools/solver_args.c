@@ -70,12 +70,11 @@ const char *solver_args_describe(const solver_args *s, char text[128])
     return text;
 }
 
-void solver_args_tell_memory(const solver_args *s, const cmg_hierarchy *h, FILE *out)
+void solver_args_print_memory(const solver_args *s, const cmg_hierarchy *h, FILE *out)
 {
     size_t bytes = 0;
-    char text[AMOUNT_LENGTH];
     if (cmg_solver_memory(h, &s->options, &bytes) == CMG_OK) {
-        fprintf(out, "device memory: at least %s\n", format_bytes((double)bytes, text));
+        fprintf(out, "device memory: at least %s\n", format_bytes((double)bytes));
         (void)fflush(out); /* said before anything is allocated */
     }
 }

@@ -10,6 +10,9 @@ enum {
     EXIT_FAULT = 4          /* out of memory, a device fault, an internal error */
 };
 
+/* The next step, after those that ended with 0: EXIT_DONE, CMG_OK. */
+#define THEN(status, call) ((status) == 0 ? (call) : (status))
+
 /* Prints "cmg: ..." and returns EXIT_USAGE. */
 int usage_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Prints "cmg: FILE: message" and returns EXIT_FILE. */

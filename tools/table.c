@@ -65,12 +65,19 @@ void table_destroy(table **t)
 
 void table_cell(table *t, const char *format, ...)
 {
-    char text[512];
+    char text[2048];
     va_list list;
     va_start(list, format);
     (void)vsnprintf(text, sizeof text, format, list);
     va_end(list);
-    append(t, text);
+    for (char *cell = text; cell != NULL;) {
+        char *tab = strchr(cell, '\t');
+        if (tab != NULL) {
+            *tab++ = '\0';
+        }
+        append(t, cell);
+        cell = tab;
+    }
 }
 
 static int column_width(const table *t, int column)

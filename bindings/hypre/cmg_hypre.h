@@ -1,5 +1,5 @@
 /*
- * Levels of hypre's BoomerAMG in memory: set it up there, solve here.
+ * Levels of hypre's BoomerAMG in memory: set it up with hypre, solve with CascadeMG.
  *
  *   HYPRE_BoomerAMGSetup(amg, A, b, x);
  *   cmg_hierarchy_from_hypre(ctx, amg, &h);        matrices and interpolations are copied

@@ -26,6 +26,9 @@
 #pragma once
 #include "core/inline.h"
 
+#include <stdbool.h>
+#include <stddef.h>
+
 typedef enum cmgi_wb_kind {
     CMGI_WB_APPLY = 0,
     CMGI_WB_AXPBY,

@@ -3,7 +3,7 @@
  * library is asked neither for A nor for what it has removed from b.
  */
 #pragma once
-#include <cmg.h>
+#include "scoped.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -250,10 +250,10 @@ typedef struct truth {
     bool finite;
 } truth;
 
-/* a_ij = a_ji, to the bit */
+/* a_ij = a_ji, bit for bit */
 static inline bool is_symmetric(const matrix *A, const double *values)
 {
-    double *dense = calloc((size_t)(A->rows * A->rows), sizeof *dense);
+    scoped double *dense = calloc((size_t)(A->rows * A->rows), sizeof *dense);
     bool same = dense != NULL;
     for (cmg_size i = 0; i < A->rows && same; ++i) {
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
@@ -263,7 +263,6 @@ static inline bool is_symmetric(const matrix *A, const double *values)
     for (cmg_size i = 0; i < A->rows * A->rows && same; ++i) {
         same = dense[i] == dense[i % A->rows * A->rows + i / A->rows];
     }
-    free(dense);
     return same;
 }
 

@@ -178,8 +178,8 @@ static int watch(void *user, int iteration, double residual, double rhs_norm)
     const int what = c->monitor;
     c->monitor = 0;
     const cmg_size n = c->p.A[0].rows;
-    cmg_vector *r = NULL;
-    cmg_vector *z = NULL;
+    scoped_vector *r = NULL;
+    scoped_vector *z = NULL;
     if (what == 1) {
         return 1;
     }
@@ -194,8 +194,6 @@ static int watch(void *user, int iteration, double residual, double rhs_norm)
     if (status != CMG_ERR_STATE) {
         fail("call %d from a monitor: %s", what, cmg_status_name(status));
     }
-    cmg_vector_destroy(&r);
-    cmg_vector_destroy(&z);
     return 0;
 }
 
@@ -232,8 +230,8 @@ static void solve(chain *c, int columns)
 {
     double *b = NULL;
     double *x = NULL;
-    cmg_vector *vb = NULL;
-    cmg_vector *vx = NULL;
+    scoped_vector *vb = NULL;
+    scoped_vector *vx = NULL;
     cmg_report r;
     vectors(c, columns, &b, &x, &vb, &vx);
     double *kept = block((size_t)(c->p.A[0].rows * columns) * sizeof *kept);
@@ -268,8 +266,6 @@ static void solve(chain *c, int columns)
             }
         }
     }
-    cmg_vector_destroy(&vb);
-    cmg_vector_destroy(&vx);
 }
 
 /* New values on a level: with a NaN, all scaled, or each by itself. */
@@ -330,8 +326,8 @@ static void precondition(chain *c)
     const cmg_size n = c->p.A[0].rows;
     double *r = block((size_t)n * sizeof *r);
     double *z[2] = {block((size_t)n * sizeof *r), block((size_t)n * sizeof *r)};
-    cmg_vector *vr = NULL;
-    cmg_vector *vz = NULL;
+    scoped_vector *vr = NULL;
+    scoped_vector *vz = NULL;
     for (cmg_size i = 0; i < n; ++i) {
         r[i] = real() - 0.5;
     }
@@ -348,8 +344,6 @@ static void precondition(chain *c)
     if (memcmp(z[0], z[1], (size_t)n * sizeof *r) != 0) {
         fail("precondition: other bits the second time");
     }
-    cmg_vector_destroy(&vr);
-    cmg_vector_destroy(&vz);
 }
 
 static void limits(chain *c)

@@ -63,7 +63,7 @@ class Bench(cli.Case):
             self.assertLess(f["relative_error"], 1e-14 if f["values"] == "fp64" else 1e-5)
             self.assertGreater(f["median_seconds"], 0)
 
-    def test_conversions_and_choices_are_told(self):
+    def test_conversions_and_choices_are_printed(self):
         options = ("--formats", "auto,tune,csr,sell,k1,compressed", "--values", "fp64", "--conversion")
         (matrix,) = self.json("bench", "spmv", "--generate", "noisy-2d:40", *options, *QUICK)["matrices"]
         by_name = {f["format"]: f for f in matrix["formats"]}

@@ -21,7 +21,7 @@ class Compare(cli.Case):
     def rows(self, *arguments, status=0):
         return self.json("compare", *arguments, status=status)["rows"]
 
-    def test_every_combination_is_there_once(self):
+    def test_every_combination_comes_once(self):
         lists = {
             "smoother": ["jacobi", "spai:tau=0.1"],
             "krylov": ["none", "cg", "fcg", "defect"],
@@ -161,7 +161,7 @@ class Compare(cli.Case):
         self.assertEqual({row["krylov"] for row in rows}, {"auto"})
         self.assertTrue(any(row["converged"] and row["smoother"] == "ainv" for row in rows))
 
-    def test_several_files_are_told_apart(self):
+    def test_several_files_are_distinguished(self):
         other = self.path("other")
         cli.write_poisson(other, 16, 2)
         rows = self.rows(self.h, other, "--smoother", "jacobi")

@@ -149,7 +149,7 @@ class Generate(cli.Case):
         self.assertIn("nowhere", self.refused(2, "generate", "--ranks", "2", self.path("nowhere/x.h5")))
         self.assertFalse(os.path.exists(out))
 
-    def test_sizes_come_first_and_a_dry_run_stops_there(self):
+    def test_sizes_come_first_and_a_dry_run_does_no_more(self):
         text = self.good("generate", "--dim", "3", "--cells", "256", "--dry-run")
         self.assertIn("16581375 unknowns, 444194947 entries", text)
         self.assertIn("memory", text)

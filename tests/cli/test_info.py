@@ -129,7 +129,7 @@ class Plan(cli.Case):
         share = float(text.split("measured: ")[1].split(", ")[1].split(" %")[0])  # of the copy bandwidth
         self.assertTrue(share in (99, 100, 101) or (", from cache" in text) == (share > 100))
 
-    def test_steps_tell_what_compression_does(self):
+    def test_steps_show_what_compression_does(self):
         for options in ((), ("--format", "compressed", "--collapse", "0")):
             plan = self.json("plan", self.h, *options)
             self.assertEqual(sum(step["plain_bytes"] for step in plan["steps"]), plan["plain_bytes"])

@@ -73,7 +73,7 @@ class NullSpace(cli.Case):
                 self.assertLess(np.linalg.norm(x - exact), 1e-8 * np.linalg.norm(exact))
 
     def test_loads(self):
-        """What generate writes is compatible; a load to quadrature is not, and its share is told."""
+        """What generate writes is compatible; a load to quadrature is not, and its share is reported."""
         for name, (words, _) in BODIES.items():
             with self.subTest(name):
                 h = self.generate(words)

@@ -22,7 +22,7 @@ static json to_file(FILE *file)
     return (json){.file = file, .path = "temporary", .empty = {true}};
 }
 
-static void numbers_come_back_bit_by_bit(void)
+TEST(numbers_come_back_bit_by_bit)
 {
     const double values[] = {0.1, -1.0 / 3.0, DBL_MIN, DBL_MAX, 5e-324, 0.0, 123456789.0};
     enum { N = sizeof values / sizeof values[0] };
@@ -39,7 +39,7 @@ static void numbers_come_back_bit_by_bit(void)
     }
 }
 
-static void what_is_no_number_is_null(void)
+TEST(what_is_no_number_is_null)
 {
     const double values[] = {NAN, INFINITY, -INFINITY};
     FILE *file = tmpfile();
@@ -49,7 +49,7 @@ static void what_is_no_number_is_null(void)
 }
 
 /* Expected by RFC 8259 (escapes) and RFC 3629 (what is UTF-8). */
-static void strings_are_escaped(void)
+TEST(strings_are_escaped)
 {
     static const char *const pairs[][2] = {
         {"plain", "\"plain\""},
@@ -68,7 +68,7 @@ static void strings_are_escaped(void)
     }
 }
 
-static void columns_are_aligned(void)
+TEST(columns_are_aligned)
 {
     static const char *const headings[] = {"n", "<name", "value"};
     FILE *file = tmpfile();
@@ -96,9 +96,8 @@ static void columns_are_aligned(void)
     (void)fclose(file);
 }
 
-static void amounts_have_units(void)
+TEST(amounts_have_units)
 {
-    char text[AMOUNT_LENGTH];
     char unit[8];
     static const struct {
         double amount;
@@ -112,19 +111,19 @@ static void amounts_have_units(void)
       seconds[] = {{2e-6, 2, "us"}, {0.0125, 12.5, "ms"}, {1.5, 1.5, "s"}, {300, 300, "s"}};
     for (size_t i = 0; i < sizeof bytes / sizeof bytes[0]; ++i) {
         double shown = -1;
-        CHECK(sscanf(format_bytes(bytes[i].amount, text), "%lf %7s", &shown, unit) == 2);
+        CHECK(sscanf(format_bytes(bytes[i].amount), "%lf %7s", &shown, unit) == 2);
         CHECK_NEAR(shown, bytes[i].shown, 0.005 * bytes[i].shown);
         CHECK(strcmp(unit, bytes[i].unit) == 0);
     }
     for (size_t i = 0; i < sizeof seconds / sizeof seconds[0]; ++i) {
         double shown = -1;
-        CHECK(sscanf(format_seconds(seconds[i].amount, text), "%lf %7s", &shown, unit) == 2);
+        CHECK(sscanf(format_seconds(seconds[i].amount), "%lf %7s", &shown, unit) == 2);
         CHECK_NEAR(shown, seconds[i].shown, 0.005 * seconds[i].shown);
         CHECK(strcmp(unit, seconds[i].unit) == 0);
     }
 }
 
-static void medians_are_of_the_middle(void)
+TEST(medians_are_of_the_middle)
 {
     double odd[] = {5, 1, 3};
     double even[] = {4, 1, 3, 2};
@@ -141,7 +140,7 @@ static bool shows(progress *p)
     return p->shown;
 }
 
-static void progress_waits_and_needs_a_terminal(void)
+TEST(progress_waits_and_needs_a_terminal)
 {
     progress p;
     progress_begin(&p);
@@ -160,7 +159,7 @@ static void progress_waits_and_needs_a_terminal(void)
     CHECK(!shows(&p));
 }
 
-static void the_closest_word_is_suggested(void)
+TEST(the_closest_word_is_suggested)
 {
     static const char *const words[] = {"rtol", "atol", "max-it", "smoother"};
     CHECK(strcmp(cmg_closest_word("rtoll", words, 4), "rtol") == 0);
@@ -169,18 +168,4 @@ static void the_closest_word_is_suggested(void)
     CHECK(cmg_closest_word("backend", words, 4) == NULL);
     CHECK(cmg_closest_word("a-word-of-more-than-forty-letters-that-is-none-of-them", words, 4) ==
           NULL);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(numbers_come_back_bit_by_bit);
-    RUN(what_is_no_number_is_null);
-    RUN(strings_are_escaped);
-    RUN(columns_are_aligned);
-    RUN(amounts_have_units);
-    RUN(medians_are_of_the_middle);
-    RUN(progress_waits_and_needs_a_terminal);
-    RUN(the_closest_word_is_suggested);
-    return TEST_END();
 }

@@ -103,7 +103,7 @@ class Solve(cli.Case):
         self.assertEqual(starts[:2], [1, 1])
         self.assertGreaterEqual(starts[2], 3)
 
-    def test_json_on_standard_output_is_alone_there(self):
+    def test_json_on_standard_output_is_alone(self):
         done = cli.run("solve", self.h, "--json", "-")
         self.assertEqual(done.returncode, 0)
         self.assertEqual(json.loads(done.stdout)["file"], self.h)

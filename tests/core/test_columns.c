@@ -1,7 +1,5 @@
 /* Kernels on blocks of columns against plain loops over one column, around the sizes of parts. */
 #include "core/backend.h"
-#include "core/memory.h"
-#include "core/random.h"
 #include "test.h"
 
 static const cmg_size lengths[] = {0, 1, 7, 1023, 1024, 1025, 2048, 5000, 20000};
@@ -26,7 +24,7 @@ static array make(cmg_size n, cmg_precision precision, uint64_t seed)
 {
     array a = {n, precision, calloc((size_t)n + 1, sizeof(double)), NULL};
     const size_t size = cmgi_precision_bytes(precision);
-    float *single = calloc((size_t)n + 1, sizeof *single);
+    scoped float *single = calloc((size_t)n + 1, sizeof *single);
     for (cmg_size i = 0; i < n; ++i) {
         a.here[i] = 2 * cmgi_random(&seed) - 1;
         single[i] = (float)a.here[i];
@@ -35,7 +33,6 @@ static array make(cmg_size n, cmg_precision precision, uint64_t seed)
     CHECK_OK(cmgi_alloc_device(ctx, n + 1, size, &a.there));
     CHECK_OK(cmgi_to_device(ctx, a.there, precision == CMG_FP32 ? (void *)single : (void *)a.here,
                             (size_t)n * size));
-    free(single);
     return a;
 }
 
@@ -49,25 +46,24 @@ static void drop(array *a)
 static double difference(const array *a)
 {
     double worst = 0;
-    void *found = calloc((size_t)a->n + 1, sizeof(double));
+    scoped void *found = calloc((size_t)a->n + 1, sizeof(double));
     CHECK_OK(cmgi_to_host(ctx, found, a->there, (size_t)a->n * cmgi_precision_bytes(a->precision)));
     for (cmg_size i = 0; i < a->n; ++i) {
         const double value =
             a->precision == CMG_FP32 ? (double)((float *)found)[i] : ((double *)found)[i];
         worst = fmax(worst, fabs(value - a->here[i]));
     }
-    free(found);
     return worst;
 }
 
-static void columns_move(void)
+TEST(columns_move)
 {
     for (int c = 0; c < 2 * LENGTHS * COUNTS; ++c) {
         const cmg_precision p = c % 2 ? CMG_FP32 : CMG_FP64;
         const cmg_size n = lengths[c / 2 % LENGTHS];
         const int k = counts[c / 2 / LENGTHS];
-        array all = make(n * k, p, 3);
-        array one = make(n, p, 4);
+        scoped_by(drop) array all = make(n * k, p, 3);
+        scoped_by(drop) array one = make(n, p, 4);
         const size_t size = cmgi_precision_bytes(p);
         for (int column = 0; column<k; column += k> 1 ? k - 1 : 1) {
             const cmgi_block_copy in = {n, 1, p, one.there, 1, p, NULL, k};
@@ -86,41 +82,36 @@ static void columns_move(void)
             one.here[i] = all.here[i * k + k / 2];
         }
         CHECK(difference(&one) == 0);
-        drop(&all);
-        drop(&one);
     }
 }
 
-static void dots_match_loops(void)
+TEST(dots_match_loops)
 {
     for (int c = 0; c < 2 * LENGTHS * COUNTS; ++c) {
         const cmg_precision p = c % 2 ? CMG_FP32 : CMG_FP64;
         const block of = {.n = lengths[c / 2 % LENGTHS], .k = counts[c / 2 / LENGTHS]};
-        array x = make(of.n * of.k, p, 5);
-        array y = make(of.n * of.k, p, 6);
-        array result = make(of.k, CMG_FP64, 7);
+        scoped_by(drop) array x = make(of.n * of.k, p, 5);
+        scoped_by(drop) array y = make(of.n * of.k, p, 6);
+        scoped_by(drop) array result = make(of.k, CMG_FP64, 7);
         memset(result.here, 0, (size_t)of.k * sizeof *result.here);
         for (cmg_size e = 0; e < of.n * of.k; ++e) {
             result.here[e % of.k] += x.here[e] * y.here[e];
         }
         CHECK_OK(ctx->backend->dot(ctx, p, of.n, of.k, x.there, y.there, result.there));
         CHECK_NEAR(difference(&result), 0, 1e-15 * (double)(of.n + 1));
-        drop(&x);
-        drop(&y);
-        drop(&result);
     }
 }
 
 /* p = z + num / den p; den = 0 counts as ratio 0 */
-static void directions_match_loops(void)
+TEST(directions_match_loops)
 {
     for (int c = 0; c < 2 * LENGTHS * COUNTS; ++c) {
         const cmg_precision precision = c % 2 ? CMG_FP32 : CMG_FP64;
         const block of = {.n = lengths[c / 2 % LENGTHS], .k = counts[c / 2 / LENGTHS]};
-        array z = make(of.n * of.k, precision, 5);
-        array p = make(of.n * of.k, CMG_FP64, 6);
-        array num = make(of.k, CMG_FP64, 7);
-        array den = make(of.k, CMG_FP64, 8);
+        scoped_by(drop) array z = make(of.n * of.k, precision, 5);
+        scoped_by(drop) array p = make(of.n * of.k, CMG_FP64, 6);
+        scoped_by(drop) array num = make(of.k, CMG_FP64, 7);
+        scoped_by(drop) array den = make(of.k, CMG_FP64, 8);
         den.here[of.k - 1] = 0;
         CHECK_OK(cmgi_to_device(ctx, den.there, den.here, (size_t)of.k * sizeof(double)));
         for (cmg_size e = 0; e < of.n * of.k; ++e) {
@@ -131,10 +122,6 @@ static void directions_match_loops(void)
         CHECK_OK(ctx->backend->direction(ctx, of.n, of.k, num.there, den.there, precision, z.there,
                                          CMG_FP64, p.there));
         CHECK_NEAR(difference(&p), 0, 1e-11);
-        drop(&z);
-        drop(&p);
-        drop(&num);
-        drop(&den);
     }
 }
 
@@ -147,10 +134,11 @@ static double step(int j, const array *scalars)
 /* x += a p, r -= a q, rr = r . r and r in fp32 */
 static void check_updates(block of, bool single)
 {
-    array v[4];                                      /* p, q, x, r */
-    array scalars[3];                                /* rz, pq, rr */
-    array rounded = make(of.n * of.k, CMG_FP32, 14); /* r, as a column that rests keeps it */
-    cmgi_stop *stop = NULL;
+    array v[4];       /* p, q, x, r */
+    array scalars[3]; /* rz, pq, rr */
+    scoped_by(drop) array rounded =
+        make(of.n * of.k, CMG_FP32, 14); /* r, as a column that rests keeps it */
+    scoped_device cmgi_stop *stop = NULL;
     cmgi_stop running[CMG_COLUMNS];
     memset(running, 0, sizeof running);
     for (int a = 0; a < 4; ++a) {
@@ -203,24 +191,12 @@ static void check_updates(block of, bool single)
                                               : running[j].outcome));
     }
     CHECK_NEAR(difference(&rounded), 0, single ? 3e-7 : 0);
-    cmgi_free_device(ctx, stop);
-    drop(&rounded);
 }
 
-static void updates_match_loops(void)
+TEST(updates_match_loops)
 {
     for (int c = 0; c < 2 * LENGTHS * COUNTS; ++c) {
         const block of = {.n = lengths[c / 2 % LENGTHS], .k = counts[c / 2 / LENGTHS]};
         check_updates(of, c % 2 == 1);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(columns_move);
-    RUN(dots_match_loops);
-    RUN(directions_match_loops);
-    RUN(updates_match_loops);
-    return TEST_END();
 }

@@ -1,10 +1,8 @@
 /* Status texts, enumeration tables, options out of range, memory accounts, injected faults. */
 #include "cmg_ranks.h"
-#include "core/context.h"
-#include "core/memory.h"
 #include "test.h"
 
-static void status_names_match(void)
+TEST(status_names_match)
 {
     CHECK(strcmp(cmg_status_name(CMG_OK), "CMG_OK") == 0);
     CHECK(strcmp(cmg_status_name(CMG_ERR_INTERNAL), "CMG_ERR_INTERNAL") == 0);
@@ -14,37 +12,34 @@ static void status_names_match(void)
     }
 }
 
-static void a_transport_alone_is_refused(void)
+TEST(a_transport_alone_is_refused)
 {
     const cmg_transport transport = {.size = sizeof transport, .ranks = 2};
-    cmg_context_options options;
+    cmg_context_options options = context_defaults();
     char why[CMG_MESSAGE] = "";
     cmg_context *made = NULL;
-    cmg_context_options_default(&options);
     options.why = why;
     options.transport = &transport;
     CHECK(cmg_context_create(&options, &made) == CMG_ERR_UNSUPPORTED && made == NULL);
     CHECK(strstr(why, "libcmgranks") != NULL && strstr(why, "cmg_ranks_use") != NULL);
 }
 
-static void elements_alone_are_refused(void)
+TEST(elements_alone_are_refused)
 {
-    cmg_context *plain = NULL;
+    scoped_context *plain = NULL;
     cmg_matrix *A = NULL;
     const cmg_size indptr[] = {0, 1};
     const cmg_index indices[] = {0};
     const double values[] = {2};
     const cmg_csr one = {1, 1, indptr, indices, values};
     CHECK_OK(cmg_context_create(NULL, &plain));
-    cmg_matrix_options options = matrix_defaults();
-    options.format = CMG_FORMAT_EBE;
+    cmg_matrix_options options = matrix_options("format=ebe");
     CHECK(cmg_matrix_create_csr(plain, &one, &options, &A) == CMG_ERR_UNSUPPORTED && A == NULL);
     CHECK(strstr(cmg_context_message(plain), "libcmgelements") != NULL);
     CHECK(strstr(cmg_context_message(plain), "format ebe") != NULL);
-    cmg_context_destroy(&plain);
 }
 
-static void every_enum_name_parses_back(void)
+TEST(every_enum_name_parses_back)
 {
     const char *kinds[] = {"backend",   "precision", "format",  "cycle",           "krylov",
                            "dirichlet", "coarse",    "outcome", "matrix-precision"};
@@ -65,11 +60,10 @@ static void every_enum_name_parses_back(void)
     CHECK(cmg_enum_name("no such kind", 0) == NULL);
 }
 
-static void bad_options_are_refused(void)
+TEST(bad_options_are_refused)
 {
-    cmg_context *other = NULL;
-    cmg_context_options options;
-    cmg_context_options_default(&options);
+    scoped_context *other = NULL;
+    cmg_context_options options = context_defaults();
     options.threads = -1;
     CHECK(cmg_context_create(&options, &other) == CMG_ERR_ARG);
     cmg_context_options_default(&options);
@@ -77,11 +71,10 @@ static void bad_options_are_refused(void)
     CHECK(cmg_context_create(&options, &other) == CMG_ERR_UNSUPPORTED);
     CHECK(other == NULL);
     CHECK(cmg_context_create(NULL, NULL) == CMG_ERR_ARG);
-    cmg_context_destroy(&other);
     cmg_context_destroy(NULL);
 }
 
-static void sizes_that_overflow_are_refused(void)
+TEST(sizes_that_overflow_are_refused)
 {
     void *p = NULL;
     CHECK_STATUS(cmgi_alloc(ctx, INT64_MAX, 16, &p), CMG_ERR_MEMORY);
@@ -90,7 +83,7 @@ static void sizes_that_overflow_are_refused(void)
     CHECK(p == NULL);
 }
 
-static void memory_is_accounted_for(void)
+TEST(memory_is_accounted_for)
 {
     size_t before[2];
     size_t during[2];
@@ -108,7 +101,7 @@ static void memory_is_accounted_for(void)
     CHECK(peak[0] >= during[0]);
 }
 
-static void injected_fault_fails_once(void)
+TEST(injected_fault_fails_once)
 {
     double *a = NULL;
     double *b = NULL;
@@ -122,14 +115,13 @@ static void injected_fault_fails_once(void)
 }
 
 /* Whatever order they are destroyed in; under the sanitizers this shows use after free. */
-static void contexts_wait_for_their_objects(void)
+TEST(contexts_wait_for_their_objects)
 {
-    cmg_context_options options;
+    cmg_context_options options = context_defaults();
     cmg_context *other = NULL;
     cmg_vector *a = NULL;
     cmg_vector *b = NULL;
     double values[3] = {0, 0, 0};
-    cmg_context_options_default(&options);
     options.backend = cmg_context_backend(ctx);
     CHECK_OK(cmg_context_create(&options, &other));
     CHECK_OK(cmg_vector_create(other, 3, CMG_FP64, &a));
@@ -146,7 +138,7 @@ static void contexts_wait_for_their_objects(void)
 }
 
 /* Copies are timed once; a later question has the same answer. */
-static void bandwidth_is_measured_once(void)
+TEST(bandwidth_is_measured_once)
 {
     double first = 0;
     double again = 0;
@@ -154,20 +146,4 @@ static void bandwidth_is_measured_once(void)
     CHECK(first > 0.01 && first < 1e5); /* gigabytes a second */
     CHECK_OK(cmg_context_bandwidth(ctx, &again));
     CHECK(again == first);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(status_names_match);
-    RUN(a_transport_alone_is_refused);
-    RUN(elements_alone_are_refused);
-    RUN(every_enum_name_parses_back);
-    RUN(bad_options_are_refused);
-    RUN(sizes_that_overflow_are_refused);
-    RUN(memory_is_accounted_for);
-    RUN(injected_fault_fails_once);
-    RUN(contexts_wait_for_their_objects);
-    RUN(bandwidth_is_measured_once);
-    return TEST_END();
 }

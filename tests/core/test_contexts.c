@@ -3,8 +3,7 @@
  * each in a context of its own, get the bits that one thread alone gets. The thread sanitizer
  * watches this in a build without OpenMP, whose runtime it does not know.
  */
-#include "cmg_fem.h"
-#include "test.h"
+#include "generated.h"
 
 #include <pthread.h>
 
@@ -20,12 +19,12 @@ typedef struct job {
 static cmg_status solve(cmg_context *own, cmg_hierarchy *h, const cmg_solver_options *o, job *j)
 {
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    double *values = malloc((size_t)n * sizeof *values);
+    scoped double *values = malloc((size_t)n * sizeof *values);
     const double *rhs = NULL;
     cmg_size length = 0;
-    cmg_vector *b = NULL;
-    cmg_vector *x = NULL;
-    cmg_solver *s = NULL;
+    scoped_vector *b = NULL;
+    scoped_vector *x = NULL;
+    scoped_solver *s = NULL;
     cmg_status status = CMG_OK;
     cmg_report report;
     cmg_report_default(&report);
@@ -42,9 +41,6 @@ static cmg_status solve(cmg_context *own, cmg_hierarchy *h, const cmg_solver_opt
         j->sum += values[i] * (double)(i + 1);
     }
 done:
-    cmg_solver_destroy(&s);
-    vectors_destroy(&b, &x);
-    free(values);
     return status;
 }
 
@@ -53,18 +49,15 @@ static void *work(void *user)
     static const char *const options[THREADS] = {"smoother=jacobi", "smoother=spai precision=mixed",
                                                  "format=compressed", "krylov=fgmres cycle=W"};
     job *j = user;
-    cmg_context *own = NULL;
-    cmg_context_options co;
-    cmg_generate_options g;
-    cmg_context_options_default(&co);
+    scoped_context *own = NULL;
+    cmg_context_options co = context_defaults();
+    cmg_generate_options g = generate_options("cells=16");
     co.threads = 1;
     j->status = cmg_context_create(&co, &own);
-    cmg_generate_options_default(&g);
-    g.cells = 16;
     for (int round = 0; round < ROUNDS && j->status == CMG_OK; ++round) {
         char path[64];
-        cmg_hierarchy *made = NULL;
-        cmg_hierarchy *h = NULL;
+        scoped_hierarchy *made = NULL;
+        scoped_hierarchy *h = NULL;
         cmg_solver_options o = solver_defaults();
 #ifdef CMGI_HAVE_HDF5
         (void)snprintf(path, sizeof path, "contexts-%d.cmg", j->number);
@@ -78,14 +71,12 @@ static void *work(void *user)
         j->status =
             j->status == CMG_OK ? cmg_hierarchy_read(own, path, CMG_FILE_AUTO, &h) : j->status;
         j->status = j->status == CMG_OK ? solve(own, h, &o, j) : j->status;
-        hierarchies_destroy(&made, &h);
         (void)remove(path);
     }
-    cmg_context_destroy(&own);
     return NULL;
 }
 
-static void threads_with_contexts_do_not_meet(void)
+TEST(threads_with_contexts_do_not_meet)
 {
     job alone[THREADS] = {{0}};
     job together[THREADS] = {{0}};
@@ -104,11 +95,4 @@ static void threads_with_contexts_do_not_meet(void)
         CHECK(alone[t].iterations > 0 && alone[t].iterations == together[t].iterations);
         CHECK(memcmp(&alone[t].sum, &together[t].sum, sizeof alone[t].sum) == 0);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(threads_with_contexts_do_not_meet);
-    return TEST_END();
 }

@@ -1,10 +1,9 @@
 /*
  * What only a device has: large copies through pinned memory, graphs and loops, the device's clock,
- * a caller's stream, a context a thread, memory that runs out, devices that are not there.
+ * a caller's stream, a context a thread, memory that runs out, devices that do not exist.
  */
 #include "core/backend.h"
 #include "core/feed.h"
-#include "core/random.h"
 #include "test.h"
 
 #include <cuda_runtime_api.h>
@@ -22,36 +21,33 @@ static double *random_array(cmg_size n, uint64_t seed)
 }
 
 /* Around the size from which copies are staged, and several halves of the stage. */
-static void large_copies_arrive_whole(void)
+TEST(large_copies_arrive_whole)
 {
     const cmg_size sizes[] = {
         1, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, (1 << 22) + 3, (1 << 23) - 5};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
         const cmg_size n = sizes[s];
         const size_t bytes = (size_t)n * sizeof(double);
-        double *host = random_array(n, s + 1);
-        double *back = calloc((size_t)n, sizeof *back);
-        double *d = NULL;
-        double *e = NULL;
+        scoped double *host = random_array(n, s + 1);
+        scoped double *back = calloc((size_t)n, sizeof *back);
+        scoped_device double *d = NULL;
+        scoped_device double *e = NULL;
         CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *d, &d));
         CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *e, &e));
         CHECK_OK(cmgi_to_device(ctx, d, host, bytes));
         CHECK_OK(ctx->backend->convert(ctx, n, CMG_FP64, d, CMG_FP64, e));
         CHECK_OK(cmgi_to_host(ctx, back, e, bytes));
         CHECK(memcmp(host, back, bytes) == 0);
-        cmgi_free_device(ctx, d);
-        cmgi_free_device(ctx, e);
-        free_all(host, back);
     }
 }
 
 /* A piece is sent at each wait, and all of what comes before an array that is asked for. */
-static void promised_arrays_arrive(void)
+TEST(promised_arrays_arrive)
 {
     enum { ARRAYS = 4 };
     const cmg_size sizes[ARRAYS] = {3000001, 1, 0, 2000000};
     double *host[ARRAYS];
-    double *back = malloc((size_t)sizes[0] * sizeof *back);
+    scoped double *back = malloc((size_t)sizes[0] * sizeof *back);
     double *d[ARRAYS];
     for (int round = 0; round < 2; ++round) {
         for (int k = 0; k < ARRAYS; ++k) {
@@ -76,17 +72,16 @@ static void promised_arrays_arrive(void)
             free(host[k]);
         }
     }
-    free(back);
 }
 
 /* Arrays at odd addresses take the path without packs. */
-static void unaligned_arrays_work(void)
+TEST(unaligned_arrays_work)
 {
     enum { N = 10001 };
-    double *host = random_array(N + 1, 3);
+    scoped double *host = random_array(N + 1, 3);
     double back[3];
-    double *d = NULL;
-    double *result = NULL;
+    scoped_device double *d = NULL;
+    scoped_device double *result = NULL;
     CHECK_OK(cmgi_alloc_device(ctx, 2 * N + 2, sizeof *d, &d));
     CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *result, &result));
     CHECK_OK(cmgi_to_device(ctx, d, host, (N + 1) * sizeof *host));
@@ -102,17 +97,14 @@ static void unaligned_arrays_work(void)
     CHECK_NEAR(back[0], expected, 1e-12 * expected);
     CHECK_OK(cmgi_to_host(ctx, back, shifted + N - 1, sizeof *back));
     CHECK_NEAR(back[0], 3 * host[N], 1e-15);
-    cmgi_free_device(ctx, d);
-    cmgi_free_device(ctx, result);
-    free(host);
 }
 
-static void graphs_replay_and_loop(void)
+TEST(graphs_replay_and_loop)
 {
-    double *x = NULL;
+    scoped_device double *x = NULL;
     double value = 0;
     void *graph = NULL;
-    cmgi_stop *stop = NULL;
+    scoped_device cmgi_stop *stop = NULL;
     const double one = 1;
     const cmgi_stop start = {
         .relative = 0, .diverged = 1e300, .most = 37, .outcome = CMGI_STOP_NONE, .running = 1};
@@ -130,7 +122,7 @@ static void graphs_replay_and_loop(void)
     CHECK(value == 1024);
     ctx->backend->graph_destroy(ctx, graph);
 
-    /* x = x + 1 before the loop and in it, x = 2 x behind it */
+    /* x = x + 1 before the loop and in it, x = 2 x after it */
     const cmg_status status = ctx->backend->graph_begin(ctx, stop, 1);
     if (status == CMG_ERR_UNSUPPORTED) {
         SKIP("this driver has no conditional nodes");
@@ -162,20 +154,18 @@ static void graphs_replay_and_loop(void)
         CHECK(value == 2 * (2 * (2 * (1024 + 38) + 38) + 1));
         ctx->backend->graph_destroy(ctx, graph);
     }
-    cmgi_free_device(ctx, x);
-    cmgi_free_device(ctx, stop);
 }
 
 /* A recording that is given up leaves the stream as it was. */
-static void recordings_can_be_dropped(void)
+TEST(recordings_can_be_dropped)
 {
-    double *x = NULL;
-    cmgi_stop *again = NULL;
+    scoped_device double *x = NULL;
+    scoped_device cmgi_stop *again = NULL;
     double value = 0;
     CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *again, &again));
     CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *x, &x));
     CHECK_OK(ctx->backend->fill(ctx, CMG_FP64, 1, 5.0, x));
-    for (int loop = 0; loop < 4; ++loop) { /* dropped without one, before, in and behind it */
+    for (int loop = 0; loop < 4; ++loop) { /* dropped without one, before, in and after it */
         if (ctx->backend->graph_begin(ctx, loop > 0 ? again : NULL, 1) == CMG_OK) {
             CHECK_OK(ctx->backend->fill(ctx, CMG_FP64, 1, 7.0, x));
             if (loop > 1) {
@@ -191,14 +181,12 @@ static void recordings_can_be_dropped(void)
     }
     CHECK_OK(cmgi_to_host(ctx, &value, x, sizeof value));
     CHECK(value == 5);
-    cmgi_free_device(ctx, again);
-    cmgi_free_device(ctx, x);
 }
 
-static void the_device_clock_runs(void)
+TEST(the_device_clock_runs)
 {
     const cmg_size n = 1 << 22;
-    double *x = NULL;
+    scoped_device double *x = NULL;
     double once = -1;
     double many = -1;
     CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *x, &x));
@@ -215,14 +203,12 @@ static void the_device_clock_runs(void)
     CHECK_OK(ctx->backend->elapsed(ctx, 1, 2, &many));
     CHECK(once > 0 && many > once);
     CHECK_OK(ctx->backend->mark_reserve(ctx, 0));
-    cmgi_free_device(ctx, x);
 }
 
-static void the_callers_stream_is_used(void)
+TEST(the_callers_stream_is_used)
 {
     cudaStream_t stream = NULL;
-    cmg_context_options options;
-    cmg_context_options_default(&options);
+    cmg_context_options options = context_defaults();
     CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
     options.backend = CMG_BACKEND_CUDA;
     options.stream = stream;
@@ -232,7 +218,7 @@ static void the_callers_stream_is_used(void)
     CHECK_OK(cmg_context_create(&options, &other));
     CHECK_OK(cmg_vector_create(other, 100, CMG_FP64, &x));
     CHECK_OK(cmg_vector_fill(x, 3.0));
-    /* in stream order behind the fill, without any further synchronisation */
+    /* in stream order after the fill, without any further synchronisation */
     CHECK(cudaMemcpyAsync(&value, cmg_vector_data(x), sizeof value, cudaMemcpyDeviceToHost,
                           stream) == cudaSuccess);
     CHECK(cudaStreamSynchronize(stream) == cudaSuccess);
@@ -244,7 +230,7 @@ static void the_callers_stream_is_used(void)
 }
 
 /* Arrays of the caller's own allocation are used in place. */
-static void the_callers_arrays_are_used(void)
+TEST(the_callers_arrays_are_used)
 {
     double *d = NULL;
     double values[4] = {1, 2, 3, 4};
@@ -266,8 +252,7 @@ static void the_callers_arrays_are_used(void)
 static double work_of_a_thread(int number)
 {
     const cmg_size n = 200000;
-    cmg_context_options options;
-    cmg_context_options_default(&options);
+    cmg_context_options options = context_defaults();
     options.backend = CMG_BACKEND_CUDA;
     options.threads = 1;
     cmg_context *mine = NULL;
@@ -288,7 +273,7 @@ static double work_of_a_thread(int number)
     return good ? dot / ((double)n * m * (1 + 50 * m)) : -1;
 }
 
-static void every_thread_can_have_a_context(void)
+TEST(every_thread_can_have_a_context)
 {
     double ratio[4] = {0};
 #pragma omp parallel for num_threads(4) schedule(static, 1)
@@ -300,48 +285,29 @@ static void every_thread_can_have_a_context(void)
     }
 }
 
-static void too_much_memory_is_refused(void)
+TEST(too_much_memory_is_refused)
 {
     size_t before[2];
     size_t after[2];
-    double *x = NULL;
+    scoped_device double *x = NULL;
     cmg_context_memory(ctx, before, NULL);
     CHECK_STATUS(cmgi_alloc_device(ctx, (cmg_size)1 << 46, sizeof *x, &x), CMG_ERR_MEMORY);
     CHECK(x == NULL);
     CHECK(strstr(cmg_context_message(ctx), "562949953421312 bytes") != NULL); /* 2^49 */
-    CHECK(strstr(cmg_context_message(ctx), "free") != NULL);
+    CHECK_MESSAGE("free");
     cmg_context_memory(ctx, after, NULL);
     CHECK(memcmp(before, after, sizeof before) == 0);
     CHECK_OK(cmgi_alloc_device(ctx, 1000, sizeof *x, &x)); /* and the context goes on */
     CHECK_OK(ctx->backend->fill(ctx, CMG_FP64, 1000, 1.0, x));
     CHECK_OK(cmg_context_synchronize(ctx));
-    cmgi_free_device(ctx, x);
 }
 
-static void absent_devices_are_refused(void)
+TEST(absent_devices_are_refused)
 {
-    cmg_context_options options;
-    cmg_context_options_default(&options);
+    cmg_context_options options = context_defaults();
     options.backend = CMG_BACKEND_CUDA;
     options.device = 1000;
     cmg_context *other = NULL;
     CHECK(cmg_context_create(&options, &other) == CMG_ERR_DEVICE);
     CHECK(other == NULL);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(large_copies_arrive_whole);
-    RUN(promised_arrays_arrive);
-    RUN(unaligned_arrays_work);
-    RUN(graphs_replay_and_loop);
-    RUN(recordings_can_be_dropped);
-    RUN(the_device_clock_runs);
-    RUN(the_callers_stream_is_used);
-    RUN(the_callers_arrays_are_used);
-    RUN(every_thread_can_have_a_context);
-    RUN(too_much_memory_is_refused);
-    RUN(absent_devices_are_refused);
-    return TEST_END();
 }

@@ -1,15 +1,12 @@
 /*
  * Bodies that host and device share: every form, for sizes around the lanes, the warp and the
- * block, against plain loops, for any number of threads and on the device to the bit.
+ * block, against plain loops, for any number of threads and on the device bit for bit.
  */
 #include "core/each.h"
-
-#include <math.h>
 
 #include "test_each.inc"
 
 #include "arrays.h"
-#include "core/random.h"
 #include "test.h"
 
 enum { MOST_ROWS = 2500, MOST_LENGTH = 70, MOST_BLOCKS = MOST_ROWS / CMGI_SUM_BLOCK + 1 };
@@ -20,7 +17,7 @@ static const cmg_size sizes[] = {0,  1,  3,   4,   5,   7,    8,    9,    31,
 static cmg_size indptr[MOST_ROWS + 1];
 static double values[MOST_ROWS * MOST_LENGTH];
 
-/* What the bodies leave behind of n rows, on the host. */
+/* What the bodies make of n rows, on the host. */
 typedef struct results {
     double y[MOST_ROWS];
     double marks[MOST_ROWS];
@@ -179,11 +176,11 @@ static void check_against_loops(cmg_size n, const results *r)
     CHECK(r->high == high);
 }
 
-static void bodies_match_loops_everywhere(void)
+TEST(bodies_match_loops_everywhere)
 {
     const int before = ctx->threads;
-    results *host = calloc(1, sizeof *host);
-    results *other = calloc(1, sizeof *other);
+    scoped results *host = calloc(1, sizeof *host);
+    scoped results *other = calloc(1, sizeof *other);
     make_rows();
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
         ctx->threads = 1;
@@ -200,12 +197,4 @@ static void bodies_match_loops_everywhere(void)
             CHECK(memcmp(host, other, sizeof *host) == 0);
         }
     }
-    free_all(host, other);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(bodies_match_loops_everywhere);
-    return TEST_END();
 }

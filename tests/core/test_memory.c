@@ -2,8 +2,6 @@
  * Memory that a set-up frees serves it again: kept blocks are split, their parts meet again, and
  * what is in use stays as it is whatever is freed beside it, in any order.
  */
-#include "core/memory.h"
-#include "core/random.h"
 #include "test.h"
 
 enum { MIB = 1 << 20, ARRAYS = 120 };
@@ -25,7 +23,7 @@ static bool holds_mark(const char *p, size_t bytes, int mark)
     return same;
 }
 
-static void a_kept_block_is_split_and_joined(void)
+TEST(a_kept_block_is_split_and_joined)
 {
     size_t before[2];
     size_t after[2];
@@ -59,7 +57,7 @@ static void a_kept_block_is_split_and_joined(void)
 }
 
 /* Parts that outlive the time of the set-up, freed in an order of their own. */
-static void parts_outlive_the_set_up(void)
+TEST(parts_outlive_the_set_up)
 {
     for (int order = 0; order < 3; ++order) {
         cmgi_hold_memory(ctx, true);
@@ -80,7 +78,7 @@ static void parts_outlive_the_set_up(void)
 }
 
 /* Arrays of any size taken and freed at random never overlap; more parts than there are places. */
-static void arrays_do_not_overlap(void)
+TEST(arrays_do_not_overlap)
 {
     char *p[ARRAYS] = {NULL};
     size_t bytes[ARRAYS] = {0};
@@ -106,13 +104,4 @@ static void arrays_do_not_overlap(void)
         cmgi_free(ctx, p[k]);
     }
     cmgi_hold_memory(ctx, false);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(a_kept_block_is_split_and_joined);
-    RUN(parts_outlive_the_set_up);
-    RUN(arrays_do_not_overlap);
-    return TEST_END();
 }

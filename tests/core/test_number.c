@@ -1,7 +1,6 @@
 /* Numbers in text: exact conversion against strtod, formats that read back, refusals. */
 #include "test.h"
 
-#include "core/random.h"
 #include "core/number.h"
 
 #include <locale.h>
@@ -19,7 +18,7 @@ static bool agrees(const char *text)
     return end != NULL && *end == '\0' && same_bits(value, strtod(text, NULL));
 }
 
-static void random_decimals_agree_with_strtod(void)
+TEST(random_decimals_agree_with_strtod)
 {
     uint64_t state = 11;
     int wrong = 0;
@@ -31,16 +30,15 @@ static void random_decimals_agree_with_strtod(void)
         const uint64_t low = cmgi_random_bits(&state);
         (void)snprintf(text, sizeof text, "%020llu%020llu", (unsigned long long)high,
                        (unsigned long long)low);
-        char number[64];
-        (void)snprintf(number, sizeof number, "%s%c.%.*se%d", k % 3 == 0 ? "-" : "", text[0],
-                       digits, text + 1, exponent);
+        const char *number =
+            sprint("%s%c.%.*se%d", k % 3 == 0 ? "-" : "", text[0], digits, text + 1, exponent);
         wrong += !agrees(number);
     }
     CHECK(wrong == 0);
 }
 
 /* Midpoints between neighbouring doubles, and a hair above and below them. */
-static void ties_round_to_even(void)
+TEST(ties_round_to_even)
 {
     static const char *const texts[] = {"9007199254740993",
                                         "9007199254740993.0000000000000001",
@@ -74,7 +72,7 @@ static void ties_round_to_even(void)
     }
 }
 
-static void random_doubles_survive_printing(void)
+TEST(random_doubles_survive_printing)
 {
     uint64_t state = 3;
     int wrong = 0;
@@ -95,7 +93,7 @@ static void random_doubles_survive_printing(void)
     CHECK(wrong == 0);
 }
 
-static void fortran_and_words_are_understood(void)
+TEST(fortran_and_words_are_understood)
 {
     double value = 0;
     CHECK(cmgi_parse_double("1.5D-3", &value) != NULL && value == (double)1.5e-3);
@@ -105,7 +103,7 @@ static void fortran_and_words_are_understood(void)
     CHECK(cmgi_parse_double("1e9999", &value) != NULL && isinf(value));
 }
 
-static void nonsense_is_refused(void)
+TEST(nonsense_is_refused)
 {
     static const char *const texts[] = {"", "-", ".", "e5", "1e", "1e+", "x", "--1", "+-1"};
     for (size_t k = 0; k < sizeof texts / sizeof texts[0]; ++k) {
@@ -120,28 +118,13 @@ static void nonsense_is_refused(void)
 }
 
 /* A locale with a decimal comma changes nothing. */
-static void locale_does_not_matter(void)
+TEST(locale_does_not_matter)
 {
-    if (setlocale(LC_NUMERIC, "de_DE.UTF-8") == NULL) {
-        SKIP("no locale de_DE.UTF-8");
-        return;
-    }
+    NEEDS(setlocale(LC_NUMERIC, "de_DE.UTF-8") != NULL, "no locale de_DE.UTF-8");
     char text[CMGI_NUMBER_LENGTH];
     double value = 0;
     (void)cmgi_format_double(text, 0.1);
     CHECK(strcmp(text, "0.1") == 0);
     CHECK(cmgi_parse_double("1.25e-200", &value) != NULL && value == 1.25e-200);
     (void)setlocale(LC_NUMERIC, "C");
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(random_decimals_agree_with_strtod);
-    RUN(ties_round_to_even);
-    RUN(random_doubles_survive_printing);
-    RUN(fortran_and_words_are_understood);
-    RUN(nonsense_is_refused);
-    RUN(locale_does_not_matter);
-    return TEST_END();
 }

@@ -1,6 +1,5 @@
 /* Lists of column indices in ascending order, against qsort. */
 #include "core/order.h"
-#include "core/random.h"
 #include "test.h"
 
 enum { MOST = 3000 };
@@ -16,7 +15,7 @@ static void same_as_qsort(const cmg_index *list, cmg_size n)
     CHECK(memcmp(mine, theirs, (size_t)n * sizeof *mine) == 0);
 }
 
-static void lists_of_every_length(void)
+TEST(lists_of_every_length)
 {
     cmg_index list[MOST];
     uint64_t seed = 3;
@@ -31,7 +30,7 @@ static void lists_of_every_length(void)
 }
 
 /* Sorted, backwards, all equal, and two runs: what parts a list badly. */
-static void lists_in_some_order(void)
+TEST(lists_in_some_order)
 {
     cmg_index list[MOST];
     for (int kind = 0; kind < 4; ++kind) {
@@ -43,12 +42,4 @@ static void lists_in_some_order(void)
         }
         same_as_qsort(list, MOST);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(lists_of_every_length);
-    RUN(lists_in_some_order);
-    return TEST_END();
 }

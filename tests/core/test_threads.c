@@ -12,7 +12,7 @@ static int pass(cmgi_sharing *s, int threads, double *now, double seconds, long 
     return threads;
 }
 
-static void keeps_its_threads_alone(void)
+TEST(keeps_its_threads_alone)
 {
     cmgi_sharing s;
     double now = 100;
@@ -22,7 +22,7 @@ static void keeps_its_threads_alone(void)
 }
 
 /* One preemption now and then is no neighbour. */
-static void overlooks_a_single_preemption(void)
+TEST(overlooks_a_single_preemption)
 {
     cmgi_sharing s;
     double now = 100;
@@ -36,7 +36,7 @@ static void overlooks_a_single_preemption(void)
     CHECK(threads == 2);
 }
 
-static void gives_way_and_comes_back(void)
+TEST(gives_way_and_comes_back)
 {
     cmgi_sharing s;
     double now = 100;
@@ -51,7 +51,7 @@ static void gives_way_and_comes_back(void)
 }
 
 /* With a neighbour that shows itself to the second thread alone, trying again gets rare. */
-static void tries_again_ever_more_rarely(void)
+TEST(tries_again_ever_more_rarely)
 {
     cmgi_sharing s;
     double now = 100;
@@ -69,7 +69,7 @@ static void tries_again_ever_more_rarely(void)
     CHECK(shared > 0 && shared < windows / 50);
 }
 
-static void many_threads_go_step_by_step(void)
+TEST(many_threads_go_step_by_step)
 {
     cmgi_sharing s;
     double now = 100;
@@ -84,7 +84,7 @@ static void many_threads_go_step_by_step(void)
 }
 
 /* A piece of work without a look at the clock: the rate of preemptions counts. */
-static void long_windows_count_by_their_rate(void)
+TEST(long_windows_count_by_their_rate)
 {
     cmgi_sharing s;
     cmgi_sharing_start(&s, 2, false);
@@ -93,24 +93,11 @@ static void long_windows_count_by_their_rate(void)
     CHECK(cmgi_sharing_step(&s, 2, 111, 130) == 1);
 }
 
-static void a_number_holds(void)
+TEST(a_number_holds)
 {
     cmgi_sharing s;
     double now = 100;
     long count = 0;
     cmgi_sharing_start(&s, 8, true);
     CHECK(pass(&s, 8, &now, 5, 9, &count) == 8);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(keeps_its_threads_alone);
-    RUN(overlooks_a_single_preemption);
-    RUN(gives_way_and_comes_back);
-    RUN(tries_again_ever_more_rarely);
-    RUN(many_threads_go_step_by_step);
-    RUN(long_windows_count_by_their_rate);
-    RUN(a_number_holds);
-    return TEST_END();
 }

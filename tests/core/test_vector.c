@@ -1,7 +1,5 @@
 /* Vector arithmetic against plain loops, at sizes around the SIMD width and the reduction block. */
 #include "core/backend.h"
-#include "core/memory.h"
-#include "core/random.h"
 #include "core/vector.h"
 #include "csr/place.h"
 #include "test.h"
@@ -18,17 +16,17 @@ static double *random_array(cmg_size n, uint64_t seed)
     return a;
 }
 
-static void axpby_and_dot_match_loops(void)
+TEST(axpby_and_dot_match_loops)
 {
     for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
         const double eps = p == CMG_FP64 ? 1e-15 : 1e-6;
         for (int s = 0; s < SIZES; ++s) {
             const cmg_size n = sizes[s];
-            double *a = random_array(n, 1);
-            double *b = random_array(n, 2);
-            double *c = malloc((size_t)(n + 1) * sizeof *c);
-            cmg_vector *x = vector_new(n, (cmg_precision)p);
-            cmg_vector *y = vector_new(n, (cmg_precision)p);
+            scoped double *a = random_array(n, 1);
+            scoped double *b = random_array(n, 2);
+            scoped double *c = malloc((size_t)(n + 1) * sizeof *c);
+            scoped_vector *x = vector_new(n, (cmg_precision)p);
+            scoped_vector *y = vector_new(n, (cmg_precision)p);
             CHECK_OK(cmg_vector_set(x, a));
             CHECK_OK(cmg_vector_set(y, b));
             double expected = 0;
@@ -47,21 +45,19 @@ static void axpby_and_dot_match_loops(void)
                 worst = fmax(worst, fabs(c[i] - (0.5 * a[i] - 2.0 * b[i])));
             }
             CHECK_NEAR(worst, 0, 8 * eps);
-            vectors_destroy(&x, &y);
-            free_all(a, b, c);
         }
     }
 }
 
-static void cg_kernels_match_loops(void)
+TEST(cg_kernels_match_loops)
 {
     for (int s = 0; s < SIZES; ++s) {
         const cmg_size n = sizes[s];
         double *host[4];
         void *v[4];
         const double scalars[3] = {0.75, 1.5, 0};
-        double *d_scalars = NULL;
-        float *single = NULL;
+        scoped_device double *d_scalars = NULL;
+        scoped_device float *single = NULL;
         CHECK_OK(cmgi_alloc_device(ctx, n, sizeof(float), &single));
         CHECK_OK(cmgi_alloc_device(ctx, 3, sizeof(double), &d_scalars));
         CHECK_OK(cmgi_to_device(ctx, d_scalars, scalars, sizeof scalars));
@@ -87,7 +83,7 @@ static void cg_kernels_match_loops(void)
                                          CMG_FP64, v[1]));
         double rr = -1;
         CHECK_OK(cmgi_to_host(ctx, &rr, d_scalars + 2, sizeof rr));
-        double *out = malloc((size_t)(n + 1) * sizeof *out);
+        scoped double *out = malloc((size_t)(n + 1) * sizeof *out);
         double expected = 0;
         double worst = 0;
         const double alpha = 0.5;
@@ -113,19 +109,16 @@ static void cg_kernels_match_loops(void)
             free(host[k]);
             cmgi_free_device(ctx, v[k]);
         }
-        free(out);
-        cmgi_free_device(ctx, single);
-        cmgi_free_device(ctx, d_scalars);
     }
 }
 
-static void cg_kernels_match_loops_in_fp32(void)
+TEST(cg_kernels_match_loops_in_fp32)
 {
     for (int s = 0; s < SIZES; ++s) {
         const cmg_size n = sizes[s];
         const double scalars[3] = {0.75, 1.5, 0}; /* num / den = 1 / 2 */
         double *host[4];
-        double *d_scalars = NULL;
+        scoped_device double *d_scalars = NULL;
         cmg_vector *v[4];
         CHECK_OK(cmgi_alloc_device(ctx, 3, sizeof(double), &d_scalars));
         CHECK_OK(cmgi_to_device(ctx, d_scalars, scalars, sizeof scalars));
@@ -148,8 +141,8 @@ static void cg_kernels_match_loops_in_fp32(void)
         double rr = -1;
         double expected = 0;
         double worst = 0;
-        double *x = malloc((size_t)(n + 1) * sizeof *x);
-        double *p = malloc((size_t)(n + 1) * sizeof *p);
+        scoped double *x = malloc((size_t)(n + 1) * sizeof *x);
+        scoped double *p = malloc((size_t)(n + 1) * sizeof *p);
         CHECK_OK(cmgi_to_host(ctx, &rr, d_scalars + 2, sizeof rr));
         CHECK_OK(cmg_vector_get(v[2], x));
         CHECK_OK(cmg_vector_get(v[0], p));
@@ -165,21 +158,19 @@ static void cg_kernels_match_loops_in_fp32(void)
             free(host[k]);
             cmg_vector_destroy(&v[k]);
         }
-        free_all(x, p);
-        cmgi_free_device(ctx, d_scalars);
     }
 }
 
 /* A stopped iteration, and one whose p . q is not positive, leave x and r as they are. */
 /* The step that is made at once is that of the operations it stands for. */
-static void jacobi_steps_match_loops(void)
+TEST(jacobi_steps_match_loops)
 {
     for (int turn = 0; turn < 2 * SIZES; ++turn) {
         const cmg_size n = sizes[turn / 2];
         const cmg_precision precision = turn % 2 ? CMG_FP32 : CMG_FP64;
         const double eps = turn % 2 ? 1e-6 : 1e-14;
         double scalars[3] = {0.75, 0, 0}; /* rho_0, rho_1, curvature */
-        double *d_scalars = NULL;
+        scoped_device double *d_scalars = NULL;
         double *host[4]; /* D^-1, q, p, r */
         cmg_vector *v[5];
         CHECK_OK(cmgi_alloc_device(ctx, 3, sizeof(double), &d_scalars));
@@ -201,8 +192,8 @@ static void jacobi_steps_match_loops(void)
                                        .curvature = d_scalars + 2};
         CHECK_OK(ctx->backend->jacobi_step(ctx, n, &step));
         CHECK_OK(cmgi_to_host(ctx, scalars, d_scalars, sizeof scalars));
-        double *out = malloc((size_t)(n + 1) * sizeof *out);
-        double *p = malloc((size_t)(n + 1) * sizeof *p);
+        scoped double *out = malloc((size_t)(n + 1) * sizeof *out);
+        scoped double *p = malloc((size_t)(n + 1) * sizeof *p);
         CHECK_OK(cmg_vector_get(v[3], out));
         CHECK_OK(cmg_vector_get(v[2], p));
         double curvature = 0;
@@ -230,20 +221,18 @@ static void jacobi_steps_match_loops(void)
         for (int k = 0; k < 5; ++k) {
             cmg_vector_destroy(&v[k]);
         }
-        free_all(out, p);
-        cmgi_free_device(ctx, d_scalars);
     }
 }
 
-static void cg_update_can_be_frozen(void)
+TEST(cg_update_can_be_frozen)
 {
     enum { N = 1000 };
     const double scalars[3] = {0.75, 1.5, -1.0};
     /* the first has ended, the second runs and breaks down */
     const cmgi_stop begin[2] = {{.most = 9, .done = 3, .outcome = CMG_CONVERGED_RTOL, .running = 0},
                                 {.most = 9, .done = 3, .outcome = CMGI_STOP_NONE, .running = 1}};
-    double *d_scalars = NULL;
-    cmgi_stop *d_stop = NULL;
+    scoped_device double *d_scalars = NULL;
+    scoped_device cmgi_stop *d_stop = NULL;
     double *v[4];
     double *host[4];
     double out[N];
@@ -287,59 +276,50 @@ static void cg_update_can_be_frozen(void)
         free(host[k]);
         cmgi_free_device(ctx, v[k]);
     }
-    cmgi_free_device(ctx, d_scalars);
-    cmgi_free_device(ctx, d_stop);
 }
 
-static void dot_is_repeatable_for_any_thread_count(void)
+TEST(dot_is_repeatable_for_any_thread_count)
 {
-    if (cmg_context_backend(ctx) != CMG_BACKEND_CPU) {
-        SKIP("thread counts are a matter of the CPU backend");
-        return;
-    }
+    NEEDS(cmg_context_backend(ctx) == CMG_BACKEND_CPU,
+          "thread counts are a matter of the CPU backend");
     const cmg_size n = 300001;
-    double *a = random_array(n, 5);
+    scoped double *a = random_array(n, 5);
     double first = 0;
     for (int threads = 1; threads <= 5; ++threads) {
-        cmg_context_options options;
-        cmg_context_options_default(&options);
+        cmg_context_options options = context_defaults();
         options.threads = threads;
-        cmg_context *other = NULL;
-        cmg_vector *x = NULL;
+        scoped_context *other = NULL;
+        scoped_vector *x = NULL;
         CHECK_OK(cmg_context_create(&options, &other));
         CHECK_OK(cmg_vector_wrap(other, n, CMG_FP64, a, &x));
         double dot = 0;
         CHECK_OK(cmg_vector_dot(x, x, &dot));
         first = threads == 1 ? dot : first;
         CHECK(dot == first);
-        cmg_vector_destroy(&x);
-        cmg_context_destroy(&other);
     }
-    free(a);
 }
 
-static void conversion_rounds_once(void)
+TEST(conversion_rounds_once)
 {
     const double a[3] = {1.0 / 3.0, -1e-3, 16777217.0};
     double back[3];
-    cmg_vector *x = vector_new(3, CMG_FP64);
-    cmg_vector *y = vector_new(3, CMG_FP32);
+    scoped_vector *x = vector_new(3, CMG_FP64);
+    scoped_vector *y = vector_new(3, CMG_FP32);
     CHECK_OK(cmg_vector_set(x, a));
     CHECK_OK(cmg_vector_copy(x, y));
     CHECK_OK(cmg_vector_get(y, back));
     for (int i = 0; i < 3; ++i) {
         CHECK(back[i] == (double)(float)a[i]);
     }
-    vectors_destroy(&x, &y);
 }
 
-static void permute_gathers_and_scatters(void)
+TEST(permute_gathers_and_scatters)
 {
     const cmg_index perm[5] = {3, 1, 4, 0, 2};
     const double x[5] = {10, 11, 12, 13, 14};
     double y[5];
     double z[5];
-    cmg_index *d_perm = NULL;
+    scoped_device cmg_index *d_perm = NULL;
     double *d[3] = {NULL, NULL, NULL};
     CHECK_OK(cmgi_alloc_device(ctx, 5, sizeof *d_perm, &d_perm));
     CHECK_OK(cmgi_to_device(ctx, d_perm, perm, sizeof perm));
@@ -356,23 +336,21 @@ static void permute_gathers_and_scatters(void)
         CHECK(z[k] == x[k]);
         cmgi_free_device(ctx, k < 3 ? d[k] : NULL);
     }
-    cmgi_free_device(ctx, d_perm);
 }
 
-static void vectors_tell_what_they_are(void)
+TEST(vectors_know_what_they_are)
 {
     CHECK(cmg_vector_length(NULL) == 0 && cmg_vector_columns(NULL) == 0);
     CHECK(cmg_vector_precision(NULL) == CMG_FP64 && cmg_vector_data(NULL) == NULL);
-    cmg_vector *x = vector_new(5, CMG_FP32);
+    scoped_vector *x = vector_new(5, CMG_FP32);
     CHECK(cmg_vector_length(x) == 5 && cmg_vector_columns(x) == 1);
     CHECK(cmg_vector_precision(x) == CMG_FP32 && cmg_vector_data(x) != NULL);
     cmg_vector_destroy(&x);
     CHECK_OK(cmg_vector_create_columns(ctx, 5, 3, CMG_FP64, &x));
     CHECK(cmg_vector_length(x) == 5 && cmg_vector_columns(x) == 3);
-    cmg_vector_destroy(&x);
 }
 
-static void misuse_gives_a_status(void)
+TEST(misuse_gives_a_status)
 {
     cmg_vector *x = NULL;
     double dot = 0;
@@ -386,20 +364,4 @@ static void misuse_gives_a_status(void)
     CHECK_STATUS(cmg_vector_axpby(1, x, 1, NULL), CMG_ERR_ARG);
     vectors_destroy(&x, &y, &y);
     CHECK(x == NULL && y == NULL);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(axpby_and_dot_match_loops);
-    RUN(cg_kernels_match_loops);
-    RUN(cg_kernels_match_loops_in_fp32);
-    RUN(jacobi_steps_match_loops);
-    RUN(cg_update_can_be_frozen);
-    RUN(dot_is_repeatable_for_any_thread_count);
-    RUN(conversion_rounds_once);
-    RUN(permute_gathers_and_scatters);
-    RUN(vectors_tell_what_they_are);
-    RUN(misuse_gives_a_status);
-    return TEST_END();
 }

@@ -9,10 +9,8 @@
 static double *dense(const cmgi_csr *A)
 {
     double *d = calloc((size_t)(A->rows * A->cols) + 1, sizeof *d);
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            d[i * A->cols + A->indices[k]] += A->values[k];
-        }
+    EACH_ENTRY (A, i, k) {
+        d[i * A->cols + A->indices[k]] += A->values[k];
     }
     return d;
 }
@@ -29,14 +27,14 @@ static bool rows_ascend(const cmgi_csr *A)
     return true;
 }
 
-static void transpose_swaps_indices(void)
+TEST(transpose_swaps_indices)
 {
     for (int s = 0; s < SUITE - 1; ++s) {
-        cmgi_csr A = suite_make(&suite[s]);
-        cmgi_csr T = {0};
+        scoped_csr A = suite_make(&suite[s]);
+        scoped_csr T = {0};
         CHECK_OK(cmgi_csr_transpose(ctx, &A.view, &T));
-        double *a = dense(&A);
-        double *t = dense(&T);
+        scoped double *a = dense(&A);
+        scoped double *t = dense(&T);
         double worst = 0;
         for (cmg_size i = 0; i < A.rows; ++i) {
             for (cmg_size j = 0; j < A.cols; ++j) {
@@ -45,37 +43,33 @@ static void transpose_swaps_indices(void)
         }
         CHECK(worst == 0);
         CHECK(rows_ascend(&T));
-        free_all(a, t);
-        csrs_free(&A, &T);
     }
 }
 
-static void sort_keeps_the_matrix(void)
+TEST(sort_keeps_the_matrix)
 {
     for (int s = 0; s < SUITE - 1; ++s) {
-        cmgi_csr A = suite_make(&suite[s]);
-        double *before = dense(&A);
+        scoped_csr A = suite_make(&suite[s]);
+        scoped double *before = dense(&A);
         CHECK_OK(cmgi_csr_sort(ctx, &A));
-        double *after = dense(&A);
+        scoped double *after = dense(&A);
         CHECK(rows_ascend(&A));
         CHECK(memcmp(before, after, (size_t)(A.rows * A.cols) * sizeof *after) == 0);
-        free_all(before, after);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
-static void permute_renumbers_rows_and_columns(void)
+TEST(permute_renumbers_rows_and_columns)
 {
-    cmgi_csr A = suite_make(&suite[12]);
+    scoped_csr A = suite_make(&suite[12]);
     const cmg_size n = A.rows;
-    cmg_index *perm = malloc((size_t)n * sizeof *perm);
+    scoped cmg_index *perm = malloc((size_t)n * sizeof *perm);
     for (cmg_size k = 0; k < n; ++k) {
         perm[k] = (cmg_index)((k * 5 + 3) % n); /* n = 257 is prime */
     }
-    cmgi_csr B = {0};
+    scoped_csr B = {0};
     CHECK_OK(cmgi_csr_permute(ctx, &A.view, perm, perm, true, &B));
-    double *a = dense(&A);
-    double *b = dense(&B);
+    scoped double *a = dense(&A);
+    scoped double *b = dense(&B);
     bool equal = true;
     for (cmg_size i = 0; i < n; ++i) {
         for (cmg_size j = 0; j < n; ++j) {
@@ -84,20 +78,17 @@ static void permute_renumbers_rows_and_columns(void)
     }
     CHECK(equal);
     CHECK(rows_ascend(&B));
-    free_all(perm, a, b);
-    csrs_free(&A, &B);
 }
 
-static void product_matches_dense(void)
+TEST(product_matches_dense)
 {
-    cmgi_csr A = suite_make(&suite[14]); /* 65 x 700 */
-    cmgi_csr B = suite_make(&suite[15]); /* 700 x 65 */
-    cmgi_csr C = {0};
-    const cmg_csr va = cmgi_csr_view(&A);
-    CHECK_OK(cmgi_csr_multiply(ctx, &va, &B.view, &C));
-    double *a = dense(&A);
-    double *b = dense(&B);
-    double *c = dense(&C);
+    scoped_csr A = suite_make(&suite[14]); /* 65 x 700 */
+    scoped_csr B = suite_make(&suite[15]); /* 700 x 65 */
+    scoped_csr C = {0};
+    CHECK_OK(cmgi_csr_multiply(ctx, &A.view, &B.view, &C));
+    scoped double *a = dense(&A);
+    scoped double *b = dense(&B);
+    scoped double *c = dense(&C);
     double worst = 0;
     for (cmg_size i = 0; i < 65; ++i) {
         for (cmg_size j = 0; j < 65; ++j) {
@@ -111,12 +102,10 @@ static void product_matches_dense(void)
     CHECK_NEAR(worst, 0, 1e-13);
     CHECK(rows_ascend(&C));
     cmgi_csr D = {0};
-    CHECK_STATUS(cmgi_csr_multiply(ctx, &va, &va, &D), CMG_ERR_SHAPE);
-    free_all(a, b, c);
-    csrs_free(&A, &B, &C);
+    CHECK_STATUS(cmgi_csr_multiply(ctx, &A.view, &A.view, &D), CMG_ERR_SHAPE);
 }
 
-static void broken_structure_is_named(void)
+TEST(broken_structure_is_named)
 {
     const cmg_size falling[] = {0, 2, 1};
     const cmg_size offset[] = {1, 2, 2};
@@ -130,13 +119,11 @@ static void broken_structure_is_named(void)
     A.indptr = offset;
     CHECK_STATUS(cmgi_csr_check(ctx, "A", &A), CMG_ERR_SHAPE);
     A.indptr = far;
-    CHECK_STATUS(cmgi_csr_check(ctx, "A", &A), CMG_ERR_SHAPE);
-    CHECK(strstr(cmg_context_message(ctx), "row 0") != NULL);
+    CHECK_REFUSED(cmgi_csr_check(ctx, "A", &A), CMG_ERR_SHAPE, "row 0");
     A.indptr = fine;
     CHECK_OK(cmgi_csr_check(ctx, "A", &A));
     A.indices = negative;
-    CHECK_STATUS(cmgi_csr_check(ctx, "A", &A), CMG_ERR_SHAPE);
-    CHECK(strstr(cmg_context_message(ctx), "row 1") != NULL);
+    CHECK_REFUSED(cmgi_csr_check(ctx, "A", &A), CMG_ERR_SHAPE, "row 1");
     A.indices = indices;
     A.rows = -1;
     CHECK_STATUS(cmgi_csr_check(ctx, "A", &A), CMG_ERR_SHAPE);
@@ -172,11 +159,11 @@ static void check_statistics(const cmg_csr *A, const cmgi_row_statistics *s)
 }
 
 /* Statistics of rows and columns by plain counting, for every shape of the suite. */
-static void statistics_are_those_of_the_rows(void)
+TEST(statistics_are_those_of_the_rows)
 {
     for (int k = 0; k < SUITE; ++k) {
-        cmgi_csr A = suite_make(&suite[k]);
-        cmgi_csr T = {0};
+        scoped_csr A = suite_make(&suite[k]);
+        scoped_csr T = {0};
         cmgi_row_statistics s;
         CHECK_OK(cmgi_row_statistics_take(ctx, &A.view, &s));
         check_statistics(&A.view, &s);
@@ -185,7 +172,6 @@ static void statistics_are_those_of_the_rows(void)
         CHECK_OK(cmgi_column_statistics_take(ctx, &A.view, &s));
         check_statistics(&T.view, &s);
         cmgi_row_statistics_free(ctx, &s);
-        csrs_free(&A, &T);
     }
 }
 
@@ -193,19 +179,15 @@ static void statistics_are_those_of_the_rows(void)
  * along the line or have but two entries. */
 static cmgi_csr line_of_kinds(cmg_size n)
 {
-    cmgi_csr A = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, n, n, 4 * n, &A));
-    cmg_size k = 0;
+    cmgi_csr A = csr_new(n, n, 4 * n);
     for (cmg_size i = 0; i < n; ++i) {
         const bool identity = i % 1000 == 17;
         const double side = i / 300 % 3 == 0 ? 0.5 : i / 300 % 3 == 1 ? 0.42 : 0.3;
-        A.indptr[i] = k;
         for (cmg_size j = i > 0 ? i - 1 : 0; j <= i + 2 && j < n; ++j) {
-            A.indices[k] = (cmg_index)j;
-            A.values[k++] = j == i ? -2 : identity ? 0 : j == i + 2 ? 0.01 : 2 * side;
+            csr_put(&A, i, j, j == i ? -2 : identity ? 0 : j == i + 2 ? 0.01 : 2 * side);
         }
     }
-    A.indptr[n] = k;
+    csr_end(&A);
     return A;
 }
 
@@ -232,12 +214,12 @@ static void check_looks(const cmgi_csr *A, cmg_size first, const cmgi_csr_facts 
     CHECK(found.looks.same == NULL && found.known);
 }
 
-static void facts_are_those_of_every_row(void)
+TEST(facts_are_those_of_every_row)
 {
     const cmg_size sizes[] = {1, 3, 4000, 9001};
     for (int s = 0; s < 4; ++s) {
         const cmg_size n = sizes[s];
-        cmgi_csr A = line_of_kinds(n);
+        scoped_csr A = line_of_kinds(n);
         const cmg_size first = n / 4;
         cmgi_csr_facts found = {0};
         cmgi_csr_facts wanted = {0};
@@ -271,11 +253,10 @@ static void facts_are_those_of_every_row(void)
         A.values[A.indptr[n / 3]] = NAN;
         CHECK_OK(cmgi_csr_facts_take(ctx, &A.view, first, n, &found));
         CHECK(found.bad == n / 3);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
-static void searches_find_the_first_place(void)
+TEST(searches_find_the_first_place)
 {
     static const cmg_index list[] = {-3, 0, 0, 4, 9};
     static const cmg_size offsets[] = {0, 0, 2, 2, 7};
@@ -295,18 +276,4 @@ static void searches_find_the_first_place(void)
     }
     CHECK(cmgi_search_index(list, 3, 3, 0) == 3);
     CHECK(cmgi_hash_mix(cmgi_hash_mix(0, 1), 2) != cmgi_hash_mix(cmgi_hash_mix(0, 2), 1));
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(transpose_swaps_indices);
-    RUN(sort_keeps_the_matrix);
-    RUN(permute_renumbers_rows_and_columns);
-    RUN(product_matches_dense);
-    RUN(broken_structure_is_named);
-    RUN(statistics_are_those_of_the_rows);
-    RUN(facts_are_those_of_every_row);
-    RUN(searches_find_the_first_place);
-    return TEST_END();
 }

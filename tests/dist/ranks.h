@@ -5,7 +5,6 @@
 #pragma once
 #include "cmg_ranks.h"
 #include "ranks/group.h"
-#include "core/random.h"
 #include "ranks/rows.h"
 #include "hierarchy/hierarchy.h"
 #include "test.h"
@@ -36,7 +35,7 @@ static int ascending_cut(const void *a, const void *b)
 /* Writes where every rank begins on every level into the hierarchy. */
 static inline void divide(cmg_hierarchy *h, int ranks, int partition)
 {
-    double *part = calloc((size_t)ranks + 1, sizeof *part);
+    scoped double *part = calloc((size_t)ranks + 1, sizeof *part);
     uint64_t seed = 7;
     for (int l = 0; l < h->levels; ++l) {
         const double n = (double)h->level[l].A.rows;
@@ -52,16 +51,15 @@ static inline void divide(cmg_hierarchy *h, int ranks, int partition)
         qsort(part + 1, (size_t)ranks - 1, sizeof *part, ascending_cut);
         CHECK_OK(cmg_hierarchy_set_vector(h, l, "partition", NULL, ranks + 1, part));
     }
-    free(part);
 }
 
 /* Solves with what the context has of the hierarchy; rank 0 keeps the report. */
 static inline cmg_status solve_own(cmg_hierarchy *h, trial *t, cmg_size first, cmg_size rows,
                                    bool keep)
 {
-    cmg_solver *s = NULL;
-    cmg_vector *b = NULL;
-    cmg_vector *x = NULL;
+    scoped_solver *s = NULL;
+    scoped_vector *b = NULL;
+    scoped_vector *x = NULL;
     cmg_report report;
     cmg_context *mine = h->ctx;
     cmg_status status = CMG_OK;
@@ -83,15 +81,12 @@ static inline cmg_status solve_own(cmg_hierarchy *h, trial *t, cmg_size first, c
             (void)snprintf(t->notes + used, sizeof t->notes - used, "%s\n", cmg_solver_note(s, i));
         }
     }
-    cmg_solver_destroy(&s);
-    vectors_destroy(&b, &x);
     return status;
 }
 
 static inline cmg_status open_rank(const cmg_transport *transport, cmg_context **mine)
 {
-    cmg_context_options options;
-    cmg_context_options_default(&options);
+    cmg_context_options options = context_defaults();
     options.backend = cmg_context_backend(ctx);
     options.device = transport->rank % cmg_backend_devices(options.backend);
     options.threads = 1;
@@ -100,29 +95,65 @@ static inline cmg_status open_rank(const cmg_transport *transport, cmg_context *
     return cmg_context_create(&options, mine);
 }
 
+/* A failure of one rank ends the others, with its message. */
+static inline cmg_status rank_end(const cmg_transport *transport, const cmg_context *mine,
+                                  cmg_status status)
+{
+    if (status != CMG_OK) {
+        transport->fail(transport->user, status, cmg_context_message(mine));
+    }
+    return status;
+}
+
 /* What a rank does. */
 static cmg_status solve_rank(void *user, const cmg_transport *transport)
 {
     trial *t = user;
-    cmg_context *mine = NULL;
-    cmg_hierarchy *h = NULL;
+    scoped_context *mine = NULL;
+    scoped_hierarchy *h = NULL;
     cmg_size first = 0;
     cmg_size rows = 0;
     cmg_status status = open_rank(transport, &mine);
     status = status != CMG_OK ? status : cmg_hierarchy_take_rows(mine, t->whole, &h);
     status = status != CMG_OK ? status : cmg_hierarchy_own_rows(h, 0, &first, &rows);
     status = status != CMG_OK ? status : solve_own(h, t, first, rows, transport->rank == 0);
-    if (status != CMG_OK) {
-        transport->fail(transport->user, status, cmg_context_message(mine));
-    }
-    cmg_hierarchy_destroy(&h);
-    cmg_context_destroy(&mine);
-    return status;
+    return rank_end(transport, mine, status);
+}
+
+/* Runs a function on all ranks; it ends with the status and words. */
+static inline bool run_ranks(int ranks, double seconds,
+                             cmg_status (*run)(void *, const cmg_transport *), void *user,
+                             cmg_status expected, const char *words)
+{
+    char why[CMG_MESSAGE] = "";
+    const cmg_status status = cmg_loopback_run(ranks, seconds, run, user, why);
+    CHECK_SAY(status == expected, "%d ranks: %s, \"%s\"", ranks, cmg_status_name(status), why);
+    CHECK_SAY(strstr(why, words) != NULL, "%d ranks: \"%s\" without \"%s\"", ranks, why, words);
+    return status == expected;
 }
 
 static inline void trial_end(trial *t)
 {
     free_all(t->history, t->x);
+}
+
+#define scoped_trial scoped_by(trial_end) trial
+
+static inline trial trial_of(const cmg_hierarchy *h, const double *b, const char *options)
+{
+    trial t = {.whole = h, .options = options, .n = h->level[0].A.rows, .b = b};
+    t.x = calloc((size_t)t.n, sizeof *t.x);
+    return t;
+}
+
+static inline double *random_rhs(const cmg_hierarchy *h)
+{
+    const cmg_size n = h->level[0].A.rows;
+    double *b = malloc((size_t)n * sizeof *b);
+    for (cmg_size i = 0; i < n; ++i) {
+        b[i] = cmgi_random_at(3, (uint64_t)i);
+    }
+    return b;
 }
 
 static inline bool near(double a, double b, double tolerance)
@@ -159,17 +190,12 @@ static inline void compare_histories(const trial *one, const trial *many, double
 static inline void compare_ranks(cmg_hierarchy *h, const double *b, const char *options, int ranks,
                                  int partition, double tolerance)
 {
-    trial one = {.whole = h, .options = options, .n = h->level[0].A.rows, .b = b};
-    trial many = one;
-    char why[CMG_MESSAGE] = "";
+    scoped_trial one = trial_of(h, b, options);
+    scoped_trial many = trial_of(h, b, options);
     const int before = test_failures;
-    one.x = calloc((size_t)one.n, sizeof(double));
-    many.x = calloc((size_t)one.n, sizeof(double));
     CHECK_OK(solve_own(h, &one, 0, one.n, true));
     divide(h, ranks, partition);
-    const cmg_status status = cmg_loopback_run(ranks, 60, solve_rank, &many, why);
-    CHECK(status == CMG_OK);
-    if (status == CMG_OK && one.history != NULL) {
+    if (run_ranks(ranks, 60, solve_rank, &many, CMG_OK, "") && one.history != NULL) {
         double difference = 0;
         double size = 0;
         CHECK(many.report.iterations == one.report.iterations);
@@ -183,10 +209,8 @@ static inline void compare_ranks(cmg_hierarchy *h, const double *b, const char *
         CHECK(!cmg_outcome_converged(one.report.outcome) || difference <= 1e-6 * size);
     }
     if (test_failures != before) {
-        printf("  %lld rows, %d ranks, %s, %s: %d iterations, one rank %d; %s\n%s--\n%s",
+        printf("  %lld rows, %d ranks, %s, %s: %d iterations, one rank %d\n%s--\n%s",
                (long long)one.n, ranks, partition_names[partition], options, many.report.iterations,
-               one.report.iterations, why, one.notes, many.notes);
+               one.report.iterations, one.notes, many.notes);
     }
-    trial_end(&one);
-    trial_end(&many);
 }

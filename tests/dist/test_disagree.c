@@ -3,9 +3,9 @@
  * what differs, in little time, or they stop together. Over loopback, and with WITH_MPI under
  * mpirun. The system is the test's own: A x = b with A = tridiag(-1, 2.1, -1).
  */
+#define TEST_OWN_MAIN
 #include "cmg_expert.h"
 #include "cmg_ranks.h"
-#include "core/random.h"
 #include "test.h"
 
 #include <time.h>
@@ -111,10 +111,10 @@ static cmg_status solve(task *t, int rank, cmg_solver *s, cmg_context *own)
     const int first = begin_of(t, rank);
     const int last = rank + 1 == ranks ? N : begin_of(t, rank + 1);
     const int columns = t->columns > 0 ? t->columns : 1;
-    cmg_vector *b = NULL;
-    cmg_vector *x = NULL;
+    scoped_vector *b = NULL;
+    scoped_vector *x = NULL;
     cmg_report report;
-    double *host = calloc((size_t)N * (size_t)columns, sizeof *host);
+    scoped double *host = calloc((size_t)N * (size_t)columns, sizeof *host);
     cmg_report_default(&report);
     for (int i = first; i < last; ++i) {
         host[i - first] = rhs(i);
@@ -128,8 +128,6 @@ static cmg_status solve(task *t, int rank, cmg_solver *s, cmg_context *own)
     t->outcome[rank] = report.outcome;
     t->iterations[rank] = report.iterations;
     t->relative[rank] = report.relative_residual;
-    vectors_destroy(&b, &x);
-    free(host);
     return status;
 }
 
@@ -137,8 +135,8 @@ static cmg_status solve_as_told(task *t, int rank, cmg_context *own)
 {
     const bool odd = rank == t->odd;
     int never = INT32_MAX;
-    cmg_hierarchy *h = NULL;
-    cmg_solver *s = NULL;
+    scoped_hierarchy *h = NULL;
+    scoped_solver *s = NULL;
     cmg_solver_options o = solver_defaults();
     (void)cmg_solver_options_set(&o, t->options != NULL ? t->options : "");
     if (odd && t->row >= 0) {
@@ -155,8 +153,6 @@ static cmg_status solve_as_told(task *t, int rank, cmg_context *own)
         status = cmg_solver_set_limits(s, -1, -1, t->limit);
     }
     status = status != CMG_OK ? status : solve(t, rank, s, own);
-    cmg_solver_destroy(&s);
-    cmg_hierarchy_destroy(&h);
     return status;
 }
 
@@ -164,15 +160,14 @@ static cmg_status solve_as_told(task *t, int rank, cmg_context *own)
 static cmg_status gather_other_length(const task *t, const cmg_transport *transport)
 {
     size_t offsets[MOST + 1] = {0};
-    char *mine = calloc(t->length, 1); /* to the byte, for a sanitizer */
-    char *all = calloc(MOST, t->length > 64 ? t->length : 64);
+    scoped char *mine = calloc(t->length, 1); /* to the byte, for a sanitizer */
+    scoped char *all = calloc(MOST, t->length > 64 ? t->length : 64);
     for (int r = 0; r < ranks; ++r) {
         const bool own = r == t->odd && r == transport->rank;
         offsets[r + 1] = offsets[r] + (own ? t->length : 64);
     }
     char *part = transport->rank == t->odd ? mine : all + offsets[transport->rank];
     const cmg_status status = transport->gather(transport->user, part, all, offsets);
-    free_all(mine, all);
     return status;
 }
 
@@ -180,9 +175,8 @@ static cmg_status work(void *user, const cmg_transport *transport)
 {
     task *t = user;
     const int rank = transport->rank;
-    cmg_context_options options;
-    cmg_context *own = NULL;
-    cmg_context_options_default(&options);
+    cmg_context_options options = context_defaults();
+    scoped_context *own = NULL;
     cmg_ranks_use(&options, transport);
     cmg_elements_use(&options);
     options.threads = 1;
@@ -196,7 +190,6 @@ static cmg_status work(void *user, const cmg_transport *transport)
         t->status[rank] = solve_as_told(t, rank, own);
         (void)snprintf(t->why[rank], CMG_MESSAGE, "%s", cmg_context_message(own));
     }
-    cmg_context_destroy(&own);
     return t->status[rank];
 }
 
@@ -228,12 +221,9 @@ static void expect(task *t, cmg_status status, const char *words)
 {
     run(t);
     for (int r = first_here; r < last_here; ++r) {
-        CHECK(t->status[r] == status);
-        CHECK(strstr(t->why[r], words) != NULL);
-        if (t->status[r] != status || strstr(t->why[r], words) == NULL) {
-            printf("  rank %d: %s, \"%s\" where \"%s\" is due\n", r, cmg_status_name(t->status[r]),
-                   t->why[r], words);
-        }
+        CHECK_SAY(t->status[r] == status, "rank %d: %s, \"%s\"", r, cmg_status_name(t->status[r]),
+                  t->why[r]);
+        CHECK_SAY(strstr(t->why[r], words) != NULL, "\"%s\" without \"%s\"", t->why[r], words);
     }
 }
 
@@ -264,7 +254,7 @@ static bool other_value(const cmg_option *o, char *value, size_t size)
     return false;
 }
 
-static void options_that_differ_are_named(void)
+TEST(options_that_differ_are_named)
 {
     int tried = 0;
     for (int row = 0; cmg_solver_option(row) != NULL; ++row) {
@@ -283,7 +273,7 @@ static void options_that_differ_are_named(void)
     printf("  %d disagreements of %d ranks\n", tried, ranks);
 }
 
-static void limits_that_differ_are_named(void)
+TEST(limits_that_differ_are_named)
 {
     for (int odd = 0; odd < ranks; ++odd) {
         task t = {.odd = odd, .row = -1, .stop = -1, .limit = 7};
@@ -291,7 +281,7 @@ static void limits_that_differ_are_named(void)
     }
 }
 
-static void a_part_of_another_length_is_refused(void)
+TEST(a_part_of_another_length_is_refused)
 {
     static const size_t lengths[] = {8, 63, 65, 1000, 3 << 20};
     for (size_t k = 0; k < sizeof lengths / sizeof *lengths; ++k) {
@@ -312,7 +302,7 @@ static void a_part_of_another_length_is_refused(void)
 }
 
 /* A monitor on any rank stops all of them where it would stop one. */
-static void a_monitor_stops_all_ranks(void)
+TEST(a_monitor_stops_all_ranks)
 {
     static const char *const methods[] = {"krylov=cg",
                                           "krylov=none",
@@ -324,9 +314,7 @@ static void a_monitor_stops_all_ranks(void)
     for (size_t k = 0; k < sizeof methods / sizeof *methods; ++k) {
         for (int stop = 0; stop < 4; stop += 3) {
             for (int odd = 0; odd < ranks; ++odd) {
-                char options[96];
-                (void)snprintf(options, sizeof options, "smoother=jacobi coarse=smoother %s",
-                               methods[k]);
+                const char *options = sprint("smoother=jacobi coarse=smoother %s", methods[k]);
                 task t = {.odd = odd,
                           .row = -1,
                           .options = options,
@@ -352,7 +340,7 @@ static void share(task *t)
 }
 
 /* Ranks without a row send nothing, from no memory. */
-static void parts_may_be_empty(void)
+TEST(parts_may_be_empty)
 {
     static const char *const options[] = {"coarse=auto smoother=auto", "smoother=spai",
                                           "smoother=fsai"};
@@ -367,7 +355,7 @@ static void parts_may_be_empty(void)
 }
 
 /* What ranks cannot do is refused by its name. */
-static void refusals_have_names(void)
+TEST(refusals_have_names)
 {
     static const struct {
         const char *options;
@@ -387,23 +375,19 @@ static void refusals_have_names(void)
 }
 
 /* Every format solves, or is refused by its name on all ranks. */
-static void formats_solve_or_are_refused(void)
+TEST(formats_solve_or_are_refused)
 {
     int solved = 0;
     for (int f = 0; cmg_enum_name("format", f) != NULL; ++f) {
         const char *name = cmg_enum_name("format", f);
-        char options[96];
-        (void)snprintf(options, sizeof options, "format=%s", name);
-        task t = {.row = -1, .options = options, .stop = -1};
+        task t = {.row = -1, .options = sprint("format=%s", name), .stop = -1};
         run(&t);
         share(&t);
         for (int r = first_here; r < last_here; ++r) {
             CHECK(t.status[r] == t.status[first_here]);
-            CHECK(t.status[r] == CMG_OK ? residual(false, t.x) <= 1.01e-8
-                                        : strstr(t.why[r], name) != NULL);
-            if (t.status[r] != CMG_OK && strstr(t.why[r], name) == NULL) {
-                printf("  %s: %s, %s\n", name, cmg_status_name(t.status[r]), t.why[r]);
-            }
+            CHECK_SAY(t.status[r] == CMG_OK ? residual(false, t.x) <= 1.01e-8
+                                            : strstr(t.why[r], name) != NULL,
+                      "%s: %s, %s", name, cmg_status_name(t.status[r]), t.why[r]);
         }
         solved += t.status[first_here] == CMG_OK;
     }
@@ -411,13 +395,10 @@ static void formats_solve_or_are_refused(void)
 }
 
 /* One rank takes the last rungs of the ladder here; several end as they are, all alike. */
-static void a_ladder_without_its_last_rungs_ends(void)
+TEST(a_ladder_without_its_last_rungs_ends)
 {
     static const char *const options[] = {"", "smoother=jacobi", "coarsen=no", "max-it=500"};
-#ifndef CMGI_HAVE_LAPACK
-    SKIP("a pseudo-inverse needs LAPACK");
-    return;
-#endif
+    NEEDS(HAS_LAPACK, "a pseudo-inverse needs LAPACK");
     for (size_t k = 0; k < sizeof options / sizeof *options; ++k) {
         task t = {.row = -1, .options = options[k], .stop = -1, .scaled = true};
         expect(&t, CMG_OK, "");
@@ -439,16 +420,9 @@ int main(int argc, char **argv)
     (void)MPI_Comm_rank(MPI_COMM_WORLD, &first_here);
     last_here = first_here + 1;
 #endif
-    TEST_BEGIN(argc, argv);
-    RUN(options_that_differ_are_named);
-    RUN(a_monitor_stops_all_ranks);
-    RUN(parts_may_be_empty);
-    RUN(limits_that_differ_are_named);
-    RUN(a_part_of_another_length_is_refused);
-    RUN(refusals_have_names);
-    RUN(formats_solve_or_are_refused);
-    RUN(a_ladder_without_its_last_rungs_ends);
-    const int failures = TEST_END();
+    test_begin(argc, argv);
+    test_run();
+    const int failures = test_end();
 #ifdef WITH_MPI
     (void)MPI_Finalize();
 #endif

@@ -2,28 +2,13 @@
 
 /* One rank's failure ends all of them, with its message, and nobody waits for ever. */
 #include "ranks.h"
-
-#include "cmg_fem.h"
+#include "generated.h"
 
 #include <time.h>
 
 static cmg_hierarchy *whole = NULL;
 static double *rhs = NULL;
 static int ranks = 3; /* two where they then have a device each */
-
-static void make_problem(void)
-{
-    cmg_generate_options options;
-    cmg_generate_options_default(&options);
-    options.cells = 16;
-    CHECK_OK(cmg_hierarchy_generate(ctx, &options, &whole));
-    const cmg_size n = whole->level[0].A.rows;
-    rhs = malloc((size_t)n * sizeof *rhs);
-    for (cmg_size i = 0; i < n; ++i) {
-        rhs[i] = cmgi_random_at(3, (uint64_t)i);
-    }
-    divide(whole, ranks, EVEN);
-}
 
 /* What goes wrong, and on which rank. */
 typedef enum fault {
@@ -41,7 +26,7 @@ typedef enum fault {
     WRONG_LENGTH
 } fault;
 
-typedef struct failing {
+typedef struct broken {
     fault kind;
     int rank;
     long allocations; /* of NO_MEMORY */
@@ -49,10 +34,10 @@ typedef struct failing {
     cmg_outcome outcome[3];
     double *history[2];
     int iterations;
-} failing;
+} broken;
 
 /* Rows of the whole hierarchy, spoiled on the way. */
-static cmg_status give(cmg_hierarchy *h, const failing *f, bool mine)
+static cmg_status give(cmg_hierarchy *h, const broken *f, bool mine)
 {
     const int levels = cmg_hierarchy_levels(h);
     for (int l = 0; l < levels; ++l) {
@@ -83,7 +68,7 @@ static cmg_status give(cmg_hierarchy *h, const failing *f, bool mine)
     return CMG_OK;
 }
 
-static cmg_status solve_with(cmg_hierarchy *h, failing *f, bool mine)
+static cmg_status solve_with(cmg_hierarchy *h, broken *f, bool mine)
 {
     cmg_context *own = h->ctx;
     cmg_solver *s = NULL;
@@ -125,7 +110,7 @@ done:
 
 static cmg_status work(void *user, const cmg_transport *transport)
 {
-    failing *f = user;
+    broken *f = user;
     const bool mine = transport->rank == f->rank;
     cmg_context *own = NULL;
     cmg_hierarchy *h = NULL;
@@ -149,9 +134,7 @@ done:
     if (mine) {
         f->reached = own->fail_after;
     }
-    if (status != CMG_OK) {
-        transport->fail(transport->user, status, cmg_context_message(own));
-    }
+    (void)rank_end(transport, own, status);
     cmg_hierarchy_destroy(&h);
     size_t now[2];
     cmg_context_memory(own, now, NULL);
@@ -166,17 +149,11 @@ done:
 
 static void expect(fault kind, int rank, cmg_status expected, const char *part)
 {
-    failing f = {.kind = kind, .rank = rank};
-    char why[CMG_MESSAGE] = "";
-    const cmg_status status = cmg_loopback_run(ranks, kind == SLEEPS ? 0.3 : 60, work, &f, why);
-    CHECK(status == expected);
-    CHECK(strstr(why, part) != NULL);
-    if (status != expected || strstr(why, part) == NULL) {
-        printf("  fault %d: %s, \"%s\"\n", (int)kind, cmg_status_name(status), why);
-    }
+    broken f = {.kind = kind, .rank = rank};
+    run_ranks(ranks, kind == SLEEPS ? 0.3 : 60, work, &f, expected, part);
 }
 
-static void ends_all_ranks(void)
+TEST(ends_all_ranks)
 {
     for (int rank = 0; rank < ranks; ++rank) {
         expect(LEAVES, rank, CMG_ERR_STATE, "has ended while others wait for it");
@@ -196,23 +173,21 @@ static void runs_out(cmg_status (*run)(void *user, const cmg_transport *transpor
 {
     long tried = 0;
     for (long n = 0;; n += 1 + n / share) {
-        failing f = {.kind = NO_MEMORY, .rank = (int)(n % ranks), .allocations = n};
+        broken f = {.kind = NO_MEMORY, .rank = (int)(n % ranks), .allocations = n};
         char why[CMG_MESSAGE] = "";
         const cmg_status status = cmg_loopback_run(ranks, 60, run, &f, why);
         if (f.reached > 0) {
             CHECK(status == CMG_OK);
             break;
         }
-        CHECK(status == CMG_ERR_MEMORY);
-        if (status != CMG_ERR_MEMORY) {
-            printf("  after %ld allocations: %s, \"%s\"\n", n, cmg_status_name(status), why);
-        }
+        CHECK_SAY(status == CMG_ERR_MEMORY, "after %ld allocations: %s, \"%s\"", n,
+                  cmg_status_name(status), why);
         ++tried;
     }
     CHECK(tried > 50);
 }
 
-static void memory_runs_out(void)
+TEST(memory_runs_out)
 {
     runs_out(work, 16);
 }
@@ -227,13 +202,13 @@ static const char *file_name(void)
 /* Generates, writes, reads again, sets up and solves: what fails in any of it. */
 static cmg_status through_files(void *user, const cmg_transport *transport)
 {
-    failing *f = user;
+    broken *f = user;
     const bool mine = transport->rank == f->rank;
     const char *path = file_name();
     cmg_generate_options options;
-    cmg_context *own = NULL;
-    cmg_hierarchy *h = NULL;
-    cmg_hierarchy *again = NULL;
+    scoped_context *own = NULL;
+    scoped_hierarchy *h = NULL;
+    scoped_hierarchy *again = NULL;
     cmg_size first = 0;
     trial t = {.options = "gather=20 smoother=jacobi no-fallback", .b = rhs};
     cmg_status status = CMG_OK;
@@ -254,34 +229,30 @@ done:
     if (mine) {
         f->reached = own->fail_after;
     }
-    if (status != CMG_OK) {
-        transport->fail(transport->user, status, cmg_context_message(own));
-    }
     free(t.x);
-    hierarchies_destroy(&h, &again);
-    cmg_context_destroy(&own);
-    return status;
+    return rank_end(transport, own, status);
 }
 
-static void memory_runs_out_between_files(void)
+TEST(memory_runs_out_between_files)
 {
+    NEEDS(HAS_HDF5, "no HDF5");
     runs_out(through_files, 24);
     (void)remove(file_name());
 }
 
 /* Not a failure, but an outcome, on all ranks. */
-static void not_a_number(void)
+TEST(not_a_number)
 {
-    failing f = {.kind = BAD_RHS, .rank = 1};
+    broken f = {.kind = BAD_RHS, .rank = 1};
     CHECK(cmg_loopback_run(ranks, 20, work, &f, NULL) == CMG_OK);
     for (int r = 0; r < ranks; ++r) {
         CHECK(f.outcome[r] == CMG_NOT_A_NUMBER);
     }
 }
 
-static void repeats_are_equal_to_the_bit(void)
+TEST(repeats_are_bitwise_equal)
 {
-    failing f = {.kind = NOTHING};
+    broken f = {.kind = NOTHING};
     CHECK(cmg_loopback_run(ranks, 20, work, &f, NULL) == CMG_OK);
     CHECK(cmg_loopback_run(ranks, 20, work, &f, NULL) == CMG_OK);
     CHECK(f.iterations > 3 &&
@@ -291,8 +262,8 @@ static void repeats_are_equal_to_the_bit(void)
 
 static cmg_status give_all(void *user, const cmg_transport *transport)
 {
-    cmg_context *own = NULL;
-    cmg_hierarchy *h = NULL;
+    scoped_context *own = NULL;
+    scoped_hierarchy *h = NULL;
     cmg_solver *s = NULL;
     (void)user;
     CMGI_TRY(open_rank(transport, &own));
@@ -300,12 +271,10 @@ static cmg_status give_all(void *user, const cmg_transport *transport)
     cmg_status status = cmg_hierarchy_create(own, 1, &h);
     status = status != CMG_OK ? status : cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A);
     status = status != CMG_OK ? status : cmg_solver_create(h, NULL, &s);
-    cmg_hierarchy_destroy(&h);
-    cmg_context_destroy(&own);
     return status;
 }
 
-static void refusals(void)
+TEST(refusals)
 {
     const cmg_size indptr[] = {0};
     const cmg_rows rows = {.indptr = indptr};
@@ -319,23 +288,16 @@ static void refusals(void)
     CHECK(cmg_loopback_run(2, 5, NULL, NULL, why) == CMG_ERR_ARG);
 }
 
-int main(int argc, char **argv)
+BEFORE_TESTS
 {
-    TEST_BEGIN(argc, argv);
     ranks = cmg_backend_devices(cmg_context_backend(ctx)) == 2 ? 2 : 3;
-    make_problem();
-    RUN(ends_all_ranks);
-    RUN(memory_runs_out);
-#ifdef CMGI_HAVE_HDF5
-    RUN(memory_runs_out_between_files);
-#else
-    (void)memory_runs_out_between_files;
-    SKIP("no HDF5");
-#endif
-    RUN(not_a_number);
-    RUN(repeats_are_equal_to_the_bit);
-    RUN(refusals);
+    whole = generated("cells=16");
+    rhs = random_rhs(whole);
+    divide(whole, ranks, EVEN);
+}
+
+AFTER_TESTS
+{
     free(rhs);
     cmg_hierarchy_destroy(&whole);
-    return TEST_END();
 }

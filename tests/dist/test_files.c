@@ -1,10 +1,10 @@
 /* Ranks read their rows of a container each, evenly divided or as METIS has, and write theirs. */
 #include "ranks.h"
 
-#include "cmg_fem.h"
 #include "hierarchy/own.h"
 #ifdef CMGI_HAVE_HDF5
 #include "io/h5.h"
+#include "generated.h"
 #endif
 
 typedef struct task {
@@ -43,9 +43,9 @@ static long different_vectors(const cmg_hierarchy *a, const cmg_hierarchy *b)
 static cmg_status read_rank(void *user, const cmg_transport *transport)
 {
     task *t = user;
-    cmg_context *mine = NULL;
-    cmg_hierarchy *h = NULL;
-    cmg_hierarchy *taken = NULL;
+    scoped_context *mine = NULL;
+    scoped_hierarchy *h = NULL;
+    scoped_hierarchy *taken = NULL;
     cmg_size first = 0;
     cmg_size rows = 0;
     long wrong = 0;
@@ -60,63 +60,39 @@ static cmg_status read_rank(void *user, const cmg_transport *transport)
         wrong += different(&a->A, &b->A) + different(&a->P, &b->P) + different(&a->R, &b->R);
     }
     status = status != CMG_OK ? status : solve_own(h, t->trial, first, rows, transport->rank == 0);
-    if (status != CMG_OK) {
-        transport->fail(transport->user, status, cmg_context_message(mine));
-    }
     __atomic_add_fetch(&t->wrong, wrong, __ATOMIC_SEQ_CST);
-    hierarchies_destroy(&h, &taken);
-    cmg_context_destroy(&mine);
-    return status;
+    return rank_end(transport, mine, status);
 }
 
 static void compare(cmg_hierarchy *h, const char *path, int ranks)
 {
     cmg_size n = 0;
     const double *b = NULL;
-    char why[CMG_MESSAGE] = "";
     CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &b));
-    trial one = {.whole = h, .options = "gather=30 no-fallback", .n = n, .b = b};
-    trial many = one;
-    one.x = calloc((size_t)n, sizeof(double));
-    many.x = calloc((size_t)n, sizeof(double));
+    scoped_trial one = trial_of(h, b, "gather=30 no-fallback");
+    scoped_trial many = trial_of(h, b, "gather=30 no-fallback");
     task t = {.path = path, .trial = &many, .whole = h};
     CHECK_OK(solve_own(h, &one, 0, n, true));
-    const cmg_status status = cmg_loopback_run(ranks, 60, read_rank, &t, why);
-    CHECK(status == CMG_OK);
+    const bool good = run_ranks(ranks, 60, read_rank, &t, CMG_OK, "");
     CHECK(t.wrong == 0);
-    if (status != CMG_OK) {
-        printf("  %d ranks: %s\n", ranks, why);
-    } else {
+    if (good) {
         CHECK(many.report.iterations == one.report.iterations);
         compare_histories(&one, &many, 1e-8);
     }
-    trial_end(&one);
-    trial_end(&many);
 }
 
-static cmg_hierarchy *generate(const char *text)
+TEST(reads)
 {
-    cmg_generate_options options;
-    cmg_hierarchy *h = NULL;
-    cmg_generate_options_default(&options);
-    CHECK_OK(cmg_generate_options_set(&options, text));
-    CHECK_OK(cmg_hierarchy_generate(ctx, &options, &h));
-    return h;
-}
-
-static void reads(void)
-{
+    NEEDS(HAS_HDF5, "no HDF5");
     const char *path = "test_dist_files.h5";
     static const int ranks[] = {1, 2, 3, 8, 64};
-    cmg_hierarchy *h = generate("dim=2 cells=16 element=p1");
-    double *coarse = calloc((size_t)h->level[1].A.rows, sizeof *coarse);
+    scoped_hierarchy *h = generated("dim=2 cells=16 element=p1");
+    scoped double *coarse = calloc((size_t)h->level[1].A.rows, sizeof *coarse);
     CHECK_OK(cmg_hierarchy_set_vector(h, 1, "rhs", "b", h->level[1].A.rows, coarse));
-    free(coarse);
     CHECK_OK(cmg_hierarchy_write(h, path, CMG_FILE_CONTAINER));
     for (size_t r = 0; r < sizeof ranks / sizeof *ranks; ++r) {
         compare(h, path, ranks[r]);
     }
-    cmg_hierarchy_destroy(&h);
     (void)remove(path);
 }
 
@@ -139,29 +115,26 @@ static void shift_offset(const char *path, cmg_size i, int64_t by)
 }
 
 /* Entries that no row has: ranks refuse them as one reader of the whole does. */
-static void all_entries_belong_to_rows(void)
+TEST(all_entries_belong_to_rows)
 {
     const char *path = "test_dist_offsets.h5";
-    cmg_hierarchy *h = generate("dim=2 cells=8");
+    scoped_hierarchy *h = generated("dim=2 cells=8");
     cmg_hierarchy *again = NULL;
     for (int end = 0; end < 2; ++end) {
-        char why[CMG_MESSAGE] = "";
         task t = {.path = path, .whole = h};
         CHECK_OK(cmg_hierarchy_write(h, path, CMG_FILE_CONTAINER));
         shift_offset(path, end == 0 ? 0 : -1, end == 0 ? 1 : -1);
         CHECK_STATUS(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &again), CMG_ERR_FILE);
-        CHECK(cmg_loopback_run(3, 60, read_rank, &t, why) == CMG_ERR_FILE);
-        CHECK(strstr(why, "indptr") != NULL);
+        run_ranks(3, 60, read_rank, &t, CMG_ERR_FILE, "indptr");
     }
-    cmg_hierarchy_destroy(&h);
     (void)remove(path);
 }
 #endif
 
 /* More ranks than nodes: one node each, and none for the rest. */
-static void more_ranks_than_nodes(void)
+TEST(more_ranks_than_nodes)
 {
-    cmg_hierarchy *h = generate("dim=2 cells=4");
+    scoped_hierarchy *h = generated("dim=2 cells=4");
     const double *part = NULL;
     cmg_size count = 0;
     CHECK(h->level[0].A.rows == 9);
@@ -177,21 +150,20 @@ static void more_ranks_than_nodes(void)
         CHECK_OK(cmg_hierarchy_set_vector(h, 0, "partition", NULL, 3, bad[k]));
         CHECK_STATUS(cmg_hierarchy_check(h), CMG_ERR_ARG);
     }
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Blocks that METIS has found: kept by the file, and the same system. */
-static void divides(void)
+TEST(divides)
 {
+    NEEDS(HAS_HDF5, "no HDF5");
     const char *path = "test_dist_parts.h5";
-    cmg_hierarchy *h = generate("dim=2 cells=16 problem=elasticity distort=0.2");
-    cmg_hierarchy *again = NULL;
+    scoped_hierarchy *h = generated("dim=2 cells=16 problem=elasticity distort=0.2");
+    scoped_hierarchy *again = NULL;
     const double *part = NULL;
     cmg_size count = 0;
     const cmg_status status = cmg_hierarchy_partition(h, 5);
     if (status == CMG_ERR_UNSUPPORTED) {
         SKIP("%s", cmg_context_message(ctx));
-        cmg_hierarchy_destroy(&h);
         return;
     }
     CHECK_OK(status);
@@ -212,7 +184,6 @@ static void divides(void)
     compare(h, path, 5);
     compare(h, path, 4); /* another number of ranks: even parts */
     CHECK_STATUS(cmg_hierarchy_partition(h, 0), CMG_ERR_ARG);
-    hierarchies_destroy(&again, &h);
     (void)remove(path);
 }
 
@@ -226,23 +197,19 @@ typedef struct writing {
 static cmg_status write_rank(void *user, const cmg_transport *transport)
 {
     writing *w = user;
-    cmg_context *mine = NULL;
-    cmg_hierarchy *h = NULL;
+    scoped_context *mine = NULL;
+    scoped_hierarchy *h = NULL;
     size_t now[2] = {0, 0};
     size_t peak[2] = {0, 0};
     cmg_status status = open_rank(transport, &mine);
     status = status != CMG_OK ? status : cmg_hierarchy_generate(mine, &w->options, &h);
     status = status != CMG_OK ? status : cmg_hierarchy_write_rows(h, w->path);
-    if (status != CMG_OK) {
-        transport->fail(transport->user, status, cmg_context_message(mine));
-    }
+    (void)rank_end(transport, mine, status);
     cmg_context_memory(mine, now, peak);
     size_t most = __atomic_load_n(&w->peak, __ATOMIC_SEQ_CST);
     while (peak[0] > most && !__atomic_compare_exchange_n(&w->peak, &most, peak[0], false,
                                                           __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
     }
-    cmg_hierarchy_destroy(&h);
-    cmg_context_destroy(&mine);
     return status;
 }
 
@@ -308,33 +275,26 @@ static void same_hierarchy(const cmg_hierarchy *a, const cmg_hierarchy *b)
 static void write_and_compare(const char *text, int ranks, size_t *peak)
 {
     const char *path = "test_dist_written.h5";
-    char why[CMG_MESSAGE] = "";
-    writing w = {.path = path};
-    cmg_hierarchy *made = generate(text);
-    cmg_hierarchy *whole = NULL;
-    cmg_hierarchy *back = NULL;
+    writing w = {.path = path, .options = generate_options("%s", text)};
+    cmg_hierarchy *made = hierarchy_generated(&w.options);
+    scoped_hierarchy *whole = NULL;
+    scoped_hierarchy *back = NULL;
     CHECK_OK(cmg_hierarchy_write(made, path, CMG_FILE_CONTAINER));
     CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &whole));
     cmg_hierarchy_destroy(&made);
     (void)remove(path);
-    cmg_generate_options_default(&w.options);
-    CHECK_OK(cmg_generate_options_set(&w.options, text));
-    const cmg_status status = cmg_loopback_run(ranks, 60, write_rank, &w, why);
-    CHECK(status == CMG_OK);
-    if (status == CMG_OK) {
+    if (run_ranks(ranks, 60, write_rank, &w, CMG_OK, "")) {
         CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &back));
         same_hierarchy(whole, back);
-    } else {
-        printf("  %s, %d ranks: %s\n", text, ranks, why);
     }
     *peak = w.peak;
-    hierarchies_destroy(&back, &whole);
     (void)remove(path);
 }
 
 /* Several chunks a dataset, and more ranks than the coarse levels have planes. */
-static void writes(void)
+TEST(writes)
 {
+    NEEDS(HAS_HDF5, "no HDF5");
     static const int ranks[] = {1, 2, 3, 8, 40};
     static const char *const texts[] = {
         "dim=3 cells=24", "dim=2 cells=64 problem=elasticity distort=0.3",
@@ -350,16 +310,15 @@ static void writes(void)
 
 /* A rank has its rows and some chunks of others, whose size is that of the file over 1024 at least.
  */
-static void writes_without_the_whole(void)
+TEST(writes_without_the_whole)
 {
+    NEEDS(HAS_HDF5, "no HDF5");
     size_t one = 0;
     size_t many = 0;
     write_and_compare("dim=3 cells=64 no-output-mesh", 1, &one);
     write_and_compare("dim=3 cells=64 no-output-mesh", 8, &many);
-    CHECK((double)many <= 0.3 * (double)one);
-    if ((double)many > 0.3 * (double)one) {
-        printf("  %zu bytes on one of 8 ranks, %zu on one alone\n", many, one);
-    }
+    CHECK_SAY((double)many <= 0.3 * (double)one, "%zu bytes on one of 8 ranks, %zu on one alone",
+              many, one);
 }
 
 #ifdef CMGI_HAVE_HDF5
@@ -367,30 +326,24 @@ static void writes_without_the_whole(void)
 static cmg_status write_taken(void *user, const cmg_transport *transport)
 {
     const task *t = user;
-    cmg_context *mine = NULL;
-    cmg_hierarchy *h = NULL;
+    scoped_context *mine = NULL;
+    scoped_hierarchy *h = NULL;
     CMGI_TRY(open_rank(transport, &mine));
     cmg_status status = cmg_hierarchy_take_rows(mine, t->whole, &h);
     status = status != CMG_OK ? status : cmg_hierarchy_write_rows(h, t->path);
-    if (status != CMG_OK) {
-        transport->fail(transport->user, status, cmg_context_message(mine));
-    }
-    cmg_hierarchy_destroy(&h);
-    cmg_context_destroy(&mine);
-    return status;
+    return rank_end(transport, mine, status);
 }
 
 /* Three vectors on level 0 and one on level 1, by arrays of the test's own; of 40 ranks some have
  * no row of level 1. */
-static void near_null_spaces_are_written(void)
+TEST(near_null_spaces_are_written)
 {
     static const int ranks[] = {1, 3, 40};
     enum { MOST = 2000 };
     double own[2][MOST];
     for (int k = 0; k < 2 * 3; ++k) {
-        char why[CMG_MESSAGE] = "";
-        cmg_hierarchy *back = NULL;
-        cmg_hierarchy *h = generate("dim=2 cells=24 levels=4");
+        scoped_hierarchy *back = NULL;
+        scoped_hierarchy *h = generated("dim=2 cells=24 levels=4");
         task t = {.path = "test_dist_modes.h5", .whole = h};
         for (int i = 0; i < MOST; ++i) {
             own[0][i] = sin(1 + i);
@@ -402,11 +355,7 @@ static void near_null_spaces_are_written(void)
         CHECK_OK(cmg_hierarchy_set_vector(h, 0, "nullspace", NULL, n[0], own[0]));
         CHECK_OK(cmg_hierarchy_set_vector(h, coarsest, "nullspace", NULL, n[1], own[1]));
         h->level[0].exact_nullspace = k % 2 == 1;
-        const cmg_status status = cmg_loopback_run(ranks[k / 2], 60, write_taken, &t, why);
-        CHECK(status == CMG_OK);
-        if (status != CMG_OK) {
-            printf("  %d ranks: %s\n", ranks[k / 2], why);
-        } else {
+        if (run_ranks(ranks[k / 2], 60, write_taken, &t, CMG_OK, "")) {
             CHECK_OK(cmg_hierarchy_read(ctx, t.path, CMG_FILE_AUTO, &back));
             for (int l = 0; l < 2; ++l) {
                 cmg_size length = 0;
@@ -419,40 +368,14 @@ static void near_null_spaces_are_written(void)
             CHECK(back->level[0].exact_nullspace == (k % 2 == 1));
             CHECK(!back->level[coarsest].exact_nullspace);
         }
-        hierarchies_destroy(&back, &h);
         (void)remove(t.path);
     }
 }
 #endif
 
-static void does_not_write(void)
+TEST(does_not_write)
 {
-    char why[CMG_MESSAGE] = "";
-    writing w = {.path = "test_dist_no_folder/a.h5"};
-    cmg_generate_options_default(&w.options);
-    CHECK(cmg_loopback_run(3, 20, write_rank, &w, why) == CMG_ERR_IO);
-    CHECK(strstr(why, "test_dist_no_folder") != NULL);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-#ifdef CMGI_HAVE_HDF5
-    RUN(reads);
-    RUN(all_entries_belong_to_rows);
-    RUN(divides);
-    RUN(writes);
-    RUN(writes_without_the_whole);
-    RUN(near_null_spaces_are_written);
-    RUN(does_not_write);
-#else
-    (void)reads;
-    (void)divides;
-    (void)writes;
-    (void)writes_without_the_whole;
-    (void)does_not_write;
-    SKIP("no HDF5");
-#endif
-    RUN(more_ranks_than_nodes);
-    return TEST_END();
+    NEEDS(HAS_HDF5, "no HDF5");
+    writing w = {.path = "test_dist_no_folder/a.h5", .options = generate_defaults()};
+    run_ranks(3, 20, write_rank, &w, CMG_ERR_IO, "test_dist_no_folder");
 }

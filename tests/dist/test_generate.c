@@ -1,8 +1,8 @@
-/* Rows that every rank generates by itself are those of the whole, to the bit. */
+/* Rows that every rank generates by itself are those of the whole, bit for bit. */
 #include "ranks.h"
 
-#include "cmg_fem.h"
 #include "hierarchy/own.h"
+#include "generated.h"
 
 typedef struct task {
     cmg_generate_options options;
@@ -59,15 +59,12 @@ static long compare_rhs(const cmg_hierarchy *h, const cmg_hierarchy *whole)
 static cmg_status generate_rank(void *user, const cmg_transport *transport)
 {
     task *t = user;
-    cmg_context *mine = NULL;
-    cmg_hierarchy *h = NULL;
+    scoped_context *mine = NULL;
+    scoped_hierarchy *h = NULL;
     long wrong = 0;
     cmg_status status = open_rank(transport, &mine);
     status = status != CMG_OK ? status : cmg_hierarchy_generate(mine, &t->options, &h);
-    if (status != CMG_OK) {
-        transport->fail(transport->user, status, cmg_context_message(mine));
-    }
-    if (status == CMG_OK && h->levels == t->whole->levels) {
+    if (rank_end(transport, mine, status) == CMG_OK && h->levels == t->whole->levels) {
         for (int l = 0; l < h->levels; ++l) {
             wrong += compare_level(h, t->whole, l);
         }
@@ -75,33 +72,24 @@ static cmg_status generate_rank(void *user, const cmg_transport *transport)
     }
     __atomic_add_fetch(&t->wrong, status == CMG_OK ? wrong : 1, __ATOMIC_SEQ_CST);
     __atomic_store_n(&t->levels, status == CMG_OK ? h->levels : -1, __ATOMIC_SEQ_CST);
-    cmg_hierarchy_destroy(&h);
-    cmg_context_destroy(&mine);
     return status;
 }
 
 static void compare(const char *text)
 {
     static const int ranks[] = {1, 2, 3, 8, 40};
-    task t = {.wrong = 0};
-    cmg_generate_options_default(&t.options);
-    CHECK_OK(cmg_generate_options_set(&t.options, text));
-    CHECK_OK(cmg_hierarchy_generate(ctx, &t.options, &t.whole));
+    task t = {.options = generate_options("%s", text)};
+    scoped_hierarchy *whole = hierarchy_generated(&t.options);
+    t.whole = whole;
     for (size_t r = 0; r < sizeof ranks / sizeof *ranks; ++r) {
-        char why[CMG_MESSAGE] = "";
         t.wrong = 0;
-        const cmg_status status = cmg_loopback_run(ranks[r], 60, generate_rank, &t, why);
-        CHECK(status == CMG_OK);
-        CHECK(t.wrong == 0);
+        run_ranks(ranks[r], 60, generate_rank, &t, CMG_OK, "");
+        CHECK_SAY(t.wrong == 0, "%s, %d ranks: %ld wrong", text, ranks[r], t.wrong);
         CHECK(t.levels == t.whole->levels);
-        if (status != CMG_OK || t.wrong != 0) {
-            printf("  %s, %d ranks: %ld wrong, %s\n", text, ranks[r], t.wrong, why);
-        }
     }
-    cmg_hierarchy_destroy(&t.whole);
 }
 
-static void grids(void)
+TEST(grids)
 {
     compare("dim=2 cells=32");
     compare("dim=3 cells=16 distort=0.3 coefficient=smooth");
@@ -114,17 +102,9 @@ static void grids(void)
 }
 
 /* What has no slabs is made as a whole and divided. */
-static void others(void)
+TEST(others)
 {
     compare("dim=2 cells=16 element=p1");
     compare("dim=2 shape=annulus cells=4");
     compare("dim=2 cells=16 numbering=cells");
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(grids);
-    RUN(others);
-    return TEST_END();
 }

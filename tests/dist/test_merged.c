@@ -3,52 +3,35 @@
  * are counted.
  */
 #include "ranks.h"
+#include "generated.h"
 
-#include "cmg_fem.h"
-
-static const cmg_generate_options *cases(size_t *count)
-{
-    static cmg_generate_options made[9];
-    const size_t all = sizeof made / sizeof *made;
-    for (size_t k = 0; k < all; ++k) {
-        cmg_generate_options_default(&made[k]);
-        made[k].cells = 16;
-        made[k].distort = 0.2;
-    }
-    made[1].dim = 3;
-    made[1].cells = 8;
-    made[2].element = CMG_ELEMENT_P1;
-    made[3].element = CMG_ELEMENT_Q2;
-    made[3].cells = 8;
-    made[4].boundary = CMG_BOUNDARY_IDENTITY;
-    made[5].problem = CMG_PROBLEM_ELASTICITY;
-    made[6].problem = CMG_PROBLEM_HEAT;
-    made[6].boundary = CMG_BOUNDARY_NEUMANN;
-    made[7].coarsening = CMG_COARSENING_GALERKIN;
-    made[8].cells = 64;
+static const char *const cases[] = {
+    "cells=16",
+    "dim=3 cells=8",
+    "element=p1 cells=16",
+    "element=q2 cells=8",
+    "cells=16 dirichlet=identity",
+    "cells=16 problem=elasticity",
+    "cells=16 problem=heat dirichlet=neumann",
+    "cells=16 coarse=galerkin",
 #ifdef CMGI_HAVE_LAPACK
-    made[8].boundary = CMG_BOUNDARY_NEUMANN; /* singular: a pseudo-inverse */
+    "cells=64 dirichlet=neumann", /* singular: a pseudo-inverse */
+#else
+    "cells=64",
 #endif
-    *count = all;
-    return made;
-}
+};
+enum { CASES = sizeof cases / sizeof *cases };
 
-static cmg_hierarchy *generate(const cmg_generate_options *options, double **b)
+static cmg_hierarchy *generate(int k, double **b)
 {
-    cmg_hierarchy *h = NULL;
-    CHECK_OK(cmg_hierarchy_generate(ctx, options, &h));
-    const cmg_size n = h->level[0].A.rows;
-    *b = malloc((size_t)n * sizeof **b);
-    for (cmg_size i = 0; i < n; ++i) {
-        (*b)[i] = cmgi_random_at(3, (uint64_t)i);
-    }
+    cmg_hierarchy *h = generated("distort=0.2 %s", cases[k]);
+    *b = random_rhs(h);
     return h;
 }
 
 static trial solved(cmg_hierarchy *h, const double *b, const char *options)
 {
-    trial t = {.whole = h, .options = options, .n = h->level[0].A.rows, .b = b};
-    t.x = calloc((size_t)t.n, sizeof *t.x);
+    trial t = trial_of(h, b, options);
     CHECK_OK(solve_own(h, &t, 0, t.n, true));
     return t;
 }
@@ -62,12 +45,8 @@ static double gap(const trial *t)
 /* Both reach the tolerance, in counts that differ by `most`; norms agree above rounding. */
 static void compare_with_cg(cmg_hierarchy *h, const double *b, const char *rest, int most)
 {
-    char plain[128];
-    char merged[128];
-    (void)snprintf(plain, sizeof plain, "krylov=cg %s no-fallback", rest);
-    (void)snprintf(merged, sizeof merged, "krylov=merged %s no-fallback", rest);
-    trial cg = solved(h, b, plain);
-    trial one = solved(h, b, merged);
+    scoped_trial cg = solved(h, b, sprint("krylov=cg %s no-fallback", rest));
+    scoped_trial one = solved(h, b, sprint("krylov=merged %s no-fallback", rest));
     const int before = test_failures;
     CHECK(one.report.krylov == CMG_KRYLOV_MERGED);
     CHECK(cmg_outcome_converged(cg.report.outcome) && cmg_outcome_converged(one.report.outcome));
@@ -78,66 +57,53 @@ static void compare_with_cg(cmg_hierarchy *h, const double *b, const char *rest,
         printf("  %lld rows, %s: %d iterations, cg %d; gap %.1e, cg %.1e\n", (long long)one.n, rest,
                one.report.iterations, cg.report.iterations, gap(&one), gap(&cg));
     }
-    trial_end(&cg);
-    trial_end(&one);
 }
 
-static void is_cg(void)
+TEST(is_cg)
 {
-    size_t count = 0;
-    const cmg_generate_options *problem = cases(&count);
-    for (size_t k = 0; k < count; ++k) {
-        double *b = NULL;
-        cmg_hierarchy *h = generate(&problem[k], &b);
+    for (int k = 0; k < CASES; ++k) {
+        scoped double *b = NULL;
+        scoped_hierarchy *h = generate(k, &b);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
         double mean = 0;
         for (cmg_size i = 0; i < n; ++i) {
             mean += b[i] / (double)n;
         }
-        for (cmg_size i = 0; i < n && problem[k].boundary == CMG_BOUNDARY_NEUMANN; ++i) {
+        for (cmg_size i = 0; i < n && strstr(cases[k], "neumann") != NULL; ++i) {
             b[i] -= mean; /* else there is no solution */
         }
         compare_with_cg(h, b, "smoother=jacobi ", 1);
         compare_with_cg(h, b, "smoother=jacobi rtol=1e-12", 1);
         compare_with_cg(h, b, "smoother=fsai pre=2 post=2", 1);
         compare_with_cg(h, b, "precision=mixed", 1);
-        free(b);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
 /* Hundreds of iterations, in which the recurrence of A p drifts. */
-static void is_cg_for_long(void)
+TEST(is_cg_for_long)
 {
-    size_t count = 0;
-    double *b = NULL;
-    cmg_hierarchy *h = generate(&cases(&count)[0], &b);
+    scoped double *b = NULL;
+    scoped_hierarchy *h = generate(0, &b);
     compare_with_cg(h, b, "cycle=none smoother=jacobi max-it=1000", 1);
-    trial tight = solved(h, b, "krylov=merged cycle=none rtol=1e-14 max-it=1000 no-fallback");
+    scoped_trial tight =
+        solved(h, b, "krylov=merged cycle=none rtol=1e-14 max-it=1000 no-fallback");
     CHECK(cmg_outcome_converged(tight.report.outcome) ||
-          tight.report.outcome == CMG_STAGNATED); /* rounding, and told */
+          tight.report.outcome == CMG_STAGNATED); /* rounding, and reported */
     CHECK(tight.report.relative_residual <= 1e-12);
-    trial_end(&tight);
-    free(b);
-    cmg_hierarchy_destroy(&h);
 }
 
-static void ranks_do_the_same(void)
+TEST(ranks_do_the_same)
 {
     static const int ranks[] = {1, 2, 3, 8};
-    size_t count = 0;
-    const cmg_generate_options *problem = cases(&count);
-    for (size_t k = 0; k < count; ++k) {
-        double *b = NULL;
-        cmg_hierarchy *h = generate(&problem[k], &b);
+    for (int k = 0; k < CASES; ++k) {
+        scoped double *b = NULL;
+        scoped_hierarchy *h = generate(k, &b);
         for (size_t r = 0; r < sizeof ranks / sizeof *ranks; ++r) {
             compare_ranks(h, b, "krylov=merged gather=20 no-fallback", ranks[r], EVEN, 1e-7);
             compare_ranks(h, b, "krylov=merged gather=20 precision=mixed no-fallback", ranks[r],
                           RANDOM, 1e-3);
         }
         compare_ranks(h, b, "krylov=merged gather=20 no-fallback", 64, RANDOM, 1e-7);
-        free(b);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
@@ -209,14 +175,11 @@ static long gathers(cmg_hierarchy *h, const double *b, const char *krylov, int i
 {
     long seen[2] = {0, 0};
     for (int k = 0; k < 2; ++k) {
-        char options[128];
-        char why[CMG_MESSAGE] = "";
-        (void)snprintf(options, sizeof options,
-                       "krylov=%s gather=0 smoother=jacobi no-coarsen no-fallback rtol=0 max-it=%d",
-                       krylov, 2 + k * iterations);
-        counted c = {.t = {.whole = h, .options = options, .n = h->level[0].A.rows, .b = b}};
-        c.t.x = calloc((size_t)c.t.n, sizeof(double));
-        CHECK(cmg_loopback_run(2, 60, count_rank, &c, why) == CMG_OK);
+        const char *options =
+            sprint("krylov=%s gather=0 smoother=jacobi no-coarsen no-fallback rtol=0 max-it=%d",
+                   krylov, 2 + k * iterations);
+        counted c = {.t = trial_of(h, b, options)};
+        run_ranks(2, 60, count_rank, &c, CMG_OK, "");
         CHECK(c.t.report.iterations == 2 + k * iterations);
         seen[k] = c.gathers;
         trial_end(&c.t);
@@ -225,11 +188,13 @@ static long gathers(cmg_hierarchy *h, const double *b, const char *krylov, int i
 }
 
 /* An iteration of CG has three sums, and each has one gathering for the coarsest level. */
-static void one_sum_an_iteration(void)
+TEST(one_sum_an_iteration)
 {
-    size_t count = 0;
-    double *b = NULL;
-    cmg_hierarchy *h = generate(&cases(&count)[0], &b);
+    if (cmg_context_backend(ctx) != CMG_BACKEND_CPU) {
+        return; /* sums may be those of devices */
+    }
+    scoped double *b = NULL;
+    scoped_hierarchy *h = generate(0, &b);
     divide(h, 2, EVEN);
     const long plain = gathers(h, b, "cg", 4);
     const long merged = gathers(h, b, "merged", 4);
@@ -238,18 +203,4 @@ static void one_sum_an_iteration(void)
     if (plain != 16 || merged != 8) {
         printf("  %ld and %ld gatherings in four iterations\n", plain, merged);
     }
-    free(b);
-    cmg_hierarchy_destroy(&h);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(is_cg);
-    RUN(is_cg_for_long);
-    RUN(ranks_do_the_same);
-    if (cmg_context_backend(ctx) == CMG_BACKEND_CPU) { /* else sums may be those of devices */
-        RUN(one_sum_an_iteration);
-    }
-    return TEST_END();
 }

@@ -1,36 +1,21 @@
 /* Under mpirun: the solves of test_solve.c, and one process that fails. */
+#define TEST_OWN_MAIN
 #include "ranks.h"
 
-#include "cmg_fem.h"
 #include "cmg_mpi.h"
+#include "generated.h"
 
 static cmg_hierarchy *whole = NULL;
 static double *rhs = NULL;
 static int me = 0;
 static int processes = 1;
 
-static void make_problem(void)
-{
-    cmg_generate_options options;
-    cmg_generate_options_default(&options);
-    options.cells = 32;
-    options.distort = 0.2;
-    CHECK_OK(cmg_hierarchy_generate(ctx, &options, &whole));
-    const cmg_size n = whole->level[0].A.rows;
-    rhs = malloc((size_t)n * sizeof *rhs);
-    for (cmg_size i = 0; i < n; ++i) {
-        rhs[i] = cmgi_random_at(3, (uint64_t)i);
-    }
-}
-
 /* Rank 0 compares with itself alone. */
 static void compare(const char *options, int partition)
 {
-    trial one = {.whole = whole, .options = options, .n = whole->level[0].A.rows, .b = rhs};
-    trial many = one;
+    scoped_trial one = trial_of(whole, rhs, options);
+    scoped_trial many = trial_of(whole, rhs, options);
     cmg_transport *transport = NULL;
-    one.x = calloc((size_t)one.n, sizeof(double));
-    many.x = calloc((size_t)one.n, sizeof(double));
     divide(whole, processes, partition);
     CHECK(cmg_mpi_transport_create(MPI_COMM_WORLD, 60, &transport) == CMG_OK);
     CHECK(solve_rank(&many, transport) == CMG_OK);
@@ -42,11 +27,9 @@ static void compare(const char *options, int partition)
             compare_histories(&one, &many, strstr(options, "mixed") != NULL ? 1e-3 : 1e-7);
         }
     }
-    trial_end(&one);
-    trial_end(&many);
 }
 
-static void counts_are_those_of_one_rank(void)
+TEST(counts_are_those_of_one_rank)
 {
     static const char *const options[] = {"gather=60", "gather=60 smoother=fsai krylov=fcg",
                                           "gather=60 smoother=spai precision=mixed cycle=W",
@@ -63,12 +46,12 @@ static void counts_are_those_of_one_rank(void)
 static void gather_parts(size_t unit)
 {
     cmg_transport *t = NULL;
-    size_t *offsets = calloc((size_t)processes + 1, sizeof *offsets);
+    scoped size_t *offsets = calloc((size_t)processes + 1, sizeof *offsets);
     CHECK(cmg_mpi_transport_create(MPI_COMM_WORLD, 60, &t) == CMG_OK);
     for (int r = 0; r < processes; ++r) {
         offsets[r + 1] = offsets[r] + (size_t)r * unit;
     }
-    char *all = calloc(offsets[processes] + 1, 1);
+    scoped char *all = calloc(offsets[processes] + 1, 1);
     memset(all + offsets[me], 'a' + me, (size_t)me * unit);
     CHECK(t->gather(t->user, all + offsets[me], all, offsets) == CMG_OK);
     size_t wrong = 0;
@@ -79,17 +62,16 @@ static void gather_parts(size_t unit)
     }
     CHECK(wrong == 0);
     cmg_mpi_transport_destroy(&t);
-    free_all(all, offsets);
 }
 
-static void gathers_uneven_parts(void)
+TEST(gathers_uneven_parts)
 {
     gather_parts(1);
     gather_parts(1 << 21);
 }
 
 /* Ends all: the last test. What the failed call was to fill may be freed at once. */
-static void a_failure_ends_all(void)
+TEST(a_failure_ends_all)
 {
     cmg_transport *t = NULL;
     CHECK(cmg_mpi_transport_create(MPI_COMM_WORLD, 20, &t) == CMG_OK);
@@ -97,14 +79,13 @@ static void a_failure_ends_all(void)
         t->fail(t->user, CMG_ERR_MEMORY, "no room left");
         return;
     }
-    size_t *parts = calloc((size_t)processes + 1, sizeof *parts);
-    char *all = calloc((size_t)processes, 1);
+    scoped size_t *parts = calloc((size_t)processes + 1, sizeof *parts);
+    scoped char *all = calloc((size_t)processes, 1);
     for (int r = 0; r <= processes; ++r) {
         parts[r] = (size_t)r;
     }
     CHECK(t->gather(t->user, all + me, all, parts) == CMG_ERR_MEMORY);
     CHECK(strstr(t->message(t->user), "no room left") != NULL);
-    free_all(all, parts);
 }
 
 int main(int argc, char **argv)
@@ -112,16 +93,15 @@ int main(int argc, char **argv)
     if (MPI_Init(&argc, &argv) != MPI_SUCCESS) {
         return 77;
     }
-    TEST_BEGIN(argc, argv);
+    test_begin(argc, argv);
     (void)MPI_Comm_rank(MPI_COMM_WORLD, &me);
     (void)MPI_Comm_size(MPI_COMM_WORLD, &processes);
-    make_problem();
-    RUN(counts_are_those_of_one_rank);
-    RUN(gathers_uneven_parts);
-    RUN(a_failure_ends_all);
+    whole = generated("cells=32 distort=0.2");
+    rhs = random_rhs(whole);
+    test_run();
     free(rhs);
     cmg_hierarchy_destroy(&whole);
-    const int failures = TEST_END();
+    const int failures = test_end();
     (void)MPI_Finalize();
     return failures;
 }

@@ -1,88 +1,44 @@
 /* Generated hierarchies and those made by others, on 1 .. 64 ranks of one process. */
 #include "ranks.h"
-
-#include "cmg_fem.h"
+#include "generated.h"
 
 static const char *const small = "gather=60 no-fallback";
 
-/* What the cases below differ in. */
-typedef struct problem {
-    cmg_element element;
-    int dim;
-    cmg_size cells;
-    cmg_problem problem;
-    cmg_boundary boundary;
-    cmg_coarsening coarsening;
-    double distort;
-} problem;
-
-static cmg_hierarchy *generate(const problem *p)
-{
-    cmg_generate_options options;
-    cmg_hierarchy *h = NULL;
-    cmg_generate_options_default(&options);
-    options.element = p->element;
-    options.dim = p->dim;
-    options.cells = p->cells;
-    options.problem = p->problem;
-    options.boundary = p->boundary;
-    options.coarsening = p->coarsening;
-    options.distort = p->distort;
-    CHECK_OK(cmg_hierarchy_generate(ctx, &options, &h));
-    return h;
-}
-
-static double *random_rhs(const cmg_hierarchy *h)
-{
-    const cmg_size n = h->level[0].A.rows;
-    double *b = malloc((size_t)n * sizeof *b);
-    for (cmg_size i = 0; i < n; ++i) {
-        b[i] = cmgi_random_at(3, (uint64_t)i);
-    }
-    return b;
-}
-
 /* Every number of ranks, every partition. */
-static void all_ranks(const problem *p, const char *options)
+static void all_ranks(const char *problem, const char *options)
 {
     static const int ranks[] = {1, 2, 3, 8};
-    cmg_hierarchy *h = generate(p);
-    double *b = random_rhs(h);
+    scoped_hierarchy *h = generated("%s", problem);
+    scoped double *b = random_rhs(h);
     for (size_t r = 0; r < sizeof ranks / sizeof *ranks; ++r) {
         for (int partition = 0; partition < PARTITIONS; ++partition) {
             compare_ranks(h, b, options, ranks[r], partition, 1e-9);
         }
     }
     compare_ranks(h, b, options, 64, RANDOM, 1e-9);
-    free(b);
-    cmg_hierarchy_destroy(&h);
 }
 
-static void default_solver(void)
+TEST(default_solver)
 {
-    const problem p = {.dim = 2, .cells = 32};
-    all_ranks(&p, small);
+    all_ranks("cells=32", small);
 }
 
-static void jacobi_in_three_dimensions(void)
+TEST(jacobi_in_three_dimensions)
 {
-    const problem p = {.dim = 3, .cells = 8, .distort = 0.2};
-    all_ranks(&p, "gather=10 smoother=jacobi no-fallback");
+    all_ranks("dim=3 cells=8 distort=0.2", "gather=10 smoother=jacobi no-fallback");
 }
 
 /* Options on one problem, with a few ranks each. */
-static void some_ranks(const problem *p, const char *options, double tolerance)
+static void some_ranks(const char *problem, const char *options, double tolerance)
 {
-    cmg_hierarchy *h = generate(p);
-    double *b = random_rhs(h);
+    scoped_hierarchy *h = generated("%s", problem);
+    scoped double *b = random_rhs(h);
     compare_ranks(h, b, options, 2, EVEN, tolerance);
     compare_ranks(h, b, options, 5, RANDOM, tolerance);
     compare_ranks(h, b, options, 9, ONE_ROW, tolerance);
-    free(b);
-    cmg_hierarchy_destroy(&h);
 }
 
-static void cycles_and_iterations(void)
+TEST(cycles_and_iterations)
 {
     static const char *const options[] = {
         "cycle=W krylov=cg",
@@ -101,16 +57,14 @@ static void cycles_and_iterations(void)
         "cycle=none max-it=300",
         "format=sell",
     };
-    const problem p = {.dim = 2, .cells = 16, .distort = 0.2};
     for (size_t k = 0; k < sizeof options / sizeof *options; ++k) {
-        char text[128];
         const bool low = strstr(options[k], "mixed") != NULL;
-        (void)snprintf(text, sizeof text, "%s gather=20 no-fallback", options[k]);
-        some_ranks(&p, text, low ? 1e-3 : 1e-8);
+        some_ranks("cells=16 distort=0.2", sprint("%s gather=20 no-fallback", options[k]),
+                   low ? 1e-3 : 1e-8);
     }
 }
 
-static void smoothers(void)
+TEST(smoothers)
 {
     static const char *const names[] = {"jacobi:omega=auto",
                                         "l1-jacobi",
@@ -126,57 +80,48 @@ static void smoothers(void)
                                         "spai:symmetric=no:side=right",
                                         "fsai",
                                         "fsai:adaptive=0:tau=0"};
-    const problem p = {.dim = 2, .cells = 16, .distort = 0.25};
     for (size_t k = 0; k < sizeof names / sizeof *names; ++k) {
-        char text[128];
-        (void)snprintf(text, sizeof text, "smoother=%s gather=20 no-fallback", names[k]);
-        some_ranks(&p, text, 1e-7);
+        some_ranks("cells=16 distort=0.25", sprint("smoother=%s gather=20 no-fallback", names[k]),
+                   1e-7);
     }
 }
 
-static void problems(void)
+TEST(problems)
 {
-    static const problem cases[] = {
-        {.element = CMG_ELEMENT_P1, .dim = 2, .cells = 16},
-        {.element = CMG_ELEMENT_Q2, .dim = 2, .cells = 8},
-        {.dim = 3, .cells = 8, .boundary = CMG_BOUNDARY_IDENTITY},
-        {.dim = 2, .cells = 16, .boundary = CMG_BOUNDARY_IDENTITY_KEEP},
-        {.dim = 2, .cells = 16, .problem = CMG_PROBLEM_ELASTICITY},
-        {.dim = 2, .cells = 16, .problem = CMG_PROBLEM_HEAT, .boundary = CMG_BOUNDARY_NEUMANN},
+    static const char *const cases[] = {
+        "element=p1 cells=16",
+        "element=q2 cells=8",
+        "dim=3 cells=8 dirichlet=identity",
+        "cells=16 dirichlet=identity-keep",
+        "cells=16 problem=elasticity",
+        "cells=16 problem=heat dirichlet=neumann",
 #ifdef CMGI_HAVE_LAPACK
-        {.dim = 2, .cells = 16, .boundary = CMG_BOUNDARY_NEUMANN}, /* singular: a pseudo-inverse */
+        "cells=16 dirichlet=neumann", /* singular: a pseudo-inverse */
 #endif
-        {.dim = 2, .cells = 16, .problem = CMG_PROBLEM_CONVECTION},
-        {.dim = 2, .cells = 16, .coarsening = CMG_COARSENING_GALERKIN},
+        "cells=16 problem=convection",
+        "cells=16 coarse=galerkin",
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
-        some_ranks(&cases[k], "gather=20 no-fallback", 1e-7);
-        some_ranks(&cases[k], "gather=20 max-it=4", 1e-7); /* not converged, and told why */
+        some_ranks(cases[k], "gather=20 no-fallback", 1e-7);
+        some_ranks(cases[k], "gather=20 max-it=4", 1e-7); /* not converged, with a reason */
     }
 }
 
 /* So few rows a rank that those of an approximate inverse are diagonal on some, and not on others.
  */
-static void few_rows_a_rank(void)
+TEST(few_rows_a_rank)
 {
-    const problem p = {.dim = 2,
-                       .cells = 8,
-                       .problem = CMG_PROBLEM_ELASTICITY,
-                       .boundary = CMG_BOUNDARY_IDENTITY_KEEP};
-    cmg_hierarchy *h = generate(&p);
-    double *b = random_rhs(h);
+    scoped_hierarchy *h = generated("cells=8 problem=elasticity dirichlet=identity-keep");
+    scoped double *b = random_rhs(h);
     compare_ranks(h, b, "smoother=spai no-fallback", 20, EVEN, 1e-7);
     compare_ranks(h, b, "smoother=spai gather=0 no-fallback", 64, RANDOM, 1e-7);
-    free(b);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Level matrices that are formed, a restriction that is given, a matrix alone. */
-static void what_is_missing(void)
+TEST(what_is_missing)
 {
-    const problem p = {.dim = 2, .cells = 16, .boundary = CMG_BOUNDARY_IDENTITY};
-    cmg_hierarchy *h = generate(&p);
-    double *b = random_rhs(h);
+    scoped_hierarchy *h = generated("cells=16 dirichlet=identity");
+    scoped double *b = random_rhs(h);
     compare_ranks(h, b, "gather=20 galerkin=always no-fallback", 3, RANDOM, 1e-8);
     for (int l = 1; l < h->levels; ++l) {
         const cmg_size n = h->level[l].A.rows;
@@ -196,44 +141,22 @@ static void what_is_missing(void)
     /* one rank would factorise a matrix of which nothing is said */
     compare_ranks(h, b, "no-fallback smoother=chebyshev4", 3, RANDOM, 1e-8);
     compare_ranks(h, b, "no-fallback no-coarsen max-it=200", 3, EVEN, 1e-7);
-    free(b);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Fewer bits move fewer bytes: the fp64 matrix of the residual is compressed over ranks, too. */
-static void fewer_bits_move_less(void)
+TEST(fewer_bits_move_less)
 {
     static const char *const options[] = {"precision=fp64 max-it=2", "precision=mixed max-it=2"};
-    const problem p = {.dim = 3, .cells = 32};
     double bytes[2] = {0};
-    char why[CMG_MESSAGE] = "";
-    cmg_hierarchy *h = generate(&p);
-    double *b = random_rhs(h);
+    scoped_hierarchy *h = generated("dim=3 cells=32");
+    scoped double *b = random_rhs(h);
     divide(h, 2, EVEN);
     for (int k = 0; k < 2; ++k) {
-        trial t = {.whole = h, .options = options[k], .n = h->level[0].A.rows, .b = b};
-        t.x = calloc((size_t)t.n, sizeof(double));
-        CHECK(cmg_loopback_run(2, 60, solve_rank, &t, why) == CMG_OK);
+        scoped_trial t = trial_of(h, b, options[k]);
+        run_ranks(2, 60, solve_rank, &t, CMG_OK, "");
         bytes[k] = t.report.bytes;
         CHECK(strstr(t.notes, "divided among them") != NULL); /* over coarse levels of each */
         CHECK(strstr(t.notes, "finest matrix alone") == NULL);
-        trial_end(&t);
     }
     CHECK(bytes[0] > 0 && bytes[1] < bytes[0]);
-    free(b);
-    cmg_hierarchy_destroy(&h);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(default_solver);
-    RUN(jacobi_in_three_dimensions);
-    RUN(cycles_and_iterations);
-    RUN(smoothers);
-    RUN(problems);
-    RUN(few_rows_a_rank);
-    RUN(what_is_missing);
-    RUN(fewer_bits_move_less);
-    return TEST_END();
 }

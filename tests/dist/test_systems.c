@@ -3,18 +3,7 @@
  * of one, and x solves the system in the test's own arithmetic.
  */
 #include "ranks.h"
-
-#include "cmg_fem.h"
-
-static cmg_hierarchy *generate(const char *text)
-{
-    cmg_generate_options options;
-    cmg_hierarchy *h = NULL;
-    cmg_generate_options_default(&options);
-    CHECK_OK(cmg_generate_options_set(&options, text));
-    CHECK_OK(cmg_hierarchy_generate(ctx, &options, &h));
-    return h;
-}
+#include "generated.h"
 
 /* || b - A x || / || b || in long double. */
 static double residual(const cmg_csr *A, const double *b, const double *x)
@@ -36,57 +25,49 @@ static double residual(const cmg_csr *A, const double *b, const double *x)
 static int same_counts(cmg_hierarchy *h, const double *b, const char *options)
 {
     const cmg_csr A = cmgi_csr_view(&h->level[0].A);
-    trial one = {.whole = h, .options = options, .n = A.rows, .b = b};
-    one.x = calloc((size_t)A.rows, sizeof(double));
+    scoped_trial one = trial_of(h, b, options);
     CHECK_OK(solve_own(h, &one, 0, A.rows, true));
     CHECK(cmg_outcome_converged(one.report.outcome));
     for (int ranks = 2; ranks <= 4; ++ranks) {
-        trial many = {.whole = h, .options = options, .n = A.rows, .b = b};
-        char why[CMG_MESSAGE] = "";
-        many.x = calloc((size_t)A.rows, sizeof(double));
+        scoped_trial many = trial_of(h, b, options);
         divide(h, ranks, ranks == 2 ? EVEN : ranks == 3 ? LAST : RANDOM);
-        CHECK(cmg_loopback_run(ranks, 60, solve_rank, &many, why) == CMG_OK);
+        run_ranks(ranks, 60, solve_rank, &many, CMG_OK, "");
         CHECK(many.report.iterations == one.report.iterations);
         CHECK(residual(&A, b, many.x) <= 1.01e-8);
         if (many.report.iterations != one.report.iterations) {
-            printf("  %lld rows, %s: %d iterations, on %d ranks %d; %s\n%s--\n%s",
-                   (long long)A.rows, options, one.report.iterations, ranks, many.report.iterations,
-                   why, one.notes, many.notes);
+            printf("  %lld rows, %s: %d iterations, on %d ranks %d\n%s--\n%s", (long long)A.rows,
+                   options, one.report.iterations, ranks, many.report.iterations, one.notes,
+                   many.notes);
         }
-        trial_end(&many);
     }
-    trial_end(&one);
     return one.report.iterations;
 }
 
 static int same_as_one(const char *problem, const char *options)
 {
-    cmg_hierarchy *h = generate(problem);
+    scoped_hierarchy *h = generated("%s", problem);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    double *b = malloc((size_t)n * sizeof *b);
+    scoped double *b = malloc((size_t)n * sizeof *b);
     for (cmg_size i = 0; i < n; ++i) {
         b[i] = cmgi_random_at(3, (uint64_t)i) - 0.5;
     }
-    const int iterations = same_counts(h, b, options);
-    free(b);
-    cmg_hierarchy_destroy(&h);
-    return iterations;
+    return same_counts(h, b, options);
 }
 
 /* A coarsest level that gets algebraic ones from block size and coordinates. */
-static void elasticity(void)
+TEST(elasticity)
 {
     CHECK(same_as_one("shape=annulus element=p2 levels=2 cells=16 problem=elasticity", "") <= 20);
     CHECK(same_as_one("shape=beam dim=3 cells=8 levels=2 problem=elasticity", "") <= 25);
     CHECK(same_as_one("shape=beam cells=64 levels=2 problem=elasticity", "gather=0") <= 20);
 }
 
-static void without_coordinates(void)
+TEST(without_coordinates)
 {
     (void)same_as_one("shape=beam cells=48 levels=2 problem=elasticity no-coords", "");
 }
 
-static void other_systems(void)
+TEST(other_systems)
 {
     (void)same_as_one("cells=64 levels=2 coefficient=jump contrast=1e3", "");
     (void)same_as_one("cells=64 levels=2 problem=convection", "");
@@ -95,7 +76,7 @@ static void other_systems(void)
 }
 
 /* Factors in place of levels below the coarsest, and of its dense inverse. */
-static void factors(void)
+TEST(factors)
 {
     (void)same_as_one("cells=80 levels=3", "");
     (void)same_as_one("cells=120 levels=3", "");
@@ -104,7 +85,7 @@ static void factors(void)
 /* Rigid body modes of the nodes of a matrix alone, given as vectors. */
 static void give_modes(cmg_hierarchy *h, cmg_size nodes, const double *x)
 {
-    double *B = calloc((size_t)nodes * 2 * 3, sizeof *B);
+    scoped double *B = calloc((size_t)nodes * 2 * 3, sizeof *B);
     for (cmg_size i = 0; i < nodes; ++i) {
         B[6 * i] = 1;
         B[6 * i + 4] = 1;
@@ -112,14 +93,13 @@ static void give_modes(cmg_hierarchy *h, cmg_size nodes, const double *x)
         B[6 * i + 5] = x[2 * i];
     }
     CHECK_OK(cmg_hierarchy_set_vector(h, 0, "nullspace", NULL, nodes * 6, B));
-    free(B);
 }
 
-static void a_matrix_alone(void)
+TEST(a_matrix_alone)
 {
-    cmg_hierarchy *h = generate("shape=beam cells=24 levels=1 problem=elasticity");
+    scoped_hierarchy *h = generated("shape=beam cells=24 levels=1 problem=elasticity");
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    double *b = malloc((size_t)n * sizeof *b);
+    scoped double *b = malloc((size_t)n * sizeof *b);
     const double *x = NULL;
     cmg_size length = 0;
     for (cmg_size i = 0; i < n; ++i) {
@@ -131,35 +111,29 @@ static void a_matrix_alone(void)
     give_modes(h, n / 2, x);
     const int given = same_counts(h, b, "coarse-limit=999");
     CHECK(abs(rigid - given) <= 1);
-    free(b);
-    cmg_hierarchy_destroy(&h);
 }
 
-/* R A P with a 0 on its diagonal is told by its level, not by the first that ranks hold whole. */
-static void levels_are_numbered_through(void)
+/* R A P with a 0 on its diagonal is named by its level, not by the first that ranks hold whole. */
+TEST(levels_are_numbered_through)
 {
-    cmg_hierarchy *h = generate("cells=16 levels=2");
+    scoped_hierarchy *h = generated("cells=16 levels=2");
     const cmg_csr A = cmgi_csr_view(&h->level[0].A);
     const cmg_csr P = cmgi_csr_view(&h->level[0].P);
-    cmg_size *indptr = calloc((size_t)P.cols + 1, sizeof *indptr);
-    cmg_index *indices = calloc((size_t)P.cols, sizeof *indices);
-    double *values = calloc((size_t)P.cols, sizeof *values);
-    char why[CMG_MESSAGE] = "";
+    scoped cmg_size *indptr = calloc((size_t)P.cols + 1, sizeof *indptr);
+    scoped cmg_index *indices = calloc((size_t)P.cols, sizeof *indices);
+    scoped double *values = calloc((size_t)P.cols, sizeof *values);
     for (cmg_size i = 0; i < P.cols; ++i) { /* each row far from where P is */
         indptr[i + 1] = i + 1;
         indices[i] = (cmg_index)(i < P.cols / 2 ? P.rows - 1 - i : i - P.cols / 2);
         values[i] = 1;
     }
     const cmg_csr R = {P.cols, P.rows, indptr, indices, values};
-    cmg_hierarchy *bad = hierarchy_new(2);
+    scoped_hierarchy *bad = hierarchy_new(2);
     CHECK_OK(cmg_hierarchy_set_csr(bad, 0, CMG_ROLE_A, NULL, 0, &A));
     CHECK_OK(cmg_hierarchy_set_csr(bad, 0, CMG_ROLE_P, NULL, 0, &P));
     CHECK_OK(cmg_hierarchy_set_csr(bad, 0, CMG_ROLE_R, NULL, 0, &R));
     trial t = {.whole = bad, .options = ""};
-    CHECK(cmg_loopback_run(3, 20, solve_rank, &t, why) == CMG_ERR_ARG);
-    CHECK(strstr(why, "level 1: A: row 0") != NULL);
-    hierarchies_destroy(&bad, &h);
-    free_all(indptr, indices, values);
+    run_ranks(3, 20, solve_rank, &t, CMG_ERR_ARG, "level 1: A: row 0");
 }
 
 /* b = A y */
@@ -175,23 +149,18 @@ static void in_range(const cmg_csr *A, double *b)
 }
 
 /* Nothing holds the body: translations and rotations are found on ranks as on one. */
-static void free_bodies(void)
+TEST(free_bodies)
 {
-#ifndef CMGI_HAVE_LAPACK
-    SKIP("a pseudo-inverse needs LAPACK");
-    return;
-#endif
+    NEEDS(HAS_LAPACK, "a pseudo-inverse needs LAPACK");
     static const char *const bodies[] = {
         "cells=32 problem=elasticity dirichlet=neumann distort=0.3",
         "dim=3 cells=8 problem=elasticity dirichlet=neumann shape=beam"};
     for (int k = 0; k < 2; ++k) {
-        cmg_hierarchy *h = generate(bodies[k]);
+        scoped_hierarchy *h = generated("%s", bodies[k]);
         const cmg_csr A = cmgi_csr_view(&h->level[0].A);
-        double *b = malloc((size_t)A.rows * sizeof *b);
+        scoped double *b = malloc((size_t)A.rows * sizeof *b);
         in_range(&A, b);
         CHECK(same_counts(h, b, "") <= 20);
-        free(b);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
@@ -207,7 +176,7 @@ typedef struct truss {
 /* Springs between neighbours in a net of nodes that lie anyhow: k n n^T each, n their direction. */
 static void make_truss(truss *t)
 {
-    double *dense = calloc((size_t)TRUSS * TRUSS, sizeof *dense);
+    scoped double *dense = calloc((size_t)TRUSS * TRUSS, sizeof *dense);
     cmg_size nnz = 0;
     for (int i = 0; i < TRUSS; ++i) {
         t->x[i] = (i % 2 ? i / 2 / WIDE : i / 2 % WIDE) + 0.6 * cmgi_random_at(8, (uint64_t)i);
@@ -237,18 +206,14 @@ static void make_truss(truss *t)
         }
     }
     t->indptr[TRUSS] = nnz;
-    free(dense);
 }
 
 /* By arrays of the test's own: parts that cut nodes, a row each, all on the last rank. */
-static void free_trusses(void)
+TEST(free_trusses)
 {
-#ifndef CMGI_HAVE_LAPACK
-    SKIP("a pseudo-inverse needs LAPACK");
-    return;
-#endif
+    NEEDS(HAS_LAPACK, "a pseudo-inverse needs LAPACK");
     static const int kinds[] = {EVEN, RANDOM, ONE_ROW, LAST};
-    truss *t = calloc(1, sizeof *t);
+    scoped truss *t = calloc(1, sizeof *t);
     double b[TRUSS];
     make_truss(t);
     const cmg_csr A = {TRUSS, TRUSS, t->indptr, t->indices, t->values};
@@ -256,68 +221,42 @@ static void free_trusses(void)
     for (int k = 0; k < 4 * 2; ++k) {
         const bool places = k % 2 == 0;
         const int ranks = k / 2 == 0 ? 5 : 3;
-        char why[CMG_MESSAGE] = "";
-        cmg_hierarchy *h = hierarchy_new(1);
+        scoped_hierarchy *h = hierarchy_new(1);
         CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
         CHECK_OK(cmg_hierarchy_set_attribute(h, "block_size", "2"));
         if (places) {
             CHECK_OK(cmg_hierarchy_set_vector(h, 0, "coords", NULL, TRUSS, t->x));
         }
         divide(h, ranks, kinds[k / 2]);
-        trial many = {.whole = h, .options = "", .n = TRUSS, .b = b};
-        many.x = calloc(TRUSS, sizeof(double));
-        CHECK(cmg_loopback_run(ranks, 60, solve_rank, &many, why) == CMG_OK);
+        scoped_trial many = trial_of(h, b, "");
+        run_ranks(ranks, 60, solve_rank, &many, CMG_OK, "");
         CHECK(strstr(many.notes, places ? "null space of 3 vectors" : "null space of 2 vectors") !=
               NULL);
         const double relative = residual(&A, b, many.x);
         CHECK_NEAR(many.report.relative_residual, relative, 1e-6 * relative + 1e-14);
         CHECK(!places || relative <= 1.01e-8);
-        trial_end(&many);
-        cmg_hierarchy_destroy(&h);
     }
-    free(t);
 }
 
 /* The rank's rows, with an attribute of its own. */
 static cmg_status give_other_facts(void *user, const cmg_transport *transport)
 {
     const trial *t = user;
-    cmg_context *own = NULL;
-    cmg_hierarchy *h = NULL;
-    cmg_solver *s = NULL;
+    scoped_context *own = NULL;
+    scoped_hierarchy *h = NULL;
+    scoped_solver *s = NULL;
     CMGI_TRY(open_rank(transport, &own));
     cmg_status status = cmg_hierarchy_take_rows(own, t->whole, &h);
     if (status == CMG_OK && transport->rank == 1) {
         status = cmg_hierarchy_set_attribute(h, "block_size", "3");
     }
     status = status != CMG_OK ? status : cmg_solver_create(h, NULL, &s);
-    cmg_solver_destroy(&s);
-    cmg_hierarchy_destroy(&h);
-    cmg_context_destroy(&own);
     return status;
 }
 
-static void facts_that_differ_are_named(void)
+TEST(facts_that_differ_are_named)
 {
-    cmg_hierarchy *h = generate("shape=beam cells=24 levels=1 problem=elasticity");
+    scoped_hierarchy *h = generated("shape=beam cells=24 levels=1 problem=elasticity");
     trial t = {.whole = h};
-    char why[CMG_MESSAGE] = "";
-    CHECK(cmg_loopback_run(3, 60, give_other_facts, &t, why) == CMG_ERR_ARG);
-    CHECK(strstr(why, "block_size is 2 on one rank and 3") != NULL);
-    cmg_hierarchy_destroy(&h);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(elasticity);
-    RUN(without_coordinates);
-    RUN(other_systems);
-    RUN(factors);
-    RUN(a_matrix_alone);
-    RUN(facts_that_differ_are_named);
-    RUN(levels_are_numbered_through);
-    RUN(free_bodies);
-    RUN(free_trusses);
-    return TEST_END();
+    run_ranks(3, 60, give_other_facts, &t, CMG_ERR_ARG, "block_size is 2 on one rank and 3");
 }

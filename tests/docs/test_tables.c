@@ -2,14 +2,11 @@
  * that links to a page that exists. */
 #include "test.h"
 
-#include <string.h>
-
 static char overview[1 << 16];
 
 static bool read_overview(const char *folder)
 {
-    char path[1024];
-    (void)snprintf(path, sizeof path, "%s/docs/%s/index.md", CMG_SOURCE_DIR, folder);
+    const char *path = sprint("%s/docs/%s/index.md", CMG_SOURCE_DIR, folder);
     FILE *file = fopen(path, "r");
     CHECK(file != NULL);
     if (file == NULL) {
@@ -23,8 +20,7 @@ static bool read_overview(const char *folder)
 /* Start of the table row that holds `name` in backquotes, NULL when there is none. */
 static const char *row_of(const char *name)
 {
-    char quoted[128];
-    (void)snprintf(quoted, sizeof quoted, "`%s`", name);
+    const char *quoted = sprint("`%s`", name);
     for (const char *at = strstr(overview, quoted); at != NULL; at = strstr(at + 1, quoted)) {
         while (at > overview && at[-1] != '\n') {
             --at;
@@ -44,9 +40,8 @@ static bool has_page(const char *folder, const char *row)
     if (end == NULL || end > strchr(row, '\n')) {
         return false;
     }
-    char path[1024];
-    (void)snprintf(path, sizeof path, "%s/docs/%s/%.*s", CMG_SOURCE_DIR, folder,
-                   (int)(end - link - 2), link + 2);
+    const char *path =
+        sprint("%s/docs/%s/%.*s", CMG_SOURCE_DIR, folder, (int)(end - link - 2), link + 2);
     FILE *file = fopen(path, "r");
     if (file != NULL) {
         (void)fclose(file);
@@ -58,13 +53,10 @@ static void check_page(const char *folder, const char *name)
 {
     const char *row = row_of(name);
     const bool found = row != NULL && has_page(folder, row);
-    CHECK(found);
-    if (!found) {
-        printf("docs/%s/index.md: no row with a page for `%s`\n", folder, name);
-    }
+    CHECK_SAY(found, "docs/%s/index.md: no row with a page for `%s`", folder, name);
 }
 
-static void formats(void)
+TEST(formats)
 {
     if (read_overview("formats")) {
         for (int f = CMG_FORMAT_AUTO + 1; cmg_enum_name("format", f) != NULL; ++f) {
@@ -73,19 +65,11 @@ static void formats(void)
     }
 }
 
-static void smoothers(void)
+TEST(smoothers)
 {
     if (read_overview("smoothers")) {
         for (int i = 0; cmg_smoother_name(i) != NULL; ++i) {
             check_page("smoothers", cmg_smoother_name(i));
         }
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(formats);
-    RUN(smoothers);
-    return TEST_END();
 }

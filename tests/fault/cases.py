@@ -129,7 +129,7 @@ class Cases:
         self.expect_run((0,), "solve", matrix, "--rhs", self.need(self.faults, "b-165.mtx"))
 
     def not_a_number(self):
-        """NaN in b: no residual of 0 is told."""
+        """NaN in b: no residual of 0 is reported."""
         matrix = self.need(self.faults, "lap27.mtx")
         cli.write_vector(self.path("nan.mtx"), [math.nan] + [1.0] * (cli.read_matrix(matrix).rows - 1))
         done = self.run("solve", matrix, "--rhs", "nan.mtx", "--json", "nan.json")

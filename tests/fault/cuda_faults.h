@@ -1,7 +1,7 @@
 /*
  * Faults of CUDA for tests. The linker puts an entry between the library and every function of
  * CUDA that it calls (cuda_calls.cmake); the entry asks here, and passes the call on or returns
- * what it is told. The error that the runtime keeps for cudaGetLastError is imitated.
+ * what it is set to. The error that the runtime keeps for cudaGetLastError is imitated.
  */
 #pragma once
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 extern const char *const cuda_calls[]; /* names of the functions */
 extern const int cuda_ncalls;
 
-enum { CUDA_FAULT_ONCE, CUDA_FAULT_STICKS }; /* one call fails, or all from there on */
+enum { CUDA_FAULT_ONCE, CUDA_FAULT_STICKS }; /* one call fails, or all from that one on */
 
 /* Call number `n` (1 = the next one) of function `call`, or of any when call is -1, fails. */
 void cuda_faults_arm(int call, long n, int mode, int error);

@@ -1,16 +1,16 @@
 /*
- * Calls of CUDA that fail: each of them in turn, once or from there on, through context, copies,
- * matrices, set-up, recorded and unrecorded solves, refresh. Whatever fails: a status that says so
- * or a right solution, nothing left allocated, no error left for the program; and the context works
- * again behind it. Errors of the program itself stay where they are.
+ * Calls of CUDA that fail: each of them in turn, once or from that call on, through context,
+ * copies, matrices, set-up, recorded and unrecorded solves, refresh. Whatever fails: a status that
+ * says so or a right solution, nothing left allocated, no error left for the program; and the
+ * context works again after it. Errors of the program itself stay where they are.
  */
+#define TEST_OWN_MAIN
 #include "cuda_faults.h"
 #include "mg/solver.h"
 
-#include "cmg_fem.h"
 #include "io/temporary.h"
 #include "oracle.h"
-#include "test.h"
+#include "generated.h"
 
 enum { MEMORY = 2, ILLEGAL_ADDRESS = 700, NOT_READY = 600, INVALID_VALUE = 1, UNKNOWN = 999 };
 enum { ANY = -1 };
@@ -92,12 +92,11 @@ static cmg_status run_solver(cmg_context *on, int k)
     cmg_solver *s = NULL;
     cmg_vector *b = NULL;
     cmg_vector *x = NULL;
-    cmg_solver_options o;
+    cmg_solver_options o = solver_defaults();
     cmg_status status = CMG_OK;
     if (k < 2) { /* matrices are sent to the device for the set-up */
         on->stage_from = 0;
     }
-    cmg_solver_options_default(&o);
     o.matrix.format = v->format;
     o.precision = v->precision;
     o.krylov = v->krylov;
@@ -131,9 +130,9 @@ done:
 static cmg_status run_core(cmg_context *on, int k)
 {
     const cmg_size n = (1 << 21) + 3;
-    double *values = calloc((size_t)n, sizeof *values);
-    cmg_vector *x = NULL;
-    cmg_vector *y = NULL;
+    scoped double *values = calloc((size_t)n, sizeof *values);
+    scoped_vector *x = NULL;
+    scoped_vector *y = NULL;
     double dot = 0;
     double seconds = 0;
     cmg_status status = CMG_OK;
@@ -155,16 +154,13 @@ static cmg_status run_core(cmg_context *on, int k)
     CMGI_TRY_GOTO(done, on->backend->elapsed(on, 0, 1, &seconds));
 done:
     (void)on->backend->mark_reserve(on, 0);
-    cmg_vector_destroy(&x);
-    cmg_vector_destroy(&y);
-    free(values);
     return status;
 }
 
 /* A container to the device as it is read. */
 static cmg_status run_file(cmg_context *on, int k)
 {
-    cmg_hierarchy *h = NULL;
+    scoped_hierarchy *h = NULL;
     cmg_csr A = {0};
     cmg_csr B;
     cmg_status status = CMG_OK;
@@ -181,7 +177,6 @@ static cmg_status run_file(cmg_context *on, int k)
         CHECK(memcmp(A.values, B.values, nnz * sizeof *B.values) == 0);
     }
 done:
-    cmg_hierarchy_destroy(&h);
     return status;
 }
 
@@ -190,10 +185,9 @@ done:
 /* A context, the run in it, and again without a fault unless the device is lost for good. */
 static cmg_status with_context(run_fn run, int k, char message[CMG_MESSAGE])
 {
-    cmg_context_options options;
-    cmg_context *on = NULL;
+    cmg_context_options options = context_defaults();
+    scoped_context *on = NULL;
     size_t held[2];
-    cmg_context_options_default(&options);
     cmg_elements_use(&options);
     options.backend = CMG_BACKEND_CUDA;
     options.threads = 1;
@@ -210,7 +204,6 @@ static cmg_status with_context(run_fn run, int k, char message[CMG_MESSAGE])
     }
     cmg_context_memory(on, held, NULL);
     CHECK(held[0] + held[1] == own);
-    cmg_context_destroy(&on);
     return status;
 }
 
@@ -284,12 +277,12 @@ static void climb(run_fn run, int k)
     CHECK(with_context(run, k, message) == CMG_OK); /* the process goes on */
 }
 
-static void core_survives(void)
+TEST(core_survives)
 {
     climb(run_core, 0);
 }
 
-static void files_survive(void)
+TEST(files_survive)
 {
     container = temporary("model.cmg");
     if (cmg_hierarchy_write(model, container, CMG_FILE_AUTO) == CMG_ERR_UNSUPPORTED) {
@@ -300,7 +293,7 @@ static void files_survive(void)
     remove_all(container);
 }
 
-static void solvers_survive(void)
+TEST(solvers_survive)
 {
     for (int k = 0; k < VARIANTS; ++k) {
         climb(run_solver, k);
@@ -310,16 +303,14 @@ static void solvers_survive(void)
 
 /* ------------------------------------------------------------------ errors of the program */
 
-static void errors_of_the_program_stay(void)
+TEST(errors_of_the_program_stay)
 {
-    cmg_vector *x = NULL;
-    CHECK_OK(cmg_vector_create(ctx, 100, CMG_FP64, &x));
+    cmg_vector *x = vector_new(100, CMG_FP64);
     cuda_faults_leave(NOT_READY); /* an answer: polling leaves it */
     CHECK_OK(cmg_vector_fill(x, 1));
     CHECK(cuda_faults_pending() == NOT_READY);
     cuda_faults_leave(INVALID_VALUE);
-    CHECK_STATUS(cmg_vector_fill(x, 2), CMG_ERR_DEVICE);
-    CHECK(strstr(cmg_context_message(ctx), "earlier call of the program") != NULL);
+    CHECK_REFUSED(cmg_vector_fill(x, 2), CMG_ERR_DEVICE, "earlier call of the program");
     CHECK(cuda_faults_pending() == INVALID_VALUE); /* not swallowed */
     cuda_faults_leave(0);
     CHECK_OK(cmg_vector_fill(x, 3));
@@ -347,22 +338,16 @@ static void faults_arrive(void)
 
 int main(int argc, char **argv)
 {
-    RUN(faults_arrive);
+    faults_arrive();
     if (test_failures > 0) {
         return 1;
     }
-    TEST_BEGIN(argc, argv);
-    cmg_context *host = NULL;
-    cmg_generate_options options;
-    cmg_generate_options_default(&options);
-    options.cells = 16;
+    test_begin(argc, argv);
+    scoped_context *host = NULL;
+    cmg_generate_options options = generate_options("cells=16");
     CHECK(cmg_context_create(NULL, &host) == CMG_OK);
     CHECK(cmg_hierarchy_generate(host, &options, &model) == CMG_OK);
-    RUN(errors_of_the_program_stay);
-    RUN(core_survives);
-    RUN(files_survive);
-    RUN(solvers_survive);
+    test_run();
     cmg_hierarchy_destroy(&model);
-    cmg_context_destroy(&host);
-    return TEST_END();
+    return test_end();
 }

@@ -4,12 +4,6 @@
 
 static inline cmg_generate_options small(int dim, cmg_element element)
 {
-    cmg_generate_options o;
-    cmg_generate_options_default(&o);
-    o.dim = dim;
-    o.element = element;
-    o.cells = dim == 3 ? 4 : 8;
-    o.levels = 2;
-    o.load = CMG_LOAD_POLYNOMIAL;
-    return o;
+    return generate_options("dim=%d element=%s cells=%d levels=2 load=polynomial", dim,
+                            FEM_WORD("element", element), dim == 3 ? 4 : 8);
 }

@@ -9,21 +9,20 @@
 #include "fem/space.h"
 #include "hierarchy/hierarchy_checks.h"
 
+#define scoped_space scoped_by(cmgi_space_destroy) cmgi_space
+
 enum { BASE = 2 }; /* cells a side of the coarsest mesh */
 
 /* Solves on level 0; returns the iterations, -1 when it did not converge. */
 static int solve(cmg_hierarchy *h, const char *smoother, double rtol, double **solution)
 {
-    cmg_vector *b = NULL;
+    scoped_vector *b = NULL;
     cmg_report report = {.size = sizeof report, .iterations = -1};
     cmg_size n = 0;
     const double *values = vector_of(h, 0, "rhs", "b", &n);
-    cmg_solver_options options = solver_defaults();
-    options.rtol = rtol;
-    (void)snprintf(options.smoother, sizeof options.smoother, "%s", smoother);
-    cmg_solver *solver = solver_new(h, &options);
+    scoped_solver *solver = solver_with(h, "rtol=%.17g smoother=%s", rtol, smoother);
     CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
-    cmg_vector *x = vector_new(n, CMG_FP64);
+    scoped_vector *x = vector_new(n, CMG_FP64);
     CHECK_OK(cmg_vector_set(b, values));
     CHECK_OK(cmg_solver_solve(solver, b, x, &report));
     const int iterations = cmg_outcome_converged(report.outcome) ? report.iterations : -1;
@@ -31,8 +30,6 @@ static int solve(cmg_hierarchy *h, const char *smoother, double rtol, double **s
         *solution = malloc((size_t)(n + 1) * sizeof **solution);
         CHECK_OK(cmg_vector_get(x, *solution));
     }
-    vectors_destroy(&b, &x);
-    cmg_solver_destroy(&solver);
     return iterations;
 }
 
@@ -174,37 +171,28 @@ static void errors_of(const cmg_generate_options *o, double error[2])
     const cmgi_problem problem = cmgi_problem_make(o, o->dim, zero, one);
     const cmgi_basis basis = cmgi_basis_of(o->element, o->dim);
     bool fixes[64];
-    cmg_hierarchy *h = NULL;
-    cmgi_space *space = NULL;
-    double *u = NULL;
+    scoped_space *space = NULL;
+    scoped double *u = NULL;
     for (int l = 0; l < 64; ++l) {
         fixes[l] = true;
     }
-    cmgi_mesh *mesh = finest_mesh(o);
+    scoped_mesh *mesh = finest_mesh(o);
     CHECK(mesh->labels <= 64);
-    CHECK_OK(cmg_hierarchy_generate(ctx, o, &h));
+    scoped_hierarchy *h = hierarchy_generated(o);
     CHECK(solve(h, problem.elastic ? "l1-jacobi" : "jacobi", 1e-9, &u) > 0);
     CHECK_OK(cmgi_space_create(mesh, basis.order, problem.components, o->boundary, fixes, &space));
     CHECK(space->unknowns * problem.components == cmg_hierarchy_rows(h, 0));
     measure_errors(space, &problem, u, error);
-    free(u);
-    cmgi_space_destroy(&space);
-    cmgi_mesh_destroy(&mesh);
-    cmg_hierarchy_destroy(&h);
 }
 
 static void check_orders(int dim, cmg_element element, double distort, cmg_problem problem)
 {
-    cmg_generate_options o;
+    cmg_generate_options o =
+        generate_options("dim=%d element=%s general distort=%.17g problem=%s load=%s", dim,
+                         FEM_WORD("element", element), distort, FEM_WORD("problem", problem),
+                         problem == CMG_PROBLEM_ELASTICITY ? "exponential" : "sine");
     double error[2][2];
-    cmg_generate_options_default(&o);
     const int order = cmgi_basis_of(element, dim).order;
-    o.dim = dim;
-    o.element = element;
-    o.general = true;
-    o.distort = distort;
-    o.problem = problem;
-    o.load = problem == CMG_PROBLEM_ELASTICITY ? CMG_LOAD_EXPONENTIAL : CMG_LOAD_SINE;
     const int levels = (dim == 2 ? 5 : 4) - (order - 1);
     for (int k = 0; k < 2; ++k) {
         o.levels = levels - 1 + k;
@@ -221,7 +209,7 @@ static void check_orders(int dim, cmg_element element, double distort, cmg_probl
     }
 }
 
-static void errors_fall_with_their_order(void)
+TEST(errors_fall_with_their_order)
 {
     for (int e = CMG_ELEMENT_Q1; e <= CMG_ELEMENT_P2; ++e) {
         check_orders(2, (cmg_element)e, 0, CMG_PROBLEM_POISSON);
@@ -242,21 +230,15 @@ static void strong_source(void *user, const double *x, double *f)
 }
 
 /* (f, phi) with f = -Laplace u equals a(u, phi) for phi = 0 on the boundary. */
-static void weak_and_strong_loads_agree(void)
+TEST(weak_and_strong_loads_agree)
 {
     for (int c = 0; c < 8; ++c) {
         int dim = 2 + c % 2;
-        cmg_generate_options o;
+        cmg_generate_options o = generate_options(
+            "dim=%d element=%s cells=4 levels=1 quadrature=6 distort=0.3 load=sine", dim,
+            FEM_WORD("element", c / 2));
         cmg_hierarchy *h[2] = {NULL, NULL};
         cmg_size n = 0;
-        cmg_generate_options_default(&o);
-        o.dim = dim;
-        o.element = (cmg_element)(c / 2);
-        o.cells = 4;
-        o.levels = 1;
-        o.quadrature = 6;
-        o.distort = 0.3;
-        o.load = CMG_LOAD_SINE;
         CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h[0]));
         o.load = CMG_LOAD_SOURCE;
         o.source = strong_source;
@@ -272,21 +254,17 @@ static void weak_and_strong_loads_agree(void)
 /* From 3 levels to 6 in 2D, 4 in 3D, counts may grow by at most three and stay below a bound. */
 static void check_iterations(int dim, cmg_element element)
 {
-    cmg_generate_options o;
+    cmg_generate_options o =
+        generate_options("dim=%d element=%s", dim, FEM_WORD("element", element));
     int first = 0;
     int last = 0;
-    cmg_generate_options_default(&o);
-    o.dim = dim;
-    o.element = element;
     for (int levels = 3; levels <= (dim == 2 ? 6 : 4); ++levels) {
-        cmg_hierarchy *h = NULL;
         o.levels = levels;
         o.cells = (cmg_size)BASE << (levels - 1);
-        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+        scoped_hierarchy *h = hierarchy_generated(&o);
         last = solve(h, "jacobi", 1e-8, NULL);
         first = levels == 3 ? last : first;
         CHECK(last > 0);
-        cmg_hierarchy_destroy(&h);
     }
     CHECK(last <= first + 5);
     CHECK(last <= 40);
@@ -296,19 +274,10 @@ static void check_iterations(int dim, cmg_element element)
     }
 }
 
-static void iterations_are_bounded(void)
+TEST(iterations_are_bounded)
 {
     for (int e = CMG_ELEMENT_Q1; e <= CMG_ELEMENT_P2; ++e) {
         check_iterations(2, (cmg_element)e);
         check_iterations(3, (cmg_element)e);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(errors_fall_with_their_order);
-    RUN(weak_and_strong_loads_agree);
-    RUN(iterations_are_bounded);
-    return TEST_END();
 }

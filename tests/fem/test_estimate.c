@@ -22,21 +22,19 @@ static size_t array_bytes(const cmg_hierarchy *h, const cmg_generate_size *size,
     return bytes;
 }
 
-static void estimates_are_exact_on_grids(void)
+TEST(estimates_are_exact_on_grids)
 {
     for (int c = 0; c < 32; ++c) {
         cmg_generate_options o = small(2 + c % 2, c / 2 % 2 ? CMG_ELEMENT_Q2 : CMG_ELEMENT_Q1);
-        o.boundary = (cmg_boundary)(c / 4 % 4);
-        o.problem = c / 16 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
-        CHECK_OK(cmg_generate_options_set(&o, "dirichlet-labels=left"));
+        generate_set(&o, "dirichlet=%s problem=%s dirichlet-labels=left",
+                     FEM_WORD("boundary", c / 4 % 4), c / 16 ? "elasticity" : "poisson");
         cmg_generate_size size = {.size = sizeof size};
-        cmg_hierarchy *h = NULL;
         size_t before[2];
         size_t after[2];
         size_t peak[2];
         cmg_context_memory(ctx, before, NULL);
         CHECK_OK(cmg_generate_estimate(ctx, &o, &size));
-        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+        scoped_hierarchy *h = hierarchy_generated(&o);
         const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
         CHECK(size.exact && size.rows == A.rows && size.nnz == A.indptr[A.rows]);
         CHECK(size.levels == cmg_hierarchy_levels(h));
@@ -49,7 +47,6 @@ static void estimates_are_exact_on_grids(void)
         CHECK_OK(cmg_generate_estimate(ctx, &o, &size));
         CHECK(size.bytes == array_bytes(h, &size, o.load == CMG_LOAD_SOURCE ? 1 : 2));
         CHECK(with_mesh > size.bytes);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
@@ -58,24 +55,22 @@ static void estimates_are_exact_on_grids(void)
  * are exact; entries a row are those of large meshes, and boundaries have fewer. Elimination takes
  * rows away, and the estimate at most a surface too many or too few.
  */
-static void estimates_are_close_on_meshes(void)
+TEST(estimates_are_close_on_meshes)
 {
     static const cmg_element elements[] = {CMG_ELEMENT_P1, CMG_ELEMENT_P2, CMG_ELEMENT_Q1,
                                            CMG_ELEMENT_Q2};
     for (int c = 0; c < 32; ++c) {
         cmg_generate_options o = small(2 + c / 4 % 2, elements[c % 4]);
-        o.general = true;
-        o.levels = 3;
+        generate_set(&o, "general levels=3");
         o.cells = o.dim == 2 ? 32 : 16;
         o.boundary = c / 8 % 2 ? CMG_BOUNDARY_ELIMINATE : CMG_BOUNDARY_IDENTITY_KEEP;
         o.problem = c / 16 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
         cmg_generate_size size = {.size = sizeof size};
-        cmg_hierarchy *h = NULL;
         if (o.dim == 3 && c % 2 == 1) {
             o.cells = 8; /* the order is two */
         }
         CHECK_OK(cmg_generate_estimate(ctx, &o, &size));
-        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+        scoped_hierarchy *h = hierarchy_generated(&o);
         const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
         const double rows = (double)size.rows / (double)A.rows;
         const double nnz = (double)size.nnz / (double)A.indptr[A.rows];
@@ -92,14 +87,5 @@ static void estimates_are_close_on_meshes(void)
         CHECK(bytes > 0.9 && bytes < most);
         CHECK(!size.exact && size.levels == cmg_hierarchy_levels(h));
         CHECK(size.dim == o.dim && size.block_size == (c / 16 ? o.dim : 1));
-        cmg_hierarchy_destroy(&h);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(estimates_are_exact_on_grids);
-    RUN(estimates_are_close_on_meshes);
-    return TEST_END();
 }

@@ -8,9 +8,8 @@
 /* A u = b for the exact u on level 0, and u_fine = P u_coarse wherever P is a full embedding. */
 static void check_exact(const cmg_generate_options *o)
 {
-    cmg_hierarchy *h = NULL;
     cmg_size n = 0;
-    CHECK_OK(cmg_hierarchy_generate(ctx, o, &h));
+    scoped_hierarchy *h = hierarchy_generated(o);
     if (h == NULL) {
         return;
     }
@@ -19,7 +18,7 @@ static void check_exact(const cmg_generate_options *o)
     const double *u = vector_of(h, 0, "solutions", "exact", &n);
     CHECK(n == A.rows);
     const double *b = vector_of(h, 0, "rhs", "b", &n);
-    double *Au = multiply(&A, u);
+    scoped double *Au = csr_times(&A, u);
     const double scale = largest(A.values, A.indptr[A.rows]) * largest(u, n);
     CHECK_NEAR(largest_difference(Au, b, n), 0, 1e-13 * scale);
     if (largest_difference(Au, b, n) > 1e-13 * scale) {
@@ -28,8 +27,6 @@ static void check_exact(const cmg_generate_options *o)
                cmg_enum_name("problem", (int)o->problem),
                cmg_enum_name("boundary", (int)o->boundary));
     }
-    free(Au);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Ways to a matrix: grids of Q1 and Q2, meshes of all four elements. Loops go through the
@@ -43,17 +40,13 @@ static cmg_generate_options way(int dim, int w)
     return o;
 }
 
-static void polynomials_solve_their_systems(void)
+TEST(polynomials_solve_their_systems)
 {
     for (int c = 0; c < 2 * WAYS * 4 * 4; c += 5) {
         cmg_generate_options o = way(2 + c % 2, c / 2 % WAYS);
-        o.problem = (cmg_problem)(c / 2 / WAYS % 4);
-        o.boundary = (cmg_boundary)(c / 8 / WAYS % 4);
-        (void)snprintf(o.dirichlet_labels, sizeof o.dirichlet_labels, "%s",
-                       c % 3 == 0 ? "left,top" : "");
-        o.reaction = 2;
-        o.coefficient = CMG_COEFFICIENT_ANISOTROPIC;
-        o.angle = 30;
+        generate_set(&o, "problem=%s dirichlet=%s reaction=2 coefficient=anisotropic angle=30 %s",
+                     FEM_WORD("problem", c / 2 / WAYS % 4), FEM_WORD("boundary", c / 8 / WAYS % 4),
+                     c % 3 == 0 ? "dirichlet_labels=left,top" : "");
         check_exact(&o);
         o.distort = 0.4;
         o.aspect = 3;
@@ -64,7 +57,7 @@ static void polynomials_solve_their_systems(void)
 }
 
 /* The same on every built-in shape, and by products with the element entries. */
-static void polynomials_solve_on_every_shape(void)
+TEST(polynomials_solve_on_every_shape)
 {
     for (int c = 0; c < 4 * 2; ++c) {
         for (int shape = CMG_SHAPE_LSHAPE; shape <= CMG_SHAPE_FICHERA; ++shape) {
@@ -76,7 +69,7 @@ static void polynomials_solve_on_every_shape(void)
             o.assembly = c % 3 == 0 ? CMG_ASSEMBLY_SPMV : CMG_ASSEMBLY_ROWS;
             cmg_generate_size size = {.size = sizeof size};
             if (cmg_generate_estimate(ctx, &o, &size) != CMG_OK) {
-                CHECK(strstr(cmg_context_message(ctx), "does not exist in") != NULL);
+                CHECK_MESSAGE("does not exist in");
                 continue;
             }
             o.boundary = shape % 2 ? CMG_BOUNDARY_IDENTITY : CMG_BOUNDARY_ELIMINATE;
@@ -85,16 +78,14 @@ static void polynomials_solve_on_every_shape(void)
     }
 }
 
-static void meshes_equal_grids(void)
+TEST(meshes_equal_grids)
 {
     for (int c = 0; c < 2 * 2 * 4 * 4; c += 3) {
         cmg_generate_options o = small(2 + c % 2, (cmg_element)(c / 2 % 2));
-        o.problem = (cmg_problem)(c / 4 % 4);
-        o.boundary = (cmg_boundary)(c / 16 % 4);
-        o.aspect = 2;
-        o.load = CMG_LOAD_EXPONENTIAL;
-        o.numbering = CMG_NUMBERING_LEXICOGRAPHIC;
-        o.coefficient = CMG_COEFFICIENT_RANDOM;
+        generate_set(&o,
+                     "problem=%s dirichlet=%s aspect=2 load=exponential numbering=lexicographic "
+                     "coefficient=random",
+                     FEM_WORD("problem", c / 4 % 4), FEM_WORD("boundary", c / 16 % 4));
         cmg_hierarchy *h[2] = {NULL, NULL};
         CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h[0]));
         o.general = true;
@@ -121,8 +112,7 @@ static void meshes_equal_grids(void)
 /* P of a hierarchy without Dirichlet nodes takes nodal values of a polynomial to nodal values. */
 static void check_embedding(const cmg_generate_options *o)
 {
-    cmg_hierarchy *h = NULL;
-    CHECK_OK(cmg_hierarchy_generate(ctx, o, &h));
+    scoped_hierarchy *h = hierarchy_generated(o);
     if (h == NULL) {
         return;
     }
@@ -141,13 +131,12 @@ static void check_embedding(const cmg_generate_options *o)
         }
     }
     const cmg_csr P = csr_of(h, 0, CMG_ROLE_P);
-    double *Pu = multiply(&P, u[1]);
+    scoped double *Pu = csr_times(&P, u[1]);
     CHECK_NEAR(largest_difference(Pu, u[0], P.rows), 0, 1e-13 * largest(u[0], P.rows));
-    free_all(Pu, u[0], u[1]);
-    cmg_hierarchy_destroy(&h);
+    free_all(u[0], u[1]);
 }
 
-static void prolongation_embeds_the_space(void)
+TEST(prolongation_embeds_the_space)
 {
     for (int c = 0; c < 2 * WAYS * 2 * 2; ++c) {
         cmg_generate_options o = way(2 + c % 2, c / 2 % WAYS);
@@ -160,7 +149,7 @@ static void prolongation_embeds_the_space(void)
     }
 }
 
-static void galerkin_equals_rediscretised(void)
+TEST(galerkin_equals_rediscretised)
 {
     for (int c = 0; c < 2 * WAYS * 4 * 3; c += 5) {
         cmg_generate_options o = way(2 + c % 2, c / 2 % WAYS);
@@ -184,18 +173,14 @@ static void galerkin_equals_rediscretised(void)
 }
 
 /* Row sums of the Neumann matrix vanish; all row sums of the mass part give the area. */
-static void sums_are_right(void)
+TEST(sums_are_right)
 {
     for (int dim = 2; dim <= 3; ++dim) {
         cmg_generate_options o = small(dim, CMG_ELEMENT_Q2);
-        o.boundary = CMG_BOUNDARY_NEUMANN;
-        o.load = CMG_LOAD_SOURCE;
-        o.distort = 0.3;
-        o.aspect = 2.5;
-        o.problem = CMG_PROBLEM_HEAT;
-        o.coefficient = CMG_COEFFICIENT_RANDOM;
-        cmg_hierarchy *h = NULL;
-        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+        generate_set(
+            &o,
+            "dirichlet=neumann load=source distort=0.3 aspect=2.5 problem=heat coefficient=random");
+        scoped_hierarchy *h = hierarchy_generated(&o);
         const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
         double total = 0;
         for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
@@ -209,92 +194,73 @@ static void sums_are_right(void)
             load += b[i];
         }
         CHECK_NEAR(load, 2.5, 1e-12);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
-static void conditions_have_their_form(void)
+TEST(conditions_have_their_form)
 {
     for (int b = CMG_BOUNDARY_ELIMINATE; b <= CMG_BOUNDARY_NEUMANN; ++b) {
         cmg_generate_options o = small(3, CMG_ELEMENT_Q1);
-        o.boundary = (cmg_boundary)b;
-        CHECK_OK(cmg_generate_options_set(&o, "dirichlet-labels=left,front"));
-        cmg_hierarchy *h = NULL;
+        generate_set(&o, "dirichlet=%s dirichlet-labels=left,front", FEM_WORD("boundary", b));
         cmg_level_info info = {.size = sizeof info};
-        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+        scoped_hierarchy *h = hierarchy_generated(&o);
         CHECK_OK(cmg_hierarchy_level_info(h, 0, false, &info));
         const bool identity = b == CMG_BOUNDARY_IDENTITY || b == CMG_BOUNDARY_IDENTITY_KEEP;
         CHECK(info.rows == (b == CMG_BOUNDARY_ELIMINATE ? 4 * 5 * 4 : 5 * 5 * 5));
         CHECK(info.dirichlet_rows == (identity ? 125 - 80 : 0));
         CHECK((info.asymmetry > 1e-3) == (b == CMG_BOUNDARY_IDENTITY_KEEP));
         CHECK(info.asymmetry_interior < 1e-14);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
 /* Coarse levels without unknowns go: one cell a side has none. */
-static void empty_levels_are_dropped(void)
+TEST(empty_levels_are_dropped)
 {
     for (int c = 0; c < 2; ++c) {
         cmg_generate_options o = small(2, CMG_ELEMENT_Q1);
-        cmg_hierarchy *h = NULL;
-        o.general = c == 1;
-        o.levels = 4;
-        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+        generate_set(&o, "general=%d levels=4", c == 1);
+        scoped_hierarchy *h = hierarchy_generated(&o);
         CHECK(cmg_hierarchy_levels(h) == 3);
         CHECK_OK(cmg_hierarchy_check(h));
         CHECK(cmg_hierarchy_rows(h, 2) == 1);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
 /* What was asked for beside the defaults is in the hierarchy, numbers as they are read back. */
-static void choices_are_kept(void)
+TEST(choices_are_kept)
 {
     cmg_generate_options o = small(2, CMG_ELEMENT_Q1);
-    cmg_hierarchy *h = NULL;
-    o.problem = CMG_PROBLEM_ELASTICITY;
-    o.poisson_ratio = 0.1;
-    o.distort = 0.125;
-    CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+    generate_set(&o, "problem=elasticity poisson_ratio=0.1 distort=0.125");
+    scoped_hierarchy *h = hierarchy_generated(&o);
     const char *ratio = cmg_hierarchy_attribute(h, "poisson_ratio");
     const char *distort = cmg_hierarchy_attribute(h, "distort");
     CHECK(ratio != NULL && atof(ratio) == o.poisson_ratio);
     CHECK(distort != NULL && atof(distort) == o.distort);
     CHECK(cmg_hierarchy_attribute(h, "young") == NULL); /* the default */
-    cmg_hierarchy_destroy(&h);
 }
 
 static void check_repeats(bool general)
 {
     cmg_generate_options o = small(3, CMG_ELEMENT_Q2);
-    o.general = general;
-    o.distort = 0.4;
-    o.coefficient = CMG_COEFFICIENT_SMOOTH;
-    cmg_hierarchy *h = NULL;
-    CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+    generate_set(&o, "general=%d distort=0.4 coefficient=smooth", general);
+    scoped_hierarchy *h = hierarchy_generated(&o);
     const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     for (int threads = 1; threads <= 3; ++threads) {
-        cmg_context_options options;
-        cmg_context *other = NULL;
-        cmg_hierarchy *g = NULL;
-        cmg_csr B = {0};
-        cmg_context_options_default(&options);
+        cmg_context_options options = context_defaults();
+        scoped_context *other = NULL;
+        scoped_hierarchy *g = NULL;
         options.threads = threads;
         CHECK_OK(cmg_context_create(&options, &other));
         CHECK_OK(cmg_hierarchy_generate(other, &o, &g));
-        CHECK_OK(cmg_hierarchy_get_csr(g, 0, CMG_ROLE_A, NULL, 0, &B));
+        const cmg_csr B = csr_of(g, 0, CMG_ROLE_A);
         const size_t nnz = (size_t)A.indptr[A.rows];
         CHECK(B.rows == A.rows && (size_t)B.indptr[B.rows] == nnz);
         CHECK(memcmp(A.values, B.values, nnz * sizeof *A.values) == 0);
         CHECK(memcmp(A.indices, B.indices, nnz * sizeof *A.indices) == 0);
-        cmg_hierarchy_destroy(&g);
-        cmg_context_destroy(&other);
     }
-    cmg_hierarchy_destroy(&h);
 }
 
-static void repeats_bit_for_bit(void)
+TEST(repeats_bit_for_bit)
 {
     check_repeats(false);
     check_repeats(true);
@@ -308,12 +274,10 @@ static void refuses(const cmg_generate_options *o, cmg_status expected)
 }
 
 /* Every row comes back through text, and so does a list of numbers. */
-static void options_are_a_table(void)
+TEST(options_are_a_table)
 {
-    cmg_generate_options o;
-    cmg_generate_options p;
-    cmg_generate_options_default(&o);
-    cmg_generate_options_default(&p);
+    cmg_generate_options o = generate_defaults();
+    cmg_generate_options p = generate_defaults();
     CHECK_OK(cmg_generate_options_set(
         &o,
         "element=p2 dim=3 shape=lshape mesh=\"a b.msh\" cells=8 time-step=0.25 coarse=galerkin "
@@ -344,13 +308,13 @@ static void options_are_a_table(void)
     CHECK_STATUS(cmg_generate_estimate(ctx, &o, &size), CMG_ERR_ARG);
 }
 
-static void bad_options_are_named(void)
+TEST(bad_options_are_named)
 {
     const cmg_generate_options good = small(2, CMG_ELEMENT_Q1);
     cmg_generate_options o = good;
     o.dim = 4;
     refuses(&o, CMG_ERR_ARG);
-    CHECK(strstr(cmg_context_message(ctx), "dim 4 is out of range: 2 to 3") != NULL);
+    CHECK_MESSAGE("dim 4 is out of range: 2 to 3");
     o = good;
     o.cells = 6;
     o.levels = 3;
@@ -364,7 +328,7 @@ static void bad_options_are_named(void)
     o = good;
     CHECK_OK(cmg_generate_options_set(&o, "dirichlet-labels=left,nowhere"));
     refuses(&o, CMG_ERR_ARG);
-    CHECK(strstr(cmg_context_message(ctx), "nowhere") != NULL);
+    CHECK_MESSAGE("nowhere");
     o = good;
     o.shape = CMG_SHAPE_CUBE;
     refuses(&o, CMG_ERR_ARG);
@@ -391,28 +355,15 @@ static void check_faults(cmg_generate_options o)
     o.cells = 4;
     o.distort = 0.2;
     o.coarsening = CMG_COARSENING_GALERKIN;
-    size_t before[2];
-    cmg_context_memory(ctx, before, NULL);
-    for (long n = 0;; ++n) {
-        cmg_hierarchy *h = NULL;
-        cmgi_context_fail_after(ctx, n);
-        const cmg_status status = cmg_hierarchy_generate(ctx, &o, &h);
-        cmgi_context_fail_after(ctx, -1);
-        cmg_hierarchy_destroy(&h);
-        size_t now[2];
-        cmg_context_memory(ctx, now, NULL);
-        CHECK(now[0] == before[0]);
-        if (status == CMG_OK) {
-            CHECK(n > 20);
-            break;
-        }
-        CHECK(status == CMG_ERR_MEMORY);
+    for (failing f = {.most = 10000, .fewest = 20}; failing_next(&f);) {
+        scoped_hierarchy *h = NULL;
+        failing_done(&f, cmg_hierarchy_generate(ctx, &o, &h));
     }
 }
 
 /* Levels as templates have the values of those that are assembled, to the bit; explicit zeros are
  * left out. */
-static void templates_are_the_assembled_matrices(void)
+TEST(templates_are_the_assembled_matrices)
 {
     for (int c = 0; c < 2 * 3 * 2; ++c) {
         static const cmg_problem problems[] = {CMG_PROBLEM_POISSON, CMG_PROBLEM_HEAT,
@@ -456,14 +407,14 @@ static void templates_are_the_assembled_matrices(void)
                                          "general"};
     for (size_t k = 0; k < sizeof others / sizeof *others; ++k) {
         cmg_generate_options o = small(2, CMG_ELEMENT_Q1);
-        CHECK_OK(cmg_generate_options_set(&o, others[k]));
+        generate_set(&o, "%s", others[k]);
         o.templates = true;
         refuses(&o, CMG_ERR_ARG);
-        CHECK(strstr(cmg_context_message(ctx), "templates are for Q1") != NULL);
+        CHECK_MESSAGE("templates are for Q1");
     }
 }
 
-static void every_allocation_may_fail(void)
+TEST(every_allocation_may_fail)
 {
     cmg_generate_options o = small(2, CMG_ELEMENT_Q2);
     check_faults(o);
@@ -475,24 +426,4 @@ static void every_allocation_may_fail(void)
     o.boundary = CMG_BOUNDARY_NEUMANN;
     o.load = CMG_LOAD_SOURCE;
     check_faults(o);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(polynomials_solve_their_systems);
-    RUN(polynomials_solve_on_every_shape);
-    RUN(meshes_equal_grids);
-    RUN(prolongation_embeds_the_space);
-    RUN(galerkin_equals_rediscretised);
-    RUN(sums_are_right);
-    RUN(conditions_have_their_form);
-    RUN(empty_levels_are_dropped);
-    RUN(choices_are_kept);
-    RUN(repeats_bit_for_bit);
-    RUN(options_are_a_table);
-    RUN(bad_options_are_named);
-    RUN(templates_are_the_assembled_matrices);
-    RUN(every_allocation_may_fail);
-    return TEST_END();
 }

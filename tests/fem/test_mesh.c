@@ -1,9 +1,7 @@
 /* Built-in shapes, checks and refinement: volumes, counts, Euler characteristics, relations. */
-#include "core/memory.h"
-#include "core/random.h"
 #include "fem/mesh_geometry.h"
 #include "fem/mesh_shapes.h"
-#include "test.h"
+#include "generated.h"
 
 static const double pi = 3.14159265358979323846;
 
@@ -81,7 +79,7 @@ static void check_mesh(const cmgi_mesh *mesh, double volume, cmgi_mesh_report *r
     CHECK(report->edge_min > 0 && report->edge_min <= report->edge_max);
 }
 
-static void shapes_have_their_volume(void)
+TEST(shapes_have_their_volume)
 {
     for (int i = 0; i < CASES; ++i) {
         for (int kind = 0; kind < 3; ++kind) {
@@ -93,25 +91,24 @@ static void shapes_have_their_volume(void)
             o.fraction = kind == CMGI_DISTORT_SMOOTH ? 0.9 : 0.3;
             o.aspect = kind == 1 ? 7 : 1;
             o.grading = kind == 2 ? 1 : 3;
-            cmgi_mesh *mesh = make(&o);
+            scoped_mesh *mesh = make(&o);
             cmgi_mesh_report report;
             check_mesh(mesh, exact_volume(&o, mesh), &report);
             CHECK(euler(mesh) == cases[i].euler);
             CHECK(mesh->label[0].count == 0);
-            cmgi_mesh_destroy(&mesh);
         }
     }
 }
 
-static void distortion_moves_inner_nodes_only(void)
+TEST(distortion_moves_inner_nodes_only)
 {
     cmgi_shape_options o;
     cmgi_shape_options_default(CMG_SHAPE_LSHAPE, &o);
     o.n = 6;
-    cmgi_mesh *straight = make(&o);
+    scoped_mesh *straight = make(&o);
     for (int kind = CMGI_DISTORT_RANDOM; kind <= CMGI_DISTORT_SMOOTH; ++kind) {
         o.distortion = (cmgi_distortion)kind;
-        cmgi_mesh *mesh = make(&o);
+        scoped_mesh *mesh = make(&o);
         cmg_size moved = 0;
         double most = 0;
         for (cmg_size k = 0; k < 2 * mesh->nodes; ++k) {
@@ -125,17 +122,13 @@ static void distortion_moves_inner_nodes_only(void)
         }
         CHECK(moved > mesh->nodes / 2);
         CHECK(most <= o.fraction / 6 || kind == CMGI_DISTORT_SMOOTH);
-        cmgi_mesh *again = make(&o);
+        scoped_mesh *again = make(&o);
         CHECK(memcmp(again->x, mesh->x, (size_t)(2 * mesh->nodes) * sizeof *mesh->x) == 0);
         o.seed += 1;
-        cmgi_mesh *other = make(&o);
+        scoped_mesh *other = make(&o);
         CHECK((memcmp(other->x, mesh->x, (size_t)(2 * mesh->nodes) * sizeof *mesh->x) == 0) ==
               (kind == CMGI_DISTORT_SMOOTH));
-        cmgi_mesh_destroy(&mesh);
-        cmgi_mesh_destroy(&again);
-        cmgi_mesh_destroy(&other);
     }
-    cmgi_mesh_destroy(&straight);
 }
 
 /* Each fine node is the mean of its parents, children fill their parent, facets follow. */
@@ -171,7 +164,7 @@ static void check_relation(const cmgi_mesh *coarse, const cmgi_mesh *fine, const
     }
 }
 
-static void refinement_keeps_volume_and_topology(void)
+TEST(refinement_keeps_volume_and_topology)
 {
     for (int i = 0; i < CASES; ++i) {
         cmgi_shape_options o;
@@ -179,7 +172,7 @@ static void refinement_keeps_volume_and_topology(void)
         o.cell = cases[i].cell;
         o.n = 2;
         o.distortion = CMGI_DISTORT_RANDOM;
-        cmgi_mesh *coarse = make(&o);
+        scoped_mesh *coarse = make(&o);
         const double volume = exact_volume(&o, coarse);
         for (int level = 0; level < 2; ++level) {
             const cmgi_cell_info *info = cmgi_cell_table(coarse->cell);
@@ -199,19 +192,18 @@ static void refinement_keeps_volume_and_topology(void)
             cmgi_mesh_destroy(&coarse);
             coarse = fine;
         }
-        cmgi_mesh_destroy(&coarse);
     }
 }
 
-static void facets_point_outward(void)
+TEST(facets_point_outward)
 {
     for (int i = 0; i < CASES; ++i) {
         cmgi_shape_options o;
         cmgi_shape_options_default(cases[i].shape, &o);
         o.cell = cases[i].cell;
         o.n = 2;
-        cmgi_mesh *coarse = make(&o);
-        cmgi_mesh *mesh = NULL;
+        scoped_mesh *coarse = make(&o);
+        scoped_mesh *mesh = NULL;
         CHECK_OK(cmgi_mesh_refine(coarse, NULL, &mesh, NULL));
         /* divergence theorem: dim x volume = sum over flat facets of (point . normal) */
         const int corners = cmgi_cell_table(mesh->cell)->facet_corners;
@@ -238,8 +230,6 @@ static void facets_point_outward(void)
             }
         }
         CHECK_NEAR(flux / mesh->dim, exact_volume(&o, coarse), 1e-12 * 10);
-        cmgi_mesh_destroy(&mesh);
-        cmgi_mesh_destroy(&coarse);
     }
 }
 
@@ -268,9 +258,9 @@ static void signature(const cmgi_mesh *mesh, cmg_size cell, double s[6])
     }
 }
 
-static void tets_keep_three_shapes(void)
+TEST(tets_keep_three_shapes)
 {
-    cmgi_mesh *mesh = NULL;
+    scoped_mesh *mesh = NULL;
     uint64_t seed = 11;
     CHECK_OK(cmgi_mesh_create(ctx, CMGI_TET, 4, 1, 0, &mesh));
     for (int k = 0; k < 12; ++k) {
@@ -304,15 +294,14 @@ static void tets_keep_three_shapes(void)
         }
     }
     CHECK(shapes == 3);
-    cmgi_mesh_destroy(&mesh);
 }
 
-static void entities_are_found_again(void)
+TEST(entities_are_found_again)
 {
     cmgi_shape_options o;
     cmgi_shape_options_default(CMG_SHAPE_FICHERA, &o);
     o.n = 2;
-    cmgi_mesh *mesh = make(&o);
+    scoped_mesh *mesh = make(&o);
     const cmgi_cell_info *info = cmgi_cell_table(mesh->cell);
     cmgi_entities *e = NULL;
     CHECK_OK(cmgi_mesh_entities(mesh, true, &e));
@@ -333,37 +322,32 @@ static void entities_are_found_again(void)
     /* each face has one cell or two: 6 cells = 2 inner + boundary */
     CHECK(6 * mesh->cells == 2 * e->face.count - mesh->facets);
     cmgi_entities_destroy(&e);
-    cmgi_mesh_destroy(&mesh);
 }
 
-static void threads_do_not_matter(void)
+TEST(threads_do_not_matter)
 {
     cmgi_shape_options o;
     cmgi_shape_options_default(CMG_SHAPE_FICHERA, &o);
     o.n = 12;
     const int threads = ctx->threads;
-    cmgi_mesh *first = NULL;
+    scoped_mesh *first = NULL;
     for (int t = 1; t <= 5; t += 2) {
         ctx->threads = t;
-        cmgi_mesh *coarse = make(&o);
-        cmgi_mesh *fine = NULL;
-        CHECK_OK(cmgi_mesh_refine(coarse, NULL, &fine, NULL));
-        cmgi_mesh_destroy(&coarse);
-        if (first == NULL) {
-            first = fine;
+        scoped_mesh *coarse = make(&o);
+        scoped_mesh *fine = NULL;
+        CHECK_OK(cmgi_mesh_refine(coarse, NULL, first == NULL ? &first : &fine, NULL));
+        if (fine == NULL) {
             continue;
         }
         CHECK(memcmp(first->cell_nodes, fine->cell_nodes, (size_t)(8 * fine->cells) * 4) == 0);
         CHECK(memcmp(first->x, fine->x, (size_t)(3 * fine->nodes) * 8) == 0);
         CHECK(memcmp(first->facet_nodes, fine->facet_nodes, (size_t)(4 * fine->facets) * 4) == 0);
-        cmgi_mesh_destroy(&fine);
     }
-    cmgi_mesh_destroy(&first);
     ctx->threads = threads;
 }
 
 /* Numbers just inside and just outside their ranges; what is inside is refused as too large. */
-static void numbers_have_ranges(void)
+TEST(numbers_have_ranges)
 {
     static const struct {
         cmg_size n;
@@ -398,7 +382,7 @@ static void numbers_have_ranges(void)
     }
 }
 
-static void options_are_checked(void)
+TEST(options_are_checked)
 {
     cmgi_mesh *mesh = NULL;
     cmgi_shape_options o;
@@ -433,49 +417,23 @@ static void options_are_checked(void)
     CHECK_STATUS(cmg_fem_enum_parse("shape", "x", &shape), CMG_ERR_ARG);
 }
 
-static void every_allocation_may_fail(void)
+TEST(every_allocation_may_fail)
 {
     cmgi_shape_options o;
     cmgi_shape_options_default(CMG_SHAPE_ANNULUS, &o);
     o.cell = CMGI_TRI;
     o.distortion = CMGI_DISTORT_RANDOM;
-    bool done = false;
-    for (long n = 0; !done && n < 500; ++n) {
-        cmgi_mesh *coarse = NULL;
-        cmgi_mesh *fine = NULL;
+    for (failing f = {.most = 500}; failing_next(&f);) {
+        scoped_mesh *coarse = NULL;
+        scoped_mesh *fine = NULL;
         cmgi_entities *r = NULL;
-        cmgi_context_fail_after(ctx, n);
         cmg_status status = cmgi_shape_mesh(ctx, &o, &coarse);
         cmgi_surface surface[2];
         if (status == CMG_OK) {
             const cmgi_snap snap = {cmgi_shape_surfaces(&o, coarse, 2, surface), surface};
             status = cmgi_mesh_refine(coarse, &snap, &fine, &r);
         }
-        if (status == CMG_OK) {
-            status = cmgi_mesh_check(fine, NULL);
-        }
-        cmgi_context_fail_after(ctx, -1);
-        done = status == CMG_OK;
-        CHECK(done || status == CMG_ERR_MEMORY);
+        failing_done(&f, status != CMG_OK ? status : cmgi_mesh_check(fine, NULL));
         cmgi_entities_destroy(&r);
-        cmgi_mesh_destroy(&fine);
-        cmgi_mesh_destroy(&coarse);
     }
-    CHECK(done);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(shapes_have_their_volume);
-    RUN(distortion_moves_inner_nodes_only);
-    RUN(refinement_keeps_volume_and_topology);
-    RUN(facets_point_outward);
-    RUN(tets_keep_three_shapes);
-    RUN(entities_are_found_again);
-    RUN(threads_do_not_matter);
-    RUN(numbers_have_ranges);
-    RUN(options_are_checked);
-    RUN(every_allocation_may_fail);
-    return TEST_END();
 }

@@ -1,7 +1,7 @@
 /* Binary gmsh files made byte by byte: both versions, both byte orders, cut off and damaged. */
 #define _DEFAULT_SOURCE
 #include "fem/mesh.h"
-#include "test.h"
+#include "generated.h"
 
 static char folder[] = "/tmp/cmg_gmsh_XXXXXX";
 
@@ -157,7 +157,7 @@ static void damage_binary(const bytes *good_bytes, size_t first)
     char path[256];
     for (size_t at = first; at < good_bytes->size; at += 4) {
         static bytes bad;
-        cmgi_mesh *mesh = NULL;
+        scoped_mesh *mesh = NULL;
         write_bytes(path, sizeof path, good_bytes, at);
         const cmg_status status = cmgi_mesh_read(ctx, path, &mesh);
         CHECK(status != CMG_OK || at + 1 >= good_bytes->size);
@@ -169,11 +169,10 @@ static void damage_binary(const bytes *good_bytes, size_t first)
         if (cmgi_mesh_read(ctx, path, &mesh) == CMG_OK) {
             CHECK_OK(cmgi_mesh_check(mesh, NULL));
         }
-        cmgi_mesh_destroy(&mesh);
     }
 }
 
-static void binary_files_are_read_in_either_order(void)
+TEST(binary_files_are_read_in_either_order)
 {
     for (int c = 0; c < 4; ++c) {
         static bytes b;
@@ -196,16 +195,13 @@ static void binary_files_are_read_in_either_order(void)
     }
 }
 
-int main(int argc, char **argv)
+BEFORE_TESTS
 {
-    TEST_BEGIN(argc, argv);
-    if (mkdtemp(folder) == NULL) {
-        printf("no temporary folder\n");
-        return 1;
-    }
-    RUN(binary_files_are_read_in_either_order);
-    char command[64];
-    (void)snprintf(command, sizeof command, "rm -r %s", folder);
+    CHECK(mkdtemp(folder) != NULL);
+}
+
+AFTER_TESTS
+{
+    const char *command = sprint("rm -r %s", folder);
     CHECK(system(command) == 0);
-    return TEST_END();
 }

@@ -2,7 +2,7 @@
  * reason. */
 #define _DEFAULT_SOURCE
 #include "fem/mesh.h"
-#include "test.h"
+#include "generated.h"
 
 #include <dirent.h>
 
@@ -31,7 +31,7 @@ static long euler(const cmgi_mesh *mesh)
 static void check_refinement(const cmgi_mesh *mesh)
 {
     const int children = 1 << mesh->dim;
-    cmgi_mesh *fine = NULL;
+    scoped_mesh *fine = NULL;
     cmgi_mesh_report before;
     cmgi_mesh_report after;
     CHECK_OK(cmgi_mesh_check(mesh, &before));
@@ -41,7 +41,6 @@ static void check_refinement(const cmgi_mesh *mesh)
     CHECK(fine->cells == mesh->cells * children);
     CHECK(fine->facets == mesh->facets * children / 2);
     CHECK(euler(fine) == euler(mesh));
-    cmgi_mesh_destroy(&fine);
 }
 
 static bool ends_with(const char *name, const char *end)
@@ -64,12 +63,9 @@ static bool is_foreign(const char *name)
     return false;
 }
 
-static void shared_meshes_are_read(void)
+TEST(shared_meshes_are_read)
 {
-    if (test_shared_data() == NULL) {
-        SKIP("the shared meshes are not here");
-        return;
-    }
+    NEEDS(test_shared_data() != NULL, "the shared meshes are not here");
     char path[2048];
     (void)snprintf(path, sizeof path, "%s/meshes", test_shared_data());
     DIR *dir = opendir(path);
@@ -80,7 +76,7 @@ static void shared_meshes_are_read(void)
         if (!ends_with(name, ".msh") && !ends_with(name, ".mesh")) {
             continue;
         }
-        cmgi_mesh *mesh = NULL;
+        scoped_mesh *mesh = NULL;
         (void)snprintf(path, sizeof path, "%s/meshes/%s", test_shared_data(), name);
         if (is_foreign(name)) {
             CHECK_STATUS(cmgi_mesh_read(ctx, path, &mesh), CMG_ERR_UNSUPPORTED);
@@ -92,7 +88,6 @@ static void shared_meshes_are_read(void)
             check_refinement(mesh);
             ++read;
         }
-        cmgi_mesh_destroy(&mesh);
     }
     if (dir != NULL) {
         (void)closedir(dir);
@@ -101,7 +96,7 @@ static void shared_meshes_are_read(void)
 }
 
 /* What is known of some files from their own comments and sections. */
-static void shared_meshes_have_their_labels(void)
+TEST(shared_meshes_have_their_labels)
 {
     static const struct {
         const char *name;
@@ -118,14 +113,10 @@ static void shared_meshes_have_their_labels(void)
         {"mfem_l-shape.mesh", CMGI_QUAD, 8, 3, "1", 8},
         {"mfem_beam-tet.mesh", CMGI_TET, 36, 48, "1", 2},
     };
-    if (test_shared_data() == NULL) {
-        SKIP("the shared meshes are not here");
-        return;
-    }
+    NEEDS(test_shared_data() != NULL, "the shared meshes are not here");
     for (size_t k = 0; k < sizeof known / sizeof known[0]; ++k) {
-        char path[2048];
-        cmgi_mesh *mesh = NULL;
-        (void)snprintf(path, sizeof path, "%s/meshes/%s", test_shared_data(), known[k].name);
+        scoped_mesh *mesh = NULL;
+        const char *path = sprint("%s/meshes/%s", test_shared_data(), known[k].name);
         CHECK_OK(cmgi_mesh_read(ctx, path, &mesh));
         if (mesh == NULL) {
             continue;
@@ -140,7 +131,6 @@ static void shared_meshes_have_their_labels(void)
         }
         CHECK((strstr(mesh->note, "higher order") != NULL) ==
               (strstr(known[k].name, "q2") != NULL));
-        cmgi_mesh_destroy(&mesh);
     }
 }
 
@@ -239,7 +229,7 @@ static void check_malformed(const malformed *cases, size_t count)
 {
     for (size_t k = 0; k < count; ++k) {
         char path[256];
-        cmgi_mesh *mesh = NULL;
+        scoped_mesh *mesh = NULL;
         write_file(path, sizeof path, "case.mesh", cases[k].text);
         CHECK_STATUS(cmgi_mesh_read(ctx, path, &mesh), cases[k].status);
         const char *message = cmg_context_message(ctx);
@@ -249,11 +239,10 @@ static void check_malformed(const malformed *cases, size_t count)
             printf("  got '%s' instead of '%s'\n", message, cases[k].reason);
         }
         CHECK(mesh == NULL);
-        cmgi_mesh_destroy(&mesh);
     }
 }
 
-static void malformed_files_are_refused(void)
+TEST(malformed_files_are_refused)
 {
     check_malformed(gmsh_cases, sizeof gmsh_cases / sizeof gmsh_cases[0]);
     check_malformed(other_cases, sizeof other_cases / sizeof other_cases[0]);
@@ -270,12 +259,12 @@ static const char good[] =
 
 /* Every byte cut off: never a crash, never a half-read mesh; every byte changed: checked meshes
  * only. */
-static void damaged_files_do_no_harm(void)
+TEST(damaged_files_do_no_harm)
 {
     char path[256];
     static char text[sizeof good];
     for (size_t cut = 0; cut < sizeof good - 1; ++cut) {
-        cmgi_mesh *mesh = NULL;
+        scoped_mesh *mesh = NULL;
         memcpy(text, good, sizeof good);
         text[cut] = 0;
         write_file(path, sizeof path, "cut.msh", text);
@@ -289,14 +278,13 @@ static void damaged_files_do_no_harm(void)
         if (cmgi_mesh_read(ctx, path, &mesh) == CMG_OK) {
             CHECK_OK(cmgi_mesh_check(mesh, NULL));
         }
-        cmgi_mesh_destroy(&mesh);
     }
 }
 
-static void labels_and_regions_are_kept(void)
+TEST(labels_and_regions_are_kept)
 {
     char path[256];
-    cmgi_mesh *mesh = NULL;
+    scoped_mesh *mesh = NULL;
     write_file(path, sizeof path, "good.msh", good);
     CHECK_OK(cmgi_mesh_read(ctx, path, &mesh));
     if (mesh == NULL) {
@@ -313,35 +301,26 @@ static void labels_and_regions_are_kept(void)
     CHECK(strstr(mesh->note, "1 cells were numbered the other way round") != NULL);
     CHECK(strstr(mesh->note, "1 labelled facets are not on the boundary") != NULL);
     CHECK(strstr(mesh->note, "1 nodes belong to no cell") != NULL);
-    cmgi_mesh *fine = NULL;
+    scoped_mesh *fine = NULL;
     CHECK_OK(cmgi_mesh_refine(mesh, NULL, &fine, NULL));
     CHECK(cmgi_mesh_find_label(fine, "in flow") == in && fine->label[in].count == 2);
     CHECK(fine->region[1].count == 4 && fine->cell_label[3] == 1 && fine->cell_label[4] == 2);
-    cmgi_mesh_destroy(&fine);
-    cmgi_mesh_destroy(&mesh);
 }
 
-static void every_allocation_may_fail(void)
+TEST(every_allocation_may_fail)
 {
     char path[256];
     write_file(path, sizeof path, "good.msh", good);
-    bool done = false;
-    for (long n = 0; !done && n < 200; ++n) {
-        cmgi_mesh *mesh = NULL;
-        cmgi_context_fail_after(ctx, n);
-        const cmg_status status = cmgi_mesh_read(ctx, path, &mesh);
-        cmgi_context_fail_after(ctx, -1);
-        done = status == CMG_OK;
-        CHECK(done || status == CMG_ERR_MEMORY);
-        cmgi_mesh_destroy(&mesh);
+    for (failing f = {.most = 200}; failing_next(&f);) {
+        scoped_mesh *mesh = NULL;
+        failing_done(&f, cmgi_mesh_read(ctx, path, &mesh));
     }
-    CHECK(done);
 }
 
-static void vtu_that_cannot_be_written_is_an_error(void)
+TEST(vtu_that_cannot_be_written_is_an_error)
 {
     char path[256];
-    cmgi_mesh *mesh = NULL;
+    scoped_mesh *mesh = NULL;
     write_file(path, sizeof path, "good.msh", good);
     CHECK_OK(cmgi_mesh_read(ctx, path, &mesh));
     if (mesh == NULL) {
@@ -350,25 +329,15 @@ static void vtu_that_cannot_be_written_is_an_error(void)
     const cmgi_field wrong = {"u", 0, false, mesh->x};
     CHECK_STATUS(cmgi_vtu_write(ctx, "/nonexistent/a.vtu", mesh, 0, NULL), CMG_ERR_IO);
     CHECK_STATUS(cmgi_vtu_write(ctx, path, mesh, 1, &wrong), CMG_ERR_ARG);
-    cmgi_mesh_destroy(&mesh);
 }
 
-int main(int argc, char **argv)
+BEFORE_TESTS
 {
-    TEST_BEGIN(argc, argv);
-    if (mkdtemp(folder) == NULL) {
-        printf("no temporary folder\n");
-        return 1;
-    }
-    RUN(shared_meshes_are_read);
-    RUN(shared_meshes_have_their_labels);
-    RUN(malformed_files_are_refused);
-    RUN(damaged_files_do_no_harm);
-    RUN(labels_and_regions_are_kept);
-    RUN(every_allocation_may_fail);
-    RUN(vtu_that_cannot_be_written_is_an_error);
-    char command[64];
-    (void)snprintf(command, sizeof command, "rm -r %s", folder);
+    CHECK(mkdtemp(folder) != NULL);
+}
+
+AFTER_TESTS
+{
+    const char *command = sprint("rm -r %s", folder);
     CHECK(system(command) == 0);
-    return TEST_END();
 }

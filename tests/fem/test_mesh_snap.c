@@ -1,7 +1,7 @@
 /* New boundary nodes on circles and cylinders: areas and volumes converge to those of round shapes.
  */
 #include "fem/mesh_shapes.h"
-#include "test.h"
+#include "generated.h"
 
 static const double pi = 3.14159265358979323846;
 
@@ -12,7 +12,7 @@ static cmgi_mesh *make(const cmgi_shape_options *o)
     return mesh;
 }
 
-static void snapping_puts_nodes_on_circles(void)
+TEST(snapping_puts_nodes_on_circles)
 {
     const cmg_shape shapes[2] = {CMG_SHAPE_ANNULUS, CMG_SHAPE_HOLES};
     for (int i = 0; i < 4; ++i) {
@@ -23,7 +23,7 @@ static void snapping_puts_nodes_on_circles(void)
         o.columns = 3;
         o.rows = 3;
         o.alternate = true;
-        cmgi_mesh *mesh = make(&o);
+        scoped_mesh *mesh = make(&o);
         cmgi_surface surface[9];
         const int count = cmgi_shape_surfaces(&o, mesh, 9, surface);
         CHECK(count == (i / 2 == 0 ? 2 : 5));
@@ -42,7 +42,6 @@ static void snapping_puts_nodes_on_circles(void)
         }
         /* polygons approach the circle with the square of the cell size */
         CHECK_NEAR(gap[2] / gap[3], 4, 0.1);
-        cmgi_mesh_destroy(&mesh);
     }
 }
 
@@ -52,7 +51,7 @@ static cmgi_mesh *make_tube(cmgi_surface surface[2])
     cmgi_shape_options o;
     cmgi_shape_options_default(CMG_SHAPE_ANNULUS, &o);
     o.n = 3;
-    cmgi_mesh *ring = make(&o);
+    scoped_mesh *ring = make(&o);
     cmgi_mesh *tube = NULL;
     CHECK_OK(cmgi_mesh_create(ctx, CMGI_HEX, 2 * ring->nodes, ring->cells, 0, &tube));
     for (cmg_size v = 0; v < tube->nodes; ++v) {
@@ -83,14 +82,13 @@ static cmgi_mesh *make_tube(cmgi_surface surface[2])
         surface[k] = (cmgi_surface){
             .label = label[k], .centre = {0, 0, 5}, .axis = {0, 0, -2}, .radius = k == 0 ? 0.5 : 1};
     }
-    cmgi_mesh_destroy(&ring);
     return tube;
 }
 
-static void snapping_follows_a_cylinder(void)
+TEST(snapping_follows_a_cylinder)
 {
     cmgi_surface surface[2];
-    cmgi_mesh *mesh = make_tube(surface);
+    scoped_mesh *mesh = make_tube(surface);
     const cmgi_snap snap = {2, surface};
     double gap[3];
     for (int level = 0; level < 3; ++level) {
@@ -103,13 +101,4 @@ static void snapping_follows_a_cylinder(void)
         mesh = fine;
     }
     CHECK_NEAR(gap[1] / gap[2], 4, 0.1);
-    cmgi_mesh_destroy(&mesh);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(snapping_puts_nodes_on_circles);
-    RUN(snapping_follows_a_cylinder);
-    return TEST_END();
 }

@@ -1,5 +1,4 @@
 /* Pattern and sums of a mesh: what plain loops add up, and on every backend the same bits. */
-#include "core/memory.h"
 #include "fem/mesh_sums.h"
 #include "test.h"
 
@@ -110,10 +109,9 @@ static cmgi_mesh_sums make(cmg_context *on, const mesh *m, int components, bool 
 
 static bool same(cmg_context *const on[2], const void *a, const void *b, size_t bytes)
 {
-    void *x = fetch(on[0], a, bytes);
-    void *y = fetch(on[1], b, bytes);
+    scoped void *x = fetch(on[0], a, bytes);
+    scoped void *y = fetch(on[1], b, bytes);
     const bool equal = memcmp(x, y, bytes) == 0;
-    free_all(x, y);
     return equal;
 }
 
@@ -134,7 +132,7 @@ static void compare_sums(cmg_context *const on[2], const cmgi_sum *S, const cmgi
 static void compare_permuted(cmg_context *const on[2], const cmgi_mesh_sums made[2])
 {
     const cmg_size n = made[0].nnz;
-    cmg_size *map = malloc((size_t)n * sizeof *map);
+    scoped cmg_size *map = malloc((size_t)n * sizeof *map);
     cmgi_sum S[2] = {{.ctx = on[0]}, {.ctx = on[1]}};
     for (cmg_size k = 0; k < n; ++k) {
         map[k] = 3 * n - 1 - 3 * k - k % 2;
@@ -148,14 +146,12 @@ static void compare_permuted(cmg_context *const on[2], const cmgi_mesh_sums made
     CHECK(S[0].terms == made[0].matrix.terms && S[0].rows == 3 * n);
     cmgi_sum_free(&S[0]);
     cmgi_sum_free(&S[1]);
-    free(map);
 }
 
 static void compare_backends(const mesh *m, int components, bool symmetric)
 {
-    cmg_context_options options;
+    cmg_context_options options = context_defaults();
     cmg_context *on[2] = {NULL, ctx};
-    cmg_context_options_default(&options);
     CHECK_OK(cmg_context_create(&options, &on[0]));
     cmgi_mesh_sums made[2];
     for (int i = 0; i < 2; ++i) {
@@ -187,41 +183,36 @@ static void compare_backends(const mesh *m, int components, bool symmetric)
 static const int locals[] = {3, 4, 6, 8, 9, 10, 27};
 enum { LOCALS = sizeof locals / sizeof *locals };
 
-static void backends_agree(void)
+TEST(backends_agree)
 {
     static const cmg_size sizes[][2] = {{1, 1}, {5, 1}, {33, 31}, {400, 257}};
     for (int n = 0; n < LOCALS * 4; ++n) {
         for (int nc = 1; nc <= 3; ++nc) {
             const cmg_size *size = sizes[n / LOCALS];
-            mesh m = any(size[0], size[1], locals[n % LOCALS], (n + nc) % 3 * 30);
+            scoped_by(drop) mesh m = any(size[0], size[1], locals[n % LOCALS], (n + nc) % 3 * 30);
             compare_backends(&m, nc, (n + nc) % 2 == 0);
-            drop(&m);
         }
     }
     for (int n = 1; n < 30; n += 7) {
-        mesh m = lattice(n, n > 15 ? 2 : 3);
+        scoped_by(drop) mesh m = lattice(n, n > 15 ? 2 : 3);
         compare_backends(&m, 1, true);
-        drop(&m);
     }
     mesh all = any(20, 40, 4, 100);
     compare_backends(&all, 2, false);
     drop(&all);
-    mesh long_rows = fan(2100);
+    scoped_by(drop) mesh long_rows = fan(2100);
     compare_backends(&long_rows, 1, true);
     compare_backends(&long_rows, 2, false);
-    drop(&long_rows);
 }
 
 /* y = S e of whole numbers, which are exact, on the host. */
 static double *product(const cmgi_sum *S, cmg_size n, const double *e)
 {
-    double *x = send(ctx, e, (size_t)n * sizeof *e);
-    double *y = NULL;
+    scoped_device double *x = send(ctx, e, (size_t)n * sizeof *e);
+    scoped_device double *y = NULL;
     CHECK_OK(cmgi_alloc_device(ctx, S->rows, sizeof *y, &y));
     CHECK_OK(cmgi_sum_apply(S, x, CMG_FP64, y));
     double *host = fetch(ctx, y, (size_t)S->rows * sizeof *y);
-    cmgi_free_device(ctx, x);
-    cmgi_free_device(ctx, y);
     return host;
 }
 
@@ -255,15 +246,15 @@ static void check_matrix(const mesh *m, int nc, bool symmetric)
     const cmg_size n = m->nodes * nc;
     const int rows = m->local * nc;
     const cmg_size numbers = m->cells * (symmetric ? rows * (rows + 1) / 2 : rows * rows);
-    double *dense = calloc((size_t)(n * n), sizeof *dense);
-    double *e = malloc((size_t)numbers * sizeof *e);
+    scoped double *dense = calloc((size_t)(n * n), sizeof *dense);
+    scoped double *e = malloc((size_t)numbers * sizeof *e);
     for (cmg_size k = 0; k < numbers; ++k) {
         e[k] = (double)(k * 31 % 97 + 1); /* no sum is 0 */
     }
     add_cells(m, nc, symmetric, e, dense);
     cmgi_mesh_sums sums = make(ctx, m, nc, symmetric);
     CHECK_OK(cmgi_mesh_sums_bring(ctx, &sums));
-    double *values = product(&sums.matrix, numbers, e);
+    scoped double *values = product(&sums.matrix, numbers, e);
     for (cmg_size i = 0; i < n; ++i) {
         for (cmg_size k = sums.A.indptr[i]; k < sums.A.indptr[i + 1]; ++k) {
             CHECK(k == sums.A.indptr[i] || sums.A.indices[k] > sums.A.indices[k - 1]);
@@ -276,7 +267,6 @@ static void check_matrix(const mesh *m, int nc, bool symmetric)
         left += fabs(dense[k]);
     }
     CHECK_NEAR(left, 0, 0);
-    free_all(values, dense, e);
     cmgi_mesh_sums_free(ctx, &sums);
 }
 
@@ -284,38 +274,37 @@ static void check_load(const mesh *m, int nc)
 {
     const cmg_size n = m->nodes * nc;
     const cmg_size numbers = m->cells * m->local * nc;
-    double *sum = calloc((size_t)n, sizeof *sum);
-    double *f = malloc((size_t)numbers * sizeof *f);
+    scoped double *sum = calloc((size_t)n, sizeof *sum);
+    scoped double *f = malloc((size_t)numbers * sizeof *f);
     for (cmg_size k = 0; k < numbers; ++k) {
         const cmg_index node = m->cell_nodes[k / nc];
         f[k] = (double)(k * 31 % 97 + 1);
         sum[node * nc + k % nc] += m->fixed[node] != 0 ? 0 : f[k];
     }
     cmgi_mesh_sums sums = make(ctx, m, nc, true);
-    double *values = product(&sums.vector, numbers, f);
+    scoped double *values = product(&sums.vector, numbers, f);
     for (cmg_size i = 0; i < n; ++i) {
         CHECK_NEAR(values[i], sum[i], 0);
     }
-    free_all(values, sum, f);
     cmgi_mesh_sums_free(ctx, &sums);
 }
 
 /* Also where a cell has a node twice, as a prism that is written as a hexahedron. */
-static void adds_up_cells(void)
+TEST(adds_up_cells)
 {
     for (int n = 0; n < LOCALS * 6; ++n) {
         const int nc = n / LOCALS % 3 + 1;
-        mesh m = any(40, n % 2 == 0 ? 5 : 60, locals[n % LOCALS], n % 4 == 1 ? 25 : 0);
+        scoped_by(drop) mesh m =
+            any(40, n % 2 == 0 ? 5 : 60, locals[n % LOCALS], n % 4 == 1 ? 25 : 0);
         check_matrix(&m, nc, n / LOCALS / 3 == 0);
         check_load(&m, nc);
-        drop(&m);
     }
 }
 
 /* The arrays are as they were, and nothing leaks, whichever allocation fails. */
-static void survives_failed_allocations(void)
+TEST(survives_failed_allocations)
 {
-    mesh m = any(300, 200, 4, 20);
+    scoped_by(drop) mesh m = any(300, 200, 4, 20);
     cmgi_mesh_sums sums = make(ctx, &m, 1, true);
     const cmgi_sum_cells in = {m.nodes,
                                m.cells,
@@ -324,44 +313,25 @@ static void survives_failed_allocations(void)
                                {.rows = 4, .symmetric = true},
                                send(ctx, m.cell_nodes, (size_t)(m.cells * 4) * sizeof(cmg_index)),
                                NULL};
-    cmg_size *map = NULL;
+    scoped_device cmg_size *map = NULL;
     CHECK_OK(cmgi_alloc(ctx, sums.nnz, sizeof *map, &map));
     for (cmg_size k = 0; k < sums.nnz; ++k) {
         map[k] = sums.nnz - 1 - k;
     }
     CHECK_OK(cmgi_move_to_device(ctx, &map, sums.nnz, sizeof *map));
     for (int what = 0; what < 2; ++what) {
-        cmg_status status = CMG_ERR_MEMORY;
-        cmgi_mesh_sums again = {.nnz = 0};
-        cmgi_sum stored = {.ctx = ctx};
-        for (long n = 0; n < 200 && status == CMG_ERR_MEMORY; ++n) {
-            size_t before[2];
-            size_t after[2];
-            cmg_context_memory(ctx, before, NULL);
-            cmgi_context_fail_after(ctx, n);
-            status = what == 0 ? cmgi_mesh_sums_create(ctx, &in, &again)
-                               : cmgi_sum_permute(&sums.matrix, sums.nnz, map, &stored);
-            cmgi_context_fail_after(ctx, -1);
-            cmg_context_memory(ctx, after, NULL);
-            CHECK(status == CMG_OK || (before[0] == after[0] && before[1] == after[1]));
+        for (failing f = {.most = 200}; failing_next(&f);) {
+            cmgi_mesh_sums again = {.nnz = 0};
+            cmgi_sum stored = {.ctx = ctx};
+            const cmg_status status = what == 0
+                                          ? cmgi_mesh_sums_create(ctx, &in, &again)
+                                          : cmgi_sum_permute(&sums.matrix, sums.nnz, map, &stored);
+            if (failing_done(&f, status) && what == 0) {
+                cmgi_mesh_sums_free(ctx, &again);
+            }
+            cmgi_sum_free(&stored);
         }
-        CHECK_OK(status);
-        if (what == 0) {
-            cmgi_mesh_sums_free(ctx, &again);
-        }
-        cmgi_sum_free(&stored);
     }
-    cmgi_free_device(ctx, map);
     cmgi_free_device(ctx, (void *)(uintptr_t)in.cell_nodes);
     cmgi_mesh_sums_free(ctx, &sums);
-    drop(&m);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(adds_up_cells);
-    RUN(backends_agree);
-    RUN(survives_failed_allocations);
-    return TEST_END();
 }

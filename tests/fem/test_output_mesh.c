@@ -1,31 +1,22 @@
 /* The mesh that a hierarchy carries: nodes, unknowns, boundary values, file round trip, VTU. */
 #define _DEFAULT_SOURCE
-#include "cmg_fem.h"
-
-#include "core/memory.h"
 #include "fem/locate.h"
 #include "fem/mesh.h"
 #include "hierarchy/hierarchy.h"
-#include "test.h"
+#include "generated.h"
 
 static char folder[] = "/tmp/cmg_vtu_XXXXXX";
 
 static cmg_generate_options options(cmg_element element, int dim)
 {
-    cmg_generate_options o;
-    cmg_generate_options_default(&o);
-    o.element = element;
-    o.dim = dim;
-    o.cells = 4;
-    o.levels = 2;
-    o.load = CMG_LOAD_EXPONENTIAL;
-    return o;
+    return generate_options("element=%s dim=%d cells=4 levels=2 load=exponential",
+                            FEM_WORD("element", element), dim);
 }
 
 /* The stored mesh as one that can be checked; arrays stay the hierarchy's. */
 static double volume_of(const cmgi_stored_mesh *m)
 {
-    cmgi_mesh *mesh = NULL;
+    scoped_mesh *mesh = NULL;
     const cmgi_cell cell = m->dim == 2 ? (m->corners == 3 ? CMGI_TRI : CMGI_QUAD)
                                        : (m->corners == 4 ? CMGI_TET : CMGI_HEX);
     CHECK_OK(cmgi_mesh_create(ctx, cell, m->nodes, m->cells, 0, &mesh));
@@ -34,7 +25,6 @@ static double volume_of(const cmgi_stored_mesh *m)
     CHECK_OK(cmgi_mesh_find_facets(mesh, NULL));
     cmgi_mesh_report report = {0};
     CHECK_OK(cmgi_mesh_check(mesh, &report));
-    cmgi_mesh_destroy(&mesh);
     return report.volume;
 }
 
@@ -50,7 +40,7 @@ static void check_nodes(const cmg_hierarchy *h)
     double worst = 0;
     CHECK_OK(cmg_hierarchy_get_vector(h, 0, "coords", NULL, &n, &coords));
     CHECK(n == blocks * m->dim);
-    unsigned char *once = calloc((size_t)blocks + 1, 1);
+    scoped unsigned char *once = calloc((size_t)blocks + 1, 1);
     for (cmg_size v = 0; v < m->nodes; ++v) {
         const double *x = m->x + v * m->dim;
         if (m->unknown[v] >= 0) {
@@ -67,51 +57,42 @@ static void check_nodes(const cmg_hierarchy *h)
     }
     CHECK(seen == blocks && value == m->boundary_values + m->boundary * m->components);
     CHECK_NEAR(worst, 0, 1e-13);
-    free(once);
 }
 
-static void nodes_carry_their_unknowns(void)
+TEST(nodes_carry_their_unknowns)
 {
     static const cmg_numbering numberings[] = {CMG_NUMBERING_GENERATED, CMG_NUMBERING_RANDOM,
                                                CMG_NUMBERING_CELLS};
     for (int c = 0; c < 16 * 3; c += 1 + c / 16) {
         cmg_generate_options o = options((cmg_element)(c / 4 % 4), 2 + c % 2);
-        o.general = c / 2 % 2 == 1;
-        o.numbering = numberings[c / 16];
-        o.distort = 0.3;
-        o.boundary = c % 3 == 0 ? CMG_BOUNDARY_IDENTITY : CMG_BOUNDARY_ELIMINATE;
-        o.problem = c % 5 == 0 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
+        generate_set(&o, "general=%d numbering=%s distort=0.3 dirichlet=%s problem=%s",
+                     c / 2 % 2 == 1, WORD("numbering", numberings[c / 16]),
+                     c % 3 == 0 ? "identity" : "eliminate", c % 5 == 0 ? "elasticity" : "poisson");
         CHECK_OK(cmg_generate_options_set(&o, c % 7 == 0 ? "dirichlet-labels=left" : ""));
-        cmg_hierarchy *h = NULL;
-        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+        scoped_hierarchy *h = hierarchy_generated(&o);
         if (h == NULL) {
             continue;
         }
         CHECK(cmg_hierarchy_has_mesh(h));
         check_nodes(h);
         CHECK_NEAR(volume_of(h->mesh), 1, 1e-12);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
-/* Bent and graded shapes keep their volume; the attribute tells the worst cell of the coarsest
+/* Bent and graded shapes keep their volume; the attribute names the worst cell of the coarsest
  * mesh. */
-static void distortions_reach_the_mesh(void)
+TEST(distortions_reach_the_mesh)
 {
     static const cmg_shape shapes[] = {CMG_SHAPE_SQUARE, CMG_SHAPE_LSHAPE, CMG_SHAPE_BEAM,
                                        CMG_SHAPE_HOLES, CMG_SHAPE_ANNULUS};
     for (int c = 0; c < 10; ++c) {
         cmg_generate_options o = options(c < 5 ? CMG_ELEMENT_Q1 : CMG_ELEMENT_P1, 2);
-        o.shape = shapes[c % 5];
-        o.cells = 8;
-        o.levels = 1;
-        cmg_hierarchy *plain = NULL;
-        cmg_hierarchy *bent = NULL;
-        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &plain));
+        generate_set(&o, "shape=%s cells=8 levels=1", FEM_WORD("shape", shapes[c % 5]));
+        scoped_hierarchy *plain = hierarchy_generated(&o);
         o.distort = 0.5;
         o.smooth = true;
         o.grading = c % 5 < 3 ? 4 : 1;
-        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &bent));
+        scoped_hierarchy *bent = hierarchy_generated(&o);
         if (plain == NULL || bent == NULL) {
             continue;
         }
@@ -125,12 +106,10 @@ static void distortions_reach_the_mesh(void)
         CHECK(most > 0.01);
         const char *quality = cmg_hierarchy_attribute(bent, "mesh_quality");
         CHECK(quality != NULL && atof(quality) > 0 && atof(quality) <= 1);
-        hierarchies_destroy(&plain, &bent);
     }
     cmg_generate_options o = options(CMG_ELEMENT_Q1, 2);
+    generate_set(&o, "shape=annulus grading=2");
     cmg_hierarchy *h = NULL;
-    o.shape = CMG_SHAPE_ANNULUS;
-    o.grading = 2;
     CHECK_STATUS(cmg_hierarchy_generate(ctx, &o, &h), CMG_ERR_ARG);
     o.shape = CMG_SHAPE_SQUARE;
     o.grading = 0.5;
@@ -142,14 +121,12 @@ static void distortions_reach_the_mesh(void)
     CHECK(h == NULL);
 }
 
-static void mesh_can_be_left_out(void)
+TEST(mesh_can_be_left_out)
 {
     cmg_generate_options o = options(CMG_ELEMENT_Q1, 2);
-    cmg_hierarchy *h = NULL;
-    char path[256];
-    (void)snprintf(path, sizeof path, "%s/none.vtu", folder);
+    const char *path = sprint("%s/none.vtu", folder);
     o.output_mesh = false;
-    CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+    scoped_hierarchy *h = hierarchy_generated(&o);
     CHECK(!cmg_hierarchy_has_mesh(h));
     CHECK_STATUS(cmg_hierarchy_write_vtu(h, path, 0, NULL, NULL), CMG_ERR_STATE);
     cmg_hierarchy_destroy(&h);
@@ -157,19 +134,16 @@ static void mesh_can_be_left_out(void)
     CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
     CHECK_OK(cmg_hierarchy_select(h, 1, 0));
     CHECK(!cmg_hierarchy_has_mesh(h));
-    cmg_hierarchy_destroy(&h);
 }
 
-static void container_keeps_the_mesh(void)
+TEST(container_keeps_the_mesh)
 {
     for (int c = 0; c < 2; ++c) {
         cmg_generate_options o = options(c == 0 ? CMG_ELEMENT_P2 : CMG_ELEMENT_Q1, 2 + c);
         o.problem = c == 0 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
-        char path[256];
-        cmg_hierarchy *h = NULL;
-        cmg_hierarchy *g = NULL;
-        (void)snprintf(path, sizeof path, "%s/mesh.cmg", folder);
-        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+        scoped_hierarchy *g = NULL;
+        const char *path = sprint("%s/mesh.cmg", folder);
+        scoped_hierarchy *h = hierarchy_generated(&o);
         const cmg_status written = cmg_hierarchy_write(h, path, CMG_FILE_CONTAINER);
         if (written == CMG_ERR_UNSUPPORTED) {
             SKIP("no HDF5 in this build");
@@ -191,16 +165,14 @@ static void container_keeps_the_mesh(void)
             CHECK(memcmp(a->boundary_values, b->boundary_values,
                          (size_t)(a->boundary * a->components) * 8) == 0);
         }
-        hierarchies_destroy(&g, &h);
     }
 }
 
 /* A mesh with one number wrong is refused, and stays the caller's. */
-static void wrong_meshes_are_refused(void)
+TEST(wrong_meshes_are_refused)
 {
     cmg_generate_options o = options(CMG_ELEMENT_Q1, 2);
-    cmg_hierarchy *h = NULL;
-    CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+    scoped_hierarchy *h = hierarchy_generated(&o);
     cmgi_stored_mesh *m = h->mesh;
     h->mesh = NULL;
     const cmg_index unknown = m->unknown[6];
@@ -223,8 +195,7 @@ static void wrong_meshes_are_refused(void)
     const cmg_size cells = m->cells;
     const cmg_index node = m->cell_nodes[0];
     m->cell_nodes[0] = -1;
-    CHECK_STATUS(cmgi_hierarchy_take_mesh(h, &m), CMG_ERR_FILE);
-    CHECK(strstr(cmg_context_message(ctx), "cell 0: node -1") != NULL);
+    CHECK_REFUSED(cmgi_hierarchy_take_mesh(h, &m), CMG_ERR_FILE, "cell 0: node -1");
     m->cells = (cmg_size)INT32_MAX + 1;
     CHECK_STATUS(cmgi_hierarchy_take_mesh(h, &m), CMG_ERR_FILE);
     CHECK(strstr(cmg_context_message(ctx), "2147483648 cells; 2147483647 are possible") != NULL);
@@ -232,35 +203,25 @@ static void wrong_meshes_are_refused(void)
     m->cell_nodes[0] = node;
     CHECK_OK(cmgi_hierarchy_take_mesh(h, &m));
     CHECK(m == NULL && cmg_hierarchy_has_mesh(h));
-    cmg_hierarchy_destroy(&h);
 }
 
-static void every_allocation_may_fail(void)
+TEST(every_allocation_may_fail)
 {
     cmg_generate_options o = options(CMG_ELEMENT_P2, 2);
-    cmg_hierarchy *h = NULL;
-    char path[256];
-    (void)snprintf(path, sizeof path, "%s/fail.vtu", folder);
-    CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+    const char *path = sprint("%s/fail.vtu", folder);
+    scoped_hierarchy *h = hierarchy_generated(&o);
     const double *b = NULL;
     cmg_size n = 0;
     CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &b));
     const char *const names[2] = {"b", "again"};
     const double *const vectors[2] = {b, b};
-    bool done = false;
-    for (long k = 0; !done && k < 20; ++k) {
-        cmgi_context_fail_after(ctx, k);
-        const cmg_status status = cmg_hierarchy_write_vtu(h, path, 2, names, vectors);
-        cmgi_context_fail_after(ctx, -1);
-        done = status == CMG_OK;
-        CHECK(done || status == CMG_ERR_MEMORY);
+    for (failing f = {.most = 20}; failing_next(&f);) {
+        failing_done(&f, cmg_hierarchy_write_vtu(h, path, 2, names, vectors));
     }
-    CHECK(done);
     CHECK_STATUS(cmg_hierarchy_write_vtu(h, "/nonexistent/a.vtu", 2, names, vectors), CMG_ERR_IO);
     CHECK_STATUS(cmg_hierarchy_write_vtu(h, NULL, 2, names, vectors), CMG_ERR_ARG);
     const double *const missing[2] = {b, NULL};
     CHECK_STATUS(cmg_hierarchy_write_vtu(h, path, 2, names, missing), CMG_ERR_ARG);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Bytes of a file, for free. */
@@ -280,7 +241,7 @@ static char *bytes_of(const char *path, size_t *size)
 }
 
 /* A mesh of the caller's, in VTK's order, becomes the file that the hierarchy with it becomes. */
-static void own_meshes_are_written_alike(void)
+TEST(own_meshes_are_written_equally)
 {
     static const cmg_element elements[] = {CMG_ELEMENT_Q1, CMG_ELEMENT_P1};
     char path[2][256];
@@ -288,19 +249,18 @@ static void own_meshes_are_written_alike(void)
     (void)snprintf(path[1], sizeof path[1], "%s/b.vtu", folder);
     for (int k = 0; k < 4; ++k) {
         cmg_generate_options o = options(elements[k / 2], 2 + k % 2);
-        cmg_hierarchy *h = NULL;
+        generate_set(&o, "dirichlet=neumann load=source");
         const double *b = NULL;
         cmg_size n = 0;
-        o.boundary = CMG_BOUNDARY_NEUMANN;
-        o.load = CMG_LOAD_SOURCE;
-        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+        scoped_hierarchy *h = hierarchy_generated(&o);
         CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &b));
         const char *const name = "b";
         CHECK_OK(cmg_hierarchy_write_vtu(h, path[0], 1, &name, &b));
         const cmgi_stored_mesh *m = h->mesh;
         const unsigned char *local = cmgi_vtk_order(cmgi_basis_of(o.element, o.dim));
-        cmg_index *nodes = calloc((size_t)(m->cells * 27), sizeof *nodes); /* of any element */
-        double *values = malloc((size_t)m->nodes * sizeof *values);
+        scoped cmg_index *nodes =
+            calloc((size_t)(m->cells * 27), sizeof *nodes); /* of any element */
+        scoped double *values = malloc((size_t)m->nodes * sizeof *values);
         for (cmg_size e = 0; e < m->cells * m->corners; ++e) {
             nodes[e] = m->cell_nodes[e - e % m->corners + local[e % m->corners]];
         }
@@ -322,27 +282,17 @@ static void own_meshes_are_written_alike(void)
         nodes[0] = 0;
         mesh.element = CMG_ELEMENT_P2;
         CHECK_STATUS(cmg_fem_mesh_write_vtu(ctx, path[1], &mesh, 0, NULL), CMG_ERR_ARG);
-        free_all(data[0], data[1], nodes, values);
-        cmg_hierarchy_destroy(&h);
+        free_all(data[0], data[1]);
     }
 }
 
-int main(int argc, char **argv)
+BEFORE_TESTS
 {
-    TEST_BEGIN(argc, argv);
-    if (mkdtemp(folder) == NULL) {
-        printf("no temporary folder\n");
-        return 1;
-    }
-    RUN(nodes_carry_their_unknowns);
-    RUN(distortions_reach_the_mesh);
-    RUN(mesh_can_be_left_out);
-    RUN(container_keeps_the_mesh);
-    RUN(wrong_meshes_are_refused);
-    RUN(every_allocation_may_fail);
-    RUN(own_meshes_are_written_alike);
-    char command[64];
-    (void)snprintf(command, sizeof command, "rm -r %s", folder);
+    CHECK(mkdtemp(folder) != NULL);
+}
+
+AFTER_TESTS
+{
+    const char *command = sprint("rm -r %s", folder);
     CHECK(system(command) == 0);
-    return TEST_END();
 }

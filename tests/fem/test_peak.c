@@ -1,19 +1,13 @@
 /* What cmg_generate_estimate says of memory, against what generating takes at most and keeps. */
-#include "core/memory.h"
 #include "hierarchy/hierarchy.h"
 #include "hierarchy/hierarchy_checks.h"
 
 static cmg_generate_options way(int c)
 {
-    cmg_generate_options o;
-    cmg_generate_options_default(&o);
-    o.dim = 2 + c % 2;
-    o.element = (cmg_element)(c / 2 % 4);
-    o.problem = c / 8 % 2 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
-    o.numbering = c / 16 % 2 ? CMG_NUMBERING_RANDOM : CMG_NUMBERING_GENERATED;
-    o.coarsening = c / 32 % 2 ? CMG_COARSENING_GALERKIN : CMG_COARSENING_REDISCRETISED;
-    o.general = c / 64 % 2;
-    o.levels = 2;
+    cmg_generate_options o = generate_options(
+        "dim=%d element=%s problem=%s numbering=%s coarse=%s general=%d levels=2", 2 + c % 2,
+        FEM_WORD("element", c / 2 % 4), c / 8 % 2 ? "elasticity" : "poisson",
+        c / 16 % 2 ? "random" : "generated", c / 32 % 2 ? "galerkin" : "rediscretised", c / 64 % 2);
     o.cells = o.dim == 2 ? 48 : 8;
     return o;
 }
@@ -22,15 +16,15 @@ static cmg_generate_options way(int c)
  * Working space of the threads, up to some ten megabytes whatever the size, is not in the estimate;
  * on large grids and meshes it is 0.9 to 2.1 of what is taken.
  */
-static void peaks_are_what_generating_takes(void)
+TEST(peaks_are_what_generating_takes)
 {
     for (int c = 0; c < 128; c += 9) {
         const cmg_generate_options o = way(c);
         cmg_generate_size size = {.size = sizeof size};
         size_t most[2];
         size_t now[2];
-        cmg_context *own = NULL;
-        cmg_hierarchy *h = NULL;
+        scoped_context *own = NULL;
+        scoped_hierarchy *h = NULL;
         CHECK_OK(cmg_context_create(NULL, &own));
         CHECK_OK(cmg_generate_estimate(ctx, &o, &size));
         CHECK_OK(cmg_hierarchy_generate(own, &o, &h));
@@ -43,26 +37,19 @@ static void peaks_are_what_generating_takes(void)
         if (test_failures > 0) {
             printf("  case %d: %g of %g, %g\n", c, peak, taken, held);
         }
-        cmg_hierarchy_destroy(&h);
-        cmg_context_destroy(&own);
     }
 }
 
 /* Two thousand million unknowns: refused with both numbers, before anything is allocated. */
-static void what_cannot_fit_is_refused(void)
+TEST(what_cannot_fit_is_refused)
 {
-    cmg_generate_options o;
+    cmg_generate_options o =
+        generate_options("dim=3 element=q2 problem=elasticity cells=440 levels=2");
     cmg_generate_size size = {.size = sizeof size};
     cmg_hierarchy *h = NULL;
     size_t free_bytes = 0;
     size_t before[2];
     size_t most[2];
-    cmg_generate_options_default(&o);
-    o.dim = 3;
-    o.element = CMG_ELEMENT_Q2;
-    o.problem = CMG_PROBLEM_ELASTICITY;
-    o.cells = 440;
-    o.levels = 2;
     CHECK_OK(cmg_generate_estimate(ctx, &o, &size));
     CHECK_OK(cmgi_host_memory_free(ctx, &free_bytes));
     CHECK(sizeof(size_t) < 8 || (double)size.bytes > 0x1p42);
@@ -73,16 +60,7 @@ static void what_cannot_fit_is_refused(void)
     cmg_context_memory(ctx, before, NULL);
     CHECK_STATUS(cmg_hierarchy_generate(ctx, &o, &h), CMG_ERR_MEMORY);
     cmg_context_memory(ctx, NULL, most);
-    char text[64];
-    (void)snprintf(text, sizeof text, "needs at least %zu bytes", size.bytes);
+    const char *text = sprint("needs at least %zu bytes", size.bytes);
     CHECK(h == NULL && strstr(cmg_context_message(ctx), text) != NULL);
     CHECK(most[0] < before[0] + (1 << 24));
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(what_cannot_fit_is_refused);
-    RUN(peaks_are_what_generating_takes);
-    return TEST_END();
 }

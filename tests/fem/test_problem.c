@@ -1,6 +1,6 @@
 /* A problem's functions one by one: coefficients by their formulas, gradients by differences. */
 #include "fem/problem.h"
-#include "test.h"
+#include "generated.h"
 
 static const double pi = 3.14159265358979323846;
 static const double origin[3] = {-1, 2, 0.5};
@@ -8,12 +8,7 @@ static const double extent[3] = {2, 0.5, 4};
 
 static cmg_generate_options defaults(void)
 {
-    cmg_generate_options o;
-    cmg_generate_options_default(&o);
-    o.contrast = 40;
-    o.angle = 25;
-    o.seed = 11;
-    return o;
+    return generate_options("contrast=40 angle=25 seed=11");
 }
 
 /* Points of the box that lie on no border between fields, x; in the unit box s. */
@@ -49,13 +44,12 @@ static void check_scalar(const cmgi_problem *p, const double *s, double found)
     }
 }
 
-static void coefficients_are_their_formulas(void)
+TEST(coefficients_are_their_formulas)
 {
     for (int c = 0; c < 2 * 5; ++c) {
         cmg_generate_options o = defaults();
-        o.coefficient = (cmg_coefficient)(c / 2);
-        o.problem = c / 2 == 3 ? CMG_PROBLEM_HEAT : CMG_PROBLEM_POISSON;
-        o.time_step = 0.25;
+        generate_set(&o, "coefficient=%s problem=%s time_step=0.25", FEM_WORD("coefficient", c / 2),
+                     c / 2 == 3 ? "heat" : "poisson");
         const int dim = 2 + c % 2;
         const cmgi_problem p = cmgi_problem_make(&o, dim, origin, extent);
         CHECK(cmgi_problem_constant(&p) == (c / 2 == 0));
@@ -75,11 +69,11 @@ static void coefficients_are_their_formulas(void)
 }
 
 /* A random field is constant on each of 16 fields a side, and differs between neighbours. */
-static void random_fields_are_sixteen_a_side(void)
+TEST(random_fields_are_sixteen_a_side)
 {
     for (int dim = 2; dim <= 3; ++dim) {
-        cmg_generate_options o = defaults();
-        o.coefficient = CMG_COEFFICIENT_RANDOM;
+        cmg_generate_options o =
+            generate_options("contrast=40 angle=25 seed=11 coefficient=random");
         const cmgi_problem p = cmgi_problem_make(&o, dim, origin, extent);
         double last[9] = {0};
         for (int axis = 0; axis < dim; ++axis) {
@@ -101,11 +95,11 @@ static void random_fields_are_sixteen_a_side(void)
 }
 
 /* contrast along the direction of the angle, 1 across and along z */
-static void anisotropy_has_its_axes(void)
+TEST(anisotropy_has_its_axes)
 {
     for (int dim = 2; dim <= 3; ++dim) {
-        cmg_generate_options o = defaults();
-        o.coefficient = CMG_COEFFICIENT_ANISOTROPIC;
+        cmg_generate_options o =
+            generate_options("contrast=40 angle=25 seed=11 coefficient=anisotropic");
         const cmgi_problem p = cmgi_problem_make(&o, dim, origin, extent);
         CHECK(cmgi_problem_constant(&p));
         double K[9];
@@ -126,7 +120,7 @@ static void anisotropy_has_its_axes(void)
 }
 
 /* du is the derivative of u, by central differences; components are multiples of the first. */
-static void gradients_are_derivatives(void)
+TEST(gradients_are_derivatives)
 {
     for (int c = 0; c < 2 * 3 * 2 * 2; ++c) {
         cmg_generate_options o = defaults();
@@ -161,13 +155,12 @@ static void gradients_are_derivatives(void)
 }
 
 /* The solutions themselves, at one point, as cmg_fem.h has them. */
-static void solutions_are_their_formulas(void)
+TEST(solutions_are_their_formulas)
 {
     const double x[3] = {-0.7, 2.4, 1.5};
     double u = 0;
     for (int dim = 2; dim <= 3; ++dim) {
-        cmg_generate_options o = defaults();
-        o.load = CMG_LOAD_SINE;
+        cmg_generate_options o = generate_options("contrast=40 angle=25 seed=11 load=sine");
         cmgi_problem p = cmgi_problem_make(&o, dim, origin, extent);
         cmgi_problem_exact(&p, x, &u, (double[3]){0});
         CHECK_NEAR(u, sin(0.15 * pi) * sin(0.8 * pi) * (dim == 3 ? sin(0.25 * pi) : 1), 1e-14);
@@ -181,13 +174,11 @@ static void solutions_are_their_formulas(void)
 }
 
 /* Lame's constants give Young's modulus and Poisson's ratio of a bar (3D) or plate (2D) back. */
-static void elasticity_has_its_modulus(void)
+TEST(elasticity_has_its_modulus)
 {
     for (int dim = 2; dim <= 3; ++dim) {
-        cmg_generate_options o = defaults();
-        o.problem = CMG_PROBLEM_ELASTICITY;
-        o.young = 7;
-        o.poisson_ratio = 0.3;
+        cmg_generate_options o = generate_options(
+            "contrast=40 angle=25 seed=11 problem=elasticity young=7 poisson_ratio=0.3");
         const cmgi_problem p = cmgi_problem_make(&o, dim, origin, extent);
         /* strain 1 along x, -nu along the others: stress E along x, none across */
         const double trace = 1 - (dim - 1) * 0.3;
@@ -198,13 +189,11 @@ static void elasticity_has_its_modulus(void)
 }
 
 /* The velocity has its length, and halves from axis to axis. */
-static void convection_has_its_velocity(void)
+TEST(convection_has_its_velocity)
 {
     for (int dim = 2; dim <= 3; ++dim) {
-        cmg_generate_options o = defaults();
-        o.problem = CMG_PROBLEM_CONVECTION;
-        o.velocity = 30;
-        o.reaction = 5;
+        cmg_generate_options o = generate_options(
+            "contrast=40 angle=25 seed=11 problem=convection velocity=30 reaction=5");
         const cmgi_problem p = cmgi_problem_make(&o, dim, origin, extent);
         double square = 0;
         for (int d = 0; d < dim; ++d) {
@@ -221,12 +210,11 @@ static void source_of(void *user, const double *x, double *f)
     f[0] = *(const double *)user * x[0];
 }
 
-static void sources_are_their_formulas(void)
+TEST(sources_are_their_formulas)
 {
     double f[3] = {9, 9, 9};
     double factor = 3;
-    cmg_generate_options o = defaults();
-    o.strength = 2;
+    cmg_generate_options o = generate_options("contrast=40 angle=25 seed=11 strength=2");
     cmgi_problem p = cmgi_problem_make(&o, 3, origin, extent);
     CHECK(!cmgi_problem_solved(&p));
     cmgi_problem_source(&p, origin, f);
@@ -239,18 +227,4 @@ static void sources_are_their_formulas(void)
     p.source_user = &factor;
     cmgi_problem_source(&p, origin, f);
     CHECK(f[0] == -3);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(coefficients_are_their_formulas);
-    RUN(random_fields_are_sixteen_a_side);
-    RUN(anisotropy_has_its_axes);
-    RUN(gradients_are_derivatives);
-    RUN(solutions_are_their_formulas);
-    RUN(elasticity_has_its_modulus);
-    RUN(convection_has_its_velocity);
-    RUN(sources_are_their_formulas);
-    return TEST_END();
 }

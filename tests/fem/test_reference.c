@@ -37,7 +37,7 @@ static void check_monomial(bool simplex, int dim, int n, const int power[3])
     CHECK_NEAR(sum, exact_monomial(simplex, dim, power), 1e-14);
 }
 
-static void rules_are_exact(void)
+TEST(rules_are_exact)
 {
     for (int c = 0; c < 6 * CMGI_MAX_AXIS_POINTS; ++c) {
         const bool simplex = c % 2 == 1;
@@ -88,19 +88,11 @@ static void check_basis(cmgi_basis basis)
     }
 }
 
-static void bases_are_lagrange(void)
+TEST(bases_are_lagrange)
 {
     for (int e = CMG_ELEMENT_Q1; e <= CMG_ELEMENT_P2; ++e) {
         for (int dim = 2; dim <= 3; ++dim) {
             check_basis(cmgi_basis_of((cmg_element)e, dim));
         }
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(rules_are_exact);
-    RUN(bases_are_lagrange);
-    return TEST_END();
 }

@@ -1,11 +1,8 @@
 /* Sum matrices: equal to the assembly by rows on every element and problem, in every storage. */
-#include "cmg_fem.h"
-
-#include "core/memory.h"
 #include "fem/mesh_shapes.h"
 #include "fem/space.h"
 #include "fem/sum.h"
-#include "test.h"
+#include "generated.h"
 
 typedef struct sum_case {
     cmgi_cell cell;
@@ -59,16 +56,12 @@ static double *fetch(cmg_vector *v)
 /* A, and its distance from the assembly by rows, over its largest entry. */
 static void compare_rows(const sum_case *c, const setting *s, const double *values)
 {
-    cmg_generate_options o;
+    cmg_generate_options o = generate_options("problem=%s time_step=0.3 young=2 poisson_ratio=0.2",
+                                              FEM_WORD("problem", c->problem));
     const double origin[3] = {0};
     const double extent[3] = {1, 1, 1};
-    cmgi_csr A = {0};
+    scoped_csr A = {0};
     cmgi_cell_form form = {0};
-    cmg_generate_options_default(&o);
-    o.problem = c->problem;
-    o.time_step = 0.3;
-    o.young = 2;
-    o.poisson_ratio = 0.2;
     const cmgi_problem problem = cmgi_problem_make(&o, s->mesh->dim, origin, extent);
     CHECK_OK(cmgi_cell_form_create(ctx, &problem, s->space->basis, 2, &form));
     CHECK_OK(cmgi_space_assemble(s->space, &form, &A, NULL));
@@ -83,40 +76,37 @@ static void compare_rows(const sum_case *c, const setting *s, const double *valu
     }
     CHECK_NEAR(error / largest, 0, 1e-14);
     cmgi_cell_form_free(ctx, &form);
-    cmgi_csr_free(ctx, &A);
 }
 
 static const cmg_fem_form forms[3] = {{CMG_PROBLEM_POISSON, 0, 0, 0},
                                       {CMG_PROBLEM_HEAT, 0.3, 0, 0},
                                       {CMG_PROBLEM_ELASTICITY, 0, 2, 0.2}};
 
-static void equals_the_assembly_by_rows(void)
+TEST(equals_the_assembly_by_rows)
 {
     for (int n = 0; n < 24; ++n) {
         const sum_case c = {(cmgi_cell)(n % 4), forms[n / 4 % 3].problem, n >= 12};
         const int dim = c.cell == CMGI_TRI || c.cell == CMGI_QUAD ? 2 : 3;
-        setting s = make(c.cell, c.problem == CMG_PROBLEM_ELASTICITY ? dim : 1, c.symmetric);
-        cmg_vector *e = vector_new(s.arrays.cells * cmg_fem_sum_entries(s.sum), CMG_FP64);
-        cmg_vector *y = vector_new(s.A.indptr[s.A.rows], CMG_FP64);
+        scoped_by(drop) setting s =
+            make(c.cell, c.problem == CMG_PROBLEM_ELASTICITY ? dim : 1, c.symmetric);
+        scoped_vector *e = vector_new(s.arrays.cells * cmg_fem_sum_entries(s.sum), CMG_FP64);
+        scoped_vector *y = vector_new(s.A.indptr[s.A.rows], CMG_FP64);
         CHECK_OK(cmg_fem_sum_cells(s.sum, &forms[n / 4 % 3], NULL, e));
         CHECK_OK(cmg_fem_sum_matrix(s.sum, e, y));
-        double *values = fetch(y);
+        scoped double *values = fetch(y);
         compare_rows(&c, &s, values);
-        free(values);
-        vectors_destroy(&e, &y);
-        drop(&s);
     }
 }
 
 /* A coefficient a cell, given once more a point, and doubled. */
-static void takes_a_coefficient_a_cell_or_a_point(void)
+TEST(takes_a_coefficient_a_cell_or_a_point)
 {
     for (int cell = 0; cell < 4; ++cell) {
-        setting s = make((cmgi_cell)cell, 1, true);
+        scoped_by(drop) setting s = make((cmgi_cell)cell, 1, true);
         const int points = cell == CMGI_QUAD ? 4 : cell == CMGI_HEX ? 8 : 1;
         const cmg_size cells = s.arrays.cells;
-        double *k = malloc((size_t)(cells * points) * sizeof *k);
-        double *two = malloc((size_t)cells * sizeof *two);
+        scoped double *k = malloc((size_t)(cells * points) * sizeof *k);
+        scoped double *two = malloc((size_t)cells * sizeof *two);
         for (cmg_size i = 0; i < cells * points; ++i) {
             k[i] = 1 + (double)(i / points % 7);
             two[i / points] = 2 * k[i];
@@ -138,33 +128,30 @@ static void takes_a_coefficient_a_cell_or_a_point(void)
             free(values[i]);
             vectors_destroy(&e[i], &v[i]);
         }
-        free_all(k, two);
-        drop(&s);
     }
 }
 
-/* Stored in place, a matrix multiplies as one that was updated, to the bit. */
-static void writes_the_storage_of_formats(void)
+/* Stored in place, a matrix multiplies as one that was updated, bit for bit. */
+TEST(writes_the_storage_of_formats)
 {
     static const cmg_format formats[] = {CMG_FORMAT_CSR,        CMG_FORMAT_ELLPACK, CMG_FORMAT_SELL,
                                          CMG_FORMAT_K1,         CMG_FORMAT_K2,      CMG_FORMAT_K1RS,
                                          CMG_FORMAT_COMPRESSED, CMG_FORMAT_K2R};
-    setting s = make(CMGI_TET, 1, true);
+    scoped_by(drop) setting s = make(CMGI_TET, 1, true);
     const cmg_size nnz = s.A.indptr[s.A.rows];
-    cmg_vector *e = vector_new(s.arrays.cells * cmg_fem_sum_entries(s.sum), CMG_FP64);
-    cmg_vector *y = vector_new(nnz, CMG_FP64);
+    scoped_vector *e = vector_new(s.arrays.cells * cmg_fem_sum_entries(s.sum), CMG_FP64);
+    scoped_vector *y = vector_new(nnz, CMG_FP64);
     CHECK_OK(cmg_fem_sum_cells(s.sum, &forms[1], NULL, e));
     CHECK_OK(cmg_fem_sum_matrix(s.sum, e, y));
-    double *values = fetch(y);
+    scoped double *values = fetch(y);
     for (int f = 0; f < 16; ++f) {
         cmg_matrix *M[2] = {NULL, NULL};
         cmg_vector *z[2] = {NULL, NULL};
         float *out[2];
-        cmg_matrix_options o = matrix_defaults();
-        o.format = formats[f / 2];
-        o.keep_map = true;
-        o.precision = f % 2 == 0 ? CMG_FP64 : CMG_FP32;
-        cmg_vector *x = vector_new(s.A.rows, o.precision);
+        cmg_matrix_options o =
+            matrix_options("format=%s keep_map precision=%s", WORD("format", formats[f / 2]),
+                           f % 2 == 0 ? "fp64" : "mixed");
+        scoped_vector *x = vector_new(s.A.rows, o.precision);
         CHECK_OK(cmg_vector_fill(x, 0.7));
         for (int i = 0; i < 2; ++i) {
             CHECK_OK(cmg_matrix_create_csr(ctx, &s.A, &o, &M[i]));
@@ -184,16 +171,12 @@ static void writes_the_storage_of_formats(void)
             cmg_matrix_destroy(&M[i]);
             cmg_vector_destroy(&z[i]);
         }
-        cmg_vector_destroy(&x);
     }
-    free(values);
-    vectors_destroy(&e, &y);
-    drop(&s);
 }
 
 /* Rows of 0, 1, 2048, 2049 and 6000 terms beside short ones, and the number 1, in both precisions:
  * sums of whole numbers are exact. */
-static void long_rows_and_ones(void)
+TEST(long_rows_and_ones)
 {
     enum { ROWS = 20000, MOST = 6000 };
     static const cmg_size lengths[] = {3, 2048, 0, 2049, 1, 6000, 7};
@@ -221,45 +204,40 @@ static void long_rows_and_ones(void)
     CHECK_OK(cmgi_move_to_device(ctx, &indices, indptr[ROWS], sizeof *indices));
     CHECK_OK(cmgi_move_to_device(ctx, &indptr, ROWS + 1, sizeof *indptr));
     CHECK_OK(cmgi_sum_create(ctx, ROWS, indptr, indices, &S));
-    cmg_vector *from = vector_new(MOST, CMG_FP64);
+    scoped_vector *from = vector_new(MOST, CMG_FP64);
     CHECK_OK(cmg_vector_set(from, e));
     for (int p = 0; p < 2; ++p) {
         const cmg_precision precision = p == 0 ? CMG_FP64 : CMG_FP32;
-        cmg_vector *to = vector_new(ROWS, precision);
+        scoped_vector *to = vector_new(ROWS, precision);
         CHECK_OK(cmgi_sum_apply(&S, cmg_vector_data(from), precision, cmg_vector_data(to)));
         CHECK_OK(cmg_vector_get(to, y));
         for (cmg_size r = 0; r < ROWS; ++r) {
             CHECK_NEAR(y[r], expected[r], 0);
         }
-        cmg_vector_destroy(&to);
     }
-    cmg_vector_destroy(&from);
     cmgi_sum_free(&S);
     cmgi_free(ctx, e);
 }
 
 /* Loads of 1 at every corner count the cells of a node; fixed nodes get 0. */
-static void sums_loads(void)
+TEST(sums_loads)
 {
-    setting s = make(CMGI_HEX, 1, false);
-    cmg_vector *f = vector_new(s.arrays.cells * 8, CMG_FP64);
-    cmg_vector *b = vector_new(s.arrays.nodes, CMG_FP64);
+    scoped_by(drop) setting s = make(CMGI_HEX, 1, false);
+    scoped_vector *f = vector_new(s.arrays.cells * 8, CMG_FP64);
+    scoped_vector *b = vector_new(s.arrays.nodes, CMG_FP64);
     CHECK_OK(cmg_vector_fill(f, 1));
     CHECK_OK(cmg_fem_sum_vector(s.sum, f, b));
-    double *values = fetch(b);
+    scoped double *values = fetch(b);
     for (cmg_size n = 0; n < s.arrays.nodes; ++n) {
         const cmg_size cells = s.space->start[n + 1] - s.space->start[n];
         CHECK_NEAR(values[n], s.space->fixed[n] ? 0 : (double)cells, 0);
     }
-    free(values);
-    vectors_destroy(&f, &b);
-    drop(&s);
 }
 
-static void refines_as_the_generator_does(void)
+TEST(refines_as_the_generator_does)
 {
     for (int cell = 0; cell < 4; ++cell) {
-        setting s = make((cmgi_cell)cell, 1, true);
+        scoped_by(drop) setting s = make((cmgi_cell)cell, 1, true);
         cmg_fem_mesh fine = {.nodes = 0};
         cmg_csr P = {0};
         CHECK_OK(cmg_fem_mesh_refine(ctx, &s.arrays, &fine, &P));
@@ -274,21 +252,19 @@ static void refines_as_the_generator_does(void)
         }
         cmg_fem_sum *sum = NULL; /* and no cell is turned inside out */
         CHECK_OK(cmg_fem_sum_create(ctx, &fine, 1, true, NULL, &sum));
-        cmg_vector *e = vector_new(fine.cells * cmg_fem_sum_entries(sum), CMG_FP64);
+        scoped_vector *e = vector_new(fine.cells * cmg_fem_sum_entries(sum), CMG_FP64);
         CHECK_OK(cmg_fem_sum_cells(sum, &forms[0], NULL, e));
-        cmg_vector_destroy(&e);
         cmg_fem_sum_destroy(&sum);
         cmg_fem_csr_free(ctx, &P);
         cmg_fem_mesh_free(ctx, &fine);
-        drop(&s);
     }
 }
 
-static void wrong_calls(void)
+TEST(wrong_calls)
 {
-    setting s = make(CMGI_TET, 1, true);
-    cmg_vector *e = vector_new(s.arrays.cells * 10, CMG_FP64);
-    cmg_vector *y = vector_new(s.A.indptr[s.A.rows], CMG_FP64);
+    scoped_by(drop) setting s = make(CMGI_TET, 1, true);
+    scoped_vector *e = vector_new(s.arrays.cells * 10, CMG_FP64);
+    scoped_vector *y = vector_new(s.A.indptr[s.A.rows], CMG_FP64);
     cmg_fem_sum *sum = NULL;
     CHECK_STATUS(cmg_fem_sum_create(ctx, NULL, 1, true, NULL, &sum), CMG_ERR_ARG);
     CHECK_STATUS(cmg_fem_sum_create(ctx, &s.arrays, 4, true, NULL, &sum), CMG_ERR_ARG);
@@ -314,41 +290,15 @@ static void wrong_calls(void)
     CHECK_OK(cmg_fem_sum_create(ctx, &s.arrays, 1, true, NULL, &sum));
     CHECK_STATUS(cmg_fem_sum_cells(sum, &forms[0], NULL, e), CMG_ERR_SHAPE);
     cmg_fem_sum_destroy(&sum);
-    vectors_destroy(&e, &y);
-    drop(&s);
 }
 
 /* No failed allocation leaks or is missed. */
-static void survives_failed_allocations(void)
+TEST(survives_failed_allocations)
 {
-    setting s = make(CMGI_TRI, 1, true);
-    cmg_fem_sum *sum = NULL;
-    cmg_status status = CMG_ERR_MEMORY;
-    for (long n = 0; n < 200 && status == CMG_ERR_MEMORY; ++n) {
-        size_t before[2];
-        size_t after[2];
-        cmg_context_memory(ctx, before, NULL);
-        cmgi_context_fail_after(ctx, n);
-        status = cmg_fem_sum_create(ctx, &s.arrays, 1, true, NULL, &sum);
-        cmgi_context_fail_after(ctx, -1);
-        cmg_context_memory(ctx, after, NULL);
-        CHECK(status == CMG_OK || (before[0] == after[0] && before[1] == after[1]));
+    scoped_by(drop) setting s = make(CMGI_TRI, 1, true);
+    for (failing f = {.most = 200}; failing_next(&f);) {
+        cmg_fem_sum *sum = NULL;
+        failing_done(&f, cmg_fem_sum_create(ctx, &s.arrays, 1, true, NULL, &sum));
+        cmg_fem_sum_destroy(&sum);
     }
-    CHECK_OK(status);
-    cmg_fem_sum_destroy(&sum);
-    drop(&s);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(equals_the_assembly_by_rows);
-    RUN(takes_a_coefficient_a_cell_or_a_point);
-    RUN(writes_the_storage_of_formats);
-    RUN(long_rows_and_ones);
-    RUN(sums_loads);
-    RUN(refines_as_the_generator_does);
-    RUN(wrong_calls);
-    RUN(survives_failed_allocations);
-    return TEST_END();
 }

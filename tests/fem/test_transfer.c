@@ -1,11 +1,10 @@
 /* Prolongation between meshes: nested ones as by refinement, polynomials exactly on any. */
-#include "cmg_fem.h"
-
-#include "core/memory.h"
 #include "fem/locate.h"
 #include "fem/mesh_shapes.h"
 #include "fem/space.h"
-#include "test.h"
+#include "generated.h"
+
+#define scoped_space scoped_by(cmgi_space_destroy) cmgi_space
 
 /* A distorted square or cube, or a ring. */
 static cmgi_mesh *make(cmg_shape shape, cmgi_cell cell, cmg_size n, unsigned long long seed)
@@ -33,14 +32,13 @@ static cmgi_space *space_on(const cmgi_mesh *mesh, int order)
 static cmg_fem_mesh arrays(const cmgi_mesh *mesh, int order)
 {
     cmg_fem_mesh a = {.nodes = 0};
-    cmgi_space *space = space_on(mesh, order);
+    scoped_space *space = space_on(mesh, order);
     CHECK_OK(cmgi_space_export(space, &a));
-    cmgi_space_destroy(&space);
     return a;
 }
 
 /* VTK's documented edges of its quadratic cells, as pairs of corners. */
-static void nodes_are_in_vtk_order(void)
+TEST(nodes_are_in_vtk_order)
 {
     static const int tri[3][2] = {{0, 1}, {1, 2}, {2, 0}};
     static const int tet[6][2] = {{0, 1}, {1, 2}, {2, 0}, {0, 3}, {1, 3}, {2, 3}};
@@ -85,17 +83,17 @@ static void nodes_are_in_vtk_order(void)
     }
 }
 
-static void nested_meshes_give_the_embedding(void)
+TEST(nested_meshes_give_the_embedding)
 {
     for (int c = 0; c < 8; ++c) {
         const int order = 1 + c / 4;
-        cmgi_mesh *coarse = make(CMG_SHAPE_SQUARE, (cmgi_cell)(c % 4), 3, 5);
-        cmgi_mesh *fine = NULL;
+        scoped_mesh *coarse = make(CMG_SHAPE_SQUARE, (cmgi_cell)(c % 4), 3, 5);
+        scoped_mesh *fine = NULL;
         cmgi_entities *relation = NULL;
         CHECK_OK(cmgi_mesh_refine(coarse, NULL, &fine, &relation));
-        cmgi_space *from = space_on(coarse, order);
-        cmgi_space *to = space_on(fine, order);
-        cmgi_csr expected = {0};
+        scoped_space *from = space_on(coarse, order);
+        scoped_space *to = space_on(fine, order);
+        scoped_csr expected = {0};
         CHECK_OK(cmgi_space_prolongation(to, from, relation, &expected));
         cmg_fem_mesh a = arrays(coarse, order);
         cmg_fem_mesh b = arrays(fine, order);
@@ -113,12 +111,7 @@ static void nested_meshes_give_the_embedding(void)
         cmg_fem_csr_free(ctx, &P);
         cmg_fem_mesh_free(ctx, &a);
         cmg_fem_mesh_free(ctx, &b);
-        cmgi_csr_free(ctx, &expected);
-        cmgi_space_destroy(&from);
-        cmgi_space_destroy(&to);
         cmgi_entities_destroy(&relation);
-        cmgi_mesh_destroy(&fine);
-        cmgi_mesh_destroy(&coarse);
     }
 }
 
@@ -148,44 +141,40 @@ static void check_polynomial(const cmg_fem_mesh *a, const cmg_fem_mesh *b, int d
     cmg_fem_csr_free(ctx, &P);
 }
 
-static void polynomials_are_exact_between_any_meshes(void)
+TEST(polynomials_are_exact_between_any_meshes)
 {
     for (int c = 0; c < 8; ++c) {
         const int order = 1 + c / 4;
-        cmgi_mesh *coarse = make(CMG_SHAPE_SQUARE, (cmgi_cell)(c % 4), 3, 5);
-        cmgi_mesh *fine = make(CMG_SHAPE_SQUARE, (cmgi_cell)(c % 4), 5, 9);
+        scoped_mesh *coarse = make(CMG_SHAPE_SQUARE, (cmgi_cell)(c % 4), 3, 5);
+        scoped_mesh *fine = make(CMG_SHAPE_SQUARE, (cmgi_cell)(c % 4), 5, 9);
         cmg_fem_mesh a = arrays(coarse, order);
         cmg_fem_mesh b = arrays(fine, order);
         check_polynomial(&a, &b, order, 1);
         check_polynomial(&a, &b, 1, a.dim);
         cmg_fem_mesh_free(ctx, &a);
         cmg_fem_mesh_free(ctx, &b);
-        cmgi_mesh_destroy(&fine);
-        cmgi_mesh_destroy(&coarse);
     }
 }
 
 /* A finer polygon of a ring lies partly outside the coarse one. */
-static void nodes_outside_take_the_nearest_cell(void)
+TEST(nodes_outside_take_the_nearest_cell)
 {
     for (int c = 0; c < 4; ++c) {
         const int order = 1 + c / 2;
-        cmgi_mesh *coarse = make(CMG_SHAPE_ANNULUS, (cmgi_cell)(c % 2), 3, 1);
-        cmgi_mesh *fine = make(CMG_SHAPE_ANNULUS, (cmgi_cell)(c % 2), 8, 1);
+        scoped_mesh *coarse = make(CMG_SHAPE_ANNULUS, (cmgi_cell)(c % 2), 3, 1);
+        scoped_mesh *fine = make(CMG_SHAPE_ANNULUS, (cmgi_cell)(c % 2), 8, 1);
         cmg_fem_mesh a = arrays(coarse, order);
         cmg_fem_mesh b = arrays(fine, order);
         check_polynomial(&a, &b, order, 1);
         cmg_fem_mesh_free(ctx, &a);
         cmg_fem_mesh_free(ctx, &b);
-        cmgi_mesh_destroy(&fine);
-        cmgi_mesh_destroy(&coarse);
     }
 }
 
 /* Every point is found in the cell that a look at all cells finds. */
-static void the_tree_finds_what_all_cells_show(void)
+TEST(the_tree_finds_what_all_cells_show)
 {
-    cmgi_mesh *mesh = make(CMG_SHAPE_SQUARE, CMGI_HEX, 5, 3);
+    scoped_mesh *mesh = make(CMG_SHAPE_SQUARE, CMGI_HEX, 5, 3);
     cmg_fem_mesh a = arrays(mesh, 1);
     cmgi_locator locator;
     CHECK_OK(cmgi_locator_create(ctx, &a, &locator));
@@ -204,19 +193,17 @@ static void the_tree_finds_what_all_cells_show(void)
     }
     cmgi_locator_free(&locator);
     cmg_fem_mesh_free(ctx, &a);
-    cmgi_mesh_destroy(&mesh);
 }
 
-static void threads_change_nothing(void)
+TEST(threads_change_nothing)
 {
-    cmgi_mesh *coarse = make(CMG_SHAPE_SQUARE, CMGI_TRI, 12, 5);
-    cmgi_mesh *fine = make(CMG_SHAPE_SQUARE, CMGI_TRI, 31, 9);
+    scoped_mesh *coarse = make(CMG_SHAPE_SQUARE, CMGI_TRI, 12, 5);
+    scoped_mesh *fine = make(CMG_SHAPE_SQUARE, CMGI_TRI, 31, 9);
     cmg_fem_mesh a = arrays(coarse, 2);
     cmg_csr P[2] = {{.rows = 0}, {.rows = 0}};
     cmg_context *other[2] = {NULL, NULL};
     for (int i = 0; i < 2; ++i) {
-        cmg_context_options options;
-        cmg_context_options_default(&options);
+        cmg_context_options options = context_defaults();
         options.threads = 1 + 2 * i;
         CHECK_OK(cmg_context_create(&options, &other[i]));
         CHECK_OK(cmg_fem_transfer(other[i], &a, 1, fine->nodes, fine->x, &P[i]));
@@ -230,13 +217,11 @@ static void threads_change_nothing(void)
         cmg_context_destroy(&other[i]);
     }
     cmg_fem_mesh_free(ctx, &a);
-    cmgi_mesh_destroy(&fine);
-    cmgi_mesh_destroy(&coarse);
 }
 
-static void mistakes_are_refused(void)
+TEST(mistakes_are_refused)
 {
-    cmgi_mesh *mesh = make(CMG_SHAPE_SQUARE, CMGI_TRI, 2, 1);
+    scoped_mesh *mesh = make(CMG_SHAPE_SQUARE, CMGI_TRI, 2, 1);
     cmg_fem_mesh a = arrays(mesh, 1);
     cmg_csr P = {.rows = 0};
     const double far[2] = {5, 5};
@@ -262,30 +247,9 @@ static void mistakes_are_refused(void)
     CHECK(strstr(cmg_context_message(ctx), "cell 0 is degenerate") != NULL && none.nodes == 0);
     CHECK_STATUS(cmg_fem_mesh_read(ctx, "/nowhere.msh", 1, &none), CMG_ERR_IO);
     CHECK_STATUS(cmg_fem_mesh_read(ctx, "/nowhere.msh", 3, &none), CMG_ERR_ARG);
-    for (long n = 0; n < 100; ++n) { /* every allocation may fail */
-        cmgi_context_fail_after(ctx, n);
-        const cmg_status status = cmg_fem_transfer(ctx, &a, 2, a.nodes, a.x, &P);
-        cmgi_context_fail_after(ctx, -1);
-        if (status == CMG_OK) {
-            CHECK(n > 3);
-            break;
-        }
-        CHECK(status == CMG_ERR_MEMORY);
+    for (failing f = {.most = 100, .fewest = 3}; failing_next(&f);) {
+        failing_done(&f, cmg_fem_transfer(ctx, &a, 2, a.nodes, a.x, &P));
+        cmg_fem_csr_free(ctx, &P);
     }
-    cmg_fem_csr_free(ctx, &P);
     cmg_fem_mesh_free(ctx, &a);
-    cmgi_mesh_destroy(&mesh);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(nodes_are_in_vtk_order);
-    RUN(nested_meshes_give_the_embedding);
-    RUN(polynomials_are_exact_between_any_meshes);
-    RUN(nodes_outside_take_the_nearest_cell);
-    RUN(the_tree_finds_what_all_cells_show);
-    RUN(threads_change_nothing);
-    RUN(mistakes_are_refused);
-    return TEST_END();
 }

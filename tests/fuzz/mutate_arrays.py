@@ -2,7 +2,7 @@
 
     CMG_TOOL=build/tools/cmg python3 tests/fuzz/mutate_arrays.py [--count N] [--seed S]
 
-What is taken by both has to be what NumPy and SciPy read, to the bit: A x = b with the identity gives a vector back, and a matrix
+What is taken by both has to be what NumPy and SciPy read, bit for bit: A x = b with the identity gives a vector back, and a matrix
 is written out as Matrix Market.
 """
 

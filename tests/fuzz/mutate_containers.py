@@ -193,7 +193,7 @@ def check_residual(path, out, told):
         return
     true = float(np.sqrt((r * r).sum()) / norm)
     floor = float(1e-14 * np.sqrt((size * size).sum()) / norm)
-    assert abs(true - told) <= 0.01 * told + floor, f"told {told}, true {true}"
+    assert abs(true - told) <= 0.01 * told + floor, f"reported {told}, true {true}"
 
 
 def look(path, folder, command):

@@ -3,7 +3,6 @@
  * rows, levels that the block size does not divide, nodes without neighbours. Every order is a
  * permutation, and the matrix after it is P A P^T.
  */
-#include "core/random.h"
 #include "hierarchy/hierarchy.h"
 #include "hierarchy/numbering.h"
 #include "test.h"
@@ -45,46 +44,39 @@ static cmgi_csr csr_of_dense(const matrix *A)
     for (cmg_size k = 0; k < A->n * A->n; ++k) {
         nnz += A->dense[k] != 0;
     }
-    cmgi_csr csr = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, A->n, A->n, nnz, &csr));
-    cmg_size at = 0;
+    cmgi_csr csr = csr_new(A->n, A->n, nnz);
     for (cmg_size i = 0; i < A->n; ++i) {
-        csr.indptr[i] = at;
         for (cmg_size j = 0; j < A->n; ++j) {
             if (A->dense[i * A->n + j] != 0) {
-                csr.indices[at] = (cmg_index)j;
-                csr.values[at++] = A->dense[i * A->n + j];
+                csr_put(&csr, i, j, A->dense[i * A->n + j]);
             }
         }
     }
+    csr_end(&csr);
     return csr;
 }
 
 static cmg_hierarchy *hierarchy_of(const matrix *A, int block)
 {
-    char text[16];
-    cmgi_csr csr = csr_of_dense(A);
-    double *number = malloc((size_t)A->n * sizeof *number);
+    scoped_csr csr = csr_of_dense(A);
+    scoped double *number = malloc((size_t)A->n * sizeof *number);
     for (cmg_size i = 0; i < A->n; ++i) {
         number[i] = (double)i;
     }
-    (void)snprintf(text, sizeof text, "%d", block);
+    const char *text = sprint("%d", block);
     cmg_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &csr.view));
     CHECK_OK(cmg_hierarchy_set_vector(h, 0, "rhs", "b", A->n, number));
     CHECK_OK(cmg_hierarchy_set_attribute(h, "block_size", text));
-    cmgi_csr_free(ctx, &csr);
-    free(number);
     return h;
 }
 
-/* The vector that held 0, 1, ... tells the permutation. */
+/* The vector that held 0, 1, ... gives the permutation. */
 static void check_renumbered(const cmg_hierarchy *h, const matrix *A, int block)
 {
-    cmg_csr B;
     cmg_size n = 0;
     const double *old = NULL;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &B));
+    const cmg_csr B = csr_of(h, 0, CMG_ROLE_A);
     CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &old));
     CHECK(n == A->n && B.rows == A->n);
     matrix C = zeros(n);
@@ -103,7 +95,7 @@ static void check_renumbered(const cmg_hierarchy *h, const matrix *A, int block)
     free(C.dense);
 }
 
-static void hostile_graphs_are_numbered(void)
+TEST(hostile_graphs_are_numbered)
 {
     static const cmg_numbering numberings[] = {
         CMG_NUMBERING_CUTHILL_MCKEE, CMG_NUMBERING_REVERSE_CUTHILL_MCKEE, CMG_NUMBERING_METIS,
@@ -114,12 +106,11 @@ static void hostile_graphs_are_numbered(void)
             matrix A = pattern(kind, sizes[s]);
             for (int block = 1; block <= 3; ++block) {
                 for (size_t k = 0; k < sizeof numberings / sizeof numberings[0]; ++k) {
-                    cmg_hierarchy *h = hierarchy_of(&A, block);
+                    scoped_hierarchy *h = hierarchy_of(&A, block);
                     const cmg_status status = cmg_hierarchy_renumber(h, numberings[k], 1);
                     CHECK(status == CMG_OK ||
                           (status == CMG_ERR_UNSUPPORTED && numberings[k] == CMG_NUMBERING_METIS));
                     check_renumbered(h, &A, sizes[s] % block == 0 ? block : 1);
-                    cmg_hierarchy_destroy(&h);
                 }
             }
             free(A.dense);
@@ -128,11 +119,11 @@ static void hostile_graphs_are_numbered(void)
 }
 
 /* A path that can be walked one way only: n / 2 steps a node, were it searched from each. */
-static void one_way_paths_take_linear_time(void)
+TEST(one_way_paths_take_linear_time)
 {
     const cmg_size n = 300000;
-    cmgi_csr A = {0};
-    cmg_index *order = malloc((size_t)n * sizeof *order);
+    scoped_csr A = {0};
+    scoped cmg_index *order = malloc((size_t)n * sizeof *order);
     CHECK_OK(cmgi_csr_alloc(ctx, n, n, 2 * n - 1, &A));
     for (cmg_size i = 0; i < n; ++i) {
         A.indptr[i] = 2 * i;
@@ -150,14 +141,12 @@ static void one_way_paths_take_linear_time(void)
     CHECK_STATUS(cmgi_order_check(ctx, n, order), CMG_ERR_INTERNAL);
     order[3] = (cmg_index)n;
     CHECK_STATUS(cmgi_order_check(ctx, n, order), CMG_ERR_INTERNAL);
-    free(order);
-    cmgi_csr_free(ctx, &A);
 }
 
 static void set_diagonal_matrix(cmg_hierarchy *h, int level, cmg_role role, cmg_size rows,
                                 cmg_size cols)
 {
-    cmgi_csr D = {0};
+    scoped_csr D = {0};
     const cmg_size m = rows < cols ? rows : cols;
     CHECK_OK(cmgi_csr_alloc(ctx, rows, cols, m, &D));
     for (cmg_size i = 0; i < m; ++i) {
@@ -168,7 +157,6 @@ static void set_diagonal_matrix(cmg_hierarchy *h, int level, cmg_role role, cmg_
         D.indptr[i] = i < m ? i : m;
     }
     CHECK_OK(cmg_hierarchy_set_csr(h, level, role, NULL, 0, &D.view));
-    cmgi_csr_free(ctx, &D);
 }
 
 /* Level 0 of two unknowns a node, level 1 of three rows, and a mesh. */
@@ -196,12 +184,12 @@ static cmg_hierarchy *odd_coarse_level(const char *block, int components)
     return h;
 }
 
-static void levels_have_blocks_of_their_own(void)
+TEST(levels_have_blocks_of_their_own)
 {
     static const cmg_numbering numberings[] = {CMG_NUMBERING_RANDOM, CMG_NUMBERING_HIERARCHICAL,
                                                CMG_NUMBERING_CUTHILL_MCKEE};
     for (size_t k = 0; k < sizeof numberings / sizeof numberings[0]; ++k) {
-        cmg_hierarchy *h = odd_coarse_level("2", 2);
+        scoped_hierarchy *h = odd_coarse_level("2", 2);
         CHECK_OK(cmg_hierarchy_renumber(h, numberings[k], 1));
         unsigned char seen[1024] = {0};
         for (int v = 0; v < 1024; ++v) {
@@ -210,21 +198,10 @@ static void levels_have_blocks_of_their_own(void)
             seen[u >= 0 && u < 1024 ? u : 0] = 1;
         }
         CHECK_OK(cmg_hierarchy_check(h));
-        cmg_hierarchy_destroy(&h);
     }
     static const char *const wrong[] = {"1", "0", "-2", "4", "3", "99999999999999999999", "two"};
     for (size_t k = 0; k < sizeof wrong / sizeof wrong[0]; ++k) {
-        cmg_hierarchy *h = odd_coarse_level(wrong[k], 2);
+        scoped_hierarchy *h = odd_coarse_level(wrong[k], 2);
         CHECK_STATUS(cmg_hierarchy_renumber(h, CMG_NUMBERING_RANDOM, 1), CMG_ERR_STATE);
-        cmg_hierarchy_destroy(&h);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(hostile_graphs_are_numbered);
-    RUN(one_way_paths_take_linear_time);
-    RUN(levels_have_blocks_of_their_own);
-    return TEST_END();
 }

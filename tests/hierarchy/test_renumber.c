@@ -6,17 +6,8 @@
 
 static cmg_hierarchy *generate(int dim, cmg_problem problem, cmg_numbering numbering)
 {
-    cmg_generate_options o;
-    cmg_generate_options_default(&o);
-    o.dim = dim;
-    o.cells = dim == 3 ? 4 : 16;
-    o.problem = problem;
-    o.load = CMG_LOAD_EXPONENTIAL;
-    o.numbering = numbering;
-    o.seed = 7;
-    cmg_hierarchy *h = NULL;
-    CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
-    return h;
+    return generated("dim=%d cells=%d problem=%s load=exponential numbering=%s seed=7", dim,
+                     dim == 3 ? 4 : 16, FEM_WORD("problem", problem), WORD("numbering", numbering));
 }
 
 /* position[i] = number in g of the node that is i in h, by its coordinates. */
@@ -49,7 +40,7 @@ static double permuted_difference(const cmg_csr *A, const cmg_csr *B, const cmg_
         return INFINITY;
     }
     double most = 0;
-    double *row = calloc((size_t)A->cols + 1, sizeof *row);
+    scoped double *row = calloc((size_t)A->cols + 1, sizeof *row);
     for (cmg_size i = 0; i < A->rows; ++i) {
         const cmg_size k = (cmg_size)r[i / block] * block + i % block;
         memset(row, 0, (size_t)A->cols * sizeof *row);
@@ -61,7 +52,6 @@ static double permuted_difference(const cmg_csr *A, const cmg_csr *B, const cmg_
             most = fmax(most, fabs(A->values[e] - row[j]));
         }
     }
-    free(row);
     return most;
 }
 
@@ -69,7 +59,7 @@ static void check_same(const cmg_hierarchy *h, const cmg_hierarchy *g, int dim, 
 {
     const int levels = cmg_hierarchy_levels(h);
     CHECK(cmg_hierarchy_levels(g) == levels);
-    cmg_index *fine = match_nodes(h, g, 0, dim);
+    scoped cmg_index *fine = match_nodes(h, g, 0, dim);
     for (int l = 0; l < levels; ++l) {
         const cmg_csr A = csr_of(h, l, CMG_ROLE_A);
         const cmg_csr B = csr_of(g, l, CMG_ROLE_A);
@@ -91,42 +81,35 @@ static void check_same(const cmg_hierarchy *h, const cmg_hierarchy *g, int dim, 
             fine = coarse;
         }
     }
-    free(fine);
 }
 
-static void numberings_permute_alike(void)
+TEST(numberings_permute_equally)
 {
     for (int n = CMG_NUMBERING_LEXICOGRAPHIC; n <= CMG_NUMBERING_RANDOM; ++n) {
         for (int dim = 2; dim <= 3; ++dim) {
             for (int p = CMG_PROBLEM_POISSON; p <= CMG_PROBLEM_ELASTICITY; p += 2) {
-                cmg_hierarchy *h = generate(dim, (cmg_problem)p, CMG_NUMBERING_GENERATED);
-                cmg_hierarchy *g = generate(dim, (cmg_problem)p, (cmg_numbering)n);
+                scoped_hierarchy *h = generate(dim, (cmg_problem)p, CMG_NUMBERING_GENERATED);
+                scoped_hierarchy *g = generate(dim, (cmg_problem)p, (cmg_numbering)n);
                 if (h != NULL && g != NULL) {
                     check_same(h, g, dim, p == CMG_PROBLEM_ELASTICITY ? dim : 1);
                     CHECK(strcmp(cmg_hierarchy_attribute(g, "numbering"),
                                  cmg_enum_name("numbering", n)) == 0);
                 }
-                hierarchies_destroy(&h, &g);
             }
         }
     }
 }
 
-static void metis_permutes_alike(void)
+TEST(metis_permutes_equally)
 {
-    cmg_generate_options o;
-    cmg_hierarchy *g = NULL;
-    cmg_generate_options_default(&o);
-    o.cells = 16;
-    o.load = CMG_LOAD_EXPONENTIAL;
-    o.numbering = CMG_NUMBERING_METIS;
+    cmg_generate_options o = generate_options("cells=16 load=exponential numbering=metis");
+    scoped_hierarchy *g = NULL;
     if (cmg_hierarchy_generate(ctx, &o, &g) == CMG_ERR_UNSUPPORTED) {
         SKIP("no METIS in this build");
         return;
     }
-    cmg_hierarchy *h = generate(2, CMG_PROBLEM_POISSON, CMG_NUMBERING_GENERATED);
+    scoped_hierarchy *h = generate(2, CMG_PROBLEM_POISSON, CMG_NUMBERING_GENERATED);
     check_same(h, g, 2, 1);
-    hierarchies_destroy(&h, &g);
 }
 
 /*
@@ -136,17 +119,10 @@ static void metis_permutes_alike(void)
  */
 static void check_cells(cmg_element element, bool general)
 {
-    cmg_generate_options o;
-    cmg_hierarchy *h = NULL;
     cmg_size n = 0;
-    cmg_generate_options_default(&o);
-    o.element = element;
-    o.cells = 16;
-    o.levels = 2;
-    o.general = general;
-    o.boundary = CMG_BOUNDARY_NEUMANN;
-    o.numbering = CMG_NUMBERING_CELLS;
-    CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
+    scoped_hierarchy *h =
+        generated("element=%s cells=16 levels=2 general=%d dirichlet=neumann numbering=cells",
+                  FEM_WORD("element", element), general);
     const double *x = vector_of(h, 0, "coords", NULL, &n);
     const bool triangles = element == CMG_ELEMENT_P1 || element == CMG_ELEMENT_P2;
     const int cells = triangles ? 128 : 64;
@@ -156,10 +132,9 @@ static void check_cells(cmg_element element, bool general)
         jumps += hypot(x[2 * i] - x[2 * i - 2], x[2 * i + 1] - x[2 * i - 1]) > diagonal + 1e-12;
     }
     CHECK(jumps < cells);
-    cmg_hierarchy_destroy(&h);
 }
 
-static void cells_stay_together(void)
+TEST(cells_stay_together)
 {
     for (int e = CMG_ELEMENT_Q1; e <= CMG_ELEMENT_P2; ++e) {
         check_cells((cmg_element)e, true);
@@ -170,20 +145,18 @@ static void cells_stay_together(void)
 static cmg_size bandwidth(const cmg_csr *A)
 {
     cmg_size most = 0;
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            const cmg_size distance = A->indices[k] > i ? A->indices[k] - i : i - A->indices[k];
-            most = distance > most ? distance : most;
-        }
+    EACH_ENTRY (A, i, k) {
+        const cmg_size distance = A->indices[k] > i ? A->indices[k] - i : i - A->indices[k];
+        most = distance > most ? distance : most;
     }
     return most;
 }
 
 /* 15 x 15 nodes: lexicographic has bandwidth 16 again from any start; Cuthill-McKee stays below 2 x
  * 15 + 1. */
-static void numberings_keep_their_promise(void)
+TEST(numberings_keep_their_promise)
 {
-    cmg_hierarchy *h = generate(2, CMG_PROBLEM_POISSON, CMG_NUMBERING_RANDOM);
+    scoped_hierarchy *h = generate(2, CMG_PROBLEM_POISSON, CMG_NUMBERING_RANDOM);
     cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     CHECK(bandwidth(&A) > 100);
     CHECK_OK(cmg_hierarchy_renumber(h, CMG_NUMBERING_LEXICOGRAPHIC, 0));
@@ -202,18 +175,17 @@ static void numberings_keep_their_promise(void)
     }
     CHECK_STATUS(cmg_hierarchy_renumber(h, CMG_NUMBERING_CELLS, 0), CMG_ERR_STATE);
     CHECK_STATUS(cmg_hierarchy_renumber(h, (cmg_numbering)99, 0), CMG_ERR_ARG);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* A diagonal smoother and an inverse follow the unknowns. */
-static void smoothers_follow(void)
+TEST(smoothers_follow)
 {
-    cmg_hierarchy *h = generate(2, CMG_PROBLEM_POISSON, CMG_NUMBERING_GENERATED);
+    scoped_hierarchy *h = generate(2, CMG_PROBLEM_POISSON, CMG_NUMBERING_GENERATED);
     const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     const cmg_size n = A.rows;
-    cmg_size *indptr = malloc((size_t)(n + 1) * sizeof *indptr);
-    cmg_index *indices = malloc((size_t)n * sizeof *indices);
-    double *values = malloc((size_t)n * sizeof *values);
+    scoped cmg_size *indptr = malloc((size_t)(n + 1) * sizeof *indptr);
+    scoped cmg_index *indices = malloc((size_t)n * sizeof *indices);
+    scoped double *values = malloc((size_t)n * sizeof *values);
     cmg_size m = 0;
     const double *x = vector_of(h, 0, "coords", NULL, &m);
     for (cmg_size i = 0; i <= n; ++i) {
@@ -233,17 +205,4 @@ static void smoothers_follow(void)
         CHECK(after.indices[i] == i);
         CHECK_NEAR(after.values[i], x[2 * i] + 10 * x[2 * i + 1], 0);
     }
-    free_all(indptr, indices, values);
-    cmg_hierarchy_destroy(&h);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(numberings_permute_alike);
-    RUN(metis_permutes_alike);
-    RUN(cells_stay_together);
-    RUN(numberings_keep_their_promise);
-    RUN(smoothers_follow);
-    return TEST_END();
 }

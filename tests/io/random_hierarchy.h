@@ -1,7 +1,5 @@
 /* Hierarchies of random entries with everything that a file can hold, and their comparison. */
 #pragma once
-#include "core/memory.h"
-#include "core/random.h"
 #include "hierarchy/hierarchy.h"
 #include "test.h"
 
@@ -23,14 +21,14 @@ static inline double random_value(uint64_t *state)
     return cmgi_random_bits(state) % 7 == 0 ? v * 1e-200 : v;
 }
 
-/* Entry (i, j) is there with probability 1/4, on the diagonal always. */
+/* Entry (i, j) is stored with probability 1/4, on the diagonal always. */
 static inline void random_csr(cmg_hierarchy *h, int level, cmg_role role, const char *name,
                               int factor, cmg_size rows, cmg_size cols, bool unsorted,
                               uint64_t *state)
 {
-    cmg_size *indptr = malloc((size_t)(rows + 1) * sizeof *indptr);
-    cmg_index *indices = malloc((size_t)(rows * cols + 1) * sizeof *indices);
-    double *values = malloc((size_t)(rows * cols + 1) * sizeof *values);
+    scoped cmg_size *indptr = malloc((size_t)(rows + 1) * sizeof *indptr);
+    scoped cmg_index *indices = malloc((size_t)(rows * cols + 1) * sizeof *indices);
+    scoped double *values = malloc((size_t)(rows * cols + 1) * sizeof *values);
     cmg_size nnz = 0;
     indptr[0] = 0;
     for (cmg_size i = 0; i < rows; ++i) {
@@ -45,18 +43,16 @@ static inline void random_csr(cmg_hierarchy *h, int level, cmg_role role, const 
     }
     const cmg_csr A = {rows, cols, indptr, indices, values};
     CHECK_OK(cmg_hierarchy_set_csr(h, level, role, name, factor, &A));
-    free_all(indptr, indices, values);
 }
 
 static inline void random_vector(cmg_hierarchy *h, int level, const char *kind, const char *name,
                                  cmg_size n, uint64_t *state)
 {
-    double *values = malloc((size_t)(n + 1) * sizeof *values);
+    scoped double *values = malloc((size_t)(n + 1) * sizeof *values);
     for (cmg_size i = 0; i < n; ++i) {
         values[i] = random_value(state);
     }
     CHECK_OK(cmg_hierarchy_set_vector(h, level, kind, name, n, values));
-    free(values);
 }
 
 static inline cmg_hierarchy *random_hierarchy(const random_options *o, uint64_t seed)

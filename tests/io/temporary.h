@@ -18,8 +18,7 @@ static inline const char *temporary(const char *name)
 /* Removes a file or a directory of files. */
 static inline void remove_all(const char *path)
 {
-    char command[1200];
-    (void)snprintf(command, sizeof command, "rm -rf '%s'", path);
+    const char *command = sprint("rm -rf '%s'", path);
     CHECK(system(command) == 0);
 }
 

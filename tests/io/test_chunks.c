@@ -1,6 +1,6 @@
 /*
  * Containers of several chunks: every value comes back, and damage is placed in its own chunk. So
- * it is in whatever layout HDF5 writes them; those that the device can take as they are lie there.
+ * it is in whatever layout HDF5 writes them; those that the device can take as they are lie on it.
  */
 #include "hierarchy/hierarchy.h"
 #include "io/h5.h"
@@ -11,11 +11,11 @@ static const cmg_size lengths[] = {131071, 131072, 131073, 262144, 300000};
 /* A diagonal matrix i + 1 with b = 1 / (3 i + 1), unknown i at (i, -i). */
 static cmg_hierarchy *diagonal(cmg_size n)
 {
-    cmg_size *indptr = malloc((size_t)(n + 1) * sizeof *indptr);
-    cmg_index *indices = malloc((size_t)n * sizeof *indices);
-    double *values = malloc((size_t)n * sizeof *values);
-    double *b = malloc((size_t)n * sizeof *b);
-    double *x = malloc((size_t)(2 * n) * sizeof *x);
+    scoped cmg_size *indptr = malloc((size_t)(n + 1) * sizeof *indptr);
+    scoped cmg_index *indices = malloc((size_t)n * sizeof *indices);
+    scoped double *values = malloc((size_t)n * sizeof *values);
+    scoped double *b = malloc((size_t)n * sizeof *b);
+    scoped double *x = malloc((size_t)(2 * n) * sizeof *x);
     for (cmg_size i = 0; i < n; ++i) {
         x[2 * i] = (double)i;
         x[2 * i + 1] = (double)-i;
@@ -30,18 +30,16 @@ static cmg_hierarchy *diagonal(cmg_size n)
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
     CHECK_OK(cmg_hierarchy_set_vector(h, 0, "rhs", "b", n, b));
     CHECK_OK(cmg_hierarchy_set_vector(h, 0, "coords", NULL, 2 * n, x));
-    free_all(x, indptr, indices, values, b);
     return h;
 }
 
 static bool comes_back(const char *path, cmg_size n)
 {
-    cmg_hierarchy *h = NULL;
-    cmg_csr A = {0};
+    scoped_hierarchy *h = NULL;
     const double *b = NULL;
     cmg_size found = 0;
     CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h));
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &found, &b));
     bool good = A.rows == n && A.indptr[n] == n && found == n;
     for (cmg_size i = 0; good && i < n; ++i) {
@@ -54,11 +52,10 @@ static bool comes_back(const char *path, cmg_size n)
     for (cmg_size i = 0; good && i < n; ++i) {
         good = x[2 * i] == (double)i && x[2 * i + 1] == (double)-i;
     }
-    cmg_hierarchy_destroy(&h);
     return good;
 }
 
-static void values_of_all_chunks_come_back(void)
+TEST(values_of_all_chunks_come_back)
 {
     for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; ++k) {
         const char *path = temporary("chunks.cmg");
@@ -86,7 +83,6 @@ static void check_damage(const char *path, char *data, long size, cmg_size n, cm
 {
     const long at = place(data, size, 1 / (double)(3 * i + 1));
     cmg_hierarchy *h = NULL;
-    char expected[96];
     CHECK(at >= 0);
     if (at < 0) {
         return;
@@ -97,15 +93,12 @@ static void check_damage(const char *path, char *data, long size, cmg_size n, cm
     CHECK_STATUS(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h), CMG_ERR_FILE);
     const cmg_size first = i / 131072 * 131072;
     const cmg_size last = first + 131072 < n ? first + 131071 : n - 1;
-    (void)snprintf(expected, sizeof expected, "/rhs/b: elements %lld .. %lld: the checksum",
-                   (long long)first, (long long)last);
-    CHECK(strstr(cmg_context_message(ctx), expected) != NULL);
-    if (strstr(cmg_context_message(ctx), expected) == NULL) {
-        printf("  \"%s\" where \"%s\" is expected\n", cmg_context_message(ctx), expected);
-    }
+    const char *expected =
+        sprint("/rhs/b: elements %lld .. %lld: the checksum", (long long)first, (long long)last);
+    CHECK_MESSAGE(expected);
 }
 
-static void damage_is_placed(void)
+TEST(damage_is_placed)
 {
     const char *path = temporary("damage.cmg");
     const cmg_size n = 300000;
@@ -115,7 +108,7 @@ static void damage_is_placed(void)
     FILE *file = fopen(path, "rb");
     CHECK(file != NULL && fseek(file, 0, SEEK_END) == 0);
     const long size = ftell(file);
-    char *data = malloc((size_t)size);
+    scoped char *data = malloc((size_t)size);
     rewind(file);
     CHECK(data != NULL && fread(data, 1, (size_t)size, file) == (size_t)size);
     (void)fclose(file);
@@ -123,7 +116,6 @@ static void damage_is_placed(void)
     for (size_t k = 0; k < sizeof damaged / sizeof damaged[0]; ++k) {
         check_damage(path, data, size, n, damaged[k]);
     }
-    free(data);
     remove_all(path);
 }
 
@@ -192,16 +184,15 @@ static void relay(const char *path, const cmg_csr *A, const layout *l)
     CHECK(H5Fclose(file) >= 0 && H5Pclose(access) >= 0);
 }
 
-static void every_layout_comes_back(void)
+TEST(every_layout_comes_back)
 {
     const bool device = ctx->options.backend == CMG_BACKEND_CUDA;
-    cmg_hierarchy *h = diagonal(ROWS);
+    scoped_hierarchy *h = diagonal(ROWS);
     for (size_t k = 0; k < sizeof layouts / sizeof layouts[0]; ++k) {
         const char *path = temporary("layouts.cmg");
         cmg_hierarchy *back = NULL;
-        cmg_csr A = {0};
         CHECK_OK(cmg_hierarchy_write(h, path, CMG_FILE_CONTAINER));
-        CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+        const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
         relay(path, &A, &layouts[k]);
         CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &back));
         if (back != NULL) {
@@ -213,11 +204,10 @@ static void every_layout_comes_back(void)
         CHECK(comes_back(path, ROWS)); /* i + 1 is exact in fp32 too */
         remove_all(path);
     }
-    cmg_hierarchy_destroy(&h);
 }
 
 /* What is wrong is told in the same words on the host and on the device. */
-static void faults_are_told_alike(void)
+TEST(faults_have_one_message)
 {
     enum { FAULTS = 7 };
     static const char *const told[FAULTS] = {
@@ -230,11 +220,11 @@ static void faults_are_told_alike(void)
         "indptr ends with 299999, but there are 300000 entries",
     };
     const layout plain = {.chunk = CHUNK, .checksum = true};
-    cmg_hierarchy *h = diagonal(ROWS);
+    scoped_hierarchy *h = diagonal(ROWS);
     cmgi_csr *const M = &h->level[0].A;
     for (int f = 0; f < FAULTS; ++f) {
         const char *path = temporary("wrong.cmg");
-        cmgi_csr bad = {0};
+        scoped_csr bad = {0};
         cmg_hierarchy *back = NULL;
         CHECK_OK(cmg_hierarchy_write(h, path, CMG_FILE_CONTAINER));
         CHECK_OK(cmgi_csr_copy(ctx, &M->view, &bad));
@@ -247,42 +237,28 @@ static void faults_are_told_alike(void)
         bad.values[11] = f == 5 ? 0 : 12;
         bad.indptr[ROWS] = f == 6 ? ROWS - 1 : ROWS;
         relay(path, &bad.view, &plain);
-        CHECK_STATUS(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &back), CMG_ERR_FILE);
-        CHECK(strstr(cmg_context_message(ctx), told[f]) != NULL);
-        if (strstr(cmg_context_message(ctx), told[f]) == NULL) {
-            printf("  \"%s\" where \"%s\" is expected\n", cmg_context_message(ctx), told[f]);
-        }
-        cmgi_csr_free(ctx, &bad);
+        CHECK_REFUSED(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &back), CMG_ERR_FILE, told[f]);
         remove_all(path);
     }
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Sums of a row may overflow though its values are finite. */
-static void large_values_are_finite(void)
+TEST(large_values_are_finite)
 {
     const cmg_size indptr[] = {0, 2, 4};
     const cmg_index indices[] = {0, 1, 0, 1};
     const double values[] = {1.5e308, 1.5e308, 1, 1};
     const cmg_csr A = {2, 2, (cmg_size *)indptr, (cmg_index *)indices, (double *)values};
     const char *path = temporary("large.cmg");
-    cmg_hierarchy *h = hierarchy_new(1);
+    scoped_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
     CHECK_OK(cmg_hierarchy_write(h, path, CMG_FILE_CONTAINER));
     cmg_hierarchy_destroy(&h);
     CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h));
-    cmg_hierarchy_destroy(&h);
     remove_all(path);
 }
 
-int main(int argc, char **argv)
+BEFORE_TESTS
 {
-    TEST_BEGIN(argc, argv);
     stage_all();
-    RUN(values_of_all_chunks_come_back);
-    RUN(damage_is_placed);
-    RUN(every_layout_comes_back);
-    RUN(faults_are_told_alike);
-    RUN(large_values_are_finite);
-    return TEST_END();
 }

@@ -1,6 +1,5 @@
 /* The checksum against its definition, word by word, for every short length and around the block.
  */
-#include "core/random.h"
 #include "io/guard/fletcher.h"
 #include "test.h"
 
@@ -21,10 +20,10 @@ static uint32_t plain_fletcher32(const unsigned char *p, size_t bytes)
     return s2 << 16 | s1;
 }
 
-static void agrees_with_the_definition(void)
+TEST(agrees_with_the_definition)
 {
     enum { MOST = 1 << 17 };
-    unsigned char *data = malloc(MOST);
+    scoped unsigned char *data = malloc(MOST);
     uint64_t state = 1;
     for (int fill = 0; fill < 3; ++fill) {
         for (size_t k = 0; k < MOST; ++k) {
@@ -41,10 +40,9 @@ static void agrees_with_the_definition(void)
         wrong += cmgi_fletcher32(data, MOST) != plain_fletcher32(data, MOST);
         CHECK(wrong == 0);
     }
-    free(data);
 }
 
-static void every_bit_counts(void)
+TEST(every_bit_counts)
 {
     unsigned char data[4096];
     uint64_t state = 2;
@@ -59,12 +57,4 @@ static void every_bit_counts(void)
         data[bit / 8] ^= (unsigned char)(1u << bit % 8);
     }
     CHECK(missed == 0);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(agrees_with_the_definition);
-    RUN(every_bit_counts);
-    return TEST_END();
 }

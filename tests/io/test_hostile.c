@@ -3,7 +3,6 @@
  * sentence, quickly and without a crash.
  */
 #define _DEFAULT_SOURCE
-#include "core/memory.h"
 #include "hierarchy/hierarchy.h"
 #include "io/io.h"
 #include "temporary.h"
@@ -13,15 +12,14 @@
 
 static void refuses(const char *path, cmg_status expected)
 {
-    cmg_hierarchy *h = NULL;
+    scoped_hierarchy *h = NULL;
     CHECK_STATUS(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h), expected);
     CHECK(h == NULL && cmg_context_message(ctx)[0] != '\0');
     CHECK(strchr(cmg_context_message(ctx), '\n') == NULL);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* 2^31 rows in 40 bytes: refused before anybody counts to that. */
-static void headers_cost_no_time(void)
+TEST(headers_cost_no_time)
 {
     const uint64_t most = INT32_MAX;
     const uint64_t header[5] = {0, most, 0, most, 0};
@@ -32,35 +30,29 @@ static void headers_cost_no_time(void)
 }
 
 /* Whatever these say, it is a status; those that are containers are refused as what they are. */
-static void files_that_broke_readers_are_refused(void)
+TEST(files_that_broke_readers_are_refused)
 {
     static const char *const names[] = {"h5_layout2.h5", "h5_hostile.cmg", "ell_timeout.ell"};
     const char *shared = test_shared_data();
-    if (shared == NULL) {
-        SKIP("no shared data");
-        return;
-    }
+    NEEDS(shared != NULL, "no shared data");
     for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k) {
-        char path[1024];
-        (void)snprintf(path, sizeof path, "%s/faults/%s", shared, names[k]);
-        cmg_hierarchy *h = NULL;
+        const char *path = sprint("%s/faults/%s", shared, names[k]);
+        scoped_hierarchy *h = NULL;
         const cmg_status status = cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h);
         CHECK(status == CMG_ERR_FILE || status == CMG_ERR_UNSUPPORTED || status == CMG_ERR_IO);
         CHECK(h == NULL);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
-/* Crafted containers whose numbering wrote behind its arrays. */
-static void files_that_broke_numberings_are_numbered(void)
+/* Crafted containers whose numbering wrote past its arrays. */
+TEST(files_that_broke_numberings_are_numbered)
 {
     static const char *const names[] = {"metis_block.cmg", "mesh_block.cmg", "unsym2.mtx"};
     const char *shared = test_shared_data();
     for (size_t k = 0; k < sizeof names / sizeof names[0] && shared != NULL; ++k) {
         for (int n = CMG_NUMBERING_CUTHILL_MCKEE; cmg_enum_name("numbering", n) != NULL; ++n) {
-            char path[1024];
-            (void)snprintf(path, sizeof path, "%s/faults/%s", shared, names[k]);
-            cmg_hierarchy *h = NULL;
+            const char *path = sprint("%s/faults/%s", shared, names[k]);
+            scoped_hierarchy *h = NULL;
             const cmg_status status = cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h);
             CHECK(status == CMG_OK || status == CMG_ERR_UNSUPPORTED);
             if (status == CMG_OK) {
@@ -69,7 +61,6 @@ static void files_that_broke_numberings_are_numbered(void)
                       numbered == CMG_ERR_UNSUPPORTED);
                 CHECK_OK(cmg_hierarchy_check(h));
             }
-            cmg_hierarchy_destroy(&h);
         }
     }
     if (shared == NULL) {
@@ -85,7 +76,7 @@ static mode_t mode_of(const char *path)
 }
 
 /* Rights stay, links are followed, names of other kinds of file are refused. */
-static void outputs_keep_what_is_there(void)
+TEST(outputs_keep_existing_files)
 {
     static const char *const refused[] = {"x.cmg", "x.h5", "x.hdf5", "x.ell"};
     const double x[3] = {1, 2, 3};
@@ -112,7 +103,7 @@ static void outputs_keep_what_is_there(void)
 }
 
 /* A program without standard input: files get descriptor 0, and give it back. */
-static void descriptor_zero_is_one_like_others(void)
+TEST(descriptor_zero_is_one_like_others)
 {
     const double x[3] = {1, 2, 3};
     const char *path = temporary("zero.mtx");
@@ -131,7 +122,7 @@ static void descriptor_zero_is_one_like_others(void)
     remove_all(path);
 }
 
-static void pipes_are_refused(void)
+TEST(pipes_are_refused)
 {
     const char *path = temporary("pipe");
     CHECK(mkfifo(path, 0600) == 0);
@@ -139,15 +130,7 @@ static void pipes_are_refused(void)
     remove_all(path);
 }
 
-int main(int argc, char **argv)
+BEFORE_TESTS
 {
-    TEST_BEGIN(argc, argv);
     stage_all();
-    RUN(headers_cost_no_time);
-    RUN(files_that_broke_readers_are_refused);
-    RUN(files_that_broke_numberings_are_numbered);
-    RUN(outputs_keep_what_is_there);
-    RUN(descriptor_zero_is_one_like_others);
-    RUN(pipes_are_refused);
-    return TEST_END();
 }

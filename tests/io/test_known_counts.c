@@ -45,9 +45,8 @@ enum { TABLE = sizeof table / sizeof table[0] };
 
 static cmg_hierarchy *read_hierarchy(const char *folder)
 {
-    char path[1024];
     cmg_hierarchy *h = NULL;
-    (void)snprintf(path, sizeof path, "%s/%s", test_shared_data(), folder);
+    const char *path = sprint("%s/%s", test_shared_data(), folder);
     CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h));
     return h;
 }
@@ -59,52 +58,41 @@ static cmg_report solve(cmg_hierarchy *h, const cmg_solver_options *options)
     cmg_size n = 0;
     const double *values = NULL;
     const cmg_size rows = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_new(rows, CMG_FP64);
-    cmg_vector *x = vector_new(rows, CMG_FP64);
+    scoped_vector *b = vector_new(rows, CMG_FP64);
+    scoped_vector *x = vector_new(rows, CMG_FP64);
     CHECK_OK(cmg_vector_fill(b, 1));
     if (cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &values) == CMG_OK) {
         CHECK(n == rows);
         CHECK_OK(cmg_vector_set(b, values));
     }
-    cmg_solver *s = solver_new(h, options);
+    scoped_solver *s = solver_new(h, options);
     if (s != NULL) {
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
     }
     report.history = NULL;
-    cmg_solver_destroy(&s);
-    vectors_destroy(&b, &x);
     return report;
 }
 
 static void check_count(const known *k, cmg_hierarchy *h, cmg_format format,
                         cmg_precision precision)
 {
-    cmg_solver_options o = solver_defaults();
-    o.krylov = CMG_KRYLOV_NONE;
-    o.dirichlet = k->dirichlet;
-    (void)snprintf(o.smoother, sizeof o.smoother, "%s", k->smoother);
-    o.omega = k->omega;
-    o.pre = k->steps;
-    o.post = k->steps;
-    o.coarse = CMG_COARSE_INVERSE;
-    o.matrix.format = format;
-    o.precision = precision;
-    o.fallback = false;
+    cmg_solver_options o =
+        solver_options("krylov=none dirichlet=%s smoother=%s omega=%.17g pre=%d post=%d "
+                       "coarse=inverse format=%s precision=%s fallback=no",
+                       WORD("dirichlet", k->dirichlet), k->smoother, k->omega, k->steps, k->steps,
+                       WORD("format", format), WORD("precision", precision));
     const cmg_report report = solve(h, &o);
     const bool expected = k->iterations < 0 ? !cmg_outcome_converged(report.outcome)
                                             : report.outcome == CMG_CONVERGED_RTOL &&
                                                   abs(report.iterations - k->iterations) <= 1;
-    CHECK(expected);
-    if (!expected) {
-        printf("   %s, %s, %d steps, %s: %d iterations (%s), known %d\n", k->folder, k->smoother,
-               k->steps, cmg_enum_name("format", (int)format), report.iterations,
-               cmg_enum_name("outcome", (int)report.outcome), k->iterations);
-    }
+    CHECK_SAY(expected, "%s, %s, %d steps, %s: %d iterations (%s), known %d", k->folder,
+              k->smoother, k->steps, cmg_enum_name("format", (int)format), report.iterations,
+              cmg_enum_name("outcome", (int)report.outcome), k->iterations);
 }
 
-static void known_counts_are_met(void)
+TEST(known_counts_are_met)
 {
-    cmg_hierarchy *h = NULL;
+    scoped_hierarchy *h = NULL;
     for (int i = 0; i < TABLE; ++i) {
         const bool same = i > 0 && strcmp(table[i].folder, table[i - 1].folder) == 0 &&
                           table[i].level == table[i - 1].level &&
@@ -122,14 +110,12 @@ static void known_counts_are_met(void)
             }
         }
     }
-    cmg_hierarchy_destroy(&h);
 }
 
 static void check_cg(const char *what, cmg_hierarchy *h)
 {
     for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
-        cmg_solver_options o = solver_defaults();
-        o.precision = (cmg_precision)p;
+        cmg_solver_options o = solver_options("precision=%s", WORD("precision", p));
         const cmg_report report = solve(h, &o);
         CHECK(report.outcome == CMG_CONVERGED_RTOL && report.iterations <= 25);
         printf("   %s: %d levels, %d iterations\n", what, cmg_hierarchy_levels(h),
@@ -137,57 +123,45 @@ static void check_cg(const char *what, cmg_hierarchy *h)
     }
 }
 
-static void ruge_stueben_hierarchy_preconditions_cg(void)
+TEST(ruge_stueben_hierarchy_preconditions_cg)
 {
-    cmg_hierarchy *h = read_hierarchy("hier/raptor_rss");
+    scoped_hierarchy *h = read_hierarchy("hier/raptor_rss");
     if (h != NULL) {
         check_cg("raptor_rss", h);
     }
-    cmg_hierarchy_destroy(&h);
 }
 
 static cmgi_csr read_matrix(const char *file)
 {
-    char path[1024];
     cmgi_csr A = {0};
-    (void)snprintf(path, sizeof path, "%s/hier/raptor_misc/%s", test_shared_data(), file);
+    const char *path = sprint("%s/hier/raptor_misc/%s", test_shared_data(), file);
     const cmgi_expect anything = CMGI_EXPECT_ANYTHING;
     CHECK_OK(cmgi_mtx_read(ctx, path, &anything, &A));
     return A;
 }
 
 /* Two matrices and a P of the same package: the coarse matrix is P^T A P. */
-static void loose_matrices_make_a_two_level_hierarchy(void)
+TEST(loose_matrices_make_a_two_level_hierarchy)
 {
     static const char *const files[] = {"laplacian.mtx", "laplacian27.mtx"};
     for (int f = 0; f < 2; ++f) {
-        cmgi_csr A = read_matrix(files[f]);
-        cmgi_csr P = read_matrix("laplacian_P.mtx");
-        cmgi_csr R = {0};
-        cmgi_csr AP = {0};
-        cmgi_csr C = {0};
+        scoped_csr A = read_matrix(files[f]);
+        scoped_csr P = read_matrix("laplacian_P.mtx");
+        scoped_csr R = {0};
+        scoped_csr AP = {0};
+        scoped_csr C = {0};
         CHECK_OK(cmgi_csr_transpose(ctx, &P.view, &R));
         CHECK_OK(cmgi_csr_multiply(ctx, &A.view, &P.view, &AP));
         CHECK_OK(cmgi_csr_multiply(ctx, &R.view, &AP.view, &C));
-        cmg_hierarchy *h = hierarchy_new(2);
+        scoped_hierarchy *h = hierarchy_new(2);
         CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A.view));
         CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_P, NULL, 0, &P.view));
         CHECK_OK(cmg_hierarchy_set_csr(h, 1, CMG_ROLE_A, NULL, 0, &C.view));
         check_cg(files[f], h);
-        cmg_hierarchy_destroy(&h);
-        csrs_free(&A, &P, &R, &AP, &C);
     }
 }
 
-int main(int argc, char **argv)
+BEFORE_TESTS
 {
-    TEST_BEGIN(argc, argv);
-    if (test_shared_data() == NULL) {
-        SKIP("the shared data are absent");
-        return TEST_END();
-    }
-    RUN(known_counts_are_met);
-    RUN(ruge_stueben_hierarchy_preconditions_cg);
-    RUN(loose_matrices_make_a_two_level_hierarchy);
-    return TEST_END();
+    test_need_shared_data();
 }

@@ -4,7 +4,6 @@
  * the object is one.
  */
 #include "io/io.h"
-#include "core/memory.h"
 #include "test.h"
 
 #include <dirent.h>
@@ -142,7 +141,7 @@ static cmg_status read_either(const char *path)
     return status;
 }
 
-static void every_file_gets_its_verdict(void)
+TEST(every_file_gets_its_verdict)
 {
     for (int k = 0; k < VERDICTS; ++k) {
         const verdict *v = &verdicts[k];
@@ -154,10 +153,7 @@ static void every_file_gets_its_verdict(void)
             const bool clear = strstr(message, v->message) != NULL &&
                                strncmp(message, path, strlen(path)) == 0 &&
                                strchr(message, '\n') == NULL;
-            CHECK(clear);
-            if (!clear) {
-                printf("  %s: \"%s\" where \"%s\" is expected\n", v->file, message, v->message);
-            }
+            CHECK_SAY(clear, "%s: \"%s\" where \"%s\" is expected", v->file, message, v->message);
         } else if (status != CMG_OK) {
             printf("  %s: %s\n", v->file, message);
         }
@@ -165,16 +161,15 @@ static void every_file_gets_its_verdict(void)
 }
 
 /* No file of the folder is without a verdict. */
-static void no_file_is_forgotten(void)
+TEST(no_file_is_forgotten)
 {
     int found = 0;
     DIR *folders = opendir(parser_file(""));
     for (struct dirent *folder = NULL; folders != NULL && (folder = readdir(folders)) != NULL;) {
         DIR *files = folder->d_name[0] == '.' ? NULL : opendir(parser_file(folder->d_name));
         for (struct dirent *file = NULL; files != NULL && (file = readdir(files)) != NULL;) {
-            char name[600];
             bool known = file->d_name[0] == '.' || strcmp(file->d_name, "README.md") == 0;
-            (void)snprintf(name, sizeof name, "%s/%s", folder->d_name, file->d_name);
+            const char *name = sprint("%s/%s", folder->d_name, file->d_name);
             for (int k = 0; k < VERDICTS && !known; ++k) {
                 known = strcmp(verdicts[k].file, name) == 0;
                 found += known;
@@ -192,7 +187,7 @@ static void no_file_is_forgotten(void)
 }
 
 /* The same matrix with and without the use of symmetry. */
-static void symmetric_files_equal_general_ones(void)
+TEST(symmetric_files_equal_general_ones)
 {
     static const char *const pairs[][2] = {
         {"fmm_symmetry/coordinate_pattern_symmetric_row.mtx",
@@ -202,8 +197,8 @@ static void symmetric_files_equal_general_ones(void)
     };
     const cmgi_expect anything = CMGI_EXPECT_ANYTHING;
     for (int k = 0; k < 2; ++k) {
-        cmgi_csr A = {0};
-        cmgi_csr B = {0};
+        scoped_csr A = {0};
+        scoped_csr B = {0};
         CHECK_OK(cmgi_mtx_read(ctx, parser_file(pairs[k][0]), &anything, &A));
         CHECK_OK(cmgi_mtx_read(ctx, parser_file(pairs[k][1]), &anything, &B));
         CHECK_OK(cmgi_csr_sort(ctx, &A));
@@ -212,12 +207,11 @@ static void symmetric_files_equal_general_ones(void)
         CHECK(A.indptr[A.rows] == B.indptr[B.rows] && nnz == 4);
         CHECK(memcmp(A.indices, B.indices, nnz * sizeof *A.indices) == 0);
         CHECK(memcmp(A.values, B.values, nnz * sizeof *A.values) == 0);
-        csrs_free(&A, &B);
     }
 }
 
 /* All other Matrix Market files of the shared data are well-formed, one complex file apart. */
-static void good_files_are_taken(void)
+TEST(good_files_are_taken)
 {
     static const char *const folders[] = {"matrices", "odd"};
     int read = 0;
@@ -247,16 +241,7 @@ static void good_files_are_taken(void)
     CHECK(read > 50 && refused <= 1);
 }
 
-int main(int argc, char **argv)
+BEFORE_TESTS
 {
-    TEST_BEGIN(argc, argv);
-    if (test_shared_data() == NULL) {
-        SKIP("no shared data");
-        return TEST_END();
-    }
-    RUN(every_file_gets_its_verdict);
-    RUN(no_file_is_forgotten);
-    RUN(symmetric_files_equal_general_ones);
-    RUN(good_files_are_taken);
-    return TEST_END();
+    test_need_shared_data();
 }

@@ -1,5 +1,4 @@
 /* PETSc binary files made byte by byte: the dump of a multigrid solver, refusals. */
-#include "core/memory.h"
 #include "io/io.h"
 #include "temporary.h"
 
@@ -108,11 +107,11 @@ static bool equals(const cmg_hierarchy *h, int level, cmg_role role, int rows, i
 }
 
 /* Transfers from coarse to fine, then level matrices from coarse to fine. */
-static void dump_of_three_levels(void)
+TEST(dump_of_three_levels)
 {
     for (int transposed = 0; transposed < 2; ++transposed) {
         bytes b = {.n = 0};
-        cmg_hierarchy *h = NULL;
+        scoped_hierarchy *h = NULL;
         put_mat(&b, 2, 1, P_middle);
         if (transposed == 1) {
             put_mat(&b, 2, 3, P_transposed);
@@ -127,11 +126,10 @@ static void dump_of_three_levels(void)
         CHECK(equals(h, 0, CMG_ROLE_A, 3, 3, A_fine) && equals(h, 1, CMG_ROLE_A, 2, 2, A_middle));
         CHECK(equals(h, 2, CMG_ROLE_A, 1, 1, A_coarse));
         CHECK(equals(h, 0, CMG_ROLE_P, 3, 2, P_fine) && equals(h, 1, CMG_ROLE_P, 2, 1, P_middle));
-        cmg_hierarchy_destroy(&h);
     }
 }
 
-static void matrix_with_two_vectors(void)
+TEST(matrix_with_two_vectors)
 {
     bytes b = {.n = 0};
     cmg_hierarchy *h = NULL;
@@ -166,7 +164,7 @@ static void flush(bytes *b, FILE *file, bool last)
 /* A cyclic matrix with a_ii = i + 1 and a_i,i+1 = -1/3, and b = 1 / (i + 1). */
 static void put_long(const char *path, int n)
 {
-    bytes *b = calloc(1, sizeof *b);
+    scoped bytes *b = calloc(1, sizeof *b);
     FILE *file = fopen(path, "wb");
     CHECK(b != NULL && file != NULL);
     put_integer(b, 1211216);
@@ -194,15 +192,13 @@ static void put_long(const char *path, int n)
         flush(b, file, i == n - 1);
     }
     CHECK(fclose(file) == 0);
-    free(b);
 }
 
 static bool is_long(const cmg_hierarchy *h, int n)
 {
-    cmg_csr A = {0};
     cmg_size found = 0;
     const double *b = NULL;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &found, &b));
     bool good = A.rows == n && A.indptr[n] == 2 * n && found == n;
     for (int i = 0; good && i < n; ++i) {
@@ -216,16 +212,15 @@ static bool is_long(const cmg_hierarchy *h, int n)
 }
 
 /* Files longer than what is turned at a time, around the sizes at which another piece begins. */
-static void long_files_equal_their_source(void)
+TEST(long_files_equal_their_source)
 {
     static const int lengths[] = {4095, 4096, 4097, 32768, 65535, 65536, 65537, 140000};
     for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; ++k) {
         const char *path = temporary("long.petsc");
-        cmg_hierarchy *h = NULL;
+        scoped_hierarchy *h = NULL;
         put_long(path, lengths[k]);
         CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h));
         CHECK(is_long(h, lengths[k]));
-        cmg_hierarchy_destroy(&h);
         remove_all(path);
     }
 }
@@ -240,7 +235,7 @@ static void refuses(const bytes *b, const char *message)
     }
 }
 
-static void integers_of_eight_bytes(void)
+TEST(integers_of_eight_bytes)
 {
     wide = true;
     dump_of_three_levels();
@@ -250,7 +245,7 @@ static void integers_of_eight_bytes(void)
 }
 
 /* SBAIJ writes the upper triangle; a triangle without a whole diagonal stays what it is. */
-static void symmetric_storage_is_expanded(void)
+TEST(symmetric_storage_is_expanded)
 {
     static const double upper[9] = {2, -1, 0, 0, 2, -1, 0, 0, 2};
     static const double rows[4] = {0, 1, 0, 2};
@@ -275,7 +270,7 @@ static bytes ints(int count, const int32_t *values)
 }
 #define INTS(...) ints((int)(sizeof((int32_t[]){__VA_ARGS__}) / 4), (int32_t[]){__VA_ARGS__})
 
-static void malformed_files_are_refused(void)
+TEST(malformed_files_are_refused)
 {
     bytes b = INTS(0, 1211216, 0, 3, 0, 3);
     refuses(&b, "24 bytes are needed");
@@ -331,7 +326,7 @@ static void malformed_files_are_refused(void)
     refuses(&b, "3 x 2, but a level matrix is square");
 }
 
-static void bad_entries_are_refused(void)
+TEST(bad_entries_are_refused)
 {
     bytes b = {.n = 0};
     put_mat(&b, 3, 3, A_fine);
@@ -350,17 +345,4 @@ static void bad_entries_are_refused(void)
     c.data[16 + 12 + 28] = 0x7f; /* value of the first entry: not a number */
     c.data[16 + 12 + 29] = 0xf8;
     refuses(&c, "is not finite");
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(dump_of_three_levels);
-    RUN(matrix_with_two_vectors);
-    RUN(long_files_equal_their_source);
-    RUN(integers_of_eight_bytes);
-    RUN(symmetric_storage_is_expanded);
-    RUN(malformed_files_are_refused);
-    RUN(bad_entries_are_refused);
-    return TEST_END();
 }

@@ -27,7 +27,7 @@ static void roundtrip(const cmg_hierarchy *h, const char *name, cmg_file_kind ki
     remove_all(path);
 }
 
-static void container_keeps_everything(void)
+TEST(container_keeps_everything)
 {
 #ifndef CMGI_HAVE_HDF5
     SKIP("no HDF5 in this build");
@@ -39,14 +39,13 @@ static void container_keeps_everything(void)
             o.levels = levels;
             o.rows = sizes[s];
             o.unsorted = s % 2 == 1;
-            cmg_hierarchy *h = random_hierarchy(&o, (uint64_t)(s * 8 + levels));
+            scoped_hierarchy *h = random_hierarchy(&o, (uint64_t)(s * 8 + levels));
             roundtrip(h, "all.cmg", CMG_FILE_AUTO, &o);
-            cmg_hierarchy_destroy(&h);
         }
     }
 }
 
-static void matrix_market_directory_keeps_all_but_attributes(void)
+TEST(matrix_market_directory_keeps_all_but_attributes)
 {
     for (int s = 0; s < 6; ++s) {
         random_options o = everything;
@@ -54,30 +53,28 @@ static void matrix_market_directory_keeps_all_but_attributes(void)
         o.rows = sizes[s];
         o.attributes = false;
         o.unsorted = s % 2 == 1;
-        cmg_hierarchy *h = random_hierarchy(&o, (uint64_t)s);
+        scoped_hierarchy *h = random_hierarchy(&o, (uint64_t)s);
         roundtrip(h, "mtx", CMG_FILE_MTX, &o);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
-static void petsc_directory_keeps_all_but_attributes(void)
+TEST(petsc_directory_keeps_all_but_attributes)
 {
     for (int s = 0; s < 6; ++s) {
         random_options o = everything;
         o.levels = 3;
         o.rows = sizes[s];
         o.attributes = false;
-        cmg_hierarchy *h = random_hierarchy(&o, (uint64_t)s);
+        scoped_hierarchy *h = random_hierarchy(&o, (uint64_t)s);
         roundtrip(h, "petsc", CMG_FILE_PETSC, &o);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
-static void petsc_dump_keeps_matrices_and_two_vectors(void)
+TEST(petsc_dump_keeps_matrices_and_two_vectors)
 {
     for (int s = 0; s < 6; ++s) {
         const random_options o = {.levels = 1 + s % 3, .rows = sizes[s]};
-        cmg_hierarchy *h = random_hierarchy(&o, (uint64_t)s);
+        scoped_hierarchy *h = random_hierarchy(&o, (uint64_t)s);
         uint64_t state = 5;
         roundtrip(h, "dump.petsc", CMG_FILE_AUTO, &o);
         random_vector(h, 0, "rhs", "b", o.rows, &state);
@@ -85,39 +82,36 @@ static void petsc_dump_keeps_matrices_and_two_vectors(void)
         roundtrip(h, "dump.petsc", CMG_FILE_PETSC, &parts);
         random_vector(h, 0, "solutions", "x", o.rows, &state);
         roundtrip(h, "dump.petsc", CMG_FILE_PETSC, &parts);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
-static void ell_directory_keeps_smoothers_and_vectors(void)
+TEST(ell_directory_keeps_smoothers_and_vectors)
 {
     for (int s = 0; s < 6; ++s) {
         const random_options o = {
             .levels = 3, .rows = sizes[s], .smoothers = true, .vectors = true, .unsorted = s > 3};
-        cmg_hierarchy *h = random_hierarchy(&o, (uint64_t)s);
+        scoped_hierarchy *h = random_hierarchy(&o, (uint64_t)s);
         roundtrip(h, "ell", CMG_FILE_ELL, &o);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
-static void single_files_are_one_level(void)
+TEST(single_files_are_one_level)
 {
     const random_options o = {.levels = 1, .rows = 33, .unsorted = true};
-    cmg_hierarchy *h = random_hierarchy(&o, 7);
+    scoped_hierarchy *h = random_hierarchy(&o, 7);
     roundtrip(h, "single.mtx", CMG_FILE_AUTO, &o);
     roundtrip(h, "single-dir", CMG_FILE_AUTO, &o);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Arrays over several chunks of the container and several blocks of the other forms. */
-static void long_arrays_come_back(void)
+TEST(long_arrays_come_back)
 {
     static const char *const names[] = {"long.cmg", "long.petsc", "long.mtx"};
     const cmg_size n = 150001;
     const random_options o = {.levels = 1};
     cmgi_csr A = {0};
     uint64_t state = 9;
-    cmg_hierarchy *h = hierarchy_new(1);
+    scoped_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmgi_csr_alloc(ctx, n, n, 2 * n - 1, &A));
     for (cmg_size i = 0; i < n; ++i) { /* lower bidiagonal */
         A.indptr[i + 1] = 2 * i + 1;
@@ -139,11 +133,10 @@ static void long_arrays_come_back(void)
 #endif
         roundtrip(h, names[k], CMG_FILE_AUTO, k < 2 ? &parts : &o);
     }
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Contexts are independent: the container's library is locked inside. */
-static void contexts_read_side_by_side(void)
+TEST(contexts_read_side_by_side)
 {
 #ifdef CMGI_HAVE_HDF5
     const random_options o = {.levels = 2, .rows = 31};
@@ -153,14 +146,12 @@ static void contexts_read_side_by_side(void)
     CHECK_OK(cmg_hierarchy_write(h, path, CMG_FILE_AUTO));
 #pragma omp parallel for num_threads(4) reduction(+ : good)
     for (int k = 0; k < 40; ++k) {
-        cmg_context *own = NULL;
-        cmg_hierarchy *back = NULL;
+        scoped_context *own = NULL;
+        scoped_hierarchy *back = NULL;
         if (cmg_context_create(NULL, &own) == CMG_OK &&
             cmg_hierarchy_read(own, path, CMG_FILE_AUTO, &back) == CMG_OK) {
             good += same_hierarchy(h, back, &o);
         }
-        cmg_hierarchy_destroy(&back);
-        cmg_context_destroy(&own);
     }
     CHECK(good == 40);
     cmg_hierarchy_destroy(&h);
@@ -172,23 +163,22 @@ static void contexts_read_side_by_side(void)
 
 /* The rows of a PETSc matrix are written in ascending order, so unsorted input comes back sorted.
  */
-static void petsc_sorts_the_columns(void)
+TEST(petsc_sorts_the_columns)
 {
     const random_options o = {.levels = 1, .rows = 17, .unsorted = true};
-    cmg_hierarchy *h = random_hierarchy(&o, 7);
-    cmg_hierarchy *back = NULL;
+    scoped_hierarchy *h = random_hierarchy(&o, 7);
+    scoped_hierarchy *back = NULL;
     CHECK_OK(cmg_hierarchy_write(h, temporary("sorted.petsc"), CMG_FILE_AUTO));
     CHECK_OK(cmg_hierarchy_read(ctx, temporary("sorted.petsc"), CMG_FILE_AUTO, &back));
     CHECK_OK(cmgi_csr_sort(ctx, &h->level[0].A));
     CHECK(same_hierarchy(h, back, &o));
-    hierarchies_destroy(&h, &back);
     remove_all(temporary("sorted.petsc"));
 }
 
-static void what_a_kind_cannot_hold_is_refused(void)
+TEST(what_a_kind_cannot_hold_is_refused)
 {
     random_options o = {.levels = 2, .rows = 9, .restrictions = true};
-    cmg_hierarchy *h = random_hierarchy(&o, 1);
+    scoped_hierarchy *h = random_hierarchy(&o, 1);
     const char *path = temporary("refused");
     const char *file = temporary("refused.petsc");
     CHECK_STATUS(cmg_hierarchy_write(h, path, CMG_FILE_ELL), CMG_ERR_UNSUPPORTED);
@@ -199,27 +189,24 @@ static void what_a_kind_cannot_hold_is_refused(void)
     random_csr(h, 0, CMG_ROLE_SMOOTHER, "a/b", 0, 9, 9, false, &(uint64_t){4});
     CHECK_STATUS(cmg_hierarchy_write(h, path, CMG_FILE_MTX), CMG_ERR_UNSUPPORTED);
     CHECK(!exists(path));
-    cmg_hierarchy_destroy(&h);
 }
 
 /* R = P^T loses nothing where only P is kept. */
-static void equal_restriction_is_no_obstacle(void)
+TEST(equal_restriction_is_no_obstacle)
 {
     const random_options o = {.levels = 2, .rows = 12};
-    cmg_hierarchy *h = random_hierarchy(&o, 3);
-    cmg_csr P;
+    scoped_hierarchy *h = random_hierarchy(&o, 3);
     cmgi_csr R = {0};
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_P, NULL, 0, &P));
+    const cmg_csr P = csr_of(h, 0, CMG_ROLE_P);
     CHECK_OK(cmgi_csr_transpose(ctx, &P, &R));
     CHECK_OK(cmgi_hierarchy_take_csr(h, 0, CMG_ROLE_R, NULL, 0, &R));
     roundtrip(h, "equal.petsc", CMG_FILE_AUTO, &o);
-    cmg_hierarchy_destroy(&h);
 }
 
-static void nothing_is_left_of_a_failed_write(void)
+TEST(nothing_is_left_of_a_failed_write)
 {
     const random_options o = {.levels = 2, .rows = 9};
-    cmg_hierarchy *h = random_hierarchy(&o, 1);
+    scoped_hierarchy *h = random_hierarchy(&o, 1);
     const char *path = temporary("occupied");
     char inside[1100];
     CHECK_OK(cmg_hierarchy_write(h, path, CMG_FILE_MTX));
@@ -229,14 +216,13 @@ static void nothing_is_left_of_a_failed_write(void)
     (void)snprintf(inside, sizeof inside, "ls -d '%s'.tmp* >/dev/null 2>&1", path);
     CHECK(system(inside) != 0);
     remove_all(path);
-    cmg_hierarchy_destroy(&h);
 }
 
-static void vectors_come_back(void)
+TEST(vectors_come_back)
 {
     static const char *const names[] = {"v.mtx", "v.petsc", "v.txt", "v", "v.npy"};
     for (int s = 0; s < 6; ++s) {
-        double *values = malloc((size_t)sizes[s] * sizeof *values);
+        scoped double *values = malloc((size_t)sizes[s] * sizeof *values);
         uint64_t state = (uint64_t)s;
         for (cmg_size i = 0; i < sizes[s]; ++i) {
             values[i] = random_value(&state);
@@ -251,12 +237,11 @@ static void vectors_come_back(void)
             cmg_free(back);
             remove_all(temporary(names[k]));
         }
-        free(values);
     }
 }
 
 /* Columns side by side; NumPy's other order. */
-static void columns_come_back(void)
+TEST(columns_come_back)
 {
     static const char *const names[] = {"c.npy", "c.mtx"};
     const double values[6] = {1, 2, 3, 4, 5, 6};
@@ -291,7 +276,7 @@ static void columns_come_back(void)
 }
 
 /* What is no level matrix: more columns than rows, an empty row, a zero on the diagonal. */
-static void matrices_of_any_shape_are_read(void)
+TEST(matrices_of_any_shape_are_read)
 {
     static const char text[] = "%%MatrixMarket matrix coordinate real general\n"
                                "3 4 3\n1 1 0\n1 4 2\n3 2 -1.5\n";
@@ -312,7 +297,7 @@ static void matrices_of_any_shape_are_read(void)
     CHECK_STATUS(cmg_csr_read(ctx, NULL, &A), CMG_ERR_ARG);
 }
 
-static void arguments_are_checked(void)
+TEST(arguments_are_checked)
 {
     cmg_hierarchy *h = NULL;
     cmg_size n = 0;
@@ -339,11 +324,11 @@ static int stop_at_once(void *user, const char *what, cmg_size done, cmg_size to
     return 1;
 }
 
-static void progress_can_stop_the_work(void)
+TEST(progress_can_stop_the_work)
 {
     static const char *const names[] = {"stop", "stop.petsc", "stop.cmg"};
     const random_options o = {.levels = 2, .rows = 9};
-    cmg_hierarchy *h = random_hierarchy(&o, 1);
+    scoped_hierarchy *h = random_hierarchy(&o, 1);
     cmg_hierarchy *back = NULL;
     int calls = 0;
     for (int k = 0; k < 3; ++k) {
@@ -358,29 +343,9 @@ static void progress_can_stop_the_work(void)
         remove_all(temporary(names[k]));
     }
     CHECK(calls >= 2 && back == NULL);
-    cmg_hierarchy_destroy(&h);
 }
 
-int main(int argc, char **argv)
+BEFORE_TESTS
 {
-    TEST_BEGIN(argc, argv);
     stage_all();
-    RUN(container_keeps_everything);
-    RUN(matrix_market_directory_keeps_all_but_attributes);
-    RUN(petsc_directory_keeps_all_but_attributes);
-    RUN(petsc_dump_keeps_matrices_and_two_vectors);
-    RUN(ell_directory_keeps_smoothers_and_vectors);
-    RUN(single_files_are_one_level);
-    RUN(long_arrays_come_back);
-    RUN(contexts_read_side_by_side);
-    RUN(petsc_sorts_the_columns);
-    RUN(what_a_kind_cannot_hold_is_refused);
-    RUN(equal_restriction_is_no_obstacle);
-    RUN(nothing_is_left_of_a_failed_write);
-    RUN(vectors_come_back);
-    RUN(columns_come_back);
-    RUN(matrices_of_any_shape_are_read);
-    RUN(arguments_are_checked);
-    RUN(progress_can_stop_the_work);
-    return TEST_END();
 }

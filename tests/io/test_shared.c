@@ -4,9 +4,8 @@
 
 static cmg_hierarchy *read_set(const char *name)
 {
-    char path[1200];
     cmg_hierarchy *h = NULL;
-    (void)snprintf(path, sizeof path, "%s/hier/%s", test_shared_data(), name);
+    const char *path = sprint("%s/hier/%s", test_shared_data(), name);
     CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h));
     return h;
 }
@@ -39,9 +38,9 @@ static double stored_residual(const cmg_hierarchy *h, int level)
 
 /* Binary matrices, text vectors; six levels, two smoothers, vectors on all levels but the coarsest.
  */
-static void binary_directory_of_the_authors(void)
+TEST(binary_directory_of_the_authors)
 {
-    cmg_hierarchy *h = read_set("honei_pa2_q1_ell");
+    scoped_hierarchy *h = read_set("honei_pa2_q1_ell");
     static const cmg_size rows[6] = {8448, 2176, 576, 160, 48, 16};
     CHECK(cmg_hierarchy_levels(h) == 6);
     for (int l = 0; l < 6 && h != NULL; ++l) {
@@ -51,13 +50,12 @@ static void binary_directory_of_the_authors(void)
         const double residual = stored_residual(h, l);
         CHECK(l == 5 ? residual == -1 : residual >= 0 && residual < 1e-4);
     }
-    cmg_hierarchy_destroy(&h);
 }
 
-/* prol_7, rhs_8 and others belong to levels whose matrices are not there. */
-static void longest_chain_of_a_directory(void)
+/* prol_7, rhs_8 and others belong to levels whose matrices are missing. */
+TEST(longest_chain_of_a_directory)
 {
-    cmg_hierarchy *h = read_set("honei_pa1_q1");
+    scoped_hierarchy *h = read_set("honei_pa1_q1");
     CHECK(cmg_hierarchy_levels(h) == 6 && cmg_hierarchy_rows(h, 0) == 8448);
     CHECK(cmg_hierarchy_factors(h, 5, "spai") == 1 &&
           cmg_hierarchy_vector_name(h, "rhs", 0) == NULL);
@@ -68,37 +66,25 @@ static void longest_chain_of_a_directory(void)
     CHECK(cmg_hierarchy_levels(h) == 6 && cmg_hierarchy_rows(h, 0) == 4225 &&
           cmg_hierarchy_rows(h, 5) == 9);
     CHECK(stored_residual(h, 0) >= 0 && stored_residual(h, 0) < 1e-4);
-    cmg_hierarchy_destroy(&h);
 }
 
-static void plain_directory(void)
+TEST(plain_directory)
 {
-    cmg_hierarchy *h = read_set("raptor_rss");
+    scoped_hierarchy *h = read_set("raptor_rss");
     CHECK(cmg_hierarchy_levels(h) == 3 && cmg_hierarchy_rows(h, 0) == 2500 &&
           cmg_hierarchy_rows(h, 2) == 846);
-    cmg_hierarchy_destroy(&h);
 }
 
-static void directory_without_level_matrices(void)
+TEST(directory_without_level_matrices)
 {
-    char path[1200];
     cmg_hierarchy *h = NULL;
-    (void)snprintf(path, sizeof path, "%s/hier/raptor_misc", test_shared_data());
+    const char *path = sprint("%s/hier/raptor_misc", test_shared_data());
     CHECK_STATUS(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h), CMG_ERR_FILE);
     CHECK_STATUS(cmg_hierarchy_read(ctx, path, CMG_FILE_ELL, &h), CMG_ERR_FILE);
     CHECK_STATUS(cmg_hierarchy_read(ctx, path, CMG_FILE_CONTAINER, &h), CMG_ERR_FILE);
 }
 
-int main(int argc, char **argv)
+BEFORE_TESTS
 {
-    TEST_BEGIN(argc, argv);
-    if (test_shared_data() == NULL) {
-        SKIP("no shared data");
-        return TEST_END();
-    }
-    RUN(binary_directory_of_the_authors);
-    RUN(longest_chain_of_a_directory);
-    RUN(plain_directory);
-    RUN(directory_without_level_matrices);
-    return TEST_END();
+    test_need_shared_data();
 }

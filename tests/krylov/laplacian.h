@@ -1,4 +1,4 @@
-/* A model matrix as a linear system, for tests of iterations. */
+/* A model matrix as a linear system, and iterations with it. */
 #pragma once
 #include "core/vector.h"
 #include "krylov/krylov.h"
@@ -8,25 +8,20 @@
 /* -u'' with a shift on n points: entries -1, 2 + shift, -1, over `divisor`. */
 static inline cmgi_csr laplacian_csr(cmg_size n, double shift, double divisor)
 {
-    cmgi_csr A = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, n, n, 3 * n - 2, &A));
-    cmg_size k = 0;
+    cmgi_csr A = csr_new(n, n, 3 * n - 2);
     for (cmg_size i = 0; i < n; ++i) {
-        A.indptr[i] = k;
         for (cmg_size j = i > 0 ? i - 1 : 0; j < n && j <= i + 1; ++j) {
-            A.indices[k] = (cmg_index)j;
-            A.values[k++] = (i == j ? 2 + shift : -1) / divisor;
+            csr_put(&A, i, j, (i == j ? 2 + shift : -1) / divisor);
         }
     }
+    csr_end(&A);
     return A;
 }
 
 static inline cmg_matrix *laplacian(cmg_size n, double shift)
 {
-    cmgi_csr A = laplacian_csr(n, shift, 1);
-    cmg_matrix *M = matrix_new(&A.view, NULL);
-    cmgi_csr_free(ctx, &A);
-    return M;
+    scoped_csr A = laplacian_csr(n, shift, 1);
+    return matrix_new(&A.view, NULL);
 }
 
 static inline cmg_status laplacian_apply(void *user, cmg_precision p, const void *x, void *y,
@@ -42,4 +37,47 @@ static inline cmg_status laplacian_residual(void *user, const double *b, const d
 {
     const cmgi_writeback w = {.kind = CMGI_WB_RESIDUAL, .b = b, .y = r};
     return cmgi_matrix_spmv(user, &w, x);
+}
+
+/* An iteration that has ended; freed at the end of the block where it is a scoped_run. */
+typedef struct run {
+    cmgi_krylov *k;
+    const cmgi_krylov_column *c; /* outcome, iterations, history of column 0 */
+    cmg_vector *b;
+    cmg_vector *solution;
+    double *x;       /* its values */
+    double relative; /* ||b - A x|| / ||b|| by plain loops, of a test that fills it in */
+} run;
+
+static inline void run_free(run *r)
+{
+    cmgi_krylov_destroy(&r->k);
+    cmg_vector_destroy(&r->b);
+    cmg_vector_destroy(&r->solution);
+    free(r->x);
+    r->x = NULL;
+}
+
+#define scoped_run scoped_by(run_free) run
+
+/* With b, and from the guess or 0; `columns` of them, interleaved. The caller solves. */
+static inline run run_begin(const cmgi_linear_system *system, const cmgi_iteration_options *options,
+                            int columns, const double *b, const double *guess)
+{
+    run r = {.x = NULL};
+    CHECK_OK(cmgi_krylov_create(system, options, &r.k));
+    CHECK_OK(cmg_vector_create_columns(ctx, system->n, columns, CMG_FP64, &r.b));
+    CHECK_OK(cmg_vector_create_columns(ctx, system->n, columns, CMG_FP64, &r.solution));
+    CHECK_OK(cmg_vector_set(r.b, b));
+    if (guess != NULL) {
+        CHECK_OK(cmg_vector_set(r.solution, guess));
+    }
+    return r;
+}
+
+static inline void run_solve(run *r)
+{
+    CHECK_OK(cmgi_krylov_solve(r->k, r->b->data, r->solution->data));
+    r->c = r->k->column;
+    r->x = values_of(r->solution);
 }

@@ -2,7 +2,6 @@
  * Flexible CG: the iterates of Polak and Ribiere's formula in plain loops, CG's where the
  * preconditioner is constant, and convergence where it varies or is not symmetric.
  */
-#include "core/random.h"
 #include "laplacian.h"
 
 /* A system whose preconditioner depends on the call, or on r, or is not symmetric. */
@@ -78,23 +77,14 @@ static cmg_status skewed(void *user, const void *from, void *to)
 
 typedef cmg_status (*precondition_fn)(void *, const void *, void *);
 
-typedef struct run {
-    cmg_outcome outcome;
-    int iterations;
-    double residual;
-    double history[1001];
-    double *x;
-} run;
-
-static run *solve(cmg_matrix *A, cmg_krylov method, precondition_fn precondition, bool recordable,
-                  cmg_loop loop, const double *rhs, double rtol, int max_it)
+static run solve(cmg_matrix *A, cmg_krylov method, precondition_fn precondition, bool recordable,
+                 cmg_loop loop, const double *rhs, double rtol, int max_it)
 {
-    const cmg_size n = A->rows;
     varying v = {.A = A};
-    CHECK_OK(cmgi_alloc_device(ctx, n, sizeof(double), &v.work));
+    CHECK_OK(cmgi_alloc_device(ctx, A->rows, sizeof(double), &v.work));
     CHECK_OK(cmgi_alloc_device(ctx, 2, sizeof(double), &v.scalars));
     const cmgi_linear_system system = {.ctx = ctx,
-                                       .n = n,
+                                       .n = A->rows,
                                        .user = &v,
                                        .apply = apply,
                                        .residual = residual,
@@ -102,52 +92,11 @@ static run *solve(cmg_matrix *A, cmg_krylov method, precondition_fn precondition
                                        .recordable = recordable};
     const cmgi_iteration_options options = {
         .method = method, .rtol = rtol, .dtol = 1e5, .max_it = max_it, .loop = loop};
-    cmgi_krylov *k = NULL;
-    cmg_vector *x = NULL;
-    run *result = calloc(1, sizeof *result);
-    result->x = calloc((size_t)n, sizeof(double));
-    CHECK_OK(cmgi_krylov_create(&system, &options, &k));
-    cmg_vector *b = vector_new(n, CMG_FP64);
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x));
-    CHECK_OK(cmg_vector_set(b, rhs));
-    CHECK_OK(cmgi_krylov_solve(k, b->data, x->data));
-    result->outcome = k->column->outcome;
-    result->iterations = k->column->iterations;
-    result->residual = k->column->residual;
-    memcpy(result->history, k->column->history,
-           ((size_t)k->column->iterations + 1) * sizeof(double));
-    CHECK_OK(cmg_vector_get(x, result->x));
-    vectors_destroy(&b, &x);
-    cmgi_krylov_destroy(&k);
+    run r = run_begin(&system, &options, 1, rhs, NULL);
+    run_solve(&r);
     cmgi_free_device(ctx, v.work);
     cmgi_free_device(ctx, v.scalars);
-    return result;
-}
-
-static void release(run **r)
-{
-    free((*r)->x);
-    free(*r);
-    *r = NULL;
-}
-
-static double *random_rhs(cmg_size n)
-{
-    uint64_t seed = 5;
-    double *b = malloc((size_t)n * sizeof *b);
-    for (cmg_size i = 0; i < n; ++i) {
-        b[i] = 2 * cmgi_random(&seed) - 1;
-    }
-    return b;
-}
-
-static double dot(int n, const double *x, const double *y)
-{
-    double sum = 0;
-    for (int i = 0; i < n; ++i) {
-        sum += x[i] * y[i];
-    }
-    return sum;
+    return r;
 }
 
 /* Norms of `steps` iterations by beta = (z, r - r_old) / (r, z)_old, with r_old kept. */
@@ -166,105 +115,77 @@ static void textbook(int n, double shift, const double *b, int steps, double *no
         for (int i = 0; i < n; ++i) {
             z[i] = i < n / 2 ? r[i] : factor(k) * r[i];
         }
-        const double rz = dot(n, r, z);
-        const double beta = k > 0 ? (rz - dot(n, z, old)) / rz_old : 0;
+        const double rz = dot(r, z, n);
+        const double beta = k > 0 ? (rz - dot(z, old, n)) / rz_old : 0;
         for (int i = 0; i < n; ++i) {
             p[i] = z[i] + beta * p[i];
         }
         for (int i = 0; i < n; ++i) {
             q[i] = (2 + shift) * p[i] - (i > 0 ? p[i - 1] : 0) - (i + 1 < n ? p[i + 1] : 0);
         }
-        const double alpha = rz / dot(n, p, q);
+        const double alpha = rz / dot(p, q, n);
         memcpy(old, r, (size_t)n * sizeof *old);
-        for (int i = 0; i < n; ++i) {
-            r[i] -= alpha * q[i];
-        }
+        add_scaled(r, -alpha, q, n);
         rz_old = rz;
-        norms[k + 1] = sqrt(dot(n, r, r));
+        norms[k + 1] = sqrt(dot(r, r, n));
     }
 }
 
-static void follows_polak_and_ribiere(void)
+TEST(follows_polak_and_ribiere)
 {
     static const int sizes[] = {2, 31, 32, 33, 64};
     for (int s = 0; s < 5; ++s) {
         const int n = sizes[s];
         const int steps = n < 20 ? n : 20;
-        cmg_matrix *A = laplacian(n, 0.5);
-        double *b = random_rhs(n);
+        scoped_matrix *A = laplacian(n, 0.5);
+        scoped double *b = random_values(n, 5);
         double norms[32];
         textbook(n, 0.5, b, steps, norms);
-        run *r = solve(A, CMG_KRYLOV_FCG, alternate, false, CMG_LOOP_HOST, b, 1e-14, steps);
-        for (int k = 1; k <= r->iterations; ++k) {
-            CHECK_NEAR(r->history[k], norms[k], 1e-11 * r->history[0]);
+        scoped_run r = solve(A, CMG_KRYLOV_FCG, alternate, false, CMG_LOOP_HOST, b, 1e-14, steps);
+        for (int k = 1; k <= r.c->iterations; ++k) {
+            CHECK_NEAR(r.c->history[k], norms[k], 1e-11 * r.c->history[0]);
         }
-        CHECK(r->iterations >= (n > 2 ? 10 : 1));
-        release(&r);
-        free(b);
-        cmg_matrix_destroy(&A);
+        CHECK(r.c->iterations >= (n > 2 ? 10 : 1));
     }
 }
 
 /* With a constant symmetric C the computed orthogonality is the one that CG has for nothing. */
-static void is_cg_where_nothing_varies(void)
+TEST(is_cg_where_nothing_varies)
 {
-    cmg_matrix *A = laplacian(500, 0.02);
-    double *b = random_rhs(500);
-    run *cg = solve(A, CMG_KRYLOV_CG, NULL, true, CMG_LOOP_GRAPH, b, 1e-8, 300);
-    run *fcg = solve(A, CMG_KRYLOV_FCG, NULL, true, CMG_LOOP_GRAPH, b, 1e-8, 300);
-    CHECK(cg->outcome == CMG_CONVERGED_RTOL && fcg->outcome == CMG_CONVERGED_RTOL);
-    CHECK(abs(cg->iterations - fcg->iterations) <= 1);
-    for (int k = 0; k <= cg->iterations && k <= fcg->iterations; ++k) {
-        CHECK_NEAR(fcg->history[k], cg->history[k], 1e-3 * cg->history[k]);
+    scoped_matrix *A = laplacian(500, 0.02);
+    scoped double *b = random_values(500, 5);
+    scoped_run cg = solve(A, CMG_KRYLOV_CG, NULL, true, CMG_LOOP_GRAPH, b, 1e-8, 300);
+    scoped_run fcg = solve(A, CMG_KRYLOV_FCG, NULL, true, CMG_LOOP_GRAPH, b, 1e-8, 300);
+    CHECK(cg.c->outcome == CMG_CONVERGED_RTOL && fcg.c->outcome == CMG_CONVERGED_RTOL);
+    CHECK(abs(cg.c->iterations - fcg.c->iterations) <= 1);
+    for (int k = 0; k <= cg.c->iterations && k <= fcg.c->iterations; ++k) {
+        CHECK_NEAR(fcg.c->history[k], cg.c->history[k], 1e-3 * cg.c->history[k]);
     }
-    release(&cg);
-    release(&fcg);
-    free(b);
-    cmg_matrix_destroy(&A);
 }
 
 /* A C that depends on r: CG loses its way. */
-static void takes_what_varies(void)
+TEST(takes_what_varies)
 {
-    cmg_matrix *A = laplacian(3000, 0.01);
-    double *b = random_rhs(3000);
-    run *cg = solve(A, CMG_KRYLOV_CG, weighted, true, CMG_LOOP_GRAPH, b, 1e-8, 1000);
-    run *host = solve(A, CMG_KRYLOV_FCG, weighted, true, CMG_LOOP_HOST, b, 1e-8, 1000);
-    CHECK(host->outcome == CMG_CONVERGED_RTOL);
-    CHECK(host->residual <= 1e-8 * sqrt(dot(3000, b, b)));
-    CHECK(cg->outcome != CMG_CONVERGED_RTOL || cg->iterations > host->iterations);
+    scoped_matrix *A = laplacian(3000, 0.01);
+    scoped double *b = random_values(3000, 5);
+    scoped_run cg = solve(A, CMG_KRYLOV_CG, weighted, true, CMG_LOOP_GRAPH, b, 1e-8, 1000);
+    scoped_run host = solve(A, CMG_KRYLOV_FCG, weighted, true, CMG_LOOP_HOST, b, 1e-8, 1000);
+    CHECK(host.c->outcome == CMG_CONVERGED_RTOL);
+    CHECK(host.c->residual <= 1e-8 * sqrt(dot(b, b, 3000)));
+    CHECK(cg.c->outcome != CMG_CONVERGED_RTOL || cg.c->iterations > host.c->iterations);
     for (int m = CMG_LOOP_GRAPH; m < CMG_LOOP_HOST; ++m) {
-        run *other = solve(A, CMG_KRYLOV_FCG, weighted, true, (cmg_loop)m, b, 1e-8, 1000);
-        CHECK(other->outcome == host->outcome && other->iterations == host->iterations);
-        CHECK(memcmp(other->x, host->x, 3000 * sizeof(double)) == 0);
-        release(&other);
+        scoped_run other = solve(A, CMG_KRYLOV_FCG, weighted, true, (cmg_loop)m, b, 1e-8, 1000);
+        CHECK(other.c->outcome == host.c->outcome && other.c->iterations == host.c->iterations);
+        CHECK(memcmp(other.x, host.x, 3000 * sizeof(double)) == 0);
     }
-    release(&cg);
-    release(&host);
-    free(b);
-    cmg_matrix_destroy(&A);
 }
 
-static void takes_what_is_not_symmetric(void)
+TEST(takes_what_is_not_symmetric)
 {
-    cmg_matrix *A = laplacian(1000, 0.1);
-    double *b = random_rhs(1000);
-    run *cg = solve(A, CMG_KRYLOV_CG, skewed, true, CMG_LOOP_GRAPH, b, 1e-8, 1000);
-    run *fcg = solve(A, CMG_KRYLOV_FCG, skewed, true, CMG_LOOP_GRAPH, b, 1e-8, 1000);
-    CHECK(fcg->outcome == CMG_CONVERGED_RTOL);
-    CHECK(cg->outcome != CMG_CONVERGED_RTOL || cg->iterations > fcg->iterations);
-    release(&cg);
-    release(&fcg);
-    free(b);
-    cmg_matrix_destroy(&A);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(follows_polak_and_ribiere);
-    RUN(is_cg_where_nothing_varies);
-    RUN(takes_what_varies);
-    RUN(takes_what_is_not_symmetric);
-    return TEST_END();
+    scoped_matrix *A = laplacian(1000, 0.1);
+    scoped double *b = random_values(1000, 5);
+    scoped_run cg = solve(A, CMG_KRYLOV_CG, skewed, true, CMG_LOOP_GRAPH, b, 1e-8, 1000);
+    scoped_run fcg = solve(A, CMG_KRYLOV_FCG, skewed, true, CMG_LOOP_GRAPH, b, 1e-8, 1000);
+    CHECK(fcg.c->outcome == CMG_CONVERGED_RTOL);
+    CHECK(cg.c->outcome != CMG_CONVERGED_RTOL || cg.c->iterations > fcg.c->iterations);
 }

@@ -2,11 +2,8 @@
  * Chebyshev semi-iteration against the textbook's recurrence in long double; its first step by
  * another operator; what a wrong interval does; columns, restarts, and nothing to do.
  */
-#include "core/random.h"
 #include "laplacian.h"
 #include "spmv/columns.h"
-
-#include <string.h>
 
 enum { N = 1500, COLUMNS = 5 };
 static const double SHIFT = 0.5;
@@ -58,18 +55,6 @@ static cmg_status nested(void *user, const void *r, void *z)
     return ctx->backend->axpby(ctx, precision_of(s), s->A->rows * s->columns, 0.4, r, 0.0, z);
 }
 
-typedef struct result {
-    cmgi_krylov_column column[COLUMNS];
-    double *history; /* of column 0 */
-    double *x;
-} result;
-
-static void drop(result *r)
-{
-    free(r->history);
-    free(r->x);
-}
-
 /* How it is solved. */
 typedef struct way {
     cmg_loop loop;
@@ -84,12 +69,10 @@ typedef struct way {
 static const way usual = {
     .loop = CMG_LOOP_HOST, .low = 0.5 / 4, .high = 4.5 / 4, .rtol = 1e-10, .max_it = 200};
 
-static result run(setting *s, const way *w, const double *b, const double *guess)
+static run solve(setting *s, const way *w, const double *b, const double *guess)
 {
-    const cmg_size n = s->A->rows;
-    const size_t bytes = (size_t)(n * s->columns) * sizeof(double);
     const cmgi_linear_system system = {.ctx = ctx,
-                                       .n = n,
+                                       .n = s->A->rows,
                                        .columns = s->columns,
                                        .user = s,
                                        .apply = apply,
@@ -105,25 +88,11 @@ static result run(setting *s, const way *w, const double *b, const double *guess
                                             .loop = w->loop,
                                             .low = w->low,
                                             .high = w->high};
-    cmgi_krylov *k = NULL;
-    double *device[2];
-    result found = {.x = malloc(bytes), .history = calloc((size_t)w->max_it + 1, sizeof(double))};
-    for (int v = 0; v < 2; ++v) {
-        CHECK_OK(cmgi_alloc_device(ctx, n * s->columns, sizeof(double), &device[v]));
-        CHECK_OK(cmgi_to_device(ctx, device[v], v == 0 ? b : guess, bytes));
-    }
-    CHECK_OK(cmgi_krylov_create(&system, &options, &k));
-    k->patience = w->patience;
-    k->pace = w->pace;
-    CHECK_OK(cmgi_krylov_solve(k, device[0], device[1]));
-    CHECK_OK(cmgi_to_host(ctx, found.x, device[1], bytes));
-    memcpy(found.column, k->column, (size_t)s->columns * sizeof *k->column);
-    memcpy(found.history, k->column->history, ((size_t)k->column->iterations + 1) * sizeof(double));
-    cmgi_krylov_destroy(&k);
-    for (int v = 0; v < 2; ++v) {
-        cmgi_free_device(ctx, device[v]);
-    }
-    return found;
+    run r = run_begin(&system, &options, s->columns, b, guess);
+    r.k->patience = w->patience;
+    r.k->pace = w->pace;
+    run_solve(&r);
+    return r;
 }
 
 /* r = b - A x of the model matrix, and its norm. */
@@ -168,112 +137,96 @@ static void textbook(bool with_start, const double *b, const double *guess, int 
     }
 }
 
-static double *numbers(cmg_size n, uint64_t seed)
+static void drop(setting *s)
 {
-    double *v = malloc((size_t)n * sizeof *v);
-    for (cmg_size i = 0; i < n; ++i) {
-        v[i] = cmgi_random_at(seed, (uint64_t)i);
-    }
-    return v;
+    cmg_matrix_destroy(&s->A);
 }
 
-static void norms_are_those_of_the_textbook(void)
+#define scoped_setting scoped_by(drop) setting
+
+TEST(norms_are_those_of_the_textbook)
 {
     for (int form = 0; form < 8; ++form) {
-        setting s = {
+        scoped_setting s = {
             .A = laplacian(N, SHIFT), .columns = 1, .single = form % 2, .nested = form / 2 % 2};
         way w = usual;
         w.max_it = 20;
         w.rtol = 0;
-        double *b = numbers(N, 3);
-        double *guess = form / 4 ? numbers(N, 4) : calloc(N, sizeof *guess);
+        scoped double *b = random_values(N, 3);
+        scoped double *guess = form / 4 ? random_values(N, 4) : calloc(N, sizeof *guess);
         double expected[32];
         textbook(s.nested, b, guess, 20 - s.nested, expected);
-        result found = run(&s, &w, b, guess);
-        CHECK(found.column->outcome == CMG_ITERATION_LIMIT && found.column->iterations == 20);
+        scoped_run found = solve(&s, &w, b, guess);
+        CHECK(found.c->outcome == CMG_ITERATION_LIMIT && found.c->iterations == 20);
         for (int k = 0; k <= 20; ++k) {
-            CHECK_NEAR(found.history[k] / expected[k], 1, s.single ? 1e-4 : 1e-9);
+            CHECK_NEAR(found.c->history[k] / expected[k], 1, s.single ? 1e-4 : 1e-9);
         }
         CHECK(s.starts == s.nested && s.images == 20 - s.nested);
-        CHECK(found.column->residual == found.history[20]);
-        drop(&found);
-        free(b);
-        free(guess);
-        cmg_matrix_destroy(&s.A);
+        CHECK(found.c->residual == found.c->history[20]);
     }
 }
 
-/* By graph as by the host, to the bit; over pauses, too. */
-static void loops_give_the_same(void)
+/* By graph as by the host, bit for bit; over pauses, too. */
+TEST(loops_give_the_same)
 {
     for (int form = 0; form < 4; ++form) {
-        setting s = {
+        scoped_setting s = {
             .A = laplacian(N, SHIFT), .columns = 1, .single = form % 2, .nested = form / 2};
         way w = usual;
-        double *b = numbers(N, 3);
-        double *guess = numbers(N, 4);
+        scoped scoped double *b = random_values(N, 3);
+        scoped scoped double *guess = random_values(N, 4);
         if (form == 0) { /* slow: the interval is a thousand times too wide */
             w.low = 1e-4;
             w.max_it = 3000;
         }
-        result host = run(&s, &w, b, guess);
+        scoped_run host = solve(&s, &w, b, guess);
         w.loop = CMG_LOOP_GRAPH;
-        result graph = run(&s, &w, b, guess);
-        CHECK(host.column->outcome == CMG_CONVERGED_RTOL);
-        CHECK(form > 0 || host.column->iterations > CMGI_STOP_HISTORY);
-        CHECK(graph.column->iterations == host.column->iterations);
-        CHECK(memcmp(graph.history, host.history,
-                     ((size_t)host.column->iterations + 1) * sizeof(double)) == 0);
+        scoped_run graph = solve(&s, &w, b, guess);
+        CHECK(host.c->outcome == CMG_CONVERGED_RTOL);
+        CHECK(form > 0 || host.c->iterations > CMGI_STOP_HISTORY);
+        CHECK(graph.c->iterations == host.c->iterations);
+        CHECK(memcmp(graph.c->history, host.c->history,
+                     ((size_t)host.c->iterations + 1) * sizeof(double)) == 0);
         CHECK(memcmp(graph.x, host.x, N * sizeof(double)) == 0);
-        drop(&host);
-        drop(&graph);
-        free(b);
-        free(guess);
-        cmg_matrix_destroy(&s.A);
     }
 }
 
 /* Eigenvalues above the interval grow, those below hardly fall: both are seen in two steps. */
-static void a_wrong_interval_is_seen(void)
+TEST(a_wrong_interval_is_seen)
 {
     const double wrong[2][2] = {{0.01, 0.4}, {0.9, 1.125}};
-    setting s = {.A = laplacian(N, SHIFT), .columns = 1};
-    double *b = numbers(N, 3);
-    double *zero = calloc(N, sizeof *zero);
+    scoped_setting s = {.A = laplacian(N, SHIFT), .columns = 1};
+    scoped scoped double *b = random_values(N, 3);
+    scoped scoped double *zero = calloc(N, sizeof *zero);
     for (int k = 0; k < 2; ++k) {
         way w = usual;
         w.low = wrong[k][0];
         w.high = wrong[k][1];
-        result alone = run(&s, &w, b, zero); /* nobody looks */
-        CHECK(k == 0 ? alone.column->outcome == CMG_DIVERGED : alone.column->iterations > 60);
+        scoped_run alone = solve(&s, &w, b, zero); /* nobody looks */
+        CHECK(k == 0 ? alone.c->outcome == CMG_DIVERGED : alone.c->iterations > 60);
         w.patience = 2;
         w.pace = fmin(0.8, 2 * cmgi_semi_rate(w.low, w.high));
-        result watched = run(&s, &w, b, zero);
-        CHECK(watched.column->outcome == CMG_STAGNATED);
-        CHECK(watched.column->iterations < 12 && isfinite(watched.column->residual));
-        drop(&alone);
-        drop(&watched);
+        scoped_run watched = solve(&s, &w, b, zero);
+        CHECK(watched.c->outcome == CMG_STAGNATED);
+        CHECK(watched.c->iterations < 12 && isfinite(watched.c->residual));
     }
     way w = usual; /* the right one is not suspected */
     w.patience = 2;
     w.pace = fmin(0.8, 2 * cmgi_semi_rate(w.low, w.high));
-    result right = run(&s, &w, b, zero);
-    CHECK(right.column->outcome == CMG_CONVERGED_RTOL);
-    drop(&right);
-    free(b);
-    free(zero);
+    scoped_run right = solve(&s, &w, b, zero);
+    CHECK(right.c->outcome == CMG_CONVERGED_RTOL);
     cmg_matrix_destroy(&s.A);
 }
 
 /* Every column as it is alone; one is zero, one is solved from the start. */
-static void columns_are_alone(void)
+TEST(columns_are_alone)
 {
     for (int form = 0; form < 4; ++form) {
-        setting s = {
+        scoped_setting s = {
             .A = laplacian(N, SHIFT), .columns = COLUMNS, .single = form % 2, .nested = form / 2};
         way w = usual;
-        double *b = numbers((cmg_size)N * COLUMNS, 3);
-        double *x = numbers((cmg_size)N * COLUMNS, 4);
+        scoped double *b = random_values((cmg_size)N * COLUMNS, 3);
+        scoped double *x = random_values((cmg_size)N * COLUMNS, 4);
         double column[2][N];
         CHECK_OK(cmgi_columns_reserve(s.A, COLUMNS));
         for (int i = 0; i < N; ++i) { /* 1 is zero, 2 has its solution, 3 begins far away */
@@ -285,8 +238,8 @@ static void columns_are_alone(void)
             b[i * COLUMNS + 2] =
                 (2 + SHIFT) * (i % 3) - (i > 0 ? (i - 1) % 3 : 0) - (i + 1 < N ? (i + 1) % 3 : 0);
         }
-        result all = run(&s, &w, b, x);
-        CHECK(all.column[3].iterations > all.column[0].iterations);
+        scoped_run all = solve(&s, &w, b, x);
+        CHECK(all.c[3].iterations > all.c[0].iterations);
         s.columns = 1;
         for (int c = 0; c < COLUMNS; ++c) {
             for (int i = 0; i < N; ++i) {
@@ -294,74 +247,54 @@ static void columns_are_alone(void)
                 column[1][i] = x[i * COLUMNS + c];
             }
             if (c == 1) { /* alone it is scaled, and 0 */
-                CHECK((int)all.column[c].outcome == CMGI_STOP_SCALE);
+                CHECK((int)all.c[c].outcome == CMGI_STOP_SCALE);
             } else {
-                result one = run(&s, &w, column[0], column[1]);
-                CHECK(one.column->outcome == all.column[c].outcome);
-                CHECK(one.column->iterations == all.column[c].iterations);
-                CHECK_NEAR(one.column->residual, all.column[c].residual,
-                           1e-12 * one.column->rhs_norm);
-                drop(&one);
+                scoped_run one = solve(&s, &w, column[0], column[1]);
+                CHECK(one.c->outcome == all.c[c].outcome);
+                CHECK(one.c->iterations == all.c[c].iterations);
+                CHECK_NEAR(one.c->residual, all.c[c].residual, 1e-12 * one.c->rhs_norm);
             }
             for (int i = 0; i < N && (c == 1 || c == 2); ++i) { /* they rest */
                 CHECK(all.x[i * COLUMNS + c] == column[1][i]);
             }
         }
-        drop(&all);
-        free(b);
-        free(x);
-        cmg_matrix_destroy(&s.A);
     }
 }
 
 /* b = 0, no iteration allowed, a guess that is exact, one eigenvalue. */
-static void ends_before_it_begins(void)
+TEST(ends_before_it_begins)
 {
     for (int form = 0; form < 4; ++form) {
-        setting s = {
+        scoped_setting s = {
             .A = laplacian(N, SHIFT), .columns = 1, .single = form % 2, .nested = form / 2};
         way w = usual;
-        double *b = numbers(N, 3);
-        double *zero = calloc(N, sizeof *zero);
-        double *guess = numbers(N, 4);
-        result none = run(&s, &w, zero, guess);
-        CHECK(none.column->outcome == CMG_CONVERGED_ATOL && none.column->iterations == 0);
-        CHECK(memcmp(none.x, zero, N * sizeof(double)) == 0);
-        drop(&none);
-        w.max_it = 0;
-        none = run(&s, &w, b, guess);
-        CHECK(none.column->outcome == CMG_ITERATION_LIMIT && none.column->iterations == 0);
-        CHECK(memcmp(none.x, guess, N * sizeof(double)) == 0);
-        drop(&none);
-        result solved = run(&s, &usual, b, guess);
+        scoped double *b = random_values(N, 3);
+        scoped double *zero = calloc(N, sizeof *zero);
+        scoped double *guess = random_values(N, 4);
+        scoped_run solved = solve(&s, &usual, b, guess);
+        way limited = usual;
         w.max_it = 10;
         w.rtol = 1e-9;
-        none = run(&s, &w, b, solved.x);
-        CHECK(none.column->outcome == CMG_CONVERGED_RTOL && none.column->iterations == 0);
-        CHECK(memcmp(none.x, solved.x, N * sizeof(double)) == 0);
-        drop(&none);
-        drop(&solved);
-        free(b);
-        free(zero);
-        free(guess);
-        cmg_matrix_destroy(&s.A);
+        limited.max_it = 0;
+        const struct {
+            const way *how;
+            const double *b;
+            const double *guess;
+            const double *x;
+            cmg_outcome outcome;
+        } cases[] = {{&usual, zero, guess, zero, CMG_CONVERGED_ATOL},
+                     {&limited, b, guess, guess, CMG_ITERATION_LIMIT},
+                     {&w, b, solved.x, solved.x, CMG_CONVERGED_RTOL}};
+        for (int k = 0; k < 3; ++k) {
+            scoped_run none = solve(&s, cases[k].how, cases[k].b, cases[k].guess);
+            CHECK(none.c->outcome == cases[k].outcome && none.c->iterations == 0);
+            CHECK(memcmp(none.x, cases[k].x, N * sizeof(double)) == 0);
+        }
     }
-    setting s = {.A = laplacian(1, 2), .columns = 1}; /* C A = 1 */
+    scoped_setting s = {.A = laplacian(1, 2), .columns = 1}; /* C A = 1 */
     way w = usual;
     w.low = w.high = 1;
-    result one = run(&s, &w, &(double){3}, &(double){0});
-    CHECK(one.column->iterations == 1 && one.x[0] == 0.75);
-    drop(&one);
+    scoped_run one = solve(&s, &w, &(double){3}, &(double){0});
+    CHECK(one.c->iterations == 1 && one.x[0] == 0.75);
     cmg_matrix_destroy(&s.A);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(norms_are_those_of_the_textbook);
-    RUN(loops_give_the_same);
-    RUN(a_wrong_interval_is_seen);
-    RUN(columns_are_alone);
-    RUN(ends_before_it_begins);
-    return TEST_END();
 }

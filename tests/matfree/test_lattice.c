@@ -114,11 +114,11 @@ static void check_writebacks(const cmg_elements *E, cmg_matrix *M)
     const double eps = M->options.precision == CMG_FP64 ? 0x1p-52 : 0x1p-23;
     double *in[4]; /* x b c d */
     cmg_vector *v[4];
-    double *sum = malloc((size_t)n * sizeof *sum);
-    double *magnitude = malloc((size_t)n * sizeof *sum);
-    double *out = malloc((size_t)n * sizeof *out);
+    scoped double *sum = malloc((size_t)n * sizeof *sum);
+    scoped double *magnitude = malloc((size_t)n * sizeof *sum);
+    scoped double *out = malloc((size_t)n * sizeof *out);
     for (int k = 0; k < 4; ++k) {
-        in[k] = suite_vector(n, (unsigned)k + 3);
+        in[k] = random_values(n, (unsigned)k + 3);
         v[k] = vector_from(n, M->options.precision, in[k]);
     }
     multiply(E, in[0], sum, magnitude);
@@ -128,7 +128,7 @@ static void check_writebacks(const cmg_elements *E, cmg_matrix *M)
         largest = fmax(largest, magnitude[i]);
     }
     for (int kind = 0; kind < CMGI_WB_KINDS; ++kind) {
-        cmg_vector *y = vector_from(n, M->options.precision, in[2]);
+        scoped_vector *y = vector_from(n, M->options.precision, in[2]);
         const cmgi_writeback w = {.kind = (cmgi_wb_kind)kind,
                                   .alpha = 0.5,
                                   .beta = -2,
@@ -144,29 +144,27 @@ static void check_writebacks(const cmg_elements *E, cmg_matrix *M)
                 suite_writeback(&w, sum[i], in[1][i], in[2][i], in[3][i], in[1][i]);
             worst = fmax(worst, fabs(out[i] - right) / (eps * (largest + 8) * E->local));
         }
-        cmg_vector_destroy(&y);
     }
     CHECK(worst <= 1);
     for (int k = 0; k < 4; ++k) {
         cmg_vector_destroy(&v[k]);
         free(in[k]);
     }
-    free_all(sum, magnitude, out);
 }
 
 /* x . A x beside the product, against the sum of its rows. */
 static void check_dot(const cmg_elements *E, const cmg_matrix *M)
 {
     const cmg_size n = E->rows;
-    double *in = suite_vector(n, 3);
-    double *sum = malloc((size_t)n * sizeof *sum);
-    double *magnitude = malloc((size_t)n * sizeof *sum);
+    scoped double *in = random_values(n, 3);
+    scoped double *sum = malloc((size_t)n * sizeof *sum);
+    scoped double *magnitude = malloc((size_t)n * sizeof *sum);
     double got = 0;
     double right = 0;
     double bound = 0;
-    cmg_vector *x = vector_from(n, M->options.precision, in);
-    cmg_vector *y = vector_from(n, M->options.precision, in);
-    cmg_vector *xy = vector_new(1, CMG_FP64);
+    scoped_vector *x = vector_from(n, M->options.precision, in);
+    scoped_vector *y = vector_from(n, M->options.precision, in);
+    scoped_vector *xy = vector_new(1, CMG_FP64);
     for (int k = 0; k < 2; ++k) { /* what the first left is not added to */
         CHECK_OK(cmgi_matrix_apply_dot(M, x->data, y->data, xy->data));
     }
@@ -177,11 +175,9 @@ static void check_dot(const cmg_elements *E, const cmg_matrix *M)
         bound += fabs(in[i]) * (magnitude[i] + 8);
     }
     CHECK(fabs(got - right) <= 0x1p-52 * E->local * bound);
-    vectors_destroy(&x, &y, &xy);
-    free_all(in, sum, magnitude);
 }
 
-static void products_are_those_of_the_cells(void)
+TEST(products_are_those_of_the_cells)
 {
     static const int sizes[][3] = {{2, 2, 2}, {3, 5, 4}, {17, 16, 5}, {40, 3, 9}, {2, 40, 21}};
     for (int q = 0; q < 5 * 2 * ODDITIES * 2; ++q) {
@@ -218,11 +214,4 @@ static void products_are_those_of_the_cells(void)
         cmg_matrix_destroy(&M);
         clear(&s);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(products_are_those_of_the_cells);
-    return TEST_END();
 }

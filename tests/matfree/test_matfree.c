@@ -75,7 +75,7 @@ static void clear(sample *s)
 static const cmg_format formats[] = {CMG_FORMAT_NBN, CMG_FORMAT_DBD, CMG_FORMAT_EBE,
                                      CMG_FORMAT_EBESYM};
 
-static void products_are_those_of_the_sum(void)
+TEST(products_are_those_of_the_sum)
 {
     static const int shape[][2] = {{3, 1}, {4, 1}, {8, 1}, {3, 2},  {4, 2},  {4, 3},
                                    {8, 3}, {5, 1}, {1, 1}, {27, 1}, {27, 3}, {9, 2}};
@@ -87,10 +87,9 @@ static void products_are_those_of_the_sum(void)
                 cmg_matrix_options o = {.size = sizeof o,
                                         .format = formats[f % 4],
                                         .precision = (cmg_precision)(f / 4)};
-                cmg_matrix *M = NULL;
+                scoped_matrix *M = NULL;
                 CHECK_OK(cmg_matrix_create_elements(ctx, &s.E, &o, &M));
                 check_product(&s.E, M, templates > 0 ? "templates" : "own matrices");
-                cmg_matrix_destroy(&M);
             }
             clear(&s);
         }
@@ -197,10 +196,10 @@ static void add_parts(const by_hand *h, const double *diagonal)
 static void check_patches(const sample *s, int b, const cmgi_patches *P)
 {
     const cmg_size n = s->E.rows;
-    double *x = suite_vector(n, 3);
-    double *sum = calloc((size_t)n, sizeof *sum);
-    double *magnitude = calloc((size_t)n, sizeof *sum);
-    double *factor = calloc((size_t)P->batches * 8 + 1, sizeof *factor);
+    scoped double *x = random_values(n, 3);
+    scoped double *sum = calloc((size_t)n, sizeof *sum);
+    scoped double *magnitude = calloc((size_t)n, sizeof *sum);
+    scoped double *factor = calloc((size_t)P->batches * 8 + 1, sizeof *factor);
     const by_hand h = {.P = P,
                        .block = b,
                        .factor = factor,
@@ -219,10 +218,10 @@ static void check_patches(const sample *s, int b, const cmgi_patches *P)
     for (cmg_size i = 0; i < n; ++i) {
         CHECK(h.written[i / b] && fabs(h.y[i] - sum[i]) <= 1e-13 * (magnitude[i] + 1));
     }
-    free_all(x, sum, magnitude, factor, h.y, h.part, h.written);
+    free_all(h.y, h.part, h.written);
 }
 
-static void patches_hold_the_elements(void)
+TEST(patches_hold_the_elements)
 {
     static const int shape[][2] = {{3, 1}, {4, 1}, {8, 1}, {3, 2}, {4, 2}, {4, 3}, {8, 3}, {2, 3}};
     static const cmg_size counts[] = {0, 1, 9, 600, 3000};
@@ -230,7 +229,7 @@ static void patches_hold_the_elements(void)
         const int nodes = shape[k / 10][0];
         const int b = shape[k / 10][1];
         sample s = make(counts[k / 2 % 5], nodes, b, k % 2 == 0 ? 1 : 3);
-        cmg_index *node = malloc(((size_t)(s.E.count * nodes) + 1) * sizeof *node);
+        scoped cmg_index *node = malloc(((size_t)(s.E.count * nodes) + 1) * sizeof *node);
         for (cmg_size q = 0; q < s.E.count * nodes; ++q) {
             node[q] = s.dofs[q * b] < 0 ? -1 : s.dofs[q * b] / b;
         }
@@ -242,20 +241,18 @@ static void patches_hold_the_elements(void)
         }
         cmgi_patches_free(ctx, P);
         clear(&s);
-        free(node);
     }
 }
 
 /* The assembled matrix is the sum, its rows sorted. */
-static void assembly_adds_up(void)
+TEST(assembly_adds_up)
 {
     sample s = make(200, 8, 3, 3);
     cmgi_csr A = {0};
     CHECK_OK(cmgi_elements_assemble(ctx, &s.E, &A));
-    const cmg_csr view = cmgi_csr_view(&A);
     cmg_matrix_options o = {.size = sizeof o, .format = CMG_FORMAT_CSR};
-    CHECK_OK(cmgi_csr_check(ctx, "sum", &view));
-    cmg_matrix *M = matrix_new(&view, &o);
+    CHECK_OK(cmgi_csr_check(ctx, "sum", &A.view));
+    cmg_matrix *M = matrix_new(&A.view, &o);
     check_product(&s.E, M, "assembled");
     cmg_matrix_destroy(&M);
     cmgi_csr_free(ctx, &A);
@@ -263,7 +260,7 @@ static void assembly_adds_up(void)
 }
 
 /* Factors of templates, matrices without them. */
-static void values_are_updated(void)
+TEST(values_are_updated)
 {
     for (int f = 0; f < 8; ++f) {
         sample s = make(150, 4, 2, f < 4 ? 2 : 0);
@@ -289,7 +286,7 @@ static void values_are_updated(void)
 }
 
 /* Matrices that are multiples of three are kept as three. */
-static void multiples_are_found(void)
+TEST(multiples_are_found)
 {
     sample s = make(600, 8, 1, 3);
     double *own = malloc(600 * 64 * sizeof *own);
@@ -314,7 +311,7 @@ static void multiples_are_found(void)
     clear(&s);
 }
 
-static void wrong_elements_are_refused(void)
+TEST(wrong_elements_are_refused)
 {
     sample s = make(10, 4, 1, 2);
     cmg_matrix_options o = {.size = sizeof o, .format = CMG_FORMAT_EBE};
@@ -348,38 +345,15 @@ static void wrong_elements_are_refused(void)
 }
 
 /* Every allocation fails once: a status, and nothing is left behind. */
-static void allocation_failures_leave_nothing(void)
+TEST(allocation_failures_leave_nothing)
 {
     sample s = make(140, 4, 2, 0);
     for (int f = 0; f < 4; ++f) {
         cmg_matrix_options o = {.size = sizeof o, .format = formats[f]};
-        bool done = false;
-        for (long n = 0; n < 100 && !done; ++n) {
-            size_t before[2];
-            size_t after[2];
-            cmg_matrix *M = NULL;
-            cmg_context_memory(ctx, before, NULL);
-            cmgi_context_fail_after(ctx, n);
-            done = cmg_matrix_create_elements(ctx, &s.E, &o, &M) == CMG_OK;
-            cmgi_context_fail_after(ctx, -1);
-            cmg_matrix_destroy(&M);
-            cmg_context_memory(ctx, after, NULL);
-            CHECK(before[0] == after[0] && before[1] == after[1]);
+        for (failing at = {.most = 100}; failing_next(&at);) {
+            scoped_matrix *M = NULL;
+            failing_done(&at, cmg_matrix_create_elements(ctx, &s.E, &o, &M));
         }
-        CHECK(done);
     }
     clear(&s);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(products_are_those_of_the_sum);
-    RUN(patches_hold_the_elements);
-    RUN(assembly_adds_up);
-    RUN(values_are_updated);
-    RUN(multiples_are_found);
-    RUN(wrong_elements_are_refused);
-    RUN(allocation_failures_leave_nothing);
-    return TEST_END();
 }

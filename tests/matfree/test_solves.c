@@ -1,5 +1,4 @@
 /* Solves by elements against solves by the assembled matrix. */
-#include "core/random.h"
 #include "../spmv/suite.h"
 
 /* A line of springs with stiffness `factor`, both ends fixed. */
@@ -24,11 +23,8 @@ static int iterations(cmg_hierarchy *h, cmg_format format, cmg_precision precisi
 {
     cmg_report report = {.size = sizeof report};
     double *x = calloc(999, sizeof *x);
-    cmg_solver_options o = solver_defaults();
-    o.matrix.format = format;
-    o.matrix.keep_map = true;
-    o.precision = precision;
-    cmg_solver *solver = solver_new(h, &o);
+    cmg_solver *solver = solver_with(h, "format=%s keep_map precision=%s", WORD("format", format),
+                                     WORD("precision", precision));
     cmg_vector *vb = vector_new(999, CMG_FP64);
     cmg_vector *vx = vector_new(999, CMG_FP64);
     CHECK_OK(cmg_vector_set(vb, b));
@@ -47,7 +43,7 @@ static int iterations(cmg_hierarchy *h, cmg_format format, cmg_precision precisi
 
 /* The hierarchy assembles A, a solve by elements takes as many iterations, and new factors reach
  * it; elements that do not add up to an A that is given are refused. */
-static void solves_by_elements(void)
+TEST(solves_by_elements)
 {
     enum { N = 999 };
     cmg_index dofs[2 * (N + 1)];
@@ -57,11 +53,10 @@ static void solves_by_elements(void)
         factor[e] = 1 + cmgi_random(&seed);
     }
     cmg_elements E = springs(N, dofs, factor);
-    double *b = suite_vector(N, 8);
-    cmg_csr A;
-    cmg_hierarchy *h = hierarchy_new(1);
+    scoped double *b = random_values(N, 8);
+    scoped_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_elements(h, 0, &E));
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     CHECK(A.indptr[N] == 3 * N - 2 && A.values[0] == factor[0] + factor[1]);
     cmg_solver *solver = NULL;
     const int plain = iterations(h, CMG_FORMAT_SELL, CMG_FP64, b, NULL);
@@ -74,7 +69,7 @@ static void solves_by_elements(void)
     CHECK_OK(cmg_hierarchy_set_elements(h, 0, &E));
     CHECK_OK(cmg_solver_refresh(solver));
     cmg_report report = {.size = sizeof report};
-    double *x = calloc(N, sizeof *x);
+    scoped double *x = calloc(N, sizeof *x);
     cmg_vector *vb = vector_new(N, CMG_FP64);
     cmg_vector *vx = vector_new(N, CMG_FP64);
     CHECK_OK(cmg_vector_set(vb, b));
@@ -92,18 +87,16 @@ static void solves_by_elements(void)
     vectors_destroy(&vb, &vx);
     cmg_solver_destroy(&solver);
     CHECK_STATUS(cmg_hierarchy_update(h, 0, CMG_ROLE_A, A.values), CMG_ERR_STATE);
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-    cmg_hierarchy *given = hierarchy_new(1);
+    A = csr_of(h, 0, CMG_ROLE_A);
+    scoped_hierarchy *given = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(given, 0, CMG_ROLE_A, NULL, 0, &A));
     CHECK_OK(cmg_hierarchy_set_elements(given, 0, &E));
     factor[17] += 1e-3;
     CHECK_STATUS(cmg_hierarchy_set_elements(given, 0, &E), CMG_ERR_ARG);
-    hierarchies_destroy(&given, &h);
-    free_all(b, x);
 }
 
 /* Any entry of A that is off by more than rounding shows, the first column's too. */
-static void elements_of_another_matrix_are_refused(void)
+TEST(elements_of_another_matrix_are_refused)
 {
     enum { N = 40, NNZ = 3 * N - 2 };
     cmg_index dofs[2 * (N + 1)];
@@ -138,12 +131,4 @@ static void elements_of_another_matrix_are_refused(void)
         cmg_hierarchy_destroy(&h);
         values[k >= 0 ? k : 0] = k >= 0 ? kept : values[0];
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(solves_by_elements);
-    RUN(elements_of_another_matrix_are_refused);
-    return TEST_END();
 }

@@ -1,6 +1,5 @@
 /* Q1 Poisson hierarchies on the unit square, made with plain loops. */
 #pragma once
-#include "csr/csr.h"
 #include "test.h"
 
 enum { POISSON_IDENTITY = 1, POISSON_COLUMNS = 2, POISSON_NEUMANN = 4 };
@@ -30,19 +29,15 @@ static inline cmgi_csr triplet_csr(triplet_list *t)
     for (cmg_size k = 0; k < t->rows * t->cols; ++k) {
         nnz += t->there[k];
     }
-    cmgi_csr A = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, t->rows, t->cols, nnz, &A));
-    cmg_size at = 0;
+    cmgi_csr A = csr_new(t->rows, t->cols, nnz);
     for (cmg_size i = 0; i < t->rows; ++i) {
-        A.indptr[i] = at;
         for (cmg_size j = 0; j < t->cols; ++j) {
             if (t->there[i * t->cols + j]) {
-                A.indices[at] = (cmg_index)j;
-                A.values[at++] = t->dense[i * t->cols + j];
+                csr_put(&A, i, j, t->dense[i * t->cols + j]);
             }
         }
     }
-    A.indptr[t->rows] = at;
+    csr_end(&A);
     free_all(t->dense, t->there);
     return A;
 }
@@ -111,9 +106,8 @@ static inline cmg_hierarchy *poisson(int n, int levels, int flags)
         CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_A, NULL, 0, &A.view));
         cmgi_csr_free(ctx, &A);
         if (l + 1 < levels) {
-            cmgi_csr P = poisson_prolongation(n >> l);
+            scoped_csr P = poisson_prolongation(n >> l);
             CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_P, NULL, 0, &P.view));
-            cmgi_csr_free(ctx, &P);
         }
     }
     return h;

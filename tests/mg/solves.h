@@ -1,56 +1,33 @@
 /* Solves with random vectors, and their residuals by plain loops. */
 #pragma once
-#include "core/memory.h"
-#include "core/random.h"
 #include "mg/solver.h"
 #include "oracle.h"
 #include "poisson.h"
 
 static inline cmg_vector *vector_of(cmg_size n, uint64_t seed)
 {
-    double *values = malloc(((size_t)n + 1) * sizeof *values);
-    for (cmg_size i = 0; i < n; ++i) {
-        values[i] = 2 * cmgi_random(&seed) - 1;
-    }
-    cmg_vector *v = vector_from(n, CMG_FP64, values);
-    free(values);
-    return v;
+    return vector_random(n, CMG_FP64, seed);
 }
 
 /* ||b - A x|| / ||b|| by plain loops. */
 static inline double true_residual(const cmg_hierarchy *h, const cmg_vector *b, const cmg_vector *x)
 {
-    cmg_csr A;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-    double *vb = malloc((size_t)A.rows * sizeof *vb);
-    double *vx = malloc((size_t)A.rows * sizeof *vx);
-    CHECK_OK(cmg_vector_get(b, vb));
-    CHECK_OK(cmg_vector_get(x, vx));
-    double rr = 0;
-    double bb = 0;
-    for (cmg_size i = 0; i < A.rows; ++i) {
-        double r = vb[i];
-        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-            r -= A.values[k] * vx[A.indices[k]];
-        }
-        rr += r * r;
-        bb += vb[i] * vb[i];
-    }
-    free_all(vb, vx);
-    return sqrt(rr / bb);
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
+    scoped double *vb = values_of(b);
+    scoped double *vx = values_of(x);
+    return relative_residual(&A, vb, vx);
 }
 
 static inline cmg_report solve(cmg_hierarchy *h, const cmg_solver_options *o, cmg_vector *b,
                                cmg_vector *x)
 {
     cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN};
-    cmg_solver *s = solver_new(h, o);
+    scoped_solver *s = solver_new(h, o);
     if (s != NULL) {
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
         report.history = NULL;
         report.fallback = NULL;
     }
-    cmg_solver_destroy(&s);
     return report;
 }
 
@@ -58,21 +35,14 @@ static inline cmg_report solve(cmg_hierarchy *h, const cmg_solver_options *o, cm
 static inline void scale(cmg_hierarchy *h, double factor)
 {
     for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
-        cmg_csr A;
-        CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-        double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
-        for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
-            values[k] = factor * A.values[k];
-        }
+        const cmg_csr A = csr_of(h, l, CMG_ROLE_A);
+        scoped double *values = scaled_copy(A.values, A.indptr[A.rows], factor);
         CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
-        free(values);
     }
 }
 
+/* Counts and cycles are known with Jacobi. */
 static inline cmg_solver_options defaults(void)
 {
-    cmg_solver_options o = solver_defaults();
-    CHECK_OK(
-        cmg_solver_options_set(&o, "smoother=jacobi")); /* counts and cycles are known with it */
-    return o;
+    return solver_options("smoother=jacobi");
 }

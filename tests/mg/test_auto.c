@@ -18,25 +18,23 @@ static cmg_report solved(cmg_hierarchy *h, const char *text)
 {
     const cmg_solver_options o = options_of(text);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_of(n, 3);
-    cmg_vector *x = vector_new(n, CMG_FP64);
+    scoped_vector *b = vector_of(n, 3);
+    scoped_vector *x = vector_new(n, CMG_FP64);
     const cmg_report report = solve(h, &o, b, x);
     CHECK(report.outcome == CMG_CONVERGED_RTOL);
     CHECK(true_residual(h, b, x) <= 1.01 * o.rtol);
-    vectors_destroy(&b, &x);
     return report;
 }
 
-static void takes_fp32_where_it_is_faster(void)
+TEST(takes_fp32_where_it_is_faster)
 {
     static const char *const ways[] = {
         "", "rtol=1e-12", "smoother=fsai", "krylov=none", "krylov=semi", "krylov=fgmres"};
-    cmg_hierarchy *large = poisson(LARGE, LARGE_LEVELS, 0);
-    cmg_hierarchy *small = poisson(SMALL, SMALL_LEVELS, 0);
+    scoped_hierarchy *large = poisson(LARGE, LARGE_LEVELS, 0);
+    scoped_hierarchy *small = poisson(SMALL, SMALL_LEVELS, 0);
     for (size_t k = 0; k < sizeof ways / sizeof *ways; ++k) {
-        char text[64];
         const cmg_report chosen = solved(large, ways[k]);
-        (void)snprintf(text, sizeof text, "precision=fp64 %s", ways[k]);
+        const char *text = sprint("precision=fp64 %s", ways[k]);
         const cmg_report wide = solved(large, text);
         CHECK(strcmp(chosen.precision, "fp32") == 0 && strcmp(wide.precision, "fp64") == 0);
         CHECK(chosen.fallbacks == 0 && abs(chosen.iterations - wide.iterations) <= 1);
@@ -44,26 +42,22 @@ static void takes_fp32_where_it_is_faster(void)
     }
     CHECK(strcmp(solved(large, "no-fallback").precision, "fp64") == 0);
     CHECK(strcmp(solved(small, "precision=mixed").precision, "fp32") == 0);
-    hierarchies_destroy(&large, &small);
 }
 
 /* Values that fp32 does not hold: the report says that it was tried. */
-static void returns_to_fp64(void)
+TEST(returns_to_fp64)
 {
     for (int k = 0; k < 2; ++k) {
-        cmg_hierarchy *h = poisson(LARGE, LARGE_LEVELS, 0);
+        scoped_hierarchy *h = poisson(LARGE, LARGE_LEVELS, 0);
         scale(h, k == 0 ? 1e200 : 1e-200);
-        cmg_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
+        scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
         cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN};
-        cmg_vector *x = vector_new(cmg_hierarchy_rows(h, 0), CMG_FP64);
-        cmg_solver *s = solver_new(h, NULL);
+        scoped_vector *x = vector_new(cmg_hierarchy_rows(h, 0), CMG_FP64);
+        scoped_solver *s = solver_new(h, NULL);
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
         CHECK(report.outcome == CMG_CONVERGED_RTOL && true_residual(h, b, x) <= 1.01e-8);
         CHECK(strcmp(report.precision, "fp64") == 0 && report.fallbacks == 1);
         CHECK(strstr(report.fallback, "fp32 to fp64") != NULL);
-        cmg_solver_destroy(&s);
-        vectors_destroy(&b, &x);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
@@ -73,15 +67,15 @@ static double *image(cmg_hierarchy *h, const char *text, int k, char precision[1
     const cmg_solver_options o = options_of(text);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     double *values = malloc((size_t)(n * k) * sizeof *values);
-    cmg_vector *r = NULL;
-    cmg_vector *z = NULL;
+    scoped_vector *r = NULL;
+    scoped_vector *z = NULL;
     for (cmg_size i = 0; i < n * k; ++i) {
         values[i] = cmgi_random_at(5, (uint64_t)i);
     }
     CHECK_OK(cmg_vector_create_columns(ctx, n, k, CMG_FP64, &r));
     CHECK_OK(cmg_vector_create_columns(ctx, n, k, CMG_FP64, &z));
     CHECK_OK(cmg_vector_set(r, values));
-    cmg_solver *s = solver_new(h, &o);
+    scoped_solver *s = solver_new(h, &o);
     for (int repeat = 0; repeat < 3; ++repeat) {
         CHECK_OK(cmg_solver_precondition(s, r, z));
     }
@@ -93,34 +87,30 @@ static double *image(cmg_hierarchy *h, const char *text, int k, char precision[1
     CHECK_OK(cmg_solver_solve(s, r, z, &report));
     CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0);
     (void)snprintf(precision, 16, "%s", report.precision);
-    cmg_solver_destroy(&s);
-    vectors_destroy(&r, &z);
     return values;
 }
 
-/* A cycle for the iterations of others is that of precision fp64 to the bit, unless fp32 was asked
+/* A cycle for the iterations of others is that of precision fp64 bit for bit, unless fp32 was asked
  * for. */
-static void cycles_of_their_own_are_in_fp64(void)
+TEST(cycles_of_their_own_are_in_fp64)
 {
-    cmg_hierarchy *h = poisson(LARGE, LARGE_LEVELS, 0);
+    scoped_hierarchy *h = poisson(LARGE, LARGE_LEVELS, 0);
     for (int k = 1; k <= 3; k += 2) {
         const size_t bytes = (size_t)(cmg_hierarchy_rows(h, 0) * k) * sizeof(double);
         char precision[3][16];
-        double *chosen = image(h, "", k, precision[0]);
-        double *wide = image(h, "precision=fp64", k, precision[1]);
-        double *asked = image(h, "precision=mixed", k, precision[2]);
+        scoped double *chosen = image(h, "", k, precision[0]);
+        scoped double *wide = image(h, "precision=fp64", k, precision[1]);
+        scoped double *asked = image(h, "precision=mixed", k, precision[2]);
         CHECK(strcmp(precision[0], "fp64") == 0 && strcmp(precision[2], "fp32") == 0);
         CHECK(memcmp(chosen, wide, bytes) == 0);
         CHECK(memcmp(asked, wide, bytes) != 0);
-        free_all(chosen, wide, asked);
     }
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Both halves of the memory estimate follow what will be chosen. */
-static void estimates_know_what_is_chosen(void)
+TEST(estimates_know_what_is_chosen)
 {
-    cmg_hierarchy *h = poisson(LARGE, LARGE_LEVELS, 0);
+    scoped_hierarchy *h = poisson(LARGE, LARGE_LEVELS, 0);
     size_t bytes[3];
     const char *const texts[3] = {"", "precision=mixed", "precision=fp64"};
     for (int k = 0; k < 3; ++k) {
@@ -128,7 +118,6 @@ static void estimates_know_what_is_chosen(void)
         CHECK_OK(cmg_solver_memory(h, &o, &bytes[k]));
     }
     CHECK(bytes[0] == bytes[1] && bytes[0] != bytes[2]);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Grid of SIDE^3 points, all neighbours in a cube coupled by weights that do not repeat: a matrix
@@ -136,8 +125,7 @@ static void estimates_know_what_is_chosen(void)
 static cmg_hierarchy *weighted(double factor)
 {
     enum { SIDE = 23, ROWS = SIDE * SIDE * SIDE };
-    cmg_hierarchy *h = NULL;
-    cmgi_csr A = {0};
+    scoped_csr A = {0};
     cmg_size nnz = 0;
     CHECK_OK(cmgi_csr_alloc(ctx, ROWS, ROWS, (cmg_size)27 * ROWS, &A));
     for (int i = 0; i < ROWS; ++i) {
@@ -160,23 +148,18 @@ static cmg_hierarchy *weighted(double factor)
         A.values[own] = sum; /* what is outside is 0 */
         A.indptr[i + 1] = nnz;
     }
-    const cmg_csr view = cmgi_csr_view(&A);
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &h));
-    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
-    cmgi_csr_free(ctx, &A);
+    cmg_hierarchy *h = hierarchy_new(1);
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A.view));
     return h;
 }
 
 /* Values in 16 bits, from as many rows on as the backend says. */
-static void takes_halves_where_they_pay(void)
+TEST(takes_halves_where_they_pay)
 {
-    if (cmgi_on_cuda(ctx)) {
-        SKIP("halves: a GPU leaves so few rows as they are");
-        return;
-    }
+    NEEDS(!cmgi_on_cuda(ctx), "halves: a GPU leaves so few rows as they are");
     const cmgi_backend *before = ctx->backend;
     cmgi_backend small = *before;
-    cmg_hierarchy *h = weighted(1);
+    scoped_hierarchy *h = weighted(1);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     const struct {
         const char *text;
@@ -207,49 +190,27 @@ static void takes_halves_where_they_pay(void)
     free(image(h, "", 1, precision));
     CHECK(strcmp(precision, "fp64") == 0);
     ctx->backend = before;
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Values that neither holds: bits come back one after the other. */
-static void halves_return_to_fp64(void)
+TEST(halves_return_to_fp64)
 {
-    if (cmgi_on_cuda(ctx)) {
-        SKIP("halves: a GPU leaves so few rows as they are");
-        return;
-    }
+    NEEDS(!cmgi_on_cuda(ctx), "halves: a GPU leaves so few rows as they are");
     const cmgi_backend *before = ctx->backend;
     cmgi_backend small = *before;
     small.halves_rows = 1;
     ctx->backend = &small;
     for (int k = 0; k < 2; ++k) {
-        cmg_hierarchy *h = weighted(k == 0 ? 3e37 : 1e-44);
-        cmg_solver *s = NULL;
-        cmg_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
-        cmg_vector *x = NULL;
+        scoped_hierarchy *h = weighted(k == 0 ? 3e37 : 1e-44);
+        scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
         cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN};
-        CHECK_OK(cmg_vector_create(ctx, cmg_hierarchy_rows(h, 0), CMG_FP64, &x));
-        CHECK_OK(cmg_solver_create(h, NULL, &s));
+        scoped_vector *x = vector_new(cmg_hierarchy_rows(h, 0), CMG_FP64);
+        scoped_solver *s = solver_new(h, NULL);
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
         CHECK(report.outcome == CMG_CONVERGED_RTOL && true_residual(h, b, x) <= 1.01e-8);
         CHECK(strcmp(report.precision, "fp64") == 0 && report.fallbacks == 2);
         CHECK(strstr(report.fallback, "fp16 to fp32") != NULL);
         CHECK(strstr(report.fallback, "fp32 to fp64") != NULL);
-        cmg_solver_destroy(&s);
-        cmg_vector_destroy(&b);
-        cmg_vector_destroy(&x);
-        cmg_hierarchy_destroy(&h);
     }
     ctx->backend = before;
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(takes_fp32_where_it_is_faster);
-    RUN(returns_to_fp64);
-    RUN(takes_halves_where_they_pay);
-    RUN(halves_return_to_fp64);
-    RUN(cycles_of_their_own_are_in_fp64);
-    RUN(estimates_know_what_is_chosen);
-    return TEST_END();
 }

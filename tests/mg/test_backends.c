@@ -6,10 +6,8 @@
  *
  * CMG_TEST_UNKNOWNS is the size of the largest case that is taken, 20000 by default.
  */
-#include "cmg_fem.h"
-
 #include "oracle.h"
-#include "test.h"
+#include "generated.h"
 
 typedef struct method {
     const char *name;
@@ -37,13 +35,10 @@ static cmg_report solve(cmg_context *on, cmg_hierarchy *h, const method *m, int 
     cmg_vector *x = NULL;
     const double *values = NULL;
     cmg_size n = 0;
-    cmg_solver_options options = solver_defaults();
-    options.krylov = m->krylov;
-    options.precision = m->precision;
-    options.matrix.format = m->format;
-    (void)snprintf(options.smoother, sizeof options.smoother, "%s", m->smoother);
-    options.pre = m->steps;
-    options.post = m->steps;
+    cmg_solver_options options =
+        solver_options("krylov=%s precision=%s format=%s smoother=%s pre=%d post=%d",
+                       WORD("krylov", m->krylov), WORD("precision", m->precision),
+                       WORD("format", m->format), m->smoother, m->steps, m->steps);
     CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &values));
     CHECK_OK(cmg_vector_create(on, n, CMG_FP64, &b));
     CHECK_OK(cmg_vector_create(on, n, CMG_FP64, &x));
@@ -61,9 +56,8 @@ static cmg_report solve(cmg_context *on, cmg_hierarchy *h, const method *m, int 
 
 static cmg_context *other_context(void)
 {
-    cmg_context_options options;
+    cmg_context_options options = context_defaults();
     cmg_context *other = NULL;
-    cmg_context_options_default(&options);
     cmg_elements_use(&options);
     options.threads = cmg_context_backend(ctx) == CMG_BACKEND_CPU ? 1 : 0;
     CHECK_OK(cmg_context_create(&options, &other));
@@ -93,21 +87,19 @@ static void compare(const char *name, cmg_hierarchy *here, cmg_context *other, c
 static void compare_generated(const char *name, const cmg_generate_options *options,
                               cmg_context *other)
 {
-    cmg_hierarchy *here = NULL;
-    cmg_hierarchy *there = NULL;
-    CHECK_OK(cmg_hierarchy_generate(ctx, options, &here));
+    scoped_hierarchy *there = NULL;
+    scoped_hierarchy *here = hierarchy_generated(options);
     CHECK_OK(cmg_hierarchy_generate(other, options, &there));
     if (here != NULL && there != NULL) {
         compare(name, here, other, there, options->problem != CMG_PROBLEM_CONVECTION);
     }
-    hierarchies_destroy(&here, &there);
 }
 
-static void cases_take_the_same_iterations(void)
+TEST(cases_take_the_same_iterations)
 {
     const char *limit = getenv("CMG_TEST_UNKNOWNS");
     const cmg_size most = limit != NULL ? atoll(limit) : 20000;
-    cmg_context *other = other_context();
+    scoped_context *other = other_context();
     int taken = 0;
     for (int i = 0; cmg_generate_case_name(i) != NULL; ++i) {
         const char *name = cmg_generate_case_name(i);
@@ -124,25 +116,23 @@ static void cases_take_the_same_iterations(void)
         }
     }
     CHECK(taken >= 5);
-    cmg_context_destroy(&other);
 }
 
 /* The stored ones, and where containers cannot be read, what the third of them holds: the others
  * are named cases. */
-static void preassembled_cases_take_the_same_iterations(void)
+TEST(preassembled_cases_take_the_same_iterations)
 {
     static const char *const names[] = {"poisson_q1_2d_64", "poisson_q1_2d_64_dirichlet_rows",
                                         "poisson_q1_3d_16"};
-    cmg_context *other = other_context();
+    scoped_context *other = other_context();
     cmg_generate_options options;
     CHECK_OK(cmg_generate_case("poisson-q1-2d-64", &options));
     options.boundary = CMG_BOUNDARY_IDENTITY_KEEP;
     compare_generated("poisson-q1-2d-64, identity rows", &options, other);
     for (int i = 0; i < 3; ++i) {
-        char path[1024];
-        cmg_hierarchy *here = NULL;
-        cmg_hierarchy *there = NULL;
-        (void)snprintf(path, sizeof path, "%s/preassembled/tiny/%s.cmg", CMG_SOURCE_DIR, names[i]);
+        scoped_hierarchy *here = NULL;
+        scoped_hierarchy *there = NULL;
+        const char *path = sprint("%s/preassembled/tiny/%s.cmg", CMG_SOURCE_DIR, names[i]);
         const cmg_status status = cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &here);
         if (status == CMG_ERR_UNSUPPORTED) {
             SKIP("this build reads no containers: %s", names[i]);
@@ -153,17 +143,14 @@ static void preassembled_cases_take_the_same_iterations(void)
         if (here != NULL && there != NULL) {
             compare(names[i], here, other, there, true);
         }
-        hierarchies_destroy(&here, &there);
     }
-    cmg_context_destroy(&other);
 }
 
-static void a_solve_is_one_launch(void)
+TEST(a_solve_is_one_launch)
 {
     cmg_generate_options options;
-    cmg_hierarchy *h = NULL;
     CHECK_OK(cmg_generate_case("poisson-q1-2d-64", &options));
-    CHECK_OK(cmg_hierarchy_generate(ctx, &options, &h));
+    scoped_hierarchy *h = hierarchy_generated(&options);
     for (int m = 0; m < METHODS && h != NULL; ++m) {
         const cmg_report r = solve(ctx, h, &methods[m], 2);
         const int sorted = methods[m].format == CMG_FORMAT_K2RS; /* b and x are renumbered */
@@ -177,14 +164,4 @@ static void a_solve_is_one_launch(void)
         CHECK(r.graph_launches >= 1 && r.graph_launches <= 2);
         CHECK(r.synchronisations >= 1 && r.synchronisations <= 1 + r.iterations / 10 + sorted);
     }
-    cmg_hierarchy_destroy(&h);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(preassembled_cases_take_the_same_iterations);
-    RUN(cases_take_the_same_iterations);
-    RUN(a_solve_is_one_launch);
-    return TEST_END();
 }

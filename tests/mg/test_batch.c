@@ -45,11 +45,10 @@ static void fill(systems *S, double contrast, int flags)
 
 static systems make(cmg_hierarchy *h, const char *options, int count)
 {
-    cmg_solver_options o = solver_defaults();
+    const cmg_solver_options o = solver_options("%s", options);
     systems S = {.h = h, .count = count};
-    CHECK_OK(cmg_solver_options_set(&o, options));
     S.s = solver_new(h, &o);
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &S.A));
+    S.A = csr_of(h, 0, CMG_ROLE_A);
     S.n = S.A.rows;
     S.nnz = S.A.indptr[S.n];
     S.values = malloc((size_t)(count * S.nnz + 1) * sizeof *S.values);
@@ -71,9 +70,9 @@ static void drop(systems *S)
 static cmg_report run(systems *S, bool own, cmg_report *each)
 {
     static char hint[256];
-    cmg_vector *v = own ? vector_from(S->count * S->nnz, CMG_FP64, S->values) : NULL;
-    cmg_vector *b = vector_from(S->count * S->n, CMG_FP64, S->b);
-    cmg_vector *x = vector_from(S->count * S->n, CMG_FP64, S->x);
+    scoped_vector *v = own ? vector_from(S->count * S->nnz, CMG_FP64, S->values) : NULL;
+    scoped_vector *b = vector_from(S->count * S->n, CMG_FP64, S->b);
+    scoped_vector *x = vector_from(S->count * S->n, CMG_FP64, S->x);
     cmg_report report = {.size = sizeof report};
     cmg_batch *batch = NULL;
     CHECK_OK(cmg_batch_create(S->s, S->count, v, &batch));
@@ -88,7 +87,6 @@ static cmg_report run(systems *S, bool own, cmg_report *each)
     (void)snprintf(hint, sizeof hint, "%s", report.hint != NULL ? report.hint : "");
     report.hint = hint;
     cmg_batch_destroy(&batch);
-    vectors_destroy(&v, &b, &x);
     return report;
 }
 
@@ -114,7 +112,7 @@ static double residual_of(const systems *S, bool own, int s)
 static double *eliminate(const systems *S, int s)
 {
     const cmg_size n = S->n;
-    double *M = calloc((size_t)(n * n), sizeof *M);
+    scoped double *M = calloc((size_t)(n * n), sizeof *M);
     double *y = malloc((size_t)n * sizeof *y);
     memcpy(y, S->b + s * n, (size_t)n * sizeof *y);
     for (cmg_size i = 0; i < n; ++i) {
@@ -137,7 +135,6 @@ static double *eliminate(const systems *S, int s)
         }
         y[i] /= M[i * n + i];
     }
-    free(M);
     return y;
 }
 
@@ -160,7 +157,7 @@ static void check_all(const systems *S, const cmg_report *each, double rtol, con
 
 /* Dirichlet rows in three forms, against elimination. A residual of 1e-12 leaves an error of that
  * times the condition, under 1e4 here. */
-static void solutions_are_those_of_elimination(void)
+TEST(solutions_are_those_of_elimination)
 {
     static const int flags[] = {0, POISSON_IDENTITY, POISSON_COLUMNS};
     cmg_report each[COUNT];
@@ -171,7 +168,7 @@ static void solutions_are_those_of_elimination(void)
         check_all(&S, each, 1e-12, "elimination");
         CHECK(cmg_outcome_converged(report.outcome) && report.hint[0] == '\0');
         for (int s = 0; s < S.count; ++s) {
-            double *y = eliminate(&S, s);
+            scoped double *y = eliminate(&S, s);
             double error = 0;
             double size = 0;
             for (cmg_size i = 0; i < S.n; ++i) {
@@ -179,7 +176,6 @@ static void solutions_are_those_of_elimination(void)
                 size = fmax(size, fabs(y[i]));
             }
             CHECK(error <= 1e-8 * size && report.iterations >= each[s].iterations);
-            free(y);
         }
         drop(&S);
     }
@@ -216,7 +212,7 @@ static cmg_hierarchy *line(cmg_size n, int levels)
     return h;
 }
 
-static void every_size_is_solved(void)
+TEST(every_size_is_solved)
 {
     static const int sizes[] = {1, 2, 3, 31, 32, 33, 63, 64, 65, 255, 256, 257, 287, 288, 289, 575};
     cmg_report each[COUNT];
@@ -232,7 +228,7 @@ static void every_size_is_solved(void)
 
 /* Each list of steps that a solver may have; the last is of a matrix alone, whose algebraic P has
  * all kinds of values. */
-static void every_cycle_is_run(void)
+TEST(every_cycle_is_run)
 {
     static const char *const options[] = {
         "smoother=jacobi",
@@ -264,7 +260,7 @@ static void every_cycle_is_run(void)
 
 /* As many iterations as a solver of the same matrix takes with a Galerkin cycle, to one, though
  * coefficients differ by a thousand and values by 10^60. */
-static void dampings_follow_the_values(void)
+TEST(dampings_follow_the_values)
 {
     static const double factors[COUNT] = {1, 1e30, 1e-30, 1, 1e5, 1e-5};
     systems S = make(poisson(CELLS, LEVELS, 0), "smoother=chebyshev4 galerkin=always", COUNT);
@@ -278,14 +274,12 @@ static void dampings_follow_the_values(void)
     }
     (void)run(&S, true, each);
     for (int s = 0; s < S.count; s += 2) {
-        cmg_solver_options o = solver_defaults();
-        CHECK_OK(cmg_solver_options_set(&o, "smoother=chebyshev4 galerkin=always"));
+        const cmg_solver_options o = solver_options("smoother=chebyshev4 galerkin=always");
         CHECK_OK(cmg_hierarchy_update(S.h, 0, CMG_ROLE_A, S.values + s * S.nnz));
-        cmg_vector *b = vector_from(S.n, CMG_FP64, S.b + s * S.n);
-        cmg_vector *x = vector_new(S.n, CMG_FP64);
+        scoped_vector *b = vector_from(S.n, CMG_FP64, S.b + s * S.n);
+        scoped_vector *x = vector_new(S.n, CMG_FP64);
         const cmg_report alone = solve(S.h, &o, b, x);
         CHECK(each[s].iterations <= alone.iterations + 1);
-        vectors_destroy(&b, &x);
     }
     for (int s = 0; s < S.count; ++s) {
         CHECK(cmg_outcome_converged(each[s].outcome) && each[s].relative_residual <= 1e-8);
@@ -294,12 +288,12 @@ static void dampings_follow_the_values(void)
 }
 
 /* What ends badly ends so alone: the others have the bits of a run without it. */
-static void failures_stay_alone(void)
+TEST(failures_stay_alone)
 {
     systems S = make(poisson(CELLS, LEVELS, 0), "max_it=60", COUNT);
     cmg_report good[COUNT];
     cmg_report each[COUNT];
-    double *x = malloc((size_t)(COUNT * S.n) * sizeof *x);
+    scoped double *x = malloc((size_t)(COUNT * S.n) * sizeof *x);
     (void)run(&S, true, good);
     memcpy(x, S.x, (size_t)(COUNT * S.n) * sizeof *x);
     memset(S.x, 0, (size_t)(COUNT * S.n) * sizeof *x);
@@ -327,12 +321,11 @@ static void failures_stay_alone(void)
     for (cmg_size i = 0; i < S.n; ++i) { /* nothing was done to it beside Dirichlet rows */
         CHECK(S.x[3 * S.n + i] == 0 || S.A.indptr[i + 1] - S.A.indptr[i] == 1);
     }
-    free(x);
     drop(&S);
 }
 
 /* A limit that the hard systems reach and the easy one does not; no systems. */
-static void limits_are_kept(void)
+TEST(limits_are_kept)
 {
     systems none = make(poisson(CELLS, LEVELS, 0), "", 0);
     CHECK(run(&none, true, NULL).iterations == 0 && run(&none, false, NULL).bytes == 0);
@@ -355,7 +348,7 @@ static void limits_are_kept(void)
 }
 
 /* The values of the hierarchy for all; guesses that are right, right-hand sides that are 0. */
-static void values_may_be_shared(void)
+TEST(values_may_be_shared)
 {
     systems S = make(poisson(CELLS, LEVELS, 0), "rtol=1e-9", COUNT);
     cmg_report each[COUNT];
@@ -378,16 +371,16 @@ static void values_may_be_shared(void)
 }
 
 /* The same bits again, for any number of threads, and after an update. */
-static void results_repeat(void)
+TEST(results_repeat)
 {
     systems S = make(poisson(CELLS, LEVELS, POISSON_IDENTITY), "rtol=1e-10", COUNT);
     cmg_report each[COUNT];
     (void)run(&S, true, each);
-    cmg_vector *other = vector_new(COUNT * S.nnz, CMG_FP64);
-    cmg_vector *v = vector_from(COUNT * S.nnz, CMG_FP64, S.values);
-    cmg_vector *b = vector_from(COUNT * S.n, CMG_FP64, S.b);
-    cmg_vector *x = vector_new(COUNT * S.n, CMG_FP64);
-    double *y = malloc((size_t)(COUNT * S.n) * sizeof *y);
+    scoped_vector *other = vector_new(COUNT * S.nnz, CMG_FP64);
+    scoped_vector *v = vector_from(COUNT * S.nnz, CMG_FP64, S.values);
+    scoped_vector *b = vector_from(COUNT * S.n, CMG_FP64, S.b);
+    scoped_vector *x = vector_new(COUNT * S.n, CMG_FP64);
+    scoped double *y = malloc((size_t)(COUNT * S.n) * sizeof *y);
     CHECK_OK(cmg_vector_fill(other, 1));
     const int before = ctx->threads;
     for (int threads = 1; threads <= 4; threads += cmgi_on_cuda(ctx) ? 3 : 1) {
@@ -408,8 +401,6 @@ static void results_repeat(void)
     CHECK(cmg_outcome_converged(once.outcome) && once.hint[0] == '\0');
     CHECK_OK(cmg_vector_get(x, y));
     CHECK(memcmp(y, S.x, (size_t)(COUNT * S.n) * sizeof *y) == 0);
-    free(y);
-    vectors_destroy(&other, &v, &b, &x);
     drop(&S);
 }
 
@@ -421,14 +412,14 @@ static cmg_status try_create(systems *S, const cmg_vector *v, cmg_size count)
     return status;
 }
 
-static void what_cannot_be_is_refused(void)
+TEST(what_cannot_be_is_refused)
 {
     static const char *const unsupported[] = {"smoother=fsai", "krylov=fgmres", "renumber=rcm",
                                               "krylov=none", ""};
     systems S = make(poisson(CELLS, LEVELS, 0), "", COUNT);
-    cmg_vector *v = vector_from(COUNT * S.nnz, CMG_FP64, S.values);
-    cmg_vector *b = vector_from(COUNT * S.n, CMG_FP64, S.b);
-    cmg_vector *single = vector_new(COUNT * S.n, CMG_FP32);
+    scoped_vector *v = vector_from(COUNT * S.nnz, CMG_FP64, S.values);
+    scoped_vector *b = vector_from(COUNT * S.n, CMG_FP64, S.b);
+    scoped_vector *single = vector_new(COUNT * S.n, CMG_FP32);
     cmg_batch *batch = NULL;
     cmg_report report = {.size = sizeof report};
     CHECK_STATUS(cmg_batch_create(NULL, COUNT, v, &batch), CMG_ERR_ARG);
@@ -444,14 +435,13 @@ static void what_cannot_be_is_refused(void)
     CHECK_STATUS(cmg_batch_solve(batch, b, single, NULL), CMG_ERR_ARG);
     CHECK_STATUS(cmg_batch_update(batch, b), CMG_ERR_SHAPE);
     CHECK_STATUS(cmg_batch_update(batch, NULL), CMG_ERR_ARG);
-    cmg_vector *x = vector_new(COUNT * S.n, CMG_FP64);
+    scoped_vector *x = vector_new(COUNT * S.n, CMG_FP64);
     CHECK_OK(cmg_batch_solve(batch, b, x, &report)); /* as before */
     CHECK_STATUS(cmg_batch_system(batch, COUNT, &report), CMG_ERR_ARG);
     cmg_batch_destroy(&batch);
     cmg_batch_destroy(&batch);
     CHECK_OK(cmg_hierarchy_update(S.h, 0, CMG_ROLE_A, S.values));
     CHECK_STATUS(try_create(&S, v, COUNT), CMG_ERR_STATE); /* newer values than the solver */
-    vectors_destroy(&v, &b, &x, &single);
     drop(&S);
     for (size_t k = 0; k < sizeof unsupported / sizeof *unsupported; ++k) { /* "": a null space */
         const int flags = unsupported[k][0] == '\0' ? POISSON_NEUMANN : 0;
@@ -462,10 +452,10 @@ static void what_cannot_be_is_refused(void)
 }
 
 /* Whatever allocation fails, nothing is left behind and the next try succeeds. */
-static void failed_allocations_leave_nothing(void)
+TEST(failed_allocations_leave_nothing)
 {
     systems S = make(poisson(CELLS, LEVELS, POISSON_IDENTITY), "", COUNT);
-    cmg_vector *v = vector_from(COUNT * S.nnz, CMG_FP64, S.values);
+    scoped_vector *v = vector_from(COUNT * S.nnz, CMG_FP64, S.values);
     size_t before[2];
     size_t after[2];
     bool reached = true;
@@ -479,22 +469,5 @@ static void failed_allocations_leave_nothing(void)
         cmg_context_memory(ctx, after, NULL);
         CHECK(before[0] == after[0] && before[1] == after[1]);
     }
-    vectors_destroy(&v);
     drop(&S);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(solutions_are_those_of_elimination);
-    RUN(every_size_is_solved);
-    RUN(every_cycle_is_run);
-    RUN(dampings_follow_the_values);
-    RUN(failures_stay_alone);
-    RUN(limits_are_kept);
-    RUN(values_may_be_shared);
-    RUN(results_repeat);
-    RUN(what_cannot_be_is_refused);
-    RUN(failed_allocations_leave_nothing);
-    return TEST_END();
 }

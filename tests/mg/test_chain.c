@@ -1,6 +1,6 @@
 /*
  * Steps of a cycle in one sweep over the planes of a box: the cycle against its steps one by one,
- * in any number of threads to the bit, for boxes of all kinds of sides and all cycles that have
+ * in any number of threads bit for bit, for boxes of all kinds of sides and all cycles that have
  * such steps; and what must not be taken for it.
  */
 #include "spmv/chain.h"
@@ -78,33 +78,25 @@ static cmg_csr interpolation_of(const box3 *s, cmgi_csr *P)
 static cmg_hierarchy *hierarchy_of(const box3 *s)
 {
     const box3 coarse = {{s->n[0] / 2, s->n[1] / 2, s->n[2] / 2}, 1, 0};
-    cmg_hierarchy *h = NULL;
-    cmgi_csr A = {0};
-    cmgi_csr B = {0};
-    cmgi_csr P = {0};
+    scoped_csr A = {0};
+    scoped_csr B = {0};
+    scoped_csr P = {0};
     const cmg_csr a = matrix_of(s, &A);
     const cmg_csr b = matrix_of(&coarse, &B);
     const cmg_csr p = interpolation_of(s, &P);
-    CHECK_OK(cmg_hierarchy_create(ctx, 2, &h));
+    cmg_hierarchy *h = hierarchy_new(2);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &a));
     CHECK_OK(cmg_hierarchy_set_csr(h, 1, CMG_ROLE_A, NULL, 0, &b));
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_P, NULL, 0, &p));
-    cmgi_csr_free(ctx, &A);
-    cmgi_csr_free(ctx, &B);
-    cmgi_csr_free(ctx, &P);
     return h;
 }
 
 static cmg_solver *solver_of(cmg_hierarchy *h, const char *options, bool fuse)
 {
-    cmg_solver_options o;
-    cmg_solver *solver = NULL;
-    cmg_solver_options_default(&o);
-    CHECK_OK(cmg_solver_options_set(&o, "format=compressed no-coarsen no-fallback collapse=0"));
+    cmg_solver_options o = solver_options("format=compressed no-coarsen no-fallback collapse=0");
     CHECK_OK(cmg_solver_options_set(&o, options));
     o.fuse = fuse;
-    CHECK_OK(cmg_solver_create(h, &o, &solver));
-    return solver;
+    return solver_new(h, &o);
 }
 
 /* Steps in chains, and those of them whose results are passed on alone. */
@@ -124,8 +116,8 @@ static double *run(cmgi_cycle *cycle, const double *r, cmg_size n, int threads)
 {
     const bool single = cmgi_cycle_precision(cycle) == CMG_FP32;
     double *z = malloc((size_t)n * sizeof *z);
-    float *low = malloc((size_t)n * sizeof *low);
-    float *there = malloc((size_t)n * sizeof *there);
+    scoped float *low = malloc((size_t)n * sizeof *low);
+    scoped float *there = malloc((size_t)n * sizeof *there);
     for (cmg_size i = 0; i < n; ++i) {
         low[i] = (float)r[i];
         there[i] = NAN;
@@ -139,8 +131,6 @@ static double *run(cmgi_cycle *cycle, const double *r, cmg_size n, int threads)
     for (cmg_size i = 0; i < n && single; ++i) {
         z[i] = there[i];
     }
-    free(low);
-    free(there);
     return z;
 }
 
@@ -159,11 +149,11 @@ static double distance(const double *a, const double *b, cmg_size n)
 static void check_restriction(const box3 *s, const cmg_matrix *R, const double *r)
 {
     const bool single = R->options.precision == CMG_FP32;
-    cmgi_csr P = {0};
+    scoped_csr P = {0};
     (void)interpolation_of(s, &P);
-    double *c = calloc((size_t)P.cols, sizeof *c);
-    double *y = malloc((size_t)P.cols * sizeof *y);
-    float *x = malloc((size_t)P.rows * sizeof *x);
+    scoped double *c = calloc((size_t)P.cols, sizeof *c);
+    scoped double *y = malloc((size_t)P.cols * sizeof *y);
+    scoped float *x = malloc((size_t)P.rows * sizeof *x);
     for (cmg_size i = 0; i < P.rows; ++i) {
         x[i] = (float)r[i];
         for (cmg_size k = P.indptr[i]; k < P.indptr[i + 1]; ++k) {
@@ -177,10 +167,6 @@ static void check_restriction(const box3 *s, const cmg_matrix *R, const double *
     }
     CHECK(distance(y, c, P.cols) <= (single ? 1e-6 : 1e-14));
     CHECK(R->nnz == P.indptr[P.rows]);
-    free(c);
-    free(y);
-    free(x);
-    cmgi_csr_free(ctx, &P);
 }
 
 /* Whether a step with this matrix is in a chain. */
@@ -199,19 +185,18 @@ static bool named(const cmgi_cycle *cycle, char name)
 static void check(const box3 *s, const char *options, int least, int transfers)
 {
     const cmg_size n = (cmg_size)s->n[0] * s->n[1] * s->n[2];
-    cmg_hierarchy *h = hierarchy_of(s);
+    scoped_hierarchy *h = hierarchy_of(s);
     uint64_t seed = 11;
-    double *r = malloc((size_t)n * sizeof *r);
+    scoped double *r = malloc((size_t)n * sizeof *r);
     for (cmg_size i = 0; i < n; ++i) {
         r[i] = (float)(2 * cmgi_random(&seed) - 1);
     }
     for (int p = 0; p < 2; ++p) {
-        char text[128];
         int passed = 0;
-        (void)snprintf(text, sizeof text, "%s precision=%s", options, p == 0 ? "fp64" : "mixed");
+        const char *text = sprint("%s precision=%s", options, p == 0 ? "fp64" : "mixed");
         ctx->threads = 7;
-        cmg_solver *solver = solver_of(h, text, true);
-        cmg_solver *plain = solver_of(h, text, false);
+        scoped_solver *solver = solver_of(h, text, true);
+        scoped_solver *plain = solver_of(h, text, false);
         cmgi_cycle *cycle = solver->mg.cycle;
         const int found = in_chains(cycle, &passed);
         check_restriction(s, solver->mg.levels.level[0].R, r);
@@ -220,25 +205,18 @@ static void check(const box3 *s, const char *options, int least, int transfers)
         CHECK(transfers == 2 || named(cycle, 'R') == transfers);
         CHECK(transfers == 2 || passed >= least - 3);
         CHECK(in_chains(plain->mg.cycle, &passed) == 0);
-        double *one = run(cycle, r, n, 1);
-        double *other = run(plain->mg.cycle, r, n, 1);
+        scoped double *one = run(cycle, r, n, 1);
+        scoped double *other = run(plain->mg.cycle, r, n, 1);
         CHECK(distance(one, other, n) <= (p == 0 ? 1e-14 : 3e-6));
         for (int threads = 2; threads <= 7; threads += threads == 2 ? 1 : 4) {
-            double *more = run(cycle, r, n, threads);
+            scoped double *more = run(cycle, r, n, threads);
             CHECK(memcmp(one, more, (size_t)n * sizeof *one) == 0);
-            free(more);
         }
-        free(one);
-        free(other);
-        cmg_solver_destroy(&solver);
-        cmg_solver_destroy(&plain);
     }
-    free(r);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Down: 2 stages, residual, restriction; up: prolongation, 2 stages. */
-static void halves_are_chains(void)
+TEST(halves_are_chains)
 {
     static const cmg_index sides[][3] = {{63, 65, 67}, {15, 17, 9},  {31, 5, 33}, {9, 33, 5},
                                          {65, 11, 13}, {127, 5, 17}, {17, 15, 41}};
@@ -251,7 +229,7 @@ static void halves_are_chains(void)
     }
 }
 
-static void all_cycles_have_them(void)
+TEST(all_cycles_have_them)
 {
     static const char *const options[] = {"smoother=jacobi",
                                           "smoother=jacobi pre=2 post=2",
@@ -269,7 +247,7 @@ static void all_cycles_have_them(void)
 }
 
 /* P with another value in one row goes on its own; the stages stay. A with one is no box. */
-static void others_are_left_alone(void)
+TEST(others_are_left_alone)
 {
     box3 s = {{63, 65, 67}, 1, 2};
     check(&s, "smoother=chebyshev4:degree=2", 5, 0);
@@ -277,36 +255,33 @@ static void others_are_left_alone(void)
     s.odd = 0;
     check(&s, "smoother=chebyshev4:degree=2", 5, 0);
     s = (box3){{15, 17, 13}, 1, 3};
-    cmg_hierarchy *h = hierarchy_of(&s);
-    cmg_solver *solver = solver_of(h, "smoother=jacobi", true);
+    scoped_hierarchy *h = hierarchy_of(&s);
+    scoped_solver *solver = solver_of(h, "smoother=jacobi", true);
     for (int k = 0; k < solver->mg.cycle->nsteps; ++k) {
         const cmgi_step *step = &solver->mg.cycle->steps[k];
         CHECK(step->chain < 2 || step->level > 0);
     }
-    cmg_solver_destroy(&solver);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Rows of A need not be equal for R to be made of P's templates, but P's have to be on A's grid. */
-static void restriction_needs_the_pattern_alone(void)
+TEST(restriction_needs_the_pattern_alone)
 {
     for (int k = 0; k < 3; ++k) {
         box3 s = {{61, 65, 67}, 0.5, 4};
         const cmg_size n = (cmg_size)s.n[0] * s.n[1] * s.n[2];
-        cmg_hierarchy *h = hierarchy_of(&s);
+        scoped_hierarchy *h = hierarchy_of(&s);
         if (k > 0) { /* the same P where A's lines or planes are others, or none */
             box3 other = {{65, 61, 67}, 0.5, 4};
-            cmgi_csr A = {0};
+            scoped_csr A = {0};
             const cmg_csr a = matrix_of(&other, &A);
             for (cmg_size e = A.indptr[n / 2]; k == 2 && e < A.indptr[n / 2 + 1]; ++e) {
                 A.indices[e] += A.indices[e] > n / 2 ? 1 : 0;
             }
             CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &a));
-            cmgi_csr_free(ctx, &A);
         }
-        cmg_solver *solver = solver_of(h, "smoother=jacobi precision=mixed krylov=fgmres", true);
+        scoped_solver *solver = solver_of(h, "smoother=jacobi precision=mixed krylov=fgmres", true);
         const cmg_matrix *R = solver->mg.levels.level[0].R;
-        double *r = malloc((size_t)n * sizeof *r);
+        scoped double *r = malloc((size_t)n * sizeof *r);
         uint64_t seed = 12;
         for (cmg_size i = 0; i < n; ++i) {
             r[i] = (float)(2 * cmgi_random(&seed) - 1);
@@ -314,19 +289,10 @@ static void restriction_needs_the_pattern_alone(void)
         CHECK(cmgi_matrix_box(solver->mg.levels.level[0].A) == NULL);
         CHECK(R->format->id == CMG_FORMAT_COMPRESSED);
         check_restriction(&s, R, r);
-        free(r);
-        cmg_solver_destroy(&solver);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
-int main(int argc, char **argv)
+BEFORE_TESTS
 {
-    TEST_BEGIN(argc, argv);
     ctx->sharing.fixed = true;
-    RUN(halves_are_chains);
-    RUN(all_cycles_have_them);
-    RUN(others_are_left_alone);
-    RUN(restriction_needs_the_pattern_alone);
-    return TEST_END();
 }

@@ -45,13 +45,11 @@ static void fill(const cmg_csr *A, int kind, int c, double *b, double *x)
 
 static cmg_vector *take(const double *values, cmg_size n, int k, int c)
 {
-    double *one = malloc((size_t)n * sizeof *one);
+    scoped double *one = malloc((size_t)n * sizeof *one);
     for (cmg_size i = 0; i < n; ++i) {
         one[i] = values[i * k + c];
     }
-    cmg_vector *v = vector_from(n, CMG_FP64, one);
-    free(one);
-    return v;
+    return vector_from(n, CMG_FP64, one);
 }
 
 /* A block of n x k values, b or the guess. */
@@ -59,15 +57,14 @@ static double *block(const cmg_csr *A, int kind, int k, bool guess)
 {
     const cmg_size n = A->rows;
     double *all = malloc((size_t)(n * k) * sizeof *all);
-    double *b = malloc((size_t)n * sizeof *b);
-    double *x = malloc((size_t)n * sizeof *x);
+    scoped double *b = malloc((size_t)n * sizeof *b);
+    scoped double *x = malloc((size_t)n * sizeof *x);
     for (int c = 0; c < k; ++c) {
         fill(A, kind, c, b, x);
         for (cmg_size i = 0; i < n; ++i) {
             all[i * k + c] = guess ? x[i] : b[i];
         }
     }
-    free_all(b, x);
     return all;
 }
 
@@ -87,12 +84,12 @@ static void compare_column(cmg_hierarchy *h, cmg_solver *several, cmg_solver *si
     const int k = all[0]->columns;
     cmg_report ours = {.size = sizeof ours};
     cmg_report alone = {.size = sizeof alone};
-    double *values = malloc((size_t)(n * k) * sizeof *values);
+    scoped double *values = malloc((size_t)(n * k) * sizeof *values);
     CHECK_OK(cmg_vector_get(all[0], values));
-    cmg_vector *b = take(values, n, k, c);
-    cmg_vector *x = take(guess, n, k, c);
+    scoped_vector *b = take(values, n, k, c);
+    scoped_vector *x = take(guess, n, k, c);
     CHECK_OK(cmg_vector_get(all[1], values));
-    cmg_vector *mine = take(values, n, k, c);
+    scoped_vector *mine = take(values, n, k, c);
     CHECK_OK(cmg_solver_column(several, c, &ours));
     CHECK_OK(cmg_solver_solve(single, b, x, &alone));
     const bool same = ours.outcome == alone.outcome && abs(ours.iterations - alone.iterations) <= 0;
@@ -107,29 +104,25 @@ static void compare_column(cmg_hierarchy *h, cmg_solver *several, cmg_solver *si
     }
     CHECK(ours.history != NULL && ours.history[0] >= 0);
     (void)h;
-    free(values);
-    vectors_destroy(&b, &x, &mine);
 }
 
 static void solve_row(const int row[FACTORS], int flags)
 {
-    cmg_hierarchy *h = poisson(CELLS, LEVELS, flags);
+    scoped_hierarchy *h = poisson(CELLS, LEVELS, flags);
     cmg_report report = {.size = sizeof report};
-    cmg_csr A;
     char text[256] = "";
     for (int f = 0; f < COUNT; ++f) {
         (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%s ", words[f][row[f]]);
     }
     const int k = atoi(words[COUNT][row[COUNT]]);
-    cmg_solver_options o = solver_defaults();
-    CHECK_OK(cmg_solver_options_set(&o, text));
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-    double *rhs = block(&A, row[KIND], k, false);
-    double *guess = block(&A, row[KIND], k, true);
-    cmg_vector *b = vector_of_columns(A.rows, k, rhs);
-    cmg_vector *x = vector_of_columns(A.rows, k, guess);
-    cmg_solver *several = solver_new(h, &o);
-    cmg_solver *single = solver_new(h, &o);
+    cmg_solver_options o = solver_options(text);
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
+    scoped double *rhs = block(&A, row[KIND], k, false);
+    scoped double *guess = block(&A, row[KIND], k, true);
+    scoped_vector *b = vector_of_columns(A.rows, k, rhs);
+    scoped_vector *x = vector_of_columns(A.rows, k, guess);
+    scoped_solver *several = solver_new(h, &o);
+    scoped_solver *single = solver_new(h, &o);
     CHECK_OK((cmg_solver_solve)(several, b, x, &report));
     CHECK(report.bytes > 0 && report.solve_seconds > 0);
     (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%d columns, %s", k,
@@ -138,14 +131,9 @@ static void solve_row(const int row[FACTORS], int flags)
         compare_column(h, several, single, (const cmg_vector *[]){b, x}, guess, c, text);
     }
     CHECK(cmg_solver_column(several, k, &report) == CMG_ERR_ARG);
-    free_all(rhs, guess);
-    vectors_destroy(&b, &x);
-    cmg_solver_destroy(&several);
-    cmg_solver_destroy(&single);
-    cmg_hierarchy_destroy(&h);
 }
 
-static void columns_end_as_they_do_alone(void)
+TEST(columns_end_as_they_do_alone)
 {
     int row[FACTORS];
     pairwise p = pairwise_begin(FACTORS, value_counts);
@@ -156,50 +144,44 @@ static void columns_end_as_they_do_alone(void)
 }
 
 /* z = C r of every column, and after new values. */
-static void cycles_take_columns(void)
+TEST(cycles_take_columns)
 {
     enum { K = 5 };
-    cmg_hierarchy *h = poisson(CELLS, LEVELS, 0);
+    scoped_hierarchy *h = poisson(CELLS, LEVELS, 0);
     cmg_solver_options o;
-    cmg_csr A;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     const cmg_size n = A.rows;
-    double *rhs = block(&A, 0, K, false);
-    double *values = malloc((size_t)(n * K) * sizeof *values);
-    double *one = malloc((size_t)n * sizeof *one);
-    double *doubled = malloc((size_t)A.indptr[n] * sizeof *doubled);
+    scoped double *rhs = block(&A, 0, K, false);
+    scoped double *values = malloc((size_t)(n * K) * sizeof *values);
+    scoped double *one = malloc((size_t)n * sizeof *one);
+    scoped double *doubled = malloc((size_t)A.indptr[n] * sizeof *doubled);
     for (cmg_size k = 0; k < A.indptr[n]; ++k) {
         doubled[k] = 2 * A.values[k];
     }
-    cmg_vector *r = vector_of_columns(n, K, rhs);
-    cmg_vector *z = vector_of_columns(n, K, rhs);
-    cmg_vector *y = vector_of(n, 1);
+    scoped_vector *r = vector_of_columns(n, K, rhs);
+    scoped_vector *z = vector_of_columns(n, K, rhs);
+    scoped_vector *y = vector_of(n, 1);
     for (int precision = 0; precision < 2; ++precision) {
         cmg_solver_options_default(&o);
         CHECK_OK(cmg_solver_options_set(&o, words[PRECISION][precision]));
         o.matrix.keep_map = true;
-        cmg_solver *s = solver_new(h, &o);
+        scoped_solver *s = solver_new(h, &o);
         CHECK_OK(cmg_solver_precondition(s, r, z));
         CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, doubled));
         CHECK_OK(cmg_solver_refresh(s));
         CHECK_OK(cmg_solver_precondition(s, r, z));
         CHECK_OK(cmg_vector_get(z, values));
         for (int c = 0; c < K; ++c) {
-            cmg_vector *x = take(rhs, n, K, c);
+            scoped_vector *x = take(rhs, n, K, c);
             CHECK_OK(cmg_solver_precondition(s, x, y));
             CHECK_OK(cmg_vector_get(y, one));
             for (cmg_size i = 0; i < n; ++i) {
                 CHECK_NEAR(values[i * K + c], one[i], precision == 1 ? 1e-5 : 1e-12);
             }
-            cmg_vector_destroy(&x);
         }
         CHECK(cmg_solver_precondition(s, r, y) == CMG_ERR_SHAPE);
         CHECK((cmg_solver_solve)(s, r, y, NULL) == CMG_ERR_SHAPE);
-        cmg_solver_destroy(&s);
     }
-    free_all(rhs, values, one, doubled);
-    vectors_destroy(&r, &z, &y);
-    cmg_hierarchy_destroy(&h);
 }
 
 static int stop_at_two(void *user, int iteration, double residual, double rhs_norm)
@@ -215,18 +197,17 @@ static int stop_at_once(void *user, int iteration, double residual, double rhs_n
 }
 
 /* Limits and monitors change without a set-up, for one column and for several. */
-static void limits_change(void)
+TEST(limits_change)
 {
-    cmg_hierarchy *h = poisson(CELLS, LEVELS, 0);
-    cmg_csr A;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    scoped_hierarchy *h = poisson(CELLS, LEVELS, 0);
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     for (int k = 1; k <= 3; k += 2) {
         cmg_report report = {.size = sizeof report};
-        double *rhs = block(&A, 0, k, false);
-        cmg_vector *b = vector_of_columns(A.rows, k, rhs);
-        cmg_vector *x = vector_of_columns(A.rows, k, rhs);
+        scoped double *rhs = block(&A, 0, k, false);
+        scoped_vector *b = vector_of_columns(A.rows, k, rhs);
+        scoped_vector *x = vector_of_columns(A.rows, k, rhs);
         int seen = 0;
-        cmg_solver *s = solver_new(h, NULL);
+        scoped_solver *s = solver_new(h, NULL);
         CHECK_OK((cmg_solver_solve)(s, b, x, &report));
         const int usual = report.iterations;
         CHECK_OK(cmg_solver_set_limits(s, -1, -1, 3));
@@ -247,25 +228,20 @@ static void limits_change(void)
         CHECK(report.iterations == usual);
         CHECK_STATUS(cmg_solver_set_limits(s, 2, -1, 0), CMG_ERR_ARG);
         CHECK_STATUS(cmg_solver_set_limits(NULL, 2, -1, 0), CMG_ERR_ARG);
-        cmg_solver_destroy(&s);
-        vectors_destroy(&b, &x);
-        free(rhs);
     }
-    cmg_hierarchy_destroy(&h);
 }
 
 /* A monitor that stops leaves no column without an outcome: one of zeros has its solution. */
-static void interrupted_columns_have_outcomes(void)
+TEST(interrupted_columns_have_outcomes)
 {
     enum { K = 3 };
-    cmg_hierarchy *h = poisson(CELLS, LEVELS, 0);
-    cmg_csr A;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-    double *rhs = block(&A, 1, K, false);
-    cmg_vector *b = vector_of_columns(A.rows, K, rhs);
-    cmg_vector *x = vector_of_columns(A.rows, K, rhs);
+    scoped_hierarchy *h = poisson(CELLS, LEVELS, 0);
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
+    scoped double *rhs = block(&A, 1, K, false);
+    scoped_vector *b = vector_of_columns(A.rows, K, rhs);
+    scoped_vector *x = vector_of_columns(A.rows, K, rhs);
     int seen = 0;
-    cmg_solver *s = solver_new(h, NULL);
+    scoped_solver *s = solver_new(h, NULL);
     CHECK_OK(cmg_solver_set_monitor(s, stop_at_two, &seen));
     CHECK_OK(cmg_vector_fill(x, 0));
     CHECK_OK((cmg_solver_solve)(s, b, x, NULL));
@@ -275,10 +251,6 @@ static void interrupted_columns_have_outcomes(void)
         CHECK(of.outcome == (c == 1 ? CMG_CONVERGED_ATOL : CMG_INTERRUPTED));
         CHECK(c == 1 ? of.residual == 0 && of.relative_residual == 0 : of.iterations == 2);
     }
-    cmg_solver_destroy(&s);
-    vectors_destroy(&b, &x);
-    free(rhs);
-    cmg_hierarchy_destroy(&h);
 }
 
 /*
@@ -286,7 +258,7 @@ static void interrupted_columns_have_outcomes(void)
  * the residuals of CG rise at once, and what a monitor's stop leaves is the guess, the best there
  * was. By arrays of this test alone.
  */
-static void interrupted_columns_are_the_best(void)
+TEST(interrupted_columns_are_the_best)
 {
     enum { N = 12, K = 3 };
     cmg_size indptr[N + 1] = {0};
@@ -307,14 +279,12 @@ static void interrupted_columns_are_the_best(void)
         }
     }
     const cmg_csr A = {N, N, indptr, indices, values};
-    cmg_hierarchy *h = hierarchy_new(1);
+    scoped_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-    cmg_solver_options o = solver_defaults();
-    CHECK_OK(cmg_solver_options_set(&o, "krylov=cg smoother=jacobi cycle=none fallback=0"));
-    cmg_solver *s = solver_new(h, &o);
+    scoped_solver *s = solver_with(h, "krylov=cg smoother=jacobi cycle=none fallback=0");
     CHECK_OK(cmg_solver_set_monitor(s, stop_at_once, &seen));
-    cmg_vector *b = vector_of_columns(N, K, rhs);
-    cmg_vector *x = vector_of_columns(N, K, rhs);
+    scoped_vector *b = vector_of_columns(N, K, rhs);
+    scoped_vector *x = vector_of_columns(N, K, rhs);
     CHECK_OK(cmg_vector_fill(x, 0));
     CHECK_OK((cmg_solver_solve)(s, b, x, NULL));
     CHECK_OK(cmg_vector_get(x, y));
@@ -335,27 +305,23 @@ static void interrupted_columns_are_the_best(void)
         CHECK(left <= size * (1 + 1e-12));
         CHECK(fabs(of.relative_residual - sqrt(left / size)) <= 1e-10);
     }
-    cmg_solver_destroy(&s);
-    vectors_destroy(&b, &x);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Reports are those of the columns of the last solve: none where it was refused, none once others
  * took their place. */
-static void columns_that_are_gone_have_no_report(void)
+TEST(columns_that_are_gone_have_no_report)
 {
-    cmg_hierarchy *h = poisson(CELLS, LEVELS, 0);
+    scoped_hierarchy *h = poisson(CELLS, LEVELS, 0);
     cmg_solver_options o;
     cmg_report report = {.size = sizeof report};
-    cmg_csr A;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-    double *rhs = block(&A, 0, 5, false);
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
+    scoped double *rhs = block(&A, 0, 5, false);
     cmg_vector *b[2] = {vector_of_columns(A.rows, 3, rhs), vector_of_columns(A.rows, 5, rhs)};
     cmg_vector *x[2] = {vector_of_columns(A.rows, 3, rhs), vector_of_columns(A.rows, 5, rhs)};
     for (int renumbered = 0; renumbered < 2; ++renumbered) {
         cmg_solver_options_default(&o);
         o.matrix.format = renumbered == 1 ? CMG_FORMAT_K2RS : CMG_FORMAT_SELL;
-        cmg_solver *s = solver_new(h, &o);
+        scoped_solver *s = solver_new(h, &o);
         CHECK_STATUS((cmg_solver_solve)(s, b[0], x[0], &report),
                      renumbered == 1 ? CMG_ERR_UNSUPPORTED : CMG_OK);
         CHECK_STATUS(cmg_solver_column(s, 0, &report), renumbered == 1 ? CMG_ERR_ARG : CMG_OK);
@@ -368,53 +334,27 @@ static void columns_that_are_gone_have_no_report(void)
             CHECK_OK(cmg_solver_set_limits(s, -1, -1, 7));
             CHECK_STATUS(cmg_solver_column(s, 0, &report), CMG_ERR_ARG);
         }
-        cmg_solver_destroy(&s);
     }
     for (int k = 0; k < 2; ++k) {
         vectors_destroy(&b[k], &x[k]);
     }
-    free(rhs);
-    cmg_hierarchy_destroy(&h);
 }
 
-static void allocation_failures_leave_nothing(void)
+TEST(allocation_failures_leave_nothing)
 {
     enum { K = 3 };
-    cmg_hierarchy *h = poisson(8, 2, 0);
-    cmg_csr A;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-    double *rhs = block(&A, 0, K, false);
-    cmg_vector *b = vector_of_columns(A.rows, K, rhs);
-    cmg_vector *x = vector_of_columns(A.rows, K, rhs);
-    bool done = false;
-    for (int n = 0; n < 200 && !done; ++n) {
+    scoped_hierarchy *h = poisson(8, 2, 0);
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
+    scoped double *rhs = block(&A, 0, K, false);
+    scoped_vector *b = vector_of_columns(A.rows, K, rhs);
+    scoped_vector *x = vector_of_columns(A.rows, K, rhs);
+    for (failing f = {.most = 200, .later = true}; failing_next(&f);) {
         cmg_report report = {.size = sizeof report};
-        cmg_solver *s = solver_new(h, NULL);
-        cmgi_context_fail_after(ctx, n);
-        const cmg_status status = (cmg_solver_solve)(s, b, x, &report);
-        cmgi_context_fail_after(ctx, -1);
-        done = status == CMG_OK;
-        CHECK(done || status == CMG_ERR_MEMORY);
+        scoped_solver *s = solver_new(h, NULL);
+        failing_arm(&f);
+        failing_done(&f, (cmg_solver_solve)(s, b, x, &report));
         CHECK_STATUS(cmg_solver_column(s, K, &report), CMG_ERR_ARG);
         CHECK_OK((cmg_solver_solve)(s, b, x, &report)); /* and it is good for the next */
         CHECK(cmg_outcome_converged(report.outcome));
-        cmg_solver_destroy(&s);
     }
-    CHECK(done);
-    free(rhs);
-    vectors_destroy(&b, &x);
-    cmg_hierarchy_destroy(&h);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(columns_end_as_they_do_alone);
-    RUN(cycles_take_columns);
-    RUN(limits_change);
-    RUN(interrupted_columns_have_outcomes);
-    RUN(interrupted_columns_are_the_best);
-    RUN(columns_that_are_gone_have_no_report);
-    RUN(allocation_failures_leave_nothing);
-    return TEST_END();
 }

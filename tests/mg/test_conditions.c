@@ -1,13 +1,12 @@
 /*
  * Dirichlet conditions kept as identity rows in hierarchies on the device: the solver is that of
- * the same hierarchy on the host, to the bit, new values that fix other rows included, and nothing
+ * the same hierarchy on the host, bit for bit, new values that fix other rows included, and nothing
  * but the coarsest matrix comes to the host.
  */
-#include "cmg_fem.h"
-
 #include "transfer/energy.h"
 #include "transfer/galerkin.h"
 #include "twins.h"
+#include "generated.h"
 
 /* Q1 Poisson or elasticity with fixed boundary nodes. */
 typedef struct problem {
@@ -23,22 +22,14 @@ typedef struct problem {
 
 static cmg_hierarchy *generate(const problem *p, cmg_boundary boundary)
 {
-    cmg_generate_options g;
-    cmg_hierarchy *h = NULL;
-    cmg_generate_options_default(&g);
-    g.dim = p->dim;
-    g.cells = p->cells;
-    g.levels = 3;
-    g.problem = p->kind;
-    g.boundary = boundary;
-    CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
-    return h;
+    return generated("dim=%d cells=%lld levels=3 problem=%s dirichlet=%s", p->dim,
+                     (long long)p->cells, FEM_WORD("problem", p->kind),
+                     FEM_WORD("boundary", boundary));
 }
 
 static cmg_csr matrix_of(const cmg_hierarchy *h, int l, cmg_role role)
 {
-    cmg_csr M = {0};
-    CHECK_OK(cmg_hierarchy_get_csr(h, l, role, NULL, 0, &M));
+    const cmg_csr M = csr_of(h, l, role);
     return M;
 }
 
@@ -46,7 +37,7 @@ static cmg_csr matrix_of(const cmg_hierarchy *h, int l, cmg_role role)
 static void set_matrix(const problem *p, const cmg_csr *natural, const cmg_csr *fixed,
                        cmg_size count, cmg_hierarchy *h, int l)
 {
-    cmgi_csr A = {0};
+    scoped_csr A = {0};
     CHECK_OK(cmgi_csr_copy(ctx, natural, &A));
     for (cmg_size i = 0; i < A.rows; ++i) {
         const bool whole = i < count && cmgi_csr_identity_row(fixed, i);
@@ -58,14 +49,13 @@ static void set_matrix(const problem *p, const cmg_csr *natural, const cmg_csr *
         }
     }
     CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_A, NULL, 0, &A.view));
-    cmgi_csr_free(ctx, &A);
 }
 
 /* The conditions hold in the first `share` of the rows of every level. */
 static cmg_hierarchy *conditions(const problem *p, double share)
 {
-    cmg_hierarchy *natural = generate(p, CMG_BOUNDARY_NEUMANN);
-    cmg_hierarchy *fixed = generate(p, CMG_BOUNDARY_IDENTITY);
+    scoped_hierarchy *natural = generate(p, CMG_BOUNDARY_NEUMANN);
+    scoped_hierarchy *fixed = generate(p, CMG_BOUNDARY_IDENTITY);
     const int levels = p->alone ? 1 : cmg_hierarchy_levels(fixed);
     cmg_hierarchy *h = hierarchy_new(levels);
     for (int l = 0; l < levels; ++l) {
@@ -74,16 +64,14 @@ static cmg_hierarchy *conditions(const problem *p, double share)
         set_matrix(p, &A, &I, (cmg_size)(share * (double)A.rows), h, l);
         if (l + 1 < levels) {
             const cmg_csr P = matrix_of(p->whole_P ? natural : fixed, l, CMG_ROLE_P);
-            cmgi_csr R = {0};
+            scoped_csr R = {0};
             CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_P, NULL, 0, &P));
             CHECK_OK(cmgi_csr_transpose(ctx, &P, &R));
             if (p->own_R) {
                 CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_R, NULL, 0, &R.view));
             }
-            cmgi_csr_free(ctx, &R);
         }
     }
-    hierarchies_destroy(&natural, &fixed);
     return h;
 }
 
@@ -107,8 +95,7 @@ static void compare(const problem *p, const char *text)
     cmg_hierarchy *first = conditions(p, 1);
     cmg_hierarchy *half = conditions(p, 0.5);
     cmg_hierarchy *twin = twin_of(h, p->own_R, arrays);
-    cmg_solver_options o = solver_defaults();
-    CHECK_OK(cmg_solver_options_set(&o, text));
+    cmg_solver_options o = solver_options(text);
     o.matrix.keep_map = true;
     cmg_solver *s = solver_new(h, &o);
     cmg_solver *t = solver_new(twin, &o);
@@ -132,7 +119,7 @@ static void compare(const problem *p, const char *text)
     }
 }
 
-static void given_levels_are_cleaned_there(void)
+TEST(given_levels_are_cleaned_on_the_device)
 {
     static const problem problems[] = {
         {2, 20, false, false, false, 1, CMG_PROBLEM_POISSON, false},
@@ -149,14 +136,14 @@ static void given_levels_are_cleaned_there(void)
     }
 }
 
-static void blocks_are_cleaned_there(void)
+TEST(blocks_are_cleaned_on_the_device)
 {
     const problem p = {2, 12, false, true, false, 1, CMG_PROBLEM_ELASTICITY, false};
     compare(&p, "");
     compare(&p, "galerkin=always");
 }
 
-static void algebraic_levels_are_made_there(void)
+TEST(algebraic_levels_are_made_on_the_device)
 {
     const problem symmetric = {2, 24, false, false, false, 1, CMG_PROBLEM_POISSON, true};
     const problem kept = {2, 24, true, false, false, 2.5, CMG_PROBLEM_POISSON, true};
@@ -167,10 +154,10 @@ static void algebraic_levels_are_made_there(void)
 /* Two levels on the device, of which the coarse one is `factor` times R A P. */
 static cmg_hierarchy *scaled_product(const problem *p, double factor, cmg_csr arrays[MOST_ARRAYS])
 {
-    cmg_hierarchy *h = conditions(p, 1);
+    scoped_hierarchy *h = conditions(p, 1);
     cmgi_csr C = {0};
     CHECK_OK(cmg_hierarchy_galerkin(h, 1));
-    cmg_hierarchy *pair = hierarchy_new(2);
+    scoped_hierarchy *pair = hierarchy_new(2);
     for (int r = 0; r < 3; ++r) {
         static const cmg_role roles[] = {CMG_ROLE_A, CMG_ROLE_P, CMG_ROLE_R};
         if (cmgi_hierarchy_has(h, 0, roles[r])) {
@@ -185,13 +172,11 @@ static cmg_hierarchy *scaled_product(const problem *p, double factor, cmg_csr ar
     }
     CHECK_OK(cmg_hierarchy_set_csr(pair, 1, CMG_ROLE_A, NULL, 0, &C.view));
     cmgi_csr_free(ctx, &C);
-    cmg_hierarchy *twin = twin_of(pair, false, arrays);
-    hierarchies_destroy(&pair, &h);
-    return twin;
+    return twin_of(pair, false, arrays);
 }
 
 /* Energies of R A P and of the fine matrix are equal where the fixed rows of both are left out. */
-static void energies_leave_conditions_out(void)
+TEST(energies_leave_conditions_out)
 {
     static const problem problems[] = {
         {2, 20, false, true, false, 1e4, CMG_PROBLEM_POISSON, false},
@@ -206,7 +191,7 @@ static void energies_leave_conditions_out(void)
         double here = 0;
         cmg_csr arrays[MOST_ARRAYS];
         cmgi_dirichlet d[2] = {{0}};
-        cmg_hierarchy *twin = scaled_product(p, factors[k % 3], arrays);
+        scoped_hierarchy *twin = scaled_product(p, factors[k % 3], arrays);
         CHECK_OK(cmgi_form_dirichlet(twin, 1, d));
         CHECK(d[0].count > 0 && d[1].count > 0);
         CHECK_OK(cmgi_energy_misfits_there(twin, 1, d, factor));
@@ -218,16 +203,5 @@ static void energies_leave_conditions_out(void)
         CHECK_NEAR(here / wanted, 1, 1e-10);
         cmgi_dirichlet_clear(ctx, &d[0]);
         cmgi_dirichlet_clear(ctx, &d[1]);
-        cmg_hierarchy_destroy(&twin);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(given_levels_are_cleaned_there);
-    RUN(blocks_are_cleaned_there);
-    RUN(algebraic_levels_are_made_there);
-    RUN(energies_leave_conditions_out);
-    return TEST_END();
 }

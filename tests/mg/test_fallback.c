@@ -2,117 +2,71 @@
  * A cycle in few bits that fails is noticed and replaced: what fp64 solves is solved, the report
  * says how, and nothing is called converged that is not.
  */
-#include "cmg_fem.h"
-
 #include "solves.h"
+#include "generated.h"
 
 /* No condition on the boundary but a reaction: constants are nearly in the kernel. */
 static void add_reaction(cmg_hierarchy *h, double reaction)
 {
     for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
-        cmg_csr A;
-        CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-        double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
+        const cmg_csr A = csr_of(h, l, CMG_ROLE_A);
+        scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
         const double mass = reaction / (double)A.rows;
-        for (cmg_size i = 0; i < A.rows; ++i) {
-            for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-                values[k] = A.values[k] + (A.indices[k] == i ? mass : 0);
-            }
+        EACH_ENTRY (&A, i, k) {
+            values[k] = A.values[k] + (A.indices[k] == i ? mass : 0);
         }
         CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
-        free(values);
     }
-}
-
-static cmg_hierarchy *generated(cmg_problem problem, cmg_coefficient coefficient, double contrast,
-                                int dim)
-{
-    cmg_generate_options g;
-    cmg_generate_options_default(&g);
-    g.problem = problem;
-    g.coefficient = coefficient;
-    g.contrast = contrast;
-    g.dim = dim;
-    g.cells = dim == 2 ? 32 : 8;
-    g.levels = dim == 2 ? 3 : 2;
-    g.distort = 0.2;
-    g.angle = 30;
-    cmg_hierarchy *h = NULL;
-    CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
-    return h;
 }
 
 enum { PROBLEMS = 9 };
 static cmg_hierarchy *problem(int k)
 {
-    cmg_hierarchy *h = NULL;
-    switch (k) {
-    case 0:
-        return generated(CMG_PROBLEM_POISSON, CMG_COEFFICIENT_JUMP, 1e6, 2);
-    case 1:
-        return generated(CMG_PROBLEM_POISSON, CMG_COEFFICIENT_CHECKERBOARD, 1e8, 2);
-    case 2:
-        return generated(CMG_PROBLEM_POISSON, CMG_COEFFICIENT_ANISOTROPIC, 1e3, 2);
-    case 3:
-        return generated(CMG_PROBLEM_ELASTICITY, CMG_COEFFICIENT_RANDOM, 1e4, 2);
-    case 4:
-        return generated(CMG_PROBLEM_ELASTICITY, CMG_COEFFICIENT_CONSTANT, 1, 3);
-    case 5:
-        h = poisson(16, 4, POISSON_NEUMANN);
-        add_reaction(h, 1e-5);
-        return h;
-    default:
-        h = poisson(16, 4, 0);
-        scale(h, k == 6 ? 1e-30 : k == 7 ? 1e30 : 1e200);
-        return h;
+    static const char *const texts[5] = {
+        "coefficient=jump contrast=1e6 cells=32 levels=3",
+        "coefficient=checkerboard contrast=1e8 cells=32 levels=3",
+        "coefficient=anisotropic contrast=1e3 angle=30 cells=32 levels=3",
+        "problem=elasticity coefficient=random contrast=1e4 cells=32 levels=3",
+        "problem=elasticity dim=3 cells=8 levels=2"};
+    if (k < 5) {
+        return generated("distort=0.2 %s", texts[k]);
     }
+    cmg_hierarchy *h = poisson(16, 4, k == 5 ? POISSON_NEUMANN : 0);
+    if (k == 5) {
+        add_reaction(h, 1e-5);
+    } else {
+        scale(h, k == 6 ? 1e-30 : k == 7 ? 1e30 : 1e200);
+    }
+    return h;
 }
 
-typedef struct storage {
-    cmg_precision precision;
-    cmg_values values;
-    const char *schedule;
-} storage;
-
-static const storage storages[] = {
-    {CMG_FP32, CMG_VALUES_FULL, NULL},
-    {CMG_FP32, CMG_VALUES_FP16, NULL},
-    {CMG_FP32, CMG_VALUES_FP8, NULL},
-    {CMG_FP64, CMG_VALUES_FULL, "fp8"},
-};
+static const char *const storages[] = {"precision=mixed", "precision=mixed values=fp16",
+                                       "precision=mixed values=fp8",
+                                       "precision=fp64 precision_schedule=fp8"};
 enum { STORAGES = sizeof storages / sizeof storages[0] };
 
-static cmg_solver_options options_of(const storage *s)
+static cmg_solver_options options_of(const char *storage)
 {
-    cmg_solver_options o = defaults();
-    o.precision = s->precision;
-    (void)snprintf(o.precision_schedule, sizeof o.precision_schedule, "%s",
-                   s->schedule != NULL ? s->schedule : "");
-    o.matrix.format = CMG_FORMAT_COMPRESSED;
-    o.matrix.values = s->values;
-    o.matrix.no_templates = true;
-    o.max_it = 300;
-    return o;
+    return solver_options("smoother=jacobi format=compressed no_templates max_it=300 %s", storage);
 }
 
-static void what_fp64_solves_is_solved(void)
+TEST(what_fp64_solves_is_solved)
 {
     int failed = 0;
     int fell = 0;
     for (int p = 0; p < PROBLEMS; ++p) {
-        cmg_hierarchy *h = problem(p);
+        scoped_hierarchy *h = problem(p);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
-        cmg_vector *b = vector_of(n, 3);
-        cmg_vector *x = vector_new(n, CMG_FP64);
-        cmg_solver_options o = defaults();
-        o.max_it = 300;
+        scoped_vector *b = vector_of(n, 3);
+        scoped_vector *x = vector_new(n, CMG_FP64);
+        cmg_solver_options o = solver_options("smoother=jacobi max_it=300");
         const cmg_report plain = solve(h, &o, b, x);
         printf("   problem %d: fp64 %d", p, plain.iterations);
         CHECK(plain.outcome == CMG_CONVERGED_RTOL);
         /* a GPU records graphs for every solver: fp32 and fp8 will do there */
         const int stride = cmg_context_backend(ctx) == CMG_BACKEND_CUDA ? 3 : 1;
         for (int k = 0; k < STORAGES; k += stride) {
-            o = options_of(&storages[k]);
+            o = options_of(storages[k]);
             CHECK_OK(cmg_vector_fill(x, 0));
             cmg_report report = solve(h, &o, b, x);
             const double residual = true_residual(h, b, x);
@@ -128,8 +82,6 @@ static void what_fp64_solves_is_solved(void)
             CHECK(!cmg_outcome_converged(report.outcome) || true_residual(h, b, x) <= 1.0001e-8);
         }
         printf("\n");
-        vectors_destroy(&b, &x);
-        cmg_hierarchy_destroy(&h);
     }
     CHECK(failed > 0); /* the problems are hard enough to show something */
     CHECK(fell >= failed);
@@ -138,18 +90,18 @@ static void what_fp64_solves_is_solved(void)
 /* A hierarchy whose fp32 cycle overflows at once. */
 enum { OVERFLOWS = 8 };
 
-static void report_says_what_happened(void)
+TEST(report_says_what_happened)
 {
-    cmg_hierarchy *h = problem(OVERFLOWS);
+    scoped_hierarchy *h = problem(OVERFLOWS);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_of(n, 3);
-    cmg_vector *x = vector_of(n, 4);
+    scoped_vector *b = vector_of(n, 3);
+    scoped_vector *x = vector_of(n, 4);
     cmg_report report = {.size = sizeof report};
     double norm = 0;
     CHECK_OK(cmg_vector_fill(x, 0));
     CHECK_OK(cmg_vector_norm(b, &norm));
-    const cmg_solver_options o = options_of(&storages[3]);
-    cmg_solver *s = solver_new(h, &o);
+    const cmg_solver_options o = options_of(storages[3]);
+    scoped_solver *s = solver_new(h, &o);
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
     CHECK(report.fallbacks == 3 && strcmp(report.precision, "fp64") == 0);
     CHECK(strstr(report.fallback, "fp8 to fp16 after ") == report.fallback);
@@ -166,44 +118,35 @@ static void report_says_what_happened(void)
     CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0);
     CHECK(report.fallback[0] == '\0' && strcmp(report.precision, "fp64") == 0);
     CHECK_NEAR(report.relative_residual, true_residual(h, b, x), 1e-12);
-    cmg_solver_destroy(&s);
-    vectors_destroy(&b, &x);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Also stand-alone cycles, nested iteration, renumbered levels, flexible CG, defect correction. */
-static void every_kind_of_solve_falls_back(void)
+TEST(every_kind_of_solve_falls_back)
 {
-    cmg_hierarchy *h = problem(OVERFLOWS);
+    scoped_hierarchy *h = problem(OVERFLOWS);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_of(n, 3);
-    cmg_vector *x = vector_new(n, CMG_FP64);
+    scoped_vector *b = vector_of(n, 3);
+    scoped_vector *x = vector_new(n, CMG_FP64);
     for (int way = 0; way < 16; ++way) {
-        cmg_solver_options o = defaults();
-        o.precision = CMG_FP32;
-        o.krylov = (cmg_krylov)(way % 4);
-        o.fmg = way / 4 % 2;
-        o.matrix.format = way / 8 ? CMG_FORMAT_K1RS : CMG_FORMAT_AUTO;
-        o.pre = 2;
-        o.post = 2;
+        cmg_solver_options o = solver_options(
+            "smoother=jacobi precision=mixed krylov=%s fmg=%d format=%s pre=2 post=2",
+            WORD("krylov", way % 4), way / 4 % 2, way / 8 ? "k1rs" : "auto");
         CHECK_OK(cmg_vector_fill(x, 0));
         const cmg_report report = solve(h, &o, b, x);
         CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 1);
         CHECK_NEAR(report.relative_residual, true_residual(h, b, x), 1e-12);
     }
-    vectors_destroy(&b, &x);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Dampings that make the cycle diverge in every precision: x comes back no worse than it went. */
-static void where_nothing_helps_the_best_iterate_is_returned(void)
+TEST(where_nothing_helps_the_best_iterate_is_returned)
 {
-    cmg_hierarchy *h = poisson(32, 5, 0);
+    scoped_hierarchy *h = poisson(32, 5, 0);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_of(n, 3);
+    scoped_vector *b = vector_of(n, 3);
     for (int krylov = CMG_KRYLOV_NONE; krylov <= CMG_KRYLOV_CG; ++krylov) {
-        cmg_vector *x = vector_of(n, 4);
-        cmg_solver_options o = options_of(&storages[3]);
+        scoped_vector *x = vector_of(n, 4);
+        cmg_solver_options o = options_of(storages[3]);
         o.krylov = (cmg_krylov)krylov;
         (void)snprintf(o.smoother, sizeof o.smoother, "%s",
                        "block-jacobi"); /* nobody's weak choice, which would be replaced */
@@ -215,20 +158,17 @@ static void where_nothing_helps_the_best_iterate_is_returned(void)
         CHECK(!cmg_outcome_converged(report.outcome) && report.fallbacks == 3);
         CHECK(report.relative_residual <= before * (1 + 1e-12));
         CHECK_NEAR(report.relative_residual, true_residual(h, b, x), 1e-10);
-        cmg_vector_destroy(&x);
     }
-    cmg_vector_destroy(&b);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* A good guess is not lost to a cycle that spoils it. */
-static void the_guess_survives(void)
+TEST(the_guess_survives)
 {
-    cmg_hierarchy *h = problem(OVERFLOWS);
+    scoped_hierarchy *h = problem(OVERFLOWS);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_of(n, 3);
-    cmg_vector *x = vector_new(n, CMG_FP64);
-    cmg_solver_options o = options_of(&storages[0]);
+    scoped_vector *b = vector_of(n, 3);
+    scoped_vector *x = vector_new(n, CMG_FP64);
+    cmg_solver_options o = options_of(storages[0]);
     const int whole = solve(h, &o, b, x).iterations;
     o.rtol = 1e-4;
     CHECK_OK(cmg_vector_fill(x, 0));
@@ -237,20 +177,18 @@ static void the_guess_survives(void)
     const cmg_report rest = solve(h, &o, b, x);
     CHECK(rest.outcome == CMG_CONVERGED_RTOL && rest.fallbacks == 1);
     CHECK(rest.iterations < whole);
-    vectors_destroy(&b, &x);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* A limit that a healthy iteration meets is the caller's wish, and so are other outcomes of fp64.
  */
-static void healthy_iterations_keep_their_limit(void)
+TEST(healthy_iterations_keep_their_limit)
 {
-    cmg_hierarchy *h = poisson(32, 5, 0);
+    scoped_hierarchy *h = poisson(32, 5, 0);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_of(n, 3);
+    scoped_vector *b = vector_of(n, 3);
     for (int k = 0; k < STORAGES; ++k) {
-        cmg_vector *x = vector_of(n, 4);
-        cmg_solver_options o = options_of(&storages[k]);
+        scoped_vector *x = vector_of(n, 4);
+        cmg_solver_options o = options_of(storages[k]);
         o.max_it = 3;
         cmg_report report = solve(h, &o, b, x);
         CHECK(report.outcome == CMG_ITERATION_LIMIT && report.iterations == 3);
@@ -262,32 +200,27 @@ static void healthy_iterations_keep_their_limit(void)
         o.max_it = 100;
         report = solve(h, &o, b, x);
         CHECK(report.outcome == CMG_NOT_A_NUMBER && report.fallbacks == 0);
-        cmg_vector_destroy(&x);
     }
-    cmg_vector_destroy(&b);
-    cmg_hierarchy_destroy(&h);
 }
 
 /*
  * Memory that runs out while the cycle is built again: what does not fit beside the one before is
  * made in its place, and else the solver says so, and lets go of all.
  */
-static void failing_memory_leaves_nothing(void)
+TEST(failing_memory_leaves_nothing)
 {
-    if (cmg_context_backend(ctx) == CMG_BACKEND_CUDA) {
-        SKIP("a solver for every allocation: on the CPU alone");
-        return;
-    }
-    cmg_hierarchy *h = problem(OVERFLOWS);
+    NEEDS(cmg_context_backend(ctx) != CMG_BACKEND_CUDA,
+          "a solver for every allocation: on the CPU alone");
+    scoped_hierarchy *h = problem(OVERFLOWS);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_of(n, 3);
-    cmg_vector *x = vector_new(n, CMG_FP64);
+    scoped_vector *b = vector_of(n, 3);
+    scoped_vector *x = vector_new(n, CMG_FP64);
     bool reached = true;
     int refused = 0;
     int solved = 0;
     for (int allocations = 0; reached && allocations < 10000; ++allocations) {
-        const cmg_solver_options o = options_of(&storages[0]);
-        cmg_solver *s = solver_new(h, &o);
+        const cmg_solver_options o = options_of(storages[0]);
+        scoped_solver *s = solver_new(h, &o);
         CHECK_OK(cmg_vector_fill(x, 0));
         cmgi_context_fail_after(ctx, allocations);
         const cmg_status status = cmg_solver_solve(s, b, x, NULL);
@@ -296,22 +229,6 @@ static void failing_memory_leaves_nothing(void)
         CHECK(status == CMG_OK || (reached && status == CMG_ERR_MEMORY));
         refused += status == CMG_ERR_MEMORY;
         solved += reached && status == CMG_OK;
-        cmg_solver_destroy(&s);
     }
     CHECK(!reached && refused > 0 && solved > 10);
-    vectors_destroy(&b, &x);
-    cmg_hierarchy_destroy(&h);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(what_fp64_solves_is_solved);
-    RUN(report_says_what_happened);
-    RUN(every_kind_of_solve_falls_back);
-    RUN(where_nothing_helps_the_best_iterate_is_returned);
-    RUN(the_guess_survives);
-    RUN(healthy_iterations_keep_their_limit);
-    RUN(failing_memory_leaves_nothing);
-    return TEST_END();
 }

@@ -2,7 +2,6 @@
 #define _XOPEN_SOURCE 700
 #include "test.h"
 
-#include <math.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -89,16 +88,14 @@ static int child(const objects *o, system5 *p, int first)
     return good && solve(o, p, 1) ? 0 : 1;
 }
 
-static void a_forked_process_solves(void)
+TEST(a_forked_process_solves)
 {
-    system5 *p = calloc(1, sizeof *p);
+    scoped system5 *p = calloc(1, sizeof *p);
     objects o = {0};
-    cmg_context_options with;
+    cmg_context_options with = context_defaults();
     fill(p);
-    cmg_context_options_default(&with);
     with.threads = 2;
-    cmg_solver_options options = solver_defaults();
-    options.matrix.keep_map = true;
+    cmg_solver_options options = solver_options("keep_map=true");
     const cmg_csr A = {N, N, p->indptr, p->indices, p->values};
     CHECK_OK(cmg_context_create(&with, &o.own));
     CHECK_OK(cmg_hierarchy_create(o.own, 1, &o.h));
@@ -122,12 +119,4 @@ static void a_forked_process_solves(void)
     cmg_solver_destroy(&o.s);
     cmg_hierarchy_destroy(&o.h);
     cmg_context_destroy(&o.own);
-    free(p);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(a_forked_process_solves);
-    return TEST_END();
 }

@@ -4,7 +4,6 @@
  * refused: another P, another R, a D that is no number, A that is no box any more, an even side,
  * several columns.
  */
-#include "core/random.h"
 #include "mg/cycle.h"
 #include "test.h"
 
@@ -45,13 +44,10 @@ static cmgi_csr assemble(const problem *p, bool restriction)
 {
     const int *to = restriction ? p->m : p->n;
     const cmg_size rows = rows_of(to);
-    cmgi_csr M = {0};
-    cmg_size k = 0;
-    CHECK_OK(cmgi_csr_alloc(ctx, rows, rows_of(p->n), 27 * rows, &M));
+    cmgi_csr M = csr_new(rows, rows_of(p->n), 27 * rows);
     for (cmg_size i = 0; i < rows; ++i) {
         int at[3];
         place_of(to, i, at);
-        M.indptr[i] = k;
         for (int e = 0; e < 27; ++e) {
             const int c = e % 3 - 1;
             const int b = e / 3 % 3 - 1;
@@ -60,20 +56,19 @@ static cmgi_csr assemble(const problem *p, bool restriction)
             const int z = restriction && p->dims == 3 ? 2 * at[2] + 1 : at[2];
             const cmg_size j = number_of(p->n, s * at[0] + c + s - 1, s * at[1] + b + s - 1, z + a);
             if (j >= 0 && (p->dims == 3 || a == 0)) {
-                M.indices[k] = (cmg_index)j;
-                M.values[k++] = restriction ? ldexp(1, -(abs(a) + abs(b) + abs(c))) : p->value[e];
+                csr_put(&M, i, j,
+                        restriction ? ldexp(1, -(abs(a) + abs(b) + abs(c))) : p->value[e]);
             }
         }
     }
-    M.indptr[rows] = k;
+    csr_end(&M);
     return M;
 }
 
 static cmgi_csr transposed(const cmgi_csr *M)
 {
-    const cmg_csr view = cmgi_csr_view(M);
     cmgi_csr T = {0};
-    CHECK_OK(cmgi_csr_transpose(ctx, &view, &T));
+    CHECK_OK(cmgi_csr_transpose(ctx, &M->view, &T));
     return T;
 }
 
@@ -92,14 +87,8 @@ static cmgi_csr diagonal(cmg_size rows, double d)
 
 static cmg_matrix *matrix(const cmgi_csr *M, cmg_format format, cmg_precision precision)
 {
-    const cmg_csr view = cmgi_csr_view(M);
-    cmg_matrix_options options;
-    cmg_matrix_options_default(&options);
-    options.format = format;
-    options.precision = precision;
-    cmg_matrix *made = NULL;
-    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &made));
-    return made;
+    return matrix_with(&M->view, "format=%s precision=%s", WORD("format", format),
+                       WORD("precision", precision));
 }
 
 static problem make(int dims, const int *n, bool even, cmg_precision precision)
@@ -117,9 +106,8 @@ static problem make(int dims, const int *n, bool even, cmg_precision precision)
     p.R = assemble(&p, true);
     p.P = transposed(&p.R);
     p.D = diagonal(rows_of(p.n), 0.375);
-    cmgi_csr inverse = diagonal(rows_of(p.m), 0.7);
+    scoped_csr inverse = diagonal(rows_of(p.m), 0.7);
     p.coarse = matrix(&inverse, CMG_FORMAT_DIAGONAL, precision);
-    cmgi_csr_free(ctx, &inverse);
     cmgi_level *level = &p.level[0];
     p.level[1].rows = rows_of(p.m);
     level->rows = rows_of(p.n);
@@ -172,8 +160,8 @@ static void defect(const cmgi_csr *A, const double *b, const double *x, double *
 static void smooth(const problem *p, const double *b, double *x)
 {
     const cmgi_smoother *s = &p->level[0].smoother;
-    double *r = vector(p->A.rows, 0);
-    double *last = calloc((size_t)p->A.rows, sizeof *last); /* correction */
+    scoped double *r = vector(p->A.rows, 0);
+    scoped double *last = calloc((size_t)p->A.rows, sizeof *last); /* correction */
     for (int k = 0; k < s->stages; ++k) {
         defect(&p->A, b, x, r);
         for (cmg_size i = 0; i < p->A.rows; ++i) {
@@ -181,15 +169,13 @@ static void smooth(const problem *p, const double *b, double *x)
             x[i] += last[i];
         }
     }
-    free(r);
-    free(last);
 }
 
 /* z += P x for the coarse level's right-hand side R r, solved by one step x = 0.7 R r. */
 static void correct(const problem *p, const double *r, double *z)
 {
-    double *c = vector(p->R.rows, 0);
-    double *e = vector(p->A.rows, 0);
+    scoped double *c = vector(p->R.rows, 0);
+    scoped double *e = vector(p->A.rows, 0);
     defect(&p->R, NULL, r, c);
     for (cmg_size i = 0; i < p->R.rows; ++i) {
         c[i] *= 0.7;
@@ -198,14 +184,12 @@ static void correct(const problem *p, const double *r, double *z)
     for (cmg_size i = 0; i < p->A.rows; ++i) {
         z[i] += e[i];
     }
-    free(c);
-    free(e);
 }
 
 /* z = C b of two levels, or of nested iteration on them: from the guess that level 1 gives. */
 static void plain_iteration(const problem *p, bool nested, const double *b, double *z)
 {
-    double *r = vector(p->A.rows, 0);
+    scoped double *r = vector(p->A.rows, 0);
     memset(z, 0, (size_t)p->A.rows * sizeof *z);
     if (nested) {
         correct(p, b, z);
@@ -214,7 +198,6 @@ static void plain_iteration(const problem *p, bool nested, const double *b, doub
     defect(&p->A, b, z, r);
     correct(p, r, z);
     smooth(p, b, z);
-    free(r);
 }
 
 static void plain_cycle(const problem *p, const double *b, double *z)
@@ -269,13 +252,11 @@ static int count_halves(const cmgi_cycle *cycle)
 static double error_of(cmgi_cycle *cycle, const double *b, const double *want, cmg_size n)
 {
     const cmg_precision precision = cmgi_cycle_precision(cycle);
-    cmg_vector *vb = NULL;
-    cmg_vector *vz = NULL;
-    double *z = vector(n, 0);
+    scoped double *z = vector(n, 0);
     double worst = 0;
     double size = 0;
-    CHECK_OK(cmg_vector_create(ctx, n, precision, &vb));
-    CHECK_OK(cmg_vector_create(ctx, n, precision, &vz));
+    scoped_vector *vb = vector_new(n, precision);
+    scoped_vector *vz = vector_new(n, precision);
     CHECK_OK(cmg_vector_set(vb, b));
     CHECK_OK(cmgi_cycle_run(cycle, vb->data, vz->data));
     CHECK_OK(cmg_vector_get(vz, z));
@@ -283,9 +264,6 @@ static double error_of(cmgi_cycle *cycle, const double *b, const double *want, c
         worst = !(fabs(z[i] - want[i]) <= worst) ? fabs(z[i] - want[i]) : worst;
         size = fmax(size, fabs(want[i]));
     }
-    free(z);
-    cmg_vector_destroy(&vb);
-    cmg_vector_destroy(&vz);
     return worst / size;
 }
 
@@ -294,7 +272,7 @@ static const int boxes[][4] = {{3, 3, 3, 7},    {3, 27, 9, 5},  {3, 29, 31, 3}, 
                                {2, 125, 21, 1}, {2, 259, 9, 1}, {3, 57, 35, 7}};
 
 /* One and two stages, recurrences, both precisions: the same as loops make, to rounding. */
-static void halves_are_the_cycle(void)
+TEST(halves_are_the_cycle)
 {
     int found = 0;
     static const double momentum[] = {0, 0, 0.1, -0.2}; /* the last one with complex roots */
@@ -307,15 +285,13 @@ static void halves_are_the_cycle(void)
             cmgi_cycle *cycle = compile(&p, stages, momentum[c / 4], true, 1);
             const bool box = cmgi_matrix_box(p.level[0].A) != NULL;
             const bool taken = box && cmgi_halves_possible(ctx) && (even || precision == CMG_FP32);
-            double *b = vector(p.A.rows, 5);
-            double *z = vector(p.A.rows, 0);
+            scoped double *b = vector(p.A.rows, 5);
+            scoped double *z = vector(p.A.rows, 0);
             found += box && precision == CMG_FP32;
             CHECK(p.level[0].halves.taken == taken);
             CHECK(count_halves(cycle) == (!taken ? 0 : momentum[c / 4] < 0 ? 1 : 2));
             plain_cycle(&p, b, z);
             CHECK_NEAR(error_of(cycle, b, z, p.A.rows), 0, precision == CMG_FP32 ? 3e-6 : 1e-14);
-            free(b);
-            free(z);
             cmgi_cycle_destroy(&cycle);
             discard(&p);
         }
@@ -324,7 +300,7 @@ static void halves_are_the_cycle(void)
 }
 
 /* Nested iteration: P e without a guess, and the defect of a guess, are halves, too. */
-static void nested_iteration_has_halves(void)
+TEST(nested_iteration_has_halves)
 {
     int found = 0;
     for (size_t k = 0; k < sizeof boxes / sizeof *boxes; ++k) {
@@ -332,14 +308,12 @@ static void nested_iteration_has_halves(void)
             const cmg_precision precision = c % 2 == 0 ? CMG_FP32 : CMG_FP64;
             problem p = make(boxes[k][0], boxes[k] + 1, c / 2 % 2 == 0, precision);
             cmgi_cycle *cycle = compile_any(&p, 1 + c / 4, 0, true, true, 1);
-            double *b = vector(p.A.rows, 5);
-            double *z = vector(p.A.rows, 0);
+            scoped double *b = vector(p.A.rows, 5);
+            scoped double *z = vector(p.A.rows, 0);
             CHECK(count_halves(cycle) == (p.level[0].halves.taken ? 3 : 0));
             found += p.level[0].halves.taken;
             plain_iteration(&p, true, b, z);
             CHECK_NEAR(error_of(cycle, b, z, p.A.rows), 0, precision == CMG_FP32 ? 3e-6 : 1e-14);
-            free(b);
-            free(z);
             cmgi_cycle_destroy(&cycle);
             discard(&p);
         }
@@ -347,7 +321,7 @@ static void nested_iteration_has_halves(void)
     CHECK(!cmgi_halves_possible(ctx) || found > 30);
 }
 
-static void traffic_and_text(void)
+TEST(traffic_and_text)
 {
     problem p = make(3, boxes[4] + 1, true, CMG_FP32);
     cmgi_cycle *cycle = compile(&p, 2, 0, true, 1);
@@ -388,7 +362,7 @@ static void replace(cmg_matrix **M, cmgi_csr *csr, cmg_size entry, double factor
     *M = matrix(csr, format, precision);
 }
 
-static void others_are_refused(void)
+TEST(others_are_refused)
 {
     for (int c = 0; c < 6; ++c) {
         problem p = make(3, boxes[4] + 1, true, c % 2 == 0 ? CMG_FP32 : CMG_FP64);
@@ -408,7 +382,7 @@ static void others_are_refused(void)
     discard(&p);
 }
 
-static void several_columns_go_one_by_one(void)
+TEST(several_columns_go_one_by_one)
 {
     problem p = make(3, boxes[4] + 1, true, CMG_FP32);
     cmgi_cycle *cycle = compile(&p, 2, 0, true, 3);
@@ -419,13 +393,13 @@ static void several_columns_go_one_by_one(void)
 }
 
 /* A that is not stored as a box, on a level whose CSR is one, and then is none. */
-static void few_rows_are_boxes_too(void)
+TEST(few_rows_are_boxes_too)
 {
     for (int c = 0; c < 6; ++c) {
         const int *box = boxes[c % 2 == 0 ? 0 : 5];
         problem p = make(box[0], box + 1, true, CMG_FP32);
-        double *b = vector(p.A.rows, 5);
-        double *z = vector(p.A.rows, 0);
+        scoped double *b = vector(p.A.rows, 5);
+        scoped double *z = vector(p.A.rows, 0);
         p.A.values[p.A.indptr[5] + 1] *= c / 2 == 1 ? 1.5 : 1;
         const cmg_csr view = cmgi_csr_view(&p.A);
         cmg_matrix_destroy(&p.level[0].A);
@@ -439,18 +413,16 @@ static void few_rows_are_boxes_too(void)
         CHECK_NEAR(error_of(cycle, b, z, p.A.rows), 0, 3e-6);
         cmgi_cycle_destroy(&cycle);
         cmg_hierarchy_destroy(&p.h);
-        free(b);
-        free(z);
         discard(&p);
     }
 }
 
 /* A that is no box any more, then one with other values, on the same level. */
-static void new_values(void)
+TEST(new_values)
 {
     problem p = make(3, boxes[4] + 1, true, CMG_FP32);
-    double *b = vector(p.A.rows, 5);
-    double *z = vector(p.A.rows, 0);
+    scoped double *b = vector(p.A.rows, 5);
+    scoped double *z = vector(p.A.rows, 0);
     for (int turn = 0; turn < 3; ++turn) {
         const bool box = turn != 1;
         for (cmg_size k = 0; k < p.A.indptr[p.A.rows]; ++k) {
@@ -465,20 +437,5 @@ static void new_values(void)
         CHECK_NEAR(error_of(cycle, b, z, p.A.rows), 0, 3e-6);
         cmgi_cycle_destroy(&cycle);
     }
-    free(b);
-    free(z);
     discard(&p);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(halves_are_the_cycle);
-    RUN(nested_iteration_has_halves);
-    RUN(traffic_and_text);
-    RUN(others_are_refused);
-    RUN(several_columns_go_one_by_one);
-    RUN(few_rows_are_boxes_too);
-    RUN(new_values);
-    return TEST_END();
 }

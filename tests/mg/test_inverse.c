@@ -1,7 +1,6 @@
 /* The inverse of small symmetric positive definite matrices, on the host and on the device: A X = 1
  * by plain loops. */
 #include "core/backend.h"
-#include "core/random.h"
 #include "mg/coarse.h"
 #include "mg/small_inverse.h"
 #include "test.h"
@@ -12,7 +11,7 @@
 static double *positive(cmg_size n, double shift)
 {
     uint64_t seed = (uint64_t)n + 5;
-    double *B = malloc((size_t)(n * n + 1) * sizeof *B);
+    scoped double *B = malloc((size_t)(n * n + 1) * sizeof *B);
     double *A = calloc((size_t)(n * n + 1), sizeof *A);
     for (cmg_size k = 0; k < n * n; ++k) {
         B[k] = 2 * cmgi_random(&seed) - 1;
@@ -25,7 +24,6 @@ static double *positive(cmg_size n, double shift)
         }
         A[i * n + i] += shift;
     }
-    free(B);
     return A;
 }
 
@@ -40,13 +38,13 @@ static cmg_status invert(cmg_size n, double *X, bool *definite)
                                         : cmgi_small_inverse(ctx, n, X, definite);
 }
 
-static void inverts(void)
+TEST(inverts)
 {
     static const cmg_size sizes[] = {1, 2, 3, 4, 5, 8, 31, 64, 65, 150};
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
         const cmg_size n = sizes[s];
-        double *A = positive(n, 0.5);
-        double *X = malloc((size_t)(n * n) * sizeof *X);
+        scoped double *A = positive(n, 0.5);
+        scoped double *X = malloc((size_t)(n * n) * sizeof *X);
         bool definite = false;
         double worst = 0;
         memcpy(X, A, (size_t)(n * n) * sizeof *X);
@@ -63,17 +61,16 @@ static void inverts(void)
             }
         }
         CHECK(worst <= 100 * (double)n * DBL_EPSILON); /* of condition 10 */
-        free_all(A, X);
     }
 }
 
 /* Singular and indefinite matrices come back as they were. */
-static void refuses(void)
+TEST(refuses)
 {
     for (cmg_size n = 1; n < 8; ++n) {
         for (int kind = 0; kind < 2; ++kind) {
-            double *A = positive(n, 0.5);
-            double *X = malloc((size_t)(n * n) * sizeof *X);
+            scoped double *A = positive(n, 0.5);
+            scoped double *X = malloc((size_t)(n * n) * sizeof *X);
             bool definite = true;
             for (cmg_size i = 0; i < n && kind == 0; ++i) { /* the last unknown repeats the first */
                 A[i * n + n - 1] = n > 1 ? A[i * n] : 0;
@@ -85,7 +82,6 @@ static void refuses(void)
             memcpy(X, A, (size_t)(n * n) * sizeof *X);
             CHECK_OK(invert(n, X, &definite));
             CHECK(!definite && memcmp(X, A, (size_t)(n * n) * sizeof *X) == 0);
-            free_all(A, X);
         }
     }
 }
@@ -93,7 +89,7 @@ static void refuses(void)
 /* The largest entry of A X A - A, X - X^T and X 1, relative to the largest of A, of X, of X. */
 static double pseudo_defect(const double *A, const double *X, cmg_size n)
 {
-    double *AX = calloc((size_t)(n * n), sizeof *AX);
+    scoped double *AX = calloc((size_t)(n * n), sizeof *AX);
     double worst[3] = {0, 0, 0};
     double size[2] = {0, 0};
     for (cmg_size i = 0; i < n; ++i) {
@@ -120,7 +116,6 @@ static double pseudo_defect(const double *A, const double *X, cmg_size n)
             worst[0] = fmax(worst[0], fabs(sum));
         }
     }
-    free(AX);
     return fmax(worst[0] / size[0], fmax(worst[1], worst[2]) / size[1]);
 }
 
@@ -141,16 +136,16 @@ static void ring(cmg_size n, cmg_size parts, double *A)
 }
 
 /* The Moore-Penrose inverse, where constants go to 0 and where other vectors do, too. */
-static void singular_graphs(void)
+TEST(singular_graphs)
 {
     static const cmg_size sizes[] = {4, 6, 32, 64, 130, 320, 350};
     for (size_t s = 0; s < 2 * (sizeof sizes / sizeof *sizes); ++s) {
         const cmg_size n = sizes[s / 2];
         const cmg_size parts = 1 + (cmg_size)(s % 2);
-        double *A = malloc((size_t)(n * n) * sizeof *A);
-        double *X = malloc((size_t)(n * n) * sizeof *X);
-        cmg_index *indices = malloc((size_t)(n * n) * sizeof *indices);
-        cmg_size *indptr = malloc((size_t)(n + 1) * sizeof *indptr);
+        scoped double *A = malloc((size_t)(n * n) * sizeof *A);
+        scoped double *X = malloc((size_t)(n * n) * sizeof *X);
+        scoped cmg_index *indices = malloc((size_t)(n * n) * sizeof *indices);
+        scoped cmg_size *indptr = malloc((size_t)(n + 1) * sizeof *indptr);
         for (cmg_size k = 0; k < n * n; ++k) {
             indices[k] = (cmg_index)(k % n);
         }
@@ -172,15 +167,5 @@ static void singular_graphs(void)
             CHECK(kind == CMGI_INVERSE_PSEUDO);
             CHECK(pseudo_defect(A, X, n) <= 100 * (double)(n * n) * DBL_EPSILON);
         }
-        free_all(A, X, indices, indptr);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(inverts);
-    RUN(refuses);
-    RUN(singular_graphs);
-    return TEST_END();
 }

@@ -3,9 +3,8 @@
  * fp64 CSR, within one, on preassembled/, on distorted meshes and on hierarchies made by others
  * (shared data, skipped visibly without it); nothing falls back.
  */
-#include "cmg_fem.h"
-
 #include "solves.h"
+#include "generated.h"
 
 typedef struct storage {
     const char *name;
@@ -37,8 +36,8 @@ static cmg_vector *given_rhs(cmg_hierarchy *h)
 
 static void compare_storages(const char *name, cmg_hierarchy *h, const cmg_solver_options *options)
 {
-    cmg_vector *b = given_rhs(h);
-    cmg_vector *x = vector_new(cmg_hierarchy_rows(h, 0), CMG_FP64);
+    scoped_vector *b = given_rhs(h);
+    scoped_vector *x = vector_new(cmg_hierarchy_rows(h, 0), CMG_FP64);
     cmg_solver_options o = *options;
     o.matrix.format = CMG_FORMAT_CSR;
     const cmg_report plain = solve(h, &o, b, x);
@@ -59,15 +58,11 @@ static void compare_storages(const char *name, cmg_hierarchy *h, const cmg_solve
             const cmg_report report = solve(h, &o, b, x);
             const bool same = report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0 &&
                               abs(report.iterations - plain.iterations) <= 1;
-            CHECK(same);
-            if (!same) {
-                printf("   %s, %s: %d iterations (%s), fp64 csr %d\n", name, s->name,
-                       report.iterations, cmg_enum_name("outcome", (int)report.outcome),
-                       plain.iterations);
-            }
+            CHECK_SAY(same, "%s, %s: %d iterations (%s), fp64 csr %d", name, s->name,
+                      report.iterations, cmg_enum_name("outcome", (int)report.outcome),
+                      plain.iterations);
         }
     }
-    vectors_destroy(&b, &x);
 }
 
 /* In CG, and cycles alone with a smoother of the hierarchy or Jacobi. */
@@ -85,9 +80,8 @@ static void compare_methods(const char *name, cmg_hierarchy *h, const char *stor
 /* NULL where it cannot be read in this build. */
 static cmg_hierarchy *read(const char *folder, const char *name)
 {
-    char path[1024];
     cmg_hierarchy *h = NULL;
-    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    const char *path = sprint("%s/%s", folder, name);
     const cmg_status status = cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h);
     if (status == CMG_ERR_UNSUPPORTED) {
         SKIP("this build reads no containers: %s", name);
@@ -97,20 +91,19 @@ static cmg_hierarchy *read(const char *folder, const char *name)
     return h;
 }
 
-static void preassembled_hierarchies(void)
+TEST(preassembled_hierarchies)
 {
     static const char *const names[] = {
         "poisson_q1_2d_64.cmg", "poisson_q1_2d_64_dirichlet_rows.cmg", "poisson_q1_3d_16.cmg"};
     for (int i = 0; i < 3; ++i) {
-        cmg_hierarchy *h = read(CMG_SOURCE_DIR "/preassembled/tiny", names[i]);
+        scoped_hierarchy *h = read(CMG_SOURCE_DIR "/preassembled/tiny", names[i]);
         if (h != NULL) {
             compare_methods(names[i], h, NULL);
         }
-        cmg_hierarchy_destroy(&h);
     }
 }
 
-static void distorted_meshes(void)
+TEST(distorted_meshes)
 {
     static const struct {
         const char *name;
@@ -127,24 +120,18 @@ static void distorted_meshes(void)
         {"elasticity 3D", CMG_ELEMENT_Q1, 3, 6, CMG_PROBLEM_ELASTICITY},
     };
     for (size_t m = 0; m < sizeof meshes / sizeof meshes[0]; ++m) {
-        cmg_generate_options g;
-        cmg_generate_options_default(&g);
-        g.element = meshes[m].element;
-        g.dim = meshes[m].dim;
-        g.cells = meshes[m].cells;
-        g.levels = 2;
-        g.problem = meshes[m].problem;
-        g.distort = 0.2;
-        cmg_hierarchy *h = NULL;
-        CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
+        cmg_generate_options g =
+            generate_options("element=%s dim=%d cells=%lld levels=2 problem=%s distort=0.2",
+                             FEM_WORD("element", meshes[m].element), meshes[m].dim,
+                             (long long)meshes[m].cells, FEM_WORD("problem", meshes[m].problem));
+        scoped_hierarchy *h = hierarchy_generated(&g);
         if (h != NULL) {
             compare_methods(meshes[m].name, h, NULL);
         }
-        cmg_hierarchy_destroy(&h);
     }
 }
 
-static void hierarchies_made_by_others(void)
+TEST(hierarchies_made_by_others)
 {
     static const struct {
         const char *name;
@@ -152,24 +139,11 @@ static void hierarchies_made_by_others(void)
     } others[] = {{"hier/honei_poisson_q1", NULL},
                   {"hier/honei_pa2_q1_ell", "file:spai"},
                   {"hier/raptor_rss", NULL}};
-    if (test_shared_data() == NULL) {
-        SKIP("hierarchies made by others: no shared data");
-        return;
-    }
+    NEEDS(test_shared_data() != NULL, "hierarchies made by others: no shared data");
     for (int i = 0; i < 3; ++i) {
-        cmg_hierarchy *h = read(test_shared_data(), others[i].name);
+        scoped_hierarchy *h = read(test_shared_data(), others[i].name);
         if (h != NULL) {
             compare_methods(others[i].name, h, others[i].smoother);
         }
-        cmg_hierarchy_destroy(&h);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(preassembled_hierarchies);
-    RUN(distorted_meshes);
-    RUN(hierarchies_made_by_others);
-    return TEST_END();
 }

@@ -1,17 +1,16 @@
 /* What else there is besides CG around cycles: flexible CG, polynomials without a hierarchy, defect
  * correction. */
-#include "cmg_fem.h"
-
 #include "solves.h"
+#include "generated.h"
 
 /* One step before the coarse correction and none after it: C is not symmetric, and CG has to pay.
  */
-static void flexible_cg_takes_unsymmetric_cycles(void)
+TEST(flexible_cg_takes_unsymmetric_cycles)
 {
-    cmg_hierarchy *h = poisson(32, 4, 0);
+    scoped_hierarchy *h = poisson(32, 4, 0);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_of(n, 3);
-    cmg_vector *x = vector_of(n, 4);
+    scoped_vector *b = vector_of(n, 3);
+    scoped_vector *x = vector_of(n, 4);
     cmg_solver_options o = defaults();
     int iterations[2][2];
     for (int post = 0; post < 2; ++post) {
@@ -27,29 +26,21 @@ static void flexible_cg_takes_unsymmetric_cycles(void)
     }
     CHECK(iterations[0][1] < iterations[0][0]);
     CHECK(iterations[1][1] == iterations[1][0]);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Cycle "none" is a solver on level 0 alone, whatever lies below; and one-level files need nothing.
  */
-static void smoothing_alone_needs_no_hierarchy(void)
+TEST(smoothing_alone_needs_no_hierarchy)
 {
-    cmg_hierarchy *h = poisson(24, 3, POISSON_COLUMNS);
-    cmg_hierarchy *one = NULL;
-    cmg_csr A;
+    scoped_hierarchy *h = poisson(24, 3, POISSON_COLUMNS);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, &one));
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
+    scoped_hierarchy *one = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(one, 0, CMG_ROLE_A, NULL, 0, &A));
-    cmg_vector *b = vector_of(n, 3);
+    scoped_vector *b = vector_of(n, 3);
     cmg_vector *x[3] = {vector_of(n, 4), vector_of(n, 4), vector_of(n, 4)};
-    cmg_solver_options o = defaults();
-    o.coarsen = false;
-    CHECK_OK(cmg_solver_options_set(&o, "smoother=least-squares:degree=5"));
-    o.cycle = CMG_CYCLE_NONE;
-    o.pre = 2;
+    cmg_solver_options o =
+        solver_options("coarsen=false smoother=least-squares:degree=5 cycle=none pre=2");
     const cmg_report many = solve(h, &o, b, x[0]);
     const cmg_report single = solve(one, &o, b, x[1]);
     o.cycle = CMG_CYCLE_V;
@@ -77,48 +68,36 @@ static void smoothing_alone_needs_no_hierarchy(void)
         free(values[k]);
         cmg_vector_destroy(&x[k]);
     }
-    cmg_vector_destroy(&b);
-    cmg_hierarchy_destroy(&one);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* ------------------------------------------------------------------ polynomial PCG */
 
 static cmg_hierarchy *elastic(int dim, cmg_size cells)
 {
-    cmg_generate_options g;
-    cmg_hierarchy *h = NULL;
-    cmg_generate_options_default(&g);
-    g.problem = CMG_PROBLEM_ELASTICITY;
-    g.dim = dim;
-    g.cells = cells;
-    g.levels = 1;
-    CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
-    return h;
+    cmg_generate_options g =
+        generate_options("problem=elasticity dim=%d cells=%lld levels=1", dim, (long long)cells);
+    return hierarchy_generated(&g);
 }
 
 /*
  * Zhang and Zhang 2013, algorithm 6 and table 3, on elasticity: P_m(A) in fp32 as preconditioner of
  * CG in fp64. A polynomial of order m takes m + 1 stages.
  */
-static void polynomial_cg_in_two_precisions(void)
+TEST(polynomial_cg_in_two_precisions)
 {
     static const char *const families[] = {"least-squares", "neumann"};
     for (int dim = 2; dim <= 3; ++dim) {
-        cmg_hierarchy *h = elastic(dim, dim == 2 ? 32 : 8);
+        scoped_hierarchy *h = elastic(dim, dim == 2 ? 32 : 8);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
-        cmg_vector *b = vector_of(n, 3);
-        cmg_vector *x = vector_of(n, 4);
+        scoped_vector *b = vector_of(n, 3);
+        scoped_vector *x = vector_of(n, 4);
         int iterations[2][2][3];
         for (int f = 0; f < 2; ++f) {
             for (int m = 0; m < 3; ++m) {
                 for (int p = 0; p < 2; ++p) {
-                    char name[64];
-                    (void)snprintf(name, sizeof name, "%s:degree=%d", families[f], 2 * m + 3);
-                    cmg_solver_options o = defaults();
-                    o.cycle = CMG_CYCLE_NONE;
-                    o.post = 0;
-                    o.max_it = 1000;
+                    const char *name = sprint("%s:degree=%d", families[f], 2 * m + 3);
+                    cmg_solver_options o =
+                        solver_options("smoother=jacobi cycle=none post=0 max_it=1000");
                     (void)snprintf(o.smoother, sizeof o.smoother, "%s", name);
                     o.precision = p ? CMG_FP32 : CMG_FP64;
                     CHECK_OK(cmg_vector_fill(x, 0));
@@ -132,55 +111,38 @@ static void polynomial_cg_in_two_precisions(void)
                 CHECK(f == 0 || iterations[0][0][m] < iterations[1][0][m]);
             }
         }
-        cmg_vector_destroy(&b);
-        cmg_vector_destroy(&x);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
 /* Hundreds of iterations are what a smoother alone needs: no reason to give up its precision. */
-static void slow_is_not_stalled(void)
+TEST(slow_is_not_stalled)
 {
-    cmg_generate_options g;
-    cmg_hierarchy *h = NULL;
-    cmg_generate_options_default(&g);
-    g.cells = 128;
-    g.levels = 1;
-    CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
-    cmg_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
-    cmg_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
+    scoped_hierarchy *h = generated("cells=128 levels=1");
+    scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
+    scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
     for (int k = 0; k < 2; ++k) {
-        cmg_solver_options o = defaults();
-        o.krylov = k ? CMG_KRYLOV_DEFECT : CMG_KRYLOV_CG;
-        o.cycle = CMG_CYCLE_NONE;
-        o.post = 0;
-        o.precision = CMG_FP32;
-        o.max_it = 2000;
+        cmg_solver_options o = solver_options(
+            "smoother=jacobi krylov=%s cycle=none post=0 precision=mixed max_it=2000",
+            k ? "defect" : "cg");
         CHECK_OK(cmg_vector_fill(b, 1));
         CHECK_OK(cmg_vector_fill(x, 0));
         const cmg_report report = solve(h, &o, b, x);
         CHECK(report.outcome == CMG_CONVERGED_RTOL && report.iterations > 60);
         CHECK(report.fallbacks == 0);
     }
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Corrections in fp32 reach what fp64 allows: no more bits are taken. */
-static void defect_correction_reaches_rounding(void)
+TEST(defect_correction_reaches_rounding)
 {
-    cmg_hierarchy *h = poisson(32, 4, 0);
+    scoped_hierarchy *h = poisson(32, 4, 0);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_of(n, 3);
-    cmg_vector *x = vector_of(n, 4);
-    cmg_solver *s = NULL;
+    scoped_vector *b = vector_of(n, 3);
+    scoped_vector *x = vector_of(n, 4);
     cmg_report report = {.size = sizeof report};
-    cmg_solver_options o = defaults();
-    o.krylov = CMG_KRYLOV_DEFECT;
-    o.precision = CMG_FP32;
+    cmg_solver_options o = solver_options("smoother=jacobi krylov=defect precision=mixed");
     o.rtol = 0; /* never reached */
-    CHECK_OK(cmg_solver_create(h, &o, &s));
+    scoped_solver *s = solver_new(h, &o);
     for (int again = 0; again < 2; ++again) {
         CHECK_OK(cmg_vector_fill(x, 0));
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
@@ -188,28 +150,21 @@ static void defect_correction_reaches_rounding(void)
         CHECK(true_residual(h, b, x) <= 1e-13);
     }
     CHECK(strcmp(report.precision, "fp32") == 0 && report.fallbacks == 0);
-    cmg_solver_destroy(&s);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Algorithm 5: residuals of fp64 from solves in fp32, around cycles and around polynomials alone.
  */
-static void defect_correction_reaches_fp64(void)
+TEST(defect_correction_reaches_fp64)
 {
-    cmg_hierarchy *h = poisson(32, 4, POISSON_IDENTITY | POISSON_COLUMNS);
+    scoped_hierarchy *h = poisson(32, 4, POISSON_IDENTITY | POISSON_COLUMNS);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_of(n, 3);
-    cmg_vector *x = vector_of(n, 4);
+    scoped_vector *b = vector_of(n, 3);
+    scoped_vector *x = vector_of(n, 4);
     for (int way = 0; way < 8; ++way) {
-        cmg_solver_options o = defaults();
-        o.cycle = way % 2 ? CMG_CYCLE_NONE : CMG_CYCLE_V;
-        (void)snprintf(o.smoother, sizeof o.smoother, "%s",
-                       way % 2 ? "chebyshev4:degree=6:form=recurrence" : "jacobi");
-        o.precision = way / 2 % 2 ? CMG_FP32 : CMG_FP64;
-        o.matrix.format = way / 4 ? CMG_FORMAT_K1RS : CMG_FORMAT_AUTO;
-        o.rtol = 1e-12;
+        cmg_solver_options o = solver_options(
+            "cycle=%s smoother=%s precision=%s format=%s rtol=1e-12", way % 2 ? "none" : "V",
+            way % 2 ? "chebyshev4:degree=6:form=recurrence" : "jacobi",
+            way / 2 % 2 ? "mixed" : "fp64", way / 4 ? "k1rs" : "auto");
         CHECK_OK(cmg_vector_fill(x, 0));
         const cmg_report cg = solve(h, &o, b, x);
         o.krylov = CMG_KRYLOV_DEFECT;
@@ -228,40 +183,31 @@ static void defect_correction_reaches_fp64(void)
     CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_ARG);
     o.inner_rtol = 0;
     CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_ARG);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* New values, and starts that need nothing, through the cycle in fp32. */
-static void defect_correction_is_refreshed(void)
+TEST(defect_correction_is_refreshed)
 {
-    cmg_hierarchy *h = poisson(16, 3, POISSON_COLUMNS);
+    scoped_hierarchy *h = poisson(16, 3, POISSON_COLUMNS);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_of(n, 3);
-    cmg_vector *x = vector_of(n, 4);
-    cmg_solver_options o = defaults();
-    cmg_solver *s = NULL;
+    scoped_vector *b = vector_of(n, 3);
+    scoped_vector *x = vector_of(n, 4);
+    cmg_solver_options o =
+        solver_options("krylov=defect precision=mixed smoother=chebyshev keep_map=true fmg=true");
     cmg_report report = {.size = sizeof report};
     cmg_csr A;
-    o.krylov = CMG_KRYLOV_DEFECT;
-    o.precision = CMG_FP32;
-    CHECK_OK(cmg_solver_options_set(&o, "smoother=chebyshev"));
-    o.matrix.keep_map = true;
-    o.fmg = true;
-    CHECK_OK(cmg_solver_create(h, &o, &s));
+    scoped_solver *s = solver_new(h, &o);
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
     CHECK(report.outcome == CMG_CONVERGED_RTOL && true_residual(h, b, x) <= 1e-8);
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
     CHECK(report.iterations == 0 && report.outcome == CMG_CONVERGED_RTOL);
     for (int l = 0; l < 3; ++l) {
         CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-        double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
+        scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
         for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
             values[k] = 5 * A.values[k];
         }
         CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
-        free(values);
     }
     CHECK_OK(cmg_solver_refresh(s));
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
@@ -269,46 +215,23 @@ static void defect_correction_is_refreshed(void)
     CHECK_OK(cmg_vector_fill(b, 0));
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
     CHECK(report.outcome == CMG_CONVERGED_ATOL && report.residual == 0);
-    cmg_solver_destroy(&s);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
-    cmg_hierarchy_destroy(&h);
 }
 
-static void allocation_failures_leave_nothing(void)
+TEST(allocation_failures_leave_nothing)
 {
-    cmg_hierarchy *h = poisson(4, 2, 0);
+    scoped_hierarchy *h = poisson(4, 2, 0);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_of(n, 1);
-    cmg_vector *x = vector_of(n, 2);
-    cmg_solver_options o = defaults();
-    bool done = false;
-    o.krylov = CMG_KRYLOV_DEFECT;
-    o.precision = CMG_FP32;
-    CHECK_OK(cmg_solver_options_set(&o, "smoother=gls:form=recurrence"));
+    scoped_vector *b = vector_of(n, 1);
+    scoped_vector *x = vector_of(n, 2);
+    cmg_solver_options o =
+        solver_options("krylov=defect precision=mixed smoother=gls:form=recurrence");
     o.rtol = 0; /* falls back to fp64 */
-    for (long allocations = 0; allocations < 2000 && !done; ++allocations) {
-        size_t before[2];
-        size_t after[2];
-        cmg_solver *s = NULL;
-        cmg_context_memory(ctx, before, NULL);
-        cmgi_context_fail_after(ctx, allocations);
-        cmg_status status = cmg_solver_create(h, &o, &s);
-        if (status == CMG_OK) {
-            CHECK_OK(cmg_vector_fill(x, 0));
-            status = cmg_solver_solve(s, b, x, NULL);
-        }
-        cmgi_context_fail_after(ctx, -1);
-        done = status == CMG_OK;
-        CHECK(done || status == CMG_ERR_MEMORY);
-        cmg_solver_destroy(&s);
-        cmg_context_memory(ctx, after, NULL);
-        CHECK(before[0] + (size_t)ctx->partials_length * 8 >= after[0] && before[1] == after[1]);
+    for (failing f = {.most = 2000}; failing_next(&f);) {
+        scoped_solver *s = NULL;
+        CHECK_OK(cmg_vector_fill(x, 0));
+        const cmg_status status = cmg_solver_create(h, &o, &s);
+        failing_done(&f, status != CMG_OK ? status : cmg_solver_solve(s, b, x, NULL));
     }
-    CHECK(done);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
-    cmg_hierarchy_destroy(&h);
 }
 
 typedef struct seen {
@@ -328,22 +251,20 @@ static int note_norm(void *user, int iteration, double residual, double rhs_norm
 }
 
 /* The monitor sees the history while it is made, and ends the iteration where it asks to. */
-static void monitors_see_every_iteration(void)
+TEST(monitors_see_every_iteration)
 {
-    cmg_hierarchy *h = poisson(32, 4, POISSON_COLUMNS);
+    scoped_hierarchy *h = poisson(32, 4, POISSON_COLUMNS);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_of(n, 3);
-    cmg_vector *x = vector_of(n, 4);
+    scoped_vector *b = vector_of(n, 3);
+    scoped_vector *x = vector_of(n, 4);
     for (int k = 0; k < 4; ++k) {
-        cmg_solver_options o = defaults();
-        cmg_solver *s = NULL;
+        cmg_solver_options o = solver_options("smoother=jacobi krylov=%s", k / 2 ? "none" : "cg");
         cmg_report report = {.size = sizeof report};
         seen all = {.stop_at = k % 2 ? 3 : -1};
-        o.krylov = k / 2 ? CMG_KRYLOV_NONE : CMG_KRYLOV_CG;
         o.monitor = note_norm;
         o.monitor_user = &all;
         CHECK_OK(cmg_vector_fill(x, 0));
-        CHECK_OK(cmg_solver_create(h, &o, &s));
+        scoped_solver *s = solver_new(h, &o);
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
         CHECK(report.outcome == (k % 2 ? CMG_INTERRUPTED : CMG_CONVERGED_RTOL));
         CHECK(report.iterations == all.count - 1 && all.rhs_norm == report.rhs_norm);
@@ -352,24 +273,5 @@ static void monitors_see_every_iteration(void)
             CHECK(all.residual[i] == report.history[i]);
         }
         CHECK_NEAR(report.relative_residual, true_residual(h, b, x), 1e-12);
-        cmg_solver_destroy(&s);
     }
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
-    cmg_hierarchy_destroy(&h);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(flexible_cg_takes_unsymmetric_cycles);
-    RUN(smoothing_alone_needs_no_hierarchy);
-    RUN(polynomial_cg_in_two_precisions);
-    RUN(slow_is_not_stalled);
-    RUN(defect_correction_reaches_fp64);
-    RUN(defect_correction_reaches_rounding);
-    RUN(defect_correction_is_refreshed);
-    RUN(allocation_failures_leave_nothing);
-    RUN(monitors_see_every_iteration);
-    return TEST_END();
 }

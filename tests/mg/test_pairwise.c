@@ -195,13 +195,12 @@ static void try_options(cmg_hierarchy *h, const cmg_solver_options *o, int probl
               status == CMG_ERR_SINGULAR);
         CHECK(s == NULL && cmg_context_message(ctx)[0] != '\0');
     } else {
-        cmg_vector *b = vector_of(n, 5);
-        cmg_vector *x = vector_of(n, 6);
+        scoped_vector *b = vector_of(n, 5);
+        scoped_vector *x = vector_of(n, 6);
         cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN};
         CHECK_OK(cmg_solver_solve(s, b, x, &report)); /* and the oracle */
         t->converged += cmg_outcome_converged(report.outcome);
         CHECK(cmg_outcome_converged(report.outcome) || report.iterations <= 8 * o->max_it);
-        vectors_destroy(&b, &x);
     }
     cmg_solver_destroy(&s);
     if (test_failures != before) {
@@ -209,7 +208,7 @@ static void try_options(cmg_hierarchy *h, const cmg_solver_options *o, int probl
     }
 }
 
-static void every_pair_of_options_tells_the_truth(void)
+TEST(every_pair_of_options_reports_its_residual)
 {
     const int values[FACTORS] = {[PROBLEM] = PROBLEMS,
                                  [FORMAT] = names_of("format"),
@@ -245,7 +244,7 @@ static void every_pair_of_options_tells_the_truth(void)
 }
 
 /* The array has what it promises: all pairs, and no more rows than twice the least number. */
-static void covering_arrays_cover(void)
+TEST(covering_arrays_cover)
 {
     static const int values[] = {5, 3, 1, 4, 2, 4};
     bool seen[6][6][5][5] = {{{{false}}}};
@@ -269,12 +268,4 @@ static void covering_arrays_cover(void)
     }
     CHECK(missing == 0 && rows >= 20 && rows <= 40);
     pairwise_end(&p);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(covering_arrays_cover);
-    RUN(every_pair_of_options_tells_the_truth);
-    return TEST_END();
 }

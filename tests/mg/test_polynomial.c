@@ -18,38 +18,21 @@ static double *preconditioned(cmg_hierarchy *h, const cmg_solver_options *o, con
 {
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     double *z = calloc((size_t)n, sizeof *z);
-    cmg_vector *vr = vector_new(n, CMG_FP64);
-    cmg_vector *vz = vector_new(n, CMG_FP64);
+    scoped_vector *vr = vector_new(n, CMG_FP64);
+    scoped_vector *vz = vector_new(n, CMG_FP64);
     CHECK_OK(cmg_vector_set(vr, r));
-    cmg_solver *s = solver_new(h, o);
+    scoped_solver *s = solver_new(h, o);
     if (s != NULL) {
         CHECK_OK(cmg_solver_precondition(s, vr, vz));
         CHECK_OK(cmg_vector_get(vz, z));
     }
-    cmg_solver_destroy(&s);
-    vectors_destroy(&vr, &vz);
     return z;
 }
 
 /* Largest difference over the largest value. */
 static double difference(cmg_size n, const double *x, const double *y)
 {
-    double most = 0;
-    double scale = 0;
-    for (cmg_size i = 0; i < n; ++i) {
-        most = fmax(most, fabs(x[i] - y[i]));
-        scale = fmax(scale, fabs(y[i]));
-    }
-    return most / scale;
-}
-
-static double *random_values(cmg_size n, uint64_t seed)
-{
-    double *v = malloc((size_t)n * sizeof *v);
-    for (cmg_size i = 0; i < n; ++i) {
-        v[i] = 2 * cmgi_random(&seed) - 1;
-    }
-    return v;
+    return largest_difference(x, y, n) / largest(y, n);
 }
 
 /* The smoother's name in a form. */
@@ -63,31 +46,24 @@ static void compare_forms(cmg_hierarchy *h, const double *r, const char *method,
                           const char *base, int way)
 {
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_solver_options o = defaults();
-    o.precision = way % 2 ? CMG_FP32 : CMG_FP64;
-    o.fuse = way / 2 == 0;
-    o.collapse = 0;
-    o.post = 2;
+    cmg_solver_options o = solver_options("smoother=jacobi precision=%s fuse=%d collapse=0 post=2",
+                                          way % 2 ? "mixed" : "fp64", way / 2 == 0);
     write_name(o.smoother, method, degree, "schedule", base);
-    double *schedule = preconditioned(h, &o, r);
+    scoped double *schedule = preconditioned(h, &o, r);
     write_name(o.smoother, method, degree, "recurrence", base);
-    double *recurrence = preconditioned(h, &o, r);
+    scoped double *recurrence = preconditioned(h, &o, r);
     const double eps = o.precision == CMG_FP64 ? 0x1p-52 : 0x1p-23;
     const double found = difference(n, recurrence, schedule);
-    CHECK(found <= 200 * eps);
-    if (!(found <= 200 * eps)) {
-        printf("   %s, degree %d, base %s, way %d: %.3g eps\n", method, degree, base, way,
-               found / eps);
-    }
-    free_all(schedule, recurrence);
+    CHECK_SAY(found <= 200 * eps, "%s, degree %d, base %s, way %d: %.3g eps", method, degree, base,
+              way, found / eps);
 }
 
-static void forms_are_the_same_matrix(void)
+TEST(forms_are_the_same_matrix)
 {
     static const char *const bases[] = {"jacobi", "spai:tau=0.1", "sainv"};
     static const int degrees[] = {1, 2, 3, 8, 30};
-    cmg_hierarchy *h = poisson(16, 3, POISSON_COLUMNS);
-    double *r = random_values(cmg_hierarchy_rows(h, 0), 7);
+    scoped_hierarchy *h = poisson(16, 3, POISSON_COLUMNS);
+    scoped double *r = random_values(cmg_hierarchy_rows(h, 0), 7);
     for (int m = 0; m < METHODS; ++m) {
         for (int d = 0; d < 5; ++d) {
             for (int base = 0; base < (d == 2 ? 3 : 1); ++base) {
@@ -97,8 +73,6 @@ static void forms_are_the_same_matrix(void)
             }
         }
     }
-    free(r);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* ------------------------------------------------------------------ high degree */
@@ -109,20 +83,15 @@ enum { N = 200 };
  */
 static cmg_hierarchy *line(void)
 {
-    cmgi_csr A = {0};
-    cmg_size at = 0;
-    CHECK_OK(cmgi_csr_alloc(ctx, N, N, 3 * N - 2, &A));
+    scoped_csr A = csr_new(N, N, 3 * N - 2);
     for (cmg_size i = 0; i < N; ++i) {
-        A.indptr[i] = at;
         for (cmg_size j = i > 0 ? i - 1 : 0; j < N && j <= i + 1; ++j) {
-            A.indices[at] = (cmg_index)j;
-            A.values[at++] = i == j ? 2 : -1;
+            csr_put(&A, i, j, i == j ? 2 : -1);
         }
     }
-    A.indptr[N] = at;
+    csr_end(&A);
     cmg_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A.view));
-    cmgi_csr_free(ctx, &A);
     return h;
 }
 
@@ -160,15 +129,11 @@ static void exact(int method, int degree, double bound, const double *r, double 
 /* Largest error of the polynomial on one eigenvector, in units of the precision, fp32. */
 static double error_on(cmg_hierarchy *h, const char *name, int method, int degree, const double *r)
 {
-    cmg_solver_options o = defaults();
+    cmg_solver_options o = solver_options("precision=mixed coarse_steps=1 smoother=%s", name);
     double expected[N];
-    o.precision = CMG_FP32;
-    o.coarse_steps = 1;
-    (void)snprintf(o.smoother, sizeof o.smoother, "%s", name);
-    double *z = preconditioned(h, &o, r);
+    scoped double *z = preconditioned(h, &o, r);
     exact(method, degree, 2, r, expected); /* the row sums of D^-1 A are 2 */
     const double error = difference(N, z, expected) / 0x1p-23;
-    free(z);
     return error;
 }
 
@@ -176,9 +141,9 @@ static double error_on(cmg_hierarchy *h, const char *name, int method, int degre
  * Degree 32 on the eigenvectors at the upper end, where the partial products of the schedule are
  * largest: up to 160 for the first kind, which costs the schedule digits, and the recurrence none.
  */
-static void recurrences_keep_their_digits(void)
+TEST(recurrences_keep_their_digits)
 {
-    cmg_hierarchy *h = line();
+    scoped_hierarchy *h = line();
     for (int method = 0; method < 2; ++method) {
         double worst[2] = {0, 0};
         for (int k = N - 8; k <= N; ++k) {
@@ -187,9 +152,8 @@ static void recurrences_keep_their_digits(void)
                 r[i] = (float)sin((double)((i + 1) * k) * pi / (N + 1));
             }
             for (int form = 0; form < 2; ++form) {
-                char name[96];
-                (void)snprintf(name, sizeof name, "%s:degree=32:bound=gershgorin:form=%s",
-                               methods[method], form ? "recurrence" : "schedule");
+                const char *name = sprint("%s:degree=32:bound=gershgorin:form=%s", methods[method],
+                                          form ? "recurrence" : "schedule");
                 worst[form] = fmax(worst[form], error_on(h, name, method, 32, r));
             }
         }
@@ -198,19 +162,17 @@ static void recurrences_keep_their_digits(void)
         CHECK(worst[1] <= 100);
         CHECK(method != 0 || worst[0] >= 2 * worst[1]);
     }
-    cmg_hierarchy_destroy(&h);
 }
 
 /* A stage of the recurrence over Jacobi reads one vector more, and no further buffer is held. */
-static void recurrences_hold_no_more_vectors(void)
+TEST(recurrences_hold_no_more_vectors)
 {
-    cmg_hierarchy *h = line();
+    scoped_hierarchy *h = line();
     size_t bytes[2];
     size_t held[2];
     for (int form = 0; form < 2; ++form) {
-        cmg_solver_options o = defaults();
-        cmg_solver *s = NULL;
-        o.coarse_steps = 1;
+        cmg_solver_options o = solver_options("smoother=jacobi coarse_steps=1");
+        scoped_solver *s = NULL;
         (void)snprintf(o.smoother, sizeof o.smoother, "%s",
                        form ? "chebyshev4:degree=6:form=recurrence" : "chebyshev4:degree=6");
         CHECK_OK(cmg_solver_create(h, &o, &s));
@@ -226,11 +188,9 @@ static void recurrences_hold_no_more_vectors(void)
         for (int i = 0; i < s->mg.cycle->nbuffers; ++i) {
             held[form] += s->mg.cycle->buffer_bytes[i];
         }
-        cmg_solver_destroy(&s);
     }
     CHECK(bytes[1] == bytes[0] + (size_t)4 * N * sizeof(double)); /* stages 2 to 5 */
     CHECK(held[1] == held[0]);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* ------------------------------------------------------------------ algorithm 6 */
@@ -269,26 +229,21 @@ static int neighbours(int i, int of[4])
 
 static void make_strip(strip *s, cmg_hierarchy **h)
 {
-    cmgi_csr A = {0};
-    cmg_size at = 0;
     CHECK_OK(cmg_hierarchy_create(ctx, 1, h));
-    CHECK_OK(cmgi_csr_alloc(ctx, STRIP, STRIP, 5 * STRIP, &A));
+    scoped_csr A = csr_new(STRIP, STRIP, 5 * STRIP);
     for (int i = 0; i < STRIP; ++i) {
         int of[4];
         const int count = neighbours(i, of);
         s->diagonal[i] = count + (i < WIDE ? 1 : 0); /* beyond the first row x is zero */
         s->b[i] = sin(7 * pow(i, 1.3));
-        A.indptr[i] = at;
         for (int k = 0; k <= count; ++k) {
             const bool before = k < count && of[k] < i;
             const bool own = !before && (k == 0 || of[k - 1] < i);
-            A.indices[at] = before ? of[k] : own ? i : of[k - 1];
-            A.values[at++] = own ? s->diagonal[i] : -1;
+            csr_put(&A, i, before ? of[k] : own ? i : of[k - 1], own ? s->diagonal[i] : -1);
         }
     }
-    A.indptr[STRIP] = at;
+    csr_end(&A);
     CHECK_OK(cmg_hierarchy_set_csr(*h, 0, CMG_ROLE_A, NULL, 0, &A.view));
-    cmgi_csr_free(ctx, &A);
 }
 
 /* y = A x */
@@ -371,19 +326,19 @@ static int algorithm_6(const strip *s, int degree, double omega, double rtol, bo
 /* Iterations of the solver on `columns` right-hand sides, whose solutions are checked. */
 static int strip_solve(cmg_hierarchy *h, const strip *s, const cmg_solver_options *o, int columns)
 {
-    double *values = malloc((size_t)columns * STRIP * sizeof *values);
+    scoped double *values = malloc((size_t)columns * STRIP * sizeof *values);
     double x[STRIP];
     double image[STRIP];
     cmg_report report = {.size = sizeof report};
-    cmg_vector *b = NULL;
-    cmg_vector *solution = NULL;
+    scoped_vector *b = NULL;
+    scoped_vector *solution = NULL;
     for (int i = 0; i < STRIP * columns; ++i) {
         values[i] = s->b[i / columns];
     }
     CHECK_OK(cmg_vector_create_columns(ctx, STRIP, columns, CMG_FP64, &b));
     CHECK_OK(cmg_vector_create_columns(ctx, STRIP, columns, CMG_FP64, &solution));
     CHECK_OK(cmg_vector_set(b, values));
-    cmg_solver *solver = solver_new(h, o);
+    scoped_solver *solver = solver_new(h, o);
     CHECK_OK((cmg_solver_solve)(solver, b, solution, &report)); /* checked below */
     CHECK_OK(cmg_vector_get(solution, values));
     for (int c = 0; c < columns; ++c) {
@@ -397,9 +352,6 @@ static int strip_solve(cmg_hierarchy *h, const strip *s, const cmg_solver_option
         CHECK(product(image, image) <= 1.01 * o->rtol * o->rtol * product(s->b, s->b));
     }
     CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0);
-    cmg_solver_destroy(&solver);
-    vectors_destroy(&b, &solution);
-    free(values);
     return report.iterations;
 }
 
@@ -419,25 +371,20 @@ static double median_over(const int *counts, const int *whole, int n)
  * of the algorithm in plain loops and of fp64; with r rounded they are a fifth more. A single count
  * may be unlucky in its rounding, so that each degree is tried with several dampings.
  */
-static void sums_take_r_as_it_is(void)
+TEST(sums_take_r_as_it_is)
 {
     enum { DAMPINGS = 7 };
     static const double dampings[DAMPINGS] = {0.95, 0.93, 0.9, 0.87, 0.84, 0.8, 0.75};
-    strip *s = malloc(sizeof *s);
-    cmg_hierarchy *h = NULL;
+    scoped strip *s = malloc(sizeof *s);
+    scoped_hierarchy *h = NULL;
     make_strip(s, &h);
     for (int degree = 1; degree <= 3; degree += 2) {
         int whole[DAMPINGS];
         int counts[4][DAMPINGS]; /* one column, three, printed, r rounded */
         for (int k = 0; k < DAMPINGS; ++k) {
             const double omega = dampings[k] * (degree == 1 ? 1 : 2.0 / 3);
-            cmg_solver_options o = defaults();
-            o.cycle = CMG_CYCLE_NONE;
-            o.krylov = CMG_KRYLOV_CG;
-            o.coarsen = false;
-            o.post = 0;
-            o.rtol = 1e-10;
-            o.max_it = 1000;
+            cmg_solver_options o = solver_options(
+                "smoother=jacobi cycle=none krylov=cg coarsen=false post=0 rtol=1e-10 max_it=1000");
             (void)snprintf(o.smoother, sizeof o.smoother, "%s:omega=%g",
                            degree == 1 ? "jacobi" : "neumann:degree=3:bound=gershgorin",
                            dampings[k]);
@@ -457,32 +404,15 @@ static void sums_take_r_as_it_is(void)
         }
         CHECK(median_over(counts[3], whole, DAMPINGS) >= 1.1);
     }
-    cmg_hierarchy_destroy(&h);
-    free(s);
 }
 
 /* The least Ritz value comes from Lanczos alone: row sums have none to give. */
-static void row_sums_know_no_lower_end(void)
+TEST(row_sums_know_no_lower_end)
 {
-    cmg_hierarchy *h = poisson(8, 2, 0);
-    cmg_solver *s = NULL;
-    cmg_solver_options o = solver_defaults();
-    CHECK_OK(cmg_solver_options_set(&o, "smoother=chebyshev:lower=lanczos:bound=gershgorin"));
-    CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_ARG);
-    CHECK(strstr(cmg_context_message(ctx), "lower=lanczos needs bound=lanczos") != NULL);
+    scoped_hierarchy *h = poisson(8, 2, 0);
+    scoped_solver *s = NULL;
+    cmg_solver_options o = solver_options("smoother=chebyshev:lower=lanczos:bound=gershgorin");
+    CHECK_REFUSED(cmg_solver_create(h, &o, &s), CMG_ERR_ARG, "lower=lanczos needs bound=lanczos");
     CHECK_OK(cmg_solver_options_set(&o, "smoother=chebyshev:lower=ratio:bound=gershgorin"));
     CHECK_OK(cmg_solver_create(h, &o, &s));
-    cmg_solver_destroy(&s);
-    cmg_hierarchy_destroy(&h);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(forms_are_the_same_matrix);
-    RUN(recurrences_keep_their_digits);
-    RUN(recurrences_hold_no_more_vectors);
-    RUN(sums_take_r_as_it_is);
-    RUN(row_sums_know_no_lower_end);
-    return TEST_END();
 }

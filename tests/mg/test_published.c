@@ -10,13 +10,12 @@
 static cmg_hierarchy *published(const char *name)
 {
     const char *folder = test_shared_data();
-    char path[1024];
     cmg_hierarchy *h = NULL;
     if (folder == NULL) {
         SKIP("no shared data");
         return NULL;
     }
-    (void)snprintf(path, sizeof path, "%s/hier/%s", folder, name);
+    const char *path = sprint("%s/hier/%s", folder, name);
     CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h));
     return h;
 }
@@ -43,7 +42,7 @@ static double difference(const cmg_csr *A, const cmg_csr *B)
 /* Ours, called `method`, on every level against the stored `name`. */
 static void matches(const char *hierarchy, const char *name, const char *method)
 {
-    cmg_hierarchy *h = published(hierarchy);
+    scoped_hierarchy *h = published(hierarchy);
     if (h == NULL) {
         return;
     }
@@ -66,20 +65,19 @@ static void matches(const char *hierarchy, const char *name, const char *method)
         ++compared;
     }
     CHECK(compared >= 4);
-    cmg_hierarchy_destroy(&h);
 }
 
 static const char *const same_spai = "spai:tau=0:side=right:symmetric=no:weight=count";
 static const char *const same_sainv =
     "sainv:drop=0.13:rule=absolute:scale=no:form=product:dirichlet=keep:omega=1";
 
-static void spai_is_reproduced(void)
+TEST(spai_is_reproduced)
 {
     matches("honei_pa1_q1", "spai", same_spai);
     matches("honei_pa2_q1_ell", "spai", same_spai);
 }
 
-static void sainv_is_reproduced(void)
+TEST(sainv_is_reproduced)
 {
     matches("honei_pa2_q1_ell", "sainv", same_sainv);
 }
@@ -87,27 +85,22 @@ static void sainv_is_reproduced(void)
 static int iterations(cmg_hierarchy *h, const char *smoother, int steps)
 {
     cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN};
-    cmg_solver *s = NULL;
-    cmg_solver_options o = solver_defaults();
-    o.krylov = CMG_KRYLOV_NONE;
-    (void)snprintf(o.smoother, sizeof o.smoother, "%s", smoother);
-    o.pre = steps;
-    o.post = steps;
-    cmg_vector *b = vector_new(cmg_hierarchy_rows(h, 0), CMG_FP64);
-    cmg_vector *x = vector_new(cmg_hierarchy_rows(h, 0), CMG_FP64);
+    scoped_solver *s = NULL;
+    cmg_solver_options o =
+        solver_options("krylov=none smoother=%s pre=%d post=%d", smoother, steps, steps);
+    scoped_vector *b = vector_new(cmg_hierarchy_rows(h, 0), CMG_FP64);
+    scoped_vector *x = vector_new(cmg_hierarchy_rows(h, 0), CMG_FP64);
     CHECK_OK(cmg_vector_fill(b, 1));
     CHECK_OK(cmg_solver_create(h, &o, &s));
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
     CHECK(cmg_outcome_converged(report.outcome));
-    cmg_solver_destroy(&s);
-    vectors_destroy(&b, &x);
     return report.iterations;
 }
 
 /* With 1, 2 and 4 steps of stand-alone V-cycles. */
 static void iterations_are_no_worse(const char *hierarchy, const char *ours, const char *theirs)
 {
-    cmg_hierarchy *h = published(hierarchy);
+    scoped_hierarchy *h = published(hierarchy);
     for (int steps = 1; h != NULL && steps <= 4; steps *= 2) {
         const int a = iterations(h, ours, steps);
         const int b = iterations(h, theirs, steps);
@@ -116,21 +109,11 @@ static void iterations_are_no_worse(const char *hierarchy, const char *ours, con
             printf("  %s, %d steps: %s %d, %s %d\n", hierarchy, steps, ours, a, theirs, b);
         }
     }
-    cmg_hierarchy_destroy(&h);
 }
 
-static void ours_are_no_worse(void)
+TEST(ours_are_no_worse)
 {
     iterations_are_no_worse("honei_pa1_q1", "spai:weight=count", "file:spai");
     iterations_are_no_worse("honei_pa2_q1_ell", "spai:weight=count", "file:spai");
     iterations_are_no_worse("honei_pa2_q1_ell", "sainv", "file:sainv");
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(spai_is_reproduced);
-    RUN(sainv_is_reproduced);
-    RUN(ours_are_no_worse);
-    return TEST_END();
 }

@@ -2,21 +2,19 @@
 #include "solves.h"
 
 /* Refreshing a solver after new values is the same as making a new one. */
-static void new_values_need_no_new_structure(void)
+TEST(new_values_need_no_new_structure)
 {
     for (int way = 0; way < 16; ++way) {
-        cmg_solver_options o = defaults();
-        o.matrix.keep_map = true;
-        o.renumber = way % 2 == 0 && way / 8 ? CMG_RENUMBER_RCM : CMG_RENUMBER_AUTO;
-        o.fuse_restriction = way / 4 % 2;
-        o.matrix.format = way % 2 ? CMG_FORMAT_K2RS : CMG_FORMAT_AUTO;
-        o.precision = way / 2 % 2 ? CMG_FP32 : CMG_FP64;
-        cmg_hierarchy *h = poisson(32, 5, POISSON_COLUMNS);
+        cmg_solver_options o = solver_options(
+            "smoother=jacobi keep_map=true renumber=%s fuse_restriction=%d format=%s precision=%s",
+            way % 2 == 0 && way / 8 ? "rcm" : "auto", way / 4 % 2, way % 2 ? "k2rs" : "auto",
+            way / 2 % 2 ? "mixed" : "fp64");
+        scoped_hierarchy *h = poisson(32, 5, POISSON_COLUMNS);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
-        cmg_vector *b = vector_of(n, 3);
-        cmg_vector *x = vector_new(n, CMG_FP64);
-        cmg_vector *y = vector_new(n, CMG_FP64);
-        cmg_solver *s = solver_new(h, &o);
+        scoped_vector *b = vector_of(n, 3);
+        scoped_vector *x = vector_new(n, CMG_FP64);
+        scoped_vector *y = vector_new(n, CMG_FP64);
+        scoped_solver *s = solver_new(h, &o);
         scale(h, 3);
         cmg_report first = {.size = sizeof first};
         CHECK_OK(cmg_solver_refresh(s));
@@ -24,9 +22,6 @@ static void new_values_need_no_new_structure(void)
         const cmg_report second = solve(h, &o, b, y);
         CHECK(first.iterations == second.iterations && first.outcome == CMG_CONVERGED_RTOL);
         CHECK(first.residual == second.residual);
-        cmg_solver_destroy(&s);
-        vectors_destroy(&b, &x, &y);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
@@ -34,7 +29,7 @@ static void new_values_need_no_new_structure(void)
 static void set_diagonal(cmg_hierarchy *h, int level)
 {
     const cmg_size n = cmg_hierarchy_rows(h, level);
-    cmgi_csr D = {0};
+    scoped_csr D = {0};
     CHECK_OK(cmgi_csr_alloc(ctx, n, n, n, &D));
     for (cmg_size i = 0; i < n; ++i) {
         D.indptr[i] = i;
@@ -42,7 +37,6 @@ static void set_diagonal(cmg_hierarchy *h, int level)
         D.values[i] = 2;
     }
     CHECK_OK(cmg_hierarchy_set_csr(h, level, CMG_ROLE_A, NULL, 0, &D.view));
-    cmgi_csr_free(ctx, &D);
 }
 
 enum {
@@ -81,49 +75,36 @@ static void change_structure(cmg_hierarchy *h, int change)
 }
 
 /* A hierarchy of another structure is not taken over; the same matrices set again are. */
-static void new_structure_is_refused(void)
+TEST(new_structure_is_refused)
 {
     for (int change = 0; change < CHANGES; ++change) {
-        cmg_solver_options o = defaults();
-        cmg_csr A;
-        cmgi_csr copy = {0};
-        o.matrix.keep_map = true;
-        cmg_hierarchy *h = poisson(16, 4, POISSON_COLUMNS);
-        cmg_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
-        cmg_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
-        cmg_solver *s = solver_new(h, &o);
-        CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+        scoped_csr copy = {0};
+        scoped_hierarchy *h = poisson(16, 4, POISSON_COLUMNS);
+        scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
+        scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
+        scoped_solver *s = solver_with(h, "smoother=jacobi keep_map=true");
+        const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
         CHECK_OK(cmgi_csr_copy(ctx, &A, &copy));
         CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &copy.view));
         CHECK_OK(cmg_solver_refresh(s));
         change_structure(h, change);
         CHECK_STATUS(cmg_solver_refresh(s), CMG_ERR_STATE);
         CHECK_STATUS(cmg_solver_solve(s, b, x, NULL), CMG_ERR_STATE);
-        cmgi_csr_free(ctx, &copy);
-        cmg_solver_destroy(&s);
-        vectors_destroy(&b, &x);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
 /* A solve that would rebuild its cycle from such a hierarchy ends instead. */
-static void fallback_on_a_new_structure_is_refused(void)
+TEST(fallback_on_a_new_structure_is_refused)
 {
-    cmg_solver_options o = defaults();
-    o.precision = CMG_FP32;
-    o.krylov = CMG_KRYLOV_NONE;
-    CHECK_OK(cmg_solver_options_set(&o, "smoother=jacobi"));
+    cmg_solver_options o = solver_options("precision=mixed krylov=none smoother=jacobi");
     o.omega = 3; /* diverges, so that it falls back */
-    cmg_hierarchy *h = poisson(16, 4, 0);
-    cmg_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
-    cmg_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
+    scoped_hierarchy *h = poisson(16, 4, 0);
+    scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
+    scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
     cmg_report report = {.size = sizeof report};
-    cmg_solver *s = solver_new(h, &o);
+    scoped_solver *s = solver_new(h, &o);
     CHECK_OK(cmg_hierarchy_select(h, 1, 0));
     CHECK_STATUS(cmg_solver_solve(s, b, x, &report), CMG_ERR_STATE);
-    cmg_solver_destroy(&s);
-    vectors_destroy(&b, &x);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* What was recorded of the iteration. */
@@ -140,16 +121,12 @@ static const void *recorded(const cmg_solver *s)
 static void shift_by(cmg_hierarchy *h, double size)
 {
     for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
-        cmg_csr A;
-        CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-        double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
-        for (cmg_size i = 0; i < A.rows; ++i) {
-            for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-                values[k] = A.values[k] + (A.indices[k] == i ? size : 0);
-            }
+        const cmg_csr A = csr_of(h, l, CMG_ROLE_A);
+        scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
+        EACH_ENTRY (&A, i, k) {
+            values[k] = A.values[k] + (A.indices[k] == i ? size : 0);
         }
         CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
-        free(values);
     }
 }
 
@@ -173,29 +150,27 @@ static smoothing smoothing_of(const cmg_solver *s)
 }
 
 /* New values leave of a smoother what `reuse` says; the rest is that of a new solver. */
-static void smoothers_are_kept_as_asked(void)
+TEST(smoothers_are_kept_as_asked)
 {
     static const char *const smoothers[] = {"auto", "jacobi:omega=auto", "chebyshev:degree=3",
                                             "spai"};
     static const char *const reuses[] = {"none", "bounds", "smoother"};
     for (int k = 0; k < 12; ++k) {
-        char text[96];
         const int reuse = k % 3;
-        cmg_solver_options o = defaults();
-        cmg_hierarchy *h = poisson(16, 4, POISSON_COLUMNS);
+        cmg_solver_options o = solver_options("smoother=jacobi keep_map=true");
+        scoped_hierarchy *h = poisson(16, 4, POISSON_COLUMNS);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
-        cmg_vector *b = vector_of(n, 3);
-        cmg_vector *x = vector_of(n, 4);
-        cmg_solver *s = NULL;
+        scoped_vector *b = vector_of(n, 3);
+        scoped_vector *x = vector_of(n, 4);
+        scoped_solver *s = NULL;
         cmg_report report = {.size = sizeof report};
-        o.matrix.keep_map = true;
-        (void)snprintf(text, sizeof text, "smoother=%s reuse=%s", smoothers[k / 3], reuses[reuse]);
+        const char *text = sprint("smoother=%s reuse=%s", smoothers[k / 3], reuses[reuse]);
         CHECK_OK(cmg_solver_options_set(&o, text));
         CHECK_OK(cmg_solver_create(h, &o, &s));
         const smoothing before = smoothing_of(s);
         shift(h);
         CHECK_OK(cmg_solver_refresh(s));
-        cmg_solver *fresh = solver_new(h, &o);
+        scoped_solver *fresh = solver_new(h, &o);
         const smoothing after = smoothing_of(s);
         const smoothing anew = smoothing_of(fresh);
         CHECK(anew.value != before.value);
@@ -204,28 +179,24 @@ static void smoothers_are_kept_as_asked(void)
         CHECK(after.omega == (reuse == CMG_REUSE_NONE ? anew.omega : before.omega));
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
         CHECK(cmg_outcome_converged(report.outcome));
-        cmg_solver_destroy(&s);
-        cmg_solver_destroy(&fresh);
-        vectors_destroy(&b, &x);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
 /* A smoother that was kept and does not suit new values is made anew, whatever it is, after every
  * refresh; then the solver is a fresh one. */
-static void kept_smoothers_are_renewed(void)
+TEST(kept_smoothers_are_renewed)
 {
     for (int k = 0; k < 3; ++k) {
         cmg_solver_options o = defaults();
-        cmg_hierarchy *h = poisson(32, 5, POISSON_COLUMNS);
+        scoped_hierarchy *h = poisson(32, 5, POISSON_COLUMNS);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
-        cmg_vector *b = vector_of(n, 3);
-        cmg_vector *x = vector_of(n, 4);
+        scoped_vector *b = vector_of(n, 3);
+        scoped_vector *x = vector_of(n, 4);
         CHECK_OK(cmg_solver_options_set(&o, k == 0   ? "smoother=auto reuse=smoother keep_map"
                                             : k == 1 ? "smoother=spai reuse=smoother keep_map"
                                                      : "smoother=jacobi:omega=auto reuse=bounds "
                                                        "keep_map"));
-        cmg_solver *s = solver_new(h, &o);
+        scoped_solver *s = solver_new(h, &o);
         for (int again = 0; again < 2; ++again) {
             cmg_report report = {.size = sizeof report};
             scale(h, again == 0 ? 16 : 1.0 / 64);
@@ -245,9 +216,6 @@ static void kept_smoothers_are_renewed(void)
                 CHECK(solve(h, &o, b, x).iterations == renewed);
             }
         }
-        cmg_solver_destroy(&s);
-        vectors_destroy(&b, &x);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
@@ -256,15 +224,14 @@ static void kept_smoothers_are_renewed(void)
  * so, the damping stays near that of a new solver, and what was recorded goes on where it is as it
  * was. Values that change much are estimated anew.
  */
-static void bounds_follow_small_changes(void)
+TEST(bounds_follow_small_changes)
 {
     static const char *const smoothers[] = {"auto", "jacobi:omega=auto", "chebyshev:degree=3"};
     for (int k = 0; k < 3; ++k) {
-        char text[96];
         cmg_solver_options o = defaults();
-        cmg_hierarchy *h = poisson(32, 4, POISSON_COLUMNS);
-        cmg_solver *s = NULL;
-        (void)snprintf(text, sizeof text, "smoother=%s keep_map", smoothers[k]);
+        scoped_hierarchy *h = poisson(32, 4, POISSON_COLUMNS);
+        scoped_solver *s = NULL;
+        const char *text = sprint("smoother=%s keep_map", smoothers[k]);
         CHECK_OK(cmg_solver_options_set(&o, text));
         CHECK_OK(cmg_solver_create(h, &o, &s));
         CHECK(!s->mg.levels.level[0].smoother.renewed && !s->mg.outdated);
@@ -277,39 +244,35 @@ static void bounds_follow_small_changes(void)
         for (int step = 0; step < 20; ++step) {
             shift_by(h, 0.2); /* of a diagonal of 12 and more */
             CHECK_OK(cmg_solver_refresh(s));
-            cmg_solver *fresh = solver_new(h, &o);
+            scoped_solver *fresh = solver_new(h, &o);
             const smoothing after = smoothing_of(s);
             const smoothing anew = smoothing_of(fresh);
             CHECK(after.value == anew.value);
             CHECK_NEAR(after.omega / anew.omega, 1, 0.05);
             renewed += s->mg.levels.level[0].smoother.renewed;
-            cmg_solver_destroy(&fresh);
         }
         CHECK(renewed > 0 && renewed < 20);
         scale(h, 0.5);
         shift_by(h, 30);
         CHECK_OK(cmg_solver_refresh(s));
         CHECK(!s->mg.levels.level[0].smoother.renewed && !s->mg.outdated);
-        cmg_solver_destroy(&s);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
 /* A graph goes on with new values where no damping and no place has changed, and gives their x. */
-static void graphs_stay(void)
+TEST(graphs_stay)
 {
     static const char *const texts[] = {"smoother=jacobi", "smoother=jacobi precision=mixed",
                                         "smoother=auto reuse=bounds", "smoother=auto"};
     for (int k = 0; k < 4; ++k) {
-        cmg_solver_options o = defaults();
-        cmg_hierarchy *h = poisson(32, 5, POISSON_COLUMNS);
+        cmg_solver_options o = solver_options("smoother=jacobi keep_map=true");
+        scoped_hierarchy *h = poisson(32, 5, POISSON_COLUMNS);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
-        cmg_vector *b = vector_of(n, 3);
-        cmg_vector *x = vector_of(n, 4);
+        scoped_vector *b = vector_of(n, 3);
+        scoped_vector *x = vector_of(n, 4);
         cmg_report report = {.size = sizeof report};
-        o.matrix.keep_map = true;
         CHECK_OK(cmg_solver_options_set(&o, texts[k]));
-        cmg_solver *s = solver_new(h, &o);
+        scoped_solver *s = solver_new(h, &o);
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
         const void *before = recorded(s);
         CHECK((before != NULL) == cmgi_on_cuda(ctx));
@@ -320,9 +283,6 @@ static void graphs_stay(void)
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
         CHECK(cmg_outcome_converged(report.outcome));
         CHECK_NEAR(true_residual(h, b, x), 0, 2e-8);
-        cmg_solver_destroy(&s);
-        vectors_destroy(&b, &x);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
@@ -358,7 +318,7 @@ static bool solved_line(const double *values, const double *b, const double *x, 
 }
 
 /* Refused values leave hierarchy and solvers as they were, over copied and over borrowed arrays. */
-static void refused_values_change_nothing(void)
+TEST(refused_values_change_nothing)
 {
     const double wrong[] = {NAN, INFINITY, -INFINITY, 0};
     for (int way = 0; way < 8; ++way) {
@@ -375,23 +335,20 @@ static void refused_values_change_nothing(void)
         memcpy(bad, good, sizeof bad);
         bad[LINE_DIAGONAL_19] = wrong[way / 2];
         const cmg_csr A = {LINE, LINE, indptr, indices, good};
-        cmg_csr seen;
-        cmg_solver_options o = defaults();
-        o.matrix.keep_map = true;
-        cmg_hierarchy *h = hierarchy_new(1);
+        cmg_solver_options o = solver_options("smoother=jacobi keep_map=true");
+        scoped_hierarchy *h = hierarchy_new(1);
         CHECK_OK((way % 2 ? cmg_hierarchy_wrap_csr : cmg_hierarchy_set_csr)(h, 0, CMG_ROLE_A, NULL,
                                                                             0, &A));
-        cmg_solver *old = solver_new(h, &o);
-        CHECK_STATUS(cmg_hierarchy_update(h, 0, CMG_ROLE_A, bad), CMG_ERR_ARG);
-        CHECK(strstr(cmg_context_message(ctx), "row 19") != NULL);
-        CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &seen));
+        scoped_solver *old = solver_new(h, &o);
+        CHECK_REFUSED(cmg_hierarchy_update(h, 0, CMG_ROLE_A, bad), CMG_ERR_ARG, "row 19");
+        const cmg_csr seen = csr_of(h, 0, CMG_ROLE_A);
         CHECK(memcmp(seen.values, good, sizeof good) == 0 &&
               (seen.values == good) == (way % 2 == 1));
         CHECK_OK(cmg_hierarchy_check(h));
-        cmg_vector *vb = vector_new(LINE, CMG_FP64);
-        cmg_vector *vx = vector_new(LINE, CMG_FP64);
+        scoped_vector *vb = vector_new(LINE, CMG_FP64);
+        scoped_vector *vx = vector_new(LINE, CMG_FP64);
         CHECK_OK(cmg_vector_set(vb, b));
-        cmg_solver *made = solver_new(h, &o);
+        scoped_solver *made = solver_new(h, &o);
         for (int k = 0; k < 3; ++k) { /* as it was, refreshed, made since */
             cmg_report report = {.size = sizeof report};
             CHECK_OK(k == 1 ? cmg_solver_refresh(old) : CMG_OK);
@@ -404,23 +361,5 @@ static void refused_values_change_nothing(void)
             CHECK_STATUS(cmg_hierarchy_update(h, 0, CMG_ROLE_A, good), CMG_ERR_ARG);
             CHECK_STATUS(cmg_solver_refresh(old), CMG_ERR_ARG);
         }
-        cmg_solver_destroy(&old);
-        cmg_solver_destroy(&made);
-        vectors_destroy(&vb, &vx);
-        cmg_hierarchy_destroy(&h);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(new_values_need_no_new_structure);
-    RUN(new_structure_is_refused);
-    RUN(smoothers_are_kept_as_asked);
-    RUN(kept_smoothers_are_renewed);
-    RUN(bounds_follow_small_changes);
-    RUN(graphs_stay);
-    RUN(fallback_on_a_new_structure_is_refused);
-    RUN(refused_values_change_nothing);
-    return TEST_END();
 }

@@ -2,50 +2,30 @@
  * A solver that renumbers inside: outside nothing is to be seen of it. The oracle (oracle.h) has
  * the caller's matrices; a second solver in the given order says what every other output has to be.
  */
-#include "cmg_fem.h"
-
 #include "hierarchy/numbering.h"
 #include "twins.h"
-
-static cmg_hierarchy *generated(const char *text)
-{
-    cmg_generate_options g;
-    cmg_hierarchy *h = NULL;
-    cmg_generate_options_default(&g);
-    CHECK_OK(cmg_generate_options_set(&g, text));
-    CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
-    return h;
-}
+#include "generated.h"
 
 static cmg_solver *solver_of(cmg_hierarchy *h, const char *text, cmg_renumber renumber)
 {
-    cmg_solver_options o = solver_defaults();
-    CHECK_OK(cmg_solver_options_set(&o, text));
+    cmg_solver_options o = solver_options(text);
     o.renumber = renumber;
     cmg_solver *s = solver_new(h, &o);
     CHECK(s == NULL || (s->edge.numbered != NULL) == (renumber == CMG_RENUMBER_RCM));
     return s;
 }
 
-static double *values_of(const cmg_vector *v)
-{
-    double *values = malloc((size_t)(v->n * v->columns) * sizeof *values + 1);
-    CHECK_OK(cmg_vector_get(v, values));
-    return values;
-}
-
 /* ||x - y|| / ||y|| */
 static double distance(const cmg_vector *x, const cmg_vector *y)
 {
-    double *vx = values_of(x);
-    double *vy = values_of(y);
+    scoped double *vx = values_of(x);
+    scoped double *vy = values_of(y);
     double dd = 0;
     double yy = 0;
     for (cmg_size i = 0; i < x->n * x->columns; ++i) {
         dd += (vx[i] - vy[i]) * (vx[i] - vy[i]);
         yy += vy[i] * vy[i];
     }
-    free_all(vx, vy);
     return sqrt(dd / yy);
 }
 
@@ -61,22 +41,19 @@ static void check_inside(const cmg_solver *s)
     }
     for (int k = 0; k < 3 * n->levels; ++k) {
         const int role = k % 3;
-        cmg_csr A;
-        cmg_csr B;
-        cmgi_csr C = {0};
+        scoped_csr C = {0};
         if (!cmgi_hierarchy_has(n->given, k / 3, (cmg_role)role)) {
             CHECK(!cmgi_hierarchy_has(n->h, k / 3, (cmg_role)role));
             continue;
         }
-        CHECK_OK(cmg_hierarchy_get_csr(n->given, k / 3, (cmg_role)role, NULL, 0, &A));
-        CHECK_OK(cmg_hierarchy_get_csr(n->h, k / 3, (cmg_role)role, NULL, 0, &B));
+        const cmg_csr A = csr_of(n->given, k / 3, (cmg_role)role);
+        const cmg_csr B = csr_of(n->h, k / 3, (cmg_role)role);
         CHECK_OK(cmgi_csr_permute(ctx, &A, n->perm[k / 3 + sides[role][0]],
                                   n->perm[k / 3 + sides[role][1]], true, &C));
         const size_t nnz = (size_t)C.indptr[C.rows];
         CHECK(memcmp(B.indptr, C.indptr, (size_t)(C.rows + 1) * sizeof *C.indptr) == 0);
         CHECK(memcmp(B.indices, C.indices, nnz * sizeof *C.indices) == 0);
         CHECK(memcmp(B.values, C.values, nnz * sizeof *C.values) == 0);
-        cmgi_csr_free(ctx, &C);
     }
 }
 
@@ -104,25 +81,23 @@ enum { WAYS = sizeof ways / sizeof *ways };
 static void solutions_keep_the_given_order(void)
 {
     for (int p = 0; p < PROBLEMS; ++p) {
-        cmg_hierarchy *h = generated(problems[p]);
+        scoped_hierarchy *h = generated(problems[p]);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
         for (int w = 0; w < WAYS; ++w) {
-            cmg_vector *b = vector_of(n, 3);
+            scoped_vector *b = vector_of(n, 3);
             cmg_vector *x[2] = {vector_of(n, 4), vector_of(n, 4)};
             for (int k = 0; k < 2; ++k) {
                 cmg_report report = {.size = sizeof report};
-                cmg_solver *s = solver_of(h, ways[w], k ? CMG_RENUMBER_RCM : CMG_RENUMBER_OFF);
+                scoped_solver *s = solver_of(h, ways[w], k ? CMG_RENUMBER_RCM : CMG_RENUMBER_OFF);
                 if (k > 0 && w == 0) {
                     check_inside(s);
                 }
                 CHECK_OK(cmg_solver_solve(s, b, x[k], &report));
                 CHECK(cmg_outcome_converged(report.outcome) || p == 4);
-                cmg_solver_destroy(&s);
             }
             CHECK_NEAR(p == 4 ? 0 : distance(x[1], x[0]), 0, 1e-5);
-            vectors_destroy(&b, &x[0], &x[1]);
+            vectors_destroy(&x[0], &x[1]);
         }
-        cmg_hierarchy_destroy(&h);
     }
 }
 
@@ -134,11 +109,11 @@ static void cycles_are_the_same(void)
         "smoother=jacobi cycle=F format=compressed precision=fp64",
         "smoother=jacobi fuse_restriction collapse=100 precision=fp64"};
     for (int p = 0; p < 4; ++p) {
-        cmg_hierarchy *h = generated(problems[p]);
+        scoped_hierarchy *h = generated(problems[p]);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
         for (int w = 0; w < 4; ++w) {
             for (int k = 1; k <= 3; k += 2) {
-                cmg_vector *r = NULL;
+                scoped_vector *r = NULL;
                 cmg_vector *z[2] = {NULL, NULL};
                 uint64_t seed = 9;
                 double *values = malloc((size_t)(n * k) * sizeof *values);
@@ -156,50 +131,44 @@ static void cycles_are_the_same(void)
                     cmg_solver_destroy(&s);
                 }
                 CHECK_NEAR(distance(z[1], z[0]), 0, 1e-11);
-                vectors_destroy(&r, &z[0], &z[1]);
+                vectors_destroy(&z[0], &z[1]);
             }
         }
-        cmg_hierarchy_destroy(&h);
     }
 }
 
-/* b = A x for a random x: that guess comes back to the bit. */
+/* b = A x for a random x: that guess comes back bit for bit. */
 static void exact_guesses_stay(void)
 {
-    cmg_hierarchy *h = generated(problems[1]);
+    scoped_hierarchy *h = generated(problems[1]);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *x = vector_of(n, 4);
-    cmg_vector *b = vector_of(n, 4);
-    cmg_csr A;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-    double *vx = values_of(x);
-    double *vb = calloc((size_t)n, sizeof *vb);
+    scoped_vector *x = vector_of(n, 4);
+    scoped_vector *b = vector_of(n, 4);
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
+    scoped double *vx = values_of(x);
+    scoped double *vb = calloc((size_t)n, sizeof *vb);
     for (cmg_size i = 0; i < n; ++i) {
         for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
             vb[i] += A.values[k] * vx[A.indices[k]];
         }
     }
     CHECK_OK(cmg_vector_set(b, vb));
-    cmg_solver *s = solver_of(h, "smoother=jacobi", CMG_RENUMBER_RCM);
+    scoped_solver *s = solver_of(h, "smoother=jacobi", CMG_RENUMBER_RCM);
     CHECK_OK(cmg_solver_solve(s, b, x, NULL));
-    double *after = values_of(x);
+    scoped double *after = values_of(x);
     CHECK(memcmp(after, vx, (size_t)n * sizeof *vx) == 0);
-    free_all(vb, vx, after);
-    cmg_solver_destroy(&s);
-    vectors_destroy(&x, &b);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Columns of several numbers, one after the other, with one solver: each as it is alone. */
 static void columns_keep_the_given_order(void)
 {
-    cmg_hierarchy *h = generated(problems[0]);
+    scoped_hierarchy *h = generated(problems[0]);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_solver *s = solver_of(h, "smoother=jacobi", CMG_RENUMBER_RCM);
+    scoped_solver *s = solver_of(h, "smoother=jacobi", CMG_RENUMBER_RCM);
     for (int k = 3; k > 0; --k) {
-        cmg_vector *b = NULL;
-        cmg_vector *x = NULL;
-        double *values = malloc((size_t)(n * k) * sizeof *values);
+        scoped_vector *b = NULL;
+        scoped_vector *x = NULL;
+        scoped double *values = malloc((size_t)(n * k) * sizeof *values);
         uint64_t seed = 5;
         for (cmg_size i = 0; i < n * k; ++i) {
             values[i] = cmgi_random(&seed);
@@ -209,12 +178,11 @@ static void columns_keep_the_given_order(void)
         CHECK_OK(cmg_vector_set(b, values));
         CHECK_OK(cmg_vector_fill(x, 0));
         CHECK_OK((cmg_solver_solve)(s, b, x, NULL));
-        double *all = values_of(x);
+        scoped double *all = values_of(x);
         for (int c = 0; c < k; ++c) {
-            cmg_csr A;
             double rr = 0;
             double bb = 0;
-            CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+            const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
             for (cmg_size i = 0; i < n; ++i) {
                 double r = values[i * k + c];
                 bb += r * r;
@@ -225,24 +193,19 @@ static void columns_keep_the_given_order(void)
             }
             CHECK(sqrt(rr / bb) < 1.01e-8);
         }
-        free_all(values, all);
-        vectors_destroy(&b, &x);
     }
-    cmg_solver_destroy(&s);
-    cmg_hierarchy_destroy(&h);
 }
 
 static void scale_smoother(cmg_hierarchy *h, int level, double factor)
 {
     cmg_csr F;
-    cmgi_csr copy = {0};
+    scoped_csr copy = {0};
     CHECK_OK(cmg_hierarchy_get_csr(h, level, CMG_ROLE_SMOOTHER, "mine", 0, &F));
     CHECK_OK(cmgi_csr_copy(ctx, &F, &copy));
     for (cmg_size k = 0; k < copy.indptr[copy.rows]; ++k) {
         copy.values[k] *= factor;
     }
     CHECK_OK(cmg_hierarchy_set_csr(h, level, CMG_ROLE_SMOOTHER, "mine", 0, &copy.view));
-    cmgi_csr_free(ctx, &copy);
 }
 
 /* New values of A and P, in the caller's order of entries: the solver is as a new one. */
@@ -252,18 +215,17 @@ static void new_values_come_in_the_given_order(void)
         "smoother=jacobi keep_map", "smoother=fsai precision=mixed keep_map galerkin=always",
         "smoother=file:mine keep_map", "smoother=auto reuse=bounds keep_map"};
     for (int w = 0; w < 4; ++w) {
-        cmg_hierarchy *h = generated(problems[1]);
+        scoped_hierarchy *h = generated(problems[1]);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
         for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
             CHECK_OK(cmg_hierarchy_smooth(h, l, "fsai", "mine", NULL));
         }
-        cmg_solver *s = solver_of(h, texts[w], CMG_RENUMBER_RCM);
+        scoped_solver *s = solver_of(h, texts[w], CMG_RENUMBER_RCM);
         scale(h, 3);
         for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
             scale_smoother(h, l, 0.5);
         }
-        cmg_csr P;
-        CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_P, NULL, 0, &P));
+        const cmg_csr P = csr_of(h, 0, CMG_ROLE_P);
         double *values = malloc((size_t)P.indptr[P.rows] * sizeof *values);
         for (cmg_size k = 0; k < P.indptr[P.rows]; ++k) {
             values[k] = P.values[k] * (1 + 0.01 * (double)(k % 7));
@@ -271,8 +233,8 @@ static void new_values_come_in_the_given_order(void)
         CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_P, values));
         free(values);
         CHECK_OK(cmg_solver_refresh(s));
-        cmg_solver *t = solver_of(h, texts[w], CMG_RENUMBER_RCM);
-        cmg_vector *b = vector_of(n, 3);
+        scoped_solver *t = solver_of(h, texts[w], CMG_RENUMBER_RCM);
+        scoped_vector *b = vector_of(n, 3);
         cmg_vector *x[2] = {vector_of(n, 4), vector_of(n, 4)};
         cmg_report first = {.size = sizeof first};
         cmg_report second = {.size = sizeof second};
@@ -283,40 +245,31 @@ static void new_values_come_in_the_given_order(void)
         CHECK_NEAR(distance(x[0], x[1]), 0, w % 2 == 1 ? 1e-8 : 0);
         CHECK_OK(cmg_hierarchy_renumber(h, CMG_NUMBERING_RANDOM, 2));
         CHECK_STATUS(cmg_solver_refresh(s), CMG_ERR_STATE);
-        cmg_solver_destroy(&s);
-        cmg_solver_destroy(&t);
-        vectors_destroy(&b, &x[0], &x[1]);
-        cmg_hierarchy_destroy(&h);
+        vectors_destroy(&x[0], &x[1]);
     }
 }
 
 /* By itself where products are slow, and not where they are not or no order helps. */
-static void renumbers_where_it_pays(void)
+TEST(renumbers_where_it_pays)
 {
     static const char *const orders[] = {"generated", "random", "rcm"};
     for (int k = 0; k < 3; ++k) {
-        char text[128];
-        (void)snprintf(text, sizeof text, "element=q1 dim=2 cells=272 levels=3 numbering=%s",
-                       orders[k]);
-        cmg_hierarchy *h = generated(text);
+        const char *text = sprint("element=q1 dim=2 cells=272 levels=3 numbering=%s", orders[k]);
+        scoped_hierarchy *h = generated(text);
         cmg_solver_options o = defaults();
-        cmg_solver *s = solver_new(h, &o);
+        scoped_solver *s = solver_new(h, &o);
         const cmgi_numbered *n = s->edge.numbered;
         CHECK((n != NULL) == (k == 1 && ctx->options.backend == CMG_BACKEND_CPU));
         CHECK(n == NULL || (n->before > 0.5 && n->after < 0.1));
-        cmg_solver_destroy(&s);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
 /* A graph without neighbourhoods: there is no better order, and the given one stays. */
-static void no_order_is_no_reason(void)
+TEST(no_order_is_no_reason)
 {
     enum { N = 70000, EACH = 5 };
     uint64_t seed = 1;
-    cmgi_csr A = {0};
-    cmg_solver_options o = defaults();
-    CHECK_OK(cmg_solver_options_set(&o, "cycle=none"));
+    scoped_csr A = {0};
     CHECK_OK(cmgi_csr_alloc(ctx, N, N, (cmg_size)N * (EACH + 1), &A));
     for (cmg_size i = 0; i < N; ++i) {
         A.indptr[i + 1] = A.indptr[i];
@@ -331,34 +284,29 @@ static void no_order_is_no_reason(void)
             }
         }
     }
-    cmg_hierarchy *h = hierarchy_new(1);
+    scoped_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A.view));
-    cmg_solver *s = solver_new(h, &o);
+    scoped_solver *s = solver_with(h, "smoother=jacobi cycle=none");
     double lines = 0;
     CHECK_OK(cmgi_numbered_lines(ctx, &A, &lines));
     CHECK(lines > 0.5 && s->edge.numbered == NULL);
-    cmg_solver_destroy(&s);
-    cmg_hierarchy_destroy(&h);
-    cmgi_csr_free(ctx, &A);
 }
 
-static void refuses_by_name(void)
+TEST(refuses_by_name)
 {
     static const char *const formats[] = {"k1r", "k2rs", "ebe"};
-    cmg_hierarchy *h = generated(problems[0]);
+    scoped_hierarchy *h = generated(problems[0]);
     for (int f = 0; f < 3; ++f) {
         cmg_solver *s = NULL;
-        cmg_solver_options o = solver_defaults();
-        CHECK_OK(cmg_solver_options_set(&o, "renumber=rcm"));
+        cmg_solver_options o = solver_options("renumber=rcm");
         CHECK_OK(cmg_enum_parse("format", formats[f], (int *)&o.matrix.format));
         CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_UNSUPPORTED);
         CHECK(strstr(cmg_context_message(ctx), "renumber rcm") != NULL && s == NULL);
     }
-    cmg_hierarchy_destroy(&h);
 }
 
 /* A hand-made P over a path of five nodes, of which the rows are taken from the last. */
-static void columns_come_by_rows(void)
+TEST(columns_come_by_rows)
 {
     cmg_size indptr[] = {0, 1, 2, 3, 5, 6};
     cmg_index indices[] = {0, 0, 3, 3, 1, 1};
@@ -370,30 +318,28 @@ static void columns_come_by_rows(void)
     CHECK(order[0] == 1 && order[1] == 3 && order[2] == 0 && order[3] == 2);
 }
 
-/* A hierarchy in arrays on the device, ours or the caller's, with new values from there. */
-static void matrices_on_the_device_stay_there(void)
+/* A hierarchy in arrays on the device, ours or the caller's, with new values from it. */
+TEST(matrices_stay_on_the_device)
 {
     for (int p = 0; p < PROBLEMS; ++p) {
-        cmg_hierarchy *h = generated(problems[p]);
+        scoped_hierarchy *h = generated(problems[p]);
         cmg_csr arrays[MOST_ARRAYS];
         cmg_hierarchy *twin = twin_of(h, p % 2 == 0, arrays);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
         cmg_solver *s = solver_of(twin, "smoother=jacobi keep_map", CMG_RENUMBER_RCM);
-        cmg_vector *b = vector_of(n, 3);
-        cmg_vector *x = vector_of(n, 4);
+        scoped_vector *b = vector_of(n, 3);
+        scoped_vector *x = vector_of(n, 4);
         double *kept[16] = {NULL};
         check_inside(s);
         CHECK_OK(cmg_solver_solve(s, b, x, NULL));
         for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
-            cmg_csr A;
-            CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-            double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
+            const cmg_csr A = csr_of(h, l, CMG_ROLE_A);
+            scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
             for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
                 values[k] = 1.5 * A.values[k];
             }
             kept[l] = copy_there(values, A.indptr[A.rows], sizeof *values);
             CHECK_OK(cmg_hierarchy_update(twin, l, CMG_ROLE_A, kept[l]));
-            free(values);
         }
         CHECK_OK(cmg_solver_refresh(s));
         check_inside(s);
@@ -406,13 +352,11 @@ static void matrices_on_the_device_stay_there(void)
         for (int a = 0; a < MOST_ARRAYS; ++a) {
             free_there(&arrays[a]);
         }
-        vectors_destroy(&b, &x);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
 /* Couplings that lead one way, along a path and at random: every unknown has one place. */
-static void one_way_couplings_are_ordered(void)
+TEST(one_way_couplings_are_ordered)
 {
     enum { N = 200 };
     for (int kind = 0; kind < 20; ++kind) {
@@ -424,31 +368,22 @@ static void one_way_couplings_are_ordered(void)
             triplet_add(&t, i, i, 1);
             triplet_add(&t, i, kind > 0 ? any : i + 1 < N ? i + 1 : i, 1);
         }
-        cmgi_csr A = triplet_csr(&t);
+        scoped_csr A = triplet_csr(&t);
         CHECK_OK(cmgi_order_narrow(ctx, &A.view, order));
         CHECK_OK(cmgi_order_check(ctx, N, order));
-        cmgi_csr_free(ctx, &A);
     }
 }
 
-int main(int argc, char **argv)
+TEST(callers_keep_their_order)
 {
-    TEST_BEGIN(argc, argv);
     const cmg_size stage_from = ctx->stage_from;
-    RUN(columns_come_by_rows);
-    RUN(one_way_couplings_are_ordered);
     for (int staged = 0; staged < 2; ++staged) { /* however small they are, in the second turn */
         ctx->stage_from = staged ? 0 : stage_from;
-        RUN(solutions_keep_the_given_order);
-        RUN(cycles_are_the_same);
-        RUN(exact_guesses_stay);
-        RUN(columns_keep_the_given_order);
-        RUN(new_values_come_in_the_given_order);
+        solutions_keep_the_given_order();
+        cycles_are_the_same();
+        exact_guesses_stay();
+        columns_keep_the_given_order();
+        new_values_come_in_the_given_order();
     }
     ctx->stage_from = stage_from;
-    RUN(matrices_on_the_device_stay_there);
-    RUN(renumbers_where_it_pays);
-    RUN(no_order_is_no_reason);
-    RUN(refuses_by_name);
-    return TEST_END();
 }

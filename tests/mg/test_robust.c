@@ -2,33 +2,20 @@
  * The limit over all precisions; methods chosen by symmetry; residuals that say what x is; what
  * replaces a smoother that is too weak; hints.
  */
-#include "cmg_fem.h"
 #include "solves.h"
+#include "generated.h"
 
-static cmg_hierarchy *generated(cmg_problem problem, double velocity)
+TEST(methods_go_by_symmetry)
 {
-    cmg_generate_options g;
-    cmg_hierarchy *h = NULL;
-    cmg_generate_options_default(&g);
-    g.problem = problem;
-    g.velocity = velocity;
-    g.cells = 32;
-    CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
-    return h;
-}
-
-static void methods_go_by_symmetry(void)
-{
-    cmg_hierarchy *h = generated(CMG_PROBLEM_POISSON, 0);
-    cmg_hierarchy *rows = poisson(32, 4, POISSON_IDENTITY | POISSON_COLUMNS);
-    cmg_hierarchy *wind = generated(CMG_PROBLEM_CONVECTION, 20);
-    cmg_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
-    cmg_vector *c = vector_of(cmg_hierarchy_rows(rows, 0), 3);
-    cmg_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
-    cmg_vector *y = vector_of(cmg_hierarchy_rows(rows, 0), 4);
+    scoped_hierarchy *h = generated("cells=32");
+    scoped_hierarchy *rows = poisson(32, 4, POISSON_IDENTITY | POISSON_COLUMNS);
+    scoped_hierarchy *wind = generated("problem=convection velocity=20 cells=32");
+    scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
+    scoped_vector *c = vector_of(cmg_hierarchy_rows(rows, 0), 3);
+    scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
+    scoped_vector *y = vector_of(cmg_hierarchy_rows(rows, 0), 4);
     for (int low = 0; low < 2; ++low) {
-        cmg_solver_options o = defaults();
-        CHECK_OK(cmg_solver_options_set(&o, "smoother=jacobi"));
+        cmg_solver_options o = solver_options("smoother=jacobi");
         o.precision = low ? CMG_FP32 : CMG_FP64;
         CHECK(solve(h, &o, b, x).krylov == CMG_KRYLOV_CG);
         /* identity rows whose columns are kept are symmetric where it counts */
@@ -51,25 +38,22 @@ static void methods_go_by_symmetry(void)
         report = solve(h, &o, b, x);
         CHECK(report.krylov == CMG_KRYLOV_FCG && report.outcome == CMG_CONVERGED_RTOL);
     }
-    vectors_destroy(&b, &c, &x, &y);
-    hierarchies_destroy(&h, &rows, &wind);
 }
 
 /* Whatever ends it, x has the residual that is told, which is the least of the history. */
-static void the_best_iterate_is_told(void)
+TEST(the_best_iterate_is_reported)
 {
-    cmg_hierarchy *h = poisson(32, 5, 0);
-    cmg_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
+    scoped_hierarchy *h = poisson(32, 5, 0);
+    scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
     for (int way = 0; way < 4; ++way) {
-        cmg_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
-        cmg_solver_options o = defaults();
+        scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
+        cmg_solver_options o = solver_options("smoother=jacobi");
         cmg_report report = {.size = sizeof report};
-        CHECK_OK(cmg_solver_options_set(&o, "smoother=jacobi"));
         o.omega = 2.5; /* diverges */
         o.krylov = way % 2 == 0 ? CMG_KRYLOV_NONE : CMG_KRYLOV_CG;
         o.pre = way < 2 ? 1 : 2;
         o.fallback = false;
-        cmg_solver *s = solver_new(h, &o);
+        scoped_solver *s = solver_new(h, &o);
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
         CHECK(!cmg_outcome_converged(report.outcome));
         CHECK_NEAR(report.relative_residual, true_residual(h, b, x), 1e-10);
@@ -77,32 +61,20 @@ static void the_best_iterate_is_told(void)
         for (int i = 0; i <= report.iterations; ++i) {
             CHECK(!(report.history[i] < report.history[report.best]));
         }
-        cmg_solver_destroy(&s);
-        cmg_vector_destroy(&x);
     }
-    cmg_vector_destroy(&b);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* A diagonal smoother that does not do is replaced, from the best iterate, and that is told. */
-static void weak_smoothers_are_replaced(void)
+TEST(weak_smoothers_are_replaced)
 {
-    cmg_generate_options g;
-    cmg_hierarchy *h = NULL;
-    cmg_generate_options_default(&g);
-    g.cells = 32;
-    g.coefficient = CMG_COEFFICIENT_ANISOTROPIC;
-    g.contrast = 1000;
-    CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
-    cmg_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
+    scoped_hierarchy *h = generated("cells=32 coefficient=anisotropic contrast=1000");
+    scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
     for (int low = 0; low < 2; ++low) {
-        cmg_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
-        cmg_solver_options o = defaults();
-        cmg_solver *s = NULL;
+        scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
+        cmg_solver_options o =
+            solver_options("smoother=jacobi precision=%s max_it=200", low ? "mixed" : "fp64");
+        scoped_solver *s = NULL;
         cmg_report report = {.size = sizeof report};
-        (void)snprintf(o.smoother, sizeof o.smoother, "%s", "jacobi");
-        o.precision = low ? CMG_FP32 : CMG_FP64;
-        o.max_it = 200;
         CHECK_OK(cmg_solver_create(h, &o, &s));
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
         CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 1);
@@ -120,52 +92,39 @@ static void weak_smoothers_are_replaced(void)
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
         CHECK(!cmg_outcome_converged(report.outcome) && report.fallbacks == 0);
         CHECK(report.hint[0] != '\0');
-        cmg_solver_destroy(&s);
-        cmg_vector_destroy(&x);
     }
-    cmg_vector_destroy(&b);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* -laplace u - k^2 u, as far as the finest matrix goes; the others stay those of the Laplacian. */
 static cmg_hierarchy *helmholtz(double k)
 {
-    cmg_hierarchy *h = generated(CMG_PROBLEM_POISSON, 0);
-    cmg_csr A;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-    double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
-    for (cmg_size i = 0; i < A.rows; ++i) {
-        for (cmg_size e = A.indptr[i]; e < A.indptr[i + 1]; ++e) {
-            values[e] = A.values[e] - (A.indices[e] == i ? k * k / (32.0 * 32.0) : 0);
-        }
+    cmg_hierarchy *h = generated("cells=32");
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
+    scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
+    EACH_ENTRY (&A, i, e) {
+        values[e] = A.values[e] - (A.indices[e] == i ? k * k / (32.0 * 32.0) : 0);
     }
     CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, values));
-    free(values);
     return h;
 }
 
 static cmg_hierarchy *with_coefficient(cmg_element element, cmg_coefficient coefficient,
                                        double contrast, double angle)
 {
-    cmg_generate_options g;
-    cmg_hierarchy *h = NULL;
-    cmg_generate_options_default(&g);
-    g.element = element;
-    g.cells = element == CMG_ELEMENT_Q1 ? 96 : 48;
-    g.coefficient = coefficient;
-    g.contrast = contrast;
-    g.angle = angle;
-    CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
-    return h;
+    cmg_generate_options g =
+        generate_options("element=%s cells=%d coefficient=%s contrast=%.17g angle=%.17g",
+                         FEM_WORD("element", element), element == CMG_ELEMENT_Q1 ? 96 : 48,
+                         FEM_WORD("coefficient", coefficient), contrast, angle);
+    return hierarchy_generated(&g);
 }
 
 /* Solves with `auto`, and what is told of the ladder. */
 static void climbs(cmg_hierarchy *h, const char *rung, int most)
 {
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_of(n, 3);
-    cmg_vector *x = vector_of(n, 4);
-    cmg_solver *s = NULL;
+    scoped_vector *b = vector_of(n, 3);
+    scoped_vector *x = vector_of(n, 4);
+    scoped_solver *s = NULL;
     cmg_report report = {.size = sizeof report};
     cmg_solver_options o = solver_defaults();
     CHECK_OK(cmg_vector_fill(b, 1));
@@ -179,14 +138,12 @@ static void climbs(cmg_hierarchy *h, const char *rung, int most)
         CHECK(again == 1 ? report.fallbacks == 0 : strstr(report.fallback, rung) != NULL);
         CHECK(true_residual(h, b, x) <= 1.0001e-8);
     }
-    cmg_solver_destroy(&s);
-    vectors_destroy(&b, &x);
 }
 
 /* Rungs of the ladder by what is the matter; new values later find the solver as it became. */
-static void rungs_follow_what_is_the_matter(void)
+TEST(rungs_follow_what_is_the_matter)
 {
-    cmg_hierarchy *h = helmholtz(9);
+    scoped_hierarchy *h = helmholtz(9);
     climbs(h, "fgmres from iteration 0: cg ended as ", 20);
     cmg_hierarchy_destroy(&h);
     h = with_coefficient(CMG_ELEMENT_P2, CMG_COEFFICIENT_RANDOM, 1e6, 0); /* cut by coarse cells */
@@ -194,21 +151,18 @@ static void rungs_follow_what_is_the_matter(void)
     cmg_hierarchy_destroy(&h);
     h = with_coefficient(CMG_ELEMENT_Q2, CMG_COEFFICIENT_ANISOTROPIC, 1e4, 45);
     climbs(h, "chebyshev4:degree=16 from iteration ", 40);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Strong lines get levels that follow them at once, and not where nothing is to be replaced. */
-static void lines_get_their_levels(void)
+TEST(lines_get_their_levels)
 {
-    cmg_hierarchy *h = with_coefficient(CMG_ELEMENT_Q1, CMG_COEFFICIENT_ANISOTROPIC, 1e4, 0);
+    scoped_hierarchy *h = with_coefficient(CMG_ELEMENT_Q1, CMG_COEFFICIENT_ANISOTROPIC, 1e4, 0);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_of(n, 3);
+    scoped_vector *b = vector_of(n, 3);
     for (int replaced = 0; replaced < 2; ++replaced) {
-        cmg_vector *x = vector_of(n, 4);
+        scoped_vector *x = vector_of(n, 4);
         cmg_report report = {.size = sizeof report};
-        cmg_solver_options o = solver_defaults();
-        o.fallback = replaced == 1;
-        cmg_solver *s = solver_new(h, &o);
+        scoped_solver *s = solver_with(h, "fallback=%d", replaced == 1);
         /* a GPU goes on with the given levels unless these fail */
         const bool follows = replaced == 1 && !cmgi_on_cuda(ctx);
         CHECK(s->mg.from_matrix == follows);
@@ -216,15 +170,11 @@ static void lines_get_their_levels(void)
         CHECK(report.outcome == CMG_CONVERGED_RTOL && (report.fallbacks == 0 || cmgi_on_cuda(ctx)));
         CHECK(follows ? report.iterations <= 10 : report.iterations > 15);
         CHECK(true_residual(h, b, x) <= 1.0001e-8);
-        cmg_solver_destroy(&s);
-        cmg_vector_destroy(&x);
     }
-    cmg_vector_destroy(&b);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* In one dimension there is nothing beside the lines: the hierarchy's levels are right. */
-static void one_dimension_keeps_its_levels(void)
+TEST(one_dimension_keeps_its_levels)
 {
     enum { N = 255 };
     triplet_list a = triplets(N, N);
@@ -239,49 +189,41 @@ static void one_dimension_keeps_its_levels(void)
             triplet_add(&p, i + near, i / 2, near == 0 ? 1 : 0.5);
         }
     }
-    cmgi_csr fine = triplet_csr(&a);
-    cmgi_csr transfer = triplet_csr(&p);
+    scoped_csr fine = triplet_csr(&a);
+    scoped_csr transfer = triplet_csr(&p);
     const cmg_csr views[2] = {cmgi_csr_view(&fine), cmgi_csr_view(&transfer)};
-    cmg_hierarchy *h = hierarchy_new(2);
+    scoped_hierarchy *h = hierarchy_new(2);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &views[0]));
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_P, NULL, 0, &views[1]));
-    cmg_solver *s = solver_new(h, NULL);
+    scoped_solver *s = solver_new(h, NULL);
     CHECK(!s->mg.from_matrix && s->mg.levels.count == 2);
-    cmg_solver_destroy(&s);
-    cmg_hierarchy_destroy(&h);
-    csrs_free(&fine, &transfer);
 }
 
 /* What is symmetric by the way it was made is so by trial, too. */
-static void symmetry_by_design_holds(void)
+TEST(symmetry_by_design_holds)
 {
     static const struct {
-        cmg_problem problem;
+        const char *problem;
         const char *options;
         bool design;
-    } cases[] = {
-        {CMG_PROBLEM_POISSON, "", true},
-        {CMG_PROBLEM_POISSON, "cycle=W", true},
-        {CMG_PROBLEM_POISSON, "cycle=F", false},
-        {CMG_PROBLEM_POISSON, "pre=2 post=0", false},
-        {CMG_PROBLEM_POISSON, "smoother=spai", false},
-        {CMG_PROBLEM_POISSON, "precision=mixed", true},
-        {CMG_PROBLEM_POISSON, "precision=mixed format=compressed values=fp16", false},
-        {CMG_PROBLEM_POISSON, "precision=mixed format=compressed precision_schedule=P:fp16", false},
-        {CMG_PROBLEM_ELASTICITY, "", true},
-        {CMG_PROBLEM_CONVECTION, "", false}};
+    } cases[] = {{"poisson", "", true},
+                 {"poisson", "cycle=W", true},
+                 {"poisson", "cycle=F", false},
+                 {"poisson", "pre=2 post=0", false},
+                 {"poisson", "smoother=spai", false},
+                 {"poisson", "precision=mixed", true},
+                 {"poisson", "precision=mixed format=compressed values=fp16", false},
+                 {"poisson", "precision=mixed format=compressed precision_schedule=P:fp16", false},
+                 {"elasticity", "", true},
+                 {"convection", "", false}};
     for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
-        cmg_hierarchy *h = generated(cases[c].problem, 20);
+        scoped_hierarchy *h = generated("problem=%s velocity=20 cells=32", cases[c].problem);
         cmgi_symmetry seen;
-        cmg_solver_options o = solver_defaults();
-        CHECK_OK(cmg_solver_options_set(&o, cases[c].options));
-        cmg_solver *s = solver_new(h, &o);
+        scoped_solver *s = solver_with(h, cases[c].options);
         CHECK(s->mg.levels.symmetric == cases[c].design);
         s->mg.levels.symmetric = false;
         CHECK_OK(cmgi_symmetry_look(ctx, &s->mg.levels, s->mg.cycle, &seen));
         CHECK(!cases[c].design || (seen.matrix && seen.cycle));
-        cmg_solver_destroy(&s);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
@@ -300,7 +242,7 @@ static void shuffled(cmg_size n, cmg_index *order)
 }
 
 /* A permutation on a small diagonal: no smoother and no level does anything for it. */
-static void what_is_small_is_solved_directly(void)
+TEST(what_is_small_is_solved_directly)
 {
     enum { N = 300 };
     cmg_index order[N];
@@ -318,18 +260,17 @@ static void what_is_small_is_solved_directly(void)
         values[2 * i + 1] = next < i ? 0.01 : 1;
     }
     indptr[N] = 2 * N;
-    cmg_hierarchy *h = hierarchy_new(1);
+    scoped_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
     climbs(h, "direct solve from iteration ", 60);
-    cmg_hierarchy_destroy(&h);
 }
 
 static void hint_holds(cmg_hierarchy *h, cmg_solver_options o, double fill, const char *part)
 {
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_of(n, 3);
-    cmg_vector *x = vector_of(n, 4);
-    cmg_solver *s = NULL;
+    scoped_vector *b = vector_of(n, 3);
+    scoped_vector *x = vector_of(n, 4);
+    scoped_solver *s = NULL;
     cmg_report report = {.size = sizeof report};
     (void)snprintf(o.smoother, sizeof o.smoother, "%s", "jacobi");
     if (fill != 0) {
@@ -342,8 +283,6 @@ static void hint_holds(cmg_hierarchy *h, cmg_solver_options o, double fill, cons
         printf("hint: %s\n", report.hint);
     }
     CHECK(strstr(report.hint, part) != NULL);
-    cmg_solver_destroy(&s);
-    vectors_destroy(&b, &x);
 }
 
 /* tridiag(-1, 1/2, -1), eigenvalues from -3/2 to 5/2. */
@@ -368,14 +307,12 @@ static cmg_hierarchy *indefinite(void)
 }
 
 /* Every solve that fails says what to try, by what is the matter. */
-static void hints_name_what_is_the_matter(void)
+TEST(hints_name_what_is_the_matter)
 {
-    cmg_hierarchy *h = generated(CMG_PROBLEM_POISSON, 0);
-    cmg_hierarchy *wind = generated(CMG_PROBLEM_CONVECTION, 200);
-    cmg_hierarchy *both = indefinite();
-    cmg_solver_options o = defaults();
-    o.max_it = 3;
-    o.cycle = CMG_CYCLE_NONE;
+    scoped_hierarchy *h = generated("cells=32");
+    scoped_hierarchy *wind = generated("problem=convection velocity=200 cells=32");
+    scoped_hierarchy *both = indefinite();
+    cmg_solver_options o = solver_options("smoother=jacobi max_it=3 cycle=none");
     hint_holds(both, o, 0, "A is not positive definite");
     o.fallback = false;
     hint_holds(both, o, 0, "A is not positive definite");
@@ -397,38 +334,19 @@ static void hints_name_what_is_the_matter(void)
     o.krylov = CMG_KRYLOV_NONE;
     o.fallback = false;
     hint_holds(h, o, 0, "does not suit this matrix with this omega");
-    hierarchies_destroy(&h, &wind, &both);
 }
 
 /* Nested iteration that overflows is left out: what is told is the residual of the guess. */
-static void nested_iteration_may_overflow(void)
+TEST(nested_iteration_may_overflow)
 {
-    cmg_hierarchy *h = poisson(8, 3, POISSON_COLUMNS);
-    cmg_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 1);
-    cmg_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 2);
-    cmg_solver_options o = solver_defaults();
-    CHECK_OK(cmg_solver_options_set(&o, "fmg smoother=jacobi omega=1e300 krylov=none no-fallback"));
+    scoped_hierarchy *h = poisson(8, 3, POISSON_COLUMNS);
+    scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 1);
+    scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 2);
+    cmg_solver_options o =
+        solver_options("fmg smoother=jacobi omega=1e300 krylov=none no-fallback");
     const double before = true_residual(h, b, x);
     const cmg_report report = solve(h, &o, b, x);
     CHECK(report.outcome == CMG_NOT_A_NUMBER || report.outcome == CMG_DIVERGED);
     CHECK_NEAR(true_residual(h, b, x), before, 1e-12 * before);
     CHECK_NEAR(report.relative_residual, before, 1e-12 * before);
-    vectors_destroy(&b, &x);
-    cmg_hierarchy_destroy(&h);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(methods_go_by_symmetry);
-    RUN(the_best_iterate_is_told);
-    RUN(weak_smoothers_are_replaced);
-    RUN(rungs_follow_what_is_the_matter);
-    RUN(lines_get_their_levels);
-    RUN(one_dimension_keeps_its_levels);
-    RUN(symmetry_by_design_holds);
-    RUN(what_is_small_is_solved_directly);
-    RUN(hints_name_what_is_the_matter);
-    RUN(nested_iteration_may_overflow);
-    return TEST_END();
 }

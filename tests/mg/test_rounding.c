@@ -1,24 +1,16 @@
 /*
  * Residuals as small as fp64 allows count as solved and are named; the level is measured here with
- * sums in long double. What is not there yet is not called so.
+ * sums in long double. A residual above it is not called so.
  */
-#include "cmg_fem.h"
-
 #include "own.h"
 #include "solves.h"
+#include "generated.h"
 
 #include <float.h>
 
 static cmg_hierarchy *jump(double contrast)
 {
-    cmg_generate_options g;
-    cmg_hierarchy *h = NULL;
-    cmg_generate_options_default(&g);
-    g.cells = 48;
-    g.coefficient = CMG_COEFFICIENT_JUMP;
-    g.contrast = contrast;
-    CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
-    return h;
+    return generated("cells=48 coefficient=jump contrast=%.17g", contrast);
 }
 
 /* || b - A x || over eps || |A| |x| + |b| ||, and over || b || in *relative. */
@@ -35,19 +27,17 @@ static double backward_error(const cmg_hierarchy *h, const cmg_vector *b, const 
     return norms.residual / (DBL_EPSILON * norms.magnitude);
 }
 
-static void jumps_are_solved_to_rounding(void)
+TEST(jumps_are_solved_to_rounding)
 {
     for (int way = 0; way < 8; ++way) {
-        cmg_hierarchy *h = jump(way < 4 ? 1e6 : 1e9);
-        cmg_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
-        cmg_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
+        scoped_hierarchy *h = jump(way < 4 ? 1e6 : 1e9);
+        scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
+        scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
         double relative = 0;
-        cmg_solver_options o = solver_defaults();
+        cmg_solver_options o = solver_options("rtol=1e-11 fallback=%d krylov=%s", way % 4 != 1,
+                                              way % 4 == 2 ? "fgmres" : "auto");
         CHECK_OK(cmg_vector_fill(b, 1));
         CHECK_OK(cmg_vector_fill(x, 0));
-        o.rtol = 1e-11;
-        o.fallback = way % 4 != 1;
-        o.krylov = way % 4 == 2 ? CMG_KRYLOV_FGMRES : CMG_KRYLOV_AUTO;
         o.matrix.format = way % 4 == 3 ? CMG_FORMAT_K2RS : CMG_FORMAT_AUTO; /* renumbered */
         const cmg_report report = solve(h, &o, b, x);
         const double error = backward_error(h, b, x, &relative);
@@ -55,42 +45,34 @@ static void jumps_are_solved_to_rounding(void)
         CHECK(error <= 4.1 && relative > 1e-11);
         /* two sums of the same terms in other orders */
         CHECK_NEAR(report.relative_residual, relative, 4 * relative / error);
-        vectors_destroy(&b, &x);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
 /* Scales that leave the range of squares change nothing. */
-static void b_of_any_size(void)
+TEST(b_of_any_size)
 {
     for (int sign = -1; sign <= 1; sign += 2) {
-        cmg_hierarchy *h = jump(1e6);
-        cmg_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
-        cmg_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
-        cmg_solver_options o = solver_defaults();
-        o.rtol = 1e-11;
+        scoped_hierarchy *h = jump(1e6);
+        scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
+        scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
+        cmg_solver_options o = solver_options("rtol=1e-11");
         CHECK_OK(cmg_vector_fill(b, ldexp(1, sign * 800)));
         CHECK_OK(cmg_vector_fill(x, 0));
         CHECK(solve(h, &o, b, x).outcome == CMG_ROUNDING);
-        vectors_destroy(&b, &x);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
-static void what_is_not_there_yet_is_not_called_so(void)
+TEST(rounding_is_not_reported_too_early)
 {
-    cmg_hierarchy *h = jump(1e6);
-    cmg_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
-    cmg_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
+    scoped_hierarchy *h = jump(1e6);
+    scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
+    scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
     double relative = 0;
-    cmg_solver_options o = solver_defaults();
-    o.max_it = 4;
+    cmg_solver_options o = solver_options("max_it=4");
     CHECK_OK(cmg_vector_fill(x, 0));
     const cmg_report report = solve(h, &o, b, x);
     CHECK(report.outcome == CMG_ITERATION_LIMIT);
     CHECK(backward_error(h, b, x, &relative) > 4);
-    vectors_destroy(&b, &x);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* Five-point matrix of n x n nodes without a boundary, and `spring` on the diagonal. */
@@ -119,7 +101,7 @@ static own_matrix free_grid(int n, double spring)
  * Formats that sum up elements or cliques: what is told of x is the residual by the rows of A,
  * within the rounding of these, where x is so large that rounding is all there is.
  */
-static void formats_by_elements_tell_of_the_rows(void)
+TEST(formats_by_elements_report_the_rows)
 {
     static const char *const formats[] = {"nbn", "dbd", "ebe", "ebesym"};
     enum { M = 17, N = M * M };
@@ -133,11 +115,9 @@ static void formats_by_elements_tell_of_the_rows(void)
         const cmg_csr view = own_view(&A);
         cmg_vector *vb = vector_of(N, (uint64_t)k);
         cmg_vector *vx = vector_of(N, 4);
-        char text[80];
         double rounding = 0;
-        (void)snprintf(text, sizeof text, "format=%s", formats[k % 4]);
-        cmg_solver_options o = solver_defaults();
-        CHECK_OK(cmg_solver_options_set(&o, text));
+        const char *text = sprint("format=%s", formats[k % 4]);
+        cmg_solver_options o = solver_options(text);
         cmg_hierarchy *h = hierarchy_new(1);
         CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
         CHECK_OK(cmg_vector_fill(vx, 0));
@@ -157,29 +137,26 @@ static void formats_by_elements_tell_of_the_rows(void)
  * A hierarchy with values a million times as large, and no refresh: the size of A x is that of the
  * A that was solved with.
  */
-static void rounding_is_that_of_the_values_taken(void)
+TEST(rounding_is_that_of_the_values_taken)
 {
     enum { M = 31, N = M * M };
     own_system system = own_make(OWN_LAPLACE, M, 3);
-    double *larger = calloc((size_t)system.A.indptr[N], sizeof *larger);
+    scoped double *larger = calloc((size_t)system.A.indptr[N], sizeof *larger);
     double b[N];
     double x[N];
     for (cmg_size k = 0; k < system.A.indptr[N]; ++k) {
         larger[k] = 1e6 * system.A.values[k];
     }
     for (int most = 6; most <= 60; most *= 10) {
-        cmg_vector *vb = vector_of(N, 3);
-        cmg_vector *vx = vector_of(N, 4);
-        cmg_hierarchy *h = NULL;
+        scoped_vector *vb = vector_of(N, 3);
+        scoped_vector *vx = vector_of(N, 4);
+        scoped_hierarchy *h = NULL;
         cmg_report report = {.size = sizeof report};
         double rounding = 0;
-        cmg_solver_options o = solver_defaults();
-        o.matrix.keep_map = true;
-        o.max_it = most;
-        o.rtol = 1e-17;
-        o.fallback = false;
+        cmg_solver_options o =
+            solver_options("keep_map=true max_it=%d rtol=1e-17 fallback=no", most);
         CHECK_OK(own_hierarchy(ctx, &system, &h));
-        cmg_solver *s = solver_new(h, &o);
+        scoped_solver *s = solver_new(h, &o);
         CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, larger));
         CHECK_OK(cmg_vector_fill(vx, 0));
         CHECK_OK((cmg_solver_solve)(s, vb, vx, &report)); /* not judged by the newer A */
@@ -189,21 +166,6 @@ static void rounding_is_that_of_the_values_taken(void)
         CHECK_NEAR(report.relative_residual, relative, 1e-6 * relative + rounding);
         CHECK(report.outcome == (most == 6 ? CMG_ITERATION_LIMIT : CMG_ROUNDING));
         CHECK(report.outcome != CMG_ROUNDING || relative <= rounding);
-        cmg_solver_destroy(&s);
-        vectors_destroy(&vb, &vx);
-        cmg_hierarchy_destroy(&h);
     }
-    free(larger);
     own_free(&system);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(jumps_are_solved_to_rounding);
-    RUN(b_of_any_size);
-    RUN(what_is_not_there_yet_is_not_called_so);
-    RUN(formats_by_elements_tell_of_the_rows);
-    RUN(rounding_is_that_of_the_values_taken);
-    return TEST_END();
 }

@@ -4,14 +4,12 @@
 static cmg_vector *scaled(const cmg_vector *v, double factor)
 {
     const cmg_size n = cmg_vector_length(v);
-    double *values = malloc((size_t)n * sizeof *values);
+    scoped double *values = malloc((size_t)n * sizeof *values);
     CHECK_OK(cmg_vector_get(v, values));
     for (cmg_size i = 0; i < n; ++i) {
         values[i] *= factor;
     }
-    cmg_vector *w = vector_from(n, CMG_FP64, values);
-    free(values);
-    return w;
+    return vector_from(n, CMG_FP64, values);
 }
 
 /* x of the scaled system is x scaled; powers of two, so that nothing is rounded. */
@@ -22,7 +20,7 @@ static void compare_scaled(cmg_hierarchy *h, const cmg_solver_options *o, const 
     const double factor = ldexp(1, exponent);
     cmg_vector *x[2] = {NULL, NULL};
     double *values[2];
-    cmg_vector *large = scaled(b, factor);
+    scoped_vector *large = scaled(b, factor);
     cmg_report report[2];
     for (int k = 0; k < 2; ++k) {
         values[k] = malloc((size_t)n * sizeof(double));
@@ -46,17 +44,16 @@ static void compare_scaled(cmg_hierarchy *h, const cmg_solver_options *o, const 
         free(values[k]);
         cmg_vector_destroy(&x[k]);
     }
-    cmg_vector_destroy(&large);
 }
 
-static void right_hand_sides_of_any_size(void)
+TEST(right_hand_sides_of_any_size)
 {
     static const int exponents[] = {-996, -548, -100, 100, 530, 664}; /* 1e-300 .. 1e200 */
     cmg_hierarchy *plain = poisson(32, 4, 0);
     cmg_hierarchy *rows = poisson(32, 4, POISSON_IDENTITY | POISSON_COLUMNS);
     cmg_hierarchy *both[2] = {plain, rows};
     for (int k = 0; k < 2; ++k) {
-        cmg_vector *b = vector_of(cmg_hierarchy_rows(both[k], 0), 3);
+        scoped_vector *b = vector_of(cmg_hierarchy_rows(both[k], 0), 3);
         for (int e = 0; e < (int)(sizeof exponents / sizeof *exponents); ++e) {
             cmg_solver_options o = defaults();
             compare_scaled(both[k], &o, b, exponents[e]);
@@ -66,20 +63,19 @@ static void right_hand_sides_of_any_size(void)
             o.krylov = CMG_KRYLOV_DEFECT;
             compare_scaled(both[k], &o, b, exponents[e]);
         }
-        cmg_vector_destroy(&b);
         cmg_hierarchy_destroy(&both[k]);
     }
 }
 
 /* Only a b of zeros has the solution 0, and a b with NaN has no residual. */
-static void zeros_and_what_is_no_number(void)
+TEST(zeros_and_what_is_no_number)
 {
-    cmg_hierarchy *h = poisson(16, 3, 0);
+    scoped_hierarchy *h = poisson(16, 3, 0);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    double *values = calloc((size_t)n, sizeof *values);
+    scoped double *values = calloc((size_t)n, sizeof *values);
     const cmg_solver_options o = defaults();
-    cmg_vector *x = vector_of(n, 4);
-    cmg_vector *b = vector_new(n, CMG_FP64);
+    scoped_vector *x = vector_of(n, 4);
+    scoped_vector *b = vector_new(n, CMG_FP64);
     cmg_report report = solve(h, &o, b, x);
     CHECK(report.outcome == CMG_CONVERGED_ATOL && report.relative_residual == 0);
     CHECK_OK(cmg_vector_get(x, values));
@@ -100,13 +96,10 @@ static void zeros_and_what_is_no_number(void)
     CHECK_OK(cmg_vector_set(b, values));
     report = solve(h, &o, b, x);
     CHECK(report.outcome == CMG_NOT_A_NUMBER && isnan(report.relative_residual));
-    free(values);
-    vectors_destroy(&b, &x);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* diag(a) x = b with an x, or ||b||, that fp64 does not hold, and beside them ones that it does. */
-static void out_of_range(void)
+TEST(out_of_range)
 {
     static const struct {
         double a[3];
@@ -130,12 +123,11 @@ static void out_of_range(void)
             double values[3];
             const cmg_csr A = {
                 .rows = 3, .cols = 3, .indptr = indptr, .indices = indices, .values = cases[c].a};
-            cmg_solver_options o = solver_defaults();
-            CHECK_OK(cmg_solver_options_set(&o, ways[way]));
-            cmg_hierarchy *h = hierarchy_new(1);
+            cmg_solver_options o = solver_options(ways[way]);
+            scoped_hierarchy *h = hierarchy_new(1);
             CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-            cmg_vector *b = vector_new(3, CMG_FP64);
-            cmg_vector *x = vector_new(3, CMG_FP64);
+            scoped_vector *b = vector_new(3, CMG_FP64);
+            scoped_vector *x = vector_new(3, CMG_FP64);
             CHECK_OK(cmg_vector_set(b, cases[c].b));
             const cmg_report report = solve(h, &o, b, x);
             CHECK_OK(cmg_vector_get(x, values));
@@ -154,17 +146,6 @@ static void out_of_range(void)
             CHECK(isinf((double)sqrtl(bb))
                       ? isnan(report.relative_residual)
                       : fabs(report.relative_residual - relative) <= 1e-9 * relative + 1e-15);
-            vectors_destroy(&b, &x);
-            cmg_hierarchy_destroy(&h);
         }
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(right_hand_sides_of_any_size);
-    RUN(zeros_and_what_is_no_number);
-    RUN(out_of_range);
-    return TEST_END();
 }

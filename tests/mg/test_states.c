@@ -51,11 +51,11 @@ static cmg_vector *vector(int columns, double fill)
 /* Solves from x = 0, asserts what is told of every column, and gives the report. */
 static cmg_report solve_and_judge(scene *c, int columns)
 {
-    double *b = malloc((size_t)(N * columns) * sizeof *b);
-    double *x = malloc((size_t)(N * columns) * sizeof *x);
+    scoped double *b = malloc((size_t)(N * columns) * sizeof *b);
+    scoped double *x = malloc((size_t)(N * columns) * sizeof *x);
     unsigned seed = 5;
-    cmg_vector *vb = vector(columns, 0);
-    cmg_vector *vx = vector(columns, 0);
+    scoped_vector *vb = vector(columns, 0);
+    scoped_vector *vx = vector(columns, 0);
     cmg_report report = {.size = sizeof report};
     own_matrix A = c->system.A;
     A.values = c->values;
@@ -74,8 +74,6 @@ static cmg_report solve_and_judge(scene *c, int columns)
         CHECK(!cmg_outcome_converged(mine.outcome) || own <= 1.0001e-8 + rounding);
         CHECK_NEAR(mine.relative_residual, own, 1e-6 * own + rounding);
     }
-    vectors_destroy(&vb, &vx);
-    free_all(b, x);
     return report;
 }
 
@@ -94,8 +92,8 @@ static void take_values(scene *c, double factor, double shift)
 static cmg_status make_call(scene *c, call what)
 {
     const int columns = what == SOLVE_COLUMNS ? WIDE : 1;
-    cmg_vector *r = vector(columns, 1);
-    cmg_vector *z = vector(columns, 0);
+    scoped_vector *r = vector(columns, 1);
+    scoped_vector *z = vector(columns, 0);
     cmg_status status = CMG_OK;
     switch (what) {
     case SOLVE:
@@ -114,7 +112,6 @@ static cmg_status make_call(scene *c, call what)
     default:
         break;
     }
-    vectors_destroy(&r, &z);
     return status;
 }
 
@@ -143,14 +140,13 @@ static void open_scene(scene *c, state now)
     const bool hard = now == FELL_BACK || now == RUNG_REFUSED;
     *c = (scene){.system = own_make(hard ? OWN_INDEFINITE : OWN_LAPLACE, EDGE, OWN_LEVELS)};
     CHECK_OK(own_hierarchy(ctx, &c->system, &c->h));
-    cmg_solver_options o = solver_defaults();
-    CHECK_OK(cmg_solver_options_set(&o, now == FELL_BACK      ? "max_it=100 keep_map=true"
-                                        : now == RUNG_REFUSED ? "krylov=cg smoother=jacobi "
-                                                                "keep_map=true"
-                                        : now == RENEWAL_REFUSED
-                                            ? "smoother=fsai reuse=smoother keep_map=true"
-                                        : now == VALUES_REFUSED ? "smoother=fsai"
-                                                                : "smoother=jacobi"));
+    cmg_solver_options o =
+        solver_options(now == FELL_BACK         ? "max_it=100 keep_map=true"
+                       : now == RUNG_REFUSED    ? "krylov=cg smoother=jacobi "
+                                                  "keep_map=true"
+                       : now == RENEWAL_REFUSED ? "smoother=fsai reuse=smoother keep_map=true"
+                       : now == VALUES_REFUSED  ? "smoother=fsai"
+                                                : "smoother=jacobi");
     o.matrix.keep_map = now != NO_MAP;
     CHECK_OK(cmg_solver_create(c->h, &o, &c->s));
     memcpy(c->values, c->system.A.values, (size_t)c->system.A.indptr[N] * sizeof *c->values);
@@ -217,7 +213,7 @@ static void follow(scene *c, state now, call what)
     }
 }
 
-static void every_call_follows_every_state(void)
+TEST(every_call_follows_every_state)
 {
     for (int now = 0; now < INSIDE; ++now) {
         for (int what = 0; what < 2 * CALLS; ++what) {
@@ -236,7 +232,7 @@ static void every_call_follows_every_state(void)
 }
 
 /* The one that is at work refuses, and its own solve is as if nothing had been asked. */
-static void callbacks_are_refused(void)
+TEST(callbacks_are_refused)
 {
     for (int what = 0; what < 2 * DESTROY; ++what) {
         scene c;
@@ -279,12 +275,12 @@ static cmg_status multiply(void *user, const cmg_vector *x, cmg_vector *y)
     return status != CMG_OK ? status : cmg_vector_set(y, out);
 }
 
-static void operators_are_refused(void)
+TEST(operators_are_refused)
 {
     own_system system = own_make(OWN_LAPLACE, EDGE, 1);
     user_operator u = {.A = &system.A, .b = vector(1, 1), .x = vector(1, 0)};
     const cmg_operator A = {.rows = N, .cols = N, .apply = multiply, .user = &u};
-    cmg_vector *x = vector(1, 0);
+    scoped_vector *x = vector(1, 0);
     double b[N];
     double got[N];
     double rounding = 0;
@@ -292,21 +288,10 @@ static void operators_are_refused(void)
     CHECK_OK(cmg_cg_create(ctx, &A, NULL, NULL, &u.cg));
     CHECK_OK(cmg_cg_solve(u.cg, u.b, x, &report));
     CHECK_OK(cmg_vector_get(x, got));
-    for (int i = 0; i < N; ++i) {
-        b[i] = 1;
-    }
+    fill_values(b, N, 1);
     CHECK(u.answer == CMG_ERR_STATE && report.outcome == CMG_CONVERGED_RTOL);
     CHECK(own_residual(&system.A, b, got, 1, 0, &rounding) <= 1.0001e-8 + rounding);
     cmg_cg_destroy(&u.cg);
-    vectors_destroy(&u.b, &u.x, &x);
+    vectors_destroy(&u.b, &u.x);
     own_free(&system);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(every_call_follows_every_state);
-    RUN(callbacks_are_refused);
-    RUN(operators_are_refused);
-    return TEST_END();
 }

@@ -9,15 +9,11 @@
 /* y = A x of level 0 in fp64, b - A x reads b as well. */
 static double product_bytes(cmg_hierarchy *h, cmg_format format, cmg_precision precision)
 {
-    cmg_csr A;
     cmg_matrix_info info = {.size = sizeof info};
-    cmg_matrix_options options = matrix_defaults();
-    options.format = format;
-    options.precision = precision;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-    cmg_matrix *M = matrix_new(&A, &options);
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
+    scoped_matrix *M = matrix_with(&A, "format=%s precision=%s", WORD("format", format),
+                                   WORD("precision", precision));
     CHECK_OK(cmg_matrix_get_info(M, &info));
-    cmg_matrix_destroy(&M);
     return (double)info.traffic;
 }
 
@@ -66,28 +62,25 @@ static double vector_bytes(const cmg_report *r, const cmg_solver_options *o, dou
     }
 }
 
-static void bytes_are_those_of_the_arrays(void)
+TEST(bytes_are_those_of_the_arrays)
 {
     static const cmg_krylov methods[] = {CMG_KRYLOV_CG,       CMG_KRYLOV_FCG,    CMG_KRYLOV_FGMRES,
                                          CMG_KRYLOV_BICGSTAB, CMG_KRYLOV_DEFECT, CMG_KRYLOV_NONE,
                                          CMG_KRYLOV_SEMI};
-    cmg_hierarchy *h = poisson(24, 3, 0);
+    scoped_hierarchy *h = poisson(24, 3, 0);
     const double n = (double)cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_of((cmg_size)n, 5);
-    cmg_vector *x = vector_of((cmg_size)n, 6);
+    scoped_vector *b = vector_of((cmg_size)n, 5);
+    scoped_vector *x = vector_of((cmg_size)n, 6);
     for (int k = 0; k < 14; ++k) {
-        cmg_solver_options o = defaults();
+        cmg_solver_options o = solver_options(
+            "smoother=jacobi krylov=%s precision=%s format=csr restart=3 fallback=no",
+            WORD("krylov", methods[k / 2]), k % 2 == 0 ? "fp64" : "mixed");
         cmg_report r;
         cmg_report_default(&r);
-        o.krylov = methods[k / 2];
-        o.precision = k % 2 == 0 ? CMG_FP64 : CMG_FP32;
-        o.matrix.format = CMG_FORMAT_CSR;
-        o.restart = 3;
-        o.fallback = false;
         o.dirichlet = CMG_DIRICHLET_KEEP; /* nothing is done before the iteration */
         o.omega = 0.4;                    /* enough iterations for several restarts */
         CHECK_OK(cmg_vector_fill(x, 0));
-        cmg_solver *s = solver_new(h, &o);
+        scoped_solver *s = solver_new(h, &o);
         CHECK_OK(cmg_solver_solve(s, b, x, &r));
         CHECK(r.iterations > 5);
         const double product = product_bytes(h, CMG_FORMAT_CSR, CMG_FP64);
@@ -110,10 +103,7 @@ static void bytes_are_those_of_the_arrays(void)
         const double all = iterations + (exact ? 1 : 2) * (residual + 8 * n) + 8 * n + 2 * 8 * n;
         CHECK_NEAR(r.iteration_bytes, iterations / r.iterations, 1e-12 * all);
         CHECK_NEAR(r.bytes, all, 1e-12 * all);
-        cmg_solver_destroy(&s);
     }
-    vectors_destroy(&b, &x);
-    cmg_hierarchy_destroy(&h);
 }
 
 static double steps_bytes(const cmgi_cycle *cycle)
@@ -129,23 +119,18 @@ static double steps_bytes(const cmgi_cycle *cycle)
  * Nested iteration before CG: a residual and its norm (r) and that of b; another residual, which
  * the nested cycle takes, and its result added to x (z, x, x).
  */
-static void bytes_of_nested_iteration_are_counted(void)
+TEST(bytes_of_nested_iteration_are_counted)
 {
     for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
-        cmg_hierarchy *h = poisson(24, 3, 0);
+        scoped_hierarchy *h = poisson(24, 3, 0);
         const double n = (double)cmg_hierarchy_rows(h, 0);
-        cmg_vector *b = vector_of((cmg_size)n, 5);
-        cmg_vector *x = vector_of((cmg_size)n, 6);
-        cmg_solver_options o = defaults();
+        scoped_vector *b = vector_of((cmg_size)n, 5);
+        scoped_vector *x = vector_of((cmg_size)n, 6);
         cmg_report r;
         cmg_report_default(&r);
-        o.krylov = CMG_KRYLOV_CG;
-        o.precision = (cmg_precision)p;
-        o.matrix.format = CMG_FORMAT_CSR;
-        o.fallback = false;
-        o.fmg = true;
-        o.dirichlet = CMG_DIRICHLET_KEEP;
-        cmg_solver *s = solver_new(h, &o);
+        scoped_solver *s = solver_with(
+            h, "smoother=jacobi krylov=cg precision=%s format=csr fallback=no fmg dirichlet=keep",
+            WORD("precision", p));
         CHECK_OK(cmg_solver_solve(s, b, x, &r));
         const double residual = product_bytes(h, CMG_FORMAT_CSR, CMG_FP64) + 8 * n;
         const double across = p == CMG_FP64 ? 0 : 2 * (8 + 4); /* into the nested cycle, out */
@@ -154,34 +139,27 @@ static void bytes_of_nested_iteration_are_counted(void)
         const double all = before + steps_bytes(s->mg.nested) + r.iterations * r.iteration_bytes +
                            2 * residual + (3 * 8 + 2 * 8) * n;
         CHECK_NEAR(r.bytes, all, 1e-12 * all);
-        cmg_solver_destroy(&s);
-        vectors_destroy(&b, &x);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
 /* CG on k columns: A is read once a product, every vector k times; (p,q) is never taken along. */
-static void bytes_of_columns_are_counted(void)
+TEST(bytes_of_columns_are_counted)
 {
     for (int c = 0; c < 4; ++c) {
         const int k = c / 2 == 0 ? 3 : 5; /* two go one by one on the CPU */
-        cmg_hierarchy *h = poisson(24, 3, 0);
+        scoped_hierarchy *h = poisson(24, 3, 0);
         const double n = (double)cmg_hierarchy_rows(h, 0);
-        cmg_vector *b = NULL;
-        cmg_vector *x = NULL;
-        cmg_solver_options o = defaults();
+        scoped_vector *b = NULL;
+        scoped_vector *x = NULL;
         cmg_report r;
         cmg_report_default(&r);
-        o.krylov = CMG_KRYLOV_CG;
-        o.precision = c % 2 == 0 ? CMG_FP64 : CMG_FP32;
-        o.matrix.format = CMG_FORMAT_CSR;
-        o.fallback = false;
-        o.dirichlet = CMG_DIRICHLET_KEEP;
         CHECK_OK(cmg_vector_create_columns(ctx, (cmg_size)n, k, CMG_FP64, &b));
         CHECK_OK(cmg_vector_create_columns(ctx, (cmg_size)n, k, CMG_FP64, &x));
         CHECK_OK(cmg_vector_fill(b, 1));
         CHECK_OK(cmg_vector_fill(x, 0));
-        cmg_solver *s = solver_new(h, &o);
+        scoped_solver *s = solver_with(
+            h, "smoother=jacobi krylov=cg precision=%s format=csr fallback=no dirichlet=keep",
+            c % 2 == 0 ? "fp64" : "mixed");
         CHECK_OK((cmg_solver_solve)(s, b, x, &r)); /* oracle.h takes one column */
         const double product = product_bytes(h, CMG_FORMAT_CSR, CMG_FP64) + 16 * n * (k - 1);
         const double vectors = c % 2 == 0 ? 13 * 8 : 10 * 8 + 3 * 4 + 4;
@@ -191,14 +169,11 @@ static void bytes_of_columns_are_counted(void)
         CHECK(r.iterations > 2 && cmg_outcome_converged(r.outcome));
         CHECK_NEAR(r.iteration_bytes, iteration, 1e-12 * all);
         CHECK_NEAR(r.bytes, all, 1e-12 * all);
-        cmg_solver_destroy(&s);
-        vectors_destroy(&b, &x);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
 /* A X = I, entry by entry, for matrices that need pivots, that are definite, or of one row. */
-static void the_dense_inverse_inverts(void)
+TEST(the_dense_inverse_inverts)
 {
     static const cmg_size sizes[] = {1, 2, 3, 7, 33};
     for (int c = 0; c < 10; ++c) {
@@ -215,8 +190,8 @@ static void the_dense_inverse_inverts(void)
                 }
             }
         }
-        cmgi_csr A = triplet_csr(&t);
-        double *X = malloc((size_t)(n * n) * sizeof *X);
+        scoped_csr A = triplet_csr(&t);
+        scoped double *X = malloc((size_t)(n * n) * sizeof *X);
         cmgi_inverse_kind kind = CMGI_INVERSE_PSEUDO;
         CHECK_OK(cmgi_dense_inverse(ctx, &A.view, X, &kind));
         CHECK(kind == CMGI_INVERSE_LU || (symmetric && kind == CMGI_INVERSE_CHOLESKY) || n == 1);
@@ -231,13 +206,11 @@ static void the_dense_inverse_inverts(void)
             }
         }
         CHECK_NEAR(error, 0, 1e-10); /* n eps times a condition of at most 1e4 */
-        free(X);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
 /* Unsymmetric and singular: the second row is the first. */
-static void singular_matrices_have_no_inverse(void)
+TEST(singular_matrices_have_no_inverse)
 {
     double X[9];
     cmgi_inverse_kind kind = CMGI_INVERSE_LU;
@@ -247,18 +220,6 @@ static void singular_matrices_have_no_inverse(void)
         triplet_add(&t, 1, j, (double)(1 + j));
         triplet_add(&t, 2, j, (double)(5 - j * j));
     }
-    cmgi_csr A = triplet_csr(&t);
+    scoped_csr A = triplet_csr(&t);
     CHECK_STATUS(cmgi_dense_inverse(ctx, &A.view, X, &kind), CMG_ERR_SINGULAR);
-    cmgi_csr_free(ctx, &A);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(bytes_are_those_of_the_arrays);
-    RUN(bytes_of_nested_iteration_are_counted);
-    RUN(bytes_of_columns_are_counted);
-    RUN(the_dense_inverse_inverts);
-    RUN(singular_matrices_have_no_inverse);
-    return TEST_END();
 }

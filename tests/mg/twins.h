@@ -1,6 +1,6 @@
 /*
  * A hierarchy on the host and its twin whose matrices are on the device: storage, dampings and
- * iterates of their solvers are equal to the bit. On the CPU backend all of it is on the host.
+ * iterates of their solvers are bitwise equal. On the CPU backend all of it is on the host.
  */
 #pragma once
 #include "mg/solver.h"
@@ -8,21 +8,6 @@
 #include "spmv/compressed.h"
 
 #include "arrays.h"
-
-static inline void free_there(const cmg_csr *A)
-{
-    cmgi_free_device(ctx, (void *)(uintptr_t)A->indptr);
-    cmgi_free_device(ctx, (void *)(uintptr_t)A->indices);
-    cmgi_free_device(ctx, (void *)(uintptr_t)A->values);
-}
-
-static inline cmg_csr csr_there(const cmg_csr *A)
-{
-    const cmg_size nnz = A->indptr[A->rows];
-    return (cmg_csr){A->rows, A->cols, copy_there(A->indptr, A->rows + 1, sizeof *A->indptr),
-                     copy_there(A->indices, nnz, sizeof *A->indices),
-                     copy_there(A->values, nnz, sizeof *A->values)};
-}
 
 enum { MOST_ARRAYS = 64 };
 
@@ -103,22 +88,20 @@ static inline void check_levels(const cmgi_levels *a, const cmgi_levels *b)
 static inline void check_solves(cmg_solver *s, cmg_solver *t, cmg_size n)
 {
     cmg_report reports[2];
-    cmg_vector *b = vector_of(n, 7);
+    scoped_vector *b = vector_of(n, 7);
     double *values[2];
     for (int k = 0; k < 2; ++k) {
         cmg_report_default(&reports[k]);
         values[k] = calloc((size_t)n, sizeof **values);
-        cmg_vector *x = vector_new(n, CMG_FP64);
+        scoped_vector *x = vector_new(n, CMG_FP64);
         CHECK_OK(cmg_vector_fill(x, 0));
         CHECK_OK(cmg_solver_solve(k == 0 ? s : t, b, x, &reports[k]));
         CHECK_OK(cmg_vector_get(x, values[k]));
-        cmg_vector_destroy(&x);
     }
     CHECK(cmg_outcome_converged(reports[0].outcome));
     CHECK(reports[0].iterations == reports[1].iterations);
     CHECK(memcmp(values[0], values[1], (size_t)n * sizeof **values) == 0);
     free_all(values[0], values[1]);
-    cmg_vector_destroy(&b);
 }
 
 /* New values of all A, `factor` times those of `from`, which has their patterns, from the host and
@@ -128,17 +111,15 @@ static inline void check_refresh(const cmg_hierarchy *from, double factor, cmg_h
 {
     double *kept[16] = {NULL};
     for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
-        cmg_csr A;
-        CHECK_OK(cmg_hierarchy_get_csr(from, l, CMG_ROLE_A, NULL, 0, &A));
+        const cmg_csr A = csr_of(from, l, CMG_ROLE_A);
         const cmg_size nnz = A.indptr[A.rows];
-        double *values = malloc((size_t)nnz * sizeof *values);
+        scoped double *values = malloc((size_t)nnz * sizeof *values);
         for (cmg_size k = 0; k < nnz; ++k) {
             values[k] = factor * A.values[k];
         }
         kept[l] = copy_there(values, nnz, sizeof *values);
         CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
         CHECK_OK(cmg_hierarchy_update(twin, l, CMG_ROLE_A, kept[l]));
-        free(values);
     }
     CHECK_OK(cmg_solver_refresh(s));
     CHECK_OK(cmg_solver_refresh(t));

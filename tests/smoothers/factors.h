@@ -12,11 +12,15 @@ static inline cmgi_smoother_factors *factors_make(const cmgi_csr *A, const char 
     return made;
 }
 
-static inline void factors_discard(cmgi_smoother_factors *made)
+static inline void factors_discard(cmgi_smoother_factors **made)
 {
-    cmgi_smoother_factors_clear(ctx, made);
-    free(made);
+    if (*made != NULL) {
+        cmgi_smoother_factors_clear(ctx, *made);
+    }
+    free(*made);
 }
+
+#define scoped_factors scoped_by(factors_discard) cmgi_smoother_factors
 
 /* Factor f dense, malloc'ed; the inverse of a triangle where the factors stand for that. */
 static inline double *factor_dense(const cmgi_smoother_factors *made, int f)

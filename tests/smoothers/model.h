@@ -1,8 +1,5 @@
 /* Small model matrices, built densely so that tests can compare with plain loops. */
 #pragma once
-#include "core/memory.h"
-#include "core/random.h"
-#include "csr/csr.h"
 #include "test.h"
 
 /* A dense n x n matrix by rows as CSR without its zeros. */
@@ -31,10 +28,8 @@ static inline cmgi_csr model_from_dense(cmg_context *c, cmg_size n, const double
 static inline double *model_to_dense(const cmgi_csr *A)
 {
     double *dense = calloc((size_t)(A->rows * A->cols + 1), sizeof *dense);
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            dense[i * A->cols + A->indices[k]] += A->values[k];
-        }
+    EACH_ENTRY (A, i, k) {
+        dense[i * A->cols + A->indices[k]] += A->values[k];
     }
     return dense;
 }
@@ -72,14 +67,13 @@ static inline double *model_q1(int m, int dim, double aspect)
 static inline void model_rescale(cmg_size n, double *dense)
 {
     uint64_t seed = 7;
-    double *d = malloc((size_t)n * sizeof *d);
+    scoped double *d = malloc((size_t)n * sizeof *d);
     for (cmg_size i = 0; i < n; ++i) {
         d[i] = pow(10, 2 * cmgi_random(&seed) - 1);
     }
     for (cmg_size k = 0; k < n * n; ++k) {
         dense[k] *= d[k / n] * d[k % n];
     }
-    free(d);
 }
 
 /* Turns every `stride`-th row into an identity row, columns kept: Dirichlet conditions. */
@@ -95,7 +89,7 @@ static inline void model_dirichlet(cmg_size n, cmg_size stride, double *dense)
 /* Inverse of a dense matrix by Gauss and Jordan with row exchanges, malloc'ed. */
 static inline double *model_invert(cmg_size n, const double *dense)
 {
-    double *A = malloc((size_t)(n * n) * sizeof *A);
+    scoped double *A = malloc((size_t)(n * n) * sizeof *A);
     double *X = calloc((size_t)(n * n), sizeof *X);
     memcpy(A, dense, (size_t)(n * n) * sizeof *A);
     for (cmg_size i = 0; i < n; ++i) {
@@ -127,7 +121,6 @@ static inline double *model_invert(cmg_size n, const double *dense)
             }
         }
     }
-    free(A);
     return X;
 }
 
@@ -178,12 +171,11 @@ static inline cmgi_csr model_five_point(cmg_context *c, int m)
 /* max |M A - I| */
 static inline double model_distance_to_identity(cmg_size n, const double *M, const double *A)
 {
-    double *MA = model_multiply(n, M, A);
+    scoped double *MA = model_multiply(n, M, A);
     double worst = 0;
     for (cmg_size k = 0; k < n * n; ++k) {
         worst = fmax(worst, fabs(MA[k] - (k % (n + 1) == 0 ? 1 : 0)));
     }
-    free(MA);
     return worst;
 }
 

@@ -4,7 +4,7 @@
 
 #include <locale.h>
 
-static void defaults_and_values(void)
+TEST(defaults_and_values)
 {
     const cmgi_smoother_method *method = NULL;
     cmgi_arguments a;
@@ -29,7 +29,7 @@ static void defaults_and_values(void)
     CHECK_NEAR(a.omega, 0.9, 0);
 }
 
-static void refuses(void)
+TEST(refuses)
 {
     static const char *const bad[][2] = {
         {"", "unknown smoother \"\""},
@@ -57,15 +57,12 @@ static void refuses(void)
         cmgi_arguments a;
         CHECK_STATUS(cmgi_smoother_parse(ctx, bad[k][0], &method, &a), CMG_ERR_ARG);
         CHECK(method == NULL);
-        CHECK(strstr(cmg_context_message(ctx), bad[k][1]) != NULL);
-        if (strstr(cmg_context_message(ctx), bad[k][1]) == NULL) {
-            printf("  \"%s\" says: %s\n", bad[k][0], cmg_context_message(ctx));
-        }
+        CHECK_MESSAGE(bad[k][1]);
     }
 }
 
 /* What help texts are made of. */
-static void table_is_listed(void)
+TEST(table_is_listed)
 {
     int methods = 0;
     for (; cmg_smoother_name(methods) != NULL; ++methods) {
@@ -84,25 +81,12 @@ static void table_is_listed(void)
 }
 
 /* A decimal comma in the program's locale is none of the arguments' business. */
-static void locale_does_not_matter(void)
+TEST(locale_does_not_matter)
 {
     const cmgi_smoother_method *method = NULL;
     cmgi_arguments a;
-    if (setlocale(LC_NUMERIC, "de_DE.UTF-8") == NULL) {
-        SKIP("no locale de_DE.UTF-8");
-        return;
-    }
+    NEEDS(setlocale(LC_NUMERIC, "de_DE.UTF-8") != NULL, "no locale de_DE.UTF-8");
     CHECK_OK(cmgi_smoother_parse(ctx, "spai:tau=0.5", &method, &a));
     CHECK_NEAR(a.value[0], 0.5, 0);
     (void)setlocale(LC_NUMERIC, "C");
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(defaults_and_values);
-    RUN(refuses);
-    RUN(table_is_listed);
-    RUN(locale_does_not_matter);
-    return TEST_END();
 }

@@ -1,6 +1,6 @@
 /*
  * The smoother `auto`: what it becomes, that it contracts on every symmetric positive definite
- * matrix, and that the estimate behind it sees the same spectrum in every format, precision and
+ * matrix, and that its estimate sees the same spectrum in every format, precision and
  * numbering.
  */
 #include "smoothers/factors.h"
@@ -36,21 +36,18 @@ static double *five_points(int m, double ax, double ay, double vx, double shift)
 
 static void becomes(double ax, double ay, double vx, double shift, const char *chosen, int stages)
 {
-    double *dense = five_points(SIDE, ax, ay, vx, shift);
-    cmgi_csr A = model_from_dense(ctx, SIDE * SIDE, dense);
-    cmgi_smoother_factors *made = factors_make(&A, "auto");
+    scoped double *dense = five_points(SIDE, ax, ay, vx, shift);
+    scoped_csr A = model_from_dense(ctx, SIDE * SIDE, dense);
+    scoped_factors *made = factors_make(&A, "auto");
     CHECK(strcmp(made->chosen, chosen) == 0);
     CHECK(made->stages == stages);
     if (strcmp(made->chosen, chosen) != 0 || made->stages != stages) {
         printf("  a %g %g, v %g, shift %g: %s, %d stages\n", ax, ay, vx, shift, made->chosen,
                made->stages);
     }
-    factors_discard(made);
-    cmgi_csr_free(ctx, &A);
-    free(dense);
 }
 
-static void follows_the_matrix(void)
+TEST(follows_the_matrix)
 {
     becomes(1, 1, 0, 0, "chebyshev4", 2);
     becomes(1, 0.5, 0, 0, "chebyshev4", 2);
@@ -64,24 +61,21 @@ static void follows_the_matrix(void)
 }
 
 /* Jacobi there reduces every error by half at least: |1 - omega lambda| on [1 - s, 1 + s]. */
-static void jacobi_is_enough(void)
+TEST(jacobi_is_enough)
 {
-    double *dense = five_points(SIDE, 1, 1, 0, 8);
-    cmgi_csr A = model_from_dense(ctx, SIDE * SIDE, dense);
-    cmgi_smoother_factors *made = factors_make(&A, "auto");
+    scoped double *dense = five_points(SIDE, 1, 1, 0, 8);
+    scoped_csr A = model_from_dense(ctx, SIDE * SIDE, dense);
+    scoped_factors *made = factors_make(&A, "auto");
     const double s = 4 * cos(3.14159265358979323846 / (SIDE + 1)) / 12;
     CHECK(fabs(1 - made->stage[0] * (1 + s)) <= 0.5 && fabs(1 - made->stage[0] * (1 - s)) <= 0.5);
     CHECK_NEAR(made->stage[0], 1, 0.02);
-    factors_discard(made);
-    cmgi_csr_free(ctx, &A);
-    free(dense);
 }
 
 /*
  * Largest eigenvalues of D^-1 A from 1.1 to n: the residual polynomial stays in (-1, 1) on all of
  * (0, lambda_max], so that a symmetric cycle is positive definite. A = I + c (ones): 1 and 1 + c n.
  */
-static void never_indefinite(void)
+TEST(never_indefinite)
 {
     enum { N = 40 };
     for (double c = 0.01; c < 1000; c *= 3) {
@@ -89,8 +83,8 @@ static void never_indefinite(void)
         for (int k = 0; k < N * N; ++k) {
             dense[k] = (k % (N + 1) == 0 ? 1 : 0) + c;
         }
-        cmgi_csr A = model_from_dense(ctx, N, dense);
-        cmgi_smoother_factors *made = factors_make(&A, "auto");
+        scoped_csr A = model_from_dense(ctx, N, dense);
+        scoped_factors *made = factors_make(&A, "auto");
         const double eigenvalue[2] = {1 / (1 + c), (1 + c * N) / (1 + c)};
         for (int e = 0; e < 2; ++e) {
             double q = 1;
@@ -99,20 +93,18 @@ static void never_indefinite(void)
             }
             CHECK(fabs(q) < 1);
         }
-        factors_discard(made);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
 /* One spectrum, whatever the storage. */
-static void sees_the_matrix_of_the_cycle(void)
+TEST(sees_the_matrix_of_the_cycle)
 {
     static const cmg_format formats[] = {CMG_FORMAT_CSR, CMG_FORMAT_SELL, CMG_FORMAT_K1RS,
                                          CMG_FORMAT_COMPRESSED};
-    double *dense = five_points(SIDE, 1, 0.3, 0, 0);
-    cmgi_csr A = model_from_dense(ctx, SIDE * SIDE, dense);
+    scoped double *dense = five_points(SIDE, 1, 0.3, 0, 0);
+    scoped_csr A = model_from_dense(ctx, SIDE * SIDE, dense);
     const cmg_csr view = cmgi_csr_view(&A);
-    cmgi_smoother_factors *jacobi = factors_make(&A, "jacobi");
+    scoped_factors *jacobi = factors_make(&A, "jacobi");
     cmgi_smoother_source source = {.ctx = ctx, .A = view};
     cmgi_spectrum exact;
     CHECK_OK(cmgi_spectrum_estimate(&source, jacobi->factor, 1, &exact));
@@ -120,56 +112,36 @@ static void sees_the_matrix_of_the_cycle(void)
     for (size_t f = 0; f < sizeof formats / sizeof formats[0]; ++f) {
         for (int p = 0; p < 2; ++p) {
             cmgi_spectrum seen;
-            cmg_matrix_options options = matrix_defaults();
-            options.format = formats[f];
-            options.precision = p == 0 ? CMG_FP64 : CMG_FP32;
-            cmg_matrix *matrix = matrix_new(&view, &options);
+            cmg_matrix_options options = matrix_options(
+                "format=%s precision=%s", WORD("format", formats[f]), p == 0 ? "fp64" : "mixed");
+            scoped_matrix *matrix = matrix_new(&view, &options);
             source.matrix = matrix;
             CHECK_OK(cmgi_spectrum_estimate(&source, jacobi->factor, 1, &seen));
             CHECK(seen.symmetric);
             CHECK_NEAR(seen.largest, exact.largest, 0.05 * exact.largest);
-            cmg_matrix_destroy(&matrix);
         }
     }
-    factors_discard(jacobi);
-    cmgi_csr_free(ctx, &A);
-    free(dense);
 }
 
 /* Identity rows whose columns are kept make A unsymmetric; the interior is what counts. */
-static void leaves_dirichlet_rows_out(void)
+TEST(leaves_dirichlet_rows_out)
 {
     enum { N = SIDE * SIDE };
-    double *dense = five_points(SIDE, 1, 1, 0, 0);
+    scoped double *dense = five_points(SIDE, 1, 1, 0, 0);
     for (int i = 0; i < N; i += 7) {
         for (int j = 0; j < N; ++j) {
             dense[i * N + j] = i == j;
         }
     }
-    cmgi_csr A = model_from_dense(ctx, N, dense);
-    cmgi_smoother_factors *kept = factors_make(&A, "auto");
+    scoped_csr A = model_from_dense(ctx, N, dense);
+    scoped_factors *kept = factors_make(&A, "auto");
     CHECK(strcmp(kept->chosen, "chebyshev4") == 0);
     for (int i = 0; i < N; i += 7) {
         for (int j = 0; j < N; ++j) {
             dense[j * N + i] = i == j;
         }
     }
-    cmgi_csr B = model_from_dense(ctx, N, dense);
-    cmgi_smoother_factors *gone = factors_make(&B, "auto");
+    scoped_csr B = model_from_dense(ctx, N, dense);
+    scoped_factors *gone = factors_make(&B, "auto");
     CHECK_NEAR(kept->stage[0], gone->stage[0], 1e-10);
-    factors_discard(kept);
-    factors_discard(gone);
-    csrs_free(&A, &B);
-    free(dense);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(follows_the_matrix);
-    RUN(jacobi_is_enough);
-    RUN(never_indefinite);
-    RUN(sees_the_matrix_of_the_cycle);
-    RUN(leaves_dirichlet_rows_out);
-    return TEST_END();
 }

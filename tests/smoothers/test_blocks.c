@@ -5,38 +5,33 @@
 #include "smoothers/factors.h"
 #include "test.h"
 
-static void block_jacobi_inverts_blocks(void)
+TEST(block_jacobi_inverts_blocks)
 {
     static const int sizes[] = {1, 2, 3, 5, 64};
     enum { N = 33 };
-    double *dense = model_unsymmetric(N);
-    cmgi_csr A = model_from_dense(ctx, N, dense);
+    scoped double *dense = model_unsymmetric(N);
+    scoped_csr A = model_from_dense(ctx, N, dense);
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
-        char name[64];
         const int b = sizes[s];
-        (void)snprintf(name, sizeof name, "block-jacobi:size=%d", b);
-        cmgi_smoother_factors *made = factors_make(&A, name);
-        double *M = model_to_dense(&made->factor[0]);
-        double *blocks = calloc(N * N, sizeof *blocks);
+        const char *name = sprint("block-jacobi:size=%d", b);
+        scoped_factors *made = factors_make(&A, name);
+        scoped double *M = model_to_dense(&made->factor[0]);
+        scoped double *blocks = calloc(N * N, sizeof *blocks);
         for (int k = 0; k < N * N; ++k) {
             const bool inside = k / N / b == k % N / b;
             blocks[k] = inside ? dense[k] : 0;
             CHECK(inside || M[k] == 0);
         }
         CHECK_NEAR(model_distance_to_identity(N, M, blocks), 0, 1e-12);
-        free_all(M, blocks);
-        factors_discard(made);
     }
-    cmgi_csr_free(ctx, &A);
-    free(dense);
 }
 
 /* The default block is the hierarchy's block_size; nonsense there is refused. */
-static void block_size_comes_from_the_hierarchy(void)
+TEST(block_size_comes_from_the_hierarchy)
 {
-    double *dense = model_q1(4, 2, 1);
-    cmgi_csr A = model_from_dense(ctx, 16, dense);
-    cmg_hierarchy *h = hierarchy_new(1);
+    scoped double *dense = model_q1(4, 2, 1);
+    scoped_csr A = model_from_dense(ctx, 16, dense);
+    scoped_hierarchy *h = hierarchy_new(1);
     static const struct {
         const char *text;
         cmg_size size; /* 0 = refused */
@@ -44,29 +39,25 @@ static void block_size_comes_from_the_hierarchy(void)
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; ++c) {
         CHECK_OK(cmg_hierarchy_set_attribute(h, "block_size", cases[c].text));
         const cmgi_smoother_source source = {.ctx = ctx, .h = h, .A = cmgi_csr_view(&A)};
-        cmgi_smoother_factors *made = calloc(1, sizeof *made);
+        scoped_factors *made = calloc(1, sizeof *made);
         CHECK_STATUS(cmgi_smoother_make(&source, "block-jacobi", 0, made),
                      cases[c].size > 0 ? CMG_OK : CMG_ERR_ARG);
         if (cases[c].size > 0) {
             CHECK(made->factor[0].indptr[16] == 16 * cases[c].size);
         }
-        factors_discard(made);
     }
-    cmg_hierarchy_destroy(&h);
-    cmgi_csr_free(ctx, &A);
-    free(dense);
 }
 
 /* The cliques of a grid are its cells, 2^dim nodes each, every one once. */
-static void cliques_are_elements(void)
+TEST(cliques_are_elements)
 {
     for (int dim = 2; dim <= 3; ++dim) {
         enum { M = 5 };
         const cmg_size n = dim == 2 ? M * M : M * M * M;
         const cmg_size cells = dim == 2 ? (M - 1) * (M - 1) : (M - 1) * (M - 1) * (M - 1);
         /* stretched, so that no entry happens to be zero */
-        double *dense = model_q1(M, dim, 1.3);
-        cmgi_csr A = model_from_dense(ctx, n, dense);
+        scoped double *dense = model_q1(M, dim, 1.3);
+        scoped_csr A = model_from_dense(ctx, n, dense);
         cmgi_cliques c = {0};
         CHECK_OK(cmgi_cliques_find(ctx, &A, 256, &c));
         CHECK(c.count == cells && c.largest == (1 << dim));
@@ -83,19 +74,17 @@ static void cliques_are_elements(void)
             }
         }
         cmgi_cliques_free(ctx, &c);
-        cmgi_csr_free(ctx, &A);
-        free(dense);
     }
 }
 
 /* M against its definition, with the cells of a grid as patches. */
-static void patches_add_element_inverses(void)
+TEST(patches_add_element_inverses)
 {
     enum { M = 5, N = M * M };
-    double *dense = model_q1(M, 2, 1.3);
-    cmgi_csr A = model_from_dense(ctx, N, dense);
-    cmgi_smoother_factors *made = factors_make(&A, "patches:omega=1");
-    double *computed = model_to_dense(&made->factor[0]);
+    scoped double *dense = model_q1(M, 2, 1.3);
+    scoped_csr A = model_from_dense(ctx, N, dense);
+    scoped_factors *made = factors_make(&A, "patches:omega=1");
+    scoped double *computed = model_to_dense(&made->factor[0]);
     double expected[N * N] = {0};
     double count[N] = {0};
     for (int pass = 0; pass < 2; ++pass) { /* how many cells meet a node, then the sum */
@@ -131,18 +120,4 @@ static void patches_add_element_inverses(void)
         CHECK_NEAR(computed[k], expected[k], 1e-13);
     }
     CHECK(made->factor[0].indptr[N] == A.indptr[N]);
-    free(computed);
-    factors_discard(made);
-    cmgi_csr_free(ctx, &A);
-    free(dense);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(block_jacobi_inverts_blocks);
-    RUN(block_size_comes_from_the_hierarchy);
-    RUN(cliques_are_elements);
-    RUN(patches_add_element_inverses);
-    return TEST_END();
 }

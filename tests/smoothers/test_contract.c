@@ -54,9 +54,9 @@ static cmgi_smoother_factors *new_factors(void)
 static double contraction(cmg_size n, const double *A, const double *M,
                           const cmgi_smoother_factors *made)
 {
-    double *MA = model_multiply(n, M, A);
-    double *e = malloc((size_t)n * sizeof *e);
-    double *d = malloc((size_t)n * sizeof *d);
+    scoped double *MA = model_multiply(n, M, A);
+    scoped double *e = malloc((size_t)n * sizeof *e);
+    scoped double *d = malloc((size_t)n * sizeof *d);
     uint64_t seed = 3;
     double factor = 0;
     for (cmg_size i = 0; i < n; ++i) {
@@ -75,16 +75,13 @@ static double contraction(cmg_size n, const double *A, const double *M,
                 e[i] -= made->stage[s] * d[i];
             }
         }
-        for (cmg_size i = 0; i < n; ++i) {
-            norm += e[i] * e[i];
-        }
+        norm += dot(e, e, n);
         norm = sqrt(norm);
         factor = norm;
         for (cmg_size i = 0; i < n && norm > 0; ++i) {
             e[i] /= norm;
         }
     }
-    free_all(MA, e, d);
     return factor;
 }
 
@@ -118,13 +115,13 @@ static double *model_problem(int which, cmg_size *n)
 static void check_contraction(int problem, const char *name)
 {
     cmg_size n = 0;
-    double *dense = model_problem(problem, &n);
-    cmgi_csr A = model_from_dense(ctx, n, dense);
-    cmgi_smoother_factors *made = new_factors();
+    scoped double *dense = model_problem(problem, &n);
+    scoped_csr A = model_from_dense(ctx, n, dense);
+    scoped cmgi_smoother_factors *made = new_factors();
     const cmg_status status = make(ctx, &A, name, made);
     CHECK_OK(status);
     if (status == CMG_OK) {
-        double *M = factors_dense(made);
+        scoped double *M = factors_dense(made);
         const double factor = contraction(n, dense, M, made);
         const cmgi_smoother_method *method = NULL;
         cmgi_arguments arguments;
@@ -137,15 +134,11 @@ static void check_contraction(int problem, const char *name)
             printf("  problem %d, %s: factor %.4f, asymmetry %.2g\n", problem, name, factor,
                    asymmetry(n, M));
         }
-        free(M);
     }
     cmgi_smoother_factors_clear(ctx, made);
-    free(made);
-    cmgi_csr_free(ctx, &A);
-    free(dense);
 }
 
-static void contracts_and_is_symmetric(void)
+TEST(contracts_and_is_symmetric)
 {
     for (int problem = 0; problem < 5; ++problem) {
         for (int i = 0; contract_name(i) != NULL; ++i) {
@@ -159,17 +152,17 @@ static void contracts_and_is_symmetric(void)
 /* ------------------------------------------------------------------ odd matrices */
 
 /* A diagonal matrix is inverted by every method that is not damped. */
-static void survives_small_and_diagonal(void)
+TEST(survives_small_and_diagonal)
 {
     for (int i = 0; contract_name(i) != NULL; ++i) {
         const char *name = contract_name(i);
         for (cmg_size n = 0; n <= 33 && !needs_file(name); n += n < 2 ? 1 : 31) {
-            double *dense = calloc((size_t)(n * n + 1), sizeof *dense);
+            scoped double *dense = calloc((size_t)(n * n + 1), sizeof *dense);
             for (cmg_size k = 0; k < n; ++k) {
                 dense[k * n + k] = (double)(k + 2);
             }
-            cmgi_csr A = model_from_dense(ctx, n, dense);
-            cmgi_smoother_factors *made = new_factors();
+            scoped_csr A = model_from_dense(ctx, n, dense);
+            scoped cmgi_smoother_factors *made = new_factors();
             CHECK_OK(make(ctx, &A, name, made));
             double *M = factors_dense(made);
             double worst = 0;
@@ -183,35 +176,28 @@ static void survives_small_and_diagonal(void)
             CHECK(!estimated || n == 0 || fabs(made->stage[0] - 1) < 1e-12);
             free(M);
             cmgi_smoother_factors_clear(ctx, made);
-            free(made);
-            cmgi_csr_free(ctx, &A);
-            free(dense);
         }
     }
 }
 
-static void refuses_zero_diagonal_and_nan(void)
+TEST(refuses_zero_diagonal_and_nan)
 {
     for (int i = 0; contract_name(i) != NULL; ++i) {
         const char *name = contract_name(i);
         for (int odd = 0; odd < 2 && !needs_file(name); ++odd) {
-            double *dense = model_q1(4, 2, 1);
+            scoped double *dense = model_q1(4, 2, 1);
             dense[5 * 16 + 5] = odd == 0 ? 0 : NAN;
-            cmgi_csr A = model_from_dense(ctx, 16, dense);
-            cmgi_smoother_factors *made = new_factors();
-            CHECK_STATUS(make(ctx, &A, name, made), CMG_ERR_SINGULAR);
-            CHECK(strstr(cmg_context_message(ctx), "row 5") != NULL);
+            scoped_csr A = model_from_dense(ctx, 16, dense);
+            scoped cmgi_smoother_factors *made = new_factors();
+            CHECK_REFUSED(make(ctx, &A, name, made), CMG_ERR_SINGULAR, "row 5");
             cmgi_smoother_factors_clear(ctx, made);
-            free(made);
-            cmgi_csr_free(ctx, &A);
-            free(dense);
         }
     }
 }
 
 /* A singular (pure Neumann) matrix, and one full row and column: no crash, finite values or a
  * status. */
-static void survives_singular_and_arrow(void)
+TEST(survives_singular_and_arrow)
 {
     enum { N = 40 };
     for (int i = 0; contract_name(i) != NULL; ++i) {
@@ -226,8 +212,8 @@ static void survives_singular_and_arrow(void)
                     dense[partner * N + k] = -1;
                 }
             }
-            cmgi_csr A = model_from_dense(ctx, N, dense);
-            cmgi_smoother_factors *made = new_factors();
+            scoped_csr A = model_from_dense(ctx, N, dense);
+            scoped cmgi_smoother_factors *made = new_factors();
             const cmg_status status = make(ctx, &A, name, made);
             CHECK(status == CMG_OK || status == CMG_ERR_SINGULAR);
             for (int f = 0; status == CMG_OK && f < made->factors; ++f) {
@@ -238,8 +224,6 @@ static void survives_singular_and_arrow(void)
                 CHECK(isfinite(sum));
             }
             cmgi_smoother_factors_clear(ctx, made);
-            free(made);
-            cmgi_csr_free(ctx, &A);
         }
     }
 }
@@ -262,24 +246,23 @@ static bool same_bits(const cmgi_smoother_factors *a, const cmgi_smoother_factor
     return same;
 }
 
-static void same_for_any_threads(void)
+TEST(same_for_any_threads)
 {
     cmg_size n = 0;
-    double *dense = model_problem(2, &n);
+    scoped double *dense = model_problem(2, &n);
     for (int i = 0; contract_name(i) != NULL; ++i) {
         const char *name = contract_name(i);
         if (needs_file(name)) {
             continue;
         }
-        cmgi_smoother_factors *first = NULL;
+        scoped cmgi_smoother_factors *first = NULL;
         for (int threads = 1; threads <= 2; ++threads) {
-            cmg_context_options options;
-            cmg_context_options_default(&options);
+            cmg_context_options options = context_defaults();
             options.threads = threads;
-            cmg_context *c = NULL;
+            scoped_context *c = NULL;
             CHECK_OK(cmg_context_create(&options, &c));
             cmgi_csr A = model_from_dense(c, n, dense);
-            cmgi_smoother_factors *made = new_factors();
+            scoped cmgi_smoother_factors *made = new_factors();
             CHECK_OK(make(c, &A, name, made));
             if (threads == 1) {
                 /* keep a copy in the test's own context */
@@ -295,18 +278,14 @@ static void same_for_any_threads(void)
                 CHECK(same_bits(first, made));
             }
             cmgi_smoother_factors_clear(c, made);
-            free(made);
             cmgi_csr_free(c, &A);
-            cmg_context_destroy(&c);
         }
         cmgi_smoother_factors_clear(ctx, first);
-        free(first);
     }
-    free(dense);
 }
 
 /* The same above the size from which loops are shared by threads. */
-static void same_for_any_threads_on_large_matrices(void)
+TEST(same_for_any_threads_on_large_matrices)
 {
     static const char *const names[] = {"jacobi:omega=auto",
                                         "spai",
@@ -322,8 +301,7 @@ static void same_for_any_threads_on_large_matrices(void)
         cmgi_csr A[2] = {0};
         cmgi_smoother_factors *made[2];
         for (int t = 0; t < 2; ++t) {
-            cmg_context_options options;
-            cmg_context_options_default(&options);
+            cmg_context_options options = context_defaults();
             options.threads = t + 1;
             CHECK_OK(cmg_context_create(&options, &c[t]));
             A[t] = model_five_point(c[t], 66);
@@ -341,36 +319,16 @@ static void same_for_any_threads_on_large_matrices(void)
 }
 
 /* Every allocation fails in turn; what was allocated before is freed (test_end counts). */
-static void failed_allocations_leak_nothing(void)
+TEST(failed_allocations_leak_nothing)
 {
-    double *dense = model_q1(4, 2, 1);
-    cmgi_csr A = model_from_dense(ctx, 16, dense);
+    scoped double *dense = model_q1(4, 2, 1);
+    scoped_csr A = model_from_dense(ctx, 16, dense);
     for (int i = 0; contract_name(i) != NULL; ++i) {
         const char *name = contract_name(i);
-        cmg_status status = CMG_ERR_MEMORY;
-        for (long k = 0; status == CMG_ERR_MEMORY && k < 10000 && !needs_file(name); ++k) {
-            cmgi_smoother_factors *made = new_factors();
-            cmgi_context_fail_after(ctx, k);
-            status = make(ctx, &A, name, made);
-            cmgi_context_fail_after(ctx, -1);
+        for (failing f = {.most = 10000}; !needs_file(name) && failing_next(&f);) {
+            scoped cmgi_smoother_factors *made = new_factors();
+            failing_done(&f, make(ctx, &A, name, made));
             cmgi_smoother_factors_clear(ctx, made);
-            free(made);
         }
-        CHECK(needs_file(name) || status == CMG_OK);
     }
-    cmgi_csr_free(ctx, &A);
-    free(dense);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(contracts_and_is_symmetric);
-    RUN(survives_small_and_diagonal);
-    RUN(refuses_zero_diagonal_and_nan);
-    RUN(survives_singular_and_arrow);
-    RUN(same_for_any_threads);
-    RUN(same_for_any_threads_on_large_matrices);
-    RUN(failed_allocations_leak_nothing);
-    return TEST_END();
 }

@@ -7,7 +7,7 @@
 #include "test.h"
 
 /* Without dropping the factors are exact, in every form. */
-static void exact_without_dropping(void)
+TEST(exact_without_dropping)
 {
     static const char *const names[] = {
         "sainv:drop=0", "sainv:drop=0:form=three", "sainv:drop=0:form=product",
@@ -16,7 +16,7 @@ static void exact_without_dropping(void)
     for (size_t v = 0; v < sizeof names / sizeof names[0]; ++v) {
         for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
             const cmg_size n = sizes[s];
-            double *dense = model_unsymmetric(n);
+            scoped double *dense = model_unsymmetric(n);
             if (v < 3) { /* N^T N is symmetric positive definite */
                 double *transposed = malloc((size_t)(n * n) * sizeof *transposed);
                 for (cmg_size k = 0; k < n * n; ++k) {
@@ -26,35 +26,30 @@ static void exact_without_dropping(void)
                 free_all(transposed, dense);
                 dense = square;
             }
-            cmgi_csr A = model_from_dense(ctx, n, dense);
-            cmgi_smoother_factors *made = factors_make(&A, names[v]);
-            double *M = factors_dense(made);
+            scoped_csr A = model_from_dense(ctx, n, dense);
+            scoped_factors *made = factors_make(&A, names[v]);
+            scoped double *M = factors_dense(made);
             CHECK_NEAR(model_distance_to_identity(n, M, dense), 0, 1e-11);
-            free_all(M, dense);
-            factors_discard(made);
-            cmgi_csr_free(ctx, &A);
         }
     }
 }
 
 /* The three forms are the same operator also with dropping. */
-static void forms_agree(void)
+TEST(forms_agree)
 {
     enum { M = 9, N = M * M };
     static const char *const methods[] = {"sainv", "ainv"};
-    double *dense = model_q1(M, 2, 2);
+    scoped double *dense = model_q1(M, 2, 2);
     model_rescale(N, dense);
-    cmgi_csr A = model_from_dense(ctx, N, dense);
+    scoped_csr A = model_from_dense(ctx, N, dense);
     for (int v = 0; v < 2; ++v) {
         double *forms[3];
         static const char *const words[] = {"two", "three", "product"};
         for (int f = 0; f < 3; ++f) {
-            char name[64];
-            (void)snprintf(name, sizeof name, "%s:drop=0.1:form=%s", methods[v], words[f]);
-            cmgi_smoother_factors *made = factors_make(&A, name);
+            const char *name = sprint("%s:drop=0.1:form=%s", methods[v], words[f]);
+            scoped_factors *made = factors_make(&A, name);
             CHECK(made->factors == (f == 0 ? 2 : f == 1 ? 3 : 1));
             forms[f] = factors_dense(made);
-            factors_discard(made);
         }
         for (int k = 0; k < N * N; ++k) {
             const double scale = sqrt(fabs(forms[0][k / N * (N + 1)] * forms[0][k % N * (N + 1)]));
@@ -65,49 +60,44 @@ static void forms_agree(void)
             free(forms[f]);
         }
     }
-    cmgi_csr_free(ctx, &A);
-    free(dense);
 }
 
 /* The stored entries a column depend on the drop tolerance, not on the size; caps hold. */
-static void columns_stay_short(void)
+TEST(columns_stay_short)
 {
     double per_column[2];
     for (int s = 0; s < 2; ++s) {
         const int m = s == 0 ? 15 : 29;
         const cmg_size n = (cmg_size)m * m;
-        double *dense = model_q1(m, 2, 1);
-        cmgi_csr A = model_from_dense(ctx, n, dense);
-        cmgi_smoother_factors *made = factors_make(&A, "sainv:drop=0.1");
+        scoped double *dense = model_q1(m, 2, 1);
+        scoped_csr A = model_from_dense(ctx, n, dense);
+        scoped_factors *made = factors_make(&A, "sainv:drop=0.1");
         per_column[s] = (double)made->factor[0].indptr[n] / (double)n;
-        factors_discard(made);
+        factors_discard(&made);
         made = factors_make(&A, "sainv:drop=0:cap=4");
         for (cmg_size i = 0; i < n; ++i) {
             CHECK(made->factor[0].indptr[i + 1] - made->factor[0].indptr[i] <= 4);
         }
-        factors_discard(made);
-        cmgi_csr_free(ctx, &A);
-        free(dense);
     }
     CHECK(per_column[1] < 1.25 * per_column[0]);
 }
 
-static void indefinite_and_unsymmetric_are_named(void)
+TEST(indefinite_and_unsymmetric_are_named)
 {
     enum { N = 12 };
     static const char *const names[] = {"sainv", "fsai:tau=0"};
     for (int v = 0; v < 2; ++v) {
-        double *dense = model_q1(4, 2, 1);
+        scoped double *dense = model_q1(4, 2, 1);
         double small[N * N];
         for (int k = 0; k < N * N; ++k) {
             small[k] = dense[k / N * 16 + k % N];
         }
         small[7 * N + 7] = -1;
-        cmgi_smoother_factors *made = calloc(1, sizeof *made);
-        cmgi_csr A = model_from_dense(ctx, N, small);
+        scoped_factors *made = calloc(1, sizeof *made);
+        scoped_csr A = model_from_dense(ctx, N, small);
         cmgi_smoother_source source = {.ctx = ctx, .A = cmgi_csr_view(&A)};
-        CHECK_STATUS(cmgi_smoother_make(&source, names[v], 0, made), CMG_ERR_SINGULAR);
-        CHECK(strstr(cmg_context_message(ctx), "not positive definite") != NULL);
+        CHECK_REFUSED(cmgi_smoother_make(&source, names[v], 0, made), CMG_ERR_SINGULAR,
+                      "not positive definite");
         cmgi_smoother_factors_clear(ctx, made);
         cmgi_csr_free(ctx, &A);
         small[7 * N + 7] = 3;
@@ -115,30 +105,27 @@ static void indefinite_and_unsymmetric_are_named(void)
         A = model_from_dense(ctx, N, small);
         source.A = cmgi_csr_view(&A);
         CHECK_STATUS(cmgi_smoother_make(&source, names[v], 0, made), CMG_ERR_UNSUPPORTED);
-        factors_discard(made);
-        cmgi_csr_free(ctx, &A);
-        free(dense);
     }
 }
 
 /* ------------------------------------------------------------------ FSAI, ISAI */
 
 /* diag(G A G^T) = 1, and (G A)_ij = 0 for j < i in the pattern of row i of G. */
-static void fsai_equations(void)
+TEST(fsai_equations)
 {
     static const char *const names[] = {"fsai", "fsai:tau=0:adaptive=0", "fsai:tau=0.1:power=2",
                                         "fsai:power=0:adaptive=3:epsilon=0"};
     enum { M = 4, N = M * M * M };
-    double *dense = model_q1(M, 3, 3);
+    scoped double *dense = model_q1(M, 3, 3);
     model_rescale(N, dense);
-    cmgi_csr A = model_from_dense(ctx, N, dense);
+    scoped_csr A = model_from_dense(ctx, N, dense);
     for (size_t v = 0; v < sizeof names / sizeof names[0]; ++v) {
-        cmgi_smoother_factors *made = factors_make(&A, names[v]);
+        scoped_factors *made = factors_make(&A, names[v]);
         CHECK(made->factors == 2);
-        double *G = model_to_dense(&made->factor[0]);
-        double *T = model_to_dense(&made->factor[1]);
-        double *GA = model_multiply(N, G, dense);
-        double *GAGt = model_multiply(N, GA, T);
+        scoped double *G = model_to_dense(&made->factor[0]);
+        scoped double *T = model_to_dense(&made->factor[1]);
+        scoped double *GA = model_multiply(N, G, dense);
+        scoped double *GAGt = model_multiply(N, GA, T);
         for (int i = 0; i < N; ++i) {
             CHECK_NEAR(GAGt[i * N + i], 1, 1e-12);
             for (int j = 0; j < N; ++j) {
@@ -148,26 +135,21 @@ static void fsai_equations(void)
                 CHECK(j >= i || G[i * N + j] == 0 || fabs(GA[i * N + j]) < 1e-12 * scale);
             }
         }
-        free_all(G, T, GA, GAGt);
-        factors_discard(made);
     }
-    cmgi_csr_free(ctx, &A);
-    free(dense);
 }
 
 /* log of the Kaporin number grows with sum log(diag(G A G^T)) - 2 log det G; here sum log g_ii
  * counts. */
-static void adaptive_fsai_lowers_kaporin_number(void)
+TEST(adaptive_fsai_lowers_kaporin_number)
 {
     enum { M = 8, N = M * M };
-    double *dense = model_q1(M, 2, 3);
-    cmgi_csr A = model_from_dense(ctx, N, dense);
+    scoped double *dense = model_q1(M, 2, 3);
+    scoped_csr A = model_from_dense(ctx, N, dense);
     double before = -INFINITY;
     for (int steps = 0; steps <= 6; steps += 2) {
-        char name[64];
-        (void)snprintf(name, sizeof name, "fsai:power=0:epsilon=0:add=1:adaptive=%d", steps);
-        cmgi_smoother_factors *made = factors_make(&A, name);
-        double *G = model_to_dense(&made->factor[0]);
+        const char *name = sprint("fsai:power=0:epsilon=0:add=1:adaptive=%d", steps);
+        scoped_factors *made = factors_make(&A, name);
+        scoped double *G = model_to_dense(&made->factor[0]);
         double log_determinant = 0;
         for (int i = 0; i < N; ++i) {
             log_determinant += log(G[i * N + i]);
@@ -175,49 +157,28 @@ static void adaptive_fsai_lowers_kaporin_number(void)
         CHECK(log_determinant > before);
         CHECK(made->factor[0].indptr[N] <= (cmg_size)N * (1 + steps));
         before = log_determinant;
-        free(G);
-        factors_discard(made);
     }
-    cmgi_csr_free(ctx, &A);
-    free(dense);
 }
 
 /* (M A)_ij = I_ij on the pattern of M, for a matrix without symmetry. */
-static void isai_equations(void)
+TEST(isai_equations)
 {
     enum { N = 65 };
     static const char *const names[] = {"isai", "isai:tau=0", "isai:tau=0.05:power=2"};
-    double *dense = model_unsymmetric(N);
-    cmgi_csr A = model_from_dense(ctx, N, dense);
+    scoped double *dense = model_unsymmetric(N);
+    scoped_csr A = model_from_dense(ctx, N, dense);
     for (size_t v = 0; v < sizeof names / sizeof names[0]; ++v) {
-        cmgi_smoother_factors *made = factors_make(&A, names[v]);
+        scoped_factors *made = factors_make(&A, names[v]);
         const cmgi_csr *M = &made->factor[0];
-        double *dense_m = model_to_dense(M);
-        double *MA = model_multiply(N, dense_m, dense);
+        scoped double *dense_m = model_to_dense(M);
+        scoped double *MA = model_multiply(N, dense_m, dense);
         for (cmg_size i = 0; i < N; ++i) {
             for (cmg_size k = M->indptr[i]; k < M->indptr[i + 1]; ++k) {
                 const cmg_size j = M->indices[k];
                 CHECK_NEAR(MA[i * N + j], i == j ? 1 : 0, 1e-12);
             }
         }
-        free_all(dense_m, MA);
-        factors_discard(made);
     }
-    cmgi_csr_free(ctx, &A);
-    free(dense);
 }
 
 /* ------------------------------------------------------------------ blocks and colours */
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(exact_without_dropping);
-    RUN(forms_agree);
-    RUN(columns_stay_short);
-    RUN(indefinite_and_unsymmetric_are_named);
-    RUN(fsai_equations);
-    RUN(adaptive_fsai_lowers_kaporin_number);
-    RUN(isai_equations);
-    return TEST_END();
-}

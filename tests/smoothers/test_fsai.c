@@ -2,12 +2,10 @@
  * FSAI on a device against the host's: the same patterns, also where they grow along ties, the same
  * values, the same messages. On the CPU: any number of threads gives the same bits.
  */
-#include "cmg_fem.h"
-
 #include "core/backend.h"
 
 #include "smoothers/factors.h"
-#include "test.h"
+#include "generated.h"
 
 static const char *const names[] = {"fsai",
                                     "fsai:tau=0",
@@ -74,21 +72,13 @@ static void shuffle(cmgi_csr *A)
 /* Trilinear elements on cells that differ all, with Dirichlet rows or without these unknowns. */
 static cmgi_csr distorted(bool boundary)
 {
-    cmg_generate_options g;
-    cmg_hierarchy *h = NULL;
-    cmg_csr view;
+    cmg_generate_options g =
+        generate_options("element=q1 dim=3 cells=9 levels=1 distort=0.2 dirichlet=%s",
+                         boundary ? "identity" : "eliminate");
     cmgi_csr A = {0};
-    cmg_generate_options_default(&g);
-    g.element = CMG_ELEMENT_Q1;
-    g.dim = 3;
-    g.cells = 9;
-    g.levels = 1;
-    g.distort = 0.2;
-    g.boundary = boundary ? CMG_BOUNDARY_IDENTITY : CMG_BOUNDARY_ELIMINATE;
-    CHECK_OK(cmg_hierarchy_generate(ctx, &g, &h));
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
+    scoped_hierarchy *h = hierarchy_generated(&g);
+    const cmg_csr view = csr_of(h, 0, CMG_ROLE_A);
     CHECK_OK(cmgi_csr_copy(ctx, &view, &A));
-    cmg_hierarchy_destroy(&h);
     return A;
 }
 
@@ -99,7 +89,7 @@ static cmgi_csr shape(int k)
     static const cmg_size sizes[] = {1, 2, 7, 15, 16, 17, 31, 32, 33, 67, 130};
     enum { SIZES = sizeof sizes / sizeof sizes[0] };
     cmg_size n = k < SIZES ? sizes[k] : 216;
-    double *dense = NULL;
+    scoped double *dense = NULL;
     if (k >= SIZES + 6) {
         return distorted(k == SIZES + 7);
     }
@@ -118,7 +108,6 @@ static cmgi_csr shape(int k)
     if (k % 2 == 1) {
         shuffle(&A);
     }
-    free(dense);
     return A;
 }
 enum { SHAPES = 19 };
@@ -140,9 +129,8 @@ static double distance(const cmgi_csr *M, const cmgi_csr *K)
 /* One thread of the CPU. */
 static cmg_context *one_thread(void)
 {
-    cmg_context_options options;
+    cmg_context_options options = context_defaults();
     cmg_context *one = NULL;
-    cmg_context_options_default(&options);
     options.threads = 1;
     CHECK_OK(cmg_context_create(&options, &one));
     return one;
@@ -156,14 +144,14 @@ static bool fits_device(const cmgi_csr *A, int name)
 }
 
 /* From the host and, on a device, from a matrix that is on it alone, where the factors stay. */
-static void contexts_agree(void)
+TEST(contexts_agree)
 {
-    cmg_context *one = one_thread();
+    scoped_context *one = one_thread();
     for (int k = 0; k < 2 * SHAPES * NAMES; ++k) {
         const int name = k / 2 % NAMES;
-        cmgi_csr A = shape(k / 2 / NAMES);
-        cmgi_smoother_factors *expected = calloc(1, sizeof *expected);
-        cmgi_smoother_factors *made = calloc(1, sizeof *made);
+        scoped_csr A = shape(k / 2 / NAMES);
+        scoped cmgi_smoother_factors *expected = calloc(1, sizeof *expected);
+        scoped_factors *made = calloc(1, sizeof *made);
         cmgi_smoother_source source = {.ctx = one, .A = cmgi_csr_view(&A)};
         const cmg_csr view = source.A;
         cmgi_resident there = {.csr = {0}};
@@ -188,28 +176,24 @@ static void contexts_agree(void)
         }
         cmgi_resident_free(ctx, &there);
         cmgi_smoother_factors_clear(one, expected);
-        free(expected);
-        factors_discard(made);
-        cmgi_csr_free(ctx, &A);
     }
-    cmg_context_destroy(&one);
 }
 
 /* The lowest row is named, whichever comes first; so is what is not symmetric. */
-static void messages_are_the_same(void)
+TEST(messages_are_the_same)
 {
     enum { N = 216 };
-    cmg_context *one = one_thread();
+    scoped_context *one = one_thread();
     for (int k = 0; k < 6; ++k) {
-        double *dense = model_q1(6, 3, 2);
+        scoped double *dense = model_q1(6, 3, 2);
         for (int i = 20 + k; i < N; i += 17) {
             dense[i * N + i] *= k % 3 == 0 ? -1 : k % 3 == 1 ? 0.02 : 1;
         }
         dense[(100 + k) * N + 101 + k] += k % 3 == 2 ? 0.1 : 0;
-        cmgi_csr A = model_from_dense(ctx, N, dense);
+        scoped_csr A = model_from_dense(ctx, N, dense);
         char expected[512] = "";
         for (int c = 0; c < 2; ++c) {
-            cmgi_smoother_factors *made = calloc(1, sizeof *made);
+            scoped cmgi_smoother_factors *made = calloc(1, sizeof *made);
             cmg_context *on = c == 0 ? one : ctx;
             const cmgi_smoother_source source = {.ctx = on, .A = cmgi_csr_view(&A)};
             CHECK_STATUS(
@@ -218,18 +202,6 @@ static void messages_are_the_same(void)
             CHECK(c == 0 || strcmp(expected, cmg_context_message(on)) == 0);
             (void)snprintf(expected, sizeof expected, "%s", cmg_context_message(on));
             cmgi_smoother_factors_clear(on, made);
-            free(made);
         }
-        cmgi_csr_free(ctx, &A);
-        free(dense);
     }
-    cmg_context_destroy(&one);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(contexts_agree);
-    RUN(messages_are_the_same);
-    return TEST_END();
 }

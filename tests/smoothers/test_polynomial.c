@@ -31,14 +31,14 @@ static void first_kind(double a)
     }
 }
 
-static void first_kind_of_any_ratio(void)
+TEST(first_kind_of_any_ratio)
 {
     first_kind(0.125);
     first_kind(1 / 2.3e6);
 }
 
 /* sin((n + 1/2) t) / ((2n + 1) sin(t/2)) with cos t = 1 - 2x */
-static void fourth_kind(void)
+TEST(fourth_kind)
 {
     for (int n = 1; n <= CMGI_MAX_DEGREE; ++n) {
         double theta[CMGI_MAX_DEGREE];
@@ -52,7 +52,7 @@ static void fourth_kind(void)
 }
 
 /* The optimised coefficients beta that Lottes tabulates, as corrections of fourth-kind iterates. */
-static void optimal_matches_published_coefficients(void)
+TEST(optimal_matches_published_coefficients)
 {
     static const double beta[4][4] = {
         {1.12500000000000},
@@ -81,7 +81,7 @@ static void optimal_matches_published_coefficients(void)
 
 /* Larger degrees by their equioscillation: max x q^2/(1-q^2) is reached n times, below the plain
  * bound. */
-static void optimal_equioscillates(void)
+TEST(optimal_equioscillates)
 {
     for (int n = 1; n <= CMGI_MAX_DEGREE; ++n) {
         double theta[CMGI_MAX_DEGREE];
@@ -104,7 +104,7 @@ static void optimal_equioscillates(void)
 }
 
 /* q is orthogonal to lower degrees under lambda dlambda; by Simpson's rule. */
-static void least_squares_is_orthogonal(void)
+TEST(least_squares_is_orthogonal)
 {
     enum { CELLS = 2000 };
     for (int n = 1; n <= 10; ++n) {
@@ -124,7 +124,7 @@ static void least_squares_is_orthogonal(void)
 
 /* Up to degree 16 the partial products of the stages never leave [-50, 50]: the order keeps the
  * digits. */
-static void order_is_stable(void)
+TEST(order_is_stable)
 {
     for (int n = 1; n <= 16; ++n) {
         double theta[4][CMGI_MAX_DEGREE];
@@ -181,9 +181,7 @@ static bool both_forms(int family, int n, double *theta, cmgi_orthogonal *o)
         cmgi_orthogonal_gls(n, &spectrum, o);
         return true;
     case 5:
-        for (int j = 0; j < n; ++j) {
-            theta[j] = 0.75;
-        }
+        fill_values(theta, n, 0.75);
         cmgi_orthogonal_neumann(n, o);
         return true;
     default:
@@ -209,7 +207,7 @@ static double recur(int n, const double *omega, const double *beta, double t, do
  * Both forms are one polynomial, and on the way the recurrence never leaves [-1, 1]; that of `gls`,
  * whose weight follows the spectrum, may by a little.
  */
-static void recurrences_end_in_the_roots(void)
+TEST(recurrences_end_in_the_roots)
 {
     double theta[CMGI_MAX_DEGREE];
     double omega[CMGI_MAX_DEGREE];
@@ -268,7 +266,7 @@ static double most_oblique(const cmgi_orthogonal *o, const cmgi_measure *mu)
     return most;
 }
 
-static void measures_have_their_polynomials(void)
+TEST(measures_have_their_polynomials)
 {
     for (int n = 1; n <= 8; ++n) {
         cmgi_measure mu = {.count = CMGI_MEASURE_POINTS};
@@ -287,7 +285,7 @@ static void measures_have_their_polynomials(void)
  * `gls` is orthogonal under x times a mixture: the Ritz values' weights and the least-squares
  * weight dx, at the midpoints of 64 equal angles of x = sin^2, in one of three shares.
  */
-static void gls_is_orthogonal(void)
+TEST(gls_is_orthogonal)
 {
     const cmgi_spectrum spectrum = model_spectrum();
     static const double shares[] = {0.1, 0.3, 0.6};
@@ -316,12 +314,12 @@ static void gls_is_orthogonal(void)
 /* ------------------------------------------------------------------ spectra */
 
 /* tridiag(-1, 2, -1), scaled by its diagonal: eigenvalues 1 - cos(k pi / (n + 1)). */
-static void bounds_known_spectra(void)
+TEST(bounds_known_spectra)
 {
     static const cmg_size sizes[] = {1, 2, 3, 31, 100, 257};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
         const cmg_size n = sizes[s];
-        double *dense = calloc((size_t)(n * n), sizeof *dense);
+        scoped double *dense = calloc((size_t)(n * n), sizeof *dense);
         for (cmg_size i = 0; i < n; ++i) {
             dense[i * n + i] = 2;
             if (i > 0) {
@@ -329,9 +327,9 @@ static void bounds_known_spectra(void)
                 dense[(i - 1) * n + i] = -1;
             }
         }
-        cmgi_csr A = model_from_dense(ctx, n, dense);
+        scoped_csr A = model_from_dense(ctx, n, dense);
         const cmg_csr view = cmgi_csr_view(&A);
-        cmgi_csr D = {0};
+        scoped_csr D = {0};
         CHECK_OK(cmgi_csr_alloc_diagonal(ctx, n, &D));
         for (cmg_size i = 0; i < n; ++i) {
             D.values[i] = 0.5;
@@ -352,25 +350,23 @@ static void bounds_known_spectra(void)
             CHECK(spectrum.ritz[k] > 0 && spectrum.ritz[k] <= exact * (1 + 1e-12));
         }
         CHECK_NEAR(sum, 1, 1e-12);
-        csrs_free(&A, &D);
-        free(dense);
     }
 }
 
 /* Unsymmetric: A = I + strictly upper part has the single eigenvalue 1; the estimate bounds it. */
-static void bounds_unsymmetric(void)
+TEST(bounds_unsymmetric)
 {
     enum { N = 50 };
-    double *dense = calloc(N * N, sizeof *dense);
+    scoped double *dense = calloc(N * N, sizeof *dense);
     for (int i = 0; i < N; ++i) {
         dense[i * N + i] = 1 + 0.01 * i;
         if (i + 1 < N) {
             dense[i * N + i + 1] = 0.3;
         }
     }
-    cmgi_csr A = model_from_dense(ctx, N, dense);
+    scoped_csr A = model_from_dense(ctx, N, dense);
     const cmg_csr view = cmgi_csr_view(&A);
-    cmgi_csr D = {0};
+    scoped_csr D = {0};
     CHECK_OK(cmgi_csr_alloc_diagonal(ctx, N, &D));
     for (int i = 0; i < N; ++i) {
         D.values[i] = 1;
@@ -380,12 +376,10 @@ static void bounds_unsymmetric(void)
     CHECK_OK(cmgi_spectrum_estimate(&source, &D, 1, &spectrum));
     CHECK(!spectrum.symmetric && spectrum.count == 0);
     CHECK(spectrum.largest >= 1.0 && spectrum.largest <= 1.8);
-    csrs_free(&A, &D);
-    free(dense);
 }
 
 /* T V = V diag(values), V orthogonal. */
-static void eigen_decomposes(void)
+TEST(eigen_decomposes)
 {
     for (int n = 1; n <= 20; n += n < 4 ? 1 : 8) {
         double T[400];
@@ -418,12 +412,12 @@ static void eigen_decomposes(void)
 }
 
 /* Least squares over the Ritz values still is a smoother on all of the spectrum. */
-static void gls_is_bounded(void)
+TEST(gls_is_bounded)
 {
-    double *dense = model_q1(11, 2, 4);
-    cmgi_csr A = model_from_dense(ctx, 121, dense);
+    scoped double *dense = model_q1(11, 2, 4);
+    scoped_csr A = model_from_dense(ctx, 121, dense);
     const cmg_csr view = cmgi_csr_view(&A);
-    cmgi_smoother_factors *jacobi = calloc(1, sizeof *jacobi);
+    scoped cmgi_smoother_factors *jacobi = calloc(1, sizeof *jacobi);
     const cmgi_smoother_source source = {.ctx = ctx, .A = view};
     CHECK_OK(cmgi_smoother_make(&source, "jacobi", 1, jacobi));
     cmgi_spectrum spectrum;
@@ -436,26 +430,4 @@ static void gls_is_bounded(void)
         }
     }
     cmgi_smoother_factors_clear(ctx, jacobi);
-    free(jacobi);
-    cmgi_csr_free(ctx, &A);
-    free(dense);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(first_kind_of_any_ratio);
-    RUN(fourth_kind);
-    RUN(optimal_matches_published_coefficients);
-    RUN(optimal_equioscillates);
-    RUN(least_squares_is_orthogonal);
-    RUN(order_is_stable);
-    RUN(recurrences_end_in_the_roots);
-    RUN(measures_have_their_polynomials);
-    RUN(gls_is_orthogonal);
-    RUN(bounds_known_spectra);
-    RUN(bounds_unsymmetric);
-    RUN(eigen_decomposes);
-    RUN(gls_is_bounded);
-    return TEST_END();
 }

@@ -1,5 +1,4 @@
 /* Small least squares by QR against LAPACK, and where columns depend on each other. */
-#include "core/random.h"
 #include "smoothers/qr.h"
 #include "test.h"
 
@@ -9,7 +8,7 @@ extern void dgels_(const char *trans, const int *m, const int *n, const int *nrh
                    int *info);
 #endif
 
-static void qr_matches_lapack(void)
+TEST(qr_matches_lapack)
 {
 #ifdef CMGI_HAVE_LAPACK
     static const int shapes[][2] = {{1, 1}, {2, 1}, {5, 5}, {9, 4}, {33, 9}, {125, 27}, {64, 63}};
@@ -20,13 +19,13 @@ static void qr_matches_lapack(void)
         const int one = 1;
         const int lwork = 64 * 64 * 4;
         int info = -1;
-        double *L = malloc((size_t)(m * n) * sizeof *L);
-        double *K = malloc((size_t)(m * n) * sizeof *K);
-        double *b = malloc((size_t)m * sizeof *b);
-        double *c = malloc((size_t)m * sizeof *c);
-        double *x = malloc((size_t)n * sizeof *x);
-        double *diagonal = malloc((size_t)n * sizeof *diagonal);
-        double *work = malloc((size_t)lwork * sizeof *work);
+        scoped double *L = malloc((size_t)(m * n) * sizeof *L);
+        scoped double *K = malloc((size_t)(m * n) * sizeof *K);
+        scoped double *b = malloc((size_t)m * sizeof *b);
+        scoped double *c = malloc((size_t)m * sizeof *c);
+        scoped double *x = malloc((size_t)n * sizeof *x);
+        scoped double *diagonal = malloc((size_t)n * sizeof *diagonal);
+        scoped double *work = malloc((size_t)lwork * sizeof *work);
         for (int k = 0; k < m * n; ++k) {
             L[k] = 2 * cmgi_random(&seed) - 1;
             K[k] = L[k];
@@ -42,14 +41,13 @@ static void qr_matches_lapack(void)
             /* condition numbers of these random matrices stay below 1e4 */
             CHECK_NEAR(x[k], c[k], 1e-11 * (1 + fabs(c[k])));
         }
-        free_all(L, K, b, c, x, diagonal, work);
     }
 #else
     SKIP("no LAPACK in this build");
 #endif
 }
 
-static void qr_solves_deficient_systems(void)
+TEST(qr_solves_deficient_systems)
 {
     /* second column twice the first, then more columns than rows, then zero */
     double L[] = {1, 2, 2, 2, 4, 4};
@@ -71,7 +69,7 @@ static void qr_solves_deficient_systems(void)
 
 /* Columns that depend on earlier ones, first, in the middle and last, take nothing away from the
  * others: the residual is orthogonal to all of them. */
-static void qr_reaches_the_minimum_of_deficient_systems(void)
+TEST(qr_reaches_the_minimum_of_deficient_systems)
 {
     enum { M = 23, N = 8 };
     uint64_t seed = 3;
@@ -106,13 +104,4 @@ static void qr_reaches_the_minimum_of_deficient_systems(void)
         }
         CHECK_NEAR(sum, 0, 1e-13 * (1 + sqrt(norm2)));
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(qr_matches_lapack);
-    RUN(qr_solves_deficient_systems);
-    RUN(qr_reaches_the_minimum_of_deficient_systems);
-    return TEST_END();
 }

@@ -25,7 +25,7 @@ static double *irregular(cmg_size n)
  * The minimum is where the residual e_i - m A is orthogonal to row p of A for every p in the
  * pattern of row i of M; for the right variant the same with columns.
  */
-static void residual_is_orthogonal(void)
+TEST(residual_is_orthogonal)
 {
     enum { N = 67 };
     static const char *const names[] = {"spai:tau=0:symmetric=no", "spai:tau=0.1:symmetric=no",
@@ -33,19 +33,18 @@ static void residual_is_orthogonal(void)
                                         "spai:power=0:adaptive=3:symmetric=no",
                                         "spai:tau=0:symmetric=no:weight=count"};
     enum { NAMES = sizeof names / sizeof names[0] };
-    double *dense = irregular(N);
-    double *transposed = malloc(sizeof(double) * N * N);
+    scoped double *dense = irregular(N);
+    scoped double *transposed = malloc(sizeof(double) * N * N);
     for (int k = 0; k < N * N; ++k) {
         transposed[k] = dense[k % N * N + k / N];
     }
-    cmgi_csr A = model_from_dense(ctx, N, dense);
+    scoped_csr A = model_from_dense(ctx, N, dense);
     for (int v = 0; v < 2 * NAMES; ++v) {
-        char name[96];
         const bool right = v >= NAMES;
         const double *rows = right ? transposed : dense;
-        (void)snprintf(name, sizeof name, "%s%s", names[v % NAMES], right ? ":side=right" : "");
-        cmgi_smoother_factors *made = factors_make(&A, name);
-        double *M = model_to_dense(&made->factor[0]);
+        const char *name = sprint("%s%s", names[v % NAMES], right ? ":side=right" : "");
+        scoped_factors *made = factors_make(&A, name);
+        scoped double *M = model_to_dense(&made->factor[0]);
         double worst = 0;
         for (int i = 0; i < N; ++i) {
             double r[N] = {0};
@@ -71,21 +70,17 @@ static void residual_is_orthogonal(void)
             }
         }
         CHECK_NEAR(worst, 0, 1e-12);
-        free(M);
-        factors_discard(made);
     }
-    cmgi_csr_free(ctx, &A);
-    free_all(dense, transposed);
 }
 
 /* SPAI-0 has a closed form, m_ii = a_ii / |row i|^2; a full pattern gives the inverse. */
-static void limits(void)
+TEST(limits)
 {
     enum { M = 5, N = M * M };
-    double *dense = model_q1(M, 2, 1);
-    cmgi_csr A = model_from_dense(ctx, N, dense);
-    cmgi_smoother_factors *zero = factors_make(&A, "spai:power=0:symmetric=no");
-    cmgi_smoother_factors *full = factors_make(&A, "spai:tau=0:power=4:symmetric=no");
+    scoped double *dense = model_q1(M, 2, 1);
+    scoped_csr A = model_from_dense(ctx, N, dense);
+    scoped_factors *zero = factors_make(&A, "spai:power=0:symmetric=no");
+    scoped_factors *full = factors_make(&A, "spai:tau=0:power=4:symmetric=no");
     CHECK(zero->factor[0].indptr[N] == N);
     for (int i = 0; i < N; ++i) {
         double norm2 = 0;
@@ -95,26 +90,22 @@ static void limits(void)
         CHECK_NEAR(zero->factor[0].values[i], dense[i * N + i] / norm2, 1e-14);
     }
     CHECK(full->factor[0].indptr[N] == N * N);
-    double *inverse = model_to_dense(&full->factor[0]);
-    double *identity = model_multiply(N, inverse, dense);
+    scoped double *inverse = model_to_dense(&full->factor[0]);
+    scoped double *identity = model_multiply(N, inverse, dense);
     for (int k = 0; k < N * N; ++k) {
         CHECK_NEAR(identity[k], k % (N + 1) == 0 ? 1 : 0, 1e-12);
     }
-    free_all(inverse, identity, dense);
-    factors_discard(zero);
-    factors_discard(full);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* Patterns hold what their definition says. */
-static void patterns(void)
+TEST(patterns)
 {
     enum { N = 67 };
-    double *dense = irregular(N);
-    cmgi_csr A = model_from_dense(ctx, N, dense);
-    cmgi_csr S = {0};
+    scoped double *dense = irregular(N);
+    scoped_csr A = model_from_dense(ctx, N, dense);
+    scoped_csr S = {0};
     CHECK_OK(cmgi_pattern(ctx, &A.view, 0.08, 1, &S));
-    double *pattern = model_to_dense(&S);
+    scoped double *pattern = model_to_dense(&S);
     for (int i = 0; i < N; ++i) {
         for (int j = 0; j < N; ++j) {
             const double bound = 0.08 * sqrt(dense[i * N + i] * dense[j * N + j]);
@@ -134,16 +125,13 @@ static void patterns(void)
             CHECK((pattern[i * N + j] != 0) == reached);
         }
     }
-    free(pattern);
-    csrs_free(&S, &A);
-    free(dense);
 }
 
 /* Columns of identity rows go, the interior stays; symmetry is judged on what is left. */
-static void dirichlet_rows_decouple(void)
+TEST(dirichlet_rows_decouple)
 {
     enum { M = 6, N = M * M };
-    double *dense = model_q1(M, 2, 1.5);
+    scoped double *dense = model_q1(M, 2, 1.5);
     for (int dirichlet = 0; dirichlet < 2; ++dirichlet) {
         for (int unsymmetric = 0; unsymmetric < 2; ++unsymmetric) {
             if (dirichlet == 1) {
@@ -152,35 +140,32 @@ static void dirichlet_rows_decouple(void)
             dense[7 * N + 8] += unsymmetric == 1 ? 0.5 : 0;
             cmgi_csr A = model_from_dense(ctx, N, dense);
             for (int own = 0; own < 2; ++own) {
-                cmgi_csr B = {0};
+                scoped_csr B = {0};
                 bool symmetric = false;
                 CHECK_OK(cmgi_decouple(ctx, &A.view, own == 1, &B, &symmetric));
                 CHECK(symmetric == (unsymmetric == 0));
                 CHECK((B.values == A.values) == (own == 0 && dirichlet == 0));
-                double *decoupled = model_to_dense(&B);
+                scoped double *decoupled = model_to_dense(&B);
                 for (int k = 0; k < N * N; ++k) {
                     const bool boundary = dirichlet == 1 && (k / N % 5 == 0 || k % N % 5 == 0);
                     const double expected = boundary && k / N != k % N ? 0 : dense[k];
                     CHECK_NEAR(decoupled[k], expected, 0);
                 }
-                free(decoupled);
-                cmgi_csr_free(ctx, &B);
             }
             cmgi_csr_free(ctx, &A);
             dense[7 * N + 8] -= unsymmetric == 1 ? 0.5 : 0;
         }
     }
-    free(dense);
 }
 
 /* Looking up repeated problems changes no bit: rows of a regular grid against rows computed one by
  * one on matrices that hold nothing to be found. */
-static void repeated_problems_are_recognised(void)
+TEST(repeated_problems_are_recognised)
 {
     enum { M = 12, N = M * M };
-    double *dense = model_q1(M, 2, 1.5);
-    cmgi_csr A = model_from_dense(ctx, N, dense);
-    cmgi_csr S = {0};
+    scoped double *dense = model_q1(M, 2, 1.5);
+    scoped_csr A = model_from_dense(ctx, N, dense);
+    scoped_csr S = {0};
     CHECK_OK(cmgi_pattern(ctx, &A.view, 0, 1, &S));
     CHECK_OK(cmgi_spai_static(ctx, &A.view, false, &S));
     for (cmg_size i = 0; i < N; ++i) {
@@ -195,8 +180,6 @@ static void repeated_problems_are_recognised(void)
         CHECK(memcmp(work[0].x, S.values + S.indptr[i], (size_t)length * sizeof(double)) == 0);
         cmgi_spai_work_destroy(ctx, &work);
     }
-    csrs_free(&S, &A);
-    free(dense);
 }
 
 /* ------------------------------------------------------------------ two ways to the same M */
@@ -249,10 +232,10 @@ static double distance(const cmgi_csr *M, const cmgi_csr *K)
 }
 
 /*
- * One thread of the CPU against this context: to the bit on the CPU. On a device sums are added up
+ * One thread of the CPU against this context: bit for bit on the CPU. On a device sums are added up
  * in another order; the condition numbers of these least squares stay below 1e4.
  */
-static void contexts_agree(void)
+TEST(contexts_agree)
 {
     static const char *const names[] = {"spai",
                                         "spai:tau=0",
@@ -263,20 +246,19 @@ static void contexts_agree(void)
                                         "spai:tau=0.1:symmetric=yes",
                                         "spai:tau=0:weight=count:symmetric=no"};
     const bool device = ctx->options.backend == CMG_BACKEND_CUDA;
-    cmg_context_options options;
-    cmg_context *one = NULL;
-    cmg_context_options_default(&options);
+    cmg_context_options options = context_defaults();
+    scoped_context *one = NULL;
     options.threads = 1;
     CHECK_OK(cmg_context_create(&options, &one));
     for (int k = 0; k < SHAPES; ++k) {
         cmg_size n = 0;
-        double *dense = shape(k, &n);
+        scoped double *dense = shape(k, &n);
         cmgi_csr A = model_from_dense(one, n, dense);
         for (size_t v = 0; v < sizeof names / sizeof names[0]; ++v) {
             if (n > 200 && strstr(names[v], "power=2") != NULL) {
                 continue; /* nearly full */
             }
-            cmgi_smoother_factors *expected = calloc(1, sizeof *expected);
+            scoped cmgi_smoother_factors *expected = calloc(1, sizeof *expected);
             const cmgi_smoother_source source = {.ctx = one, .A = cmgi_csr_view(&A)};
             CHECK_OK(cmgi_smoother_make(&source, names[v], 1, expected));
             cmgi_smoother_factors *first = factors_make(&A, names[v]);
@@ -287,15 +269,12 @@ static void contexts_agree(void)
                 printf("shape %d, %s\n", k, names[v]);
             }
             CHECK_NEAR(distance(&again->factor[0], &first->factor[0]), 0, 0);
-            factors_discard(first);
-            factors_discard(again);
+            factors_discard(&first);
+            factors_discard(&again);
             cmgi_smoother_factors_clear(one, expected);
-            free(expected);
         }
         cmgi_csr_free(one, &A);
-        free(dense);
     }
-    cmg_context_destroy(&one);
 }
 
 /* Row i + 1 becomes row i, both without what the other has no place for. */
@@ -320,16 +299,15 @@ static void make_dependent(cmgi_csr *A, cmg_size i)
  * them, a device numbers their equations by a table. It is the host's M, to rounding, and the same
  * again; also where rows depend on each other, which have to be found and take QR.
  */
-static void patterns_may_repeat(void)
+TEST(patterns_may_repeat)
 {
     enum { SIDE = 13, ROWS = SIDE * SIDE * SIDE };
     static const char *const names[] = {"spai", "spai:tau=0:symmetric=no:scale=yes",
                                         "spai:tau=0:symmetric=no"};
-    cmg_context_options options;
-    cmg_context *one = NULL;
-    cmg_context_options_default(&options);
+    cmg_context_options options = context_defaults();
+    scoped_context *one = NULL;
     CHECK_OK(cmg_context_create(&options, &one));
-    double *dense = model_q1(SIDE, 3, 1.5);
+    scoped double *dense = model_q1(SIDE, 3, 1.5);
     model_rescale(ROWS, dense);
     cmgi_csr A = model_from_dense(one, ROWS, dense);
     const cmgi_smoother_source source = {.ctx = one, .A = cmgi_csr_view(&A)};
@@ -337,62 +315,55 @@ static void patterns_may_repeat(void)
         for (cmg_size i = 0; v == 2 && i < ROWS; i += 5 * SIDE) {
             make_dependent(&A, i + 3); /* neighbours */
         }
-        cmgi_smoother_factors *expected = calloc(1, sizeof *expected);
+        scoped cmgi_smoother_factors *expected = calloc(1, sizeof *expected);
         CHECK_OK(cmgi_smoother_make(&source, names[v], 1, expected));
         cmgi_smoother_factors *first = factors_make(&A, names[v]);
         cmgi_smoother_factors *again = v == 0 ? factors_make(&A, names[v]) : NULL;
         CHECK_NEAR(distance(&first->factor[0], &expected->factor[0]), 0, 1e-11);
         if (again != NULL) {
             CHECK_NEAR(distance(&again->factor[0], &first->factor[0]), 0, 0);
-            factors_discard(again);
+            factors_discard(&again);
         }
-        factors_discard(first);
+        factors_discard(&first);
         cmgi_smoother_factors_clear(one, expected);
-        free(expected);
     }
     cmgi_csr_free(one, &A);
-    free(dense);
-    cmg_context_destroy(&one);
 }
 
-/* From a matrix on the device alone M is made there, with the bits that it has from the host; what
+/* From a matrix on the device alone M is made on it, with the bits that it has from the host; what
  * the device does not make comes from the host. */
-static void made_where_the_matrix_is(void)
+TEST(made_where_the_matrix_is)
 {
     static const char *const names[] = {"spai", "spai:power=0", "spai:tau=0.1:symmetric=yes",
                                         "spai:tau=0:scale=yes", "spai:weight=count"};
     for (int k = 0; k < SHAPES && cmgi_on_cuda(ctx); ++k) {
         cmg_size n = 0;
-        double *dense = shape(k, &n);
-        cmgi_csr A = model_from_dense(ctx, n, dense);
+        scoped double *dense = shape(k, &n);
+        scoped_csr A = model_from_dense(ctx, n, dense);
         cmgi_resident there = {0};
         cmgi_smoother_source source = {.ctx = ctx, .A = {.rows = n, .cols = n}, .there = &there};
         CHECK_OK(cmgi_resident_send(ctx, &A.view, &there));
         CHECK_OK(cmgi_resident_look_again(ctx, &there));
         for (size_t v = 0; v < sizeof names / sizeof names[0]; ++v) {
-            cmgi_smoother_factors *expected = factors_make(&A, names[v]);
-            cmgi_smoother_factors *made = calloc(1, sizeof *made);
+            scoped_factors *expected = factors_make(&A, names[v]);
+            scoped_factors *made = calloc(1, sizeof *made);
             CHECK_OK(cmgi_smoother_make(&source, names[v], 0, made));
             CHECK(made->factor[0].there != NULL && made->factor[0].indptr == NULL);
             CHECK_OK(cmgi_resident_bring(ctx, &made->factor[0]));
             CHECK_NEAR(distance(&made->factor[0], &expected->factor[0]), 0, 0);
-            factors_discard(expected);
-            factors_discard(made);
         }
         cmgi_resident_free(ctx, &there);
-        cmgi_csr_free(ctx, &A);
-        free(dense);
     }
 }
 
 /* Problems of one unknown and so many equations that a device has to take other ways, with the
  * minimum m_ii = a_ii / |row i|^2: the entries of the long first row are below the threshold. */
-static void long_rows_have_their_minimum(void)
+TEST(long_rows_have_their_minimum)
 {
     static const cmg_size lengths[] = {1024, 1025, 2000, 13000};
     for (int k = 0; k < 4; ++k) {
         const cmg_size n = lengths[k];
-        cmgi_csr A = {0};
+        scoped_csr A = {0};
         CHECK_OK(cmgi_csr_alloc(ctx, n, n, 2 * n - 1, &A));
         for (cmg_size i = 0; i < n; ++i) {
             A.indptr[i + 1] = n + i;
@@ -401,30 +372,26 @@ static void long_rows_have_their_minimum(void)
             A.indices[i == 0 ? 0 : n + i - 1] = (cmg_index)i;
             A.values[i == 0 ? 0 : n + i - 1] = 1;
         }
-        cmgi_smoother_factors *made = factors_make(&A, "spai:symmetric=no");
+        scoped_factors *made = factors_make(&A, "spai:symmetric=no");
         const cmgi_csr *M = &made->factor[0];
         CHECK(M->indptr[n] == n);
         CHECK_NEAR(M->values[0], 1 / (1 + 1e-4 * (double)(n - 1)), 1e-13);
         CHECK_NEAR(M->values[n - 1], 1, 1e-15);
-        factors_discard(made);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
 /* Growing patterns lowers the residual, and rows below epsilon are left alone. */
-static void adaptive_growth_pays(void)
+TEST(adaptive_growth_pays)
 {
     enum { M = 9, N = M * M };
-    double *dense = model_q1(M, 2, 3);
-    cmgi_csr A = model_from_dense(ctx, N, dense);
+    scoped double *dense = model_q1(M, 2, 3);
+    scoped_csr A = model_from_dense(ctx, N, dense);
     double before = INFINITY;
     for (int steps = 0; steps <= 6; steps += 2) {
-        char name[96];
-        (void)snprintf(name, sizeof name, "spai:power=0:symmetric=no:epsilon=0:add=1:adaptive=%d",
-                       steps);
-        cmgi_smoother_factors *made = factors_make(&A, name);
-        double *dense_m = model_to_dense(&made->factor[0]);
-        double *MA = model_multiply(N, dense_m, dense);
+        const char *name = sprint("spai:power=0:symmetric=no:epsilon=0:add=1:adaptive=%d", steps);
+        scoped_factors *made = factors_make(&A, name);
+        scoped double *dense_m = model_to_dense(&made->factor[0]);
+        scoped double *MA = model_multiply(N, dense_m, dense);
         double norm2 = 0;
         for (int k = 0; k < N * N; ++k) {
             const double r = MA[k] - (k % (N + 1) == 0 ? 1 : 0);
@@ -433,29 +400,9 @@ static void adaptive_growth_pays(void)
         CHECK(norm2 < before);
         CHECK(made->factor[0].indptr[N] <= (cmg_size)N * (1 + steps));
         before = norm2;
-        free_all(dense_m, MA);
-        factors_discard(made);
     }
     cmgi_smoother_factors *satisfied =
         factors_make(&A, "spai:power=0:symmetric=no:epsilon=1:adaptive=9");
     CHECK(satisfied->factor[0].indptr[N] == N);
-    factors_discard(satisfied);
-    cmgi_csr_free(ctx, &A);
-    free(dense);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(residual_is_orthogonal);
-    RUN(limits);
-    RUN(patterns);
-    RUN(dirichlet_rows_decouple);
-    RUN(repeated_problems_are_recognised);
-    RUN(contexts_agree);
-    RUN(patterns_may_repeat);
-    RUN(made_where_the_matrix_is);
-    RUN(long_rows_have_their_minimum);
-    RUN(adaptive_growth_pays);
-    return TEST_END();
+    factors_discard(&satisfied);
 }

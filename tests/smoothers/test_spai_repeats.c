@@ -1,6 +1,6 @@
 /*
  * Least squares problems that several rows of SPAI pose are solved once. That must not show: what
- * a row gets depends on its own problem alone, to the bit, wherever the row is and whatever else
+ * a row gets depends on its own problem alone, bit for bit, wherever the row is and whatever else
  * the matrix holds. Matrices of independent blocks are compared with their blocks alone.
  */
 #include "core/backend.h"
@@ -72,43 +72,33 @@ static bool holds(const cmgi_csr *M, cmg_size first, const cmgi_csr *alone)
 /* SPAI of the stacked blocks has the SPAI of each block, bit for bit. */
 static void blocks_are_independent(const cmgi_csr *const *block, int blocks, const char *name)
 {
-    cmgi_csr A = stack(block, blocks);
-    cmgi_smoother_factors *whole = factors_make(&A, name);
+    scoped_csr A = stack(block, blocks);
+    scoped_factors *whole = factors_make(&A, name);
     cmg_size first = 0;
     for (int b = 0; b < blocks; ++b) {
-        cmgi_smoother_factors *alone = factors_make(block[b], name);
+        scoped_factors *alone = factors_make(block[b], name);
         const bool same = holds(&whole->factor[0], first, &alone->factor[0]);
-        CHECK(same);
-        if (!same) {
-            printf("block %d, %s\n", b, name);
-        }
+        CHECK_SAY(same, "block %d, %s", b, name);
         first += block[b]->rows;
-        factors_discard(alone);
     }
-    factors_discard(whole);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* The host's least squares for the same, one row after the other. */
 static void agrees_with_host(const cmgi_csr *const *block, int blocks, double tau)
 {
-    cmgi_csr A = stack(block, blocks);
-    cmgi_csr expected = {0};
-    const cmg_csr view = cmgi_csr_view(&A);
-    char name[64];
-    (void)snprintf(name, sizeof name, "spai:tau=%g:symmetric=no:scale=no", tau);
-    cmgi_smoother_factors *made = factors_make(&A, name);
+    scoped_csr A = stack(block, blocks);
+    scoped_csr expected = {0};
+    const char *name = sprint("spai:tau=%g:symmetric=no:scale=no", tau);
+    scoped_factors *made = factors_make(&A, name);
     const cmgi_csr *M = &made->factor[0];
     double worst = 0;
-    CHECK_OK(cmgi_pattern(ctx, &view, tau, 1, &expected));
-    CHECK_OK(cmgi_spai_static(ctx, &view, false, &expected));
+    CHECK_OK(cmgi_pattern(ctx, &A.view, tau, 1, &expected));
+    CHECK_OK(cmgi_spai_static(ctx, &A.view, false, &expected));
     CHECK(holds_pattern(M, 0, &expected));
     for (cmg_size k = 0; k < expected.indptr[A.rows]; ++k) {
         worst = fmax(worst, fabs(M->values[k] - expected.values[k]));
     }
     CHECK_NEAR(worst, 0, 1e-12);
-    factors_discard(made);
-    csrs_free(&expected, &A);
 }
 
 /* A grid of trilinear elements, 5 x 5 x 5 nodes, its rows all different from each other or many of
@@ -116,32 +106,30 @@ static void agrees_with_host(const cmgi_csr *const *block, int blocks, double ta
 static cmgi_csr grid(bool rescaled)
 {
     enum { M = 5 };
-    double *dense = model_q1(M, 3, 1.5);
+    scoped double *dense = model_q1(M, 3, 1.5);
     if (rescaled) {
         model_rescale((cmg_size)M * M * M, dense);
     }
     cmgi_csr A = model_from_dense(ctx, (cmg_size)M * M * M, dense);
-    free(dense);
     return A;
 }
 
-static void copies_get_the_same(void)
+TEST(copies_get_the_same)
 {
-    cmgi_csr regular = grid(false);
-    cmgi_csr irregular = grid(true);
+    scoped_csr regular = grid(false);
+    scoped_csr irregular = grid(true);
     const cmgi_csr *const block[] = {&irregular, &regular, &irregular, &regular, &irregular};
     for (int v = 0; v < NAMES; ++v) {
         blocks_are_independent(block, 5, names[v]);
     }
-    csrs_free(&irregular, &regular);
 }
 
 /* Blocks that differ from the first in a single detail: the last bit of a value, two values
  * exchanged, the sign of a zero, an entry in the next column. */
-static void near_misses_get_their_own(void)
+TEST(near_misses_get_their_own)
 {
     enum { DETAILS = 4, ROW = 62 };
-    cmgi_csr plain = grid(false);
+    scoped_csr plain = grid(false);
     cmgi_csr changed[DETAILS];
     const cmgi_csr *block[2 * DETAILS + 2];
     for (int d = 0; d < DETAILS; ++d) {
@@ -175,23 +163,20 @@ static void near_misses_get_their_own(void)
     }
     agrees_with_host(block, 2 * DETAILS + 2, 0);
     agrees_with_host(block, 2 * DETAILS + 2, 0.04);
-    cmgi_smoother_factors *before = factors_make(&plain, "spai:tau=0:symmetric=no");
+    scoped_factors *before = factors_make(&plain, "spai:tau=0:symmetric=no");
     for (int d = 0; d < DETAILS; ++d) {
-        cmgi_smoother_factors *after = factors_make(&changed[d], "spai:tau=0:symmetric=no");
+        scoped_factors *after = factors_make(&changed[d], "spai:tau=0:symmetric=no");
         CHECK(!holds(&after->factor[0], 0, &before->factor[0]));
-        factors_discard(after);
         cmgi_csr_free(ctx, &changed[d]);
     }
-    factors_discard(before);
-    cmgi_csr_free(ctx, &plain);
 }
 
 /* A matrix with so many different rows that a device looks nothing up, and copies of it, of which
  * it looks up every row. */
-static void looking_up_changes_no_bit(void)
+TEST(looking_up_changes_no_bit)
 {
     enum { COPIES = 13 }; /* 3600 rows differ: more than 1024 and a 16th of one, fewer of 13 */
-    cmgi_csr A = model_five_point(ctx, 60);
+    scoped_csr A = model_five_point(ctx, 60);
     const cmgi_csr *block[COPIES];
     for (int k = 0; k < COPIES; ++k) {
         block[k] = &A;
@@ -199,22 +184,21 @@ static void looking_up_changes_no_bit(void)
     blocks_are_independent(block, COPIES, "spai");
     blocks_are_independent(block, COPIES, "spai:tau=0:weight=count:symmetric=no");
     agrees_with_host(block, COPIES, 0.3);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* Rows of one entry, identity rows whose columns other rows have, a matrix of one row. */
-static void short_rows(void)
+TEST(short_rows)
 {
     enum { N = 96 };
-    double *dense = calloc((size_t)N * N, sizeof *dense);
+    scoped double *dense = calloc((size_t)N * N, sizeof *dense);
     for (int i = 0; i < N; ++i) {
         for (int j = i - 2; j <= i + 2 && j < N && i % 12 > 3; ++j) {
             dense[i * N + j] = -1.0 / (1 + abs(i - j));
         }
         dense[i * N + i] = i % 12 == 1 ? 2 : i % 12 < 3 ? 1 : 4;
     }
-    cmgi_csr A = model_from_dense(ctx, N, dense);
-    cmgi_csr one = {0};
+    scoped_csr A = model_from_dense(ctx, N, dense);
+    scoped_csr one = {0};
     CHECK_OK(cmgi_csr_alloc(ctx, 1, 1, 1, &one));
     one.indices[0] = 0;
     one.values[0] = 3;
@@ -222,27 +206,25 @@ static void short_rows(void)
     for (int v = 0; v < NAMES; ++v) {
         blocks_are_independent(block, 6, names[v]);
     }
-    csrs_free(&one, &A);
-    free(dense);
 }
 
 /* Empty rows in the matrix and in the pattern: both backends' least squares, without the steps
  * around them. */
-static void empty_rows(void)
+TEST(empty_rows)
 {
     enum { N = 130 };
     static cmg_status (*const on_device)(cmg_context *, const cmg_csr *, bool, cmgi_csr *, bool *) =
         CMGI_CUDA_FN(cmgi_spai_static_cuda);
-    double *dense = calloc((size_t)N * N, sizeof *dense);
+    scoped double *dense = calloc((size_t)N * N, sizeof *dense);
     for (int i = 0; i < N; ++i) {
         for (int j = i - 1; j <= i + 2; ++j) {
             dense[i * N + (j + N) % N] = i % 5 == 3 ? 0 : i == j ? 4 : 1.0 / (3 + j - i);
         }
     }
-    cmgi_csr A = model_from_dense(ctx, N, dense);
+    scoped_csr A = model_from_dense(ctx, N, dense);
     for (int transposed = 0; transposed <= 1; ++transposed) {
-        cmgi_csr expected = {0};
-        cmgi_csr S = {0};
+        scoped_csr expected = {0};
+        scoped_csr S = {0};
         bool made = false;
         if (transposed == 0) {
             CHECK_OK(cmgi_csr_copy(ctx, &A.view, &S));
@@ -258,19 +240,5 @@ static void empty_rows(void)
         for (cmg_size k = 0; made && k < S.indptr[N]; ++k) {
             CHECK_NEAR(S.values[k], expected.values[k], 1e-13);
         }
-        csrs_free(&expected, &S);
     }
-    cmgi_csr_free(ctx, &A);
-    free(dense);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(copies_get_the_same);
-    RUN(near_misses_get_their_own);
-    RUN(looking_up_changes_no_bit);
-    RUN(short_rows);
-    RUN(empty_rows);
-    return TEST_END();
 }

@@ -7,51 +7,41 @@
 /* 5-point Laplacian on m x m points; `vary` > 0 gives every entry a value of its own, symmetric. */
 static inline cmgi_csr grid(cmg_size m, double vary)
 {
-    cmgi_csr A = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, m * m, m * m, 5 * m * m - 4 * m, &A));
-    cmg_size k = 0;
+    cmgi_csr A = csr_new(m * m, m * m, 5 * m * m - 4 * m);
     for (cmg_size i = 0; i < m * m; ++i) {
         const cmg_size neighbour[5] = {i - m, i - 1, i, i + 1, i + m};
         const bool there[5] = {i >= m, i % m > 0, true, i % m < m - 1, i < m * (m - 1)};
-        A.indptr[i] = k;
         for (int d = 0; d < 5; ++d) {
             if (there[d]) {
                 const cmg_size j = neighbour[d];
                 uint64_t pair = (uint64_t)((i < j ? i : j) * 1000003 + (i < j ? j : i));
-                A.indices[k] = (cmg_index)j;
-                A.values[k++] = (d == 2 ? 4 : -1) * (1 + vary * cmgi_random(&pair));
+                csr_put(&A, i, j, (d == 2 ? 4 : -1) * (1 + vary * cmgi_random(&pair)));
             }
         }
     }
-    A.indptr[m * m] = k;
+    csr_end(&A);
     return A;
 }
 
 /* Linear interpolation from n points to 2 n - 1. */
 static inline cmgi_csr interpolation(cmg_size n)
 {
-    cmgi_csr P = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, 2 * n - 1, n, 3 * n - 2, &P));
-    cmg_size k = 0;
+    cmgi_csr P = csr_new(2 * n - 1, n, 3 * n - 2);
     for (cmg_size i = 0; i < 2 * n - 1; ++i) {
-        P.indptr[i] = k;
         for (cmg_size c = i / 2; c <= (i + 1) / 2; ++c) {
-            P.indices[k] = (cmg_index)c;
-            P.values[k++] = i % 2 ? 0.5 : 1;
+            csr_put(&P, i, c, i % 2 ? 0.5 : 1);
         }
     }
-    P.indptr[2 * n - 1] = k;
+    csr_end(&P);
     return P;
 }
 
 static inline cmg_matrix *compress(const cmgi_csr *A, cmg_precision precision, cmg_values values)
 {
-    cmg_matrix_options options = matrix_defaults();
-    options.format = CMG_FORMAT_COMPRESSED;
-    options.precision = precision;
-    options.values = values;
-    cmg_matrix *M = matrix_new(&A->view, &options);
-    return M;
+    cmg_matrix_options options =
+        matrix_options("format=compressed precision=%s values=%s", WORD("precision", precision),
+                       WORD("values", values));
+    return matrix_new(&A->view, &options);
 }
 
 static inline const cmgi_compressed *layout(const cmg_matrix *M)
@@ -63,15 +53,15 @@ static inline const cmgi_compressed *layout(const cmg_matrix *M)
  */
 static inline double product_error(const cmgi_csr *A, const cmg_matrix *M, bool ones)
 {
-    double *x = suite_vector(A->cols, 3);
+    scoped double *x = random_values(A->cols, 3);
     for (cmg_size j = 0; ones && j < A->cols; ++j) {
         x[j] = 1;
     }
-    double *expected = calloc((size_t)A->rows + 1, sizeof(double));
-    double *magnitude = calloc((size_t)A->rows + 1, sizeof(double));
-    double *out = calloc((size_t)A->rows + 1, sizeof(double));
-    cmg_vector *vx = vector_new(A->cols, M->options.precision);
-    cmg_vector *vy = vector_new(A->rows, M->options.precision);
+    scoped double *expected = calloc((size_t)A->rows + 1, sizeof(double));
+    scoped double *magnitude = calloc((size_t)A->rows + 1, sizeof(double));
+    scoped double *out = calloc((size_t)A->rows + 1, sizeof(double));
+    scoped_vector *vx = vector_new(A->cols, M->options.precision);
+    scoped_vector *vy = vector_new(A->rows, M->options.precision);
     CHECK_OK(cmg_vector_set(vx, x));
     CHECK_OK(cmg_vector_fill(vy, NAN)); /* what is not written shows */
     CHECK_OK(cmg_vector_get(vx, x));
@@ -85,8 +75,6 @@ static inline double product_error(const cmgi_csr *A, const cmg_matrix *M, bool 
         worst = error <= worst ? worst : error; /* NaN wins */
         largest = fmax(largest, magnitude[i]);
     }
-    vectors_destroy(&vx, &vy);
-    free_all(x, expected, magnitude, out);
     return largest > 0 ? worst / largest : worst;
 }
 

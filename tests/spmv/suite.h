@@ -1,8 +1,5 @@
 /* Matrices for the tests: random, banded, power-law rows, empty rows, odd shapes. */
 #pragma once
-#include "core/memory.h"
-#include "core/random.h"
-#include "csr/csr.h"
 #include "spmv/writeback.h"
 #include "test.h"
 
@@ -116,13 +113,4 @@ static inline double suite_writeback(const cmgi_writeback *w, double s, double b
     default:
         return s;
     }
-}
-
-static inline double *suite_vector(cmg_size n, uint64_t seed)
-{
-    double *v = malloc(((size_t)n + 1) * sizeof *v);
-    for (cmg_size i = 0; i < n; ++i) {
-        v[i] = 2 * cmgi_random(&seed) - 1;
-    }
-    return v;
 }

@@ -34,9 +34,7 @@ typedef struct family {
 static cmg_matrix *member(const cmgi_matrix_source *from, cmg_precision precision, bool keep_map)
 {
     cmg_matrix *M = NULL;
-    cmg_matrix_options o = matrix_defaults();
-    o.format = CMG_FORMAT_COMPRESSED;
-    o.keep_map = keep_map;
+    cmg_matrix_options o = matrix_options("format=compressed keep_map=%d", keep_map);
     o.precision = precision;
     CHECK_OK(cmgi_matrix_create(ctx, from, CMGI_USE_ANY, &o, &M));
     return M;
@@ -85,10 +83,9 @@ static void free_family(family *f)
 static cmg_vector *vector(cmg_size n, int columns, cmg_precision precision, uint64_t seed)
 {
     cmg_vector *v = NULL;
-    double *host = suite_vector(n * columns, seed);
+    scoped double *host = random_values(n * columns, seed);
     CHECK_OK(cmg_vector_create_columns(ctx, n, columns, precision, &v));
     CHECK_OK(cmg_vector_set(v, host));
-    free(host);
     return v;
 }
 
@@ -99,25 +96,23 @@ static void check_products(const cmg_matrix *A, const cmg_matrix *B, int columns
     const size_t bytes = (size_t)(n * columns) * sizeof(double);
     const cmg_matrix *const both[2] = {A, B};
     const cmg_precision p = A->options.precision;
-    cmg_vector *x = vector(n, columns, p, 5);
-    cmg_vector *b = vector(n, columns, p, 6);
-    cmg_vector *d = vector(n, 1, p, 7);
+    scoped_vector *x = vector(n, columns, p, 5);
+    scoped_vector *b = vector(n, columns, p, 6);
+    scoped_vector *d = vector(n, 1, p, 7);
     double *y[2];
     for (int kind = 0; kind < 4; ++kind) {
         for (int m = 0; m < 2; ++m) {
-            cmg_vector *out = vector(n, columns, p, 8);
+            scoped_vector *out = vector(n, columns, p, 8);
             y[m] = malloc(bytes + 1);
             CHECK_OK(kind == 0   ? cmg_matrix_apply(both[m], x, out)
                      : kind == 1 ? cmg_matrix_axpby(both[m], 0.7, x, -1.3, out)
                      : kind == 2 ? cmg_matrix_residual(both[m], x, b, out)
                                  : cmg_matrix_jacobi(both[m], 0.8, d, b, x, out));
             CHECK_OK(cmg_vector_get(out, y[m]));
-            cmg_vector_destroy(&out);
         }
         CHECK(memcmp(y[0], y[1], bytes) == 0);
         free_all(y[0], y[1]);
     }
-    vectors_destroy(&x, &b, &d);
 }
 
 static const int *rest_of(const cmg_matrix *A)
@@ -126,12 +121,12 @@ static const int *rest_of(const cmg_matrix *A)
 }
 
 /* Grids without templates and with some, up to a slice and beyond, short and long codes. */
-static void products_have_the_bits_of_whole_values(void)
+TEST(products_have_the_bits_of_whole_values)
 {
     static const cmg_size sizes[] = {2, 8, 9, 30};
     int kept[2] = {0}; /* without and with slices of templates */
     for (int s = 0; s < 8; ++s) {
-        cmgi_csr A = grid(sizes[s / 2], 0.3);
+        scoped_csr A = grid(sizes[s / 2], 0.3);
         const cmg_size rows = A.rows;
         for (cmg_size i = rows / 2; s % 2 == 1 && i < rows; ++i) { /* rows of the identity */
             const cmg_size k = A.indptr[i];
@@ -158,38 +153,33 @@ static void products_have_the_bits_of_whole_values(void)
             }
         }
         free_family(&f);
-        cmgi_csr_free(ctx, &A);
     }
     CHECK(kept[0] >= 4 && kept[1] >= 1);
 }
 
 /* Beyond fp32, and where values may become others. */
-static void other_values_stay_whole(void)
+TEST(other_values_stay_whole)
 {
     static const double beyond[] = {1e-40, -0x1p-127, 0x1p127, -1e39, DBL_MAX, 5e-324};
     for (int k = 0; k < 7; ++k) {
-        cmgi_csr A = grid(12, 0.3);
+        scoped_csr A = grid(12, 0.3);
         A.values[k * 40] = k < 6 ? beyond[k] : A.values[k * 40];
         family f = make_family(&A, k == 6);
         CHECK(rest_of(f.beside) == NULL && f.beside->values != f.single->values);
         check_products(f.whole, f.beside, 1);
         free_family(&f);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
 /* Values of two numbers by each instruction set, against plain loops. */
-static void instruction_sets_add_them(void)
+TEST(instruction_sets_add_them)
 {
+    NEEDS(ctx->options.backend == CMG_BACKEND_CPU, "kernels of the CPU");
     const cmgi_cpu_kernels *set = NULL;
-    if (ctx->options.backend != CMG_BACKEND_CPU) {
-        SKIP("kernels of the CPU");
-        return;
-    }
-    cmgi_csr A = grid(31, 0.3);
+    scoped_csr A = grid(31, 0.3);
     family f = make_family(&A, false);
-    double *x = suite_vector(A.cols, 5);
-    double *y = calloc((size_t)A.rows, sizeof *y);
+    scoped double *x = random_values(A.cols, 5);
+    scoped double *y = calloc((size_t)A.rows, sizeof *y);
     CHECK(rest_of(f.beside) != NULL);
     for (int s = 0; (set = cmgi_cpu_kernels_at(s)) != NULL; ++s) {
         const cmgi_writeback w = {.kind = CMGI_WB_SCALED, .alpha = 1, .y = y};
@@ -201,16 +191,5 @@ static void instruction_sets_add_them(void)
             CHECK_NEAR(y[i], 0, 1e-14); /* sums of five terms up to 6 */
         }
     }
-    free_all(x, y);
     free_family(&f);
-    cmgi_csr_free(ctx, &A);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(products_have_the_bits_of_whole_values);
-    RUN(other_values_stay_whole);
-    RUN(instruction_sets_add_them);
-    return TEST_END();
 }

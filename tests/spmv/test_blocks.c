@@ -1,18 +1,14 @@
 /* Blocks of a matrix: found where they are, of the size that they have, by numbers or by fill. */
-#include "core/memory.h"
-#include "core/random.h"
 #include "spmv/blocks.h"
 #include "test.h"
 
 /*
  * Every node of a ring is coupled with the next `reach`: rows of `size` unknowns a node. Entry
- * (a, b) of a block is there where `filled` says so, and is one number in all of it or not.
+ * (a, b) of a block is stored where `filled` says so, and is one number in all of it or not.
  */
 static cmgi_csr ring(cmg_size nodes, int reach, int size, const bool *filled, bool identity)
 {
-    cmgi_csr A = {0};
-    cmg_size k = 0;
-    CHECK_OK(cmgi_csr_alloc(ctx, nodes * size, nodes * size, nodes * reach * size * size, &A));
+    cmgi_csr A = csr_new(nodes * size, nodes * size, nodes * reach * size * size);
     for (cmg_size i = 0; i < nodes * size; ++i) {
         for (cmg_size node = 0; node < nodes; ++node) {
             const cmg_size apart = (node - i / size + nodes) % nodes;
@@ -21,13 +17,12 @@ static cmgi_csr ring(cmg_size nodes, int reach, int size, const bool *filled, bo
             for (int b = 0; b < size && apart < reach; ++b) {
                 const int a = (int)(i % size);
                 if (filled[a * size + b]) {
-                    A.indices[k] = (cmg_index)(node * size + b);
-                    A.values[k++] = identity ? number : number + a * size + b;
+                    csr_put(&A, i, (node * size + b), identity ? number : number + a * size + b);
                 }
             }
         }
-        A.indptr[i + 1] = k;
     }
+    csr_end(&A);
     return A;
 }
 
@@ -38,13 +33,13 @@ static cmgi_blocks found_in(const cmgi_csr *A, bool numbers)
     return found;
 }
 
-static void numbers_are_found(void)
+TEST(numbers_are_found)
 {
     static const bool diagonal[2][9] = {
         {true, false, false, true}, {true, false, false, false, true, false, false, false, true}};
     for (int size = 2; size <= CMGI_BLOCK_MOST; ++size) {
         for (int reach = 1; reach <= 5; ++reach) {
-            cmgi_csr A = ring(30, reach, size, diagonal[size - 2], true);
+            scoped_csr A = ring(30, reach, size, diagonal[size - 2], true);
             cmgi_blocks found = found_in(&A, true);
             CHECK(found.size == size && found.identity);
             CHECK(found_in(&A, false).size == 1);
@@ -52,26 +47,24 @@ static void numbers_are_found(void)
             A.values[last] *= 2;
             found = found_in(&A, true);
             CHECK(found.size == 1 && !found.identity);
-            cmgi_csr_free(ctx, &A);
         }
     }
 }
 
 /* Other columns, or other lengths, than the first row of a block are no numbers. */
-static void other_patterns_are_no_numbers(void)
+TEST(other_patterns_are_no_numbers)
 {
     static const bool turned[4] = {false, true, true, false};
     static const bool triangle[4] = {true, false, true, true};
-    cmgi_csr A = ring(30, 3, 2, turned, true);
+    scoped_csr A = ring(30, 3, 2, turned, true);
     CHECK(!found_in(&A, true).identity);
     cmgi_csr_free(ctx, &A);
     A = ring(30, 3, 2, triangle, true);
     CHECK(!found_in(&A, true).identity && found_in(&A, true).size == 2); /* three quarters full */
-    cmgi_csr_free(ctx, &A);
 }
 
 /* Three quarters of the entries are enough, two thirds are not. */
-static void full_blocks_are_found(void)
+TEST(full_blocks_are_found)
 {
     for (int size = 2; size <= CMGI_BLOCK_MOST; ++size) {
         for (int missing = 0; missing < 4; ++missing) {
@@ -79,18 +72,17 @@ static void full_blocks_are_found(void)
             for (int e = 0; e < size * size; ++e) {
                 filled[e] = e == 0 || e > missing;
             }
-            cmgi_csr A = ring(25, 4, size, filled, false);
+            scoped_csr A = ring(25, 4, size, filled, false);
             const bool full = 4 * (size * size - missing) >= 3 * size * size;
             CHECK(found_in(&A, true).size == (full ? size : 1) && !found_in(&A, true).identity);
-            cmgi_csr_free(ctx, &A);
         }
     }
 }
 
-static void wanted_blocks_are_taken(void)
+TEST(wanted_blocks_are_taken)
 {
     static const bool filled[4] = {true, false, false, true};
-    cmgi_csr A = ring(9, 2, 2, filled, true); /* 18 rows */
+    scoped_csr A = ring(9, 2, 2, filled, true); /* 18 rows */
     cmgi_blocks found = {0, false};
     CHECK_OK(cmgi_blocks_find(ctx, &A.view, 2, true, &found));
     CHECK(found.size == 2 && found.identity);
@@ -101,15 +93,14 @@ static void wanted_blocks_are_taken(void)
     CHECK_OK(cmgi_blocks_find(ctx, &A.view, 1, true, &found));
     CHECK(found.size == 1 && !found.identity);
     CHECK_STATUS(cmgi_blocks_find(ctx, &A.view, 4, true, &found), CMG_ERR_SHAPE);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* The pattern of the blocks is that of the ring, columns ascending. */
-static void patterns_are_of_blocks(void)
+TEST(patterns_are_of_blocks)
 {
     static const bool filled[9] = {true, false, false, false, false, true, false, true, false};
-    cmgi_csr A = ring(12, 4, 3, filled, false);
-    cmgi_csr pattern = {0};
+    scoped_csr A = ring(12, 4, 3, filled, false);
+    scoped_csr pattern = {0};
     CHECK_OK(cmgi_blocks_pattern(ctx, &A.view, 3, &pattern));
     CHECK(pattern.rows == 12 && pattern.cols == 12 && pattern.indptr[12] == 48);
     for (cmg_size i = 0; i < 12; ++i) {
@@ -119,16 +110,4 @@ static void patterns_are_of_blocks(void)
             CHECK(k == 4 * i || pattern.indices[k] > pattern.indices[k - 1]);
         }
     }
-    csrs_free(&pattern, &A);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(numbers_are_found);
-    RUN(other_patterns_are_no_numbers);
-    RUN(full_blocks_are_found);
-    RUN(wanted_blocks_are_taken);
-    RUN(patterns_are_of_blocks);
-    return TEST_END();
 }

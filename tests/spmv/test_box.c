@@ -25,14 +25,11 @@ enum {
 static cmgi_csr assemble(const grid *g)
 {
     const cmg_size n = g->size[0] * g->size[1] * g->size[2];
-    cmgi_csr A = {0};
-    cmg_size k = 0;
-    CHECK_OK(cmgi_csr_alloc(ctx, n, n, 27 * n, &A));
+    cmgi_csr A = csr_new(n, n, 27 * n);
     for (cmg_size i = 0; i < n; ++i) {
         const cmg_size x = i % g->size[0];
         const cmg_size y = i / g->size[0] % g->size[1];
         const cmg_size z = i / g->size[0] / g->size[1];
-        A.indptr[i] = k;
         for (int d = 0; d < 27; ++d) {
             cmg_size to = x + d % 3 - 1;
             const cmg_size line = y + d / 3 % 3 - 1;
@@ -41,25 +38,19 @@ static cmgi_csr assemble(const grid *g)
             if (to >= 0 && to < g->size[0] && line >= 0 && line < g->size[1] && plane >= 0 &&
                 plane < g->size[2] && (g->neighbours >> d & 1) != 0 &&
                 (g->hole == 0 || i != g->hole || d % 3 != 2)) {
-                A.indices[k] = (cmg_index)((plane * g->size[1] + line) * g->size[0] + to);
-                A.values[k++] = g->value[d];
+                csr_put(&A, i, ((plane * g->size[1] + line) * g->size[0] + to), g->value[d]);
             }
         }
     }
-    A.indptr[n] = k;
+    csr_end(&A);
     return A;
 }
 
 static cmg_matrix *compress(const cmgi_csr *A, cmg_precision precision)
 {
-    const cmg_csr view = cmgi_csr_view(A);
-    cmg_matrix_options options;
-    cmg_matrix_options_default(&options);
-    options.format = CMG_FORMAT_COMPRESSED;
-    options.precision = precision;
-    cmg_matrix *M = NULL;
-    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &M));
-    return M;
+    cmg_matrix_options options =
+        matrix_options("format=compressed precision=%s", WORD("precision", precision));
+    return matrix_new(&A->view, &options);
 }
 
 static grid make_grid(cmg_size nx, cmg_size ny, cmg_size nz, uint32_t neighbours, bool even)
@@ -75,9 +66,9 @@ static grid make_grid(cmg_size nx, cmg_size ny, cmg_size nz, uint32_t neighbours
 /* The box as box.h defines it, against the rows of the matrix. */
 static double difference(const cmgi_box *box, const cmgi_csr *A)
 {
-    double *x = suite_vector(A->rows, 3);
-    double *sum = calloc((size_t)A->rows, sizeof *sum);
-    double *size = calloc((size_t)A->rows, sizeof *size);
+    scoped double *x = random_values(A->rows, 3);
+    scoped double *sum = calloc((size_t)A->rows, sizeof *sum);
+    scoped double *size = calloc((size_t)A->rows, sizeof *size);
     double worst = 0;
     suite_multiply(A, x, sum, size);
     for (cmg_size i = 0; i < A->rows; ++i) {
@@ -95,18 +86,15 @@ static double difference(const cmgi_box *box, const cmgi_csr *A)
         }
         worst = fmax(worst, fabs(s - sum[i]) / (size[i] + 1));
     }
-    free(x);
-    free(sum);
-    free(size);
     return worst;
 }
 
 /* `wanted`: there has to be one, of these sizes. */
 static void check_grid(const grid *g, bool wanted)
 {
-    cmgi_csr A = assemble(g);
+    scoped_csr A = assemble(g);
     for (int p = 0; p < 2; ++p) {
-        cmg_matrix *M = compress(&A, p == 0 ? CMG_FP64 : CMG_FP32);
+        scoped_matrix *M = compress(&A, p == 0 ? CMG_FP64 : CMG_FP32);
         const cmgi_box *box = cmgi_matrix_box(M);
         CHECK(box != NULL || !wanted);
         for (int k = 0; box != NULL && wanted && k < 3; ++k) {
@@ -115,12 +103,10 @@ static void check_grid(const grid *g, bool wanted)
         CHECK(box == NULL || (cmg_size)box->size[0] * box->size[1] * box->size[2] == A.rows);
         CHECK(box == NULL || box->dims == (box->size[2] > 1 ? 3 : 2));
         CHECK(box == NULL || difference(box, &A) <= (p == 0 ? 1e-15 : 1e-7));
-        cmg_matrix_destroy(&M);
     }
-    cmgi_csr_free(ctx, &A);
 }
 
-static void boxes_are_found(void)
+TEST(boxes_are_found)
 {
     static const cmg_size sides[][3] = {{11, 12, 13}, {16, 9, 13}, {33, 32, 2}, {31, 35, 1},
                                         {65, 3, 7},   {3, 3, 150}, {3, 400, 1}, {255, 9, 3},
@@ -138,7 +124,7 @@ static void boxes_are_found(void)
 }
 
 /* Little is known of these: what is found has to be right. */
-static void doubtful_boxes_are_right(void)
+TEST(doubtful_boxes_are_right)
 {
     static const cmg_size sides[][3] = {{2, 40, 40}, {40, 2, 40},  {1, 50, 50},  {50, 1, 50},
                                         {2, 2, 500}, {1, 1, 3000}, {3000, 1, 1}, {3, 3, 200}};
@@ -157,7 +143,7 @@ static void doubtful_boxes_are_right(void)
 }
 
 /* What is no box, and is taken for none. */
-static void others_are_refused(void)
+TEST(others_are_refused)
 {
     grid g = make_grid(20, 12, 11, ALL, true);
     g.around = true;
@@ -165,8 +151,8 @@ static void others_are_refused(void)
     g.around = false;
     const cmg_size middle = (5 * 12 + 6) * 20 + 10;
     g.hole = middle; /* the templates are those of a box */
-    cmgi_csr A = assemble(&g);
-    cmg_matrix *M = compress(&A, CMG_FP64);
+    scoped_csr A = assemble(&g);
+    scoped_matrix *M = compress(&A, CMG_FP64);
     CHECK(cmgi_matrix_box(M) == NULL);
     cmg_matrix_destroy(&M);
     cmgi_csr_free(ctx, &A);
@@ -183,21 +169,18 @@ static void others_are_refused(void)
     }
     M = compress(&A, CMG_FP64);
     CHECK(cmgi_matrix_box(M) != NULL && cmgi_matrix_box(M)->even);
-    cmg_matrix_destroy(&M);
-    cmgi_csr_free(ctx, &A);
 }
 
-/* By entries, on the host and, where kernels read them there, on the device. */
+/* By entries, on the host and, where kernels read them, on the device. */
 static bool box_by_entries(const cmgi_csr *A, cmg_precision precision, cmgi_box *box)
 {
-    const cmg_csr view = cmgi_csr_view(A);
     bool found = false;
-    CHECK_OK(cmgi_box_of_csr(ctx, &view, NULL, precision, box, &found));
+    CHECK_OK(cmgi_box_of_csr(ctx, &A->view, NULL, precision, box, &found));
     if (cmgi_resident_kernels_of(ctx) != NULL) {
         cmgi_resident there = {0};
         cmgi_box same = {0};
         bool too = false;
-        CHECK_OK(cmgi_resident_send(ctx, &view, &there));
+        CHECK_OK(cmgi_resident_send(ctx, &A->view, &there));
         CHECK_OK(cmgi_box_of_csr(ctx, NULL, &there, precision, &same, &too));
         CHECK(too == found);
         CHECK(!found ||
@@ -209,7 +192,7 @@ static bool box_by_entries(const cmgi_csr *A, cmg_precision precision, cmgi_box 
 }
 
 /* The same box as the templates give, also where they are too many to give one. */
-static void entries_are_enough(void)
+TEST(entries_are_enough)
 {
     static const cmg_size sides[][3] = {{11, 13, 15}, {33, 31, 3}, {31, 35, 1}, {3, 3, 3},
                                         {3, 3, 1},    {15, 3, 7},  {5, 7, 1},   {7, 7, 7}};
@@ -219,8 +202,8 @@ static void entries_are_enough(void)
             const uint32_t own = kinds[c / 4] & (sides[s][2] > 1 ? ALL : 0x3fe00);
             const cmg_precision precision = c % 2 == 0 ? CMG_FP32 : CMG_FP64;
             const grid g = make_grid(sides[s][0], sides[s][1], sides[s][2], own, c / 2 % 2 == 0);
-            cmgi_csr A = assemble(&g);
-            cmg_matrix *M = compress(&A, precision);
+            scoped_csr A = assemble(&g);
+            scoped_matrix *M = compress(&A, precision);
             const cmgi_box *stored = cmgi_matrix_box(M);
             cmgi_box box = {0};
             CHECK(box_by_entries(&A, precision, &box));
@@ -241,8 +224,6 @@ static void entries_are_enough(void)
                 A.values[e] = *kept.values;
                 A.indices[e] = *kept.indices;
             }
-            cmg_matrix_destroy(&M);
-            cmgi_csr_free(ctx, &A);
         }
     }
     grid g = make_grid(21, 11, 9, ALL, true);
@@ -250,9 +231,8 @@ static void entries_are_enough(void)
     for (int c = 0; c < 2; ++c) {
         g.around = c == 0;
         g.hole = c == 1 ? (5 * 11 + 6) * 21 + 10 : 0;
-        cmgi_csr A = assemble(&g);
+        scoped_csr A = assemble(&g);
         CHECK(!box_by_entries(&A, CMG_FP64, &box));
-        cmgi_csr_free(ctx, &A);
     }
 }
 
@@ -310,7 +290,7 @@ static double expected(const product *p, double b, double c, double d, double e,
 
 enum { X, Y, B, C, D, E, VECTORS };
 
-/* One product; `start` is x .. e, which begin an odd number of entries behind aligned memory. */
+/* One product; `start` is x .. e, which begin an odd number of entries after aligned memory. */
 static void check_product(const cmg_matrix *M, const product *p, cmg_size n, void *const *v,
                           double *const *value, const double *sum, const double *size)
 {
@@ -329,8 +309,8 @@ static void check_product(const cmg_matrix *M, const product *p, cmg_size n, voi
                               .d = p->d ? v[D] : NULL,
                               .e = p->e ? v[E] : NULL,
                               .y = v[y]};
-    double *out = calloc((size_t)n, sizeof *out);
-    double *device = NULL;
+    scoped double *out = calloc((size_t)n, sizeof *out);
+    scoped_device double *device = NULL;
     double worst = 0;
     CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *device, &device));
     const cmgi_writeback reduced = cmgi_wb_reduce(&w);
@@ -347,19 +327,16 @@ static void check_product(const cmg_matrix *M, const product *p, cmg_size n, voi
     CHECK(worst <= (wide ? 1e-15 : 1e-6));
     CHECK_OK(cmgi_to_device(ctx, device, value[y], (size_t)n * sizeof *out)); /* as it was */
     CHECK_OK(backend->convert(ctx, n, CMG_FP64, device, M->options.precision, v[y]));
-    cmgi_free_device(ctx, device);
-    free(out);
 }
 
 static void read_sum(const double *device, cmg_size count, double *sum)
 {
-    double *part = calloc((size_t)count, sizeof *part);
+    scoped double *part = calloc((size_t)count, sizeof *part);
     CHECK_OK(cmgi_to_host(ctx, part, device, (size_t)count * sizeof *part));
     *sum = 0;
     for (cmg_size k = 0; k < count; ++k) {
         *sum += part[k];
     }
-    free(part);
 }
 
 /* x . A x, and r = b - A x in fp32 with (r, r) in fp64, on a GPU. */
@@ -367,7 +344,7 @@ static void check_sums(const cmg_matrix *M, cmg_size n, void *const *v, double *
                        const double *sum, const double *size)
 {
     const cmg_size count = sums(M);
-    float *r = calloc((size_t)n, sizeof *r);
+    scoped float *r = calloc((size_t)n, sizeof *r);
     float *there = NULL;
     double *dots = NULL;
     double found = NAN;
@@ -394,22 +371,21 @@ static void check_sums(const cmg_matrix *M, cmg_size n, void *const *v, double *
     }
     CHECK(worst <= 1e-7);
     CMGI_FREE_DEVICE(ctx, dots, there);
-    free(r);
 }
 
 static void check_products(const grid *g, cmg_precision precision, cmg_size shift)
 {
-    cmgi_csr A = assemble(g);
+    scoped_csr A = assemble(g);
     const cmg_size n = A.rows;
-    cmg_matrix *M = compress(&A, precision);
+    scoped_matrix *M = compress(&A, precision);
     cmg_vector *whole[VECTORS];
     double *value[VECTORS];
     void *v[VECTORS];
-    double *sum = calloc((size_t)n, sizeof *sum);
-    double *size = calloc((size_t)n, sizeof *size);
+    scoped double *sum = calloc((size_t)n, sizeof *sum);
+    scoped double *size = calloc((size_t)n, sizeof *size);
     CHECK(cmgi_matrix_box(M) != NULL);
     for (int k = 0; k < VECTORS; ++k) {
-        value[k] = suite_vector(n + shift, 11 + (uint64_t)k);
+        value[k] = random_values(n + shift, 11 + (uint64_t)k);
         CHECK_OK(cmg_vector_create(ctx, n + shift, precision, &whole[k]));
         CHECK_OK(cmg_vector_set(whole[k], value[k]));
         CHECK_OK(cmg_vector_get(whole[k], value[k])); /* as rounded */
@@ -427,13 +403,9 @@ static void check_products(const grid *g, cmg_precision precision, cmg_size shif
         cmg_vector_destroy(&whole[k]);
         free(value[k]);
     }
-    cmg_matrix_destroy(&M);
-    cmgi_csr_free(ctx, &A);
-    free(sum);
-    free(size);
 }
 
-static void products_are_those_of_plain_loops(void)
+TEST(products_are_those_of_plain_loops)
 {
     static const cmg_size sides[][3] = {
         {30, 33, 2}, {29, 9, 7},   {31, 17, 5},  {32, 16, 3}, {61, 3, 10}, {3, 65, 9}, {59, 18, 1},
@@ -447,15 +419,4 @@ static void products_are_those_of_plain_loops(void)
             check_products(&g, CMG_FP32, 1 - (cmg_size)s % 2);
         }
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(boxes_are_found);
-    RUN(doubtful_boxes_are_right);
-    RUN(others_are_refused);
-    RUN(entries_are_enough);
-    RUN(products_are_those_of_plain_loops);
-    return TEST_END();
 }

@@ -150,7 +150,7 @@ static void check_kind(const cmgi_cpu_kernels *kernels, const cmgi_box *box, boo
 static void check_dots(const cmgi_cpu_kernels *kernels, const cmgi_box *box, const vectors *v)
 {
     const cmg_size slices = (v->n + CMGI_SLICE - 1) / CMGI_SLICE;
-    double *dots = malloc((size_t)slices * sizeof *dots);
+    scoped double *dots = malloc((size_t)slices * sizeof *dots);
     const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = vector_at(v, false, 5), .dots = dots};
     double sum = 0;
     double exact = 0;
@@ -165,7 +165,6 @@ static void check_dots(const cmgi_cpu_kernels *kernels, const cmgi_box *box, con
         all += size;
     }
     CHECK(fabs(sum - exact) <= 1e-14 * all);
-    free(dots);
 }
 
 static void check_box(const cmgi_box *box)
@@ -203,7 +202,7 @@ static const cmg_index sides[][3] = {
     {3, 3, 8},  {5, 3, 4},  {11, 12, 13}, {16, 9, 5},  {33, 6, 2},   {31, 35, 1}, {64, 7, 1},
     {65, 3, 3}, {3, 40, 1}, {512, 3, 2},  {513, 4, 1}, {1030, 3, 3}, {8, 8, 8},   {7, 9, 1}};
 
-static void products_are_right(void)
+TEST(products_are_right)
 {
     for (size_t s = 0; s < sizeof sides / sizeof sides[0]; ++s) {
         for (int even = 0; even < 2; ++even) {
@@ -220,52 +219,31 @@ static void products_are_right(void)
 }
 
 /* What a matrix multiplies by is its box: new values of that are seen in the product. */
-static void matrices_use_it(void)
+TEST(matrices_use_it)
 {
     enum { N = 40 };
-    cmgi_csr A = {0};
-    cmg_size k = 0;
-    CHECK_OK(cmgi_csr_alloc(ctx, N * N, N * N, 5 * N * N, &A));
+    scoped_csr A = csr_new(N * N, N * N, 5 * N * N);
     for (cmg_size i = 0; i < N * N; ++i) {
         static const cmg_size step[5] = {-N, -1, 0, 1, N};
-        A.indptr[i] = k;
         for (int d = 0; d < 5; ++d) {
             const bool inside = d % 4 == 0 ? i + step[d] >= 0 && i + step[d] < N * N
                                            : (i % N) + step[d] >= 0 && (i % N) + step[d] < N;
             if (inside) {
-                A.indices[k] = (cmg_index)(i + step[d]);
-                A.values[k++] = d == 2 ? 4 : -1;
+                csr_put(&A, i, (i + step[d]), d == 2 ? 4 : -1);
             }
         }
     }
-    A.indptr[N * N] = k;
-    const cmg_csr view = cmgi_csr_view(&A);
-    cmg_matrix_options options;
-    cmg_matrix *M = NULL;
+    csr_end(&A);
     double y[N * N];
     double x[N * N];
-    cmg_matrix_options_default(&options);
-    options.format = CMG_FORMAT_COMPRESSED;
-    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &M));
+    scoped_matrix *M = matrix_with(&A.view, "format=compressed");
     cmgi_box *box = ((cmgi_compressed *)M->data)->t.box;
     CHECK(box != NULL);
-    for (int i = 0; i < N * N; ++i) {
-        x[i] = 1;
-    }
+    fill_values(x, N * N, 1);
     const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y};
     CHECK_OK(cmgi_matrix_spmv(M, &w, x));
     CHECK(y[0] == 2 && y[5] == 1 && y[5 * N + 5] == 0);
     box->value[13] = 5;
     CHECK_OK(cmgi_matrix_spmv(M, &w, x));
     CHECK(y[0] == 3 && y[5] == 2 && y[5 * N + 5] == 1);
-    cmg_matrix_destroy(&M);
-    cmgi_csr_free(ctx, &A);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(products_are_right);
-    RUN(matrices_use_it);
-    return TEST_END();
 }

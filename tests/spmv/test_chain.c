@@ -81,15 +81,12 @@ typedef struct arrays {
 
 static arrays arrays_make(const setting *s)
 {
-    double *none = malloc((size_t)s->n * sizeof *none);
-    for (cmg_size i = 0; i < s->n; ++i) {
-        none[i] = NAN;
-    }
+    scoped double *none = malloc((size_t)s->n * sizeof *none);
+    fill_values(none, s->n, NAN);
     const arrays a = {narrow(s->b, s->n, s->single),     narrow(s->d, s->n, s->single),
                       narrow(s->x, s->n, s->single),     narrow(s->e, s->coarse, s->single),
                       narrow(none, s->n, s->single),     narrow(none, s->n, s->single),
                       narrow(none, s->coarse, s->single)};
-    free(none);
     return a;
 }
 
@@ -149,7 +146,7 @@ static void jacobi(const setting *s, double omega, const double *x, double *y)
 /* What down (kept, low) and up (kept, out) have to give. */
 static void plain(const setting *s, double *down, double *low, double *up, double *out)
 {
-    double *t = malloc((size_t)s->n * sizeof *t);
+    scoped double *t = malloc((size_t)s->n * sizeof *t);
     for (cmg_size i = 0; i < s->n; ++i) {
         t[i] = 0.7 * s->d[i] * s->b[i];
     }
@@ -163,7 +160,6 @@ static void plain(const setting *s, double *down, double *low, double *up, doubl
     interpolate(&s->box, 2, t, s->e, true);
     jacobi(s, 1.3, t, up);
     jacobi(s, 0.6, up, out);
-    free(t);
 }
 
 static void check_near(const setting *s, const void *got, const double *want, cmg_size n)
@@ -225,7 +221,7 @@ static void check_size(const cmg_index *size, bool even)
     s.coarse = (cmg_size)(size[0] / 2) * (size[1] / 2) * (size[2] / 2);
     double **const vectors[] = {&s.b, &s.d, &s.x, &s.e};
     for (int k = 0; k < 4; ++k) {
-        *vectors[k] = suite_vector(s.n, (uint64_t)k + 3);
+        *vectors[k] = random_values(s.n, (uint64_t)k + 3);
         for (cmg_size i = 0; i < s.n; ++i) {
             (*vectors[k])[i] = (double)(float)(*vectors[k])[i];
         }
@@ -247,7 +243,7 @@ static void check_size(const cmg_index *size, bool even)
     }
 }
 
-static void stages_are_right(void)
+TEST(stages_are_right)
 {
     static const cmg_index sides[][3] = {{3, 3, 3},   {5, 3, 7},  {3, 9, 5},   {17, 5, 9},
                                          {9, 17, 11}, {33, 7, 3}, {31, 15, 5}, {511, 3, 3},
@@ -259,42 +255,23 @@ static void stages_are_right(void)
 }
 
 /* An assembled stencil is even but for rounding: it is taken for even; one that differs is not. */
-static void rounding_leaves_a_box_even(void)
+TEST(rounding_leaves_a_box_even)
 {
     enum { N = 12, ROWS = N * N * N };
     for (int off = 0; off < 2; ++off) {
-        cmgi_csr A = {0};
-        CHECK_OK(cmgi_csr_alloc(ctx, ROWS, ROWS, 27 * ROWS, &A));
-        cmg_size e = 0;
+        scoped_csr A = csr_new(ROWS, ROWS, 27 * ROWS);
         for (cmg_size i = 0; i < ROWS; ++i) {
-            A.indptr[i] = e;
             for (int k = 0; k < 27; ++k) {
                 const cmg_size at[3] = {i % N + k % 3 - 1, i / N % N + k / 3 % 3 - 1,
                                         i / N / N + k / 9 - 1};
                 const double nearly = k == 14 ? (off == 1 ? 1e-9 : 2e-16) : k == 3 ? -1e-16 : 0;
                 if (at[0] >= 0 && at[0] < N && at[1] >= 0 && at[1] < N && at[2] >= 0 && at[2] < N) {
-                    A.indices[e] = (cmg_index)((at[2] * N + at[1]) * N + at[0]);
-                    A.values[e++] = k == 13 ? 4 : -0.15 + nearly;
+                    csr_put(&A, i, ((at[2] * N + at[1]) * N + at[0]), k == 13 ? 4 : -0.15 + nearly);
                 }
             }
         }
-        A.indptr[ROWS] = e;
-        const cmg_csr view = cmgi_csr_view(&A);
-        cmg_matrix_options options;
-        cmg_matrix *M = NULL;
-        cmg_matrix_options_default(&options);
-        options.format = CMG_FORMAT_COMPRESSED;
-        CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &M));
+        csr_end(&A);
+        scoped_matrix *M = matrix_with(&A.view, "format=compressed");
         CHECK(cmgi_matrix_box(M) != NULL && cmgi_matrix_box(M)->even == (off == 0));
-        cmg_matrix_destroy(&M);
-        cmgi_csr_free(ctx, &A);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(stages_are_right);
-    RUN(rounding_leaves_a_box_even);
-    return TEST_END();
 }

@@ -9,8 +9,7 @@
 
 static cmg_matrix_options defaults(void)
 {
-    cmg_matrix_options o = matrix_defaults();
-    return o;
+    return matrix_defaults();
 }
 
 static cmg_format choose(const cmgi_csr *A, cmg_matrix_options o)
@@ -50,55 +49,50 @@ static cmgi_csr scattered(cmg_size n, int width)
     return A;
 }
 
-static void equal_rows_are_compressed(void)
+TEST(equal_rows_are_compressed)
 {
-    cmgi_csr A = band(1000000, 1000000, 9, true);
+    scoped_csr A = band(1000000, 1000000, 9, true);
     CHECK(choose(&A, defaults()) == CMG_FORMAT_COMPRESSED);
-    cmg_matrix_options o = defaults();
-    o.precision = CMG_FP32;
+    cmg_matrix_options o = matrix_options("precision=mixed");
     CHECK(choose(&A, o) == CMG_FORMAT_COMPRESSED);
     cmgi_csr_free(ctx, &A);
     A = scattered(900000, 9); /* neighbours are up to 100000 columns apart: no short codes */
     CHECK(choose(&A, defaults()) != CMG_FORMAT_COMPRESSED);
     CHECK(choose(&A, o) != CMG_FORMAT_COMPRESSED);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* Equal offsets make patterns, which save the columns: a third of fp64, half of fp32. */
-static void patterns_are_taken_where_they_save(void)
+TEST(patterns_are_taken_where_they_save)
 {
-    cmgi_csr A = band(1000000, 1000000, 9, false);
-    cmg_matrix_options o = defaults();
-    o.precision = CMG_FP32;
+    scoped_csr A = band(1000000, 1000000, 9, false);
+    cmg_matrix_options o = matrix_options("precision=mixed");
     CHECK(choose(&A, o) == CMG_FORMAT_COMPRESSED);
     o.no_templates = true;
     o.keep_map = true;
     CHECK(choose(&A, o) == CMG_FORMAT_COMPRESSED);
     o.values = CMG_VALUES_FP16; /* cannot be updated: the format refuses it */
     CHECK(choose(&A, o) != CMG_FORMAT_COMPRESSED);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* How a matrix of values is kept, of which 16 bits may be taken from so many rows on. */
-static cmg_values values_of(const cmgi_csr *A, bool may, cmg_size from, cmg_matrix_options o)
+static cmg_values stored_values(const cmgi_csr *A, bool may, cmg_size from, cmg_matrix_options o)
 {
     const cmgi_backend *before = ctx->backend;
     cmgi_backend other = *before;
-    const cmg_csr view = cmgi_csr_view(A);
     other.halves_rows = from;
     ctx->backend = &other;
-    CHECK_OK(
-        cmgi_choose(ctx, &(cmgi_matrix_source){.csr = &view, .halves = may}, CMGI_USE_A, &o, NULL));
+    CHECK_OK(cmgi_choose(ctx, &(cmgi_matrix_source){.csr = &A->view, .halves = may}, CMGI_USE_A, &o,
+                         NULL));
     ctx->backend = before;
     return o.values;
 }
 
 /* Where it is allowed, where the backend has rows enough for it, in fp32, and where values are
  * stored at all. */
-static void halves_are_taken_where_they_may_be(void)
+TEST(halves_are_taken_where_they_may_be)
 {
     const cmg_size n = 1000000;
-    cmgi_csr A = band(n, n, 9, false);
+    scoped_csr A = band(n, n, 9, false);
     cmg_matrix_options o = defaults();
     cmg_matrix_options single = o;
     single.precision = CMG_FP32;
@@ -106,29 +100,28 @@ static void halves_are_taken_where_they_may_be(void)
         A.values[k] = -1 - fabs(A.values[k]);
     }
     CHECK(ctx->backend->halves_rows == 0);
-    CHECK(values_of(&A, true, 1, single) == CMG_VALUES_FP16);
-    CHECK(values_of(&A, true, n, single) == CMG_VALUES_FP16);
-    CHECK(values_of(&A, true, n + 1, single) == CMG_VALUES_FULL);
-    CHECK(values_of(&A, true, 0, single) == CMG_VALUES_FULL);
-    CHECK(values_of(&A, false, 1, single) == CMG_VALUES_FULL);
-    CHECK(values_of(&A, true, 1, o) == CMG_VALUES_FULL);
+    CHECK(stored_values(&A, true, 1, single) == CMG_VALUES_FP16);
+    CHECK(stored_values(&A, true, n, single) == CMG_VALUES_FP16);
+    CHECK(stored_values(&A, true, n + 1, single) == CMG_VALUES_FULL);
+    CHECK(stored_values(&A, true, 0, single) == CMG_VALUES_FULL);
+    CHECK(stored_values(&A, false, 1, single) == CMG_VALUES_FULL);
+    CHECK(stored_values(&A, true, 1, o) == CMG_VALUES_FULL);
     single.keep_map = true;
-    CHECK(values_of(&A, true, 1, single) == CMG_VALUES_FULL);
+    CHECK(stored_values(&A, true, 1, single) == CMG_VALUES_FULL);
     single.keep_map = false;
     single.format = CMG_FORMAT_SELL;
-    CHECK(values_of(&A, true, 1, single) == CMG_VALUES_FULL);
+    CHECK(stored_values(&A, true, 1, single) == CMG_VALUES_FULL);
     single.format = CMG_FORMAT_AUTO;
     for (cmg_size k = 0; k < A.indptr[n]; ++k) { /* rows that repeat */
         A.values[k] = -1;
     }
-    CHECK(values_of(&A, true, 1, single) == CMG_VALUES_FULL);
-    cmgi_csr_free(ctx, &A);
+    CHECK(stored_values(&A, true, 1, single) == CMG_VALUES_FULL);
 }
 
 /* On a CPU rows of P, which jump through x, gain by templates alone. */
-static void transfers_are_templates_or_plain_on_the_cpu(void)
+TEST(transfers_are_templates_or_plain_on_the_cpu)
 {
-    cmgi_csr A = band(300000, 150000, 3, true);
+    scoped_csr A = band(300000, 150000, 3, true);
     CHECK(choose(&A, defaults()) == CMG_FORMAT_COMPRESSED);
     cmg_matrix_options o = defaults();
     o.keep_map = true; /* no templates */
@@ -136,15 +129,14 @@ static void transfers_are_templates_or_plain_on_the_cpu(void)
     cmgi_csr_free(ctx, &A);
     A = band(300000, 150000, 3, false);
     CHECK(cmgi_on_cuda(ctx) || choose(&A, defaults()) != CMG_FORMAT_COMPRESSED);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* One row of 5000 entries: no format may pad others to it, and on a GPU no lane add them alone. */
-static void a_long_row_is_shared(void)
+TEST(a_long_row_is_shared)
 {
     const cmg_size n = 200000;
-    cmgi_csr short_rows = scattered(n, 4);
-    cmgi_csr A = {0};
+    scoped_csr short_rows = scattered(n, 4);
+    scoped_csr A = {0};
     CHECK_OK(cmgi_csr_alloc(ctx, n, n, 4 * n + 4996, &A));
     for (cmg_size i = 0; i <= n; ++i) {
         A.indptr[i] = 4 * i + (i > n / 2 ? 4996 : 0);
@@ -161,13 +153,12 @@ static void a_long_row_is_shared(void)
     if (cmgi_on_cuda(ctx)) {
         CHECK(f == CMG_FORMAT_K2 || f == CMG_FORMAT_CSR);
     }
-    csrs_free(&short_rows, &A);
 }
 
 /* A few long rows: on a GPU they get many lanes each, and nothing else. */
-static void few_long_rows_take_many_lanes(void)
+TEST(few_long_rows_take_many_lanes)
 {
-    cmgi_csr A = scattered(2000, 300);
+    scoped_csr A = scattered(2000, 300);
     const cmg_format f = choose(&A, defaults());
     if (cmgi_on_cuda(ctx)) {
         CHECK(f == CMG_FORMAT_CSR || f == CMG_FORMAT_ELLT || f == CMG_FORMAT_K2);
@@ -175,18 +166,12 @@ static void few_long_rows_take_many_lanes(void)
     } else {
         CHECK(f == CMG_FORMAT_CSR || f == CMG_FORMAT_SELL);
     }
-    cmgi_csr_free(ctx, &A);
 }
 
-static void what_is_given_stays(void)
+TEST(what_is_given_stays)
 {
-    cmgi_csr A = band(3000, 3000, 5, false);
-    cmg_matrix_options o = defaults();
-    o.format = CMG_FORMAT_K2;
-    o.threshold = 3;
-    o.warp = 16;
-    o.block = 64;
-    o.t = 4;
+    scoped_csr A = band(3000, 3000, 5, false);
+    cmg_matrix_options o = matrix_options("format=k2 threshold=3 warp=16 block=64 t=4");
     const cmg_matrix_options before = o;
     CHECK_OK(cmgi_choose(ctx, &(cmgi_matrix_source){.csr = &A.view}, CMGI_USE_ANY, &o, NULL));
     CHECK(memcmp(&before, &o, sizeof o) == 0);
@@ -197,29 +182,13 @@ static void what_is_given_stays(void)
     cmgi_csr_free(ctx, &A);
     A = suite_make(&suite[16]);
     CHECK(choose(&A, defaults()) == CMG_FORMAT_DIAGONAL);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* Every shape of the suite gets some format. */
-static void every_shape_is_chosen_for(void)
+TEST(every_shape_is_chosen_for)
 {
     for (int k = 0; k < SUITE; ++k) {
-        cmgi_csr A = suite_make(&suite[k]);
+        scoped_csr A = suite_make(&suite[k]);
         (void)choose(&A, defaults());
-        cmgi_csr_free(ctx, &A);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(equal_rows_are_compressed);
-    RUN(patterns_are_taken_where_they_save);
-    RUN(halves_are_taken_where_they_may_be);
-    RUN(transfers_are_templates_or_plain_on_the_cpu);
-    RUN(a_long_row_is_shared);
-    RUN(few_long_rows_take_many_lanes);
-    RUN(what_is_given_stays);
-    RUN(every_shape_is_chosen_for);
-    return TEST_END();
 }

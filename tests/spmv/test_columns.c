@@ -62,12 +62,12 @@ static double error_of(const blocks *t, const cmgi_writeback *w, const double *y
 static void compare(const blocks *t, int kind)
 {
     const cmg_size n = t->A->rows;
-    cmg_vector *x = block_of(t->A->cols, t->k, t->precision, t->x);
-    cmg_vector *b = block_of(n, t->k, t->precision, t->b);
-    cmg_vector *c = block_of(n, t->k, t->precision, t->c);
-    cmg_vector *d = block_of(n, 1, t->precision, t->d);
-    cmg_vector *y = block_of(n, t->k, t->precision, t->c);
-    double *values = malloc(((size_t)n * (size_t)t->k + 1) * sizeof *values);
+    scoped_vector *x = block_of(t->A->cols, t->k, t->precision, t->x);
+    scoped_vector *b = block_of(n, t->k, t->precision, t->b);
+    scoped_vector *c = block_of(n, t->k, t->precision, t->c);
+    scoped_vector *d = block_of(n, 1, t->precision, t->d);
+    scoped_vector *y = block_of(n, t->k, t->precision, t->c);
+    scoped double *values = malloc(((size_t)n * (size_t)t->k + 1) * sizeof *values);
     const bool scaled =
         kind == CMGI_WB_JACOBI || kind == CMGI_WB_MOMENTUM || kind == CMGI_WB_FROM_ZERO;
     const cmgi_writeback w = {.kind = (cmgi_wb_kind)kind,
@@ -91,21 +91,18 @@ static void compare(const blocks *t, int kind)
                t->k, (int)t->precision, error);
     }
     CHECK(error <= 1);
-    free(values);
-    vectors_destroy(&x, &b, &c, &d, &y);
 }
 
 /* Plain vectors in the format's numbering are only those of formats that do not renumber. */
 static void multiply_columns(const cmgi_format *format, const suite_row *row,
                              cmg_precision precision, int block_rows)
 {
-    cmgi_csr A = suite_make(row);
+    scoped_csr A = suite_make(row);
     char name[96];
-    cmg_matrix_options o = matrix_defaults();
-    o.format = format->id;
-    o.precision = precision;
-    o.block_rows = block_rows;
-    cmg_matrix *M = NULL;
+    cmg_matrix_options o =
+        matrix_options("format=%s precision=%s block_rows=%d", WORD("format", format->id),
+                       WORD("precision", precision), block_rows);
+    scoped_matrix *M = NULL;
     if (!format->renumbers && A.rows > 0 && cmg_matrix_create_csr(ctx, &A.view, &o, &M) == CMG_OK) {
         for (int i = 0; i < COUNTS; ++i) {
             const int k = counts[i];
@@ -115,10 +112,10 @@ static void multiply_columns(const cmgi_format *format, const suite_row *row,
             (void)snprintf(name, sizeof name, "%s, %s", cmg_enum_name("format", (int)format->id),
                            row->name);
             blocks t = {.A = &A, .M = M, .precision = precision, .k = k, .name = name};
-            t.x = suite_vector(A.cols * k, 3);
-            t.b = suite_vector(A.rows * k, 4);
-            t.c = suite_vector(A.rows * k, 5);
-            t.d = suite_vector(A.rows, 6);
+            t.x = random_values(A.cols * k, 3);
+            t.b = random_values(A.rows * k, 4);
+            t.c = random_values(A.rows * k, 5);
+            t.d = random_values(A.rows, 6);
             for (cmg_size v = 0; precision == CMG_FP32 && v < A.cols * k; ++v) {
                 t.x[v] = (double)(float)t.x[v];
             }
@@ -128,14 +125,12 @@ static void multiply_columns(const cmgi_format *format, const suite_row *row,
             free_all(t.x, t.b, t.c, t.d);
         }
     }
-    cmg_matrix_destroy(&M);
-    cmgi_csr_free(ctx, &A);
 }
 
-static void vectors_have_columns(void)
+TEST(vectors_have_columns)
 {
-    cmg_vector *x = NULL;
-    cmg_vector *y = NULL;
+    scoped_vector *x = NULL;
+    scoped_vector *y = NULL;
     const double values[6] = {1, 2, 3, 4, 5, 6};
     double back[6] = {0};
     double dots[2] = {0};
@@ -159,11 +154,10 @@ static void vectors_have_columns(void)
     cmg_vector_destroy(&y);
     CHECK_OK(cmg_vector_create(ctx, 3, CMG_FP64, &y));
     CHECK(cmg_vector_copy(x, y) == CMG_ERR_SHAPE);
-    vectors_destroy(&x, &y);
 }
 
 /* Sums of many parts, a column that rests, and one that was never a number. */
-static void updates_leave_resting_columns(void)
+TEST(updates_leave_resting_columns)
 {
     enum { N = 5000, K = 3 };
     const double scalars[3][K] = {{2, 2, NAN}, {4, 4, 4}, {0, 0, 0}};
@@ -174,9 +168,9 @@ static void updates_leave_resting_columns(void)
     double sum = 0;
     cmg_vector *v[4] = {NULL};
     double *values[4];
-    double *x = malloc(sizeof *x * N * K);
+    scoped double *x = malloc(sizeof *x * N * K);
     for (int i = 0; i < 4; ++i) {
-        values[i] = suite_vector((cmg_size)N * K, (uint64_t)i + 1);
+        values[i] = random_values((cmg_size)N * K, (uint64_t)i + 1);
         values[i][2] = i > 1 ? values[i][2] : NAN;
         v[i] = block_of(N, K, CMG_FP64, values[i]);
     }
@@ -208,28 +202,25 @@ static void updates_leave_resting_columns(void)
         cmg_vector_destroy(&v[i]);
         free(values[i]);
     }
-    free(x);
 }
 
-static void wrong_shapes_are_refused(void)
+TEST(wrong_shapes_are_refused)
 {
     const cmg_size indptr[] = {0, 1, 2};
     const cmg_index indices[] = {0, 1};
     const double values[] = {1, 2};
     const cmg_csr csr = {2, 2, indptr, indices, values};
-    cmg_vector *x = block_of(2, 2, CMG_FP64, (const double[]){1, 2, 3, 4});
-    cmg_vector *y = block_of(2, 2, CMG_FP64, (const double[]){1, 2, 3, 4});
-    cmg_vector *z = block_of(2, 1, CMG_FP64, values);
-    cmg_matrix *M = matrix_new(&csr, NULL);
+    scoped_vector *x = block_of(2, 2, CMG_FP64, (const double[]){1, 2, 3, 4});
+    scoped_vector *y = block_of(2, 2, CMG_FP64, (const double[]){1, 2, 3, 4});
+    scoped_vector *z = block_of(2, 1, CMG_FP64, values);
+    scoped_matrix *M = matrix_new(&csr, NULL);
     CHECK(cmg_matrix_apply(M, x, z) == CMG_ERR_SHAPE);
     CHECK(cmg_matrix_residual(M, x, z, y) == CMG_ERR_SHAPE);
     CHECK(cmg_matrix_jacobi(M, 1, x, x, x, y) == CMG_ERR_SHAPE);
     CHECK_OK(cmg_matrix_jacobi(M, 1, z, x, x, y));
-    vectors_destroy(&x, &y, &z);
-    cmg_matrix_destroy(&M);
 }
 
-static void every_format_multiplies_columns(void)
+TEST(every_format_multiplies_columns)
 {
     const cmgi_format *format = NULL;
     for (int f = 0; (format = cmgi_format_at(ctx, f)) != NULL; ++f) {
@@ -241,7 +232,7 @@ static void every_format_multiplies_columns(void)
 }
 
 /* Where the size of the block fits the matrix: others are refused. */
-static void blocks_multiply_columns(void)
+TEST(blocks_multiply_columns)
 {
     static const cmg_format formats[] = {CMG_FORMAT_SELL, CMG_FORMAT_SBELL, CMG_FORMAT_COMPRESSED};
     for (int turn = 0; turn < 6; ++turn) {
@@ -253,23 +244,20 @@ static void blocks_multiply_columns(void)
 }
 
 /* Patterns and slices of several columns by each instruction set, against plain loops. */
-static void instruction_sets_multiply_columns(void)
+TEST(instruction_sets_multiply_columns)
 {
     const cmgi_cpu_kernels *set = NULL;
-    if (ctx->options.backend != CMG_BACKEND_CPU) {
-        SKIP("kernels of the CPU");
-        return;
-    }
-    cmgi_csr A = grid(50, 0.5);
+    NEEDS(ctx->options.backend == CMG_BACKEND_CPU, "kernels of the CPU");
+    scoped_csr A = grid(50, 0.5);
     for (int s = 0; (set = cmgi_cpu_kernels_at(s)) != NULL; ++s) {
         for (int turn = 0; turn < 2 * COUNTS; ++turn) {
             const int k = counts[turn / 2];
             const cmg_matrix_options o = {
                 .size = sizeof o, .format = turn % 2 ? CMG_FORMAT_SELL : CMG_FORMAT_COMPRESSED};
             const cmgi_rows rows = turn % 2 ? CMGI_ROWS_SLICES : CMGI_ROWS_PACKED;
-            cmg_matrix *M = matrix_new(&A.view, &o);
-            double *x = suite_vector(A.cols * k, 5);
-            double *y = calloc((size_t)(A.rows * k), sizeof *y);
+            scoped_matrix *M = matrix_new(&A.view, &o);
+            scoped double *x = random_values(A.cols * k, 5);
+            scoped double *y = calloc((size_t)(A.rows * k), sizeof *y);
             const cmgi_writeback w = {.kind = CMGI_WB_SCALED, .alpha = 1, .y = y, .columns = k};
             const cmg_size slices =
                 turn % 2 ? ((const cmgi_slices *)M->data)->nslices : layout(M)->p.count;
@@ -282,21 +270,6 @@ static void instruction_sets_multiply_columns(void)
                 worst = fmax(worst, fabs(y[i]));
             }
             CHECK_NEAR(worst, 0, 2e-14); /* sums of five terms up to 6 */
-            free_all(x, y);
-            cmg_matrix_destroy(&M);
         }
     }
-    cmgi_csr_free(ctx, &A);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(vectors_have_columns);
-    RUN(updates_leave_resting_columns);
-    RUN(wrong_shapes_are_refused);
-    RUN(every_format_multiplies_columns);
-    RUN(blocks_multiply_columns);
-    RUN(instruction_sets_multiply_columns);
-    return TEST_END();
 }

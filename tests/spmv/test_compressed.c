@@ -8,12 +8,12 @@
 #include "spmv/templates.h"
 #include "samples.h"
 
-static void equal_rows_become_templates(void)
+TEST(equal_rows_become_templates)
 {
     for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
         const double eps = p == CMG_FP64 ? 1e-15 : 1e-6;
-        cmgi_csr A = grid(200, 0);
-        cmg_matrix *M = compress(&A, (cmg_precision)p, CMG_VALUES_FULL);
+        scoped_csr A = grid(200, 0);
+        scoped_matrix *M = compress(&A, (cmg_precision)p, CMG_VALUES_FULL);
         /* an inner point, four sides and, because the kinds are few, four corners */
         CHECK(layout(M)->t.kinds == 9);
         CHECK(layout(M)->p.count == 0 && layout(M)->t.count == 625);
@@ -25,25 +25,21 @@ static void equal_rows_become_templates(void)
         M = compress(&A, (cmg_precision)p, CMG_VALUES_FULL);
         CHECK(layout(M)->t.kinds == 2 && layout(M)->p.count == 0);
         CHECK(product_error(&A, M, false) <= eps);
-        cmg_matrix_destroy(&M);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
-static void varying_values_leave_patterns(void)
+TEST(varying_values_leave_patterns)
 {
-    cmgi_csr A = grid(200, 0.5);
-    cmg_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
+    scoped_csr A = grid(200, 0.5);
+    scoped_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
     CHECK(layout(M)->t.count == 0 && layout(M)->p.count == 625);
     /* nearly all slices have one pattern of five offsets and no codes */
     CHECK(layout(M)->p.code == NULL || M->bytes < (size_t)(200 * 200) * 5 * 8 * 11 / 10);
     CHECK(product_error(&A, M, false) <= 1e-15);
-    cmg_matrix_destroy(&M);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* Two columns a row, the second `spread` further on in odd rows: codes of 1, 2 and 4 bytes. */
-static void codes_are_as_short_as_the_spread_allows(void)
+TEST(codes_are_as_short_as_the_spread_allows)
 {
     static const struct {
         cmg_size spread;
@@ -51,7 +47,7 @@ static void codes_are_as_short_as_the_spread_allows(void)
     } cases[] = {{200, 1}, {255, 1}, {256, 2}, {60000, 2}, {70000, 4}};
     for (int c = 0; c < 5; ++c) {
         const cmg_size n = 5000;
-        cmgi_csr A = {0};
+        scoped_csr A = {0};
         CHECK_OK(cmgi_csr_alloc(ctx, n, n + 80000, 2 * n, &A));
         uint64_t seed = 9;
         for (cmg_size i = 0; i < n; ++i) {
@@ -64,22 +60,20 @@ static void codes_are_as_short_as_the_spread_allows(void)
             A.values[2 * i + 1] = cmgi_random(&seed);
         }
         A.indptr[n] = 2 * n;
-        cmg_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
+        scoped_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
         const size_t codes = M->bytes - (size_t)M->stored * 8;
         const size_t around =
             (size_t)n * 4 + (size_t)(n / 64 + 1) * 32; /* references, bases, places */
         CHECK(codes >= (size_t)M->stored * cases[c].bytes);
         CHECK(codes <= (size_t)M->stored * cases[c].bytes + around);
         CHECK(product_error(&A, M, false) <= 1e-15);
-        cmg_matrix_destroy(&M);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
 /* Regular rows first, random ones after them: both kinds of slices in one matrix. */
-static void templates_and_codes_live_side_by_side(void)
+TEST(templates_and_codes_live_side_by_side)
 {
-    cmgi_csr A = grid(150, 0);
+    scoped_csr A = grid(150, 0);
     uint64_t seed = 4;
     for (cmg_size k = A.indptr[15000]; k < A.indptr[A.rows]; ++k) {
         A.values[k] += cmgi_random(&seed);
@@ -87,38 +81,34 @@ static void templates_and_codes_live_side_by_side(void)
     for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
         for (int v = CMG_VALUES_FULL; v <= (p == CMG_FP32 ? CMG_VALUES_FP8 : CMG_VALUES_FULL);
              ++v) {
-            cmg_matrix *M = compress(&A, (cmg_precision)p, (cmg_values)v);
+            scoped_matrix *M = compress(&A, (cmg_precision)p, (cmg_values)v);
             CHECK(layout(M)->t.count > 200 && layout(M)->p.count > 100);
             CHECK(product_error(&A, M, false) <= (p == CMG_FP64 ? 1e-15 : rounding((cmg_values)v)));
-            cmg_matrix_destroy(&M);
         }
     }
-    cmgi_csr_free(ctx, &A);
 }
 
 /* The portable loops and those of this machine's instruction set, slices of all kinds. */
 /* b x b blocks in place of the entries of A: the entry times a full block, or the identity. */
 static cmgi_csr in_blocks(const cmgi_csr *A, int b, bool identity)
 {
-    cmgi_csr B = {0};
-    cmg_size at = 0;
-    CHECK_OK(cmgi_csr_alloc(ctx, A->rows * b, A->cols * b, A->indptr[A->rows] * b * b, &B));
+    cmgi_csr B = csr_new(A->rows * b, A->cols * b, A->indptr[A->rows] * b * b);
     for (cmg_size i = 0; i < B.rows; ++i) {
         for (cmg_size k = A->indptr[i / b]; k < A->indptr[i / b + 1]; ++k) {
             for (int j = 0; j < b; ++j) {
                 if (!identity || j == i % b) {
-                    B.indices[at] = A->indices[k] * b + j;
-                    B.values[at++] = A->values[k] * (identity ? 1 : 1 + (double)(i % b * b + j));
+                    csr_put(&B, i, A->indices[k] * b + j,
+                            A->values[k] * (identity ? 1 : 1 + (double)(i % b * b + j)));
                 }
             }
         }
-        B.indptr[i + 1] = at;
     }
+    csr_end(&B);
     return B;
 }
 
 /* Everything that is said of an entry is said of a block once. */
-static void blocks_are_compressed_as_entries(void)
+TEST(blocks_are_compressed_as_entries)
 {
     static const cmg_values kinds[] = {CMG_VALUES_FULL, CMG_VALUES_FULL, CMG_VALUES_FP16,
                                        CMG_VALUES_FP8};
@@ -128,25 +118,22 @@ static void blocks_are_compressed_as_entries(void)
         const int kind = turn / 4 % 4;
         const int shape = turn / 16;
         const cmg_precision precision = kind == 0 ? CMG_FP64 : CMG_FP32;
-        cmgi_csr A = shape == 0 ? grid(40, 0) : shape == 1 ? grid(37, 0.5) : interpolation(700);
-        cmgi_csr B = in_blocks(&A, b, identity);
+        scoped_csr A = shape == 0 ? grid(40, 0) : shape == 1 ? grid(37, 0.5) : interpolation(700);
+        scoped_csr B = in_blocks(&A, b, identity);
         cmg_matrix_options o = {.size = sizeof o,
                                 .format = CMG_FORMAT_COMPRESSED,
                                 .precision = precision,
                                 .values = kinds[kind],
                                 .block_rows = b};
-        cmg_matrix *M = matrix_new(&B.view, &o);
+        scoped_matrix *M = matrix_new(&B.view, &o);
         const cmgi_compressed *C = layout(M);
         CHECK(C->block == b && C->identity == identity && C->rows == A.rows);
         CHECK(shape == 1 ? C->p.count > 0 : C->p.count == 0);
-        cmg_matrix *one = compress(&A, precision, kinds[kind]);
+        scoped_matrix *one = compress(&A, precision, kinds[kind]);
         const double each = identity ? 1 : b * b;
         CHECK((double)M->bytes <= each * (double)one->bytes);
         CHECK(product_error(&B, M, false) < (kind == 0 ? 1e-14 : rounding(kinds[kind])));
         CHECK(product_error(&B, M, true) < (kind == 0 ? 1e-14 : 1e-6)); /* row sums */
-        cmg_matrix_destroy(&one);
-        cmg_matrix_destroy(&M);
-        csrs_free(&B, &A);
     }
 }
 
@@ -154,24 +141,21 @@ static void blocks_are_compressed_as_entries(void)
  */
 static cmgi_csr in_turns(cmg_size n, int period, cmg_size entries)
 {
-    cmgi_csr A = {0};
-    cmg_size k = 0;
-    CHECK_OK(cmgi_csr_alloc(ctx, n, n, n * entries, &A));
+    cmgi_csr A = csr_new(n, n, n * entries);
     for (cmg_size i = 0; i < n; ++i) {
         for (cmg_size e = 0; e < entries; ++e) {
             const cmg_size j = i + (e - entries / 2) * 5 + i % period;
             if (j >= 0 && j < n) {
-                A.indices[k] = (cmg_index)j;
-                A.values[k++] = 1 + 0.5 * (double)(i % period) + 0.01 * (double)e;
+                csr_put(&A, i, j, 1 + 0.5 * (double)(i % period) + 0.01 * (double)e);
             }
         }
-        A.indptr[i + 1] = k;
     }
+    csr_end(&A);
     return A;
 }
 
 /* Templates that alternate, as those of systems: joined to vectors, up to some offsets together. */
-static void templates_take_turns(void)
+TEST(templates_take_turns)
 {
     static const struct {
         cmg_size n;
@@ -182,72 +166,59 @@ static void templates_take_turns(void)
                  {3000, 3, 64}, {3000, 3, 65}, {130, 2, 20},  {2000, 1, 7}};
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
         for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
-            cmgi_csr A = in_turns(cases[k].n, cases[k].period, cases[k].entries);
-            cmg_matrix *M = compress(&A, (cmg_precision)p, CMG_VALUES_FULL);
+            scoped_csr A = in_turns(cases[k].n, cases[k].period, cases[k].entries);
+            scoped_matrix *M = compress(&A, (cmg_precision)p, CMG_VALUES_FULL);
             CHECK(product_error(&A, M, false) <= (p == CMG_FP64 ? 1e-15 : 1e-6));
             CHECK(cases[k].n < 900 || layout(M)->t.count > 0);
-            cmg_matrix_destroy(&M);
-            cmgi_csr_free(ctx, &A);
         }
     }
     for (int b = 2; b <= 4; ++b) { /* a mesh of systems: turns that end with every line */
-        cmgi_csr A = grid(50, 0);
-        cmgi_csr B = in_blocks(&A, b, false);
-        cmg_matrix *M = compress(&B, CMG_FP64, CMG_VALUES_FULL);
+        scoped_csr A = grid(50, 0);
+        scoped_csr B = in_blocks(&A, b, false);
+        scoped_matrix *M = compress(&B, CMG_FP64, CMG_VALUES_FULL);
         CHECK(product_error(&B, M, false) <= 1e-15);
-        cmg_matrix_destroy(&M);
-        csrs_free(&B, &A);
     }
 }
 
 /* Inner products that come with a product are those of its rows. */
-static void blocks_leave_inner_products(void)
+TEST(blocks_leave_inner_products)
 {
-    cmgi_csr A = grid(43, 0.5);
-    cmgi_csr B = in_blocks(&A, 3, false);
+    scoped_csr A = grid(43, 0.5);
+    scoped_csr B = in_blocks(&A, 3, false);
     cmg_matrix_options o = {
         .size = sizeof o, .format = CMG_FORMAT_COMPRESSED, .block_rows = 3, .no_templates = true};
-    double *values = suite_vector(B.rows, 3);
-    double *out = calloc((size_t)B.rows, sizeof *out);
+    scoped double *values = random_values(B.rows, 3);
+    scoped double *out = calloc((size_t)B.rows, sizeof *out);
     double expected = 0;
     double found = 0;
-    cmg_matrix *M = matrix_new(&B.view, &o);
-    cmg_vector *x = vector_new(B.rows, CMG_FP64);
-    cmg_vector *y = vector_new(B.rows, CMG_FP64);
-    cmg_vector *xy = vector_new(1, CMG_FP64);
+    scoped_matrix *M = matrix_new(&B.view, &o);
+    scoped_vector *x = vector_new(B.rows, CMG_FP64);
+    scoped_vector *y = vector_new(B.rows, CMG_FP64);
+    scoped_vector *xy = vector_new(1, CMG_FP64);
     CHECK_OK(cmg_vector_set(x, values));
     CHECK(M->dots != NULL);
     CHECK_OK(cmgi_matrix_apply_dot(M, x->data, y->data, xy->data));
     CHECK_OK(cmg_vector_get(y, out));
     CHECK_OK(cmg_vector_get(xy, &found));
-    for (cmg_size i = 0; i < B.rows; ++i) {
-        expected += values[i] * out[i];
-    }
+    expected += dot(values, out, B.rows);
     CHECK(fabs(found - expected) <= 1e-12 * fabs(expected));
-    vectors_destroy(&x, &y, &xy);
-    cmg_matrix_destroy(&M);
-    free_all(values, out);
-    csrs_free(&B, &A);
 }
 
-static void instruction_sets_agree(void)
+TEST(instruction_sets_agree)
 {
-    if (ctx->options.backend != CMG_BACKEND_CPU) {
-        SKIP("kernels of the CPU");
-        return;
-    }
+    NEEDS(ctx->options.backend == CMG_BACKEND_CPU, "kernels of the CPU");
     static const suite_row coded = {"coded", 3001, 3001, 0, 9};
     const cmgi_cpu_kernels *best = cmgi_cpu_kernels_best();
     for (int c = 0; c < 2; ++c) {
-        cmgi_csr A = c == 0 ? grid(70, 0.9) : suite_make(&coded);
-        double *wide = suite_vector(A.cols, 5);
-        float *x = malloc((size_t)A.cols * sizeof *x);
+        scoped_csr A = c == 0 ? grid(70, 0.9) : suite_make(&coded);
+        scoped double *wide = random_values(A.cols, 5);
+        scoped float *x = malloc((size_t)A.cols * sizeof *x);
         float *y[2];
         for (cmg_size j = 0; j < A.cols; ++j) {
             x[j] = (float)wide[j];
         }
         for (int v = CMG_VALUES_FP16; v <= CMG_VALUES_FP8; ++v) {
-            cmg_matrix *M = compress(&A, CMG_FP32, (cmg_values)v);
+            scoped_matrix *M = compress(&A, CMG_FP32, (cmg_values)v);
             double worst = 0;
             for (int k = 0; k < 2; ++k) {
                 y[k] = calloc((size_t)A.rows, sizeof *y[k]);
@@ -260,27 +231,21 @@ static void instruction_sets_agree(void)
             }
             CHECK_NEAR(worst, 0, 1e-5); /* sums of about ten terms of order one in fp32 */
             free_all(y[0], y[1]);
-            cmg_matrix_destroy(&M);
         }
-        free_all(x, wide);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
 /* Templates in turns and in runs by each instruction set, against plain loops. */
-static void instruction_sets_take_turns(void)
+TEST(instruction_sets_take_turns)
 {
     const cmgi_cpu_kernels *set = NULL;
-    if (ctx->options.backend != CMG_BACKEND_CPU) {
-        SKIP("kernels of the CPU");
-        return;
-    }
+    NEEDS(ctx->options.backend == CMG_BACKEND_CPU, "kernels of the CPU");
     for (int s = 0; (set = cmgi_cpu_kernels_at(s)) != NULL; ++s) {
         for (int period = 1; period <= 4; ++period) {
-            cmgi_csr A = in_turns(1000, period, 7);
-            cmg_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
-            double *x = suite_vector(A.cols, 5);
-            double *y = calloc((size_t)A.rows, sizeof *y);
+            scoped_csr A = in_turns(1000, period, 7);
+            scoped_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
+            scoped double *x = random_values(A.cols, 5);
+            scoped double *y = calloc((size_t)A.rows, sizeof *y);
             const cmgi_writeback w = {.kind = CMGI_WB_SCALED, .alpha = 1, .y = y};
             CHECK(layout(M)->t.count > 10);
             set->templates_f64(layout(M), &w, x, 0, layout(M)->t.count);
@@ -291,14 +256,11 @@ static void instruction_sets_take_turns(void)
                 }
                 CHECK_NEAR(y[i], 0, 1e-14); /* sums of seven terms up to 2 */
             }
-            free_all(x, y);
-            cmg_matrix_destroy(&M);
-            cmgi_csr_free(ctx, &A);
         }
     }
 }
 
-static void sizes_around_the_slice(void)
+TEST(sizes_around_the_slice)
 {
     static const cmg_size sizes[] = {1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 191, 193};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
@@ -306,7 +268,7 @@ static void sizes_around_the_slice(void)
         const suite_row band = {"band", sizes[s], sizes[s], 1, 5};
         const suite_row *kinds[] = {&random, &band};
         for (int k = 0; k < 2; ++k) {
-            cmgi_csr A = suite_make(kinds[k]);
+            scoped_csr A = suite_make(kinds[k]);
             cmg_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
             CHECK(product_error(&A, M, false) <= 1e-14);
             cmg_matrix_destroy(&M);
@@ -315,7 +277,6 @@ static void sizes_around_the_slice(void)
                 CHECK(product_error(&A, M, false) <= rounding((cmg_values)v));
                 cmg_matrix_destroy(&M);
             }
-            cmgi_csr_free(ctx, &A);
         }
     }
 }
@@ -336,15 +297,12 @@ static cmg_size code_of(const cmgi_compressed *C, cmg_size p, cmg_size local)
 }
 
 /* Every lane, those past the last row too, reads x inside its range: a GPU runs all of them. */
-static void every_lane_reads_inside(void)
+TEST(every_lane_reads_inside)
 {
-    if (ctx->options.backend != CMG_BACKEND_CPU) {
-        SKIP("the storage is looked at on the host");
-        return;
-    }
+    NEEDS(ctx->options.backend == CMG_BACKEND_CPU, "the storage is looked at on the host");
     for (int s = 0; s < SUITE; ++s) {
-        cmgi_csr A = suite_make(&suite[s]);
-        cmg_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
+        scoped_csr A = suite_make(&suite[s]);
+        scoped_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
         const cmgi_compressed *C = layout(M);
         bool inside = true;
         for (cmg_size p = 0; p < C->p.count; ++p) {
@@ -357,42 +315,33 @@ static void every_lane_reads_inside(void)
                 inside = inside && column >= 0 && column < A.cols;
             }
         }
-        CHECK(inside);
-        if (!inside) {
-            printf("   %s\n", suite[s].name);
-        }
-        cmg_matrix_destroy(&M);
-        cmgi_csr_free(ctx, &A);
+        CHECK_SAY(inside, "%s", suite[s].name);
     }
 }
 
 /* Rows of a line in nine kinds, the last three of which are the first three but for rounding. */
 static cmgi_csr nearly_equal_kinds(cmg_size n)
 {
-    cmgi_csr A = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, n, n, 3 * n, &A));
-    cmg_size k = 0;
+    cmgi_csr A = csr_new(n, n, 3 * n);
     for (cmg_size i = 0; i < n; ++i) {
         const cmg_size kind = i * 7 % 31 % 9;
-        A.indptr[i] = k;
         for (cmg_size j = i > 0 ? i - 1 : 0; j <= i + 1 && j < n; ++j) {
-            A.indices[k] = (cmg_index)j;
-            A.values[k++] = (double)(kind % 6 + 1) * (j == i ? 2 : -1) * (kind > 5 ? 1 + 1e-12 : 1);
+            csr_put(&A, i, j,
+                    (double)(kind % 6 + 1) * (j == i ? 2 : -1) * (kind > 5 ? 1 + 1e-12 : 1));
         }
     }
-    A.indptr[n] = k;
+    csr_end(&A);
     return A;
 }
 
 /* The same storage as a search in fp32 comes to. */
-static void templates_are_rounded_as_they_are_found(void)
+TEST(templates_are_rounded_as_they_are_found)
 {
-    cmgi_csr A = nearly_equal_kinds(30001);
-    cmg_matrix_options options = matrix_defaults();
-    options.format = CMG_FORMAT_COMPRESSED;
-    cmg_matrix *wide = NULL;
-    cmg_matrix *found = NULL;
-    cmg_matrix *rounded = NULL;
+    scoped_csr A = nearly_equal_kinds(30001);
+    cmg_matrix_options options = matrix_options("format=compressed");
+    scoped_matrix *wide = NULL;
+    scoped_matrix *found = NULL;
+    scoped_matrix *rounded = NULL;
     CHECK_OK(cmgi_matrix_create(ctx, &(cmgi_matrix_source){.csr = &A.view}, CMGI_USE_ANY, &options,
                                 &wide));
     options.precision = CMG_FP32;
@@ -412,30 +361,21 @@ static void templates_are_rounded_as_they_are_found(void)
         CHECK(memcmp(R->t.offset, F->t.offset, entries * sizeof *F->t.offset) == 0);
         CHECK(memcmp(R->t.value, F->t.value, entries * sizeof(float)) == 0);
     }
-    cmg_matrix_destroy(&wide);
-    cmg_matrix_destroy(&found);
-    cmg_matrix_destroy(&rounded);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* Rows that are known to be the row before are stored as those that are looked at. */
-static void rows_that_are_known_are_not_looked_at(void)
+TEST(rows_that_are_known_are_not_looked_at)
 {
-    if (ctx->options.backend != CMG_BACKEND_CPU) {
-        SKIP("rows on the host");
-        return;
-    }
+    NEEDS(ctx->options.backend == CMG_BACKEND_CPU, "rows on the host");
     for (int c = 0; c < 4; ++c) {
-        cmgi_csr A = grid(c < 2 ? 150 : 151, c % 2 == 0 ? 0 : 0.4);
+        scoped_csr A = grid(c < 2 ? 150 : 151, c % 2 == 0 ? 0 : 0.4);
         cmgi_csr_facts facts = {.looks.wanted = true};
-        cmg_matrix_options options = matrix_defaults();
+        cmg_matrix_options options = matrix_options("format=compressed");
         cmg_matrix *M[2] = {NULL, NULL};
-        for (cmg_size k = A.indptr[9000]; k < A.indptr[15000];
-             ++k) { /* more than templates may be */
+        for (cmg_size k = A.indptr[9000]; k < A.indptr[15000]; ++k) { /* too many templates */
             A.values[k] += 1e-6 * (double)k;
         }
         CHECK_OK(cmgi_csr_facts_take(ctx, &A.view, 0, A.rows, &facts));
-        options.format = CMG_FORMAT_COMPRESSED;
         options.precision = c < 2 ? CMG_FP64 : CMG_FP32;
         for (int k = 0; k < 2; ++k) {
             const cmgi_matrix_source from = {.csr = &A.view,
@@ -454,16 +394,13 @@ static void rows_that_are_known_are_not_looked_at(void)
         cmg_matrix_destroy(&M[0]);
         cmg_matrix_destroy(&M[1]);
         cmgi_csr_facts_forget(ctx, &facts);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
-static void what_cannot_be_is_refused(void)
+TEST(what_cannot_be_is_refused)
 {
-    cmgi_csr A = grid(20, 0);
-    cmg_matrix_options options = matrix_defaults();
-    options.format = CMG_FORMAT_COMPRESSED;
-    options.values = CMG_VALUES_FP16;
+    scoped_csr A = grid(20, 0);
+    cmg_matrix_options options = matrix_options("format=compressed values=fp16");
     cmg_matrix *M = NULL;
     CHECK_STATUS(cmg_matrix_create_csr(ctx, &A.view, &options, &M), CMG_ERR_UNSUPPORTED);
     options.precision = CMG_FP32;
@@ -472,25 +409,4 @@ static void what_cannot_be_is_refused(void)
     options.values = (cmg_values)9;
     CHECK_STATUS(cmg_matrix_create_csr(ctx, &A.view, &options, &M), CMG_ERR_ARG);
     CHECK(M == NULL);
-    cmgi_csr_free(ctx, &A);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(equal_rows_become_templates);
-    RUN(varying_values_leave_patterns);
-    RUN(codes_are_as_short_as_the_spread_allows);
-    RUN(templates_and_codes_live_side_by_side);
-    RUN(templates_take_turns);
-    RUN(blocks_are_compressed_as_entries);
-    RUN(blocks_leave_inner_products);
-    RUN(instruction_sets_agree);
-    RUN(instruction_sets_take_turns);
-    RUN(sizes_around_the_slice);
-    RUN(every_lane_reads_inside);
-    RUN(templates_are_rounded_as_they_are_found);
-    RUN(rows_that_are_known_are_not_looked_at);
-    RUN(what_cannot_be_is_refused);
-    return TEST_END();
 }

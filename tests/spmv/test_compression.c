@@ -6,18 +6,10 @@
 #include "spmv/compressed.h"
 #include "suite.h"
 
-#include "core/random.h"
-
-#include <math.h>
-
 static cmg_matrix_options compressed(cmg_precision precision, cmg_values values)
 {
-    cmg_matrix_options o = matrix_defaults();
-    o.format = CMG_FORMAT_COMPRESSED;
-    o.precision = precision;
-    o.values = values;
-    o.explain = true;
-    return o;
+    return matrix_options("format=compressed precision=%s values=%s explain",
+                          WORD("precision", precision), WORD("values", values));
 }
 
 /* n rows of `width` entries around the diagonal; `kinds` different sets of values, 0 = all differ.
@@ -68,7 +60,7 @@ static cmg_size met(const cmg_compression_info *info, cmgi_obstacle what, cmg_si
 static void check_exact(const cmgi_csr *A, const cmg_matrix_options *o)
 {
     const cmg_compression_info info = predict(A, o, 0);
-    cmg_matrix *M = matrix_new(&A->view, o);
+    scoped_matrix *M = matrix_new(&A->view, o);
     const cmgi_compressed *C = M->data;
     CHECK(info.bytes == M->bytes);
     CHECK(info.looked == info.slices && info.slices == C->t.count + C->p.count);
@@ -89,10 +81,9 @@ static void check_exact(const cmgi_csr *A, const cmg_matrix_options *o)
     CHECK(by_way[1] <= by_way[0] && by_way[2] <= by_way[1]);
     CHECK(memcmp(M->compression, &info, sizeof info) == 0);
     CHECK((info.obstacles[0] == '\0') == (C->p.count == 0));
-    cmg_matrix_destroy(&M);
 }
 
-static void all_slices_give_the_bytes(void)
+TEST(all_slices_give_the_bytes)
 {
     static const struct {
         cmg_precision precision;
@@ -104,37 +95,32 @@ static void all_slices_give_the_bytes(void)
     for (int k = 0; k < 4; ++k) {
         const cmg_matrix_options o = compressed(kinds[k].precision, kinds[k].values);
         for (int s = 0; s < SUITE; ++s) {
-            cmgi_csr A = suite_make(&suite[s]);
+            scoped_csr A = suite_make(&suite[s]);
             check_exact(&A, &o);
-            cmgi_csr_free(ctx, &A);
         }
-        cmgi_csr A = band(20000, 5, 3);
+        scoped_csr A = band(20000, 5, 3);
         for (cmg_size e = A.indptr[12000]; e < A.indptr[14000]; ++e) {
             A.values[e] = (double)e;
         }
         check_exact(&A, &o);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
 /* The less of the two plain storages, as the formats themselves say. */
-static void plain_is_the_less_of_slices_and_csr(void)
+TEST(plain_is_the_less_of_slices_and_csr)
 {
     for (int s = 0; s < SUITE; ++s) {
-        cmgi_csr A = suite_make(&suite[s]);
+        scoped_csr A = suite_make(&suite[s]);
         size_t bytes[2] = {0, 0};
         for (int f = 0; f < 2; ++f) {
             cmg_matrix_options o = compressed(CMG_FP32, CMG_VALUES_FULL);
-            o.format = f == 0 ? CMG_FORMAT_CSR : CMG_FORMAT_SELL;
-            o.warp = 32;
-            cmg_matrix *M = matrix_new(&A.view, &o);
+            matrix_set(&o, "format=%s warp=32", f == 0 ? "csr" : "sell");
+            scoped_matrix *M = matrix_new(&A.view, &o);
             bytes[f] = M->bytes;
-            CHECK(M->compression->rows == A.rows); /* told of every format */
-            cmg_matrix_destroy(&M);
+            CHECK(M->compression->rows == A.rows); /* reported of every format */
         }
         const cmg_matrix_options o = compressed(CMG_FP32, CMG_VALUES_FULL);
         CHECK(predict(&A, &o, 0).plain == (bytes[0] < bytes[1] ? bytes[0] : bytes[1]));
-        cmgi_csr_free(ctx, &A);
     }
 }
 
@@ -183,10 +169,10 @@ static cmg_size up_to_90000(cmg_size i)
     return 1 + (i * 7919) % 90000;
 }
 
-static void obstacles_are_named(void)
+TEST(obstacles_are_named)
 {
     cmg_matrix_options o = compressed(CMG_FP64, CMG_VALUES_FULL);
-    cmgi_csr A = band(5000, 7, 0);
+    scoped_csr A = band(5000, 7, 0);
     check_obstacle(&A, &o, CMGI_OBSTACLE_VALUES, CMG_COMPRESSION_PATTERN);
     o.no_templates = true;
     check_obstacle(&A, &o, CMGI_OBSTACLE_NOT_LOOKED_FOR, CMG_COMPRESSION_PATTERN);
@@ -214,14 +200,13 @@ static void obstacles_are_named(void)
     cmg_size row = -1;
     CHECK(met(&info, CMGI_OBSTACLE_TOO_MANY, &row) >= 5000 - CMGI_TEMPLATES - 2);
     CHECK(info.stored_rows[CMG_COMPRESSION_TEMPLATE] >= 64 * (CMGI_TEMPLATES - 4));
-    cmgi_csr_free(ctx, &A);
 }
 
 /* One offset that only the first rows have would read past x in the last ones; and a base. */
-static void obstacles_at_the_edge_are_named(void)
+TEST(obstacles_at_the_edge_are_named)
 {
     const cmg_matrix_options o = compressed(CMG_FP64, CMG_VALUES_FULL);
-    cmgi_csr A = {0};
+    scoped_csr A = {0};
     CHECK_OK(cmgi_csr_alloc(ctx, 64, 64, 65, &A));
     A.indptr[0] = 0;
     for (cmg_size i = 0; i < 64; ++i) {
@@ -237,15 +222,14 @@ static void obstacles_at_the_edge_are_named(void)
     CHECK(met(&info, CMGI_OBSTACLE_OUTSIDE, &row) == 1 && row == 1);
     CHECK(met(&info, CMGI_OBSTACLE_SHORT_ROW, &row) == 1 && row == 1);
     CHECK(info.stored_rows[CMG_COMPRESSION_CODES32] == 64);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* A share of all that is regular is seen in a share of the rows. */
-static void samples_come_near(void)
+TEST(samples_come_near)
 {
     const cmg_matrix_options o = compressed(CMG_FP64, CMG_VALUES_FULL);
     for (cmg_size kinds = 0; kinds <= 2; ++kinds) {
-        cmgi_csr A = band(200000, 5, kinds);
+        scoped_csr A = band(200000, 5, kinds);
         for (cmg_size k = A.indptr[100000]; k < A.indptr[A.rows]; ++k) {
             A.values[k] = (double)k; /* half of the rows repeat at most */
         }
@@ -262,12 +246,11 @@ static void samples_come_near(void)
             CHECK(met(&some, (cmgi_obstacle)c, &row) == 0 || met(&all, (cmgi_obstacle)c, &row) > 0);
             CHECK(row < A.rows);
         }
-        cmgi_csr_free(ctx, &A);
     }
 }
 
 /* Of nothing, all is looked at. */
-static void no_rows_are_forecast(void)
+TEST(no_rows_are_forecast)
 {
     const cmg_matrix_options o = compressed(CMG_FP64, CMG_VALUES_FULL);
     const cmg_size indptr[1] = {0};
@@ -279,25 +262,15 @@ static void no_rows_are_forecast(void)
 }
 
 /* The n-th allocation fails, for every n: a status, no leak, no matrix. */
-static void shortage_gives_no_matrix(void)
+TEST(shortage_gives_no_matrix)
 {
-    cmgi_csr A = band(3000, 5, 2);
+    scoped_csr A = band(3000, 5, 2);
     cmg_matrix_options o = compressed(CMG_FP64, CMG_VALUES_FULL);
     o.format = CMG_FORMAT_AUTO;
-    cmg_matrix *M = NULL;
-    cmg_status status = CMG_ERR_MEMORY;
-    long n = 0;
-    for (; status == CMG_ERR_MEMORY && n < 500; ++n) {
-        const size_t held = ctx->bytes_now[0] + ctx->bytes_now[1];
-        cmgi_context_fail_after(ctx, n);
-        status = cmg_matrix_create_csr(ctx, &A.view, &o, &M);
-        cmgi_context_fail_after(ctx, -1);
-        CHECK((status == CMG_OK) == (M != NULL));
-        CHECK(M != NULL || ctx->bytes_now[0] + ctx->bytes_now[1] == held);
+    for (failing f = {.most = 500, .fewest = 9}; failing_next(&f);) {
+        scoped_matrix *M = NULL;
+        CHECK(failing_done(&f, cmg_matrix_create_csr(ctx, &A.view, &o, &M)) == (M != NULL));
     }
-    CHECK(status == CMG_OK && n > 10);
-    cmg_matrix_destroy(&M);
-    cmgi_csr_free(ctx, &A);
 }
 
 enum { SIDE = 24, POINTS = SIDE * SIDE };
@@ -319,7 +292,7 @@ static cmgi_csr squares(bool plate, double vary, double factor)
 {
     static const int right[] = {1, 0, -1, 0};
     static const int up[] = {0, 1, 0, -1};
-    double *dense = calloc((size_t)POINTS * POINTS, sizeof *dense);
+    scoped double *dense = calloc((size_t)POINTS * POINTS, sizeof *dense);
     for (int i = 0; i < POINTS; ++i) {
         int at[5] = {i};
         double v[5] = {4};
@@ -342,28 +315,23 @@ static cmgi_csr squares(bool plate, double vary, double factor)
             add_square(dense, 1 + vary * cmgi_random_at(2, (uint64_t)i), at, v, count);
         }
     }
-    cmgi_csr A = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, POINTS, POINTS, 13 * POINTS, &A));
-    cmg_size nnz = 0;
+    cmgi_csr A = csr_new(POINTS, POINTS, 13 * POINTS);
     for (int i = 0; i < POINTS; ++i) {
         for (int j = 0; j < POINTS; ++j) {
             const double d = (i % 64 < 32 ? factor : 1) * (j % 64 < 32 ? factor : 1);
             if (dense[i * POINTS + j] != 0) {
-                A.indices[nnz] = j;
-                A.values[nnz++] = d * dense[i * POINTS + j];
+                csr_put(&A, i, j, d * dense[i * POINTS + j]);
             }
         }
-        A.indptr[i + 1] = nnz;
     }
-    free(dense);
+    csr_end(&A);
     return A;
 }
 
 static bool halves(const cmgi_csr *A, const cmg_matrix_options *o)
 {
-    const cmg_csr view = cmgi_csr_view(A);
     bool found = false;
-    const cmgi_compression_look what = {.csr = &view, .options = o, .halves = &found};
+    const cmgi_compression_look what = {.csr = &A->view, .options = o, .halves = &found};
     cmg_compression_info info;
     CHECK_OK(cmgi_compression_predict(ctx, &what, &info));
     return found;
@@ -371,7 +339,7 @@ static bool halves(const cmgi_csr *A, const cmg_matrix_options *o)
 
 /* 16 bits do for weighted differences of neighbours; not for a plate, whose smooth energies are
  * small differences of its entries, nor where one slice has large and small rows. */
-static void halves_go_where_energies_stay(void)
+TEST(halves_go_where_energies_stay)
 {
     const struct {
         bool plate;
@@ -383,19 +351,17 @@ static void halves_go_where_energies_stay(void)
                  {true, 1e-3, 0x1p-2, false}};
     const cmg_matrix_options single = compressed(CMG_FP32, CMG_VALUES_FULL);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
-        cmgi_csr A = squares(cases[c].plate, cases[c].vary, cases[c].factor);
+        scoped_csr A = squares(cases[c].plate, cases[c].vary, cases[c].factor);
         CHECK(halves(&A, &single) == cases[c].wanted);
-        cmgi_csr_free(ctx, &A);
     }
     for (int vary = 0; vary < 2; ++vary) { /* rows that repeat are kept as they are */
-        cmgi_csr line = band(4096, 3, 1);
+        scoped_csr line = band(4096, 3, 1);
         for (cmg_size k = 0; k < line.indptr[line.rows]; ++k) {
             line.values[k] = -1 - vary * cmgi_random_at(5, (uint64_t)k);
         }
         CHECK(halves(&line, &single) == (vary == 1));
-        cmgi_csr_free(ctx, &line);
     }
-    cmgi_csr A = squares(false, 1, 1);
+    scoped_csr A = squares(false, 1, 1);
     cmg_matrix_options others[4] = {single, single, single, single};
     others[0].precision = CMG_FP64;
     others[1].keep_map = true;
@@ -404,24 +370,20 @@ static void halves_go_where_energies_stay(void)
     for (size_t k = 0; k < sizeof others / sizeof *others; ++k) {
         CHECK(!halves(&A, &others[k]));
     }
-    cmgi_csr_free(ctx, &A);
 }
 
 /* Energies of vectors from smooth to random then differ by no more than 2^-11: sums in fp64 of
  * what a product with unit vectors gives. */
-static void halves_keep_energies(void)
+TEST(halves_keep_energies)
 {
-    cmgi_csr A = squares(false, 1, 1);
-    const cmg_csr view = cmgi_csr_view(&A);
+    scoped_csr A = squares(false, 1, 1);
     cmg_matrix_options o = compressed(CMG_FP32, CMG_VALUES_FP16);
     o.explain = false;
-    cmg_matrix *M = NULL;
-    cmg_vector *e = NULL;
-    cmg_vector *column = NULL;
-    double *stored = calloc((size_t)POINTS * POINTS, sizeof *stored); /* column by column */
-    double *unit = calloc(POINTS, sizeof *unit);
-    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &o, &M));
-    CHECK_OK(cmg_vector_create(ctx, POINTS, CMG_FP32, &e));
+    scoped_vector *column = NULL;
+    scoped double *stored = calloc((size_t)POINTS * POINTS, sizeof *stored); /* column by column */
+    scoped double *unit = calloc(POINTS, sizeof *unit);
+    scoped_matrix *M = matrix_new(&A.view, &o);
+    scoped_vector *e = vector_new(POINTS, CMG_FP32);
     CHECK_OK(cmg_vector_create(ctx, POINTS, CMG_FP32, &column));
     for (int j = 0; j < POINTS; ++j) {
         unit[j] = 1;
@@ -451,25 +413,4 @@ static void halves_keep_energies(void)
         CHECK(fabs(kept - given) <= (0x1p-11 + 300 * 0x1p-24) * given);
         CHECK(kept != given);
     }
-    free(stored);
-    free(unit);
-    cmg_vector_destroy(&e);
-    cmg_vector_destroy(&column);
-    cmg_matrix_destroy(&M);
-    cmgi_csr_free(ctx, &A);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(halves_go_where_energies_stay);
-    RUN(halves_keep_energies);
-    RUN(all_slices_give_the_bytes);
-    RUN(plain_is_the_less_of_slices_and_csr);
-    RUN(obstacles_are_named);
-    RUN(obstacles_at_the_edge_are_named);
-    RUN(samples_come_near);
-    RUN(no_rows_are_forecast);
-    RUN(shortage_gives_no_matrix);
-    return TEST_END();
 }

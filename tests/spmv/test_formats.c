@@ -81,14 +81,14 @@ static void compare(const comparison *t, int kind)
     const cmg_size n = t->A->rows;
     const double eps = t->precision == CMG_FP64 ? 0x1p-52 : 0x1p-23;
     const cmg_index *perm = cmg_matrix_permutation(t->M);
-    double *px = renumbered(t->x, t->A->cols, perm);
-    double *pb = renumbered(t->b, n, perm);
-    double *pc = renumbered(t->c, n, perm);
-    double *pd = renumbered(t->d, n, perm);
-    cmg_vector *x = vector_from(t->A->cols, t->precision, px);
-    cmg_vector *b = vector_from(n, t->precision, pb);
-    cmg_vector *d = vector_from(n, t->precision, pd);
-    cmg_vector *y = vector_from(n, t->precision, pc);
+    scoped double *px = renumbered(t->x, t->A->cols, perm);
+    scoped double *pb = renumbered(t->b, n, perm);
+    scoped double *pc = renumbered(t->c, n, perm);
+    scoped double *pd = renumbered(t->d, n, perm);
+    scoped_vector *x = vector_from(t->A->cols, t->precision, px);
+    scoped_vector *b = vector_from(n, t->precision, pb);
+    scoped_vector *d = vector_from(n, t->precision, pd);
+    scoped_vector *y = vector_from(n, t->precision, pc);
     if (kind == CMGI_WB_APPLY) {
         CHECK_OK(cmg_matrix_apply(t->M, x, y));
     } else if (kind == CMGI_WB_AXPBY) {
@@ -104,7 +104,7 @@ static void compare(const comparison *t, int kind)
     } else {
         apply_momentum(t, kind, x, b, d, y);
     }
-    double *out = malloc(((size_t)n + 1) * sizeof *out);
+    scoped double *out = malloc(((size_t)n + 1) * sizeof *out);
     CHECK_OK(cmg_vector_get(y, out));
     double worst =
         0; /* error over its bound: each of at most 400 products rounds once, the sum too */
@@ -114,21 +114,17 @@ static void compare(const comparison *t, int kind)
             eps * (double)(t->A->indptr[i + 1] - t->A->indptr[i] + 8) * (t->magnitude[i] + 4);
         worst = fmax(worst, fabs(out[k] - expected_value(t, kind, i)) / bound);
     }
-    CHECK(worst <= 1);
-    if (!(worst <= 1)) {
-        printf("   %s, format %s, write-back %d, precision %d: %.3g times the bound\n", t->name,
-               cmg_enum_name("format", (int)t->M->options.format), kind, (int)t->precision, worst);
-    }
-    vectors_destroy(&x, &b, &d, &y);
-    free_all(px, pb, pc, pd, out);
+    CHECK_SAY(worst <= 1, "%s, format %s, write-back %d, precision %d: %.3g times the bound",
+              t->name, cmg_enum_name("format", (int)t->M->options.format), kind, (int)t->precision,
+              worst);
 }
 
 static void fill_comparison(comparison *t)
 {
-    t->x = suite_vector(t->A->cols, 3);
-    t->b = suite_vector(t->A->rows, 4);
-    t->c = suite_vector(t->A->rows, 5);
-    t->d = suite_vector(t->A->rows, 6);
+    t->x = random_values(t->A->cols, 3);
+    t->b = random_values(t->A->rows, 4);
+    t->c = random_values(t->A->rows, 5);
+    t->d = random_values(t->A->rows, 6);
     t->sum = calloc((size_t)t->A->rows + 1, sizeof(double));
     t->magnitude = calloc((size_t)t->A->rows + 1, sizeof(double));
     suite_multiply(t->A, t->x, t->sum, t->magnitude);
@@ -158,37 +154,34 @@ typedef enum filling { FULL, NEARLY_FULL, IDENTITY } filling;
 
 static cmgi_csr blocks_of(const cmgi_csr *A, int b, filling how)
 {
-    cmgi_csr B = {0};
     uint64_t seed = 9;
-    cmg_size at = 0;
-    CHECK_OK(cmgi_csr_alloc(ctx, A->rows * b, A->cols * b, A->indptr[A->rows] * b * b, &B));
+    cmgi_csr B = csr_new(A->rows * b, A->cols * b, A->indptr[A->rows] * b * b);
     for (cmg_size i = 0; i < B.rows; ++i) {
-        B.indptr[i] = at;
         for (cmg_size k = A->indptr[i / b]; k < A->indptr[i / b + 1]; ++k) {
             for (int j = 0; j < b; ++j) {
                 const bool left_out = how == IDENTITY      ? j != i % b
                                       : how == NEARLY_FULL ? (k * b * b + i % b * b + j) % 7 == 3
                                                            : false;
                 if (!left_out) {
-                    B.indices[at] = A->indices[k] * b + j;
-                    B.values[at++] = how == IDENTITY ? A->values[k] : cmgi_random(&seed) - 0.5;
+                    csr_put(&B, i, A->indices[k] * b + j,
+                            how == IDENTITY ? A->values[k] : cmgi_random(&seed) - 0.5);
                 }
             }
         }
     }
-    B.indptr[B.rows] = at;
+    csr_end(&B);
     return B;
 }
 
 /* Slices of blocks of 1, 2 and 3, found or given, in every format that takes them. */
-static void blocks_multiply_as_their_entries(void)
+TEST(blocks_multiply_as_their_entries)
 {
     static const cmg_format formats[] = {CMG_FORMAT_BELL,      CMG_FORMAT_SBELL, CMG_FORMAT_SELL,
                                          CMG_FORMAT_K1,        CMG_FORMAT_K1R,   CMG_FORMAT_K1RS,
                                          CMG_FORMAT_COMPRESSED};
     enum { FORMATS = sizeof formats / sizeof *formats };
     for (int m = 3; m < SUITE - 1; ++m) {
-        cmgi_csr A = suite_make(&suite[m]);
+        scoped_csr A = suite_make(&suite[m]);
         for (int turn = 0; turn < 9 * FORMATS; ++turn) {
             const int b = 1 + turn % 3;
             const filling how = (filling)(turn / 3 % 3);
@@ -197,7 +190,7 @@ static void blocks_multiply_as_their_entries(void)
             if ((renumbers && A.rows != A.cols) || (how == NEARLY_FULL && b == 1)) {
                 continue;
             }
-            cmgi_csr B = blocks_of(&A, b, how);
+            scoped_csr B = blocks_of(&A, b, how);
             const bool finds = format == CMG_FORMAT_BELL || format == CMG_FORMAT_SBELL;
             cmg_matrix_options o = {.size = sizeof o,
                                     .format = format,
@@ -207,7 +200,7 @@ static void blocks_multiply_as_their_entries(void)
                                                          : 256,
                                     .keep_map = turn % 2 == 0};
             o.block_rows = finds && m % 2 == 0 ? 0 : b;
-            cmg_matrix *M = matrix_new(&B.view, &o);
+            scoped_matrix *M = matrix_new(&B.view, &o);
             check_products(suite[m].name, &B, M);
             if (o.keep_map) {
                 for (cmg_size k = 0; k < B.indptr[B.rows]; ++k) {
@@ -216,34 +209,28 @@ static void blocks_multiply_as_their_entries(void)
                 CHECK_OK(cmg_matrix_update(M, B.values));
                 check_products(suite[m].name, &B, M);
             }
-            cmg_matrix_destroy(&M);
-            cmgi_csr_free(ctx, &B);
         }
-        cmgi_csr_free(ctx, &A);
     }
 }
 
 /* What blocks are for: one column number for nine values, one number for nine entries; and a size
  * that they do not divide is refused. */
-static void blocks_save_what_they_should(void)
+TEST(blocks_save_what_they_should)
 {
-    cmgi_csr A = suite_make(&suite[10]);
+    scoped_csr A = suite_make(&suite[10]);
     cmg_matrix_options o = {.size = sizeof o, .format = CMG_FORMAT_SBELL};
     const double blocks = (double)A.indptr[A.rows];
     for (int how = FULL; how <= IDENTITY; how += 2) {
-        cmgi_csr B = blocks_of(&A, 3, (filling)how);
-        cmg_matrix *M = matrix_new(&B.view, &o);
+        scoped_csr B = blocks_of(&A, 3, (filling)how);
+        scoped_matrix *M = matrix_new(&B.view, &o);
         const double least = blocks * (how == FULL ? 76 : 12);
         CHECK((double)M->bytes >= least && (double)M->bytes <= 1.1 * least);
-        cmg_matrix_destroy(&M);
-        cmgi_csr_free(ctx, &B);
     }
     cmg_matrix *M = NULL;
     o.block_rows = 3; /* 1000 rows */
     CHECK_STATUS(cmg_matrix_create_csr(ctx, &A.view, &o, &M), CMG_ERR_SHAPE);
     o.block_rows = 4;
     CHECK_STATUS(cmg_matrix_create_csr(ctx, &A.view, &o, &M), CMG_ERR_ARG);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* One matrix through every format, precision and write-back; values updated in between. */
@@ -255,17 +242,13 @@ static void check_matrix(const char *name, const cmgi_csr *given, bool diagonal)
             continue;
         }
         for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
-            cmgi_csr A = {0};
+            scoped_csr A = {0};
             cmg_csr view = cmgi_csr_view(given);
             CHECK_OK(cmgi_csr_copy(ctx, &view, &A));
             view = cmgi_csr_view(&A);
-            cmg_matrix_options options = matrix_defaults();
-            options.format = one.format;
-            options.t = one.t;
-            options.warp = one.warp;
-            options.threshold = one.threshold;
-            options.precision = (cmg_precision)p;
-            options.keep_map = true;
+            cmg_matrix_options options = matrix_options(
+                "format=%s t=%d warp=%d threshold=%d precision=%s keep_map",
+                WORD("format", one.format), one.t, one.warp, one.threshold, WORD("precision", p));
             comparison t = {.A = &A, .precision = (cmg_precision)p, .name = name};
             CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &t.M));
             fill_comparison(&t);
@@ -289,20 +272,18 @@ static void check_matrix(const char *name, const cmgi_csr *given, bool diagonal)
                                        info.stored >= info.nnz || t.M->format->elements));
             CHECK(info.traffic >= info.bytes + (size_t)A.rows * (p == CMG_FP64 ? 8U : 4U));
             cmg_matrix_destroy(&t.M);
-            cmgi_csr_free(ctx, &A);
         }
     }
 }
 
 /* The row of a format knows from the row lengths what its storage comes to: exactly, or, where the
  * columns matter, from below. Every row, every parameter. */
-static void rows_know_their_bytes(void)
+TEST(rows_know_their_bytes)
 {
     for (int k = 0; k < SUITE; ++k) {
-        cmgi_csr A = suite_make(&suite[k]);
-        const cmg_csr view = cmgi_csr_view(&A);
+        scoped_csr A = suite_make(&suite[k]);
         cmgi_row_statistics s;
-        CHECK_OK(cmgi_row_statistics_take(ctx, &view, &s));
+        CHECK_OK(cmgi_row_statistics_take(ctx, &A.view, &s));
         for (int f = 0; cmgi_format_at(ctx, f) != NULL; ++f) {
             const cmgi_format *format = cmgi_format_at(ctx, f);
             int named = -1;
@@ -325,7 +306,7 @@ static void rows_know_their_bytes(void)
                 if (!applies(&v, &A, suite[k].kind == 5)) {
                     continue;
                 }
-                cmg_matrix *M = matrix_new(&view, &o);
+                scoped_matrix *M = matrix_new(&A.view, &o);
                 const size_t told = cmgi_format_bytes(ctx, &s, &M->options);
                 if (format->at_least) {
                     CHECK(told <= M->bytes);
@@ -336,37 +317,31 @@ static void rows_know_their_bytes(void)
                     CHECK(told == M->bytes);
                 }
                 if (told != M->bytes && !format->at_least) {
-                    printf("   %s: %s: told %zu, has %zu\n", suite[k].name,
+                    printf("   %s: %s: predicted %zu, has %zu\n", suite[k].name,
                            cmg_enum_name("format", (int)format->id), told, M->bytes);
                 }
-                cmg_matrix_destroy(&M);
             }
         }
         cmgi_row_statistics_free(ctx, &s);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
-static void every_format_multiplies_the_suite(void)
+TEST(every_format_multiplies_the_suite)
 {
     for (int s = 0; s < SUITE; ++s) {
-        cmgi_csr A = suite_make(&suite[s]);
+        scoped_csr A = suite_make(&suite[s]);
         check_matrix(suite[s].name, &A, suite[s].kind == 5);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
 /* Slices of two lanes over a matrix of four rows, laid out by hand as in slices.h. */
-static void sell_of_four_rows_by_hand(void)
+TEST(sell_of_four_rows_by_hand)
 {
     const cmg_size indptr[] = {0, 2, 3, 3, 5};
     const cmg_index indices[] = {0, 2, 1, 0, 3};
     const double values[] = {1, 2, 3, 4, 5};
     const cmg_csr csr = {4, 4, indptr, indices, values};
-    cmg_matrix_options options = matrix_defaults();
-    options.format = CMG_FORMAT_SELL;
-    options.warp = 4;
-    cmg_matrix *A = matrix_new(&csr, &options);
+    scoped_matrix *A = matrix_with(&csr, "format=sell warp=4");
     const double expected[] = {1, 3, 0, 4, 2, 0, 0, 5};
     double stored[8] = {0};
     CHECK(A->stored == 8);
@@ -374,82 +349,47 @@ static void sell_of_four_rows_by_hand(void)
     for (int k = 0; k < 8; ++k) {
         CHECK(stored[k] == expected[k]);
     }
-    cmg_matrix_destroy(&A);
 }
 
-static void products_repeat_bitwise(void)
+TEST(products_repeat_bitwise)
 {
-    cmgi_csr A = suite_make(&suite[SUITE - 1]);
-    const cmg_csr view = cmgi_csr_view(&A);
-    double *host = suite_vector(A.cols, 8);
-    double *first = malloc((size_t)A.rows * sizeof *first);
-    double *again = malloc((size_t)A.rows * sizeof *again);
-    cmg_vector *x = vector_from(A.cols, CMG_FP64, host);
-    cmg_vector *y = vector_new(A.rows, CMG_FP64);
+    scoped_csr A = suite_make(&suite[SUITE - 1]);
+    scoped double *host = random_values(A.cols, 8);
+    scoped double *first = malloc((size_t)A.rows * sizeof *first);
+    scoped double *again = malloc((size_t)A.rows * sizeof *again);
+    scoped_vector *x = vector_from(A.cols, CMG_FP64, host);
+    scoped_vector *y = vector_new(A.rows, CMG_FP64);
     for (int v = 0; v < MOST; ++v) {
         variant one;
         if (!variant_at(v, &one) || !applies(&one, &A, false) || is_vendor(one.format)) {
             continue;
         }
-        cmg_matrix_options options = matrix_defaults();
-        options.format = one.format;
-        options.t = one.t;
-        cmg_matrix *M = matrix_new(&view, &options);
+        cmg_matrix_options options =
+            matrix_options("format=%s t=%d", WORD("format", one.format), one.t);
+        scoped_matrix *M = matrix_new(&A.view, &options);
         CHECK_OK(cmg_matrix_apply(M, x, y));
         CHECK_OK(cmg_vector_get(y, first));
         CHECK_OK(cmg_matrix_apply(M, x, y));
         CHECK_OK(cmg_vector_get(y, again));
         CHECK(memcmp(first, again, (size_t)A.rows * sizeof *first) == 0);
-        cmg_matrix_destroy(&M);
     }
-    vectors_destroy(&x, &y);
-    free_all(host, first, again);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* Every allocation of every format fails once: a status, and nothing is left behind. */
-static void allocation_failures_leave_nothing(void)
+TEST(allocation_failures_leave_nothing)
 {
-    cmgi_csr A = suite_make(&suite[11]);
-    const cmg_csr view = cmgi_csr_view(&A);
+    scoped_csr A = suite_make(&suite[11]);
     for (int v = 0; v < MOST; ++v) {
         variant one;
         if (!variant_at(v, &one) || one.format == CMG_FORMAT_DIAGONAL ||
             !applies(&one, &A, false)) {
             continue;
         }
-        cmg_matrix_options options = matrix_defaults();
-        options.format = one.format;
-        options.keep_map = true;
-        bool done = false;
-        for (long n = 0; n < 100 && !done; ++n) {
-            size_t before[2];
-            size_t after[2];
-            cmg_matrix *M = NULL;
-            cmg_context_memory(ctx, before, NULL);
-            cmgi_context_fail_after(ctx, n);
-            const cmg_status status = cmg_matrix_create_csr(ctx, &view, &options, &M);
-            cmgi_context_fail_after(ctx, -1);
-            done = status == CMG_OK;
-            CHECK(done || status == CMG_ERR_MEMORY);
-            cmg_matrix_destroy(&M);
-            cmg_context_memory(ctx, after, NULL);
-            CHECK(before[0] == after[0] && before[1] == after[1]);
+        cmg_matrix_options options =
+            matrix_options("format=%s keep_map", WORD("format", one.format));
+        for (failing f = {.most = 100}; failing_next(&f);) {
+            scoped_matrix *M = NULL;
+            failing_done(&f, cmg_matrix_create_csr(ctx, &A.view, &options, &M));
         }
-        CHECK(done);
     }
-    cmgi_csr_free(ctx, &A);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(sell_of_four_rows_by_hand);
-    RUN(every_format_multiplies_the_suite);
-    RUN(blocks_multiply_as_their_entries);
-    RUN(blocks_save_what_they_should);
-    RUN(rows_know_their_bytes);
-    RUN(products_repeat_bitwise);
-    RUN(allocation_failures_leave_nothing);
-    return TEST_END();
 }

@@ -1,5 +1,5 @@
 /*
- * A CSR on the device gives, to the bit, the storage that the same CSR on the host gives: columns,
+ * A CSR on the device gives, bit for bit, the storage that the same CSR on the host gives: columns,
  * values and value map; new values may come from the device, too.
  */
 #include "core/vector.h"
@@ -21,10 +21,9 @@ enum { FORMATS = sizeof formats / sizeof formats[0] };
 static void check_array_at(const void *here, const void *there, cmg_size count, size_t size)
 {
     const size_t bytes = (size_t)count * size;
-    char *fetched = malloc(bytes + 1);
+    scoped char *fetched = malloc(bytes + 1);
     CHECK_OK(cmgi_to_host(ctx, fetched, there, bytes));
     CHECK(memcmp(here, fetched, bytes) == 0);
-    free(fetched);
 }
 
 static void check_same(const cmg_matrix *A, const cmg_matrix *B)
@@ -49,68 +48,43 @@ static void check_same(const cmg_matrix *A, const cmg_matrix *B)
     }
 }
 
-/* y = A x of both, to the bit. */
+/* y = A x of both, bit for bit. */
 static void check_products(const cmg_matrix *A, const cmg_matrix *B)
 {
-    double *host = suite_vector(A->cols, 5);
-    double *ya = calloc((size_t)A->rows + 1, sizeof *ya);
-    double *yb = calloc((size_t)A->rows + 1, sizeof *yb);
-    cmg_vector *x = NULL;
-    cmg_vector *y = NULL;
-    CHECK_OK(cmg_vector_create(ctx, A->cols, A->options.precision, &x));
-    CHECK_OK(cmg_vector_create(ctx, A->rows, A->options.precision, &y));
-    CHECK_OK(cmg_vector_set(x, host));
+    scoped_vector *x = vector_random(A->cols, A->options.precision, 5);
+    scoped_vector *y = vector_new(A->rows, A->options.precision);
     CHECK_OK(cmg_matrix_apply(A, x, y));
-    CHECK_OK(cmg_vector_get(y, ya));
+    scoped double *ya = values_of(y);
     CHECK_OK(cmg_matrix_apply(B, x, y));
-    CHECK_OK(cmg_vector_get(y, yb));
+    scoped double *yb = values_of(y);
     CHECK(memcmp(ya, yb, (size_t)A->rows * sizeof *ya) == 0);
-    cmg_vector_destroy(&x);
-    cmg_vector_destroy(&y);
-    free(host);
-    free(ya);
-    free(yb);
 }
 
 static void check_format(const cmgi_csr *A, const cmg_csr *there, cmg_format format,
                          cmg_precision precision)
 {
-    const cmg_csr here = cmgi_csr_view(A);
-    cmg_matrix *M = NULL;
-    cmg_matrix *N = NULL;
-    cmg_matrix_options options;
-    cmg_matrix_options_default(&options);
-    options.format = format;
-    options.precision = precision;
-    options.t = format == CMG_FORMAT_ELLT ? 4 : 0;
-    options.threshold = format == CMG_FORMAT_K2 ? 3 : 0;
-    options.keep_map = true;
-    CHECK_OK(cmg_matrix_create_csr(ctx, &here, &options, &M));
-    CHECK_OK(cmg_matrix_create_csr(ctx, there, &options, &N));
+    cmg_matrix_options options =
+        matrix_options("keep_map format=%s precision=%s t=%d threshold=%d", WORD("format", format),
+                       WORD("precision", precision), format == CMG_FORMAT_ELLT ? 4 : 0,
+                       format == CMG_FORMAT_K2 ? 3 : 0);
+    scoped_matrix *M = matrix_new(&A->view, &options);
+    scoped_matrix *N = matrix_new(there, &options);
     if (M != NULL && N != NULL) {
         check_same(M, N);
         check_products(M, N);
-        double *twice = suite_vector(A->indptr[A->rows], 9);
-        double *twice_there = copy_there(twice, A->indptr[A->rows], sizeof *twice);
+        scoped double *twice = random_values(A->indptr[A->rows], 9);
+        scoped_device double *twice_there = copy_there(twice, A->indptr[A->rows], sizeof *twice);
         CHECK_OK(cmg_matrix_update(M, twice));
         CHECK_OK(cmg_matrix_update(N, twice_there));
         check_same(M, N);
-        cmgi_free_device(ctx, twice_there);
-        free(twice);
     }
-    cmg_matrix_destroy(&M);
-    cmg_matrix_destroy(&N);
 }
 
-static void every_format_is_made_on_the_device(void)
+TEST(every_format_is_made_on_the_device)
 {
     for (int s = 0; s < SUITE; ++s) {
-        cmgi_csr A = suite_make(&suite[s]);
-        const cmg_size nnz = A.indptr[A.rows];
-        cmg_csr there = {A.rows, A.cols, NULL, NULL, NULL};
-        there.indptr = copy_there(A.indptr, A.rows + 1, sizeof *A.indptr);
-        there.indices = copy_there(A.indices, nnz, sizeof *A.indices);
-        there.values = copy_there(A.values, nnz, sizeof *A.values);
+        scoped_csr A = suite_make(&suite[s]);
+        scoped_csr_there there = csr_there(&A.view);
         for (int f = 0; f < FORMATS; ++f) {
             const bool fits = (formats[f] != CMG_FORMAT_K2RS || A.rows == A.cols) &&
                               (formats[f] != CMG_FORMAT_DENSE || A.rows <= 2000);
@@ -118,10 +92,6 @@ static void every_format_is_made_on_the_device(void)
                 check_format(&A, &there, formats[f], (cmg_precision)p);
             }
         }
-        cmgi_free_device(ctx, (void *)(uintptr_t)there.indptr);
-        cmgi_free_device(ctx, (void *)(uintptr_t)there.indices);
-        cmgi_free_device(ctx, (void *)(uintptr_t)there.values);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
@@ -172,30 +142,49 @@ static void check_packed(const cmg_matrix *A, const cmg_matrix *B)
     check_arrays(a->entry, b->entry, a->count + 1, sizeof *a->entry);
 }
 
+static void resident_free(cmgi_resident *R)
+{
+    cmgi_resident_free(ctx, R);
+}
+
+#define scoped_resident scoped_by(resident_free) cmgi_resident
+
+static cmgi_resident resident_of(const cmg_csr *A)
+{
+    cmgi_resident R = {0};
+    CHECK_OK(cmgi_resident_send(ctx, A, &R));
+    return R;
+}
+
+/* As the device builds it, from templates that were found before or not. */
+static cmg_matrix *matrix_there(const cmgi_resident *R, cmgi_templates *exact,
+                                const cmg_matrix_options *options)
+{
+    cmg_matrix *M = NULL;
+    CHECK_OK(cmgi_matrix_create(ctx, &(cmgi_matrix_source){.there = R, .exact = exact},
+                                CMGI_USE_ANY, options, &M));
+    return M;
+}
+
+static cmg_matrix_options compressed(cmg_precision precision, cmg_values values, bool keep_map)
+{
+    cmg_matrix_options options =
+        matrix_options("format=compressed precision=%s values=%s keep_map=%d",
+                       WORD("precision", precision), WORD("values", values), keep_map);
+    return options;
+}
+
 /* The format as the host builds it, and as the device builds it. */
 static void check_compressed(const cmgi_csr *A, cmg_precision precision, cmg_values values,
                              bool keep_map)
 {
-    const cmg_csr here = cmgi_csr_view(A);
-    const cmgi_matrix_source from = {.csr = &here};
-    cmg_matrix_options options;
-    cmg_matrix *M = NULL;
-    cmg_matrix *N = NULL;
-    cmgi_resident R = {0};
-    cmg_matrix_options_default(&options);
-    options.format = CMG_FORMAT_COMPRESSED;
-    options.precision = precision;
-    options.values = values;
-    options.keep_map = keep_map;
-    options.warp = 32;
-    options.block = 128;
-    options.t = 1;
-    options.threshold = 1;
+    const cmgi_matrix_source from = {.csr = &A->view};
+    cmg_matrix_options options = compressed(precision, values, keep_map);
+    matrix_set(&options, "warp=32 block=128 t=1 threshold=1");
+    scoped_matrix *M = NULL;
+    scoped_resident R = resident_of(&A->view);
     CHECK_OK(cmgi_matrix_make(ctx, cmgi_format_find(ctx, options.format), &from, &options, &M));
-    CHECK_OK(cmgi_resident_send(ctx, &here, &R));
-    CHECK_OK(
-        cmgi_matrix_create(ctx, &(cmgi_matrix_source){.there = &R}, CMGI_USE_ANY, &options, &N));
-    cmgi_resident_free(ctx, &R);
+    scoped_matrix *N = matrix_there(&R, NULL, &options);
     if (M != NULL && N != NULL) {
         const cmgi_compressed *a = M->data;
         const cmgi_compressed *b = N->data;
@@ -206,36 +195,33 @@ static void check_compressed(const cmgi_csr *A, cmg_precision precision, cmg_val
         check_packed(M, N);
         check_products(M, N);
     }
-    cmg_matrix_destroy(&M);
-    cmg_matrix_destroy(&N);
 }
 
 /* A 9-point stencil on a grid, its rows of `kinds` different values, some columns out of order. */
 static cmgi_csr grid_matrix(cmg_size n, int kinds, bool shuffled)
 {
-    cmgi_csr A = {0};
     uint64_t seed = 3;
-    cmg_size nnz = 0;
-    CHECK_OK(cmgi_csr_alloc(ctx, n * n, n * n, 9 * n * n, &A));
+    cmgi_csr A = csr_new(n * n, n * n, 9 * n * n);
     for (cmg_size i = 0; i < n * n; ++i) {
-        A.indptr[i] = nnz;
         const int kind = kinds > 0 ? (int)(cmgi_random(&seed) * kinds) : 0;
         for (cmg_size d = 0; d < 9; ++d) {
             const cmg_size x = i % n + d % 3 - 1;
             const cmg_size y = i / n + d / 3 - 1;
             if (x >= 0 && x < n && y >= 0 && y < n) {
-                A.indices[nnz] = (cmg_index)(y * n + x);
-                A.values[nnz++] = d == 4 ? 8.0 + kind : kinds < 0 ? cmgi_random(&seed) : -1.0;
+                csr_put(&A, i, (y * n + x),
+                        d == 4      ? 8.0 + kind
+                        : kinds < 0 ? cmgi_random(&seed)
+                                    : -1.0);
             }
         }
-        if (shuffled && i % 7 == 0) {
-            const cmg_size k = A.indptr[i];
-            const cmg_index first = A.indices[k];
-            A.indices[k] = A.indices[k + 1];
-            A.indices[k + 1] = first;
-        }
     }
-    A.indptr[n * n] = nnz;
+    csr_end(&A);
+    for (cmg_size i = 0; shuffled && i < n * n; i += 7) {
+        cmg_index *first = &A.indices[A.indptr[i]];
+        const cmg_index kept = first[0];
+        first[0] = first[1];
+        first[1] = kept;
+    }
     return A;
 }
 
@@ -282,22 +268,17 @@ static cmgi_csr diagonal_matrix(cmg_size n, cmg_size others, cmg_size stride, in
     return A;
 }
 
-static void compressed_is_the_same(void)
+TEST(compressed_is_the_same)
 {
-    if (cmgi_resident_kernels_of(ctx) == NULL) {
-        SKIP("no device");
-        return;
-    }
+    NEEDS(cmgi_resident_kernels_of(ctx) != NULL, "no device");
     for (int s = 0; s < SUITE; ++s) {
-        cmgi_csr A = suite_make(&suite[s]);
+        scoped_csr A = suite_make(&suite[s]);
         check_all_compressed(&A);
-        cmgi_csr_free(ctx, &A);
     }
     static const int kinds[] = {0, 2, 300, -1}; /* -1: all rows differ */
     for (int k = 0; k < 8; ++k) {
-        cmgi_csr A = grid_matrix(k < 4 ? 61 : 130, kinds[k % 4], k % 2 == 1);
+        scoped_csr A = grid_matrix(k < 4 ? 61 : 130, kinds[k % 4], k % 2 == 1);
         check_all_compressed(&A);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
@@ -305,22 +286,13 @@ static void compressed_is_the_same(void)
  * itself; `joined`: rounding to fp32 makes different rows equal. */
 static void check_two(const cmgi_csr *A, bool joined)
 {
-    const cmg_csr here = cmgi_csr_view(A);
-    cmg_matrix_options options;
     cmgi_templates exact = {0};
-    cmgi_resident R = {0};
+    scoped_resident R = resident_of(&A->view);
     int kinds[2] = {0, 0};
-    cmg_matrix_options_default(&options);
-    options.format = CMG_FORMAT_COMPRESSED;
-    CHECK_OK(cmgi_resident_send(ctx, &here, &R));
     for (int p = CMG_FP32; p >= CMG_FP64; --p) {
-        const cmgi_matrix_source alone = {.there = &R};
-        const cmgi_matrix_source two = {.there = &R, .exact = &exact};
-        cmg_matrix *M = NULL;
-        cmg_matrix *N = NULL;
-        options.precision = (cmg_precision)p;
-        CHECK_OK(cmgi_matrix_create(ctx, &alone, CMGI_USE_ANY, &options, &M));
-        CHECK_OK(cmgi_matrix_create(ctx, &two, CMGI_USE_ANY, &options, &N));
+        const cmg_matrix_options options = compressed((cmg_precision)p, CMG_VALUES_FULL, false);
+        scoped_matrix *M = matrix_there(&R, NULL, &options);
+        scoped_matrix *N = matrix_there(&R, &exact, &options);
         if (M != NULL && N != NULL) {
             CHECK(M->stored == N->stored && M->bytes == N->bytes);
             check_templates(M, N);
@@ -328,68 +300,63 @@ static void check_two(const cmgi_csr *A, bool joined)
             kinds[p] = ((const cmgi_compressed *)N->data)->t.kinds;
         }
         CHECK((exact.id != NULL) == (p == CMG_FP32)); /* the second has taken it */
-        cmg_matrix_destroy(&M);
-        cmg_matrix_destroy(&N);
     }
     CHECK((kinds[CMG_FP32] < kinds[CMG_FP64]) == joined);
     cmgi_templates_free(ctx, &exact);
-    cmgi_resident_free(ctx, &R);
 }
 
-static void templates_are_found_once_for_two(void)
+TEST(templates_are_found_once_for_two)
 {
     static const int kinds[] = {0, 2, 300, -1};
-    if (cmgi_resident_kernels_of(ctx) == NULL) {
-        SKIP("no device");
-        return;
-    }
+    NEEDS(cmgi_resident_kernels_of(ctx) != NULL, "no device");
     for (int k = 0; k < 5; ++k) {
         const bool joined = k == 4;
-        cmgi_csr A = grid_matrix(130, kinds[joined ? 1 : k], false);
+        scoped_csr A = grid_matrix(130, kinds[joined ? 1 : k], false);
         for (cmg_size e = 0; joined && e < A.indptr[A.rows]; ++e) {
             A.values[e] = A.values[e] == 9 ? 8 * (1 + 0x1p-40) : A.values[e];
         }
         check_two(&A, joined);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
-static void a_diagonal_apart_may_be_anywhere(void)
+TEST(a_diagonal_apart_may_be_anywhere)
 {
     static const cmg_size others[] = {0, 1, 7, 8, 9, 16, 31, 32, 33, 65};
     static const cmg_size strides[] = {1, 37, 1999};
-    if (cmgi_resident_kernels_of(ctx) == NULL) {
-        SKIP("no device");
-        return;
-    }
+    NEEDS(cmgi_resident_kernels_of(ctx) != NULL, "no device");
     for (int k = 0; k < 6 * 10 * 3; ++k) {
         const bool far = k / 60 == 2; /* codes of 32 bits */
         const cmg_size mine = others[k / 6 % 10];
         if (!far || (k % 6 > 3 && (mine == 9 || mine == 33))) {
-            cmgi_csr A = diagonal_matrix(far ? 66666 : 331, mine, strides[k / 60], k % 6);
+            scoped_csr A = diagonal_matrix(far ? 66666 : 331, mine, strides[k / 60], k % 6);
             check_compressed(&A, CMG_FP32, CMG_VALUES_FP16, false);
             check_compressed(&A, CMG_FP32, CMG_VALUES_FP8, false);
-            cmgi_csr_free(ctx, &A);
         }
     }
 }
 
-/* What was looked at on the device is what the host sees. */
-static void facts_are_those_of_the_rows(void)
+/* The largest row sum of |D^-1 A| of a square matrix. */
+static double gershgorin(const cmg_csr *A)
 {
-    if (cmgi_resident_kernels_of(ctx) == NULL) {
-        SKIP("no device");
-        return;
+    double bound = 0;
+    for (cmg_size i = 0; i < A->rows && A->rows == A->cols; ++i) {
+        const double d = cmgi_csr_diagonal_at(A, i);
+        bound = d != 0 ? fmax(bound, cmgi_row_magnitude(A, i) * fabs(1 / d)) : bound;
     }
+    return bound;
+}
+
+/* What was looked at on the device is what the host sees. */
+TEST(facts_are_those_of_the_rows)
+{
+    NEEDS(cmgi_resident_kernels_of(ctx) != NULL, "no device");
     for (int s = 0; s < SUITE; ++s) {
-        cmgi_csr A = suite_make(&suite[s]);
-        const cmg_csr view = cmgi_csr_view(&A);
+        scoped_csr A = suite_make(&suite[s]);
         cmgi_row_statistics want;
-        cmgi_resident R = {0};
-        cmgi_csr T = {0};
+        scoped_resident R = resident_of(&A.view);
+        scoped_csr T = {0};
         cmg_csr there = {0};
-        CHECK_OK(cmgi_row_statistics_take(ctx, &view, &want));
-        CHECK_OK(cmgi_resident_send(ctx, &view, &R));
+        CHECK_OK(cmgi_row_statistics_take(ctx, &A.view, &want));
         CHECK_OK(cmgi_resident_look_again(ctx, &R));
         CHECK(R.rows.nnz == want.nnz && R.rows.longest == want.longest &&
               R.rows.filled == want.filled);
@@ -397,59 +364,44 @@ static void facts_are_those_of_the_rows(void)
         CHECK(R.rows.longest != want.longest ||
               memcmp(R.rows.count, want.count, (size_t)(want.longest + 1) * sizeof *want.count) ==
                   0);
-        CHECK(cmgi_resident_is_diagonal(&R) == cmgi_csr_is_diagonal(ctx, &view));
+        CHECK(cmgi_resident_is_diagonal(&R) == cmgi_csr_is_diagonal(ctx, &A.view));
         cmg_size identity = 0;
-        double bound = 0;
         for (cmg_size i = 0; i < A.rows && A.rows == A.cols; ++i) {
-            const double d = cmgi_csr_diagonal_at(&view, i);
-            identity += cmgi_csr_identity_row(&view, i);
-            bound = d != 0 ? fmax(bound, cmgi_row_magnitude(&view, i) * fabs(1 / d)) : bound;
+            identity += cmgi_csr_identity_row(&A.view, i);
         }
-        CHECK(R.facts.identity == identity && R.facts.gershgorin == bound);
-        CHECK_OK(cmgi_csr_transpose(ctx, &view, &T));
+        CHECK(R.facts.identity == identity && R.facts.gershgorin == gershgorin(&A.view));
+        CHECK_OK(cmgi_csr_transpose(ctx, &A.view, &T));
         CHECK_OK(cmgi_resident_kernels_of(ctx)->transpose(ctx, &R.csr, want.nnz, &there));
         check_array_at(T.indptr, there.indptr, A.cols + 1, sizeof *T.indptr);
         check_array_at(T.indices, there.indices, want.nnz, sizeof *T.indices);
         check_array_at(T.values, there.values, want.nnz, sizeof *T.values);
         cmgi_resident_free_arrays(ctx, &there);
-        cmgi_resident_free(ctx, &R);
         cmgi_row_statistics_free(ctx, &want);
-        cmgi_csr_free(ctx, &T);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
-/* Rows of n entries, the diagonal behind others that are counted in a byte and behind more. */
+/* Rows of n entries, the diagonal after others that are counted in a byte and after more. */
 static cmgi_csr full_matrix(cmg_size n)
 {
-    cmgi_csr A = {0};
     uint64_t seed = 9;
-    CHECK_OK(cmgi_csr_alloc(ctx, n, n, n * n, &A));
-    for (cmg_size i = 0; i < n; ++i) {
-        A.indptr[i + 1] = (i + 1) * n;
-        for (cmg_size j = 0; j < n; ++j) {
-            A.indices[i * n + j] = (cmg_index)j;
-            A.values[i * n + j] = cmgi_random(&seed) - 0.5;
-        }
+    cmgi_csr A = csr_new(n, n, n * n);
+    for (cmg_size k = 0; k < n * n; ++k) {
+        csr_put(&A, k / n, k % n, cmgi_random(&seed) - 0.5);
     }
+    csr_end(&A);
     return A;
 }
 
 /* Facts of new values on the same pattern, for which columns are not read again. */
-static void facts_follow_new_values(void)
+TEST(facts_follow_new_values)
 {
-    if (cmgi_resident_kernels_of(ctx) == NULL) {
-        SKIP("no device");
-        return;
-    }
+    NEEDS(cmgi_resident_kernels_of(ctx) != NULL, "no device");
     for (int s = 0; s <= SUITE; ++s) {
-        cmgi_csr A = s < SUITE ? suite_make(&suite[s]) : full_matrix(300);
-        const cmg_csr view = cmgi_csr_view(&A);
+        scoped_csr A = s < SUITE ? suite_make(&suite[s]) : full_matrix(300);
         const cmg_size nnz = A.indptr[A.rows];
-        cmgi_resident R = {0};
-        double *diagonal = calloc((size_t)A.rows + 1, sizeof *diagonal);
+        scoped_resident R = resident_of(&A.view);
+        scoped double *diagonal = calloc((size_t)A.rows + 1, sizeof *diagonal);
         uint64_t seed = 4;
-        CHECK_OK(cmgi_resident_send(ctx, &view, &R));
         CHECK_OK(cmgi_resident_look_again(ctx, &R));
         for (cmg_size k = 0; k < nnz; ++k) {
             A.values[k] *= 1 + cmgi_random(&seed);
@@ -459,172 +411,105 @@ static void facts_follow_new_values(void)
                                     (size_t)nnz * sizeof *A.values));
         }
         CHECK_OK(cmgi_resident_look_again(ctx, &R));
-        double bound = 0;
         cmg_size zero = -1;
         for (cmg_size i = 0; i < A.rows && A.rows == A.cols; ++i) {
-            const double d = cmgi_csr_diagonal_at(&view, i);
-            diagonal[i] = d;
-            zero = d == 0 && zero < 0 ? i : zero;
-            bound = d != 0 ? fmax(bound, cmgi_row_magnitude(&view, i) * fabs(1 / d)) : bound;
+            diagonal[i] = cmgi_csr_diagonal_at(&A.view, i);
+            zero = diagonal[i] == 0 && zero < 0 ? i : zero;
         }
-        CHECK(R.facts.gershgorin == bound && R.facts.zero_diagonal == zero);
+        CHECK(R.facts.gershgorin == gershgorin(&A.view) && R.facts.zero_diagonal == zero);
         if (A.rows == A.cols) {
             check_array_at(diagonal, R.diagonal, A.rows, sizeof *diagonal);
         }
-        free(diagonal);
-        cmgi_resident_free(ctx, &R);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
 /* The compressed storage of one precision, with a value map. */
 static cmg_matrix *compressed_of(const cmg_csr *A, cmg_precision precision)
 {
-    cmg_matrix_options options;
-    cmg_matrix *M = NULL;
-    cmgi_resident R = {0};
-    cmg_matrix_options_default(&options);
-    options.format = CMG_FORMAT_COMPRESSED;
-    options.precision = precision;
-    options.keep_map = true;
-    CHECK_OK(cmgi_resident_send(ctx, A, &R));
-    CHECK_OK(
-        cmgi_matrix_create(ctx, &(cmgi_matrix_source){.there = &R}, CMGI_USE_ANY, &options, &M));
-    cmgi_resident_free(ctx, &R);
-    return M;
+    const cmg_matrix_options options = compressed(precision, CMG_VALUES_FULL, true);
+    scoped_resident R = resident_of(A);
+    return matrix_there(&R, NULL, &options);
 }
 
-/* What compression makes of a matrix is told of one on the device as of one on the host. */
-static void compression_is_explained(void)
+/* What compression makes of a matrix is reported of one on the device as of one on the host. */
+TEST(compression_is_explained)
 {
-    if (cmgi_resident_kernels_of(ctx) == NULL) {
-        SKIP("no device");
-        return;
-    }
-    cmgi_csr A = grid_matrix(61, -1, true);
-    const cmg_csr view = cmgi_csr_view(&A);
-    cmg_matrix_options options;
-    cmg_matrix *made[2] = {NULL, NULL};
-    cmgi_resident R = {0};
-    cmg_matrix_options_default(&options);
-    options.format = CMG_FORMAT_COMPRESSED;
+    NEEDS(cmgi_resident_kernels_of(ctx) != NULL, "no device");
+    scoped_csr A = grid_matrix(61, -1, true);
+    cmg_matrix_options options = compressed(CMG_FP64, CMG_VALUES_FULL, false);
     options.explain = true;
-    CHECK_OK(cmgi_resident_send(ctx, &view, &R));
-    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &made[0]));
-    CHECK_OK(cmg_matrix_create_csr(ctx, &R.csr, &options, &made[1]));
-    CHECK(made[0]->compression != NULL && made[1]->compression != NULL);
-    if (made[0]->compression != NULL && made[1]->compression != NULL) {
-        CHECK(made[0]->compression->rows == A.rows && made[0]->compression->bytes > 0);
-        CHECK(made[1]->compression->rows == A.rows);
-        CHECK(made[1]->compression->bytes == made[0]->compression->bytes);
+    scoped_resident R = resident_of(&A.view);
+    scoped_matrix *M = matrix_new(&A.view, &options);
+    scoped_matrix *N = matrix_new(&R.csr, &options);
+    CHECK(M->compression != NULL && N->compression != NULL);
+    if (M->compression != NULL && N->compression != NULL) {
+        CHECK(M->compression->rows == A.rows && M->compression->bytes > 0);
+        CHECK(N->compression->rows == A.rows);
+        CHECK(N->compression->bytes == M->compression->bytes);
     }
-    cmg_matrix_destroy(&made[0]);
-    cmg_matrix_destroy(&made[1]);
-    cmgi_resident_free(ctx, &R);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* Matrices of two precisions that get new values together are those that are made of them. */
-static void two_matrices_are_updated_together(void)
+TEST(two_matrices_are_updated_together)
 {
-    if (cmgi_resident_kernels_of(ctx) == NULL) {
-        SKIP("no device");
-        return;
-    }
+    NEEDS(cmgi_resident_kernels_of(ctx) != NULL, "no device");
     for (int s = 0; s <= SUITE; ++s) {
-        cmgi_csr A = s < SUITE ? suite_make(&suite[s]) : grid_matrix(61, -1, true);
-        const cmg_csr view = cmgi_csr_view(&A);
+        scoped_csr A = s < SUITE ? suite_make(&suite[s]) : grid_matrix(61, -1, true);
         const cmg_size nnz = A.indptr[A.rows];
-        cmg_matrix *both[2] = {compressed_of(&view, CMG_FP64), compressed_of(&view, CMG_FP32)};
+        cmg_matrix *both[2] = {compressed_of(&A.view, CMG_FP64), compressed_of(&A.view, CMG_FP32)};
         uint64_t seed = 8;
         for (cmg_size k = 0; k < nnz; ++k) {
             A.values[k] = cmgi_random(&seed) - 0.3;
         }
-        double *values = copy_there(A.values, nnz, sizeof *values);
+        scoped_device double *values = copy_there(A.values, nnz, sizeof *values);
         CHECK_OK(cmgi_matrix_update_both(both[0], both[1], values));
         for (int p = 0; p < 2; ++p) {
-            cmg_matrix *anew = compressed_of(&view, p == 0 ? CMG_FP64 : CMG_FP32);
+            scoped_matrix *anew = compressed_of(&A.view, p == 0 ? CMG_FP64 : CMG_FP32);
             CHECK(anew->stored == both[p]->stored);
             check_arrays(anew->values, both[p]->values, anew->stored,
                          cmgi_precision_bytes(anew->options.precision));
-            cmg_matrix_destroy(&anew);
             cmg_matrix_destroy(&both[p]);
         }
-        cmgi_free_device(ctx, values);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
-static void wrong_arrays_are_refused(void)
+TEST(wrong_arrays_are_refused)
 {
     const cmg_size indptr[] = {0, 1, 2};
     const cmg_size falling[] = {0, 2, 1};
     const cmg_index outside[] = {0, 7};
     const double values[] = {1, 2};
-    cmg_size *d_indptr = copy_there(indptr, 3, sizeof *indptr);
-    cmg_size *d_falling = copy_there(falling, 3, sizeof *falling);
-    cmg_index *d_outside = copy_there(outside, 2, sizeof *outside);
-    double *d_values = copy_there(values, 2, sizeof *values);
-    cmg_matrix *A = NULL;
-    const cmg_csr wrong_column = {2, 2, d_indptr, d_outside, d_values};
-    const cmg_csr wrong_rows = {2, 8, d_falling, d_outside, d_values};
-    const cmg_csr no_values = {2, 8, d_indptr, d_outside, NULL};
-    const cmg_csr split = {2, 8, indptr, d_outside, d_values};
-    CHECK_STATUS(cmg_matrix_create_csr(ctx, &wrong_column, NULL, &A), CMG_ERR_SHAPE);
-    CHECK(strstr(cmg_context_message(ctx), "column 7") != NULL);
+    const cmg_csr host = {2, 8, indptr, outside, values};
+    scoped_csr_there right = csr_there(&host);
+    scoped_device cmg_size *d_falling = copy_there(falling, 3, sizeof *falling);
+    scoped_matrix *A = NULL;
+    const cmg_csr wrong_column = {2, 2, right.indptr, right.indices, right.values};
+    const cmg_csr wrong_rows = {2, 8, d_falling, right.indices, right.values};
+    const cmg_csr no_values = {2, 8, right.indptr, right.indices, NULL};
+    const cmg_csr split = {2, 8, indptr, right.indices, right.values};
+    CHECK_REFUSED(cmg_matrix_create_csr(ctx, &wrong_column, NULL, &A), CMG_ERR_SHAPE, "column 7");
     CHECK_STATUS(cmg_matrix_create_csr(ctx, &wrong_rows, NULL, &A), CMG_ERR_SHAPE);
     CHECK_STATUS(cmg_matrix_create_csr(ctx, &no_values, NULL, &A), CMG_ERR_ARG);
+    CHECK(A == NULL);
     CHECK_STATUS(cmg_matrix_create_csr(ctx, &split, NULL, &A),
                  cmgi_on_cuda(ctx) ? CMG_ERR_ARG : CMG_OK);
-    cmg_matrix_destroy(&A);
-    CHECK(A == NULL);
-    cmgi_free_device(ctx, d_indptr);
-    cmgi_free_device(ctx, d_falling);
-    cmgi_free_device(ctx, d_outside);
-    cmgi_free_device(ctx, d_values);
 }
 
 /* Storage with new values is that of a new matrix of them, padding too. */
-static void new_values_of_packed_slices(void)
+TEST(new_values_of_packed_slices)
 {
     for (int k = 0; k < 2 * SUITE; ++k) {
         const suite_row *row = &suite[k / 2];
-        cmgi_csr A = suite_make(row);
-        const cmg_size nnz = A.indptr[A.rows];
-        double *other = suite_vector(nnz, 9);
+        scoped_csr A = suite_make(row);
+        scoped double *other = random_values(A.indptr[A.rows], 9);
         cmg_csr changed = A.view;
-        cmg_matrix *M = NULL;
-        cmg_matrix *fresh = NULL;
-        cmg_matrix_options options;
-        cmg_matrix_options_default(&options);
-        options.format = CMG_FORMAT_COMPRESSED;
-        options.precision = k % 2 == 0 ? CMG_FP64 : CMG_FP32;
-        options.keep_map = true;
+        const cmg_matrix_options options =
+            compressed(k % 2 == 0 ? CMG_FP64 : CMG_FP32, CMG_VALUES_FULL, true);
         changed.values = other;
-        CHECK_OK(cmg_matrix_create_csr(ctx, &A.view, &options, &M));
-        CHECK_OK(cmg_matrix_create_csr(ctx, &changed, &options, &fresh));
+        scoped_matrix *M = matrix_new(&A.view, &options);
+        scoped_matrix *fresh = matrix_new(&changed, &options);
         CHECK_OK(cmg_matrix_update(M, other));
         CHECK(M->stored == fresh->stored);
         check_arrays(M->values, fresh->values, M->stored, cmgi_precision_bytes(options.precision));
-        cmg_matrix_destroy(&M);
-        cmg_matrix_destroy(&fresh);
-        free(other);
-        cmgi_csr_free(ctx, &A);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(every_format_is_made_on_the_device);
-    RUN(compressed_is_the_same);
-    RUN(templates_are_found_once_for_two);
-    RUN(a_diagonal_apart_may_be_anywhere);
-    RUN(facts_are_those_of_the_rows);
-    RUN(facts_follow_new_values);
-    RUN(compression_is_explained);
-    RUN(two_matrices_are_updated_together);
-    RUN(wrong_arrays_are_refused);
-    RUN(new_values_of_packed_slices);
-    return TEST_END();
 }

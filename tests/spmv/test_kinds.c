@@ -24,11 +24,11 @@ static void check_products(const cmgi_csr *A, const cmg_matrix *M, int columns)
 {
     const cmg_precision p = M->options.precision;
     const double eps = p == CMG_FP64 ? 1e-15 : 1e-6;
-    double *x = suite_vector(A->cols * columns, 5);
-    double *y = suite_vector(A->rows * columns, 7);
-    double *one = malloc((size_t)(A->cols + 1) * sizeof *one);
-    double *expected = malloc((size_t)(A->rows + 1) * sizeof *expected);
-    double *magnitude = malloc((size_t)(A->rows + 1) * sizeof *magnitude);
+    scoped double *x = random_values(A->cols * columns, 5);
+    scoped double *y = random_values(A->rows * columns, 7);
+    scoped double *one = malloc((size_t)(A->cols + 1) * sizeof *one);
+    scoped double *expected = malloc((size_t)(A->rows + 1) * sizeof *expected);
+    scoped double *magnitude = malloc((size_t)(A->rows + 1) * sizeof *magnitude);
     double *out[2];
     cmg_vector *v[2] = {NULL};
     CHECK_OK(cmg_vector_create_columns(ctx, A->cols, columns, p, &v[0]));
@@ -53,10 +53,10 @@ static void check_products(const cmgi_csr *A, const cmg_matrix *M, int columns)
         }
     }
     vectors_destroy(&v[0], &v[1]);
-    free_all(x, y, one, expected, magnitude, out[0], out[1]);
+    free_all(out[0], out[1]);
 }
 
-static void random_kinds_multiply(void)
+TEST(random_kinds_multiply)
 {
     static const cmg_size sizes[] = {1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1000, 4099};
     static const int bits[] = {8, 16, 32};
@@ -65,22 +65,20 @@ static void random_kinds_multiply(void)
             test_kinds k;
             draw_kinds(sizes[s], square ? sizes[s] : 2 * sizes[s] + 7, square, bits[s % 3], s + 9,
                        &k);
-            cmgi_csr A = csr_of_kinds(&k.t);
+            scoped_csr A = csr_of_kinds(&k.t);
             for (int single = 0; single < 2; ++single) {
-                cmg_matrix *M = matrix_of(&k.t, square, single ? CMG_FP32 : CMG_FP64);
+                scoped_matrix *M = matrix_of(&k.t, square, single ? CMG_FP32 : CMG_FP64);
                 CHECK(M->nnz == A.indptr[A.rows] && M->format->id == CMG_FORMAT_COMPRESSED);
                 check_products(&A, M, 1);
                 check_products(&A, M, 3);
-                cmg_matrix_destroy(&M);
             }
-            cmgi_csr_free(ctx, &A);
             free_kinds(&k);
         }
     }
 }
 
 /* A grid, its interpolation and the transpose of that. */
-static void grids_multiply(void)
+TEST(grids_multiply)
 {
     static const cmg_index grids[][3] = {{1, 1, 1},  {65, 1, 1}, {9, 7, 1},  {7, 5, 3},
                                          {31, 3, 5}, {1, 9, 9},  {33, 31, 1}};
@@ -102,16 +100,14 @@ static void grids_multiply(void)
             }
             for (int single = 0; single < 2; ++single) {
                 cmg_matrix_options o = matrix_defaults();
-                cmg_matrix *A = NULL;
+                scoped_matrix *A = NULL;
                 o.precision = single ? CMG_FP32 : CMG_FP64;
                 const cmgi_matrix_source from = {.kinds = M.kinds};
                 CHECK_OK(cmgi_matrix_create(ctx, &from, CMGI_USE_ANY, &o, &A));
-                cmgi_csr expanded = {0};
+                scoped_csr expanded = {0};
                 CHECK_OK(cmgi_kinds_fill(ctx, M.kinds, &expanded));
                 check_products(&expanded, A, 1);
                 check_products(&expanded, A, 2);
-                cmgi_csr_free(ctx, &expanded);
-                cmg_matrix_destroy(&A);
             }
             cmgi_csr_free(ctx, &M);
         }
@@ -119,7 +115,7 @@ static void grids_multiply(void)
 }
 
 /* The same storage as from the CSR, where that is large enough to be searched through. */
-static void storage_is_that_of_the_csr(void)
+TEST(storage_is_that_of_the_csr)
 {
     double stencil[27] = {0};
     stencil[13] = 8.5;
@@ -129,15 +125,15 @@ static void storage_is_that_of_the_csr(void)
     stencil[22] = -1.25;
     const cmg_templates t = {.values = stencil, .grid = {33, 15, 17}};
     cmg_matrix_options o = matrix_defaults();
-    cmgi_csr A = {0};
-    cmgi_csr M = {0};
+    scoped_csr A = {0};
+    scoped_csr M = {0};
     o.format = CMG_FORMAT_COMPRESSED;
     CHECK_OK(cmgi_kinds_create(ctx, "M", true, &t, &M));
     CHECK_OK(cmgi_kinds_fill(ctx, M.kinds, &A));
     for (int single = 0; single < 2; ++single) {
         o.precision = single ? CMG_FP32 : CMG_FP64;
-        cmg_matrix *ours = matrix_of(&t, true, o.precision);
-        cmg_matrix *found = matrix_new(&A.view, &o);
+        scoped_matrix *ours = matrix_of(&t, true, o.precision);
+        scoped_matrix *found = matrix_new(&A.view, &o);
         const cmgi_compressed *C = ours->data;
         const cmgi_compressed *D = found->data;
         CHECK(C->t.count == D->t.count && C->t.kinds == D->t.kinds &&
@@ -151,19 +147,16 @@ static void storage_is_that_of_the_csr(void)
         }
         CHECK(memcmp(id[0], id[1], (size_t)A.rows * sizeof *id[0]) == 0);
         free_all(id[0], id[1]);
-        cmg_matrix_destroy(&ours);
-        cmg_matrix_destroy(&found);
     }
-    csrs_free(&A, &M);
 }
 
-static void other_storage_is_refused(void)
+TEST(other_storage_is_refused)
 {
     static const char *const asked[] = {"format=csr", "format=sell", "format=dense",
                                         "format=compressed no_templates",
                                         "format=compressed block_rows=2"};
     test_kinds k;
-    cmgi_csr M = {0};
+    scoped_csr M = {0};
     draw_kinds(100, 100, true, 8, 3, &k);
     CHECK_OK(cmgi_kinds_create(ctx, "M", true, &k.t, &M));
     for (size_t a = 0; a < sizeof asked / sizeof *asked; ++a) {
@@ -174,24 +167,23 @@ static void other_storage_is_refused(void)
         CHECK_STATUS(cmgi_matrix_create(ctx, &from, CMGI_USE_ANY, &o, &made), CMG_ERR_UNSUPPORTED);
         CHECK(made == NULL);
     }
-    cmgi_csr_free(ctx, &M);
     free_kinds(&k);
 }
 
 /* The diagonal, and what smoothers ask for on a device. */
-static void the_diagonal_is_that_of_the_rows(void)
+TEST(the_diagonal_is_that_of_the_rows)
 {
     double stencil[27] = {[13] = 3, [12] = -1};
     for (int grid = 0; grid < 2; ++grid) {
         test_kinds k;
-        cmgi_csr M = {0};
-        cmgi_csr A = {0};
+        scoped_csr M = {0};
+        scoped_csr A = {0};
         double *there = NULL;
         draw_kinds(150, 150, true, 16, 11, &k);
         const cmg_templates t = grid ? (cmg_templates){.values = stencil, .grid = {15, 5, 2}} : k.t;
         CHECK_OK(cmgi_kinds_create(ctx, "M", true, &t, &M));
         CHECK_OK(cmgi_kinds_fill(ctx, M.kinds, &A));
-        double *d = malloc((size_t)A.rows * sizeof *d);
+        scoped double *d = malloc((size_t)A.rows * sizeof *d);
         const cmgi_place at = ctx->backend->alloc != NULL ? CMGI_DEVICE : CMGI_HOST;
         CHECK_OK(cmgi_alloc_device(ctx, A.rows, sizeof *there, &there));
         CHECK_OK(cmgi_kinds_diagonal(ctx, at, M.kinds, there));
@@ -200,19 +192,6 @@ static void the_diagonal_is_that_of_the_rows(void)
             CHECK(d[i] == cmgi_csr_diagonal_at(&A.view, i));
         }
         cmgi_free_device(ctx, there);
-        free(d);
         free_kinds(&k);
-        csrs_free(&A, &M);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(random_kinds_multiply);
-    RUN(grids_multiply);
-    RUN(storage_is_that_of_the_csr);
-    RUN(other_storage_is_refused);
-    RUN(the_diagonal_is_that_of_the_rows);
-    return TEST_END();
 }

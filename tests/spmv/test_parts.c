@@ -25,13 +25,12 @@ static cmgi_csr tail_of_empty_rows(void)
 /* y = A x overwrites every entry: y is full of NaN before. */
 static void check_product(cmg_context *on, const cmgi_csr *A, cmg_format format)
 {
-    cmg_matrix *M = NULL;
-    cmg_vector *x = NULL;
-    cmg_vector *y = NULL;
+    scoped_matrix *M = NULL;
+    scoped_vector *x = NULL;
+    scoped_vector *y = NULL;
     double in[COLUMNS];
-    double *out = malloc((size_t)A->rows * sizeof *out);
-    cmg_matrix_options o = matrix_defaults();
-    o.format = format;
+    scoped double *out = malloc((size_t)A->rows * sizeof *out);
+    cmg_matrix_options o = matrix_options("format=%s", WORD("format", format));
     for (int j = 0; j < COLUMNS; ++j) {
         in[j] = 1 + 0.125 * j;
     }
@@ -50,39 +49,23 @@ static void check_product(cmg_context *on, const cmgi_csr *A, cmg_format format)
         }
         good = good && fabs(out[i] - sum) <= 1e-13 * WIDTH * 9;
     }
-    CHECK(good);
-    if (!good) {
-        printf("   format %s\n", cmg_enum_name("format", (int)format));
-    }
-    cmg_matrix_destroy(&M);
-    vectors_destroy(&x, &y);
-    free(out);
+    CHECK_SAY(good, "format %s", cmg_enum_name("format", (int)format));
 }
 
-static void empty_rows_at_the_end_are_written(void)
+TEST(empty_rows_at_the_end_are_written)
 {
     static const cmg_format formats[] = {CMG_FORMAT_CSR,       CMG_FORMAT_ELLPACK, CMG_FORMAT_ELLR,
                                          CMG_FORMAT_SELL,      CMG_FORMAT_K1,      CMG_FORMAT_K2,
                                          CMG_FORMAT_COMPRESSED};
-    cmgi_csr A = tail_of_empty_rows();
+    scoped_csr A = tail_of_empty_rows();
     for (int threads = 1; threads <= 7; ++threads) {
-        cmg_context_options options;
-        cmg_context *on = NULL;
-        cmg_context_options_default(&options);
+        cmg_context_options options = context_defaults();
+        scoped_context *on = NULL;
         cmg_elements_use(&options);
         options.threads = threads;
         CHECK_OK(cmg_context_create(&options, &on));
         for (size_t k = 0; k < sizeof formats / sizeof formats[0]; ++k) {
             check_product(on, &A, formats[k]);
         }
-        cmg_context_destroy(&on);
     }
-    cmgi_csr_free(ctx, &A);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(empty_rows_at_the_end_are_written);
-    return TEST_END();
 }

@@ -6,7 +6,7 @@
 
 /* Every half survives the way to float and back; a float becomes one of its two neighbours, the
  * nearer. */
-static void half_rounds_to_nearest_even(void)
+TEST(half_rounds_to_nearest_even)
 {
     int wrong = 0;
     for (uint32_t h = 0; h < 65536; ++h) {
@@ -34,7 +34,7 @@ static void half_rounds_to_nearest_even(void)
 }
 
 /* The same of the 256 numbers in 8 bits; what is too large becomes the largest. */
-static void eight_bits_round_to_nearest_even(void)
+TEST(eight_bits_round_to_nearest_even)
 {
     int wrong = 0;
     for (uint32_t b = 0; b < 256; ++b) {
@@ -56,27 +56,25 @@ static void eight_bits_round_to_nearest_even(void)
 }
 
 /* With the diagonal recomputed, A 1 is exact to fp32 whatever the entries were rounded to. */
-static void fewer_bits_keep_row_sums(void)
+TEST(fewer_bits_keep_row_sums)
 {
-    cmgi_csr A = grid(120, 0.9);
+    scoped_csr A = grid(120, 0.9);
     for (int v = CMG_VALUES_FP16; v <= CMG_VALUES_FP8; ++v) {
-        cmg_matrix *M = compress(&A, CMG_FP32, (cmg_values)v);
+        scoped_matrix *M = compress(&A, CMG_FP32, (cmg_values)v);
         CHECK(product_error(&A, M, true) <= 1e-6);
         CHECK(product_error(&A, M, false) > 1e-6); /* and they were rounded */
         CHECK(product_error(&A, M, false) <= rounding((cmg_values)v));
-        cmg_matrix_destroy(&M);
     }
-    cmgi_csr_free(ctx, &A);
 }
 
 /* Far outside the range of the stored values: the scale of a slice takes the unit of the matrix. A
  * power of two changes nothing else at all. */
-static void the_unit_of_a_matrix_does_not_matter(void)
+TEST(the_unit_of_a_matrix_does_not_matter)
 {
     static const double units[] = {0x1p-100, 1e-30, 1e30, 0x1p100};
-    cmgi_csr A = grid(60, 0.9);
+    scoped_csr A = grid(60, 0.9);
     const cmg_size nnz = A.indptr[A.rows];
-    double *given = malloc((size_t)nnz * sizeof *given);
+    scoped double *given = malloc((size_t)nnz * sizeof *given);
     memcpy(given, A.values, (size_t)nnz * sizeof *given);
     for (int v = CMG_VALUES_FP16; v <= CMG_VALUES_FP8; ++v) {
         memcpy(A.values, given, (size_t)nnz * sizeof *given);
@@ -94,62 +92,40 @@ static void the_unit_of_a_matrix_does_not_matter(void)
             cmg_matrix_destroy(&M);
         }
     }
-    free(given);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* Entries over eight decades in every slice: those that round to zero are small beside their row's
  * neighbours, and row sums hold all the same. */
-static void entries_over_eight_decades(void)
+TEST(entries_over_eight_decades)
 {
-    cmgi_csr A = grid(90, 0.5);
-    for (cmg_size i = 0; i < A.rows; ++i) {
-        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-            const cmg_size pair = i + A.indices[k];
-            A.values[k] *= pow(10, -8 * (double)(pair % 7) / 6);
-        }
+    scoped_csr A = grid(90, 0.5);
+    EACH_ENTRY (&A, i, k) {
+        const cmg_size pair = i + A.indices[k];
+        A.values[k] *= pow(10, -8 * (double)(pair % 7) / 6);
     }
     for (int v = CMG_VALUES_FP16; v <= CMG_VALUES_FP8; ++v) {
-        cmg_matrix *M = compress(&A, CMG_FP32, (cmg_values)v);
+        scoped_matrix *M = compress(&A, CMG_FP32, (cmg_values)v);
         CHECK(product_error(&A, M, true) <= 1e-6);
         CHECK(product_error(&A, M, false) <= rounding((cmg_values)v));
-        cmg_matrix_destroy(&M);
     }
-    cmgi_csr_free(ctx, &A);
 }
 
 /* Dense matrices keep a scale a row. */
-static void dense_values_in_fewer_bits(void)
+TEST(dense_values_in_fewer_bits)
 {
     static const cmg_size sizes[] = {1, 15, 16, 17, 31, 33, 257, 300};
     for (int s = 0; s < 16; ++s) {
         const cmg_size n = sizes[s / 2];
         const suite_row half_full = {"dense", n, n + 3, 0, (int)n + 3};
-        cmgi_csr A = suite_make(&half_full);
+        scoped_csr A = suite_make(&half_full);
         for (cmg_size k = 0; k < A.indptr[n]; ++k) {
             A.values[k] *= s % 2 ? 1e-20 : 1e20;
         }
-        cmg_matrix_options options = matrix_defaults();
-        options.format = CMG_FORMAT_DENSE;
-        options.precision = CMG_FP32;
+        cmg_matrix_options options = matrix_options("format=dense precision=mixed");
         for (int v = CMG_VALUES_FULL; v <= CMG_VALUES_FP8; ++v) {
             options.values = (cmg_values)v;
-            cmg_matrix *M = matrix_new(&A.view, &options);
+            scoped_matrix *M = matrix_new(&A.view, &options);
             CHECK(product_error(&A, M, false) <= rounding((cmg_values)v));
-            cmg_matrix_destroy(&M);
         }
-        cmgi_csr_free(ctx, &A);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(half_rounds_to_nearest_even);
-    RUN(eight_bits_round_to_nearest_even);
-    RUN(fewer_bits_keep_row_sums);
-    RUN(the_unit_of_a_matrix_does_not_matter);
-    RUN(entries_over_eight_decades);
-    RUN(dense_values_in_fewer_bits);
-    return TEST_END();
 }

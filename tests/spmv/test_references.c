@@ -32,11 +32,12 @@ static cmgi_csr stepping(cmg_size lines, cmg_size line, int period, int step, bo
 /* Largest difference to the product, over all rows, by one instruction set. */
 static double error_of(const cmgi_cpu_kernels *set, const cmgi_csr *A, cmg_precision precision)
 {
-    cmg_matrix *M = compress(A, precision, CMG_VALUES_FULL);
+    scoped_matrix *M = compress(A, precision, CMG_VALUES_FULL);
     const size_t size = cmgi_precision_bytes(precision);
-    double *x = suite_vector(A->cols, 5);
-    float *single = malloc((size_t)A->cols * sizeof *single); /* no entry more: sanitizers see it */
-    void *y = malloc((size_t)A->rows * size);
+    scoped double *x = random_values(A->cols, 5);
+    scoped float *single =
+        malloc((size_t)A->cols * sizeof *single); /* no entry more: sanitizers see it */
+    scoped void *y = malloc((size_t)A->rows * size);
     const cmgi_writeback w = {.kind = CMGI_WB_SCALED, .alpha = 1, .y = y};
     double worst = 0;
     CHECK(layout(M)->p.count == 0 && layout(M)->ref != NULL);
@@ -57,51 +58,35 @@ static double error_of(const cmgi_cpu_kernels *set, const cmgi_csr *A, cmg_preci
         const double found = precision == CMG_FP64 ? ((double *)y)[i] : ((float *)y)[i];
         worst = fmax(worst, fabs(found - sum));
     }
-    free_all(x, single, y);
-    cmg_matrix_destroy(&M);
     return worst;
 }
 
-static void lines_step_on(void)
+TEST(lines_step_on)
 {
     const cmgi_cpu_kernels *set = NULL;
-    if (ctx->options.backend != CMG_BACKEND_CPU) {
-        SKIP("kernels of the CPU");
-        return;
-    }
+    NEEDS(ctx->options.backend == CMG_BACKEND_CPU, "kernels of the CPU");
     static const cmg_size lengths[] = {1, 2, 5, 9, 16, 31, 33, 47, 63, 64, 65, 127};
     for (int kind = 0; kind < 5 * 4; ++kind) {
         const int period = 1 + kind % 5;
         const int step = kind / 5; /* 0 and 3 are not steps that vectors take */
         for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; ++k) {
-            cmgi_csr A = stepping(1500 / lengths[k] + 1, lengths[k], period, step, k % 2 == 0);
+            scoped_csr A = stepping(1500 / lengths[k] + 1, lengths[k], period, step, k % 2 == 0);
             for (int s = 0; (set = cmgi_cpu_kernels_at(s)) != NULL; ++s) {
                 /* sums of up to six terms of order one */
                 CHECK_NEAR(error_of(set, &A, CMG_FP64), 0, 1e-14);
                 CHECK_NEAR(error_of(set, &A, CMG_FP32), 0, 1e-5);
             }
-            cmgi_csr_free(ctx, &A);
         }
     }
 }
 
-static void backends_multiply_alike(void)
+TEST(backends_multiply_equally)
 {
     for (int period = 1; period <= 4; ++period) {
-        cmgi_csr A = stepping(30, 127, period, 3 - (period + 1) / 2, false);
+        scoped_csr A = stepping(30, 127, period, 3 - (period + 1) / 2, false);
         for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
-            cmg_matrix *M = compress(&A, (cmg_precision)p, CMG_VALUES_FULL);
+            scoped_matrix *M = compress(&A, (cmg_precision)p, CMG_VALUES_FULL);
             CHECK(product_error(&A, M, false) <= (p == CMG_FP64 ? 1e-14 : 1e-6));
-            cmg_matrix_destroy(&M);
         }
-        cmgi_csr_free(ctx, &A);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(lines_step_on);
-    RUN(backends_multiply_alike);
-    return TEST_END();
 }

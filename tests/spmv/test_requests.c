@@ -7,7 +7,7 @@
 #endif
 #include "suite.h"
 
-static void wrong_arguments_are_refused(void)
+TEST(wrong_arguments_are_refused)
 {
     const cmg_size indptr[] = {0, 1, 2};
     const cmg_index indices[] = {0, 1};
@@ -17,7 +17,7 @@ static void wrong_arguments_are_refused(void)
     const double values[] = {1, 2};
     cmg_csr csr = {2, 2, indptr, indices, values};
     cmg_matrix_options options = matrix_defaults();
-    cmg_matrix *A = NULL;
+    scoped_matrix *A = NULL;
     options.t = 3;
     CHECK_STATUS(cmg_matrix_create_csr(ctx, &csr, &options, &A), CMG_ERR_ARG);
     options.t = 0;
@@ -42,30 +42,28 @@ static void wrong_arguments_are_refused(void)
     options.format = CMG_FORMAT_CSR;
     CHECK_OK(cmg_matrix_create_csr(ctx, &csr, &options, &A));
     CHECK_STATUS(cmg_matrix_update(A, values), CMG_ERR_STATE);
-    cmg_vector *x = vector_new(3, CMG_FP64);
-    cmg_vector *y = vector_new(3, CMG_FP64);
+    scoped_vector *x = vector_new(3, CMG_FP64);
+    scoped_vector *y = vector_new(3, CMG_FP64);
     CHECK_STATUS(cmg_matrix_apply(A, x, y), CMG_ERR_SHAPE);
     CHECK_STATUS(cmg_matrix_apply(A, NULL, y), CMG_ERR_ARG);
     cmg_vector_destroy(&y);
     CHECK_OK(cmg_vector_create(ctx, 2, CMG_FP32, &y));
     CHECK_STATUS(cmg_matrix_apply(A, x, y), CMG_ERR_ARG);
-    vectors_destroy(&x, &y);
-    cmg_matrix_destroy(&A);
 }
 
 #ifdef CMGI_HAVE_STUDIES
 /* The second matrix of a pattern takes the choice of the first, also with other values. */
-static void measured_choices_are_remembered(void)
+TEST(measured_choices_are_remembered)
 {
-    cmgi_csr A = suite_make(&suite[10]);
+    scoped_csr A = suite_make(&suite[10]);
     cmg_matrix_options options = matrix_defaults();
     options.format = CMG_FORMAT_TUNE;
     const int before = cmgi_tune_count(ctx);
-    cmg_matrix *M = matrix_new(&A.view, &options);
+    scoped_matrix *M = matrix_new(&A.view, &options);
     const int after = cmgi_tune_count(ctx);
     CHECK(after - before <= 1);
     A.values[0] += 1;
-    cmg_matrix *N = matrix_new(&A.view, &options);
+    scoped_matrix *N = matrix_new(&A.view, &options);
     CHECK(cmgi_tune_count(ctx) == after);
     cmg_matrix_info first = {.size = sizeof first};
     cmg_matrix_info second = {.size = sizeof second};
@@ -77,35 +75,29 @@ static void measured_choices_are_remembered(void)
     const uint64_t hash = cmgi_pattern_hash(ctx, &A.view);
     A.indices[A.indptr[A.rows] - 1] ^= 1;
     CHECK(cmgi_pattern_hash(ctx, &A.view) != hash);
-    cmg_matrix_destroy(&M);
-    cmg_matrix_destroy(&N);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* Full blocks of three, each its own: blocks are tried as well, and remembered with the rest. */
-static void blocks_are_tried(void)
+TEST(blocks_are_tried)
 {
     enum { NODES = 400, N = 3 * NODES };
-    cmgi_csr A = {0};
-    cmg_size k = 0;
     uint64_t seed = 5;
-    CHECK_OK(cmgi_csr_alloc(ctx, N, N, 9 * (3 * NODES - 2), &A));
+    scoped_csr A = csr_new(N, N, 9 * (3 * NODES - 2));
     for (cmg_size i = 0; i < N; ++i) {
         const cmg_size first = i / 3 > 0 ? i / 3 - 1 : 0;
         const cmg_size last = i / 3 < NODES - 1 ? i / 3 + 1 : i / 3;
         for (cmg_size j = 3 * first; j < 3 * (last + 1); ++j) {
-            A.indices[k] = (cmg_index)j;
-            A.values[k++] = cmgi_random(&seed) - 0.5;
+            csr_put(&A, i, j, cmgi_random(&seed) - 0.5);
         }
-        A.indptr[i + 1] = k;
     }
-    double *x = suite_vector(N, 3);
-    double *y = malloc(N * sizeof *y);
+    csr_end(&A);
+    scoped double *x = random_values(N, 3);
+    scoped double *y = malloc(N * sizeof *y);
     cmg_matrix_options options = matrix_defaults();
     options.format = CMG_FORMAT_TUNE;
     cmg_matrix *M[2] = {NULL, NULL};
-    cmg_vector *vx = vector_new(N, CMG_FP64);
-    cmg_vector *vy = vector_new(N, CMG_FP64);
+    scoped_vector *vx = vector_new(N, CMG_FP64);
+    scoped_vector *vy = vector_new(N, CMG_FP64);
     CHECK_OK(cmg_vector_set(vx, x));
     for (int m = 0; m < 2; ++m) {
         CHECK_OK(cmg_matrix_create_csr(ctx, &A.view, &options, &M[m]));
@@ -121,15 +113,12 @@ static void blocks_are_tried(void)
     CHECK(M[0]->format == M[1]->format && M[0]->options.block_rows == M[1]->options.block_rows);
     cmg_matrix_destroy(&M[0]);
     cmg_matrix_destroy(&M[1]);
-    vectors_destroy(&vx, &vy);
-    cmgi_csr_free(ctx, &A);
-    free_all(x, y);
 }
 #endif
 
 /* What is asked for is what is held, whatever was asked before in the same context: all pairs of a
  * few requests for one pattern, under every format. */
-static void requests_do_not_mix(void)
+TEST(requests_do_not_mix)
 {
     static const cmg_matrix_options request[] = {
         {.precision = CMG_FP32},
@@ -149,7 +138,7 @@ static void requests_do_not_mix(void)
         CMG_FORMAT_TUNE,
 #endif
         CMG_FORMAT_AUTO, CMG_FORMAT_COMPRESSED, CMG_FORMAT_SELL};
-    cmgi_csr A = suite_make(&suite[10]);
+    scoped_csr A = suite_make(&suite[10]);
     for (size_t f = 0; f < sizeof formats / sizeof formats[0]; ++f) {
         for (int k = 0; k < REQUESTS * REQUESTS; ++k) {
             const cmg_matrix_options pair[] = {request[k / REQUESTS], request[k % REQUESTS]};
@@ -157,7 +146,7 @@ static void requests_do_not_mix(void)
                 cmg_matrix_options asked = pair[side];
                 asked.size = sizeof asked;
                 asked.format = formats[f];
-                cmg_matrix *M = matrix_new(&A.view, &asked);
+                scoped_matrix *M = matrix_new(&A.view, &asked);
                 const cmg_matrix_options *held = &M->options;
                 CHECK(held->precision == asked.precision && held->values == asked.values);
                 CHECK(held->no_templates == asked.no_templates);
@@ -167,21 +156,7 @@ static void requests_do_not_mix(void)
                 CHECK(asked.warp == 0 || held->warp == asked.warp);
                 CHECK(asked.threshold == 0 || held->threshold == asked.threshold);
                 CHECK(asked.block == 0 || held->block == asked.block);
-                cmg_matrix_destroy(&M);
             }
         }
     }
-    cmgi_csr_free(ctx, &A);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(wrong_arguments_are_refused);
-#ifdef CMGI_HAVE_STUDIES
-    RUN(measured_choices_are_remembered);
-    RUN(blocks_are_tried);
-#endif
-    RUN(requests_do_not_mix);
-    return TEST_END();
 }

@@ -3,7 +3,6 @@
  * jump, and that do either in turns, as the kernels choose by the first step of a slice.
  */
 #include "spmv/cpu_kernels.h"
-#include "core/random.h"
 #include "suite.h"
 #include "test.h"
 
@@ -43,10 +42,10 @@ static double worst_of(const cmgi_cpu_kernels *set, const cmgi_csr *A, const cmg
 {
     const bool single = M->options.precision == CMG_FP32;
     const cmgi_slices *S = M->data;
-    double *x = suite_vector(A->cols, 5);
-    double *y = calloc((size_t)A->rows, sizeof *y);
-    float *narrow_x = calloc((size_t)A->cols, sizeof *narrow_x);
-    float *narrow_y = calloc((size_t)A->rows, sizeof *narrow_y);
+    scoped double *x = random_values(A->cols, 5);
+    scoped double *y = calloc((size_t)A->rows, sizeof *y);
+    scoped float *narrow_x = calloc((size_t)A->cols, sizeof *narrow_x);
+    scoped float *narrow_y = calloc((size_t)A->rows, sizeof *narrow_y);
     const cmgi_writeback w = {
         .kind = CMGI_WB_SCALED, .alpha = 1, .y = single ? (void *)narrow_y : (void *)y};
     double worst = 0;
@@ -65,41 +64,37 @@ static double worst_of(const cmgi_cpu_kernels *set, const cmgi_csr *A, const cmg
         }
         worst = fmax(worst, fabs(sum));
     }
-    free_all(x, y, narrow_x, narrow_y);
     return worst;
 }
 
-static void instruction_sets_multiply(void)
+TEST(instruction_sets_multiply)
 {
     static const cmg_format formats[] = {CMG_FORMAT_SELL, CMG_FORMAT_K1, CMG_FORMAT_ELLPACK};
     const cmgi_cpu_kernels *set = NULL;
     for (int turn = 0; turn < KINDS * 3 * 2; ++turn) {
-        cmgi_csr A = make((columns)(turn / 6));
+        scoped_csr A = make((columns)(turn / 6));
         cmg_matrix_options o = matrix_defaults();
         o.format = formats[turn / 2 % 3];
         o.precision = turn % 2 ? CMG_FP32 : CMG_FP64;
         for (int warp = 8; warp <= 32; warp += 24) {
             o.warp = warp;
-            cmg_matrix *M = matrix_new(&A.view, &o);
+            scoped_matrix *M = matrix_new(&A.view, &o);
             for (int s = 0; (set = cmgi_cpu_kernels_at(s)) != NULL; ++s) {
                 /* sums of seven products of up to 1 */
                 CHECK_NEAR(worst_of(set, &A, M), 0, turn % 2 ? 4e-6 : 1e-14);
             }
-            cmg_matrix_destroy(&M);
         }
-        cmgi_csr_free(ctx, &A);
     }
 }
 
 /* With a map of values rows are filled one entry after the other: the same slices. */
-static void maps_change_nothing(void)
+TEST(maps_change_nothing)
 {
-    cmgi_csr A = make(JUMPING);
+    scoped_csr A = make(JUMPING);
     for (int turn = 0; turn < 4; ++turn) {
         cmg_matrix *M[2] = {NULL, NULL};
-        cmg_matrix_options o = matrix_defaults();
-        o.format = turn < 2 ? CMG_FORMAT_SELL : CMG_FORMAT_K1;
-        o.precision = turn % 2 ? CMG_FP32 : CMG_FP64;
+        cmg_matrix_options o = matrix_options("format=%s precision=%s", turn < 2 ? "sell" : "k1",
+                                              turn % 2 ? "mixed" : "fp64");
         for (int k = 0; k < 2; ++k) {
             o.keep_map = k == 1;
             CHECK_OK(cmg_matrix_create_csr(ctx, &A.view, &o, &M[k]));
@@ -113,13 +108,4 @@ static void maps_change_nothing(void)
         cmg_matrix_destroy(&M[0]);
         cmg_matrix_destroy(&M[1]);
     }
-    cmgi_csr_free(ctx, &A);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(instruction_sets_multiply);
-    RUN(maps_change_nothing);
-    return TEST_END();
 }

@@ -40,14 +40,9 @@ static cmgi_csr box(cmg_size nx, cmg_size ny, cmg_size nz, int reach, bool star)
 
 static cmg_matrix *compress(const cmgi_csr *A, cmg_precision precision)
 {
-    const cmg_csr view = cmgi_csr_view(A);
-    cmg_matrix_options options;
-    cmg_matrix_options_default(&options);
-    options.format = CMG_FORMAT_COMPRESSED;
-    options.precision = precision;
-    cmg_matrix *M = NULL;
-    CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &M));
-    return M;
+    cmg_matrix_options options =
+        matrix_options("format=compressed precision=%s", WORD("precision", precision));
+    return matrix_new(&A->view, &options);
 }
 
 /* Entry of template t at an offset, as the runs have it; NaN where no run has the offset. */
@@ -64,15 +59,12 @@ static double spread_value(const cmgi_stencil *S, int t, cmg_size offset)
     return NAN;
 }
 
-static void runs_hold_the_templates(void)
+TEST(runs_hold_the_templates)
 {
-    if (ctx->options.backend != CMG_BACKEND_CPU) {
-        SKIP("the storage is looked at on the host");
-        return;
-    }
+    NEEDS(ctx->options.backend == CMG_BACKEND_CPU, "the storage is looked at on the host");
     for (int star = 0; star < 2; ++star) {
-        cmgi_csr A = box(13, 11, 12, 1, star);
-        cmg_matrix *M = compress(&A, CMG_FP64);
+        scoped_csr A = box(13, 11, 12, 1, star);
+        scoped_matrix *M = compress(&A, CMG_FP64);
         cmgi_compressed *C = M->data;
         CHECK(C->t.kinds == 27 && C->p.count == 0);
         CHECK_OK(cmgi_stencil_build(ctx, CMG_FP64, C));
@@ -90,15 +82,13 @@ static void runs_hold_the_templates(void)
             }
             CHECK_NEAR(stored, sum, 1e-14 * sum); /* and nothing else */
         }
-        cmg_matrix_destroy(&M);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
 /* Templates without common runs: every third row has neighbours elsewhere. */
-static void scattered_templates_have_no_runs(void)
+TEST(scattered_templates_have_no_runs)
 {
-    cmgi_csr A = {0};
+    scoped_csr A = {0};
     const cmg_size n = 6000;
     CHECK_OK(cmgi_csr_alloc(ctx, n, n, 4 * n, &A));
     for (cmg_size i = 0; i < n; ++i) {
@@ -109,15 +99,13 @@ static void scattered_templates_have_no_runs(void)
         }
     }
     A.indptr[n] = 4 * n;
-    cmg_matrix *M = compress(&A, CMG_FP64);
+    scoped_matrix *M = compress(&A, CMG_FP64);
     cmgi_compressed *C = M->data;
     CHECK(C->t.count > 0);
     if (ctx->options.backend == CMG_BACKEND_CPU) {
         CHECK_OK(cmgi_stencil_build(ctx, CMG_FP64, C));
     }
     CHECK(C->t.stencil == NULL);
-    cmg_matrix_destroy(&M);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* A vector over the memory of another one, `shift` entries after its start. */
@@ -136,15 +124,15 @@ static void check_products(const cmgi_csr *A, cmg_precision precision, cmg_size 
     enum { X, Y, B, D, VECTORS };
     const double eps = precision == CMG_FP64 ? 1e-15 : 1e-6;
     const cmg_size n = A->rows;
-    cmg_matrix *M = compress(A, precision);
+    scoped_matrix *M = compress(A, precision);
     cmg_vector *whole[VECTORS];
     cmg_vector *v[VECTORS];
     double *value[VECTORS];
-    double *sum = calloc((size_t)n, sizeof *sum);
-    double *size = calloc((size_t)n, sizeof *size);
-    double *out = calloc((size_t)n, sizeof *out);
+    scoped double *sum = calloc((size_t)n, sizeof *sum);
+    scoped double *size = calloc((size_t)n, sizeof *size);
+    scoped double *out = calloc((size_t)n, sizeof *out);
     for (int k = 0; k < VECTORS; ++k) {
-        value[k] = suite_vector(n, 11 + (uint64_t)k);
+        value[k] = random_values(n, 11 + (uint64_t)k);
         CHECK_OK(cmg_vector_create(ctx, n + shift, precision, &whole[k]));
         v[k] = part(whole[k], shift, n);
         CHECK_OK(cmg_vector_set(v[k], value[k]));
@@ -192,16 +180,12 @@ static void check_products(const cmgi_csr *A, cmg_precision precision, cmg_size 
         cmg_vector_destroy(&whole[k]);
         free(value[k]);
     }
-    cmg_matrix_destroy(&M);
-    free(sum);
-    free(size);
-    free(out);
 }
 
 /* y = A x and x . y at once, where templates, patterns and codes each have their part. */
-static void a_product_brings_its_inner_product(void)
+TEST(a_product_brings_its_inner_product)
 {
-    cmgi_csr A = box(33, 31, 9, 1, false);
+    scoped_csr A = box(33, 31, 9, 1, false);
     const cmg_size n = A.rows;
     for (int c = 0; c < 3; ++c) { /* templates alone; then values that differ in a half; codes */
         uint64_t seed = 3;
@@ -211,18 +195,16 @@ static void a_product_brings_its_inner_product(void)
         for (cmg_size i = 0; c == 2 && i + 1 < n; i += 64) { /* out of the pattern */
             A.indices[A.indptr[i + 1] - 1] = (cmg_index)(n - 1);
         }
-        double *x = suite_vector(n, 5);
-        double *y = calloc((size_t)n, sizeof *y);
-        double *size = calloc((size_t)n, sizeof *size);
-        cmg_vector *vx = NULL;
-        cmg_vector *vy = NULL;
-        double *device_dot = NULL;
+        scoped double *x = random_values(n, 5);
+        scoped double *y = calloc((size_t)n, sizeof *y);
+        scoped double *size = calloc((size_t)n, sizeof *size);
+        scoped_device double *device_dot = NULL;
         double dot = NAN;
         double expected = 0;
         double magnitude = 0;
-        cmg_matrix *M = compress(&A, CMG_FP64);
-        CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &vx));
-        CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &vy));
+        scoped_matrix *M = compress(&A, CMG_FP64);
+        scoped_vector *vx = vector_new(n, CMG_FP64);
+        scoped_vector *vy = vector_new(n, CMG_FP64);
         CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *device_dot, &device_dot));
         CHECK_OK(cmg_vector_set(vx, x));
         suite_multiply(&A, x, y, size);
@@ -239,44 +221,24 @@ static void a_product_brings_its_inner_product(void)
             worst = fmax(worst, fabs(x[i] - y[i]) / (size[i] + 1));
         }
         CHECK(worst <= 1e-15);
-        cmg_vector_destroy(&vx);
-        cmg_vector_destroy(&vy);
-        cmg_matrix_destroy(&M);
-        cmgi_free_device(ctx, device_dot);
-        free(x);
-        free(y);
-        free(size);
     }
-    cmgi_csr_free(ctx, &A);
 }
 
-static void products_are_those_of_plain_loops(void)
+TEST(products_are_those_of_plain_loops)
 {
     static const cmg_size sides[][3] = {{12, 12, 12}, {13, 12, 11}, {14, 13, 10}, {15, 15, 9},
                                         {16, 9, 13},  {63, 40, 1},  {64, 40, 1},  {65, 33, 1},
                                         {255, 9, 3},  {4097, 1, 1}};
     for (size_t s = 0; s < sizeof sides / sizeof sides[0]; ++s) {
         for (int star = 0; star < 2; ++star) {
-            cmgi_csr A = box(sides[s][0], sides[s][1], sides[s][2], 1, star);
+            scoped_csr A = box(sides[s][0], sides[s][1], sides[s][2], 1, star);
             for (cmg_size shift = 0; shift < 2; ++shift) {
                 check_products(&A, CMG_FP64, shift);
                 check_products(&A, CMG_FP32, shift);
             }
-            cmgi_csr_free(ctx, &A);
         }
     }
-    cmgi_csr A = box(14, 12, 11, 2, false); /* runs of 5 columns: two runs of 3 */
+    scoped_csr A = box(14, 12, 11, 2, false); /* runs of 5 columns: two runs of 3 */
     check_products(&A, CMG_FP64, 0);
     check_products(&A, CMG_FP32, 0);
-    cmgi_csr_free(ctx, &A);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(runs_hold_the_templates);
-    RUN(scattered_templates_have_no_runs);
-    RUN(products_are_those_of_plain_loops);
-    RUN(a_product_brings_its_inner_product);
-    return TEST_END();
 }

@@ -16,9 +16,9 @@ static bool names(const char *message, int format)
            strstr(message, "-DCMG_STUDIES=ON") != NULL;
 }
 
-static void studies_are_refused_by_name(void)
+TEST(studies_are_refused_by_name)
 {
-    cmgi_csr A = suite_make(&suite[10]);
+    scoped_csr A = suite_make(&suite[10]);
     for (int f = CMG_FORMAT_AUTO; f <= CMG_FORMAT_TUNE; ++f) {
         cmg_solver_options solver;
         cmg_matrix *M = NULL;
@@ -34,12 +34,4 @@ static void studies_are_refused_by_name(void)
             CHECK(M == NULL && names(cmg_context_message(ctx), f));
         }
     }
-    cmgi_csr_free(ctx, &A);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(studies_are_refused_by_name);
-    return TEST_END();
 }

@@ -1,12 +1,11 @@
 /*
- * Substitution as a product: against plain loops in an order that the matrix alone tells, for every
- * write-back, in both precisions, with stages of one row and of thousands, and with new values.
+ * Substitution as a product: against plain loops in an order that follows from the matrix alone,
+ * for every write-back, in both precisions, with stages of one row and of thousands, and with new
+ * values.
  */
 #include "spmv/sweep.h"
 
-#include "core/random.h"
 #include "core/vector.h"
-#include "csr/csr.h"
 #include "test.h"
 
 /*
@@ -15,10 +14,8 @@
  */
 static cmgi_csr triangle(cmg_size n, int reach, const cmg_index *order, uint64_t seed)
 {
-    cmgi_csr L = {0};
-    cmg_size *rank = malloc((size_t)n * sizeof *rank);
-    cmg_size k = 0;
-    CHECK_OK(cmgi_csr_alloc(ctx, n, n, n * (reach + 1), &L));
+    scoped cmg_size *rank = malloc((size_t)n * sizeof *rank);
+    cmgi_csr L = csr_new(n, n, n * (reach + 1));
     for (cmg_size r = 0; r < n; ++r) {
         rank[order[r]] = r;
     }
@@ -26,14 +23,11 @@ static cmgi_csr triangle(cmg_size n, int reach, const cmg_index *order, uint64_t
         const cmg_size r = rank[i];
         const int before = r < reach ? (int)r : reach;
         for (int e = before; e > 0; --e) {
-            L.indices[k] = order[r - e];
-            L.values[k++] = 0.5 * cmgi_random(&seed) - 0.25;
+            csr_put(&L, i, order[r - e], 0.5 * cmgi_random(&seed) - 0.25);
         }
-        L.indices[k] = (cmg_index)i;
-        L.values[k++] = 1 + cmgi_random(&seed);
-        L.indptr[i + 1] = k;
+        csr_put(&L, i, i, 1 + cmgi_random(&seed));
     }
-    free(rank);
+    csr_end(&L);
     return L;
 }
 
@@ -78,10 +72,10 @@ static void check_writebacks(const cmg_matrix *M, const cmgi_csr *L, const cmg_i
     const double tolerance = precision == CMG_FP64 ? 1e-13 : 2e-5;
     double *value[VECTORS];
     cmg_vector *v[VECTORS];
-    double *s = malloc((size_t)n * sizeof *s);
-    double *made = malloc((size_t)n * sizeof *made);
+    scoped double *s = malloc((size_t)n * sizeof *s);
+    scoped double *made = malloc((size_t)n * sizeof *made);
     uint64_t seed = 8;
-    cmg_vector *y = vector_new(n, precision);
+    scoped_vector *y = vector_new(n, precision);
     for (int q = 0; q < VECTORS; ++q) {
         value[q] = malloc((size_t)n * sizeof *value[q]);
         for (cmg_size i = 0; i < n; ++i) {
@@ -121,22 +115,19 @@ static void check_writebacks(const cmg_matrix *M, const cmgi_csr *L, const cmg_i
         cmg_vector_destroy(&v[q]);
         free(value[q]);
     }
-    cmg_vector_destroy(&y);
-    free_all(s, made);
 }
 
 static cmg_matrix *sweep_of(const cmgi_csr *L, cmg_precision precision)
 {
     cmg_matrix *M = NULL;
-    cmg_matrix_options options = matrix_defaults();
-    options.precision = precision;
-    options.keep_map = true;
+    cmg_matrix_options options =
+        matrix_options("precision=%s keep_map", WORD("precision", precision));
     CHECK_OK(cmgi_sweep_create(ctx, &L->view, &options, &M));
     return M;
 }
 
 /* Stages: one of all rows, one a row, and wide ones beside narrow ones. */
-static void solves_by_substitution(void)
+TEST(solves_by_substitution)
 {
     static const struct {
         cmg_size n;
@@ -144,68 +135,57 @@ static void solves_by_substitution(void)
     } cases[] = {{1, 0}, {5000, 0}, {33, 1}, {1500, 1}, {64, 4}, {9001, 3}};
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
         const cmg_size n = cases[k].n;
-        cmg_index *order = malloc((size_t)n * sizeof *order);
+        scoped cmg_index *order = malloc((size_t)n * sizeof *order);
         shuffle(n, order);
-        cmgi_csr L = triangle(n, cases[k].reach, order, 1);
+        scoped_csr L = triangle(n, cases[k].reach, order, 1);
         for (int p = 0; p < 2; ++p) {
-            cmg_matrix *M = sweep_of(&L, (cmg_precision)p);
+            scoped_matrix *M = sweep_of(&L, (cmg_precision)p);
             const cmgi_sweep *S = M->data;
             CHECK(S->stages == (cases[k].reach == 0 ? 1 : (int)n));
             check_writebacks(M, &L, order);
-            cmg_matrix_destroy(&M);
         }
-        cmgi_csr_free(ctx, &L);
-        free(order);
     }
 }
 
 /* A grid's lower triangle: a stage is a diagonal of the grid, more than a block of rows or fewer.
  */
-static void stages_are_wavefronts(void)
+TEST(stages_are_wavefronts)
 {
     static const cmg_size sides[][2] = {{3, 5}, {40, 17}, {1300, 1200}};
     for (size_t k = 0; k < sizeof sides / sizeof sides[0]; ++k) {
         const cmg_size nx = sides[k][0];
         const cmg_size ny = sides[k][1];
-        cmgi_csr L = {0};
-        cmg_size at = 0;
-        cmg_index *order = malloc((size_t)(nx * ny) * sizeof *order);
-        CHECK_OK(cmgi_csr_alloc(ctx, nx * ny, nx * ny, 3 * nx * ny, &L));
+        scoped cmg_index *order = malloc((size_t)(nx * ny) * sizeof *order);
+        scoped_csr L = csr_new(nx * ny, nx * ny, 3 * nx * ny);
         for (cmg_size i = 0; i < nx * ny; ++i) {
             const cmg_size to[3] = {i >= nx ? i - nx : -1, i % nx > 0 ? i - 1 : -1, i};
             for (int e = 0; e < 3; ++e) {
                 if (to[e] >= 0) {
-                    L.indices[at] = (cmg_index)to[e];
-                    L.values[at++] = e == 2 ? 2.5 : -1;
+                    csr_put(&L, i, to[e], e == 2 ? 2.5 : -1);
                 }
             }
-            L.indptr[i + 1] = at;
             order[i] = (cmg_index)i;
         }
-        cmg_matrix *M = sweep_of(&L, CMG_FP64);
+        csr_end(&L);
+        scoped_matrix *M = sweep_of(&L, CMG_FP64);
         CHECK(((const cmgi_sweep *)M->data)->stages == nx + ny - 1);
         check_writebacks(M, &L, order);
-        cmg_matrix_destroy(&M);
-        cmgi_csr_free(ctx, &L);
-        free(order);
     }
 }
 
-static void new_values_are_taken(void)
+TEST(new_values_are_taken)
 {
     enum { N = 700 };
     cmg_index order[N];
     shuffle(N, order);
-    cmgi_csr L = triangle(N, 2, order, 1);
-    cmgi_csr other = triangle(N, 2, order, 77);
-    cmg_matrix *M = sweep_of(&L, CMG_FP64);
+    scoped_csr L = triangle(N, 2, order, 1);
+    scoped_csr other = triangle(N, 2, order, 77);
+    scoped_matrix *M = sweep_of(&L, CMG_FP64);
     CHECK_OK(cmg_matrix_update(M, other.values));
     check_writebacks(M, &other, order);
-    cmg_matrix_destroy(&M);
-    csrs_free(&L, &other);
 }
 
-static void refuses(void)
+TEST(refuses)
 {
     cmg_size indptr[] = {0, 2, 4, 5};
     cmg_index indices[] = {0, 1, 0, 1, 2};
@@ -213,21 +193,10 @@ static void refuses(void)
     cmg_csr A = {3, 3, indptr, indices, values};
     cmg_matrix *M = NULL;
     cmg_matrix_options options = matrix_defaults();
-    CHECK_STATUS(cmgi_sweep_create(ctx, &A, &options, &M), CMG_ERR_ARG);
-    CHECK(strstr(cmg_context_message(ctx), "2 of 3 rows") != NULL);
+    CHECK_REFUSED(cmgi_sweep_create(ctx, &A, &options, &M), CMG_ERR_ARG, "2 of 3 rows");
     values[4] = 0;
     CHECK_STATUS(cmgi_sweep_create(ctx, &A, &options, &M), CMG_ERR_SINGULAR);
     A.cols = 4;
     CHECK_STATUS(cmgi_sweep_create(ctx, &A, &options, &M), CMG_ERR_SHAPE);
     CHECK(M == NULL);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(solves_by_substitution);
-    RUN(stages_are_wavefronts);
-    RUN(new_values_are_taken);
-    RUN(refuses);
-    return TEST_END();
 }

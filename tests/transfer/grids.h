@@ -1,8 +1,5 @@
 /* Matrices of grids by plain loops, alone in hierarchies, and solves with them. */
 #pragma once
-#include "core/memory.h"
-#include "core/random.h"
-#include "csr/csr.h"
 #include "test.h"
 
 /* Couplings of a grid: -1 along x, -y along y, -z along z, Dirichlet outside or not at all. */
@@ -55,19 +52,16 @@ static inline cmg_report solve(cmg_hierarchy *h, const cmg_solver_options *o)
 {
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     cmg_report report = {.size = sizeof report};
-    double *values = malloc((size_t)n * sizeof *values);
+    scoped double *values = malloc((size_t)n * sizeof *values);
     uint64_t seed = 5;
     for (cmg_size i = 0; i < n; ++i) {
         values[i] = cmgi_random(&seed) - 0.5;
     }
-    cmg_solver *s = solver_new(h, o);
-    cmg_vector *b = vector_new(n, CMG_FP64);
-    cmg_vector *x = vector_new(n, CMG_FP64);
+    scoped_solver *s = solver_new(h, o);
+    scoped_vector *b = vector_new(n, CMG_FP64);
+    scoped_vector *x = vector_new(n, CMG_FP64);
     CHECK_OK(cmg_vector_set(b, values));
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
-    vectors_destroy(&b, &x);
-    cmg_solver_destroy(&s);
-    free(values);
     return report;
 }
 
@@ -96,8 +90,6 @@ static inline cmgi_csr odd_matrix(int kind, int n, int piece)
 
 static inline cmg_solver_options chebyshev(void)
 {
-    cmg_solver_options o = solver_defaults();
-    CHECK_OK(cmg_solver_options_set(&o, "smoother="
-                                        "chebyshev4"));
-    return o;
+    return solver_options("smoother="
+                          "chebyshev4");
 }

@@ -40,12 +40,11 @@ static cmg_csr sent(const cmg_csr *A)
 
 static bool same_there(const cmg_csr *here, const cmg_csr *there)
 {
-    cmgi_csr found = {0};
+    scoped_csr found = {0};
     cmg_size nnz = 0;
     CHECK_OK(cmgi_to_host(ctx, &nnz, there->indptr + there->rows, sizeof nnz));
     CHECK_OK(cmgi_resident_fetch(ctx, there, nnz, &found));
     const bool same = same_csr(here, &found.view);
-    cmgi_csr_free(ctx, &found);
     return same;
 }
 
@@ -69,11 +68,10 @@ static cmg_size check_aggregates(const cmg_csr *A, int block, double theta)
         CHECK_OK(cmgi_aggregate(ctx, CMGI_HOST, &S.view, couplings, limit, &here));
         CHECK_OK(cmgi_aggregate(ctx, CMGI_DEVICE, &T.view, couplings, limit, &found));
         CHECK(found.nodes == here.nodes && found.count == here.count);
-        cmg_index *of = malloc((size_t)here.nodes * sizeof *of);
+        scoped cmg_index *of = malloc((size_t)here.nodes * sizeof *of);
         CHECK_OK(cmgi_to_host(ctx, of, found.of, (size_t)here.nodes * sizeof *of));
         CHECK(memcmp(of, here.of, (size_t)here.nodes * sizeof *of) == 0);
         count += here.count;
-        free(of);
         cmgi_aggregates_free(ctx, &found);
         cmgi_aggregates_free(ctx, &here);
     }
@@ -162,7 +160,7 @@ static int check_coarsening(const cmg_csr *A, const extras *e)
 
 static const extras NOTHING = {1, NULL, NULL, 0};
 
-static void grids_have_the_bits_of_the_host(void)
+TEST(grids_have_the_bits_of_the_host)
 {
     const grid grids[] = {{{9, 8, 7}, {1, 1, 1}, false},
                           {{31, 17, 1}, {1, 1, 0}, true},
@@ -170,82 +168,74 @@ static void grids_have_the_bits_of_the_host(void)
                           {{257, 1, 1}, {1, 0, 0}, true},
                           {{6, 5, 9}, {1, 0.2, 30}, true}};
     for (size_t t = 0; t < sizeof grids / sizeof grids[0]; ++t) {
-        cmgi_csr A = grid_matrix(&grids[t]);
+        scoped_csr A = grid_matrix(&grids[t]);
         CHECK(check_aggregates(&A.view, 1, 0.35) > 0);
         CHECK(check_coarsening(&A.view, &NOTHING) > 1);
-        cmgi_csr_free(ctx, &A);
     }
 }
 
 /* Random values of both signs, unsymmetric patterns, long and empty graphs. */
-static void random_matrices_have_the_bits_of_the_host(void)
+TEST(random_matrices_have_the_bits_of_the_host)
 {
     const suite_row rows[] = {{"few", 70, 70, 1, 3},        {"some", 257, 257, 1, 9},
                               {"dense", 64, 64, 1, 60},     {"random", 200, 200, 0, 8},
                               {"power law", 90, 90, 2, 80}, {"empty rows", 97, 97, 3, 4}};
     for (size_t t = 0; t < sizeof rows / sizeof rows[0]; ++t) {
-        cmgi_csr A = suite_make(&rows[t]);
+        scoped_csr A = suite_make(&rows[t]);
         (void)check_aggregates(&A.view, 1, 0.5);
         (void)check_aggregates(&A.view, 1, 0);
         if (rows[t].kind == 1) { /* the others lack diagonals */
             (void)check_coarsening(&A.view, &NOTHING);
         }
-        cmgi_csr_free(ctx, &A);
     }
 }
 
 /* As in test_coarsen.c, and a chain so long that its order is found on the host. */
-static void odd_matrices_have_the_bits_of_the_host(void)
+TEST(odd_matrices_have_the_bits_of_the_host)
 {
     for (int kind = 0; kind < ODD_KINDS; ++kind) {
-        cmgi_csr A = odd_matrix(kind, 200, 50);
+        scoped_csr A = odd_matrix(kind, 200, 50);
         (void)check_aggregates(&A.view, 1, 0.35);
         (void)check_coarsening(&A.view, &NOTHING);
-        cmgi_csr_free(ctx, &A);
     }
     for (int n = 1; n <= 33; n += n < 3 ? 1 : 29) {
         const grid g = {{n, 1, 1}, {1, 0, 0}, false};
-        cmgi_csr A = grid_matrix(&g);
+        scoped_csr A = grid_matrix(&g);
         A.values[0] = 3; /* of one node, whose grid has no couplings */
         (void)check_aggregates(&A.view, 1, 0.35);
         (void)check_coarsening(&A.view, &NOTHING);
-        cmgi_csr_free(ctx, &A);
     }
     const grid chain = {{1201, 1, 1}, {1, 0, 0}, false};
-    cmgi_csr A = grid_matrix(&chain);
+    scoped_csr A = grid_matrix(&chain);
     CHECK(check_aggregates(&A.view, 1, 0.35) > 550);
-    cmgi_csr_free(ctx, &A);
 }
 
 /* Every entry of a grid's matrix as a block of b x b, symmetric positive definite with it. */
 static cmgi_csr blocks_of(const cmgi_csr *G, int b)
 {
-    cmgi_csr A = {0};
     const cmg_size nnz = G->indptr[G->rows];
-    CHECK_OK(cmgi_csr_alloc(ctx, G->rows * b, G->rows * b, nnz * b * b, &A));
-    cmg_size k = 0;
+    cmgi_csr A = csr_new(G->rows * b, G->rows * b, nnz * b * b);
     for (cmg_size r = 0; r < A.rows; ++r) {
         for (cmg_size e = G->indptr[r / b]; e < G->indptr[r / b + 1]; ++e) {
             for (int c = 0; c < b; ++c) {
                 const double own = r % b == c ? 2 + 0.1 * c : 0.3 / (1 + (double)(r % b + c));
-                A.indices[k] = G->indices[e] * b + c;
-                A.values[k++] = own * G->values[e];
+                csr_put(&A, r, G->indices[e] * b + c, own * G->values[e]);
             }
         }
-        A.indptr[r + 1] = k;
     }
+    csr_end(&A);
     return A;
 }
 
 /* Rigid body modes in 2D and 3D, of nodes at random places, some of them on top of each other. */
-static void blocks_have_the_bits_of_the_host(void)
+TEST(blocks_have_the_bits_of_the_host)
 {
     for (int b = 2; b <= 3; ++b) {
         const grid g = {{5, 4, b == 3 ? 4 : 1}, {1, 0.7, 0.5}, false};
-        cmgi_csr G = grid_matrix(&g);
-        cmgi_csr A = blocks_of(&G, b);
+        scoped_csr G = grid_matrix(&g);
+        scoped_csr A = blocks_of(&G, b);
         uint64_t seed = 17;
-        double *x = malloc((size_t)A.rows * sizeof *x);
+        scoped double *x = malloc((size_t)A.rows * sizeof *x);
         for (cmg_size i = 0; i < A.rows; ++i) {
             x[i] = i % 11 == 0 ? 0.5 : cmgi_random(&seed);
         }
@@ -254,18 +244,16 @@ static void blocks_have_the_bits_of_the_host(void)
         CHECK(check_aggregates(&A.view, b, 0.35) > 0);
         CHECK(check_coarsening(&A.view, &with_modes) > 1);
         CHECK(check_coarsening(&A.view, &constants) > 1);
-        free(x);
-        csrs_free(&A, &G);
     }
 }
 
 /* Three vectors of the caller's, one of them 0 on many nodes: dependent columns. */
-static void vectors_have_the_bits_of_the_host(void)
+TEST(vectors_have_the_bits_of_the_host)
 {
     const grid g = {{23, 14, 1}, {1, 1, 0}, true};
-    cmgi_csr A = grid_matrix(&g);
+    scoped_csr A = grid_matrix(&g);
     uint64_t seed = 29;
-    double *B = malloc((size_t)A.rows * 3 * sizeof *B);
+    scoped double *B = malloc((size_t)A.rows * 3 * sizeof *B);
     for (cmg_size i = 0; i < A.rows; ++i) {
         B[3 * i] = 1;
         B[3 * i + 1] = cmgi_random(&seed) - 0.5;
@@ -273,15 +261,14 @@ static void vectors_have_the_bits_of_the_host(void)
     }
     const extras e = {1, NULL, B, 3};
     (void)check_coarsening(&A.view, &e);
-    free(B);
-    cmgi_csr_free(ctx, &A);
 }
 
-/* A solver of a matrix on the device takes as many steps to as good an answer as of one here. */
-static void solvers_agree(void)
+/* A solver of a matrix on the device takes as many steps to as good an answer as of one on the
+ * host. */
+TEST(solvers_agree)
 {
     const grid g = {{14, 13, 12}, {1, 1, 1}, false};
-    cmgi_csr A = grid_matrix(&g);
+    scoped_csr A = grid_matrix(&g);
     cmg_csr there = sent(&A.view);
     cmg_hierarchy *h[2] = {hierarchy_of(&A.view, &NOTHING), hierarchy_of(&there, &NOTHING)};
     cmg_report report[2];
@@ -295,43 +282,24 @@ static void solvers_agree(void)
     CHECK(h[1]->level[0].A.indptr == NULL); /* it never came to the host */
     hierarchies_destroy(&h[0], &h[1]);
     cmgi_resident_free_arrays(ctx, &there);
-    cmgi_csr_free(ctx, &A);
 }
 
-/* Nothing of a level comes to the host but the last A, whose inverse is made there. */
-static void levels_stay_on_the_device(void)
+/* Nothing of a level comes to the host but the last A, whose inverse is made on the device. */
+TEST(levels_stay_on_the_device)
 {
     static const char *const texts[] = {"", "format=compressed precision=mixed"};
     const grid g = {{20, 19, 21}, {1, 1, 1}, false};
-    cmgi_csr A = grid_matrix(&g);
+    scoped_csr A = grid_matrix(&g);
     cmg_csr there = sent(&A.view);
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; ++t) {
-        cmg_hierarchy *h = hierarchy_of(&there, &NOTHING);
-        cmg_solver_options o = solver_defaults();
-        CHECK_OK(cmg_solver_options_set(&o, texts[t]));
-        cmg_solver *s = solver_new(h, &o);
+        scoped_hierarchy *h = hierarchy_of(&there, &NOTHING);
+        scoped_solver *s = solver_with(h, texts[t]);
         const cmg_hierarchy *made = s->mg.completion.h;
         CHECK(made != NULL && made->levels > 2);
         for (int l = 0; made != NULL && l + 1 < made->levels; ++l) {
             CHECK(made->level[l].A.indptr == NULL);
             CHECK(made->level[l].P.indptr == NULL);
         }
-        cmg_solver_destroy(&s);
-        cmg_hierarchy_destroy(&h);
     }
     cmgi_resident_free_arrays(ctx, &there);
-    cmgi_csr_free(ctx, &A);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(grids_have_the_bits_of_the_host);
-    RUN(random_matrices_have_the_bits_of_the_host);
-    RUN(odd_matrices_have_the_bits_of_the_host);
-    RUN(blocks_have_the_bits_of_the_host);
-    RUN(vectors_have_the_bits_of_the_host);
-    RUN(solvers_agree);
-    RUN(levels_stay_on_the_device);
-    return TEST_END();
 }

@@ -5,19 +5,14 @@
 
 #include "grids.h"
 
-#include <math.h>
-#include <string.h>
-
 static const double THETA = 0.25;
 
 /* Dense copy, rows x cols. */
 static double *dense(const cmg_csr *A)
 {
     double *D = calloc((size_t)(A->rows * A->cols), sizeof *D);
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            D[i * A->cols + A->indices[k]] += A->values[k];
-        }
+    EACH_ENTRY (A, i, k) {
+        D[i * A->cols + A->indices[k]] += A->values[k];
     }
     return D;
 }
@@ -75,7 +70,7 @@ static cmg_size coarse_column(const cmgi_csr *P, cmg_size i, const bool *taken)
 static cmg_size *coarse_rows(const cmgi_csr *P, bool *sound)
 {
     cmg_size *column = malloc((size_t)P->rows * sizeof *column);
-    bool *taken = calloc((size_t)P->cols, sizeof *taken);
+    scoped bool *taken = calloc((size_t)P->cols, sizeof *taken);
     cmg_size next = 0;
     for (cmg_size i = 0; i < P->rows; ++i) {
         column[i] = coarse_column(P, i, taken);
@@ -85,7 +80,6 @@ static cmg_size *coarse_rows(const cmgi_csr *P, bool *sound)
         }
     }
     *sound = next == P->cols;
-    free(taken);
     return column;
 }
 
@@ -96,7 +90,7 @@ static cmg_size *coarse_rows(const cmgi_csr *P, bool *sound)
 static void weights(const double *A, const bool *strong, const cmg_size *column, cmg_size n,
                     cmg_size i, double *w)
 {
-    bool *near = calloc((size_t)n, sizeof *near);
+    scoped bool *near = calloc((size_t)n, sizeof *near);
     double diagonal = A[i * n + i];
     for (cmg_size j = 0; j < n; ++j) {
         for (cmg_size k = 0; strong[i * n + j] && column[j] < 0 && k < n; ++k) {
@@ -129,18 +123,16 @@ static void weights(const double *A, const bool *strong, const cmg_size *column,
     for (cmg_size j = 0; j < n; ++j) {
         w[j] = -w[j] / diagonal;
     }
-    free(near);
 }
 
 /* The largest difference between rows of P and what they are by definition. */
 static double worst_weight(const cmgi_csr *A, const cmgi_csr *P, const cmg_size *column)
 {
-    const cmg_csr view = cmgi_csr_view(A);
     const cmg_size n = A->rows;
-    double *D = dense(&view);
-    double *Q = dense(&P->view);
-    double *w = malloc((size_t)n * sizeof *w);
-    bool *strong = strong_couplings(D, n);
+    scoped double *D = dense(&A->view);
+    scoped double *Q = dense(&P->view);
+    scoped double *w = malloc((size_t)n * sizeof *w);
+    scoped bool *strong = strong_couplings(D, n);
     double worst = 0;
     for (cmg_size i = 0; i < n; ++i) {
         if (column[i] >= 0) {
@@ -153,40 +145,37 @@ static double worst_weight(const cmgi_csr *A, const cmgi_csr *P, const cmg_size 
             }
         }
     }
-    free_all(D, Q, w, strong);
     return worst;
 }
 
-static void weights_are_those_of_the_definition(void)
+TEST(weights_are_those_of_the_definition)
 {
     for (int trial = 0; trial < 24; ++trial) {
-        cmgi_csr A = random_matrix(3 + trial % 9, 2 + trial % 7, 77 + (uint64_t)trial, trial % 2);
-        cmgi_csr P = {0};
+        scoped_csr A = random_matrix(3 + trial % 9, 2 + trial % 7, 77 + (uint64_t)trial, trial % 2);
+        scoped_csr P = {0};
         bool sound = false;
         CHECK_OK(cmgi_classical(ctx, &A.view, THETA, 0, &P));
         CHECK(P.rows == A.rows && P.cols > 0 && P.cols < A.rows);
-        cmg_size *column = coarse_rows(&P, &sound);
+        scoped cmg_size *column = coarse_rows(&P, &sound);
         CHECK(sound);
         CHECK_NEAR(worst_weight(&A, &P, column), 0, 1e-12);
-        free(column);
-        csrs_free(&P, &A);
     }
 }
 
 /* No coarse row depends on another, every fine one that depends on any row on a coarse one. */
-static void splitting_is_independent_and_maximal(void)
+TEST(splitting_is_independent_and_maximal)
 {
     for (int trial = 0; trial < 12; ++trial) {
         const grid g = {
             {3 + 4 * trial, 1 + trial % 5, 1 + trial % 3}, {1, 1 + trial % 2, 1}, false};
-        cmgi_csr A = grid_matrix(&g);
+        scoped_csr A = grid_matrix(&g);
         const cmg_size n = A.rows;
-        double *D = dense(&A.view);
-        bool *strong = strong_couplings(D, n);
-        cmgi_csr P = {0};
+        scoped double *D = dense(&A.view);
+        scoped bool *strong = strong_couplings(D, n);
+        scoped_csr P = {0};
         bool sound = false;
         CHECK_OK(cmgi_classical(ctx, &A.view, THETA, 5, &P));
-        cmg_size *column = coarse_rows(&P, &sound);
+        scoped cmg_size *column = coarse_rows(&P, &sound);
         CHECK(sound);
         bool independent = true;
         bool maximal = true;
@@ -203,18 +192,16 @@ static void splitting_is_independent_and_maximal(void)
         }
         CHECK(independent);
         CHECK(maximal);
-        free_all(D, strong, column);
-        csrs_free(&P, &A);
     }
 }
 
 /* Where A takes constants to 0, P takes them to constants, however short its rows are. */
-static void constants_are_kept(void)
+TEST(constants_are_kept)
 {
     for (int most = 0; most <= 6; ++most) {
         const grid g = {{31, 29, 1}, {1, 0.6, 0}, true};
-        cmgi_csr A = grid_matrix(&g);
-        cmgi_csr P = {0};
+        scoped_csr A = grid_matrix(&g);
+        scoped_csr P = {0};
         double worst = 0;
         CHECK_OK(cmgi_classical(ctx, &A.view, THETA, most, &P));
         for (cmg_size i = 0; i < P.rows; ++i) {
@@ -225,18 +212,17 @@ static void constants_are_kept(void)
             worst = fmax(worst, fabs(sum));
         }
         CHECK_NEAR(worst, 0, 1e-13);
-        csrs_free(&P, &A);
     }
 }
 
-static void threads_do_not_matter(void)
+TEST(threads_do_not_matter)
 {
-    cmgi_csr A = random_matrix(61, 53, 5, true);
+    scoped_csr A = random_matrix(61, 53, 5, true);
     const int threads = ctx->threads;
-    cmgi_csr first = {0};
+    scoped_csr first = {0};
     CHECK_OK(cmgi_classical(ctx, &A.view, THETA, 4, &first));
     for (int t = 1; t <= 5; ++t) {
-        cmgi_csr P = {0};
+        scoped_csr P = {0};
         ctx->threads = t;
         CHECK_OK(cmgi_classical(ctx, &A.view, THETA, 4, &P));
         const size_t entries = (size_t)first.indptr[first.rows];
@@ -244,31 +230,28 @@ static void threads_do_not_matter(void)
         CHECK(memcmp(P.indptr, first.indptr, (size_t)(P.rows + 1) * sizeof *P.indptr) == 0);
         CHECK(memcmp(P.indices, first.indices, entries * sizeof *P.indices) == 0);
         CHECK(memcmp(P.values, first.values, entries * sizeof *P.values) == 0);
-        cmgi_csr_free(ctx, &P);
     }
     ctx->threads = threads;
-    csrs_free(&first, &A);
 }
 
 /* Nothing to follow: rows without couplings, or too weak, in one piece or several. */
-static void odd_matrices_are_survived(void)
+TEST(odd_matrices_are_survived)
 {
     for (int kind = 0; kind < ODD_KINDS; ++kind) {
         for (int n = 1; n < 70; n += 1 + n / 4) {
-            cmgi_csr A = odd_matrix(kind, n, 7);
-            cmgi_csr P = {0};
+            scoped_csr A = odd_matrix(kind, n, 7);
+            scoped_csr P = {0};
             bool suits = true;
             CHECK_OK(cmgi_classical(ctx, &A.view, THETA, 4, &P));
             CHECK(P.indptr == NULL || (P.rows == n && P.cols > 0 && P.cols < n));
             CHECK_OK(cmgi_classical_suits(ctx, &A.view, THETA, &suits));
-            csrs_free(&P, &A);
         }
     }
 }
 
 static cmg_report solve_by(cmgi_csr *A, cmg_coarsen_method method, int *levels)
 {
-    cmg_hierarchy *h = alone(A);
+    scoped_hierarchy *h = alone(A);
     cmg_coarsen_options o;
     const cmg_solver_options solver = chebyshev();
     cmg_coarsen_options_default(&o);
@@ -276,7 +259,6 @@ static cmg_report solve_by(cmgi_csr *A, cmg_coarsen_method method, int *levels)
     CHECK_OK(cmg_hierarchy_coarsen(h, &o, levels));
     const cmg_report report = solve(h, &solver);
     CHECK(cmg_outcome_converged(report.outcome));
-    cmg_hierarchy_destroy(&h);
     return report;
 }
 
@@ -303,7 +285,7 @@ static cmgi_csr jumping(int nx, int ny, int nz)
     return A;
 }
 
-static void jumps_take_half_the_iterations(void)
+TEST(jumps_take_half_the_iterations)
 {
     int levels = 0;
     cmgi_csr A = jumping(90, 80, 1);
@@ -319,7 +301,7 @@ static void jumps_take_half_the_iterations(void)
     }
 }
 
-static void choice_follows_the_couplings(void)
+TEST(choice_follows_the_couplings)
 {
     const grid even = {{40, 30, 1}, {1, 1, 0}, false};
     const grid lines = {{40, 30, 1}, {1, 0.01, 0}, false};
@@ -342,17 +324,4 @@ static void choice_follows_the_couplings(void)
     for (int t = 0; t < 4; ++t) {
         cmgi_csr_free(ctx, &A[t]);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(weights_are_those_of_the_definition);
-    RUN(splitting_is_independent_and_maximal);
-    RUN(constants_are_kept);
-    RUN(threads_do_not_matter);
-    RUN(odd_matrices_are_survived);
-    RUN(jumps_take_half_the_iterations);
-    RUN(choice_follows_the_couplings);
-    return TEST_END();
 }

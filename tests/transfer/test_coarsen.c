@@ -8,7 +8,7 @@
 #include "transfer/galerkin.h"
 
 /* Every node with a neighbour is in one aggregate, which is connected and within two steps. */
-static void aggregates_are_a_partition(void)
+TEST(aggregates_are_a_partition)
 {
     const grid grids[] = {{{17, 13, 1}, {1, 1, 0}, false},
                           {{9, 8, 7}, {1, 1, 1}, false},
@@ -16,15 +16,14 @@ static void aggregates_are_a_partition(void)
                           {{300, 1, 1}, {1, 0, 0}, true}};
     for (size_t way = 0; way < 2 * sizeof grids / sizeof grids[0]; ++way) {
         const size_t t = way / 2;
-        cmgi_csr A = grid_matrix(&grids[t]);
-        const cmg_csr view = cmgi_csr_view(&A);
-        cmgi_csr S = {0};
+        scoped_csr A = grid_matrix(&grids[t]);
+        scoped_csr S = {0};
         cmgi_aggregates agg = {0};
         cmg_size couplings = 0;
-        CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &view, 1, 0.25, &S, &couplings));
+        CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &A.view, 1, 0.25, &S, &couplings));
         CHECK_OK(cmgi_aggregate(ctx, CMGI_HOST, &S.view, couplings,
                                 way % 2 ? 0 : CMGI_AGGREGATE_IN_ORDER, &agg));
-        cmg_size *members = calloc((size_t)agg.count, sizeof *members);
+        scoped cmg_size *members = calloc((size_t)agg.count, sizeof *members);
         bool sound = true;
         for (cmg_size i = 0; i < agg.nodes; ++i) {
             sound = sound && agg.of[i] >= 0 && agg.of[i] < agg.count;
@@ -47,31 +46,28 @@ static void aggregates_are_a_partition(void)
             }
             CHECK(sound);
         }
-        free(members);
         cmgi_aggregates_free(ctx, &agg);
-        csrs_free(&S, &A);
     }
 }
 
 /* P_0 B_c = B where there are aggregates, P_0^T P_0 = I. */
-static void tentative_holds_the_vectors(void)
+TEST(tentative_holds_the_vectors)
 {
     const grid g = {{12, 11, 1}, {1, 1, 0}, false};
-    cmgi_csr A = grid_matrix(&g);
-    const cmg_csr view = cmgi_csr_view(&A);
+    scoped_csr A = grid_matrix(&g);
     enum { VECTORS = 3 };
-    cmgi_csr S = {0};
-    cmgi_csr P = {0};
+    scoped_csr S = {0};
+    scoped_csr P = {0};
     cmgi_aggregates agg = {0};
     cmg_size couplings = 0;
     double *Bc = NULL;
-    double *B = malloc((size_t)A.rows * VECTORS * sizeof *B);
+    scoped double *B = malloc((size_t)A.rows * VECTORS * sizeof *B);
     for (cmg_size i = 0; i < A.rows; ++i) {
         B[i * VECTORS] = 1;
         B[i * VECTORS + 1] = (double)(i % 12);
         B[i * VECTORS + 2] = (double)(i / 12) * 0.1 + 3;
     }
-    CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &view, 1, 0.25, &S, &couplings));
+    CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &A.view, 1, 0.25, &S, &couplings));
     CHECK_OK(cmgi_aggregate(ctx, CMGI_HOST, &S.view, couplings, CMGI_AGGREGATE_IN_ORDER, &agg));
     CHECK_OK(cmgi_tentative(ctx, &agg, 1, VECTORS, B, &P, &Bc));
     CHECK(P.rows == A.rows && P.cols == agg.count * VECTORS);
@@ -86,42 +82,35 @@ static void tentative_holds_the_vectors(void)
         }
     }
     CHECK_NEAR(worst, 0, 1e-12);
-    cmgi_csr T = {0};
-    cmgi_csr I = {0};
+    scoped_csr T = {0};
+    scoped_csr I = {0};
     CHECK_OK(cmgi_csr_transpose(ctx, &P.view, &T));
     CHECK_OK(cmgi_csr_multiply(ctx, &T.view, &P.view, &I));
     worst = 0;
-    for (cmg_size i = 0; i < I.rows; ++i) {
-        for (cmg_size k = I.indptr[i]; k < I.indptr[i + 1]; ++k) {
-            const bool null = I.indices[k] == i && I.values[k] == 0; /* a dependent vector */
-            worst = fmax(worst, null ? 0 : fabs(I.values[k] - (I.indices[k] == i)));
-        }
+    EACH_ENTRY (&I, i, k) {
+        const bool null = I.indices[k] == i && I.values[k] == 0; /* a dependent vector */
+        worst = fmax(worst, null ? 0 : fabs(I.values[k] - (I.indices[k] == i)));
     }
     CHECK_NEAR(worst, 0, 1e-12);
-    csrs_free(&I, &T, &P, &S, &A);
     cmgi_aggregates_free(ctx, &agg);
     cmgi_free(ctx, Bc);
-    free(B);
 }
 
 /* A B = 0 in the interior, so that smoothing P keeps P B_c = B there. */
-static void smoothing_keeps_constants_in_the_interior(void)
+TEST(smoothing_keeps_constants_in_the_interior)
 {
     const grid g = {{30, 30, 1}, {1, 1, 0}, true};
     cmgi_csr A = grid_matrix(&g);
-    cmg_hierarchy *h = alone(&A);
+    scoped_hierarchy *h = alone(&A);
     cmg_coarsen_options o;
     int levels = 0;
     cmg_coarsen_options_default(&o);
     o.levels = 1;
     CHECK_OK(cmg_hierarchy_coarsen(h, &o, &levels));
     CHECK(levels == 1 && cmg_hierarchy_levels(h) == 2);
-    cmg_csr P;
-    cmg_csr C;
     cmg_size n = 0;
     const double *Bc = NULL;
-    CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_P, NULL, 0, &P));
-    CHECK_OK(cmg_hierarchy_get_csr(h, 1, CMG_ROLE_A, NULL, 0, &C));
+    const cmg_csr P = csr_of(h, 0, CMG_ROLE_P);
     CHECK_OK(cmg_hierarchy_get_vector(h, 1, "nullspace", NULL, &n, &Bc));
     CHECK(n == P.cols);
     double worst = 0;
@@ -138,47 +127,43 @@ static void smoothing_keeps_constants_in_the_interior(void)
     CHECK(info.asymmetry < 1e-13);
     CHECK_OK(cmg_hierarchy_level_info(h, 0, true, &info));
     CHECK(info.galerkin_defect < 1e-13);
-    cmg_hierarchy_destroy(&h);
 }
 
-static void iterations_are_bounded_over_sizes(void)
+TEST(iterations_are_bounded_over_sizes)
 {
     const grid grids[] = {{{40, 40, 1}, {1, 1, 0}, false},   {{80, 80, 1}, {1, 1, 0}, false},
                           {{160, 160, 1}, {1, 1, 0}, false}, {{12, 12, 12}, {1, 1, 1}, false},
                           {{30, 30, 30}, {1, 1, 1}, false},  {{90, 90, 1}, {1, 0.001, 0}, false}};
     for (size_t t = 0; t < sizeof grids / sizeof grids[0]; ++t) {
         cmgi_csr A = grid_matrix(&grids[t]);
-        cmg_hierarchy *h = alone(&A);
+        scoped_hierarchy *h = alone(&A);
         const cmg_solver_options o = chebyshev();
         const cmg_report report = solve(h, &o);
         CHECK(report.outcome == CMG_CONVERGED_RTOL);
         CHECK(report.iterations <= 12);
         CHECK(cmg_hierarchy_levels(h) == 1); /* the caller's stays as it is */
-        cmg_hierarchy_destroy(&h);
     }
 }
 
-static void notes_tell_what_was_done(void)
+TEST(notes_say_what_was_done)
 {
     const grid g = {{50, 50, 1}, {1, 1, 0}, false};
     cmgi_csr A = grid_matrix(&g);
-    cmg_hierarchy *h = alone(&A);
+    scoped_hierarchy *h = alone(&A);
     cmg_solver_options o = chebyshev();
     for (int off = 0; off < 2; ++off) {
         bool told = false;
         o.coarsen = off == 0;
-        cmg_solver *s = solver_new(h, &o);
+        scoped_solver *s = solver_new(h, &o);
         for (int i = 0; cmg_solver_note(s, i) != NULL; ++i) {
             told = told || strstr(cmg_solver_note(s, i), "smoothed aggregation") != NULL;
         }
         CHECK(told == (off == 0));
-        cmg_solver_destroy(&s);
     }
-    cmg_hierarchy_destroy(&h);
 }
 
 /* The same bits of P and A on every level for 1, 2 and 5 threads. */
-static void threads_do_not_matter(void)
+TEST(threads_do_not_matter)
 {
     const grid g = {{70, 60, 1}, {1, 0.3, 0}, false};
     static const int threads[] = {1, 2, 5};
@@ -196,11 +181,10 @@ static void threads_do_not_matter(void)
         for (int l = 0; l < cmg_hierarchy_levels(h[0]); ++l) {
             for (int role = CMG_ROLE_A; role <= CMG_ROLE_P; ++role) {
                 cmg_csr a;
-                cmg_csr b;
                 if (cmg_hierarchy_get_csr(h[0], l, (cmg_role)role, NULL, 0, &a) != CMG_OK) {
                     continue;
                 }
-                CHECK_OK(cmg_hierarchy_get_csr(h[t], l, (cmg_role)role, NULL, 0, &b));
+                const cmg_csr b = csr_of(h[t], l, (cmg_role)role);
                 const size_t nnz = (size_t)a.indptr[a.rows];
                 CHECK(a.indptr[a.rows] == b.indptr[b.rows]);
                 CHECK(memcmp(a.indices, b.indices, nnz * sizeof *a.indices) == 0);
@@ -214,16 +198,15 @@ static void threads_do_not_matter(void)
 }
 
 /* The independent set, too. */
-static void independent_sets_repeat(void)
+TEST(independent_sets_repeat)
 {
     const grid g = {{90, 60, 1}, {1, 1, 0}, false};
-    cmgi_csr A = grid_matrix(&g);
-    const cmg_csr view = cmgi_csr_view(&A);
+    scoped_csr A = grid_matrix(&g);
     const int before = ctx->threads;
-    cmgi_csr S = {0};
+    scoped_csr S = {0};
     cmgi_aggregates agg[2] = {{0}};
     cmg_size couplings = 0;
-    CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &view, 1, 0.25, &S, &couplings));
+    CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &A.view, 1, 0.25, &S, &couplings));
     for (int t = 0; t < 2; ++t) {
         ctx->threads = t == 0 ? 1 : 4;
         CHECK_OK(cmgi_aggregate(ctx, CMGI_HOST, &S.view, couplings, 0, &agg[t]));
@@ -233,16 +216,15 @@ static void independent_sets_repeat(void)
     CHECK(memcmp(agg[0].of, agg[1].of, (size_t)agg[0].nodes * sizeof *agg[0].of) == 0);
     cmgi_aggregates_free(ctx, &agg[0]);
     cmgi_aggregates_free(ctx, &agg[1]);
-    csrs_free(&S, &A);
 }
 
 /* Matrices that leave nothing to aggregate, or little: no crash, no empty level, a finite answer.
  */
-static void odd_matrices_are_survived(void)
+TEST(odd_matrices_are_survived)
 {
     for (int kind = 0; kind < ODD_KINDS; ++kind) {
         cmgi_csr A = odd_matrix(kind, 400, 100);
-        cmg_hierarchy *h = alone(&A);
+        scoped_hierarchy *h = alone(&A);
         int levels = -1;
         cmg_coarsen_options o;
         cmg_coarsen_options_default(&o);
@@ -255,14 +237,13 @@ static void odd_matrices_are_survived(void)
             CHECK(cmg_hierarchy_rows(h, l) > 0);
             CHECK(cmg_hierarchy_rows(h, l) < cmg_hierarchy_rows(h, l - 1));
         }
-        cmg_hierarchy_destroy(&h);
     }
     const cmg_size indptr[] = {0, 1};
     const cmg_index indices[] = {0};
     const double values[] = {3};
     const cmg_csr one = {1, 1, indptr, indices, values};
     int levels = -1;
-    cmg_hierarchy *h = hierarchy_new(1);
+    scoped_hierarchy *h = hierarchy_new(1);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &one));
     CHECK_OK(cmg_hierarchy_coarsen(h, NULL, &levels));
     CHECK(levels == 0);
@@ -272,19 +253,4 @@ static void odd_matrices_are_survived(void)
     CHECK_STATUS(cmg_hierarchy_coarsen(h, &wrong, NULL), CMG_ERR_ARG);
     CHECK_STATUS(cmg_hierarchy_galerkin(h, 1), CMG_ERR_ARG);
     CHECK_STATUS(cmg_hierarchy_galerkin(NULL, 0), CMG_ERR_ARG);
-    cmg_hierarchy_destroy(&h);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(aggregates_are_a_partition);
-    RUN(tentative_holds_the_vectors);
-    RUN(smoothing_keeps_constants_in_the_interior);
-    RUN(iterations_are_bounded_over_sizes);
-    RUN(notes_tell_what_was_done);
-    RUN(threads_do_not_matter);
-    RUN(independent_sets_repeat);
-    RUN(odd_matrices_are_survived);
-    return TEST_END();
 }

@@ -8,13 +8,12 @@ static cmg_hierarchy *grid_levels(double weight, bool keep)
 {
     const grid g = {{64, 48, 1}, {1, weight, 0}, false};
     cmgi_csr A = grid_matrix(&g);
-    cmg_hierarchy *made = alone(&A);
+    scoped_hierarchy *made = alone(&A);
     cmg_coarsen_options o;
     cmg_coarsen_options_default(&o);
     o.rows = 20;
     CHECK_OK(cmg_hierarchy_coarsen(made, &o, NULL));
-    cmg_hierarchy *h = NULL;
-    CHECK_OK(cmg_hierarchy_create(ctx, cmg_hierarchy_levels(made), &h));
+    cmg_hierarchy *h = hierarchy_new(cmg_hierarchy_levels(made));
     for (int l = 0; l < cmg_hierarchy_levels(made); ++l) {
         cmg_csr M;
         if (l == 0 || keep) {
@@ -25,14 +24,13 @@ static cmg_hierarchy *grid_levels(double weight, bool keep)
             CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_P, NULL, 0, &M));
         }
     }
-    cmg_hierarchy_destroy(&made);
     return h;
 }
 
-static void missing_matrices_are_formed(void)
+TEST(missing_matrices_are_formed)
 {
-    cmg_hierarchy *full = grid_levels(1, true);
-    cmg_hierarchy *bare = grid_levels(1, false);
+    scoped_hierarchy *full = grid_levels(1, true);
+    scoped_hierarchy *bare = grid_levels(1, false);
     const cmg_solver_options o = chebyshev();
     CHECK_OK(cmg_hierarchy_check(bare));
     CHECK(cmg_hierarchy_rows(bare, 1) == cmg_hierarchy_rows(full, 1));
@@ -46,26 +44,22 @@ static void missing_matrices_are_formed(void)
     cmg_level_info info = {.size = sizeof info};
     CHECK_OK(cmg_hierarchy_level_info(bare, 0, true, &info));
     CHECK(info.galerkin_defect == 0);
-    cmg_hierarchy_destroy(&full);
-    cmg_hierarchy_destroy(&bare);
 }
 
 /* New values of A0 alone: a refreshed solver is a new one, whoever formed the coarse matrices. */
-static void formed_matrices_follow_new_values(void)
+TEST(formed_matrices_follow_new_values)
 {
     for (int kind = 0; kind < 2; ++kind) {
-        cmg_hierarchy *h = grid_levels(1, false);
+        scoped_hierarchy *h = grid_levels(1, false);
         cmg_solver_options o = chebyshev();
-        cmg_solver *s = NULL;
         o.matrix.keep_map = true;
         if (kind == 1) {
             CHECK_OK(cmg_hierarchy_galerkin(h, 1));
         }
-        CHECK_OK(cmg_solver_create(h, &o, &s));
-        cmg_csr A;
-        CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+        scoped_solver *s = solver_new(h, &o);
+        const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
         const cmg_size n = A.rows;
-        double *values = malloc((size_t)A.indptr[n] * sizeof *values);
+        scoped double *values = malloc((size_t)A.indptr[n] * sizeof *values);
         for (int round = 1; round <= 2; ++round) {
             for (cmg_size i = 0; i < n; ++i) {
                 for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
@@ -74,13 +68,11 @@ static void formed_matrices_follow_new_values(void)
             }
             CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, values));
             CHECK_OK(cmg_solver_refresh(s));
-            cmg_vector *b = NULL;
             cmg_vector *x[2] = {NULL, NULL};
             cmg_report report[2] = {{.size = sizeof *report}, {.size = sizeof *report}};
-            CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
+            scoped_vector *b = vector_new(n, CMG_FP64);
             CHECK_OK(cmg_vector_fill(b, 1));
-            cmg_solver *fresh = NULL;
-            CHECK_OK(cmg_solver_create(h, &o, &fresh));
+            scoped_solver *fresh = solver_new(h, &o);
             for (int k = 0; k < 2; ++k) {
                 CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &x[k]));
                 CHECK_OK(cmg_solver_solve(k == 0 ? s : fresh, b, x[k], &report[k]));
@@ -89,24 +81,18 @@ static void formed_matrices_follow_new_values(void)
             CHECK(report[0].iterations == report[1].iterations);
             /* its bounds may be those of the values before in part */
             CHECK_NEAR(report[0].residual / report[1].residual, 1, 0.3);
-            cmg_solver_destroy(&fresh);
-            cmg_vector_destroy(&b);
         }
-        free(values);
-        cmg_solver_destroy(&s);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
 /* P scaled, or a coarse A scaled: the cycle would hardly help; energies tell. */
-static void what_does_not_fit_is_replaced(void)
+TEST(what_does_not_fit_is_replaced)
 {
     for (int kind = 0; kind < 3; ++kind) {
-        cmg_hierarchy *h = grid_levels(1, true);
+        scoped_hierarchy *h = grid_levels(1, true);
         const cmg_role role = kind == 0 ? CMG_ROLE_P : CMG_ROLE_A;
         const int level = kind == 0 ? 0 : 1;
-        cmg_csr M;
-        CHECK_OK(cmg_hierarchy_get_csr(h, level, role, NULL, 0, &M));
+        const cmg_csr M = csr_of(h, level, role);
         double *values = malloc((size_t)M.indptr[M.rows] * sizeof *values);
         for (cmg_size k = 0; k < M.indptr[M.rows]; ++k) {
             values[k] = M.values[k] * (kind == 0 ? 0.5 : (kind == 1 ? 8 : 1.02));
@@ -115,9 +101,8 @@ static void what_does_not_fit_is_replaced(void)
         free(values);
         cmg_solver_options o = chebyshev();
         const cmg_report found = solve(h, &o);
-        cmg_solver *s = NULL;
         bool told = false;
-        CHECK_OK(cmg_solver_create(h, &o, &s));
+        cmg_solver *s = solver_new(h, &o);
         for (int i = 0; cmg_solver_note(s, i) != NULL; ++i) {
             told = told || strstr(cmg_solver_note(s, i), "do not fit") != NULL;
         }
@@ -130,39 +115,22 @@ static void what_does_not_fit_is_replaced(void)
         o.galerkin = CMG_GALERKIN_ALWAYS;
         const cmg_report always = solve(h, &o);
         CHECK(always.iterations <= found.iterations + 1);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
 /* New values of a product on its pattern have the bits of the product made anew. */
-static void values_of_products_are_exact(void)
+TEST(values_of_products_are_exact)
 {
     const grid g = {{20, 15, 1}, {1, 0.5, 0}, false};
-    cmgi_csr A = grid_matrix(&g);
-    cmgi_csr B = grid_matrix(&g);
-    cmgi_csr C = {0};
-    cmgi_csr D = {0};
-    const cmg_csr a = cmgi_csr_view(&A);
-    const cmg_csr b = cmgi_csr_view(&B);
-    CHECK_OK(cmgi_csr_multiply(ctx, &a, &b, &C));
+    scoped_csr A = grid_matrix(&g);
+    scoped_csr B = grid_matrix(&g);
+    scoped_csr C = {0};
+    scoped_csr D = {0};
+    CHECK_OK(cmgi_csr_multiply(ctx, &A.view, &B.view, &C));
     for (cmg_size k = 0; k < B.indptr[B.rows]; ++k) {
         B.values[k] = 1.0 / (double)(k + 3);
     }
-    CHECK_OK(cmgi_csr_multiply_values(ctx, &a, &b, &C));
-    CHECK_OK(cmgi_csr_multiply(ctx, &a, &b, &D));
+    CHECK_OK(cmgi_csr_multiply_values(ctx, &A.view, &B.view, &C));
+    CHECK_OK(cmgi_csr_multiply(ctx, &A.view, &B.view, &D));
     CHECK(memcmp(C.values, D.values, (size_t)D.indptr[D.rows] * sizeof *D.values) == 0);
-    cmgi_csr_free(ctx, &A);
-    cmgi_csr_free(ctx, &B);
-    cmgi_csr_free(ctx, &C);
-    cmgi_csr_free(ctx, &D);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(missing_matrices_are_formed);
-    RUN(formed_matrices_follow_new_values);
-    RUN(what_does_not_fit_is_replaced);
-    RUN(values_of_products_are_exact);
-    return TEST_END();
 }

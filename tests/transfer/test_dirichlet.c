@@ -2,7 +2,6 @@
  * Which rows count as Dirichlet conditions, and transfer without them: identity rows of the finest
  * level, and coarse identity rows below those alone.
  */
-#include "core/random.h"
 #include "oracle.h"
 #include "test.h"
 #include "transfer/galerkin.h"
@@ -16,23 +15,20 @@ static cmgi_csr laplacians(const int *size, int blocks, double h)
     for (int b = 0; b < blocks; ++b) {
         rows += size[b];
     }
-    cmgi_csr A = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, rows, rows, 3 * rows - 2 * blocks, &A));
+    cmgi_csr A = csr_new(rows, rows, 3 * rows - 2 * blocks);
     cmg_size i = 0;
-    cmg_size k = 0;
     for (int b = 0; b < blocks; ++b) {
         for (int at = 0; at < size[b]; ++at, ++i) {
             for (int d = at > 0 ? -1 : 0; d <= (at + 1 < size[b] ? 1 : 0); ++d) {
-                A.indices[k] = (cmg_index)(i + d);
-                A.values[k++] = (d == 0 ? 2 : -1) / h;
+                csr_put(&A, i, (i + d), (d == 0 ? 2 : -1) / h);
             }
-            A.indptr[i + 1] = k;
         }
     }
+    csr_end(&A);
     return A;
 }
 
-/* Linear interpolation in each block, from (size - 1) / 2 rows; boundary nodes are not there. */
+/* Linear interpolation in each block, from (size - 1) / 2 rows; boundary nodes have no rows. */
 static cmgi_csr interpolation(const int *size, int blocks)
 {
     cmg_size rows = 0;
@@ -77,11 +73,11 @@ static void set(cmg_hierarchy *h, int l, cmg_role role, cmgi_csr *M)
  * Blocks of 255 and 63 rows over six levels: the second ends in a single row, which has one entry
  * and no Dirichlet condition above it. Zeroed out of P it costs 31 cycles instead of 12.
  */
-static void a_lonely_coarse_row_is_an_unknown(void)
+TEST(a_lonely_coarse_row_is_an_unknown)
 {
     int size[2] = {255, 63};
     int iterations[2] = {0, 0};
-    cmg_hierarchy *h = hierarchy_new(6);
+    scoped_hierarchy *h = hierarchy_new(6);
     for (int l = 0; l < 6; ++l) {
         cmgi_csr A = laplacians(size, 2, 1 << l);
         set(h, l, CMG_ROLE_A, &A);
@@ -93,29 +89,23 @@ static void a_lonely_coarse_row_is_an_unknown(void)
         size[1] /= 2;
     }
     for (int keep = 0; keep < 2; ++keep) {
-        cmg_solver_options o = solver_defaults();
-        o.krylov = CMG_KRYLOV_NONE;
-        CHECK_OK(cmg_solver_options_set(&o, "smoother=jacobi"));
-        o.omega = 0.7;
+        cmg_solver_options o = solver_options("krylov=none smoother=jacobi omega=0.7");
         o.dirichlet = keep ? CMG_DIRICHLET_KEEP : CMG_DIRICHLET_ZERO;
         cmg_report report = {.size = sizeof report};
-        cmg_solver *s = solver_new(h, &o);
-        cmg_vector *b = vector_new(318, CMG_FP64);
-        cmg_vector *x = vector_new(318, CMG_FP64);
+        scoped_solver *s = solver_new(h, &o);
+        scoped_vector *b = vector_new(318, CMG_FP64);
+        scoped_vector *x = vector_new(318, CMG_FP64);
         CHECK_OK(cmg_vector_fill(b, 1));
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
         CHECK(report.outcome == CMG_CONVERGED_RTOL);
         iterations[keep] = report.iterations;
-        vectors_destroy(&b, &x);
-        cmg_solver_destroy(&s);
     }
     CHECK(iterations[0] == iterations[1]);
     CHECK(iterations[0] <= 14);
-    cmg_hierarchy_destroy(&h);
 }
 
 /* 0 and 4 are Dirichlet rows of five; coarse 0 and 2 carry them, 1 is an identity row by chance. */
-static void coarse_rows_follow_the_fine_ones(void)
+TEST(coarse_rows_follow_the_fine_ones)
 {
     const cmg_size a_ptr[] = {0, 1, 4, 7, 10, 11};
     const cmg_index a_idx[] = {0, 0, 1, 2, 1, 2, 3, 2, 3, 4, 4};
@@ -157,19 +147,19 @@ static void coarse_rows_follow_the_fine_ones(void)
 }
 
 /* R A and R (I - A omega D^-1) against their definition, entry by entry. */
-static void folding_is_the_product(void)
+TEST(folding_is_the_product)
 {
     const int size[1] = {7};
-    cmgi_csr A = laplacians(size, 1, 1);
-    cmgi_csr P = interpolation(size, 1);
-    cmgi_csr R = {0};
+    scoped_csr A = laplacians(size, 1, 1);
+    scoped_csr P = interpolation(size, 1);
+    scoped_csr R = {0};
     CHECK_OK(cmgi_csr_transpose(ctx, &P.view, &R));
     double scale[7];
     for (int i = 0; i < 7; ++i) {
         scale[i] = 0.7 / 2;
     }
     for (int smooths = 0; smooths < 2; ++smooths) {
-        cmgi_csr product = {0};
+        scoped_csr product = {0};
         bool fits = false;
         CHECK_OK(cmgi_restriction_fold(ctx, &R, &A.view, smooths ? scale : NULL, &product, &fits));
         CHECK(fits);
@@ -192,9 +182,7 @@ static void folding_is_the_product(void)
             }
         }
         CHECK_NEAR(worst, 0, 1e-15);
-        cmgi_csr_free(ctx, &product);
     }
-    csrs_free(&A, &P, &R);
 }
 
 /* A random matrix, some rows of which are those of the identity, or, with `cols` others, zero. */
@@ -246,7 +234,7 @@ static cmg_hierarchy *hierarchy_there(const cmgi_csr *M, int matrices)
 }
 
 /* Where the matrices are on the device: its marks and P without them, against the host's. */
-static void marks_are_those_of_the_host(void)
+TEST(marks_are_those_of_the_host)
 {
     static const double shares[][3] = {/* identity rows of A and C, zero rows of P */
                                        {0.2, 0.3, 0}, {0.2, 0.3, 0.1}, {0, 0.5, 0},
@@ -316,34 +304,14 @@ static cmg_status clean_and_form(cmg_hierarchy *h)
     return status;
 }
 
-static void faults_leave_nothing(void)
+TEST(faults_leave_nothing)
 {
     uint64_t seed = 5;
     cmgi_csr M[2] = {random_matrix(&seed, 203, 203, 0.2), random_matrix(&seed, 203, 61, 0.1)};
-    size_t before[2];
-    size_t now[2];
-    cmg_status status = CMG_ERR_MEMORY;
-    cmg_context_memory(ctx, before, NULL);
-    for (long n = 0; status != CMG_OK; ++n) {
-        cmg_hierarchy *h = hierarchy_there(M, 2);
-        cmgi_context_fail_after(ctx, n);
-        status = clean_and_form(h);
-        cmgi_context_fail_after(ctx, -1);
-        cmg_hierarchy_destroy(&h);
-        cmg_context_memory(ctx, now, NULL);
-        CHECK(now[0] == before[0] && now[1] == before[1]);
-        CHECK(status == CMG_ERR_MEMORY || (status == CMG_OK && n > 10));
+    for (failing f = {.most = 10000, .fewest = 10, .later = true}; failing_next(&f);) {
+        scoped_hierarchy *h = hierarchy_there(M, 2);
+        failing_arm(&f);
+        failing_done(&f, clean_and_form(h));
     }
     csrs_free(&M[0], &M[1]);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(a_lonely_coarse_row_is_an_unknown);
-    RUN(coarse_rows_follow_the_fine_ones);
-    RUN(folding_is_the_product);
-    RUN(marks_are_those_of_the_host);
-    RUN(faults_leave_nothing);
-    return TEST_END();
 }

@@ -1,5 +1,4 @@
 /* The misfit of a coarse matrix: 1 for P^T A P, and exactly the factor by which one was scaled. */
-#include "core/random.h"
 #include "test.h"
 #include "transfer/energy.h"
 #include "transfer/energy_rows.h"
@@ -73,45 +72,35 @@ static void free_levels(levels *s)
 /* A role from its band, times a factor; zeros stay out. */
 static void set_band(cmg_hierarchy *h, int level, const double *band, cmg_size n, double factor)
 {
-    cmgi_csr M = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, n, n, n * WIDTH, &M));
-    cmg_size k = 0;
+    scoped_csr M = csr_new(n, n, n * WIDTH);
     for (cmg_size i = 0; i < n; ++i) {
         for (cmg_size j = i - BAND; j <= i + BAND; ++j) {
             if (band_at(band, n, i, j) != 0) {
-                M.indices[k] = (cmg_index)j;
-                M.values[k++] = factor * band_at(band, n, i, j);
+                csr_put(&M, i, j, factor * band_at(band, n, i, j));
             }
         }
-        M.indptr[i + 1] = k;
     }
-    const cmg_csr view = cmgi_csr_view(&M);
-    CHECK_OK(cmg_hierarchy_set_csr(h, level, CMG_ROLE_A, NULL, 0, &view));
-    cmgi_csr_free(ctx, &M);
+    csr_end(&M);
+    CHECK_OK(cmg_hierarchy_set_csr(h, level, CMG_ROLE_A, NULL, 0, &M.view));
 }
 
 /* P, or R = P^T, times a factor. */
 static void set_transfer(cmg_hierarchy *h, cmg_role role, const levels *s, double factor)
 {
     const bool turned = role == CMG_ROLE_R;
-    cmgi_csr M = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, turned ? s->m : s->n, turned ? s->n : s->m, 2 * s->n, &M));
-    cmg_size k = 0;
+    scoped_csr M = csr_new(turned ? s->m : s->n, turned ? s->n : s->m, 2 * s->n);
     for (cmg_size r = 0; r < M.rows; ++r) {
         const cmg_size first = turned ? 2 * r - 1 : r / 2;
         for (cmg_size c = first; c < first + (turned ? 3 : 2); ++c) {
             const cmg_size i = turned ? c : r;
             const cmg_size j = turned ? r : c;
             if (c >= 0 && c < M.cols && s->P[i * 2 + j - i / 2] != 0) {
-                M.indices[k] = (cmg_index)c;
-                M.values[k++] = factor * s->P[i * 2 + j - i / 2];
+                csr_put(&M, r, c, factor * s->P[i * 2 + j - i / 2]);
             }
         }
-        M.indptr[r + 1] = k;
     }
-    const cmg_csr view = cmgi_csr_view(&M);
-    CHECK_OK(cmg_hierarchy_set_csr(h, 0, role, NULL, 0, &view));
-    cmgi_csr_free(ctx, &M);
+    csr_end(&M);
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, role, NULL, 0, &M.view));
 }
 
 /* Of matrices on the device, where vectors live on other rows. */
@@ -147,9 +136,8 @@ static double misfit_there(cmg_hierarchy *h, cmgi_dirichlet rows[2])
 static double misfit_of(const levels *s, double p, double r, double c, cmgi_dirichlet fixed[2])
 {
     cmgi_dirichlet none[2] = {{0}};
-    cmg_hierarchy *h = NULL;
     double factor = 0;
-    CHECK_OK(cmg_hierarchy_create(ctx, 2, &h));
+    scoped_hierarchy *h = hierarchy_new(2);
     set_band(h, 0, s->A, s->n, 1);
     set_band(h, 1, s->C, s->m, c);
     set_transfer(h, CMG_ROLE_P, s, p);
@@ -162,7 +150,6 @@ static double misfit_of(const levels *s, double p, double r, double c, cmgi_diri
     } else {
         CHECK_OK(cmgi_energy_misfit(h, 0, &rows[0], &rows[1], &factor));
     }
-    cmg_hierarchy_destroy(&h);
     return factor;
 }
 
@@ -174,7 +161,7 @@ static bool is_left_out(size_t k)
     return there && k % 2 == 0;
 }
 
-static void galerkin_matrices_fit(void)
+TEST(galerkin_matrices_fit)
 {
     for (size_t k = 0; k < sizeof sizes / sizeof sizes[0]; ++k) {
         if (is_left_out(k)) {
@@ -187,7 +174,7 @@ static void galerkin_matrices_fit(void)
     }
 }
 
-static void factors_are_found(void)
+TEST(factors_are_found)
 {
     for (size_t k = 1; k < sizeof sizes / sizeof sizes[0]; ++k) {
         if (is_left_out(k)) {
@@ -205,7 +192,7 @@ static void factors_are_found(void)
 }
 
 /* One basis function of 3000 has another energy: a fifth of its factor counts, without R alone. */
-static void single_functions_are_found(void)
+TEST(single_functions_are_found)
 {
     for (int c = 0; c < 4; ++c) {
         levels s = make_levels(3000);
@@ -226,7 +213,7 @@ static void single_functions_are_found(void)
  * C + C^2 has other energies where x is rough: a factor of 1 + lambda of C, up to 3 here. Those of
  * smoothed vectors, three quarters of whose lambda are below 1, tell little of it.
  */
-static void rough_parts_hardly_count(void)
+TEST(rough_parts_hardly_count)
 {
     levels s = make_levels(3000);
     double *C = calloc((size_t)(s.m * WIDTH), sizeof *C);
@@ -247,7 +234,7 @@ static void rough_parts_hardly_count(void)
 }
 
 /* Rows of conditions have the values they like, on either level. */
-static void conditions_do_not_count(void)
+TEST(conditions_do_not_count)
 {
     levels s = make_levels(50);
     bool *row[2] = {calloc((size_t)s.n, sizeof(bool)), calloc((size_t)s.m, sizeof(bool))};
@@ -276,7 +263,7 @@ static void conditions_do_not_count(void)
     free_levels(&s);
 }
 
-static void indefinite_matrices_are_told(void)
+TEST(indefinite_matrices_are_reported)
 {
     levels s = make_levels(40);
     CHECK(misfit_of(&s, 1, 0, -1, NULL) == HUGE_VAL);
@@ -288,11 +275,11 @@ static void indefinite_matrices_are_told(void)
 }
 
 /* Rows of 0 to 9 entries, with and without a list of places, against plain loops. */
-static void rows_match_loops(void)
+TEST(rows_match_loops)
 {
     enum { N = 40, LANES = CMGI_ENERGY_LANES };
     const cmgi_energy_rows_fn kinds[2] = {cmgi_energy_rows, cmgi_energy_rows_best()};
-    cmgi_csr M = {0};
+    scoped_csr M = {0};
     uint64_t seed = 8;
     cmg_index row[N];
     cmg_index place[N];
@@ -324,19 +311,9 @@ static void rows_match_loops(void)
             CHECK_NEAR(to[c], sum, 1e-14); /* nine products of up to 1 */
         }
     }
-    cmgi_csr_free(ctx, &M);
 }
 
-int main(int argc, char **argv)
+BEFORE_TESTS
 {
-    TEST_BEGIN(argc, argv);
-    RUN(rows_match_loops);
     there = cmgi_resident_kernels_of(ctx) != NULL;
-    RUN(galerkin_matrices_fit);
-    RUN(factors_are_found);
-    RUN(single_functions_are_found);
-    RUN(rough_parts_hardly_count);
-    RUN(conditions_do_not_count);
-    RUN(indefinite_matrices_are_told);
-    return TEST_END();
 }

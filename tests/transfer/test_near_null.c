@@ -1,15 +1,13 @@
 /* Near-null-space vectors: what is given, rigid body modes by what they are, constants. */
-#include "core/memory.h"
-#include "core/random.h"
 #include "hierarchy/hierarchy.h"
 #include "test.h"
 #include "transfer/aggregate.h"
 
 static cmg_hierarchy *diagonal(cmg_size n, const char *block_size)
 {
-    cmg_size *indptr = malloc((size_t)(n + 1) * sizeof *indptr);
-    cmg_index *indices = malloc((size_t)n * sizeof *indices);
-    double *values = malloc((size_t)n * sizeof *values);
+    scoped cmg_size *indptr = malloc((size_t)(n + 1) * sizeof *indptr);
+    scoped cmg_index *indices = malloc((size_t)n * sizeof *indices);
+    scoped double *values = malloc((size_t)n * sizeof *values);
     for (cmg_size i = 0; i <= n; ++i) {
         indptr[i] = i;
         if (i < n) {
@@ -23,34 +21,32 @@ static cmg_hierarchy *diagonal(cmg_size n, const char *block_size)
     if (block_size != NULL) {
         CHECK_OK(cmg_hierarchy_set_attribute(h, "block_size", block_size));
     }
-    free_all(indptr, indices, values);
     return h;
 }
 
-static void unknowns_of_a_node_divide_the_rows(void)
+TEST(unknowns_of_a_node_divide_the_rows)
 {
     static const struct {
         const char *text;
         int expected;
     } rows[] = {{NULL, 1}, {"1", 1}, {"2", 2}, {"3", 3}, {"5", 1}, {"0", 1}, {"-2", 1}, {"x", 1}};
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; ++k) {
-        cmg_hierarchy *h = diagonal(12, rows[k].text);
+        scoped_hierarchy *h = diagonal(12, rows[k].text);
         CHECK(cmgi_unknowns_of_node(h, 0) == rows[k].expected);
         h->level[0].block = 4; /* the level knows better */
         CHECK(cmgi_unknowns_of_node(h, 0) == 4);
         h->level[0].block = 7;
         CHECK(cmgi_unknowns_of_node(h, 0) == 1);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
 /* One for each unknown of a node; coordinates of scalars are of no use. */
-static void constants_are_by_unknowns(void)
+TEST(constants_are_by_unknowns)
 {
     for (int size = 1; size <= 3; ++size) {
         const char *const text[] = {"1", "2", "3"};
         const double x[12] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8};
-        cmg_hierarchy *h = diagonal(12, text[size - 1]);
+        scoped_hierarchy *h = diagonal(12, text[size - 1]);
         int block = 0;
         int vectors = 0;
         double *B = NULL;
@@ -63,7 +59,6 @@ static void constants_are_by_unknowns(void)
             CHECK(B[e] == (e / size % size == e % size ? 1 : 0));
         }
         cmgi_free(ctx, B);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
@@ -71,13 +66,13 @@ static void constants_are_by_unknowns(void)
  * A displacement is rigid when no distance changes to first order, (u_i - u_j) . (x_i - x_j) = 0;
  * the modes are as many as there are and independent, that is, orthogonal about the middle.
  */
-static void rotations_keep_distances(void)
+TEST(rotations_keep_distances)
 {
     enum { NODES = 7 };
     for (int dim = 2; dim <= 3; ++dim) {
         uint64_t seed = 3;
         double x[3 * NODES];
-        cmg_hierarchy *h = diagonal(dim * NODES, dim == 2 ? "2" : "3");
+        scoped_hierarchy *h = diagonal(dim * NODES, dim == 2 ? "2" : "3");
         int block = 0;
         int vectors = 0;
         double *B = NULL;
@@ -119,19 +114,18 @@ static void rotations_keep_distances(void)
             }
         }
         cmgi_free(ctx, B);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
 /* As they are, as many as there are. */
-static void given_vectors_are_taken(void)
+TEST(given_vectors_are_taken)
 {
     double given[24];
     for (int e = 0; e < 24; ++e) {
         given[e] = sin(e);
     }
     for (int count = 1; count <= 2; ++count) {
-        cmg_hierarchy *h = diagonal(12, "3");
+        scoped_hierarchy *h = diagonal(12, "3");
         int block = 0;
         int vectors = 0;
         double *B = NULL;
@@ -140,7 +134,6 @@ static void given_vectors_are_taken(void)
         CHECK(block == 3 && vectors == count);
         CHECK(memcmp(B, given, (size_t)(12 * count) * sizeof *B) == 0);
         cmgi_free(ctx, B);
-        cmg_hierarchy_destroy(&h);
     }
 }
 
@@ -148,7 +141,7 @@ static void given_vectors_are_taken(void)
  * P_0 B_c = B on the rows of aggregates, columns orthonormal or zero: rigid body modes on nodes of
  * two and three unknowns, every fifth node in no aggregate.
  */
-static void aggregates_hold_the_vectors(void)
+TEST(aggregates_hold_the_vectors)
 {
     enum { NODES = 43, SIZE = 4 };
     for (int dim = 2; dim <= 3; ++dim) {
@@ -157,7 +150,7 @@ static void aggregates_hold_the_vectors(void)
         double B[NODES * 3 * 6];
         const cmgi_aggregates agg = {NODES, NODES / SIZE + 1, of, CMGI_HOST};
         uint64_t seed = 9;
-        cmgi_csr P = {0};
+        scoped_csr P = {0};
         double *Bc = NULL;
         for (int i = 0; i < NODES; ++i) {
             of[i] = i % 5 == 4 ? -1 : i / SIZE;
@@ -167,7 +160,7 @@ static void aggregates_hold_the_vectors(void)
         }
         CHECK_OK(cmgi_tentative(ctx, &agg, dim, vectors, B, &P, &Bc));
         CHECK(P.rows == NODES * dim && P.cols == agg.count * vectors);
-        double *gram = calloc((size_t)(P.cols * P.cols), sizeof *gram);
+        scoped double *gram = calloc((size_t)(P.cols * P.cols), sizeof *gram);
         for (cmg_size r = 0; r < P.rows; ++r) {
             const cmg_index a = of[r / dim];
             CHECK(P.indptr[r + 1] - P.indptr[r] == (a < 0 ? 0 : vectors));
@@ -189,19 +182,6 @@ static void aggregates_hold_the_vectors(void)
                 CHECK_NEAR(gram[i * P.cols + j], zero ? 0 : 1, 1e-13);
             }
         }
-        free(gram);
         cmgi_free(ctx, Bc);
-        cmgi_csr_free(ctx, &P);
     }
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(unknowns_of_a_node_divide_the_rows);
-    RUN(constants_are_by_unknowns);
-    RUN(rotations_keep_distances);
-    RUN(given_vectors_are_taken);
-    RUN(aggregates_hold_the_vectors);
-    return TEST_END();
 }

@@ -2,8 +2,6 @@
  * Prolongations and Galerkin products against plain loops: Kronecker products of axis maps, rows
  * from a function, P^T A P of random matrices.
  */
-#include "core/memory.h"
-#include "core/random.h"
 #include "test.h"
 #include "transfer/galerkin.h"
 #include "transfer/rows.h"
@@ -13,10 +11,8 @@
 static double *dense_of(const cmgi_csr *A)
 {
     double *D = calloc((size_t)(A->rows * A->cols) + 1, sizeof *D);
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            D[i * A->cols + A->indices[k]] += A->values[k];
-        }
+    EACH_ENTRY (A, i, k) {
+        D[i * A->cols + A->indices[k]] += A->values[k];
     }
     return D;
 }
@@ -53,8 +49,7 @@ static void check_tensor(const cmg_size rows[3], const cmg_size cols[3], int blo
     CHECK_OK(cmgi_transfer_tensor(ctx, map, block, &P));
     CHECK(P.rows == rows[0] * rows[1] * rows[2] * block);
     CHECK(P.cols == cols[0] * cols[1] * cols[2] * block);
-    const cmg_csr view = cmgi_csr_view(&P);
-    CHECK_OK(cmgi_csr_check(ctx, "P", &view));
+    CHECK_OK(cmgi_csr_check(ctx, "P", &P.view));
     double *D = dense_of(&P);
     double worst = 0;
     for (cmg_size k = 0; k < P.rows * P.cols; ++k) {
@@ -77,7 +72,7 @@ static void check_tensor(const cmg_size rows[3], const cmg_size cols[3], int blo
     }
 }
 
-static void tensor_is_a_kronecker_product(void)
+TEST(tensor_is_a_kronecker_product)
 {
     const cmg_size rows[][3] = {{5, 4, 3}, {7, 1, 1}, {3, 9, 1}, {1, 1, 1}, {0, 2, 2}, {11, 2, 5}};
     const cmg_size cols[][3] = {{3, 2, 2}, {4, 1, 1}, {2, 5, 1}, {1, 1, 1}, {1, 1, 1}, {6, 1, 3}};
@@ -99,15 +94,15 @@ static int falling_row(const void *user, cmg_size node, cmg_index *column, doubl
     return count;
 }
 
-static void rows_are_sorted_and_clean(void)
+TEST(rows_are_sorted_and_clean)
 {
     for (int block = 1; block <= 3; ++block) {
         for (cmg_size rows = 0; rows <= 33; rows += 11) {
             const cmg_size cols = 9;
-            cmgi_csr P = {0};
+            scoped_csr P = {0};
             CHECK_OK(cmgi_transfer_rows(ctx, rows, cols, block, falling_row, &cols, &P));
             CHECK(P.rows == rows * block && P.cols == cols * block);
-            double *D = dense_of(&P);
+            scoped double *D = dense_of(&P);
             double worst = 0;
             for (cmg_size i = 0; i < P.rows; ++i) {
                 cmg_index column[CMGI_ROW_WIDTH];
@@ -123,8 +118,6 @@ static void rows_are_sorted_and_clean(void)
                 }
             }
             CHECK_NEAR(worst, 0, 0);
-            free(D);
-            cmgi_csr_free(ctx, &P);
         }
     }
 }
@@ -151,19 +144,19 @@ static void random_csr(cmg_size rows, cmg_size cols, cmg_size skip, uint64_t *se
 static void check_galerkin(cmg_size n, cmg_size m, bool own_r, bool unit, uint64_t seed)
 {
     const cmg_size skip = unit ? m / 2 : -1;
-    cmgi_csr A = {0};
-    cmgi_csr P = {0};
-    cmgi_csr R = {0};
-    cmgi_csr Ac = {0};
+    scoped_csr A = {0};
+    scoped_csr P = {0};
+    scoped_csr R = {0};
+    scoped_csr Ac = {0};
     random_csr(n, n, -1, &seed, &A);
     random_csr(n, m, skip, &seed, &P);
     random_csr(m, n, -1, &seed, &R);
     CHECK_OK(cmgi_galerkin(ctx, own_r ? &R.view : NULL, &A.view, &P.view, unit, &Ac));
     CHECK(Ac.rows == m && Ac.cols == m);
-    double *dA = dense_of(&A);
-    double *dP = dense_of(&P);
-    double *dR = dense_of(&R);
-    double *dC = dense_of(&Ac);
+    scoped double *dA = dense_of(&A);
+    scoped double *dP = dense_of(&P);
+    scoped double *dR = dense_of(&R);
+    scoped double *dC = dense_of(&Ac);
     double worst = 0;
     for (cmg_size i = 0; i < m; ++i) {
         for (cmg_size j = 0; j < m; ++j) {
@@ -177,11 +170,9 @@ static void check_galerkin(cmg_size n, cmg_size m, bool own_r, bool unit, uint64
         }
     }
     CHECK_NEAR(worst, 0, 1e-14 * (double)n);
-    free_all(dA, dP, dR, dC);
-    csrs_free(&A, &P, &R, &Ac);
 }
 
-static void galerkin_is_the_triple_product(void)
+TEST(galerkin_is_the_triple_product)
 {
     const cmg_size n[] = {1, 2, 7, 31, 33};
     for (int k = 0; k < 5; ++k) {
@@ -192,39 +183,15 @@ static void galerkin_is_the_triple_product(void)
     }
 }
 
-static void faults_leave_nothing(void)
+TEST(faults_leave_nothing)
 {
     uint64_t seed = 3;
-    cmgi_csr A = {0};
-    cmgi_csr P = {0};
+    scoped_csr A = {0};
+    scoped_csr P = {0};
     random_csr(12, 12, -1, &seed, &A);
     random_csr(12, 5, 2, &seed, &P);
-    size_t before[2];
-    cmg_context_memory(ctx, before, NULL);
-    for (long n = 0;; ++n) {
-        cmgi_csr Ac = {0};
-        size_t now[2];
-        cmgi_context_fail_after(ctx, n);
-        const cmg_status status = cmgi_galerkin(ctx, NULL, &A.view, &P.view, true, &Ac);
-        cmgi_context_fail_after(ctx, -1);
-        cmgi_csr_free(ctx, &Ac);
-        cmg_context_memory(ctx, now, NULL);
-        CHECK(now[0] == before[0]);
-        if (status == CMG_OK) {
-            CHECK(n > 5);
-            break;
-        }
-        CHECK(status == CMG_ERR_MEMORY);
+    for (failing f = {.most = 1000, .fewest = 5}; failing_next(&f);) {
+        scoped_csr Ac = {0};
+        failing_done(&f, cmgi_galerkin(ctx, NULL, &A.view, &P.view, true, &Ac));
     }
-    csrs_free(&A, &P);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(tensor_is_a_kronecker_product);
-    RUN(rows_are_sorted_and_clean);
-    RUN(galerkin_is_the_triple_product);
-    RUN(faults_leave_nothing);
-    return TEST_END();
 }

@@ -58,7 +58,7 @@ def _cuda_interface(a):
 
 
 def _settle(a, stream):
-    """Waits for the work that makes a device array, unless the library works on the same stream behind it."""
+    """Waits for the work that makes a device array, unless the library works on the same stream after it."""
     library = _library(type(a))
     if library == "torch":
         import torch

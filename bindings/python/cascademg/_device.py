@@ -1,4 +1,4 @@
-"""The device library, which the package cascademg-cu13 adds: the CPU's library with CUDA, loaded where its driver is there."""
+"""The device library, which the package cascademg-cu13 adds: the CPU's library with CUDA, loaded where its driver is found."""
 from __future__ import annotations
 
 import ctypes

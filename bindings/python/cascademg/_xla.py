@@ -2,7 +2,7 @@
 
 The plain ones end in C (xla.c) and wait for no Python, the others come here. The structs are those of
 `xla/ffi/api/c_api.h`, read from the installed jaxlib, so that they are always the ones that XLA was built with; the
-C part, built before, is told where their fields are.
+C part, built before, gets the offsets of their fields.
 """
 import ctypes
 import functools

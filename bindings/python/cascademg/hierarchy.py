@@ -518,7 +518,7 @@ class Hierarchy:
         Raises
         ------
         StateError
-            The numbering needs coordinates that are not there.
+            The numbering needs coordinates, and there are none.
 
         Notes
         -----

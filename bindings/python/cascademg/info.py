@@ -1,4 +1,4 @@
-"""What a solve tells: how it ended, its steps, its progress."""
+"""What a solve reports: how it ended, its steps, its progress."""
 from __future__ import annotations
 
 import dataclasses
@@ -91,7 +91,7 @@ def solve_info(report):
 
 
 class ProgressBar:
-    """tqdm's bar over the digits that a solve has gained; nothing where tqdm is not there."""
+    """tqdm's bar over the digits that a solve has gained; nothing where tqdm is not installed."""
 
     def __init__(self, rtol):
         try:

@@ -50,7 +50,7 @@ def _forget(made, lock):
 
 
 def _after(number, status):
-    """What a call without Python (xla.c) has to tell: a failure, or a solve that did not converge."""
+    """What a call without Python (xla.c) has to report: a failure, or a solve that did not converge."""
     solver = _solvers[number]
     solver.context.check(status)
     solver._warn(solve_info(solver._report))
@@ -59,7 +59,7 @@ def _after(number, status):
 def _run(number, arguments, results, stream):
     """A call of XLA: from b and, where given, values and a stamp to x and the stamp of the values.
 
-    A stamp tells which values the solver had. A backward pass brings that of its forward pass: the values need not be
+    A stamp says which values the solver had. A backward pass brings that of its forward pass: the values need not be
     taken in again when nothing came between.
     """
     solver = _solvers.get(number & ~1)

@@ -262,7 +262,7 @@ class Solver:
         self.context.check(solve(self.ptr, b, x, self._report))
 
     def _columns(self, columns):
-        """What is told of every column of the last solve."""
+        """What is reported of every column of the last solve."""
         found = []
         for column in range(columns):
             report = ffi.new("cmg_report *")

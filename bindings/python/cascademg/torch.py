@@ -104,7 +104,7 @@ def _take(solver, values):
             given = given.cpu()
         # a copy: the caller's tensor may be changed in place between this solve and the next
         solver.update(given.clone() if given.is_cuda else given.numpy().copy())
-        # the tensor is kept with its address: another one cannot come to lie there meanwhile
+        # the tensor is kept with its address: another one cannot get that address meanwhile
         solver._torch_values = (*token[:3], solver._version), values.detach()
 
 
@@ -120,7 +120,7 @@ def solve(solver: Solver, b: torch.Tensor, values: torch.Tensor | None = None) -
     solver : cascademg.Solver
     b : torch.Tensor
         n values, or a batch of shape (k, n), up to 64 of which are solved at once. In device memory it is used in place on
-        the cuda backend; from elsewhere it is copied there and back.
+        the cuda backend; from elsewhere it is copied to the device and back.
     values : torch.Tensor, optional
         Values of A of level 0 in CSR order, shape (nnz,); taken into the solver before the solve.
 

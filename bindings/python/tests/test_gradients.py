@@ -77,7 +77,7 @@ def check_batch(A, many, weights, by_b, by_values, rng):
     assert np.abs(by_values[entries] - expected).max() <= 1e-6 * np.abs(expected).max()
 
 
-def test_torch_tells_values_from_those_that_lay_there_before(rng):
+def test_torch_distinguishes_new_values_at_an_old_address(rng):
     torch = pytest.importorskip("torch")
     from cascademg.torch import solve
     A, solver = make()
@@ -257,7 +257,7 @@ def test_jax_beside_python(rng, jax):
     assert not wrong and np.array_equal(solver.solve(b), expected)
 
 
-def test_jax_tells_what_went_wrong(rng, jax):
+def test_jax_reports_what_went_wrong(rng, jax):
     from cascademg.jax import solve
     A, solver = make()
     b = rng.standard_normal(A[0].shape[0])
@@ -413,7 +413,7 @@ def test_lineax(unsymmetric, rng, jax):
         lineax.linear_solve(lineax.MatrixLinearOperator(jax.numpy.asarray(A[0].toarray())), b, CascadeMG())
 
 
-def test_lineax_tells_what_did_not_converge(rng, jax):
+def test_lineax_reports_what_did_not_converge(rng, jax):
     lineax = pytest.importorskip("lineax")
     from cascademg.lineax import CascadeMG, SparseOperator
     A, solver = make()

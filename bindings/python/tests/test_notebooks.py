@@ -33,7 +33,7 @@ def test_notebook(name, tmp_path):
     assert shown.count("display_data") == len(pictures) and "stream" in shown
 
 
-def test_a_notebook_that_fails_is_told(tmp_path):
+def test_a_notebook_that_fails_is_reported(tmp_path):
     import importlib.util
     spec = importlib.util.spec_from_file_location("notebooks", ROOT / "docs" / "site" / "notebooks.py")
     notebooks = importlib.util.module_from_spec(spec)

@@ -1,7 +1,7 @@
 /* A smoother that was added by its file and its line is known by its name and solves. */
 #include "mg/solves.h"
 
-static void is_listed(void)
+TEST(is_listed)
 {
     int i = 0;
     while (cmg_smoother_name(i) != NULL && strcmp(cmg_smoother_name(i), "row-jacobi") != 0) {
@@ -12,26 +12,14 @@ static void is_listed(void)
     CHECK(key != NULL && strcmp(key->key, "part") == 0);
 }
 
-static void solves(void)
+TEST(solves)
 {
-    cmg_hierarchy *h = poisson(16, 3, 0);
+    scoped_hierarchy *h = poisson(16, 3, 0);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_vector *b = vector_of(n, 1);
-    cmg_vector *x = vector_of(n, 2);
-    cmg_solver_options options = defaults();
-    CHECK_OK(cmg_solver_options_set(&options, "smoother=row-jacobi:part=0.8"));
+    scoped_vector *b = vector_of(n, 1);
+    scoped_vector *x = vector_of(n, 2);
+    cmg_solver_options options = solver_options("smoother=row-jacobi:part=0.8");
     const cmg_report report = solve(h, &options, b, x);
     CHECK(cmg_outcome_converged(report.outcome) && report.iterations < 20);
     CHECK(true_residual(h, b, x) < 1e-7);
-    cmg_vector_destroy(&b);
-    cmg_vector_destroy(&x);
-    cmg_hierarchy_destroy(&h);
-}
-
-int main(int argc, char **argv)
-{
-    TEST_BEGIN(argc, argv);
-    RUN(is_listed);
-    RUN(solves);
-    return TEST_END();
 }

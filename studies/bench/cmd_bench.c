@@ -305,13 +305,9 @@ static int begin(bench_job *job)
     if (job->json_path == NULL) {
         return EXIT_DONE;
     }
-    if (!json_open(&job->j, job->json_path)) {
+    if (!report_open(&job->j, job->json_path, "bench spmv", &job->device)) {
         return EXIT_FILE;
     }
-    json_text(&job->j, "command", "bench spmv");
-    json_text(&job->j, "version", cmg_version());
-    json_integer(&job->j, "schema", JSON_SCHEMA);
-    device_json(&job->j, &job->device);
     json_text(&job->j, "backend", backend);
     json_integer(&job->j, "threads", cmg_context_threads(job->ctx));
     json_integer(&job->j, "samples", job->samples);
@@ -347,7 +343,7 @@ int cmd_bench(int argc, char **argv)
     }
     if (status == ARGS_GO) {
         status = begin(&job);
-        status = status == EXIT_DONE ? finish(&job, measure_all(&job, &a, &built_in)) : status;
+        status = THEN(status, finish(&job, measure_all(&job, &a, &built_in)));
     }
     list_free(&built_in);
     list_free(&job.format_names);

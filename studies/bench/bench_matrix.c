@@ -66,9 +66,7 @@ int bench_matrix_generate(cmg_context *ctx, const char *name, bench_matrix *m)
     if (status == CMG_ERR_UNSUPPORTED) {
         return usage_error("bench: --generate: this build has no generator");
     }
-    if (status == CMG_OK) {
-        status = cmg_hierarchy_get_csr(m->h, 0, CMG_ROLE_A, NULL, 0, &m->csr);
-    }
+    status = THEN(status, cmg_hierarchy_get_csr(m->h, 0, CMG_ROLE_A, NULL, 0, &m->csr));
     if (status != CMG_OK) {
         bench_matrix_free(m);
         return library_error(ctx, status, NULL);
@@ -86,9 +84,7 @@ int bench_matrix_read(device_args *d, cmg_context *ctx, const char *path, bench_
     cmg_status status = cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &m->h);
     if (status == CMG_OK) {
         status = cmg_hierarchy_galerkin(m->h, 0); /* A that the file leaves out */
-        if (status == CMG_OK) {
-            status = cmg_hierarchy_get_csr(m->h, 0, CMG_ROLE_A, NULL, 0, &m->csr);
-        }
+        status = THEN(status, cmg_hierarchy_get_csr(m->h, 0, CMG_ROLE_A, NULL, 0, &m->csr));
         progress_end(&d->line);
     } else if (cmg_csr_read(ctx, path, &m->csr) == CMG_OK) { /* no matrix of a level, but one */
         progress_end(&d->line);

@@ -1,4 +1,4 @@
-/* What it costs to bring a matrix into a format, and new values into one that is there. */
+/* What it costs to bring a matrix into a format, and new values into a converted one. */
 #pragma once
 #include "bench_spmv.h"
 

@@ -61,16 +61,10 @@ static cmg_status time_cold(const product *p, long repeats, double *seconds)
     double sum = 0;
     for (long k = 0; k < repeats; ++k) {
         cmg_status status = cmg_vector_fill(p->scrub, 1.0 + (double)k);
-        if (status == CMG_OK) {
-            status = cmg_context_synchronize(p->ctx);
-        }
+        status = THEN(status, cmg_context_synchronize(p->ctx));
         const double begin = tool_seconds();
-        if (status == CMG_OK) {
-            status = cmg_matrix_apply(p->A, p->x, p->y);
-        }
-        if (status == CMG_OK) {
-            status = cmg_context_synchronize(p->ctx);
-        }
+        status = THEN(status, cmg_matrix_apply(p->A, p->x, p->y));
+        status = THEN(status, cmg_context_synchronize(p->ctx));
         if (status != CMG_OK) {
             return status;
         }
@@ -134,12 +128,8 @@ static cmg_status check(const product *p, const bench_reference *reference, benc
         work[j] = reference->x[perm != NULL ? perm[j] : j];
     }
     cmg_status status = cmg_vector_set(p->x, work);
-    if (status == CMG_OK) {
-        status = cmg_matrix_apply(p->A, p->x, p->y);
-    }
-    if (status == CMG_OK) {
-        status = cmg_vector_get(p->y, work);
-    }
+    status = THEN(status, cmg_matrix_apply(p->A, p->x, p->y));
+    status = THEN(status, cmg_vector_get(p->y, work));
     double worst = 0;
     for (cmg_size k = 0; k < rows && status == CMG_OK; ++k) {
         const double error = fabs(work[k] - reference->y[perm != NULL ? perm[k] : k]);
@@ -173,19 +163,13 @@ static cmg_status run(product *p, const bench_matrix *m, const bench_reference *
         result->info.size = sizeof result->info;
         status = cmg_matrix_get_info(p->A, &result->info);
     }
-    if (status == CMG_OK) {
-        status = cmg_vector_create(p->ctx, m->csr.cols, precision, &p->x);
-    }
-    if (status == CMG_OK) {
-        status = cmg_vector_create(p->ctx, m->csr.rows, precision, &p->y);
-    }
+    status = THEN(status, cmg_vector_create(p->ctx, m->csr.cols, precision, &p->x));
+    status = THEN(status, cmg_vector_create(p->ctx, m->csr.rows, precision, &p->y));
     if (status == CMG_OK && result->what.cold) {
         status =
             cmg_vector_create(p->ctx, SCRUB_BYTES / (cmg_size)sizeof(double), CMG_FP64, &p->scrub);
     }
-    if (status == CMG_OK) {
-        status = check(p, reference, result);
-    }
+    status = THEN(status, check(p, reference, result));
     if (status == CMG_OK && !(result->error <= tolerance(result->what.values))) {
         (void)snprintf(result->failure, BENCH_FAILURE, "wrong result: relative deviation %.3g",
                        result->error);

@@ -51,21 +51,17 @@ static double padding(const bench_result *r)
 static void print_row(const bench_report *b, table *t, const bench_result *r,
                       const bench_result *base)
 {
-    char text[AMOUNT_LENGTH];
     if (r->what.swept != NULL) {
         table_cell(t, "%s, %s %d", r->what.format, r->what.swept, r->what.swept_to);
     } else {
         table_cell(t, "%s", r->what.format);
     }
-    table_cell(t, "%s", r->what.values);
-    table_cell(t, "%s", format_seconds(r->median, text));
-    table_cell(t, "%+.1f %%", 50 * (r->upper - r->lower) / r->median);
-    table_cell(t, "%.0f", gb_per_second(r));
-    table_cell(t, "%.1f %%", 100 * gb_per_second(r) / b->bandwidth);
+    table_cell(t, "%s\t%s\t%+.1f %%\t%.0f\t%.1f %%", r->what.values, format_seconds(r->median),
+               50 * (r->upper - r->lower) / r->median, gb_per_second(r),
+               100 * gb_per_second(r) / b->bandwidth);
     table_cell(t, base != NULL ? "%.2f" : " ", base != NULL ? base->median / r->median : 0);
-    table_cell(t, "%.1f %%", 100 * padding(r));
-    table_cell(t, "%s", format_bytes((double)r->info.bytes, text));
-    table_cell(t, "%s", format_seconds(r->convert, text));
+    table_cell(t, "%.1f %%\t%s\t%s", 100 * padding(r), format_bytes((double)r->info.bytes),
+               format_seconds(r->convert));
     const double products = base != NULL ? break_even(r, base) : NAN;
     table_cell(t, isfinite(products) ? "%.0f" : isnan(products) ? " " : "never", products);
 }
@@ -173,8 +169,7 @@ static double alpha(double cost, const bench_result *r, const bench_result *base
 
 static void seconds_cell(table *t, double seconds)
 {
-    char text[AMOUNT_LENGTH];
-    table_cell(t, "%s", isnan(seconds) ? "-" : format_seconds(seconds, text));
+    table_cell(t, "%s", isnan(seconds) ? "-" : format_seconds(seconds));
 }
 
 static void products_cell(table *t, double products)
@@ -204,8 +199,7 @@ static void print_conversions(const bench_report *b, FILE *out)
         }
         const double costs[4] = {r->times.host, r->times.device, r->times.update_host,
                                  r->times.update_device};
-        table_cell(t, "%s", r->what.format);
-        table_cell(t, "%s", r->what.values);
+        table_cell(t, "%s\t%s", r->what.format, r->what.values);
         for (int k = 0; k < 4; ++k) {
             seconds_cell(t, costs[k]);
         }

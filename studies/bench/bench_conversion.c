@@ -28,9 +28,7 @@ static cmg_status carry(cmg_context *ctx, const void *from, size_t bytes, cmg_ve
     double *padded = tool_alloc(doubles + 1, sizeof *padded);
     memcpy(padded, from, bytes);
     cmg_status status = cmg_vector_create(ctx, (cmg_size)doubles, CMG_FP64, to);
-    if (status == CMG_OK) {
-        status = cmg_vector_set(*to, padded);
-    }
+    status = THEN(status, cmg_vector_set(*to, padded));
     free(padded);
     return status;
 }
@@ -40,12 +38,8 @@ static cmg_status to_device(cmg_context *ctx, const cmg_csr *csr, device_csr *d)
     const size_t nnz = (size_t)csr->indptr[csr->rows];
     cmg_status status =
         carry(ctx, csr->indptr, (size_t)(csr->rows + 1) * sizeof *csr->indptr, &d->indptr);
-    if (status == CMG_OK) {
-        status = carry(ctx, csr->indices, nnz * sizeof *csr->indices, &d->indices);
-    }
-    if (status == CMG_OK) {
-        status = carry(ctx, csr->values, nnz * sizeof *csr->values, &d->values);
-    }
+    status = THEN(status, carry(ctx, csr->indices, nnz * sizeof *csr->indices, &d->indices));
+    status = THEN(status, carry(ctx, csr->values, nnz * sizeof *csr->values, &d->values));
     if (status == CMG_OK) {
         d->csr = (cmg_csr){csr->rows, csr->cols, cmg_vector_data(d->indptr),
                            cmg_vector_data(d->indices), cmg_vector_data(d->values)};
@@ -69,9 +63,7 @@ static double time_conversion(cmg_context *ctx, const cmg_csr *csr,
         cmg_matrix *A = NULL;
         const double begin = tool_seconds();
         cmg_status status = cmg_matrix_create_csr(ctx, csr, options, &A);
-        if (status == CMG_OK) {
-            status = cmg_context_synchronize(ctx);
-        }
+        status = THEN(status, cmg_context_synchronize(ctx));
         const double seconds = tool_seconds() - begin;
         cmg_matrix_destroy(&A);
         if (status != CMG_OK) {
@@ -88,9 +80,7 @@ static double time_update(cmg_context *ctx, cmg_matrix *A, const double *values)
     for (int k = 0; k < REPEATS; ++k) {
         const double begin = tool_seconds();
         cmg_status status = cmg_matrix_update(A, values);
-        if (status == CMG_OK) {
-            status = cmg_context_synchronize(ctx);
-        }
+        status = THEN(status, cmg_context_synchronize(ctx));
         if (status != CMG_OK) {
             return NAN;
         }

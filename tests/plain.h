@@ -1,0 +1,145 @@
+/* Plain loops, with which what the library computes is compared. */
+#pragma once
+#include "core/context.h"
+#include "core/random.h"
+#include "csr/csr.h"
+#include "scoped.h"
+
+#include <math.h>
+#include <string.h>
+
+/* n of the stream that begins at seed, in [-1, 1). */
+static inline double *random_values(cmg_size n, uint64_t seed)
+{
+    double *v = malloc(((size_t)n + 1) * sizeof *v);
+    for (cmg_size i = 0; i < n; ++i) {
+        v[i] = 2 * cmgi_random(&seed) - 1;
+    }
+    return v;
+}
+
+static inline void fill_values(double *x, cmg_size n, double value)
+{
+    for (cmg_size i = 0; i < n; ++i) {
+        x[i] = value;
+    }
+}
+
+static inline double dot(const double *x, const double *y, cmg_size n)
+{
+    double sum = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        sum += x[i] * y[i];
+    }
+    return sum;
+}
+
+static inline double norm(const double *x, cmg_size n)
+{
+    return sqrt(dot(x, x, n));
+}
+
+/* a x in an array of its own */
+static inline double *scaled_copy(const double *x, cmg_size n, double a)
+{
+    double *y = malloc(((size_t)n + 1) * sizeof *y);
+    for (cmg_size i = 0; i < n; ++i) {
+        y[i] = a * x[i];
+    }
+    return y;
+}
+
+/* y = y + a x */
+static inline void add_scaled(double *y, double a, const double *x, cmg_size n)
+{
+    for (cmg_size i = 0; i < n; ++i) {
+        y[i] += a * x[i];
+    }
+}
+
+static inline double largest(const double *x, cmg_size n)
+{
+    double most = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        most = fmax(most, fabs(x[i]));
+    }
+    return most;
+}
+
+static inline double largest_difference(const double *x, const double *y, cmg_size n)
+{
+    double most = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        most = isfinite(x[i] - y[i]) ? fmax(most, fabs(x[i] - y[i])) : INFINITY;
+    }
+    return most;
+}
+
+/* All entries k of a pointer to a matrix, row i by row. */
+#define EACH_ENTRY(A, i, k)                                                                        \
+    for (cmg_size i = 0; i < (A)->rows; ++i)                                                       \
+        for (cmg_size k = (A)->indptr[i]; k < (A)->indptr[i + 1]; ++k)
+
+/* (A x)_i */
+static inline double row_times(const cmg_csr *A, cmg_size i, const double *x)
+{
+    double sum = 0;
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        sum += A->values[k] * x[A->indices[k]];
+    }
+    return sum;
+}
+
+/* y = A x */
+static inline void csr_multiply(const cmg_csr *A, const double *x, double *y)
+{
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        y[i] = row_times(A, i, x);
+    }
+}
+
+/* A x in an array of its own */
+static inline double *csr_times(const cmg_csr *A, const double *x)
+{
+    double *y = malloc(((size_t)A->rows + 1) * sizeof *y);
+    csr_multiply(A, x, y);
+    return y;
+}
+
+/* ||b - A x|| / ||b|| */
+static inline double relative_residual(const cmg_csr *A, const double *b, const double *x)
+{
+    double rr = 0;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        const double r = b[i] - row_times(A, i, x);
+        rr += r * r;
+    }
+    return sqrt(rr / dot(b, b, A->rows));
+}
+
+/* max |a_ij - b_ij| over the union of the patterns. */
+static inline double matrix_difference(const cmg_csr *A, const cmg_csr *B)
+{
+    if (A->rows != B->rows || A->cols != B->cols) {
+        return INFINITY;
+    }
+    scoped double *row = calloc((size_t)A->cols + 1, sizeof *row);
+    double most = 0;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            row[A->indices[k]] += A->values[k];
+        }
+        for (cmg_size k = B->indptr[i]; k < B->indptr[i + 1]; ++k) {
+            row[B->indices[k]] -= B->values[k];
+        }
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            most = fmax(most, fabs(row[A->indices[k]]));
+            row[A->indices[k]] = 0;
+        }
+        for (cmg_size k = B->indptr[i]; k < B->indptr[i + 1]; ++k) {
+            most = fmax(most, fabs(row[B->indices[k]]));
+            row[B->indices[k]] = 0;
+        }
+    }
+    return most;
+}
