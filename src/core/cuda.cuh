@@ -161,6 +161,28 @@ __device__ __forceinline__ T cmgi_load_once(const T *p)
     return __ldcs(p);
 }
 
+/* Begins to copy a number to shared memory, where it is after cmgi_copied() and a barrier: a thread
+ * that copies many waits for memory once. */
+template <typename T>
+__device__ __forceinline__ void cmgi_copy_begin(T *to, const T *from)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile(
+        "cp.async.ca.shared.global [%0], [%1], %2;" ::"r"((unsigned)__cvta_generic_to_shared(to)),
+        "l"(from), "n"(sizeof(T))
+        : "memory");
+#else
+    *to = *from;
+#endif
+}
+
+__device__ __forceinline__ void cmgi_copied()
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
 /* c += a b, 8 x 4 by 4 x 8: a of row lane / 4, column lane % 4; b of row lane % 4, column lane / 4;
  * c of row lane / 4, columns 2 (lane % 4) and the next. */
 __device__ __forceinline__ void cmgi_multiply_tile(double &c0, double &c1, double a, double b)

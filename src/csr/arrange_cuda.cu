@@ -340,15 +340,19 @@ __global__ void __launch_bounds__(THREADS) guess_kernel(const guess g)
     const cmg_index line = (cmg_index)j / coarse[0];
     const cmg_index at[3] = {(cmg_index)j % coarse[0], line % coarse[1], line / coarse[1]};
     cmg_size i = 0;
+    int entry = 0; /* of row i, if it is linear interpolation between those inside */
     for (int k = g.dims - 1, digits = lane, power = most / 3; k >= 0; --k, power /= 3) {
-        i = i * (k < 2 ? g.side[k] : 1) + 2 * at[k] + digits / power;
+        const int beside = digits / power - 1;
+        const cmg_index many = k < 2 ? coarse[k] : (cmg_index)g.T.rows / coarse[0] / coarse[1];
+        const bool before = beside < 0 && at[k] > 0;
+        const bool after = beside > 0 && at[k] + 1 < many;
+        i = i * (k < 2 ? g.side[k] : 1) + 2 * at[k] + 1 + beside;
+        entry = entry * (1 + (before || after)) + before;
         digits %= power;
     }
     const cmg_size end = i < g.A.rows ? g.A.indptr[i + 1] : 0;
-    cmg_size from = i < g.A.rows ? g.A.indptr[i] : 0;
-    while (from < end && g.A.indices[from] != (cmg_index)j) {
-        ++from;
-    }
+    const cmg_size from = i < g.A.rows ? g.A.indptr[i] + entry : 0;
+    const bool found = from < end && g.A.indices[from] == (cmg_index)j;
     const cmg_size to = j * most + lane;
     ((cmg_index *)g.T.indices)[to] = (cmg_index)i;
     ((double *)g.T.values)[to] = from < end ? g.A.values[from] : 0;
@@ -356,7 +360,7 @@ __global__ void __launch_bounds__(THREADS) guess_kernel(const guess g)
         ((cmg_size *)g.T.indptr)[j] = to;
         ((cmg_size *)g.T.indptr)[j + 1] = to + most;
     }
-    if (from >= end) {
+    if (!found) {
         g.side[2] = 1;
     }
 }

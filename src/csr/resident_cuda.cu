@@ -368,13 +368,14 @@ __global__ void __launch_bounds__(ROWS)
         const int own = real ? (int)(A.indptr[i] - begin) : length;
         const int next = real ? (int)(A.indptr[i + 1] - begin) : length;
         __syncthreads(); /* the last rows are done with */
-#pragma unroll 8
-        for (int k = (int)threadIdx.x; k < length; k += ROWS) {
-            values[place_of((unsigned)k)] = cmgi_load_once(A.values + begin + k);
+#pragma unroll 4
+        for (unsigned k = threadIdx.x; k < (unsigned)length; k += ROWS) {
+            cmgi_copy_begin(values + place_of(k), A.values + begin + k);
             if (COLUMNS) {
-                columns[place_of((unsigned)k)] = cmgi_load_once(A.indices + begin + k);
+                cmgi_copy_begin(columns + place_of(k), A.indices + begin + k);
             }
         }
+        cmgi_copied();
         __syncthreads();
         const short_row r = {values, columns, (unsigned)own, next - own,
                              !COLUMNS && real ? entry[i] : (int)CMGI_DIAGONAL_UNKNOWN};

@@ -16,7 +16,7 @@ extern "C" {
 }
 
 enum { VECTORS = 3, SWEEPS = 8, LANES = 8 };
-enum { BALLS = 16, PARTS = 64 };        /* balls of a level, blocks for the fine rows of each */
+enum { BALLS = 16, PARTS = 16 };        /* balls of a level, blocks for the fine rows of each */
 enum { GROWERS = 1024, THREADS = 256 }; /* threads of a block */
 enum { STEPS = 64, APART = 256 }; /* steps of growing; rows of a level for each ball, at least */
 enum { ROWS = 1024, SLOTS = 4096, EMPTY = -1, NONE = 0xffff }; /* of a ball, and of its table */

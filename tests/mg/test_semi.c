@@ -182,16 +182,16 @@ TEST(auto_takes_it_on_large_levels)
         const char *generate;
         const char *options;
         bool semi;
-    } cases[] = {{"cells=128 levels=4", "", true},
-                 {"cells=128 levels=4", "precision=fp64", true},
-                 {"cells=32 dim=3 levels=4 distort=0.3", "smoother=jacobi", true},
-                 {"cells=128 levels=4", "no-fallback", false},
-                 {"cells=128 levels=4", "fmg", false},
-                 {"cells=128 levels=3", "", false},
+    } cases[] = {{"cells=256 levels=6", "", true},
+                 {"cells=256 levels=6", "precision=fp64", true},
+                 {"cells=256 levels=6 distort=0.3", "smoother=jacobi", true},
+                 {"cells=256 levels=6", "no-fallback", false},
+                 {"cells=256 levels=6", "fmg", false},
+                 {"cells=256 levels=3", "", false},
                  {"cells=32 levels=4", "", false},
-                 {"cells=128 levels=4 problem=convection velocity=50", "", false},
-                 {"cells=128 levels=4", "smoother=jacobi pre=2 post=1 precision=fp64", false},
-                 {"cells=128 levels=4 dirichlet=identity", "", false}};
+                 {"cells=256 levels=6 problem=convection velocity=50", "", false},
+                 {"cells=256 levels=6", "smoother=jacobi pre=2 post=1 precision=fp64", false},
+                 {"cells=256 levels=6 dirichlet=identity", "", false}};
     small.semi_rows = 10000;
     ctx->backend = &small;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {

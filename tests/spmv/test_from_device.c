@@ -346,6 +346,70 @@ static double gershgorin(const cmg_csr *A)
     return bound;
 }
 
+static void check_transpose(const cmgi_csr *P)
+{
+    scoped_resident R = resident_of(&P->view);
+    scoped_csr T = {0};
+    cmg_csr there = {0};
+    CHECK_OK(cmgi_csr_transpose(ctx, &P->view, &T));
+    CHECK_OK(cmgi_resident_kernels_of(ctx)->transpose(ctx, &R.csr, P->indptr[P->rows], &there));
+    CHECK(there.rows == P->cols && there.cols == P->rows);
+    check_array_at(T.indptr, there.indptr, T.rows + 1, sizeof *T.indptr);
+    check_array_at(T.indices, there.indices, T.indptr[T.rows], sizeof *T.indices);
+    check_array_at(T.values, there.values, T.indptr[T.rows], sizeof *T.values);
+    cmgi_resident_free_arrays(ctx, &there);
+}
+
+/* P with the pattern of linear interpolation from every second position along `dims` axes and
+ * values of its own. */
+static cmgi_csr interpolating(int dims, const cmg_index *side)
+{
+    const cmg_index rows = side[0] * side[1] * side[2];
+    const cmg_index coarse[3] = {side[0] / 2, dims > 1 ? side[1] / 2 : 1,
+                                 dims > 2 ? side[2] / 2 : 1};
+    cmgi_csr P = {0};
+    uint64_t seed = 7;
+    CHECK_OK(cmgi_csr_alloc(ctx, rows, (cmg_size)coarse[0] * coarse[1] * coarse[2],
+                            (cmg_size)rows * 8, &P));
+    for (cmg_index i = 0; i < rows; ++i) {
+        const cmg_index at[3] = {i % side[0], i / side[0] % side[1], i / side[0] / side[1]};
+        P.indptr[i + 1] = P.indptr[i];
+        for (cmg_index j = 0; j < P.cols; ++j) {
+            const cmg_index to[3] = {j % coarse[0], j / coarse[0] % coarse[1],
+                                     j / coarse[0] / coarse[1]};
+            bool near = true;
+            for (int k = 0; k < dims; ++k) {
+                near = near && abs(2 * to[k] + 1 - at[k]) <= 1;
+            }
+            if (near) {
+                P.indices[P.indptr[i + 1]] = j;
+                P.values[P.indptr[i + 1]++] = cmgi_random(&seed) - 0.5;
+            }
+        }
+    }
+    return P;
+}
+
+/* Where P^T is guessed from a grid, and where the guess is wrong in one entry or altogether. */
+TEST(transposes_of_interpolation)
+{
+    NEEDS(cmgi_resident_kernels_of(ctx) != NULL, "no device");
+    static const struct {
+        int dims;
+        cmg_index side[3];
+    } cases[] = {{1, {8193, 1, 1}}, {1, {8201, 1, 1}},  {2, {129, 129, 1}}, {2, {3, 8201, 1}},
+                 {2, {8201, 3, 1}}, {2, {131, 127, 1}}, {3, {33, 33, 33}},  {3, {3, 65, 257}},
+                 {3, {257, 65, 3}}, {3, {65, 3, 259}},  {3, {35, 33, 31}},  {2, {130, 129, 1}},
+                 {1, {9001, 1, 1}}, {3, {9, 9, 9}}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        scoped_csr P = interpolating(cases[k].dims, cases[k].side);
+        const cmg_size middle = P.indptr[P.rows / 2];
+        check_transpose(&P);
+        P.indices[middle] = P.indices[middle] == 5 ? 6 : 5;
+        check_transpose(&P);
+    }
+}
+
 /* What was looked at on the device is what the host sees. */
 TEST(facts_are_those_of_the_rows)
 {
