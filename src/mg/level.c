@@ -293,17 +293,6 @@ static cmg_status bring_transfer(cmg_hierarchy *h, cmg_context *ctx, int l, cmgi
     return cmgi_prolongation(ctx, &P, &fine->dirichlet, &coarse->dirichlet, &t->P);
 }
 
-/* The grid that the level's unknowns may be, NULL = none is seen. */
-static const cmgi_box *grid_of(const cmg_hierarchy *h, int l, const cmgi_level *level,
-                               cmgi_box *sizes)
-{
-    cmg_csr A;
-    const cmgi_box *box = cmgi_matrix_box(level->A);
-    const bool looks = box == NULL && level->perm == NULL && !cmgi_on_cuda(h->ctx) &&
-                       cmgi_hierarchy_view(h, l, CMG_ROLE_A, NULL, 0, &A);
-    return looks && cmgi_box_sizes(&A, sizes) ? sizes : box;
-}
-
 /* The same on the host, renumbered where a level is. */
 static cmg_status transfer_here(cmg_hierarchy *h, cmg_context *ctx, int l,
                                 const cmgi_level_options *options, const cmgi_request ask[2],
@@ -319,7 +308,7 @@ static cmg_status transfer_here(cmg_hierarchy *h, cmg_context *ctx, int l,
     fine->version_R = 0;
     const bool plain = t.R != NULL || folds || fine->P != NULL;
     cmgi_box sizes;
-    const cmgi_box *box = plain ? NULL : grid_of(h, l, fine, &sizes);
+    const cmgi_box *box = plain ? NULL : cmgi_level_grid(h, l, fine, &sizes);
     if (box != NULL) {
         CMGI_TRY_GOTO(done, place_renumbered(ctx, &t.P, fine->perm, coarse->perm, ask, &fine->P));
         CMGI_TRY_GOTO(done, cmgi_chain_restriction(fine->P, box, &ask[1].options, &fine->R));
