@@ -76,13 +76,32 @@ cmg_status cmgi_csr_check(cmg_context *ctx, const char *name, const cmg_csr *A);
 cmg_status cmgi_csr_check_sizes(cmg_context *ctx, const char *name, const cmg_csr *A);
 /* Entries of the longest row, 0 without rows. */
 cmg_size cmgi_csr_longest_row(const cmg_csr *A);
-/* a_ii, 0 where the row does not have it. */
-double cmgi_csr_search_diagonal(const cmg_csr *A, cmg_size i);
-static inline double cmgi_csr_diagonal_at(const cmg_csr *A, cmg_size i)
+/* Whether row i has the columns of row j, `shift` further on; without an early exit, so that it
+ * takes several entries at once. */
+static inline bool cmgi_csr_same_columns(const cmg_csr *A, cmg_size i, cmg_size j, cmg_index shift)
+{
+    const cmg_size length = A->indptr[i + 1] - A->indptr[i];
+    const cmg_index *columns = A->indices + A->indptr[i];
+    const cmg_index *others = A->indices + A->indptr[j];
+    const bool alike = A->indptr[j + 1] - A->indptr[j] == length;
+    cmg_index apart = 0;
+    for (cmg_size e = 0; e < (alike ? length : 0); ++e) {
+        apart |= (columns[e] - others[e]) ^ shift;
+    }
+    return alike && apart == 0;
+}
+/* The entry that is a_ii, indptr[i + 1] where the row does not have it. */
+cmg_size cmgi_csr_search_diagonal(const cmg_csr *A, cmg_size i);
+static inline cmg_size cmgi_csr_diagonal_entry(const cmg_csr *A, cmg_size i)
 {
     const cmg_size k = A->indptr[i] + (A->indptr[i + 1] - A->indptr[i]) / 2; /* the usual place */
-    return k < A->indptr[i + 1] && A->indices[k] == i ? A->values[k]
-                                                      : cmgi_csr_search_diagonal(A, i);
+    return k < A->indptr[i + 1] && A->indices[k] == i ? k : cmgi_csr_search_diagonal(A, i);
+}
+/* a_ii, 0 where the row does not have it. */
+static inline double cmgi_csr_diagonal_at(const cmg_csr *A, cmg_size i)
+{
+    const cmg_size k = cmgi_csr_diagonal_entry(A, i);
+    return k < A->indptr[i + 1] ? A->values[k] : 0;
 }
 /* diagonal[i] = a_ii, in parallel. */
 void cmgi_csr_diagonal(cmg_context *ctx, const cmg_csr *A, double *diagonal);
@@ -103,7 +122,7 @@ CMGI_INLINE bool cmgi_csr_identity_row(const cmg_csr *A, cmg_size i)
 /* True when no row lacks a nonzero entry on the diagonal. */
 bool cmgi_csr_has_diagonal(const cmgi_csr *A);
 /* True when A is square and has no entries but diagonal ones. */
-bool cmgi_csr_is_diagonal(const cmg_csr *A);
+bool cmgi_csr_is_diagonal(const cmg_context *ctx, const cmg_csr *A);
 /* Sorts the columns of every row, values along, in parallel; stable for duplicates. */
 cmg_status cmgi_csr_sort(cmg_context *ctx, cmgi_csr *A);
 /* T = A^T, rows sorted; parallel, the same result for any number of threads. */

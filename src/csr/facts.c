@@ -1,5 +1,5 @@
 /* Facts of a matrix on the host; see facts.h. On a grid most rows are the row before, one column
- * on: of those nothing is computed again. */
+ * on: of those nothing is computed again, nor looked at by who gets to know. */
 #include "csr/facts.h"
 
 #include "core/memory.h"
@@ -10,58 +10,95 @@
 
 enum { SMALL = 4096 };
 
-/* Of one row: |a_ii|, the sum of magnitudes, and the two largest of those beside the diagonal. */
+/* Of one row: a_ii, the sum of magnitudes, and the largest of those beside the diagonal; the second
+ * largest, too, where the row may be a line. */
 typedef struct row_look {
+    double value;
     double diagonal;
     double sum;
     double most;
     double second;
 } row_look;
 
+/* The largest magnitude, four by four. */
+static double largest_of(const double *values, cmg_size n)
+{
+    double part[4] = {0};
+    cmg_size k = 0;
+    for (; k + 4 <= n; k += 4) {
+        for (int p = 0; p < 4; ++p) {
+            const double a = fabs(values[k + p]);
+            part[p] = a > part[p] ? a : part[p];
+        }
+    }
+    for (; k < n; ++k) {
+        part[0] = fabs(values[k]) > part[0] ? fabs(values[k]) : part[0];
+    }
+    return fmax(fmax(part[0], part[1]), fmax(part[2], part[3]));
+}
+
+static double second_of(const double *values, cmg_size n, cmg_size diagonal)
+{
+    double most = 0;
+    double second = 0;
+    for (cmg_size k = 0; k < n; ++k) {
+        const double other = k == diagonal ? 0 : fabs(values[k]);
+        const double less = other < most ? other : most;
+        second = less > second ? less : second;
+        most = other > most ? other : most;
+    }
+    return second;
+}
+
 static row_look look_at_row(const cmg_csr *A, cmg_size i)
 {
-    row_look row = {0, cmgi_row_magnitude(A, i), 0, 0};
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        const double a = fabs(A->values[k]);
-        const double other = A->indices[k] == i ? 0 : a;
-        const double less = other < row.most ? other : row.most;
-        row.diagonal += a - other;
-        row.second = less > row.second ? less : row.second;
-        row.most = other > row.most ? other : row.most;
+    const double *values = A->values + A->indptr[i];
+    const cmg_size n = A->indptr[i + 1] - A->indptr[i];
+    const cmg_size k = cmgi_csr_diagonal_entry(A, i) - A->indptr[i];
+    const double value = k < n ? values[k] : 0;
+    row_look row = {value, fabs(value), cmgi_row_magnitude(A, i), largest_of(values, k), 0};
+    if (k < n) {
+        row.most = fmax(row.most, largest_of(values + k + 1, n - k - 1));
+    }
+    if (2 * row.most > CMGI_LINE * row.diagonal) {
+        row.second = second_of(values, n, k);
     }
     return row;
 }
 
-static bool repeats(const cmg_csr *A, cmg_size i)
+/* What row i has of the row before. */
+static uint8_t compare_before(const cmg_csr *A, cmg_size i)
 {
-    const cmg_size begin = A->indptr[i];
-    const cmg_size before = A->indptr[i - 1];
-    const cmg_size length = A->indptr[i + 1] - begin;
-    cmg_index apart = 0;
-    if (begin - before != length ||
-        memcmp(A->values + begin, A->values + before, (size_t)length * sizeof *A->values) != 0) {
-        return false;
+    const size_t bytes = (size_t)(A->indptr[i + 1] - A->indptr[i]) * sizeof *A->values;
+    if (i == 0 || !cmgi_csr_same_columns(A, i, i - 1, 1)) {
+        return 0;
     }
-    for (cmg_size e = 0; e < length; ++e) {
-        apart |= (A->indices[begin + e] - A->indices[before + e]) ^ 1;
-    }
-    return apart == 0;
+    return memcmp(A->values + A->indptr[i], A->values + A->indptr[i - 1], bytes) == 0
+               ? CMGI_SAME_ROWS
+               : CMGI_SAME_COLUMNS;
 }
 
 /* Of the rows from .. to - 1. */
 static cmgi_csr_facts look_at_rows(const cmg_csr *A, cmg_size from, cmg_size to, cmg_size first,
-                                   cmg_size last)
+                                   cmg_size last, const cmgi_row_looks *looks)
 {
-    cmgi_csr_facts f = {.known = true, .bad = -1};
+    cmgi_csr_facts f = {.known = true, .bad = -1, .least = INFINITY};
     row_look row = {0};
     for (cmg_size i = from; i < to; ++i) {
-        if (i == from || !repeats(A, i)) {
+        const uint8_t same = compare_before(A, i);
+        if (i == from || same != CMGI_SAME_ROWS) {
             row = look_at_row(A, i);
             f.bad = f.bad < 0 && (row.diagonal == 0 || !isfinite(row.sum)) ? i : f.bad;
             f.gershgorin = fmax(f.gershgorin, row.sum * (1 / row.diagonal));
         }
+        if (looks->wanted) {
+            looks->same[i] = same;
+            looks->diagonal[i] = row.value;
+        }
         const bool own = i >= first && i < last;
         const double two = row.most + row.second;
+        f.most = own ? fmax(f.most, row.diagonal) : f.most;
+        f.least = own ? fmin(f.least, row.diagonal) : f.least;
         f.identity += own && row.most == 0;
         f.dominated += own && row.sum <= (1 + CMGI_DOMINATED) * row.diagonal;
         f.lines += own && two > CMGI_LINE * row.diagonal;
@@ -81,14 +118,17 @@ static void add_facts(const cmgi_csr_facts *part, cmg_size many, cmgi_csr_facts 
     all->lines += many * part->lines;
     all->strong_lines += many * part->strong_lines;
     all->gershgorin = fmax(all->gershgorin, part->gershgorin);
+    all->most = fmax(all->most, part->most);
+    all->least = fmin(all->least, part->least);
 }
 
 void cmgi_csr_facts_of_kinds(const cmg_csr *kinds, const cmg_index *row, const cmg_size *many,
                              cmgi_csr_facts *facts)
 {
-    *facts = (cmgi_csr_facts){.known = true, .bad = -1};
+    const cmgi_row_looks none = {0};
+    *facts = (cmgi_csr_facts){.known = true, .bad = -1, .least = INFINITY};
     for (cmg_size k = 0; k < kinds->rows; ++k) {
-        cmgi_csr_facts of = look_at_rows(kinds, k, k + 1, k, k + 1);
+        cmgi_csr_facts of = look_at_rows(kinds, k, k + 1, k, k + 1, &none);
         of.bad = of.bad < 0 ? -1 : row[k];
         add_facts(&of, many[k], facts);
     }
@@ -98,12 +138,21 @@ cmg_status cmgi_csr_facts_take(cmg_context *ctx, const cmg_csr *A, cmg_size firs
                                cmgi_csr_facts *facts)
 {
     const int parts = A->rows > SMALL ? ctx->threads : 1;
-    cmgi_csr_facts all = {.known = true, .bad = -1};
+    cmgi_csr_facts all = {.known = true, .bad = -1, .least = INFINITY};
     cmgi_csr_facts *part = NULL;
+    all.looks.wanted = facts->looks.wanted;
+    cmgi_csr_facts_forget(ctx, facts);
+    if (all.looks.wanted) {
+        CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *all.looks.same, &facts->looks.same));
+        CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *all.looks.diagonal, &facts->looks.diagonal));
+        all.looks = facts->looks;
+        all.looks.wanted = true;
+    }
     CMGI_TRY(cmgi_alloc(ctx, parts, sizeof *part, &part));
 #pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
     for (int p = 0; p < parts; ++p) {
-        part[p] = look_at_rows(A, A->rows * p / parts, A->rows * (p + 1) / parts, first, last);
+        part[p] = look_at_rows(A, A->rows * p / parts, A->rows * (p + 1) / parts, first, last,
+                               &all.looks);
     }
     for (int p = 0; p < parts; ++p) {
         add_facts(&part[p], 1, &all);
@@ -111,4 +160,12 @@ cmg_status cmgi_csr_facts_take(cmg_context *ctx, const cmg_csr *A, cmg_size firs
     cmgi_free(ctx, part);
     *facts = all;
     return CMG_OK;
+}
+
+void cmgi_csr_facts_forget(cmg_context *ctx, cmgi_csr_facts *facts)
+{
+    if (!facts->looks.borrowed) {
+        CMGI_FREE(ctx, facts->looks.same, facts->looks.diagonal);
+    }
+    facts->looks = (cmgi_row_looks){0};
 }

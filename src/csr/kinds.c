@@ -146,8 +146,6 @@ cmg_status cmgi_kinds_expand(cmg_context *ctx, const char *name, cmgi_csr *M)
 cmg_status cmgi_kinds_look(cmg_context *ctx, cmgi_kinds *K)
 {
     cmg_index *column = NULL;
-    double most = 0;
-    double least = INFINITY;
     if (!K->square) {
         return CMG_OK;
     }
@@ -156,8 +154,6 @@ cmg_status cmgi_kinds_look(cmg_context *ctx, cmgi_kinds *K)
         for (cmg_size e = K->indptr[k]; e < K->indptr[k + 1]; ++e) {
             column[e] = K->offset[e] == 0 ? k : -1;
         }
-        most = fmax(most, fabs(diagonal_of(K, k)));
-        least = fmin(least, fabs(diagonal_of(K, k)));
     }
     const cmg_csr kinds = {K->count, K->cols, K->indptr, column, K->value};
     cmgi_csr_facts_of_kinds(&kinds, K->row, K->many, &K->facts);
@@ -170,8 +166,8 @@ cmg_status cmgi_kinds_look(cmg_context *ctx, cmgi_kinds *K)
                                      .beside = K->rows - K->facts.identity,
                                      .lines = K->facts.lines,
                                      .gershgorin = K->facts.gershgorin,
-                                     .most = most,
-                                     .least = least};
+                                     .most = K->facts.most,
+                                     .least = K->facts.least};
     cmgi_free(ctx, column);
     return CMG_OK;
 }

@@ -8,6 +8,8 @@
 #pragma once
 #include "csr/statistics.h"
 
+#include <math.h>
+
 /* What the values and columns tell. Rows are -1 where there is none. */
 typedef struct cmgi_resident_facts {
     cmg_size bad_length;    /* first row of an impossible length */
@@ -145,10 +147,16 @@ cmg_status cmgi_resident_diagonal(cmg_context *ctx, cmg_size n, double *diagonal
 /* |row sum| as it is added up on every backend: eight parts, entry k in part k mod 8. */
 static inline double cmgi_row_magnitude(const cmg_csr *A, cmg_size i)
 {
+    const cmg_size end = A->indptr[i + 1];
+    cmg_size k = A->indptr[i];
     double part[8] = {0};
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        const double v = A->values[k];
-        part[(k - A->indptr[i]) % 8] += v < 0 ? -v : v;
+    for (; k + 8 <= end; k += 8) {
+        for (int p = 0; p < 8; ++p) {
+            part[p] += fabs(A->values[k + p]);
+        }
+    }
+    for (int p = 0; k + p < end; ++p) {
+        part[p] += fabs(A->values[k + p]);
     }
     for (int d = 4; d > 0; d /= 2) {
         for (int p = 0; p < d; ++p) {

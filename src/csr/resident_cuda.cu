@@ -1,5 +1,6 @@
 /* Kernels of matrices on the device; see resident.h. */
 #include "core/lanes.h"
+#include "core/rest.h"
 #include "csr/resident.cuh"
 
 #include <float.h>
@@ -94,13 +95,6 @@ struct view {
     bool other;   /* one, zero or not */
     bool beyond;  /* a value that fp32 does not have with all its bits */
 };
-
-/* |value| is under 2^-126 and no 0, or 2^127 and more. */
-static __device__ __forceinline__ bool is_beyond(double size)
-{
-    const unsigned high = (unsigned)((unsigned long long)__double_as_longlong(size) >> 32);
-    return high - 0x38100000U >= 0x0fd00000U && size != 0;
-}
 
 static __device__ void look_at_diagonal(const view &v, cmg_size i, facts *mine)
 {
@@ -200,7 +194,7 @@ static __device__ __forceinline__ view look_at_row(const cmg_csr A, cmg_size i, 
             v.range = v.range || (PATTERN && (j < 0 || j >= A.cols));
             v.descends = v.descends || (PATTERN && first + u > 0 && before[u] >= j);
             v.sum += size;
-            v.beyond = v.beyond || is_beyond(size);
+            v.beyond = v.beyond || cmgi_is_beyond(size);
             if (j == i) {
                 v.diagonal += value[u];
                 v.entry = first + u * LANES < CMGI_DIAGONAL_UNKNOWN ? (int)first + u * LANES
@@ -299,7 +293,7 @@ static __device__ __forceinline__ void look_at_entry(const short_row &r, int e, 
         on_diagonal = j == i;
     }
     sum += value;
-    v.beyond |= is_beyond(value);
+    v.beyond |= cmgi_is_beyond(value);
     v.entry = on_diagonal ? e : v.entry;
     const double size = on_diagonal ? 0 : value;
     if (size > v.second) { /* so rarely that a branch is cheaper */

@@ -79,7 +79,8 @@ static cmg_status check_rows(cmg_context *ctx, const char *name, const cmgi_csr 
 static cmg_status check_matrix(cmg_context *ctx, const char *name, const cmgi_csr *A,
                                cmgi_csr_facts *facts)
 {
-    *facts = A->kinds != NULL ? A->kinds->facts : (cmgi_csr_facts){0};
+    *facts =
+        A->kinds != NULL ? A->kinds->facts : (cmgi_csr_facts){.looks.wanted = facts->looks.wanted};
     if (A->kinds != NULL) {
         return CMG_OK;
     }
@@ -184,23 +185,48 @@ static cmg_status check(const cmg_hierarchy *h, cmgi_csr_facts facts[CMGI_HIERAR
 
 cmg_status cmg_hierarchy_check(const cmg_hierarchy *h)
 {
-    cmgi_csr_facts facts[CMGI_HIERARCHY_LEVELS];
+    cmgi_csr_facts facts[CMGI_HIERARCHY_LEVELS] = {{0}};
     CMGI_GIVEN(h);
     return check(h, facts);
 }
 
-cmg_status cmgi_hierarchy_ensure_checked(cmg_hierarchy *h)
+static cmg_status check_once(cmg_hierarchy *h, bool looks)
 {
     cmgi_csr_facts facts[CMGI_HIERARCHY_LEVELS] = {{0}};
     if (h->checked) {
         return CMG_OK;
     }
-    CMGI_TRY(check(h, facts));
     for (int l = 0; l < h->levels; ++l) {
-        h->level[l].facts = facts[l];
+        facts[l].looks.wanted = looks;
     }
-    h->checked = true;
-    return CMG_OK;
+    const cmg_status status = check(h, facts);
+    for (int l = 0; l < h->levels; ++l) {
+        if (status == CMG_OK) {
+            cmgi_csr_facts_forget(h->ctx, &h->level[l].facts);
+            h->level[l].facts = facts[l];
+        } else {
+            cmgi_csr_facts_forget(h->ctx, &facts[l]);
+        }
+    }
+    h->checked = status == CMG_OK;
+    return status;
+}
+
+cmg_status cmgi_hierarchy_ensure_checked(cmg_hierarchy *h)
+{
+    return check_once(h, false);
+}
+
+cmg_status cmgi_hierarchy_look(cmg_hierarchy *h)
+{
+    return check_once(h, true);
+}
+
+void cmgi_hierarchy_forget(cmg_hierarchy *h)
+{
+    for (int l = 0; l < h->levels; ++l) {
+        cmgi_csr_facts_forget(h->ctx, &h->level[l].facts);
+    }
 }
 
 static void count_rows(const cmg_csr *A, bool *dirichlet, cmg_level_info *info)

@@ -30,6 +30,7 @@ static void clear_level(cmg_context *ctx, cmgi_stored_level *level)
     cmgi_csr_free(ctx, &level->inverse);
     cmgi_csr_free(ctx, &level->AP);
     cmgi_csr_free(ctx, &level->PT);
+    cmgi_csr_facts_forget(ctx, &level->facts);
     cmgi_stored_elements_clear(ctx, level);
     cmgi_stored_smoothers_clear(ctx, level);
     *level = (cmgi_stored_level){0};
@@ -183,6 +184,7 @@ static cmg_status put(cmg_hierarchy *h, const place *at, cmgi_csr *csr)
     cmgi_csr *coarse = at->role == CMG_ROLE_P ? &h->level[at->level + 1].A : NULL;
     if (at->role == CMG_ROLE_A) {
         stored->facts.known = false;
+        cmgi_csr_facts_forget(h->ctx, &stored->facts);
         stored->formed = false;
         cmgi_stored_elements_clear(h->ctx, stored); /* they were those of another A */
     } else if (coarse != NULL && !cmgi_csr_given(coarse)) {
@@ -439,6 +441,7 @@ cmg_status cmg_hierarchy_update(cmg_hierarchy *h, int level, cmg_role role, cons
     CMGI_TRY(status);
     h->stale = true;
     if (role == CMG_ROLE_A) {
+        cmgi_csr_facts_forget(h->ctx, &h->level[level].facts);
         h->level[level].facts = stored->kinds != NULL ? stored->kinds->facts : facts;
     }
     return CMG_OK;

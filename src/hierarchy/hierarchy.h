@@ -146,6 +146,16 @@ cmg_status cmgi_hierarchy_check_values(cmg_context *ctx, const char *name, cmg_r
                                        const cmgi_csr *M, cmgi_csr_facts *facts);
 /* cmg_hierarchy_check, once. */
 cmg_status cmgi_hierarchy_ensure_checked(cmg_hierarchy *h);
+/* The same for a set-up, which gets to know what the pass has seen of every row of A, where there
+ * was one; and forgets it. */
+cmg_status cmgi_hierarchy_look(cmg_hierarchy *h);
+void cmgi_hierarchy_forget(cmg_hierarchy *h);
+/* NULL where it is not known. */
+static inline const cmgi_row_looks *cmgi_hierarchy_looks(const cmg_hierarchy *h, int level)
+{
+    const cmgi_row_looks *looks = &h->level[level].facts.looks;
+    return looks->diagonal != NULL ? looks : NULL;
+}
 /* What its pass over A has told; NULL where A is on the device, or was formed since. */
 static inline const cmgi_csr_facts *cmgi_hierarchy_facts(const cmg_hierarchy *h, int level)
 {

@@ -305,6 +305,7 @@ static void take_facts(cmgi_numbered *n)
     for (int l = 0; l < n->given->levels; ++l) {
         if (n->h->level[l].A.there == NULL) {
             n->h->level[l].facts = n->given->level[l].facts;
+            n->h->level[l].facts.looks = (cmgi_row_looks){0}; /* of other rows */
         }
     }
     n->h->checked = n->given->checked;

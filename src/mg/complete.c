@@ -50,7 +50,7 @@ static cmg_status look_for_lines(cmgi_multigrid *mg)
 {
     const cmg_solver_options *o = &mg->options;
     const cmgi_csr_facts *facts = cmgi_hierarchy_facts(mg->h, 0);
-    cmgi_csr_facts taken;
+    cmgi_csr_facts taken = {0};
     if (mg->from_matrix || !o->fallback || !o->coarsen || o->coarse != CMG_COARSE_AUTO ||
         !wants_quick(mg) || cmg_hierarchy_levels(mg->h) < 2 ||
         cmg_hierarchy_rows(mg->h, 0) <= SINGLE_ABOVE) {

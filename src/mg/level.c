@@ -36,7 +36,10 @@ static cmg_status place(cmg_context *ctx, const cmg_csr *csr, const cmgi_request
                         cmg_matrix **M)
 {
     if (*M == NULL) {
-        const cmgi_matrix_source from = {.csr = csr, .like = ask->like, .halves = ask->halves};
+        const cmgi_matrix_source from = {.csr = csr,
+                                         .like = ask->like,
+                                         .same = ask->looks != NULL ? ask->looks->same : NULL,
+                                         .halves = ask->halves};
         return cmgi_matrix_create(ctx, &from, ask->use, &ask->options, M);
     }
     return cmg_matrix_update(*M, csr->values);
@@ -61,8 +64,8 @@ static cmg_status place_renumbered(cmg_context *ctx, const cmgi_csr *M, const cm
  * residuals and corrections meet in it. A format that sorts the rows comes to the same order from
  * the same pattern; others get the renumbered matrix.
  */
-static cmg_status place_matrix(cmg_context *ctx, const cmg_csr *A, const cmg_matrix *outer,
-                               const cmgi_request *ask, cmgi_level *level)
+static cmg_status place_matrix(cmg_context *ctx, const cmg_csr *A, const cmgi_row_looks *looks,
+                               const cmg_matrix *outer, const cmgi_request *ask, cmgi_level *level)
 {
     const cmg_index *perm = outer != NULL ? cmg_matrix_permutation(outer) : NULL;
     const cmgi_format *format = cmgi_format_find(ctx, ask->options.format); /* NULL = chosen */
@@ -70,6 +73,7 @@ static cmg_status place_matrix(cmg_context *ctx, const cmg_csr *A, const cmg_mat
     if (perm == NULL || sorts) {
         cmgi_request beside = *ask;
         beside.like = outer;
+        beside.looks = looks;
         CMGI_TRY(place(ctx, A, &beside, &level->A));
         level->perm = cmg_matrix_permutation(level->A);
     } else {
@@ -209,7 +213,7 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
     if (l > 0 && cmgi_level_by_elements(ctx, ask.options.format)) {
         ask.options.format = CMG_FORMAT_AUTO; /* cliques are looked for on the finest level alone */
     }
-    return place_matrix(ctx, &A, outer, &ask, level);
+    return place_matrix(ctx, &A, cmgi_hierarchy_looks(h, l), outer, &ask, level);
 }
 
 cmg_status cmgi_level_renew(cmg_hierarchy *h, const cmgi_level_options *options, cmg_matrix *outer,
@@ -303,7 +307,8 @@ static cmg_status transfer_here(cmg_hierarchy *h, cmg_context *ctx, int l,
     fine->version_P = 0;
     fine->version_R = 0;
     const bool plain = t.R != NULL || folds || fine->P != NULL;
-    const cmgi_box *box = plain ? NULL : cmgi_matrix_box(fine->A);
+    cmgi_box sizes;
+    const cmgi_box *box = plain ? NULL : cmgi_level_grid(h, l, fine, &sizes);
     if (box != NULL) {
         CMGI_TRY_GOTO(done, place_renumbered(ctx, &t.P, fine->perm, coarse->perm, ask, &fine->P));
         CMGI_TRY_GOTO(done, cmgi_chain_restriction(fine->P, box, &ask[1].options, &fine->R));

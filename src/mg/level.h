@@ -50,7 +50,8 @@ typedef struct cmgi_request {
     cmg_matrix_options options;
     cmgi_use use;
     bool halves;
-    const cmg_matrix *like; /* of the same CSR, or NULL */
+    const cmg_matrix *like;      /* of the same CSR, or NULL */
+    const cmgi_row_looks *looks; /* at its rows, or NULL */
     struct cmgi_templates *exact;
 } cmgi_request;
 
@@ -62,6 +63,9 @@ cmg_status cmgi_level_place_kinds(cmg_context *ctx, const cmgi_kinds *kinds,
 /* P and R, where one of them has no CSR: both are kinds, or R is P^T of a grid. */
 cmg_status cmgi_level_transfer_kinds(const cmg_hierarchy *h, int l, const cmgi_request ask[2],
                                      cmgi_level *fine);
+/* The grid that the level's unknowns may be, by A's box or in `sizes`, NULL = none is seen. */
+const cmgi_box *cmgi_level_grid(const cmg_hierarchy *h, int l, const cmgi_level *level,
+                                cmgi_box *sizes);
 /* What a smoother may look at of an A of source->kinds; *made is freed after it. */
 cmg_status cmgi_level_look_at_kinds(cmgi_smoother_source *source, cmgi_resident *made);
 /* Whether the finest A is on the device and used there. */

@@ -72,3 +72,13 @@ cmg_status cmgi_level_look_at_kinds(cmgi_smoother_source *source, cmgi_resident 
     source->there = made;
     return CMG_OK;
 }
+
+const cmgi_box *cmgi_level_grid(const cmg_hierarchy *h, int l, const cmgi_level *level,
+                                cmgi_box *sizes)
+{
+    cmg_csr A;
+    const cmgi_box *box = cmgi_matrix_box(level->A);
+    const bool looks = box == NULL && level->perm == NULL && !cmgi_on_cuda(h->ctx) &&
+                       cmgi_hierarchy_view(h, l, CMG_ROLE_A, NULL, 0, &A);
+    return looks && cmgi_box_sizes(&A, sizes) ? sizes : box;
+}

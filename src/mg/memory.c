@@ -149,7 +149,7 @@ static double smoother_bytes(const cmg_hierarchy *h, int level, double rows,
     bare[length] = '\0';
     for (int f = 0; f < cmg_hierarchy_factors(h, level, bare); ++f) {
         if (cmgi_hierarchy_view(h, level, CMG_ROLE_SMOOTHER, bare, f, &M)) {
-            bytes += cmgi_csr_is_diagonal(&M)
+            bytes += cmgi_csr_is_diagonal(h->ctx, &M)
                          ? (double)M.rows * (double)cmgi_precision_bytes(format->precision)
                          : matrix_bytes(h->ctx, &(cmgi_matrix_source){.csr = &M}, CMGI_USE_M, false,
                                         format);
@@ -217,7 +217,7 @@ static double sum_up(const cmg_hierarchy *h, const cmg_solver_options *options,
     if (o.precision != CMG_FP64 && find(h, 0, CMG_ROLE_A, &A)) {
         cmg_matrix_options outer = o.matrix; /* of the outer iteration */
         /* beside compressed slices it may be no more than what their values lack */
-        const bool rests = A.there != NULL && !o.matrix.keep_map &&
+        const bool rests = (A.there != NULL || !cmgi_on_cuda(h->ctx)) && !o.matrix.keep_map &&
                            (outer.format == CMG_FORMAT_AUTO || outer.format == CMG_FORMAT_TUNE ||
                             outer.format == CMG_FORMAT_COMPRESSED);
         outer.precision = rests ? CMG_FP32 : CMG_FP64;

@@ -195,6 +195,8 @@ cmg_status cmgi_multigrid_build(cmgi_multigrid *mg)
     cmgi_setup setup = setup_of(mg);
     cmg_krylov method;
     CMGI_TRY(cmgi_setup_levels(&setup));
+    cmgi_hierarchy_forget(setup.h); /* what it borrows first */
+    cmgi_hierarchy_forget(mg->h);
     double begin = cmgi_seconds();
     setup.semi = wants_semi(mg);
     CMGI_TRY(cmgi_setup_cycles(&setup, &mg->cycle, &mg->nested));

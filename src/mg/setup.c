@@ -43,16 +43,22 @@ static bool is_uniform(const cmg_hierarchy *h, int l)
 {
     const double rounding = 1e-6;
     const double same = 1e-3;
-    const cmgi_resident_facts *A[2] = {NULL, NULL};
+    double gershgorin[2] = {0};
     bool uniform = true;
     for (int k = 0; uniform && k < 2; ++k) {
         const cmgi_resident *there = cmgi_hierarchy_there(h, l + k, CMG_ROLE_A);
-        const cmgi_kinds *kinds = cmgi_hierarchy_templates(h, l + k, CMG_ROLE_A);
-        A[k] = there != NULL ? &there->facts : kinds != NULL ? &kinds->there : NULL;
-        uniform = A[k] != NULL && A[k]->least > 0 && A[k]->most <= (1 + rounding) * A[k]->least &&
-                  A[k]->identity == 0;
+        const cmgi_csr_facts *here = cmgi_hierarchy_facts(h, l + k);
+        if (there != NULL) {
+            const cmgi_resident_facts *f = &there->facts;
+            uniform = f->least > 0 && f->most <= (1 + rounding) * f->least && f->identity == 0;
+            gershgorin[k] = f->gershgorin;
+        } else {
+            uniform = here != NULL && here->least > 0 &&
+                      here->most <= (1 + rounding) * here->least && here->identity == 0;
+            gershgorin[k] = here != NULL ? here->gershgorin : 0;
+        }
     }
-    return uniform && fabs(A[0]->gershgorin - A[1]->gershgorin) <= same * A[1]->gershgorin;
+    return uniform && fabs(gershgorin[0] - gershgorin[1]) <= same * gershgorin[1];
 }
 
 static cmg_status build_smoother(const cmgi_setup *s, int l, bool helps)
@@ -119,10 +125,15 @@ static cmg_status build_outer(const cmgi_setup *s, cmgi_templates *exact)
     if (s->levels->A != NULL) {
         return cmg_matrix_update(s->levels->A, there != NULL ? there->csr.values : A.values);
     }
+    const cmgi_row_looks *looks = cmgi_hierarchy_looks(s->h, 0);
+    const bool whole =
+        s->options->matrix.values == CMG_VALUES_FULL && !s->schedule->given[0][CMG_ROLE_A];
     const cmgi_matrix_source from = {.csr = there != NULL ? NULL : &A,
                                      .there = there,
                                      .like = s->levels->level[0].A,
-                                     .exact = exact};
+                                     .exact = exact,
+                                     .same = looks != NULL ? looks->same : NULL,
+                                     .beside = whole && there == NULL && !cmgi_on_cuda(s->ctx)};
     return cmgi_matrix_create(s->ctx, &from, CMGI_USE_ANY, &options, &s->levels->A);
 }
 

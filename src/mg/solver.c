@@ -113,7 +113,7 @@ static cmg_status prepare(cmg_solver *s, const cmg_solver_options *own, size_t *
     CMGI_TRY(cmgi_edge_wanted(h, own, &renumbers));
     CMGI_TRY(begin(s, renumbers, begun));
     *lap = cmgi_seconds();
-    CMGI_TRY(cmgi_hierarchy_ensure_checked(h));
+    CMGI_TRY(cmgi_hierarchy_look(h));
     cmgi_setup_lap(&s->mg.levels, CMG_SETUP_CHECK, lap);
     if (!renumbers) {
         return CMG_OK;
@@ -163,6 +163,7 @@ static cmg_status create(cmg_hierarchy *h, const cmg_solver_options *own, cmg_so
     *s = made;
     made = NULL;
 done:
+    cmgi_hierarchy_forget(h);
     cmgi_hold_memory(ctx, false);
     if (made != NULL) {
         unstage(&made->mg);

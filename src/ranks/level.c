@@ -284,7 +284,7 @@ static cmg_status place(const cmgi_frame *frame, const cmg_csr *factor, cmgi_use
     cmgi_csr D = {0};
     cmg_status status = CMG_OK;
     double odd =
-        cmgi_csr_is_diagonal(factor) && factor->indptr[factor->rows] == factor->rows ? 0 : 1;
+        cmgi_csr_is_diagonal(ctx, factor) && factor->indptr[factor->rows] == factor->rows ? 0 : 1;
     CMGI_TRY(cmgi_all_max(ctx, &odd, 1));
     if (odd == 0) {
         CMGI_TRY_GOTO(done, cmgi_csr_alloc_diagonal(ctx, frame->rows, &D));

@@ -47,7 +47,6 @@
 enum {
     DEGREE = 2,
     LINE_DEGREE = 6,
-    SMALL = 4096,         /* rows that one thread sees to */
     ALGEBRAIC_DEGREE = 3, /* for lines, above an algebraic level */
     STEPS = 6 /* of Lanczos; 12, which methods that are named take, change no iteration count */
 };
@@ -196,28 +195,17 @@ static bool may_go_on(cmg_status status)
  * Steps of Lanczos. Where coefficients jump by many powers of ten the largest eigenvalues belong to
  * a few elements, which a random vector hardly contains: the spread of the diagonal tells.
  */
-static cmg_status steps_for(const cmgi_smoother_source *source, const cmgi_csr *D, int *steps)
+static cmg_status steps_for(const cmgi_smoother_source *source, int *steps)
 {
     double extent[2]; /* the largest of D^-1, the least turned round */
     if (source->there != NULL) {
-        const cmgi_resident_facts *facts = &source->there->facts;
-        *steps = 1 / facts->least > SPREAD * (1 / facts->most) ? CMGI_LANCZOS_STEPS : STEPS;
-        return CMG_OK;
+        extent[0] = 1 / source->there->facts.least;
+        extent[1] = -1 / source->there->facts.most;
+    } else {
+        extent[0] = 1 / source->facts->least;
+        extent[1] = -1 / source->facts->most;
+        CMGI_TRY(cmgi_all_max(source->ctx, extent, 2));
     }
-    double most = 0;
-    double least = INFINITY;
-#pragma omp parallel for num_threads(source->ctx->threads) schedule(static) reduction(max          \
-                                                                                      : most)      \
-    reduction(min                                                                                  \
-              : least) if (source->A.rows > SMALL)
-    for (cmg_size i = cmgi_source_first(source); i < cmgi_source_last(source); ++i) {
-        const double d = fabs(D->values[i]);
-        most = d > most ? d : most;
-        least = d < least ? d : least;
-    }
-    extent[0] = most;
-    extent[1] = -least;
-    CMGI_TRY(cmgi_all_max(source->ctx, extent, 2));
     *steps = extent[0] > SPREAD * -extent[1] ? CMGI_LANCZOS_STEPS : STEPS;
     return CMG_OK;
 }
@@ -231,7 +219,7 @@ static cmg_status make(const cmgi_smoother_source *given, cmgi_smoother_factors 
     int steps = 0;
     with_facts.facts = &facts;
     CMGI_TRY(cmgi_smoother_make(source, "jacobi", 1, out));
-    CMGI_TRY(steps_for(source, &out->factor[0], &steps));
+    CMGI_TRY(steps_for(source, &steps));
     cmg_status status =
         cmgi_spectrum_estimate_in(source, out->factor, out->factors, steps, &spectrum);
     if (status == CMG_OK && spectrum.symmetric && jacobi_is_enough(&spectrum)) {

@@ -6,6 +6,7 @@
  */
 #include "csr/kinds.h"
 #include "csr/place.h"
+#include "hierarchy/hierarchy.h"
 #include "smoothers/smoother.h"
 
 /* From the diagonal that is known on the device. */
@@ -30,6 +31,8 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
 {
     cmg_context *ctx = source->ctx;
     const cmg_csr *A = &source->A;
+    const cmgi_row_looks *looks =
+        source->known != NULL ? cmgi_hierarchy_looks(source->h, source->level) : NULL;
     cmgi_csr *D = &out->factor[0];
     if (source->there != NULL) {
         return make_there(source, out);
@@ -38,6 +41,8 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
     out->factors = 1;
     if (source->kinds != NULL) {
         CMGI_TRY(cmgi_kinds_diagonal(ctx, CMGI_HOST, source->kinds, D->values));
+    } else if (looks != NULL) {
+        cmgi_copy(ctx, D->values, looks->diagonal, (size_t)A->rows * sizeof *D->values);
     } else {
         cmgi_csr_diagonal(ctx, A, D->values);
     }

@@ -74,7 +74,7 @@ cmg_status cmgi_smoother_parse(cmg_context *ctx, const char *name,
 static cmg_status check_matrix(const cmgi_smoother_source *source, const char *name)
 {
     const cmg_csr *A = &source->A;
-    cmgi_csr_facts facts;
+    cmgi_csr_facts facts = {0};
     CMGI_CHECK(source->ctx, A->rows == A->cols, CMG_ERR_SHAPE,
                "smoother %s: level %d: A is %lld x %lld, not square", name, source->level,
                (long long)A->rows, (long long)A->cols);
@@ -286,7 +286,7 @@ static cmg_status place_factor(const cmgi_smoother_source *source, const cmgi_sm
         view = renumbered.view;
     }
     if (there != NULL ? cmgi_resident_is_diagonal(there)
-                      : cmgi_csr_is_diagonal(&view) && !out->solves) {
+                      : cmgi_csr_is_diagonal(ctx, &view) && !out->solves) {
         matrix.format = CMG_FORMAT_DIAGONAL;
     }
     if (there != NULL && (matrix.keep_map || known)) {

@@ -147,9 +147,10 @@ static cmg_status place(const problem *P, const cmg_csr *csr, const cmgi_residen
     cmg_matrix_options options;
     cmg_matrix_options_default(&options);
     options.precision = P->on.precision;
-    options.format = (there != NULL ? cmgi_resident_is_diagonal(there) : cmgi_csr_is_diagonal(csr))
-                         ? CMG_FORMAT_DIAGONAL
-                         : CMG_FORMAT_CSR;
+    options.format =
+        (there != NULL ? cmgi_resident_is_diagonal(there) : cmgi_csr_is_diagonal(P->on.ctx, csr))
+            ? CMG_FORMAT_DIAGONAL
+            : CMG_FORMAT_CSR;
     if (there == NULL && P->frame != NULL) {
         return P->frame->place(P->frame, csr, CMGI_USE_M, &options, M);
     }
@@ -323,6 +324,12 @@ cmg_status cmgi_spectrum_estimate(const cmgi_smoother_source *source, const cmgi
     return cmgi_spectrum_estimate_in(source, factor, factors, CMGI_LANCZOS_STEPS, spectrum);
 }
 
+/* Facts are asked for with D^-1, on the host. */
+static bool is_asked_for(const cmgi_smoother_source *source)
+{
+    return source->facts != NULL && source->facts->known;
+}
+
 /* Gershgorin's circles where M is one diagonal matrix. */
 static cmg_status lower_to_gershgorin(const cmgi_smoother_source *source, const cmgi_csr *factor,
                                       int factors, double *largest)
@@ -335,11 +342,11 @@ static cmg_status lower_to_gershgorin(const cmgi_smoother_source *source, const 
     cmg_status status = CMG_OK;
     if (there != NULL && there->csr.indptr == NULL) { /* D^-1 */
         bound = source->there->facts.gershgorin;
-    } else if (source->facts != NULL && source->facts->known) { /* asked for with D^-1 */
+    } else if (is_asked_for(source)) {
         bound = source->facts->gershgorin;
         CMGI_TRY(cmgi_all_max(ctx, &bound, 1));
     } else if (factors == 1 && (there != NULL ? cmgi_resident_is_diagonal(there)
-                                              : cmgi_csr_is_diagonal(&factor[0].view))) {
+                                              : cmgi_csr_is_diagonal(ctx, &factor[0].view))) {
         CMGI_TRY(cmgi_smoother_source_here(source, &here));
         if (there != NULL) {
             CMGI_TRY(cmgi_resident_fetch(ctx, &there->csr, there->rows.nnz, &fetched));
@@ -410,9 +417,9 @@ static bool find_below(const cmgi_smoother_source *source, const cmgi_csr *facto
 {
     const cmgi_spectra *below = source->below;
     const cmgi_resident *M = factor[0].there;
-    const bool found = source->uniform && place >= 0 && !source->kept->same &&
-                       place < below->count && below->T[place].definite && M != NULL &&
-                       M->csr.indptr == NULL;
+    const bool inverse = M != NULL ? M->csr.indptr == NULL : is_asked_for(source);
+    const bool found = source->uniform && inverse && place >= 0 && !source->kept->same &&
+                       place < below->count && below->T[place].definite;
     if (found) {
         *spectrum = below->spectrum[place];
         spectrum->renewed = true;

@@ -331,6 +331,25 @@ cmg_status cmgi_box_of_csr(cmg_context *ctx, const cmg_csr *csr, const cmgi_resi
     return CMG_OK;
 }
 
+bool cmgi_box_sizes(const cmg_csr *A, cmgi_box *box)
+{
+    enum { LINE = 16, PLANE = 22 }; /* where the neighbours in the next line and plane stand */
+    const cmg_size middle = A->rows / 2;
+    const cmg_index *columns = A->indices + A->indptr[middle];
+    if (A->rows != A->cols || A->indptr[middle + 1] - A->indptr[middle] != NEIGHBOURS) {
+        return false;
+    }
+    const cmg_size line = columns[LINE] - middle;
+    const cmg_size plane = columns[PLANE] - middle;
+    if (line < 3 || plane < line || plane % line != 0 || A->rows % plane != 0) {
+        return false;
+    }
+    *box = (cmgi_box){
+        .dims = 3,
+        .size = {(cmg_index)line, (cmg_index)(plane / line), (cmg_index)(A->rows / plane)}};
+    return true;
+}
+
 void cmgi_box_free(cmg_context *ctx, cmgi_compressed *C)
 {
     cmgi_free(ctx, C->t.box);

@@ -101,7 +101,8 @@ enum {
  */
 static const cmg_size IN_CACHE = 1 << 18;
 
-/* A compressed matrix has to save this much to be worth its dearer conversion. */
+/* A compressed matrix has to save this much to be worth its dearer conversion; where one in fp32
+ * comes next, which needs none then, it may be dearer by as much. */
 static const double worth = 0.95;
 
 /* A, or what a rank has of it. */
@@ -372,6 +373,7 @@ static cmg_status look_for_compression(chooser *c, cmg_compression_info *info)
     const bool halves = c->from->halves && from > 0 && c->s.rows >= from;
     const cmgi_compression_look look = {.csr = c->from->csr,
                                         .there = c->from->there,
+                                        .lengths = &c->s,
                                         .options = c->options,
                                         .rows = sample_rows(c),
                                         .leading = c->from->leading,
@@ -422,7 +424,7 @@ static cmg_status choose_format(chooser *c)
     const bool none =
         gains_by_templates_alone(c) && info.stored_rows[CMG_COMPRESSION_TEMPLATE] < info.rows;
     const double with = none ? INFINITY : compressed_seconds(c, &info);
-    if (with < worth * c->best.seconds) {
+    if (with < (c->from->beside ? 1 / worth : worth) * c->best.seconds) {
         c->best = (cmgi_choice){
             .format = CMG_FORMAT_COMPRESSED, .seconds = with, .bytes = (double)info.bytes};
     }
@@ -472,7 +474,7 @@ cmg_status cmgi_choose(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_us
     }
     cmg_status status = CMG_OK;
     if (options->format == CMG_FORMAT_AUTO &&
-        (there ? cmgi_resident_is_diagonal(from->there) : cmgi_csr_is_diagonal(A))) {
+        (there ? cmgi_resident_is_diagonal(from->there) : cmgi_csr_is_diagonal(ctx, A))) {
         options->format = CMG_FORMAT_DIAGONAL;
     } else if (options->format == CMG_FORMAT_AUTO) {
         CMGI_TRY_GOTO(done, choose_format(&c));

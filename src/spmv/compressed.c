@@ -52,16 +52,22 @@ done:
     return status;
 }
 
-/* The templates of the same CSR in fp64, where they are known on the host; else NULL. */
-static const cmgi_template_slices *known_templates(const cmgi_compressor *B)
+/* The templates of all rows of the same CSR, which a matrix in fp64 on the host has; else none. */
+static cmg_status known_templates(const cmgi_compressor *B, cmgi_templates *t)
 {
     const cmg_matrix *like = B->from->like;
-    if (like == NULL || like->format->id != CMG_FORMAT_COMPRESSED || B->C->block > 1 ||
-        like->options.precision != CMG_FP64 || cmgi_on_cuda(B->A->ctx)) {
-        return NULL;
+    const bool may = like != NULL && like->format->id == CMG_FORMAT_COMPRESSED &&
+                     like->options.precision == CMG_FP64 && !cmgi_on_cuda(B->A->ctx);
+    const cmgi_compressed *C = may ? like->data : NULL;
+    if (C == NULL || !C->t.all || C->block > 1 || B->C->block > 1 || !B->C->square) {
+        return CMG_OK;
     }
-    const cmgi_compressed *C = like->data;
-    return C->t.all && C->block == 1 ? &C->t : NULL;
+    *t = (cmgi_templates){.count = C->t.kinds, .id = C->t.id, .all = true};
+    CMGI_TRY(cmgi_alloc(B->A->ctx, t->count, sizeof *t->row, &t->row));
+    for (cmg_size i = C->rows - 1; i >= 0; --i) {
+        t->row[t->id[i]] = (cmg_index)i;
+    }
+    return CMG_OK;
 }
 
 static int by_hash(const void *a, const void *b)
@@ -104,41 +110,60 @@ static cmg_status differ_rounded(const cmgi_compressor *B, cmgi_templates *t, bo
     return CMG_OK;
 }
 
-static cmg_status copy_templates(cmg_context *ctx, cmg_size rows, const cmgi_templates *from,
+static cmg_status copy_templates(const cmgi_compressor *B, const cmgi_templates *from,
                                  cmgi_templates *t)
 {
+    cmg_context *ctx = B->A->ctx;
+    const cmg_size rows = B->C->rows;
+    const cmgi_place at = cmgi_compressor_place(B);
     t->count = from->count;
     t->all = from->all;
-    t->rows = cmgi_csr_borrow(&from->rows.view);
+    t->rows = at == CMGI_DEVICE ? cmgi_csr_borrow(&from->rows.view) : t->rows;
     CMGI_TRY(cmgi_alloc(ctx, from->count, sizeof *t->row, &t->row));
     memcpy(t->row, from->row, (size_t)from->count * sizeof *t->row);
-    CMGI_TRY(cmgi_alloc_device(ctx, rows, sizeof *t->id, &t->id));
-    return copy_number(ctx, CMGI_DEVICE, rows, &(copied_numbers){from->id, t->id});
+    CMGI_TRY(cmgi_alloc_at(ctx, at, rows, sizeof *t->id, &t->id));
+    return copy_number(ctx, at, rows, &(copied_numbers){from->id, t->id});
 }
 
-/*
- * Of a matrix in fp32 and then of one in fp64 of the same CSR on the device: found once, in fp64.
- * Where all rows have one, and all of them differ in fp32, too, a search in fp32 finds the same
- * (templates.h).
- */
-static cmg_status find_for_two(const cmgi_compressor *B, cmgi_template_search what,
-                               cmgi_templates *t)
+/* In fp32, where they are known in fp64: where all of them differ in fp32, too, a search finds the
+ * same (templates.h). */
+static cmg_status find_rounded(const cmgi_compressor *B, const cmgi_template_search *what,
+                               cmgi_templates *exact, cmgi_templates *t)
 {
-    cmg_context *ctx = B->A->ctx;
-    cmgi_templates *exact = B->from->exact;
     bool same = false;
-    if (!what.single) {
-        *t = *exact;
-        *exact = (cmgi_templates){0};
-        return t->id != NULL ? CMG_OK : cmgi_templates_find(ctx, &what, t);
-    }
-    what.single = false;
-    CMGI_TRY(cmgi_templates_find(ctx, &what, exact));
     if (exact->all) {
         CMGI_TRY(differ_rounded(B, exact, &same));
     }
-    what.single = true;
-    return same ? copy_templates(ctx, B->C->rows, exact, t) : cmgi_templates_find(ctx, &what, t);
+    return same ? copy_templates(B, exact, t) : cmgi_templates_find(B->A->ctx, what, t);
+}
+
+/*
+ * Of a matrix in fp32 and one in fp64 of the same CSR they are searched for in fp64 alone, where
+ * all rows have one: on the device for the first, on the host by the first, which is the one in
+ * fp64.
+ */
+static cmg_status search_templates(const cmgi_compressor *B, cmgi_template_search what,
+                                   cmgi_templates *t)
+{
+    cmg_context *ctx = B->A->ctx;
+    cmgi_templates *exact = what.at == CMGI_DEVICE && B->C->square ? B->from->exact : NULL;
+    cmgi_templates known = {0};
+    if (exact != NULL && !what.single && exact->id != NULL) {
+        *t = *exact;
+        *exact = (cmgi_templates){0};
+        return CMG_OK;
+    }
+    if (exact != NULL && what.single) {
+        what.single = false;
+        CMGI_TRY(cmgi_templates_find(ctx, &what, exact));
+        what.single = true;
+        return find_rounded(B, &what, exact, t);
+    }
+    cmg_status status = known_templates(B, &known);
+    status = status == CMG_OK ? find_rounded(B, &what, &known, t) : status;
+    known.id = NULL; /* of the other matrix */
+    cmgi_templates_free(ctx, &known);
+    return status;
 }
 
 /* The templates that are given, with the numbers and references of rows where products read them.
@@ -170,7 +195,6 @@ done:
 static cmg_status find_templates(cmgi_compressor *B)
 {
     const cmg_matrix_options *o = &B->A->options;
-    const cmgi_template_slices *known = known_templates(B);
     cmgi_templates t = {0};
     if (B->from->kinds != NULL) {
         return take_kinds(B);
@@ -178,13 +202,8 @@ static cmg_status find_templates(cmgi_compressor *B)
     if (o->keep_map || o->no_templates) {
         return split_slices(B, NULL, false);
     }
-    const cmgi_template_search what = cmgi_compressed_search(B, o);
-    const bool two = B->from->exact != NULL && what.at == CMGI_DEVICE && B->C->square;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, two ? find_for_two(B, what, &t)
-                        : known != NULL
-                            ? cmgi_templates_round(B->A->ctx, &what, known->id, known->kinds, &t)
-                            : cmgi_templates_find(B->A->ctx, &what, &t));
+    CMGI_TRY_GOTO(done, search_templates(B, cmgi_compressed_search(B, o), &t));
     if (B->entries != NULL) {
         cmgi_compressed_blocks_verify(B, &t);
     }
@@ -286,15 +305,19 @@ static cmg_status build_from(cmg_matrix *A, const cmgi_matrix_source *from,
     cmg_context *ctx = A->ctx;
     cmgi_compressed *C = A->data;
     const cmg_values kind = C->p.kind;
-    cmgi_compressor B = {.A = A,
-                         .from = from,
-                         .csr = there ? NULL : from->csr,
-                         .entries = entries,
-                         .C = C,
-                         .split_diagonal = kind != CMG_VALUES_FULL && C->square,
-                         .pairs_columns = C->block == 1 && cmgi_pairs_columns(ctx, kind),
-                         .value_bytes = (int)(cmgi_values_bytes(kind, A->options.precision) *
-                                              (size_t)cmgi_compressed_each(C))};
+    const bool pairs = from->beside && A->options.precision == CMG_FP64 &&
+                       kind == CMG_VALUES_FULL && !A->options.keep_map && C->block == 1;
+    cmgi_compressor B = {
+        .A = A,
+        .from = from,
+        .csr = there ? NULL : from->csr,
+        .entries = entries,
+        .C = C,
+        .split_diagonal = kind != CMG_VALUES_FULL && C->square,
+        .pairs_columns = C->block == 1 && cmgi_pairs_columns(ctx, kind),
+        .pairs = pairs,
+        .value_bytes = (int)(cmgi_values_bytes(kind, pairs ? CMG_FP32 : A->options.precision) *
+                             (size_t)cmgi_compressed_each(C))};
     CMGI_TRY(make_reference(&B));
     CMGI_TRY(find_templates(&B));
     const bool marches = sums != NULL && C->t.box != NULL && cmgi_on_cuda(ctx);
@@ -363,7 +386,7 @@ static void destroy(cmg_matrix *A)
     if (C == NULL) {
         return;
     }
-    A->values = C->p.rest != NULL ? NULL : A->values; /* of the matrix in fp32 */
+    A->values = C->p.borrowed ? NULL : A->values;
     cmgi_template_slices_free(ctx, C);
     cmgi_packed_slices_free(ctx, &C->p);
     CMGI_FREE_DEVICE(ctx, C->ref, C->diagonal);

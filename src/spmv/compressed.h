@@ -21,8 +21,8 @@
  * - 8, 16 bit: a base a slice column and a code of that size an entry;
  * - 32 bit: the same with codes of 4 bytes, nothing was gained.
  *
- * On a GPU an fp64 matrix beside an fp32 one of the same CSR may keep nothing but what the values
- * of that one lack.
+ * A matrix in fp64 and one in fp32 of the same CSR may share all but what the values in fp32 lack:
+ * on a GPU the first is made beside the second, on the host the second beside the first.
  *
  * Values are kept in the precision of the matrix or, in an fp32 matrix, in 16 or 8 bits with a
  * power-of-two scale a slice (reduced.h). Then a square matrix keeps its diagonal apart in fp32,
@@ -60,7 +60,7 @@ typedef struct cmgi_template_slices {
     cmg_index *slice; /* count: slice numbers, NULL = 0, 1, ... */
     uint16_t *id;     /* rows: template, only read in these slices; NULL when there are none */
     int kinds;
-    bool all;          /* what cmgi_templates_round starts from */
+    bool all;          /* every row is one, as the search found (templates.h) */
     cmg_index entries; /* of all templates */
     cmg_index *begin;  /* kinds + 1 */
     cmg_index *offset; /* begin[kinds]: column minus reference */
@@ -86,8 +86,9 @@ typedef struct cmgi_packed_slices {
     uint16_t *place; /* on a GPU, in place of a value map: where entry k lies in its slice ... */
     cmg_size *entry; /* ... which has the entries from entry[slice] on; count + 1 */
     float *scale;    /* count: scale of reduced values, NULL in full precision */
-    int *rest; /* on a GPU, of an fp64 matrix beside one in fp32 of the same CSR (rest.cuh): stored
-                  values less those of that matrix, which owns all other arrays; else NULL */
+    int *rest;     /* of an fp64 matrix whose stored values are in fp32: what they lack (rest.h) */
+    bool borrowed; /* all other arrays, and the values, are those of a matrix of the same CSR in the
+                      other precision */
 } cmgi_packed_slices;
 
 typedef struct cmgi_compressed {

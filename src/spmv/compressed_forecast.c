@@ -172,13 +172,13 @@ static cmg_status plain_bytes(cmg_context *ctx, const cmgi_compression_look *l, 
         .format = CMG_FORMAT_SELL, .precision = l->options->precision, .warp = 32};
     cmg_matrix_options csr = {.format = CMG_FORMAT_CSR, .precision = l->options->precision};
     cmgi_row_statistics s = {0};
-    const cmgi_row_statistics *known = l->there != NULL ? &l->there->rows : &s;
-    if (l->there == NULL) {
+    const cmgi_row_statistics *known = l->lengths != NULL ? l->lengths : &s;
+    if (l->lengths == NULL) {
         CMGI_TRY(cmgi_row_statistics_take(ctx, l->csr, &s));
     }
     const size_t sliced = cmgi_format_bytes(ctx, known, &sell);
     const size_t plain = cmgi_format_bytes(ctx, known, &csr);
-    if (l->there == NULL) {
+    if (l->lengths == NULL) {
         cmgi_row_statistics_free(ctx, &s);
     }
     *bytes = sliced < plain ? sliced : plain;

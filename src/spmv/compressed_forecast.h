@@ -13,13 +13,14 @@
 
 /* What is looked at. */
 typedef struct cmgi_compression_look {
-    const cmg_csr *csr;                /* on the host; not read where the next is given */
-    const cmgi_resident *there;        /* the matrix on the device, or NULL */
-    const cmg_matrix_options *options; /* precision, values, no_templates and keep_map count */
-    cmg_size rows;                     /* most rows to look at, 0 = all */
-    bool leading;                      /* row i has its diagonal in ... */
-    cmg_size lead;                     /* ... column i + lead, square or not */
-    bool *halves;                      /* gets whether 16 bits do for the values; or NULL */
+    const cmg_csr *csr;                 /* on the host; not read where the next is given */
+    const cmgi_resident *there;         /* the matrix on the device, or NULL */
+    const cmgi_row_statistics *lengths; /* of its rows; NULL = to be counted, on the host */
+    const cmg_matrix_options *options;  /* precision, values, no_templates and keep_map count */
+    cmg_size rows;                      /* most rows to look at, 0 = all */
+    bool leading;                       /* row i has its diagonal in ... */
+    cmg_size lead;                      /* ... column i + lead, square or not */
+    bool *halves;                       /* gets whether 16 bits do for the values; or NULL */
     bool quick; /* do not tell rows whose offsets repeat from those whose do not */
 } cmgi_compression_look;
 

@@ -43,6 +43,8 @@ typedef struct cmgi_cpu_kernels {
     /* packed slices of values in 16 or 8 bits */
     void (*reduced)(const cmgi_compressed *C, const void *values, const cmgi_writeback *w,
                     const float *x, cmg_size first, cmg_size last);
+    /* numbers `stride` apart as two numbers each (rest.h); false where one is beyond */
+    bool (*split)(const double *from, cmg_size stride, cmg_size count, float *values, int *rest);
     /* several columns, by precision and what is read */
     cmgi_columns_fn columns[2][CMGI_ROWS_KINDS];
 } cmgi_cpu_kernels;

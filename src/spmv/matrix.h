@@ -24,9 +24,11 @@ typedef struct cmgi_matrix_source {
     struct cmgi_templates *exact; /* where a matrix in fp32 and then one in fp64 are made of a CSR
                                      on the device, its templates in fp64 on their way from one to
                                      the other; or NULL */
-    bool halves;   /* values may be kept in 16 bits where that is faster (choose.h) */
-    bool leading;  /* rows of a larger square matrix: row i has its diagonal in ... */
-    cmg_size lead; /* ... column i + lead */
+    const uint8_t *same; /* on the host: what each row has of the row before (facts.h), or NULL */
+    bool beside;         /* on the host, in fp64: one in fp32 of the same CSR comes next */
+    bool halves;         /* values may be kept in 16 bits where that is faster (choose.h) */
+    bool leading;        /* rows of a larger square matrix: row i has its diagonal in ... */
+    cmg_size lead;       /* ... column i + lead */
 } cmgi_matrix_source;
 
 /* y = writeback(A x); arrays in the backend's memory and in the matrix's precision. */

@@ -1,10 +1,10 @@
 /* How a thread loads values and codes of packed slices (compressed.h): two rows at once. */
 #pragma once
-#include "spmv/rest.cuh"
+#include "core/rest.h"
 
 #include <cuda_fp16.h>
 
-/* Whole values that are the sums of two numbers (rest.cuh): a kind for these kernels alone. */
+/* Whole values that are the sums of two numbers (rest.h): a kind for these kernels alone. */
 static const cmg_values CMGI_VALUES_SUMS = (cmg_values)(CMG_VALUES_FP8 + 1);
 
 /* Where the values of a slice are, from place `at` on; one array of all that is loaded at once. */

@@ -49,6 +49,14 @@ static inline int plan_from(int v, int lane)
 static inline void plan_sync(void)
 {
 }
+/* Of a row that is none of the first, as most rows of a mesh whose nodes are numbered along lines.
+ */
+static inline bool plan_repeats(const cmgi_plan_source *S, const cmgi_slice_plan *P, int r)
+{
+    const cmg_size i = P->first + r;
+    const cmg_index shift = r > 0 ? cmgi_plan_reference(S, i) - cmgi_plan_reference(S, i - 1) : 0;
+    return r > 0 && cmgi_plan_repeats(&S->A, S->same, shift, i);
+}
 static inline void plan_insert(cmgi_slice_plan *P, cmg_index offset, int lane)
 {
     int at = P->width++;
@@ -67,6 +75,7 @@ cmgi_slice_plan cmgi_plan_slice(const cmgi_compressor *B, cmg_size slice, cmg_in
     const cmgi_plan_source from = {.A = *B->csr,
                                    .ref = B->C->ref,
                                    .lead = B->C->lead,
+                                   .same = cmgi_rows_before(B),
                                    .value_bytes = B->value_bytes,
                                    .split_diagonal = B->split_diagonal && B->entries == NULL};
     cmgi_slice_plan plan = {.pattern = pattern, .base = base};

@@ -1,6 +1,7 @@
 /* The plan of a packed slice, from which it is built (packed_slices.c) or predicted
  * (compressed_forecast.c). */
 #pragma once
+#include "csr/facts.h"
 #include "spmv/compressed.h"
 #include "spmv/templates.h"
 
@@ -29,6 +30,7 @@ typedef struct cmgi_plan_source {
     cmg_csr A;
     const cmg_index *ref; /* reference column of a row, NULL = the row + lead */
     cmg_index lead;
+    const uint8_t *same;    /* on the host, or NULL */
     int value_bytes;        /* of a packed entry */
     bool split_diagonal;    /* kept apart */
     const cmg_index *slice; /* on the device: list of slices, NULL = 0, 1, ... */
@@ -115,6 +117,7 @@ typedef struct cmgi_compressor {
     cmgi_compressed *C;
     bool split_diagonal; /* kept apart */
     bool pairs_columns;  /* slice columns are stored two by two */
+    bool pairs;          /* values in fp64 are stored as two numbers */
     int value_bytes;     /* of a packed entry */
 } cmgi_compressor;
 
@@ -131,11 +134,11 @@ static inline bool cmgi_pairs_columns(const cmg_context *ctx, cmg_values values)
     return values != CMG_VALUES_FULL && cmgi_on_cuda(ctx);
 }
 
-/* Bases that a plan may need, from the longest row of the matrix. */
+/* Bases that a plan may need, from the longest row: a pattern is at most twice as wide, or one
+ * wider, and widths may be even. */
 static inline cmg_size cmgi_plan_room(cmg_size longest)
 {
-    const cmg_size pattern = CMGI_PATTERN;
-    return (longest > pattern ? longest : pattern) + 1;
+    return 2 * longest + 2;
 }
 
 static inline cmg_index cmgi_reference(const cmgi_compressed *C, cmg_size i)
@@ -145,6 +148,22 @@ static inline cmg_index cmgi_reference(const cmgi_compressed *C, cmg_size i)
 
 /* ref[i] = first column of row i, 0 in an empty row: the references of a rectangular matrix. */
 cmg_status cmgi_references(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_index *ref);
+
+/* Whether row i, which is not the first, is known to have the offsets of the row before, or seen
+ * to.
+ */
+static inline bool cmgi_plan_repeats(const cmg_csr *A, const uint8_t *same, cmg_index shift,
+                                     cmg_size i)
+{
+    return same != NULL ? (same[i] & CMGI_SAME_COLUMNS) != 0
+                        : cmgi_csr_same_columns(A, i, i - 1, shift);
+}
+
+/* What is known of the rows of B->csr. */
+static inline const uint8_t *cmgi_rows_before(const cmgi_compressor *B)
+{
+    return B->from != NULL && B->from->csr == B->csr && B->C->square ? B->from->same : NULL;
+}
 
 static inline cmg_size cmgi_slice_end(const cmgi_compressor *B, cmg_size slice)
 {
@@ -171,6 +190,7 @@ static inline cmgi_template_search cmgi_compressed_search(const cmgi_compressor 
                                   .ref = B->C->ref,
                                   .lead = B->C->lead,
                                   .at = device ? CMGI_DEVICE : CMGI_HOST,
+                                  .same = device ? NULL : cmgi_rows_before(B),
                                   .single = B->entries == NULL && options->precision == CMG_FP32,
                                   .offsets_only = false,
                                   .most = CMGI_TEMPLATES,

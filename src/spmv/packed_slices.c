@@ -2,21 +2,27 @@
  * Slices of the compressed format that hold values: offset patterns where the rows of a slice look
  * alike, short codes elsewhere. How each is stored is decided in packed_plan.c.
  */
+#include "core/rest.h"
 #include "spmv/blocks.h"
+#include "spmv/cpu_kernels.h"
 #include "spmv/packed_there.h"
 
 #include <math.h>
+#include <string.h>
 
-/* On a GPU two rows are neighbours, with values in 16 and 8 bits in two slice columns. */
-static cmg_size position(const cmgi_compressor *B, cmg_size p, int k, int lane)
+/* Where entries of slice column k lie, and how far behind those of the first lane. On a GPU two
+ * rows are neighbours, with values in 16 and 8 bits in two slice columns. */
+static cmg_size column_place(const cmgi_compressor *B, cmg_size p, int k)
 {
     const cmg_size step = B->C->p.step[p];
-    if (!cmgi_on_cuda(B->A->ctx)) {
-        return (step + k) * CMGI_SLICE + lane;
-    }
-    return B->pairs_columns
-               ? (step + k - k % 2) * CMGI_SLICE + 4 * (lane % 32) + 2 * (k % 2) + lane / 32
-               : (step + k) * CMGI_SLICE + 2 * (lane % 32) + lane / 32;
+    return B->pairs_columns ? (step + k - k % 2) * CMGI_SLICE + 2 * (k % 2)
+                            : (step + k) * CMGI_SLICE;
+}
+
+static cmg_size lane_place(const cmgi_compressor *B, int lane)
+{
+    const int apart = B->pairs_columns ? 4 : 2;
+    return cmgi_on_cuda(B->A->ctx) ? apart * (lane % 32) + lane / 32 : lane;
 }
 
 static float slice_scale(const cmgi_compressor *B, cmg_size slice)
@@ -52,45 +58,64 @@ static void store_code(cmgi_compressed *C, cmg_size p, cmg_size at, cmg_size cod
 }
 
 /* Codes past the end of a row, from entry e on: column 0 if the base lies before it. */
-static void pad_row(const cmgi_compressor *B, const cmgi_slice_plan *plan, cmg_size p, cmg_size i,
-                    int lane, int e)
+static void pad_row(const cmgi_compressor *B, cmg_size p, cmg_size i, int lane, int e)
 {
     cmgi_compressed *C = B->C;
+    const int width = (int)(C->p.step[p + 1] - C->p.step[p]);
     const cmg_index *base = C->p.base + C->p.step[p];
-    for (; plan->bytes > 0 && e < plan->width; ++e) {
+    for (; C->p.bytes[p] > 0 && e < width; ++e) {
         const cmg_size low = (cmg_size)cmgi_reference(C, i) + base[e];
-        store_code(C, p, position(B, p, e, lane), low < 0 ? -low : 0);
+        store_code(C, p, column_place(B, p, e) + lane_place(B, lane), low < 0 ? -low : 0);
+    }
+}
+
+/* place[e] of entry e of row i, but for its lane; -1 = it is kept apart. */
+static void find_places(const cmgi_compressor *B, cmg_size p, cmg_size i, cmg_size *place)
+{
+    const cmgi_compressed *C = B->C;
+    const cmg_size begin = B->csr->indptr[i];
+    const int width = (int)(C->p.step[p + 1] - C->p.step[p]);
+    const cmg_index *base = C->p.base + C->p.step[p];
+    int at = 0;
+    for (cmg_size k = begin; k < B->csr->indptr[i + 1]; ++k) {
+        if (!cmgi_packs(B, i, k)) {
+            place[k - begin] = -1;
+            continue;
+        }
+        if (C->p.bytes[p] == 0) {
+            at = cmgi_pattern_find(base, width, B->csr->indices[k] - cmgi_reference(C, i), at);
+        }
+        place[k - begin] = column_place(B, p, at++);
     }
 }
 
 /* One row of a packed slice; what its rounded entries lost goes into the diagonal. */
-static void fill_row(const cmgi_compressor *B, const cmgi_slice_plan *plan, cmg_size p, cmg_size i,
-                     int lane)
+static void fill_row(const cmgi_compressor *B, cmg_size p, cmg_size i, const cmg_size *place)
 {
     cmgi_compressed *C = B->C;
     const cmg_csr *csr = B->csr;
     const cmg_index *base = C->p.base + C->p.step[p];
+    const cmg_size begin = csr->indptr[i];
+    const int lane = (int)(i % CMGI_SLICE);
+    const cmg_size after = lane_place(B, lane);
     double apart[CMGI_BLOCK_MOST] = {0};
     int e = 0;
-    for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
-        const double value = csr->values[k];
-        if (!cmgi_packs(B, i, k)) {
-            apart[0] += value;
+    for (cmg_size k = begin; k < csr->indptr[i + 1]; ++k) {
+        const cmg_size at = place[k - begin] + after;
+        if (place[k - begin] < 0) {
+            apart[0] += csr->values[k];
             continue;
         }
-        const cmg_index offset = csr->indices[k] - cmgi_reference(C, i);
-        e = plan->bytes == 0 ? cmgi_pattern_find(base, plan->width, offset, e) : e;
-        const cmg_size at = position(B, p, e, lane);
-        if (plan->bytes > 0) {
-            store_code(C, p, at, (cmg_size)offset - base[e]);
+        if (C->p.bytes[p] > 0) {
+            store_code(C, p, at, (cmg_size)csr->indices[k] - cmgi_reference(C, i) - base[e]);
         }
         if (B->entries != NULL) {
             cmgi_compressed_block_store(B, p, i, k, at, apart);
-        } else if (C->p.scale == NULL) {
-            cmgi_matrix_put(B->A, k, at, value);
-        } else {
-            apart[0] +=
-                value - cmgi_reduced_store(C->p.kind, B->A->values, at, value, C->p.scale[p]);
+        } else if (C->p.scale != NULL) {
+            apart[0] += csr->values[k] - cmgi_reduced_store(C->p.kind, B->A->values, at,
+                                                            csr->values[k], C->p.scale[p]);
+        } else if (C->p.rest == NULL) {
+            cmgi_matrix_put(B->A, k, at, csr->values[k]);
         }
         ++e;
     }
@@ -98,7 +123,23 @@ static void fill_row(const cmgi_compressor *B, const cmgi_slice_plan *plan, cmg_
     for (cmg_size c = 0; C->diagonal != NULL && c < own; ++c) {
         C->diagonal[i * own + c] = (float)apart[c];
     }
-    pad_row(B, plan, p, i, lane, e);
+    pad_row(B, p, i, lane, e);
+}
+
+/* Rows i .. end - 1, which have the same places, of a slice of two numbers an entry; false where
+ * one is not their sum. */
+static bool split_rows(const cmgi_compressor *B, cmg_size i, cmg_size end, const cmg_size *place)
+{
+    const cmg_size begin = B->csr->indptr[i];
+    const cmg_size length = B->csr->indptr[i + 1] - begin;
+    bool good = true;
+    for (cmg_size e = 0; e < length; ++e) {
+        const cmg_size at = place[e] + i % CMGI_SLICE;
+        good = cmgi_cpu_kernels_best()->split(B->csr->values + begin + e, length, end - i,
+                                              (float *)B->A->values + at, B->C->p.rest + at) &&
+               good;
+    }
+    return good;
 }
 
 static cmg_size slice_of(const cmgi_compressed *C, cmg_size p)
@@ -106,39 +147,156 @@ static cmg_size slice_of(const cmgi_compressed *C, cmg_size p)
     return C->p.slice != NULL ? C->p.slice[p] : p;
 }
 
-/* Widths and code sizes of all packed slices, then where each begins. */
-static cmg_status measure_slices(const cmgi_compressor *B)
+/* Bytes of a value of an entry. */
+static size_t value_size(const cmgi_compressor *B)
 {
-    cmgi_compressed *C = B->C;
-    cmg_context *ctx = B->A->ctx;
-    if (C->p.count == 0) {
-        return CMG_OK;
+    return B->C->p.rest != NULL ? sizeof(float)
+                                : cmgi_values_bytes(B->C->p.kind, B->A->options.precision);
+}
+
+/* Zeros where no entry will come, in a slice that has such places. */
+static void clear_slice(const cmgi_compressor *B, cmg_size p, cmg_size entries)
+{
+    const cmgi_compressed *C = B->C;
+    const size_t each = (size_t)cmgi_compressed_each(C);
+    const size_t from = (size_t)C->p.step[p] * CMGI_SLICE * each;
+    const size_t places = (size_t)C->p.step[p + 1] * CMGI_SLICE * each - from;
+    if (each > 1 || B->split_diagonal || (size_t)entries < places) {
+        memset((char *)B->A->values + from * value_size(B), 0, places * value_size(B));
+        if (C->p.rest != NULL) {
+            memset(C->p.rest + from, 0, places * sizeof *C->p.rest);
+        }
     }
-    CMGI_TRY(cmgi_alloc(ctx, C->p.count + 1, sizeof *C->p.step, &C->p.step));
-    CMGI_TRY(cmgi_alloc(ctx, C->p.count + 1, sizeof *C->p.code, &C->p.code));
-    CMGI_TRY(cmgi_alloc(ctx, C->p.count, sizeof *C->p.bytes, &C->p.bytes));
-    const cmg_size room = cmgi_plan_room(cmgi_csr_longest_row(B->csr));
+}
+
+/* Whether row i, which is not the first, has the offsets of the row before. */
+static bool repeats(const cmgi_compressor *B, cmg_size i)
+{
+    const cmg_index shift = cmgi_reference(B->C, i) - cmgi_reference(B->C, i - 1);
+    return cmgi_plan_repeats(B->csr, cmgi_rows_before(B), shift, i);
+}
+
+/* Slice p from its plan; `place` has room for the longest row. */
+static bool fill_slice(const cmgi_compressor *B, cmg_size p, cmg_size *place)
+{
+    const cmgi_compressed *C = B->C;
+    const cmg_csr *csr = B->csr;
+    const cmg_size slice = slice_of(C, p);
+    const cmg_size first = slice * CMGI_SLICE;
+    const cmg_size end = cmgi_slice_end(B, slice);
+    bool good = true;
+    if (C->p.scale != NULL) {
+        C->p.scale[p] = slice_scale(B, slice);
+    }
+    clear_slice(B, p, csr->indptr[end] - csr->indptr[first]);
+    for (cmg_size i = first, next = first; i < end; i = next) {
+        find_places(B, p, i, place);
+        for (next = i + 1; next < end && repeats(B, next); ++next) {
+        }
+        good = C->p.rest == NULL || (split_rows(B, i, next, place) && good);
+        for (; i < next && (C->p.rest == NULL || C->p.bytes[p] > 0); ++i) {
+            fill_row(B, p, i, place);
+        }
+    }
+    for (cmg_size i = end; i < first + CMGI_SLICE; ++i) { /* lanes without a row: as the last */
+        pad_row(B, p, csr->rows - 1, (int)(i - first), 0);
+    }
+    return good;
+}
+
+/* All slices; false where values are not the sums of two numbers as which they are stored. */
+static cmg_status fill_slices(const cmgi_compressor *B, cmg_size longest, bool *good)
+{
+    cmg_context *ctx = B->A->ctx;
+    cmg_size *places = NULL;
+    bool all = true;
+    CMGI_TRY(cmgi_alloc(ctx, longest * ctx->threads, sizeof *places, &places));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(&& : all)
+    for (cmg_size p = 0; p < B->C->p.count; ++p) {
+        all = fill_slice(B, p, places + longest * cmgi_thread()) && all;
+    }
+    cmgi_free(ctx, places);
+    *good = all;
+    return CMG_OK;
+}
+
+/* Room for the bases of every slice, where it begins; the longest row. */
+static cmg_size reserve_bases(const cmgi_compressor *B, cmg_size *room)
+{
+    const cmg_size *indptr = B->csr->indptr;
+    cmg_size longest = 0;
+#pragma omp parallel for num_threads(B->A->ctx->threads) schedule(static) reduction(max : longest)
+    for (cmg_size p = 0; p < B->C->p.count; ++p) {
+        const cmg_size slice = slice_of(B->C, p);
+        cmg_size most = 0;
+        for (cmg_size i = slice * CMGI_SLICE; i < cmgi_slice_end(B, slice); ++i) {
+            most = indptr[i + 1] - indptr[i] > most ? indptr[i + 1] - indptr[i] : most;
+        }
+        room[p + 1] = cmgi_plan_room(most);
+        longest = most > longest ? most : longest;
+    }
+    room[0] = 0;
+    cmgi_add_up(room, B->C->p.count);
+    return longest;
+}
+
+/* Widths, code sizes and bases of all packed slices, and where each begins; their longest row. */
+static cmg_status plan_slices(const cmgi_compressor *B, cmg_size *longest)
+{
+    cmgi_packed_slices *P = &B->C->p;
+    cmg_context *ctx = B->A->ctx;
+    cmg_size *room = NULL;
     cmg_index *bases = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, room * ctx->threads, sizeof *bases, &bases));
+    cmg_status status = CMG_OK;
+    if (P->count == 0) {
+        return cmgi_alloc(ctx, 0, sizeof *P->base, &P->base); /* not NULL, as on the device */
+    }
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P->count + 1, sizeof *P->step, &P->step));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P->count + 1, sizeof *P->code, &P->code));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P->count, sizeof *P->bytes, &P->bytes));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P->count + 1, sizeof *room, &room));
+    *longest = reserve_bases(B, room);
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, room[P->count], sizeof *bases, &bases));
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 64)
-    for (cmg_size p = 0; p < C->p.count; ++p) {
+    for (cmg_size p = 0; p < P->count; ++p) {
         cmg_index pattern[CMGI_PATTERN];
         const cmgi_slice_plan plan =
-            cmgi_plan_slice(B, slice_of(C, p), pattern, bases + room * cmgi_thread());
-        C->p.step[p + 1] = plan.width;
-        C->p.bytes[p] = (uint8_t)plan.bytes;
+            cmgi_plan_slice(B, slice_of(B->C, p), pattern, bases + room[p]);
+        P->step[p + 1] = plan.width;
+        P->bytes[p] = (uint8_t)plan.bytes;
     }
-    cmgi_free(ctx, bases);
-    C->p.step[0] = 0;
-    C->p.code[0] = 0;
-    for (cmg_size p = 0; p < C->p.count; ++p) {
+    P->step[0] = 0;
+    P->code[0] = 0;
+    for (cmg_size p = 0; p < P->count; ++p) {
         /* whole 4-byte words, so that codes of every size are aligned */
-        C->p.code[p + 1] = C->p.code[p] + C->p.step[p + 1] * CMGI_SLICE * C->p.bytes[p];
-        C->p.step[p + 1] += C->p.step[p];
+        P->code[p + 1] = P->code[p] + P->step[p + 1] * CMGI_SLICE * P->bytes[p];
+        P->step[p + 1] += P->step[p];
     }
-    C->p.steps = C->p.step[C->p.count];
-    C->p.code_bytes = C->p.code[C->p.count];
-    return CMG_OK;
+    P->steps = P->step[P->count];
+    P->code_bytes = P->code[P->count];
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P->steps, sizeof *P->base, &P->base));
+    for (cmg_size p = 0; p < P->count; ++p) {
+        memcpy(P->base + P->step[p], bases + room[p],
+               (size_t)(P->step[p + 1] - P->step[p]) * sizeof *bases);
+    }
+done:
+    CMGI_FREE(ctx, room, bases);
+    return status;
+}
+
+/* Room for full values, or for two numbers each. */
+static cmg_status alloc_values(const cmgi_compressor *B, bool pairs)
+{
+    cmg_matrix *A = B->A;
+    cmgi_compressed *C = B->C;
+    CMGI_FREE(A->ctx, A->values, C->p.rest);
+    A->values = NULL;
+    C->p.rest = NULL;
+    if (!pairs) {
+        return cmgi_matrix_alloc_all_values(A, B->from);
+    }
+    CMGI_TRY(cmgi_alloc(A->ctx, A->stored, sizeof(float), &A->values));
+    return cmgi_alloc(A->ctx, A->stored, sizeof *C->p.rest, &C->p.rest);
 }
 
 static cmg_status alloc_packed(const cmgi_compressor *B)
@@ -146,14 +304,12 @@ static cmg_status alloc_packed(const cmgi_compressor *B)
     cmg_matrix *A = B->A;
     cmgi_compressed *C = B->C;
     cmg_context *ctx = A->ctx;
-    const cmg_size entries = C->p.steps * CMGI_SLICE * cmgi_compressed_each(C);
-    CMGI_TRY(cmgi_alloc(ctx, C->p.steps, sizeof *C->p.base, &C->p.base));
-    CMGI_TRY(cmgi_alloc_zero(ctx, C->p.code_bytes, 1, &C->p.codes));
-    A->stored = entries;
+    CMGI_TRY(cmgi_alloc(ctx, C->p.code_bytes, 1, &C->p.codes));
+    A->stored = C->p.steps * CMGI_SLICE * cmgi_compressed_each(C);
     if (C->p.kind == CMG_VALUES_FULL) {
-        return cmgi_matrix_alloc_values(A, B->from);
+        return alloc_values(B, B->pairs);
     }
-    CMGI_TRY(cmgi_alloc_zero(ctx, entries, cmgi_values_bytes(C->p.kind, CMG_FP32), &A->values));
+    CMGI_TRY(cmgi_alloc(ctx, A->stored, value_size(B), &A->values));
     CMGI_TRY(cmgi_alloc(ctx, C->p.count, sizeof *C->p.scale, &C->p.scale));
     if (B->split_diagonal) {
         const cmg_size rows = B->entries != NULL ? B->entries->csr->rows : B->csr->rows;
@@ -182,29 +338,45 @@ static cmg_status keep_places(const cmgi_compressor *B)
     return CMG_OK;
 }
 
+/* What the matrix in fp64 of the same CSR has of values in fp32, where its slices are these. */
+static bool borrow(const cmgi_compressor *B)
+{
+    const cmg_matrix *like = B->from->like;
+    const cmgi_compressed *C = like != NULL && like->format == B->A->format ? like->data : NULL;
+    cmgi_packed_slices *P = &B->C->p;
+    if (C == NULL || C->p.rest == NULL || C->p.count != P->count || P->count == 0 ||
+        B->A->options.precision != CMG_FP32 || P->kind != CMG_VALUES_FULL ||
+        B->A->options.keep_map || B->C->block > 1 || (C->p.slice == NULL) != (P->slice == NULL) ||
+        (P->slice != NULL &&
+         memcmp(P->slice, C->p.slice, (size_t)P->count * sizeof *P->slice) != 0)) {
+        return false;
+    }
+    cmgi_free(B->A->ctx, P->slice);
+    *P = C->p;
+    P->rest = NULL;
+    P->borrowed = true;
+    B->A->values = like->values;
+    B->A->stored = like->stored;
+    return true;
+}
+
 cmg_status cmgi_packed_slices_build(const cmgi_compressor *B)
 {
     cmgi_compressed *C = B->C;
-    CMGI_TRY(measure_slices(B));
+    cmg_size longest = 0;
+    bool good = true;
+    if (borrow(B)) {
+        return CMG_OK;
+    }
+    CMGI_TRY(plan_slices(B, &longest));
     CMGI_TRY(alloc_packed(B));
-#pragma omp parallel for num_threads(B->A->ctx->threads) schedule(dynamic, 64)
-    for (cmg_size p = 0; p < C->p.count; ++p) {
-        const cmg_size slice = slice_of(C, p);
-        cmg_index pattern[CMGI_PATTERN];
-        const cmgi_slice_plan plan = cmgi_plan_slice(B, slice, pattern, C->p.base + C->p.step[p]);
-        if (C->p.scale != NULL) {
-            C->p.scale[p] = slice_scale(B, slice);
-        }
-        for (cmg_size i = slice * CMGI_SLICE; i < cmgi_slice_end(B, slice); ++i) {
-            fill_row(B, &plan, p, i, (int)(i - slice * CMGI_SLICE));
-        }
-        /* lanes without a row read as the last row does */
-        for (cmg_size i = cmgi_slice_end(B, slice); i < (slice + 1) * CMGI_SLICE; ++i) {
-            pad_row(B, &plan, p, B->csr->rows - 1, (int)(i - slice * CMGI_SLICE), 0);
-        }
+    CMGI_TRY(C->p.count > 0 ? fill_slices(B, longest, &good) : CMG_OK);
+    if (!good) {
+        CMGI_TRY(alloc_values(B, false));
+        CMGI_TRY(fill_slices(B, longest, &good));
     }
     const bool places = cmgi_on_cuda(B->A->ctx) && C->block < 2 && B->A->value_map != NULL &&
-                        cmgi_csr_longest_row(B->csr) <= CMGI_PACKED_LONGEST;
+                        longest <= CMGI_PACKED_LONGEST;
     return places ? keep_places(B) : CMG_OK;
 }
 
@@ -223,8 +395,8 @@ cmg_status cmgi_packed_slices_move(cmg_context *ctx, cmg_size entries, cmgi_pack
 
 void cmgi_packed_slices_free(cmg_context *ctx, cmgi_packed_slices *P)
 {
-    if (P->rest != NULL) { /* the only array that is not another's */
-        cmgi_free_device(ctx, P->rest);
+    cmgi_free_device(ctx, P->rest);
+    if (P->borrowed) {
         return;
     }
     CMGI_FREE_DEVICE(ctx, P->slice, P->step, P->code, P->bytes, P->base, P->codes, P->scale);

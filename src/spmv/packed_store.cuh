@@ -5,7 +5,7 @@
  */
 #pragma once
 #include "spmv/packed_there.cuh"
-#include "spmv/rest.cuh"
+#include "core/rest.h"
 
 /* The unit of a slice's values in 16 and 8 bits, a power of two. */
 struct unit {

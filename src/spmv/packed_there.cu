@@ -107,6 +107,7 @@ static cmg_status build_beside(const cmgi_compressor *B, cmg_size longest)
     cmgi_packed_slices_free(B->A->ctx, P);
     *P = ((const cmgi_compressed *)like->data)->p;
     P->rest = rest;
+    P->borrowed = true;
     B->A->values = like->values;
     return cmgi_packed_fill(&as_there, longest, NULL);
 }

@@ -72,6 +72,12 @@ static __device__ __forceinline__ cmg_size plan_max(cmg_size v)
     return v;
 }
 
+/* A warp sees a row at once: a look at the one before would take as long. */
+static __device__ __forceinline__ bool plan_repeats(const source *, const plan *, int)
+{
+    return false;
+}
+
 /* A new offset into the sorted pattern, by all lanes. */
 static __device__ void plan_insert(plan *P, int offset, int lane)
 {

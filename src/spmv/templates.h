@@ -30,12 +30,13 @@ typedef struct cmgi_template_search {
     cmg_size nnz;         /* of A */
     const cmg_index *ref; /* reference column of a row, NULL = the row + lead */
     cmg_index lead;
-    cmgi_place at;     /* of the arrays of A, and of ref */
-    bool single;       /* compare values in fp32 */
-    bool offsets_only; /* do not compare values */
-    int most;          /* most templates, under CMGI_TEMPLATE_LEFT_OUT */
-    cmg_size entries;  /* most entries of all templates */
-    cmg_size least;    /* rows that make a template */
+    cmgi_place at;       /* of the arrays of A, and of ref */
+    const uint8_t *same; /* on the host: what each row has of the row before (facts.h), or NULL */
+    bool single;         /* compare values in fp32 */
+    bool offsets_only;   /* do not compare values */
+    int most;            /* most templates, under CMGI_TEMPLATE_LEFT_OUT */
+    cmg_size entries;    /* most entries of all templates */
+    cmg_size least;      /* rows that make a template */
 } cmgi_template_search;
 
 /*
@@ -46,15 +47,6 @@ typedef struct cmgi_template_search {
 cmg_status cmgi_templates_find(cmg_context *ctx, const cmgi_template_search *what,
                                cmgi_templates *found);
 void cmgi_templates_free(cmg_context *ctx, cmgi_templates *t);
-/*
- * The same in fp32, without a look at the rows, where the search in fp64 has found `all` of them:
- * `id` and the number of its templates. Every sample of a search in fp32 then has the same rows or
- * more of each kind, so that it comes to an end as early with the same kinds, or with those that
- * rounding makes equal as one. On the host.
- */
-cmg_status cmgi_templates_round(cmg_context *ctx, const cmgi_template_search *what,
-                                const uint16_t *id, int count, cmgi_templates *found);
-
 /* ------------------------------------------------------------------ scans */
 
 /* A row of a sample, or the first of several of one hash. */

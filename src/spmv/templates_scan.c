@@ -1,12 +1,13 @@
 /* The rows of a matrix on the host as the search for templates sees them; see templates.h. */
 #include "core/memory.h"
+#include "csr/facts.h"
 #include "spmv/templates.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Fewer rows are looked at by one thread; renumbered, which is less work. */
-enum { FEW_ROWS = 2048, CHUNK = 4096 };
+/* Fewer rows are looked at by one thread. */
+enum { FEW_ROWS = 2048 };
 
 static cmg_index reference(const cmgi_template_search *what, cmg_size i)
 {
@@ -28,23 +29,14 @@ static uint64_t hash_row(const cmgi_template_search *what, cmg_size i)
     return sum;
 }
 
-/* Bit by bit; without an early exit inside of a row, so that it takes several entries at once. */
+/* Bit by bit. */
 static bool same_rows(const cmgi_template_search *what, cmg_size i, cmg_size j)
 {
     const cmg_csr *A = what->A;
     const cmg_size length = A->indptr[i + 1] - A->indptr[i];
-    if (A->indptr[j + 1] - A->indptr[j] != length) {
-        return false;
-    }
-    const cmg_index shift = reference(what, i) - reference(what, j);
-    const cmg_index *columns = A->indices + A->indptr[i];
-    const cmg_index *others = A->indices + A->indptr[j];
-    cmg_index apart = 0;
-    for (cmg_size e = 0; e < length; ++e) {
-        apart |= (columns[e] - others[e]) ^ shift;
-    }
-    if (apart != 0 || what->offsets_only) {
-        return apart == 0;
+    const bool same = cmgi_csr_same_columns(A, i, j, reference(what, i) - reference(what, j));
+    if (!same || what->offsets_only) {
+        return same;
     }
     const double *values = A->values + A->indptr[i];
     const double *there = A->values + A->indptr[j];
@@ -56,6 +48,13 @@ static bool same_rows(const cmgi_template_search *what, cmg_size i, cmg_size j)
         differ |= cmgi_value_bits(values[e], true) ^ cmgi_value_bits(there[e], true);
     }
     return differ == 0;
+}
+
+/* Row i is known to be the row before, one column on. */
+static bool is_same(const cmgi_template_search *what, cmg_size i)
+{
+    const int all = what->offsets_only ? CMGI_SAME_COLUMNS : CMGI_SAME_ROWS;
+    return what->same != NULL && (what->same[i] & all) == all;
 }
 
 /* The rows first .. last of the sample, which are at most BATCH; returns how many there are. */
@@ -127,6 +126,12 @@ static void match_rows(const cmgi_template_search *what, const cmgi_row_kinds *k
         if (id[i] != CMGI_NO_TEMPLATE) {
             continue;
         }
+        if (i > first && is_same(what, i)) {
+            if (id[i - 1] != CMGI_NO_TEMPLATE) {
+                take_kind(i, id[i - 1], id, count);
+            }
+            continue;
+        }
         uint16_t kind = after[before];
         if (!same_rows(what, i, kinds->row[kind])) {
             kind = match_row(what, kinds, i, hash_row(what, i));
@@ -171,75 +176,6 @@ static cmg_status match(cmg_context *ctx, const cmgi_template_search *what,
     cmgi_kind_counts_add(part, parts, kinds->count, count);
     cmgi_free(ctx, part);
     return CMG_OK;
-}
-
-/* Templates that rounding makes equal become one, of which the first row is known; the others of
- * them have no rows left. same[k] is the one that k has become. */
-static void join_equal(const cmgi_template_search *what, int kinds, cmgi_kind_count *count,
-                       uint64_t *hash, int *same)
-{
-    for (int k = 0; k < kinds; ++k) {
-        hash[k] = hash_row(what, count[k].first);
-        same[k] = k;
-        for (int m = 0; m < k && same[k] == k; ++m) {
-            if (hash[m] == hash[k] && same[m] == m &&
-                same_rows(what, count[k].first, count[m].first)) {
-                same[k] = m;
-            }
-        }
-        if (same[k] != k) {
-            cmgi_kind_count *first = &count[same[k]];
-            first->rows += count[k].rows;
-            first->first = count[k].first < first->first ? count[k].first : first->first;
-            count[k].rows = 0;
-        }
-    }
-}
-
-/* The most frequent ones first, as the search has them; number[k] of what was template k. */
-static void number_templates(int kinds, const cmgi_kind_count *count, const int *same,
-                             cmgi_kind_count *order, uint16_t *number, cmgi_templates *t)
-{
-    memcpy(order, count, (size_t)kinds * sizeof *order);
-    qsort(order, (size_t)kinds, sizeof *order, cmgi_kinds_by_rows);
-    for (; t->count < kinds && order[t->count].rows > 0; ++t->count) {
-        t->row[t->count] = (cmg_index)order[t->count].first;
-    }
-    for (int k = 0; k < kinds; ++k) {
-        const cmgi_kind_count *mine =
-            bsearch(&count[same[k]], order, (size_t)kinds, sizeof *order, cmgi_kinds_by_rows);
-        number[k] = (uint16_t)(mine - order);
-    }
-}
-
-cmg_status cmgi_templates_round(cmg_context *ctx, const cmgi_template_search *what,
-                                const uint16_t *id, int count, cmgi_templates *found)
-{
-    const cmg_size rows = what->A->rows;
-    cmgi_templates made = {.all = true};
-    cmgi_kind_count *kind = NULL; /* and in their order */
-    uint64_t *hash = NULL;
-    uint16_t *number = NULL;
-    int *same = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 2 * (cmg_size)count, sizeof *kind, &kind));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *hash, &hash));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *number, &number));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *same, &same));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *made.row, &made.row));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows, sizeof *made.id, &made.id));
-    CMGI_TRY_GOTO(done, cmgi_kinds_count(ctx, rows, id, count, kind));
-    join_equal(what, count, kind, hash, same);
-    number_templates(count, kind, same, kind + count, number, &made);
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (rows > CHUNK)
-    for (cmg_size i = 0; i < rows; ++i) {
-        made.id[i] = number[id[i]];
-    }
-    *found = made;
-    made = (cmgi_templates){0};
-done:
-    CMGI_FREE(ctx, made.row, made.id, kind, hash, number, same);
-    return status;
 }
 
 const cmgi_template_scan cmgi_template_scan_cpu = {.sample = sample_rows, .match = match};

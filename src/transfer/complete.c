@@ -16,10 +16,12 @@ static cmg_status borrow_level(const cmg_hierarchy *given, int taken, int l, cmg
 {
     const cmgi_stored_level *from = &given->level[l];
     cmgi_stored_level *to = &h->level[l];
+    cmgi_csr_facts_forget(h->ctx, &to->facts);
     to->facts = (cmgi_csr_facts){0};
     if (!to->formed) {
         CMGI_TRY(cmgi_resident_share(h->ctx, &from->A, &to->A));
         to->facts = from->facts;
+        to->facts.looks.borrowed = true;
         cmgi_stored_elements_clear(h->ctx, to);
         to->elements = from->elements;
         to->elements_borrowed = true;

@@ -48,7 +48,8 @@ typedef struct probe {
     cmg_index *slot; /* fine rows: place in the vectors there, which begin with a row of zeros */
     cmg_index *row;  /* fine rows that are not zero, from place 1 on */
     cmg_size places;
-    double *image; /* by place: A P of MARKS */
+    double *image;               /* by place: A P of MARKS */
+    const cmgi_row_looks *looks; /* at the rows of A, or NULL */
 } probe;
 
 /* Rows around `seed` in the graph of C, up to `most` more. */
@@ -195,7 +196,8 @@ static void estimate_diagonal(const probe *p, double *estimate)
 {
 #pragma omp parallel for num_threads(p->ctx->threads) schedule(static) if (p->places > CHUNK)
     for (cmg_size c = 1; c < p->places; ++c) {
-        p->image[c] = cmgi_csr_diagonal_at(&p->A, p->row[c]);
+        p->image[c] = p->looks != NULL ? p->looks->diagonal[p->row[c]]
+                                       : cmgi_csr_diagonal_at(&p->A, p->row[c]);
     }
     for (cmg_size c = 1; c < p->places; ++c) {
         for (cmg_size e = p->P.indptr[p->row[c]]; e < p->P.indptr[p->row[c] + 1]; ++e) {
@@ -455,6 +457,7 @@ cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, cmgi_dirichlet *fin
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &p.P));
     CMGI_TRY(cmg_hierarchy_get_csr(h, l + 1, CMG_ROLE_A, NULL, 0, &p.C));
     p.R = cmgi_hierarchy_find(h, l, CMG_ROLE_R, NULL, 0);
+    p.looks = cmgi_hierarchy_looks(h, l);
     const cmg_size n = p.C.rows;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *p.list, &p.list));
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n, sizeof *p.inside, &p.inside));

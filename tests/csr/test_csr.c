@@ -191,6 +191,29 @@ static cmgi_csr line_of_kinds(cmg_size n)
     return A;
 }
 
+/* What is kept of every row, against plain loops; facts are the same. */
+static void check_looks(const cmgi_csr *A, cmg_size first, const cmgi_csr_facts *facts)
+{
+    cmgi_csr_facts found = {.looks.wanted = true};
+    CHECK_OK(cmgi_csr_facts_take(ctx, &A->view, first, A->rows, &found));
+    CHECK(found.lines == facts->lines && found.gershgorin == facts->gershgorin);
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        const cmg_size length = A->indptr[i + 1] - A->indptr[i];
+        bool columns = i > 0 && length == A->indptr[i] - A->indptr[i - 1];
+        bool values = columns;
+        double diagonal = 0;
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            diagonal += A->indices[k] == i ? A->values[k] : 0;
+            columns = columns && A->indices[k] == A->indices[k - length] + 1;
+            values = values && A->values[k] == A->values[k - length];
+        }
+        CHECK(found.looks.same[i] == (columns ? values ? CMGI_SAME_ROWS : CMGI_SAME_COLUMNS : 0));
+        CHECK(found.looks.diagonal[i] == diagonal);
+    }
+    cmgi_csr_facts_forget(ctx, &found);
+    CHECK(found.looks.same == NULL && found.known);
+}
+
 TEST(facts_are_those_of_every_row)
 {
     const cmg_size sizes[] = {1, 3, 4000, 9001};
@@ -222,6 +245,8 @@ TEST(facts_are_those_of_every_row)
         CHECK(found.identity == wanted.identity && found.lines == wanted.lines);
         CHECK(found.strong_lines == wanted.strong_lines && found.dominated == wanted.dominated);
         CHECK_NEAR(found.gershgorin, wanted.gershgorin, 1e-14);
+        CHECK(found.most == 2 && found.least == 2 && found.looks.diagonal == NULL);
+        check_looks(&A, first, &found);
         A.values[A.indptr[n / 2] + (n / 2 > 0)] = 0; /* the diagonal */
         CHECK_OK(cmgi_csr_facts_take(ctx, &A.view, first, n, &found));
         CHECK(found.bad == n / 2);

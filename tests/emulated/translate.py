@@ -75,7 +75,7 @@ def translate(text):
         arguments = re.sub(r"\bNULL\b", "nullptr", text[open_ + 1:close])  # NULL has no type to pass on
         comma = ", " if arguments.strip(" \\\n") else ""
         out += [text[done:begin], "emulated::launch(emulated::shape(", text[end:launch], text[launch + 3:middle],
-                "), [](auto... a_) { ", re.sub(r"\\?\n", " ", kernel), "(a_...); }", comma, arguments, ")"]
+                "), [=](auto... a_) { ", re.sub(r"\\?\n", " ", kernel), "(a_...); }", comma, arguments, ")"]
         done = close + 1
 
 

@@ -126,7 +126,7 @@ TEST(facts_are_those_of_the_csr)
 {
     for (uint64_t seed = 1; seed < 5; ++seed) {
         test_kinds k;
-        cmgi_csr_facts facts;
+        cmgi_csr_facts facts = {0};
         scoped_hierarchy *h = hierarchy_new(1);
         draw_kinds(300, 300, true, 16, seed, &k);
         scoped_csr A = csr_of_kinds(&k.t);

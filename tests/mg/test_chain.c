@@ -9,7 +9,8 @@
 typedef struct box3 {
     cmg_index n[3];
     double factor; /* of P */
-    int odd;       /* 1: a stencil that is not even; 2: P of one row has another value; 3: A has */
+    int odd; /* 1: a stencil that is not even; 2: P of one row has another value; 3: A has; 4: no
+                two rows of A are equal */
 } box3;
 
 static void begin(cmg_size rows, cmg_size cols, cmgi_csr *M)
@@ -37,7 +38,8 @@ static cmg_csr matrix_of(const box3 *s, cmgi_csr *A)
             const int apart = (k % 3 != 1) + (k / 3 % 3 != 1) + (k / 9 != 1);
             const double even[4] = {8.0 / 3, -0.01, -1.0 / 6, -1.0 / 12};
             const double value = even[apart] + (s->odd == 1 && k == 14 ? -0.02 : 0) +
-                                 (s->odd == 3 && k == 13 && i == rows / 2 ? 0.5 : 0);
+                                 (s->odd == 3 && k == 13 && i == rows / 2 ? 0.5 : 0) +
+                                 (s->odd == 4 && k == 13 ? 1e-3 * (double)i / (double)rows : 0);
             if (x >= 0 && y >= 0 && z >= 0 && x < s->n[0] && y < s->n[1] && z < s->n[2]) {
                 push(A, i, (z * s->n[1] + y) * s->n[0] + x, value);
             }
@@ -258,6 +260,35 @@ TEST(others_are_left_alone)
     for (int k = 0; k < solver->mg.cycle->nsteps; ++k) {
         const cmgi_step *step = &solver->mg.cycle->steps[k];
         CHECK(step->chain < 2 || step->level > 0);
+    }
+}
+
+/* Rows of A need not be equal for R to be made of P's templates, but P's have to be on A's grid. */
+TEST(restriction_needs_the_pattern_alone)
+{
+    for (int k = 0; k < 3; ++k) {
+        box3 s = {{61, 65, 67}, 0.5, 4};
+        const cmg_size n = (cmg_size)s.n[0] * s.n[1] * s.n[2];
+        scoped_hierarchy *h = hierarchy_of(&s);
+        if (k > 0) { /* the same P where A's lines or planes are others, or none */
+            box3 other = {{65, 61, 67}, 0.5, 4};
+            scoped_csr A = {0};
+            const cmg_csr a = matrix_of(&other, &A);
+            for (cmg_size e = A.indptr[n / 2]; k == 2 && e < A.indptr[n / 2 + 1]; ++e) {
+                A.indices[e] += A.indices[e] > n / 2 ? 1 : 0;
+            }
+            CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &a));
+        }
+        scoped_solver *solver = solver_of(h, "smoother=jacobi precision=mixed krylov=fgmres", true);
+        const cmg_matrix *R = solver->mg.levels.level[0].R;
+        scoped double *r = malloc((size_t)n * sizeof *r);
+        uint64_t seed = 12;
+        for (cmg_size i = 0; i < n; ++i) {
+            r[i] = (float)(2 * cmgi_random(&seed) - 1);
+        }
+        CHECK(cmgi_matrix_box(solver->mg.levels.level[0].A) == NULL);
+        CHECK(R->format->id == CMG_FORMAT_COMPRESSED);
+        check_restriction(&s, R, r);
     }
 }
 

@@ -316,7 +316,7 @@ static cmgi_csr ruled(cmg_size n, cmg_size strong, cmg_size chain)
 
 static bool rules(const cmgi_csr *A)
 {
-    cmgi_csr_facts facts;
+    cmgi_csr_facts facts = {0};
     bool enough = false;
     CHECK_OK(cmgi_csr_facts_take(ctx, &A->view, 0, A->rows, &facts));
     CHECK_OK(cmgi_dominated(ctx, &A->view, &facts, &enough));

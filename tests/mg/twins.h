@@ -39,6 +39,13 @@ static inline cmg_hierarchy *twin_of(const cmg_hierarchy *h, bool wrap, cmg_csr 
     return twin;
 }
 
+/* What stored values in fp32 lack, NULL = nothing is kept apart. */
+static inline const int *rests_of(const cmg_matrix *A)
+{
+    return A->format->id == CMG_FORMAT_COMPRESSED ? ((const cmgi_compressed *)A->data)->p.rest
+                                                  : NULL;
+}
+
 static inline void check_matrix(const cmg_matrix *A, const cmg_matrix *B)
 {
     if (A == NULL || B == NULL) {
@@ -49,8 +56,12 @@ static inline void check_matrix(const cmg_matrix *A, const cmg_matrix *B)
           A->options.warp == B->options.warp && A->stored == B->stored && A->nnz == B->nnz &&
           A->bytes == B->bytes);
     if (A->format == B->format && A->stored == B->stored) {
+        const int *rests[] = {rests_of(A), rests_of(B)};
         check_arrays(A->values, B->values, A->stored,
-                     cmgi_values_bytes(cmgi_matrix_values(A), A->options.precision));
+                     rests[0] != NULL
+                         ? sizeof(float)
+                         : cmgi_values_bytes(cmgi_matrix_values(A), A->options.precision));
+        check_arrays(rests[0], rests[1], A->stored, sizeof **rests);
     }
 }
 

@@ -2,6 +2,7 @@
  * Compressed slices: what is found in a matrix (templates, patterns, code sizes), and that products
  * are those of plain loops.
  */
+#include "csr/facts.h"
 #include "spmv/cpu_kernels.h"
 #include "spmv/create.h"
 #include "spmv/templates.h"
@@ -359,6 +360,40 @@ TEST(templates_are_rounded_as_they_are_found)
         CHECK(memcmp(R->t.id, F->t.id, (size_t)A.rows * sizeof *F->t.id) == 0);
         CHECK(memcmp(R->t.offset, F->t.offset, entries * sizeof *F->t.offset) == 0);
         CHECK(memcmp(R->t.value, F->t.value, entries * sizeof(float)) == 0);
+    }
+}
+
+/* Rows that are known to be the row before are stored as those that are looked at. */
+TEST(rows_that_are_known_are_not_looked_at)
+{
+    NEEDS(ctx->options.backend == CMG_BACKEND_CPU, "rows on the host");
+    for (int c = 0; c < 4; ++c) {
+        scoped_csr A = grid(c < 2 ? 150 : 151, c % 2 == 0 ? 0 : 0.4);
+        cmgi_csr_facts facts = {.looks.wanted = true};
+        cmg_matrix_options options = matrix_options("format=compressed");
+        cmg_matrix *M[2] = {NULL, NULL};
+        for (cmg_size k = A.indptr[9000]; k < A.indptr[15000]; ++k) { /* too many templates */
+            A.values[k] += 1e-6 * (double)k;
+        }
+        CHECK_OK(cmgi_csr_facts_take(ctx, &A.view, 0, A.rows, &facts));
+        options.precision = c < 2 ? CMG_FP64 : CMG_FP32;
+        for (int k = 0; k < 2; ++k) {
+            const cmgi_matrix_source from = {.csr = &A.view,
+                                             .same = k == 0 ? NULL : facts.looks.same};
+            CHECK_OK(cmgi_matrix_create(ctx, &from, CMGI_USE_ANY, &options, &M[k]));
+        }
+        const cmgi_compressed *C = layout(M[0]);
+        const cmgi_compressed *D = layout(M[1]);
+        const size_t bytes = cmgi_precision_bytes(options.precision);
+        CHECK(C->p.count > 0 && (c % 2 == 1 || C->t.count > 0));
+        CHECK(C->t.count == D->t.count && C->t.kinds == D->t.kinds && C->p.count == D->p.count);
+        CHECK(M[0]->stored == M[1]->stored && M[0]->bytes == M[1]->bytes);
+        CHECK(memcmp(M[0]->values, M[1]->values, (size_t)M[0]->stored * bytes) == 0);
+        CHECK(memcmp(C->p.base, D->p.base, (size_t)C->p.steps * sizeof *C->p.base) == 0);
+        CHECK(C->t.id == NULL || memcmp(C->t.id, D->t.id, (size_t)A.rows * sizeof *C->t.id) == 0);
+        cmg_matrix_destroy(&M[0]);
+        cmg_matrix_destroy(&M[1]);
+        cmgi_csr_facts_forget(ctx, &facts);
     }
 }
 
