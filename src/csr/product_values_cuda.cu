@@ -219,3 +219,28 @@ done:
     close_tables(ctx, &s);
     return status;
 }
+
+/* The first of the ways that serves finds the pattern. */
+cmg_status cmgi_resident_multiply(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
+                                  bool filled, cmgi_resident *C)
+{
+    CMGI_ON_DEVICE(ctx);
+    cmgi_resident made = {};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(failed, cmgi_product_kinds_find(ctx, A, B, filled, &made));
+    if (made.csr.indptr == NULL) {
+        CMGI_TRY_GOTO(failed, cmgi_product_merge(ctx, A, B, filled, &made));
+    }
+    if (made.csr.indptr == NULL) {
+        CMGI_TRY_GOTO(failed, cmgi_product_pattern(ctx, A, B, filled, &made));
+    }
+    CMGI_TRY_GOTO(failed,
+                  cmgi_alloc_device(ctx, made.rows.nnz, sizeof *made.csr.values, &made.csr.values));
+    made.facts.ascending = true;
+    CMGI_TRY_GOTO(failed, cmgi_resident_multiply_values(ctx, A, B, &made));
+    *C = made;
+    return CMG_OK;
+failed:
+    cmgi_resident_free(ctx, &made);
+    return status;
+}
