@@ -8,7 +8,6 @@
 #include "core/cuda.cuh"
 
 extern "C" {
-#include "core/hash.h"
 #include "core/random.h"
 #include "core/search.h"
 #include "csr/resident.h"
@@ -19,7 +18,8 @@ enum { VECTORS = 3, SWEEPS = 8, LANES = 8 };
 enum { BALLS = 16, PARTS = 16 };        /* balls of a level, blocks for the fine rows of each */
 enum { GROWERS = 1024, THREADS = 256 }; /* threads of a block */
 enum { STEPS = 64, APART = 256 }; /* steps of growing; rows of a level for each ball, at least */
-enum { ROWS = 1024, SLOTS = 4096, EMPTY = -1, NONE = 0xffff }; /* of a ball, and of its table */
+/* Rows of a ball, slots of its table, and what stands for none. */
+enum { ROWS = 1024, SLOT_BITS = 12, SLOTS = 1 << SLOT_BITS, EMPTY = -1, NONE = 0xffff };
 enum { AT_ONCE = 4, OUTSIDE = -2 }; /* entries of P; a column that no ball has */
 /* Rows whose basis functions are compared: as many warps as an H200 has at once. */
 enum { SAMPLE = 1 << 13 };
@@ -60,7 +60,7 @@ struct table {
 
 static __device__ __forceinline__ unsigned slot_of(cmg_index j)
 {
-    return (unsigned)(cmgi_hash_mix(1, (uint64_t)j) >> 32) % SLOTS;
+    return ((unsigned)j * 0x9e3779b9U) >> (32 - SLOT_BITS); /* Knuth 1998, section 6.4 */
 }
 
 static __device__ unsigned insert(table &t, cmg_index j)
