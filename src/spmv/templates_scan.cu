@@ -267,13 +267,34 @@ static __device__ __forceinline__ void count_row(tally *mine, cmgi_kind_count *t
     atomicMin((long long *)&total[kind].first, (long long)i);
 }
 
+/* Rows that have no kind, in any order, into room for `most`. */
+__global__ void list_left_kernel(unsigned count, const uint16_t *id, unsigned most, cmg_index *list,
+                                 unsigned *at)
+{
+    const unsigned i = blockIdx.x * THREADS + threadIdx.x;
+    const bool left = i < count && id[i] == CMGI_NO_TEMPLATE;
+    const unsigned those = __ballot_sync(CMGI_ALL, left);
+    const unsigned lane = threadIdx.x % CMGI_WARP;
+    unsigned first = 0;
+    if (lane == 0 && those != 0) {
+        first = atomicAdd(at, (unsigned)__popc(those));
+    }
+    first = __shfl_sync(CMGI_ALL, first, 0);
+    const unsigned place = first + (unsigned)__popc(those & ((1U << lane) - 1U));
+    if (left && place < most) {
+        list[place] = (cmg_index)i;
+    }
+}
+
 /*
- * The first of the new kinds, which most rows are of, is tried first: where all rows of a warp are,
- * no hash is computed, which takes longer than to read the entries.
+ * Of the rows of a list (LISTED), or of all. The first of the new kinds, which most rows are of, is
+ * tried first: where all rows of a warp are, no hash is computed, which takes longer than to read
+ * the entries.
  */
-template <int T>
+template <int T, bool LISTED>
 __global__ void __launch_bounds__(THREADS, 4)
-    match_kernel(const rows A, const cmgi_row_kinds kinds, uint16_t *id, cmgi_kind_count *total)
+    match_kernel(const rows A, const cmgi_row_kinds kinds, const cmg_index *list, unsigned count,
+                 uint16_t *id, cmgi_kind_count *total)
 {
     __shared__ tally mine;
     const int lane = (int)threadIdx.x % T;
@@ -284,19 +305,21 @@ __global__ void __launch_bounds__(THREADS, 4)
     __syncthreads();
     const unsigned step = gridDim.x * (THREADS / T);
     const unsigned first = blockIdx.x * (THREADS / T) + threadIdx.x / T;
-    const unsigned count = (unsigned)A.count;
     const unsigned last = (count + step - 1) / step * step; /* whole warps go round together */
     const cmg_index likely = kinds.row[kinds.likely];
     const place model = place_of(A, likely, true);
     const kept<T> of_model(A, model, lane);
     const cmg_index ref_of_model = reference(A, likely);
-    bool wanted = first < count && id[first] == CMGI_NO_TEMPLATE;
-    place at = place_of(A, first, wanted);
-    for (unsigned i = first; i < last; i += step) {
+    unsigned next = LISTED && first < count ? (unsigned)list[first] : first;
+    bool wanted = first < count && id[next] == CMGI_NO_TEMPLATE;
+    place at = place_of(A, next, wanted);
+    for (unsigned k = first; k < last; k += step) {
+        const unsigned i = next;
         const bool now = wanted;
         const place here = at; /* of the next row it is read ahead */
-        wanted = i + step < count && id[i + step] == CMGI_NO_TEMPLATE;
-        at = place_of(A, i + step, wanted);
+        next = LISTED && k + step < count ? (unsigned)list[k + step] : k + step;
+        wanted = k + step < count && id[next] == CMGI_NO_TEMPLATE;
+        at = place_of(A, next, wanted);
         if (!__any_sync(CMGI_ALL, now)) {
             continue;
         }
@@ -329,30 +352,69 @@ __global__ void __launch_bounds__(THREADS, 4)
     }
 }
 
+/* Rows that are to be looked at. */
+struct left_rows {
+    cmg_size count;
+    cmg_index *list; /* NULL = all of the matrix */
+};
+
 template <int T>
 static cmg_status launch_match(cmg_context *ctx, const rows &A, const cmgi_row_kinds &kinds,
-                               uint16_t *id, cmgi_kind_count *total)
+                               const left_rows &left, uint16_t *id, cmgi_kind_count *total)
 {
     const unsigned most = (unsigned)(BLOCKS * cmgi_device_of(ctx)->processors);
-    const unsigned wanted = cmgi_grid(A.count, THREADS / T);
+    const unsigned wanted = cmgi_grid(left.count, THREADS / T);
     const unsigned grid = wanted < most ? wanted : most;
-    match_kernel<T><<<grid, THREADS, 0, cmgi_stream(ctx)>>>(A, kinds, id, total);
+    if (left.list != NULL) {
+        match_kernel<T, true><<<grid, THREADS, 0, cmgi_stream(ctx)>>>(
+            A, kinds, left.list, (unsigned)left.count, id, total);
+    } else {
+        match_kernel<T, false><<<grid, THREADS, 0, cmgi_stream(ctx)>>>(
+            A, kinds, NULL, (unsigned)left.count, id, total);
+    }
     return CMGI_LAUNCHED(ctx);
+}
+
+/* Where few are left they are listed: to pass the others one by one takes longer. */
+static cmg_status find_left(cmg_context *ctx, const rows &A, const cmgi_row_kinds *kinds,
+                            const cmgi_kind_count *count, const uint16_t *id, left_rows *left)
+{
+    enum { FEW = 8, MANY = 1 << 16 };
+    unsigned *at = NULL;
+    cmg_status status = CMG_OK;
+    left->count = A.count;
+    for (int k = 0; k < kinds->count; ++k) {
+        left->count -= count[k].rows;
+    }
+    if (left->count * FEW > A.count || A.count < MANY || left->count == 0) {
+        left->count = A.count;
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc_device(ctx, left->count, sizeof *left->list, &left->list));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *at, &at));
+    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, at, sizeof *at));
+    list_left_kernel<<<cmgi_grid(A.count, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
+        (unsigned)A.count, id, (unsigned)left->count, left->list, at);
+    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+done:
+    cmgi_free_device(ctx, at);
+    return status;
 }
 
 /* Lanes a row: about four entries each. */
 static cmg_status match_rows(cmg_context *ctx, const rows &A, cmg_size nnz,
-                             const cmgi_row_kinds &kinds, uint16_t *id, cmgi_kind_count *total)
+                             const cmgi_row_kinds &kinds, const left_rows &left, uint16_t *id,
+                             cmgi_kind_count *total)
 {
     const cmg_size mean = nnz / A.count;
     if (mean <= 4) {
-        return launch_match<2>(ctx, A, kinds, id, total);
+        return launch_match<2>(ctx, A, kinds, left, id, total);
     }
     if (mean <= 12) {
-        return launch_match<4>(ctx, A, kinds, id, total);
+        return launch_match<4>(ctx, A, kinds, left, id, total);
     }
-    return mean <= 40 ? launch_match<8>(ctx, A, kinds, id, total)
-                      : launch_match<32>(ctx, A, kinds, id, total);
+    return mean <= 40 ? launch_match<8>(ctx, A, kinds, left, id, total)
+                      : launch_match<32>(ctx, A, kinds, left, id, total);
 }
 
 /* Counts, rows and hashes of the kinds, then their table, in one piece on either side. */
@@ -419,6 +481,7 @@ static cmg_status match(cmg_context *ctx, const cmgi_template_search *what,
     const size_t bytes = table_bytes(kinds->count, slots);
     char *host = NULL;
     char *there = NULL;
+    left_rows left = {};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, (cmg_size)bytes, 1, &host));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, (cmg_size)bytes, 1, &there));
@@ -432,13 +495,15 @@ static cmg_status match(cmg_context *ctx, const cmgi_template_search *what,
         placed.key = to.key;
         placed.at = to.at;
         placed.row = to.row;
-        CMGI_TRY_GOTO(done, match_rows(ctx, A, what->nnz, placed, id, to.count));
+        CMGI_TRY_GOTO(done, find_left(ctx, A, kinds, count, id, &left));
+        CMGI_TRY_GOTO(done, match_rows(ctx, A, what->nnz, placed, left, id, to.count));
         CMGI_TRY_GOTO(done,
                       cmgi_to_host(ctx, count, to.count, (size_t)kinds->count * sizeof *count));
     }
 done:
     cmgi_free(ctx, host);
     cmgi_free_device(ctx, there);
+    cmgi_free_device(ctx, left.list);
     return status;
 }
 
