@@ -188,6 +188,30 @@ def solves():
 
 
 @table
+def chosen():
+    """Solves with everything chosen by the library on one H200."""
+    found = latest(read("chosen"), lambda line: (line["problem"], line["distort"], line["from"], line["krylov"], line["right_hand_side"],
+                                                 line["format"]))
+    return markdown(["problem", "unknowns", "given as", "right-hand side", "Krylov method", "it", "relative residual", "solve ms", "floor ms",
+                     "floor / solve", "device GB"],
+                    [[line["problem"] + lines.distorted(line), line["unknowns"], line["from"], line["right_hand_side"], line["krylov"],
+                      line["iterations"], f"{line['relative_residual']:.1e}", ms(line), ms(line, "floor_seconds"), share(line),
+                      gigabytes(line)] for line in found])
+
+
+@table
+def batch():
+    """Many small systems at once on one H200, each with a time of its own beside it."""
+    found = latest(read("batch"), lambda line: (line["problem"], line["values"], line["smoother"]))
+    return markdown(["problem", "systems", "unknowns each", "values", "smoother", "it", "set-up ms", "solve ms", "floor ms",
+                     "one by one ms", "new values, one by one ms"],
+                    [[line["problem"], line["systems"], line["unknowns"], line["values"], line["smoother"],
+                      "{} to {}".format(*line["iterations"]), ms(line, "setup_seconds"), ms(line), ms(line, "floor_seconds"),
+                      number(1e3 * line["systems"] * line["single_seconds"]),
+                      number(1e3 * line["systems"] * line["single_refresh_seconds"])] for line in found])
+
+
+@table
 def first():
     """Set-up and first solution on one H200 from matrices that lie there, smoother `auto`."""
     found = latest((line for line in read("first") if line["benchmark"] == "first" and not line["matrix_alone"]),

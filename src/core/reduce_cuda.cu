@@ -402,8 +402,8 @@ cmg_status cmgi_cuda_jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi
         using T = decltype(zero);
         return reduce_one<WIDE<T>>(ctx, n, wide, jacobi_op<T>{*s}, keep_sum{s->rho + 1});
     }));
-    return cmgi_cuda_direction(ctx, n, 1, s->rho + 1, s->rho, s->precision, s->z, s->precision,
-                               s->p);
+    return ctx->backend->direction(ctx, n, 1, s->rho + 1, s->rho, s->precision, s->z, s->precision,
+                                   s->p);
 }
 
 __global__ void test_kernel(const cmgi_test t)
