@@ -328,37 +328,41 @@ __global__ void __launch_bounds__(GUESSERS) guess_sides_kernel(const guess g)
 }
 
 /* A warp a row, an entry a lane. */
+template <int DIMS>
 __global__ void __launch_bounds__(THREADS) guess_kernel(const guess g)
 {
-    const cmg_size j = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / CMGI_WARP;
-    const int lane = (int)threadIdx.x % CMGI_WARP;
-    const int most = g.dims == 3 ? 27 : g.dims == 2 ? 9 : 3;
-    if (j >= g.T.rows || lane >= most) {
+    constexpr unsigned MOST = DIMS == 3 ? 27 : DIMS == 2 ? 9 : 3;
+    const unsigned j = (unsigned)(((cmg_size)blockIdx.x * THREADS + threadIdx.x) / CMGI_WARP);
+    const unsigned lane = threadIdx.x % CMGI_WARP;
+    if (j >= (unsigned)g.T.rows || lane >= MOST) {
         return;
     }
-    const cmg_index coarse[2] = {max(g.side[0] / 2, 1), max(g.side[1] / 2, 1)};
-    const cmg_index line = (cmg_index)j / coarse[0];
-    const cmg_index at[3] = {(cmg_index)j % coarse[0], line % coarse[1], line / coarse[1]};
-    cmg_size i = 0;
-    int entry = 0; /* of row i, if it is linear interpolation between those inside */
-    for (int k = g.dims - 1, digits = lane, power = most / 3; k >= 0; --k, power /= 3) {
-        const int beside = digits / power - 1;
-        const cmg_index many = k < 2 ? coarse[k] : (cmg_index)g.T.rows / coarse[0] / coarse[1];
-        const bool before = beside < 0 && at[k] > 0;
-        const bool after = beside > 0 && at[k] + 1 < many;
-        i = i * (k < 2 ? g.side[k] : 1) + 2 * at[k] + 1 + beside;
+    const unsigned nx = max((unsigned)g.side[0], 2U);
+    const unsigned ny = DIMS > 1 ? max((unsigned)g.side[1], 2U) : 2;
+    const unsigned line = DIMS > 1 ? j / (nx / 2) : 0;
+    const unsigned plane = DIMS > 2 ? line / (ny / 2) : 0;
+    const unsigned many[3] = {nx / 2, ny / 2, (unsigned)g.T.rows / (nx / 2) / (ny / 2)};
+    const unsigned at[3] = {j - line * (nx / 2), line - plane * (ny / 2), plane};
+    const unsigned side[3] = {lane % 3, lane / 3 % 3, lane / 9}; /* before, at or after it */
+    unsigned entry = 0; /* of row i, if it is linear interpolation between those inside */
+    unsigned position[3] = {0, 0, 0};
+#pragma unroll
+    for (int k = DIMS - 1; k >= 0; --k) {
+        const bool before = side[k] == 0 && at[k] > 0;
+        const bool after = side[k] == 2 && at[k] + 1 < many[k];
         entry = entry * (1 + (before || after)) + before;
-        digits %= power;
+        position[k] = 2 * at[k] + side[k];
     }
+    const cmg_size i = ((cmg_size)position[2] * ny + position[1]) * nx + position[0];
     const cmg_size end = i < g.A.rows ? g.A.indptr[i + 1] : 0;
     const cmg_size from = i < g.A.rows ? g.A.indptr[i] + entry : 0;
     const bool found = from < end && g.A.indices[from] == (cmg_index)j;
-    const cmg_size to = j * most + lane;
+    const cmg_size to = (cmg_size)j * MOST + lane;
     ((cmg_index *)g.T.indices)[to] = (cmg_index)i;
     ((double *)g.T.values)[to] = from < end ? g.A.values[from] : 0;
     if (lane == 0) {
         ((cmg_size *)g.T.indptr)[j] = to;
-        ((cmg_size *)g.T.indptr)[j + 1] = to + most;
+        ((cmg_size *)g.T.indptr)[j + 1] = to + MOST;
     }
     if (!found) {
         g.side[2] = 1;
@@ -380,7 +384,17 @@ static cmg_status transpose_by_guess(cmg_context *ctx, const cmg_csr *A, cmg_siz
     CMGI_TRY(cmgi_alloc_device(ctx, SIDES, sizeof *g.side, &g.side));
     guess_sides_kernel<<<1, GUESSERS, 0, cmgi_stream(ctx)>>>(g);
     CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    guess_kernel<<<cmgi_grid(A->cols * CMGI_WARP, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(g);
+    {
+        const unsigned grid = cmgi_grid(A->cols * CMGI_WARP, THREADS);
+        const cudaStream_t stream = cmgi_stream(ctx);
+        if (g.dims == 3) {
+            guess_kernel<3><<<grid, THREADS, 0, stream>>>(g);
+        } else if (g.dims == 2) {
+            guess_kernel<2><<<grid, THREADS, 0, stream>>>(g);
+        } else {
+            guess_kernel<1><<<grid, THREADS, 0, stream>>>(g);
+        }
+    }
     CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, side, g.side, sizeof side));
     *found = side[2] == 0;
