@@ -13,8 +13,8 @@ PACKAGE = os.path.join("bindings", "python", "cascademg")
 
 # page, heading, what is on it; names of modules other than the package itself carry their module
 PAGES = [
-    ("hierarchies", "Hierarchies", ["Hierarchy", "read", "generate", "from_pyamg", "from_petsc"]),
-    ("solving", "Solving", ["Solver", "SolveInfo", "Step"]),
+    ("hierarchies", "Hierarchies", ["Hierarchy", "Templates", "read", "generate", "from_pyamg", "from_petsc"]),
+    ("solving", "Solving", ["Solver", "SolveInfo", "Step", "Batch"]),
     ("comparing", "Comparing", ["compare", "plan", "Table"]),
     ("meshes", "Meshes", ["Mesh", "read_mesh", "transfer"]),
     ("derivatives", "Derivatives", ["jax.solve", "jax.product", "lineax.CascadeMG", "lineax.SparseOperator", "torch.solve"]),

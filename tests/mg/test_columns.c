@@ -115,7 +115,7 @@ static void solve_row(const int row[FACTORS], int flags)
         (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%s ", words[f][row[f]]);
     }
     const int k = atoi(words[COUNT][row[COUNT]]);
-    cmg_solver_options o = solver_options(text);
+    cmg_solver_options o = solver_options("%s", text);
     const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     scoped double *rhs = block(&A, row[KIND], k, false);
     scoped double *guess = block(&A, row[KIND], k, true);

@@ -95,7 +95,7 @@ static void compare(const problem *p, const char *text)
     cmg_hierarchy *first = conditions(p, 1);
     cmg_hierarchy *half = conditions(p, 0.5);
     cmg_hierarchy *twin = twin_of(h, p->own_R, arrays);
-    cmg_solver_options o = solver_options(text);
+    cmg_solver_options o = solver_options("%s", text);
     o.matrix.keep_map = true;
     cmg_solver *s = solver_new(h, &o);
     cmg_solver *t = solver_new(twin, &o);

@@ -186,7 +186,7 @@ static cmg_report solve_noting(cmg_hierarchy *h, const char *text, const char *w
     cmg_report report = {.size = sizeof report};
     cmg_vector *b = vector_of(n, 3);
     cmg_vector *x = vector_of(n, 4);
-    cmg_solver *s = solver_with(h, text);
+    cmg_solver *s = solver_with(h, "%s", text);
     CHECK(notes(s, word));
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
     CHECK(report.outcome == CMG_CONVERGED_RTOL);

@@ -73,7 +73,7 @@ static void solves_free(const body *what, const char *options)
     cmg_report report = {.size = sizeof report};
     CHECK_OK(cmgi_null_space_find(h, 0, &Q));
     CHECK(Q.count == what->vectors);
-    scoped_solver *s = solver_with(h, options);
+    scoped_solver *s = solver_with(h, "%s", options);
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
     CHECK(report.outcome == CMG_LEAST_SQUARES && report.iterations <= 40);
     CHECK(report.nullspace == what->vectors && report.removed > 0);
@@ -213,7 +213,7 @@ static char hint[256]; /* of the last solve */
 
 static cmg_solver *solver_of(cmg_hierarchy *h, const char *options)
 {
-    return solver_with(h, options);
+    return solver_with(h, "%s", options);
 }
 
 /* Solves, and what is told of x is what the arrays say. */

@@ -8,7 +8,7 @@
 
 static cmg_solver *solver_of(cmg_hierarchy *h, const char *text, cmg_renumber renumber)
 {
-    cmg_solver_options o = solver_options(text);
+    cmg_solver_options o = solver_options("%s", text);
     o.renumber = renumber;
     cmg_solver *s = solver_new(h, &o);
     CHECK(s == NULL || (s->edge.numbered != NULL) == (renumber == CMG_RENUMBER_RCM));
@@ -81,7 +81,7 @@ enum { WAYS = sizeof ways / sizeof *ways };
 static void solutions_keep_the_given_order(void)
 {
     for (int p = 0; p < PROBLEMS; ++p) {
-        scoped_hierarchy *h = generated(problems[p]);
+        scoped_hierarchy *h = generated("%s", problems[p]);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
         for (int w = 0; w < WAYS; ++w) {
             scoped_vector *b = vector_of(n, 3);
@@ -109,7 +109,7 @@ static void cycles_are_the_same(void)
         "smoother=jacobi cycle=F format=compressed precision=fp64",
         "smoother=jacobi fuse_restriction collapse=100 precision=fp64"};
     for (int p = 0; p < 4; ++p) {
-        scoped_hierarchy *h = generated(problems[p]);
+        scoped_hierarchy *h = generated("%s", problems[p]);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
         for (int w = 0; w < 4; ++w) {
             for (int k = 1; k <= 3; k += 2) {
@@ -140,7 +140,7 @@ static void cycles_are_the_same(void)
 /* b = A x for a random x: that guess comes back bit for bit. */
 static void exact_guesses_stay(void)
 {
-    scoped_hierarchy *h = generated(problems[1]);
+    scoped_hierarchy *h = generated("%s", problems[1]);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     scoped_vector *x = vector_of(n, 4);
     scoped_vector *b = vector_of(n, 4);
@@ -162,7 +162,7 @@ static void exact_guesses_stay(void)
 /* Columns of several numbers, one after the other, with one solver: each as it is alone. */
 static void columns_keep_the_given_order(void)
 {
-    scoped_hierarchy *h = generated(problems[0]);
+    scoped_hierarchy *h = generated("%s", problems[0]);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     scoped_solver *s = solver_of(h, "smoother=jacobi", CMG_RENUMBER_RCM);
     for (int k = 3; k > 0; --k) {
@@ -215,7 +215,7 @@ static void new_values_come_in_the_given_order(void)
         "smoother=jacobi keep_map", "smoother=fsai precision=mixed keep_map galerkin=always",
         "smoother=file:mine keep_map", "smoother=auto reuse=bounds keep_map"};
     for (int w = 0; w < 4; ++w) {
-        scoped_hierarchy *h = generated(problems[1]);
+        scoped_hierarchy *h = generated("%s", problems[1]);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
         for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
             CHECK_OK(cmg_hierarchy_smooth(h, l, "fsai", "mine", NULL));
@@ -255,7 +255,7 @@ TEST(renumbers_where_it_pays)
     static const char *const orders[] = {"generated", "random", "rcm"};
     for (int k = 0; k < 3; ++k) {
         const char *text = sprint("element=q1 dim=2 cells=272 levels=3 numbering=%s", orders[k]);
-        scoped_hierarchy *h = generated(text);
+        scoped_hierarchy *h = generated("%s", text);
         cmg_solver_options o = defaults();
         scoped_solver *s = solver_new(h, &o);
         const cmgi_numbered *n = s->edge.numbered;
@@ -295,7 +295,7 @@ TEST(no_order_is_no_reason)
 TEST(refuses_by_name)
 {
     static const char *const formats[] = {"k1r", "k2rs", "ebe"};
-    scoped_hierarchy *h = generated(problems[0]);
+    scoped_hierarchy *h = generated("%s", problems[0]);
     for (int f = 0; f < 3; ++f) {
         cmg_solver *s = NULL;
         cmg_solver_options o = solver_options("renumber=rcm");
@@ -322,7 +322,7 @@ TEST(columns_come_by_rows)
 TEST(matrices_stay_on_the_device)
 {
     for (int p = 0; p < PROBLEMS; ++p) {
-        scoped_hierarchy *h = generated(problems[p]);
+        scoped_hierarchy *h = generated("%s", problems[p]);
         cmg_csr arrays[MOST_ARRAYS];
         cmg_hierarchy *twin = twin_of(h, p % 2 == 0, arrays);
         const cmg_size n = cmg_hierarchy_rows(h, 0);

@@ -19,7 +19,7 @@ static void compare(cmg_hierarchy *h)
     for (size_t k = 0; k < sizeof options_text / sizeof *options_text; ++k) {
         cmg_csr arrays[MOST_ARRAYS];
         cmg_hierarchy *twin = twin_of(h, k % 2 == 0, arrays);
-        cmg_solver_options o = solver_options(options_text[k]);
+        cmg_solver_options o = solver_options("%s", options_text[k]);
         o.matrix.keep_map = k >= 3;
         cmg_solver *s = solver_new(h, &o);
         cmg_solver *t = solver_new(twin, &o);

@@ -219,7 +219,7 @@ TEST(symmetry_by_design_holds)
     for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
         scoped_hierarchy *h = generated("problem=%s velocity=20 cells=32", cases[c].problem);
         cmgi_symmetry seen;
-        scoped_solver *s = solver_with(h, cases[c].options);
+        scoped_solver *s = solver_with(h, "%s", cases[c].options);
         CHECK(s->mg.levels.symmetric == cases[c].design);
         s->mg.levels.symmetric = false;
         CHECK_OK(cmgi_symmetry_look(ctx, &s->mg.levels, s->mg.cycle, &seen));

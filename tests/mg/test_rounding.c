@@ -117,7 +117,7 @@ TEST(formats_by_elements_report_the_rows)
         cmg_vector *vx = vector_of(N, 4);
         double rounding = 0;
         const char *text = sprint("format=%s", formats[k % 4]);
-        cmg_solver_options o = solver_options(text);
+        cmg_solver_options o = solver_options("%s", text);
         cmg_hierarchy *h = hierarchy_new(1);
         CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
         CHECK_OK(cmg_vector_fill(vx, 0));

@@ -123,7 +123,7 @@ TEST(out_of_range)
             double values[3];
             const cmg_csr A = {
                 .rows = 3, .cols = 3, .indptr = indptr, .indices = indices, .values = cases[c].a};
-            cmg_solver_options o = solver_options(ways[way]);
+            cmg_solver_options o = solver_options("%s", ways[way]);
             scoped_hierarchy *h = hierarchy_new(1);
             CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
             scoped_vector *b = vector_new(3, CMG_FP64);

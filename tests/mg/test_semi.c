@@ -44,11 +44,11 @@ TEST(solves_what_cg_solves)
     for (size_t k = 0; k < 2 * sizeof cases / sizeof *cases; ++k) {
         const expected *c = &cases[k / 2];
         const int before = test_failures;
-        scoped_hierarchy *h = generated(c->generate);
+        scoped_hierarchy *h = generated("%s", c->generate);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
         scoped_vector *b = vector_of(n, 3);
         scoped_vector *x = vector_of(n, 4);
-        cmg_solver_options o = solver_options(c->solve);
+        cmg_solver_options o = solver_options("%s", c->solve);
         o.precision = k % 2 ? CMG_FP32 : CMG_FP64;
         o.krylov = CMG_KRYLOV_CG;
         const cmg_report cg = solve(h, &o, b, x);
@@ -230,8 +230,8 @@ TEST(refuses_what_it_is_not_for)
         {"cells=32", "krylov=semi smoother=jacobi:omega=3"},
     };
     for (size_t k = 0; k < sizeof refused / sizeof *refused; ++k) {
-        scoped_hierarchy *h = generated(refused[k][0]);
-        const cmg_solver_options o = solver_options(refused[k][1]);
+        scoped_hierarchy *h = generated("%s", refused[k][0]);
+        const cmg_solver_options o = solver_options("%s", refused[k][1]);
         cmg_solver *s = NULL;
         CHECK_REFUSED(cmg_solver_create(h, &o, &s), CMG_ERR_UNSUPPORTED, "krylov=semi");
         CHECK(s == NULL);
@@ -334,7 +334,7 @@ TEST(zero_is_a_guess_like_any_other)
         const bool kept = strstr(ways[k / 2], "keep") != NULL;
         scoped_hierarchy *h = generated(kept ? "cells=32 dirichlet=identity-keep" : "cells=32");
         scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
-        cmg_solver_options o = solver_options(ways[k / 2]);
+        cmg_solver_options o = solver_options("%s", ways[k / 2]);
         o.precision = k % 2 ? CMG_FP32 : CMG_FP64;
         cmg_solver *s[2] = {NULL, NULL};
         CHECK_OK(cmg_solver_create(h, &o, &s[0]));

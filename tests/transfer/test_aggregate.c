@@ -293,7 +293,7 @@ TEST(levels_stay_on_the_device)
     cmg_csr there = sent(&A.view);
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; ++t) {
         scoped_hierarchy *h = hierarchy_of(&there, &NOTHING);
-        scoped_solver *s = solver_with(h, texts[t]);
+        scoped_solver *s = solver_with(h, "%s", texts[t]);
         const cmg_hierarchy *made = s->mg.completion.h;
         CHECK(made != NULL && made->levels > 2);
         for (int l = 0; made != NULL && l + 1 < made->levels; ++l) {
