@@ -332,7 +332,7 @@ TEST(progress_names_the_level)
     ctx->options.progress = note_levels;
     ctx->options.progress_user = seen;
     scoped_solver *s = solver_new(h, &o);
-    CHECK(seen[0] > 0 && seen[1] > 0 && seen[2] == 0);
+    CHECK(s != NULL && seen[0] > 0 && seen[1] > 0 && seen[2] == 0);
     CHECK_OK(cmg_hierarchy_smooth(h, 2, "fsai", "f", NULL));
     CHECK(seen[2] > 0);
     ctx->options.progress = NULL;
