@@ -512,6 +512,7 @@ TEST(given_vectors)
     cmg_solver_options o = solver_defaults();
     fill_values(values, n, 3);
     CHECK_OK(cmg_hierarchy_set_nullspace(h, 0, 1, values));
+    CHECK(b != NULL && x != NULL);
 #ifdef CMGI_HAVE_LAPACK
     CHECK_OK(cmg_vector_fill(b, 1));
     CHECK_OK(cmg_solver_create(h, &o, &s));

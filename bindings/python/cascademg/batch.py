@@ -81,7 +81,12 @@ class Batch:
         return _arrays.wrap(self.context, seen), seen
 
     def update(self, values: Any) -> None:
-        """Other values of every system, of shape (count, nnz), as at the beginning.
+        """Other values of every system, as at the beginning.
+
+        Parameters
+        ----------
+        values : array of shape (count, nnz)
+            In the order of A's entries.
 
         Raises
         ------
