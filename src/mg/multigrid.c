@@ -63,10 +63,9 @@ static cmg_status nested(void *user, const void *r, void *z)
 }
 
 /*
- * Whether semi-iteration is asked for, or would be faster than CG: on large levels of one stencil,
- * of which the hierarchy has some that stand for the whole in the search for its interval. On
- * others the finest level may have eigenvalues that no coarse one has: on meshes of 128^3 cells
- * distorted by 0.2 to 0.4 CG took over after four steps. Once a solve has fallen back it is CG.
+ * Whether semi-iteration is asked for, or would be faster than CG: on large levels, of which the
+ * hierarchy has some that stand for the whole in the search for its interval. Once a solve has
+ * fallen back it is CG.
  */
 static bool wants_semi(const cmgi_multigrid *mg)
 {
@@ -75,8 +74,8 @@ static bool wants_semi(const cmgi_multigrid *mg)
     const bool large = from > 0 && mg->levels.level[0].rows >= from && mg->levels.count > 3;
     const bool plain = mg->divided == NULL && mg->levels.boundary == NULL &&
                        mg->levels.nullspace.count == 0 && o->cycle != CMG_CYCLE_NONE && !o->fmg;
-    return o->krylov == CMG_KRYLOV_SEMI || (o->krylov == CMG_KRYLOV_AUTO && large && plain &&
-                                            o->fallback && !mg->apart && mg->uniform);
+    return o->krylov == CMG_KRYLOV_SEMI ||
+           (o->krylov == CMG_KRYLOV_AUTO && large && plain && o->fallback && !mg->apart);
 }
 
 /* CG where A and the cycle are symmetric, FCG where only A is, FGMRES where it is not. */
@@ -199,7 +198,6 @@ cmg_status cmgi_multigrid_build(cmgi_multigrid *mg)
     cmgi_hierarchy_forget(setup.h); /* what it borrows first */
     cmgi_hierarchy_forget(mg->h);
     double begin = cmgi_seconds();
-    mg->uniform = cmgi_setup_uniform(setup.h, 0, false);
     setup.semi = wants_semi(mg);
     CMGI_TRY(cmgi_setup_cycles(&setup, &mg->cycle, &mg->nested));
     CMGI_TRY(choose_method(mg, &method));
@@ -292,7 +290,6 @@ static cmg_status take_values(cmgi_multigrid *mg, bool *kept)
     *kept = *kept && factored == (mg->envelope != NULL);
     cmgi_setup setup = setup_of(mg);
     CMGI_TRY(cmgi_setup_levels(&setup));
-    mg->uniform = cmgi_setup_uniform(setup.h, 0, mg->uniform);
     setup.semi = wants_semi(mg);
     for (int l = 0; l < mg->levels.count; ++l) {
         const cmgi_level *level = &mg->levels.level[l];
@@ -309,7 +306,7 @@ static cmg_status take_values(cmgi_multigrid *mg, bool *kept)
 static cmg_status renew_interval(cmgi_multigrid *mg)
 {
     const cmg_krylov now = mg->krylov->options.method;
-    if (now != CMG_KRYLOV_SEMI && (now != CMG_KRYLOV_CG || !wants_semi(mg))) {
+    if (!wants_semi(mg) || (now != CMG_KRYLOV_SEMI && now != CMG_KRYLOV_CG)) {
         return CMG_OK;
     }
     CMGI_TRY(find_interval(mg));

@@ -36,7 +36,6 @@ typedef struct cmgi_multigrid {
                                bounds from them in part */
     bool borrowed;          /* bounds are in part those of the next level */
     bool apart;             /* the bounds of every level are estimated by themselves */
-    bool uniform;           /* the finest levels were one stencil when they were last looked at */
     cmgi_symmetry symmetry; /* looked at where the method depends on it */
 } cmgi_multigrid;
 

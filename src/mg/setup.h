@@ -59,13 +59,6 @@ static inline const cmg_matrix *cmgi_levels_rows(const cmgi_levels *levels)
 {
     return levels->rows != NULL ? levels->rows : levels->A;
 }
-/*
- * Whether levels l and l + 1 look like one stencil on two grids: one diagonal on each, and the same
- * largest row sum of |D^-1 A|. Then D^-1 A has the same symbol on both, whose largest value the
- * largest eigenvalues approach from below with the square of the mesh width (Trottenberg,
- * Oosterlee and Schueller, Multigrid, 2001, section 4.3). `unknown` where neither was looked at.
- */
-bool cmgi_setup_uniform(const cmg_hierarchy *h, int l, bool unknown);
 /* Takes the steps of a set-up; levels that are built take over new values on the same pattern. */
 cmg_status cmgi_setup_levels(const cmgi_setup *s);
 /* The matrix of Dirichlet rows, where the finest level has any. */
