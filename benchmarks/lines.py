@@ -69,7 +69,7 @@ FILES = {
     "blocks": ["h200-blocks-2026-11-22.jsonl"],
     "small-counts": ["iterations.jsonl"],
     "mutants": ["mutants-2026-11-22.jsonl", "mutants-2026-11-22-second.jsonl"],
-    "ranks": ["h200-ranks-2026-11-22.jsonl"],
+    "ranks": ["h200-ranks-2026-11-22.jsonl", "h200-ranks-2026-11-27.jsonl"],
     "peers-ranks": ["cpu-peers-ranks-2026-11-22.jsonl"],
     "predicted": ["predicted-2026-11-22.jsonl"],
 }
@@ -86,12 +86,14 @@ def paths(question):
 
 @functools.lru_cache(None)
 def parsed(path):
-    """Lines of a file. `recorded` is the file and the commit, which a line without one has from the line before it."""
+    """Lines of a file. `recorded` is the file and the commit, which a line without one has from the line before it. A
+    line with the device and the command of the next one is no result."""
     found, commit = [], None
     with open(path, encoding="utf-8") as file:
         for line in (json.loads(text) for text in file if text.startswith("{")):
             commit = line.get("commit") or commit
-            found.append({**line, "recorded": (os.path.basename(path), commit)})
+            if line.get("benchmark") != "command":
+                found.append({**line, "recorded": (os.path.basename(path), commit)})
     return found
 
 
