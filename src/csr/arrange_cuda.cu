@@ -375,6 +375,9 @@ static cmg_status transpose_by_guess(cmg_context *ctx, const cmg_csr *A, cmg_siz
 {
     enum { WORTH = 4096 };
     guess g = {*A, *T, nnz == 27 * A->cols ? 3 : nnz == 9 * A->cols ? 2 : 1, NULL};
+    const auto kernel = g.dims == 3   ? guess_kernel<3>
+                        : g.dims == 2 ? guess_kernel<2>
+                                      : guess_kernel<1>;
     cmg_index side[SIDES] = {0, 0, 1};
     cmg_status status = CMG_OK;
     *found = false;
@@ -384,17 +387,7 @@ static cmg_status transpose_by_guess(cmg_context *ctx, const cmg_csr *A, cmg_siz
     CMGI_TRY(cmgi_alloc_device(ctx, SIDES, sizeof *g.side, &g.side));
     guess_sides_kernel<<<1, GUESSERS, 0, cmgi_stream(ctx)>>>(g);
     CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    {
-        const unsigned grid = cmgi_grid(A->cols * CMGI_WARP, THREADS);
-        const cudaStream_t stream = cmgi_stream(ctx);
-        if (g.dims == 3) {
-            guess_kernel<3><<<grid, THREADS, 0, stream>>>(g);
-        } else if (g.dims == 2) {
-            guess_kernel<2><<<grid, THREADS, 0, stream>>>(g);
-        } else {
-            guess_kernel<1><<<grid, THREADS, 0, stream>>>(g);
-        }
-    }
+    kernel<<<cmgi_grid(A->cols * CMGI_WARP, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(g);
     CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, side, g.side, sizeof side));
     *found = side[2] == 0;

@@ -390,30 +390,25 @@ __global__ void __launch_bounds__(ROWS)
     add_facts(mine, all);
 }
 
+/* `longest`: the longest row, 0 = not known. */
 static cmg_status look_at_rows(cmg_context *ctx, const cmg_csr *A, cmg_size longest, bool known,
                                double *diagonal, uint8_t *entry, facts *all)
 {
-    const bool is_short = longest <= SHORT;
+    const bool is_short = longest > 0 && longest <= SHORT;
     const int most = is_short ? (int)place_of((unsigned)longest * ROWS) + 1 : 0;
     const bool columns = !known || entry == NULL;
     const size_t shared = (size_t)most * (sizeof(double) + (columns ? sizeof(cmg_index) : 0));
     const unsigned blocks = (is_short ? 16U : 8U) * (unsigned)cmgi_device_of(ctx)->processors;
     const unsigned wanted = cmgi_grid(A->rows, is_short ? (int)ROWS : THREADS / LANES);
     const unsigned grid = wanted < blocks ? wanted : blocks;
-    const cudaStream_t stream = cmgi_stream(ctx);
-    if (!is_short && known) {
-        entries_kernel<false><<<grid, THREADS, 0, stream>>>(*A, diagonal, entry, all);
-    } else if (!is_short) {
-        entries_kernel<true><<<grid, THREADS, 0, stream>>>(*A, diagonal, entry, all);
-    } else if (!known) {
-        short_rows_kernel<true, true>
-            <<<grid, ROWS, shared, stream>>>(*A, most, diagonal, entry, all);
-    } else if (columns) {
-        short_rows_kernel<false, true>
-            <<<grid, ROWS, shared, stream>>>(*A, most, diagonal, entry, all);
+    const auto by_lanes = known ? entries_kernel<false> : entries_kernel<true>;
+    const auto by_rows = !known    ? short_rows_kernel<true, true>
+                         : columns ? short_rows_kernel<false, true>
+                                   : short_rows_kernel<false, false>;
+    if (is_short) {
+        by_rows<<<grid, ROWS, shared, cmgi_stream(ctx)>>>(*A, most, diagonal, entry, all);
     } else {
-        short_rows_kernel<false, false>
-            <<<grid, ROWS, shared, stream>>>(*A, most, diagonal, entry, all);
+        by_lanes<<<grid, THREADS, 0, cmgi_stream(ctx)>>>(*A, diagonal, entry, all);
     }
     return CMGI_LAUNCHED(ctx);
 }
@@ -454,8 +449,8 @@ static cmg_status look_at_entries(cmg_context *ctx, const cmg_csr *A, cmgi_resid
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *all, &all));
     CMGI_TRY_GOTO(done, clear_facts(ctx, all));
     if (A->rows > 0) {
-        CMGI_TRY_GOTO(done, look_at_rows(ctx, A, R->rows.longest, R->known, R->diagonal,
-                                         R->diagonal_entry, all));
+        CMGI_TRY_GOTO(done, look_at_rows(ctx, A, R->rows.count != NULL ? R->rows.longest : 0,
+                                         R->known, R->diagonal, R->diagonal_entry, all));
     }
     CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &f, all, sizeof f));
     {
