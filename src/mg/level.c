@@ -368,12 +368,8 @@ bool cmgi_level_smoother_first(const cmg_hierarchy *h, cmg_context *ctx,
 cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
                                const cmgi_level_options *options, cmgi_level *level)
 {
-    cmgi_smoother_source source = {.ctx = ctx,
-                                   .h = h,
-                                   .level = l,
-                                   .matrix = level->A,
-                                   .below = options->below,
-                                   .uniform = options->uniform};
+    cmgi_smoother_source source = {
+        .ctx = ctx, .h = h, .level = l, .matrix = level->A, .below = options->below};
     cmgi_resident made = {0};
     if (cmgi_is_divided(options->divided, l)) {
         return divided_smoother(ctx, l, options, level);

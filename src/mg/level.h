@@ -37,8 +37,7 @@ typedef struct cmgi_level_options {
     const char *smoother;
     double omega;
     cmg_reuse reuse;
-    const struct cmgi_spectra *below; /* bounds of the next level; or NULL */
-    bool uniform;                     /* both are one stencil */
+    const struct cmgi_spectra *below; /* bounds of the next level where both are one stencil */
     int pre;                          /* smoothing steps before the coarse correction */
     bool fuse;                    /* form R S on small levels, where a GPU waits for every step */
     struct cmgi_templates *exact; /* of the finest A; see cmgi_matrix_source */

@@ -64,8 +64,7 @@ static bool is_uniform(const cmg_hierarchy *h, int l)
 static cmg_status build_smoother(const cmgi_setup *s, int l, bool helps)
 {
     cmgi_level_options options = level_options(s);
-    options.uniform = helps && is_uniform(s->h, l);
-    options.below = options.uniform ? s->levels->level[l + 1].smoother.kept : NULL;
+    options.below = helps && is_uniform(s->h, l) ? s->levels->level[l + 1].smoother.kept : NULL;
     cmgi_threads_adapt(s->ctx);
     s->ctx->level = l + 1;
     const cmg_status status = cmgi_level_smoother(s->h, s->ctx, l, &options, &s->levels->level[l]);

@@ -48,9 +48,10 @@ typedef struct cmgi_smoother_source {
     const cmgi_csr_facts *known;    /* of A, where the hierarchy has them; else NULL */
     /* filled by the check of A, counts are of own rows; NULL = not asked for */
     cmgi_csr_facts *facts;
-    struct cmgi_spectra *kept;        /* bounds to go on with (spectrum.h), NULL = none are kept */
-    const struct cmgi_spectra *below; /* those of the next level, to begin with; NULL = nothing */
-    bool uniform; /* both are of one stencil: its rows times a factor, as far as facts tell */
+    struct cmgi_spectra *kept; /* bounds to go on with (spectrum.h), NULL = none are kept */
+    /* Those of the next level, where both are of one stencil: its rows times a factor, as far as
+     * facts show; NULL = none. */
+    const struct cmgi_spectra *below;
     const cmgi_arguments *arguments; /* parsed by the method's table of keys; set by the frame */
 } cmgi_smoother_source;
 

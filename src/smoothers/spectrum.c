@@ -394,10 +394,10 @@ static bool find_kept(cmgi_spectra *kept, int *place, cmgi_spectrum *spectrum)
 }
 
 /*
- * ... from these coefficients, at first those of the next level: the coefficients of a random
- * vector are moments of the density of eigenvalues, which hardly depends on the mesh width (3D Q1:
- * the largest eigenvalue is 1.4767, 1.4792, 1.4795 for 32, 64, 128 cells). Lanczos sees whether the
- * first ones are.
+ * ... from these coefficients, at first those of the next level of the same stencil: coefficients
+ * of a random vector are moments of the density of eigenvalues, which hardly depends on the mesh
+ * width (3D Q1: the largest eigenvalue is 1.4767, 1.4792, 1.4795 for 32, 64, 128 cells). Lanczos
+ * sees whether the first ones are.
  */
 static cmgi_tridiagonal *coefficients(const cmgi_smoother_source *source, int place)
 {
@@ -411,14 +411,14 @@ static cmgi_tridiagonal *coefficients(const cmgi_smoother_source *source, int pl
     return &kept->T[place];
 }
 
-/* ... or, with D^-1, are those of the next level where both are of one stencil, ... */
+/* ... or, with D^-1, are those of the next level, ... */
 static bool find_below(const cmgi_smoother_source *source, const cmgi_csr *factor, int place,
                        cmgi_spectrum *spectrum)
 {
     const cmgi_spectra *below = source->below;
     const cmgi_resident *M = factor[0].there;
     const bool inverse = M != NULL ? M->csr.indptr == NULL : is_asked_for(source);
-    const bool found = source->uniform && inverse && place >= 0 && !source->kept->same &&
+    const bool found = below != NULL && inverse && place >= 0 && !source->kept->same &&
                        place < below->count && below->T[place].definite;
     if (found) {
         *spectrum = below->spectrum[place];
