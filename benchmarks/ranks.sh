@@ -10,7 +10,7 @@ devices=$(nvidia-smi --list-gpus 2>/dev/null | wc -l)
 run() { "$build/benchmarks/bench_ranks" --backend cuda --precision mixed --format compressed --repeat 5 "$@"; }
 for ranks in 1 2 4 8; do
   [ "$ranks" -le "$devices" ] || break
-  # the side of a cube with so many times the cells, a multiple of 32 so that five levels halve it
+  # the side of a cube with `ranks` times the cells, a multiple of 32 so that five levels halve it
   weak=$(awk -v n="$cells" -v r="$ranks" 'BEGIN { print 32 * int(n * r ^ (1 / 3) / 32 + 0.5) }')
   for distort in 0 0.4; do
     run --ranks "$ranks" --cells "$cells" --distort "$distort"

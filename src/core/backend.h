@@ -245,7 +245,7 @@ typedef struct cmgi_backend {
     cmg_size halves_rows;  /* of a matrix whose values are better kept in 16 bits, where they hold
                               them; 0 = of none */
     cmg_size coarsen_rows; /* algebraic levels end at so many rows: one dense operator is left */
-    cmg_size semi_rows;    /* with so many semi-iteration is faster than CG; 0 = never */
+    cmg_size semi_rows;    /* from this number on semi-iteration is faster than CG; 0 = never */
     const char *memory;    /* "host", "device": for messages */
     int unit_columns;      /* most unit vectors that a cycle is applied to at once to become dense;
                               0 = 1 */

@@ -56,7 +56,7 @@ typedef struct cmgi_kinds {
     cmg_index *offset;
     double *value;
     cmg_index *from;   /* place of each value among those given ... */
-    cmg_size given;    /* ... so many; 0 = none, as of an interpolation */
+    cmg_size given;    /* ... their number; 0 = none, as of an interpolation */
     cmg_size *many;    /* count: rows of a kind */
     cmg_index *row;    /* count: the first of them */
     cmg_index *number; /* count: which of the given kinds it is */

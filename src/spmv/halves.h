@@ -51,7 +51,7 @@ cmg_status cmgi_halves_find(cmg_context *ctx, const cmg_matrix *A, const cmgi_bo
 cmg_status cmgi_half_run(cmg_context *ctx, const cmgi_half *half);
 /* Positions of the fine or the coarse box. */
 cmg_size cmgi_halves_rows(const cmgi_halves *halves, bool fine);
-/* Bytes that so many vectors on the fine box and one on the coarse one have. */
+/* Bytes of a number of vectors on the fine box and of one on the coarse box. */
 size_t cmgi_half_bytes(const cmgi_halves *halves, int vectors);
 
 /* In CUDA. */
