@@ -286,7 +286,8 @@ CMG_API cmg_status cmg_hierarchy_set_nullspace(cmg_hierarchy *h, int level, int 
 typedef enum cmg_coarsen_method {
     CMG_COARSEN_AUTO = 0,    /**< by the couplings of A */
     CMG_COARSEN_AGGREGATION, /**< aggregates of rows, P smoothed */
-    CMG_COARSEN_CLASSICAL    /**< rows of the level above, extended+i interpolation */
+    CMG_COARSEN_CLASSICAL,   /**< rows of the level above, extended+i interpolation */
+    CMG_COARSEN_LATTICE      /**< every second point of the lattice of A, black box multigrid */
 } cmg_coarsen_method;
 
 /** How algebraic levels are made. */

@@ -6,6 +6,7 @@
 #include "core/memory.h"
 #include "core/options.h"
 #include "transfer/aggregate.h"
+#include "transfer/blackbox.h"
 #include "transfer/classical.h"
 #include "transfer/galerkin.h"
 
@@ -34,6 +35,7 @@ CMGI_OPTION_FUNCTIONS(cmg_coarsen_options, cmg_coarsen_option, table)
 typedef struct next_level {
     cmgi_csr P;
     cmgi_csr PT; /* on the device, where A of the level after it is formed there */
+    cmgi_points points; /* columns of P as points of a lattice */
     double *B;   /* columns of P x vectors */
     int vectors;
 } next_level;
@@ -69,9 +71,11 @@ static cmg_status vectors_of(const cmg_hierarchy *h, int l, cmgi_place at, int *
 
 /* From level l, whose matrix is at that place. */
 static cmg_status make_transfer(const cmg_hierarchy *h, int l, cmgi_place at,
-                                const cmg_coarsen_options *o, double theta, next_level *next)
+                                const cmg_coarsen_options *o, const cmgi_points *points,
+                                double theta, next_level *next)
 {
     cmg_context *ctx = h->ctx;
+    const cmgi_resident *there = NULL;
     cmg_csr A;
     cmgi_csr S = {0};
     cmgi_csr P0 = {0};
@@ -81,13 +85,18 @@ static cmg_status make_transfer(const cmg_hierarchy *h, int l, cmgi_place at,
     int block = 1;
     cmg_status status = CMG_OK;
     if (at == CMGI_DEVICE) {
-        A = cmgi_hierarchy_there(h, l, CMG_ROLE_A)->csr;
+        there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
+        A = there->csr;
     } else {
         CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
     }
     CMGI_TRY_GOTO(done, vectors_of(h, l, at, &block, &next->vectors, &B));
     if (o->method == CMG_COARSEN_CLASSICAL && block == 1) {
         status = cmgi_classical(ctx, &A, theta, o->interpolation, &next->P);
+        goto done;
+    }
+    if (o->method == CMG_COARSEN_LATTICE && points->dim > 0) {
+        status = cmgi_blackbox(ctx, at, &A, there, points, &next->P, &next->points);
         goto done;
     }
     CMGI_TRY_GOTO(done, cmgi_strength(ctx, at, &A, block, theta, &S, &couplings));
@@ -179,44 +188,66 @@ done:
 
 /* Where the matrix is, or on the host where the device has not enough memory for it. */
 static cmg_status make_somewhere(const cmg_hierarchy *h, int l, const cmg_coarsen_options *o,
-                                 double theta, next_level *next)
+                                 const cmgi_points *points, double theta, next_level *next)
 {
     const bool on_device = cmgi_hierarchy_there(h, l, CMG_ROLE_A) != NULL;
     if (on_device && o->method != CMG_COARSEN_CLASSICAL) {
-        const cmg_status status = make_transfer(h, l, CMGI_DEVICE, o, theta, next);
+        const cmg_status status = make_transfer(h, l, CMGI_DEVICE, o, points, theta, next);
         if (status != CMG_ERR_MEMORY) {
             return status;
         }
         cmgi_free(h->ctx, next->B);
         next->B = NULL;
     }
-    return make_transfer(h, l, CMGI_HOST, o, theta, next);
+    return make_transfer(h, l, CMGI_HOST, o, points, theta, next);
 }
 
-/* The method of all levels, from the last one that there is. */
-static cmg_status choose_method(const cmg_hierarchy *h, cmg_coarsen_options *o)
+/*
+ * The method of all levels, from the last one that there is, and the lattice that its matrix is of.
+ * Nodes of several unknowns, and vectors other than constants, are aggregated.
+ */
+static cmg_status choose_method(const cmg_hierarchy *h, cmg_coarsen_options *o, cmgi_points *points)
 {
+    cmg_context *ctx = h->ctx;
     const int l = h->levels - 1;
+    const cmgi_resident *there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
+    const bool any = o->method == CMG_COARSEN_AUTO;
     int block = 1;
     int vectors = 1;
     bool suits = false;
-    if (o->method == CMG_COARSEN_AUTO && h->ctx->backend->alloc == NULL &&
-        cmgi_near_null_constant(h, l, &block, &vectors) && block == 1) {
-        cmg_csr A;
+    cmg_csr A;
+    const bool plain = cmgi_near_null_constant(h, l, &block, &vectors) && block == 1;
+    if (plain && (any || o->method == CMG_COARSEN_LATTICE)) {
+        if (there != NULL) {
+            A = there->csr;
+        } else {
+            CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+        }
+        CMGI_TRY(cmgi_points_find(ctx, there != NULL ? CMGI_DEVICE : CMGI_HOST, &A, there, points));
+    }
+    CMGI_CHECK(ctx, o->method != CMG_COARSEN_LATTICE || points->dim > 0, CMG_ERR_ARG,
+               "coarsening by lattice: A of level %d is not one of neighbours on a lattice of two "
+               "or three directions, each row a point with one unknown",
+               l);
+    if (any && points->dim > 0) {
+        CMGI_TRY(cmgi_points_suit(ctx, &A, there, points, &suits));
+        o->method = suits ? CMG_COARSEN_LATTICE : o->method;
+    }
+    if (any && plain && !suits && ctx->backend->alloc == NULL) {
         CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-        CMGI_TRY(cmgi_classical_suits(h->ctx, &A, o->strength, &suits));
+        CMGI_TRY(cmgi_classical_suits(ctx, &A, o->strength, &suits));
+        o->method = suits ? CMG_COARSEN_CLASSICAL : o->method;
     }
-    if (o->method == CMG_COARSEN_AUTO) {
-        o->method = suits ? CMG_COARSEN_CLASSICAL : CMG_COARSEN_AGGREGATION;
-    }
+    o->method = o->method == CMG_COARSEN_AUTO ? CMG_COARSEN_AGGREGATION : o->method;
     return CMG_OK;
 }
 
 cmg_status cmgi_coarsen(cmg_hierarchy *h, cmg_coarsen_options *o, int *levels)
 {
     cmg_context *ctx = h->ctx;
+    cmgi_points points = {0};
     *levels = 0;
-    CMGI_TRY(choose_method(h, o));
+    CMGI_TRY(choose_method(h, o, &points));
     while (*levels < o->levels && h->levels < CMGI_HIERARCHY_LEVELS) {
         const int l = h->levels - 1;
         next_level next = {0};
@@ -227,11 +258,13 @@ cmg_status cmgi_coarsen(cmg_hierarchy *h, cmg_coarsen_options *o, int *levels)
         CMGI_TRY(cmgi_progress(ctx, "coarsening",
                                cmg_hierarchy_rows(h, 0) - cmg_hierarchy_rows(h, l),
                                cmg_hierarchy_rows(h, 0)));
-        cmg_status status = make_somewhere(h, l, o, o->strength, &next);
-        if (status == CMG_OK && !cmgi_csr_given(&next.P) && o->strength > 0) {
-            status = make_somewhere(h, l, o, 0, &next); /* every coupling counts */
+        cmg_status status = make_somewhere(h, l, o, &points, o->strength, &next);
+        if (status == CMG_OK && !cmgi_csr_given(&next.P) && o->strength > 0 &&
+            points.dim == 0) {
+            status = make_somewhere(h, l, o, &points, 0, &next); /* every coupling counts */
         }
         if (status == CMG_OK && cmgi_csr_given(&next.P)) {
+            points = next.points;
             status = append(h, &next, &added);
         }
         cmgi_csr_free(ctx, &next.P);

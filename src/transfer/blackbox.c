@@ -1,0 +1,376 @@
+/* Black box multigrid: the lattice of a matrix, and P between its points and every second one. */
+#include "transfer/blackbox.h"
+
+#include "core/each.h"
+#include "core/random.h"
+#include "transfer/aggregate.h"
+
+#include <math.h>
+
+#include "transfer/blackbox.inc"
+
+/* Fewer points in a direction are not halved: steps in several would be the same offset. */
+enum { LEAST_POINTS = 3 };
+
+/* ------------------------------------------------------------------ rows on the host */
+
+enum { SAMPLE = 512, SAMPLE_PLANE = 64 };
+
+/* Some rows of a matrix: SAMPLE of all, a neighbour of each, and SAMPLE_PLANE of each first plane.
+ */
+typedef struct sample {
+    cmgi_csr rows;
+    cmg_index of[2 * SAMPLE + 3 * SAMPLE_PLANE];
+    int neighbour[SAMPLE]; /* its direction */
+} sample;
+
+static cmg_index some_of(uint64_t *state, cmg_index n)
+{
+    const cmg_index i = (cmg_index)(cmgi_random(state) * n);
+    return i < n ? i : n - 1;
+}
+
+/* A row on the plane of points whose coordinate in direction `plane` is 0; -1: any. Not at another
+ * edge of the lattice, where it can be helped. */
+static cmg_index some_row(const cmgi_points *p, uint64_t *state, int plane)
+{
+    cmg_index row = 0;
+    for (int d = 0; d < 3; ++d) {
+        const cmg_index inside = p->n[d] - 2;
+        if (d != plane && p->n[d] > 1) {
+            row += p->step[d] * (1 + some_of(state, inside));
+        }
+    }
+    return row;
+}
+
+static cmg_status take_sample(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *there,
+                              const cmgi_points *p, sample *s)
+{
+    uint64_t state = 77;
+    cmg_size count = 0;
+    for (int k = 0; k < SAMPLE; ++k) {
+        const int d = (int)some_of(&state, p->dim);
+        const cmg_index row = some_row(p, &state, -1);
+        s->neighbour[k] = d;
+        s->of[count++] = row;
+        s->of[count++] = row + p->step[d];
+    }
+    for (int d = 0; d < p->dim; ++d) {
+        for (int k = 0; k < SAMPLE_PLANE; ++k) {
+            s->of[count++] = some_row(p, &state, d);
+        }
+    }
+    return cmgi_rows_on_host(ctx, A, there, s->of, count, &s->rows);
+}
+
+/* What a row of the sample has in a column. */
+static double entry_of(const sample *s, int row, cmg_index column)
+{
+    for (cmg_size k = s->rows.indptr[row]; k < s->rows.indptr[row + 1]; ++k) {
+        if (s->rows.indices[k] == column) {
+            return s->rows.values[k];
+        }
+    }
+    return 0;
+}
+
+/* A row of the sample as a difference of -div(K grad). */
+typedef struct look {
+    double K[3][3]; /* -1/2 sum of a e_d e_e over the neighbours e */
+    double side[3][2]; /* -sum of a over those on one side */
+    double sum;
+    double diagonal;
+} look;
+
+static look look_at(const sample *s, int row, const cmgi_points *p)
+{
+    const double diagonal = entry_of(s, row, s->of[row]);
+    const double sign = diagonal < 0 ? -1 : 1;
+    look l = {.diagonal = fabs(diagonal)};
+    for (cmg_size k = s->rows.indptr[row]; k < s->rows.indptr[row + 1]; ++k) {
+        const double value = sign * s->rows.values[k];
+        int e[3];
+        (void)steps_of(p, s->rows.indices[k] - s->of[row], e);
+        l.sum += value;
+        for (int d = 0; d < 9; ++d) {
+            l.K[d / 3][d % 3] -= value * e[d / 3] * e[d % 3] / 2;
+        }
+        for (int d = 0; d < 3; ++d) {
+            l.side[d][e[d] > 0] -= e[d] != 0 ? value : 0;
+        }
+    }
+    return l;
+}
+
+/* ------------------------------------------------------------------ directions */
+
+/* Directions that couple less than this share of the strongest are not halved. */
+static const double WEAK = 0.25;
+/* A row is uneven where a halved direction couples less than this share of the strongest, |K_de|
+ * is more than that of sqrt(K_dd K_ee), or one side of a direction couples so many times as much as
+ * the other. */
+static const double UNEVEN = 0.1;
+static const double ROTATED = 0.7;
+static const double JUMP = 20;
+/* A level of every second point is one for these many of them: points of large coefficients that
+ * lie apart from each other need a coarse point each, on every level. */
+static const double MOST_UNEVEN = 0.08;
+
+typedef struct directions {
+    bool halved[3];
+    cmg_index first[3];
+    double uneven; /* share of rows that couple otherwise than most */
+    bool symmetric;
+} directions;
+
+static cmg_index coarse_points(cmg_index n, cmg_index first)
+{
+    return (n - 1 - first) / 2 + 1;
+}
+
+/* The first plane stands beside points that were eliminated: every second point from 1 on. */
+static bool is_held(const sample *s, const cmgi_points *p, int d)
+{
+    int held = 0;
+    for (int k = 0; k < SAMPLE_PLANE; ++k) {
+        const look l = look_at(s, 2 * SAMPLE + d * SAMPLE_PLANE + k, p);
+        held += l.K[d][d] > 0 && l.sum > 0.2 * l.K[d][d]; /* 2 where the neighbour is missing */
+    }
+    return 2 * held > SAMPLE_PLANE;
+}
+
+static bool is_uneven(const directions *to, const look *row)
+{
+    const double most = fmax(row->K[0][0], fmax(row->K[1][1], row->K[2][2]));
+    bool uneven = false;
+    for (int d = 0; d < 3; ++d) {
+        const double low = fmin(row->side[d][0], row->side[d][1]);
+        const double high = fmax(row->side[d][0], row->side[d][1]);
+        uneven = uneven || (to->halved[d] && (row->K[d][d] < UNEVEN * most || high > JUMP * low));
+        for (int e = 0; e < d; ++e) {
+            const double bound = ROTATED * ROTATED * row->K[d][d] * row->K[e][e];
+            uneven = uneven || row->K[d][e] * row->K[d][e] > bound + 1e-6 * most * most;
+        }
+    }
+    return uneven;
+}
+
+static void choose_directions(const sample *s, const cmgi_points *p, directions *to)
+{
+    double share[3] = {0};
+    double most = 0;
+    int coupled = 0;
+    *to = (directions){.symmetric = true};
+    for (int k = 0; k < SAMPLE; ++k) {
+        const cmg_index i = s->of[2 * k];
+        const cmg_index j = s->of[2 * k + 1];
+        const double skew = fabs(entry_of(s, 2 * k, j) - entry_of(s, 2 * k + 1, i));
+        const look l = look_at(s, 2 * k, p);
+        const double all = l.K[0][0] + l.K[1][1] + l.K[2][2];
+        to->symmetric = to->symmetric && skew <= 1e-8 * l.diagonal;
+        for (int d = 0; d < 3 && all > 0; ++d) {
+            share[d] += l.K[d][d] / all;
+        }
+    }
+    for (int d = 0; d < p->dim; ++d) {
+        to->first[d] = is_held(s, p, d) ? 1 : 0;
+        to->halved[d] = coarse_points(p->n[d], to->first[d]) >= LEAST_POINTS;
+        most = to->halved[d] && share[d] > most ? share[d] : most;
+    }
+    for (int d = 0; d < p->dim; ++d) {
+        to->halved[d] = to->halved[d] && share[d] > WEAK * most;
+        to->first[d] = to->halved[d] ? to->first[d] : 0;
+    }
+    for (int k = 0; k < SAMPLE; ++k) {
+        const look l = look_at(s, 2 * k, p);
+        if (l.K[0][0] != 0 || l.K[1][1] != 0 || l.K[2][2] != 0) {
+            ++coupled;
+            to->uneven += is_uneven(to, &l);
+        }
+    }
+    to->uneven = coupled > 0 ? to->uneven / coupled : 1;
+}
+
+static cmg_status look_at_directions(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *there,
+                                     const cmgi_points *p, directions *to)
+{
+    sample *s = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *s, &s));
+    const cmg_status status = take_sample(ctx, A, there, p, s);
+    if (status == CMG_OK) {
+        choose_directions(s, p, to);
+    }
+    cmgi_csr_free(ctx, &s->rows);
+    cmgi_free(ctx, s);
+    return status;
+}
+
+cmg_status cmgi_points_suit(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *there,
+                            const cmgi_points *points, bool *suit)
+{
+    directions to;
+    CMGI_TRY(look_at_directions(ctx, A, there, points, &to));
+    *suit = to.symmetric && to.uneven <= MOST_UNEVEN;
+    return CMG_OK;
+}
+
+/* ------------------------------------------------------------------ lattice */
+
+enum { MOST_OFFSETS = 16 };
+
+/* Offsets to columns on the right of some rows, ascending, each once; more than there can be: 0. */
+static int offsets_of(const cmgi_csr *rows, const cmg_index *row, cmg_index *offset)
+{
+    int count = 0;
+    for (cmg_size r = 0; r < rows->rows; ++r) {
+        for (cmg_size k = rows->indptr[r]; k < rows->indptr[r + 1]; ++k) {
+            const cmg_index o = rows->indices[k] - row[r];
+            int at = count;
+            if (o <= 0 || rows->values[k] == 0) {
+                continue;
+            }
+            while (at > 0 && offset[at - 1] > o) {
+                --at;
+            }
+            if (at > 0 && offset[at - 1] == o) {
+                continue;
+            }
+            if (count == MOST_OFFSETS) {
+                return 0;
+            }
+            for (int m = count++; m > at; --m) {
+                offset[m] = offset[m - 1];
+            }
+            offset[at] = o;
+        }
+    }
+    return count;
+}
+
+/* Whether they are neighbours on lines of n points, and on planes of m lines where m > 0. */
+static bool explains(cmg_size rows, cmg_size n, cmg_size plane, const cmg_index *offset, int count,
+                     cmgi_points *p)
+{
+    const cmg_size in_plane = plane > 0 ? plane : rows;
+    bool all = n >= LEAST_POINTS && in_plane % n == 0 && rows % in_plane == 0 &&
+               in_plane / n >= LEAST_POINTS && (plane == 0 || rows / plane >= LEAST_POINTS);
+    *p = (cmgi_points){plane > 0 ? 3 : 2,
+                       {(cmg_index)n, (cmg_index)(in_plane / n), (cmg_index)(rows / in_plane)},
+                       {1, (cmg_index)n, (cmg_index)in_plane}};
+    for (int k = 0; k < count && all; ++k) {
+        int e[3];
+        all = steps_of(p, offset[k], e);
+    }
+    p->dim = all ? p->dim : 0;
+    return all;
+}
+
+/*
+ * The first offset after 1 is a line or one less, the first one past a line and its neighbours is a
+ * plane, or one step less in one or both of its directions.
+ */
+static bool match(cmg_size rows, const cmg_index *offset, int count, cmgi_points *p)
+{
+    const int second = count > 0 && offset[0] == 1 ? 1 : 0; /* Q1 of cubes couples at edges alone */
+    for (cmg_size less = 0; less < 2 && second < count; ++less) {
+        const cmg_size n = offset[second] + less;
+        int next = second;
+        while (next < count && offset[next] <= n + 1) {
+            ++next;
+        }
+        if (next == count && explains(rows, n, 0, offset, count, p)) {
+            return true;
+        }
+        for (int k = 0; k < 4 && next < count; ++k) {
+            const cmg_size plane = offset[next] + k % 2 + k / 2 * n;
+            if (explains(rows, n, plane, offset, count, p)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+cmg_status cmgi_points_find(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
+                            const cmgi_resident *there, cmgi_points *points)
+{
+    enum { ROWS = 64 };
+    uint64_t state = 5;
+    cmgi_csr some = {0};
+    cmg_index row[ROWS];
+    cmg_index offset[MOST_OFFSETS];
+    cmg_size outside = 0;
+    cmg_status status = CMG_OK;
+    *points = (cmgi_points){0};
+    if (A->rows < LEAST_POINTS * LEAST_POINTS || A->rows != A->cols) {
+        return CMG_OK;
+    }
+    for (int k = 0; k < ROWS; ++k) {
+        row[k] = some_of(&state, (cmg_index)A->rows);
+    }
+    CMGI_TRY_GOTO(done, cmgi_rows_on_host(ctx, A, there, row, ROWS, &some));
+    if (match(A->rows, offset, offsets_of(&some, row, offset), points)) {
+        const checking c = {*A, *points};
+        CMGI_TRY_GOTO(done, leaves_lattice(ctx, at, A->rows, &c, &outside));
+        points->dim = outside == 0 ? points->dim : 0;
+    }
+done:
+    cmgi_csr_free(ctx, &some);
+    return status;
+}
+
+/* ------------------------------------------------------------------ P */
+
+static cmgi_points halve(const cmgi_points *fine, const directions *to)
+{
+    cmgi_points coarse = *fine;
+    for (int d = 0; d < 3; ++d) {
+        coarse.n[d] = to->halved[d] ? coarse_points(fine->n[d], to->first[d]) : fine->n[d];
+        coarse.step[d] = d == 0 ? 1 : coarse.step[d - 1] * coarse.n[d - 1];
+    }
+    return coarse;
+}
+
+static cmg_status form(cmg_context *ctx, cmgi_place at, interpolation *a, cmgi_csr *P)
+{
+    const int stages = a->halved[0] + a->halved[1] + a->halved[2];
+    cmg_size nnz = 0;
+    P->rows = a->A.rows;
+    P->cols = (cmg_size)a->coarse.step[2] * a->coarse.n[2];
+    CMGI_TRY(cmgi_alloc_at(ctx, at, P->rows + 1, sizeof *P->indptr, &P->indptr));
+    a->indptr = P->indptr;
+    CMGI_TRY(count_corners(ctx, at, P->rows, a));
+    CMGI_TRY(cmgi_csr_open_at(ctx, at, P, &nnz));
+    a->indices = P->indices;
+    a->values = P->values;
+    for (a->stage = 0; a->stage <= stages; ++a->stage) {
+        CMGI_TRY(interpolate(ctx, at, P->rows, a));
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_blackbox(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
+                         const cmgi_resident *there, const cmgi_points *points, cmgi_csr *P,
+                         cmgi_points *coarse)
+{
+    interpolation a = {.A = *A, .fine = *points};
+    cmgi_csr made = {0};
+    directions to;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(look_at_directions(ctx, A, there, points, &to));
+    if (!to.halved[0] && !to.halved[1] && !to.halved[2]) {
+        return CMG_OK;
+    }
+    a.coarse = halve(points, &to);
+    for (int d = 0; d < 3; ++d) {
+        a.halved[d] = to.halved[d];
+        a.first[d] = to.first[d];
+    }
+    CMGI_TRY_GOTO(done, form(ctx, at, &a, &made));
+    CMGI_TRY_GOTO(done, cmgi_smooth_tentative(ctx, at, A, NULL, 0, &made, P));
+    *coarse = a.coarse;
+done:
+    cmgi_csr_free_at(ctx, at, &made);
+    return status;
+}

@@ -1,0 +1,46 @@
+/*
+ * Black box multigrid: a lattice is seen in a matrix, and its coarse points are every second one.
+ *
+ *   lattice   offsets of columns are sums of one step at most in each of two or three directions
+ *   points    every second in the directions in which A couples well, all of them in the others
+ *   P         at a point between coarse ones, the values for which A x = 0 there if x changes in
+ *             these directions alone: linear where coefficients are constant, and it follows jumps
+ *
+ * R A P couples neighbours on the coarse lattice again, so that a level is as sparse as one of a
+ * mesh. Sources: Dendy, Black box multigrid, J. Comput. Phys. 48 (1982),
+ * doi:10.1016/0021-9991(82)90057-2, section II; for the directions Ashby, Falgout, A parallel
+ * multigrid preconditioned conjugate gradient algorithm for groundwater flow simulations, Nucl.
+ * Sci. Eng. 124 (1996).
+ *
+ * On the host and on the device, of the same bits and for any number of threads.
+ */
+#pragma once
+#include "csr/place.h"
+#include "csr/resident.h"
+
+/* Points of a lattice; row i of the matrix is the point x + n[0] (y + n[1] z). */
+typedef struct cmgi_points {
+    int dim; /* 0: there is none */
+    cmg_index n[3];
+    cmg_index step[3]; /* from a row to its next one in that direction */
+} cmgi_points;
+
+/*
+ * Looks for the lattice of a square matrix, at that place; `there` NULL on the host. Every entry
+ * that is not 0 lies on a neighbour, diagonal ones among them; points->dim is 0 where not.
+ */
+cmg_status cmgi_points_find(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
+                            const cmgi_resident *there, cmgi_points *points);
+/*
+ * Whether P of them is likely to be better than one of aggregates, by a sample of rows: A is
+ * symmetric and most of its rows couple alike in the directions that are coarsened.
+ */
+cmg_status cmgi_points_suit(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *there,
+                            const cmgi_points *points, bool *suit);
+/*
+ * P of A on points, at that place, and the coarse points; *P stays empty where none can be left
+ * out. A row without couplings is one of zeros: smoothing alone solves for it.
+ */
+cmg_status cmgi_blackbox(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
+                         const cmgi_resident *there, const cmgi_points *points, cmgi_csr *P,
+                         cmgi_points *coarse);
