@@ -25,6 +25,14 @@ typedef struct cmgi_points {
     cmg_index step[3]; /* from a row to its next one in that direction */
 } cmgi_points;
 
+/* Every second point in some directions, from the first one that is taken. */
+typedef struct cmgi_halving {
+    cmgi_points fine;
+    cmgi_points coarse;
+    bool halved[3];
+    cmg_index first[3];
+} cmgi_halving;
+
 /*
  * Looks for the lattice of a square matrix, at that place; `there` NULL on the host. Every entry
  * that is not 0 lies on a neighbour, diagonal ones among them; points->dim is 0 where not.
@@ -38,9 +46,12 @@ cmg_status cmgi_points_find(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
 cmg_status cmgi_points_suit(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *there,
                             const cmgi_points *points, bool *suit);
 /*
- * P of A on points, at that place, and the coarse points; *P stays empty where none can be left
+ * P of A on points, at that place, and how it halves them; *P stays empty where none can be left
  * out. A row without couplings is one of zeros: smoothing alone solves for it.
  */
 cmg_status cmgi_blackbox(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
                          const cmgi_resident *there, const cmgi_points *points, cmgi_csr *P,
-                         cmgi_points *coarse);
+                         cmgi_halving *halving);
+/* P^T A P on the host, with the bits of cmgi_galerkin: no A P is kept, and no column looked for. */
+cmg_status cmgi_blackbox_coarse(cmg_context *ctx, const cmg_csr *A, const cmg_csr *P,
+                                const cmgi_halving *halving, cmgi_csr *Ac);

@@ -35,7 +35,7 @@ CMGI_OPTION_FUNCTIONS(cmg_coarsen_options, cmg_coarsen_option, table)
 typedef struct next_level {
     cmgi_csr P;
     cmgi_csr PT; /* on the device, where A of the level after it is formed there */
-    cmgi_points points; /* columns of P as points of a lattice */
+    cmgi_halving halving; /* of the points of a lattice */
     double *B;   /* columns of P x vectors */
     int vectors;
 } next_level;
@@ -96,7 +96,7 @@ static cmg_status make_transfer(const cmg_hierarchy *h, int l, cmgi_place at,
         goto done;
     }
     if (o->method == CMG_COARSEN_LATTICE && points->dim > 0) {
-        status = cmgi_blackbox(ctx, at, &A, there, points, &next->P, &next->points);
+        status = cmgi_blackbox(ctx, at, &A, there, points, &next->P, &next->halving);
         goto done;
     }
     CMGI_TRY_GOTO(done, cmgi_strength(ctx, at, &A, block, theta, &S, &couplings));
@@ -143,7 +143,9 @@ static cmg_status form_coarse(const cmg_hierarchy *h, next_level *next, cmgi_csr
         return CMG_OK;
     }
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-    CMGI_TRY(cmgi_galerkin(h->ctx, NULL, &A, &P->view, true, coarse));
+    CMGI_TRY(next->halving.fine.dim > 0
+                 ? cmgi_blackbox_coarse(h->ctx, &A, &P->view, &next->halving, coarse)
+                 : cmgi_galerkin(h->ctx, NULL, &A, &P->view, true, coarse));
     *sound = is_finite(P) && is_finite(coarse) && cmgi_csr_has_diagonal(coarse);
     return CMG_OK;
 }
@@ -264,7 +266,7 @@ cmg_status cmgi_coarsen(cmg_hierarchy *h, cmg_coarsen_options *o, int *levels)
             status = make_somewhere(h, l, o, &points, 0, &next); /* every coupling counts */
         }
         if (status == CMG_OK && cmgi_csr_given(&next.P)) {
-            points = next.points;
+            points = next.halving.coarse;
             status = append(h, &next, &added);
         }
         cmgi_csr_free(ctx, &next.P);
