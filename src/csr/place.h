@@ -31,4 +31,6 @@ cmg_status cmgi_csr_open_at(cmg_context *ctx, cmgi_place at, cmgi_csr *M, cmg_si
 /* T = A^T with its nnz entries, rows sorted. */
 cmg_status cmgi_csr_transpose_at(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_size nnz,
                                  cmgi_csr *T);
+/* M takes the arrays of a matrix over; on the device it has all facts of them (resident.h). */
+cmg_status cmgi_csr_settle_at(cmg_context *ctx, cmgi_place at, cmgi_csr *made, cmgi_csr *M);
 void cmgi_csr_free_at(cmg_context *ctx, cmgi_place at, cmgi_csr *M);

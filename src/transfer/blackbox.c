@@ -3,15 +3,10 @@
 
 #include "core/each.h"
 #include "core/random.h"
-#include "transfer/aggregate.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "transfer/blackbox.inc"
-
-/* Fewer points in a direction are not halved: steps in several would be the same offset. */
-enum { LEAST_POINTS = 3 };
 
 /* ------------------------------------------------------------------ rows on the host */
 
@@ -92,7 +87,7 @@ static look look_at(const sample *s, int row, const cmgi_points *p)
     for (cmg_size k = s->rows.indptr[row]; k < s->rows.indptr[row + 1]; ++k) {
         const double value = sign * s->rows.values[k];
         int e[3];
-        (void)steps_of(p, s->rows.indices[k] - s->of[row], e);
+        (void)cmgi_points_steps(p, s->rows.indices[k] - s->of[row], e);
         l.sum += value;
         for (int d = 0; d < 9; ++d) {
             l.K[d / 3][d % 3] -= value * e[d / 3] * e[d % 3] / 2;
@@ -176,7 +171,7 @@ static void choose_directions(const sample *s, const cmgi_points *p, directions 
     }
     for (int d = 0; d < p->dim; ++d) {
         to->first[d] = is_held(s, p, d) ? 1 : 0;
-        to->halved[d] = coarse_points(p->n[d], to->first[d]) >= LEAST_POINTS;
+        to->halved[d] = coarse_points(p->n[d], to->first[d]) >= CMGI_LEAST_POINTS;
         most = to->halved[d] && share[d] > most ? share[d] : most;
     }
     for (int d = 0; d < p->dim; ++d) {
@@ -254,14 +249,14 @@ static bool explains(cmg_size rows, cmg_size n, cmg_size plane, const cmg_index 
                      cmgi_points *p)
 {
     const cmg_size in_plane = plane > 0 ? plane : rows;
-    bool all = n >= LEAST_POINTS && in_plane % n == 0 && rows % in_plane == 0 &&
-               in_plane / n >= LEAST_POINTS && (plane == 0 || rows / plane >= LEAST_POINTS);
+    bool all = n >= CMGI_LEAST_POINTS && in_plane % n == 0 && rows % in_plane == 0 &&
+               in_plane / n >= CMGI_LEAST_POINTS && (plane == 0 || rows / plane >= CMGI_LEAST_POINTS);
     *p = (cmgi_points){plane > 0 ? 3 : 2,
                        {(cmg_index)n, (cmg_index)(in_plane / n), (cmg_index)(rows / in_plane)},
                        {1, (cmg_index)n, (cmg_index)in_plane}};
     for (int k = 0; k < count && all; ++k) {
         int e[3];
-        all = steps_of(p, offset[k], e);
+        all = cmgi_points_steps(p, offset[k], e);
     }
     p->dim = all ? p->dim : 0;
     return all;
@@ -293,32 +288,35 @@ static bool match(cmg_size rows, const cmg_index *offset, int count, cmgi_points
     return false;
 }
 
-cmg_status cmgi_points_find(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
-                            const cmgi_resident *there, cmgi_points *points)
+cmg_status cmgi_points_find(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *there,
+                            cmgi_points *points)
 {
     enum { ROWS = 64 };
     uint64_t state = 5;
     cmgi_csr some = {0};
     cmg_index row[ROWS];
     cmg_index offset[MOST_OFFSETS];
-    cmg_size outside = 0;
-    cmg_status status = CMG_OK;
     *points = (cmgi_points){0};
-    if (A->rows < LEAST_POINTS * LEAST_POINTS || A->rows != A->cols) {
+    if (A->rows < CMGI_LEAST_POINTS * CMGI_LEAST_POINTS || A->rows != A->cols) {
         return CMG_OK;
     }
     for (int k = 0; k < ROWS; ++k) {
         row[k] = some_of(&state, (cmg_index)A->rows);
     }
-    CMGI_TRY_GOTO(done, cmgi_rows_on_host(ctx, A, there, row, ROWS, &some));
-    if (match(A->rows, offset, offsets_of(&some, row, offset), points)) {
-        const checking c = {*A, *points};
-        CMGI_TRY_GOTO(done, leaves_lattice(ctx, at, A->rows, &c, &outside));
-        points->dim = outside == 0 ? points->dim : 0;
-    }
-done:
+    CMGI_TRY(cmgi_rows_on_host(ctx, A, there, row, ROWS, &some));
+    (void)match(A->rows, offset, offsets_of(&some, row, offset), points);
     cmgi_csr_free(ctx, &some);
-    return status;
+    return CMG_OK;
+}
+
+cmg_status cmgi_points_confirm(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
+                               cmgi_points *points)
+{
+    const checking c = {*A, *points};
+    cmg_size outside = 0;
+    CMGI_TRY(leaves_lattice(ctx, at, A->rows, &c, &outside));
+    points->dim = outside == 0 ? points->dim : 0;
+    return CMG_OK;
 }
 
 /* ------------------------------------------------------------------ P */
@@ -330,8 +328,8 @@ static cmgi_halving halve(const cmgi_points *fine, const directions *to)
         by.halved[d] = to->halved[d];
         by.first[d] = to->first[d];
         by.coarse.n[d] = to->halved[d] ? coarse_points(fine->n[d], to->first[d]) : fine->n[d];
-        by.coarse.step[d] = d == 0 ? 1 : by.coarse.step[d - 1] * by.coarse.n[d - 1];
     }
+    cmgi_points_order(&by.coarse);
     return by;
 }
 
@@ -354,7 +352,7 @@ static cmg_status form(cmg_context *ctx, cmgi_place at, interpolation *a, cmgi_c
     /* ... in an order in which those between in fewer directions come before */
     cmg_size nnz = 0;
     P->rows = a->A.rows;
-    P->cols = (cmg_size)a->by.coarse.step[2] * a->by.coarse.n[2];
+    P->cols = cmgi_points_rows(&a->by.coarse);
     CMGI_TRY(cmgi_alloc_at(ctx, at, P->rows + 1, sizeof *P->indptr, &P->indptr));
     a->indptr = P->indptr;
     CMGI_TRY(count_corners(ctx, at, P->rows, a));
@@ -381,219 +379,9 @@ cmg_status cmgi_blackbox(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
     }
     interpolation a = {.A = *A, .by = halve(points, &to)};
     CMGI_TRY_GOTO(done, form(ctx, at, &a, &made));
-    CMGI_TRY_GOTO(done, cmgi_smooth_tentative(ctx, at, A, NULL, 0, &made, P));
+    CMGI_TRY_GOTO(done, cmgi_csr_settle_at(ctx, at, &made, P));
     *halving = a.by;
 done:
     cmgi_csr_free_at(ctx, at, &made);
-    return status;
-}
-
-/* ------------------------------------------------------------------ P^T A P */
-
-/*
- * A row of A P in a window of coarse points, 3 in each direction: from the first corner of the
- * point on where it is between coarse ones, else from the one before it. The window has all of the
- * row, as columns of A are neighbours.
- */
-typedef struct window {
-    cmg_index begin[3]; /* its first coarse point */
-    bool between[3];
-    double value[MOST_NEIGHBOURS]; /* x + 3 y + 9 z */
-    unsigned seen;
-} window;
-
-static void open_window(const cmgi_halving *by, const cmg_index at[3], window *w)
-{
-    for (int d = 0; d < 3; ++d) {
-        const cmg_index from = at[d] - by->first[d];
-        w->between[d] = by->halved[d] && from % 2 != 0;
-        w->begin[d] = !by->halved[d] ? at[d] - 1 : w->between[d] ? (from + 1) / 2 - 1 : from / 2 - 1;
-    }
-    memset(w->value, 0, sizeof w->value);
-    w->seen = 0;
-}
-
-/* Places in the window of the corners of the neighbour a step e away, in one direction. */
-static void corners_in(const cmgi_halving *by, const window *w, int d, int e, int *low, int *high)
-{
-    const bool two = by->halved[d] && (w->between[d] ? e == 0 : e != 0);
-    *low = w->between[d] ? (e > 0 ? 1 : 0) : by->halved[d] ? (e < 0 ? 0 : 1) : 1 + e;
-    *high = *low + (two ? 1 : 0);
-    if (w->begin[d] + *low < 0) {
-        ++*low;
-    }
-    if (w->begin[d] + *high >= by->coarse.n[d]) {
-        --*high;
-    }
-}
-
-/* Adds a times a row of P; its corners are at places low .. high of the window. */
-static void add_corners(window *w, double a, const int low[3], const int high[3], const double *p)
-{
-    for (int z = low[2]; z <= high[2]; ++z) {
-        for (int y = low[1]; y <= high[1]; ++y) {
-            for (int x = low[0]; x <= high[0]; ++x) {
-                const int m = x + 3 * y + 9 * z;
-                w->value[m] += a * *p++;
-                w->seen |= 1U << m;
-            }
-        }
-    }
-}
-
-static void fill_window(const cmg_csr *A, const cmg_csr *P, const cmgi_halving *by, cmg_size i,
-                        window *w)
-{
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        int e[3];
-        int low[3];
-        int high[3];
-        (void)steps_of(&by->fine, A->indices[k] - (cmg_index)i, e);
-        for (int d = 0; d < 3; ++d) {
-            corners_in(by, w, d, e[d], &low[d], &high[d]);
-        }
-        add_corners(w, A->values[k], low, high, P->values + P->indptr[A->indices[k]]);
-    }
-}
-
-/* Rows of a plane of coarse points: neighbours as x + 3 y + 9 z, and which of them there are. */
-typedef struct plane {
-    double (*row)[MOST_NEIGHBOURS];
-    unsigned *seen;
-} plane;
-
-/* Adds what point i gives to the rows of its corners in the plane z. */
-static void add_to_plane(const cmg_csr *P, const cmgi_halving *by, cmg_size i, const window *w,
-                         cmg_index z, plane *to)
-{
-    const cmg_index in_plane = by->coarse.step[2];
-    for (cmg_size k = P->indptr[i]; k < P->indptr[i + 1]; ++k) {
-        const cmg_index column = P->indices[k] - z * in_plane;
-        if (column < 0 || column >= in_plane) {
-            continue;
-        }
-        const cmg_index x = column % by->coarse.n[0];
-        const cmg_index y = column / by->coarse.n[0];
-        const int shift = MOST_NEIGHBOURS / 2 - (int)(x - w->begin[0]) -
-                          3 * (int)(y - w->begin[1]) - 9 * (int)(z - w->begin[2]);
-        double *row = to->row[column];
-        for (unsigned left = w->seen; left != 0; left &= left - 1) {
-            const int m = __builtin_ctz(left);
-            row[m + shift] += P->values[k] * w->value[m];
-        }
-        to->seen[column] |= shift >= 0 ? w->seen << shift : w->seen >> -shift;
-    }
-}
-
-static void add_points(const cmg_csr *A, const cmg_csr *P, const cmgi_halving *by, cmg_index z,
-                       plane *to)
-{
-    const bool halved = by->halved[2];
-    const cmg_index middle = halved ? by->first[2] + 2 * z : z;
-    const cmg_index last = halved && middle + 1 < by->fine.n[2] ? middle + 1 : middle;
-    cmg_index at[3];
-    for (at[2] = halved && middle > 0 ? middle - 1 : middle; at[2] <= last; ++at[2]) {
-        cmg_size i = (cmg_size)at[2] * by->fine.step[2];
-        for (at[1] = 0; at[1] < by->fine.n[1]; ++at[1]) {
-            for (at[0] = 0; at[0] < by->fine.n[0]; ++at[0], ++i) {
-                window w;
-                open_window(by, at, &w);
-                fill_window(A, P, by, i, &w);
-                add_to_plane(P, by, i, &w, z, to);
-            }
-        }
-    }
-}
-
-/* The rows of a plane to where they have room; their lengths. */
-static void write_plane(const cmgi_halving *by, cmg_index z, const plane *of, cmgi_csr *Ac,
-                        cmg_size *length)
-{
-    const cmg_index in_plane = by->coarse.step[2];
-    for (cmg_index c = 0; c < in_plane; ++c) {
-        const cmg_index row = z * in_plane + c;
-        cmg_size at = Ac->indptr[row];
-        for (unsigned left = of->seen[c]; left != 0; left &= left - 1) {
-            const int m = __builtin_ctz(left);
-            Ac->indices[at] = row + m % 3 - 1 + (m / 3 % 3 - 1) * by->coarse.step[1] +
-                              (m / 9 - 1) * by->coarse.step[2];
-            Ac->values[at++] = of->row[c][m];
-        }
-        length[row] = at - Ac->indptr[row];
-    }
-}
-
-static cmg_status form_plane(cmg_context *ctx, const cmg_csr *A, const cmg_csr *P,
-                             const cmgi_halving *by, cmg_index z, cmgi_csr *Ac, cmg_size *length)
-{
-    const cmg_size rows = by->coarse.step[2];
-    plane of = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, rows, sizeof *of.row, &of.row));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, rows, sizeof *of.seen, &of.seen));
-    add_points(A, P, by, z, &of);
-    write_plane(by, z, &of, Ac, length);
-done:
-    CMGI_FREE(ctx, of.row, of.seen);
-    return status;
-}
-
-/* Room for all neighbours that a coarse point has on the lattice. */
-static cmg_status open_rows(cmg_context *ctx, const cmgi_points *coarse, cmgi_csr *Ac)
-{
-    CMGI_TRY(cmgi_csr_alloc_rows(ctx, Ac->rows, Ac->cols, Ac));
-    for (cmg_size i = 0; i < Ac->rows; ++i) {
-        cmg_index at[3];
-        cmg_size many = 1;
-        place_of(coarse, i, at);
-        for (int d = 0; d < 3; ++d) {
-            many *= 1 + (at[d] > 0) + (at[d] + 1 < coarse->n[d]);
-        }
-        Ac->indptr[i + 1] = many;
-    }
-    return cmgi_csr_alloc_entries(ctx, Ac);
-}
-
-/* Rows that have fewer move up. */
-static void close_rows(cmgi_csr *Ac, const cmg_size *length)
-{
-    cmg_size to = 0;
-    for (cmg_size i = 0; i < Ac->rows; ++i) {
-        const cmg_size from = Ac->indptr[i];
-        if (from != to) {
-            memmove(Ac->indices + to, Ac->indices + from, (size_t)length[i] * sizeof *Ac->indices);
-            memmove(Ac->values + to, Ac->values + from, (size_t)length[i] * sizeof *Ac->values);
-        }
-        Ac->indptr[i] = to;
-        to += length[i];
-    }
-    Ac->indptr[Ac->rows] = to;
-}
-
-cmg_status cmgi_blackbox_coarse(cmg_context *ctx, const cmg_csr *A, const cmg_csr *P,
-                                const cmgi_halving *by, cmgi_csr *Ac)
-{
-    cmgi_csr made = {.rows = P->cols, .cols = P->cols};
-    cmg_size *length = NULL;
-    cmg_status status = CMG_OK;
-    cmg_status failed = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P->cols, sizeof *length, &length));
-    CMGI_TRY_GOTO(done, open_rows(ctx, &by->coarse, &made));
-#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic)
-    for (cmg_index z = 0; z < by->coarse.n[2]; ++z) {
-        const cmg_status one = form_plane(ctx, A, P, by, z, &made, length);
-        if (one != CMG_OK) {
-#pragma omp atomic write
-            failed = one;
-        }
-    }
-    CMGI_TRY_GOTO(done, failed);
-    close_rows(&made, length);
-    CMGI_TRY_GOTO(done, cmgi_csr_unit_rows_at(ctx, CMGI_HOST, &made.view));
-    *Ac = made;
-    made = (cmgi_csr){0};
-done:
-    cmgi_csr_free(ctx, &made);
-    cmgi_free(ctx, length);
     return status;
 }

@@ -17,28 +17,18 @@
 #pragma once
 #include "csr/place.h"
 #include "csr/resident.h"
-
-/* Points of a lattice; row i of the matrix is the point x + n[0] (y + n[1] z). */
-typedef struct cmgi_points {
-    int dim; /* 0: there is none */
-    cmg_index n[3];
-    cmg_index step[3]; /* from a row to its next one in that direction */
-} cmgi_points;
-
-/* Every second point in some directions, from the first one that is taken. */
-typedef struct cmgi_halving {
-    cmgi_points fine;
-    cmgi_points coarse;
-    bool halved[3];
-    cmg_index first[3];
-} cmgi_halving;
+#include "transfer/points.h"
 
 /*
- * Looks for the lattice of a square matrix, at that place; `there` NULL on the host. Every entry
- * that is not 0 lies on a neighbour, diagonal ones among them; points->dim is 0 where not.
+ * Guesses the lattice of a square matrix by a sample of its rows; `there` is A on the device, NULL
+ * where it is on the host. points->dim is 0 where there is none.
  */
-cmg_status cmgi_points_find(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
-                            const cmgi_resident *there, cmgi_points *points);
+cmg_status cmgi_points_find(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *there,
+                            cmgi_points *points);
+/* points->dim becomes 0 unless every entry that is not 0 lies on a neighbour, diagonal ones among
+ * them; one pass over A. */
+cmg_status cmgi_points_confirm(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
+                               cmgi_points *points);
 /*
  * Whether P of them is likely to be better than one of aggregates, by a sample of rows: A is
  * symmetric and most of its rows couple alike in the directions that are coarsened.
@@ -52,6 +42,3 @@ cmg_status cmgi_points_suit(cmg_context *ctx, const cmg_csr *A, const cmgi_resid
 cmg_status cmgi_blackbox(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
                          const cmgi_resident *there, const cmgi_points *points, cmgi_csr *P,
                          cmgi_halving *halving);
-/* P^T A P on the host, with the bits of cmgi_galerkin: no A P is kept, and no column looked for. */
-cmg_status cmgi_blackbox_coarse(cmg_context *ctx, const cmg_csr *A, const cmg_csr *P,
-                                const cmgi_halving *halving, cmgi_csr *Ac);

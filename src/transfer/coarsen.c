@@ -9,6 +9,7 @@
 #include "transfer/blackbox.h"
 #include "transfer/classical.h"
 #include "transfer/galerkin.h"
+#include "transfer/miniature.h"
 
 #define ROW(kind, field, ...)                                                                      \
     CMGI_OPTION_ROW(cmg_coarsen_options, "Levels made", kind, field, __VA_ARGS__)
@@ -35,10 +36,17 @@ CMGI_OPTION_FUNCTIONS(cmg_coarsen_options, cmg_coarsen_option, table)
 typedef struct next_level {
     cmgi_csr P;
     cmgi_csr PT; /* on the device, where A of the level after it is formed there */
-    cmgi_halving halving; /* of the points of a lattice */
+    cmgi_csr A; /* empty = to be formed */
+    cmgi_halving halving;
     double *B;   /* columns of P x vectors */
     int vectors;
 } next_level;
+
+/* The lattice of the coarsest level; dim 0 = none. */
+typedef struct last_lattice {
+    cmgi_points points;
+    cmgi_miniature mini;
+} last_lattice;
 
 /* Levels that keep more than this share of the rows cost more than they help. */
 static const double LEAST_GAIN = 0.85;
@@ -71,8 +79,8 @@ static cmg_status vectors_of(const cmg_hierarchy *h, int l, cmgi_place at, int *
 
 /* From level l, whose matrix is at that place. */
 static cmg_status make_transfer(const cmg_hierarchy *h, int l, cmgi_place at,
-                                const cmg_coarsen_options *o, const cmgi_points *points,
-                                double theta, next_level *next)
+                                const cmg_coarsen_options *o, last_lattice *lattice, double theta,
+                                next_level *next)
 {
     cmg_context *ctx = h->ctx;
     const cmgi_resident *there = NULL;
@@ -95,8 +103,13 @@ static cmg_status make_transfer(const cmg_hierarchy *h, int l, cmgi_place at,
         status = cmgi_classical(ctx, &A, theta, o->interpolation, &next->P);
         goto done;
     }
-    if (o->method == CMG_COARSEN_LATTICE && points->dim > 0) {
-        status = cmgi_blackbox(ctx, at, &A, there, points, &next->P, &next->halving);
+    if (o->method == CMG_COARSEN_LATTICE && cmgi_csr_given(&lattice->mini.A)) {
+        status = cmgi_miniature_level(ctx, at, &lattice->points, &lattice->mini, &next->P, &next->A,
+                                      &next->halving);
+        goto done;
+    }
+    if (o->method == CMG_COARSEN_LATTICE && lattice->points.dim > 0) {
+        status = cmgi_blackbox(ctx, at, &A, there, &lattice->points, &next->P, &next->halving);
         goto done;
     }
     CMGI_TRY_GOTO(done, cmgi_strength(ctx, at, &A, block, theta, &S, &couplings));
@@ -134,6 +147,12 @@ static cmg_status form_coarse(const cmg_hierarchy *h, next_level *next, cmgi_csr
     const cmgi_csr *P = &next->P;
     const cmgi_resident *there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
     cmg_csr A;
+    if (cmgi_csr_given(&next->A)) {
+        *coarse = next->A;
+        next->A = (cmgi_csr){0};
+        *sound = true; /* as A and P of the miniature are */
+        return CMG_OK;
+    }
     if (there != NULL && P->there != NULL) {
         const cmgi_triple t = {.A = there, .P = P->there, .PT = &next->PT};
         CMGI_TRY(cmgi_galerkin_there(h->ctx, &t, coarse));
@@ -143,9 +162,7 @@ static cmg_status form_coarse(const cmg_hierarchy *h, next_level *next, cmgi_csr
         return CMG_OK;
     }
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-    CMGI_TRY(next->halving.fine.dim > 0
-                 ? cmgi_blackbox_coarse(h->ctx, &A, &P->view, &next->halving, coarse)
-                 : cmgi_galerkin(h->ctx, NULL, &A, &P->view, true, coarse));
+    CMGI_TRY(cmgi_galerkin(h->ctx, NULL, &A, &P->view, true, coarse));
     *sound = is_finite(P) && is_finite(coarse) && cmgi_csr_has_diagonal(coarse);
     return CMG_OK;
 }
@@ -190,30 +207,32 @@ done:
 
 /* Where the matrix is, or on the host where the device has not enough memory for it. */
 static cmg_status make_somewhere(const cmg_hierarchy *h, int l, const cmg_coarsen_options *o,
-                                 const cmgi_points *points, double theta, next_level *next)
+                                 last_lattice *lattice, double theta, next_level *next)
 {
     const bool on_device = cmgi_hierarchy_there(h, l, CMG_ROLE_A) != NULL;
     if (on_device && o->method != CMG_COARSEN_CLASSICAL) {
-        const cmg_status status = make_transfer(h, l, CMGI_DEVICE, o, points, theta, next);
+        const cmg_status status = make_transfer(h, l, CMGI_DEVICE, o, lattice, theta, next);
         if (status != CMG_ERR_MEMORY) {
             return status;
         }
         cmgi_free(h->ctx, next->B);
         next->B = NULL;
     }
-    return make_transfer(h, l, CMGI_HOST, o, points, theta, next);
+    return make_transfer(h, l, CMGI_HOST, o, lattice, theta, next);
 }
 
 /*
  * The method of all levels, from the last one that there is, and the lattice that its matrix is of.
  * Nodes of several unknowns, and vectors other than constants, are aggregated.
  */
-static cmg_status choose_method(const cmg_hierarchy *h, cmg_coarsen_options *o, cmgi_points *points)
+static cmg_status choose_method(const cmg_hierarchy *h, cmg_coarsen_options *o, last_lattice *lattice)
 {
     cmg_context *ctx = h->ctx;
     const int l = h->levels - 1;
     const cmgi_resident *there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
+    const cmgi_place at = there != NULL ? CMGI_DEVICE : CMGI_HOST;
     const bool any = o->method == CMG_COARSEN_AUTO;
+    cmgi_points *points = &lattice->points;
     int block = 1;
     int vectors = 1;
     bool suits = false;
@@ -225,7 +244,12 @@ static cmg_status choose_method(const cmg_hierarchy *h, cmg_coarsen_options *o, 
         } else {
             CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
         }
-        CMGI_TRY(cmgi_points_find(ctx, there != NULL ? CMGI_DEVICE : CMGI_HOST, &A, there, points));
+        CMGI_TRY(cmgi_points_find(ctx, &A, there, points));
+    }
+    if (points->dim > 0) {
+        CMGI_TRY(cmgi_miniature_find(ctx, at, &A, there, points, &lattice->mini));
+        CMGI_TRY(cmgi_csr_given(&lattice->mini.A) ? CMG_OK
+                                                  : cmgi_points_confirm(ctx, at, &A, points));
     }
     CMGI_CHECK(ctx, o->method != CMG_COARSEN_LATTICE || points->dim > 0, CMG_ERR_ARG,
                "coarsening by lattice: A of level %d is not one of neighbours on a lattice of two "
@@ -244,41 +268,52 @@ static cmg_status choose_method(const cmg_hierarchy *h, cmg_coarsen_options *o, 
     return CMG_OK;
 }
 
+static cmg_status add_level(cmg_hierarchy *h, const cmg_coarsen_options *o, last_lattice *lattice,
+                            bool *added)
+{
+    cmg_context *ctx = h->ctx;
+    const int l = h->levels - 1;
+    next_level next = {0};
+    cmg_status status = make_somewhere(h, l, o, lattice, o->strength, &next);
+    if (status == CMG_OK && !cmgi_csr_given(&next.P) && o->strength > 0 &&
+        lattice->points.dim == 0) {
+        status = make_somewhere(h, l, o, lattice, 0, &next); /* every coupling counts */
+    }
+    if (status == CMG_OK && cmgi_csr_given(&next.P)) {
+        lattice->points = next.halving.coarse;
+        status = append(h, &next, added);
+    }
+    cmgi_csr_free(ctx, &next.P);
+    cmgi_csr_free(ctx, &next.PT);
+    cmgi_csr_free(ctx, &next.A);
+    cmgi_free(ctx, next.B);
+    return status;
+}
+
 cmg_status cmgi_coarsen(cmg_hierarchy *h, cmg_coarsen_options *o, int *levels)
 {
     cmg_context *ctx = h->ctx;
-    cmgi_points points = {0};
+    last_lattice lattice = {.points.dim = 0};
+    cmg_status status = CMG_OK;
     *levels = 0;
-    CMGI_TRY(choose_method(h, o, &points));
+    CMGI_TRY_GOTO(done, choose_method(h, o, &lattice));
     while (*levels < o->levels && h->levels < CMGI_HIERARCHY_LEVELS) {
-        const int l = h->levels - 1;
-        next_level next = {0};
+        const cmg_size left = cmg_hierarchy_rows(h, h->levels - 1);
+        const cmg_size all = cmg_hierarchy_rows(h, 0);
         bool added = false;
-        if (cmg_hierarchy_rows(h, l) <= o->rows) {
+        if (left <= o->rows) {
             break;
         }
-        CMGI_TRY(cmgi_progress(ctx, "coarsening",
-                               cmg_hierarchy_rows(h, 0) - cmg_hierarchy_rows(h, l),
-                               cmg_hierarchy_rows(h, 0)));
-        cmg_status status = make_somewhere(h, l, o, &points, o->strength, &next);
-        if (status == CMG_OK && !cmgi_csr_given(&next.P) && o->strength > 0 &&
-            points.dim == 0) {
-            status = make_somewhere(h, l, o, &points, 0, &next); /* every coupling counts */
-        }
-        if (status == CMG_OK && cmgi_csr_given(&next.P)) {
-            points = next.halving.coarse;
-            status = append(h, &next, &added);
-        }
-        cmgi_csr_free(ctx, &next.P);
-        cmgi_csr_free(ctx, &next.PT);
-        cmgi_free(ctx, next.B);
-        CMGI_TRY(status);
+        CMGI_TRY_GOTO(done, cmgi_progress(ctx, "coarsening", all - left, all));
+        CMGI_TRY_GOTO(done, add_level(h, o, &lattice, &added));
         if (!added) {
             break;
         }
         ++*levels;
     }
-    return CMG_OK;
+done:
+    cmgi_miniature_clear(ctx, &lattice.mini);
+    return status;
 }
 
 cmg_status cmg_hierarchy_coarsen(cmg_hierarchy *h, const cmg_coarsen_options *options, int *levels)

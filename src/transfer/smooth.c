@@ -41,7 +41,6 @@ static cmg_status form_on_device(cmg_context *ctx, const cmg_csr *A, const cmgi_
     return smooth_row(ctx, CMGI_DEVICE, P->csr.rows, &s);
 }
 
-/* P0 becomes P where nothing is smoothed; A = NULL then. */
 static cmg_status take_device(cmg_context *ctx, const cmg_csr *A, const double *d, double factor,
                               cmgi_csr *P0, cmgi_csr *P)
 {
@@ -51,12 +50,7 @@ static cmg_status take_device(cmg_context *ctx, const cmg_csr *A, const double *
     cmg_status status = CMG_OK;
     *P0 = (cmgi_csr){0};
     CMGI_TRY_GOTO(done, on->rows(ctx, &from.csr, &from));
-    if (A != NULL) {
-        CMGI_TRY_GOTO(done, form_on_device(ctx, A, &from, d, factor, &made));
-    } else {
-        made = from;
-        from = (cmgi_resident){0};
-    }
+    CMGI_TRY_GOTO(done, form_on_device(ctx, A, &from, d, factor, &made));
     CMGI_TRY_GOTO(done, on->entries(ctx, &made.csr, &made));
     CMGI_TRY_GOTO(done, cmgi_resident_attach(ctx, &made, P));
 done:
@@ -80,13 +74,12 @@ cmg_status cmgi_smooth_tentative(cmg_context *ctx, cmgi_place at, const cmg_csr 
         CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, A->rows, sizeof *d, &d));
         CMGI_TRY_GOTO(done, cmgi_power_largest(ctx, at, A, d, &lambda));
     }
-    if (at == CMGI_DEVICE) {
-        CMGI_TRY_GOTO(done, take_device(ctx, omega != 0 ? A : NULL, d, omega / lambda, P0, P));
-    } else if (omega != 0) {
-        CMGI_TRY_GOTO(done, form_on_host(ctx, A, &P0->view, d, omega / lambda, P));
+    if (omega == 0) {
+        CMGI_TRY_GOTO(done, cmgi_csr_settle_at(ctx, at, P0, P));
+    } else if (at == CMGI_DEVICE) {
+        CMGI_TRY_GOTO(done, take_device(ctx, A, d, omega / lambda, P0, P));
     } else {
-        *P = *P0;
-        *P0 = (cmgi_csr){0};
+        CMGI_TRY_GOTO(done, form_on_host(ctx, A, &P0->view, d, omega / lambda, P));
     }
 done:
     cmgi_csr_free_at(ctx, at, &F);

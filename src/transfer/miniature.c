@@ -1,0 +1,240 @@
+/* Levels of a lattice of equal rows, made on a small one. */
+#include "transfer/miniature.h"
+
+#include "core/each.h"
+#include "transfer/blackbox.h"
+#include "transfer/galerkin.h"
+
+#include "transfer/miniature.inc"
+
+static cmg_index small_of(cmg_index n)
+{
+    return n < LARGE ? n : 2 * MARGIN + 2 + n % 2;
+}
+
+static cmgi_points small_points(const cmgi_points *large)
+{
+    cmgi_points small = *large;
+    for (int d = 0; d < 3; ++d) {
+        small.n[d] = small_of(large->n[d]);
+    }
+    cmgi_points_order(&small);
+    return small;
+}
+
+static bool is_large(const cmgi_points *p)
+{
+    return p->n[0] >= LARGE || p->n[1] >= LARGE || p->n[2] >= LARGE;
+}
+
+/* Rows of A and P: the inner ones of a miniature are the points 8 and 9. */
+static copying on_points(const cmgi_points *large, const cmgi_points *small, cmg_index rim)
+{
+    copying a = {.large = *large, .small = *small, .by_turns = true};
+    for (int d = 0; d < 3; ++d) {
+        a.same[d] = large->n[d] < LARGE;
+        a.rim[d] = rim;
+        a.middle[d] = MARGIN;
+    }
+    return a;
+}
+
+/* Rows of P^T A P: at half the distance, and all inner ones alike. */
+static copying on_coarse(const cmgi_points *large, const cmgi_halving *small)
+{
+    copying a = {.large = *large, .small = small->coarse};
+    for (int d = 0; d < 3; ++d) {
+        a.same[d] = large->n[d] == a.small.n[d];
+        a.rim[d] = small->halved[d] ? MARGIN / 2 : MARGIN;
+        a.middle[d] = a.rim[d];
+    }
+    return a;
+}
+
+/* ------------------------------------------------------------------ to the large lattice */
+
+/* Rows like those of `rows`, which is on the host, in arrays at a place. */
+static cmg_status copy_rows(cmg_context *ctx, cmgi_place at, const cmg_csr *rows, copying *a,
+                            cmgi_csr *M)
+{
+    cmgi_resident sent = {0};
+    cmg_size nnz = 0;
+    cmg_status status = CMG_OK;
+    a->from = *rows;
+    if (at == CMGI_DEVICE) {
+        CMGI_TRY_GOTO(done, cmgi_resident_send(ctx, rows, &sent));
+        a->from = sent.csr;
+    }
+    M->rows = cmgi_points_rows(&a->large);
+    M->cols = a->corners ? cmgi_points_rows(&a->by.coarse) : M->rows;
+    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, M->rows + 1, sizeof *M->indptr, &M->indptr));
+    a->indptr = M->indptr;
+    CMGI_TRY_GOTO(done, count_copied(ctx, at, M->rows, a));
+    CMGI_TRY_GOTO(done, cmgi_csr_open_at(ctx, at, M, &nnz));
+    a->indices = M->indices;
+    a->values = M->values;
+    CMGI_TRY_GOTO(done, copy_row(ctx, at, M->rows, a));
+done:
+    cmgi_resident_free(ctx, &sent);
+    return status;
+}
+
+static cmg_status copy_to(cmg_context *ctx, cmgi_place at, const cmg_csr *rows, copying *a,
+                          cmgi_csr *M)
+{
+    cmgi_csr made = {0};
+    cmg_status status = copy_rows(ctx, at, rows, a, &made);
+    if (status == CMG_OK) {
+        status = cmgi_csr_settle_at(ctx, at, &made, M);
+    }
+    cmgi_csr_free_at(ctx, at, &made);
+    return status;
+}
+
+/* ------------------------------------------------------------------ a miniature */
+
+/* Takes rows that are in the order of its points, with columns that another lattice numbers. */
+static void renumber(const cmgi_points *from, const cmg_index *row, cmgi_miniature *mini)
+{
+    cmgi_csr *A = &mini->A;
+    A->cols = A->rows;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            int e[3];
+            (void)cmgi_points_steps(from, A->indices[k] - row[i], e);
+            A->indices[k] = (cmg_index)i + e[0] + e[1] * mini->points.step[1] +
+                            e[2] * mini->points.step[2];
+        }
+    }
+}
+
+/* The large lattice's point that a point of the miniature is. */
+static cmg_index large_row(const cmgi_points *large, const cmgi_points *small, cmg_size i,
+                           cmg_index at[3])
+{
+    cmg_index row = 0;
+    cmgi_points_place(small, i, at);
+    for (int d = 0; d < 3; ++d) {
+        at[d] += 2 * at[d] >= small->n[d] ? large->n[d] - small->n[d] : 0;
+        row += at[d] * large->step[d];
+    }
+    return row;
+}
+
+/*
+ * The miniature of a lattice whose rows are those of `A`: NULL = by their numbers, else like those
+ * of a smaller one, as `like` says.
+ */
+static cmg_status gather(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *there,
+                         const cmgi_points *large, const copying *like, cmgi_miniature *mini)
+{
+    const cmgi_points small = small_points(large);
+    const cmg_size rows = cmgi_points_rows(&small);
+    cmgi_miniature made = {.points = small};
+    cmg_index *row = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows, sizeof *row, &row));
+    for (cmg_size i = 0; i < rows; ++i) {
+        cmg_index at[3];
+        row[i] = large_row(large, &small, i, at);
+        row[i] = like != NULL ? (cmg_index)small_row(like, at) : row[i];
+    }
+    CMGI_TRY_GOTO(done, cmgi_rows_on_host(ctx, A, there, row, rows, &made.A));
+    renumber(like != NULL ? &like->small : large, row, &made);
+    *mini = made;
+done:
+    cmgi_free(ctx, row);
+    return status;
+}
+
+cmg_status cmgi_miniature_find(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
+                               const cmgi_resident *there, const cmgi_points *points,
+                               cmgi_miniature *mini)
+{
+    cmgi_resident sent = {0};
+    cmg_size others = 0;
+    cmg_status status = CMG_OK;
+    *mini = (cmgi_miniature){0};
+    if (!is_large(points)) {
+        return CMG_OK;
+    }
+    CMGI_TRY(gather(ctx, A, there, points, NULL, mini));
+    copying a = on_points(points, &mini->points, RIM);
+    a.from = mini->A.view;
+    a.A = mini->A.view;
+    a.large = mini->points; /* its own inner rows first */
+    CMGI_TRY_GOTO(done, differs(ctx, CMGI_HOST, a.A.rows, &a, &others));
+    if (others > 0) {
+        goto done;
+    }
+    a.large = *points;
+    a.A = *A;
+    if (at == CMGI_DEVICE) {
+        CMGI_TRY_GOTO(done, cmgi_resident_send(ctx, &mini->A.view, &sent));
+        a.from = sent.csr;
+    }
+    CMGI_TRY_GOTO(done, differs(ctx, at, A->rows, &a, &others));
+done:
+    cmgi_resident_free(ctx, &sent);
+    if (status != CMG_OK || others > 0) {
+        cmgi_miniature_clear(ctx, mini);
+    }
+    return status;
+}
+
+void cmgi_miniature_clear(cmg_context *ctx, cmgi_miniature *mini)
+{
+    cmgi_csr_free(ctx, &mini->A);
+    *mini = (cmgi_miniature){0};
+}
+
+/* ------------------------------------------------------------------ a level */
+
+/* The large lattice's halving: the same directions. */
+static cmgi_halving enlarge(const cmgi_points *large, const cmgi_halving *small)
+{
+    cmgi_halving by = *small;
+    by.fine = *large;
+    by.coarse = *large;
+    for (int d = 0; d < 3; ++d) {
+        by.coarse.n[d] =
+            by.halved[d] ? (large->n[d] - 1 - by.first[d]) / 2 + 1 : large->n[d];
+    }
+    cmgi_points_order(&by.coarse);
+    return by;
+}
+
+cmg_status cmgi_miniature_level(cmg_context *ctx, cmgi_place at, const cmgi_points *points,
+                                cmgi_miniature *mini, cmgi_csr *P, cmgi_csr *coarse,
+                                cmgi_halving *halving)
+{
+    cmgi_halving small;
+    cmgi_csr small_P = {0};
+    cmgi_csr small_A = {0};
+    cmgi_miniature next = {0};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_blackbox(ctx, CMGI_HOST, &mini->A.view, NULL, &mini->points, &small_P,
+                                      &small));
+    if (!cmgi_csr_given(&small_P)) {
+        goto done;
+    }
+    CMGI_TRY_GOTO(done,
+                  cmgi_galerkin(ctx, NULL, &mini->A.view, &small_P.view, true, &small_A));
+    const cmgi_halving by = enlarge(points, &small);
+    copying a = on_points(points, &mini->points, MARGIN);
+    a.corners = true;
+    a.by = by;
+    CMGI_TRY_GOTO(done, copy_to(ctx, at, &small_P.view, &a, P));
+    a = on_coarse(&by.coarse, &small);
+    CMGI_TRY_GOTO(done, copy_to(ctx, at, &small_A.view, &a, coarse));
+    if (is_large(&by.coarse)) {
+        CMGI_TRY_GOTO(done, gather(ctx, &small_A.view, NULL, &by.coarse, &a, &next));
+    }
+    *halving = by;
+done:
+    cmgi_csr_free(ctx, &small_P);
+    cmgi_csr_free(ctx, &small_A);
+    cmgi_miniature_clear(ctx, mini);
+    *mini = next;
+    return status;
+}

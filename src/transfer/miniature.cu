@@ -1,0 +1,6 @@
+#include "core/each.h"
+
+extern "C" {
+#include "transfer/miniature.h"
+}
+#include "transfer/miniature.inc"

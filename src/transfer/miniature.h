@@ -1,0 +1,34 @@
+/*
+ * A matrix on a lattice whose rows are all alike but near the rim has every kind of its rows on a
+ * small lattice, too. Levels are made there, and their rows copied to where they belong: no product
+ * of the large matrices is formed.
+ *
+ *     large      0 1 2 3 | 4 5 ...            ... n-5 | n-4 ... n-1     alike from 4 to n - 5
+ *     miniature  0 1 2 3 4 5 6 7 | 8 9 (10) |  ...  s-4 ... s-1         n - s is even
+ *
+ * Rows of P and of P^T A P at a distance of 8 or more from the rim depend on inner rows of A alone;
+ * a coarse row is at half the distance, so that all further levels are alike from 4 on again.
+ */
+#pragma once
+#include "csr/place.h"
+#include "csr/resident.h"
+#include "transfer/points.h"
+
+typedef struct cmgi_miniature {
+    cmgi_points points;
+    cmgi_csr A; /* on the host; empty: the large matrix has other rows, or is as small */
+} cmgi_miniature;
+
+/* That of a matrix at a place; one pass over it where rows of the miniature are alike. */
+cmg_status cmgi_miniature_find(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
+                               const cmgi_resident *there, const cmgi_points *points,
+                               cmgi_miniature *mini);
+/*
+ * P of black box multigrid and A of the next level of a large lattice, at that place, with the bits
+ * of cmgi_blackbox and cmgi_galerkin; the miniature becomes that of the next level. P stays empty
+ * where no point can be left out.
+ */
+cmg_status cmgi_miniature_level(cmg_context *ctx, cmgi_place at, const cmgi_points *points,
+                                cmgi_miniature *mini, cmgi_csr *P, cmgi_csr *coarse,
+                                cmgi_halving *halving);
+void cmgi_miniature_clear(cmg_context *ctx, cmgi_miniature *mini);
