@@ -73,7 +73,7 @@ static double entry_of(const sample *s, int row, cmg_index column)
 
 /* A row of the sample as a difference of -div(K grad). */
 typedef struct look {
-    double K[3][3]; /* -1/2 sum of a e_d e_e over the neighbours e */
+    double K[3][3];    /* -1/2 sum of a e_d e_e over the neighbours e */
     double side[3][2]; /* -sum of a over those on one side */
     double sum;
     double diagonal;
@@ -250,7 +250,8 @@ static bool explains(cmg_size rows, cmg_size n, cmg_size plane, const cmg_index 
 {
     const cmg_size in_plane = plane > 0 ? plane : rows;
     bool all = n >= CMGI_LEAST_POINTS && in_plane % n == 0 && rows % in_plane == 0 &&
-               in_plane / n >= CMGI_LEAST_POINTS && (plane == 0 || rows / plane >= CMGI_LEAST_POINTS);
+               in_plane / n >= CMGI_LEAST_POINTS &&
+               (plane == 0 || rows / plane >= CMGI_LEAST_POINTS);
     *p = (cmgi_points){plane > 0 ? 3 : 2,
                        {(cmg_index)n, (cmg_index)(in_plane / n), (cmg_index)(rows / in_plane)},
                        {1, (cmg_index)n, (cmg_index)in_plane}};

@@ -36,9 +36,9 @@ CMGI_OPTION_FUNCTIONS(cmg_coarsen_options, cmg_coarsen_option, table)
 typedef struct next_level {
     cmgi_csr P;
     cmgi_csr PT; /* on the device, where A of the level after it is formed there */
-    cmgi_csr A; /* empty = to be formed */
+    cmgi_csr A;  /* empty = to be formed */
     cmgi_halving halving;
-    double *B;   /* columns of P x vectors */
+    double *B; /* columns of P x vectors */
     int vectors;
 } next_level;
 
@@ -225,7 +225,8 @@ static cmg_status make_somewhere(const cmg_hierarchy *h, int l, const cmg_coarse
  * The method of all levels, from the last one that there is, and the lattice that its matrix is of.
  * Nodes of several unknowns, and vectors other than constants, are aggregated.
  */
-static cmg_status choose_method(const cmg_hierarchy *h, cmg_coarsen_options *o, last_lattice *lattice)
+static cmg_status choose_method(const cmg_hierarchy *h, cmg_coarsen_options *o,
+                                last_lattice *lattice)
 {
     cmg_context *ctx = h->ctx;
     const int l = h->levels - 1;

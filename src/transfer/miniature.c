@@ -102,8 +102,8 @@ static void renumber(const cmgi_points *from, const cmg_index *row, cmgi_miniatu
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
             int e[3];
             (void)cmgi_points_steps(from, A->indices[k] - row[i], e);
-            A->indices[k] = (cmg_index)i + e[0] + e[1] * mini->points.step[1] +
-                            e[2] * mini->points.step[2];
+            A->indices[k] =
+                (cmg_index)i + e[0] + e[1] * mini->points.step[1] + e[2] * mini->points.step[2];
         }
     }
 }
@@ -197,8 +197,7 @@ static cmgi_halving enlarge(const cmgi_points *large, const cmgi_halving *small)
     by.fine = *large;
     by.coarse = *large;
     for (int d = 0; d < 3; ++d) {
-        by.coarse.n[d] =
-            by.halved[d] ? (large->n[d] - 1 - by.first[d]) / 2 + 1 : large->n[d];
+        by.coarse.n[d] = by.halved[d] ? (large->n[d] - 1 - by.first[d]) / 2 + 1 : large->n[d];
     }
     cmgi_points_order(&by.coarse);
     return by;
@@ -213,13 +212,12 @@ cmg_status cmgi_miniature_level(cmg_context *ctx, cmgi_place at, const cmgi_poin
     cmgi_csr small_A = {0};
     cmgi_miniature next = {0};
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_blackbox(ctx, CMGI_HOST, &mini->A.view, NULL, &mini->points, &small_P,
-                                      &small));
+    CMGI_TRY_GOTO(
+        done, cmgi_blackbox(ctx, CMGI_HOST, &mini->A.view, NULL, &mini->points, &small_P, &small));
     if (!cmgi_csr_given(&small_P)) {
         goto done;
     }
-    CMGI_TRY_GOTO(done,
-                  cmgi_galerkin(ctx, NULL, &mini->A.view, &small_P.view, true, &small_A));
+    CMGI_TRY_GOTO(done, cmgi_galerkin(ctx, NULL, &mini->A.view, &small_P.view, true, &small_A));
     const cmgi_halving by = enlarge(points, &small);
     copying a = on_points(points, &mini->points, MARGIN);
     a.corners = true;

@@ -145,6 +145,7 @@ static int check_coarsening(const cmg_csr *A, const extras *e)
         cmg_coarsen_options o;
         cmg_coarsen_options_default(&o);
         o.rows = 5;
+        o.method = CMG_COARSEN_AGGREGATION;
         o.strength = ways[w].strength;
         o.omega = ways[w].omega;
         o.filter = ways[w].filter;
