@@ -27,7 +27,7 @@ static bool is_large(const cmgi_points *p)
     return p->n[0] >= LARGE || p->n[1] >= LARGE || p->n[2] >= LARGE;
 }
 
-/* Rows of A and P: the inner ones of a miniature are the points 8 and 9. */
+/* Rows of A and P: the inner ones of a miniature are the points 6 and 7. */
 static copying on_points(const cmgi_points *large, const cmgi_points *small, cmg_index rim)
 {
     copying a = {.large = *large, .small = *small, .by_turns = true};

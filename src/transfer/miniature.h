@@ -3,11 +3,11 @@
  * small lattice, too. Levels are made there, and their rows copied to where they belong: no product
  * of the large matrices is formed.
  *
- *     large      0 1 2 3 | 4 5 ...            ... n-5 | n-4 ... n-1     alike from 4 to n - 5
- *     miniature  0 1 2 3 4 5 6 7 | 8 9 (10) |  ...  s-4 ... s-1         n - s is even
+ *     large      0 1 2 | 3 4 5 ...           ... n-4 | n-3 n-2 n-1    alike from 3 to n - 4
+ *     miniature  0 1 2 3 4 5 | 6 7 (8) |     ...       s-3 s-2 s-1    n - s is even
  *
- * Rows of P and of P^T A P at a distance of 8 or more from the rim depend on inner rows of A alone;
- * a coarse row is at half the distance, so that all further levels are alike from 4 on again.
+ * Rows of P and of P^T A P at a distance of 6 or more from the rim depend on inner rows of A alone;
+ * a coarse row is at half the distance, so that all further levels are alike from 3 on again.
  */
 #pragma once
 #include "csr/place.h"
