@@ -8,10 +8,11 @@
  * new ones. One JSON line.
  *
  *   first [--dim 2|3] [--cells N] [--distort D] [--backend cpu|cuda] [--threads N] [--repeat N]
- *         [--options TEXT] [--matrix 1] [--dirichlet eliminate|identity|identity-keep] [--whole 1]
+ *         [--options TEXT] [--matrix 1] [--element q1|p1|q2|p2]
+ *         [--dirichlet eliminate|identity|identity-keep] [--whole 1]
  *
- * With --matrix 1 the finest matrix is all that there is: levels are algebraic. With --whole 1 the
- * transfer of identity rows has entries at fixed nodes.
+ * With --matrix 1 the finest matrix is all that there is, of any element: levels are algebraic.
+ * With --whole 1 the transfer of identity rows has entries at fixed nodes.
  */
 #include "bench.h"
 #include "q1.h"
@@ -28,6 +29,7 @@ typedef struct settings {
     bench_problem p;
     const char *text; /* options of the solver */
     bool matrix;      /* A alone */
+    int element;      /* of A alone */
     int boundary;     /* cmg_boundary */
     bool whole;
 } settings;
@@ -211,12 +213,13 @@ static void print_line(const settings *s, cmg_context *ctx, cmg_size n, const co
 {
     double copy = 0;
     (void)cmg_context_bandwidth(ctx, &copy);
-    printf("{\"benchmark\": \"first\", \"problem\": \"q1-%dd-%d\", \"distort\": %g, \"unknowns\": "
+    printf("{\"benchmark\": \"first\", \"problem\": \"%s-%dd-%d\", \"distort\": %g, \"unknowns\": "
            "%lld, \"matrix_alone\": %s, \"dirichlet\": \"%s\", \"whole_transfer\": %s, "
            "\"backend\": \"%s\", \"options\": \"%s\", ",
-           s->p.dim, s->p.cells, s->p.distort, (long long)n, s->matrix ? "true" : "false",
-           cmg_fem_enum_name("boundary", s->boundary), s->whole ? "true" : "false",
-           cmg_enum_name("backend", (int)s->p.context.backend), s->text);
+           cmg_fem_enum_name("element", s->element), s->p.dim, s->p.cells, s->p.distort,
+           (long long)n, s->matrix ? "true" : "false", cmg_fem_enum_name("boundary", s->boundary),
+           s->whole ? "true" : "false", cmg_enum_name("backend", (int)s->p.context.backend),
+           s->text);
     printf("\"check_seconds\": %.5g, \"setup_seconds\": %.5g, \"first_setup_seconds\": %.5g, "
            "\"solve_seconds\": %.5g, \"first_solution_seconds\": %.5g, "
            "\"host_setup_seconds\": %.5g, \"refresh_seconds\": %.5g, \"iterations\": %d, "
@@ -237,7 +240,7 @@ static void print_line(const settings *s, cmg_context *ctx, cmg_size n, const co
 static cmg_status measure(cmg_context *ctx, const settings *s, copies *c, result *r, cmg_size *n)
 {
     cmg_hierarchy *h = NULL;
-    cmg_status status = s->matrix ? q1_matrix(ctx, s->p.dim, s->p.cells, &h)
+    cmg_status status = s->matrix ? q1_matrix(ctx, &s->p, (cmg_element)s->element, &h)
                         : s->boundary
                             ? q1_bounded(ctx, &s->p, (cmg_boundary)s->boundary, s->whole, &h)
                             : q1_problem(ctx, &s->p, &h);
@@ -260,14 +263,16 @@ int main(int argc, char **argv)
     settings s = {.p = {.dim = 3, .cells = 128, .repeat = 5},
                   .text = "format=compressed precision=mixed"};
     const char *dirichlet = cmg_fem_enum_name("boundary", 0);
-    const bench_option own[] = {{"--matrix", BENCH_FLAG, &s.matrix},
-                                {"--whole", BENCH_FLAG, &s.whole},
-                                {"--options", BENCH_TEXT, &s.text},
-                                {"--dirichlet", BENCH_TEXT, &dirichlet},
-                                {0}};
+    const char *element = cmg_fem_enum_name("element", 0);
+    const bench_option own[] = {
+        {"--matrix", BENCH_FLAG, &s.matrix}, {"--whole", BENCH_FLAG, &s.whole},
+        {"--options", BENCH_TEXT, &s.text},  {"--dirichlet", BENCH_TEXT, &dirichlet},
+        {"--element", BENCH_TEXT, &element}, {0}};
     if (!bench_parse("first", argc, argv, &s.p, own) ||
         cmg_solver_options_set(&s.p.solver, s.text) != CMG_OK ||
-        cmg_fem_enum_parse("boundary", dirichlet, &s.boundary) != CMG_OK) {
+        cmg_fem_enum_parse("boundary", dirichlet, &s.boundary) != CMG_OK ||
+        cmg_fem_enum_parse("element", element, &s.element) != CMG_OK ||
+        (s.element != 0 && !s.matrix)) {
         return 1;
     }
     cmg_context *ctx = NULL;

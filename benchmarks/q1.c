@@ -3,11 +3,12 @@
 
 #include <math.h>
 
-static cmg_status generate(cmg_context *ctx, int dim, int cells, int levels, double distort,
-                           cmg_boundary boundary, cmg_hierarchy **h)
+static cmg_status generate_of(cmg_context *ctx, cmg_element element, int dim, int cells, int levels,
+                              double distort, cmg_boundary boundary, cmg_hierarchy **h)
 {
     cmg_generate_options o;
     cmg_generate_options_default(&o);
+    o.element = element;
     o.boundary = boundary;
     o.dim = dim;
     o.cells = cells;
@@ -19,23 +20,38 @@ static cmg_status generate(cmg_context *ctx, int dim, int cells, int levels, dou
     return cmg_hierarchy_generate(ctx, &o, h);
 }
 
+static cmg_status generate(cmg_context *ctx, int dim, int cells, int levels, double distort,
+                           cmg_boundary boundary, cmg_hierarchy **h)
+{
+    return generate_of(ctx, CMG_ELEMENT_Q1, dim, cells, levels, distort, boundary, h);
+}
+
 cmg_status q1_hierarchy(cmg_context *ctx, int dim, int cells, cmg_hierarchy **h)
 {
     return generate(ctx, dim, cells, 0, 0, CMG_BOUNDARY_ELIMINATE, h);
 }
 
-cmg_status q1_matrix(cmg_context *ctx, int dim, int cells, cmg_hierarchy **h)
-{
-    return generate(ctx, dim, cells, 1, 0, CMG_BOUNDARY_ELIMINATE, h);
-}
-
-cmg_status q1_distorted(cmg_context *ctx, int dim, int cells, double distort, cmg_hierarchy **h)
+static int levels_of(int cells)
 {
     int levels = 1;
     for (int n = cells; n % 2 == 0 && n > 16; n /= 2) {
         ++levels;
     }
-    return generate(ctx, dim, cells, levels, distort, CMG_BOUNDARY_ELIMINATE, h);
+    return levels;
+}
+
+cmg_status q1_matrix(cmg_context *ctx, const bench_problem *p, cmg_element element,
+                     cmg_hierarchy **h)
+{
+    const int levels = p->distort > 0 ? levels_of(p->cells) : 1; /* which nodes are shifted */
+    cmg_status status =
+        generate_of(ctx, element, p->dim, p->cells, levels, p->distort, CMG_BOUNDARY_ELIMINATE, h);
+    return status == CMG_OK ? cmg_hierarchy_select(*h, 0, levels - 1) : status;
+}
+
+cmg_status q1_distorted(cmg_context *ctx, int dim, int cells, double distort, cmg_hierarchy **h)
+{
+    return generate(ctx, dim, cells, levels_of(cells), distort, CMG_BOUNDARY_ELIMINATE, h);
 }
 
 cmg_status q1_templates(cmg_context *ctx, int dim, int cells, cmg_hierarchy **h)
