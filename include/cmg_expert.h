@@ -305,11 +305,12 @@ typedef struct cmg_coarsen_options {
     /** Smooth P by A without its weak entries, default true; nodes of one unknown only. */
     bool filter;
     /**
-     * Default auto: classical where the matrix is on the host, a CPU solves, A is symmetric, one in
-     * fifty of its couplings or more is weak, and two couplings reach less than 3.6 times as many
-     * rows as one, as they do in the plane (in space 4 times and more): it takes half the
-     * iterations there, for twice the entries of coarse levels. Nodes of several unknowns are
-     * always aggregated. Sources: Ruge, Stueben 1987; De Sterck, Falgout, Nolting, Yang 2008.
+     * Default auto, for one unknown a node and constants: lattice where A is symmetric and its rows
+     * are points of a lattice, at most 8 % of which couple unevenly; else classical where the
+     * matrix is on the host, a CPU solves, A is symmetric, one in fifty of its couplings or more is
+     * weak, and two couplings reach less than 3.6 times as many rows as one, as they do in the
+     * plane; else aggregation. Lattice is refused (CMG_ERR_ARG) where there is none. Sources: Dendy
+     * 1982; Ruge, Stueben 1987; De Sterck, Falgout, Nolting, Yang 2008.
      */
     cmg_coarsen_method method;
     /** Classical: most entries a row of P, 0 = all, default 5. */
@@ -323,11 +324,11 @@ static inline void cmg_coarsen_options_default(cmg_coarsen_options *options)
     cmg_coarsen_options_init(options, sizeof *options);
 }
 /**
- * Appends levels by smoothed aggregation below the coarsest: of a matrix alone, or where the
- * coarsest mesh is still large. They hold the vectors of kind "nullspace" of that level; else rigid
- * body modes, from its coordinates and the attribute block_size (2 or 3); else constants. A solver
- * does this by itself (cmg_solver_options.coarsen); this keeps the levels in the hierarchy, and in
- * its file. The same result for any number of threads. Source: Vanek, Mandel, Brezina 1996; Bell,
+ * Appends levels below the coarsest: of a matrix alone, or where the coarsest mesh is still large.
+ * They hold the vectors of kind "nullspace" of that level; else rigid body modes, from its
+ * coordinates and the attribute block_size (2 or 3); else constants. A solver does this by itself
+ * (cmg_solver_options.coarsen); this keeps the levels in the hierarchy, and in its file. The same
+ * result for any number of threads. Source of aggregation: Vanek, Mandel, Brezina 1996; Bell,
  * Dalton, Olson 2012.
  *
  * @param[in]  options  NULL = defaults

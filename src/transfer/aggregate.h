@@ -31,20 +31,15 @@ typedef struct cmgi_aggregates {
  * (-a_ij for a_ii > 0; Frobenius norm of a block where block > 1) and m_i the largest c_ij of a
  * row, j is strong for i where c_ij >= theta sqrt(m_i m_j). Rows whose off-diagonal entries do not
  * matter (together under a tenth of the diagonal) are isolated: they have no neighbours. A and S
- * are at the same place; *couplings is the number of entries of S.
+ * are at the same place.
  */
 cmg_status cmgi_strength(cmg_context *ctx, cmgi_place at, const cmg_csr *A, int block, double theta,
-                         cmgi_csr *S, cmg_size *couplings);
+                         cmgi_csr *S);
 /*
- * Aggregates of a graph of strong couplings; isolated nodes belong to none. Graphs of more than
- * `in_order` couplings are aggregated around an independent set, in parallel; smaller ones in the
- * order of the nodes, which takes one thread 0.1 s at most and follows a grid where the numbering
- * does: the cycle then needs a third fewer iterations. S has that many couplings, and is where the
- * aggregates will be.
+ * Aggregates of a graph of strong couplings around an independent set; isolated nodes belong to
+ * none. S is where the aggregates will be.
  */
-enum { CMGI_AGGREGATE_IN_ORDER = 1 << 24 };
-cmg_status cmgi_aggregate(cmg_context *ctx, cmgi_place at, const cmg_csr *S, cmg_size couplings,
-                          cmg_size in_order, cmgi_aggregates *agg);
+cmg_status cmgi_aggregate(cmg_context *ctx, cmgi_place at, const cmg_csr *S, cmgi_aggregates *agg);
 void cmgi_aggregates_free(cmg_context *ctx, cmgi_aggregates *agg);
 /*
  * P_0 and the coarse vectors: B is rows x vectors by rows, NULL = a constant for each unknown of a

@@ -89,7 +89,6 @@ static cmg_status make_transfer(const cmg_hierarchy *h, int l, cmgi_place at,
     cmgi_csr P0 = {0};
     cmgi_aggregates agg = {0};
     double *B = NULL;
-    cmg_size couplings = 0;
     int block = 1;
     cmg_status status = CMG_OK;
     if (at == CMGI_DEVICE) {
@@ -112,8 +111,8 @@ static cmg_status make_transfer(const cmg_hierarchy *h, int l, cmgi_place at,
         status = cmgi_blackbox(ctx, at, &A, there, &lattice->points, &next->P, &next->halving);
         goto done;
     }
-    CMGI_TRY_GOTO(done, cmgi_strength(ctx, at, &A, block, theta, &S, &couplings));
-    CMGI_TRY_GOTO(done, cmgi_aggregate(ctx, at, &S.view, couplings, CMGI_AGGREGATE_IN_ORDER, &agg));
+    CMGI_TRY_GOTO(done, cmgi_strength(ctx, at, &A, block, theta, &S));
+    CMGI_TRY_GOTO(done, cmgi_aggregate(ctx, at, &S.view, &agg));
     CMGI_FREE_AT(ctx, at, S.values); /* sizes of couplings decide no more */
     S.values = NULL;
     if (!gains(&agg, next->vectors, A.rows)) {

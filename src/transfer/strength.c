@@ -28,12 +28,13 @@ static cmg_status condense(cmg_context *ctx, cmgi_place at, const cmg_csr *A, in
 }
 
 cmg_status cmgi_strength(cmg_context *ctx, cmgi_place at, const cmg_csr *A, int block, double theta,
-                         cmgi_csr *S, cmg_size *couplings)
+                         cmgi_csr *S)
 {
     cmgi_csr made = {.rows = A->rows / block, .cols = A->rows / block};
     cmgi_coupling *of = NULL;
     node_rows C;
     norms w = {.block = block};
+    cmg_size couplings = 0;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, condense(ctx, at, A, block, &w, &C));
     CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, C.rows, sizeof *of, &of));
@@ -41,7 +42,7 @@ cmg_status cmgi_strength(cmg_context *ctx, cmgi_place at, const cmg_csr *A, int 
     CMGI_TRY_GOTO(done, look_at_row(ctx, at, C.rows, &(looking){C, of}));
     choosing choice = {.C = C, .of = of, .theta = theta, .offset = made.indptr};
     CMGI_TRY_GOTO(done, choose_strong(ctx, at, C.rows, &choice));
-    CMGI_TRY_GOTO(done, cmgi_csr_open_at(ctx, at, &made, couplings));
+    CMGI_TRY_GOTO(done, cmgi_csr_open_at(ctx, at, &made, &couplings));
     choice.columns = made.indices;
     choice.values = made.values;
     CMGI_TRY_GOTO(done, choose_strong(ctx, at, C.rows, &choice));

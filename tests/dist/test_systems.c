@@ -64,7 +64,9 @@ TEST(elasticity)
 
 TEST(without_coordinates)
 {
-    (void)same_as_one("shape=beam cells=48 levels=2 problem=elasticity no-coords", "");
+    /* in fp32 one rank meets a mode of the body twice, and takes 6 iterations more */
+    (void)same_as_one("shape=beam cells=48 levels=2 problem=elasticity no-coords",
+                      "precision=fp64");
 }
 
 TEST(other_systems)

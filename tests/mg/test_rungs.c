@@ -15,6 +15,7 @@ static const char *const places[] = {"one level", "three levels", "two ranks", "
 /*
  * `text` is what `fallback` begins a clause with, NULL where the rung is not to be reached:
  *
+ *   spai               levels of a matrix alone are good enough for jacobi
  *   new smoother       on ranks new values need a new solver: keep_map is refused
  *   algebraic levels   a matrix alone has them already; ranks divide the levels that are given
  *   direct solve       so small a definite matrix alone is factorised at once, and ranks have no
@@ -64,7 +65,7 @@ static const rung rungs[] = {
      .kind = OWN_WIND,
      .n = 31,
      .options = "smoother=jacobi max_it=200 collapse=0",
-     .text = {SPAI, SPAI, SPAI, SPAI}},
+     .text = {NULL, SPAI, SPAI, SPAI}},
     {.name = "direct solve",
      .kind = OWN_SCALED,
      .n = 15,

@@ -14,15 +14,12 @@ TEST(aggregates_are_a_partition)
                           {{9, 8, 7}, {1, 1, 1}, false},
                           {{40, 20, 1}, {1, 0.001, 0}, false},
                           {{300, 1, 1}, {1, 0, 0}, true}};
-    for (size_t way = 0; way < 2 * sizeof grids / sizeof grids[0]; ++way) {
-        const size_t t = way / 2;
+    for (size_t t = 0; t < sizeof grids / sizeof grids[0]; ++t) {
         scoped_csr A = grid_matrix(&grids[t]);
         scoped_csr S = {0};
         cmgi_aggregates agg = {0};
-        cmg_size couplings = 0;
-        CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &A.view, 1, 0.25, &S, &couplings));
-        CHECK_OK(cmgi_aggregate(ctx, CMGI_HOST, &S.view, couplings,
-                                way % 2 ? 0 : CMGI_AGGREGATE_IN_ORDER, &agg));
+        CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &A.view, 1, 0.25, &S));
+        CHECK_OK(cmgi_aggregate(ctx, CMGI_HOST, &S.view, &agg));
         scoped cmg_size *members = calloc((size_t)agg.count, sizeof *members);
         bool sound = true;
         for (cmg_size i = 0; i < agg.nodes; ++i) {
@@ -59,7 +56,6 @@ TEST(tentative_holds_the_vectors)
     scoped_csr S = {0};
     scoped_csr P = {0};
     cmgi_aggregates agg = {0};
-    cmg_size couplings = 0;
     double *Bc = NULL;
     scoped double *B = malloc((size_t)A.rows * VECTORS * sizeof *B);
     for (cmg_size i = 0; i < A.rows; ++i) {
@@ -67,8 +63,8 @@ TEST(tentative_holds_the_vectors)
         B[i * VECTORS + 1] = (double)(i % 12);
         B[i * VECTORS + 2] = (double)(i / 12) * 0.1 + 3;
     }
-    CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &A.view, 1, 0.25, &S, &couplings));
-    CHECK_OK(cmgi_aggregate(ctx, CMGI_HOST, &S.view, couplings, CMGI_AGGREGATE_IN_ORDER, &agg));
+    CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &A.view, 1, 0.25, &S));
+    CHECK_OK(cmgi_aggregate(ctx, CMGI_HOST, &S.view, &agg));
     CHECK_OK(cmgi_tentative(ctx, &agg, 1, VECTORS, B, &P, &Bc));
     CHECK(P.rows == A.rows && P.cols == agg.count * VECTORS);
     double worst = 0;
@@ -216,11 +212,10 @@ TEST(independent_sets_repeat)
     const int before = ctx->threads;
     scoped_csr S = {0};
     cmgi_aggregates agg[2] = {{0}};
-    cmg_size couplings = 0;
-    CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &A.view, 1, 0.25, &S, &couplings));
+    CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &A.view, 1, 0.25, &S));
     for (int t = 0; t < 2; ++t) {
         ctx->threads = t == 0 ? 1 : 4;
-        CHECK_OK(cmgi_aggregate(ctx, CMGI_HOST, &S.view, couplings, 0, &agg[t]));
+        CHECK_OK(cmgi_aggregate(ctx, CMGI_HOST, &S.view, &agg[t]));
         ctx->threads = before;
     }
     CHECK(agg[0].count == agg[1].count);

@@ -364,7 +364,7 @@ def test_progress_stops_and_exceptions_come_through():
         raise cascademg.StateError("too quick to be asked")
 
 
-@pytest.mark.parametrize("method", ["aggregation", "classical", "auto"])
+@pytest.mark.parametrize("method", ["aggregation", "classical", "lattice", "auto"])
 def test_levels_of_a_matrix(method, rng):
     n = 40  # 5 points, a direction that rules: weak couplings, and a plane graph
     line = sp.diags([-1.0, 2.0, -1.0], [-1, 0, 1], (n, n))
