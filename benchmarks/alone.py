@@ -132,7 +132,7 @@ def problems(tool, folder, small):
         for name, more in (("plain", []), ("distorted", ["--distort", "0.4"])):
             yield "elasticity", f"{element} {dim}D {name}", *generated(tool, folder, [
                 "--element", element, "--dim", str(dim), "--cells", str(cells), "--problem", "elasticity", *more])
-    for name in OTHERS:
+    for name in OTHERS if not small else ():
         path = os.path.join(SHARED, name + ".mtx")
         if os.path.exists(path):
             yield "others", name, sp.csr_matrix(scipy.io.mmread(path)), {}

@@ -215,16 +215,24 @@ def robust_compare():
 
 
 @table
-def aggregation():
-    """A matrix alone: iterations of plain `cmg solve` and of CG with PyAMG's smoothed aggregation at its defaults."""
-    found = read("aggregation")
-    rows = [[line["problem"], f"{line['unknowns'] / 1e3:.3g} k", line["pyamg_iterations"], line["iterations"],
-             number(line["ratio"], 2)] for line in found]
-    ratio = sorted(line["ratio"] for line in found)
-    if ratio:
-        rows.append([f"within 1.2: {sum(r <= 1.2 for r in ratio)} of {len(ratio)}", "", "", "median",
-                     number(ratio[len(ratio) // 2], 2)])
-    return markdown(["problem", "unknowns", "it PyAMG", "it", "over PyAMG's"], rows)
+def matrix_alone():
+    """A matrix alone: plain `cmg solve` beside the best peer of each problem; of what both solve, counts and seconds over its."""
+    groups = {}
+    for line in read("matrix-alone"):
+        groups.setdefault(line["group"], []).append(line)
+        groups.setdefault("all", []).append(line)
+    rows = []
+    for group in [g for g in groups if g != "all"] + ["all"] * ("all" in groups):
+        found = groups[group]
+        both = [line for line in found if line["solved"] and "fewest" in line]
+        cells = []
+        for key, bound in (("iterations_over", 1.2), ("seconds_over", 1)):
+            ratio = sorted(line[key] for line in both) or [0]
+            cells += [number(ratio[len(ratio) // 2], 2), number(ratio[-1], 2), sum(r <= bound for r in ratio)]
+        rows.append([group, len(found), sum(line["solved"] for line in found), sum(not line["solved"] and "fewest" in line for line in found),
+                     len(both), *cells])
+    return markdown(["problems", "number", "solved", "by a peer alone", "by both", "it over the fewest: median", "most", "within 1.2",
+                     "s over the fastest: median", "most", "at most 1"], rows)
 
 
 @table
