@@ -304,7 +304,7 @@ cmg_status cmgi_classical_suits(cmg_context *ctx, const cmg_csr *A, double theta
 {
     const cmgi_strong s = {A, theta};
     const cmg_size n = A->rows;
-    const cmg_size step = n > SAMPLE ? n / SAMPLE : 1;
+    const cmg_size step = n > SAMPLE ? n / SAMPLE | 1 : 1; /* odd: not along a side of a grid */
     sampled of = {0};
     bool *seen = NULL;
     cmg_index *list = NULL;

@@ -305,9 +305,10 @@ TEST(choice_follows_the_couplings)
 {
     const grid even = {{40, 30, 1}, {1, 1, 0}, false};
     const grid lines = {{40, 30, 1}, {1, 0.01, 0}, false};
-    cmgi_csr A[4] = {jumping(40, 30, 1), grid_matrix(&lines), grid_matrix(&even),
-                     jumping(12, 11, 10)};
-    for (int t = 0; t < 4; ++t) {
+    enum { CASES = 5 }; /* the last: 256 rows on are the same place of a plane of the grid */
+    cmgi_csr A[CASES] = {jumping(40, 30, 1), grid_matrix(&lines), grid_matrix(&even),
+                         jumping(12, 11, 10), jumping(32, 32, 32)};
+    for (int t = 0; t < CASES; ++t) {
         const cmg_csr view = cmgi_csr_view(&A[t]);
         bool suits = false;
         CHECK_OK(cmgi_classical_suits(ctx, &view, THETA, &suits));
@@ -321,7 +322,7 @@ TEST(choice_follows_the_couplings)
     bool suits = true;
     CHECK_OK(cmgi_classical_suits(ctx, &view, THETA, &suits));
     CHECK(!suits);
-    for (int t = 0; t < 4; ++t) {
+    for (int t = 0; t < CASES; ++t) {
         cmgi_csr_free(ctx, &A[t]);
     }
 }
