@@ -149,6 +149,7 @@ static const cmgi_name coarsen_methods[] = {
     {CMG_COARSEN_AUTO, "auto", "by the couplings of A"},
     {CMG_COARSEN_AGGREGATION, "aggregation", "aggregates of rows, P smoothed"},
     {CMG_COARSEN_CLASSICAL, "classical", "some of the rows, extended+i interpolation"},
+    {CMG_COARSEN_AIR, "air", "some of the rows, approximate ideal restriction"},
 };
 
 static const cmgi_name_table tables[] = {

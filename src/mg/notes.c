@@ -139,7 +139,8 @@ void cmgi_note_completion(const cmgi_setup *s)
         cmgi_note(s->levels, "algebraic levels %d to %d: %lld rows to %lld, by %s", first, last,
                   (long long)cmg_hierarchy_rows(s->h, first - 1),
                   (long long)cmg_hierarchy_rows(s->h, last),
-                  c->method == CMG_COARSEN_CLASSICAL
+                  c->method == CMG_COARSEN_AIR ? "approximate ideal restriction, as flow rules in A"
+                  : c->method == CMG_COARSEN_CLASSICAL
                       ? "classical coarsening, as A is plane and has weak couplings"
                       : "smoothed aggregation");
     }

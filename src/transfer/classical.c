@@ -262,6 +262,11 @@ typedef struct sampled {
     cmg_size couplings;
     cmg_size weak;
     cmg_size lopsided; /* a_ij is not a_ji */
+    double sizes;      /* of a_ij and a_ji; of their differences, the larger ones, a_ij */
+    double differences;
+    double larger;
+    double own;
+    double opposed; /* of other sign than the diagonal */
 } sampled;
 
 /* Adds the columns of row i that are not 0 to a list, each once. */
@@ -276,31 +281,38 @@ static void add_columns(const cmg_csr *A, cmg_size i, bool *seen, cmg_index *lis
     }
 }
 
-static bool is_lopsided(const cmg_csr *A, cmg_size i, cmg_size k)
+static double entry(const cmg_csr *A, cmg_index i, cmg_size j)
 {
-    const cmg_index j = A->indices[k];
-    double other = 0;
-    for (cmg_size e = A->indptr[j]; e < A->indptr[j + 1]; ++e) {
-        other = A->indices[e] == i ? A->values[e] : other;
+    double value = 0;
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        value = A->indices[k] == j ? A->values[k] : value;
     }
-    return fabs(other - A->values[k]) > 1e-8 * fabs(A->values[k]);
+    return value;
 }
 
 static void look_at_couplings(const cmgi_strong *s, cmg_size i, sampled *to)
 {
     const cmg_csr *A = s->A;
-    cmg_size others = 0;
+    const double sign = cmgi_csr_diagonal_at(A, i) < 0 ? 1 : -1;
+    to->weak -= cmgi_strong_entries(s, i, NULL, NULL);
     for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        if (A->indices[k] != i && A->values[k] != 0) {
-            ++others;
-            to->lopsided += is_lopsided(A, i, k);
+        const double there = A->values[k];
+        if (A->indices[k] == i || there == 0) {
+            continue;
         }
+        const double back = entry(A, A->indices[k], i);
+        ++to->couplings;
+        ++to->weak;
+        to->lopsided += fabs(back - there) > 1e-8 * fabs(there);
+        to->sizes += fabs(there) + fabs(back);
+        to->differences += fabs(there - back);
+        to->larger += fmax(fabs(there), fabs(back));
+        to->own += fabs(there);
+        to->opposed += sign * there > 0 ? fabs(there) : 0;
     }
-    to->couplings += others;
-    to->weak += others - cmgi_strong_entries(s, i, NULL, NULL);
 }
 
-cmg_status cmgi_classical_suits(cmg_context *ctx, const cmg_csr *A, double theta, bool *suits)
+cmg_status cmgi_look_for_levels(cmg_context *ctx, const cmg_csr *A, double theta, cmgi_suits *suits)
 {
     const cmgi_strong s = {A, theta};
     const cmg_size n = A->rows;
@@ -325,8 +337,11 @@ cmg_status cmgi_classical_suits(cmg_context *ctx, const cmg_csr *A, double theta
             seen[list[k]] = false;
         }
     }
-    *suits = of.lopsided == 0 && 50 * of.weak >= of.couplings && of.weak > 0 &&
-             10 * of.two < 36 * of.one;
+    suits->plane = 10 * of.two < 36 * of.one;
+    suits->classical =
+        suits->plane && of.lopsided == 0 && 50 * of.weak >= of.couplings && of.weak > 0;
+    suits->flow = of.sizes > 0 && of.differences >= 0.6 * of.sizes && of.larger >= 0.7 * of.sizes &&
+                  of.opposed >= 0.6 * of.own;
 done:
     CMGI_FREE(ctx, seen, list);
     return status;

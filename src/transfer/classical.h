@@ -23,10 +23,20 @@ cmg_status cmgi_classical(cmg_context *ctx, const cmg_csr *A, double theta, int 
 /* The same of a splitting of A with some coarse rows. */
 cmg_status cmgi_classical_interpolation(cmg_context *ctx, const cmg_csr *A, const cmgi_splitting *s,
                                         int most, cmgi_csr *P);
-/*
- * Whether P of A is likely to be better than a smoothed one of aggregates, by a sample of rows: A
- * is symmetric, one in fifty of its couplings or more is weak, and two couplings reach less
- * than 3.6 times as many rows as one, as they do in the plane (3 times; on a line 2, in space 4 and
- * more).
- */
-cmg_status cmgi_classical_suits(cmg_context *ctx, const cmg_csr *A, double theta, bool *suits);
+
+/* By a sample of rows of A. */
+typedef struct cmgi_suits {
+    bool plane;     /* two couplings reach less than 3.6 times as many rows as one: in the plane 3
+                       times, on a line 2, in space 4 and more */
+    bool classical; /* P is likely to be better than a smoothed one of aggregates: A is symmetric
+                       and plane, and one in fifty of its couplings or more is weak */
+    /*
+     * Flow rules, by a stable scheme. Of the sizes of pairs a_ij and a_ji, differences make up six
+     * tenths or more and the larger ones seven: those of central differences, for which nothing can
+     * be solved on fine rows alone, are alike. And six tenths of the couplings have the other sign
+     * than the diagonal.
+     */
+    bool flow;
+} cmgi_suits;
+cmg_status cmgi_look_for_levels(cmg_context *ctx, const cmg_csr *A, double theta,
+                                cmgi_suits *suits);

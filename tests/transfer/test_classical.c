@@ -241,10 +241,10 @@ TEST(odd_matrices_are_survived)
         for (int n = 1; n < 70; n += 1 + n / 4) {
             scoped_csr A = odd_matrix(kind, n, 7);
             scoped_csr P = {0};
-            bool suits = true;
+            cmgi_suits suits;
             CHECK_OK(cmgi_classical(ctx, &A.view, THETA, 4, &P));
             CHECK(P.indptr == NULL || (P.rows == n && P.cols > 0 && P.cols < n));
-            CHECK_OK(cmgi_classical_suits(ctx, &A.view, THETA, &suits));
+            CHECK_OK(cmgi_look_for_levels(ctx, &A.view, THETA, &suits));
         }
     }
 }
@@ -310,18 +310,18 @@ TEST(choice_follows_the_couplings)
                          jumping(12, 11, 10), jumping(32, 32, 32)};
     for (int t = 0; t < CASES; ++t) {
         const cmg_csr view = cmgi_csr_view(&A[t]);
-        bool suits = false;
-        CHECK_OK(cmgi_classical_suits(ctx, &view, THETA, &suits));
-        CHECK(suits == (t < 2));
+        cmgi_suits suits = {.plane = false};
+        CHECK_OK(cmgi_look_for_levels(ctx, &view, THETA, &suits));
+        CHECK(suits.classical == (t < 2) && suits.plane == (t < 3) && !suits.flow);
     }
 
     for (cmg_size k = 0; k < A[0].indptr[A[0].rows]; k += 2) {
         A[0].values[k] *= 1.5;
     }
     const cmg_csr view = cmgi_csr_view(&A[0]);
-    bool suits = true;
-    CHECK_OK(cmgi_classical_suits(ctx, &view, THETA, &suits));
-    CHECK(!suits);
+    cmgi_suits suits = {.classical = true};
+    CHECK_OK(cmgi_look_for_levels(ctx, &view, THETA, &suits));
+    CHECK(!suits.classical);
     for (int t = 0; t < CASES; ++t) {
         cmgi_csr_free(ctx, &A[t]);
     }
