@@ -287,7 +287,8 @@ typedef enum cmg_coarsen_method {
     CMG_COARSEN_AUTO = 0,    /**< by the couplings of A */
     CMG_COARSEN_AGGREGATION, /**< aggregates of rows, P smoothed */
     CMG_COARSEN_CLASSICAL,   /**< rows of the level above, extended+i interpolation */
-    CMG_COARSEN_LATTICE      /**< every second point of the lattice of A, black box multigrid */
+    CMG_COARSEN_LATTICE,     /**< every second point of the lattice of A, black box multigrid */
+    CMG_COARSEN_AIR          /**< classical, with approximate ideal restriction, for flow */
 } cmg_coarsen_method;
 
 /** How algebraic levels are made. */
@@ -309,12 +310,19 @@ typedef struct cmg_coarsen_options {
      * are points of a lattice, at most 8 % of which couple unevenly; else classical where the
      * matrix is on the host, a CPU solves, A is symmetric, one in fifty of its couplings or more is
      * weak, and two couplings reach less than 3.6 times as many rows as one, as they do in the
-     * plane; else aggregation. Lattice is refused (CMG_ERR_ARG) where there is none. Sources: Dendy
-     * 1982; Ruge, Stueben 1987; De Sterck, Falgout, Nolting, Yang 2008.
+     * plane; likewise air, with `interpolation` 1 and in space `distance` 1, where upwinded flow
+     * rules in A and there is one rank; else aggregation. Lattice is refused (CMG_ERR_ARG) where
+     * there is none. Sources: Dendy 1982; Ruge, Stueben 1987; De Sterck, Falgout, Nolting, Yang
+     * 2008; Manteuffel, Ruge, Southworth 2018.
      */
     cmg_coarsen_method method;
-    /** Classical: most entries a row of P, 0 = all, default 5. */
+    /** Classical, air: most entries a row of P, 0 = all, default 5. */
     int interpolation;
+    /** Air: how far R reaches into fine rows, 1 or 2 couplings, default 2. */
+    int distance;
+    /** Air: couplings of this share of the largest of a row on are followed; 0 .. 1, default 0.1.
+     */
+    double near;
 } cmg_coarsen_options;
 
 CMG_API cmg_status cmg_coarsen_options_set(cmg_coarsen_options *options, const char *text);

@@ -150,6 +150,7 @@ static const cmgi_name coarsen_methods[] = {
     {CMG_COARSEN_AGGREGATION, "aggregation", "aggregates of rows, P smoothed"},
     {CMG_COARSEN_CLASSICAL, "classical", "some of the rows, extended+i interpolation"},
     {CMG_COARSEN_LATTICE, "lattice", "every second point of A's lattice, black box multigrid"},
+    {CMG_COARSEN_AIR, "air", "some of the rows, approximate ideal restriction"},
 };
 
 static const cmgi_name_table tables[] = {

@@ -181,6 +181,7 @@ static cmg_status put(cmg_hierarchy *h, const place *at, cmgi_csr *csr)
         cmgi_csr_free(h->ctx, &stored->AP);
         cmgi_csr_free(h->ctx, &stored->PT);
     }
+    stored->ideal = stored->ideal && at->role != CMG_ROLE_R;
     cmgi_csr *coarse = at->role == CMG_ROLE_P ? &h->level[at->level + 1].A : NULL;
     if (at->role == CMG_ROLE_A) {
         stored->facts.known = false;
@@ -490,6 +491,7 @@ cmg_status cmg_hierarchy_select(cmg_hierarchy *h, int first, int drop_coarsest)
     ++h->generation;
     cmgi_csr_free(ctx, &h->level[last].P);
     cmgi_csr_free(ctx, &h->level[last].R);
+    h->level[last].ideal = false;
     cmgi_hierarchy_select_vectors(h, first, last);
     if (first > 0) {
         cmgi_stored_mesh_destroy(ctx, &h->mesh);

@@ -27,6 +27,7 @@ typedef struct cmgi_stored_level {
     int block;   /* unknowns a node of an algebraic level, 0 = the attribute block_size */
     bool exact_nullspace;   /* A takes the vectors of kind nullspace to 0 */
     bool formed;            /* A is R A P of this library, and follows new values above it */
+    bool ideal;             /* R is ideal for A (csr/ideal.h), and follows its new values */
     cmgi_elements elements; /* dofs NULL = none */
     bool elements_borrowed;
     bool assembled; /* A is the sum of the elements */

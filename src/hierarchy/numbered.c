@@ -233,6 +233,7 @@ static cmg_status take_matrix(cmgi_numbered *n, int l, int role, bool keep_map)
         CMGI_TRY(cmgi_hierarchy_take_csr(n->h, l, (cmg_role)role, NULL, 0, &made));
     }
     n->h->level[l].formed = n->h->level[l].formed || formed;
+    n->h->level[l].ideal = role == CMG_ROLE_R ? h->level[l].ideal : n->h->level[l].ideal;
     return CMG_OK;
 }
 

@@ -10,7 +10,8 @@
  *
  *     A + (tau / n) 1 1^T   is   A^+ + 1 / (tau n) 1 1^T
  *
- * by Cholesky, a tenth of the time of the eigenvectors; tau is the mean of the diagonal.
+ * by Cholesky, a tenth of the time of the eigenvectors; tau is the mean of the diagonal. Of an
+ * unsymmetric A that is inverted by LU.
  *
  * Source  Golub and Van Loan, Matrix Computations, 2013, sections 3.4, 4.2 and 5.5.2.
  */
@@ -254,7 +255,7 @@ static cmg_status invert(cmg_context *ctx, const cmg_csr *A, bool symmetric, dou
     double norm = 0;
     *kind = CMGI_INVERSE_LU;
     CMGI_TRY(cmgi_alloc(ctx, n * n, sizeof *W, &W));
-    expand(A, W);
+    memcpy(W, X, (size_t)(n * n) * sizeof *W);
     memset(X, 0, (size_t)(n * n) * sizeof *X);
     for (cmg_size k = 0; k < n * n; ++k) {
         norm = fmax(norm, fabs(W[k]));
@@ -299,9 +300,9 @@ static cmg_status invert_positive(cmg_context *ctx, cmg_size n, double *X, bool 
     return n > 0 && n <= CMGI_SMALL_INVERSE ? cmgi_small_inverse(ctx, n, X, definite) : CMG_OK;
 }
 
-static bool takes_constants_to_zero(const double *A, cmg_size n)
+static bool takes_constants_to_zero(const double *A, cmg_size n, double roundings)
 {
-    const double tolerance = 64 * DBL_EPSILON * largest(A, n * n);
+    const double tolerance = roundings * DBL_EPSILON * largest(A, n * n);
     bool zero = n > 1;
     for (cmg_size i = 0; i < n && zero; ++i) {
         double sum = 0;
@@ -313,9 +314,8 @@ static bool takes_constants_to_zero(const double *A, cmg_size n)
     return zero;
 }
 
-/* X, which takes constants to 0, becomes its Moore-Penrose inverse; it is spoilt where other
- * vectors go to 0, too, and *definite stays as it is. */
-static cmg_status invert_past_constants(cmg_context *ctx, cmg_size n, double *X, bool *definite)
+/* X, which takes constants to 0, gets the eigenvalue tau for them, which is returned. */
+static double lift_constants(cmg_size n, double *X)
 {
     double tau = 0;
     for (cmg_size i = 0; i < n; ++i) {
@@ -324,6 +324,14 @@ static cmg_status invert_past_constants(cmg_context *ctx, cmg_size n, double *X,
     for (cmg_size k = 0; k < n * n; ++k) {
         X[k] += tau / (double)n;
     }
+    return tau;
+}
+
+/* X becomes its Moore-Penrose inverse; it is spoilt where other vectors go to 0, too, and
+ * *definite stays as it is. */
+static cmg_status invert_past_constants(cmg_context *ctx, cmg_size n, double *X, bool *definite)
+{
+    const double tau = lift_constants(n, X);
     CMGI_TRY(invert_positive(ctx, n, X, definite));
     for (cmg_size k = 0; k < n * n; ++k) {
         X[k] -= 1 / (tau * (double)n);
@@ -343,7 +351,7 @@ cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X,
     *kind = CMGI_INVERSE_CHOLESKY;
     expand(A, X);
     const bool symmetric = is_symmetric(X, A->rows);
-    if (symmetric && takes_constants_to_zero(X, A->rows)) {
+    if (symmetric && takes_constants_to_zero(X, A->rows, 64)) {
         *kind = CMGI_INVERSE_PSEUDO;
         CMGI_TRY(invert_past_constants(ctx, A->rows, X, &definite));
         if (!definite) {
@@ -351,6 +359,9 @@ cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X,
         }
     } else if (symmetric) {
         CMGI_TRY(invert_positive(ctx, A->rows, X, &definite));
+    } else if (takes_constants_to_zero(X, A->rows, 16.0 * (double)A->rows)) {
+        /* less is no pivot of LU; solves what has a solution, without constants */
+        (void)lift_constants(A->rows, X);
     }
     return definite ? CMG_OK : invert(ctx, A, symmetric, X, kind);
 }

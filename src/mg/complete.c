@@ -53,7 +53,8 @@ static cmg_status look_for_lines(cmgi_multigrid *mg)
     cmgi_csr_facts taken = {0};
     if (mg->from_matrix || !o->fallback || !o->coarsen || o->coarse != CMG_COARSE_AUTO ||
         !wants_quick(mg) || cmg_hierarchy_levels(mg->h) < 2 ||
-        cmg_hierarchy_rows(mg->h, 0) <= SINGLE_ABOVE) {
+        cmg_hierarchy_rows(mg->h, 0) <= SINGLE_ABOVE ||
+        cmgi_hierarchy_has(mg->h, 0, CMG_ROLE_R)) { /* such levels may follow the flow */
         return CMG_OK;
     }
     if (facts == NULL) {

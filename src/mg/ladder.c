@@ -170,7 +170,8 @@ cmgi_rung cmgi_ladder_next(const cmgi_ladder *ladder, const cmgi_multigrid *mg,
 static void use_stronger_smoother(const cmgi_ladder *ladder, cmgi_multigrid *mg)
 {
     cmg_solver_options *o = &mg->options;
-    const bool spai = strcmp(mg->levels.level[0].smoother.chosen, "spai") == 0;
+    const cmgi_smoother *first = &mg->levels.level[0].smoother;
+    const bool spai = strcmp(first->chosen, "spai") == 0 || first->after; /* or flow */
     const char *stronger = takes_symmetry(mg) ? "fsai" : spai ? "ainv" : "spai";
     (void)snprintf(o->smoother, sizeof o->smoother, "%s", stronger);
     o->omega = 0;

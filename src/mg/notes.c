@@ -136,13 +136,14 @@ void cmgi_note_completion(const cmgi_setup *s)
     if (c->appended > 0) {
         const int last = cmg_hierarchy_levels(s->h) - 1;
         const int first = last - c->appended + 1;
-        cmgi_note(s->levels, "algebraic levels %d to %d: %lld rows to %lld, by %s", first, last,
-                  (long long)cmg_hierarchy_rows(s->h, first - 1),
-                  (long long)cmg_hierarchy_rows(s->h, last),
-                  c->method == CMG_COARSEN_LATTICE
-                      ? "every second point of the lattice that A is of"
-                  : c->method == CMG_COARSEN_CLASSICAL
-                      ? "classical coarsening, as A is plane and has weak couplings"
-                      : "smoothed aggregation");
+        cmgi_note(
+            s->levels, "algebraic levels %d to %d: %lld rows to %lld, by %s", first, last,
+            (long long)cmg_hierarchy_rows(s->h, first - 1),
+            (long long)cmg_hierarchy_rows(s->h, last),
+            c->method == CMG_COARSEN_LATTICE ? "every second point of the lattice that A is of"
+            : c->method == CMG_COARSEN_AIR   ? "approximate ideal restriction, as flow rules in A"
+            : c->method == CMG_COARSEN_CLASSICAL
+                ? "classical coarsening, as A is plane and has weak couplings"
+                : "smoothed aggregation");
     }
 }

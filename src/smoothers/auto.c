@@ -7,6 +7,7 @@
  *                                   Jacobi where one step of it is enough, see below
  *     nearly so                     the same of degree 2, where |A - A^T| <= 0.15 |A|
  *     otherwise                     SPAI; AINV where convection rules, |A - A^T| > 0.7 |A|
+ *     R ideal on fine rows          these, then coarse rows, by Jacobi, after the coarse correction
  *
  * Chebyshev. The residual polynomial of degree 2 is (4 t^2 + 2 t - 1) / 5 at the eigenvalue
  * lambda_max (1 - t) / 2: W_2(t) / 5 with the Chebyshev polynomial of the fourth kind. It stays
@@ -101,6 +102,26 @@ static void make_polynomial(int degree, double largest, const char *why, cmgi_sm
     choose("chebyshev4", why, out);
 }
 
+/*
+ * Relaxation of fine rows, after the coarse correction alone, where R leaves their errors alone;
+ * `out` has Jacobi, and keeps it where R does not.
+ */
+static cmg_status make_reducing(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
+{
+    const cmg_hierarchy *h = source->h;
+    if (h == NULL || source->frame != NULL || source->kinds != NULL ||
+        !cmgi_hierarchy_has(h, source->level, CMG_ROLE_R)) {
+        return CMG_OK;
+    }
+    cmgi_smoother_factors_clear(source->ctx, out);
+    CMGI_TRY(cmgi_smoother_make(source, "fc-jacobi", 1, out));
+    if (out->factors == 2) {
+        out->after = true;
+        choose("fc-jacobi", "R is ideal on fine rows", out);
+    }
+    return CMG_OK;
+}
+
 /* `out` has Jacobi; largest: a bound of its spectrum, 0 = unknown. */
 static cmg_status make_unsymmetric(const cmgi_smoother_source *source, double largest,
                                    cmgi_smoother_factors *out)
@@ -111,6 +132,10 @@ static cmg_status make_unsymmetric(const cmgi_smoother_source *source, double la
     cmgi_smoother_source here;
     double sums[2] = {0, 0}; /* |A - A^T|^2 and |A|^2 */
     cmg_status status = CMG_OK;
+    CMGI_TRY(make_reducing(source, out));
+    if (out->after) {
+        return CMG_OK;
+    }
     CMGI_TRY(cmgi_smoother_source_here(source, &here));
     CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &here.A, &T));
     CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &T.view, &A)); /* A with sorted rows */

@@ -5,8 +5,8 @@
  *
  * Source  Saad, Iterative Methods for Sparse Linear Systems, 2003, section 4.1.1.
  */
+#include "csr/small_dense.h"
 #include "smoothers/pattern.h"
-#include "smoothers/small_dense.h"
 #include "smoothers/smoother.h"
 
 #include <stdlib.h>

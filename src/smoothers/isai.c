@@ -6,9 +6,9 @@
  * Source  Anzt, Huckle, Braeckle and Dongarra, Incomplete sparse approximate inverses for parallel
  *         preconditioning, Parallel Comput. 71 (2018), there for triangular factors.
  */
+#include "csr/small_dense.h"
 #include "smoothers/pattern.h"
 #include "smoothers/rows.h"
-#include "smoothers/small_dense.h"
 #include "smoothers/smoother.h"
 
 enum { TAU, POWER };

@@ -12,9 +12,9 @@
  * overlapping subdomains there are.
  */
 #include "csr/cliques.h"
+#include "csr/small_dense.h"
 #include "smoothers/pattern.h"
 #include "smoothers/rows.h"
-#include "smoothers/small_dense.h"
 #include "smoothers/smoother.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* What methods that make M row by row share. */
 #pragma once
-#include "smoothers/index_map.h"
+#include "csr/index_map.h"
 #include "csr/csr.h"
 
 /* Makes row i on one of the threads; false where it cannot be made. */

@@ -413,6 +413,7 @@ cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
     memcpy(s->chosen, out->chosen, sizeof s->chosen);
     s->why = out->why;
     s->symmetric = out->symmetric;
+    s->after = out->after;
     for (int j = 0; s->changed && j < out->stages; ++j) {
         s->omega[j] = out->stage[j];
         s->momentum[j] = out->momentum[j];

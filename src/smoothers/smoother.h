@@ -92,6 +92,7 @@ typedef struct cmgi_smoother_factors {
     char chosen[CMGI_CHOSEN];
     const char *why;
     bool symmetric; /* `auto` has found A symmetric, and what it came out as follows A */
+    bool after;     /* nothing is smoothed before the coarse correction */
 } cmgi_smoother_factors;
 
 /* The row of a method. */
@@ -123,6 +124,7 @@ typedef struct cmgi_smoother {
     char chosen[CMGI_CHOSEN]; /* what `auto` came out as, else "" */
     const char *why;          /* it did, NULL where nothing was chosen */
     bool symmetric;           /* A and the smoother are known to be symmetric */
+    bool after;               /* nothing is smoothed before the coarse correction */
     bool undamped;            /* the estimate waits for the level's matrix */
     bool changed; /* the last build replaced factors or dampings that a step list may refer to */
     bool renewed; /* its bounds rest in part on an earlier build's, or on those of the next level */

@@ -8,7 +8,7 @@
  * entry in it.
  */
 #pragma once
-#include "smoothers/index_map.h"
+#include "csr/index_map.h"
 #include "smoothers/spai_cache.h"
 #include "csr/csr.h"
 

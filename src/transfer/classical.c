@@ -2,169 +2,15 @@
 
 #include "core/memory.h"
 #include "csr/by_rows.h"
-#include "transfer/aggregate_rows.h"
 
 #include <math.h>
-
-/* ------------------------------------------------------------------ strength */
-
-typedef struct strength {
-    const cmg_csr *A;
-    double theta;
-} strength;
-
-/* Entries of the other sign than the diagonal from a share of the largest of them on. */
-static cmg_size strong_entries(const void *user, cmg_size i, cmg_index *columns, double *values)
-{
-    const strength *s = user;
-    const cmg_csr *A = s->A;
-    const double sign = cmgi_csr_diagonal_at(A, i) < 0 ? 1 : -1;
-    double largest = 0;
-    double sum = 0;
-    cmg_size count = 0;
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        const double size = A->indices[k] != i ? sign * A->values[k] : 0;
-        largest = size > largest ? size : largest;
-        sum += fabs(size);
-    }
-    if (sum <= CMGI_ISOLATED * fabs(cmgi_csr_diagonal_at(A, i))) {
-        return 0;
-    }
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        const double size = A->indices[k] != i ? sign * A->values[k] : 0;
-        if (size > 0 && size >= s->theta * largest) {
-            if (columns != NULL) {
-                columns[count] = A->indices[k];
-                values[count] = size;
-            }
-            ++count;
-        }
-    }
-    return count;
-}
-
-/* ------------------------------------------------------------------ splitting */
-
-enum { OPEN = -3, FINE = -2, COARSE = -1, NOBODY = -1 };
-
-/*
- * Rows that are open, in lists by their weight: the open and, twice, the fine rows that depend on
- * a row strongly.
- */
-typedef struct splitting {
-    const cmg_csr *S;
-    cmgi_csr T; /* S^T */
-    cmg_index *state;
-    cmg_index *weight;
-    cmg_index *next; /* in the list of a weight */
-    cmg_index *before;
-    cmg_index *first; /* of every weight */
-    cmg_index heaviest;
-} splitting;
-
-static void take_out(splitting *s, cmg_index i)
-{
-    if (s->before[i] != NOBODY) {
-        s->next[s->before[i]] = s->next[i];
-    } else {
-        s->first[s->weight[i]] = s->next[i];
-    }
-    if (s->next[i] != NOBODY) {
-        s->before[s->next[i]] = s->before[i];
-    }
-}
-
-static void put_in(splitting *s, cmg_index i)
-{
-    cmg_index *first = &s->first[s->weight[i]];
-    s->before[i] = NOBODY;
-    s->next[i] = *first;
-    if (*first != NOBODY) {
-        s->before[*first] = i;
-    }
-    *first = i;
-    s->heaviest = s->weight[i] > s->heaviest ? s->weight[i] : s->heaviest;
-}
-
-static void weigh_anew(splitting *s, cmg_index i, cmg_index more)
-{
-    if (s->state[i] == OPEN) {
-        take_out(s, i);
-        s->weight[i] += more;
-        put_in(s, i);
-    }
-}
-
-/* Row i is coarse, the open rows that depend on it are fine. */
-static void make_coarse(splitting *s, cmg_index i)
-{
-    const cmg_csr *S = s->S;
-    take_out(s, i);
-    s->state[i] = COARSE;
-    for (cmg_size k = s->T.indptr[i]; k < s->T.indptr[i + 1]; ++k) {
-        const cmg_index j = s->T.indices[k];
-        if (s->state[j] != OPEN) {
-            continue;
-        }
-        take_out(s, j);
-        s->state[j] = FINE;
-        for (cmg_size e = S->indptr[j]; e < S->indptr[j + 1]; ++e) {
-            weigh_anew(s, S->indices[e], 1);
-        }
-    }
-    for (cmg_size k = S->indptr[i]; k < S->indptr[i + 1]; ++k) {
-        weigh_anew(s, S->indices[k], -1);
-    }
-}
-
-/* The heaviest row first, until none is left on which another one depends. */
-static void split_in_order(splitting *s)
-{
-    for (cmg_size i = s->S->rows - 1; i >= 0; --i) {
-        s->weight[i] = (cmg_index)(s->T.indptr[i + 1] - s->T.indptr[i]);
-        s->state[i] = OPEN;
-        put_in(s, (cmg_index)i);
-    }
-    while (s->heaviest > 0) {
-        const cmg_index i = s->first[s->heaviest];
-        if (i == NOBODY) {
-            --s->heaviest;
-        } else {
-            make_coarse(s, i);
-        }
-    }
-}
-
-/* number[i] >= 0: its column in P; FINE or OPEN elsewhere. *count columns. */
-static cmg_status split(cmg_context *ctx, const cmg_csr *S, cmg_index *number, cmg_size *count)
-{
-    const cmg_size n = S->rows;
-    splitting s = {.S = S, .state = number};
-    cmg_status status = CMG_OK;
-    *count = 0;
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, S, &s.T));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *s.weight, &s.weight));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *s.next, &s.next));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *s.before, &s.before));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 2 * n + 1, sizeof *s.first, &s.first));
-    for (cmg_size w = 0; w <= 2 * n; ++w) {
-        s.first[w] = NOBODY;
-    }
-    split_in_order(&s);
-    for (cmg_size i = 0; i < n; ++i) {
-        number[i] = number[i] == COARSE ? (cmg_index)(*count)++ : FINE;
-    }
-done:
-    cmgi_csr_free(ctx, &s.T);
-    CMGI_FREE(ctx, s.weight, s.next, s.before, s.first);
-    return status;
-}
 
 /* ------------------------------------------------------------------ interpolation */
 
 /* What a thread keeps of the row that it interpolates. */
 typedef struct row_of_p {
-    cmg_index *at; /* every row of A: its place in the lists, -1 = none, FINE = a strong fine one */
+    cmg_index
+        *at; /* every row of A: its place in the lists, -1 = none, CMGI_FINE = a strong fine one */
     int count;
     cmg_index *row; /* coarse rows that the row is interpolated from */
     double *value;
@@ -197,7 +43,7 @@ static void open_row(const interpolation *m, cmg_size i, row_of_p *p)
             reach(p, j);
             continue;
         }
-        p->at[j] = FINE;
+        p->at[j] = CMGI_FINE;
         for (cmg_size e = S->indptr[j]; e < S->indptr[j + 1]; ++e) {
             if (m->number[S->indices[e]] >= 0) {
                 reach(p, S->indices[e]);
@@ -257,7 +103,7 @@ static void fill_row(const interpolation *m, cmg_size i, row_of_p *p)
         const cmg_index j = A->indices[k];
         if (j != i && p->at[j] >= 0) {
             p->value[p->at[j]] += A->values[k];
-        } else if (j != i && p->at[j] == FINE) {
+        } else if (j != i && p->at[j] == CMGI_FINE) {
             diagonal += hand_on(A, i, j, A->values[k], p);
         } else {
             diagonal += A->values[k]; /* its own, and what is weak */
@@ -378,30 +224,30 @@ done:
     return status;
 }
 
-cmg_status cmgi_classical(cmg_context *ctx, const cmg_csr *A, double theta, int most, cmgi_csr *P)
+cmg_status cmgi_classical_interpolation(cmg_context *ctx, const cmg_csr *A, const cmgi_splitting *s,
+                                        int most, cmgi_csr *P)
 {
-    const strength strong = {A, theta};
     const cmg_size n = A->rows;
+    const cmg_size reached = longest_reach(&s->S.view);
+    const interpolation m = {A, &s->S.view, s->number, most > 0 ? most : (int)reached};
     cmgi_slab rows = {0};
-    cmgi_csr S = {0};
-    cmg_index *number = NULL;
-    cmg_size cols = 0;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *number, &number));
-    CMGI_TRY_GOTO(done, cmgi_csr_by_rows(ctx, n, n, strong_entries, &strong, &S));
-    CMGI_TRY_GOTO(done, split(ctx, &S.view, number, &cols));
-    if (cols == 0 || cols == n) {
-        goto done;
-    }
-    const cmg_size reached = longest_reach(&S.view);
-    const interpolation m = {A, &S.view, number, most > 0 ? most : (int)reached};
     CMGI_TRY_GOTO(done, cmgi_slab_create(ctx, n, m.most, &rows));
     CMGI_TRY_GOTO(done, interpolate(ctx, &m, &rows));
-    CMGI_TRY_GOTO(done, cmgi_slab_compact(ctx, n, cols, &rows, P));
+    CMGI_TRY_GOTO(done, cmgi_slab_compact(ctx, n, s->coarse, &rows, P));
 done:
     cmgi_slab_free(ctx, &rows);
-    cmgi_csr_free(ctx, &S);
-    cmgi_free(ctx, number);
+    return status;
+}
+
+cmg_status cmgi_classical(cmg_context *ctx, const cmg_csr *A, double theta, int most, cmgi_csr *P)
+{
+    cmgi_splitting s;
+    cmg_status status = cmgi_split(ctx, A, theta, false, &s);
+    if (status == CMG_OK && s.coarse > 0 && s.coarse < A->rows) {
+        status = cmgi_classical_interpolation(ctx, A, &s, most, P);
+    }
+    cmgi_splitting_free(ctx, &s);
     return status;
 }
 
@@ -416,6 +262,11 @@ typedef struct sampled {
     cmg_size couplings;
     cmg_size weak;
     cmg_size lopsided; /* a_ij is not a_ji */
+    double sizes;      /* of a_ij and a_ji; of their differences, the larger ones, a_ij */
+    double differences;
+    double larger;
+    double own;
+    double opposed; /* of other sign than the diagonal */
 } sampled;
 
 /* Adds the columns of row i that are not 0 to a list, each once. */
@@ -430,35 +281,42 @@ static void add_columns(const cmg_csr *A, cmg_size i, bool *seen, cmg_index *lis
     }
 }
 
-static bool is_lopsided(const cmg_csr *A, cmg_size i, cmg_size k)
+static double entry(const cmg_csr *A, cmg_index i, cmg_size j)
 {
-    const cmg_index j = A->indices[k];
-    double other = 0;
-    for (cmg_size e = A->indptr[j]; e < A->indptr[j + 1]; ++e) {
-        other = A->indices[e] == i ? A->values[e] : other;
+    double value = 0;
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        value = A->indices[k] == j ? A->values[k] : value;
     }
-    return fabs(other - A->values[k]) > 1e-8 * fabs(A->values[k]);
+    return value;
 }
 
-static void look_at_couplings(const strength *s, cmg_size i, sampled *to)
+static void look_at_couplings(const cmgi_strong *s, cmg_size i, sampled *to)
 {
     const cmg_csr *A = s->A;
-    cmg_size others = 0;
+    const double sign = cmgi_csr_diagonal_at(A, i) < 0 ? 1 : -1;
+    to->weak -= cmgi_strong_entries(s, i, NULL, NULL);
     for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        if (A->indices[k] != i && A->values[k] != 0) {
-            ++others;
-            to->lopsided += is_lopsided(A, i, k);
+        const double there = A->values[k];
+        if (A->indices[k] == i || there == 0) {
+            continue;
         }
+        const double back = entry(A, A->indices[k], i);
+        ++to->couplings;
+        ++to->weak;
+        to->lopsided += fabs(back - there) > 1e-8 * fabs(there);
+        to->sizes += fabs(there) + fabs(back);
+        to->differences += fabs(there - back);
+        to->larger += fmax(fabs(there), fabs(back));
+        to->own += fabs(there);
+        to->opposed += sign * there > 0 ? fabs(there) : 0;
     }
-    to->couplings += others;
-    to->weak += others - strong_entries(s, i, NULL, NULL);
 }
 
-cmg_status cmgi_classical_suits(cmg_context *ctx, const cmg_csr *A, double theta, bool *suits)
+cmg_status cmgi_look_for_levels(cmg_context *ctx, const cmg_csr *A, double theta, cmgi_suits *suits)
 {
-    const strength s = {A, theta};
+    const cmgi_strong s = {A, theta};
     const cmg_size n = A->rows;
-    const cmg_size step = n > SAMPLE ? n / SAMPLE : 1;
+    const cmg_size step = n > SAMPLE ? n / SAMPLE | 1 : 1; /* odd: not along a side of a grid */
     sampled of = {0};
     bool *seen = NULL;
     cmg_index *list = NULL;
@@ -479,8 +337,11 @@ cmg_status cmgi_classical_suits(cmg_context *ctx, const cmg_csr *A, double theta
             seen[list[k]] = false;
         }
     }
-    *suits = of.lopsided == 0 && 50 * of.weak >= of.couplings && of.weak > 0 &&
-             10 * of.two < 36 * of.one;
+    suits->plane = 10 * of.two < 36 * of.one;
+    suits->classical =
+        suits->plane && of.lopsided == 0 && 50 * of.weak >= of.couplings && of.weak > 0;
+    suits->flow = of.sizes > 0 && of.differences >= 0.6 * of.sizes && of.larger >= 0.7 * of.sizes &&
+                  of.opposed >= 0.6 * of.own;
 done:
     CMGI_FREE(ctx, seen, list);
     return status;

@@ -6,6 +6,7 @@
 #include "core/memory.h"
 #include "core/options.h"
 #include "transfer/aggregate.h"
+#include "transfer/air.h"
 #include "transfer/blackbox.h"
 #include "transfer/classical.h"
 #include "transfer/galerkin.h"
@@ -25,7 +26,11 @@ static const cmg_option rows[] = {
     ROW(FLAG, filter, .standard = true, .text = "smooth P by A without its weak entries"),
     ROW(WORD, method, .words = "coarsen-method", .text = "what the rows of a level stand for"),
     ROW(INT, interpolation, .standard = 5, .high = 1000,
-        .text = "classical: most entries a row of P, 0 = all"),
+        .text = "classical, air: most entries a row of P, 0 = all"),
+    ROW(INT, distance, .standard = 2, .low = 1, .high = 2,
+        .text = "air: how far R reaches into fine rows"),
+    ROW(REAL, near, .standard = 0.1, .high = 1,
+        .text = "air: couplings of this share of the largest of a row on are followed"),
 };
 
 static const cmgi_option_table table = CMGI_OPTION_TABLE(cmg_coarsen_options, rows);
@@ -35,6 +40,7 @@ CMGI_OPTION_FUNCTIONS(cmg_coarsen_options, cmg_coarsen_option, table)
 /* P of one more level and its near-null-space vectors; P stays empty where nothing is gained. */
 typedef struct next_level {
     cmgi_csr P;
+    cmgi_csr R;  /* where it is not P^T */
     cmgi_csr PT; /* on the device, where A of the level after it is formed there */
     cmgi_csr A;  /* empty = to be formed */
     cmgi_halving halving;
@@ -111,6 +117,10 @@ static cmg_status make_transfer(const cmg_hierarchy *h, int l, cmgi_place at,
         status = cmgi_blackbox(ctx, at, &A, there, &lattice->points, &next->P, &next->halving);
         goto done;
     }
+    if (o->method == CMG_COARSEN_AIR && block == 1) {
+        status = cmgi_air(ctx, &A, theta, o, &next->P, &next->R);
+        goto done;
+    }
     CMGI_TRY_GOTO(done, cmgi_strength(ctx, at, &A, block, theta, &S));
     CMGI_TRY_GOTO(done, cmgi_aggregate(ctx, at, &S.view, &agg));
     CMGI_FREE_AT(ctx, at, S.values); /* sizes of couplings decide no more */
@@ -161,7 +171,8 @@ static cmg_status form_coarse(const cmg_hierarchy *h, next_level *next, cmgi_csr
         return CMG_OK;
     }
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-    CMGI_TRY(cmgi_galerkin(h->ctx, NULL, &A, &P->view, true, coarse));
+    const cmg_csr *R = cmgi_csr_given(&next->R) ? &next->R.view : NULL;
+    CMGI_TRY(cmgi_galerkin(h->ctx, R, &A, &P->view, true, coarse));
     *sound = is_finite(P) && is_finite(coarse) && cmgi_csr_has_diagonal(coarse);
     return CMG_OK;
 }
@@ -181,6 +192,10 @@ static cmg_status append(cmg_hierarchy *h, next_level *next, bool *added)
     }
     ++h->levels;
     status = cmgi_hierarchy_take_csr(h, l, CMG_ROLE_P, NULL, 0, &next->P);
+    if (status == CMG_OK && cmgi_csr_given(&next->R)) {
+        status = cmgi_hierarchy_take_csr(h, l, CMG_ROLE_R, NULL, 0, &next->R);
+        h->level[l].ideal = true;
+    }
     if (status == CMG_OK) {
         status = cmgi_hierarchy_take_formed(h, l + 1, &coarse);
     }
@@ -209,7 +224,7 @@ static cmg_status make_somewhere(const cmg_hierarchy *h, int l, const cmg_coarse
                                  last_lattice *lattice, double theta, next_level *next)
 {
     const bool on_device = cmgi_hierarchy_there(h, l, CMG_ROLE_A) != NULL;
-    if (on_device && o->method != CMG_COARSEN_CLASSICAL) {
+    if (on_device && o->method != CMG_COARSEN_CLASSICAL && o->method != CMG_COARSEN_AIR) {
         const cmg_status status = make_transfer(h, l, CMGI_DEVICE, o, lattice, theta, next);
         if (status != CMG_ERR_MEMORY) {
             return status;
@@ -236,6 +251,7 @@ static cmg_status choose_method(const cmg_hierarchy *h, cmg_coarsen_options *o,
     int block = 1;
     int vectors = 1;
     bool suits = false;
+    cmgi_suits others = {.plane = false};
     cmg_csr A;
     const bool plain = cmgi_near_null_constant(h, l, &block, &vectors) && block == 1;
     if (plain && (any || o->method == CMG_COARSEN_LATTICE)) {
@@ -261,8 +277,13 @@ static cmg_status choose_method(const cmg_hierarchy *h, cmg_coarsen_options *o,
     }
     if (any && plain && !suits && ctx->backend->alloc == NULL) {
         CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-        CMGI_TRY(cmgi_classical_suits(ctx, &A, o->strength, &suits));
-        o->method = suits ? CMG_COARSEN_CLASSICAL : o->method;
+        CMGI_TRY(cmgi_look_for_levels(ctx, &A, o->strength, &others));
+        const bool flow = others.flow && ctx->group == NULL && ctx->away == NULL; /* one rank */
+        o->method = flow               ? CMG_COARSEN_AIR
+                    : others.classical ? CMG_COARSEN_CLASSICAL
+                                       : CMG_COARSEN_AGGREGATION;
+        o->interpolation = flow ? 1 : o->interpolation; /* from upstream */
+        o->distance = flow && !others.plane ? 1 : o->distance;
     }
     o->method = o->method == CMG_COARSEN_AUTO ? CMG_COARSEN_AGGREGATION : o->method;
     return CMG_OK;
@@ -284,6 +305,7 @@ static cmg_status add_level(cmg_hierarchy *h, const cmg_coarsen_options *o, last
         status = append(h, &next, added);
     }
     cmgi_csr_free(ctx, &next.P);
+    cmgi_csr_free(ctx, &next.R);
     cmgi_csr_free(ctx, &next.PT);
     cmgi_csr_free(ctx, &next.A);
     cmgi_free(ctx, next.B);

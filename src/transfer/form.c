@@ -2,6 +2,7 @@
  * Level matrices formed from those above: A_(l+1) = R_l A_l P_l, where a hierarchy lacks them,
  * where it is asked to, and again for new values.
  */
+#include "transfer/air.h"
 #include "transfer/galerkin.h"
 
 /* What A_(l+1) is formed from: P and R without what Dirichlet rows forbid. */
@@ -12,13 +13,27 @@ typedef struct source {
     bool given; /* R is the hierarchy's */
 } source;
 
-static cmg_status open_source(const cmg_hierarchy *h, int l, cmgi_dirichlet *fine,
+/* R follows new values of A. */
+static cmg_status renew_restriction(cmg_hierarchy *h, int l)
+{
+    cmgi_csr *R = &h->level[l].R;
+    cmg_csr A;
+    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+    CMGI_TRY(cmgi_resident_bring(h->ctx, R));
+    cmgi_resident_drop(h->ctx, R);
+    return cmgi_air_values(h->ctx, &A, R);
+}
+
+static cmg_status open_source(cmg_hierarchy *h, int l, bool values, cmgi_dirichlet *fine,
                               cmgi_dirichlet *coarse, source *s)
 {
     cmg_csr P;
     cmg_csr R;
     *s = (source){0};
     CMGI_TRY(cmgi_dirichlet_bring(h->ctx, fine));
+    if (values && h->level[l].ideal) {
+        CMGI_TRY(renew_restriction(h, l));
+    }
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &s->A));
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &P));
     CMGI_TRY(cmgi_dirichlet_below(h->ctx, CMGI_HOST, NULL, 0, &P, fine, coarse));
@@ -39,7 +54,8 @@ static bool find_there(cmg_hierarchy *h, int l, cmgi_triple *t)
                        .P = cmgi_hierarchy_there(h, l, CMG_ROLE_P),
                        .PT = &h->level[l].PT,
                        .AP = &h->level[l].AP};
-    return t->A != NULL && t->P != NULL && (t->R != NULL || !cmgi_hierarchy_has(h, l, CMG_ROLE_R));
+    return !h->level[l].ideal && t->A != NULL && t->P != NULL &&
+           (t->R != NULL || !cmgi_hierarchy_has(h, l, CMG_ROLE_R));
 }
 
 static cmg_status form_there(cmg_hierarchy *h, int l, const cmgi_triple *t)
@@ -138,7 +154,7 @@ static cmg_status form(cmg_hierarchy *h, int l, cmgi_dirichlet *fine, bool value
     if (find_there(h, l, &t) && (!values || h->level[l + 1].A.there != NULL)) {
         return form_cleaned(h, l, fine, values, &t);
     }
-    CMGI_TRY_GOTO(done, open_source(h, l, fine, &coarse, &s));
+    CMGI_TRY_GOTO(done, open_source(h, l, values, fine, &coarse, &s));
     if (values) {
         CMGI_TRY_GOTO(done, form_values_here(h, l, &s));
     } else {

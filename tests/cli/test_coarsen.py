@@ -35,6 +35,21 @@ class Coarsen(cli.Case):
         self.assertTrue([note for note in direct["notes"] if "direct solve" in note])
         self.assertEqual(direct["iterations"], 1)
 
+    def test_flow(self):
+        n = 30  # upwind differences of a wind along x and y
+        A = cli.Matrix(n * n, n * n)
+        A.row = [{j: 2.1 if i == j else -1.0 if j < i else -0.05 for j in (i - n, i - 1, i, i + 1, i + n)
+                  if 0 <= j < n * n and (abs(i - j) != 1 or i // n == j // n)} for i in range(n * n)]
+        cli.write_matrix(self.a, A)
+        self.json("coarsen", self.a, self.path("h"), "--rows", "50", "--method", "air", "--distance", "1", "--near", "0.2")
+        self.assertIn("R0.mtx", os.listdir(self.path("h")))
+        solved = self.json("solve", self.path("h"))
+        self.assertTrue(solved["converged"] and solved["iterations"] <= 8)
+        self.assertTrue([note for note in solved["notes"] if "fc-jacobi" in note])
+        self.good("coarsen", self.a, self.path("c"), "--rows", "50")  # which sees the flow
+        self.assertIn("R0.mtx", os.listdir(self.path("c")))
+        self.refused(1, "coarsen", self.a, self.path("h"), "--distance", "3")
+
     def test_in_place(self):
         h = self.path("h.cmg")
         if cli.run("convert", self.a, h).returncode != 0:

@@ -135,6 +135,50 @@ static void ring(cmg_size n, cmg_size parts, double *A)
     }
 }
 
+/* A wheel that turns one way takes constants to 0: what it gives is solved for, A X A = A. */
+TEST(singular_and_unsymmetric)
+{
+    for (cmg_size n = 2; n < 200; n = 2 * n + 1) {
+        scoped double *X = malloc((size_t)(n * n) * sizeof *X);
+        scoped double *A = calloc((size_t)(n * n), sizeof *A);
+        scoped cmg_index *indices = malloc((size_t)(3 * n) * sizeof *indices);
+        scoped double *values = malloc((size_t)(3 * n) * sizeof *values);
+        scoped cmg_size *indptr = malloc((size_t)(n + 1) * sizeof *indptr);
+        cmgi_inverse_kind kind = CMGI_INVERSE_CHOLESKY;
+        double worst = 0;
+        uint64_t seed = 3;
+        indptr[0] = 0;
+        for (cmg_size i = 0; i < n; ++i) {
+            const cmg_size next = (i + 1) % n;
+            const double weight = 1 + cmgi_random(&seed);
+            indptr[i + 1] = 2 * i + 2;
+            indices[2 * i] = (cmg_index)(i < next ? i : next);
+            indices[2 * i + 1] = (cmg_index)(i < next ? next : i);
+            values[2 * i] = i < next ? weight : -weight;
+            values[2 * i + 1] = -values[2 * i];
+            A[i * n + i] = weight;
+            A[i * n + next] = -weight;
+        }
+        const cmg_csr view = {
+            .rows = n, .cols = n, .indptr = indptr, .indices = indices, .values = values};
+        CHECK_OK(cmgi_dense_inverse(ctx, &view, X, &kind));
+        CHECK(kind == CMGI_INVERSE_LU);
+        scoped double *XA = calloc((size_t)(n * n), sizeof *XA);
+        for (cmg_size i = 0; i < n; ++i) {
+            for (cmg_size k = 0; k < n; ++k) {
+                add_scaled(XA + i * n, X[i * n + k], A + k * n, n);
+            }
+        }
+        for (cmg_size i = 0; i < n; ++i) {
+            for (cmg_size j = 0; j < n; ++j) {
+                const double sum = A[i * n + i] * (XA[i * n + j] - XA[(i + 1) % n * n + j]);
+                worst = fmax(worst, fabs(sum - A[i * n + j]));
+            }
+        }
+        CHECK_NEAR(worst, 0, 1e-12 * (double)n);
+    }
+}
+
 /* The Moore-Penrose inverse, where constants go to 0 and where other vectors do, too. */
 TEST(singular_graphs)
 {

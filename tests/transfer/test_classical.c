@@ -241,10 +241,10 @@ TEST(odd_matrices_are_survived)
         for (int n = 1; n < 70; n += 1 + n / 4) {
             scoped_csr A = odd_matrix(kind, n, 7);
             scoped_csr P = {0};
-            bool suits = true;
+            cmgi_suits suits;
             CHECK_OK(cmgi_classical(ctx, &A.view, THETA, 4, &P));
             CHECK(P.indptr == NULL || (P.rows == n && P.cols > 0 && P.cols < n));
-            CHECK_OK(cmgi_classical_suits(ctx, &A.view, THETA, &suits));
+            CHECK_OK(cmgi_look_for_levels(ctx, &A.view, THETA, &suits));
         }
     }
 }
@@ -305,23 +305,24 @@ TEST(choice_follows_the_couplings)
 {
     const grid even = {{40, 30, 1}, {1, 1, 0}, false};
     const grid lines = {{40, 30, 1}, {1, 0.01, 0}, false};
-    cmgi_csr A[4] = {jumping(40, 30, 1), grid_matrix(&lines), grid_matrix(&even),
-                     jumping(12, 11, 10)};
-    for (int t = 0; t < 4; ++t) {
+    enum { CASES = 5 }; /* the last: 256 rows on are the same place of a plane of the grid */
+    cmgi_csr A[CASES] = {jumping(40, 30, 1), grid_matrix(&lines), grid_matrix(&even),
+                         jumping(12, 11, 10), jumping(32, 32, 32)};
+    for (int t = 0; t < CASES; ++t) {
         const cmg_csr view = cmgi_csr_view(&A[t]);
-        bool suits = false;
-        CHECK_OK(cmgi_classical_suits(ctx, &view, THETA, &suits));
-        CHECK(suits == (t < 2));
+        cmgi_suits suits = {.plane = false};
+        CHECK_OK(cmgi_look_for_levels(ctx, &view, THETA, &suits));
+        CHECK(suits.classical == (t < 2) && suits.plane == (t < 3) && !suits.flow);
     }
 
     for (cmg_size k = 0; k < A[0].indptr[A[0].rows]; k += 2) {
         A[0].values[k] *= 1.5;
     }
     const cmg_csr view = cmgi_csr_view(&A[0]);
-    bool suits = true;
-    CHECK_OK(cmgi_classical_suits(ctx, &view, THETA, &suits));
-    CHECK(!suits);
-    for (int t = 0; t < 4; ++t) {
+    cmgi_suits suits = {.classical = true};
+    CHECK_OK(cmgi_look_for_levels(ctx, &view, THETA, &suits));
+    CHECK(!suits.classical);
+    for (int t = 0; t < CASES; ++t) {
         cmgi_csr_free(ctx, &A[t]);
     }
 }

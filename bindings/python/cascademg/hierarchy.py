@@ -484,7 +484,7 @@ class Hierarchy:
         options : str, optional
             Options as one text, "method=classical rows=100".
         **keywords
-            Those of ``cmg coarsen``: method ("auto", "aggregation", "classical", "lattice"), interpolation, rows, levels, strength, omega, filter.
+            Those of ``cmg coarsen``: method ("auto", "aggregation", "classical", "lattice", "air"), interpolation, distance, near, rows, levels, strength, omega, filter.
 
         Returns
         -------

@@ -382,6 +382,22 @@ def test_levels_of_a_matrix(method, rng):
     assert residual(A, h.solver(rtol=1e-10).solve(b), b) <= 1e-9
 
 
+def test_levels_for_flow(rng):
+    n = 40  # upwind differences
+    up = sp.diags([-1.0, 1.0], [-1, 0], (n, n))
+    A = (sp.kron(sp.eye(n), up) + 0.5 * sp.kron(up, sp.eye(n)) + 1e-3 * sp.eye(n * n)).tocsr()
+    h = cascademg.Hierarchy(A)
+    assert h.coarsen(method="air", rows=50) >= 2
+    for level in range(h.levels - 1):
+        P, R, fine, coarse = (h.matrix(*at) for at in (("P", level), ("R", level), ("A", level), ("A", level + 1)))
+        assert abs(R @ fine @ P - coarse).max() <= 1e-12 * abs(fine).max()
+        on_fine = (R @ fine).multiply(R != 0).tocsc()[:, np.bincount(R.indices, minlength=R.shape[1]) > 1]
+        assert abs(on_fine).max() <= 1e-12 * abs(fine).max()  # columns of two rows are fine ones
+    b = rng.standard_normal(n * n)
+    x, info = h.solver(rtol=1e-10).solve(b, return_info=True)
+    assert residual(A, x, b) <= 1e-9 and info.iterations <= 12
+
+
 def test_levels_that_are_refused():
     h = cascademg.Hierarchy(sp.eye(3, format="csr"))
     with pytest.raises(cascademg.ArgumentError, match="method"):

@@ -1,7 +1,7 @@
 /* Direct solution of small dense systems, matrices n x n by rows and overwritten. */
 #pragma once
-#include "smoothers/index_map.h"
 #include "csr/csr.h"
+#include "csr/index_map.h"
 
 /*
  * x = H^-1 x for `count` right-hand sides, x_i^(k) at x[i count + k], by LU with row exchanges.

@@ -1,5 +1,5 @@
 /* Source  Golub and Van Loan, Matrix Computations, 4th ed. 2013, algorithm 3.4.1. */
-#include "smoothers/small_dense.h"
+#include "csr/small_dense.h"
 
 #include <float.h>
 #include <math.h>
