@@ -77,6 +77,7 @@ typedef struct look {
     double side[3][2]; /* -sum of a over those on one side */
     double sum;
     double diagonal;
+    bool full; /* couples corners of the cells around its point in space, where jumps are no harm */
 } look;
 
 static look look_at(const sample *s, int row, const cmgi_points *p)
@@ -89,6 +90,7 @@ static look look_at(const sample *s, int row, const cmgi_points *p)
         int e[3];
         (void)cmgi_points_steps(p, s->rows.indices[k] - s->of[row], e);
         l.sum += value;
+        l.full = l.full || (value != 0 && e[0] != 0 && e[1] != 0 && e[2] != 0);
         for (int d = 0; d < 9; ++d) {
             l.K[d / 3][d % 3] -= value * e[d / 3] * e[d % 3] / 2;
         }
@@ -143,7 +145,8 @@ static bool is_uneven(const directions *to, const look *row)
     for (int d = 0; d < 3; ++d) {
         const double low = fmin(row->side[d][0], row->side[d][1]);
         const double high = fmax(row->side[d][0], row->side[d][1]);
-        uneven = uneven || (to->halved[d] && (row->K[d][d] < UNEVEN * most || high > JUMP * low));
+        uneven = uneven || (to->halved[d] &&
+                            (row->K[d][d] < UNEVEN * most || (!row->full && high > JUMP * low)));
         for (int e = 0; e < d; ++e) {
             const double bound = ROTATED * ROTATED * row->K[d][d] * row->K[e][e];
             uneven = uneven || row->K[d][e] * row->K[d][e] > bound + 1e-6 * most * most;

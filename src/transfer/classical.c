@@ -338,8 +338,8 @@ cmg_status cmgi_look_for_levels(cmg_context *ctx, const cmg_csr *A, double theta
         }
     }
     suits->plane = 10 * of.two < 36 * of.one;
-    suits->classical =
-        suits->plane && of.lopsided == 0 && 50 * of.weak >= of.couplings && of.weak > 0;
+    suits->classical = suits->plane && of.lopsided == 0 && of.couplings > 0;
+    suits->weak = of.lopsided == 0 && 50 * of.weak >= of.couplings && of.weak > 0;
     suits->flow = of.sizes > 0 && of.differences >= 0.6 * of.sizes && of.larger >= 0.7 * of.sizes &&
                   of.opposed >= 0.6 * of.own;
 done:

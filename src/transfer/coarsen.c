@@ -278,6 +278,7 @@ static cmg_status choose_method(const cmg_hierarchy *h, cmg_coarsen_options *o,
     if (any && plain && !suits && ctx->backend->alloc == NULL) {
         CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
         CMGI_TRY(cmgi_look_for_levels(ctx, &A, o->strength, &others));
+        others.classical = others.classical || (points->dim > 0 && others.weak);
         const bool flow = others.flow && ctx->group == NULL && ctx->away == NULL; /* one rank */
         o->method = flow               ? CMG_COARSEN_AIR
                     : others.classical ? CMG_COARSEN_CLASSICAL

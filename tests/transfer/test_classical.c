@@ -312,7 +312,8 @@ TEST(choice_follows_the_couplings)
         const cmg_csr view = cmgi_csr_view(&A[t]);
         cmgi_suits suits = {.plane = false};
         CHECK_OK(cmgi_look_for_levels(ctx, &view, THETA, &suits));
-        CHECK(suits.classical == (t < 2) && suits.plane == (t < 3) && !suits.flow);
+        CHECK(suits.classical == (t < 3) && suits.plane == (t < 3) && !suits.flow);
+        CHECK(suits.weak == (t != 2));
     }
 
     for (cmg_size k = 0; k < A[0].indptr[A[0].rows]; k += 2) {
