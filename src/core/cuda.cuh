@@ -3,6 +3,7 @@
  * sums over warps and blocks in a fixed order.
  */
 #pragma once
+#include <assert.h>
 #include <cuda_runtime.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -141,6 +142,7 @@ struct cmgi_scratch {
     template <typename T>
     cmg_status take(cmg_size n, T **p)
     {
+        assert(count_ < MOST);
         CMGI_TRY(cmgi_alloc_device(ctx_, n, sizeof **p, p));
         p_[count_++] = *p;
         return CMG_OK;
