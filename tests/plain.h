@@ -25,6 +25,20 @@ static inline void fill_values(double *x, cmg_size n, double value)
     }
 }
 
+/* 0 .. n-1 in an order of the stream that begins at seed. */
+static inline void random_order(cmg_index *order, cmg_size n, uint64_t seed)
+{
+    for (cmg_size i = 0; i < n; ++i) {
+        order[i] = (cmg_index)i;
+    }
+    for (cmg_size i = n - 1; i > 0; --i) {
+        const cmg_size j = (cmg_size)(cmgi_random(&seed) * (double)(i + 1));
+        const cmg_index kept = order[i];
+        order[i] = order[j];
+        order[j] = kept;
+    }
+}
+
 static inline double dot(const double *x, const double *y, cmg_size n)
 {
     double sum = 0;

@@ -3,6 +3,7 @@
  * sums over warps and blocks in a fixed order.
  */
 #pragma once
+#include <assert.h>
 #include <cuda_runtime.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -122,6 +123,56 @@ static inline cmg_status cmgi_cuda_clear(cmg_context *ctx, void *p, size_t bytes
     }
     return CMG_OK;
 }
+
+/* Arrays on the device that are freed at the end of the block; functions that make some take it as
+ * an argument. */
+struct cmgi_scratch {
+    explicit cmgi_scratch(cmg_context *ctx) : ctx_(ctx), count_(0)
+    {
+    }
+    ~cmgi_scratch()
+    {
+        while (count_ > 0) {
+            cmgi_free_device(ctx_, p_[--count_]);
+        }
+    }
+    cmgi_scratch(const cmgi_scratch &) = delete;
+    cmgi_scratch &operator=(const cmgi_scratch &) = delete;
+
+    template <typename T>
+    cmg_status take(cmg_size n, T **p)
+    {
+        assert(count_ < MOST);
+        CMGI_TRY(cmgi_alloc_device(ctx_, n, sizeof **p, p));
+        p_[count_++] = *p;
+        return CMG_OK;
+    }
+    /* The same, filled with zeros. */
+    template <typename T>
+    cmg_status take_zero(cmg_size n, T **p)
+    {
+        CMGI_TRY(take(n, p));
+        return cmgi_cuda_clear(ctx_, *p, (size_t)n * sizeof **p);
+    }
+
+  private:
+    enum { MOST = 16 };
+    cmg_context *ctx_;
+    int count_;
+    void *p_[MOST];
+};
+
+/* Calls f at the end of the block. */
+template <typename F>
+struct cmgi_at_end {
+    F f;
+    ~cmgi_at_end()
+    {
+        f();
+    }
+};
+template <typename F>
+cmgi_at_end(F) -> cmgi_at_end<F>;
 
 /*
  * The first line of every kernel that cmgi_launch starts: waits until what came before in the

@@ -120,16 +120,15 @@ __global__ void __launch_bounds__(THREADS) update_kernel(const square S, cmg_siz
     *to = own_row ? w : own_column ? -product : *to - product;
 }
 
-static cmg_status open_square(cmg_context *ctx, cmg_size n, square *S)
+static cmg_status open_square(cmgi_scratch &scratch, cmg_size n, square *S)
 {
     S->n = n;
     S->m = (n + TILE - 1) / TILE * TILE;
-    CMGI_TRY(cmgi_alloc_device(ctx, S->m * S->m, sizeof *S->A, &S->A));
-    CMGI_TRY(cmgi_alloc_device(ctx, THREADS, sizeof *S->D, &S->D));
-    CMGI_TRY(cmgi_alloc_device(ctx, S->m * TILE, sizeof *S->W, &S->W));
-    CMGI_TRY(cmgi_alloc_device(ctx, S->m * TILE, sizeof *S->C, &S->C));
-    CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *S->failed, &S->failed));
-    return cmgi_cuda_clear(ctx, S->failed, sizeof *S->failed);
+    CMGI_TRY(scratch.take(S->m * S->m, &S->A));
+    CMGI_TRY(scratch.take(THREADS, &S->D));
+    CMGI_TRY(scratch.take(S->m * TILE, &S->W));
+    CMGI_TRY(scratch.take(S->m * TILE, &S->C));
+    return scratch.take_zero(1, &S->failed);
 }
 
 static cmg_status eliminate(cmg_context *ctx, const square *S, double least)
@@ -155,37 +154,30 @@ cmg_status cmgi_cuda_invert_there(cmg_context *ctx, cmg_size n, double largest, 
     const unsigned tiles = cmgi_grid(n, TILE);
     square S = {};
     int failed = 1;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, open_square(ctx, n, &S));
+    cmgi_scratch scratch(ctx);
+    CMGI_TRY(open_square(scratch, n, &S));
     pad_kernel<<<dim3(tiles, tiles), THREADS, 0, stream>>>(S, X, largest);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    CMGI_TRY_GOTO(done, eliminate(ctx, &S, 16.0 * (double)n * DBL_EPSILON * largest));
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &failed, S.failed, sizeof failed));
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    CMGI_TRY(eliminate(ctx, &S, 16.0 * (double)n * DBL_EPSILON * largest));
+    CMGI_TRY(cmgi_to_host(ctx, &failed, S.failed, sizeof failed));
     *definite = failed == 0;
     if (*definite) {
         unpad_kernel<<<dim3(tiles, tiles), THREADS, 0, stream>>>(S, X);
-        CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+        CMGI_TRY(CMGI_LAUNCHED(ctx));
     }
-done:
-    void *const arrays[] = {S.A, S.D, S.W, S.C, S.failed};
-    for (size_t k = 0; k < sizeof arrays / sizeof arrays[0]; ++k) {
-        cmgi_free_device(ctx, arrays[k]);
-    }
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_cuda_invert(cmg_context *ctx, cmg_size n, double largest, double *X, bool *definite)
 {
     const size_t bytes = (size_t)(n * n) * sizeof *X;
     double *there = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n * n, sizeof *there, &there));
-    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, there, X, bytes));
-    CMGI_TRY_GOTO(done, cmgi_cuda_invert_there(ctx, n, largest, there, definite));
+    cmgi_scratch scratch(ctx);
+    CMGI_TRY(scratch.take(n * n, &there));
+    CMGI_TRY(cmgi_to_device(ctx, there, X, bytes));
+    CMGI_TRY(cmgi_cuda_invert_there(ctx, n, largest, there, definite));
     if (*definite) {
-        CMGI_TRY_GOTO(done, cmgi_to_host(ctx, X, there, bytes));
+        CMGI_TRY(cmgi_to_host(ctx, X, there, bytes));
     }
-done:
-    cmgi_free_device(ctx, there);
-    return status;
+    return CMG_OK;
 }

@@ -168,13 +168,6 @@ static bool keep(cmg_context *ctx, char *block)
     return true;
 }
 
-static void release_kept(cmg_context *ctx)
-{
-    while (ctx->kept > 0) {
-        give_back(ctx->keep[--ctx->kept]);
-    }
-}
-
 /* count * size bytes or CMG_ERR_MEMORY when that overflows or count < 0. */
 static cmg_status product(cmg_context *ctx, cmg_size count, size_t size, size_t *bytes)
 {
@@ -287,8 +280,8 @@ void cmgi_free(cmg_context *ctx, void *p)
 void cmgi_hold_memory(cmg_context *ctx, bool hold)
 {
     ctx->holds = hold;
-    if (!hold) {
-        release_kept(ctx);
+    while (!hold && ctx->kept > 0) {
+        give_back(ctx->keep[--ctx->kept]);
     }
     if (ctx->backend->hold_memory != NULL) {
         ctx->backend->hold_memory(ctx, hold);

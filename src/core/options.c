@@ -231,16 +231,6 @@ bool cmgi_option_fits(const cmg_option *row, size_t size)
     return row->offset + row->bytes <= size;
 }
 
-static void put_default(const cmg_option *row, void *options)
-{
-    if (row->type == CMG_OPTION_TEXT) {
-        (void)snprintf(field_of(row, options), row->bytes, "%s",
-                       row->word != NULL ? row->word : "");
-    } else {
-        cmgi_option_put(row, options, row->standard);
-    }
-}
-
 void cmgi_options_init(const cmgi_option_table *table, void *options, size_t size)
 {
     if (options == NULL || size < sizeof(size_t) + CMG_MESSAGE) {
@@ -250,8 +240,15 @@ void cmgi_options_init(const cmgi_option_table *table, void *options, size_t siz
     memset(options, 0, size);
     memcpy(options, &known, sizeof known);
     for (int i = 0; i < table->count; ++i) {
-        if (cmgi_option_fits(&table->rows[i], known)) {
-            put_default(&table->rows[i], options);
+        const cmg_option *row = &table->rows[i];
+        if (!cmgi_option_fits(row, known)) {
+            continue;
+        }
+        if (row->type == CMG_OPTION_TEXT) {
+            (void)snprintf(field_of(row, options), row->bytes, "%s",
+                           row->word != NULL ? row->word : "");
+        } else {
+            cmgi_option_put(row, options, row->standard);
         }
     }
 }

@@ -3,34 +3,20 @@
 #include "cmg_types.h"
 #include "core/inline.h"
 
-/* The first k in [low, high) with list[k] >= wanted, else high. */
-CMGI_INLINE cmg_size cmgi_search_size(const cmg_size *list, cmg_size low, cmg_size high,
-                                      cmg_size wanted)
-{
-    while (low < high) {
-        const cmg_size middle = low + (high - low) / 2;
-        if (list[middle] < wanted) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
+/* name(list, low, high, wanted): the first k in [low, high) with list[k] >= wanted, else high. */
+#define CMGI_SEARCH(name, type)                                                                    \
+    CMGI_INLINE cmg_size name(const type *list, cmg_size low, cmg_size high, type wanted)          \
+    {                                                                                              \
+        while (low < high) {                                                                       \
+            const cmg_size middle = low + (high - low) / 2;                                        \
+            const bool before = list[middle] < wanted;                                             \
+            low = before ? middle + 1 : low;                                                       \
+            high = before ? high : middle;                                                         \
+        }                                                                                          \
+        return low;                                                                                \
     }
-    return low;
-}
-
-CMGI_INLINE cmg_size cmgi_search_index(const cmg_index *list, cmg_size low, cmg_size high,
-                                       cmg_index wanted)
-{
-    while (low < high) {
-        const cmg_size middle = low + (high - low) / 2;
-        if (list[middle] < wanted) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
+CMGI_SEARCH(cmgi_search_size, cmg_size)
+CMGI_SEARCH(cmgi_search_index, cmg_index)
 
 /* Lengths at[1 .. n] become where each ends, at[0] is where the first begins. */
 static inline void cmgi_add_up(cmg_size *at, cmg_size n)

@@ -135,17 +135,6 @@ cmg_status cmgi_csr_transpose(cmg_context *ctx, const cmg_csr *A, cmgi_csr *T)
     return CMG_OK;
 }
 
-/* position[perm[k]] = k */
-static cmg_status invert_permutation(cmg_context *ctx, const cmg_index *perm, cmg_size n,
-                                     cmg_index **position)
-{
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof **position, position));
-    for (cmg_size k = 0; k < n; ++k) {
-        (*position)[perm[k]] = (cmg_index)k;
-    }
-    return CMG_OK;
-}
-
 cmg_status cmgi_csr_permute(cmg_context *ctx, const cmg_csr *A, const cmg_index *row_perm,
                             const cmg_index *col_perm, bool sort_columns, cmgi_csr *B)
 {
@@ -153,7 +142,10 @@ cmg_status cmgi_csr_permute(cmg_context *ctx, const cmg_csr *A, const cmg_index 
     cmgi_csr made = {0};
     cmg_status status = CMG_OK;
     if (col_perm != NULL) {
-        CMGI_TRY(invert_permutation(ctx, col_perm, A->cols, &position));
+        CMGI_TRY(cmgi_alloc(ctx, A->cols, sizeof *position, &position));
+    }
+    for (cmg_size k = 0; col_perm != NULL && k < A->cols; ++k) {
+        position[col_perm[k]] = (cmg_index)k;
     }
     CMGI_TRY_GOTO(done, cmgi_csr_alloc_rows(ctx, A->rows, A->cols, &made));
     for (cmg_size k = 0; k < A->rows; ++k) {

@@ -99,22 +99,20 @@ cmg_status cmgi_resident_offsets(cmg_context *ctx, cmg_size n, cmg_size *count, 
     const unsigned chunks = n > CHUNK ? cmgi_grid(n, CHUNK) : 1;
     const cudaStream_t stream = cmgi_stream(ctx);
     cmg_size *part = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scratch scratch(ctx);
     if (chunks > 1) {
-        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, chunks, sizeof *part, &part));
+        CMGI_TRY(scratch.take(chunks, &part));
         chunk_kernel<<<chunks, THREADS, 0, stream>>>(n, count, part);
-        CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+        CMGI_TRY(CMGI_LAUNCHED(ctx));
         part_kernel<<<1, THREADS, 0, stream>>>(chunks, part, count + n);
-        CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+        CMGI_TRY(CMGI_LAUNCHED(ctx));
     }
     offset_kernel<<<chunks, THREADS, 0, stream>>>(n, part, count);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
     if (total != NULL) {
-        CMGI_TRY_GOTO(done, cmgi_to_host(ctx, total, count + n, sizeof *total));
+        CMGI_TRY(cmgi_to_host(ctx, total, count + n, sizeof *total));
     }
-done:
-    cmgi_free_device(ctx, part);
-    return status;
+    return CMG_OK;
 }
 
 typedef struct widening {
@@ -165,21 +163,19 @@ cmg_status cmgi_resident_pick(cmg_context *ctx, const cmg_csr *A, const cmg_inde
     CMGI_ON_DEVICE(ctx);
     picking p = {*A, row, NULL, NULL, NULL};
     cmg_csr made = {count, A->cols, NULL, NULL, NULL};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count + 1, sizeof *p.offset, &p.offset));
+    const cmgi_at_end end{[&] { cmgi_resident_free_arrays(ctx, &made); }};
+    CMGI_TRY(cmgi_alloc_device(ctx, count + 1, sizeof *p.offset, &p.offset));
     made.indptr = p.offset;
-    CMGI_TRY_GOTO(done, cmgi_pick_length_device(ctx, count, &p));
-    CMGI_TRY_GOTO(done, cmgi_resident_offsets(ctx, count, p.offset, *nnz > 0 ? NULL : nnz));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, *nnz, sizeof *p.indices, &p.indices));
+    CMGI_TRY(cmgi_pick_length_device(ctx, count, &p));
+    CMGI_TRY(cmgi_resident_offsets(ctx, count, p.offset, *nnz > 0 ? NULL : nnz));
+    CMGI_TRY(cmgi_alloc_device(ctx, *nnz, sizeof *p.indices, &p.indices));
     made.indices = p.indices;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, *nnz, sizeof *p.values, &p.values));
+    CMGI_TRY(cmgi_alloc_device(ctx, *nnz, sizeof *p.values, &p.values));
     made.values = p.values;
-    CMGI_TRY_GOTO(done, cmgi_pick_row_device(ctx, count, &p));
+    CMGI_TRY(cmgi_pick_row_device(ctx, count, &p));
     *part = made;
     made = cmg_csr{};
-done:
-    cmgi_resident_free_arrays(ctx, &made);
-    return status;
+    return CMG_OK;
 }
 
 /* The rows come with their offsets by one wait, but those that are too many at a guess. */
@@ -190,15 +186,12 @@ cmg_status cmgi_resident_gather(cmg_context *ctx, const cmgi_resident *R, const 
     cmg_size room = most > GUESSED ? 0 : most;
     cmg_index *list = NULL;
     cmg_csr picked = {};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count, sizeof *list, &list));
-    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, list, row, (size_t)count * sizeof *list));
-    CMGI_TRY_GOTO(done, cmgi_resident_pick(ctx, &R->csr, list, count, &picked, &room));
-    CMGI_TRY_GOTO(done, cmgi_resident_fetch(ctx, &picked, room, host));
-done:
-    cmgi_free_device(ctx, list);
-    cmgi_resident_free_arrays(ctx, &picked);
-    return status;
+    cmgi_scratch scratch(ctx);
+    const cmgi_at_end end{[&] { cmgi_resident_free_arrays(ctx, &picked); }};
+    CMGI_TRY(scratch.take(count, &list));
+    CMGI_TRY(cmgi_to_device(ctx, list, row, (size_t)count * sizeof *list));
+    CMGI_TRY(cmgi_resident_pick(ctx, &R->csr, list, count, &picked, &room));
+    return cmgi_resident_fetch(ctx, &picked, room, host);
 }
 
 typedef struct counting {
@@ -379,21 +372,19 @@ static cmg_status transpose_by_guess(cmg_context *ctx, const cmg_csr *A, cmg_siz
                         : g.dims == 2 ? guess_kernel<2>
                                       : guess_kernel<1>;
     cmg_index side[SIDES] = {0, 0, 1};
-    cmg_status status = CMG_OK;
+    cmgi_scratch scratch(ctx);
     *found = false;
     if (A->cols < WORTH || (g.dims == 1 && nnz != 3 * A->cols)) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_alloc_device(ctx, SIDES, sizeof *g.side, &g.side));
+    CMGI_TRY(scratch.take(SIDES, &g.side));
     guess_sides_kernel<<<1, GUESSERS, 0, cmgi_stream(ctx)>>>(g);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
     kernel<<<cmgi_grid(A->cols * CMGI_WARP, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(g);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, side, g.side, sizeof side));
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    CMGI_TRY(cmgi_to_host(ctx, side, g.side, sizeof side));
     *found = side[2] == 0;
-done:
-    cmgi_free_device(ctx, g.side);
-    return status;
+    return CMG_OK;
 }
 
 /* T has its arrays. */
@@ -403,17 +394,14 @@ static cmg_status transpose_any(cmg_context *ctx, const cmg_csr *A, cmg_size nnz
     const size_t rows = (size_t)(T->rows + 1) * sizeof *T->indptr;
     cmg_csr raw = {};
     int *taken = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->cols, sizeof *taken, &taken));
-    CMGI_TRY_GOTO(done, cmgi_resident_alloc(ctx, 0, 0, nnz, &raw));
-    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, c.count, rows));
-    CMGI_TRY_GOTO(done, cmgi_count_column_device(ctx, nnz, &c));
-    CMGI_TRY_GOTO(done, cmgi_resident_offsets(ctx, A->cols, c.count, NULL));
-    CMGI_TRY_GOTO(done, spread_and_sort(ctx, A, taken, &raw, T));
-done:
-    cmgi_resident_free_arrays(ctx, &raw);
-    cmgi_free_device(ctx, taken);
-    return status;
+    cmgi_scratch scratch(ctx);
+    const cmgi_at_end end{[&] { cmgi_resident_free_arrays(ctx, &raw); }};
+    CMGI_TRY(scratch.take(A->cols, &taken));
+    CMGI_TRY(cmgi_resident_alloc(ctx, 0, 0, nnz, &raw));
+    CMGI_TRY(cmgi_cuda_clear(ctx, c.count, rows));
+    CMGI_TRY(cmgi_count_column_device(ctx, nnz, &c));
+    CMGI_TRY(cmgi_resident_offsets(ctx, A->cols, c.count, NULL));
+    return spread_and_sort(ctx, A, taken, &raw, T);
 }
 
 cmg_status cmgi_resident_transpose(cmg_context *ctx, const cmg_csr *A, cmg_size nnz, cmg_csr *T)

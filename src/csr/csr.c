@@ -5,7 +5,6 @@
 #include "core/search.h"
 #include "csr/kinds.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 cmg_status cmgi_csr_alloc(cmg_context *ctx, cmg_size rows, cmg_size cols, cmg_size nnz, cmgi_csr *A)

@@ -36,17 +36,15 @@ static cmg_status expand(cmg_context *ctx, const cmg_csr *A, double *X, cmgi_den
     const cmg_size n = A->rows;
     double host[2] = {0, 0};
     expansion a = {*A, X, NULL};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 2, sizeof *a.found, &a.found));
-    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, a.found, sizeof host));
-    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, X, (size_t)(n * n) * sizeof *X));
-    CMGI_TRY_GOTO(done, cmgi_expand_row_device(ctx, n, &a));
-    CMGI_TRY_GOTO(done, cmgi_compare_across_device(ctx, n * n, &a));
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host, a.found, sizeof host));
+    cmgi_scratch scratch(ctx);
+    CMGI_TRY(scratch.take(2, &a.found));
+    CMGI_TRY(cmgi_cuda_clear(ctx, a.found, sizeof host));
+    CMGI_TRY(cmgi_cuda_clear(ctx, X, (size_t)(n * n) * sizeof *X));
+    CMGI_TRY(cmgi_expand_row_device(ctx, n, &a));
+    CMGI_TRY(cmgi_compare_across_device(ctx, n * n, &a));
+    CMGI_TRY(cmgi_to_host(ctx, host, a.found, sizeof host));
     *look = cmgi_dense_look{host[0], host[1]};
-done:
-    cmgi_free_device(ctx, a.found);
-    return status;
+    return CMG_OK;
 }
 
 extern "C" const cmgi_dense_kernels cmgi_dense_cuda = {expand, cmgi_cuda_invert_there};

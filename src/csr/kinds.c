@@ -3,7 +3,6 @@
 
 #include "core/each.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "csr/kinds.inc"

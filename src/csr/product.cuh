@@ -177,20 +177,14 @@ static inline shape shape_of(cmg_context *ctx, cmg_size rows, int width, cmg_siz
     return s;
 }
 
-static inline cmg_status open_tables(cmg_context *ctx, shape *s, bool sums)
+static inline cmg_status open_tables(cmgi_scratch &scratch, shape *s, bool sums)
 {
     const cmg_size slots = (cmg_size)s->grid * s->t.pitch;
     if (s->shared > 0) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_alloc_device(ctx, slots, sizeof *s->t.keys, &s->t.keys));
-    return sums ? cmgi_alloc_device(ctx, slots, sizeof *s->t.sums, &s->t.sums) : CMG_OK;
-}
-
-static inline void close_tables(cmg_context *ctx, shape *s)
-{
-    cmgi_free_device(ctx, s->t.keys);
-    cmgi_free_device(ctx, s->t.sums);
+    CMGI_TRY(scratch.take(slots, &s->t.keys));
+    return sums ? scratch.take(slots, &s->t.sums) : CMG_OK;
 }
 
 /* Launches the kernel of L for the width of a shape. */

@@ -32,18 +32,16 @@ cmg_status cmgi_product_lengths(cmg_context *ctx, const cmg_csr *A, const cmg_cs
 {
     double most[2] = {0, 0};
     measuring a = {*A, B != NULL ? B->indptr : NULL, NULL};
-    cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_alloc_device(ctx, 2, sizeof *a.most, &a.most));
+    cmgi_scratch scratch(ctx);
+    CMGI_TRY(scratch.take(2, &a.most));
     const cmgi_read reads[] = {{most, a.most, sizeof most},
                                {&of->entries, A->indptr + A->rows, sizeof of->entries}};
-    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, a.most, sizeof most));
-    CMGI_TRY_GOTO(done, cmgi_measure_row_device(ctx, A->rows, &a));
-    CMGI_TRY_GOTO(done, cmgi_read_each(ctx, reads, 2));
+    CMGI_TRY(cmgi_cuda_clear(ctx, a.most, sizeof most));
+    CMGI_TRY(cmgi_measure_row_device(ctx, A->rows, &a));
+    CMGI_TRY(cmgi_read_each(ctx, reads, 2));
     of->longest = (cmg_size)most[0];
     of->products = (cmg_size)most[1];
-done:
-    cmgi_free_device(ctx, a.most);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_product_open(cmg_context *ctx, cmgi_resident *C, cmg_index **columns)
@@ -150,18 +148,15 @@ static cmg_status form_columns(cmg_context *ctx, columns_args *a, const cmgi_res
     const cmg_size length = cmgi_mean_length(&B->rows);
     /* the lane that looks longest for a slot keeps its warp waiting: tables are an eighth full */
     const cmg_size room = longest <= 4 * FEW ? 4 * longest : longest;
-    cmg_status status = CMG_OK;
+    cmgi_scratch scratch(ctx);
     a->across = length < 8 ? 1 : length < 32 ? 2 : 8;
     shape s = shape_of(ctx, a->A.rows, width_for(mean * a->across / 2), room, sizeof *a->t.keys,
                        a->columns != NULL);
     a->across = a->across < s.width ? a->across : s.width;
-    CMGI_TRY_GOTO(done, open_tables(ctx, &s, false));
+    CMGI_TRY(open_tables(scratch, &s, false));
     a->t = s.t;
     launch<launch_columns>(s, cmgi_stream(ctx), *a);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-done:
-    close_tables(ctx, &s);
-    return status;
+    return CMGI_LAUNCHED(ctx);
 }
 
 /* The number of columns a row, of at most `most`: by tables for fewer first, since a row has far
@@ -172,20 +167,18 @@ static cmg_status count_columns(cmg_context *ctx, columns_args *a, const cmgi_re
     const cmg_size first = most < 16 * FEW ? FEW : 4 * FEW;
     cmg_size longest = first < most ? first : most;
     int over = 1;
-    cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *a->over, &a->over));
+    cmgi_scratch scratch(ctx);
+    CMGI_TRY(scratch.take(1, &a->over));
     while (over != 0) {
-        CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, a->over, sizeof *a->over));
-        CMGI_TRY_GOTO(done, form_columns(ctx, a, B, mean, longest));
+        CMGI_TRY(cmgi_cuda_clear(ctx, a->over, sizeof *a->over));
+        CMGI_TRY(form_columns(ctx, a, B, mean, longest));
         if (longest >= most) {
             break;
         }
-        CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &over, a->over, sizeof over));
+        CMGI_TRY(cmgi_to_host(ctx, &over, a->over, sizeof over));
         longest = 8 * longest < most ? 8 * longest : most;
     }
-done:
-    cmgi_free_device(ctx, a->over);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_product_pattern(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
@@ -194,7 +187,7 @@ cmg_status cmgi_product_pattern(cmg_context *ctx, const cmg_csr *A, const cmgi_r
     cmgi_resident made = {};
     columns_args a = {*A, B->csr, {}, 0, filled, NULL, NULL, NULL};
     lengths of = {};
-    cmg_status status = CMG_OK;
+    const cmgi_at_end end{[&] { cmgi_resident_free(ctx, &made); }};
     CMGI_TRY(cmgi_product_lengths(ctx, A, &B->csr, &of));
     const cmg_size most = of.products < B->csr.cols ? of.products : B->csr.cols;
     CMGI_CHECK(ctx, most <= MOST_COLUMNS, CMG_ERR_MEMORY,
@@ -203,18 +196,16 @@ cmg_status cmgi_product_pattern(cmg_context *ctx, const cmg_csr *A, const cmgi_r
     const cmg_size mean = A->rows > 0 ? (of.entries + A->rows - 1) / A->rows : 1;
     made.csr.rows = A->rows;
     made.csr.cols = B->csr.cols;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->rows + 1, sizeof *a.indptr, &a.indptr));
+    CMGI_TRY(cmgi_alloc_device(ctx, A->rows + 1, sizeof *a.indptr, &a.indptr));
     made.csr.indptr = a.indptr;
     if (A->rows > 0) {
-        CMGI_TRY_GOTO(done, count_columns(ctx, &a, B, mean, most));
+        CMGI_TRY(count_columns(ctx, &a, B, mean, most));
     }
-    CMGI_TRY_GOTO(done, cmgi_product_open(ctx, &made, &a.columns));
+    CMGI_TRY(cmgi_product_open(ctx, &made, &a.columns));
     if (A->rows > 0) {
-        CMGI_TRY_GOTO(done, form_columns(ctx, &a, B, mean, made.rows.longest));
+        CMGI_TRY(form_columns(ctx, &a, B, mean, made.rows.longest));
     }
     *C = made;
     made = cmgi_resident{};
-done:
-    cmgi_resident_free(ctx, &made);
-    return status;
+    return CMG_OK;
 }

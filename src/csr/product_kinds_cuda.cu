@@ -210,10 +210,11 @@ static cmg_status form_by_kinds(cmg_context *ctx, const cmg_csr *A, const cmgi_r
 {
     const cmg_size rows = A->rows > B->csr.rows ? A->rows : B->csr.rows;
     bool few = false;
-    CMGI_TRY(cmgi_row_groups_alloc(ctx, MOST_KINDS, &w->groups));
-    CMGI_TRY(cmgi_alloc_device(ctx, rows, sizeof *w->same, &w->same));
-    CMGI_TRY(cmgi_alloc_device(ctx, B->csr.rows, sizeof *w->of, &w->of));
-    CMGI_TRY(cmgi_alloc_device(ctx, MOST_KINDS, sizeof *w->row, &w->row));
+    cmgi_scratch scratch(ctx);
+    CMGI_TRY(cmgi_row_groups_take(scratch, MOST_KINDS, &w->groups));
+    CMGI_TRY(scratch.take(rows, &w->same));
+    CMGI_TRY(scratch.take(B->csr.rows, &w->of));
+    CMGI_TRY(scratch.take(MOST_KINDS, &w->row));
     CMGI_TRY(find_kinds(ctx, A, &B->csr, w, &few));
     if (!few) {
         return CMG_OK;
@@ -243,10 +244,6 @@ cmg_status cmgi_product_kinds_find(cmg_context *ctx, const cmg_csr *A, const cmg
         *C = made;
         made = cmgi_resident{};
     }
-    cmgi_row_groups_free(ctx, &w.groups);
-    cmgi_free_device(ctx, w.same);
-    cmgi_free_device(ctx, w.of);
-    cmgi_free_device(ctx, w.row);
     cmgi_free_device(ctx, w.made.kind);
     cmgi_free_device(ctx, w.made.place);
     cmgi_resident_free_arrays(ctx, &w.few);

@@ -200,7 +200,7 @@ cmg_status cmgi_resident_multiply_values(cmg_context *ctx, const cmg_csr *A, con
     const cmg_size longest = C->rows.longest;
     values_args a = {*A, B->csr, {}, C->csr, (double *)C->csr.values, C->kinds};
     shape s = {};
-    cmg_status status = CMG_OK;
+    cmgi_scratch scratch(ctx);
     if (A->rows == 0) {
         return CMG_OK;
     }
@@ -211,13 +211,10 @@ cmg_status cmgi_resident_multiply_values(cmg_context *ctx, const cmg_csr *A, con
         return CMGI_LAUNCHED(ctx);
     }
     s = shape_of(ctx, A->rows, width_for(cmgi_mean_length(&B->rows)), longest, bytes, false);
-    CMGI_TRY_GOTO(done, open_tables(ctx, &s, true));
+    CMGI_TRY(open_tables(scratch, &s, true));
     a.t = s.t;
     launch<launch_values>(s, cmgi_stream(ctx), a);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-done:
-    close_tables(ctx, &s);
-    return status;
+    return CMGI_LAUNCHED(ctx);
 }
 
 /* The first of the ways that serves finds the pattern. */

@@ -100,15 +100,6 @@ cmg_status cmgi_resident_arrive(cmg_context *ctx, cmgi_resident *R)
     return cmgi_resident_look_again(ctx, R);
 }
 
-/* A view of all that R has, facts included; R outlives it. */
-static cmgi_resident borrow(const cmgi_resident *R)
-{
-    cmgi_resident view = *R;
-    view.borrowed = true;
-    view.borrowed_facts = true;
-    return view;
-}
-
 void cmgi_resident_free(cmg_context *ctx, cmgi_resident *R)
 {
     if (!R->borrowed) {
@@ -258,7 +249,9 @@ cmg_status cmgi_resident_share(cmg_context *ctx, const cmgi_csr *from, cmgi_csr 
     if (from->there == NULL) {
         return CMG_OK;
     }
-    cmgi_resident R = borrow(from->there);
+    cmgi_resident R = *from->there; /* which outlives it */
+    R.borrowed = true;
+    R.borrowed_facts = true;
     return cmgi_resident_attach(ctx, &R, A);
 }
 

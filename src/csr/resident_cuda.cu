@@ -131,13 +131,6 @@ static __device__ void take_row(const view &v, cmg_size i, double *diagonal, uin
     }
 }
 
-static cmg_status clear_facts(cmg_context *ctx, facts *all)
-{
-    const size_t minima = offsetof(facts, identity);
-    CMGI_CUDA(ctx, cudaMemsetAsync(all, 0xff, minima, cmgi_stream(ctx)));
-    return cmgi_cuda_clear(ctx, &all->identity, sizeof *all - minima);
-}
-
 static cmg_size row_of(bits first)
 {
     return first == NONE ? -1 : (cmg_size)first;
@@ -439,33 +432,29 @@ static cmg_status look_at_entries(cmg_context *ctx, const cmg_csr *A, cmgi_resid
     CMGI_ON_DEVICE(ctx);
     facts *all = NULL;
     facts f = {};
-    cmg_status status = CMG_OK;
+    cmgi_scratch scratch(ctx);
     if (A->rows == A->cols && R->diagonal == NULL) {
         CMGI_TRY(cmgi_alloc_device(ctx, A->rows, sizeof *R->diagonal, &R->diagonal));
     }
     if (A->rows == A->cols && !R->known && R->diagonal_entry == NULL) {
         CMGI_TRY(cmgi_alloc_device(ctx, A->rows, sizeof *R->diagonal_entry, &R->diagonal_entry));
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *all, &all));
-    CMGI_TRY_GOTO(done, clear_facts(ctx, all));
+    CMGI_TRY(scratch.take_zero(1, &all));
+    CMGI_CUDA(ctx, cudaMemsetAsync(all, 0xff, offsetof(facts, identity), cmgi_stream(ctx)));
     if (A->rows > 0) {
-        CMGI_TRY_GOTO(done, look_at_rows(ctx, A, R->rows.count != NULL ? R->rows.longest : 0,
-                                         R->known, R->diagonal, R->diagonal_entry, all));
+        CMGI_TRY(look_at_rows(ctx, A, R->rows.count != NULL ? R->rows.longest : 0, R->known,
+                              R->diagonal, R->diagonal_entry, all));
     }
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &f, all, sizeof f));
-    {
-        const cmgi_resident_facts before = R->facts;
-        R->facts = facts_of(&f);
-        if (R->known) {
-            R->facts.bad_column = before.bad_column;
-            R->facts.duplicate = before.duplicate;
-            R->facts.ascending = before.ascending;
-        }
-        R->known = true;
+    CMGI_TRY(cmgi_to_host(ctx, &f, all, sizeof f));
+    const cmgi_resident_facts before = R->facts;
+    R->facts = facts_of(&f);
+    if (R->known) {
+        R->facts.bad_column = before.bad_column;
+        R->facts.duplicate = before.duplicate;
+        R->facts.ascending = before.ascending;
     }
-done:
-    cmgi_free_device(ctx, all);
-    return status;
+    R->known = true;
+    return CMG_OK;
 }
 
 extern "C" const cmgi_resident_kernels cmgi_resident_cuda = {

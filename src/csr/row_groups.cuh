@@ -23,9 +23,8 @@ typedef struct cmgi_row_groups {
     unsigned limit;
 } cmgi_row_groups;
 
-/* For at most `limit` groups; to be freed, on failure, too. */
-cmg_status cmgi_row_groups_alloc(cmg_context *ctx, cmg_size limit, cmgi_row_groups *g);
-void cmgi_row_groups_free(cmg_context *ctx, cmgi_row_groups *g);
+/* For at most `limit` groups. */
+cmg_status cmgi_row_groups_take(cmgi_scratch &scratch, cmg_size limit, cmgi_row_groups *g);
 cmg_status cmgi_row_groups_clear(cmg_context *ctx, const cmgi_row_groups *g);
 /* *found: they are not too many; same[i], a slot, becomes the lowest row of its group. */
 cmg_status cmgi_row_groups_close(cmg_context *ctx, cmg_size rows, const cmgi_row_groups *g,

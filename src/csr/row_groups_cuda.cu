@@ -3,21 +3,15 @@
 
 enum { LEAST_SLOTS = 1 << 13 };
 
-cmg_status cmgi_row_groups_alloc(cmg_context *ctx, cmg_size limit, cmgi_row_groups *g)
+cmg_status cmgi_row_groups_take(cmgi_scratch &scratch, cmg_size limit, cmgi_row_groups *g)
 {
     g->limit = (unsigned)limit;
     g->slots = LEAST_SLOTS;
     while (g->slots / 2 < g->limit) {
         g->slots *= 2;
     }
-    CMGI_TRY(cmgi_alloc_device(ctx, g->slots, sizeof *g->slot, &g->slot));
-    return cmgi_alloc_device(ctx, 1, sizeof *g->count, &g->count);
-}
-
-void cmgi_row_groups_free(cmg_context *ctx, cmgi_row_groups *g)
-{
-    cmgi_free_device(ctx, g->slot);
-    cmgi_free_device(ctx, g->count);
+    CMGI_TRY(scratch.take(g->slots, &g->slot));
+    return scratch.take(1, &g->count);
 }
 
 cmg_status cmgi_row_groups_clear(cmg_context *ctx, const cmgi_row_groups *g)

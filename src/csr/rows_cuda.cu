@@ -144,18 +144,12 @@ static cmg_status take_statistics(cmg_context *ctx, const cmg_csr *A, const row_
     return CMG_OK;
 }
 
-static cmg_status none_bad(cmg_context *ctx, row_facts *all)
-{
-    CMGI_CUDA(ctx,
-              cudaMemsetAsync(&all->bad_length, 0xff, sizeof all->bad_length, cmgi_stream(ctx)));
-    return CMG_OK;
-}
-
 /* Launches the pass over the row pointers of a matrix. */
 static cmg_status look_at_rows(cmg_context *ctx, const cmg_csr *A, row_facts *all)
 {
     CMGI_TRY(cmgi_cuda_clear(ctx, all, sizeof *all));
-    CMGI_TRY(none_bad(ctx, all));
+    CMGI_CUDA(ctx,
+              cudaMemsetAsync(&all->bad_length, 0xff, sizeof all->bad_length, cmgi_stream(ctx)));
     if (A->rows == 0) {
         return CMG_OK;
     }
@@ -180,26 +174,24 @@ cmg_status cmgi_resident_rows_each(cmg_context *ctx, int count, cmgi_resident *c
     cmgi_read reads[CMGI_LOOKS];
     row_facts *all = NULL;
     row_facts *f = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scratch scratch(ctx);
+    const cmgi_at_end end{[&] { cmgi_free(ctx, f); }};
     CMGI_CHECK(ctx, count <= CMGI_LOOKS, CMG_ERR_INTERNAL, "%d matrices are looked at", count);
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count, sizeof *all, &all));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *f, &f));
+    CMGI_TRY(scratch.take(count, &all));
+    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *f, &f));
     for (int k = 0; k < count; ++k) {
-        CMGI_TRY_GOTO(done, look_at_rows(ctx, &R[k]->csr, &all[k]));
+        CMGI_TRY(look_at_rows(ctx, &R[k]->csr, &all[k]));
         reads[k] = cmgi_read{&f[k], &all[k], hot};
     }
-    CMGI_TRY_GOTO(done, cmgi_read_each(ctx, reads, count));
+    CMGI_TRY(cmgi_read_each(ctx, reads, count));
     for (int k = 0; k < count; ++k) {
         if (f[k].bad_length == NONE && f[k].longest >= HOT_BINS) {
-            CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &f[k], &all[k], sizeof *f));
+            CMGI_TRY(cmgi_to_host(ctx, &f[k], &all[k], sizeof *f));
         }
         R[k]->facts.bad_length = f[k].bad_length == NONE ? -1 : (cmg_size)f[k].bad_length;
         if (f[k].bad_length == NONE) {
-            CMGI_TRY_GOTO(done, take_statistics(ctx, &R[k]->csr, &f[k], &R[k]->rows));
+            CMGI_TRY(take_statistics(ctx, &R[k]->csr, &f[k], &R[k]->rows));
         }
     }
-done:
-    cmgi_free_device(ctx, all);
-    cmgi_free(ctx, f);
-    return status;
+    return CMG_OK;
 }

@@ -4,7 +4,6 @@
 #include "core/report.h"
 #include "core/number.h"
 #include "core/options.h"
-#include "hierarchy/own.h"
 #include "fem/generate.h"
 #include "hierarchy/numbering.h"
 #include "hierarchy/hierarchy.h"

@@ -245,31 +245,24 @@ CMGI_EACH_INDEX(sums_load, around)
 }
 
 /* Cells of the nodes, and where the terms of each begin. */
-static cmg_status find_cells(cmg_context *ctx, around *m, cmg_size *terms)
+static cmg_status find_cells(cmg_context *ctx, cmgi_scratch &scratch, around *m, cmg_size *terms)
 {
     const cmg_size n = m->in.nodes;
     const cmg_size places = m->in.cells * m->in.local;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n + 1, sizeof *m->start, &m->start));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n + 1, sizeof *m->terms, &m->terms));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, places, sizeof *m->list, &m->list));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, places, sizeof *m->raw, &m->raw));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *m->taken, &m->taken));
-    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, m->taken, (size_t)n * sizeof *m->taken));
-    CMGI_TRY_GOTO(done, cmgi_sums_node_device(ctx, n, m));
-    CMGI_TRY_GOTO(done, cmgi_sums_count_device(ctx, m->in.cells, m));
-    CMGI_TRY_GOTO(done, cmgi_resident_offsets(ctx, n, m->start, NULL));
-    CMGI_TRY_GOTO(done, cmgi_resident_offsets(ctx, n, m->terms, terms));
-    CMGI_TRY_GOTO(done, cmgi_sums_list_device(ctx, places, m));
-    {
-        const cmg_csr from = {n, places, m->start, m->raw, NULL};
-        const cmg_csr to = {n, places, m->start, m->list, NULL};
-        CMGI_TRY_GOTO(done, cmgi_resident_sort(ctx, &from, &to));
-    }
-done:
-    cmgi_free_device(ctx, m->taken);
-    cmgi_free_device(ctx, m->raw);
-    return status;
+    cmgi_scratch own(ctx);
+    CMGI_TRY(scratch.take(n + 1, &m->start));
+    CMGI_TRY(scratch.take(n + 1, &m->terms));
+    CMGI_TRY(scratch.take(places, &m->list));
+    CMGI_TRY(own.take(places, &m->raw));
+    CMGI_TRY(own.take_zero(n, &m->taken));
+    CMGI_TRY(cmgi_sums_node_device(ctx, n, m));
+    CMGI_TRY(cmgi_sums_count_device(ctx, m->in.cells, m));
+    CMGI_TRY(cmgi_resident_offsets(ctx, n, m->start, NULL));
+    CMGI_TRY(cmgi_resident_offsets(ctx, n, m->terms, terms));
+    CMGI_TRY(cmgi_sums_list_device(ctx, places, m));
+    const cmg_csr from = {n, places, m->start, m->raw, NULL};
+    const cmg_csr to = {n, places, m->start, m->list, NULL};
+    return cmgi_resident_sort(ctx, &from, &to);
 }
 
 /* The terms of A's rows, and A with the number of its entries. */
@@ -336,14 +329,9 @@ cmg_status cmgi_mesh_sums_cuda(cmg_context *ctx, const cmgi_sum_cells *in, cmgi_
     CMGI_ON_DEVICE(ctx);
     around m = {};
     cmg_size terms = 0;
-    cmg_status status = CMG_OK;
+    cmgi_scratch scratch(ctx);
     m.in = *in;
-    CMGI_TRY_GOTO(done, find_cells(ctx, &m, &terms));
-    CMGI_TRY_GOTO(done, make_matrix(ctx, &m, terms, sums));
-    CMGI_TRY_GOTO(done, make_load(ctx, &m, &sums->vector));
-done:
-    cmgi_free_device(ctx, m.start);
-    cmgi_free_device(ctx, m.terms);
-    cmgi_free_device(ctx, m.list);
-    return status;
+    CMGI_TRY(find_cells(ctx, scratch, &m, &terms));
+    CMGI_TRY(make_matrix(ctx, &m, terms, sums));
+    return make_load(ctx, &m, &sums->vector);
 }

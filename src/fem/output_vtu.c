@@ -4,7 +4,6 @@
 
 #include "core/memory.h"
 #include "fem/locate.h"
-#include "fem/space.h"
 #include "fem/mesh.h"
 #include "hierarchy/hierarchy.h"
 

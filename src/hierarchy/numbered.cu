@@ -142,22 +142,15 @@ static cmg_status claim_rows(cmg_context *ctx, cmg_size rows, claiming *c)
     return CMG_OK;
 }
 
-static cmg_status open_claims(cmg_context *ctx, cmg_size nodes, cmg_size rows, claiming *c)
+static cmg_status open_claims(cmg_context *ctx, cmgi_scratch &scratch, cmg_size nodes,
+                              cmg_size rows, claiming *c)
 {
     const cmg_size most = nodes > rows ? nodes : rows;
-    CMGI_TRY(cmgi_alloc_device(ctx, nodes, sizeof *c->first, &c->first));
-    CMGI_TRY(cmgi_alloc_device(ctx, nodes, sizeof *c->place, &c->place));
-    CMGI_TRY(cmgi_alloc_device(ctx, nodes, sizeof *c->order, &c->order));
-    CMGI_TRY(cmgi_alloc_device(ctx, most + 1, sizeof *c->count, &c->count));
+    CMGI_TRY(scratch.take(nodes, &c->first));
+    CMGI_TRY(scratch.take(nodes, &c->place));
+    CMGI_TRY(scratch.take(nodes, &c->order));
+    CMGI_TRY(scratch.take(most + 1, &c->count));
     return cmgi_numbered_clear_device(ctx, nodes, c);
-}
-
-static void close_claims(cmg_context *ctx, claiming *c)
-{
-    cmgi_free_device(ctx, c->first);
-    cmgi_free_device(ctx, c->place);
-    cmgi_free_device(ctx, c->order);
-    cmgi_free_device(ctx, c->count);
 }
 
 /* The least degree of a node without a number that has neighbours, and the least number with it;
@@ -238,25 +231,19 @@ extern "C" cmg_status cmgi_order_breadth_device(cmg_context *ctx, const cmg_csr 
     claiming *c = &r.c;
     cmg_index root = 0;
     int fronts = MOST_FRONTS;
-    cmg_status status = CMG_OK;
+    cmgi_scratch scratch(ctx);
     c->A = *A;
     c->block = block;
     c->by_degree = true;
-    CMGI_TRY_GOTO(done, open_claims(ctx, nodes, nodes, c));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, SLOTS, sizeof *r.slot, &r.slot));
+    CMGI_TRY(open_claims(ctx, scratch, nodes, nodes, c));
+    CMGI_TRY(scratch.take(SLOTS, &r.slot));
     for (int k = 0; k < MOST_COMPONENTS && fronts > 0 && root >= 0; ++k) {
-        CMGI_TRY_GOTO(done, find_root(ctx, nodes, &r, &root));
-        CMGI_TRY_GOTO(done, root >= 0 ? search(ctx, c, root, &fronts) : CMG_OK);
+        CMGI_TRY(find_root(ctx, nodes, &r, &root));
+        CMGI_TRY(root >= 0 ? search(ctx, c, root, &fronts) : CMG_OK);
     }
-    CMGI_TRY_GOTO(done, append_rest(ctx, nodes, c));
-    {
-        const expanding e = {nodes, block, true, c->order, perm};
-        CMGI_TRY_GOTO(done, cmgi_numbered_expand_device(ctx, A->rows, &e));
-    }
-done:
-    close_claims(ctx, c);
-    cmgi_free_device(ctx, r.slot);
-    return status;
+    CMGI_TRY(append_rest(ctx, nodes, c));
+    const expanding e = {nodes, block, true, c->order, perm};
+    return cmgi_numbered_expand_device(ctx, A->rows, &e);
 }
 
 extern "C" cmg_status cmgi_order_by_rows_device(cmg_context *ctx, const cmg_csr *P,
@@ -264,21 +251,16 @@ extern "C" cmg_status cmgi_order_by_rows_device(cmg_context *ctx, const cmg_csr 
 {
     const cmg_size nodes = P->cols / block;
     claiming c = {};
-    cmg_status status = CMG_OK;
+    cmgi_scratch scratch(ctx);
     c.A = *P;
     c.row = rows;
     c.unknowns = true;
     c.block = block;
-    CMGI_TRY_GOTO(done, open_claims(ctx, nodes, P->rows, &c));
-    CMGI_TRY_GOTO(done, claim_rows(ctx, P->rows, &c));
-    CMGI_TRY_GOTO(done, append_rest(ctx, nodes, &c));
-    {
-        const expanding e = {nodes, block, false, c.order, perm};
-        CMGI_TRY_GOTO(done, cmgi_numbered_expand_device(ctx, P->cols, &e));
-    }
-done:
-    close_claims(ctx, &c);
-    return status;
+    CMGI_TRY(open_claims(ctx, scratch, nodes, P->rows, &c));
+    CMGI_TRY(claim_rows(ctx, P->rows, &c));
+    CMGI_TRY(append_rest(ctx, nodes, &c));
+    const expanding e = {nodes, block, false, c.order, perm};
+    return cmgi_numbered_expand_device(ctx, P->cols, &e);
 }
 
 typedef struct permuting {
@@ -328,9 +310,10 @@ extern "C" cmg_status cmgi_permute_device(cmg_context *ctx, const cmg_csr *A, cm
     cmg_csr made = {};
     cmg_index *place = NULL;
     permuting p = {};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_resident_alloc(ctx, A->rows, A->cols, nnz, &made));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->cols, sizeof *place, &place));
+    cmgi_scratch scratch(ctx);
+    const cmgi_at_end end{[&] { cmgi_resident_free_arrays(ctx, &made); }};
+    CMGI_TRY(cmgi_resident_alloc(ctx, A->rows, A->cols, nnz, &made));
+    CMGI_TRY(scratch.take(A->cols, &place));
     p.A = *A;
     p.rows = rows;
     p.cols = cols;
@@ -339,14 +322,11 @@ extern "C" cmg_status cmgi_permute_device(cmg_context *ctx, const cmg_csr *A, cm
     p.indices = (cmg_index *)made.indices;
     p.values = (double *)made.values;
     p.to = to;
-    CMGI_TRY_GOTO(done, cmgi_numbered_invert_device(ctx, A->cols, &p));
-    CMGI_TRY_GOTO(done, cmgi_numbered_length_device(ctx, A->rows, &p));
-    CMGI_TRY_GOTO(done, cmgi_resident_kernels_of(ctx)->offsets(ctx, A->rows, p.offset, NULL));
-    CMGI_TRY_GOTO(done, cmgi_numbered_move_device(ctx, A->rows, &p));
+    CMGI_TRY(cmgi_numbered_invert_device(ctx, A->cols, &p));
+    CMGI_TRY(cmgi_numbered_length_device(ctx, A->rows, &p));
+    CMGI_TRY(cmgi_resident_kernels_of(ctx)->offsets(ctx, A->rows, p.offset, NULL));
+    CMGI_TRY(cmgi_numbered_move_device(ctx, A->rows, &p));
     *B = made;
     made = cmg_csr{};
-done:
-    cmgi_resident_free_arrays(ctx, &made);
-    cmgi_free_device(ctx, place);
-    return status;
+    return CMG_OK;
 }

@@ -3,15 +3,6 @@
 
 #include <string.h>
 
-static cmg_status read_single(cmg_context *ctx, const char *path, cmg_hierarchy **h)
-{
-    const cmgi_expect expect = CMGI_EXPECT_LEVEL_MATRIX;
-    cmgi_csr A = {0};
-    CMGI_TRY(cmg_hierarchy_create(ctx, 1, h));
-    CMGI_TRY(cmgi_matrix_file_read(ctx, path, &expect, &A));
-    return cmgi_in_file(ctx, path, cmgi_hierarchy_take_csr(*h, 0, CMG_ROLE_A, NULL, 0, &A));
-}
-
 static cmg_status read_directory(cmg_context *ctx, const char *path, cmg_file_kind kind,
                                  cmg_hierarchy **h)
 {
@@ -59,7 +50,11 @@ static cmg_status read_any(cmg_context *ctx, const char *path, cmg_file_kind kin
     if (found == CMGI_CONTENT_PETSC) {
         return cmgi_read_petsc(ctx, path, h);
     }
-    return read_single(ctx, path, h);
+    const cmgi_expect expect = CMGI_EXPECT_LEVEL_MATRIX;
+    cmgi_csr A = {0};
+    CMGI_TRY(cmg_hierarchy_create(ctx, 1, h));
+    CMGI_TRY(cmgi_matrix_file_read(ctx, path, &expect, &A));
+    return cmgi_in_file(ctx, path, cmgi_hierarchy_take_csr(*h, 0, CMG_ROLE_A, NULL, 0, &A));
 }
 
 void cmgi_clean_message(cmg_context *ctx, const char *path)

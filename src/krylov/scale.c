@@ -117,16 +117,6 @@ static cmg_status look_back(cmgi_krylov *k, double scale, const double *b, const
     return CMG_OK;
 }
 
-/* Norms of the scaled system times `back` are those of the given one. */
-static void scale_norms(cmgi_krylov *k, double back)
-{
-    k->column->rhs_norm *= back;
-    k->column->residual *= back;
-    for (int i = 0; i <= k->column->iterations; ++i) {
-        k->column->history[i] *= back;
-    }
-}
-
 static cmg_status solve_scaled(cmgi_krylov *k, cmgi_solve_fn solve, void *user, double scale,
                                const double *b, double *x)
 {
@@ -148,7 +138,11 @@ static cmg_status solve_scaled(cmgi_krylov *k, cmgi_solve_fn solve, void *user, 
     CMGI_TRY_GOTO(restore, solve(user, scaled, x));
     CMGI_TRY_GOTO(restore, on->axpby(ctx, CMG_FP64, n, 1 / scale, x, 0.0, x));
     CMGI_TRY_GOTO(restore, look_back(k, scale, scaled, guess, x));
-    scale_norms(k, 1 / scale);
+    k->column->rhs_norm *= 1 / scale;
+    k->column->residual *= 1 / scale;
+    for (int i = 0; i <= k->column->iterations; ++i) {
+        k->column->history[i] *= 1 / scale;
+    }
 restore:
     cmgi_krylov_drop_graphs(k); /* with an array in them that is about to go */
     k->options.atol = atol;

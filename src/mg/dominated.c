@@ -18,15 +18,6 @@ static const double SHARE = 0.5;
 /* A step, at the end: D^-1 A then has a condition of 6, and CG or GMRES take some 20 products. */
 static const double RATE = 0.72;
 
-/* d_i = 1 / a_ii, r_i in -1 .. 1 by a hash of i */
-static void begin(const cmg_csr *A, double *d, double *r)
-{
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        d[i] = 1 / cmgi_csr_diagonal_at(A, i);
-        r[i] = (double)((uint64_t)i * 2654435761U % 1024) / 512 - 1;
-    }
-}
-
 /* q = A D^-1 r */
 static void multiply(int threads, const cmg_csr *A, const double *d, const double *r, double *z,
                      double *q)
@@ -53,7 +44,10 @@ static cmg_status measure(cmg_context *ctx, const cmg_csr *A, double *const v[4]
     double *const r = v[1];
     double *const q = v[3];
     double rr[STEPS + 1] = {0};
-    begin(A, v[0], r);
+    for (cmg_size i = 0; i < n; ++i) {
+        v[0][i] = 1 / cmgi_csr_diagonal_at(A, i);
+        r[i] = (double)((uint64_t)i * 2654435761U % 1024) / 512 - 1; /* a hash in -1 .. 1 */
+    }
     for (int step = 0; step < STEPS; ++step) {
         double rq = 0;
         double qq = 0;

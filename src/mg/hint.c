@@ -35,19 +35,14 @@ static void range_hint(const cmg_report *r, char text[CMGI_HINT])
                          : " (option least-squares, or a null space given as exact, asks for it)");
 }
 
-static bool assumes_symmetry(cmg_krylov method)
-{
-    return method == CMG_KRYLOV_CG || method == CMG_KRYLOV_FCG || method == CMG_KRYLOV_DEFECT ||
-           method == CMG_KRYLOV_MERGED || method == CMG_KRYLOV_SEMI;
-}
-
 /* The method does not suit A or the cycle; "" where it does. */
 static cmg_status method_hint(cmgi_multigrid *mg, char text[CMGI_HINT])
 {
     const cmg_solver_options *o = &mg->options;
     const cmg_krylov method = mg->krylov->options.method;
-    if (!assumes_symmetry(method)) {
-        return CMG_OK;
+    if (method != CMG_KRYLOV_CG && method != CMG_KRYLOV_FCG && method != CMG_KRYLOV_DEFECT &&
+        method != CMG_KRYLOV_MERGED && method != CMG_KRYLOV_SEMI) {
+        return CMG_OK; /* it takes any A */
     }
     if (o->krylov != CMG_KRYLOV_AUTO) { /* else it has been looked at */
         CMGI_TRY(cmgi_symmetry_look(mg->ctx, &mg->levels, mg->cycle, &mg->symmetry));

@@ -7,11 +7,6 @@
  */
 #include "mg/cycle.h"
 
-static bool external(const cmgi_cycle *cycle, int value)
-{
-    return value == cycle->input || value == cycle->output;
-}
-
 size_t cmgi_value_bytes(const cmgi_cycle *cycle, const cmgi_value *value)
 {
     return (size_t)value->n * (size_t)cycle->columns * cmgi_precision_bytes(value->precision);
@@ -84,7 +79,7 @@ static void assign(cmgi_cycle *cycle, const int *last, bool *taken, bool share)
                 release(cycle, taken, last, step->e, s);
             }
         }
-        if (!external(cycle, step->out)) {
+        if (step->out != cycle->input && step->out != cycle->output) {
             cmgi_value *out = &cycle->values[step->out];
             out->buffer = choose_buffer(cycle, taken, share, cmgi_value_bytes(cycle, out));
             taken[out->buffer] = true;

@@ -172,16 +172,6 @@ static void try_down(finder *f)
     }
 }
 
-/* r = b - A x, c = R r: from the step at f->at on. */
-static void try_defect(finder *f)
-{
-    const int begin = f->at;
-    const cmgi_step first = f->cycle->steps[begin];
-    if (next_defect(f, first.b, first.in)) {
-        put_down(f, begin, (cmgi_step){.in = first.in, .b = first.b, .also = CMGI_NONE});
-    }
-}
-
 /*
  * Two dampings of a polynomial 1 - s t + p t^2 with real roots: those of a recurrence's two stages,
  * s = omega_1 (1 + beta) + omega_2 and p = omega_1 omega_2. False where the roots are not real.
@@ -255,8 +245,11 @@ void cmgi_pass_halves(cmgi_cycle *cycle, const cmgi_level *levels)
         } else if (step->A == f.level->P && (adds ? step->alpha == 1 && step->beta == 1
                                                   : step->writeback == CMGI_WB_APPLY)) {
             try_up(&f);
-        } else if (step->A == f.level->A) {
-            try_defect(&f);
+        } else if (step->A == f.level->A) { /* r = b - A x, c = R r */
+            const cmgi_step first = *step;
+            if (next_defect(&f, first.b, first.in)) {
+                put_down(&f, s, (cmgi_step){.in = first.in, .b = first.b, .also = CMGI_NONE});
+            }
         }
     }
     cmgi_cycle_compact(cycle);

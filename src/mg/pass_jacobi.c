@@ -8,30 +8,20 @@
  */
 #include "mg/cycle.h"
 
-static bool adds_correction(const cmgi_step *update)
-{
-    return (update->writeback == CMGI_WB_AXPBY && update->beta == 1) ||
-           update->writeback == CMGI_WB_MOMENTUM;
-}
-
-static bool fuses(const cmgi_cycle *cycle, const cmgi_step *defect, const cmgi_step *update)
-{
-    return defect->kind == CMGI_STEP_PRODUCT && defect->writeback == CMGI_WB_RESIDUAL &&
-           update->kind == CMGI_STEP_PRODUCT && adds_correction(update) && update->D == NULL &&
-           update->A->format->id == CMG_FORMAT_DIAGONAL && update->in == defect->out &&
-           cmgi_cycle_readers(cycle, defect->out) == 1;
-}
-
 void cmgi_pass_jacobi(cmgi_cycle *cycle)
 {
     for (int s = 0; s + 1 < cycle->nsteps; ++s) {
         cmgi_step *defect = &cycle->steps[s];
         cmgi_step *update = &cycle->steps[s + 1];
-        if (!fuses(cycle, defect, update)) {
+        const bool momentum = update->writeback == CMGI_WB_MOMENTUM;
+        const bool adds = momentum || (update->writeback == CMGI_WB_AXPBY && update->beta == 1);
+        if (defect->kind != CMGI_STEP_PRODUCT || defect->writeback != CMGI_WB_RESIDUAL ||
+            update->kind != CMGI_STEP_PRODUCT || !adds || update->D != NULL ||
+            update->A->format->id != CMG_FORMAT_DIAGONAL || update->in != defect->out ||
+            cmgi_cycle_readers(cycle, defect->out) != 1) {
             continue;
         }
-        update->writeback =
-            update->writeback == CMGI_WB_MOMENTUM ? CMGI_WB_MOMENTUM : CMGI_WB_JACOBI;
+        update->writeback = momentum ? CMGI_WB_MOMENTUM : CMGI_WB_JACOBI;
         update->D = update->A;
         update->A = defect->A;
         update->name = defect->name;

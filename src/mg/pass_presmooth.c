@@ -13,18 +13,6 @@
  */
 #include "mg/cycle.h"
 
-static bool is_jacobi_from_zero(const cmgi_step *step)
-{
-    return step->kind == CMGI_STEP_PRODUCT && step->writeback == CMGI_WB_AXPBY && step->beta == 0 &&
-           step->A->format->id == CMG_FORMAT_DIAGONAL;
-}
-
-static bool is_defect(const cmgi_step *step, const cmgi_step *first)
-{
-    return step->kind == CMGI_STEP_PRODUCT && step->writeback == CMGI_WB_RESIDUAL &&
-           step->in == first->out && step->b == first->in;
-}
-
 /* The step y = x + P e, if nothing but it and the defect reads x; NULL = there is none. */
 static cmgi_step *find_correction(cmgi_cycle *cycle, int x, const cmg_matrix *P)
 {
@@ -45,7 +33,13 @@ void cmgi_pass_presmooth(cmgi_cycle *cycle, const cmgi_level *levels)
         cmgi_step *defect = &cycle->steps[s + 1];
         cmgi_step *restriction = &cycle->steps[s + 2];
         const cmgi_level *level = &levels[first->level];
-        if (level->RS == NULL || !is_jacobi_from_zero(first) || !is_defect(defect, first) ||
+        const bool jacobi_from_zero = first->kind == CMGI_STEP_PRODUCT &&
+                                      first->writeback == CMGI_WB_AXPBY && first->beta == 0 &&
+                                      first->A->format->id == CMG_FORMAT_DIAGONAL;
+        const bool defect_of_it = defect->kind == CMGI_STEP_PRODUCT &&
+                                  defect->writeback == CMGI_WB_RESIDUAL &&
+                                  defect->in == first->out && defect->b == first->in;
+        if (level->RS == NULL || !jacobi_from_zero || !defect_of_it ||
             restriction->kind != CMGI_STEP_PRODUCT || restriction->A != level->R ||
             restriction->in != defect->out || cmgi_cycle_readers(cycle, defect->out) != 1) {
             continue;

@@ -24,12 +24,6 @@ cmg_status cmgi_range_enter(cmgi_multigrid *mg, const double *b, double *rest, d
                : CMG_OK;
 }
 
-/* More of b than rounding is outside the range of A. */
-static bool has_no_solution(const cmgi_projection *P, const cmg_report *r)
-{
-    return r->removed > ROUNDINGS * (double)P->total * DBL_EPSILON * r->rhs_norm;
-}
-
 /* ||b - A x|| and ||P (b - A x)||, of a scaled residual. */
 static cmg_status measure(cmgi_multigrid *mg, const double *b, const double *x, cmg_report *r)
 {
@@ -59,8 +53,9 @@ cmg_status cmgi_range_judge(cmgi_multigrid *mg, const double *b, double *x, doub
         norms[i] = hypot(norms[i], report->removed);
     }
     CMGI_TRY(measure(mg, b, x, report));
+    const double rounding = ROUNDINGS * (double)P->total * DBL_EPSILON * report->rhs_norm;
     if (cmg_outcome_converged(report->outcome) && !P->exact && !mg->options.least_squares &&
-        has_no_solution(P, report)) {
+        report->removed > rounding) { /* it has no solution */
         report->outcome =
             report->residual <= mg->options.atol ? CMG_CONVERGED_ATOL : CMG_LEAST_SQUARES;
     }

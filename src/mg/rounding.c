@@ -69,13 +69,6 @@ static cmg_status magnitude_taken(cmgi_multigrid *mg, const double *b, const dou
     return CMG_OK;
 }
 
-/* Outcomes that rounding can be behind. */
-static bool may_be_rounding(cmg_outcome outcome)
-{
-    return outcome == CMG_STAGNATED || outcome == CMG_ITERATION_LIMIT || outcome == CMG_BREAKDOWN ||
-           outcome == CMG_INDEFINITE_PRECONDITIONER;
-}
-
 cmg_status cmgi_rounding_look(cmgi_multigrid *mg, const double *b, const double *x)
 {
     cmg_context *ctx = mg->ctx;
@@ -84,7 +77,11 @@ cmg_status cmgi_rounding_look(cmgi_multigrid *mg, const double *b, const double 
     const size_t bytes = (size_t)n * sizeof(double);
     cmg_csr A;
     double *host = NULL;
-    if (!may_be_rounding(k->column->outcome) || !isfinite(k->column->rhs_norm) ||
+    const cmg_outcome outcome = k->column->outcome;
+    const bool may_be_rounding = outcome == CMG_STAGNATED || outcome == CMG_ITERATION_LIMIT ||
+                                 outcome == CMG_BREAKDOWN ||
+                                 outcome == CMG_INDEFINITE_PRECONDITIONER;
+    if (!may_be_rounding || !isfinite(k->column->rhs_norm) ||
         mg->generation != cmgi_multigrid_caller(mg)->generation) {
         return CMG_OK;
     }

@@ -234,14 +234,6 @@ static cmg_status take_columns(cmg_solver *s, int k)
     return cmgi_columns_take(&s->mg, k, &s->columns);
 }
 
-/* b and x in the numbering of the solver, x the guess and then the solution. */
-static cmg_status solve_inside(cmg_solver *s, int columns, const double *b, double *x)
-{
-    s->several = columns > 1;
-    return columns > 1 ? cmgi_columns_solve(&s->fallback, &s->mg, &s->columns, b, x, &s->report)
-                       : cmgi_fallback_solve(&s->fallback, &s->mg, b, x, &s->report);
-}
-
 /* The guess, or 0 in its place. */
 static cmg_status take_guess(cmg_solver *s, cmg_vector *x, bool zero, double **own)
 {
@@ -273,7 +265,10 @@ static cmg_status solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, bool 
     CMGI_TRY(b->columns > 1 ? take_columns(s, b->columns) : CMG_OK);
     CMGI_TRY(cmgi_edge_in(&s->edge, b, 0, &own[0]));
     CMGI_TRY(take_guess(s, x, zero, &own[1]));
-    CMGI_TRY(solve_inside(s, b->columns, own[0], own[1]));
+    s->several = b->columns > 1;
+    CMGI_TRY(s->several
+                 ? cmgi_columns_solve(&s->fallback, &s->mg, &s->columns, own[0], own[1], &s->report)
+                 : cmgi_fallback_solve(&s->fallback, &s->mg, own[0], own[1], &s->report));
     CMGI_TRY(cmgi_edge_out(&s->edge, own[1], x));
     const cmgi_krylov *k = s->mg.krylov;
     if (s->edge.columns > 0 || s->several ||

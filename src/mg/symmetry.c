@@ -84,16 +84,6 @@ static cmg_status try_cycle(trial *t, cmgi_cycle *cycle, double *difference)
     return compare(t, difference);
 }
 
-/* Vectors of the first trial for the second, in its precision. */
-static cmg_status take_over(const trial *from, trial *to)
-{
-    for (int k = 0; k < 2; ++k) {
-        CMGI_TRY(from->ctx->backend->convert(from->ctx, from->n, from->precision, from->u[k],
-                                             to->precision, to->u[k]));
-    }
-    return CMG_OK;
-}
-
 bool cmgi_symmetric_by_design(const cmgi_setup *s, int total)
 {
     const cmg_solver_options *o = s->options;
@@ -129,7 +119,10 @@ cmg_status cmgi_symmetry_look(cmg_context *ctx, const cmgi_levels *levels, cmgi_
         CMGI_TRY_GOTO(done, try_cycle(&wide, cycle, &cycles));
     } else if (!levels->symmetric) {
         CMGI_TRY_GOTO(done, begin(&low));
-        CMGI_TRY_GOTO(done, take_over(&wide, &low));
+        for (int k = 0; k < 2; ++k) {
+            CMGI_TRY_GOTO(done, ctx->backend->convert(ctx, wide.n, wide.precision, wide.u[k],
+                                                      low.precision, low.u[k]));
+        }
         CMGI_TRY_GOTO(done, try_cycle(&low, cycle, &cycles));
     }
     symmetry->matrix = !(matrix > ROUNDING);

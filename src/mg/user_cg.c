@@ -13,7 +13,7 @@ struct cmg_cg_solver {
     atomic_flag busy; /* while it works */
     cmg_operator A;
     cmg_operator C;           /* apply NULL = none */
-    const cmg_matrix *matrix; /* that A is, or NULL */
+    const cmg_matrix *matrix; /* in fp64, with which A does nothing but multiply, or NULL */
     cmgi_krylov *krylov;
 };
 
@@ -91,13 +91,6 @@ static cmg_status check_vectors(const cmg_cg_solver *cg, const cmg_vector *b, co
     return CMG_OK;
 }
 
-/* The matrix behind an operator that does nothing but multiply with it in fp64; NULL = other. */
-static const cmg_matrix *matrix_of(const cmg_operator *A)
-{
-    const cmg_matrix *M = A->apply == cmg_matrix_operator(NULL).apply ? A->user : NULL;
-    return M != NULL && M->options.precision == CMG_FP64 && M->perm == NULL ? M : NULL;
-}
-
 static cmg_status create_krylov(cmg_cg_solver *cg, const cmg_solver_options *o)
 {
     const bool named = o->krylov != CMG_KRYLOV_AUTO && o->krylov != CMG_KRYLOV_NONE;
@@ -131,7 +124,8 @@ cmg_status cmg_cg_create(cmg_context *ctx, const cmg_operator *A, const cmg_oper
     made->ctx = ctx;
     atomic_flag_clear(&made->busy);
     made->A = *A;
-    made->matrix = matrix_of(A);
+    const cmg_matrix *M = A->apply == cmg_matrix_operator(NULL).apply ? A->user : NULL;
+    made->matrix = M != NULL && M->options.precision == CMG_FP64 && M->perm == NULL ? M : NULL;
     if (C != NULL) {
         made->C = *C;
     }

@@ -384,19 +384,15 @@ done:
     return status;
 }
 
-/* Whether a product also leaves x . y, for which x begins at the first row's own entry. */
-static bool keeps_dots(const cmg_matrix *part)
-{
-    return part->format->id == CMG_FORMAT_COMPRESSED &&
-           ((const cmgi_compressed *)part->data)->square;
-}
-
-/* Sums of x . y beside products, where all parts have them. */
+/* Sums of x . y beside products, where all parts have them: for that x begins at the first row's
+ * own entry. */
 static cmg_status make_dots(const build *b, cmg_matrix *made)
 {
     bool kept = b->square && made->options.precision == CMG_FP64;
     for (int k = 0; k < PARTS && kept; ++k) {
-        kept = b->M->part[k] == NULL || keeps_dots(b->M->part[k]);
+        const cmg_matrix *part = b->M->part[k];
+        kept = part == NULL || (part->format->id == CMG_FORMAT_COMPRESSED &&
+                                ((const cmgi_compressed *)part->data)->square);
     }
     if (!kept) {
         return CMG_OK;

@@ -7,7 +7,6 @@
 #include "transfer/null_space.h"
 
 #include <math.h>
-#include <string.h>
 
 /* Candidates as the columns of V, and as large as their entries count for rounding. */
 typedef struct candidates {

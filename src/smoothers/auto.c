@@ -43,7 +43,6 @@
 #include "smoothers/spectrum.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum {
     DEGREE = 2,
@@ -182,14 +181,6 @@ static bool jacobi_is_enough(const cmgi_spectrum *spectrum)
     return largest - least <= ENOUGH * (largest + least);
 }
 
-/* The next level's unknowns are aggregates of what is coupled strongly. */
-static bool follows_lines(const cmgi_smoother_source *source)
-{
-    const cmg_hierarchy *h = source->h;
-    const int next = source->level + 1;
-    return h != NULL && next < h->levels && h->level[next].block > 0;
-}
-
 static cmg_status make_symmetric(const cmgi_smoother_source *source, const cmgi_spectrum *spectrum,
                                  cmgi_smoother_factors *out)
 {
@@ -203,7 +194,11 @@ static cmg_status make_symmetric(const cmgi_smoother_source *source, const cmgi_
         return CMG_OK;
     }
     CMGI_TRY(line_share(source, &lines));
-    const int line_degree = follows_lines(source) ? ALGEBRAIC_DEGREE : LINE_DEGREE;
+    /* unknowns of the next level are aggregates of what is coupled strongly */
+    const cmg_hierarchy *h = source->h;
+    const int next = source->level + 1;
+    const bool algebraic = h != NULL && next < h->levels && h->level[next].block > 0;
+    const int line_degree = algebraic ? ALGEBRAIC_DEGREE : LINE_DEGREE;
     make_polynomial(
         lines >= LINES ? line_degree : DEGREE, largest,
         lines >= LINES ? "rows are coupled along lines" : "A is symmetric positive definite", out);

@@ -106,17 +106,6 @@ static double dot(const process *P, const cmgi_list *column, double *norm2)
     return sum;
 }
 
-/* A new mark for `touched`; marks begin anew when they are used up. */
-static void begin_update(process *P)
-{
-    if (++P->updates == 0) {
-        for (cmg_size k = 0; k < P->n; ++k) {
-            P->cells[k].touched = 0;
-        }
-        P->updates = 1;
-    }
-}
-
 /* z_j <- z_j - factor z_i; entries not over `least` are dropped, the diagonal stays. */
 static cmg_status update(process *P, family *F, cmg_size i, cmg_size j, double factor, double least)
 {
@@ -126,7 +115,12 @@ static cmg_status update(process *P, family *F, cmg_size i, cmg_size j, double f
     const int32_t currents = F->columns[i].length;
     const int32_t length = column->length;
     int32_t kept = 0;
-    begin_update(P);
+    if (++P->updates == 0) { /* marks for `touched` are used up */
+        for (cmg_size k = 0; k < P->n; ++k) {
+            P->cells[k].touched = 0;
+        }
+        P->updates = 1;
+    }
     for (int32_t e = 0; e < length; ++e) {
         const entry old = z[e];
         cell *c = &P->cells[old.row];

@@ -13,6 +13,17 @@
 
 enum { SMALL = 4096 }; /* rows that one thread sees to */
 
+/* n numbers of x and of y, a step apart, become c x - s y and s x + c y. */
+static void turn(int n, int step, double c, double s, double *restrict x, double *restrict y)
+{
+    for (int k = 0; k < n * step; k += step) {
+        const double a = x[k];
+        const double b = y[k];
+        x[k] = c * a - s * b;
+        y[k] = s * a + c * b;
+    }
+}
+
 /* Rotates rows and columns p and q of T so that T_pq = 0, and columns p and q of V along. */
 static void rotate(int n, int p, int q, double *restrict T, double *restrict V)
 {
@@ -20,24 +31,9 @@ static void rotate(int n, int p, int q, double *restrict T, double *restrict V)
     const double t = copysign(1, tau) / (fabs(tau) + sqrt(1 + tau * tau));
     const double c = 1 / sqrt(1 + t * t);
     const double s = t * c;
-    for (int k = 0; k < n; ++k) {
-        const double a = T[k * n + p];
-        const double b = T[k * n + q];
-        T[k * n + p] = c * a - s * b;
-        T[k * n + q] = s * a + c * b;
-    }
-    for (int k = 0; k < n; ++k) {
-        const double a = T[p * n + k];
-        const double b = T[q * n + k];
-        T[p * n + k] = c * a - s * b;
-        T[q * n + k] = s * a + c * b;
-    }
-    for (int k = 0; k < n; ++k) {
-        const double a = V[k * n + p];
-        const double b = V[k * n + q];
-        V[k * n + p] = c * a - s * b;
-        V[k * n + q] = s * a + c * b;
-    }
+    turn(n, n, c, s, T + p, T + q);
+    turn(n, 1, c, s, T + p * n, T + q * n);
+    turn(n, n, c, s, V + p, V + q);
 }
 
 /* Selection sort of the values, columns of V along. */

@@ -50,21 +50,6 @@ typedef struct making {
     cmg_size nnz; /* of G */
 } making;
 
-static cmg_status fail_unsymmetric(const cmgi_smoother_source *source)
-{
-    return cmgi_fail(source->ctx, CMG_ERR_UNSUPPORTED,
-                     "fsai: level %d: A is not symmetric; isai and ainv take such matrices",
-                     source->level);
-}
-
-static cmg_status fail_indefinite(const cmgi_smoother_source *source, cmg_size row)
-{
-    return cmgi_fail(
-        source->ctx, CMG_ERR_SINGULAR,
-        "fsai: level %d: A is not positive definite, seen in row %lld (docs/when-not.md)",
-        source->level, (long long)row);
-}
-
 /* ------------------------------------------------------------------ rows on the host */
 
 enum {
@@ -161,18 +146,7 @@ static cmg_status open_rows(making *w)
     return CMG_OK;
 }
 
-/* G without the gaps between its rows; w has the arrays. */
-static cmg_status close_up(making *w, cmgi_csr *G)
-{
-    cmg_context *ctx = w->source->ctx;
-    G->rows = G->cols = w->P.A.rows;
-    G->indptr = w->to.length;
-    w->to.length = NULL;
-    CMGI_TRY(cmgi_csr_open_at(ctx, w->at, G, &w->nnz));
-    return move_fsai_row(ctx, w->at, G->rows, &(fsai_move){w->to.G.view, *G});
-}
-
-/* G where A is positive definite as far as that is seen. */
+/* G where A is positive definite as far as that is seen; w has the arrays. */
 static cmg_status make_factor(making *w, cmgi_csr *G)
 {
     static cmg_status (*const device_rows)(cmg_context *, const cmgi_fsai_problem *,
@@ -186,7 +160,14 @@ static cmg_status make_factor(making *w, cmgi_csr *G)
     if (!w->made) {
         return CMG_OK;
     }
-    return w->bad < 0 ? close_up(w, G) : fail_indefinite(w->source, w->bad);
+    CMGI_CHECK(ctx, w->bad < 0, CMG_ERR_SINGULAR,
+               "fsai: level %d: A is not positive definite, seen in row %lld (docs/when-not.md)",
+               w->source->level, (long long)w->bad);
+    G->rows = G->cols = w->P.A.rows; /* without the gaps between its rows */
+    G->indptr = w->to.length;
+    w->to.length = NULL;
+    CMGI_TRY(cmgi_csr_open_at(ctx, w->at, G, &w->nnz));
+    return move_fsai_row(ctx, w->at, G->rows, &(fsai_move){w->to.G.view, *G});
 }
 
 static void release(making *w)
@@ -236,10 +217,9 @@ static cmg_status make_at(const cmgi_smoother_source *source, const cmgi_residen
     w.at = p.at;
     w.P = (cmgi_fsai_problem){
         .A = p.B.view, .s = p.s, .diagonal = p.diagonal, .choice = choice_of(source)};
-    if (!p.symmetric) {
-        status = fail_unsymmetric(source);
-        goto done;
-    }
+    CMGI_CHECK_GOTO(done, ctx, p.symmetric, CMG_ERR_UNSUPPORTED,
+                    "fsai: level %d: A is not symmetric; isai and ainv take such matrices",
+                    source->level);
     if (w.P.choice.power > 1) {
         CMGI_TRY_GOTO(done, scaled_pattern(ctx, &p, &w.P.choice, &S));
         w.P.pattern = S.view;

@@ -86,21 +86,20 @@ static cmg_status try_rows(cmg_context *ctx, const work *w, int in_block, const 
 /* Class after class, until no row is left. */
 static cmg_status try_classes(cmg_context *ctx, work *w, counters *c, bool *made)
 {
+    cmgi_scratch scratch(ctx);
     c->bad = ~0ULL;
     c->left = (int)w->P->A.rows;
-    CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *w->counted, &w->counted));
+    CMGI_TRY(scratch.take(1, &w->counted));
     CMGI_TRY(cmgi_to_device(ctx, w->counted, c, sizeof *c));
     *made = true;
     for (int k = 0; k < CLASSES && c->left > 0 && *made; ++k) {
         fsai_sizes s = classes[k].s;
         s.room = w->to->longest < s.room ? w->to->longest : s.room;
-        CMGI_TRY(cmgi_alloc_device(ctx, c->left, sizeof *w->left, &w->left));
+        CMGI_TRY(scratch.take(c->left, &w->left));
         CMGI_TRY(k == 0 ? try_rows<NARROW>(ctx, w, classes[k].rows, &s, c->left, made)
                         : try_rows<WIDE>(ctx, w, classes[k].rows, &s, c->left, made));
         CMGI_TRY(cmgi_to_host(ctx, c, w->counted, sizeof *c));
-        cmgi_free_device(ctx, w->list);
         w->list = w->left;
-        w->left = NULL;
     }
     *made = *made && c->left == 0;
     return CMG_OK;
@@ -114,8 +113,5 @@ cmg_status cmgi_fsai_rows_device(cmg_context *ctx, const cmgi_fsai_problem *P,
     counters c = {};
     const cmg_status status = try_classes(ctx, &w, &c, made);
     *bad = c.bad == ~0ULL ? -1 : (cmg_size)c.bad;
-    cmgi_free_device(ctx, w.counted);
-    cmgi_free_device(ctx, w.list);
-    cmgi_free_device(ctx, w.left);
     return status;
 }

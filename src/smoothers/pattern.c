@@ -52,17 +52,6 @@ static void set_ones(cmg_context *ctx, cmgi_csr *S)
     }
 }
 
-/* S = S B, as patterns. */
-static cmg_status raise_pattern(cmg_context *ctx, const cmgi_csr *B, cmgi_csr *S)
-{
-    cmgi_csr product = {0};
-    CMGI_TRY(cmgi_csr_multiply(ctx, &S->view, &B->view, &product));
-    cmgi_csr_free(ctx, S);
-    *S = product;
-    set_ones(ctx, S);
-    return CMG_OK;
-}
-
 cmg_status cmgi_pattern(cmg_context *ctx, const cmg_csr *A, double tau, int power, cmgi_csr *S)
 {
     if (power == 0) {
@@ -83,7 +72,11 @@ cmg_status cmgi_pattern(cmg_context *ctx, const cmg_csr *A, double tau, int powe
     set_ones(ctx, &B);
     CMGI_TRY_GOTO(done, cmgi_csr_copy(ctx, &B.view, &made));
     for (int p = 1; p < power; ++p) {
-        CMGI_TRY_GOTO(done, raise_pattern(ctx, &B, &made));
+        cmgi_csr product = {0};
+        CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &made.view, &B.view, &product));
+        cmgi_csr_free(ctx, &made);
+        made = product;
+        set_ones(ctx, &made);
     }
     *S = made;
     made = (cmgi_csr){0};

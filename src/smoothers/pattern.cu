@@ -36,13 +36,9 @@ extern "C" cmg_status cmgi_pattern_hash_cuda(cmg_context *ctx, const cmg_csr *A,
 {
     CMGI_ON_DEVICE(ctx);
     unsigned long long *sum = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *sum, &sum));
-    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, sum, sizeof *sum));
+    cmgi_scratch scratch(ctx);
+    CMGI_TRY(scratch.take_zero(1, &sum));
     hash_kernel<<<CMGI_EACH_GRID(A->rows * CMGI_LANES)>>>(*A, sum);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, hash, sum, sizeof *hash));
-done:
-    cmgi_free_device(ctx, sum);
-    return status;
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    return cmgi_to_host(ctx, hash, sum, sizeof *hash);
 }

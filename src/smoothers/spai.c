@@ -22,8 +22,6 @@
 #include "smoothers/smoother.h"
 #include "smoothers/spai_cuda.h"
 
-#include <string.h>
-
 enum { TAU, POWER, SIDE, SYMMETRIC, SCALE, WEIGHT, ADAPTIVE, ADD, EPSILON };
 enum { LEFT, RIGHT };
 

@@ -132,34 +132,7 @@ typedef struct plan {
     int together; /* and of a multiprocessor's, less what each block has taken off */
     int reserved;
     int processors;
-    char *space; /* for rows beyond shared memory */
 } plan;
-
-static cmg_status left_alloc(cmg_context *ctx, cmg_size rows, cmgi_spai_left *left)
-{
-    CMGI_TRY(cmgi_alloc_device(ctx, rows + 1, sizeof *left->space[0], &left->space[0]));
-    return cmgi_alloc_device(ctx, rows + 1, sizeof *left->space[1], &left->space[1]);
-}
-
-static cmg_status plan_alloc(cmg_context *ctx, cmg_size rows, plan *p)
-{
-    CMGI_TRY(cmgi_alloc_device(ctx, rows, sizeof *p->equations, &p->equations));
-    CMGI_TRY(cmgi_alloc_device(ctx, rows, sizeof *p->need, &p->need));
-    CMGI_TRY(cmgi_alloc_device(ctx, rows, sizeof *p->norm2, &p->norm2));
-    return cmgi_alloc_device(ctx, COUNTERS, sizeof *p->counter, &p->counter);
-}
-
-static void plan_free(cmg_context *ctx, plan *p)
-{
-    cmgi_spai_groups_free(ctx, &p->repeats);
-    cmgi_free_device(ctx, p->left.space[0]);
-    cmgi_free_device(ctx, p->left.space[1]);
-    cmgi_free_device(ctx, p->equations);
-    cmgi_free_device(ctx, p->need);
-    cmgi_free_device(ctx, p->counter);
-    cmgi_free_device(ctx, p->norm2);
-    cmgi_free_device(ctx, p->space);
-}
 
 static cmg_status find_limits(cmg_context *ctx, plan *p)
 {
@@ -211,6 +184,8 @@ static cmg_status measure(cmg_context *ctx, const cmgi_device_csr *A, const cmgi
 static cmg_status solve_global(cmg_context *ctx, const cmgi_device_csr *A, bool counted,
                                cmgi_device_csr *S, plan *p, bool *made)
 {
+    char *space = NULL;
+    cmgi_scratch scratch(ctx);
     const long long bytes = ((long long)p->count[OUTSIDE] + 255) / 256 * 256;
     const long long fit = (1LL << 30) / bytes;
     const int rows = p->count[OUTSIDERS];
@@ -220,10 +195,10 @@ static cmg_status solve_global(cmg_context *ctx, const cmgi_device_csr *A, bool 
     if (!*made) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_alloc_device(ctx, blocks, (size_t)bytes, &p->space));
+    CMGI_TRY(scratch.take(blocks * bytes, &space));
     rows_kernel<false><<<(unsigned)blocks, WARPS * CMGI_WARP, 0, cmgi_stream(ctx)>>>(
         *A, p->norm2, *S, p->left.list, p->left.count, p->equations, p->need, p->most, counted,
-        p->space, (size_t)bytes);
+        space, (size_t)bytes);
     return CMGI_LAUNCHED(ctx);
 }
 
@@ -248,7 +223,11 @@ static cmg_status solve_all(cmg_context *ctx, const cmgi_device_csr *A, bool cou
 static cmg_status factorise_left(cmg_context *ctx, const cmgi_device_csr *A, bool counted,
                                  cmgi_device_csr *S, plan *p, bool *made)
 {
-    CMGI_TRY(plan_alloc(ctx, S->rows, p));
+    cmgi_scratch scratch(ctx);
+    CMGI_TRY(scratch.take(S->rows, &p->equations));
+    CMGI_TRY(scratch.take(S->rows, &p->need));
+    CMGI_TRY(scratch.take(S->rows, &p->norm2));
+    CMGI_TRY(scratch.take(COUNTERS, &p->counter));
     CMGI_TRY(find_limits(ctx, p));
     CMGI_TRY(measure(ctx, A, S, counted, p));
     *made = p->count[UNMEASURED] == 0;
@@ -263,33 +242,32 @@ cmg_status cmgi_spai_rows_cuda(cmg_context *ctx, const cmgi_device_csr *A, bool 
 {
     plan p = {};
     const cmgi_spai_groups *R = &p.repeats;
-    cmg_status status = CMG_OK;
+    cmgi_scratch scratch(ctx);
     *made = true;
     if (S->nnz == 0) {
         return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, cmgi_progress(ctx, "SPAI", 0, S->rows));
-    CMGI_TRY_GOTO(done, cmgi_spai_repeats_find(ctx, A, S, &p.repeats));
+    CMGI_TRY(cmgi_progress(ctx, "SPAI", 0, S->rows));
+    CMGI_TRY(cmgi_spai_repeats_find(ctx, scratch, A, S, &p.repeats));
     p.left.list = R->list;
     p.left.count = R->same != NULL ? R->count : (int)S->rows;
     if (!counted) {
-        CMGI_TRY_GOTO(done, left_alloc(ctx, S->rows, &p.left));
-        CMGI_TRY_GOTO(done, cmgi_spai_normal(ctx, A, S, R->list, p.left.count, &p.left));
+        CMGI_TRY(scratch.take(S->rows + 1, &p.left.space[0]));
+        CMGI_TRY(scratch.take(S->rows + 1, &p.left.space[1]));
+        CMGI_TRY(cmgi_spai_normal(ctx, A, S, R->list, p.left.count, &p.left));
     }
     if (p.left.count > 0) {
-        CMGI_TRY_GOTO(done, factorise_left(ctx, A, counted, S, &p, made));
+        CMGI_TRY(factorise_left(ctx, A, counted, S, &p, made));
     }
     if (*made && R->same != NULL) {
-        CMGI_TRY_GOTO(done, cmgi_spai_repeats_copy(ctx, R, S));
+        CMGI_TRY(cmgi_spai_repeats_copy(ctx, R, S));
     }
     if (!*made) {
         cmgi_log(ctx, CMG_LOG_WARN,
                  "spai: a row's least squares problem is too large for the device, the CPU "
                  "computes all rows");
     }
-done:
-    plan_free(ctx, &p);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_spai_static_cuda(cmg_context *ctx, const cmg_csr *A, bool counted, cmgi_csr *S,
@@ -297,20 +275,17 @@ cmg_status cmgi_spai_static_cuda(cmg_context *ctx, const cmg_csr *A, bool counte
 {
     CMGI_ON_DEVICE(ctx);
     cmgi_resident sent[2] = {};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_resident_send(ctx, A, &sent[0]));
-    CMGI_TRY_GOTO(done, cmgi_resident_send(ctx, &S->view, &sent[1]));
-    {
-        const cmgi_device_csr dA = cmgi_device_csr_view(&sent[0].csr, sent[0].rows.nnz, NULL);
-        cmgi_device_csr dS = cmgi_device_csr_view(&sent[1].csr, sent[1].rows.nnz, NULL);
-        CMGI_TRY_GOTO(done, cmgi_spai_rows_cuda(ctx, &dA, counted, &dS, made));
-        if (*made) {
-            CMGI_TRY_GOTO(
-                done, cmgi_to_host(ctx, S->values, dS.values, (size_t)dS.nnz * sizeof *dS.values));
-        }
+    const cmgi_at_end end{[&] {
+        cmgi_resident_free(ctx, &sent[0]);
+        cmgi_resident_free(ctx, &sent[1]);
+    }};
+    CMGI_TRY(cmgi_resident_send(ctx, A, &sent[0]));
+    CMGI_TRY(cmgi_resident_send(ctx, &S->view, &sent[1]));
+    const cmgi_device_csr dA = cmgi_device_csr_view(&sent[0].csr, sent[0].rows.nnz, NULL);
+    cmgi_device_csr dS = cmgi_device_csr_view(&sent[1].csr, sent[1].rows.nnz, NULL);
+    CMGI_TRY(cmgi_spai_rows_cuda(ctx, &dA, counted, &dS, made));
+    if (*made) {
+        CMGI_TRY(cmgi_to_host(ctx, S->values, dS.values, (size_t)dS.nnz * sizeof *dS.values));
     }
-done:
-    cmgi_resident_free(ctx, &sent[0]);
-    cmgi_resident_free(ctx, &sent[1]);
-    return status;
+    return CMG_OK;
 }

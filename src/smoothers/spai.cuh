@@ -51,51 +51,37 @@ typedef struct cmgi_spai_groups {
     int count; /* their number */
 } cmgi_spai_groups;
 
-static inline void cmgi_spai_groups_free(cmg_context *ctx, cmgi_spai_groups *R)
-{
-    cmgi_free_device(ctx, R->same);
-    cmgi_free_device(ctx, R->list);
-    *R = {};
-}
-
 /* Rows of S in at most `limit` groups: by their columns less their own number, and the groups of
  * the rows of A that these are, whose entries have `content` besides. */
 template <typename CONTENT>
-static cmg_status cmgi_spai_group(cmg_context *ctx, const cmgi_device_csr *A,
+static cmg_status cmgi_spai_group(cmg_context *ctx, cmgi_scratch &scratch, const cmgi_device_csr *A,
                                   const CONTENT &content, const cmgi_device_csr *S, cmg_size limit,
                                   cmgi_spai_groups *R)
 {
     cmgi_row_groups g = {};
+    cmgi_spai_groups made = {};
     int *of_A = NULL;
     bool found = false;
-    cmg_status status = CMG_OK;
-    *R = {};
-    CMGI_TRY_GOTO(done, cmgi_row_groups_alloc(ctx, limit, &g));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->rows, sizeof *of_A, &of_A));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, S->rows, sizeof *R->same, &R->same));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, S->rows, sizeof *R->list, &R->list));
-    {
-        const cmgi_spai_look<CONTENT> in_A = {A->indptr, A->indices, content};
-        const cmgi_spai_look<cmgi_spai_class> in_S = {S->indptr, S->indices, {of_A}};
-        CMGI_TRY_GOTO(done, cmgi_row_groups_find(ctx, in_A, A->rows, &g, of_A, &found));
-        if (found) {
-            CMGI_TRY_GOTO(done, cmgi_row_groups_find(ctx, in_S, S->rows, &g, R->same, &found));
-        }
+    cmgi_scratch own(ctx);
+    CMGI_TRY(cmgi_row_groups_take(own, limit, &g));
+    CMGI_TRY(own.take(A->rows, &of_A));
+    CMGI_TRY(scratch.take(S->rows, &made.same));
+    CMGI_TRY(scratch.take(S->rows, &made.list));
+    const cmgi_spai_look<CONTENT> in_A = {A->indptr, A->indices, content};
+    const cmgi_spai_look<cmgi_spai_class> in_S = {S->indptr, S->indices, {of_A}};
+    CMGI_TRY(cmgi_row_groups_find(ctx, in_A, A->rows, &g, of_A, &found));
+    if (found) {
+        CMGI_TRY(cmgi_row_groups_find(ctx, in_S, S->rows, &g, made.same, &found));
     }
     if (found) {
-        CMGI_TRY_GOTO(done, cmgi_row_groups_list(ctx, S->rows, &g, R->same, R->list, &R->count));
+        CMGI_TRY(cmgi_row_groups_list(ctx, S->rows, &g, made.same, made.list, &made.count));
+        *R = made;
     }
-done:
-    cmgi_free_device(ctx, of_A);
-    cmgi_row_groups_free(ctx, &g);
-    if (!found || status != CMG_OK) {
-        cmgi_spai_groups_free(ctx, R);
-    }
-    return status;
+    return CMG_OK;
 }
 
 /* Rows of S that pose the same least squares problem (spai_repeat.cu). */
-cmg_status cmgi_spai_repeats_find(cmg_context *ctx, const cmgi_device_csr *A,
+cmg_status cmgi_spai_repeats_find(cmg_context *ctx, cmgi_scratch &scratch, const cmgi_device_csr *A,
                                   const cmgi_device_csr *S, cmgi_spai_groups *R);
 /* Values of row same[i] of S to row i. */
 cmg_status cmgi_spai_repeats_copy(cmg_context *ctx, const cmgi_spai_groups *R, cmgi_device_csr *S);
@@ -121,8 +107,8 @@ typedef struct cmgi_spai_kinds {
 } cmgi_spai_kinds;
 
 /* Kinds of the rows of A (spai_kinds.cu). */
-cmg_status cmgi_spai_kinds_find(cmg_context *ctx, const cmgi_device_csr *A, cmgi_spai_kinds *K);
-void cmgi_spai_kinds_free(cmg_context *ctx, cmgi_spai_kinds *K);
+cmg_status cmgi_spai_kinds_find(cmg_context *ctx, cmgi_scratch &scratch, const cmgi_device_csr *A,
+                                cmgi_spai_kinds *K);
 
 /* Rows that are left over. */
 typedef struct cmgi_spai_left {

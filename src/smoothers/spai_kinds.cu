@@ -58,12 +58,11 @@ struct nothing {
     }
 };
 
-static cmg_status make_tables(cmg_context *ctx, const cmgi_device_csr *A, cmgi_spai_groups *R,
-                              cmgi_spai_kinds *K)
+static cmg_status make_tables(cmg_context *ctx, cmgi_scratch &scratch, const cmgi_device_csr *A,
+                              cmgi_spai_groups *R, cmgi_spai_kinds *K)
 {
-    CMGI_TRY(cmgi_alloc_device(ctx, A->rows, sizeof *K->kind, &K->kind));
-    CMGI_TRY(cmgi_alloc_device(ctx, R->count, sizeof *K->of, &K->of));
-    CMGI_TRY(cmgi_cuda_clear(ctx, K->of, (size_t)R->count * sizeof *K->of));
+    CMGI_TRY(scratch.take(A->rows, &K->kind));
+    CMGI_TRY(scratch.take_zero(R->count, &K->of));
     place_kernel<<<(unsigned)R->count, CMGI_WARP, 0, cmgi_stream(ctx)>>>(*A, R->list, K->of);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
     CMGI_TRY(cmgi_row_groups_number(ctx, A->rows, R->list, R->count, R->same, K->kind));
@@ -73,24 +72,17 @@ static cmg_status make_tables(cmg_context *ctx, const cmgi_device_csr *A, cmgi_s
     return CMG_OK;
 }
 
-cmg_status cmgi_spai_kinds_find(cmg_context *ctx, const cmgi_device_csr *A, cmgi_spai_kinds *K)
+cmg_status cmgi_spai_kinds_find(cmg_context *ctx, cmgi_scratch &scratch, const cmgi_device_csr *A,
+                                cmgi_spai_kinds *K)
 {
     const cmg_size most = A->rows / ROWS_OF_A_KIND;
     cmgi_spai_groups R = {};
+    cmgi_scratch own(ctx);
     *K = {};
     if (A->rows < LEAST_ROWS) {
         return CMG_OK;
     }
-    CMGI_TRY(
-        cmgi_spai_group(ctx, A, nothing{}, A, most < MOST_KINDS ? most : (cmg_size)MOST_KINDS, &R));
-    const cmg_status status = R.same != NULL ? make_tables(ctx, A, &R, K) : CMG_OK;
-    cmgi_spai_groups_free(ctx, &R);
-    return status; /* the caller frees K */
-}
-
-void cmgi_spai_kinds_free(cmg_context *ctx, cmgi_spai_kinds *K)
-{
-    cmgi_free_device(ctx, K->kind);
-    cmgi_free_device(ctx, K->of);
-    *K = {};
+    CMGI_TRY(cmgi_spai_group(ctx, own, A, nothing{}, A,
+                             most < MOST_KINDS ? most : (cmg_size)MOST_KINDS, &R));
+    return R.same != NULL ? make_tables(ctx, scratch, A, &R, K) : CMG_OK;
 }

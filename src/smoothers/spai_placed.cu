@@ -250,14 +250,12 @@ cmg_status cmgi_spai_placed(cmg_context *ctx, const cmgi_device_csr *A, const cm
                             cmgi_spai_left *left)
 {
     cmgi_spai_kinds K = {};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_spai_kinds_find(ctx, A, &K));
+    cmgi_scratch scratch(ctx);
+    CMGI_TRY(cmgi_spai_kinds_find(ctx, scratch, A, &K));
     if (K.count > 0) {
-        CMGI_TRY_GOTO(done, solve_in<pairs_kernel>(ctx, 2, A, S, &K, left));
-        CMGI_TRY_GOTO(done, solve_in<placed_kernel<3>>(ctx, 3, A, S, &K, left));
-        CMGI_TRY_GOTO(done, solve_in<placed_kernel<4>>(ctx, 4, A, S, &K, left));
+        CMGI_TRY(solve_in<pairs_kernel>(ctx, 2, A, S, &K, left));
+        CMGI_TRY(solve_in<placed_kernel<3>>(ctx, 3, A, S, &K, left));
+        CMGI_TRY(solve_in<placed_kernel<4>>(ctx, 4, A, S, &K, left));
     }
-done:
-    cmgi_spai_kinds_free(ctx, &K);
-    return status;
+    return CMG_OK;
 }

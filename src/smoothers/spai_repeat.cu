@@ -38,11 +38,11 @@ struct value_bits {
     }
 };
 
-cmg_status cmgi_spai_repeats_find(cmg_context *ctx, const cmgi_device_csr *A,
+cmg_status cmgi_spai_repeats_find(cmg_context *ctx, cmgi_scratch &scratch, const cmgi_device_csr *A,
                                   const cmgi_device_csr *S, cmgi_spai_groups *R)
 {
     const cmg_size limit = (A->rows / SHARE < MANY ? A->rows / SHARE : (cmg_size)MANY) + FEW;
-    CMGI_TRY(cmgi_spai_group(ctx, A, value_bits{*A}, S, limit, R));
+    CMGI_TRY(cmgi_spai_group(ctx, scratch, A, value_bits{*A}, S, limit, R));
     if (R->same != NULL) {
         cmgi_log(ctx, CMG_LOG_INFO, "spai: %lld rows pose %d different least squares problems",
                  (long long)S->rows, R->count);

@@ -1,8 +1,6 @@
 /* Memory of the values, and rows of the source; see build.h. */
 #include "spmv/build.h"
 
-#include <string.h>
-
 static cmg_status alloc_values(cmg_matrix *A, const cmgi_matrix_source *from, bool cleared)
 {
     cmg_context *ctx = A->ctx;

@@ -287,16 +287,6 @@ static cmg_status move(const cmg_matrix *A)
     return cmgi_packed_slices_move(ctx, A->nnz, &C->p);
 }
 
-/* One list is all slices in order: no need to store it. */
-static void drop_lists(cmg_context *ctx, cmgi_compressed *C)
-{
-    if (C->p.count == 0 || C->t.count == 0) {
-        CMGI_FREE_DEVICE(ctx, C->t.slice, C->p.slice);
-        C->t.slice = NULL;
-        C->p.slice = NULL;
-    }
-}
-
 /* All but the matrix of blocks, which `from` has in place of entries where there are blocks. */
 static cmg_status build_from(cmg_matrix *A, const cmgi_matrix_source *from,
                              const cmgi_entries *entries)
@@ -325,7 +315,11 @@ static cmg_status build_from(cmg_matrix *A, const cmgi_matrix_source *from,
     if (cmgi_on_cuda(ctx) && C->block == 1 && !marches) {
         CMGI_TRY(cmgi_stencil_build(ctx, A->options.precision, C));
     }
-    drop_lists(ctx, C);
+    if (C->p.count == 0 || C->t.count == 0) { /* one list is all slices in order */
+        CMGI_FREE_DEVICE(ctx, C->t.slice, C->p.slice);
+        C->t.slice = NULL;
+        C->p.slice = NULL;
+    }
     CMGI_TRY(there ? packs(&B, from->there->rows.longest) : cmgi_packed_slices_build(&B));
     A->bytes = storage_bytes(A);
     CMGI_TRY(cmgi_template_slices_move(ctx, A->options.precision, C));

@@ -50,18 +50,15 @@ extern "C" cmg_status cmgi_slices_sort_cuda(cmg_context *ctx, const cmg_csr *dev
     const cmg_size counts = (longest + 1) * (cmg_size)chunks;
     const cudaStream_t stream = cmgi_stream(ctx);
     cmg_size *count = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_alloc_device(ctx, counts + 1, sizeof *count, &count));
+    cmgi_scratch scratch(ctx);
+    CMGI_TRY(scratch.take(counts + 1, &count));
     sort_kernel<<<chunks, CMGI_WARP, 0, stream>>>(device->rows, device->indptr, (int)longest, count,
                                                   NULL);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    CMGI_TRY_GOTO(done, cmgi_resident_kernels_of(ctx)->offsets(ctx, counts, count, NULL));
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    CMGI_TRY(cmgi_resident_kernels_of(ctx)->offsets(ctx, counts, count, NULL));
     sort_kernel<<<chunks, CMGI_WARP, 0, stream>>>(device->rows, device->indptr, (int)longest, count,
                                                   order);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-done:
-    cmgi_free_device(ctx, count);
-    return status;
+    return CMGI_LAUNCHED(ctx);
 }
 
 #include "spmv/box.inc"

@@ -7,17 +7,6 @@
 #include "csr/place.h"
 #include "spmv/reduced.h"
 
-/* Bytes of an element of A->values. */
-static size_t value_bytes(const cmg_matrix *A)
-{
-    return cmgi_values_bytes(cmgi_matrix_values(A), A->options.precision);
-}
-
-static cmg_size slices_of(const cmg_matrix *A)
-{
-    return (A->rows + CMGI_SLICE - 1) / CMGI_SLICE;
-}
-
 /* Several columns; else they are made one by one. */
 static bool in_one_pass(const cmg_matrix *A)
 {
@@ -59,8 +48,8 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, format->build(made, from));
     if (from->device == NULL && !from->dense_there) {
-        CMGI_TRY_GOTO(done,
-                      cmgi_move_to_device(ctx, &made->values, made->stored, value_bytes(made)));
+        const size_t bytes = cmgi_values_bytes(cmgi_matrix_values(made), options->precision);
+        CMGI_TRY_GOTO(done, cmgi_move_to_device(ctx, &made->values, made->stored, bytes));
         CMGI_TRY_GOTO(
             done, cmgi_move_to_device(ctx, &made->value_map, made->nnz, sizeof *made->value_map));
     }
@@ -68,7 +57,7 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
         CMGI_TRY_GOTO(done, format->finish(made));
     }
     if (format->dots && made->rows == made->cols && options->precision == CMG_FP64) {
-        made->sums = made->sums > 0 ? made->sums : slices_of(made);
+        made->sums = made->sums > 0 ? made->sums : (made->rows + CMGI_SLICE - 1) / CMGI_SLICE;
         CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, made->sums, sizeof *made->dots, &made->dots));
     }
     if (!in_one_pass(made)) {

@@ -23,7 +23,8 @@ __global__ void __launch_bounds__(THREADS) measure_kernel(const source S, const 
     keep_plan(to, p, lane, P);
 }
 
-static cmg_status measure(const cmgi_compressor *B, const source &S, cmg_index **kept)
+static cmg_status measure(const cmgi_compressor *B, const source &S, cmgi_scratch &scratch,
+                          cmg_index **kept)
 {
     cmg_context *ctx = B->A->ctx;
     cmgi_packed_slices *P = &B->C->p;
@@ -34,7 +35,7 @@ static cmg_status measure(const cmgi_compressor *B, const source &S, cmg_index *
     CMGI_TRY(cmgi_alloc_device(ctx, P->count + 1, sizeof *P->step, &P->step));
     CMGI_TRY(cmgi_alloc_device(ctx, P->count + 1, sizeof *P->code, &P->code));
     CMGI_TRY(cmgi_alloc_device(ctx, P->count, sizeof *P->bytes, &P->bytes));
-    CMGI_TRY(cmgi_alloc_device(ctx, P->count * KEPT, sizeof **kept, kept));
+    CMGI_TRY(scratch.take(P->count * KEPT, kept));
     measure_kernel<<<cmgi_grid(P->count, WARPS), THREADS, shared_bytes(S), cmgi_stream(ctx)>>>(
         S, target_of(B, *kept));
     CMGI_TRY(CMGI_LAUNCHED(ctx));
@@ -45,35 +46,27 @@ static cmg_status measure(const cmgi_compressor *B, const source &S, cmg_index *
     return cmgi_read_each(ctx, totals, 2);
 }
 
-/* *differ = 1 where two lists do */
-__global__ void compare_kernel(cmg_size count, const cmg_index *a, const cmg_index *b, int *differ)
+typedef struct lists {
+    const cmg_index *one;
+    const cmg_index *other;
+} lists;
+
+CMGI_COUNT_INDEX(count_different, lists)
 {
-    const cmg_size s = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (s < count && a[s] != b[s]) {
-        *differ = 1;
-    }
+    return a.one[i] != a.other[i];
 }
 
 static cmg_status same_lists(cmg_context *ctx, const cmgi_packed_slices *P,
                              const cmgi_packed_slices *Q, bool *same)
 {
-    int *flag = NULL;
-    int differ = 0;
-    cmg_status status = CMG_OK;
+    const lists both = {P->slice, Q->slice};
+    cmg_size different = 0;
     *same = (P->slice == NULL) == (Q->slice == NULL);
-    if (!*same || P->slice == NULL) {
-        return CMG_OK;
+    if (*same && P->slice != NULL) {
+        CMGI_TRY(cmgi_count_different_device(ctx, P->count, &both, &different));
+        *same = different == 0;
     }
-    CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *flag, &flag));
-    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, flag, sizeof *flag));
-    compare_kernel<<<cmgi_grid(P->count, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
-        P->count, P->slice, Q->slice, flag);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &differ, flag, sizeof differ));
-    *same = differ == 0;
-done:
-    cmgi_free_device(ctx, flag);
-    return status;
+    return CMG_OK;
 }
 
 /* Whether there is a matrix in fp32 of the same CSR with the same packed slices, so that its values
@@ -144,15 +137,12 @@ extern "C" cmg_status cmgi_packed_build_cuda(const cmgi_compressor *B, cmg_size 
     CMGI_ON_DEVICE(ctx);
     cmg_index *kept = NULL;
     bool beside = false;
-    cmg_status status = CMG_OK;
+    cmgi_scratch scratch(ctx);
     CMGI_TRY(look_beside(B, &beside));
     if (beside) {
         return build_beside(B, longest);
     }
-    CMGI_TRY_GOTO(done, measure(B, source_of(B, longest), &kept));
-    CMGI_TRY_GOTO(done, reserve(B));
-    CMGI_TRY_GOTO(done, cmgi_packed_fill(B, longest, kept));
-done:
-    cmgi_free_device(ctx, kept);
-    return status;
+    CMGI_TRY(measure(B, source_of(B, longest), scratch, &kept));
+    CMGI_TRY(reserve(B));
+    return cmgi_packed_fill(B, longest, kept);
 }

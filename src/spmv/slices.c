@@ -12,8 +12,6 @@
 #include "spmv/cpu_kernels.h"
 #include "spmv/slices_plan.h"
 
-#include <string.h>
-
 #include "spmv/slices.inc"
 
 static cmg_status fill(cmg_matrix *A, cmgi_place at, const cmg_csr *csr, const double *ids)
@@ -160,17 +158,12 @@ static cmg_status pack(cmg_matrix *A, const cmgi_slices_plan *plan, const cmgi_m
 
 /* A lane or as many a row: slices follow from the statistics of the rows, in their order or sorted
  * by length. */
-static bool is_plain(const cmgi_slices_plan *plan, cmg_size longest)
-{
-    const bool sorts = !plan->split && !plan->renumbers && longest <= CMGI_LONGEST_SORTED;
-    return (!plan->sorted || sorts) && !plan->lengths && plan->block == 1;
-}
-
 static bool takes_device(const cmgi_row_statistics *s, const cmg_matrix_options *options)
 {
     const cmgi_slices_plan plan = cmgi_slices_plan_of(options);
     const int lanes = plan.lanes;
-    return is_plain(&plan, s->longest) && s->rows > 0 &&
+    const bool sorts = !plan.split && !plan.renumbers && s->longest <= CMGI_LONGEST_SORTED;
+    return (!plan.sorted || sorts) && !plan.lengths && plan.block == 1 && s->rows > 0 &&
            (plan.uniform || (lanes >= 4 && lanes <= 512 && (lanes & (lanes - 1)) == 0));
 }
 

@@ -53,28 +53,12 @@ typedef struct search {
     int *slot;             /* into seen, -1 = free; four times the room */
 } search;
 
-static int by_count(int64_t a, int64_t b, int64_t row_a, int64_t row_b)
-{
-    if (a != b) {
-        return a < b ? 1 : -1;
-    }
-    return (row_a > row_b) - (row_a < row_b);
-}
-
 static int by_frequency(const void *a, const void *b)
 {
     const candidate *p = a;
     const candidate *q = b;
-    return by_count(p->count, q->count, p->row, q->row);
-}
-
-/* Rows of a sample that make a kind worth a look: one where all kinds may become templates. */
-static int64_t least_sampled(const search *s, int kinds)
-{
-    if (!s->complete) {
-        return 2;
-    }
-    return s->kinds + kinds <= FEW ? 1 : s->what->least;
+    const bool same = p->count == q->count;
+    return same ? (p->row > q->row) - (p->row < q->row) : p->count < q->count ? 1 : -1;
 }
 
 /* Counts equal hashes of the sample; those worth a look come to s->seen, the most frequent first.
@@ -109,7 +93,8 @@ static int count_kinds(search *s, cmg_size sampled)
         of->row = one->row < of->row ? one->row : of->row;
         of->count += one->rows;
     }
-    const int64_t least = least_sampled(s, kinds);
+    /* rows that make a kind worth a look: one where all kinds may become templates */
+    const int64_t least = !s->complete ? 2 : s->kinds + kinds <= FEW ? 1 : s->what->least;
     for (int k = 0; k < kinds; ++k) { /* before they are sorted: mostly all or none */
         s->seen[kept] = s->seen[k];
         kept += s->seen[k].count >= least;
@@ -275,25 +260,18 @@ done:
     return status;
 }
 
-static cmg_status begin(search *s, cmgi_templates *t)
-{
-    const cmg_size rows = s->what->A->rows;
-    s->unknown = rows;
-    CMGI_TRY(reserve(s));
-    CMGI_TRY(cmgi_alloc(s->ctx, s->what->most, sizeof *t->row, &t->row));
-    CMGI_TRY(cmgi_alloc_at(s->ctx, s->what->at, rows, sizeof *t->id, &t->id));
-    return number_rows(s, 0, t->id);
-}
-
 cmg_status cmgi_templates_find(cmg_context *ctx, const cmgi_template_search *what,
                                cmgi_templates *found)
 {
-    search s = {.ctx = ctx, .what = what};
+    search s = {.ctx = ctx, .what = what, .unknown = what->A->rows};
     cmgi_templates made = {0};
     cmg_status status = CMG_OK;
     s.scan =
         what->at == CMGI_DEVICE ? CMGI_CUDA_FN(&cmgi_template_scan_cuda) : &cmgi_template_scan_cpu;
-    CMGI_TRY_GOTO(done, begin(&s, &made));
+    CMGI_TRY_GOTO(done, reserve(&s));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, what->most, sizeof *made.row, &made.row));
+    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, what->at, what->A->rows, sizeof *made.id, &made.id));
+    CMGI_TRY_GOTO(done, number_rows(&s, 0, made.id));
     CMGI_TRY_GOTO(done, find_all(&s, made.id));
     number_kinds(&s, &made);
     made.all = s.unknown == 0 && s.rounds <= 2 && made.count == s.kinds;

@@ -139,7 +139,8 @@ static cmg_status sample_rows(cmg_context *ctx, const cmgi_template_search *what
     unsigned slots = 64;
     letter *made = NULL;
     group *table = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scratch scratch(ctx);
+    const cmgi_at_end end{[&] { cmgi_free_device(ctx, made); }};
     *count = 0;
     if (A.count == 0) {
         return CMG_OK;
@@ -147,20 +148,16 @@ static cmg_status sample_rows(cmg_context *ctx, const cmgi_template_search *what
     while (slots < 2 * room) {
         slots *= 2;
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *made + room * sizeof *sample, &made));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, slots, sizeof *table, &table));
-    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, made, offsetof(letter, group)));
-    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, table, slots * sizeof *table));
+    CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *made + room * sizeof *sample, &made));
+    CMGI_TRY(scratch.take(slots, &table));
+    CMGI_TRY(cmgi_cuda_clear(ctx, made, offsetof(letter, group)));
+    CMGI_TRY(cmgi_cuda_clear(ctx, table, slots * sizeof *table));
     sample_kernel<<<cmgi_grid(A.count, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
         A, id, bound, room, slots, table, made);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
     list_kernel<<<cmgi_grid(slots, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(slots, table, made);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    CMGI_TRY_GOTO(done, read_sample(ctx, made, room, sample, count));
-done:
-    cmgi_free_device(ctx, table);
-    cmgi_free_device(ctx, made);
-    return status;
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    return read_sample(ctx, made, room, sample, count);
 }
 
 /* Sum over the lanes of a group of T neighbours, in every one of them. */
@@ -381,7 +378,7 @@ static cmg_status find_left(cmg_context *ctx, const rows &A, const cmgi_row_kind
 {
     enum { FEW = 8, MANY = 1 << 16 };
     unsigned *at = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scratch scratch(ctx);
     left->count = A.count;
     for (int k = 0; k < kinds->count; ++k) {
         left->count -= count[k].rows;
@@ -391,14 +388,10 @@ static cmg_status find_left(cmg_context *ctx, const rows &A, const cmgi_row_kind
         return CMG_OK;
     }
     CMGI_TRY(cmgi_alloc_device(ctx, left->count, sizeof *left->list, &left->list));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, sizeof *at, &at));
-    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, at, sizeof *at));
+    CMGI_TRY(scratch.take_zero(1, &at));
     list_left_kernel<<<cmgi_grid(A.count, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
         (unsigned)A.count, id, (unsigned)left->count, left->list, at);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-done:
-    cmgi_free_device(ctx, at);
-    return status;
+    return CMGI_LAUNCHED(ctx);
 }
 
 /* Lanes a row: about four entries each. */
@@ -482,29 +475,25 @@ static cmg_status match(cmg_context *ctx, const cmgi_template_search *what,
     char *host = NULL;
     char *there = NULL;
     left_rows left = {};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, (cmg_size)bytes, 1, &host));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, (cmg_size)bytes, 1, &there));
-    {
-        const table from = place_table(host, kinds->count, slots);
-        const table to = place_table(there, kinds->count, slots);
-        fill_table(kinds, count, slots, &from);
-        CMGI_TRY_GOTO(done, cmgi_to_device(ctx, there, host, bytes));
-        cmgi_row_kinds placed = *kinds;
-        placed.slots = slots;
-        placed.key = to.key;
-        placed.at = to.at;
-        placed.row = to.row;
-        CMGI_TRY_GOTO(done, find_left(ctx, A, kinds, count, id, &left));
-        CMGI_TRY_GOTO(done, match_rows(ctx, A, what->nnz, placed, left, id, to.count));
-        CMGI_TRY_GOTO(done,
-                      cmgi_to_host(ctx, count, to.count, (size_t)kinds->count * sizeof *count));
-    }
-done:
-    cmgi_free(ctx, host);
-    cmgi_free_device(ctx, there);
-    cmgi_free_device(ctx, left.list);
-    return status;
+    const cmgi_at_end end{[&] {
+        cmgi_free(ctx, host);
+        cmgi_free_device(ctx, there);
+        cmgi_free_device(ctx, left.list);
+    }};
+    CMGI_TRY(cmgi_alloc(ctx, (cmg_size)bytes, 1, &host));
+    CMGI_TRY(cmgi_alloc_device(ctx, (cmg_size)bytes, 1, &there));
+    const table from = place_table(host, kinds->count, slots);
+    const table to = place_table(there, kinds->count, slots);
+    fill_table(kinds, count, slots, &from);
+    CMGI_TRY(cmgi_to_device(ctx, there, host, bytes));
+    cmgi_row_kinds placed = *kinds;
+    placed.slots = slots;
+    placed.key = to.key;
+    placed.at = to.at;
+    placed.row = to.row;
+    CMGI_TRY(find_left(ctx, A, kinds, count, id, &left));
+    CMGI_TRY(match_rows(ctx, A, what->nnz, placed, left, id, to.count));
+    return cmgi_to_host(ctx, count, to.count, (size_t)kinds->count * sizeof *count);
 }
 
 extern "C" const cmgi_template_scan cmgi_template_scan_cuda = {sample_rows, match};

@@ -169,22 +169,21 @@ static cmg_status choose_algorithm(cmg_matrix *A)
     double first = 0;
     double second = 0;
     void *x = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_own_backend(ctx)->mark_reserve(ctx, 2));
-    CMGI_TRY_GOTO(done,
-                  cmgi_alloc_device(ctx, A->cols, cmgi_precision_bytes(A->options.precision), &x));
-    CMGI_TRY_GOTO(done, ctx->backend->fill(ctx, A->options.precision, A->cols, 1.0, x));
-    CMGI_TRY_GOTO(done, prepare(A, CUSPARSE_SPMV_CSR_ALG2));
-    CMGI_TRY_GOTO(done, time_product(A, x, &second));
-    CMGI_TRY_GOTO(done, prepare(A, CUSPARSE_SPMV_CSR_ALG1));
-    CMGI_TRY_GOTO(done, time_product(A, x, &first));
+    const cmgi_at_end end{[&] {
+        (void)cmgi_own_backend(ctx)->mark_reserve(ctx, 0);
+        cmgi_free_device(ctx, x);
+    }};
+    CMGI_TRY(cmgi_own_backend(ctx)->mark_reserve(ctx, 2));
+    CMGI_TRY(cmgi_alloc_device(ctx, A->cols, cmgi_precision_bytes(A->options.precision), &x));
+    CMGI_TRY(ctx->backend->fill(ctx, A->options.precision, A->cols, 1.0, x));
+    CMGI_TRY(prepare(A, CUSPARSE_SPMV_CSR_ALG2));
+    CMGI_TRY(time_product(A, x, &second));
+    CMGI_TRY(prepare(A, CUSPARSE_SPMV_CSR_ALG1));
+    CMGI_TRY(time_product(A, x, &first));
     if (second < first) {
-        CMGI_TRY_GOTO(done, prepare(A, CUSPARSE_SPMV_CSR_ALG2));
+        CMGI_TRY(prepare(A, CUSPARSE_SPMV_CSR_ALG2));
     }
-done:
-    (void)cmgi_own_backend(ctx)->mark_reserve(ctx, 0);
-    cmgi_free_device(ctx, x);
-    return status;
+    return CMG_OK;
 }
 
 extern "C" cmg_status cmgi_cusparse_csr_build(cmg_matrix *A, const cmgi_matrix_source *from)

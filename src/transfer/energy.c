@@ -7,7 +7,6 @@
 #include "core/backend.h"
 #include "core/memory.h"
 #include "core/random.h"
-#include "core/search.h"
 #include "transfer/energy_rows.h"
 #include "transfer/energy_there.h"
 #include "transfer/galerkin.h"

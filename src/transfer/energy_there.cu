@@ -440,30 +440,24 @@ extern "C" cmg_status cmgi_energies_cuda(cmg_context *ctx, const cmgi_levels_the
     levels *there = NULL;
     ball *balls = NULL;
     cmgi_energies *sums = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *host, &host));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count, sizeof *there, &there));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, (cmg_size)count * BALLS, sizeof *balls, &balls));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count, sizeof *sums, &sums));
-    CMGI_TRY_GOTO(done, cmgi_cuda_clear(ctx, sums, (size_t)count * sizeof *sums));
+    cmgi_scratch scratch(ctx);
+    const cmgi_at_end end{[&] { cmgi_free(ctx, host); }};
+    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *host, &host));
+    CMGI_TRY(scratch.take(count, &there));
+    CMGI_TRY(scratch.take((cmg_size)count * BALLS, &balls));
+    CMGI_TRY(scratch.take_zero(count, &sums));
     for (int k = 0; k < count; ++k) {
         host[k] = levels_of(&from[k]);
     }
-    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, there, host, (size_t)count * sizeof *there));
+    CMGI_TRY(cmgi_to_device(ctx, there, host, (size_t)count * sizeof *there));
     coarse_kernel<<<dim3(BALLS, n), GROWERS, 0, cmgi_stream(ctx)>>>(there, balls);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
     fine_kernel<<<dim3(PARTS, BALLS, n), THREADS, 0, cmgi_stream(ctx)>>>(there, balls);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
     sum_kernel<<<n, VECTORS, 0, cmgi_stream(ctx)>>>(balls, sums);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
     diagonal_kernel<<<dim3(cmgi_grid((cmg_size)SAMPLE * CMGI_WARP, THREADS), n), THREADS, 0,
                       cmgi_stream(ctx)>>>(there, sums);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, e, sums, (size_t)count * sizeof *sums));
-done:
-    cmgi_free(ctx, host);
-    cmgi_free_device(ctx, there);
-    cmgi_free_device(ctx, balls);
-    cmgi_free_device(ctx, sums);
-    return status;
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    return cmgi_to_host(ctx, e, sums, (size_t)count * sizeof *sums);
 }

@@ -4,10 +4,10 @@
  * iterations.
  */
 #include "oracle.h"
-#include "fem/mesh_shapes.h"
 #include "fem/quadrature.h"
 #include "fem/space.h"
 #include "hierarchy/hierarchy_checks.h"
+#include "meshes.h"
 
 #define scoped_space scoped_by(cmgi_space_destroy) cmgi_space
 
@@ -39,19 +39,15 @@ static cmgi_mesh *finest_mesh(const cmg_generate_options *o)
     static const cmgi_cell cells[2][4] = {{CMGI_QUAD, CMGI_QUAD, CMGI_TRI, CMGI_TRI},
                                           {CMGI_HEX, CMGI_HEX, CMGI_TET, CMGI_TET}};
     cmgi_shape_options s;
-    cmgi_mesh *mesh = NULL;
     cmgi_shape_options_default(CMG_SHAPE_SQUARE, &s);
     s.cell = cells[o->dim - 2][o->element];
     s.n = o->cells >> (o->levels - 1);
     s.distortion = o->distort > 0 ? CMGI_DISTORT_RANDOM : CMGI_DISTORT_NONE;
     s.fraction = 0.5 * o->distort;
     s.seed = o->seed;
-    CHECK_OK(cmgi_shape_mesh(ctx, &s, &mesh));
+    cmgi_mesh *mesh = shape_mesh(&s);
     for (int r = 0; r + 1 < o->levels; ++r) {
-        cmgi_mesh *fine = NULL;
-        CHECK_OK(cmgi_mesh_refine(mesh, NULL, &fine, NULL));
-        cmgi_mesh_destroy(&mesh);
-        mesh = fine;
+        refine(&mesh, NULL);
     }
     return mesh;
 }

@@ -1,7 +1,6 @@
 /* Built-in shapes, checks and refinement: volumes, counts, Euler characteristics, relations. */
 #include "fem/mesh_geometry.h"
-#include "fem/mesh_shapes.h"
-#include "generated.h"
+#include "meshes.h"
 
 static const double pi = 3.14159265358979323846;
 
@@ -23,24 +22,6 @@ static const shape_case cases[] = {
     {CMG_SHAPE_HOLES, CMGI_QUAD, -1},  {CMG_SHAPE_HOLES, CMGI_TRI, -1},
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
-
-static cmgi_mesh *make(const cmgi_shape_options *o)
-{
-    cmgi_mesh *mesh = NULL;
-    CHECK_OK(cmgi_shape_mesh(ctx, o, &mesh));
-    return mesh;
-}
-
-/* nodes - edges + faces - cells, from the entities. */
-static long euler(const cmgi_mesh *mesh)
-{
-    cmgi_entities *e = NULL;
-    CHECK_OK(cmgi_mesh_entities(mesh, true, &e));
-    const cmg_size sum = mesh->dim == 2 ? mesh->nodes - e->edge.count + mesh->cells
-                                        : mesh->nodes - e->edge.count + e->face.count - mesh->cells;
-    cmgi_entities_destroy(&e);
-    return (long)sum;
-}
 
 /* Area or volume that a shape has when its circles are polygons of the mesh's own sides. */
 static double exact_volume(const cmgi_shape_options *o, const cmgi_mesh *mesh)
@@ -91,7 +72,7 @@ TEST(shapes_have_their_volume)
             o.fraction = kind == CMGI_DISTORT_SMOOTH ? 0.9 : 0.3;
             o.aspect = kind == 1 ? 7 : 1;
             o.grading = kind == 2 ? 1 : 3;
-            scoped_mesh *mesh = make(&o);
+            scoped_mesh *mesh = shape_mesh(&o);
             cmgi_mesh_report report;
             check_mesh(mesh, exact_volume(&o, mesh), &report);
             CHECK(euler(mesh) == cases[i].euler);
@@ -105,10 +86,10 @@ TEST(distortion_moves_inner_nodes_only)
     cmgi_shape_options o;
     cmgi_shape_options_default(CMG_SHAPE_LSHAPE, &o);
     o.n = 6;
-    scoped_mesh *straight = make(&o);
+    scoped_mesh *straight = shape_mesh(&o);
     for (int kind = CMGI_DISTORT_RANDOM; kind <= CMGI_DISTORT_SMOOTH; ++kind) {
         o.distortion = (cmgi_distortion)kind;
-        scoped_mesh *mesh = make(&o);
+        scoped_mesh *mesh = shape_mesh(&o);
         cmg_size moved = 0;
         double most = 0;
         for (cmg_size k = 0; k < 2 * mesh->nodes; ++k) {
@@ -122,10 +103,10 @@ TEST(distortion_moves_inner_nodes_only)
         }
         CHECK(moved > mesh->nodes / 2);
         CHECK(most <= o.fraction / 6 || kind == CMGI_DISTORT_SMOOTH);
-        scoped_mesh *again = make(&o);
+        scoped_mesh *again = shape_mesh(&o);
         CHECK(memcmp(again->x, mesh->x, (size_t)(2 * mesh->nodes) * sizeof *mesh->x) == 0);
         o.seed += 1;
-        scoped_mesh *other = make(&o);
+        scoped_mesh *other = shape_mesh(&o);
         CHECK((memcmp(other->x, mesh->x, (size_t)(2 * mesh->nodes) * sizeof *mesh->x) == 0) ==
               (kind == CMGI_DISTORT_SMOOTH));
     }
@@ -172,7 +153,7 @@ TEST(refinement_keeps_volume_and_topology)
         o.cell = cases[i].cell;
         o.n = 2;
         o.distortion = CMGI_DISTORT_RANDOM;
-        scoped_mesh *coarse = make(&o);
+        scoped_mesh *coarse = shape_mesh(&o);
         const double volume = exact_volume(&o, coarse);
         for (int level = 0; level < 2; ++level) {
             const cmgi_cell_info *info = cmgi_cell_table(coarse->cell);
@@ -202,7 +183,7 @@ TEST(facets_point_outward)
         cmgi_shape_options_default(cases[i].shape, &o);
         o.cell = cases[i].cell;
         o.n = 2;
-        scoped_mesh *coarse = make(&o);
+        scoped_mesh *coarse = shape_mesh(&o);
         scoped_mesh *mesh = NULL;
         CHECK_OK(cmgi_mesh_refine(coarse, NULL, &mesh, NULL));
         /* divergence theorem: dim x volume = sum over flat facets of (point . normal) */
@@ -269,10 +250,7 @@ TEST(tets_keep_three_shapes)
     }
     CHECK_OK(cmgi_mesh_find_facets(mesh, NULL));
     for (int level = 0; level < 4; ++level) {
-        cmgi_mesh *fine = NULL;
-        CHECK_OK(cmgi_mesh_refine(mesh, NULL, &fine, NULL));
-        cmgi_mesh_destroy(&mesh);
-        mesh = fine;
+        refine(&mesh, NULL);
     }
     double shape[64][6];
     int shapes = 0;
@@ -301,7 +279,7 @@ TEST(entities_are_found_again)
     cmgi_shape_options o;
     cmgi_shape_options_default(CMG_SHAPE_FICHERA, &o);
     o.n = 2;
-    scoped_mesh *mesh = make(&o);
+    scoped_mesh *mesh = shape_mesh(&o);
     const cmgi_cell_info *info = cmgi_cell_table(mesh->cell);
     cmgi_entities *e = NULL;
     CHECK_OK(cmgi_mesh_entities(mesh, true, &e));
@@ -333,7 +311,7 @@ TEST(threads_do_not_matter)
     scoped_mesh *first = NULL;
     for (int t = 1; t <= 5; t += 2) {
         ctx->threads = t;
-        scoped_mesh *coarse = make(&o);
+        scoped_mesh *coarse = shape_mesh(&o);
         scoped_mesh *fine = NULL;
         CHECK_OK(cmgi_mesh_refine(coarse, NULL, first == NULL ? &first : &fine, NULL));
         if (fine == NULL) {

@@ -1,9 +1,8 @@
 /* Every fault that the check knows, made on purpose in an otherwise good mesh. */
 #include "fem/mesh.h"
 #include "fem/mesh_geometry.h"
-#include "fem/mesh_shapes.h"
 #include "fem/space.h"
-#include "generated.h"
+#include "meshes.h"
 
 #define scoped_space scoped_by(cmgi_space_destroy) cmgi_space
 
@@ -12,12 +11,10 @@ static const cmgi_cell cells[] = {CMGI_TRI, CMGI_QUAD, CMGI_TET, CMGI_HEX};
 static cmgi_mesh *box(cmgi_cell cell, cmg_size n)
 {
     cmgi_shape_options o;
-    cmgi_mesh *mesh = NULL;
     cmgi_shape_options_default(CMG_SHAPE_SQUARE, &o);
     o.cell = cell;
     o.n = n;
-    CHECK_OK(cmgi_shape_mesh(ctx, &o, &mesh));
-    return mesh;
+    return shape_mesh(&o);
 }
 
 /* The check fails and says this. */
@@ -279,13 +276,12 @@ TEST(mirrored_cells_are_turned)
 TEST(tets_are_cut_along_the_shortest_diagonal)
 {
     cmgi_shape_options o;
-    scoped_mesh *mesh = NULL;
     cmgi_shape_options_default(CMG_SHAPE_SQUARE, &o);
     o.cell = CMGI_TET;
     o.n = 3;
     o.distortion = CMGI_DISTORT_RANDOM;
     o.fraction = 0.4;
-    CHECK_OK(cmgi_shape_mesh(ctx, &o, &mesh));
+    scoped_mesh *mesh = shape_mesh(&o);
     cmgi_mesh_order_tets(mesh);
     for (cmg_size c = 0; c < mesh->cells; ++c) {
         static const int pair[3][4] = {{0, 2, 1, 3}, {0, 1, 2, 3}, {0, 3, 1, 2}};

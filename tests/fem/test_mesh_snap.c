@@ -1,15 +1,15 @@
 /* New boundary nodes on circles and cylinders: areas and volumes converge to those of round shapes.
  */
-#include "fem/mesh_shapes.h"
-#include "generated.h"
+#include "meshes.h"
 
 static const double pi = 3.14159265358979323846;
 
-static cmgi_mesh *make(const cmgi_shape_options *o)
+static double refined_volume(cmgi_mesh **mesh, const cmgi_snap *snap)
 {
-    cmgi_mesh *mesh = NULL;
-    CHECK_OK(cmgi_shape_mesh(ctx, o, &mesh));
-    return mesh;
+    cmgi_mesh_report report;
+    refine(mesh, snap);
+    CHECK_OK(cmgi_mesh_check(*mesh, &report));
+    return report.volume;
 }
 
 TEST(snapping_puts_nodes_on_circles)
@@ -23,7 +23,7 @@ TEST(snapping_puts_nodes_on_circles)
         o.columns = 3;
         o.rows = 3;
         o.alternate = true;
-        scoped_mesh *mesh = make(&o);
+        scoped_mesh *mesh = shape_mesh(&o);
         cmgi_surface surface[9];
         const int count = cmgi_shape_surfaces(&o, mesh, 9, surface);
         CHECK(count == (i / 2 == 0 ? 2 : 5));
@@ -32,13 +32,7 @@ TEST(snapping_puts_nodes_on_circles)
         const double area = i / 2 == 0 ? ring : 9 - 5 * pi * o.radius * o.radius;
         double gap[4];
         for (int level = 0; level < 4; ++level) {
-            cmgi_mesh *fine = NULL;
-            cmgi_mesh_report report;
-            CHECK_OK(cmgi_mesh_refine(mesh, &snap, &fine, NULL));
-            CHECK_OK(cmgi_mesh_check(fine, &report));
-            gap[level] = fabs(report.volume - area);
-            cmgi_mesh_destroy(&mesh);
-            mesh = fine;
+            gap[level] = fabs(refined_volume(&mesh, &snap) - area);
         }
         /* polygons approach the circle with the square of the cell size */
         CHECK_NEAR(gap[2] / gap[3], 4, 0.1);
@@ -51,7 +45,7 @@ static cmgi_mesh *make_tube(cmgi_surface surface[2])
     cmgi_shape_options o;
     cmgi_shape_options_default(CMG_SHAPE_ANNULUS, &o);
     o.n = 3;
-    scoped_mesh *ring = make(&o);
+    scoped_mesh *ring = shape_mesh(&o);
     cmgi_mesh *tube = NULL;
     CHECK_OK(cmgi_mesh_create(ctx, CMGI_HEX, 2 * ring->nodes, ring->cells, 0, &tube));
     for (cmg_size v = 0; v < tube->nodes; ++v) {
@@ -92,13 +86,7 @@ TEST(snapping_follows_a_cylinder)
     const cmgi_snap snap = {2, surface};
     double gap[3];
     for (int level = 0; level < 3; ++level) {
-        cmgi_mesh *fine = NULL;
-        cmgi_mesh_report report;
-        CHECK_OK(cmgi_mesh_refine(mesh, &snap, &fine, NULL));
-        CHECK_OK(cmgi_mesh_check(fine, &report));
-        gap[level] = fabs(report.volume - pi * 0.75);
-        cmgi_mesh_destroy(&mesh);
-        mesh = fine;
+        gap[level] = fabs(refined_volume(&mesh, &snap) - pi * 0.75);
     }
     CHECK_NEAR(gap[1] / gap[2], 4, 0.1);
 }

@@ -1,8 +1,7 @@
 /* Prolongation between meshes: nested ones as by refinement, polynomials exactly on any. */
 #include "fem/locate.h"
-#include "fem/mesh_shapes.h"
 #include "fem/space.h"
-#include "generated.h"
+#include "meshes.h"
 
 #define scoped_space scoped_by(cmgi_space_destroy) cmgi_space
 
@@ -10,15 +9,13 @@
 static cmgi_mesh *make(cmg_shape shape, cmgi_cell cell, cmg_size n, unsigned long long seed)
 {
     cmgi_shape_options o;
-    cmgi_mesh *mesh = NULL;
     cmgi_shape_options_default(shape, &o);
     o.cell = cell;
     o.n = n;
     o.seed = seed;
     o.fraction = 0.15;
     o.distortion = shape == CMG_SHAPE_SQUARE ? CMGI_DISTORT_RANDOM : CMGI_DISTORT_NONE;
-    CHECK_OK(cmgi_shape_mesh(ctx, &o, &mesh));
-    return mesh;
+    return shape_mesh(&o);
 }
 
 static cmgi_space *space_on(const cmgi_mesh *mesh, int order)

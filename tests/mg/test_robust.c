@@ -227,20 +227,6 @@ TEST(symmetry_by_design_holds)
     }
 }
 
-static void shuffled(cmg_size n, cmg_index *order)
-{
-    uint64_t seed = 7;
-    for (cmg_size i = 0; i < n; ++i) {
-        order[i] = (cmg_index)i;
-    }
-    for (cmg_size i = n - 1; i > 0; --i) {
-        const cmg_size j = (cmg_size)(cmgi_random(&seed) * (double)(i + 1));
-        const cmg_index kept = order[i];
-        order[i] = order[j];
-        order[j] = kept;
-    }
-}
-
 /* A permutation on a small diagonal: no smoother and no level does anything for it. */
 TEST(what_is_small_is_solved_directly)
 {
@@ -250,7 +236,7 @@ TEST(what_is_small_is_solved_directly)
     cmg_index indices[2 * N];
     double values[2 * N];
     const cmg_csr A = {N, N, indptr, indices, values};
-    shuffled(N, order);
+    random_order(order, N, 7);
     for (cmg_size i = 0; i < N; ++i) {
         const cmg_index next = order[i] == i ? (cmg_index)((i + 1) % N) : order[i];
         indptr[i] = 2 * i;

@@ -36,14 +36,6 @@ static inline cmgi_csr interpolation(cmg_size n)
     return P;
 }
 
-static inline cmg_matrix *compress(const cmgi_csr *A, cmg_precision precision, cmg_values values)
-{
-    cmg_matrix_options options =
-        matrix_options("format=compressed precision=%s values=%s", WORD("precision", precision),
-                       WORD("values", values));
-    return matrix_new(&A->view, &options);
-}
-
 static inline const cmgi_compressed *layout(const cmg_matrix *M)
 {
     return M->data;

@@ -95,6 +95,14 @@ static inline void suite_multiply(const cmgi_csr *A, const double *x, double *y,
     }
 }
 
+static inline cmg_matrix *compress(const cmgi_csr *A, cmg_precision precision, cmg_values values)
+{
+    cmg_matrix_options options =
+        matrix_options("format=compressed precision=%s values=%s", WORD("precision", precision),
+                       WORD("values", values));
+    return matrix_new(&A->view, &options);
+}
+
 /* What a write-back with d makes of the row sum s, as writeback.h says. */
 static inline double suite_writeback(const cmgi_writeback *w, double s, double b, double c,
                                      double d, double e)

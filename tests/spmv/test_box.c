@@ -46,13 +46,6 @@ static cmgi_csr assemble(const grid *g)
     return A;
 }
 
-static cmg_matrix *compress(const cmgi_csr *A, cmg_precision precision)
-{
-    cmg_matrix_options options =
-        matrix_options("format=compressed precision=%s", WORD("precision", precision));
-    return matrix_new(&A->view, &options);
-}
-
 static grid make_grid(cmg_size nx, cmg_size ny, cmg_size nz, uint32_t neighbours, bool even)
 {
     grid g = {.size = {nx, ny, nz}, .neighbours = neighbours};
@@ -94,7 +87,7 @@ static void check_grid(const grid *g, bool wanted)
 {
     scoped_csr A = assemble(g);
     for (int p = 0; p < 2; ++p) {
-        scoped_matrix *M = compress(&A, p == 0 ? CMG_FP64 : CMG_FP32);
+        scoped_matrix *M = compress(&A, p == 0 ? CMG_FP64 : CMG_FP32, CMG_VALUES_FULL);
         const cmgi_box *box = cmgi_matrix_box(M);
         CHECK(box != NULL || !wanted);
         for (int k = 0; box != NULL && wanted && k < 3; ++k) {
@@ -152,7 +145,7 @@ TEST(others_are_refused)
     const cmg_size middle = (5 * 12 + 6) * 20 + 10;
     g.hole = middle; /* the templates are those of a box */
     scoped_csr A = assemble(&g);
-    scoped_matrix *M = compress(&A, CMG_FP64);
+    scoped_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
     CHECK(cmgi_matrix_box(M) == NULL);
     cmg_matrix_destroy(&M);
     cmgi_csr_free(ctx, &A);
@@ -162,12 +155,12 @@ TEST(others_are_refused)
         double *own = &A.values[A.indptr[middle] + (c == 0 ? 4 : 13)];
         const double kept = *own;
         *own = c == 0 ? 0 : 1 + kept;
-        M = compress(&A, CMG_FP64);
+        M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
         CHECK(cmgi_matrix_box(M) == NULL);
         cmg_matrix_destroy(&M);
         *own = kept;
     }
-    M = compress(&A, CMG_FP64);
+    M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
     CHECK(cmgi_matrix_box(M) != NULL && cmgi_matrix_box(M)->even);
 }
 
@@ -203,7 +196,7 @@ TEST(entries_are_enough)
             const cmg_precision precision = c % 2 == 0 ? CMG_FP32 : CMG_FP64;
             const grid g = make_grid(sides[s][0], sides[s][1], sides[s][2], own, c / 2 % 2 == 0);
             scoped_csr A = assemble(&g);
-            scoped_matrix *M = compress(&A, precision);
+            scoped_matrix *M = compress(&A, precision, CMG_VALUES_FULL);
             const cmgi_box *stored = cmgi_matrix_box(M);
             cmgi_box box = {0};
             CHECK(box_by_entries(&A, precision, &box));
@@ -377,7 +370,7 @@ static void check_products(const grid *g, cmg_precision precision, cmg_size shif
 {
     scoped_csr A = assemble(g);
     const cmg_size n = A.rows;
-    scoped_matrix *M = compress(&A, precision);
+    scoped_matrix *M = compress(&A, precision, CMG_VALUES_FULL);
     cmg_vector *whole[VECTORS];
     double *value[VECTORS];
     void *v[VECTORS];

@@ -38,13 +38,6 @@ static cmgi_csr box(cmg_size nx, cmg_size ny, cmg_size nz, int reach, bool star)
     return A;
 }
 
-static cmg_matrix *compress(const cmgi_csr *A, cmg_precision precision)
-{
-    cmg_matrix_options options =
-        matrix_options("format=compressed precision=%s", WORD("precision", precision));
-    return matrix_new(&A->view, &options);
-}
-
 /* Entry of template t at an offset, as the runs have it; NaN where no run has the offset. */
 static double spread_value(const cmgi_stencil *S, int t, cmg_size offset)
 {
@@ -64,7 +57,7 @@ TEST(runs_hold_the_templates)
     NEEDS(ctx->options.backend == CMG_BACKEND_CPU, "the storage is looked at on the host");
     for (int star = 0; star < 2; ++star) {
         scoped_csr A = box(13, 11, 12, 1, star);
-        scoped_matrix *M = compress(&A, CMG_FP64);
+        scoped_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
         cmgi_compressed *C = M->data;
         CHECK(C->t.kinds == 27 && C->p.count == 0);
         CHECK_OK(cmgi_stencil_build(ctx, CMG_FP64, C));
@@ -99,7 +92,7 @@ TEST(scattered_templates_have_no_runs)
         }
     }
     A.indptr[n] = 4 * n;
-    scoped_matrix *M = compress(&A, CMG_FP64);
+    scoped_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
     cmgi_compressed *C = M->data;
     CHECK(C->t.count > 0);
     if (ctx->options.backend == CMG_BACKEND_CPU) {
@@ -124,7 +117,7 @@ static void check_products(const cmgi_csr *A, cmg_precision precision, cmg_size 
     enum { X, Y, B, D, VECTORS };
     const double eps = precision == CMG_FP64 ? 1e-15 : 1e-6;
     const cmg_size n = A->rows;
-    scoped_matrix *M = compress(A, precision);
+    scoped_matrix *M = compress(A, precision, CMG_VALUES_FULL);
     cmg_vector *whole[VECTORS];
     cmg_vector *v[VECTORS];
     double *value[VECTORS];
@@ -202,7 +195,7 @@ TEST(a_product_brings_its_inner_product)
         double dot = NAN;
         double expected = 0;
         double magnitude = 0;
-        scoped_matrix *M = compress(&A, CMG_FP64);
+        scoped_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
         scoped_vector *vx = vector_new(n, CMG_FP64);
         scoped_vector *vy = vector_new(n, CMG_FP64);
         CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *device_dot, &device_dot));

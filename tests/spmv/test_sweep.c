@@ -31,20 +31,6 @@ static cmgi_csr triangle(cmg_size n, int reach, const cmg_index *order, uint64_t
     return L;
 }
 
-static void shuffle(cmg_size n, cmg_index *order)
-{
-    uint64_t seed = 3;
-    for (cmg_size i = 0; i < n; ++i) {
-        order[i] = (cmg_index)i;
-    }
-    for (cmg_size i = n - 1; i > 0; --i) {
-        const cmg_size j = (cmg_size)(cmgi_random(&seed) * (double)(i + 1));
-        const cmg_index kept = order[i];
-        order[i] = order[j];
-        order[j] = kept;
-    }
-}
-
 /* y = L^-1 x, row after row in the order. */
 static void substitute(const cmgi_csr *L, const cmg_index *order, const double *x, double *y)
 {
@@ -136,7 +122,7 @@ TEST(solves_by_substitution)
     for (size_t k = 0; k < sizeof cases / sizeof cases[0]; ++k) {
         const cmg_size n = cases[k].n;
         scoped cmg_index *order = malloc((size_t)n * sizeof *order);
-        shuffle(n, order);
+        random_order(order, n, 3);
         scoped_csr L = triangle(n, cases[k].reach, order, 1);
         for (int p = 0; p < 2; ++p) {
             scoped_matrix *M = sweep_of(&L, (cmg_precision)p);
@@ -177,7 +163,7 @@ TEST(new_values_are_taken)
 {
     enum { N = 700 };
     cmg_index order[N];
-    shuffle(N, order);
+    random_order(order, N, 3);
     scoped_csr L = triangle(N, 2, order, 1);
     scoped_csr other = triangle(N, 2, order, 77);
     scoped_matrix *M = sweep_of(&L, CMG_FP64);

@@ -30,14 +30,6 @@ static bool same_csr(const cmg_csr *a, const cmg_csr *b)
            memcmp(a->values, b->values, nnz * sizeof *a->values) == 0;
 }
 
-static cmg_csr sent(const cmg_csr *A)
-{
-    const cmg_size nnz = A->indptr[A->rows];
-    return (cmg_csr){A->rows, A->cols, copy_there(A->indptr, A->rows + 1, sizeof *A->indptr),
-                     copy_there(A->indices, nnz, sizeof *A->indices),
-                     copy_there(A->values, nnz, sizeof *A->values)};
-}
-
 static bool same_there(const cmg_csr *here, const cmg_csr *there)
 {
     scoped_csr found = {0};
@@ -51,7 +43,7 @@ static bool same_there(const cmg_csr *here, const cmg_csr *there)
 /* Graph and aggregates; returns how many were formed. */
 static cmg_size check_aggregates(const cmg_csr *A, int block, double theta)
 {
-    cmg_csr there = sent(A);
+    cmg_csr there = csr_there(A);
     cmgi_csr T = {0};
     cmgi_csr S = {0};
     cmgi_aggregates here = {0};
@@ -131,7 +123,7 @@ static cmg_hierarchy *hierarchy_of(const cmg_csr *A, const extras *e)
 /* Levels down to a few rows; returns the most that came of it. */
 static int check_coarsening(const cmg_csr *A, const extras *e)
 {
-    cmg_csr there = sent(A);
+    cmg_csr there = csr_there(A);
     int most = 0;
     for (size_t w = 0; w < sizeof ways / sizeof ways[0]; ++w) {
         cmg_hierarchy *h[2] = {hierarchy_of(A, e), hierarchy_of(&there, e)};
@@ -263,7 +255,7 @@ TEST(solvers_agree)
 {
     const grid g = {{14, 13, 12}, {1, 1, 1}, false};
     scoped_csr A = grid_matrix(&g);
-    cmg_csr there = sent(&A.view);
+    cmg_csr there = csr_there(&A.view);
     cmg_hierarchy *h[2] = {hierarchy_of(&A.view, &NOTHING), hierarchy_of(&there, &NOTHING)};
     cmg_report report[2];
     for (int k = 0; k < 2; ++k) {
@@ -284,7 +276,7 @@ TEST(levels_stay_on_the_device)
     static const char *const texts[] = {"", "format=compressed precision=mixed"};
     const grid g = {{30, 29, 31}, {1, 1, 1}, false};
     scoped_csr A = grid_matrix(&g);
-    cmg_csr there = sent(&A.view);
+    cmg_csr there = csr_there(&A.view);
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; ++t) {
         scoped_hierarchy *h = hierarchy_of(&there, &NOTHING);
         scoped_solver *s = solver_with(h, "%s", texts[t]);
