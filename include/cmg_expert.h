@@ -466,7 +466,7 @@ typedef enum cmg_compression {
 
 enum { CMG_COMPRESSIONS = 5 };
 
-/** What the COMPRESSED format makes of a matrix, and why it does not make more of it. */
+/** What the COMPRESSED format makes of a matrix. */
 typedef struct cmg_compression_info {
     cmg_size rows, cols, nnz;
     /** Of 64 rows; where fewer are looked at, the rest is counted in proportion. */
@@ -477,8 +477,6 @@ typedef struct cmg_compression_info {
     size_t bytes;
     /** Rows by the way their slice is stored. */
     cmg_size stored_rows[CMG_COMPRESSIONS];
-    /** What kept slices from less, a line each: "12 of 400 slices: no template: ... (row 3)\n". */
-    char obstacles[1024];
 } cmg_compression_info;
 
 /** Predictions of the matrices of a level; rows = 0 where there is none. R is P^T if not given. */

@@ -170,39 +170,23 @@ static bool is_first(const plan_job *job, int i, const cmg_step_info *step)
     return true;
 }
 
-/* Each matrix that compression was predicted for, once: into the table or, without one, its
- * obstacles. */
-static void visit_compression(const plan_job *job, FILE *out, table *t)
-{
-    for (int i = 0; i < cmg_solver_steps(job->s); ++i) {
-        cmg_step_info step = {.size = sizeof step};
-        char label[48];
-        if (cmg_solver_step(job->s, i, &step) != CMG_OK || step.compression == NULL ||
-            !is_first(job, i, &step)) {
-            continue;
-        }
-        (void)snprintf(label, sizeof label, "step %d, %.16s", i, step.matrix);
-        if (t == NULL) {
-            compression_obstacles(out, label, step.compression);
-            continue;
-        }
-        table_cell(t, "%d\t%d\t%s\t%s", i, step.level, step.matrix, step.format);
-        compression_cells(t, step.compression);
-    }
-}
-
-/* What compressed storage makes of each matrix, taken or not, and what stands in its way. */
+/* What compressed storage makes of each matrix, taken or not, each once. */
 static void print_compression(const plan_job *job, FILE *out)
 {
     const char *headings[4 + COMPRESSION_COLUMNS] = {"step", "level", "<matrix", "<format"};
     memcpy(headings + 4, compression_headings, sizeof compression_headings);
     table *t = table_create(headings, 4 + COMPRESSION_COLUMNS);
-    visit_compression(job, out, t);
+    for (int i = 0; i < cmg_solver_steps(job->s); ++i) {
+        cmg_step_info step = {.size = sizeof step};
+        if (cmg_solver_step(job->s, i, &step) == CMG_OK && step.compression != NULL &&
+            is_first(job, i, &step)) {
+            table_cell(t, "%d\t%d\t%s\t%s", i, step.level, step.matrix, step.format);
+            compression_cells(t, step.compression);
+        }
+    }
     fprintf(out, "compression of each matrix, whether its format uses it or not:\n");
     table_print(t, out, "  ");
     table_destroy(&t);
-    fprintf(out, "what prevents it:\n");
-    visit_compression(job, out, NULL);
 }
 
 static void print_plan(const plan_job *job, FILE *out)

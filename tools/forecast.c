@@ -32,15 +32,6 @@ void compression_cells(table *t, const cmg_compression_info *info)
                info->plain > 0 ? (double)info->bytes / (double)info->plain : 1);
 }
 
-void compression_obstacles(FILE *out, const char *label, const cmg_compression_info *info)
-{
-    for (const char *line = info->obstacles; *line != '\0';) {
-        const int length = (int)strcspn(line, "\n");
-        fprintf(out, "  %s: %.*s\n", label, length, line);
-        line += length + (line[length] == '\n');
-    }
-}
-
 void compression_json(json *j, const char *key, const cmg_compression_info *info)
 {
     if (info == NULL) {
@@ -60,15 +51,6 @@ void compression_json(json *j, const char *key, const cmg_compression_info *info
     for (int w = 0; w < CMG_COMPRESSIONS; ++w) {
         json_real(j, cmg_enum_name("compression", w),
                   info->rows > 0 ? (double)info->stored_rows[w] / (double)info->rows : 0);
-    }
-    json_end(j);
-    json_array(j, "obstacles");
-    for (const char *line = info->obstacles; *line != '\0';) {
-        char text[160];
-        const int length = (int)strcspn(line, "\n");
-        (void)snprintf(text, sizeof text, "%.*s", length, line);
-        json_text(j, NULL, text);
-        line += length + (line[length] == '\n');
     }
     json_end(j);
     json_end(j);
@@ -198,13 +180,6 @@ static void add_matrix(void *user, int level, char letter, const cmg_compression
     compression_cells(to->t, info);
 }
 
-static void print_obstacles(void *user, int level, char letter, const cmg_compression_info *info)
-{
-    char label[16];
-    (void)snprintf(label, sizeof label, "%c%d", letter, level);
-    compression_obstacles(user, label, info);
-}
-
 void forecasts_print_levels(const forecasts *f, FILE *out)
 {
     const char *headings[5 + COMPRESSION_COLUMNS] = {"<numbering", "level", "<matrix", "rows",
@@ -220,8 +195,6 @@ void forecasts_print_levels(const forecasts *f, FILE *out)
     fprintf(out, "compression, by rows of the slices stored so:\n");
     table_print(t, out, "  ");
     table_destroy(&t);
-    fprintf(out, "what prevents it, as in the file:\n");
-    visit_matrices(&f->list[0], f->hierarchy_levels, print_obstacles, out);
 }
 
 static void json_matrix(void *user, int level, char letter, const cmg_compression_info *info)

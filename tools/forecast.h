@@ -9,8 +9,6 @@ enum { COMPRESSION_COLUMNS = 8 };
 extern const char *const compression_headings[COMPRESSION_COLUMNS];
 /* Cells of a table: shares of the rows by way, bytes an entry before and after. */
 void compression_cells(table *t, const cmg_compression_info *info);
-/* One line for each obstacle that was met: "  A0: 12 of 400 slices: no template: ... (row 3)". */
-void compression_obstacles(FILE *out, const char *label, const cmg_compression_info *info);
 /* An object with all of it; info NULL: null. */
 void compression_json(json *j, const char *key, const cmg_compression_info *info);
 
@@ -42,6 +40,6 @@ cmg_status forecasts_make(cmg_context *ctx, cmg_hierarchy *h, const cmg_matrix_o
 void forecasts_free(forecasts *f);
 /* One line a numbering: bytes of the cycle, against those of the file's numbering. */
 void forecasts_print(const forecasts *f, FILE *out);
-/* Every level and matrix of every numbering, then the obstacles in the file's own. */
+/* Every level and matrix of every numbering. */
 void forecasts_print_levels(const forecasts *f, FILE *out);
 void forecasts_json(const forecasts *f, json *j);

@@ -378,8 +378,7 @@ static cmg_status look_for_compression(chooser *c, cmg_compression_info *info)
                                         .rows = sample_rows(c),
                                         .leading = c->from->leading,
                                         .lead = c->from->lead,
-                                        .halves = halves ? &c->halves : NULL,
-                                        .quick = true};
+                                        .halves = halves ? &c->halves : NULL};
     CMGI_TRY(cmgi_compression_predict(c->ctx, &look, info));
     const double rows = (double)c->s.rows;
     if (gains_by_templates_alone(c)) {

@@ -6,22 +6,16 @@
 #include "spmv/formats.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* One thread looks at fewer. */
 enum { FEW_SLICES = 32 };
 
-/* Ways of storing a slice that obstacles keep it from. */
-enum { TEMPLATES = 0, PATTERN, SHORT_CODES, WAYS };
-
 /* How a slice would be stored. */
 typedef struct outcome {
     cmg_compression way;
     int width;
-    int bytes;                    /* of a code */
-    cmgi_obstacle obstacle[WAYS]; /* CMGI_OBSTACLES = none */
-    cmg_size row[WAYS];           /* that shows it */
+    int bytes; /* of a code */
 } outcome;
 
 /* A look under way. */
@@ -35,9 +29,8 @@ typedef struct census {
     cmgi_csr sample;      /* their rows, where not all of csr ... */
     cmg_index *ref;       /* ... with the references, NULL = the row's number */
     cmgi_compressor B;
-    cmgi_compressed C;      /* the references alone */
-    cmgi_templates found;   /* id NULL = not looked for */
-    cmgi_templates pattern; /* rows of equal offsets; id NULL = not looked for */
+    cmgi_compressed C;    /* the references alone */
+    cmgi_templates found; /* id NULL = not looked for */
 } census;
 
 /* ------------------------------------------------------------------ the sample */
@@ -106,21 +99,7 @@ static cmg_status find_templates(census *s)
         const cmg_size seen = (cmg_size)(share * CMGI_TEMPLATE_ROWS);
         what.least = seen > 2 ? seen : 2;
     }
-    CMGI_TRY(cmgi_templates_find(s->ctx, &what, &s->found));
-    what.offsets_only = true;
-    return s->look->quick ? CMG_OK : cmgi_templates_find(s->ctx, &what, &s->pattern);
-}
-
-static cmgi_obstacle why_no_template(const census *s, cmg_size row)
-{
-    if (s->found.id == NULL) {
-        return CMGI_OBSTACLE_NOT_LOOKED_FOR;
-    }
-    if (s->found.id[row] == CMGI_TEMPLATE_LEFT_OUT) {
-        return CMGI_OBSTACLE_TOO_MANY;
-    }
-    const bool repeats = s->pattern.id != NULL && s->pattern.id[row] != CMGI_NO_TEMPLATE;
-    return repeats ? CMGI_OBSTACLE_VALUES : CMGI_OBSTACLE_OFFSETS;
+    return cmgi_templates_find(s->ctx, &what, &s->found);
 }
 
 static outcome plan_slice(const census *s, cmg_size slice, cmg_index *base)
@@ -131,8 +110,7 @@ static outcome plan_slice(const census *s, cmg_size slice, cmg_index *base)
         ++i;
     }
     if (i == end) {
-        return (outcome){CMG_COMPRESSION_TEMPLATE,
-                         .obstacle = {CMGI_OBSTACLES, CMGI_OBSTACLES, CMGI_OBSTACLES}};
+        return (outcome){.way = CMG_COMPRESSION_TEMPLATE};
     }
     cmg_index pattern[CMGI_PATTERN];
     const cmgi_slice_plan plan = cmgi_plan_slice(&s->B, slice, pattern, base);
@@ -140,13 +118,7 @@ static outcome plan_slice(const census *s, cmg_size slice, cmg_index *base)
                                 : plan.bytes == 1 ? CMG_COMPRESSION_CODES8
                                 : plan.bytes == 2 ? CMG_COMPRESSION_CODES16
                                                   : CMG_COMPRESSION_CODES32;
-    const cmgi_obstacle none = CMGI_OBSTACLES;
-    return (outcome){way,
-                     plan.width,
-                     plan.bytes,
-                     {why_no_template(s, i), plan.bytes > 0 ? plan.no_pattern : none,
-                      plan.bytes > 1 ? plan.no_codes : none},
-                     {i, plan.pattern_row, plan.codes_row}};
+    return (outcome){way, plan.width, plan.bytes};
 }
 
 static cmg_status plan_slices(const census *s, outcome *made)
@@ -220,31 +192,6 @@ static void count_bytes(const census *s, const outcome *made, cmg_compression_in
     size.p_steps = in_proportion(size.p_steps, info);
     size.code_bytes = in_proportion(size.code_bytes, info);
     info->bytes = cmgi_compressed_storage(&size);
-}
-
-/* A line for each obstacle that was met, with the first row that shows it: row k of the sample is
- * row k % 64 of its slice. */
-static void name_obstacles(const census *s, const outcome *made, cmg_compression_info *info)
-{
-    size_t used = 0;
-    for (int o = 0; o < CMGI_OBSTACLES && used < sizeof info->obstacles; ++o) {
-        cmg_size met = 0;
-        cmg_size row = 0;
-        for (cmg_size k = 0; k < s->slices; ++k) {
-            for (int w = 0; w < WAYS; ++w) {
-                if ((int)made[k].obstacle[w] == o && met++ == 0) {
-                    row = s->number[k] * CMGI_SLICE + made[k].row[w] % CMGI_SLICE;
-                }
-            }
-        }
-        if (met > 0) {
-            const int n = snprintf(info->obstacles + used, sizeof info->obstacles - used,
-                                   "%lld of %lld slices: %s (row %lld)\n",
-                                   (long long)in_proportion(met, info), (long long)info->slices,
-                                   cmgi_obstacle_text[o], (long long)row);
-            used += n > 0 ? (size_t)n : 0;
-        }
-    }
 }
 
 /* ------------------------------------------------------------------ 16 bits */
@@ -328,13 +275,11 @@ cmg_status cmgi_compression_predict(cmg_context *ctx, const cmgi_compression_loo
     CMGI_TRY_GOTO(done, plan_slices(&s, made));
     info->looked = s.slices;
     count_bytes(&s, made, info);
-    name_obstacles(&s, made, info);
     if (l->halves != NULL) {
         *l->halves = goes_in_halves(&s, info);
     }
 done:
     cmgi_templates_free(ctx, &s.found);
-    cmgi_templates_free(ctx, &s.pattern);
     cmgi_csr_free(ctx, &s.sample);
     CMGI_FREE(ctx, s.number, s.ref, made);
     return status;

@@ -1,7 +1,7 @@
 /*
- * What the compressed format makes of a matrix and why it does not make more of it, without
- * building it: the search for templates and the planner of slices run on all slices, or on a
- * sample from which the figures are counted in proportion.
+ * What the compressed format makes of a matrix, without building it: the search for templates and
+ * the planner of slices run on all slices, or on a sample from which the figures are counted in
+ * proportion.
  *
  * A sample is a small CSR of whole slices, their rows one after the other, with the reference
  * column of every row beside it: the offsets of its rows, and so all that is found, are those of
@@ -21,7 +21,6 @@ typedef struct cmgi_compression_look {
     bool leading;                       /* row i has its diagonal in ... */
     cmg_size lead;                      /* ... column i + lead, square or not */
     bool *halves;                       /* gets whether 16 bits do for the values; or NULL */
-    bool quick; /* do not tell rows whose offsets repeat from those whose do not */
 } cmgi_compression_look;
 
 /* Predicts of a checked CSR. */

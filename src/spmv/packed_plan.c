@@ -3,22 +3,9 @@
 
 #include <string.h>
 
-const char *const cmgi_obstacle_text[CMGI_OBSTACLES] = {
-    "templates were not looked for",
-    "no template: offsets of a row do not repeat",
-    "no template: values do not repeat",
-    "no template: too many different rows",
-    "no pattern: a row is longer than one",
-    "no pattern: too many offsets in the slice",
-    "no pattern: a padded row would read outside x",
-    "no 8-bit codes: offsets are over 255 apart",
-    "no 16-bit codes: offsets are over 65535 apart",
-    "no short codes: a padded row would read outside x",
-};
-
 /* packed_plan.inc of one lane. */
 #define PLAN static inline
-enum { LANES = 1, NOTES = 1 };
+enum { LANES = 1 };
 
 static inline bool plan_any(bool b)
 {
@@ -81,7 +68,6 @@ cmgi_slice_plan cmgi_plan_slice(const cmgi_compressor *B, cmg_size slice, cmg_in
     cmgi_slice_plan plan = {.pattern = pattern, .base = base};
     plan_slice(&from, slice, 0, &plan);
     if (plan.bytes == 0) {
-        plan.no_codes = CMGI_OBSTACLES;
         memcpy(base, pattern, (size_t)plan.width * sizeof *base);
     }
     if (B->pairs_columns && plan.width % 2 != 0) { /* an even width: the last column again */

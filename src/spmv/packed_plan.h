@@ -7,24 +7,6 @@
 
 enum { CMGI_PATTERN = 160 }; /* most offsets of a slice's pattern */
 
-/* What keeps a slice from being stored in less. */
-typedef enum cmgi_obstacle {
-    CMGI_OBSTACLE_NOT_LOOKED_FOR = 0, /* templates: keep_map or no_templates is set */
-    CMGI_OBSTACLE_OFFSETS,            /* templates: the offsets of a row are found too rarely */
-    CMGI_OBSTACLE_VALUES,             /* templates: the offsets repeat, the values do not */
-    CMGI_OBSTACLE_TOO_MANY,           /* templates: more different rows than there is room for */
-    CMGI_OBSTACLE_LONG_ROW,           /* pattern: a row is longer than a pattern */
-    CMGI_OBSTACLE_MANY_OFFSETS,       /* pattern: the rows have too many offsets between them */
-    CMGI_OBSTACLE_OUTSIDE,            /* pattern: a row that lacks an offset would read outside x */
-    CMGI_OBSTACLE_OVER_8_BITS,        /* codes: offsets of a slice column are over 255 apart */
-    CMGI_OBSTACLE_OVER_16_BITS,       /* codes: over 65535 apart */
-    CMGI_OBSTACLE_SHORT_ROW,          /* codes: a row that lacks an entry would read outside x */
-    CMGI_OBSTACLES
-} cmgi_obstacle;
-
-/* What is said of each. */
-extern const char *const cmgi_obstacle_text[CMGI_OBSTACLES];
-
 /* What slices are planned from, on the host or on the device. */
 typedef struct cmgi_plan_source {
     cmg_csr A;
@@ -53,11 +35,6 @@ typedef struct cmgi_slice_plan {
     bool ascends;       /* the offsets of every row do, in a pattern */
     cmg_index *pattern; /* CMGI_PATTERN */
     cmg_index *base;    /* cmgi_plan_room; without a pattern */
-    /* on the host: what kept it from less, CMGI_OBSTACLES = nothing did, and a row that shows it */
-    cmgi_obstacle no_pattern;
-    cmgi_obstacle no_codes; /* 8-bit codes, or 16-bit ones where 32 are taken */
-    cmg_size pattern_row;
-    cmg_size codes_row;
 } cmgi_slice_plan;
 
 /* Position of an offset in a pattern, -1 = none; `guess` is tried first. */
@@ -192,7 +169,6 @@ static inline cmgi_template_search cmgi_compressed_search(const cmgi_compressor 
                                   .at = device ? CMGI_DEVICE : CMGI_HOST,
                                   .same = device ? NULL : cmgi_rows_before(B),
                                   .single = B->entries == NULL && options->precision == CMG_FP32,
-                                  .offsets_only = false,
                                   .most = CMGI_TEMPLATES,
                                   .entries = CMGI_TEMPLATE_ENTRIES / cmgi_compressed_each(B->C),
                                   .least = CMGI_TEMPLATE_ROWS};

@@ -37,7 +37,7 @@ enum { KEPT = 48, NARROW = 40, SHORT_ROW = 32 };
 
 /* packed_plan.inc of a warp. */
 #define PLAN static __device__ __forceinline__
-enum { LANES = CMGI_WARP, NOTES = 0 };
+enum { LANES = CMGI_WARP };
 
 static __device__ __forceinline__ bool plan_any(bool b)
 {

@@ -190,7 +190,7 @@ static cmg_size least_rows(const search *s)
     return few ? 1 : s->what->least;
 }
 
-/* Numbers the most frequent kinds; the others that repeat are marked as left out. */
+/* Numbers the most frequent kinds. */
 static void number_kinds(search *s, cmgi_templates *t)
 {
     uint16_t *number = s->number;
@@ -207,7 +207,6 @@ static void number_kinds(search *s, cmgi_templates *t)
     qsort(s->seen, (size_t)used, sizeof *s->seen, by_frequency);
     for (int k = 0; k < used; ++k) {
         const int kind = (int)s->seen[k].hash;
-        number[kind] = CMGI_TEMPLATE_LEFT_OUT;
         if (t->count < s->what->most && total + s->length[kind] <= s->what->entries) {
             total += s->length[kind];
             number[kind] = (uint16_t)t->count;

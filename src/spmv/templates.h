@@ -21,9 +21,6 @@ typedef struct cmgi_templates {
 
 enum { CMGI_NO_TEMPLATE = 0xffff };
 
-/* Repeats too, but there was no room for it. */
-enum { CMGI_TEMPLATE_LEFT_OUT = 0xfffe };
-
 /* What is looked for. */
 typedef struct cmgi_template_search {
     const cmg_csr *A;
@@ -33,8 +30,7 @@ typedef struct cmgi_template_search {
     cmgi_place at;       /* of the arrays of A, and of ref */
     const uint8_t *same; /* on the host: what each row has of the row before (facts.h), or NULL */
     bool single;         /* compare values in fp32 */
-    bool offsets_only;   /* do not compare values */
-    int most;            /* most templates, under CMGI_TEMPLATE_LEFT_OUT */
+    int most;            /* most templates, under CMGI_NO_TEMPLATE */
     cmg_size entries;    /* most entries of all templates */
     cmg_size least;      /* rows that make a template */
 } cmgi_template_search;

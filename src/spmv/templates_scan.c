@@ -22,8 +22,7 @@ static uint64_t hash_row(const cmgi_template_search *what, cmg_size i)
     const cmg_size length = A->indptr[i + 1] - begin;
     uint64_t sum = cmgi_length_hash(length);
     for (cmg_size e = 0; e < length; ++e) {
-        const uint64_t bits =
-            what->offsets_only ? 0 : cmgi_value_bits(A->values[begin + e], what->single);
+        const uint64_t bits = cmgi_value_bits(A->values[begin + e], what->single);
         sum += cmgi_entry_hash(e, A->indices[begin + e] - ref, bits);
     }
     return sum;
@@ -34,9 +33,8 @@ static bool same_rows(const cmgi_template_search *what, cmg_size i, cmg_size j)
 {
     const cmg_csr *A = what->A;
     const cmg_size length = A->indptr[i + 1] - A->indptr[i];
-    const bool same = cmgi_csr_same_columns(A, i, j, reference(what, i) - reference(what, j));
-    if (!same || what->offsets_only) {
-        return same;
+    if (!cmgi_csr_same_columns(A, i, j, reference(what, i) - reference(what, j))) {
+        return false;
     }
     const double *values = A->values + A->indptr[i];
     const double *there = A->values + A->indptr[j];
@@ -53,8 +51,7 @@ static bool same_rows(const cmgi_template_search *what, cmg_size i, cmg_size j)
 /* Row i is known to be the row before, one column on. */
 static bool is_same(const cmgi_template_search *what, cmg_size i)
 {
-    const int all = what->offsets_only ? CMGI_SAME_COLUMNS : CMGI_SAME_ROWS;
-    return what->same != NULL && (what->same[i] & all) == all;
+    return what->same != NULL && (what->same[i] & CMGI_SAME_ROWS) == CMGI_SAME_ROWS;
 }
 
 /* The rows first .. last of the sample, which are at most BATCH; returns how many there are. */

@@ -22,14 +22,12 @@ typedef struct rows {
     const cmg_index *ref;
     cmg_index lead;
     bool single;
-    bool offsets_only;
 } rows;
 
 static rows rows_of(const cmgi_template_search *what)
 {
     const cmg_csr *A = what->A;
-    return rows{A->rows,   A->indptr,  A->indices,   A->values,
-                what->ref, what->lead, what->single, what->offsets_only};
+    return rows{A->rows, A->indptr, A->indices, A->values, what->ref, what->lead, what->single};
 }
 
 static __device__ cmg_index reference(const rows &A, cmg_size i)
@@ -39,7 +37,7 @@ static __device__ cmg_index reference(const rows &A, cmg_size i)
 
 static __device__ __forceinline__ uint64_t bits_at(const rows &A, cmg_size at)
 {
-    return A.offsets_only ? 0 : cmgi_value_bits(A.values[at], A.single);
+    return cmgi_value_bits(A.values[at], A.single);
 }
 
 static __device__ __forceinline__ uint64_t entry_hash(const rows &A, cmg_size begin, cmg_size e,

@@ -1,6 +1,5 @@
 """`cmg info`, `cmg plan` and `cmg convert` against what is known of small hierarchies."""
 
-import re
 import os
 
 import cli
@@ -144,14 +143,6 @@ class Plan(cli.Case):
             vectors = finest["bytes"] - finest["plain_bytes"]
             if options:
                 self.assertEqual(vectors, info["compressed_bytes"] - info["plain_bytes"])
-            for obstacle in info["obstacles"]:
-                met, of, row = re.fullmatch(r"(\d+) of (\d+) slices: .* \(row (\d+)\)", obstacle).groups()
-                self.assertLessEqual(int(met), slices)
-                self.assertEqual(int(of), slices)
-                self.assertLess(int(row), self.A.rows)
-        text = self.good("plan", self.h)
-        for obstacle in info["obstacles"]:
-            self.assertIn("A: " + obstacle, text)
 
 
 class Compress(cli.Case):
