@@ -15,8 +15,15 @@ void cmgi_null_space_free(cmg_context *ctx, cmgi_null_space *space)
     *space = (cmgi_null_space){0};
 }
 
-enum { FIRST_ROWS = 1 << 12, MOST = 8 }; /* looked at before all others; unknowns a node */
-enum { FEW_ROWS = 64 };                  /* of those, fetched from a device before the rest */
+enum { SOME_ROWS = 1 << 12, MOST = 8 }; /* looked at before all others; unknowns a node */
+enum { FEW_ROWS = 64 };                 /* of those, fetched from a device before the rest */
+
+/* The k-th of `most` of n rows: the first few, then some from everywhere, as inner rows of a mesh
+ * may come before those at its rim. */
+static cmg_index some_row(cmg_size k, cmg_size most, cmg_size n)
+{
+    return (cmg_index)(k < FEW_ROWS ? k : k * n / most);
+}
 
 /*
  * |(A v)_i| <= tolerance sum_j |a_ij| max(|v_j|, least) is 0. Rounding of an entry of v is that of
@@ -156,10 +163,10 @@ static cmg_status try_candidate(const cmg_hierarchy *h, int level, const double 
 }
 
 /*
- * Whether A takes a translation of the first rows' nodes to 0, which all that is found here begins
- * with: most matrices are done with that, and without memory.
+ * Whether some rows of A, `of` them or all, take a translation of nodes to 0, which all that is
+ * found here begins with: most matrices are done with that, and without memory.
  */
-static bool may_have_one(const cmg_csr *A, int block)
+static bool may_have_one(const cmg_csr *A, int block, cmg_size of)
 {
     bool alive[MOST] = {false};
     int left = block;
@@ -167,7 +174,8 @@ static bool may_have_one(const cmg_csr *A, int block)
         return true;
     }
     memset(alive, 1, (size_t)block);
-    for (cmg_size i = 0; i < A->rows && i < FIRST_ROWS && left > 0; ++i) {
+    for (cmg_size r = 0; r < of && left > 0; ++r) {
+        const cmg_index i = some_row(r, of, A->rows);
         double sum[MOST] = {0};
         double size = 0;
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
@@ -182,36 +190,35 @@ static bool may_have_one(const cmg_csr *A, int block)
     return left > 0;
 }
 
-/* The same of a level, whose first rows are fetched where A is on the device alone. */
+/* The same of a level, whose rows are fetched where A is on the device alone. */
 static cmg_status look_at_first(const cmg_hierarchy *h, int level, bool *may)
 {
     const cmgi_resident *there = cmgi_hierarchy_there(h, level, CMG_ROLE_A);
     const int block = cmgi_unknowns_of_node(h, level);
-    cmg_index row[FIRST_ROWS];
+    cmg_index row[SOME_ROWS];
     cmgi_csr head = {0};
     const cmgi_kinds *kinds = cmgi_hierarchy_kinds(h, level, CMG_ROLE_A);
     cmg_csr A;
     if (kinds != NULL) { /* a row of each */
         CMGI_TRY(cmgi_kinds_rows(h->ctx, kinds, &head));
-        *may = may_have_one(&head.view, block);
+        *may = may_have_one(&head.view, block, head.rows);
         cmgi_csr_free(h->ctx, &head);
         return CMG_OK;
     }
     if (there == NULL) {
         CMGI_TRY(cmg_hierarchy_get_csr(h, level, CMG_ROLE_A, NULL, 0, &A));
-        *may = may_have_one(&A, block);
+        *may = may_have_one(&A, block, A.rows < SOME_ROWS ? A.rows : SOME_ROWS);
         return CMG_OK;
     }
-    const cmg_size most = there->csr.rows < FIRST_ROWS ? there->csr.rows : FIRST_ROWS;
+    const cmg_size most = there->csr.rows < SOME_ROWS ? there->csr.rows : SOME_ROWS;
     const cmg_size few = most < FEW_ROWS ? most : FEW_ROWS; /* mostly they do */
     *may = true;
     for (cmg_size rows = few; *may; rows = most) {
         for (cmg_size i = 0; i < rows; ++i) {
-            row[i] = (cmg_index)i;
+            row[i] = some_row(i, most, there->csr.rows);
         }
         CMGI_TRY(cmgi_resident_kernels_of(h->ctx)->gather(h->ctx, there, row, rows, &head));
-        A = head.view;
-        *may = may_have_one(&A, block);
+        *may = may_have_one(&head.view, block, rows);
         cmgi_csr_free(h->ctx, &head);
         if (rows == most) {
             break;

@@ -514,6 +514,6 @@ TEST(choice_follows_the_flow)
             }
         }
         CHECK_OK(cmgi_look_for_levels(ctx, &A.view, THETA, &suits));
-        CHECK(suits.flow == (t < 2) && suits.plane && !suits.classical);
+        CHECK(suits.flow == (t < 2) && suits.plane && suits.classical == (t == 3));
     }
 }
