@@ -387,7 +387,7 @@ def readme():
     first_lines = [line for line in read("first") if line["benchmark"] == "first"]
     large = pick(first_lines, problem="q1-3d-256", distort=0, dirichlet="eliminate", whole_transfer=False, matrix_alone=False,
                  options="format=compressed precision=mixed")
-    single = pick(read("alone"), benchmark="first", problem="q1-3d-256", matrix_alone=True)
+    single = pick(read("alone"), benchmark="first", problem="q1-3d-256", distort=0, matrix_alone=True)
     rows = [("H200", large, "matrices on the GPU", "`build/benchmarks/bench_first --backend cuda --cells 256`"),
             ("H200", single, "A alone, on the GPU", "the same with `--matrix 1`"),
             ("H200", gpu["q1-3d-256", "compressed, fp32 cycle"], "compressed, fp32 cycle",
