@@ -38,7 +38,7 @@ FILES = {
     "petsc": ["cpu-petsc-2026-11-22.jsonl"],
     "petsc-cuda": ["h200-petsc-2026-11-22.jsonl"],
     "robust": ["cpu-robust-2026-11-23.jsonl"],
-    "alone": ["h200-alone-2026-11-27.jsonl"],
+    "alone": ["h200-alone-2026-11-27.jsonl", "h200-alone-hypre-2026-11-27.jsonl"],
     "matrix-alone": ["cpu-matrix-alone-2026-11-27.jsonl"],
     "robust-compare": ["cpu-robust-compare-2026-11-22.jsonl"],
     "robust-peers": ["cpu-robust-peers-2026-11-23.jsonl"],
