@@ -148,32 +148,39 @@ static bool is_finite(const cmgi_csr *M)
     return sum == 0;
 }
 
-/* A of the next level; *sound stays false where its values or those of P are of no use. */
-static cmg_status form_coarse(const cmg_hierarchy *h, next_level *next, cmgi_csr *coarse,
-                              bool *sound)
+static cmg_status multiply(const cmg_hierarchy *h, next_level *next, cmgi_csr *coarse)
 {
     const int l = h->levels - 1;
     const cmgi_csr *P = &next->P;
     const cmgi_resident *there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
+    const cmgi_triple t = {.A = there, .P = P->there, .PT = &next->PT};
     cmg_csr A;
+    if (there != NULL && P->there != NULL) {
+        return cmgi_galerkin_there(h->ctx, &t, coarse);
+    }
+    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+    return cmgi_galerkin(h->ctx, cmgi_csr_given(&next->R) ? &next->R.view : NULL, &A, &P->view,
+                         true, coarse);
+}
+
+/* A of the next level; *sound stays false where its values or those of P are of no use. */
+static cmg_status form_coarse(const cmg_hierarchy *h, next_level *next, cmgi_csr *coarse,
+                              bool *sound)
+{
+    const cmgi_csr *P = &next->P;
     if (cmgi_csr_given(&next->A)) {
         *coarse = next->A;
         next->A = (cmgi_csr){0};
-        *sound = true; /* as A and P of the miniature are */
-        return CMG_OK;
+    } else {
+        CMGI_TRY(multiply(h, next, coarse));
     }
-    if (there != NULL && P->there != NULL) {
-        const cmgi_triple t = {.A = there, .P = P->there, .PT = &next->PT};
-        CMGI_TRY(cmgi_galerkin_there(h->ctx, &t, coarse));
+    if (coarse->there != NULL && P->there != NULL) {
         const cmgi_resident_facts *facts = &coarse->there->facts;
         *sound =
             P->there->facts.not_finite < 0 && facts->not_finite < 0 && facts->zero_diagonal < 0;
-        return CMG_OK;
+    } else {
+        *sound = is_finite(P) && is_finite(coarse) && cmgi_csr_has_diagonal(coarse);
     }
-    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-    const cmg_csr *R = cmgi_csr_given(&next->R) ? &next->R.view : NULL;
-    CMGI_TRY(cmgi_galerkin(h->ctx, R, &A, &P->view, true, coarse));
-    *sound = is_finite(P) && is_finite(coarse) && cmgi_csr_has_diagonal(coarse);
     return CMG_OK;
 }
 

@@ -230,6 +230,10 @@ cmg_status cmgi_miniature_level(cmg_context *ctx, cmgi_place at, const cmgi_poin
     }
     *halving = by;
 done:
+    if (status != CMG_OK) {
+        cmgi_csr_free(ctx, P);
+        cmgi_csr_free(ctx, coarse);
+    }
     cmgi_csr_free(ctx, &small_P);
     cmgi_csr_free(ctx, &small_A);
     cmgi_miniature_clear(ctx, mini);

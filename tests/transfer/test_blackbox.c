@@ -478,6 +478,40 @@ TEST(new_values_are_followed)
     }
 }
 
+/* Values out of range, of all rows or one: no level of them, and the solver's answer stays finite.
+ */
+TEST(levels_are_finite)
+{
+    const grid g = {{30, 28, 1}, {1, 1, 0}, false};
+    const double values[] = {1e300, 1e-310, INFINITY, NAN};
+    cmg_coarsen_options o;
+    cmg_coarsen_options_default(&o);
+    for (int t = 0; t < 8; ++t) {
+        scoped_csr A = grid_matrix(&g);
+        scoped_hierarchy *h = hierarchy_new(1);
+        for (cmg_size k = 0; k < (t < 4 ? A.indptr[A.rows] : 5); ++k) {
+            A.values[k] *= values[t % 4];
+        }
+        const cmg_status given = cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A.view);
+        int levels = 0;
+        o.method = CMG_COARSEN_LATTICE;
+        if (given != CMG_OK) { /* what is not finite is refused before */
+            CHECK(t % 4 >= 2);
+            continue;
+        }
+        const cmg_status made = cmg_hierarchy_coarsen(h, &o, &levels);
+        CHECK(made == CMG_OK || made == CMG_ERR_ARG);
+        for (int l = 0; l <= levels && made == CMG_OK; ++l) {
+            const cmg_csr level = csr_of(h, l, CMG_ROLE_A);
+            double sum = 0;
+            for (cmg_size k = 0; k < level.indptr[level.rows]; ++k) {
+                sum += level.values[k] * 0;
+            }
+            CHECK(sum == 0);
+        }
+    }
+}
+
 /* On a device: levels from arrays there have the bits of those from the host's. */
 TEST(levels_are_those_of_the_host)
 {
