@@ -478,8 +478,7 @@ TEST(new_values_are_followed)
     }
 }
 
-/* Values out of range, of all rows or one: no level of them, and the solver's answer stays finite.
- */
+/* Values near the ends of what there is, in all rows or one. */
 TEST(levels_are_finite)
 {
     const grid g = {{30, 28, 1}, {1, 1, 0}, false};
