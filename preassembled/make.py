@@ -38,7 +38,7 @@ STORED = "spai,sainv,fsai"
 # Smoothers that the manifest has counts of; every method of `cmg smooth --list` is among them. gauss-seidel is an
 # earlier name of sweep.
 COUNTED = ["auto", "jacobi", "l1-jacobi", "spai", "sainv", "ainv", "fsai", "isai", "block-jacobi",
-           "patches", "sweep", "chebyshev", "chebyshev4", "chebyshev4-opt", "least-squares", "gls", "neumann"]
+           "patches", "sweep", "chebyshev", "chebyshev4", "chebyshev4-opt", "least-squares", "gls", "neumann", "fc-jacobi"]
 ALIASES = {"gauss-seidel", "file"}
 MARKS = ("<!-- sets: written by make.py -->", "<!-- end of sets -->")
 
