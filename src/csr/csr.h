@@ -103,6 +103,15 @@ static inline double cmgi_csr_diagonal_at(const cmg_csr *A, cmg_size i)
     const cmg_size k = cmgi_csr_diagonal_entry(A, i);
     return k < A->indptr[i + 1] ? A->values[k] : 0;
 }
+/* a_ij, 0 where the row does not have it; columns in any order. */
+static inline double cmgi_csr_entry(const cmg_csr *A, cmg_size i, cmg_size j)
+{
+    double value = 0;
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        value = A->indices[k] == j ? A->values[k] : value;
+    }
+    return value;
+}
 /* diagonal[i] = a_ii, in parallel. */
 void cmgi_csr_diagonal(cmg_context *ctx, const cmg_csr *A, double *diagonal);
 /* The row that entry k belongs to, 0 <= k < indptr[rows]; cost log(rows). */

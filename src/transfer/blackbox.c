@@ -17,7 +17,6 @@ enum { SAMPLE = 512, SAMPLE_PLANE = 64 };
 typedef struct sample {
     cmgi_csr rows;
     cmg_index of[2 * SAMPLE + 3 * SAMPLE_PLANE];
-    int neighbour[SAMPLE]; /* its direction */
 } sample;
 
 static cmg_index some_of(uint64_t *state, cmg_index n)
@@ -48,7 +47,6 @@ static cmg_status take_sample(cmg_context *ctx, const cmg_csr *A, const cmgi_res
     for (int k = 0; k < SAMPLE; ++k) {
         const int d = (int)some_of(&state, p->dim);
         const cmg_index row = some_row(p, &state, -1);
-        s->neighbour[k] = d;
         s->of[count++] = row;
         s->of[count++] = row + p->step[d];
     }
@@ -58,17 +56,6 @@ static cmg_status take_sample(cmg_context *ctx, const cmg_csr *A, const cmgi_res
         }
     }
     return cmgi_rows_on_host(ctx, A, there, s->of, count, &s->rows);
-}
-
-/* What a row of the sample has in a column. */
-static double entry_of(const sample *s, int row, cmg_index column)
-{
-    for (cmg_size k = s->rows.indptr[row]; k < s->rows.indptr[row + 1]; ++k) {
-        if (s->rows.indices[k] == column) {
-            return s->rows.values[k];
-        }
-    }
-    return 0;
 }
 
 /* A row of the sample as a difference of -div(K grad). */
@@ -82,7 +69,7 @@ typedef struct look {
 
 static look look_at(const sample *s, int row, const cmgi_points *p)
 {
-    const double diagonal = entry_of(s, row, s->of[row]);
+    const double diagonal = cmgi_csr_entry(&s->rows.view, row, s->of[row]);
     const double sign = diagonal < 0 ? -1 : 1;
     look l = {.diagonal = fabs(diagonal)};
     for (cmg_size k = s->rows.indptr[row]; k < s->rows.indptr[row + 1]; ++k) {
@@ -105,14 +92,14 @@ static look look_at(const sample *s, int row, const cmgi_points *p)
 
 /* Directions that couple less than this share of the strongest are not halved. */
 static const double WEAK = 0.25;
-/* A row is uneven where a halved direction couples less than this share of the strongest, |K_de|
- * is more than that of sqrt(K_dd K_ee), or one side of a direction couples so many times as much as
+/* A row is uneven where a halved direction couples less than UNEVEN of the strongest, |K_de| is
+ * more than ROTATED of sqrt(K_dd K_ee), or one side of a direction couples JUMP times as much as
  * the other. */
 static const double UNEVEN = 0.1;
 static const double ROTATED = 0.7;
 static const double JUMP = 20;
-/* A level of every second point is one for these many of them: points of large coefficients that
- * lie apart from each other need a coarse point each, on every level. */
+/* The largest share of uneven rows: where large coefficients lie apart from each other, each needs
+ * a coarse point of its own on every level. */
 static const double MOST_UNEVEN = 0.08;
 
 typedef struct directions {
@@ -121,11 +108,6 @@ typedef struct directions {
     double uneven; /* share of rows that couple otherwise than most */
     bool symmetric;
 } directions;
-
-static cmg_index coarse_points(cmg_index n, cmg_index first)
-{
-    return (n - 1 - first) / 2 + 1;
-}
 
 /* The first plane stands beside points that were eliminated: every second point from 1 on. */
 static bool is_held(const sample *s, const cmgi_points *p, int d)
@@ -162,9 +144,8 @@ static void choose_directions(const sample *s, const cmgi_points *p, directions 
     int coupled = 0;
     *to = (directions){.symmetric = true};
     for (int k = 0; k < SAMPLE; ++k) {
-        const cmg_index i = s->of[2 * k];
-        const cmg_index j = s->of[2 * k + 1];
-        const double skew = fabs(entry_of(s, 2 * k, j) - entry_of(s, 2 * k + 1, i));
+        const double there = cmgi_csr_entry(&s->rows.view, 2 * k, s->of[2 * k + 1]);
+        const double skew = fabs(there - cmgi_csr_entry(&s->rows.view, 2 * k + 1, s->of[2 * k]));
         const look l = look_at(s, 2 * k, p);
         const double all = l.K[0][0] + l.K[1][1] + l.K[2][2];
         to->symmetric = to->symmetric && skew <= 1e-8 * l.diagonal;
@@ -174,7 +155,7 @@ static void choose_directions(const sample *s, const cmgi_points *p, directions 
     }
     for (int d = 0; d < p->dim; ++d) {
         to->first[d] = is_held(s, p, d) ? 1 : 0;
-        to->halved[d] = coarse_points(p->n[d], to->first[d]) >= CMGI_LEAST_POINTS;
+        to->halved[d] = cmgi_points_half(p->n[d], to->first[d]) >= CMGI_LEAST_POINTS;
         most = to->halved[d] && share[d] > most ? share[d] : most;
     }
     for (int d = 0; d < p->dim; ++d) {
@@ -270,7 +251,7 @@ static bool explains(cmg_size rows, cmg_size n, cmg_size plane, const cmg_index 
  * The first offset after 1 is a line or one less, the first one past a line and its neighbours is a
  * plane, or one step less in one or both of its directions.
  */
-static bool match(cmg_size rows, const cmg_index *offset, int count, cmgi_points *p)
+static void match(cmg_size rows, const cmg_index *offset, int count, cmgi_points *p)
 {
     const int second = count > 0 && offset[0] == 1 ? 1 : 0; /* Q1 of cubes couples at edges alone */
     for (cmg_size less = 0; less < 2 && second < count; ++less) {
@@ -280,16 +261,15 @@ static bool match(cmg_size rows, const cmg_index *offset, int count, cmgi_points
             ++next;
         }
         if (next == count && explains(rows, n, 0, offset, count, p)) {
-            return true;
+            return;
         }
         for (int k = 0; k < 4 && next < count; ++k) {
             const cmg_size plane = offset[next] + k % 2 + k / 2 * n;
             if (explains(rows, n, plane, offset, count, p)) {
-                return true;
+                return;
             }
         }
     }
-    return false;
 }
 
 cmg_status cmgi_points_find(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *there,
@@ -308,7 +288,7 @@ cmg_status cmgi_points_find(cmg_context *ctx, const cmg_csr *A, const cmgi_resid
         row[k] = some_of(&state, (cmg_index)A->rows);
     }
     CMGI_TRY(cmgi_rows_on_host(ctx, A, there, row, ROWS, &some));
-    (void)match(A->rows, offset, offsets_of(&some, row, offset), points);
+    match(A->rows, offset, offsets_of(&some, row, offset), points);
     cmgi_csr_free(ctx, &some);
     return CMG_OK;
 }
@@ -324,18 +304,6 @@ cmg_status cmgi_points_confirm(cmg_context *ctx, cmgi_place at, const cmg_csr *A
 }
 
 /* ------------------------------------------------------------------ P */
-
-static cmgi_halving halve(const cmgi_points *fine, const directions *to)
-{
-    cmgi_halving by = {.fine = *fine, .coarse = *fine};
-    for (int d = 0; d < 3; ++d) {
-        by.halved[d] = to->halved[d];
-        by.first[d] = to->first[d];
-        by.coarse.n[d] = to->halved[d] ? coarse_points(fine->n[d], to->first[d]) : fine->n[d];
-    }
-    cmgi_points_order(&by.coarse);
-    return by;
-}
 
 /* Points between coarse ones in the directions that are bits of `which`, ... */
 static cmg_size choose_class(interpolation *a, int which)
@@ -381,7 +349,7 @@ cmg_status cmgi_blackbox(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
     if (!to.halved[0] && !to.halved[1] && !to.halved[2]) {
         return CMG_OK;
     }
-    interpolation a = {.A = *A, .by = halve(points, &to)};
+    interpolation a = {.A = *A, .by = cmgi_points_halve(points, to.halved, to.first)};
     CMGI_TRY_GOTO(done, form(ctx, at, &a, &made));
     CMGI_TRY_GOTO(done, cmgi_csr_settle_at(ctx, at, &made, P));
     *halving = a.by;

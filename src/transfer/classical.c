@@ -281,15 +281,6 @@ static void add_columns(const cmg_csr *A, cmg_size i, bool *seen, cmg_index *lis
     }
 }
 
-static double entry(const cmg_csr *A, cmg_index i, cmg_size j)
-{
-    double value = 0;
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        value = A->indices[k] == j ? A->values[k] : value;
-    }
-    return value;
-}
-
 static void look_at_couplings(const cmgi_strong *s, cmg_size i, sampled *to)
 {
     const cmg_csr *A = s->A;
@@ -300,7 +291,7 @@ static void look_at_couplings(const cmgi_strong *s, cmg_size i, sampled *to)
         if (A->indices[k] == i || there == 0) {
             continue;
         }
-        const double back = entry(A, A->indices[k], i);
+        const double back = cmgi_csr_entry(A, A->indices[k], i);
         ++to->couplings;
         ++to->weak;
         to->lopsided += fabs(back - there) > 1e-8 * fabs(there);

@@ -7,16 +7,11 @@
 
 #include "transfer/miniature.inc"
 
-static cmg_index small_of(cmg_index n)
-{
-    return n < LARGE ? n : 2 * MARGIN + 2 + n % 2;
-}
-
 static cmgi_points small_points(const cmgi_points *large)
 {
     cmgi_points small = *large;
     for (int d = 0; d < 3; ++d) {
-        small.n[d] = small_of(large->n[d]);
+        small.n[d] = large->n[d] < LARGE ? large->n[d] : 2 * MARGIN + 2 + large->n[d] % 2;
     }
     cmgi_points_order(&small);
     return small;
@@ -102,8 +97,7 @@ static void renumber(const cmgi_points *from, const cmg_index *row, cmgi_miniatu
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
             int e[3];
             (void)cmgi_points_steps(from, A->indices[k] - row[i], e);
-            A->indices[k] =
-                (cmg_index)i + e[0] + e[1] * mini->points.step[1] + e[2] * mini->points.step[2];
+            A->indices[k] = (cmg_index)i + cmgi_points_offset(&mini->points, e);
         }
     }
 }
@@ -190,19 +184,6 @@ void cmgi_miniature_clear(cmg_context *ctx, cmgi_miniature *mini)
 
 /* ------------------------------------------------------------------ a level */
 
-/* The large lattice's halving: the same directions. */
-static cmgi_halving enlarge(const cmgi_points *large, const cmgi_halving *small)
-{
-    cmgi_halving by = *small;
-    by.fine = *large;
-    by.coarse = *large;
-    for (int d = 0; d < 3; ++d) {
-        by.coarse.n[d] = by.halved[d] ? (large->n[d] - 1 - by.first[d]) / 2 + 1 : large->n[d];
-    }
-    cmgi_points_order(&by.coarse);
-    return by;
-}
-
 cmg_status cmgi_miniature_level(cmg_context *ctx, cmgi_place at, const cmgi_points *points,
                                 cmgi_miniature *mini, cmgi_csr *P, cmgi_csr *coarse,
                                 cmgi_halving *halving)
@@ -218,7 +199,7 @@ cmg_status cmgi_miniature_level(cmg_context *ctx, cmgi_place at, const cmgi_poin
         goto done;
     }
     CMGI_TRY_GOTO(done, cmgi_galerkin(ctx, NULL, &mini->A.view, &small_P.view, true, &small_A));
-    const cmgi_halving by = enlarge(points, &small);
+    const cmgi_halving by = cmgi_points_halve(points, small.halved, small.first);
     copying a = on_points(points, &mini->points, MARGIN);
     a.corners = true;
     a.by = by;

@@ -38,6 +38,33 @@ static inline void cmgi_points_order(cmgi_points *p)
     p->step[2] = p->n[0] * p->n[1];
 }
 
+/* Every second one of n points from `first` on. */
+static inline cmg_index cmgi_points_half(cmg_index n, cmg_index first)
+{
+    return (n - 1 - first) / 2 + 1;
+}
+
+static inline cmgi_halving cmgi_points_halve(const cmgi_points *fine, const bool halved[3],
+                                             const cmg_index first[3])
+{
+    cmgi_halving by;
+    by.fine = *fine;
+    by.coarse = *fine;
+    for (int d = 0; d < 3; ++d) {
+        by.halved[d] = halved[d];
+        by.first[d] = first[d];
+        by.coarse.n[d] = halved[d] ? cmgi_points_half(fine->n[d], first[d]) : fine->n[d];
+    }
+    cmgi_points_order(&by.coarse);
+    return by;
+}
+
+/* The offset of steps in each direction. */
+CMGI_INLINE cmg_index cmgi_points_offset(const cmgi_points *p, const int e[3])
+{
+    return e[0] * p->step[0] + e[1] * p->step[1] + e[2] * p->step[2];
+}
+
 /* The steps in each direction that an offset between columns of a row is; false: no neighbour. */
 CMGI_INLINE bool cmgi_points_steps(const cmgi_points *p, cmg_index offset, int e[3])
 {

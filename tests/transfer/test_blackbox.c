@@ -309,6 +309,25 @@ TEST(weak_directions_are_kept)
     }
 }
 
+static bool same_points(const cmgi_points *p, const cmgi_points *q)
+{
+    bool same = p->dim == q->dim;
+    for (int d = 0; d < 3; ++d) {
+        same = same && p->n[d] == q->n[d] && p->step[d] == q->step[d];
+    }
+    return same;
+}
+
+/* Every member: padding between them is of any value. */
+static bool same_halving(const cmgi_halving *p, const cmgi_halving *q)
+{
+    bool same = same_points(&p->fine, &q->fine) && same_points(&p->coarse, &q->coarse);
+    for (int d = 0; d < 3; ++d) {
+        same = same && p->halved[d] == q->halved[d] && p->first[d] == q->first[d];
+    }
+    return same;
+}
+
 /* Levels of the large matrix, with the bits of those that its miniature gives. */
 static int compare_with_miniature(const cmgi_csr *A)
 {
@@ -328,7 +347,7 @@ static int compare_with_miniature(const cmgi_csr *A)
         CHECK_OK(cmgi_blackbox(ctx, CMGI_HOST, &fine, NULL, &points, &P, &by));
         CHECK_OK(cmgi_galerkin(ctx, NULL, &fine, &P.view, true, &coarse));
         CHECK_OK(cmgi_miniature_level(ctx, CMGI_HOST, &points, &mini, &Q, &copied, &also));
-        CHECK(memcmp(&by, &also, sizeof by) == 0);
+        CHECK(same_halving(&by, &also));
         CHECK(same_csr(&P.view, &Q.view));
         CHECK(same_csr(&coarse.view, &copied.view));
         cmgi_csr_free(ctx, &last);
