@@ -1,5 +1,5 @@
 /*
- * Diagonal products, one thread a row, and dense ones, one warp or block a row: what coarse
+ * Diagonal products, a few rows a thread, and dense ones, one warp or block a row: what coarse
  * inverses and collapsed levels are applied with.
  */
 #include "spmv/spmv.cuh"
@@ -9,15 +9,27 @@ extern "C" {
 #include "spmv/columns.h"
 }
 
+enum { EACH = 4 }; /* rows of a thread, whose values are read together */
+
 template <typename T, cmgi_wb_kind KIND>
 __global__ void __launch_bounds__(1024)
     diagonal_kernel(cmg_size rows, const T *__restrict__ d, const T *__restrict__ x,
                     const typename cmgi_wb_of<T>::type f)
 {
     cmgi_after_previous();
-    const cmg_size i = (cmg_size)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < rows) {
-        cmgi_put<KIND>(f, i, cmgi_load_once(d + i) * __ldg(x + i));
+    const cmg_size first = (cmg_size)blockIdx.x * blockDim.x * EACH + threadIdx.x;
+    T s[EACH];
+#pragma unroll
+    for (int u = 0; u < EACH; ++u) {
+        const cmg_size i = first + u * blockDim.x;
+        s[u] = i < rows ? cmgi_load_once(d + i) * __ldg(x + i) : 0;
+    }
+#pragma unroll
+    for (int u = 0; u < EACH; ++u) {
+        const cmg_size i = first + u * blockDim.x;
+        if (i < rows) {
+            cmgi_put<KIND>(f, i, s[u]);
+        }
     }
 }
 
@@ -58,7 +70,7 @@ struct launch_diagonal {
     static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
     {
         const int block = A->options.block;
-        cmgi_launch(cmgi_device_of(A->ctx), cmgi_grid(A->rows, block), (unsigned)block, 0,
+        cmgi_launch(cmgi_device_of(A->ctx), cmgi_grid(A->rows, EACH * block), (unsigned)block, 0,
                     diagonal_kernel<T, KIND>, A->rows, (const T *)A->values, x, f);
         return CMGI_LAUNCHED(A->ctx);
     }

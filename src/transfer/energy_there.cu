@@ -15,14 +15,13 @@ extern "C" {
 }
 
 enum { VECTORS = 3, SWEEPS = 8, LANES = 8 };
-enum { BALLS = 16, PARTS = 16 };        /* balls of a level, blocks for the fine rows of each */
+enum { BALLS = 16, PARTS = 32 };        /* balls of a level, blocks for the fine rows of each */
 enum { GROWERS = 1024, THREADS = 256 }; /* threads of a block */
 enum { STEPS = 64, APART = 256 }; /* steps of growing; rows of a level for each ball, at least */
 /* Rows of a ball, slots of its table, and what stands for none. */
-enum { ROWS = 1024, SLOT_BITS = 12, SLOTS = 1 << SLOT_BITS, EMPTY = -1, NONE = 0xffff };
+enum { ROWS = 512, SLOT_BITS = 11, SLOTS = 1 << SLOT_BITS, EMPTY = -1, NONE = 0xffff };
 enum { AT_ONCE = 4, OUTSIDE = -2 }; /* entries of P; a column that no ball has */
-/* Rows whose basis functions are compared: as many warps as an H200 has at once. */
-enum { SAMPLE = 1 << 13 };
+enum { SAMPLE = 1 << 12 };          /* rows whose basis functions are compared, by a warp each */
 
 struct triple {
     double v[VECTORS];
@@ -212,16 +211,14 @@ static __device__ void store_sums(const triple &mine, triple *to)
 }
 
 /*
- * Ball blockIdx.x of level blockIdx.y: random values, 0 in Dirichlet rows, where the steps leave
- * it, SWEEPS times x <- x - D^-1 C x / 2, and x^T C x.
+ * Ball blockIdx.x of a level: random values, 0 in Dirichlet rows, where the steps leave it, SWEEPS
+ * times x <- x - D^-1 C x / 2, and x^T C x.
  */
-__global__ void __launch_bounds__(GROWERS) coarse_kernel(const levels *all, ball *balls)
+static __device__ void smooth_ball(const levels &l, ball &b)
 {
     __shared__ table t;
     __shared__ int first[SLOTS];
-    const levels &l = all[blockIdx.y];
     const cmg_csr &C = l.C;
-    ball &b = balls[blockIdx.y * BALLS + blockIdx.x];
     triple *x = b.x; /* again after an even number of sweeps */
     triple *y = b.y;
     const cmg_size wanted = C.rows / APART + 1;
@@ -263,6 +260,61 @@ __global__ void __launch_bounds__(GROWERS) coarse_kernel(const levels *all, ball
     store_sums<GROWERS>(energy, &b.coarse);
     if (threadIdx.x == 0) {
         b.count = count;
+    }
+}
+
+/* The entry of row j of R in column i, 0 where it has none; its columns ascend. */
+static __device__ __forceinline__ double entry_of(const cmg_csr &R, cmg_size begin, cmg_size end,
+                                                  cmg_index i)
+{
+    const cmg_size at = cmgi_find_index(R.indices, begin, end, i);
+    return at >= 0 ? R.values[at] : 0;
+}
+
+/*
+ * The largest factor between c_jj and (R A R^T)_jj of the rows j = 0, step, ... of a level without
+ * a given R, of which this warp has number `warp`. R is taken as zero in Dirichlet columns, and its
+ * Dirichlet rows are left out.
+ */
+static __device__ void compare_diagonal(const levels &l, int warp, double *single)
+{
+    const cmg_size step = (l.R.rows + SAMPLE - 1) / SAMPLE;
+    const cmg_size j = warp * step;
+    double sum = 0;
+    if (!l.turned || j >= l.R.rows || is_fixed(l.coarse, j)) {
+        return;
+    }
+    const cmg_size begin = l.R.indptr[j];
+    const cmg_size end = l.R.indptr[j + 1];
+    for (cmg_size e = begin + threadIdx.x % CMGI_WARP; e < end; e += CMGI_WARP) {
+        const cmg_index i = l.R.indices[e];
+        double entry = 0; /* (A R^T)_ij */
+#pragma unroll 4
+        for (cmg_size k = l.A.indptr[i]; k < l.A.indptr[i + 1]; ++k) {
+            const cmg_index c = l.A.indices[k];
+            entry += is_fixed(l.fine, c) ? 0 : l.A.values[k] * entry_of(l.R, begin, end, c);
+        }
+        sum += is_fixed(l.fine, i) ? 0 : l.R.values[e] * entry;
+    }
+    sum = cmgi_warp_sum(sum);
+    const double c = l.diagonal[j];
+    if (threadIdx.x % CMGI_WARP == 0 && c > 0 && sum > 0) {
+        const double worst = fmax(c / sum, sum / c);
+        atomicMax((unsigned long long *)single, (unsigned long long)__double_as_longlong(worst));
+    }
+}
+
+/* The balls of level blockIdx.y, and beside them, in as many blocks as it takes, its diagonal. */
+__global__ void __launch_bounds__(GROWERS)
+    coarse_kernel(const levels *all, ball *balls, cmgi_energies *to)
+{
+    const levels &l = all[blockIdx.y];
+    const int beside = (int)blockIdx.x - BALLS;
+    if (beside < 0) {
+        smooth_ball(l, balls[blockIdx.y * BALLS + blockIdx.x]);
+    } else {
+        compare_diagonal(l, (beside * GROWERS + (int)threadIdx.x) / CMGI_WARP,
+                         &to[blockIdx.y].single);
     }
 }
 
@@ -371,49 +423,6 @@ __global__ void sum_kernel(const ball *balls, cmgi_energies *to)
     to[blockIdx.x].fine[c] = fine;
 }
 
-/* The entry of row j of R in column i, 0 where it has none; its columns ascend. */
-static __device__ __forceinline__ double entry_of(const cmg_csr &R, cmg_size begin, cmg_size end,
-                                                  cmg_index i)
-{
-    const cmg_size at = cmgi_find_index(R.indices, begin, end, i);
-    return at >= 0 ? R.values[at] : 0;
-}
-
-/*
- * The largest factor between c_jj and (R A R^T)_jj of the rows j = 0, step, ... of level
- * blockIdx.y, without a given R; a warp each. R is taken as zero in Dirichlet columns, and its
- * Dirichlet rows are left out.
- */
-__global__ void diagonal_kernel(const levels *all, cmgi_energies *to)
-{
-    const levels &l = all[blockIdx.y];
-    const cmg_size step = (l.R.rows + SAMPLE - 1) / SAMPLE;
-    const cmg_size j = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / CMGI_WARP * step;
-    double sum = 0;
-    if (!l.turned || j >= l.R.rows || is_fixed(l.coarse, j)) {
-        return;
-    }
-    const cmg_size begin = l.R.indptr[j];
-    const cmg_size end = l.R.indptr[j + 1];
-    for (cmg_size e = begin + threadIdx.x % CMGI_WARP; e < end; e += CMGI_WARP) {
-        const cmg_index i = l.R.indices[e];
-        double entry = 0; /* (A R^T)_ij */
-#pragma unroll 4
-        for (cmg_size k = l.A.indptr[i]; k < l.A.indptr[i + 1]; ++k) {
-            const cmg_index c = l.A.indices[k];
-            entry += is_fixed(l.fine, c) ? 0 : l.A.values[k] * entry_of(l.R, begin, end, c);
-        }
-        sum += is_fixed(l.fine, i) ? 0 : l.R.values[e] * entry;
-    }
-    sum = cmgi_warp_sum(sum);
-    const double c = l.diagonal[j];
-    if (threadIdx.x % CMGI_WARP == 0 && c > 0 && sum > 0) {
-        const double worst = fmax(c / sum, sum / c);
-        atomicMax((unsigned long long *)&to[blockIdx.y].single,
-                  (unsigned long long)__double_as_longlong(worst));
-    }
-}
-
 static levels levels_of(const cmgi_levels_there *from)
 {
     levels l = {};
@@ -450,14 +459,12 @@ extern "C" cmg_status cmgi_energies_cuda(cmg_context *ctx, const cmgi_levels_the
         host[k] = levels_of(&from[k]);
     }
     CMGI_TRY(cmgi_to_device(ctx, there, host, (size_t)count * sizeof *there));
-    coarse_kernel<<<dim3(BALLS, n), GROWERS, 0, cmgi_stream(ctx)>>>(there, balls);
+    const unsigned beside = SAMPLE * CMGI_WARP / GROWERS;
+    coarse_kernel<<<dim3(BALLS + beside, n), GROWERS, 0, cmgi_stream(ctx)>>>(there, balls, sums);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
     fine_kernel<<<dim3(PARTS, BALLS, n), THREADS, 0, cmgi_stream(ctx)>>>(there, balls);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
     sum_kernel<<<n, VECTORS, 0, cmgi_stream(ctx)>>>(balls, sums);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
-    diagonal_kernel<<<dim3(cmgi_grid((cmg_size)SAMPLE * CMGI_WARP, THREADS), n), THREADS, 0,
-                      cmgi_stream(ctx)>>>(there, sums);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
     return cmgi_to_host(ctx, e, sums, (size_t)count * sizeof *sums);
 }
