@@ -542,7 +542,8 @@ typedef enum cmg_coarse {
 } cmg_coarse;
 
 /** How a GPU repeats the iteration: in one CUDA graph for the whole solve, or by the host, which
- *  waits for every norm, recorded as a graph (STEP) or not. AUTO: GRAPH, with messages STEP. */
+ *  waits for every norm, recorded as a graph (STEP) or not. AUTO: HOST, from the second solve with
+ *  the same b and x on GRAPH, with messages STEP. */
 typedef enum cmg_loop { CMG_LOOP_AUTO = 0, CMG_LOOP_GRAPH, CMG_LOOP_HOST, CMG_LOOP_STEP } cmg_loop;
 
 /**

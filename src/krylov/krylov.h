@@ -152,6 +152,8 @@ typedef struct cmgi_krylov {
     cmgi_stop *seen;
     cmgi_krylov_column *column;
     cmgi_recording recorded[CMGI_RECORDINGS];
+    cmgi_recording last; /* the vectors of the last solve, without a graph */
+    bool again;          /* this one has them, too */
 } cmgi_krylov;
 
 /* Scalar i of column 0, beside which are those of the others. */
