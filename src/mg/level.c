@@ -114,7 +114,7 @@ bool cmgi_level_is_there(const cmg_hierarchy *h, const cmgi_level_options *optio
 static cmg_status place_there(cmg_context *ctx, const cmgi_resident *R, const cmgi_request *ask,
                               cmg_matrix **M)
 {
-    const cmgi_matrix_source from = {.there = R, .exact = ask->exact, .halves = ask->halves};
+    const cmgi_matrix_source from = {.there = R, .twin = ask->twin, .halves = ask->halves};
     return *M == NULL ? cmgi_matrix_create(ctx, &from, ask->use, &ask->options, M)
                       : cmg_matrix_update(*M, R->csr.values);
 }
@@ -192,7 +192,7 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
     level->remade = false;
     if (l == 0) {
         CMGI_TRY(find_dirichlet(h, 0, options, NULL, &level->dirichlet));
-        ask.exact = options->exact;
+        ask.twin = options->twin;
     }
     if (there != NULL) {
         level->rows = there->csr.rows;

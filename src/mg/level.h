@@ -39,9 +39,9 @@ typedef struct cmgi_level_options {
     cmg_reuse reuse;
     const struct cmgi_spectra *below; /* bounds of the next level where both are one stencil */
     int pre;                          /* smoothing steps before the coarse correction */
-    bool fuse;                    /* form R S on small levels, where a GPU waits for every step */
-    struct cmgi_templates *exact; /* of the finest A; see cmgi_matrix_source */
-    bool fuse_all;                /* form R S or R A on all levels where that moves fewer bytes */
+    bool fuse;              /* form R S on small levels, where a GPU waits for every step */
+    struct cmgi_twin *twin; /* of the finest A; see cmgi_matrix_source */
+    bool fuse_all;          /* form R S or R A on all levels where that moves fewer bytes */
 } cmgi_level_options;
 
 /* How a matrix is asked for: as the schedule says, whatever it gains, else as its use allows. */
@@ -51,7 +51,7 @@ typedef struct cmgi_request {
     bool halves;
     const cmg_matrix *like;      /* of the same CSR, or NULL */
     const cmgi_row_looks *looks; /* at its rows, or NULL */
-    struct cmgi_templates *exact;
+    struct cmgi_twin *twin;
 } cmgi_request;
 
 /* level_sources.c. *M as the matrix of these kinds of rows, unless it is that by its version;

@@ -96,7 +96,7 @@ static cmg_status build_smoothers(const cmgi_setup *s, int first, int last)
  * before the levels, as its numbering is that of level 0; but of a matrix that is used on the
  * device, which keeps its numbering, after that of level 0, beside which it may be stored in less.
  */
-static cmg_status build_outer(const cmgi_setup *s, cmgi_templates *exact)
+static cmg_status build_outer(const cmgi_setup *s, cmgi_twin *twin)
 {
     cmg_csr A;
     if (s->options->precision == CMG_FP64) {
@@ -134,7 +134,7 @@ static cmg_status build_outer(const cmgi_setup *s, cmgi_templates *exact)
     const cmgi_matrix_source from = {.csr = there != NULL ? NULL : &A,
                                      .there = there,
                                      .like = s->levels->level[0].A,
-                                     .exact = exact,
+                                     .twin = twin,
                                      .same = looks != NULL ? looks->same : NULL,
                                      .beside = whole && there == NULL && !cmgi_on_cuda(s->ctx)};
     return cmgi_matrix_create(s->ctx, &from, CMGI_USE_ANY, &options, &s->levels->A);
@@ -145,19 +145,19 @@ static cmg_status build_finest(const cmgi_setup *s)
 {
     cmgi_level_options options = level_options(s);
     const bool after = cmgi_level_is_there(s->h, &options);
-    cmgi_templates exact = {0};
+    cmgi_twin twin = {0};
     cmg_status status = CMG_OK;
     CMGI_TRY(after ? CMG_OK : build_outer(s, NULL));
     const cmg_matrix *outer = s->options->precision == CMG_FP64 ? NULL : s->levels->A;
     CMGI_TRY(cmgi_progress(s->ctx, "building levels", 0, count(s)));
     cmgi_threads_adapt(s->ctx);
-    options.exact = after && s->options->precision == CMG_FP32 ? &exact : NULL;
+    options.twin = after && s->options->precision == CMG_FP32 ? &twin : NULL;
     CMGI_TRY_GOTO(done, cmgi_level_matrix(s->h, s->ctx, 0, &options, outer, &s->levels->level[0]));
     if (after) {
-        CMGI_TRY_GOTO(done, build_outer(s, options.exact));
+        CMGI_TRY_GOTO(done, build_outer(s, options.twin));
     }
 done:
-    cmgi_templates_free(s->ctx, &exact);
+    cmgi_twin_free(s->ctx, &twin);
     return status;
 }
 

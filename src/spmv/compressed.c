@@ -146,7 +146,8 @@ static cmg_status search_templates(const cmgi_compressor *B, cmgi_template_searc
                                    cmgi_templates *t)
 {
     cmg_context *ctx = B->A->ctx;
-    cmgi_templates *exact = what.at == CMGI_DEVICE && B->C->square ? B->from->exact : NULL;
+    cmgi_twin *twin = what.at == CMGI_DEVICE && B->C->square ? B->from->twin : NULL;
+    cmgi_templates *exact = twin != NULL ? &twin->templates : NULL;
     cmgi_templates known = {0};
     if (exact != NULL && !what.single && exact->id != NULL) {
         *t = *exact;

@@ -21,9 +21,8 @@ typedef struct cmgi_matrix_source {
     const double *dense;            /* all values by rows, where csr has the shape alone; or NULL */
     bool dense_there;               /* those are on the device */
     const cmg_matrix *like; /* a matrix of the same CSR, of which something is known; or NULL */
-    struct cmgi_templates *exact; /* where a matrix in fp32 and then one in fp64 are made of a CSR
-                                     on the device, its templates in fp64 on their way from one to
-                                     the other; or NULL */
+    struct cmgi_twin *twin; /* where a matrix in fp32 and then one in fp64 are made of a CSR on the
+                               device: what the first knows of the other; or NULL */
     const uint8_t *same; /* on the host: what each row has of the row before (facts.h), or NULL */
     bool beside;         /* on the host, in fp64: one in fp32 of the same CSR comes next */
     bool halves;         /* values may be kept in 16 bits where that is faster (choose.h) */

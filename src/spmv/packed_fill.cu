@@ -39,7 +39,7 @@ struct task {
     const plan &P;
     const target &to;
     shelf<T> &mine;
-    T *values;
+    const outlet<T> out;
     cmg_size step;
     int before; /* offsets of a pattern before the diagonal that is kept apart */
     unit u;
@@ -89,7 +89,7 @@ static __device__ void clear_shelf(const task<T> &t, int e0, int columns)
 {
     const int lane = (int)threadIdx.x % CMGI_WARP;
     for (int x = lane; x < columns * SLICE; x += CMGI_WARP) {
-        t.mine.value[x] = (T)0;
+        t.mine.value[x] = T{};
     }
     for (int r = lane; r < SLICE && t.P.bytes > 0; r += CMGI_WARP) {
         const strip row = open_strip(t.S, t.P, r);
@@ -171,7 +171,7 @@ static __device__ void scatter_rows(const task<T> &t)
     const int lane = (int)threadIdx.x % CMGI_WARP;
     const cmg_size start = t.step * SLICE;
     for (int x = lane; x < stored_width(t.to, t.P) * SLICE; x += CMGI_WARP) {
-        t.values[start + x] = (T)0;
+        t.out.put(start + x, T{});
     }
     __syncwarp();
     for (int r = lane; r < t.P.rows; r += CMGI_WARP) {
@@ -186,7 +186,7 @@ static __device__ void scatter_rows(const task<T> &t)
             const T kept = storage<T>::keep(value, t.u);
             const int e = cmgi_pattern_find(t.P.pattern, t.P.width, t.S.A.indices[k] - row.ref, 0);
             const int at = place_of<T>(e, r);
-            t.values[start + at] = kept;
+            t.out.put(start + at, kept);
             lost += storage<T>::lost(value, kept, t.u);
             if (t.to.place != NULL) {
                 t.to.place[k] = (uint16_t)at;
@@ -213,7 +213,7 @@ static __device__ void store_eight(const task<T> &t, cmg_size p, int e0)
     }
     __syncwarp();
     for (int x = lane; x < columns * SLICE; x += CMGI_WARP) {
-        t.values[(t.step + e0) * SLICE + x] = t.mine.value[x];
+        t.out.put((t.step + e0) * SLICE + x, t.mine.value[x]);
         if (t.P.bytes > 0) {
             store_code(codes, t.P.bytes, (cmg_size)e0 * SLICE + x, t.mine.code[x]);
         }
@@ -252,7 +252,8 @@ static __device__ int before_diagonal(const plan &P, int lane)
 }
 
 template <typename T>
-__global__ void __launch_bounds__(THREADS) fill_kernel(const source S, const target to, T *values)
+__global__ void __launch_bounds__(THREADS)
+    fill_kernel(const source S, const target to, const outlet<T> out)
 {
     extern __shared__ int shared_plans[];
     __shared__ shelf<T> shelves[WARPS];
@@ -262,12 +263,8 @@ __global__ void __launch_bounds__(THREADS) fill_kernel(const source S, const tar
         return;
     }
     plan P = open_plan(S, shared_plans);
-    if (to.planned || to.kept != NULL) {
-        read_plan(S, to, p, lane, P);
-    } else {
-        make_plan(S, p, lane, P);
-    }
-    task<T> t = {S, P, to, shelves[threadIdx.x / CMGI_WARP], values, to.step[p], 0, {}};
+    read_plan(S, to, p, lane, P);
+    task<T> t = {S, P, to, shelves[threadIdx.x / CMGI_WARP], out, to.step[p], 0, {}};
     const int width = stored_width(to, P);
     if (to.entry != NULL && lane == 0) {
         to.entry[p] = S.A.indptr[P.first];
@@ -302,21 +299,22 @@ __global__ void __launch_bounds__(THREADS) fill_kernel(const source S, const tar
 }
 
 template <typename T>
-static cmg_status fill(const cmgi_compressor *B, const source &S, cmg_index *kept, void *values)
+static cmg_status fill(const cmgi_compressor *B, const source &S, cmg_index *kept,
+                       const outlet<T> &out)
 {
     cmg_context *ctx = B->A->ctx;
     target to = target_of(B, kept);
-    to.patterns = S.room <= SHORT_ROW && (to.planned || kept != NULL);
+    to.patterns = S.room <= SHORT_ROW;
     if (to.patterns) {
-        patterns_kernel<<<(unsigned)S.count, THREADS, 0, cmgi_stream(ctx)>>>(S, to, (T *)values);
+        patterns_kernel<<<(unsigned)S.count, THREADS, 0, cmgi_stream(ctx)>>>(S, to, out);
         CMGI_TRY(CMGI_LAUNCHED(ctx));
     }
-    fill_kernel<<<cmgi_grid(S.count, WARPS), THREADS, shared_bytes(S), cmgi_stream(ctx)>>>(
-        S, to, (T *)values);
+    fill_kernel<<<cmgi_grid(S.count, WARPS), THREADS, shared_bytes(S), cmgi_stream(ctx)>>>(S, to,
+                                                                                           out);
     return CMGI_LAUNCHED(ctx);
 }
 
-cmg_status cmgi_packed_fill(const cmgi_compressor *B, cmg_size longest, cmg_index *kept)
+cmg_status cmgi_packed_fill(const cmgi_compressor *B, cmg_size longest, cmg_index *kept, int *rest)
 {
     cmg_context *ctx = B->A->ctx;
     CMGI_ON_DEVICE(ctx);
@@ -325,16 +323,17 @@ cmg_status cmgi_packed_fill(const cmgi_compressor *B, cmg_size longest, cmg_inde
     if (S.count == 0) {
         return CMG_OK;
     }
-    if (P->rest != NULL) {
-        return fill<int>(B, S, kept, P->rest);
+    void *values = B->A->values;
+    if (rest != NULL) {
+        return fill<both>(B, S, kept, {(float *)values, rest});
     }
     switch (P->kind) {
     case CMG_VALUES_FULL:
-        return B->A->options.precision == CMG_FP64 ? fill<double>(B, S, kept, B->A->values)
-                                                   : fill<float>(B, S, kept, B->A->values);
+        return B->A->options.precision == CMG_FP64 ? fill<double>(B, S, kept, {(double *)values})
+                                                   : fill<float>(B, S, kept, {(float *)values});
     case CMG_VALUES_FP16:
-        return fill<uint16_t>(B, S, kept, B->A->values);
+        return fill<uint16_t>(B, S, kept, {(uint16_t *)values});
     default:
-        return fill<uint8_t>(B, S, kept, B->A->values);
+        return fill<uint8_t>(B, S, kept, {(uint8_t *)values});
     }
 }

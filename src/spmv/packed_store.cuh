@@ -13,7 +13,13 @@ struct unit {
     double inverse; /* exact */
 };
 
-/* How values are stored: in a precision, or, as whole numbers, what the fp32 value lacks. */
+/* A value in fp32, and what it lacks. */
+struct both {
+    float value;
+    int rest;
+};
+
+/* How values are stored: in a precision, or as both. */
 template <typename T>
 struct storage {
     enum { reduced = 0 };
@@ -27,10 +33,30 @@ struct storage {
     }
 };
 template <>
-__device__ __forceinline__ int storage<int>::keep(double value, const unit &)
+__device__ __forceinline__ both storage<both>::keep(double value, const unit &)
 {
-    return cmgi_rest(value);
+    return both{(float)value, cmgi_rest(value)};
 }
+
+/* Where they go. */
+template <typename T>
+struct outlet {
+    T *values;
+    __device__ __forceinline__ void put(cmg_size at, T value) const
+    {
+        values[at] = value;
+    }
+};
+template <>
+struct outlet<both> {
+    float *values;
+    int *rest;
+    __device__ __forceinline__ void put(cmg_size at, both b) const
+    {
+        values[at] = b.value;
+        rest[at] = b.rest;
+    }
+};
 
 /* In 16 and 8 bits: what is lost in rounding goes to the diagonal. */
 template <typename T, cmg_values KIND>
@@ -219,7 +245,7 @@ static __device__ int open_pattern(const source &S, const target &to, cmg_size p
         to.entry[p + 1] = S.A.indptr[first + rows]; /* as the next slice says */
     }
     for (int x = thread; x < stored * SLICE; x += THREADS) {
-        slice.tile[in_tile(x)] = (T)0;
+        slice.tile[in_tile(x)] = T{};
     }
     return stored;
 }
@@ -227,7 +253,7 @@ static __device__ int open_pattern(const source &S, const target &to, cmg_size p
 /* The slices that is_short_pattern names, a block each. */
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    patterns_kernel(const source S, const target to, T *values)
+    patterns_kernel(const source S, const target to, const outlet<T> out)
 {
     __shared__ pattern_slice<T> slice;
     const cmg_size p = blockIdx.x;
@@ -257,6 +283,6 @@ __global__ void __launch_bounds__(THREADS)
     }
     __syncthreads();
     for (int x = (int)threadIdx.x; x < stored * SLICE; x += THREADS) {
-        values[to.step[p] * SLICE + x] = slice.tile[in_tile(x)];
+        out.put(to.step[p] * SLICE + x, slice.tile[in_tile(x)]);
     }
 }

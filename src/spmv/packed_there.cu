@@ -23,8 +23,42 @@ __global__ void __launch_bounds__(THREADS) measure_kernel(const source S, const 
     keep_plan(to, p, lane, P);
 }
 
+/* Of a matrix in fp32: whether its values and what they lack may serve one in fp64 as well. */
+static bool serves_two(const cmgi_compressor *B)
+{
+    const cmg_matrix_options *o = &B->A->options;
+    return B->from->twin != NULL && o->precision == CMG_FP32 && o->values == CMG_VALUES_FULL &&
+           !o->keep_map && B->C->block == 1 && B->from->there->facts.single;
+}
+
+/* Values at so many places, and in the twin what they lack, in place of those that are there. */
+static cmg_status reserve_values(const cmgi_compressor *B, cmg_size places)
+{
+    cmg_context *ctx = B->A->ctx;
+    const size_t bytes = cmgi_values_bytes(B->C->p.kind, B->A->options.precision);
+    cmgi_free_device(ctx, B->A->values);
+    B->A->values = NULL;
+    CMGI_TRY(cmgi_alloc_device(ctx, places, bytes, &B->A->values));
+    if (places > 0 && serves_two(B)) {
+        cmgi_free_device(ctx, B->from->twin->rest);
+        B->from->twin->rest = NULL;
+        CMGI_TRY(cmgi_alloc_device(ctx, places, sizeof(int), &B->from->twin->rest));
+    }
+    return CMG_OK;
+}
+
+/* Places of slices as wide as the longest row, 0 where that is over an eighth more than entries. */
+static cmg_size likely_places(const cmgi_compressor *B, cmg_size longest)
+{
+    const cmg_size width = longest + (B->pairs_columns ? longest % 2 : 0);
+    const bool even = 8 * width * B->from->device->rows <= 9 * B->from->there->rows.nnz;
+    return even ? B->C->p.count * SLICE * width : 0;
+}
+
+/* Memory that is new to the process takes the host a millisecond a GB: that of likely sizes comes
+ * while slices are measured. *room = places of it. */
 static cmg_status measure(const cmgi_compressor *B, const source &S, cmgi_scratch &scratch,
-                          cmg_index **kept)
+                          cmg_index **kept, cmg_size *room)
 {
     cmg_context *ctx = B->A->ctx;
     cmgi_packed_slices *P = &B->C->p;
@@ -41,6 +75,8 @@ static cmg_status measure(const cmgi_compressor *B, const source &S, cmgi_scratc
     CMGI_TRY(CMGI_LAUNCHED(ctx));
     CMGI_TRY(on->offsets(ctx, P->count, P->step, NULL));
     CMGI_TRY(on->offsets(ctx, P->count, P->code, NULL));
+    *room = likely_places(B, S.room);
+    CMGI_TRY(*room > 0 ? reserve_values(B, *room) : CMG_OK);
     const cmgi_read totals[] = {{&P->steps, P->step + P->count, sizeof P->steps},
                                 {&P->code_bytes, P->code + P->count, sizeof P->code_bytes}};
     return cmgi_read_each(ctx, totals, 2);
@@ -69,52 +105,45 @@ static cmg_status same_lists(cmg_context *ctx, const cmgi_packed_slices *P,
     return CMG_OK;
 }
 
-/* Whether there is a matrix in fp32 of the same CSR with the same packed slices, so that its values
- * need no more than a rest. */
+/* Whether the matrix in fp32 that has left what its values lack has the same packed slices. */
 static cmg_status look_beside(const cmgi_compressor *B, bool *beside)
 {
     const cmg_matrix *like = B->from->like;
     const cmg_matrix_options *o = &B->A->options;
-    *beside = like != NULL && like->format == B->A->format && o->precision == CMG_FP64 &&
-              like->options.precision == CMG_FP32 && like->options.values == CMG_VALUES_FULL &&
-              !o->keep_map && !like->options.keep_map && B->from->there->facts.single;
+    *beside = like != NULL && B->from->twin != NULL && B->from->twin->rest != NULL &&
+              like->format == B->A->format && o->precision == CMG_FP64 && !o->keep_map;
     if (!*beside) {
         return CMG_OK;
     }
-    const cmgi_compressed *C = (const cmgi_compressed *)like->data;
-    *beside = C->block == 1 && C->rows == B->C->rows && C->cols == B->C->cols &&
-              C->p.count == B->C->p.count && C->p.count > 0;
-    return *beside ? same_lists(B->A->ctx, &B->C->p, &C->p, beside) : CMG_OK;
+    const cmgi_packed_slices *P = &((const cmgi_compressed *)like->data)->p;
+    *beside = P->count > 0 && P->count == B->C->p.count;
+    return *beside ? same_lists(B->A->ctx, &B->C->p, P, beside) : CMG_OK;
 }
 
-/* All of that matrix but what its values lack, which is stored as they are. */
-static cmg_status build_beside(const cmgi_compressor *B, cmg_size longest)
+/* All of that matrix, and what its values lack. */
+static void take_beside(const cmgi_compressor *B)
 {
     const cmg_matrix *like = B->from->like;
     cmgi_packed_slices *P = &B->C->p;
-    cmgi_compressor as_there = *B;
-    int *rest = NULL;
-    as_there.value_bytes = (int)cmgi_precision_bytes(like->options.precision);
     B->A->stored = like->stored;
-    CMGI_TRY(cmgi_alloc_device(B->A->ctx, B->A->stored, sizeof *rest, &rest));
     cmgi_packed_slices_free(B->A->ctx, P);
     *P = ((const cmgi_compressed *)like->data)->p;
-    P->rest = rest;
+    P->rest = B->from->twin->rest;
     P->borrowed = true;
     B->A->values = like->values;
-    return cmgi_packed_fill(&as_there, longest, NULL);
+    B->from->twin->rest = NULL;
 }
 
-/* Room for slices that are measured. */
-static cmg_status reserve(const cmgi_compressor *B)
+/* Room for slices that are measured, of which that for values may be there. */
+static cmg_status reserve(const cmgi_compressor *B, cmg_size room)
 {
     cmg_context *ctx = B->A->ctx;
     cmgi_packed_slices *P = &B->C->p;
     B->A->stored = P->steps * SLICE;
     CMGI_TRY(cmgi_alloc_device(ctx, P->steps, sizeof *P->base, &P->base));
     CMGI_TRY(cmgi_alloc_device(ctx, P->code_bytes, 1, &P->codes));
-    CMGI_TRY(cmgi_alloc_device(ctx, B->A->stored,
-                               cmgi_values_bytes(P->kind, B->A->options.precision), &B->A->values));
+    CMGI_TRY(room >= B->A->stored && B->A->values != NULL ? CMG_OK
+                                                          : reserve_values(B, B->A->stored));
     if (P->kind != CMG_VALUES_FULL) {
         CMGI_TRY(cmgi_alloc_device(ctx, P->count, sizeof *P->scale, &P->scale));
     }
@@ -140,9 +169,11 @@ extern "C" cmg_status cmgi_packed_build_cuda(const cmgi_compressor *B, cmg_size 
     cmgi_scratch scratch(ctx);
     CMGI_TRY(look_beside(B, &beside));
     if (beside) {
-        return build_beside(B, longest);
+        take_beside(B);
+        return CMG_OK;
     }
-    CMGI_TRY(measure(B, source_of(B, longest), scratch, &kept));
-    CMGI_TRY(reserve(B));
-    return cmgi_packed_fill(B, longest, kept);
+    cmg_size room = 0;
+    CMGI_TRY(measure(B, source_of(B, longest), scratch, &kept, &room));
+    CMGI_TRY(reserve(B, room));
+    return cmgi_packed_fill(B, longest, kept, serves_two(B) ? B->from->twin->rest : NULL);
 }

@@ -27,9 +27,8 @@ typedef struct target {
     float *scale;    /* of values in 16 and 8 bits, else NULL */
     float *diagonal; /* kept apart; or NULL */
     bool pairs;      /* slice columns are stored two by two */
-    cmg_index *kept; /* plans of up to KEPT - 1 bases, or NULL: 2 width + ascends, -1 = longer, then
-                        the bases */
-    bool planned;    /* base is there, and all columns ascend */
+    cmg_index *kept; /* plans of up to KEPT - 1 bases: 2 width + ascends, -1 = longer, then the
+                        bases */
     bool patterns;   /* slices with a narrow pattern are filled apart (packed_store.cuh) */
 } target;
 
@@ -118,8 +117,8 @@ static __device__ void make_plan(const source &S, cmg_size p, int lane, plan &P)
 static __device__ __forceinline__ int plan_head(const target &to, cmg_size p,
                                                 const cmg_index **from)
 {
-    *from = to.planned ? to.base + to.step[p] : to.kept + p * KEPT + 1;
-    return to.planned ? 2 * (int)(to.step[p + 1] - to.step[p]) + 1 : to.kept[p * KEPT];
+    *from = to.kept + p * KEPT + 1;
+    return to.kept[p * KEPT];
 }
 
 /* Whether slice p is one that is filled apart. */
@@ -186,13 +185,11 @@ static inline source source_of(const cmgi_compressor *B, cmg_size longest)
     return S;
 }
 
-/* A matrix beside another has that one's bases. */
 static inline target target_of(const cmgi_compressor *B, cmg_index *kept)
 {
     const cmgi_packed_slices *P = &B->C->p;
-    const bool planned = P->rest != NULL && B->from->there->facts.ascending;
-    return target{P->step,  P->code,        P->bytes,         P->base, P->codes, P->place, P->entry,
-                  P->scale, B->C->diagonal, B->pairs_columns, kept,    planned,  false};
+    return target{P->step,  P->code,  P->bytes,       P->base,          P->codes, P->place,
+                  P->entry, P->scale, B->C->diagonal, B->pairs_columns, kept,     false};
 }
 
 /* Slice columns that are stored: in pairs the last may come twice. */
@@ -206,5 +203,6 @@ static inline size_t shared_bytes(const source &S)
     return (size_t)WARPS * (size_t)(CMGI_PATTERN + S.room) * sizeof(int);
 }
 
-/* packed_fill.cu: the slices as they are planned, into the storage; `kept` or NULL. */
-cmg_status cmgi_packed_fill(const cmgi_compressor *B, cmg_size longest, cmg_index *kept);
+/* packed_fill.cu: the slices as they are planned, into the storage, and what values in fp32 lack
+ * into `rest`, or NULL. */
+cmg_status cmgi_packed_fill(const cmgi_compressor *B, cmg_size longest, cmg_index *kept, int *rest);

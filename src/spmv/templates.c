@@ -291,3 +291,10 @@ void cmgi_templates_free(cmg_context *ctx, cmgi_templates *t)
     cmgi_csr_free(ctx, &t->rows);
     *t = (cmgi_templates){0};
 }
+
+void cmgi_twin_free(cmg_context *ctx, cmgi_twin *t)
+{
+    cmgi_templates_free(ctx, &t->templates);
+    cmgi_free_device(ctx, t->rest);
+    t->rest = NULL;
+}

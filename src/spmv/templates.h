@@ -21,6 +21,12 @@ typedef struct cmgi_templates {
 
 enum { CMGI_NO_TEMPLATE = 0xffff };
 
+/* What a matrix in fp32 that is made of a CSR on the device leaves for one in fp64 after it. */
+typedef struct cmgi_twin {
+    cmgi_templates templates; /* of fp64 */
+    int *rest;                /* what the values of packed slices lack (core/rest.h), or NULL */
+} cmgi_twin;
+
 /* What is looked for. */
 typedef struct cmgi_template_search {
     const cmg_csr *A;
@@ -43,6 +49,7 @@ typedef struct cmgi_template_search {
 cmg_status cmgi_templates_find(cmg_context *ctx, const cmgi_template_search *what,
                                cmgi_templates *found);
 void cmgi_templates_free(cmg_context *ctx, cmgi_templates *t);
+void cmgi_twin_free(cmg_context *ctx, cmgi_twin *t);
 /* ------------------------------------------------------------------ scans */
 
 /* A row of a sample, or the first of several of one hash. */

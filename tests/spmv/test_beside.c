@@ -4,6 +4,7 @@
  * are kept.
  */
 #include "samples.h"
+#include "spmv/templates.h"
 #include "spmv/cpu_kernels.h"
 #include "spmv/create.h"
 
@@ -27,7 +28,7 @@ typedef struct family {
     cmg_matrix *single;
     cmg_matrix *beside;
     cmg_matrix *whole;
-    cmg_matrix *alone; /* in fp32, on the host */
+    cmg_matrix *alone; /* in fp32 */
     size_t bytes;      /* that the second of both holds */
 } family;
 
@@ -58,13 +59,20 @@ static family make_family(const cmgi_csr *A, bool keep_map)
     } else {
         CHECK_OK(cmgi_resident_send(ctx, &A->view, &f.R));
         CHECK_OK(cmgi_resident_look_again(ctx, &f.R));
+        cmgi_twin twin = {0};
+        size_t alone[2];
         from = (cmgi_matrix_source){.there = &f.R};
-        f.single = member(&from, CMG_FP32, keep_map);
         f.whole = member(&from, CMG_FP64, keep_map);
+        cmg_context_memory(ctx, alone, NULL);
+        f.alone = member(&from, CMG_FP32, keep_map);
         cmg_context_memory(ctx, before, NULL);
+        from.twin = &twin;
+        f.single = member(&from, CMG_FP32, keep_map);
         from.like = f.single;
         f.beside = member(&from, CMG_FP64, keep_map);
         CHECK(f.R.facts.single == !has_beyond(A));
+        cmgi_twin_free(ctx, &twin);
+        before[1] += before[1] - alone[1];
     }
     cmg_context_memory(ctx, after, NULL);
     f.bytes = after[!here] - before[!here];

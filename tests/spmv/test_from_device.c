@@ -157,12 +157,12 @@ static cmgi_resident resident_of(const cmg_csr *A)
 }
 
 /* As the device builds it, from templates that were found before or not. */
-static cmg_matrix *matrix_there(const cmgi_resident *R, cmgi_templates *exact,
+static cmg_matrix *matrix_there(const cmgi_resident *R, cmgi_twin *twin,
                                 const cmg_matrix_options *options)
 {
     cmg_matrix *M = NULL;
-    CHECK_OK(cmgi_matrix_create(ctx, &(cmgi_matrix_source){.there = R, .exact = exact},
-                                CMGI_USE_ANY, options, &M));
+    CHECK_OK(cmgi_matrix_create(ctx, &(cmgi_matrix_source){.there = R, .twin = twin}, CMGI_USE_ANY,
+                                options, &M));
     return M;
 }
 
@@ -286,23 +286,23 @@ TEST(compressed_is_the_same)
  * itself; `joined`: rounding to fp32 makes different rows equal. */
 static void check_two(const cmgi_csr *A, bool joined)
 {
-    cmgi_templates exact = {0};
+    cmgi_twin twin = {0};
     scoped_resident R = resident_of(&A->view);
     int kinds[2] = {0, 0};
     for (int p = CMG_FP32; p >= CMG_FP64; --p) {
         const cmg_matrix_options options = compressed((cmg_precision)p, CMG_VALUES_FULL, false);
         scoped_matrix *M = matrix_there(&R, NULL, &options);
-        scoped_matrix *N = matrix_there(&R, &exact, &options);
+        scoped_matrix *N = matrix_there(&R, &twin, &options);
         if (M != NULL && N != NULL) {
             CHECK(M->stored == N->stored && M->bytes == N->bytes);
             check_templates(M, N);
             check_packed(M, N);
             kinds[p] = ((const cmgi_compressed *)N->data)->t.kinds;
         }
-        CHECK((exact.id != NULL) == (p == CMG_FP32)); /* the second has taken it */
+        CHECK((twin.templates.id != NULL) == (p == CMG_FP32)); /* the second has taken it */
     }
     CHECK((kinds[CMG_FP32] < kinds[CMG_FP64]) == joined);
-    cmgi_templates_free(ctx, &exact);
+    cmgi_twin_free(ctx, &twin);
 }
 
 TEST(templates_are_found_once_for_two)
