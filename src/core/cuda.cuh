@@ -41,6 +41,9 @@ typedef struct cmgi_device {
     bool early;          /* launches may overlap (cmgi_launch) */
     cudaStream_t stream; /* all work of the context */
     bool own_stream;
+    cudaStream_t side; /* what may run beside that (cmgi_cuda_fork) */
+    cudaEvent_t forked;
+    cudaEvent_t joined;
     cudaMemPool_t pool;  /* NULL where the device has no memory pools */
     uint64_t pool_keeps; /* of what is freed */
     bool held;           /* it gives nothing back */
@@ -114,6 +117,11 @@ void cmgi_cuda_ignore(cudaError_t error);
 /* After every launch: the launch error; in debug builds also what the kernel itself did. */
 cmg_status cmgi_launched(cmg_context *ctx, const char *what);
 #define CMGI_LAUNCHED(ctx) cmgi_launched((ctx), __func__)
+
+/* What goes to the side stream comes after all that is in the stream, and after joining before what
+ * follows there. */
+cmg_status cmgi_cuda_fork(cmg_context *ctx, cudaStream_t *side);
+cmg_status cmgi_cuda_join(cmg_context *ctx);
 
 /* Bytes of zeros, in stream order. */
 static inline cmg_status cmgi_cuda_clear(cmg_context *ctx, void *p, size_t bytes)

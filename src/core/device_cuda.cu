@@ -303,6 +303,14 @@ static void close(cmg_context *ctx)
         if (d->own_stream) {
             cmgi_cuda_ignore(cudaStreamDestroy(d->stream));
         }
+        if (d->side != NULL) {
+            cmgi_cuda_ignore(cudaStreamDestroy(d->side));
+        }
+        for (cudaEvent_t event : {d->forked, d->joined}) {
+            if (event != NULL) {
+                cmgi_cuda_ignore(cudaEventDestroy(event));
+            }
+        }
     }
     free(d->blocks);
     free(d);
@@ -328,6 +336,23 @@ static cmg_status make_pool(cmg_context *ctx)
     d->pool_keeps = total / POOL_SHARE > POOL_KEEPS ? total / POOL_SHARE : POOL_KEEPS;
     uint64_t keeps = d->pool_keeps;
     CMGI_CUDA(ctx, cudaMemPoolSetAttribute(d->pool, cudaMemPoolAttrReleaseThreshold, &keeps));
+    return CMG_OK;
+}
+
+cmg_status cmgi_cuda_fork(cmg_context *ctx, cudaStream_t *side)
+{
+    const cmgi_device *d = cmgi_device_of(ctx);
+    CMGI_CUDA(ctx, cudaEventRecord(d->forked, d->stream));
+    CMGI_CUDA(ctx, cudaStreamWaitEvent(d->side, d->forked, 0));
+    *side = d->side;
+    return CMG_OK;
+}
+
+cmg_status cmgi_cuda_join(cmg_context *ctx)
+{
+    const cmgi_device *d = cmgi_device_of(ctx);
+    CMGI_CUDA(ctx, cudaEventRecord(d->joined, d->side));
+    CMGI_CUDA(ctx, cudaStreamWaitEvent(d->stream, d->joined, 0));
     return CMG_OK;
 }
 
@@ -357,6 +382,9 @@ static cmg_status start(cmg_context *ctx)
         CMGI_CUDA(ctx, cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking));
         d->own_stream = true;
     }
+    CMGI_CUDA(ctx, cudaStreamCreateWithFlags(&d->side, cudaStreamNonBlocking));
+    CMGI_CUDA(ctx, cudaEventCreateWithFlags(&d->forked, cudaEventDisableTiming));
+    CMGI_CUDA(ctx, cudaEventCreateWithFlags(&d->joined, cudaEventDisableTiming));
     const cudaError_t pinned = cudaMallocHost((void **)&d->letter, LETTER);
     if (pinned != cudaSuccess) { /* which only costs time */
         cmgi_cuda_ignore(pinned);

@@ -3,6 +3,7 @@
  * and algebraic levels where the coarsest is too large to be solved, or its factors where it is
  * not.
  */
+#include "core/timer.h"
 #include "mg/dominated.h"
 #include "mg/multigrid.h"
 
@@ -155,6 +156,21 @@ static cmg_status factor_coarsest(cmgi_multigrid *mg)
     return CMG_OK;
 }
 
+/* The finest matrices, which no completion changes, while a device looks at the others; but a
+ * smoother that is named may want its memory first. */
+static cmg_status begin_finest(void *user)
+{
+    cmgi_multigrid *mg = user;
+    const double begin = cmgi_seconds();
+    if (cmgi_hierarchy_there(mg->h, 0, CMG_ROLE_A) == NULL || mg->levels.level[0].A != NULL ||
+        strcmp(mg->options.smoother, "auto") != 0) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_multigrid_begin(mg));
+    mg->levels.part[CMG_SETUP_COMPLETE] -= cmgi_seconds() - begin; /* it is told by itself */
+    return CMG_OK;
+}
+
 static cmgi_completion_options completion_options(cmgi_multigrid *mg)
 {
     const cmg_solver_options *o = &mg->options;
@@ -172,6 +188,7 @@ static cmgi_completion_options completion_options(cmgi_multigrid *mg)
     if (levels == 1 && cmg_hierarchy_rows(mg->h, 0) <= APPEND_ABOVE) {
         options.levels.rows = LEFT_SINGLE;
     }
+    options.meanwhile = (cmgi_meanwhile){begin_finest, mg};
     if (may_factor(mg) && wants_quick(mg) && options.above == QUICK_ABOVE) {
         options.solves = solves_coarsest;
         options.user = mg;

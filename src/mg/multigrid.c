@@ -177,7 +177,16 @@ cmg_status cmgi_multigrid_check_generation(const cmgi_multigrid *mg)
 cmg_status cmgi_multigrid_begin(cmgi_multigrid *mg)
 {
     const cmgi_setup setup = setup_of(mg);
-    return cmgi_setup_finest(&setup);
+    const cmgi_resident_facts *A = &cmgi_hierarchy_there(mg->h, 0, CMG_ROLE_A)->facts;
+    const size_t before = mg->ctx->bytes_now[1];
+    double lap = cmgi_seconds();
+    if (A->not_finite >= 0 || A->zero_diagonal >= 0) {
+        return CMG_OK;
+    }
+    const cmg_status status = cmgi_setup_finest(&setup);
+    cmgi_setup_lap(&mg->levels, CMG_SETUP_CONVERT, &lap);
+    mg->begun = mg->ctx->bytes_now[1] - before;
+    return status == CMG_ERR_MEMORY ? CMG_OK : status;
 }
 
 /* Bounds of a smoother are not all its own. */

@@ -31,6 +31,7 @@ typedef struct cmgi_multigrid {
     cmgi_interval interval; /* of semi-iteration */
     bool dominated;         /* Jacobi on the finest level takes the place of levels */
     bool from_matrix;       /* levels come from the finest A alone, whatever h has */
+    size_t begun;           /* bytes that are there before the set-up */
     bool ready;             /* they are there, with values that belong together */
     bool outdated;          /* smoothers are those of earlier values, as `reuse` says, or have
                                bounds from them in part */
@@ -51,8 +52,8 @@ cmg_status cmgi_multigrid_factor_again(cmgi_multigrid *mg);
 bool cmgi_multigrid_scalar(const cmgi_multigrid *mg);
 /* The hierarchy that levels are built of: h, or the one over it. */
 cmg_hierarchy *cmgi_multigrid_hierarchy(const cmgi_multigrid *mg);
-/* The matrices of the finest level from ctx, h, options and schedule; nothing is left of a failure.
- */
+/* The matrices of the finest level from ctx, h, options and schedule, unless its A is none for a
+ * device or there is no room: what is left to the set-up. Nothing is left of a failure. */
 cmg_status cmgi_multigrid_begin(cmgi_multigrid *mg);
 /* Everything else; mg->ready where that succeeds. */
 cmg_status cmgi_multigrid_build(cmgi_multigrid *mg);

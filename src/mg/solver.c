@@ -77,41 +77,36 @@ static cmg_status check(cmg_hierarchy *h, const cmg_solver_options *options, cmg
     return CMG_OK;
 }
 
-/* The finest A, which has arrived, is converted, to so many bytes, while the others travel, unless
- * another numbering comes first. */
-static cmg_status begin(cmg_solver *s, bool renumbers, size_t *bytes)
+/* The finest A, which has arrived, is converted while the others travel, unless another numbering
+ * comes first. */
+static cmg_status begin(cmg_solver *s, bool renumbers)
 {
     cmg_hierarchy *h = s->mg.h;
-    const size_t before = s->ctx->bytes_now[1];
     const cmgi_resident *A = cmgi_hierarchy_there(h, 0, CMG_ROLE_A);
-    double lap = cmgi_seconds();
-    if (A != NULL && A->staged && !renumbers && A->facts.not_finite < 0 &&
-        A->facts.zero_diagonal < 0) {
-        const cmg_status status = cmgi_multigrid_begin(&s->mg);
-        CMGI_TRY(status == CMG_ERR_MEMORY ? CMG_OK : status);
-        *bytes = s->ctx->bytes_now[1] - before;
-        cmgi_setup_lap(&s->mg.levels, CMG_SETUP_CONVERT, &lap);
+    if (A != NULL && A->staged && !renumbers) {
+        CMGI_TRY(cmgi_multigrid_begin(&s->mg));
     }
+    double lap = cmgi_seconds();
     cmg_status status = cmgi_hierarchy_arrive(h, false);
     cmgi_setup_lap(&s->mg.levels, CMG_SETUP_UPLOAD, &lap);
     if (status == CMG_ERR_MEMORY) { /* all of it on the host */
         cmgi_multigrid_clear(&s->mg);
         cmgi_hierarchy_leave_device(h, false);
-        *bytes = 0;
+        s->mg.begun = 0;
         status = CMG_OK;
     }
     return status;
 }
 
 /* What one process does before levels are built: matrices to the device, checks, the numbering. */
-static cmg_status prepare(cmg_solver *s, const cmg_solver_options *own, size_t *begun, double *lap)
+static cmg_status prepare(cmg_solver *s, const cmg_solver_options *own, double *lap)
 {
     cmg_hierarchy *h = s->mg.h;
     bool renumbers = false;
     CMGI_TRY(stage(h, own));
     cmgi_setup_lap(&s->mg.levels, CMG_SETUP_UPLOAD, lap);
     CMGI_TRY(cmgi_edge_wanted(h, own, &renumbers));
-    CMGI_TRY(begin(s, renumbers, begun));
+    CMGI_TRY(begin(s, renumbers));
     *lap = cmgi_seconds();
     CMGI_TRY(cmgi_hierarchy_look(h));
     cmgi_setup_lap(&s->mg.levels, CMG_SETUP_CHECK, lap);
@@ -138,18 +133,17 @@ static cmg_status create(cmg_hierarchy *h, const cmg_solver_options *own, cmg_so
     made->mg.generation = h->generation;
     cmg_status status = CMG_OK;
     double lap = start;
-    size_t begun = 0;
     cmgi_hold_memory(ctx, true);
     CMGI_TRY_GOTO(done, take_options(made, own));
     if (ctx->group == NULL) {
-        CMGI_TRY_GOTO(done, prepare(made, own, &begun, &lap));
+        CMGI_TRY_GOTO(done, prepare(made, own, &lap));
     }
     const long long waits = ctx->waits;
     CMGI_TRY_GOTO(done, cmgi_multigrid_complete(&made->mg));
     cmgi_log(ctx, CMG_LOG_DEBUG, "set-up: completion, %.3g ms, %lld waits",
              1e3 * (cmgi_seconds() - lap), ctx->waits - waits);
     CMGI_TRY_GOTO(done, cmgi_memory_check(cmgi_multigrid_hierarchy(&made->mg), &made->mg.options,
-                                          &made->mg.schedule, begun));
+                                          &made->mg.schedule, made->mg.begun));
     cmgi_setup_lap(&made->mg.levels, CMG_SETUP_COMPLETE, &lap);
     CMGI_TRY_GOTO(done, cmgi_multigrid_build(&made->mg));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, made->mg.levels.level[0].rows,

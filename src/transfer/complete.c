@@ -82,8 +82,8 @@ done:
 }
 
 /* The first level whose A does not fit the one above, `levels` where all do. */
-static cmg_status find_misfit(cmg_hierarchy *h, int from, bool zero_dirichlet, int *level,
-                              double *factor)
+static cmg_status find_misfit(cmg_hierarchy *h, int from, bool zero_dirichlet,
+                              cmgi_meanwhile *meanwhile, int *level, double *factor)
 {
     cmgi_dirichlet d[CMGI_HIERARCHY_LEVELS] = {{0}};
     double there[CMGI_HIERARCHY_LEVELS] = {0};
@@ -92,7 +92,7 @@ static cmg_status find_misfit(cmg_hierarchy *h, int from, bool zero_dirichlet, i
     if (zero_dirichlet) {
         CMGI_TRY_GOTO(done, cmgi_form_dirichlet(h, h->levels - 1, d));
     }
-    CMGI_TRY_GOTO(done, cmgi_energy_misfits_there(h, from, d, there));
+    CMGI_TRY_GOTO(done, cmgi_energy_misfits_there(h, from, d, meanwhile, there));
     for (int l = from; l < h->levels && *level == h->levels; ++l) {
         if (h->level[l].formed || cmgi_hierarchy_kinds(h, l - 1, CMG_ROLE_A) != NULL ||
             cmgi_hierarchy_kinds(h, l - 1, CMG_ROLE_P) != NULL) {
@@ -111,13 +111,15 @@ done:
     return status;
 }
 
-static cmg_status replace_misfits(cmg_hierarchy *h, bool zero_dirichlet, cmgi_completion *c)
+static cmg_status replace_misfits(cmg_hierarchy *h, const cmgi_completion_options *options,
+                                  cmgi_completion *c)
 {
+    cmgi_meanwhile meanwhile = options->meanwhile;
     int from = 1;
     while (from < h->levels) {
         double factor = 1;
         int level = 0;
-        CMGI_TRY(find_misfit(h, from, zero_dirichlet, &level, &factor));
+        CMGI_TRY(find_misfit(h, from, options->zero_dirichlet, &meanwhile, &level, &factor));
         if (level == h->levels) {
             return CMG_OK;
         }
@@ -181,7 +183,7 @@ cmg_status cmgi_complete(cmg_hierarchy *given, const cmgi_completion_options *op
     c.first_formed = all ? 1 : first_missing(h);
     CMGI_TRY_GOTO(done, cmgi_form_levels(h, c.first_formed, all, &c.formed));
     if (options->galerkin == CMG_GALERKIN_AUTO && h->levels > 1) {
-        CMGI_TRY_GOTO(done, replace_misfits(h, options->zero_dirichlet, &c));
+        CMGI_TRY_GOTO(done, replace_misfits(h, options, &c));
     }
     CMGI_TRY_GOTO(done, append_levels(h, options, &c));
     h->stale = false;

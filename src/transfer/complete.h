@@ -4,6 +4,7 @@
  */
 #pragma once
 #include "hierarchy/hierarchy.h"
+#include "transfer/energy_there.h"
 
 typedef struct cmgi_completion_options {
     cmg_galerkin galerkin;
@@ -16,6 +17,7 @@ typedef struct cmgi_completion_options {
     /* Whether a coarsest A of more than `above` rows is solved as it is; NULL = never. */
     cmg_status (*solves)(void *user, const cmg_csr *A, bool *solved);
     void *user;
+    cmgi_meanwhile meanwhile; /* may run, once, while a device looks at level matrices */
 } cmgi_completion_options;
 
 /* What was done. */

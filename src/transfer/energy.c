@@ -8,7 +8,6 @@
 #include "core/memory.h"
 #include "core/random.h"
 #include "transfer/energy_rows.h"
-#include "transfer/energy_there.h"
 #include "transfer/galerkin.h"
 
 #include <math.h>
@@ -401,10 +400,12 @@ static cmg_status turn(cmg_context *ctx, int count, cmgi_csr *const *PT, cmgi_cs
     return CMG_OK;
 }
 
-cmg_status cmgi_energy_misfits_there(cmg_hierarchy *h, int first, cmgi_dirichlet *d, double *factor)
+cmg_status cmgi_energy_misfits_there(cmg_hierarchy *h, int first, cmgi_dirichlet *d,
+                                     cmgi_meanwhile *meanwhile, double *factor)
 {
     static cmg_status (*const look)(cmg_context *, const cmgi_levels_there *, int,
-                                    cmgi_energies *) = CMGI_CUDA_FN(cmgi_energies_cuda);
+                                    const cmgi_meanwhile *, cmgi_energies *) =
+        CMGI_CUDA_FN(cmgi_energies_cuda);
     cmgi_levels_there levels[CMGI_HIERARCHY_LEVELS];
     cmgi_energies e[CMGI_HIERARCHY_LEVELS];
     int of[CMGI_HIERARCHY_LEVELS];
@@ -429,7 +430,9 @@ cmg_status cmgi_energy_misfits_there(cmg_hierarchy *h, int first, cmgi_dirichlet
         levels[k].fine = d[of[k] - 1].there;
         levels[k].coarse = d[of[k]].there;
     }
-    CMGI_TRY_GOTO(done, look(h->ctx, levels, count, e));
+    const cmgi_meanwhile other = *meanwhile;
+    *meanwhile = (cmgi_meanwhile){0};
+    CMGI_TRY_GOTO(done, look(h->ctx, levels, count, &other, e));
     for (int k = 0; k < count; ++k) {
         double *worst = &factor[of[k]];
         *worst = fmax(1, e[k].single / SINGLE);

@@ -7,6 +7,7 @@
 #pragma once
 #include "hierarchy/hierarchy.h"
 #include "transfer/dirichlet.h"
+#include "transfer/energy_there.h"
 
 /*
  * The largest factor, >= 1, by which the two energies of some vector differ; 1 where they do not
@@ -18,6 +19,7 @@ cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, cmgi_dirichlet *fin
 /*
  * The same of levels `first` and after against those above them, at once: factor[l] of those whose
  * matrices are all on the device; the others are left alone. P^T stays in the hierarchy.
+ * `meanwhile` runs while they are looked at, once, if any are: after it it is empty.
  */
 cmg_status cmgi_energy_misfits_there(cmg_hierarchy *h, int first, cmgi_dirichlet *d,
-                                     double *factor);
+                                     cmgi_meanwhile *meanwhile, double *factor);

@@ -441,7 +441,7 @@ static levels levels_of(const cmgi_levels_there *from)
 }
 
 extern "C" cmg_status cmgi_energies_cuda(cmg_context *ctx, const cmgi_levels_there *from, int count,
-                                         cmgi_energies *e)
+                                         const cmgi_meanwhile *meanwhile, cmgi_energies *e)
 {
     CMGI_ON_DEVICE(ctx);
     const unsigned n = (unsigned)count;
@@ -460,11 +460,16 @@ extern "C" cmg_status cmgi_energies_cuda(cmg_context *ctx, const cmgi_levels_the
     }
     CMGI_TRY(cmgi_to_device(ctx, there, host, (size_t)count * sizeof *there));
     const unsigned beside = SAMPLE * CMGI_WARP / GROWERS;
-    coarse_kernel<<<dim3(BALLS + beside, n), GROWERS, 0, cmgi_stream(ctx)>>>(there, balls, sums);
+    cudaStream_t side = NULL;
+    CMGI_TRY(cmgi_cuda_fork(ctx, &side));
+    const cmgi_at_end joined{[&] { (void)cmgi_cuda_join(ctx); }}; /* before arrays are freed */
+    coarse_kernel<<<dim3(BALLS + beside, n), GROWERS, 0, side>>>(there, balls, sums);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
-    fine_kernel<<<dim3(PARTS, BALLS, n), THREADS, 0, cmgi_stream(ctx)>>>(there, balls);
+    fine_kernel<<<dim3(PARTS, BALLS, n), THREADS, 0, side>>>(there, balls);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
-    sum_kernel<<<n, VECTORS, 0, cmgi_stream(ctx)>>>(balls, sums);
+    sum_kernel<<<n, VECTORS, 0, side>>>(balls, sums);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
+    CMGI_TRY(meanwhile->run != NULL ? meanwhile->run(meanwhile->user) : CMG_OK);
+    CMGI_TRY(cmgi_cuda_join(ctx));
     return cmgi_to_host(ctx, e, sums, (size_t)count * sizeof *sums);
 }

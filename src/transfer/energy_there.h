@@ -18,6 +18,12 @@ typedef struct cmgi_energies {
     double single;    /* the largest factor of basis functions, 0 with an R of its own */
 } cmgi_energies;
 
-/* Of `count` pairs of levels; the host waits once. */
+/* What the host does while the device is busy; NULL = nothing. */
+typedef struct cmgi_meanwhile {
+    cmg_status (*run)(void *user);
+    void *user;
+} cmgi_meanwhile;
+
+/* Of `count` pairs of levels, beside what `meanwhile` has done; then the host waits once. */
 cmg_status cmgi_energies_cuda(cmg_context *ctx, const cmgi_levels_there *l, int count,
-                              cmgi_energies *e);
+                              const cmgi_meanwhile *meanwhile, cmgi_energies *e);

@@ -194,7 +194,7 @@ TEST(energies_leave_conditions_out)
         scoped_hierarchy *twin = scaled_product(p, factors[k % 3], arrays);
         CHECK_OK(cmgi_form_dirichlet(twin, 1, d));
         CHECK(d[0].count > 0 && d[1].count > 0);
-        CHECK_OK(cmgi_energy_misfits_there(twin, 1, d, factor));
+        CHECK_OK(cmgi_energy_misfits_there(twin, 1, d, &(cmgi_meanwhile){0}, factor));
         if (cmgi_on_cuda(ctx)) {
             CHECK_NEAR(factor[1] / wanted, 1, 1e-10);
             CHECK(twin->level[0].A.indptr == NULL);

@@ -123,7 +123,7 @@ static double misfit_there(cmg_hierarchy *h, cmgi_dirichlet rows[2])
     send(&h->level[0].P);
     send(&h->level[0].R);
     send(&h->level[1].A);
-    CHECK_OK(cmgi_energy_misfits_there(h, 1, rows, factor));
+    CHECK_OK(cmgi_energy_misfits_there(h, 1, rows, &(cmgi_meanwhile){0}, factor));
     for (int l = 0; l < 2; ++l) {
         cmgi_free_device(ctx, (void *)(uintptr_t)rows[l].there);
         rows[l].there = NULL;
