@@ -25,6 +25,17 @@ static inline void check_arrays(const void *a, const void *b, cmg_size count, si
     CHECK(memcmp(ha, hb, bytes) == 0);
 }
 
+/* Entries, columns and values are equal, in order. */
+static inline bool same_csr(const cmg_csr *A, const cmg_csr *B)
+{
+    const size_t rows = (size_t)A->rows + 1;
+    const size_t nnz = (size_t)A->indptr[A->rows];
+    return A->rows == B->rows && A->cols == B->cols &&
+           memcmp(A->indptr, B->indptr, rows * sizeof *A->indptr) == 0 &&
+           memcmp(A->indices, B->indices, nnz * sizeof *A->indices) == 0 &&
+           memcmp(A->values, B->values, nnz * sizeof *A->values) == 0;
+}
+
 /* A matrix whose arrays are copied to the backend's memory. */
 static inline cmg_csr csr_there(const cmg_csr *A)
 {

@@ -1,8 +1,8 @@
 /* Matrices of few kinds of rows that are no grids, and the CSR that they stand for by plain loops.
  */
 #pragma once
+#include "arrays.h"
 #include "core/random.h"
-#include "test.h"
 
 enum { TEST_KINDS = 6, TEST_REACH = 5, TEST_KIND_ENTRIES = 7 };
 
@@ -130,15 +130,4 @@ static inline cmgi_csr csr_of_kinds(const cmg_templates *t)
     }
     A.indptr[t->rows] = at;
     return A;
-}
-
-/* Entries, columns and values are equal, in order. */
-static inline bool same_csr(const cmg_csr *A, const cmg_csr *B)
-{
-    const size_t rows = (size_t)A->rows + 1;
-    const size_t nnz = (size_t)A->indptr[A->rows];
-    return A->rows == B->rows && A->cols == B->cols &&
-           memcmp(A->indptr, B->indptr, rows * sizeof *A->indptr) == 0 &&
-           memcmp(A->indices, B->indices, nnz * sizeof *A->indices) == 0 &&
-           memcmp(A->values, B->values, nnz * sizeof *A->values) == 0;
 }

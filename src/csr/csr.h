@@ -104,7 +104,7 @@ static inline double cmgi_csr_diagonal_at(const cmg_csr *A, cmg_size i)
     return k < A->indptr[i + 1] ? A->values[k] : 0;
 }
 /* a_ij, 0 where the row does not have it; columns in any order. */
-static inline double cmgi_csr_entry(const cmg_csr *A, cmg_size i, cmg_size j)
+CMGI_INLINE double cmgi_csr_entry(const cmg_csr *A, cmg_size i, cmg_size j)
 {
     double value = 0;
     for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {

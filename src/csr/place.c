@@ -78,6 +78,26 @@ cmg_status cmgi_csr_transpose_at(cmg_context *ctx, cmgi_place at, const cmg_csr 
                              : cmgi_csr_transpose(ctx, A, T);
 }
 
+cmg_status cmgi_csr_multiply_at(cmg_context *ctx, cmgi_place at, const cmg_csr *A, const cmg_csr *B,
+                                cmgi_csr *C)
+{
+    const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
+    cmgi_resident from = {.csr = *B, .borrowed = true};
+    cmgi_resident made = {0};
+    if (at == CMGI_HOST) {
+        return cmgi_csr_multiply(ctx, A, B, C);
+    }
+    cmg_status status = on->rows(ctx, B, &from);
+    status = status == CMG_OK ? on->multiply(ctx, A, &from, false, &made) : status;
+    if (status == CMG_OK) {
+        C->view = made.csr;
+        made.csr = (cmg_csr){0};
+    }
+    cmgi_resident_free(ctx, &from);
+    cmgi_resident_free(ctx, &made);
+    return status;
+}
+
 cmg_status cmgi_csr_settle_at(cmg_context *ctx, cmgi_place at, cmgi_csr *made, cmgi_csr *M)
 {
     const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);

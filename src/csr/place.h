@@ -28,9 +28,34 @@ cmg_status cmgi_offsets_at(cmg_context *ctx, cmgi_place at, cmg_size n, cmg_size
                            cmg_size *total);
 /* From lengths of rows in indptr[0 .. rows - 1] to offsets, and arrays for the *nnz entries. */
 cmg_status cmgi_csr_open_at(cmg_context *ctx, cmgi_place at, cmgi_csr *M, cmg_size *nnz);
+/*
+ * name(ctx, at, &a, M, &nnz): M, whose rows and cols are set, by a body (core/each.h) that counts
+ * the entries of row i into a.offset[i] while a.columns is NULL, and then writes them from there
+ * on.
+ */
+#define CMGI_CSR_BY_BODY(name, body, args)                                                         \
+    static cmg_status name(cmg_context *ctx, cmgi_place at, args *a, cmgi_csr *M, cmg_size *nnz)   \
+    {                                                                                              \
+        cmg_status status = CMG_OK;                                                                \
+        CMGI_TRY(cmgi_alloc_at(ctx, at, M->rows + 1, sizeof *M->indptr, &M->indptr));              \
+        a->offset = M->indptr;                                                                     \
+        a->columns = NULL;                                                                         \
+        CMGI_TRY_GOTO(failed, body(ctx, at, M->rows, a));                                          \
+        CMGI_TRY_GOTO(failed, cmgi_csr_open_at(ctx, at, M, nnz));                                  \
+        a->columns = M->indices;                                                                   \
+        a->values = M->values;                                                                     \
+        CMGI_TRY_GOTO(failed, body(ctx, at, M->rows, a));                                          \
+        return CMG_OK;                                                                             \
+    failed:                                                                                        \
+        cmgi_csr_free_at(ctx, at, M);                                                              \
+        return status;                                                                             \
+    }
 /* T = A^T with its nnz entries, rows sorted. */
 cmg_status cmgi_csr_transpose_at(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_size nnz,
                                  cmgi_csr *T);
+/* C = A B, rows sorted, of the same bits at both places; B's arrays are left alone. */
+cmg_status cmgi_csr_multiply_at(cmg_context *ctx, cmgi_place at, const cmg_csr *A, const cmg_csr *B,
+                                cmgi_csr *C);
 /* M takes the arrays of a matrix over; on the device it has all facts of them (resident.h). */
 cmg_status cmgi_csr_settle_at(cmg_context *ctx, cmgi_place at, cmgi_csr *made, cmgi_csr *M);
 void cmgi_csr_free_at(cmg_context *ctx, cmgi_place at, cmgi_csr *M);

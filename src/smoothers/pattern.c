@@ -24,25 +24,7 @@ cmg_status cmgi_csr_scale(cmg_context *ctx, cmgi_place at, const double *rows, c
     return scale_row(ctx, at, B->rows, &(scaling){B->view, rows, cols, B->values});
 }
 
-/* B: the entries of A that stay, with space for values, which are A's where `values`. */
-static cmg_status select_entries(cmg_context *ctx, cmgi_place at, selection s, bool values,
-                                 cmgi_csr *B, cmg_size *nnz)
-{
-    cmgi_csr made = {.rows = s.A.rows, .cols = s.A.cols};
-    cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_alloc_at(ctx, at, made.rows + 1, sizeof *made.indptr, &made.indptr));
-    s.offset = made.indptr;
-    CMGI_TRY_GOTO(failed, select_row(ctx, at, made.rows, &s));
-    CMGI_TRY_GOTO(failed, cmgi_csr_open_at(ctx, at, &made, nnz));
-    s.columns = made.indices;
-    s.values = values ? made.values : NULL;
-    CMGI_TRY_GOTO(failed, select_row(ctx, at, made.rows, &s));
-    *B = made;
-    return CMG_OK;
-failed:
-    cmgi_csr_free_at(ctx, at, &made);
-    return status;
-}
+CMGI_CSR_BY_BODY(select_entries, select_row, selection)
 
 static void set_ones(cmg_context *ctx, cmgi_csr *S)
 {
@@ -60,14 +42,14 @@ cmg_status cmgi_pattern(cmg_context *ctx, const cmg_csr *A, double tau, int powe
         return CMG_OK;
     }
     double *diagonal = NULL;
-    cmgi_csr B = {0};
+    cmgi_csr B = {.rows = A->rows, .cols = A->cols};
     cmgi_csr made = {0};
     cmg_size nnz = 0;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *diagonal, &diagonal));
     cmgi_csr_diagonal(ctx, A, diagonal);
-    const selection strong = {.A = *A, .diagonal = diagonal, .tau = tau};
-    CMGI_TRY_GOTO(done, select_entries(ctx, CMGI_HOST, strong, false, &B, &nnz));
+    selection strong = {.A = *A, .diagonal = diagonal, .tau = tau, .bare = true};
+    CMGI_TRY_GOTO(done, select_entries(ctx, CMGI_HOST, &strong, &B, &nnz));
     CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &B));
     set_ones(ctx, &B);
     CMGI_TRY_GOTO(done, cmgi_csr_copy(ctx, &B.view, &made));
@@ -90,9 +72,13 @@ done:
 cmg_status cmgi_prepared_pattern(cmg_context *ctx, const cmgi_prepared *p, double tau, int power,
                                  cmgi_csr *S, cmg_size *nnz)
 {
-    const selection strong = {
-        .A = p->B.view, .s = p->s, .diagonal = p->diagonal, .tau = power == 0 ? INFINITY : tau};
-    return select_entries(ctx, p->at, strong, false, S, nnz);
+    selection strong = {.A = p->B.view,
+                        .s = p->s,
+                        .diagonal = p->diagonal,
+                        .tau = power == 0 ? INFINITY : tau,
+                        .bare = true};
+    S->rows = S->cols = p->B.rows;
+    return select_entries(ctx, p->at, &strong, S, nnz);
 }
 
 static cmg_status sort_rows(cmg_context *ctx, cmgi_place at, cmgi_csr *B)
@@ -104,7 +90,7 @@ static cmg_status sort_rows(cmg_context *ctx, cmgi_place at, cmgi_csr *B)
 static cmg_status decouple(cmg_context *ctx, const bool *identity, cmgi_prepared *p)
 {
     const cmg_size rows = p->A.rows;
-    const selection s = {.A = p->A, .identity = identity, .diagonal = p->diagonal};
+    selection s = {.A = p->A, .identity = identity, .diagonal = p->diagonal};
     cmg_size uncoupled = 0;
     cmg_size unsorted = 0;
     CMGI_TRY(count_uncoupled(ctx, p->at, rows, &s, &uncoupled));
@@ -113,7 +99,8 @@ static cmg_status decouple(cmg_context *ctx, const bool *identity, cmgi_prepared
         p->B = cmgi_csr_borrow(&p->A);
         return CMG_OK;
     }
-    CMGI_TRY(select_entries(ctx, p->at, s, true, &p->B, &p->nnz));
+    p->B.rows = p->B.cols = s.A.rows;
+    CMGI_TRY(select_entries(ctx, p->at, &s, &p->B, &p->nnz));
     return unsorted > 0 ? sort_rows(ctx, p->at, &p->B) : CMG_OK;
 }
 
@@ -219,6 +206,8 @@ done:
     return status;
 }
 
+CMGI_CSR_BY_BODY(join_halves, add_halves, halves)
+
 cmg_status cmgi_symmetrize_at(cmg_context *ctx, cmgi_place at, cmgi_csr *M, cmg_size *nnz)
 {
     cmgi_csr T = {0};
@@ -232,13 +221,7 @@ cmg_status cmgi_symmetrize_at(cmg_context *ctx, cmgi_place at, cmgi_csr *M, cmg_
     }
     CMGI_TRY_GOTO(done, cmgi_csr_transpose_at(ctx, at, &M->view, *nnz, &T));
     halves both = {.M = M->view, .T = T.view};
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, M->rows + 1, sizeof *made.indptr, &made.indptr));
-    both.offset = made.indptr;
-    CMGI_TRY_GOTO(done, add_halves(ctx, at, M->rows, &both));
-    CMGI_TRY_GOTO(done, cmgi_csr_open_at(ctx, at, &made, nnz));
-    both.columns = made.indices;
-    both.values = made.values;
-    CMGI_TRY_GOTO(done, add_halves(ctx, at, M->rows, &both));
+    CMGI_TRY_GOTO(done, join_halves(ctx, at, &both, &made, nnz));
     cmgi_csr_free_at(ctx, at, M);
     *M = made;
     made = (cmgi_csr){0};

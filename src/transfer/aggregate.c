@@ -12,8 +12,23 @@
 
 #include "transfer/aggregate.inc"
 
+cmg_status cmgi_number_set(cmg_context *ctx, cmgi_place at, cmg_size n, const uint64_t *key,
+                           cmg_index *number, cmg_size *count)
+{
+    numbering to = {.key = key, .number = number};
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n + 1, sizeof *to.offset, &to.offset));
+    CMGI_TRY_GOTO(done, mark_set(ctx, at, n, &to));
+    CMGI_TRY_GOTO(done, cmgi_offsets_at(ctx, at, n, to.offset, count));
+    CMGI_TRY_GOTO(done, number_set(ctx, at, n, &to));
+done:
+    CMGI_FREE_AT(ctx, at, to.offset);
+    return status;
+}
+
 /* The nodes of an independent set found aggregates. */
-static cmg_status found_around_set(cmg_context *ctx, cmgi_place at, const cmg_csr *S, numbering *to)
+static cmg_status found_around_set(cmg_context *ctx, cmgi_place at, const cmg_csr *S,
+                                   cmgi_aggregates *agg)
 {
     rounds r = {.S = *S};
     cmg_size open = 1;
@@ -26,8 +41,7 @@ static cmg_status found_around_set(cmg_context *ctx, cmgi_place at, const cmg_cs
         CMGI_TRY_GOTO(done, spread(ctx, at, S->rows, &r));
         CMGI_TRY_GOTO(done, decide(ctx, at, S->rows, &r, &open));
     }
-    to->key = r.key;
-    CMGI_TRY_GOTO(done, mark_founders(ctx, at, S->rows, to));
+    CMGI_TRY_GOTO(done, cmgi_number_set(ctx, at, S->rows, r.key, agg->of, &agg->count));
 done:
     CMGI_FREE_AT(ctx, at, r.key, r.one, r.quiet);
     return status;
@@ -52,21 +66,17 @@ cmg_status cmgi_aggregate(cmg_context *ctx, cmgi_place at, const cmg_csr *S, cmg
 {
     const cmg_size n = S->rows;
     cmgi_aggregates made = {.nodes = n, .at = at};
-    numbering to = {0};
+    cmg_index *spare = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n, sizeof *made.of, &made.of));
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n, sizeof *to.founder, &to.founder));
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n + 1, sizeof *to.number, &to.number));
-    CMGI_TRY_GOTO(done, found_around_set(ctx, at, S, &to));
-    CMGI_TRY_GOTO(done, cmgi_offsets_at(ctx, at, n, to.number, &made.count));
-    to.of = made.of;
-    CMGI_TRY_GOTO(done, number_nodes(ctx, at, n, &to));
-    CMGI_TRY_GOTO(done, join_all(ctx, at, S, &made.of, &to.founder));
+    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n, sizeof *spare, &spare));
+    CMGI_TRY_GOTO(done, found_around_set(ctx, at, S, &made));
+    CMGI_TRY_GOTO(done, join_all(ctx, at, S, &made.of, &spare));
     *agg = made;
     made = (cmgi_aggregates){0};
 done:
     cmgi_aggregates_free(ctx, &made);
-    CMGI_FREE_AT(ctx, at, to.founder, to.number);
+    CMGI_FREE_AT(ctx, at, spare);
     return status;
 }
 

@@ -25,21 +25,30 @@ typedef struct cmgi_aggregates {
     cmgi_place at; /* where that is */
 } cmgi_aggregates;
 
+/* What is strong. */
+typedef struct cmgi_strong {
+    int block; /* rows of a node */
+    double theta;
+    bool own; /* by the row's own largest alone, and by entries with the sign of a coupling alone */
+} cmgi_strong;
 /*
  * The graph of strong couplings between nodes of `block` rows, without the diagonal; values are the
  * sizes of the couplings. With c_ij the size of the part of a_ij that has the sign of a coupling
  * (-a_ij for a_ii > 0; Frobenius norm of a block where block > 1) and m_i the largest c_ij of a
- * row, j is strong for i where c_ij >= theta sqrt(m_i m_j). Rows whose off-diagonal entries do not
- * matter (together under a tenth of the diagonal) are isolated: they have no neighbours. A and S
- * are at the same place.
+ * row, j is strong for i where c_ij >= theta sqrt(m_i m_j), or theta m_i. Rows whose off-diagonal
+ * entries do not matter (together under a tenth of the diagonal) are isolated: they have no
+ * neighbours. A and S are at the same place.
  */
-cmg_status cmgi_strength(cmg_context *ctx, cmgi_place at, const cmg_csr *A, int block, double theta,
+cmg_status cmgi_strength(cmg_context *ctx, cmgi_place at, const cmg_csr *A, const cmgi_strong *what,
                          cmgi_csr *S);
 /*
  * Aggregates of a graph of strong couplings around an independent set; isolated nodes belong to
  * none. S is where the aggregates will be.
  */
 cmg_status cmgi_aggregate(cmg_context *ctx, cmgi_place at, const cmg_csr *S, cmgi_aggregates *agg);
+/* Numbers among the nodes whose key (aggregate_rows.h) is in a set, -1 elsewhere. */
+cmg_status cmgi_number_set(cmg_context *ctx, cmgi_place at, cmg_size n, const uint64_t *key,
+                           cmg_index *number, cmg_size *count);
 void cmgi_aggregates_free(cmg_context *ctx, cmgi_aggregates *agg);
 /*
  * P_0 and the coarse vectors: B is rows x vectors by rows, NULL = a constant for each unknown of a

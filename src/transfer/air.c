@@ -123,7 +123,7 @@ cmg_status cmgi_air(cmg_context *ctx, const cmg_csr *A, double theta, const cmg_
                     cmgi_csr *P, cmgi_csr *R)
 {
     cmgi_splitting s;
-    cmg_status status = cmgi_split(ctx, A, theta, true, &s);
+    cmg_status status = cmgi_split_in_order(ctx, A, theta, &s);
     if (status == CMG_OK && s.coarse > 0 && s.coarse < A->rows) {
         status = cmgi_classical_interpolation(ctx, A, &s, o->interpolation, P);
         status = status == CMG_OK ? restriction(ctx, A, o, &s, R) : status;

@@ -1,7 +1,7 @@
 /*
- * Levels for flow: coarse rows as in classical coarsening, with its second pass, P as there, and
- * R by local approximate ideal restriction: the identity on coarse rows, and what it takes from
- * the fine ones that are near to a coarse one makes R A vanish there (csr/ideal.h).
+ * Levels for flow: coarse rows in order (splitting.h), P as in classical coarsening, and R by local
+ * approximate ideal restriction: the identity on coarse rows, and what it takes from the fine ones
+ * that are near to a coarse one makes R A vanish there (csr/ideal.h).
  *
  *   near    fine rows that the coarse one is coupled to, by entries of the share `near` of its
  *           largest on; at distance 2 also those that these are coupled to

@@ -6,25 +6,38 @@
  *   P          extended+i interpolation: from strong coarse neighbours and those of strong fine
  *              neighbours, the largest entries of a row, row sums kept
  *
- * Source: De Sterck, Falgout, Nolting, Yang, Distance-two interpolation for parallel algebraic
- * multigrid, Numer. Linear Algebra Appl. 15 (2008), doi:10.1002/nla.559, equations 18 and 19.
+ * With s_ij the sizes of strong couplings, C and F strong coarse and fine neighbours, and b_k the
+ * sum of s_kj over C(k), a fine row i has
  *
- * On the host, of the same bits for any number of threads.
+ *   w_ij = (s_ij + sum over k in F(i) of s_ik s_kj / (b_k + s_ki)) / d_i,
+ *
+ * d_i so that row i of A is 0 on what P makes of constants, weak entries being the diagonal's: rows
+ * of a product P = M N before entries are left out, with N the couplings to coarse rows and M those
+ * to fine ones, and a 1 for the row itself.
+ *
+ * Sources: De Sterck, Falgout, Nolting, Yang, Distance-two interpolation for parallel algebraic
+ * multigrid, Numer. Linear Algebra Appl. 15 (2008), doi:10.1002/nla.559; Li, Sjogreen, Yang, A new
+ * class of AMG interpolation methods based on matrix-matrix multiplications, SIAM J. Sci. Comput.
+ * 43 (2021), doi:10.1137/20M134931X, where a neighbour k hands on to all of C(k), whatever i.
+ *
+ * Of the same bits on the host, for any number of threads, and on the device.
  */
 #pragma once
+#include "csr/resident.h"
 #include "transfer/splitting.h"
 
 /*
  * P of A, rows x the number of coarse rows, of entries from the share `theta` on; empty where no
- * row is coarse. Rows without couplings are rows of zeros: smoothing alone solves for them. At most
- * `most` entries a row are kept, 0 = all.
+ * row is coarse, or every one. Rows without couplings are rows of zeros: smoothing alone solves for
+ * them. At most `most` entries a row are kept, 0 = all.
  */
-cmg_status cmgi_classical(cmg_context *ctx, const cmg_csr *A, double theta, int most, cmgi_csr *P);
+cmg_status cmgi_classical(cmg_context *ctx, cmgi_place at, const cmg_csr *A, double theta, int most,
+                          cmgi_csr *P);
 /* The same of a splitting of A with some coarse rows. */
 cmg_status cmgi_classical_interpolation(cmg_context *ctx, const cmg_csr *A, const cmgi_splitting *s,
                                         int most, cmgi_csr *P);
 
-/* By a sample of rows of A. */
+/* By a sample of rows of A, which is there = on the device, or on the host where that is NULL. */
 typedef struct cmgi_suits {
     bool plane;     /* two couplings reach less than 3.6 times as many rows as one: in the plane 3
                        times, on a line 2, in space 4 and more */
@@ -39,5 +52,5 @@ typedef struct cmgi_suits {
      */
     bool flow;
 } cmgi_suits;
-cmg_status cmgi_look_for_levels(cmg_context *ctx, const cmg_csr *A, double theta,
-                                cmgi_suits *suits);
+cmg_status cmgi_look_for_levels(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *there,
+                                double theta, cmgi_suits *suits);

@@ -105,7 +105,7 @@ static cmg_status make_transfer(const cmg_hierarchy *h, int l, cmgi_place at,
     }
     CMGI_TRY_GOTO(done, vectors_of(h, l, at, &block, &next->vectors, &B));
     if (o->method == CMG_COARSEN_CLASSICAL && block == 1) {
-        status = cmgi_classical(ctx, &A, theta, o->interpolation, &next->P);
+        status = cmgi_classical(ctx, at, &A, theta, o->interpolation, &next->P);
         goto done;
     }
     if (o->method == CMG_COARSEN_LATTICE && cmgi_csr_given(&lattice->mini.A)) {
@@ -121,7 +121,7 @@ static cmg_status make_transfer(const cmg_hierarchy *h, int l, cmgi_place at,
         status = cmgi_air(ctx, &A, theta, o, &next->P, &next->R);
         goto done;
     }
-    CMGI_TRY_GOTO(done, cmgi_strength(ctx, at, &A, block, theta, &S));
+    CMGI_TRY_GOTO(done, cmgi_strength(ctx, at, &A, &(cmgi_strong){block, theta, false}, &S));
     CMGI_TRY_GOTO(done, cmgi_aggregate(ctx, at, &S.view, &agg));
     CMGI_FREE_AT(ctx, at, S.values); /* sizes of couplings decide no more */
     S.values = NULL;
@@ -231,7 +231,7 @@ static cmg_status make_somewhere(const cmg_hierarchy *h, int l, const cmg_coarse
                                  last_lattice *lattice, double theta, next_level *next)
 {
     const bool on_device = cmgi_hierarchy_there(h, l, CMG_ROLE_A) != NULL;
-    if (on_device && o->method != CMG_COARSEN_CLASSICAL && o->method != CMG_COARSEN_AIR) {
+    if (on_device && o->method != CMG_COARSEN_AIR) {
         const cmg_status status = make_transfer(h, l, CMGI_DEVICE, o, lattice, theta, next);
         if (status != CMG_ERR_MEMORY) {
             return status;
@@ -261,12 +261,13 @@ static cmg_status choose_method(const cmg_hierarchy *h, cmg_coarsen_options *o,
     cmgi_suits others = {.plane = false};
     cmg_csr A;
     const bool plain = cmgi_near_null_constant(h, l, &block, &vectors) && block == 1;
+    const bool host = ctx->backend->alloc == NULL && ctx->group == NULL && ctx->away == NULL;
+    if (there != NULL) {
+        A = there->csr;
+    } else {
+        CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+    }
     if (plain && (any || o->method == CMG_COARSEN_LATTICE)) {
-        if (there != NULL) {
-            A = there->csr;
-        } else {
-            CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-        }
         CMGI_TRY(cmgi_points_find(ctx, &A, there, points));
     }
     if (points->dim > 0) {
@@ -282,11 +283,10 @@ static cmg_status choose_method(const cmg_hierarchy *h, cmg_coarsen_options *o,
         CMGI_TRY(cmgi_points_suit(ctx, &A, there, points, &suits));
         o->method = suits ? CMG_COARSEN_LATTICE : o->method;
     }
-    if (any && plain && !suits && ctx->backend->alloc == NULL) {
-        CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-        CMGI_TRY(cmgi_look_for_levels(ctx, &A, o->strength, &others));
+    if (any && plain && !suits) {
+        CMGI_TRY(cmgi_look_for_levels(ctx, &A, there, o->strength, &others));
         others.classical = others.classical || (points->dim > 0 && others.weak);
-        const bool flow = others.flow && ctx->group == NULL && ctx->away == NULL; /* one rank */
+        const bool flow = others.flow && host;
         o->method = flow               ? CMG_COARSEN_AIR
                     : others.classical ? CMG_COARSEN_CLASSICAL
                                        : CMG_COARSEN_AGGREGATION;

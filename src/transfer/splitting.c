@@ -1,91 +1,84 @@
 #include "transfer/splitting.h"
 
-#include "core/memory.h"
-#include "csr/by_rows.h"
+#include "core/each.h"
+#include "transfer/aggregate.h"
 #include "transfer/aggregate_rows.h"
 
-#include <math.h>
+#include "transfer/splitting.inc"
 
-/* ------------------------------------------------------------------ strength */
-
-cmg_size cmgi_strong_entries(const void *user, cmg_size i, cmg_index *columns, double *values)
+/* What both begin with. */
+static cmg_status open_splitting(cmg_context *ctx, cmgi_place at, const cmg_csr *A, double theta,
+                                 cmgi_splitting *s)
 {
-    const cmgi_strong *s = user;
-    const cmg_csr *A = s->A;
-    const double sign = cmgi_csr_diagonal_at(A, i) < 0 ? 1 : -1;
-    double largest = 0;
-    double sum = 0;
-    cmg_size count = 0;
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        const double size = A->indices[k] != i ? sign * A->values[k] : 0;
-        largest = size > largest ? size : largest;
-        sum += fabs(size);
-    }
-    if (sum <= CMGI_ISOLATED * fabs(cmgi_csr_diagonal_at(A, i))) {
-        return 0;
-    }
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        const double size = A->indices[k] != i ? sign * A->values[k] : 0;
-        if (size > 0 && size >= s->theta * largest) {
-            if (columns != NULL) {
-                columns[count] = A->indices[k];
-                values[count] = size;
-            }
-            ++count;
-        }
-    }
-    return count;
+    const cmgi_strong strong = {1, theta, true};
+    *s = (cmgi_splitting){.at = at};
+    CMGI_TRY(cmgi_alloc_at(ctx, at, A->rows, sizeof *s->number, &s->number));
+    return cmgi_strength(ctx, at, A, &strong, &s->S);
 }
 
-/* ------------------------------------------------------------------ splitting */
+void cmgi_splitting_free(cmg_context *ctx, cmgi_splitting *s)
+{
+    cmgi_csr_free_at(ctx, s->at, &s->S);
+    CMGI_FREE_AT(ctx, s->at, s->number);
+}
 
-enum { OPEN = -3, COARSE = -1, NOBODY = -1 };
+/* ------------------------------------------------------------------ by rounds */
+
+cmg_status cmgi_split(cmg_context *ctx, cmgi_place at, const cmg_csr *A, double theta,
+                      cmgi_splitting *s)
+{
+    const cmg_size n = A->rows;
+    rounds r = {.weight = NULL};
+    cmg_size open = 1;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, open_splitting(ctx, at, A, theta, s));
+    r.S = s->S.view;
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero_at(ctx, at, n, sizeof *r.weight, &r.weight));
+    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n, sizeof *r.key, &r.key));
+    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n, sizeof *r.fine, &r.fine));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero_at(ctx, at, n, sizeof *r.beaten, &r.beaten));
+    CMGI_TRY_GOTO(done, count_dependents(ctx, at, n, &r));
+    CMGI_TRY_GOTO(done, weigh(ctx, at, n, &r));
+    while (open > 0) {
+        CMGI_TRY_GOTO(done, contest(ctx, at, n, &r));
+        CMGI_TRY_GOTO(done, enter(ctx, at, n, &r));
+        CMGI_TRY_GOTO(done, leave(ctx, at, n, &r, &open));
+    }
+    CMGI_TRY_GOTO(done, cmgi_number_set(ctx, at, n, r.key, s->number, &s->coarse));
+done:
+    CMGI_FREE_AT(ctx, at, r.weight, r.key, r.fine, r.beaten);
+    return status;
+}
+
+/* ------------------------------------------------------------------ in order */
+
+enum { OPEN = -3, COARSE = -2, NOBODY = -1 };
 
 /*
- * Rows that are open, in lists by their weight: the open and, twice, the fine rows that depend on
- * a row strongly.
+ * Open rows in lists by their weight: the open and, twice, the fine rows that depend on a row. An
+ * entry is out of date where the row is not open any more or has another weight.
  */
 typedef struct splitting {
     const cmg_csr *S;
     cmgi_csr T; /* S^T */
     cmg_index *state;
     cmg_index *weight;
-    cmg_index *next; /* in the list of a weight */
-    cmg_index *before;
-    cmg_index *first; /* of every weight */
+    cmg_index *row; /* of an entry */
+    cmg_size *next;
+    cmg_size entries;
+    cmg_size *first; /* of every weight */
     cmg_index heaviest;
 } splitting;
 
-static void take_out(splitting *s, cmg_index i)
-{
-    if (s->before[i] != NOBODY) {
-        s->next[s->before[i]] = s->next[i];
-    } else {
-        s->first[s->weight[i]] = s->next[i];
-    }
-    if (s->next[i] != NOBODY) {
-        s->before[s->next[i]] = s->before[i];
-    }
-}
-
-static void put_in(splitting *s, cmg_index i)
-{
-    cmg_index *first = &s->first[s->weight[i]];
-    s->before[i] = NOBODY;
-    s->next[i] = *first;
-    if (*first != NOBODY) {
-        s->before[*first] = i;
-    }
-    *first = i;
-    s->heaviest = s->weight[i] > s->heaviest ? s->weight[i] : s->heaviest;
-}
-
 static void weigh_anew(splitting *s, cmg_index i, cmg_index more)
 {
+    const cmg_index weight = s->weight[i] + more;
     if (s->state[i] == OPEN) {
-        take_out(s, i);
-        s->weight[i] += more;
-        put_in(s, i);
+        s->weight[i] = weight;
+        s->row[s->entries] = i;
+        s->next[s->entries] = s->first[weight];
+        s->first[weight] = s->entries++;
+        s->heaviest = weight > s->heaviest ? weight : s->heaviest;
     }
 }
 
@@ -93,14 +86,12 @@ static void weigh_anew(splitting *s, cmg_index i, cmg_index more)
 static void make_coarse(splitting *s, cmg_index i)
 {
     const cmg_csr *S = s->S;
-    take_out(s, i);
     s->state[i] = COARSE;
     for (cmg_size k = s->T.indptr[i]; k < s->T.indptr[i + 1]; ++k) {
         const cmg_index j = s->T.indices[k];
         if (s->state[j] != OPEN) {
             continue;
         }
-        take_out(s, j);
         s->state[j] = CMGI_FINE;
         for (cmg_size e = S->indptr[j]; e < S->indptr[j + 1]; ++e) {
             weigh_anew(s, S->indices[e], 1);
@@ -115,15 +106,18 @@ static void make_coarse(splitting *s, cmg_index i)
 static void split_in_order(splitting *s)
 {
     for (cmg_size i = s->S->rows - 1; i >= 0; --i) {
-        s->weight[i] = (cmg_index)(s->T.indptr[i + 1] - s->T.indptr[i]);
         s->state[i] = OPEN;
-        put_in(s, (cmg_index)i);
+        weigh_anew(s, (cmg_index)i, (cmg_index)(s->T.indptr[i + 1] - s->T.indptr[i]));
     }
     while (s->heaviest > 0) {
-        const cmg_index i = s->first[s->heaviest];
-        if (i == NOBODY) {
+        const cmg_size entry = s->first[s->heaviest];
+        if (entry == NOBODY) {
             --s->heaviest;
-        } else {
+            continue;
+        }
+        const cmg_index i = s->row[entry];
+        s->first[s->heaviest] = s->next[entry];
+        if (s->state[i] == OPEN && s->weight[i] == s->heaviest) {
             make_coarse(s, i);
         }
     }
@@ -164,41 +158,30 @@ static void share_coarse_rows(const cmg_csr *S, cmg_index *state, cmg_index *mar
     }
 }
 
-cmg_status cmgi_split(cmg_context *ctx, const cmg_csr *A, double theta, bool shared,
-                      cmgi_splitting *to)
+cmg_status cmgi_split_in_order(cmg_context *ctx, const cmg_csr *A, double theta, cmgi_splitting *to)
 {
-    const cmgi_strong strong = {A, theta};
     const cmg_csr *S = &to->S.view;
     const cmg_size n = A->rows;
     splitting s = {.S = S};
     cmg_status status = CMG_OK;
-    *to = (cmgi_splitting){.coarse = 0};
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *to->number, &to->number));
-    CMGI_TRY_GOTO(done, cmgi_csr_by_rows(ctx, n, n, cmgi_strong_entries, &strong, &to->S));
+    CMGI_TRY_GOTO(done, open_splitting(ctx, CMGI_HOST, A, theta, to));
     s.state = to->number;
     CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, S, &s.T));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *s.weight, &s.weight));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *s.next, &s.next));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *s.before, &s.before));
+    const cmg_size most = n + 2 * S->indptr[n]; /* entries */
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n, sizeof *s.weight, &s.weight));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, most, sizeof *s.row, &s.row));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, most, sizeof *s.next, &s.next));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 2 * n + 1, sizeof *s.first, &s.first));
     for (cmg_size w = 0; w <= 2 * n; ++w) {
         s.first[w] = NOBODY;
     }
     split_in_order(&s);
-    if (shared) {
-        share_coarse_rows(S, s.state, s.before);
-    }
+    share_coarse_rows(S, s.state, s.weight);
     for (cmg_size i = 0; i < n; ++i) {
         to->number[i] = s.state[i] == COARSE ? (cmg_index)to->coarse++ : CMGI_FINE;
     }
 done:
     cmgi_csr_free(ctx, &s.T);
-    CMGI_FREE(ctx, s.weight, s.next, s.before, s.first);
+    CMGI_FREE(ctx, s.weight, s.row, s.next, s.first);
     return status;
-}
-
-void cmgi_splitting_free(cmg_context *ctx, cmgi_splitting *s)
-{
-    cmgi_csr_free(ctx, &s->S);
-    cmgi_free(ctx, s->number);
 }

@@ -2,36 +2,37 @@
  * Which rows of a matrix are coarse ones.
  *
  *   strength   a row depends on those of its entries that have the other sign than the diagonal,
- *              from a share of the largest of them on
- *   splitting  coarse rows are an independent set of these, rows first that most others depend on;
- *              on demand, fine rows of which one depends on the other share a coarse one
+ *              from a share of the largest of them on (aggregate.h)
+ *   splitting  coarse rows are an independent set of these, rows first that most others depend on
  *
- * Source: Ruge, Stueben, Algebraic multigrid, in McCormick (ed.), Multigrid Methods, 1987,
- * doi:10.1137/1.9781611971057.ch4, first and second pass of the splitting.
- *
- * On the host; the splitting in the order of the rows, by one thread.
+ * Sources: De Sterck, Yang, Heys, Reducing complexity in parallel algebraic multigrid
+ * preconditioners, SIAM J. Matrix Anal. Appl. 27 (2006), doi:10.1137/040615729, algorithm PMIS; for
+ * flow Ruge, Stueben, Algebraic multigrid, in McCormick (ed.), Multigrid Methods, 1987,
+ * doi:10.1137/1.9781611971057.ch4, first and second pass: half the levels of PMIS, whose set is
+ * thin where each row depends on few.
  */
 #pragma once
-#include "csr/csr.h"
+#include "csr/place.h"
 
-/* Strength of A, for rows of S. */
-typedef struct cmgi_strong {
-    const cmg_csr *A;
-    double theta;
-} cmgi_strong;
-
-/* A row function (csr/by_rows.h) of a cmgi_strong: the sizes of entries that count. */
-cmg_size cmgi_strong_entries(const void *user, cmg_size i, cmg_index *columns, double *values);
-
-enum { CMGI_FINE = -2 };
+enum { CMGI_FINE = -1 };
 
 typedef struct cmgi_splitting {
-    cmgi_csr S;
+    cmgi_place at;
+    cmgi_csr S;        /* strength; values are sizes */
     cmg_index *number; /* of a coarse row among these, CMGI_FINE elsewhere */
     cmg_size coarse;
 } cmgi_splitting;
 
-/* `shared`: with the second pass. To be freed in any case. */
-cmg_status cmgi_split(cmg_context *ctx, const cmg_csr *A, double theta, bool shared,
+/*
+ * By rounds, in which a row enters whose key - the rows that depend on it, then a hash - is the
+ * largest of the open rows around: of the same bits for any number of threads and at both places.
+ * To be freed in any case.
+ */
+cmg_status cmgi_split(cmg_context *ctx, cmgi_place at, const cmg_csr *A, double theta,
                       cmgi_splitting *s);
+/*
+ * On the host, by one thread in the order of the rows; then fine rows of which one depends on the
+ * other share a coarse one.
+ */
+cmg_status cmgi_split_in_order(cmg_context *ctx, const cmg_csr *A, double theta, cmgi_splitting *s);
 void cmgi_splitting_free(cmg_context *ctx, cmgi_splitting *s);

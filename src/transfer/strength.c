@@ -27,9 +27,12 @@ static cmg_status condense(cmg_context *ctx, cmgi_place at, const cmg_csr *A, in
     return condense_row(ctx, at, C->rows, w);
 }
 
-cmg_status cmgi_strength(cmg_context *ctx, cmgi_place at, const cmg_csr *A, int block, double theta,
+CMGI_CSR_BY_BODY(choose, choose_strong, choosing)
+
+cmg_status cmgi_strength(cmg_context *ctx, cmgi_place at, const cmg_csr *A, const cmgi_strong *what,
                          cmgi_csr *S)
 {
+    const int block = what->block;
     cmgi_csr made = {.rows = A->rows / block, .cols = A->rows / block};
     cmgi_coupling *of = NULL;
     node_rows C;
@@ -38,14 +41,9 @@ cmg_status cmgi_strength(cmg_context *ctx, cmgi_place at, const cmg_csr *A, int 
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, condense(ctx, at, A, block, &w, &C));
     CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, C.rows, sizeof *of, &of));
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, C.rows + 1, sizeof *made.indptr, &made.indptr));
-    CMGI_TRY_GOTO(done, look_at_row(ctx, at, C.rows, &(looking){C, of}));
-    choosing choice = {.C = C, .of = of, .theta = theta, .offset = made.indptr};
-    CMGI_TRY_GOTO(done, choose_strong(ctx, at, C.rows, &choice));
-    CMGI_TRY_GOTO(done, cmgi_csr_open_at(ctx, at, &made, &couplings));
-    choice.columns = made.indices;
-    choice.values = made.values;
-    CMGI_TRY_GOTO(done, choose_strong(ctx, at, C.rows, &choice));
+    CMGI_TRY_GOTO(done, look_at_row(ctx, at, C.rows, &(looking){C, what->own, of}));
+    choosing choice = {.C = C, .of = of, .theta = what->theta, .own = what->own};
+    CMGI_TRY_GOTO(done, choose(ctx, at, &choice, &made, &couplings));
     *S = made;
     made = (cmgi_csr){0};
 done:

@@ -11,6 +11,8 @@
 
 enum { MOST_VECTORS = 16 };
 
+CMGI_CSR_BY_BODY(list, list_nodes, membership)
+
 /* P_0 of a single constant, and R_c for all aggregates. */
 static cmg_status form_constant(cmg_context *ctx, const cmgi_aggregates *agg, cmgi_csr *P,
                                 double *R)
@@ -25,13 +27,7 @@ static cmg_status form_constant(cmg_context *ctx, const cmgi_aggregates *agg, cm
     CMGI_TRY_GOTO(done, cmgi_alloc_zero_at(ctx, at, agg->count, sizeof *c.size, &c.size));
     CMGI_TRY_GOTO(done, count_members(ctx, at, n, &c));
     CMGI_TRY_GOTO(done, norm_of_ones(ctx, at, agg->count, &c));
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n + 1, sizeof *P->indptr, &P->indptr));
-    CMGI_TRY_GOTO(done, count_inside(ctx, at, n, &(membership){agg->of, P->indptr, NULL, NULL}));
-    CMGI_TRY_GOTO(done, cmgi_csr_open_at(ctx, at, P, &inside));
-    c.indptr = P->indptr;
-    c.indices = P->indices;
-    c.values = P->values;
-    CMGI_TRY_GOTO(done, constant_row(ctx, at, n, &c));
+    CMGI_TRY_GOTO(done, list(ctx, at, &(membership){.of = agg->of, .R = R}, P, &inside));
 done:
     CMGI_FREE_AT(ctx, at, c.size);
     return status;
@@ -44,13 +40,7 @@ static cmg_status list_members(cmg_context *ctx, const cmgi_aggregates *agg, cmg
     const cmgi_place at = agg->at;
     nodes->rows = agg->nodes;
     nodes->cols = agg->count;
-    CMGI_TRY(cmgi_alloc_at(ctx, at, agg->nodes + 1, sizeof *nodes->indptr, &nodes->indptr));
-    membership m = {.of = agg->of, .offset = nodes->indptr};
-    CMGI_TRY(count_inside(ctx, at, agg->nodes, &m));
-    CMGI_TRY(cmgi_csr_open_at(ctx, at, nodes, inside));
-    m.indices = nodes->indices;
-    m.values = nodes->values;
-    CMGI_TRY(list_nodes(ctx, at, agg->nodes, &m));
+    CMGI_TRY(list(ctx, at, &(membership){.of = agg->of}, nodes, inside));
     return cmgi_csr_transpose_at(ctx, at, &nodes->view, *inside, members);
 }
 

@@ -19,17 +19,6 @@ typedef struct way {
 static const way ways[] = {
     {0.35, 4.0 / 3, true}, {0.35, 4.0 / 3, false}, {0, 1, true}, {0.8, 0.5, true}, {0.25, 0, true}};
 
-static bool same_csr(const cmg_csr *a, const cmg_csr *b)
-{
-    if (a->rows != b->rows || a->cols != b->cols || a->indptr[a->rows] != b->indptr[b->rows]) {
-        return false;
-    }
-    const size_t nnz = (size_t)a->indptr[a->rows];
-    return memcmp(a->indptr, b->indptr, (size_t)(a->rows + 1) * sizeof *a->indptr) == 0 &&
-           memcmp(a->indices, b->indices, nnz * sizeof *a->indices) == 0 &&
-           memcmp(a->values, b->values, nnz * sizeof *a->values) == 0;
-}
-
 static bool same_there(const cmg_csr *here, const cmg_csr *there)
 {
     scoped_csr found = {0};
@@ -48,8 +37,8 @@ static cmg_size check_aggregates(const cmg_csr *A, int block, double theta)
     cmgi_csr S = {0};
     cmgi_aggregates here = {0};
     cmgi_aggregates found = {0};
-    CHECK_OK(cmgi_strength(ctx, CMGI_HOST, A, block, theta, &S));
-    CHECK_OK(cmgi_strength(ctx, CMGI_DEVICE, &there, block, theta, &T));
+    CHECK_OK(cmgi_strength(ctx, CMGI_HOST, A, &(cmgi_strong){block, theta, false}, &S));
+    CHECK_OK(cmgi_strength(ctx, CMGI_DEVICE, &there, &(cmgi_strong){block, theta, false}, &T));
     CHECK(same_there(&S.view, &T.view));
     CHECK_OK(cmgi_aggregate(ctx, CMGI_HOST, &S.view, &here));
     CHECK_OK(cmgi_aggregate(ctx, CMGI_DEVICE, &T.view, &found));

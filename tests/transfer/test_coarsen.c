@@ -18,7 +18,7 @@ TEST(aggregates_are_a_partition)
         scoped_csr A = grid_matrix(&grids[t]);
         scoped_csr S = {0};
         cmgi_aggregates agg = {0};
-        CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &A.view, 1, 0.25, &S));
+        CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &A.view, &(cmgi_strong){1, 0.25, false}, &S));
         CHECK_OK(cmgi_aggregate(ctx, CMGI_HOST, &S.view, &agg));
         scoped cmg_size *members = calloc((size_t)agg.count, sizeof *members);
         bool sound = true;
@@ -63,7 +63,7 @@ TEST(tentative_holds_the_vectors)
         B[i * VECTORS + 1] = (double)(i % 12);
         B[i * VECTORS + 2] = (double)(i / 12) * 0.1 + 3;
     }
-    CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &A.view, 1, 0.25, &S));
+    CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &A.view, &(cmgi_strong){1, 0.25, false}, &S));
     CHECK_OK(cmgi_aggregate(ctx, CMGI_HOST, &S.view, &agg));
     CHECK_OK(cmgi_tentative(ctx, &agg, 1, VECTORS, B, &P, &Bc));
     CHECK(P.rows == A.rows && P.cols == agg.count * VECTORS);
@@ -212,7 +212,7 @@ TEST(independent_sets_repeat)
     const int before = ctx->threads;
     scoped_csr S = {0};
     cmgi_aggregates agg[2] = {{0}};
-    CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &A.view, 1, 0.25, &S));
+    CHECK_OK(cmgi_strength(ctx, CMGI_HOST, &A.view, &(cmgi_strong){1, 0.25, false}, &S));
     for (int t = 0; t < 2; ++t) {
         ctx->threads = t == 0 ? 1 : 4;
         CHECK_OK(cmgi_aggregate(ctx, CMGI_HOST, &S.view, &agg[t]));

@@ -26,9 +26,7 @@ static void check_same(const cmgi_csr *here, const cmgi_resident *there)
         return;
     }
     CHECK_OK(cmgi_resident_fetch(ctx, &there->csr, nnz, &found));
-    CHECK(memcmp(found.indptr, here->indptr, (size_t)(here->rows + 1) * sizeof *found.indptr) == 0);
-    CHECK(memcmp(found.indices, here->indices, (size_t)nnz * sizeof *found.indices) == 0);
-    CHECK(memcmp(found.values, here->values, (size_t)nnz * sizeof *found.values) == 0);
+    CHECK(same_csr(&found.view, &here->view));
 }
 
 /* Other values in the same pattern, in both places. */
