@@ -191,7 +191,9 @@ TEST(auto_takes_it_on_large_levels)
                  {"cells=32 levels=4", "", false},
                  {"cells=256 levels=6 problem=convection velocity=50", "", false},
                  {"cells=256 levels=6", "smoother=jacobi pre=2 post=1 precision=fp64", false},
-                 {"cells=256 levels=6 dirichlet=identity", "", false}};
+                 {"cells=256 levels=6 dirichlet=identity", "", false},
+                 {"cells=256 levels=1", "", true}, /* a lattice, and aggregates */
+                 {"dim=3 cells=24 levels=1 element=p1 distort=0.3", "", false}};
     small.semi_rows = 10000;
     ctx->backend = &small;
     for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
