@@ -146,4 +146,7 @@ void cmgi_note_completion(const cmgi_setup *s)
                 ? "classical coarsening, as A is plane and has weak couplings"
                 : "smoothed aggregation");
     }
+    if (c->known[0] != '\0') {
+        cmgi_note(s->levels, "%s", c->known);
+    }
 }

@@ -11,7 +11,7 @@
 #include "mg/project.h"
 #include "transfer/complete.h"
 
-enum { CMGI_MAX_NOTES = 14, CMGI_NOTE = 160 };
+enum { CMGI_MAX_NOTES = 15, CMGI_NOTE = 160 };
 
 typedef struct cmgi_levels {
     cmgi_level level[CMGI_MAX_LEVELS];
