@@ -51,7 +51,9 @@ bool cmgi_small_lu(cmg_size n, double *restrict H, cmg_size count, double *restr
     }
     for (cmg_size i = n - 1; i >= 0; --i) {
         for (cmg_size j = i + 1; j < n; ++j) {
-            subtract(count, H[i * n + j], x + j * count, x + i * count);
+            if (H[i * n + j] != 0) {
+                subtract(count, H[i * n + j], x + j * count, x + i * count);
+            }
         }
         for (cmg_size k = 0; k < count; ++k) {
             x[i * count + k] /= H[i * n + i];

@@ -21,6 +21,7 @@
 #include "mg/small_inverse.h"
 
 #include "csr/dense.h"
+#include "csr/small_dense.h"
 #include "spmv/formats.h"
 
 #include "core/backend.h"
@@ -35,6 +36,7 @@
 
 enum {
     BY_BACKEND = 128, /* rows from which a device is quicker, copies included */
+    BAND = 8,         /* times that within a row: LU by rows is the quicker one */
     MOST_ROWS = 30000
 };
 /* Differences of up to this share of the largest entry are rounding. */
@@ -77,7 +79,33 @@ static bool is_symmetric(const double *dense, cmg_size n)
     return true;
 }
 
+/* By row operations, which leave out what is 0: of a narrow band, and without LAPACK. */
+static cmg_status invert_by_rows(cmg_context *ctx, cmg_size n, double *X)
+{
+    double *W = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, n * n, sizeof *W, &W));
+    memcpy(W, X, (size_t)(n * n) * sizeof *W);
+    const bool regular = cmgi_small_invert(n, W, false, X);
+    cmgi_free(ctx, W);
+    return regular ? CMG_OK
+                   : cmgi_fail(ctx, CMG_ERR_SINGULAR, "coarse matrix of %lld rows is singular",
+                               (long long)n);
+}
+
 #ifdef CMGI_HAVE_LAPACK
+/* Entries are within so many places of the diagonal. */
+static cmg_size band_of(const cmg_csr *A)
+{
+    cmg_size band = 0;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            const cmg_size off = A->indices[k] > i ? A->indices[k] - i : i - A->indices[k];
+            band = off > band ? off : band;
+        }
+    }
+    return band;
+}
+
 extern void dpotrf_(const char *uplo, const int *n, double *a, const int *lda, int *info);
 extern void dpotri_(const char *uplo, const int *n, double *a, const int *lda, int *info);
 extern void dgetrf_(const int *m, const int *n, double *a, const int *lda, int *pivots, int *info);
@@ -211,83 +239,28 @@ static cmg_status invert(cmg_context *ctx, const cmg_csr *A, bool symmetric, dou
     CMGI_CHECK(ctx, has_room(), CMG_ERR_MEMORY,
                "coarse matrix of %d rows: LAPACK may need 144 MB of addresses, which are not there",
                n);
-    if (!symmetric) {
-        *kind = CMGI_INVERSE_LU;
-        return invert_lu(ctx, n, X);
-    }
-    if (n > CMGI_SMALL_INVERSE && invert_cholesky(n, X)) {
+    if (symmetric && n > CMGI_SMALL_INVERSE && invert_cholesky(n, X)) {
         return CMG_OK;
     }
-    /* semidefinite or indefinite: the eigenvalues tell */
+    if (symmetric) {
+        expand(A, X);
+    }
+    *kind = CMGI_INVERSE_LU;
+    const bool narrow = BAND * band_of(A) <= n;
+    const cmg_status status = narrow ? invert_by_rows(ctx, n, X) : invert_lu(ctx, n, X);
+    if (status != CMG_ERR_SINGULAR || !symmetric) {
+        return status;
+    }
     *kind = CMGI_INVERSE_PSEUDO;
     return invert_pseudo(ctx, n, A, X);
 }
 #else
-static void eliminate(double *W, double *X, cmg_size n, cmg_size p)
-{
-    for (cmg_size i = 0; i < n; ++i) {
-        const double factor = W[i * n + p];
-        if (i == p || factor == 0) {
-            continue;
-        }
-        for (cmg_size j = 0; j < n; ++j) {
-            W[i * n + j] -= factor * W[p * n + j];
-            X[i * n + j] -= factor * X[p * n + j];
-        }
-    }
-}
-
-static void swap_rows(double *W, cmg_size n, cmg_size i, cmg_size p)
-{
-    for (cmg_size j = 0; i != p && j < n; ++j) {
-        const double kept = W[i * n + j];
-        W[i * n + j] = W[p * n + j];
-        W[p * n + j] = kept;
-    }
-}
-
 static cmg_status invert(cmg_context *ctx, const cmg_csr *A, bool symmetric, double *X,
                          cmgi_inverse_kind *kind)
 {
-    const cmg_size n = A->rows;
     (void)symmetric; /* row pivoting does not keep it */
-    double *W = NULL;
-    double norm = 0;
     *kind = CMGI_INVERSE_LU;
-    CMGI_TRY(cmgi_alloc(ctx, n * n, sizeof *W, &W));
-    memcpy(W, X, (size_t)(n * n) * sizeof *W);
-    memset(X, 0, (size_t)(n * n) * sizeof *X);
-    for (cmg_size k = 0; k < n * n; ++k) {
-        norm = fmax(norm, fabs(W[k]));
-    }
-    cmg_status status = CMG_OK;
-    for (cmg_size i = 0; i < n; ++i) {
-        X[i * n + i] = 1;
-    }
-    for (cmg_size p = 0; p < n; ++p) {
-        cmg_size best = p;
-        for (cmg_size i = p + 1; i < n; ++i) {
-            best = fabs(W[i * n + p]) > fabs(W[best * n + p]) ? i : best;
-        }
-        const double pivot = W[best * n + p];
-        if (fabs(pivot) <= 16.0 * (double)n * DBL_EPSILON * norm) {
-            status = cmgi_fail(ctx, CMG_ERR_SINGULAR,
-                               "coarse matrix of %lld rows is singular at column %lld; a "
-                               "pseudo-inverse needs a build "
-                               "with LAPACK",
-                               (long long)n, (long long)p);
-            break;
-        }
-        swap_rows(W, n, best, p);
-        swap_rows(X, n, best, p);
-        for (cmg_size j = 0; j < n; ++j) {
-            W[p * n + j] /= pivot;
-            X[p * n + j] /= pivot;
-        }
-        eliminate(W, X, n, p);
-    }
-    cmgi_free(ctx, W);
-    return status;
+    return invert_by_rows(ctx, A->rows, X);
 }
 #endif
 

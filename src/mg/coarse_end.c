@@ -42,8 +42,8 @@ static cmg_status build_inverse(const cmgi_setup *s, int last)
         CMGI_TRY_GOTO(done, cmgi_coarse_inverse(s->h, last, s->levels->level[last].perm, &options,
                                                 &s->levels->coarse, &kind));
         s->levels->symmetric_inverse = kind != CMGI_INVERSE_LU;
-        cmgi_note(s->levels, "coarse solve: %s of %lld row%s", how[kind], (long long)n,
-                  n == 1 ? "" : "s");
+        cmgi_note(s->levels, "%s solve: %s of %lld row%s", last == 0 ? "direct" : "coarse",
+                  how[kind], (long long)n, n == 1 ? "" : "s");
     }
 done:
     cmgi_free(ctx, X);
@@ -153,7 +153,7 @@ bool cmgi_setup_inverse(const cmgi_setup *s)
     if (s->options->cycle == CMG_CYCLE_NONE) {
         return false;
     }
-    if (s->envelope != NULL) {
+    if (s->envelope != NULL || s->direct) {
         return true;
     }
     if (s->options->coarse != CMG_COARSE_AUTO) {

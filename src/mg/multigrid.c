@@ -146,6 +146,7 @@ static cmgi_setup setup_of(cmgi_multigrid *mg)
                         .divided = mg->divided,
                         .envelope = mg->envelope,
                         .dominated = mg->dominated,
+                        .direct = mg->direct,
                         .apart = mg->apart,
                         .levels = &mg->levels};
 }
@@ -194,7 +195,14 @@ cmg_status cmgi_multigrid_build(cmgi_multigrid *mg)
 {
     cmgi_setup setup = setup_of(mg);
     cmg_krylov method;
-    CMGI_TRY(cmgi_setup_levels(&setup));
+    const cmg_status status = cmgi_setup_levels(&setup);
+    if (status == CMG_ERR_SINGULAR && mg->direct) {
+        mg->singular = true;
+        cmgi_multigrid_clear(mg);
+        CMGI_TRY(cmgi_multigrid_complete(mg));
+        return cmgi_multigrid_build(mg);
+    }
+    CMGI_TRY(status);
     cmgi_hierarchy_forget(setup.h); /* what it borrows first */
     cmgi_hierarchy_forget(mg->h);
     double begin = cmgi_seconds();

@@ -48,6 +48,7 @@ typedef struct cmgi_setup {
     cmgi_envelope *envelope;     /* solves the last level, NULL = none */
     bool apart;                  /* bounds of a level do not begin with those of the next */
     bool dominated;              /* it is smoothed by Jacobi */
+    bool direct;                 /* it is inverted, one level or more */
     bool semi;                   /* nested iteration is the first step of semi-iteration */
     cmgi_levels *levels;
 } cmgi_setup;
