@@ -7,6 +7,10 @@
 #include <petscdm.h>
 #include <petscksp.h>
 
+#ifdef PETSC_USE_COMPLEX
+#error "CascadeMG is real: take a PETSc of real scalars, with [[Re, -Im], [Im, Re]] for a complex A"
+#endif
+
 enum { PC_CMG_LEVELS = 32 };
 
 typedef struct PC_CMG {

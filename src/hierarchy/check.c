@@ -70,8 +70,9 @@ static cmg_status check_rows(cmg_context *ctx, const char *name, const cmgi_csr 
     CMGI_CHECK(ctx, A->indptr[bad + 1] > A->indptr[bad], CMG_ERR_ARG, "%s: row %lld is empty", name,
                (long long)bad);
     return cmgi_fail(ctx, CMG_ERR_ARG,
-                     "%s: row %lld: the diagonal is zero or missing; saddle points and graphs "
-                     "without a diagonal are out of scope (docs/when-not.md)",
+                     "%s: row %lld: the diagonal is zero or missing, and smoothing divides by it: "
+                     "put the rows in an order that has one, or of a saddle point take the block "
+                     "that has one (docs/when-not.md)",
                      name, (long long)bad);
 }
 
