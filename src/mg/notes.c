@@ -115,6 +115,20 @@ void cmgi_note_numbering(const cmgi_setup *s)
     }
 }
 
+/* Of the matrices of levels 0 to last. */
+static double entries_to(const cmg_hierarchy *h, int last)
+{
+    double sum = 0;
+    for (int l = 0; l <= last; ++l) {
+        const cmgi_resident *there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
+        const cmgi_csr *A = &h->level[l].A;
+        sum += (double)(there != NULL       ? there->rows.nnz
+                        : A->indptr != NULL ? A->indptr[A->rows]
+                                            : 0);
+    }
+    return sum;
+}
+
 void cmgi_note_completion(const cmgi_setup *s)
 {
     const cmgi_completion *c = s->completion;
@@ -136,10 +150,16 @@ void cmgi_note_completion(const cmgi_setup *s)
     if (c->appended > 0) {
         const int last = cmg_hierarchy_levels(s->h) - 1;
         const int first = last - c->appended + 1;
+        const double own = entries_to(s->h, 0); /* 0: divided among ranks */
+        char entries[48] = "";
+        if (own > 0) {
+            (void)snprintf(entries, sizeof entries, ", %.3g times the entries of A in all",
+                           entries_to(s->h, last) / own);
+        }
         cmgi_note(
-            s->levels, "algebraic levels %d to %d: %lld rows to %lld, by %s", first, last,
+            s->levels, "algebraic levels %d to %d: %lld rows to %lld%s, by %s", first, last,
             (long long)cmg_hierarchy_rows(s->h, first - 1),
-            (long long)cmg_hierarchy_rows(s->h, last),
+            (long long)cmg_hierarchy_rows(s->h, last), entries,
             c->method == CMG_COARSEN_LATTICE ? "every second point of the lattice that A is of"
             : c->method == CMG_COARSEN_AIR   ? "approximate ideal restriction, as flow rules in A"
             : c->method == CMG_COARSEN_CLASSICAL
