@@ -21,6 +21,7 @@
 #include "core/memory.h"
 #include "csr/resident.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -38,17 +39,14 @@ typedef struct sample {
     cmgi_csr A;
 } sample;
 
+/* Means over the rows of a sample. */
 typedef struct means {
-    double one;      /* what rows leave of a constant */
+    double one;      /* what a row leaves of a constant */
     double each;     /* the most of constants of each unknown */
-    double crossing; /* shares of the couplings: of the sign of the diagonal, between unknowns */
-    double positive; /* of that sign */
-    double strong;   /* share of the rows with a strong coupling between unknowns */
+    double positive; /* share of the couplings that have the sign of the diagonal */
+    double crossing; /* of these between unknowns */
+    double strong;   /* of the rows that have a strong coupling between unknowns */
 } means;
-
-/* Of a row: sizes of all entries, of the couplings, of those positive, of these between unknowns,
- * the largest negative coupling and the largest between unknowns. */
-enum { ALL, COUPLINGS, POSITIVE, CROSSING_ONES, LARGEST, LARGEST_CROSSING, SIZES };
 
 static cmg_status take_sample(const cmg_hierarchy *h, int level, int block, sample *s)
 {
@@ -65,66 +63,44 @@ static cmg_status take_sample(const cmg_hierarchy *h, int level, int block, samp
     return cmgi_rows_on_host(h->ctx, there != NULL ? &there->csr : &A, there, s->row, count, &s->A);
 }
 
-/* Sums of each unknown's entries of row r, and its sizes. */
-static void add_up(const sample *s, cmg_size r, int block, double sum[MOST], double size[SIZES])
-{
-    const cmg_index i = s->row[r];
-    double diagonal = 0;
-    for (cmg_size k = s->A.indptr[r]; k < s->A.indptr[r + 1]; ++k) {
-        diagonal += s->A.indices[k] == i ? s->A.values[k] : 0;
-    }
-    for (cmg_size k = s->A.indptr[r]; k < s->A.indptr[r + 1]; ++k) {
-        const cmg_index j = s->A.indices[k];
-        const double entry = fabs(s->A.values[k]);
-        const bool crossing = j % block != i % block;
-        sum[j % block] += s->A.values[k];
-        size[ALL] += entry;
-        if (j == i) {
-            continue;
-        }
-        size[COUPLINGS] += entry;
-        if (s->A.values[k] * diagonal > 0) {
-            size[POSITIVE] += entry;
-            size[CROSSING_ONES] += crossing ? entry : 0;
-        } else {
-            size[LARGEST] = fmax(size[LARGEST], entry);
-            size[LARGEST_CROSSING] = fmax(size[LARGEST_CROSSING], crossing ? entry : 0);
-        }
-    }
-}
-
 static means look(const sample *s, int block)
 {
     means of = {0};
-    double couplings = 0;
-    double rows = 0;
+    double rows = DBL_MIN;
+    double couplings = DBL_MIN;
     for (cmg_size r = 0; r < s->A.rows; ++r) {
+        const cmg_index i = s->row[r];
+        const double diagonal = cmgi_csr_entry(&s->A.view, r, i);
         double sum[MOST] = {0};
-        double size[SIZES] = {0};
         double all = 0;
-        double most = 0;
-        add_up(s, r, block, sum, size);
-        if (size[COUPLINGS] == 0) {
-            continue;
+        double beside = 0;
+        double most[3] = {0}; /* sum; coupling of the other sign, and between unknowns */
+        for (cmg_size k = s->A.indptr[r]; k < s->A.indptr[r + 1]; ++k) {
+            const double value = s->A.values[k];
+            const double size = s->A.indices[k] == i ? 0 : fabs(value);
+            const bool positive = value * diagonal > 0;
+            const bool crossing = s->A.indices[k] % block != i % block;
+            sum[s->A.indices[k] % block] += value;
+            all += value;
+            beside += size;
+            of.positive += positive ? size : 0;
+            of.crossing += positive && crossing ? size : 0;
+            most[1] = fmax(most[1], positive ? 0 : size);
+            most[2] = fmax(most[2], positive || !crossing ? 0 : size);
         }
         for (int c = 0; c < block; ++c) {
-            all += sum[c];
-            most = fmax(most, fabs(sum[c]));
+            most[0] = fmax(most[0], fabs(sum[c]));
         }
-        rows += 1;
-        of.one += fabs(all) / size[ALL];
-        of.each += most / size[ALL];
-        of.strong += size[LARGEST_CROSSING] > STRONG * size[LARGEST];
-        couplings += size[COUPLINGS];
-        of.positive += size[POSITIVE];
-        of.crossing += size[CROSSING_ONES];
+        if (beside > 0) {
+            rows += 1;
+            of.one += fabs(all) / (beside + fabs(diagonal));
+            of.each += most[0] / (beside + fabs(diagonal));
+            of.strong += most[2] > STRONG * most[1];
+            couplings += beside;
+        }
     }
-    of.one /= fmax(rows, 1);
-    of.each /= fmax(rows, 1);
-    of.strong /= fmax(rows, 1);
-    of.positive /= couplings > 0 ? couplings : 1;
-    of.crossing /= couplings > 0 ? couplings : 1;
-    return of;
+    return (means){of.one / rows, of.each / rows, of.positive / couplings, of.crossing / couplings,
+                   of.strong / rows};
 }
 
 /* What rows in which it has an entry of its size leave of column c of B. */
