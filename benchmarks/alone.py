@@ -207,7 +207,7 @@ def line_of(args, folder, A, known):
             peers["pyamg-air"] = ideal_restriction(A, b, f, args.repeat)
     if args.amgcl:
         peers["amgcl"] = amgcl(args.amgcl, folder, A, b, f["symmetric"], args.repeat)
-    entries = re.search(r"([\d.]+) times the entries of A in all", " ".join(told.get("notes", [])))
+    entries = re.search(r"A of all levels ([\d.]+)", " ".join(told.get("notes", [])))
     solved = {name: peer for name, peer in peers.items() if peer["solved"]}
     seconds = told["setup_seconds"] + told["solve_seconds"]
     line = {"unknowns": A.shape[0], "iterations": told["iterations"], "solved": told["solved"], "setup_seconds": told["setup_seconds"],

@@ -1,12 +1,10 @@
 /*
- * Preassembled dense operators: the inverse of the coarsest matrix, and several coarse levels
- * collapsed into the matrix of their cycle. Either is then applied as one product.
- *
- * Inversion: Cholesky (few rows by small_inverse.c, else LAPACK dpotrf, dpotri), or on a device
- * Gauss-Jordan (core/inverse_cuda.cu), for a symmetric A; if that meets a pivot that is zero to
- * rounding, the eigenvectors (dsyevd) give the Moore-Penrose inverse, which a pure Neumann problem
- * needs; LU (dgetrf, dgetri) for an unsymmetric A. Without LAPACK, Gauss-Jordan with row pivoting.
- * Where A takes constants alone to 0, which is the usual singular matrix, the inverse of
+ * The inverse of the coarsest matrix as a dense operator, applied as one product: by Cholesky (few
+ * rows on the calling thread, else LAPACK dpotrf, dpotri), or on a device by Gauss-Jordan
+ * (core/inverse_cuda.cu), of a symmetric definite A; else by LU (of a narrow band by rows, as
+ * without LAPACK, else dgetrf, dgetri), and of a symmetric singular one by its eigenvectors
+ * (dsyevd), the Moore-Penrose inverse. Where A takes constants alone to 0, which is the usual
+ * singular matrix, the inverse of
  *
  *     A + (tau / n) 1 1^T   is   A^+ + 1 / (tau n) 1 1^T
  *
@@ -18,8 +16,6 @@
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "mg/coarse.h"
 
-#include "mg/small_inverse.h"
-
 #include "csr/dense.h"
 #include "csr/small_dense.h"
 #include "spmv/formats.h"
@@ -28,7 +24,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #ifdef CMGI_HAVE_LAPACK
 #include <sys/mman.h>
@@ -64,15 +59,11 @@ static double largest(const double *dense, cmg_size count)
 
 static bool is_symmetric(const double *dense, cmg_size n)
 {
-    enum { TILE = 32 }; /* rows and columns of both halves stay in the cache */
     const double tolerance = SYMMETRIC * largest(dense, n * n);
-    for (cmg_size tile = 0; tile < n; tile += TILE) {
-        const cmg_size after = tile + TILE < n ? tile + TILE : n;
-        for (cmg_size i = tile; i < n; ++i) {
-            for (cmg_size j = tile; j < after && j < i; ++j) {
-                if (fabs(dense[i * n + j] - dense[j * n + i]) > tolerance) {
-                    return false;
-                }
+    for (cmg_size i = 0; i < n; ++i) {
+        for (cmg_size j = 0; j < i; ++j) {
+            if (fabs(dense[i * n + j] - dense[j * n + i]) > tolerance) {
+                return false;
             }
         }
     }
@@ -264,6 +255,73 @@ static cmg_status invert(cmg_context *ctx, const cmg_csr *A, bool symmetric, dou
 }
 #endif
 
+static double dot(cmg_size n, const double *a, const double *b)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (cmg_size k = 0; k < n; ++k) {
+        sum += a[k] * b[k];
+    }
+    return sum;
+}
+
+/* The power of two whose square times a[i, i] is in [1, 4), 0 where that is not positive. */
+static double scale_of(const double *A, cmg_size n, cmg_size i)
+{
+    int e = 0;
+    const double d = A[i * n + i];
+    (void)frexp(d, &e);
+    return d > 0 && isfinite(d) ? ldexp(1, -(int)floor((e - 1) / 2.0)) : 0;
+}
+
+cmg_status cmgi_small_inverse(cmg_context *ctx, cmg_size n, double *X, bool *definite)
+{
+    double *L = NULL;
+    double *V = NULL; /* row c has column c of W */
+    double *scale = NULL;
+    double norm = 0;
+    cmg_status status = CMG_OK;
+    *definite = false;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *scale, &scale));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * n, sizeof *L, &L));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * n, sizeof *V, &V));
+    for (cmg_size i = 0; i < n; ++i) {
+        scale[i] = scale_of(X, n, i);
+    }
+    for (cmg_size k = 0; k < n * n; ++k) {
+        L[k] = scale[k / n] * X[k] * scale[k % n];
+        norm = fmax(norm, fabs(L[k]));
+    }
+    for (cmg_size i = 0; i < n; ++i) {
+        double *Li = L + i * n;
+        for (cmg_size j = 0; j < i; ++j) {
+            Li[j] = (Li[j] - dot(j, Li, L + j * n)) * L[j * n + j];
+        }
+        const double pivot = Li[i] - dot(i, Li, Li);
+        if (!(pivot > 16.0 * (double)n * DBL_EPSILON * norm)) {
+            goto done;
+        }
+        Li[i] = 1 / sqrt(pivot);
+    }
+    for (cmg_size c = 0; c < n; ++c) {
+        double *v = V + c * n;
+        v[c] = L[c * n + c];
+        for (cmg_size i = c + 1; i < n; ++i) {
+            v[i] = -dot(i - c, L + i * n + c, v + c) * L[i * n + i];
+        }
+    }
+    for (cmg_size i = 0; i < n; ++i) {
+        for (cmg_size j = 0; j <= i; ++j) {
+            X[i * n + j] = scale[i] * scale[j] * dot(n - i, V + i * n + i, V + j * n + i);
+            X[j * n + i] = X[i * n + j];
+        }
+    }
+    *definite = true;
+done:
+    CMGI_FREE(ctx, L, V, scale);
+    return status;
+}
+
 /* Where *definite, X has become its inverse; n > 0. */
 static cmg_status invert_positive(cmg_context *ctx, cmg_size n, double *X, bool *definite)
 {
@@ -337,58 +395,6 @@ cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X,
         (void)lift_constants(A->rows, X);
     }
     return definite ? CMG_OK : invert(ctx, A, symmetric, X, kind);
-}
-
-int cmgi_unit_columns(const cmg_context *ctx, cmg_size n)
-{
-    const cmg_size most = ctx->backend->unit_columns > 1 ? ctx->backend->unit_columns : 1;
-    const cmg_size batches = n > most ? (n + most - 1) / most : 1;
-    const cmg_size each = ((n + batches - 1) / batches + 3) / 4 * 4;
-    return (int)(each < most ? each : most);
-}
-
-/*
- * Columns j .. j + k - 1 are the images of unit vectors, k at once. The n rows of k values that
- * have these unit vectors as columns are a window of 2 n rows, zero but for ones on the diagonal
- * from row n on: it begins at row n - j.
- */
-cmg_status cmgi_dense_cycle(cmg_context *ctx, cmgi_cycle *cycle, cmg_size n, double *X)
-{
-    const cmgi_backend *on = ctx->backend;
-    const cmg_precision p = cmgi_cycle_precision(cycle);
-    const size_t size = cmgi_precision_bytes(p);
-    const cmg_size k = cycle->columns;
-    void *one = NULL;
-    char *units = NULL;
-    void *image = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, size, &one));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 2 * n * k, size, &units));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n * k, size, &image));
-    const cmgi_block_copy diagonal = {.rows = n < k ? n : k,
-                                      .columns = 1,
-                                      .from = p,
-                                      .x = one,
-                                      .to = p,
-                                      .y = units + (size_t)(n * k) * size,
-                                      .y_row = k + 1};
-    CMGI_TRY_GOTO(done, on->fill(ctx, p, 1, 1.0, one));
-    CMGI_TRY_GOTO(done, on->fill(ctx, p, 2 * n * k, 0.0, units));
-    CMGI_TRY_GOTO(done, on->copy_block(ctx, &diagonal));
-    for (cmg_size j = 0; j < n; j += k) {
-        const cmgi_block_copy columns = {.rows = n,
-                                         .columns = n - j < k ? n - j : k,
-                                         .from = p,
-                                         .x = image,
-                                         .x_row = k,
-                                         .y = X + j,
-                                         .y_row = n};
-        CMGI_TRY_GOTO(done, cmgi_cycle_run(cycle, units + (size_t)((n - j) * k) * size, image));
-        CMGI_TRY_GOTO(done, on->copy_block(ctx, &columns));
-    }
-done:
-    CMGI_FREE_DEVICE(ctx, one, units, image);
-    return status;
 }
 
 /* Y = X with rows and columns in the order of perm. */

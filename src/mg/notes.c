@@ -45,22 +45,28 @@ cmg_status cmgi_note_smoother(const cmgi_setup *s, int last)
 {
     const cmgi_smoother *smoother = &s->levels->level[0].smoother;
     const char *chosen = s->dominated ? "jacobi" : smoother->chosen;
+    const int divided = s->divided != NULL ? s->divided->count : 0;
     char dampings[CMGI_NOTE / 2] = "";
     size_t used = 0;
-    double nnz[2] = {0, (double)s->levels->level[0].A->nnz}; /* of M and A */
+    double nnz[3] = {0, (double)s->levels->level[0].A->nnz, 0}; /* of M, A, and A of all levels */
     for (int f = 0; f < smoother->factors; ++f) {
         nnz[0] += (double)smoother->factor[f]->nnz;
     }
-    CMGI_TRY(cmgi_all_sum(s->ctx, nnz, 2));
+    for (int l = 0; l < cmgi_setup_count(s->h, s->options); ++l) {
+        nnz[2] += (double)s->levels->level[l].A->nnz / (l < divided ? 1 : cmgi_ranks(s->ctx));
+    }
+    CMGI_TRY(cmgi_all_sum(s->ctx, nnz, 3));
     for (int j = 0; j < smoother->stages && used < sizeof dampings; ++j) {
         const int n =
             snprintf(dampings + used, sizeof dampings - used, " %.4g", smoother->omega[j]);
         used += n > 0 ? (size_t)n : 0;
     }
-    cmgi_note(s->levels, "smoother %s%s%s: %d factor%s, %.2f times the entries of A, damping%s%s",
+    cmgi_note(s->levels,
+              "smoother %s%s%s: %d factor%s, %.2f times the entries of A (A of all levels %.3g), "
+              "damping%s%s",
               s->options->smoother, chosen[0] != '\0' ? ", " : "", chosen, smoother->factors,
-              smoother->factors == 1 ? "" : "s", nnz[0] / nnz[1], smoother->stages == 1 ? "" : "s",
-              dampings);
+              smoother->factors == 1 ? "" : "s", nnz[0] / nnz[1], nnz[2] / nnz[1],
+              smoother->stages == 1 ? "" : "s", dampings);
     note_choices(s, last);
     return CMG_OK;
 }
@@ -115,20 +121,6 @@ void cmgi_note_numbering(const cmgi_setup *s)
     }
 }
 
-/* Of the matrices of levels 0 to last. */
-static double entries_to(const cmg_hierarchy *h, int last)
-{
-    double sum = 0;
-    for (int l = 0; l <= last; ++l) {
-        const cmgi_resident *there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
-        const cmgi_csr *A = &h->level[l].A;
-        sum += (double)(there != NULL       ? there->rows.nnz
-                        : A->indptr != NULL ? A->indptr[A->rows]
-                                            : 0);
-    }
-    return sum;
-}
-
 void cmgi_note_completion(const cmgi_setup *s)
 {
     const cmgi_completion *c = s->completion;
@@ -150,16 +142,10 @@ void cmgi_note_completion(const cmgi_setup *s)
     if (c->appended > 0) {
         const int last = cmg_hierarchy_levels(s->h) - 1;
         const int first = last - c->appended + 1;
-        const double own = entries_to(s->h, 0); /* 0: divided among ranks */
-        char entries[48] = "";
-        if (own > 0) {
-            (void)snprintf(entries, sizeof entries, ", %.3g times the entries of A in all",
-                           entries_to(s->h, last) / own);
-        }
         cmgi_note(
-            s->levels, "algebraic levels %d to %d: %lld rows to %lld%s, by %s", first, last,
+            s->levels, "algebraic levels %d to %d: %lld rows to %lld, by %s", first, last,
             (long long)cmg_hierarchy_rows(s->h, first - 1),
-            (long long)cmg_hierarchy_rows(s->h, last), entries,
+            (long long)cmg_hierarchy_rows(s->h, last),
             c->method == CMG_COARSEN_LATTICE ? "every second point of the lattice that A is of"
             : c->method == CMG_COARSEN_AIR   ? "approximate ideal restriction, as flow rules in A"
             : c->method == CMG_COARSEN_CLASSICAL

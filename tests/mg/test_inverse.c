@@ -2,7 +2,6 @@
  * by plain loops. */
 #include "core/backend.h"
 #include "mg/coarse.h"
-#include "mg/small_inverse.h"
 #include "test.h"
 
 #include <float.h>
