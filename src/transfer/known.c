@@ -127,19 +127,8 @@ static double rest_of(const sample *s, const double *B, int vectors, int c)
     return rows > 0 ? sum / rows : 1;
 }
 
-/* Column c is a number for each unknown of a node. */
-static bool is_constant(const double *B, cmg_size n, int block, int vectors, int c)
-{
-    cmg_size i = block;
-    while (i < n && fabs(B[i * vectors + c] - B[i % block * vectors + c]) <=
-                        1e-12 * fabs(B[i % block * vectors + c])) {
-        ++i;
-    }
-    return i >= n;
-}
-
 /* B becomes `constants` vectors of one for an unknown each, and those of its columns that are taken
- * and the others do not give. */
+ * and the others do not give; NULL where these are none. */
 static cmg_status combine(cmg_context *ctx, cmg_size n, int constants, const bool *taken,
                           cmgi_known *k)
 {
@@ -159,8 +148,10 @@ static cmg_status combine(cmg_context *ctx, cmg_size n, int constants, const boo
     cmgi_free(ctx, k->B);
     k->B = NULL;
     k->vectors = space.count;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * space.count, sizeof *v, &k->B));
-    for (cmg_size e = 0; e < n * space.count; ++e) {
+    if (space.count > constants) {
+        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * space.count, sizeof *v, &k->B));
+    }
+    for (cmg_size e = 0; k->B != NULL && e < n * space.count; ++e) {
         k->B[e] = space.q[e % space.count * n + e / space.count];
     }
 done:
@@ -169,45 +160,33 @@ done:
     return status;
 }
 
-/* Of vectors that are given, or rotations, those that A agrees to. */
+/* Of vectors that are given, or rotations, those that A agrees to, beside constants. */
 static cmg_status choose(const cmg_hierarchy *h, int level, const sample *s, const means *of,
                          bool aggregates, cmgi_known *k)
 {
-    const cmg_size n = cmg_hierarchy_rows(h, level);
     const bool given = cmgi_hierarchy_vector(h, level, "nullspace", NULL) != NULL;
     const bool near = of->one <= NEAR;
-    const bool scalar = !k->joined && near && of->positive < OF_SYSTEMS;
+    const bool scalar = !aggregates && !k->joined && near && of->positive < OF_SYSTEMS;
+    const size_t used = strlen(k->text);
     bool *taken = NULL;
-    int constant = 0;
-    int kept = 0;
+    int count = 0;
     double worst = 0;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc(h->ctx, k->vectors, sizeof *taken, &taken));
     for (int c = 0; c < k->vectors; ++c) {
         const double rest = rest_of(s, k->B, k->vectors, c);
-        const bool like = is_constant(k->B, n, k->block, k->vectors, c);
-        taken[c] = !like && rest <= NEAR && (aggregates || !scalar);
+        taken[c] = rest <= NEAR && !scalar;
         worst = fmax(worst, rest);
-        constant += like;
-        kept += taken[c];
+        count += taken[c];
     }
-    const size_t used = strlen(k->text);
-    if (constant == k->vectors) {
-        (void)snprintf(k->text + used, sizeof k->text - used, "%svectors given are constants",
-                       used > 0 ? "; " : "");
-    } else {
-        (void)snprintf(k->text + used, sizeof k->text - used,
-                       "%s%d of %d vectors taken: A leaves up to %.2g %%%s", used > 0 ? "; " : "",
-                       kept, k->vectors - constant, 100 * worst,
-                       scalar && !aggregates ? ", and of one unknown constants do" : "");
-    }
+    (void)snprintf(k->text + used, sizeof k->text - used, "%s%d of %d vectors taken: %s%.2g %%",
+                   used > 0 ? "; " : "", count, k->vectors,
+                   scalar ? "constants do for one unknown, A leaves up to " : "A leaves up to ",
+                   100 * worst);
     k->block = k->joined ? k->block : 1;
-    if (kept == 0) {
-        cmgi_free(h->ctx, k->B);
-        k->B = NULL;
-        k->vectors = k->block;
-    } else if (given || !near || kept + constant < k->vectors) {
-        status = combine(h->ctx, n, near ? k->block : 0, taken, k);
+    if (given || !near || count < k->vectors) { /* else they are translations and rotations */
+        status = combine(h->ctx, cmg_hierarchy_rows(h, level), near || count == 0 ? k->block : 0,
+                         taken, k);
     }
 done:
     cmgi_free(h->ctx, taken);

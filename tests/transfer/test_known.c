@@ -166,8 +166,8 @@ TEST(couplings_decide_what_a_node_is)
     }
     const int scalar = iterations(&strong, &(beside){1, 0, NULL, NULL}, NULL);
     const int nodes = iterations(&strong, &(beside){2, 0, NULL, NULL}, "block_size 2 taken");
-    const int rigid = iterations(&strong, &(beside){2, 0, NULL, x}, "1 of 1 vectors taken");
-    const int given = iterations(&strong, &(beside){2, 3, modes, NULL}, "1 of 2 vectors taken");
+    const int rigid = iterations(&strong, &(beside){2, 0, NULL, x}, "3 of 3 vectors taken");
+    const int given = iterations(&strong, &(beside){2, 3, modes, NULL}, "2 of 3 vectors taken");
     CHECK(rigid < nodes && nodes < scalar && given <= rigid + 1);
 }
 
