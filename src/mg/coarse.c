@@ -1,15 +1,14 @@
 /*
  * The inverse of the coarsest matrix as a dense operator, applied as one product: by Cholesky (few
  * rows on the calling thread, else LAPACK dpotrf, dpotri), or on a device by Gauss-Jordan
- * (core/inverse_cuda.cu), of a symmetric definite A; else by LU (of a narrow band by rows, as
- * without LAPACK, else dgetrf, dgetri), and of a symmetric singular one by its eigenvectors
- * (dsyevd), the Moore-Penrose inverse. Where A takes constants alone to 0, which is the usual
- * singular matrix, the inverse of
+ * (core/inverse_cuda.cu), of a symmetric definite A; of a semidefinite one a symmetric X with
+ * A X A = A, for which unknowns of pivots that are zero to rounding stay at 0; else by LU (of a
+ * narrow band by rows, as without LAPACK, else dgetrf, dgetri). Where A takes constants alone to 0,
+ * which is the usual singular matrix, the inverse of
  *
  *     A + (tau / n) 1 1^T   is   A^+ + 1 / (tau n) 1 1^T
  *
- * by Cholesky, a tenth of the time of the eigenvectors; tau is the mean of the diagonal. Of an
- * unsymmetric A that is inverted by LU.
+ * by Cholesky, or of an unsymmetric A by LU; tau is the mean of the diagonal.
  *
  * Source  Golub and Van Loan, Matrix Computations, 2013, sections 3.4, 4.2 and 5.5.2.
  */
@@ -102,9 +101,6 @@ extern void dpotri_(const char *uplo, const int *n, double *a, const int *lda, i
 extern void dgetrf_(const int *m, const int *n, double *a, const int *lda, int *pivots, int *info);
 extern void dgetri_(const int *n, double *a, const int *lda, const int *pivots, double *work,
                     const int *lwork, int *info);
-extern void dsyevd_(const char *jobz, const char *uplo, const int *n, double *a, const int *lda,
-                    double *w, double *work, const int *lwork, int *iwork, const int *liwork,
-                    int *info);
 
 /* True on success; X holds A on entry and is spoilt on failure. A pivot zero to rounding is a
  * failure. */
@@ -159,100 +155,22 @@ done:
     return status;
 }
 
-/* X = sum over eigenvalues that are not zero to rounding of v v^T / lambda. */
-static void sum_eigenvectors(int n, const double *V, const double *lambda, double *X)
-{
-    const double cut = fmax(fabs(lambda[0]), fabs(lambda[n - 1])) * 16.0 * n * DBL_EPSILON;
-    memset(X, 0, (size_t)n * (size_t)n * sizeof *X);
-    for (cmg_size k = 0; k < n; ++k) {
-        if (fabs(lambda[k]) <= cut) {
-            continue;
-        }
-        const double *v = V + k * n;
-        for (cmg_size i = 0; i < n; ++i) {
-            const double scaled = v[i] / lambda[k];
-            for (cmg_size j = 0; j < n; ++j) {
-                X[i * n + j] += scaled * v[j];
-            }
-        }
-    }
-}
-
-static cmg_status invert_pseudo(cmg_context *ctx, int n, const cmg_csr *A, double *X)
-{
-    const int lwork = 1 + 6 * n + 2 * n * n;
-    const int liwork = 3 + 5 * n;
-    double *V = NULL;
-    double *lambda = NULL;
-    double *work = NULL;
-    int *iwork = NULL;
-    int info = 0;
-    cmg_status status = CMG_OK;
-    CMGI_CHECK(ctx, n <= 20000, CMG_ERR_SINGULAR,
-               "coarse matrix of %d rows is singular and too large for a pseudo-inverse", n);
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, (cmg_size)n * n, sizeof *V, &V));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *lambda, &lambda));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, lwork, sizeof *work, &work));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, liwork, sizeof *iwork, &iwork));
-    expand(A, V);
-    dsyevd_("V", "L", &n, V, &n, lambda, work, &lwork, iwork, &liwork, &info);
-    if (info != 0) {
-        status = cmgi_fail(ctx, CMG_ERR_SINGULAR,
-                           "eigenvalues of the coarse matrix of %d rows were not found", n);
-        goto done;
-    }
-    sum_eigenvectors(n, V, lambda, X);
-done:
-    CMGI_FREE(ctx, V, lambda, work, iwork);
-    return status;
-}
-
 /*
  * OpenBLAS takes 128 MB of addresses for its own work at its first call, and where it gets none it
  * asks again for ever (blas_memory_alloc). As many are asked for first in the same way, and given
  * back: pages that nobody touches cost nothing.
  */
-static bool has_room(void)
+static cmg_status check_room(cmg_context *ctx, cmg_size n)
 {
     enum { ROOM = 144 << 20 };
     void *room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (room != MAP_FAILED) {
-        (void)munmap(room, ROOM);
-    }
-    return room != MAP_FAILED;
+    CMGI_CHECK(ctx, room != MAP_FAILED, CMG_ERR_MEMORY,
+               "coarse matrix of %d rows: LAPACK may need 144 MB of addresses, which are not there",
+               (int)n);
+    (void)munmap(room, ROOM);
+    return CMG_OK;
 }
 
-/* X is A, and becomes its inverse. */
-static cmg_status invert(cmg_context *ctx, const cmg_csr *A, bool symmetric, double *X,
-                         cmgi_inverse_kind *kind)
-{
-    const int n = (int)A->rows;
-    CMGI_CHECK(ctx, has_room(), CMG_ERR_MEMORY,
-               "coarse matrix of %d rows: LAPACK may need 144 MB of addresses, which are not there",
-               n);
-    if (symmetric && n > CMGI_SMALL_INVERSE && invert_cholesky(n, X)) {
-        return CMG_OK;
-    }
-    if (symmetric) {
-        expand(A, X);
-    }
-    *kind = CMGI_INVERSE_LU;
-    const bool narrow = BAND * band_of(A) <= n;
-    const cmg_status status = narrow ? invert_by_rows(ctx, n, X) : invert_lu(ctx, n, X);
-    if (status != CMG_ERR_SINGULAR || !symmetric) {
-        return status;
-    }
-    *kind = CMGI_INVERSE_PSEUDO;
-    return invert_pseudo(ctx, n, A, X);
-}
-#else
-static cmg_status invert(cmg_context *ctx, const cmg_csr *A, bool symmetric, double *X,
-                         cmgi_inverse_kind *kind)
-{
-    (void)symmetric; /* row pivoting does not keep it */
-    *kind = CMGI_INVERSE_LU;
-    return invert_by_rows(ctx, A->rows, X);
-}
 #endif
 
 static double dot(cmg_size n, const double *a, const double *b)
@@ -265,21 +183,22 @@ static double dot(cmg_size n, const double *a, const double *b)
     return sum;
 }
 
-/* The power of two whose square times a[i, i] is in [1, 4), 0 where that is not positive. */
+/* The power of two whose square times |a[i, i]| is in [1, 4), 1 where that is 0 or no number. */
 static double scale_of(const double *A, cmg_size n, cmg_size i)
 {
     int e = 0;
     const double d = A[i * n + i];
     (void)frexp(d, &e);
-    return d > 0 && isfinite(d) ? ldexp(1, -(int)floor((e - 1) / 2.0)) : 0;
+    return d != 0 && isfinite(d) ? ldexp(1, -(int)floor((e - 1) / 2.0)) : 1;
 }
 
-cmg_status cmgi_small_inverse(cmg_context *ctx, cmg_size n, double *X, bool *definite)
+cmg_status cmgi_small_inverse(cmg_context *ctx, cmg_size n, bool singular, double *X,
+                              bool *definite)
 {
     double *L = NULL;
     double *V = NULL; /* row c has column c of W */
     double *scale = NULL;
-    double norm = 0;
+    double tiny = 0;
     cmg_status status = CMG_OK;
     *definite = false;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *scale, &scale));
@@ -290,18 +209,22 @@ cmg_status cmgi_small_inverse(cmg_context *ctx, cmg_size n, double *X, bool *def
     }
     for (cmg_size k = 0; k < n * n; ++k) {
         L[k] = scale[k / n] * X[k] * scale[k % n];
-        norm = fmax(norm, fabs(L[k]));
+        tiny = fmax(tiny, 16.0 * (double)n * DBL_EPSILON * fabs(L[k]));
     }
     for (cmg_size i = 0; i < n; ++i) {
         double *Li = L + i * n;
+        double left = 0; /* in columns of zero pivots, where semidefinite matrices have as little */
         for (cmg_size j = 0; j < i; ++j) {
-            Li[j] = (Li[j] - dot(j, Li, L + j * n)) * L[j * n + j];
+            const double entry = Li[j] - dot(j, Li, L + j * n);
+            left = L[j * n + j] == 0 ? fmax(left, fabs(entry)) : left;
+            Li[j] = entry * L[j * n + j];
         }
         const double pivot = Li[i] - dot(i, Li, Li);
-        if (!(pivot > 16.0 * (double)n * DBL_EPSILON * norm)) {
+        const bool positive = pivot > tiny;
+        if (!(left * left <= 16 * tiny) || (!positive && (!singular || !(pivot >= -tiny)))) {
             goto done;
         }
-        Li[i] = 1 / sqrt(pivot);
+        Li[i] = positive ? 1 / sqrt(pivot) : 0;
     }
     for (cmg_size c = 0; c < n; ++c) {
         double *v = V + c * n;
@@ -322,13 +245,20 @@ done:
     return status;
 }
 
-/* Where *definite, X has become its inverse; n > 0. */
+/* Where *definite, X has become its inverse, else it may be spoilt. */
 static cmg_status invert_positive(cmg_context *ctx, cmg_size n, double *X, bool *definite)
 {
     if (n >= BY_BACKEND && ctx->backend->invert != NULL) {
         return ctx->backend->invert(ctx, n, largest(X, n * n), X, definite);
     }
-    return n > 0 && n <= CMGI_SMALL_INVERSE ? cmgi_small_inverse(ctx, n, X, definite) : CMG_OK;
+#ifdef CMGI_HAVE_LAPACK
+    if (n > CMGI_SMALL_INVERSE) {
+        CMGI_TRY(check_room(ctx, n));
+        *definite = invert_cholesky((int)n, X);
+        return CMG_OK;
+    }
+#endif
+    return n > 0 ? cmgi_small_inverse(ctx, n, false, X, definite) : CMG_OK;
 }
 
 static bool takes_constants_to_zero(const double *A, cmg_size n, double roundings)
@@ -370,6 +300,26 @@ static cmg_status invert_past_constants(cmg_context *ctx, cmg_size n, double *X,
     return CMG_OK;
 }
 
+/* X is A, or what was made of an unsymmetric one, and becomes its inverse. */
+static cmg_status invert(cmg_context *ctx, const cmg_csr *A, bool symmetric, double *X,
+                         cmgi_inverse_kind *kind)
+{
+    const cmg_size n = A->rows;
+    bool semidefinite = false;
+    if (symmetric) {
+        expand(A, X);
+        CMGI_TRY(cmgi_small_inverse(ctx, n, true, X, &semidefinite));
+    }
+    *kind = semidefinite ? CMGI_INVERSE_PSEUDO : CMGI_INVERSE_LU;
+#ifdef CMGI_HAVE_LAPACK
+    if (!semidefinite && BAND * band_of(A) > n) {
+        CMGI_TRY(check_room(ctx, n));
+        return invert_lu(ctx, (int)n, X);
+    }
+#endif
+    return semidefinite ? CMG_OK : invert_by_rows(ctx, n, X);
+}
+
 cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X,
                               cmgi_inverse_kind *kind)
 {
@@ -385,9 +335,6 @@ cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X,
     if (symmetric && takes_constants_to_zero(X, A->rows, 64)) {
         *kind = CMGI_INVERSE_PSEUDO;
         CMGI_TRY(invert_past_constants(ctx, A->rows, X, &definite));
-        if (!definite) {
-            expand(A, X);
-        }
     } else if (symmetric) {
         CMGI_TRY(invert_positive(ctx, A->rows, X, &definite));
     } else if (takes_constants_to_zero(X, A->rows, 16.0 * (double)A->rows)) {
