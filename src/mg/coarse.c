@@ -47,18 +47,9 @@ static void expand(const cmg_csr *A, double *dense)
     }
 }
 
-static double largest(const double *dense, cmg_size count)
-{
-    double norm = 0;
-    for (cmg_size k = 0; k < count; ++k) {
-        norm = fmax(norm, fabs(dense[k]));
-    }
-    return norm;
-}
-
 static bool is_symmetric(const double *dense, cmg_size n)
 {
-    const double tolerance = SYMMETRIC * largest(dense, n * n);
+    const double tolerance = SYMMETRIC * cmgi_largest(n * n, dense);
     for (cmg_size i = 0; i < n; ++i) {
         for (cmg_size j = 0; j < i; ++j) {
             if (fabs(dense[i * n + j] - dense[j * n + i]) > tolerance) {
@@ -107,7 +98,7 @@ extern void dgetri_(const int *n, double *a, const int *lda, const int *pivots, 
 static bool invert_cholesky(int n, double *X)
 {
     int info = 0;
-    const double norm = largest(X, (cmg_size)n * n);
+    const double norm = cmgi_largest((cmg_size)n * n, X);
     dpotrf_("L", &n, X, &n, &info);
     if (info != 0) {
         return false;
@@ -132,7 +123,7 @@ static cmg_status invert_lu(cmg_context *ctx, int n, double *X)
     int *pivots = NULL;
     double *work = NULL;
     const int lwork = 64 * n;
-    const double norm = largest(X, (cmg_size)n * n);
+    const double norm = cmgi_largest((cmg_size)n * n, X);
     int info = 0;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *pivots, &pivots));
@@ -173,16 +164,6 @@ static cmg_status check_room(cmg_context *ctx, cmg_size n)
 
 #endif
 
-static double dot(cmg_size n, const double *a, const double *b)
-{
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (cmg_size k = 0; k < n; ++k) {
-        sum += a[k] * b[k];
-    }
-    return sum;
-}
-
 /* The power of two whose square times |a[i, i]| is in [1, 4), 1 where that is 0 or no number. */
 static double scale_of(const double *A, cmg_size n, cmg_size i)
 {
@@ -215,11 +196,11 @@ cmg_status cmgi_small_inverse(cmg_context *ctx, cmg_size n, bool singular, doubl
         double *Li = L + i * n;
         double left = 0; /* in columns of zero pivots, where semidefinite matrices have as little */
         for (cmg_size j = 0; j < i; ++j) {
-            const double entry = Li[j] - dot(j, Li, L + j * n);
+            const double entry = Li[j] - cmgi_dot(j, Li, L + j * n);
             left = L[j * n + j] == 0 ? fmax(left, fabs(entry)) : left;
             Li[j] = entry * L[j * n + j];
         }
-        const double pivot = Li[i] - dot(i, Li, Li);
+        const double pivot = Li[i] - cmgi_dot(i, Li, Li);
         const bool positive = pivot > tiny;
         if (!(left * left <= 16 * tiny) || (!positive && (!singular || !(pivot >= -tiny)))) {
             goto done;
@@ -230,12 +211,12 @@ cmg_status cmgi_small_inverse(cmg_context *ctx, cmg_size n, bool singular, doubl
         double *v = V + c * n;
         v[c] = L[c * n + c];
         for (cmg_size i = c + 1; i < n; ++i) {
-            v[i] = -dot(i - c, L + i * n + c, v + c) * L[i * n + i];
+            v[i] = -cmgi_dot(i - c, L + i * n + c, v + c) * L[i * n + i];
         }
     }
     for (cmg_size i = 0; i < n; ++i) {
         for (cmg_size j = 0; j <= i; ++j) {
-            X[i * n + j] = scale[i] * scale[j] * dot(n - i, V + i * n + i, V + j * n + i);
+            X[i * n + j] = scale[i] * scale[j] * cmgi_dot(n - i, V + i * n + i, V + j * n + i);
             X[j * n + i] = X[i * n + j];
         }
     }
@@ -249,7 +230,7 @@ done:
 static cmg_status invert_positive(cmg_context *ctx, cmg_size n, double *X, bool *definite)
 {
     if (n >= BY_BACKEND && ctx->backend->invert != NULL) {
-        return ctx->backend->invert(ctx, n, largest(X, n * n), X, definite);
+        return ctx->backend->invert(ctx, n, cmgi_largest(n * n, X), X, definite);
     }
 #ifdef CMGI_HAVE_LAPACK
     if (n > CMGI_SMALL_INVERSE) {
@@ -263,7 +244,7 @@ static cmg_status invert_positive(cmg_context *ctx, cmg_size n, double *X, bool 
 
 static bool takes_constants_to_zero(const double *A, cmg_size n, double roundings)
 {
-    const double tolerance = roundings * DBL_EPSILON * largest(A, n * n);
+    const double tolerance = roundings * DBL_EPSILON * cmgi_largest(n * n, A);
     bool zero = n > 1;
     for (cmg_size i = 0; i < n && zero; ++i) {
         double sum = 0;

@@ -313,11 +313,7 @@ static cmg_status give_limits(cmg_solver *s, const cmg_solver_options *o)
     if (own.max_it != s->mg.options.max_it) { /* their histories are as long */
         drop_columns(s);
     }
-    s->mg.options.rtol = own.rtol;
-    s->mg.options.atol = own.atol;
-    s->mg.options.max_it = own.max_it;
-    s->mg.options.monitor = own.monitor;
-    s->mg.options.monitor_user = own.monitor_user;
+    s->mg.options = own;
     return CMG_OK;
 }
 

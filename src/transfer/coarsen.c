@@ -145,13 +145,9 @@ done:
     return status;
 }
 
-static bool is_finite(const cmgi_csr *M)
+static bool is_finite(cmg_context *ctx, const cmgi_csr *M)
 {
-    double sum = 0;
-    for (cmg_size k = 0; k < M->indptr[M->rows]; ++k) {
-        sum += M->values[k] * 0;
-    }
-    return sum == 0;
+    return cmgi_first_not_finite(ctx, M->indptr[M->rows], M->values) < 0;
 }
 
 static cmg_status multiply(const cmg_hierarchy *h, next_level *next, cmgi_csr *coarse)
@@ -185,7 +181,7 @@ static cmg_status form_coarse(const cmg_hierarchy *h, next_level *next, cmgi_csr
         *sound =
             P->there->facts.not_finite < 0 && facts->not_finite < 0 && facts->zero_diagonal < 0;
     } else {
-        *sound = is_finite(P) && is_finite(coarse) && cmgi_csr_has_diagonal(coarse);
+        *sound = is_finite(h->ctx, P) && is_finite(h->ctx, coarse) && cmgi_csr_has_diagonal(coarse);
     }
     return CMG_OK;
 }
@@ -204,29 +200,25 @@ static cmg_status append(cmg_hierarchy *h, next_level *next, bool *added)
         goto done;
     }
     ++h->levels;
-    status = cmgi_hierarchy_take_csr(h, l, CMG_ROLE_P, NULL, 0, &next->P);
-    if (status == CMG_OK && cmgi_csr_given(&next->R)) {
-        status = cmgi_hierarchy_take_csr(h, l, CMG_ROLE_R, NULL, 0, &next->R);
+    CMGI_TRY_GOTO(failed, cmgi_hierarchy_take_csr(h, l, CMG_ROLE_P, NULL, 0, &next->P));
+    if (cmgi_csr_given(&next->R)) {
+        CMGI_TRY_GOTO(failed, cmgi_hierarchy_take_csr(h, l, CMG_ROLE_R, NULL, 0, &next->R));
         h->level[l].ideal = true;
     }
-    if (status == CMG_OK) {
-        status = cmgi_hierarchy_take_formed(h, l + 1, &coarse);
-    }
-    if (status == CMG_OK) {
-        h->level[l].PT = next->PT;
-        next->PT = (cmgi_csr){0};
-        h->level[l + 1].block = next->vectors;
-    }
-    if (status == CMG_OK && next->B != NULL) {
-        status =
-            cmgi_hierarchy_take_vector(h, l + 1, "nullspace", NULL, n * next->vectors, next->B);
+    CMGI_TRY_GOTO(failed, cmgi_hierarchy_take_formed(h, l + 1, &coarse));
+    h->level[l].PT = next->PT;
+    next->PT = (cmgi_csr){0};
+    h->level[l + 1].block = next->vectors;
+    if (next->B != NULL) {
+        double *B = next->B;
         next->B = NULL;
-    }
-    if (status != CMG_OK) {
-        (void)cmg_hierarchy_select(h, 0, 1);
-        goto done;
+        CMGI_TRY_GOTO(
+            failed, cmgi_hierarchy_take_vector(h, l + 1, "nullspace", NULL, n * next->vectors, B));
     }
     *added = true;
+    goto done;
+failed:
+    (void)cmg_hierarchy_select(h, 0, 1);
 done:
     cmgi_csr_free(ctx, &coarse);
     return status;

@@ -2,6 +2,7 @@
 
 #include "core/ranks.h"
 #include "core/memory.h"
+#include "csr/small_dense.h"
 #include "transfer/aggregate.h"
 
 #include <math.h>
@@ -112,15 +113,6 @@ cmg_status cmgi_null_space_take(cmg_context *ctx, cmg_size n, double *v, cmgi_nu
     return CMG_OK;
 }
 
-static double largest(cmg_size n, const double *v)
-{
-    double most = 0;
-    for (cmg_size i = 0; i < n; ++i) {
-        most = fmax(most, fabs(v[i]));
-    }
-    return most;
-}
-
 static limits limits_of(const cmg_hierarchy *h, int level, cmg_size n, const double *v)
 {
     cmg_size length = 0;
@@ -128,11 +120,11 @@ static limits limits_of(const cmg_hierarchy *h, int level, cmg_size n, const dou
     if (h->level[level].exact_nullspace) {
         return (limits){.tolerance = CMGI_NULL_GIVEN};
     }
-    limits zero = {.tolerance = CMGI_NULL_ROUNDING, .least = largest(n, v)};
+    limits zero = {.tolerance = CMGI_NULL_ROUNDING, .least = cmgi_largest(n, v)};
     const bool rotation = zero.least != 1; /* unless it is stored; the others are of ones */
     if (rotation && cmgi_hierarchy_vector(h, level, "nullspace", NULL) == NULL &&
         cmg_hierarchy_get_vector(h, level, "coords", NULL, &length, &x) == CMG_OK) {
-        zero.least = fmax(zero.least, largest(length, x));
+        zero.least = fmax(zero.least, cmgi_largest(length, x));
     }
     return zero;
 }
