@@ -7,13 +7,15 @@
 Grids of finite differences and volumes, elements without their levels, flow, elasticity with coordinates, and matrices of
 others from $CMG_SHARED_DATA/matrices. b is random, the residual 1e-8, and it is computed here. PyAMG: smoothed aggregation,
 Ruge-Stueben, root-node, and for flow approximate ideal restriction; AMGCL: smoothed aggregation and Ruge-Stueben, in double
-and float (peers_amgcl.cpp). `cmg solve` has no option. Needs numpy, scipy, h5py and pyamg.
+and float (peers_amgcl.cpp). `cmg solve` has no option. Complexity: entries of all A over those of the finest. Bytes: the most that
+the library, or NumPy for PyAMG, had at once; what a solver of AMGCL holds. Needs numpy, scipy, h5py and pyamg.
 cage10 is left out, as PyAMG does not come to an end there.
 """
 
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -166,11 +168,15 @@ def here(tool, folder, A, b, known, words, repeat):
 
 
 def ideal_restriction(A, b, f, repeat):
+    told = {}
+
     def solve(tol):
-        residuals = []
-        x = pyamg.air_solver(A).solve(b, tol=tol, maxiter=robust_peers.MOST, residuals=residuals, accel="fgmres")
+        residuals, levels = [], pyamg.air_solver(A)
+        told["complexity"] = round(levels.operator_complexity(), 3)
+        x = levels.solve(b, tol=tol, maxiter=robust_peers.MOST, residuals=residuals, accel="fgmres")
         return x, len(residuals) - 1
-    return robust_peers.judged(solve, A, b, f, RTOL, repeat)
+    found = robust_peers.judged(solve, A, b, f, RTOL, repeat)
+    return {**found, **told, **({"peak_bytes": robust_peers.peak_of(solve, RTOL)} if found["solved"] else {})}
 
 
 def amgcl(program, folder, A, b, symmetric, repeat):
@@ -183,7 +189,8 @@ def amgcl(program, folder, A, b, symmetric, repeat):
         b.tofile(f)
     done = subprocess.run([program, file, "symmetric" if symmetric else "unsymmetric", str(repeat)], capture_output=True, text=True, timeout=300)
     found = {row["setting"]: {"solved": row["residual"] <= 1.1 * RTOL, "iterations": row["iterations"],
-                              "seconds": round(row["setup_seconds"] + row["solve_seconds"], 5)} for row in map(json.loads, done.stdout.splitlines())}
+                              "seconds": round(row["setup_seconds"] + row["solve_seconds"], 5), "complexity": row.get("complexity"),
+                              "bytes": row.get("bytes")} for row in map(json.loads, done.stdout.splitlines())}
     return robust_peers.fastest(found)
 
 
@@ -195,15 +202,16 @@ def line_of(args, folder, A, known):
     f["null"] = f["range"] = np.zeros((len(b), 0))
     peers = {}
     if "pyamg" in args.peers:
-        peers.update(robust_peers.pyamg_peers(A, b, f, RTOL, args.repeat))
+        peers.update(robust_peers.pyamg_peers(A, b, f, RTOL, args.repeat, memory=True))
         if not f["symmetric"]:
             peers["pyamg-air"] = ideal_restriction(A, b, f, args.repeat)
     if args.amgcl:
         peers["amgcl"] = amgcl(args.amgcl, folder, A, b, f["symmetric"], args.repeat)
+    entries = re.search(r"A of all levels ([\d.]+)", " ".join(told.get("notes", [])))
     solved = {name: peer for name, peer in peers.items() if peer["solved"]}
     seconds = told["setup_seconds"] + told["solve_seconds"]
     line = {"unknowns": A.shape[0], "iterations": told["iterations"], "solved": told["solved"], "setup_seconds": told["setup_seconds"],
-            "seconds": round(seconds, 5), "fallback": told["fallback"], "method": next((w for w in ("every second", "classical", "ideal", "aggregation")
+            "seconds": round(seconds, 5), "complexity": float(entries[1]) if entries else 1, "peak_bytes": told["memory_peak_bytes"], "fallback": told["fallback"], "method": next((w for w in ("every second", "classical", "ideal", "aggregation")
                                                                           if any(w in note for note in told.get("notes", []))), ""), "peers": peers}
     if solved:
         fewest = min(solved, key=lambda name: solved[name]["iterations"])

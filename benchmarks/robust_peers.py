@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 import time
+import tracemalloc
 
 import numpy as np
 import scipy.linalg
@@ -111,7 +112,16 @@ def fastest(found):
     return {**found[name], "setting": name, "tried": len(found)}
 
 
-def pyamg_peers(A, b, f, rtol, again):
+def peak_of(run, *arguments):
+    """The most bytes that NumPy had at once beyond those before."""
+    tracemalloc.start()
+    run(*arguments)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+def pyamg_peers(A, b, f, rtol, again, memory=False):
     import pyamg
     size, near, results = f["block_size"], f["near"], {}
     blocks = A.tobsr((size, size)) if size > 1 else A
@@ -123,14 +133,17 @@ def pyamg_peers(A, b, f, rtol, again):
     if size == 1:
         makers["pyamg-rs"] = lambda: pyamg.ruge_stuben_solver(A)
     for name, make in makers.items():
-        found = {}
+        found, told = {}, {}
         for method in methods(f):
             def solve(tol, make=make, method=method):
-                residuals = []
-                x = make().solve(without(f["null"], b), tol=tol, maxiter=MOST, residuals=residuals,
+                residuals, levels = [], make()
+                told["complexity"] = round(levels.operator_complexity(), 3)
+                x = levels.solve(without(f["null"], b), tol=tol, maxiter=MOST, residuals=residuals,
                                  accel={"gmres": "fgmres"}.get(method, method))
                 return x, len(residuals) - 1
-            found[method] = judged(solve, A, b, f, rtol, again)
+            found[method] = {**judged(solve, A, b, f, rtol, again), **told}
+            if memory and found[method]["solved"]:
+                found[method]["peak_bytes"] = peak_of(solve, rtol)
         results[name] = fastest(found)
     return results
 

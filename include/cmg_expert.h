@@ -333,10 +333,10 @@ static inline void cmg_coarsen_options_default(cmg_coarsen_options *options)
 }
 /**
  * Appends levels below the coarsest: of a matrix alone, or where the coarsest mesh is still large.
- * They hold the vectors of kind "nullspace" of that level; else rigid body modes, from its
- * coordinates and the attribute block_size (2 or 3); else constants. A solver does this by itself
- * (cmg_solver_options.coarsen); this keeps the levels in the hierarchy, and in its file. The same
- * result for any number of threads. Source of aggregation: Vanek, Mandel, Brezina 1996; Bell,
+ * They hold constants, and as far as A agrees the vectors of kind "nullspace" of that level, else
+ * rigid body modes from its coordinates, of nodes of block_size unknowns. A solver does this by
+ * itself (cmg_solver_options.coarsen); this keeps the levels in the hierarchy, and in its file. The
+ * same result for any number of threads. Source of aggregation: Vanek, Mandel, Brezina 1996; Bell,
  * Dalton, Olson 2012.
  *
  * @param[in]  options  NULL = defaults

@@ -95,11 +95,6 @@ static int test_runs = 0;
         printf("\n");                                                                              \
     } while (0)
 
-#ifdef CMGI_HAVE_LAPACK
-enum { HAS_LAPACK = 1 };
-#else
-enum { HAS_LAPACK = 0 };
-#endif
 #ifdef CMGI_HAVE_HDF5
 enum { HAS_HDF5 = 1 };
 #else

@@ -257,6 +257,25 @@ PetscErrorCode pccmg_set_facts(PC pc, Mat A)
     PetscFunctionReturn(0);
 }
 
+PetscErrorCode pccmg_coarsen(PC pc)
+{
+    PC_CMG *const data = (PC_CMG *)pc->data;
+    char text[sizeof data->coarsen + 8];
+    cmg_coarsen_options options;
+    PetscFunctionBegin;
+    if (data->coarsen[0] == '\0') {
+        PetscFunctionReturn(0);
+    }
+    PetscCheck(data->ranks == 1, PetscObjectComm((PetscObject)pc), PETSC_ERR_SUP,
+               "-pc_cmg_coarsen is for one process");
+    cmg_coarsen_options_default(&options);
+    PetscCall(PetscSNPrintf(text, sizeof text, "method=%s", data->coarsen));
+    PetscCheck(cmg_coarsen_options_set(&options, text) == CMG_OK, PETSC_COMM_SELF,
+               PETSC_ERR_USER_INPUT, "-pc_cmg_coarsen: %s", options.refused);
+    PetscCall(pccmg_check(pc, cmg_hierarchy_coarsen(data->h, &options, NULL)));
+    PetscFunctionReturn(0);
+}
+
 PetscErrorCode pccmg_find_levels(PC pc)
 {
     PC_CMG *const data = (PC_CMG *)pc->data;

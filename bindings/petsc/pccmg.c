@@ -87,6 +87,7 @@ static PetscErrorCode build(PC pc)
         PetscCall(pccmg_check(pc, cmg_hierarchy_galerkin(data->h, 1)));
     }
     PetscCall(pccmg_set_facts(pc, pc->pmat));
+    PetscCall(pccmg_coarsen(pc));
 
     cmg_solver_options options;
     cmg_solver_options_default(&options);
@@ -288,6 +289,9 @@ static PetscErrorCode set_from_options(PC pc, PetscOptionItems *PetscOptionsObje
     PetscCall(PetscOptionsString("-pc_cmg_levels_from", "Type of PC whose interpolations are taken",
                                  "none", data->levels_from, data->levels_from,
                                  sizeof data->levels_from, NULL));
+    PetscCall(PetscOptionsString("-pc_cmg_coarsen",
+                                 "Method of algebraic levels, and options, air distance=1", "none",
+                                 data->coarsen, data->coarsen, sizeof data->coarsen, NULL));
     PetscCall(PetscOptionsInt("-pc_cmg_levels", "Levels made from a DM, 0 = as it was refined",
                               "none", data->levels, &data->levels, NULL));
     PetscOptionsHeadEnd();

@@ -23,6 +23,9 @@
  * more to what it has summed up, then ends at a true residual near 1e-7, -ksp_type fgmres and cg
  * at the one that is asked for.
  *
+ * -pc_cmg_coarsen "classical interpolation=4": algebraic levels below those, by that method with
+ * those options of `cmg coarsen`; without it the library says which. On one process.
+ *
  * -pc_cmg_context "threads=1": options of the context; backend=cuda copies PETSc's vectors to the
  * device and back.
  *

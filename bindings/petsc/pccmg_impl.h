@@ -7,12 +7,17 @@
 #include <petscdm.h>
 #include <petscksp.h>
 
+#ifdef PETSC_USE_COMPLEX
+#error "CascadeMG is real: take a PETSc of real scalars, with [[Re, -Im], [Im, Re]] for a complex A"
+#endif
+
 enum { PC_CMG_LEVELS = 32 };
 
 typedef struct PC_CMG {
     char options[1024];
     char context[256];    /* options of the context: "threads=1 backend=cuda" */
     char levels_from[64]; /* "" or a type of PC that has interpolations */
+    char coarsen[256];    /* "" or a method of algebraic levels, and options of theirs */
     PetscInt levels;      /* of a DM; 0 = as many as it has */
     PetscInt count;       /* interpolations */
     PetscInt given;       /* of them, by PCCMGSetInterpolations */
@@ -43,3 +48,5 @@ PetscErrorCode pccmg_local_aij(Mat A, Mat *local);
 PetscErrorCode pccmg_set_matrix(PC pc, int level, cmg_role role, Mat A);
 /* and block size, null spaces and coordinates of the finest one. */
 PetscErrorCode pccmg_set_facts(PC pc, Mat A);
+/* Levels below these by data->coarsen, where that says something. */
+PetscErrorCode pccmg_coarsen(PC pc);

@@ -81,6 +81,15 @@ class TestPC(unittest.TestCase):
         self.check(ksp, residual, 25)
         self.assertIn("smoother=chebyshev4", view(ksp))
 
+    def test_levels_by_a_method(self):
+        for method in ("lattice", "classical rows=50", "aggregation"):
+            ksp, residual = solve(poisson(70), pc_cmg_coarsen=method)
+            self.check(ksp, residual, 25)
+            self.assertNotIn(", 1 levels", view(ksp))
+        for wrong in ("ruge", "classical rows=-1"):
+            with self.assertRaises(PETSc.Error):
+                solve(poisson(8), pc_cmg_coarsen=wrong)
+
     def test_levels_of_a_dm(self):
         dm = PETSc.DMDA().create([65, 65], stencil_width=1, comm=PETSc.COMM_SELF)
         A = dm.createMatrix()

@@ -14,21 +14,9 @@ static void swap_rows(cmg_size length, double *restrict a, double *restrict b)
     }
 }
 
-/* row -= factor * from */
-static void subtract(cmg_size length, double factor, const double *restrict from,
-                     double *restrict row)
-{
-    for (cmg_size k = 0; k < length; ++k) {
-        row[k] -= factor * from[k];
-    }
-}
-
 bool cmgi_small_lu(cmg_size n, double *restrict H, cmg_size count, double *restrict x)
 {
-    double largest = 0;
-    for (cmg_size k = 0; k < n * n; ++k) {
-        largest = fmax(largest, fabs(H[k]));
-    }
+    const double largest = cmgi_largest(n * n, H);
     for (cmg_size k = 0; k < n; ++k) {
         cmg_size pivot = k;
         for (cmg_size i = k + 1; i < n; ++i) {
@@ -44,14 +32,16 @@ bool cmgi_small_lu(cmg_size n, double *restrict H, cmg_size count, double *restr
         for (cmg_size i = k + 1; i < n; ++i) {
             const double factor = H[i * n + k] / H[k * n + k];
             if (factor != 0) {
-                subtract(n - k, factor, H + k * n + k, H + i * n + k);
-                subtract(count, factor, x + k * count, x + i * count);
+                cmgi_subtract(n - k, factor, H + k * n + k, H + i * n + k);
+                cmgi_subtract(count, factor, x + k * count, x + i * count);
             }
         }
     }
     for (cmg_size i = n - 1; i >= 0; --i) {
         for (cmg_size j = i + 1; j < n; ++j) {
-            subtract(count, H[i * n + j], x + j * count, x + i * count);
+            if (H[i * n + j] != 0) {
+                cmgi_subtract(count, H[i * n + j], x + j * count, x + i * count);
+            }
         }
         for (cmg_size k = 0; k < count; ++k) {
             x[i * count + k] /= H[i * n + i];

@@ -3,6 +3,37 @@
 #include "csr/csr.h"
 #include "csr/index_map.h"
 
+#include <math.h>
+
+static inline double cmgi_dot(cmg_size n, const double *restrict x, const double *restrict y)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (cmg_size i = 0; i < n; ++i) {
+        sum += x[i] * y[i];
+    }
+    return sum;
+}
+
+/* y -= a x */
+static inline void cmgi_subtract(cmg_size n, double a, const double *restrict x, double *restrict y)
+{
+#pragma omp simd
+    for (cmg_size i = 0; i < n; ++i) {
+        y[i] -= a * x[i];
+    }
+}
+
+/* The largest |x_i|. */
+static inline double cmgi_largest(cmg_size n, const double *x)
+{
+    double largest = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        largest = fmax(largest, fabs(x[i]));
+    }
+    return largest;
+}
+
 /*
  * x = H^-1 x for `count` right-hand sides, x_i^(k) at x[i count + k], by LU with row exchanges.
  * Returns false when a pivot is zero to rounding.

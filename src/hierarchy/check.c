@@ -3,6 +3,7 @@
 
 #include "core/memory.h"
 #include "core/report.h"
+#include "core/search.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -70,8 +71,9 @@ static cmg_status check_rows(cmg_context *ctx, const char *name, const cmgi_csr 
     CMGI_CHECK(ctx, A->indptr[bad + 1] > A->indptr[bad], CMG_ERR_ARG, "%s: row %lld is empty", name,
                (long long)bad);
     return cmgi_fail(ctx, CMG_ERR_ARG,
-                     "%s: row %lld: the diagonal is zero or missing; saddle points and graphs "
-                     "without a diagonal are out of scope (docs/when-not.md)",
+                     "%s: row %lld: the diagonal is zero or missing, and smoothing divides by it: "
+                     "put the rows in an order that has one, or of a saddle point take the block "
+                     "that has one (docs/when-not.md)",
                      name, (long long)bad);
 }
 
@@ -245,55 +247,34 @@ static void count_rows(const cmg_csr *A, bool *dirichlet, cmg_level_info *info)
     }
 }
 
-/* |a_ij - a_ji| of one row, merged from the sorted rows of A and A^T; interior entries apart. */
-static void compare_row(const cmgi_csr *A, const cmgi_csr *T, cmg_size i, const bool *dirichlet,
-                        double worst[2])
-{
-    cmg_size p = A->indptr[i];
-    cmg_size q = T->indptr[i];
-    while (p < A->indptr[i + 1] || q < T->indptr[i + 1]) {
-        const cmg_index ja = p < A->indptr[i + 1] ? A->indices[p] : INT32_MAX;
-        const cmg_index jt = q < T->indptr[i + 1] ? T->indices[q] : INT32_MAX;
-        const cmg_index j = ja < jt ? ja : jt;
-        double difference = 0;
-        difference += ja == j ? A->values[p++] : 0;
-        difference -= jt == j ? T->values[q++] : 0;
-        worst[0] = fmax(worst[0], fabs(difference));
-        if (!dirichlet[i] && !dirichlet[j]) {
-            worst[1] = fmax(worst[1], fabs(difference));
-        }
-    }
-}
-
+/* The largest |a_ij - a_ji|, of all entries and of interior ones. */
 static cmg_status measure_asymmetry(cmg_context *ctx, const cmg_csr *A, const bool *dirichlet,
                                     cmg_level_info *info)
 {
-    cmgi_csr T = {0};
-    cmgi_csr sorted = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, A, &T));
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &T.view, &sorted));
+    cmgi_csr T = {0}; /* its rows are sorted */
     double all = 0;
     double interior = 0;
     double largest = 0;
+    CMGI_TRY(cmgi_csr_transpose(ctx, A, &T));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
     reduction(max                                                                                  \
               : all, interior, largest)
     for (cmg_size i = 0; i < A->rows; ++i) {
-        double worst[2] = {0, 0};
-        compare_row(&sorted, &T, i, dirichlet, worst);
-        all = fmax(all, worst[0]);
-        interior = fmax(interior, worst[1]);
+        const cmg_size end = T.indptr[i + 1];
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            const cmg_index j = A->indices[k];
+            const cmg_size q = cmgi_search_index(T.indices, T.indptr[i], end, j);
+            const double back = q < end && T.indices[q] == j ? T.values[q] : 0;
+            const double difference = fabs(A->values[k] - back);
             largest = fmax(largest, fabs(A->values[k]));
+            all = fmax(all, difference);
+            interior = fmax(interior, dirichlet[i] || dirichlet[j] ? 0 : difference);
         }
     }
     info->asymmetry = largest > 0 ? all / largest : 0;
     info->asymmetry_interior = largest > 0 ? interior / largest : 0;
-done:
     cmgi_csr_free(ctx, &T);
-    cmgi_csr_free(ctx, &sorted);
-    return status;
+    return CMG_OK;
 }
 
 /* Sums of squares of C - B and of B, without rows and columns that are Dirichlet in B. */

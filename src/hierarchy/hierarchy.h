@@ -195,8 +195,6 @@ static inline bool cmgi_hierarchy_view(const cmg_hierarchy *h, int level, cmg_ro
     }
     return found != NULL;
 }
-/* The key of the i-th attribute, NULL past the last. */
-const char *cmgi_hierarchy_attribute_key(const cmg_hierarchy *h, int i);
 
 /* Arrays for a mesh, uninitialised. */
 cmg_status cmgi_stored_mesh_create(cmg_context *ctx, const cmgi_stored_mesh *sizes,

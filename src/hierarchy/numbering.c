@@ -422,8 +422,3 @@ cmg_status cmgi_part_metis(cmg_context *ctx, const cmg_csr *A, int block, int pa
     return cmgi_fail(ctx, CMG_ERR_UNSUPPORTED, "this build has no METIS");
 #endif
 }
-
-cmg_status cmgi_order_metis(cmg_context *ctx, const cmg_csr *A, int block, cmg_index *order)
-{
-    return cmgi_part_metis(ctx, A, block, 0, order);
-}

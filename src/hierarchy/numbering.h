@@ -41,9 +41,8 @@ cmg_status cmgi_order_by_rows(cmg_context *ctx, const cmg_csr *P, const cmg_inde
                               cmg_index *order);
 /* A random permutation (Fisher and Yates). */
 void cmgi_order_random(cmg_size n, uint64_t seed, cmg_index *order);
-/* Nested dissection by METIS_NodeND; CMG_ERR_UNSUPPORTED in a build without METIS. */
-cmg_status cmgi_order_metis(cmg_context *ctx, const cmg_csr *A, int block, cmg_index *order);
-/* part[i], 0 .. parts - 1, of every node by METIS, with few edges between parts; as above. */
+/* part[i], 0 .. parts - 1, of every node by METIS, with few edges between parts; of 0 parts the
+ * order of nested dissection. CMG_ERR_UNSUPPORTED in a build without METIS. */
 cmg_status cmgi_part_metis(cmg_context *ctx, const cmg_csr *A, int block, int parts,
                            cmg_index *part);
 /* CMG_ERR_INTERNAL unless every one of 0 .. n-1 is there once. */

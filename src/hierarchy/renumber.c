@@ -179,7 +179,7 @@ static cmg_status order_level(const cmg_hierarchy *h, int l, cmg_numbering numbe
         cmgi_order_random(nodes, seed + (uint64_t)l, order[l]);
         return CMG_OK;
     case CMG_NUMBERING_METIS:
-        return cmgi_order_metis(h->ctx, &A, block, order[l]);
+        return cmgi_part_metis(h->ctx, &A, block, 0, order[l]);
     default:
         return cmgi_fail(h->ctx, CMG_ERR_STATE,
                          "numbering %s needs the mesh: generate the hierarchy with it",

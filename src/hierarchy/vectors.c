@@ -204,8 +204,3 @@ long long cmgi_hierarchy_number(const cmg_hierarchy *h, const char *key, long lo
     const char *text = cmg_hierarchy_attribute(h, key);
     return text != NULL ? strtoll(text, NULL, 10) : none;
 }
-
-const char *cmgi_hierarchy_attribute_key(const cmg_hierarchy *h, int i)
-{
-    return i >= 0 && i < h->attributes ? h->attribute[i].key : NULL;
-}

@@ -313,9 +313,9 @@ static void put_root(writer *w, const cmg_hierarchy *h)
                           cmgi_h5_put_attribute(file, "version", H5T_NATIVE_INT64, 0, &version) &&
                           cmgi_h5_put_attribute(file, "levels", H5T_NATIVE_INT64, 0, &levels),
                       "the root's attributes");
-    for (int i = 0; cmgi_hierarchy_attribute_key(h, i) != NULL && w->status == CMG_OK; ++i) {
-        const char *key = cmgi_hierarchy_attribute_key(h, i);
-        cmgi_h5_put_check(w, put_root_attribute(file, key, cmg_hierarchy_attribute(h, key)), key);
+    for (int i = 0; i < h->attributes && w->status == CMG_OK; ++i) {
+        const cmgi_attribute *a = &h->attribute[i];
+        cmgi_h5_put_check(w, put_root_attribute(file, a->key, a->value), a->key);
     }
     cmgi_h5_put_group(w, NULL, "/levels");
 }

@@ -143,7 +143,7 @@ cmg_status cmgi_directory_write(const cmg_hierarchy *h, const char *path, cmgi_n
     if (naming == CMGI_NAMES_ELL) {
         CMGI_TRY(cmgi_require_default_restriction(h));
     }
-    if (cmgi_hierarchy_attribute_key(h, 0) != NULL) {
+    if (h->attributes > 0) {
         cmgi_log(h->ctx, CMG_LOG_INFO, "%s: attributes are kept by the container alone", path);
     }
     CMGI_TRY(cmgi_output_open(h->ctx, path, CMGI_OUTPUT_DIRECTORY, &output));

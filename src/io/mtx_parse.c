@@ -107,7 +107,9 @@ static cmg_status parse_banner(cmgi_mtx *m)
         p = next_word(p, word, sizeof word);
         found[k] = find_word(word, lists[k]);
         if (strcmp(word, "complex") == 0 || strcmp(word, "hermitian") == 0) {
-            return fail_at(m, m->text, "complex matrices are not read (docs/when-not.md)");
+            return fail_at(m, m->text,
+                           "complex matrices are not read: write the real [[Re, -Im], [Im, Re]] "
+                           "(docs/when-not.md)");
         }
         if (found[k] < 0) {
             return fail_at(m, m->text, complaints[k]);

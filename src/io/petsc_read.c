@@ -130,7 +130,7 @@ cmg_status cmgi_petsc_open(cmg_context *ctx, const char *path, cmgi_petsc *p)
         CMGI_TRY(read_integers(p, at, 1, &class));
         CMGI_CHECK(ctx, class == CMGI_PETSC_MAT || class == CMGI_PETSC_VEC, CMG_ERR_FILE,
                    "%s: byte %lld: %lld is not the class number of a Mat or Vec (complex numbers "
-                   "are not read: docs/when-not.md)",
+                   "are not read: write the real [[Re, -Im], [Im, Re]])",
                    path, (long long)at, (long long)class);
         CMGI_CHECK(ctx, p->objects < CMGI_PETSC_OBJECTS, CMG_ERR_FILE, "%s: more than %d objects",
                    path, (int)CMGI_PETSC_OBJECTS);

@@ -1,33 +1,28 @@
 /*
- * Preassembled dense operators: the inverse of the coarsest matrix, and several coarse levels
- * collapsed into the matrix of their cycle. Either is then applied as one product.
- *
- * Inversion: Cholesky (few rows by small_inverse.c, else LAPACK dpotrf, dpotri), or on a device
- * Gauss-Jordan (core/inverse_cuda.cu), for a symmetric A; if that meets a pivot that is zero to
- * rounding, the eigenvectors (dsyevd) give the Moore-Penrose inverse, which a pure Neumann problem
- * needs; LU (dgetrf, dgetri) for an unsymmetric A. Without LAPACK, Gauss-Jordan with row pivoting.
- * Where A takes constants alone to 0, which is the usual singular matrix, the inverse of
+ * The inverse of the coarsest matrix as a dense operator, applied as one product: by Cholesky (few
+ * rows on the calling thread, else LAPACK dpotrf, dpotri), or on a device by Gauss-Jordan
+ * (core/inverse_cuda.cu), of a symmetric definite A; of a semidefinite one a symmetric X with
+ * A X A = A, for which unknowns of pivots that are zero to rounding stay at 0; else by LU (of a
+ * narrow band by rows, as without LAPACK, else dgetrf, dgetri). Where A takes constants alone to 0,
+ * which is the usual singular matrix, the inverse of
  *
  *     A + (tau / n) 1 1^T   is   A^+ + 1 / (tau n) 1 1^T
  *
- * by Cholesky, a tenth of the time of the eigenvectors; tau is the mean of the diagonal. Of an
- * unsymmetric A that is inverted by LU.
+ * by Cholesky, or of an unsymmetric A by LU; tau is the mean of the diagonal.
  *
  * Source  Golub and Van Loan, Matrix Computations, 2013, sections 3.4, 4.2 and 5.5.2.
  */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "mg/coarse.h"
 
-#include "mg/small_inverse.h"
-
 #include "csr/dense.h"
+#include "csr/small_dense.h"
 #include "spmv/formats.h"
 
 #include "core/backend.h"
 
 #include <float.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #ifdef CMGI_HAVE_LAPACK
 #include <sys/mman.h>
@@ -35,6 +30,7 @@
 
 enum {
     BY_BACKEND = 128, /* rows from which a device is quicker, copies included */
+    BAND = 8,         /* times that within a row: LU by rows is the quicker one */
     MOST_ROWS = 30000
 };
 /* Differences of up to this share of the largest entry are rounding. */
@@ -51,48 +47,58 @@ static void expand(const cmg_csr *A, double *dense)
     }
 }
 
-static double largest(const double *dense, cmg_size count)
-{
-    double norm = 0;
-    for (cmg_size k = 0; k < count; ++k) {
-        norm = fmax(norm, fabs(dense[k]));
-    }
-    return norm;
-}
-
 static bool is_symmetric(const double *dense, cmg_size n)
 {
-    enum { TILE = 32 }; /* rows and columns of both halves stay in the cache */
-    const double tolerance = SYMMETRIC * largest(dense, n * n);
-    for (cmg_size tile = 0; tile < n; tile += TILE) {
-        const cmg_size after = tile + TILE < n ? tile + TILE : n;
-        for (cmg_size i = tile; i < n; ++i) {
-            for (cmg_size j = tile; j < after && j < i; ++j) {
-                if (fabs(dense[i * n + j] - dense[j * n + i]) > tolerance) {
-                    return false;
-                }
+    const double tolerance = SYMMETRIC * cmgi_largest(n * n, dense);
+    for (cmg_size i = 0; i < n; ++i) {
+        for (cmg_size j = 0; j < i; ++j) {
+            if (fabs(dense[i * n + j] - dense[j * n + i]) > tolerance) {
+                return false;
             }
         }
     }
     return true;
 }
 
+/* By row operations, which leave out what is 0: of a narrow band, and without LAPACK. */
+static cmg_status invert_by_rows(cmg_context *ctx, cmg_size n, double *X)
+{
+    double *W = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, n * n, sizeof *W, &W));
+    memcpy(W, X, (size_t)(n * n) * sizeof *W);
+    const bool regular = cmgi_small_invert(n, W, false, X);
+    cmgi_free(ctx, W);
+    return regular ? CMG_OK
+                   : cmgi_fail(ctx, CMG_ERR_SINGULAR, "coarse matrix of %lld rows is singular",
+                               (long long)n);
+}
+
 #ifdef CMGI_HAVE_LAPACK
+/* Entries are within so many places of the diagonal. */
+static cmg_size band_of(const cmg_csr *A)
+{
+    cmg_size band = 0;
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            const cmg_size off = A->indices[k] > i ? A->indices[k] - i : i - A->indices[k];
+            band = off > band ? off : band;
+        }
+    }
+    return band;
+}
+
 extern void dpotrf_(const char *uplo, const int *n, double *a, const int *lda, int *info);
 extern void dpotri_(const char *uplo, const int *n, double *a, const int *lda, int *info);
 extern void dgetrf_(const int *m, const int *n, double *a, const int *lda, int *pivots, int *info);
 extern void dgetri_(const int *n, double *a, const int *lda, const int *pivots, double *work,
                     const int *lwork, int *info);
-extern void dsyevd_(const char *jobz, const char *uplo, const int *n, double *a, const int *lda,
-                    double *w, double *work, const int *lwork, int *iwork, const int *liwork,
-                    int *info);
 
 /* True on success; X holds A on entry and is spoilt on failure. A pivot zero to rounding is a
  * failure. */
 static bool invert_cholesky(int n, double *X)
 {
     int info = 0;
-    const double norm = largest(X, (cmg_size)n * n);
+    const double norm = cmgi_largest((cmg_size)n * n, X);
     dpotrf_("L", &n, X, &n, &info);
     if (info != 0) {
         return false;
@@ -117,7 +123,7 @@ static cmg_status invert_lu(cmg_context *ctx, int n, double *X)
     int *pivots = NULL;
     double *work = NULL;
     const int lwork = 64 * n;
-    const double norm = largest(X, (cmg_size)n * n);
+    const double norm = cmgi_largest((cmg_size)n * n, X);
     int info = 0;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *pivots, &pivots));
@@ -140,169 +146,105 @@ done:
     return status;
 }
 
-/* X = sum over eigenvalues that are not zero to rounding of v v^T / lambda. */
-static void sum_eigenvectors(int n, const double *V, const double *lambda, double *X)
-{
-    const double cut = fmax(fabs(lambda[0]), fabs(lambda[n - 1])) * 16.0 * n * DBL_EPSILON;
-    memset(X, 0, (size_t)n * (size_t)n * sizeof *X);
-    for (cmg_size k = 0; k < n; ++k) {
-        if (fabs(lambda[k]) <= cut) {
-            continue;
-        }
-        const double *v = V + k * n;
-        for (cmg_size i = 0; i < n; ++i) {
-            const double scaled = v[i] / lambda[k];
-            for (cmg_size j = 0; j < n; ++j) {
-                X[i * n + j] += scaled * v[j];
-            }
-        }
-    }
-}
-
-static cmg_status invert_pseudo(cmg_context *ctx, int n, const cmg_csr *A, double *X)
-{
-    const int lwork = 1 + 6 * n + 2 * n * n;
-    const int liwork = 3 + 5 * n;
-    double *V = NULL;
-    double *lambda = NULL;
-    double *work = NULL;
-    int *iwork = NULL;
-    int info = 0;
-    cmg_status status = CMG_OK;
-    CMGI_CHECK(ctx, n <= 20000, CMG_ERR_SINGULAR,
-               "coarse matrix of %d rows is singular and too large for a pseudo-inverse", n);
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, (cmg_size)n * n, sizeof *V, &V));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *lambda, &lambda));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, lwork, sizeof *work, &work));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, liwork, sizeof *iwork, &iwork));
-    expand(A, V);
-    dsyevd_("V", "L", &n, V, &n, lambda, work, &lwork, iwork, &liwork, &info);
-    if (info != 0) {
-        status = cmgi_fail(ctx, CMG_ERR_SINGULAR,
-                           "eigenvalues of the coarse matrix of %d rows were not found", n);
-        goto done;
-    }
-    sum_eigenvectors(n, V, lambda, X);
-done:
-    CMGI_FREE(ctx, V, lambda, work, iwork);
-    return status;
-}
-
 /*
  * OpenBLAS takes 128 MB of addresses for its own work at its first call, and where it gets none it
  * asks again for ever (blas_memory_alloc). As many are asked for first in the same way, and given
  * back: pages that nobody touches cost nothing.
  */
-static bool has_room(void)
+static cmg_status check_room(cmg_context *ctx, cmg_size n)
 {
     enum { ROOM = 144 << 20 };
     void *room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (room != MAP_FAILED) {
-        (void)munmap(room, ROOM);
-    }
-    return room != MAP_FAILED;
-}
-
-/* X is A, and becomes its inverse. */
-static cmg_status invert(cmg_context *ctx, const cmg_csr *A, bool symmetric, double *X,
-                         cmgi_inverse_kind *kind)
-{
-    const int n = (int)A->rows;
-    CMGI_CHECK(ctx, has_room(), CMG_ERR_MEMORY,
+    CMGI_CHECK(ctx, room != MAP_FAILED, CMG_ERR_MEMORY,
                "coarse matrix of %d rows: LAPACK may need 144 MB of addresses, which are not there",
-               n);
-    if (!symmetric) {
-        *kind = CMGI_INVERSE_LU;
-        return invert_lu(ctx, n, X);
-    }
-    if (n > CMGI_SMALL_INVERSE && invert_cholesky(n, X)) {
-        return CMG_OK;
-    }
-    /* semidefinite or indefinite: the eigenvalues tell */
-    *kind = CMGI_INVERSE_PSEUDO;
-    return invert_pseudo(ctx, n, A, X);
-}
-#else
-static void eliminate(double *W, double *X, cmg_size n, cmg_size p)
-{
-    for (cmg_size i = 0; i < n; ++i) {
-        const double factor = W[i * n + p];
-        if (i == p || factor == 0) {
-            continue;
-        }
-        for (cmg_size j = 0; j < n; ++j) {
-            W[i * n + j] -= factor * W[p * n + j];
-            X[i * n + j] -= factor * X[p * n + j];
-        }
-    }
+               (int)n);
+    (void)munmap(room, ROOM);
+    return CMG_OK;
 }
 
-static void swap_rows(double *W, cmg_size n, cmg_size i, cmg_size p)
-{
-    for (cmg_size j = 0; i != p && j < n; ++j) {
-        const double kept = W[i * n + j];
-        W[i * n + j] = W[p * n + j];
-        W[p * n + j] = kept;
-    }
-}
-
-static cmg_status invert(cmg_context *ctx, const cmg_csr *A, bool symmetric, double *X,
-                         cmgi_inverse_kind *kind)
-{
-    const cmg_size n = A->rows;
-    (void)symmetric; /* row pivoting does not keep it */
-    double *W = NULL;
-    double norm = 0;
-    *kind = CMGI_INVERSE_LU;
-    CMGI_TRY(cmgi_alloc(ctx, n * n, sizeof *W, &W));
-    memcpy(W, X, (size_t)(n * n) * sizeof *W);
-    memset(X, 0, (size_t)(n * n) * sizeof *X);
-    for (cmg_size k = 0; k < n * n; ++k) {
-        norm = fmax(norm, fabs(W[k]));
-    }
-    cmg_status status = CMG_OK;
-    for (cmg_size i = 0; i < n; ++i) {
-        X[i * n + i] = 1;
-    }
-    for (cmg_size p = 0; p < n; ++p) {
-        cmg_size best = p;
-        for (cmg_size i = p + 1; i < n; ++i) {
-            best = fabs(W[i * n + p]) > fabs(W[best * n + p]) ? i : best;
-        }
-        const double pivot = W[best * n + p];
-        if (fabs(pivot) <= 16.0 * (double)n * DBL_EPSILON * norm) {
-            status = cmgi_fail(ctx, CMG_ERR_SINGULAR,
-                               "coarse matrix of %lld rows is singular at column %lld; a "
-                               "pseudo-inverse needs a build "
-                               "with LAPACK",
-                               (long long)n, (long long)p);
-            break;
-        }
-        swap_rows(W, n, best, p);
-        swap_rows(X, n, best, p);
-        for (cmg_size j = 0; j < n; ++j) {
-            W[p * n + j] /= pivot;
-            X[p * n + j] /= pivot;
-        }
-        eliminate(W, X, n, p);
-    }
-    cmgi_free(ctx, W);
-    return status;
-}
 #endif
 
-/* Where *definite, X has become its inverse; n > 0. */
+/* The power of two whose square times |a[i, i]| is in [1, 4), 1 where that is 0 or no number. */
+static double scale_of(const double *A, cmg_size n, cmg_size i)
+{
+    int e = 0;
+    const double d = A[i * n + i];
+    (void)frexp(d, &e);
+    return d != 0 && isfinite(d) ? ldexp(1, -(int)floor((e - 1) / 2.0)) : 1;
+}
+
+cmg_status cmgi_small_inverse(cmg_context *ctx, cmg_size n, bool singular, double *X,
+                              bool *definite)
+{
+    double *L = NULL;
+    double *V = NULL; /* row c has column c of W */
+    double *scale = NULL;
+    double tiny = 0;
+    cmg_status status = CMG_OK;
+    *definite = false;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *scale, &scale));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * n, sizeof *L, &L));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * n, sizeof *V, &V));
+    for (cmg_size i = 0; i < n; ++i) {
+        scale[i] = scale_of(X, n, i);
+    }
+    for (cmg_size k = 0; k < n * n; ++k) {
+        L[k] = scale[k / n] * X[k] * scale[k % n];
+        tiny = fmax(tiny, 16.0 * (double)n * DBL_EPSILON * fabs(L[k]));
+    }
+    for (cmg_size i = 0; i < n; ++i) {
+        double *Li = L + i * n;
+        double left = 0; /* in columns of zero pivots, where semidefinite matrices have as little */
+        for (cmg_size j = 0; j < i; ++j) {
+            const double entry = Li[j] - cmgi_dot(j, Li, L + j * n);
+            left = L[j * n + j] == 0 ? fmax(left, fabs(entry)) : left;
+            Li[j] = entry * L[j * n + j];
+        }
+        const double pivot = Li[i] - cmgi_dot(i, Li, Li);
+        const bool positive = pivot > tiny;
+        if (!(left * left <= 16 * tiny) || (!positive && (!singular || !(pivot >= -tiny)))) {
+            goto done;
+        }
+        Li[i] = positive ? 1 / sqrt(pivot) : 0;
+    }
+    for (cmg_size c = 0; c < n; ++c) {
+        double *v = V + c * n;
+        v[c] = L[c * n + c];
+        for (cmg_size i = c + 1; i < n; ++i) {
+            v[i] = -cmgi_dot(i - c, L + i * n + c, v + c) * L[i * n + i];
+        }
+    }
+    for (cmg_size i = 0; i < n; ++i) {
+        for (cmg_size j = 0; j <= i; ++j) {
+            X[i * n + j] = scale[i] * scale[j] * cmgi_dot(n - i, V + i * n + i, V + j * n + i);
+            X[j * n + i] = X[i * n + j];
+        }
+    }
+    *definite = true;
+done:
+    CMGI_FREE(ctx, L, V, scale);
+    return status;
+}
+
+/* Where *definite, X has become its inverse, else it may be spoilt. */
 static cmg_status invert_positive(cmg_context *ctx, cmg_size n, double *X, bool *definite)
 {
     if (n >= BY_BACKEND && ctx->backend->invert != NULL) {
-        return ctx->backend->invert(ctx, n, largest(X, n * n), X, definite);
+        return ctx->backend->invert(ctx, n, cmgi_largest(n * n, X), X, definite);
     }
-    return n > 0 && n <= CMGI_SMALL_INVERSE ? cmgi_small_inverse(ctx, n, X, definite) : CMG_OK;
+#ifdef CMGI_HAVE_LAPACK
+    if (n > CMGI_SMALL_INVERSE) {
+        CMGI_TRY(check_room(ctx, n));
+        *definite = invert_cholesky((int)n, X);
+        return CMG_OK;
+    }
+#endif
+    return n > 0 ? cmgi_small_inverse(ctx, n, false, X, definite) : CMG_OK;
 }
 
 static bool takes_constants_to_zero(const double *A, cmg_size n, double roundings)
 {
-    const double tolerance = roundings * DBL_EPSILON * largest(A, n * n);
+    const double tolerance = roundings * DBL_EPSILON * cmgi_largest(n * n, A);
     bool zero = n > 1;
     for (cmg_size i = 0; i < n && zero; ++i) {
         double sum = 0;
@@ -339,6 +281,26 @@ static cmg_status invert_past_constants(cmg_context *ctx, cmg_size n, double *X,
     return CMG_OK;
 }
 
+/* X is A, or what was made of an unsymmetric one, and becomes its inverse. */
+static cmg_status invert(cmg_context *ctx, const cmg_csr *A, bool symmetric, double *X,
+                         cmgi_inverse_kind *kind)
+{
+    const cmg_size n = A->rows;
+    bool semidefinite = false;
+    if (symmetric) {
+        expand(A, X);
+        CMGI_TRY(cmgi_small_inverse(ctx, n, true, X, &semidefinite));
+    }
+    *kind = semidefinite ? CMGI_INVERSE_PSEUDO : CMGI_INVERSE_LU;
+#ifdef CMGI_HAVE_LAPACK
+    if (!semidefinite && BAND * band_of(A) > n) {
+        CMGI_TRY(check_room(ctx, n));
+        return invert_lu(ctx, (int)n, X);
+    }
+#endif
+    return semidefinite ? CMG_OK : invert_by_rows(ctx, n, X);
+}
+
 cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X,
                               cmgi_inverse_kind *kind)
 {
@@ -354,9 +316,6 @@ cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X,
     if (symmetric && takes_constants_to_zero(X, A->rows, 64)) {
         *kind = CMGI_INVERSE_PSEUDO;
         CMGI_TRY(invert_past_constants(ctx, A->rows, X, &definite));
-        if (!definite) {
-            expand(A, X);
-        }
     } else if (symmetric) {
         CMGI_TRY(invert_positive(ctx, A->rows, X, &definite));
     } else if (takes_constants_to_zero(X, A->rows, 16.0 * (double)A->rows)) {
@@ -364,58 +323,6 @@ cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X,
         (void)lift_constants(A->rows, X);
     }
     return definite ? CMG_OK : invert(ctx, A, symmetric, X, kind);
-}
-
-int cmgi_unit_columns(const cmg_context *ctx, cmg_size n)
-{
-    const cmg_size most = ctx->backend->unit_columns > 1 ? ctx->backend->unit_columns : 1;
-    const cmg_size batches = n > most ? (n + most - 1) / most : 1;
-    const cmg_size each = ((n + batches - 1) / batches + 3) / 4 * 4;
-    return (int)(each < most ? each : most);
-}
-
-/*
- * Columns j .. j + k - 1 are the images of unit vectors, k at once. The n rows of k values that
- * have these unit vectors as columns are a window of 2 n rows, zero but for ones on the diagonal
- * from row n on: it begins at row n - j.
- */
-cmg_status cmgi_dense_cycle(cmg_context *ctx, cmgi_cycle *cycle, cmg_size n, double *X)
-{
-    const cmgi_backend *on = ctx->backend;
-    const cmg_precision p = cmgi_cycle_precision(cycle);
-    const size_t size = cmgi_precision_bytes(p);
-    const cmg_size k = cycle->columns;
-    void *one = NULL;
-    char *units = NULL;
-    void *image = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, size, &one));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 2 * n * k, size, &units));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n * k, size, &image));
-    const cmgi_block_copy diagonal = {.rows = n < k ? n : k,
-                                      .columns = 1,
-                                      .from = p,
-                                      .x = one,
-                                      .to = p,
-                                      .y = units + (size_t)(n * k) * size,
-                                      .y_row = k + 1};
-    CMGI_TRY_GOTO(done, on->fill(ctx, p, 1, 1.0, one));
-    CMGI_TRY_GOTO(done, on->fill(ctx, p, 2 * n * k, 0.0, units));
-    CMGI_TRY_GOTO(done, on->copy_block(ctx, &diagonal));
-    for (cmg_size j = 0; j < n; j += k) {
-        const cmgi_block_copy columns = {.rows = n,
-                                         .columns = n - j < k ? n - j : k,
-                                         .from = p,
-                                         .x = image,
-                                         .x_row = k,
-                                         .y = X + j,
-                                         .y_row = n};
-        CMGI_TRY_GOTO(done, cmgi_cycle_run(cycle, units + (size_t)((n - j) * k) * size, image));
-        CMGI_TRY_GOTO(done, on->copy_block(ctx, &columns));
-    }
-done:
-    CMGI_FREE_DEVICE(ctx, one, units, image);
-    return status;
 }
 
 /* Y = X with rows and columns in the order of perm. */

@@ -6,15 +6,16 @@
 typedef enum cmgi_inverse_kind {
     CMGI_INVERSE_CHOLESKY = 0, /* symmetric positive definite */
     CMGI_INVERSE_LU,           /* general */
-    CMGI_INVERSE_PSEUDO        /* symmetric and singular: Moore-Penrose */
+    CMGI_INVERSE_PSEUDO        /* symmetric, semidefinite and singular: A X A = A */
 } cmgi_inverse_kind;
 
 /*
- * X = A^-1, n x n by rows, of a sparse A; the Moore-Penrose inverse where a symmetric A is
- * singular. Cost n^3 .. 9 n^3 flops, up to 3 n^2 doubles.
+ * X = A^-1, n x n by rows, of a sparse A; where that is semidefinite A X A = A, and the
+ * Moore-Penrose inverse where it takes constants alone to 0. Cost n^3 .. 2 n^3 flops, up to 3 n^2
+ * doubles.
  *
- * @return CMG_OK, CMG_ERR_SINGULAR (unsymmetric and singular, or singular in a build without
- *         LAPACK), CMG_ERR_MEMORY
+ * @return CMG_OK, CMG_ERR_SINGULAR (neither semidefinite nor taking constants alone to 0),
+ *         CMG_ERR_MEMORY
  */
 cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X,
                               cmgi_inverse_kind *kind);
@@ -22,12 +23,15 @@ cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X,
 cmg_status cmgi_coarse_inverse(const cmg_hierarchy *h, int level, const cmg_index *perm,
                                const cmg_matrix_options *options, cmg_matrix **M,
                                cmgi_inverse_kind *kind);
-/* Unit vectors at once: as few batches as the backend can, of about one size, each a multiple of 4
- * so that values are loaded by 16 bytes. */
-int cmgi_unit_columns(const cmg_context *ctx, cmg_size n);
-/* The dense matrix of a cycle from its images of the unit vectors, n x n by rows, X in the
- * backend's memory. */
-cmg_status cmgi_dense_cycle(cmg_context *ctx, cmgi_cycle *cycle, cmg_size n, double *X);
+enum { CMGI_SMALL_INVERSE = 320 }; /* most rows: 6 ms on one core */
+/*
+ * X, n x n and symmetric, becomes its inverse on the calling thread: beside other jobs the threads
+ * of a BLAS wait for each other, 0.7 to 1.2 s for 250 rows on two cores with a load of 20.
+ * *definite = false, and X is as it was, where a pivot is not positive beyond rounding, or, where
+ * it may be `singular`, negative.
+ */
+cmg_status cmgi_small_inverse(cmg_context *ctx, cmg_size n, bool singular, double *X,
+                              bool *definite);
 /*
  * A dense n x n array as a matrix of the cycle, with precision, values and keep_map of the options;
  * when *M exists it gets the new values. X is on the host, where perm renumbers it, or, with perm =

@@ -42,8 +42,8 @@ static cmg_status build_inverse(const cmgi_setup *s, int last)
         CMGI_TRY_GOTO(done, cmgi_coarse_inverse(s->h, last, s->levels->level[last].perm, &options,
                                                 &s->levels->coarse, &kind));
         s->levels->symmetric_inverse = kind != CMGI_INVERSE_LU;
-        cmgi_note(s->levels, "coarse solve: %s of %lld row%s", how[kind], (long long)n,
-                  n == 1 ? "" : "s");
+        cmgi_note(s->levels, "%s solve: %s of %lld row%s", last == 0 ? "direct" : "coarse",
+                  how[kind], (long long)n, n == 1 ? "" : "s");
     }
 done:
     cmgi_free(ctx, X);
@@ -110,6 +110,61 @@ int cmgi_setup_collapse_from(const cmgi_setup *s)
     return first;
 }
 
+/* Unit vectors at once: as few batches as the backend can, of about one size, each a multiple of 4
+ * so that values are loaded by 16 bytes. */
+static int unit_columns(const cmg_context *ctx, cmg_size n)
+{
+    const cmg_size most = ctx->backend->unit_columns > 1 ? ctx->backend->unit_columns : 1;
+    const cmg_size batches = n > most ? (n + most - 1) / most : 1;
+    const cmg_size each = ((n + batches - 1) / batches + 3) / 4 * 4;
+    return (int)(each < most ? each : most);
+}
+
+/*
+ * The dense matrix of a cycle, n x n by rows, X in the backend's memory: columns j .. j + k - 1 are
+ * the images of unit vectors, k at once. The n rows of k values that have these unit vectors as
+ * columns are a window of 2 n rows, zero but for ones on the diagonal from row n on: it begins at
+ * row n - j.
+ */
+static cmg_status dense_cycle(cmg_context *ctx, cmgi_cycle *cycle, cmg_size n, double *X)
+{
+    const cmgi_backend *on = ctx->backend;
+    const cmg_precision p = cmgi_cycle_precision(cycle);
+    const size_t size = cmgi_precision_bytes(p);
+    const cmg_size k = cycle->columns;
+    void *one = NULL;
+    char *units = NULL;
+    void *image = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, size, &one));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 2 * n * k, size, &units));
+    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n * k, size, &image));
+    const cmgi_block_copy diagonal = {.rows = n < k ? n : k,
+                                      .columns = 1,
+                                      .from = p,
+                                      .x = one,
+                                      .to = p,
+                                      .y = units + (size_t)(n * k) * size,
+                                      .y_row = k + 1};
+    CMGI_TRY_GOTO(done, on->fill(ctx, p, 1, 1.0, one));
+    CMGI_TRY_GOTO(done, on->fill(ctx, p, 2 * n * k, 0.0, units));
+    CMGI_TRY_GOTO(done, on->copy_block(ctx, &diagonal));
+    for (cmg_size j = 0; j < n; j += k) {
+        const cmgi_block_copy columns = {.rows = n,
+                                         .columns = n - j < k ? n - j : k,
+                                         .from = p,
+                                         .x = image,
+                                         .x_row = k,
+                                         .y = X + j,
+                                         .y_row = n};
+        CMGI_TRY_GOTO(done, cmgi_cycle_run(cycle, units + (size_t)((n - j) * k) * size, image));
+        CMGI_TRY_GOTO(done, on->copy_block(ctx, &columns));
+    }
+done:
+    CMGI_FREE_DEVICE(ctx, one, units, image);
+    return status;
+}
+
 /* The dense operator of an earlier set-up gets the new values. */
 cmg_status cmgi_setup_collapse(const cmgi_setup *s)
 {
@@ -127,10 +182,10 @@ cmg_status cmgi_setup_collapse(const cmgi_setup *s)
     cmg_status status = CMG_OK;
     cmgi_cycle_plan plan = cmgi_setup_plan(s);
     plan.first = first;
-    plan.columns = cmgi_unit_columns(ctx, n);
+    plan.columns = unit_columns(ctx, n);
     CMGI_TRY_GOTO(done, cmgi_cycle_create(ctx, &plan, &cycle));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n * n, sizeof *X, &X));
-    CMGI_TRY_GOTO(done, cmgi_dense_cycle(ctx, cycle, n, X));
+    CMGI_TRY_GOTO(done, dense_cycle(ctx, cycle, n, X));
     const cmg_matrix_options options = coarse_options(s, first);
     CMGI_TRY_GOTO(done, cmgi_dense_matrix(ctx, n, X, NULL, &options, &dense));
     cmg_matrix_destroy(&s->levels->coarse);
@@ -153,7 +208,7 @@ bool cmgi_setup_inverse(const cmgi_setup *s)
     if (s->options->cycle == CMG_CYCLE_NONE) {
         return false;
     }
-    if (s->envelope != NULL) {
+    if (s->envelope != NULL || s->direct) {
         return true;
     }
     if (s->options->coarse != CMG_COARSE_AUTO) {

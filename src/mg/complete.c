@@ -79,7 +79,10 @@ static const double DIRECT_ALWAYS = 2e5;
 /* Of the n^3 of a dense inverse, in whose place on the last rung a factorisation may take so many.
  */
 static const double DIRECT_OF_DENSE = 0.25;
-enum { FACTOR_ROWS = 64 }; /* fewer are inverted */
+enum {
+    FACTOR_ROWS = 64, /* fewer are inverted */
+    WHOLE_ROWS = 500  /* of a matrix alone that has no such factors are inverted, too */
+};
 
 /* Backends for which substitution is no detour, and values that are kept whole. */
 static bool may_factor(const cmgi_multigrid *mg)
@@ -124,7 +127,9 @@ static cmg_status look_for_less(cmgi_multigrid *mg)
     const double n = (double)A.rows;
     const double budget =
         last ? DIRECT_OF_DENSE * n * n * n : DIRECT_ALWAYS + DIRECT_EACH * (double)A.indptr[A.rows];
-    return cmgi_envelope_create(mg->ctx, &A, budget, &mg->envelope);
+    CMGI_TRY(cmgi_envelope_create(mg->ctx, &A, budget, &mg->envelope));
+    mg->direct = bare && !mg->singular && mg->envelope == NULL && A.rows <= WHOLE_ROWS;
+    return CMG_OK;
 }
 
 /* The same of a coarsest level that would get levels below it: each of its rows is worth more of
@@ -236,7 +241,7 @@ void cmgi_multigrid_drop_completion(cmgi_multigrid *mg)
 cmg_status cmgi_multigrid_complete(cmgi_multigrid *mg)
 {
     cmgi_multigrid_drop_completion(mg);
-    mg->dominated = false;
+    mg->dominated = mg->direct = false;
     if (mg->h->own != NULL) {
         return prepare_ranks(mg);
     }
@@ -245,7 +250,7 @@ cmg_status cmgi_multigrid_complete(cmgi_multigrid *mg)
     }
     CMGI_TRY(look_for_lines(mg));
     CMGI_TRY(look_for_less(mg));
-    if (mg->dominated || (mg->envelope != NULL && cmg_hierarchy_levels(mg->h) == 1)) {
+    if (mg->dominated || mg->direct || (mg->envelope != NULL && cmg_hierarchy_levels(mg->h) == 1)) {
         return CMG_OK; /* else factors of A alone want a hierarchy of A alone */
     }
     const cmgi_completion_options options = completion_options(mg);

@@ -205,6 +205,11 @@ cmg_status cmgi_cycle_run(cmgi_cycle *cycle, const void *r, void *z)
     return CMG_OK;
 }
 
+cmg_status cmgi_cycle_apply(void *user, const void *r, void *z)
+{
+    return cmgi_cycle_run(user, r, z);
+}
+
 void cmgi_cycle_drop_graph(cmgi_cycle *cycle)
 {
     if (cycle != NULL && cycle->graph != NULL) {

@@ -111,6 +111,8 @@ void cmgi_cycle_destroy(cmgi_cycle **cycle);
  * the level; z may not be r.
  */
 cmg_status cmgi_cycle_run(cmgi_cycle *cycle, const void *r, void *z);
+/* The same of a `user` that is a cycle. */
+cmg_status cmgi_cycle_apply(void *user, const void *r, void *z);
 /* Precision of r and z. */
 cmg_precision cmgi_cycle_precision(const cmgi_cycle *cycle);
 /*

@@ -1,7 +1,6 @@
 #include "mg/envelope.h"
 
 #include "hierarchy/numbering.h"
-#include "mg/dots.h"
 
 #include <float.h>
 #include <math.h>
@@ -162,6 +161,29 @@ static bool take_pivot(cmgi_envelope *E, cmg_size p, double pivot, double *inver
     return zero || pivot > 0;
 }
 
+/* s = products of two rows with two rows: a, a + wa by b, b + wb. */
+static void dots(const double *a, cmg_size wa, const double *b, cmg_size wb, cmg_size length,
+                 double s[4])
+{
+    const double *restrict a1 = a + wa;
+    const double *restrict b1 = b + wb;
+    double s00 = 0;
+    double s01 = 0;
+    double s10 = 0;
+    double s11 = 0;
+#pragma omp simd reduction(+ : s00, s01, s10, s11)
+    for (cmg_size k = 0; k < length; ++k) {
+        s00 += a[k] * b[k];
+        s01 += a[k] * b1[k];
+        s10 += a1[k] * b[k];
+        s11 += a1[k] * b1[k];
+    }
+    s[0] = s00;
+    s[1] = s01;
+    s[2] = s10;
+    s[3] = s11;
+}
+
 /* L over the lower triangle of A; false where A is not semidefinite. */
 static bool factor(cmgi_envelope *E)
 {
@@ -178,14 +200,14 @@ static bool factor(cmgi_envelope *E)
             const double *Lj = E->value + E->start[j];
             const double *pivots = Lj + wj - 2; /* 1 / l_jj, and in the row below l_10, 1 / l_11 */
             double *to = Li + 2 * j - begin;
-            cmgi_dots(Li + from - begin, wi, Lj + from - other, wj, 2 * j - from, s);
+            dots(Li + from - begin, wi, Lj + from - other, wj, 2 * j - from, s);
             to[0] = (to[0] - s[0]) * pivots[0];
             to[1] = (to[1] - s[1] - to[0] * pivots[wj]) * pivots[wj + 1];
             to[wi] = (to[wi] - s[2]) * pivots[0];
             to[wi + 1] = (to[wi + 1] - s[3] - to[wi] * pivots[wj]) * pivots[wj + 1];
         }
         double *to = Li + wi - 2;
-        cmgi_dots(Li, wi, Li, wi, wi - 2, s);
+        dots(Li, wi, Li, wi, wi - 2, s);
         if (!take_pivot(E, 2 * i, to[0] - s[0], &to[0])) {
             return false;
         }

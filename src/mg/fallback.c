@@ -299,7 +299,7 @@ cmg_status cmgi_fallback_solve(cmgi_fallback *f, cmgi_multigrid *mg, const doubl
     f->history = NULL;
     f->past = 0;
     f->rising = false;
-    f->indefinite = false;
+    f->indefinite = 0;
     f->text[0] = '\0';
     report->fallbacks = 0;
     report->bytes = 0;
@@ -314,15 +314,17 @@ cmg_status cmgi_fallback_solve(cmgi_fallback *f, cmgi_multigrid *mg, const doubl
     }
     first_limits(f, mg);
     CMGI_TRY(attempt(f, mg, rest, x, report));
-    while (mg->options.fallback && let_down(mg)) {
+    for (;;) {
         const cmgi_ending end = ending(f, mg->krylov);
-        f->indefinite = f->indefinite || end.outcome == CMG_BREAKDOWN;
-        if (cmgi_ladder_next(&f->ladder, mg, &end) == CMGI_RUNG_NONE) {
+        if (end.outcome == CMG_BREAKDOWN && f->indefinite == 0) {
+            f->indefinite = end.iterations + 1;
+        }
+        if (!mg->options.fallback || !let_down(mg) ||
+            cmgi_ladder_next(&f->ladder, mg, &end) == CMGI_RUNG_NONE) {
             break;
         }
         CMGI_TRY(fall_back(f, mg, &end, rest, x, report));
     }
-    f->indefinite = f->indefinite || mg->krylov->column->outcome == CMG_BREAKDOWN;
     CMGI_TRY(finish(f, mg, rest, x, report));
     double *norms = f->history != NULL ? f->history : mg->krylov->column->history;
     return report->nullspace > 0 ? cmgi_range_judge(mg, b, x, norms, report) : CMG_OK;

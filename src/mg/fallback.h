@@ -11,7 +11,7 @@ typedef struct cmgi_fallback {
     bool zero;       /* that is 0, and not in `guess` */
     double *history; /* residual norms of all attempts of a solve, on the host; NULL = of one */
     int past;        /* iterations in `history` */
-    bool indefinite; /* CG of the last solve met p with p^T A p <= 0 */
+    int indefinite;  /* CG of the last solve met p^T A p <= 0 in the iteration before; 0 = no */
     bool rising;     /* the attempt before ended with a larger residual than it began with */
     cmgi_ladder ladder;
     char text[CMGI_FALLBACK_TEXT]; /* what happened in the last solve */

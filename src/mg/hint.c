@@ -61,6 +61,32 @@ static cmg_status method_hint(cmgi_multigrid *mg, char text[CMGI_HINT])
     return CMG_OK;
 }
 
+/* CG has seen a p with p^T A p <= 0, unless `iteration` is -1: then only what the diagonal says. */
+static cmg_status definite_hint(const cmgi_multigrid *mg, int iteration, char text[CMGI_HINT])
+{
+    char why[96];
+    cmg_csr A = {0};
+    cmg_size i = 0;
+    if (mg->h->own == NULL) {
+        CMGI_TRY(cmg_hierarchy_get_csr(mg->h, 0, CMG_ROLE_A, NULL, 0, &A));
+    }
+    while (i < A.rows && cmgi_csr_diagonal_at(&A, i) * cmgi_csr_diagonal_at(&A, 0) > 0) {
+        ++i;
+    }
+    (void)snprintf(why, sizeof why, "p^T A p <= 0 in iteration %d", iteration);
+    if (i < A.rows) {
+        (void)snprintf(why, sizeof why, "the diagonal is %.3g in row 0, %.3g in row %lld",
+                       cmgi_csr_diagonal_at(&A, 0), cmgi_csr_diagonal_at(&A, i), (long long)i);
+    } else if (iteration < 0) {
+        return CMG_OK;
+    }
+    (void)snprintf(text, CMGI_HINT,
+                   "A is not positive definite (%s): krylov=fgmres smoother=spai takes a few "
+                   "negative eigenvalues, MINRES or a factorisation any (docs/when-not.md)",
+                   why);
+    return CMG_OK;
+}
+
 static void limit_hint(const cmg_report *r, double rtol, char text[CMGI_HINT])
 {
     const double factor = pace(r);
@@ -120,7 +146,7 @@ static void outcome_hint(const cmgi_multigrid *mg, const cmg_report *r, char tex
     }
 }
 
-cmg_status cmgi_hint(cmgi_multigrid *mg, const cmg_report *r, bool indefinite, char text[CMGI_HINT])
+cmg_status cmgi_hint(cmgi_multigrid *mg, const cmg_report *r, int indefinite, char text[CMGI_HINT])
 {
     const bool within_atol = r->outcome == CMG_CONVERGED_ATOL &&
                              r->residual <= mg->options.atol; /* what was asked for */
@@ -143,11 +169,8 @@ cmg_status cmgi_hint(cmgi_multigrid *mg, const cmg_report *r, bool indefinite, c
     if (r->outcome != CMG_NOT_A_NUMBER && r->outcome != CMG_OUT_OF_RANGE) {
         CMGI_TRY(method_hint(mg, text));
     }
-    if (text[0] == '\0' && indefinite) {
-        (void)snprintf(
-            text, CMGI_HINT,
-            "A is not positive definite (p^T A p <= 0 for some p), which multigrid takes "
-            "it to be: docs/when-not.md names other methods");
+    if (text[0] == '\0' && (indefinite > 0 || r->outcome == CMG_INDEFINITE_PRECONDITIONER)) {
+        CMGI_TRY(definite_hint(mg, indefinite - 1, text));
     }
     if (text[0] == '\0') {
         outcome_hint(mg, r, text);

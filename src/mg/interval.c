@@ -15,11 +15,6 @@ enum {
     LEAST_DEEPEST = 50000 /* with fewer the estimate costs an iteration on distorted meshes */
 };
 
-static cmg_status run(void *user, const void *r, void *z)
-{
-    return cmgi_cycle_run(user, r, z);
-}
-
 static cmg_status allocate(cmgi_pencil *P)
 {
     void **const vectors[] = {&P->r, &P->z, &P->p, &P->q};
@@ -137,7 +132,7 @@ cmg_status cmgi_interval_find(const cmgi_setup *s, cmgi_cycle *cycle, cmgi_inter
     cmgi_pencil P = {.ctx = ctx,
                      .precision = cmgi_cycle_precision(cycle),
                      .steps = STEPS,
-                     .apply = run,
+                     .apply = cmgi_cycle_apply,
                      .user = cycle};
     cmg_status status = CMG_OK;
     *interval = (cmgi_interval){0};

@@ -43,23 +43,22 @@ static cmg_status residual_rounded(void *user, const double *b, const double *x,
     return status;
 }
 
+/* In fp32 rounding is larger than what the cycle adds, and x is projected at the end. */
+static cmg_status run(const cmgi_multigrid *mg, cmgi_cycle *cycle, const void *r, void *z)
+{
+    CMGI_TRY(cmgi_cycle_run(cycle, r, z));
+    return cmgi_cycle_precision(cycle) == CMG_FP64 ? cmgi_project(mg->ctx, &mg->levels.nullspace, z)
+                                                   : CMG_OK;
+}
+
 static cmg_status precondition(void *user, const void *r, void *z)
 {
-    const cmgi_multigrid *mg = user;
-    CMGI_TRY(cmgi_cycle_run(mg->cycle, r, z));
-    /* in fp32 rounding is larger than what the cycle adds, and x is projected at the end */
-    return cmgi_cycle_precision(mg->cycle) == CMG_FP64
-               ? cmgi_project(mg->ctx, &mg->levels.nullspace, z)
-               : CMG_OK;
+    return run(user, ((const cmgi_multigrid *)user)->cycle, r, z);
 }
 
 static cmg_status nested(void *user, const void *r, void *z)
 {
-    const cmgi_multigrid *mg = user;
-    CMGI_TRY(cmgi_cycle_run(mg->nested, r, z));
-    return cmgi_cycle_precision(mg->nested) == CMG_FP64
-               ? cmgi_project(mg->ctx, &mg->levels.nullspace, z)
-               : CMG_OK;
+    return run(user, ((const cmgi_multigrid *)user)->nested, r, z);
 }
 
 /*
@@ -149,6 +148,7 @@ static cmgi_setup setup_of(cmgi_multigrid *mg)
                         .divided = mg->divided,
                         .envelope = mg->envelope,
                         .dominated = mg->dominated,
+                        .direct = mg->direct,
                         .apart = mg->apart,
                         .levels = &mg->levels};
 }
@@ -206,7 +206,14 @@ cmg_status cmgi_multigrid_build(cmgi_multigrid *mg)
 {
     cmgi_setup setup = setup_of(mg);
     cmg_krylov method;
-    CMGI_TRY(cmgi_setup_levels(&setup));
+    const cmg_status status = cmgi_setup_levels(&setup);
+    if (status == CMG_ERR_SINGULAR && mg->direct) {
+        mg->singular = true;
+        cmgi_multigrid_clear(mg);
+        CMGI_TRY(cmgi_multigrid_complete(mg));
+        return cmgi_multigrid_build(mg);
+    }
+    CMGI_TRY(status);
     cmgi_hierarchy_forget(setup.h); /* what it borrows first */
     cmgi_hierarchy_forget(mg->h);
     double begin = cmgi_seconds();
@@ -368,11 +375,6 @@ static bool nests_before(const cmgi_multigrid *mg)
     return mg->options.fmg && mg->nested != NULL && mg->krylov->options.method != CMG_KRYLOV_SEMI;
 }
 
-static cmg_status run_nested(void *user, const void *r, void *z)
-{
-    return cmgi_cycle_run(user, r, z);
-}
-
 static bool solves_boundary(const cmgi_multigrid *mg)
 {
     return mg->levels.boundary != NULL && mg->krylov->options.method != CMG_KRYLOV_NONE;
@@ -395,7 +397,7 @@ static cmg_status improve_guess(cmgi_multigrid *mg, const double *b, double *x)
     }
     if (nests_before(mg)) {
         CMGI_TRY(residual(mg, b, x, r));
-        CMGI_TRY(cmgi_krylov_convert(k, run_nested, mg->nested, r, z));
+        CMGI_TRY(cmgi_krylov_convert(k, cmgi_cycle_apply, mg->nested, r, z));
         CMGI_TRY(cmgi_krylov_norm(k, z, &norm));
         if (isfinite(norm)) {
             CMGI_TRY(ctx->backend->axpby(ctx, CMG_FP64, k->system.n, 1.0, z, 1.0, x));

@@ -45,22 +45,28 @@ cmg_status cmgi_note_smoother(const cmgi_setup *s, int last)
 {
     const cmgi_smoother *smoother = &s->levels->level[0].smoother;
     const char *chosen = s->dominated ? "jacobi" : smoother->chosen;
+    const int divided = s->divided != NULL ? s->divided->count : 0;
     char dampings[CMGI_NOTE / 2] = "";
     size_t used = 0;
-    double nnz[2] = {0, (double)s->levels->level[0].A->nnz}; /* of M and A */
+    double nnz[3] = {0, (double)s->levels->level[0].A->nnz, 0}; /* of M, A, and A of all levels */
     for (int f = 0; f < smoother->factors; ++f) {
         nnz[0] += (double)smoother->factor[f]->nnz;
     }
-    CMGI_TRY(cmgi_all_sum(s->ctx, nnz, 2));
+    for (int l = 0; l < cmgi_setup_count(s->h, s->options); ++l) {
+        nnz[2] += (double)s->levels->level[l].A->nnz / (l < divided ? 1 : cmgi_ranks(s->ctx));
+    }
+    CMGI_TRY(cmgi_all_sum(s->ctx, nnz, 3));
     for (int j = 0; j < smoother->stages && used < sizeof dampings; ++j) {
         const int n =
             snprintf(dampings + used, sizeof dampings - used, " %.4g", smoother->omega[j]);
         used += n > 0 ? (size_t)n : 0;
     }
-    cmgi_note(s->levels, "smoother %s%s%s: %d factor%s, %.2f times the entries of A, damping%s%s",
+    cmgi_note(s->levels,
+              "smoother %s%s%s: %d factor%s, %.2f times the entries of A (A of all levels %.3g), "
+              "damping%s%s",
               s->options->smoother, chosen[0] != '\0' ? ", " : "", chosen, smoother->factors,
-              smoother->factors == 1 ? "" : "s", nnz[0] / nnz[1], smoother->stages == 1 ? "" : "s",
-              dampings);
+              smoother->factors == 1 ? "" : "s", nnz[0] / nnz[1], nnz[2] / nnz[1],
+              smoother->stages == 1 ? "" : "s", dampings);
     note_choices(s, last);
     return CMG_OK;
 }
@@ -145,5 +151,8 @@ void cmgi_note_completion(const cmgi_setup *s)
             : c->method == CMG_COARSEN_CLASSICAL
                 ? "classical coarsening, as A is plane and has weak couplings"
                 : "smoothed aggregation");
+    }
+    if (c->known[0] != '\0') {
+        cmgi_note(s->levels, "%s", c->known);
     }
 }

@@ -21,20 +21,6 @@ typedef struct prediction {
     int done;
 } prediction;
 
-static cmg_status expand_level(prediction *p, int l, const cmg_index *nodes)
-{
-    const int block = cmgi_hierarchy_block(p->h, l);
-    const cmg_size n = p->h->level[l].A.rows;
-    if (nodes == NULL) {
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_alloc(p->h->ctx, n, sizeof *p->order[l], &p->order[l]));
-    for (cmg_size k = 0; k < n; ++k) {
-        p->order[l][k] = (cmg_index)(nodes[k / block] * block + k % block);
-    }
-    return CMG_OK;
-}
-
 /* A of rows and columns in the order of the levels `rows` and `cols`. */
 static cmg_status predict_matrix(prediction *p, const cmgi_csr *A, int rows, int cols,
                                  cmg_compression_info *info)
@@ -90,7 +76,9 @@ cmg_status cmg_hierarchy_predict(cmg_hierarchy *h, cmg_numbering numbering, uint
     (void)snprintf(p.what, sizeof p.what, "predicting %s",
                    cmg_enum_name("numbering", (int)numbering));
     for (int l = 0; l < h->levels; ++l) {
-        CMGI_TRY_GOTO(done, expand_level(&p, l, order[l]));
+        const int block = cmgi_hierarchy_block(h, l);
+        CMGI_TRY_GOTO(done, cmgi_order_expand(h->ctx, order[l], h->level[l].A.rows / block, block,
+                                              &p.order[l]));
         cmgi_free(h->ctx, order[l]);
         order[l] = NULL;
     }

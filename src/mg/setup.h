@@ -11,7 +11,7 @@
 #include "mg/project.h"
 #include "transfer/complete.h"
 
-enum { CMGI_MAX_NOTES = 14, CMGI_NOTE = 160 };
+enum { CMGI_MAX_NOTES = 15, CMGI_NOTE = 160 };
 
 typedef struct cmgi_levels {
     cmgi_level level[CMGI_MAX_LEVELS];
@@ -48,6 +48,7 @@ typedef struct cmgi_setup {
     cmgi_envelope *envelope;     /* solves the last level, NULL = none */
     bool apart;                  /* bounds of a level do not begin with those of the next */
     bool dominated;              /* it is smoothed by Jacobi */
+    bool direct;                 /* it is inverted, one level or more */
     bool semi;                   /* nested iteration is the first step of semi-iteration */
     cmgi_levels *levels;
 } cmgi_setup;

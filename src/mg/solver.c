@@ -298,22 +298,16 @@ static cmg_status give_limits(cmg_solver *s, const cmg_solver_options *o)
 {
     cmg_solver_options own;
     CMGI_TRY(cmgi_solver_options_take(s->ctx, o, &own));
-    const cmgi_iteration_options limits = {.rtol = own.rtol,
-                                           .atol = own.atol,
-                                           .max_it = own.max_it,
-                                           .monitor = own.monitor,
-                                           .monitor_user = own.monitor_user};
+    cmgi_iteration_options limits = cmgi_solver_iteration(&own, own.krylov);
+    limits.low = s->mg.interval.low;
+    limits.high = s->mg.interval.high;
     if (s->mg.krylov != NULL) {
         CMGI_TRY(cmgi_krylov_limit(s->mg.krylov, &limits));
     }
     if (own.max_it != s->mg.options.max_it) { /* their histories are as long */
         drop_columns(s);
     }
-    s->mg.options.rtol = own.rtol;
-    s->mg.options.atol = own.atol;
-    s->mg.options.max_it = own.max_it;
-    s->mg.options.monitor = own.monitor;
-    s->mg.options.monitor_user = own.monitor_user;
+    s->mg.options = own;
     return CMG_OK;
 }
 
@@ -365,11 +359,6 @@ cmg_status cmg_solver_column(const cmg_solver *s, int column, cmg_report *report
     return cmgi_sized_fill(s->ctx, "cmg_report", &ours, sizeof ours, report);
 }
 
-static cmg_status run(void *user, const void *r, void *z)
-{
-    return cmgi_cycle_run(user, r, z);
-}
-
 static cmg_status launch(void *user, const void *r, void *z)
 {
     return cmgi_cycle_launch(user, r, z);
@@ -405,8 +394,8 @@ static cmg_status precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z
     const cmgi_multigrid *mg = r->columns > 1 ? &s->columns.mg : &s->mg;
     CMGI_TRY(cmgi_edge_in(&s->edge, r, 0, &own[0]));
     CMGI_TRY(cmgi_edge_room(&s->edge, z, &own[1]));
-    CMGI_TRY(
-        cmgi_krylov_convert(mg->krylov, r->columns > 1 ? run : launch, mg->cycle, own[0], own[1]));
+    CMGI_TRY(cmgi_krylov_convert(mg->krylov, r->columns > 1 ? cmgi_cycle_apply : launch, mg->cycle,
+                                 own[0], own[1]));
     return cmgi_edge_out(&s->edge, own[1], z);
 }
 

@@ -148,11 +148,9 @@ static cmg_status set_limits(cmg_cg_solver *cg, double rtol, double atol, int ma
     wanted.atol = atol < 0 ? now->atol : atol;
     wanted.max_it = max_it == 0 ? now->max_it : max_it;
     CMGI_TRY(cmgi_solver_options_take(cg->ctx, &wanted, &own));
-    const cmgi_iteration_options limits = {.rtol = own.rtol,
-                                           .atol = own.atol,
-                                           .max_it = own.max_it,
-                                           .monitor = now->monitor,
-                                           .monitor_user = now->monitor_user};
+    cmgi_iteration_options limits = cmgi_solver_iteration(&own, now->method);
+    limits.monitor = now->monitor;
+    limits.monitor_user = now->monitor_user;
     return cmgi_krylov_limit(cg->krylov, &limits);
 }
 

@@ -1,26 +1,9 @@
 #include "smoothers/qr.h"
 
+#include "csr/small_dense.h"
+
 #include <float.h>
 #include <math.h>
-
-static double dot(cmg_size n, const double *restrict x, const double *restrict y)
-{
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (cmg_size i = 0; i < n; ++i) {
-        sum += x[i] * y[i];
-    }
-    return sum;
-}
-
-/* y -= a v */
-static void subtract(cmg_size n, double a, const double *restrict v, double *restrict y)
-{
-#pragma omp simd
-    for (cmg_size i = 0; i < n; ++i) {
-        y[i] -= a * v[i];
-    }
-}
 
 /*
  * Turns x into the Householder vector v with (I - 2 v v^T / v^T v) x = r e_1, scaled so that
@@ -30,7 +13,7 @@ static void subtract(cmg_size n, double a, const double *restrict v, double *res
 static double reflect(cmg_size n, double *restrict x, double tolerance, double above2,
                       double *scale)
 {
-    const double norm2 = dot(n, x, x);
+    const double norm2 = cmgi_dot(n, x, x);
     if (!(norm2 > tolerance * tolerance * (above2 + norm2))) {
         return 0;
     }
@@ -48,7 +31,7 @@ void cmgi_qr_solve(cmg_size m, cmg_size n, double *restrict L, double *restrict 
         0; /* rank of the columns before k, and the row of R that column k is to end in */
     for (cmg_size k = 0; k < n; ++k) {
         double *v = L + k * m + row;
-        const double above2 = dot(row, L + k * m, L + k * m);
+        const double above2 = cmgi_dot(row, L + k * m, L + k * m);
         double scale = 0;
         diagonal[k] = reflect(m - row, v, tolerance, above2, &scale);
         if (diagonal[k] == 0) {
@@ -56,9 +39,9 @@ void cmgi_qr_solve(cmg_size m, cmg_size n, double *restrict L, double *restrict 
         }
         for (cmg_size j = k + 1; j < n; ++j) {
             double *y = L + j * m + row;
-            subtract(m - row, scale * dot(m - row, v, y), v, y);
+            cmgi_subtract(m - row, scale * cmgi_dot(m - row, v, y), v, y);
         }
-        subtract(m - row, scale * dot(m - row, v, b + row), v, b + row);
+        cmgi_subtract(m - row, scale * cmgi_dot(m - row, v, b + row), v, b + row);
         ++row;
     }
     for (cmg_size k = n - 1; k >= 0; --k) {
@@ -66,7 +49,7 @@ void cmgi_qr_solve(cmg_size m, cmg_size n, double *restrict L, double *restrict 
         if (diagonal[k] != 0) {
             --row;
             x[k] = b[row] / diagonal[k];
-            subtract(row, x[k], L + k * m, b);
+            cmgi_subtract(row, x[k], L + k * m, b);
         }
     }
 }

@@ -15,7 +15,7 @@
  */
 #pragma once
 #include "csr/place.h"
-#include "hierarchy/hierarchy.h"
+#include "transfer/coarsen.h"
 
 /* Nodes and the aggregate that each belongs to. A node is `block` rows. */
 typedef struct cmgi_aggregates {
@@ -82,3 +82,15 @@ cmg_status cmgi_near_null_space(const cmg_hierarchy *h, int level, int *block, i
                                 double **B);
 /* Whether they are nothing but a constant for each unknown of a node. */
 bool cmgi_near_null_constant(const cmg_hierarchy *h, int level, int *block, int *vectors);
+
+/* What levels hold of what is known beside a matrix. */
+typedef struct cmgi_known {
+    int block; /* unknowns a node */
+    int vectors;
+    bool joined;           /* a node's unknowns belong together ... */
+    bool loose;            /* ... without strong couplings between them */
+    double *B;             /* rows x vectors by rows, of cmgi_alloc; NULL = constants */
+    char text[CMGI_KNOWN]; /* what is taken and why; empty where nothing was given */
+} cmgi_known;
+/* The same of a level, as far as its A agrees; for `aggregates`, or whatever levels are best. */
+cmg_status cmgi_known_agreed(const cmg_hierarchy *h, int level, bool aggregates, cmgi_known *k);

@@ -12,6 +12,9 @@
 #include "transfer/galerkin.h"
 #include "transfer/miniature.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #define ROW(kind, field, ...)                                                                      \
     CMGI_OPTION_ROW(cmg_coarsen_options, "Levels made", kind, field, __VA_ARGS__)
 
@@ -48,11 +51,13 @@ typedef struct next_level {
     int vectors;
 } next_level;
 
-/* The lattice of the coarsest level; dim 0 = none. */
-typedef struct last_lattice {
+/* What is known of the level that is coarsened first, and the lattice of the last; dim 0 = none. */
+typedef struct start {
+    int level;
+    cmgi_known known;
     cmgi_points points;
     cmgi_miniature mini;
-} last_lattice;
+} start;
 
 /* Levels that keep more than this share of the rows cost more than they help. */
 static const double LEAST_GAIN = 0.85;
@@ -61,31 +66,42 @@ static bool gains(const cmgi_aggregates *agg, int vectors, cmg_size fine)
     return agg->count > 0 && (double)agg->count * vectors <= LEAST_GAIN * (double)fine;
 }
 
-/* Near-null-space vectors at a place; *B stays NULL where they are constants. */
-static cmg_status vectors_of(const cmg_hierarchy *h, int l, cmgi_place at, int *block, int *vectors,
-                             double **B)
+/* A of a level, on the device where it is there. */
+static cmg_status matrix_of(const cmg_hierarchy *h, int l, const cmgi_resident **there, cmg_csr *A)
 {
-    double *made = NULL;
-    cmg_status status = CMG_OK;
-    if (cmgi_near_null_constant(h, l, block, vectors)) {
-        return CMG_OK;
+    *there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
+    if (*there == NULL) {
+        return cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, A);
     }
-    CMGI_TRY(cmgi_near_null_space(h, l, block, vectors, &made));
-    if (at == CMGI_DEVICE) {
-        const cmg_size n = cmg_hierarchy_rows(h, l) * *vectors;
-        status = cmgi_move_to_device(h->ctx, &made, n, sizeof *made);
+    *A = (*there)->csr;
+    return CMG_OK;
+}
+
+/* Near-null-space vectors at a place; *B stays NULL where they are constants. */
+static cmg_status vectors_of(const cmg_hierarchy *h, int l, cmgi_place at, const start *from,
+                             cmgi_known *k)
+{
+    cmg_size n = cmg_hierarchy_rows(h, l);
+    cmg_status status = CMG_OK;
+    *k = (cmgi_known){.block = from->known.block, .vectors = from->known.vectors};
+    if (l > from->level && !cmgi_near_null_constant(h, l, &k->block, &k->vectors)) {
+        CMGI_TRY(cmgi_near_null_space(h, l, &k->block, &k->vectors, &k->B));
+    } else if (l == from->level && from->known.B != NULL) {
+        CMGI_TRY(cmgi_alloc(h->ctx, n * k->vectors, sizeof *k->B, &k->B));
+        memcpy(k->B, from->known.B, (size_t)(n * k->vectors) * sizeof *k->B);
+    }
+    if (k->B != NULL && at == CMGI_DEVICE) {
+        status = cmgi_move_to_device(h->ctx, &k->B, n * k->vectors, sizeof *k->B);
     }
     if (status != CMG_OK) {
-        cmgi_free(h->ctx, made);
-        return status;
+        cmgi_free(h->ctx, k->B);
     }
-    *B = made;
-    return CMG_OK;
+    return status;
 }
 
 /* From level l, whose matrix is at that place. */
 static cmg_status make_transfer(const cmg_hierarchy *h, int l, cmgi_place at,
-                                const cmg_coarsen_options *o, last_lattice *lattice, double theta,
+                                const cmg_coarsen_options *o, start *from, double theta,
                                 next_level *next)
 {
     cmg_context *ctx = h->ctx;
@@ -94,8 +110,7 @@ static cmg_status make_transfer(const cmg_hierarchy *h, int l, cmgi_place at,
     cmgi_csr S = {0};
     cmgi_csr P0 = {0};
     cmgi_aggregates agg = {0};
-    double *B = NULL;
-    int block = 1;
+    cmgi_known k = {0};
     cmg_status status = CMG_OK;
     if (at == CMGI_DEVICE) {
         there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
@@ -103,49 +118,47 @@ static cmg_status make_transfer(const cmg_hierarchy *h, int l, cmgi_place at,
     } else {
         CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
     }
-    CMGI_TRY_GOTO(done, vectors_of(h, l, at, &block, &next->vectors, &B));
-    if (o->method == CMG_COARSEN_CLASSICAL && block == 1) {
+    CMGI_TRY_GOTO(done, vectors_of(h, l, at, from, &k));
+    next->vectors = k.vectors;
+    if (o->method == CMG_COARSEN_CLASSICAL && k.block == 1) {
         status = cmgi_classical(ctx, at, &A, theta, o->interpolation, &next->P);
         goto done;
     }
-    if (o->method == CMG_COARSEN_LATTICE && cmgi_csr_given(&lattice->mini.A)) {
-        status = cmgi_miniature_level(ctx, at, &lattice->points, &lattice->mini, &next->P, &next->A,
+    if (o->method == CMG_COARSEN_LATTICE && cmgi_csr_given(&from->mini.A)) {
+        status = cmgi_miniature_level(ctx, at, &from->points, &from->mini, &next->P, &next->A,
                                       &next->halving);
         goto done;
     }
-    if (o->method == CMG_COARSEN_LATTICE && lattice->points.dim > 0) {
-        status = cmgi_blackbox(ctx, at, &A, there, &lattice->points, &next->P, &next->halving);
+    if (o->method == CMG_COARSEN_LATTICE && from->points.dim > 0) {
+        status = cmgi_blackbox(ctx, at, &A, there, &from->points, &next->P, &next->halving);
         goto done;
     }
-    if (o->method == CMG_COARSEN_AIR && block == 1) {
+    if (o->method == CMG_COARSEN_AIR && k.block == 1) {
         status = cmgi_air(ctx, &A, theta, o, &next->P, &next->R);
         goto done;
     }
-    CMGI_TRY_GOTO(done, cmgi_strength(ctx, at, &A, &(cmgi_strong){block, theta, false}, &S));
+    CMGI_TRY_GOTO(done, cmgi_strength(ctx, at, &A, &(cmgi_strong){k.block, theta, false}, &S));
     CMGI_TRY_GOTO(done, cmgi_aggregate(ctx, at, &S.view, &agg));
     CMGI_FREE_AT(ctx, at, S.values); /* sizes of couplings decide no more */
     S.values = NULL;
     if (!gains(&agg, next->vectors, A.rows)) {
         goto done;
     }
-    CMGI_TRY_GOTO(done, cmgi_tentative(ctx, &agg, block, next->vectors, B, &P0, &next->B));
-    CMGI_TRY_GOTO(done, cmgi_smooth_tentative(ctx, at, &A, o->filter && block == 1 ? &S.view : NULL,
-                                              o->omega, &P0, &next->P));
+    CMGI_TRY_GOTO(done, cmgi_tentative(ctx, &agg, k.block, k.vectors, k.B, &P0, &next->B));
+    CMGI_TRY_GOTO(done,
+                  cmgi_smooth_tentative(ctx, at, &A, o->filter && k.block == 1 ? &S.view : NULL,
+                                        o->omega, &P0, &next->P));
 done:
     cmgi_csr_free_at(ctx, at, &S);
     cmgi_csr_free_at(ctx, at, &P0);
     cmgi_aggregates_free(ctx, &agg);
-    CMGI_FREE_AT(ctx, at, B);
+    CMGI_FREE_AT(ctx, at, k.B);
     return status;
 }
 
-static bool is_finite(const cmgi_csr *M)
+static bool is_finite(cmg_context *ctx, const cmgi_csr *M)
 {
-    double sum = 0;
-    for (cmg_size k = 0; k < M->indptr[M->rows]; ++k) {
-        sum += M->values[k] * 0;
-    }
-    return sum == 0;
+    return cmgi_first_not_finite(ctx, M->indptr[M->rows], M->values) < 0;
 }
 
 static cmg_status multiply(const cmg_hierarchy *h, next_level *next, cmgi_csr *coarse)
@@ -179,7 +192,7 @@ static cmg_status form_coarse(const cmg_hierarchy *h, next_level *next, cmgi_csr
         *sound =
             P->there->facts.not_finite < 0 && facts->not_finite < 0 && facts->zero_diagonal < 0;
     } else {
-        *sound = is_finite(P) && is_finite(coarse) && cmgi_csr_has_diagonal(coarse);
+        *sound = is_finite(h->ctx, P) && is_finite(h->ctx, coarse) && cmgi_csr_has_diagonal(coarse);
     }
     return CMG_OK;
 }
@@ -198,29 +211,25 @@ static cmg_status append(cmg_hierarchy *h, next_level *next, bool *added)
         goto done;
     }
     ++h->levels;
-    status = cmgi_hierarchy_take_csr(h, l, CMG_ROLE_P, NULL, 0, &next->P);
-    if (status == CMG_OK && cmgi_csr_given(&next->R)) {
-        status = cmgi_hierarchy_take_csr(h, l, CMG_ROLE_R, NULL, 0, &next->R);
+    CMGI_TRY_GOTO(failed, cmgi_hierarchy_take_csr(h, l, CMG_ROLE_P, NULL, 0, &next->P));
+    if (cmgi_csr_given(&next->R)) {
+        CMGI_TRY_GOTO(failed, cmgi_hierarchy_take_csr(h, l, CMG_ROLE_R, NULL, 0, &next->R));
         h->level[l].ideal = true;
     }
-    if (status == CMG_OK) {
-        status = cmgi_hierarchy_take_formed(h, l + 1, &coarse);
-    }
-    if (status == CMG_OK) {
-        h->level[l].PT = next->PT;
-        next->PT = (cmgi_csr){0};
-        h->level[l + 1].block = next->vectors;
-    }
-    if (status == CMG_OK && next->B != NULL) {
-        status =
-            cmgi_hierarchy_take_vector(h, l + 1, "nullspace", NULL, n * next->vectors, next->B);
+    CMGI_TRY_GOTO(failed, cmgi_hierarchy_take_formed(h, l + 1, &coarse));
+    h->level[l].PT = next->PT;
+    next->PT = (cmgi_csr){0};
+    h->level[l + 1].block = next->vectors;
+    if (next->B != NULL) {
+        double *B = next->B;
         next->B = NULL;
-    }
-    if (status != CMG_OK) {
-        (void)cmg_hierarchy_select(h, 0, 1);
-        goto done;
+        CMGI_TRY_GOTO(
+            failed, cmgi_hierarchy_take_vector(h, l + 1, "nullspace", NULL, n * next->vectors, B));
     }
     *added = true;
+    goto done;
+failed:
+    (void)cmg_hierarchy_select(h, 0, 1);
 done:
     cmgi_csr_free(ctx, &coarse);
     return status;
@@ -228,52 +237,64 @@ done:
 
 /* Where the matrix is, or on the host where the device has not enough memory for it. */
 static cmg_status make_somewhere(const cmg_hierarchy *h, int l, const cmg_coarsen_options *o,
-                                 last_lattice *lattice, double theta, next_level *next)
+                                 start *from, double theta, next_level *next)
 {
     const bool on_device = cmgi_hierarchy_there(h, l, CMG_ROLE_A) != NULL;
     if (on_device && o->method != CMG_COARSEN_AIR) {
-        const cmg_status status = make_transfer(h, l, CMGI_DEVICE, o, lattice, theta, next);
+        const cmg_status status = make_transfer(h, l, CMGI_DEVICE, o, from, theta, next);
         if (status != CMG_ERR_MEMORY) {
             return status;
         }
         cmgi_free(h->ctx, next->B);
         next->B = NULL;
     }
-    return make_transfer(h, l, CMGI_HOST, o, lattice, theta, next);
+    return make_transfer(h, l, CMGI_HOST, o, from, theta, next);
+}
+
+/* Unknowns that A hardly couples are left to classical levels where these suit it. */
+static cmg_status look_past_nodes(const cmg_hierarchy *h, int l, const cmg_coarsen_options *o,
+                                  start *from)
+{
+    cmgi_known *k = &from->known;
+    const cmgi_resident *there = NULL;
+    cmgi_suits suits = {.plane = false};
+    cmg_csr A;
+    CMGI_TRY(matrix_of(h, l, &there, &A));
+    CMGI_TRY(cmgi_look_for_levels(h->ctx, &A, there, o->strength, &suits));
+    if (suits.classical) {
+        cmgi_free(h->ctx, k->B);
+        *k = (cmgi_known){.block = 1, .vectors = 1};
+        (void)snprintf(k->text, sizeof k->text,
+                       "block_size left out: A is plane, and no coupling between unknowns strong");
+    }
+    return CMG_OK;
 }
 
 /*
  * The method of all levels, from the last one that there is, and the lattice that its matrix is of.
  * Nodes of several unknowns, and vectors other than constants, are aggregated.
  */
-static cmg_status choose_method(const cmg_hierarchy *h, cmg_coarsen_options *o,
-                                last_lattice *lattice)
+static cmg_status choose_method(const cmg_hierarchy *h, cmg_coarsen_options *o, start *from)
 {
     cmg_context *ctx = h->ctx;
     const int l = h->levels - 1;
-    const cmgi_resident *there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
-    const cmgi_place at = there != NULL ? CMGI_DEVICE : CMGI_HOST;
+    const cmgi_resident *there = NULL;
     const bool any = o->method == CMG_COARSEN_AUTO;
-    cmgi_points *points = &lattice->points;
-    int block = 1;
-    int vectors = 1;
+    cmgi_points *points = &from->points;
     bool suits = false;
     cmgi_suits others = {.plane = false};
     cmg_csr A;
-    const bool plain = cmgi_near_null_constant(h, l, &block, &vectors) && block == 1;
+    CMGI_TRY(any && from->known.loose ? look_past_nodes(h, l, o, from) : CMG_OK);
+    const bool plain = from->known.B == NULL && from->known.block == 1;
     const bool host = ctx->backend->alloc == NULL && ctx->group == NULL && ctx->away == NULL;
-    if (there != NULL) {
-        A = there->csr;
-    } else {
-        CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-    }
+    CMGI_TRY(matrix_of(h, l, &there, &A));
+    const cmgi_place at = there != NULL ? CMGI_DEVICE : CMGI_HOST;
     if (plain && (any || o->method == CMG_COARSEN_LATTICE)) {
         CMGI_TRY(cmgi_points_find(ctx, &A, there, points));
     }
     if (points->dim > 0) {
-        CMGI_TRY(cmgi_miniature_find(ctx, at, &A, there, points, &lattice->mini));
-        CMGI_TRY(cmgi_csr_given(&lattice->mini.A) ? CMG_OK
-                                                  : cmgi_points_confirm(ctx, at, &A, points));
+        CMGI_TRY(cmgi_miniature_find(ctx, at, &A, there, points, &from->mini));
+        CMGI_TRY(cmgi_csr_given(&from->mini.A) ? CMG_OK : cmgi_points_confirm(ctx, at, &A, points));
     }
     CMGI_CHECK(ctx, o->method != CMG_COARSEN_LATTICE || points->dim > 0, CMG_ERR_ARG,
                "coarsening by lattice: A of level %d is not one of neighbours on a lattice of two "
@@ -297,19 +318,18 @@ static cmg_status choose_method(const cmg_hierarchy *h, cmg_coarsen_options *o,
     return CMG_OK;
 }
 
-static cmg_status add_level(cmg_hierarchy *h, const cmg_coarsen_options *o, last_lattice *lattice,
+static cmg_status add_level(cmg_hierarchy *h, const cmg_coarsen_options *o, start *from,
                             bool *added)
 {
     cmg_context *ctx = h->ctx;
     const int l = h->levels - 1;
     next_level next = {0};
-    cmg_status status = make_somewhere(h, l, o, lattice, o->strength, &next);
-    if (status == CMG_OK && !cmgi_csr_given(&next.P) && o->strength > 0 &&
-        lattice->points.dim == 0) {
-        status = make_somewhere(h, l, o, lattice, 0, &next); /* every coupling counts */
+    cmg_status status = make_somewhere(h, l, o, from, o->strength, &next);
+    if (status == CMG_OK && !cmgi_csr_given(&next.P) && o->strength > 0 && from->points.dim == 0) {
+        status = make_somewhere(h, l, o, from, 0, &next); /* every coupling counts */
     }
     if (status == CMG_OK && cmgi_csr_given(&next.P)) {
-        lattice->points = next.halving.coarse;
+        from->points = next.halving.coarse;
         status = append(h, &next, added);
     }
     cmgi_csr_free(ctx, &next.P);
@@ -320,13 +340,16 @@ static cmg_status add_level(cmg_hierarchy *h, const cmg_coarsen_options *o, last
     return status;
 }
 
-cmg_status cmgi_coarsen(cmg_hierarchy *h, cmg_coarsen_options *o, int *levels)
+cmg_status cmgi_coarsen(cmg_hierarchy *h, cmg_coarsen_options *o, int *levels,
+                        char known[CMGI_KNOWN])
 {
     cmg_context *ctx = h->ctx;
-    last_lattice lattice = {.points.dim = 0};
+    start from = {.level = h->levels - 1};
     cmg_status status = CMG_OK;
     *levels = 0;
-    CMGI_TRY_GOTO(done, choose_method(h, o, &lattice));
+    CMGI_TRY_GOTO(
+        done, cmgi_known_agreed(h, from.level, o->method == CMG_COARSEN_AGGREGATION, &from.known));
+    CMGI_TRY_GOTO(done, choose_method(h, o, &from));
     while (*levels < o->levels && h->levels < CMGI_HIERARCHY_LEVELS) {
         const cmg_size left = cmg_hierarchy_rows(h, h->levels - 1);
         const cmg_size all = cmg_hierarchy_rows(h, 0);
@@ -335,26 +358,32 @@ cmg_status cmgi_coarsen(cmg_hierarchy *h, cmg_coarsen_options *o, int *levels)
             break;
         }
         CMGI_TRY_GOTO(done, cmgi_progress(ctx, "coarsening", all - left, all));
-        CMGI_TRY_GOTO(done, add_level(h, o, &lattice, &added));
+        CMGI_TRY_GOTO(done, add_level(h, o, &from, &added));
         if (!added) {
             break;
         }
         ++*levels;
     }
 done:
-    cmgi_miniature_clear(ctx, &lattice.mini);
+    cmgi_miniature_clear(ctx, &from.mini);
+    cmgi_free(ctx, from.known.B);
+    memcpy(known, from.known.text, CMGI_KNOWN);
     return status;
 }
 
 cmg_status cmg_hierarchy_coarsen(cmg_hierarchy *h, const cmg_coarsen_options *options, int *levels)
 {
     cmg_coarsen_options own;
+    char known[CMGI_KNOWN];
     int made = 0;
     CMGI_GIVEN(h);
     CMGI_TRY(cmgi_options_take(h->ctx, &table, options, &own));
     CMGI_TRY(cmg_hierarchy_galerkin(h, 0));
     cmgi_csr_free(h->ctx, &h->level[h->levels - 1].inverse);
-    const cmg_status status = cmgi_coarsen(h, &own, &made);
+    const cmg_status status = cmgi_coarsen(h, &own, &made, known);
+    if (known[0] != '\0') {
+        cmgi_log(h->ctx, CMG_LOG_INFO, "coarsen: %s", known);
+    }
     if (levels != NULL) {
         *levels = made;
     }

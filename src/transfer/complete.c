@@ -1,7 +1,6 @@
 /* Level matrices that a hierarchy lacks, or that its transfers contradict, and levels below it. */
 #include "transfer/complete.h"
 
-#include "transfer/coarsen.h"
 #include "transfer/energy.h"
 #include "transfer/galerkin.h"
 
@@ -152,7 +151,7 @@ static cmg_status append_levels(cmg_hierarchy *h, const cmgi_completion_options 
         CMGI_TRY(options->solves(options->user, &A, &solved));
     }
     if (!solved) {
-        CMGI_TRY(cmgi_coarsen(h, &levels, &c->appended));
+        CMGI_TRY(cmgi_coarsen(h, &levels, &c->appended, c->known));
         c->method = levels.method;
     }
     return CMG_OK;

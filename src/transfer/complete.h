@@ -3,7 +3,7 @@
  * matrices that are missing or do not fit are R A P, and algebraic levels follow the coarsest.
  */
 #pragma once
-#include "hierarchy/hierarchy.h"
+#include "transfer/coarsen.h"
 #include "transfer/energy_there.h"
 
 typedef struct cmgi_completion_options {
@@ -32,6 +32,7 @@ typedef struct cmgi_completion {
     double worst; /* factor between energies of the worst */
     int appended;
     cmg_coarsen_method method; /* of those */
+    char known[CMGI_KNOWN];    /* of the level above them */
 } cmgi_completion;
 
 /* The caller's hierarchy is checked and only read; its arrays are borrowed. */

@@ -6,8 +6,8 @@
 #include "transfer/aggregate.h"
 
 #include "core/memory.h"
+#include "hierarchy/numbering.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 double cmgi_rotation(int dim, int r, int d, const double at[3])
@@ -50,10 +50,10 @@ static bool coordinates(const cmg_hierarchy *h, int level, cmg_size nodes, int d
 
 int cmgi_unknowns_of_node(const cmg_hierarchy *h, int level)
 {
-    const char *text = cmg_hierarchy_attribute(h, "block_size");
     const int given = h->level[level].block;
-    const int size = given > 0 ? given : text != NULL ? atoi(text) : 1;
-    return size >= 1 && cmg_hierarchy_rows(h, level) % size == 0 ? size : 1;
+    return given == 0                                  ? cmgi_hierarchy_block(h, level)
+           : cmg_hierarchy_rows(h, level) % given == 0 ? given
+                                                       : 1;
 }
 
 typedef enum origin { CONSTANT, STORED, RIGID } origin;

@@ -2,6 +2,7 @@
 
 #include "core/ranks.h"
 #include "core/memory.h"
+#include "csr/small_dense.h"
 #include "transfer/aggregate.h"
 
 #include <math.h>
@@ -112,15 +113,6 @@ cmg_status cmgi_null_space_take(cmg_context *ctx, cmg_size n, double *v, cmgi_nu
     return CMG_OK;
 }
 
-static double largest(cmg_size n, const double *v)
-{
-    double most = 0;
-    for (cmg_size i = 0; i < n; ++i) {
-        most = fmax(most, fabs(v[i]));
-    }
-    return most;
-}
-
 static limits limits_of(const cmg_hierarchy *h, int level, cmg_size n, const double *v)
 {
     cmg_size length = 0;
@@ -128,11 +120,11 @@ static limits limits_of(const cmg_hierarchy *h, int level, cmg_size n, const dou
     if (h->level[level].exact_nullspace) {
         return (limits){.tolerance = CMGI_NULL_GIVEN};
     }
-    limits zero = {.tolerance = CMGI_NULL_ROUNDING, .least = largest(n, v)};
+    limits zero = {.tolerance = CMGI_NULL_ROUNDING, .least = cmgi_largest(n, v)};
     const bool rotation = zero.least != 1; /* unless it is stored; the others are of ones */
     if (rotation && cmgi_hierarchy_vector(h, level, "nullspace", NULL) == NULL &&
         cmg_hierarchy_get_vector(h, level, "coords", NULL, &length, &x) == CMG_OK) {
-        zero.least = fmax(zero.least, largest(length, x));
+        zero.least = fmax(zero.least, cmgi_largest(length, x));
     }
     return zero;
 }
@@ -163,10 +155,10 @@ static cmg_status try_candidate(const cmg_hierarchy *h, int level, const double 
 }
 
 /*
- * Whether some rows of A, `of` them or all, take a translation of nodes to 0, which all that is
- * found here begins with: most matrices are done with that, and without memory.
+ * Whether some rows of A take a translation of nodes to 0, which all that is found here begins
+ * with: most matrices are done with that.
  */
-static bool may_have_one(const cmg_csr *A, int block, cmg_size of)
+static bool may_have_one(const cmg_csr *A, int block)
 {
     bool alive[MOST] = {false};
     int left = block;
@@ -174,8 +166,7 @@ static bool may_have_one(const cmg_csr *A, int block, cmg_size of)
         return true;
     }
     memset(alive, 1, (size_t)block);
-    for (cmg_size r = 0; r < of && left > 0; ++r) {
-        const cmg_index i = some_row(r, of, A->rows);
+    for (cmg_size i = 0; i < A->rows && left > 0; ++i) {
         double sum[MOST] = {0};
         double size = 0;
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
@@ -190,37 +181,30 @@ static bool may_have_one(const cmg_csr *A, int block, cmg_size of)
     return left > 0;
 }
 
-/* The same of a level, whose rows are fetched where A is on the device alone. */
+/* The same of a level: of a few rows first, as mostly they do. */
 static cmg_status look_at_first(const cmg_hierarchy *h, int level, bool *may)
 {
     const cmgi_resident *there = cmgi_hierarchy_there(h, level, CMG_ROLE_A);
-    const int block = cmgi_unknowns_of_node(h, level);
+    const cmgi_kinds *kinds = cmgi_hierarchy_kinds(h, level, CMG_ROLE_A);
+    const cmg_size n = cmg_hierarchy_rows(h, level);
+    const cmg_size most = n < SOME_ROWS ? n : SOME_ROWS;
     cmg_index row[SOME_ROWS];
     cmgi_csr head = {0};
-    const cmgi_kinds *kinds = cmgi_hierarchy_kinds(h, level, CMG_ROLE_A);
-    cmg_csr A;
-    if (kinds != NULL) { /* a row of each */
-        CMGI_TRY(cmgi_kinds_rows(h->ctx, kinds, &head));
-        *may = may_have_one(&head.view, block, head.rows);
-        cmgi_csr_free(h->ctx, &head);
-        return CMG_OK;
-    }
-    if (there == NULL) {
+    cmg_csr A = {0};
+    if (there == NULL && kinds == NULL) {
         CMGI_TRY(cmg_hierarchy_get_csr(h, level, CMG_ROLE_A, NULL, 0, &A));
-        *may = may_have_one(&A, block, A.rows < SOME_ROWS ? A.rows : SOME_ROWS);
-        return CMG_OK;
     }
-    const cmg_size most = there->csr.rows < SOME_ROWS ? there->csr.rows : SOME_ROWS;
-    const cmg_size few = most < FEW_ROWS ? most : FEW_ROWS; /* mostly they do */
     *may = true;
-    for (cmg_size rows = few; *may; rows = most) {
+    for (cmg_size rows = most < FEW_ROWS ? most : FEW_ROWS; *may; rows = most) {
         for (cmg_size i = 0; i < rows; ++i) {
-            row[i] = some_row(i, most, there->csr.rows);
+            row[i] = some_row(i, most, n);
         }
-        CMGI_TRY(cmgi_resident_kernels_of(h->ctx)->gather(h->ctx, there, row, rows, &head));
-        *may = may_have_one(&head.view, block, rows);
+        CMGI_TRY(kinds != NULL ? cmgi_kinds_rows(h->ctx, kinds, &head)
+                               : cmgi_rows_on_host(h->ctx, there != NULL ? &there->csr : &A, there,
+                                                   row, rows, &head));
+        *may = may_have_one(&head.view, cmgi_unknowns_of_node(h, level));
         cmgi_csr_free(h->ctx, &head);
-        if (rows == most) {
+        if (rows == most || kinds != NULL) {
             break;
         }
     }

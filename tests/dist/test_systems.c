@@ -153,7 +153,6 @@ static void in_range(const cmg_csr *A, double *b)
 /* Nothing holds the body: translations and rotations are found on ranks as on one. */
 TEST(free_bodies)
 {
-    NEEDS(HAS_LAPACK, "a pseudo-inverse needs LAPACK");
     static const char *const bodies[] = {
         "cells=32 problem=elasticity dirichlet=neumann distort=0.3",
         "dim=3 cells=8 problem=elasticity dirichlet=neumann shape=beam"};
@@ -213,7 +212,6 @@ static void make_truss(truss *t)
 /* By arrays of the test's own: parts that cut nodes, a row each, all on the last rank. */
 TEST(free_trusses)
 {
-    NEEDS(HAS_LAPACK, "a pseudo-inverse needs LAPACK");
     static const int kinds[] = {EVEN, RANDOM, ONE_ROW, LAST};
     scoped truss *t = calloc(1, sizeof *t);
     double b[TRUSS];

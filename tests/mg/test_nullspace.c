@@ -93,7 +93,6 @@ static void solves_free(const body *what, const char *options)
 
 TEST(free_bodies_are_solved)
 {
-    NEEDS(HAS_LAPACK, "a pseudo-inverse needs LAPACK");
     for (int k = 0; k < BODIES; ++k) {
         solves_free(&bodies[k], "");
         solves_free(&bodies[k], "precision=mixed");
@@ -116,7 +115,6 @@ static void product_of(const cmg_hierarchy *h, const cmg_vector *y, cmg_vector *
 /* A last level that is factorised: R A P leaves its last pivot a few roundings above zero. */
 TEST(factors_of_free_bodies)
 {
-    NEEDS(HAS_LAPACK, "a pseudo-inverse needs LAPACK");
     static const struct {
         cmg_problem problem;
         cmg_element element;

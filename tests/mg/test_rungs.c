@@ -18,8 +18,8 @@ static const char *const places[] = {"one level", "three levels", "two ranks", "
  *   spai               levels of a matrix alone are good enough for jacobi
  *   new smoother       on ranks new values need a new solver: keep_map is refused
  *   algebraic levels   a matrix alone has them already; ranks divide the levels that are given
- *   direct solve       so small a definite matrix alone is factorised at once, and ranks have no
- *                      factorisation; an indefinite one alone gets there
+ *   direct solve       so small a matrix alone is solved so at once, unless the coarsest level is
+ *                      spoken of, and ranks have no factorisation
  */
 #define FGMRES "fgmres from iteration 0: cg ended as "
 #define DEGREE "chebyshev4:degree=16 from "
@@ -75,7 +75,7 @@ static const rung rungs[] = {
     {.name = "direct solve",
      .kind = OWN_INDEFINITE,
      .n = 15,
-     .options = "krylov=none",
+     .options = "krylov=none coarse_limit=999",
      .text = {"direct solve from ", "direct solve from ", NULL, "direct solve from "}},
     {.name = "fp8 to fp16",
      .kind = OWN_INDEFINITE,

@@ -456,12 +456,6 @@ TEST(what_is_no_lattice_is_refused_by_name)
     cmgi_csr A = odd_matrix(2, 700, 100);
     scoped_hierarchy *chain = alone(&A);
     CHECK_STATUS(cmg_hierarchy_coarsen(chain, &o, NULL), CMG_ERR_ARG);
-    const grid g = {{30, 30, 1}, {1, 1, 0}, false};
-    A = grid_matrix(&g);
-    scoped_hierarchy *blocks = alone(&A);
-    CHECK_OK(cmg_hierarchy_set_attribute(blocks, "block_size", "2"));
-    CHECK_STATUS(cmg_hierarchy_coarsen(blocks, &o, NULL), CMG_ERR_ARG);
-    CHECK(cmg_hierarchy_levels(blocks) == 1);
 }
 
 /* New values, all of them others: the levels follow, and the solve is as one that begins. */

@@ -8,6 +8,7 @@ from ._ffi import ffi
 from ._library import lib
 from .context import own
 
+COMPLEX = "complex values are not supported: solve the real [[Re, -Im], [Im, Re]] (docs/when-not.md)"
 _PRECISION = {"float64": 0, "float32": 1, np.dtype("float64"): 0, np.dtype("float32"): 1}
 
 
@@ -163,7 +164,7 @@ def numbers(a, what):
     if type(a) is not np.ndarray:
         a = _host_array(a, what)
     if a.dtype.kind == "c":
-        raise ArgumentError(f"{what}: complex values are not supported (docs/when-not.md)")
+        raise ArgumentError(f"{what}: {COMPLEX}")
     if a.dtype.kind not in "biuf":
         raise TypeError(f"{what}: dtype {a.dtype}, real numbers are needed")
     return a if a.dtype == np.float64 and a.dtype.isnative else a.astype(np.float64)

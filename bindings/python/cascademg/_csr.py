@@ -62,7 +62,7 @@ def host_csr(matrix, what, index=np.int32):
         data, shape = dense[mask], dense.shape
     data = np.asarray(data)
     if np.iscomplexobj(data):
-        raise ArgumentError(f"{what}: complex values are not supported (docs/when-not.md)")
+        raise ArgumentError(f"{what}: {_arrays.COMPLEX}")
     return (tuple(int(s) for s in shape), _integers(indptr, what, np.int64), _integers(indices, what, index),
             np.ascontiguousarray(data, dtype=np.float64))
 

@@ -90,7 +90,7 @@ def backends() -> list[str]:
 
 _LACKS = {
     "HDF5": "containers (.cmg, .h5); Matrix Market, .npy and PETSc files are read",
-    "LAPACK": "fast inverses of large coarse matrices, and pseudo-inverses of singular ones",
+    "LAPACK": "fast inverses of large coarse matrices",
     "METIS": "the numbering `nd`, partitions for ranks",
     "OpenMP": "several threads",
     "meshes": "generate, transfer",
