@@ -20,7 +20,6 @@ static cmgi_request request_of(const cmgi_level_options *options, int l, cmg_rol
                                     [CMG_ROLE_SMOOTHER] = CMGI_USE_M};
     const bool given = options->schedule->given[l][role];
     cmgi_request ask = {.options = options->matrix, .use = uses[role]};
-    ask.halves = options->schedule->halves && !given;
     if (given) {
         ask.options.values = options->schedule->values[l][role];
         if (ask.options.values != CMG_VALUES_FULL) {
@@ -36,10 +35,8 @@ static cmg_status place(cmg_context *ctx, const cmg_csr *csr, const cmgi_request
                         cmg_matrix **M)
 {
     if (*M == NULL) {
-        const cmgi_matrix_source from = {.csr = csr,
-                                         .like = ask->like,
-                                         .same = ask->looks != NULL ? ask->looks->same : NULL,
-                                         .halves = ask->halves};
+        const cmgi_matrix_source from = {
+            .csr = csr, .like = ask->like, .same = ask->looks != NULL ? ask->looks->same : NULL};
         return cmgi_matrix_create(ctx, &from, ask->use, &ask->options, M);
     }
     return cmg_matrix_update(*M, csr->values);
@@ -114,7 +111,7 @@ bool cmgi_level_is_there(const cmg_hierarchy *h, const cmgi_level_options *optio
 static cmg_status place_there(cmg_context *ctx, const cmgi_resident *R, const cmgi_request *ask,
                               cmg_matrix **M)
 {
-    const cmgi_matrix_source from = {.there = R, .twin = ask->twin, .halves = ask->halves};
+    const cmgi_matrix_source from = {.there = R, .twin = ask->twin};
     return *M == NULL ? cmgi_matrix_create(ctx, &from, ask->use, &ask->options, M)
                       : cmg_matrix_update(*M, R->csr.values);
 }

@@ -48,7 +48,6 @@ typedef struct cmgi_level_options {
 typedef struct cmgi_request {
     cmg_matrix_options options;
     cmgi_use use;
-    bool halves;
     const cmg_matrix *like;      /* of the same CSR, or NULL */
     const cmgi_row_looks *looks; /* at its rows, or NULL */
     struct cmgi_twin *twin;
