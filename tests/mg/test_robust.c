@@ -248,7 +248,8 @@ TEST(what_is_small_is_solved_directly)
         indptr[n] = 2 * n;
         scoped_hierarchy *h = hierarchy_new(1);
         CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-        climbs(h, n > 500 ? "direct solve from iteration " : "", n > 500 ? 60 : 2);
+        const bool at_once = n <= 500 && !cmgi_on_cuda(ctx); /* a device has no factorisation */
+        climbs(h, at_once ? "" : "direct solve from iteration ", at_once ? 2 : 60);
     }
 }
 

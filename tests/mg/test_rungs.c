@@ -15,6 +15,7 @@ static const char *const places[] = {"one level", "three levels", "two ranks", "
 /*
  * `text` is what `fallback` begins a clause with, NULL where the rung is not to be reached:
  *
+ *   chebyshev4         a matrix alone is factorised, or has classical levels
  *   spai               levels of a matrix alone are good enough for jacobi
  *   new smoother       on ranks new values need a new solver: keep_map is refused
  *   algebraic levels   a matrix alone has them already; ranks divide the levels that are given
@@ -33,9 +34,7 @@ typedef struct rung {
     const char *options;
     double refreshed; /* values times this, and a refresh, before the solve; 0 = none */
     const char *text[PLACES];
-    bool on_cpu;       /* on a device other levels are made of this matrix */
-    const char *there; /* of a matrix alone on a device, where it has no factorisation; NULL = as
-                          on a CPU */
+    bool on_cpu; /* on a device other levels are made of this matrix */
 } rung;
 
 static const rung rungs[] = {
@@ -59,8 +58,7 @@ static const rung rungs[] = {
      .kind = OWN_TURNED,
      .n = 31,
      .options = "krylov=none pre=1 post=0 max_it=300 collapse=0",
-     .text = {NULL, DEGREE, DEGREE, DEGREE},
-     .there = DEGREE},
+     .text = {NULL, DEGREE, DEGREE, DEGREE}},
     {.name = "spai",
      .kind = OWN_WIND,
      .n = 31,
@@ -201,9 +199,7 @@ static cmg_status solve_rank(void *user, const cmg_transport *transport)
 
 static void judge(const run *r, int place, cmg_status status)
 {
-    const bool device = cmg_context_backend(ctx) == CMG_BACKEND_CUDA;
-    const bool other = device && place == ALONE && r->rung->there != NULL;
-    const char *wanted = other ? r->rung->there : r->rung->text[place];
+    const char *wanted = r->rung->text[place];
     const int before = test_failures;
     if (place == RANKS && r->rung->refreshed != 0) {
         CHECK(status == CMG_ERR_UNSUPPORTED && r->created == CMG_ERR_UNSUPPORTED);
