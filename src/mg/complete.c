@@ -3,7 +3,6 @@
  * and algebraic levels where the coarsest is too large to be solved, or its factors where it is
  * not.
  */
-#include "core/timer.h"
 #include "mg/dominated.h"
 #include "mg/multigrid.h"
 
@@ -161,21 +160,6 @@ static cmg_status factor_coarsest(cmgi_multigrid *mg)
     return CMG_OK;
 }
 
-/* The finest matrices, which no completion changes, while a device looks at the others; but a
- * smoother that is named may want its memory first. */
-static cmg_status begin_finest(void *user)
-{
-    cmgi_multigrid *mg = user;
-    const double begin = cmgi_seconds();
-    if (cmgi_hierarchy_there(mg->h, 0, CMG_ROLE_A) == NULL || mg->levels.level[0].A != NULL ||
-        strcmp(mg->options.smoother, "auto") != 0) {
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_multigrid_begin(mg));
-    mg->levels.part[CMG_SETUP_COMPLETE] -= cmgi_seconds() - begin; /* it is told by itself */
-    return CMG_OK;
-}
-
 static cmgi_completion_options completion_options(cmgi_multigrid *mg)
 {
     const cmg_solver_options *o = &mg->options;
@@ -193,7 +177,6 @@ static cmgi_completion_options completion_options(cmgi_multigrid *mg)
     if (levels == 1 && cmg_hierarchy_rows(mg->h, 0) <= APPEND_ABOVE) {
         options.levels.rows = LEFT_SINGLE;
     }
-    options.meanwhile = (cmgi_meanwhile){begin_finest, mg};
     if (may_factor(mg) && wants_quick(mg) && options.above == QUICK_ABOVE) {
         options.solves = solves_coarsest;
         options.user = mg;
@@ -238,7 +221,7 @@ void cmgi_multigrid_drop_completion(cmgi_multigrid *mg)
     cmgi_envelope_destroy(mg->ctx, &mg->envelope);
 }
 
-cmg_status cmgi_multigrid_complete(cmgi_multigrid *mg)
+cmg_status cmgi_multigrid_complete(cmgi_multigrid *mg, cmgi_meanwhile meanwhile)
 {
     cmgi_multigrid_drop_completion(mg);
     mg->dominated = mg->direct = false;
@@ -253,7 +236,8 @@ cmg_status cmgi_multigrid_complete(cmgi_multigrid *mg)
     if (mg->dominated || mg->direct || (mg->envelope != NULL && cmg_hierarchy_levels(mg->h) == 1)) {
         return CMG_OK; /* else factors of A alone want a hierarchy of A alone */
     }
-    const cmgi_completion_options options = completion_options(mg);
+    cmgi_completion_options options = completion_options(mg);
+    options.meanwhile = meanwhile;
     CMGI_TRY(cmgi_complete(mg->h, &options, &mg->completion));
     return mg->envelope != NULL ? CMG_OK : factor_coarsest(mg);
 }

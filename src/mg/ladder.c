@@ -243,7 +243,7 @@ static void leave(cmgi_multigrid *mg, bool levels)
 static cmg_status build(cmgi_multigrid *mg, bool levels)
 {
     if (levels) {
-        CMGI_TRY(cmgi_multigrid_complete(mg));
+        CMGI_TRY(cmgi_multigrid_complete(mg, (cmgi_meanwhile){0}));
     }
     CMGI_TRY(cmgi_memory_check(cmgi_multigrid_hierarchy(mg), &mg->options, &mg->schedule, 0));
     return cmgi_multigrid_build(mg);

@@ -210,7 +210,7 @@ cmg_status cmgi_multigrid_build(cmgi_multigrid *mg)
     if (status == CMG_ERR_SINGULAR && mg->direct) {
         mg->singular = true;
         cmgi_multigrid_clear(mg);
-        CMGI_TRY(cmgi_multigrid_complete(mg));
+        CMGI_TRY(cmgi_multigrid_complete(mg, (cmgi_meanwhile){0}));
         return cmgi_multigrid_build(mg);
     }
     CMGI_TRY(status);
@@ -341,7 +341,7 @@ cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg)
     ++mg->builds;
     if (mg->krylov == NULL) { /* what was built has failed half-way */
         cmgi_multigrid_clear(mg);
-        CMGI_TRY(cmgi_multigrid_complete(mg));
+        CMGI_TRY(cmgi_multigrid_complete(mg, (cmgi_meanwhile){0}));
         return cmgi_multigrid_build(mg);
     }
     const cmg_status status = take_values(mg, &kept);

@@ -44,9 +44,10 @@ typedef struct cmgi_multigrid {
 
 /*
  * Forms what h lacks (complete.c): missing level matrices and those that do not fit, algebraic
- * levels below a coarsest one that is too large; in place of what was formed before.
+ * levels below a coarsest one that is too large; in place of what was formed before. `meanwhile`
+ * may run while a device looks at the matrices.
  */
-cmg_status cmgi_multigrid_complete(cmgi_multigrid *mg);
+cmg_status cmgi_multigrid_complete(cmgi_multigrid *mg, cmgi_meanwhile meanwhile);
 void cmgi_multigrid_drop_completion(cmgi_multigrid *mg);
 /* New values of the last level to its factors, which go where it is no longer definite. */
 cmg_status cmgi_multigrid_factor_again(cmgi_multigrid *mg);
