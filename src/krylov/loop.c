@@ -22,6 +22,7 @@ void cmgi_krylov_drop_graphs(cmgi_krylov *k)
         }
         k->recorded[part].graph = NULL;
     }
+    k->last = (cmgi_recording){0}; /* where every solve drops them, none is worth making */
 }
 
 /* The limits where the iteration looks at them, so that what is recorded serves any. */
