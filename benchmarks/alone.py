@@ -168,15 +168,15 @@ def here(tool, folder, A, b, known, words, repeat):
 
 
 def ideal_restriction(A, b, f, repeat):
-    told = {}
+    extra = {}
 
     def solve(tol):
         residuals, levels = [], pyamg.air_solver(A)
-        told["complexity"] = round(levels.operator_complexity(), 3)
+        extra["complexity"] = round(levels.operator_complexity(), 3)
         x = levels.solve(b, tol=tol, maxiter=robust_peers.MOST, residuals=residuals, accel="fgmres")
         return x, len(residuals) - 1
     found = robust_peers.judged(solve, A, b, f, RTOL, repeat)
-    return {**found, **told, **({"peak_bytes": robust_peers.peak_of(solve, RTOL)} if found["solved"] else {})}
+    return {**found, **extra, **({"peak_bytes": robust_peers.peak_of(solve, RTOL)} if found["solved"] else {})}
 
 
 def amgcl(program, folder, A, b, symmetric, repeat):

@@ -133,15 +133,15 @@ def pyamg_peers(A, b, f, rtol, again, memory=False):
     if size == 1:
         makers["pyamg-rs"] = lambda: pyamg.ruge_stuben_solver(A)
     for name, make in makers.items():
-        found, told = {}, {}
+        found, extra = {}, {}
         for method in methods(f):
             def solve(tol, make=make, method=method):
                 residuals, levels = [], make()
-                told["complexity"] = round(levels.operator_complexity(), 3)
+                extra["complexity"] = round(levels.operator_complexity(), 3)
                 x = levels.solve(without(f["null"], b), tol=tol, maxiter=MOST, residuals=residuals,
                                  accel={"gmres": "fgmres"}.get(method, method))
                 return x, len(residuals) - 1
-            found[method] = {**judged(solve, A, b, f, rtol, again), **told}
+            found[method] = {**judged(solve, A, b, f, rtol, again), **extra}
             if memory and found[method]["solved"]:
                 found[method]["peak_bytes"] = peak_of(solve, rtol)
         results[name] = fastest(found)

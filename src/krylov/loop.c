@@ -183,6 +183,12 @@ static cmg_status put_part(cmgi_krylov *k, int part)
     return end(k);
 }
 
+/* The vectors of this solve, without a graph. */
+static cmgi_recording vectors_of(const cmgi_krylov *k)
+{
+    return (cmgi_recording){.b = k->b, .x = k->x, .zero = cmgi_krylov_from_zero(k)};
+}
+
 static bool is_of(const cmgi_recording *r, const cmgi_krylov *k)
 {
     return r->b == k->b && r->x == k->x && r->zero == cmgi_krylov_from_zero(k);
@@ -200,7 +206,7 @@ static cmg_status record(cmgi_krylov *k, int part)
     if (mine->graph != NULL) {
         backend->graph_destroy(ctx, mine->graph);
     }
-    *mine = (cmgi_recording){.b = k->b, .x = k->x, .zero = cmgi_krylov_from_zero(k)};
+    *mine = vectors_of(k);
     const bool alone = part == CMGI_RECORD_STEP;
     CMGI_TRY(backend->graph_begin(ctx, alone ? NULL : k->stop, k->system.columns));
     ctx->recording = true;
@@ -220,7 +226,7 @@ static bool come_again(cmgi_krylov *k)
     const cmgi_recording *whole = &k->recorded[CMGI_RECORD_WHOLE];
     if (k->column->iterations == 0) {
         k->again = is_of(&k->last, k) || (whole->graph != NULL && is_of(whole, k));
-        k->last = (cmgi_recording){.b = k->b, .x = k->x, .zero = cmgi_krylov_from_zero(k)};
+        k->last = vectors_of(k);
     }
     return k->again;
 }

@@ -74,7 +74,7 @@ static cmg_status invert_by_rows(cmg_context *ctx, cmg_size n, double *X)
 }
 
 #ifdef CMGI_HAVE_LAPACK
-/* Entries are within so many places of the diagonal. */
+/* Half bandwidth: the largest distance of an entry from the diagonal. */
 static cmg_size band_of(const cmg_csr *A)
 {
     cmg_size band = 0;

@@ -212,8 +212,7 @@ static cmg_status attempt(cmgi_fallback *f, cmgi_multigrid *mg, const double *b,
     CMGI_TRY(cmgi_multigrid_solve(mg, b, x));
     report->bytes += cmgi_multigrid_bytes(mg, &report->iteration_bytes);
     mg->krylov->zero = false;
-    /* CG, which follows semi-iteration, would meet the same rounding; the look needs A on the host
-     */
+    /* The look needs A on the host. CG follows semi-iteration, and meets the same rounding. */
     const bool goes_on = mg->options.fallback && mg->krylov->options.method == CMG_KRYLOV_SEMI &&
                          mg->krylov->column->outcome == CMG_STAGNATED;
     return goes_on ? CMG_OK : cmgi_rounding_look(mg, b, x);

@@ -129,7 +129,7 @@ static cmg_status begin_finest(void *user)
         return CMG_OK;
     }
     CMGI_TRY(cmgi_multigrid_begin(mg));
-    mg->levels.part[CMG_SETUP_COMPLETE] -= cmgi_seconds() - begin; /* it is told by itself */
+    mg->levels.part[CMG_SETUP_COMPLETE] -= cmgi_seconds() - begin; /* a part of its own */
     return CMG_OK;
 }
 

@@ -31,7 +31,7 @@ static bool serves_two(const cmgi_compressor *B)
            !o->keep_map && B->C->block == 1 && B->from->there->facts.single;
 }
 
-/* Values at so many places, and in the twin what they lack, in place of those that are there. */
+/* Room for values, and in the twin for what they lack, instead of what was reserved before. */
 static cmg_status reserve_values(const cmgi_compressor *B, cmg_size places)
 {
     cmg_context *ctx = B->A->ctx;

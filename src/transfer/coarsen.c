@@ -252,22 +252,12 @@ static cmg_status make_somewhere(const cmg_hierarchy *h, int l, const cmg_coarse
 }
 
 /* Unknowns that A hardly couples are left to classical levels where these suit it. */
-static cmg_status look_past_nodes(const cmg_hierarchy *h, int l, const cmg_coarsen_options *o,
-                                  start *from)
+static void leave_nodes(cmg_context *ctx, cmgi_known *k)
 {
-    cmgi_known *k = &from->known;
-    const cmgi_resident *there = NULL;
-    cmgi_suits suits = {.plane = false};
-    cmg_csr A;
-    CMGI_TRY(matrix_of(h, l, &there, &A));
-    CMGI_TRY(cmgi_look_for_levels(h->ctx, &A, there, o->strength, &suits));
-    if (suits.classical) {
-        cmgi_free(h->ctx, k->B);
-        *k = (cmgi_known){.block = 1, .vectors = 1};
-        (void)snprintf(k->text, sizeof k->text,
-                       "block_size left out: A is plane, and no coupling between unknowns strong");
-    }
-    return CMG_OK;
+    cmgi_free(ctx, k->B);
+    *k = (cmgi_known){.block = 1, .vectors = 1};
+    (void)snprintf(k->text, sizeof k->text,
+                   "block_size left out: A is plane, and no coupling between unknowns strong");
 }
 
 /*
@@ -284,10 +274,14 @@ static cmg_status choose_method(const cmg_hierarchy *h, cmg_coarsen_options *o, 
     bool suits = false;
     cmgi_suits others = {.plane = false};
     cmg_csr A;
-    CMGI_TRY(any && from->known.loose ? look_past_nodes(h, l, o, from) : CMG_OK);
-    const bool plain = from->known.B == NULL && from->known.block == 1;
+    const bool loose = any && from->known.loose;
     const bool host = ctx->backend->alloc == NULL && ctx->group == NULL && ctx->away == NULL;
     CMGI_TRY(matrix_of(h, l, &there, &A));
+    CMGI_TRY(loose ? cmgi_look_for_levels(ctx, &A, there, o->strength, &others) : CMG_OK);
+    if (others.classical) {
+        leave_nodes(ctx, &from->known);
+    }
+    const bool plain = from->known.B == NULL && from->known.block == 1;
     const cmgi_place at = there != NULL ? CMGI_DEVICE : CMGI_HOST;
     if (plain && (any || o->method == CMG_COARSEN_LATTICE)) {
         CMGI_TRY(cmgi_points_find(ctx, &A, there, points));
@@ -305,7 +299,7 @@ static cmg_status choose_method(const cmg_hierarchy *h, cmg_coarsen_options *o, 
         o->method = suits ? CMG_COARSEN_LATTICE : o->method;
     }
     if (any && plain && !suits) {
-        CMGI_TRY(cmgi_look_for_levels(ctx, &A, there, o->strength, &others));
+        CMGI_TRY(loose ? CMG_OK : cmgi_look_for_levels(ctx, &A, there, o->strength, &others));
         others.classical = others.classical || (points->dim > 0 && others.weak);
         const bool flow = others.flow && host;
         o->method = flow               ? CMG_COARSEN_AIR
