@@ -9,7 +9,7 @@
  *     [ .  . -1  2 ]     id 1 0 0 2
  *
  * Kinds that no row has are left out, the others come by their number of rows, as templates do that
- * are found in a CSR (spmv/templates.h). The reference of a row is its number in a square matrix;
+ * are found in a CSR (csr/templates.h). The reference of a row is its number in a square matrix;
  * in P and R it is the column of its first entry.
  *
  * Which row is of which kind is an array, or follows from its position in a grid:

@@ -6,7 +6,7 @@
 #include "mg/setup.h"
 
 #include "core/timer.h"
-#include "spmv/templates.h"
+#include "csr/templates.h"
 
 #include <math.h>
 

@@ -222,11 +222,6 @@ done:
     return status;
 }
 
-cmg_status cmgi_references(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_index *ref)
-{
-    return refer_row(ctx, at, A->rows, &(reference_rows){*A, ref});
-}
-
 static cmg_status make_reference(const cmgi_compressor *B)
 {
     cmg_context *ctx = B->A->ctx;

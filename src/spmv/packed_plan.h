@@ -3,7 +3,7 @@
 #pragma once
 #include "csr/facts.h"
 #include "spmv/compressed.h"
-#include "spmv/templates.h"
+#include "csr/templates.h"
 
 enum { CMGI_PATTERN = 160 }; /* most offsets of a slice's pattern */
 
@@ -122,9 +122,6 @@ static inline cmg_index cmgi_reference(const cmgi_compressed *C, cmg_size i)
 {
     return C->ref != NULL ? C->ref[i] : (cmg_index)i + C->lead;
 }
-
-/* ref[i] = first column of row i, 0 in an empty row: the references of a rectangular matrix. */
-cmg_status cmgi_references(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_index *ref);
 
 /* Whether row i, which is not the first, is known to have the offsets of the row before, or seen
  * to.

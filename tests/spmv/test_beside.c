@@ -4,7 +4,7 @@
  * are kept.
  */
 #include "samples.h"
-#include "spmv/templates.h"
+#include "csr/templates.h"
 #include "spmv/cpu_kernels.h"
 #include "spmv/create.h"
 

@@ -5,7 +5,7 @@
 #include "csr/facts.h"
 #include "spmv/cpu_kernels.h"
 #include "spmv/create.h"
-#include "spmv/templates.h"
+#include "csr/templates.h"
 #include "samples.h"
 
 TEST(equal_rows_become_templates)

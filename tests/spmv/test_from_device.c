@@ -7,7 +7,7 @@
 #include "spmv/create.h"
 #include "spmv/formats.h"
 #include "spmv/stencil.h"
-#include "spmv/templates.h"
+#include "csr/templates.h"
 #include "arrays.h"
 #include "suite.h"
 

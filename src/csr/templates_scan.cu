@@ -7,10 +7,10 @@
 #include "core/each.h"
 
 extern "C" {
-#include "spmv/templates.h"
+#include "csr/templates.h"
 }
 
-#include "spmv/templates.inc"
+#include "csr/templates.inc"
 
 enum { THREADS = 256, HOT = 256, BLOCKS = 8 };
 

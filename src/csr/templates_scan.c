@@ -1,7 +1,7 @@
 /* The rows of a matrix on the host as the search for templates sees them; see templates.h. */
 #include "core/memory.h"
 #include "csr/facts.h"
-#include "spmv/templates.h"
+#include "csr/templates.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,14 +8,14 @@
  * The most frequent kinds become templates. Which rows are sampled depends on their numbers alone,
  * so that the result is the same on every backend.
  */
-#include "spmv/templates.h"
+#include "csr/templates.h"
 
 #include "core/each.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "spmv/templates.inc"
+#include "csr/templates.inc"
 
 /* Few kinds: at most FEW, each of REPEATED rows in the mean, in a matrix of some size. */
 enum { FEW = 256, REPEATED = 16, SOME_ROWS = 1024 };
@@ -257,6 +257,11 @@ static cmg_status number_rows(const search *s, int count, uint16_t *id)
 done:
     cmgi_free_device(ctx, sent);
     return status;
+}
+
+cmg_status cmgi_references(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_index *ref)
+{
+    return refer_row(ctx, at, A->rows, &(reference_rows){*A, ref});
 }
 
 cmg_status cmgi_templates_find(cmg_context *ctx, const cmgi_template_search *what,
