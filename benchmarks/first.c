@@ -11,7 +11,8 @@
  *         [--options TEXT] [--matrix 1] [--element q1|p1|q2|p2]
  *         [--dirichlet eliminate|identity|identity-keep] [--whole 1]
  *
- * With --matrix 1 the finest matrix is all that there is, of any element: levels are algebraic.
+ * With --matrix 1 the finest matrix is all that there is: levels are algebraic. Elements but Q1
+ * have levels down to 16 cells a side.
  * With --whole 1 the transfer of identity rows has entries at fixed nodes.
  */
 #include "bench.h"
@@ -29,7 +30,7 @@ typedef struct settings {
     bench_problem p;
     const char *text; /* options of the solver */
     bool matrix;      /* A alone */
-    int element;      /* of A alone */
+    int element;      /* cmg_element */
     int boundary;     /* cmg_boundary */
     bool whole;
 } settings;
@@ -247,10 +248,11 @@ static void print_line(const settings *s, cmg_context *ctx, cmg_size n, const co
 static cmg_status measure(cmg_context *ctx, const settings *s, copies *c, result *r, cmg_size *n)
 {
     cmg_hierarchy *h = NULL;
-    cmg_status status = s->matrix ? q1_matrix(ctx, &s->p, (cmg_element)s->element, &h)
-                        : s->boundary
-                            ? q1_bounded(ctx, &s->p, (cmg_boundary)s->boundary, s->whole, &h)
-                            : q1_problem(ctx, &s->p, &h);
+    const cmg_element element = (cmg_element)s->element;
+    cmg_status status =
+        s->matrix || s->element != CMG_ELEMENT_Q1 ? q1_element(ctx, &s->p, element, s->matrix, &h)
+        : s->boundary ? q1_bounded(ctx, &s->p, (cmg_boundary)s->boundary, s->whole, &h)
+                      : q1_problem(ctx, &s->p, &h);
     *n = cmg_hierarchy_rows(h, 0);
     const int levels = cmg_hierarchy_levels(h);
     status = THEN(status, copy_matrices(ctx, h, c));
@@ -278,8 +280,7 @@ int main(int argc, char **argv)
     if (!bench_parse("first", argc, argv, &s.p, own) ||
         cmg_solver_options_set(&s.p.solver, s.text) != CMG_OK ||
         cmg_fem_enum_parse("boundary", dirichlet, &s.boundary) != CMG_OK ||
-        cmg_fem_enum_parse("element", element, &s.element) != CMG_OK ||
-        (s.element != 0 && !s.matrix)) {
+        cmg_fem_enum_parse("element", element, &s.element) != CMG_OK) {
         return 1;
     }
     cmg_context *ctx = NULL;

@@ -40,13 +40,14 @@ static int levels_of(int cells)
     return levels;
 }
 
-cmg_status q1_matrix(cmg_context *ctx, const bench_problem *p, cmg_element element,
-                     cmg_hierarchy **h)
+cmg_status q1_element(cmg_context *ctx, const bench_problem *p, cmg_element element, bool alone,
+                      cmg_hierarchy **h)
 {
-    const int levels = p->distort > 0 ? levels_of(p->cells) : 1; /* which nodes are shifted */
+    const bool finest = alone && p->distort <= 0; /* which nodes are shifted */
+    const int levels = finest ? 1 : levels_of(p->cells);
     cmg_status status =
         generate_of(ctx, element, p->dim, p->cells, levels, p->distort, CMG_BOUNDARY_ELIMINATE, h);
-    return status == CMG_OK ? cmg_hierarchy_select(*h, 0, levels - 1) : status;
+    return status == CMG_OK && alone ? cmg_hierarchy_select(*h, 0, levels - 1) : status;
 }
 
 cmg_status q1_distorted(cmg_context *ctx, int dim, int cells, double distort, cmg_hierarchy **h)

@@ -6,10 +6,10 @@
 
 /* Levels down to 2 cells a side. */
 cmg_status q1_hierarchy(cmg_context *ctx, int dim, int cells, cmg_hierarchy **h);
-/* The finest level alone, of this or another element, distorted or not: of Q1 (cells-1)^dim rows,
- * 9 or 27 entries in an inner row. */
-cmg_status q1_matrix(cmg_context *ctx, const bench_problem *p, cmg_element element,
-                     cmg_hierarchy **h);
+/* The finest level alone, or levels down to 16 cells a side, of this or another element, distorted
+ * or not: of Q1 (cells-1)^dim rows, 9 or 27 entries in an inner row. */
+cmg_status q1_element(cmg_context *ctx, const bench_problem *p, cmg_element element, bool alone,
+                      cmg_hierarchy **h);
 /* A mesh without two equal cells: coarse nodes shifted by up to half of `distort` cells, smooth
  * coefficient, levels down to 16 cells a side. */
 cmg_status q1_distorted(cmg_context *ctx, int dim, int cells, double distort, cmg_hierarchy **h);

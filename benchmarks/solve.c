@@ -160,7 +160,7 @@ int main(int argc, char **argv)
     cmg_status status = cmg_context_create(&s.p.context, &ctx);
     const double begin = bench_seconds();
     status = THEN(status, from_templates(&s) ? q1_templates(ctx, s.p.dim, s.p.cells, &h)
-                          : s.matrix         ? q1_matrix(ctx, &s.p, CMG_ELEMENT_Q1, &h)
+                          : s.matrix         ? q1_element(ctx, &s.p, CMG_ELEMENT_Q1, true, &h)
                                              : q1_problem(ctx, &s.p, &h));
     const double made = bench_seconds() - begin;
     status = THEN(status, cmg_solver_create(h, &s.p.solver, &solver));
