@@ -6,6 +6,7 @@
 #pragma once
 #include "spmv/packed_there.cuh"
 #include "core/rest.h"
+#include "spmv/stored.cuh"
 
 /* The unit of a slice's values in 16 and 8 bits, a power of two. */
 struct unit {
@@ -66,11 +67,11 @@ struct reduced_storage {
     {
         const float scaled = (float)(value * u.inverse);
         return KIND == CMG_VALUES_FP8 ? (T)cmgi_float_to_fp8(scaled)
-                                      : (T)cmgi_float_to_half(scaled);
+                                      : (T)__half_as_ushort(__float2half_rn(scaled));
     }
     static __device__ __forceinline__ double lost(double value, T kept, const unit &u)
     {
-        return value - (double)cmgi_reduced_load(KIND, &kept, 0) * u.scale;
+        return value - (double)cmgi_stored<float, KIND>::get(kept) * u.scale;
     }
 };
 template <>
@@ -173,11 +174,36 @@ struct pattern_slice {
     T tile[WIDEST * (SLICE + APART_BY)];
 };
 
-/* The lane's entries of round g into the tile; what each loses is left in `lost`. */
+/* The losses of a slice's entries, rows apart by one for the banks. */
+template <typename T>
+struct losses {
+    double of[storage<T>::reduced ? SLICE * (SHORT_ROW + 1) : 1];
+    __device__ __forceinline__ double &at(int r, int e)
+    {
+        return of[storage<T>::reduced ? r * (SHORT_ROW + 1) + e : 0];
+    }
+};
+
+/* Those of a row go to its diagonal, added up in the order of its entries, as on the host. */
+template <typename T>
+static __device__ __forceinline__ void put_apart(losses<T> &lost, const pattern_slice<T> &slice,
+                                                 float *diagonal)
+{
+    const int r = (int)threadIdx.x;
+    double sum = 0;
+    for (int e = 0; r < slice.rows && e < SHORT_ROW; ++e) {
+        sum += lost.at(r, e);
+    }
+    if (r < slice.rows) {
+        diagonal[slice.first + r] = (float)sum;
+    }
+}
+
+/* The lane's entries of round g into the tile. */
 template <typename T>
 static __device__ __forceinline__ void put_entries(const source &S, const target &to,
                                                    const entries &mine, int g, const unit &unit,
-                                                   pattern_slice<T> &slice, double (&lost)[EACH])
+                                                   pattern_slice<T> &slice, losses<T> &losses)
 {
     const int q = (int)threadIdx.x % EIGHT;
     const int r = g * (THREADS / EIGHT) + (int)threadIdx.x / EIGHT;
@@ -187,33 +213,21 @@ static __device__ __forceinline__ void put_entries(const source &S, const target
         const int e = q + u * EIGHT;
         const int offset = mine.offset[g][u];
         const double value = mine.value[g][u];
-        lost[u] = value; /* 0 where there is none */
+        double lost = value; /* 0 where there is none */
         if (e < mine.length[g] && !(split && offset == 0)) {
             const int guess = split && offset > 0 && e > 0 ? e - 1 : e;
             const int column = cmgi_pattern_find(slice.pattern, slice.width, offset, guess);
             const int at = place_of<T>(column, r);
             const T kept = storage<T>::keep(value, unit);
             slice.tile[in_tile(at)] = kept;
-            lost[u] = storage<T>::lost(value, kept, unit);
+            lost = storage<T>::lost(value, kept, unit);
             if (to.place != NULL) {
                 to.place[mine.begin[g] + e] = (uint16_t)at;
             }
         }
-    }
-}
-
-/* The losses of a row go to its diagonal, added up in the order of its entries, as on the host. */
-static __device__ __forceinline__ void put_apart(const double (&lost)[EACH], float *diagonal)
-{
-    double sum = 0;
-#pragma unroll
-    for (int u = 0; u < EACH; ++u) {
-        for (int q = 0; q < EIGHT; ++q) {
-            sum += __shfl_sync(CMGI_ALL, lost[u], q, EIGHT);
+        if (storage<T>::reduced) {
+            losses.at(r, e) = lost;
         }
-    }
-    if (diagonal != NULL && threadIdx.x % EIGHT == 0) {
-        *diagonal = (float)sum;
     }
 }
 
@@ -256,6 +270,7 @@ __global__ void __launch_bounds__(THREADS)
     patterns_kernel(const source S, const target to, const outlet<T> out)
 {
     __shared__ pattern_slice<T> slice;
+    __shared__ losses<T> lost;
     const cmg_size p = blockIdx.x;
     if (!is_short_pattern(to, p)) {
         return;
@@ -273,15 +288,12 @@ __global__ void __launch_bounds__(THREADS)
     }
 #pragma unroll
     for (int g = 0; g < ROUNDS; ++g) {
-        double lost[EACH];
         put_entries(S, to, mine, g, u, slice, lost);
-        if (storage<T>::reduced) {
-            const int r = g * (THREADS / EIGHT) + (int)threadIdx.x / EIGHT;
-            put_apart(lost,
-                      to.diagonal != NULL && r < slice.rows ? &to.diagonal[slice.first + r] : NULL);
-        }
     }
     __syncthreads();
+    if (storage<T>::reduced && to.diagonal != NULL) {
+        put_apart(lost, slice, to.diagonal);
+    }
     for (int x = (int)threadIdx.x; x < stored * SLICE; x += THREADS) {
         out.put(to.step[p] * SLICE + x, slice.tile[in_tile(x)]);
     }
