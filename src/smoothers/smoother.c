@@ -259,8 +259,7 @@ static cmg_status hash_there(cmg_context *ctx, const cmgi_resident *M, uint64_t 
     static cmg_status (*const own[2])(cmg_context *, const cmg_csr *, cmg_size,
                                       uint64_t *) = {NULL, CMGI_CUDA_FN(cmgi_pattern_hash_cuda)};
     *hash = (uint64_t)M->csr.rows;
-    return M->csr.indptr == NULL ? CMG_OK /* a diagonal */
-                                 : own[cmgi_column(ctx)](ctx, &M->csr, M->rows.nnz, hash);
+    return own[cmgi_column(ctx)](ctx, &M->csr, M->rows.nnz, hash);
 }
 
 /* Puts factor k into the level's numbering and its format, or updates the values of the one there.
@@ -289,7 +288,11 @@ static cmg_status place_factor(const cmgi_smoother_source *source, const cmgi_sm
                       : cmgi_csr_is_diagonal(ctx, &view) && !out->solves) {
         matrix.format = CMG_FORMAT_DIAGONAL;
     }
-    if (there != NULL && (matrix.keep_map || known)) {
+    const cmg_size rows = there != NULL ? there->csr.rows : view.rows;
+    const cmg_size entries = known ? rows : there != NULL ? there->rows.nnz : view.indptr[rows];
+    if (matrix.format == CMG_FORMAT_DIAGONAL && entries == rows) {
+        pattern = (uint64_t)rows; /* the same wherever it has been made */
+    } else if (there != NULL && matrix.keep_map) {
         CMGI_TRY_GOTO(done, hash_there(ctx, there, &pattern));
     } else if (matrix.keep_map) {
         pattern = pattern_hash(&view);
