@@ -35,15 +35,21 @@ typedef struct cmgi_spares {
     void *p[CMGI_SPARES];
 } cmgi_spares;
 
+/* A stream beside that of a context. */
+typedef struct cmgi_side {
+    cudaStream_t main;
+    cudaStream_t side;
+    cudaEvent_t forked;
+    cudaEvent_t joined;
+} cmgi_side;
+
 typedef struct cmgi_device {
     int number;          /* CUDA device */
     int processors;      /* multiprocessors */
     bool early;          /* launches may overlap (cmgi_launch) */
     cudaStream_t stream; /* all work of the context */
     bool own_stream;
-    cudaStream_t side; /* what may run beside that (cmgi_cuda_fork) */
-    cudaEvent_t forked;
-    cudaEvent_t joined;
+    cmgi_side side;      /* what may run beside that */
     cudaMemPool_t pool;  /* NULL where the device has no memory pools */
     uint64_t pool_keeps; /* of what is freed */
     bool held;           /* it gives nothing back */
@@ -118,10 +124,13 @@ void cmgi_cuda_ignore(cudaError_t error);
 cmg_status cmgi_launched(cmg_context *ctx, const char *what);
 #define CMGI_LAUNCHED(ctx) cmgi_launched((ctx), __func__)
 
-/* What goes to the side stream comes after all that is in the stream, and after joining before what
- * follows there. */
-cmg_status cmgi_cuda_fork(cmg_context *ctx, cudaStream_t *side);
-cmg_status cmgi_cuda_join(cmg_context *ctx);
+/* Its work comes first where both have some, if it is `urgent`. */
+cmg_status cmgi_side_open(cmg_context *ctx, bool urgent, cmgi_side *s);
+void cmgi_side_close(cmgi_side *s); /* also of a failed open */
+/* What goes to the side stream comes after all that is in the context's, and after joining before
+ * what follows there. */
+cmg_status cmgi_side_fork(cmg_context *ctx, cmgi_side *s);
+cmg_status cmgi_side_join(cmg_context *ctx, cmgi_side *s);
 
 /* Bytes of zeros, in stream order. */
 static inline cmg_status cmgi_cuda_clear(cmg_context *ctx, void *p, size_t bytes)

@@ -303,14 +303,7 @@ static void close(cmg_context *ctx)
         if (d->own_stream) {
             cmgi_cuda_ignore(cudaStreamDestroy(d->stream));
         }
-        if (d->side != NULL) {
-            cmgi_cuda_ignore(cudaStreamDestroy(d->side));
-        }
-        for (cudaEvent_t event : {d->forked, d->joined}) {
-            if (event != NULL) {
-                cmgi_cuda_ignore(cudaEventDestroy(event));
-            }
-        }
+        cmgi_side_close(&d->side);
     }
     free(d->blocks);
     free(d);
@@ -339,20 +332,43 @@ static cmg_status make_pool(cmg_context *ctx)
     return CMG_OK;
 }
 
-cmg_status cmgi_cuda_fork(cmg_context *ctx, cudaStream_t *side)
+cmg_status cmgi_side_open(cmg_context *ctx, bool urgent, cmgi_side *s)
 {
-    const cmgi_device *d = cmgi_device_of(ctx);
-    CMGI_CUDA(ctx, cudaEventRecord(d->forked, d->stream));
-    CMGI_CUDA(ctx, cudaStreamWaitEvent(d->side, d->forked, 0));
-    *side = d->side;
+    int least = 0;
+    int most = 0;
+    CMGI_CUDA(ctx, cudaDeviceGetStreamPriorityRange(&least, &most));
+    CMGI_CUDA(ctx,
+              cudaStreamCreateWithPriority(&s->side, cudaStreamNonBlocking, urgent ? most : least));
+    CMGI_CUDA(ctx, cudaEventCreateWithFlags(&s->forked, cudaEventDisableTiming));
+    CMGI_CUDA(ctx, cudaEventCreateWithFlags(&s->joined, cudaEventDisableTiming));
+    s->main = cmgi_stream(ctx);
     return CMG_OK;
 }
 
-cmg_status cmgi_cuda_join(cmg_context *ctx)
+void cmgi_side_close(cmgi_side *s)
 {
-    const cmgi_device *d = cmgi_device_of(ctx);
-    CMGI_CUDA(ctx, cudaEventRecord(d->joined, d->side));
-    CMGI_CUDA(ctx, cudaStreamWaitEvent(d->stream, d->joined, 0));
+    for (cudaEvent_t event : {s->forked, s->joined}) {
+        if (event != NULL) {
+            cmgi_cuda_ignore(cudaEventDestroy(event));
+        }
+    }
+    if (s->side != NULL) {
+        cmgi_cuda_ignore(cudaStreamDestroy(s->side));
+    }
+}
+
+cmg_status cmgi_side_fork(cmg_context *ctx, cmgi_side *s)
+{
+    s->main = cmgi_stream(ctx);
+    CMGI_CUDA(ctx, cudaEventRecord(s->forked, s->main));
+    CMGI_CUDA(ctx, cudaStreamWaitEvent(s->side, s->forked, 0));
+    return CMG_OK;
+}
+
+cmg_status cmgi_side_join(cmg_context *ctx, cmgi_side *s)
+{
+    CMGI_CUDA(ctx, cudaEventRecord(s->joined, s->side));
+    CMGI_CUDA(ctx, cudaStreamWaitEvent(s->main, s->joined, 0));
     return CMG_OK;
 }
 
@@ -382,9 +398,7 @@ static cmg_status start(cmg_context *ctx)
         CMGI_CUDA(ctx, cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking));
         d->own_stream = true;
     }
-    CMGI_CUDA(ctx, cudaStreamCreateWithFlags(&d->side, cudaStreamNonBlocking));
-    CMGI_CUDA(ctx, cudaEventCreateWithFlags(&d->forked, cudaEventDisableTiming));
-    CMGI_CUDA(ctx, cudaEventCreateWithFlags(&d->joined, cudaEventDisableTiming));
+    CMGI_TRY(cmgi_side_open(ctx, false, &d->side));
     const cudaError_t pinned = cudaMallocHost((void **)&d->letter, LETTER);
     if (pinned != cudaSuccess) { /* which only costs time */
         cmgi_cuda_ignore(pinned);

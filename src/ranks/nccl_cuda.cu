@@ -265,7 +265,7 @@ static cmg_status connect(cmg_context *ctx, link *w)
     }
     cmgi_free(ctx, all);
     CMGI_TRY(status);
-    CMGI_TRY(cmgi_side_open(ctx, &w->side));
+    CMGI_TRY(cmgi_side_open(ctx, true, &w->side));
     CMGI_TRY(
         cmgi_alloc_device(ctx, (cmg_size)CMGI_SUMS * (ranks + 1), sizeof *w->parts, &w->parts));
     CMGI_TRY(cmgi_cuda_clear(ctx, w->parts, sizeof(double) * CMGI_SUMS * (size_t)(ranks + 1)));
@@ -309,5 +309,5 @@ static bool no_loop(void)
 
 /* In the order of its fields. */
 extern "C" constexpr cmgi_wire cmgi_nccl = {
-    "nccl",   open_link, close_link,      no_loop,        prepare,        forget,
-    exchange, sum,       cmgi_side_aside, cmgi_side_back, cmgi_side_join, wait};
+    "nccl",          open_link,      close_link,         no_loop, prepare, forget, exchange, sum,
+    cmgi_side_aside, cmgi_side_back, cmgi_side_together, wait};

@@ -244,7 +244,7 @@ static cmg_status reach(cmg_context *ctx, const presence *all, int ranks)
 static cmg_status make_link(cmg_context *ctx, link *w, const presence *all, offer *mine)
 {
     CMGI_TRY(reach(ctx, all, cmgi_ranks(ctx)));
-    CMGI_TRY(cmgi_side_open(ctx, &w->side));
+    CMGI_TRY(cmgi_side_open(ctx, true, &w->side));
     CMGI_CUDA(ctx, cudaMalloc(&mine->memory, sizeof(sums)));
     CMGI_TRY(cmgi_cuda_clear(ctx, mine->memory, sizeof(sums)));
     CMGI_CUDA(ctx, cudaStreamSynchronize(cmgi_stream(ctx)));
@@ -284,6 +284,6 @@ static cmg_status open_link(cmg_context *ctx, void **wire, char *text, size_t si
 }
 
 /* In the order of its fields. */
-extern "C" constexpr cmgi_wire cmgi_peers = {"peer",          open_link,      close_link,     NULL,
-                                             prepare,         forget,         exchange,       sum,
-                                             cmgi_side_aside, cmgi_side_back, cmgi_side_join, wait};
+extern "C" constexpr cmgi_wire cmgi_peers = {
+    "peer",          open_link,      close_link,         NULL, prepare, forget, exchange, sum,
+    cmgi_side_aside, cmgi_side_back, cmgi_side_together, wait};

@@ -10,38 +10,11 @@ extern "C" {
 
 #include <sched.h>
 
-cmg_status cmgi_side_open(cmg_context *ctx, cmgi_side *s)
-{
-    int least = 0;
-    int most = 0;
-    s->main = cmgi_stream(ctx);
-    CMGI_CUDA(ctx, cudaDeviceGetStreamPriorityRange(&least, &most));
-    CMGI_CUDA(ctx, cudaStreamCreateWithPriority(&s->side, cudaStreamNonBlocking, most));
-    CMGI_CUDA(ctx, cudaEventCreateWithFlags(&s->forked, cudaEventDisableTiming));
-    CMGI_CUDA(ctx, cudaEventCreateWithFlags(&s->joined, cudaEventDisableTiming));
-    return CMG_OK;
-}
-
-void cmgi_side_close(cmgi_side *s)
-{
-    if (s->forked != NULL) {
-        cmgi_cuda_ignore(cudaEventDestroy(s->forked));
-    }
-    if (s->joined != NULL) {
-        cmgi_cuda_ignore(cudaEventDestroy(s->joined));
-    }
-    if (s->side != NULL) {
-        cmgi_cuda_ignore(cudaStreamDestroy(s->side));
-    }
-}
-
 cmg_status cmgi_side_aside(cmg_context *ctx, void *wire)
 {
     CMGI_ON_DEVICE(ctx);
     cmgi_side *s = (cmgi_side *)wire;
-    s->main = cmgi_stream(ctx);
-    CMGI_CUDA(ctx, cudaEventRecord(s->forked, s->main));
-    CMGI_CUDA(ctx, cudaStreamWaitEvent(s->side, s->forked, 0));
+    CMGI_TRY(cmgi_side_fork(ctx, s));
     cmgi_device_of(ctx)->stream = s->side;
     return CMG_OK;
 }
@@ -51,13 +24,10 @@ void cmgi_side_back(cmg_context *ctx, void *wire)
     cmgi_device_of(ctx)->stream = ((cmgi_side *)wire)->main;
 }
 
-cmg_status cmgi_side_join(cmg_context *ctx, void *wire)
+cmg_status cmgi_side_together(cmg_context *ctx, void *wire)
 {
     CMGI_ON_DEVICE(ctx);
-    cmgi_side *s = (cmgi_side *)wire;
-    CMGI_CUDA(ctx, cudaEventRecord(s->joined, s->side));
-    CMGI_CUDA(ctx, cudaStreamWaitEvent(s->main, s->joined, 0));
-    return CMG_OK;
+    return cmgi_side_join(ctx, (cmgi_side *)wire);
 }
 
 cmg_status cmgi_side_look(cmg_context *ctx)

@@ -9,17 +9,9 @@ extern "C" {
 #include "ranks/group.h"
 }
 
-typedef struct cmgi_side {
-    cudaStream_t main;
-    cudaStream_t side;
-    cudaEvent_t forked;
-    cudaEvent_t joined;
-} cmgi_side;
-cmg_status cmgi_side_open(cmg_context *ctx, cmgi_side *s);
-void cmgi_side_close(cmgi_side *s);
 cmg_status cmgi_side_aside(cmg_context *ctx, void *wire);
 void cmgi_side_back(cmg_context *ctx, void *wire);
-cmg_status cmgi_side_join(cmg_context *ctx, void *wire);
+cmg_status cmgi_side_together(cmg_context *ctx, void *wire);
 /* Has a rank failed? */
 cmg_status cmgi_side_look(cmg_context *ctx);
 /* Waits for the stream, or until a rank has failed, or `also`, which may be NULL, does. */

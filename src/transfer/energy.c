@@ -1,12 +1,16 @@
 /*
  * Energies of three random vectors, smoothed by damped Jacobi sweeps on the coarse matrix. On large
  * levels they vanish outside of balls of the matrix graph, and no other row is multiplied.
+ *
+ * On the device (energy_there.cu) each ball has vectors of its own, and basis functions are
+ * compared row by row. Its bodies, compiled for the host, took 29 ms for 32^3 cells and 95 ms for
+ * 64^3, where these lists and their wide vectors take 1.9 and 19 ms (bench_first, 2 threads): the
+ * device has threads to compute A P x anew for each row, and P^T at hand.
  */
 #include "transfer/energy.h"
 
 #include "core/backend.h"
 #include "core/memory.h"
-#include "core/random.h"
 #include "transfer/energy_rows.h"
 #include "transfer/galerkin.h"
 
@@ -15,11 +19,10 @@
 
 /* The last place of a row of the vectors is of MARKS, the sum of basis functions so far apart that
  * A couples no two of them. */
-enum { VECTORS = 3, MARKS = 3, LANES = CMGI_ENERGY_LANES, SWEEPS = 8 };
+enum { VECTORS = CMGI_ENERGY_VECTORS, MARKS = VECTORS, LANES = CMGI_ENERGY_LANES };
 enum { ROWS = 1 << 14, BALLS = 16, PARTS = 64 };
-enum { BATCH = 64 }; /* rows multiplied before their sums are used */
-/* Places that a thread takes at once, and that sums are made of. */
-enum { CHUNK = 4096 };
+/* Rows multiplied before their sums are used; fewer than FEW are one thread's. */
+enum { BATCH = 64, FEW = 4096 };
 
 /*
  * Basis functions are rougher than the vectors: on good meshes their energies differ by a factor of
@@ -38,7 +41,6 @@ typedef struct probe {
     cmgi_energy_rows_fn rows;
     cmg_index *list; /* coarse rows of the vectors */
     cmg_size count;
-    bool *inside;    /* of all coarse rows */
     cmg_index *at;   /* coarse rows: place in the vectors, which begin with a row of zeros */
     double *inverse; /* 1 / (2 c_ii), 0 in Dirichlet rows; of the rows of the list */
     double *x;       /* (count + 1) x LANES; row e of the list has place e + 1 */
@@ -46,9 +48,18 @@ typedef struct probe {
     cmg_index *slot; /* fine rows: place in the vectors there, which begin with a row of zeros */
     cmg_index *row;  /* fine rows that are not zero, from place 1 on */
     cmg_size places;
-    double *image;               /* by place: A P of MARKS */
+    double *image;               /* by place, as x: A P x; without an R that of MARKS alone */
     const cmgi_row_looks *looks; /* at the rows of A, or NULL */
 } probe;
+
+/* A row that is not in the list yet joins it. */
+static void join(probe *p, cmg_size i)
+{
+    if (p->at[i] == 0) {
+        p->list[p->count++] = (cmg_index)i;
+        p->at[i] = 1;
+    }
+}
 
 /* Rows around `seed` in the graph of C, up to `most` more. */
 static void grow_ball(probe *p, cmg_size seed, cmg_size most)
@@ -56,44 +67,41 @@ static void grow_ball(probe *p, cmg_size seed, cmg_size most)
     const cmg_size end = p->count + most < p->C.rows ? p->count + most : p->C.rows;
     cmg_size next = p->count;
     for (cmg_size i = seed; i < p->C.rows && next == p->count; ++i) {
-        if (!p->inside[i]) {
-            p->inside[i] = true;
-            p->list[p->count++] = (cmg_index)i;
-        }
+        join(p, i);
     }
     for (; next < p->count && p->count < end; ++next) {
         const cmg_size i = p->list[next];
         for (cmg_size k = p->C.indptr[i]; k < p->C.indptr[i + 1] && p->count < end; ++k) {
-            const cmg_index j = p->C.indices[k];
-            if (!p->inside[j]) {
-                p->inside[j] = true;
-                p->list[p->count++] = j;
-            }
+            join(p, p->C.indices[k]);
         }
     }
 }
 
 static void choose_rows(probe *p)
 {
-    if (p->C.rows > ROWS) {
-        for (int b = 0; b < BALLS; ++b) {
-            grow_ball(p, p->C.rows / BALLS * b, ROWS / BALLS);
-        }
-    } else {
-        memset(p->inside, true, (size_t)p->C.rows);
+    const bool all = p->C.rows <= ROWS;
+    for (int b = 0; !all && b < BALLS; ++b) {
+        grow_ball(p, p->C.rows / BALLS * b, ROWS / BALLS);
     }
     p->count = 0;
     for (cmg_size i = 0; i < p->C.rows; ++i) { /* in order, as C is read */
-        p->list[p->count] = (cmg_index)i;
-        p->count += p->inside[i];
-        p->at[i] = p->inside[i] ? (cmg_index)p->count : 0;
+        if (all || p->at[i] != 0) {
+            p->list[p->count++] = (cmg_index)i;
+            p->at[i] = (cmg_index)p->count;
+        }
     }
+}
+
+/* Rows of the batch that begins at `first` of n. */
+static cmg_size batch_of(cmg_size first, cmg_size n)
+{
+    return n - first < BATCH ? n - first : BATCH;
 }
 
 /* y = x - D^-1 C x / 2 on rows of the list from `first` on. */
 static void sweep_batch(const probe *p, cmg_size first)
 {
-    const cmg_size count = first + BATCH < p->count ? BATCH : p->count - first;
+    const cmg_size count = batch_of(first, p->count);
     double sum[BATCH * LANES];
     p->rows(&p->C, p->list + first, count, p->at, p->x, sum);
     for (cmg_size c = 0; c < count; ++c) {
@@ -106,26 +114,20 @@ static void sweep_batch(const probe *p, cmg_size first)
     }
 }
 
-/* Random values, zero at Dirichlet rows, and SWEEPS times x <- x - D^-1 C x / 2 on the rows. */
+/* Random values, zero at Dirichlet rows, and some sweeps x <- x - D^-1 C x / 2 on the rows. */
 static void make_smooth(probe *p)
 {
-    uint64_t seed = 11;
-    for (cmg_size e = 0; e < p->count; ++e) {
-        const cmg_size i = p->list[e];
-        const bool fixed = p->coarse->row != NULL && p->coarse->row[i];
-        for (int v = 0; v < VECTORS; ++v) {
-            const double value = 2 * cmgi_random(&seed) - 1;
-            p->x[(e + 1) * LANES + v] = fixed ? 0 : value;
-        }
-    }
 #pragma omp parallel for num_threads(p->ctx->threads) schedule(static) if (p->count > 1024)
     for (cmg_size e = 0; e < p->count; ++e) {
         const cmg_size i = p->list[e];
         const double diagonal = cmgi_csr_diagonal_at(&p->C, i);
         const bool fixed = p->coarse->row != NULL && p->coarse->row[i];
         p->inverse[e] = fixed || diagonal == 0 ? 0 : 0.5 / diagonal;
+        for (int v = 0; v < VECTORS; ++v) {
+            p->x[(e + 1) * LANES + v] = cmgi_energy_start(p->coarse->row, i, v);
+        }
     }
-    for (int sweep = 0; sweep < SWEEPS; ++sweep) {
+    for (int sweep = 0; sweep < CMGI_ENERGY_SWEEPS; ++sweep) {
 #pragma omp parallel for num_threads(p->ctx->threads) schedule(static) if (p->count > 1024)
         for (cmg_size e = 0; e < p->count; e += BATCH) {
             sweep_batch(p, e);
@@ -136,14 +138,15 @@ static void make_smooth(probe *p)
     }
 }
 
-static void coarse_energies(const probe *p, double energy[VECTORS])
+/* energy[v] += x_v . (M y_v) over the rows of the list; y has place[j] for column j of M. */
+static void add_energies(const probe *p, const cmg_csr *M, const cmg_index *place, const double *y,
+                         double energy[VECTORS])
 {
     double sum[BATCH * LANES];
     for (cmg_size e = 0; e < p->count; ++e) {
         const cmg_size c = e % BATCH;
-        const cmg_size left = p->count - e;
         if (c == 0) {
-            p->rows(&p->C, p->list + e, left < BATCH ? left : BATCH, p->at, p->x, sum);
+            p->rows(M, p->list + e, batch_of(e, p->count), place, y, sum);
         }
         const double *x = p->x + (e + 1) * LANES;
         for (int v = 0; v < VECTORS; ++v) {
@@ -157,7 +160,7 @@ static bool wants_row(const probe *p, cmg_size i)
 {
     bool wanted = false;
     for (cmg_size e = p->P.indptr[i]; e < p->P.indptr[i + 1] && !wanted; ++e) {
-        wanted = p->inside[p->P.indices[e]];
+        wanted = p->at[p->P.indices[e]] != 0;
     }
     return wanted && !(p->fine->row != NULL && p->fine->row[i]);
 }
@@ -169,7 +172,7 @@ static cmg_status number_fine(probe *p)
     const cmg_size n = p->P.rows;
     CMGI_TRY(cmgi_alloc(ctx, n, sizeof *p->slot, &p->slot));
     CMGI_TRY(cmgi_alloc(ctx, n + 1, sizeof *p->row, &p->row));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > CHUNK)
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > FEW)
     for (cmg_size i = 0; i < n; ++i) {
         p->slot[i] = wants_row(p, i);
     }
@@ -189,20 +192,27 @@ static cmg_status number_fine(probe *p)
     return CMG_OK;
 }
 
+/* to[j] += p_ij v_i, or p_ij^2 v_i, over the fine rows with their v in `image`. */
+static void add_columns(const probe *p, bool squared, double *to)
+{
+    for (cmg_size c = 1; c < p->places; ++c) {
+        const cmg_size i = p->row[c];
+        for (cmg_size e = p->P.indptr[i]; p->image[c] != 0 && e < p->P.indptr[i + 1]; ++e) {
+            const double value = p->P.values[e];
+            to[p->P.indices[e]] += (squared ? value * value : value) * p->image[c];
+        }
+    }
+}
+
 /* estimate[j] = sum of p_ij^2 a_ii over the fine rows: near (P^T A P)_jj, and cheap. */
 static void estimate_diagonal(const probe *p, double *estimate)
 {
-#pragma omp parallel for num_threads(p->ctx->threads) schedule(static) if (p->places > CHUNK)
+#pragma omp parallel for num_threads(p->ctx->threads) schedule(static) if (p->places > FEW)
     for (cmg_size c = 1; c < p->places; ++c) {
         p->image[c] = p->looks != NULL ? p->looks->diagonal[p->row[c]]
                                        : cmgi_csr_diagonal_at(&p->A, p->row[c]);
     }
-    for (cmg_size c = 1; c < p->places; ++c) {
-        for (cmg_size e = p->P.indptr[p->row[c]]; e < p->P.indptr[p->row[c] + 1]; ++e) {
-            const double value = p->P.values[e];
-            estimate[p->P.indices[e]] += value * value * p->image[c];
-        }
-    }
+    add_columns(p, true, estimate);
 }
 
 /* Marks row j unless it is near another marked row, and tells what is up to two edges of C away. */
@@ -268,37 +278,18 @@ done:
     return status;
 }
 
-/* w = R^T x */
-static void restrict_back(const probe *p, double *w)
+/* The image in a batch of places, and without an R sum[v] = y_v . (A y_v) over them. */
+static void batch_energies(const probe *p, cmg_size first, const double *y, double *sum)
 {
-    for (cmg_size e = 0; e < p->count; ++e) {
-        const cmg_size j = p->list[e];
-        for (cmg_size k = p->R->indptr[j]; k < p->R->indptr[j + 1]; ++k) {
-            double *to = w + (cmg_size)p->slot[p->R->indices[k]] * LANES;
-            for (int v = 0; v < VECTORS; ++v) {
-                to[v] += p->R->values[k] * p->x[(e + 1) * LANES + v];
-            }
-        }
-    }
-    memset(w, 0, LANES * sizeof *w);
-}
-
-/* sum[v] = left_v . (A y_v) over the places of a chunk, and the image of the marks there */
-static void chunk_energies(const probe *p, cmg_size chunk, const double *left, const double *y,
-                           double *sum)
-{
-    const cmg_size first = chunk > 0 ? chunk * CHUNK : 1;
-    const cmg_size last = (chunk + 1) * CHUNK < p->places ? (chunk + 1) * CHUNK : p->places;
+    const cmg_size count = batch_of(first, p->places);
     double row[BATCH * LANES];
-    for (cmg_size from = first; from < last; from += BATCH) {
-        const cmg_size count = last - from < BATCH ? last - from : BATCH;
-        p->rows(&p->A, p->row + from, count, p->slot, y, row);
-        for (cmg_size c = 0; c < count; ++c) {
-            for (int v = 0; v < VECTORS; ++v) {
-                sum[v] += left[(from + c) * LANES + v] * row[c * LANES + v];
-            }
-            p->image[from + c] = row[c * LANES + MARKS];
+    double *to = p->R != NULL ? p->image + first * LANES : row;
+    p->rows(&p->A, p->row + first, count, p->slot, y, to);
+    for (cmg_size c = 0; p->R == NULL && c < count; ++c) {
+        for (int v = 0; v < VECTORS; ++v) {
+            sum[v] += y[(first + c) * LANES + v] * row[c * LANES + v];
         }
+        p->image[first + c] = row[c * LANES + MARKS];
     }
 }
 
@@ -306,32 +297,32 @@ static cmg_status fine_energies(const probe *p, double energy[VECTORS])
 {
     cmg_context *ctx = p->ctx;
     double *y = NULL;
-    double *w = NULL;
     double *part = NULL;
-    const cmg_size chunks = (p->places + CHUNK - 1) / CHUNK;
+    const cmg_size batches = p->places / BATCH + 1;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, p->places * LANES, sizeof *y, &y));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, chunks * VECTORS, sizeof *part, &part));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, batches * VECTORS, sizeof *part, &part));
     memset(y, 0, LANES * sizeof *y);
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (chunks > 1)
-    for (cmg_size k = 0; k < chunks; ++k) {
-        const cmg_size c = k > 0 ? k * CHUNK : 1;
-        const cmg_size last = (k + 1) * CHUNK < p->places ? (k + 1) * CHUNK : p->places;
-        p->rows(&p->P, p->row + c, last - c, p->at, p->x, y + c * LANES);
+#pragma omp parallel num_threads(ctx->threads) if (p->places > FEW)
+    {
+#pragma omp for schedule(static)
+        for (cmg_size c = 1; c < p->places; c += BATCH) {
+            p->rows(&p->P, p->row + c, batch_of(c, p->places), p->at, p->x, y + c * LANES);
+        }
+#pragma omp for schedule(static)
+        for (cmg_size c = 1; c < p->places; c += BATCH) {
+            batch_energies(p, c, y, part + c / BATCH * VECTORS);
+        }
     }
     if (p->R != NULL) {
-        CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, p->places * LANES, sizeof *w, &w));
-        restrict_back(p, w);
+        memset(p->image, 0, LANES * sizeof *y);
+        add_energies(p, &p->R->view, p->slot, p->image, energy);
     }
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (chunks > 1)
-    for (cmg_size c = 0; c < chunks; ++c) {
-        chunk_energies(p, c, w != NULL ? w : y, y, part + c * VECTORS);
-    }
-    for (cmg_size c = 0; c < chunks * VECTORS; ++c) {
+    for (cmg_size c = 0; c < batches * VECTORS; ++c) {
         energy[c % VECTORS] += part[c];
     }
 done:
-    CMGI_FREE(ctx, y, w, part);
+    CMGI_FREE(ctx, y, part);
     return status;
 }
 
@@ -343,12 +334,7 @@ static cmg_status diagonal_misfit(const probe *p, double *factor)
 {
     double *diagonal = NULL;
     CMGI_TRY(cmgi_alloc_zero(p->ctx, p->C.rows, sizeof *diagonal, &diagonal));
-    for (cmg_size c = 1; c < p->places; ++c) {
-        const cmg_size i = p->row[c];
-        for (cmg_size e = p->P.indptr[i]; p->image[c] != 0 && e < p->P.indptr[i + 1]; ++e) {
-            diagonal[p->P.indices[e]] += p->P.values[e] * p->image[c];
-        }
-    }
+    add_columns(p, false, diagonal);
     *factor = 1;
     for (cmg_size e = 0; e < p->count; ++e) {
         const cmg_size j = p->list[e];
@@ -370,34 +356,40 @@ static double misfit(double coarse, double fine)
     return coarse > 0 ? fmax(coarse / fine, fine / coarse) : HUGE_VAL;
 }
 
-/* The matrices of levels l and l + 1, where all are on the device. */
-static bool find_there(const cmg_hierarchy *h, int l, cmgi_levels_there *there)
+/* How far the two matrices are apart. */
+static double worst_of(const cmgi_energies *e)
 {
-    const bool has_r = cmgi_hierarchy_has(h, l, CMG_ROLE_R);
-    *there = (cmgi_levels_there){.A = cmgi_hierarchy_there(h, l, CMG_ROLE_A),
-                                 .P = cmgi_hierarchy_there(h, l, CMG_ROLE_P),
-                                 .R = cmgi_hierarchy_there(h, l, CMG_ROLE_R),
-                                 .C = cmgi_hierarchy_there(h, l + 1, CMG_ROLE_A)};
-    return there->A != NULL && there->P != NULL && there->C != NULL &&
-           (there->R != NULL || !has_r) && there->C->csr.rows > 0 &&
-           there->C->facts.zero_diagonal < 0;
+    double worst = fmax(1, e->single / SINGLE);
+    for (int v = 0; v < VECTORS; ++v) {
+        worst = fmax(worst, misfit(e->coarse[v], e->fine[v]));
+    }
+    return worst;
 }
 
-/* P^T, which is kept for the cycle's R, or in its place the transpose of a given R. */
-static cmg_status turn(cmg_context *ctx, int count, cmgi_csr *const *PT, cmgi_csr *RT,
-                       cmgi_levels_there *l)
+/* What is known of levels l and l + 1 where all matrices are on the device, and which of them is to
+ * be transposed: a given R, or P. */
+static bool find_there(const cmg_hierarchy *h, int l, cmgi_levels_there *to,
+                       const cmgi_resident **turned)
 {
-    const cmgi_resident *from[CMGI_HIERARCHY_LEVELS];
-    cmgi_csr *to[CMGI_HIERARCHY_LEVELS];
-    for (int k = 0; k < count; ++k) {
-        from[k] = l[k].R != NULL ? l[k].R : l[k].P;
-        to[k] = l[k].R != NULL ? &RT[k] : PT[k];
+    const cmgi_resident *A = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
+    const cmgi_resident *P = cmgi_hierarchy_there(h, l, CMG_ROLE_P);
+    const cmgi_resident *R = cmgi_hierarchy_there(h, l, CMG_ROLE_R);
+    const cmgi_resident *C = cmgi_hierarchy_there(h, l + 1, CMG_ROLE_A);
+    if (A == NULL || P == NULL || (R == NULL && cmgi_hierarchy_has(h, l, CMG_ROLE_R)) ||
+        C == NULL || C->csr.rows == 0 || C->facts.zero_diagonal >= 0) {
+        return false;
     }
-    CMGI_TRY(cmgi_transposes_there(ctx, count, from, to));
-    for (int k = 0; k < count; ++k) {
-        l[k].turned = to[k]->there;
-    }
-    return CMG_OK;
+    *turned = R != NULL ? R : P;
+    *to = (cmgi_levels_there){.A = A->csr,
+                              .P = P->csr,
+                              .R = (*turned)->csr,
+                              .left = P->csr,
+                              .C = C->csr,
+                              .diagonal = C->diagonal,
+                              .turned = R == NULL,
+                              .longest_R = (*turned)->rows.longest,
+                              .longest_C = C->rows.longest};
+    return true;
 }
 
 cmg_status cmgi_energy_misfits_there(cmg_hierarchy *h, int first, cmgi_dirichlet *d,
@@ -408,41 +400,40 @@ cmg_status cmgi_energy_misfits_there(cmg_hierarchy *h, int first, cmgi_dirichlet
         CMGI_CUDA_FN(cmgi_energies_cuda);
     cmgi_levels_there levels[CMGI_HIERARCHY_LEVELS];
     cmgi_energies e[CMGI_HIERARCHY_LEVELS];
+    const cmgi_resident *from[CMGI_HIERARCHY_LEVELS];
+    cmgi_csr of_R[CMGI_HIERARCHY_LEVELS] = {0};
+    cmgi_csr *to[CMGI_HIERARCHY_LEVELS];
     int of[CMGI_HIERARCHY_LEVELS];
-    cmgi_csr turned[CMGI_HIERARCHY_LEVELS] = {0};
-    cmgi_csr *PT[CMGI_HIERARCHY_LEVELS];
     cmg_status status = CMG_OK;
     int count = 0;
     for (int l = first; l < h->levels; ++l) {
-        of[count] = l;
-        count += !h->level[l].formed && find_there(h, l - 1, &levels[count]);
+        if (!h->level[l].formed && find_there(h, l - 1, &levels[count], &from[count])) {
+            to[count] = levels[count].turned ? &h->level[l - 1].PT : &of_R[count];
+            of[count++] = l;
+        }
     }
     if (count == 0 || look == NULL) {
         return CMG_OK;
     }
+    CMGI_TRY_GOTO(done, cmgi_transposes_there(h->ctx, count, from, to));
     for (int k = 0; k < count; ++k) {
-        PT[k] = &h->level[of[k] - 1].PT;
-    }
-    CMGI_TRY_GOTO(done, turn(h->ctx, count, PT, turned, levels));
-    for (int k = 0; k < count; ++k) {
+        const cmgi_resident *T = to[k]->there;
         CMGI_TRY_GOTO(done, cmgi_dirichlet_send(h->ctx, &d[of[k] - 1]));
         CMGI_TRY_GOTO(done, cmgi_dirichlet_send(h->ctx, &d[of[k]]));
         levels[k].fine = d[of[k] - 1].there;
         levels[k].coarse = d[of[k]].there;
+        *(levels[k].turned ? &levels[k].R : &levels[k].left) = T->csr;
+        levels[k].longest_R = levels[k].turned ? T->rows.longest : levels[k].longest_R;
     }
     const cmgi_meanwhile other = *meanwhile;
     *meanwhile = (cmgi_meanwhile){0};
     CMGI_TRY_GOTO(done, look(h->ctx, levels, count, &other, e));
     for (int k = 0; k < count; ++k) {
-        double *worst = &factor[of[k]];
-        *worst = fmax(1, e[k].single / SINGLE);
-        for (int v = 0; v < VECTORS; ++v) {
-            *worst = fmax(*worst, misfit(e[k].coarse[v], e[k].fine[v]));
-        }
+        factor[of[k]] = worst_of(&e[k]);
     }
 done:
     for (int k = 0; k < count; ++k) {
-        cmgi_csr_free(h->ctx, &turned[k]);
+        cmgi_csr_free(h->ctx, &of_R[k]);
     }
     return status;
 }
@@ -462,32 +453,26 @@ cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, cmgi_dirichlet *fin
     p.looks = cmgi_hierarchy_looks(h, l);
     const cmg_size n = p.C.rows;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *p.list, &p.list));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n, sizeof *p.inside, &p.inside));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *p.inverse, &p.inverse));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *p.at, &p.at));
-    double here[VECTORS] = {0};
-    double above[VECTORS] = {0};
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n, sizeof *p.at, &p.at));
+    cmgi_energies e = {0};
     choose_rows(&p);
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, (p.count + 1) * LANES, sizeof *p.x, &p.x));
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, (p.count + 1) * LANES, sizeof *p.y, &p.y));
     make_smooth(&p);
-    coarse_energies(&p, here);
+    add_energies(&p, &p.C, p.at, p.x, e.coarse);
     CMGI_TRY_GOTO(done, number_fine(&p));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, p.places, sizeof *p.image, &p.image));
+    CMGI_TRY_GOTO(done,
+                  cmgi_alloc(ctx, p.places * (p.R != NULL ? LANES : 1), sizeof *p.image, &p.image));
     if (p.R == NULL) {
         CMGI_TRY_GOTO(done, mark_rows(&p));
     }
-    CMGI_TRY_GOTO(done, fine_energies(&p, above));
-    *factor = 1;
-    for (int v = 0; v < VECTORS; ++v) {
-        *factor = fmax(*factor, misfit(here[v], above[v]));
-    }
+    CMGI_TRY_GOTO(done, fine_energies(&p, e.fine));
     if (p.R == NULL) {
-        double single = 1;
-        CMGI_TRY_GOTO(done, diagonal_misfit(&p, &single));
-        *factor = fmax(*factor, single / SINGLE);
+        CMGI_TRY_GOTO(done, diagonal_misfit(&p, &e.single));
     }
+    *factor = worst_of(&e);
 done:
-    CMGI_FREE(ctx, p.list, p.inside, p.at, p.inverse, p.x, p.y, p.slot, p.row, p.image);
+    CMGI_FREE(ctx, p.list, p.at, p.inverse, p.x, p.y, p.slot, p.row, p.image);
     return status;
 }

@@ -8,13 +8,12 @@
 #include "core/cuda.cuh"
 
 extern "C" {
-#include "core/random.h"
 #include "core/search.h"
 #include "csr/resident.h"
 #include "transfer/energy_there.h"
 }
 
-enum { VECTORS = 3, SWEEPS = 8, LANES = 8 };
+enum { VECTORS = CMGI_ENERGY_VECTORS, SWEEPS = CMGI_ENERGY_SWEEPS, LANES = 8 };
 enum { BALLS = 16, PARTS = 32 };        /* balls of a level, blocks for the fine rows of each */
 enum { GROWERS = 1024, THREADS = 256 }; /* threads of a block */
 enum { STEPS = 64, APART = 256 }; /* steps of growing; rows of a level for each ball, at least */
@@ -27,28 +26,18 @@ struct triple {
     double v[VECTORS];
 };
 
-/* Two levels. */
-struct levels {
-    cmg_csr A;
-    cmg_csr P;
-    cmg_csr R;    /* given, or P^T */
-    cmg_csr left; /* its transpose: P, or that of a given R */
-    cmg_csr C;
-    const double *diagonal; /* of C */
-    const bool *fine;       /* Dirichlet rows, NULL = there is none */
-    const bool *coarse;
-    bool turned;        /* R is P^T */
-    cmg_size longest_R; /* row */
-    cmg_size longest_C;
-};
-
 struct ball {
-    int count;
     cmg_index row[ROWS]; /* of the coarse matrix */
     triple x[ROWS];
     triple y[ROWS];
-    triple coarse; /* energies of x */
-    triple fine[PARTS];
+};
+
+/* Of a level; zeros before. */
+struct sums {
+    int count[BALLS]; /* rows */
+    triple coarse[BALLS];
+    triple fine[BALLS][PARTS];
+    double single;
 };
 
 /* Where the rows of a ball are in it, in shared memory. */
@@ -214,7 +203,7 @@ static __device__ void store_sums(const triple &mine, triple *to)
  * Ball blockIdx.x of a level: random values, 0 in Dirichlet rows, where the steps leave it, SWEEPS
  * times x <- x - D^-1 C x / 2, and x^T C x.
  */
-static __device__ void smooth_ball(const levels &l, ball &b)
+static __device__ void smooth_ball(const cmgi_levels_there &l, ball &b, sums &to)
 {
     __shared__ table t;
     __shared__ int first[SLOTS];
@@ -224,19 +213,14 @@ static __device__ void smooth_ball(const levels &l, ball &b)
     const cmg_size wanted = C.rows / APART + 1;
     const cmg_size balls_here = wanted < BALLS ? wanted : (cmg_size)BALLS;
     if (blockIdx.x >= balls_here) {
-        if (threadIdx.x == 0) {
-            b.count = 0;
-            b.coarse = triple{};
-        }
         return;
     }
     clear_table(t);
     const cmg_index seed = (cmg_index)(C.rows * blockIdx.x / balls_here);
     const int count = grow(C, seed, l.longest_C, t, first, b.row);
     for (int r = (int)threadIdx.x; r < count; r += GROWERS) {
-        const uint64_t i = (uint64_t)b.row[r];
         for (int c = 0; c < VECTORS; ++c) {
-            x[r].v[c] = is_fixed(l.coarse, b.row[r]) ? 0 : cmgi_random_at(11, i * VECTORS + c);
+            x[r].v[c] = cmgi_energy_start(l.coarse, b.row[r], c);
         }
     }
     __syncthreads();
@@ -257,9 +241,9 @@ static __device__ void smooth_ball(const levels &l, ball &b)
         x = y;
         y = swapped;
     }
-    store_sums<GROWERS>(energy, &b.coarse);
+    store_sums<GROWERS>(energy, &to.coarse[blockIdx.x]);
     if (threadIdx.x == 0) {
-        b.count = count;
+        to.count[blockIdx.x] = count;
     }
 }
 
@@ -276,7 +260,7 @@ static __device__ __forceinline__ double entry_of(const cmg_csr &R, cmg_size beg
  * a given R, of which this warp has number `warp`. R is taken as zero in Dirichlet columns, and its
  * Dirichlet rows are left out.
  */
-static __device__ void compare_diagonal(const levels &l, int warp, double *single)
+static __device__ void compare_diagonal(const cmgi_levels_there &l, int warp, double *single)
 {
     const cmg_size step = (l.R.rows + SAMPLE - 1) / SAMPLE;
     const cmg_size j = warp * step;
@@ -306,12 +290,12 @@ static __device__ void compare_diagonal(const levels &l, int warp, double *singl
 
 /* The balls of level blockIdx.y, and beside them, in as many blocks as it takes, its diagonal. */
 __global__ void __launch_bounds__(GROWERS)
-    coarse_kernel(const levels *all, ball *balls, cmgi_energies *to)
+    coarse_kernel(const cmgi_levels_there *all, ball *balls, sums *to)
 {
-    const levels &l = all[blockIdx.y];
+    const cmgi_levels_there &l = all[blockIdx.y];
     const int beside = (int)blockIdx.x - BALLS;
     if (beside < 0) {
-        smooth_ball(l, balls[blockIdx.y * BALLS + blockIdx.x]);
+        smooth_ball(l, balls[blockIdx.y * BALLS + blockIdx.x], to[blockIdx.y]);
     } else {
         compare_diagonal(l, (beside * GROWERS + (int)threadIdx.x) / CMGI_WARP,
                          &to[blockIdx.y].single);
@@ -319,8 +303,8 @@ __global__ void __launch_bounds__(GROWERS)
 }
 
 /* Row i of P x, 0 in a Dirichlet row, times a to a sum; a few entries are read at once. */
-static __device__ __forceinline__ void add_image(triple &sum, double a, const levels &l, cmg_size i,
-                                                 const table &t, const triple *x)
+static __device__ __forceinline__ void add_image(triple &sum, double a, const cmgi_levels_there &l,
+                                                 cmg_size i, const table &t, const triple *x)
 {
     const cmg_size begin = l.P.indptr[i];
     const cmg_size end = is_fixed(l.fine, i) ? 0 : l.P.indptr[i + 1];
@@ -340,8 +324,8 @@ static __device__ __forceinline__ void add_image(triple &sum, double a, const le
 }
 
 /* left_i, where row r is the first of the ball whose basis function reaches fine row i. */
-static __device__ bool is_first(const levels &l, cmg_size i, int r, const table &t, const triple *x,
-                                triple &left)
+static __device__ bool is_first(const cmgi_levels_there &l, cmg_size i, int r, const table &t,
+                                const triple *x, triple &left)
 {
     int least = NONE;
     for (cmg_size k = l.left.indptr[i]; k < l.left.indptr[i + 1]; ++k) {
@@ -354,8 +338,9 @@ static __device__ bool is_first(const levels &l, cmg_size i, int r, const table 
 
 /* Adds left_i (A P x)_i of a fine row by a warp, an entry of A a lane: of the row i and the left_i
  * that lane `of` has. */
-static __device__ __forceinline__ void add_row(triple &energy, const levels &l, int of, cmg_size i,
-                                               const triple &left, const table &t, const triple *x)
+static __device__ __forceinline__ void add_row(triple &energy, const cmgi_levels_there &l, int of,
+                                               cmg_size i, const triple &left, const table &t,
+                                               const triple *x)
 {
     const cmg_size row = __shfl_sync(CMGI_ALL, i, of);
     const cmg_size end = l.A.indptr[row + 1];
@@ -370,22 +355,21 @@ static __device__ __forceinline__ void add_row(triple &energy, const levels &l, 
 
 /* x^T R A P x of part blockIdx.x of ball blockIdx.y of level blockIdx.z: the fine rows that its
  * rows of R reach and no row before them. */
-__global__ void __launch_bounds__(THREADS) fine_kernel(const levels *all, ball *balls)
+__global__ void __launch_bounds__(THREADS)
+    fine_kernel(const cmgi_levels_there *all, const ball *balls, sums *to)
 {
     __shared__ table t;
-    const levels &l = all[blockIdx.z];
-    ball &b = balls[blockIdx.z * BALLS + blockIdx.y];
-    const int begin = b.count * (int)blockIdx.x / PARTS;
-    const int end = b.count * ((int)blockIdx.x + 1) / PARTS;
+    const cmgi_levels_there &l = all[blockIdx.z];
+    const ball &b = balls[blockIdx.z * BALLS + blockIdx.y];
+    const int count = to[blockIdx.z].count[blockIdx.y];
+    const int begin = count * (int)blockIdx.x / PARTS;
+    const int end = count * ((int)blockIdx.x + 1) / PARTS;
     if (begin == end) {
-        if (threadIdx.x == 0) {
-            b.fine[blockIdx.x] = triple{};
-        }
         return;
     }
     clear_table(t);
     __syncthreads();
-    for (int r = (int)threadIdx.x; r < b.count; r += THREADS) {
+    for (int r = (int)threadIdx.x; r < count; r += THREADS) {
         t.at[insert(t, b.row[r])] = (uint16_t)r;
     }
     __syncthreads();
@@ -403,41 +387,23 @@ __global__ void __launch_bounds__(THREADS) fine_kernel(const levels *all, ball *
             add_row(energy, l, __ffs((int)those) - 1, i, left, t, b.x);
         }
     }
-    store_sums<THREADS>(energy, &b.fine[blockIdx.x]);
+    store_sums<THREADS>(energy, &to[blockIdx.z].fine[blockIdx.y][blockIdx.x]);
 }
 
 /* The sums of all balls, in a fixed order. */
-__global__ void sum_kernel(const ball *balls, cmgi_energies *to)
+static cmgi_energies total(const sums &of)
 {
-    const int c = (int)threadIdx.x;
-    double coarse = 0;
-    double fine = 0;
-    for (int b = 0; b < BALLS; ++b) {
-        const ball &one = balls[blockIdx.x * BALLS + b];
-        coarse += one.coarse.v[c];
-        for (int p = 0; p < PARTS; ++p) {
-            fine += one.fine[p].v[c];
+    cmgi_energies e = {};
+    e.single = of.single;
+    for (int c = 0; c < VECTORS; ++c) {
+        for (int b = 0; b < BALLS; ++b) {
+            e.coarse[c] += of.coarse[b].v[c];
+            for (const triple &part : of.fine[b]) {
+                e.fine[c] += part.v[c];
+            }
         }
     }
-    to[blockIdx.x].coarse[c] = coarse;
-    to[blockIdx.x].fine[c] = fine;
-}
-
-static levels levels_of(const cmgi_levels_there *from)
-{
-    levels l = {};
-    l.A = from->A->csr;
-    l.P = from->P->csr;
-    l.R = (from->R != NULL ? from->R : from->turned)->csr;
-    l.left = from->R != NULL ? from->turned->csr : l.P;
-    l.C = from->C->csr;
-    l.diagonal = from->C->diagonal;
-    l.fine = from->fine;
-    l.coarse = from->coarse;
-    l.turned = from->R == NULL;
-    l.longest_R = (from->R != NULL ? from->R : from->turned)->rows.longest;
-    l.longest_C = from->C->rows.longest;
-    return l;
+    return e;
 }
 
 extern "C" cmg_status cmgi_energies_cuda(cmg_context *ctx, const cmgi_levels_there *from, int count,
@@ -445,31 +411,31 @@ extern "C" cmg_status cmgi_energies_cuda(cmg_context *ctx, const cmgi_levels_the
 {
     CMGI_ON_DEVICE(ctx);
     const unsigned n = (unsigned)count;
-    levels *host = NULL;
-    levels *there = NULL;
+    cmgi_levels_there *there = NULL;
     ball *balls = NULL;
-    cmgi_energies *sums = NULL;
+    sums *to = NULL;
+    sums *found = NULL;
     cmgi_scratch scratch(ctx);
-    const cmgi_at_end end{[&] { cmgi_free(ctx, host); }};
-    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *host, &host));
+    const cmgi_at_end end{[&] { cmgi_free(ctx, found); }};
+    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *found, &found));
     CMGI_TRY(scratch.take(count, &there));
     CMGI_TRY(scratch.take((cmg_size)count * BALLS, &balls));
-    CMGI_TRY(scratch.take_zero(count, &sums));
-    for (int k = 0; k < count; ++k) {
-        host[k] = levels_of(&from[k]);
-    }
-    CMGI_TRY(cmgi_to_device(ctx, there, host, (size_t)count * sizeof *there));
+    CMGI_TRY(scratch.take_zero(count, &to));
+    CMGI_TRY(cmgi_to_device(ctx, there, from, (size_t)count * sizeof *there));
     const unsigned beside = SAMPLE * CMGI_WARP / GROWERS;
-    cudaStream_t side = NULL;
-    CMGI_TRY(cmgi_cuda_fork(ctx, &side));
-    const cmgi_at_end joined{[&] { (void)cmgi_cuda_join(ctx); }}; /* before arrays are freed */
-    coarse_kernel<<<dim3(BALLS + beside, n), GROWERS, 0, side>>>(there, balls, sums);
+    cmgi_side *side = &cmgi_device_of(ctx)->side;
+    CMGI_TRY(cmgi_side_fork(ctx, side));
+    const cmgi_at_end joined{
+        [&] { (void)cmgi_side_join(ctx, side); }}; /* before arrays are freed */
+    coarse_kernel<<<dim3(BALLS + beside, n), GROWERS, 0, side->side>>>(there, balls, to);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
-    fine_kernel<<<dim3(PARTS, BALLS, n), THREADS, 0, side>>>(there, balls);
-    CMGI_TRY(CMGI_LAUNCHED(ctx));
-    sum_kernel<<<n, VECTORS, 0, side>>>(balls, sums);
+    fine_kernel<<<dim3(PARTS, BALLS, n), THREADS, 0, side->side>>>(there, balls, to);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
     CMGI_TRY(meanwhile->run != NULL ? meanwhile->run(meanwhile->user) : CMG_OK);
-    CMGI_TRY(cmgi_cuda_join(ctx));
-    return cmgi_to_host(ctx, e, sums, (size_t)count * sizeof *sums);
+    CMGI_TRY(cmgi_side_join(ctx, side));
+    CMGI_TRY(cmgi_to_host(ctx, found, to, (size_t)count * sizeof *found));
+    for (int k = 0; k < count; ++k) {
+        e[k] = total(found[k]);
+    }
+    return CMG_OK;
 }
