@@ -222,10 +222,11 @@ def first():
                      "set-up from the host ms", "new values ms"],
                     [[line["problem"] + lines.distorted(line)
                       + (", R A P" if "galerkin=always" in line["options"] else "")
+                      + "".join(f", `{word}`" for word in line["options"].split() if word.startswith(("values=", "smoother=")))
                       + (", smoother kept" if "reuse=smoother" in line["options"] else "")
                       + (f", Dirichlet {line['dirichlet']}" if line["dirichlet"] != "eliminate" else "")
                       + (", whole P" if line["whole_transfer"] else ""), line["iterations"],
-                      *(ms(line, key) for key in keys)] for line in found])
+                      *(ms(line, key) if line[key] else "" for key in keys)] for line in found])
 
 
 @table
