@@ -458,7 +458,10 @@ cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
         cmgi_hierarchy_kinds(h, l, CMG_ROLE_P) != NULL) {
         return CMG_OK;
     }
-    if (!fine->halves.taken && (options->fuse_all || (small && smooths))) {
+    if (fine->halves.taken) { /* now: they have the values of before */
+        cmg_matrix_destroy(&fine->RA);
+        cmg_matrix_destroy(&fine->RS);
+    } else if (options->fuse_all || (small && smooths)) {
         cmgi_request ask = request_of(options, l, CMG_ROLE_R);
         if (small && ask.use != CMGI_USE_ANY) {
             ask.options.format = CMG_FORMAT_AUTO; /* few and long rows want many lanes each */
