@@ -2,7 +2,6 @@
 #include "core/each.h"
 
 extern "C" {
-#include "core/hash.h"
 #include "smoothers/pattern.h"
 }
 #include "smoothers/pattern.inc"
@@ -14,7 +13,7 @@ __global__ void hash_kernel(const cmg_csr A, unsigned long long *hash)
     const cmg_size end = i < A.rows ? A.indptr[i + 1] : 0;
     unsigned long long sum = 0;
     for (cmg_size k = (i < A.rows ? A.indptr[i] : 0) + cmgi_lane(); k < end; k += CMGI_LANES) {
-        sum += cmgi_hash_mix(cmgi_hash_mix((uint64_t)i, (uint64_t)A.indices[k]), (uint64_t)k);
+        sum += cmgi_pattern_term(i, A.indices[k], k);
     }
     __shared__ unsigned long long all;
     if (threadIdx.x == 0) {
@@ -31,8 +30,7 @@ __global__ void hash_kernel(const cmg_csr A, unsigned long long *hash)
     }
 }
 
-extern "C" cmg_status cmgi_pattern_hash_cuda(cmg_context *ctx, const cmg_csr *A, cmg_size,
-                                             uint64_t *hash)
+extern "C" cmg_status cmgi_pattern_hash_cuda(cmg_context *ctx, const cmg_csr *A, uint64_t *hash)
 {
     CMGI_ON_DEVICE(ctx);
     unsigned long long *sum = NULL;

@@ -2,7 +2,6 @@
 #include "smoothers/smoother.h"
 
 #include "core/backend.h"
-#include "core/hash.h"
 #include "smoothers/pattern.h"
 #include "smoothers/spectrum.h"
 #include "spmv/sweep.h"
@@ -241,25 +240,25 @@ void cmgi_smoother_factors_clear(cmg_context *ctx, cmgi_smoother_factors *out)
 }
 
 /* Of offsets and columns. */
-static uint64_t pattern_hash(const cmg_csr *A)
+static uint64_t pattern_hash(const cmg_context *ctx, const cmg_csr *A)
 {
-    uint64_t hash = (uint64_t)A->rows;
+    uint64_t hash = 0;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(+ : hash)
     for (cmg_size i = 0; i < A->rows; ++i) {
-        hash = cmgi_hash_mix(hash, (uint64_t)A->indptr[i + 1]);
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            hash += cmgi_pattern_term(i, A->indices[k], k);
+        }
     }
-    for (cmg_size k = 0; k < A->indptr[A->rows]; ++k) {
-        hash = cmgi_hash_mix(hash, (uint64_t)A->indices[k]);
-    }
+    (void)ctx;
     return hash;
 }
 
 /* The same of a factor that is on the device. */
 static cmg_status hash_there(cmg_context *ctx, const cmgi_resident *M, uint64_t *hash)
 {
-    static cmg_status (*const own[2])(cmg_context *, const cmg_csr *, cmg_size,
+    static cmg_status (*const own[2])(cmg_context *, const cmg_csr *,
                                       uint64_t *) = {NULL, CMGI_CUDA_FN(cmgi_pattern_hash_cuda)};
-    *hash = (uint64_t)M->csr.rows;
-    return own[cmgi_column(ctx)](ctx, &M->csr, M->rows.nnz, hash);
+    return own[cmgi_column(ctx)](ctx, &M->csr, hash);
 }
 
 /* Puts factor k into the level's numbering and its format, or updates the values of the one there.
@@ -295,7 +294,7 @@ static cmg_status place_factor(const cmgi_smoother_source *source, const cmgi_sm
     } else if (there != NULL && matrix.keep_map) {
         CMGI_TRY_GOTO(done, hash_there(ctx, there, &pattern));
     } else if (matrix.keep_map) {
-        pattern = pattern_hash(&view);
+        pattern = pattern_hash(ctx, &view);
     }
     if (s->factor[k] != NULL && s->pattern[k] != pattern) {
         cmg_matrix_destroy(&s->factor[k]);
