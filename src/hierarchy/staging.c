@@ -28,6 +28,9 @@ void cmgi_hierarchy_leave_device(cmg_hierarchy *h, bool all)
         cmgi_csr *M = level_matrix(h, k);
         if (M->there != NULL && M->indptr != NULL && (all || M->there->staged)) {
             cmgi_resident_drop(h->ctx, M);
+            if (k % 3 == CMG_ROLE_P) {
+                cmgi_csr_free(h->ctx, &h->level[k / 3].PT);
+            }
         }
     }
 }

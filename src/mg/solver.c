@@ -76,6 +76,14 @@ static cmg_status check(cmg_hierarchy *h, const cmg_solver_options *options, cmg
     return CMG_OK;
 }
 
+/* The set-up goes on from the host, with the memory that was on the way there. */
+static void stay(cmgi_multigrid *mg)
+{
+    cmgi_multigrid_clear(mg);
+    unstage(mg);
+    mg->begun = 0;
+}
+
 /* The finest A, which has arrived, is converted while the others travel, unless another numbering
  * comes first. */
 static cmg_status begin(cmg_solver *s, bool renumbers)
@@ -88,10 +96,8 @@ static cmg_status begin(cmg_solver *s, bool renumbers)
     double lap = cmgi_seconds();
     cmg_status status = cmgi_hierarchy_arrive(h, false);
     cmgi_setup_lap(&s->mg.levels, CMG_SETUP_UPLOAD, &lap);
-    if (status == CMG_ERR_MEMORY) { /* all of it on the host */
-        cmgi_multigrid_clear(&s->mg);
-        cmgi_hierarchy_leave_device(h, false);
-        s->mg.begun = 0;
+    if (status == CMG_ERR_MEMORY) {
+        stay(&s->mg);
         status = CMG_OK;
     }
     return status;
@@ -133,6 +139,25 @@ static cmg_status begin_finest(void *user)
     return CMG_OK;
 }
 
+/* The levels that are missing, and whether there is memory for the solver. */
+static cmg_status complete(cmgi_multigrid *mg)
+{
+    CMGI_TRY(cmgi_multigrid_complete(mg, (cmgi_meanwhile){begin_finest, mg}));
+    return cmgi_memory_check(cmgi_multigrid_hierarchy(mg), &mg->options, &mg->schedule, mg->begun);
+}
+
+/* The same, without what was sent for the set-up alone where that is in the way. */
+static cmg_status complete_staged(cmgi_multigrid *mg)
+{
+    const cmg_status status = complete(mg);
+    const cmgi_resident *A = cmgi_hierarchy_there(mg->h, 0, CMG_ROLE_A);
+    if (status != CMG_ERR_MEMORY || A == NULL || !A->staged) {
+        return status;
+    }
+    stay(mg);
+    return complete(mg);
+}
+
 static cmg_status create(cmg_hierarchy *h, const cmg_solver_options *own, cmg_solver **s)
 {
     cmg_context *ctx = h->ctx;
@@ -153,12 +178,9 @@ static cmg_status create(cmg_hierarchy *h, const cmg_solver_options *own, cmg_so
         CMGI_TRY_GOTO(done, prepare(made, own, &lap));
     }
     const long long waits = ctx->waits;
-    CMGI_TRY_GOTO(done,
-                  cmgi_multigrid_complete(&made->mg, (cmgi_meanwhile){begin_finest, &made->mg}));
+    CMGI_TRY_GOTO(done, complete_staged(&made->mg));
     cmgi_log(ctx, CMG_LOG_DEBUG, "set-up: completion, %.3g ms, %lld waits",
              1e3 * (cmgi_seconds() - lap), ctx->waits - waits);
-    CMGI_TRY_GOTO(done, cmgi_memory_check(cmgi_multigrid_hierarchy(&made->mg), &made->mg.options,
-                                          &made->mg.schedule, made->mg.begun));
     cmgi_setup_lap(&made->mg.levels, CMG_SETUP_COMPLETE, &lap);
     CMGI_TRY_GOTO(done, cmgi_multigrid_build(&made->mg));
     CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, made->mg.levels.level[0].rows,
