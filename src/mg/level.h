@@ -21,12 +21,13 @@ typedef struct cmgi_level {
     uint64_t version_R;
     uint64_t version_D; /* of the Dirichlet rows of both levels then */
     cmgi_smoother smoother;
-    const cmg_index *perm;    /* sorted numbering on the host, NULL = the hierarchy's; borrowed */
-    cmgi_dirichlet dirichlet; /* none where they are kept */
-    cmgi_csr restriction;     /* on the host, until cmgi_level_fuse has used it */
-    cmgi_halves halves;       /* of a cycle, on a GPU one step each where they are `taken` */
-    bool halves_changed;      /* by the last set-up: a step list may refer to others */
-    bool remade;              /* so were A, P or R of kinds of rows, for new values */
+    const cmg_index *perm;      /* sorted numbering on the host, NULL = the hierarchy's; borrowed */
+    cmgi_dirichlet dirichlet;   /* none where they are kept */
+    cmgi_csr restriction;       /* on the host, until cmgi_level_fuse has used it */
+    uint64_t version_halves[3]; /* P, R and Dirichlet rows, of the halves */
+    cmgi_halves halves;         /* of a cycle, on a GPU one step each where they are `taken` */
+    bool halves_changed;        /* by the last set-up: a step list may refer to others */
+    bool remade;                /* so were A, P or R of kinds of rows, for new values */
 } cmgi_level;
 
 typedef struct cmgi_level_options {

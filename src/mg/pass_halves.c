@@ -60,14 +60,20 @@ cmg_status cmgi_level_halves(cmg_context *ctx, cmg_hierarchy *h, int l, cmgi_lev
         cmgi_halves_possible(ctx) && level->P != NULL && level->R != NULL && s->factors == 1;
     cmgi_box box;
     bool found = false;
+    const uint64_t versions[] = {level->version_P, level->version_R, level->version_D};
     level->halves = (cmgi_halves){0};
     if (possible && s->factor[0]->format->id == CMG_FORMAT_DIAGONAL) {
         CMGI_TRY(find_box(ctx, h, l, level, &box, &found));
     }
-    if (found) {
+    if (found) { /* of the P and R of before new values of A change nothing */
+        level->halves.known = before.taken && before.precision == level->A->options.precision &&
+                              memcmp(before.box.size, box.size, sizeof box.size) == 0 &&
+                              versions[0] > 0 && versions[1] > 0 &&
+                              memcmp(versions, level->version_halves, sizeof versions) == 0;
         CMGI_TRY(cmgi_halves_find(ctx, level->A, &box, level->P, level->R, s->factor[0],
                                   &level->halves));
     }
+    memcpy(level->version_halves, versions, sizeof versions);
     level->halves_changed = !same_halves(&before, &level->halves);
     return CMG_OK;
 }

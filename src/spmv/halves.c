@@ -100,6 +100,7 @@ cmg_status cmgi_halves_find(cmg_context *ctx, const cmg_matrix *A, const cmgi_bo
 {
     const size_t each = cmgi_precision_bytes(A->options.precision);
     const cmgi_place at = cmgi_on_cuda(ctx) ? CMGI_DEVICE : CMGI_HOST;
+    const bool known = halves->known;
     *halves = (cmgi_halves){.precision = A->options.precision};
     if (!may_be_taken(box, A, P, R, D)) {
         return CMG_OK;
@@ -109,28 +110,29 @@ cmg_status cmgi_halves_find(cmg_context *ctx, const cmg_matrix *A, const cmgi_bo
                         .dims = box->dims,
                         .size = {box->size[0], box->size[1], box->size[2]},
                         .d = D->values};
-    void *x = NULL;
     void *got[CMGI_PROBES] = {NULL};
     cmg_status status = CMG_OK;
     for (int p = 0; p < CMGI_PROBES; ++p) {
         probe.key[p] = cmgi_hash_mix(17, (uint64_t)p);
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->rows, each, &x));
-    for (int p = 0; p < CMGI_PROBES; ++p) {
-        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->rows, each, &got[p]));
-    }
-    probe.x = x;
     CMGI_TRY_GOTO(done, cmgi_alloc_zero_at(ctx, at, 1, sizeof *probe.other, &probe.other));
-    CMGI_TRY_GOTO(done, multiply_probes(ctx, P, &probe, got));
-    CMGI_TRY_GOTO(done, compare_interpolation(ctx, at, A->rows, &probe));
-    CMGI_TRY_GOTO(done, multiply_probes(ctx, R, &probe, got));
-    CMGI_TRY_GOTO(done, compare_restriction(ctx, at, R->rows, &probe));
+    CMGI_TRY_GOTO(done, compare_number(ctx, at, A->rows, &probe));
+    if (!known) {
+        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->rows, each, &probe.x));
+        for (int p = 0; p < CMGI_PROBES; ++p) {
+            CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->rows, each, &got[p]));
+        }
+        CMGI_TRY_GOTO(done, multiply_probes(ctx, P, &probe, got));
+        CMGI_TRY_GOTO(done, compare_interpolation(ctx, at, A->rows, &probe));
+        CMGI_TRY_GOTO(done, multiply_probes(ctx, R, &probe, got));
+        CMGI_TRY_GOTO(done, compare_restriction(ctx, at, R->rows, &probe));
+    }
     CMGI_TRY_GOTO(done, conclude(ctx, &probe, halves));
 done:
     for (int p = 0; p < CMGI_PROBES; ++p) {
         cmgi_free_device(ctx, got[p]);
     }
-    cmgi_free_device(ctx, x);
+    cmgi_free_device(ctx, probe.x);
     CMGI_FREE_AT(ctx, at, probe.other);
     return status;
 }

@@ -18,7 +18,8 @@ typedef struct cmgi_halves {
     bool taken; /* all that is said above holds of its matrices */
     cmg_precision precision;
     cmgi_box box;
-    double d; /* of D^-1 */
+    double d;   /* of D^-1 */
+    bool known; /* P and R are linear interpolation: from a look before */
 } cmgi_halves;
 
 /* One half, with what it reads and writes. */
@@ -38,7 +39,8 @@ typedef struct cmgi_half {
 /* Whether the backend has the kernels. */
 bool cmgi_halves_possible(const cmg_context *ctx);
 /*
- * Looks whether halves are possible with these matrices; then halves->taken. A is `box`;
+ * Looks whether halves are possible with these matrices; then halves->taken. A is `box`; where
+ * halves->known, D alone is looked at;
  * P and R are multiplied by two vectors of integers each, drawn from 2^17, for which products with
  * linear interpolation do not round: every entry of the results has to be exact, which rows of
  * another matrix miss but once in 2^34 cases.
