@@ -88,6 +88,7 @@ static cmg_status open_context(const cmg_context_options *o, cmg_context **ctx)
     cmgi_sharing_start(&c->sharing, c->threads, o->threads > 0);
     c->fail_after = -1;
     c->stage_from = 1 << 12;
+    c->repeat_from = 1 << 15;
     c->expand_to = 1 << 24;
     const int possible = cmgi_threads_possible(c->threads);
     cmg_status status = CMG_OK;

@@ -38,6 +38,7 @@ struct cmg_context {
     void *keep[CMGI_KEPT];    /* their beginnings */
     long fail_after;          /* fault injection: allocations left before one fails, < 0 = off */
     cmg_size stage_from;      /* entries from which a matrix is worth its way to the device */
+    cmg_size repeat_from;     /* rows from which a matrix that gets new values may be templates */
     cmg_size expand_to;       /* entries up to which templates become a CSR where one is wanted */
     struct cmgi_queue *queue; /* arrays to be sent to the device (feed.c), NULL = none */
     double *partials;         /* block sums of reductions, in the backend's memory */

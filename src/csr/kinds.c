@@ -21,7 +21,9 @@ void cmgi_kinds_destroy(cmg_context *ctx, cmgi_kinds **K)
 {
     if (*K != NULL && (*K)->users-- == 0) {
         CMGI_FREE(ctx, (*K)->indptr, (*K)->offset, (*K)->value, (*K)->from, (*K)->many, (*K)->row);
-        CMGI_FREE(ctx, (*K)->number, (*K)->id, (*K)->ref, *K);
+        CMGI_FREE_AT(ctx, (*K)->at, (*K)->id);
+        cmgi_free_device(ctx, (*K)->rows_there);
+        CMGI_FREE(ctx, (*K)->number, (*K)->ref, *K);
     }
     *K = NULL;
 }
@@ -225,7 +227,7 @@ cmg_status cmgi_kinds_diagonal(cmg_context *ctx, cmgi_place at, const cmgi_kinds
         CMGI_TRY_GOTO(done, cmgi_to_device(ctx, table, of, (size_t)K->count * sizeof *of));
         spread.of = table;
     }
-    if (at == CMGI_DEVICE && K->id != NULL) {
+    if (at == CMGI_DEVICE && K->id != NULL && K->at == CMGI_HOST) {
         CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, K->rows, sizeof *id, &id));
         CMGI_TRY_GOTO(done, cmgi_kinds_place(ctx, at, K, id, NULL));
         spread.id = id;

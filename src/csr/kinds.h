@@ -55,13 +55,16 @@ typedef struct cmgi_kinds {
     cmg_size *indptr; /* count + 1 */
     cmg_index *offset;
     double *value;
-    cmg_index *from;   /* place of each value among those given ... */
-    cmg_size given;    /* ... their number; 0 = none, as of an interpolation */
-    cmg_size *many;    /* count: rows of a kind */
-    cmg_index *row;    /* count: the first of them */
-    cmg_index *number; /* count: which of the given kinds it is */
-    uint16_t *id;      /* rows; NULL = by the grid */
-    cmg_index *ref;    /* rows of P and R; NULL = by the grid, or square */
+    cmg_index *from;       /* place of each value among those given ... */
+    cmg_size given;        /* ... their number; 0 = none, as of an interpolation */
+    cmg_size *many;        /* count: rows of a kind */
+    cmg_index *row;        /* count: the first of them */
+    cmg_index *number;     /* count: which of the given kinds it is */
+    uint16_t *id;          /* rows; NULL = by the grid */
+    cmgi_place at;         /* of id */
+    cmg_index *rows_there; /* `row` on the device, of kinds that were found there (repeats.c) ... */
+    bool hold;             /* ... and whether the rows of a kind have equal values now */
+    cmg_index *ref;        /* rows of P and R; NULL = by the grid, or square */
     cmgi_kind_grid grid;
     cmgi_csr_facts facts;      /* of a square matrix ... */
     cmgi_resident_facts there; /* ... and as one on the device has them */
@@ -143,6 +146,11 @@ cmg_status cmgi_kinds_place(cmg_context *ctx, cmgi_place at, const cmgi_kinds *K
 cmg_status cmgi_kinds_diagonal(cmg_context *ctx, cmgi_place at, const cmgi_kinds *K, double *d);
 /* What a smoother asks of a matrix on the device: facts and the diagonal, without a CSR. */
 cmg_status cmgi_kinds_resident(cmg_context *ctx, const cmgi_kinds *K, cmgi_resident *R);
+
+/* R->repeats = the kinds of its rows, where all rows repeat; looked for once. */
+cmg_status cmgi_repeats_find(cmg_context *ctx, cmgi_resident *R);
+/* Whether they do so with new values; then *told: R has its facts and diagonal from the kinds. */
+cmg_status cmgi_repeats_look(cmg_context *ctx, cmgi_resident *R, bool *told);
 
 /* A matrix of kinds that is not to be expanded; NULL = there is a CSR, or may be. */
 const cmgi_kinds *cmgi_csr_kinds(const cmg_context *ctx, const cmgi_csr *A);

@@ -82,13 +82,14 @@ cmg_status cmgi_csr_multiply_at(cmg_context *ctx, cmgi_place at, const cmg_csr *
                                 cmgi_csr *C)
 {
     const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
+    const cmgi_resident left = {.csr = *A, .borrowed = true};
     cmgi_resident from = {.csr = *B, .borrowed = true};
     cmgi_resident made = {0};
     if (at == CMGI_HOST) {
         return cmgi_csr_multiply(ctx, A, B, C);
     }
     cmg_status status = on->rows(ctx, B, &from);
-    status = status == CMG_OK ? on->multiply(ctx, A, &from, false, &made) : status;
+    status = status == CMG_OK ? on->multiply(ctx, &left, &from, false, &made) : status;
     if (status == CMG_OK) {
         C->view = made.csr;
         made.csr = (cmg_csr){0};

@@ -38,7 +38,7 @@ cmg_status cmgi_product_pattern(cmg_context *ctx, const cmg_csr *A, const cmgi_r
 cmg_status cmgi_product_merge(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
                               bool filled, cmgi_resident *C);
 /* The same with the kinds of rows of C, where they are few; C is left alone where they are not. */
-cmg_status cmgi_product_kinds_find(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
+cmg_status cmgi_product_kinds_find(cmg_context *ctx, const cmgi_resident *A, const cmgi_resident *B,
                                    bool filled, cmgi_resident *C);
 
 /* Tables of all groups of W lanes: slots of them in shared memory, or, where `keys` is given, here.

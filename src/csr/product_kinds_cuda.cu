@@ -5,9 +5,16 @@
  *
  * A row of B has a shape: its columns, counted from the first. Rows of A of one kind have B's rows
  * of the same shapes, at the same distances from each other. Both are groups of row_groups.cuh.
+ *
+ * Where rows of A and of B are known to repeat, equal values are asked for as well, now and with
+ * new ones: then all rows of a kind are equal, and products are formed for one of each alone.
  */
 #include "csr/product.cuh"
 #include "csr/row_groups.cuh"
+
+extern "C" {
+#include "csr/kinds.h"
+}
 
 enum {
     MOST_KINDS = 2048, /* more do not pay */
@@ -25,6 +32,7 @@ struct shape_of_row {
 struct by_columns {
     const cmg_size *indptr;
     const cmg_index *indices;
+    const uint16_t *id; /* rows of equal values; NULL = not asked for */
 
     __device__ __forceinline__ cmg_index base(cmg_size, cmg_size begin, cmg_size end) const
     {
@@ -34,9 +42,9 @@ struct by_columns {
     {
         return (unsigned)(indices[k] - from);
     }
-    __device__ __forceinline__ unsigned long long content(cmg_size, cmg_size) const
+    __device__ __forceinline__ unsigned long long content(cmg_size i, cmg_size) const
     {
-        return 0;
+        return id != NULL ? id[i] : 0;
     }
 };
 
@@ -45,6 +53,7 @@ struct by_shapes {
     const cmg_size *indptr;
     const cmg_index *indices;
     const shape_of_row *of;
+    const uint16_t *id; /* likewise */
 
     __device__ __forceinline__ cmg_index base(cmg_size, cmg_size begin, cmg_size end) const
     {
@@ -54,9 +63,10 @@ struct by_shapes {
     {
         return (unsigned)(of[indices[k]].first - from);
     }
-    __device__ __forceinline__ unsigned long long content(cmg_size, cmg_size k) const
+    __device__ __forceinline__ unsigned long long content(cmg_size i, cmg_size k) const
     {
-        return (unsigned long long)of[indices[k]].shape;
+        const unsigned long long shape = (unsigned long long)of[indices[k]].shape;
+        return id != NULL ? shape << 16 | id[i] : shape;
     }
 };
 
@@ -76,19 +86,28 @@ struct work {
     cmgi_row_groups groups;
     int *same;        /* rows of A, or of B */
     shape_of_row *of; /* rows of B */
-    int *row;         /* of a kind */
     cmg_csr few;      /* these rows of A */
     cmgi_resident C;  /* and of C */
-    int kinds;
     cmgi_product_kinds made;
 };
 
-/* The shapes of B's rows, and the kinds of A's; *few: they are. */
-static cmg_status find_kinds(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B, work *w,
-                             bool *few)
+/* Numbers of rows that repeat as they do now; NULL = that is not known. */
+static const uint16_t *numbers_of(const cmgi_resident *M)
 {
-    const by_columns of_B = {B->indptr, B->indices};
-    const by_shapes of_A = {A->indptr, A->indices, w->of};
+    return M->repeats != NULL && M->repeats->hold ? M->repeats->id
+           : M->kinds.exact > 0                   ? M->kinds.kind
+                                                  : NULL;
+}
+
+/* The shapes of B's rows, and the kinds of A's, by their values as well where they are `exact`;
+ * *few: they are. */
+static cmg_status find_kinds(cmg_context *ctx, const cmgi_resident *left,
+                             const cmgi_resident *right, bool exact, work *w, bool *few)
+{
+    const cmg_csr *A = &left->csr;
+    const cmg_csr *B = &right->csr;
+    const by_columns of_B = {B->indptr, B->indices, exact ? numbers_of(right) : NULL};
+    const by_shapes of_A = {A->indptr, A->indices, w->of, exact ? numbers_of(left) : NULL};
     const shaping s = {of_B, w->same, w->of};
     CMGI_TRY(cmgi_row_groups_find(ctx, of_B, B->rows, &w->groups, w->same, few));
     if (!*few) {
@@ -100,8 +119,10 @@ static cmg_status find_kinds(cmg_context *ctx, const cmg_csr *A, const cmg_csr *
         return CMG_OK;
     }
     CMGI_TRY(cmgi_alloc_device(ctx, A->rows, sizeof *w->made.kind, &w->made.kind));
-    CMGI_TRY(cmgi_row_groups_list(ctx, A->rows, &w->groups, w->same, w->row, &w->kinds));
-    return cmgi_row_groups_number(ctx, A->rows, w->row, w->kinds, w->same, w->made.kind);
+    CMGI_TRY(cmgi_alloc_device(ctx, MOST_KINDS, sizeof *w->made.row, &w->made.row));
+    CMGI_TRY(cmgi_row_groups_list(ctx, A->rows, &w->groups, w->same, w->made.row, &w->made.count));
+    w->made.exact = exact;
+    return cmgi_row_groups_number(ctx, A->rows, w->made.row, w->made.count, w->same, w->made.kind);
 }
 
 struct placing {
@@ -137,7 +158,7 @@ static cmg_status form_places(cmg_context *ctx, const cmg_csr *A, const cmgi_res
                               bool *few)
 {
     cmg_size nnz = 0;
-    CMGI_TRY(cmgi_resident_pick(ctx, A, w->row, w->kinds, &w->few, &nnz));
+    CMGI_TRY(cmgi_resident_pick(ctx, A, w->made.row, w->made.count, &w->few, &nnz));
     CMGI_TRY(cmgi_product_pattern(ctx, &w->few, B, false, &w->C));
     const cmg_size longest = w->C.rows.longest;
     w->made.width = width_for((longest + EACH - 1) / EACH);
@@ -149,7 +170,7 @@ static cmg_status form_places(cmg_context *ctx, const cmg_csr *A, const cmgi_res
     CMGI_TRY(cmgi_alloc_device(ctx, places, sizeof *w->made.place, &w->made.place));
     CMGI_TRY(cmgi_cuda_clear(ctx, w->made.place, (size_t)places));
     const placing p = {w->few, B->csr, w->C.csr, w->made.width, w->made.place};
-    CMGI_TRY(cmgi_place_products_device(ctx, w->kinds, &p));
+    CMGI_TRY(cmgi_place_products_device(ctx, w->made.count, &p));
     w->made.first = (cmg_size *)w->few.indptr;
     return CMG_OK;
 }
@@ -195,7 +216,13 @@ CMGI_EACH_ROW(move_columns, moving)
 static cmg_status form_rows(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
                             const work *w, bool filled, cmgi_resident *C)
 {
-    moving a = {{A->indptr, A->indices, w->of}, w->made.kind, w->row, w->C.csr, filled, NULL, NULL};
+    moving a = {{A->indptr, A->indices, w->of, NULL},
+                w->made.kind,
+                w->made.row,
+                w->C.csr,
+                filled,
+                NULL,
+                NULL};
     C->csr.rows = A->rows;
     C->csr.cols = B->csr.cols;
     CMGI_TRY(cmgi_alloc_device(ctx, A->rows + 1, sizeof *a.indptr, &a.indptr));
@@ -205,17 +232,20 @@ static cmg_status form_rows(cmg_context *ctx, const cmg_csr *A, const cmgi_resid
     return cmgi_move_columns_device(ctx, A->rows, &a);
 }
 
-static cmg_status form_by_kinds(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B, work *w,
-                                bool filled, cmgi_resident *C)
+static cmg_status form_by_kinds(cmg_context *ctx, const cmgi_resident *left, const cmgi_resident *B,
+                                work *w, bool filled, cmgi_resident *C)
 {
+    const cmg_csr *A = &left->csr;
     const cmg_size rows = A->rows > B->csr.rows ? A->rows : B->csr.rows;
     bool few = false;
     cmgi_scratch scratch(ctx);
     CMGI_TRY(cmgi_row_groups_take(scratch, MOST_KINDS, &w->groups));
     CMGI_TRY(scratch.take(rows, &w->same));
     CMGI_TRY(scratch.take(B->csr.rows, &w->of));
-    CMGI_TRY(scratch.take(MOST_KINDS, &w->row));
-    CMGI_TRY(find_kinds(ctx, A, &B->csr, w, &few));
+    if (numbers_of(left) != NULL && numbers_of(B) != NULL) {
+        CMGI_TRY(find_kinds(ctx, left, B, true, w, &few));
+    }
+    CMGI_TRY(few ? CMG_OK : find_kinds(ctx, left, B, false, w, &few));
     if (!few) {
         return CMG_OK;
     }
@@ -230,13 +260,13 @@ static cmg_status form_by_kinds(cmg_context *ctx, const cmg_csr *A, const cmgi_r
     return CMG_OK;
 }
 
-cmg_status cmgi_product_kinds_find(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
+cmg_status cmgi_product_kinds_find(cmg_context *ctx, const cmgi_resident *A, const cmgi_resident *B,
                                    bool filled, cmgi_resident *C)
 {
     CMGI_ON_DEVICE(ctx);
     work w = {};
     cmgi_resident made = {};
-    if (A->rows < LEAST_ROWS || B->csr.rows == 0 || B->rows.nnz > INT32_MAX) {
+    if (A->csr.rows < LEAST_ROWS || B->csr.rows == 0 || B->rows.nnz > INT32_MAX) {
         return CMG_OK;
     }
     const cmg_status status = form_by_kinds(ctx, A, B, &w, filled, &made);
@@ -245,6 +275,7 @@ cmg_status cmgi_product_kinds_find(cmg_context *ctx, const cmg_csr *A, const cmg
         made = cmgi_resident{};
     }
     cmgi_free_device(ctx, w.made.kind);
+    cmgi_free_device(ctx, w.made.row);
     cmgi_free_device(ctx, w.made.place);
     cmgi_resident_free_arrays(ctx, &w.few);
     cmgi_resident_free(ctx, &w.C);

@@ -3,6 +3,7 @@
  * its products in the order of A's row, as on the host (product.c), and has the same bits: products
  * are rounded before they are added (CMakeLists.txt: no fused operations in this file).
  */
+#include "core/each.h"
 #include "csr/product.cuh"
 
 enum { AT_ONCE = 4 }; /* entries of A that a lane waits for together, where rows have kinds */
@@ -14,7 +15,17 @@ struct values_args {
     cmg_csr C;
     double *values;
     cmgi_product_kinds kinds;
+    cmg_size rows;   /* of C that are formed ... */
+    const int *list; /* ... these, NULL = all; then B has the rows of its kinds alone: */
+    const uint16_t *kind;
+    const int *row; /* NULL = B has all of them */
 };
+
+/* The row of B that has the values of row r. */
+static __device__ __forceinline__ cmg_index formed_row(const values_args &a, cmg_index r)
+{
+    return a.row != NULL ? a.row[a.kind[r]] : r;
+}
 
 /* Rows of B that the lanes of a group read next: those of W entries of A, at once. */
 template <int W>
@@ -23,12 +34,12 @@ struct ahead {
     int length;
     double factor;
 
-    __device__ __forceinline__ ahead(const cmg_csr &A, const cmg_csr &B, cmg_size k, cmg_size end)
+    __device__ __forceinline__ ahead(const values_args &a, cmg_size k, cmg_size end)
     {
-        const cmg_index r = k < end ? A.indices[k] : 0;
-        factor = k < end ? A.values[k] : 0;
-        first = k < end ? B.indptr[r] : 0;
-        length = k < end ? (int)(B.indptr[r + 1] - first) : 0;
+        const cmg_index r = k < end ? formed_row(a, a.A.indices[k]) : 0;
+        factor = k < end ? a.A.values[k] : 0;
+        first = k < end ? a.B.indptr[r] : 0;
+        length = k < end ? (int)(a.B.indptr[r + 1] - first) : 0;
     }
     /* that of lane d, for all of them */
     __device__ __forceinline__ ahead(const ahead &mine, int d)
@@ -54,7 +65,7 @@ static __device__ __forceinline__ void add_products(const values_args &a, const 
     const unsigned last = a.t.slots - 1;
     const int most = most_of_warp(length);
     for (int k = 0; k < most; k += W) {
-        const ahead<W> next(a.A, a.B, first + k + g.lane, first + length);
+        const ahead<W> next(a, first + k + g.lane, first + length);
         for (int d = 0; d < W && k + d < most; ++d) {
             const ahead<W> row(next, d);
             for (int e = g.lane; __any_sync(CMGI_ALL, e < row.length); e += W) {
@@ -119,7 +130,7 @@ static __device__ __forceinline__ void add_places(const values_args &a, const ki
                                                   double (&sum)[EACH])
 {
     for (int k = 0; k < row.most; k += W) {
-        const ahead<W> next(a.A, a.B, row.first + k + row.lane, row.first + row.length);
+        const ahead<W> next(a, row.first + k + row.lane, row.first + row.length);
         const unsigned begin = (unsigned)next.first;
         for (int d = 0; d < W && k + d < row.most; d += AT_ONCE) {
             double product[AT_ONCE][U];
@@ -156,8 +167,9 @@ static __device__ __forceinline__ void add_places(const values_args &a, const ki
 template <int W>
 __global__ void __launch_bounds__(THREADS) kinds_kernel(const values_args a)
 {
-    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / W;
-    const bool real = i < a.A.rows;
+    const cmg_size number = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / W;
+    const bool real = number < a.rows;
+    const cmg_size i = real && a.list != NULL ? a.list[number] : number;
     const cmg_size begin = real ? a.C.indptr[i] : 0;
     const int columns = real ? (int)(a.C.indptr[i + 1] - begin) : 0;
     const int widest = most_of_warp(columns);
@@ -192,23 +204,52 @@ struct launch_kinds {
     }
 };
 
+struct spreading {
+    const cmg_size *indptr;
+    double *values;
+    const uint16_t *kind;
+    const int *row;
+};
+
+/* The values of the row of its kind. */
+CMGI_EACH_ROW(spread_row, spreading)
+{
+    const cmg_size end = real ? a.indptr[i + 1] : 0;
+    const cmg_size from = (real ? a.indptr[a.row[a.kind[i]]] - a.indptr[i] : 0);
+    for (cmg_size e = (real ? a.indptr[i] : 0) + lane; e < end && from != 0; e += CMGI_STEP) {
+        a.values[e] = a.values[from + e];
+    }
+}
+
 cmg_status cmgi_resident_multiply_values(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
-                                         const cmgi_resident *C)
+                                         const cmgi_resident *C, cmgi_product_rows rows)
 {
     CMGI_ON_DEVICE(ctx);
     const size_t bytes = sizeof(cmg_index) + sizeof(double);
     const cmg_size longest = C->rows.longest;
-    values_args a = {*A, B->csr, {}, C->csr, (double *)C->csr.values, C->kinds};
+    const bool few = rows != CMGI_ROWS_ALL;
+    double *values = (double *)C->csr.values;
+    values_args a = {*A, B->csr, {}, C->csr, values, C->kinds, A->rows, NULL, NULL, NULL};
     shape s = {};
     cmgi_scratch scratch(ctx);
     if (A->rows == 0) {
         return CMG_OK;
     }
     if (C->kinds.width > 0) {
+        if (few) {
+            a.rows = C->kinds.count;
+            a.list = C->kinds.row;
+        }
+        if (rows == CMGI_ROWS_SPREAD) {
+            a.kind = B->kinds.kind;
+            a.row = B->kinds.row;
+        }
         s.width = C->kinds.width;
-        s.grid = cmgi_grid(A->rows * s.width, THREADS);
+        s.grid = cmgi_grid(a.rows * s.width, THREADS);
         launch<launch_kinds>(s, cmgi_stream(ctx), a);
-        return CMGI_LAUNCHED(ctx);
+        CMGI_TRY(CMGI_LAUNCHED(ctx));
+        const spreading spread = {C->csr.indptr, values, C->kinds.kind, C->kinds.row};
+        return rows == CMGI_ROWS_SPREAD ? cmgi_spread_row_device(ctx, A->rows, &spread) : CMG_OK;
     }
     s = shape_of(ctx, A->rows, width_for(cmgi_mean_length(&B->rows)), longest, bytes, false);
     CMGI_TRY(open_tables(scratch, &s, true));
@@ -218,13 +259,14 @@ cmg_status cmgi_resident_multiply_values(cmg_context *ctx, const cmg_csr *A, con
 }
 
 /* The first of the ways that serves finds the pattern. */
-cmg_status cmgi_resident_multiply(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
-                                  bool filled, cmgi_resident *C)
+cmg_status cmgi_resident_multiply(cmg_context *ctx, const cmgi_resident *left,
+                                  const cmgi_resident *B, bool filled, cmgi_resident *C)
 {
+    const cmg_csr *A = &left->csr;
     CMGI_ON_DEVICE(ctx);
     cmgi_resident made = {};
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(failed, cmgi_product_kinds_find(ctx, A, B, filled, &made));
+    CMGI_TRY_GOTO(failed, cmgi_product_kinds_find(ctx, left, B, filled, &made));
     if (made.csr.indptr == NULL) {
         CMGI_TRY_GOTO(failed, cmgi_product_merge(ctx, A, B, filled, &made));
     }
@@ -234,7 +276,7 @@ cmg_status cmgi_resident_multiply(cmg_context *ctx, const cmg_csr *A, const cmgi
     CMGI_TRY_GOTO(failed,
                   cmgi_alloc_device(ctx, made.rows.nnz, sizeof *made.csr.values, &made.csr.values));
     made.facts.ascending = true;
-    CMGI_TRY_GOTO(failed, cmgi_resident_multiply_values(ctx, A, B, &made));
+    CMGI_TRY_GOTO(failed, cmgi_resident_multiply_values(ctx, A, B, &made, CMGI_ROWS_ALL));
     *C = made;
     return CMG_OK;
 failed:

@@ -108,7 +108,8 @@ void cmgi_resident_free(cmg_context *ctx, cmgi_resident *R)
     if (!R->borrowed_facts) {
         cmgi_row_statistics_free(ctx, &R->rows);
         CMGI_FREE_DEVICE(ctx, R->diagonal, R->diagonal_entry);
-        CMGI_FREE_DEVICE(ctx, R->kinds.kind, R->kinds.first, R->kinds.place);
+        CMGI_FREE_DEVICE(ctx, R->kinds.kind, R->kinds.row, R->kinds.first, R->kinds.place);
+        cmgi_kinds_destroy(ctx, &R->repeats);
     }
     *R = (cmgi_resident){0};
 }
@@ -194,8 +195,10 @@ failed:
 
 cmg_status cmgi_resident_look_again(cmg_context *ctx, cmgi_resident *R)
 {
+    bool told = false;
     ++R->version;
-    return cmgi_resident_kernels_of(ctx)->entries(ctx, &R->csr, R);
+    CMGI_TRY(R->repeats != NULL ? cmgi_repeats_look(ctx, R, &told) : CMG_OK);
+    return told ? CMG_OK : cmgi_resident_kernels_of(ctx)->entries(ctx, &R->csr, R);
 }
 
 cmg_status cmgi_resident_attach(cmg_context *ctx, cmgi_resident *R, cmgi_csr *A)

@@ -24,8 +24,8 @@ cmg_status cmgi_resident_widen(cmg_context *ctx, cmg_size n, const void *from, i
 cmg_status cmgi_resident_rows(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R);
 cmg_status cmgi_resident_rows_each(cmg_context *ctx, int count, cmgi_resident *const *R);
 /* product_cuda.cu */
-cmg_status cmgi_resident_multiply(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
+cmg_status cmgi_resident_multiply(cmg_context *ctx, const cmgi_resident *A, const cmgi_resident *B,
                                   bool filled, cmgi_resident *C);
 /* product_values_cuda.cu */
 cmg_status cmgi_resident_multiply_values(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
-                                         const cmgi_resident *C);
+                                         const cmgi_resident *C, cmgi_product_rows rows);

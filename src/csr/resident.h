@@ -34,11 +34,22 @@ typedef struct cmgi_resident_facts {
  * or 0.
  */
 typedef struct cmgi_product_kinds {
-    int width;       /* 0 = there are none */
+    int width; /* 0 = there are none */
+    int count;
     uint16_t *kind;  /* of each row */
+    int *row;        /* a row of a kind */
     cmg_size *first; /* entry of a kind */
     uint8_t *place;  /* [entry][lane][u] */
+    uint64_t exact;  /* rows of a kind are equal while those of A repeat and B is of this version,
+                        less 1; 0 = they are not known to be */
 } cmgi_product_kinds;
+
+/* Which rows of a product get values; of kinds that are exact, but for the first. */
+typedef enum cmgi_product_rows {
+    CMGI_ROWS_ALL,
+    CMGI_ROWS_OF_KINDS, /* one of each kind */
+    CMGI_ROWS_SPREAD    /* all, by those of their kinds; B has these of its own kinds alone */
+} cmgi_product_rows;
 
 typedef struct cmgi_resident {
     cmg_csr csr;              /* its arrays are on the device */
@@ -52,6 +63,7 @@ typedef struct cmgi_resident {
     double *diagonal;         /* of a square matrix, on the device */
     uint8_t *diagonal_entry;  /* which of a row's entries that is, 255 = not known; on the device */
     cmgi_product_kinds kinds; /* of a product */
+    struct cmgi_kinds *repeats; /* rows that repeat, where new values are expected (repeats.c) */
 } cmgi_resident;
 
 /* The largest entries of a row that count as a line, as a share of the diagonal. */
@@ -81,11 +93,11 @@ typedef struct cmgi_resident_kernels {
      * C = A B with the bits of cmgi_csr_multiply, and the statistics of its rows; where `filled`,
      * an empty row gets the place on the diagonal, with a 0.
      */
-    cmg_status (*multiply)(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B, bool filled,
-                           cmgi_resident *C);
+    cmg_status (*multiply)(cmg_context *ctx, const cmgi_resident *A, const cmgi_resident *B,
+                           bool filled, cmgi_resident *C);
     /* New values on the pattern of such a product; no memory but for rows of over 1024 entries. */
     cmg_status (*multiply_values)(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
-                                  const cmgi_resident *C);
+                                  const cmgi_resident *C, cmgi_product_rows rows);
 } cmgi_resident_kernels;
 
 /* Whether one of the arrays is on a device, as far as the backend can tell. */

@@ -21,6 +21,8 @@
 enum { FEW = 256, REPEATED = 16, SOME_ROWS = 1024 };
 /* A round that tells less than one row in so many is the last. */
 enum { ROUNDS = 8, GAIN = 8 };
+/* All rows may repeat where all but one in so many of the first sample do. */
+enum { WHOLE = 16 };
 
 /* A kind that a sample has. */
 typedef struct candidate {
@@ -135,6 +137,13 @@ static cmg_status find_kinds(search *s, const uint16_t *id, cmg_size *sampled, i
         return CMG_OK; /* a sample of twice the mean: the numbers conspire */
     }
     const int kinds = count_kinds(s, *sampled);
+    cmg_size repeated = 0;
+    for (int k = 0; k < kinds; ++k) {
+        repeated += s->seen[k].count;
+    }
+    if (s->what->whole && before == 0 && repeated * WHOLE < *sampled * (WHOLE - 1)) {
+        return CMG_OK;
+    }
     for (int k = 0; k < kinds && s->kinds < s->most; ++k) {
         add_kind(s, &s->seen[k]);
     }
@@ -210,6 +219,7 @@ static void number_kinds(search *s, cmgi_templates *t)
         if (t->count < s->what->most && total + s->length[kind] <= s->what->entries) {
             total += s->length[kind];
             number[kind] = (uint16_t)t->count;
+            t->many[t->count] = s->seen[k].count;
             t->row[t->count++] = (cmg_index)s->seen[k].row;
         }
     }
@@ -274,6 +284,7 @@ cmg_status cmgi_templates_find(cmg_context *ctx, const cmgi_template_search *wha
         what->at == CMGI_DEVICE ? CMGI_CUDA_FN(&cmgi_template_scan_cuda) : &cmgi_template_scan_cpu;
     CMGI_TRY_GOTO(done, reserve(&s));
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, what->most, sizeof *made.row, &made.row));
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, what->most, sizeof *made.many, &made.many));
     CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, what->at, what->A->rows, sizeof *made.id, &made.id));
     CMGI_TRY_GOTO(done, number_rows(&s, 0, made.id));
     CMGI_TRY_GOTO(done, find_all(&s, made.id));
@@ -291,7 +302,7 @@ done:
 
 void cmgi_templates_free(cmg_context *ctx, cmgi_templates *t)
 {
-    cmgi_free(ctx, t->row);
+    CMGI_FREE(ctx, t->row, t->many);
     cmgi_free_device(ctx, t->id); /* either memory */
     cmgi_csr_free(ctx, &t->rows);
     *t = (cmgi_templates){0};

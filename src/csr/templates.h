@@ -13,6 +13,7 @@
 typedef struct cmgi_templates {
     int count;
     cmg_index *row; /* count: a row that is this template, on the host */
+    cmg_size *many; /* count: rows that are it, of those that a search has found */
     uint16_t *id;   /* rows of the matrix: template, CMGI_NO_TEMPLATE for the others; where the
                        matrix is */
     bool all;       /* every row is one, and at most two samples were enough to find that out */
@@ -36,6 +37,7 @@ typedef struct cmgi_template_search {
     cmgi_place at;       /* of the arrays of A, and of ref */
     const uint8_t *same; /* on the host: what each row has of the row before (facts.h), or NULL */
     bool single;         /* compare values in fp32 */
+    bool whole;          /* nothing is looked for where the first sample says: not all rows */
     int most;            /* most templates, under CMGI_NO_TEMPLATE */
     cmg_size entries;    /* most entries of all templates */
     cmg_size least;      /* rows that make a template */

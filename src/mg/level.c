@@ -109,16 +109,15 @@ bool cmgi_level_is_there(const cmg_hierarchy *h, const cmgi_level_options *optio
 }
 
 static cmg_status place_there(cmg_context *ctx, const cmgi_resident *R, const cmgi_request *ask,
-                              cmg_matrix **M)
+                              cmgi_level *level, cmg_matrix **M)
 {
     const cmgi_matrix_source from = {.there = R, .twin = ask->twin};
-    return *M == NULL ? cmgi_matrix_create(ctx, &from, ask->use, &ask->options, M)
-                      : cmg_matrix_update(*M, R->csr.values);
+    return cmgi_level_place_there(ctx, &from, ask, level, M);
 }
 
 /* P^T, which may be there from R A P; gone afterwards, unless new values need it. */
 static cmg_status place_transpose(cmg_context *ctx, const cmgi_resident *P, cmgi_csr *PT,
-                                  const cmgi_request *ask, cmg_matrix **M)
+                                  const cmgi_request *ask, cmgi_level *level, cmg_matrix **M)
 {
     const bool passing = *M == NULL || PT->there == NULL;
     cmg_status status = CMG_OK;
@@ -128,7 +127,7 @@ static cmg_status place_transpose(cmg_context *ctx, const cmgi_resident *P, cmgi
     if (cmgi_resident_is_diagonal(R) && R->diagonal == NULL) {
         CMGI_TRY_GOTO(done, cmgi_resident_kernels_of(ctx)->entries(ctx, &R->csr, R));
     }
-    CMGI_TRY_GOTO(done, place_there(ctx, R, ask, M));
+    CMGI_TRY_GOTO(done, place_there(ctx, R, ask, level, M));
 done:
     if (passing) {
         cmgi_csr_free(ctx, PT);
@@ -193,7 +192,10 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
     }
     if (there != NULL) {
         level->rows = there->csr.rows;
-        return place_there(ctx, there, &ask, &level->A);
+        kinds = cmgi_level_repeats(there, &ask.options);
+    }
+    if (there != NULL && kinds == NULL) {
+        return place_there(ctx, there, &ask, level, &level->A);
     }
     if (kinds != NULL) {
         level->rows = kinds->rows;
@@ -217,9 +219,10 @@ cmg_status cmgi_level_renew(cmg_hierarchy *h, const cmgi_level_options *options,
                             cmgi_level *level, bool *done)
 {
     const bool both = options->divided == NULL && outer != NULL && level->A != NULL &&
-                      outer != level->A && level->perm == NULL;
+                      outer != level->A && level->perm == NULL && outer->options.keep_map &&
+                      level->A->options.keep_map;
     const cmgi_resident *there = both ? resident(h, 0, CMG_ROLE_A, options) : NULL;
-    *done = there != NULL;
+    *done = there != NULL && cmgi_level_repeats(there, &options->matrix) == NULL;
     if (!*done) {
         return CMG_OK;
     }
@@ -250,15 +253,15 @@ static cmg_status transfer_there(cmg_context *ctx, const cmgi_resident *P, const
         CMGI_TRY_GOTO(done, cmgi_dirichlet_clean_there(ctx, P, d[0], d[1], &clean));
     }
     if (places_P) {
-        CMGI_TRY_GOTO(done, place_there(ctx, &clean, &ask[0], &fine->P));
+        CMGI_TRY_GOTO(done, place_there(ctx, &clean, &ask[0], fine, &fine->P));
     }
     if (places_R && R != NULL) {
         CMGI_TRY_GOTO(done, cmgi_dirichlet_clean_there(ctx, R, d[1], d[0], &clean_R));
-        CMGI_TRY_GOTO(done, place_there(ctx, &clean_R, &ask[1], &fine->R));
+        CMGI_TRY_GOTO(done, place_there(ctx, &clean_R, &ask[1], fine, &fine->R));
     } else if (places_R) { /* the P^T from R A P is that of all P */
         cmgi_csr *T = clean.csr.values == P->csr.values ? PT : &own;
         cmgi_csr_free(ctx, T == &own ? PT : &own);
-        CMGI_TRY_GOTO(done, place_transpose(ctx, &clean, T, &ask[1], &fine->R));
+        CMGI_TRY_GOTO(done, place_transpose(ctx, &clean, T, &ask[1], fine, &fine->R));
     }
     fine->version_P = version_P;
     fine->version_R = version_R;

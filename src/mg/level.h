@@ -59,6 +59,14 @@ typedef struct cmgi_request {
 cmg_status cmgi_level_place_kinds(cmg_context *ctx, const cmgi_kinds *kinds,
                                   const cmgi_request *ask, cmgi_level *level, uint64_t *version,
                                   cmg_matrix **M);
+/* *M as one made of another source, whatever it was. */
+cmg_status cmgi_level_remake(cmg_context *ctx, const cmgi_matrix_source *from,
+                             const cmgi_request *ask, cmgi_level *level, cmg_matrix **M);
+/* *M from a CSR on the device: new values in it, unless it was made of kinds of rows. */
+cmg_status cmgi_level_place_there(cmg_context *ctx, const cmgi_matrix_source *from,
+                                  const cmgi_request *ask, cmgi_level *level, cmg_matrix **M);
+/* The kinds of rows that a matrix on the device is made of for as long as they repeat; or NULL. */
+const cmgi_kinds *cmgi_level_repeats(const cmgi_resident *there, const cmg_matrix_options *o);
 /* P and R, where one of them has no CSR: both are kinds, or R is P^T of a grid. */
 cmg_status cmgi_level_transfer_kinds(const cmg_hierarchy *h, int l, const cmgi_request ask[2],
                                      cmgi_level *fine);

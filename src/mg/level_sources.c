@@ -26,16 +26,38 @@ cmg_status cmgi_level_place_kinds(cmg_context *ctx, const cmgi_kinds *kinds,
                                   cmg_matrix **M)
 {
     const cmgi_matrix_source from = {.kinds = kinds, .like = ask->like};
-    cmg_matrix *made = NULL;
-    if (*M != NULL && *version == kinds->version + 1) {
-        return CMG_OK;
+    if (*M == NULL || (*M)->options.keep_map || *version != kinds->version + 1) {
+        CMGI_TRY(cmgi_level_remake(ctx, &from, ask, level, M));
+        *version = kinds->version + 1;
     }
-    CMGI_TRY(cmgi_matrix_create(ctx, &from, ask->use, &ask->options, &made));
+    return CMG_OK;
+}
+
+cmg_status cmgi_level_remake(cmg_context *ctx, const cmgi_matrix_source *from,
+                             const cmgi_request *ask, cmgi_level *level, cmg_matrix **M)
+{
+    cmg_matrix *made = NULL;
+    CMGI_TRY(cmgi_matrix_create(ctx, from, ask->use, &ask->options, &made));
     level->remade = level->remade || *M != NULL;
     cmg_matrix_destroy(M);
     *M = made;
-    *version = kinds->version + 1;
     return CMG_OK;
+}
+
+cmg_status cmgi_level_place_there(cmg_context *ctx, const cmgi_matrix_source *from,
+                                  const cmgi_request *ask, cmgi_level *level, cmg_matrix **M)
+{
+    return *M != NULL && (*M)->options.keep_map ? cmg_matrix_update(*M, from->there->csr.values)
+                                                : cmgi_level_remake(ctx, from, ask, level, M);
+}
+
+const cmgi_kinds *cmgi_level_repeats(const cmgi_resident *there, const cmg_matrix_options *o)
+{
+    const bool may = there != NULL && there->repeats != NULL && there->repeats->hold &&
+                     o->keep_map && o->values == CMG_VALUES_FULL && !o->no_templates &&
+                     !o->explain && o->block_rows < 2 &&
+                     (o->format == CMG_FORMAT_AUTO || o->format == CMG_FORMAT_COMPRESSED);
+    return may ? there->repeats : NULL;
 }
 
 cmg_status cmgi_level_transfer_kinds(const cmg_hierarchy *h, int l, const cmgi_request ask[2],

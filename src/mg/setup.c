@@ -114,19 +114,20 @@ static cmg_status build_outer(const cmgi_setup *s, cmgi_twin *twin)
     if (taken) {
         return CMG_OK;
     }
-    const cmgi_kinds *kinds = cmgi_hierarchy_kinds(s->h, 0, CMG_ROLE_A);
+    cmgi_level *level = &s->levels->level[0];
+    const cmgi_request ask = {.options = options, .use = CMGI_USE_ANY};
+    const cmgi_resident *there = cmgi_hierarchy_there(s->h, 0, CMG_ROLE_A);
+    const cmgi_kinds *kinds = there != NULL ? cmgi_level_repeats(there, &options)
+                                            : cmgi_hierarchy_kinds(s->h, 0, CMG_ROLE_A);
     if (kinds != NULL) { /* level 0 is made of the same after this */
-        cmgi_level *level = &s->levels->level[0];
         uint64_t version = level->version_A;
-        const cmgi_request ask = {.options = options, .use = CMGI_USE_ANY};
         return cmgi_level_place_kinds(s->ctx, kinds, &ask, level, &version, &s->levels->A);
     }
-    const cmgi_resident *there = cmgi_hierarchy_there(s->h, 0, CMG_ROLE_A);
     if (there == NULL) {
         CMGI_TRY(cmg_hierarchy_get_csr(s->h, 0, CMG_ROLE_A, NULL, 0, &A));
     }
-    if (s->levels->A != NULL) {
-        return cmg_matrix_update(s->levels->A, there != NULL ? there->csr.values : A.values);
+    if (there == NULL && s->levels->A != NULL) {
+        return cmg_matrix_update(s->levels->A, A.values);
     }
     const cmgi_row_looks *looks = cmgi_hierarchy_looks(s->h, 0);
     const bool whole =
@@ -137,14 +138,17 @@ static cmg_status build_outer(const cmgi_setup *s, cmgi_twin *twin)
                                      .twin = twin,
                                      .same = looks != NULL ? looks->same : NULL,
                                      .beside = whole && there == NULL && !cmgi_on_cuda(s->ctx)};
-    return cmgi_matrix_create(s->ctx, &from, CMGI_USE_ANY, &options, &s->levels->A);
+    return there != NULL ? cmgi_level_place_there(s->ctx, &from, &ask, level, &s->levels->A)
+                         : cmgi_matrix_create(s->ctx, &from, CMGI_USE_ANY, &options, &s->levels->A);
 }
 
 /* A of the outer iteration and of level 0. */
 static cmg_status build_finest(const cmgi_setup *s)
 {
     cmgi_level_options options = level_options(s);
-    const bool after = cmgi_level_is_there(s->h, &options);
+    const cmgi_resident *there = cmgi_hierarchy_there(s->h, 0, CMG_ROLE_A);
+    const bool after =
+        cmgi_level_is_there(s->h, &options) && cmgi_level_repeats(there, &options.matrix) == NULL;
     cmgi_twin twin = {0};
     cmg_status status = CMG_OK;
     CMGI_TRY(after ? CMG_OK : build_outer(s, NULL));

@@ -103,6 +103,21 @@ static cmg_status begin(cmg_solver *s, bool renumbers)
     return status;
 }
 
+/* Rows that repeat, of what is on the device to stay: P and R serve R A P alone. */
+static cmg_status find_repeats(cmg_hierarchy *h, const cmg_solver_options *o)
+{
+    for (int l = 0; l < h->levels && o->matrix.keep_map; ++l) {
+        cmgi_stored_level *level = &h->level[l];
+        cmgi_csr *const M[] = {&level->A, &level->P, &level->R};
+        const bool forms = l + 1 < h->levels && (o->galerkin == CMG_GALERKIN_ALWAYS ||
+                                                 !cmgi_csr_given(&h->level[l + 1].A));
+        for (int k = 0; k < (forms ? 3 : 1); ++k) {
+            CMGI_TRY(M[k]->there != NULL ? cmgi_repeats_find(h->ctx, M[k]->there) : CMG_OK);
+        }
+    }
+    return CMG_OK;
+}
+
 /* What one process does before levels are built: matrices to the device, checks, the numbering. */
 static cmg_status prepare(cmg_solver *s, const cmg_solver_options *own, double *lap)
 {
@@ -114,6 +129,7 @@ static cmg_status prepare(cmg_solver *s, const cmg_solver_options *own, double *
     CMGI_TRY(begin(s, renumbers));
     *lap = cmgi_seconds();
     CMGI_TRY(cmgi_hierarchy_look(h));
+    CMGI_TRY(find_repeats(h, own));
     cmgi_setup_lap(&s->mg.levels, CMG_SETUP_CHECK, lap);
     if (!renumbers) {
         return CMG_OK;

@@ -166,6 +166,7 @@ static inline cmgi_template_search cmgi_compressed_search(const cmgi_compressor 
                                   .at = device ? CMGI_DEVICE : CMGI_HOST,
                                   .same = device ? NULL : cmgi_rows_before(B),
                                   .single = B->entries == NULL && options->precision == CMG_FP32,
+                                  .whole = false,
                                   .most = CMGI_TEMPLATES,
                                   .entries = CMGI_TEMPLATE_ENTRIES / cmgi_compressed_each(B->C),
                                   .least = CMGI_TEMPLATE_ROWS};

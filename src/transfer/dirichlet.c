@@ -195,6 +195,7 @@ cmg_status cmgi_dirichlet_clean_there(cmg_context *ctx, const cmgi_resident *M,
     CMGI_TRY(cmgi_alloc_device(ctx, M->rows.nnz, sizeof *values, &values));
     made.csr.values = values;
     made.diagonal = NULL;
+    made.repeats = NULL;
     c.values = values;
     CMGI_TRY_GOTO(failed, clean_row(ctx, CMGI_DEVICE, M->csr.rows, &c));
     if (M->diagonal != NULL) { /* of a square one */

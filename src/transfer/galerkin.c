@@ -124,12 +124,19 @@ cmg_status cmgi_galerkin_there(cmg_context *ctx, const cmgi_triple *t, cmgi_csr 
     if (t->R == NULL) { /* before A P, which is larger than what a transpose takes besides */
         CMGI_TRY_GOTO(done, cmgi_transpose_there(ctx, t->P, t->PT));
     }
-    CMGI_TRY_GOTO(done, on->multiply(ctx, &t->A->csr, t->P, false, &AP));
+    if (t->R == NULL && t->P->repeats != NULL) {
+        CMGI_TRY_GOTO(done, cmgi_repeats_find(ctx, t->PT->there));
+    }
+    CMGI_TRY_GOTO(done, on->multiply(ctx, t->A, t->P, false, &AP));
     const cmgi_resident *left = t->R != NULL ? t->R : t->PT->there;
-    CMGI_TRY_GOTO(done, on->multiply(ctx, &left->csr, &AP, true, &made));
+    CMGI_TRY_GOTO(done, on->multiply(ctx, left, &AP, true, &made));
+    made.kinds.exact = made.kinds.exact > 0 ? left->version + 1 : 0;
     cmgi_resident_free(ctx, &AP);
     CMGI_TRY_GOTO(done, cmgi_csr_unit_rows_at(ctx, CMGI_DEVICE, &made.csr));
     CMGI_TRY_GOTO(done, on->entries(ctx, &made.csr, &made));
+    if (t->A->repeats != NULL) {
+        CMGI_TRY_GOTO(done, cmgi_repeats_find(ctx, &made));
+    }
     CMGI_TRY_GOTO(done, cmgi_resident_attach(ctx, &made, Ac));
 done:
     cmgi_resident_free(ctx, &AP);
@@ -137,28 +144,36 @@ done:
     return status;
 }
 
-/* A P, new or with new values on its pattern. */
-static cmg_status multiply_there(cmg_context *ctx, const cmgi_triple *t)
+/* A P, new or with new values on its pattern; *few: of a row of each kind alone, if at all. */
+static cmg_status multiply_there(cmg_context *ctx, const cmgi_triple *t, bool *few)
 {
     const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
     cmgi_resident made = {0};
     if (t->AP->there != NULL) {
-        return on->multiply_values(ctx, &t->A->csr, t->P, t->AP->there);
+        *few = *few && t->AP->there->kinds.exact == t->P->version + 1;
+        return on->multiply_values(ctx, &t->A->csr, t->P, t->AP->there,
+                                   *few ? CMGI_ROWS_OF_KINDS : CMGI_ROWS_ALL);
     }
     cmgi_csr_free(ctx, t->AP);
-    CMGI_TRY(on->multiply(ctx, &t->A->csr, t->P, false, &made));
+    CMGI_TRY(on->multiply(ctx, t->A, t->P, false, &made));
+    *few = *few && made.kinds.exact > 0;
+    made.kinds.exact = made.kinds.exact > 0 ? t->P->version + 1 : 0;
     return cmgi_resident_attach(ctx, &made, t->AP);
 }
 
 cmg_status cmgi_galerkin_values_there(cmg_context *ctx, const cmgi_triple *t, cmgi_csr *Ac)
 {
     const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
-    CMGI_TRY(multiply_there(ctx, t));
     if (t->R == NULL) {
         CMGI_TRY(cmgi_transpose_there(ctx, t->P, t->PT));
     }
     const cmgi_resident *left = t->R != NULL ? t->R : t->PT->there;
-    CMGI_TRY(on->multiply_values(ctx, &left->csr, t->AP->there, Ac->there));
+    bool few = t->A->repeats != NULL && t->A->repeats->hold && t->P->repeats != NULL &&
+               (t->R == NULL || t->R->repeats != NULL) &&
+               Ac->there->kinds.exact == left->version + 1;
+    CMGI_TRY(multiply_there(ctx, t, &few));
+    CMGI_TRY(on->multiply_values(ctx, &left->csr, t->AP->there, Ac->there,
+                                 few ? CMGI_ROWS_SPREAD : CMGI_ROWS_ALL));
     CMGI_TRY(cmgi_csr_unit_rows_at(ctx, CMGI_DEVICE, &Ac->there->csr));
     return cmgi_resident_look_again(ctx, Ac->there);
 }

@@ -1,0 +1,259 @@
+/*
+ * Matrices on the device whose rows repeat, and new values that do so or not, in any order: facts
+ * and R A P have the bits of those made anew, and so have storage and iterates of the solver.
+ */
+#include "twins.h"
+#include "generated.h"
+
+/* How new values come from those before. */
+enum { SCALED, OTHER_KINDS, ONE_ENTRY, ALL_ENTRIES, WAYS };
+
+static double changed(int way, double value, cmg_size k, cmg_size nnz)
+{
+    const double random = (double)(cmgi_hash_mix(5, (uint64_t)k) % 1000);
+    return way == SCALED        ? 1.25 * value
+           : way == OTHER_KINDS ? value * (1 + 0.01 * value * value)
+           : way == ONE_ENTRY   ? value * (k == nnz / 2 ? 1.0625 : 1)
+                                : value * (1 + 1e-5 * random);
+}
+
+static bool repeats(int way)
+{
+    return way == SCALED || way == OTHER_KINDS;
+}
+
+/* New values of an A, from `base`, which is on the host. */
+static void update_level(const cmg_hierarchy *base, int l, int way, cmg_hierarchy *twin,
+                         cmg_hierarchy *h)
+{
+    const cmg_csr A = csr_of(base, l, CMG_ROLE_A);
+    const cmg_size nnz = A.indptr[A.rows];
+    scoped double *values = malloc((size_t)nnz * sizeof *values);
+    for (cmg_size k = 0; k < nnz; ++k) {
+        values[k] = changed(way, A.values[k], k, nnz);
+    }
+    double *there = copy_there(values, nnz, sizeof *values);
+    CHECK_OK(cmg_hierarchy_update(twin, l, CMG_ROLE_A, there));
+    CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
+    cmgi_free_device(ctx, there);
+}
+
+static void update(const cmg_hierarchy *base, int way, cmg_hierarchy *twin, cmg_hierarchy *h)
+{
+    for (int l = 0; l < cmg_hierarchy_levels(base); ++l) {
+        update_level(base, l, way, twin, h);
+    }
+}
+
+static void check_facts(const cmgi_resident *R, const cmgi_resident *S)
+{
+    const cmgi_resident_facts *f = &R->facts;
+    const cmgi_resident_facts *g = &S->facts;
+    CHECK(f->not_finite == g->not_finite && f->zero_diagonal == g->zero_diagonal);
+    CHECK(f->bad_column == g->bad_column && f->duplicate == g->duplicate);
+    CHECK(f->identity == g->identity && f->beside == g->beside && f->lines == g->lines);
+    CHECK(f->gershgorin == g->gershgorin && f->most == g->most && f->least == g->least);
+    CHECK(f->ascending == g->ascending && f->single == g->single);
+    check_arrays(R->diagonal, S->diagonal, R->csr.rows, sizeof *R->diagonal);
+    check_arrays(R->csr.values, S->csr.values, R->rows.nnz, sizeof *R->csr.values);
+}
+
+static bool made_of_kinds(const cmg_matrix *A)
+{
+    return A->format->id == CMG_FORMAT_COMPRESSED && ((const cmgi_compressed *)A->data)->t.all;
+}
+
+/* The solver, and one made anew of the same values. */
+static void check_anew(const cmg_hierarchy *h, const cmg_solver_options *o, bool kinds,
+                       cmg_solver *s)
+{
+    cmg_csr arrays[MOST_ARRAYS];
+    cmg_hierarchy *twin = twin_of(h, false, arrays);
+    ctx->repeat_from = kinds ? 0 : INT64_MAX; /* in a small matrix one row may be a kind */
+    cmg_solver *t = solver_new(twin, o);
+    ctx->repeat_from = 0;
+    const cmg_hierarchy *of_s = cmgi_multigrid_hierarchy(&s->mg);
+    const cmg_hierarchy *of_t = cmgi_multigrid_hierarchy(&t->mg);
+    for (int l = 0; l < cmg_hierarchy_levels(of_s); ++l) {
+        check_facts(cmgi_hierarchy_there(of_s, l, CMG_ROLE_A),
+                    cmgi_hierarchy_there(of_t, l, CMG_ROLE_A));
+    }
+    CHECK(!of_s->level[1].formed || of_s->level[1].A.there->kinds.exact > 0);
+    check_levels(&s->mg.levels, &t->mg.levels);
+    CHECK(made_of_kinds(s->mg.levels.A) == kinds);
+    CHECK(made_of_kinds(s->mg.levels.level[0].A) == kinds);
+    check_solves(s, t, cmg_hierarchy_rows(h, 0));
+    cmg_solver_destroy(&t);
+    cmg_hierarchy_destroy(&twin);
+}
+
+static void check_refused(const cmg_hierarchy *h, cmg_hierarchy *twin)
+{
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
+    const cmg_size nnz = A.indptr[A.rows];
+    scoped double *values = malloc((size_t)nnz * sizeof *values);
+    memcpy(values, A.values, (size_t)nnz * sizeof *values);
+    for (int k = 0; k < 2; ++k) { /* in one row, or in all of a kind */
+        for (cmg_size e = 0; e < nnz; ++e) {
+            const bool those = k == 0 ? e == nnz / 3 : A.values[e] == A.values[nnz / 2];
+            values[e] = those ? NAN : A.values[e];
+        }
+        double *there = copy_there(values, nnz, sizeof *values);
+        CHECK_STATUS(cmg_hierarchy_update(twin, 0, CMG_ROLE_A, there), CMG_ERR_ARG);
+        cmgi_free_device(ctx, there);
+    }
+}
+
+static void check_ways(const char *mesh, const char *options)
+{
+    static const int ways[] = {SCALED, ONE_ENTRY, ALL_ENTRIES, OTHER_KINDS, SCALED, ONE_ENTRY};
+    cmg_csr arrays[MOST_ARRAYS];
+    cmg_generate_options g = generate_options("%s", mesh);
+    cmg_solver_options o =
+        solver_options("smoother=jacobi krylov=fgmres keep_map=true %s", options);
+    scoped_hierarchy *base = hierarchy_generated(&g);
+    scoped_hierarchy *h = hierarchy_generated(&g);
+    cmg_hierarchy *twin = twin_of(base, false, arrays);
+    cmg_solver *s = solver_new(twin, &o);
+    check_anew(h, &o, true, s);
+    for (size_t k = 0; k < sizeof ways / sizeof *ways; ++k) {
+        update(base, ways[k], twin, h);
+        check_refused(h, twin);
+        CHECK_OK(cmg_solver_refresh(s));
+        check_anew(h, &o, repeats(ways[k]), s);
+    }
+    cmg_solver_destroy(&s);
+    cmg_hierarchy_destroy(&twin);
+}
+
+TEST(rows_repeat_and_do_not)
+{
+    static const char *const options[] = {"format=compressed precision=mixed galerkin=missing",
+                                          "precision=fp64 galerkin=missing"};
+    const cmg_size from = ctx->repeat_from;
+    NEEDS(cmgi_on_cuda(ctx), "rows that repeat: matrices are on the host");
+    ctx->repeat_from = 0;
+    for (int k = 0; k < 2; ++k) {
+        check_ways("dim=2 cells=36 levels=3 element=q1", options[k]);
+        check_ways("dim=3 cells=12 levels=2 element=q1", options[k]);
+    }
+    ctx->repeat_from = from;
+}
+
+/* C has more rows than the least that kinds of products are looked for in. */
+TEST(products_of_rows_that_repeat)
+{
+    const cmg_size from = ctx->repeat_from;
+    NEEDS(cmgi_on_cuda(ctx), "rows that repeat: matrices are on the host");
+    ctx->repeat_from = 0;
+    check_ways("dim=2 cells=96 levels=3 element=q1",
+               "format=compressed precision=mixed galerkin=always");
+    ctx->repeat_from = from;
+}
+
+/* Row i of a tridiagonal matrix has the value 2 or, every third one, 3 on the diagonal. */
+static cmgi_csr striped(cmg_size n)
+{
+    cmgi_csr A = {0};
+    cmg_size nnz = 0;
+    CHECK_OK(cmgi_csr_alloc(ctx, n, n, 3 * n - 2, &A));
+    for (cmg_size i = 0; i < n; ++i) {
+        for (cmg_size j = i > 0 ? i - 1 : 0; j <= i + 1 && j < n; ++j) {
+            A.indices[nnz] = (cmg_index)j;
+            A.values[nnz++] = i != j ? -1 : i % 3 == 0 ? 3 : 2;
+        }
+        A.indptr[i + 1] = nnz;
+    }
+    return A;
+}
+
+static void check_striped(cmg_size n)
+{
+    const cmg_size nnz = 3 * n - 2;
+    scoped_csr A = striped(n);
+    cmgi_resident R = {0};
+    CHECK_OK(cmgi_resident_send(ctx, &A.view, &R));
+    CHECK_OK(cmgi_resident_look_again(ctx, &R));
+    CHECK_OK(cmgi_repeats_find(ctx, &R));
+    CHECK(R.repeats != NULL && R.repeats->hold);
+    for (cmg_size k = 0; k < nnz && R.repeats != NULL; k += 1 + nnz / 9) {
+        const double value = A.values[k];
+        for (int other = 1; other >= 0; --other) {
+            A.values[k] = value * (1 + other);
+            cmgi_resident S = {0};
+            CHECK_OK(cmgi_to_device(ctx, (void *)(uintptr_t)R.csr.values, A.values,
+                                    (size_t)nnz * sizeof *A.values));
+            CHECK_OK(cmgi_resident_look_again(ctx, &R));
+            CHECK_OK(cmgi_resident_send(ctx, &A.view, &S));
+            CHECK_OK(cmgi_resident_look_again(ctx, &S));
+            const bool alone = k < 2 || k >= nnz - 2; /* no other row is like the first or last */
+            CHECK(R.repeats->hold == (other == 0 || alone));
+            check_facts(&R, &S);
+            cmgi_resident_free(ctx, &S);
+        }
+    }
+    cmgi_resident_free(ctx, &R);
+}
+
+TEST(every_row_is_compared)
+{
+    static const cmg_size sizes[] = {31, 32, 33, 255, 256, 257, 1030};
+    const cmg_size from = ctx->repeat_from;
+    NEEDS(cmgi_on_cuda(ctx), "rows that repeat: matrices are on the host");
+    ctx->repeat_from = 0;
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; ++k) {
+        check_striped(sizes[k]);
+    }
+    ctx->repeat_from = from;
+}
+
+/* New values of the finest A, and a refresh with them, without memory at some place. */
+static void check_without_memory(int way)
+{
+    cmg_generate_options g = generate_options("dim=2 cells=12 levels=2 element=q1");
+    const cmg_solver_options o =
+        solver_options("smoother=jacobi krylov=fgmres keep_map=true format=compressed "
+                       "precision=mixed galerkin=missing");
+    scoped_hierarchy *h = hierarchy_generated(&g);
+    const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
+    const cmg_size nnz = A.indptr[A.rows];
+    scoped double *values = malloc((size_t)nnz * sizeof *values);
+    for (cmg_size k = 0; k < nnz; ++k) {
+        values[k] = changed(way, A.values[k], k, nnz);
+    }
+    double *there = copy_there(values, nnz, sizeof *values);
+    CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, values));
+    for (failing f = {.most = 1000, .fewest = 20, .later = true}; failing_next(&f);) {
+        cmg_csr arrays[MOST_ARRAYS];
+        scoped_hierarchy *base = hierarchy_generated(&g);
+        cmg_hierarchy *twin = twin_of(base, false, arrays);
+        cmg_solver *s = solver_new(twin, &o);
+        scoped_vector *b = vector_of(A.rows, 3);
+        scoped_vector *x = vector_of(A.rows, 4);
+        update_level(base, 1, way, twin, h);
+        failing_arm(&f);
+        const cmg_status taken = cmg_hierarchy_update(twin, 0, CMG_ROLE_A, there);
+        const cmg_status status = taken == CMG_OK ? cmg_solver_refresh(s) : taken;
+        if (!failing_done(&f, status)) {
+            CHECK_STATUS(cmg_solver_solve(s, b, x, NULL), taken == CMG_OK ? CMG_ERR_STATE : CMG_OK);
+            CHECK_OK(cmg_hierarchy_update(twin, 0, CMG_ROLE_A, there));
+            CHECK_OK(cmg_solver_refresh(s));
+        }
+        if (f.done || f.tried % 8 == 0) {
+            check_anew(h, &o, repeats(way), s);
+        }
+        cmg_solver_destroy(&s);
+        cmg_hierarchy_destroy(&twin);
+    }
+    cmgi_free_device(ctx, there);
+}
+
+TEST(a_refresh_without_memory_goes_on_later)
+{
+    const cmg_size from = ctx->repeat_from;
+    NEEDS(cmgi_on_cuda(ctx), "rows that repeat: matrices are on the host");
+    ctx->repeat_from = 0;
+    check_without_memory(OTHER_KINDS);
+    check_without_memory(ONE_ENTRY);
+    ctx->repeat_from = from;
+}
