@@ -215,21 +215,6 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
     return place_matrix(ctx, &A, cmgi_hierarchy_looks(h, l), outer, &ask, level);
 }
 
-cmg_status cmgi_level_renew(cmg_hierarchy *h, const cmgi_level_options *options, cmg_matrix *outer,
-                            cmgi_level *level, bool *done)
-{
-    const bool both = options->divided == NULL && outer != NULL && level->A != NULL &&
-                      outer != level->A && level->perm == NULL && outer->options.keep_map &&
-                      level->A->options.keep_map;
-    const cmgi_resident *there = both ? resident(h, 0, CMG_ROLE_A, options) : NULL;
-    *done = there != NULL && cmgi_level_repeats(there, &options->matrix) == NULL;
-    if (!*done) {
-        return CMG_OK;
-    }
-    CMGI_TRY(find_dirichlet(h, 0, options, NULL, &level->dirichlet));
-    return cmgi_matrix_update_both(outer, level->A, there->csr.values);
-}
-
 /*
  * P and R, or P^T, of matrices on the device, without what Dirichlet rows forbid; left alone where
  * all is as it was.

@@ -89,10 +89,6 @@ cmg_status cmgi_level_elements(const cmg_hierarchy *h, cmg_context *ctx, int l,
 cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
                              const cmgi_level_options *options, const cmg_matrix *outer,
                              cmgi_level *level);
-/* New values of the finest A on the device and of `outer`, the same in fp64, together, where *done.
- */
-cmg_status cmgi_level_renew(cmg_hierarchy *h, const cmgi_level_options *options, cmg_matrix *outer,
-                            cmgi_level *level, bool *done);
 /* P and R between a level and the next coarser one, whose Dirichlet rows it finds. */
 cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
                                const cmgi_level_options *options, cmgi_level *fine,

@@ -189,12 +189,8 @@ static cmg_status first_smoother(const cmgi_setup *s)
 static cmg_status finest(const cmgi_setup *s)
 {
     cmgi_levels *levels = s->levels;
-    const cmgi_level_options options = level_options(s);
-    bool made = levels->begun; /* once: after a failure the finest is made again, too */
+    const bool made = levels->begun; /* once: after a failure the finest is made again, too */
     levels->begun = false;
-    if (!made) {
-        CMGI_TRY(cmgi_level_renew(s->h, &options, levels->A, &levels->level[0], &made));
-    }
     CMGI_TRY(made ? CMG_OK : build_finest(s));
     levels->A = s->options->precision == CMG_FP64 ? levels->level[0].A : levels->A;
     levels->values = s->given->values;

@@ -431,8 +431,6 @@ const cmgi_format cmgi_format_compressed = {.id = CMG_FORMAT_COMPRESSED,
                                             .build = build,
                                             .takes_device = takes_device,
                                             .refresh_cuda = CMGI_CUDA_FN(cmgi_packed_refresh_cuda),
-                                            .refresh_both_cuda =
-                                                CMGI_CUDA_FN(cmgi_packed_refresh_both_cuda),
                                             .map_cuda = CMGI_CUDA_FN(cmgi_packed_map_cuda),
                                             .spmv_cpu = multiply,
                                             .spmv_cuda = CMGI_CUDA_FN(cmgi_compressed_spmv_cuda),

@@ -126,9 +126,6 @@ cmg_status cmgi_compressed_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *
 /* packed_refresh.cu: new values on the device of a matrix without templates; *done where it could.
  */
 cmg_status cmgi_packed_refresh_cuda(cmg_matrix *A, const double *values, bool *done);
-/* ... and of one in fp32 beside one in fp64. */
-cmg_status cmgi_packed_refresh_both_cuda(cmg_matrix *A, cmg_matrix *B, const double *values,
-                                         bool *done);
 cmg_status cmgi_packed_map_cuda(const cmg_matrix *A, cmg_size *map);
 /* compressed_blocks.cu */
 cmg_status cmgi_compressed_blocks_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);

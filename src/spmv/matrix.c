@@ -172,23 +172,6 @@ done:
     return status;
 }
 
-cmg_status cmgi_matrix_update_both(cmg_matrix *A, cmg_matrix *B, const double *values)
-{
-    const cmgi_format *format = A->format;
-    bool there = false;
-    bool done = false;
-    if (cmgi_on_cuda(A->ctx) && format == B->format && format->refresh_both_cuda != NULL &&
-        A->nnz == B->nnz && A->options.keep_map && B->options.keep_map) {
-        CMGI_TRY(cmgi_is_device(A->ctx, values, &there));
-        CMGI_TRY(there ? format->refresh_both_cuda(A, B, values, &done) : CMG_OK);
-    }
-    if (done) {
-        return CMG_OK;
-    }
-    CMGI_TRY(cmg_matrix_update(A, values));
-    return cmg_matrix_update(B, values);
-}
-
 size_t cmgi_matrix_traffic(const cmg_matrix *A, cmgi_wb_kind kind, int columns)
 {
     static const int vectors[CMGI_WB_KINDS] = {

@@ -78,8 +78,6 @@ typedef struct cmgi_format {
     cmg_status (*update)(cmg_matrix *A, const double *values);
     /* New values on the device, where it sets *done; NULL, and else = through A->value_map. */
     cmg_status (*refresh_cuda)(cmg_matrix *A, const double *values, bool *done);
-    /* The same of two matrices of one CSR in this format, in one pass over the values; or NULL. */
-    cmg_status (*refresh_both_cuda)(cmg_matrix *A, cmg_matrix *B, const double *values, bool *done);
     /* The value map, on the device, of a matrix that has none in A->value_map; NULL = all have. */
     cmg_status (*map_cuda)(const cmg_matrix *A, cmg_size *map);
     cmgi_spmv_fn spmv_cpu;
@@ -121,9 +119,6 @@ struct cmg_matrix {
 /* What a product of any matrix says. */
 cmgi_talk cmgi_matrix_talk(const cmg_matrix *A);
 
-/* New values of two matrices of one CSR from the memory of the backend, read once where the format
- * can. */
-cmg_status cmgi_matrix_update_both(cmg_matrix *A, cmg_matrix *B, const double *values);
 /* The storage position of every CSR entry, in the backend's memory, of a matrix with keep_map:
  * borrowed, or made for the call, and then *made as well is what the caller has to free. */
 cmg_status cmgi_matrix_map(const cmg_matrix *A, const cmg_size **map, cmg_size **made);

@@ -87,33 +87,6 @@ __global__ void __launch_bounds__(THREADS)
     slice.write();
 }
 
-/* Two matrices at once: the values are read once. */
-__global__ void __launch_bounds__(THREADS)
-    both_kernel(const cmg_size *entry, const double *x, const target<double> wide,
-                const target<float> narrow)
-{
-    __shared__ double wide_tile[TILE];
-    __shared__ float narrow_tile[TILE];
-    const collector<double> a(wide, wide_tile);
-    const collector<float> b(narrow, narrow_tile);
-    const cmg_size first = entry[blockIdx.x];
-    const int count = (int)(entry[blockIdx.x + 1] - first);
-    a.clear();
-    b.clear();
-    __syncthreads();
-#pragma unroll 4
-    for (int k = (int)threadIdx.x; k < count; k += THREADS) {
-        const int at_a = cmgi_load_once(wide.place + first + k);
-        const int at_b = cmgi_load_once(narrow.place + first + k);
-        const double value = cmgi_load_once(x + first + k);
-        a.put(at_a, value);
-        b.put(at_b, value);
-    }
-    __syncthreads();
-    a.write();
-    b.write();
-}
-
 static const cmgi_packed_slices *slices_of(const cmg_matrix *A)
 {
     return &((const cmgi_compressed *)A->data)->p;
@@ -145,23 +118,6 @@ extern "C" cmg_status cmgi_packed_refresh_cuda(cmg_matrix *A, const double *valu
     }
     return A->options.precision == CMG_FP64 ? refresh<double>(A, values)
                                             : refresh<float>(A, values);
-}
-
-extern "C" cmg_status cmgi_packed_refresh_both_cuda(cmg_matrix *A, cmg_matrix *B,
-                                                    const double *values, bool *done)
-{
-    const cmgi_packed_slices *P = slices_of(A);
-    const cmgi_packed_slices *Q = slices_of(B);
-    CMGI_ON_DEVICE(A->ctx);
-    /* without templates both have the entries of 64 rows after each other */
-    *done = P->place != NULL && Q->place != NULL && P->count == Q->count &&
-            A->options.precision == CMG_FP64 && B->options.precision == CMG_FP32;
-    if (!*done || P->count == 0) {
-        return CMG_OK;
-    }
-    both_kernel<<<(unsigned)P->count, THREADS, 0, cmgi_stream(A->ctx)>>>(
-        P->entry, values, target_of<double>(A), target_of<float>(B));
-    return CMGI_LAUNCHED(A->ctx);
 }
 
 __global__ void map_kernel(const cmg_size *step, const cmg_size *entry, const uint16_t *place,
