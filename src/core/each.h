@@ -20,7 +20,7 @@
  *                                 true: eight lanes take one after the other where they are few
  *   CMGI_SUM_INDEX(name, args)    bodies return a cmgi_pair, and a.sums gets the sums of 256 each
  *
- * In a body, `a` is a copy of the struct. In those of rows each lane goes its own way through the
+ * In a body, `a` is the struct. In those of rows each lane goes its own way through the
  * entries, from `lane` on in steps of CMGI_STEP (0 and 1 on the host). All lanes of a warp come to
  * the functions below together, also those past the last row, for which `real` is false: they have
  * no entries and store nothing. `lane == 0` stores what a row has once. Sums have the same bits on
@@ -138,9 +138,9 @@ static inline cmg_status cmgi_count_close(cmg_context *ctx, cmg_status status,
     }
 
 #define CMGI_EACH_INDEX(name, args)                                                                \
-    CMGI_BODY void name##_body(const args a, cmg_size i);                                          \
+    CMGI_BODY void name##_body(const args &a, cmg_size i);                                         \
     static __global__ void __launch_bounds__(CMGI_EACH_THREADS)                                    \
-        name##_kernel(const args a, cmg_size n)                                                    \
+        name##_kernel(const __grid_constant__ args a, cmg_size n)                                  \
     {                                                                                              \
         const cmg_size i = CMGI_EACH_THREAD;                                                       \
         if (i < n) {                                                                               \
@@ -148,34 +148,34 @@ static inline cmg_status cmgi_count_close(cmg_context *ctx, cmg_status status,
         }                                                                                          \
     }                                                                                              \
     CMGI_EACH_LAUNCHER(name, args, 1)                                                              \
-    CMGI_BODY void name##_body(const args a, cmg_size i)
+    CMGI_BODY void name##_body(const args &a, cmg_size i)
 
 #define CMGI_EACH_ROW(name, args)                                                                  \
-    CMGI_BODY void name##_body(const args a, cmg_size i, int lane, bool real);                     \
+    CMGI_BODY void name##_body(const args &a, cmg_size i, int lane, bool real);                    \
     static __global__ void __launch_bounds__(CMGI_EACH_THREADS)                                    \
-        name##_kernel(const args a, cmg_size n)                                                    \
+        name##_kernel(const __grid_constant__ args a, cmg_size n)                                  \
     {                                                                                              \
         const cmg_size i = CMGI_EACH_THREAD / CMGI_LANES;                                          \
         name##_body(a, i, cmgi_lane(), i < n);                                                     \
     }                                                                                              \
     CMGI_EACH_LAUNCHER(name, args, CMGI_LANES)                                                     \
-    CMGI_BODY void name##_body(const args a, cmg_size i, int lane, bool real)
+    CMGI_BODY void name##_body(const args &a, cmg_size i, int lane, bool real)
 
 #define CMGI_COUNT_INDEX(name, args)                                                               \
-    CMGI_BODY bool name##_body(const args a, cmg_size i);                                          \
+    CMGI_BODY bool name##_body(const args &a, cmg_size i);                                         \
     static __global__ void __launch_bounds__(CMGI_EACH_THREADS)                                    \
-        name##_kernel(const args a, cmg_size n, unsigned long long *count)                         \
+        name##_kernel(const __grid_constant__ args a, cmg_size n, unsigned long long *count)       \
     {                                                                                              \
         const cmg_size i = CMGI_EACH_THREAD;                                                       \
         cmgi_count_block(i < n && name##_body(a, i) ? 1 : 0, count);                               \
     }                                                                                              \
     CMGI_COUNT_LAUNCHER(name, args, 1)                                                             \
-    CMGI_BODY bool name##_body(const args a, cmg_size i)
+    CMGI_BODY bool name##_body(const args &a, cmg_size i)
 
 #define CMGI_COUNT_ROW(name, args)                                                                 \
-    CMGI_BODY bool name##_body(const args a, cmg_size i, int lane, bool real);                     \
+    CMGI_BODY bool name##_body(const args &a, cmg_size i, int lane, bool real);                    \
     static __global__ void __launch_bounds__(CMGI_EACH_THREADS)                                    \
-        name##_kernel(const args a, cmg_size n, unsigned long long *count)                         \
+        name##_kernel(const __grid_constant__ args a, cmg_size n, unsigned long long *count)       \
     {                                                                                              \
         const cmg_size i = CMGI_EACH_THREAD / CMGI_LANES;                                          \
         const int lane = cmgi_lane();                                                              \
@@ -183,12 +183,12 @@ static inline cmg_status cmgi_count_close(cmg_context *ctx, cmg_status status,
         cmgi_count_block(yes &&lane == 0 && i < n ? 1 : 0, count);                                 \
     }                                                                                              \
     CMGI_COUNT_LAUNCHER(name, args, CMGI_LANES)                                                    \
-    CMGI_BODY bool name##_body(const args a, cmg_size i, int lane, bool real)
+    CMGI_BODY bool name##_body(const args &a, cmg_size i, int lane, bool real)
 
 #define CMGI_SUM_INDEX(name, args)                                                                 \
-    CMGI_BODY cmgi_pair name##_body(const args a, cmg_size i);                                     \
+    CMGI_BODY cmgi_pair name##_body(const args &a, cmg_size i);                                    \
     static __global__ void __launch_bounds__(CMGI_EACH_THREADS)                                    \
-        name##_kernel(const args a, cmg_size n)                                                    \
+        name##_kernel(const __grid_constant__ args a, cmg_size n)                                  \
     {                                                                                              \
         const cmg_size i = CMGI_EACH_THREAD;                                                       \
         cmgi_pair own = {{0, 0}};                                                                  \
@@ -198,13 +198,13 @@ static inline cmg_status cmgi_count_close(cmg_context *ctx, cmg_status status,
         cmgi_block_total(own, a.sums);                                                             \
     }                                                                                              \
     CMGI_EACH_LAUNCHER(name, args, 1)                                                              \
-    CMGI_BODY cmgi_pair name##_body(const args a, cmg_size i)
+    CMGI_BODY cmgi_pair name##_body(const args &a, cmg_size i)
 
 #define CMGI_EACH_BUSY(name, args, wanted)                                                         \
-    CMGI_BODY void name##_body(const args a, cmg_size i, int lane, bool real);                     \
+    CMGI_BODY void name##_body(const args &a, cmg_size i, int lane, bool real);                    \
     CMGI_WANTED(name, args, wanted)                                                                \
     static __global__ void __launch_bounds__(CMGI_EACH_THREADS)                                    \
-        name##_kernel(const args a, cmg_size n)                                                    \
+        name##_kernel(const __grid_constant__ args a, cmg_size n)                                  \
     {                                                                                              \
         const cmg_size own = CMGI_EACH_THREAD;                                                     \
         cmgi_busy todo(own, own < n && name##_wanted(a, own));                                     \
@@ -213,13 +213,13 @@ static inline cmg_status cmgi_count_close(cmg_context *ctx, cmg_status status,
         }                                                                                          \
     }                                                                                              \
     CMGI_EACH_LAUNCHER(name, args, 1)                                                              \
-    CMGI_BODY void name##_body(const args a, cmg_size i, int lane, bool real)
+    CMGI_BODY void name##_body(const args &a, cmg_size i, int lane, bool real)
 
 #define CMGI_COUNT_BUSY(name, args, wanted)                                                        \
-    CMGI_BODY bool name##_body(const args a, cmg_size i, int lane, bool real);                     \
+    CMGI_BODY bool name##_body(const args &a, cmg_size i, int lane, bool real);                    \
     CMGI_WANTED(name, args, wanted)                                                                \
     static __global__ void __launch_bounds__(CMGI_EACH_THREADS)                                    \
-        name##_kernel(const args a, cmg_size n, unsigned long long *count)                         \
+        name##_kernel(const __grid_constant__ args a, cmg_size n, unsigned long long *count)       \
     {                                                                                              \
         const int lane = cmgi_lane();                                                              \
         const cmg_size own = CMGI_EACH_THREAD;                                                     \
@@ -232,7 +232,7 @@ static inline cmg_status cmgi_count_close(cmg_context *ctx, cmg_status status,
         cmgi_count_block(mine, count);                                                             \
     }                                                                                              \
     CMGI_COUNT_LAUNCHER(name, args, 1)                                                             \
-    CMGI_BODY bool name##_body(const args a, cmg_size i, int lane, bool real)
+    CMGI_BODY bool name##_body(const args &a, cmg_size i, int lane, bool real)
 
 #else
 

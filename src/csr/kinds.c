@@ -212,8 +212,8 @@ cmg_status cmgi_kinds_place(cmg_context *ctx, cmgi_place at, const cmgi_kinds *K
 
 cmg_status cmgi_kinds_diagonal(cmg_context *ctx, cmgi_place at, const cmgi_kinds *K, double *d)
 {
+    const bool own = K->id != NULL && K->at == at;
     double *of = NULL;
-    kind_values spread = {.grid = K->grid, .id = K->id, .to = d};
     double *table = NULL;
     uint16_t *id = NULL;
     cmg_status status = CMG_OK;
@@ -221,21 +221,19 @@ cmg_status cmgi_kinds_diagonal(cmg_context *ctx, cmgi_place at, const cmgi_kinds
     for (int k = 0; k < K->count; ++k) {
         of[k] = diagonal_of(K, k);
     }
-    spread.of = of;
     if (at == CMGI_DEVICE) {
         CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, K->count, sizeof *table, &table));
         CMGI_TRY_GOTO(done, cmgi_to_device(ctx, table, of, (size_t)K->count * sizeof *of));
-        spread.of = table;
     }
-    if (at == CMGI_DEVICE && K->id != NULL && K->at == CMGI_HOST) {
-        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, K->rows, sizeof *id, &id));
+    if (!own) {
+        CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, K->rows, sizeof *id, &id));
         CMGI_TRY_GOTO(done, cmgi_kinds_place(ctx, at, K, id, NULL));
-        spread.id = id;
     }
+    const kind_values spread = {own ? K->id : id, table != NULL ? table : of, d};
     CMGI_TRY_GOTO(done, spread_kind(ctx, at, K->rows, &spread));
 done:
     cmgi_free(ctx, of);
-    CMGI_FREE_DEVICE(ctx, table, id);
+    CMGI_FREE_DEVICE(ctx, table, id); /* either memory */
     return status;
 }
 
