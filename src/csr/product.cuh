@@ -33,8 +33,8 @@ cmg_status cmgi_product_open(cmg_context *ctx, cmgi_resident *C, cmg_index **col
 /* Pattern of C = A B, rows sorted, their statistics, without room for values. */
 cmg_status cmgi_product_pattern(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
                                 bool filled, cmgi_resident *C);
-/* The same of a B whose rows ascend, where rows of A are neither long nor very short; else C is
- * left alone. */
+/* The same of a B whose rows ascend, where rows of A are neither long nor very short, and with the
+ * values where they are short; else C is left alone. */
 cmg_status cmgi_product_merge(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
                               bool filled, cmgi_resident *C);
 /* The same with the kinds of rows of C, where they are few; C is left alone where they are not. */

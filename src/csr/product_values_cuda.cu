@@ -273,10 +273,12 @@ cmg_status cmgi_resident_multiply(cmg_context *ctx, const cmgi_resident *left,
     if (made.csr.indptr == NULL) {
         CMGI_TRY_GOTO(failed, cmgi_product_pattern(ctx, A, B, filled, &made));
     }
-    CMGI_TRY_GOTO(failed,
-                  cmgi_alloc_device(ctx, made.rows.nnz, sizeof *made.csr.values, &made.csr.values));
     made.facts.ascending = true;
-    CMGI_TRY_GOTO(failed, cmgi_resident_multiply_values(ctx, A, B, &made, CMGI_ROWS_ALL));
+    if (made.csr.values == NULL) {
+        CMGI_TRY_GOTO(failed, cmgi_alloc_device(ctx, made.rows.nnz, sizeof *made.csr.values,
+                                                &made.csr.values));
+        CMGI_TRY_GOTO(failed, cmgi_resident_multiply_values(ctx, A, B, &made, CMGI_ROWS_ALL));
+    }
     *C = made;
     return CMG_OK;
 failed:
