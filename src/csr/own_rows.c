@@ -4,7 +4,6 @@
 #include "core/memory.h"
 
 #include <math.h>
-#include <string.h>
 
 cmg_status cmgi_rows_alloc(cmg_context *ctx, cmg_size first, cmg_size rows, cmg_size nnz,
                            cmgi_own_rows *A)
@@ -35,9 +34,9 @@ cmg_status cmgi_rows_copy(cmg_context *ctx, const cmgi_own_rows *from, cmgi_own_
 {
     const size_t nnz = (size_t)from->indptr[from->rows];
     CMGI_TRY(cmgi_rows_alloc(ctx, from->first, from->rows, from->indptr[from->rows], to));
-    memcpy(to->indptr, from->indptr, (size_t)(from->rows + 1) * sizeof *to->indptr);
-    memcpy(to->indices, from->indices, nnz * sizeof *to->indices);
-    memcpy(to->values, from->values, nnz * sizeof *to->values);
+    cmgi_copy(ctx, to->indptr, from->indptr, (size_t)(from->rows + 1) * sizeof *to->indptr);
+    cmgi_copy(ctx, to->indices, from->indices, nnz * sizeof *to->indices);
+    cmgi_copy(ctx, to->values, from->values, nnz * sizeof *to->values);
     return CMG_OK;
 }
 
@@ -47,9 +46,11 @@ cmg_status cmgi_rows_of(cmg_context *ctx, const cmg_csr *whole, cmg_size first, 
     const cmg_size begin = whole->indptr[first];
     const cmg_size nnz = whole->indptr[first + rows] - begin;
     CMGI_TRY(cmgi_rows_alloc(ctx, first, rows, nnz, A));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (rows > 4096)
     for (cmg_size i = 0; i <= rows; ++i) {
         A->indptr[i] = whole->indptr[first + i] - begin;
     }
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (nnz > 4096)
     for (cmg_size k = 0; k < nnz; ++k) {
         A->indices[k] = whole->indices[begin + k];
         A->values[k] = whole->values[begin + k];

@@ -118,7 +118,7 @@ cmg_status cmgi_rows_clean(cmg_context *ctx, const bool *rows, const bool *cols,
     bool *marked = NULL;
     cmg_status status = CMG_OK;
     if (cols != NULL) {
-        CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, P, 0, 0, &columns));
+        CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, P, 0, 0, NULL, &columns));
         CMGI_TRY_GOTO(done,
                       cmgi_entries_fetch(ctx, cols, sizeof *cols, col_part, &columns, &marked));
     }

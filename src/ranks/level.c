@@ -103,7 +103,7 @@ cmg_status cmgi_parts_magnitude(const cmgi_divided *levels, const double *b, con
     for (cmg_size k = 0; k < A->rows; ++k) {
         row[cmgi_owners_entry(&fine->space, k)] = x[k];
     }
-    CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, A, 0, 0, &columns));
+    CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, A, 0, 0, NULL, &columns));
     CMGI_TRY_GOTO(done,
                   cmgi_entries_fetch(ctx, row, sizeof *row, fine->space.part, &columns, &theirs));
     for (cmg_size k = 0; k < A->rows; ++k) {
@@ -199,7 +199,7 @@ static cmg_status grow(const extended *x, const cmgi_numbers *have, const cmgi_o
     cmg_context *ctx = x->parts->ctx;
     const cmg_size first = x->level->space.first;
     cmgi_numbers seen = {0};
-    CMGI_TRY(cmgi_rows_columns(ctx, rows, first, first + x->level->space.rows, &seen));
+    CMGI_TRY(cmgi_rows_columns(ctx, rows, first, first + x->level->space.rows, NULL, &seen));
     const cmg_status status = join(ctx, have, &seen, all);
     cmgi_free(ctx, seen.number);
     return status;

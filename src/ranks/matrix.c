@@ -346,7 +346,7 @@ static cmg_status make_exchange(build *b, cmgi_numbers *near, cmgi_numbers *halo
     const cmgi_owners *cols = b->cols;
     const cmgi_exchange_plan plan = {
         .part = cols->part, .wanted = halo, .near = near, .position = cols->position};
-    CMGI_TRY(cmgi_rows_columns(ctx, &b->A, cols->first, cols->first + cols->rows, halo));
+    CMGI_TRY(cmgi_rows_columns(ctx, &b->A, cols->first, cols->first + cols->rows, NULL, halo));
     CMGI_TRY(find_near(b, near));
     CMGI_TRY(cmgi_exchange_create(ctx, &plan, b->options->precision, &b->M->exchange));
     double any = b->M->exchange->send_peers + b->M->exchange->receive_peers;

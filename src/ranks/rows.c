@@ -3,21 +3,14 @@
 
 #include "core/memory.h"
 #include "core/search.h"
+#include "csr/by_rows.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* The rank whose block has the row. */
 static int owner_of(const cmg_size *part, int ranks, cmg_size row)
 {
     return (int)cmgi_search_size(part + 1, 0, ranks - 1, row + 1);
-}
-
-static int ascending(const void *a, const void *b)
-{
-    const cmg_size x = *(const cmg_size *)a;
-    const cmg_size y = *(const cmg_size *)b;
-    return (x > y) - (x < y);
 }
 
 void cmgi_rows_inside(const cmg_context *ctx, const cmgi_own_rows *A, cmg_size first, cmg_size last,
@@ -34,31 +27,58 @@ void cmgi_rows_inside(const cmg_context *ctx, const cmgi_own_rows *A, cmg_size f
     (void)ctx;
 }
 
-cmg_status cmgi_rows_columns(cmg_context *ctx, const cmgi_own_rows *A, cmg_size first,
-                             cmg_size last, cmgi_numbers *columns)
+cmg_status cmgi_rows_inner(cmg_context *ctx, const cmgi_own_rows *A, cmg_size first, cmg_size last,
+                           bool **inner)
 {
-    const cmg_size nnz = A->indptr[A->rows];
-    cmg_size *number = NULL;
-    cmg_size count = 0;
-    cmg_size kept = 0;
-    for (cmg_size k = 0; k < nnz; ++k) {
-        count += A->indices[k] < first || A->indices[k] >= last;
-    }
-    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *number, &number));
-    count = 0;
-    for (cmg_size k = 0; k < nnz; ++k) {
-        if (A->indices[k] < first || A->indices[k] >= last) {
-            number[count++] = A->indices[k];
-        }
-    }
-    qsort(number, (size_t)count, sizeof *number, ascending);
-    for (cmg_size k = 0; k < count; ++k) {
-        if (kept == 0 || number[k] != number[kept - 1]) {
-            number[kept++] = number[k];
-        }
-    }
-    *columns = (cmgi_numbers){kept, number};
+    CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof **inner, inner));
+    memset(*inner, true, (size_t)A->rows * sizeof **inner);
+    cmgi_rows_inside(ctx, A, first, last, *inner);
     return CMG_OK;
+}
+
+cmg_status cmgi_rows_columns(cmg_context *ctx, const cmgi_own_rows *A, cmg_size first,
+                             cmg_size last, const bool *inner, cmgi_numbers *columns)
+{
+    cmg_size least = INT64_MAX;
+    cmg_size most = -1;
+    cmg_size count = 0;
+    bool *occurs = NULL; /* each number from `least` to `most` */
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(min                  \
+                                                                              : least)             \
+    reduction(max                                                                                  \
+              : most) if (A->rows > 4096)
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        const cmg_size end = A->indptr[inner != NULL && inner[i] ? i : i + 1];
+        for (cmg_size k = A->indptr[i]; k < end; ++k) {
+            const bool outside = A->indices[k] < first || A->indices[k] >= last;
+            least = outside && A->indices[k] < least ? A->indices[k] : least;
+            most = outside && A->indices[k] > most ? A->indices[k] : most;
+        }
+    }
+    const cmg_size range = most < 0 ? 0 : most - least + 1;
+    CMGI_TRY(cmgi_alloc_zero(ctx, range, sizeof *occurs, &occurs));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > 4096)
+    for (cmg_size i = 0; i < (range > 0 ? A->rows : 0); ++i) {
+        const cmg_size end = A->indptr[inner != NULL && inner[i] ? i : i + 1];
+        for (cmg_size k = A->indptr[i]; k < end; ++k) {
+            if (A->indices[k] < first || A->indices[k] >= last) {
+#pragma omp atomic write
+                occurs[A->indices[k] - least] = true;
+            }
+        }
+    }
+    for (cmg_size j = 0; j < range; ++j) {
+        count += occurs[j];
+    }
+    const cmg_status status = cmgi_alloc(ctx, count, sizeof *columns->number, &columns->number);
+    columns->count = status == CMG_OK ? count : 0;
+    count = 0;
+    for (cmg_size j = 0; count < columns->count; ++j) {
+        columns->number[count] = least + j;
+        count += occurs[j];
+    }
+    cmgi_free(ctx, occurs);
+    return status;
 }
 
 cmg_size cmgi_numbers_find(const cmgi_numbers *numbers, cmg_size number)
@@ -120,72 +140,54 @@ done:
     return status;
 }
 
-/* Lengths, columns and values of the rows asked for, rank by rank. */
-typedef struct packed {
-    cmg_size *length;
-    cmg_size *columns;
-    double *values;
-    cmg_size *at; /* entries before each rank's, ranks + 1 */
-} packed;
-
-static cmg_status pack(cmg_context *ctx, const cmgi_own_rows *A, const cmg_size *asked,
-                       const cmg_size *asked_at, packed *p)
-{
-    const int ranks = cmgi_ranks(ctx);
-    cmg_size entries = 0;
-    CMGI_TRY(cmgi_alloc(ctx, asked_at[ranks], sizeof *p->length, &p->length));
-    CMGI_TRY(cmgi_alloc(ctx, ranks + 1, sizeof *p->at, &p->at));
-    p->at[0] = 0;
-    for (int r = 0; r < ranks; ++r) {
-        for (cmg_size k = asked_at[r]; k < asked_at[r + 1]; ++k) {
-            const cmg_size i = asked[k] - A->first;
-            p->length[k] = A->indptr[i + 1] - A->indptr[i];
-            entries += p->length[k];
-        }
-        p->at[r + 1] = entries;
-    }
-    CMGI_TRY(cmgi_alloc(ctx, entries, sizeof *p->columns, &p->columns));
-    CMGI_TRY(cmgi_alloc(ctx, entries, sizeof *p->values, &p->values));
-    entries = 0;
-    for (cmg_size k = 0; k < asked_at[ranks]; ++k) {
-        const cmg_size from = A->indptr[asked[k] - A->first];
-        memcpy(p->columns + entries, A->indices + from, (size_t)p->length[k] * sizeof *p->columns);
-        memcpy(p->values + entries, A->values + from, (size_t)p->length[k] * sizeof *p->values);
-        entries += p->length[k];
-    }
-    return CMG_OK;
-}
+typedef struct entry {
+    cmg_size row;
+    cmg_size col;
+    double value;
+} entry;
 
 cmg_status cmgi_rows_fetch(cmg_context *ctx, const cmgi_own_rows *A, const cmg_size *part,
                            const cmgi_numbers *wanted, cmgi_own_rows *rows)
 {
     const int ranks = cmgi_ranks(ctx);
-    packed p = {0};
     cmg_size *at = NULL; /* four arrays of ranks + 1 */
     cmg_size *asked = NULL;
-    cmg_size *length = NULL;
+    entry *send = NULL;
+    entry *got = NULL;
+    cmg_size to = 0;
     cmg_status status = CMG_OK;
-    *rows = (cmgi_own_rows){.rows = wanted->count};
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 4 * ((cmg_size)ranks + 1), sizeof *at, &at));
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, 4 * ((cmg_size)ranks + 1), sizeof *at, &at));
     cmg_size *asked_at = at + ranks + 1;
-    cmg_size *got_at = asked_at + ranks + 1;
-    cmg_size *unused = got_at + ranks + 1;
+    cmg_size *send_at = asked_at + ranks + 1;
+    cmg_size *got_at = send_at + ranks + 1;
     cmgi_numbers_divide(wanted, part, ranks, at);
     CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *asked, wanted->number, at, &asked, asked_at));
-    CMGI_TRY_GOTO(done, pack(ctx, A, asked, asked_at, &p));
-    CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *length, p.length, asked_at, &length, got_at));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows->rows + 1, sizeof *rows->indptr, &rows->indptr));
-    rows->indptr[0] = 0;
-    for (cmg_size i = 0; i < rows->rows; ++i) {
-        rows->indptr[i + 1] = rows->indptr[i] + length[i];
+    for (int r = 0; r < ranks; ++r) {
+        for (cmg_size k = asked_at[r]; k < asked_at[r + 1]; ++k) {
+            const cmg_size i = asked[k] - A->first;
+            send_at[r + 1] += A->indptr[i + 1] - A->indptr[i];
+        }
     }
-    CMGI_TRY_GOTO(done,
-                  cmgi_group_swap(ctx, sizeof *p.columns, p.columns, p.at, &rows->indices, unused));
-    CMGI_TRY_GOTO(done,
-                  cmgi_group_swap(ctx, sizeof *p.values, p.values, p.at, &rows->values, unused));
+    cmgi_add_up(send_at, ranks);
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, send_at[ranks], sizeof *send, &send));
+    for (cmg_size k = 0; k < asked_at[ranks]; ++k) {
+        const cmg_size i = asked[k] - A->first;
+        for (cmg_size e = A->indptr[i]; e < A->indptr[i + 1]; ++e) {
+            send[to++] = (entry){asked[k], A->indices[e], A->values[e]};
+        }
+    }
+    CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *send, send, send_at, &got, got_at));
+    CMGI_TRY_GOTO(done, cmgi_rows_alloc(ctx, 0, wanted->count, got_at[ranks], rows));
+    to = 0;
+    for (cmg_size i = 0; i < wanted->count; ++i) {
+        for (; to < got_at[ranks] && got[to].row == wanted->number[i]; ++to) {
+            rows->indices[to] = got[to].col;
+            rows->values[to] = got[to].value;
+        }
+        rows->indptr[i + 1] = to;
+    }
 done:
-    CMGI_FREE(ctx, p.length, p.columns, p.values, p.at);
-    CMGI_FREE(ctx, length, asked, at);
+    CMGI_FREE(ctx, send, got, asked, at);
     return status;
 }
 
@@ -224,12 +226,6 @@ done:
     return status;
 }
 
-typedef struct entry {
-    cmg_size row;
-    cmg_size col;
-    double value;
-} entry;
-
 /* The entries of A whose columns other ranks have as rows, by these, then in A's order; *list is a
  * new array. */
 static cmg_status list_others(cmg_context *ctx, const cmgi_own_rows *A, const cmg_size *part,
@@ -238,64 +234,61 @@ static cmg_status list_others(cmg_context *ctx, const cmgi_own_rows *A, const cm
     const int ranks = cmgi_ranks(ctx);
     const int me = cmgi_rank(ctx);
     entry *out = NULL;
+    bool *inner = NULL;
+    cmg_status status = CMG_OK;
+    CMGI_TRY(cmgi_rows_inner(ctx, A, part[me], part[me + 1], &inner));
     memset(at, 0, ((size_t)ranks + 1) * sizeof *at);
-    for (cmg_size k = 0; k < A->indptr[A->rows]; ++k) {
-        if (A->indices[k] < part[me] || A->indices[k] >= part[me + 1]) {
-            ++at[owner_of(part, ranks, A->indices[k]) + 1];
-        }
-    }
-    cmgi_add_up(at, ranks);
-    CMGI_TRY(cmgi_alloc(ctx, at[ranks], sizeof *out, &out));
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            if (A->indices[k] < part[me] || A->indices[k] >= part[me + 1]) {
+    for (int pass = 0; pass < 2; ++pass) { /* counts, then lists: at[r + 1] moves on to its end */
+        for (cmg_size i = 0; i < A->rows; ++i) {
+            for (cmg_size k = A->indptr[i]; !inner[i] && k < A->indptr[i + 1]; ++k) {
                 const int r = owner_of(part, ranks, A->indices[k]);
-                out[at[r]++] = (entry){A->first + i, A->indices[k], A->values[k]};
+                if (r != me && pass > 0) {
+                    out[at[r + 1]] = (entry){A->first + i, A->indices[k], A->values[k]};
+                }
+                at[r + 1] += r != me;
             }
         }
+        if (pass == 0) {
+            cmgi_add_up(at, ranks);
+            CMGI_TRY_GOTO(done, cmgi_alloc(ctx, at[ranks], sizeof *out, &out));
+            memmove(at + 1, at, (size_t)ranks * sizeof *at);
+        }
     }
-    for (int r = ranks; r > 0; --r) {
-        at[r] = at[r - 1];
-    }
-    at[0] = 0;
     *list = out;
-    return CMG_OK;
+done:
+    cmgi_free(ctx, inner);
+    return status;
 }
 
-/* T's indptr, from its own entries of A^T and those that came. */
-static void count_rows(const cmgi_own_rows *A, const entry *got, cmg_size count, cmgi_own_rows *T)
+/* What A^T is made of: entries of ranks before, own rows, entries of ranks behind. */
+typedef struct columns_of {
+    const cmgi_own_rows *A;
+    cmg_size first; /* own columns */
+    cmg_size cols;
+    const entry *got;
+    cmg_size before;
+} columns_of;
+
+/* cmgi_csr_row_fn: each entry of others is a row. */
+static cmg_size own_columns(const void *user, cmg_size i, cmg_index *columns, double *values)
 {
-    memset(T->indptr, 0, (size_t)(T->rows + 1) * sizeof *T->indptr);
-    for (cmg_size k = 0; k < A->indptr[A->rows]; ++k) {
-        const cmg_size j = A->indices[k] - T->first;
-        if (j >= 0 && j < T->rows) {
-            ++T->indptr[j + 1];
-        }
-    }
+    const columns_of *c = user;
+    const cmg_size row = i - c->before;
+    const bool own = row >= 0 && row < c->A->rows;
+    const entry *other = own ? NULL : c->got + (row < 0 ? i : i - c->A->rows);
+    const cmg_size *numbers = own ? c->A->indices + c->A->indptr[row] : &other->col;
+    const double *from = own ? c->A->values + c->A->indptr[row] : &other->value;
+    const cmg_size count = own ? c->A->indptr[row + 1] - c->A->indptr[row] : 1;
+    cmg_size length = 0;
     for (cmg_size k = 0; k < count; ++k) {
-        ++T->indptr[got[k].col - T->first + 1];
-    }
-    cmgi_add_up(T->indptr, T->rows);
-}
-
-/* Entries in the order of their rows in A: indptr[j] moves on to the end of row j. */
-static void put_entry(cmgi_own_rows *T, cmg_size row, cmg_size col, double value)
-{
-    const cmg_size to = T->indptr[col - T->first]++;
-    T->indices[to] = row;
-    T->values[to] = value;
-}
-
-static void put_own(const cmgi_own_rows *A, cmgi_own_rows *T)
-{
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            const cmg_size j = A->indices[k] - T->first;
-            if (j >= 0 && j < T->rows) {
-                put_entry(T, A->first + i, A->indices[k], A->values[k]);
-            }
+        const cmg_size j = numbers[k] - c->first;
+        if (j >= 0 && j < c->cols && columns != NULL) {
+            columns[length] = (cmg_index)j;
+            values[length] = from[k];
         }
+        length += j >= 0 && j < c->cols;
     }
+    return length;
 }
 
 cmg_status cmgi_rows_transpose(cmg_context *ctx, const cmgi_own_rows *A, const cmg_size *col_part,
@@ -303,30 +296,37 @@ cmg_status cmgi_rows_transpose(cmg_context *ctx, const cmgi_own_rows *A, const c
 {
     const int ranks = cmgi_ranks(ctx);
     const int me = cmgi_rank(ctx);
-    const cmg_size rows = col_part[me + 1] - col_part[me];
+    const cmg_size cols = col_part[me + 1] - col_part[me];
     entry *send = NULL;
     entry *got = NULL;
     cmg_size *at = NULL;
+    cmgi_csr own = {0};
+    cmgi_csr transposed = {0};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 2 * ((cmg_size)ranks + 1), sizeof *at, &at));
     cmg_size *got_at = at + ranks + 1;
     CMGI_TRY_GOTO(done, list_others(ctx, A, col_part, at, &send));
     CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *send, send, at, &got, got_at));
-    const cmg_size own = A->indptr[A->rows] - at[ranks];
-    CMGI_TRY_GOTO(done, cmgi_rows_alloc(ctx, col_part[me], rows, own + got_at[ranks], T));
-    count_rows(A, got, got_at[ranks], T);
-    for (cmg_size k = 0; k < got_at[me]; ++k) {
-        put_entry(T, got[k].row, got[k].col, got[k].value);
+    const columns_of c = {A, col_part[me], cols, got, got_at[me]};
+    const cmg_size rows = A->rows + got_at[ranks];
+    CMGI_CHECK_GOTO(done, ctx, rows <= INT32_MAX && cols <= INT32_MAX, CMG_ERR_MEMORY,
+                    "%lld columns on one rank do not fit 32 bits", (long long)rows);
+    CMGI_TRY_GOTO(done, cmgi_csr_by_rows(ctx, rows, cols, own_columns, &c, &own));
+    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &own.view, &transposed));
+    *T = (cmgi_own_rows){col_part[me], cols, transposed.indptr, NULL, transposed.values, false};
+    transposed.indptr = NULL;
+    transposed.values = NULL;
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, T->indptr[cols], sizeof *T->indices, &T->indices));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (cols > 4096)
+    for (cmg_size k = 0; k < T->indptr[cols]; ++k) {
+        const cmg_size row = transposed.indices[k] - c.before;
+        const bool mine = row >= 0 && row < A->rows;
+        T->indices[k] =
+            mine ? A->first + row : got[row < 0 ? row + c.before : row + c.before - A->rows].row;
     }
-    put_own(A, T);
-    for (cmg_size k = got_at[me]; k < got_at[ranks]; ++k) {
-        put_entry(T, got[k].row, got[k].col, got[k].value);
-    }
-    for (cmg_size i = rows; i > 0; --i) {
-        T->indptr[i] = T->indptr[i - 1];
-    }
-    T->indptr[0] = 0;
 done:
+    cmgi_csr_free(ctx, &own);
+    cmgi_csr_free(ctx, &transposed);
     CMGI_FREE(ctx, send, got, at);
     return status;
 }
@@ -341,9 +341,9 @@ cmg_status cmgi_rows_multiply(cmg_context *ctx, const cmgi_own_rows *A, const cm
     cmgi_csr right = {0};
     cmgi_csr product = {0};
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, A, 0, 0, &inner));
+    CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, A, 0, 0, NULL, &inner));
     CMGI_TRY_GOTO(done, cmgi_rows_fetch(ctx, B, part, &inner, &fetched));
-    CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, &fetched, 0, 0, &outer));
+    CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, &fetched, 0, 0, NULL, &outer));
     CMGI_TRY_GOTO(done, place(ctx, A, &inner, &left));
     CMGI_TRY_GOTO(done, place(ctx, &fetched, &outer, &right));
     CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &left.view, &right.view, &product));

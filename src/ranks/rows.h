@@ -11,6 +11,9 @@
 /* Clears the flags of rows that have a column outside of first .. last - 1. */
 void cmgi_rows_inside(const cmg_context *ctx, const cmgi_own_rows *A, cmg_size first, cmg_size last,
                       bool *inner);
+/* The same flags as a new array. */
+cmg_status cmgi_rows_inner(cmg_context *ctx, const cmgi_own_rows *A, cmg_size first, cmg_size last,
+                           bool **inner);
 
 /* Sorted numbers without repetition. */
 typedef struct cmgi_numbers {
@@ -18,9 +21,10 @@ typedef struct cmgi_numbers {
     cmg_size *number;
 } cmgi_numbers;
 
-/* The columns that occur, those from `first` to below `last` left out. */
+/* The columns that occur, those from `first` to below `last` left out; `inner` flags rows that have
+ * no others, NULL = none is known. */
 cmg_status cmgi_rows_columns(cmg_context *ctx, const cmgi_own_rows *A, cmg_size first,
-                             cmg_size last, cmgi_numbers *columns);
+                             cmg_size last, const bool *inner, cmgi_numbers *columns);
 /* Position of a number, or -1. */
 cmg_size cmgi_numbers_find(const cmgi_numbers *numbers, cmg_size number);
 /* How many of them come before each rank's: at[r] .. at[r + 1] - 1 are in block r. */
