@@ -1,6 +1,6 @@
 /*
  * The null space of level 0, which transfer/null_space.c finds on one rank: the same candidates,
- * the same bounds. A v of all candidates v is one product of matrices over the ranks.
+ * the same bounds. A v of all candidates v is one pass over A.
  */
 #include "ranks/parts.h"
 #include "transfer/aggregate.h"
@@ -13,26 +13,16 @@ typedef struct candidates {
     int count;
     bool given; /* by the caller, as vectors of the hierarchy */
     double tolerance;
-    cmgi_own_rows V;
-    cmgi_own_rows size;
+    double *V; /* by rows */
+    double *size;
 } candidates;
 
 static cmg_status open_candidates(const cmgi_parts *parts, int count, candidates *c)
 {
-    const cmgi_own_rows *A = &parts->level[0].A;
-    cmgi_own_rows *const both[] = {&c->V, &c->size};
     c->count = count < CMGI_NULL_VECTORS ? count : CMGI_NULL_VECTORS;
-    for (int k = 0; k < 2; ++k) {
-        CMGI_TRY(cmgi_rows_alloc(parts->ctx, A->first, A->rows, A->rows * c->count, both[k]));
-        for (cmg_size i = 0; i < A->rows * c->count; ++i) {
-            both[k]->indices[i] = i % c->count;
-            both[k]->values[i] = 0;
-        }
-        for (cmg_size i = 0; i <= A->rows; ++i) {
-            both[k]->indptr[i] = i * c->count;
-        }
-    }
-    return CMG_OK;
+    const cmg_size n = parts->level[0].A.rows * c->count;
+    CMGI_TRY(cmgi_alloc_zero(parts->ctx, n, sizeof *c->V, &c->V));
+    return cmgi_alloc_zero(parts->ctx, n, sizeof *c->size, &c->size);
 }
 
 /* Over the ranks, of any number of values. */
@@ -53,10 +43,17 @@ static cmg_status may_have_one(const cmgi_parts *parts, int block, bool *may)
     if (*may) {
         return CMG_OK;
     }
+#pragma omp parallel for num_threads(parts->ctx->threads) schedule(static)                         \
+    reduction(max                                                                                  \
+              : dead[:block])
     for (cmg_size i = 0; i < A->rows; ++i) {
         double sum[CMGI_NULL_VECTORS] = {0};
         double size = 0;
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        bool alive = false; /* most matrices are done with a row */
+        for (int c = 0; c < block; ++c) {
+            alive = alive || dead[c] <= 0;
+        }
+        for (cmg_size k = A->indptr[i]; alive && k < A->indptr[i + 1]; ++k) {
             sum[A->indices[k] % block] += A->values[k];
             size += fabs(A->values[k]);
         }
@@ -119,7 +116,7 @@ static cmg_status add_rotations(const cmgi_parts *parts, int dim, const double *
             at[e] = x[node + e] - middle[e] * dim / (double)space->total;
         }
         for (int r = 0; r < c->count - dim; ++r) {
-            c->V.values[i * c->count + dim + r] = cmgi_rotation(dim, r, d, at);
+            c->V[i * c->count + dim + r] = cmgi_rotation(dim, r, d, at);
         }
     }
 done:
@@ -134,14 +131,14 @@ static cmg_status size_up(const cmgi_parts *parts, double coordinates, int rotat
     const cmg_size n = parts->level[0].A.rows * c->count;
     double largest[CMGI_NULL_VECTORS] = {0};
     for (cmg_size k = 0; k < n && !exact; ++k) {
-        largest[k % c->count] = fmax(largest[k % c->count], fabs(c->V.values[k]));
+        largest[k % c->count] = fmax(largest[k % c->count], fabs(c->V[k]));
     }
     for (int j = c->count - rotations; j < c->count; ++j) {
         largest[j] = fmax(largest[j], coordinates);
     }
     CMGI_TRY(largest_of(parts->ctx, largest, c->count));
     for (cmg_size k = 0; k < n; ++k) {
-        c->size.values[k] = fmax(largest[k % c->count], fabs(c->V.values[k]));
+        c->size[k] = fmax(largest[k % c->count], fabs(c->V[k]));
     }
     return CMG_OK;
 }
@@ -160,7 +157,7 @@ static cmg_status make_candidates(const cmgi_parts *parts, const cmg_hierarchy *
     if (c->given) {
         CMGI_TRY(open_candidates(parts, wide, c));
         for (cmg_size k = 0; k < A->rows * c->count; ++k) {
-            c->V.values[k] = stored[k / c->count * wide + k % c->count];
+            c->V[k] = stored[k / c->count * wide + k % c->count];
         }
         return size_up(parts, 0, 0, exact, c);
     }
@@ -169,7 +166,7 @@ static cmg_status make_candidates(const cmgi_parts *parts, const cmg_hierarchy *
     CMGI_TRY(open_candidates(parts, turns ? 3 * (block - 1) : block, c));
     for (cmg_size i = 0; i < A->rows; ++i) {
         if ((A->first + i) % block < c->count) {
-            c->V.values[i * c->count + (A->first + i) % block] = 1;
+            c->V[i * c->count + (A->first + i) % block] = 1;
         }
         most = turns ? fmax(most, fabs(coords[i])) : 0;
     }
@@ -183,26 +180,34 @@ static cmg_status test(const cmgi_parts *parts, const cmgi_own_rows *A, const ca
 {
     cmg_context *ctx = parts->ctx;
     const cmg_size *part = parts->level[0].space.part;
-    cmgi_own_rows absolute = {0};
-    cmgi_own_rows image = {0};
-    cmgi_own_rows size = {0};
+    const size_t bytes = (size_t)c->count * sizeof(double);
+    const double tolerance = c->tolerance;
+    const int count = c->count;
+    cmgi_numbers columns = {0};
+    double *V = NULL;
+    double *most = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_rows_copy(ctx, A, &absolute));
-    for (cmg_size k = 0; k < A->indptr[A->rows]; ++k) {
-        absolute.values[k] = fabs(absolute.values[k]);
-    }
-    CMGI_TRY_GOTO(done, cmgi_rows_multiply(ctx, A, &c->V, part, &image));
-    CMGI_TRY_GOTO(done, cmgi_rows_multiply(ctx, &absolute, &c->size, part, &size));
-    for (cmg_size k = 0; k < image.indptr[image.rows]; ++k) {
-        if (!(fabs(image.values[k]) <= c->tolerance * size.values[k])) {
-            regular[image.indices[k]] = 1;
+    CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, A, 0, 0, NULL, &columns));
+    CMGI_TRY_GOTO(done, cmgi_entries_fetch(ctx, c->V, bytes, part, &columns, &V));
+    CMGI_TRY_GOTO(done, cmgi_entries_fetch(ctx, c->size, bytes, part, &columns, &most));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : regular[:count])
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        double image[CMGI_NULL_VECTORS] = {0};
+        double size[CMGI_NULL_VECTORS] = {0};
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            const cmg_size at = cmgi_numbers_find(&columns, A->indices[k]) * count;
+            for (int j = 0; j < count; ++j) {
+                image[j] += A->values[k] * V[at + j];
+                size[j] += fabs(A->values[k]) * most[at + j];
+            }
+        }
+        for (int j = 0; j < count; ++j) {
+            regular[j] = fabs(image[j]) <= tolerance * size[j] ? regular[j] : 1;
         }
     }
-    CMGI_TRY_GOTO(done, largest_of(ctx, regular, c->count));
+    CMGI_TRY_GOTO(done, largest_of(ctx, regular, count));
 done:
-    cmgi_rows_free(ctx, &absolute);
-    cmgi_rows_free(ctx, &image);
-    cmgi_rows_free(ctx, &size);
+    CMGI_FREE(ctx, columns.number, V, most);
     return status;
 }
 
@@ -229,7 +234,7 @@ static cmg_status choose(const cmgi_parts *parts, const candidates *c, bool exac
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * c->count, sizeof *space->q, &space->q));
     for (int j = 0; j < c->count; ++j) {
         for (cmg_size k = 0; k < n; ++k) {
-            v[k] = c->V.values[cmgi_owners_entry(fine, k) * c->count + j];
+            v[k] = c->V[cmgi_owners_entry(fine, k) * c->count + j];
         }
         CMGI_TRY_GOTO(done, regular[j] == 0 ? cmgi_null_space_take(ctx, n, v, space) : CMG_OK);
     }
@@ -264,8 +269,7 @@ cmg_status cmgi_parts_null_space(const cmgi_divided *levels, const cmg_hierarchy
     CMGI_TRY_GOTO(done, make_candidates(parts, h, block, *exact, &c));
     CMGI_TRY_GOTO(done, choose(parts, &c, *exact, space));
 done:
-    cmgi_rows_free(ctx, &c.V);
-    cmgi_rows_free(ctx, &c.size);
+    CMGI_FREE(ctx, c.V, c.size);
     if (status != CMG_OK || space->count == 0) {
         cmgi_null_space_free(ctx, space);
     }
