@@ -85,57 +85,69 @@ static cmg_status read_level(cmg_context *ctx, const holding *all, int levels, i
     return CMG_OK;
 }
 
-static cmg_status check_columns(cmg_context *ctx, const cmgi_own_rows *M, cmg_size cols, int l,
-                                const char *name)
+static cmg_status check_columns(cmg_context *ctx, const cmgi_own_rows *M, cmg_size reach,
+                                cmg_size cols, int l, const char *name)
 {
-    const cmg_size rows = M->indptr != NULL ? M->rows : 0;
-    cmg_size bad = -1; /* row */
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : bad)
-    for (cmg_size i = 0; i < rows; ++i) {
+    for (cmg_size i = reach > cols ? M->rows - 1 : -1; i >= 0; --i) {
         for (cmg_size k = M->indptr[i]; k < M->indptr[i + 1]; ++k) {
-            bad = M->indices[k] >= cols && i > bad ? i : bad;
+            CMGI_CHECK(ctx, M->indices[k] < cols, CMG_ERR_ARG,
+                       "level %d: %s: row %lld: column %lld is out of range [0, %lld)", l, name,
+                       (long long)(M->first + i), (long long)M->indices[k], (long long)cols);
         }
-    }
-    for (cmg_size k = bad >= 0 ? M->indptr[bad] : 0; bad >= 0 && k < M->indptr[bad + 1]; ++k) {
-        CMGI_CHECK(ctx, M->indices[k] < cols, CMG_ERR_ARG,
-                   "level %d: %s: row %lld: column %lld is out of range [0, %lld)", l, name,
-                   (long long)(M->first + bad), (long long)M->indices[k], (long long)cols);
     }
     return CMG_OK;
 }
 
-static cmg_status check_diagonal(cmg_context *ctx, const cmgi_own_rows *M, int l)
+/* Columns, the diagonal and whether rows are inner, in one pass. */
+static cmg_status look_at(cmg_context *ctx, const cmgi_own_rows *M, int l, cmgi_part_level *level)
 {
     const cmg_size rows = M->indptr != NULL ? M->rows : 0;
+    const cmg_size first = level->space.first;
+    const cmg_size last = first + level->space.rows;
+    cmg_size reach = 0;
     cmg_size bad = -1;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : bad)
+    bool *inner = NULL;
+    if (M->indptr == NULL) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc(ctx, rows, sizeof *inner, &inner));
+    level->inner = inner;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : bad, reach)
     for (cmg_size i = 0; i < rows; ++i) {
         double d = 0;
+        int outer = 0;
         for (cmg_size k = M->indptr[i]; k < M->indptr[i + 1]; ++k) {
-            d += M->indices[k] == M->first + i ? M->values[k] : 0;
+            const cmg_size j = M->indices[k];
+            reach = j + 1 > reach ? j + 1 : reach;
+            outer |= (j < first) | (j >= last);
+            if (j == M->first + i) { /* few values are read */
+                d += M->values[k];
+            }
         }
+        inner[i] = outer == 0;
         bad = d == 0 && i > bad ? i : bad;
     }
+    CMGI_TRY(check_columns(ctx, M, reach, level->space.total, l, "A"));
     CMGI_CHECK(ctx, bad < 0, CMG_ERR_ARG,
                "level %d: A: row %lld has a zero diagonal (docs/when-not.md)", l,
                (long long)(M->first + bad));
     return CMG_OK;
 }
 
-static cmg_status check_own(cmg_context *ctx, const cmgi_own *own, const cmgi_parts *parts)
+static cmg_status check_own(cmg_context *ctx, const cmgi_own *own, cmgi_parts *parts)
 {
     for (int l = 0; l < parts->levels; ++l) {
         const cmgi_own_level *b = &own->level[l];
-        const cmg_size n = parts->level[l].space.total;
-        CMGI_CHECK(ctx, parts->level[l].space.rows <= INT32_MAX, CMG_ERR_MEMORY,
-                   "level %d: %lld rows on one rank do not fit 32 bits", l,
-                   (long long)parts->level[l].space.rows);
-        CMGI_TRY(check_columns(ctx, &b->A, n, l, "A"));
-        CMGI_TRY(check_diagonal(ctx, &b->A, l));
+        const cmgi_owners *space = &parts->level[l].space;
+        CMGI_CHECK(ctx, space->rows <= INT32_MAX, CMG_ERR_MEMORY,
+                   "level %d: %lld rows on one rank do not fit 32 bits", l, (long long)space->rows);
+        CMGI_TRY(look_at(ctx, &b->A, l, &parts->level[l]));
         if (l + 1 < parts->levels) {
             CMGI_CHECK(ctx, b->P.indptr != NULL, CMG_ERR_ARG, "level %d has no P", l);
-            CMGI_TRY(check_columns(ctx, &b->P, parts->level[l + 1].space.total, l, "P"));
-            CMGI_TRY(check_columns(ctx, &b->R, n, l, "R"));
+            CMGI_TRY(check_columns(ctx, &b->P, reach_of(&b->P, ctx->threads),
+                                   parts->level[l + 1].space.total, l, "P"));
+            CMGI_TRY(
+                check_columns(ctx, &b->R, reach_of(&b->R, ctx->threads), space->total, l, "R"));
         }
     }
     return CMG_OK;
@@ -183,7 +195,7 @@ done:
 static void mark_outer(const cmg_context *ctx, const cmgi_own_rows *M, const cmgi_owners *cols,
                        bool *inner)
 {
-    if (M->indptr != NULL && !cols->whole) {
+    if (M->indptr != NULL && !cols->whole && cols->rows < cols->total) {
         cmgi_rows_inside(ctx, M, cols->first, cols->first + cols->rows, inner);
     }
 }
@@ -209,9 +221,12 @@ cmg_status cmgi_layout_order(cmg_context *ctx, cmgi_parts *parts, int l)
     bool *inner = NULL;
     cmg_size at = 0;
     cmg_status status = CMG_OK;
+    if (level->inner == NULL) {
+        const cmg_size last = space->first + space->rows;
+        CMGI_TRY(cmgi_rows_inner(ctx, &level->A, space->first, last, &level->inner));
+    }
     CMGI_TRY(cmgi_alloc(ctx, space->rows, sizeof *inner, &inner));
-    memset(inner, true, (size_t)space->rows * sizeof *inner);
-    mark_outer(ctx, &level->A, space, inner);
+    memcpy(inner, level->inner, (size_t)space->rows * sizeof *inner);
     if (l + 1 <= parts->mg.count && level->P.indptr != NULL) {
         mark_outer(ctx, &level->P, &parts->level[l + 1].space, inner);
     }

@@ -16,6 +16,18 @@ void cmgi_parts_describe(const cmgi_divided *levels, int l, cmgi_level *level)
     level->dirichlet.count = part->dirichlet_rows; /* for people */
 }
 
+/* Those of A of a level. */
+static cmgi_stretches *stretches_of(const cmgi_parts *parts, int l)
+{
+    const cmgi_part_level *level = &parts->level[l];
+    cmgi_stretches *S = &parts->stretches[l];
+    S->A = &level->A;
+    S->rows = &level->space;
+    S->cols = &level->space;
+    S->inner = level->inner;
+    return S;
+}
+
 cmg_status cmgi_parts_matrix(const cmgi_divided *levels, int l, cmg_role role, cmgi_use use,
                              const cmg_matrix_options *options, cmg_matrix **M)
 {
@@ -23,15 +35,17 @@ cmg_status cmgi_parts_matrix(const cmgi_divided *levels, int l, cmg_role role, c
     const cmgi_part_level *level = &parts->level[l];
     const cmgi_owners *fine = &level->space;
     const cmgi_owners *coarse = &parts->level[l + 1].space;
+    cmgi_stretches S = {.A = &level->P, .rows = fine, .cols = coarse};
     cmg_matrix_destroy(M);
-    switch (role) {
-    case CMG_ROLE_A:
-        return cmgi_ranks_matrix_create(parts->ctx, &level->A, fine, fine, use, options, M);
-    case CMG_ROLE_P:
-        return cmgi_ranks_matrix_create(parts->ctx, &level->P, fine, coarse, use, options, M);
-    default:
-        return cmgi_ranks_matrix_create(parts->ctx, &level->R, coarse, fine, use, options, M);
+    if (role == CMG_ROLE_A) {
+        return cmgi_ranks_matrix_create(parts->ctx, stretches_of(parts, l), use, options, M);
     }
+    if (role == CMG_ROLE_R) {
+        S = (cmgi_stretches){.A = &level->R, .rows = coarse, .cols = fine};
+    }
+    const cmg_status status = cmgi_ranks_matrix_create(parts->ctx, &S, use, options, M);
+    cmgi_stretches_free(parts->ctx, &S);
+    return status;
 }
 
 /* A diagonal matrix of own rows, given in the order of the level. */
@@ -129,6 +143,7 @@ done:
 typedef struct extended {
     const cmgi_parts *parts;
     const cmgi_part_level *level;
+    cmgi_stretches *stretches;
     cmgi_numbers rows; /* their numbers over all ranks */
     cmg_size before;   /* of them, the first own one */
     cmgi_csr A;
@@ -235,41 +250,62 @@ static cmg_size extended_row(const void *user, cmg_size i, cmg_index *columns, d
     return length;
 }
 
+/* The own rows' numbers among those of others. */
+static cmg_status number_rows(extended *x, const cmgi_numbers *others)
+{
+    cmg_context *ctx = x->parts->ctx;
+    const cmgi_owners *space = &x->level->space;
+    const cmg_size n = others->count + space->rows;
+    CMGI_CHECK(ctx, n <= INT32_MAX, CMG_ERR_MEMORY, "%lld rows on one rank do not fit 32 bits",
+               (long long)n);
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *x->rows.number, &x->rows.number));
+    x->rows.count = n;
+    x->before = cmgi_search_size(others->number, 0, others->count, space->first);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 4096)
+    for (cmg_size k = 0; k < n; ++k) {
+        const cmg_size own = k - x->before;
+        x->rows.number[k] = own < 0             ? others->number[k]
+                            : own < space->rows ? space->first + own
+                                                : others->number[k - space->rows];
+    }
+    return CMG_OK;
+}
+
 /* `rings` times the rows that the rows so far refer to, and behind those identity rows. */
 static cmg_status extend(extended *x, int rings)
 {
     cmg_context *ctx = x->parts->ctx;
+    const cmgi_own_rows *A = &x->level->A;
     const cmgi_owners *space = &x->level->space;
+    const cmgi_stretches *S = x->stretches;
+    const cmgi_csr *inner = &S->csr[CMGI_INNER];
     cmgi_numbers none = {0};
-    cmgi_numbers own = {.count = space->rows};
     cmgi_numbers around = {0}; /* others' rows that are full */
     cmgi_numbers wider = {0};
     cmgi_own_rows theirs = {0};
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, grow(x, &none, &x->level->A, &wider));
-    CMGI_TRY_GOTO(done, cmgi_rows_fetch(ctx, &x->level->A, space->part, &around, &theirs));
+    CMGI_TRY_GOTO(done, cmgi_stretches_find(ctx, x->stretches));
+    CMGI_TRY_GOTO(done, join(ctx, &none, &S->halo, &wider));
+    CMGI_TRY_GOTO(done, cmgi_rows_fetch(ctx, A, space->part, &around, &theirs));
     for (int ring = 0; ring < rings; ++ring) {
         cmgi_free(ctx, around.number);
         around = wider;
         wider = (cmgi_numbers){0};
         cmgi_rows_free(ctx, &theirs);
-        CMGI_TRY_GOTO(done, cmgi_rows_fetch(ctx, &x->level->A, space->part, &around, &theirs));
+        CMGI_TRY_GOTO(done, cmgi_rows_fetch(ctx, A, space->part, &around, &theirs));
         CMGI_TRY_GOTO(done, grow(x, &around, &theirs, &wider));
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, own.count, sizeof *own.number, &own.number));
-    for (cmg_size k = 0; k < own.count; ++k) {
-        own.number[k] = space->first + k;
+    CMGI_TRY_GOTO(done, number_rows(x, &wider));
+    if (wider.count == 0 && inner->rows == A->rows && S->lent[CMGI_INNER]) {
+        x->A = cmgi_csr_borrow(&inner->view);
+        goto done;
     }
-    CMGI_TRY_GOTO(done, join(ctx, &wider, &own, &x->rows));
-    const cmg_size n = x->rows.count;
-    CMGI_CHECK_GOTO(done, ctx, n <= INT32_MAX, CMG_ERR_MEMORY,
-                    "%lld rows on one rank do not fit 32 bits", (long long)n);
-    x->before = cmgi_search_size(x->rows.number, 0, n, space->first);
-    const pieces p = {&x->rows, &x->level->A, &around, &theirs, x->before};
-    CMGI_TRY_GOTO(done, cmgi_csr_by_rows(ctx, n, n, extended_row, &p, &x->A));
+    const pieces p = {&x->rows, A, &around, &theirs, x->before};
+    CMGI_TRY_GOTO(done,
+                  cmgi_csr_by_rows(ctx, x->rows.count, x->rows.count, extended_row, &p, &x->A));
 done:
     cmgi_rows_free(ctx, &theirs);
-    CMGI_FREE(ctx, own.number, around.number, wider.number);
+    CMGI_FREE(ctx, around.number, wider.number);
     return status;
 }
 
@@ -281,6 +317,7 @@ static cmg_status place(const cmgi_frame *frame, const cmg_csr *factor, cmgi_use
     cmg_context *ctx = x->parts->ctx;
     const cmgi_owners *space = &x->level->space;
     cmgi_own_rows own = {0};
+    cmgi_stretches S = {.A = &own, .rows = space, .cols = space};
     cmgi_csr D = {0};
     cmg_status status = CMG_OK;
     double odd =
@@ -288,6 +325,7 @@ static cmg_status place(const cmgi_frame *frame, const cmg_csr *factor, cmgi_use
     CMGI_TRY(cmgi_all_max(ctx, &odd, 1));
     if (odd == 0) {
         CMGI_TRY_GOTO(done, cmgi_csr_alloc_diagonal(ctx, frame->rows, &D));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (frame->rows > 4096)
         for (cmg_size k = 0; k < frame->rows; ++k) {
             D.values[k] = factor->values[frame->first + cmgi_owners_entry(space, k)];
         }
@@ -296,11 +334,13 @@ static cmg_status place(const cmgi_frame *frame, const cmg_csr *factor, cmgi_use
     }
     CMGI_TRY_GOTO(done, cmgi_rows_of(ctx, factor, frame->first, frame->rows, &own));
     own.first = space->first;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (own.rows > 4096)
     for (cmg_size k = 0; k < own.indptr[own.rows]; ++k) {
         own.indices[k] = x->rows.number[own.indices[k]];
     }
-    CMGI_TRY_GOTO(done, cmgi_ranks_matrix_create(ctx, &own, space, space, use, options, M));
+    CMGI_TRY_GOTO(done, cmgi_ranks_matrix_create(ctx, &S, use, options, M));
 done:
+    cmgi_stretches_free(ctx, &S);
     cmgi_rows_free(ctx, &own);
     cmgi_csr_free(ctx, &D);
     return status;
@@ -310,7 +350,7 @@ static cmg_status build(const cmgi_parts *parts, int l, const cmg_matrix *matrix
                         const cmgi_smoother_options *options, cmgi_smoother *s)
 {
     cmg_context *ctx = parts->ctx;
-    extended x = {.parts = parts, .level = &parts->level[l]};
+    extended x = {.parts = parts, .level = &parts->level[l], .stretches = stretches_of(parts, l)};
     int rings = 0;
     cmg_status status = CMG_OK;
     CMGI_TRY(rings_of(ctx, options->name, &rings));
@@ -336,17 +376,17 @@ cmg_status cmgi_parts_smoother(const cmgi_divided *levels, int l, const cmg_matr
                                const cmgi_smoother_options *options, cmgi_smoother *s)
 {
     const cmgi_parts *parts = cmgi_parts_of(levels);
-    CMGI_TRY(build(parts, l, matrix, options, s));
-    if (strcmp(s->chosen, "spai") == 0) { /* by auto, from fewer rows than it needs */
+    cmg_status status = build(parts, l, matrix, options, s);
+    if (status == CMG_OK && strcmp(s->chosen, "spai") == 0) { /* by auto, from too few rows */
         cmgi_smoother_options wider = *options;
         wider.name = "spai";
         cmgi_smoother made = {0};
-        const cmg_status status = build(parts, l, matrix, &wider, &made);
+        status = build(parts, l, matrix, &wider, &made);
         memcpy(made.chosen, s->chosen, sizeof made.chosen);
         made.why = s->why;
         cmgi_smoother_clear(parts->ctx, s);
         *s = made;
-        return status;
     }
-    return CMG_OK;
+    cmgi_stretches_free(parts->ctx, &parts->stretches[l]);
+    return status;
 }

@@ -5,18 +5,16 @@
 
 #include <string.h>
 
-enum { BEFORE, BEHIND, SIDES, INNER = SIDES, PARTS };
-
 /* Inner rows begin and end at whole slices, and at whole blocks of two or three rows. */
 enum { CUT = 6 * CMGI_SLICE };
 
 typedef struct cmgi_ranks_matrix {
-    cmg_size begin;            /* rows from here on ... */
-    cmg_size end;              /* ... to here have no column of another rank */
-    cmg_matrix *part[PARTS];   /* rows before and behind them, and these; NULL = none */
-    bool exchanges;            /* some rank needs columns of others */
-    cmgi_exchange *exchange;   /* of these, NULL = this rank neither needs nor gives any */
-    cmgi_gathering *gathering; /* of the parts, NULL = they stay where they are */
+    cmg_size begin;                   /* rows from here on ... */
+    cmg_size end;                     /* ... to here have no column of another rank */
+    cmg_matrix *part[CMGI_STRETCHES]; /* rows before and behind them, and these; NULL = none */
+    bool exchanges;                   /* some rank needs columns of others */
+    cmgi_exchange *exchange;          /* of these, NULL = this rank neither needs nor gives any */
+    cmgi_gathering *gathering;        /* of the parts, NULL = they stay where they are */
 } cmgi_ranks_matrix;
 
 static const void *behind(const void *p, cmg_size rows, size_t size)
@@ -55,8 +53,8 @@ static cmg_status outer_rows(const cmg_matrix *A, const cmgi_writeback *w)
 {
     const cmgi_ranks_matrix *M = A->data;
     const size_t size = cmgi_precision_bytes(A->options.precision);
-    for (int side = 0; side < SIDES; ++side) {
-        const cmg_size first = first_row(A) + (side == BEFORE ? 0 : M->end);
+    for (int side = 0; side < CMGI_SIDES; ++side) {
+        const cmg_size first = first_row(A) + (side == CMGI_BEFORE ? 0 : M->end);
         const cmgi_writeback own = shifted(w, first, size);
         if (M->part[side] != NULL) {
             CMGI_TRY(cmgi_matrix_spmv(M->part[side], &own, M->exchange->columns));
@@ -89,7 +87,7 @@ static cmg_status inner_rows(const cmg_matrix *A, const cmgi_writeback *w, const
         cmgi_wire_back(A->ctx);
         CMGI_TRY(status);
     }
-    return M->part[INNER] != NULL ? cmgi_matrix_spmv(M->part[INNER], &own, x) : CMG_OK;
+    return M->part[CMGI_INNER] != NULL ? cmgi_matrix_spmv(M->part[CMGI_INNER], &own, x) : CMG_OK;
 }
 
 static cmg_status end(const cmg_matrix *A, const cmgi_writeback *w)
@@ -119,7 +117,7 @@ static void destroy(cmg_matrix *A)
     if (M == NULL) {
         return;
     }
-    for (int k = 0; k < PARTS; ++k) {
+    for (int k = 0; k < CMGI_STRETCHES; ++k) {
         cmg_matrix_destroy(&M->part[k]);
     }
     cmgi_exchange_destroy(&M->exchange);
@@ -155,53 +153,15 @@ static const cmgi_format ranks_format = {.id = CMG_FORMAT_AUTO,
                                          .talk = &talk_functions,
                                          .destroy = destroy};
 
-/* What a matrix is made from: own rows in the numbering of the level, columns as they are. */
-typedef struct build {
-    cmg_context *ctx;
-    cmgi_use use;
-    const cmg_matrix_options *options;
-    cmgi_own_rows A;
-    const cmgi_owners *cols;
-    bool square; /* rows and columns are those of the same vectors */
-    cmgi_ranks_matrix *M;
-} build;
-
-/* Rows in the order of the level; as they are where that is none. */
-static cmg_status renumber_rows(cmg_context *ctx, const cmgi_own_rows *A, const cmg_index *perm,
-                                cmgi_own_rows *B)
+/* The longest stretch of rows without a column of another rank, `inner` by own rows. */
+static void find_inner(cmgi_stretches *S, const bool *inner)
 {
-    if (perm == NULL) {
-        *B = cmgi_rows_borrow(A);
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_rows_alloc(ctx, A->first, A->rows, A->indptr[A->rows], B));
-    B->indptr[0] = 0;
-    for (cmg_size k = 0; k < A->rows; ++k) {
-        B->indptr[k + 1] = B->indptr[k] + A->indptr[perm[k] + 1] - A->indptr[perm[k]];
-    }
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > 4096)
-    for (cmg_size k = 0; k < A->rows; ++k) {
-        const cmg_size from = A->indptr[perm[k]];
-        const size_t length = (size_t)(B->indptr[k + 1] - B->indptr[k]);
-        memcpy(B->indices + B->indptr[k], A->indices + from, length * sizeof *B->indices);
-        memcpy(B->values + B->indptr[k], A->values + from, length * sizeof *B->values);
-    }
-    return CMG_OK;
-}
-
-/* The longest stretch of rows without a column of another rank. */
-static cmg_status find_inner(cmg_context *ctx, const cmgi_own_rows *A, const cmgi_owners *cols,
-                             cmgi_ranks_matrix *M)
-{
+    const cmg_size rows = S->A->rows;
     cmg_size first = 0;
     cmg_size begin = 0;
     cmg_size end = 0;
-    bool *inner = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *inner, &inner));
-    memset(inner, true, (size_t)A->rows * sizeof *inner);
-    cmgi_rows_inside(ctx, A, cols->first, cols->first + cols->rows, inner);
-    for (cmg_size i = 0; i <= A->rows; ++i) {
-        if (i < A->rows && inner[i]) {
+    for (cmg_size i = 0; i <= rows; ++i) {
+        if (i < rows && inner[cmgi_owners_entry(S->rows, i)]) {
             continue;
         }
         if (i - first > end - begin) {
@@ -210,14 +170,12 @@ static cmg_status find_inner(cmg_context *ctx, const cmgi_own_rows *A, const cmg
         }
         first = i + 1;
     }
-    M->begin = (begin + CUT - 1) / CUT * CUT;
-    M->end = end == A->rows ? end : end / CUT * CUT;
-    if (M->begin >= M->end) {
-        M->begin = 0;
-        M->end = 0;
+    S->begin = (begin + CUT - 1) / CUT * CUT;
+    S->end = end == rows ? end : end / CUT * CUT;
+    if (S->begin >= S->end) {
+        S->begin = 0;
+        S->end = 0;
     }
-    cmgi_free(ctx, inner);
-    return CMG_OK;
 }
 
 /* Column of an own entry, or of any where the vector is whole. */
@@ -227,170 +185,202 @@ static cmg_index own_column(const cmgi_owners *cols, cmg_size number)
     return cols->position != NULL ? cols->position[i] : (cmg_index)i;
 }
 
-/* Position of an own entry that is among the outer rows' own: how many of these are before it. */
-static bool is_outer(const build *b, cmg_size position, cmg_size *at)
-{
-    const cmgi_ranks_matrix *M = b->M;
-    const bool before = position < M->begin;
-    *at = before ? position : position - (M->end - M->begin);
-    return b->square && (before || position >= M->end);
-}
-
 /* Outer rows whose own entries come first among those that go with the halo. */
-static cmg_size leading(const build *b)
+static cmg_size leading(const cmgi_stretches *S)
 {
-    return b->square ? b->A.rows - (b->M->end - b->M->begin) : 0;
+    return S->rows == S->cols ? S->A->rows - (S->end - S->begin) : 0;
 }
 
-/* Place of an own position among those entries. */
-static cmg_size near_column(const build *b, const cmgi_numbers *near, cmg_size position)
+static bool leads(const cmgi_stretches *S, cmg_size position)
 {
-    const cmg_size own = leading(b);
-    const cmgi_numbers others = {near->count - own, near->number + own};
-    cmg_size at = 0;
-    return is_outer(b, position, &at) ? at : own + cmgi_numbers_find(&others, position);
+    return S->rows == S->cols && (position < S->begin || position >= S->end);
+}
+
+/* Column of an outer row: the place of an own position among near ones, or behind these. */
+static cmg_index outer_column(const cmgi_stretches *S, cmg_size number)
+{
+    const cmg_size own = leading(S);
+    const cmgi_numbers others = {S->near.count - own, S->near.number + own};
+    const cmg_size halo = cmgi_numbers_find(&S->halo, number);
+    if (halo >= 0) {
+        return (cmg_index)(S->near.count + halo);
+    }
+    const cmg_size at = own_column(S->cols, number);
+    return (cmg_index)(!leads(S, at)   ? own + cmgi_numbers_find(&others, at)
+                       : at < S->begin ? at
+                                       : at - (S->end - S->begin));
 }
 
 /*
- * Rows first .. last as a matrix: columns are positions in the vector, or, given `near` and `halo`,
- * positions among those.
+ * Rows first .. last as CSR. Their values stay where they are unless rows are in another order, or
+ * columns do not ascend.
  */
-static cmg_status make_part(const build *b, cmg_size first, cmg_size last, const cmgi_numbers *near,
-                            const cmgi_numbers *halo, cmg_matrix **part)
+static cmg_status cut_rows(cmg_context *ctx, int k, cmg_size first, cmg_size last,
+                           cmgi_stretches *S)
 {
-    cmg_context *ctx = b->ctx;
-    const cmgi_own_rows *A = &b->A;
-    const cmg_size begin = A->indptr[first];
-    const cmg_size nnz = A->indptr[last] - begin;
-    const cmg_size cols = near != NULL ? near->count + halo->count : cmgi_owners_length(b->cols);
-    cmgi_csr csr = {0};
-    cmg_status status = CMG_OK;
+    const cmgi_own_rows *A = S->A;
+    cmgi_csr *csr = &S->csr[k];
+    const bool inner = k == CMGI_INNER;
+    const cmg_size rows = last - first;
+    const cmg_size cols = inner ? cmgi_owners_length(S->cols) : S->near.count + S->halo.count;
+    int moved = S->rows->perm != NULL;
     CMGI_CHECK(ctx, cols <= INT32_MAX, CMG_ERR_MEMORY,
                "%lld columns on one rank do not fit 32 bits", (long long)cols);
-    CMGI_TRY(cmgi_csr_alloc(ctx, last - first, cols, nnz, &csr));
-    for (cmg_size i = 0; i <= last - first; ++i) {
-        csr.indptr[i] = A->indptr[first + i] - begin;
+    CMGI_TRY(cmgi_csr_alloc_rows(ctx, rows, cols, csr));
+    for (cmg_size i = 0; i < rows; ++i) {
+        const cmg_size from = cmgi_owners_entry(S->rows, first + i);
+        csr->indptr[i + 1] = csr->indptr[i] + A->indptr[from + 1] - A->indptr[from];
     }
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (nnz > 4096)
-    for (cmg_size k = 0; k < nnz; ++k) {
-        const cmg_size number = A->indices[begin + k];
-        csr.values[k] = A->values[begin + k];
-        if (near == NULL) {
-            csr.indices[k] = own_column(b->cols, number);
-            continue;
+    CMGI_TRY(cmgi_alloc(ctx, csr->indptr[rows], sizeof *csr->indices, &csr->indices));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
+    reduction(|                                                                                    \
+              : moved) if (rows > 4096)
+    for (cmg_size i = 0; i < rows; ++i) {
+        const cmg_size *numbers = A->indices + A->indptr[cmgi_owners_entry(S->rows, first + i)];
+        const cmg_size length = csr->indptr[i + 1] - csr->indptr[i];
+        cmg_index *columns = csr->indices + csr->indptr[i];
+        for (cmg_size e = 0; e < length; ++e) {
+            columns[e] = inner ? own_column(S->cols, numbers[e]) : outer_column(S, numbers[e]);
         }
-        const cmg_size at = cmgi_numbers_find(halo, number);
-        csr.indices[k] = (cmg_index)(at >= 0 ? near->count + at
-                                             : near_column(b, near, own_column(b->cols, number)));
+        for (cmg_size e = 1; e < length; ++e) {
+            moved |= columns[e - 1] > columns[e];
+        }
     }
-    CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &csr));
-    {
-        const bool rows = b->square && b->use == CMGI_USE_A;
-        /* outer rows' own columns are where the rows are, but for the inner ones between them */
-        const cmg_size lead = near == NULL || first < b->M->end ? 0 : b->M->begin - first;
-        const cmgi_matrix_source from = {
-            .csr = &csr.view, .leading = b->square, .lead = b->square ? first + lead : 0};
-        CMGI_TRY_GOTO(
-            done, cmgi_matrix_create(ctx, &from, rows ? CMGI_USE_ROWS : b->use, b->options, part));
+    S->lent[k] = moved == 0;
+    if (S->lent[k]) {
+        csr->values = A->values + A->indptr[first];
+        return CMG_OK;
     }
-done:
-    cmgi_csr_free(ctx, &csr);
-    return status;
+    CMGI_TRY(cmgi_alloc(ctx, csr->indptr[rows], sizeof *csr->values, &csr->values));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (rows > 4096)
+    for (cmg_size i = 0; i < rows; ++i) {
+        memcpy(csr->values + csr->indptr[i],
+               A->values + A->indptr[cmgi_owners_entry(S->rows, first + i)],
+               (size_t)(csr->indptr[i + 1] - csr->indptr[i]) * sizeof *csr->values);
+    }
+    return cmgi_csr_sort(ctx, csr);
 }
 
-/*
- * Positions of the own entries that outer rows read. In a square matrix those rows' own come first,
- * in their order; the others ascend.
- */
-static cmg_status find_near(const build *b, cmgi_numbers *near)
+/* In a square matrix outer rows' own entries come first, in their order; the others ascend. */
+static cmg_status find_near(cmg_context *ctx, cmgi_stretches *S)
 {
-    cmg_context *ctx = b->ctx;
-    const cmgi_own_rows *A = &b->A;
-    const cmg_size begin = A->indptr[b->M->begin];
-    const cmg_size end = A->indptr[b->M->end];
-    const cmg_size last = b->cols->first + b->cols->rows;
-    cmg_size count = leading(b);
-    cmg_size at = 0;
-    bool *read = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_alloc_zero(ctx, b->cols->rows, sizeof *read, &read));
-    for (cmg_size k = begin > 0 ? 0 : end; k < A->indptr[A->rows];
-         k = k + 1 == begin ? end : k + 1) {
-        if (A->indices[k] >= b->cols->first && A->indices[k] < last) {
-            const cmg_index position = own_column(b->cols, A->indices[k]);
-            const bool fresh = !read[position] && !is_outer(b, position, &at);
-            read[position] = read[position] || fresh;
-            count += fresh;
+    const cmgi_own_rows *A = S->A;
+    const cmgi_owners *cols = S->cols;
+    cmg_size count = 0;
+    bool *read = NULL; /* by outer rows, or a leading one */
+    CMGI_TRY(cmgi_alloc_zero(ctx, cols->rows, sizeof *read, &read));
+    for (cmg_size i = S->begin > 0 ? 0 : S->end; i < A->rows;
+         i = i + 1 == S->begin ? S->end : i + 1) {
+        const cmg_size row = cmgi_owners_entry(S->rows, i);
+        for (cmg_size k = A->indptr[row]; k < A->indptr[row + 1]; ++k) {
+            const cmg_size own = A->indices[k] - cols->first;
+            if (own >= 0 && own < cols->rows) {
+                read[own_column(cols, A->indices[k])] = true;
+            }
         }
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *near->number, &near->number));
-    for (cmg_size i = 0; i < b->cols->rows; ++i) {
-        if (is_outer(b, i, &at)) {
-            near->number[near->count++] = i;
+    for (cmg_size i = 0; i < cols->rows; ++i) {
+        read[i] = read[i] || leads(S, i);
+        count += read[i];
+    }
+    const cmg_status status = cmgi_alloc(ctx, count, sizeof *S->near.number, &S->near.number);
+    for (int pass = 0; pass < 2 && status == CMG_OK; ++pass) {
+        for (cmg_size i = 0; i < cols->rows; ++i) {
+            if (read[i] && leads(S, i) == (pass == 0)) {
+                S->near.number[S->near.count++] = i;
+            }
         }
     }
-    for (cmg_size i = 0; i < b->cols->rows; ++i) {
-        if (read[i]) {
-            near->number[near->count++] = i;
-        }
-    }
-done:
     cmgi_free(ctx, read);
     return status;
 }
 
-/* The exchange of what outer rows read. */
-static cmg_status make_exchange(build *b, cmgi_numbers *near, cmgi_numbers *halo)
+cmg_status cmgi_stretches_find(cmg_context *ctx, cmgi_stretches *S)
 {
-    cmg_context *ctx = b->ctx;
-    const cmgi_owners *cols = b->cols;
+    const cmgi_own_rows *A = S->A;
+    const cmgi_owners *cols = S->cols;
+    const cmg_size last = cols->first + cols->rows;
+    bool *made = NULL;
+    cmg_status status = CMG_OK;
+    if (S->found) {
+        return CMG_OK;
+    }
+    S->end = A->rows;
+    if (!cols->whole && cols->rows < cols->total) {
+        if (S->inner == NULL) {
+            CMGI_TRY(cmgi_rows_inner(ctx, A, cols->first, last, &made));
+        }
+        const bool *inner = made != NULL ? made : S->inner;
+        find_inner(S, inner);
+        CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, A, cols->first, last, inner, &S->halo));
+        CMGI_TRY_GOTO(done, find_near(ctx, S));
+    }
+    const cmg_size from[CMGI_STRETCHES] = {0, S->end, S->begin};
+    const cmg_size to[CMGI_STRETCHES] = {S->begin, A->rows, S->end};
+    for (int k = 0; k < CMGI_STRETCHES; ++k) {
+        CMGI_TRY_GOTO(done, from[k] < to[k] ? cut_rows(ctx, k, from[k], to[k], S) : CMG_OK);
+    }
+    S->found = true;
+done:
+    cmgi_free(ctx, made);
+    if (status != CMG_OK) {
+        cmgi_stretches_free(ctx, S);
+    }
+    return status;
+}
+
+void cmgi_stretches_free(cmg_context *ctx, cmgi_stretches *S)
+{
+    for (int k = 0; k < CMGI_STRETCHES; ++k) {
+        S->csr[k].values = S->lent[k] ? NULL : S->csr[k].values;
+        cmgi_csr_free(ctx, &S->csr[k]);
+    }
+    CMGI_FREE(ctx, S->halo.number, S->near.number);
+    *S = (cmgi_stretches){0};
+}
+
+/* The exchange of what outer rows read. */
+static cmg_status make_exchange(cmg_context *ctx, const cmgi_stretches *S, cmg_precision precision,
+                                cmgi_ranks_matrix *M)
+{
     const cmgi_exchange_plan plan = {
-        .part = cols->part, .wanted = halo, .near = near, .position = cols->position};
-    CMGI_TRY(cmgi_rows_columns(ctx, &b->A, cols->first, cols->first + cols->rows, NULL, halo));
-    CMGI_TRY(find_near(b, near));
-    CMGI_TRY(cmgi_exchange_create(ctx, &plan, b->options->precision, &b->M->exchange));
-    double any = b->M->exchange->send_peers + b->M->exchange->receive_peers;
+        .part = S->cols->part, .wanted = &S->halo, .near = &S->near, .position = S->cols->position};
+    CMGI_TRY(cmgi_exchange_create(ctx, &plan, precision, &M->exchange));
+    double any = M->exchange->send_peers + M->exchange->receive_peers;
     if (any == 0) {
-        cmgi_exchange_destroy(&b->M->exchange);
+        cmgi_exchange_destroy(&M->exchange);
     }
     CMGI_TRY(cmgi_all_max(ctx, &any, 1));
-    b->M->exchanges = any > 0;
+    M->exchanges = any > 0;
     return CMG_OK;
 }
 
-/* All parts and the exchange between them. */
-static cmg_status make_parts(build *b)
+static cmg_status make_parts(cmg_context *ctx, const cmgi_stretches *S, cmgi_use use,
+                             const cmg_matrix_options *options, cmgi_ranks_matrix *M)
 {
-    cmg_context *ctx = b->ctx;
-    cmgi_ranks_matrix *M = b->M;
-    cmgi_numbers halo = {0};
-    cmgi_numbers near = {0};
-    cmg_status status = CMG_OK;
-    M->end = b->A.rows;
-    if (!b->cols->whole) {
-        CMGI_TRY_GOTO(done, find_inner(ctx, &b->A, b->cols, M));
-        CMGI_TRY_GOTO(done, make_exchange(b, &near, &halo));
+    const bool square = S->rows == S->cols;
+    M->begin = S->begin;
+    M->end = S->end;
+    for (int k = 0; k < CMGI_STRETCHES; ++k) {
+        /* outer rows' own columns are where the rows are, but for the inner ones between them */
+        const cmgi_matrix_source from = {.csr = &S->csr[k].view,
+                                         .leading = square,
+                                         .lead = square && k != CMGI_BEFORE ? S->begin : 0};
+        const cmgi_use as = square && use == CMGI_USE_A ? CMGI_USE_ROWS : use;
+        CMGI_TRY(from.csr->indptr != NULL ? cmgi_matrix_create(ctx, &from, as, options, &M->part[k])
+                                          : CMG_OK);
     }
-    const cmg_size first[PARTS] = {0, M->end, M->begin};
-    const cmg_size last[PARTS] = {M->begin, b->A.rows, M->end};
-    for (int k = 0; k < PARTS; ++k) {
-        if (first[k] < last[k]) {
-            CMGI_TRY_GOTO(done, make_part(b, first[k], last[k], k == INNER ? NULL : &near, &halo,
-                                          &M->part[k]));
-        }
-    }
-done:
-    CMGI_FREE(ctx, halo.number, near.number);
-    return status;
+    return CMG_OK;
 }
 
 /* Sums of x . y beside products, where all parts have them: for that x begins at the first row's
  * own entry. */
-static cmg_status make_dots(const build *b, cmg_matrix *made)
+static cmg_status make_dots(bool square, cmg_matrix *made)
 {
-    bool kept = b->square && made->options.precision == CMG_FP64;
-    for (int k = 0; k < PARTS && kept; ++k) {
-        const cmg_matrix *part = b->M->part[k];
+    const cmgi_ranks_matrix *M = made->data;
+    bool kept = square && made->options.precision == CMG_FP64;
+    for (int k = 0; k < CMGI_STRETCHES && kept; ++k) {
+        const cmg_matrix *part = M->part[k];
         kept = part == NULL || (part->format->id == CMG_FORMAT_COMPRESSED &&
                                 ((const cmgi_compressed *)part->data)->square);
     }
@@ -398,7 +388,7 @@ static cmg_status make_dots(const build *b, cmg_matrix *made)
         return CMG_OK;
     }
     made->sums = (made->rows + CMGI_SLICE - 1) / CMGI_SLICE;
-    return cmgi_alloc_device(b->ctx, made->sums, sizeof *made->dots, &made->dots);
+    return cmgi_alloc_device(made->ctx, made->sums, sizeof *made->dots, &made->dots);
 }
 
 /* What is known of the matrix as a whole. */
@@ -406,8 +396,8 @@ static void describe(cmg_matrix *made, const cmgi_own_rows *A, const cmgi_owners
                      const cmgi_owners *cols)
 {
     const cmgi_ranks_matrix *M = made->data;
-    const cmg_matrix *like = M->part[INNER];
-    for (int k = 0; k < SIDES && like == NULL; ++k) {
+    const cmg_matrix *like = M->part[CMGI_INNER];
+    for (int k = 0; k < CMGI_SIDES && like == NULL; ++k) {
         like = M->part[k];
     }
     const cmg_precision precision = made->options.precision;
@@ -418,39 +408,40 @@ static void describe(cmg_matrix *made, const cmgi_own_rows *A, const cmgi_owners
     made->rows = cmgi_owners_length(rows);
     made->cols = cmgi_owners_length(cols);
     made->nnz = A->indptr[A->rows];
-    for (int k = 0; k < PARTS; ++k) {
+    for (int k = 0; k < CMGI_STRETCHES; ++k) {
         made->stored += M->part[k] != NULL ? M->part[k]->stored : 0;
         made->bytes += M->part[k] != NULL ? M->part[k]->bytes : 0;
     }
 }
 
-cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, const cmgi_own_rows *A,
-                                    const cmgi_owners *rows, const cmgi_owners *cols, cmgi_use use,
+cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, cmgi_stretches *S, cmgi_use use,
                                     const cmg_matrix_options *options, cmg_matrix **M)
 {
-    build b = {.ctx = ctx, .use = use, .options = options, .cols = cols, .square = rows == cols};
+    cmgi_ranks_matrix *parts = NULL;
     cmg_matrix *made = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
     made->ctx = ctx;
     made->format = &ranks_format;
     made->options = *options;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, 1, sizeof *b.M, &b.M));
-    made->data = b.M;
+    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, 1, sizeof *parts, &parts));
+    made->data = parts;
     CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, 1, sizeof *made->apart, &made->apart));
-    CMGI_TRY_GOTO(done, renumber_rows(ctx, A, rows->perm, &b.A));
-    CMGI_TRY_GOTO(done, make_parts(&b));
-    if (rows->whole && cmgi_ranks(ctx) > 1) {
-        CMGI_TRY_GOTO(done, cmgi_gathering_create(ctx, rows->part,
-                                                  cmgi_precision_bytes(options->precision),
-                                                  &b.M->gathering));
+    CMGI_TRY_GOTO(done, cmgi_stretches_find(ctx, S));
+    if (!S->cols->whole) {
+        CMGI_TRY_GOTO(done, make_exchange(ctx, S, options->precision, parts));
     }
-    describe(made, A, rows, cols);
-    CMGI_TRY_GOTO(done, make_dots(&b, made));
+    CMGI_TRY_GOTO(done, make_parts(ctx, S, use, options, parts));
+    if (S->rows->whole && cmgi_ranks(ctx) > 1) {
+        CMGI_TRY_GOTO(done, cmgi_gathering_create(ctx, S->rows->part,
+                                                  cmgi_precision_bytes(options->precision),
+                                                  &parts->gathering));
+    }
+    describe(made, S->A, S->rows, S->cols);
+    CMGI_TRY_GOTO(done, make_dots(S->rows == S->cols, made));
     *M = made;
     made = NULL;
 done:
-    cmgi_rows_free(ctx, &b.A);
     cmg_matrix_destroy(&made);
     return status;
 }

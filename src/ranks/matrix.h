@@ -42,7 +42,29 @@ static inline cmg_size cmgi_owners_entry(const cmgi_owners *s, cmg_size position
     return s->perm != NULL ? s->perm[position] : position;
 }
 
-/* Own rows of A, in the numbering of the hierarchy; collective. */
-cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, const cmgi_own_rows *A,
-                                    const cmgi_owners *rows, const cmgi_owners *cols, cmgi_use use,
+/* Own rows before and behind those that need nobody else's entries, and these. */
+enum { CMGI_BEFORE, CMGI_BEHIND, CMGI_SIDES, CMGI_INNER = CMGI_SIDES, CMGI_STRETCHES };
+
+/* The rows of a matrix as its product takes them. */
+typedef struct cmgi_stretches {
+    const cmgi_own_rows *A; /* in the numbering of the hierarchy, with these ... */
+    const cmgi_owners *rows;
+    const cmgi_owners *cols;
+    const bool
+        *inner;     /* ... and flags of those without a column of another rank, NULL = not known */
+    bool found;     /* what follows */
+    cmg_size begin; /* rows from here on ... */
+    cmg_size end;   /* ... to here have no column of another rank */
+    cmgi_numbers halo; /* columns of other ranks */
+    cmgi_numbers near; /* positions of own entries that outer rows read, their own first in order */
+    cmgi_csr
+        csr[CMGI_STRETCHES];   /* columns are positions in a vector, of outer rows in near, halo */
+    bool lent[CMGI_STRETCHES]; /* the values are those of A, in its order */
+} cmgi_stretches;
+
+/* Finds them once. */
+cmg_status cmgi_stretches_find(cmg_context *ctx, cmgi_stretches *S);
+void cmgi_stretches_free(cmg_context *ctx, cmgi_stretches *S);
+/* Own rows as a matrix; collective. The stretches are found. */
+cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, cmgi_stretches *S, cmgi_use use,
                                     const cmg_matrix_options *options, cmg_matrix **M);
