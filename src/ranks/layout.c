@@ -85,10 +85,10 @@ static cmg_status read_level(cmg_context *ctx, const holding *all, int levels, i
     return CMG_OK;
 }
 
-static cmg_status check_columns(cmg_context *ctx, const cmgi_own_rows *M, cmg_size reach,
-                                cmg_size cols, int l, const char *name)
+static cmg_status check_columns(cmg_context *ctx, const cmgi_own_rows *M, cmg_size cols, int l,
+                                const char *name)
 {
-    for (cmg_size i = reach > cols ? M->rows - 1 : -1; i >= 0; --i) {
+    for (cmg_size i = reach_of(M, ctx->threads) > cols ? M->rows - 1 : -1; i >= 0; --i) {
         for (cmg_size k = M->indptr[i]; k < M->indptr[i + 1]; ++k) {
             CMGI_CHECK(ctx, M->indices[k] < cols, CMG_ERR_ARG,
                        "level %d: %s: row %lld: column %lld is out of range [0, %lld)", l, name,
@@ -98,22 +98,19 @@ static cmg_status check_columns(cmg_context *ctx, const cmgi_own_rows *M, cmg_si
     return CMG_OK;
 }
 
-/* Columns, the diagonal and whether rows are inner, in one pass. */
+/* Columns, the diagonal and which rows are outer, in one pass. */
 static cmg_status look_at(cmg_context *ctx, const cmgi_own_rows *M, int l, cmgi_part_level *level)
 {
-    const cmg_size rows = M->indptr != NULL ? M->rows : 0;
     const cmg_size first = level->space.first;
     const cmg_size last = first + level->space.rows;
     cmg_size reach = 0;
     cmg_size bad = -1;
-    bool *inner = NULL;
     if (M->indptr == NULL) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_alloc(ctx, rows, sizeof *inner, &inner));
-    level->inner = inner;
+    CMGI_TRY(cmgi_alloc(ctx, M->rows, sizeof *level->outer, &level->outer));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : bad, reach)
-    for (cmg_size i = 0; i < rows; ++i) {
+    for (cmg_size i = 0; i < M->rows; ++i) {
         double d = 0;
         int outer = 0;
         for (cmg_size k = M->indptr[i]; k < M->indptr[i + 1]; ++k) {
@@ -124,10 +121,11 @@ static cmg_status look_at(cmg_context *ctx, const cmgi_own_rows *M, int l, cmgi_
                 d += M->values[k];
             }
         }
-        inner[i] = outer == 0;
+        level->outer[i] = outer != 0;
         bad = d == 0 && i > bad ? i : bad;
     }
-    CMGI_TRY(check_columns(ctx, M, reach, level->space.total, l, "A"));
+    const cmg_size cols = level->space.total;
+    CMGI_TRY(reach > cols ? check_columns(ctx, M, cols, l, "A") : CMG_OK);
     CMGI_CHECK(ctx, bad < 0, CMG_ERR_ARG,
                "level %d: A: row %lld has a zero diagonal (docs/when-not.md)", l,
                (long long)(M->first + bad));
@@ -144,10 +142,8 @@ static cmg_status check_own(cmg_context *ctx, const cmgi_own *own, cmgi_parts *p
         CMGI_TRY(look_at(ctx, &b->A, l, &parts->level[l]));
         if (l + 1 < parts->levels) {
             CMGI_CHECK(ctx, b->P.indptr != NULL, CMG_ERR_ARG, "level %d has no P", l);
-            CMGI_TRY(check_columns(ctx, &b->P, reach_of(&b->P, ctx->threads),
-                                   parts->level[l + 1].space.total, l, "P"));
-            CMGI_TRY(
-                check_columns(ctx, &b->R, reach_of(&b->R, ctx->threads), space->total, l, "R"));
+            CMGI_TRY(check_columns(ctx, &b->P, parts->level[l + 1].space.total, l, "P"));
+            CMGI_TRY(check_columns(ctx, &b->R, space->total, l, "R"));
         }
     }
     return CMG_OK;
@@ -191,49 +187,49 @@ done:
     return status;
 }
 
-/* Clears the flags of rows with a column outside of a space's own. */
+/* Sets the flags of rows with a column outside of a space's own. */
 static void mark_outer(const cmg_context *ctx, const cmgi_own_rows *M, const cmgi_owners *cols,
-                       bool *inner)
+                       bool *outer)
 {
     if (M->indptr != NULL && !cols->whole && cols->rows < cols->total) {
-        cmgi_rows_inside(ctx, M, cols->first, cols->first + cols->rows, inner);
+        cmgi_rows_mark_outer(ctx, M, cols->first, cols->first + cols->rows, outer);
     }
 }
 
 /* Whether the inner rows are one stretch, but for a few at its ends: then they can stay. */
-static bool is_slab(const bool *inner, cmg_size rows)
+static bool is_slab(const bool *outer, cmg_size rows)
 {
     cmg_size longest = 0;
     cmg_size length = 0;
-    cmg_size outer = 0;
+    cmg_size others = 0;
     for (cmg_size i = 0; i < rows; ++i) {
-        length = inner[i] ? length + 1 : 0;
+        length = outer[i] ? 0 : length + 1;
         longest = length > longest ? length : longest;
-        outer += !inner[i];
+        others += outer[i];
     }
-    return rows - longest <= 2 * outer;
+    return rows - longest <= 2 * others;
 }
 
 cmg_status cmgi_layout_order(cmg_context *ctx, cmgi_parts *parts, int l)
 {
     cmgi_part_level *level = &parts->level[l];
     cmgi_owners *space = &level->space;
-    bool *inner = NULL;
+    bool *outer = NULL;
     cmg_size at = 0;
     cmg_status status = CMG_OK;
-    if (level->inner == NULL) {
-        const cmg_size last = space->first + space->rows;
-        CMGI_TRY(cmgi_rows_inner(ctx, &level->A, space->first, last, &level->inner));
+    if (level->outer == NULL) {
+        CMGI_TRY(cmgi_alloc_zero(ctx, space->rows, sizeof *outer, &level->outer));
+        mark_outer(ctx, &level->A, space, level->outer);
     }
-    CMGI_TRY(cmgi_alloc(ctx, space->rows, sizeof *inner, &inner));
-    memcpy(inner, level->inner, (size_t)space->rows * sizeof *inner);
+    CMGI_TRY(cmgi_alloc(ctx, space->rows, sizeof *outer, &outer));
+    memcpy(outer, level->outer, (size_t)space->rows * sizeof *outer);
     if (l + 1 <= parts->mg.count && level->P.indptr != NULL) {
-        mark_outer(ctx, &level->P, &parts->level[l + 1].space, inner);
+        mark_outer(ctx, &level->P, &parts->level[l + 1].space, outer);
     }
     if (l > 0) {
-        mark_outer(ctx, &parts->level[l - 1].R, &parts->level[l - 1].space, inner);
+        mark_outer(ctx, &parts->level[l - 1].R, &parts->level[l - 1].space, outer);
     }
-    double scattered = !is_slab(inner, space->rows);
+    double scattered = !is_slab(outer, space->rows);
     CMGI_TRY_GOTO(done, cmgi_all_max(ctx, &scattered, 1)); /* all or none have an order */
     if (scattered == 0) {
         goto done;
@@ -242,13 +238,13 @@ cmg_status cmgi_layout_order(cmg_context *ctx, cmgi_parts *parts, int l)
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, space->rows, sizeof *space->position, &space->position));
     for (int pass = 0; pass < 2; ++pass) {
         for (cmg_size i = 0; i < space->rows; ++i) {
-            if (inner[i] == (pass == 0)) {
+            if (outer[i] == (pass == 1)) {
                 space->position[i] = (cmg_index)at;
                 space->perm[at++] = (cmg_index)i;
             }
         }
     }
 done:
-    cmgi_free(ctx, inner);
+    cmgi_free(ctx, outer);
     return status;
 }

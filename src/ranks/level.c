@@ -16,15 +16,13 @@ void cmgi_parts_describe(const cmgi_divided *levels, int l, cmgi_level *level)
     level->dirichlet.count = part->dirichlet_rows; /* for people */
 }
 
-/* Those of A of a level. */
-static cmgi_stretches *stretches_of(const cmgi_parts *parts, int l)
+/* Of A, from when it is made until its smoother is: what others see of a level stays. */
+static cmgi_stretches *stretches_of(const cmgi_part_level *level)
 {
-    const cmgi_part_level *level = &parts->level[l];
-    cmgi_stretches *S = &parts->stretches[l];
+    cmgi_stretches *S = (cmgi_stretches *)(uintptr_t)&level->stretches;
     S->A = &level->A;
-    S->rows = &level->space;
-    S->cols = &level->space;
-    S->inner = level->inner;
+    S->rows = S->cols = &level->space;
+    S->outer = level->outer;
     return S;
 }
 
@@ -38,7 +36,7 @@ cmg_status cmgi_parts_matrix(const cmgi_divided *levels, int l, cmg_role role, c
     cmgi_stretches S = {.A = &level->P, .rows = fine, .cols = coarse};
     cmg_matrix_destroy(M);
     if (role == CMG_ROLE_A) {
-        return cmgi_ranks_matrix_create(parts->ctx, stretches_of(parts, l), use, options, M);
+        return cmgi_ranks_matrix_create(parts->ctx, stretches_of(level), use, options, M);
     }
     if (role == CMG_ROLE_R) {
         S = (cmgi_stretches){.A = &level->R, .rows = coarse, .cols = fine};
@@ -141,11 +139,12 @@ done:
 
 /* Own rows of A with those around them, and who they are. */
 typedef struct extended {
-    const cmgi_parts *parts;
-    const cmgi_part_level *level;
+    cmg_context *ctx;
     cmgi_stretches *stretches;
-    cmgi_numbers rows; /* their numbers over all ranks */
-    cmg_size before;   /* of them, the first own one */
+    cmgi_numbers rows;   /* their numbers over all ranks */
+    cmg_size before;     /* of them, the first own one */
+    cmgi_numbers around; /* others' rows that are full, and these */
+    cmgi_own_rows theirs;
     cmgi_csr A;
 } extended;
 
@@ -207,105 +206,71 @@ static cmg_status join(cmg_context *ctx, const cmgi_numbers *a, const cmgi_numbe
     return CMG_OK;
 }
 
-/* Others' rows that are among `have` or have columns in `rows`. */
-static cmg_status grow(const extended *x, const cmgi_numbers *have, const cmgi_own_rows *rows,
-                       cmgi_numbers *all)
-{
-    cmg_context *ctx = x->parts->ctx;
-    const cmg_size first = x->level->space.first;
-    cmgi_numbers seen = {0};
-    CMGI_TRY(cmgi_rows_columns(ctx, rows, first, first + x->level->space.rows, NULL, &seen));
-    const cmg_status status = join(ctx, have, &seen, all);
-    cmgi_free(ctx, seen.number);
-    return status;
-}
-
-/* What the rows of the extended matrix are taken from. */
-typedef struct pieces {
-    const cmgi_numbers *rows;
-    const cmgi_own_rows *own;
-    const cmgi_numbers *others;
-    const cmgi_own_rows *theirs;
-    cmg_size before; /* rows before the own ones */
-} pieces;
-
 /* cmgi_csr_row_fn, in the order of the numbers: others' rows are there, or are identity rows. */
 static cmg_size extended_row(const void *user, cmg_size i, cmg_index *columns, double *values)
 {
-    const pieces *p = user;
-    const cmg_size first = p->own->first;
-    const cmg_size last = first + p->own->rows;
-    const cmg_size number = p->rows->number[i];
+    const extended *x = user;
+    const cmgi_stretches *S = x->stretches;
+    const cmg_size first = S->A->first;
+    const cmg_size last = first + S->A->rows;
+    const cmg_size number = x->rows.number[i];
     const bool mine = number >= first && number < last;
-    const cmgi_own_rows *from = mine ? p->own : p->theirs;
-    const cmg_size row = mine ? number - first : cmgi_numbers_find(p->others, number);
+    const cmgi_own_rows *from = mine ? S->A : &x->theirs;
+    const cmg_size row = mine ? number - first : cmgi_numbers_find(&x->around, number);
     const cmg_size begin = row >= 0 ? from->indptr[row] : 0;
     const cmg_size length = row >= 0 ? from->indptr[row + 1] - begin : 1;
     for (cmg_size k = 0; k < length && columns != NULL; ++k) {
         const cmg_size j = row >= 0 ? from->indices[begin + k] : number;
-        columns[k] = (cmg_index)(j >= first && j < last ? p->before + j - first
-                                                        : cmgi_numbers_find(p->rows, j));
+        columns[k] = (cmg_index)(j >= first && j < last ? x->before + j - first
+                                                        : cmgi_numbers_find(&x->rows, j));
         values[k] = row >= 0 ? from->values[begin + k] : 1;
     }
     return length;
 }
 
-/* The own rows' numbers among those of others. */
-static cmg_status number_rows(extended *x, const cmgi_numbers *others)
-{
-    cmg_context *ctx = x->parts->ctx;
-    const cmgi_owners *space = &x->level->space;
-    const cmg_size n = others->count + space->rows;
-    CMGI_CHECK(ctx, n <= INT32_MAX, CMG_ERR_MEMORY, "%lld rows on one rank do not fit 32 bits",
-               (long long)n);
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *x->rows.number, &x->rows.number));
-    x->rows.count = n;
-    x->before = cmgi_search_size(others->number, 0, others->count, space->first);
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 4096)
-    for (cmg_size k = 0; k < n; ++k) {
-        const cmg_size own = k - x->before;
-        x->rows.number[k] = own < 0             ? others->number[k]
-                            : own < space->rows ? space->first + own
-                                                : others->number[k - space->rows];
-    }
-    return CMG_OK;
-}
-
 /* `rings` times the rows that the rows so far refer to, and behind those identity rows. */
 static cmg_status extend(extended *x, int rings)
 {
-    cmg_context *ctx = x->parts->ctx;
-    const cmgi_own_rows *A = &x->level->A;
-    const cmgi_owners *space = &x->level->space;
+    cmg_context *ctx = x->ctx;
+    const cmgi_own_rows *A = x->stretches->A;
+    const cmgi_owners *space = x->stretches->rows;
     const cmgi_stretches *S = x->stretches;
-    const cmgi_csr *inner = &S->csr[CMGI_INNER];
-    cmgi_numbers none = {0};
-    cmgi_numbers around = {0}; /* others' rows that are full */
+    cmgi_numbers seen = {0};
     cmgi_numbers wider = {0};
-    cmgi_own_rows theirs = {0};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_stretches_find(ctx, x->stretches));
-    CMGI_TRY_GOTO(done, join(ctx, &none, &S->halo, &wider));
-    CMGI_TRY_GOTO(done, cmgi_rows_fetch(ctx, A, space->part, &around, &theirs));
+    CMGI_TRY_GOTO(done, join(ctx, &x->around, &S->halo, &wider));
     for (int ring = 0; ring < rings; ++ring) {
-        cmgi_free(ctx, around.number);
-        around = wider;
+        CMGI_FREE(ctx, x->around.number, seen.number);
+        x->around = wider;
         wider = (cmgi_numbers){0};
-        cmgi_rows_free(ctx, &theirs);
-        CMGI_TRY_GOTO(done, cmgi_rows_fetch(ctx, A, space->part, &around, &theirs));
-        CMGI_TRY_GOTO(done, grow(x, &around, &theirs, &wider));
+        seen = (cmgi_numbers){0};
+        cmgi_rows_free(ctx, &x->theirs);
+        CMGI_TRY_GOTO(done, cmgi_rows_fetch(ctx, A, space->part, &x->around, &x->theirs));
+        CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, &x->theirs, space->first,
+                                              space->first + space->rows, NULL, &seen));
+        CMGI_TRY_GOTO(done, join(ctx, &x->around, &seen, &wider));
     }
-    CMGI_TRY_GOTO(done, number_rows(x, &wider));
-    if (wider.count == 0 && inner->rows == A->rows && S->lent[CMGI_INNER]) {
-        x->A = cmgi_csr_borrow(&inner->view);
+    const cmg_size n = wider.count + space->rows;
+    CMGI_CHECK_GOTO(done, ctx, n <= INT32_MAX, CMG_ERR_MEMORY,
+                    "%lld rows on one rank do not fit 32 bits", (long long)n);
+    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *x->rows.number, &x->rows.number));
+    x->rows.count = n;
+    x->before = cmgi_search_size(wider.number, 0, wider.count, space->first);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 4096)
+    for (cmg_size k = 0; k < n; ++k) {
+        const cmg_size own = k - x->before;
+        const bool mine = own >= 0 && own < space->rows;
+        x->rows.number[k] = mine ? space->first + own : wider.number[own < 0 ? k : k - space->rows];
+    }
+    if (wider.count == 0 && S->lent[CMGI_INNER] && S->csr[CMGI_INNER].rows == A->rows) {
+        x->A = cmgi_csr_borrow(&S->csr[CMGI_INNER].view);
         goto done;
     }
-    const pieces p = {&x->rows, A, &around, &theirs, x->before};
-    CMGI_TRY_GOTO(done,
-                  cmgi_csr_by_rows(ctx, x->rows.count, x->rows.count, extended_row, &p, &x->A));
+    CMGI_TRY_GOTO(done, cmgi_csr_by_rows(ctx, n, n, extended_row, x, &x->A));
 done:
-    cmgi_rows_free(ctx, &theirs);
-    CMGI_FREE(ctx, around.number, wider.number);
+    cmgi_rows_free(ctx, &x->theirs);
+    CMGI_FREE(ctx, seen.number, x->around.number, wider.number);
     return status;
 }
 
@@ -314,8 +279,8 @@ static cmg_status place(const cmgi_frame *frame, const cmg_csr *factor, cmgi_use
                         const cmg_matrix_options *options, cmg_matrix **M)
 {
     const extended *x = frame->user;
-    cmg_context *ctx = x->parts->ctx;
-    const cmgi_owners *space = &x->level->space;
+    cmg_context *ctx = x->ctx;
+    const cmgi_owners *space = x->stretches->rows;
     cmgi_own_rows own = {0};
     cmgi_stretches S = {.A = &own, .rows = space, .cols = space};
     cmgi_csr D = {0};
@@ -350,12 +315,12 @@ static cmg_status build(const cmgi_parts *parts, int l, const cmg_matrix *matrix
                         const cmgi_smoother_options *options, cmgi_smoother *s)
 {
     cmg_context *ctx = parts->ctx;
-    extended x = {.parts = parts, .level = &parts->level[l], .stretches = stretches_of(parts, l)};
+    extended x = {.ctx = ctx, .stretches = stretches_of(&parts->level[l])};
     int rings = 0;
     cmg_status status = CMG_OK;
     CMGI_TRY(rings_of(ctx, options->name, &rings));
     CMGI_TRY_GOTO(done, extend(&x, rings));
-    const cmgi_owners *space = &x.level->space;
+    const cmgi_owners *space = x.stretches->rows;
     const cmgi_frame frame = {.first = x.before,
                               .rows = space->rows,
                               .total = space->total,
@@ -387,6 +352,6 @@ cmg_status cmgi_parts_smoother(const cmgi_divided *levels, int l, const cmg_matr
         cmgi_smoother_clear(parts->ctx, s);
         *s = made;
     }
-    cmgi_stretches_free(parts->ctx, &parts->stretches[l]);
+    cmgi_stretches_free(parts->ctx, stretches_of(&parts->level[l]));
     return status;
 }

@@ -153,22 +153,19 @@ static const cmgi_format ranks_format = {.id = CMG_FORMAT_AUTO,
                                          .talk = &talk_functions,
                                          .destroy = destroy};
 
-/* The longest stretch of rows without a column of another rank, `inner` by own rows. */
-static void find_inner(cmgi_stretches *S, const bool *inner)
+/* The longest stretch of rows without a column of another rank, `outer` by own rows. */
+static void find_inner(cmgi_stretches *S, const bool *outer)
 {
     const cmg_size rows = S->A->rows;
     cmg_size first = 0;
     cmg_size begin = 0;
     cmg_size end = 0;
-    for (cmg_size i = 0; i <= rows; ++i) {
-        if (i < rows && inner[cmgi_owners_entry(S->rows, i)]) {
-            continue;
-        }
-        if (i - first > end - begin) {
+    for (cmg_size i = 0; i < rows; ++i) {
+        first = outer[cmgi_owners_entry(S->rows, i)] ? i + 1 : first;
+        if (i + 1 - first > end - begin) {
             begin = first;
-            end = i;
+            end = i + 1;
         }
-        first = i + 1;
     }
     S->begin = (begin + CUT - 1) / CUT * CUT;
     S->end = end == rows ? end : end / CUT * CUT;
@@ -185,12 +182,8 @@ static cmg_index own_column(const cmgi_owners *cols, cmg_size number)
     return cols->position != NULL ? cols->position[i] : (cmg_index)i;
 }
 
-/* Outer rows whose own entries come first among those that go with the halo. */
-static cmg_size leading(const cmgi_stretches *S)
-{
-    return S->rows == S->cols ? S->A->rows - (S->end - S->begin) : 0;
-}
-
+/* Whether it is the own entry of an outer row, which come first among those that go with the halo.
+ */
 static bool leads(const cmgi_stretches *S, cmg_size position)
 {
     return S->rows == S->cols && (position < S->begin || position >= S->end);
@@ -199,22 +192,19 @@ static bool leads(const cmgi_stretches *S, cmg_size position)
 /* Column of an outer row: the place of an own position among near ones, or behind these. */
 static cmg_index outer_column(const cmgi_stretches *S, cmg_size number)
 {
-    const cmg_size own = leading(S);
+    const cmg_size inner = S->end - S->begin;
+    const cmg_size own = S->rows == S->cols ? S->A->rows - inner : 0;
     const cmgi_numbers others = {S->near.count - own, S->near.number + own};
     const cmg_size halo = cmgi_numbers_find(&S->halo, number);
     if (halo >= 0) {
         return (cmg_index)(S->near.count + halo);
     }
     const cmg_size at = own_column(S->cols, number);
-    return (cmg_index)(!leads(S, at)   ? own + cmgi_numbers_find(&others, at)
-                       : at < S->begin ? at
-                                       : at - (S->end - S->begin));
+    const cmg_size before = leads(S, at) ? (at < S->begin ? at : at - inner) : own;
+    return (cmg_index)(before + (leads(S, at) ? 0 : cmgi_numbers_find(&others, at)));
 }
 
-/*
- * Rows first .. last as CSR. Their values stay where they are unless rows are in another order, or
- * columns do not ascend.
- */
+/* Rows first .. last as CSR; values stay where they are unless rows or columns change places. */
 static cmg_status cut_rows(cmg_context *ctx, int k, cmg_size first, cmg_size last,
                            cmgi_stretches *S)
 {
@@ -232,9 +222,7 @@ static cmg_status cut_rows(cmg_context *ctx, int k, cmg_size first, cmg_size las
         csr->indptr[i + 1] = csr->indptr[i] + A->indptr[from + 1] - A->indptr[from];
     }
     CMGI_TRY(cmgi_alloc(ctx, csr->indptr[rows], sizeof *csr->indices, &csr->indices));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
-    reduction(|                                                                                    \
-              : moved) if (rows > 4096)
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : moved)
     for (cmg_size i = 0; i < rows; ++i) {
         const cmg_size *numbers = A->indices + A->indptr[cmgi_owners_entry(S->rows, first + i)];
         const cmg_size length = csr->indptr[i + 1] - csr->indptr[i];
@@ -243,7 +231,7 @@ static cmg_status cut_rows(cmg_context *ctx, int k, cmg_size first, cmg_size las
             columns[e] = inner ? own_column(S->cols, numbers[e]) : outer_column(S, numbers[e]);
         }
         for (cmg_size e = 1; e < length; ++e) {
-            moved |= columns[e - 1] > columns[e];
+            moved = columns[e - 1] > columns[e] ? 1 : moved;
         }
     }
     S->lent[k] = moved == 0;
@@ -307,12 +295,13 @@ cmg_status cmgi_stretches_find(cmg_context *ctx, cmgi_stretches *S)
     }
     S->end = A->rows;
     if (!cols->whole && cols->rows < cols->total) {
-        if (S->inner == NULL) {
-            CMGI_TRY(cmgi_rows_inner(ctx, A, cols->first, last, &made));
+        if (S->outer == NULL) {
+            CMGI_TRY(cmgi_alloc_zero(ctx, A->rows, sizeof *made, &made));
+            cmgi_rows_mark_outer(ctx, A, cols->first, last, made);
         }
-        const bool *inner = made != NULL ? made : S->inner;
-        find_inner(S, inner);
-        CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, A, cols->first, last, inner, &S->halo));
+        const bool *outer = made != NULL ? made : S->outer;
+        find_inner(S, outer);
+        CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, A, cols->first, last, outer, &S->halo));
         CMGI_TRY_GOTO(done, find_near(ctx, S));
     }
     const cmg_size from[CMGI_STRETCHES] = {0, S->end, S->begin};
@@ -355,24 +344,6 @@ static cmg_status make_exchange(cmg_context *ctx, const cmgi_stretches *S, cmg_p
     return CMG_OK;
 }
 
-static cmg_status make_parts(cmg_context *ctx, const cmgi_stretches *S, cmgi_use use,
-                             const cmg_matrix_options *options, cmgi_ranks_matrix *M)
-{
-    const bool square = S->rows == S->cols;
-    M->begin = S->begin;
-    M->end = S->end;
-    for (int k = 0; k < CMGI_STRETCHES; ++k) {
-        /* outer rows' own columns are where the rows are, but for the inner ones between them */
-        const cmgi_matrix_source from = {.csr = &S->csr[k].view,
-                                         .leading = square,
-                                         .lead = square && k != CMGI_BEFORE ? S->begin : 0};
-        const cmgi_use as = square && use == CMGI_USE_A ? CMGI_USE_ROWS : use;
-        CMGI_TRY(from.csr->indptr != NULL ? cmgi_matrix_create(ctx, &from, as, options, &M->part[k])
-                                          : CMG_OK);
-    }
-    return CMG_OK;
-}
-
 /* Sums of x . y beside products, where all parts have them: for that x begins at the first row's
  * own entry. */
 static cmg_status make_dots(bool square, cmg_matrix *made)
@@ -392,8 +363,7 @@ static cmg_status make_dots(bool square, cmg_matrix *made)
 }
 
 /* What is known of the matrix as a whole. */
-static void describe(cmg_matrix *made, const cmgi_own_rows *A, const cmgi_owners *rows,
-                     const cmgi_owners *cols)
+static void describe(cmg_matrix *made, const cmgi_stretches *S)
 {
     const cmgi_ranks_matrix *M = made->data;
     const cmg_matrix *like = M->part[CMGI_INNER];
@@ -405,9 +375,9 @@ static void describe(cmg_matrix *made, const cmgi_own_rows *A, const cmgi_owners
         made->options = like->options;
         made->options.precision = precision;
     }
-    made->rows = cmgi_owners_length(rows);
-    made->cols = cmgi_owners_length(cols);
-    made->nnz = A->indptr[A->rows];
+    made->rows = cmgi_owners_length(S->rows);
+    made->cols = cmgi_owners_length(S->cols);
+    made->nnz = S->A->indptr[S->A->rows];
     for (int k = 0; k < CMGI_STRETCHES; ++k) {
         made->stored += M->part[k] != NULL ? M->part[k]->stored : 0;
         made->bytes += M->part[k] != NULL ? M->part[k]->bytes : 0;
@@ -417,6 +387,8 @@ static void describe(cmg_matrix *made, const cmgi_own_rows *A, const cmgi_owners
 cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, cmgi_stretches *S, cmgi_use use,
                                     const cmg_matrix_options *options, cmg_matrix **M)
 {
+    const bool square = S->rows == S->cols;
+    const cmgi_use as = square && use == CMGI_USE_A ? CMGI_USE_ROWS : use;
     cmgi_ranks_matrix *parts = NULL;
     cmg_matrix *made = NULL;
     cmg_status status = CMG_OK;
@@ -431,14 +403,24 @@ cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, cmgi_stretches *S, cmgi_us
     if (!S->cols->whole) {
         CMGI_TRY_GOTO(done, make_exchange(ctx, S, options->precision, parts));
     }
-    CMGI_TRY_GOTO(done, make_parts(ctx, S, use, options, parts));
+    parts->begin = S->begin;
+    parts->end = S->end;
+    for (int k = 0; k < CMGI_STRETCHES; ++k) {
+        /* outer rows' own columns are where the rows are, but for the inner ones between them */
+        const cmgi_matrix_source from = {.csr = &S->csr[k].view,
+                                         .leading = square,
+                                         .lead = square && k != CMGI_BEFORE ? S->begin : 0};
+        CMGI_TRY_GOTO(done, from.csr->indptr != NULL
+                                ? cmgi_matrix_create(ctx, &from, as, options, &parts->part[k])
+                                : CMG_OK);
+    }
     if (S->rows->whole && cmgi_ranks(ctx) > 1) {
         CMGI_TRY_GOTO(done, cmgi_gathering_create(ctx, S->rows->part,
                                                   cmgi_precision_bytes(options->precision),
                                                   &parts->gathering));
     }
-    describe(made, S->A, S->rows, S->cols);
-    CMGI_TRY_GOTO(done, make_dots(S->rows == S->cols, made));
+    describe(made, S);
+    CMGI_TRY_GOTO(done, make_dots(square, made));
     *M = made;
     made = NULL;
 done:

@@ -47,19 +47,17 @@ enum { CMGI_BEFORE, CMGI_BEHIND, CMGI_SIDES, CMGI_INNER = CMGI_SIDES, CMGI_STRET
 
 /* The rows of a matrix as its product takes them. */
 typedef struct cmgi_stretches {
-    const cmgi_own_rows *A; /* in the numbering of the hierarchy, with these ... */
+    const cmgi_own_rows *A; /* in the numbering of the hierarchy */
     const cmgi_owners *rows;
     const cmgi_owners *cols;
-    const bool
-        *inner;     /* ... and flags of those without a column of another rank, NULL = not known */
-    bool found;     /* what follows */
-    cmg_size begin; /* rows from here on ... */
-    cmg_size end;   /* ... to here have no column of another rank */
-    cmgi_numbers halo; /* columns of other ranks */
-    cmgi_numbers near; /* positions of own entries that outer rows read, their own first in order */
-    cmgi_csr
-        csr[CMGI_STRETCHES];   /* columns are positions in a vector, of outer rows in near, halo */
-    bool lent[CMGI_STRETCHES]; /* the values are those of A, in its order */
+    const bool *outer;            /* rows with a column of another rank; NULL = not known */
+    bool found;                   /* what follows */
+    cmg_size begin;               /* rows from here on ... */
+    cmg_size end;                 /* ... to here have no column of another rank */
+    cmgi_numbers halo;            /* columns of other ranks */
+    cmgi_numbers near;            /* positions of own entries that outer rows read */
+    cmgi_csr csr[CMGI_STRETCHES]; /* columns are positions, of outer rows in near and halo */
+    bool lent[CMGI_STRETCHES];    /* values are those of A, in its order */
 } cmgi_stretches;
 
 /* Finds them once. */

@@ -13,16 +13,14 @@ typedef struct candidates {
     int count;
     bool given; /* by the caller, as vectors of the hierarchy */
     double tolerance;
-    double *V; /* by rows */
-    double *size;
+    double least[CMGI_NULL_VECTORS]; /* that entries count for rounding */
+    double *V;                       /* by rows */
 } candidates;
 
 static cmg_status open_candidates(const cmgi_parts *parts, int count, candidates *c)
 {
     c->count = count < CMGI_NULL_VECTORS ? count : CMGI_NULL_VECTORS;
-    const cmg_size n = parts->level[0].A.rows * c->count;
-    CMGI_TRY(cmgi_alloc_zero(parts->ctx, n, sizeof *c->V, &c->V));
-    return cmgi_alloc_zero(parts->ctx, n, sizeof *c->size, &c->size);
+    return cmgi_alloc_zero(parts->ctx, parts->level[0].A.rows * c->count, sizeof *c->V, &c->V);
 }
 
 /* Over the ranks, of any number of values. */
@@ -38,14 +36,13 @@ static cmg_status largest_of(cmg_context *ctx, double *values, int count)
 static cmg_status may_have_one(const cmgi_parts *parts, int block, bool *may)
 {
     const cmgi_own_rows *A = &parts->level[0].A;
+    cmg_context *ctx = parts->ctx;
     double dead[CMGI_NULL_VECTORS] = {0};
     *may = block > CMGI_NULL_VECTORS;
     if (*may) {
         return CMG_OK;
     }
-#pragma omp parallel for num_threads(parts->ctx->threads) schedule(static)                         \
-    reduction(max                                                                                  \
-              : dead[:block])
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : dead[:block])
     for (cmg_size i = 0; i < A->rows; ++i) {
         double sum[CMGI_NULL_VECTORS] = {0};
         double size = 0;
@@ -61,7 +58,7 @@ static cmg_status may_have_one(const cmgi_parts *parts, int block, bool *may)
             dead[c] = fabs(sum[c]) <= CMGI_NULL_ROUNDING * size ? dead[c] : 1;
         }
     }
-    CMGI_TRY(largest_of(parts->ctx, dead, block));
+    CMGI_TRY(largest_of(ctx, dead, block));
     for (int c = 0; c < block; ++c) {
         *may = *may || dead[c] == 0;
     }
@@ -129,18 +126,13 @@ static cmg_status size_up(const cmgi_parts *parts, double coordinates, int rotat
                           candidates *c)
 {
     const cmg_size n = parts->level[0].A.rows * c->count;
-    double largest[CMGI_NULL_VECTORS] = {0};
     for (cmg_size k = 0; k < n && !exact; ++k) {
-        largest[k % c->count] = fmax(largest[k % c->count], fabs(c->V[k]));
+        c->least[k % c->count] = fmax(c->least[k % c->count], fabs(c->V[k]));
     }
     for (int j = c->count - rotations; j < c->count; ++j) {
-        largest[j] = fmax(largest[j], coordinates);
+        c->least[j] = fmax(c->least[j], coordinates);
     }
-    CMGI_TRY(largest_of(parts->ctx, largest, c->count));
-    for (cmg_size k = 0; k < n; ++k) {
-        c->size[k] = fmax(largest[k % c->count], fabs(c->V[k]));
-    }
-    return CMG_OK;
+    return largest_of(parts->ctx, c->least, c->count);
 }
 
 static cmg_status make_candidates(const cmgi_parts *parts, const cmg_hierarchy *h, int block,
@@ -181,15 +173,12 @@ static cmg_status test(const cmgi_parts *parts, const cmgi_own_rows *A, const ca
     cmg_context *ctx = parts->ctx;
     const cmg_size *part = parts->level[0].space.part;
     const size_t bytes = (size_t)c->count * sizeof(double);
-    const double tolerance = c->tolerance;
     const int count = c->count;
     cmgi_numbers columns = {0};
     double *V = NULL;
-    double *most = NULL;
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, A, 0, 0, NULL, &columns));
     CMGI_TRY_GOTO(done, cmgi_entries_fetch(ctx, c->V, bytes, part, &columns, &V));
-    CMGI_TRY_GOTO(done, cmgi_entries_fetch(ctx, c->size, bytes, part, &columns, &most));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : regular[:count])
     for (cmg_size i = 0; i < A->rows; ++i) {
         double image[CMGI_NULL_VECTORS] = {0};
@@ -198,16 +187,16 @@ static cmg_status test(const cmgi_parts *parts, const cmgi_own_rows *A, const ca
             const cmg_size at = cmgi_numbers_find(&columns, A->indices[k]) * count;
             for (int j = 0; j < count; ++j) {
                 image[j] += A->values[k] * V[at + j];
-                size[j] += fabs(A->values[k]) * most[at + j];
+                size[j] += fabs(A->values[k]) * fmax(c->least[j], fabs(V[at + j]));
             }
         }
         for (int j = 0; j < count; ++j) {
-            regular[j] = fabs(image[j]) <= tolerance * size[j] ? regular[j] : 1;
+            regular[j] = fabs(image[j]) <= c->tolerance * size[j] ? regular[j] : 1;
         }
     }
     CMGI_TRY_GOTO(done, largest_of(ctx, regular, count));
 done:
-    CMGI_FREE(ctx, columns.number, V, most);
+    CMGI_FREE(ctx, columns.number, V);
     return status;
 }
 
@@ -269,7 +258,7 @@ cmg_status cmgi_parts_null_space(const cmgi_divided *levels, const cmg_hierarchy
     CMGI_TRY_GOTO(done, make_candidates(parts, h, block, *exact, &c));
     CMGI_TRY_GOTO(done, choose(parts, &c, *exact, space));
 done:
-    CMGI_FREE(ctx, c.V, c.size);
+    cmgi_free(ctx, c.V);
     if (status != CMG_OK || space->count == 0) {
         cmgi_null_space_free(ctx, space);
     }

@@ -83,8 +83,8 @@ static cmg_status form(cmgi_parts *parts, const cmgi_own_level *given, int l)
     CMGI_TRY_GOTO(done, make_transfer(parts, given, l, flags));
     CMGI_TRY_GOTO(done, cmgi_rows_multiply(ctx, &fine->A, &fine->P, fine->space.part, &AP));
     CMGI_TRY_GOTO(done, cmgi_rows_multiply(ctx, &fine->R, &AP, fine->space.part, &coarse->A));
-    cmgi_free(ctx, coarse->inner);
-    coarse->inner = NULL;
+    cmgi_free(ctx, coarse->outer);
+    coarse->outer = NULL;
     CMGI_TRY_GOTO(done, fill_rows(ctx, &coarse->A));
     parts->mg.first_formed = parts->mg.formed++ == 0 ? l + 1 : parts->mg.first_formed;
 done:
@@ -327,8 +327,6 @@ cmg_status cmgi_parts_create(cmg_hierarchy *h, const cmgi_divided_options *optio
     made->ctx = ctx;
     made->levels = h->levels;
     made->mg.completion.worst = 1;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, CMGI_HIERARCHY_LEVELS, sizeof *made->stretches,
-                                        &made->stretches));
     CMGI_TRY_GOTO(done, cmgi_layout_read(h, made));
     CMGI_TRY_GOTO(done, prepare(made, h, options));
     *levels = &made->mg;
@@ -348,16 +346,14 @@ void cmgi_parts_destroy(cmgi_divided **levels)
     cmg_context *ctx = p->ctx;
     for (int l = 0; l <= CMGI_HIERARCHY_LEVELS; ++l) {
         cmgi_part_level *level = &p->level[l];
+        cmgi_stretches_free(ctx, &level->stretches);
         cmgi_rows_free(ctx, &level->A);
         cmgi_rows_free(ctx, &level->P);
         cmgi_rows_free(ctx, &level->R);
         CMGI_FREE(ctx, level->space.perm, level->space.part, level->space.position,
-                  level->dirichlet, level->inner);
+                  level->dirichlet, level->outer);
     }
-    for (int l = 0; p->stretches != NULL && l < CMGI_HIERARCHY_LEVELS; ++l) {
-        cmgi_stretches_free(ctx, &p->stretches[l]);
-    }
-    CMGI_FREE(ctx, p->stretches, p->whole_dirichlet);
+    cmgi_free(ctx, p->whole_dirichlet);
     cmg_hierarchy_destroy(&p->mg.h);
     cmg_hierarchy_destroy(&p->mg.completion.h);
     cmg_hierarchy_destroy(&p->given);

@@ -13,9 +13,10 @@ typedef struct cmgi_part_level {
     cmgi_own_rows A;
     cmgi_own_rows P; /* without what Dirichlet rows forbid */
     cmgi_own_rows R;
-    bool *inner;             /* rows of A without a column of another rank; NULL = not known yet */
-    bool *dirichlet;         /* of own rows; NULL = none on any rank */
-    cmg_size dirichlet_rows; /* over all ranks */
+    bool *outer;              /* rows of A with a column of another rank; NULL = not known yet */
+    cmgi_stretches stretches; /* of A, while they are used */
+    bool *dirichlet;          /* of own rows; NULL = none on any rank */
+    cmg_size dirichlet_rows;  /* over all ranks */
 } cmgi_part_level;
 
 typedef struct cmgi_parts {
@@ -24,9 +25,8 @@ typedef struct cmgi_parts {
     int levels;                                       /* given */
     cmgi_part_level level[CMGI_HIERARCHY_LEVELS + 1]; /* those divided, and of the first whole one
                                                      the space and the Dirichlet rows */
-    cmgi_stretches *stretches; /* of A, from when it is made until its smoother is */
-    bool *whole_dirichlet;     /* Dirichlet rows of the first whole level, NULL = none */
-    cmg_hierarchy *given;      /* whole levels as they were given, whose arrays mg.h borrows */
+    bool *whole_dirichlet; /* Dirichlet rows of the first whole level, NULL = none */
+    cmg_hierarchy *given;  /* whole levels as they were given, whose arrays mg.h borrows */
 } cmgi_parts;
 
 static inline const cmgi_parts *cmgi_parts_of(const cmgi_divided *levels)

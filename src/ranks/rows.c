@@ -13,8 +13,8 @@ static int owner_of(const cmg_size *part, int ranks, cmg_size row)
     return (int)cmgi_search_size(part + 1, 0, ranks - 1, row + 1);
 }
 
-void cmgi_rows_inside(const cmg_context *ctx, const cmgi_own_rows *A, cmg_size first, cmg_size last,
-                      bool *inner)
+void cmgi_rows_mark_outer(const cmg_context *ctx, const cmgi_own_rows *A, cmg_size first,
+                          cmg_size last, bool *outer)
 {
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > 4096)
     for (cmg_size i = 0; i < A->rows; ++i) {
@@ -22,48 +22,36 @@ void cmgi_rows_inside(const cmg_context *ctx, const cmgi_own_rows *A, cmg_size f
         while (k < A->indptr[i + 1] && A->indices[k] >= first && A->indices[k] < last) {
             ++k;
         }
-        inner[i] = inner[i] && k == A->indptr[i + 1];
+        outer[i] = outer[i] || k < A->indptr[i + 1];
     }
     (void)ctx;
 }
 
-cmg_status cmgi_rows_inner(cmg_context *ctx, const cmgi_own_rows *A, cmg_size first, cmg_size last,
-                           bool **inner)
-{
-    CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof **inner, inner));
-    memset(*inner, true, (size_t)A->rows * sizeof **inner);
-    cmgi_rows_inside(ctx, A, first, last, *inner);
-    return CMG_OK;
-}
-
 cmg_status cmgi_rows_columns(cmg_context *ctx, const cmgi_own_rows *A, cmg_size first,
-                             cmg_size last, const bool *inner, cmgi_numbers *columns)
+                             cmg_size last, const bool *outer, cmgi_numbers *columns)
 {
-    cmg_size least = INT64_MAX;
+    cmg_size down = -INT64_MAX; /* minus the least */
     cmg_size most = -1;
     cmg_size count = 0;
-    bool *occurs = NULL; /* each number from `least` to `most` */
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(min                  \
-                                                                              : least)             \
-    reduction(max                                                                                  \
-              : most) if (A->rows > 4096)
+    bool *occurs = NULL; /* each number from the least to the most */
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : down, most)
     for (cmg_size i = 0; i < A->rows; ++i) {
-        const cmg_size end = A->indptr[inner != NULL && inner[i] ? i : i + 1];
+        const cmg_size end = A->indptr[outer == NULL || outer[i] ? i + 1 : i];
         for (cmg_size k = A->indptr[i]; k < end; ++k) {
             const bool outside = A->indices[k] < first || A->indices[k] >= last;
-            least = outside && A->indices[k] < least ? A->indices[k] : least;
+            down = outside && -A->indices[k] > down ? -A->indices[k] : down;
             most = outside && A->indices[k] > most ? A->indices[k] : most;
         }
     }
-    const cmg_size range = most < 0 ? 0 : most - least + 1;
+    const cmg_size range = most < 0 ? 0 : most + down + 1;
     CMGI_TRY(cmgi_alloc_zero(ctx, range, sizeof *occurs, &occurs));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > 4096)
     for (cmg_size i = 0; i < (range > 0 ? A->rows : 0); ++i) {
-        const cmg_size end = A->indptr[inner != NULL && inner[i] ? i : i + 1];
+        const cmg_size end = A->indptr[outer == NULL || outer[i] ? i + 1 : i];
         for (cmg_size k = A->indptr[i]; k < end; ++k) {
             if (A->indices[k] < first || A->indices[k] >= last) {
 #pragma omp atomic write
-                occurs[A->indices[k] - least] = true;
+                occurs[A->indices[k] + down] = true;
             }
         }
     }
@@ -74,7 +62,7 @@ cmg_status cmgi_rows_columns(cmg_context *ctx, const cmgi_own_rows *A, cmg_size 
     columns->count = status == CMG_OK ? count : 0;
     count = 0;
     for (cmg_size j = 0; count < columns->count; ++j) {
-        columns->number[count] = least + j;
+        columns->number[count] = j - down;
         count += occurs[j];
     }
     cmgi_free(ctx, occurs);
@@ -87,19 +75,17 @@ cmg_size cmgi_numbers_find(const cmgi_numbers *numbers, cmg_size number)
     return low < numbers->count && numbers->number[low] == number ? low : -1;
 }
 
-/* The same matrix with columns that are positions in `columns`, which has them all. */
+/* Positions of A's columns in `columns`, which has them all. */
 static cmg_status place(cmg_context *ctx, const cmgi_own_rows *A, const cmgi_numbers *columns,
-                        cmgi_csr *local)
+                        cmg_index **places)
 {
     const cmg_size nnz = A->indptr[A->rows];
     CMGI_CHECK(ctx, columns->count <= INT32_MAX, CMG_ERR_MEMORY,
                "%lld columns on one rank do not fit 32 bits", (long long)columns->count);
-    CMGI_TRY(cmgi_csr_alloc(ctx, A->rows, columns->count, nnz, local));
-    memcpy(local->indptr, A->indptr, (size_t)(A->rows + 1) * sizeof *A->indptr);
+    CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof **places, places));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (nnz > 100000)
     for (cmg_size k = 0; k < nnz; ++k) {
-        local->indices[k] = (cmg_index)cmgi_numbers_find(columns, A->indices[k]);
-        local->values[k] = A->values[k];
+        (*places)[k] = (cmg_index)cmgi_numbers_find(columns, A->indices[k]);
     }
     return CMG_OK;
 }
@@ -198,7 +184,6 @@ cmg_status cmgi_rows_gather(cmg_context *ctx, const cmgi_own_rows *A, const cmg_
     const cmg_size own = A->indptr[A->rows];
     cmg_size *at = NULL;
     cmg_size *columns = NULL;
-    cmg_size *length = NULL;
     cmg_status status = CMG_OK;
     CMGI_CHECK(ctx, cols <= INT32_MAX, CMG_ERR_MEMORY,
                "a level of %lld columns is too large for one rank", (long long)cols);
@@ -207,22 +192,23 @@ cmg_status cmgi_rows_gather(cmg_context *ctx, const cmgi_own_rows *A, const cmg_
     at[0] = 0;
     cmgi_add_up(at, ranks);
     CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, part[ranks], cols, at[ranks], whole));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *length, &length));
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        length[i] = A->indptr[i + 1] - A->indptr[i];
-    }
     CMGI_TRY_GOTO(done,
-                  cmgi_group_gather_parts(ctx, length, part, sizeof *length, whole->indptr + 1));
-    cmgi_add_up(whole->indptr, whole->rows);
+                  cmgi_group_gather_parts(ctx, A->indptr + 1, part, sizeof *at, whole->indptr + 1));
+    for (int r = 1; r < ranks; ++r) {
+        for (cmg_size i = part[r]; i < part[r + 1]; ++i) {
+            whole->indptr[i + 1] += at[r];
+        }
+    }
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, at[ranks], sizeof *columns, &columns));
     CMGI_TRY_GOTO(done, cmgi_group_gather_parts(ctx, A->indices, at, sizeof *columns, columns));
     CMGI_TRY_GOTO(
         done, cmgi_group_gather_parts(ctx, A->values, at, sizeof *whole->values, whole->values));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (at[ranks] > 4096)
     for (cmg_size k = 0; k < at[ranks]; ++k) {
         whole->indices[k] = (cmg_index)columns[k];
     }
 done:
-    CMGI_FREE(ctx, at, columns, length);
+    CMGI_FREE(ctx, at, columns);
     return status;
 }
 
@@ -234,13 +220,14 @@ static cmg_status list_others(cmg_context *ctx, const cmgi_own_rows *A, const cm
     const int ranks = cmgi_ranks(ctx);
     const int me = cmgi_rank(ctx);
     entry *out = NULL;
-    bool *inner = NULL;
+    bool *outer = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_rows_inner(ctx, A, part[me], part[me + 1], &inner));
+    CMGI_TRY(cmgi_alloc_zero(ctx, A->rows, sizeof *outer, &outer));
+    cmgi_rows_mark_outer(ctx, A, part[me], part[me + 1], outer);
     memset(at, 0, ((size_t)ranks + 1) * sizeof *at);
     for (int pass = 0; pass < 2; ++pass) { /* counts, then lists: at[r + 1] moves on to its end */
         for (cmg_size i = 0; i < A->rows; ++i) {
-            for (cmg_size k = A->indptr[i]; !inner[i] && k < A->indptr[i + 1]; ++k) {
+            for (cmg_size k = A->indptr[i]; outer[i] && k < A->indptr[i + 1]; ++k) {
                 const int r = owner_of(part, ranks, A->indices[k]);
                 if (r != me && pass > 0) {
                     out[at[r + 1]] = (entry){A->first + i, A->indices[k], A->values[k]};
@@ -256,7 +243,7 @@ static cmg_status list_others(cmg_context *ctx, const cmgi_own_rows *A, const cm
     }
     *list = out;
 done:
-    cmgi_free(ctx, inner);
+    cmgi_free(ctx, outer);
     return status;
 }
 
@@ -282,13 +269,23 @@ static cmg_size own_columns(const void *user, cmg_size i, cmg_index *columns, do
     cmg_size length = 0;
     for (cmg_size k = 0; k < count; ++k) {
         const cmg_size j = numbers[k] - c->first;
-        if (j >= 0 && j < c->cols && columns != NULL) {
+        const bool here = j >= 0 && j < c->cols;
+        if (here && columns != NULL) {
             columns[length] = (cmg_index)j;
             values[length] = from[k];
         }
-        length += j >= 0 && j < c->cols;
+        length += here;
     }
     return length;
+}
+
+/* Rows of a CSR, whose offsets and values are taken; columns are still to be set. */
+static cmg_status take_csr(cmg_context *ctx, cmgi_csr *from, cmg_size first, cmgi_own_rows *to)
+{
+    *to = (cmgi_own_rows){first, from->rows, from->indptr, NULL, from->values, false};
+    from->indptr = NULL;
+    from->values = NULL;
+    return cmgi_alloc(ctx, to->indptr[to->rows], sizeof *to->indices, &to->indices);
 }
 
 cmg_status cmgi_rows_transpose(cmg_context *ctx, const cmgi_own_rows *A, const cmg_size *col_part,
@@ -313,10 +310,7 @@ cmg_status cmgi_rows_transpose(cmg_context *ctx, const cmgi_own_rows *A, const c
                     "%lld columns on one rank do not fit 32 bits", (long long)rows);
     CMGI_TRY_GOTO(done, cmgi_csr_by_rows(ctx, rows, cols, own_columns, &c, &own));
     CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &own.view, &transposed));
-    *T = (cmgi_own_rows){col_part[me], cols, transposed.indptr, NULL, transposed.values, false};
-    transposed.indptr = NULL;
-    transposed.values = NULL;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, T->indptr[cols], sizeof *T->indices, &T->indices));
+    CMGI_TRY_GOTO(done, take_csr(ctx, &transposed, col_part[me], T));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (cols > 4096)
     for (cmg_size k = 0; k < T->indptr[cols]; ++k) {
         const cmg_size row = transposed.indices[k] - c.before;
@@ -337,28 +331,25 @@ cmg_status cmgi_rows_multiply(cmg_context *ctx, const cmgi_own_rows *A, const cm
     cmgi_numbers inner = {0};
     cmgi_numbers outer = {0};
     cmgi_own_rows fetched = {0};
-    cmgi_csr left = {0};
-    cmgi_csr right = {0};
+    cmg_index *places[2] = {NULL, NULL};
     cmgi_csr product = {0};
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, A, 0, 0, NULL, &inner));
     CMGI_TRY_GOTO(done, cmgi_rows_fetch(ctx, B, part, &inner, &fetched));
     CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, &fetched, 0, 0, NULL, &outer));
-    CMGI_TRY_GOTO(done, place(ctx, A, &inner, &left));
-    CMGI_TRY_GOTO(done, place(ctx, &fetched, &outer, &right));
-    CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &left.view, &right.view, &product));
-    const cmg_size nnz = product.indptr[product.rows];
-    CMGI_TRY_GOTO(done, cmgi_rows_alloc(ctx, A->first, A->rows, nnz, C));
-    memcpy(C->indptr, product.indptr, (size_t)(A->rows + 1) * sizeof *C->indptr);
-    memcpy(C->values, product.values, (size_t)nnz * sizeof *C->values);
-    for (cmg_size k = 0; k < nnz; ++k) {
+    CMGI_TRY_GOTO(done, place(ctx, A, &inner, &places[0]));
+    CMGI_TRY_GOTO(done, place(ctx, &fetched, &outer, &places[1]));
+    const cmg_csr left = {A->rows, inner.count, A->indptr, places[0], A->values};
+    const cmg_csr right = {inner.count, outer.count, fetched.indptr, places[1], fetched.values};
+    CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &left, &right, &product));
+    CMGI_TRY_GOTO(done, take_csr(ctx, &product, A->first, C));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (C->rows > 4096)
+    for (cmg_size k = 0; k < C->indptr[C->rows]; ++k) {
         C->indices[k] = outer.number[product.indices[k]];
     }
 done:
-    cmgi_csr_free(ctx, &left);
-    cmgi_csr_free(ctx, &right);
     cmgi_csr_free(ctx, &product);
     cmgi_rows_free(ctx, &fetched);
-    CMGI_FREE(ctx, inner.number, outer.number);
+    CMGI_FREE(ctx, places[0], places[1], inner.number, outer.number);
     return status;
 }

@@ -8,12 +8,9 @@
 #include "ranks/group.h"
 #include "csr/own_rows.h"
 
-/* Clears the flags of rows that have a column outside of first .. last - 1. */
-void cmgi_rows_inside(const cmg_context *ctx, const cmgi_own_rows *A, cmg_size first, cmg_size last,
-                      bool *inner);
-/* The same flags as a new array. */
-cmg_status cmgi_rows_inner(cmg_context *ctx, const cmgi_own_rows *A, cmg_size first, cmg_size last,
-                           bool **inner);
+/* Sets the flags of rows that have a column outside of first .. last - 1. */
+void cmgi_rows_mark_outer(const cmg_context *ctx, const cmgi_own_rows *A, cmg_size first,
+                          cmg_size last, bool *outer);
 
 /* Sorted numbers without repetition. */
 typedef struct cmgi_numbers {
@@ -21,10 +18,10 @@ typedef struct cmgi_numbers {
     cmg_size *number;
 } cmgi_numbers;
 
-/* The columns that occur, those from `first` to below `last` left out; `inner` flags rows that have
- * no others, NULL = none is known. */
+/* The columns that occur, those from `first` to below `last` left out; `outer` flags rows that
+ * have others, NULL = all may. */
 cmg_status cmgi_rows_columns(cmg_context *ctx, const cmgi_own_rows *A, cmg_size first,
-                             cmg_size last, const bool *inner, cmgi_numbers *columns);
+                             cmg_size last, const bool *outer, cmgi_numbers *columns);
 /* Position of a number, or -1. */
 cmg_size cmgi_numbers_find(const cmgi_numbers *numbers, cmg_size number);
 /* How many of them come before each rank's: at[r] .. at[r + 1] - 1 are in block r. */
