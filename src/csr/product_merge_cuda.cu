@@ -1,5 +1,5 @@
 /*
- * C = A B where the rows of B ascend: a warp merges those that a row of A asks for, each lane with
+ * C = A B where the rows of B ascend: W lanes merge those that a row of A asks for, each lane with
  * the next column of one or several of them, and takes the least of all as long as there is one;
  * once to count, once more to write them, with their values where rows of A are short. Nothing is
  * looked for, the columns come in order, and the products of a column in that of A's row, as on the
@@ -13,7 +13,7 @@
 
 enum {
     MOST_LISTS = 8, /* rows of B a lane */
-    LEAST = 8       /* entries a row of A from which its warp pays */
+    LEAST = 4       /* entries a row of A from which lanes of its own pay */
 };
 
 static const cmg_index NO_COLUMN = INT32_MAX;
@@ -65,15 +65,37 @@ struct row_of_b {
     }
 };
 
-/* Adds the products of the lanes that have the column, in the order of A's row. */
-template <bool VALUES>
-static __device__ __forceinline__ void add_up(const row_of_b<VALUES> &row, cmg_index column,
-                                              double *sum)
+/* The least of W lanes. */
+template <int W>
+static __device__ __forceinline__ cmg_index least_of(cmg_index column)
 {
-    const double product = row.factor * row.value[0];
-    for (unsigned left = __ballot_sync(CMGI_ALL, row.head == column); left != 0; left &= left - 1) {
-        *sum += __shfl_sync(CMGI_ALL, product, __ffs((int)left) - 1);
+    if constexpr (W == CMGI_WARP) {
+        return (cmg_index)__reduce_min_sync(CMGI_ALL, (unsigned)column);
+    } else {
+#pragma unroll
+        for (int d = W / 2; d > 0; d /= 2) {
+            const cmg_index other = __shfl_xor_sync(CMGI_ALL, column, d);
+            column = other < column ? other : column;
+        }
+        return column;
     }
+}
+
+/* Adds the products of those of W lanes that have the column, in the order of A's row. */
+template <int W>
+static __device__ __forceinline__ double add_up(double product, bool has)
+{
+    const int group = (int)threadIdx.x % CMGI_WARP / W * W;
+    const unsigned all = __ballot_sync(CMGI_ALL, has);
+    unsigned left = W == CMGI_WARP ? all : all >> group & ((1U << W % CMGI_WARP) - 1);
+    double sum = 0;
+    while (W == CMGI_WARP ? left != 0 : __any_sync(CMGI_ALL, left != 0)) {
+        const double next =
+            __shfl_sync(CMGI_ALL, product, group + (left != 0 ? __ffs((int)left) - 1 : 0));
+        sum = left != 0 ? sum + next : sum;
+        left &= left - 1;
+    }
+    return sum;
 }
 
 template <bool VALUES>
@@ -87,27 +109,25 @@ static __device__ __forceinline__ void put(const merge_args &a, cmg_size at, cmg
 }
 
 /*
- * The columns of a row by a warp, or their number; and what belongs to them where a row of A has an
- * entry a lane: of more, so many have one column that tables, whose lanes have columns of their
+ * The columns of a row by W lanes, or their number; and what belongs to them where a row of A has
+ * an entry a lane: of more, so many have one column that tables, whose lanes have columns of their
  * own, are faster (4.0 M rows of P1, H200: A P 7.3 ms instead of 9.3, but R (A P) 7.1 instead
  * of 4.4).
  */
-template <int L, bool WRITE>
+template <int W, int L, bool WRITE>
 __global__ void __launch_bounds__(THREADS) merge_kernel(const merge_args a)
 {
     constexpr bool VALUES = WRITE && L == 1;
-    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / CMGI_WARP;
-    const int lane = (int)threadIdx.x % CMGI_WARP;
-    if (i >= a.A.rows) {
-        return;
-    }
-    const cmg_size end = a.A.indptr[i + 1];
-    const cmg_size first = a.A.indptr[i] + lane;
-    const cmg_size to = WRITE ? a.indptr[i] : 0;
+    const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / W;
+    const int lane = (int)threadIdx.x % W;
+    const bool real = i < a.A.rows;
+    const cmg_size end = real ? a.A.indptr[i + 1] : 0;
+    const cmg_size first = (real ? a.A.indptr[i] : 0) + lane;
+    const cmg_size to = WRITE && real ? a.indptr[i] : 0;
     row_of_b<VALUES> rows[L];
 #pragma unroll
     for (int l = 0; l < L; ++l) {
-        rows[l].open(a, first + l * CMGI_WARP, end);
+        rows[l].open(a, first + l * W, end);
     }
     int count = 0;
     cmg_index mine = NO_COLUMN;
@@ -118,51 +138,57 @@ __global__ void __launch_bounds__(THREADS) merge_kernel(const merge_args a)
         for (int l = 1; l < L; ++l) {
             least = rows[l].head < least ? rows[l].head : least;
         }
-        least = (cmg_index)__reduce_min_sync(CMGI_ALL, (unsigned)least);
-        if (least == NO_COLUMN) {
+        least = least_of<W>(least);
+        const bool more = least != NO_COLUMN;
+        if (W == CMGI_WARP ? !more : !__any_sync(CMGI_ALL, more)) {
             break;
         }
-        double all = 0;
+        const double all =
+            VALUES ? add_up<W>(rows[0].factor * rows[0].value[0], more && rows[0].head == least)
+                   : 0;
 #pragma unroll
         for (int l = 0; l < L; ++l) {
-            if (VALUES) {
-                add_up(rows[l], least, &all);
-            }
             rows[l].pass(a, least);
         }
-        mine = lane == count % CMGI_WARP ? least : mine;
-        sum = lane == count % CMGI_WARP ? all : sum;
-        ++count;
-        if (WRITE && count % CMGI_WARP == 0) {
-            put<VALUES>(a, to + count - CMGI_WARP + lane, mine, sum);
+        mine = more && lane == count % W ? least : mine;
+        sum = more && lane == count % W ? all : sum;
+        count += more;
+        if (WRITE && more && count % W == 0) {
+            put<VALUES>(a, to + count - W + lane, mine, sum);
         }
     }
     if (count == 0 && a.filled) {
         mine = (cmg_index)i;
+        sum = 0;
         count = 1;
     }
-    if (WRITE && lane < count % CMGI_WARP) {
-        put<VALUES>(a, to + count - count % CMGI_WARP + lane, mine, sum);
+    if (WRITE && real && lane < count % W) {
+        put<VALUES>(a, to + count - count % W + lane, mine, sum);
     }
-    if (!WRITE && lane == 0) {
+    if (!WRITE && real && lane == 0) {
         a.indptr[i] = count;
     }
 }
 
-template <bool WRITE>
-static cmg_status merge(cmg_context *ctx, const lengths *of, const merge_args &a)
+template <int W, int L, bool WRITE>
+static void launch_merge(const cmg_context *ctx, const merge_args &a)
 {
-    const cudaStream_t stream = cmgi_stream(ctx);
-    const unsigned grid = cmgi_grid(a.A.rows * CMGI_WARP, THREADS);
-    if (of->longest <= CMGI_WARP) {
-        merge_kernel<1, WRITE><<<grid, THREADS, 0, stream>>>(a);
-    } else if (of->longest <= 2 * CMGI_WARP) {
-        merge_kernel<2, WRITE><<<grid, THREADS, 0, stream>>>(a);
-    } else if (of->longest <= 4 * CMGI_WARP) {
-        merge_kernel<4, WRITE><<<grid, THREADS, 0, stream>>>(a);
-    } else {
-        merge_kernel<MOST_LISTS, WRITE><<<grid, THREADS, 0, stream>>>(a);
+    merge_kernel<W, L, WRITE>
+        <<<cmgi_grid(a.A.rows * W, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(a);
+}
+
+template <bool WRITE>
+static cmg_status merge(cmg_context *ctx, cmg_size longest, const merge_args &a)
+{
+    void (*const by[])(const cmg_context *, const merge_args &) = {
+        launch_merge<8, 1, WRITE>,         launch_merge<16, 1, WRITE>,
+        launch_merge<CMGI_WARP, 1, WRITE>, launch_merge<CMGI_WARP, 2, WRITE>,
+        launch_merge<CMGI_WARP, 4, WRITE>, launch_merge<CMGI_WARP, MOST_LISTS, WRITE>};
+    int way = 0;
+    for (cmg_size most = 8; most < longest; most *= 2) {
+        ++way;
     }
+    by[way](ctx, a);
     return CMGI_LAUNCHED(ctx);
 }
 
@@ -185,13 +211,13 @@ cmg_status cmgi_product_merge(cmg_context *ctx, const cmg_csr *A, const cmgi_res
     made.csr.cols = B->csr.cols;
     CMGI_TRY(cmgi_alloc_device(ctx, A->rows + 1, sizeof *a.indptr, &a.indptr));
     made.csr.indptr = a.indptr;
-    CMGI_TRY(merge<false>(ctx, &of, a));
+    CMGI_TRY(merge<false>(ctx, of.longest, a));
     CMGI_TRY(cmgi_product_open(ctx, &made, &a.columns));
     if (of.longest <= CMGI_WARP) {
         CMGI_TRY(cmgi_alloc_device(ctx, made.rows.nnz, sizeof *a.values, &a.values));
         made.csr.values = a.values;
     }
-    CMGI_TRY(merge<true>(ctx, &of, a));
+    CMGI_TRY(merge<true>(ctx, of.longest, a));
     *C = made;
     made = cmgi_resident{};
     return CMG_OK;
