@@ -69,7 +69,7 @@ FILES = {
     "blocks": ["h200-blocks-2026-11-22.jsonl"],
     "small-counts": ["iterations.jsonl"],
     "mutants": ["mutants-2026-11-22.jsonl", "mutants-2026-11-22-second.jsonl"],
-    "ranks": ["h200-ranks-2026-11-22.jsonl", "h200-ranks-2026-11-27.jsonl"],
+    "ranks": ["h200-ranks-2026-11-22.jsonl", "h200-ranks-2026-11-27.jsonl", "h200-ranks-2026-11-28.jsonl"],
     "peers-ranks": ["cpu-peers-ranks-2026-11-22.jsonl"],
     "predicted": ["predicted-2026-11-22.jsonl"],
 }
