@@ -75,6 +75,17 @@ TEST(products_have_the_bits_of_the_host)
     check_product(&two, 5000, 90, 6);
 }
 
+/* Rows of A as long as there are lanes that merge rows of B, and one more or less. */
+TEST(rows_are_merged_by_lanes)
+{
+    static const int widths[] = {3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 65, 128, 129, 256, 257};
+    for (size_t w = 0; w < sizeof widths / sizeof *widths; ++w) {
+        const suite_row a = {"merged", 70, 700, 0, widths[w]};
+        check_product(&a, 500, 6, (uint64_t)w);
+        check_product(&a, 40, 1, (uint64_t)w);
+    }
+}
+
 /* P with an empty column, for a row of R A P that is empty, and one of zeros. */
 static cmgi_csr prolongation(cmg_size n, cmg_size m)
 {
