@@ -28,23 +28,21 @@ cmg_status cmg_context_bandwidth(cmg_context *ctx, double *gb_per_second)
     CMGI_NOT_NULL(gb_per_second);
     double *x = NULL;
     double *y = NULL;
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &x, &y);
     const cmg_size length = cmgi_on_cuda(ctx) ? LENGTH_CUDA : LENGTH;
     if (ctx->bandwidth == 0) {
         double samples[SAMPLES];
         double warm_up = 0;
-        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, length, sizeof *x, &x));
-        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, length, sizeof *y, &y));
-        CMGI_TRY_GOTO(done, ctx->backend->fill(ctx, CMG_FP64, length, 1.25, x));
-        CMGI_TRY_GOTO(done, time_copies(ctx, length, x, y, 1, &warm_up));
+        CMGI_TRY(cmgi_alloc_device(ctx, length, sizeof *x, &x));
+        CMGI_TRY(cmgi_alloc_device(ctx, length, sizeof *y, &y));
+        CMGI_TRY(ctx->backend->fill(ctx, CMG_FP64, length, 1.25, x));
+        CMGI_TRY(time_copies(ctx, length, x, y, 1, &warm_up));
         for (int s = 0; s < SAMPLES; ++s) {
-            CMGI_TRY_GOTO(done, time_copies(ctx, length, x, y, COPIES, &samples[s]));
+            CMGI_TRY(time_copies(ctx, length, x, y, COPIES, &samples[s]));
         }
         qsort(samples, SAMPLES, sizeof samples[0], cmgi_ascending_double);
         ctx->bandwidth = 2.0 * (double)length * sizeof(double) / samples[SAMPLES / 2] * 1e-9;
     }
     *gb_per_second = ctx->bandwidth;
-done:
-    CMGI_FREE_DEVICE(ctx, x, y);
-    return status;
+    return CMG_OK;
 }

@@ -54,6 +54,7 @@ typedef struct header {
     size_t bytes; /* asked for */
     size_t room;  /* of the block or part, the header included */
     whole *of;    /* what it is a part of, NULL = a block by itself */
+    cmg_context *ctx;
 } header;
 
 static header header_of(const void *block)
@@ -97,8 +98,8 @@ static void split(cmg_context *ctx, char *block, size_t total)
     }
     if (rest >= LEAST && of != NULL) {
         ++of->parts;
-        write_header(block, (header){h.bytes, total, of});
-        write_header(block + total, (header){0, rest, of});
+        write_header(block, (header){h.bytes, total, of, ctx});
+        write_header(block + total, (header){0, rest, of, ctx});
         ASAN_POISON_MEMORY_REGION(block + total + HEADER, rest - HEADER);
         ctx->keep[ctx->kept++] = block + total;
     } else if (rest > 0) {
@@ -144,7 +145,7 @@ static bool join(cmg_context *ctx, char **block)
             ctx->keep[k] = ctx->keep[--ctx->kept];
             --h.of->parts;
             *block = other < *block ? other : *block;
-            write_header(*block, (header){0, h.room + o.room, h.of});
+            write_header(*block, (header){0, h.room + o.room, h.of, ctx});
             return true;
         }
     }
@@ -243,8 +244,8 @@ cmg_status cmgi_alloc(cmg_context *ctx, cmg_size count, size_t size, void *p)
         (void)madvise(block, total, MADV_HUGEPAGE);
     }
 #endif
-    const header before = fresh ? (header){bytes, total, NULL} : header_of(block);
-    write_header(block, (header){bytes, before.room, before.of});
+    const header before = fresh ? (header){bytes, total, NULL, ctx} : header_of(block);
+    write_header(block, (header){bytes, before.room, before.of, ctx});
     *(void **)p = block + HEADER;
     /* what rounding up has added is nobody's: the sanitizer is to say so */
     ASAN_POISON_MEMORY_REGION(block + HEADER + bytes, before.room - HEADER - bytes);
@@ -277,6 +278,19 @@ void cmgi_free(cmg_context *ctx, void *p)
     cmgi_context_release(ctx);
 }
 
+cmg_context *cmgi_owner(const void *p)
+{
+    return header_of((const char *)p - HEADER).ctx;
+}
+
+void cmgi_free_scoped(void *p)
+{
+    void *array = *(void **)p;
+    if (array != NULL) {
+        cmgi_free(cmgi_owner(array), array);
+    }
+}
+
 void cmgi_hold_memory(cmg_context *ctx, bool hold)
 {
     ctx->holds = hold;
@@ -305,6 +319,13 @@ void cmgi_free_device(cmg_context *ctx, void *p)
     } else if (p != NULL) {
         ctx->backend->free(ctx, p);
         cmgi_context_release(ctx);
+    }
+}
+
+void cmgi_free_all(const cmgi_freed *freed)
+{
+    for (int k = 0; k < 16 && freed->address[k] != NULL; ++k) {
+        cmgi_free_device(freed->ctx, *(void **)freed->address[k]);
     }
 }
 

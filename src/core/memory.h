@@ -14,6 +14,25 @@ cmg_status cmgi_alloc(cmg_context *ctx, cmg_size count, size_t size, void *p);
 cmg_status cmgi_alloc_zero(cmg_context *ctx, cmg_size count, size_t size, void *p);
 /* Frees an array of cmgi_alloc; NULL is allowed. */
 void cmgi_free(cmg_context *ctx, void *p);
+/* The context of such an array. */
+cmg_context *cmgi_owner(const void *p);
+/*
+ * A variable that is declared cmgi_scoped_by(release) is released where its block ends, the latest
+ * first; a pointer that is declared `cmgi_scoped` frees its array of cmgi_alloc. What counts is
+ * what it holds then: NULL once the array has been freed or passed on. No goto leads past one.
+ */
+#define cmgi_scoped_by(release) __attribute__((cleanup(release)))
+#define cmgi_scoped cmgi_scoped_by(cmgi_free_scoped)
+void cmgi_free_scoped(void *p);
+/* The same of arrays in either memory, or that a struct has, by the addresses of their pointers. */
+#define CMGI_FREED(ctx, ...)                                                                       \
+    __attribute__((cleanup(cmgi_free_all), unused))                                                \
+    const cmgi_freed cmgi_freed_ = {ctx, {__VA_ARGS__}}
+typedef struct cmgi_freed {
+    cmg_context *ctx;
+    void *address[16]; /* NULL = no more */
+} cmgi_freed;
+void cmgi_free_all(const cmgi_freed *freed);
 
 /* Between hold = true and hold = false, or the wait after it, the context gives no large block of
  * its memory back, on the host and on the backend: what a set-up frees serves it again at once. */

@@ -119,20 +119,16 @@ static cmg_status transfer(const cmg_vector *x, double *host, bool to_vector)
     }
     double *wide = NULL;
     CMGI_TRY(cmgi_alloc_device(ctx, count, sizeof(double), &wide));
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &wide);
     if (to_vector) {
-        CMGI_TRY_GOTO(done, cmgi_to_device(ctx, wide, host, bytes));
-        CMGI_TRY_GOTO(done,
-                      ctx->backend->convert(ctx, count, CMG_FP64, wide, x->precision, x->data));
-        CMGI_TRY_GOTO(done, cmg_context_synchronize(ctx));
+        CMGI_TRY(cmgi_to_device(ctx, wide, host, bytes));
+        CMGI_TRY(ctx->backend->convert(ctx, count, CMG_FP64, wide, x->precision, x->data));
+        CMGI_TRY(cmg_context_synchronize(ctx));
     } else {
-        CMGI_TRY_GOTO(done,
-                      ctx->backend->convert(ctx, count, x->precision, x->data, CMG_FP64, wide));
-        CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host, wide, bytes));
+        CMGI_TRY(ctx->backend->convert(ctx, count, x->precision, x->data, CMG_FP64, wide));
+        CMGI_TRY(cmgi_to_host(ctx, host, wide, bytes));
     }
-done:
-    cmgi_free_device(ctx, wide);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmg_vector_set(cmg_vector *x, const double *values)
@@ -190,13 +186,9 @@ cmg_status cmg_vector_dot(const cmg_vector *x, const cmg_vector *y, double *resu
     CMGI_CHECK(ctx, result != NULL, CMG_ERR_ARG, "dot: result is NULL");
     double *slot = NULL;
     CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *slot, &slot));
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, ctx->backend->dot(ctx, x->precision, cmgi_vector_count(x), 1, x->data,
-                                          y->data, slot));
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, result, slot, sizeof *slot));
-done:
-    cmgi_free_device(ctx, slot);
-    return status;
+    CMGI_FREED(ctx, &slot);
+    CMGI_TRY(ctx->backend->dot(ctx, x->precision, cmgi_vector_count(x), 1, x->data, y->data, slot));
+    return cmgi_to_host(ctx, result, slot, sizeof *slot);
 }
 
 cmg_status cmg_vector_norm(const cmg_vector *x, double *result)
