@@ -56,11 +56,10 @@ cmg_status cmgi_csr_sort(cmg_context *ctx, cmgi_csr *A)
 {
     const cmg_size longest = cmgi_csr_longest_row(&A->view);
     const cmg_size room = longest > 32 ? longest : 0;
-    cmg_index *ti = NULL;
-    double *tv = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, room * ctx->threads, sizeof *ti, &ti));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, room * ctx->threads, sizeof *tv, &tv));
+    cmgi_scoped cmg_index *ti = NULL;
+    cmgi_scoped double *tv = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, room * ctx->threads, sizeof *ti, &ti));
+    CMGI_TRY(cmgi_alloc(ctx, room * ctx->threads, sizeof *tv, &tv));
 #pragma omp parallel num_threads(ctx->threads) if (A->rows > 1024)
     {
         const cmg_size mine = room * cmgi_thread();
@@ -73,9 +72,7 @@ cmg_status cmgi_csr_sort(cmg_context *ctx, cmgi_csr *A)
             }
         }
     }
-done:
-    CMGI_FREE(ctx, ti, tv);
-    return status;
+    return CMG_OK;
 }
 
 /*
@@ -138,21 +135,20 @@ cmg_status cmgi_csr_transpose(cmg_context *ctx, const cmg_csr *A, cmgi_csr *T)
 cmg_status cmgi_csr_permute(cmg_context *ctx, const cmg_csr *A, const cmg_index *row_perm,
                             const cmg_index *col_perm, bool sort_columns, cmgi_csr *B)
 {
-    cmg_index *position = NULL;
-    cmgi_csr made = {0};
-    cmg_status status = CMG_OK;
+    cmgi_scoped cmg_index *position = NULL;
+    cmgi_scoped_csr made = {0};
     if (col_perm != NULL) {
         CMGI_TRY(cmgi_alloc(ctx, A->cols, sizeof *position, &position));
     }
     for (cmg_size k = 0; col_perm != NULL && k < A->cols; ++k) {
         position[col_perm[k]] = (cmg_index)k;
     }
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc_rows(ctx, A->rows, A->cols, &made));
+    CMGI_TRY(cmgi_csr_alloc_rows(ctx, A->rows, A->cols, &made));
     for (cmg_size k = 0; k < A->rows; ++k) {
         const cmg_size i = row_perm != NULL ? row_perm[k] : k;
         made.indptr[k + 1] = A->indptr[i + 1] - A->indptr[i];
     }
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc_entries(ctx, &made));
+    CMGI_TRY(cmgi_csr_alloc_entries(ctx, &made));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > 1024)
     for (cmg_size k = 0; k < A->rows; ++k) {
         const cmg_size i = row_perm != NULL ? row_perm[k] : k;
@@ -165,12 +161,9 @@ cmg_status cmgi_csr_permute(cmg_context *ctx, const cmg_csr *A, const cmg_index 
         }
     }
     if (sort_columns) {
-        CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &made));
+        CMGI_TRY(cmgi_csr_sort(ctx, &made));
     }
     *B = made;
     made = (cmgi_csr){0};
-done:
-    cmgi_csr_free(ctx, &made);
-    cmgi_free(ctx, position);
-    return status;
+    return CMG_OK;
 }

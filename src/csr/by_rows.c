@@ -7,23 +7,20 @@
 cmg_status cmgi_csr_by_rows(cmg_context *ctx, cmg_size rows, cmg_size cols, cmgi_csr_row_fn row,
                             const void *user, cmgi_csr *M)
 {
-    cmgi_csr made = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc_rows(ctx, rows, cols, &made));
+    cmgi_scoped_csr made = {0};
+    CMGI_TRY(cmgi_csr_alloc_rows(ctx, rows, cols, &made));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (rows > 1024)
     for (cmg_size i = 0; i < rows; ++i) {
         made.indptr[i + 1] = row(user, i, NULL, NULL);
     }
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc_entries(ctx, &made));
+    CMGI_TRY(cmgi_csr_alloc_entries(ctx, &made));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (rows > 1024)
     for (cmg_size i = 0; i < rows; ++i) {
         (void)row(user, i, made.indices + made.indptr[i], made.values + made.indptr[i]);
     }
     *M = made;
     made = (cmgi_csr){0};
-done:
-    cmgi_csr_free(ctx, &made);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_slab_create(cmg_context *ctx, cmg_size rows, cmg_size room, cmgi_slab *slab)

@@ -1,7 +1,6 @@
 /* CSR on the host: life, the check of hostile data, facts of rows. */
 #include "csr/csr.h"
 
-#include "core/memory.h"
 #include "core/search.h"
 #include "csr/kinds.h"
 
@@ -58,6 +57,17 @@ void cmgi_csr_free(cmg_context *ctx, cmgi_csr *A)
     }
     cmgi_kinds_destroy(ctx, &A->kinds);
     *A = (cmgi_csr){0};
+}
+
+void cmgi_csr_end(cmgi_csr *A)
+{
+    const void *const owned[] = {A->there, A->kinds, A->indptr, A->indices, A->values};
+    for (int k = 0; k < (A->borrowed ? 2 : 5); ++k) {
+        if (owned[k] != NULL) {
+            cmgi_csr_free(cmgi_owner(owned[k]), A);
+            return;
+        }
+    }
 }
 
 cmg_status cmgi_csr_copy(cmg_context *ctx, const cmg_csr *from, cmgi_csr *to)

@@ -239,22 +239,18 @@ cmg_status cmgi_elements_assemble(cmg_context *ctx, const cmg_elements *E, cmgi_
     enum { MOST_THREADS = 16 }; /* notes of columns cost 8 bytes a row and thread */
     const int threads = ctx->threads < MOST_THREADS ? ctx->threads : MOST_THREADS;
     assembler a = {.E = E};
-    cmgi_csr made = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(
-        done, cmgi_incidence_make(ctx, E->rows, E->count * E->local, E->dofs, &a.start, &a.item));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, E->rows * threads, sizeof *a.seen, &a.seen));
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc_rows(ctx, E->rows, E->rows, &made));
+    cmgi_scoped_csr made = {0};
+    CMGI_FREED(ctx, &a.start, &a.item, &a.seen);
+    CMGI_TRY(cmgi_incidence_make(ctx, E->rows, E->count * E->local, E->dofs, &a.start, &a.item));
+    CMGI_TRY(cmgi_alloc(ctx, E->rows * threads, sizeof *a.seen, &a.seen));
+    CMGI_TRY(cmgi_csr_alloc_rows(ctx, E->rows, E->rows, &made));
     sum_all(&a, threads, &made);
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc_entries(ctx, &made));
+    CMGI_TRY(cmgi_csr_alloc_entries(ctx, &made));
     sum_all(&a, threads, &made);
-    CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &made));
+    CMGI_TRY(cmgi_csr_sort(ctx, &made));
     *A = made;
     made = (cmgi_csr){0};
-done:
-    CMGI_FREE(ctx, a.start, a.item, a.seen);
-    cmgi_csr_free(ctx, &made);
-    return status;
+    return CMG_OK;
 }
 
 /* Two scaled entries are one when they differ by less: corners of equal cells are rounded. */

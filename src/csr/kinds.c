@@ -92,23 +92,20 @@ static void fill_rows(cmg_context *ctx, const cmgi_kinds *K, const uint16_t *id,
 
 cmg_status cmgi_kinds_fill(cmg_context *ctx, const cmgi_kinds *K, cmgi_csr *A)
 {
-    uint16_t *id = NULL;
-    cmg_index *ref = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, K->rows, sizeof *id, &id));
-    CMGI_TRY_GOTO(done, K->square ? CMG_OK : cmgi_alloc(ctx, K->rows, sizeof *ref, &ref));
-    CMGI_TRY_GOTO(done, cmgi_kinds_place(ctx, CMGI_HOST, K, id, ref));
+    cmgi_scoped uint16_t *id = NULL;
+    cmgi_scoped cmg_index *ref = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, K->rows, sizeof *id, &id));
+    CMGI_TRY(K->square ? CMG_OK : cmgi_alloc(ctx, K->rows, sizeof *ref, &ref));
+    CMGI_TRY(cmgi_kinds_place(ctx, CMGI_HOST, K, id, ref));
     if (A->indptr == NULL) {
-        CMGI_TRY_GOTO(done, cmgi_csr_alloc_rows(ctx, K->rows, K->cols, A));
+        CMGI_TRY(cmgi_csr_alloc_rows(ctx, K->rows, K->cols, A));
         for (cmg_size i = 0; i < K->rows; ++i) {
             A->indptr[i + 1] = K->indptr[id[i] + 1] - K->indptr[id[i]];
         }
-        CMGI_TRY_GOTO(done, cmgi_csr_alloc_entries(ctx, A));
+        CMGI_TRY(cmgi_csr_alloc_entries(ctx, A));
     }
     fill_rows(ctx, K, id, ref, A);
-done:
-    CMGI_FREE(ctx, id, ref);
-    return status;
+    return CMG_OK;
 }
 
 /* Of the rows of a kind of a square matrix. */
@@ -213,28 +210,24 @@ cmg_status cmgi_kinds_place(cmg_context *ctx, cmgi_place at, const cmgi_kinds *K
 cmg_status cmgi_kinds_diagonal(cmg_context *ctx, cmgi_place at, const cmgi_kinds *K, double *d)
 {
     const bool own = K->id != NULL && K->at == at;
-    double *of = NULL;
+    cmgi_scoped double *of = NULL;
     double *table = NULL;
     uint16_t *id = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, K->count, sizeof *of, &of));
+    CMGI_FREED(ctx, &table, &id); /* either memory */
+    CMGI_TRY(cmgi_alloc(ctx, K->count, sizeof *of, &of));
     for (int k = 0; k < K->count; ++k) {
         of[k] = diagonal_of(K, k);
     }
     if (at == CMGI_DEVICE) {
-        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, K->count, sizeof *table, &table));
-        CMGI_TRY_GOTO(done, cmgi_to_device(ctx, table, of, (size_t)K->count * sizeof *of));
+        CMGI_TRY(cmgi_alloc_device(ctx, K->count, sizeof *table, &table));
+        CMGI_TRY(cmgi_to_device(ctx, table, of, (size_t)K->count * sizeof *of));
     }
     if (!own) {
-        CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, K->rows, sizeof *id, &id));
-        CMGI_TRY_GOTO(done, cmgi_kinds_place(ctx, at, K, id, NULL));
+        CMGI_TRY(cmgi_alloc_at(ctx, at, K->rows, sizeof *id, &id));
+        CMGI_TRY(cmgi_kinds_place(ctx, at, K, id, NULL));
     }
     const kind_values spread = {own ? K->id : id, table != NULL ? table : of, d};
-    CMGI_TRY_GOTO(done, spread_kind(ctx, at, K->rows, &spread));
-done:
-    cmgi_free(ctx, of);
-    CMGI_FREE_DEVICE(ctx, table, id); /* either memory */
-    return status;
+    return spread_kind(ctx, at, K->rows, &spread);
 }
 
 cmg_status cmgi_kinds_resident(cmg_context *ctx, const cmgi_kinds *K, cmgi_resident *R)

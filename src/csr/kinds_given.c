@@ -39,15 +39,14 @@ static cmg_status alloc_kinds(cmg_context *ctx, int count, cmg_size entries, cmg
 /* Kinds that rows have, the most frequent first; number[k] of the given kind k. */
 static cmg_status take_kinds(cmg_context *ctx, const draft *d, cmgi_kinds *K, uint16_t *number)
 {
-    ranked *order = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, d->kinds, sizeof *order, &order));
+    cmgi_scoped ranked *order = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, d->kinds, sizeof *order, &order));
     for (int k = 0; k < d->kinds; ++k) {
         order[k] = (ranked){d->rows[k], k};
         K->count += d->rows[k].rows > 0;
     }
     qsort(order, (size_t)d->kinds, sizeof *order, cmgi_kinds_by_rows);
-    CMGI_TRY_GOTO(done, alloc_kinds(ctx, K->count, d->indptr[d->kinds], K));
+    CMGI_TRY(alloc_kinds(ctx, K->count, d->indptr[d->kinds], K));
     K->indptr[0] = 0;
     for (int k = 0; k < K->count; ++k) {
         const int of = order[k].kind;
@@ -67,9 +66,7 @@ static cmg_status take_kinds(cmg_context *ctx, const draft *d, cmgi_kinds *K, ui
             K->from[at] = d->from != NULL ? d->from[begin + e] : (cmg_index)(begin + e);
         }
     }
-done:
-    cmgi_free(ctx, order);
-    return status;
+    return CMG_OK;
 }
 
 static cmg_status check_values(cmg_context *ctx, const char *name, const cmgi_kinds *K,
@@ -221,7 +218,7 @@ static cmg_status take_listed(cmg_context *ctx, const char *name, const cmg_temp
 {
     uint16_t number[CMGI_KINDS_MOST];
     draft d = {t->kinds, t->indptr, t->offsets, t->values, NULL, NULL};
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &d.rows);
     CMGI_TRY(check_arrays(ctx, name, K->square, t));
     K->rows = t->rows;
     K->cols = t->cols;
@@ -229,13 +226,11 @@ static cmg_status take_listed(cmg_context *ctx, const char *name, const cmg_temp
     CMGI_TRY(cmgi_alloc(ctx, t->rows, sizeof *K->id, &K->id));
     CMGI_TRY(K->square ? CMG_OK : cmgi_alloc(ctx, t->rows, sizeof *K->ref, &K->ref));
     CMGI_TRY(check_rows(ctx, name, t, K->id));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, t->kinds, sizeof *d.rows, &d.rows));
-    CMGI_TRY_GOTO(done, cmgi_kinds_count(ctx, t->rows, K->id, t->kinds, d.rows));
-    CMGI_TRY_GOTO(done, take_kinds(ctx, &d, K, number));
+    CMGI_TRY(cmgi_alloc(ctx, t->kinds, sizeof *d.rows, &d.rows));
+    CMGI_TRY(cmgi_kinds_count(ctx, t->rows, K->id, t->kinds, d.rows));
+    CMGI_TRY(take_kinds(ctx, &d, K, number));
     number_rows(ctx, t, number, K);
-done:
-    cmgi_free(ctx, d.rows);
-    return status;
+    return CMG_OK;
 }
 
 /* ------------------------------------------------------------------ grids */
@@ -442,27 +437,23 @@ cmg_status cmgi_kinds_update(cmg_context *ctx, const char *name, const double *v
 {
     const cmgi_kinds *K = M->kinds;
     const cmg_size entries = K->indptr[K->count];
-    double *given = NULL;
-    double *value = NULL;
+    cmgi_scoped double *given = NULL;
+    cmgi_scoped double *value = NULL;
     bool device = false;
-    cmg_status status = CMG_OK;
     CMGI_CHECK(ctx, K->given > 0, CMG_ERR_STATE, "hierarchy update: %s has no values", name);
     CMGI_TRY(cmgi_is_device(ctx, values, &device));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, entries, sizeof *value, &value));
+    CMGI_TRY(cmgi_alloc(ctx, entries, sizeof *value, &value));
     if (device) {
-        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, K->given, sizeof *given, &given));
-        CMGI_TRY_GOTO(done, cmgi_to_host(ctx, given, values, (size_t)K->given * sizeof *given));
+        CMGI_TRY(cmgi_alloc(ctx, K->given, sizeof *given, &given));
+        CMGI_TRY(cmgi_to_host(ctx, given, values, (size_t)K->given * sizeof *given));
         values = given;
     }
     for (cmg_size e = 0; e < entries; ++e) {
         value[e] = values[K->from[e]];
     }
     if (K->grid.form != CMGI_NO_GRID) {
-        CMGI_TRY_GOTO(done, check_stencil(ctx, name, K, values));
+        CMGI_TRY(check_stencil(ctx, name, K, values));
     }
-    CMGI_TRY_GOTO(done, check_values(ctx, name, K, value));
-    CMGI_TRY_GOTO(done, exchange(ctx, M, &value));
-done:
-    CMGI_FREE(ctx, given, value);
-    return status;
+    CMGI_TRY(check_values(ctx, name, K, value));
+    return exchange(ctx, M, &value);
 }

@@ -215,11 +215,11 @@ static cmg_size count_products(const cmg_csr *A, const cmg_csr *B)
 static cmg_status form_at_once(cmg_context *ctx, const plan *p, cmg_size most, cmgi_csr *C)
 {
     cmgi_csr wide = *C;
-    cmg_status status = CMG_OK;
     wide.indices = NULL;
     wide.values = NULL;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, most, sizeof *wide.indices, &wide.indices));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, most, sizeof *wide.values, &wide.values));
+    CMGI_FREED(ctx, &wide.indices, &wide.values);
+    CMGI_TRY(cmgi_alloc(ctx, most, sizeof *wide.indices, &wide.indices));
+    CMGI_TRY(cmgi_alloc(ctx, most, sizeof *wide.values, &wide.values));
     for (cmg_index g = 0; g < p->groups; ++g) {
         const cmg_size i = p->group[g];
         const cmg_size length = find_columns(p, g, p->mark, wide.indices + wide.indptr[i]);
@@ -229,13 +229,11 @@ static cmg_status form_at_once(cmg_context *ctx, const plan *p, cmg_size most, c
         form_group(p, g, p->sum, &wide);
     }
     const cmg_size nnz = C->indptr[C->rows];
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nnz, sizeof *C->indices, &C->indices));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nnz, sizeof *C->values, &C->values));
+    CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof *C->indices, &C->indices));
+    CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof *C->values, &C->values));
     memcpy(C->indices, wide.indices, (size_t)nnz * sizeof *C->indices);
     memcpy(C->values, wide.values, (size_t)nnz * sizeof *C->values);
-done:
-    CMGI_FREE(ctx, wide.indices, wide.values);
-    return status;
+    return CMG_OK;
 }
 
 /* The same by all threads: the lengths of all rows, then the rows. */

@@ -21,16 +21,13 @@ static cmg_status search(cmg_context *ctx, const cmgi_resident *R, cmgi_template
                                  .most = CMGI_KINDS_MOST,
                                  .entries = CMGI_KIND_ENTRIES,
                                  .least = 1};
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &ref);
     if (A->rows != A->cols) {
-        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->rows, sizeof *ref, &ref));
-        CMGI_TRY_GOTO(done, cmgi_references(ctx, CMGI_DEVICE, A, ref));
+        CMGI_TRY(cmgi_alloc_device(ctx, A->rows, sizeof *ref, &ref));
+        CMGI_TRY(cmgi_references(ctx, CMGI_DEVICE, A, ref));
         what.ref = ref;
     }
-    CMGI_TRY_GOTO(done, cmgi_templates_find(ctx, &what, found));
-done:
-    cmgi_free_device(ctx, ref);
-    return status;
+    return cmgi_templates_find(ctx, &what, found);
 }
 
 /* Offsets and values of the kinds' rows. */

@@ -257,16 +257,13 @@ static cmg_status number_rows(const search *s, int count, uint16_t *id)
     const size_t bytes = (size_t)count * sizeof *s->number;
     numbering n = {.count = count, .number = s->number, .id = id};
     uint16_t *sent = NULL;
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &sent);
     if (at == CMGI_DEVICE && count > 0) {
-        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count, sizeof *sent, &sent));
-        CMGI_TRY_GOTO(done, cmgi_to_device(ctx, sent, s->number, bytes));
+        CMGI_TRY(cmgi_alloc_device(ctx, count, sizeof *sent, &sent));
+        CMGI_TRY(cmgi_to_device(ctx, sent, s->number, bytes));
         n.number = sent;
     }
-    CMGI_TRY_GOTO(done, number_row(ctx, at, s->what->A->rows, &n));
-done:
-    cmgi_free_device(ctx, sent);
-    return status;
+    return number_row(ctx, at, s->what->A->rows, &n);
 }
 
 cmg_status cmgi_references(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_index *ref)
