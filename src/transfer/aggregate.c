@@ -16,14 +16,11 @@ cmg_status cmgi_number_set(cmg_context *ctx, cmgi_place at, cmg_size n, const ui
                            cmg_index *number, cmg_size *count)
 {
     numbering to = {.key = key, .number = number};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n + 1, sizeof *to.offset, &to.offset));
-    CMGI_TRY_GOTO(done, mark_set(ctx, at, n, &to));
-    CMGI_TRY_GOTO(done, cmgi_offsets_at(ctx, at, n, to.offset, count));
-    CMGI_TRY_GOTO(done, number_set(ctx, at, n, &to));
-done:
-    CMGI_FREE_AT(ctx, at, to.offset);
-    return status;
+    CMGI_FREED(ctx, &to.offset);
+    CMGI_TRY(cmgi_alloc_at(ctx, at, n + 1, sizeof *to.offset, &to.offset));
+    CMGI_TRY(mark_set(ctx, at, n, &to));
+    CMGI_TRY(cmgi_offsets_at(ctx, at, n, to.offset, count));
+    return number_set(ctx, at, n, &to);
 }
 
 /* The nodes of an independent set found aggregates. */
@@ -32,19 +29,16 @@ static cmg_status found_around_set(cmg_context *ctx, cmgi_place at, const cmg_cs
 {
     rounds r = {.S = *S};
     cmg_size open = 1;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, S->rows, sizeof *r.key, &r.key));
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, S->rows, sizeof *r.one, &r.one));
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, S->rows, sizeof *r.quiet, &r.quiet));
-    CMGI_TRY_GOTO(done, make_keys(ctx, at, S->rows, &r));
+    CMGI_FREED(ctx, &r.key, &r.one, &r.quiet);
+    CMGI_TRY(cmgi_alloc_at(ctx, at, S->rows, sizeof *r.key, &r.key));
+    CMGI_TRY(cmgi_alloc_at(ctx, at, S->rows, sizeof *r.one, &r.one));
+    CMGI_TRY(cmgi_alloc_at(ctx, at, S->rows, sizeof *r.quiet, &r.quiet));
+    CMGI_TRY(make_keys(ctx, at, S->rows, &r));
     while (open > 0) {
-        CMGI_TRY_GOTO(done, spread(ctx, at, S->rows, &r));
-        CMGI_TRY_GOTO(done, decide(ctx, at, S->rows, &r, &open));
+        CMGI_TRY(spread(ctx, at, S->rows, &r));
+        CMGI_TRY(decide(ctx, at, S->rows, &r, &open));
     }
-    CMGI_TRY_GOTO(done, cmgi_number_set(ctx, at, S->rows, r.key, agg->of, &agg->count));
-done:
-    CMGI_FREE_AT(ctx, at, r.key, r.one, r.quiet);
-    return status;
+    return cmgi_number_set(ctx, at, S->rows, r.key, agg->of, &agg->count);
 }
 
 /* Neighbours of founders, then theirs; a third round only where S is not symmetric. Of *of and

@@ -344,16 +344,14 @@ cmg_status cmgi_blackbox(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
 {
     cmgi_csr made = {0};
     directions to;
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, CMGI_ARRAYS(made));
     CMGI_TRY(look_at_directions(ctx, A, there, points, &to));
     if (!to.halved[0] && !to.halved[1] && !to.halved[2]) {
         return CMG_OK;
     }
     interpolation a = {.A = *A, .by = cmgi_points_halve(points, to.halved, to.first)};
-    CMGI_TRY_GOTO(done, form(ctx, at, &a, &made));
-    CMGI_TRY_GOTO(done, cmgi_csr_settle_at(ctx, at, &made, P));
+    CMGI_TRY(form(ctx, at, &a, &made));
+    CMGI_TRY(cmgi_csr_settle_at(ctx, at, &made, P));
     *halving = a.by;
-done:
-    cmgi_csr_free_at(ctx, at, &made);
-    return status;
+    return CMG_OK;
 }

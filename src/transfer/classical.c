@@ -25,22 +25,15 @@ cmg_status cmgi_classical_interpolation(cmg_context *ctx, const cmg_csr *A, cons
     weighing w = {.S = s->S.view, .number = s->number};
     cutting c = {.A = *A, .number = s->number, .most = most > 0 ? most : INT_MAX};
     cmg_size nnz = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, A->rows, sizeof *w.beta, &w.beta));
-    CMGI_TRY_GOTO(done, weigh(ctx, at, &w, &N, &nnz));
+    CMGI_FREED(ctx, CMGI_ARRAYS(N), CMGI_ARRAYS(M), CMGI_ARRAYS(Q), CMGI_ARRAYS(made), &w.beta);
+    CMGI_TRY(cmgi_alloc_at(ctx, at, A->rows, sizeof *w.beta, &w.beta));
+    CMGI_TRY(weigh(ctx, at, &w, &N, &nnz));
     w.fine = true;
-    CMGI_TRY_GOTO(done, weigh(ctx, at, &w, &M, &nnz));
-    CMGI_TRY_GOTO(done, cmgi_csr_multiply_at(ctx, at, &M.view, &N.view, &Q));
+    CMGI_TRY(weigh(ctx, at, &w, &M, &nnz));
+    CMGI_TRY(cmgi_csr_multiply_at(ctx, at, &M.view, &N.view, &Q));
     c.Q = Q.view;
-    CMGI_TRY_GOTO(done, cut(ctx, at, &c, &made, &nnz));
-    CMGI_TRY_GOTO(done, cmgi_csr_settle_at(ctx, at, &made, P));
-done:
-    cmgi_csr_free_at(ctx, at, &N);
-    cmgi_csr_free_at(ctx, at, &M);
-    cmgi_csr_free_at(ctx, at, &Q);
-    cmgi_csr_free_at(ctx, at, &made);
-    CMGI_FREE_AT(ctx, at, w.beta);
-    return status;
+    CMGI_TRY(cut(ctx, at, &c, &made, &nnz));
+    return cmgi_csr_settle_at(ctx, at, &made, P);
 }
 
 cmg_status cmgi_classical(cmg_context *ctx, cmgi_place at, const cmg_csr *A, double theta, int most,
@@ -180,16 +173,16 @@ cmg_status cmgi_look_for_levels(cmg_context *ctx, const cmg_csr *A, const cmgi_r
     const cmg_size step = n > SAMPLE ? n / SAMPLE | 1 : 1; /* odd: not along a side of a grid */
     surroundings s = {.rows = *A, .theta = theta};
     sampled of = {0};
-    cmgi_csr rows = {0};
+    cmgi_scoped_csr rows = {0};
     cmg_index row[2 * SAMPLE];
     cmg_size count = 0;
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &s.list, &s.of);
     for (cmg_size i = step / 2; i < n; i += step) {
         row[count++] = (cmg_index)i;
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, MOST, sizeof *s.list, &s.list));
+    CMGI_TRY(cmgi_alloc(ctx, MOST, sizeof *s.list, &s.list));
     if (there != NULL) {
-        CMGI_TRY_GOTO(done, bring_around(ctx, there, row, count, &s, &rows));
+        CMGI_TRY(bring_around(ctx, there, row, count, &s, &rows));
     }
     for (cmg_size k = 0; k < count; ++k) {
         look_around(&s, row[k], &of);
@@ -199,8 +192,5 @@ cmg_status cmgi_look_for_levels(cmg_context *ctx, const cmg_csr *A, const cmgi_r
     suits->weak = of.lopsided == 0 && 50 * of.weak >= of.couplings && of.weak > 0;
     suits->flow = of.sizes > 0 && of.differences >= 0.6 * of.sizes && of.larger >= 0.7 * of.sizes &&
                   of.opposed >= 0.6 * of.own;
-done:
-    cmgi_csr_free(ctx, &rows);
-    CMGI_FREE(ctx, s.list, s.of);
-    return status;
+    return CMG_OK;
 }

@@ -200,15 +200,14 @@ static cmg_status form_coarse(const cmg_hierarchy *h, next_level *next, cmgi_csr
 /* Puts the level after the last one; *added stays false where its values are of no use. */
 static cmg_status append(cmg_hierarchy *h, next_level *next, bool *added)
 {
-    cmg_context *ctx = h->ctx;
     const int l = h->levels - 1;
     const cmg_size n = next->P.cols;
-    cmgi_csr coarse = {0};
+    cmgi_scoped_csr coarse = {0};
     bool sound = false;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, form_coarse(h, next, &coarse, &sound));
+    CMGI_TRY(form_coarse(h, next, &coarse, &sound));
     if (!sound) {
-        goto done;
+        return CMG_OK;
     }
     ++h->levels;
     CMGI_TRY_GOTO(failed, cmgi_hierarchy_take_csr(h, l, CMG_ROLE_P, NULL, 0, &next->P));
@@ -227,11 +226,9 @@ static cmg_status append(cmg_hierarchy *h, next_level *next, bool *added)
             failed, cmgi_hierarchy_take_vector(h, l + 1, "nullspace", NULL, n * next->vectors, B));
     }
     *added = true;
-    goto done;
+    return CMG_OK;
 failed:
     (void)cmg_hierarchy_select(h, 0, 1);
-done:
-    cmgi_csr_free(ctx, &coarse);
     return status;
 }
 

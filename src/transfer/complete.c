@@ -171,8 +171,7 @@ cmg_status cmgi_complete(cmg_hierarchy *given, const cmgi_completion_options *op
 {
     cmgi_completion c = {.worst = 1, .taken = options->from_matrix ? 1 : given->levels};
     c.alone = c.taken < given->levels;
-    cmg_hierarchy *h = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(cmg_hierarchy_destroy) cmg_hierarchy *h = NULL;
     *made = c;
     if (given->stale) {
         CMGI_TRY(cmgi_form_values(given));
@@ -180,11 +179,11 @@ cmg_status cmgi_complete(cmg_hierarchy *given, const cmgi_completion_options *op
     CMGI_TRY(open_over(given, c.taken, &h));
     const bool all = options->galerkin == CMG_GALERKIN_ALWAYS;
     c.first_formed = all ? 1 : first_missing(h);
-    CMGI_TRY_GOTO(done, cmgi_form_levels(h, c.first_formed, all, &c.formed));
+    CMGI_TRY(cmgi_form_levels(h, c.first_formed, all, &c.formed));
     if (options->galerkin == CMG_GALERKIN_AUTO && h->levels > 1) {
-        CMGI_TRY_GOTO(done, replace_misfits(h, options, &c));
+        CMGI_TRY(replace_misfits(h, options, &c));
     }
-    CMGI_TRY_GOTO(done, append_levels(h, options, &c));
+    CMGI_TRY(append_levels(h, options, &c));
     h->stale = false;
     h->checked = true; /* the caller's is, and what was formed here is finite */
     const bool changed = c.formed + c.misfits + c.appended > 0 || c.alone;
@@ -204,9 +203,7 @@ cmg_status cmgi_complete(cmg_hierarchy *given, const cmgi_completion_options *op
         h = NULL;
     }
     *made = c;
-done:
-    cmg_hierarchy_destroy(&h);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_completion_update(cmg_hierarchy *given, cmgi_completion *c)

@@ -260,11 +260,10 @@ static void mark_extremes(const probe *p, const double *estimate, bool *near, cm
  * all rows and of parts of them, then whatever has room. */
 static cmg_status mark_rows(const probe *p)
 {
-    double *estimate = NULL;
-    bool *near = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(p->ctx, p->C.rows, sizeof *estimate, &estimate));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(p->ctx, p->C.rows, sizeof *near, &near));
+    cmgi_scoped double *estimate = NULL;
+    cmgi_scoped bool *near = NULL;
+    CMGI_TRY(cmgi_alloc_zero(p->ctx, p->C.rows, sizeof *estimate, &estimate));
+    CMGI_TRY(cmgi_alloc_zero(p->ctx, p->C.rows, sizeof *near, &near));
     estimate_diagonal(p, estimate);
     mark_extremes(p, estimate, near, 0, p->count);
     for (cmg_size k = 0; k < PARTS; ++k) {
@@ -273,9 +272,7 @@ static cmg_status mark_rows(const probe *p)
     for (cmg_size e = 0; e < p->count; ++e) {
         mark(p, near, p->list[e]);
     }
-done:
-    CMGI_FREE(p->ctx, estimate, near);
-    return status;
+    return CMG_OK;
 }
 
 /* The image in a batch of places, and without an R sum[v] = y_v . (A y_v) over them. */
@@ -296,12 +293,11 @@ static void batch_energies(const probe *p, cmg_size first, const double *y, doub
 static cmg_status fine_energies(const probe *p, double energy[VECTORS])
 {
     cmg_context *ctx = p->ctx;
-    double *y = NULL;
-    double *part = NULL;
+    cmgi_scoped double *y = NULL;
+    cmgi_scoped double *part = NULL;
     const cmg_size batches = p->places / BATCH + 1;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, p->places * LANES, sizeof *y, &y));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, batches * VECTORS, sizeof *part, &part));
+    CMGI_TRY(cmgi_alloc(ctx, p->places * LANES, sizeof *y, &y));
+    CMGI_TRY(cmgi_alloc_zero(ctx, batches * VECTORS, sizeof *part, &part));
     memset(y, 0, LANES * sizeof *y);
 #pragma omp parallel num_threads(ctx->threads) if (p->places > FEW)
     {
@@ -321,9 +317,7 @@ static cmg_status fine_energies(const probe *p, double energy[VECTORS])
     for (cmg_size c = 0; c < batches * VECTORS; ++c) {
         energy[c % VECTORS] += part[c];
     }
-done:
-    CMGI_FREE(ctx, y, part);
-    return status;
+    return CMG_OK;
 }
 
 /*
@@ -443,7 +437,7 @@ cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, cmgi_dirichlet *fin
 {
     cmg_context *ctx = h->ctx;
     probe p = {.ctx = ctx, .fine = fine, .coarse = coarse, .rows = cmgi_energy_rows_best()};
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &p.list, &p.at, &p.inverse, &p.x, &p.y, &p.slot, &p.row, &p.image);
     CMGI_TRY(cmgi_dirichlet_bring(ctx, fine));
     CMGI_TRY(cmgi_dirichlet_bring(ctx, coarse));
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &p.A));
@@ -452,27 +446,24 @@ cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, cmgi_dirichlet *fin
     p.R = cmgi_hierarchy_find(h, l, CMG_ROLE_R, NULL, 0);
     p.looks = cmgi_hierarchy_looks(h, l);
     const cmg_size n = p.C.rows;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *p.list, &p.list));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *p.inverse, &p.inverse));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n, sizeof *p.at, &p.at));
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *p.list, &p.list));
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *p.inverse, &p.inverse));
+    CMGI_TRY(cmgi_alloc_zero(ctx, n, sizeof *p.at, &p.at));
     cmgi_energies e = {0};
     choose_rows(&p);
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, (p.count + 1) * LANES, sizeof *p.x, &p.x));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, (p.count + 1) * LANES, sizeof *p.y, &p.y));
+    CMGI_TRY(cmgi_alloc_zero(ctx, (p.count + 1) * LANES, sizeof *p.x, &p.x));
+    CMGI_TRY(cmgi_alloc_zero(ctx, (p.count + 1) * LANES, sizeof *p.y, &p.y));
     make_smooth(&p);
     add_energies(&p, &p.C, p.at, p.x, e.coarse);
-    CMGI_TRY_GOTO(done, number_fine(&p));
-    CMGI_TRY_GOTO(done,
-                  cmgi_alloc(ctx, p.places * (p.R != NULL ? LANES : 1), sizeof *p.image, &p.image));
+    CMGI_TRY(number_fine(&p));
+    CMGI_TRY(cmgi_alloc(ctx, p.places * (p.R != NULL ? LANES : 1), sizeof *p.image, &p.image));
     if (p.R == NULL) {
-        CMGI_TRY_GOTO(done, mark_rows(&p));
+        CMGI_TRY(mark_rows(&p));
     }
-    CMGI_TRY_GOTO(done, fine_energies(&p, e.fine));
+    CMGI_TRY(fine_energies(&p, e.fine));
     if (p.R == NULL) {
-        CMGI_TRY_GOTO(done, diagonal_misfit(&p, &e.single));
+        CMGI_TRY(diagonal_misfit(&p, &e.single));
     }
     *factor = worst_of(&e);
-done:
-    CMGI_FREE(ctx, p.list, p.at, p.inverse, p.x, p.y, p.slot, p.row, p.image);
-    return status;
+    return CMG_OK;
 }

@@ -43,39 +43,31 @@ static cmg_status fill_empty_rows(cmg_context *ctx, cmgi_csr *A)
 static cmg_status multiply(cmg_context *ctx, const cmg_csr *R, const cmg_csr *A, const cmg_csr *P,
                            bool values, cmgi_csr *AP, cmgi_csr *Ac)
 {
-    cmgi_csr transposed = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, AP->indptr != NULL ? cmgi_csr_multiply_values(ctx, A, P, AP)
-                                           : cmgi_csr_multiply(ctx, A, P, AP));
+    cmgi_scoped_csr transposed = {0};
+    CMGI_TRY(AP->indptr != NULL ? cmgi_csr_multiply_values(ctx, A, P, AP)
+                                : cmgi_csr_multiply(ctx, A, P, AP));
     if (R == NULL) {
-        CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, P, &transposed));
+        CMGI_TRY(cmgi_csr_transpose(ctx, P, &transposed));
     }
     const cmg_csr left = R != NULL ? *R : transposed.view;
-    CMGI_TRY_GOTO(done, values ? cmgi_csr_multiply_values(ctx, &left, &AP->view, Ac)
-                               : cmgi_csr_multiply(ctx, &left, &AP->view, Ac));
-done:
-    cmgi_csr_free(ctx, &transposed);
-    return status;
+    return values ? cmgi_csr_multiply_values(ctx, &left, &AP->view, Ac)
+                  : cmgi_csr_multiply(ctx, &left, &AP->view, Ac);
 }
 
 cmg_status cmgi_galerkin(cmg_context *ctx, const cmg_csr *R, const cmg_csr *A, const cmg_csr *P,
                          bool unit_diagonal, cmgi_csr *Ac)
 {
-    cmgi_csr AP = {0};
-    cmgi_csr made = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, multiply(ctx, R, A, P, false, &AP, &made));
+    cmgi_scoped_csr AP = {0};
+    cmgi_scoped_csr made = {0};
+    CMGI_TRY(multiply(ctx, R, A, P, false, &AP, &made));
     if (unit_diagonal) {
-        CMGI_TRY_GOTO(done, fill_empty_rows(ctx, &made));
+        CMGI_TRY(fill_empty_rows(ctx, &made));
         /* nothing of the level above reaches a row of zeros */
-        CMGI_TRY_GOTO(done, cmgi_csr_unit_rows_at(ctx, CMGI_HOST, &made.view));
+        CMGI_TRY(cmgi_csr_unit_rows_at(ctx, CMGI_HOST, &made.view));
     }
     *Ac = made;
     made = (cmgi_csr){0};
-done:
-    cmgi_csr_free(ctx, &made);
-    cmgi_csr_free(ctx, &AP);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_galerkin_values(cmg_context *ctx, const cmg_csr *R, const cmg_csr *A,

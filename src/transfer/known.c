@@ -168,11 +168,10 @@ static cmg_status choose(const cmg_hierarchy *h, int level, const sample *s, con
     const bool near = of->one <= NEAR;
     const bool scalar = !aggregates && !k->joined && near && of->positive < OF_SYSTEMS;
     const size_t used = strlen(k->text);
-    bool *taken = NULL;
+    cmgi_scoped bool *taken = NULL;
     int count = 0;
     double worst = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(h->ctx, k->vectors, sizeof *taken, &taken));
+    CMGI_TRY(cmgi_alloc(h->ctx, k->vectors, sizeof *taken, &taken));
     for (int c = 0; c < k->vectors; ++c) {
         const double rest = rest_of(s, k->B, k->vectors, c);
         taken[c] = rest <= NEAR && !scalar;
@@ -185,12 +184,10 @@ static cmg_status choose(const cmg_hierarchy *h, int level, const sample *s, con
                    100 * worst);
     k->block = k->joined ? k->block : 1;
     if (given || !near || count < k->vectors) { /* else they are translations and rotations */
-        status = combine(h->ctx, cmg_hierarchy_rows(h, level), near || count == 0 ? k->block : 0,
-                         taken, k);
+        return combine(h->ctx, cmg_hierarchy_rows(h, level), near || count == 0 ? k->block : 0,
+                       taken, k);
     }
-done:
-    cmgi_free(h->ctx, taken);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_known_agreed(const cmg_hierarchy *h, int level, bool aggregates, cmgi_known *k)

@@ -125,20 +125,17 @@ static cmg_status gather(cmg_context *ctx, const cmg_csr *A, const cmgi_resident
     const cmgi_points small = small_points(large);
     const cmg_size rows = cmgi_points_rows(&small);
     cmgi_miniature made = {.points = small};
-    cmg_index *row = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows, sizeof *row, &row));
+    cmgi_scoped cmg_index *row = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, rows, sizeof *row, &row));
     for (cmg_size i = 0; i < rows; ++i) {
         cmg_index at[3];
         row[i] = large_row(large, &small, i, at);
         row[i] = like != NULL ? (cmg_index)small_row(like, at) : row[i];
     }
-    CMGI_TRY_GOTO(done, cmgi_rows_on_host(ctx, A, there, row, rows, &made.A));
+    CMGI_TRY(cmgi_rows_on_host(ctx, A, there, row, rows, &made.A));
     renumber(like != NULL ? &like->small : large, row, &made);
     *mini = made;
-done:
-    cmgi_free(ctx, row);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_miniature_find(cmg_context *ctx, cmgi_place at, const cmg_csr *A,

@@ -33,28 +33,25 @@ static cmg_status find_sums(cmg_context *ctx, cmgi_place at, const cmg_csr *A, d
     power w = {.A = *A, .d = d};
     cmgi_pair *part[2] = {NULL, NULL};
     cmgi_pair *sums = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero_at(ctx, at, 1, sizeof *w.bound, &w.bound));
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n, sizeof *w.x, &w.x));
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n, sizeof *w.y, &w.y));
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, blocks, sizeof *part[0], &part[0]));
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, blocks, sizeof *part[1], &part[1]));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero_at(ctx, at, POWER_STEPS, sizeof *sums, &sums));
-    CMGI_TRY_GOTO(done, look_at_diagonal(ctx, at, n, &w));
-    CMGI_TRY_GOTO(done, start_rough(ctx, at, n, &w));
+    CMGI_FREED(ctx, &w.bound, &w.x, &w.y, &part[0], &part[1], &sums);
+    CMGI_TRY(cmgi_alloc_zero_at(ctx, at, 1, sizeof *w.bound, &w.bound));
+    CMGI_TRY(cmgi_alloc_at(ctx, at, n, sizeof *w.x, &w.x));
+    CMGI_TRY(cmgi_alloc_at(ctx, at, n, sizeof *w.y, &w.y));
+    CMGI_TRY(cmgi_alloc_at(ctx, at, blocks, sizeof *part[0], &part[0]));
+    CMGI_TRY(cmgi_alloc_at(ctx, at, blocks, sizeof *part[1], &part[1]));
+    CMGI_TRY(cmgi_alloc_zero_at(ctx, at, POWER_STEPS, sizeof *sums, &sums));
+    CMGI_TRY(look_at_diagonal(ctx, at, n, &w));
+    CMGI_TRY(start_rough(ctx, at, n, &w));
     for (int k = 0; k < POWER_STEPS && n > 0; ++k) {
         w.sums = part[0];
-        CMGI_TRY_GOTO(done, power_product(ctx, at, n, &w));
-        CMGI_TRY_GOTO(done, power_terms(ctx, at, n, &w));
-        CMGI_TRY_GOTO(done, add_up(ctx, at, blocks, part, sums + k));
+        CMGI_TRY(power_product(ctx, at, n, &w));
+        CMGI_TRY(power_terms(ctx, at, n, &w));
+        CMGI_TRY(add_up(ctx, at, blocks, part, sums + k));
         w.sums = sums + k;
-        CMGI_TRY_GOTO(done, scale_power(ctx, at, n, &w));
+        CMGI_TRY(scale_power(ctx, at, n, &w));
     }
-    CMGI_TRY_GOTO(done, cmgi_bring_at(ctx, at, step, sums, POWER_STEPS * sizeof *sums));
-    CMGI_TRY_GOTO(done, cmgi_bring_at(ctx, at, bound, w.bound, sizeof *bound));
-done:
-    CMGI_FREE_AT(ctx, at, w.bound, w.x, w.y, part[0], part[1], sums);
-    return status;
+    CMGI_TRY(cmgi_bring_at(ctx, at, step, sums, POWER_STEPS * sizeof *sums));
+    return cmgi_bring_at(ctx, at, bound, w.bound, sizeof *bound);
 }
 
 /* Polynomials p_(k+1)(t) = (t - a_k) p_k(t) - b_k p_(k-1)(t), which are orthogonal in the spectrum

@@ -30,24 +30,21 @@ cmg_status cmgi_split(cmg_context *ctx, cmgi_place at, const cmg_csr *A, double 
     const cmg_size n = A->rows;
     rounds r = {.weight = NULL};
     cmg_size open = 1;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, open_splitting(ctx, at, A, theta, s));
+    CMGI_FREED(ctx, &r.weight, &r.key, &r.fine, &r.beaten);
+    CMGI_TRY(open_splitting(ctx, at, A, theta, s));
     r.S = s->S.view;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero_at(ctx, at, n, sizeof *r.weight, &r.weight));
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n, sizeof *r.key, &r.key));
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n, sizeof *r.fine, &r.fine));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero_at(ctx, at, n, sizeof *r.beaten, &r.beaten));
-    CMGI_TRY_GOTO(done, count_dependents(ctx, at, n, &r));
-    CMGI_TRY_GOTO(done, weigh(ctx, at, n, &r));
+    CMGI_TRY(cmgi_alloc_zero_at(ctx, at, n, sizeof *r.weight, &r.weight));
+    CMGI_TRY(cmgi_alloc_at(ctx, at, n, sizeof *r.key, &r.key));
+    CMGI_TRY(cmgi_alloc_at(ctx, at, n, sizeof *r.fine, &r.fine));
+    CMGI_TRY(cmgi_alloc_zero_at(ctx, at, n, sizeof *r.beaten, &r.beaten));
+    CMGI_TRY(count_dependents(ctx, at, n, &r));
+    CMGI_TRY(weigh(ctx, at, n, &r));
     while (open > 0) {
-        CMGI_TRY_GOTO(done, contest(ctx, at, n, &r));
-        CMGI_TRY_GOTO(done, enter(ctx, at, n, &r));
-        CMGI_TRY_GOTO(done, leave(ctx, at, n, &r, &open));
+        CMGI_TRY(contest(ctx, at, n, &r));
+        CMGI_TRY(enter(ctx, at, n, &r));
+        CMGI_TRY(leave(ctx, at, n, &r, &open));
     }
-    CMGI_TRY_GOTO(done, cmgi_number_set(ctx, at, n, r.key, s->number, &s->coarse));
-done:
-    CMGI_FREE_AT(ctx, at, r.weight, r.key, r.fine, r.beaten);
-    return status;
+    return cmgi_number_set(ctx, at, n, r.key, s->number, &s->coarse);
 }
 
 /* ------------------------------------------------------------------ in order */
@@ -163,15 +160,15 @@ cmg_status cmgi_split_in_order(cmg_context *ctx, const cmg_csr *A, double theta,
     const cmg_csr *S = &to->S.view;
     const cmg_size n = A->rows;
     splitting s = {.S = S};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, open_splitting(ctx, CMGI_HOST, A, theta, to));
+    CMGI_FREED(ctx, CMGI_ARRAYS(s.T), &s.weight, &s.row, &s.next, &s.first);
+    CMGI_TRY(open_splitting(ctx, CMGI_HOST, A, theta, to));
     s.state = to->number;
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, S, &s.T));
+    CMGI_TRY(cmgi_csr_transpose(ctx, S, &s.T));
     const cmg_size most = n + 2 * S->indptr[n]; /* entries */
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n, sizeof *s.weight, &s.weight));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, most, sizeof *s.row, &s.row));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, most, sizeof *s.next, &s.next));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 2 * n + 1, sizeof *s.first, &s.first));
+    CMGI_TRY(cmgi_alloc_zero(ctx, n, sizeof *s.weight, &s.weight));
+    CMGI_TRY(cmgi_alloc(ctx, most, sizeof *s.row, &s.row));
+    CMGI_TRY(cmgi_alloc(ctx, most, sizeof *s.next, &s.next));
+    CMGI_TRY(cmgi_alloc(ctx, 2 * n + 1, sizeof *s.first, &s.first));
     for (cmg_size w = 0; w <= 2 * n; ++w) {
         s.first[w] = NOBODY;
     }
@@ -180,8 +177,5 @@ cmg_status cmgi_split_in_order(cmg_context *ctx, const cmg_csr *A, double theta,
     for (cmg_size i = 0; i < n; ++i) {
         to->number[i] = s.state[i] == COARSE ? (cmg_index)to->coarse++ : CMGI_FINE;
     }
-done:
-    cmgi_csr_free(ctx, &s.T);
-    CMGI_FREE(ctx, s.weight, s.row, s.next, s.first);
-    return status;
+    return CMG_OK;
 }

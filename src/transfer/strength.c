@@ -38,16 +38,13 @@ cmg_status cmgi_strength(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cons
     node_rows C;
     norms w = {.block = block};
     cmg_size couplings = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, condense(ctx, at, A, block, &w, &C));
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, C.rows, sizeof *of, &of));
-    CMGI_TRY_GOTO(done, look_at_row(ctx, at, C.rows, &(looking){C, what->own, of}));
+    CMGI_FREED(ctx, CMGI_ARRAYS(made), &w.length, &w.columns, &w.values, &of);
+    CMGI_TRY(condense(ctx, at, A, block, &w, &C));
+    CMGI_TRY(cmgi_alloc_at(ctx, at, C.rows, sizeof *of, &of));
+    CMGI_TRY(look_at_row(ctx, at, C.rows, &(looking){C, what->own, of}));
     choosing choice = {.C = C, .of = of, .theta = what->theta, .own = what->own};
-    CMGI_TRY_GOTO(done, choose(ctx, at, &choice, &made, &couplings));
+    CMGI_TRY(choose(ctx, at, &choice, &made, &couplings));
     *S = made;
     made = (cmgi_csr){0};
-done:
-    cmgi_csr_free_at(ctx, at, &made);
-    CMGI_FREE_AT(ctx, at, w.length, w.columns, w.values, of);
-    return status;
+    return CMG_OK;
 }

@@ -21,16 +21,13 @@ static cmg_status form_constant(cmg_context *ctx, const cmgi_aggregates *agg, cm
     const cmg_size n = agg->nodes;
     constant c = {.of = agg->of, .R = R};
     cmg_size inside = 0;
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &c.size);
     P->rows = n;
     P->cols = agg->count;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero_at(ctx, at, agg->count, sizeof *c.size, &c.size));
-    CMGI_TRY_GOTO(done, count_members(ctx, at, n, &c));
-    CMGI_TRY_GOTO(done, norm_of_ones(ctx, at, agg->count, &c));
-    CMGI_TRY_GOTO(done, list(ctx, at, &(membership){.of = agg->of, .R = R}, P, &inside));
-done:
-    CMGI_FREE_AT(ctx, at, c.size);
-    return status;
+    CMGI_TRY(cmgi_alloc_zero_at(ctx, at, agg->count, sizeof *c.size, &c.size));
+    CMGI_TRY(count_members(ctx, at, n, &c));
+    CMGI_TRY(norm_of_ones(ctx, at, agg->count, &c));
+    return list(ctx, at, &(membership){.of = agg->of, .R = R}, P, &inside);
 }
 
 /* The matrix of nodes by aggregates, and its transpose, whose rows are the aggregates' nodes. */
@@ -51,26 +48,22 @@ static cmg_status form(cmg_context *ctx, const cmgi_aggregates *agg, panels *p, 
     cmgi_csr nodes = {0};
     cmgi_csr members = {0};
     cmg_size inside = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, list_members(ctx, agg, &nodes, &inside, &members));
+    CMGI_FREED(ctx, CMGI_ARRAYS(nodes), CMGI_ARRAYS(members));
+    CMGI_TRY(list_members(ctx, agg, &nodes, &inside, &members));
     P->rows = p->rows;
     P->cols = agg->count * p->vectors;
     inside *= p->block * p->vectors;
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, P->rows + 1, sizeof *P->indptr, &P->indptr));
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, inside, sizeof *P->indices, &P->indices));
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, inside, sizeof *P->values, &P->values));
+    CMGI_TRY(cmgi_alloc_at(ctx, at, P->rows + 1, sizeof *P->indptr, &P->indptr));
+    CMGI_TRY(cmgi_alloc_at(ctx, at, inside, sizeof *P->indices, &P->indices));
+    CMGI_TRY(cmgi_alloc_at(ctx, at, inside, sizeof *P->values, &P->values));
     p->of = agg->of;
     p->inside = nodes.indptr;
     p->members = members.view;
     p->indptr = P->indptr;
     p->indices = P->indices;
     p->values = P->values;
-    CMGI_TRY_GOTO(done, restrict_row(ctx, at, P->rows + 1, p));
-    CMGI_TRY_GOTO(done, orthonormalise(ctx, at, agg->count, p));
-done:
-    cmgi_csr_free_at(ctx, at, &nodes);
-    cmgi_csr_free_at(ctx, at, &members);
-    return status;
+    CMGI_TRY(restrict_row(ctx, at, P->rows + 1, p));
+    return orthonormalise(ctx, at, agg->count, p);
 }
 
 cmg_status cmgi_tentative(cmg_context *ctx, const cmgi_aggregates *agg, int block, int vectors,
@@ -81,21 +74,17 @@ cmg_status cmgi_tentative(cmg_context *ctx, const cmgi_aggregates *agg, int bloc
     const bool ones = B == NULL && block == 1 && vectors == 1;
     panels p = {.rows = agg->nodes * block, .block = block, .vectors = vectors, .B = B};
     cmgi_csr made = {0};
-    double *host = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped double *host = NULL;
+    CMGI_FREED(ctx, CMGI_ARRAYS(made), &p.R);
     CMGI_CHECK(ctx, vectors >= 1 && vectors <= MOST_VECTORS, CMG_ERR_ARG,
                "%d near-null-space vectors are not in 1 .. %d", vectors, (int)MOST_VECTORS);
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero_at(ctx, agg->at, count, sizeof *p.R, &p.R));
-    CMGI_TRY_GOTO(done, ones ? form_constant(ctx, agg, &made, p.R) : form(ctx, agg, &p, &made));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *host, &host));
-    CMGI_TRY_GOTO(done, cmgi_bring_at(ctx, agg->at, host, p.R, bytes));
+    CMGI_TRY(cmgi_alloc_zero_at(ctx, agg->at, count, sizeof *p.R, &p.R));
+    CMGI_TRY(ones ? form_constant(ctx, agg, &made, p.R) : form(ctx, agg, &p, &made));
+    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *host, &host));
+    CMGI_TRY(cmgi_bring_at(ctx, agg->at, host, p.R, bytes));
     *P = made;
     *coarse = host;
     made = (cmgi_csr){0};
     host = NULL;
-done:
-    cmgi_csr_free_at(ctx, agg->at, &made);
-    CMGI_FREE_AT(ctx, agg->at, p.R);
-    cmgi_free(ctx, host);
-    return status;
+    return CMG_OK;
 }
