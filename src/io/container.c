@@ -37,10 +37,9 @@ static cmg_status load_partition(cmgi_h5 *h5, int level, cmg_size rows, cmgi_par
 {
     enum { MOST = 1 << 20 };
     char name[64];
-    cmgi_dataset d = {0};
-    cmg_size *read = NULL;
-    double *made = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(cmgi_dataset_close) cmgi_dataset d = {0};
+    cmgi_scoped cmg_size *read = NULL;
+    cmgi_scoped double *made = NULL;
     bool good = true;
     *p = (cmgi_partition){0, NULL};
     (void)snprintf(name, sizeof name, "/levels/%d/partition", level);
@@ -48,25 +47,22 @@ static cmg_status load_partition(cmgi_h5 *h5, int level, cmg_size rows, cmgi_par
         return CMG_OK;
     }
     CMGI_TRY(cmgi_dataset_open(h5, name, &d));
-    CMGI_CHECK_GOTO(done, h5->ctx, d.rank == 1 && d.count >= 2 && d.count <= MOST, CMG_ERR_FILE,
-                    "%s: %s: %lld elements are no partition", h5->path, name, (long long)d.count);
-    CMGI_TRY_GOTO(done, cmgi_alloc(h5->ctx, d.count, sizeof *read, &read));
-    CMGI_TRY_GOTO(done, cmgi_alloc(h5->ctx, d.count, sizeof *made, &made));
-    CMGI_TRY_GOTO(done, cmgi_dataset_read_size(&d, 0, d.count, read));
+    CMGI_CHECK(h5->ctx, d.rank == 1 && d.count >= 2 && d.count <= MOST, CMG_ERR_FILE,
+               "%s: %s: %lld elements are no partition", h5->path, name, (long long)d.count);
+    CMGI_TRY(cmgi_alloc(h5->ctx, d.count, sizeof *read, &read));
+    CMGI_TRY(cmgi_alloc(h5->ctx, d.count, sizeof *made, &made));
+    CMGI_TRY(cmgi_dataset_read_size(&d, 0, d.count, read));
     good = read[0] == 0 && read[d.count - 1] == rows;
     for (cmg_size r = 0; r < d.count && good; ++r) {
         good = r == 0 || read[r] >= read[r - 1];
         made[r] = (double)read[r];
     }
-    CMGI_CHECK_GOTO(done, h5->ctx, good, CMG_ERR_FILE,
-                    "%s: %s: it does not rise from 0 to the %lld rows of the level", h5->path, name,
-                    (long long)rows);
+    CMGI_CHECK(h5->ctx, good, CMG_ERR_FILE,
+               "%s: %s: it does not rise from 0 to the %lld rows of the level", h5->path, name,
+               (long long)rows);
     *p = (cmgi_partition){d.count, made};
     made = NULL;
-done:
-    CMGI_FREE(h5->ctx, read, made);
-    cmgi_dataset_close(&d);
-    return status;
+    return CMG_OK;
 }
 
 /* The rows of a level are known: what range of them is read. */
@@ -174,53 +170,46 @@ static cmg_status read_vector(reader *r, const char *name, int level, const char
     const bool coords = strcmp(kind, "coords") == 0;
     const cmg_size n = r->rows[level];
     const cmg_size block = cmgi_hierarchy_number(r->h, "block_size", 1);
-    cmgi_dataset d = {0};
+    cmgi_scoped_by(cmgi_dataset_close) cmgi_dataset d = {0};
     double *values = NULL;
     cmg_size count = 0;
     int64_t exact = 0;
-    cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_dataset_open(h5, name, &d));
     const bool fits =
         d.dims[0] == n || (coords && block > 1 && d.dims[0] == n / block && n % block == 0);
-    CMGI_CHECK_GOTO(done, h5->ctx, fits && (as == NULL || d.dims[1] == 1), CMG_ERR_FILE,
-                    "%s: %s: %lld x %lld values, but the level has %lld rows", h5->path, name,
-                    (long long)d.dims[0], (long long)d.dims[1], (long long)n);
+    CMGI_CHECK(h5->ctx, fits && (as == NULL || d.dims[1] == 1), CMG_ERR_FILE,
+               "%s: %s: %lld x %lld values, but the level has %lld rows", h5->path, name,
+               (long long)d.dims[0], (long long)d.dims[1], (long long)n);
     if (r->share != NULL && n > 0 && d.count % n != 0) {
-        goto done;
+        return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, load_values(r, &d, level, &count, &values));
-    CMGI_TRY_GOTO(done,
-                  cmgi_in_file(h5->ctx, h5->path,
-                               cmgi_hierarchy_take_vector(r->h, level, kind, as, count, values)));
+    CMGI_TRY(load_values(r, &d, level, &count, &values));
+    CMGI_TRY(cmgi_in_file(h5->ctx, h5->path,
+                          cmgi_hierarchy_take_vector(r->h, level, kind, as, count, values)));
     if (strcmp(kind, "nullspace") == 0) { /* attribute exact = 1: A takes them to 0 */
         r->h->level[level].exact_nullspace =
             cmgi_h5_attribute_ints(h5, d.id, "exact", 1, &exact) && exact != 0;
     }
-done:
-    cmgi_dataset_close(&d);
-    return status;
+    return CMG_OK;
 }
 
 /* A two-dimensional dataset as a CSR matrix with all its entries; for the caller to free. */
 static cmg_status read_dense(cmgi_h5 *h5, const char *name, cmg_size n, cmgi_csr *A)
 {
-    cmgi_dataset d = {0};
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(cmgi_dataset_close) cmgi_dataset d = {0};
     CMGI_TRY(cmgi_dataset_open(h5, name, &d));
-    CMGI_CHECK_GOTO(done, h5->ctx, d.dims[0] == n && d.dims[1] == n, CMG_ERR_FILE,
-                    "%s: %s: %lld x %lld, but the level has %lld rows", h5->path, name,
-                    (long long)d.dims[0], (long long)d.dims[1], (long long)n);
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc(h5->ctx, n, n, d.count, A));
-    CMGI_TRY_GOTO(done, cmgi_dataset_read_real(&d, 0, d.count, A->values));
+    CMGI_CHECK(h5->ctx, d.dims[0] == n && d.dims[1] == n, CMG_ERR_FILE,
+               "%s: %s: %lld x %lld, but the level has %lld rows", h5->path, name,
+               (long long)d.dims[0], (long long)d.dims[1], (long long)n);
+    CMGI_TRY(cmgi_csr_alloc(h5->ctx, n, n, d.count, A));
+    CMGI_TRY(cmgi_dataset_read_real(&d, 0, d.count, A->values));
     for (cmg_size i = 0; i < n; ++i) {
         A->indptr[i] = i * n;
         for (cmg_size j = 0; j < n; ++j) {
             A->indices[i * n + j] = (cmg_index)j;
         }
     }
-done:
-    cmgi_dataset_close(&d);
-    return status;
+    return CMG_OK;
 }
 
 static bool is_dataset(const cmgi_h5 *h5, const char *name)

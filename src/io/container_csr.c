@@ -120,18 +120,15 @@ static cmg_status send_narrow(cmgi_csr_group *g, int member, void *array, bool *
     cmg_context *ctx = g->h5->ctx;
     cmgi_dataset *d = &g->d[member];
     void *there = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, d->count, sizeof(int32_t), &there));
-    CMGI_TRY_GOTO(
-        done, cmgi_dataset_send(d, member == 0 ? H5T_NATIVE_INT32 : H5T_NATIVE_FLOAT, there, sent));
+    CMGI_FREED(ctx, &there);
+    CMGI_TRY(cmgi_alloc_device(ctx, d->count, sizeof(int32_t), &there));
+    CMGI_TRY(cmgi_dataset_send(d, member == 0 ? H5T_NATIVE_INT32 : H5T_NATIVE_FLOAT, there, sent));
     if (*sent && member == 0) {
-        CMGI_TRY_GOTO(done, cmgi_resident_kernels_of(ctx)->widen(ctx, d->count, there, 32, array));
+        CMGI_TRY(cmgi_resident_kernels_of(ctx)->widen(ctx, d->count, there, 32, array));
     } else if (*sent) {
-        CMGI_TRY_GOTO(done, ctx->backend->convert(ctx, d->count, CMG_FP32, there, CMG_FP64, array));
+        CMGI_TRY(ctx->backend->convert(ctx, d->count, CMG_FP32, there, CMG_FP64, array));
     }
-done:
-    cmgi_free_device(ctx, there);
-    return status;
+    return CMG_OK;
 }
 
 static cmg_status send_member(cmgi_csr_group *g, int member, hid_t native, const void *array,

@@ -232,19 +232,16 @@ cmg_status cmgi_directory_read(cmg_context *ctx, const char *path, cmgi_naming n
                                const char *extension, cmg_hierarchy **h)
 {
     listing list = {.ctx = ctx, .path = path, .naming = naming};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, scan(&list, extension));
-    CMGI_TRY_GOTO(done, naming == CMGI_NAMES_PLAIN ? choose_plain(&list) : choose_ell(&list));
-    CMGI_CHECK_GOTO(done, ctx, list.levels <= CMGI_HIERARCHY_LEVELS, CMG_ERR_FILE,
-                    "%s: %d levels are more than %d", path, list.levels,
-                    (int)CMGI_HIERARCHY_LEVELS);
-    CMGI_TRY_GOTO(done, cmg_hierarchy_create(ctx, list.levels, h));
+    CMGI_FREED(ctx, &list.item);
+    CMGI_TRY(scan(&list, extension));
+    CMGI_TRY(naming == CMGI_NAMES_PLAIN ? choose_plain(&list) : choose_ell(&list));
+    CMGI_CHECK(ctx, list.levels <= CMGI_HIERARCHY_LEVELS, CMG_ERR_FILE,
+               "%s: %d levels are more than %d", path, list.levels, (int)CMGI_HIERARCHY_LEVELS);
+    CMGI_TRY(cmg_hierarchy_create(ctx, list.levels, h));
     for (int k = 0; k < list.items; ++k) {
-        CMGI_TRY_GOTO(done, load_item(&list, &list.item[k], *h));
+        CMGI_TRY(load_item(&list, &list.item[k], *h));
     }
-done:
-    cmgi_free(ctx, list.item);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_directory_naming(cmg_context *ctx, const char *path, cmgi_naming *naming)

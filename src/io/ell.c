@@ -92,26 +92,22 @@ static cmg_size gather_row(const void *user, cmg_size i, cmg_index *indices, dou
 
 cmg_status cmgi_ell_read(cmg_context *ctx, const char *path, const cmgi_expect *expect, cmgi_csr *A)
 {
-    char *data = NULL;
+    cmgi_scoped char *data = NULL;
     cmg_size bytes = 0;
     cmg_size nnz = 0;
     ell e = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_file_text(ctx, path, &data, &bytes));
-    CMGI_TRY_GOTO(done, parse_header(ctx, path, data, bytes, &e));
+    CMGI_TRY(cmgi_file_text(ctx, path, &data, &bytes));
+    CMGI_TRY(parse_header(ctx, path, data, bytes, &e));
     const cmg_size rows = (cmg_size)e.rows;
     const cmg_size cols = (cmg_size)e.cols;
     /* what the places have room for, before so many rows are gone through */
-    CMGI_TRY_GOTO(done, cmgi_expect_check(ctx, path, expect, rows, cols, (cmg_size)e.size));
+    CMGI_TRY(cmgi_expect_check(ctx, path, expect, rows, cols, (cmg_size)e.size));
     for (cmg_size i = 0; i < rows; ++i) {
         nnz += gather_row(&e, i, NULL, NULL);
     }
-    CMGI_TRY_GOTO(done, cmgi_expect_check(ctx, path, expect, rows, cols, nnz));
-    CMGI_TRY_GOTO(done, cmgi_csr_by_rows(ctx, rows, cols, gather_row, &e, A));
-    status = cmgi_in_file(ctx, path, cmgi_csr_check(ctx, path, &A->view));
-done:
-    cmgi_free(ctx, data);
-    return status;
+    CMGI_TRY(cmgi_expect_check(ctx, path, expect, rows, cols, nnz));
+    CMGI_TRY(cmgi_csr_by_rows(ctx, rows, cols, gather_row, &e, A));
+    return cmgi_in_file(ctx, path, cmgi_csr_check(ctx, path, &A->view));
 }
 
 cmg_status cmgi_ell_write(cmg_context *ctx, const char *path, const cmg_csr *A)

@@ -51,26 +51,22 @@ cmg_size cmgi_coords_rows(const cmg_hierarchy *h, int level, cmg_size n)
 static cmg_status equals_transpose(cmg_context *ctx, const cmg_csr *R, const cmg_csr *P,
                                    bool *equal)
 {
-    cmgi_csr T = {0};
-    cmgi_csr sorted = {0};
-    cmg_status status = CMG_OK;
+    cmgi_scoped_csr T = {0};
+    cmgi_scoped_csr sorted = {0};
     *equal = R->rows == P->cols && R->cols == P->rows && R->indptr[R->rows] == P->indptr[P->rows];
     if (!*equal) {
         return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, P, &T));
-    CMGI_TRY_GOTO(done, cmgi_csr_copy(ctx, R, &sorted));
-    CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &sorted));
+    CMGI_TRY(cmgi_csr_transpose(ctx, P, &T));
+    CMGI_TRY(cmgi_csr_copy(ctx, R, &sorted));
+    CMGI_TRY(cmgi_csr_sort(ctx, &sorted));
     const size_t nnz = (size_t)R->indptr[R->rows];
     *equal = memcmp(T.indptr, sorted.indptr, (size_t)(R->rows + 1) * sizeof *T.indptr) == 0 &&
              memcmp(T.indices, sorted.indices, nnz * sizeof *T.indices) == 0;
     for (size_t k = 0; *equal && k < nnz; ++k) {
         *equal = T.values[k] == sorted.values[k];
     }
-done:
-    cmgi_csr_free(ctx, &T);
-    cmgi_csr_free(ctx, &sorted);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_require_default_restriction(const cmg_hierarchy *h)

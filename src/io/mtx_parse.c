@@ -354,20 +354,16 @@ cmg_status cmgi_mtx_body(cmgi_mtx *m)
 {
     cmg_context *ctx = m->ctx;
     const cmg_size chunks = (m->end - m->body) / CHUNK + 1;
-    cmg_size *first = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped cmg_size *first = NULL;
     CMGI_TRY(cmgi_alloc(ctx, chunks + 1, sizeof *first, &first));
     count_lines(m, chunks, first);
-    CMGI_CHECK_GOTO(done, ctx, first[chunks] == m->entries, CMG_ERR_FILE,
-                    "%s: %lld entries are announced, %lld lines follow", m->path,
-                    (long long)m->entries, (long long)first[chunks]);
+    CMGI_CHECK(ctx, first[chunks] == m->entries, CMG_ERR_FILE,
+               "%s: %lld entries are announced, %lld lines follow", m->path, (long long)m->entries,
+               (long long)first[chunks]);
     if (!m->array) {
-        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, m->entries, sizeof *m->row, &m->row));
-        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, m->entries, sizeof *m->col, &m->col));
+        CMGI_TRY(cmgi_alloc(ctx, m->entries, sizeof *m->row, &m->row));
+        CMGI_TRY(cmgi_alloc(ctx, m->entries, sizeof *m->col, &m->col));
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, m->entries, sizeof *m->value, &m->value));
-    status = parse_chunks(m, chunks, first);
-done:
-    cmgi_free(ctx, first);
-    return status;
+    CMGI_TRY(cmgi_alloc(ctx, m->entries, sizeof *m->value, &m->value));
+    return parse_chunks(m, chunks, first);
 }

@@ -114,47 +114,40 @@ done:
 /* The dense values of a file of few columns, by rows. */
 static cmg_status build_dense(const cmgi_mtx *m, double **values)
 {
-    bool *seen = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped bool *seen = NULL;
     CMGI_TRY(cmgi_alloc_zero(m->ctx, m->rows * m->cols, sizeof **values, values));
     CMGI_TRY(cmgi_alloc_zero(m->ctx, m->array ? 0 : m->rows * m->cols, sizeof *seen, &seen));
     for (cmg_size k = 0; k < m->entries; ++k) {
         const cmg_size i = m->array ? k % m->rows : m->row[k];
         const cmg_size j = m->array ? k / m->rows : m->col[k];
         (*values)[i * m->cols + j] = m->value[k];
-        CMGI_CHECK_GOTO(done, m->ctx, m->array || !seen[i * m->cols + j], CMG_ERR_FILE,
-                        "%s:%lld: entry (%lld, %lld) is duplicated", m->path,
-                        (long long)cmgi_mtx_line(m, cmgi_mtx_find(m, k)), (long long)i + 1,
-                        (long long)j + 1);
+        CMGI_CHECK(m->ctx, m->array || !seen[i * m->cols + j], CMG_ERR_FILE,
+                   "%s:%lld: entry (%lld, %lld) is duplicated", m->path,
+                   (long long)cmgi_mtx_line(m, cmgi_mtx_find(m, k)), (long long)i + 1,
+                   (long long)j + 1);
         if (!m->array) {
             seen[i * m->cols + j] = true;
         }
     }
-done:
-    cmgi_free(m->ctx, seen);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_mtx_read_dense(cmg_context *ctx, const char *path, cmg_size expected,
                                cmg_size *rows, cmg_size *cols, double **values)
 {
-    cmgi_mtx m = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_mtx_open(ctx, path, &m));
-    CMGI_CHECK_GOTO(done, ctx, expected < 0 || m.rows == expected, CMG_ERR_FILE,
-                    "%s: %lld rows where %lld are needed", path, (long long)m.rows,
-                    (long long)expected);
-    CMGI_CHECK_GOTO(done, ctx, m.symmetry == CMGI_MTX_GENERAL && m.cols <= CMG_COLUMNS,
-                    CMG_ERR_FILE, "%s: a %lld x %lld matrix where a vector is needed", path,
-                    (long long)m.rows, (long long)m.cols);
-    CMGI_CHECK_GOTO(done, ctx, expected >= 0 || m.array || m.rows / 4096 <= m.entries + 256,
-                    CMG_ERR_FILE, "%s: %lld rows with %lld entries are too empty for a vector",
-                    path, (long long)m.rows, (long long)m.entries);
-    CMGI_TRY_GOTO(done, cmgi_mtx_body(&m));
-    CMGI_TRY_GOTO(done, build_dense(&m, values));
+    cmgi_scoped_by(cmgi_mtx_close) cmgi_mtx m = {0};
+    CMGI_TRY(cmgi_mtx_open(ctx, path, &m));
+    CMGI_CHECK(ctx, expected < 0 || m.rows == expected, CMG_ERR_FILE,
+               "%s: %lld rows where %lld are needed", path, (long long)m.rows, (long long)expected);
+    CMGI_CHECK(ctx, m.symmetry == CMGI_MTX_GENERAL && m.cols <= CMG_COLUMNS, CMG_ERR_FILE,
+               "%s: a %lld x %lld matrix where a vector is needed", path, (long long)m.rows,
+               (long long)m.cols);
+    CMGI_CHECK(ctx, expected >= 0 || m.array || m.rows / 4096 <= m.entries + 256, CMG_ERR_FILE,
+               "%s: %lld rows with %lld entries are too empty for a vector", path,
+               (long long)m.rows, (long long)m.entries);
+    CMGI_TRY(cmgi_mtx_body(&m));
+    CMGI_TRY(build_dense(&m, values));
     *rows = m.rows;
     *cols = m.cols;
-done:
-    cmgi_mtx_close(&m);
-    return status;
+    return CMG_OK;
 }

@@ -63,11 +63,10 @@ static void format_piece(const source *s, cmg_size first, cmg_size last, piece *
 static cmg_status write_lines(cmg_context *ctx, cmgi_output *output, const source *s)
 {
     const cmg_size pieces = ctx->threads;
-    piece *part = NULL;
-    char *text = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped piece *part = NULL;
+    cmgi_scoped char *text = NULL;
     CMGI_TRY(cmgi_alloc(ctx, pieces, sizeof *part, &part));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, pieces * ENTRIES, LINE, &text));
+    CMGI_TRY(cmgi_alloc(ctx, pieces * ENTRIES, LINE, &text));
     for (cmg_size start = 0; start < s->count; start += pieces * ENTRIES) {
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (s->count > ENTRIES)
         for (cmg_size q = 0; q < pieces; ++q) {
@@ -77,13 +76,11 @@ static cmg_status write_lines(cmg_context *ctx, cmgi_output *output, const sourc
             format_piece(s, first, last, &part[q]);
         }
         for (cmg_size q = 0; q < pieces; ++q) {
-            CMGI_TRY_GOTO(done, cmgi_output_write(output, part[q].text, part[q].length));
+            CMGI_TRY(cmgi_output_write(output, part[q].text, part[q].length));
         }
-        CMGI_TRY_GOTO(done, cmgi_progress(ctx, "writing", start, s->count));
+        CMGI_TRY(cmgi_progress(ctx, "writing", start, s->count));
     }
-done:
-    CMGI_FREE(ctx, part, text);
-    return status;
+    return CMG_OK;
 }
 
 static cmg_status write_text(cmg_context *ctx, const char *path, const char *header,

@@ -164,18 +164,14 @@ static cmg_status read_wholes(const cmgi_file *file, const array *a, cmg_size *w
 cmg_status cmgi_npy_read(cmg_context *ctx, const char *path, cmg_size *n, cmg_size *columns,
                          double **values)
 {
-    cmgi_file file = {0};
+    cmgi_scoped_by(cmgi_file_close) cmgi_file file = {0};
     array a = {0};
-    cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_file_open(ctx, path, &file));
-    CMGI_TRY_GOTO(done, read_header(&file, 0, file.size, &a));
+    CMGI_TRY(read_header(&file, 0, file.size, &a));
     *n = a.n / a.width;
     *columns = a.width;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, a.n, sizeof **values, values));
-    CMGI_TRY_GOTO(done, read_reals(&file, &a, *values));
-done:
-    cmgi_file_close(&file);
-    return status;
+    CMGI_TRY(cmgi_alloc(ctx, a.n, sizeof **values, values));
+    return read_reals(&file, &a, *values);
 }
 
 cmg_status cmgi_npy_write(cmg_context *ctx, const char *path, cmg_size n, cmg_size columns,

@@ -127,33 +127,25 @@ done:
 cmg_status cmgi_petsc_read_matrix(cmg_context *ctx, const char *path, const cmgi_expect *expect,
                                   cmgi_csr *A)
 {
-    cmgi_petsc p;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_petsc_open(ctx, path, &p));
-    CMGI_CHECK_GOTO(done, ctx, p.objects == 1, CMG_ERR_FILE,
-                    "%s: %d objects where one matrix is needed", path, p.objects);
-    status = cmgi_petsc_matrix(&p, &p.object[0], expect, A);
-done:
-    cmgi_petsc_close(&p);
-    return status;
+    cmgi_scoped_by(cmgi_petsc_close) cmgi_petsc p = {0};
+    CMGI_TRY(cmgi_petsc_open(ctx, path, &p));
+    CMGI_CHECK(ctx, p.objects == 1, CMG_ERR_FILE, "%s: %d objects where one matrix is needed", path,
+               p.objects);
+    return cmgi_petsc_matrix(&p, &p.object[0], expect, A);
 }
 
 /* The first vector, so that a file of a matrix and its right-hand side serves for both. */
 cmg_status cmgi_petsc_read_vector(cmg_context *ctx, const char *path, cmg_size *n, double **values)
 {
-    cmgi_petsc p;
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(cmgi_petsc_close) cmgi_petsc p = {0};
     int k = 0;
-    CMGI_TRY_GOTO(done, cmgi_petsc_open(ctx, path, &p));
+    CMGI_TRY(cmgi_petsc_open(ctx, path, &p));
     while (k < p.objects && p.object[k].matrix) {
         ++k;
     }
-    CMGI_CHECK_GOTO(done, ctx, k < p.objects, CMG_ERR_FILE, "%s: the file holds no vector", path);
+    CMGI_CHECK(ctx, k < p.objects, CMG_ERR_FILE, "%s: the file holds no vector", path);
     *n = p.object[k].rows;
-    status = cmgi_petsc_vector(&p, &p.object[k], values);
-done:
-    cmgi_petsc_close(&p);
-    return status;
+    return cmgi_petsc_vector(&p, &p.object[k], values);
 }
 
 static cmg_status put_indices(cmgi_output *output, cmg_size count, const cmg_index *values)

@@ -150,25 +150,21 @@ void cmgi_petsc_close(cmgi_petsc *p)
 static cmg_status read_lengths(const cmgi_petsc *p, const cmgi_petsc_object *o, cmgi_csr *A)
 {
     cmg_context *ctx = p->file.ctx;
-    int64_t *length = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped int64_t *length = NULL;
     CMGI_TRY(cmgi_alloc(ctx, o->rows, sizeof *length, &length));
-    CMGI_TRY_GOTO(done, read_integers(p, o->offset, o->rows, length));
+    CMGI_TRY(read_integers(p, o->offset, o->rows, length));
     A->indptr[0] = 0;
     for (cmg_size i = 0; i < o->rows; ++i) {
-        CMGI_CHECK_GOTO(done, ctx, length[i] >= 0 && length[i] <= o->cols, CMG_ERR_FILE,
-                        "%s: row %lld has %lld entries, but there are %lld columns", p->file.path,
-                        (long long)i, (long long)length[i], (long long)o->cols);
+        CMGI_CHECK(ctx, length[i] >= 0 && length[i] <= o->cols, CMG_ERR_FILE,
+                   "%s: row %lld has %lld entries, but there are %lld columns", p->file.path,
+                   (long long)i, (long long)length[i], (long long)o->cols);
         A->indptr[i + 1] = A->indptr[i] + length[i];
     }
     if (A->indptr[o->rows] != o->nnz) {
-        status =
-            cmgi_fail(ctx, CMG_ERR_FILE, "%s: the rows have %lld entries, the header says %lld",
-                      p->file.path, (long long)A->indptr[o->rows], (long long)o->nnz);
+        return cmgi_fail(ctx, CMG_ERR_FILE, "%s: the rows have %lld entries, the header says %lld",
+                         p->file.path, (long long)A->indptr[o->rows], (long long)o->nnz);
     }
-done:
-    cmgi_free(ctx, length);
-    return status;
+    return CMG_OK;
 }
 
 /* Columns, those of 8 bytes piece by piece; what is no column becomes -1, which is refused. */
@@ -214,13 +210,11 @@ static bool is_triangle(const cmgi_csr *A)
 static cmg_status add_lower_half(const cmgi_petsc *p, cmgi_csr *A)
 {
     cmg_context *ctx = p->file.ctx;
-    cmgi_csr T = {0};
-    cmgi_csr both = {0};
+    cmgi_scoped_csr T = {0};
+    cmgi_scoped_csr both = {0};
     cmg_size at = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &A->view, &T));
-    CMGI_TRY_GOTO(done,
-                  cmgi_csr_alloc(ctx, A->rows, A->cols, 2 * A->indptr[A->rows] - A->rows, &both));
+    CMGI_TRY(cmgi_csr_transpose(ctx, &A->view, &T));
+    CMGI_TRY(cmgi_csr_alloc(ctx, A->rows, A->cols, 2 * A->indptr[A->rows] - A->rows, &both));
     for (cmg_size i = 0; i < A->rows; ++i) {
         both.indptr[i] = at;
         for (cmg_size k = T.indptr[i]; k < T.indptr[i + 1]; ++k) {
@@ -242,36 +236,29 @@ static cmg_status add_lower_half(const cmgi_petsc *p, cmgi_csr *A)
     cmgi_csr_free(ctx, A);
     *A = both;
     both = (cmgi_csr){0};
-done:
-    cmgi_csr_free(ctx, &T);
-    cmgi_csr_free(ctx, &both);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_petsc_matrix(const cmgi_petsc *p, const cmgi_petsc_object *o,
                              const cmgi_expect *expect, cmgi_csr *A)
 {
     cmg_context *ctx = p->file.ctx;
-    cmgi_csr made = {0};
-    cmg_status status = CMG_OK;
+    cmgi_scoped_csr made = {0};
     CMGI_CHECK(ctx, o->matrix, CMG_ERR_FILE, "%s: a vector where a matrix is needed", p->file.path);
     CMGI_TRY(cmgi_expect_check(ctx, p->file.path, expect, o->rows, o->cols, o->nnz));
     CMGI_TRY(cmgi_csr_alloc(ctx, o->rows, o->cols, o->nnz, &made));
     const cmg_size columns = o->offset + p->bytes * o->rows;
-    CMGI_TRY_GOTO(done, read_lengths(p, o, &made));
-    CMGI_TRY_GOTO(done, read_columns(p, columns, o->nnz, made.indices));
-    CMGI_TRY_GOTO(done, read_turned(&p->file, columns + p->bytes * o->nnz, o->nnz,
-                                    sizeof *made.values, made.values));
-    CMGI_TRY_GOTO(done,
-                  cmgi_in_file(ctx, p->file.path, cmgi_csr_check(ctx, p->file.path, &made.view)));
+    CMGI_TRY(read_lengths(p, o, &made));
+    CMGI_TRY(read_columns(p, columns, o->nnz, made.indices));
+    CMGI_TRY(read_turned(&p->file, columns + p->bytes * o->nnz, o->nnz, sizeof *made.values,
+                         made.values));
+    CMGI_TRY(cmgi_in_file(ctx, p->file.path, cmgi_csr_check(ctx, p->file.path, &made.view)));
     if (expect->full_rows && is_triangle(&made)) { /* a level matrix: factors are triangles */
-        CMGI_TRY_GOTO(done, add_lower_half(p, &made));
+        CMGI_TRY(add_lower_half(p, &made));
     }
     *A = made;
     made = (cmgi_csr){0};
-done:
-    cmgi_csr_free(ctx, &made);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_petsc_vector(const cmgi_petsc *p, const cmgi_petsc_object *o, double **values)

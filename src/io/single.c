@@ -184,20 +184,16 @@ cmg_status cmg_columns_read(cmg_context *ctx, const char *path, cmg_size *n, int
     CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, path != NULL && n != NULL && columns != NULL && values != NULL, CMG_ERR_ARG,
                "columns read: the path or an out-pointer is NULL");
-    double *read = NULL;
+    cmgi_scoped double *read = NULL;
     cmg_size rows = 0;
     cmg_size width = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, read_columns(ctx, path, -1, &rows, &width, &read));
-    CMGI_CHECK_GOTO(done, ctx, width >= 1 && width <= CMG_COLUMNS, CMG_ERR_FILE,
-                    "%s: %lld columns, 1 to %d are possible", path, (long long)width,
-                    (int)CMG_COLUMNS);
-    CMGI_TRY_GOTO(done, hand_over(ctx, path, rows * width, read, values));
+    CMGI_TRY(read_columns(ctx, path, -1, &rows, &width, &read));
+    CMGI_CHECK(ctx, width >= 1 && width <= CMG_COLUMNS, CMG_ERR_FILE,
+               "%s: %lld columns, 1 to %d are possible", path, (long long)width, (int)CMG_COLUMNS);
+    CMGI_TRY(hand_over(ctx, path, rows * width, read, values));
     *n = rows;
     *columns = (int)width;
-done:
-    cmgi_free(ctx, read);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmg_vector_write(cmg_context *ctx, const char *path, cmg_size n, const double *values)

@@ -73,16 +73,13 @@ cmg_status cmgi_file_read(const cmgi_file *file, cmg_size offset, cmg_size bytes
 
 cmg_status cmgi_file_text(cmg_context *ctx, const char *path, char **text, cmg_size *size)
 {
-    cmgi_file file = {0};
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(cmgi_file_close) cmgi_file file = {0};
     CMGI_TRY(cmgi_file_open(ctx, path, &file));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, file.size + 1, 1, text));
-    CMGI_TRY_GOTO(done, cmgi_file_read(&file, 0, file.size, *text));
+    CMGI_TRY(cmgi_alloc(ctx, file.size + 1, 1, text));
+    CMGI_TRY(cmgi_file_read(&file, 0, file.size, *text));
     (*text)[file.size] = '\0';
     *size = file.size;
-done:
-    cmgi_file_close(&file);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_in_file(cmg_context *ctx, const char *path, cmg_status status)

@@ -51,15 +51,12 @@ static cmg_status walk(cmg_context *ctx, const char *path, const char *text, cmg
 
 cmg_status cmgi_text_read_vector(cmg_context *ctx, const char *path, cmg_size *n, double **values)
 {
-    char *text = NULL;
+    cmgi_scoped char *text = NULL;
     cmg_size size = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_file_text(ctx, path, &text, &size));
-    CMGI_TRY_GOTO(done, walk(ctx, path, text, size, NULL, n));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, *n, sizeof **values, values));
-    CMGI_TRY_GOTO(done, walk(ctx, path, text, size, *values, n));
-    CMGI_CHECK_GOTO(done, ctx, *n != 0, CMG_ERR_FILE, "%s: the file holds no number", path);
-done:
-    cmgi_free(ctx, text);
-    return status;
+    CMGI_TRY(cmgi_file_text(ctx, path, &text, &size));
+    CMGI_TRY(walk(ctx, path, text, size, NULL, n));
+    CMGI_TRY(cmgi_alloc(ctx, *n, sizeof **values, values));
+    CMGI_TRY(walk(ctx, path, text, size, *values, n));
+    CMGI_CHECK(ctx, *n != 0, CMG_ERR_FILE, "%s: the file holds no number", path);
+    return CMG_OK;
 }
