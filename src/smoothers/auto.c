@@ -126,38 +126,33 @@ static cmg_status make_unsymmetric(const cmgi_smoother_source *source, double la
                                    cmgi_smoother_factors *out)
 {
     cmg_context *ctx = source->ctx;
-    cmgi_csr T = {0};
-    cmgi_csr A = {0};
+    cmgi_scoped_csr T = {0};
+    cmgi_scoped_csr A = {0};
     cmgi_smoother_source here;
     double sums[2] = {0, 0}; /* |A - A^T|^2 and |A|^2 */
-    cmg_status status = CMG_OK;
     CMGI_TRY(make_reducing(source, out));
     if (out->after) {
         return CMG_OK;
     }
     CMGI_TRY(cmgi_smoother_source_here(source, &here));
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &here.A, &T));
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &T.view, &A)); /* A with sorted rows */
+    CMGI_TRY(cmgi_csr_transpose(ctx, &here.A, &T));
+    CMGI_TRY(cmgi_csr_transpose(ctx, &T.view, &A)); /* A with sorted rows */
     sums[0] = skew_part(&here, &A, &T, &sums[1]);
-    CMGI_TRY_GOTO(done, cmgi_all_sum(ctx, sums, 2));
+    CMGI_TRY(cmgi_all_sum(ctx, sums, 2));
     if (largest > 0 && sums[0] <= MILD * MILD * sums[1]) {
         make_polynomial(DEGREE, largest, "A is nearly symmetric", out);
-        goto done;
+        return CMG_OK;
     }
     const bool convection = sums[0] > CONVECTION * CONVECTION * sums[1];
     const char *name = convection ? "ainv" : "spai";
     if (source->frame != NULL && convection) {
-        status = cmgi_fail(ctx, CMG_ERR_ARG,
-                           "smoother auto: convection rules, and AINV needs all rows on one rank");
-        goto done;
+        return cmgi_fail(ctx, CMG_ERR_ARG,
+                         "smoother auto: convection rules, and AINV needs all rows on one rank");
     }
     cmgi_smoother_factors_clear(ctx, out);
-    CMGI_TRY_GOTO(done, cmgi_smoother_make(&here, name, 0, out));
+    CMGI_TRY(cmgi_smoother_make(&here, name, 0, out));
     choose(name, convection ? "convection rules in A" : "A is not symmetric", out);
-done:
-    cmgi_csr_free(ctx, &T);
-    cmgi_csr_free(ctx, &A);
-    return status;
+    return CMG_OK;
 }
 
 /* Share of rows whose two largest entries beside the diagonal nearly make it up. */

@@ -55,14 +55,13 @@ static cmg_status find_coarse(const cmgi_smoother_source *source, bool *coarse, 
 {
     cmg_context *ctx = source->ctx;
     const cmg_csr *A = &source->A;
-    cmg_index *row = NULL;
+    cmgi_scoped cmg_index *row = NULL;
     cmg_csr R;
-    cmg_status status = CMG_OK;
     *found = source->h != NULL && source->frame == NULL &&
              cmgi_hierarchy_view(source->h, source->level, CMG_ROLE_R, NULL, 0, &R);
     if (*found) {
-        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, R.rows, sizeof *row, &row));
-        CMGI_TRY_GOTO(done, cmgi_ideal_rows(ctx, &R, row, found));
+        CMGI_TRY(cmgi_alloc(ctx, R.rows, sizeof *row, &row));
+        CMGI_TRY(cmgi_ideal_rows(ctx, &R, row, found));
         *found = *found && cmgi_ideal_holds(A, &R, row);
     }
     for (cmg_size i = 0; i < A->rows; ++i) {
@@ -71,9 +70,7 @@ static cmg_status find_coarse(const cmgi_smoother_source *source, bool *coarse, 
     for (cmg_size r = 0; *found && r < R.rows; ++r) {
         coarse[row[r]] = true;
     }
-done:
-    cmgi_free(ctx, row);
-    return status;
+    return CMG_OK;
 }
 
 static const double ALONE = 0.7; /* damping of Jacobi, on levels without fine rows */
@@ -82,25 +79,21 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
 {
     cmg_context *ctx = source->ctx;
     const cmg_size n = source->A.rows;
-    double *inverse = NULL;
-    bool *coarse = NULL;
+    cmgi_scoped double *inverse = NULL;
+    cmgi_scoped bool *coarse = NULL;
     bool found = false;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *inverse, &inverse));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *coarse, &coarse));
-    CMGI_TRY_GOTO(done, find_coarse(source, coarse, &found));
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *inverse, &inverse));
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *coarse, &coarse));
+    CMGI_TRY(find_coarse(source, coarse, &found));
     cmgi_csr_diagonal(ctx, &source->A, inverse);
-    CMGI_TRY_GOTO(done, cmgi_invert_at(ctx, CMGI_HOST, n, inverse, inverse));
+    CMGI_TRY(cmgi_invert_at(ctx, CMGI_HOST, n, inverse, inverse));
     out->stage[0] = found ? 1 : ALONE;
     for (int f = found ? 0 : 1; f < 2; ++f) {
         const half row = {&source->A, inverse, coarse, f == 1};
-        CMGI_TRY_GOTO(done,
-                      cmgi_csr_by_rows(ctx, n, n, half_row, &row, &out->factor[out->factors]));
+        CMGI_TRY(cmgi_csr_by_rows(ctx, n, n, half_row, &row, &out->factor[out->factors]));
         ++out->factors;
     }
-done:
-    CMGI_FREE(ctx, inverse, coarse);
-    return status;
+    return CMG_OK;
 }
 
 const cmgi_smoother_method cmgi_smoother_fc_jacobi = {

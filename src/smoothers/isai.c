@@ -67,22 +67,17 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
 {
     cmg_context *ctx = source->ctx;
     cmgi_csr *M = &out->factor[0];
-    cmgi_csr B = {0};
-    cmgi_csr transposed = {0};
+    cmgi_scoped_csr B = {0};
+    cmgi_scoped_csr transposed = {0};
     bool symmetric = false;
-    cmg_status status = CMG_OK;
     out->factors = 1;
-    CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
+    CMGI_TRY(cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
     if (!symmetric) {
-        CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &source->A, &transposed));
+        CMGI_TRY(cmgi_csr_transpose(ctx, &source->A, &transposed));
     }
-    CMGI_TRY_GOTO(done, solve_rows(source, symmetric ? &B.view : &source->A,
-                                   symmetric ? &B.view : &transposed.view, M));
-    CMGI_TRY_GOTO(done, symmetric ? cmgi_symmetrize(ctx, M) : CMG_OK);
-done:
-    cmgi_csr_free(ctx, &B);
-    cmgi_csr_free(ctx, &transposed);
-    return status;
+    CMGI_TRY(solve_rows(source, symmetric ? &B.view : &source->A,
+                        symmetric ? &B.view : &transposed.view, M));
+    return symmetric ? cmgi_symmetrize(ctx, M) : CMG_OK;
 }
 
 static const char *const examples[] = {"tau=0", "power=2", NULL};

@@ -41,32 +41,27 @@ cmg_status cmgi_pattern(cmg_context *ctx, const cmg_csr *A, double tau, int powe
         set_ones(ctx, S);
         return CMG_OK;
     }
-    double *diagonal = NULL;
-    cmgi_csr B = {.rows = A->rows, .cols = A->cols};
-    cmgi_csr made = {0};
+    cmgi_scoped double *diagonal = NULL;
+    cmgi_scoped_csr B = {.rows = A->rows, .cols = A->cols};
+    cmgi_scoped_csr made = {0};
     cmg_size nnz = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *diagonal, &diagonal));
+    CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *diagonal, &diagonal));
     cmgi_csr_diagonal(ctx, A, diagonal);
     selection strong = {.A = *A, .diagonal = diagonal, .tau = tau, .bare = true};
-    CMGI_TRY_GOTO(done, select_entries(ctx, CMGI_HOST, &strong, &B, &nnz));
-    CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &B));
+    CMGI_TRY(select_entries(ctx, CMGI_HOST, &strong, &B, &nnz));
+    CMGI_TRY(cmgi_csr_sort(ctx, &B));
     set_ones(ctx, &B);
-    CMGI_TRY_GOTO(done, cmgi_csr_copy(ctx, &B.view, &made));
+    CMGI_TRY(cmgi_csr_copy(ctx, &B.view, &made));
     for (int p = 1; p < power; ++p) {
         cmgi_csr product = {0};
-        CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &made.view, &B.view, &product));
+        CMGI_TRY(cmgi_csr_multiply(ctx, &made.view, &B.view, &product));
         cmgi_csr_free(ctx, &made);
         made = product;
         set_ones(ctx, &made);
     }
     *S = made;
     made = (cmgi_csr){0};
-done:
-    cmgi_csr_free(ctx, &made);
-    cmgi_csr_free(ctx, &B);
-    cmgi_free(ctx, diagonal);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_prepared_pattern(cmg_context *ctx, const cmgi_prepared *p, double tau, int power,
@@ -213,22 +208,19 @@ cmg_status cmgi_symmetrize_at(cmg_context *ctx, cmgi_place at, cmgi_csr *M, cmg_
     cmgi_csr T = {0};
     cmgi_csr made = {.rows = M->rows, .cols = M->cols};
     cmg_size unmatched = 0;
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, CMGI_ARRAYS(made), CMGI_ARRAYS(T));
     CMGI_TRY(
         join_partners(ctx, at, M->rows, &(scaling){.M = M->view, .values = M->values}, &unmatched));
     if (unmatched == 0) {
         return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose_at(ctx, at, &M->view, *nnz, &T));
+    CMGI_TRY(cmgi_csr_transpose_at(ctx, at, &M->view, *nnz, &T));
     halves both = {.M = M->view, .T = T.view};
-    CMGI_TRY_GOTO(done, join_halves(ctx, at, &both, &made, nnz));
+    CMGI_TRY(join_halves(ctx, at, &both, &made, nnz));
     cmgi_csr_free_at(ctx, at, M);
     *M = made;
     made = (cmgi_csr){0};
-done:
-    cmgi_csr_free_at(ctx, at, &made);
-    cmgi_csr_free_at(ctx, at, &T);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_symmetrize(cmg_context *ctx, cmgi_csr *M)

@@ -103,35 +103,28 @@ static cmg_status make(const cmgi_smoother_source *source, const char *name, cmg
                                               .cap = (cmg_size)value[CAP],
                                               .name = name,
                                               .level = source->level};
-    cmgi_csr transposed = {0};
-    cmgi_csr Zt = {0};
-    cmgi_csr Wt = {0};
-    double *s = NULL;
-    double *pivot = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped_csr transposed = {0};
+    cmgi_scoped_csr Zt = {0};
+    cmgi_scoped_csr Wt = {0};
+    cmgi_scoped double *s = NULL;
+    cmgi_scoped double *pivot = NULL;
     if (value[SCALE] == YES) {
-        CMGI_TRY_GOTO(done, cmgi_diagonal_scaling(ctx, &A->view, &s));
+        CMGI_TRY(cmgi_diagonal_scaling(ctx, &A->view, &s));
         (void)cmgi_csr_scale(ctx, CMGI_HOST, s, s, A);
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *pivot, &pivot));
+    CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *pivot, &pivot));
     if (!symmetric) {
-        CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &A->view, &transposed));
+        CMGI_TRY(cmgi_csr_transpose(ctx, &A->view, &transposed));
     }
-    CMGI_TRY_GOTO(done, cmgi_biconjugate(ctx, &A->view, symmetric ? NULL : &transposed.view,
-                                         &options, &Zt, &Wt, pivot));
+    CMGI_TRY(cmgi_biconjugate(ctx, &A->view, symmetric ? NULL : &transposed.view, &options, &Zt,
+                              &Wt, pivot));
     (void)cmgi_csr_scale(ctx, CMGI_HOST, NULL, s, &Zt);
     (void)cmgi_csr_scale(ctx, CMGI_HOST, NULL, s, &Wt);
-    CMGI_TRY_GOTO(done,
-                  make_factors(ctx, &Zt, symmetric ? NULL : &Wt, pivot, (int)value[FORM], out));
+    CMGI_TRY(make_factors(ctx, &Zt, symmetric ? NULL : &Wt, pivot, (int)value[FORM], out));
     if (value[FORM] == PRODUCT) {
-        CMGI_TRY_GOTO(done, multiply_out(ctx, out));
+        CMGI_TRY(multiply_out(ctx, out));
     }
-done:
-    CMGI_FREE(ctx, s, pivot);
-    cmgi_csr_free(ctx, &transposed);
-    cmgi_csr_free(ctx, &Zt);
-    cmgi_csr_free(ctx, &Wt);
-    return status;
+    return CMG_OK;
 }
 
 static cmg_status make_sainv(const cmgi_smoother_source *source, cmgi_smoother_factors *out)

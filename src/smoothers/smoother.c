@@ -269,11 +269,10 @@ static cmg_status place_factor(const cmgi_smoother_source *source, const cmgi_sm
     cmg_context *ctx = source->ctx;
     const cmgi_resident *there = out->factor[k].there;
     const bool known = there != NULL && there->csr.indptr == NULL; /* a diagonal */
-    cmgi_csr renumbered = {0};
+    cmgi_scoped_csr renumbered = {0};
     cmg_csr view = out->factor[k].view;
     cmg_matrix_options matrix = options->matrix;
     uint64_t pattern = 0;
-    cmg_status status = CMG_OK;
     if (source->frame != NULL) {
         cmg_matrix_destroy(&s->factor[k]);
         s->changed = true;
@@ -292,7 +291,7 @@ static cmg_status place_factor(const cmgi_smoother_source *source, const cmgi_sm
     if (matrix.format == CMG_FORMAT_DIAGONAL && entries == rows) {
         pattern = (uint64_t)rows; /* the same wherever it has been made */
     } else if (there != NULL && matrix.keep_map) {
-        CMGI_TRY_GOTO(done, hash_there(ctx, there, &pattern));
+        CMGI_TRY(hash_there(ctx, there, &pattern));
     } else if (matrix.keep_map) {
         pattern = pattern_hash(ctx, &view);
     }
@@ -302,18 +301,16 @@ static cmg_status place_factor(const cmgi_smoother_source *source, const cmgi_sm
     }
     if (s->factor[k] == NULL) {
         const cmgi_matrix_source from = {.csr = there != NULL ? NULL : &view, .there = there};
-        CMGI_TRY_GOTO(done, out->solves ? cmgi_sweep_create(ctx, &view, &matrix, &s->factor[k])
-                                        : cmgi_matrix_create(ctx, &from, options->use, &matrix,
-                                                             &s->factor[k]));
+        CMGI_TRY(out->solves
+                     ? cmgi_sweep_create(ctx, &view, &matrix, &s->factor[k])
+                     : cmgi_matrix_create(ctx, &from, options->use, &matrix, &s->factor[k]));
         s->pattern[k] = pattern;
     } else {
-        CMGI_TRY_GOTO(done, cmg_matrix_update(s->factor[k], known           ? there->diagonal
-                                                            : there != NULL ? there->csr.values
-                                                                            : view.values));
+        CMGI_TRY(cmg_matrix_update(s->factor[k], known           ? there->diagonal
+                                                 : there != NULL ? there->csr.values
+                                                                 : view.values));
     }
-done:
-    cmgi_csr_free(ctx, &renumbered);
-    return status;
+    return CMG_OK;
 }
 
 /*

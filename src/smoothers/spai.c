@@ -76,16 +76,11 @@ static cmg_status make_left(cmg_context *ctx, const cmg_csr *A, const double *va
 
 static cmg_status make_right(cmg_context *ctx, const cmg_csr *A, const double *value, cmgi_csr *M)
 {
-    cmgi_csr T = {0};
-    cmgi_csr left = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, A, &T));
-    CMGI_TRY_GOTO(done, make_left(ctx, &T.view, value, &left));
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &left.view, M));
-done:
-    cmgi_csr_free(ctx, &T);
-    cmgi_csr_free(ctx, &left);
-    return status;
+    cmgi_scoped_csr T = {0};
+    cmgi_scoped_csr left = {0};
+    CMGI_TRY(cmgi_csr_transpose(ctx, A, &T));
+    CMGI_TRY(make_left(ctx, &T.view, value, &left));
+    return cmgi_csr_transpose(ctx, &left.view, M);
 }
 
 /* M on the host. */

@@ -38,23 +38,18 @@ static cmg_status draw(const problem *P, uint64_t seed, void *x)
 {
     cmg_context *ctx = P->on.ctx;
     const cmgi_frame *frame = P->frame;
-    double *host = NULL;
-    cmg_vector *view = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped double *host = NULL;
+    cmgi_scoped_by(cmg_vector_destroy) cmg_vector *view = NULL;
     if (frame == NULL) {
         return ctx->backend->random(ctx, P->on.precision, P->on.n, seed, x);
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P->on.n, sizeof *host, &host));
+    CMGI_TRY(cmgi_alloc(ctx, P->on.n, sizeof *host, &host));
     for (cmg_size k = 0; k < P->on.n; ++k) {
         const cmg_size entry = frame->perm != NULL ? frame->perm[k] : k;
         host[k] = cmgi_random_at(seed, (uint64_t)(frame->number + entry));
     }
-    CMGI_TRY_GOTO(done, cmg_vector_wrap(ctx, P->on.n, P->on.precision, x, &view));
-    CMGI_TRY_GOTO(done, cmg_vector_set(view, host));
-done:
-    cmg_vector_destroy(&view);
-    cmgi_free(ctx, host);
-    return status;
+    CMGI_TRY(cmg_vector_wrap(ctx, P->on.n, P->on.precision, x, &view));
+    return cmg_vector_set(view, host);
 }
 
 /* A fixed random vector; 0 in identity rows where they are told apart. t is used in between. */

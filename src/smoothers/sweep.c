@@ -119,12 +119,12 @@ static cmg_status order_by_flow(ordering *o)
     cmg_context *ctx = o->ctx;
     const cmg_size n = o->A->rows;
     stream s = {.known = 0};
-    double *diagonal = NULL;
+    cmgi_scoped double *diagonal = NULL;
     cmg_size next = 0; /* no earlier row is left */
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *diagonal, &diagonal));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n, sizeof *s.waits, &s.waits));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *s.ready, &s.ready));
+    CMGI_FREED(ctx, &s.waits, &s.ready);
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *diagonal, &diagonal));
+    CMGI_TRY(cmgi_alloc_zero(ctx, n, sizeof *s.waits, &s.waits));
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *s.ready, &s.ready));
     s.diagonal = diagonal;
     for (cmg_size i = 0; i < n; ++i) {
         diagonal[i] = cmgi_csr_diagonal_at(o->A, i) < 0 ? -1 : 1;
@@ -150,9 +150,7 @@ static cmg_status order_by_flow(ordering *o)
         o->place[i] = (cmg_index)p;
         for_pairs(o, i, release, &s);
     }
-done:
-    CMGI_FREE(ctx, diagonal, s.waits, s.ready);
-    return status;
+    return CMG_OK;
 }
 
 /* ---------------------------------------------------------------------------------- by colours */
@@ -178,13 +176,12 @@ static cmg_status order_by_colours(ordering *o)
     cmg_context *ctx = o->ctx;
     const cmg_size n = o->A->rows;
     const cmg_size most = cmgi_csr_longest_row(o->A) + cmgi_csr_longest_row(o->T) + 2;
-    cmg_index *colour = NULL;
-    cmg_size *mark = NULL;
-    cmg_size *first = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *colour, &colour));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, most, sizeof *mark, &mark));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, most + 1, sizeof *first, &first));
+    cmgi_scoped cmg_index *colour = NULL;
+    cmgi_scoped cmg_size *mark = NULL;
+    cmgi_scoped cmg_size *first = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *colour, &colour));
+    CMGI_TRY(cmgi_alloc_zero(ctx, most, sizeof *mark, &mark));
+    CMGI_TRY(cmgi_alloc_zero(ctx, most + 1, sizeof *first, &first));
     palette p = {colour, mark};
     for (cmg_size i = 0; i < n; ++i) {
         for_pairs(o, i, mark_colour, &p);
@@ -201,9 +198,7 @@ static cmg_status order_by_colours(ordering *o)
     for (cmg_size i = 0; i < n; ++i) {
         o->place[i] = (cmg_index)first[colour[i]]++;
     }
-done:
-    CMGI_FREE(ctx, colour, mark, first);
-    return status;
+    return CMG_OK;
 }
 
 /* ------------------------------------------------------------------------------- the triangles */
@@ -270,26 +265,20 @@ static bool factorise(cmgi_csr *A, cmg_size *where)
 static cmg_status factorise_in_order(cmg_context *ctx, const cmg_csr *A, const cmg_index *place,
                                      cmgi_csr *F)
 {
-    cmgi_csr sorted = {0};
-    cmg_index *row = NULL;
-    cmg_size *where = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *row, &row));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, A->rows, sizeof *where, &where));
+    cmgi_scoped_csr sorted = {0};
+    cmgi_scoped cmg_index *row = NULL;
+    cmgi_scoped cmg_size *where = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *row, &row));
+    CMGI_TRY(cmgi_alloc_zero(ctx, A->rows, sizeof *where, &where));
     for (cmg_size i = 0; i < A->rows; ++i) {
         row[place[i]] = (cmg_index)i;
     }
-    CMGI_TRY_GOTO(done, cmgi_csr_permute(ctx, A, row, row, true, &sorted));
+    CMGI_TRY(cmgi_csr_permute(ctx, A, row, row, true, &sorted));
     if (!factorise(&sorted, where)) {
-        status = cmgi_fail(ctx, CMG_ERR_SINGULAR,
-                           "smoother sweep: a pivot of the incomplete factors is 0");
-        goto done;
+        return cmgi_fail(ctx, CMG_ERR_SINGULAR,
+                         "smoother sweep: a pivot of the incomplete factors is 0");
     }
-    CMGI_TRY_GOTO(done, cmgi_csr_permute(ctx, &sorted.view, place, place, true, F));
-done:
-    cmgi_csr_free(ctx, &sorted);
-    CMGI_FREE(ctx, row, where);
-    return status;
+    return cmgi_csr_permute(ctx, &sorted.view, place, place, true, F);
 }
 
 static cmg_status make_triangles(const cmgi_smoother_source *source, const cmg_csr *A,
@@ -297,14 +286,14 @@ static cmg_status make_triangles(const cmgi_smoother_source *source, const cmg_c
 {
     cmg_context *ctx = source->ctx;
     const cmgi_arguments *arguments = source->arguments;
-    cmgi_csr T = {0};
-    cmgi_csr sorted = {0};
-    cmgi_csr F = {0};
+    cmgi_scoped_csr T = {0};
+    cmgi_scoped_csr sorted = {0};
+    cmgi_scoped_csr F = {0};
     ordering o = {.ctx = ctx};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, A, &T));
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &T.view, &sorted));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *o.place, &o.place));
+    CMGI_FREED(ctx, &o.place);
+    CMGI_TRY(cmgi_csr_transpose(ctx, A, &T));
+    CMGI_TRY(cmgi_csr_transpose(ctx, &T.view, &sorted));
+    CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *o.place, &o.place));
     o.A = &sorted.view;
     o.T = &T.view;
     if (arguments->value[ORDER] == ROWS) {
@@ -312,26 +301,19 @@ static cmg_status make_triangles(const cmgi_smoother_source *source, const cmg_c
             o.place[i] = (cmg_index)i;
         }
     } else {
-        CMGI_TRY_GOTO(done,
-                      arguments->value[ORDER] == FLOW ? order_by_flow(&o) : order_by_colours(&o));
+        CMGI_TRY(arguments->value[ORDER] == FLOW ? order_by_flow(&o) : order_by_colours(&o));
     }
     const bool ilu = arguments->value[FILL] == 1;
     const int factors = ilu || arguments->value[SYMMETRIC] == YES ? 2 : 1;
     if (ilu) {
-        CMGI_TRY_GOTO(done, factorise_in_order(ctx, &sorted.view, o.place, &F));
+        CMGI_TRY(factorise_in_order(ctx, &sorted.view, o.place, &F));
     }
     for (int f = 0; f < factors; ++f) {
         const triangle row = {ilu ? &F.view : &sorted.view, o.place, f == 1, ilu};
         out->factors = f + 1;
-        CMGI_TRY_GOTO(done,
-                      cmgi_csr_by_rows(ctx, A->rows, A->rows, triangle_row, &row, &out->factor[f]));
+        CMGI_TRY(cmgi_csr_by_rows(ctx, A->rows, A->rows, triangle_row, &row, &out->factor[f]));
     }
-done:
-    cmgi_csr_free(ctx, &T);
-    cmgi_csr_free(ctx, &sorted);
-    cmgi_csr_free(ctx, &F);
-    cmgi_free(ctx, o.place);
-    return status;
+    return CMG_OK;
 }
 
 static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
