@@ -111,29 +111,26 @@ static cmg_status create(cmg_solver *s, cmg_size count, const cmg_vector *values
 {
     cmg_context *ctx = s->ctx;
     const double start = cmgi_seconds();
-    cmg_batch *made = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(cmg_batch_destroy) cmg_batch *made = NULL;
     CMGI_CHECK(ctx, batch != NULL, CMG_ERR_ARG, "batch: the out-pointer is NULL");
     CMGI_CHECK(ctx, count >= 0, CMG_ERR_ARG, "batch: %lld systems", (long long)count);
     CMGI_CHECK(ctx, s->mg.ready, CMG_ERR_STATE, CMGI_NOT_READY);
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
     made->ctx = ctx;
     atomic_flag_clear(&made->busy);
-    CMGI_TRY_GOTO(done, cmgi_batch_compile(s, made));
+    CMGI_TRY(cmgi_batch_compile(s, made));
     made->plan.count = count;
-    CMGI_TRY_GOTO(done, set_up_first(s, made));
+    CMGI_TRY(set_up_first(s, made));
     if (values != NULL) {
-        CMGI_TRY_GOTO(done, take_values(made, values));
+        CMGI_TRY(take_values(made, values));
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, count, sizeof *made->result, &made->result));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, count, sizeof *made->result, &made->plan.result));
-    CMGI_TRY_GOTO(done, cmg_context_synchronize(ctx));
+    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *made->result, &made->result));
+    CMGI_TRY(cmgi_alloc_device(ctx, count, sizeof *made->result, &made->plan.result));
+    CMGI_TRY(cmg_context_synchronize(ctx));
     made->report.setup_seconds = cmgi_seconds() - start;
     *batch = made;
     made = NULL;
-done:
-    cmg_batch_destroy(&made);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmg_batch_create(cmg_solver *s, cmg_size count, const cmg_vector *values,

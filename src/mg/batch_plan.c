@@ -83,19 +83,16 @@ static cmg_status find_diagonal(cmg_batch *batch, const cmg_csr *A, cmgi_batch_l
 static cmg_status take_matrix(cmg_batch *batch, const cmg_csr *A, cmgi_batch_level *level)
 {
     cmgi_batch_plan *p = &batch->plan;
-    int *entry = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped int *entry = NULL;
     level->rows = (int)A->rows;
-    CMGI_TRY_GOTO(done, cmgi_batch_slice(batch, A, false, &level->A, &entry));
+    CMGI_TRY(cmgi_batch_slice(batch, A, false, &level->A, &entry));
     const cmg_size slots = 2 * (cmg_size)level->A.pairs * CMGI_BATCH_SLICE;
-    CMGI_TRY_GOTO(done, cmgi_batch_hold(batch, &entry, slots, sizeof *entry, &level->entry));
-    CMGI_TRY_GOTO(done, find_diagonal(batch, A, level));
+    CMGI_TRY(cmgi_batch_hold(batch, &entry, slots, sizeof *entry, &level->entry));
+    CMGI_TRY(find_diagonal(batch, A, level));
     level->values = cmgi_batch_reserve(&p->store_bytes, slots / 2, sizeof(uint32_t));
     level->centre = cmgi_batch_reserve(&p->store_bytes, A->rows, sizeof(float));
     level->inverse = cmgi_batch_reserve(&p->store_bytes, A->rows, sizeof(float));
-done:
-    cmgi_free(batch->ctx, entry);
-    return status;
+    return CMG_OK;
 }
 
 /* P or R, which systems share. */
@@ -145,30 +142,23 @@ static cmg_status descend(cmg_solver *s, cmg_batch *batch, int l, cmgi_csr *A, c
 {
     cmg_context *ctx = s->ctx;
     cmgi_batch_level *level = &batch->plan.level[l];
-    cmgi_csr P = {0};
-    cmgi_csr R = {0};
-    cmgi_csr AP = {0};
-    cmgi_csr next = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, bring_transfer(s, l, &P, &R));
-    CMGI_TRY_GOTO(done, take_transfer(batch, &P.view, &level->P));
-    CMGI_TRY_GOTO(done, take_transfer(batch, &R.view, &level->R));
-    CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &A->view, &P.view, &AP));
-    CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &R.view, &AP.view, &next));
-    CMGI_TRY_GOTO(done, cmgi_batch_multiply(batch, &A->view, &P.view, &AP.view, false, &level->AP));
-    CMGI_TRY_GOTO(done,
-                  cmgi_batch_multiply(batch, &R.view, &AP.view, &next.view, true, &level->RAP));
+    cmgi_scoped_csr P = {0};
+    cmgi_scoped_csr R = {0};
+    cmgi_scoped_csr AP = {0};
+    cmgi_scoped_csr next = {0};
+    CMGI_TRY(bring_transfer(s, l, &P, &R));
+    CMGI_TRY(take_transfer(batch, &P.view, &level->P));
+    CMGI_TRY(take_transfer(batch, &R.view, &level->R));
+    CMGI_TRY(cmgi_csr_multiply(ctx, &A->view, &P.view, &AP));
+    CMGI_TRY(cmgi_csr_multiply(ctx, &R.view, &AP.view, &next));
+    CMGI_TRY(cmgi_batch_multiply(batch, &A->view, &P.view, &AP.view, false, &level->AP));
+    CMGI_TRY(cmgi_batch_multiply(batch, &R.view, &AP.view, &next.view, true, &level->RAP));
     most[0] = most[0] > level->RAP.count ? most[0] : level->RAP.count;
     most[1] = most[1] > level->AP.count ? most[1] : level->AP.count;
     cmgi_csr_free(ctx, A);
     *A = next;
     next = (cmgi_csr){0};
-done:
-    cmgi_csr_free(ctx, &P);
-    cmgi_csr_free(ctx, &R);
-    cmgi_csr_free(ctx, &AP);
-    cmgi_csr_free(ctx, &next);
-    return status;
+    return CMG_OK;
 }
 
 /* A of the finest level as it was given, for residuals, and its Dirichlet rows. */
@@ -178,23 +168,19 @@ static cmg_status take_finest(cmg_solver *s, cmg_batch *batch, const cmg_csr *A)
     cmgi_batch_plan *p = &batch->plan;
     cmgi_dirichlet *d = &s->mg.levels.level[0].dirichlet;
     cmgi_csr copy = {0};
-    bool *fixed = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped bool *fixed = NULL;
+    CMGI_FREED(ctx, CMGI_ARRAYS(copy));
     p->nnz = A->indptr[A->rows];
-    CMGI_TRY_GOTO(done, cmgi_csr_copy(ctx, A, &copy));
-    CMGI_TRY_GOTO(
-        done, cmgi_batch_hold(batch, &copy.indptr, A->rows + 1, sizeof *copy.indptr, &p->indptr));
-    CMGI_TRY_GOTO(done,
-                  cmgi_batch_hold(batch, &copy.indices, p->nnz, sizeof *copy.indices, &p->indices));
-    CMGI_TRY_GOTO(done, cmgi_dirichlet_bring(ctx, d));
+    CMGI_TRY(cmgi_csr_copy(ctx, A, &copy));
+    CMGI_TRY(cmgi_batch_hold(batch, &copy.indptr, A->rows + 1, sizeof *copy.indptr, &p->indptr));
+    CMGI_TRY(cmgi_batch_hold(batch, &copy.indices, p->nnz, sizeof *copy.indices, &p->indices));
+    CMGI_TRY(cmgi_dirichlet_bring(ctx, d));
     if (d->row != NULL) {
-        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *fixed, &fixed));
+        CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *fixed, &fixed));
         memcpy(fixed, d->row, (size_t)A->rows * sizeof *fixed);
-        CMGI_TRY_GOTO(done, cmgi_batch_hold(batch, &fixed, A->rows, sizeof *fixed, &p->fixed));
+        CMGI_TRY(cmgi_batch_hold(batch, &fixed, A->rows, sizeof *fixed, &p->fixed));
     }
-done:
-    CMGI_FREE(ctx, copy.indptr, copy.indices, copy.values, fixed);
-    return status;
+    return CMG_OK;
 }
 
 /* The inverse of the last matrix, and its triangle while it is made. */
@@ -218,16 +204,15 @@ static cmg_status take_levels(cmg_solver *s, cmg_batch *batch, cmg_size near_byt
 {
     cmgi_batch_plan *p = &batch->plan;
     cmg_csr given;
-    cmgi_csr A = {0};
+    cmgi_scoped_csr A = {0};
     cmg_size most[2] = {0, 0};
-    cmg_status status = CMG_OK;
     CMGI_TRY(cmg_hierarchy_get_csr(s->mg.h, 0, CMG_ROLE_A, NULL, 0, &given));
     CMGI_TRY(take_finest(s, batch, &given));
     A = cmgi_csr_borrow(&given);
     for (int l = 0; l < p->levels; ++l) {
-        CMGI_TRY_GOTO(done, take_matrix(batch, &A.view, &p->level[l]));
+        CMGI_TRY(take_matrix(batch, &A.view, &p->level[l]));
         if (l + 1 < p->levels) {
-            CMGI_TRY_GOTO(done, descend(s, batch, l, &A, most));
+            CMGI_TRY(descend(s, batch, l, &A, most));
         }
     }
     (void)cmgi_batch_reserve(&batch->work_set_up, most[0], sizeof(double));
@@ -235,9 +220,7 @@ static cmg_status take_levels(cmg_solver *s, cmg_batch *batch, cmg_size near_byt
     place_last(batch, near_bytes);
     const cmg_size power = 2 * (cmg_size)p->level[0].rows * (cmg_size)sizeof(float);
     batch->work_set_up = power > batch->work_set_up ? power : batch->work_set_up;
-done:
-    cmgi_csr_free(s->ctx, &A);
-    return status;
+    return CMG_OK;
 }
 
 /* The number of a vector of the list: a buffer, or one of the iteration. */
@@ -328,22 +311,17 @@ static cmg_status take_cycle(cmg_solver *s, cmg_batch *batch, cmg_size near_byte
                                   .precision = CMG_FP32,
                                   .fuse = true,
                                   .plain = true};
-    cmgi_cycle *cycle = NULL;
-    cmgi_batch_step *steps = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_cycle_create(s->ctx, &plan, &cycle));
-    CMGI_TRY_GOTO(done, place_vectors(batch, cycle, near_bytes));
-    CMGI_TRY_GOTO(done, cmgi_alloc(s->ctx, cycle->nsteps, sizeof *steps, &steps));
+    cmgi_scoped_by(cmgi_cycle_destroy) cmgi_cycle *cycle = NULL;
+    cmgi_scoped cmgi_batch_step *steps = NULL;
+    CMGI_TRY(cmgi_cycle_create(s->ctx, &plan, &cycle));
+    CMGI_TRY(place_vectors(batch, cycle, near_bytes));
+    CMGI_TRY(cmgi_alloc(s->ctx, cycle->nsteps, sizeof *steps, &steps));
     for (int k = 0; k < cycle->nsteps; ++k) {
         steps[k] = step_of(cycle, &cycle->steps[k]);
     }
     p->steps = cycle->nsteps;
     batch->report.iteration_bytes = iteration_bytes(p, steps);
-    CMGI_TRY_GOTO(done, cmgi_batch_hold(batch, &steps, cycle->nsteps, sizeof *steps, &p->step));
-done:
-    cmgi_cycle_destroy(&cycle);
-    cmgi_free(s->ctx, steps);
-    return status;
+    return cmgi_batch_hold(batch, &steps, cycle->nsteps, sizeof *steps, &p->step);
 }
 
 cmg_status cmgi_batch_compile(cmg_solver *s, cmg_batch *batch)

@@ -130,15 +130,13 @@ cmg_status cmgi_batch_slice(cmg_batch *batch, const cmg_csr *A, bool diagonal, c
 {
     cmg_context *ctx = batch->ctx;
     const cmg_size slices = slices_of(A);
-    int *start = NULL;
-    int *distance = NULL;
-    int *work = NULL;
-    uint32_t *columns = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, slices + 1, sizeof *start, &start));
-    CMGI_TRY_GOTO(done,
-                  cmgi_alloc(ctx, A->indptr[A->rows] + 2 * slices, sizeof *distance, &distance));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows + A->cols + slices + 1, sizeof *work, &work));
+    cmgi_scoped int *start = NULL;
+    cmgi_scoped int *distance = NULL;
+    cmgi_scoped int *work = NULL;
+    cmgi_scoped uint32_t *columns = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, slices + 1, sizeof *start, &start));
+    CMGI_TRY(cmgi_alloc(ctx, A->indptr[A->rows] + 2 * slices, sizeof *distance, &distance));
+    CMGI_TRY(cmgi_alloc(ctx, A->rows + A->cols + slices + 1, sizeof *work, &work));
     find_distances(A, diagonal, work, start, distance);
     find_lengths(A, diagonal, work);
     const bool distances = 2 * start[slices] <= 3 * work[slices];
@@ -149,19 +147,15 @@ cmg_status cmgi_batch_slice(cmg_batch *batch, const cmg_csr *A, bool diagonal, c
     }
     const int pairs = start[slices];
     const cmg_size words = (cmg_size)pairs * CMGI_BATCH_SLICE;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 2 * words, sizeof **entry, entry));
+    CMGI_TRY(cmgi_alloc(ctx, 2 * words, sizeof **entry, entry));
     if (!distances) {
-        CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, words, sizeof *columns, &columns));
+        CMGI_TRY(cmgi_alloc_zero(ctx, words, sizeof *columns, &columns));
     }
     place_entries(A, diagonal, start, distance, *entry, columns);
     *M = (cmgi_batch_slices){.rows = (int)A->rows, .cols = (int)A->cols, .pairs = pairs};
-    CMGI_TRY_GOTO(done, cmgi_batch_hold(batch, &start, slices + 1, sizeof *start, &M->start));
-    CMGI_TRY_GOTO(done,
-                  cmgi_batch_hold(batch, &distance, 2 * pairs, sizeof *distance, &M->distance));
-    CMGI_TRY_GOTO(done, cmgi_batch_hold(batch, &columns, words, sizeof *columns, &M->columns));
-done:
-    CMGI_FREE(ctx, start, distance, work, columns);
-    return status;
+    CMGI_TRY(cmgi_batch_hold(batch, &start, slices + 1, sizeof *start, &M->start));
+    CMGI_TRY(cmgi_batch_hold(batch, &distance, 2 * pairs, sizeof *distance, &M->distance));
+    return cmgi_batch_hold(batch, &columns, words, sizeof *columns, &M->columns);
 }
 
 cmg_status cmgi_batch_share(cmg_batch *batch, const cmg_csr *A, const int *entry,
@@ -204,14 +198,13 @@ cmg_status cmgi_batch_multiply(cmg_batch *batch, const cmg_csr *A, const cmg_csr
 {
     cmg_context *ctx = batch->ctx;
     const cmg_size entries = C->indptr[C->rows];
-    int *start = NULL;
-    int *place = NULL;
-    int *from = NULL;
-    float *weight = NULL;
+    cmgi_scoped int *start = NULL;
+    cmgi_scoped int *place = NULL;
+    cmgi_scoped int *from = NULL;
+    cmgi_scoped float *weight = NULL;
     cmg_size total = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, entries + 1, sizeof *start, &start));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, C->cols, sizeof *place, &place));
+    CMGI_TRY(cmgi_alloc_zero(ctx, entries + 1, sizeof *start, &start));
+    CMGI_TRY(cmgi_alloc(ctx, C->cols, sizeof *place, &place));
     for (int fill = 0; fill < 2; ++fill) {
         for (cmg_size i = 0; i < C->rows; ++i) {
             for (cmg_size k = C->indptr[i]; k < C->indptr[i + 1]; ++k) {
@@ -225,20 +218,17 @@ cmg_status cmgi_batch_multiply(cmg_batch *batch, const cmg_csr *A, const cmg_csr
                 start[k] = (int)total;
                 total += length;
             }
-            CMGI_CHECK_GOTO(done, ctx, total <= INT32_MAX, CMG_ERR_UNSUPPORTED,
-                            "batch: a product of level matrices has %lld terms, %lld are possible",
-                            (long long)total, (long long)INT32_MAX);
-            CMGI_TRY_GOTO(done, cmgi_alloc(ctx, total, sizeof *from, &from));
-            CMGI_TRY_GOTO(done, cmgi_alloc(ctx, total, sizeof *weight, &weight));
+            CMGI_CHECK(ctx, total <= INT32_MAX, CMG_ERR_UNSUPPORTED,
+                       "batch: a product of level matrices has %lld terms, %lld are possible",
+                       (long long)total, (long long)INT32_MAX);
+            CMGI_TRY(cmgi_alloc(ctx, total, sizeof *from, &from));
+            CMGI_TRY(cmgi_alloc(ctx, total, sizeof *weight, &weight));
         }
     }
     memmove(start + 1, start, (size_t)entries * sizeof *start);
     start[0] = 0;
     T->count = (int)entries;
-    CMGI_TRY_GOTO(done, cmgi_batch_hold(batch, &start, entries + 1, sizeof *start, &T->start));
-    CMGI_TRY_GOTO(done, cmgi_batch_hold(batch, &from, total, sizeof *from, &T->from));
-    CMGI_TRY_GOTO(done, cmgi_batch_hold(batch, &weight, total, sizeof *weight, &T->weight));
-done:
-    CMGI_FREE(ctx, start, place, from, weight);
-    return status;
+    CMGI_TRY(cmgi_batch_hold(batch, &start, entries + 1, sizeof *start, &T->start));
+    CMGI_TRY(cmgi_batch_hold(batch, &from, total, sizeof *from, &T->from));
+    return cmgi_batch_hold(batch, &weight, total, sizeof *weight, &T->weight);
 }

@@ -120,14 +120,13 @@ static bool invert_cholesky(int n, double *X)
 
 static cmg_status invert_lu(cmg_context *ctx, int n, double *X)
 {
-    int *pivots = NULL;
-    double *work = NULL;
+    cmgi_scoped int *pivots = NULL;
+    cmgi_scoped double *work = NULL;
     const int lwork = 64 * n;
     const double norm = cmgi_largest((cmg_size)n * n, X);
     int info = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *pivots, &pivots));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, lwork, sizeof *work, &work));
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *pivots, &pivots));
+    CMGI_TRY(cmgi_alloc(ctx, lwork, sizeof *work, &work));
     dgetrf_(&n, &n, X, &n, pivots, &info);
     for (cmg_size i = 0; i < n && info == 0; ++i) {
         if (fabs(X[i * n + i]) <= 16.0 * n * DBL_EPSILON * norm) {
@@ -138,12 +137,10 @@ static cmg_status invert_lu(cmg_context *ctx, int n, double *X)
         dgetri_(&n, X, &n, pivots, work, &lwork, &info);
     }
     if (info != 0) {
-        status = cmgi_fail(ctx, CMG_ERR_SINGULAR,
-                           "coarse matrix of %d rows is singular: pivot %d is zero", n, info);
+        return cmgi_fail(ctx, CMG_ERR_SINGULAR,
+                         "coarse matrix of %d rows is singular: pivot %d is zero", n, info);
     }
-done:
-    CMGI_FREE(ctx, pivots, work);
-    return status;
+    return CMG_OK;
 }
 
 /*
@@ -176,15 +173,14 @@ static double scale_of(const double *A, cmg_size n, cmg_size i)
 cmg_status cmgi_small_inverse(cmg_context *ctx, cmg_size n, bool singular, double *X,
                               bool *definite)
 {
-    double *L = NULL;
-    double *V = NULL; /* row c has column c of W */
-    double *scale = NULL;
+    cmgi_scoped double *L = NULL;
+    cmgi_scoped double *V = NULL; /* row c has column c of W */
+    cmgi_scoped double *scale = NULL;
     double tiny = 0;
-    cmg_status status = CMG_OK;
     *definite = false;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *scale, &scale));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * n, sizeof *L, &L));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * n, sizeof *V, &V));
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *scale, &scale));
+    CMGI_TRY(cmgi_alloc(ctx, n * n, sizeof *L, &L));
+    CMGI_TRY(cmgi_alloc(ctx, n * n, sizeof *V, &V));
     for (cmg_size i = 0; i < n; ++i) {
         scale[i] = scale_of(X, n, i);
     }
@@ -203,7 +199,7 @@ cmg_status cmgi_small_inverse(cmg_context *ctx, cmg_size n, bool singular, doubl
         const double pivot = Li[i] - cmgi_dot(i, Li, Li);
         const bool positive = pivot > tiny;
         if (!(left * left <= 16 * tiny) || (!positive && (!singular || !(pivot >= -tiny)))) {
-            goto done;
+            return CMG_OK;
         }
         Li[i] = positive ? 1 / sqrt(pivot) : 0;
     }
@@ -221,9 +217,7 @@ cmg_status cmgi_small_inverse(cmg_context *ctx, cmg_size n, bool singular, doubl
         }
     }
     *definite = true;
-done:
-    CMGI_FREE(ctx, L, V, scale);
-    return status;
+    return CMG_OK;
 }
 
 /* Where *definite, X has become its inverse, else it may be spoilt. */
@@ -343,21 +337,20 @@ cmg_status cmgi_dense_matrix(cmg_context *ctx, cmg_size n, const double *X, cons
 {
     const cmg_csr shape = {.rows = n, .cols = n};
     cmgi_matrix_source from = {.csr = &shape, .dense = X};
-    double *host = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped double *host = NULL;
     CMGI_TRY(cmgi_is_device(ctx, X, &from.dense_there));
     if (from.dense_there && options->values != CMG_VALUES_FULL) { /* rounded on the host */
-        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * n, sizeof *host, &host));
-        CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host, X, (size_t)(n * n) * sizeof *host));
+        CMGI_TRY(cmgi_alloc(ctx, n * n, sizeof *host, &host));
+        CMGI_TRY(cmgi_to_host(ctx, host, X, (size_t)(n * n) * sizeof *host));
         from.dense = host;
         from.dense_there = false;
     } else if (perm != NULL) {
-        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * n, sizeof *host, &host));
+        CMGI_TRY(cmgi_alloc(ctx, n * n, sizeof *host, &host));
         renumber(ctx, n, X, perm, host);
         from.dense = host;
     }
     if (*M != NULL) {
-        CMGI_TRY_GOTO(done, cmg_matrix_update(*M, from.dense));
+        CMGI_TRY(cmg_matrix_update(*M, from.dense));
     } else {
         cmg_matrix_options dense;
         cmg_matrix_options_default(&dense);
@@ -369,11 +362,9 @@ cmg_status cmgi_dense_matrix(cmg_context *ctx, cmg_size n, const double *X, cons
         dense.warp = 32;
         dense.block = 128;
         dense.threshold = 1;
-        status = cmgi_matrix_make(ctx, cmgi_format_find(ctx, dense.format), &from, &dense, M);
+        return cmgi_matrix_make(ctx, cmgi_format_find(ctx, dense.format), &from, &dense, M);
     }
-done:
-    cmgi_free(ctx, host);
-    return status;
+    return CMG_OK;
 }
 
 /* The inverse of A on the device as a matrix of the cycle; *made stays false where A is not
@@ -385,18 +376,16 @@ static cmg_status inverse_there(cmg_context *ctx, const cmgi_resident *A,
     const cmg_size n = A->csr.rows;
     cmgi_dense_look look = {0, 0};
     double *X = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n * n, sizeof *X, &X));
-    CMGI_TRY_GOTO(done, on->expand(ctx, &A->csr, X, &look));
+    CMGI_FREED(ctx, &X);
+    CMGI_TRY(cmgi_alloc_device(ctx, n * n, sizeof *X, &X));
+    CMGI_TRY(on->expand(ctx, &A->csr, X, &look));
     if (!(look.difference > SYMMETRIC * look.largest)) {
-        CMGI_TRY_GOTO(done, on->invert(ctx, n, look.largest, X, made));
+        CMGI_TRY(on->invert(ctx, n, look.largest, X, made));
     }
     if (*made) {
-        CMGI_TRY_GOTO(done, cmgi_dense_matrix(ctx, n, X, NULL, options, M));
+        CMGI_TRY(cmgi_dense_matrix(ctx, n, X, NULL, options, M));
     }
-done:
-    cmgi_free_device(ctx, X);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_coarse_inverse(const cmg_hierarchy *h, int level, const cmg_index *perm,
@@ -406,9 +395,8 @@ cmg_status cmgi_coarse_inverse(const cmg_hierarchy *h, int level, const cmg_inde
     cmg_context *ctx = h->ctx;
     const cmgi_resident *there = cmgi_hierarchy_there(h, level, CMG_ROLE_A);
     cmg_csr A;
-    double *X = NULL;
+    cmgi_scoped double *X = NULL;
     bool made = false;
-    cmg_status status = CMG_OK;
     *kind = CMGI_INVERSE_CHOLESKY;
     if (there != NULL && perm == NULL && there->csr.rows >= BY_BACKEND &&
         there->csr.rows <= MOST_ROWS) {
@@ -419,9 +407,6 @@ cmg_status cmgi_coarse_inverse(const cmg_hierarchy *h, int level, const cmg_inde
     }
     CMGI_TRY(cmg_hierarchy_get_csr(h, level, CMG_ROLE_A, NULL, 0, &A));
     CMGI_TRY(cmgi_alloc_zero(ctx, A.rows * A.rows, sizeof *X, &X));
-    CMGI_TRY_GOTO(done, cmgi_dense_inverse(ctx, &A, X, kind));
-    CMGI_TRY_GOTO(done, cmgi_dense_matrix(ctx, A.rows, X, perm, options, M));
-done:
-    cmgi_free(ctx, X);
-    return status;
+    CMGI_TRY(cmgi_dense_inverse(ctx, &A, X, kind));
+    return cmgi_dense_matrix(ctx, A.rows, X, perm, options, M);
 }

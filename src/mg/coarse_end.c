@@ -21,33 +21,30 @@ static cmg_status build_inverse(const cmgi_setup *s, int last)
     cmg_context *ctx = s->ctx;
     const cmg_size n = s->levels->level[last].rows;
     cmg_csr csr;
-    double *X = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped double *X = NULL;
     const cmg_matrix_options options = coarse_options(s, last);
     if (last == cmg_hierarchy_levels(s->h) - 1 &&
         cmgi_hierarchy_view(s->h, last, CMG_ROLE_INVERSE, NULL, 0, &csr)) {
-        CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n * n, sizeof *X, &X));
+        CMGI_TRY(cmgi_alloc_zero(ctx, n * n, sizeof *X, &X));
         for (cmg_size i = 0; i < n; ++i) {
             for (cmg_size k = csr.indptr[i]; k < csr.indptr[i + 1]; ++k) {
                 X[i * n + csr.indices[k]] = csr.values[k];
             }
         }
-        CMGI_TRY_GOTO(done, cmgi_dense_matrix(ctx, n, X, s->levels->level[last].perm, &options,
-                                              &s->levels->coarse));
+        CMGI_TRY(cmgi_dense_matrix(ctx, n, X, s->levels->level[last].perm, &options,
+                                   &s->levels->coarse));
         cmgi_note(s->levels, "coarse solve: inverse of %lld rows from the hierarchy", (long long)n);
     } else {
         static const char *const how[] = {"dense inverse", "dense inverse by LU",
                                           "pseudo-inverse of a singular matrix"};
         cmgi_inverse_kind kind = CMGI_INVERSE_CHOLESKY;
-        CMGI_TRY_GOTO(done, cmgi_coarse_inverse(s->h, last, s->levels->level[last].perm, &options,
-                                                &s->levels->coarse, &kind));
+        CMGI_TRY(cmgi_coarse_inverse(s->h, last, s->levels->level[last].perm, &options,
+                                     &s->levels->coarse, &kind));
         s->levels->symmetric_inverse = kind != CMGI_INVERSE_LU;
         cmgi_note(s->levels, "%s solve: %s of %lld row%s", last == 0 ? "direct" : "coarse",
                   how[kind], (long long)n, n == 1 ? "" : "s");
     }
-done:
-    cmgi_free(ctx, X);
-    return status;
+    return CMG_OK;
 }
 
 /* Factors of the last level as its operator; it stays with new values. */
@@ -135,10 +132,10 @@ static cmg_status dense_cycle(cmg_context *ctx, cmgi_cycle *cycle, cmg_size n, d
     void *one = NULL;
     char *units = NULL;
     void *image = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 1, size, &one));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, 2 * n * k, size, &units));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n * k, size, &image));
+    CMGI_FREED(ctx, &one, &units, &image);
+    CMGI_TRY(cmgi_alloc_device(ctx, 1, size, &one));
+    CMGI_TRY(cmgi_alloc_device(ctx, 2 * n * k, size, &units));
+    CMGI_TRY(cmgi_alloc_device(ctx, n * k, size, &image));
     const cmgi_block_copy diagonal = {.rows = n < k ? n : k,
                                       .columns = 1,
                                       .from = p,
@@ -146,9 +143,9 @@ static cmg_status dense_cycle(cmg_context *ctx, cmgi_cycle *cycle, cmg_size n, d
                                       .to = p,
                                       .y = units + (size_t)(n * k) * size,
                                       .y_row = k + 1};
-    CMGI_TRY_GOTO(done, on->fill(ctx, p, 1, 1.0, one));
-    CMGI_TRY_GOTO(done, on->fill(ctx, p, 2 * n * k, 0.0, units));
-    CMGI_TRY_GOTO(done, on->copy_block(ctx, &diagonal));
+    CMGI_TRY(on->fill(ctx, p, 1, 1.0, one));
+    CMGI_TRY(on->fill(ctx, p, 2 * n * k, 0.0, units));
+    CMGI_TRY(on->copy_block(ctx, &diagonal));
     for (cmg_size j = 0; j < n; j += k) {
         const cmgi_block_copy columns = {.rows = n,
                                          .columns = n - j < k ? n - j : k,
@@ -157,12 +154,10 @@ static cmg_status dense_cycle(cmg_context *ctx, cmgi_cycle *cycle, cmg_size n, d
                                          .x_row = k,
                                          .y = X + j,
                                          .y_row = n};
-        CMGI_TRY_GOTO(done, cmgi_cycle_run(cycle, units + (size_t)((n - j) * k) * size, image));
-        CMGI_TRY_GOTO(done, on->copy_block(ctx, &columns));
+        CMGI_TRY(cmgi_cycle_run(cycle, units + (size_t)((n - j) * k) * size, image));
+        CMGI_TRY(on->copy_block(ctx, &columns));
     }
-done:
-    CMGI_FREE_DEVICE(ctx, one, units, image);
-    return status;
+    return CMG_OK;
 }
 
 /* The dense operator of an earlier set-up gets the new values. */

@@ -65,14 +65,13 @@ static cmg_status check_lengths(const cmgi_cycle *cycle)
 
 cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi_cycle **cycle)
 {
-    cmgi_cycle *made = NULL;
+    cmgi_scoped_by(cmgi_cycle_destroy) cmgi_cycle *made = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
     made->ctx = ctx;
     made->columns = plan->columns > 1 ? plan->columns : 1;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_cycle_build(made, plan));
+    CMGI_TRY(cmgi_cycle_build(made, plan));
     if (plan->fuse) {
-        CMGI_TRY_GOTO(done, cmgi_pass_zero(made));
+        CMGI_TRY(cmgi_pass_zero(made));
         cmgi_pass_jacobi(made);
     }
     if (plan->fuse && !plan->plain) {
@@ -83,15 +82,13 @@ cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi
     if (plan->fuse && !plan->plain && !cmgi_on_cuda(ctx) && made->columns == 1) {
         cmgi_pass_chain(made);
     }
-    CMGI_TRY_GOTO(done, cmgi_pass_buffers(made, plan->fuse));
-    CMGI_TRY_GOTO(done, cmgi_pass_exchange(made));
-    CMGI_TRY_GOTO(done, cmgi_chain_reserve(made));
-    CMGI_TRY_GOTO(done, check_lengths(made));
+    CMGI_TRY(cmgi_pass_buffers(made, plan->fuse));
+    CMGI_TRY(cmgi_pass_exchange(made));
+    CMGI_TRY(cmgi_chain_reserve(made));
+    CMGI_TRY(check_lengths(made));
     *cycle = made;
     made = NULL;
-done:
-    cmgi_cycle_destroy(&made);
-    return status;
+    return CMG_OK;
 }
 
 void cmgi_cycle_destroy(cmgi_cycle **cycle)

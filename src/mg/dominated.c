@@ -69,17 +69,15 @@ cmg_status cmgi_dominated(cmg_context *ctx, const cmg_csr *A, const cmgi_csr_fac
 {
     double *v[4] = {NULL};
     double rate = 1;
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &v[0], &v[1], &v[2], &v[3]);
     *enough = false;
     if ((double)facts->dominated < SHARE * (double)A->rows || facts->bad >= 0) {
         return CMG_OK;
     }
     for (int k = 0; k < 4; ++k) {
-        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *v[k], &v[k]));
+        CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *v[k], &v[k]));
     }
-    CMGI_TRY_GOTO(done, measure(ctx, A, v, &rate));
+    CMGI_TRY(measure(ctx, A, v, &rate));
     *enough = rate <= RATE;
-done:
-    CMGI_FREE(ctx, v[0], v[1], v[2], v[3]);
-    return status;
+    return CMG_OK;
 }

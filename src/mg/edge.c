@@ -106,8 +106,7 @@ static void drop_several(cmg_context *ctx, cmgi_edge *e)
 static cmg_status take_columns(cmg_context *ctx, cmgi_edge *e, int k)
 {
     const cmg_size n = e->n;
-    cmg_index *perm = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped cmg_index *perm = NULL;
     if (e->columns == k) {
         return CMG_OK;
     }
@@ -118,21 +117,19 @@ static cmg_status take_columns(cmg_context *ctx, cmgi_edge *e, int k)
     CMGI_TRY(cmgi_alloc_device(ctx, n, (size_t)k * sizeof **e->inside, &e->inside[0]));
     CMGI_TRY(cmgi_alloc_device(ctx, n, (size_t)k * sizeof **e->inside, &e->inside[1]));
     if (k > 1) {
-        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, (size_t)k * sizeof *perm, &e->perm[1]));
-        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * k, sizeof *perm, &perm));
-        CMGI_TRY_GOTO(done, cmgi_to_host(ctx, perm, e->perm[0], (size_t)n * sizeof *perm));
+        CMGI_TRY(cmgi_alloc_device(ctx, n, (size_t)k * sizeof *perm, &e->perm[1]));
+        CMGI_TRY(cmgi_alloc(ctx, n * k, sizeof *perm, &perm));
+        CMGI_TRY(cmgi_to_host(ctx, perm, e->perm[0], (size_t)n * sizeof *perm));
         for (cmg_size i = n - 1; i >= 0; --i) {
             const cmg_index row = perm[i];
             for (int c = k - 1; c >= 0; --c) {
                 perm[i * k + c] = (cmg_index)(row * k + c);
             }
         }
-        CMGI_TRY_GOTO(done, cmgi_to_device(ctx, e->perm[1], perm, (size_t)(n * k) * sizeof *perm));
+        CMGI_TRY(cmgi_to_device(ctx, e->perm[1], perm, (size_t)(n * k) * sizeof *perm));
     }
     e->columns = k;
-done:
-    cmgi_free(ctx, perm);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_edge_in(cmgi_edge *e, const cmg_vector *v, int which, double **values)

@@ -69,8 +69,7 @@ static cmg_status choose_order(cmg_context *ctx, const cmg_csr *A, cmgi_envelope
                                double *operations)
 {
     const cmg_size n = A->rows;
-    cmg_index *order = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped cmg_index *order = NULL;
     for (cmg_size i = 0; i < n; ++i) {
         E->place[i] = (cmg_index)i;
     }
@@ -79,8 +78,8 @@ static cmg_status choose_order(cmg_context *ctx, const cmg_csr *A, cmgi_envelope
         return CMG_OK;
     }
     const double given = *operations;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *order, &order));
-    CMGI_TRY_GOTO(done, cmgi_order_narrow(ctx, A, order));
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *order, &order));
+    CMGI_TRY(cmgi_order_narrow(ctx, A, order));
     for (cmg_size p = 0; p < n; ++p) {
         E->place[order[p]] = (cmg_index)p;
     }
@@ -91,9 +90,7 @@ static cmg_status choose_order(cmg_context *ctx, const cmg_csr *A, cmgi_envelope
         }
         *operations = find_first(A, E);
     }
-done:
-    cmgi_free(ctx, order);
-    return status;
+    return CMG_OK;
 }
 
 /* Signs of the diagonal; returns the size of the largest entry. */

@@ -30,17 +30,16 @@ static cmg_status allocate(cmgi_pencil *P)
 static cmg_status draw(cmg_context *ctx, const cmgi_level *level, bool divided, double *w)
 {
     const cmg_size n = level->rows;
-    cmg_size *rows = NULL;
-    double *host = NULL;
+    cmgi_scoped cmg_size *rows = NULL;
+    cmgi_scoped double *host = NULL;
     cmg_size first = 0;
-    cmg_status status = CMG_OK;
     if (!divided && level->perm == NULL) {
         return ctx->backend->random(ctx, CMG_FP64, n, 1, w);
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, cmgi_ranks(ctx), sizeof *rows, &rows));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *host, &host));
+    CMGI_TRY(cmgi_alloc_zero(ctx, cmgi_ranks(ctx), sizeof *rows, &rows));
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *host, &host));
     if (divided) {
-        CMGI_TRY_GOTO(done, ctx->options.ranks->gather(ctx, &n, sizeof n, rows));
+        CMGI_TRY(ctx->options.ranks->gather(ctx, &n, sizeof n, rows));
     }
     for (int r = 0; r < cmgi_rank(ctx); ++r) {
         first += rows[r];
@@ -49,10 +48,7 @@ static cmg_status draw(cmg_context *ctx, const cmgi_level *level, bool divided, 
         const cmg_size row = level->perm != NULL ? level->perm[k] : k;
         host[k] = cmgi_random_at(1, (uint64_t)(first + row));
     }
-    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, w, host, (size_t)n * sizeof *w));
-done:
-    CMGI_FREE(ctx, rows, host);
-    return status;
+    return cmgi_to_device(ctx, w, host, (size_t)n * sizeof *w);
 }
 
 /* r = A w with w random and 0 in Dirichlet rows: so it is in the range of a singular A, too. */
@@ -62,21 +58,18 @@ static cmg_status start_vector(const cmgi_setup *s, int l, cmgi_pencil *P)
     const cmgi_levels *levels = s->levels;
     double *w = NULL;
     double *image = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, P->n, sizeof *w, &w));
-    CMGI_TRY_GOTO(done, draw(ctx, &levels->level[l], cmgi_is_divided(s->divided, l), w));
+    CMGI_FREED(ctx, &w, &image);
+    CMGI_TRY(cmgi_alloc_device(ctx, P->n, sizeof *w, &w));
+    CMGI_TRY(draw(ctx, &levels->level[l], cmgi_is_divided(s->divided, l), w));
     if (levels->boundary != NULL) {
         const cmgi_writeback clean = {
             .kind = CMGI_WB_AXPBY, .alpha = -1, .beta = 1, .c = w, .y = w};
-        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, P->n, sizeof *image, &image));
-        CMGI_TRY_GOTO(done, cmgi_pencil_multiply(levels->A, w, image));
-        CMGI_TRY_GOTO(done, cmgi_matrix_spmv(levels->boundary, &clean, image));
+        CMGI_TRY(cmgi_alloc_device(ctx, P->n, sizeof *image, &image));
+        CMGI_TRY(cmgi_pencil_multiply(levels->A, w, image));
+        CMGI_TRY(cmgi_matrix_spmv(levels->boundary, &clean, image));
     }
-    CMGI_TRY_GOTO(done, ctx->backend->convert(ctx, P->n, CMG_FP64, w, P->precision, P->z));
-    CMGI_TRY_GOTO(done, cmgi_pencil_multiply(P->A, P->z, P->r));
-done:
-    CMGI_FREE_DEVICE(ctx, w, image);
-    return status;
+    CMGI_TRY(ctx->backend->convert(ctx, P->n, CMG_FP64, w, P->precision, P->z));
+    return cmgi_pencil_multiply(P->A, P->z, P->r);
 }
 
 /* Rows of a level on all ranks. */
@@ -124,7 +117,7 @@ static void take(const cmgi_tridiagonal *T, cmgi_interval *interval)
 cmg_status cmgi_interval_find(const cmgi_setup *s, cmgi_cycle *cycle, cmgi_interval *interval)
 {
     cmg_context *ctx = s->ctx;
-    cmgi_cycle *own = NULL;
+    cmgi_scoped_by(cmgi_cycle_destroy) cmgi_cycle *own = NULL;
     const double begin = cmgi_seconds();
     const long long waits = ctx->waits;
     cmgi_cycle_plan plan = cmgi_setup_plan(s);
@@ -134,27 +127,24 @@ cmg_status cmgi_interval_find(const cmgi_setup *s, cmgi_cycle *cycle, cmgi_inter
                      .steps = STEPS,
                      .apply = cmgi_cycle_apply,
                      .user = cycle};
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &P.scalar, &P.r, &P.z, &P.p, &P.q);
     *interval = (cmgi_interval){0};
-    CMGI_TRY_GOTO(done, choose_level(s, &plan.first));
-    CMGI_TRY_GOTO(done, total_rows(s, plan.first, &P.total));
+    CMGI_TRY(choose_level(s, &plan.first));
+    CMGI_TRY(total_rows(s, plan.first, &P.total));
     P.A = s->levels->level[plan.first].A;
     P.n = s->levels->level[plan.first].rows;
     if (plan.first > 0) {
-        CMGI_TRY_GOTO(done, cmgi_cycle_create(ctx, &plan, &own));
+        CMGI_TRY(cmgi_cycle_create(ctx, &plan, &own));
         P.user = own;
     }
-    CMGI_TRY_GOTO(done, allocate(&P));
-    CMGI_TRY_GOTO(done, start_vector(s, plan.first, &P));
-    CMGI_TRY_GOTO(done, cmgi_lanczos(&P, 0, NULL, &T));
+    CMGI_TRY(allocate(&P));
+    CMGI_TRY(start_vector(s, plan.first, &P));
+    CMGI_TRY(cmgi_lanczos(&P, 0, NULL, &T));
     if (T.definite) {
         take(&T, interval);
     }
     cmgi_log(ctx, CMG_LOG_DEBUG, "set-up: interval %.4f .. %.4f of level %d, %.3g ms, %lld waits",
              interval->low, interval->high, plan.first, 1e3 * (cmgi_seconds() - begin),
              ctx->waits - waits);
-done:
-    CMGI_FREE_DEVICE(ctx, P.scalar, P.r, P.z, P.p, P.q);
-    cmgi_cycle_destroy(&own);
-    return status;
+    return CMG_OK;
 }

@@ -403,24 +403,20 @@ static cmg_status fuse(cmg_context *ctx, const cmg_csr *A, bool smooths, const c
 {
     const cmgi_csr *R = &fine->restriction;
     cmg_matrix **out = smooths ? &fine->RS : &fine->RA;
-    cmgi_csr product = {0};
-    double *scale = NULL;
+    cmgi_scoped_csr product = {0};
+    cmgi_scoped double *scale = NULL;
     bool fits = false;
-    cmg_status status = CMG_OK;
     if (smooths) {
-        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, fine->rows, sizeof *scale, &scale));
-        CMGI_TRY_GOTO(done, read_damped_inverse(ctx, &fine->smoother, scale));
+        CMGI_TRY(cmgi_alloc(ctx, fine->rows, sizeof *scale, &scale));
+        CMGI_TRY(read_damped_inverse(ctx, &fine->smoother, scale));
     }
-    CMGI_TRY_GOTO(done, cmgi_restriction_fold(ctx, R, A, scale, &product, &fits));
+    CMGI_TRY(cmgi_restriction_fold(ctx, R, A, scale, &product, &fits));
     /* R S replaces A, R and the diagonal; R A replaces A, whose vector it saves */
     const cmg_size replaced = A->indptr[A->rows] + (smooths ? R->indptr[R->rows] : 0);
     if (fits && (*out != NULL || product.indptr[product.rows] < replaced)) {
-        CMGI_TRY_GOTO(done, place_renumbered(ctx, &product, coarse->perm, fine->perm, ask, out));
+        CMGI_TRY(place_renumbered(ctx, &product, coarse->perm, fine->perm, ask, out));
     }
-done:
-    cmgi_csr_free(ctx, &product);
-    cmgi_free(ctx, scale);
-    return status;
+    return CMG_OK;
 }
 
 /* R on the host, where it was made on the device. */

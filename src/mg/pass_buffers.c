@@ -103,24 +103,19 @@ static void assign(cmgi_cycle *cycle, const int *last, bool *taken, bool share)
 cmg_status cmgi_pass_buffers(cmgi_cycle *cycle, bool share)
 {
     cmg_context *ctx = cycle->ctx;
-    int *last = NULL;
-    bool *taken = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, cycle->nvalues, sizeof *last, &last));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, cycle->nvalues, sizeof *taken, &taken));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, cycle->nvalues, sizeof *cycle->buffer_bytes,
-                                        &cycle->buffer_bytes));
-    CMGI_TRY_GOTO(done,
-                  cmgi_alloc_zero(ctx, cycle->nvalues, sizeof *cycle->buffers, &cycle->buffers));
+    cmgi_scoped int *last = NULL;
+    cmgi_scoped bool *taken = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, cycle->nvalues, sizeof *last, &last));
+    CMGI_TRY(cmgi_alloc_zero(ctx, cycle->nvalues, sizeof *taken, &taken));
+    CMGI_TRY(
+        cmgi_alloc_zero(ctx, cycle->nvalues, sizeof *cycle->buffer_bytes, &cycle->buffer_bytes));
+    CMGI_TRY(cmgi_alloc_zero(ctx, cycle->nvalues, sizeof *cycle->buffers, &cycle->buffers));
     for (int v = 0; v < cycle->nvalues; ++v) {
         last[v] = last_reader(cycle, v);
     }
     assign(cycle, last, taken, share);
     for (int k = 0; k < cycle->nbuffers; ++k) {
-        CMGI_TRY_GOTO(
-            done, cmgi_alloc_device(ctx, (cmg_size)cycle->buffer_bytes[k], 1, &cycle->buffers[k]));
+        CMGI_TRY(cmgi_alloc_device(ctx, (cmg_size)cycle->buffer_bytes[k], 1, &cycle->buffers[k]));
     }
-done:
-    CMGI_FREE(ctx, last, taken);
-    return status;
+    return CMG_OK;
 }

@@ -31,11 +31,10 @@ static void drop_unread(cmgi_cycle *cycle)
 
 cmg_status cmgi_pass_zero(cmgi_cycle *cycle)
 {
-    int *alias = NULL;
-    bool *zero = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(cycle->ctx, cycle->nvalues, sizeof *alias, &alias));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(cycle->ctx, cycle->nvalues, sizeof *zero, &zero));
+    cmgi_scoped int *alias = NULL;
+    cmgi_scoped bool *zero = NULL;
+    CMGI_TRY(cmgi_alloc(cycle->ctx, cycle->nvalues, sizeof *alias, &alias));
+    CMGI_TRY(cmgi_alloc_zero(cycle->ctx, cycle->nvalues, sizeof *zero, &zero));
     for (int v = 0; v < cycle->nvalues; ++v) {
         alias[v] = v;
     }
@@ -59,7 +58,5 @@ cmg_status cmgi_pass_zero(cmgi_cycle *cycle)
     }
     cycle->output = resolve(alias, cycle->output);
     drop_unread(cycle);
-done:
-    CMGI_FREE(cycle->ctx, alias, zero);
-    return status;
+    return CMG_OK;
 }
