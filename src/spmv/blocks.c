@@ -59,23 +59,19 @@ cmg_status cmgi_blocks_pattern(cmg_context *ctx, const cmg_csr *A, int size, cmg
     const cmg_size cols = A->cols / size;
     const int most = ctx->threads < MOST_THREADS ? ctx->threads : MOST_THREADS;
     const int threads = rows > FEW ? most : 1;
-    cmgi_csr made = {.rows = rows, .cols = cols};
-    cmg_index *mark = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, cols * threads, sizeof *mark, &mark));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, rows + 1, sizeof *made.indptr, &made.indptr));
+    cmgi_scoped_csr made = {.rows = rows, .cols = cols};
+    cmgi_scoped cmg_index *mark = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, cols * threads, sizeof *mark, &mark));
+    CMGI_TRY(cmgi_alloc_zero(ctx, rows + 1, sizeof *made.indptr, &made.indptr));
     collect_all(A, size, threads, mark, &made);
     for (cmg_size r = 0; r < rows; ++r) {
         made.indptr[r + 1] += made.indptr[r];
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, made.indptr[rows], sizeof *made.indices, &made.indices));
+    CMGI_TRY(cmgi_alloc(ctx, made.indptr[rows], sizeof *made.indices, &made.indices));
     collect_all(A, size, threads, mark, &made);
     *pattern = made;
     made = (cmgi_csr){0};
-done:
-    cmgi_csr_free(ctx, &made);
-    cmgi_free(ctx, mark);
-    return status;
+    return CMG_OK;
 }
 
 /* True when the rows of every block row hold the same numbers, each in its own component. */

@@ -223,24 +223,21 @@ cmg_status cmgi_chain_restriction(const cmg_matrix *P, const cmgi_box *fine,
     if (cmgi_on_cuda(ctx) || !alike || !cmgi_chain_interpolates(P, fine, &scale)) {
         return CMG_OK;
     }
-    cmg_matrix *made = NULL;
+    cmgi_scoped_by(cmg_matrix_destroy) cmg_matrix *made = NULL;
     cmgi_compressed *C = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
     made->ctx = ctx;
     made->format = P->format;
     made->options = P->options;
     made->rows = P->cols;
     made->cols = P->rows;
     made->nnz = P->nnz;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, 1, sizeof *C, &C));
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *C, &C));
     made->data = C;
-    CMGI_TRY_GOTO(done, fill_restriction(made, fine, scale));
+    CMGI_TRY(fill_restriction(made, fine, scale));
     *R = made;
     made = NULL;
-done:
-    cmg_matrix_destroy(&made);
-    return status;
+    return CMG_OK;
 }
 
 /* Four lines are summed at a time, and vectors go past the end of a line. */

@@ -32,24 +32,21 @@ static cmg_status split_slices(const cmgi_compressor *B, const uint16_t *id, boo
     const cmgi_place at = cmgi_compressor_place(B);
     const cmg_size slices = (C->rows + CMGI_SLICE - 1) / CMGI_SLICE;
     slice_lists lists = {.rows = C->rows, .id = id};
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &lists.before);
     C->t.count = every ? slices : 0;
     C->p.count = slices - C->t.count;
     if (every || id == NULL || slices == 0) {
         return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, slices + 1, sizeof *lists.before, &lists.before));
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, slices, sizeof *C->t.slice, &C->t.slice));
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, slices, sizeof *C->p.slice, &C->p.slice));
+    CMGI_TRY(cmgi_alloc_at(ctx, at, slices + 1, sizeof *lists.before, &lists.before));
+    CMGI_TRY(cmgi_alloc_at(ctx, at, slices, sizeof *C->t.slice, &C->t.slice));
+    CMGI_TRY(cmgi_alloc_at(ctx, at, slices, sizeof *C->p.slice, &C->p.slice));
     lists.templates = C->t.slice;
     lists.others = C->p.slice;
-    CMGI_TRY_GOTO(done, mark_slice(ctx, at, slices, &lists));
-    CMGI_TRY_GOTO(done, cmgi_offsets_at(ctx, at, slices, lists.before, &C->t.count));
+    CMGI_TRY(mark_slice(ctx, at, slices, &lists));
+    CMGI_TRY(cmgi_offsets_at(ctx, at, slices, lists.before, &C->t.count));
     C->p.count = slices - C->t.count;
-    CMGI_TRY_GOTO(done, list_slice(ctx, at, slices, &lists));
-done:
-    CMGI_FREE_AT(ctx, at, lists.before);
-    return status;
+    return list_slice(ctx, at, slices, &lists);
 }
 
 /* The templates of all rows of the same CSR, which a matrix in fp64 on the host has; else none. */
@@ -176,21 +173,19 @@ static cmg_status take_kinds(const cmgi_compressor *B)
     cmg_context *ctx = B->A->ctx;
     cmgi_compressed *C = B->C;
     cmgi_templates t = {.count = K->count, .row = K->row, .all = true};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, K->rows, sizeof *C->t.id, &C->t.id));
+    CMGI_FREED(ctx, CMGI_ARRAYS(t.rows));
+    CMGI_TRY(cmgi_alloc_at(ctx, at, K->rows, sizeof *C->t.id, &C->t.id));
     if (!K->square) {
-        CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, K->rows, sizeof *C->ref, &C->ref));
+        CMGI_TRY(cmgi_alloc_at(ctx, at, K->rows, sizeof *C->ref, &C->ref));
     }
-    CMGI_TRY_GOTO(done, cmgi_kinds_place(ctx, at, K, C->t.id, C->ref));
-    CMGI_TRY_GOTO(done, cmgi_kinds_rows(ctx, K, &t.rows));
-    CMGI_TRY_GOTO(done, split_slices(B, NULL, true));
-    CMGI_TRY_GOTO(done, cmgi_template_slices_store(B, &t, &t.rows.view));
+    CMGI_TRY(cmgi_kinds_place(ctx, at, K, C->t.id, C->ref));
+    CMGI_TRY(cmgi_kinds_rows(ctx, K, &t.rows));
+    CMGI_TRY(split_slices(B, NULL, true));
+    CMGI_TRY(cmgi_template_slices_store(B, &t, &t.rows.view));
     t.id = C->t.id;
-    CMGI_TRY_GOTO(done, cmgi_box_find(B, &t));
+    CMGI_TRY(cmgi_box_find(B, &t));
     C->t.all = true;
-done:
-    cmgi_csr_free(ctx, &t.rows);
-    return status;
+    return CMG_OK;
 }
 
 static cmg_status find_templates(cmgi_compressor *B)

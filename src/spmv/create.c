@@ -43,23 +43,18 @@ static cmg_status make_there(cmg_context *ctx, const cmgi_matrix_source *from,
     const size_t bytes = (size_t)(R->csr.rows + 1) * sizeof *R->csr.indptr;
     cmgi_matrix_source of = *from;
     cmg_csr view = R->csr;
-    cmg_size *fetched = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped cmg_size *fetched = NULL;
     of.csr = NULL;
     of.device = &R->csr;
     if (means_of(ctx, &R->rows, options) == MEANS_FILL) {
         if (from->csr == NULL) {
-            CMGI_TRY_GOTO(done, cmgi_alloc(ctx, R->csr.rows + 1, sizeof *fetched, &fetched));
-            CMGI_TRY_GOTO(done, cmgi_to_host(ctx, fetched, R->csr.indptr, bytes));
+            CMGI_TRY(cmgi_alloc(ctx, R->csr.rows + 1, sizeof *fetched, &fetched));
+            CMGI_TRY(cmgi_to_host(ctx, fetched, R->csr.indptr, bytes));
         }
         view.indptr = from->csr != NULL ? from->csr->indptr : fetched;
         of.csr = &view;
     }
-    CMGI_TRY_GOTO(done,
-                  cmgi_matrix_make(ctx, cmgi_format_find(ctx, options->format), &of, options, A));
-done:
-    cmgi_free(ctx, fetched);
-    return status;
+    return cmgi_matrix_make(ctx, cmgi_format_find(ctx, options->format), &of, options, A);
 }
 
 /* Large ones are copied to the device as they are and converted there, where that can be done and

@@ -32,7 +32,7 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
                (long long)cols);
     CMGI_CHECK(ctx, cmgi_spmv_of(ctx, format) != NULL, CMG_ERR_UNSUPPORTED,
                "format %s has no kernel on backend %s", name, ctx->backend->name);
-    cmg_matrix *made = NULL;
+    cmgi_scoped_by(cmg_matrix_destroy) cmg_matrix *made = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
     made->ctx = ctx;
     made->format = format;
@@ -45,29 +45,25 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
                     : from->device != NULL ? from->there->rows.nnz
                                            : csr->indptr[rows];
     }
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, format->build(made, from));
+    CMGI_TRY(format->build(made, from));
     if (from->device == NULL && !from->dense_there) {
         const size_t bytes = cmgi_values_bytes(cmgi_matrix_values(made), options->precision);
-        CMGI_TRY_GOTO(done, cmgi_move_to_device(ctx, &made->values, made->stored, bytes));
-        CMGI_TRY_GOTO(
-            done, cmgi_move_to_device(ctx, &made->value_map, made->nnz, sizeof *made->value_map));
+        CMGI_TRY(cmgi_move_to_device(ctx, &made->values, made->stored, bytes));
+        CMGI_TRY(cmgi_move_to_device(ctx, &made->value_map, made->nnz, sizeof *made->value_map));
     }
     if (format->finish != NULL) {
-        CMGI_TRY_GOTO(done, format->finish(made));
+        CMGI_TRY(format->finish(made));
     }
     if (format->dots && made->rows == made->cols && options->precision == CMG_FP64) {
         made->sums = made->sums > 0 ? made->sums : (made->rows + CMGI_SLICE - 1) / CMGI_SLICE;
-        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, made->sums, sizeof *made->dots, &made->dots));
+        CMGI_TRY(cmgi_alloc_device(ctx, made->sums, sizeof *made->dots, &made->dots));
     }
     if (!in_one_pass(made)) {
-        CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, 1, sizeof *made->apart, &made->apart));
+        CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made->apart, &made->apart));
     }
     *A = made;
     made = NULL;
-done:
-    cmg_matrix_destroy(&made);
-    return status;
+    return CMG_OK;
 }
 
 void cmg_matrix_destroy(cmg_matrix **A)
@@ -149,27 +145,23 @@ cmg_status cmg_matrix_update(cmg_matrix *A, const double *values)
     const size_t bytes = (size_t)A->nnz * sizeof *values;
     const bool wanted = A->format->update == NULL && on->alloc != NULL; /* on the device */
     bool there = false;
-    double *host = NULL;
+    cmgi_scoped double *host = NULL;
     double *device = NULL;
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &device);
     CMGI_CHECK(ctx, values != NULL || A->nnz == 0, CMG_ERR_ARG, "matrix update: values is NULL");
     CMGI_CHECK(ctx, A->options.keep_map, CMG_ERR_STATE,
                "matrix update: the matrix was created without keep_map");
     CMGI_TRY(cmgi_is_device(ctx, values, &there));
     if (there && !wanted) {
-        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->nnz, sizeof *host, &host));
-        CMGI_TRY_GOTO(done, cmgi_to_host(ctx, host, values, bytes));
+        CMGI_TRY(cmgi_alloc(ctx, A->nnz, sizeof *host, &host));
+        CMGI_TRY(cmgi_to_host(ctx, host, values, bytes));
         values = host;
     } else if (!there && wanted) {
-        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->nnz, sizeof *device, &device));
-        CMGI_TRY_GOTO(done, cmgi_to_device(ctx, device, values, bytes));
+        CMGI_TRY(cmgi_alloc_device(ctx, A->nnz, sizeof *device, &device));
+        CMGI_TRY(cmgi_to_device(ctx, device, values, bytes));
         values = device;
     }
-    status = A->format->update != NULL ? A->format->update(A, values) : store_values(A, values);
-done:
-    cmgi_free(ctx, host);
-    cmgi_free_device(ctx, device);
-    return status;
+    return A->format->update != NULL ? A->format->update(A, values) : store_values(A, values);
 }
 
 size_t cmgi_matrix_traffic(const cmg_matrix *A, cmgi_wb_kind kind, int columns)

@@ -245,18 +245,17 @@ static cmg_status plan_slices(const cmgi_compressor *B, cmg_size *longest)
 {
     cmgi_packed_slices *P = &B->C->p;
     cmg_context *ctx = B->A->ctx;
-    cmg_size *room = NULL;
-    cmg_index *bases = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped cmg_size *room = NULL;
+    cmgi_scoped cmg_index *bases = NULL;
     if (P->count == 0) {
         return cmgi_alloc(ctx, 0, sizeof *P->base, &P->base); /* not NULL, as on the device */
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P->count + 1, sizeof *P->step, &P->step));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P->count + 1, sizeof *P->code, &P->code));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P->count, sizeof *P->bytes, &P->bytes));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P->count + 1, sizeof *room, &room));
+    CMGI_TRY(cmgi_alloc(ctx, P->count + 1, sizeof *P->step, &P->step));
+    CMGI_TRY(cmgi_alloc(ctx, P->count + 1, sizeof *P->code, &P->code));
+    CMGI_TRY(cmgi_alloc(ctx, P->count, sizeof *P->bytes, &P->bytes));
+    CMGI_TRY(cmgi_alloc(ctx, P->count + 1, sizeof *room, &room));
     *longest = reserve_bases(B, room);
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, room[P->count], sizeof *bases, &bases));
+    CMGI_TRY(cmgi_alloc(ctx, room[P->count], sizeof *bases, &bases));
 #pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 64)
     for (cmg_size p = 0; p < P->count; ++p) {
         cmg_index pattern[CMGI_PATTERN];
@@ -274,14 +273,12 @@ static cmg_status plan_slices(const cmgi_compressor *B, cmg_size *longest)
     }
     P->steps = P->step[P->count];
     P->code_bytes = P->code[P->count];
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P->steps, sizeof *P->base, &P->base));
+    CMGI_TRY(cmgi_alloc(ctx, P->steps, sizeof *P->base, &P->base));
     for (cmg_size p = 0; p < P->count; ++p) {
         memcpy(P->base + P->step[p], bases + room[p],
                (size_t)(P->step[p + 1] - P->step[p]) * sizeof *bases);
     }
-done:
-    CMGI_FREE(ctx, room, bases);
-    return status;
+    return CMG_OK;
 }
 
 /* Room for full values, or for two numbers each. */

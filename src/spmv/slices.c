@@ -216,32 +216,26 @@ static cmg_status build_planned(cmg_matrix *A, const cmgi_slices_plan *plan,
     cmg_context *ctx = A->ctx;
     cmgi_slices *S = A->data;
     cmgi_matrix_source source = *from;
-    cmgi_csr blocks = {0};
-    cmgi_csr sorted = {0};
-    cmgi_csr ids = {0};
-    cmg_status status = CMG_OK;
+    cmgi_scoped_csr blocks = {0};
+    cmgi_scoped_csr sorted = {0};
+    cmgi_scoped_csr ids = {0};
     if (S->block > 1) {
-        CMGI_TRY_GOTO(done, cmgi_blocks_pattern(ctx, from->csr, S->block, &blocks));
+        CMGI_TRY(cmgi_blocks_pattern(ctx, from->csr, S->block, &blocks));
     }
     if (plan->sorted) {
         const cmg_csr *rows = S->block > 1 ? &blocks.view : from->csr;
-        CMGI_TRY_GOTO(done, cmgi_slices_sort(ctx, rows, &S->rowmap));
+        CMGI_TRY(cmgi_slices_sort(ctx, rows, &S->rowmap));
     }
     if (plan->sorted && plan->renumbers) {
-        CMGI_TRY_GOTO(done, number_by_order(A));
-        CMGI_TRY_GOTO(done, renumber(A, from->csr, plan->resort, &sorted, &ids));
+        CMGI_TRY(number_by_order(A));
+        CMGI_TRY(renumber(A, from->csr, plan->resort, &sorted, &ids));
         source = (cmgi_matrix_source){.csr = &sorted.view};
         if (S->block > 1) {
             cmgi_csr_free(ctx, &blocks);
-            CMGI_TRY_GOTO(done, cmgi_blocks_pattern(ctx, &sorted.view, S->block, &blocks));
+            CMGI_TRY(cmgi_blocks_pattern(ctx, &sorted.view, S->block, &blocks));
         }
     }
-    status = pack(A, plan, &source, &blocks, ids.values);
-done:
-    cmgi_csr_free(ctx, &blocks);
-    cmgi_csr_free(ctx, &sorted);
-    cmgi_csr_free(ctx, &ids);
-    return status;
+    return pack(A, plan, &source, &blocks, ids.values);
 }
 
 cmg_status cmgi_slices_build(cmg_matrix *A, const cmgi_matrix_source *from)

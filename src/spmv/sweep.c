@@ -75,27 +75,21 @@ static cmg_status sort_rows(cmg_context *ctx, const cmg_index *stage, cmg_size n
 static cmg_status order(cmg_context *ctx, const cmg_csr *L, cmgi_sweep *S)
 {
     const cmg_size n = L->rows;
-    cmgi_csr followers = {0};
-    cmg_index *waits = NULL;
-    cmg_index *ready = NULL;
-    cmg_index *stage = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, L, &followers));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *waits, &waits));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *ready, &ready));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *stage, &stage));
+    cmgi_scoped_csr followers = {0};
+    cmgi_scoped cmg_index *waits = NULL;
+    cmgi_scoped cmg_index *ready = NULL;
+    cmgi_scoped cmg_index *stage = NULL;
+    CMGI_TRY(cmgi_csr_transpose(ctx, L, &followers));
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *waits, &waits));
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *ready, &ready));
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *stage, &stage));
     const cmg_size known = find_stages(L, &followers.view, waits, ready, stage);
     if (known < n) {
-        status =
-            cmgi_fail(ctx, CMG_ERR_ARG, "sweep: %lld of %lld rows refer to each other in circles",
-                      (long long)(n - known), (long long)n);
-        goto done;
+        return cmgi_fail(ctx, CMG_ERR_ARG,
+                         "sweep: %lld of %lld rows refer to each other in circles",
+                         (long long)(n - known), (long long)n);
     }
-    CMGI_TRY_GOTO(done, sort_rows(ctx, stage, n, S));
-done:
-    cmgi_csr_free(ctx, &followers);
-    CMGI_FREE(ctx, waits, ready, stage);
-    return status;
+    return sort_rows(ctx, stage, n, S);
 }
 
 /* Entries place by place, the diagonal last. */
