@@ -302,34 +302,27 @@ static cmg_status measure_galerkin(const cmg_hierarchy *h, int l, double *defect
     const cmg_csr A = h->level[l].A.view;
     const cmg_csr P = h->level[l].P.view;
     const cmg_csr B = h->level[l + 1].A.view;
-    cmgi_csr R = {0};
-    cmgi_csr AP = {0};
-    cmgi_csr C = {0};
-    cmgi_csr sorted = {0};
-    bool *skip = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped_csr R = {0};
+    cmgi_scoped_csr AP = {0};
+    cmgi_scoped_csr C = {0};
+    cmgi_scoped_csr sorted = {0};
+    cmgi_scoped bool *skip = NULL;
     if (h->level[l].R.indptr == NULL) {
-        CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &P, &R));
+        CMGI_TRY(cmgi_csr_transpose(ctx, &P, &R));
     }
     const cmg_csr restriction = (R.indptr != NULL ? &R : &h->level[l].R)->view;
-    CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &A, &P, &AP));
-    CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &restriction, &AP.view, &C));
-    CMGI_TRY_GOTO(done, cmgi_csr_copy(ctx, &B, &sorted));
-    CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &sorted));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, B.rows, sizeof *skip, &skip));
+    CMGI_TRY(cmgi_csr_multiply(ctx, &A, &P, &AP));
+    CMGI_TRY(cmgi_csr_multiply(ctx, &restriction, &AP.view, &C));
+    CMGI_TRY(cmgi_csr_copy(ctx, &B, &sorted));
+    CMGI_TRY(cmgi_csr_sort(ctx, &sorted));
+    CMGI_TRY(cmgi_alloc(ctx, B.rows, sizeof *skip, &skip));
     for (cmg_size i = 0; i < B.rows; ++i) {
         skip[i] = cmgi_csr_identity_row(&B, i);
     }
     double sums[2] = {0, 0};
     compare_squares(&C, &sorted, skip, sums);
     *defect = sums[1] > 0 ? sqrt(sums[0] / sums[1]) : sqrt(sums[0]);
-done:
-    cmgi_csr_free(ctx, &R);
-    cmgi_csr_free(ctx, &AP);
-    cmgi_csr_free(ctx, &C);
-    cmgi_csr_free(ctx, &sorted);
-    cmgi_free(ctx, skip);
-    return status;
+    return CMG_OK;
 }
 
 static size_t csr_bytes(const cmgi_csr *M)
@@ -353,12 +346,11 @@ cmg_status cmg_hierarchy_level_info(const cmg_hierarchy *h, int level, bool gale
     const cmgi_stored_level *stored = &h->level[level];
     CMGI_CHECK(ctx, stored->A.indptr != NULL, CMG_ERR_STATE, "level %d has no A", level);
     const cmg_csr A = stored->A.view;
-    bool *dirichlet = NULL;
+    cmgi_scoped bool *dirichlet = NULL;
     cmg_level_info made = {.rows = A.rows, .nnz = A.indptr[A.rows], .galerkin_defect = -1};
-    cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_alloc(ctx, A.rows, sizeof *dirichlet, &dirichlet));
     count_rows(&A, dirichlet, &made);
-    CMGI_TRY_GOTO(done, measure_asymmetry(ctx, &A, dirichlet, &made));
+    CMGI_TRY(measure_asymmetry(ctx, &A, dirichlet, &made));
     made.p_nnz = stored->P.indptr != NULL ? stored->P.indptr[stored->P.rows] : 0;
     made.bytes = csr_bytes(&stored->A) + csr_bytes(&stored->P) + csr_bytes(&stored->R) +
                  csr_bytes(&stored->inverse);
@@ -368,10 +360,8 @@ cmg_status cmg_hierarchy_level_info(const cmg_hierarchy *h, int level, bool gale
         }
     }
     if (galerkin && stored->P.indptr != NULL && h->level[level + 1].A.indptr != NULL) {
-        CMGI_TRY_GOTO(done, measure_galerkin(h, level, &made.galerkin_defect));
+        CMGI_TRY(measure_galerkin(h, level, &made.galerkin_defect));
     }
     cmgi_sized_give(&made, info);
-done:
-    cmgi_free(ctx, dirichlet);
-    return status;
+    return CMG_OK;
 }

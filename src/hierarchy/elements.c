@@ -79,12 +79,11 @@ static cmg_status check_sum(cmg_hierarchy *h, int level, const cmg_elements *E)
     const cmg_size n = s.A->rows;
     cmg_size worst = -1;
     double apart = 0;
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &s.start, &s.item);
     CMGI_CHECK(ctx, n == E->rows, CMG_ERR_SHAPE,
                "level %d: elements of %lld unknowns, A has %lld rows", level, (long long)E->rows,
                (long long)n);
-    CMGI_TRY_GOTO(done,
-                  cmgi_incidence_make(ctx, n, E->count * E->local, E->dofs, &s.start, &s.item));
+    CMGI_TRY(cmgi_incidence_make(ctx, n, E->count * E->local, E->dofs, &s.start, &s.item));
     for (int k = 0; k < 2 && worst < 0; ++k) {
         s.waves = k > 0;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : worst)
@@ -95,14 +94,12 @@ static cmg_status check_sum(cmg_hierarchy *h, int level, const cmg_elements *E)
     }
     if (worst >= 0) {
         (void)fits(&s, worst, &apart);
-        status = cmgi_fail(
+        return cmgi_fail(
             ctx, CMG_ERR_ARG,
             "level %d: the elements do not add up to A: row %lld differs by %.3g in a product",
             level, (long long)worst, apart);
     }
-done:
-    CMGI_FREE(ctx, s.start, s.item);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmg_hierarchy_set_elements(cmg_hierarchy *h, int level, const cmg_elements *elements)

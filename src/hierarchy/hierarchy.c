@@ -392,23 +392,20 @@ static cmg_status update_here(cmg_context *ctx, const new_values *given, cmgi_cs
     const cmg_size nnz = stored->indptr[stored->rows];
     const size_t bytes = (size_t)nnz * sizeof *given->values;
     cmg_csr view = stored->view;
-    double *fetched = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped double *fetched = NULL;
     if (given->device) {
         CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof *fetched, &fetched));
-        CMGI_TRY_GOTO(done, cmgi_to_host(ctx, fetched, given->values, bytes));
+        CMGI_TRY(cmgi_to_host(ctx, fetched, given->values, bytes));
     }
     view.values = given->device ? fetched : given->values;
     const cmgi_csr seen = cmgi_csr_borrow(&view);
-    CMGI_TRY_GOTO(done, cmgi_hierarchy_check_values(ctx, given->what, given->role, &seen, facts));
+    CMGI_TRY(cmgi_hierarchy_check_values(ctx, given->what, given->role, &seen, facts));
     if (stored->borrowed) {
         stored->values = (double *)(uintptr_t)view.values;
     } else {
         memmove(stored->values, view.values, bytes);
     }
-done:
-    cmgi_free(ctx, fetched);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmg_hierarchy_update(cmg_hierarchy *h, int level, cmg_role role, const double *values)

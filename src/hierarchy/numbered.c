@@ -48,18 +48,14 @@ static cmg_status take_sample(cmg_context *ctx, const cmgi_csr *A, cmgi_csr *sam
 
 cmg_status cmgi_numbered_lines(cmg_context *ctx, const cmgi_csr *A, double *lines)
 {
-    cmgi_csr sample = {0};
-    unsigned char *seen = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped_csr sample = {0};
+    cmgi_scoped unsigned char *seen = NULL;
     *lines = 0;
-    CMGI_TRY_GOTO(done, take_sample(ctx, A, &sample));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, A->cols / LINE / 8 + 1, sizeof *seen, &seen));
+    CMGI_TRY(take_sample(ctx, A, &sample));
+    CMGI_TRY(cmgi_alloc_zero(ctx, A->cols / LINE / 8 + 1, sizeof *seen, &seen));
     const cmg_size nnz = sample.indptr[sample.rows];
     *lines = nnz > 0 ? count_lines(&sample.view, BLOCK, seen) / (double)nnz : 0;
-done:
-    cmgi_csr_free(ctx, &sample);
-    cmgi_free(ctx, seen);
-    return status;
+    return CMG_OK;
 }
 
 static cmgi_csr *matrix_of(cmg_hierarchy *h, int l, int role)
@@ -132,24 +128,20 @@ static cmg_status number_here(cmgi_numbered *n, int l)
     const int block = cmgi_hierarchy_block(h, l);
     const cmg_size nodes = cmg_hierarchy_rows(h, l) / block;
     const cmg_index *above = NULL;
-    cmg_index *order = NULL;
+    cmgi_scoped cmg_index *order = NULL;
     cmg_csr M;
-    cmg_status status = CMG_OK;
     CMGI_TRY(l == 0 ? CMG_OK : cmgi_numbered_order(n, l - 1, &above));
     CMGI_TRY(
         cmg_hierarchy_get_csr(h, l > 0 ? l - 1 : 0, l > 0 ? CMG_ROLE_P : CMG_ROLE_A, NULL, 0, &M));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nodes, sizeof *order, &order));
+    CMGI_TRY(cmgi_alloc(ctx, nodes, sizeof *order, &order));
     if (l > 0) {
-        CMGI_TRY_GOTO(done, cmgi_order_by_rows(ctx, &M, above, block, order));
+        CMGI_TRY(cmgi_order_by_rows(ctx, &M, above, block, order));
     } else if (block == 1) {
-        CMGI_TRY_GOTO(done, cmgi_order_narrow(ctx, &M, order));
+        CMGI_TRY(cmgi_order_narrow(ctx, &M, order));
     } else {
-        CMGI_TRY_GOTO(done, cmgi_order_cuthill_mckee(ctx, &M, block, true, order));
+        CMGI_TRY(cmgi_order_cuthill_mckee(ctx, &M, block, true, order));
     }
-    CMGI_TRY_GOTO(done, cmgi_order_expand(ctx, order, nodes, block, &n->perm[l]));
-done:
-    cmgi_free(ctx, order);
-    return status;
+    return cmgi_order_expand(ctx, order, nodes, block, &n->perm[l]);
 }
 
 static cmg_status number_level(cmgi_numbered *n, int l)
@@ -167,26 +159,23 @@ static cmg_status permute_here(cmg_context *ctx, const cmg_csr *A, const cmg_ind
 {
     const cmg_size nnz = A->indptr[A->rows];
     cmg_csr numbers = *A;
-    double *number = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped double *number = NULL;
     if (to == NULL) {
         return cmgi_csr_permute(ctx, A, rows, cols, true, B);
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nnz, sizeof *number, &number));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nnz, sizeof **to, to));
+    CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof *number, &number));
+    CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof **to, to));
     for (cmg_size k = 0; k < nnz; ++k) {
         number[k] = (double)k;
     }
     numbers.values = number;
-    CMGI_TRY_GOTO(done, cmgi_csr_permute(ctx, &numbers, rows, cols, true, B));
+    CMGI_TRY(cmgi_csr_permute(ctx, &numbers, rows, cols, true, B));
     for (cmg_size k = 0; k < nnz; ++k) {
         const cmg_size from = (cmg_size)B->values[k];
         (*to)[from] = k;
         B->values[k] = A->values[from];
     }
-done:
-    cmgi_free(ctx, number);
-    return status;
+    return CMG_OK;
 }
 
 static const int sides[3][2] = {{0, 0}, {0, 1}, {1, 0}}; /* levels below of rows and columns */
@@ -369,22 +358,19 @@ static cmg_status update_there(cmgi_numbered *n, int l, int role, const cmgi_csr
     const cmgi_resident *R = M->there;
     double *sent = NULL;
     double *values = NULL;
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &sent, &values);
     if (R != NULL && as->version == R->version + 1) {
         return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, nnz, sizeof *values, &values));
+    CMGI_TRY(cmgi_alloc_device(ctx, nnz, sizeof *values, &values));
     if (R == NULL) {
-        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, nnz, sizeof *sent, &sent));
-        CMGI_TRY_GOTO(done, cmgi_to_device(ctx, sent, M->values, (size_t)nnz * sizeof *sent));
+        CMGI_TRY(cmgi_alloc_device(ctx, nnz, sizeof *sent, &sent));
+        CMGI_TRY(cmgi_to_device(ctx, sent, M->values, (size_t)nnz * sizeof *sent));
     }
-    CMGI_TRY_GOTO(
-        done, cmgi_scatter(ctx, CMG_FP64, nnz, R != NULL ? R->csr.values : sent, as->to, values));
-    CMGI_TRY_GOTO(done, cmg_hierarchy_update(n->h, l, (cmg_role)role, values));
+    CMGI_TRY(cmgi_scatter(ctx, CMG_FP64, nnz, R != NULL ? R->csr.values : sent, as->to, values));
+    CMGI_TRY(cmg_hierarchy_update(n->h, l, (cmg_role)role, values));
     as->version = R != NULL ? R->version + 1 : 0;
-done:
-    CMGI_FREE_DEVICE(ctx, sent, values);
-    return status;
+    return CMG_OK;
 }
 
 /* New values of one matrix; one that has its old ones stays as it is. */

@@ -68,11 +68,10 @@ cmg_status cmgi_order_hierarchical(cmg_context *ctx, const cmg_csr *P, const int
 {
     const cmg_size n = P->rows / block[0];
     const cmg_size m = P->cols / block[1];
-    cmg_index *fine_of = NULL;
-    unsigned char *placed = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, m, sizeof *fine_of, &fine_of));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n, sizeof *placed, &placed));
+    cmgi_scoped cmg_index *fine_of = NULL;
+    cmgi_scoped unsigned char *placed = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, m, sizeof *fine_of, &fine_of));
+    CMGI_TRY(cmgi_alloc_zero(ctx, n, sizeof *placed, &placed));
     for (cmg_size j = 0; j < m; ++j) {
         fine_of[j] = -1;
     }
@@ -95,9 +94,7 @@ cmg_status cmgi_order_hierarchical(cmg_context *ctx, const cmg_csr *P, const int
             order[end++] = (cmg_index)i;
         }
     }
-done:
-    CMGI_FREE(ctx, fine_of, placed);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_order_by_rows(cmg_context *ctx, const cmg_csr *P, const cmg_index *rows, int block,
@@ -190,26 +187,22 @@ static cmg_size gather_neighbours(const cmg_csr *A, const cmgi_csr *T, int block
 /* For the caller to free, also where it fails. */
 static cmg_status make_graph(cmg_context *ctx, const cmg_csr *A, int block, graph *g)
 {
-    cmgi_csr T = {0};
-    cmg_index *mark = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped_csr T = {0};
+    cmgi_scoped cmg_index *mark = NULL;
     g->n = A->rows / block;
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, A, &T));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, g->n, sizeof *mark, &mark));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, g->n + 1, sizeof *g->start, &g->start));
+    CMGI_TRY(cmgi_csr_transpose(ctx, A, &T));
+    CMGI_TRY(cmgi_alloc_zero(ctx, g->n, sizeof *mark, &mark));
+    CMGI_TRY(cmgi_alloc(ctx, g->n + 1, sizeof *g->start, &g->start));
     g->start[0] = 0;
     for (cmg_size i = 0; i < g->n; ++i) {
         g->start[i + 1] = g->start[i] + gather_neighbours(A, &T, block, i, mark, NULL);
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, g->start[g->n], sizeof *g->neighbour, &g->neighbour));
+    CMGI_TRY(cmgi_alloc(ctx, g->start[g->n], sizeof *g->neighbour, &g->neighbour));
     memset(mark, 0, (size_t)g->n * sizeof *mark);
     for (cmg_size i = 0; i < g->n; ++i) {
         (void)gather_neighbours(A, &T, block, i, mark, g->neighbour + g->start[i]);
     }
-done:
-    cmgi_csr_free(ctx, &T);
-    cmgi_free(ctx, mark);
-    return status;
+    return CMG_OK;
 }
 
 /* State of a breadth-first search over nodes. */
@@ -367,19 +360,18 @@ static cmg_status metis(cmg_context *ctx, const graph *g, idx_t parts, cmg_index
     const cmg_size edges = g->start[g->n];
     idx_t one = 1;
     idx_t cut = 0;
-    idx_t *start = NULL; /* METIS's integers may have 32 bits */
-    idx_t *to = NULL;
-    idx_t *made = NULL;
-    idx_t *inverse = NULL;
+    cmgi_scoped idx_t *start = NULL; /* METIS's integers may have 32 bits */
+    cmgi_scoped idx_t *to = NULL;
+    cmgi_scoped idx_t *made = NULL;
+    cmgi_scoped idx_t *inverse = NULL;
     int outcome = METIS_OK;
-    cmg_status status = CMG_OK;
     CMGI_CHECK(ctx, edges <= IDX_MAX, CMG_ERR_UNSUPPORTED,
                "METIS: %lld edges; this build of it takes %lld", (long long)edges,
                (long long)IDX_MAX);
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, g->n + 1, sizeof *start, &start));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, edges, sizeof *to, &to));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n, sizeof *made, &made));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *inverse, &inverse));
+    CMGI_TRY(cmgi_alloc(ctx, g->n + 1, sizeof *start, &start));
+    CMGI_TRY(cmgi_alloc(ctx, edges, sizeof *to, &to));
+    CMGI_TRY(cmgi_alloc_zero(ctx, n, sizeof *made, &made));
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *inverse, &inverse));
     for (cmg_size i = 0; i <= g->n; ++i) {
         start[i] = (idx_t)g->start[i];
     }
@@ -393,18 +385,16 @@ static cmg_status metis(cmg_context *ctx, const graph *g, idx_t parts, cmg_index
             &n, &one, start, to, NULL, NULL, NULL, &parts, NULL, NULL, NULL, &cut, made);
     }
     /* it catches SIGTERM, which its own errors raise, and calls both METIS_ERROR */
-    CMGI_CHECK_GOTO(done, ctx, outcome != METIS_ERROR, CMG_ERR_INTERNAL,
-                    "METIS gave up on %lld nodes, as it does when the process is told to end",
-                    (long long)n);
-    CMGI_CHECK_GOTO(done, ctx, outcome == METIS_OK,
-                    outcome == METIS_ERROR_MEMORY ? CMG_ERR_MEMORY : CMG_ERR_INTERNAL,
-                    "METIS failed with %d on %lld nodes", outcome, (long long)n);
+    CMGI_CHECK(ctx, outcome != METIS_ERROR, CMG_ERR_INTERNAL,
+               "METIS gave up on %lld nodes, as it does when the process is told to end",
+               (long long)n);
+    CMGI_CHECK(ctx, outcome == METIS_OK,
+               outcome == METIS_ERROR_MEMORY ? CMG_ERR_MEMORY : CMG_ERR_INTERNAL,
+               "METIS failed with %d on %lld nodes", outcome, (long long)n);
     for (cmg_size i = 0; i < n; ++i) {
         out[i] = (cmg_index)made[i];
     }
-done:
-    CMGI_FREE(ctx, start, to, made, inverse);
-    return status;
+    return CMG_OK;
 }
 #endif
 
