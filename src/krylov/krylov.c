@@ -105,20 +105,17 @@ static cmg_status allocate(cmgi_krylov *k)
 cmg_status cmgi_krylov_create(const cmgi_linear_system *system,
                               const cmgi_iteration_options *options, cmgi_krylov **k)
 {
-    cmgi_krylov *made = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(cmgi_krylov_destroy) cmgi_krylov *made = NULL;
     CMGI_TRY(cmgi_alloc_zero(system->ctx, 1, sizeof *made, &made));
     made->system = *system;
     made->system.columns = system->columns > 1 ? system->columns : 1;
     made->options = *options;
     made->method = method_of(options->method);
     made->range = system->precision == CMG_FP64 ? RANGE : RANGE_FP32;
-    CMGI_TRY_GOTO(done, allocate(made));
+    CMGI_TRY(allocate(made));
     *k = made;
     made = NULL;
-done:
-    cmgi_krylov_destroy(&made);
-    return status;
+    return CMG_OK;
 }
 
 void cmgi_krylov_destroy(cmgi_krylov **k)
