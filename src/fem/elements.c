@@ -52,16 +52,15 @@ cmg_status cmgi_fem_elements(const cmgi_space *space, const cmgi_cell_form *form
     cmg_context *ctx = space->ctx;
     const int nc = space->components;
     const cmg_size square = (cmg_size)form->rows * form->rows;
-    double *K = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped double *K = NULL;
     *E = (cmgi_elements){.local = form->rows, .rows = space->unknowns * nc, .count = space->cells};
     CMGI_CHECK(ctx, space->boundary != CMG_BOUNDARY_IDENTITY_KEEP, CMG_ERR_UNSUPPORTED,
                "elements: columns of fixed unknowns cannot be kept");
     CMGI_CHECK(ctx, E->count <= INT32_MAX / E->local, CMG_ERR_UNSUPPORTED,
                "elements: %lld cells of %d unknowns are more than 2^31 - 1 together",
                (long long)E->count, E->local);
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, E->count * E->local, sizeof *E->dofs, &E->dofs));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, CHUNK * square, sizeof *K, &K));
+    CMGI_TRY(cmgi_alloc(ctx, E->count * E->local, sizeof *E->dofs, &E->dofs));
+    CMGI_TRY(cmgi_alloc(ctx, CHUNK * square, sizeof *K, &K));
     for (cmg_size k = 0; k < E->count * space->local; ++k) {
         const cmg_size node =
             cmgi_space_cell_node(space, k / space->local, (int)(k % space->local));
@@ -71,18 +70,16 @@ cmg_status cmgi_fem_elements(const cmgi_space *space, const cmgi_cell_form *form
             E->dofs[k * nc + c] = fixed ? -1 : (cmg_index)(unknown * nc + c);
         }
     }
-    CMGI_TRY_GOTO(done, find_templates(space, form, K, E));
+    CMGI_TRY(find_templates(space, form, K, E));
     if (E->templates == 0 && !own) {
         cmgi_elements_free(ctx, E);
     } else if (E->templates == 0) { /* a matrix for every cell */
         CMGI_FREE(ctx, E->number, E->factor);
         E->number = NULL;
         E->factor = NULL;
-        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, E->count * square, sizeof *E->matrices, &E->matrices));
+        CMGI_TRY(cmgi_alloc(ctx, E->count * square, sizeof *E->matrices, &E->matrices));
         const cmgi_cell_ring all = {E->count, E->matrices, NULL, NULL};
         (void)cmgi_space_integrate_cells(space, form, 0, E->count, &all);
     }
-done:
-    cmgi_free(ctx, K);
-    return status;
+    return CMG_OK;
 }

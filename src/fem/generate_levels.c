@@ -163,20 +163,16 @@ done:
 static cmg_status order_by_cells(const source *s, const cmgi_space *space, int refinement,
                                  cmg_index **order)
 {
-    uint64_t *keys = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped uint64_t *keys = NULL;
     CMGI_TRY(cmgi_alloc(s->ctx, space->unknowns, sizeof **order, order));
-    CMGI_TRY_GOTO(done, cmgi_alloc(s->ctx, space->unknowns, sizeof *keys, &keys));
+    CMGI_TRY(cmgi_alloc(s->ctx, space->unknowns, sizeof *keys, &keys));
 #pragma omp parallel for num_threads(s->ctx->threads) schedule(static) if (space->unknowns > 256)
     for (cmg_size n = 0; n < space->unknowns; ++n) {
         const cmg_size node = cmgi_space_node(space, n);
         keys[n] = space->grid != NULL ? cmgi_grid_key(space->grid, refinement, node)
                                       : cmgi_chain_key(&s->chain, refinement, space, node);
     }
-    CMGI_TRY_GOTO(done, cmgi_order_by_key(s->ctx, space->unknowns, keys, *order));
-done:
-    cmgi_free(s->ctx, keys);
-    return status;
+    return cmgi_order_by_key(s->ctx, space->unknowns, keys, *order);
 }
 
 /* All of one level; `coarse` is the next one, NULL = none. */
@@ -210,24 +206,20 @@ static cmg_status make_level(const source *s, const cmgi_space *space, const cmg
 static cmg_status make_levels(source *s, cmg_index **order)
 {
     cmgi_plan *plan = s->plan;
-    cmgi_space *space = NULL;
-    cmgi_space *coarse = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, open_level(s, 0, &space));
+    cmgi_scoped_by(cmgi_space_destroy) cmgi_space *space = NULL;
+    cmgi_scoped_by(cmgi_space_destroy) cmgi_space *coarse = NULL;
+    CMGI_TRY(open_level(s, 0, &space));
     for (int l = 0; l < plan->levels; ++l) {
         if (l + 1 < plan->levels) {
-            CMGI_TRY_GOTO(done, open_level(s, l + 1, &coarse));
+            CMGI_TRY(open_level(s, l + 1, &coarse));
             plan->levels = coarse != NULL ? plan->levels : l + 1;
         }
-        CMGI_TRY_GOTO(done, make_level(s, space, coarse, l, &order[l]));
+        CMGI_TRY(make_level(s, space, coarse, l, &order[l]));
         cmgi_space_destroy(&space);
         space = coarse;
         coarse = NULL;
     }
-done:
-    cmgi_space_destroy(&coarse);
-    cmgi_space_destroy(&space);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_generate_levels(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,

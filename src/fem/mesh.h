@@ -13,7 +13,7 @@
  *                               0---1---2
  */
 #pragma once
-#include "core/context.h"
+#include "core/memory.h"
 
 typedef enum cmgi_cell { CMGI_TRI = 0, CMGI_QUAD, CMGI_TET, CMGI_HEX } cmgi_cell;
 enum { CMGI_CELL_KINDS = 4, CMGI_MAX_CORNERS = 8, CMGI_MAX_FACETS = 6, CMGI_MAX_EDGES = 12 };

@@ -137,26 +137,19 @@ static cmg_status check_facets(const cmgi_side_lists *lists, unsigned char *sing
 
 static cmg_status check_sides(const cmgi_mesh *mesh, cmgi_mesh_report *report)
 {
-    cmgi_side_lists lists = {0};
-    unsigned char *single = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_side_lists_create(mesh, &lists));
-    CMGI_TRY_GOTO(
-        done,
+    cmgi_scoped_by(cmgi_side_lists_free) cmgi_side_lists lists = {0};
+    cmgi_scoped unsigned char *single = NULL;
+    CMGI_TRY(cmgi_side_lists_create(mesh, &lists));
+    CMGI_TRY(
         cmgi_alloc_zero(mesh->ctx, mesh->cells * cmgi_cell_table(mesh->cell)->facets, 1, &single));
     for (cmg_size v = 0; v < mesh->nodes; ++v) {
         if (lists.start[v] == lists.start[v + 1]) {
-            status =
-                cmgi_fail(mesh->ctx, CMG_ERR_SHAPE, "node %lld belongs to no cell", (long long)v);
-            goto done;
+            return cmgi_fail(mesh->ctx, CMG_ERR_SHAPE, "node %lld belongs to no cell",
+                             (long long)v);
         }
     }
-    CMGI_TRY_GOTO(done, cmgi_sides_match(&lists, single, report));
-    CMGI_TRY_GOTO(done, check_facets(&lists, single));
-done:
-    cmgi_free(mesh->ctx, single);
-    cmgi_side_lists_free(&lists);
-    return status;
+    CMGI_TRY(cmgi_sides_match(&lists, single, report));
+    return check_facets(&lists, single);
 }
 
 cmg_status cmgi_mesh_check_dets(const cmgi_mesh *mesh, const char *what)

@@ -36,7 +36,7 @@ static cmg_status fill_boxes(boxes *b)
 {
     const cmgi_mesh *mesh = b->mesh;
     const int corners = cmgi_cell_table(mesh->cell)->facet_corners;
-    unsigned char *on_boundary = NULL;
+    cmgi_scoped unsigned char *on_boundary = NULL;
     cmg_size count = 0;
     cmg_size total = 1;
     double high[3];
@@ -52,9 +52,8 @@ static cmg_status fill_boxes(boxes *b)
         b->per_unit[d] = high[d] > b->low[d] ? side / (high[d] - b->low[d]) : 0;
         total *= side;
     }
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(mesh->ctx, total + 2, sizeof *b->start, &b->start));
-    CMGI_TRY_GOTO(done, cmgi_alloc(mesh->ctx, count, sizeof *b->list, &b->list));
+    CMGI_TRY(cmgi_alloc_zero(mesh->ctx, total + 2, sizeof *b->start, &b->start));
+    CMGI_TRY(cmgi_alloc(mesh->ctx, count, sizeof *b->list, &b->list));
     for (cmg_size v = 0; v < mesh->nodes; ++v) {
         b->start[box_number(b, mesh->x + v * mesh->dim) + 2] += on_boundary[v];
     }
@@ -66,9 +65,7 @@ static cmg_status fill_boxes(boxes *b)
             b->list[b->start[box_number(b, mesh->x + v * mesh->dim) + 1]++] = (cmg_index)v;
         }
     }
-done:
-    cmgi_free(mesh->ctx, on_boundary);
-    return status;
+    return CMG_OK;
 }
 
 /* p is on the segment ab to within tol. */
@@ -240,11 +237,8 @@ static cmg_status find_hanging(const boxes *b, cmgi_mesh_report *report)
 cmg_status cmgi_mesh_check_conforming(const cmgi_mesh *mesh, cmgi_mesh_report *report)
 {
     boxes b = {.mesh = mesh};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, fill_boxes(&b));
-    CMGI_TRY_GOTO(done, find_duplicates(&b, report));
-    CMGI_TRY_GOTO(done, find_hanging(&b, report));
-done:
-    CMGI_FREE(mesh->ctx, b.list, b.start);
-    return status;
+    CMGI_FREED(mesh->ctx, &b.list, &b.start);
+    CMGI_TRY(fill_boxes(&b));
+    CMGI_TRY(find_duplicates(&b, report));
+    return find_hanging(&b, report);
 }

@@ -67,22 +67,18 @@ static cmg_status build(const cmgi_side_lists *lists, bool edges, cmgi_entity_li
 
 cmg_status cmgi_mesh_entities(const cmgi_mesh *mesh, bool faces, cmgi_entities **entities)
 {
-    cmgi_entities *e = NULL;
-    cmgi_side_lists lists = {0};
+    cmgi_scoped_by(cmgi_entities_destroy) cmgi_entities *e = NULL;
+    cmgi_scoped_by(cmgi_side_lists_free) cmgi_side_lists lists = {0};
     CMGI_TRY(cmgi_alloc_zero(mesh->ctx, 1, sizeof *e, &e));
     e->ctx = mesh->ctx;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_side_lists_create(mesh, &lists));
-    CMGI_TRY_GOTO(done, build(&lists, true, &e->edge));
+    CMGI_TRY(cmgi_side_lists_create(mesh, &lists));
+    CMGI_TRY(build(&lists, true, &e->edge));
     if (faces && mesh->dim == 3) {
-        CMGI_TRY_GOTO(done, build(&lists, false, &e->face));
+        CMGI_TRY(build(&lists, false, &e->face));
     }
     *entities = e;
     e = NULL;
-done:
-    cmgi_side_lists_free(&lists);
-    cmgi_entities_destroy(&e);
-    return status;
+    return CMG_OK;
 }
 
 void cmgi_entities_destroy(cmgi_entities **entities)

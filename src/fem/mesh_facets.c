@@ -132,21 +132,16 @@ static cmg_status replace_facets(cmgi_mesh *mesh, const unsigned char *single,
 cmg_status cmgi_mesh_find_facets(cmgi_mesh *mesh, cmg_size *dropped)
 {
     const cmg_size sides = mesh->cells * cmgi_cell_table(mesh->cell)->facets;
-    cmgi_side_lists lists = {0};
-    unsigned char *single = NULL;
-    cmg_index *label = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_side_lists_create(mesh, &lists));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(mesh->ctx, sides, 1, &single));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(mesh->ctx, sides, sizeof *label, &label));
-    CMGI_TRY_GOTO(done, cmgi_sides_match(&lists, single, NULL));
+    cmgi_scoped_by(cmgi_side_lists_free) cmgi_side_lists lists = {0};
+    cmgi_scoped unsigned char *single = NULL;
+    cmgi_scoped cmg_index *label = NULL;
+    CMGI_TRY(cmgi_side_lists_create(mesh, &lists));
+    CMGI_TRY(cmgi_alloc_zero(mesh->ctx, sides, 1, &single));
+    CMGI_TRY(cmgi_alloc_zero(mesh->ctx, sides, sizeof *label, &label));
+    CMGI_TRY(cmgi_sides_match(&lists, single, NULL));
     const cmg_size met = label_sides(&lists, single, label);
     if (dropped != NULL) {
         *dropped = mesh->facets - met;
     }
-    CMGI_TRY_GOTO(done, replace_facets(mesh, single, label));
-done:
-    CMGI_FREE(mesh->ctx, label, single);
-    cmgi_side_lists_free(&lists);
-    return status;
+    return replace_facets(mesh, single, label);
 }

@@ -66,22 +66,16 @@ cmg_status cmgi_space_export(const cmgi_space *s, cmg_fem_mesh *mesh)
 
 cmg_status cmg_fem_mesh_read(cmg_context *ctx, const char *path, int order, cmg_fem_mesh *mesh)
 {
-    cmgi_mesh *read = NULL;
-    cmgi_space *space = NULL;
-    bool *fixes = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(cmgi_mesh_destroy) cmgi_mesh *read = NULL;
+    cmgi_scoped_by(cmgi_space_destroy) cmgi_space *space = NULL;
+    cmgi_scoped bool *fixes = NULL;
     CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, path != NULL && mesh != NULL && (order == 1 || order == 2), CMG_ERR_ARG,
                "no path, no mesh, or order %d", order);
-    CMGI_TRY_GOTO(done, cmgi_mesh_read(ctx, path, &read));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, read->labels, sizeof *fixes, &fixes));
-    CMGI_TRY_GOTO(done, cmgi_space_create(read, order, 1, CMG_BOUNDARY_NEUMANN, fixes, &space));
-    CMGI_TRY_GOTO(done, cmgi_space_export(space, mesh));
-done:
-    cmgi_space_destroy(&space);
-    cmgi_free(ctx, fixes);
-    cmgi_mesh_destroy(&read);
-    return status;
+    CMGI_TRY(cmgi_mesh_read(ctx, path, &read));
+    CMGI_TRY(cmgi_alloc_zero(ctx, read->labels, sizeof *fixes, &fixes));
+    CMGI_TRY(cmgi_space_create(read, order, 1, CMG_BOUNDARY_NEUMANN, fixes, &space));
+    return cmgi_space_export(space, mesh);
 }
 
 void cmg_fem_mesh_free(cmg_context *ctx, cmg_fem_mesh *mesh)

@@ -14,10 +14,10 @@ static bool begins(const cmgi_text *t, const char *with)
 cmg_status cmgi_mesh_read(cmg_context *ctx, const char *path, cmgi_mesh **mesh)
 {
     cmgi_text t = {.ctx = ctx, .path = path, .line = 1};
-    cmgi_raw raw = {.text = &t};
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(cmgi_raw_free) cmgi_raw raw = {.text = &t};
+    CMGI_FREED(ctx, &t.data);
     CMGI_CHECK(ctx, path != NULL && mesh != NULL, CMG_ERR_ARG, "no path or no mesh");
-    CMGI_TRY_GOTO(done, cmgi_file_text(ctx, path, &t.data, &t.size));
+    CMGI_TRY(cmgi_file_text(ctx, path, &t.data, &t.size));
     t.p = t.data;
     /* detected by content, whatever the name */
     if (begins(&t, "$MeshFormat")) {
@@ -32,14 +32,11 @@ cmg_status cmgi_mesh_read(cmg_context *ctx, const char *path, cmgi_mesh **mesh)
                              "cascademg.read_mesh(file).write(\"x.msh\")",
                              t.word);
     }
-    CMGI_TRY_GOTO(done, t.status);
+    CMGI_TRY(t.status);
     t.binary = false;
-    CMGI_TRY_GOTO(done, cmgi_raw_finish(&raw, mesh));
+    CMGI_TRY(cmgi_raw_finish(&raw, mesh));
     if ((*mesh)->note[0] != '\0') {
         cmgi_log(ctx, CMG_LOG_WARN, "%s: %s", path, (*mesh)->note);
     }
-done:
-    cmgi_raw_free(&raw);
-    cmgi_free(ctx, t.data);
-    return status;
+    return CMG_OK;
 }

@@ -37,15 +37,12 @@ static cmg_status make_cpu(cmg_context *ctx, const cmgi_sum_cells *in, cmgi_mesh
                         .nodes = in->nodes,
                         .unknowns = in->nodes,
                         .cell_nodes = (cmg_index *)(uintptr_t)in->cell_nodes};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, make_space(ctx, in, &space));
-    CMGI_TRY_GOTO(done,
-                  cmgi_space_sums(&space, in->layout, &sums->A, &sums->matrix, &sums->vector));
+    CMGI_FREED(ctx, &space.fixed, &space.unknown, &space.node, &space.start, &space.cell);
+    CMGI_TRY(make_space(ctx, in, &space));
+    CMGI_TRY(cmgi_space_sums(&space, in->layout, &sums->A, &sums->matrix, &sums->vector));
     sums->there = sums->A.view;
     sums->nnz = sums->A.indptr[sums->A.rows];
-done:
-    CMGI_FREE(ctx, space.fixed, space.unknown, space.node, space.start, space.cell);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_mesh_sums_create(cmg_context *ctx, const cmgi_sum_cells *in, cmgi_mesh_sums *sums)

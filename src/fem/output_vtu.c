@@ -56,19 +56,15 @@ cmg_status cmg_hierarchy_write_vtu(const cmg_hierarchy *h, const char *path, int
                "level 0 has %lld rows, the mesh %d unknowns a node", (long long)h->level[0].A.rows,
                h->mesh->components);
     const cmg_size length = h->mesh->nodes * h->mesh->components;
-    cmgi_field *field = NULL;
-    double *values = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(h->ctx, count, sizeof *field, &field));
-    CMGI_TRY_GOTO(done, cmgi_alloc(h->ctx, count * length, sizeof *values, &values));
+    cmgi_scoped cmgi_field *field = NULL;
+    cmgi_scoped double *values = NULL;
+    CMGI_TRY(cmgi_alloc(h->ctx, count, sizeof *field, &field));
+    CMGI_TRY(cmgi_alloc(h->ctx, count * length, sizeof *values, &values));
     for (int k = 0; k < count; ++k) {
         spread(h->mesh, vectors[k], values + k * length);
         field[k].values = values + k * length;
     }
-    CMGI_TRY_GOTO(done, write(h, path, count, names, field));
-done:
-    CMGI_FREE(h->ctx, values, field);
-    return status;
+    return write(h, path, count, names, field);
 }
 
 cmg_status cmg_fem_mesh_write_vtu(cmg_context *ctx, const char *path, const cmg_fem_mesh *mesh,
@@ -81,18 +77,13 @@ cmg_status cmg_fem_mesh_write_vtu(cmg_context *ctx, const char *path, const cmg_
     CMGI_CHECK(ctx, mesh->element == CMG_ELEMENT_Q1 || mesh->element == CMG_ELEMENT_P1, CMG_ERR_ARG,
                "%s: a mesh of %s, not of first order", path,
                cmg_fem_enum_name("element", (int)mesh->element));
-    cmgi_mesh *shown = NULL;
-    cmgi_field *field = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_fem_mesh_take(ctx, mesh, &shown));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, count, sizeof *field, &field));
+    cmgi_scoped_by(cmgi_mesh_destroy) cmgi_mesh *shown = NULL;
+    cmgi_scoped cmgi_field *field = NULL;
+    CMGI_TRY(cmgi_fem_mesh_take(ctx, mesh, &shown));
+    CMGI_TRY(cmgi_alloc_zero(ctx, count, sizeof *field, &field));
     for (int k = 0; k < count; ++k) {
         field[k] = (cmgi_field){fields[k].name, fields[k].components, fields[k].on_cells,
                                 fields[k].values};
     }
-    status = cmgi_vtu_write(ctx, path, shown, count, field);
-done:
-    cmgi_free(ctx, field);
-    cmgi_mesh_destroy(&shown);
-    return status;
+    return cmgi_vtu_write(ctx, path, shown, count, field);
 }

@@ -33,18 +33,16 @@ static cmg_index find_tag(const tag_at *list, cmg_size count, cmg_index tag)
 static cmg_status resolve(cmgi_raw *raw)
 {
     cmgi_text *t = raw->text;
-    tag_at *list = NULL;
+    cmgi_scoped tag_at *list = NULL;
     CMGI_TRY(cmgi_alloc(t->ctx, raw->nodes, sizeof *list, &list));
-    cmg_status status = CMG_OK;
     for (cmg_size v = 0; v < raw->nodes; ++v) {
         list[v] = (tag_at){raw->node[v].tag, (cmg_index)v};
     }
     qsort(list, (size_t)raw->nodes, sizeof *list, cmgi_ascending_index);
     for (cmg_size v = 1; v < raw->nodes; ++v) {
         if (list[v].tag == list[v - 1].tag) {
-            status = cmgi_fail(t->ctx, CMG_ERR_FILE, "%s: node number %d is given twice", t->path,
-                               (int)list[v].tag);
-            goto done;
+            return cmgi_fail(t->ctx, CMG_ERR_FILE, "%s: node number %d is given twice", t->path,
+                             (int)list[v].tag);
         }
     }
     for (cmg_size e = 0; e < raw->elements; ++e) {
@@ -53,17 +51,14 @@ static cmg_status resolve(cmgi_raw *raw)
             const cmg_index at = find_tag(list, raw->nodes, element->node[k]);
             if (at < 0) {
                 t->line = element->line;
-                status =
-                    cmgi_text_fail(t, CMG_ERR_FILE, "%s with node %d, which is not defined",
-                                   cmgi_raw_shape_of(element->kind)->name, (int)element->node[k]);
-                goto done;
+                return cmgi_text_fail(t, CMG_ERR_FILE, "%s with node %d, which is not defined",
+                                      cmgi_raw_shape_of(element->kind)->name,
+                                      (int)element->node[k]);
             }
             element->node[k] = at;
         }
     }
-done:
-    cmgi_free(t->ctx, list);
-    return status;
+    return CMG_OK;
 }
 
 /* The one kind of the highest dimension. */
@@ -229,8 +224,7 @@ static cmg_status number_tags(const cmgi_raw *raw, int dim, cmg_size count, cmg_
                               cmgi_label **label, cmg_index *labels)
 {
     cmg_context *ctx = raw->text->ctx;
-    tag_at *list = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped tag_at *list = NULL;
     CMGI_TRY(cmgi_alloc(ctx, count, sizeof *list, &list));
     for (cmg_size k = 0; k < count; ++k) {
         list[k] = (tag_at){tag[k], (cmg_index)k};
@@ -239,13 +233,11 @@ static cmg_status number_tags(const cmgi_raw *raw, int dim, cmg_size count, cmg_
     for (cmg_size k = 0; k < count; ++k) {
         const cmg_index t = list[k].tag;
         if (t != 0 && (k == 0 || t != list[k - 1].tag)) {
-            CMGI_TRY_GOTO(done, cmgi_label_add(ctx, t, name_of(raw, dim, t), label, labels));
+            CMGI_TRY(cmgi_label_add(ctx, t, name_of(raw, dim, t), label, labels));
         }
         tag[list[k].at] = t == 0 ? 0 : *labels - 1;
     }
-done:
-    cmgi_free(ctx, list);
-    return status;
+    return CMG_OK;
 }
 
 static cmg_status copy_regions(const cmgi_raw *raw, cmgi_raw_kind kind, cmgi_mesh *mesh)
@@ -338,9 +330,8 @@ cmg_status cmgi_raw_finish(cmgi_raw *raw, cmgi_mesh **mesh)
     cmg_context *ctx = raw->text->ctx;
     cmgi_raw_kind kind = CMGI_RAW_TRI;
     cmg_size cells = 0;
-    cmg_index *number = NULL;
-    cmgi_mesh *m = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped cmg_index *number = NULL;
+    cmgi_scoped_by(cmgi_mesh_destroy) cmgi_mesh *m = NULL;
     CMGI_TRY(resolve(raw));
     CMGI_TRY(choose_cells(raw, &kind, &cells));
     CMGI_TRY(cmgi_alloc(ctx, raw->nodes, sizeof *number, &number));
@@ -348,19 +339,16 @@ cmg_status cmgi_raw_finish(cmgi_raw *raw, cmgi_mesh **mesh)
     const cmg_size entities = use_entities(raw);
     const cmg_size nodes = number_nodes(raw, kind, number);
     const cmg_size facets = copy_facets(raw, shape->facet, number, NULL);
-    CMGI_TRY_GOTO(done, cmgi_mesh_create(ctx, shape->cell, nodes, cells, facets, &m));
-    CMGI_TRY_GOTO(done, copy_nodes(raw, number, m));
-    CMGI_TRY_GOTO(done, copy_cells(raw, kind, number, m));
+    CMGI_TRY(cmgi_mesh_create(ctx, shape->cell, nodes, cells, facets, &m));
+    CMGI_TRY(copy_nodes(raw, number, m));
+    CMGI_TRY(copy_cells(raw, kind, number, m));
     (void)copy_facets(raw, shape->facet, number, m);
-    CMGI_TRY_GOTO(done, complete(raw, kind, m));
+    CMGI_TRY(complete(raw, kind, m));
     add_note(m, raw->nodes - nodes,
              raw->curved > 0 ? "nodes are no corners of cells" : "nodes belong to no cell");
     add_note(m, entities, "elements are labelled by their entities, none by a group");
-    CMGI_TRY_GOTO(done, check(raw, kind, m));
+    CMGI_TRY(check(raw, kind, m));
     *mesh = m;
     m = NULL;
-done:
-    cmgi_mesh_destroy(&m);
-    cmgi_free(ctx, number);
-    return status;
+    return CMG_OK;
 }

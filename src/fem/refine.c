@@ -162,21 +162,19 @@ cmg_status cmgi_mesh_refine(const cmgi_mesh *coarse, const cmgi_snap *snap, cmgi
 {
     const cmgi_cell_info *info = cmgi_cell_table(coarse->cell);
     const bool tensor = !cmgi_cell_simplex(coarse->cell);
-    cmgi_entities *e = NULL;
-    cmgi_mesh *m = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_mesh_entities(coarse, coarse->cell == CMGI_HEX, &e));
-    CMGI_TRY_GOTO(done, cmgi_mesh_create(coarse->ctx, coarse->cell,
-                                         coarse->nodes + e->edge.count + e->face.count +
-                                             (tensor ? coarse->cells : 0),
-                                         coarse->cells * info->children,
-                                         coarse->facets * (info->children / 2), &m));
+    cmgi_scoped_by(cmgi_entities_destroy) cmgi_entities *e = NULL;
+    cmgi_scoped_by(cmgi_mesh_destroy) cmgi_mesh *m = NULL;
+    CMGI_TRY(cmgi_mesh_entities(coarse, coarse->cell == CMGI_HEX, &e));
+    CMGI_TRY(cmgi_mesh_create(
+        coarse->ctx, coarse->cell,
+        coarse->nodes + e->edge.count + e->face.count + (tensor ? coarse->cells : 0),
+        coarse->cells * info->children, coarse->facets * (info->children / 2), &m));
     place_nodes(coarse, e, m);
     refine_cells(coarse, e, m);
     refine_facets(coarse, e, m);
-    CMGI_TRY_GOTO(done, inherit(coarse, m));
+    CMGI_TRY(inherit(coarse, m));
     if (snap != NULL && snap->surfaces > 0) {
-        CMGI_TRY_GOTO(done, cmgi_mesh_snap(coarse, e, snap, m));
+        CMGI_TRY(cmgi_mesh_snap(coarse, e, snap, m));
     }
     if (relation != NULL) { /* which are the nodes of the edges and faces */
         CMGI_FREE(e->ctx, e->edge.start, e->edge.of_cell, e->face.start, e->face.of_cell);
@@ -187,10 +185,7 @@ cmg_status cmgi_mesh_refine(const cmgi_mesh *coarse, const cmgi_snap *snap, cmgi
     }
     *fine = m;
     m = NULL;
-done:
-    cmgi_mesh_destroy(&m);
-    cmgi_entities_destroy(&e);
-    return status;
+    return CMG_OK;
 }
 
 int cmgi_refinement_parents(const cmgi_entities *relation, const cmgi_mesh *coarse, cmg_size i,

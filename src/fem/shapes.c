@@ -135,22 +135,19 @@ static cmg_status build(cmg_context *ctx, const cmgi_shape_options *o, cmgi_mesh
 cmg_status cmgi_shape_mesh(cmg_context *ctx, const cmgi_shape_options *options, cmgi_mesh **mesh)
 {
     CMGI_TRY(check_options(ctx, options));
-    cmgi_mesh *m = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, build(ctx, options, &m));
-    CMGI_TRY_GOTO(done, cmgi_mesh_find_facets(m, NULL));
-    CMGI_TRY_GOTO(done, label_facets(m, options));
+    cmgi_scoped_by(cmgi_mesh_destroy) cmgi_mesh *m = NULL;
+    CMGI_TRY(build(ctx, options, &m));
+    CMGI_TRY(cmgi_mesh_find_facets(m, NULL));
+    CMGI_TRY(label_facets(m, options));
     if (options->distortion == CMGI_DISTORT_RANDOM) {
-        CMGI_TRY_GOTO(done, cmgi_mesh_distort(m, options->fraction, options->seed));
+        CMGI_TRY(cmgi_mesh_distort(m, options->fraction, options->seed));
     }
     for (cmg_size v = 0; v < m->nodes && options->aspect != 1; ++v) {
         m->x[v * m->dim] *= options->aspect;
     }
     *mesh = m;
     m = NULL;
-done:
-    cmgi_mesh_destroy(&m);
-    return status;
+    return CMG_OK;
 }
 
 int cmgi_shape_surfaces(const cmgi_shape_options *o, const cmgi_mesh *mesh, int capacity,

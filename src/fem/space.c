@@ -113,21 +113,18 @@ static cmg_status number_nodes(cmgi_space *s, const bool *fixes)
 {
     const cmgi_mesh *mesh = s->mesh;
     const cmgi_cell_info *info = cmgi_cell_table(mesh->cell);
-    cmgi_entities *e = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(cmgi_entities_destroy) cmgi_entities *e = NULL;
     s->nodes = mesh->nodes;
     if (s->basis.order == 2) {
         CMGI_TRY(cmgi_mesh_entities(mesh, mesh->cell == CMGI_HEX, &e));
         s->nodes += e->edge.count + e->face.count + (s->basis.simplex ? 0 : mesh->cells);
     }
     if (s->nodes > INT32_MAX) {
-        status = cmgi_fail(s->ctx, CMG_ERR_ARG, "%lld nodes are more than 2^31 - 1",
-                           (long long)s->nodes);
-        goto done;
+        return cmgi_fail(s->ctx, CMG_ERR_ARG, "%lld nodes are more than 2^31 - 1",
+                         (long long)s->nodes);
     }
-    CMGI_TRY_GOTO(
-        done, cmgi_alloc(s->ctx, mesh->cells * s->local, sizeof *s->cell_nodes, &s->cell_nodes));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(s->ctx, s->nodes, sizeof *s->fixed, &s->fixed));
+    CMGI_TRY(cmgi_alloc(s->ctx, mesh->cells * s->local, sizeof *s->cell_nodes, &s->cell_nodes));
+    CMGI_TRY(cmgi_alloc_zero(s->ctx, s->nodes, sizeof *s->fixed, &s->fixed));
     if (e != NULL) {
         number_quadratic(s, e);
     } else {
@@ -140,16 +137,13 @@ static cmg_status number_nodes(cmgi_space *s, const bool *fixes)
             fix_facet(s, e, mesh->facet_nodes + f * info->facet_corners, info->facet_corners);
         }
     }
-done:
-    cmgi_entities_destroy(&e);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_space_create(const cmgi_mesh *mesh, int order, int components,
                              cmg_boundary boundary, const bool *fixes, cmgi_space **space)
 {
-    cmgi_space *s = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(cmgi_space_destroy) cmgi_space *s = NULL;
     CMGI_TRY(cmgi_alloc(mesh->ctx, 1, sizeof *s, &s));
     *s = (cmgi_space){.ctx = mesh->ctx,
                       .mesh = mesh,
@@ -158,9 +152,9 @@ cmg_status cmgi_space_create(const cmgi_mesh *mesh, int order, int components,
                       .boundary = boundary,
                       .cells = mesh->cells};
     s->local = cmgi_basis_nodes(s->basis);
-    CMGI_TRY_GOTO(done, number_nodes(s, fixes));
-    CMGI_TRY_GOTO(done, cmgi_alloc(s->ctx, s->nodes, sizeof *s->unknown, &s->unknown));
-    CMGI_TRY_GOTO(done, cmgi_alloc(s->ctx, s->nodes, sizeof *s->node, &s->node));
+    CMGI_TRY(number_nodes(s, fixes));
+    CMGI_TRY(cmgi_alloc(s->ctx, s->nodes, sizeof *s->unknown, &s->unknown));
+    CMGI_TRY(cmgi_alloc(s->ctx, s->nodes, sizeof *s->node, &s->node));
     for (cmg_size n = 0; n < s->nodes; ++n) {
         const bool out = s->fixed[n] && boundary == CMG_BOUNDARY_ELIMINATE;
         s->unknown[n] = out ? -1 : (cmg_index)s->unknowns;
@@ -169,12 +163,10 @@ cmg_status cmgi_space_create(const cmgi_mesh *mesh, int order, int components,
         }
     }
     const cmgi_incidence in = {s->nodes, mesh->cells, s->local, s->cell_nodes};
-    CMGI_TRY_GOTO(done, cmgi_cells_of_nodes(s->ctx, &in, &s->start, &s->cell));
+    CMGI_TRY(cmgi_cells_of_nodes(s->ctx, &in, &s->start, &s->cell));
     *space = s;
     s = NULL;
-done:
-    cmgi_space_destroy(&s);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_space_on_grid(cmg_context *ctx, const cmgi_grid *grid, cmg_size before,

@@ -287,9 +287,9 @@ static cmg_status assemble_grid(assembly *s)
                     .F_slots = s->same_load || s->b == NULL ? 1 : slots};
     cmg_size last = 0; /* layers that a node has a cell in: of a slab, not all */
     cmg_size begin = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, in.K_slots * rows * rows, sizeof(double), &in.ring.K));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, in.F_slots * rows, sizeof(double), &in.ring.F));
+    CMGI_FREED(ctx, &in.ring.K, &in.ring.F);
+    CMGI_TRY(cmgi_alloc(ctx, in.K_slots * rows * rows, sizeof(double), &in.ring.K));
+    CMGI_TRY(cmgi_alloc(ctx, in.F_slots * rows, sizeof(double), &in.ring.F));
     /* the cell that all are like, and the windows of the classes of nodes */
     (void)cmgi_space_integrate(s->space, s->form, 0, s->same_matrix ? in.ring.K : NULL,
                                s->same_load ? in.ring.F : NULL);
@@ -303,12 +303,10 @@ static cmg_status assemble_grid(assembly *s)
     }
     for (; begin < last; begin += depth) {
         const cmg_size end = begin + depth < last ? begin + depth : last;
-        CMGI_TRY_GOTO(done, assemble_layers(s, &in, begin, end));
-        CMGI_TRY_GOTO(done, cmgi_progress(ctx, "assembling", end, last));
+        CMGI_TRY(assemble_layers(s, &in, begin, end));
+        CMGI_TRY(cmgi_progress(ctx, "assembling", end, last));
     }
-done:
-    CMGI_FREE(ctx, in.ring.K, in.ring.F);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_space_stencil(const cmgi_space *space, const cmgi_cell_form *form,

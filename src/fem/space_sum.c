@@ -235,18 +235,13 @@ done:
 static cmg_status multiply(const cmgi_sum *S, cmg_size numbers, const double *e, double *sums)
 {
     cmg_context *ctx = S->ctx;
-    cmg_vector *x = NULL;
-    cmg_vector *y = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmg_vector_create(ctx, numbers, CMG_FP64, &x));
-    CMGI_TRY_GOTO(done, cmg_vector_create(ctx, S->rows, CMG_FP64, &y));
-    CMGI_TRY_GOTO(done, cmg_vector_set(x, e));
-    CMGI_TRY_GOTO(done, cmgi_sum_apply(S, cmg_vector_data(x), CMG_FP64, cmg_vector_data(y)));
-    CMGI_TRY_GOTO(done, cmg_vector_get(y, sums));
-done:
-    cmg_vector_destroy(&y);
-    cmg_vector_destroy(&x);
-    return status;
+    cmgi_scoped_by(cmg_vector_destroy) cmg_vector *x = NULL;
+    cmgi_scoped_by(cmg_vector_destroy) cmg_vector *y = NULL;
+    CMGI_TRY(cmg_vector_create(ctx, numbers, CMG_FP64, &x));
+    CMGI_TRY(cmg_vector_create(ctx, S->rows, CMG_FP64, &y));
+    CMGI_TRY(cmg_vector_set(x, e));
+    CMGI_TRY(cmgi_sum_apply(S, cmg_vector_data(x), CMG_FP64, cmg_vector_data(y)));
+    return cmg_vector_get(y, sums);
 }
 
 cmg_status cmgi_space_assemble_spmv(const cmgi_space *space, const cmgi_cell_form *form,
@@ -255,32 +250,26 @@ cmg_status cmgi_space_assemble_spmv(const cmgi_space *space, const cmgi_cell_for
     cmg_context *ctx = space->ctx;
     const cmg_size rows = form->rows;
     const cmg_size cells = space->mesh->cells;
-    cmgi_sum S = {.ctx = ctx};
-    cmgi_sum T = {.ctx = ctx};
-    double *K = NULL;
-    double *F = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(cmgi_sum_free) cmgi_sum S = {.ctx = ctx};
+    cmgi_scoped_by(cmgi_sum_free) cmgi_sum T = {.ctx = ctx};
+    cmgi_scoped double *K = NULL;
+    cmgi_scoped double *F = NULL;
     const cmgi_cell_layout layout = {.rows = form->rows};
-    CMGI_TRY_GOTO(done, cmgi_space_sums(space, layout, A, &S, &T));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, cells * rows * rows, sizeof *K, &K));
+    CMGI_TRY(cmgi_space_sums(space, layout, A, &S, &T));
+    CMGI_TRY(cmgi_alloc(ctx, cells * rows * rows, sizeof *K, &K));
     if (b != NULL) {
-        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, cells * rows, sizeof *F, &F));
+        CMGI_TRY(cmgi_alloc(ctx, cells * rows, sizeof *F, &F));
     }
     const cmgi_cell_ring all = {cells, K, F, NULL};
-    CMGI_TRY_GOTO(
-        done, cmgi_space_inverted(space, cmgi_space_integrate_cells(space, form, 0, cells, &all)));
-    CMGI_TRY_GOTO(done, multiply(&S, cells * rows * rows, K, A->values));
+    CMGI_TRY(cmgi_space_inverted(space, cmgi_space_integrate_cells(space, form, 0, cells, &all)));
+    CMGI_TRY(multiply(&S, cells * rows * rows, K, A->values));
     if (b != NULL) {
-        CMGI_TRY_GOTO(done, multiply(&T, cells * rows, F, b));
+        CMGI_TRY(multiply(&T, cells * rows, F, b));
     }
     for (cmg_size u = 0; u < space->unknowns; ++u) {
         if (space->fixed[space->node[u]]) {
             cmgi_space_fix_rows(space, form->problem, u, A, b);
         }
     }
-done:
-    cmgi_sum_free(&S);
-    cmgi_sum_free(&T);
-    CMGI_FREE(ctx, K, F);
-    return status;
+    return CMG_OK;
 }

@@ -54,16 +54,13 @@ static cmg_status make_blocks(cmgi_sum *S, const cmg_size *indptr)
     const cmgi_place at = place_of(ctx);
     const cmg_size chunks = (S->rows + CMGI_SUM_CHUNK - 1) / CMGI_SUM_CHUNK;
     cutting c = {.S = *S, .indptr = indptr};
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &c.at);
     CMGI_TRY(cmgi_alloc_device(ctx, chunks + 1, sizeof *c.at, &c.at));
-    CMGI_TRY_GOTO(done, count_blocks(ctx, at, chunks, &c));
-    CMGI_TRY_GOTO(done, cmgi_offsets_at(ctx, at, chunks, c.at, &S->blocks));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, S->blocks + 1, sizeof *S->first_row, &S->first_row));
+    CMGI_TRY(count_blocks(ctx, at, chunks, &c));
+    CMGI_TRY(cmgi_offsets_at(ctx, at, chunks, c.at, &S->blocks));
+    CMGI_TRY(cmgi_alloc_device(ctx, S->blocks + 1, sizeof *S->first_row, &S->first_row));
     c.S = *S;
-    CMGI_TRY_GOTO(done, cut_blocks(ctx, at, chunks + 1, &c));
-done:
-    cmgi_free_device(ctx, c.at);
-    return status;
+    return cut_blocks(ctx, at, chunks + 1, &c);
 }
 
 cmg_status cmgi_sum_create(cmg_context *ctx, cmg_size rows, cmg_size *indptr, cmg_index *indices,

@@ -72,10 +72,9 @@ static cmg_status find_all(const cmgi_locator *t, cmg_size points, const double 
 cmg_status cmg_fem_transfer(cmg_context *ctx, const cmg_fem_mesh *coarse, int components,
                             cmg_size nodes, const double *x, cmg_csr *P)
 {
-    cmgi_locator locator = {0};
-    cmgi_location *place = NULL;
+    cmgi_scoped_by(cmgi_locator_free) cmgi_locator locator = {0};
+    cmgi_scoped cmgi_location *place = NULL;
     cmgi_csr made = {0};
-    cmg_status status = CMG_OK;
     CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, P != NULL && x != NULL && nodes > 0, CMG_ERR_ARG,
                "no fine nodes, or P is NULL");
@@ -88,17 +87,13 @@ cmg_status cmg_fem_transfer(cmg_context *ctx, const cmg_fem_mesh *coarse, int co
         CMGI_CHECK(ctx, isfinite(x[k]), CMG_ERR_ARG, "fine node %lld has a coordinate %g",
                    (long long)(k / coarse->dim), x[k]);
     }
-    CMGI_TRY_GOTO(done, cmgi_locator_create(ctx, coarse, &locator));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nodes, sizeof *place, &place));
-    CMGI_TRY_GOTO(done, find_all(&locator, nodes, x, place));
+    CMGI_TRY(cmgi_locator_create(ctx, coarse, &locator));
+    CMGI_TRY(cmgi_alloc(ctx, nodes, sizeof *place, &place));
+    CMGI_TRY(find_all(&locator, nodes, x, place));
     const finding f = {&locator, place};
-    CMGI_TRY_GOTO(done,
-                  cmgi_transfer_rows(ctx, nodes, coarse->nodes, components, weigh, &f, &made));
+    CMGI_TRY(cmgi_transfer_rows(ctx, nodes, coarse->nodes, components, weigh, &f, &made));
     *P = made.view;
-done:
-    cmgi_free(ctx, place);
-    cmgi_locator_free(&locator);
-    return status;
+    return CMG_OK;
 }
 
 void cmg_fem_csr_free(cmg_context *ctx, cmg_csr *A)
