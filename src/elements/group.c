@@ -95,18 +95,15 @@ cmg_status cmgi_matfree_group(cmg_context *ctx, const cmgi_matfree *S, const cmg
                               cmg_index *order)
 {
     grower w = {.S = S, .node = node};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done,
-                  cmgi_incidence_make(ctx, S->all, S->count * S->nodes, node, &w.first, &w.item));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, S->all, sizeof *w.reached, &w.reached));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, S->count, sizeof *w.seen, &w.seen));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, S->count, sizeof *w.shared, &w.shared));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, S->count, sizeof *w.depth, &w.depth));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, S->count, sizeof *w.candidate, &w.candidate));
+    CMGI_FREED(ctx, &w.first, &w.item, &w.reached, &w.seen, &w.shared, &w.depth, &w.candidate);
+    CMGI_TRY(cmgi_incidence_make(ctx, S->all, S->count * S->nodes, node, &w.first, &w.item));
+    CMGI_TRY(cmgi_alloc_zero(ctx, S->all, sizeof *w.reached, &w.reached));
+    CMGI_TRY(cmgi_alloc_zero(ctx, S->count, sizeof *w.seen, &w.seen));
+    CMGI_TRY(cmgi_alloc(ctx, S->count, sizeof *w.shared, &w.shared));
+    CMGI_TRY(cmgi_alloc_zero(ctx, S->count, sizeof *w.depth, &w.depth));
+    CMGI_TRY(cmgi_alloc(ctx, S->count, sizeof *w.candidate, &w.candidate));
     grow_all(&w, order);
-done:
-    CMGI_FREE(ctx, w.first, w.item, w.reached, w.seen, w.shared, w.depth, w.candidate);
-    return status;
+    return CMG_OK;
 }
 
 /* Arrays while parts are counted. */
@@ -174,26 +171,23 @@ cmg_status cmgi_matfree_parts(cmg_context *ctx, cmgi_matfree *S)
 {
     const cmg_size places = (cmg_size)S->nodes * S->lanes;
     parter w = {0};
-    cmg_index *length = NULL;
-    cmg_index *of = NULL;
+    cmgi_scoped cmg_index *length = NULL;
+    cmgi_scoped cmg_index *of = NULL;
     cmg_size picks = 0;
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &w.place, &w.owner);
     for (cmg_size k = 0; k < S->groups * places; ++k) {
         picks += S->node[k] >= 0;
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, S->groups + 1, sizeof *S->part_first, &S->part_first));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, picks, sizeof *S->pick, &S->pick));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, S->all, sizeof *w.place, &w.place));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, places, sizeof *w.owner, &w.owner));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, places, sizeof *length, &length));
+    CMGI_TRY(cmgi_alloc(ctx, S->groups + 1, sizeof *S->part_first, &S->part_first));
+    CMGI_TRY(cmgi_alloc(ctx, picks, sizeof *S->pick, &S->pick));
+    CMGI_TRY(cmgi_alloc(ctx, S->all, sizeof *w.place, &w.place));
+    CMGI_TRY(cmgi_alloc(ctx, places, sizeof *w.owner, &w.owner));
+    CMGI_TRY(cmgi_alloc(ctx, places, sizeof *length, &length));
     memset(w.place, 0xff, (size_t)S->all * sizeof *w.place);
     make_parts(S, &w, length, NULL);
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, S->parts + 1, sizeof *S->pick_first, &S->pick_first));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, S->parts, sizeof *of, &of));
+    CMGI_TRY(cmgi_alloc(ctx, S->parts + 1, sizeof *S->pick_first, &S->pick_first));
+    CMGI_TRY(cmgi_alloc(ctx, S->parts, sizeof *of, &of));
     memset(w.place, 0xff, (size_t)S->all * sizeof *w.place);
     make_parts(S, &w, length, of);
-    CMGI_TRY_GOTO(done, cmgi_incidence_make(ctx, S->all, S->parts, of, &S->first, &S->list));
-done:
-    CMGI_FREE(ctx, w.place, w.owner, length, of);
-    return status;
+    return cmgi_incidence_make(ctx, S->all, S->parts, of, &S->first, &S->list);
 }

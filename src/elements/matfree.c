@@ -433,13 +433,11 @@ cmg_status cmgi_matfree_update(cmg_matrix *A, const double *values)
     cmgi_matfree *S = A->data;
     const size_t value = cmgi_precision_bytes(A->options.precision);
     const cmg_size places = S->groups * S->lanes;
-    void *made = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped void *made = NULL;
     if (S->repeats) {
         CMGI_TRY(cmgi_alloc(ctx, places, value, &made));
         put_factors(A, values, made);
-        CMGI_TRY_GOTO(done, replace(ctx, places, value, &made, &S->factor));
-        goto done;
+        return replace(ctx, places, value, &made, &S->factor);
     }
     cmg_elements E = {.rows = A->rows, .count = S->count, .local = S->local, .matrices = values};
     if (S->origin.source != NULL) {
@@ -448,11 +446,8 @@ cmg_status cmgi_matfree_update(cmg_matrix *A, const double *values)
         CMGI_TRY(update_lone(A, values));
     }
     CMGI_TRY(cmgi_alloc_zero(ctx, A->stored, value, &made));
-    CMGI_TRY_GOTO(done, put_matrices(A, &E, made));
-    CMGI_TRY_GOTO(done, replace(ctx, A->stored, value, &made, &A->values));
-done:
-    cmgi_free(ctx, made);
-    return status;
+    CMGI_TRY(put_matrices(A, &E, made));
+    return replace(ctx, A->stored, value, &made, &A->values);
 }
 
 void cmgi_matfree_destroy(cmg_matrix *A)

@@ -206,12 +206,11 @@ static void cut_batches(const maker *m, cmg_size p, const place *places, cmgi_pa
 static cmg_status order_elements(const maker *m, cmgi_patches *P, bool *fits)
 {
     cmg_context *ctx = m->ctx;
-    uint64_t *used = NULL;
-    place *places = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped uint64_t *used = NULL;
+    cmgi_scoped place *places = NULL;
     *fits = true;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, m->E->rows / m->block, sizeof *used, &used));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, m->E->count, sizeof *places, &places));
+    CMGI_TRY(cmgi_alloc_zero(ctx, m->E->rows / m->block, sizeof *used, &used));
+    CMGI_TRY(cmgi_alloc(ctx, m->E->count, sizeof *places, &places));
     for (cmg_size p = 0; p < m->patches && *fits; ++p) {
         *fits = colour(m, p, used, places + m->begin[p]);
         P->first_colour[p] = (cmg_index)P->colours;
@@ -220,13 +219,13 @@ static cmg_status order_elements(const maker *m, cmgi_patches *P, bool *fits)
         }
     }
     if (!*fits) {
-        goto done;
+        return CMG_OK;
     }
     P->first_colour[m->patches] = (cmg_index)P->colours;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P->colours + 1, sizeof *P->first_batch, &P->first_batch));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P->batches * EIGHT, sizeof *P->order, &P->order));
+    CMGI_TRY(cmgi_alloc(ctx, P->colours + 1, sizeof *P->first_batch, &P->first_batch));
+    CMGI_TRY(cmgi_alloc(ctx, P->batches * EIGHT, sizeof *P->order, &P->order));
     if (m->E->number != NULL && m->E->templates > 1) {
-        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P->batches, sizeof *P->number, &P->number));
+        CMGI_TRY(cmgi_alloc(ctx, P->batches, sizeof *P->number, &P->number));
     }
     memset(P->order, 0xff, (size_t)(P->batches * EIGHT) * sizeof *P->order);
     P->colours = 0;
@@ -235,9 +234,7 @@ static cmg_status order_elements(const maker *m, cmgi_patches *P, bool *fits)
         cut_batches(m, p, places + m->begin[p], P);
     }
     P->first_batch[P->colours] = (cmg_index)P->batches;
-done:
-    CMGI_FREE(ctx, used, places);
-    return status;
+    return CMG_OK;
 }
 
 /* True when all elements of a node are in patch p. */
@@ -300,15 +297,14 @@ static cmg_status number_nodes(maker *m, cmgi_patches *P, cmg_index **of)
     cmg_context *ctx = m->ctx;
     const cmg_size all = m->E->rows / m->block;
     const cmg_size room = m->E->count * m->nodes;
-    cmg_index *list = NULL;
-    cmg_index *at = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped cmg_index *list = NULL;
+    cmgi_scoped cmg_index *at = NULL;
     memset(m->reached, 0xff, (size_t)all * sizeof *m->reached);
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 2 * CMGI_PATCH_VALUES, sizeof *list, &list));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, all, sizeof *at, &at));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, room, sizeof *P->node, &P->node));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, room, sizeof **of, of));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P->batches * 32 * P->rounds, sizeof *P->local, &P->local));
+    CMGI_TRY(cmgi_alloc(ctx, 2 * CMGI_PATCH_VALUES, sizeof *list, &list));
+    CMGI_TRY(cmgi_alloc(ctx, all, sizeof *at, &at));
+    CMGI_TRY(cmgi_alloc(ctx, room, sizeof *P->node, &P->node));
+    CMGI_TRY(cmgi_alloc(ctx, room, sizeof **of, of));
+    CMGI_TRY(cmgi_alloc(ctx, P->batches * 32 * P->rounds, sizeof *P->local, &P->local));
     for (cmg_size p = 0; p < P->count; ++p) {
         cmg_size own = 0;
         cmg_size shared = 0;
@@ -327,9 +323,7 @@ static cmg_status number_nodes(maker *m, cmgi_patches *P, cmg_index **of)
     }
     P->first_node[P->count] = (cmg_index)P->nodes;
     P->first_part[P->count] = (cmg_index)P->parts;
-done:
-    CMGI_FREE(ctx, list, at);
-    return status;
+    return CMG_OK;
 }
 
 /* The nodes that the second kernel writes, and their parts in the order of the patches. */
@@ -337,15 +331,14 @@ static cmg_status list_shared(const maker *m, cmgi_patches *P, const cmg_index *
 {
     cmg_context *ctx = m->ctx;
     const cmg_size all = m->E->rows / m->block;
-    cmg_index *start = NULL;
+    cmgi_scoped cmg_index *start = NULL;
     CMGI_TRY(cmgi_incidence_make(ctx, all, P->parts, of, &start, &P->shared_part));
     for (cmg_size n = 0; n < all; ++n) {
         P->shared += start[n + 1] > start[n] || m->first[n + 1] == m->first[n];
     }
     cmg_size count = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P->shared, sizeof *P->shared_node, &P->shared_node));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, P->shared + 1, sizeof *P->shared_first, &P->shared_first));
+    CMGI_TRY(cmgi_alloc(ctx, P->shared, sizeof *P->shared_node, &P->shared_node));
+    CMGI_TRY(cmgi_alloc(ctx, P->shared + 1, sizeof *P->shared_first, &P->shared_first));
     for (cmg_size n = 0; n < all; ++n) {
         if (start[n + 1] > start[n] || m->first[n + 1] == m->first[n]) {
             P->shared_first[count] = start[n];
@@ -353,9 +346,7 @@ static cmg_status list_shared(const maker *m, cmgi_patches *P, const cmg_index *
         }
     }
     P->shared_first[count] = start[all];
-done:
-    cmgi_free(ctx, start);
-    return status;
+    return CMG_OK;
 }
 
 /* u(t, s); -1 = there is none. */
