@@ -149,8 +149,8 @@ cmg_status cmgi_kinds_resident(cmg_context *ctx, const cmgi_kinds *K, cmgi_resid
 
 /* R->repeats = the kinds of its rows, where all rows repeat; looked for once. */
 cmg_status cmgi_repeats_find(cmg_context *ctx, cmgi_resident *R);
-/* Whether they do so with new values; then *told: R has its facts and diagonal from the kinds. */
-cmg_status cmgi_repeats_look(cmg_context *ctx, cmgi_resident *R, bool *told);
+/* Whether they do so with new values; then *known: R has its facts and diagonal from the kinds. */
+cmg_status cmgi_repeats_look(cmg_context *ctx, cmgi_resident *R, bool *known);
 
 /* A matrix of kinds that is not to be expanded; NULL = there is a CSR, or may be. */
 const cmgi_kinds *cmgi_csr_kinds(const cmg_context *ctx, const cmgi_csr *A);

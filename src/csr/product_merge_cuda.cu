@@ -109,10 +109,10 @@ static __device__ __forceinline__ void put(const merge_args &a, cmg_size at, cmg
 }
 
 /*
- * The columns of a row by W lanes, or their number; and what belongs to them where a row of A has
- * an entry a lane: of more, so many have one column that tables, whose lanes have columns of their
- * own, are faster (4.0 M rows of P1, H200: A P 7.3 ms instead of 9.3, but R (A P) 7.1 instead
- * of 4.4).
+ * The columns of a row by W lanes, or their number; with the values where every lane has one entry
+ * of A. Of longer rows many entries share a column, and tables, whose lanes have columns of their
+ * own, are faster (4.0 M rows of P1, H200: A P 7.3 ms instead of 9.3, but R (A P) 7.1 instead of
+ * 4.4).
  */
 template <int W, int L, bool WRITE>
 __global__ void __launch_bounds__(THREADS) merge_kernel(const merge_args a)

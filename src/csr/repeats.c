@@ -109,17 +109,17 @@ static cmg_status take_facts(cmg_context *ctx, const cmgi_kinds *K, cmgi_residen
     return CMG_OK;
 }
 
-cmg_status cmgi_repeats_look(cmg_context *ctx, cmgi_resident *R, bool *told)
+cmg_status cmgi_repeats_look(cmg_context *ctx, cmgi_resident *R, bool *known)
 {
     cmgi_kinds *K = R->repeats;
     cmg_size unlike = 0;
-    *told = false;
+    *known = false;
     K->hold = false;
     const repetition rows = {R->csr, K->id, K->rows_there};
     CMGI_TRY(count_unlike(ctx, CMGI_DEVICE, K->rows, &rows, &unlike));
     if (unlike == 0) {
         CMGI_TRY(fetch_rows(ctx, R, K));
-        *told = K->hold && K->square;
+        *known = K->hold && K->square;
     }
-    return *told ? take_facts(ctx, K, R) : CMG_OK;
+    return *known ? take_facts(ctx, K, R) : CMG_OK;
 }

@@ -195,10 +195,10 @@ failed:
 
 cmg_status cmgi_resident_look_again(cmg_context *ctx, cmgi_resident *R)
 {
-    bool told = false;
+    bool known = false;
     ++R->version;
-    CMGI_TRY(R->repeats != NULL ? cmgi_repeats_look(ctx, R, &told) : CMG_OK);
-    return told ? CMG_OK : cmgi_resident_kernels_of(ctx)->entries(ctx, &R->csr, R);
+    CMGI_TRY(R->repeats != NULL ? cmgi_repeats_look(ctx, R, &known) : CMG_OK);
+    return known ? CMG_OK : cmgi_resident_kernels_of(ctx)->entries(ctx, &R->csr, R);
 }
 
 cmg_status cmgi_resident_attach(cmg_context *ctx, cmgi_resident *R, cmgi_csr *A)

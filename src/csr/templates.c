@@ -21,7 +21,7 @@
 enum { FEW = 256, REPEATED = 16, SOME_ROWS = 1024 };
 /* A round that tells less than one row in so many is the last. */
 enum { ROUNDS = 8, GAIN = 8 };
-/* All rows may repeat where all but one in so many of the first sample do. */
+/* All rows may repeat where at most one in WHOLE of the first sample does not. */
 enum { WHOLE = 16 };
 
 /* A kind that a sample has. */

@@ -11,7 +11,7 @@ enum { CUT = 6 * CMGI_SLICE };
 typedef struct cmgi_ranks_matrix {
     cmg_size begin;                   /* rows from here on ... */
     cmg_size end;                     /* ... to here have no column of another rank */
-    cmg_matrix *part[CMGI_STRETCHES]; /* rows before and behind them, and these; NULL = none */
+    cmg_matrix *part[CMGI_STRETCHES]; /* rows before and after them, and these; NULL = none */
     bool exchanges;                   /* some rank needs columns of others */
     cmgi_exchange *exchange;          /* of these, NULL = this rank neither needs nor gives any */
     cmgi_gathering *gathering;        /* of the parts, NULL = they stay where they are */
@@ -189,7 +189,7 @@ static bool leads(const cmgi_stretches *S, cmg_size position)
     return S->rows == S->cols && (position < S->begin || position >= S->end);
 }
 
-/* Column of an outer row: the place of an own position among near ones, or behind these. */
+/* Column of an outer row: the place of an own position among near ones, or after these. */
 static cmg_index outer_column(const cmgi_stretches *S, cmg_size number)
 {
     const cmg_size inner = S->end - S->begin;

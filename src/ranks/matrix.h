@@ -42,8 +42,8 @@ static inline cmg_size cmgi_owners_entry(const cmgi_owners *s, cmg_size position
     return s->perm != NULL ? s->perm[position] : position;
 }
 
-/* Own rows before and behind those that need nobody else's entries, and these. */
-enum { CMGI_BEFORE, CMGI_BEHIND, CMGI_SIDES, CMGI_INNER = CMGI_SIDES, CMGI_STRETCHES };
+/* Own rows before and after those that need nobody else's entries, and these. */
+enum { CMGI_BEFORE, CMGI_AFTER, CMGI_SIDES, CMGI_INNER = CMGI_SIDES, CMGI_STRETCHES };
 
 /* The rows of a matrix as its product takes them. */
 typedef struct cmgi_stretches {

@@ -247,7 +247,7 @@ done:
     return status;
 }
 
-/* What A^T is made of: entries of ranks before, own rows, entries of ranks behind. */
+/* What A^T is made of: entries of ranks before, own rows, entries of ranks after this one. */
 typedef struct columns_of {
     const cmgi_own_rows *A;
     cmg_size first; /* own columns */

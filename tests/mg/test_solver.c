@@ -190,8 +190,8 @@ static cmg_status pretend(cmg_context *on, size_t *bytes)
     return CMG_OK;
 }
 
-/* What is told to be needed decides: with a byte less than that the solver is refused. With as
- * much it is made, also where its matrices would be sent to a device for the set-up. */
+/* cmg_solver_memory decides: with a byte less than that the solver is refused. With as much it is
+ * made, also where its matrices would be sent to a device for the set-up. */
 TEST(the_last_byte_decides)
 {
     scoped_hierarchy *h = poisson(64, 6, 0);
