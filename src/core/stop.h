@@ -46,22 +46,15 @@ typedef struct cmgi_stop {
     double history[CMGI_STOP_HISTORY]; /* norms after iterations base + 1, base + 2, ... */
 } cmgi_stop;
 
-/* Outcome that a residual norm means after `done` iterations, or CMGI_STOP_NONE. */
+/* Outcome that a residual norm means after `done` iterations, or CMGI_STOP_NONE. All tests are
+ * made, the first of them last, so that a device waits for all limits at once. */
 CMGI_INLINE int cmgi_stop_outcome(const cmgi_stop *s, double norm, int done)
 {
-    if (!(norm <= DBL_MAX)) {
-        return CMG_NOT_A_NUMBER;
-    }
-    if (norm <= s->relative) {
-        return CMG_CONVERGED_RTOL;
-    }
-    if (norm <= s->absolute) {
-        return CMG_CONVERGED_ATOL;
-    }
-    if (norm > s->diverged && done > 0) {
-        return CMG_DIVERGED;
-    }
-    return done >= s->most ? (int)CMG_ITERATION_LIMIT : (int)CMGI_STOP_NONE;
+    int outcome = done >= s->most ? (int)CMG_ITERATION_LIMIT : (int)CMGI_STOP_NONE;
+    outcome = norm > s->diverged && done > 0 ? (int)CMG_DIVERGED : outcome;
+    outcome = norm <= s->absolute ? (int)CMG_CONVERGED_ATOL : outcome;
+    outcome = norm <= s->relative ? (int)CMG_CONVERGED_RTOL : outcome;
+    return norm <= DBL_MAX ? outcome : (int)CMG_NOT_A_NUMBER;
 }
 
 /* Before the iteration: bb = b . b, rr = r . r. */
@@ -90,7 +83,14 @@ CMGI_INLINE void cmgi_stop_begin(cmgi_stop *s, const cmgi_limits *limits, double
 /* Notes one iteration: (r, z) and (p, A p) are positive in CG unless it breaks down, rr = r . r. */
 CMGI_INLINE void cmgi_stop_note(cmgi_stop *s, double rz, double pq, double rr)
 {
-    if (!s->running) {
+    const double norm = sqrt(rr);
+    const double pace = s->pace;
+    const int patience = s->patience;
+    const int running = s->running;
+    const int done = s->done;
+    const int at = done - s->base;
+    const int outcome = cmgi_stop_outcome(s, norm, done + 1);
+    if (!running) {
         return;
     }
     if (rz != rz || pq != pq) {
@@ -100,16 +100,13 @@ CMGI_INLINE void cmgi_stop_note(cmgi_stop *s, double rz, double pq, double rr)
     } else if (pq <= 0) {
         s->outcome = CMG_BREAKDOWN;
     } else {
-        const double norm = sqrt(rr);
-        const int at = s->done - s->base;
         s->history[at] = norm;
-        ++s->done;
-        s->outcome = cmgi_stop_outcome(s, norm, s->done);
-        if (s->outcome == CMGI_STOP_NONE && s->patience > 0 && at >= s->patience &&
-            norm > s->pace * s->history[at - s->patience]) {
+        s->done = done + 1;
+        s->outcome = outcome;
+        if (outcome == CMGI_STOP_NONE && patience > 0 && at >= patience &&
+            norm > pace * s->history[at - patience]) {
             s->outcome = CMG_STAGNATED;
-        }
-        if (s->outcome == CMGI_STOP_NONE && s->done - s->base == CMGI_STOP_HISTORY) {
+        } else if (outcome == CMGI_STOP_NONE && at + 1 == CMGI_STOP_HISTORY) {
             s->outcome = CMGI_STOP_PAUSED;
         }
     }

@@ -14,28 +14,36 @@ extern "C" {
 /*
  * Lines of a warp in 3D, neighbouring positions of a lane in 2D; planes ahead; blocks that have to
  * fit on a multiprocessor at once: the fastest of those that were measured on 255^3 and 4095^2.
+ * Few planes are a chain of waits: fewer lines a warp and more planes ahead shorten it.
  */
 template <int LINES, int PLANES, int RESIDENT>
 struct half_sizes {
     enum { R = LINES, AHEAD = PLANES, BLOCKS = RESIDENT };
 };
-template <typename T, int DIM, bool UP, bool EVEN>
+template <typename T, int DIM, bool UP, bool EVEN, bool FEW>
 struct half_shape;
 template <bool UP>
-struct half_shape<float, 3, UP, true> : half_sizes<4, 1, 4> {
+struct half_shape<float, 3, UP, true, false> : half_sizes<4, 1, 4> {
 };
 template <bool UP>
-struct half_shape<float, 3, UP, false> : half_sizes<4, UP ? 1 : 2, UP ? 4 : 3> {
+struct half_shape<float, 3, UP, false, false> : half_sizes<4, UP ? 1 : 2, UP ? 4 : 3> {
 };
 template <bool UP, bool EVEN>
-struct half_shape<float, 2, UP, EVEN> : half_sizes<4, UP ? 3 : 2, UP ? 4 : 5> {
+struct half_shape<float, 3, UP, EVEN, true> : half_sizes<2, 2, 4> {
 };
 template <bool UP, bool EVEN>
-struct half_shape<double, 3, UP, EVEN> : half_sizes<UP ? 4 : 2, 1, UP ? 2 : 4> {
+struct half_shape<float, 2, UP, EVEN, false> : half_sizes<2, 3, 5> {
 };
 template <bool UP, bool EVEN>
-struct half_shape<double, 2, UP, EVEN> : half_sizes<4, UP ? 1 : 2, 3> {
+struct half_shape<double, 3, UP, EVEN, false> : half_sizes<UP ? 4 : 2, 1, UP ? 2 : 4> {
 };
+template <bool UP, bool EVEN>
+struct half_shape<double, 3, UP, EVEN, true> : half_sizes<2, 2, 3> {
+};
+template <bool UP, bool EVEN>
+struct half_shape<double, 2, UP, EVEN, false> : half_sizes<2, 2, 4> {
+};
+enum { FEW_PLANES = 63 }; /* in 3D */
 
 template <typename T>
 static half_args<T> half_arguments(const cmgi_half *h)
@@ -58,11 +66,11 @@ static half_args<T> half_arguments(const cmgi_half *h)
 }
 
 /*
- * Planes of a block, an even number; it reads five beside them. Blocks of a multiprocessor share
- * it, but one fewer than fit take as long as those: their loads wait. So rounds of `blocks` each,
- * and the last of fewer, take time by their number on the busiest multiprocessor.
+ * Planes of a block in 3D, an even number; it reads five beside them. Blocks of a multiprocessor
+ * share it, but one fewer than fit take as long as those: their loads wait. So rounds of `blocks`
+ * each, and the last of fewer, take time by their number on the busiest multiprocessor.
  */
-static int half_chunk(int planes, long long tiles, int processors, int blocks)
+static int planes_3d(int planes, long long tiles, int processors, int blocks)
 {
     enum { BESIDE = 5 };
     int best = planes + planes % 2;
@@ -80,16 +88,27 @@ static int half_chunk(int planes, long long tiles, int processors, int blocks)
     return best;
 }
 
-template <typename T, int DIM, int STAGES, bool UP, bool EVEN>
-static void launch_half(const cmg_context *ctx, const cmgi_half *h)
+/* Lines of a block in 2D, an even number: five blocks a multiprocessor, of 16 lines at most. */
+static int lines_2d(int lines, long long tiles, int processors)
 {
-    typedef half_shape<T, DIM, UP, EVEN> s;
+    enum { MOST = 16, EACH = 5 };
+    const long long blocks = (long long)EACH * processors;
+    const long long share = (tiles * lines + blocks - 1) / blocks;
+    return share < MOST ? (int)(share + share % 2) : MOST;
+}
+
+template <typename T, int DIM, int STAGES, bool UP, bool EVEN, bool FEW>
+static void launch_shape(const cmg_context *ctx, const cmgi_half *h)
+{
+    typedef half_shape<T, DIM, UP, EVEN, FEW> s;
     const cmgi_device *d = cmgi_device_of(ctx);
     half_args<T> a = half_arguments<T>(h);
     const int own = half_own<DIM, s::R, UP>::POSITIONS;
     a.chunk = a.n[DIM - 1];
     const dim3 once = half_grid<T, DIM, s::R>(a, own);
-    a.chunk = half_chunk(a.n[DIM - 1], (long long)once.x * once.y, d->processors, s::BLOCKS);
+    const long long tiles = (long long)once.x * once.y;
+    a.chunk = DIM == 3 ? planes_3d(a.n[2], tiles, d->processors, s::BLOCKS)
+                       : lines_2d(a.n[1], tiles, d->processors);
     const dim3 grid = half_grid<T, DIM, s::R>(a, own);
     if constexpr (UP) {
         cmgi_launch(d, grid, HALF_THREADS, 0,
@@ -98,6 +117,18 @@ static void launch_half(const cmg_context *ctx, const cmgi_half *h)
         cmgi_launch(d, grid, HALF_THREADS, 0,
                     half_down_kernel<T, DIM, s::R, s::AHEAD, STAGES, EVEN, s::BLOCKS>, a);
     }
+}
+
+template <typename T, int DIM, int STAGES, bool UP, bool EVEN>
+static void launch_half(const cmg_context *ctx, const cmgi_half *h)
+{
+    if constexpr (DIM == 3) {
+        if (h->of->box.size[2] <= FEW_PLANES) {
+            launch_shape<T, DIM, STAGES, UP, EVEN, true>(ctx, h);
+            return;
+        }
+    }
+    launch_shape<T, DIM, STAGES, UP, EVEN, false>(ctx, h);
 }
 
 template <typename T, int DIM, int STAGES, bool EVEN>
