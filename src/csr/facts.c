@@ -90,6 +90,7 @@ static cmgi_csr_facts look_at_rows(const cmg_csr *A, cmg_size from, cmg_size to,
             row = look_at_row(A, i);
             f.bad = f.bad < 0 && (row.diagonal == 0 || !isfinite(row.sum)) ? i : f.bad;
             f.gershgorin = fmax(f.gershgorin, row.sum * (1 / row.diagonal));
+            f.coupling = fmax(f.coupling, row.most * (1 / row.diagonal));
         }
         if (looks->wanted) {
             looks->same[i] = same;
@@ -118,6 +119,7 @@ static void add_facts(const cmgi_csr_facts *part, cmg_size many, cmgi_csr_facts 
     all->lines += many * part->lines;
     all->strong_lines += many * part->strong_lines;
     all->gershgorin = fmax(all->gershgorin, part->gershgorin);
+    all->coupling = fmax(all->coupling, part->coupling);
     all->most = fmax(all->most, part->most);
     all->least = fmin(all->least, part->least);
 }

@@ -23,6 +23,7 @@ typedef struct cmgi_csr_facts {
     cmg_size strong_lines; /* ... or CMGI_STRONG_LINE, and that have CMGI_STRONG_ENTRIES or more */
     cmg_size dominated;    /* rows whose other entries sum up to CMGI_DOMINATED of the diagonal */
     double gershgorin;     /* largest row sum of |D^-1 A| */
+    double coupling;       /* largest |a_ij / a_ii| of other entries */
     double most;           /* largest and least of the |a_ii| */
     double least;
     cmgi_row_looks looks;

@@ -164,6 +164,7 @@ cmg_status cmgi_kinds_look(cmg_context *ctx, cmgi_kinds *K)
                                      .beside = K->rows - K->facts.identity,
                                      .lines = K->facts.lines,
                                      .gershgorin = K->facts.gershgorin,
+                                     .coupling = K->facts.coupling,
                                      .most = K->facts.most,
                                      .least = K->facts.least};
     cmgi_free(ctx, column);

@@ -21,6 +21,7 @@ typedef struct cmgi_resident_facts {
     cmg_size beside;        /* rows with an entry off the diagonal */
     cmg_size lines;    /* rows whose two largest other entries have 0.8 of the diagonal (auto.c) */
     double gershgorin; /* largest row sum of |D^-1 A| */
+    double coupling;   /* largest |a_ij / a_ii| of other entries */
     double most;       /* largest and least of the |a_ii| that are not zero */
     double least;
     bool ascending; /* columns of every row */

@@ -25,9 +25,10 @@ typedef struct facts {
     bits unsorted;
     bits beyond;
     bits gershgorin; /* likewise */
+    bits coupling;
     bits most;
 } facts;
-enum { SUMS = 5, MAXIMA = 10, FACTS = 12 }; /* where they begin, and how many there are */
+enum { SUMS = 5, MAXIMA = 10, FACTS = 13 }; /* where they begin, and how many there are */
 
 static const bits NONE = ~0ULL;
 
@@ -105,6 +106,7 @@ static __device__ void look_at_diagonal(const view &v, cmg_size i, facts *mine)
     mine->identity += !v.nonzero;
     mine->lines += v.first + v.second > CMGI_LINE * fabs(v.diagonal);
     raise(mine->gershgorin, (bits)__double_as_longlong(v.sum * fabs(1 / v.diagonal)));
+    raise(mine->coupling, (bits)__double_as_longlong(v.first * fabs(1 / v.diagonal)));
     raise(mine->most, (bits)__double_as_longlong(fabs(v.diagonal)));
     lower(mine->least, (bits)__double_as_longlong(fabs(v.diagonal)));
 }
@@ -420,6 +422,7 @@ static cmgi_resident_facts facts_of(const facts *f)
     made.ascending = f->unsorted == 0;
     made.single = f->beyond == 0;
     memcpy(&made.gershgorin, &f->gershgorin, sizeof made.gershgorin);
+    memcpy(&made.coupling, &f->coupling, sizeof made.coupling);
     if (f->least != NONE) {
         memcpy(&made.most, &f->most, sizeof made.most);
         memcpy(&made.least, &f->least, sizeof made.least);

@@ -34,31 +34,36 @@ static int count(const cmgi_setup *s)
 }
 
 /*
- * Whether levels l and l + 1 look like one stencil on two grids: one diagonal on each, and the same
- * largest row sum of |D^-1 A|. Then D^-1 A has the same symbol on both, whose largest value the
- * largest eigenvalues approach from below with the square of the mesh width (Trottenberg,
- * Oosterlee and Schueller, Multigrid, 2001, section 4.3).
+ * Whether levels l and l + 1 look like one stencil on two grids: one diagonal on each, the same
+ * largest row sum of |D^-1 A|, which all stencils without positive couplings share, and the same
+ * largest entry of it. Then D^-1 A has the same symbol on both, whose largest value the largest
+ * eigenvalues approach from below with the square of the mesh width (Trottenberg, Oosterlee and
+ * Schueller, Multigrid, 2001, section 4.3).
  */
 static bool is_uniform(const cmg_hierarchy *h, int l)
 {
     const double rounding = 1e-6;
     const double same = 1e-3;
-    double gershgorin[2] = {0};
-    bool uniform = true;
-    for (int k = 0; uniform && k < 2; ++k) {
+    cmgi_csr_facts of[2] = {0};
+    for (int k = 0; k < 2; ++k) {
         const cmgi_resident *there = cmgi_hierarchy_there(h, l + k, CMG_ROLE_A);
         const cmgi_csr_facts *here = cmgi_hierarchy_facts(h, l + k);
         if (there != NULL) {
             const cmgi_resident_facts *f = &there->facts;
-            uniform = f->least > 0 && f->most <= (1 + rounding) * f->least && f->identity == 0;
-            gershgorin[k] = f->gershgorin;
-        } else {
-            uniform = here != NULL && here->least > 0 &&
-                      here->most <= (1 + rounding) * here->least && here->identity == 0;
-            gershgorin[k] = here != NULL ? here->gershgorin : 0;
+            of[k] = (cmgi_csr_facts){.least = f->least,
+                                     .most = f->most,
+                                     .identity = f->identity,
+                                     .gershgorin = f->gershgorin,
+                                     .coupling = f->coupling};
+        } else if (here != NULL) {
+            of[k] = *here;
+        }
+        if (!(of[k].least > 0) || of[k].most > (1 + rounding) * of[k].least || of[k].identity > 0) {
+            return false;
         }
     }
-    return uniform && fabs(gershgorin[0] - gershgorin[1]) <= same * gershgorin[1];
+    return fabs(of[0].gershgorin - of[1].gershgorin) <= same * of[1].gershgorin &&
+           fabs(of[0].coupling - of[1].coupling) <= same * of[1].coupling;
 }
 
 static cmg_status build_smoother(const cmgi_setup *s, int l, bool helps)
