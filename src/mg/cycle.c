@@ -83,7 +83,7 @@ cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi
         cmgi_pass_chain(made);
     }
     CMGI_TRY(cmgi_pass_buffers(made, plan->fuse));
-    CMGI_TRY(cmgi_pass_exchange(made));
+    CMGI_TRY(cmgi_pass_exchange(made, plan->levels));
     CMGI_TRY(cmgi_chain_reserve(made));
     CMGI_TRY(check_lengths(made));
     *cycle = made;

@@ -147,12 +147,15 @@ void cmgi_pass_jacobi(cmgi_cycle *cycle);
 /* Looks whether halves of a cycle on level l can be one step each; h = NULL: where A is stored as a
  * box. */
 cmg_status cmgi_level_halves(cmg_context *ctx, cmg_hierarchy *h, int l, cmgi_level *level);
+/* The same of a divided level; collective. */
+cmg_status cmgi_level_halves_divided(cmg_context *ctx, const cmgi_divided *levels, int l,
+                                     cmgi_level *level);
 void cmgi_pass_halves(cmgi_cycle *cycle, const cmgi_level *levels);
 void cmgi_pass_presmooth(cmgi_cycle *cycle, const cmgi_level *levels);
 void cmgi_pass_restrict(cmgi_cycle *cycle, const cmgi_level *levels);
 void cmgi_pass_chain(cmgi_cycle *cycle);
 cmg_status cmgi_pass_buffers(cmgi_cycle *cycle, bool share);
-cmg_status cmgi_pass_exchange(cmgi_cycle *cycle);
+cmg_status cmgi_pass_exchange(cmgi_cycle *cycle, const cmgi_level *levels);
 /* Memory of all chains; what is passed on in them. */
 cmg_status cmgi_chain_reserve(cmgi_cycle *cycle);
 /* The chain of steps from `first` on, with their vectors. */

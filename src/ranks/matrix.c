@@ -427,3 +427,24 @@ done:
     cmg_matrix_destroy(&made);
     return status;
 }
+
+cmg_status cmgi_ranks_ghosts_create(cmg_context *ctx, const cmgi_owners *space,
+                                    const cmgi_numbers *wanted, cmg_precision precision,
+                                    cmg_matrix **M, void **halo)
+{
+    const cmgi_stretches S = {.cols = space, .halo = *wanted};
+    cmgi_scoped_by(cmg_matrix_destroy) cmg_matrix *made = NULL;
+    cmgi_ranks_matrix *parts = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
+    made->ctx = ctx;
+    made->format = &ranks_format;
+    made->options.precision = precision;
+    made->rows = made->cols = space->rows;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *parts, &parts));
+    made->data = parts;
+    CMGI_TRY(make_exchange(ctx, &S, precision, parts));
+    *halo = parts->exchange != NULL ? parts->exchange->halo : NULL;
+    *M = made;
+    made = NULL;
+    return CMG_OK;
+}
