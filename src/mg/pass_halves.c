@@ -74,7 +74,6 @@ cmg_status cmgi_level_halves_divided(cmg_context *ctx, const cmgi_divided *level
                                               &halves->slab, &found));
     }
     if (found) {
-        halves->known = true;
         CMGI_TRY(cmgi_halves_find(ctx, level->A, &box, level->P, level->R,
                                   level->smoother.factor[0], halves));
         say[0] = !halves->taken;

@@ -7,69 +7,6 @@
 
 enum { LEAST_PLANES = 4 }; /* of a rank: fewer are mostly their neighbours' */
 
-/* Where a coarse position lies from a fine one, a digit of base 3 a direction; -1 = farther than
- * linear interpolation reaches. */
-static int side_of(const cmgi_box *box, cmg_size fine, cmg_size coarse)
-{
-    int side = 0;
-    for (int k = box->dims - 1; k >= 0; --k) {
-        const cmg_size below = k > 1   ? (cmg_size)box->size[0] * box->size[1]
-                               : k > 0 ? box->size[0]
-                                       : 1;
-        const cmg_size coarse_below = k > 1   ? (cmg_size)(box->size[0] / 2) * (box->size[1] / 2)
-                                      : k > 0 ? box->size[0] / 2
-                                              : 1;
-        const cmg_size apart = fine / below - 2 * (coarse / coarse_below) - 1;
-        if (apart < -1 || apart > 1) {
-            return -1;
-        }
-        side = 3 * side + (int)apart + 1;
-        fine %= below;
-        coarse %= coarse_below;
-    }
-    return side;
-}
-
-/* How many coarse positions a fine one is interpolated from. */
-static int sources_of(const cmgi_box *box, cmg_size fine)
-{
-    int sources = 1;
-    for (int k = 0; k < box->dims; ++k) {
-        const cmg_size at = fine % box->size[k];
-        sources *= at % 2 == 0 && at > 0 && at < box->size[k] - 1 ? 2 : 1;
-        fine /= box->size[k];
-    }
-    return sources;
-}
-
-/* Whether own rows of P, or of R, are those of linear interpolation, or of its transpose. */
-static bool interpolates(const cmg_context *ctx, const cmgi_own_rows *M, const cmgi_box *box,
-                         bool restriction)
-{
-    static const double weight[] = {0.5, 1, 0.5};
-    int other = 0;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : other)
-    for (cmg_size i = 0; i < M->rows; ++i) {
-        const cmg_size row = M->first + i;
-        int left = !restriction ? sources_of(box, row) : box->dims == 3 ? 27 : 9;
-        uint32_t seen = 0;
-        for (cmg_size e = M->indptr[i]; e < M->indptr[i + 1]; ++e) {
-            const cmg_size j = M->indices[e];
-            const int side = side_of(box, restriction ? j : row, restriction ? row : j);
-            if (M->values[e] == 0) {
-                continue;
-            }
-            --left;
-            other |= side < 0 || (seen >> (side & 31) & 1U) != 0 ||
-                     M->values[e] != weight[side % 3] * weight[side / 3 % 3] *
-                                         (box->dims == 3 ? weight[side / 9] : 1);
-            seen |= UINT32_C(1) << (side & 31);
-        }
-        other |= left != 0;
-    }
-    return other == 0;
-}
-
 /* What ranks have to agree on. */
 static cmg_status look(const cmgi_parts *parts, int l, cmg_precision precision, cmgi_box *box,
                        cmgi_planes *slab, bool *found)
@@ -88,18 +25,15 @@ static cmg_status look(const cmgi_parts *parts, int l, cmg_precision precision, 
     cmgi_rows_free(ctx, &row);
     CMGI_TRY(status);
     if (*found) {
-        const cmg_size unit = space->total / box->size[box->dims - 1];
-        cmg_size below = 1; /* positions of a coarse plane */
-        for (int k = 0; k < box->dims - 1; ++k) {
-            below *= box->size[k] / 2;
-        }
-        slab->first = (cmg_index)(space->first / unit);
-        slab->planes = (cmg_index)(space->rows / unit);
+        const cmg_index all = box->size[box->dims - 1];
+        const cmg_size plane = space->total / all;
+        const cmg_size below = coarse->total / (all > 1 ? all / 2 : 1);
+        slab->first = (cmg_index)(space->first / plane);
+        slab->planes = (cmg_index)(space->rows / plane);
         slab->whole = coarse->whole;
         const cmg_size end = slab->first + slab->planes;
         *found = slab->planes >= LEAST_PLANES && coarse->first == slab->first / 2 * below &&
-                 coarse->first + coarse->rows == end / 2 * below &&
-                 interpolates(ctx, &fine->P, box, false) && interpolates(ctx, &fine->R, box, true);
+                 coarse->first + coarse->rows == end / 2 * below;
     }
     double say[7] = {!*found};
     for (int k = 0; k < 3; ++k) {

@@ -72,7 +72,7 @@ static bool may_be_taken(const cmgi_halves *h, const cmg_matrix *A, const cmg_ma
                (box->even || (single && !several)) && (single || !several) &&
                p == P->options.precision && p == R->options.precision &&
                p == D->options.precision &&
-               (h->known || (P->format->talk == NULL && R->format->talk == NULL));
+               (several || (P->format->talk == NULL && R->format->talk == NULL));
     for (int k = 0; odd && k < box->dims; ++k) {
         odd = box->size[k] % 2 == 1 && box->size[k] > 1;
     }
@@ -80,15 +80,16 @@ static bool may_be_taken(const cmgi_halves *h, const cmg_matrix *A, const cmg_ma
            R->rows == coarse && D->rows == cmgi_halves_rows(h, true);
 }
 
-/* got[p] = M times probe p of `columns` entries, which is made in `x`. */
-static cmg_status multiply_probes(cmg_context *ctx, const cmg_matrix *M, half_probe *probe,
-                                  void *const *got)
+/* got[p] = M times probe p, which is made in `x` and begins at entry `first`. */
+static cmg_status multiply_probes(cmg_context *ctx, const cmg_matrix *M, cmg_size first,
+                                  half_probe *probe, void *const *got)
 {
     const cmgi_place at = cmgi_on_cuda(ctx) ? CMGI_DEVICE : CMGI_HOST;
     for (int p = 0; p < CMGI_PROBES; ++p) {
         const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = got[p], .columns = 1};
         half_probe one = *probe;
         one.key[CMGI_PROBES] = probe->key[p];
+        one.first = first;
         CMGI_TRY(fill_probe(ctx, at, M->cols, &one));
         CMGI_TRY(cmgi_matrix_spmv(M, &w, probe->x));
         probe->got[p] = got[p];
@@ -130,22 +131,33 @@ cmg_status cmgi_halves_find(cmg_context *ctx, const cmg_matrix *A, const cmgi_bo
                         .dims = box->dims,
                         .size = {box->size[0], box->size[1], box->size[2]},
                         .d = D->values};
+    const cmgi_planes *s = &halves->slab;
+    const cmg_size plane = cmgi_halves_plane(halves, true);
+    const cmg_size first = plane * (s->first / 2); /* of own coarse rows */
+    const cmg_size rows = plane * ((s->first + s->planes) / 2) - first;
+    const cmg_size most = A->rows > P->cols ? A->rows : P->cols;
     void *got[CMGI_PROBES] = {NULL};
     cmg_status status = CMG_OK;
+    probe.fine[box->dims - 1] = s->first;
+    probe.coarse[box->dims - 1] = s->first / 2;
     for (int p = 0; p < CMGI_PROBES; ++p) {
         probe.key[p] = cmgi_hash_mix(17, (uint64_t)p);
     }
     CMGI_TRY_GOTO(done, cmgi_alloc_zero_at(ctx, at, 1, sizeof *probe.other, &probe.other));
     CMGI_TRY_GOTO(done, compare_number(ctx, at, A->rows, &probe));
     if (!known) {
-        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->rows, each, &probe.x));
+        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, most, each, &probe.x));
         for (int p = 0; p < CMGI_PROBES; ++p) {
-            CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, A->rows, each, &got[p]));
+            CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, most, each, &got[p]));
         }
-        CMGI_TRY_GOTO(done, multiply_probes(ctx, P, &probe, got));
+        CMGI_TRY_GOTO(done, multiply_probes(ctx, P, s->whole ? 0 : first, &probe, got));
         CMGI_TRY_GOTO(done, compare_interpolation(ctx, at, A->rows, &probe));
-        CMGI_TRY_GOTO(done, multiply_probes(ctx, R, &probe, got));
-        CMGI_TRY_GOTO(done, compare_restriction(ctx, at, R->rows, &probe));
+        const cmg_size above = cmgi_halves_plane(halves, false) * s->first;
+        CMGI_TRY_GOTO(done, multiply_probes(ctx, R, above, &probe, got));
+        for (int p = 0; p < CMGI_PROBES; ++p) { /* of all coarse rows, own ones */
+            probe.got[p] = (const char *)got[p] + (s->whole ? (size_t)first * each : 0);
+        }
+        CMGI_TRY_GOTO(done, compare_restriction(ctx, at, rows, &probe));
     }
     CMGI_TRY_GOTO(done, conclude(ctx, &probe, halves));
 done:
