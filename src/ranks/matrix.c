@@ -136,7 +136,8 @@ static cmgi_talk sizes(const cmg_matrix *A)
     talk.gathers = M->gathering != NULL;
     talk.messages = x != NULL ? x->send_peers : talk.gathers ? ranks - 1 : 0;
     talk.bytes = x != NULL ? (size_t)(x->sends > x->receives ? x->sends : x->receives) * size : 0;
-    talk.packed = x != NULL ? (size_t)x->packed * (2 * size + sizeof(cmg_index)) : 0;
+    talk.packed =
+        x != NULL && x->from == NULL ? (size_t)x->packed * (2 * size + sizeof(cmg_index)) : 0;
     talk.gathered = talk.gathers ? (size_t)M->gathering->part[ranks] * size : 0;
     return talk;
 }
