@@ -43,17 +43,52 @@ TEST(squares)
     expect_halves(h, "krylov=semi", 4, PLANES, 4);
 }
 
-/* No slabs, other values on one rank, no box; levels that are whole have halves all the same. */
+/* No slabs, another P or A on one rank, no box; levels that are whole have halves all the same. */
 TEST(others_have_none)
 {
     scoped_hierarchy *h = generated("cells=64");
     const char *options = "smoother=jacobi krylov=cg";
     expect_halves(h, options, 3, EVEN, 0);
     expect_halves(h, sprint("%s gather=961", options), 3, EVEN, 4);
+    cmgi_csr *P = &h->level[0].P;
+    P->values[P->indptr[P->rows] - 1] *= 0.75; /* of the last rank */
+    expect_halves(h, options, 3, PLANES, 4);
+    P->values[P->indptr[P->rows] - 1] /= 0.75;
     cmgi_csr *A = &h->level[0].A;
-    const cmg_size i = A->rows - 1; /* of the last rank */
-    A->values[A->indptr[i + 1] - 1] *= 1.25;
+    A->values[A->indptr[A->rows] - 1] *= 1.25;
     expect_halves(h, options, 3, PLANES, 4);
     scoped_hierarchy *bent = generated("cells=64 distort=0.2");
     expect_halves(bent, options, 2, PLANES, 0);
+}
+
+static const char *const cube = "dim=3 cells=16 levels=3";
+
+static cmg_status solve_generated(void *user, const cmg_transport *transport)
+{
+    trial *t = user;
+    scoped_context *mine = NULL;
+    scoped_hierarchy *h = NULL;
+    cmg_size first = 0;
+    cmg_size rows = 0;
+    cmg_generate_options options = generate_defaults();
+    (void)cmg_generate_options_set(&options, cube);
+    cmg_status status = open_rank(transport, &mine);
+    status = status != CMG_OK ? status : cmg_hierarchy_generate(mine, &options, &h);
+    status = status != CMG_OK ? status : cmg_hierarchy_own_rows(h, 0, &first, &rows);
+    status = status != CMG_OK ? status : solve_own(h, t, first, rows, transport->rank == 0);
+    return rank_end(transport, mine, status);
+}
+
+/* What ranks generate for themselves are slabs. */
+TEST(generated_slabs)
+{
+    scoped_hierarchy *h = generated("%s", cube);
+    scoped double *b = random_rhs(h);
+    for (int ranks = 2; ranks <= 3; ++ranks) {
+        scoped_trial t =
+            trial_of(h, b, "gather=60 no-fallback precision=mixed smoother=jacobi krylov=cg");
+        run_ranks(ranks, 60, solve_generated, &t, CMG_OK, "");
+        CHECK(cmg_outcome_converged(t.report.outcome));
+        CHECK(t.halves == (cmgi_halves_possible(ctx) ? 2 : 0));
+    }
 }
