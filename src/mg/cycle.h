@@ -50,7 +50,8 @@ typedef struct cmgi_step {
     double seconds; /* measured, median; -1 = not yet */
     const struct cmgi_halves *halves; /* DOWN, UP: of the level; alpha and beta are their factors */
     int stages;                       /* DOWN, UP: of smoothing, 1 or 2 */
-    int also;                         /* DOWN: x, which is written too; else CMGI_NONE */
+    bool split; /* DOWN, UP: planes that need others' follow the start beside those that do not */
+    int also;   /* DOWN: x, which is written too; else CMGI_NONE */
 } cmgi_step;
 
 /* A numbered vector of the list. */

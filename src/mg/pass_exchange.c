@@ -64,10 +64,14 @@ static int extra_steps(const cmgi_cycle *cycle)
     return extra;
 }
 
-/* A half, behind what it reads of others; there[k] are the values whose planes are there. */
+/* A half, behind what it reads of others, or by wire partly beside that; there[k] are the values
+ * whose planes are there. */
 static void put_half(const cmgi_step *step, const cmg_matrix *R, int *there, cmgi_step *made,
                      int *count)
 {
+    const bool splits =
+        cmgi_group_wired(step->A->ctx) && step->halves->slab.planes >= CMGI_HALF_SPLITS;
+    cmgi_step half = *step;
     const cmgi_planes *slab = &step->halves->slab;
     const bool up = step->kind == CMGI_STEP_UP;
     const int wanted[CMGI_GHOSTS] = {up || step->stages == 0 ? step->in : CMGI_NONE, step->b,
@@ -84,9 +88,15 @@ static void put_half(const cmgi_step *step, const cmg_matrix *R, int *there, cmg
         talk.A = slab->ghosts[k];
         talk.in = talk.out = there[k] = wanted[k];
         made[(*count)++] = part_of(&talk, CMGI_STEP_START);
+        if (!splits) {
+            made[(*count)++] = part_of(&talk, CMGI_STEP_END);
+        }
+        half.split = splits;
+    }
+    made[(*count)++] = half;
+    if (half.split) {
         made[(*count)++] = part_of(&talk, CMGI_STEP_END);
     }
-    made[(*count)++] = *step;
     there[CMGI_GHOST_X] = step->also != CMGI_NONE ? step->also : there[CMGI_GHOST_X];
     if (!up && cmgi_matrix_talk(R).gathers) {
         talk.A = R;

@@ -142,9 +142,24 @@ static cmgi_talk sizes(const cmg_matrix *A)
     return talk;
 }
 
+static cmg_status aside(const cmg_matrix *A)
+{
+    return cmgi_wire_aside(A->ctx);
+}
+
+static void back(const cmg_matrix *A)
+{
+    cmgi_wire_back(A->ctx);
+}
+
 /* Without a wire the last rows wait for the end. */
-static const cmgi_talk_functions talk_functions = {
-    .start = start, .rows = inner_rows, .end = end, .gather = gather, .sizes = sizes};
+static const cmgi_talk_functions talk_functions = {.start = start,
+                                                   .rows = inner_rows,
+                                                   .end = end,
+                                                   .gather = gather,
+                                                   .sizes = sizes,
+                                                   .aside = aside,
+                                                   .back = back};
 
 /* Not in the list of formats: nothing is built of it by name. */
 static const cmgi_format ranks_format = {.id = CMG_FORMAT_AUTO,

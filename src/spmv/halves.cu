@@ -114,6 +114,15 @@ static int half_chunk(int planes, long long tiles, int processors, int blocks)
     return best;
 }
 
+/* Planes of either rim of a part, the last ones from the even plane on that needs none after it. */
+enum { HALF_RIM = 8 };
+
+template <typename A>
+static int half_inner_end(const A &a)
+{
+    return (a.b.end - cmgi_ghost_planes[CMGI_GHOST_B]) & ~1;
+}
+
 template <typename T, int DIM, int STAGES, bool UP, bool EVEN, bool MORE>
 static void launch_half(const cmg_context *ctx, const cmgi_half *h)
 {
@@ -121,9 +130,24 @@ static void launch_half(const cmg_context *ctx, const cmgi_half *h)
     const cmgi_device *d = cmgi_device_of(ctx);
     half_args<T, MORE> a = half_arguments<T, MORE>(h);
     const int own = half_own<DIM, s::R, UP>::POSITIONS;
-    a.chunk = a.part[1] - a.part[0];
-    const dim3 once = half_grid<DIM, s::R>(a, own);
-    a.chunk = half_chunk(a.chunk, (long long)once.x * once.y, d->processors, s::BLOCKS);
+    if (h->part == CMGI_HALF_RIMS) {
+        a.chunk = HALF_RIM;
+        a.stride = half_inner_end(a) - a.part[0];
+    } else {
+        if (h->part == CMGI_HALF_INNER) {
+            a.part[1] = half_inner_end(a);
+            a.part[0] += HALF_RIM;
+            for (half_planes<const T, MORE> *v :
+                 {&a.x, &a.b, &a.e}) { /* others' are on their way */
+                v->from = v->begin;
+                v->to = v->end;
+            }
+        }
+        a.stride = a.part[1] - a.part[0];
+        const dim3 once = half_grid<DIM, s::R>(a, own);
+        a.chunk = half_chunk(a.stride, (long long)once.x * once.y, d->processors, s::BLOCKS);
+        a.stride = a.chunk;
+    }
     const dim3 grid = half_grid<DIM, s::R>(a, own);
     if constexpr (UP) {
         cmgi_launch(d, grid, HALF_THREADS, 0,

@@ -67,7 +67,8 @@ struct half_args {
     int n[3];    /* positions of a line, lines, planes; in 2D one plane */
     int box[2];  /* the first plane of the box, and behind the last one */
     int part[2]; /* likewise of those that are streamed, an even one first */
-    int chunk;   /* planes a warp streams, even */
+    int chunk;   /* planes a warp streams, even ... */
+    int stride;  /* ... and from the first one of a block to that of the next */
     T value[27]; /* of the box */
     T first;     /* up: omega d of the stages, in order; down: x = first b, of two ... */
     T second;    /* ... stages x = first b - second A b */
@@ -117,7 +118,7 @@ struct half_tile {
         y = DIM == 3 ? ((int)blockIdx.y * HALF_WARPS + warp) * R - 2 : 0;
         low = a.box[0];
         high = a.box[1];
-        z0 = a.part[0] + (int)blockIdx.z * a.chunk;
+        z0 = a.part[0] + (int)blockIdx.z * a.stride;
         z1 = z0 + a.chunk < a.part[1] ? z0 + a.chunk : a.part[1];
         step = DIM == 3 ? a.n[0] : 1;
         plane = DIM == 3 ? a.n[0] * a.n[1] : a.n[0];
@@ -441,7 +442,7 @@ template <int DIM, int R, typename A>
 static dim3 half_grid(const A &a, int own)
 {
     const int tiles = (a.n[0] + own - 1) / own;
-    const unsigned chunks = (unsigned)((a.part[1] - a.part[0] + a.chunk - 1) / a.chunk);
+    const unsigned chunks = (unsigned)((a.part[1] - a.part[0] + a.stride - 1) / a.stride);
     return DIM == 3 ? dim3((unsigned)tiles, cmgi_grid(a.n[1], HALF_WARPS * R), chunks)
                     : dim3(cmgi_grid(tiles, HALF_WARPS), 1, chunks);
 }

@@ -38,9 +38,14 @@ typedef struct cmgi_halves {
     cmgi_planes slab;
 } cmgi_halves;
 
+/* Planes that need none of other ranks, and the others, where a rank has at least so many. */
+typedef enum cmgi_half_part { CMGI_HALF_ALL = 0, CMGI_HALF_INNER, CMGI_HALF_RIMS } cmgi_half_part;
+enum { CMGI_HALF_SPLITS = 24 };
+
 /* One half, with what it reads and writes. */
 typedef struct cmgi_half {
     const cmgi_halves *of;
+    cmgi_half_part part;
     bool up;
     int stages;    /* 1 or 2; down: 0 = x is given */
     double first;  /* down: x = first b, of two stages x = first b - second A b; d is in them */
