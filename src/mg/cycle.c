@@ -83,7 +83,7 @@ cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi
         cmgi_pass_chain(made);
     }
     CMGI_TRY(cmgi_pass_buffers(made, plan->fuse));
-    CMGI_TRY(cmgi_pass_exchange(made));
+    CMGI_TRY(cmgi_pass_exchange(made, plan->levels));
     CMGI_TRY(cmgi_chain_reserve(made));
     CMGI_TRY(check_lengths(made));
     *cycle = made;
@@ -134,16 +134,24 @@ static cmgi_writeback writeback_of(const cmgi_cycle *cycle, const cmgi_step *ste
 static cmg_status run_half(const cmgi_cycle *cycle, const cmgi_step *step, const void *r, void *z)
 {
     const bool up = step->kind == CMGI_STEP_UP;
-    const cmgi_half half = {.of = step->halves,
-                            .up = up,
-                            .stages = step->stages,
-                            .first = step->alpha,
-                            .second = step->beta,
-                            .x = address(cycle, step->in, r, z),
-                            .b = address(cycle, step->b, r, z),
-                            .e = address(cycle, step->c, r, z),
-                            .out = address(cycle, up ? step->out : step->also, r, z),
-                            .coarse = up ? NULL : address(cycle, step->out, r, z)};
+    cmgi_half half = {.of = step->halves,
+                      .up = up,
+                      .stages = step->stages,
+                      .first = step->alpha,
+                      .second = step->beta,
+                      .x = address(cycle, step->in, r, z),
+                      .b = address(cycle, step->b, r, z),
+                      .e = address(cycle, step->c, r, z),
+                      .out = address(cycle, up ? step->out : step->also, r, z),
+                      .coarse = up ? NULL : address(cycle, step->out, r, z)};
+    if (step->split) {
+        half.part = CMGI_HALF_RIMS;
+        CMGI_TRY(step->A->format->talk->aside(step->A));
+        const cmg_status status = cmgi_half_run(cycle->ctx, &half);
+        step->A->format->talk->back(step->A);
+        CMGI_TRY(status);
+        half.part = CMGI_HALF_INNER;
+    }
     return cmgi_half_run(cycle->ctx, &half);
 }
 

@@ -50,7 +50,8 @@ typedef struct cmgi_step {
     double seconds; /* measured, median; -1 = not yet */
     const struct cmgi_halves *halves; /* DOWN, UP: of the level; alpha and beta are their factors */
     int stages;                       /* DOWN, UP: of smoothing, 1 or 2 */
-    int also;                         /* DOWN: x, which is written too; else CMGI_NONE */
+    bool split; /* DOWN, UP: planes that need others' follow the start beside those that do not */
+    int also;   /* DOWN: x, which is written too; else CMGI_NONE */
 } cmgi_step;
 
 /* A numbered vector of the list. */
@@ -147,12 +148,15 @@ void cmgi_pass_jacobi(cmgi_cycle *cycle);
 /* Looks whether halves of a cycle on level l can be one step each; h = NULL: where A is stored as a
  * box. */
 cmg_status cmgi_level_halves(cmg_context *ctx, cmg_hierarchy *h, int l, cmgi_level *level);
+/* The same of a divided level; collective. */
+cmg_status cmgi_level_halves_divided(cmg_context *ctx, const cmgi_divided *levels, int l,
+                                     cmgi_level *level);
 void cmgi_pass_halves(cmgi_cycle *cycle, const cmgi_level *levels);
 void cmgi_pass_presmooth(cmgi_cycle *cycle, const cmgi_level *levels);
 void cmgi_pass_restrict(cmgi_cycle *cycle, const cmgi_level *levels);
 void cmgi_pass_chain(cmgi_cycle *cycle);
 cmg_status cmgi_pass_buffers(cmgi_cycle *cycle, bool share);
-cmg_status cmgi_pass_exchange(cmgi_cycle *cycle);
+cmg_status cmgi_pass_exchange(cmgi_cycle *cycle, const cmgi_level *levels);
 /* Memory of all chains; what is passed on in them. */
 cmg_status cmgi_chain_reserve(cmgi_cycle *cycle);
 /* The chain of steps from `first` on, with their vectors. */

@@ -6,6 +6,7 @@
 #pragma once
 #include "core/ranks.h"
 #include "smoothers/smoother.h"
+#include "spmv/halves.h"
 #include "transfer/complete.h"
 #include "transfer/dirichlet.h"
 #include "transfer/null_space.h"
@@ -40,6 +41,10 @@ typedef struct cmgi_divided_functions {
     /* the smoother of a divided level, whose A is `matrix` */
     cmg_status (*smoother)(const cmgi_divided *levels, int l, const cmg_matrix *matrix,
                            const cmgi_smoother_options *options, cmgi_smoother *s);
+    /* where halves of the cycle may be one step each, the level's box and this rank's part of it,
+     * whose ghosts the caller destroys; the same on all ranks */
+    cmg_status (*halves)(const cmgi_divided *levels, int l, cmg_precision precision, cmgi_box *box,
+                         cmgi_planes *slab, bool *found);
     /* the diagonal of level 0 that solves Dirichlet rows, NULL = there are none */
     cmg_status (*boundary)(const cmgi_divided *levels, cmg_matrix **boundary);
     /* Dirichlet rows of the first whole level, as the levels below it want them */

@@ -472,5 +472,6 @@ void cmgi_level_clear(cmg_context *ctx, cmgi_level *level)
     cmgi_smoother_clear(ctx, &level->smoother);
     cmgi_csr_free(ctx, &level->restriction);
     cmgi_dirichlet_clear(ctx, &level->dirichlet);
+    cmgi_halves_clear(&level->halves);
     *level = (cmgi_level){0};
 }

@@ -52,17 +52,50 @@ static cmg_status find_box(cmg_context *ctx, cmg_hierarchy *h, int l, const cmgi
                            found);
 }
 
+/* What halves.c asks for, of matrices that are there. */
+static bool may_have_halves(const cmg_context *ctx, const cmgi_level *level)
+{
+    const cmgi_smoother *s = &level->smoother;
+    return cmgi_halves_possible(ctx) && level->P != NULL && level->R != NULL && s->factors == 1 &&
+           s->factor[0]->format->id == CMG_FORMAT_DIAGONAL;
+}
+
+cmg_status cmgi_level_halves_divided(cmg_context *ctx, const cmgi_divided *levels, int l,
+                                     cmgi_level *level)
+{
+    cmgi_halves *halves = &level->halves;
+    double say[3] = {!may_have_halves(ctx, level) || level->A->options.values != CMG_VALUES_FULL};
+    cmgi_box box = {0};
+    bool found = false;
+    cmgi_halves_clear(halves);
+    CMGI_TRY(cmgi_all_max(ctx, say, 1));
+    if (say[0] == 0) {
+        CMGI_TRY(cmgi_divided_by(ctx)->halves(levels, l, level->A->options.precision, &box,
+                                              &halves->slab, &found));
+    }
+    if (found) {
+        CMGI_TRY(cmgi_halves_find(ctx, level->A, &box, level->P, level->R,
+                                  level->smoother.factor[0], halves));
+        say[0] = !halves->taken;
+        say[1] = halves->d;
+        say[2] = -halves->d;
+        CMGI_TRY(cmgi_all_max(ctx, say, 3));
+        found = say[0] == 0 && say[1] == -say[2];
+    }
+    if (!found) {
+        cmgi_halves_clear(halves);
+    }
+    return CMG_OK;
+}
+
 cmg_status cmgi_level_halves(cmg_context *ctx, cmg_hierarchy *h, int l, cmgi_level *level)
 {
     const cmgi_halves before = level->halves;
-    const cmgi_smoother *s = &level->smoother;
-    const bool possible =
-        cmgi_halves_possible(ctx) && level->P != NULL && level->R != NULL && s->factors == 1;
     cmgi_box box;
     bool found = false;
     const uint64_t versions[] = {level->version_P, level->version_R, level->version_D};
     level->halves = (cmgi_halves){0};
-    if (possible && s->factor[0]->format->id == CMG_FORMAT_DIAGONAL) {
+    if (may_have_halves(ctx, level)) {
         CMGI_TRY(find_box(ctx, h, l, level, &box, &found));
     }
     if (found) { /* of the P and R of before new values of A change nothing */
@@ -70,8 +103,8 @@ cmg_status cmgi_level_halves(cmg_context *ctx, cmg_hierarchy *h, int l, cmgi_lev
                               memcmp(before.box.size, box.size, sizeof box.size) == 0 &&
                               versions[0] > 0 && versions[1] > 0 &&
                               memcmp(versions, level->version_halves, sizeof versions) == 0;
-        CMGI_TRY(cmgi_halves_find(ctx, level->A, &box, level->P, level->R, s->factor[0],
-                                  &level->halves));
+        CMGI_TRY(cmgi_halves_find(ctx, level->A, &box, level->P, level->R,
+                                  level->smoother.factor[0], &level->halves));
     }
     memcpy(level->version_halves, versions, sizeof versions);
     level->halves_changed = !same_halves(&before, &level->halves);

@@ -300,10 +300,12 @@ static cmg_status fused_products(const cmgi_setup *s)
 /* Levels on which halves of the cycle are one step each. */
 static cmg_status halves(const cmgi_setup *s)
 {
-    const bool wanted = s->options->fuse && s->divided == NULL;
-    const int end = wanted ? cmgi_setup_collapse_from(s) : 0;
+    const int end = s->options->fuse ? cmgi_setup_collapse_from(s) : 0;
     for (int l = 0; l < end; ++l) {
-        CMGI_TRY(cmgi_level_halves(s->ctx, s->h, l, &s->levels->level[l]));
+        cmgi_level *level = &s->levels->level[l];
+        CMGI_TRY(cmgi_is_divided(s->divided, l)
+                     ? cmgi_level_halves_divided(s->ctx, s->divided, l, level)
+                     : cmgi_level_halves(s->ctx, s->h, l, level));
     }
     return CMG_OK;
 }

@@ -5,10 +5,33 @@
 
 enum { ALIGNED = 32 }; /* entries: arrays begin where wide loads may */
 
+/* x->from, where every peer wants one stretch of the vector and nothing is packed beside them. */
+static cmg_status find_stretches(cmgi_exchange *x, const cmg_index *pack, const cmg_size *asked_at)
+{
+    int peers = 0;
+    bool whole = cmgi_group_wired(x->ctx) && x->near == 0 && x->sends > 0;
+    for (int r = 0; whole && r < cmgi_ranks(x->ctx); ++r) {
+        for (cmg_size k = asked_at[r] + 1; k < asked_at[r + 1]; ++k) {
+            whole = whole && pack[k] == pack[k - 1] + 1;
+        }
+    }
+    if (!whole) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc(x->ctx, cmgi_ranks(x->ctx), sizeof *x->from, &x->from));
+    for (int r = 0; r < cmgi_ranks(x->ctx); ++r) {
+        if (asked_at[r] < asked_at[r + 1]) {
+            x->from[peers++] = pack[asked_at[r]];
+        }
+    }
+    return CMG_OK;
+}
+
 static cmg_status place_pack(cmgi_exchange *x, const cmgi_exchange_plan *plan,
-                             const cmg_size *asked, cmg_size first)
+                             const cmg_size *asked, const cmg_size *asked_at)
 {
     cmg_context *ctx = x->ctx;
+    const cmg_size first = plan->part[cmgi_rank(ctx)];
     cmg_index *pack = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, x->packed, sizeof *pack, &pack));
     for (cmg_size k = 0; k < x->sends; ++k) {
@@ -18,9 +41,14 @@ static cmg_status place_pack(cmgi_exchange *x, const cmgi_exchange_plan *plan,
     for (cmg_size k = 0; k < x->near; ++k) {
         pack[x->packed - x->near + k] = (cmg_index)plan->near->number[k];
     }
-    const cmg_status status = cmgi_move_to_device(ctx, &pack, x->packed, sizeof *pack);
+    cmg_status status = find_stretches(x, pack, asked_at);
+    status = status == CMG_OK ? cmgi_move_to_device(ctx, &pack, x->packed, sizeof *pack) : status;
+    if (status != CMG_OK) {
+        cmgi_free(ctx, pack);
+        return status;
+    }
     x->pack = pack;
-    return status;
+    return CMG_OK;
 }
 
 /* The arrays that are packed and received, and where they are. */
@@ -51,7 +79,6 @@ static cmg_status fill_in(cmgi_exchange *x, const cmgi_exchange_plan *plan)
 {
     cmg_context *ctx = x->ctx;
     const int ranks = cmgi_ranks(ctx);
-    const int me = cmgi_rank(ctx);
     cmg_size *at = NULL;
     cmg_size *asked = NULL;
     cmg_status status = CMG_OK;
@@ -64,7 +91,7 @@ static cmg_status fill_in(cmgi_exchange *x, const cmgi_exchange_plan *plan)
     x->near = plan->near->count;
     x->receives = plan->wanted->count;
     x->packed = (x->sends + ALIGNED - 1) / ALIGNED * ALIGNED + x->near;
-    CMGI_TRY_GOTO(done, place_pack(x, plan, asked, plan->part[me]));
+    CMGI_TRY_GOTO(done, place_pack(x, plan, asked, asked_at));
     CMGI_TRY_GOTO(done, place_arrays(x, asked_at, at));
     if (cmgi_group_wired(ctx)) {
         const cmg_size length = x->packed + x->receives;
@@ -102,7 +129,7 @@ void cmgi_exchange_destroy(cmgi_exchange **x)
     cmg_context *ctx = (*x)->ctx;
     cmgi_wire_forget(ctx, (*x)->route);
     CMGI_FREE_DEVICE(ctx, (*x)->pack, (*x)->send);
-    CMGI_FREE(ctx, (*x)->host, (*x)->message, *x);
+    CMGI_FREE(ctx, (*x)->from, (*x)->host, (*x)->message, *x);
     *x = NULL;
 }
 
@@ -111,7 +138,10 @@ cmg_status cmgi_exchange_start(cmgi_exchange *x, const void *vector)
     cmg_context *ctx = x->ctx;
     const size_t size = cmgi_precision_bytes(x->precision);
     const cmg_message *receive = x->message + x->send_peers;
-    if (x->packed > 0) {
+    for (int k = 0; x->from != NULL && k < x->send_peers; ++k) {
+        x->message[k].data = (char *)(uintptr_t)vector + (size_t)x->from[k] * size;
+    }
+    if (x->packed > 0 && x->from == NULL) {
         CMGI_TRY(cmgi_permute(ctx, x->precision, x->packed, x->pack, false, vector, x->send));
     }
     if (cmgi_group_wired(ctx)) {

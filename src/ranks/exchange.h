@@ -21,6 +21,8 @@ typedef struct cmgi_exchange {
     int receive_peers;
     cmg_size packed; /* entries that are packed: sends, up to a multiple of ALIGNED, and near */
     cmg_index *pack; /* their positions in the vector, in the backend's memory */
+    cmg_size *from;  /* where what each peer wants begins in the vector, of stretches by wire that
+                        are sent as they are; else NULL */
     char *send;      /* packed, then what is received, in the backend's memory */
     void *columns;   /* in it, the own entries and behind them the received ones */
     char *halo;      /* these */

@@ -136,14 +136,30 @@ static cmgi_talk sizes(const cmg_matrix *A)
     talk.gathers = M->gathering != NULL;
     talk.messages = x != NULL ? x->send_peers : talk.gathers ? ranks - 1 : 0;
     talk.bytes = x != NULL ? (size_t)(x->sends > x->receives ? x->sends : x->receives) * size : 0;
-    talk.packed = x != NULL ? (size_t)x->packed * (2 * size + sizeof(cmg_index)) : 0;
+    talk.packed =
+        x != NULL && x->from == NULL ? (size_t)x->packed * (2 * size + sizeof(cmg_index)) : 0;
     talk.gathered = talk.gathers ? (size_t)M->gathering->part[ranks] * size : 0;
     return talk;
 }
 
+static cmg_status aside(const cmg_matrix *A)
+{
+    return cmgi_wire_aside(A->ctx);
+}
+
+static void back(const cmg_matrix *A)
+{
+    cmgi_wire_back(A->ctx);
+}
+
 /* Without a wire the last rows wait for the end. */
-static const cmgi_talk_functions talk_functions = {
-    .start = start, .rows = inner_rows, .end = end, .gather = gather, .sizes = sizes};
+static const cmgi_talk_functions talk_functions = {.start = start,
+                                                   .rows = inner_rows,
+                                                   .end = end,
+                                                   .gather = gather,
+                                                   .sizes = sizes,
+                                                   .aside = aside,
+                                                   .back = back};
 
 /* Not in the list of formats: nothing is built of it by name. */
 static const cmgi_format ranks_format = {.id = CMG_FORMAT_AUTO,
@@ -426,4 +442,25 @@ cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, cmgi_stretches *S, cmgi_us
 done:
     cmg_matrix_destroy(&made);
     return status;
+}
+
+cmg_status cmgi_ranks_ghosts_create(cmg_context *ctx, const cmgi_owners *space,
+                                    const cmgi_numbers *wanted, cmg_precision precision,
+                                    cmg_matrix **M, void **halo)
+{
+    const cmgi_stretches S = {.cols = space, .halo = *wanted};
+    cmgi_scoped_by(cmg_matrix_destroy) cmg_matrix *made = NULL;
+    cmgi_ranks_matrix *parts = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
+    made->ctx = ctx;
+    made->format = &ranks_format;
+    made->options.precision = precision;
+    made->rows = made->cols = space->rows;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *parts, &parts));
+    made->data = parts;
+    CMGI_TRY(make_exchange(ctx, &S, precision, parts));
+    *halo = parts->exchange != NULL ? parts->exchange->halo : NULL;
+    *M = made;
+    made = NULL;
+    return CMG_OK;
 }

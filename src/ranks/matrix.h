@@ -66,3 +66,8 @@ void cmgi_stretches_free(cmg_context *ctx, cmgi_stretches *S);
 /* Own rows as a matrix; collective. The stretches are found. */
 cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, cmgi_stretches *S, cmgi_use use,
                                     const cmg_matrix_options *options, cmg_matrix **M);
+/* An exchange alone as a matrix that has no product: after it the wanted entries of a vector are at
+ * `halo`, NULL = there are none. Collective. */
+cmg_status cmgi_ranks_ghosts_create(cmg_context *ctx, const cmgi_owners *space,
+                                    const cmgi_numbers *wanted, cmg_precision precision,
+                                    cmg_matrix **M, void **halo);

@@ -43,6 +43,8 @@ cmg_status cmgi_parts_matrix(const cmgi_divided *levels, int l, cmg_role role, c
                              const cmg_matrix_options *options, cmg_matrix **M);
 cmg_status cmgi_parts_smoother(const cmgi_divided *levels, int l, const cmg_matrix *matrix,
                                const cmgi_smoother_options *options, cmgi_smoother *s);
+cmg_status cmgi_parts_halves(const cmgi_divided *levels, int l, cmg_precision precision,
+                             cmgi_box *box, cmgi_planes *slab, bool *found);
 cmg_status cmgi_parts_boundary(const cmgi_divided *levels, cmg_matrix **boundary);
 cmg_status cmgi_parts_dirichlet(const cmgi_divided *levels, cmgi_dirichlet *found);
 cmg_status cmgi_parts_magnitude(const cmgi_divided *levels, const double *b, const double *x,

@@ -21,7 +21,7 @@
 
 using namespace peer;
 
-enum { THREADS = 256, AHEAD = 4, PIECE = 2048 /* words a block */, BLOCKS = 32, LOOKS = 256 };
+enum { THREADS = 256, AHEAD = 4, PIECE = 2048 /* words a block */, BLOCKS = 96, LOOKS = 256 };
 
 /* A message: 4-byte values here, and the words of its inbox. */
 typedef struct parcel {

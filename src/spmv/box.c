@@ -137,7 +137,8 @@ typedef struct search {
     const cmgi_compressor *B; /* templates are compared ... */
     const cmgi_templates *t;
     cmg_context *ctx;
-    const box_entries *entries; /* ... or, where this is not NULL, entries */
+    const box_entries *entries; /* ... or, where this is not NULL, entries ... */
+    const cmgi_own_rows *own;   /* ... of these rows, or NULL = of all */
     cmgi_place at;
     stencil S;
     cmgi_box box;
@@ -148,9 +149,21 @@ static cmg_status compare_entries(search *s)
 {
     box_entries e = *s->entries;
     cmg_size others = 0;
+    cmg_size rows = s->rows;
+    if (s->own != NULL) {
+        const int axis = s->box.dims - 1;
+        const cmg_size unit = s->rows / s->box.size[axis];
+        rows = s->own->rows;
+        if (s->own->first % unit != 0 || rows % unit != 0 || rows + 2 * unit > INT32_MAX) {
+            return CMG_OK;
+        }
+        e.lead = s->own->first > 0 ? (cmg_index)unit : 0;
+        e.before = s->own->first - e.lead;
+        e.from[axis] = (cmg_index)(e.before / unit);
+    }
     memcpy(e.size, s->box.size, sizeof e.size);
     memcpy(e.value, s->box.value, sizeof e.value);
-    CMGI_TRY(count_other_rows(s->ctx, s->at, s->rows, &e, &others));
+    CMGI_TRY(count_other_rows(s->ctx, s->at, rows, &e, &others));
     s->found = others == 0;
     return CMG_OK;
 }
@@ -291,6 +304,11 @@ cmg_status cmgi_box_find(const cmgi_compressor *B, const cmgi_templates *t)
     return s.found ? keep(B, &s.box) : CMG_OK;
 }
 
+static double rounded(double value, bool single)
+{
+    return single ? (double)(float)value : value;
+}
+
 /* The stencil of the row in the middle, which is inside of a box of odd sides. */
 static cmg_status middle_row(cmg_context *ctx, const cmg_csr *csr, const cmgi_resident *there,
                              bool single, stencil *S)
@@ -303,7 +321,7 @@ static cmg_status middle_row(cmg_context *ctx, const cmg_csr *csr, const cmgi_re
     S->count = entries <= NEIGHBOURS ? (int)entries : 0;
     for (int k = 0; k < S->count; ++k) {
         S->offset[k] = row.indices[k] - middle;
-        S->value[k] = single ? (double)(float)row.values[k] : row.values[k];
+        S->value[k] = rounded(row.values[k], single);
     }
     cmgi_csr_free(ctx, &row);
     return CMG_OK;
@@ -326,6 +344,27 @@ cmg_status cmgi_box_of_csr(cmg_context *ctx, const cmg_csr *csr, const cmgi_resi
     }
     CMGI_TRY(middle_row(ctx, csr, there, single, &s.S));
     CMGI_TRY(try_lines(&s));
+    *found = s.found;
+    round_box(&s.box, precision, box);
+    return CMG_OK;
+}
+
+cmg_status cmgi_box_of_own(cmg_context *ctx, const cmgi_own_rows *own, cmg_size rows,
+                           const cmgi_own_rows *middle, cmg_precision precision, cmgi_box *box,
+                           bool *found)
+{
+    const bool single = precision == CMG_FP32;
+    const box_entries entries = {
+        .indptr = own->indptr, .wide = own->indices, .values = own->values, .single = single};
+    search s = {.rows = rows, .ctx = ctx, .entries = &entries, .own = own, .at = CMGI_HOST};
+    bool near = rows % 2 != 0 && own->rows > 0 && middle->indptr[1] <= NEIGHBOURS;
+    for (cmg_size k = 0; near && k < middle->indptr[1]; ++k) {
+        const cmg_size offset = middle->indices[k] - rows / 2;
+        near = llabs(offset) <= INT32_MAX / 2;
+        s.S.offset[s.S.count] = (cmg_index)offset;
+        s.S.value[s.S.count++] = rounded(middle->values[k], single);
+    }
+    CMGI_TRY(near ? try_lines(&s) : CMG_OK);
     *found = s.found;
     round_box(&s.box, precision, box);
     return CMG_OK;

@@ -45,23 +45,57 @@ struct half_shape<double, 2, UP, EVEN, false> : half_sizes<2, 2, 4> {
 };
 enum { FEW_PLANES = 63 }; /* in 3D */
 
-template <typename T>
-static half_args<T> half_arguments(const cmgi_half *h)
+/* The planes of a vector of the fine or the coarse box; `ghost`: with neighbours' beside them, or
+ * CMGI_GHOSTS. */
+template <typename T, bool MORE>
+static half_planes<T, MORE> half_vector(const cmgi_halves *h, const void *own, bool coarse,
+                                        int ghost)
 {
-    half_args<T> a = {};
+    const cmgi_planes *s = &h->slab;
+    const int all = cmgi_halves_planes(h) / (coarse ? 2 : 1);
+    const int zero = coarse ? s->first / 2 : s->first - s->first % 2; /* of the box is plane 0 */
+    const int begin = coarse ? 0 : s->first % 2;
+    const int end = coarse ? (s->first + s->planes) / 2 - zero : begin + s->planes;
+    const bool whole = coarse && s->whole;
+    const int beside = ghost == CMGI_GHOSTS ? 0 : whole ? all : cmgi_ghost_planes[ghost];
+    half_planes<T, MORE> v = {};
+    if (own == NULL) {
+        return v;
+    }
+    const cmg_size plane = cmgi_halves_plane(h, coarse);
+    v.from = begin - beside > -zero ? begin - beside : -zero;
+    v.to = end + beside < all - zero ? end + beside : all - zero;
+    v.begin = whole ? v.from : begin;
+    v.end = whole ? v.to : end;
+    v.own = (T *)own - (whole ? -zero : begin) * plane;
+    if (ghost != CMGI_GHOSTS && !whole) {
+        v.low = (T *)s->halo[ghost] - v.from * plane;
+        v.high = (T *)s->halo[ghost] + (begin - v.from - end) * plane;
+    }
+    return v;
+}
+
+template <typename T, bool MORE>
+static half_args<T, MORE> half_arguments(const cmgi_half *h)
+{
+    half_args<T, MORE> a = {};
     for (int k = 0; k < 3; ++k) {
         a.n[k] = h->of->box.size[k];
     }
+    a.box[0] = h->of->slab.first % 2 - h->of->slab.first;
+    a.box[1] = a.box[0] + cmgi_halves_planes(h->of);
     for (int k = 0; k < 27; ++k) {
         a.value[k] = (T)h->of->box.value[k];
     }
     a.first = (T)h->first;
     a.second = (T)h->second;
-    a.x = (const T *)h->x;
-    a.b = (const T *)h->b;
-    a.e = (const T *)h->e;
-    a.out = (T *)h->out;
-    a.coarse = (T *)h->coarse;
+    a.x = half_vector<const T, MORE>(h->of, h->x, false, CMGI_GHOST_X);
+    a.b = half_vector<const T, MORE>(h->of, h->b, false, CMGI_GHOST_B);
+    a.e = half_vector<const T, MORE>(h->of, h->e, true, CMGI_GHOST_E);
+    a.out = half_vector<T, MORE>(h->of, h->out, false, h->up ? CMGI_GHOSTS : CMGI_GHOST_X);
+    a.coarse = half_vector<T, MORE>(h->of, h->coarse, true, CMGI_GHOSTS);
+    a.part[0] = a.out.from & ~1;
+    a.part[1] = h->out != NULL ? a.out.to : a.b.end;
     return a;
 }
 
@@ -97,71 +131,98 @@ static int lines_2d(int lines, long long tiles, int processors)
     return share < MOST ? (int)(share + share % 2) : MOST;
 }
 
-template <typename T, int DIM, int STAGES, bool UP, bool EVEN, bool FEW>
+/* Planes of either rim of a part, the last ones from the even plane on that needs none after it. */
+enum { HALF_RIM = 8 };
+
+template <typename A>
+static int half_inner_end(const A &a)
+{
+    return (a.b.end - cmgi_ghost_planes[CMGI_GHOST_B]) & ~1;
+}
+
+template <typename T, int DIM, int STAGES, bool UP, bool EVEN, bool MORE, bool FEW>
 static void launch_shape(const cmg_context *ctx, const cmgi_half *h)
 {
     typedef half_shape<T, DIM, UP, EVEN, FEW> s;
     const cmgi_device *d = cmgi_device_of(ctx);
-    half_args<T> a = half_arguments<T>(h);
+    half_args<T, MORE> a = half_arguments<T, MORE>(h);
     const int own = half_own<DIM, s::R, UP>::POSITIONS;
-    a.chunk = a.n[DIM - 1];
-    const dim3 once = half_grid<T, DIM, s::R>(a, own);
-    const long long tiles = (long long)once.x * once.y;
-    a.chunk = DIM == 3 ? planes_3d(a.n[2], tiles, d->processors, s::BLOCKS)
-                       : lines_2d(a.n[1], tiles, d->processors);
-    const dim3 grid = half_grid<T, DIM, s::R>(a, own);
+    if (h->part == CMGI_HALF_RIMS) {
+        a.chunk = HALF_RIM;
+        a.stride = half_inner_end(a) - a.part[0];
+    } else {
+        if (h->part == CMGI_HALF_INNER) {
+            a.part[1] = half_inner_end(a);
+            a.part[0] += HALF_RIM;
+            for (half_planes<const T, MORE> *v :
+                 {&a.x, &a.b, &a.e}) { /* others' are on their way */
+                v->from = v->begin;
+                v->to = v->end;
+            }
+        }
+        a.stride = a.part[1] - a.part[0];
+        const dim3 once = half_grid<DIM, s::R>(a, own);
+        const long long tiles = (long long)once.x * once.y;
+        a.chunk = DIM == 3 ? planes_3d(a.stride, tiles, d->processors, s::BLOCKS)
+                           : lines_2d(a.stride, tiles, d->processors);
+        a.stride = a.chunk;
+    }
+    const dim3 grid = half_grid<DIM, s::R>(a, own);
     if constexpr (UP) {
         cmgi_launch(d, grid, HALF_THREADS, 0,
-                    half_up_kernel<T, DIM, s::R, s::AHEAD, STAGES, EVEN, s::BLOCKS>, a);
+                    half_up_kernel<T, DIM, s::R, s::AHEAD, STAGES, EVEN, s::BLOCKS, MORE>, a);
     } else {
         cmgi_launch(d, grid, HALF_THREADS, 0,
-                    half_down_kernel<T, DIM, s::R, s::AHEAD, STAGES, EVEN, s::BLOCKS>, a);
+                    half_down_kernel<T, DIM, s::R, s::AHEAD, STAGES, EVEN, s::BLOCKS, MORE>, a);
     }
 }
 
-template <typename T, int DIM, int STAGES, bool UP, bool EVEN>
+template <typename T, int DIM, int STAGES, bool UP, bool EVEN, bool MORE>
 static void launch_half(const cmg_context *ctx, const cmgi_half *h)
 {
-    if constexpr (DIM == 3) {
+    if constexpr (DIM == 3 && !MORE) {
         if (h->of->box.size[2] <= FEW_PLANES) {
-            launch_shape<T, DIM, STAGES, UP, EVEN, true>(ctx, h);
+            launch_shape<T, DIM, STAGES, UP, EVEN, MORE, true>(ctx, h);
             return;
         }
     }
-    launch_shape<T, DIM, STAGES, UP, EVEN, false>(ctx, h);
+    launch_shape<T, DIM, STAGES, UP, EVEN, MORE, false>(ctx, h);
 }
 
-template <typename T, int DIM, int STAGES, bool EVEN>
+template <typename T, int DIM, int STAGES, bool EVEN, bool MORE>
 static void launch_direction(const cmg_context *ctx, const cmgi_half *h)
 {
     if (h->up) {
-        launch_half<T, DIM, STAGES, true, EVEN>(ctx, h);
+        launch_half<T, DIM, STAGES, true, EVEN, MORE>(ctx, h);
     } else {
-        launch_half<T, DIM, STAGES, false, EVEN>(ctx, h);
+        launch_half<T, DIM, STAGES, false, EVEN, MORE>(ctx, h);
     }
 }
 
-template <typename T, int DIM, bool EVEN>
+template <typename T, int DIM, bool EVEN, bool MORE>
 static void launch_stages(const cmg_context *ctx, const cmgi_half *h)
 {
     if (h->stages == 2) {
-        launch_direction<T, DIM, 2, EVEN>(ctx, h);
+        launch_direction<T, DIM, 2, EVEN, MORE>(ctx, h);
     } else if (h->stages == 1) {
-        launch_direction<T, DIM, 1, EVEN>(ctx, h);
+        launch_direction<T, DIM, 1, EVEN, MORE>(ctx, h);
     } else {
-        launch_half<T, DIM, 0, false, EVEN>(ctx, h);
+        launch_half<T, DIM, 0, false, EVEN, MORE>(ctx, h);
     }
 }
 
 template <int DIM>
 static void launch_any(const cmg_context *ctx, const cmgi_half *h)
 {
-    if (h->of->precision == CMG_FP64) { /* even alone: cmgi_halves_find takes no other in fp64 */
-        launch_stages<double, DIM, true>(ctx, h);
+    /* cmgi_halves_find takes no others: even ones in fp64, those in fp32 on several ranks */
+    if (h->of->slab.ghosts[CMGI_GHOST_B] != NULL) {
+        launch_stages<float, DIM, true, true>(ctx, h);
+    } else if (h->of->precision == CMG_FP64) {
+        launch_stages<double, DIM, true, false>(ctx, h);
     } else if (h->of->box.even) {
-        launch_stages<float, DIM, true>(ctx, h);
+        launch_stages<float, DIM, true, false>(ctx, h);
     } else {
-        launch_stages<float, DIM, false>(ctx, h);
+        launch_stages<float, DIM, false, false>(ctx, h);
     }
 }
 

@@ -21,6 +21,10 @@
  * What lies outside of the box counts as 0 in every stage: there vectors read as 0 and stages give
  * 0. Warps that see nothing outside in a plane (RIM = false) do not ask.
  *
+ * A rank of several has some planes of the box, and of vectors a few of its neighbours' beside its
+ * own, in arrays of their own. Planes count from its first one, if that is an odd one of the box
+ * from the one before: so what is even here is so in the box.
+ *
  * Cost in 3D, fp32, a row: down 4 + 4 + 0.5 bytes, up 4 + 4 + 0.5 + 4; of a tile of R lines
  * (R + 5) / R 32 / 26 (down), (R + 4) / R 32 / 28 (up) times that pass the first cache.
  */
@@ -29,18 +33,50 @@
 
 enum { HALF_WARPS = 4, HALF_THREADS = 32 * HALF_WARPS };
 
-template <typename T>
+/*
+ * Planes of a vector; MORE: those of neighbours, too, and each pointer is to where plane 0 would be
+ * if it lay with those. One rank has planes 0 .. to - 1, and asks for nothing more.
+ */
+template <typename T, bool MORE>
+struct half_planes {
+    T *low;   /* planes from .. begin - 1 */
+    T *own;   /* planes begin .. end - 1 */
+    T *high;  /* planes end .. to - 1 */
+    int from; /* = to: no vector */
+    int begin;
+    int end;
+    int to;
+    /* these are the same for the warp */
+    __device__ __forceinline__ bool there(int z) const
+    {
+        return (unsigned)(z - (MORE ? from : 0)) < (unsigned)(to - (MORE ? from : 0));
+    }
+    /* of a plane that one rank is known to have */
+    __device__ __forceinline__ bool mine(int z) const
+    {
+        return !MORE || there(z);
+    }
+    __device__ __forceinline__ T *array(int z) const
+    {
+        return !MORE ? own : z < begin ? low : z < end ? own : high;
+    }
+};
+
+template <typename T, bool MORE>
 struct half_args {
     int n[3];    /* positions of a line, lines, planes; in 2D one plane */
-    int chunk;   /* planes a warp streams, even */
+    int box[2];  /* the first plane of the box, and behind the last one */
+    int part[2]; /* likewise of those that are streamed, an even one first */
+    int chunk;   /* planes a warp streams, even ... */
+    int stride;  /* ... and from the first one of a block to that of the next */
     T value[27]; /* of the box */
-    T first;     /* up: omega d of the stages, in order; down: x = first b, of two stages ... */
-    T second;    /* ... x = first b - second A b */
-    const T *x;  /* up: the guess, NULL = 0; down: the vector of 0 stages */
-    const T *b;  /* right-hand side */
-    const T *e;  /* up: the correction on the coarse box */
-    T *out;      /* x of down, z of up */
-    T *coarse;   /* down: c */
+    T first;     /* up: omega d of the stages, in order; down: x = first b, of two ... */
+    T second;    /* ... stages x = first b - second A b */
+    half_planes<const T, MORE> x; /* up: the guess, none = 0; down: the vector of 0 stages */
+    half_planes<const T, MORE> b; /* right-hand side */
+    half_planes<const T, MORE> e; /* up: the correction on the coarse box */
+    half_planes<T, MORE> out;     /* x of down, z of up */
+    half_planes<T, MORE> coarse;  /* down: c */
 };
 
 /* Positions that a warp owns in the direction of lanes, and elements that a lane reads. */
@@ -60,7 +96,8 @@ struct half_tile {
     int lane;
     int x;         /* position of the lane, in 2D of its first */
     int y;         /* 3D: first line, rim included */
-    int planes;    /* of the box */
+    int low;       /* first plane of the box */
+    int high;      /* behind the last */
     int z0;        /* first plane owned */
     int z1;        /* behind the last */
     unsigned in;   /* bit j: element j of the lane is in the box */
@@ -71,17 +108,18 @@ struct half_tile {
     int plane;     /* from a plane to the next */
 
     /* `count` elements a lane; `own` positions a warp in the direction of lanes. */
-    template <typename T>
-    __device__ __forceinline__ half_tile(const half_args<T> &a, int count, int own)
+    template <typename A>
+    __device__ __forceinline__ half_tile(const A &a, int count, int own)
         : lane((int)threadIdx.x % 32)
     {
         const int warp = (int)(threadIdx.x / 32);
         const int column = DIM == 3 ? (int)blockIdx.x : (int)blockIdx.x * HALF_WARPS + warp;
         x = column * own + lane * (DIM == 3 ? 1 : R) - 2;
         y = DIM == 3 ? ((int)blockIdx.y * HALF_WARPS + warp) * R - 2 : 0;
-        planes = a.n[DIM - 1];
-        z0 = (int)blockIdx.z * a.chunk;
-        z1 = z0 + a.chunk < planes ? z0 + a.chunk : planes;
+        low = a.box[0];
+        high = a.box[1];
+        z0 = a.part[0] + (int)blockIdx.z * a.stride;
+        z1 = z0 + a.chunk < a.part[1] ? z0 + a.chunk : a.part[1];
         step = DIM == 3 ? a.n[0] : 1;
         plane = DIM == 3 ? a.n[0] * a.n[1] : a.n[0];
         at = DIM == 3 ? y * a.n[0] + x : x;
@@ -117,16 +155,18 @@ struct half_tile {
     }
     __device__ __forceinline__ bool in_planes(int z) const
     {
-        return z >= 0 && z < planes;
+        return z >= low && z < high;
     }
 };
 
-/* N elements of plane z of an array from element `first` on, 0 outside of the box; NULL = zeros. */
-template <bool RIM, int N, int DIM, int R, typename T>
-__device__ __forceinline__ void half_load(const half_tile<DIM, R> &t, const T *array, int z,
+/* N elements of plane z of a vector from element `first` on, 0 where they are not there. */
+template <bool RIM, int N, int DIM, int R, typename T, bool MORE>
+__device__ __forceinline__ void half_load(const half_tile<DIM, R> &t,
+                                          const half_planes<const T, MORE> &vector, int z,
                                           int first, T (&v)[N])
 {
-    if (array != NULL && t.in_planes(z)) { /* the same for the warp */
+    if (vector.there(z)) {
+        const T *array = vector.array(z);
         const int at = t.at + z * t.plane + first * t.step;
 #pragma unroll
         for (int j = 0; j < N; ++j) {
@@ -241,29 +281,28 @@ struct half_stage {
 };
 
 /* P e plane by plane: two planes of e, interpolated in the direction of lanes, are kept. */
-template <int DIM, int R, bool RIM, typename T>
+template <int DIM, int R, bool RIM, typename T, bool MORE>
 struct half_prolongation {
     enum { N = R / 2 + (DIM == 3 ? 3 : 1) };
     T below[N];
     T above[N];
     T next[N];
-    const T *e;
+    const half_planes<const T, MORE> &e;
     int at; /* of the plane after `next` */
     int plane;
     int step;
     int z; /* its number */
-    int planes;
     unsigned in;
 
     /* Before plane z of the box, which is even. */
-    __device__ __forceinline__ half_prolongation(const half_args<T> &a, const half_tile<DIM, R> &t,
-                                                 int first)
+    __device__ __forceinline__ half_prolongation(const half_args<T, MORE> &a,
+                                                 const half_tile<DIM, R> &t, int first)
+        : e(a.e)
     {
         const int c0 = a.n[0] / 2;
         const int c1 = DIM == 3 ? a.n[1] / 2 : 1;
         const int x = DIM == 3 ? (t.x - 1) >> 1 : (t.x >> 1) - 1;
         const int y = DIM == 3 ? (t.y >> 1) - 1 : 0;
-        planes = a.e != NULL ? t.planes / 2 : 0;
         step = DIM == 3 ? c0 : 1;
         plane = DIM == 3 ? c0 * c1 : c0;
         in = 0;
@@ -274,18 +313,18 @@ struct half_prolongation {
             in |= kx >= 0 && kx < c0 && ky >= 0 && ky < c1 ? 1U << k : 0U;
         }
         z = (first >> 1) - 1;
-        e = a.e;
         at = z * plane + y * step + x;
         fetch(next);
         turn(t);
     }
     __device__ __forceinline__ void fetch(T (&v)[N])
     {
-        const bool inside = z >= 0 && z < planes;
+        const bool inside = e.there(z);
+        const T *array = e.array(z);
 #pragma unroll
         for (int k = 0; k < N; ++k) {
             const bool there = RIM ? inside && (in >> k & 1U) != 0 : inside;
-            v[k] = there ? __ldg(e + (at + k * step)) : T(0);
+            v[k] = there ? __ldg(array + (at + k * step)) : T(0);
         }
         ++z;
         at += plane;
@@ -324,8 +363,8 @@ struct half_prolongation {
     }
 };
 
-template <typename T, int DIM, int R, int PF, int STAGES, bool EVEN, bool RIM>
-__device__ __forceinline__ void half_up(const half_args<T> &a, const half_tile<DIM, R> &t)
+template <typename T, int DIM, int R, int PF, int STAGES, bool EVEN, bool RIM, bool MORE>
+__device__ __forceinline__ void half_up(const half_args<T, MORE> &a, const half_tile<DIM, R> &t)
 {
     enum { S = DIM == 3, N0 = R + 4 * S, N1 = R + 2 * S };
     half_stage<DIM, EVEN, N1, T> one;
@@ -335,7 +374,7 @@ __device__ __forceinline__ void half_up(const half_args<T> &a, const half_tile<D
     T q[PF + 1][N1];
     const int begin = t.z0 - 2;
     const int end = t.z1 + STAGES;
-    half_prolongation<DIM, R, RIM, T> P(a, t, begin);
+    half_prolongation<DIM, R, RIM, T, MORE> P(a, t, begin);
 #pragma unroll
     for (int s = 0; s < PF; ++s) {
         half_load<RIM>(t, a.x, begin + s, 0, n[s]);
@@ -368,10 +407,12 @@ __device__ __forceinline__ void half_up(const half_args<T> &a, const half_tile<D
                 }
             }
             const int to = t.at + (z - STAGES) * t.plane + 2 * S * t.step;
+            T *out = a.out.array(z - STAGES);
+            const bool writes = z >= t.z0 + STAGES && z < end && a.out.mine(z - STAGES);
 #pragma unroll
             for (int j = 0; j < R; ++j) {
-                if (z >= t.z0 + STAGES && z < end && t.template owns<RIM>(j + 2 * S)) {
-                    a.out[to + j * t.step] = STAGES == 2 ? result[j] : y[j + S];
+                if (writes && t.template owns<RIM>(j + 2 * S)) {
+                    out[to + j * t.step] = STAGES == 2 ? result[j] : y[j + S];
                 }
                 b2[j] = q[s][j + S];
             }
@@ -379,9 +420,9 @@ __device__ __forceinline__ void half_up(const half_args<T> &a, const half_tile<D
     }
 }
 
-template <typename T, int DIM, int R, int PF, int STAGES, bool EVEN, int BLOCKS>
+template <typename T, int DIM, int R, int PF, int STAGES, bool EVEN, int BLOCKS, bool MORE>
 __global__ void __launch_bounds__(HALF_THREADS, BLOCKS)
-    half_up_kernel(const __grid_constant__ half_args<T> a)
+    half_up_kernel(const __grid_constant__ half_args<T, MORE> a)
 {
     cmgi_after_previous();
     typedef half_own<DIM, R, true> own;
@@ -397,11 +438,11 @@ __global__ void __launch_bounds__(HALF_THREADS, BLOCKS)
 }
 
 /* Blocks of a half: `own` positions a warp in the direction of lanes, R lines in 3D. */
-template <typename T, int DIM, int R>
-static dim3 half_grid(const half_args<T> &a, int own)
+template <int DIM, int R, typename A>
+static dim3 half_grid(const A &a, int own)
 {
     const int tiles = (a.n[0] + own - 1) / own;
-    const unsigned chunks = (unsigned)((a.n[DIM - 1] + a.chunk - 1) / a.chunk);
+    const unsigned chunks = (unsigned)((a.part[1] - a.part[0] + a.stride - 1) / a.stride);
     return DIM == 3 ? dim3((unsigned)tiles, cmgi_grid(a.n[1], HALF_WARPS * R), chunks)
                     : dim3(cmgi_grid(tiles, HALF_WARPS), 1, chunks);
 }

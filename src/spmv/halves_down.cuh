@@ -8,8 +8,8 @@ struct half_restriction {
     T sum[R / 2];
 
     /* r of plane p; writes a coarse plane when p is its last. */
-    template <int N>
-    __device__ __forceinline__ void add(const half_args<T> &a, const half_tile<DIM, R> &t, int p,
+    template <int N, typename A>
+    __device__ __forceinline__ void add(const A &a, const half_tile<DIM, R> &t, int p,
                                         const T (&r)[N])
     {
         const T behind = DIM == 3 ? T(0) : __shfl_down_sync(CMGI_ALL, r[0], 1);
@@ -26,7 +26,10 @@ struct half_restriction {
             }
             return;
         }
-        const int plane = (p / 2 - 1) * (DIM == 3 ? a.n[1] / 2 : 1);
+        const int c = (p >> 1) - 1;
+        const int plane = c * (DIM == 3 ? a.n[1] / 2 : 1);
+        T *coarse = a.coarse.array(c);
+        const bool writes = p > t.z0 && a.coarse.mine(c);
 #pragma unroll
         for (int m = 0; m < R / 2; ++m) {
             T s = sum[m] + T(0.5) * v[m];
@@ -37,17 +40,17 @@ struct half_restriction {
             /* the centre: element 2 m + 1 of the owned ones, in 3D of a lane at an odd position */
             const int centre = 2 * m + (DIM == 3 ? 3 : 1);
             const bool mine = t.template owns<RIM>(centre) && (DIM == 2 || t.lane % 2 != 0);
-            if (mine && p > t.z0) {
+            if (mine && writes) {
                 const int cx = DIM == 3 ? t.x / 2 : t.x / 2 + m;
                 const int cy = DIM == 3 ? plane + t.y / 2 + 1 + m : plane;
-                a.coarse[cy * (a.n[0] / 2) + cx] = s;
+                coarse[cy * (a.n[0] / 2) + cx] = s;
             }
         }
     }
 };
 
-template <typename T, int DIM, int R, int PF, int STAGES, bool EVEN, bool RIM>
-__device__ __forceinline__ void half_down(const half_args<T> &a, const half_tile<DIM, R> &t)
+template <typename T, int DIM, int R, int PF, int STAGES, bool EVEN, bool RIM, bool MORE>
+__device__ __forceinline__ void half_down(const half_args<T, MORE> &a, const half_tile<DIM, R> &t)
 {
     enum { S = DIM == 3, N0 = R + 5 * S, N1 = R + 3 * S, N2 = R + S };
     half_stage<DIM, EVEN, N1, T> one;
@@ -56,10 +59,10 @@ __device__ __forceinline__ void half_down(const half_args<T> &a, const half_tile
     T b2[N2] = {};
     T n[PF + 1][N0];
     T q[PF + 1][STAGES == 0 ? N1 : 1];
-    const T *x = STAGES == 0 ? a.x : a.b;  /* what is multiplied first */
-    enum { BEHIND = STAGES == 2 ? 2 : 1 }; /* r is that of a plane before */
+    const half_planes<const T, MORE> &x = STAGES == 0 ? a.x : a.b; /* what is multiplied first */
+    enum { BEHIND = STAGES == 2 ? 2 : 1 };                         /* r is that of a plane before */
     const int begin = t.z0 - 2;
-    const int last = t.z1 < t.planes ? t.z1 : t.planes - 1; /* plane of r */
+    const int last = t.z1 < t.high ? t.z1 : t.high - 1; /* plane of r */
     const int end = last + BEHIND + 1;
     /* of two stages x = alpha b - factor A b comes first, of one r, which has that form too */
     const T alpha = STAGES == 2 ? a.first : T(1);
@@ -96,10 +99,12 @@ __device__ __forceinline__ void half_down(const half_args<T> &a, const half_tile
                 y[j] = t.template inside<RIM>(j + S) ? y[j] : T(0);
             }
             const int to = t.at + (z - 1) * t.plane + 2 * S * t.step;
+            T *out = a.out.array(z - 1);
+            const bool writes = STAGES > 0 && z > t.z0 && z <= t.z1 && a.out.mine(z - 1);
 #pragma unroll
             for (int j = 0; j < R; ++j) {
-                if (STAGES > 0 && z > t.z0 && z <= t.z1 && t.template owns<RIM>(j + 2 * S)) {
-                    a.out[to + j * t.step] = STAGES == 2 ? y[j + S] : a.first * before[j + S];
+                if (writes && t.template owns<RIM>(j + 2 * S)) {
+                    out[to + j * t.step] = STAGES == 2 ? y[j + S] : a.first * before[j + S];
                 }
             }
             T r[N2];
@@ -124,9 +129,9 @@ __device__ __forceinline__ void half_down(const half_args<T> &a, const half_tile
     }
 }
 
-template <typename T, int DIM, int R, int PF, int STAGES, bool EVEN, int BLOCKS>
+template <typename T, int DIM, int R, int PF, int STAGES, bool EVEN, int BLOCKS, bool MORE>
 __global__ void __launch_bounds__(HALF_THREADS, BLOCKS)
-    half_down_kernel(const __grid_constant__ half_args<T> a)
+    half_down_kernel(const __grid_constant__ half_args<T, MORE> a)
 {
     cmgi_after_previous();
     typedef half_own<DIM, R, false> own;

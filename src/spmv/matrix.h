@@ -52,6 +52,9 @@ typedef struct cmgi_talk_functions {
     cmg_status (*end)(const cmg_matrix *A, const cmgi_writeback *w);
     cmg_status (*gather)(const cmg_matrix *A, void *y);
     cmgi_talk (*sizes)(const cmg_matrix *A);
+    /* what is put between these follows a start, beside what is not, until the end */
+    cmg_status (*aside)(const cmg_matrix *A);
+    void (*back)(const cmg_matrix *A);
 } cmgi_talk_functions;
 
 typedef struct cmgi_format {

@@ -19,17 +19,33 @@ typedef struct trial {
     double *history;
     double *x;
     char notes[1024];
+    int halves; /* of the cycle that are one step each */
 } trial;
 
-enum { EVEN = 0, RANDOM, ONE_ROW, LAST, PARTITIONS };
+enum { EVEN = 0, RANDOM, ONE_ROW, LAST, PARTITIONS, PLANES = PARTITIONS };
 
-static const char *const partition_names[] = {"even", "random", "one row each", "all on the last"};
+static const char *const partition_names[] = {"even", "random", "one row each", "all on the last",
+                                              "planes"};
 
 static int ascending_cut(const void *a, const void *b)
 {
     const double x = *(const double *)a;
     const double y = *(const double *)b;
     return (x > y) - (x < y);
+}
+
+/* Whole planes of a cube, or lines of a square, from the finest level on the coarse ones between.
+ */
+static inline double plane_cut(double rows, double finest, double share)
+{
+    const double root = round(cbrt(finest));
+    const bool cube = root * root * root == finest;
+    const double side = round(cube ? cbrt(rows) : sqrt(rows));
+    double at = floor((cube ? root : round(sqrt(finest))) * share);
+    for (double n = cube ? root : round(sqrt(finest)); n > side; n = floor(n / 2)) {
+        at = floor(at / 2);
+    }
+    return at * rows / side;
 }
 
 /* Writes where every rank begins on every level into the hierarchy. */
@@ -45,7 +61,9 @@ static inline void divide(cmg_hierarchy *h, int ranks, int partition)
             part[r] = partition == EVEN      ? floor(n * r / ranks)
                       : partition == RANDOM  ? drawn
                       : partition == ONE_ROW ? one
-                                             : 0;
+                      : partition == PLANES
+                          ? plane_cut(n, (double)h->level[0].A.rows, (double)r / ranks)
+                          : 0;
         }
         part[ranks] = n;
         qsort(part + 1, (size_t)ranks - 1, sizeof *part, ascending_cut);
@@ -76,6 +94,11 @@ static inline cmg_status solve_own(cmg_hierarchy *h, trial *t, cmg_size first, c
         t->report = report;
         t->history = malloc(((size_t)report.iterations + 1) * sizeof(double));
         memcpy(t->history, report.history, ((size_t)report.iterations + 1) * sizeof(double));
+        for (int i = 0; i < cmg_solver_steps(s); ++i) {
+            cmg_step_info step = {.size = sizeof step, .text = ""};
+            (void)cmg_solver_step(s, i, &step);
+            t->halves += strncmp(step.text, "down: ", 6) == 0 || strncmp(step.text, "up: ", 4) == 0;
+        }
         for (int i = 0; cmg_solver_note(s, i) != NULL; ++i) {
             const size_t used = strlen(t->notes);
             (void)snprintf(t->notes + used, sizeof t->notes - used, "%s\n", cmg_solver_note(s, i));
@@ -186,9 +209,10 @@ static inline void compare_histories(const trial *one, const trial *many, double
     CHECK(off < 0);
 }
 
-/* The whole comparison; `tolerance` of the residuals, relative. */
-static inline void compare_ranks(cmg_hierarchy *h, const double *b, const char *options, int ranks,
-                                 int partition, double tolerance)
+/* The whole comparison; `tolerance` of the residuals, relative. Returns how many halves of the
+ * cycle the ranks have as one step each. */
+static inline int compare_ranks(cmg_hierarchy *h, const double *b, const char *options, int ranks,
+                                int partition, double tolerance)
 {
     scoped_trial one = trial_of(h, b, options);
     scoped_trial many = trial_of(h, b, options);
@@ -213,4 +237,5 @@ static inline void compare_ranks(cmg_hierarchy *h, const double *b, const char *
                (long long)one.n, ranks, partition_names[partition], options, many.report.iterations,
                one.report.iterations, one.notes, many.notes);
     }
+    return many.halves;
 }

@@ -1,0 +1,85 @@
+/*
+ * Halves of the cycle (spmv/halves.h) on a divided level: where every rank has a slab of whole
+ * planes of a box, in 2D of lines, and on the coarse level the planes in between. All ranks take
+ * them or none.
+ */
+#include "ranks/parts.h"
+
+enum { LEAST_PLANES = 4 }; /* of a rank: fewer are mostly their neighbours' */
+
+/* What ranks have to agree on. */
+static cmg_status look(const cmgi_parts *parts, int l, cmg_precision precision, cmgi_box *box,
+                       cmgi_planes *slab, bool *found)
+{
+    cmg_context *ctx = parts->ctx;
+    const cmgi_part_level *fine = &parts->level[l];
+    const cmgi_owners *space = &fine->space;
+    const cmgi_owners *coarse = &parts->level[l + 1].space;
+    cmg_size number = space->total / 2;
+    const cmgi_numbers middle = {1, &number};
+    cmgi_own_rows row = {0};
+    cmg_status status = cmgi_rows_fetch(ctx, &fine->A, space->part, &middle, &row);
+    if (status == CMG_OK && space->perm == NULL && coarse->perm == NULL) {
+        status = cmgi_box_of_own(ctx, &fine->A, space->total, &row, precision, box, found);
+    }
+    cmgi_rows_free(ctx, &row);
+    CMGI_TRY(status);
+    if (*found) {
+        const cmg_index all = box->size[box->dims - 1];
+        const cmg_size plane = space->total / all;
+        const cmg_size below = coarse->total / (all > 1 ? all / 2 : 1);
+        slab->first = (cmg_index)(space->first / plane);
+        slab->planes = (cmg_index)(space->rows / plane);
+        slab->whole = coarse->whole;
+        const cmg_size end = slab->first + slab->planes;
+        *found = slab->planes >= LEAST_PLANES && coarse->first == slab->first / 2 * below &&
+                 coarse->first + coarse->rows == end / 2 * below;
+    }
+    double say[7] = {!*found};
+    for (int k = 0; k < 3; ++k) {
+        say[1 + k] = box->size[k];
+        say[4 + k] = -box->size[k];
+    }
+    CMGI_TRY(cmgi_all_max(ctx, say, 7));
+    *found = say[0] == 0 && say[1] == -say[4] && say[2] == -say[5] && say[3] == -say[6];
+    return CMG_OK;
+}
+
+/* `planes` of a vector of the space beside own ones, first .. end - 1, of `all`. */
+static cmg_status make_ghosts(cmg_context *ctx, const cmgi_owners *space, cmg_size all, int planes,
+                              cmg_precision precision, cmg_matrix **M, void **halo)
+{
+    const cmg_size reach = space->total / all * planes;
+    const cmg_size end = space->first + space->rows;
+    const cmg_size from = space->first > reach ? space->first - reach : 0;
+    const cmg_size to = space->total - end > reach ? end + reach : space->total;
+    cmgi_scoped cmg_size *number = NULL;
+    cmgi_numbers wanted = {0};
+    CMGI_TRY(cmgi_alloc(ctx, to - from - space->rows, sizeof *number, &number));
+    for (cmg_size j = from; j < to; ++j) {
+        if (j < space->first || j >= end) {
+            number[wanted.count++] = j;
+        }
+    }
+    wanted.number = number;
+    return cmgi_ranks_ghosts_create(ctx, space, &wanted, precision, M, halo);
+}
+
+cmg_status cmgi_parts_halves(const cmgi_divided *levels, int l, cmg_precision precision,
+                             cmgi_box *box, cmgi_planes *slab, bool *found)
+{
+    const cmgi_parts *parts = cmgi_parts_of(levels);
+    cmgi_box seen = {0};
+    *found = false;
+    CMGI_TRY(look(parts, l, precision, &seen, slab, found));
+    *box = seen;
+    for (int k = 0; k < CMGI_GHOSTS && *found; ++k) {
+        const bool coarse = k == CMGI_GHOST_E;
+        const cmg_size all = seen.size[seen.dims - 1] / (coarse ? 2 : 1);
+        CMGI_TRY(coarse && slab->whole ? CMG_OK
+                                       : make_ghosts(parts->ctx, &parts->level[l + coarse].space,
+                                                     all, cmgi_ghost_planes[k], precision,
+                                                     &slab->ghosts[k], &slab->halo[k]));
+    }
+    return CMG_OK;
+}
