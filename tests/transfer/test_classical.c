@@ -190,6 +190,19 @@ TEST(splitting_is_independent_and_maximal)
     }
 }
 
+/* Every second point of a grid of five points, where the order of the rows decides. */
+TEST(coarse_rows_are_as_regular_as_the_numbering)
+{
+    const grid g = {{19, 14, 1}, {1, 1, 0}, false};
+    scoped_csr A = grid_matrix(&g);
+    cmgi_splitting s;
+    CHECK_OK(cmgi_split(ctx, CMGI_HOST, &A.view, THETA, &s));
+    for (cmg_size i = 0; ctx->backend->alloc == NULL && i < A.rows; ++i) {
+        CHECK((s.number[i] >= 0) == ((i % 19 + i / 19) % 2 == 0));
+    }
+    cmgi_splitting_free(ctx, &s);
+}
+
 /* Where A takes constants to 0, P takes them to constants, however short its rows are. */
 TEST(constants_are_kept)
 {
