@@ -90,8 +90,10 @@ static look look_at(const sample *s, int row, const cmgi_points *p)
 
 /* ------------------------------------------------------------------ directions */
 
-/* Directions that couple less than this share of the strongest are not halved. */
-static const double WEAK = 0.25;
+/* Directions that couple less than this share of the strongest are not halved; in space, where
+ * levels of those that couple 0.3 would be half as dense for twice the iterations, less than a
+ * third. */
+static const double WEAK[] = {0.25, 0.35};
 /* A row is uneven where a halved direction couples less than UNEVEN of the strongest, |K_de| is
  * more than ROTATED of sqrt(K_dd K_ee), or one side of a direction couples JUMP times as much as
  * the other. */
@@ -159,7 +161,7 @@ static void choose_directions(const sample *s, const cmgi_points *p, directions 
         most = to->halved[d] && share[d] > most ? share[d] : most;
     }
     for (int d = 0; d < p->dim; ++d) {
-        to->halved[d] = to->halved[d] && share[d] > WEAK * most;
+        to->halved[d] = to->halved[d] && share[d] > WEAK[p->dim > 2] * most;
         to->first[d] = to->halved[d] ? to->first[d] : 0;
     }
     for (int k = 0; k < SAMPLE; ++k) {
