@@ -90,12 +90,10 @@ static look look_at(const sample *s, int row, const cmgi_points *p)
 
 /* ------------------------------------------------------------------ directions */
 
-/* Directions that couple less than this share of the strongest are not halved; in space, where
- * levels of those that couple 0.3 would be half as dense for twice the iterations, less than a
- * third. */
+/* Directions that couple less than this share of the strongest are not halved, in the plane and in
+ * space. */
 static const double WEAK[] = {0.25, 0.35};
-/* Of the sizes of pairs a_ij and a_ji, differences: a flow that is no more than that leaves half to
- * three quarters of the iterations of aggregates, and all that their set-up takes. */
+/* Of the sizes of pairs a_ij and a_ji, differences, up to which aggregates take more iterations. */
 static const double SKEW = 0.3;
 /* A row is uneven where a halved direction couples less than UNEVEN of the strongest, |K_de| is
  * more than ROTATED of sqrt(K_dd K_ee), or one side of a direction couples JUMP times as much as
