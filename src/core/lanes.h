@@ -135,6 +135,17 @@ CMGI_BODY void cmgi_add_one(unsigned *count)
     atomicAdd(count, 1U);
 }
 
+/* A key whose owner may change it meanwhile; bits of it are changed by its owner. */
+CMGI_BODY uint64_t cmgi_look(const uint64_t *key)
+{
+    return *(const volatile uint64_t *)key;
+}
+
+CMGI_BODY void cmgi_flip(uint64_t *key, uint64_t bits)
+{
+    *(volatile uint64_t *)key = *key ^ bits;
+}
+
 /* *most, at least 0, is raised to a size that any thread has; a look first: nearly all change
  * nothing. Bits of such numbers are ordered like them. */
 CMGI_BODY void cmgi_raise_to(double *most, double size)
@@ -262,6 +273,20 @@ CMGI_BODY void cmgi_add_one(unsigned *count)
 {
     CMGI_PRAGMA(omp atomic)
     ++*count;
+}
+
+CMGI_BODY uint64_t cmgi_look(const uint64_t *key)
+{
+    uint64_t seen;
+    CMGI_PRAGMA(omp atomic read)
+    seen = *key;
+    return seen;
+}
+
+CMGI_BODY void cmgi_flip(uint64_t *key, uint64_t bits)
+{
+    CMGI_PRAGMA(omp atomic)
+    *key ^= bits;
 }
 
 CMGI_BODY void cmgi_raise_to(double *most, double size)

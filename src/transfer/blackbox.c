@@ -90,8 +90,11 @@ static look look_at(const sample *s, int row, const cmgi_points *p)
 
 /* ------------------------------------------------------------------ directions */
 
-/* Directions that couple less than this share of the strongest are not halved. */
-static const double WEAK = 0.25;
+/* Directions that couple less than this share of the strongest are not halved, in the plane and in
+ * space. */
+static const double WEAK[] = {0.25, 0.35};
+/* Of the sizes of pairs a_ij and a_ji, differences, up to which aggregates take more iterations. */
+static const double SKEW = 0.3;
 /* A row is uneven where a halved direction couples less than UNEVEN of the strongest, |K_de| is
  * more than ROTATED of sqrt(K_dd K_ee), or one side of a direction couples JUMP times as much as
  * the other. */
@@ -106,7 +109,7 @@ typedef struct directions {
     bool halved[3];
     cmg_index first[3];
     double uneven; /* share of rows that couple otherwise than most */
-    bool symmetric;
+    bool skew;     /* flow rules too much */
 } directions;
 
 /* The first plane stands beside points that were eliminated: every second point from 1 on. */
@@ -141,25 +144,29 @@ static void choose_directions(const sample *s, const cmgi_points *p, directions 
 {
     double share[3] = {0};
     double most = 0;
+    double skew = 0;
+    double size = 0;
     int coupled = 0;
-    *to = (directions){.symmetric = true};
+    *to = (directions){.skew = false};
     for (int k = 0; k < SAMPLE; ++k) {
         const double there = cmgi_csr_entry(&s->rows.view, 2 * k, s->of[2 * k + 1]);
-        const double skew = fabs(there - cmgi_csr_entry(&s->rows.view, 2 * k + 1, s->of[2 * k]));
+        const double back = cmgi_csr_entry(&s->rows.view, 2 * k + 1, s->of[2 * k]);
         const look l = look_at(s, 2 * k, p);
         const double all = l.K[0][0] + l.K[1][1] + l.K[2][2];
-        to->symmetric = to->symmetric && skew <= 1e-8 * l.diagonal;
+        skew += fabs(there - back);
+        size += fabs(there) + fabs(back);
         for (int d = 0; d < 3 && all > 0; ++d) {
             share[d] += l.K[d][d] / all;
         }
     }
+    to->skew = skew > SKEW * size;
     for (int d = 0; d < p->dim; ++d) {
         to->first[d] = is_held(s, p, d) ? 1 : 0;
         to->halved[d] = cmgi_points_half(p->n[d], to->first[d]) >= CMGI_LEAST_POINTS;
         most = to->halved[d] && share[d] > most ? share[d] : most;
     }
     for (int d = 0; d < p->dim; ++d) {
-        to->halved[d] = to->halved[d] && share[d] > WEAK * most;
+        to->halved[d] = to->halved[d] && share[d] > WEAK[p->dim > 2] * most;
         to->first[d] = to->halved[d] ? to->first[d] : 0;
     }
     for (int k = 0; k < SAMPLE; ++k) {
@@ -191,7 +198,7 @@ cmg_status cmgi_points_suit(cmg_context *ctx, const cmg_csr *A, const cmgi_resid
 {
     directions to;
     CMGI_TRY(look_at_directions(ctx, A, there, points, &to));
-    *suit = to.symmetric && to.uneven <= MOST_UNEVEN;
+    *suit = !to.skew && to.uneven <= MOST_UNEVEN;
     return CMG_OK;
 }
 

@@ -31,7 +31,8 @@ cmg_status cmgi_points_confirm(cmg_context *ctx, cmgi_place at, const cmg_csr *A
                                cmgi_points *points);
 /*
  * Whether P of them is likely to be better than one of aggregates, by a sample of rows: A is
- * symmetric and most of its rows couple alike in the directions that are coarsened.
+ * symmetric, or flow hardly rules, and most of its rows couple alike in the directions that are
+ * coarsened.
  */
 cmg_status cmgi_points_suit(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *there,
                             const cmgi_points *points, bool *suit);

@@ -58,8 +58,7 @@ typedef struct sampled {
     cmg_size two;
     cmg_size couplings;
     cmg_size weak;
-    cmg_size lopsided; /* a_ij is not a_ji */
-    double sizes;      /* of a_ij and a_ji; of their differences, the larger ones, a_ij */
+    double sizes; /* of a_ij and a_ji; of their differences, the larger ones, a_ij */
     double differences;
     double larger;
     double own;
@@ -125,7 +124,6 @@ static void look_at_couplings(const surroundings *s, cmg_index i, sampled *to)
         const double back = cmgi_csr_entry(A, place_of(s, A->indices[k]), i);
         ++to->couplings;
         to->weak += !(sign * there > 0 && sign * there >= s->theta * largest);
-        to->lopsided += fabs(back - there) > 1e-8 * fabs(there);
         to->sizes += fabs(there) + fabs(back);
         to->differences += fabs(there - back);
         to->larger += fmax(fabs(there), fabs(back));
@@ -187,9 +185,10 @@ cmg_status cmgi_look_for_levels(cmg_context *ctx, const cmg_csr *A, const cmgi_r
     for (cmg_size k = 0; k < count; ++k) {
         look_around(&s, row[k], &of);
     }
+    const bool symmetric = of.couplings > 0 && of.differences <= 1e-8 * of.sizes;
     suits->plane = 10 * of.two < 36 * of.one;
-    suits->classical = suits->plane && of.lopsided == 0 && of.couplings > 0;
-    suits->weak = of.lopsided == 0 && 50 * of.weak >= of.couplings && of.weak > 0;
+    suits->classical = symmetric && (suits->plane || 2 * of.weak >= of.couplings);
+    suits->weak = symmetric && 50 * of.weak >= of.couplings;
     suits->flow = of.sizes > 0 && of.differences >= 0.6 * of.sizes && of.larger >= 0.7 * of.sizes &&
                   of.opposed >= 0.6 * of.own;
     return CMG_OK;

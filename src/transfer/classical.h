@@ -41,8 +41,8 @@ cmg_status cmgi_classical_interpolation(cmg_context *ctx, const cmg_csr *A, cons
 typedef struct cmgi_suits {
     bool plane;     /* two couplings reach less than 3.6 times as many rows as one: in the plane 3
                        times, on a line 2, in space 4 and more */
-    bool classical; /* P is likely to be better than a smoothed one of aggregates: A is symmetric
-                       and plane */
+    bool classical; /* P is likely to be better than a smoothed one of aggregates: A is symmetric,
+                       and plane, or half of its couplings are weak, as of quadratic elements */
     bool weak;      /* A is symmetric, and one in fifty of its couplings or more is weak */
     /*
      * Flow rules, by a stable scheme. Of the sizes of pairs a_ij and a_ji, differences make up six

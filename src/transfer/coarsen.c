@@ -253,8 +253,9 @@ static void leave_nodes(cmg_context *ctx, cmgi_known *k)
 {
     cmgi_free(ctx, k->B);
     *k = (cmgi_known){.block = 1, .vectors = 1};
-    (void)snprintf(k->text, sizeof k->text,
-                   "block_size left out: A is plane, and no coupling between unknowns strong");
+    (void)snprintf(
+        k->text, sizeof k->text,
+        "block_size left out: classical levels suit A, as no coupling between unknowns is strong");
 }
 
 /*

@@ -22,29 +22,25 @@ void cmgi_splitting_free(cmg_context *ctx, cmgi_splitting *s)
     CMGI_FREE_AT(ctx, s->at, s->number);
 }
 
-/* ------------------------------------------------------------------ by rounds */
+/* ------------------------------------------------------------------ by keys */
 
 cmg_status cmgi_split(cmg_context *ctx, cmgi_place at, const cmg_csr *A, double theta,
                       cmgi_splitting *s)
 {
     const cmg_size n = A->rows;
-    rounds r = {.weight = NULL};
+    passes p = {.ordered = ctx->backend->alloc == NULL};
     cmg_size open = 1;
-    CMGI_FREED(ctx, &r.weight, &r.key, &r.fine, &r.beaten);
+    CMGI_FREED(ctx, &p.weight, &p.key);
     CMGI_TRY(open_splitting(ctx, at, A, theta, s));
-    r.S = s->S.view;
-    CMGI_TRY(cmgi_alloc_zero_at(ctx, at, n, sizeof *r.weight, &r.weight));
-    CMGI_TRY(cmgi_alloc_at(ctx, at, n, sizeof *r.key, &r.key));
-    CMGI_TRY(cmgi_alloc_at(ctx, at, n, sizeof *r.fine, &r.fine));
-    CMGI_TRY(cmgi_alloc_zero_at(ctx, at, n, sizeof *r.beaten, &r.beaten));
-    CMGI_TRY(count_dependents(ctx, at, n, &r));
-    CMGI_TRY(weigh(ctx, at, n, &r));
+    p.S = s->S.view;
+    CMGI_TRY(cmgi_alloc_zero_at(ctx, at, n, sizeof *p.weight, &p.weight));
+    CMGI_TRY(cmgi_alloc_at(ctx, at, n, sizeof *p.key, &p.key));
+    CMGI_TRY(count_dependents(ctx, at, n, &p));
+    CMGI_TRY(weigh(ctx, at, n, &p));
     while (open > 0) {
-        CMGI_TRY(contest(ctx, at, n, &r));
-        CMGI_TRY(enter(ctx, at, n, &r));
-        CMGI_TRY(leave(ctx, at, n, &r, &open));
+        CMGI_TRY(settle(ctx, at, n, &p, &open));
     }
-    return cmgi_number_set(ctx, at, n, r.key, s->number, &s->coarse);
+    return cmgi_number_set(ctx, at, n, p.key, s->number, &s->coarse);
 }
 
 /* ------------------------------------------------------------------ in order */

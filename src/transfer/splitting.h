@@ -24,9 +24,12 @@ typedef struct cmgi_splitting {
 } cmgi_splitting;
 
 /*
- * By rounds, in which a row enters whose key - the rows that depend on it, then a hash - is the
- * largest of the open rows around: of the same bits for any number of threads and at both places.
- * To be freed in any case.
+ * By keys - how many rows depend on a row, then its place: a row is fine where it depends on a
+ * coarse one of a larger key, else coarse; of the same bits for any number of threads and at both
+ * places. To be freed in any case. Places are in order, so that coarse rows are as regular as the
+ * numbering: by hashes anisotropy at an angle takes half as many iterations more. With a backend of
+ * a GPU they are hashes, as rows of a lattice wait for each other: by order 1 M of five points take
+ * 1900 passes of 136 ms on an H200, by hash 19 of 1.2 ms.
  */
 cmg_status cmgi_split(cmg_context *ctx, cmgi_place at, const cmg_csr *A, double theta,
                       cmgi_splitting *s);
