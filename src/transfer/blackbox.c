@@ -93,7 +93,9 @@ static look look_at(const sample *s, int row, const cmgi_points *p)
 /* Directions that couple less than this share of the strongest are not halved, in the plane and in
  * space. */
 static const double WEAK[] = {0.25, 0.35};
-/* Of the sizes of pairs a_ij and a_ji, differences, up to which aggregates take more iterations. */
+/* Of the sizes of pairs a_ij and a_ji, differences, up to which aggregates take more iterations.
+ * One of two that is zero is no flow but a column that an identity row kept: R A P would spread it.
+ */
 static const double SKEW = 0.3;
 /* A row is uneven where a halved direction couples less than UNEVEN of the strongest, |K_de| is
  * more than ROTATED of sqrt(K_dd K_ee), or one side of a direction couples JUMP times as much as
@@ -153,7 +155,7 @@ static void choose_directions(const sample *s, const cmgi_points *p, directions 
         const double back = cmgi_csr_entry(&s->rows.view, 2 * k + 1, s->of[2 * k]);
         const look l = look_at(s, 2 * k, p);
         const double all = l.K[0][0] + l.K[1][1] + l.K[2][2];
-        skew += fabs(there - back);
+        skew += (there == 0) != (back == 0) ? INFINITY : fabs(there - back);
         size += fabs(there) + fabs(back);
         for (int d = 0; d < 3 && all > 0; ++d) {
             share[d] += l.K[d][d] / all;
