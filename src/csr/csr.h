@@ -51,6 +51,7 @@ cmg_status cmgi_csr_alloc_entries(cmg_context *ctx, cmgi_csr *A);
 cmg_status cmgi_csr_alloc_diagonal(cmg_context *ctx, cmg_size n, cmgi_csr *D);
 /* Frees what is not borrowed, on the device too, and clears the struct. */
 void cmgi_csr_free(cmg_context *ctx, cmgi_csr *A);
+CMGI_RELEASES(cmgi_csr_free, cmgi_csr)
 /* A local one, which is freed where its block ends. */
 #define cmgi_scoped_csr cmgi_scoped_by(cmgi_csr_end) cmgi_csr
 void cmgi_csr_end(cmgi_csr *A);
