@@ -319,13 +319,14 @@ cmg_status cmgi_elements_repeat(cmg_context *ctx, const cmg_elements *E, cmg_siz
     cmgi_elements made = {0};
     cmgi_alike list = {0};
     bool fits = true;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alike_create(ctx, E->local, most, &list));
+    CMGI_RELEASED(cmgi_alike_free, ctx, &list);
+    CMGI_RELEASED(cmgi_elements_free, ctx, &made);
+    CMGI_TRY(cmgi_alike_create(ctx, E->local, most, &list));
     frame.matrices = NULL;
     frame.factor = NULL;
-    CMGI_TRY_GOTO(done, cmgi_elements_copy(ctx, &frame, &made));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, E->count, sizeof *made.number, &made.number));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, E->count, sizeof *made.factor, &made.factor));
+    CMGI_TRY(cmgi_elements_copy(ctx, &frame, &made));
+    CMGI_TRY(cmgi_alloc(ctx, E->count, sizeof *made.number, &made.number));
+    CMGI_TRY(cmgi_alloc(ctx, E->count, sizeof *made.factor, &made.factor));
     for (cmg_size e = 0; e < E->count && fits; ++e) {
         fits = cmgi_alike_find(&list, E->matrices + e * E->local * E->local, &made.number[e],
                                &made.factor[e]);
@@ -338,8 +339,5 @@ cmg_status cmgi_elements_repeat(cmg_context *ctx, const cmg_elements *E, cmg_siz
         *T = made;
         made = (cmgi_elements){0};
     }
-done:
-    cmgi_alike_free(ctx, &list);
-    cmgi_elements_free(ctx, &made);
-    return status;
+    return CMG_OK;
 }

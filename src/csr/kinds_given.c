@@ -395,7 +395,7 @@ cmg_status cmgi_kinds_create(cmg_context *ctx, const char *name, bool square,
                              const cmg_templates *given, cmgi_csr *M)
 {
     cmgi_kinds *K = NULL;
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_kinds_destroy, ctx, &K);
     CMGI_CHECK(ctx, given != NULL, CMG_ERR_ARG, "%s: the templates are NULL", name);
     CMGI_CHECK(ctx, !square || given->rows == given->cols, CMG_ERR_SHAPE,
                "%s is %lld x %lld, not square", name, (long long)given->rows,
@@ -403,14 +403,12 @@ cmg_status cmgi_kinds_create(cmg_context *ctx, const char *name, bool square,
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *K, &K));
     K->square = square;
     const bool grid = given->ids == NULL && given->grid[0] != 0;
-    CMGI_TRY_GOTO(done, (grid ? take_given_grid : take_listed)(ctx, name, given, K));
-    CMGI_TRY_GOTO(done, check_values(ctx, name, K, K->value));
-    CMGI_TRY_GOTO(done, cmgi_kinds_look(ctx, K));
+    CMGI_TRY((grid ? take_given_grid : take_listed)(ctx, name, given, K));
+    CMGI_TRY(check_values(ctx, name, K, K->value));
+    CMGI_TRY(cmgi_kinds_look(ctx, K));
     *M = (cmgi_csr){.rows = K->rows, .cols = K->cols, .kinds = K};
     K = NULL;
-done:
-    cmgi_kinds_destroy(ctx, &K);
-    return status;
+    return CMG_OK;
 }
 
 /* Puts values, which are checked, into the place of the old ones, in a CSR as well; *value becomes
