@@ -232,19 +232,16 @@ static cmg_status assemble_mesh(assembly *s)
     const cmg_size least = s->stencils.room / s->space->local; /* around one node */
     integrals in = {.ring.slots = room < cells ? room : cells};
     in.ring.slots = in.ring.slots > least ? in.ring.slots : least;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, order_nodes(s));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, in.ring.slots, sizeof *in.cells, &in.cells));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, cells, sizeof *in.slot, &in.slot));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, in.ring.slots * rows * rows, sizeof(double), &in.ring.K));
+    CMGI_FREED(ctx, &in.cells, &in.slot, &in.ring.K, &in.ring.F, &s->order);
+    CMGI_TRY(order_nodes(s));
+    CMGI_TRY(cmgi_alloc(ctx, in.ring.slots, sizeof *in.cells, &in.cells));
+    CMGI_TRY(cmgi_alloc(ctx, cells, sizeof *in.slot, &in.slot));
+    CMGI_TRY(cmgi_alloc(ctx, in.ring.slots * rows * rows, sizeof(double), &in.ring.K));
     if (s->b != NULL) {
-        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, in.ring.slots * rows, sizeof(double), &in.ring.F));
+        CMGI_TRY(cmgi_alloc(ctx, in.ring.slots * rows, sizeof(double), &in.ring.F));
     }
     memset(in.slot, -1, (size_t)cells * sizeof *in.slot);
-    CMGI_TRY_GOTO(done, assemble_parts(s, &in));
-done:
-    CMGI_FREE(ctx, in.cells, in.slot, in.ring.K, in.ring.F, s->order);
-    return status;
+    return assemble_parts(s, &in);
 }
 
 /* Layers [begin, end) of cells, then the rows of the nodes that they complete. */
