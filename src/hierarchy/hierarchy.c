@@ -247,23 +247,19 @@ static cmg_status put_there(cmg_hierarchy *h, const place *at, const cmg_csr *cs
     cmg_context *ctx = h->ctx;
     char what[128];
     cmgi_resident R = {0};
-    cmgi_csr made = {0};
-    cmg_status status = CMG_OK;
+    cmgi_scoped_csr made = {0};
+    CMGI_RELEASED(cmgi_resident_free, ctx, &R);
     CMGI_TRY(check_place(h, at));
     name_place(at, what, sizeof what);
     CMGI_TRY(cmgi_resident_look(ctx, what, csr, &R));
-    CMGI_TRY_GOTO(done, check_square(h, at->role, what, csr));
+    CMGI_TRY(check_square(h, at->role, what, csr));
     if (at->role > CMG_ROLE_R) {
-        CMGI_TRY_GOTO(done, cmgi_resident_fetch(ctx, csr, R.rows.nnz, &made));
+        CMGI_TRY(cmgi_resident_fetch(ctx, csr, R.rows.nnz, &made));
     } else {
-        CMGI_TRY_GOTO(done, borrow ? CMG_OK : cmgi_resident_keep(ctx, &R));
-        CMGI_TRY_GOTO(done, cmgi_resident_attach(ctx, &R, &made));
+        CMGI_TRY(borrow ? CMG_OK : cmgi_resident_keep(ctx, &R));
+        CMGI_TRY(cmgi_resident_attach(ctx, &R, &made));
     }
-    CMGI_TRY_GOTO(done, put(h, at, &made));
-done:
-    cmgi_resident_free(ctx, &R);
-    cmgi_csr_free(ctx, &made);
-    return status;
+    return put(h, at, &made);
 }
 
 cmg_status cmgi_hierarchy_take_there(cmg_hierarchy *h, int level, cmg_role role, cmg_csr *csr)

@@ -306,9 +306,9 @@ static cmg_status search_all(cmg_context *ctx, search *s, bool reverse)
 {
     const cmg_size n = s->g->n;
     cmg_size end = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n, sizeof *s->seen, &s->seen));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *s->sorted, &s->sorted));
+    CMGI_FREED(ctx, &s->seen, &s->sorted);
+    CMGI_TRY(cmgi_alloc_zero(ctx, n, sizeof *s->seen, &s->seen));
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *s->sorted, &s->sorted));
     for (cmg_size i = 0; i < n; ++i) {
         if (!s->seen[i]) {
             end = search_component(s, (cmg_index)i, end);
@@ -324,9 +324,7 @@ static cmg_status search_all(cmg_context *ctx, search *s, bool reverse)
         s->queue[k] = s->queue[n - 1 - k];
         s->queue[n - 1 - k] = first;
     }
-done:
-    CMGI_FREE(ctx, s->seen, s->sorted);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_order_cuthill_mckee(cmg_context *ctx, const cmg_csr *A, int block, bool reverse,
