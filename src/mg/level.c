@@ -286,22 +286,21 @@ static cmg_status transfer_here(cmg_hierarchy *h, cmg_context *ctx, int l,
     const bool folds = /* whether it pays is seen once it is formed */
         options->fuse_all || (options->fuse && fine->rows <= ctx->backend->fold_rows);
     host_transfer t = {.R = NULL};
-    cmgi_csr R = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, bring_transfer(h, ctx, l, fine, coarse, &t));
+    cmgi_scoped_csr R = {0};
+    CMGI_RELEASED(cmgi_csr_free, ctx, &t.P);
+    CMGI_TRY(bring_transfer(h, ctx, l, fine, coarse, &t));
     fine->version_P = 0;
     fine->version_R = 0;
     const bool plain = t.R != NULL || folds || fine->P != NULL;
     cmgi_box sizes;
     const cmgi_box *box = plain ? NULL : cmgi_level_grid(h, l, fine, &sizes);
     if (box != NULL) {
-        CMGI_TRY_GOTO(done, place_renumbered(ctx, &t.P, fine->perm, coarse->perm, ask, &fine->P));
-        CMGI_TRY_GOTO(done, cmgi_chain_restriction(fine->P, box, &ask[1].options, &fine->R));
+        CMGI_TRY(place_renumbered(ctx, &t.P, fine->perm, coarse->perm, ask, &fine->P));
+        CMGI_TRY(cmgi_chain_restriction(fine->P, box, &ask[1].options, &fine->R));
     }
     if (box == NULL || fine->R == NULL) {
-        CMGI_TRY_GOTO(done,
-                      cmgi_restriction(ctx, t.R, &t.P, &fine->dirichlet, &coarse->dirichlet, &R));
-        CMGI_TRY_GOTO(done, place_renumbered(ctx, &R, coarse->perm, fine->perm, ask + 1, &fine->R));
+        CMGI_TRY(cmgi_restriction(ctx, t.R, &t.P, &fine->dirichlet, &coarse->dirichlet, &R));
+        CMGI_TRY(place_renumbered(ctx, &R, coarse->perm, fine->perm, ask + 1, &fine->R));
     }
     if (folds) {
         cmgi_csr_free(ctx, &fine->restriction);
@@ -310,12 +309,9 @@ static cmg_status transfer_here(cmg_hierarchy *h, cmg_context *ctx, int l,
     }
     cmgi_csr_free(ctx, &R); /* P takes its place */
     if (box == NULL) {
-        CMGI_TRY_GOTO(done, place_renumbered(ctx, &t.P, fine->perm, coarse->perm, ask, &fine->P));
+        CMGI_TRY(place_renumbered(ctx, &t.P, fine->perm, coarse->perm, ask, &fine->P));
     }
-done:
-    cmgi_csr_free(ctx, &t.P);
-    cmgi_csr_free(ctx, &R);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
@@ -437,11 +433,11 @@ cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
     const cmgi_smoother *M = &fine->smoother;
     const bool smooths = /* a step of Jacobi, in the numbering of the hierarchy */
         options->pre == 1 && fine->perm == NULL && M->diagonal && M->stages == 1;
-    cmg_status status = CMG_OK;
     if (cmgi_is_divided(options->divided, l) || cmgi_hierarchy_kinds(h, l, CMG_ROLE_A) != NULL ||
         cmgi_hierarchy_kinds(h, l, CMG_ROLE_P) != NULL) {
         return CMG_OK;
     }
+    CMGI_RELEASED(cmgi_csr_free, ctx, &fine->restriction);
     if (fine->halves.taken) { /* now: they have the values of before */
         cmg_matrix_destroy(&fine->RA);
         cmg_matrix_destroy(&fine->RS);
@@ -451,15 +447,13 @@ cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
             ask.options.format = CMG_FORMAT_AUTO; /* few and long rows want many lanes each */
         }
         cmg_csr A;
-        CMGI_TRY_GOTO(done, cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+        CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
         if (fine->restriction.indptr == NULL) {
-            CMGI_TRY_GOTO(done, restriction_here(h, l, fine, coarse));
+            CMGI_TRY(restriction_here(h, l, fine, coarse));
         }
-        CMGI_TRY_GOTO(done, fuse(ctx, &A, smooths, &ask, fine, coarse));
+        CMGI_TRY(fuse(ctx, &A, smooths, &ask, fine, coarse));
     }
-done:
-    cmgi_csr_free(ctx, &fine->restriction);
-    return status;
+    return CMG_OK;
 }
 
 void cmgi_level_clear(cmg_context *ctx, cmgi_level *level)
