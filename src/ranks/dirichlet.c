@@ -115,12 +115,11 @@ cmg_status cmgi_rows_clean(cmg_context *ctx, const bool *rows, const bool *cols,
                            const cmg_size *col_part, cmgi_own_rows *P)
 {
     cmgi_numbers columns = {0};
-    bool *marked = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped bool *marked = NULL;
+    CMGI_FREED(ctx, &columns.number);
     if (cols != NULL) {
-        CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, P, 0, 0, NULL, &columns));
-        CMGI_TRY_GOTO(done,
-                      cmgi_entries_fetch(ctx, cols, sizeof *cols, col_part, &columns, &marked));
+        CMGI_TRY(cmgi_rows_columns(ctx, P, 0, 0, NULL, &columns));
+        CMGI_TRY(cmgi_entries_fetch(ctx, cols, sizeof *cols, col_part, &columns, &marked));
     }
     for (cmg_size i = 0; i < P->rows; ++i) {
         const bool whole_row = rows != NULL && rows[i];
@@ -131,7 +130,5 @@ cmg_status cmgi_rows_clean(cmg_context *ctx, const bool *rows, const bool *cols,
             }
         }
     }
-done:
-    CMGI_FREE(ctx, marked, columns.number);
-    return status;
+    return CMG_OK;
 }

@@ -98,33 +98,29 @@ cmg_status cmgi_group_swap(cmg_context *ctx, size_t size, const void *send, cons
     const int ranks = cmgi_ranks(ctx);
     const int me = cmgi_rank(ctx);
     const size_t own = (size_t)(send_at[me + 1] - send_at[me]) * size;
-    cmg_size *counts = NULL;
-    cmg_message *messages = NULL;
-    char *made = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, (cmg_size)ranks * (ranks + 1), sizeof *counts, &counts));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 2 * (cmg_size)ranks, sizeof *messages, &messages));
-    CMGI_TRY_GOTO(done,
-                  cmgi_group_gather(ctx, send_at, ((size_t)ranks + 1) * sizeof *send_at, counts));
+    cmgi_scoped cmg_size *counts = NULL;
+    cmgi_scoped cmg_message *messages = NULL;
+    cmgi_scoped char *made = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, (cmg_size)ranks * (ranks + 1), sizeof *counts, &counts));
+    CMGI_TRY(cmgi_alloc(ctx, 2 * (cmg_size)ranks, sizeof *messages, &messages));
+    CMGI_TRY(cmgi_group_gather(ctx, send_at, ((size_t)ranks + 1) * sizeof *send_at, counts));
     receive_at[0] = 0;
     for (int r = 0; r < ranks; ++r) {
         const cmg_size *at = counts + (cmg_size)r * (ranks + 1);
         receive_at[r + 1] = receive_at[r] + at[me + 1] - at[me];
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, receive_at[ranks], size, &made));
+    CMGI_TRY(cmgi_alloc(ctx, receive_at[ranks], size, &made));
     if (own > 0) { /* the part that stays here */
         memcpy(made + (size_t)receive_at[me] * size,
                (const char *)send + (size_t)send_at[me] * size, own);
     }
     const int sends = cmgi_group_messages(ctx, send_at, size, send, messages);
     const int receives = cmgi_group_messages(ctx, receive_at, size, made, messages + ranks);
-    CMGI_TRY_GOTO(done, cmgi_group_start(ctx, messages, sends, messages + ranks, receives));
-    CMGI_TRY_GOTO(done, cmgi_group_finish(ctx));
+    CMGI_TRY(cmgi_group_start(ctx, messages, sends, messages + ranks, receives));
+    CMGI_TRY(cmgi_group_finish(ctx));
     *(void **)received = made;
     made = NULL;
-done:
-    CMGI_FREE(ctx, made, messages, counts);
-    return status;
+    return CMG_OK;
 }
 
 typedef struct outcome {

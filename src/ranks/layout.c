@@ -214,9 +214,8 @@ cmg_status cmgi_layout_order(cmg_context *ctx, cmgi_parts *parts, int l)
 {
     cmgi_part_level *level = &parts->level[l];
     cmgi_owners *space = &level->space;
-    bool *outer = NULL;
+    cmgi_scoped bool *outer = NULL;
     cmg_size at = 0;
-    cmg_status status = CMG_OK;
     if (level->outer == NULL) {
         CMGI_TRY(cmgi_alloc_zero(ctx, space->rows, sizeof *outer, &level->outer));
         mark_outer(ctx, &level->A, space, level->outer);
@@ -230,12 +229,12 @@ cmg_status cmgi_layout_order(cmg_context *ctx, cmgi_parts *parts, int l)
         mark_outer(ctx, &parts->level[l - 1].R, &parts->level[l - 1].space, outer);
     }
     double scattered = !is_slab(outer, space->rows);
-    CMGI_TRY_GOTO(done, cmgi_all_max(ctx, &scattered, 1)); /* all or none have an order */
+    CMGI_TRY(cmgi_all_max(ctx, &scattered, 1)); /* all or none have an order */
     if (scattered == 0) {
-        goto done;
+        return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, space->rows, sizeof *space->perm, &space->perm));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, space->rows, sizeof *space->position, &space->position));
+    CMGI_TRY(cmgi_alloc(ctx, space->rows, sizeof *space->perm, &space->perm));
+    CMGI_TRY(cmgi_alloc(ctx, space->rows, sizeof *space->position, &space->position));
     for (int pass = 0; pass < 2; ++pass) {
         for (cmg_size i = 0; i < space->rows; ++i) {
             if (outer[i] == (pass == 1)) {
@@ -244,7 +243,5 @@ cmg_status cmgi_layout_order(cmg_context *ctx, cmgi_parts *parts, int l)
             }
         }
     }
-done:
-    cmgi_free(ctx, outer);
-    return status;
+    return CMG_OK;
 }

@@ -108,16 +108,15 @@ cmg_status cmgi_parts_magnitude(const cmgi_divided *levels, const double *b, con
     cmgi_numbers columns = {0};
     double sums[1] = {0};
     double largest = 0;
-    double *row = NULL; /* at first x in the order of the rows */
-    double *theirs = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *row, &row));
+    cmgi_scoped double *row = NULL; /* at first x in the order of the rows */
+    cmgi_scoped double *theirs = NULL;
+    CMGI_FREED(ctx, &columns.number);
+    CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *row, &row));
     for (cmg_size k = 0; k < A->rows; ++k) {
         row[cmgi_owners_entry(&fine->space, k)] = x[k];
     }
-    CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, A, 0, 0, NULL, &columns));
-    CMGI_TRY_GOTO(done,
-                  cmgi_entries_fetch(ctx, row, sizeof *row, fine->space.part, &columns, &theirs));
+    CMGI_TRY(cmgi_rows_columns(ctx, A, 0, 0, NULL, &columns));
+    CMGI_TRY(cmgi_entries_fetch(ctx, row, sizeof *row, fine->space.part, &columns, &theirs));
     for (cmg_size k = 0; k < A->rows; ++k) {
         const cmg_size i = cmgi_owners_entry(&fine->space, k);
         row[k] = fabs(b[k]);
@@ -126,15 +125,13 @@ cmg_status cmgi_parts_magnitude(const cmgi_divided *levels, const double *b, con
         }
         largest = fmax(largest, row[k]);
     }
-    CMGI_TRY_GOTO(done, cmgi_all_max(ctx, &largest, 1));
+    CMGI_TRY(cmgi_all_max(ctx, &largest, 1));
     for (cmg_size k = 0; k < A->rows && largest > 0; ++k) {
         sums[0] += row[k] / largest * (row[k] / largest); /* squares stay in range */
     }
-    CMGI_TRY_GOTO(done, cmgi_all_sum(ctx, sums, 1));
+    CMGI_TRY(cmgi_all_sum(ctx, sums, 1));
     *norm = largest * sqrt(sums[0]);
-done:
-    CMGI_FREE(ctx, columns.number, theirs, row);
-    return status;
+    return CMG_OK;
 }
 
 /* Own rows of A with those around them, and who they are. */
@@ -237,24 +234,25 @@ static cmg_status extend(extended *x, int rings)
     const cmgi_stretches *S = x->stretches;
     cmgi_numbers seen = {0};
     cmgi_numbers wider = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_stretches_find(ctx, x->stretches));
-    CMGI_TRY_GOTO(done, join(ctx, &x->around, &S->halo, &wider));
+    CMGI_FREED(ctx, &seen.number, &x->around.number, &wider.number);
+    CMGI_RELEASED(cmgi_rows_free, ctx, &x->theirs);
+    CMGI_TRY(cmgi_stretches_find(ctx, x->stretches));
+    CMGI_TRY(join(ctx, &x->around, &S->halo, &wider));
     for (int ring = 0; ring < rings; ++ring) {
         CMGI_FREE(ctx, x->around.number, seen.number);
         x->around = wider;
         wider = (cmgi_numbers){0};
         seen = (cmgi_numbers){0};
         cmgi_rows_free(ctx, &x->theirs);
-        CMGI_TRY_GOTO(done, cmgi_rows_fetch(ctx, A, space->part, &x->around, &x->theirs));
-        CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, &x->theirs, space->first,
-                                              space->first + space->rows, NULL, &seen));
-        CMGI_TRY_GOTO(done, join(ctx, &x->around, &seen, &wider));
+        CMGI_TRY(cmgi_rows_fetch(ctx, A, space->part, &x->around, &x->theirs));
+        CMGI_TRY(cmgi_rows_columns(ctx, &x->theirs, space->first, space->first + space->rows, NULL,
+                                   &seen));
+        CMGI_TRY(join(ctx, &x->around, &seen, &wider));
     }
     const cmg_size n = wider.count + space->rows;
-    CMGI_CHECK_GOTO(done, ctx, n <= INT32_MAX, CMG_ERR_MEMORY,
-                    "%lld rows on one rank do not fit 32 bits", (long long)n);
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *x->rows.number, &x->rows.number));
+    CMGI_CHECK(ctx, n <= INT32_MAX, CMG_ERR_MEMORY, "%lld rows on one rank do not fit 32 bits",
+               (long long)n);
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *x->rows.number, &x->rows.number));
     x->rows.count = n;
     x->before = cmgi_search_size(wider.number, 0, wider.count, space->first);
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 4096)
@@ -265,13 +263,9 @@ static cmg_status extend(extended *x, int rings)
     }
     if (wider.count == 0 && S->lent[CMGI_INNER] && S->csr[CMGI_INNER].rows == A->rows) {
         x->A = cmgi_csr_borrow(&S->csr[CMGI_INNER].view);
-        goto done;
+        return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, cmgi_csr_by_rows(ctx, n, n, extended_row, x, &x->A));
-done:
-    cmgi_rows_free(ctx, &x->theirs);
-    CMGI_FREE(ctx, seen.number, x->around.number, wider.number);
-    return status;
+    return cmgi_csr_by_rows(ctx, n, n, extended_row, x, &x->A);
 }
 
 /* cmgi_frame.place: own rows of a factor of the extended matrix. */
@@ -317,9 +311,10 @@ static cmg_status build(const cmgi_parts *parts, int l, const cmg_matrix *matrix
     cmg_context *ctx = parts->ctx;
     extended x = {.ctx = ctx, .stretches = stretches_of(&parts->level[l])};
     int rings = 0;
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &x.rows.number);
+    CMGI_RELEASED(cmgi_csr_free, ctx, &x.A);
     CMGI_TRY(rings_of(ctx, options->name, &rings));
-    CMGI_TRY_GOTO(done, extend(&x, rings));
+    CMGI_TRY(extend(&x, rings));
     const cmgi_owners *space = x.stretches->rows;
     const cmgi_frame frame = {.first = x.before,
                               .rows = space->rows,
@@ -330,11 +325,7 @@ static cmg_status build(const cmgi_parts *parts, int l, const cmg_matrix *matrix
                               .user = &x};
     const cmgi_smoother_source source = {
         .ctx = ctx, .h = parts->mg.h, .level = l, .A = x.A.view, .matrix = matrix, .frame = &frame};
-    CMGI_TRY_GOTO(done, cmgi_smoother_build(&source, options, s));
-done:
-    cmgi_csr_free(ctx, &x.A);
-    cmgi_free(ctx, x.rows.number);
-    return status;
+    return cmgi_smoother_build(&source, options, s);
 }
 
 cmg_status cmgi_parts_smoother(const cmgi_divided *levels, int l, const cmg_matrix *matrix,

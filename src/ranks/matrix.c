@@ -406,18 +406,17 @@ cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, cmgi_stretches *S, cmgi_us
     const bool square = S->rows == S->cols;
     const cmgi_use as = square && use == CMGI_USE_A ? CMGI_USE_ROWS : use;
     cmgi_ranks_matrix *parts = NULL;
-    cmg_matrix *made = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(cmg_matrix_destroy) cmg_matrix *made = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
     made->ctx = ctx;
     made->format = &ranks_format;
     made->options = *options;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, 1, sizeof *parts, &parts));
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *parts, &parts));
     made->data = parts;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, 1, sizeof *made->apart, &made->apart));
-    CMGI_TRY_GOTO(done, cmgi_stretches_find(ctx, S));
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made->apart, &made->apart));
+    CMGI_TRY(cmgi_stretches_find(ctx, S));
     if (!S->cols->whole) {
-        CMGI_TRY_GOTO(done, make_exchange(ctx, S, options->precision, parts));
+        CMGI_TRY(make_exchange(ctx, S, options->precision, parts));
     }
     parts->begin = S->begin;
     parts->end = S->end;
@@ -426,22 +425,19 @@ cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, cmgi_stretches *S, cmgi_us
         const cmgi_matrix_source from = {.csr = &S->csr[k].view,
                                          .leading = square,
                                          .lead = square && k != CMGI_BEFORE ? S->begin : 0};
-        CMGI_TRY_GOTO(done, from.csr->indptr != NULL
-                                ? cmgi_matrix_create(ctx, &from, as, options, &parts->part[k])
-                                : CMG_OK);
+        CMGI_TRY(from.csr->indptr != NULL
+                     ? cmgi_matrix_create(ctx, &from, as, options, &parts->part[k])
+                     : CMG_OK);
     }
     if (S->rows->whole && cmgi_ranks(ctx) > 1) {
-        CMGI_TRY_GOTO(done, cmgi_gathering_create(ctx, S->rows->part,
-                                                  cmgi_precision_bytes(options->precision),
-                                                  &parts->gathering));
+        CMGI_TRY(cmgi_gathering_create(ctx, S->rows->part, cmgi_precision_bytes(options->precision),
+                                       &parts->gathering));
     }
     describe(made, S);
-    CMGI_TRY_GOTO(done, make_dots(square, made));
+    CMGI_TRY(make_dots(square, made));
     *M = made;
     made = NULL;
-done:
-    cmg_matrix_destroy(&made);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_ranks_ghosts_create(cmg_context *ctx, const cmgi_owners *space,

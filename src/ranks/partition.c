@@ -46,10 +46,9 @@ static cmg_status divide_next(division *d, int l)
     const int fine = cmgi_hierarchy_block(d->h, l);
     const int coarse = cmgi_hierarchy_block(d->h, l + 1);
     const cmg_size nodes = nodes_of(d, l + 1);
-    double *most = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, nodes, sizeof *most, &most));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, nodes, sizeof *d->part[l + 1], &d->part[l + 1]));
+    cmgi_scoped double *most = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, nodes, sizeof *most, &most));
+    CMGI_TRY(cmgi_alloc_zero(ctx, nodes, sizeof *d->part[l + 1], &d->part[l + 1]));
     for (cmg_size i = 0; i < P.rows; ++i) {
         for (cmg_size k = P.indptr[i]; k < P.indptr[i + 1]; ++k) {
             const cmg_size c = P.indices[k] / coarse;
@@ -59,9 +58,7 @@ static cmg_status divide_next(division *d, int l)
             }
         }
     }
-done:
-    cmgi_free(ctx, most);
-    return status;
+    return CMG_OK;
 }
 
 /* The order of a level's nodes by part, and where every part begins. */
