@@ -169,36 +169,30 @@ cmg_status cmgi_decouple(cmg_context *ctx, const cmg_csr *A, bool own, cmgi_csr 
 {
     cmgi_prepared p = {.at = CMGI_HOST, .A = *A};
     cmgi_csr copy = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, take(ctx, NULL, &p));
-    CMGI_TRY_GOTO(done, is_symmetric(ctx, &p, symmetric));
+    CMGI_RELEASED(cmgi_prepared_free, ctx, &p);
+    CMGI_TRY(take(ctx, NULL, &p));
+    CMGI_TRY(is_symmetric(ctx, &p, symmetric));
     if (own && p.B.borrowed) {
-        CMGI_TRY_GOTO(done, cmgi_csr_copy(ctx, A, &copy));
+        CMGI_TRY(cmgi_csr_copy(ctx, A, &copy));
         p.B = copy;
     }
     *B = p.B;
     p.B = (cmgi_csr){0};
-done:
-    cmgi_prepared_free(ctx, &p);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_take_device(cmg_context *ctx, cmgi_csr *made, cmg_size nnz, bool resident,
                             cmgi_csr *M)
 {
     cmgi_resident R = {.csr = made->view};
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_resident_free, ctx, &R);
     R.facts.beside = made->rows; /* all of it is looked at where that may be wrong */
     *made = (cmgi_csr){0};
-    CMGI_TRY_GOTO(done, cmgi_resident_kernels_of(ctx)->rows(ctx, &R.csr, &R));
+    CMGI_TRY(cmgi_resident_kernels_of(ctx)->rows(ctx, &R.csr, &R));
     if (R.rows.longest <= 1) {
-        CMGI_TRY_GOTO(done, cmgi_resident_look_again(ctx, &R));
+        CMGI_TRY(cmgi_resident_look_again(ctx, &R));
     }
-    CMGI_TRY_GOTO(done, resident ? cmgi_resident_attach(ctx, &R, M)
-                                 : cmgi_resident_fetch(ctx, &R.csr, nnz, M));
-done:
-    cmgi_resident_free(ctx, &R);
-    return status;
+    return resident ? cmgi_resident_attach(ctx, &R, M) : cmgi_resident_fetch(ctx, &R.csr, nnz, M);
 }
 
 CMGI_CSR_BY_BODY(join_halves, add_halves, halves)

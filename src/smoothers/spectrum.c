@@ -183,36 +183,33 @@ static cmg_status make_mask(problem *P, const cmgi_smoother_source *source)
     const cmg_size known = source->there != NULL   ? source->there->facts.identity
                            : source->known != NULL ? source->known->identity
                                                    : -1;
-    cmgi_csr D = {0};
+    cmgi_scoped_csr D = {0};
     cmgi_resident on_device = {0};
     bool *flag = NULL;
     double *values = NULL;
     double count = 0;
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &flag, &values);
+    CMGI_RELEASED(cmgi_resident_free, ctx, &on_device);
     if (known == 0 || known == P->on.total) {
         return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n, sizeof *flag, &flag));
-    CMGI_TRY_GOTO(done, find_identity(P, source, at, flag, &count));
+    CMGI_TRY(cmgi_alloc_at(ctx, at, n, sizeof *flag, &flag));
+    CMGI_TRY(find_identity(P, source, at, flag, &count));
     if (count == 0 || count == (double)P->on.total) {
-        goto done;
+        return CMG_OK;
     }
     if (at == CMGI_DEVICE) {
-        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *values, &values));
-        CMGI_TRY_GOTO(done, cmgi_mask_at(ctx, at, n, flag, values));
-        CMGI_TRY_GOTO(done, cmgi_resident_diagonal(ctx, n, values, &on_device));
+        CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *values, &values));
+        CMGI_TRY(cmgi_mask_at(ctx, at, n, flag, values));
+        CMGI_TRY(cmgi_resident_diagonal(ctx, n, values, &on_device));
         values = NULL;
-        CMGI_TRY_GOTO(done, place(P, NULL, &on_device, &P->mask));
+        CMGI_TRY(place(P, NULL, &on_device, &P->mask));
     } else {
-        CMGI_TRY_GOTO(done, cmgi_csr_alloc_diagonal(ctx, n, &D));
-        CMGI_TRY_GOTO(done, cmgi_mask_at(ctx, at, n, flag, D.values));
-        CMGI_TRY_GOTO(done, place(P, &D.view, NULL, &P->mask));
+        CMGI_TRY(cmgi_csr_alloc_diagonal(ctx, n, &D));
+        CMGI_TRY(cmgi_mask_at(ctx, at, n, flag, D.values));
+        CMGI_TRY(place(P, &D.view, NULL, &P->mask));
     }
-done:
-    cmgi_resident_free(ctx, &on_device);
-    cmgi_csr_free(ctx, &D);
-    CMGI_FREE_AT(ctx, at, flag, values);
-    return status;
+    return CMG_OK;
 }
 
 static cmg_status prepare(const cmgi_smoother_source *source, const cmgi_csr *factor, int factors,
@@ -298,19 +295,15 @@ static cmg_status try_estimate(const cmgi_smoother_source *source, cmg_matrix *c
                                const cmgi_csr *factor, int factors, int steps,
                                cmgi_tridiagonal *kept, cmgi_spectrum *spectrum)
 {
-    problem P = {.on = {.ctx = source->ctx,
-                        .precision = CMG_FP64,
-                        .total = cmgi_source_total(source),
-                        .steps = steps},
-                 .given = given,
-                 .frame = source->frame};
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(release) problem P = {.on = {.ctx = source->ctx,
+                                                .precision = CMG_FP64,
+                                                .total = cmgi_source_total(source),
+                                                .steps = steps},
+                                         .given = given,
+                                         .frame = source->frame};
     *spectrum = (cmgi_spectrum){.largest = 1};
-    CMGI_TRY_GOTO(done, prepare(source, factor, factors, &P));
-    CMGI_TRY_GOTO(done, estimate(&P, kept, spectrum));
-done:
-    release(&P);
-    return status;
+    CMGI_TRY(prepare(source, factor, factors, &P));
+    return estimate(&P, kept, spectrum);
 }
 
 cmg_status cmgi_spectrum_estimate(const cmgi_smoother_source *source, const cmgi_csr *factor,
