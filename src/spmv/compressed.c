@@ -198,23 +198,21 @@ static cmg_status find_templates(cmgi_compressor *B)
     if (o->keep_map || o->no_templates) {
         return split_slices(B, NULL, false);
     }
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, search_templates(B, cmgi_compressed_search(B, o), &t));
+    CMGI_RELEASED(cmgi_templates_free, B->A->ctx, &t);
+    CMGI_TRY(search_templates(B, cmgi_compressed_search(B, o), &t));
     if (B->entries != NULL) {
         cmgi_compressed_blocks_verify(B, &t);
     }
-    CMGI_TRY_GOTO(done, split_slices(B, t.id, t.all && B->entries == NULL));
+    CMGI_TRY(split_slices(B, t.id, t.all && B->entries == NULL));
     if (B->C->t.count > 0) {
-        CMGI_TRY_GOTO(done, fetch_rows(B, &t));
-        CMGI_TRY_GOTO(done, cmgi_template_slices_store(B, &t, &t.rows.view));
-        CMGI_TRY_GOTO(done, cmgi_box_find(B, &t));
+        CMGI_TRY(fetch_rows(B, &t));
+        CMGI_TRY(cmgi_template_slices_store(B, &t, &t.rows.view));
+        CMGI_TRY(cmgi_box_find(B, &t));
         B->C->t.id = t.id;
         B->C->t.all = t.all;
         t.id = NULL;
     }
-done:
-    cmgi_templates_free(B->A->ctx, &t);
-    return status;
+    return CMG_OK;
 }
 
 static cmg_status make_reference(const cmgi_compressor *B)
