@@ -91,8 +91,9 @@ static cmg_status restriction(cmg_context *ctx, const cmg_csr *A, const cmg_coar
     surroundings s = {A, split->number, NULL, o};
     cmgi_slab rows = {0};
     int longest = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *s.largest, &s.largest));
+    CMGI_FREED(ctx, &s.largest);
+    CMGI_RELEASED(cmgi_slab_free, ctx, &rows);
+    CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *s.largest, &s.largest));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
     for (cmg_size i = 0; i < A->rows; ++i) {
         look_at_row(&s, i);
@@ -103,7 +104,7 @@ static cmg_status restriction(cmg_context *ctx, const cmg_csr *A, const cmg_coar
         const int length = s.number[i] >= 0 ? gather_near(&s, (cmg_index)i, N) : 0;
         longest = length > longest ? length : longest;
     }
-    CMGI_TRY_GOTO(done, cmgi_slab_create(ctx, split->coarse, longest, &rows));
+    CMGI_TRY(cmgi_slab_create(ctx, split->coarse, longest, &rows));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
     for (cmg_size i = 0; i < A->rows; ++i) {
         const cmg_size r = split->number[i];
@@ -112,11 +113,7 @@ static cmg_status restriction(cmg_context *ctx, const cmg_csr *A, const cmg_coar
                                          rows.values + r * rows.room);
         }
     }
-    CMGI_TRY_GOTO(done, cmgi_slab_compact(ctx, split->coarse, A->rows, &rows, R));
-done:
-    cmgi_slab_free(ctx, &rows);
-    cmgi_free(ctx, s.largest);
-    return status;
+    return cmgi_slab_compact(ctx, split->coarse, A->rows, &rows, R);
 }
 
 cmg_status cmgi_air(cmg_context *ctx, const cmg_csr *A, double theta, const cmg_coarsen_options *o,

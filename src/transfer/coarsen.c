@@ -111,49 +111,39 @@ static cmg_status make_transfer(const cmg_hierarchy *h, int l, cmgi_place at,
     cmgi_csr P0 = {0};
     cmgi_aggregates agg = {0};
     cmgi_known k = {0};
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, CMGI_ARRAYS(S), CMGI_ARRAYS(P0), &k.B);
+    CMGI_RELEASED(cmgi_aggregates_free, ctx, &agg);
     if (at == CMGI_DEVICE) {
         there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
         A = there->csr;
     } else {
         CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
     }
-    CMGI_TRY_GOTO(done, vectors_of(h, l, at, from, &k));
+    CMGI_TRY(vectors_of(h, l, at, from, &k));
     next->vectors = k.vectors;
     if (o->method == CMG_COARSEN_CLASSICAL && k.block == 1) {
-        status = cmgi_classical(ctx, at, &A, theta, o->interpolation, &next->P);
-        goto done;
+        return cmgi_classical(ctx, at, &A, theta, o->interpolation, &next->P);
     }
     if (o->method == CMG_COARSEN_LATTICE && cmgi_csr_given(&from->mini.A)) {
-        status = cmgi_miniature_level(ctx, at, &from->points, &from->mini, &next->P, &next->A,
-                                      &next->halving);
-        goto done;
+        return cmgi_miniature_level(ctx, at, &from->points, &from->mini, &next->P, &next->A,
+                                    &next->halving);
     }
     if (o->method == CMG_COARSEN_LATTICE && from->points.dim > 0) {
-        status = cmgi_blackbox(ctx, at, &A, there, &from->points, &next->P, &next->halving);
-        goto done;
+        return cmgi_blackbox(ctx, at, &A, there, &from->points, &next->P, &next->halving);
     }
     if (o->method == CMG_COARSEN_AIR && k.block == 1) {
-        status = cmgi_air(ctx, &A, theta, o, &next->P, &next->R);
-        goto done;
+        return cmgi_air(ctx, &A, theta, o, &next->P, &next->R);
     }
-    CMGI_TRY_GOTO(done, cmgi_strength(ctx, at, &A, &(cmgi_strong){k.block, theta, false}, &S));
-    CMGI_TRY_GOTO(done, cmgi_aggregate(ctx, at, &S.view, &agg));
+    CMGI_TRY(cmgi_strength(ctx, at, &A, &(cmgi_strong){k.block, theta, false}, &S));
+    CMGI_TRY(cmgi_aggregate(ctx, at, &S.view, &agg));
     CMGI_FREE_AT(ctx, at, S.values); /* sizes of couplings decide no more */
     S.values = NULL;
     if (!gains(&agg, next->vectors, A.rows)) {
-        goto done;
+        return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, cmgi_tentative(ctx, &agg, k.block, k.vectors, k.B, &P0, &next->B));
-    CMGI_TRY_GOTO(done,
-                  cmgi_smooth_tentative(ctx, at, &A, o->filter && k.block == 1 ? &S.view : NULL,
-                                        o->omega, &P0, &next->P));
-done:
-    cmgi_csr_free_at(ctx, at, &S);
-    cmgi_csr_free_at(ctx, at, &P0);
-    cmgi_aggregates_free(ctx, &agg);
-    CMGI_FREE_AT(ctx, at, k.B);
-    return status;
+    CMGI_TRY(cmgi_tentative(ctx, &agg, k.block, k.vectors, k.B, &P0, &next->B));
+    return cmgi_smooth_tentative(ctx, at, &A, o->filter && k.block == 1 ? &S.view : NULL, o->omega,
+                                 &P0, &next->P);
 }
 
 static bool is_finite(cmg_context *ctx, const cmgi_csr *M)
