@@ -291,6 +291,13 @@ void cmgi_free_scoped(void *p)
     }
 }
 
+void *cmgi_pass_on(void *p)
+{
+    void *held = *(void **)p;
+    *(void **)p = NULL;
+    return held;
+}
+
 void cmgi_hold_memory(cmg_context *ctx, bool hold)
 {
     ctx->holds = hold;

@@ -24,6 +24,8 @@ cmg_context *cmgi_owner(const void *p);
 #define cmgi_scoped_by(release) __attribute__((cleanup(release)))
 #define cmgi_scoped cmgi_scoped_by(cmgi_free_scoped)
 void cmgi_free_scoped(void *p);
+/* What the pointer *p holds, for another to own: *p is NULL from now on. */
+void *cmgi_pass_on(void *p);
 /* The same of arrays in either memory, or that a struct has, by the addresses of their pointers. */
 #define CMGI_FREED(ctx, ...)                                                                       \
     __attribute__((cleanup(cmgi_free_all), unused))                                                \
@@ -35,8 +37,8 @@ typedef struct cmgi_freed {
 void cmgi_free_all(const cmgi_freed *freed);
 /*
  * The same of structs that have a function of their own, void cmgi_x_free(cmg_context *, cmgi_x *):
- * with CMGI_RELEASES(cmgi_x_free, cmgi_x) below its declaration, CMGI_RELEASED(cmgi_x_free, ctx, &a,
- * &b) releases up to four where the block ends.
+ * with CMGI_RELEASES(cmgi_x_free, cmgi_x) below its declaration, CMGI_RELEASED(cmgi_x_free, ctx,
+ * &a, &b) releases up to four where the block ends.
  */
 #define CMGI_RELEASES(release, type)                                                               \
     typedef struct release##_set {                                                                 \
