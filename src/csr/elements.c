@@ -93,24 +93,19 @@ cmg_status cmgi_elements_copy(cmg_context *ctx, const cmg_elements *from, cmgi_e
                           .count = from->count,
                           .local = from->local,
                           .templates = from->templates};
+    CMGI_RELEASED(cmgi_elements_free, ctx, &made);
     const cmg_size square = (cmg_size)from->local * from->local;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(failed,
-                  copy(ctx, from->dofs, from->count * from->local, sizeof *made.dofs, &made.dofs));
-    CMGI_TRY_GOTO(failed, copy(ctx, from->matrices, matrices_of(from) * square,
-                               sizeof *made.matrices, &made.matrices));
+    CMGI_TRY(copy(ctx, from->dofs, from->count * from->local, sizeof *made.dofs, &made.dofs));
+    CMGI_TRY(copy(ctx, from->matrices, matrices_of(from) * square, sizeof *made.matrices,
+                  &made.matrices));
     if (from->templates > 0) {
-        CMGI_TRY_GOTO(failed,
-                      copy(ctx, from->number, from->count, sizeof *made.number, &made.number));
+        CMGI_TRY(copy(ctx, from->number, from->count, sizeof *made.number, &made.number));
     }
-    CMGI_TRY_GOTO(failed, copy(ctx, from->factor, from->count, sizeof *made.factor, &made.factor));
-    CMGI_TRY_GOTO(failed,
-                  copy(ctx, from->diagonal, from->rows, sizeof *made.diagonal, &made.diagonal));
+    CMGI_TRY(copy(ctx, from->factor, from->count, sizeof *made.factor, &made.factor));
+    CMGI_TRY(copy(ctx, from->diagonal, from->rows, sizeof *made.diagonal, &made.diagonal));
     *to = made;
+    made = (cmgi_elements){0};
     return CMG_OK;
-failed:
-    cmgi_elements_free(ctx, &made);
-    return status;
 }
 
 void cmgi_elements_free(cmg_context *ctx, cmgi_elements *E)

@@ -85,18 +85,15 @@ cmg_status cmgi_csr_multiply_at(cmg_context *ctx, cmgi_place at, const cmg_csr *
     const cmgi_resident left = {.csr = *A, .borrowed = true};
     cmgi_resident from = {.csr = *B, .borrowed = true};
     cmgi_resident made = {0};
+    CMGI_RELEASED(cmgi_resident_free, ctx, &from, &made);
     if (at == CMGI_HOST) {
         return cmgi_csr_multiply(ctx, A, B, C);
     }
-    cmg_status status = on->rows(ctx, B, &from);
-    status = status == CMG_OK ? on->multiply(ctx, &left, &from, false, &made) : status;
-    if (status == CMG_OK) {
-        C->view = made.csr;
-        made.csr = (cmg_csr){0};
-    }
-    cmgi_resident_free(ctx, &from);
-    cmgi_resident_free(ctx, &made);
-    return status;
+    CMGI_TRY(on->rows(ctx, B, &from));
+    CMGI_TRY(on->multiply(ctx, &left, &from, false, &made));
+    C->view = made.csr;
+    made.csr = (cmg_csr){0};
+    return CMG_OK;
 }
 
 cmg_status cmgi_csr_settle_at(cmg_context *ctx, cmgi_place at, cmgi_csr *made, cmgi_csr *M)

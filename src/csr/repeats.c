@@ -86,8 +86,7 @@ cmg_status cmgi_repeats_find(cmg_context *ctx, cmgi_resident *R)
     if (found.all) {
         CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
         CMGI_TRY(take(ctx, R, &found, made));
-        R->repeats = made;
-        made = NULL;
+        R->repeats = cmgi_pass_on(&made);
     }
     return CMG_OK;
 }

@@ -170,27 +170,24 @@ cmg_status cmgi_resident_look(cmg_context *ctx, const char *name, const cmg_csr 
 {
     const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
     cmgi_resident made = {.csr = *A, .borrowed = true};
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_resident_free, ctx, &made);
     CMGI_TRY(cmgi_csr_check_sizes(ctx, name, A));
     CMGI_CHECK(ctx, on != NULL, CMG_ERR_UNSUPPORTED,
                "%s: arrays on a device need a context of that backend", name);
     CMGI_TRY(cmgi_resident_memory(ctx, name, "indptr", A->indptr));
-    CMGI_TRY_GOTO(failed, on->rows(ctx, A, &made));
-    CMGI_CHECK_GOTO(failed, ctx, made.facts.bad_length < 0, CMG_ERR_SHAPE,
-                    "%s: row %lld: indptr does not ascend from 0, or a row has over %lld "
-                    "entries",
-                    name, (long long)made.facts.bad_length, (long long)A->cols);
+    CMGI_TRY(on->rows(ctx, A, &made));
+    CMGI_CHECK(ctx, made.facts.bad_length < 0, CMG_ERR_SHAPE,
+               "%s: row %lld: indptr does not ascend from 0, or a row has over %lld entries",
+               name, (long long)made.facts.bad_length, (long long)A->cols);
     if (made.rows.nnz > 0) {
-        CMGI_TRY_GOTO(failed, cmgi_resident_memory(ctx, name, "indices", A->indices));
-        CMGI_TRY_GOTO(failed, cmgi_resident_memory(ctx, name, "values", A->values));
+        CMGI_TRY(cmgi_resident_memory(ctx, name, "indices", A->indices));
+        CMGI_TRY(cmgi_resident_memory(ctx, name, "values", A->values));
     }
-    CMGI_TRY_GOTO(failed, on->entries(ctx, A, &made));
-    CMGI_TRY_GOTO(failed, tell(ctx, name, &made));
+    CMGI_TRY(on->entries(ctx, A, &made));
+    CMGI_TRY(tell(ctx, name, &made));
     *R = made;
+    made = (cmgi_resident){0};
     return CMG_OK;
-failed:
-    cmgi_resident_free(ctx, &made);
-    return status;
 }
 
 cmg_status cmgi_resident_look_again(cmg_context *ctx, cmgi_resident *R)
