@@ -210,10 +210,9 @@ static cmg_status append(cmg_hierarchy *h, next_level *next, bool *added)
     next->PT = (cmgi_csr){0};
     h->level[l + 1].block = next->vectors;
     if (next->B != NULL) {
-        double *B = next->B;
-        next->B = NULL;
-        CMGI_TRY_GOTO(
-            failed, cmgi_hierarchy_take_vector(h, l + 1, "nullspace", NULL, n * next->vectors, B));
+        CMGI_TRY_GOTO(failed,
+                      cmgi_hierarchy_take_vector(h, l + 1, "nullspace", NULL, n * next->vectors,
+                                                 cmgi_pass_on(&next->B)));
     }
     *added = true;
     return CMG_OK;
@@ -306,20 +305,17 @@ static cmg_status add_level(cmg_hierarchy *h, const cmg_coarsen_options *o, star
     cmg_context *ctx = h->ctx;
     const int l = h->levels - 1;
     next_level next = {0};
-    cmg_status status = make_somewhere(h, l, o, from, o->strength, &next);
-    if (status == CMG_OK && !cmgi_csr_given(&next.P) && o->strength > 0 && from->points.dim == 0) {
-        status = make_somewhere(h, l, o, from, 0, &next); /* every coupling counts */
+    CMGI_FREED(ctx, &next.B);
+    CMGI_RELEASED(cmgi_csr_free, ctx, &next.P, &next.R, &next.PT, &next.A);
+    CMGI_TRY(make_somewhere(h, l, o, from, o->strength, &next));
+    if (!cmgi_csr_given(&next.P) && o->strength > 0 && from->points.dim == 0) {
+        CMGI_TRY(make_somewhere(h, l, o, from, 0, &next)); /* every coupling counts */
     }
-    if (status == CMG_OK && cmgi_csr_given(&next.P)) {
+    if (cmgi_csr_given(&next.P)) {
         from->points = next.halving.coarse;
-        status = append(h, &next, added);
+        CMGI_TRY(append(h, &next, added));
     }
-    cmgi_csr_free(ctx, &next.P);
-    cmgi_csr_free(ctx, &next.R);
-    cmgi_csr_free(ctx, &next.PT);
-    cmgi_csr_free(ctx, &next.A);
-    cmgi_free(ctx, next.B);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_coarsen(cmg_hierarchy *h, cmg_coarsen_options *o, int *levels,

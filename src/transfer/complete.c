@@ -199,8 +199,7 @@ cmg_status cmgi_complete(cmg_hierarchy *given, const cmgi_completion_options *op
         c.formed += given->level[l].formed && !all;
     }
     if (changed) {
-        c.h = h;
-        h = NULL;
+        c.h = cmgi_pass_on(&h);
     }
     *made = c;
     return CMG_OK;

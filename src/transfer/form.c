@@ -60,12 +60,10 @@ static bool find_there(cmg_hierarchy *h, int l, cmgi_triple *t)
 
 static cmg_status form_there(cmg_hierarchy *h, int l, const cmgi_triple *t)
 {
-    cmgi_csr made = {0};
+    cmgi_scoped_csr made = {0};
     cmgi_csr_free(h->ctx, t->AP);
     CMGI_TRY(cmgi_galerkin_there(h->ctx, t, &made));
-    const cmg_status status = cmgi_hierarchy_take_formed(h, l + 1, &made);
-    cmgi_csr_free(h->ctx, &made);
-    return status;
+    return cmgi_hierarchy_take_formed(h, l + 1, &made);
 }
 
 /* New values on the device; what the host had is old. */

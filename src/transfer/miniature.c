@@ -75,12 +75,9 @@ static cmg_status copy_to(cmg_context *ctx, cmgi_place at, const cmg_csr *rows, 
                           cmgi_csr *M)
 {
     cmgi_csr made = {0};
-    cmg_status status = copy_rows(ctx, at, rows, a, &made);
-    if (status == CMG_OK) {
-        status = cmgi_csr_settle_at(ctx, at, &made, M);
-    }
-    cmgi_csr_free_at(ctx, at, &made);
-    return status;
+    CMGI_FREED(ctx, CMGI_ARRAYS(made));
+    CMGI_TRY(copy_rows(ctx, at, rows, a, &made));
+    return cmgi_csr_settle_at(ctx, at, &made, M);
 }
 
 /* ------------------------------------------------------------------ a miniature */
