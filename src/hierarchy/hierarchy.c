@@ -221,14 +221,10 @@ cmg_status cmgi_hierarchy_take_csr(cmg_hierarchy *h, int level, cmg_role role, c
                                    int factor, cmgi_csr *csr)
 {
     const place at = {level, role, name, factor};
-    cmg_status status = csr->there != NULL || csr->kinds != NULL
-                            ? check_place(h, &at)
-                            : check_structure(h, &at, &csr->view);
-    if (status == CMG_OK) {
-        status = put(h, &at, csr);
-    }
-    cmgi_csr_free(h->ctx, csr);
-    return status;
+    CMGI_RELEASED(cmgi_csr_free, h->ctx, csr);
+    CMGI_TRY(csr->there != NULL || csr->kinds != NULL ? check_place(h, &at)
+                                                      : check_structure(h, &at, &csr->view));
+    return put(h, &at, csr);
 }
 
 cmg_status cmgi_hierarchy_take_formed(cmg_hierarchy *h, int level, cmgi_csr *csr)
@@ -285,11 +281,9 @@ static cmg_status put_given(cmg_hierarchy *h, const place *at, const cmg_csr *cs
         return put_there(h, at, csr, borrow);
     }
     CMGI_TRY(check_structure(h, at, csr));
-    cmgi_csr own = borrow ? cmgi_csr_borrow(csr) : (cmgi_csr){0};
+    cmgi_scoped_csr own = borrow ? cmgi_csr_borrow(csr) : (cmgi_csr){0};
     CMGI_TRY(borrow ? CMG_OK : cmgi_csr_copy(h->ctx, csr, &own));
-    const cmg_status status = put(h, at, &own);
-    cmgi_csr_free(h->ctx, &own);
-    return status;
+    return put(h, at, &own);
 }
 
 cmg_status cmg_hierarchy_set_csr(cmg_hierarchy *h, int level, cmg_role role, const char *name,

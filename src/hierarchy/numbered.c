@@ -35,15 +35,12 @@ static cmg_status take_sample(cmg_context *ctx, const cmgi_csr *A, cmgi_csr *sam
 {
     const cmg_size blocks = A->rows / BLOCK < BLOCKS ? 1 : BLOCKS;
     const cmg_size length = A->rows < BLOCK ? A->rows : BLOCK;
-    cmg_index *row = NULL;
+    cmgi_scoped cmg_index *row = NULL;
     CMGI_TRY(cmgi_alloc(ctx, blocks * length, sizeof *row, &row));
     for (cmg_size k = 0; k < blocks * length; ++k) {
         row[k] = (cmg_index)((A->rows - length) * (k / length) / BLOCKS + k % length);
     }
-    const cmg_status status =
-        cmgi_rows_on_host(ctx, &A->view, A->there, row, blocks * length, sample);
-    cmgi_free(ctx, row);
-    return status;
+    return cmgi_rows_on_host(ctx, &A->view, A->there, row, blocks * length, sample);
 }
 
 cmg_status cmgi_numbered_lines(cmg_context *ctx, const cmgi_csr *A, double *lines)

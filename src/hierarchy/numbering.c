@@ -45,7 +45,7 @@ cmg_status cmgi_order_lexicographic(cmg_context *ctx, cmg_size n, int dim, const
 {
     double low[3] = {INFINITY, INFINITY, INFINITY};
     double high[3] = {-INFINITY, -INFINITY, -INFINITY};
-    uint64_t *keys = NULL;
+    cmgi_scoped uint64_t *keys = NULL;
     for (cmg_size i = 0; i < n * dim; ++i) {
         low[i % dim] = fmin(low[i % dim], x[i]);
         high[i % dim] = fmax(high[i % dim], x[i]);
@@ -58,9 +58,7 @@ cmg_status cmgi_order_lexicographic(cmg_context *ctx, cmg_size n, int dim, const
             keys[i] = keys[i] << 21 | (uint64_t)((x[i * dim + d] - low[d]) / extent * 0x1p20 + 0.5);
         }
     }
-    const cmg_status status = cmgi_order_by_key(ctx, n, keys, order);
-    cmgi_free(ctx, keys);
-    return status;
+    return cmgi_order_by_key(ctx, n, keys, order);
 }
 
 cmg_status cmgi_order_hierarchical(cmg_context *ctx, const cmg_csr *P, const int block[2],
@@ -333,10 +331,9 @@ cmg_status cmgi_order_cuthill_mckee(cmg_context *ctx, const cmg_csr *A, int bloc
     enum { MOST_SWEEPS = 16 };
     graph g = {0};
     search s = {.g = &g, .queue = order, .sweeps = MOST_SWEEPS};
-    cmg_status status = make_graph(ctx, A, block, &g);
-    status = status == CMG_OK ? search_all(ctx, &s, reverse) : status;
-    CMGI_FREE(ctx, g.start, g.neighbour);
-    return status;
+    CMGI_FREED(ctx, &g.start, &g.neighbour);
+    CMGI_TRY(make_graph(ctx, A, block, &g));
+    return search_all(ctx, &s, reverse);
 }
 
 cmg_status cmgi_order_narrow(cmg_context *ctx, const cmg_csr *A, cmg_index *order)

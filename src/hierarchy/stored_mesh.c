@@ -33,8 +33,7 @@ cmg_status cmgi_stored_mesh_create(cmg_context *ctx, const cmgi_stored_mesh *siz
     CMGI_TRY(cmgi_alloc(ctx, m->nodes, sizeof *m->unknown, &m->unknown));
     CMGI_TRY(cmgi_alloc(ctx, m->boundary * m->components, sizeof *m->boundary_values,
                         &m->boundary_values));
-    *mesh = m;
-    m = NULL;
+    *mesh = cmgi_pass_on(&m);
     return CMG_OK;
 }
 
