@@ -95,9 +95,7 @@ static cmg_status assemble_level(const source *s, const cmgi_space *space, int l
         if (space->mesh != NULL) {
             cmgi_space_add_flux(space, s->chain.flux, o->flux, o->quadrature, b);
         }
-        double *taken = b;
-        b = NULL;
-        CMGI_TRY(cmgi_hierarchy_take_vector(s->h, 0, "rhs", "b", rows, taken));
+        CMGI_TRY(cmgi_hierarchy_take_vector(s->h, 0, "rhs", "b", rows, cmgi_pass_on(&b)));
     }
     if (finest && cmgi_problem_solved(&s->problem)) {
         CMGI_TRY(store_nodes(space, 0, &s->problem, s->h));
