@@ -128,8 +128,7 @@ static cmg_status create(cmg_solver *s, cmg_size count, const cmg_vector *values
     CMGI_TRY(cmgi_alloc_device(ctx, count, sizeof *made->result, &made->plan.result));
     CMGI_TRY(cmg_context_synchronize(ctx));
     made->report.setup_seconds = cmgi_seconds() - start;
-    *batch = made;
-    made = NULL;
+    *batch = cmgi_pass_on(&made);
     return CMG_OK;
 }
 

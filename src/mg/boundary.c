@@ -46,7 +46,7 @@ cmg_status cmgi_setup_boundary(const cmgi_setup *s)
         return build_there(s, there);
     }
     cmg_csr A;
-    cmgi_csr D = {0};
+    cmgi_scoped_csr D = {0};
     CMGI_TRY(cmgi_dirichlet_bring(s->ctx, &fine->dirichlet));
     CMGI_TRY(cmg_hierarchy_get_csr(s->h, 0, CMG_ROLE_A, NULL, 0, &A));
     CMGI_TRY(cmgi_csr_alloc_diagonal(s->ctx, fine->rows, &D));
@@ -59,10 +59,7 @@ cmg_status cmgi_setup_boundary(const cmgi_setup *s)
     }
     const cmg_csr view = D.view;
     const cmg_matrix_options options = diagonal_options(s);
-    const cmg_status status =
-        s->levels->boundary == NULL
-            ? cmg_matrix_create_csr(s->ctx, &view, &options, &s->levels->boundary)
-            : cmg_matrix_update(s->levels->boundary, view.values);
-    cmgi_csr_free(s->ctx, &D);
-    return status;
+    return s->levels->boundary == NULL
+               ? cmg_matrix_create_csr(s->ctx, &view, &options, &s->levels->boundary)
+               : cmg_matrix_update(s->levels->boundary, view.values);
 }

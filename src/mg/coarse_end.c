@@ -184,8 +184,7 @@ cmg_status cmgi_setup_collapse(const cmgi_setup *s)
     const cmg_matrix_options options = coarse_options(s, first);
     CMGI_TRY(cmgi_dense_matrix(ctx, n, X, NULL, &options, &dense));
     cmg_matrix_destroy(&s->levels->coarse);
-    s->levels->coarse = dense;
-    dense = NULL;
+    s->levels->coarse = cmgi_pass_on(&dense);
     s->levels->collapsed = true;
     s->levels->count = first + 1;
     cmgi_note(s->levels, "levels %d to %d collapsed into one dense operator of %lld rows", first,

@@ -49,11 +49,9 @@ static cmg_status place_renumbered(cmg_context *ctx, const cmgi_csr *M, const cm
     if (row_perm == NULL && col_perm == NULL) {
         return place(ctx, &M->view, ask, out);
     }
-    cmgi_csr renumbered = {0};
+    cmgi_scoped_csr renumbered = {0};
     CMGI_TRY(cmgi_csr_permute(ctx, &M->view, row_perm, col_perm, true, &renumbered));
-    const cmg_status status = place(ctx, &renumbered.view, ask, out);
-    cmgi_csr_free(ctx, &renumbered);
-    return status;
+    return place(ctx, &renumbered.view, ask, out);
 }
 
 /*
@@ -419,11 +417,10 @@ static cmg_status fuse(cmg_context *ctx, const cmg_csr *A, bool smooths, const c
 static cmg_status restriction_here(cmg_hierarchy *h, int l, cmgi_level *fine, cmgi_level *coarse)
 {
     host_transfer t = {.R = NULL};
+    CMGI_RELEASED(cmgi_csr_free, h->ctx, &t.P);
     CMGI_TRY(bring_transfer(h, h->ctx, l, fine, coarse, &t));
-    const cmg_status status = cmgi_restriction(h->ctx, t.R, &t.P, &fine->dirichlet,
-                                               &coarse->dirichlet, &fine->restriction);
-    cmgi_csr_free(h->ctx, &t.P);
-    return status;
+    return cmgi_restriction(h->ctx, t.R, &t.P, &fine->dirichlet, &coarse->dirichlet,
+                            &fine->restriction);
 }
 
 cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,

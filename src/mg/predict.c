@@ -27,16 +27,14 @@ static cmg_status predict_matrix(prediction *p, const cmgi_csr *A, int rows, int
 {
     cmg_context *ctx = p->h->ctx;
     const bool renumbered = p->order[rows] != NULL || p->order[cols] != NULL;
-    cmgi_csr ordered = {0};
+    cmgi_scoped_csr ordered = {0};
     CMGI_TRY(cmgi_progress(ctx, p->what, p->done++, (cmg_size)3 * p->h->levels));
     if (renumbered) {
         CMGI_TRY(cmgi_csr_permute(ctx, &A->view, p->order[rows], p->order[cols], true, &ordered));
     }
     const cmgi_compression_look look = {
         .csr = renumbered ? &ordered.view : &A->view, .options = p->options, .rows = p->rows};
-    const cmg_status status = cmgi_compression_predict(ctx, &look, info);
-    cmgi_csr_free(ctx, &ordered);
-    return status;
+    return cmgi_compression_predict(ctx, &look, info);
 }
 
 static cmg_status predict_level(prediction *p, int l, cmg_level_prediction *out)
@@ -51,11 +49,9 @@ static cmg_status predict_level(prediction *p, int l, cmg_level_prediction *out)
     if (level->R.indptr != NULL) {
         return predict_matrix(p, &level->R, l + 1, l, &out->R);
     }
-    cmgi_csr R = {0};
+    cmgi_scoped_csr R = {0};
     CMGI_TRY(cmgi_csr_transpose(p->h->ctx, &level->P.view, &R));
-    const cmg_status status = predict_matrix(p, &R, l + 1, l, &out->R);
-    cmgi_csr_free(p->h->ctx, &R);
-    return status;
+    return predict_matrix(p, &R, l + 1, l, &out->R);
 }
 
 cmg_status cmg_hierarchy_predict(cmg_hierarchy *h, cmg_numbering numbering, uint64_t seed,

@@ -203,9 +203,7 @@ cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C
                   const cmg_vector *b, cmg_vector *x, const cmg_solver_options *options,
                   cmg_report *report)
 {
-    cmg_cg_solver *cg = NULL;
+    cmgi_scoped_by(cmg_cg_destroy) cmg_cg_solver *cg = NULL;
     CMGI_TRY(cmg_cg_create(ctx, A, C, options, &cg));
-    const cmg_status status = cmg_cg_solve(cg, b, x, report);
-    cmg_cg_destroy(&cg);
-    return status;
+    return cmg_cg_solve(cg, b, x, report);
 }
