@@ -79,13 +79,12 @@ static cmg_status take(cmg_hierarchy *h, const cmg_hierarchy *whole, int level, 
 {
     cmg_csr csr;
     cmgi_own_rows part = {0};
+    CMGI_RELEASED(cmgi_rows_free, h->ctx, &part);
     if (!cmgi_hierarchy_view(whole, level, role, NULL, 0, &csr)) {
         return CMG_OK;
     }
     CMGI_TRY(cmgi_rows_of(h->ctx, &csr, range->first, range->rows, &part));
-    const cmg_status status = give(h, level, role, &part);
-    cmgi_rows_free(h->ctx, &part);
-    return status;
+    return give(h, level, role, &part);
 }
 
 /* Own rows of vectors that have as many values for every row: of level 0 right-hand sides and
@@ -142,8 +141,7 @@ cmg_status cmg_hierarchy_take_rows(cmg_context *ctx, const cmg_hierarchy *whole,
     for (int l = 0; l < whole->levels; ++l) {
         CMGI_TRY(take_level(made, whole, l));
     }
-    *h = made;
-    made = NULL;
+    *h = cmgi_pass_on(&made);
     return CMG_OK;
 }
 

@@ -118,8 +118,7 @@ cmg_status cmgi_group_swap(cmg_context *ctx, size_t size, const void *send, cons
     const int receives = cmgi_group_messages(ctx, receive_at, size, made, messages + ranks);
     CMGI_TRY(cmgi_group_start(ctx, messages, sends, messages + ranks, receives));
     CMGI_TRY(cmgi_group_finish(ctx));
-    *(void **)received = made;
-    made = NULL;
+    *(void **)received = cmgi_pass_on(&made);
     return CMG_OK;
 }
 

@@ -41,9 +41,8 @@ cmg_status cmgi_parts_matrix(const cmgi_divided *levels, int l, cmg_role role, c
     if (role == CMG_ROLE_R) {
         S = (cmgi_stretches){.A = &level->R, .rows = coarse, .cols = fine};
     }
-    const cmg_status status = cmgi_ranks_matrix_create(parts->ctx, &S, use, options, M);
-    cmgi_stretches_free(parts->ctx, &S);
-    return status;
+    CMGI_RELEASED(cmgi_stretches_free, parts->ctx, &S);
+    return cmgi_ranks_matrix_create(parts->ctx, &S, use, options, M);
 }
 
 /* A diagonal matrix of own rows, given in the order of the level. */
@@ -62,7 +61,7 @@ cmg_status cmgi_parts_boundary(const cmgi_divided *levels, cmg_matrix **boundary
     const cmgi_part_level *fine = &parts->level[0];
     const cmgi_own_rows *A = &fine->A;
     cmg_matrix_options options;
-    cmgi_csr D = {0};
+    cmgi_scoped_csr D = {0};
     cmg_matrix_destroy(boundary);
     if (fine->dirichlet == NULL) {
         return CMG_OK;
@@ -76,9 +75,7 @@ cmg_status cmgi_parts_boundary(const cmgi_divided *levels, cmg_matrix **boundary
         }
     }
     cmg_matrix_options_default(&options);
-    const cmg_status status = make_diagonal(ctx, &D, &options, boundary);
-    cmgi_csr_free(ctx, &D);
-    return status;
+    return make_diagonal(ctx, &D, &options, boundary);
 }
 
 cmg_status cmgi_parts_dirichlet(const cmgi_divided *levels, cmgi_dirichlet *found)
@@ -277,32 +274,27 @@ static cmg_status place(const cmgi_frame *frame, const cmg_csr *factor, cmgi_use
     const cmgi_owners *space = x->stretches->rows;
     cmgi_own_rows own = {0};
     cmgi_stretches S = {.A = &own, .rows = space, .cols = space};
-    cmgi_csr D = {0};
-    cmg_status status = CMG_OK;
+    cmgi_scoped_csr D = {0};
+    CMGI_RELEASED(cmgi_rows_free, ctx, &own);
+    CMGI_RELEASED(cmgi_stretches_free, ctx, &S);
     double odd =
         cmgi_csr_is_diagonal(ctx, factor) && factor->indptr[factor->rows] == factor->rows ? 0 : 1;
     CMGI_TRY(cmgi_all_max(ctx, &odd, 1));
     if (odd == 0) {
-        CMGI_TRY_GOTO(done, cmgi_csr_alloc_diagonal(ctx, frame->rows, &D));
+        CMGI_TRY(cmgi_csr_alloc_diagonal(ctx, frame->rows, &D));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (frame->rows > 4096)
         for (cmg_size k = 0; k < frame->rows; ++k) {
             D.values[k] = factor->values[frame->first + cmgi_owners_entry(space, k)];
         }
-        CMGI_TRY_GOTO(done, make_diagonal(ctx, &D, options, M));
-        goto done;
+        return make_diagonal(ctx, &D, options, M);
     }
-    CMGI_TRY_GOTO(done, cmgi_rows_of(ctx, factor, frame->first, frame->rows, &own));
+    CMGI_TRY(cmgi_rows_of(ctx, factor, frame->first, frame->rows, &own));
     own.first = space->first;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (own.rows > 4096)
     for (cmg_size k = 0; k < own.indptr[own.rows]; ++k) {
         own.indices[k] = x->rows.number[own.indices[k]];
     }
-    CMGI_TRY_GOTO(done, cmgi_ranks_matrix_create(ctx, &S, use, options, M));
-done:
-    cmgi_stretches_free(ctx, &S);
-    cmgi_rows_free(ctx, &own);
-    cmgi_csr_free(ctx, &D);
-    return status;
+    return cmgi_ranks_matrix_create(ctx, &S, use, options, M);
 }
 
 static cmg_status build(const cmgi_parts *parts, int l, const cmg_matrix *matrix,

@@ -435,8 +435,7 @@ cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, cmgi_stretches *S, cmgi_us
     }
     describe(made, S);
     CMGI_TRY(make_dots(square, made));
-    *M = made;
-    made = NULL;
+    *M = cmgi_pass_on(&made);
     return CMG_OK;
 }
 
@@ -456,7 +455,6 @@ cmg_status cmgi_ranks_ghosts_create(cmg_context *ctx, const cmgi_owners *space,
     made->data = parts;
     CMGI_TRY(make_exchange(ctx, &S, precision, parts));
     *halo = parts->exchange != NULL ? parts->exchange->halo : NULL;
-    *M = made;
-    made = NULL;
+    *M = cmgi_pass_on(&made);
     return CMG_OK;
 }

@@ -67,12 +67,11 @@ static cmg_status order_level(division *d, int l)
     cmg_context *ctx = d->h->ctx;
     const cmg_size nodes = nodes_of(d, l);
     const int block = cmgi_hierarchy_block(d->h, l);
-    uint64_t *keys = NULL;
-    double *begin = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nodes, sizeof *keys, &keys));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, d->ranks + 1, sizeof *begin, &begin));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nodes, sizeof *d->order[l], &d->order[l]));
+    cmgi_scoped uint64_t *keys = NULL;
+    cmgi_scoped double *begin = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, nodes, sizeof *keys, &keys));
+    CMGI_TRY(cmgi_alloc_zero(ctx, d->ranks + 1, sizeof *begin, &begin));
+    CMGI_TRY(cmgi_alloc(ctx, nodes, sizeof *d->order[l], &d->order[l]));
     for (cmg_size i = 0; i < nodes; ++i) {
         keys[i] = (uint64_t)d->part[l][i];
         begin[d->part[l][i] + 1] += block;
@@ -80,12 +79,9 @@ static cmg_status order_level(division *d, int l)
     for (int r = 0; r < d->ranks; ++r) {
         begin[r + 1] += begin[r];
     }
-    CMGI_TRY_GOTO(done, cmgi_order_by_key(ctx, nodes, keys, d->order[l]));
-    status = cmgi_hierarchy_take_vector(d->h, l, "partition", NULL, d->ranks + 1, begin);
-    begin = NULL;
-done:
-    CMGI_FREE(ctx, keys, begin);
-    return status;
+    CMGI_TRY(cmgi_order_by_key(ctx, nodes, keys, d->order[l]));
+    return cmgi_hierarchy_take_vector(d->h, l, "partition", NULL, d->ranks + 1,
+                                      cmgi_pass_on(&begin));
 }
 
 cmg_status cmg_hierarchy_partition(cmg_hierarchy *h, int ranks)

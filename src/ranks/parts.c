@@ -144,24 +144,20 @@ static cmg_status gather_vector(cmgi_parts *parts, const cmg_hierarchy *h, int l
     const cmgi_owners *space = &parts->level[l].space;
     const cmgi_stored_vector *own = cmgi_hierarchy_vector(h, l, kind, NULL);
     const cmg_size n = own != NULL ? own->n : 0;
-    cmg_size *at = NULL;
-    double *all = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped cmg_size *at = NULL;
+    cmgi_scoped double *all = NULL;
     CMGI_TRY(agree(ctx, l, kind, space->rows > 0 ? own != NULL : NAN));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, ranks + 1, sizeof *at, &at));
-    CMGI_TRY_GOTO(done, cmgi_group_gather(ctx, &n, sizeof n, at + 1));
+    CMGI_TRY(cmgi_alloc_zero(ctx, ranks + 1, sizeof *at, &at));
+    CMGI_TRY(cmgi_group_gather(ctx, &n, sizeof n, at + 1));
     cmgi_add_up(at, ranks);
     if (at[ranks] > 0) {
-        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, at[ranks], sizeof *all, &all));
+        CMGI_TRY(cmgi_alloc(ctx, at[ranks], sizeof *all, &all));
         const double *mine = n > 0 ? own->values : all + at[cmgi_rank(ctx)];
-        CMGI_TRY_GOTO(done, cmgi_group_gather_parts(ctx, mine, at, sizeof *all, all));
-        status = cmgi_hierarchy_take_vector(parts->given, l - parts->mg.count, kind, NULL,
-                                            at[ranks], all);
-        all = NULL;
+        CMGI_TRY(cmgi_group_gather_parts(ctx, mine, at, sizeof *all, all));
+        return cmgi_hierarchy_take_vector(parts->given, l - parts->mg.count, kind, NULL, at[ranks],
+                                          cmgi_pass_on(&all));
     }
-done:
-    CMGI_FREE(ctx, at, all);
-    return status;
+    return CMG_OK;
 }
 
 /* What algebraic levels below the last given one start from. */
