@@ -193,14 +193,10 @@ static cmgi_fsai_choice choice_of(const cmgi_smoother_source *source)
 static cmg_status scaled_pattern(cmg_context *ctx, const cmgi_prepared *p,
                                  const cmgi_fsai_choice *choice, cmgi_csr *S)
 {
-    cmgi_csr B = {0};
+    cmgi_scoped_csr B = {0};
     CMGI_TRY(cmgi_csr_copy(ctx, &p->B.view, &B));
-    cmg_status status = cmgi_csr_scale(ctx, p->at, p->s, p->s, &B);
-    if (status == CMG_OK) {
-        status = cmgi_pattern(ctx, &B.view, choice->tau, choice->power, S);
-    }
-    cmgi_csr_free(ctx, &B);
-    return status;
+    CMGI_TRY(cmgi_csr_scale(ctx, p->at, p->s, p->s, &B));
+    return cmgi_pattern(ctx, &B.view, choice->tau, choice->power, S);
 }
 
 /* Both factors, made on the device from A on it, NULL: on the host. */

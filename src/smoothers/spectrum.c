@@ -138,7 +138,7 @@ static cmg_status place(const problem *P, const cmg_csr *csr, const cmgi_residen
 {
     const cmg_index *perm = P->on.A != NULL ? cmg_matrix_permutation(P->on.A) : NULL;
     cmgi_matrix_source from = {.csr = there != NULL ? NULL : csr, .there = there};
-    cmgi_csr renumbered = {0};
+    cmgi_scoped_csr renumbered = {0};
     cmg_matrix_options options;
     cmg_matrix_options_default(&options);
     options.precision = P->on.precision;
@@ -153,9 +153,7 @@ static cmg_status place(const problem *P, const cmg_csr *csr, const cmgi_residen
         CMGI_TRY(cmgi_csr_permute(P->on.ctx, csr, perm, perm, true, &renumbered));
         from.csr = &renumbered.view;
     }
-    const cmg_status status = cmgi_matrix_create(P->on.ctx, &from, CMGI_USE_ANY, &options, M);
-    cmgi_csr_free(P->on.ctx, &renumbered);
-    return status;
+    return cmgi_matrix_create(P->on.ctx, &from, CMGI_USE_ANY, &options, M);
 }
 
 /* Which rows of A are identity rows, at a place, and *count of the own ones over all ranks. */
