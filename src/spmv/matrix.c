@@ -61,8 +61,7 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
     if (!in_one_pass(made)) {
         CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made->apart, &made->apart));
     }
-    *A = made;
-    made = NULL;
+    *A = cmgi_pass_on(&made);
     return CMG_OK;
 }
 
