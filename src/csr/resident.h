@@ -141,6 +141,7 @@ cmg_status cmgi_resident_alloc(cmg_context *ctx, cmg_size rows, cmg_size cols, c
                                cmg_csr *A);
 /* Those arrays again. */
 void cmgi_resident_free_arrays(cmg_context *ctx, cmg_csr *A);
+CMGI_RELEASES(cmgi_resident_free_arrays, cmg_csr)
 static inline bool cmgi_resident_is_diagonal(const cmgi_resident *R)
 {
     return R->csr.rows == R->csr.cols && R->rows.longest <= 1 && R->facts.beside == 0;
