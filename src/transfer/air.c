@@ -119,27 +119,26 @@ static cmg_status restriction(cmg_context *ctx, const cmg_csr *A, const cmg_coar
 cmg_status cmgi_air(cmg_context *ctx, const cmg_csr *A, double theta, const cmg_coarsen_options *o,
                     cmgi_csr *P, cmgi_csr *R)
 {
-    cmgi_splitting s;
-    cmg_status status = cmgi_split_in_order(ctx, A, theta, &s);
-    if (status == CMG_OK && s.coarse > 0 && s.coarse < A->rows) {
-        status = cmgi_classical_interpolation(ctx, A, &s, o->interpolation, P);
-        status = status == CMG_OK ? restriction(ctx, A, o, &s, R) : status;
+    cmgi_splitting s = {0};
+    CMGI_RELEASED(cmgi_splitting_free, ctx, &s);
+    CMGI_TRY(cmgi_split_in_order(ctx, A, theta, &s));
+    if (s.coarse > 0 && s.coarse < A->rows) {
+        CMGI_TRY(cmgi_classical_interpolation(ctx, A, &s, o->interpolation, P));
+        return restriction(ctx, A, o, &s, R);
     }
-    cmgi_splitting_free(ctx, &s);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_air_values(cmg_context *ctx, const cmg_csr *A, cmgi_csr *R)
 {
-    cmg_index *row = NULL;
+    cmgi_scoped cmg_index *row = NULL;
     bool all = false;
     CMGI_TRY(cmgi_alloc(ctx, R->rows, sizeof *row, &row));
-    const cmg_status status = cmgi_ideal_rows(ctx, &R->view, row, &all);
+    CMGI_TRY(cmgi_ideal_rows(ctx, &R->view, row, &all));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
     for (cmg_size r = 0; r < (all ? R->rows : 0); ++r) {
         const cmg_size k = R->indptr[r];
         cmgi_ideal_solve(A, row[r], (int)(R->indptr[r + 1] - k), R->indices + k, R->values + k);
     }
-    cmgi_free(ctx, row);
-    return status;
+    return CMG_OK;
 }

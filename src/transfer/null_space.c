@@ -65,8 +65,7 @@ static cmg_size first_row(cmg_context *ctx, const cmg_csr *A, const double *v, l
 static cmg_status is_left(cmg_context *ctx, const cmg_csr *A, const double *v, limits zero,
                           bool *left)
 {
-    double *sum = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped double *sum = NULL;
     *left = true;
     CMGI_TRY(cmgi_alloc_zero(ctx, 2 * A->cols, sizeof *sum, &sum));
     for (cmg_size i = 0; i < A->rows; ++i) {
@@ -78,8 +77,7 @@ static cmg_status is_left(cmg_context *ctx, const cmg_csr *A, const double *v, l
     for (cmg_size j = 0; j < A->cols && *left; ++j) {
         *left = fabs(sum[j]) <= zero.tolerance * sum[A->cols + j];
     }
-    cmgi_free(ctx, sum);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_null_space_take(cmg_context *ctx, cmg_size n, double *v, cmgi_null_space *space)
