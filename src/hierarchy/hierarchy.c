@@ -261,13 +261,11 @@ static cmg_status put_there(cmg_hierarchy *h, const place *at, const cmg_csr *cs
 cmg_status cmgi_hierarchy_take_there(cmg_hierarchy *h, int level, cmg_role role, cmg_csr *csr)
 {
     const place at = {level, role, NULL, 0};
-    const cmg_status status = put_there(h, &at, csr, true);
-    if (status == CMG_OK) {
-        find_given(h, &at)->there->borrowed = false;
-        *csr = (cmg_csr){0};
-    }
-    cmgi_resident_free_arrays(h->ctx, csr);
-    return status;
+    CMGI_RELEASED(cmgi_resident_free_arrays, h->ctx, csr);
+    CMGI_TRY(put_there(h, &at, csr, true));
+    find_given(h, &at)->there->borrowed = false;
+    *csr = (cmg_csr){0};
+    return CMG_OK;
 }
 
 /* The caller's matrix, copied or borrowed. */

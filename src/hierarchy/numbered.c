@@ -376,9 +376,8 @@ static cmg_status update_matrix(cmgi_numbered *n, int l, int role)
     cmg_context *ctx = n->given->ctx;
     const cmgi_numbered_matrix *as = &n->matrix[l][role];
     const cmgi_csr *own = matrix_of(n->h, l, role);
-    double *values = NULL;
+    cmgi_scoped double *values = NULL;
     cmg_csr from;
-    cmg_status status = CMG_OK;
     if (as->to == NULL) {
         return CMG_OK;
     }
@@ -393,10 +392,9 @@ static cmg_status update_matrix(cmgi_numbered *n, int l, int role)
         values[as->to[k]] = from.values[k];
     }
     if (memcmp(values, own->values, (size_t)nnz * sizeof *values) != 0) {
-        status = cmg_hierarchy_update(n->h, l, (cmg_role)role, values);
+        return cmg_hierarchy_update(n->h, l, (cmg_role)role, values);
     }
-    cmgi_free(ctx, values);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_numbered_update(cmgi_numbered *n)
