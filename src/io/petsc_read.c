@@ -56,15 +56,14 @@ static cmg_status read_integers(const cmgi_petsc *p, cmg_size offset, cmg_size c
 static cmg_status sum_lengths(const cmgi_petsc *p, const cmgi_petsc_object *o, cmg_size *sum)
 {
     cmg_context *ctx = p->file.ctx;
-    int64_t *length = NULL;
+    cmgi_scoped int64_t *length = NULL;
     CMGI_TRY(cmgi_alloc(ctx, o->rows, sizeof *length, &length));
-    const cmg_status status = read_integers(p, o->offset, o->rows, length);
+    CMGI_TRY(read_integers(p, o->offset, o->rows, length));
     *sum = 0;
-    for (cmg_size i = 0; status == CMG_OK && i < o->rows; ++i) {
+    for (cmg_size i = 0; i < o->rows; ++i) {
         *sum += (uint32_t)length[i];
     }
-    cmgi_free(ctx, length);
-    return status;
+    return CMG_OK;
 }
 
 static cmg_status scan_matrix(const cmgi_petsc *p, cmg_size at, cmgi_petsc_object *o,
@@ -172,22 +171,20 @@ static cmg_status read_columns(const cmgi_petsc *p, cmg_size offset, cmg_size co
                                cmg_index *column)
 {
     cmg_context *ctx = p->file.ctx;
-    int64_t *wide = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped int64_t *wide = NULL;
     if (p->bytes == 4) {
         return read_turned(&p->file, offset, count, sizeof *column, column);
     }
     CMGI_TRY(cmgi_alloc(ctx, BLOCK, sizeof *wide, &wide));
-    for (cmg_size first = 0; first < count && status == CMG_OK; first += BLOCK) {
+    for (cmg_size first = 0; first < count; first += BLOCK) {
         const cmg_size n = count - first < BLOCK ? count - first : BLOCK;
-        status = read_integers(p, offset + 8 * first, n, wide);
-        for (cmg_size k = 0; k < n && status == CMG_OK; ++k) {
+        CMGI_TRY(read_integers(p, offset + 8 * first, n, wide));
+        for (cmg_size k = 0; k < n; ++k) {
             column[first + k] =
                 wide[k] >= 0 && wide[k] <= INT32_MAX ? (cmg_index)wide[k] : (cmg_index)-1;
         }
     }
-    cmgi_free(ctx, wide);
-    return status;
+    return CMG_OK;
 }
 
 /* Symmetric storage is not marked in the file: it shows as an upper triangle with a diagonal. */

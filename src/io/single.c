@@ -164,13 +164,12 @@ cmg_status cmg_vector_read(cmg_context *ctx, const char *path, cmg_size *n, doub
     CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, path != NULL && n != NULL && values != NULL, CMG_ERR_ARG,
                "vector read: the path or an out-pointer is NULL");
-    double *read = NULL;
+    cmgi_scoped double *read = NULL;
     cmg_size length = 0;
     CMGI_TRY(cmgi_vector_file_read(ctx, path, -1, &length, &read));
-    const cmg_status status = hand_over(ctx, path, length, read, values);
-    cmgi_free(ctx, read);
-    *n = status == CMG_OK ? length : *n;
-    return status;
+    CMGI_TRY(hand_over(ctx, path, length, read, values));
+    *n = length;
+    return CMG_OK;
 }
 
 cmg_status cmg_columns_read(cmg_context *ctx, const char *path, cmg_size *n, int *columns,
