@@ -323,9 +323,8 @@ static cmg_status lower_to_gershgorin(const cmgi_smoother_source *source, const 
     cmg_context *ctx = source->ctx;
     const cmgi_resident *there = factor[0].there;
     cmgi_smoother_source here;
-    cmgi_csr fetched = {0};
+    cmgi_scoped_csr fetched = {0};
     double bound = *largest;
-    cmg_status status = CMG_OK;
     if (there != NULL && there->csr.indptr == NULL) { /* D^-1 */
         bound = source->there->facts.gershgorin;
     } else if (is_asked_for(source)) {
@@ -338,11 +337,10 @@ static cmg_status lower_to_gershgorin(const cmgi_smoother_source *source, const 
             CMGI_TRY(cmgi_resident_fetch(ctx, &there->csr, there->rows.nnz, &fetched));
         }
         const cmgi_csr *M = there != NULL ? &fetched : &factor[0];
-        status = M->indptr[M->rows] == M->rows ? cmgi_gershgorin(ctx, &here.A, M, &bound) : CMG_OK;
-        cmgi_csr_free(ctx, &fetched);
+        CMGI_TRY(M->indptr[M->rows] == M->rows ? cmgi_gershgorin(ctx, &here.A, M, &bound) : CMG_OK);
     }
     *largest = fmin(*largest, bound);
-    return status;
+    return CMG_OK;
 }
 
 /* From above and below: what is computed and what Gershgorin's circles allow. */
