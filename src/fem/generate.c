@@ -128,17 +128,15 @@ done:
 /* This rank's rows: made alone on grids, else taken from the whole. */
 static cmg_status generate_own(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy **h)
 {
-    cmg_hierarchy *whole = NULL;
+    cmgi_scoped_by(cmg_hierarchy_destroy) cmg_hierarchy *whole = NULL;
     plan->slabs = cmgi_plan_has_slabs(plan);
     if (plan->slabs) {
         return generate_all(ctx, plan, h);
     }
     cmgi_group_alone(ctx, true);
-    cmg_status status = generate_all(ctx, plan, &whole);
+    const cmg_status status = generate_all(ctx, plan, &whole);
     cmgi_group_alone(ctx, false);
-    status = status == CMG_OK ? ctx->options.ranks->take_rows(ctx, whole, h) : status;
-    cmg_hierarchy_destroy(&whole);
-    return status;
+    return status == CMG_OK ? ctx->options.ranks->take_rows(ctx, whole, h) : status;
 }
 
 /*
@@ -169,14 +167,10 @@ cmg_status cmg_hierarchy_generate(cmg_context *ctx, const cmg_generate_options *
     CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, options != NULL && h != NULL, CMG_ERR_ARG, "an argument is NULL");
     cmgi_plan plan;
-    cmg_hierarchy *made = NULL;
+    cmgi_scoped_by(cmg_hierarchy_destroy) cmg_hierarchy *made = NULL;
     CMGI_TRY(cmgi_plan_make(ctx, options, &plan));
     CMGI_TRY(check_memory(ctx, options, &plan));
-    const cmg_status status =
-        ctx->group != NULL ? generate_own(ctx, &plan, &made) : generate_all(ctx, &plan, &made);
-    if (status != CMG_OK) {
-        cmg_hierarchy_destroy(&made);
-    }
-    *h = status == CMG_OK ? made : *h;
-    return status;
+    CMGI_TRY((ctx->group != NULL ? generate_own : generate_all)(ctx, &plan, &made));
+    *h = cmgi_pass_on(&made);
+    return CMG_OK;
 }

@@ -316,11 +316,11 @@ cmg_status cmgi_space_stencil(const cmgi_space *space, const cmgi_cell_form *for
     const cmg_size node = cmgi_space_node(space, space->unknowns / 2);
     assembly s = {.space = space, .form = form};
     integrals in = {.ring = {.slots = 1}, .K_slots = 1};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_stencils_create(space, &s.stencils));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, s.stencils.room, sizeof *s.sums, &s.sums));
-    CMGI_TRY_GOTO(done,
-                  cmgi_alloc(ctx, (cmg_size)form->rows * form->rows, sizeof(double), &in.ring.K));
+    CMGI_FREED(ctx, &s.sums, &in.ring.K);
+    CMGI_RELEASED(cmgi_stencils_free, ctx, &s.stencils);
+    CMGI_TRY(cmgi_stencils_create(space, &s.stencils));
+    CMGI_TRY(cmgi_alloc(ctx, s.stencils.room, sizeof *s.sums, &s.sums));
+    CMGI_TRY(cmgi_alloc(ctx, (cmg_size)form->rows * form->rows, sizeof(double), &in.ring.K));
     (void)cmgi_space_integrate(space, form, 0, in.ring.K, NULL);
     const cmgi_stencil *of = cmgi_stencil_of(&s.stencils, space->unknowns / 2);
     sum_window(&s, &in, of, 0, s.sums);
@@ -332,10 +332,7 @@ cmg_status cmgi_space_stencil(const cmgi_space *space, const cmgi_cell_form *for
         const cmg_size z = other / plane - node / plane;
         stencil[9 * (z + 1) + 3 * (y + 1) + x + 1] = s.sums[k];
     }
-done:
-    CMGI_FREE(ctx, s.sums, in.ring.K);
-    cmgi_stencils_free(&s.stencils);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_space_assemble(const cmgi_space *space, const cmgi_cell_form *form, cmgi_csr *A,
@@ -350,15 +347,12 @@ cmg_status cmgi_space_assemble(const cmgi_space *space, const cmgi_cell_form *fo
                   .b = b,
                   .same_matrix = affine && cmgi_problem_constant(problem),
                   .same_load = affine && !cmgi_problem_solved(problem) && problem->source == NULL};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_stencils_create(space, &s.stencils));
-    CMGI_TRY_GOTO(done, cmgi_stencils_count(&s.stencils, A));
+    CMGI_FREED(ctx, &s.sums);
+    CMGI_RELEASED(cmgi_stencils_free, ctx, &s.stencils);
+    CMGI_TRY(cmgi_stencils_create(space, &s.stencils));
+    CMGI_TRY(cmgi_stencils_count(&s.stencils, A));
     s.window = s.stencils.room * space->components * space->components;
     const cmg_size windows = s.same_matrix ? s.stencils.count : ctx->threads;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, windows * s.window, sizeof *s.sums, &s.sums));
-    CMGI_TRY_GOTO(done, space->grid != NULL ? assemble_grid(&s) : assemble_mesh(&s));
-done:
-    cmgi_free(ctx, s.sums);
-    cmgi_stencils_free(&s.stencils);
-    return status;
+    CMGI_TRY(cmgi_alloc(ctx, windows * s.window, sizeof *s.sums, &s.sums));
+    return space->grid != NULL ? assemble_grid(&s) : assemble_mesh(&s);
 }
