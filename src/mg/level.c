@@ -381,14 +381,13 @@ cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
 static cmg_status read_damped_inverse(cmg_context *ctx, const cmgi_smoother *s, double *scale)
 {
     const cmg_matrix *D = s->factor[0];
-    cmg_vector *d = NULL;
+    cmgi_scoped_by(cmg_vector_destroy) cmg_vector *d = NULL;
     CMGI_TRY(cmg_vector_wrap(ctx, D->rows, D->options.precision, D->values, &d));
-    const cmg_status status = cmg_vector_get(d, scale);
-    cmg_vector_destroy(&d);
-    for (cmg_size i = 0; i < D->rows && status == CMG_OK; ++i) {
+    CMGI_TRY(cmg_vector_get(d, scale));
+    for (cmg_size i = 0; i < D->rows; ++i) {
         scale[i] *= s->omega[0];
     }
-    return status;
+    return CMG_OK;
 }
 
 /* The product from the restriction that is kept, into the level. */
