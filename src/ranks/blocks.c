@@ -147,20 +147,17 @@ cmg_status cmg_hierarchy_take_rows(cmg_context *ctx, const cmg_hierarchy *whole,
 
 cmg_status cmg_hierarchy_read_rows(cmg_context *ctx, const char *path, cmg_hierarchy **h)
 {
-    cmg_hierarchy *made = NULL;
+    cmgi_scoped_by(cmg_hierarchy_destroy) cmg_hierarchy *made = NULL;
     CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, path != NULL && h != NULL, CMG_ERR_ARG, "reading rows: an argument is NULL");
     CMGI_TRY(check_group(ctx));
     /* one after the other where they share a process: nothing is said while a file is open */
     const cmgi_share share = share_of(ctx);
-    cmg_status status = cmgi_read_container(ctx, path, &share, &made);
+    const cmg_status status = cmgi_read_container(ctx, path, &share, &made);
     if (status != CMG_OK) {
         cmgi_clean_message(ctx, path);
     }
-    status = cmgi_group_agree(ctx, status);
-    if (status != CMG_OK) {
-        cmg_hierarchy_destroy(&made);
-    }
-    *h = status == CMG_OK ? made : *h;
-    return status;
+    CMGI_TRY(cmgi_group_agree(ctx, status));
+    *h = cmgi_pass_on(&made);
+    return CMG_OK;
 }

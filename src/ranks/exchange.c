@@ -104,16 +104,13 @@ static cmg_status fill_in(cmgi_exchange *x, const cmgi_exchange_plan *plan)
 cmg_status cmgi_exchange_create(cmg_context *ctx, const cmgi_exchange_plan *plan,
                                 cmg_precision precision, cmgi_exchange **x)
 {
-    cmgi_exchange *made = NULL;
+    cmgi_scoped_by(cmgi_exchange_destroy) cmgi_exchange *made = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
     made->ctx = ctx;
     made->precision = precision;
-    const cmg_status status = fill_in(made, plan);
-    if (status != CMG_OK) {
-        cmgi_exchange_destroy(&made);
-    }
-    *x = made;
-    return status;
+    CMGI_TRY(fill_in(made, plan));
+    *x = cmgi_pass_on(&made);
+    return CMG_OK;
 }
 
 void cmgi_exchange_destroy(cmgi_exchange **x)

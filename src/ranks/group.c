@@ -20,20 +20,19 @@ cmg_status cmgi_group_gather_parts(cmg_context *ctx, const void *mine, const cmg
                                    size_t size, void *all)
 {
     const int ranks = cmgi_ranks(ctx);
-    size_t *offsets = NULL;
+    cmgi_scoped size_t *offsets = NULL;
     CMGI_TRY(cmgi_alloc(ctx, ranks + 1, sizeof *offsets, &offsets));
     for (int r = 0; r <= ranks; ++r) {
         offsets[r] = (size_t)(part != NULL ? part[r] : r) * size;
     }
-    cmg_status status = CMG_OK;
     if (ctx->group != NULL) {
         const cmg_transport *t = &ctx->group->transport;
-        status = told(ctx, t->gather(t->user, mine, all, offsets));
-    } else if (mine != all && offsets[1] > 0) {
+        return told(ctx, t->gather(t->user, mine, all, offsets));
+    }
+    if (mine != all && offsets[1] > 0) {
         memcpy(all, mine, offsets[1]);
     }
-    cmgi_free(ctx, offsets);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_group_gather(cmg_context *ctx, const void *mine, size_t bytes, void *all)

@@ -271,7 +271,7 @@ static cmg_status find_near(cmg_context *ctx, cmgi_stretches *S)
     const cmgi_own_rows *A = S->A;
     const cmgi_owners *cols = S->cols;
     cmg_size count = 0;
-    bool *read = NULL; /* by outer rows, or a leading one */
+    cmgi_scoped bool *read = NULL; /* by outer rows, or a leading one */
     CMGI_TRY(cmgi_alloc_zero(ctx, cols->rows, sizeof *read, &read));
     for (cmg_size i = S->begin > 0 ? 0 : S->end; i < A->rows;
          i = i + 1 == S->begin ? S->end : i + 1) {
@@ -287,16 +287,15 @@ static cmg_status find_near(cmg_context *ctx, cmgi_stretches *S)
         read[i] = read[i] || leads(S, i);
         count += read[i];
     }
-    const cmg_status status = cmgi_alloc(ctx, count, sizeof *S->near.number, &S->near.number);
-    for (int pass = 0; pass < 2 && status == CMG_OK; ++pass) {
+    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *S->near.number, &S->near.number));
+    for (int pass = 0; pass < 2; ++pass) {
         for (cmg_size i = 0; i < cols->rows; ++i) {
             if (read[i] && leads(S, i) == (pass == 0)) {
                 S->near.number[S->near.count++] = i;
             }
         }
     }
-    cmgi_free(ctx, read);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_stretches_find(cmg_context *ctx, cmgi_stretches *S)

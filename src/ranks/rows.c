@@ -33,7 +33,7 @@ cmg_status cmgi_rows_columns(cmg_context *ctx, const cmgi_own_rows *A, cmg_size 
     cmg_size down = -INT64_MAX; /* minus the least */
     cmg_size most = -1;
     cmg_size count = 0;
-    bool *occurs = NULL; /* each number from the least to the most */
+    cmgi_scoped bool *occurs = NULL; /* each number from the least to the most */
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : down, most)
     for (cmg_size i = 0; i < A->rows; ++i) {
         const cmg_size end = A->indptr[outer == NULL || outer[i] ? i + 1 : i];
@@ -58,15 +58,14 @@ cmg_status cmgi_rows_columns(cmg_context *ctx, const cmgi_own_rows *A, cmg_size 
     for (cmg_size j = 0; j < range; ++j) {
         count += occurs[j];
     }
-    const cmg_status status = cmgi_alloc(ctx, count, sizeof *columns->number, &columns->number);
-    columns->count = status == CMG_OK ? count : 0;
+    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *columns->number, &columns->number));
+    columns->count = count;
     count = 0;
     for (cmg_size j = 0; count < columns->count; ++j) {
         columns->number[count] = j - down;
         count += occurs[j];
     }
-    cmgi_free(ctx, occurs);
-    return status;
+    return CMG_OK;
 }
 
 cmg_size cmgi_numbers_find(const cmgi_numbers *numbers, cmg_size number)

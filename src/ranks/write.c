@@ -88,13 +88,12 @@ static cmg_status count_ranks(cmg_context *ctx, cmg_size mine, cmg_size *at)
 
 static cmg_status count(cmg_context *ctx, cmg_size mine, cmg_size *before, cmg_size *all)
 {
-    cmg_size *at = NULL;
+    cmgi_scoped cmg_size *at = NULL;
     CMGI_TRY(cmgi_alloc(ctx, cmgi_ranks(ctx) + 1, sizeof *at, &at));
-    const cmg_status status = count_ranks(ctx, mine, at);
-    *before = status == CMG_OK ? at[cmgi_rank(ctx)] : 0;
-    *all = status == CMG_OK ? at[cmgi_ranks(ctx)] : 0;
-    cmgi_free(ctx, at);
-    return status;
+    CMGI_TRY(count_ranks(ctx, mine, at));
+    *before = at[cmgi_rank(ctx)];
+    *all = at[cmgi_ranks(ctx)];
+    return CMG_OK;
 }
 
 static cmg_status collect(cmg_context *ctx, const cmgi_pieces *mine, cmgi_put_rows put, void *file)
