@@ -321,17 +321,13 @@ static cmg_status build_blocks(cmg_matrix *A, const cmg_csr *csr)
 {
     cmgi_compressed *C = A->data;
     const cmgi_entries entries = cmgi_entries_in_blocks(A->ctx, csr, C->block);
-    cmgi_csr blocks = {0};
-    cmg_status status = cmgi_compressed_blocks_make(A, &entries, C, &blocks);
-    if (status == CMG_OK) {
-        const cmg_csr view = cmgi_csr_view(&blocks);
-        const cmgi_matrix_source from = {.csr = &view};
-        C->rows = view.rows;
-        C->cols = view.cols;
-        status = build_from(A, &from, C->identity ? NULL : &entries);
-    }
-    cmgi_csr_free(A->ctx, &blocks);
-    return status;
+    cmgi_scoped_csr blocks = {0};
+    CMGI_TRY(cmgi_compressed_blocks_make(A, &entries, C, &blocks));
+    const cmg_csr view = cmgi_csr_view(&blocks);
+    const cmgi_matrix_source from = {.csr = &view};
+    C->rows = view.rows;
+    C->cols = view.cols;
+    return build_from(A, &from, C->identity ? NULL : &entries);
 }
 
 static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)
