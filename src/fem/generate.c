@@ -108,21 +108,13 @@ static cmg_status number(const cmgi_plan *plan, cmg_index *const *order, cmg_hie
 /* All levels, or their slabs; *h is for the caller to destroy where it fails. */
 static cmg_status generate_all(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy **h)
 {
-    cmg_index *order[CMGI_HIERARCHY_LEVELS] = {NULL};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmg_hierarchy_create(ctx, plan->levels, h));
-    CMGI_TRY_GOTO(done, cmgi_generate_levels(ctx, plan, *h, order));
-    CMGI_TRY_GOTO(done, cmg_hierarchy_select(*h, 0, cmg_hierarchy_levels(*h) - plan->levels));
-    CMGI_TRY_GOTO(done, cmgi_make_compatible(plan, *h));
-    CMGI_TRY_GOTO(done, describe(plan, *h));
-    if (!plan->slabs) {
-        CMGI_TRY_GOTO(done, number(plan, order, *h));
-    }
-done:
-    for (int l = 0; l < CMGI_HIERARCHY_LEVELS; ++l) {
-        cmgi_free(ctx, order[l]);
-    }
-    return status;
+    cmgi_scoped_by(cmgi_orders_free) cmgi_orders order = {NULL};
+    CMGI_TRY(cmg_hierarchy_create(ctx, plan->levels, h));
+    CMGI_TRY(cmgi_generate_levels(ctx, plan, *h, order));
+    CMGI_TRY(cmg_hierarchy_select(*h, 0, cmg_hierarchy_levels(*h) - plan->levels));
+    CMGI_TRY(cmgi_make_compatible(plan, *h));
+    CMGI_TRY(describe(plan, *h));
+    return plan->slabs ? CMG_OK : number(plan, order, *h);
 }
 
 /* This rank's rows: made alone on grids, else taken from the whole. */

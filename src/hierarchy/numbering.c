@@ -398,10 +398,9 @@ cmg_status cmgi_part_metis(cmg_context *ctx, const cmg_csr *A, int block, int pa
 {
 #ifdef CMGI_HAVE_METIS
     graph g = {0};
-    cmg_status status = make_graph(ctx, A, block, &g);
-    status = status == CMG_OK ? metis(ctx, &g, parts, part) : status;
-    CMGI_FREE(ctx, g.start, g.neighbour);
-    return status;
+    CMGI_FREED(ctx, &g.start, &g.neighbour);
+    CMGI_TRY(make_graph(ctx, A, block, &g));
+    return metis(ctx, &g, parts, part);
 #else
     (void)A, (void)block, (void)parts, (void)part;
     return cmgi_fail(ctx, CMG_ERR_UNSUPPORTED, "this build has no METIS");

@@ -13,8 +13,8 @@
 typedef struct division {
     cmg_hierarchy *h;
     int ranks;
-    cmg_index *part[CMGI_HIERARCHY_LEVELS]; /* of the nodes */
-    cmg_index *order[CMGI_HIERARCHY_LEVELS + 1];
+    cmg_index **part; /* of the nodes, by levels */
+    cmg_index **order;
 } division;
 
 static cmg_size nodes_of(const division *d, int l)
@@ -89,24 +89,20 @@ cmg_status cmg_hierarchy_partition(cmg_hierarchy *h, int ranks)
     CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, ranks >= 1 && h->own == NULL, CMG_ERR_ARG,
                "partition: %d ranks, or the hierarchy is one rank's", ranks);
-    division d = {.h = h, .ranks = ranks};
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(cmgi_orders_free) cmgi_orders part = {NULL};
+    cmgi_scoped_by(cmgi_orders_free) cmgi_orders order = {NULL};
+    division d = {.h = h, .ranks = ranks, .part = part, .order = order};
     CMGI_TRY(cmgi_hierarchy_ensure_checked(h));
     CMGI_TRY(cmgi_hierarchy_bring(h));
     cmgi_hierarchy_leave_device(h, true);
-    CMGI_TRY_GOTO(done, divide_finest(&d));
+    CMGI_TRY(divide_finest(&d));
     for (int l = 0; l + 1 < h->levels; ++l) {
-        CMGI_TRY_GOTO(done, divide_next(&d, l));
+        CMGI_TRY(divide_next(&d, l));
     }
     for (int l = 0; l < h->levels; ++l) {
-        CMGI_TRY_GOTO(done, order_level(&d, l));
+        CMGI_TRY(order_level(&d, l));
     }
-    CMGI_TRY_GOTO(done, cmgi_hierarchy_reorder(h, d.order));
-    CMGI_TRY_GOTO(done, cmg_hierarchy_set_attribute(
-                            h, "numbering", cmg_enum_name("numbering", CMG_NUMBERING_METIS)));
-done:
-    for (int l = 0; l < h->levels; ++l) {
-        CMGI_FREE(h->ctx, d.part[l], d.order[l]);
-    }
-    return status;
+    CMGI_TRY(cmgi_hierarchy_reorder(h, d.order));
+    return cmg_hierarchy_set_attribute(h, "numbering",
+                                       cmg_enum_name("numbering", CMG_NUMBERING_METIS));
 }
