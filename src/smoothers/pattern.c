@@ -76,11 +76,6 @@ cmg_status cmgi_prepared_pattern(cmg_context *ctx, const cmgi_prepared *p, doubl
     return select_entries(ctx, p->at, &strong, S, nnz);
 }
 
-static cmg_status sort_rows(cmg_context *ctx, cmgi_place at, cmgi_csr *B)
-{
-    return at == CMGI_DEVICE ? sort_short_row(ctx, at, B->rows, B) : cmgi_csr_sort(ctx, B);
-}
-
 /* B = A with sorted rows, without the columns of identity rows; NULL: with all columns. */
 static cmg_status decouple(cmg_context *ctx, const bool *identity, cmgi_prepared *p)
 {
@@ -96,7 +91,9 @@ static cmg_status decouple(cmg_context *ctx, const bool *identity, cmgi_prepared
     }
     p->B.rows = p->B.cols = s.A.rows;
     CMGI_TRY(select_entries(ctx, p->at, &s, &p->B, &p->nnz));
-    return unsorted > 0 ? sort_rows(ctx, p->at, &p->B) : CMG_OK;
+    return unsorted == 0          ? CMG_OK
+           : p->at == CMGI_DEVICE ? sort_short_row(ctx, p->at, p->B.rows, &p->B)
+                                  : cmgi_csr_sort(ctx, &p->B);
 }
 
 static void free_entries(cmg_context *ctx, cmgi_prepared *p)
