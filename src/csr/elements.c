@@ -127,7 +127,7 @@ void cmgi_elements_matrix(const cmg_elements *E, cmg_size e, double *K)
 cmg_status cmgi_incidence_make(cmg_context *ctx, cmg_size targets, cmg_size length,
                                const cmg_index *list, cmg_index **start, cmg_index **item)
 {
-    cmg_index *first = NULL;
+    cmgi_scoped cmg_index *first = NULL;
     cmg_index *place = NULL;
     cmg_size found = 0;
     CMGI_TRY(cmgi_alloc_zero(ctx, targets + 2, sizeof *first, &first));
@@ -135,11 +135,7 @@ cmg_status cmgi_incidence_make(cmg_context *ctx, cmg_size targets, cmg_size leng
         found += list[k] >= 0;
         first[list[k] + 2] += list[k] >= 0; /* list[k] = -1 adds 0 to first[1] */
     }
-    const cmg_status status = cmgi_alloc(ctx, found, sizeof *place, &place);
-    if (status != CMG_OK) {
-        cmgi_free(ctx, first);
-        return status;
-    }
+    CMGI_TRY(cmgi_alloc(ctx, found, sizeof *place, &place));
     for (cmg_size t = 0; t < targets; ++t) {
         first[t + 2] += first[t + 1];
     }
@@ -148,7 +144,7 @@ cmg_status cmgi_incidence_make(cmg_context *ctx, cmg_size targets, cmg_size leng
             place[first[list[k] + 1]++] = (cmg_index)k;
         }
     }
-    *start = first;
+    *start = cmgi_pass_on(&first);
     *item = place;
     return CMG_OK;
 }

@@ -353,18 +353,15 @@ static cmg_status take_given_grid(cmg_context *ctx, const char *name, const cmg_
 cmg_status cmgi_kinds_transpose(cmg_context *ctx, const cmgi_kinds *P, cmgi_kinds **R)
 {
     cmgi_kinds *K = NULL;
+    CMGI_RELEASED(cmgi_kinds_destroy, ctx, &K);
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *K, &K));
     K->rows = P->cols;
     K->cols = P->rows;
     K->grid.form = CMGI_GRID_RESTRICTION;
     memcpy(K->grid.size, P->grid.other, sizeof K->grid.size);
     memcpy(K->grid.other, P->grid.size, sizeof K->grid.other);
-    const cmg_status status = take_grid(ctx, NULL, K);
-    if (status != CMG_OK) {
-        cmgi_kinds_destroy(ctx, &K);
-        return status;
-    }
-    *R = K;
+    CMGI_TRY(take_grid(ctx, NULL, K));
+    *R = cmgi_pass_on(&K);
     return CMG_OK;
 }
 

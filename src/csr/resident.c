@@ -112,17 +112,14 @@ void cmgi_resident_free(cmg_context *ctx, cmgi_resident *R)
 
 cmg_status cmgi_resident_fetch(cmg_context *ctx, const cmg_csr *A, cmg_size nnz, cmgi_csr *host)
 {
-    cmgi_csr made = {0};
+    cmgi_scoped_csr made = {0};
     CMGI_TRY(cmgi_csr_alloc(ctx, A->rows, A->cols, nnz, &made));
     const cmgi_read reads[] = {{made.indptr, A->indptr, (size_t)(A->rows + 1) * sizeof *A->indptr},
                                {made.indices, A->indices, (size_t)nnz * sizeof *A->indices},
                                {made.values, A->values, (size_t)nnz * sizeof *A->values}};
-    const cmg_status status = cmgi_read_each(ctx, reads, 3);
-    if (status != CMG_OK) {
-        cmgi_csr_free(ctx, &made);
-        return status;
-    }
+    CMGI_TRY(cmgi_read_each(ctx, reads, 3));
     *host = made;
+    made = (cmgi_csr){0};
     return CMG_OK;
 }
 
