@@ -260,13 +260,9 @@ cmg_status cmgi_petsc_matrix(const cmgi_petsc *p, const cmgi_petsc_object *o,
 
 cmg_status cmgi_petsc_vector(const cmgi_petsc *p, const cmgi_petsc_object *o, double **values)
 {
-    double *made = NULL;
+    cmgi_scoped double *made = NULL;
     CMGI_TRY(cmgi_alloc(p->file.ctx, o->rows, sizeof *made, &made));
-    const cmg_status status = read_turned(&p->file, o->offset, o->rows, sizeof *made, made);
-    if (status != CMG_OK) {
-        cmgi_free(p->file.ctx, made);
-        return status;
-    }
-    *values = made;
+    CMGI_TRY(read_turned(&p->file, o->offset, o->rows, sizeof *made, made));
+    *values = cmgi_pass_on(&made);
     return CMG_OK;
 }
