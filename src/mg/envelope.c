@@ -417,16 +417,12 @@ cmg_status cmgi_envelope_matrix(cmg_context *ctx, const cmgi_envelope *E, const 
     const cmg_csr shape = {.rows = E->rows, .cols = E->rows};
     const cmgi_matrix_source from = {.csr = &shape, .dense = E->value};
     cmg_matrix_options full = *options;
-    cmg_matrix *made = NULL;
+    cmgi_scoped_by(cmg_matrix_destroy) cmg_matrix *made = NULL;
     full.format = CMG_FORMAT_DENSE;
     full.values = CMG_VALUES_FULL;
     full.keep_map = false;
     CMGI_TRY(cmgi_matrix_make(ctx, &factored, &from, &full, &made));
-    const cmg_status status = fill(E, perm, made);
-    if (status != CMG_OK) {
-        cmg_matrix_destroy(&made);
-        return status;
-    }
-    *M = made;
+    CMGI_TRY(fill(E, perm, made));
+    *M = cmgi_pass_on(&made);
     return CMG_OK;
 }
