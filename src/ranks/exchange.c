@@ -32,7 +32,7 @@ static cmg_status place_pack(cmgi_exchange *x, const cmgi_exchange_plan *plan,
 {
     cmg_context *ctx = x->ctx;
     const cmg_size first = plan->part[cmgi_rank(ctx)];
-    cmg_index *pack = NULL;
+    cmgi_scoped cmg_index *pack = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, x->packed, sizeof *pack, &pack));
     for (cmg_size k = 0; k < x->sends; ++k) {
         const cmg_size i = asked[k] - first;
@@ -41,13 +41,9 @@ static cmg_status place_pack(cmgi_exchange *x, const cmgi_exchange_plan *plan,
     for (cmg_size k = 0; k < x->near; ++k) {
         pack[x->packed - x->near + k] = (cmg_index)plan->near->number[k];
     }
-    cmg_status status = find_stretches(x, pack, asked_at);
-    status = status == CMG_OK ? cmgi_move_to_device(ctx, &pack, x->packed, sizeof *pack) : status;
-    if (status != CMG_OK) {
-        cmgi_free(ctx, pack);
-        return status;
-    }
-    x->pack = pack;
+    CMGI_TRY(find_stretches(x, pack, asked_at));
+    CMGI_TRY(cmgi_move_to_device(ctx, &pack, x->packed, sizeof *pack));
+    x->pack = cmgi_pass_on(&pack);
     return CMG_OK;
 }
 

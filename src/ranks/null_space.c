@@ -235,7 +235,9 @@ cmg_status cmgi_parts_null_space(const cmgi_divided *levels, const cmg_hierarchy
     double marked = h->level[0].exact_nullspace;
     candidates c = {0};
     bool may = false;
-    cmg_status status = CMG_OK;
+    cmgi_null_space made = {0};
+    CMGI_FREED(ctx, &c.V);
+    CMGI_RELEASED(cmgi_null_space_free, ctx, &made);
     *space = (cmgi_null_space){0};
     CMGI_TRY(cmgi_all_max(ctx, &marked, 1));
     *exact = marked > 0;
@@ -246,12 +248,11 @@ cmg_status cmgi_parts_null_space(const cmgi_divided *levels, const cmg_hierarchy
         return CMG_OK;
     }
     c.tolerance = *exact ? CMGI_NULL_GIVEN : CMGI_NULL_ROUNDING;
-    CMGI_TRY_GOTO(done, make_candidates(parts, h, block, *exact, &c));
-    CMGI_TRY_GOTO(done, choose(parts, &c, *exact, space));
-done:
-    cmgi_free(ctx, c.V);
-    if (status != CMG_OK || space->count == 0) {
-        cmgi_null_space_free(ctx, space);
+    CMGI_TRY(make_candidates(parts, h, block, *exact, &c));
+    CMGI_TRY(choose(parts, &c, *exact, &made));
+    if (made.count > 0) {
+        *space = made;
+        made = (cmgi_null_space){0};
     }
-    return status;
+    return CMG_OK;
 }
