@@ -123,8 +123,7 @@ cmg_status cmgi_csr_transpose(cmg_context *ctx, const cmg_csr *A, cmgi_csr *T)
     for (int t = 0; t < parts; ++t) {
         place_rows(A, A->rows * t / parts, A->rows * (t + 1) / parts, count + t * A->cols, &made);
     }
-    *T = made;
-    made = (cmgi_csr){0};
+    *T = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }
 
@@ -159,7 +158,6 @@ cmg_status cmgi_csr_permute(cmg_context *ctx, const cmg_csr *A, const cmg_index 
     if (sort_columns) {
         CMGI_TRY(cmgi_csr_sort(ctx, &made));
     }
-    *B = made;
-    made = (cmgi_csr){0};
+    *B = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }

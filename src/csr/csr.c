@@ -17,8 +17,7 @@ cmg_status cmgi_csr_alloc(cmg_context *ctx, cmg_size rows, cmg_size cols, cmg_si
     CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof *made.values, &made.values));
     made.indptr[0] = 0;
     made.indptr[rows] = nnz;
-    *A = made;
-    made = (cmgi_csr){0};
+    *A = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }
 
@@ -65,6 +64,13 @@ void cmgi_csr_end(cmgi_csr *A)
             return;
         }
     }
+}
+
+cmgi_csr cmgi_csr_pass_on(cmgi_csr *A)
+{
+    const cmgi_csr held = *A;
+    *A = (cmgi_csr){0};
+    return held;
 }
 
 cmg_status cmgi_csr_copy(cmg_context *ctx, const cmg_csr *from, cmgi_csr *to)

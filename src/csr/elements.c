@@ -239,8 +239,7 @@ cmg_status cmgi_elements_assemble(cmg_context *ctx, const cmg_elements *E, cmgi_
     CMGI_TRY(cmgi_csr_alloc_entries(ctx, &made));
     sum_all(&a, threads, &made);
     CMGI_TRY(cmgi_csr_sort(ctx, &made));
-    *A = made;
-    made = (cmgi_csr){0};
+    *A = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }
 

@@ -133,8 +133,7 @@ cmg_status cmgi_kinds_expand(cmg_context *ctx, const char *name, cmgi_csr *M)
                name, (long long)M->kinds->nnz, (long long)ctx->expand_to);
     CMGI_TRY(cmgi_kinds_fill(ctx, M->kinds, &made));
     made.kinds = M->kinds;
-    *M = made;
-    made = (cmgi_csr){0};
+    *M = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }
 

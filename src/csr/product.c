@@ -267,8 +267,7 @@ cmg_status cmgi_csr_multiply(cmg_context *ctx, const cmg_csr *A, const cmg_csr *
     CMGI_TRY(cmgi_csr_alloc_rows(ctx, A->rows, B->cols, &made));
     const cmg_size most = ctx->threads == 1 ? count_products(A, B) : AT_ONCE + 1;
     CMGI_TRY(most <= AT_ONCE ? form_at_once(ctx, &p, most, &made) : form_in_two(ctx, &p, &made));
-    *C = made;
-    made = (cmgi_csr){0};
+    *C = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }
 

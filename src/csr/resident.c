@@ -118,8 +118,7 @@ cmg_status cmgi_resident_fetch(cmg_context *ctx, const cmg_csr *A, cmg_size nnz,
                                {made.indices, A->indices, (size_t)nnz * sizeof *A->indices},
                                {made.values, A->values, (size_t)nnz * sizeof *A->values}};
     CMGI_TRY(cmgi_read_each(ctx, reads, 3));
-    *host = made;
-    made = (cmgi_csr){0};
+    *host = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }
 

@@ -88,7 +88,6 @@ cmg_status cmgi_mesh_sums_bring(cmg_context *ctx, cmgi_mesh_sums *sums)
     for (cmg_size k = 0; k < sums->nnz; ++k) {
         made.values[k] = 0;
     }
-    sums->A = made;
-    made = (cmgi_csr){0};
+    sums->A = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }

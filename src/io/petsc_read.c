@@ -231,8 +231,7 @@ static cmg_status add_lower_half(const cmgi_petsc *p, cmgi_csr *A)
              "(SBAIJ)",
              p->file.path);
     cmgi_csr_free(ctx, A);
-    *A = both;
-    both = (cmgi_csr){0};
+    *A = cmgi_csr_pass_on(&both);
     return CMG_OK;
 }
 
@@ -253,8 +252,7 @@ cmg_status cmgi_petsc_matrix(const cmgi_petsc *p, const cmgi_petsc_object *o,
     if (expect->full_rows && is_triangle(&made)) { /* a level matrix: factors are triangles */
         CMGI_TRY(add_lower_half(p, &made));
     }
-    *A = made;
-    made = (cmgi_csr){0};
+    *A = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }
 

@@ -151,8 +151,7 @@ static cmg_status descend(cmg_solver *s, cmg_batch *batch, int l, cmgi_csr *A, c
     most[0] = most[0] > level->RAP.count ? most[0] : level->RAP.count;
     most[1] = most[1] > level->AP.count ? most[1] : level->AP.count;
     cmgi_csr_free(ctx, A);
-    *A = next;
-    next = (cmgi_csr){0};
+    *A = cmgi_csr_pass_on(&next);
     return CMG_OK;
 }
 

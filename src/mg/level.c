@@ -302,8 +302,7 @@ static cmg_status transfer_here(cmg_hierarchy *h, cmg_context *ctx, int l,
     }
     if (folds) {
         cmgi_csr_free(ctx, &fine->restriction);
-        fine->restriction = R;
-        R = (cmgi_csr){0};
+        fine->restriction = cmgi_csr_pass_on(&R);
     }
     cmgi_csr_free(ctx, &R); /* P takes its place */
     if (box == NULL) {

@@ -232,8 +232,7 @@ static cmg_status make_at(const cmgi_smoother_source *source, const cmgi_residen
         if (device != NULL) {
             CMGI_TRY(cmgi_take_device(ctx, &G[k], w.nnz, source->there != NULL, &factor[k]));
         } else {
-            factor[k] = G[k];
-            G[k] = (cmgi_csr){0};
+            factor[k] = cmgi_csr_pass_on(&G[k]);
         }
     }
     return CMG_OK;

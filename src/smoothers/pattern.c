@@ -59,8 +59,7 @@ cmg_status cmgi_pattern(cmg_context *ctx, const cmg_csr *A, double tau, int powe
         made = product;
         set_ones(ctx, &made);
     }
-    *S = made;
-    made = (cmgi_csr){0};
+    *S = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }
 
@@ -173,8 +172,7 @@ cmg_status cmgi_decouple(cmg_context *ctx, const cmg_csr *A, bool own, cmgi_csr 
         CMGI_TRY(cmgi_csr_copy(ctx, A, &copy));
         p.B = copy;
     }
-    *B = p.B;
-    p.B = (cmgi_csr){0};
+    *B = cmgi_csr_pass_on(&p.B);
     return CMG_OK;
 }
 
@@ -209,8 +207,7 @@ cmg_status cmgi_symmetrize_at(cmg_context *ctx, cmgi_place at, cmgi_csr *M, cmg_
     halves both = {.M = M->view, .T = T.view};
     CMGI_TRY(join_halves(ctx, at, &both, &made, nnz));
     cmgi_csr_free_at(ctx, at, M);
-    *M = made;
-    made = (cmgi_csr){0};
+    *M = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }
 

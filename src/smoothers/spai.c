@@ -138,8 +138,7 @@ static cmg_status make_at(const cmgi_smoother_source *source, const cmgi_residen
     if (device != NULL) {
         CMGI_TRY(cmgi_take_device(ctx, &S, nnz, source->there != NULL, M));
     } else {
-        *M = S;
-        S = (cmgi_csr){0};
+        *M = cmgi_csr_pass_on(&S);
     }
     return CMG_OK;
 }

@@ -173,7 +173,6 @@ cmg_status cmgi_spai_adaptive(cmg_context *ctx, const cmg_csr *A, const cmgi_spa
     CMGI_TRY(cmgi_each_row(ctx, "adaptive SPAI", n, make_row, &g, &bad));
     CMGI_TRY(cmgi_slab_compact(ctx, n, n, &g.rows, &made));
     cmgi_csr_free(ctx, S);
-    *S = made;
-    made = (cmgi_csr){0};
+    *S = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }

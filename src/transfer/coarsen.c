@@ -172,8 +172,7 @@ static cmg_status form_coarse(const cmg_hierarchy *h, next_level *next, cmgi_csr
 {
     const cmgi_csr *P = &next->P;
     if (cmgi_csr_given(&next->A)) {
-        *coarse = next->A;
-        next->A = (cmgi_csr){0};
+        *coarse = cmgi_csr_pass_on(&next->A);
     } else {
         CMGI_TRY(multiply(h, next, coarse));
     }
@@ -206,8 +205,7 @@ static cmg_status append(cmg_hierarchy *h, next_level *next, bool *added)
         h->level[l].ideal = true;
     }
     CMGI_TRY_GOTO(failed, cmgi_hierarchy_take_formed(h, l + 1, &coarse));
-    h->level[l].PT = next->PT;
-    next->PT = (cmgi_csr){0};
+    h->level[l].PT = cmgi_csr_pass_on(&next->PT);
     h->level[l + 1].block = next->vectors;
     if (next->B != NULL) {
         CMGI_TRY_GOTO(failed,

@@ -187,8 +187,7 @@ cmg_status cmgi_complete(cmg_hierarchy *given, const cmgi_completion_options *op
     for (int l = 0; !changed && l < h->levels; ++l) { /* P^T, for R */
         cmgi_csr *PT = &given->level[l].PT;
         if (PT->there == NULL && h->level[l].PT.there != NULL) {
-            *PT = h->level[l].PT;
-            h->level[l].PT = (cmgi_csr){0};
+            *PT = cmgi_csr_pass_on(&h->level[l].PT);
         }
     }
     for (int l = c.taken - 1; l >= 1; --l) {

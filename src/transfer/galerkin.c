@@ -65,8 +65,7 @@ cmg_status cmgi_galerkin(cmg_context *ctx, const cmg_csr *R, const cmg_csr *A, c
         /* nothing of the level above reaches a row of zeros */
         CMGI_TRY(cmgi_csr_unit_rows_at(ctx, CMGI_HOST, &made.view));
     }
-    *Ac = made;
-    made = (cmgi_csr){0};
+    *Ac = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }
 
