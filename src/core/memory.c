@@ -291,6 +291,13 @@ void cmgi_free_scoped(void *p)
     }
 }
 
+void *cmgi_pass_on(void *p)
+{
+    void *held = *(void **)p;
+    *(void **)p = NULL;
+    return held;
+}
+
 void cmgi_hold_memory(cmg_context *ctx, bool hold)
 {
     ctx->holds = hold;
@@ -385,14 +392,11 @@ cmg_status cmgi_move_to_device(cmg_context *ctx, void *p, cmg_size count, size_t
     }
     void *host = *(void **)p;
     void *device = NULL;
+    CMGI_FREED(ctx, &device);
     CMGI_TRY(cmgi_alloc_device(ctx, count, size, &device));
-    const cmg_status status = cmgi_to_device(ctx, device, host, (size_t)count * size);
-    if (status != CMG_OK) {
-        cmgi_free_device(ctx, device);
-        return status;
-    }
+    CMGI_TRY(cmgi_to_device(ctx, device, host, (size_t)count * size));
     cmgi_free(ctx, host);
-    *(void **)p = device;
+    *(void **)p = cmgi_pass_on(&device);
     return CMG_OK;
 }
 

@@ -24,6 +24,8 @@ cmg_context *cmgi_owner(const void *p);
 #define cmgi_scoped_by(release) __attribute__((cleanup(release)))
 #define cmgi_scoped cmgi_scoped_by(cmgi_free_scoped)
 void cmgi_free_scoped(void *p);
+/* What the pointer *p holds, for another to own: *p is NULL from now on. */
+void *cmgi_pass_on(void *p);
 /* The same of arrays in either memory, or that a struct has, by the addresses of their pointers. */
 #define CMGI_FREED(ctx, ...)                                                                       \
     __attribute__((cleanup(cmgi_free_all), unused))                                                \
@@ -33,6 +35,25 @@ typedef struct cmgi_freed {
     void *address[16]; /* NULL = no more */
 } cmgi_freed;
 void cmgi_free_all(const cmgi_freed *freed);
+/*
+ * The same of structs that have a function of their own, void cmgi_x_free(cmg_context *, cmgi_x *):
+ * with CMGI_RELEASES(cmgi_x_free, cmgi_x) below its declaration, CMGI_RELEASED(cmgi_x_free, ctx,
+ * &a, &b) releases up to four where the block ends.
+ */
+#define CMGI_RELEASES(release, type)                                                               \
+    typedef struct release##_set {                                                                 \
+        cmg_context *ctx;                                                                          \
+        type *what[4];                                                                             \
+    } release##_set;                                                                               \
+    static inline void release##_all(const release##_set *set)                                     \
+    {                                                                                              \
+        for (int k = 0; k < 4 && set->what[k] != NULL; ++k) {                                      \
+            release(set->ctx, set->what[k]);                                                       \
+        }                                                                                          \
+    }
+#define CMGI_RELEASED(release, ctx, ...)                                                           \
+    __attribute__((cleanup(release##_all), unused))                                                \
+    const release##_set release##_here = {ctx, {__VA_ARGS__}}
 
 /* Between hold = true and hold = false, or the wait after it, the context gives no large block of
  * its memory back, on the host and on the backend: what a set-up frees serves it again at once. */

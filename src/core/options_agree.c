@@ -37,17 +37,16 @@ static cmg_status compare_ranks(cmg_context *ctx, const cmgi_option_table *table
 cmg_status cmgi_options_agree(cmg_context *ctx, const cmgi_option_table *table, const void *own)
 {
     const int ranks = cmgi_ranks(ctx);
-    char *all = NULL;
+    cmgi_scoped char *all = NULL;
     if (ranks == 1) {
         return CMG_OK;
     }
     if (cmgi_alloc(ctx, ranks, table->bytes, &all) != CMG_OK) {
         return cmgi_group_fail(ctx, CMG_ERR_MEMORY);
     }
-    cmg_status status = ctx->options.ranks->gather(ctx, own, table->bytes, all);
-    for (int r = 1; r < ranks && status == CMG_OK; ++r) {
-        status = compare_ranks(ctx, table, all, all + (size_t)r * table->bytes, r);
+    CMGI_TRY(ctx->options.ranks->gather(ctx, own, table->bytes, all));
+    for (int r = 1; r < ranks; ++r) {
+        CMGI_TRY(compare_ranks(ctx, table, all, all + (size_t)r * table->bytes, r));
     }
-    cmgi_free(ctx, all);
-    return status;
+    return CMG_OK;
 }

@@ -16,14 +16,11 @@ cmg_status cmgi_alloc_zero_at(cmg_context *ctx, cmgi_place at, cmg_size count, s
         return cmgi_alloc_zero(ctx, count, size, p);
     }
     void *made = NULL;
+    CMGI_FREED(ctx, &made);
     const cmg_size words = (count * (cmg_size)size + 7) / 8;
     CMGI_TRY(cmgi_alloc_device(ctx, words, 8, &made));
-    const cmg_status status = ctx->backend->fill(ctx, CMG_FP64, words, 0, made);
-    if (status != CMG_OK) {
-        cmgi_free_device(ctx, made);
-        return status;
-    }
-    *(void **)p = made;
+    CMGI_TRY(ctx->backend->fill(ctx, CMG_FP64, words, 0, made));
+    *(void **)p = cmgi_pass_on(&made);
     return CMG_OK;
 }
 

@@ -16,7 +16,7 @@ static cmg_status make(cmg_context *ctx, cmg_size n, int columns, cmg_precision 
                "vector: %d columns, 1 to %d are possible", columns, (int)CMG_COLUMNS);
     CMGI_CHECK(ctx, precision == CMG_FP64 || precision == CMG_FP32, CMG_ERR_ARG,
                "vector: unknown precision %d", (int)precision);
-    cmg_vector *v = NULL;
+    cmgi_scoped cmg_vector *v = NULL;
     CMGI_TRY(cmgi_alloc(ctx, 1, sizeof *v, &v));
     *v = (cmg_vector){.ctx = ctx,
                       .n = n,
@@ -25,14 +25,10 @@ static cmg_status make(cmg_context *ctx, cmg_size n, int columns, cmg_precision 
                       .owned = data == NULL,
                       .data = data};
     if (v->owned) {
-        const cmg_status status =
-            cmgi_alloc_device(ctx, n, (size_t)columns * cmgi_precision_bytes(precision), &v->data);
-        if (status != CMG_OK) {
-            cmgi_free(ctx, v);
-            return status;
-        }
+        CMGI_TRY(
+            cmgi_alloc_device(ctx, n, (size_t)columns * cmgi_precision_bytes(precision), &v->data));
     }
-    *x = v;
+    *x = cmgi_pass_on(&v);
     return CMG_OK;
 }
 
@@ -44,15 +40,10 @@ cmg_status cmg_vector_create(cmg_context *ctx, cmg_size n, cmg_precision precisi
 cmg_status cmg_vector_create_columns(cmg_context *ctx, cmg_size n, int columns,
                                      cmg_precision precision, cmg_vector **x)
 {
-    cmg_vector *v = NULL;
+    cmgi_scoped_by(cmg_vector_destroy) cmg_vector *v = NULL;
     CMGI_TRY(make(ctx, n, columns, precision, NULL, x != NULL ? &v : NULL));
-    const cmg_status status =
-        ctx->backend->fill(ctx, precision, cmgi_vector_count(v), 0.0, v->data);
-    if (status != CMG_OK) {
-        cmg_vector_destroy(&v);
-        return status;
-    }
-    *x = v;
+    CMGI_TRY(ctx->backend->fill(ctx, precision, cmgi_vector_count(v), 0.0, v->data));
+    *x = cmgi_pass_on(&v);
     return CMG_OK;
 }
 

@@ -102,14 +102,10 @@ cmg_status cmgi_csr_transpose(cmg_context *ctx, const cmg_csr *A, cmgi_csr *T)
 {
     const cmg_size nnz = A->indptr[A->rows];
     const int parts = A->rows > 4096 ? ctx->threads : 1;
-    cmg_size *count = NULL;
-    cmgi_csr made = {0};
+    cmgi_scoped cmg_size *count = NULL;
+    cmgi_scoped_csr made = {0};
     CMGI_TRY(cmgi_csr_alloc(ctx, A->cols, A->rows, nnz, &made));
-    cmg_status status = cmgi_alloc_zero(ctx, A->cols * parts, sizeof *count, &count);
-    if (status != CMG_OK) {
-        cmgi_csr_free(ctx, &made);
-        return status;
-    }
+    CMGI_TRY(cmgi_alloc_zero(ctx, A->cols * parts, sizeof *count, &count));
 #pragma omp parallel for num_threads(parts) schedule(static, 1)
     for (int t = 0; t < parts; ++t) {
         count_columns(A, A->rows * t / parts, A->rows * (t + 1) / parts, count + t * A->cols);
@@ -127,8 +123,7 @@ cmg_status cmgi_csr_transpose(cmg_context *ctx, const cmg_csr *A, cmgi_csr *T)
     for (int t = 0; t < parts; ++t) {
         place_rows(A, A->rows * t / parts, A->rows * (t + 1) / parts, count + t * A->cols, &made);
     }
-    cmgi_free(ctx, count);
-    *T = made;
+    *T = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }
 
@@ -163,7 +158,6 @@ cmg_status cmgi_csr_permute(cmg_context *ctx, const cmg_csr *A, const cmg_index 
     if (sort_columns) {
         CMGI_TRY(cmgi_csr_sort(ctx, &made));
     }
-    *B = made;
-    made = (cmgi_csr){0};
+    *B = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }

@@ -18,8 +18,7 @@ cmg_status cmgi_csr_by_rows(cmg_context *ctx, cmg_size rows, cmg_size cols, cmgi
     for (cmg_size i = 0; i < rows; ++i) {
         (void)row(user, i, made.indices + made.indptr[i], made.values + made.indptr[i]);
     }
-    *M = made;
-    made = (cmgi_csr){0};
+    *M = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }
 

@@ -18,6 +18,7 @@ typedef struct cmgi_slab {
 } cmgi_slab;
 cmg_status cmgi_slab_create(cmg_context *ctx, cmg_size rows, cmg_size room, cmgi_slab *slab);
 void cmgi_slab_free(cmg_context *ctx, cmgi_slab *slab);
+CMGI_RELEASES(cmgi_slab_free, cmgi_slab)
 /* The rows as a matrix, columns ascending. */
 cmg_status cmgi_slab_compact(cmg_context *ctx, cmg_size rows, cmg_size cols, const cmgi_slab *slab,
                              cmgi_csr *M);

@@ -103,18 +103,15 @@ static cmg_status find_all(cmg_context *ctx, const cmgi_csr *S, cmg_size limit, 
 cmg_status cmgi_cliques_find(cmg_context *ctx, const cmgi_csr *S, cmg_size limit, cmgi_cliques *c)
 {
     cmgi_cliques made = {0};
-    bool *covered = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, S->indptr[S->rows], sizeof *covered, &covered));
-    CMGI_TRY_GOTO(done, enlarge(ctx, &made.first, sizeof *made.first, S->rows + 2, &made.room[0]));
+    cmgi_scoped bool *covered = NULL;
+    CMGI_RELEASED(cmgi_cliques_free, ctx, &made);
+    CMGI_TRY(cmgi_alloc_zero(ctx, S->indptr[S->rows], sizeof *covered, &covered));
+    CMGI_TRY(enlarge(ctx, &made.first, sizeof *made.first, S->rows + 2, &made.room[0]));
     made.first[0] = 0;
-    CMGI_TRY_GOTO(done, find_all(ctx, S, limit, covered, &made));
+    CMGI_TRY(find_all(ctx, S, limit, covered, &made));
     *c = made;
     made = (cmgi_cliques){0};
-done:
-    cmgi_cliques_free(ctx, &made);
-    cmgi_free(ctx, covered);
-    return status;
+    return CMG_OK;
 }
 
 void cmgi_cliques_free(cmg_context *ctx, cmgi_cliques *c)

@@ -18,3 +18,4 @@ typedef struct cmgi_cliques {
  */
 cmg_status cmgi_cliques_find(cmg_context *ctx, const cmgi_csr *S, cmg_size limit, cmgi_cliques *c);
 void cmgi_cliques_free(cmg_context *ctx, cmgi_cliques *c);
+CMGI_RELEASES(cmgi_cliques_free, cmgi_cliques)

@@ -8,21 +8,17 @@
 
 cmg_status cmgi_csr_alloc(cmg_context *ctx, cmg_size rows, cmg_size cols, cmg_size nnz, cmgi_csr *A)
 {
-    cmgi_csr made = {.rows = rows, .cols = cols};
-    cmg_status status = CMG_OK;
+    cmgi_scoped_csr made = {.rows = rows, .cols = cols};
     CMGI_CHECK(ctx, rows >= 0 && cols >= 0 && nnz >= 0, CMG_ERR_ARG,
                "matrix of %lld x %lld with %lld entries", (long long)rows, (long long)cols,
                (long long)nnz);
-    CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, rows + 1, sizeof *made.indptr, &made.indptr));
-    CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, nnz, sizeof *made.indices, &made.indices));
-    CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, nnz, sizeof *made.values, &made.values));
+    CMGI_TRY(cmgi_alloc(ctx, rows + 1, sizeof *made.indptr, &made.indptr));
+    CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof *made.indices, &made.indices));
+    CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof *made.values, &made.values));
     made.indptr[0] = 0;
     made.indptr[rows] = nnz;
-    *A = made;
+    *A = cmgi_csr_pass_on(&made);
     return CMG_OK;
-failed:
-    cmgi_csr_free(ctx, &made);
-    return status;
 }
 
 cmg_status cmgi_csr_alloc_rows(cmg_context *ctx, cmg_size rows, cmg_size cols, cmgi_csr *A)
@@ -68,6 +64,13 @@ void cmgi_csr_end(cmgi_csr *A)
             return;
         }
     }
+}
+
+cmgi_csr cmgi_csr_pass_on(cmgi_csr *A)
+{
+    const cmgi_csr held = *A;
+    *A = (cmgi_csr){0};
+    return held;
 }
 
 cmg_status cmgi_csr_copy(cmg_context *ctx, const cmg_csr *from, cmgi_csr *to)

@@ -51,9 +51,12 @@ cmg_status cmgi_csr_alloc_entries(cmg_context *ctx, cmgi_csr *A);
 cmg_status cmgi_csr_alloc_diagonal(cmg_context *ctx, cmg_size n, cmgi_csr *D);
 /* Frees what is not borrowed, on the device too, and clears the struct. */
 void cmgi_csr_free(cmg_context *ctx, cmgi_csr *A);
+CMGI_RELEASES(cmgi_csr_free, cmgi_csr)
 /* A local one, which is freed where its block ends. */
 #define cmgi_scoped_csr cmgi_scoped_by(cmgi_csr_end) cmgi_csr
 void cmgi_csr_end(cmgi_csr *A);
+/* What A has, for another to own: A is empty from now on. */
+cmgi_csr cmgi_csr_pass_on(cmgi_csr *A);
 /* Of CMGI_FREED: of one that has no more than its arrays, in either memory. */
 #define CMGI_ARRAYS(A) &(A).indptr, &(A).indices, &(A).values
 cmg_status cmgi_csr_copy(cmg_context *ctx, const cmg_csr *from, cmgi_csr *to);

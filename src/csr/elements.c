@@ -93,24 +93,19 @@ cmg_status cmgi_elements_copy(cmg_context *ctx, const cmg_elements *from, cmgi_e
                           .count = from->count,
                           .local = from->local,
                           .templates = from->templates};
+    CMGI_RELEASED(cmgi_elements_free, ctx, &made);
     const cmg_size square = (cmg_size)from->local * from->local;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(failed,
-                  copy(ctx, from->dofs, from->count * from->local, sizeof *made.dofs, &made.dofs));
-    CMGI_TRY_GOTO(failed, copy(ctx, from->matrices, matrices_of(from) * square,
-                               sizeof *made.matrices, &made.matrices));
+    CMGI_TRY(copy(ctx, from->dofs, from->count * from->local, sizeof *made.dofs, &made.dofs));
+    CMGI_TRY(copy(ctx, from->matrices, matrices_of(from) * square, sizeof *made.matrices,
+                  &made.matrices));
     if (from->templates > 0) {
-        CMGI_TRY_GOTO(failed,
-                      copy(ctx, from->number, from->count, sizeof *made.number, &made.number));
+        CMGI_TRY(copy(ctx, from->number, from->count, sizeof *made.number, &made.number));
     }
-    CMGI_TRY_GOTO(failed, copy(ctx, from->factor, from->count, sizeof *made.factor, &made.factor));
-    CMGI_TRY_GOTO(failed,
-                  copy(ctx, from->diagonal, from->rows, sizeof *made.diagonal, &made.diagonal));
+    CMGI_TRY(copy(ctx, from->factor, from->count, sizeof *made.factor, &made.factor));
+    CMGI_TRY(copy(ctx, from->diagonal, from->rows, sizeof *made.diagonal, &made.diagonal));
     *to = made;
+    made = (cmgi_elements){0};
     return CMG_OK;
-failed:
-    cmgi_elements_free(ctx, &made);
-    return status;
 }
 
 void cmgi_elements_free(cmg_context *ctx, cmgi_elements *E)
@@ -132,7 +127,7 @@ void cmgi_elements_matrix(const cmg_elements *E, cmg_size e, double *K)
 cmg_status cmgi_incidence_make(cmg_context *ctx, cmg_size targets, cmg_size length,
                                const cmg_index *list, cmg_index **start, cmg_index **item)
 {
-    cmg_index *first = NULL;
+    cmgi_scoped cmg_index *first = NULL;
     cmg_index *place = NULL;
     cmg_size found = 0;
     CMGI_TRY(cmgi_alloc_zero(ctx, targets + 2, sizeof *first, &first));
@@ -140,11 +135,7 @@ cmg_status cmgi_incidence_make(cmg_context *ctx, cmg_size targets, cmg_size leng
         found += list[k] >= 0;
         first[list[k] + 2] += list[k] >= 0; /* list[k] = -1 adds 0 to first[1] */
     }
-    const cmg_status status = cmgi_alloc(ctx, found, sizeof *place, &place);
-    if (status != CMG_OK) {
-        cmgi_free(ctx, first);
-        return status;
-    }
+    CMGI_TRY(cmgi_alloc(ctx, found, sizeof *place, &place));
     for (cmg_size t = 0; t < targets; ++t) {
         first[t + 2] += first[t + 1];
     }
@@ -153,7 +144,7 @@ cmg_status cmgi_incidence_make(cmg_context *ctx, cmg_size targets, cmg_size leng
             place[first[list[k] + 1]++] = (cmg_index)k;
         }
     }
-    *start = first;
+    *start = cmgi_pass_on(&first);
     *item = place;
     return CMG_OK;
 }
@@ -248,8 +239,7 @@ cmg_status cmgi_elements_assemble(cmg_context *ctx, const cmg_elements *E, cmgi_
     CMGI_TRY(cmgi_csr_alloc_entries(ctx, &made));
     sum_all(&a, threads, &made);
     CMGI_TRY(cmgi_csr_sort(ctx, &made));
-    *A = made;
-    made = (cmgi_csr){0};
+    *A = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }
 
@@ -319,13 +309,14 @@ cmg_status cmgi_elements_repeat(cmg_context *ctx, const cmg_elements *E, cmg_siz
     cmgi_elements made = {0};
     cmgi_alike list = {0};
     bool fits = true;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alike_create(ctx, E->local, most, &list));
+    CMGI_RELEASED(cmgi_alike_free, ctx, &list);
+    CMGI_RELEASED(cmgi_elements_free, ctx, &made);
+    CMGI_TRY(cmgi_alike_create(ctx, E->local, most, &list));
     frame.matrices = NULL;
     frame.factor = NULL;
-    CMGI_TRY_GOTO(done, cmgi_elements_copy(ctx, &frame, &made));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, E->count, sizeof *made.number, &made.number));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, E->count, sizeof *made.factor, &made.factor));
+    CMGI_TRY(cmgi_elements_copy(ctx, &frame, &made));
+    CMGI_TRY(cmgi_alloc(ctx, E->count, sizeof *made.number, &made.number));
+    CMGI_TRY(cmgi_alloc(ctx, E->count, sizeof *made.factor, &made.factor));
     for (cmg_size e = 0; e < E->count && fits; ++e) {
         fits = cmgi_alike_find(&list, E->matrices + e * E->local * E->local, &made.number[e],
                                &made.factor[e]);
@@ -338,8 +329,5 @@ cmg_status cmgi_elements_repeat(cmg_context *ctx, const cmg_elements *E, cmg_siz
         *T = made;
         made = (cmgi_elements){0};
     }
-done:
-    cmgi_alike_free(ctx, &list);
-    cmgi_elements_free(ctx, &made);
-    return status;
+    return CMG_OK;
 }

@@ -36,6 +36,7 @@ static inline cmg_elements cmgi_elements_view(const cmgi_elements *E)
 cmg_status cmgi_elements_check(cmg_context *ctx, const char *name, const cmg_elements *E);
 cmg_status cmgi_elements_copy(cmg_context *ctx, const cmg_elements *from, cmgi_elements *to);
 void cmgi_elements_free(cmg_context *ctx, cmgi_elements *E);
+CMGI_RELEASES(cmgi_elements_free, cmgi_elements)
 /* K_e, local x local. */
 void cmgi_elements_matrix(const cmg_elements *E, cmg_size e, double *K);
 /* The assembled matrix: rows sorted, sums in the order of the elements. */
@@ -60,6 +61,7 @@ typedef struct cmgi_alike {
 
 cmg_status cmgi_alike_create(cmg_context *ctx, int local, cmg_size most, cmgi_alike *list);
 void cmgi_alike_free(cmg_context *ctx, cmgi_alike *list);
+CMGI_RELEASES(cmgi_alike_free, cmgi_alike)
 /* K = *factor times template *number; false when it is none of the list. */
 bool cmgi_alike_look(const cmgi_alike *list, const double *K, cmg_index *number, double *factor);
 /* The same, K as a new template where none fits; false when the list is full. */

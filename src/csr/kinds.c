@@ -126,18 +126,14 @@ const cmgi_kinds *cmgi_csr_kinds(const cmg_context *ctx, const cmgi_csr *A)
 
 cmg_status cmgi_kinds_expand(cmg_context *ctx, const char *name, cmgi_csr *M)
 {
-    cmgi_csr made = {0};
+    cmgi_scoped_csr made = {0};
     CMGI_CHECK(ctx, M->kinds->nnz <= ctx->expand_to, CMG_ERR_UNSUPPORTED,
                "%s is held as templates: what it is wanted for takes its %lld entries one by one, "
                "which are more than the %lld that are stored so",
                name, (long long)M->kinds->nnz, (long long)ctx->expand_to);
-    const cmg_status status = cmgi_kinds_fill(ctx, M->kinds, &made);
-    if (status != CMG_OK) {
-        cmgi_csr_free(ctx, &made);
-        return status;
-    }
+    CMGI_TRY(cmgi_kinds_fill(ctx, M->kinds, &made));
     made.kinds = M->kinds;
-    *M = made;
+    *M = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }
 
@@ -234,12 +230,10 @@ cmg_status cmgi_kinds_diagonal(cmg_context *ctx, cmgi_place at, const cmgi_kinds
 cmg_status cmgi_kinds_resident(cmg_context *ctx, const cmgi_kinds *K, cmgi_resident *R)
 {
     cmgi_resident made = {.csr = {.rows = K->rows, .cols = K->cols}, .facts = K->there};
+    CMGI_RELEASED(cmgi_resident_free, ctx, &made);
     CMGI_TRY(cmgi_alloc_device(ctx, K->rows, sizeof *made.diagonal, &made.diagonal));
-    const cmg_status status = cmgi_kinds_diagonal(ctx, CMGI_DEVICE, K, made.diagonal);
-    if (status != CMG_OK) {
-        cmgi_resident_free(ctx, &made);
-        return status;
-    }
+    CMGI_TRY(cmgi_kinds_diagonal(ctx, CMGI_DEVICE, K, made.diagonal));
     *R = made;
+    made = (cmgi_resident){0};
     return CMG_OK;
 }

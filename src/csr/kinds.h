@@ -129,6 +129,7 @@ cmg_status cmgi_kinds_transpose(cmg_context *ctx, const cmgi_kinds *P, cmgi_kind
 /* One user more, and one less: the last one frees it. NULL is none. */
 cmgi_kinds *cmgi_kinds_share(cmgi_kinds *K);
 void cmgi_kinds_destroy(cmg_context *ctx, cmgi_kinds **K);
+CMGI_RELEASES(cmgi_kinds_destroy, cmgi_kinds *)
 /* New values, in the order in which they were given; the old ones stay where they are refused. */
 cmg_status cmgi_kinds_update(cmg_context *ctx, const char *name, const double *values, cmgi_csr *M);
 /* M has CSR arrays from now on; CMG_ERR_UNSUPPORTED where ctx->expand_to are fewer entries. */

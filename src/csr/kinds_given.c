@@ -353,18 +353,15 @@ static cmg_status take_given_grid(cmg_context *ctx, const char *name, const cmg_
 cmg_status cmgi_kinds_transpose(cmg_context *ctx, const cmgi_kinds *P, cmgi_kinds **R)
 {
     cmgi_kinds *K = NULL;
+    CMGI_RELEASED(cmgi_kinds_destroy, ctx, &K);
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *K, &K));
     K->rows = P->cols;
     K->cols = P->rows;
     K->grid.form = CMGI_GRID_RESTRICTION;
     memcpy(K->grid.size, P->grid.other, sizeof K->grid.size);
     memcpy(K->grid.other, P->grid.size, sizeof K->grid.other);
-    const cmg_status status = take_grid(ctx, NULL, K);
-    if (status != CMG_OK) {
-        cmgi_kinds_destroy(ctx, &K);
-        return status;
-    }
-    *R = K;
+    CMGI_TRY(take_grid(ctx, NULL, K));
+    *R = cmgi_pass_on(&K);
     return CMG_OK;
 }
 
@@ -395,7 +392,7 @@ cmg_status cmgi_kinds_create(cmg_context *ctx, const char *name, bool square,
                              const cmg_templates *given, cmgi_csr *M)
 {
     cmgi_kinds *K = NULL;
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_kinds_destroy, ctx, &K);
     CMGI_CHECK(ctx, given != NULL, CMG_ERR_ARG, "%s: the templates are NULL", name);
     CMGI_CHECK(ctx, !square || given->rows == given->cols, CMG_ERR_SHAPE,
                "%s is %lld x %lld, not square", name, (long long)given->rows,
@@ -403,14 +400,12 @@ cmg_status cmgi_kinds_create(cmg_context *ctx, const char *name, bool square,
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *K, &K));
     K->square = square;
     const bool grid = given->ids == NULL && given->grid[0] != 0;
-    CMGI_TRY_GOTO(done, (grid ? take_given_grid : take_listed)(ctx, name, given, K));
-    CMGI_TRY_GOTO(done, check_values(ctx, name, K, K->value));
-    CMGI_TRY_GOTO(done, cmgi_kinds_look(ctx, K));
+    CMGI_TRY((grid ? take_given_grid : take_listed)(ctx, name, given, K));
+    CMGI_TRY(check_values(ctx, name, K, K->value));
+    CMGI_TRY(cmgi_kinds_look(ctx, K));
     *M = (cmgi_csr){.rows = K->rows, .cols = K->cols, .kinds = K};
     K = NULL;
-done:
-    cmgi_kinds_destroy(ctx, &K);
-    return status;
+    return CMG_OK;
 }
 
 /* Puts values, which are checked, into the place of the old ones, in a CSR as well; *value becomes

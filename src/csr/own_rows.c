@@ -9,17 +9,15 @@ cmg_status cmgi_rows_alloc(cmg_context *ctx, cmg_size first, cmg_size rows, cmg_
                            cmgi_own_rows *A)
 {
     cmgi_own_rows made = {.first = first, .rows = rows};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows + 1, sizeof *made.indptr, &made.indptr));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nnz, sizeof *made.indices, &made.indices));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nnz, sizeof *made.values, &made.values));
+    CMGI_RELEASED(cmgi_rows_free, ctx, &made);
+    CMGI_TRY(cmgi_alloc(ctx, rows + 1, sizeof *made.indptr, &made.indptr));
+    CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof *made.indices, &made.indices));
+    CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof *made.values, &made.values));
     made.indptr[0] = 0;
     made.indptr[rows] = nnz;
     *A = made;
     made = (cmgi_own_rows){0};
-done:
-    cmgi_rows_free(ctx, &made);
-    return status;
+    return CMG_OK;
 }
 
 void cmgi_rows_free(cmg_context *ctx, cmgi_own_rows *A)

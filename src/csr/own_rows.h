@@ -17,6 +17,7 @@ typedef struct cmgi_own_rows {
 cmg_status cmgi_rows_alloc(cmg_context *ctx, cmg_size first, cmg_size rows, cmg_size nnz,
                            cmgi_own_rows *A);
 void cmgi_rows_free(cmg_context *ctx, cmgi_own_rows *A);
+CMGI_RELEASES(cmgi_rows_free, cmgi_own_rows)
 /* The same arrays, which stay the other's. */
 static inline cmgi_own_rows cmgi_rows_borrow(const cmgi_own_rows *A)
 {

@@ -85,37 +85,31 @@ cmg_status cmgi_csr_multiply_at(cmg_context *ctx, cmgi_place at, const cmg_csr *
     const cmgi_resident left = {.csr = *A, .borrowed = true};
     cmgi_resident from = {.csr = *B, .borrowed = true};
     cmgi_resident made = {0};
+    CMGI_RELEASED(cmgi_resident_free, ctx, &from, &made);
     if (at == CMGI_HOST) {
         return cmgi_csr_multiply(ctx, A, B, C);
     }
-    cmg_status status = on->rows(ctx, B, &from);
-    status = status == CMG_OK ? on->multiply(ctx, &left, &from, false, &made) : status;
-    if (status == CMG_OK) {
-        C->view = made.csr;
-        made.csr = (cmg_csr){0};
-    }
-    cmgi_resident_free(ctx, &from);
-    cmgi_resident_free(ctx, &made);
-    return status;
+    CMGI_TRY(on->rows(ctx, B, &from));
+    CMGI_TRY(on->multiply(ctx, &left, &from, false, &made));
+    C->view = made.csr;
+    made.csr = (cmg_csr){0};
+    return CMG_OK;
 }
 
 cmg_status cmgi_csr_settle_at(cmg_context *ctx, cmgi_place at, cmgi_csr *made, cmgi_csr *M)
 {
     const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
-    cmgi_resident R = {.csr = made->view};
-    cmg_status status = CMG_OK;
     if (at == CMGI_HOST) {
         *M = *made;
         *made = (cmgi_csr){0};
         return CMG_OK;
     }
+    cmgi_resident R = {.csr = made->view};
+    CMGI_RELEASED(cmgi_resident_free, ctx, &R);
     *made = (cmgi_csr){0};
-    CMGI_TRY_GOTO(done, on->rows(ctx, &R.csr, &R));
-    CMGI_TRY_GOTO(done, on->entries(ctx, &R.csr, &R));
-    CMGI_TRY_GOTO(done, cmgi_resident_attach(ctx, &R, M));
-done:
-    cmgi_resident_free(ctx, &R);
-    return status;
+    CMGI_TRY(on->rows(ctx, &R.csr, &R));
+    CMGI_TRY(on->entries(ctx, &R.csr, &R));
+    return cmgi_resident_attach(ctx, &R, M);
 }
 
 void cmgi_csr_free_at(cmg_context *ctx, cmgi_place at, cmgi_csr *M)

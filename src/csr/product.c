@@ -58,16 +58,12 @@ static void find_groups(cmg_context *ctx, plan *p)
 
 static cmg_status make_plan(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B, plan *p)
 {
-    *p = (plan){.A = A, .B = B};
+    p->A = A;
+    p->B = B;
     CMGI_TRY(cmgi_alloc(ctx, A->rows + 1, sizeof *p->group, &p->group));
     CMGI_TRY(cmgi_alloc_zero(ctx, B->rows, sizeof *p->again, &p->again));
     find_groups(ctx, p);
     return cmgi_alloc(ctx, B->cols * ctx->threads, (size_t)p->widest * sizeof *p->sum, &p->sum);
-}
-
-static void free_plan(cmg_context *ctx, plan *p)
-{
-    CMGI_FREE(ctx, p->group, p->again, p->mark, p->sum);
 }
 
 /* Columns of group g of A B, unordered, and their number; mark[j] == g + 1 says that j was seen. */
@@ -263,34 +259,27 @@ cmg_status cmgi_csr_multiply(cmg_context *ctx, const cmg_csr *A, const cmg_csr *
     CMGI_CHECK(ctx, A->cols == B->rows, CMG_ERR_SHAPE,
                "product: A has %lld columns, B has %lld rows", (long long)A->cols,
                (long long)B->rows);
-    plan p;
-    cmgi_csr made = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, make_plan(ctx, A, B, &p));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, B->cols * ctx->threads, sizeof *p.mark, &p.mark));
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc_rows(ctx, A->rows, B->cols, &made));
+    plan p = {0};
+    cmgi_scoped_csr made = {0};
+    CMGI_FREED(ctx, &p.group, &p.again, &p.mark, &p.sum);
+    CMGI_TRY(make_plan(ctx, A, B, &p));
+    CMGI_TRY(cmgi_alloc_zero(ctx, B->cols * ctx->threads, sizeof *p.mark, &p.mark));
+    CMGI_TRY(cmgi_csr_alloc_rows(ctx, A->rows, B->cols, &made));
     const cmg_size most = ctx->threads == 1 ? count_products(A, B) : AT_ONCE + 1;
-    CMGI_TRY_GOTO(done, most <= AT_ONCE ? form_at_once(ctx, &p, most, &made)
-                                        : form_in_two(ctx, &p, &made));
-    *C = made;
-    made = (cmgi_csr){0};
-done:
-    cmgi_csr_free(ctx, &made);
-    free_plan(ctx, &p);
-    return status;
+    CMGI_TRY(most <= AT_ONCE ? form_at_once(ctx, &p, most, &made) : form_in_two(ctx, &p, &made));
+    *C = cmgi_csr_pass_on(&made);
+    return CMG_OK;
 }
 
 cmg_status cmgi_csr_multiply_values(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B,
                                     cmgi_csr *C)
 {
-    plan p;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, make_plan(ctx, A, B, &p));
+    plan p = {0};
+    CMGI_FREED(ctx, &p.group, &p.again, &p.sum);
+    CMGI_TRY(make_plan(ctx, A, B, &p));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
     for (cmg_index g = 0; g < p.groups; ++g) {
         form_values(&p, g, p.sum + B->cols * cmgi_thread() * p.widest, C);
     }
-done:
-    free_plan(ctx, &p);
-    return status;
+    return CMG_OK;
 }

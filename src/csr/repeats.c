@@ -76,22 +76,19 @@ cmg_status cmgi_repeats_find(cmg_context *ctx, cmgi_resident *R)
 {
     cmgi_templates found = {0};
     cmgi_kinds *made = NULL;
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_templates_free, ctx, &found);
+    CMGI_RELEASED(cmgi_kinds_destroy, ctx, &made);
     if (R->repeats != NULL || R->staged || R->borrowed_facts || R->csr.rows < ctx->repeat_from ||
         R->rows.nnz == 0) {
         return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, search(ctx, R, &found));
+    CMGI_TRY(search(ctx, R, &found));
     if (found.all) {
-        CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
-        CMGI_TRY_GOTO(done, take(ctx, R, &found, made));
-        R->repeats = made;
-        made = NULL;
+        CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
+        CMGI_TRY(take(ctx, R, &found, made));
+        R->repeats = cmgi_pass_on(&made);
     }
-done:
-    cmgi_templates_free(ctx, &found);
-    cmgi_kinds_destroy(ctx, &made);
-    return status;
+    return CMG_OK;
 }
 
 /* What the pattern tells stays. */

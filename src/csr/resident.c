@@ -27,15 +27,13 @@ cmg_status cmgi_resident_alloc(cmg_context *ctx, cmg_size rows, cmg_size cols, c
                                cmg_csr *A)
 {
     cmg_csr made = {.rows = rows, .cols = cols};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(failed, cmgi_alloc_device(ctx, rows + 1, sizeof *made.indptr, &made.indptr));
-    CMGI_TRY_GOTO(failed, cmgi_alloc_device(ctx, nnz, sizeof *made.indices, &made.indices));
-    CMGI_TRY_GOTO(failed, cmgi_alloc_device(ctx, nnz, sizeof *made.values, &made.values));
+    CMGI_RELEASED(cmgi_resident_free_arrays, ctx, &made);
+    CMGI_TRY(cmgi_alloc_device(ctx, rows + 1, sizeof *made.indptr, &made.indptr));
+    CMGI_TRY(cmgi_alloc_device(ctx, nnz, sizeof *made.indices, &made.indices));
+    CMGI_TRY(cmgi_alloc_device(ctx, nnz, sizeof *made.values, &made.values));
     *A = made;
+    made = (cmg_csr){0};
     return CMG_OK;
-failed:
-    cmgi_resident_free_arrays(ctx, &made);
-    return status;
 }
 
 void cmgi_resident_free_arrays(cmg_context *ctx, cmg_csr *A)
@@ -51,19 +49,17 @@ static cmg_status copy_arrays(cmg_context *ctx,
                               const cmg_csr *from, cmg_size nnz, cmg_csr *to)
 {
     cmg_csr made = {0};
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_resident_free_arrays, ctx, &made);
     CMGI_TRY(cmgi_resident_alloc(ctx, from->rows, from->cols, nnz, &made));
-    CMGI_TRY_GOTO(failed, copy(ctx, (void *)(uintptr_t)made.indptr, from->indptr,
-                               (size_t)(from->rows + 1) * sizeof *made.indptr));
-    CMGI_TRY_GOTO(failed, copy(ctx, (void *)(uintptr_t)made.indices, from->indices,
-                               (size_t)nnz * sizeof *made.indices));
-    CMGI_TRY_GOTO(failed, copy(ctx, (void *)(uintptr_t)made.values, from->values,
-                               (size_t)nnz * sizeof *made.values));
+    CMGI_TRY(copy(ctx, (void *)(uintptr_t)made.indptr, from->indptr,
+                  (size_t)(from->rows + 1) * sizeof *made.indptr));
+    CMGI_TRY(copy(ctx, (void *)(uintptr_t)made.indices, from->indices,
+                  (size_t)nnz * sizeof *made.indices));
+    CMGI_TRY(
+        copy(ctx, (void *)(uintptr_t)made.values, from->values, (size_t)nnz * sizeof *made.values));
     *to = made;
+    made = (cmg_csr){0};
     return CMG_OK;
-failed:
-    cmgi_resident_free_arrays(ctx, &made);
-    return status;
 }
 
 cmg_status cmgi_resident_keep(cmg_context *ctx, cmgi_resident *R)
@@ -116,17 +112,13 @@ void cmgi_resident_free(cmg_context *ctx, cmgi_resident *R)
 
 cmg_status cmgi_resident_fetch(cmg_context *ctx, const cmg_csr *A, cmg_size nnz, cmgi_csr *host)
 {
-    cmgi_csr made = {0};
+    cmgi_scoped_csr made = {0};
     CMGI_TRY(cmgi_csr_alloc(ctx, A->rows, A->cols, nnz, &made));
     const cmgi_read reads[] = {{made.indptr, A->indptr, (size_t)(A->rows + 1) * sizeof *A->indptr},
                                {made.indices, A->indices, (size_t)nnz * sizeof *A->indices},
                                {made.values, A->values, (size_t)nnz * sizeof *A->values}};
-    const cmg_status status = cmgi_read_each(ctx, reads, 3);
-    if (status != CMG_OK) {
-        cmgi_csr_free(ctx, &made);
-        return status;
-    }
-    *host = made;
+    CMGI_TRY(cmgi_read_each(ctx, reads, 3));
+    *host = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }
 
@@ -170,27 +162,24 @@ cmg_status cmgi_resident_look(cmg_context *ctx, const char *name, const cmg_csr 
 {
     const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
     cmgi_resident made = {.csr = *A, .borrowed = true};
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_resident_free, ctx, &made);
     CMGI_TRY(cmgi_csr_check_sizes(ctx, name, A));
     CMGI_CHECK(ctx, on != NULL, CMG_ERR_UNSUPPORTED,
                "%s: arrays on a device need a context of that backend", name);
     CMGI_TRY(cmgi_resident_memory(ctx, name, "indptr", A->indptr));
-    CMGI_TRY_GOTO(failed, on->rows(ctx, A, &made));
-    CMGI_CHECK_GOTO(failed, ctx, made.facts.bad_length < 0, CMG_ERR_SHAPE,
-                    "%s: row %lld: indptr does not ascend from 0, or a row has over %lld "
-                    "entries",
-                    name, (long long)made.facts.bad_length, (long long)A->cols);
+    CMGI_TRY(on->rows(ctx, A, &made));
+    CMGI_CHECK(ctx, made.facts.bad_length < 0, CMG_ERR_SHAPE,
+               "%s: row %lld: indptr does not ascend from 0, or a row has over %lld entries", name,
+               (long long)made.facts.bad_length, (long long)A->cols);
     if (made.rows.nnz > 0) {
-        CMGI_TRY_GOTO(failed, cmgi_resident_memory(ctx, name, "indices", A->indices));
-        CMGI_TRY_GOTO(failed, cmgi_resident_memory(ctx, name, "values", A->values));
+        CMGI_TRY(cmgi_resident_memory(ctx, name, "indices", A->indices));
+        CMGI_TRY(cmgi_resident_memory(ctx, name, "values", A->values));
     }
-    CMGI_TRY_GOTO(failed, on->entries(ctx, A, &made));
-    CMGI_TRY_GOTO(failed, tell(ctx, name, &made));
+    CMGI_TRY(on->entries(ctx, A, &made));
+    CMGI_TRY(tell(ctx, name, &made));
     *R = made;
+    made = (cmgi_resident){0};
     return CMG_OK;
-failed:
-    cmgi_resident_free(ctx, &made);
-    return status;
 }
 
 cmg_status cmgi_resident_look_again(cmg_context *ctx, cmgi_resident *R)

@@ -120,6 +120,7 @@ cmg_status cmgi_resident_look_again(cmg_context *ctx, cmgi_resident *R);
 /* The arrays copied; the facts move along. */
 cmg_status cmgi_resident_keep(cmg_context *ctx, cmgi_resident *R);
 void cmgi_resident_free(cmg_context *ctx, cmgi_resident *R);
+CMGI_RELEASES(cmgi_resident_free, cmgi_resident)
 /* A copy of a checked CSR on the host, with the statistics of its rows and no other facts. */
 cmg_status cmgi_resident_send(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R);
 /*
@@ -140,6 +141,7 @@ cmg_status cmgi_resident_alloc(cmg_context *ctx, cmg_size rows, cmg_size cols, c
                                cmg_csr *A);
 /* Those arrays again. */
 void cmgi_resident_free_arrays(cmg_context *ctx, cmg_csr *A);
+CMGI_RELEASES(cmgi_resident_free_arrays, cmg_csr)
 static inline bool cmgi_resident_is_diagonal(const cmgi_resident *R)
 {
     return R->csr.rows == R->csr.cols && R->rows.longest <= 1 && R->facts.beside == 0;

@@ -55,16 +55,14 @@ cmg_status cmgi_row_statistics_take(cmg_context *ctx, const cmg_csr *A, cmgi_row
 
 cmg_status cmgi_column_statistics_take(cmg_context *ctx, const cmg_csr *A, cmgi_row_statistics *s)
 {
-    cmg_size *indptr = NULL;
+    cmgi_scoped cmg_size *indptr = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, A->cols + 1, sizeof *indptr, &indptr));
     for (cmg_size k = 0; k < A->indptr[A->rows]; ++k) {
         ++indptr[A->indices[k] + 1];
     }
     cmgi_add_up(indptr, A->cols);
     const cmg_csr T = {.rows = A->cols, .cols = A->rows, .indptr = indptr};
-    const cmg_status status = cmgi_row_statistics_take(ctx, &T, s);
-    cmgi_free(ctx, indptr);
-    return status;
+    return cmgi_row_statistics_take(ctx, &T, s);
 }
 
 void cmgi_row_statistics_free(cmg_context *ctx, cmgi_row_statistics *s)

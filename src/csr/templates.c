@@ -276,25 +276,23 @@ cmg_status cmgi_templates_find(cmg_context *ctx, const cmgi_template_search *wha
 {
     search s = {.ctx = ctx, .what = what, .unknown = what->A->rows};
     cmgi_templates made = {0};
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &s.key, &s.at, &s.row, &s.length, &s.number, &s.count, &s.sample, &s.seen,
+               &s.slot);
+    CMGI_RELEASED(cmgi_templates_free, ctx, &made);
     s.scan =
         what->at == CMGI_DEVICE ? CMGI_CUDA_FN(&cmgi_template_scan_cuda) : &cmgi_template_scan_cpu;
-    CMGI_TRY_GOTO(done, reserve(&s));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, what->most, sizeof *made.row, &made.row));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, what->most, sizeof *made.many, &made.many));
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, what->at, what->A->rows, sizeof *made.id, &made.id));
-    CMGI_TRY_GOTO(done, number_rows(&s, 0, made.id));
-    CMGI_TRY_GOTO(done, find_all(&s, made.id));
+    CMGI_TRY(reserve(&s));
+    CMGI_TRY(cmgi_alloc(ctx, what->most, sizeof *made.row, &made.row));
+    CMGI_TRY(cmgi_alloc(ctx, what->most, sizeof *made.many, &made.many));
+    CMGI_TRY(cmgi_alloc_at(ctx, what->at, what->A->rows, sizeof *made.id, &made.id));
+    CMGI_TRY(number_rows(&s, 0, made.id));
+    CMGI_TRY(find_all(&s, made.id));
     number_kinds(&s, &made);
     made.all = s.unknown == 0 && s.rounds <= 2 && made.count == s.kinds;
-    CMGI_TRY_GOTO(done, number_rows(&s, s.kinds, made.id));
+    CMGI_TRY(number_rows(&s, s.kinds, made.id));
     *found = made;
     made = (cmgi_templates){0};
-done:
-    cmgi_templates_free(ctx, &made);
-    CMGI_FREE(ctx, s.key, s.at, s.row, s.length, s.number, s.count);
-    CMGI_FREE(ctx, s.sample, s.seen, s.slot);
-    return status;
+    return CMG_OK;
 }
 
 void cmgi_templates_free(cmg_context *ctx, cmgi_templates *t)

@@ -51,7 +51,9 @@ typedef struct cmgi_template_search {
 cmg_status cmgi_templates_find(cmg_context *ctx, const cmgi_template_search *what,
                                cmgi_templates *found);
 void cmgi_templates_free(cmg_context *ctx, cmgi_templates *t);
+CMGI_RELEASES(cmgi_templates_free, cmgi_templates)
 void cmgi_twin_free(cmg_context *ctx, cmgi_twin *t);
+CMGI_RELEASES(cmgi_twin_free, cmgi_twin)
 /* ref[i] = first column of row i, 0 in an empty row: the references of a rectangular matrix. */
 cmg_status cmgi_references(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_index *ref);
 

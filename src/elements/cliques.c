@@ -94,23 +94,25 @@ void cmgi_elements_refill(const cmgi_element_origin *origin, const double *value
 cmg_status cmgi_elements_from_csr(cmg_context *ctx, const cmg_csr *A, cmgi_elements *E,
                                   cmgi_element_origin *origin)
 {
-    cmgi_csr N = {0}; /* A sorted, its values the numbers of the entries; exact below 2^53 */
-    cmgi_csr T = {0};
-    cmgi_csr S = {0};
+    cmgi_scoped_csr N = {0}; /* A sorted, its values the numbers of the entries; exact below 2^53 */
+    cmgi_scoped_csr T = {0};
+    cmgi_scoped_csr S = {0};
     cmgi_cliques cliques = {0};
     cmgi_elements made = {0};
     cmgi_element_origin own = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_csr_copy(ctx, A, &N));
+    CMGI_RELEASED(cmgi_cliques_free, ctx, &cliques);
+    CMGI_RELEASED(cmgi_elements_free, ctx, &made);
+    CMGI_RELEASED(cmgi_element_origin_free, ctx, &own);
+    CMGI_TRY(cmgi_csr_copy(ctx, A, &N));
     for (cmg_size k = 0; k < A->indptr[A->rows]; ++k) {
         N.values[k] = (double)k;
     }
-    CMGI_TRY_GOTO(done, cmgi_csr_sort(ctx, &N));
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, A, &T));
-    CMGI_TRY_GOTO(done, cmgi_csr_by_rows(ctx, A->rows, A->rows, symmetric_row,
-                                         (const cmgi_csr *[]){&N, &T}, &S));
-    CMGI_TRY_GOTO(done, cmgi_cliques_find(ctx, &S, CMGI_ELEMENT_MOST, &cliques));
-    CMGI_TRY_GOTO(done, alloc_all(ctx, A, &cliques, &made, &own));
+    CMGI_TRY(cmgi_csr_sort(ctx, &N));
+    CMGI_TRY(cmgi_csr_transpose(ctx, A, &T));
+    CMGI_TRY(
+        cmgi_csr_by_rows(ctx, A->rows, A->rows, symmetric_row, (const cmgi_csr *[]){&N, &T}, &S));
+    CMGI_TRY(cmgi_cliques_find(ctx, &S, CMGI_ELEMENT_MOST, &cliques));
+    CMGI_TRY(alloc_all(ctx, A, &cliques, &made, &own));
     place_entries(&N, &cliques, &made, &own);
     for (cmg_size k = 0; k < A->indptr[A->rows]; ++k) {
         own.share[k] = own.share[k] > 0 ? 1 / own.share[k] : 0;
@@ -126,14 +128,7 @@ cmg_status cmgi_elements_from_csr(cmg_context *ctx, const cmg_csr *A, cmgi_eleme
         *origin = own;
         own = (cmgi_element_origin){0};
     }
-done:
-    cmgi_csr_free(ctx, &N);
-    cmgi_csr_free(ctx, &T);
-    cmgi_csr_free(ctx, &S);
-    cmgi_cliques_free(ctx, &cliques);
-    cmgi_elements_free(ctx, &made);
-    cmgi_element_origin_free(ctx, &own);
-    return status;
+    return CMG_OK;
 }
 
 void cmgi_element_origin_free(cmg_context *ctx, cmgi_element_origin *origin)

@@ -18,3 +18,4 @@ cmg_status cmgi_elements_from_csr(cmg_context *ctx, const cmg_csr *A, cmgi_eleme
 void cmgi_elements_refill(const cmgi_element_origin *origin, const double *values,
                           cmgi_elements *E);
 void cmgi_element_origin_free(cmg_context *ctx, cmgi_element_origin *origin);
+CMGI_RELEASES(cmgi_element_origin_free, cmgi_element_origin)

@@ -210,7 +210,7 @@ static cmg_status move(cmg_matrix *A)
 static cmg_status list_elements(cmg_context *ctx, cmgi_matfree *S)
 {
     const cmg_size places = (cmg_size)S->nodes * S->lanes;
-    cmg_index *flat = NULL;
+    cmgi_scoped cmg_index *flat = NULL;
     CMGI_TRY(cmgi_alloc(ctx, S->groups * places, sizeof *flat, &flat));
     for (cmg_size at = 0; at < S->groups * S->lanes; ++at) {
         for (int a = 0; a < S->nodes; ++a) {
@@ -218,10 +218,7 @@ static cmg_status list_elements(cmg_context *ctx, cmgi_matfree *S)
                 S->node[at / S->lanes * places + (cmg_size)a * S->lanes + at % S->lanes];
         }
     }
-    const cmg_status status =
-        cmgi_incidence_make(ctx, S->all, S->groups * places, flat, &S->first, &S->list);
-    cmgi_free(ctx, flat);
-    return status;
+    return cmgi_incidence_make(ctx, S->all, S->groups * places, flat, &S->first, &S->list);
 }
 
 /* Where lattices and patches are made: on CUDA, which has kernels for them. */
@@ -364,15 +361,14 @@ static cmg_status build_from(cmg_matrix *A, const cmg_elements *E)
 static cmg_status build_repeating(cmg_matrix *A, const cmg_elements *E)
 {
     cmgi_elements T = {0};
+    CMGI_RELEASED(cmgi_elements_free, A->ctx, &T);
     const bool looks = E->templates == 0 && !A->options.no_templates && !A->options.keep_map;
     if (looks) {
         const cmg_size most = E->count / 8 < MOST_TEMPLATES ? E->count / 8 : MOST_TEMPLATES;
         CMGI_TRY(cmgi_elements_repeat(A->ctx, E, most, &T));
     }
     const cmg_elements found = cmgi_elements_view(&T);
-    const cmg_status status = build_from(A, T.count > 0 ? &found : E);
-    cmgi_elements_free(A->ctx, &T);
-    return status;
+    return build_from(A, T.count > 0 ? &found : E);
 }
 
 cmg_status cmgi_matfree_build(cmg_matrix *A, const cmgi_matrix_source *from)
@@ -415,16 +411,13 @@ static cmg_status replace(cmg_context *ctx, cmg_size count, size_t size, void **
 static cmg_status update_lone(cmg_matrix *A, const double *values)
 {
     cmgi_matfree *S = A->data;
-    void *lone = NULL;
+    cmgi_scoped void *lone = NULL;
     CMGI_TRY(cmgi_alloc(A->ctx, A->rows, cmgi_precision_bytes(A->options.precision), &lone));
     for (cmg_size i = 0; i < A->rows; ++i) {
         const cmg_size k = S->origin.diagonal[i];
         put(A, lone, i, k >= 0 ? values[k] : 0);
     }
-    const cmg_status status =
-        replace(A->ctx, A->rows, cmgi_precision_bytes(A->options.precision), &lone, &S->lone);
-    cmgi_free(A->ctx, lone);
-    return status;
+    return replace(A->ctx, A->rows, cmgi_precision_bytes(A->options.precision), &lone, &S->lone);
 }
 
 cmg_status cmgi_matfree_update(cmg_matrix *A, const double *values)

@@ -418,8 +418,7 @@ cmg_status cmgi_patches_make(cmg_context *ctx, const cmg_elements *E, const cmg_
     CMGI_TRY_GOTO(done, cmgi_alloc(ctx, all, sizeof *m.reached, &m.reached));
     CMGI_TRY_GOTO(done, make(&m, P, &fits));
     if (fits) {
-        *made = P;
-        P = NULL;
+        *made = cmgi_pass_on(&P);
     }
 done:
     cmgi_patches_free(ctx, P);

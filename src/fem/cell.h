@@ -5,7 +5,7 @@
  * The local unknowns are node by node, components inside: row a * components + c.
  */
 #pragma once
-#include "core/context.h"
+#include "core/memory.h"
 #include "fem/basis.h"
 #include "fem/problem.h"
 
@@ -28,6 +28,7 @@ typedef struct cmgi_cell_form {
 cmg_status cmgi_cell_form_create(cmg_context *ctx, const cmgi_problem *problem, cmgi_basis basis,
                                  int axis_points, cmgi_cell_form *form);
 void cmgi_cell_form_free(cmg_context *ctx, cmgi_cell_form *form);
+CMGI_RELEASES(cmgi_cell_form_free, cmgi_cell_form)
 /*
  * K (rows x rows) and F (rows) of a cell of the region with the given corners (corners x dim);
  * either may be NULL. Returns the least determinant of the map over the points: <= 0 means an

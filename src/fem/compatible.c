@@ -57,11 +57,10 @@ cmg_status cmgi_make_compatible(const cmgi_plan *plan, cmg_hierarchy *h)
     const int modes = !elastic ? 1 : o->dim == 2 ? 3 : 6;
     const double *x = NULL;
     const double *b = NULL;
-    double *made = NULL;
-    double *all = NULL; /* modes x n */
+    cmgi_scoped double *made = NULL;
+    cmgi_scoped double *all = NULL; /* modes x n */
     cmg_size coordinates = 0;
     cmg_size n = 0;
-    cmg_status status = CMG_OK;
     CMGI_CHECK(h->ctx,
                !elastic ||
                    cmg_hierarchy_get_vector(h, 0, "coords", NULL, &coordinates, &x) == CMG_OK,
@@ -69,11 +68,11 @@ cmg_status cmgi_make_compatible(const cmgi_plan *plan, cmg_hierarchy *h)
                "elasticity without Dirichlet conditions needs coordinates to balance the "
                "load");
     CMGI_TRY(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &b));
-    CMGI_TRY_GOTO(done, cmgi_alloc(h->ctx, n, sizeof *made, &made));
+    CMGI_TRY(cmgi_alloc(h->ctx, n, sizeof *made, &made));
     for (cmg_size i = 0; i < n; ++i) {
         made[i] = b[i];
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc(h->ctx, modes * n, sizeof *all, &all));
+    CMGI_TRY(cmgi_alloc(h->ctx, modes * n, sizeof *all, &all));
     for (int m = 0; m < modes; ++m) {
         double *q = all + m * n;
         fill_mode(m, components, n / components, x, q);
@@ -90,9 +89,5 @@ cmg_status cmgi_make_compatible(const cmgi_plan *plan, cmg_hierarchy *h)
             project(n, all + m * n, made);
         }
     }
-    status = cmgi_hierarchy_take_vector(h, 0, "rhs", "b", n, made);
-    made = NULL;
-done:
-    CMGI_FREE(h->ctx, all, made);
-    return status;
+    return cmgi_hierarchy_take_vector(h, 0, "rhs", "b", n, cmgi_pass_on(&made));
 }

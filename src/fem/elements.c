@@ -13,17 +13,16 @@ static cmg_status find_templates(const cmgi_space *space, const cmgi_cell_form *
     const cmg_size square = (cmg_size)E->local * E->local;
     cmgi_alike list = {0};
     bool fits = true;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alike_create(ctx, E->local, MOST_TEMPLATES, &list));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, E->count, sizeof *E->number, &E->number));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, E->count, sizeof *E->factor, &E->factor));
+    CMGI_RELEASED(cmgi_alike_free, ctx, &list);
+    CMGI_TRY(cmgi_alike_create(ctx, E->local, MOST_TEMPLATES, &list));
+    CMGI_TRY(cmgi_alloc(ctx, E->count, sizeof *E->number, &E->number));
+    CMGI_TRY(cmgi_alloc(ctx, E->count, sizeof *E->factor, &E->factor));
     for (cmg_size first = 0; first < E->count && fits; first += CHUNK) {
         const cmg_size count = E->count - first < CHUNK ? E->count - first : CHUNK;
         const cmgi_cell_ring ring = {CHUNK, K, NULL, NULL};
         const cmg_size bad = cmgi_space_integrate_cells(space, form, first, first + count, &ring);
         if (bad >= 0) {
-            status = cmgi_fail(ctx, CMG_ERR_ARG, "cell %lld is inverted", (long long)bad);
-            goto done;
+            return cmgi_fail(ctx, CMG_ERR_ARG, "cell %lld is inverted", (long long)bad);
         }
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
         for (cmg_size n = 0; n < count; ++n) {
@@ -41,9 +40,7 @@ static cmg_status find_templates(const cmgi_space *space, const cmgi_cell_form *
         E->matrices = list.templates;
         list.templates = NULL;
     }
-done:
-    cmgi_alike_free(ctx, &list);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_fem_elements(const cmgi_space *space, const cmgi_cell_form *form, bool own,

@@ -54,17 +54,15 @@ static cmgi_cell_batch cells_of(const cmg_fem_sum *s)
 static cmg_status make_sums(cmg_fem_sum *s, const unsigned char *fixed)
 {
     unsigned char *copy = NULL;
-    cmg_status status = CMG_OK;
+    CMGI_FREED(s->ctx, &copy);
     if (fixed != NULL) {
-        CMGI_TRY_GOTO(done, copy_to_backend(s->ctx, fixed, s->cells.nodes, sizeof *copy, &copy));
+        CMGI_TRY(copy_to_backend(s->ctx, fixed, s->cells.nodes, sizeof *copy, &copy));
     }
     s->cells.cell_nodes = s->nodes;
     s->cells.fixed = copy;
-    status = cmgi_mesh_sums_create(s->ctx, &s->cells, &s->made);
+    const cmg_status status = cmgi_mesh_sums_create(s->ctx, &s->cells, &s->made);
     s->cells.cell_nodes = NULL;
     s->cells.fixed = NULL;
-done:
-    cmgi_free_device(s->ctx, copy);
     return status;
 }
 

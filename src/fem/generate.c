@@ -108,37 +108,27 @@ static cmg_status number(const cmgi_plan *plan, cmg_index *const *order, cmg_hie
 /* All levels, or their slabs; *h is for the caller to destroy where it fails. */
 static cmg_status generate_all(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy **h)
 {
-    cmg_index *order[CMGI_HIERARCHY_LEVELS] = {NULL};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmg_hierarchy_create(ctx, plan->levels, h));
-    CMGI_TRY_GOTO(done, cmgi_generate_levels(ctx, plan, *h, order));
-    CMGI_TRY_GOTO(done, cmg_hierarchy_select(*h, 0, cmg_hierarchy_levels(*h) - plan->levels));
-    CMGI_TRY_GOTO(done, cmgi_make_compatible(plan, *h));
-    CMGI_TRY_GOTO(done, describe(plan, *h));
-    if (!plan->slabs) {
-        CMGI_TRY_GOTO(done, number(plan, order, *h));
-    }
-done:
-    for (int l = 0; l < CMGI_HIERARCHY_LEVELS; ++l) {
-        cmgi_free(ctx, order[l]);
-    }
-    return status;
+    cmgi_scoped_by(cmgi_orders_free) cmgi_orders order = {NULL};
+    CMGI_TRY(cmg_hierarchy_create(ctx, plan->levels, h));
+    CMGI_TRY(cmgi_generate_levels(ctx, plan, *h, order));
+    CMGI_TRY(cmg_hierarchy_select(*h, 0, cmg_hierarchy_levels(*h) - plan->levels));
+    CMGI_TRY(cmgi_make_compatible(plan, *h));
+    CMGI_TRY(describe(plan, *h));
+    return plan->slabs ? CMG_OK : number(plan, order, *h);
 }
 
 /* This rank's rows: made alone on grids, else taken from the whole. */
 static cmg_status generate_own(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy **h)
 {
-    cmg_hierarchy *whole = NULL;
+    cmgi_scoped_by(cmg_hierarchy_destroy) cmg_hierarchy *whole = NULL;
     plan->slabs = cmgi_plan_has_slabs(plan);
     if (plan->slabs) {
         return generate_all(ctx, plan, h);
     }
     cmgi_group_alone(ctx, true);
-    cmg_status status = generate_all(ctx, plan, &whole);
+    const cmg_status status = generate_all(ctx, plan, &whole);
     cmgi_group_alone(ctx, false);
-    status = status == CMG_OK ? ctx->options.ranks->take_rows(ctx, whole, h) : status;
-    cmg_hierarchy_destroy(&whole);
-    return status;
+    return status == CMG_OK ? ctx->options.ranks->take_rows(ctx, whole, h) : status;
 }
 
 /*
@@ -169,14 +159,10 @@ cmg_status cmg_hierarchy_generate(cmg_context *ctx, const cmg_generate_options *
     CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, options != NULL && h != NULL, CMG_ERR_ARG, "an argument is NULL");
     cmgi_plan plan;
-    cmg_hierarchy *made = NULL;
+    cmgi_scoped_by(cmg_hierarchy_destroy) cmg_hierarchy *made = NULL;
     CMGI_TRY(cmgi_plan_make(ctx, options, &plan));
     CMGI_TRY(check_memory(ctx, options, &plan));
-    const cmg_status status =
-        ctx->group != NULL ? generate_own(ctx, &plan, &made) : generate_all(ctx, &plan, &made);
-    if (status != CMG_OK) {
-        cmg_hierarchy_destroy(&made);
-    }
-    *h = status == CMG_OK ? made : *h;
-    return status;
+    CMGI_TRY((ctx->group != NULL ? generate_own : generate_all)(ctx, &plan, &made));
+    *h = cmgi_pass_on(&made);
+    return CMG_OK;
 }

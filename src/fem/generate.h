@@ -66,6 +66,7 @@ typedef struct cmgi_mesh_chain {
 cmg_status cmgi_chain_make(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,
                            cmgi_mesh_chain *chain);
 void cmgi_chain_free(cmg_context *ctx, cmgi_mesh_chain *chain);
+CMGI_RELEASES(cmgi_chain_free, cmgi_mesh_chain)
 cmg_status cmgi_chain_space(const cmgi_plan *plan, const cmgi_mesh_chain *chain, int level,
                             cmgi_space **space);
 uint64_t cmgi_chain_key(const cmgi_mesh_chain *chain, int refinement, const cmgi_space *space,

@@ -78,37 +78,29 @@ static cmg_status assemble_level(const source *s, const cmgi_space *space, int l
     const bool finest = level == 0;
     const cmg_size rows = space->unknowns * space->components;
     cmgi_cell_form form = {0};
-    cmgi_csr A = {0};
-    double *b = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done,
-                  cmgi_cell_form_create(s->ctx, &s->problem, space->basis, o->quadrature, &form));
+    cmgi_scoped_csr A = {0};
+    cmgi_scoped double *b = NULL;
+    CMGI_RELEASED(cmgi_cell_form_free, s->ctx, &form);
+    CMGI_TRY(cmgi_cell_form_create(s->ctx, &s->problem, space->basis, o->quadrature, &form));
     if (finest) {
-        CMGI_TRY_GOTO(done, cmgi_alloc(s->ctx, rows, sizeof *b, &b));
+        CMGI_TRY(cmgi_alloc(s->ctx, rows, sizeof *b, &b));
     }
-    CMGI_TRY_GOTO(done, o->assembly == CMG_ASSEMBLY_SPMV
-                            ? cmgi_space_assemble_spmv(space, &form, &A, b)
-                            : cmgi_space_assemble(space, &form, &A, b));
-    CMGI_TRY_GOTO(done, store(s, level, CMG_ROLE_A, space, space, &A));
+    CMGI_TRY(o->assembly == CMG_ASSEMBLY_SPMV ? cmgi_space_assemble_spmv(space, &form, &A, b)
+                                              : cmgi_space_assemble(space, &form, &A, b));
+    CMGI_TRY(store(s, level, CMG_ROLE_A, space, space, &A));
     if (o->elements) {
-        CMGI_TRY_GOTO(done, cmgi_fem_elements(space, &form, finest, &s->h->level[level].elements));
+        CMGI_TRY(cmgi_fem_elements(space, &form, finest, &s->h->level[level].elements));
     }
     if (finest) {
         if (space->mesh != NULL) {
             cmgi_space_add_flux(space, s->chain.flux, o->flux, o->quadrature, b);
         }
-        double *taken = b;
-        b = NULL;
-        CMGI_TRY_GOTO(done, cmgi_hierarchy_take_vector(s->h, 0, "rhs", "b", rows, taken));
+        CMGI_TRY(cmgi_hierarchy_take_vector(s->h, 0, "rhs", "b", rows, cmgi_pass_on(&b)));
     }
     if (finest && cmgi_problem_solved(&s->problem)) {
-        CMGI_TRY_GOTO(done, store_nodes(space, 0, &s->problem, s->h));
+        CMGI_TRY(store_nodes(space, 0, &s->problem, s->h));
     }
-done:
-    cmgi_free(s->ctx, b);
-    cmgi_csr_free(s->ctx, &A);
-    cmgi_cell_form_free(s->ctx, &form);
-    return status;
+    return CMG_OK;
 }
 
 /* Level l > 0 as P^T A P of level l - 1. */
@@ -141,23 +133,21 @@ static cmg_status store_templates(const source *s, const cmgi_space *space,
     cmg_templates t = {.rows = space->unknowns, .cols = space->unknowns};
     cmgi_cell_form form = {0};
     double stencil[CMGI_STENCIL];
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_cell_form_free, s->ctx, &form);
     for (int d = 0; d < 3; ++d) {
         t.grid[d] = (cmg_index)space->grid->axis[d].unknowns;
     }
-    CMGI_TRY_GOTO(done, cmgi_cell_form_create(s->ctx, &s->problem, space->basis,
-                                              s->plan->options.quadrature, &form));
-    CMGI_TRY_GOTO(done, cmgi_space_stencil(space, &form, stencil));
+    CMGI_TRY(cmgi_cell_form_create(s->ctx, &s->problem, space->basis, s->plan->options.quadrature,
+                                   &form));
+    CMGI_TRY(cmgi_space_stencil(space, &form, stencil));
     t.values = stencil;
-    CMGI_TRY_GOTO(done, cmg_hierarchy_set_templates(s->h, level, CMG_ROLE_A, &t));
+    CMGI_TRY(cmg_hierarchy_set_templates(s->h, level, CMG_ROLE_A, &t));
     if (coarse != NULL) {
         t.cols = coarse->unknowns;
         t.values = NULL;
-        CMGI_TRY_GOTO(done, cmg_hierarchy_set_templates(s->h, level, CMG_ROLE_P, &t));
+        CMGI_TRY(cmg_hierarchy_set_templates(s->h, level, CMG_ROLE_P, &t));
     }
-done:
-    cmgi_cell_form_free(s->ctx, &form);
-    return status;
+    return CMG_OK;
 }
 
 static cmg_status order_by_cells(const source *s, const cmgi_space *space, int refinement,
@@ -226,20 +216,17 @@ cmg_status cmgi_generate_levels(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy
                                 cmg_index **order)
 {
     source s = {.ctx = ctx, .plan = plan, .h = h};
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &s.domain.vertices);
+    CMGI_RELEASED(cmgi_chain_free, ctx, &s.chain);
     if (plan->grid) {
-        CMGI_TRY_GOTO(done, cmgi_domain_make(ctx, plan, &s.domain));
+        CMGI_TRY(cmgi_domain_make(ctx, plan, &s.domain));
         s.problem =
             cmgi_problem_make(&plan->options, s.domain.dim, s.chain.origin, s.domain.extent);
     } else {
-        CMGI_TRY_GOTO(done, cmgi_chain_make(ctx, plan, h, &s.chain));
+        CMGI_TRY(cmgi_chain_make(ctx, plan, h, &s.chain));
         s.problem =
             cmgi_problem_make(&plan->options, plan->options.dim, s.chain.origin, s.chain.extent);
         s.problem.factor = s.chain.factor;
     }
-    CMGI_TRY_GOTO(done, make_levels(&s, order));
-done:
-    cmgi_free(ctx, s.domain.vertices);
-    cmgi_chain_free(ctx, &s.chain);
-    return status;
+    return make_levels(&s, order);
 }

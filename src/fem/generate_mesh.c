@@ -277,16 +277,15 @@ cmg_status cmgi_estimate_mesh(cmg_context *ctx, cmgi_plan *plan, cmg_generate_si
 {
     cmgi_mesh_chain chain = {0};
     mesh_counts counts[CMGI_MAX_LEVELS] = {{0}};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, make_coarsest(ctx, plan, &chain));
-    CMGI_TRY_GOTO(done, choose_labels(ctx, plan, &chain));
+    CMGI_RELEASED(cmgi_chain_free, ctx, &chain);
+    CMGI_TRY(make_coarsest(ctx, plan, &chain));
+    CMGI_TRY(choose_labels(ctx, plan, &chain));
     const cmgi_mesh *mesh = chain.mesh[0];
-    CMGI_TRY_GOTO(done, count_coarsest(&chain, &counts[0]));
+    CMGI_TRY(count_coarsest(&chain, &counts[0]));
     for (int r = 0; r + 1 < plan->options.levels; ++r) {
         if (counts[r].cells > INT32_MAX) { /* beyond that counts of finer levels overflow */
-            status = cmgi_fail(ctx, CMG_ERR_ARG, "%lld cells after %d refinements: over 2^31 - 1",
-                               (long long)counts[r].cells, r);
-            goto done;
+            return cmgi_fail(ctx, CMG_ERR_ARG, "%lld cells after %d refinements: over 2^31 - 1",
+                             (long long)counts[r].cells, r);
         }
         counts[r + 1] = refined(mesh->cell, counts[r]);
     }
@@ -321,7 +320,5 @@ cmg_status cmgi_estimate_mesh(cmg_context *ctx, cmgi_plan *plan, cmg_generate_si
         const cmg_size rows = local * size->block_size;
         size->peak += (size_t)(finest->cells * rows * rows) * 48;
     }
-done:
-    cmgi_chain_free(ctx, &chain);
-    return status;
+    return CMG_OK;
 }

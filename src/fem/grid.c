@@ -343,21 +343,16 @@ cmg_status cmgi_grid_prolongation(cmg_context *ctx, const cmgi_grid *fine, const
                                   cmgi_csr *P)
 {
     cmgi_axis_map map[3] = {{0}, {0}, {0}};
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_axis_map_free, ctx, &map[0], &map[1], &map[2]);
     for (int d = 0; d < 3; ++d) {
         const cmgi_grid_axis *from = &coarse->axis[d];
         const cmgi_grid_axis *to = &fine->axis[d];
-        CMGI_TRY_GOTO(done, cmgi_axis_map_alloc(ctx, to->unknowns, from->unknowns, &map[d]));
+        CMGI_TRY(cmgi_axis_map_alloc(ctx, to->unknowns, from->unknowns, &map[d]));
         for (cmg_size r = 0; r < map[d].rows; ++r) {
             map[d].count[r] = (unsigned char)interpolate(to, from, r + to->first,
                                                          map[d].column + r * CMGI_AXIS_WIDTH,
                                                          map[d].weight + r * CMGI_AXIS_WIDTH);
         }
     }
-    CMGI_TRY_GOTO(done, cmgi_transfer_tensor(ctx, map, fine->components, P));
-done:
-    for (int d = 0; d < 3; ++d) {
-        cmgi_axis_map_free(ctx, &map[d]);
-    }
-    return status;
+    return cmgi_transfer_tensor(ctx, map, fine->components, P);
 }

@@ -251,7 +251,7 @@ static cmg_status sort_cells(cmgi_locator *t)
     const int dim = mesh->dim;
     double low[3];
     double high[3];
-    uint64_t *keys = NULL;
+    cmgi_scoped uint64_t *keys = NULL;
     cmgi_box_of(dim, mesh->nodes, mesh->x, low, high);
     CMGI_TRY(cmgi_alloc_zero(t->ctx, mesh->cells, sizeof *keys, &keys));
 #pragma omp parallel for num_threads(t->ctx->threads) schedule(static) if (mesh->cells > 256)
@@ -268,9 +268,7 @@ static cmg_status sort_cells(cmgi_locator *t)
             }
         }
     }
-    const cmg_status status = cmgi_order_by_key(t->ctx, mesh->cells, keys, t->order);
-    cmgi_free(t->ctx, keys);
-    return status;
+    return cmgi_order_by_key(t->ctx, mesh->cells, keys, t->order);
 }
 
 static void join_boxes(cmgi_locator *t)
@@ -289,29 +287,26 @@ static void join_boxes(cmgi_locator *t)
 cmg_status cmgi_locator_create(cmg_context *ctx, const cmg_fem_mesh *mesh, cmgi_locator *locator)
 {
     const cmgi_basis basis = cmgi_basis_of(mesh->element, mesh->dim);
-    cmgi_locator t = {.ctx = ctx,
-                      .mesh = mesh,
-                      .basis = basis,
-                      .local = cmgi_vtk_order(basis),
-                      .nodes = cmgi_basis_nodes(basis),
-                      .leaves = 1};
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(cmgi_locator_free) cmgi_locator t = {.ctx = ctx,
+                                                        .mesh = mesh,
+                                                        .basis = basis,
+                                                        .local = cmgi_vtk_order(basis),
+                                                        .nodes = cmgi_basis_nodes(basis),
+                                                        .leaves = 1};
     while (t.leaves * LEAF < mesh->cells) {
         t.leaves *= 2;
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, mesh->cells, sizeof *t.order, &t.order));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 4 * t.leaves * mesh->dim, sizeof *t.box, &t.box));
-    CMGI_TRY_GOTO(done, sort_cells(&t));
+    CMGI_TRY(cmgi_alloc(ctx, mesh->cells, sizeof *t.order, &t.order));
+    CMGI_TRY(cmgi_alloc(ctx, 4 * t.leaves * mesh->dim, sizeof *t.box, &t.box));
+    CMGI_TRY(sort_cells(&t));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (t.leaves > 256)
     for (cmg_size leaf = 0; leaf < t.leaves; ++leaf) {
         leaf_box(&t, leaf, t.box + (t.leaves + leaf) * 2 * mesh->dim);
     }
     join_boxes(&t);
     *locator = t;
+    t = (cmgi_locator){0};
     return CMG_OK;
-done:
-    cmgi_locator_free(&t);
-    return status;
 }
 
 void cmgi_locator_free(cmgi_locator *locator)

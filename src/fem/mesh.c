@@ -40,8 +40,7 @@ cmg_status cmgi_mesh_create(cmg_context *ctx, cmgi_cell cell, cmg_size nodes, cm
                CMG_ERR_UNSUPPORTED,
                "%lld nodes, %lld cells, %lld facets: one is more than 32-bit numbers reach",
                (long long)nodes, (long long)cells, (long long)facets);
-    cmgi_mesh *m = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(cmgi_mesh_destroy) cmgi_mesh *m = NULL;
     CMGI_TRY(cmgi_alloc(ctx, 1, sizeof *m, &m));
     *m = (cmgi_mesh){.ctx = ctx,
                      .dim = info->dim,
@@ -51,19 +50,15 @@ cmg_status cmgi_mesh_create(cmg_context *ctx, cmgi_cell cell, cmg_size nodes, cm
                      .facets = facets,
                      .labels = 1,
                      .regions = 1};
-    CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, nodes * info->dim, sizeof *m->x, &m->x));
-    CMGI_TRY_GOTO(failed,
-                  cmgi_alloc(ctx, cells * info->corners, sizeof *m->cell_nodes, &m->cell_nodes));
-    CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, facets * info->facet_corners, sizeof *m->facet_nodes,
-                                     &m->facet_nodes));
-    CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, facets, sizeof *m->facet_label, &m->facet_label));
-    CMGI_TRY_GOTO(failed, cmgi_alloc_zero(ctx, 1, sizeof *m->label, &m->label));
-    CMGI_TRY_GOTO(failed, cmgi_alloc_zero(ctx, 1, sizeof *m->region, &m->region));
-    *mesh = m;
+    CMGI_TRY(cmgi_alloc(ctx, nodes * info->dim, sizeof *m->x, &m->x));
+    CMGI_TRY(cmgi_alloc(ctx, cells * info->corners, sizeof *m->cell_nodes, &m->cell_nodes));
+    CMGI_TRY(
+        cmgi_alloc(ctx, facets * info->facet_corners, sizeof *m->facet_nodes, &m->facet_nodes));
+    CMGI_TRY(cmgi_alloc(ctx, facets, sizeof *m->facet_label, &m->facet_label));
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *m->label, &m->label));
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *m->region, &m->region));
+    *mesh = cmgi_pass_on(&m);
     return CMG_OK;
-failed:
-    cmgi_mesh_destroy(&m);
-    return status;
 }
 
 void cmgi_mesh_destroy(cmgi_mesh **mesh)

@@ -76,8 +76,7 @@ cmg_status cmgi_mesh_entities(const cmgi_mesh *mesh, bool faces, cmgi_entities *
     if (faces && mesh->dim == 3) {
         CMGI_TRY(build(&lists, false, &e->face));
     }
-    *entities = e;
-    e = NULL;
+    *entities = cmgi_pass_on(&e);
     return CMG_OK;
 }
 

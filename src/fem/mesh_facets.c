@@ -106,17 +106,13 @@ static cmg_status replace_facets(cmgi_mesh *mesh, const unsigned char *single,
     for (cmg_size k = 0; k < sides; ++k) {
         count += single[k];
     }
-    cmg_index *nodes = NULL;
+    cmgi_scoped cmg_index *made = NULL;
     cmg_index *label = NULL;
-    CMGI_TRY(cmgi_alloc(mesh->ctx, count * info->facet_corners, sizeof *nodes, &nodes));
-    const cmg_status status = cmgi_alloc(mesh->ctx, count, sizeof *label, &label);
-    if (status != CMG_OK) {
-        cmgi_free(mesh->ctx, nodes);
-        return status;
-    }
+    CMGI_TRY(cmgi_alloc(mesh->ctx, count * info->facet_corners, sizeof *made, &made));
+    CMGI_TRY(cmgi_alloc(mesh->ctx, count, sizeof *label, &label));
     CMGI_FREE(mesh->ctx, mesh->facet_nodes, mesh->facet_label);
     mesh->facets = count;
-    mesh->facet_nodes = nodes;
+    cmg_index *nodes = mesh->facet_nodes = cmgi_pass_on(&made);
     mesh->facet_label = label;
     for (cmg_size k = 0; k < sides; ++k) {
         if (single[k]) {

@@ -45,14 +45,10 @@ cmg_status cmgi_space_export(const cmgi_space *s, cmg_fem_mesh *mesh)
     const int dim = s->mesh->dim;
     const cmg_size cells = s->mesh->cells;
     const unsigned char *local = cmgi_vtk_order(s->basis);
-    double *x = NULL;
+    cmgi_scoped double *x = NULL;
     cmg_index *cell_nodes = NULL;
     CMGI_TRY(cmgi_alloc(s->ctx, s->nodes * dim, sizeof *x, &x));
-    const cmg_status status = cmgi_alloc(s->ctx, cells * s->local, sizeof *cell_nodes, &cell_nodes);
-    if (status != CMG_OK) {
-        cmgi_free(s->ctx, x);
-        return status;
-    }
+    CMGI_TRY(cmgi_alloc(s->ctx, cells * s->local, sizeof *cell_nodes, &cell_nodes));
     for (cmg_size n = 0; n < s->nodes; ++n) {
         cmgi_space_position(s, n, x + n * dim);
     }
@@ -61,6 +57,7 @@ cmg_status cmgi_space_export(const cmgi_space *s, cmg_fem_mesh *mesh)
     }
     *mesh = (cmg_fem_mesh){
         elements[s->basis.simplex][s->basis.order - 1], dim, s->nodes, x, cells, cell_nodes};
+    x = NULL;
     return CMG_OK;
 }
 

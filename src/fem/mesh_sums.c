@@ -75,8 +75,7 @@ void cmgi_mesh_sums_free(cmg_context *ctx, cmgi_mesh_sums *sums)
 cmg_status cmgi_mesh_sums_bring(cmg_context *ctx, cmgi_mesh_sums *sums)
 {
     const cmg_csr *from = &sums->there;
-    cmgi_csr made = {0};
-    cmg_status status = CMG_OK;
+    cmgi_scoped_csr made = {0};
     if (sums->A.indptr != NULL) {
         return CMG_OK;
     }
@@ -84,14 +83,11 @@ cmg_status cmgi_mesh_sums_bring(cmg_context *ctx, cmgi_mesh_sums *sums)
     const cmgi_read reads[] = {
         {made.indptr, from->indptr, (size_t)(from->rows + 1) * sizeof *from->indptr},
         {made.indices, from->indices, (size_t)sums->nnz * sizeof *from->indices}};
-    CMGI_TRY_GOTO(failed, cmgi_read_each(ctx, reads, 2));
+    CMGI_TRY(cmgi_read_each(ctx, reads, 2));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (sums->nnz > 65536)
     for (cmg_size k = 0; k < sums->nnz; ++k) {
         made.values[k] = 0;
     }
-    sums->A = made;
+    sums->A = cmgi_csr_pass_on(&made);
     return CMG_OK;
-failed:
-    cmgi_csr_free(ctx, &made);
-    return status;
 }

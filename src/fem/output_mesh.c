@@ -131,20 +131,16 @@ cmg_status cmgi_grid_store_part(cmg_context *ctx, const cmgi_grid *grid,
 cmg_status cmgi_space_store_mesh(const cmgi_space *space, const cmgi_problem *problem,
                                  cmg_hierarchy *h)
 {
-    cmgi_mesh *fine = NULL;
+    cmgi_scoped_by(cmgi_mesh_destroy) cmgi_mesh *fine = NULL;
     cmgi_stored_mesh *stored = NULL;
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_stored_mesh_destroy, h->ctx, &stored);
     if (space->grid != NULL) {
         CMGI_TRY(make_part(space->ctx, space->grid, problem, &stored));
         return cmgi_hierarchy_take_mesh(h, &stored);
     }
     if (space->basis.order == 2) {
-        CMGI_TRY_GOTO(done, cmgi_mesh_refine(space->mesh, NULL, &fine, NULL));
+        CMGI_TRY(cmgi_mesh_refine(space->mesh, NULL, &fine, NULL));
     }
-    CMGI_TRY_GOTO(done, copy_mesh(space, fine != NULL ? fine : space->mesh, problem, &stored));
-    CMGI_TRY_GOTO(done, cmgi_hierarchy_take_mesh(h, &stored));
-done:
-    cmgi_stored_mesh_destroy(h->ctx, &stored);
-    cmgi_mesh_destroy(&fine);
-    return status;
+    CMGI_TRY(copy_mesh(space, fine != NULL ? fine : space->mesh, problem, &stored));
+    return cmgi_hierarchy_take_mesh(h, &stored);
 }

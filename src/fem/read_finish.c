@@ -348,7 +348,6 @@ cmg_status cmgi_raw_finish(cmgi_raw *raw, cmgi_mesh **mesh)
              raw->curved > 0 ? "nodes are no corners of cells" : "nodes belong to no cell");
     add_note(m, entities, "elements are labelled by their entities, none by a group");
     CMGI_TRY(check(raw, kind, m));
-    *mesh = m;
-    m = NULL;
+    *mesh = cmgi_pass_on(&m);
     return CMG_OK;
 }

@@ -180,11 +180,9 @@ cmg_status cmgi_mesh_refine(const cmgi_mesh *coarse, const cmgi_snap *snap, cmgi
         CMGI_FREE(e->ctx, e->edge.start, e->edge.of_cell, e->face.start, e->face.of_cell);
         e->edge.start = e->face.start = NULL;
         e->edge.of_cell = e->face.of_cell = NULL;
-        *relation = e;
-        e = NULL;
+        *relation = cmgi_pass_on(&e);
     }
-    *fine = m;
-    m = NULL;
+    *fine = cmgi_pass_on(&m);
     return CMG_OK;
 }
 

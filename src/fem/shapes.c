@@ -115,7 +115,7 @@ static cmg_status label_facets(cmgi_mesh *mesh, const cmgi_shape_options *o)
 
 static cmg_status build(cmg_context *ctx, const cmgi_shape_options *o, cmgi_mesh **mesh)
 {
-    cmgi_mesh *tensor = NULL;
+    cmgi_scoped_by(cmgi_mesh_destroy) cmgi_mesh *tensor = NULL;
     if (o->shape == CMG_SHAPE_ANNULUS) {
         CMGI_TRY(cmgi_shape_annulus(ctx, o, &tensor));
     } else if (o->shape == CMG_SHAPE_HOLES) {
@@ -124,12 +124,10 @@ static cmg_status build(cmg_context *ctx, const cmgi_shape_options *o, cmgi_mesh
         CMGI_TRY(cmgi_shape_lattice(ctx, o, &tensor));
     }
     if (!cmgi_cell_simplex(o->cell)) {
-        *mesh = tensor;
+        *mesh = cmgi_pass_on(&tensor);
         return CMG_OK;
     }
-    const cmg_status status = cmgi_mesh_split(tensor, mesh);
-    cmgi_mesh_destroy(&tensor);
-    return status;
+    return cmgi_mesh_split(tensor, mesh);
 }
 
 cmg_status cmgi_shape_mesh(cmg_context *ctx, const cmgi_shape_options *options, cmgi_mesh **mesh)
@@ -145,8 +143,7 @@ cmg_status cmgi_shape_mesh(cmg_context *ctx, const cmgi_shape_options *options, 
     for (cmg_size v = 0; v < m->nodes && options->aspect != 1; ++v) {
         m->x[v * m->dim] *= options->aspect;
     }
-    *mesh = m;
-    m = NULL;
+    *mesh = cmgi_pass_on(&m);
     return CMG_OK;
 }
 

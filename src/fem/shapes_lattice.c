@@ -147,7 +147,7 @@ cmg_status cmgi_shape_lattice(cmg_context *ctx, const cmgi_shape_options *o, cmg
         const cmg_size gap = l.size[0] - l.notch;
         cells -= gap * gap * (l.notched == 3 ? gap : (l.dim == 3 ? l.size[2] : 1));
     }
-    cmg_index *number = NULL;
+    cmgi_scoped cmg_index *number = NULL;
     CMGI_TRY(cmgi_alloc(ctx, all, sizeof *number, &number));
     cmg_size nodes = 0; /* those in use, in lexicographic order */
     for (cmg_size v = 0; v < all; ++v) {
@@ -156,12 +156,8 @@ cmg_status cmgi_shape_lattice(cmg_context *ctx, const cmgi_shape_options *o, cmg
         number[v] = beyond(&l, at, 1) ? -1 : (cmg_index)nodes++;
     }
     cmgi_mesh *m = NULL;
-    const cmg_status status =
-        cmgi_mesh_create(ctx, cmgi_cell_of(false, l.dim), nodes, cells, 0, &m);
-    if (status == CMG_OK) {
-        fill_lattice(&l, points, number, m);
-        *mesh = m;
-    }
-    cmgi_free(ctx, number);
-    return status;
+    CMGI_TRY(cmgi_mesh_create(ctx, cmgi_cell_of(false, l.dim), nodes, cells, 0, &m));
+    fill_lattice(&l, points, number, m);
+    *mesh = m;
+    return CMG_OK;
 }

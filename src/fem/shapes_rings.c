@@ -183,6 +183,7 @@ cmg_status cmgi_shape_plate(cmg_context *ctx, const cmgi_shape_options *o, cmgi_
                .layers = cells_across(o),
                .width = o->columns * o->n + 1,
                .height = o->rows * o->n + 1};
+    CMGI_FREED(ctx, &p.number);
     const double most = (double)(o->columns * o->rows) * (double)o->n *
                         (double)(o->n > 4 * p.layers ? o->n : 4 * p.layers);
     CMGI_CHECK(ctx, most < INT32_MAX / 2, CMG_ERR_UNSUPPORTED,
@@ -192,12 +193,9 @@ cmg_status cmgi_shape_plate(cmg_context *ctx, const cmgi_shape_options *o, cmgi_
     const cmg_size ring = 4 * p.n * p.layers;
     const cmg_size plain = o->columns * o->rows - p.holes;
     cmgi_mesh *m = NULL;
-    const cmg_status status = cmgi_mesh_create(ctx, CMGI_QUAD, p.shared + p.holes * ring,
-                                               p.holes * ring + plain * p.n * p.n, 0, &m);
-    if (status == CMG_OK) {
-        fill_plate(&p, m);
-        *mesh = m;
-    }
-    cmgi_free(ctx, p.number);
-    return status;
+    CMGI_TRY(cmgi_mesh_create(ctx, CMGI_QUAD, p.shared + p.holes * ring,
+                              p.holes * ring + plain * p.n * p.n, 0, &m));
+    fill_plate(&p, m);
+    *mesh = m;
+    return CMG_OK;
 }

@@ -164,8 +164,7 @@ cmg_status cmgi_space_create(const cmgi_mesh *mesh, int order, int components,
     }
     const cmgi_incidence in = {s->nodes, mesh->cells, s->local, s->cell_nodes};
     CMGI_TRY(cmgi_cells_of_nodes(s->ctx, &in, &s->start, &s->cell));
-    *space = s;
-    s = NULL;
+    *space = cmgi_pass_on(&s);
     return CMG_OK;
 }
 

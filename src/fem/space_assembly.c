@@ -232,19 +232,16 @@ static cmg_status assemble_mesh(assembly *s)
     const cmg_size least = s->stencils.room / s->space->local; /* around one node */
     integrals in = {.ring.slots = room < cells ? room : cells};
     in.ring.slots = in.ring.slots > least ? in.ring.slots : least;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, order_nodes(s));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, in.ring.slots, sizeof *in.cells, &in.cells));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, cells, sizeof *in.slot, &in.slot));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, in.ring.slots * rows * rows, sizeof(double), &in.ring.K));
+    CMGI_FREED(ctx, &in.cells, &in.slot, &in.ring.K, &in.ring.F, &s->order);
+    CMGI_TRY(order_nodes(s));
+    CMGI_TRY(cmgi_alloc(ctx, in.ring.slots, sizeof *in.cells, &in.cells));
+    CMGI_TRY(cmgi_alloc(ctx, cells, sizeof *in.slot, &in.slot));
+    CMGI_TRY(cmgi_alloc(ctx, in.ring.slots * rows * rows, sizeof(double), &in.ring.K));
     if (s->b != NULL) {
-        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, in.ring.slots * rows, sizeof(double), &in.ring.F));
+        CMGI_TRY(cmgi_alloc(ctx, in.ring.slots * rows, sizeof(double), &in.ring.F));
     }
     memset(in.slot, -1, (size_t)cells * sizeof *in.slot);
-    CMGI_TRY_GOTO(done, assemble_parts(s, &in));
-done:
-    CMGI_FREE(ctx, in.cells, in.slot, in.ring.K, in.ring.F, s->order);
-    return status;
+    return assemble_parts(s, &in);
 }
 
 /* Layers [begin, end) of cells, then the rows of the nodes that they complete. */
@@ -319,11 +316,11 @@ cmg_status cmgi_space_stencil(const cmgi_space *space, const cmgi_cell_form *for
     const cmg_size node = cmgi_space_node(space, space->unknowns / 2);
     assembly s = {.space = space, .form = form};
     integrals in = {.ring = {.slots = 1}, .K_slots = 1};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_stencils_create(space, &s.stencils));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, s.stencils.room, sizeof *s.sums, &s.sums));
-    CMGI_TRY_GOTO(done,
-                  cmgi_alloc(ctx, (cmg_size)form->rows * form->rows, sizeof(double), &in.ring.K));
+    CMGI_FREED(ctx, &s.sums, &in.ring.K);
+    CMGI_RELEASED(cmgi_stencils_free, ctx, &s.stencils);
+    CMGI_TRY(cmgi_stencils_create(space, &s.stencils));
+    CMGI_TRY(cmgi_alloc(ctx, s.stencils.room, sizeof *s.sums, &s.sums));
+    CMGI_TRY(cmgi_alloc(ctx, (cmg_size)form->rows * form->rows, sizeof(double), &in.ring.K));
     (void)cmgi_space_integrate(space, form, 0, in.ring.K, NULL);
     const cmgi_stencil *of = cmgi_stencil_of(&s.stencils, space->unknowns / 2);
     sum_window(&s, &in, of, 0, s.sums);
@@ -335,10 +332,7 @@ cmg_status cmgi_space_stencil(const cmgi_space *space, const cmgi_cell_form *for
         const cmg_size z = other / plane - node / plane;
         stencil[9 * (z + 1) + 3 * (y + 1) + x + 1] = s.sums[k];
     }
-done:
-    CMGI_FREE(ctx, s.sums, in.ring.K);
-    cmgi_stencils_free(&s.stencils);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_space_assemble(const cmgi_space *space, const cmgi_cell_form *form, cmgi_csr *A,
@@ -353,15 +347,12 @@ cmg_status cmgi_space_assemble(const cmgi_space *space, const cmgi_cell_form *fo
                   .b = b,
                   .same_matrix = affine && cmgi_problem_constant(problem),
                   .same_load = affine && !cmgi_problem_solved(problem) && problem->source == NULL};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_stencils_create(space, &s.stencils));
-    CMGI_TRY_GOTO(done, cmgi_stencils_count(&s.stencils, A));
+    CMGI_FREED(ctx, &s.sums);
+    CMGI_RELEASED(cmgi_stencils_free, ctx, &s.stencils);
+    CMGI_TRY(cmgi_stencils_create(space, &s.stencils));
+    CMGI_TRY(cmgi_stencils_count(&s.stencils, A));
     s.window = s.stencils.room * space->components * space->components;
     const cmg_size windows = s.same_matrix ? s.stencils.count : ctx->threads;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, windows * s.window, sizeof *s.sums, &s.sums));
-    CMGI_TRY_GOTO(done, space->grid != NULL ? assemble_grid(&s) : assemble_mesh(&s));
-done:
-    cmgi_free(ctx, s.sums);
-    cmgi_stencils_free(&s.stencils);
-    return status;
+    CMGI_TRY(cmgi_alloc(ctx, windows * s.window, sizeof *s.sums, &s.sums));
+    return space->grid != NULL ? assemble_grid(&s) : assemble_mesh(&s);
 }

@@ -189,11 +189,6 @@ static cmg_status finish(const builder *s, cmg_size rows, terms *t, cmgi_sum *S)
     return status;
 }
 
-static void free_terms(cmg_context *ctx, terms *t)
-{
-    CMGI_FREE(ctx, t->first, t->indptr, t->indices);
-}
-
 cmg_status cmgi_space_sums(const cmgi_space *space, cmgi_cell_layout layout, cmgi_csr *A,
                            cmgi_sum *matrix, cmgi_sum *vector)
 {
@@ -202,18 +197,20 @@ cmg_status cmgi_space_sums(const cmgi_space *space, cmgi_cell_layout layout, cmg
     const cmg_size unknowns = space->unknowns * space->components;
     const cmg_size numbers = cmgi_cell_entries(layout);
     builder s = {.space = space, .layout = layout, .A = A};
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &s.place, &s.scratch, &s.matrix.first, &s.matrix.indptr, &s.matrix.indices,
+               &s.vector.first, &s.vector.indptr, &s.vector.indices);
+    CMGI_RELEASED(cmgi_stencils_free, ctx, &s.stencils);
     CMGI_CHECK(ctx, space->cells * numbers <= INT32_MAX, CMG_ERR_ARG,
                "sum matrix: %lld cells with %lld numbers each are more than 2^31 - 1",
                (long long)space->cells, (long long)numbers);
-    CMGI_TRY_GOTO(done, cmgi_stencils_create(space, &s.stencils));
-    CMGI_TRY_GOTO(done, cmgi_stencils_count(&s.stencils, A));
+    CMGI_TRY(cmgi_stencils_create(space, &s.stencils));
+    CMGI_TRY(cmgi_stencils_count(&s.stencils, A));
     const cmg_size nnz = A->indptr[unknowns];
-    CMGI_TRY_GOTO(done, cmgi_sum_check(ctx, nnz));
-    CMGI_TRY_GOTO(done, count(&s));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 2 * (s.stencils.room + 1) * ctx->threads, sizeof *s.scratch,
-                                   &s.scratch));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, (cmg_size)rows * rows, sizeof *s.place, &s.place));
+    CMGI_TRY(cmgi_sum_check(ctx, nnz));
+    CMGI_TRY(count(&s));
+    CMGI_TRY(
+        cmgi_alloc(ctx, 2 * (s.stencils.room + 1) * ctx->threads, sizeof *s.scratch, &s.scratch));
+    CMGI_TRY(cmgi_alloc(ctx, (cmg_size)rows * rows, sizeof *s.place, &s.place));
     for (int k = 0; k < rows * rows; ++k) {
         s.place[k] = cmgi_cell_place(layout, k / rows, k % rows);
     }
@@ -221,14 +218,8 @@ cmg_status cmgi_space_sums(const cmgi_space *space, cmgi_cell_layout layout, cmg
     for (cmg_size u = 0; u < space->unknowns; ++u) {
         visit(&s, u);
     }
-    CMGI_TRY_GOTO(done, finish(&s, nnz, &s.matrix, matrix));
-    CMGI_TRY_GOTO(done, finish(&s, unknowns, &s.vector, vector));
-done:
-    free_terms(ctx, &s.matrix);
-    free_terms(ctx, &s.vector);
-    CMGI_FREE(ctx, s.place, s.scratch);
-    cmgi_stencils_free(&s.stencils);
-    return status;
+    CMGI_TRY(finish(&s, nnz, &s.matrix, matrix));
+    return finish(&s, unknowns, &s.vector, vector);
 }
 
 /* sums = S e with e and sums on the host. */

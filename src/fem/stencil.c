@@ -144,11 +144,9 @@ cmg_status cmgi_stencils_create(const cmgi_space *space, cmgi_stencils *s)
     return CMG_OK;
 }
 
-void cmgi_stencils_free(cmgi_stencils *stencils)
+void cmgi_stencils_free(cmg_context *ctx, cmgi_stencils *stencils)
 {
-    if (stencils->space != NULL) {
-        CMGI_FREE(stencils->space->ctx, stencils->list, stencils->numbers);
-    }
+    CMGI_FREE(ctx, stencils->list, stencils->numbers);
     *stencils = (cmgi_stencils){0};
 }
 

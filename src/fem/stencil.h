@@ -27,7 +27,8 @@ typedef struct cmgi_stencils {
 
 /* For the caller to free, also where it fails. */
 cmg_status cmgi_stencils_create(const cmgi_space *space, cmgi_stencils *s);
-void cmgi_stencils_free(cmgi_stencils *stencils);
+void cmgi_stencils_free(cmg_context *ctx, cmgi_stencils *stencils);
+CMGI_RELEASES(cmgi_stencils_free, cmgi_stencils)
 /* Stencil of the node of an unknown, on a mesh until the thread asks again; NULL = it is fixed. */
 const cmgi_stencil *cmgi_stencil_of(const cmgi_stencils *stencils, cmg_size unknown);
 /* A matrix with row pointers, and room for columns and values. */

@@ -66,20 +66,17 @@ static cmg_status make_blocks(cmgi_sum *S, const cmg_size *indptr)
 cmg_status cmgi_sum_create(cmg_context *ctx, cmg_size rows, cmg_size *indptr, cmg_index *indices,
                            cmgi_sum *S)
 {
-    cmgi_sum made = {.ctx = ctx, .rows = rows, .indices = indices};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &made.terms, indptr + rows, sizeof made.terms));
-    CMGI_TRY_GOTO(done, make_blocks(&made, indptr));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, made.blocks + 1, sizeof *made.start, &made.start));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, rows, sizeof *made.end, &made.end));
-    CMGI_TRY_GOTO(done, fill_blocks(ctx, place_of(ctx), (made.blocks + 1) * CMGI_SUM_ROWS,
-                                    &(cutting){.S = made, .indptr = indptr}));
+    cmgi_scoped_by(cmgi_sum_free) cmgi_sum made = {.ctx = ctx, .rows = rows, .indices = indices};
+    CMGI_FREED(ctx, &indptr);
+    CMGI_TRY(cmgi_to_host(ctx, &made.terms, indptr + rows, sizeof made.terms));
+    CMGI_TRY(make_blocks(&made, indptr));
+    CMGI_TRY(cmgi_alloc_device(ctx, made.blocks + 1, sizeof *made.start, &made.start));
+    CMGI_TRY(cmgi_alloc_device(ctx, rows, sizeof *made.end, &made.end));
+    CMGI_TRY(fill_blocks(ctx, place_of(ctx), (made.blocks + 1) * CMGI_SUM_ROWS,
+                         &(cutting){.S = made, .indptr = indptr}));
     *S = made;
     made = (cmgi_sum){.ctx = ctx};
-done:
-    cmgi_free_device(ctx, indptr);
-    cmgi_sum_free(&made);
-    return status;
+    return CMG_OK;
 }
 
 void cmgi_sum_free(cmgi_sum *S)

@@ -114,22 +114,20 @@ cmg_status cmg_hierarchy_set_elements(cmg_hierarchy *h, int level, const cmg_ele
     cmgi_stored_level *stored = &h->level[level];
     const bool assembles =
         (stored->A.indptr == NULL && stored->A.kinds == NULL) || stored->assembled;
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_elements_free, ctx, &copy);
     CMGI_TRY(cmgi_elements_copy(ctx, elements, &copy));
     if (assembles) {
-        CMGI_TRY_GOTO(done, cmgi_elements_assemble(ctx, elements, &A));
-        CMGI_TRY_GOTO(done, cmgi_hierarchy_take_csr(h, level, CMG_ROLE_A, NULL, 0, &A));
+        CMGI_TRY(cmgi_elements_assemble(ctx, elements, &A));
+        CMGI_TRY(cmgi_hierarchy_take_csr(h, level, CMG_ROLE_A, NULL, 0, &A));
     } else {
-        CMGI_TRY_GOTO(done, cmgi_resident_bring(ctx, &stored->A));
-        CMGI_TRY_GOTO(done, check_sum(h, level, elements));
+        CMGI_TRY(cmgi_resident_bring(ctx, &stored->A));
+        CMGI_TRY(check_sum(h, level, elements));
     }
     cmgi_stored_elements_clear(ctx, stored);
     stored->elements = copy;
     stored->assembled = assembles;
     copy = (cmgi_elements){0};
-done:
-    cmgi_elements_free(ctx, &copy);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmg_hierarchy_get_elements(const cmg_hierarchy *h, int level, cmg_elements *elements)

@@ -221,14 +221,10 @@ cmg_status cmgi_hierarchy_take_csr(cmg_hierarchy *h, int level, cmg_role role, c
                                    int factor, cmgi_csr *csr)
 {
     const place at = {level, role, name, factor};
-    cmg_status status = csr->there != NULL || csr->kinds != NULL
-                            ? check_place(h, &at)
-                            : check_structure(h, &at, &csr->view);
-    if (status == CMG_OK) {
-        status = put(h, &at, csr);
-    }
-    cmgi_csr_free(h->ctx, csr);
-    return status;
+    CMGI_RELEASED(cmgi_csr_free, h->ctx, csr);
+    CMGI_TRY(csr->there != NULL || csr->kinds != NULL ? check_place(h, &at)
+                                                      : check_structure(h, &at, &csr->view));
+    return put(h, &at, csr);
 }
 
 cmg_status cmgi_hierarchy_take_formed(cmg_hierarchy *h, int level, cmgi_csr *csr)
@@ -247,35 +243,29 @@ static cmg_status put_there(cmg_hierarchy *h, const place *at, const cmg_csr *cs
     cmg_context *ctx = h->ctx;
     char what[128];
     cmgi_resident R = {0};
-    cmgi_csr made = {0};
-    cmg_status status = CMG_OK;
+    cmgi_scoped_csr made = {0};
+    CMGI_RELEASED(cmgi_resident_free, ctx, &R);
     CMGI_TRY(check_place(h, at));
     name_place(at, what, sizeof what);
     CMGI_TRY(cmgi_resident_look(ctx, what, csr, &R));
-    CMGI_TRY_GOTO(done, check_square(h, at->role, what, csr));
+    CMGI_TRY(check_square(h, at->role, what, csr));
     if (at->role > CMG_ROLE_R) {
-        CMGI_TRY_GOTO(done, cmgi_resident_fetch(ctx, csr, R.rows.nnz, &made));
+        CMGI_TRY(cmgi_resident_fetch(ctx, csr, R.rows.nnz, &made));
     } else {
-        CMGI_TRY_GOTO(done, borrow ? CMG_OK : cmgi_resident_keep(ctx, &R));
-        CMGI_TRY_GOTO(done, cmgi_resident_attach(ctx, &R, &made));
+        CMGI_TRY(borrow ? CMG_OK : cmgi_resident_keep(ctx, &R));
+        CMGI_TRY(cmgi_resident_attach(ctx, &R, &made));
     }
-    CMGI_TRY_GOTO(done, put(h, at, &made));
-done:
-    cmgi_resident_free(ctx, &R);
-    cmgi_csr_free(ctx, &made);
-    return status;
+    return put(h, at, &made);
 }
 
 cmg_status cmgi_hierarchy_take_there(cmg_hierarchy *h, int level, cmg_role role, cmg_csr *csr)
 {
     const place at = {level, role, NULL, 0};
-    const cmg_status status = put_there(h, &at, csr, true);
-    if (status == CMG_OK) {
-        find_given(h, &at)->there->borrowed = false;
-        *csr = (cmg_csr){0};
-    }
-    cmgi_resident_free_arrays(h->ctx, csr);
-    return status;
+    CMGI_RELEASED(cmgi_resident_free_arrays, h->ctx, csr);
+    CMGI_TRY(put_there(h, &at, csr, true));
+    find_given(h, &at)->there->borrowed = false;
+    *csr = (cmg_csr){0};
+    return CMG_OK;
 }
 
 /* The caller's matrix, copied or borrowed. */
@@ -289,11 +279,9 @@ static cmg_status put_given(cmg_hierarchy *h, const place *at, const cmg_csr *cs
         return put_there(h, at, csr, borrow);
     }
     CMGI_TRY(check_structure(h, at, csr));
-    cmgi_csr own = borrow ? cmgi_csr_borrow(csr) : (cmgi_csr){0};
+    cmgi_scoped_csr own = borrow ? cmgi_csr_borrow(csr) : (cmgi_csr){0};
     CMGI_TRY(borrow ? CMG_OK : cmgi_csr_copy(h->ctx, csr, &own));
-    const cmg_status status = put(h, at, &own);
-    cmgi_csr_free(h->ctx, &own);
-    return status;
+    return put(h, at, &own);
 }
 
 cmg_status cmg_hierarchy_set_csr(cmg_hierarchy *h, int level, cmg_role role, const char *name,

@@ -200,6 +200,7 @@ static inline bool cmgi_hierarchy_view(const cmg_hierarchy *h, int level, cmg_ro
 cmg_status cmgi_stored_mesh_create(cmg_context *ctx, const cmgi_stored_mesh *sizes,
                                    cmgi_stored_mesh **mesh);
 void cmgi_stored_mesh_destroy(cmg_context *ctx, cmgi_stored_mesh **mesh);
+CMGI_RELEASES(cmgi_stored_mesh_destroy, cmgi_stored_mesh *)
 /* Checks a mesh against level 0 and takes it over; *mesh is NULL on success, unchanged on failure.
  */
 cmg_status cmgi_hierarchy_take_mesh(cmg_hierarchy *h, cmgi_stored_mesh **mesh);

@@ -35,15 +35,12 @@ static cmg_status take_sample(cmg_context *ctx, const cmgi_csr *A, cmgi_csr *sam
 {
     const cmg_size blocks = A->rows / BLOCK < BLOCKS ? 1 : BLOCKS;
     const cmg_size length = A->rows < BLOCK ? A->rows : BLOCK;
-    cmg_index *row = NULL;
+    cmgi_scoped cmg_index *row = NULL;
     CMGI_TRY(cmgi_alloc(ctx, blocks * length, sizeof *row, &row));
     for (cmg_size k = 0; k < blocks * length; ++k) {
         row[k] = (cmg_index)((A->rows - length) * (k / length) / BLOCKS + k % length);
     }
-    const cmg_status status =
-        cmgi_rows_on_host(ctx, &A->view, A->there, row, blocks * length, sample);
-    cmgi_free(ctx, row);
-    return status;
+    return cmgi_rows_on_host(ctx, &A->view, A->there, row, blocks * length, sample);
 }
 
 cmg_status cmgi_numbered_lines(cmg_context *ctx, const cmgi_csr *A, double *lines)
@@ -379,9 +376,8 @@ static cmg_status update_matrix(cmgi_numbered *n, int l, int role)
     cmg_context *ctx = n->given->ctx;
     const cmgi_numbered_matrix *as = &n->matrix[l][role];
     const cmgi_csr *own = matrix_of(n->h, l, role);
-    double *values = NULL;
+    cmgi_scoped double *values = NULL;
     cmg_csr from;
-    cmg_status status = CMG_OK;
     if (as->to == NULL) {
         return CMG_OK;
     }
@@ -396,10 +392,9 @@ static cmg_status update_matrix(cmgi_numbered *n, int l, int role)
         values[as->to[k]] = from.values[k];
     }
     if (memcmp(values, own->values, (size_t)nnz * sizeof *values) != 0) {
-        status = cmg_hierarchy_update(n->h, l, (cmg_role)role, values);
+        return cmg_hierarchy_update(n->h, l, (cmg_role)role, values);
     }
-    cmgi_free(ctx, values);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_numbered_update(cmgi_numbered *n)

@@ -45,7 +45,7 @@ cmg_status cmgi_order_lexicographic(cmg_context *ctx, cmg_size n, int dim, const
 {
     double low[3] = {INFINITY, INFINITY, INFINITY};
     double high[3] = {-INFINITY, -INFINITY, -INFINITY};
-    uint64_t *keys = NULL;
+    cmgi_scoped uint64_t *keys = NULL;
     for (cmg_size i = 0; i < n * dim; ++i) {
         low[i % dim] = fmin(low[i % dim], x[i]);
         high[i % dim] = fmax(high[i % dim], x[i]);
@@ -58,9 +58,7 @@ cmg_status cmgi_order_lexicographic(cmg_context *ctx, cmg_size n, int dim, const
             keys[i] = keys[i] << 21 | (uint64_t)((x[i * dim + d] - low[d]) / extent * 0x1p20 + 0.5);
         }
     }
-    const cmg_status status = cmgi_order_by_key(ctx, n, keys, order);
-    cmgi_free(ctx, keys);
-    return status;
+    return cmgi_order_by_key(ctx, n, keys, order);
 }
 
 cmg_status cmgi_order_hierarchical(cmg_context *ctx, const cmg_csr *P, const int block[2],
@@ -306,9 +304,9 @@ static cmg_status search_all(cmg_context *ctx, search *s, bool reverse)
 {
     const cmg_size n = s->g->n;
     cmg_size end = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, n, sizeof *s->seen, &s->seen));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *s->sorted, &s->sorted));
+    CMGI_FREED(ctx, &s->seen, &s->sorted);
+    CMGI_TRY(cmgi_alloc_zero(ctx, n, sizeof *s->seen, &s->seen));
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *s->sorted, &s->sorted));
     for (cmg_size i = 0; i < n; ++i) {
         if (!s->seen[i]) {
             end = search_component(s, (cmg_index)i, end);
@@ -324,9 +322,7 @@ static cmg_status search_all(cmg_context *ctx, search *s, bool reverse)
         s->queue[k] = s->queue[n - 1 - k];
         s->queue[n - 1 - k] = first;
     }
-done:
-    CMGI_FREE(ctx, s->seen, s->sorted);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_order_cuthill_mckee(cmg_context *ctx, const cmg_csr *A, int block, bool reverse,
@@ -335,10 +331,9 @@ cmg_status cmgi_order_cuthill_mckee(cmg_context *ctx, const cmg_csr *A, int bloc
     enum { MOST_SWEEPS = 16 };
     graph g = {0};
     search s = {.g = &g, .queue = order, .sweeps = MOST_SWEEPS};
-    cmg_status status = make_graph(ctx, A, block, &g);
-    status = status == CMG_OK ? search_all(ctx, &s, reverse) : status;
-    CMGI_FREE(ctx, g.start, g.neighbour);
-    return status;
+    CMGI_FREED(ctx, &g.start, &g.neighbour);
+    CMGI_TRY(make_graph(ctx, A, block, &g));
+    return search_all(ctx, &s, reverse);
 }
 
 cmg_status cmgi_order_narrow(cmg_context *ctx, const cmg_csr *A, cmg_index *order)
@@ -403,10 +398,9 @@ cmg_status cmgi_part_metis(cmg_context *ctx, const cmg_csr *A, int block, int pa
 {
 #ifdef CMGI_HAVE_METIS
     graph g = {0};
-    cmg_status status = make_graph(ctx, A, block, &g);
-    status = status == CMG_OK ? metis(ctx, &g, parts, part) : status;
-    CMGI_FREE(ctx, g.start, g.neighbour);
-    return status;
+    CMGI_FREED(ctx, &g.start, &g.neighbour);
+    CMGI_TRY(make_graph(ctx, A, block, &g));
+    return metis(ctx, &g, parts, part);
 #else
     (void)A, (void)block, (void)parts, (void)part;
     return cmgi_fail(ctx, CMG_ERR_UNSUPPORTED, "this build has no METIS");

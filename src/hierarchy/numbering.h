@@ -60,6 +60,9 @@ cmg_status cmgi_order_values(cmg_context *ctx, const cmgi_stored_vector *v, cmg_
 
 /* Unknowns a node of level l: the attribute block_size where it divides the rows, else 1. */
 int cmgi_hierarchy_block(const cmg_hierarchy *h, int l);
+/* An order for each level; NULL = unchanged. */
+typedef cmg_index *cmgi_orders[CMGI_HIERARCHY_LEVELS + 1];
+void cmgi_orders_free(cmgi_orders *orders);
 /*
  * The orders of a numbering, order[l] for the nodes of level l; all stay NULL for GENERATED. The
  * caller frees them, after a failure too.

@@ -84,12 +84,10 @@ cmg_status cmgi_hierarchy_take_own(cmg_hierarchy *h, int level, cmg_role role, c
 
 cmg_status cmgi_hierarchy_take_mesh_part(cmg_hierarchy *h, cmgi_stored_mesh **mesh)
 {
-    const cmg_status status = open_own(h);
-    if (status == CMG_OK) {
-        cmgi_stored_mesh_destroy(h->ctx, &h->own->mesh);
-        h->own->mesh = *mesh;
-        *mesh = NULL;
-    }
-    cmgi_stored_mesh_destroy(h->ctx, mesh);
-    return status;
+    CMGI_RELEASED(cmgi_stored_mesh_destroy, h->ctx, mesh);
+    CMGI_TRY(open_own(h));
+    cmgi_stored_mesh_destroy(h->ctx, &h->own->mesh);
+    h->own->mesh = *mesh;
+    *mesh = NULL;
+    return CMG_OK;
 }

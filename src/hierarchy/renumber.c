@@ -92,10 +92,16 @@ static cmg_status reorder_level(cmg_hierarchy *h, int l, const cmg_index *fine,
     return CMG_OK;
 }
 
+void cmgi_orders_free(cmgi_orders *orders)
+{
+    for (int l = 0; l <= CMGI_HIERARCHY_LEVELS; ++l) {
+        cmgi_free_scoped(&(*orders)[l]);
+    }
+}
+
 cmg_status cmgi_hierarchy_reorder(cmg_hierarchy *h, cmg_index *const *order)
 {
-    cmg_index *perm[CMGI_HIERARCHY_LEVELS + 1] = {NULL};
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(cmgi_orders_free) cmgi_orders perm = {NULL};
     /* the mesh says where whole nodes are: both have to mean the same unknowns by a node */
     CMGI_CHECK(h->ctx, h->mesh == NULL || h->mesh->components == cmgi_hierarchy_block(h, 0),
                CMG_ERR_STATE,
@@ -104,34 +110,30 @@ cmg_status cmgi_hierarchy_reorder(cmg_hierarchy *h, cmg_index *const *order)
     for (int l = 0; l < h->levels; ++l) {
         const int block = cmgi_hierarchy_block(h, l);
         const cmg_size nodes = h->level[l].A.rows / block;
-        CMGI_TRY_GOTO(done, order[l] != NULL ? cmgi_order_check(h->ctx, nodes, order[l]) : CMG_OK);
-        CMGI_TRY_GOTO(done, cmgi_order_expand(h->ctx, order[l], nodes, block, &perm[l]));
+        CMGI_TRY(order[l] != NULL ? cmgi_order_check(h->ctx, nodes, order[l]) : CMG_OK);
+        CMGI_TRY(cmgi_order_expand(h->ctx, order[l], nodes, block, &perm[l]));
     }
     h->checked = false;
     ++h->generation;
     for (int l = 0; l < h->levels; ++l) {
-        CMGI_TRY_GOTO(done, reorder_level(h, l, perm[l], perm[l + 1]));
+        CMGI_TRY(reorder_level(h, l, perm[l], perm[l + 1]));
     }
     if (h->mesh != NULL && order[0] != NULL) {
         cmgi_stored_mesh *mesh = h->mesh;
-        CMGI_TRY_GOTO(done, cmgi_order_apply(h->ctx, h->level[0].A.rows / mesh->components,
-                                             order[0], mesh->nodes, mesh->unknown));
+        CMGI_TRY(cmgi_order_apply(h->ctx, h->level[0].A.rows / mesh->components, order[0],
+                                  mesh->nodes, mesh->unknown));
     }
     for (int k = 0; k < h->vectors; ++k) {
         cmgi_stored_vector *v = &h->vector[k];
         const cmg_size nodes = h->level[v->level].A.rows / cmgi_hierarchy_block(h, v->level);
         double *made = NULL;
         if (order[v->level] != NULL) {
-            CMGI_TRY_GOTO(done, cmgi_order_values(h->ctx, v, nodes, order[v->level], 1, &made));
+            CMGI_TRY(cmgi_order_values(h->ctx, v, nodes, order[v->level], 1, &made));
             cmgi_free(h->ctx, v->values);
             v->values = made;
         }
     }
-done:
-    for (int l = 0; l < h->levels; ++l) {
-        cmgi_free(h->ctx, perm[l]);
-    }
-    return status;
+    return CMG_OK;
 }
 
 static cmg_status order_lexicographic(const cmg_hierarchy *h, int l, cmg_size nodes,
@@ -210,17 +212,12 @@ cmg_status cmgi_hierarchy_orders(cmg_hierarchy *h, cmg_numbering numbering, uint
 cmg_status cmg_hierarchy_renumber(cmg_hierarchy *h, cmg_numbering numbering, uint64_t seed)
 {
     CMGI_GIVEN(h);
-    cmg_index *order[CMGI_HIERARCHY_LEVELS + 1] = {NULL};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_hierarchy_orders(h, numbering, seed, order));
+    cmgi_scoped_by(cmgi_orders_free) cmgi_orders order = {NULL};
+    CMGI_TRY(cmgi_hierarchy_orders(h, numbering, seed, order));
     if (numbering != CMG_NUMBERING_GENERATED) {
-        CMGI_TRY_GOTO(done, cmgi_hierarchy_reorder(h, order));
-        CMGI_TRY_GOTO(done, cmg_hierarchy_set_attribute(
-                                h, "numbering", cmg_enum_name("numbering", (int)numbering)));
+        CMGI_TRY(cmgi_hierarchy_reorder(h, order));
+        CMGI_TRY(cmg_hierarchy_set_attribute(h, "numbering",
+                                             cmg_enum_name("numbering", (int)numbering)));
     }
-done:
-    for (int l = 0; l < h->levels; ++l) {
-        cmgi_free(h->ctx, order[l]);
-    }
-    return status;
+    return CMG_OK;
 }

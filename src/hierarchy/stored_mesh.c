@@ -21,24 +21,20 @@ cmg_status cmgi_stored_mesh_create(cmg_context *ctx, const cmgi_stored_mesh *siz
                                    cmgi_stored_mesh **mesh)
 {
     cmgi_stored_mesh *m = NULL;
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_stored_mesh_destroy, ctx, &m);
     CMGI_TRY(cmgi_alloc(ctx, 1, sizeof *m, &m));
     *m = *sizes;
     m->x = NULL;
     m->cell_nodes = NULL;
     m->unknown = NULL;
     m->boundary_values = NULL;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, m->nodes * m->dim, sizeof *m->x, &m->x));
-    CMGI_TRY_GOTO(done,
-                  cmgi_alloc(ctx, m->cells * m->corners, sizeof *m->cell_nodes, &m->cell_nodes));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, m->nodes, sizeof *m->unknown, &m->unknown));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, m->boundary * m->components, sizeof *m->boundary_values,
-                                   &m->boundary_values));
-    *mesh = m;
-    m = NULL;
-done:
-    cmgi_stored_mesh_destroy(ctx, &m);
-    return status;
+    CMGI_TRY(cmgi_alloc(ctx, m->nodes * m->dim, sizeof *m->x, &m->x));
+    CMGI_TRY(cmgi_alloc(ctx, m->cells * m->corners, sizeof *m->cell_nodes, &m->cell_nodes));
+    CMGI_TRY(cmgi_alloc(ctx, m->nodes, sizeof *m->unknown, &m->unknown));
+    CMGI_TRY(cmgi_alloc(ctx, m->boundary * m->components, sizeof *m->boundary_values,
+                        &m->boundary_values));
+    *mesh = cmgi_pass_on(&m);
+    return CMG_OK;
 }
 
 static cmg_status check_sizes(const cmg_hierarchy *h, const cmgi_stored_mesh *m)

@@ -137,7 +137,7 @@ cmg_status cmg_hierarchy_update_typed(cmg_hierarchy *h, int level, cmg_role role
     cmg_context *ctx = h->ctx;
     double *wide = NULL;
     bool device = false;
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &wide);
     CMGI_CHECK(ctx, precision == CMG_FP64 || precision == CMG_FP32, CMG_ERR_ARG,
                "hierarchy update: unknown precision %d of the values", (int)precision);
     CMGI_TRY(check_role(ctx, role));
@@ -152,13 +152,6 @@ cmg_status cmg_hierarchy_update_typed(cmg_hierarchy *h, int level, cmg_role role
                "hierarchy update: the matrix is borrowed, and its values with it: in fp64");
     const cmg_size n = there != NULL ? there->rows.nnz : here->indptr[here->rows];
     CMGI_TRY(cmgi_is_device(ctx, values, &device));
-    CMGI_TRY_GOTO(done, widened(ctx, n, values, device, &wide));
-    CMGI_TRY_GOTO(done, cmg_hierarchy_update(h, level, role, wide));
-done:
-    if (device) {
-        cmgi_free_device(ctx, wide);
-    } else {
-        cmgi_free(ctx, wide);
-    }
-    return status;
+    CMGI_TRY(widened(ctx, n, values, device, &wide));
+    return cmg_hierarchy_update(h, level, role, wide);
 }

@@ -85,15 +85,11 @@ static cmg_status find_range(reader *r, int level, cmg_size rows)
 static cmg_status read_whole(reader *r, cmgi_csr_group *g, const place *to)
 {
     const bool wanted = to->role == CMG_ROLE_A || to->role == CMG_ROLE_P || to->role == CMG_ROLE_R;
-    cmgi_csr A = {0};
-    cmg_status status = cmgi_csr_group_read(g, wanted, &A);
-    if (status == CMG_OK) {
-        status = cmgi_in_file(
-            g->h5->ctx, g->place,
-            cmgi_hierarchy_take_csr(r->h, to->level, to->role, to->name, to->factor, &A));
-    }
-    cmgi_csr_free(g->h5->ctx, &A);
-    return status;
+    cmgi_scoped_csr A = {0};
+    CMGI_TRY(cmgi_csr_group_read(g, wanted, &A));
+    return cmgi_in_file(
+        g->h5->ctx, g->place,
+        cmgi_hierarchy_take_csr(r->h, to->level, to->role, to->name, to->factor, &A));
 }
 
 static cmg_status read_share(reader *r, cmgi_csr_group *g, const place *to)
@@ -101,30 +97,23 @@ static cmg_status read_share(reader *r, cmgi_csr_group *g, const place *to)
     cmg_context *ctx = g->h5->ctx;
     const int level = to->role == CMG_ROLE_R ? to->level + 1 : to->level;
     cmgi_own_rows own = {0};
-    cmg_status status = cmgi_csr_group_read_rows(g, &r->range[level], &own);
-    if (status == CMG_OK) {
-        status = cmgi_in_file(ctx, g->place, cmgi_rows_check(ctx, &own, to->level, g->cols));
-    }
-    status = status == CMG_OK ? cmgi_hierarchy_take_own(r->h, to->level, to->role, &own) : status;
-    cmgi_rows_free(ctx, &own);
-    return status;
+    CMGI_RELEASED(cmgi_rows_free, ctx, &own);
+    CMGI_TRY(cmgi_csr_group_read_rows(g, &r->range[level], &own));
+    CMGI_TRY(cmgi_in_file(ctx, g->place, cmgi_rows_check(ctx, &own, to->level, g->cols)));
+    return cmgi_hierarchy_take_own(r->h, to->level, to->role, &own);
 }
 
 static cmg_status read_matrix(reader *r, const char *name, const cmgi_expect *expect,
                               const place *to)
 {
-    cmgi_csr_group g;
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(cmgi_csr_group_close) cmgi_csr_group g = {0};
     CMGI_TRY(cmgi_csr_group_open(r->h5, name, expect, r->share == NULL, &g));
     if (to->role == CMG_ROLE_A) {
-        CMGI_TRY_GOTO(done, find_range(r, to->level, g.rows));
+        CMGI_TRY(find_range(r, to->level, g.rows));
     } else if (to->role == CMG_ROLE_P && r->rows[to->level + 1] < 0) {
-        CMGI_TRY_GOTO(done, find_range(r, to->level + 1, g.cols));
+        CMGI_TRY(find_range(r, to->level + 1, g.cols));
     }
-    status = r->share == NULL ? read_whole(r, &g, to) : read_share(r, &g, to);
-done:
-    cmgi_csr_group_close(&g);
-    return status;
+    return r->share == NULL ? read_whole(r, &g, to) : read_share(r, &g, to);
 }
 
 /* Values of a vector for the rows that are read. Rows of the dataset that an end of the range cuts
@@ -287,15 +276,11 @@ static cmg_status read_inverse(reader *r, int level)
         return read_matrix(r, name, &expect, &to);
     }
     char where[CMGI_PATH_LENGTH];
-    cmgi_csr A = {0};
-    cmg_status status = read_dense(h5, name, n, &A);
-    if (status == CMG_OK) {
-        (void)snprintf(where, sizeof where, "%s: %s", h5->path, name);
-        status = cmgi_in_file(h5->ctx, where,
-                              cmgi_hierarchy_take_csr(r->h, level, CMG_ROLE_INVERSE, NULL, 0, &A));
-    }
-    cmgi_csr_free(h5->ctx, &A);
-    return status;
+    cmgi_scoped_csr A = {0};
+    CMGI_TRY(read_dense(h5, name, n, &A));
+    (void)snprintf(where, sizeof where, "%s: %s", h5->path, name);
+    return cmgi_in_file(h5->ctx, where,
+                        cmgi_hierarchy_take_csr(r->h, level, CMG_ROLE_INVERSE, NULL, 0, &A));
 }
 
 static cmg_status read_transfers(reader *r, int level)

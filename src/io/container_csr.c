@@ -50,31 +50,25 @@ cmg_status cmgi_csr_group_open(cmgi_h5 *h5, const char *name, const cmgi_expect 
 {
     static const char *const members[] = {"indptr", "indices", "data"};
     int64_t shape[2] = {0, 0};
-    cmg_status status = CMG_OK;
     *g = (cmgi_csr_group){.h5 = h5};
     (void)snprintf(g->place, sizeof g->place, "%s: %s", h5->path, name);
     CMGI_TRY(read_shape(h5, name, whole, shape));
     for (int k = 0; k < 3; ++k) {
         char member[CMGI_H5_NAME];
         (void)snprintf(member, sizeof member, "%s/%s", name, members[k]);
-        CMGI_TRY_GOTO(failed, cmgi_dataset_open(h5, member, &g->d[k]));
-        CMGI_CHECK_GOTO(failed, h5->ctx, g->d[k].rank == 1, CMG_ERR_FILE,
-                        "%s: %s: not one-dimensional", h5->path, member);
+        CMGI_TRY(cmgi_dataset_open(h5, member, &g->d[k]));
+        CMGI_CHECK(h5->ctx, g->d[k].rank == 1, CMG_ERR_FILE, "%s: %s: not one-dimensional",
+                   h5->path, member);
     }
     g->rows = shape[0];
     g->cols = shape[1];
     g->nnz = g->d[1].count;
-    CMGI_CHECK_GOTO(failed, h5->ctx, g->d[0].count == g->rows + 1, CMG_ERR_FILE,
-                    "%s/indptr: %lld elements, but %lld rows need %lld", g->place,
-                    (long long)g->d[0].count, (long long)g->rows, (long long)g->rows + 1);
-    CMGI_CHECK_GOTO(failed, h5->ctx, g->nnz == g->d[2].count, CMG_ERR_FILE,
-                    "%s: %lld indices but %lld values", g->place, (long long)g->nnz,
-                    (long long)g->d[2].count);
-    CMGI_TRY_GOTO(failed, cmgi_expect_check(h5->ctx, g->place, expect, g->rows, g->cols, g->nnz));
-    return CMG_OK;
-failed:
-    cmgi_csr_group_close(g);
-    return status;
+    CMGI_CHECK(h5->ctx, g->d[0].count == g->rows + 1, CMG_ERR_FILE,
+               "%s/indptr: %lld elements, but %lld rows need %lld", g->place,
+               (long long)g->d[0].count, (long long)g->rows, (long long)g->rows + 1);
+    CMGI_CHECK(h5->ctx, g->nnz == g->d[2].count, CMG_ERR_FILE, "%s: %lld indices but %lld values",
+               g->place, (long long)g->nnz, (long long)g->d[2].count);
+    return cmgi_expect_check(h5->ctx, g->place, expect, g->rows, g->cols, g->nnz);
 }
 
 /* Offsets of a range of the rows as the file has them; all entries belong to rows. */

@@ -40,25 +40,21 @@ cmg_status cmgi_container_read_elements(cmgi_h5 *h5, int level, cmg_hierarchy *h
     char name[CMGI_H5_NAME];
     cmgi_elements E = {.rows = cmg_hierarchy_rows(h, level)};
     cmgi_dataset d = {0};
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_elements_free, h5->ctx, &E);
     (void)snprintf(name, sizeof name, "/levels/%d/elements", level);
     if (!cmgi_h5_exists(h5, name)) {
         return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, read_member(h5, level, DOFS, -1, &d, &E.dofs));
-    CMGI_CHECK_GOTO(done, h5->ctx, E.dofs != NULL, CMG_ERR_FILE, "%s: %s has no dofs", h5->path,
-                    name);
-    CMGI_CHECK_GOTO(done, h5->ctx, d.rank == 2 && d.dims[1] >= 1 && d.dims[1] <= CMGI_ELEMENT_MOST,
-                    CMG_ERR_FILE, "%s: %s: not elements x unknowns, 1 .. %d of them", h5->path,
-                    d.name, CMGI_ELEMENT_MOST);
+    CMGI_TRY(read_member(h5, level, DOFS, -1, &d, &E.dofs));
+    CMGI_CHECK(h5->ctx, E.dofs != NULL, CMG_ERR_FILE, "%s: %s has no dofs", h5->path, name);
+    CMGI_CHECK(h5->ctx, d.rank == 2 && d.dims[1] >= 1 && d.dims[1] <= CMGI_ELEMENT_MOST,
+               CMG_ERR_FILE, "%s: %s: not elements x unknowns, 1 .. %d of them", h5->path, d.name,
+               CMGI_ELEMENT_MOST);
     E.count = d.dims[0];
     E.local = (int)d.dims[1];
-    CMGI_TRY_GOTO(done, read_matrices(h5, level, &E));
-    CMGI_TRY_GOTO(done, read_member(h5, level, FACTOR, E.count, &d, &E.factor));
-    CMGI_TRY_GOTO(done, read_member(h5, level, DIAGONAL, E.rows, &d, &E.diagonal));
+    CMGI_TRY(read_matrices(h5, level, &E));
+    CMGI_TRY(read_member(h5, level, FACTOR, E.count, &d, &E.factor));
+    CMGI_TRY(read_member(h5, level, DIAGONAL, E.rows, &d, &E.diagonal));
     const cmg_elements view = cmgi_elements_view(&E);
-    status = cmgi_in_file(h5->ctx, h5->path, cmg_hierarchy_set_elements(h, level, &view));
-done:
-    cmgi_elements_free(h5->ctx, &E);
-    return status;
+    return cmgi_in_file(h5->ctx, h5->path, cmg_hierarchy_set_elements(h, level, &view));
 }

@@ -41,14 +41,11 @@ static cmg_status fill_in(cmgi_h5 *h5, const cmg_hierarchy *h, cmgi_stored_mesh 
 cmg_status cmgi_container_read_mesh(cmgi_h5 *h5, cmg_hierarchy *h)
 {
     cmgi_stored_mesh *mesh = NULL;
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_stored_mesh_destroy, h5->ctx, &mesh);
     if (!cmgi_h5_exists(h5, "/mesh")) {
         return CMG_OK;
     }
     CMGI_TRY(cmgi_alloc_zero(h5->ctx, 1, sizeof *mesh, &mesh));
-    CMGI_TRY_GOTO(done, fill_in(h5, h, mesh));
-    CMGI_TRY_GOTO(done, cmgi_in_file(h5->ctx, h5->path, cmgi_hierarchy_take_mesh(h, &mesh)));
-done:
-    cmgi_stored_mesh_destroy(h5->ctx, &mesh);
-    return status;
+    CMGI_TRY(fill_in(h5, h, mesh));
+    return cmgi_in_file(h5->ctx, h5->path, cmgi_hierarchy_take_mesh(h, &mesh));
 }

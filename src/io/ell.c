@@ -115,7 +115,7 @@ cmg_status cmgi_ell_write(cmg_context *ctx, const char *path, const cmg_csr *A)
     const cmg_size width = cmgi_csr_longest_row(A);
     const cmg_size stride = (A->rows + STRIDE - 1) / STRIDE * STRIDE;
     const cmg_size size = stride * width;
-    char *data = NULL;
+    cmgi_scoped char *data = NULL;
     cmgi_output output = {0};
     CMGI_CHECK(ctx, width == 0 || stride <= (INT64_MAX - HEADER) / 16 / width, CMG_ERR_MEMORY,
                "%s: %lld rows of %lld places are more than can be addressed", path,
@@ -134,11 +134,7 @@ cmg_status cmgi_ell_write(cmg_context *ctx, const char *path, const cmg_csr *A)
             store(data + at + 8 * size, bits);
         }
     }
-    cmg_status status = cmgi_output_open(ctx, path, CMGI_OUTPUT_FILE, &output);
-    if (status == CMG_OK) {
-        status = cmgi_output_finish(&output,
-                                    cmgi_output_write(&output, data, (size_t)(HEADER + 16 * size)));
-    }
-    cmgi_free(ctx, data);
-    return status;
+    CMGI_TRY(cmgi_output_open(ctx, path, CMGI_OUTPUT_FILE, &output));
+    return cmgi_output_finish(&output,
+                              cmgi_output_write(&output, data, (size_t)(HEADER + 16 * size)));
 }

@@ -155,7 +155,8 @@ typedef struct cmgi_csr_group {
     cmg_size nnz;
 } cmgi_csr_group;
 
-/* Opens a group, held against what is expected; `whole`: its sizes fit into 32 bits. */
+/* Opens a group, held against what is expected; `whole`: its sizes fit into 32 bits. It is to be
+ * closed where that fails, too. */
 cmg_status cmgi_csr_group_open(cmgi_h5 *h5, const char *name, const cmgi_expect *expect, bool whole,
                                cmgi_csr_group *g);
 void cmgi_csr_group_close(cmgi_csr_group *g);

@@ -116,21 +116,18 @@ static cmg_status read_type(cmgi_dataset *d)
 
 cmg_status cmgi_dataset_open(cmgi_h5 *h5, const char *name, cmgi_dataset *d)
 {
-    cmgi_dataset made = {.h5 = h5, .id = -1, .type = -1};
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(cmgi_dataset_close) cmgi_dataset made = {.h5 = h5, .id = -1, .type = -1};
     CMGI_TRY(cmgi_h5_inspect(h5, name, true));
     (void)snprintf(made.name, sizeof made.name, "%s", name);
     made.id = H5Dopen2(h5->file, name, h5->data_access);
     CMGI_CHECK(h5->ctx, made.id >= 0, CMG_ERR_FILE, "%s: %s: %s", h5->path, name,
                cmgi_h5_exists(h5, name) ? "not a readable dataset" : "missing or damaged");
-    CMGI_TRY_GOTO(failed, read_extent(&made));
-    CMGI_TRY_GOTO(failed, read_type(&made));
-    CMGI_TRY_GOTO(failed, check_storage(&made));
+    CMGI_TRY(read_extent(&made));
+    CMGI_TRY(read_type(&made));
+    CMGI_TRY(check_storage(&made));
     *d = made;
+    made = (cmgi_dataset){0};
     return CMG_OK;
-failed:
-    cmgi_dataset_close(&made);
-    return status;
 }
 
 void cmgi_dataset_close(cmgi_dataset *d)
@@ -402,14 +399,10 @@ cmg_status cmgi_dataset_read_index(cmgi_dataset *d, cmg_index least, cmg_index *
         return read_as(d, H5T_NATIVE_INT32, 0, d->count, to);
     }
     /* wider integers would be clipped in silence */
-    cmg_size *wide = NULL;
+    cmgi_scoped cmg_size *wide = NULL;
     CMGI_TRY(cmgi_alloc(d->h5->ctx, d->count, sizeof *wide, &wide));
-    cmg_status status = read_as(d, H5T_NATIVE_INT64, 0, d->count, wide);
-    if (status == CMG_OK) {
-        status = narrow(d, wide, least, to);
-    }
-    cmgi_free(d->h5->ctx, wide);
-    return status;
+    CMGI_TRY(read_as(d, H5T_NATIVE_INT64, 0, d->count, wide));
+    return narrow(d, wide, least, to);
 }
 
 cmg_status cmgi_h5_read_array(cmgi_h5 *h5, const char *name, bool real, cmg_size count,

@@ -65,7 +65,7 @@ static cmg_status build_csr(const cmgi_mtx *m, cmgi_csr *A)
 /* Names the line where an entry comes for the second time; `status` if there is none. */
 static cmg_status fail_duplicate(const cmgi_mtx *m, const cmgi_csr *A, cmg_status status)
 {
-    cmg_size *last = NULL; /* per column: the last row that had it, plus one */
+    cmgi_scoped cmg_size *last = NULL; /* per column: the last row that had it, plus one */
     CMGI_TRY(cmgi_alloc_zero(m->ctx, A->cols, sizeof *last, &last));
     for (cmg_size k = 0, i = 0; k < A->indptr[A->rows]; ++k) {
         while (A->indptr[i + 1] <= k) {
@@ -80,35 +80,26 @@ static cmg_status fail_duplicate(const cmgi_mtx *m, const cmgi_csr *A, cmg_statu
                         (m->symmetry != CMGI_MTX_GENERAL && m->row[e] == j && m->col[e] == i);
                 line = e;
             }
-            status = cmgi_fail(m->ctx, CMG_ERR_FILE, "%s:%lld: entry (%lld, %lld) is duplicated",
-                               m->path, (long long)cmgi_mtx_line(m, cmgi_mtx_find(m, line)),
-                               (long long)i + 1, (long long)j + 1);
-            break;
+            return cmgi_fail(m->ctx, CMG_ERR_FILE, "%s:%lld: entry (%lld, %lld) is duplicated",
+                             m->path, (long long)cmgi_mtx_line(m, cmgi_mtx_find(m, line)),
+                             (long long)i + 1, (long long)j + 1);
         }
         last[j] = i + 1;
     }
-    cmgi_free(m->ctx, last);
     return status;
 }
 
 cmg_status cmgi_mtx_read(cmg_context *ctx, const char *path, const cmgi_expect *expect, cmgi_csr *A)
 {
-    cmgi_mtx m = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_mtx_open(ctx, path, &m));
-    CMGI_CHECK_GOTO(done, ctx, !m.vector, CMG_ERR_FILE, "%s:1: a vector where a matrix is needed",
-                    path);
+    cmgi_scoped_by(cmgi_mtx_close) cmgi_mtx m = {0};
+    CMGI_TRY(cmgi_mtx_open(ctx, path, &m));
+    CMGI_CHECK(ctx, !m.vector, CMG_ERR_FILE, "%s:1: a vector where a matrix is needed", path);
     const cmg_size most = m.symmetry == CMGI_MTX_GENERAL ? m.entries : 2 * m.entries;
-    CMGI_TRY_GOTO(done, cmgi_expect_check(ctx, path, expect, m.rows, m.cols, most));
-    CMGI_TRY_GOTO(done, cmgi_mtx_body(&m));
-    CMGI_TRY_GOTO(done, build_csr(&m, A));
-    status = cmgi_csr_check(ctx, path, &A->view);
-    if (status == CMG_ERR_SHAPE && !m.array) {
-        status = fail_duplicate(&m, A, status);
-    }
-done:
-    cmgi_mtx_close(&m);
-    return status;
+    CMGI_TRY(cmgi_expect_check(ctx, path, expect, m.rows, m.cols, most));
+    CMGI_TRY(cmgi_mtx_body(&m));
+    CMGI_TRY(build_csr(&m, A));
+    const cmg_status status = cmgi_csr_check(ctx, path, &A->view);
+    return status == CMG_ERR_SHAPE && !m.array ? fail_duplicate(&m, A, status) : status;
 }
 
 /* The dense values of a file of few columns, by rows. */

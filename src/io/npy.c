@@ -213,11 +213,10 @@ static cmg_status read_directory(archive *z)
     cmg_context *ctx = z->file.ctx;
     const cmg_size most = END_RECORD + LONGEST_COMMENT;
     const cmg_size length = z->file.size < most ? z->file.size : most;
-    unsigned char *tail = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped unsigned char *tail = NULL;
     cmg_size at = length - END_RECORD;
     CMGI_TRY(cmgi_alloc(ctx, length, 1, &tail));
-    CMGI_TRY_GOTO(done, cmgi_file_read(&z->file, z->file.size - length, length, tail));
+    CMGI_TRY(cmgi_file_read(&z->file, z->file.size - length, length, tail));
     while (at >= 0 && memcmp(tail + at, "PK\5\6", 4) != 0) {
         --at;
     }
@@ -225,17 +224,13 @@ static cmg_status read_directory(archive *z)
         const cmg_size bytes = (cmg_size)cmgi_little(tail + at + 12, 4);
         const cmg_size offset = (cmg_size)cmgi_little(tail + at + 16, 4);
         if (offset <= z->file.size && bytes <= z->file.size - offset) {
-            CMGI_TRY_GOTO(done, cmgi_alloc(ctx, bytes, 1, &z->directory));
-            CMGI_TRY_GOTO(done, cmgi_file_read(&z->file, offset, bytes, z->directory));
+            CMGI_TRY(cmgi_alloc(ctx, bytes, 1, &z->directory));
+            CMGI_TRY(cmgi_file_read(&z->file, offset, bytes, z->directory));
             z->bytes = bytes;
-            goto done;
+            return CMG_OK;
         }
     }
-    status =
-        cmgi_fail(ctx, CMG_ERR_FILE, "%s: a damaged archive, or one of over 4 GB", z->file.path);
-done:
-    cmgi_free(ctx, tail);
-    return status;
+    return cmgi_fail(ctx, CMG_ERR_FILE, "%s: a damaged archive, or one of over 4 GB", z->file.path);
 }
 
 /* The entry of that name in the central directory, NULL = none. */

@@ -56,15 +56,14 @@ static cmg_status read_integers(const cmgi_petsc *p, cmg_size offset, cmg_size c
 static cmg_status sum_lengths(const cmgi_petsc *p, const cmgi_petsc_object *o, cmg_size *sum)
 {
     cmg_context *ctx = p->file.ctx;
-    int64_t *length = NULL;
+    cmgi_scoped int64_t *length = NULL;
     CMGI_TRY(cmgi_alloc(ctx, o->rows, sizeof *length, &length));
-    const cmg_status status = read_integers(p, o->offset, o->rows, length);
+    CMGI_TRY(read_integers(p, o->offset, o->rows, length));
     *sum = 0;
-    for (cmg_size i = 0; status == CMG_OK && i < o->rows; ++i) {
+    for (cmg_size i = 0; i < o->rows; ++i) {
         *sum += (uint32_t)length[i];
     }
-    cmgi_free(ctx, length);
-    return status;
+    return CMG_OK;
 }
 
 static cmg_status scan_matrix(const cmgi_petsc *p, cmg_size at, cmgi_petsc_object *o,
@@ -172,22 +171,20 @@ static cmg_status read_columns(const cmgi_petsc *p, cmg_size offset, cmg_size co
                                cmg_index *column)
 {
     cmg_context *ctx = p->file.ctx;
-    int64_t *wide = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped int64_t *wide = NULL;
     if (p->bytes == 4) {
         return read_turned(&p->file, offset, count, sizeof *column, column);
     }
     CMGI_TRY(cmgi_alloc(ctx, BLOCK, sizeof *wide, &wide));
-    for (cmg_size first = 0; first < count && status == CMG_OK; first += BLOCK) {
+    for (cmg_size first = 0; first < count; first += BLOCK) {
         const cmg_size n = count - first < BLOCK ? count - first : BLOCK;
-        status = read_integers(p, offset + 8 * first, n, wide);
-        for (cmg_size k = 0; k < n && status == CMG_OK; ++k) {
+        CMGI_TRY(read_integers(p, offset + 8 * first, n, wide));
+        for (cmg_size k = 0; k < n; ++k) {
             column[first + k] =
                 wide[k] >= 0 && wide[k] <= INT32_MAX ? (cmg_index)wide[k] : (cmg_index)-1;
         }
     }
-    cmgi_free(ctx, wide);
-    return status;
+    return CMG_OK;
 }
 
 /* Symmetric storage is not marked in the file: it shows as an upper triangle with a diagonal. */
@@ -234,8 +231,7 @@ static cmg_status add_lower_half(const cmgi_petsc *p, cmgi_csr *A)
              "(SBAIJ)",
              p->file.path);
     cmgi_csr_free(ctx, A);
-    *A = both;
-    both = (cmgi_csr){0};
+    *A = cmgi_csr_pass_on(&both);
     return CMG_OK;
 }
 
@@ -256,20 +252,15 @@ cmg_status cmgi_petsc_matrix(const cmgi_petsc *p, const cmgi_petsc_object *o,
     if (expect->full_rows && is_triangle(&made)) { /* a level matrix: factors are triangles */
         CMGI_TRY(add_lower_half(p, &made));
     }
-    *A = made;
-    made = (cmgi_csr){0};
+    *A = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }
 
 cmg_status cmgi_petsc_vector(const cmgi_petsc *p, const cmgi_petsc_object *o, double **values)
 {
-    double *made = NULL;
+    cmgi_scoped double *made = NULL;
     CMGI_TRY(cmgi_alloc(p->file.ctx, o->rows, sizeof *made, &made));
-    const cmg_status status = read_turned(&p->file, o->offset, o->rows, sizeof *made, made);
-    if (status != CMG_OK) {
-        cmgi_free(p->file.ctx, made);
-        return status;
-    }
-    *values = made;
+    CMGI_TRY(read_turned(&p->file, o->offset, o->rows, sizeof *made, made));
+    *values = cmgi_pass_on(&made);
     return CMG_OK;
 }

@@ -134,20 +134,15 @@ static cmg_status read_columns(cmg_context *ctx, const char *path, cmg_size expe
 cmg_status cmgi_vector_file_read(cmg_context *ctx, const char *path, cmg_size expected, cmg_size *n,
                                  double **values)
 {
-    double *read = NULL;
+    cmgi_scoped double *read = NULL;
     cmg_size columns = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(failed, read_columns(ctx, path, expected, n, &columns, &read));
-    CMGI_CHECK_GOTO(failed, ctx, columns == 1, CMG_ERR_FILE,
-                    "%s: %lld columns where a vector is needed", path, (long long)columns);
-    CMGI_CHECK_GOTO(failed, ctx, expected < 0 || *n == expected, CMG_ERR_FILE,
-                    "%s: %lld values where %lld are needed", path, (long long)*n,
-                    (long long)expected);
-    *values = read;
+    CMGI_TRY(read_columns(ctx, path, expected, n, &columns, &read));
+    CMGI_CHECK(ctx, columns == 1, CMG_ERR_FILE, "%s: %lld columns where a vector is needed", path,
+               (long long)columns);
+    CMGI_CHECK(ctx, expected < 0 || *n == expected, CMG_ERR_FILE,
+               "%s: %lld values where %lld are needed", path, (long long)*n, (long long)expected);
+    *values = cmgi_pass_on(&read);
     return CMG_OK;
-failed:
-    cmgi_free(ctx, read);
-    return status;
 }
 
 /* Values as an array that the caller frees with cmg_free. */
@@ -169,13 +164,12 @@ cmg_status cmg_vector_read(cmg_context *ctx, const char *path, cmg_size *n, doub
     CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, path != NULL && n != NULL && values != NULL, CMG_ERR_ARG,
                "vector read: the path or an out-pointer is NULL");
-    double *read = NULL;
+    cmgi_scoped double *read = NULL;
     cmg_size length = 0;
     CMGI_TRY(cmgi_vector_file_read(ctx, path, -1, &length, &read));
-    const cmg_status status = hand_over(ctx, path, length, read, values);
-    cmgi_free(ctx, read);
-    *n = status == CMG_OK ? length : *n;
-    return status;
+    CMGI_TRY(hand_over(ctx, path, length, read, values));
+    *n = length;
+    return CMG_OK;
 }
 
 cmg_status cmg_columns_read(cmg_context *ctx, const char *path, cmg_size *n, int *columns,

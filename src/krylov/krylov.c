@@ -113,8 +113,7 @@ cmg_status cmgi_krylov_create(const cmgi_linear_system *system,
     made->method = method_of(options->method);
     made->range = system->precision == CMG_FP64 ? RANGE : RANGE_FP32;
     CMGI_TRY(allocate(made));
-    *k = made;
-    made = NULL;
+    *k = cmgi_pass_on(&made);
     return CMG_OK;
 }
 

@@ -51,19 +51,18 @@ static cmg_status largest_entry(cmgi_krylov *k, const double *b, double *largest
 {
     cmg_context *ctx = k->system.ctx;
     const cmg_size n = k->system.n;
-    double *host = NULL;
+    cmgi_scoped double *host = NULL;
     *largest = 0;
     CMGI_TRY(cmgi_alloc(ctx, n, sizeof *host, &host));
-    const cmg_status status = cmgi_to_host(ctx, host, b, (size_t)n * sizeof *host);
-    for (cmg_size i = 0; i < n && status == CMG_OK; ++i) {
+    CMGI_TRY(cmgi_to_host(ctx, host, b, (size_t)n * sizeof *host));
+    for (cmg_size i = 0; i < n; ++i) {
         const double entry = fabs(host[i]);
         *largest = entry > *largest || isnan(entry) ? entry : *largest;
         if (isnan(entry)) {
             break;
         }
     }
-    cmgi_free(ctx, host);
-    return status == CMG_OK ? cmgi_all_max(ctx, largest, 1) : status;
+    return cmgi_all_max(ctx, largest, 1);
 }
 
 /* Ends without an iteration. */

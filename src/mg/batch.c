@@ -128,8 +128,7 @@ static cmg_status create(cmg_solver *s, cmg_size count, const cmg_vector *values
     CMGI_TRY(cmgi_alloc_device(ctx, count, sizeof *made->result, &made->plan.result));
     CMGI_TRY(cmg_context_synchronize(ctx));
     made->report.setup_seconds = cmgi_seconds() - start;
-    *batch = made;
-    made = NULL;
+    *batch = cmgi_pass_on(&made);
     return CMG_OK;
 }
 
@@ -266,16 +265,13 @@ cmg_status cmg_batch_system(const cmg_batch *batch, cmg_size system, cmg_report 
 cmg_status cmg_solver_solve_batch(cmg_solver *s, cmg_size count, const cmg_vector *values,
                                   const cmg_vector *b, cmg_vector *x, cmg_report *report)
 {
-    cmg_batch *batch = NULL;
+    cmgi_scoped_by(cmg_batch_destroy) cmg_batch *batch = NULL;
     cmg_report own = {.size = sizeof own};
     CMGI_GIVEN(s);
     CMGI_TRY(cmgi_sized_check(s->ctx, "cmg_report", report, sizeof own));
     CMGI_TRY(cmg_batch_create(s, count, values, &batch));
-    const cmg_status status = cmg_batch_solve(batch, b, x, &own);
-    cmg_batch_destroy(&batch);
-    own.hint = ""; /* it was the batch's */
-    if (status == CMG_OK) {
-        cmgi_sized_give(&own, report);
-    }
-    return status;
+    CMGI_TRY(cmg_batch_solve(batch, b, x, &own));
+    own.hint = ""; /* it is the batch's */
+    cmgi_sized_give(&own, report);
+    return CMG_OK;
 }

@@ -65,7 +65,7 @@ static cmg_status choose_levels(const cmg_solver *s, cmgi_batch_plan *p)
 
 static cmg_status find_diagonal(cmg_batch *batch, const cmg_csr *A, cmgi_batch_level *level)
 {
-    int *diagonal = NULL;
+    cmgi_scoped int *diagonal = NULL;
     CMGI_TRY(cmgi_alloc(batch->ctx, A->rows, sizeof *diagonal, &diagonal));
     for (cmg_size i = 0; i < A->rows; ++i) {
         diagonal[i] = -1;
@@ -73,10 +73,7 @@ static cmg_status find_diagonal(cmg_batch *batch, const cmg_csr *A, cmgi_batch_l
             diagonal[i] = A->indices[k] == i ? (int)k : diagonal[i];
         }
     }
-    const cmg_status status =
-        cmgi_batch_hold(batch, &diagonal, A->rows, sizeof *diagonal, &level->diagonal);
-    cmgi_free(batch->ctx, diagonal);
-    return status;
+    return cmgi_batch_hold(batch, &diagonal, A->rows, sizeof *diagonal, &level->diagonal);
 }
 
 /* The pattern of a level's A; places of its values in a store. */
@@ -98,11 +95,9 @@ static cmg_status take_matrix(cmg_batch *batch, const cmg_csr *A, cmgi_batch_lev
 /* P or R, which systems share. */
 static cmg_status take_transfer(cmg_batch *batch, const cmg_csr *M, cmgi_batch_slices *slices)
 {
-    int *entry = NULL;
-    cmg_status status = cmgi_batch_slice(batch, M, true, slices, &entry);
-    status = status == CMG_OK ? cmgi_batch_share(batch, M, entry, slices) : status;
-    cmgi_free(batch->ctx, entry);
-    return status;
+    cmgi_scoped int *entry = NULL;
+    CMGI_TRY(cmgi_batch_slice(batch, M, true, slices, &entry));
+    return cmgi_batch_share(batch, M, entry, slices);
 }
 
 /* A copy in place of what may be borrowed, with values as words have them. */
@@ -156,8 +151,7 @@ static cmg_status descend(cmg_solver *s, cmg_batch *batch, int l, cmgi_csr *A, c
     most[0] = most[0] > level->RAP.count ? most[0] : level->RAP.count;
     most[1] = most[1] > level->AP.count ? most[1] : level->AP.count;
     cmgi_csr_free(ctx, A);
-    *A = next;
-    next = (cmgi_csr){0};
+    *A = cmgi_csr_pass_on(&next);
     return CMG_OK;
 }
 

@@ -162,7 +162,7 @@ cmg_status cmgi_batch_share(cmg_batch *batch, const cmg_csr *A, const int *entry
                             cmgi_batch_slices *M)
 {
     const cmg_size count = (cmg_size)M->pairs * CMGI_BATCH_SLICE;
-    uint32_t *words = NULL;
+    cmgi_scoped uint32_t *words = NULL;
     CMGI_TRY(cmgi_alloc(batch->ctx, count, sizeof *words, &words));
     for (cmg_size w = 0; w < count; ++w) {
         const int first = entry[2 * w];
@@ -170,9 +170,7 @@ cmg_status cmgi_batch_share(cmg_batch *batch, const cmg_csr *A, const int *entry
         words[w] = cmgi_batch_word(first >= 0 ? (float)A->values[first] : 0,
                                    second >= 0 ? (float)A->values[second] : 0);
     }
-    const cmg_status status = cmgi_batch_hold(batch, &words, count, sizeof *words, &M->words);
-    cmgi_free(batch->ctx, words);
-    return status;
+    return cmgi_batch_hold(batch, &words, count, sizeof *words, &M->words);
 }
 
 /* Terms of row i of C = A B, whose entries `place` finds by their columns: counted in start, or,

@@ -22,18 +22,14 @@ static cmg_status build_there(const cmgi_setup *s, const cmgi_resident *A)
     double *inverse = NULL;
     cmgi_resident D = {0};
     const cmgi_matrix_source from = {.there = &D};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(s->ctx, d->rows, sizeof *inverse, &inverse));
-    CMGI_TRY_GOTO(done, cmgi_dirichlet_invert_there(s->ctx, d, A->diagonal, inverse));
-    CMGI_TRY_GOTO(done, cmgi_resident_diagonal(s->ctx, d->rows, inverse, &D));
+    CMGI_FREED(s->ctx, &inverse);
+    CMGI_RELEASED(cmgi_resident_free, s->ctx, &D);
+    CMGI_TRY(cmgi_alloc_device(s->ctx, d->rows, sizeof *inverse, &inverse));
+    CMGI_TRY(cmgi_dirichlet_invert_there(s->ctx, d, A->diagonal, inverse));
+    CMGI_TRY(cmgi_resident_diagonal(s->ctx, d->rows, inverse, &D));
     inverse = NULL;
-    CMGI_TRY_GOTO(done, *boundary == NULL
-                            ? cmgi_matrix_create(s->ctx, &from, CMGI_USE_ANY, &options, boundary)
-                            : cmg_matrix_update(*boundary, D.diagonal));
-done:
-    cmgi_resident_free(s->ctx, &D);
-    cmgi_free_device(s->ctx, inverse);
-    return status;
+    return *boundary == NULL ? cmgi_matrix_create(s->ctx, &from, CMGI_USE_ANY, &options, boundary)
+                             : cmg_matrix_update(*boundary, D.diagonal);
 }
 
 cmg_status cmgi_setup_boundary(const cmgi_setup *s)
@@ -50,7 +46,7 @@ cmg_status cmgi_setup_boundary(const cmgi_setup *s)
         return build_there(s, there);
     }
     cmg_csr A;
-    cmgi_csr D = {0};
+    cmgi_scoped_csr D = {0};
     CMGI_TRY(cmgi_dirichlet_bring(s->ctx, &fine->dirichlet));
     CMGI_TRY(cmg_hierarchy_get_csr(s->h, 0, CMG_ROLE_A, NULL, 0, &A));
     CMGI_TRY(cmgi_csr_alloc_diagonal(s->ctx, fine->rows, &D));
@@ -63,10 +59,7 @@ cmg_status cmgi_setup_boundary(const cmgi_setup *s)
     }
     const cmg_csr view = D.view;
     const cmg_matrix_options options = diagonal_options(s);
-    const cmg_status status =
-        s->levels->boundary == NULL
-            ? cmg_matrix_create_csr(s->ctx, &view, &options, &s->levels->boundary)
-            : cmg_matrix_update(s->levels->boundary, view.values);
-    cmgi_csr_free(s->ctx, &D);
-    return status;
+    return s->levels->boundary == NULL
+               ? cmg_matrix_create_csr(s->ctx, &view, &options, &s->levels->boundary)
+               : cmg_matrix_update(s->levels->boundary, view.values);
 }

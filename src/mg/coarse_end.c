@@ -168,33 +168,28 @@ cmg_status cmgi_setup_collapse(const cmgi_setup *s)
     if (first == s->levels->count - 1) {
         return CMG_OK;
     }
-    cmg_matrix *dense = s->levels->kept;
+    cmgi_scoped_by(cmg_matrix_destroy) cmg_matrix *dense = s->levels->kept;
     s->levels->kept = NULL;
     const cmg_size n = s->levels->level[first].rows;
     const int total = s->levels->count;
-    cmgi_cycle *cycle = NULL;
+    cmgi_scoped_by(cmgi_cycle_destroy) cmgi_cycle *cycle = NULL;
     double *X = NULL;
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &X);
     cmgi_cycle_plan plan = cmgi_setup_plan(s);
     plan.first = first;
     plan.columns = unit_columns(ctx, n);
-    CMGI_TRY_GOTO(done, cmgi_cycle_create(ctx, &plan, &cycle));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n * n, sizeof *X, &X));
-    CMGI_TRY_GOTO(done, dense_cycle(ctx, cycle, n, X));
+    CMGI_TRY(cmgi_cycle_create(ctx, &plan, &cycle));
+    CMGI_TRY(cmgi_alloc_device(ctx, n * n, sizeof *X, &X));
+    CMGI_TRY(dense_cycle(ctx, cycle, n, X));
     const cmg_matrix_options options = coarse_options(s, first);
-    CMGI_TRY_GOTO(done, cmgi_dense_matrix(ctx, n, X, NULL, &options, &dense));
+    CMGI_TRY(cmgi_dense_matrix(ctx, n, X, NULL, &options, &dense));
     cmg_matrix_destroy(&s->levels->coarse);
-    s->levels->coarse = dense;
-    dense = NULL;
+    s->levels->coarse = cmgi_pass_on(&dense);
     s->levels->collapsed = true;
     s->levels->count = first + 1;
     cmgi_note(s->levels, "levels %d to %d collapsed into one dense operator of %lld rows", first,
               total - 1, (long long)n);
-done:
-    cmg_matrix_destroy(&dense);
-    cmgi_cycle_destroy(&cycle);
-    cmgi_free_device(ctx, X);
-    return status;
+    return CMG_OK;
 }
 
 bool cmgi_setup_inverse(const cmgi_setup *s)

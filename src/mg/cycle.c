@@ -86,8 +86,7 @@ cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi
     CMGI_TRY(cmgi_pass_exchange(made, plan->levels));
     CMGI_TRY(cmgi_chain_reserve(made));
     CMGI_TRY(check_lengths(made));
-    *cycle = made;
-    made = NULL;
+    *cycle = cmgi_pass_on(&made);
     return CMG_OK;
 }
 

@@ -126,11 +126,6 @@ static cmg_status solve_coarsest(builder *B, int b, int *x)
     return add(B, B->plan->coarse, B->plan->coarse_name, l, 1.0, r, x);
 }
 
-static int steps_before(const cmgi_cycle_plan *plan, int l)
-{
-    return plan->levels[l].smoother.after && plan->post > 0 ? 0 : plan->pre;
-}
-
 /* One cycle on level l for right-hand side b, improving the guess *x. */
 static cmg_status visit(builder *B, int l, int b, cmg_cycle shape, int *x)
 {
@@ -139,10 +134,11 @@ static cmg_status visit(builder *B, int l, int b, cmg_cycle shape, int *x)
         return solve_coarsest(B, b, x);
     }
     const cmgi_level *level = &plan->levels[l];
+    const int before = level->smoother.after && plan->post > 0 ? 0 : plan->pre;
     int r = CMGI_NONE;
     int coarse_b = CMGI_NONE;
     int coarse_x = CMGI_NONE;
-    CMGI_TRY(smooth(B, l, b, steps_before(plan, l), x));
+    CMGI_TRY(smooth(B, l, b, before, x));
     CMGI_TRY(residual(B, l, b, *x, &r));
     CMGI_TRY(append(B, step_with(level->R, "R", l, r), l + 1, 'b', &coarse_b));
     CMGI_TRY(zero(B, l + 1, &coarse_x));

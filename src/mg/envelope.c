@@ -249,33 +249,29 @@ cmg_status cmgi_envelope_create(cmg_context *ctx, const cmg_csr *A, double budge
     cmgi_envelope *made = NULL;
     double operations = 0;
     bool definite = false;
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_envelope_destroy, ctx, &made);
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
     made->rows = A->rows;
     made->pairs = (A->rows + 1) / 2;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, made->rows, sizeof *made->place, &made->place));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, made->rows, sizeof *made->sign, &made->sign));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, made->pairs, sizeof *made->first, &made->first));
-    CMGI_TRY_GOTO(done, choose_order(ctx, A, made, &operations));
+    CMGI_TRY(cmgi_alloc(ctx, made->rows, sizeof *made->place, &made->place));
+    CMGI_TRY(cmgi_alloc(ctx, made->rows, sizeof *made->sign, &made->sign));
+    CMGI_TRY(cmgi_alloc(ctx, made->pairs, sizeof *made->first, &made->first));
+    CMGI_TRY(choose_order(ctx, A, made, &operations));
     if (operations > budget) {
-        goto done;
+        return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, made->pairs + 1, sizeof *made->start, &made->start));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 2 * made->pairs, sizeof *made->diagonal, &made->diagonal));
+    CMGI_TRY(cmgi_alloc(ctx, made->pairs + 1, sizeof *made->start, &made->start));
+    CMGI_TRY(cmgi_alloc(ctx, 2 * made->pairs, sizeof *made->diagonal, &made->diagonal));
     made->start[0] = 0;
     for (cmg_size pair = 0; pair < made->pairs; ++pair) {
         made->start[pair + 1] = made->start[pair] + 2 * width_of(made, pair);
     }
-    CMGI_TRY_GOTO(done,
-                  cmgi_alloc(ctx, made->start[made->pairs], sizeof *made->value, &made->value));
-    CMGI_TRY_GOTO(done, cmgi_envelope_update(ctx, A, made, &definite));
+    CMGI_TRY(cmgi_alloc(ctx, made->start[made->pairs], sizeof *made->value, &made->value));
+    CMGI_TRY(cmgi_envelope_update(ctx, A, made, &definite));
     if (definite) {
-        *E = made;
-        made = NULL;
+        *E = cmgi_pass_on(&made);
     }
-done:
-    cmgi_envelope_destroy(ctx, &made);
-    return status;
+    return CMG_OK;
 }
 
 void cmgi_envelope_destroy(cmg_context *ctx, cmgi_envelope **E)
@@ -421,16 +417,12 @@ cmg_status cmgi_envelope_matrix(cmg_context *ctx, const cmgi_envelope *E, const 
     const cmg_csr shape = {.rows = E->rows, .cols = E->rows};
     const cmgi_matrix_source from = {.csr = &shape, .dense = E->value};
     cmg_matrix_options full = *options;
-    cmg_matrix *made = NULL;
+    cmgi_scoped_by(cmg_matrix_destroy) cmg_matrix *made = NULL;
     full.format = CMG_FORMAT_DENSE;
     full.values = CMG_VALUES_FULL;
     full.keep_map = false;
     CMGI_TRY(cmgi_matrix_make(ctx, &factored, &from, &full, &made));
-    const cmg_status status = fill(E, perm, made);
-    if (status != CMG_OK) {
-        cmg_matrix_destroy(&made);
-        return status;
-    }
-    *M = made;
+    CMGI_TRY(fill(E, perm, made));
+    *M = cmgi_pass_on(&made);
     return CMG_OK;
 }

@@ -40,6 +40,7 @@ cmg_status cmgi_envelope_update(cmg_context *ctx, const cmg_csr *A, cmgi_envelop
 cmg_status cmgi_envelope_expect(cmg_context *ctx, const cmg_csr *A, cmg_size zeros,
                                 cmgi_envelope *E);
 void cmgi_envelope_destroy(cmg_context *ctx, cmgi_envelope **E);
+CMGI_RELEASES(cmgi_envelope_destroy, cmgi_envelope *)
 /* Entries of L, and unknowns that were left at 0. */
 cmg_size cmgi_envelope_entries(const cmgi_envelope *E);
 cmg_size cmgi_envelope_zeros(const cmgi_envelope *E);

@@ -49,11 +49,9 @@ static cmg_status place_renumbered(cmg_context *ctx, const cmgi_csr *M, const cm
     if (row_perm == NULL && col_perm == NULL) {
         return place(ctx, &M->view, ask, out);
     }
-    cmgi_csr renumbered = {0};
+    cmgi_scoped_csr renumbered = {0};
     CMGI_TRY(cmgi_csr_permute(ctx, &M->view, row_perm, col_perm, true, &renumbered));
-    const cmg_status status = place(ctx, &renumbered.view, ask, out);
-    cmgi_csr_free(ctx, &renumbered);
-    return status;
+    return place(ctx, &renumbered.view, ask, out);
 }
 
 /*
@@ -286,36 +284,31 @@ static cmg_status transfer_here(cmg_hierarchy *h, cmg_context *ctx, int l,
     const bool folds = /* whether it pays is seen once it is formed */
         options->fuse_all || (options->fuse && fine->rows <= ctx->backend->fold_rows);
     host_transfer t = {.R = NULL};
-    cmgi_csr R = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, bring_transfer(h, ctx, l, fine, coarse, &t));
+    cmgi_scoped_csr R = {0};
+    CMGI_RELEASED(cmgi_csr_free, ctx, &t.P);
+    CMGI_TRY(bring_transfer(h, ctx, l, fine, coarse, &t));
     fine->version_P = 0;
     fine->version_R = 0;
     const bool plain = t.R != NULL || folds || fine->P != NULL;
     cmgi_box sizes;
     const cmgi_box *box = plain ? NULL : cmgi_level_grid(h, l, fine, &sizes);
     if (box != NULL) {
-        CMGI_TRY_GOTO(done, place_renumbered(ctx, &t.P, fine->perm, coarse->perm, ask, &fine->P));
-        CMGI_TRY_GOTO(done, cmgi_chain_restriction(fine->P, box, &ask[1].options, &fine->R));
+        CMGI_TRY(place_renumbered(ctx, &t.P, fine->perm, coarse->perm, ask, &fine->P));
+        CMGI_TRY(cmgi_chain_restriction(fine->P, box, &ask[1].options, &fine->R));
     }
     if (box == NULL || fine->R == NULL) {
-        CMGI_TRY_GOTO(done,
-                      cmgi_restriction(ctx, t.R, &t.P, &fine->dirichlet, &coarse->dirichlet, &R));
-        CMGI_TRY_GOTO(done, place_renumbered(ctx, &R, coarse->perm, fine->perm, ask + 1, &fine->R));
+        CMGI_TRY(cmgi_restriction(ctx, t.R, &t.P, &fine->dirichlet, &coarse->dirichlet, &R));
+        CMGI_TRY(place_renumbered(ctx, &R, coarse->perm, fine->perm, ask + 1, &fine->R));
     }
     if (folds) {
         cmgi_csr_free(ctx, &fine->restriction);
-        fine->restriction = R;
-        R = (cmgi_csr){0};
+        fine->restriction = cmgi_csr_pass_on(&R);
     }
     cmgi_csr_free(ctx, &R); /* P takes its place */
     if (box == NULL) {
-        CMGI_TRY_GOTO(done, place_renumbered(ctx, &t.P, fine->perm, coarse->perm, ask, &fine->P));
+        CMGI_TRY(place_renumbered(ctx, &t.P, fine->perm, coarse->perm, ask, &fine->P));
     }
-done:
-    cmgi_csr_free(ctx, &t.P);
-    cmgi_csr_free(ctx, &R);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
@@ -387,14 +380,13 @@ cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
 static cmg_status read_damped_inverse(cmg_context *ctx, const cmgi_smoother *s, double *scale)
 {
     const cmg_matrix *D = s->factor[0];
-    cmg_vector *d = NULL;
+    cmgi_scoped_by(cmg_vector_destroy) cmg_vector *d = NULL;
     CMGI_TRY(cmg_vector_wrap(ctx, D->rows, D->options.precision, D->values, &d));
-    const cmg_status status = cmg_vector_get(d, scale);
-    cmg_vector_destroy(&d);
-    for (cmg_size i = 0; i < D->rows && status == CMG_OK; ++i) {
+    CMGI_TRY(cmg_vector_get(d, scale));
+    for (cmg_size i = 0; i < D->rows; ++i) {
         scale[i] *= s->omega[0];
     }
-    return status;
+    return CMG_OK;
 }
 
 /* The product from the restriction that is kept, into the level. */
@@ -423,11 +415,10 @@ static cmg_status fuse(cmg_context *ctx, const cmg_csr *A, bool smooths, const c
 static cmg_status restriction_here(cmg_hierarchy *h, int l, cmgi_level *fine, cmgi_level *coarse)
 {
     host_transfer t = {.R = NULL};
+    CMGI_RELEASED(cmgi_csr_free, h->ctx, &t.P);
     CMGI_TRY(bring_transfer(h, h->ctx, l, fine, coarse, &t));
-    const cmg_status status = cmgi_restriction(h->ctx, t.R, &t.P, &fine->dirichlet,
-                                               &coarse->dirichlet, &fine->restriction);
-    cmgi_csr_free(h->ctx, &t.P);
-    return status;
+    return cmgi_restriction(h->ctx, t.R, &t.P, &fine->dirichlet, &coarse->dirichlet,
+                            &fine->restriction);
 }
 
 cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
@@ -437,11 +428,11 @@ cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
     const cmgi_smoother *M = &fine->smoother;
     const bool smooths = /* a step of Jacobi, in the numbering of the hierarchy */
         options->pre == 1 && fine->perm == NULL && M->diagonal && M->stages == 1;
-    cmg_status status = CMG_OK;
     if (cmgi_is_divided(options->divided, l) || cmgi_hierarchy_kinds(h, l, CMG_ROLE_A) != NULL ||
         cmgi_hierarchy_kinds(h, l, CMG_ROLE_P) != NULL) {
         return CMG_OK;
     }
+    CMGI_RELEASED(cmgi_csr_free, ctx, &fine->restriction);
     if (fine->halves.taken) { /* now: they have the values of before */
         cmg_matrix_destroy(&fine->RA);
         cmg_matrix_destroy(&fine->RS);
@@ -451,15 +442,13 @@ cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
             ask.options.format = CMG_FORMAT_AUTO; /* few and long rows want many lanes each */
         }
         cmg_csr A;
-        CMGI_TRY_GOTO(done, cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+        CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
         if (fine->restriction.indptr == NULL) {
-            CMGI_TRY_GOTO(done, restriction_here(h, l, fine, coarse));
+            CMGI_TRY(restriction_here(h, l, fine, coarse));
         }
-        CMGI_TRY_GOTO(done, fuse(ctx, &A, smooths, &ask, fine, coarse));
+        CMGI_TRY(fuse(ctx, &A, smooths, &ask, fine, coarse));
     }
-done:
-    cmgi_csr_free(ctx, &fine->restriction);
-    return status;
+    return CMG_OK;
 }
 
 void cmgi_level_clear(cmg_context *ctx, cmgi_level *level)

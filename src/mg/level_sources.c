@@ -67,6 +67,7 @@ cmg_status cmgi_level_transfer_kinds(const cmg_hierarchy *h, int l, const cmgi_r
     const cmgi_kinds *P = cmgi_hierarchy_templates(h, l, CMG_ROLE_P);
     const cmgi_kinds *R = cmgi_hierarchy_templates(h, l, CMG_ROLE_R);
     cmgi_kinds *own = NULL;
+    CMGI_RELEASED(cmgi_kinds_destroy, ctx, &own);
     CMGI_CHECK(ctx, cmgi_hierarchy_restricts(h, l), CMG_ERR_UNSUPPORTED,
                "level %d: %s is held as templates: so has %s to be, unless P is interpolation on a "
                "grid and R its transpose",
@@ -76,10 +77,7 @@ cmg_status cmgi_level_transfer_kinds(const cmg_hierarchy *h, int l, const cmgi_r
         CMGI_TRY(cmgi_kinds_transpose(ctx, P, &own));
         R = own;
     }
-    const cmg_status status =
-        cmgi_level_place_kinds(ctx, R, &ask[1], fine, &fine->version_R, &fine->R);
-    cmgi_kinds_destroy(ctx, &own);
-    return status;
+    return cmgi_level_place_kinds(ctx, R, &ask[1], fine, &fine->version_R, &fine->R);
 }
 
 cmg_status cmgi_level_look_at_kinds(cmgi_smoother_source *source, cmgi_resident *made)

@@ -43,14 +43,12 @@ static cmg_status transposed_there(cmg_context *ctx, const cmgi_resident *P, cmg
 {
     const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
     cmgi_resident R = {0};
-    cmg_status status = on->transpose(ctx, &P->csr, P->rows.nnz, &R.csr);
-    status = status == CMG_OK ? on->rows(ctx, &R.csr, &R) : status;
-    if (status == CMG_OK) {
-        *s = R.rows;
-        R.rows = (cmgi_row_statistics){0};
-    }
-    cmgi_resident_free(ctx, &R);
-    return status;
+    CMGI_RELEASED(cmgi_resident_free, ctx, &R);
+    CMGI_TRY(on->transpose(ctx, &P->csr, P->rows.nnz, &R.csr));
+    CMGI_TRY(on->rows(ctx, &R.csr, &R));
+    *s = R.rows;
+    R.rows = (cmgi_row_statistics){0};
+    return CMG_OK;
 }
 
 static cmg_status take_statistics(cmg_context *ctx, const matrix_plan *plan, cmgi_row_statistics *s)

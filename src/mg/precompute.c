@@ -84,25 +84,21 @@ cmg_status cmg_hierarchy_smooth(cmg_hierarchy *h, int level, const char *smoothe
     CMGI_TRY(cmgi_sized_check(h->ctx, "cmg_smoother_info", info, sizeof *info));
     cmg_context *ctx = h->ctx;
     cmg_smoother_info made;
-    cmgi_smoother_factors *M = NULL;
+    cmgi_scoped cmgi_smoother_factors *M = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *M, &M));
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_smoother_factors_clear, ctx, M);
     ctx->level = level + 1;
-    status = make(h, level, smoother, M, info != NULL ? &made : NULL);
+    cmg_status status = make(h, level, smoother, M, info != NULL ? &made : NULL);
     ctx->level = 0;
-    CMGI_TRY_GOTO(done, status);
+    CMGI_TRY(status);
     cmgi_hierarchy_drop_smoother(h, level, save_as);
-    for (int f = 0; f < M->factors; ++f) {
-        CMGI_TRY_GOTO(dropped, cmgi_hierarchy_take_csr(h, level, CMG_ROLE_SMOOTHER, save_as, f,
-                                                       &M->factor[f]));
+    for (int f = 0; f < M->factors && status == CMG_OK; ++f) {
+        status = cmgi_hierarchy_take_csr(h, level, CMG_ROLE_SMOOTHER, save_as, f, &M->factor[f]);
     }
-    cmgi_sized_give(&made, info);
-dropped:
     if (status != CMG_OK) {
         cmgi_hierarchy_drop_smoother(h, level, save_as);
+        return status;
     }
-done:
-    cmgi_smoother_factors_clear(ctx, M);
-    cmgi_free(ctx, M);
-    return status;
+    cmgi_sized_give(&made, info);
+    return CMG_OK;
 }

@@ -16,8 +16,8 @@ typedef struct prediction {
     cmg_hierarchy *h;
     const cmg_matrix_options *options;
     cmg_size rows;
-    cmg_index *order[CMGI_HIERARCHY_LEVELS]; /* of a level's unknowns, NULL = as they are */
-    char what[48];                           /* for the progress line */
+    cmg_index **order; /* of a level's unknowns, NULL = as they are */
+    char what[48];     /* for the progress line */
     int done;
 } prediction;
 
@@ -27,16 +27,14 @@ static cmg_status predict_matrix(prediction *p, const cmgi_csr *A, int rows, int
 {
     cmg_context *ctx = p->h->ctx;
     const bool renumbered = p->order[rows] != NULL || p->order[cols] != NULL;
-    cmgi_csr ordered = {0};
+    cmgi_scoped_csr ordered = {0};
     CMGI_TRY(cmgi_progress(ctx, p->what, p->done++, (cmg_size)3 * p->h->levels));
     if (renumbered) {
         CMGI_TRY(cmgi_csr_permute(ctx, &A->view, p->order[rows], p->order[cols], true, &ordered));
     }
     const cmgi_compression_look look = {
         .csr = renumbered ? &ordered.view : &A->view, .options = p->options, .rows = p->rows};
-    const cmg_status status = cmgi_compression_predict(ctx, &look, info);
-    cmgi_csr_free(ctx, &ordered);
-    return status;
+    return cmgi_compression_predict(ctx, &look, info);
 }
 
 static cmg_status predict_level(prediction *p, int l, cmg_level_prediction *out)
@@ -51,11 +49,9 @@ static cmg_status predict_level(prediction *p, int l, cmg_level_prediction *out)
     if (level->R.indptr != NULL) {
         return predict_matrix(p, &level->R, l + 1, l, &out->R);
     }
-    cmgi_csr R = {0};
+    cmgi_scoped_csr R = {0};
     CMGI_TRY(cmgi_csr_transpose(p->h->ctx, &level->P.view, &R));
-    const cmg_status status = predict_matrix(p, &R, l + 1, l, &out->R);
-    cmgi_csr_free(p->h->ctx, &R);
-    return status;
+    return predict_matrix(p, &R, l + 1, l, &out->R);
 }
 
 cmg_status cmg_hierarchy_predict(cmg_hierarchy *h, cmg_numbering numbering, uint64_t seed,
@@ -68,26 +64,22 @@ cmg_status cmg_hierarchy_predict(cmg_hierarchy *h, cmg_numbering numbering, uint
     cmg_matrix_options own;
     CMGI_TRY(cmgi_matrix_options_take(h->ctx, options, &own));
     CMGI_TRY(cmgi_hierarchy_bring(h));
-    prediction p = {.h = h, .options = &own, .rows = rows};
-    cmg_index *order[CMGI_HIERARCHY_LEVELS + 1] = {NULL};
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(cmgi_orders_free) cmgi_orders order = {NULL}; /* of nodes */
+    cmgi_scoped_by(cmgi_orders_free) cmgi_orders unknowns = {NULL};
+    prediction p = {.h = h, .options = &own, .rows = rows, .order = unknowns};
     CMGI_TRY(cmgi_hierarchy_ensure_checked(h));
-    CMGI_TRY_GOTO(done, cmgi_hierarchy_orders(h, numbering, seed, order));
+    CMGI_TRY(cmgi_hierarchy_orders(h, numbering, seed, order));
     (void)snprintf(p.what, sizeof p.what, "predicting %s",
                    cmg_enum_name("numbering", (int)numbering));
     for (int l = 0; l < h->levels; ++l) {
         const int block = cmgi_hierarchy_block(h, l);
-        CMGI_TRY_GOTO(done, cmgi_order_expand(h->ctx, order[l], h->level[l].A.rows / block, block,
-                                              &p.order[l]));
+        CMGI_TRY(
+            cmgi_order_expand(h->ctx, order[l], h->level[l].A.rows / block, block, &p.order[l]));
         cmgi_free(h->ctx, order[l]);
         order[l] = NULL;
     }
     for (int l = 0; l < h->levels; ++l) {
-        CMGI_TRY_GOTO(done, predict_level(&p, l, &levels[l]));
+        CMGI_TRY(predict_level(&p, l, &levels[l]));
     }
-done:
-    for (int l = 0; l < h->levels; ++l) {
-        CMGI_FREE(h->ctx, order[l], p.order[l]);
-    }
-    return status;
+    return CMG_OK;
 }

@@ -32,21 +32,19 @@ cmg_status cmgi_projection_build(const cmg_hierarchy *h, const cmg_index *perm, 
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     cmgi_null_space space = {0};
     double *renumbered = NULL;
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_null_space_free, ctx, &space);
     CMGI_TRY(cmgi_null_space_find(h, 0, &space));
     if (perm != NULL && space.count > 0) {
-        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * space.count, sizeof *renumbered, &renumbered));
+        CMGI_TRY(cmgi_alloc(ctx, n * space.count, sizeof *renumbered, &renumbered));
         for (cmg_size k = 0; k < n * space.count; ++k) {
             renumbered[k] = space.q[k / n * n + perm[k % n]];
         }
         cmgi_free(ctx, space.q);
         space.q = renumbered;
     }
-    CMGI_TRY_GOTO(done, cmgi_projection_take(ctx, &space, n, n, P));
+    CMGI_TRY(cmgi_projection_take(ctx, &space, n, n, P));
     P->exact = P->count > 0 && h->level[0].exact_nullspace;
-done:
-    cmgi_null_space_free(ctx, &space);
-    return status;
+    return CMG_OK;
 }
 
 void cmgi_projection_clear(cmg_context *ctx, cmgi_projection *P)

@@ -155,19 +155,17 @@ static cmg_status build_finest(const cmgi_setup *s)
     const bool after =
         cmgi_level_is_there(s->h, &options) && cmgi_level_repeats(there, &options.matrix) == NULL;
     cmgi_twin twin = {0};
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_twin_free, s->ctx, &twin);
     CMGI_TRY(after ? CMG_OK : build_outer(s, NULL));
     const cmg_matrix *outer = s->options->precision == CMG_FP64 ? NULL : s->levels->A;
     CMGI_TRY(cmgi_progress(s->ctx, "building levels", 0, count(s)));
     cmgi_threads_adapt(s->ctx);
     options.twin = after && s->options->precision == CMG_FP32 ? &twin : NULL;
-    CMGI_TRY_GOTO(done, cmgi_level_matrix(s->h, s->ctx, 0, &options, outer, &s->levels->level[0]));
+    CMGI_TRY(cmgi_level_matrix(s->h, s->ctx, 0, &options, outer, &s->levels->level[0]));
     if (after) {
-        CMGI_TRY_GOTO(done, build_outer(s, options.twin));
+        CMGI_TRY(build_outer(s, options.twin));
     }
-done:
-    cmgi_twin_free(s->ctx, &twin);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_setup_finest(const cmgi_setup *s)

@@ -207,8 +207,7 @@ static cmg_status create(cmg_hierarchy *h, const cmg_solver_options *own, cmg_so
     CMGI_TRY_GOTO(done, cmg_context_synchronize(ctx));
     made->report.setup_seconds = cmgi_seconds() - start;
     memcpy(made->report.setup_part, made->mg.levels.part, sizeof made->report.setup_part);
-    *s = made;
-    made = NULL;
+    *s = cmgi_pass_on(&made);
 done:
     cmgi_hierarchy_forget(h);
     cmgi_hold_memory(ctx, false);

@@ -103,32 +103,29 @@ cmg_status cmgi_symmetry_look(cmg_context *ctx, const cmgi_levels *levels, cmgi_
 {
     const cmg_size n = levels->level[0].rows;
     const cmgi_box *box = cmgi_matrix_box(levels->A); /* an even one is its transpose */
-    trial wide = {.ctx = ctx, .n = n, .precision = CMG_FP64};
-    trial low = {.ctx = ctx, .n = n, .precision = cmgi_cycle_precision(cycle)};
+    cmgi_scoped_by(clear) trial wide = {.ctx = ctx, .n = n, .precision = CMG_FP64};
+    cmgi_scoped_by(clear)
+        trial low = {.ctx = ctx, .n = n, .precision = cmgi_cycle_precision(cycle)};
     double matrix = 0;
     double cycles = 0;
-    cmg_status status = CMG_OK;
     *symmetry = (cmgi_symmetry){levels->symmetric, levels->symmetric};
     /* matrices in fp32 were looked at no further than to their rounding */
     if (levels->symmetric && (low.precision == CMG_FP64 || (box != NULL && box->even))) {
         return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, begin(&wide));
-    CMGI_TRY_GOTO(done, try_matrix(&wide, levels, &matrix));
+    CMGI_TRY(begin(&wide));
+    CMGI_TRY(try_matrix(&wide, levels, &matrix));
     if (low.precision == CMG_FP64) {
-        CMGI_TRY_GOTO(done, try_cycle(&wide, cycle, &cycles));
+        CMGI_TRY(try_cycle(&wide, cycle, &cycles));
     } else if (!levels->symmetric) {
-        CMGI_TRY_GOTO(done, begin(&low));
+        CMGI_TRY(begin(&low));
         for (int k = 0; k < 2; ++k) {
-            CMGI_TRY_GOTO(done, ctx->backend->convert(ctx, wide.n, wide.precision, wide.u[k],
-                                                      low.precision, low.u[k]));
+            CMGI_TRY(ctx->backend->convert(ctx, wide.n, wide.precision, wide.u[k], low.precision,
+                                           low.u[k]));
         }
-        CMGI_TRY_GOTO(done, try_cycle(&low, cycle, &cycles));
+        CMGI_TRY(try_cycle(&low, cycle, &cycles));
     }
     symmetry->matrix = !(matrix > ROUNDING);
     symmetry->cycle = !(cycles > (low.precision == CMG_FP64 ? ROUNDING : ROUNDING_FP32));
-done:
-    clear(&wide);
-    clear(&low);
-    return status;
+    return CMG_OK;
 }

@@ -119,7 +119,7 @@ cmg_status cmg_cg_create(cmg_context *ctx, const cmg_operator *A, const cmg_oper
                "cg: operators have one precision, defect correction needs two");
     CMGI_CHECK(ctx, own.krylov != CMG_KRYLOV_SEMI, CMG_ERR_UNSUPPORTED,
                "cg: of operators the interval of eigenvalues that krylov=semi needs is not known");
-    cmg_cg_solver *made = NULL;
+    cmgi_scoped cmg_cg_solver *made = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
     made->ctx = ctx;
     atomic_flag_clear(&made->busy);
@@ -129,12 +129,8 @@ cmg_status cmg_cg_create(cmg_context *ctx, const cmg_operator *A, const cmg_oper
     if (C != NULL) {
         made->C = *C;
     }
-    const cmg_status status = create_krylov(made, &own);
-    if (status != CMG_OK) {
-        cmgi_free(ctx, made);
-        return status;
-    }
-    *cg = made;
+    CMGI_TRY(create_krylov(made, &own));
+    *cg = cmgi_pass_on(&made);
     return CMG_OK;
 }
 
@@ -203,9 +199,7 @@ cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C
                   const cmg_vector *b, cmg_vector *x, const cmg_solver_options *options,
                   cmg_report *report)
 {
-    cmg_cg_solver *cg = NULL;
+    cmgi_scoped_by(cmg_cg_destroy) cmg_cg_solver *cg = NULL;
     CMGI_TRY(cmg_cg_create(ctx, A, C, options, &cg));
-    const cmg_status status = cmg_cg_solve(cg, b, x, report);
-    cmg_cg_destroy(&cg);
-    return status;
+    return cmg_cg_solve(cg, b, x, report);
 }

@@ -44,7 +44,7 @@ cmg_status cmg_hierarchy_set_rows(cmg_hierarchy *h, int level, cmg_role role, co
     cmg_context *ctx = h->ctx;
     cmgi_own_rows made = {0};
     cmg_size nnz = 0;
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_rows_free, ctx, &made);
     CMGI_TRY(check_group(ctx));
     CMGI_TRY(cmgi_own_place(h, level, role));
     CMGI_CHECK(ctx,
@@ -55,14 +55,10 @@ cmg_status cmg_hierarchy_set_rows(cmg_hierarchy *h, int level, cmg_role role, co
     CMGI_CHECK(ctx, nnz == 0 || (nnz > 0 && rows->indices != NULL && rows->values != NULL),
                CMG_ERR_ARG, "level %d: %lld entries without arrays", level, (long long)nnz);
     CMGI_TRY(cmgi_rows_alloc(ctx, rows->first, rows->rows, nnz, &made));
-    CMGI_TRY_GOTO(done, bring(ctx, made.indptr, rows->indptr,
-                              (size_t)(rows->rows + 1) * sizeof *made.indptr));
-    CMGI_TRY_GOTO(done, bring(ctx, made.indices, rows->indices, (size_t)nnz * sizeof nnz));
-    CMGI_TRY_GOTO(done, bring(ctx, made.values, rows->values, (size_t)nnz * sizeof(double)));
-    CMGI_TRY_GOTO(done, give(h, level, role, &made));
-done:
-    cmgi_rows_free(ctx, &made);
-    return status;
+    CMGI_TRY(bring(ctx, made.indptr, rows->indptr, (size_t)(rows->rows + 1) * sizeof *made.indptr));
+    CMGI_TRY(bring(ctx, made.indices, rows->indices, (size_t)nnz * sizeof nnz));
+    CMGI_TRY(bring(ctx, made.values, rows->values, (size_t)nnz * sizeof(double)));
+    return give(h, level, role, &made);
 }
 
 cmg_status cmg_hierarchy_own_rows(const cmg_hierarchy *h, int level, cmg_size *first,
@@ -83,13 +79,12 @@ static cmg_status take(cmg_hierarchy *h, const cmg_hierarchy *whole, int level, 
 {
     cmg_csr csr;
     cmgi_own_rows part = {0};
+    CMGI_RELEASED(cmgi_rows_free, h->ctx, &part);
     if (!cmgi_hierarchy_view(whole, level, role, NULL, 0, &csr)) {
         return CMG_OK;
     }
     CMGI_TRY(cmgi_rows_of(h->ctx, &csr, range->first, range->rows, &part));
-    const cmg_status status = give(h, level, role, &part);
-    cmgi_rows_free(h->ctx, &part);
-    return status;
+    return give(h, level, role, &part);
 }
 
 /* Own rows of vectors that have as many values for every row: of level 0 right-hand sides and
@@ -135,41 +130,34 @@ cmg_status cmg_hierarchy_take_rows(cmg_context *ctx, const cmg_hierarchy *whole,
     if (ctx == NULL || whole == NULL) {
         return CMG_ERR_ARG;
     }
-    cmg_hierarchy *made = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(cmg_hierarchy_destroy) cmg_hierarchy *made = NULL;
     CMGI_CHECK(ctx, h != NULL, CMG_ERR_ARG, "hierarchy: the out-pointer is NULL");
     CMGI_TRY(check_group(ctx));
     CMGI_TRY(cmg_hierarchy_create(ctx, whole->levels, &made));
     for (int i = 0; i < whole->attributes; ++i) {
-        CMGI_TRY_GOTO(done, cmg_hierarchy_set_attribute(made, whole->attribute[i].key,
-                                                        whole->attribute[i].value));
+        CMGI_TRY(
+            cmg_hierarchy_set_attribute(made, whole->attribute[i].key, whole->attribute[i].value));
     }
     for (int l = 0; l < whole->levels; ++l) {
-        CMGI_TRY_GOTO(done, take_level(made, whole, l));
+        CMGI_TRY(take_level(made, whole, l));
     }
-    *h = made;
-    made = NULL;
-done:
-    cmg_hierarchy_destroy(&made);
-    return status;
+    *h = cmgi_pass_on(&made);
+    return CMG_OK;
 }
 
 cmg_status cmg_hierarchy_read_rows(cmg_context *ctx, const char *path, cmg_hierarchy **h)
 {
-    cmg_hierarchy *made = NULL;
+    cmgi_scoped_by(cmg_hierarchy_destroy) cmg_hierarchy *made = NULL;
     CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, path != NULL && h != NULL, CMG_ERR_ARG, "reading rows: an argument is NULL");
     CMGI_TRY(check_group(ctx));
     /* one after the other where they share a process: nothing is said while a file is open */
     const cmgi_share share = share_of(ctx);
-    cmg_status status = cmgi_read_container(ctx, path, &share, &made);
+    const cmg_status status = cmgi_read_container(ctx, path, &share, &made);
     if (status != CMG_OK) {
         cmgi_clean_message(ctx, path);
     }
-    status = cmgi_group_agree(ctx, status);
-    if (status != CMG_OK) {
-        cmg_hierarchy_destroy(&made);
-    }
-    *h = status == CMG_OK ? made : *h;
-    return status;
+    CMGI_TRY(cmgi_group_agree(ctx, status));
+    *h = cmgi_pass_on(&made);
+    return CMG_OK;
 }

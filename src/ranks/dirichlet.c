@@ -85,42 +85,35 @@ cmg_status cmgi_rows_dirichlet_below(cmg_context *ctx, const cmgi_own_rows *A,
 {
     cmgi_own_rows marks = {0};
     cmgi_own_rows below = {0};
-    bool *made = NULL;
-    bool *all = NULL;
+    cmgi_scoped bool *made = NULL;
+    cmgi_scoped bool *all = NULL;
     cmg_size unused = 0;
     bool told = true;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, largest_columns(ctx, P, fine, &marks, &told));
-    CMGI_TRY_GOTO(done, cmgi_rows_transpose(ctx, &marks, coarse_part, &below));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, below.rows, sizeof *made, &made));
+    CMGI_RELEASED(cmgi_rows_free, ctx, &marks, &below);
+    CMGI_TRY(largest_columns(ctx, P, fine, &marks, &told));
+    CMGI_TRY(cmgi_rows_transpose(ctx, &marks, coarse_part, &below));
+    CMGI_TRY(cmgi_alloc_zero(ctx, below.rows, sizeof *made, &made));
     double silent = told ? 0 : 1;
-    CMGI_TRY_GOTO(done, cmgi_all_max(ctx, &silent, 1));
+    CMGI_TRY(cmgi_all_max(ctx, &silent, 1));
     if (silent > 0 && A != NULL) {
-        CMGI_TRY_GOTO(done, cmgi_rows_dirichlet(ctx, A, &all, &unused));
+        CMGI_TRY(cmgi_rows_dirichlet(ctx, A, &all, &unused));
     }
     for (cmg_size j = 0; j < below.rows; ++j) {
         const bool marked = below.indptr[j + 1] > below.indptr[j];
         made[j] = (marked && (A == NULL || identity_row(A, j))) || (all != NULL && all[j]);
     }
-    status = settle(ctx, made, below.rows, false, row, count);
-    made = NULL;
-done:
-    CMGI_FREE(ctx, all, made);
-    cmgi_rows_free(ctx, &marks);
-    cmgi_rows_free(ctx, &below);
-    return status;
+    return settle(ctx, cmgi_pass_on(&made), below.rows, false, row, count);
 }
 
 cmg_status cmgi_rows_clean(cmg_context *ctx, const bool *rows, const bool *cols,
                            const cmg_size *col_part, cmgi_own_rows *P)
 {
     cmgi_numbers columns = {0};
-    bool *marked = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped bool *marked = NULL;
+    CMGI_FREED(ctx, &columns.number);
     if (cols != NULL) {
-        CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, P, 0, 0, NULL, &columns));
-        CMGI_TRY_GOTO(done,
-                      cmgi_entries_fetch(ctx, cols, sizeof *cols, col_part, &columns, &marked));
+        CMGI_TRY(cmgi_rows_columns(ctx, P, 0, 0, NULL, &columns));
+        CMGI_TRY(cmgi_entries_fetch(ctx, cols, sizeof *cols, col_part, &columns, &marked));
     }
     for (cmg_size i = 0; i < P->rows; ++i) {
         const bool whole_row = rows != NULL && rows[i];
@@ -131,7 +124,5 @@ cmg_status cmgi_rows_clean(cmg_context *ctx, const bool *rows, const bool *cols,
             }
         }
     }
-done:
-    CMGI_FREE(ctx, marked, columns.number);
-    return status;
+    return CMG_OK;
 }

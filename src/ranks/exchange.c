@@ -32,7 +32,7 @@ static cmg_status place_pack(cmgi_exchange *x, const cmgi_exchange_plan *plan,
 {
     cmg_context *ctx = x->ctx;
     const cmg_size first = plan->part[cmgi_rank(ctx)];
-    cmg_index *pack = NULL;
+    cmgi_scoped cmg_index *pack = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, x->packed, sizeof *pack, &pack));
     for (cmg_size k = 0; k < x->sends; ++k) {
         const cmg_size i = asked[k] - first;
@@ -41,13 +41,9 @@ static cmg_status place_pack(cmgi_exchange *x, const cmgi_exchange_plan *plan,
     for (cmg_size k = 0; k < x->near; ++k) {
         pack[x->packed - x->near + k] = (cmg_index)plan->near->number[k];
     }
-    cmg_status status = find_stretches(x, pack, asked_at);
-    status = status == CMG_OK ? cmgi_move_to_device(ctx, &pack, x->packed, sizeof *pack) : status;
-    if (status != CMG_OK) {
-        cmgi_free(ctx, pack);
-        return status;
-    }
-    x->pack = pack;
+    CMGI_TRY(find_stretches(x, pack, asked_at));
+    CMGI_TRY(cmgi_move_to_device(ctx, &pack, x->packed, sizeof *pack));
+    x->pack = cmgi_pass_on(&pack);
     return CMG_OK;
 }
 
@@ -79,46 +75,38 @@ static cmg_status fill_in(cmgi_exchange *x, const cmgi_exchange_plan *plan)
 {
     cmg_context *ctx = x->ctx;
     const int ranks = cmgi_ranks(ctx);
-    cmg_size *at = NULL;
-    cmg_size *asked = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, 2 * ((cmg_size)ranks + 1), sizeof *at, &at));
+    cmgi_scoped cmg_size *at = NULL;
+    cmgi_scoped cmg_size *asked = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 2 * ((cmg_size)ranks + 1), sizeof *at, &at));
     cmg_size *asked_at = at + ranks + 1;
     cmgi_numbers_divide(plan->wanted, plan->part, ranks, at);
-    CMGI_TRY_GOTO(done,
-                  cmgi_group_swap(ctx, sizeof *asked, plan->wanted->number, at, &asked, asked_at));
+    CMGI_TRY(cmgi_group_swap(ctx, sizeof *asked, plan->wanted->number, at, &asked, asked_at));
     x->sends = asked_at[ranks];
     x->near = plan->near->count;
     x->receives = plan->wanted->count;
     x->packed = (x->sends + ALIGNED - 1) / ALIGNED * ALIGNED + x->near;
-    CMGI_TRY_GOTO(done, place_pack(x, plan, asked, asked_at));
-    CMGI_TRY_GOTO(done, place_arrays(x, asked_at, at));
+    CMGI_TRY(place_pack(x, plan, asked, asked_at));
+    CMGI_TRY(place_arrays(x, asked_at, at));
     if (cmgi_group_wired(ctx)) {
         const cmg_size length = x->packed + x->receives;
-        CMGI_TRY_GOTO(done, ctx->backend->fill(ctx, x->precision, length, 0, x->send));
-        CMGI_TRY_GOTO(done,
-                      cmgi_wire_prepare(ctx, x->message, x->send_peers, x->message + x->send_peers,
-                                        x->receive_peers, &x->route));
-        status = ctx->backend->synchronize(ctx);
+        CMGI_TRY(ctx->backend->fill(ctx, x->precision, length, 0, x->send));
+        CMGI_TRY(cmgi_wire_prepare(ctx, x->message, x->send_peers, x->message + x->send_peers,
+                                   x->receive_peers, &x->route));
+        return ctx->backend->synchronize(ctx);
     }
-done:
-    CMGI_FREE(ctx, asked, at);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_exchange_create(cmg_context *ctx, const cmgi_exchange_plan *plan,
                                 cmg_precision precision, cmgi_exchange **x)
 {
-    cmgi_exchange *made = NULL;
+    cmgi_scoped_by(cmgi_exchange_destroy) cmgi_exchange *made = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
     made->ctx = ctx;
     made->precision = precision;
-    const cmg_status status = fill_in(made, plan);
-    if (status != CMG_OK) {
-        cmgi_exchange_destroy(&made);
-    }
-    *x = made;
-    return status;
+    CMGI_TRY(fill_in(made, plan));
+    *x = cmgi_pass_on(&made);
+    return CMG_OK;
 }
 
 void cmgi_exchange_destroy(cmgi_exchange **x)

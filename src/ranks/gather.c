@@ -40,16 +40,13 @@ static cmg_status fill_in(cmgi_gathering *g, const cmg_size *part)
 cmg_status cmgi_gathering_create(cmg_context *ctx, const cmg_size *part, size_t size,
                                  cmgi_gathering **g)
 {
-    cmgi_gathering *made = NULL;
+    cmgi_scoped_by(cmgi_gathering_destroy) cmgi_gathering *made = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
     made->ctx = ctx;
     made->size = size;
-    const cmg_status status = fill_in(made, part);
-    if (status != CMG_OK) {
-        cmgi_gathering_destroy(&made);
-    }
-    *g = made;
-    return status;
+    CMGI_TRY(fill_in(made, part));
+    *g = cmgi_pass_on(&made);
+    return CMG_OK;
 }
 
 void cmgi_gathering_destroy(cmgi_gathering **g)

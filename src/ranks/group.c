@@ -20,20 +20,19 @@ cmg_status cmgi_group_gather_parts(cmg_context *ctx, const void *mine, const cmg
                                    size_t size, void *all)
 {
     const int ranks = cmgi_ranks(ctx);
-    size_t *offsets = NULL;
+    cmgi_scoped size_t *offsets = NULL;
     CMGI_TRY(cmgi_alloc(ctx, ranks + 1, sizeof *offsets, &offsets));
     for (int r = 0; r <= ranks; ++r) {
         offsets[r] = (size_t)(part != NULL ? part[r] : r) * size;
     }
-    cmg_status status = CMG_OK;
     if (ctx->group != NULL) {
         const cmg_transport *t = &ctx->group->transport;
-        status = told(ctx, t->gather(t->user, mine, all, offsets));
-    } else if (mine != all && offsets[1] > 0) {
+        return told(ctx, t->gather(t->user, mine, all, offsets));
+    }
+    if (mine != all && offsets[1] > 0) {
         memcpy(all, mine, offsets[1]);
     }
-    cmgi_free(ctx, offsets);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_group_gather(cmg_context *ctx, const void *mine, size_t bytes, void *all)
@@ -98,33 +97,28 @@ cmg_status cmgi_group_swap(cmg_context *ctx, size_t size, const void *send, cons
     const int ranks = cmgi_ranks(ctx);
     const int me = cmgi_rank(ctx);
     const size_t own = (size_t)(send_at[me + 1] - send_at[me]) * size;
-    cmg_size *counts = NULL;
-    cmg_message *messages = NULL;
-    char *made = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, (cmg_size)ranks * (ranks + 1), sizeof *counts, &counts));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 2 * (cmg_size)ranks, sizeof *messages, &messages));
-    CMGI_TRY_GOTO(done,
-                  cmgi_group_gather(ctx, send_at, ((size_t)ranks + 1) * sizeof *send_at, counts));
+    cmgi_scoped cmg_size *counts = NULL;
+    cmgi_scoped cmg_message *messages = NULL;
+    cmgi_scoped char *made = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, (cmg_size)ranks * (ranks + 1), sizeof *counts, &counts));
+    CMGI_TRY(cmgi_alloc(ctx, 2 * (cmg_size)ranks, sizeof *messages, &messages));
+    CMGI_TRY(cmgi_group_gather(ctx, send_at, ((size_t)ranks + 1) * sizeof *send_at, counts));
     receive_at[0] = 0;
     for (int r = 0; r < ranks; ++r) {
         const cmg_size *at = counts + (cmg_size)r * (ranks + 1);
         receive_at[r + 1] = receive_at[r] + at[me + 1] - at[me];
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, receive_at[ranks], size, &made));
+    CMGI_TRY(cmgi_alloc(ctx, receive_at[ranks], size, &made));
     if (own > 0) { /* the part that stays here */
         memcpy(made + (size_t)receive_at[me] * size,
                (const char *)send + (size_t)send_at[me] * size, own);
     }
     const int sends = cmgi_group_messages(ctx, send_at, size, send, messages);
     const int receives = cmgi_group_messages(ctx, receive_at, size, made, messages + ranks);
-    CMGI_TRY_GOTO(done, cmgi_group_start(ctx, messages, sends, messages + ranks, receives));
-    CMGI_TRY_GOTO(done, cmgi_group_finish(ctx));
-    *(void **)received = made;
-    made = NULL;
-done:
-    CMGI_FREE(ctx, made, messages, counts);
-    return status;
+    CMGI_TRY(cmgi_group_start(ctx, messages, sends, messages + ranks, receives));
+    CMGI_TRY(cmgi_group_finish(ctx));
+    *(void **)received = cmgi_pass_on(&made);
+    return CMG_OK;
 }
 
 typedef struct outcome {

@@ -154,14 +154,13 @@ cmg_status cmgi_layout_read(const cmg_hierarchy *h, cmgi_parts *parts)
     cmg_context *ctx = h->ctx;
     const cmgi_own *own = h->own;
     const int levels = h->levels;
-    holding *all = NULL;
+    cmgi_scoped holding *all = NULL;
     cmg_status status = CMG_OK;
     double depth[2] = {levels, -levels};
     CMGI_TRY(cmgi_all_max(ctx, depth, 2));
     CMGI_CHECK(ctx, depth[0] == levels && depth[1] == -levels, CMG_ERR_ARG,
                "ranks have hierarchies of %g to %g levels", -depth[1], depth[0]);
-    CMGI_TRY_GOTO(done,
-                  cmgi_alloc(ctx, ((cmg_size)cmgi_ranks(ctx) + 1) * levels, sizeof *all, &all));
+    CMGI_TRY(cmgi_alloc(ctx, ((cmg_size)cmgi_ranks(ctx) + 1) * levels, sizeof *all, &all));
     holding *mine = all + (cmg_size)cmgi_ranks(ctx) * levels;
     for (int l = 0; l < levels; ++l) {
         for (int role = A; role < ROLES; ++role) {
@@ -171,7 +170,7 @@ cmg_status cmgi_layout_read(const cmg_hierarchy *h, cmgi_parts *parts)
         }
         mine[l].reach = l > 0 ? reach_of(matrix_of(own, l - 1, P), ctx->threads) : 0;
     }
-    CMGI_TRY_GOTO(done, cmgi_group_gather(ctx, mine, (size_t)levels * sizeof *mine, all));
+    CMGI_TRY(cmgi_group_gather(ctx, mine, (size_t)levels * sizeof *mine, all));
     for (int l = 0; l < levels && status == CMG_OK; ++l) {
         status = read_level(ctx, all, levels, l, &parts->level[l].space);
     }
@@ -181,10 +180,7 @@ cmg_status cmgi_layout_read(const cmg_hierarchy *h, cmgi_parts *parts)
     if (status == CMG_OK) {
         status = check_own(ctx, own, parts);
     }
-    status = cmgi_group_agree(ctx, status);
-done:
-    cmgi_free(ctx, all);
-    return status;
+    return cmgi_group_agree(ctx, status);
 }
 
 /* Sets the flags of rows with a column outside of a space's own. */
@@ -214,9 +210,8 @@ cmg_status cmgi_layout_order(cmg_context *ctx, cmgi_parts *parts, int l)
 {
     cmgi_part_level *level = &parts->level[l];
     cmgi_owners *space = &level->space;
-    bool *outer = NULL;
+    cmgi_scoped bool *outer = NULL;
     cmg_size at = 0;
-    cmg_status status = CMG_OK;
     if (level->outer == NULL) {
         CMGI_TRY(cmgi_alloc_zero(ctx, space->rows, sizeof *outer, &level->outer));
         mark_outer(ctx, &level->A, space, level->outer);
@@ -230,12 +225,12 @@ cmg_status cmgi_layout_order(cmg_context *ctx, cmgi_parts *parts, int l)
         mark_outer(ctx, &parts->level[l - 1].R, &parts->level[l - 1].space, outer);
     }
     double scattered = !is_slab(outer, space->rows);
-    CMGI_TRY_GOTO(done, cmgi_all_max(ctx, &scattered, 1)); /* all or none have an order */
+    CMGI_TRY(cmgi_all_max(ctx, &scattered, 1)); /* all or none have an order */
     if (scattered == 0) {
-        goto done;
+        return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, space->rows, sizeof *space->perm, &space->perm));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, space->rows, sizeof *space->position, &space->position));
+    CMGI_TRY(cmgi_alloc(ctx, space->rows, sizeof *space->perm, &space->perm));
+    CMGI_TRY(cmgi_alloc(ctx, space->rows, sizeof *space->position, &space->position));
     for (int pass = 0; pass < 2; ++pass) {
         for (cmg_size i = 0; i < space->rows; ++i) {
             if (outer[i] == (pass == 1)) {
@@ -244,7 +239,5 @@ cmg_status cmgi_layout_order(cmg_context *ctx, cmgi_parts *parts, int l)
             }
         }
     }
-done:
-    cmgi_free(ctx, outer);
-    return status;
+    return CMG_OK;
 }

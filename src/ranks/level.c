@@ -41,9 +41,8 @@ cmg_status cmgi_parts_matrix(const cmgi_divided *levels, int l, cmg_role role, c
     if (role == CMG_ROLE_R) {
         S = (cmgi_stretches){.A = &level->R, .rows = coarse, .cols = fine};
     }
-    const cmg_status status = cmgi_ranks_matrix_create(parts->ctx, &S, use, options, M);
-    cmgi_stretches_free(parts->ctx, &S);
-    return status;
+    CMGI_RELEASED(cmgi_stretches_free, parts->ctx, &S);
+    return cmgi_ranks_matrix_create(parts->ctx, &S, use, options, M);
 }
 
 /* A diagonal matrix of own rows, given in the order of the level. */
@@ -62,7 +61,7 @@ cmg_status cmgi_parts_boundary(const cmgi_divided *levels, cmg_matrix **boundary
     const cmgi_part_level *fine = &parts->level[0];
     const cmgi_own_rows *A = &fine->A;
     cmg_matrix_options options;
-    cmgi_csr D = {0};
+    cmgi_scoped_csr D = {0};
     cmg_matrix_destroy(boundary);
     if (fine->dirichlet == NULL) {
         return CMG_OK;
@@ -76,9 +75,7 @@ cmg_status cmgi_parts_boundary(const cmgi_divided *levels, cmg_matrix **boundary
         }
     }
     cmg_matrix_options_default(&options);
-    const cmg_status status = make_diagonal(ctx, &D, &options, boundary);
-    cmgi_csr_free(ctx, &D);
-    return status;
+    return make_diagonal(ctx, &D, &options, boundary);
 }
 
 cmg_status cmgi_parts_dirichlet(const cmgi_divided *levels, cmgi_dirichlet *found)
@@ -108,16 +105,15 @@ cmg_status cmgi_parts_magnitude(const cmgi_divided *levels, const double *b, con
     cmgi_numbers columns = {0};
     double sums[1] = {0};
     double largest = 0;
-    double *row = NULL; /* at first x in the order of the rows */
-    double *theirs = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *row, &row));
+    cmgi_scoped double *row = NULL; /* at first x in the order of the rows */
+    cmgi_scoped double *theirs = NULL;
+    CMGI_FREED(ctx, &columns.number);
+    CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *row, &row));
     for (cmg_size k = 0; k < A->rows; ++k) {
         row[cmgi_owners_entry(&fine->space, k)] = x[k];
     }
-    CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, A, 0, 0, NULL, &columns));
-    CMGI_TRY_GOTO(done,
-                  cmgi_entries_fetch(ctx, row, sizeof *row, fine->space.part, &columns, &theirs));
+    CMGI_TRY(cmgi_rows_columns(ctx, A, 0, 0, NULL, &columns));
+    CMGI_TRY(cmgi_entries_fetch(ctx, row, sizeof *row, fine->space.part, &columns, &theirs));
     for (cmg_size k = 0; k < A->rows; ++k) {
         const cmg_size i = cmgi_owners_entry(&fine->space, k);
         row[k] = fabs(b[k]);
@@ -126,15 +122,13 @@ cmg_status cmgi_parts_magnitude(const cmgi_divided *levels, const double *b, con
         }
         largest = fmax(largest, row[k]);
     }
-    CMGI_TRY_GOTO(done, cmgi_all_max(ctx, &largest, 1));
+    CMGI_TRY(cmgi_all_max(ctx, &largest, 1));
     for (cmg_size k = 0; k < A->rows && largest > 0; ++k) {
         sums[0] += row[k] / largest * (row[k] / largest); /* squares stay in range */
     }
-    CMGI_TRY_GOTO(done, cmgi_all_sum(ctx, sums, 1));
+    CMGI_TRY(cmgi_all_sum(ctx, sums, 1));
     *norm = largest * sqrt(sums[0]);
-done:
-    CMGI_FREE(ctx, columns.number, theirs, row);
-    return status;
+    return CMG_OK;
 }
 
 /* Own rows of A with those around them, and who they are. */
@@ -237,24 +231,25 @@ static cmg_status extend(extended *x, int rings)
     const cmgi_stretches *S = x->stretches;
     cmgi_numbers seen = {0};
     cmgi_numbers wider = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_stretches_find(ctx, x->stretches));
-    CMGI_TRY_GOTO(done, join(ctx, &x->around, &S->halo, &wider));
+    CMGI_FREED(ctx, &seen.number, &x->around.number, &wider.number);
+    CMGI_RELEASED(cmgi_rows_free, ctx, &x->theirs);
+    CMGI_TRY(cmgi_stretches_find(ctx, x->stretches));
+    CMGI_TRY(join(ctx, &x->around, &S->halo, &wider));
     for (int ring = 0; ring < rings; ++ring) {
         CMGI_FREE(ctx, x->around.number, seen.number);
         x->around = wider;
         wider = (cmgi_numbers){0};
         seen = (cmgi_numbers){0};
         cmgi_rows_free(ctx, &x->theirs);
-        CMGI_TRY_GOTO(done, cmgi_rows_fetch(ctx, A, space->part, &x->around, &x->theirs));
-        CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, &x->theirs, space->first,
-                                              space->first + space->rows, NULL, &seen));
-        CMGI_TRY_GOTO(done, join(ctx, &x->around, &seen, &wider));
+        CMGI_TRY(cmgi_rows_fetch(ctx, A, space->part, &x->around, &x->theirs));
+        CMGI_TRY(cmgi_rows_columns(ctx, &x->theirs, space->first, space->first + space->rows, NULL,
+                                   &seen));
+        CMGI_TRY(join(ctx, &x->around, &seen, &wider));
     }
     const cmg_size n = wider.count + space->rows;
-    CMGI_CHECK_GOTO(done, ctx, n <= INT32_MAX, CMG_ERR_MEMORY,
-                    "%lld rows on one rank do not fit 32 bits", (long long)n);
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *x->rows.number, &x->rows.number));
+    CMGI_CHECK(ctx, n <= INT32_MAX, CMG_ERR_MEMORY, "%lld rows on one rank do not fit 32 bits",
+               (long long)n);
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *x->rows.number, &x->rows.number));
     x->rows.count = n;
     x->before = cmgi_search_size(wider.number, 0, wider.count, space->first);
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 4096)
@@ -265,13 +260,9 @@ static cmg_status extend(extended *x, int rings)
     }
     if (wider.count == 0 && S->lent[CMGI_INNER] && S->csr[CMGI_INNER].rows == A->rows) {
         x->A = cmgi_csr_borrow(&S->csr[CMGI_INNER].view);
-        goto done;
+        return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, cmgi_csr_by_rows(ctx, n, n, extended_row, x, &x->A));
-done:
-    cmgi_rows_free(ctx, &x->theirs);
-    CMGI_FREE(ctx, seen.number, x->around.number, wider.number);
-    return status;
+    return cmgi_csr_by_rows(ctx, n, n, extended_row, x, &x->A);
 }
 
 /* cmgi_frame.place: own rows of a factor of the extended matrix. */
@@ -283,32 +274,27 @@ static cmg_status place(const cmgi_frame *frame, const cmg_csr *factor, cmgi_use
     const cmgi_owners *space = x->stretches->rows;
     cmgi_own_rows own = {0};
     cmgi_stretches S = {.A = &own, .rows = space, .cols = space};
-    cmgi_csr D = {0};
-    cmg_status status = CMG_OK;
+    cmgi_scoped_csr D = {0};
+    CMGI_RELEASED(cmgi_rows_free, ctx, &own);
+    CMGI_RELEASED(cmgi_stretches_free, ctx, &S);
     double odd =
         cmgi_csr_is_diagonal(ctx, factor) && factor->indptr[factor->rows] == factor->rows ? 0 : 1;
     CMGI_TRY(cmgi_all_max(ctx, &odd, 1));
     if (odd == 0) {
-        CMGI_TRY_GOTO(done, cmgi_csr_alloc_diagonal(ctx, frame->rows, &D));
+        CMGI_TRY(cmgi_csr_alloc_diagonal(ctx, frame->rows, &D));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (frame->rows > 4096)
         for (cmg_size k = 0; k < frame->rows; ++k) {
             D.values[k] = factor->values[frame->first + cmgi_owners_entry(space, k)];
         }
-        CMGI_TRY_GOTO(done, make_diagonal(ctx, &D, options, M));
-        goto done;
+        return make_diagonal(ctx, &D, options, M);
     }
-    CMGI_TRY_GOTO(done, cmgi_rows_of(ctx, factor, frame->first, frame->rows, &own));
+    CMGI_TRY(cmgi_rows_of(ctx, factor, frame->first, frame->rows, &own));
     own.first = space->first;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (own.rows > 4096)
     for (cmg_size k = 0; k < own.indptr[own.rows]; ++k) {
         own.indices[k] = x->rows.number[own.indices[k]];
     }
-    CMGI_TRY_GOTO(done, cmgi_ranks_matrix_create(ctx, &S, use, options, M));
-done:
-    cmgi_stretches_free(ctx, &S);
-    cmgi_rows_free(ctx, &own);
-    cmgi_csr_free(ctx, &D);
-    return status;
+    return cmgi_ranks_matrix_create(ctx, &S, use, options, M);
 }
 
 static cmg_status build(const cmgi_parts *parts, int l, const cmg_matrix *matrix,
@@ -317,9 +303,10 @@ static cmg_status build(const cmgi_parts *parts, int l, const cmg_matrix *matrix
     cmg_context *ctx = parts->ctx;
     extended x = {.ctx = ctx, .stretches = stretches_of(&parts->level[l])};
     int rings = 0;
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &x.rows.number);
+    CMGI_RELEASED(cmgi_csr_free, ctx, &x.A);
     CMGI_TRY(rings_of(ctx, options->name, &rings));
-    CMGI_TRY_GOTO(done, extend(&x, rings));
+    CMGI_TRY(extend(&x, rings));
     const cmgi_owners *space = x.stretches->rows;
     const cmgi_frame frame = {.first = x.before,
                               .rows = space->rows,
@@ -330,11 +317,7 @@ static cmg_status build(const cmgi_parts *parts, int l, const cmg_matrix *matrix
                               .user = &x};
     const cmgi_smoother_source source = {
         .ctx = ctx, .h = parts->mg.h, .level = l, .A = x.A.view, .matrix = matrix, .frame = &frame};
-    CMGI_TRY_GOTO(done, cmgi_smoother_build(&source, options, s));
-done:
-    cmgi_csr_free(ctx, &x.A);
-    cmgi_free(ctx, x.rows.number);
-    return status;
+    return cmgi_smoother_build(&source, options, s);
 }
 
 cmg_status cmgi_parts_smoother(const cmgi_divided *levels, int l, const cmg_matrix *matrix,

@@ -271,7 +271,7 @@ static cmg_status find_near(cmg_context *ctx, cmgi_stretches *S)
     const cmgi_own_rows *A = S->A;
     const cmgi_owners *cols = S->cols;
     cmg_size count = 0;
-    bool *read = NULL; /* by outer rows, or a leading one */
+    cmgi_scoped bool *read = NULL; /* by outer rows, or a leading one */
     CMGI_TRY(cmgi_alloc_zero(ctx, cols->rows, sizeof *read, &read));
     for (cmg_size i = S->begin > 0 ? 0 : S->end; i < A->rows;
          i = i + 1 == S->begin ? S->end : i + 1) {
@@ -287,16 +287,15 @@ static cmg_status find_near(cmg_context *ctx, cmgi_stretches *S)
         read[i] = read[i] || leads(S, i);
         count += read[i];
     }
-    const cmg_status status = cmgi_alloc(ctx, count, sizeof *S->near.number, &S->near.number);
-    for (int pass = 0; pass < 2 && status == CMG_OK; ++pass) {
+    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *S->near.number, &S->near.number));
+    for (int pass = 0; pass < 2; ++pass) {
         for (cmg_size i = 0; i < cols->rows; ++i) {
             if (read[i] && leads(S, i) == (pass == 0)) {
                 S->near.number[S->near.count++] = i;
             }
         }
     }
-    cmgi_free(ctx, read);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_stretches_find(cmg_context *ctx, cmgi_stretches *S)
@@ -406,18 +405,17 @@ cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, cmgi_stretches *S, cmgi_us
     const bool square = S->rows == S->cols;
     const cmgi_use as = square && use == CMGI_USE_A ? CMGI_USE_ROWS : use;
     cmgi_ranks_matrix *parts = NULL;
-    cmg_matrix *made = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(cmg_matrix_destroy) cmg_matrix *made = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
     made->ctx = ctx;
     made->format = &ranks_format;
     made->options = *options;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, 1, sizeof *parts, &parts));
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *parts, &parts));
     made->data = parts;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, 1, sizeof *made->apart, &made->apart));
-    CMGI_TRY_GOTO(done, cmgi_stretches_find(ctx, S));
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made->apart, &made->apart));
+    CMGI_TRY(cmgi_stretches_find(ctx, S));
     if (!S->cols->whole) {
-        CMGI_TRY_GOTO(done, make_exchange(ctx, S, options->precision, parts));
+        CMGI_TRY(make_exchange(ctx, S, options->precision, parts));
     }
     parts->begin = S->begin;
     parts->end = S->end;
@@ -426,22 +424,18 @@ cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, cmgi_stretches *S, cmgi_us
         const cmgi_matrix_source from = {.csr = &S->csr[k].view,
                                          .leading = square,
                                          .lead = square && k != CMGI_BEFORE ? S->begin : 0};
-        CMGI_TRY_GOTO(done, from.csr->indptr != NULL
-                                ? cmgi_matrix_create(ctx, &from, as, options, &parts->part[k])
-                                : CMG_OK);
+        CMGI_TRY(from.csr->indptr != NULL
+                     ? cmgi_matrix_create(ctx, &from, as, options, &parts->part[k])
+                     : CMG_OK);
     }
     if (S->rows->whole && cmgi_ranks(ctx) > 1) {
-        CMGI_TRY_GOTO(done, cmgi_gathering_create(ctx, S->rows->part,
-                                                  cmgi_precision_bytes(options->precision),
-                                                  &parts->gathering));
+        CMGI_TRY(cmgi_gathering_create(ctx, S->rows->part, cmgi_precision_bytes(options->precision),
+                                       &parts->gathering));
     }
     describe(made, S);
-    CMGI_TRY_GOTO(done, make_dots(square, made));
-    *M = made;
-    made = NULL;
-done:
-    cmg_matrix_destroy(&made);
-    return status;
+    CMGI_TRY(make_dots(square, made));
+    *M = cmgi_pass_on(&made);
+    return CMG_OK;
 }
 
 cmg_status cmgi_ranks_ghosts_create(cmg_context *ctx, const cmgi_owners *space,
@@ -460,7 +454,6 @@ cmg_status cmgi_ranks_ghosts_create(cmg_context *ctx, const cmgi_owners *space,
     made->data = parts;
     CMGI_TRY(make_exchange(ctx, &S, precision, parts));
     *halo = parts->exchange != NULL ? parts->exchange->halo : NULL;
-    *M = made;
-    made = NULL;
+    *M = cmgi_pass_on(&made);
     return CMG_OK;
 }

@@ -63,6 +63,7 @@ typedef struct cmgi_stretches {
 /* Finds them once. */
 cmg_status cmgi_stretches_find(cmg_context *ctx, cmgi_stretches *S);
 void cmgi_stretches_free(cmg_context *ctx, cmgi_stretches *S);
+CMGI_RELEASES(cmgi_stretches_free, cmgi_stretches)
 /* Own rows as a matrix; collective. The stretches are found. */
 cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, cmgi_stretches *S, cmgi_use use,
                                     const cmg_matrix_options *options, cmg_matrix **M);

@@ -93,8 +93,8 @@ static cmg_status add_rotations(const cmgi_parts *parts, int dim, const double *
     const cmg_size first = A->first / dim * dim;
     double middle[3] = {0, 0, 0};
     cmgi_numbers wanted = {0};
-    double *x = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped double *x = NULL;
+    CMGI_FREED(ctx, &wanted.number);
     for (cmg_size i = 0; i < A->rows; ++i) {
         middle[(A->first + i) % dim] += own[i];
     }
@@ -104,7 +104,7 @@ static cmg_status add_rotations(const cmgi_parts *parts, int dim, const double *
     for (cmg_size k = 0; k < wanted.count; ++k) {
         wanted.number[k] = first + k;
     }
-    CMGI_TRY_GOTO(done, cmgi_entries_fetch(ctx, own, sizeof *own, space->part, &wanted, &x));
+    CMGI_TRY(cmgi_entries_fetch(ctx, own, sizeof *own, space->part, &wanted, &x));
     for (cmg_size i = 0; i < A->rows; ++i) {
         const cmg_size node = (A->first + i) / dim * dim - first;
         const int d = (int)((A->first + i) % dim);
@@ -116,9 +116,7 @@ static cmg_status add_rotations(const cmgi_parts *parts, int dim, const double *
             c->V[i * c->count + dim + r] = cmgi_rotation(dim, r, d, at);
         }
     }
-done:
-    CMGI_FREE(ctx, x, wanted.number);
-    return status;
+    return CMG_OK;
 }
 
 /* Entries that are at least as large as the rounding of the largest, and of the coordinates. */
@@ -175,10 +173,10 @@ static cmg_status test(const cmgi_parts *parts, const cmgi_own_rows *A, const ca
     const size_t bytes = (size_t)c->count * sizeof(double);
     const int count = c->count;
     cmgi_numbers columns = {0};
-    double *V = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, A, 0, 0, NULL, &columns));
-    CMGI_TRY_GOTO(done, cmgi_entries_fetch(ctx, c->V, bytes, part, &columns, &V));
+    cmgi_scoped double *V = NULL;
+    CMGI_FREED(ctx, &columns.number);
+    CMGI_TRY(cmgi_rows_columns(ctx, A, 0, 0, NULL, &columns));
+    CMGI_TRY(cmgi_entries_fetch(ctx, c->V, bytes, part, &columns, &V));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : regular[:count])
     for (cmg_size i = 0; i < A->rows; ++i) {
         double image[CMGI_NULL_VECTORS] = {0};
@@ -194,10 +192,7 @@ static cmg_status test(const cmgi_parts *parts, const cmgi_own_rows *A, const ca
             regular[j] = fabs(image[j]) <= c->tolerance * size[j] ? regular[j] : 1;
         }
     }
-    CMGI_TRY_GOTO(done, largest_of(ctx, regular, count));
-done:
-    CMGI_FREE(ctx, columns.number, V);
-    return status;
+    return largest_of(ctx, regular, count);
 }
 
 /* Those that A and A^T take to 0, in the numbering of level 0. */
@@ -209,28 +204,24 @@ static cmg_status choose(const cmgi_parts *parts, const candidates *c, bool exac
     const cmg_size n = fine->rows;
     double regular[CMGI_NULL_VECTORS] = {0};
     cmgi_own_rows T = {0};
-    double *v = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, test(parts, &parts->level[0].A, c, regular));
+    cmgi_scoped double *v = NULL;
+    CMGI_RELEASED(cmgi_rows_free, ctx, &T);
+    CMGI_TRY(test(parts, &parts->level[0].A, c, regular));
     for (int j = 0; j < c->count; ++j) {
-        CMGI_CHECK_GOTO(done, ctx, regular[j] == 0 || !exact || !c->given, CMG_ERR_ARG,
-                        "level 0: nullspace vector %d is marked as exact, but A times it is not 0",
-                        j);
+        CMGI_CHECK(ctx, regular[j] == 0 || !exact || !c->given, CMG_ERR_ARG,
+                   "level 0: nullspace vector %d is marked as exact, but A times it is not 0", j);
     }
-    CMGI_TRY_GOTO(done, cmgi_rows_transpose(ctx, &parts->level[0].A, fine->part, &T));
-    CMGI_TRY_GOTO(done, test(parts, &T, c, regular));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *v, &v));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * c->count, sizeof *space->q, &space->q));
+    CMGI_TRY(cmgi_rows_transpose(ctx, &parts->level[0].A, fine->part, &T));
+    CMGI_TRY(test(parts, &T, c, regular));
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *v, &v));
+    CMGI_TRY(cmgi_alloc(ctx, n * c->count, sizeof *space->q, &space->q));
     for (int j = 0; j < c->count; ++j) {
         for (cmg_size k = 0; k < n; ++k) {
             v[k] = c->V[cmgi_owners_entry(fine, k) * c->count + j];
         }
-        CMGI_TRY_GOTO(done, regular[j] == 0 ? cmgi_null_space_take(ctx, n, v, space) : CMG_OK);
+        CMGI_TRY(regular[j] == 0 ? cmgi_null_space_take(ctx, n, v, space) : CMG_OK);
     }
-done:
-    cmgi_rows_free(ctx, &T);
-    cmgi_free(ctx, v);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_parts_null_space(const cmgi_divided *levels, const cmg_hierarchy *h, bool *exact,
@@ -244,7 +235,9 @@ cmg_status cmgi_parts_null_space(const cmgi_divided *levels, const cmg_hierarchy
     double marked = h->level[0].exact_nullspace;
     candidates c = {0};
     bool may = false;
-    cmg_status status = CMG_OK;
+    cmgi_null_space made = {0};
+    CMGI_FREED(ctx, &c.V);
+    CMGI_RELEASED(cmgi_null_space_free, ctx, &made);
     *space = (cmgi_null_space){0};
     CMGI_TRY(cmgi_all_max(ctx, &marked, 1));
     *exact = marked > 0;
@@ -255,12 +248,11 @@ cmg_status cmgi_parts_null_space(const cmgi_divided *levels, const cmg_hierarchy
         return CMG_OK;
     }
     c.tolerance = *exact ? CMGI_NULL_GIVEN : CMGI_NULL_ROUNDING;
-    CMGI_TRY_GOTO(done, make_candidates(parts, h, block, *exact, &c));
-    CMGI_TRY_GOTO(done, choose(parts, &c, *exact, space));
-done:
-    cmgi_free(ctx, c.V);
-    if (status != CMG_OK || space->count == 0) {
-        cmgi_null_space_free(ctx, space);
+    CMGI_TRY(make_candidates(parts, h, block, *exact, &c));
+    CMGI_TRY(choose(parts, &c, *exact, &made));
+    if (made.count > 0) {
+        *space = made;
+        made = (cmgi_null_space){0};
     }
-    return status;
+    return CMG_OK;
 }

@@ -13,8 +13,8 @@
 typedef struct division {
     cmg_hierarchy *h;
     int ranks;
-    cmg_index *part[CMGI_HIERARCHY_LEVELS]; /* of the nodes */
-    cmg_index *order[CMGI_HIERARCHY_LEVELS + 1];
+    cmg_index **part; /* of the nodes, by levels */
+    cmg_index **order;
 } division;
 
 static cmg_size nodes_of(const division *d, int l)
@@ -46,10 +46,9 @@ static cmg_status divide_next(division *d, int l)
     const int fine = cmgi_hierarchy_block(d->h, l);
     const int coarse = cmgi_hierarchy_block(d->h, l + 1);
     const cmg_size nodes = nodes_of(d, l + 1);
-    double *most = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, nodes, sizeof *most, &most));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, nodes, sizeof *d->part[l + 1], &d->part[l + 1]));
+    cmgi_scoped double *most = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, nodes, sizeof *most, &most));
+    CMGI_TRY(cmgi_alloc_zero(ctx, nodes, sizeof *d->part[l + 1], &d->part[l + 1]));
     for (cmg_size i = 0; i < P.rows; ++i) {
         for (cmg_size k = P.indptr[i]; k < P.indptr[i + 1]; ++k) {
             const cmg_size c = P.indices[k] / coarse;
@@ -59,9 +58,7 @@ static cmg_status divide_next(division *d, int l)
             }
         }
     }
-done:
-    cmgi_free(ctx, most);
-    return status;
+    return CMG_OK;
 }
 
 /* The order of a level's nodes by part, and where every part begins. */
@@ -70,12 +67,11 @@ static cmg_status order_level(division *d, int l)
     cmg_context *ctx = d->h->ctx;
     const cmg_size nodes = nodes_of(d, l);
     const int block = cmgi_hierarchy_block(d->h, l);
-    uint64_t *keys = NULL;
-    double *begin = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nodes, sizeof *keys, &keys));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, d->ranks + 1, sizeof *begin, &begin));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, nodes, sizeof *d->order[l], &d->order[l]));
+    cmgi_scoped uint64_t *keys = NULL;
+    cmgi_scoped double *begin = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, nodes, sizeof *keys, &keys));
+    CMGI_TRY(cmgi_alloc_zero(ctx, d->ranks + 1, sizeof *begin, &begin));
+    CMGI_TRY(cmgi_alloc(ctx, nodes, sizeof *d->order[l], &d->order[l]));
     for (cmg_size i = 0; i < nodes; ++i) {
         keys[i] = (uint64_t)d->part[l][i];
         begin[d->part[l][i] + 1] += block;
@@ -83,12 +79,9 @@ static cmg_status order_level(division *d, int l)
     for (int r = 0; r < d->ranks; ++r) {
         begin[r + 1] += begin[r];
     }
-    CMGI_TRY_GOTO(done, cmgi_order_by_key(ctx, nodes, keys, d->order[l]));
-    status = cmgi_hierarchy_take_vector(d->h, l, "partition", NULL, d->ranks + 1, begin);
-    begin = NULL;
-done:
-    CMGI_FREE(ctx, keys, begin);
-    return status;
+    CMGI_TRY(cmgi_order_by_key(ctx, nodes, keys, d->order[l]));
+    return cmgi_hierarchy_take_vector(d->h, l, "partition", NULL, d->ranks + 1,
+                                      cmgi_pass_on(&begin));
 }
 
 cmg_status cmg_hierarchy_partition(cmg_hierarchy *h, int ranks)
@@ -96,24 +89,20 @@ cmg_status cmg_hierarchy_partition(cmg_hierarchy *h, int ranks)
     CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, ranks >= 1 && h->own == NULL, CMG_ERR_ARG,
                "partition: %d ranks, or the hierarchy is one rank's", ranks);
-    division d = {.h = h, .ranks = ranks};
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(cmgi_orders_free) cmgi_orders part = {NULL};
+    cmgi_scoped_by(cmgi_orders_free) cmgi_orders order = {NULL};
+    division d = {.h = h, .ranks = ranks, .part = part, .order = order};
     CMGI_TRY(cmgi_hierarchy_ensure_checked(h));
     CMGI_TRY(cmgi_hierarchy_bring(h));
     cmgi_hierarchy_leave_device(h, true);
-    CMGI_TRY_GOTO(done, divide_finest(&d));
+    CMGI_TRY(divide_finest(&d));
     for (int l = 0; l + 1 < h->levels; ++l) {
-        CMGI_TRY_GOTO(done, divide_next(&d, l));
+        CMGI_TRY(divide_next(&d, l));
     }
     for (int l = 0; l < h->levels; ++l) {
-        CMGI_TRY_GOTO(done, order_level(&d, l));
+        CMGI_TRY(order_level(&d, l));
     }
-    CMGI_TRY_GOTO(done, cmgi_hierarchy_reorder(h, d.order));
-    CMGI_TRY_GOTO(done, cmg_hierarchy_set_attribute(
-                            h, "numbering", cmg_enum_name("numbering", CMG_NUMBERING_METIS)));
-done:
-    for (int l = 0; l < h->levels; ++l) {
-        CMGI_FREE(h->ctx, d.part[l], d.order[l]);
-    }
-    return status;
+    CMGI_TRY(cmgi_hierarchy_reorder(h, d.order));
+    return cmg_hierarchy_set_attribute(h, "numbering",
+                                       cmg_enum_name("numbering", CMG_NUMBERING_METIS));
 }

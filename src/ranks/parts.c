@@ -73,24 +73,21 @@ static cmg_status form(cmgi_parts *parts, const cmgi_own_level *given, int l)
     cmgi_part_level *fine = &parts->level[l];
     cmgi_part_level *coarse = &parts->level[l + 1];
     cmgi_own_rows AP = {0};
-    bool *flags = NULL;
+    cmgi_scoped bool *flags = NULL;
     cmg_size count = 0;
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_rows_free, ctx, &AP);
     if (fine->dirichlet != NULL) {
         CMGI_TRY(cmgi_rows_dirichlet_below(ctx, NULL, &given->P, fine->dirichlet,
                                            coarse->space.part, &flags, &count));
     }
-    CMGI_TRY_GOTO(done, make_transfer(parts, given, l, flags));
-    CMGI_TRY_GOTO(done, cmgi_rows_multiply(ctx, &fine->A, &fine->P, fine->space.part, &AP));
-    CMGI_TRY_GOTO(done, cmgi_rows_multiply(ctx, &fine->R, &AP, fine->space.part, &coarse->A));
+    CMGI_TRY(make_transfer(parts, given, l, flags));
+    CMGI_TRY(cmgi_rows_multiply(ctx, &fine->A, &fine->P, fine->space.part, &AP));
+    CMGI_TRY(cmgi_rows_multiply(ctx, &fine->R, &AP, fine->space.part, &coarse->A));
     cmgi_free(ctx, coarse->outer);
     coarse->outer = NULL;
-    CMGI_TRY_GOTO(done, fill_rows(ctx, &coarse->A));
+    CMGI_TRY(fill_rows(ctx, &coarse->A));
     parts->mg.first_formed = parts->mg.formed++ == 0 ? l + 1 : parts->mg.first_formed;
-done:
-    cmgi_rows_free(ctx, &AP);
-    cmgi_free(ctx, flags);
-    return status;
+    return CMG_OK;
 }
 
 /* From level l to the next: its A where it is missing, Dirichlet rows, P and R. */
@@ -119,19 +116,14 @@ static cmg_status gather_matrix(cmgi_parts *parts, int l, cmg_role role, const c
 {
     cmg_context *ctx = parts->ctx;
     const cmg_size *const part[] = {parts->level[l].space.part, parts->level[l + 1].space.part};
-    cmgi_csr whole = {0};
-    cmg_status status = CMG_OK;
+    cmgi_scoped_csr whole = {0};
     if (A->indptr == NULL) {
         return CMG_OK;
     }
     const int ranks = cmgi_ranks(ctx);
     const cmg_size cols = part[role == CMG_ROLE_P][ranks];
-    CMGI_TRY_GOTO(done, cmgi_rows_gather(ctx, A, part[role == CMG_ROLE_R], cols, &whole));
-    CMGI_TRY_GOTO(
-        done, cmgi_hierarchy_take_csr(parts->given, l - parts->mg.count, role, NULL, 0, &whole));
-done:
-    cmgi_csr_free(ctx, &whole);
-    return status;
+    CMGI_TRY(cmgi_rows_gather(ctx, A, part[role == CMG_ROLE_R], cols, &whole));
+    return cmgi_hierarchy_take_csr(parts->given, l - parts->mg.count, role, NULL, 0, &whole);
 }
 
 /* The same number on all ranks but those that give NAN. */
@@ -152,24 +144,20 @@ static cmg_status gather_vector(cmgi_parts *parts, const cmg_hierarchy *h, int l
     const cmgi_owners *space = &parts->level[l].space;
     const cmgi_stored_vector *own = cmgi_hierarchy_vector(h, l, kind, NULL);
     const cmg_size n = own != NULL ? own->n : 0;
-    cmg_size *at = NULL;
-    double *all = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped cmg_size *at = NULL;
+    cmgi_scoped double *all = NULL;
     CMGI_TRY(agree(ctx, l, kind, space->rows > 0 ? own != NULL : NAN));
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, ranks + 1, sizeof *at, &at));
-    CMGI_TRY_GOTO(done, cmgi_group_gather(ctx, &n, sizeof n, at + 1));
+    CMGI_TRY(cmgi_alloc_zero(ctx, ranks + 1, sizeof *at, &at));
+    CMGI_TRY(cmgi_group_gather(ctx, &n, sizeof n, at + 1));
     cmgi_add_up(at, ranks);
     if (at[ranks] > 0) {
-        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, at[ranks], sizeof *all, &all));
+        CMGI_TRY(cmgi_alloc(ctx, at[ranks], sizeof *all, &all));
         const double *mine = n > 0 ? own->values : all + at[cmgi_rank(ctx)];
-        CMGI_TRY_GOTO(done, cmgi_group_gather_parts(ctx, mine, at, sizeof *all, all));
-        status = cmgi_hierarchy_take_vector(parts->given, l - parts->mg.count, kind, NULL,
-                                            at[ranks], all);
-        all = NULL;
+        CMGI_TRY(cmgi_group_gather_parts(ctx, mine, at, sizeof *all, all));
+        return cmgi_hierarchy_take_vector(parts->given, l - parts->mg.count, kind, NULL, at[ranks],
+                                          cmgi_pass_on(&all));
     }
-done:
-    CMGI_FREE(ctx, at, all);
-    return status;
+    return CMG_OK;
 }
 
 /* What algebraic levels below the last given one start from. */

@@ -33,7 +33,7 @@ cmg_status cmgi_rows_columns(cmg_context *ctx, const cmgi_own_rows *A, cmg_size 
     cmg_size down = -INT64_MAX; /* minus the least */
     cmg_size most = -1;
     cmg_size count = 0;
-    bool *occurs = NULL; /* each number from the least to the most */
+    cmgi_scoped bool *occurs = NULL; /* each number from the least to the most */
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : down, most)
     for (cmg_size i = 0; i < A->rows; ++i) {
         const cmg_size end = A->indptr[outer == NULL || outer[i] ? i + 1 : i];
@@ -58,15 +58,14 @@ cmg_status cmgi_rows_columns(cmg_context *ctx, const cmgi_own_rows *A, cmg_size 
     for (cmg_size j = 0; j < range; ++j) {
         count += occurs[j];
     }
-    const cmg_status status = cmgi_alloc(ctx, count, sizeof *columns->number, &columns->number);
-    columns->count = status == CMG_OK ? count : 0;
+    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *columns->number, &columns->number));
+    columns->count = count;
     count = 0;
     for (cmg_size j = 0; count < columns->count; ++j) {
         columns->number[count] = j - down;
         count += occurs[j];
     }
-    cmgi_free(ctx, occurs);
-    return status;
+    return CMG_OK;
 }
 
 cmg_size cmgi_numbers_find(const cmgi_numbers *numbers, cmg_size number)
@@ -106,24 +105,20 @@ cmg_status cmgi_entries_fetch(cmg_context *ctx, const void *own, size_t size, co
                               const cmgi_numbers *wanted, void *entries)
 {
     const int ranks = cmgi_ranks(ctx);
-    cmg_size *at = NULL; /* three arrays of ranks + 1 */
-    cmg_size *asked = NULL;
-    char *answer = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped cmg_size *at = NULL; /* three arrays of ranks + 1 */
+    cmgi_scoped cmg_size *asked = NULL;
+    cmgi_scoped char *answer = NULL;
     CMGI_TRY(cmgi_alloc(ctx, 3 * ((cmg_size)ranks + 1), sizeof *at, &at));
     cmg_size *asked_at = at + ranks + 1;
     cmg_size *unused = asked_at + ranks + 1;
     cmgi_numbers_divide(wanted, part, ranks, at);
-    CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *asked, wanted->number, at, &asked, asked_at));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, asked_at[ranks], size, &answer));
+    CMGI_TRY(cmgi_group_swap(ctx, sizeof *asked, wanted->number, at, &asked, asked_at));
+    CMGI_TRY(cmgi_alloc(ctx, asked_at[ranks], size, &answer));
     for (cmg_size k = 0; k < asked_at[ranks]; ++k) {
         const cmg_size i = asked[k] - part[cmgi_rank(ctx)];
         memcpy(answer + (size_t)k * size, (const char *)own + (size_t)i * size, size);
     }
-    CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, size, answer, asked_at, entries, unused));
-done:
-    CMGI_FREE(ctx, answer, asked, at);
-    return status;
+    return cmgi_group_swap(ctx, size, answer, asked_at, entries, unused);
 }
 
 typedef struct entry {
@@ -136,18 +131,17 @@ cmg_status cmgi_rows_fetch(cmg_context *ctx, const cmgi_own_rows *A, const cmg_s
                            const cmgi_numbers *wanted, cmgi_own_rows *rows)
 {
     const int ranks = cmgi_ranks(ctx);
-    cmg_size *at = NULL; /* four arrays of ranks + 1 */
-    cmg_size *asked = NULL;
-    entry *send = NULL;
-    entry *got = NULL;
+    cmgi_scoped cmg_size *at = NULL; /* four arrays of ranks + 1 */
+    cmgi_scoped cmg_size *asked = NULL;
+    cmgi_scoped entry *send = NULL;
+    cmgi_scoped entry *got = NULL;
     cmg_size to = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, 4 * ((cmg_size)ranks + 1), sizeof *at, &at));
+    CMGI_TRY(cmgi_alloc_zero(ctx, 4 * ((cmg_size)ranks + 1), sizeof *at, &at));
     cmg_size *asked_at = at + ranks + 1;
     cmg_size *send_at = asked_at + ranks + 1;
     cmg_size *got_at = send_at + ranks + 1;
     cmgi_numbers_divide(wanted, part, ranks, at);
-    CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *asked, wanted->number, at, &asked, asked_at));
+    CMGI_TRY(cmgi_group_swap(ctx, sizeof *asked, wanted->number, at, &asked, asked_at));
     for (int r = 0; r < ranks; ++r) {
         for (cmg_size k = asked_at[r]; k < asked_at[r + 1]; ++k) {
             const cmg_size i = asked[k] - A->first;
@@ -155,15 +149,15 @@ cmg_status cmgi_rows_fetch(cmg_context *ctx, const cmgi_own_rows *A, const cmg_s
         }
     }
     cmgi_add_up(send_at, ranks);
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, send_at[ranks], sizeof *send, &send));
+    CMGI_TRY(cmgi_alloc(ctx, send_at[ranks], sizeof *send, &send));
     for (cmg_size k = 0; k < asked_at[ranks]; ++k) {
         const cmg_size i = asked[k] - A->first;
         for (cmg_size e = A->indptr[i]; e < A->indptr[i + 1]; ++e) {
             send[to++] = (entry){asked[k], A->indices[e], A->values[e]};
         }
     }
-    CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *send, send, send_at, &got, got_at));
-    CMGI_TRY_GOTO(done, cmgi_rows_alloc(ctx, 0, wanted->count, got_at[ranks], rows));
+    CMGI_TRY(cmgi_group_swap(ctx, sizeof *send, send, send_at, &got, got_at));
+    CMGI_TRY(cmgi_rows_alloc(ctx, 0, wanted->count, got_at[ranks], rows));
     to = 0;
     for (cmg_size i = 0; i < wanted->count; ++i) {
         for (; to < got_at[ranks] && got[to].row == wanted->number[i]; ++to) {
@@ -172,9 +166,7 @@ cmg_status cmgi_rows_fetch(cmg_context *ctx, const cmgi_own_rows *A, const cmg_s
         }
         rows->indptr[i + 1] = to;
     }
-done:
-    CMGI_FREE(ctx, send, got, asked, at);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_rows_gather(cmg_context *ctx, const cmgi_own_rows *A, const cmg_size *part,
@@ -182,34 +174,29 @@ cmg_status cmgi_rows_gather(cmg_context *ctx, const cmgi_own_rows *A, const cmg_
 {
     const int ranks = cmgi_ranks(ctx);
     const cmg_size own = A->indptr[A->rows];
-    cmg_size *at = NULL;
-    cmg_size *columns = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped cmg_size *at = NULL;
+    cmgi_scoped cmg_size *columns = NULL;
     CMGI_CHECK(ctx, cols <= INT32_MAX, CMG_ERR_MEMORY,
                "a level of %lld columns is too large for one rank", (long long)cols);
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, ranks + 1, sizeof *at, &at));
-    CMGI_TRY_GOTO(done, cmgi_group_gather(ctx, &own, sizeof own, at + 1));
+    CMGI_TRY(cmgi_alloc(ctx, ranks + 1, sizeof *at, &at));
+    CMGI_TRY(cmgi_group_gather(ctx, &own, sizeof own, at + 1));
     at[0] = 0;
     cmgi_add_up(at, ranks);
-    CMGI_TRY_GOTO(done, cmgi_csr_alloc(ctx, part[ranks], cols, at[ranks], whole));
-    CMGI_TRY_GOTO(done,
-                  cmgi_group_gather_parts(ctx, A->indptr + 1, part, sizeof *at, whole->indptr + 1));
+    CMGI_TRY(cmgi_csr_alloc(ctx, part[ranks], cols, at[ranks], whole));
+    CMGI_TRY(cmgi_group_gather_parts(ctx, A->indptr + 1, part, sizeof *at, whole->indptr + 1));
     for (int r = 1; r < ranks; ++r) {
         for (cmg_size i = part[r]; i < part[r + 1]; ++i) {
             whole->indptr[i + 1] += at[r];
         }
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, at[ranks], sizeof *columns, &columns));
-    CMGI_TRY_GOTO(done, cmgi_group_gather_parts(ctx, A->indices, at, sizeof *columns, columns));
-    CMGI_TRY_GOTO(
-        done, cmgi_group_gather_parts(ctx, A->values, at, sizeof *whole->values, whole->values));
+    CMGI_TRY(cmgi_alloc(ctx, at[ranks], sizeof *columns, &columns));
+    CMGI_TRY(cmgi_group_gather_parts(ctx, A->indices, at, sizeof *columns, columns));
+    CMGI_TRY(cmgi_group_gather_parts(ctx, A->values, at, sizeof *whole->values, whole->values));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (at[ranks] > 4096)
     for (cmg_size k = 0; k < at[ranks]; ++k) {
         whole->indices[k] = (cmg_index)columns[k];
     }
-done:
-    CMGI_FREE(ctx, at, columns);
-    return status;
+    return CMG_OK;
 }
 
 /* The entries of A whose columns other ranks have as rows, by these, then in A's order; *list is a
@@ -220,8 +207,7 @@ static cmg_status list_others(cmg_context *ctx, const cmgi_own_rows *A, const cm
     const int ranks = cmgi_ranks(ctx);
     const int me = cmgi_rank(ctx);
     entry *out = NULL;
-    bool *outer = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped bool *outer = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, A->rows, sizeof *outer, &outer));
     cmgi_rows_mark_outer(ctx, A, part[me], part[me + 1], outer);
     memset(at, 0, ((size_t)ranks + 1) * sizeof *at);
@@ -237,14 +223,12 @@ static cmg_status list_others(cmg_context *ctx, const cmgi_own_rows *A, const cm
         }
         if (pass == 0) {
             cmgi_add_up(at, ranks);
-            CMGI_TRY_GOTO(done, cmgi_alloc(ctx, at[ranks], sizeof *out, &out));
+            CMGI_TRY(cmgi_alloc(ctx, at[ranks], sizeof *out, &out));
             memmove(at + 1, at, (size_t)ranks * sizeof *at);
         }
     }
     *list = out;
-done:
-    cmgi_free(ctx, outer);
-    return status;
+    return CMG_OK;
 }
 
 /* What A^T is made of: entries of ranks before, own rows, entries of ranks after this one. */
@@ -294,23 +278,22 @@ cmg_status cmgi_rows_transpose(cmg_context *ctx, const cmgi_own_rows *A, const c
     const int ranks = cmgi_ranks(ctx);
     const int me = cmgi_rank(ctx);
     const cmg_size cols = col_part[me + 1] - col_part[me];
-    entry *send = NULL;
-    entry *got = NULL;
-    cmg_size *at = NULL;
-    cmgi_csr own = {0};
-    cmgi_csr transposed = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, 2 * ((cmg_size)ranks + 1), sizeof *at, &at));
+    cmgi_scoped entry *send = NULL;
+    cmgi_scoped entry *got = NULL;
+    cmgi_scoped cmg_size *at = NULL;
+    cmgi_scoped_csr own = {0};
+    cmgi_scoped_csr transposed = {0};
+    CMGI_TRY(cmgi_alloc(ctx, 2 * ((cmg_size)ranks + 1), sizeof *at, &at));
     cmg_size *got_at = at + ranks + 1;
-    CMGI_TRY_GOTO(done, list_others(ctx, A, col_part, at, &send));
-    CMGI_TRY_GOTO(done, cmgi_group_swap(ctx, sizeof *send, send, at, &got, got_at));
+    CMGI_TRY(list_others(ctx, A, col_part, at, &send));
+    CMGI_TRY(cmgi_group_swap(ctx, sizeof *send, send, at, &got, got_at));
     const columns_of c = {A, col_part[me], cols, got, got_at[me]};
     const cmg_size rows = A->rows + got_at[ranks];
-    CMGI_CHECK_GOTO(done, ctx, rows <= INT32_MAX && cols <= INT32_MAX, CMG_ERR_MEMORY,
-                    "%lld columns on one rank do not fit 32 bits", (long long)rows);
-    CMGI_TRY_GOTO(done, cmgi_csr_by_rows(ctx, rows, cols, own_columns, &c, &own));
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &own.view, &transposed));
-    CMGI_TRY_GOTO(done, take_csr(ctx, &transposed, col_part[me], T));
+    CMGI_CHECK(ctx, rows <= INT32_MAX && cols <= INT32_MAX, CMG_ERR_MEMORY,
+               "%lld columns on one rank do not fit 32 bits", (long long)rows);
+    CMGI_TRY(cmgi_csr_by_rows(ctx, rows, cols, own_columns, &c, &own));
+    CMGI_TRY(cmgi_csr_transpose(ctx, &own.view, &transposed));
+    CMGI_TRY(take_csr(ctx, &transposed, col_part[me], T));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (cols > 4096)
     for (cmg_size k = 0; k < T->indptr[cols]; ++k) {
         const cmg_size row = transposed.indices[k] - c.before;
@@ -318,11 +301,7 @@ cmg_status cmgi_rows_transpose(cmg_context *ctx, const cmgi_own_rows *A, const c
         T->indices[k] =
             mine ? A->first + row : got[row < 0 ? row + c.before : row + c.before - A->rows].row;
     }
-done:
-    cmgi_csr_free(ctx, &own);
-    cmgi_csr_free(ctx, &transposed);
-    CMGI_FREE(ctx, send, got, at);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_rows_multiply(cmg_context *ctx, const cmgi_own_rows *A, const cmgi_own_rows *B,
@@ -332,24 +311,21 @@ cmg_status cmgi_rows_multiply(cmg_context *ctx, const cmgi_own_rows *A, const cm
     cmgi_numbers outer = {0};
     cmgi_own_rows fetched = {0};
     cmg_index *places[2] = {NULL, NULL};
-    cmgi_csr product = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, A, 0, 0, NULL, &inner));
-    CMGI_TRY_GOTO(done, cmgi_rows_fetch(ctx, B, part, &inner, &fetched));
-    CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, &fetched, 0, 0, NULL, &outer));
-    CMGI_TRY_GOTO(done, place(ctx, A, &inner, &places[0]));
-    CMGI_TRY_GOTO(done, place(ctx, &fetched, &outer, &places[1]));
+    cmgi_scoped_csr product = {0};
+    CMGI_FREED(ctx, &places[0], &places[1], &inner.number, &outer.number);
+    CMGI_RELEASED(cmgi_rows_free, ctx, &fetched);
+    CMGI_TRY(cmgi_rows_columns(ctx, A, 0, 0, NULL, &inner));
+    CMGI_TRY(cmgi_rows_fetch(ctx, B, part, &inner, &fetched));
+    CMGI_TRY(cmgi_rows_columns(ctx, &fetched, 0, 0, NULL, &outer));
+    CMGI_TRY(place(ctx, A, &inner, &places[0]));
+    CMGI_TRY(place(ctx, &fetched, &outer, &places[1]));
     const cmg_csr left = {A->rows, inner.count, A->indptr, places[0], A->values};
     const cmg_csr right = {inner.count, outer.count, fetched.indptr, places[1], fetched.values};
-    CMGI_TRY_GOTO(done, cmgi_csr_multiply(ctx, &left, &right, &product));
-    CMGI_TRY_GOTO(done, take_csr(ctx, &product, A->first, C));
+    CMGI_TRY(cmgi_csr_multiply(ctx, &left, &right, &product));
+    CMGI_TRY(take_csr(ctx, &product, A->first, C));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (C->rows > 4096)
     for (cmg_size k = 0; k < C->indptr[C->rows]; ++k) {
         C->indices[k] = outer.number[product.indices[k]];
     }
-done:
-    cmgi_csr_free(ctx, &product);
-    cmgi_rows_free(ctx, &fetched);
-    CMGI_FREE(ctx, places[0], places[1], inner.number, outer.number);
-    return status;
+    return CMG_OK;
 }

@@ -44,26 +44,23 @@ static cmg_status put_all_rows(progress *p)
 {
     cmg_context *ctx = p->ctx;
     const int ranks = cmgi_ranks(ctx);
-    char *buffer = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped char *buffer = NULL;
     CMGI_TRY(cmgi_alloc(ctx, p->mine->chunk, p->mine->row, &buffer));
     for (bool left = true; left;) {
         left = false;
         for (int r = 0; r < ranks; ++r) {
             const cmg_message next = {r, r == 0 ? own_data(p, 0) : buffer, next_bytes(p, r)};
             if (r > 0 && next.bytes > 0) {
-                CMGI_TRY_GOTO(done, cmgi_group_start(ctx, NULL, 0, &next, 1));
-                CMGI_TRY_GOTO(done, cmgi_group_finish(ctx));
+                CMGI_TRY(cmgi_group_start(ctx, NULL, 0, &next, 1));
+                CMGI_TRY(cmgi_group_finish(ctx));
             }
             const cmg_size rows = next_rows(p, r);
-            CMGI_TRY_GOTO(done, rows > 0 ? p->put(p->file, p->done[r], rows, next.data) : CMG_OK);
+            CMGI_TRY(rows > 0 ? p->put(p->file, p->done[r], rows, next.data) : CMG_OK);
             p->done[r] += rows;
             left = left || p->done[r] < p->at[r + 1];
         }
     }
-done:
-    cmgi_free(ctx, buffer);
-    return status;
+    return CMG_OK;
 }
 
 /* Another rank: its rows to rank 0, chunk by chunk. */
@@ -91,28 +88,24 @@ static cmg_status count_ranks(cmg_context *ctx, cmg_size mine, cmg_size *at)
 
 static cmg_status count(cmg_context *ctx, cmg_size mine, cmg_size *before, cmg_size *all)
 {
-    cmg_size *at = NULL;
+    cmgi_scoped cmg_size *at = NULL;
     CMGI_TRY(cmgi_alloc(ctx, cmgi_ranks(ctx) + 1, sizeof *at, &at));
-    const cmg_status status = count_ranks(ctx, mine, at);
-    *before = status == CMG_OK ? at[cmgi_rank(ctx)] : 0;
-    *all = status == CMG_OK ? at[cmgi_ranks(ctx)] : 0;
-    cmgi_free(ctx, at);
-    return status;
+    CMGI_TRY(count_ranks(ctx, mine, at));
+    *before = at[cmgi_rank(ctx)];
+    *all = at[cmgi_ranks(ctx)];
+    return CMG_OK;
 }
 
 static cmg_status collect(cmg_context *ctx, const cmgi_pieces *mine, cmgi_put_rows put, void *file)
 {
     const int ranks = cmgi_ranks(ctx);
     progress p = {.ctx = ctx, .mine = mine, .put = put, .file = file};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, ranks + 1, sizeof *p.at, &p.at));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, ranks, sizeof *p.done, &p.done));
-    CMGI_TRY_GOTO(done, count_ranks(ctx, mine->rows, p.at));
+    CMGI_FREED(ctx, &p.done, &p.at);
+    CMGI_TRY(cmgi_alloc(ctx, ranks + 1, sizeof *p.at, &p.at));
+    CMGI_TRY(cmgi_alloc(ctx, ranks, sizeof *p.done, &p.done));
+    CMGI_TRY(count_ranks(ctx, mine->rows, p.at));
     memcpy(p.done, p.at, (size_t)ranks * sizeof *p.done);
-    CMGI_TRY_GOTO(done, put != NULL ? put_all_rows(&p) : send_rows(&p));
-done:
-    CMGI_FREE(ctx, p.done, p.at);
-    return status;
+    return put != NULL ? put_all_rows(&p) : send_rows(&p);
 }
 
 /* What a rank has of a level. */
@@ -149,25 +142,20 @@ static cmg_status look_at_level(const cmg_hierarchy *h, int level, cmg_size *tot
     cmg_context *ctx = h->ctx;
     const int ranks = cmgi_ranks(ctx);
     const level_facts mine = facts_of(h, level);
-    level_facts *all = NULL;
+    cmgi_scoped level_facts *all = NULL;
     cmg_size rows = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, ranks, sizeof *all, &all));
-    CMGI_TRY_GOTO(done, cmgi_group_gather(ctx, &mine, sizeof mine, all));
+    CMGI_TRY(cmgi_alloc(ctx, ranks, sizeof *all, &all));
+    CMGI_TRY(cmgi_group_gather(ctx, &mine, sizeof mine, all));
     for (int r = 0; r < ranks; ++r) {
-        CMGI_CHECK_GOTO(
-            done, ctx, all[r].first == rows && all[r].given == all[0].given, CMG_ERR_ARG,
-            "level %d: rank %d begins at row %lld, not %lld, or has not what rank 0 has", level, r,
-            (long long)all[r].first, (long long)rows);
+        CMGI_CHECK(ctx, all[r].first == rows && all[r].given == all[0].given, CMG_ERR_ARG,
+                   "level %d: rank %d begins at row %lld, not %lld, or has not what rank 0 has",
+                   level, r, (long long)all[r].first, (long long)rows);
         rows += all[r].rows;
     }
-    CMGI_CHECK_GOTO(done, ctx, rows <= INT32_MAX, CMG_ERR_UNSUPPORTED,
-                    "level %d: a container holds 2147483647 rows, not %lld", level,
-                    (long long)rows);
+    CMGI_CHECK(ctx, rows <= INT32_MAX, CMG_ERR_UNSUPPORTED,
+               "level %d: a container holds 2147483647 rows, not %lld", level, (long long)rows);
     *total = rows;
-done:
-    cmgi_free(ctx, all);
-    return status;
+    return CMG_OK;
 }
 
 /* Columns are those of the level's own, or of its neighbour. */

@@ -87,16 +87,14 @@ static cmg_status invert_blocks(const cmgi_smoother_source *source, const cmg_cs
 static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
     cmg_context *ctx = source->ctx;
-    cmgi_csr B = {0};
+    cmgi_scoped_csr B = {0};
     cmg_size size = 0;
     bool symmetric = false;
     out->factors = 1;
     CMGI_TRY(block_size(source, &size));
     CMGI_TRY(cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
-    const cmg_status status =
-        invert_blocks(source, symmetric ? &B.view : &source->A, symmetric, size, &out->factor[0]);
-    cmgi_csr_free(ctx, &B);
-    return status;
+    return invert_blocks(source, symmetric ? &B.view : &source->A, symmetric, size,
+                         &out->factor[0]);
 }
 
 static const char *const examples[] = {"size=3", "size=64:omega=auto", NULL};

@@ -193,14 +193,10 @@ static cmgi_fsai_choice choice_of(const cmgi_smoother_source *source)
 static cmg_status scaled_pattern(cmg_context *ctx, const cmgi_prepared *p,
                                  const cmgi_fsai_choice *choice, cmgi_csr *S)
 {
-    cmgi_csr B = {0};
+    cmgi_scoped_csr B = {0};
     CMGI_TRY(cmgi_csr_copy(ctx, &p->B.view, &B));
-    cmg_status status = cmgi_csr_scale(ctx, p->at, p->s, p->s, &B);
-    if (status == CMG_OK) {
-        status = cmgi_pattern(ctx, &B.view, choice->tau, choice->power, S);
-    }
-    cmgi_csr_free(ctx, &B);
-    return status;
+    CMGI_TRY(cmgi_csr_scale(ctx, p->at, p->s, p->s, &B));
+    return cmgi_pattern(ctx, &B.view, choice->tau, choice->power, S);
 }
 
 /* Both factors, made on the device from A on it, NULL: on the host. */
@@ -208,45 +204,38 @@ static cmg_status make_at(const cmgi_smoother_source *source, const cmgi_residen
                           cmgi_csr *factor, bool *made)
 {
     cmg_context *ctx = source->ctx;
-    making w = {.source = source, .bad = -1};
+    cmgi_scoped_by(release) making w = {.source = source, .bad = -1};
     cmgi_prepared p = {.at = CMGI_HOST};
-    cmgi_csr S = {0};
+    cmgi_scoped_csr S = {0};
     cmgi_csr G[2] = {{.rows = 0}, {.rows = 0}};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_prepare(ctx, &source->A, device, CMGI_AUTO, CMGI_YES, &p));
+    CMGI_FREED(ctx, CMGI_ARRAYS(G[0]), CMGI_ARRAYS(G[1]));
+    CMGI_RELEASED(cmgi_prepared_free, ctx, &p);
+    CMGI_TRY(cmgi_prepare(ctx, &source->A, device, CMGI_AUTO, CMGI_YES, &p));
     w.at = p.at;
     w.P = (cmgi_fsai_problem){
         .A = p.B.view, .s = p.s, .diagonal = p.diagonal, .choice = choice_of(source)};
-    CMGI_CHECK_GOTO(done, ctx, p.symmetric, CMG_ERR_UNSUPPORTED,
-                    "fsai: level %d: A is not symmetric; isai and ainv take such matrices",
-                    source->level);
+    CMGI_CHECK(ctx, p.symmetric, CMG_ERR_UNSUPPORTED,
+               "fsai: level %d: A is not symmetric; isai and ainv take such matrices",
+               source->level);
     if (w.P.choice.power > 1) {
-        CMGI_TRY_GOTO(done, scaled_pattern(ctx, &p, &w.P.choice, &S));
+        CMGI_TRY(scaled_pattern(ctx, &p, &w.P.choice, &S));
         w.P.pattern = S.view;
     }
-    CMGI_TRY_GOTO(done, make_factor(&w, &G[0]));
+    CMGI_TRY(make_factor(&w, &G[0]));
     *made = w.made;
     release(&w); /* before the transposition takes memory */
     cmgi_prepared_free(ctx, &p);
     if (w.made) {
-        CMGI_TRY_GOTO(done, cmgi_csr_transpose_at(ctx, w.at, &G[0].view, w.nnz, &G[1]));
+        CMGI_TRY(cmgi_csr_transpose_at(ctx, w.at, &G[0].view, w.nnz, &G[1]));
     }
     for (int k = 0; k < 2 && w.made; ++k) {
         if (device != NULL) {
-            CMGI_TRY_GOTO(done,
-                          cmgi_take_device(ctx, &G[k], w.nnz, source->there != NULL, &factor[k]));
+            CMGI_TRY(cmgi_take_device(ctx, &G[k], w.nnz, source->there != NULL, &factor[k]));
         } else {
-            factor[k] = G[k];
-            G[k] = (cmgi_csr){0};
+            factor[k] = cmgi_csr_pass_on(&G[k]);
         }
     }
-done:
-    release(&w);
-    cmgi_csr_free_at(ctx, w.at, &G[0]);
-    cmgi_csr_free_at(ctx, w.at, &G[1]);
-    cmgi_csr_free(ctx, &S);
-    cmgi_prepared_free(ctx, &p);
-    return status;
+    return CMG_OK;
 }
 
 static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)

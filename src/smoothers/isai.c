@@ -48,19 +48,15 @@ static cmg_status solve_rows(const cmgi_smoother_source *source, const cmg_csr *
     const double *value = source->arguments->value;
     cmg_size bad = A->rows;
     rows r = {.T = T, .M = M};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_pattern(ctx, A, value[TAU], (int)value[POWER], M));
+    CMGI_RELEASED(cmgi_row_work_destroy, ctx, &r.work);
+    CMGI_TRY(cmgi_pattern(ctx, A, value[TAU], (int)value[POWER], M));
     const cmg_size longest = cmgi_csr_longest_row(&M->view);
-    CMGI_TRY_GOTO(done, cmgi_row_work_create(ctx, longest, longest * longest, &r.work));
-    CMGI_TRY_GOTO(done, cmgi_each_row(ctx, "ISAI", A->rows, make_row, &r, &bad));
-    if (bad < A->rows) {
-        status = cmgi_fail(ctx, CMG_ERR_SINGULAR,
-                           "isai: level %d: the local matrix of row %lld is singular",
-                           source->level, (long long)bad);
-    }
-done:
-    cmgi_row_work_destroy(ctx, &r.work);
-    return status;
+    CMGI_TRY(cmgi_row_work_create(ctx, longest, longest * longest, &r.work));
+    CMGI_TRY(cmgi_each_row(ctx, "ISAI", A->rows, make_row, &r, &bad));
+    CMGI_CHECK(ctx, bad >= A->rows, CMG_ERR_SINGULAR,
+               "isai: level %d: the local matrix of row %lld is singular", source->level,
+               (long long)bad);
+    return CMG_OK;
 }
 
 static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)

@@ -16,13 +16,11 @@ static cmg_status make_there(const cmgi_smoother_source *source, cmgi_smoother_f
     const cmg_size n = source->A.rows;
     double *inverse = NULL;
     cmgi_resident D = {0};
+    CMGI_FREED(ctx, &inverse);
     CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *inverse, &inverse));
-    cmg_status status = cmgi_invert_at(ctx, CMGI_DEVICE, n, source->there->diagonal, inverse);
-    status = status == CMG_OK ? cmgi_resident_diagonal(ctx, n, inverse, &D) : status;
-    if (status != CMG_OK) {
-        cmgi_free_device(ctx, inverse);
-        return status;
-    }
+    CMGI_TRY(cmgi_invert_at(ctx, CMGI_DEVICE, n, source->there->diagonal, inverse));
+    CMGI_TRY(cmgi_resident_diagonal(ctx, n, inverse, &D));
+    inverse = NULL;
     out->factors = 1;
     return cmgi_resident_attach(ctx, &D, &out->factor[0]);
 }

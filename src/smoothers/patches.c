@@ -115,30 +115,25 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
 {
     cmg_context *ctx = source->ctx;
     cmgi_csr *M = &out->factor[0];
-    cmgi_csr B = {0};
+    cmgi_scoped_csr B = {0};
     cmgi_cliques patches = {0};
     assembly a = {.ctx = ctx, .patches = &patches, .bad = -1};
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &a.weight, &a.inverse);
+    CMGI_RELEASED(cmgi_row_work_destroy, ctx, &a.threads);
+    CMGI_RELEASED(cmgi_cliques_free, ctx, &patches);
     out->factors = 1;
-    CMGI_TRY_GOTO(done, cmgi_decouple(ctx, &source->A, false, &B, &a.symmetric));
+    CMGI_TRY(cmgi_decouple(ctx, &source->A, false, &B, &a.symmetric));
     a.A = a.symmetric ? &B.view : &source->A;
-    CMGI_TRY_GOTO(done, cmgi_pattern(ctx, a.A, source->arguments->value[TAU], 1, M));
-    CMGI_TRY_GOTO(done, cmgi_symmetrize(ctx, M));
+    CMGI_TRY(cmgi_pattern(ctx, a.A, source->arguments->value[TAU], 1, M));
+    CMGI_TRY(cmgi_symmetrize(ctx, M));
     memset(M->values, 0, (size_t)M->indptr[M->rows] * sizeof *M->values);
-    CMGI_TRY_GOTO(done, cmgi_cliques_find(ctx, M, LIMIT, &patches));
-    CMGI_TRY_GOTO(done, allocate(&a));
-    CMGI_TRY_GOTO(done, sum_patches(&a, M));
-    if (a.bad >= 0) {
-        status = cmgi_fail(ctx, CMG_ERR_SINGULAR,
-                           "patches: level %d: the matrix of the patch around row %lld is singular",
-                           source->level, (long long)patches.members[patches.first[a.bad]]);
-    }
-done:
-    cmgi_row_work_destroy(ctx, &a.threads);
-    CMGI_FREE(ctx, a.weight, a.inverse);
-    cmgi_cliques_free(ctx, &patches);
-    cmgi_csr_free(ctx, &B);
-    return status;
+    CMGI_TRY(cmgi_cliques_find(ctx, M, LIMIT, &patches));
+    CMGI_TRY(allocate(&a));
+    CMGI_TRY(sum_patches(&a, M));
+    CMGI_CHECK(ctx, a.bad < 0, CMG_ERR_SINGULAR,
+               "patches: level %d: the matrix of the patch around row %lld is singular",
+               source->level, (long long)patches.members[patches.first[a.bad]]);
+    return CMG_OK;
 }
 
 static const char *const examples[] = {"tau=0.1", NULL};

@@ -59,8 +59,7 @@ cmg_status cmgi_pattern(cmg_context *ctx, const cmg_csr *A, double tau, int powe
         made = product;
         set_ones(ctx, &made);
     }
-    *S = made;
-    made = (cmgi_csr){0};
+    *S = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }
 
@@ -74,11 +73,6 @@ cmg_status cmgi_prepared_pattern(cmg_context *ctx, const cmgi_prepared *p, doubl
                         .bare = true};
     S->rows = S->cols = p->B.rows;
     return select_entries(ctx, p->at, &strong, S, nnz);
-}
-
-static cmg_status sort_rows(cmg_context *ctx, cmgi_place at, cmgi_csr *B)
-{
-    return at == CMGI_DEVICE ? sort_short_row(ctx, at, B->rows, B) : cmgi_csr_sort(ctx, B);
 }
 
 /* B = A with sorted rows, without the columns of identity rows; NULL: with all columns. */
@@ -96,7 +90,9 @@ static cmg_status decouple(cmg_context *ctx, const bool *identity, cmgi_prepared
     }
     p->B.rows = p->B.cols = s.A.rows;
     CMGI_TRY(select_entries(ctx, p->at, &s, &p->B, &p->nnz));
-    return unsorted > 0 ? sort_rows(ctx, p->at, &p->B) : CMG_OK;
+    return unsorted == 0          ? CMG_OK
+           : p->at == CMGI_DEVICE ? sort_short_row(ctx, p->at, p->B.rows, &p->B)
+                                  : cmgi_csr_sort(ctx, &p->B);
 }
 
 static void free_entries(cmg_context *ctx, cmgi_prepared *p)
@@ -169,36 +165,29 @@ cmg_status cmgi_decouple(cmg_context *ctx, const cmg_csr *A, bool own, cmgi_csr 
 {
     cmgi_prepared p = {.at = CMGI_HOST, .A = *A};
     cmgi_csr copy = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, take(ctx, NULL, &p));
-    CMGI_TRY_GOTO(done, is_symmetric(ctx, &p, symmetric));
+    CMGI_RELEASED(cmgi_prepared_free, ctx, &p);
+    CMGI_TRY(take(ctx, NULL, &p));
+    CMGI_TRY(is_symmetric(ctx, &p, symmetric));
     if (own && p.B.borrowed) {
-        CMGI_TRY_GOTO(done, cmgi_csr_copy(ctx, A, &copy));
+        CMGI_TRY(cmgi_csr_copy(ctx, A, &copy));
         p.B = copy;
     }
-    *B = p.B;
-    p.B = (cmgi_csr){0};
-done:
-    cmgi_prepared_free(ctx, &p);
-    return status;
+    *B = cmgi_csr_pass_on(&p.B);
+    return CMG_OK;
 }
 
 cmg_status cmgi_take_device(cmg_context *ctx, cmgi_csr *made, cmg_size nnz, bool resident,
                             cmgi_csr *M)
 {
     cmgi_resident R = {.csr = made->view};
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_resident_free, ctx, &R);
     R.facts.beside = made->rows; /* all of it is looked at where that may be wrong */
     *made = (cmgi_csr){0};
-    CMGI_TRY_GOTO(done, cmgi_resident_kernels_of(ctx)->rows(ctx, &R.csr, &R));
+    CMGI_TRY(cmgi_resident_kernels_of(ctx)->rows(ctx, &R.csr, &R));
     if (R.rows.longest <= 1) {
-        CMGI_TRY_GOTO(done, cmgi_resident_look_again(ctx, &R));
+        CMGI_TRY(cmgi_resident_look_again(ctx, &R));
     }
-    CMGI_TRY_GOTO(done, resident ? cmgi_resident_attach(ctx, &R, M)
-                                 : cmgi_resident_fetch(ctx, &R.csr, nnz, M));
-done:
-    cmgi_resident_free(ctx, &R);
-    return status;
+    return resident ? cmgi_resident_attach(ctx, &R, M) : cmgi_resident_fetch(ctx, &R.csr, nnz, M);
 }
 
 CMGI_CSR_BY_BODY(join_halves, add_halves, halves)
@@ -218,8 +207,7 @@ cmg_status cmgi_symmetrize_at(cmg_context *ctx, cmgi_place at, cmgi_csr *M, cmg_
     halves both = {.M = M->view, .T = T.view};
     CMGI_TRY(join_halves(ctx, at, &both, &made, nnz));
     cmgi_csr_free_at(ctx, at, M);
-    *M = made;
-    made = (cmgi_csr){0};
+    *M = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }
 

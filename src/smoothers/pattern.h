@@ -90,6 +90,7 @@ typedef struct cmgi_prepared {
 cmg_status cmgi_prepare(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *device,
                         int symmetric, int scale, cmgi_prepared *p);
 void cmgi_prepared_free(cmg_context *ctx, cmgi_prepared *p);
+CMGI_RELEASES(cmgi_prepared_free, cmgi_prepared)
 /* cmgi_pattern of S B S to the power 0 or 1, with space for its *nnz values. */
 cmg_status cmgi_prepared_pattern(cmg_context *ctx, const cmgi_prepared *p, double tau, int power,
                                  cmgi_csr *S, cmg_size *nnz);

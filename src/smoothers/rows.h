@@ -18,3 +18,4 @@ typedef struct cmgi_row_work {
 cmg_status cmgi_row_work_create(cmg_context *ctx, cmg_size size, cmg_size entries,
                                 cmgi_row_work **work);
 void cmgi_row_work_destroy(cmg_context *ctx, cmgi_row_work **work);
+CMGI_RELEASES(cmgi_row_work_destroy, cmgi_row_work *)

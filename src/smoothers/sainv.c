@@ -130,34 +130,24 @@ static cmg_status make(const cmgi_smoother_source *source, const char *name, cmg
 static cmg_status make_sainv(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
     cmg_context *ctx = source->ctx;
-    cmgi_csr B = {0};
+    cmgi_scoped_csr B = {0};
     bool symmetric = false;
     CMGI_TRY(cmgi_decouple(ctx, &source->A, true, &B, &symmetric));
-    cmg_status status = CMG_OK;
-    if (!symmetric) {
-        status = cmgi_fail(ctx, CMG_ERR_UNSUPPORTED,
-                           "sainv: level %d: A is not symmetric; ainv takes such matrices",
-                           source->level);
-        goto done;
-    }
+    CMGI_CHECK(ctx, symmetric, CMG_ERR_UNSUPPORTED,
+               "sainv: level %d: A is not symmetric; ainv takes such matrices", source->level);
     if (source->arguments->value[DIRICHLET] == KEEP) {
         cmgi_csr_free(ctx, &B);
-        CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &source->A, &B));
+        CMGI_TRY(cmgi_csr_transpose(ctx, &source->A, &B));
     }
-    CMGI_TRY_GOTO(done, make(source, "sainv", &B, true, out));
-done:
-    cmgi_csr_free(ctx, &B);
-    return status;
+    return make(source, "sainv", &B, true, out);
 }
 
 static cmg_status make_ainv(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
     cmg_context *ctx = source->ctx;
-    cmgi_csr B = {0};
+    cmgi_scoped_csr B = {0};
     CMGI_TRY(cmgi_csr_copy(ctx, &source->A, &B));
-    const cmg_status status = make(source, "ainv", &B, false, out);
-    cmgi_csr_free(ctx, &B);
-    return status;
+    return make(source, "ainv", &B, false, out);
 }
 
 static const char *const sainv_examples[] = {"drop=0", "drop=0.2:form=three",     "form=product",

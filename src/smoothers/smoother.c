@@ -128,23 +128,22 @@ static cmg_status try_device(const cmgi_smoother_source *source, const char *nam
 {
     cmg_context *ctx = source->ctx;
     cmgi_resident sent = {0};
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_resident_free, ctx, &sent);
     if (source->there == NULL) {
         CMGI_TRY(cmgi_resident_send(ctx, &source->A, &sent));
     }
     const cmgi_resident *A = source->there != NULL ? source->there : &sent;
     if (A->csr.rows > 0 && A->rows.longest <= CMGI_LONGEST_SORTED) {
-        status = make(source, A, factor, made);
+        CMGI_TRY(make(source, A, factor, made));
     }
-    if (status == CMG_OK && !*made) {
+    if (!*made) {
         cmgi_log(
             ctx, CMG_LOG_INFO,
             "%s: A has %lld rows, the longest of %lld entries (the device sorts from 1 row and "
             "to %d entries), or a row needs more room than the device has: the CPU does it",
             name, (long long)A->csr.rows, (long long)A->rows.longest, (int)CMGI_LONGEST_SORTED);
     }
-    cmgi_resident_free(ctx, &sent);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_smoother_make_where(const cmgi_smoother_source *source, const char *name,
@@ -371,11 +370,10 @@ cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
 {
     cmg_context *ctx = source->ctx;
     cmgi_smoother_source with_bounds = *source;
-    cmgi_smoother_factors *out = NULL;
+    cmgi_scoped cmgi_smoother_factors *out = NULL;
     const bool stored = ctx->backend->alloc != NULL && source->frame == NULL &&
                         options->perm == NULL && options->matrix.values == CMG_VALUES_FULL;
     bool later = false;
-    cmg_status status = CMG_OK;
     s->changed = false;
     if (s->undamped) {
         with_bounds.kept = s->kept;
@@ -391,17 +389,17 @@ cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
     with_bounds.kept = s->kept;
     cmgi_spectra_begin(s->kept);
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *out, &out));
-    CMGI_TRY_GOTO(done,
-                  make(&with_bounds, options->name, options->omega, out, stored ? &later : NULL));
+    CMGI_RELEASED(cmgi_smoother_factors_clear, ctx, out);
+    CMGI_TRY(make(&with_bounds, options->name, options->omega, out, stored ? &later : NULL));
     for (int k = 0; k < out->factors; ++k) {
-        CMGI_TRY_GOTO(done, place_factor(source, out, options, k, s));
+        CMGI_TRY(place_factor(source, out, options, k, s));
         if (later && source->matrix == NULL) { /* nothing needs it any more */
             cmgi_csr_free(ctx, &out->factor[k]);
         }
     }
     s->undamped = later && source->matrix == NULL;
     if (later && !s->undamped) {
-        CMGI_TRY_GOTO(done, damp(&with_bounds, s, out));
+        CMGI_TRY(damp(&with_bounds, s, out));
     }
     s->changed = s->changed || s->factors != out->factors || s->stages != out->stages ||
                  !dampings_are_near(s, out);
@@ -417,10 +415,7 @@ cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
         s->omega[j] = out->stage[j];
         s->momentum[j] = out->momentum[j];
     }
-done:
-    cmgi_smoother_factors_clear(ctx, out);
-    cmgi_free(ctx, out);
-    return status;
+    return CMG_OK;
 }
 
 void cmgi_smoother_clear(cmg_context *ctx, cmgi_smoother *s)

@@ -168,6 +168,7 @@ cmg_status cmgi_smoother_make_where(const cmgi_smoother_source *source, const ch
 cmg_status cmgi_smoother_is_product(cmg_context *ctx, const cmgi_smoother_factors *out,
                                     const char *name);
 void cmgi_smoother_factors_clear(cmg_context *ctx, cmgi_smoother_factors *out);
+CMGI_RELEASES(cmgi_smoother_factors_clear, cmgi_smoother_factors)
 /*
  * Builds the smoother of a level, or, when `s` already has factors, takes over new values. A
  * pattern that follows the values (thresholds, drop tolerances) may change; `changed` then says so.

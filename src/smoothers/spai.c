@@ -119,32 +119,28 @@ static cmg_status make_at(const cmgi_smoother_source *source, const cmgi_residen
     cmgi_prepared p = {.at = CMGI_HOST};
     cmgi_csr S = {0};
     cmg_size nnz = 0;
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, CMGI_ARRAYS(S));
+    CMGI_RELEASED(cmgi_prepared_free, ctx, &p);
     *made = true;
-    CMGI_TRY_GOTO(
-        done, cmgi_prepare(ctx, &source->A, device, (int)value[SYMMETRIC], (int)value[SCALE], &p));
-    CMGI_TRY_GOTO(done, device != NULL ? make_on_device(ctx, value, &p, &S, &nnz, made)
-                                       : make_on_host(ctx, value, &p, &S));
+    CMGI_TRY(cmgi_prepare(ctx, &source->A, device, (int)value[SYMMETRIC], (int)value[SCALE], &p));
+    CMGI_TRY(device != NULL ? make_on_device(ctx, value, &p, &S, &nnz, made)
+                            : make_on_host(ctx, value, &p, &S));
     if (!*made) {
-        goto done;
+        return CMG_OK;
     }
     if (p.s != NULL) {
-        CMGI_TRY_GOTO(done, cmgi_csr_scale(ctx, p.at, p.s, p.s, &S));
+        CMGI_TRY(cmgi_csr_scale(ctx, p.at, p.s, p.s, &S));
     }
     if (p.symmetric) {
-        CMGI_TRY_GOTO(done, device != NULL ? cmgi_symmetrize_at(ctx, p.at, &S, &nnz)
-                                           : cmgi_symmetrize(ctx, &S));
+        CMGI_TRY(device != NULL ? cmgi_symmetrize_at(ctx, p.at, &S, &nnz)
+                                : cmgi_symmetrize(ctx, &S));
     }
     if (device != NULL) {
-        CMGI_TRY_GOTO(done, cmgi_take_device(ctx, &S, nnz, source->there != NULL, M));
+        CMGI_TRY(cmgi_take_device(ctx, &S, nnz, source->there != NULL, M));
     } else {
-        *M = S;
-        S = (cmgi_csr){0};
+        *M = cmgi_csr_pass_on(&S);
     }
-done:
-    cmgi_csr_free_at(ctx, p.at, &S);
-    cmgi_prepared_free(ctx, &p);
-    return status;
+    return CMG_OK;
 }
 
 static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)

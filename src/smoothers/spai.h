@@ -28,6 +28,7 @@ typedef struct cmgi_spai_work {
 cmg_status cmgi_spai_work_create(cmg_context *ctx, cmg_size columns, cmg_size rows,
                                  cmg_size entries, cmgi_spai_work **work);
 void cmgi_spai_work_destroy(cmg_context *ctx, cmgi_spai_work **work);
+CMGI_RELEASES(cmgi_spai_work_destroy, cmgi_spai_work *)
 /* Solves for row i on columns J; the result is work->x, the local numbering stays in work->map. */
 void cmgi_spai_row(const cmg_csr *A, cmg_size i, const cmg_index *J, cmg_size length, bool counted,
                    cmgi_spai_work *work);

@@ -153,32 +153,26 @@ cmg_status cmgi_spai_adaptive(cmg_context *ctx, const cmg_csr *A, const cmgi_spa
     const cmg_size room =
         smaller(cmgi_csr_longest_row(&S->view) + (cmg_size)growth->steps * growth->add, n);
     const cmg_size local = smaller(room * cmgi_csr_longest_row(A), A->cols);
-    cmgi_csr transposed = {0};
-    cmgi_csr made = {0};
-    double *norm2 = NULL;
+    cmgi_scoped_csr transposed = {0};
+    cmgi_scoped_csr made = {0};
+    cmgi_scoped double *norm2 = NULL;
     cmg_size bad = 0;
     grower g = {.A = A, .growth = growth, .counted = counted, .S = S};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, A, &transposed));
+    CMGI_RELEASED(cmgi_slab_free, ctx, &g.rows);
+    CMGI_RELEASED(cmgi_spai_work_destroy, ctx, &g.work);
+    CMGI_RELEASED(cmgi_row_work_destroy, ctx, &g.found);
+    CMGI_TRY(cmgi_csr_transpose(ctx, A, &transposed));
     g.T = &transposed.view;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *norm2, &norm2));
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *norm2, &norm2));
     squared_norms(ctx, A, norm2);
     g.norm2 = norm2;
-    CMGI_TRY_GOTO(done, cmgi_slab_create(ctx, n, room, &g.rows));
-    CMGI_TRY_GOTO(done, cmgi_spai_work_create(ctx, room, local, local * room, &g.work));
+    CMGI_TRY(cmgi_slab_create(ctx, n, room, &g.rows));
+    CMGI_TRY(cmgi_spai_work_create(ctx, room, local, local * room, &g.work));
     const cmg_size most = smaller(local * cmgi_csr_longest_row(&transposed.view), n);
-    CMGI_TRY_GOTO(done, cmgi_row_work_create(ctx, most, most, &g.found));
-    CMGI_TRY_GOTO(done, cmgi_each_row(ctx, "adaptive SPAI", n, make_row, &g, &bad));
-    CMGI_TRY_GOTO(done, cmgi_slab_compact(ctx, n, n, &g.rows, &made));
+    CMGI_TRY(cmgi_row_work_create(ctx, most, most, &g.found));
+    CMGI_TRY(cmgi_each_row(ctx, "adaptive SPAI", n, make_row, &g, &bad));
+    CMGI_TRY(cmgi_slab_compact(ctx, n, n, &g.rows, &made));
     cmgi_csr_free(ctx, S);
-    *S = made;
-    made = (cmgi_csr){0};
-done:
-    cmgi_csr_free(ctx, &made);
-    cmgi_row_work_destroy(ctx, &g.found);
-    cmgi_spai_work_destroy(ctx, &g.work);
-    cmgi_slab_free(ctx, &g.rows);
-    cmgi_free(ctx, norm2);
-    cmgi_csr_free(ctx, &transposed);
-    return status;
+    *S = cmgi_csr_pass_on(&made);
+    return CMG_OK;
 }

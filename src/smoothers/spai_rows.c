@@ -16,22 +16,19 @@ cmg_status cmgi_spai_work_create(cmg_context *ctx, cmg_size columns, cmg_size ro
                                  cmg_size entries, cmgi_spai_work **work)
 {
     cmgi_spai_work *made = NULL;
+    CMGI_RELEASED(cmgi_spai_work_destroy, ctx, &made);
     CMGI_TRY(cmgi_alloc_zero(ctx, ctx->threads, sizeof *made, &made));
-    cmg_status status = CMG_OK;
     for (int t = 0; t < ctx->threads; ++t) {
-        CMGI_TRY_GOTO(failed, cmgi_index_map_create(ctx, rows, &made[t].map));
-        CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, entries, sizeof(double), &made[t].L));
-        CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, rows, sizeof(double), &made[t].b));
-        CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, rows, sizeof(double), &made[t].weight));
-        CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, columns, sizeof(double), &made[t].diagonal));
-        CMGI_TRY_GOTO(failed, cmgi_alloc(ctx, columns, sizeof(double), &made[t].x));
-        CMGI_TRY_GOTO(failed, cmgi_spai_cache_create(ctx, entries, rows, columns, &made[t].cache));
+        CMGI_TRY(cmgi_index_map_create(ctx, rows, &made[t].map));
+        CMGI_TRY(cmgi_alloc(ctx, entries, sizeof(double), &made[t].L));
+        CMGI_TRY(cmgi_alloc(ctx, rows, sizeof(double), &made[t].b));
+        CMGI_TRY(cmgi_alloc(ctx, rows, sizeof(double), &made[t].weight));
+        CMGI_TRY(cmgi_alloc(ctx, columns, sizeof(double), &made[t].diagonal));
+        CMGI_TRY(cmgi_alloc(ctx, columns, sizeof(double), &made[t].x));
+        CMGI_TRY(cmgi_spai_cache_create(ctx, entries, rows, columns, &made[t].cache));
     }
-    *work = made;
+    *work = cmgi_pass_on(&made);
     return CMG_OK;
-failed:
-    cmgi_spai_work_destroy(ctx, &made);
-    return status;
 }
 
 void cmgi_spai_work_destroy(cmg_context *ctx, cmgi_spai_work **work)
@@ -138,9 +135,8 @@ cmg_status cmgi_spai_static(cmg_context *ctx, const cmg_csr *A, bool counted, cm
     cmg_size sizes[3];
     cmg_size bad = 0;
     rows r = {.A = A, .counted = counted, .S = S};
+    CMGI_RELEASED(cmgi_spai_work_destroy, ctx, &r.work);
     find_sizes(A, S, sizes);
     CMGI_TRY(cmgi_spai_work_create(ctx, sizes[0], sizes[1], sizes[2], &r.work));
-    const cmg_status status = cmgi_each_row(ctx, "SPAI", S->rows, make_row, &r, &bad);
-    cmgi_spai_work_destroy(ctx, &r.work);
-    return status;
+    return cmgi_each_row(ctx, "SPAI", S->rows, make_row, &r, &bad);
 }

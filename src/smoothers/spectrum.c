@@ -138,7 +138,7 @@ static cmg_status place(const problem *P, const cmg_csr *csr, const cmgi_residen
 {
     const cmg_index *perm = P->on.A != NULL ? cmg_matrix_permutation(P->on.A) : NULL;
     cmgi_matrix_source from = {.csr = there != NULL ? NULL : csr, .there = there};
-    cmgi_csr renumbered = {0};
+    cmgi_scoped_csr renumbered = {0};
     cmg_matrix_options options;
     cmg_matrix_options_default(&options);
     options.precision = P->on.precision;
@@ -153,9 +153,7 @@ static cmg_status place(const problem *P, const cmg_csr *csr, const cmgi_residen
         CMGI_TRY(cmgi_csr_permute(P->on.ctx, csr, perm, perm, true, &renumbered));
         from.csr = &renumbered.view;
     }
-    const cmg_status status = cmgi_matrix_create(P->on.ctx, &from, CMGI_USE_ANY, &options, M);
-    cmgi_csr_free(P->on.ctx, &renumbered);
-    return status;
+    return cmgi_matrix_create(P->on.ctx, &from, CMGI_USE_ANY, &options, M);
 }
 
 /* Which rows of A are identity rows, at a place, and *count of the own ones over all ranks. */
@@ -183,36 +181,33 @@ static cmg_status make_mask(problem *P, const cmgi_smoother_source *source)
     const cmg_size known = source->there != NULL   ? source->there->facts.identity
                            : source->known != NULL ? source->known->identity
                                                    : -1;
-    cmgi_csr D = {0};
+    cmgi_scoped_csr D = {0};
     cmgi_resident on_device = {0};
     bool *flag = NULL;
     double *values = NULL;
     double count = 0;
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &flag, &values);
+    CMGI_RELEASED(cmgi_resident_free, ctx, &on_device);
     if (known == 0 || known == P->on.total) {
         return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n, sizeof *flag, &flag));
-    CMGI_TRY_GOTO(done, find_identity(P, source, at, flag, &count));
+    CMGI_TRY(cmgi_alloc_at(ctx, at, n, sizeof *flag, &flag));
+    CMGI_TRY(find_identity(P, source, at, flag, &count));
     if (count == 0 || count == (double)P->on.total) {
-        goto done;
+        return CMG_OK;
     }
     if (at == CMGI_DEVICE) {
-        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *values, &values));
-        CMGI_TRY_GOTO(done, cmgi_mask_at(ctx, at, n, flag, values));
-        CMGI_TRY_GOTO(done, cmgi_resident_diagonal(ctx, n, values, &on_device));
+        CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *values, &values));
+        CMGI_TRY(cmgi_mask_at(ctx, at, n, flag, values));
+        CMGI_TRY(cmgi_resident_diagonal(ctx, n, values, &on_device));
         values = NULL;
-        CMGI_TRY_GOTO(done, place(P, NULL, &on_device, &P->mask));
+        CMGI_TRY(place(P, NULL, &on_device, &P->mask));
     } else {
-        CMGI_TRY_GOTO(done, cmgi_csr_alloc_diagonal(ctx, n, &D));
-        CMGI_TRY_GOTO(done, cmgi_mask_at(ctx, at, n, flag, D.values));
-        CMGI_TRY_GOTO(done, place(P, &D.view, NULL, &P->mask));
+        CMGI_TRY(cmgi_csr_alloc_diagonal(ctx, n, &D));
+        CMGI_TRY(cmgi_mask_at(ctx, at, n, flag, D.values));
+        CMGI_TRY(place(P, &D.view, NULL, &P->mask));
     }
-done:
-    cmgi_resident_free(ctx, &on_device);
-    cmgi_csr_free(ctx, &D);
-    CMGI_FREE_AT(ctx, at, flag, values);
-    return status;
+    return CMG_OK;
 }
 
 static cmg_status prepare(const cmgi_smoother_source *source, const cmgi_csr *factor, int factors,
@@ -298,19 +293,15 @@ static cmg_status try_estimate(const cmgi_smoother_source *source, cmg_matrix *c
                                const cmgi_csr *factor, int factors, int steps,
                                cmgi_tridiagonal *kept, cmgi_spectrum *spectrum)
 {
-    problem P = {.on = {.ctx = source->ctx,
-                        .precision = CMG_FP64,
-                        .total = cmgi_source_total(source),
-                        .steps = steps},
-                 .given = given,
-                 .frame = source->frame};
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(release) problem P = {.on = {.ctx = source->ctx,
+                                                .precision = CMG_FP64,
+                                                .total = cmgi_source_total(source),
+                                                .steps = steps},
+                                         .given = given,
+                                         .frame = source->frame};
     *spectrum = (cmgi_spectrum){.largest = 1};
-    CMGI_TRY_GOTO(done, prepare(source, factor, factors, &P));
-    CMGI_TRY_GOTO(done, estimate(&P, kept, spectrum));
-done:
-    release(&P);
-    return status;
+    CMGI_TRY(prepare(source, factor, factors, &P));
+    return estimate(&P, kept, spectrum);
 }
 
 cmg_status cmgi_spectrum_estimate(const cmgi_smoother_source *source, const cmgi_csr *factor,
@@ -332,9 +323,8 @@ static cmg_status lower_to_gershgorin(const cmgi_smoother_source *source, const 
     cmg_context *ctx = source->ctx;
     const cmgi_resident *there = factor[0].there;
     cmgi_smoother_source here;
-    cmgi_csr fetched = {0};
+    cmgi_scoped_csr fetched = {0};
     double bound = *largest;
-    cmg_status status = CMG_OK;
     if (there != NULL && there->csr.indptr == NULL) { /* D^-1 */
         bound = source->there->facts.gershgorin;
     } else if (is_asked_for(source)) {
@@ -347,11 +337,10 @@ static cmg_status lower_to_gershgorin(const cmgi_smoother_source *source, const 
             CMGI_TRY(cmgi_resident_fetch(ctx, &there->csr, there->rows.nnz, &fetched));
         }
         const cmgi_csr *M = there != NULL ? &fetched : &factor[0];
-        status = M->indptr[M->rows] == M->rows ? cmgi_gershgorin(ctx, &here.A, M, &bound) : CMG_OK;
-        cmgi_csr_free(ctx, &fetched);
+        CMGI_TRY(M->indptr[M->rows] == M->rows ? cmgi_gershgorin(ctx, &here.A, M, &bound) : CMG_OK);
     }
     *largest = fmin(*largest, bound);
-    return status;
+    return CMG_OK;
 }
 
 /* From above and below: what is computed and what Gershgorin's circles allow. */

@@ -319,15 +319,13 @@ static cmg_status make_triangles(const cmgi_smoother_source *source, const cmg_c
 static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
     cmg_context *ctx = source->ctx;
-    cmgi_csr B = {0};
+    cmgi_scoped_csr B = {0};
     bool symmetric = false;
     CMGI_CHECK(ctx, source->frame == NULL, CMG_ERR_UNSUPPORTED,
                "smoother sweep: substitution needs all rows on one rank");
     CMGI_TRY(cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
     out->solves = true;
-    const cmg_status status = make_triangles(source, symmetric ? &B.view : &source->A, out);
-    cmgi_csr_free(ctx, &B);
-    return status;
+    return make_triangles(source, symmetric ? &B.view : &source->A, out);
 }
 
 static const char *const examples[] = {"order=colours", "order=rows", "symmetric=no", "ilu=yes",

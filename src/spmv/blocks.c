@@ -69,8 +69,7 @@ cmg_status cmgi_blocks_pattern(cmg_context *ctx, const cmg_csr *A, int size, cmg
     }
     CMGI_TRY(cmgi_alloc(ctx, made.indptr[rows], sizeof *made.indices, &made.indices));
     collect_all(A, size, threads, mark, &made);
-    *pattern = made;
-    made = (cmgi_csr){0};
+    *pattern = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }
 

@@ -235,8 +235,7 @@ cmg_status cmgi_chain_restriction(const cmg_matrix *P, const cmgi_box *fine,
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *C, &C));
     made->data = C;
     CMGI_TRY(fill_restriction(made, fine, scale));
-    *R = made;
-    made = NULL;
+    *R = cmgi_pass_on(&made);
     return CMG_OK;
 }
 

@@ -198,23 +198,21 @@ static cmg_status find_templates(cmgi_compressor *B)
     if (o->keep_map || o->no_templates) {
         return split_slices(B, NULL, false);
     }
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, search_templates(B, cmgi_compressed_search(B, o), &t));
+    CMGI_RELEASED(cmgi_templates_free, B->A->ctx, &t);
+    CMGI_TRY(search_templates(B, cmgi_compressed_search(B, o), &t));
     if (B->entries != NULL) {
         cmgi_compressed_blocks_verify(B, &t);
     }
-    CMGI_TRY_GOTO(done, split_slices(B, t.id, t.all && B->entries == NULL));
+    CMGI_TRY(split_slices(B, t.id, t.all && B->entries == NULL));
     if (B->C->t.count > 0) {
-        CMGI_TRY_GOTO(done, fetch_rows(B, &t));
-        CMGI_TRY_GOTO(done, cmgi_template_slices_store(B, &t, &t.rows.view));
-        CMGI_TRY_GOTO(done, cmgi_box_find(B, &t));
+        CMGI_TRY(fetch_rows(B, &t));
+        CMGI_TRY(cmgi_template_slices_store(B, &t, &t.rows.view));
+        CMGI_TRY(cmgi_box_find(B, &t));
         B->C->t.id = t.id;
         B->C->t.all = t.all;
         t.id = NULL;
     }
-done:
-    cmgi_templates_free(B->A->ctx, &t);
-    return status;
+    return CMG_OK;
 }
 
 static cmg_status make_reference(const cmgi_compressor *B)
@@ -323,17 +321,13 @@ static cmg_status build_blocks(cmg_matrix *A, const cmg_csr *csr)
 {
     cmgi_compressed *C = A->data;
     const cmgi_entries entries = cmgi_entries_in_blocks(A->ctx, csr, C->block);
-    cmgi_csr blocks = {0};
-    cmg_status status = cmgi_compressed_blocks_make(A, &entries, C, &blocks);
-    if (status == CMG_OK) {
-        const cmg_csr view = cmgi_csr_view(&blocks);
-        const cmgi_matrix_source from = {.csr = &view};
-        C->rows = view.rows;
-        C->cols = view.cols;
-        status = build_from(A, &from, C->identity ? NULL : &entries);
-    }
-    cmgi_csr_free(A->ctx, &blocks);
-    return status;
+    cmgi_scoped_csr blocks = {0};
+    CMGI_TRY(cmgi_compressed_blocks_make(A, &entries, C, &blocks));
+    const cmg_csr view = cmgi_csr_view(&blocks);
+    const cmgi_matrix_source from = {.csr = &view};
+    C->rows = view.rows;
+    C->cols = view.cols;
+    return build_from(A, &from, C->identity ? NULL : &entries);
 }
 
 static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)

@@ -199,8 +199,10 @@ cmg_status cmgi_compression_predict(cmg_context *ctx, const cmgi_compression_loo
 {
     const cmg_matrix_options *o = l->options;
     census s = {.ctx = ctx, .look = l, .shape = l->there != NULL ? &l->there->csr : l->csr};
-    outcome *made = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped outcome *made = NULL;
+    CMGI_FREED(ctx, &s.number, &s.ref);
+    CMGI_RELEASED(cmgi_templates_free, ctx, &s.found);
+    CMGI_RELEASED(cmgi_csr_free, ctx, &s.sample);
     memset(info, 0, sizeof *info);
     info->rows = s.shape->rows;
     info->cols = s.shape->cols;
@@ -208,7 +210,7 @@ cmg_status cmgi_compression_predict(cmg_context *ctx, const cmgi_compression_loo
     info->slices = slices_in(info->rows);
     s.square = info->rows == info->cols || l->leading;
     CMGI_TRY(plain_bytes(ctx, l, &info->plain));
-    CMGI_TRY_GOTO(done, take_rows(&s));
+    CMGI_TRY(take_rows(&s));
     s.C = (cmgi_compressed){.rows = s.B.csr->rows, .cols = s.B.csr->cols, .square = s.square};
     s.C.lead = l->leading ? (cmg_index)l->lead : 0;
     s.C.ref = s.ref;
@@ -216,14 +218,10 @@ cmg_status cmgi_compression_predict(cmg_context *ctx, const cmgi_compression_loo
     s.B.split_diagonal = o->values != CMG_VALUES_FULL && s.square;
     s.B.pairs_columns = cmgi_pairs_columns(ctx, o->values);
     s.B.value_bytes = (int)cmgi_values_bytes(o->values, o->precision);
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, s.slices, sizeof *made, &made));
-    CMGI_TRY_GOTO(done, find_templates(&s));
-    CMGI_TRY_GOTO(done, plan_slices(&s, made));
+    CMGI_TRY(cmgi_alloc(ctx, s.slices, sizeof *made, &made));
+    CMGI_TRY(find_templates(&s));
+    CMGI_TRY(plan_slices(&s, made));
     info->looked = s.slices;
     count_bytes(&s, made, info);
-done:
-    cmgi_templates_free(ctx, &s.found);
-    cmgi_csr_free(ctx, &s.sample);
-    CMGI_FREE(ctx, s.number, s.ref, made);
-    return status;
+    return CMG_OK;
 }

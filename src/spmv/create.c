@@ -97,9 +97,8 @@ static cmg_status explain(cmg_matrix *A, const cmgi_matrix_source *from)
 static cmg_status from_host(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_use use,
                             cmg_matrix_options options, bool upload, cmg_matrix **A)
 {
-    cmg_matrix *made = NULL;
+    cmgi_scoped_by(cmg_matrix_destroy) cmg_matrix *made = NULL;
     bool done = false;
-    cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_choose(ctx, from, use, &options, NULL));
     if (options.format == CMG_FORMAT_TUNE) {
         CMGI_TRY(cmgi_format_measured()(ctx, from->csr, &options, &made));
@@ -112,13 +111,10 @@ static cmg_status from_host(cmg_context *ctx, const cmgi_matrix_source *from, cm
             cmgi_matrix_make(ctx, cmgi_format_find(ctx, options.format), from, &options, &made));
     }
     if (options.explain && options.block_rows < 2) { /* said of entries */
-        CMGI_TRY_GOTO(failed, explain(made, from));
+        CMGI_TRY(explain(made, from));
     }
-    *A = made;
+    *A = cmgi_pass_on(&made);
     return CMG_OK;
-failed:
-    cmg_matrix_destroy(&made);
-    return status;
 }
 
 /* Of from->device: there, or through the host, which fetches the whole CSR. */
@@ -127,7 +123,7 @@ static cmg_status from_device(cmg_context *ctx, const cmgi_matrix_source *from, 
 {
     const cmgi_resident *R = from->there;
     cmg_matrix_options resolved = *options;
-    cmgi_csr host = {0};
+    cmgi_scoped_csr host = {0};
     CMGI_TRY(cmgi_choose(ctx, from, use, &resolved, NULL));
     if (resolved.format != CMG_FORMAT_TUNE && !resolved.explain &&
         means_of(ctx, &R->rows, &resolved) != MEANS_NONE) {
@@ -135,9 +131,7 @@ static cmg_status from_device(cmg_context *ctx, const cmgi_matrix_source *from, 
     }
     CMGI_TRY(cmgi_resident_fetch(ctx, &R->csr, R->rows.nnz, &host));
     const cmgi_matrix_source fetched = {.csr = &host.view};
-    const cmg_status status = from_host(ctx, &fetched, use, *options, false, A);
-    cmgi_csr_free(ctx, &host);
-    return status;
+    return from_host(ctx, &fetched, use, *options, false, A);
 }
 
 /* Of kinds of rows, which are templates as they are: no value map is needed, and none rounded. */

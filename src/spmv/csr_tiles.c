@@ -147,8 +147,7 @@ cmg_status cmgi_csr_tiles_make(cmg_context *ctx, const cmg_csr *csr, cmg_precisi
     put_all(&m, csr);
     CMGI_TRY_GOTO(done, cmgi_move_to_device(ctx, &T->tile, T->ntiles, sizeof *T->tile));
     CMGI_TRY_GOTO(done, cmgi_move_to_device(ctx, &T->split, T->nsplit, sizeof *T->split));
-    *tiles = T;
-    T = NULL;
+    *tiles = cmgi_pass_on(&T);
 done:
     cmgi_csr_tiles_destroy(ctx, T);
     return status;

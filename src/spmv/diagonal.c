@@ -11,13 +11,9 @@
 #define T double
 #define SUFFIX f64
 #include "spmv/simple_cpu.inc"
-#undef T
-#undef SUFFIX
 #define T float
 #define SUFFIX f32
 #include "spmv/simple_cpu.inc"
-#undef T
-#undef SUFFIX
 
 /* diagonal.cu */
 cmg_status cmgi_diagonal_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);

@@ -61,8 +61,7 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
     if (!in_one_pass(made)) {
         CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made->apart, &made->apart));
     }
-    *A = made;
-    made = NULL;
+    *A = cmgi_pass_on(&made);
     return CMG_OK;
 }
 
@@ -122,17 +121,14 @@ static cmg_status store_values(cmg_matrix *A, const double *values)
 cmg_status cmgi_matrix_map(const cmg_matrix *A, const cmg_size **map, cmg_size **made)
 {
     cmg_size *there = NULL;
+    CMGI_FREED(A->ctx, &there);
     *map = A->value_map;
     if (A->value_map != NULL || A->nnz == 0 || A->format->map_cuda == NULL) {
         return CMG_OK;
     }
     CMGI_TRY(cmgi_alloc_device(A->ctx, A->nnz, sizeof *there, &there));
-    const cmg_status status = A->format->map_cuda(A, there);
-    if (status != CMG_OK) {
-        cmgi_free_device(A->ctx, there);
-        return status;
-    }
-    *map = *made = there;
+    CMGI_TRY(A->format->map_cuda(A, there));
+    *map = *made = cmgi_pass_on(&there);
     return CMG_OK;
 }
 

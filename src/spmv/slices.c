@@ -41,16 +41,14 @@ static cmg_status renumber(cmg_matrix *A, const cmg_csr *csr, bool resort, cmgi_
         return CMG_OK;
     }
     const cmg_size nnz = csr->indptr[csr->rows];
-    double *number = NULL;
+    cmgi_scoped double *number = NULL;
     CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof *number, &number));
     for (cmg_size k = 0; k < nnz; ++k) {
         number[k] = (double)k;
     }
     cmg_csr numbered = *csr;
     numbered.values = number;
-    const cmg_status status = cmgi_csr_permute(ctx, &numbered, A->perm, A->perm, resort, ids);
-    cmgi_free(ctx, number);
-    return status;
+    return cmgi_csr_permute(ctx, &numbered, A->perm, A->perm, resort, ids);
 }
 
 static size_t storage_bytes(const cmg_matrix *A)

@@ -67,14 +67,10 @@ cmg_status cmgi_slices_sort(cmg_context *ctx, const cmg_csr *A, cmg_index **orde
 {
     const cmg_size longest = cmgi_csr_longest_row(A);
     const int parts = A->rows > MANY_ROWS && longest < SHORT_ROWS ? ctx->threads : 1;
-    cmg_size *next = NULL; /* next[0] = 0, then the counters */
+    cmgi_scoped cmg_size *next = NULL; /* next[0] = 0, then the counters */
     cmg_index *sorted = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, (longest + 1) * parts + 1, sizeof *next, &next));
-    const cmg_status status = cmgi_alloc(ctx, A->rows, sizeof *sorted, &sorted);
-    if (status != CMG_OK) {
-        cmgi_free(ctx, next);
-        return status;
-    }
+    CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *sorted, &sorted));
 #pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
     for (int p = 0; p < parts; ++p) {
         sort_part(A, longest, p, parts, next + 1, NULL);
@@ -84,7 +80,6 @@ cmg_status cmgi_slices_sort(cmg_context *ctx, const cmg_csr *A, cmg_index **orde
     for (int p = 0; p < parts; ++p) {
         sort_part(A, longest, p, parts, next, sorted);
     }
-    cmgi_free(ctx, next);
     *order = sorted;
     return CMG_OK;
 }

@@ -9,13 +9,9 @@ enum { WIDE = 4096 }; /* rows a stage, on average, from which threads share them
 #define T double
 #define SUFFIX f64
 #include "spmv/sweep_cpu.inc"
-#undef T
-#undef SUFFIX
 #define T float
 #define SUFFIX f32
 #include "spmv/sweep_cpu.inc"
-#undef T
-#undef SUFFIX
 
 /*
  * Stage of every row, one more than the latest that it refers to: a row is done when all of those

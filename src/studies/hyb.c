@@ -82,17 +82,14 @@ static cmg_status part_of(const cmg_matrix *A, const cmg_csr *csr, bool rest, cm
 static cmg_status make_part(cmg_matrix *A, const cmg_csr *csr, bool rest, cmg_matrix **made)
 {
     cmg_matrix_options options = A->options;
-    cmgi_csr part = {0};
+    cmgi_scoped_csr part = {0};
     options.format = rest ? CMG_FORMAT_CSR : CMG_FORMAT_ELLPACK;
     CMGI_TRY(part_of(A, csr, rest, &part));
     const cmgi_matrix_source from = {.csr = &part.view};
-    cmg_status status = CMG_OK;
-    if (!rest || part.indptr[part.rows] > 0) {
-        status = cmgi_matrix_make(A->ctx, rest ? &cmgi_format_csr : &cmgi_format_ellpack, &from,
-                                  &options, made);
-    }
-    cmgi_csr_free(A->ctx, &part);
-    return status;
+    return !rest || part.indptr[part.rows] > 0
+               ? cmgi_matrix_make(A->ctx, rest ? &cmgi_format_csr : &cmgi_format_ellpack, &from,
+                                  &options, made)
+               : CMG_OK;
 }
 
 static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)
@@ -140,19 +137,15 @@ static cmg_status update(cmg_matrix *A, const double *values)
 {
     const hyb *H = A->data;
     cmg_context *ctx = A->ctx;
-    double *parts = NULL;
+    cmgi_scoped double *parts = NULL;
     CMGI_TRY(cmgi_alloc(ctx, A->nnz, sizeof *parts, &parts));
     const cmg_size first = H->table->nnz;
     for (cmg_size k = 0; k < A->nnz; ++k) {
         const cmg_size at = H->position[k];
         parts[at >= 0 ? at : first - 1 - at] = values[k];
     }
-    cmg_status status = cmg_matrix_update(H->table, parts);
-    if (status == CMG_OK && H->rest != NULL) {
-        status = cmg_matrix_update(H->rest, parts + first);
-    }
-    cmgi_free(ctx, parts);
-    return status;
+    CMGI_TRY(cmg_matrix_update(H->table, parts));
+    return H->rest != NULL ? cmg_matrix_update(H->rest, parts + first) : CMG_OK;
 }
 
 static void destroy(cmg_matrix *A)

@@ -5,13 +5,9 @@
 #define T double
 #define SUFFIX f64
 #include "studies/pcsr_cpu.inc"
-#undef T
-#undef SUFFIX
 #define T float
 #define SUFFIX f32
 #include "studies/pcsr_cpu.inc"
-#undef T
-#undef SUFFIX
 
 static cmg_size padded(cmg_size length, int pad)
 {

@@ -165,25 +165,23 @@ static cmg_status time_product(const trial *t, const cmg_matrix *A, double *best
 static cmg_status try_candidate(trial *t, cmg_matrix_options options)
 {
     const cmgi_matrix_source from = {.csr = t->csr};
-    cmg_matrix *A = NULL;
+    cmgi_scoped_by(cmg_matrix_destroy) cmg_matrix *A = NULL;
     double seconds = 0;
     CMGI_TRY(cmgi_choose(t->ctx, &from, CMGI_USE_ANY, &options, NULL));
-    cmg_status status =
+    const cmg_status status =
         cmgi_matrix_make(t->ctx, cmgi_format_find(t->ctx, options.format), &from, &options, &A);
     if (status == CMG_ERR_MEMORY && t->best != NULL) {
         return CMG_OK; /* too large beside the best one, which is smaller */
     }
-    if (status == CMG_OK) {
-        status = time_product(t, A, &seconds);
-    }
-    if (status == CMG_OK && (t->best == NULL || seconds < t->seconds)) {
+    CMGI_TRY(status);
+    CMGI_TRY(time_product(t, A, &seconds));
+    if (t->best == NULL || seconds < t->seconds) {
         cmg_matrix *slower = t->best;
         t->best = A;
         t->seconds = seconds;
         A = slower;
     }
-    cmg_matrix_destroy(&A);
-    return status;
+    return CMG_OK;
 }
 
 /* Blocks of the matrix, where it has any that are mostly full. */

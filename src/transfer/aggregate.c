@@ -61,17 +61,15 @@ cmg_status cmgi_aggregate(cmg_context *ctx, cmgi_place at, const cmg_csr *S, cmg
     const cmg_size n = S->rows;
     cmgi_aggregates made = {.nodes = n, .at = at};
     cmg_index *spare = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n, sizeof *made.of, &made.of));
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n, sizeof *spare, &spare));
-    CMGI_TRY_GOTO(done, found_around_set(ctx, at, S, &made));
-    CMGI_TRY_GOTO(done, join_all(ctx, at, S, &made.of, &spare));
+    CMGI_FREED(ctx, &spare);
+    CMGI_RELEASED(cmgi_aggregates_free, ctx, &made);
+    CMGI_TRY(cmgi_alloc_at(ctx, at, n, sizeof *made.of, &made.of));
+    CMGI_TRY(cmgi_alloc_at(ctx, at, n, sizeof *spare, &spare));
+    CMGI_TRY(found_around_set(ctx, at, S, &made));
+    CMGI_TRY(join_all(ctx, at, S, &made.of, &spare));
     *agg = made;
     made = (cmgi_aggregates){0};
-done:
-    cmgi_aggregates_free(ctx, &made);
-    CMGI_FREE_AT(ctx, at, spare);
-    return status;
+    return CMG_OK;
 }
 
 void cmgi_aggregates_free(cmg_context *ctx, cmgi_aggregates *agg)

@@ -50,6 +50,7 @@ cmg_status cmgi_aggregate(cmg_context *ctx, cmgi_place at, const cmg_csr *S, cmg
 cmg_status cmgi_number_set(cmg_context *ctx, cmgi_place at, cmg_size n, const uint64_t *key,
                            cmg_index *number, cmg_size *count);
 void cmgi_aggregates_free(cmg_context *ctx, cmgi_aggregates *agg);
+CMGI_RELEASES(cmgi_aggregates_free, cmgi_aggregates)
 /*
  * P_0 and the coarse vectors: B is rows x vectors by rows, NULL = a constant for each unknown of a
  * node; P_0 has `vectors` columns an aggregate; both are where the aggregates are. *coarse,

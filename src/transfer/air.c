@@ -91,8 +91,9 @@ static cmg_status restriction(cmg_context *ctx, const cmg_csr *A, const cmg_coar
     surroundings s = {A, split->number, NULL, o};
     cmgi_slab rows = {0};
     int longest = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, A->rows, sizeof *s.largest, &s.largest));
+    CMGI_FREED(ctx, &s.largest);
+    CMGI_RELEASED(cmgi_slab_free, ctx, &rows);
+    CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *s.largest, &s.largest));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
     for (cmg_size i = 0; i < A->rows; ++i) {
         look_at_row(&s, i);
@@ -103,7 +104,7 @@ static cmg_status restriction(cmg_context *ctx, const cmg_csr *A, const cmg_coar
         const int length = s.number[i] >= 0 ? gather_near(&s, (cmg_index)i, N) : 0;
         longest = length > longest ? length : longest;
     }
-    CMGI_TRY_GOTO(done, cmgi_slab_create(ctx, split->coarse, longest, &rows));
+    CMGI_TRY(cmgi_slab_create(ctx, split->coarse, longest, &rows));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
     for (cmg_size i = 0; i < A->rows; ++i) {
         const cmg_size r = split->number[i];
@@ -112,37 +113,32 @@ static cmg_status restriction(cmg_context *ctx, const cmg_csr *A, const cmg_coar
                                          rows.values + r * rows.room);
         }
     }
-    CMGI_TRY_GOTO(done, cmgi_slab_compact(ctx, split->coarse, A->rows, &rows, R));
-done:
-    cmgi_slab_free(ctx, &rows);
-    cmgi_free(ctx, s.largest);
-    return status;
+    return cmgi_slab_compact(ctx, split->coarse, A->rows, &rows, R);
 }
 
 cmg_status cmgi_air(cmg_context *ctx, const cmg_csr *A, double theta, const cmg_coarsen_options *o,
                     cmgi_csr *P, cmgi_csr *R)
 {
-    cmgi_splitting s;
-    cmg_status status = cmgi_split_in_order(ctx, A, theta, &s);
-    if (status == CMG_OK && s.coarse > 0 && s.coarse < A->rows) {
-        status = cmgi_classical_interpolation(ctx, A, &s, o->interpolation, P);
-        status = status == CMG_OK ? restriction(ctx, A, o, &s, R) : status;
+    cmgi_splitting s = {0};
+    CMGI_RELEASED(cmgi_splitting_free, ctx, &s);
+    CMGI_TRY(cmgi_split_in_order(ctx, A, theta, &s));
+    if (s.coarse > 0 && s.coarse < A->rows) {
+        CMGI_TRY(cmgi_classical_interpolation(ctx, A, &s, o->interpolation, P));
+        return restriction(ctx, A, o, &s, R);
     }
-    cmgi_splitting_free(ctx, &s);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_air_values(cmg_context *ctx, const cmg_csr *A, cmgi_csr *R)
 {
-    cmg_index *row = NULL;
+    cmgi_scoped cmg_index *row = NULL;
     bool all = false;
     CMGI_TRY(cmgi_alloc(ctx, R->rows, sizeof *row, &row));
-    const cmg_status status = cmgi_ideal_rows(ctx, &R->view, row, &all);
+    CMGI_TRY(cmgi_ideal_rows(ctx, &R->view, row, &all));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
     for (cmg_size r = 0; r < (all ? R->rows : 0); ++r) {
         const cmg_size k = R->indptr[r];
         cmgi_ideal_solve(A, row[r], (int)(R->indptr[r + 1] - k), R->indices + k, R->values + k);
     }
-    cmgi_free(ctx, row);
-    return status;
+    return CMG_OK;
 }

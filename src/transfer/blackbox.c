@@ -184,15 +184,12 @@ static void choose_directions(const sample *s, const cmgi_points *p, directions 
 static cmg_status look_at_directions(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *there,
                                      const cmgi_points *p, directions *to)
 {
-    sample *s = NULL;
+    cmgi_scoped sample *s = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *s, &s));
-    const cmg_status status = take_sample(ctx, A, there, p, s);
-    if (status == CMG_OK) {
-        choose_directions(s, p, to);
-    }
-    cmgi_csr_free(ctx, &s->rows);
-    cmgi_free(ctx, s);
-    return status;
+    CMGI_RELEASED(cmgi_csr_free, ctx, &s->rows);
+    CMGI_TRY(take_sample(ctx, A, there, p, s));
+    choose_directions(s, p, to);
+    return CMG_OK;
 }
 
 cmg_status cmgi_points_suit(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *there,

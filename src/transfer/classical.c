@@ -39,13 +39,11 @@ cmg_status cmgi_classical_interpolation(cmg_context *ctx, const cmg_csr *A, cons
 cmg_status cmgi_classical(cmg_context *ctx, cmgi_place at, const cmg_csr *A, double theta, int most,
                           cmgi_csr *P)
 {
-    cmgi_splitting s;
-    cmg_status status = cmgi_split(ctx, at, A, theta, &s);
-    if (status == CMG_OK && s.coarse > 0 && s.coarse < A->rows) {
-        status = cmgi_classical_interpolation(ctx, A, &s, most, P);
-    }
-    cmgi_splitting_free(ctx, &s);
-    return status;
+    cmgi_splitting s = {0};
+    CMGI_RELEASED(cmgi_splitting_free, ctx, &s);
+    CMGI_TRY(cmgi_split(ctx, at, A, theta, &s));
+    return s.coarse > 0 && s.coarse < A->rows ? cmgi_classical_interpolation(ctx, A, &s, most, P)
+                                              : CMG_OK;
 }
 
 /* ------------------------------------------------------------------ choice */
@@ -149,19 +147,16 @@ static void look_around(surroundings *s, cmg_index i, sampled *to)
 static cmg_status bring_around(cmg_context *ctx, const cmgi_resident *there, const cmg_index *row,
                                cmg_size count, surroundings *s, cmgi_csr *rows)
 {
-    cmgi_csr near = {0};
+    cmgi_scoped_csr near = {0};
     CMGI_TRY(cmgi_rows_on_host(ctx, &there->csr, there, row, count, &near));
     const cmg_size nnz = near.indptr[count];
-    cmg_status status = cmgi_alloc(ctx, count + nnz, sizeof *s->of, &s->of);
-    if (status == CMG_OK) {
-        memcpy(s->of, row, (size_t)count * sizeof *row);
-        memcpy(s->of + count, near.indices, (size_t)nnz * sizeof *row);
-        count = once_each(s->of, count + nnz);
-        status = cmgi_rows_on_host(ctx, &there->csr, there, s->of, count, rows);
-        s->rows = rows->view;
-    }
-    cmgi_csr_free(ctx, &near);
-    return status;
+    CMGI_TRY(cmgi_alloc(ctx, count + nnz, sizeof *s->of, &s->of));
+    memcpy(s->of, row, (size_t)count * sizeof *row);
+    memcpy(s->of + count, near.indices, (size_t)nnz * sizeof *row);
+    count = once_each(s->of, count + nnz);
+    CMGI_TRY(cmgi_rows_on_host(ctx, &there->csr, there, s->of, count, rows));
+    s->rows = rows->view;
+    return CMG_OK;
 }
 
 cmg_status cmgi_look_for_levels(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *there,

@@ -111,49 +111,39 @@ static cmg_status make_transfer(const cmg_hierarchy *h, int l, cmgi_place at,
     cmgi_csr P0 = {0};
     cmgi_aggregates agg = {0};
     cmgi_known k = {0};
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, CMGI_ARRAYS(S), CMGI_ARRAYS(P0), &k.B);
+    CMGI_RELEASED(cmgi_aggregates_free, ctx, &agg);
     if (at == CMGI_DEVICE) {
         there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
         A = there->csr;
     } else {
         CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
     }
-    CMGI_TRY_GOTO(done, vectors_of(h, l, at, from, &k));
+    CMGI_TRY(vectors_of(h, l, at, from, &k));
     next->vectors = k.vectors;
     if (o->method == CMG_COARSEN_CLASSICAL && k.block == 1) {
-        status = cmgi_classical(ctx, at, &A, theta, o->interpolation, &next->P);
-        goto done;
+        return cmgi_classical(ctx, at, &A, theta, o->interpolation, &next->P);
     }
     if (o->method == CMG_COARSEN_LATTICE && cmgi_csr_given(&from->mini.A)) {
-        status = cmgi_miniature_level(ctx, at, &from->points, &from->mini, &next->P, &next->A,
-                                      &next->halving);
-        goto done;
+        return cmgi_miniature_level(ctx, at, &from->points, &from->mini, &next->P, &next->A,
+                                    &next->halving);
     }
     if (o->method == CMG_COARSEN_LATTICE && from->points.dim > 0) {
-        status = cmgi_blackbox(ctx, at, &A, there, &from->points, &next->P, &next->halving);
-        goto done;
+        return cmgi_blackbox(ctx, at, &A, there, &from->points, &next->P, &next->halving);
     }
     if (o->method == CMG_COARSEN_AIR && k.block == 1) {
-        status = cmgi_air(ctx, &A, theta, o, &next->P, &next->R);
-        goto done;
+        return cmgi_air(ctx, &A, theta, o, &next->P, &next->R);
     }
-    CMGI_TRY_GOTO(done, cmgi_strength(ctx, at, &A, &(cmgi_strong){k.block, theta, false}, &S));
-    CMGI_TRY_GOTO(done, cmgi_aggregate(ctx, at, &S.view, &agg));
+    CMGI_TRY(cmgi_strength(ctx, at, &A, &(cmgi_strong){k.block, theta, false}, &S));
+    CMGI_TRY(cmgi_aggregate(ctx, at, &S.view, &agg));
     CMGI_FREE_AT(ctx, at, S.values); /* sizes of couplings decide no more */
     S.values = NULL;
     if (!gains(&agg, next->vectors, A.rows)) {
-        goto done;
+        return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, cmgi_tentative(ctx, &agg, k.block, k.vectors, k.B, &P0, &next->B));
-    CMGI_TRY_GOTO(done,
-                  cmgi_smooth_tentative(ctx, at, &A, o->filter && k.block == 1 ? &S.view : NULL,
-                                        o->omega, &P0, &next->P));
-done:
-    cmgi_csr_free_at(ctx, at, &S);
-    cmgi_csr_free_at(ctx, at, &P0);
-    cmgi_aggregates_free(ctx, &agg);
-    CMGI_FREE_AT(ctx, at, k.B);
-    return status;
+    CMGI_TRY(cmgi_tentative(ctx, &agg, k.block, k.vectors, k.B, &P0, &next->B));
+    return cmgi_smooth_tentative(ctx, at, &A, o->filter && k.block == 1 ? &S.view : NULL, o->omega,
+                                 &P0, &next->P);
 }
 
 static bool is_finite(cmg_context *ctx, const cmgi_csr *M)
@@ -182,8 +172,7 @@ static cmg_status form_coarse(const cmg_hierarchy *h, next_level *next, cmgi_csr
 {
     const cmgi_csr *P = &next->P;
     if (cmgi_csr_given(&next->A)) {
-        *coarse = next->A;
-        next->A = (cmgi_csr){0};
+        *coarse = cmgi_csr_pass_on(&next->A);
     } else {
         CMGI_TRY(multiply(h, next, coarse));
     }
@@ -216,14 +205,12 @@ static cmg_status append(cmg_hierarchy *h, next_level *next, bool *added)
         h->level[l].ideal = true;
     }
     CMGI_TRY_GOTO(failed, cmgi_hierarchy_take_formed(h, l + 1, &coarse));
-    h->level[l].PT = next->PT;
-    next->PT = (cmgi_csr){0};
+    h->level[l].PT = cmgi_csr_pass_on(&next->PT);
     h->level[l + 1].block = next->vectors;
     if (next->B != NULL) {
-        double *B = next->B;
-        next->B = NULL;
-        CMGI_TRY_GOTO(
-            failed, cmgi_hierarchy_take_vector(h, l + 1, "nullspace", NULL, n * next->vectors, B));
+        CMGI_TRY_GOTO(failed,
+                      cmgi_hierarchy_take_vector(h, l + 1, "nullspace", NULL, n * next->vectors,
+                                                 cmgi_pass_on(&next->B)));
     }
     *added = true;
     return CMG_OK;
@@ -316,20 +303,17 @@ static cmg_status add_level(cmg_hierarchy *h, const cmg_coarsen_options *o, star
     cmg_context *ctx = h->ctx;
     const int l = h->levels - 1;
     next_level next = {0};
-    cmg_status status = make_somewhere(h, l, o, from, o->strength, &next);
-    if (status == CMG_OK && !cmgi_csr_given(&next.P) && o->strength > 0 && from->points.dim == 0) {
-        status = make_somewhere(h, l, o, from, 0, &next); /* every coupling counts */
+    CMGI_FREED(ctx, &next.B);
+    CMGI_RELEASED(cmgi_csr_free, ctx, &next.P, &next.R, &next.PT, &next.A);
+    CMGI_TRY(make_somewhere(h, l, o, from, o->strength, &next));
+    if (!cmgi_csr_given(&next.P) && o->strength > 0 && from->points.dim == 0) {
+        CMGI_TRY(make_somewhere(h, l, o, from, 0, &next)); /* every coupling counts */
     }
-    if (status == CMG_OK && cmgi_csr_given(&next.P)) {
+    if (cmgi_csr_given(&next.P)) {
         from->points = next.halving.coarse;
-        status = append(h, &next, added);
+        CMGI_TRY(append(h, &next, added));
     }
-    cmgi_csr_free(ctx, &next.P);
-    cmgi_csr_free(ctx, &next.R);
-    cmgi_csr_free(ctx, &next.PT);
-    cmgi_csr_free(ctx, &next.A);
-    cmgi_free(ctx, next.B);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_coarsen(cmg_hierarchy *h, cmg_coarsen_options *o, int *levels,

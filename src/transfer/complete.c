@@ -60,24 +60,21 @@ static cmg_status copy_vectors(const cmg_hierarchy *given, int level, cmg_hierar
 /* The first `levels` levels. */
 static cmg_status open_over(const cmg_hierarchy *given, int levels, cmg_hierarchy **h)
 {
-    cmg_status status = CMG_OK;
-    CMGI_TRY(cmg_hierarchy_create(given->ctx, levels, h));
-    (*h)->above = given->above;
+    cmgi_scoped_by(cmg_hierarchy_destroy) cmg_hierarchy *made = NULL;
+    CMGI_TRY(cmg_hierarchy_create(given->ctx, levels, &made));
+    made->above = given->above;
     for (int l = 0; l < levels; ++l) {
-        (*h)->level[l].block = given->level[l].block;
-        CMGI_TRY_GOTO(done, borrow_level(given, levels, l, *h));
+        made->level[l].block = given->level[l].block;
+        CMGI_TRY(borrow_level(given, levels, l, made));
     }
     for (int i = 0; i < given->attributes; ++i) {
-        CMGI_TRY_GOTO(done, cmg_hierarchy_set_attribute(*h, given->attribute[i].key,
-                                                        given->attribute[i].value));
+        CMGI_TRY(
+            cmg_hierarchy_set_attribute(made, given->attribute[i].key, given->attribute[i].value));
     }
-    CMGI_TRY_GOTO(done, copy_vectors(given, levels - 1, *h));
-    (*h)->checked = given->checked;
-done:
-    if (status != CMG_OK) {
-        cmg_hierarchy_destroy(h);
-    }
-    return status;
+    CMGI_TRY(copy_vectors(given, levels - 1, made));
+    made->checked = given->checked;
+    *h = cmgi_pass_on(&made);
+    return CMG_OK;
 }
 
 /* The first level whose A does not fit the one above, `levels` where all do. */
@@ -190,8 +187,7 @@ cmg_status cmgi_complete(cmg_hierarchy *given, const cmgi_completion_options *op
     for (int l = 0; !changed && l < h->levels; ++l) { /* P^T, for R */
         cmgi_csr *PT = &given->level[l].PT;
         if (PT->there == NULL && h->level[l].PT.there != NULL) {
-            *PT = h->level[l].PT;
-            h->level[l].PT = (cmgi_csr){0};
+            *PT = cmgi_csr_pass_on(&h->level[l].PT);
         }
     }
     for (int l = c.taken - 1; l >= 1; --l) {
@@ -199,8 +195,7 @@ cmg_status cmgi_complete(cmg_hierarchy *given, const cmgi_completion_options *op
         c.formed += given->level[l].formed && !all;
     }
     if (changed) {
-        c.h = h;
-        h = NULL;
+        c.h = cmgi_pass_on(&h);
     }
     *made = c;
     return CMG_OK;

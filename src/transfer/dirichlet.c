@@ -50,31 +50,29 @@ cmg_status cmgi_dirichlet_below(cmg_context *ctx, cmgi_place at, const cmg_csr *
     marking m = {.P = *P, .fine = *marks_at(&given, at)};
     bool *identity = NULL;
     cmg_size identities = known;
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &identity);
+    CMGI_RELEASED(cmgi_dirichlet_clear, ctx, &made);
     *found = (cmgi_dirichlet){0};
     if (m.fine == NULL) {
         return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero_at(ctx, at, n + 1, sizeof **row, row));
+    CMGI_TRY(cmgi_alloc_zero_at(ctx, at, n + 1, sizeof **row, row));
     if (A != NULL) {
-        CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, n, sizeof *identity, &identity));
-        CMGI_TRY_GOTO(done, cmgi_csr_identity_at(ctx, at, A, identity,
-                                                 known == CMGI_UNKNOWN ? &identities : NULL));
+        CMGI_TRY(cmgi_alloc_at(ctx, at, n, sizeof *identity, &identity));
+        CMGI_TRY(
+            cmgi_csr_identity_at(ctx, at, A, identity, known == CMGI_UNKNOWN ? &identities : NULL));
     }
     m.identity = identity;
     m.found = *row;
     m.untold = *row + n;
     m.all = A != NULL && identities < n;
-    CMGI_TRY_GOTO(done, mark_below(ctx, at, P->rows, &m));
-    CMGI_TRY_GOTO(done, count_marks(ctx, at, n, &m, &made.count));
+    CMGI_TRY(mark_below(ctx, at, P->rows, &m));
+    CMGI_TRY(count_marks(ctx, at, n, &m, &made.count));
     if (made.count > 0) {
         *found = made;
         made = (cmgi_dirichlet){0};
     }
-done:
-    CMGI_FREE_AT(ctx, at, identity);
-    cmgi_dirichlet_clear(ctx, &made);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_dirichlet_of_level(const cmg_hierarchy *h, int l, cmgi_dirichlet *above,

@@ -49,6 +49,7 @@ cmg_status cmgi_dirichlet_below(cmg_context *ctx, cmgi_place at, const cmg_csr *
 cmg_status cmgi_dirichlet_of_level(const cmg_hierarchy *h, int l, cmgi_dirichlet *above,
                                    cmgi_dirichlet *found);
 void cmgi_dirichlet_clear(cmg_context *ctx, cmgi_dirichlet *d);
+CMGI_RELEASES(cmgi_dirichlet_clear, cmgi_dirichlet)
 /* `d` becomes `found`, which is cleared. */
 cmg_status cmgi_dirichlet_take(cmg_context *ctx, cmgi_dirichlet *found, cmgi_dirichlet *d);
 /* The marks are on the host, or on the device, from now on. */

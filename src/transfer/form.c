@@ -60,12 +60,10 @@ static bool find_there(cmg_hierarchy *h, int l, cmgi_triple *t)
 
 static cmg_status form_there(cmg_hierarchy *h, int l, const cmgi_triple *t)
 {
-    cmgi_csr made = {0};
+    cmgi_scoped_csr made = {0};
     cmgi_csr_free(h->ctx, t->AP);
     CMGI_TRY(cmgi_galerkin_there(h->ctx, t, &made));
-    const cmg_status status = cmgi_hierarchy_take_formed(h, l + 1, &made);
-    cmgi_csr_free(h->ctx, &made);
-    return status;
+    return cmgi_hierarchy_take_formed(h, l + 1, &made);
 }
 
 /* New values on the device; what the host had is old. */
@@ -149,27 +147,22 @@ static cmg_status form(cmg_hierarchy *h, int l, cmgi_dirichlet *fine, bool value
     cmgi_dirichlet coarse = {0};
     source s = {0};
     cmgi_triple t;
-    cmgi_csr made = {0};
-    cmg_status status = CMG_OK;
+    cmgi_scoped_csr made = {0};
+    CMGI_RELEASED(cmgi_csr_free, ctx, &s.P, &s.R);
+    CMGI_RELEASED(cmgi_dirichlet_clear, ctx, &coarse);
     if (find_there(h, l, &t) && (!values || h->level[l + 1].A.there != NULL)) {
         return form_cleaned(h, l, fine, values, &t);
     }
-    CMGI_TRY_GOTO(done, open_source(h, l, values, fine, &coarse, &s));
+    CMGI_TRY(open_source(h, l, values, fine, &coarse, &s));
     if (values) {
-        CMGI_TRY_GOTO(done, form_values_here(h, l, &s));
+        CMGI_TRY(form_values_here(h, l, &s));
     } else {
         cmgi_csr_free(ctx, &h->level[l].AP);
-        CMGI_TRY_GOTO(done,
-                      cmgi_galerkin(ctx, s.given ? &s.R.view : NULL, &s.A, &s.P.view, true, &made));
-        CMGI_TRY_GOTO(done, s.given ? check_diagonal(h, l, &made.view) : CMG_OK);
-        CMGI_TRY_GOTO(done, cmgi_hierarchy_take_formed(h, l + 1, &made));
+        CMGI_TRY(cmgi_galerkin(ctx, s.given ? &s.R.view : NULL, &s.A, &s.P.view, true, &made));
+        CMGI_TRY(s.given ? check_diagonal(h, l, &made.view) : CMG_OK);
+        CMGI_TRY(cmgi_hierarchy_take_formed(h, l + 1, &made));
     }
-done:
-    cmgi_csr_free(ctx, &made);
-    cmgi_csr_free(ctx, &s.P);
-    cmgi_csr_free(ctx, &s.R);
-    cmgi_dirichlet_clear(ctx, &coarse);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_form_dirichlet(const cmg_hierarchy *h, int last, cmgi_dirichlet *found)
@@ -184,20 +177,18 @@ cmg_status cmgi_form_dirichlet(const cmg_hierarchy *h, int last, cmgi_dirichlet 
 static cmg_status walk(cmg_hierarchy *h, const bool *wanted, bool values)
 {
     cmgi_dirichlet above = {0};
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_dirichlet_clear, h->ctx, &above);
     for (int l = 0; l < h->levels; ++l) {
         cmgi_dirichlet here = {0};
         if (wanted[l]) {
-            CMGI_TRY_GOTO(done, form(h, l - 1, &above, values));
+            CMGI_TRY(form(h, l - 1, &above, values));
         }
-        CMGI_TRY_GOTO(done, cmgi_dirichlet_of_level(h, l, &above, &here));
+        CMGI_TRY(cmgi_dirichlet_of_level(h, l, &above, &here));
         cmgi_dirichlet_clear(h->ctx, &above);
         above = here;
     }
     h->stale = false;
-done:
-    cmgi_dirichlet_clear(h->ctx, &above);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_form_levels(cmg_hierarchy *h, int from, bool all, int *formed)

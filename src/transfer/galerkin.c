@@ -65,8 +65,7 @@ cmg_status cmgi_galerkin(cmg_context *ctx, const cmg_csr *R, const cmg_csr *A, c
         /* nothing of the level above reaches a row of zeros */
         CMGI_TRY(cmgi_csr_unit_rows_at(ctx, CMGI_HOST, &made.view));
     }
-    *Ac = made;
-    made = (cmgi_csr){0};
+    *Ac = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }
 
@@ -112,28 +111,24 @@ cmg_status cmgi_galerkin_there(cmg_context *ctx, const cmgi_triple *t, cmgi_csr 
     const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
     cmgi_resident AP = {0};
     cmgi_resident made = {0};
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_resident_free, ctx, &AP, &made);
     if (t->R == NULL) { /* before A P, which is larger than what a transpose takes besides */
-        CMGI_TRY_GOTO(done, cmgi_transpose_there(ctx, t->P, t->PT));
+        CMGI_TRY(cmgi_transpose_there(ctx, t->P, t->PT));
     }
     if (t->R == NULL && t->P->repeats != NULL) {
-        CMGI_TRY_GOTO(done, cmgi_repeats_find(ctx, t->PT->there));
+        CMGI_TRY(cmgi_repeats_find(ctx, t->PT->there));
     }
-    CMGI_TRY_GOTO(done, on->multiply(ctx, t->A, t->P, false, &AP));
+    CMGI_TRY(on->multiply(ctx, t->A, t->P, false, &AP));
     const cmgi_resident *left = t->R != NULL ? t->R : t->PT->there;
-    CMGI_TRY_GOTO(done, on->multiply(ctx, left, &AP, true, &made));
+    CMGI_TRY(on->multiply(ctx, left, &AP, true, &made));
     made.kinds.exact = made.kinds.exact > 0 ? left->version + 1 : 0;
     cmgi_resident_free(ctx, &AP);
-    CMGI_TRY_GOTO(done, cmgi_csr_unit_rows_at(ctx, CMGI_DEVICE, &made.csr));
-    CMGI_TRY_GOTO(done, on->entries(ctx, &made.csr, &made));
+    CMGI_TRY(cmgi_csr_unit_rows_at(ctx, CMGI_DEVICE, &made.csr));
+    CMGI_TRY(on->entries(ctx, &made.csr, &made));
     if (t->A->repeats != NULL) {
-        CMGI_TRY_GOTO(done, cmgi_repeats_find(ctx, &made));
+        CMGI_TRY(cmgi_repeats_find(ctx, &made));
     }
-    CMGI_TRY_GOTO(done, cmgi_resident_attach(ctx, &made, Ac));
-done:
-    cmgi_resident_free(ctx, &AP);
-    cmgi_resident_free(ctx, &made);
-    return status;
+    return cmgi_resident_attach(ctx, &made, Ac);
 }
 
 /* A P, new or with new values on its pattern; *few: of a row of each kind alone, if at all. */

@@ -134,31 +134,28 @@ static cmg_status combine(cmg_context *ctx, cmg_size n, int constants, const boo
                           cmgi_known *k)
 {
     cmgi_null_space space = {0};
-    double *v = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *v, &v));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * (constants + k->vectors), sizeof *v, &space.q));
+    cmgi_scoped double *v = NULL;
+    CMGI_RELEASED(cmgi_null_space_free, ctx, &space);
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *v, &v));
+    CMGI_TRY(cmgi_alloc(ctx, n * (constants + k->vectors), sizeof *v, &space.q));
     for (int c = 0; c < constants + k->vectors; ++c) {
         for (cmg_size i = 0; i < n; ++i) {
             v[i] = c < constants ? i % constants == c : k->B[i * k->vectors + c - constants];
         }
         if (c < constants || taken[c - constants]) {
-            CMGI_TRY_GOTO(done, cmgi_null_space_take(ctx, n, v, &space));
+            CMGI_TRY(cmgi_null_space_take(ctx, n, v, &space));
         }
     }
     cmgi_free(ctx, k->B);
     k->B = NULL;
     k->vectors = space.count;
     if (space.count > constants) {
-        CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * space.count, sizeof *v, &k->B));
+        CMGI_TRY(cmgi_alloc(ctx, n * space.count, sizeof *v, &k->B));
     }
     for (cmg_size e = 0; k->B != NULL && e < n * space.count; ++e) {
         k->B[e] = space.q[e % space.count * n + e / space.count];
     }
-done:
-    cmgi_null_space_free(ctx, &space);
-    cmgi_free(ctx, v);
-    return status;
+    return CMG_OK;
 }
 
 /* Of vectors that are given, or rotations, those that A agrees to, beside constants. */

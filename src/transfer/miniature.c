@@ -54,36 +54,30 @@ static cmg_status copy_rows(cmg_context *ctx, cmgi_place at, const cmg_csr *rows
 {
     cmgi_resident sent = {0};
     cmg_size nnz = 0;
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_resident_free, ctx, &sent);
     a->from = *rows;
     if (at == CMGI_DEVICE) {
-        CMGI_TRY_GOTO(done, cmgi_resident_send(ctx, rows, &sent));
+        CMGI_TRY(cmgi_resident_send(ctx, rows, &sent));
         a->from = sent.csr;
     }
     M->rows = cmgi_points_rows(&a->large);
     M->cols = a->corners ? cmgi_points_rows(&a->by.coarse) : M->rows;
-    CMGI_TRY_GOTO(done, cmgi_alloc_at(ctx, at, M->rows + 1, sizeof *M->indptr, &M->indptr));
+    CMGI_TRY(cmgi_alloc_at(ctx, at, M->rows + 1, sizeof *M->indptr, &M->indptr));
     a->indptr = M->indptr;
-    CMGI_TRY_GOTO(done, count_copied(ctx, at, M->rows, a));
-    CMGI_TRY_GOTO(done, cmgi_csr_open_at(ctx, at, M, &nnz));
+    CMGI_TRY(count_copied(ctx, at, M->rows, a));
+    CMGI_TRY(cmgi_csr_open_at(ctx, at, M, &nnz));
     a->indices = M->indices;
     a->values = M->values;
-    CMGI_TRY_GOTO(done, copy_row(ctx, at, M->rows, a));
-done:
-    cmgi_resident_free(ctx, &sent);
-    return status;
+    return copy_row(ctx, at, M->rows, a);
 }
 
 static cmg_status copy_to(cmg_context *ctx, cmgi_place at, const cmg_csr *rows, copying *a,
                           cmgi_csr *M)
 {
     cmgi_csr made = {0};
-    cmg_status status = copy_rows(ctx, at, rows, a, &made);
-    if (status == CMG_OK) {
-        status = cmgi_csr_settle_at(ctx, at, &made, M);
-    }
-    cmgi_csr_free_at(ctx, at, &made);
-    return status;
+    CMGI_FREED(ctx, CMGI_ARRAYS(made));
+    CMGI_TRY(copy_rows(ctx, at, rows, a, &made));
+    return cmgi_csr_settle_at(ctx, at, &made, M);
 }
 
 /* ------------------------------------------------------------------ a miniature */

@@ -65,8 +65,7 @@ static cmg_size first_row(cmg_context *ctx, const cmg_csr *A, const double *v, l
 static cmg_status is_left(cmg_context *ctx, const cmg_csr *A, const double *v, limits zero,
                           bool *left)
 {
-    double *sum = NULL;
-    cmg_status status = CMG_OK;
+    cmgi_scoped double *sum = NULL;
     *left = true;
     CMGI_TRY(cmgi_alloc_zero(ctx, 2 * A->cols, sizeof *sum, &sum));
     for (cmg_size i = 0; i < A->rows; ++i) {
@@ -78,8 +77,7 @@ static cmg_status is_left(cmg_context *ctx, const cmg_csr *A, const double *v, l
     for (cmg_size j = 0; j < A->cols && *left; ++j) {
         *left = fabs(sum[j]) <= zero.tolerance * sum[A->cols + j];
     }
-    cmgi_free(ctx, sum);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmgi_null_space_take(cmg_context *ctx, cmg_size n, double *v, cmgi_null_space *space)
@@ -215,11 +213,12 @@ cmg_status cmgi_null_space_find(const cmg_hierarchy *h, int level, cmgi_null_spa
 {
     cmg_context *ctx = h->ctx;
     const cmg_size n = cmg_hierarchy_rows(h, level);
-    double *B = NULL;
-    double *v = NULL;
+    cmgi_scoped double *B = NULL;
+    cmgi_scoped double *v = NULL;
     int block = 1;
     int vectors = 0;
-    cmg_status status = CMG_OK;
+    cmgi_null_space made = {0};
+    CMGI_RELEASED(cmgi_null_space_free, ctx, &made);
     *space = (cmgi_null_space){0};
     cmg_size length = 0;
     const double *given = NULL;
@@ -232,17 +231,16 @@ cmg_status cmgi_null_space_find(const cmg_hierarchy *h, int level, cmgi_null_spa
     if (n == 0 || !may) {
         return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, cmgi_near_null_space(h, level, &block, &vectors, &B));
+    CMGI_TRY(cmgi_near_null_space(h, level, &block, &vectors, &B));
     vectors = vectors < CMGI_NULL_VECTORS ? vectors : CMGI_NULL_VECTORS;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n, sizeof *v, &v));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, n * vectors, sizeof *space->q, &space->q));
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *v, &v));
+    CMGI_TRY(cmgi_alloc(ctx, n * vectors, sizeof *made.q, &made.q));
     for (int c = 0; c < vectors; ++c) {
-        CMGI_TRY_GOTO(done, try_candidate(h, level, B, vectors, c, v, space));
+        CMGI_TRY(try_candidate(h, level, B, vectors, c, v, &made));
     }
-done:
-    CMGI_FREE(ctx, B, v);
-    if (status != CMG_OK || space->count == 0) {
-        cmgi_null_space_free(ctx, space);
+    if (made.count > 0) {
+        *space = made;
+        made = (cmgi_null_space){0};
     }
-    return status;
+    return CMG_OK;
 }

@@ -34,3 +34,4 @@ cmg_status cmgi_null_space_find(const cmg_hierarchy *h, int level, cmgi_null_spa
  * and one of them, for which there is room. Collective. */
 cmg_status cmgi_null_space_take(cmg_context *ctx, cmg_size n, double *v, cmgi_null_space *space);
 void cmgi_null_space_free(cmg_context *ctx, cmgi_null_space *space);
+CMGI_RELEASES(cmgi_null_space_free, cmgi_null_space)

@@ -39,3 +39,4 @@ cmg_status cmgi_split(cmg_context *ctx, cmgi_place at, const cmg_csr *A, double 
  */
 cmg_status cmgi_split_in_order(cmg_context *ctx, const cmg_csr *A, double theta, cmgi_splitting *s);
 void cmgi_splitting_free(cmg_context *ctx, cmgi_splitting *s);
+CMGI_RELEASES(cmgi_splitting_free, cmgi_splitting)

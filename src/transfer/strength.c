@@ -44,7 +44,6 @@ cmg_status cmgi_strength(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cons
     CMGI_TRY(look_at_row(ctx, at, C.rows, &(looking){C, what->own, of}));
     choosing choice = {.C = C, .of = of, .theta = what->theta, .own = what->own};
     CMGI_TRY(choose(ctx, at, &choice, &made, &couplings));
-    *S = made;
-    made = (cmgi_csr){0};
+    *S = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }

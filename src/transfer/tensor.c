@@ -7,15 +7,13 @@
 cmg_status cmgi_axis_map_alloc(cmg_context *ctx, cmg_size rows, cmg_size cols, cmgi_axis_map *map)
 {
     cmgi_axis_map made = {.rows = rows, .cols = cols};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, rows, sizeof *made.count, &made.count));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows * CMGI_AXIS_WIDTH, sizeof *made.column, &made.column));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, rows * CMGI_AXIS_WIDTH, sizeof *made.weight, &made.weight));
+    CMGI_RELEASED(cmgi_axis_map_free, ctx, &made);
+    CMGI_TRY(cmgi_alloc_zero(ctx, rows, sizeof *made.count, &made.count));
+    CMGI_TRY(cmgi_alloc(ctx, rows * CMGI_AXIS_WIDTH, sizeof *made.column, &made.column));
+    CMGI_TRY(cmgi_alloc(ctx, rows * CMGI_AXIS_WIDTH, sizeof *made.weight, &made.weight));
     *map = made;
     made = (cmgi_axis_map){0};
-done:
-    cmgi_axis_map_free(ctx, &made);
-    return status;
+    return CMG_OK;
 }
 
 void cmgi_axis_map_free(cmg_context *ctx, cmgi_axis_map *map)

@@ -25,6 +25,7 @@ typedef struct cmgi_axis_map {
 
 cmg_status cmgi_axis_map_alloc(cmg_context *ctx, cmg_size rows, cmg_size cols, cmgi_axis_map *map);
 void cmgi_axis_map_free(cmg_context *ctx, cmgi_axis_map *map);
+CMGI_RELEASES(cmgi_axis_map_free, cmgi_axis_map)
 /* P from three axes, x fastest; an axis that is not there is the 1 x 1 identity. */
 cmg_status cmgi_transfer_tensor(cmg_context *ctx, const cmgi_axis_map axis[3], int block,
                                 cmgi_csr *P);
