@@ -126,8 +126,7 @@ static int planes_3d(int planes, long long tiles, int processors, int blocks)
 static int lines_2d(int lines, long long tiles, int processors)
 {
     enum { MOST = 16, EACH = 5 };
-    const long long blocks = (long long)EACH * processors;
-    const long long share = (tiles * lines + blocks - 1) / blocks;
+    const long long share = 1 + (tiles * lines - 1) / ((long long)EACH * processors);
     return share < MOST ? (int)(share + share % 2) : MOST;
 }
 

@@ -94,8 +94,7 @@ static look look_at(const sample *s, int row, const cmgi_points *p)
  * space. */
 static const double WEAK[] = {0.25, 0.35};
 /* Of the sizes of pairs a_ij and a_ji, differences, up to which aggregates take more iterations.
- * One of two that is zero is no flow but a column that an identity row kept: R A P would spread it.
- */
+ * One of two that is zero is a column that an identity row kept, which R A P would spread. */
 static const double SKEW = 0.3;
 /* A row is uneven where a halved direction couples less than UNEVEN of the strongest, |K_de| is
  * more than ROTATED of sqrt(K_dd K_ee), or one side of a direction couples JUMP times as much as

@@ -182,8 +182,9 @@ cmg_status cmgi_look_for_levels(cmg_context *ctx, const cmg_csr *A, const cmgi_r
     }
     const bool symmetric = of.couplings > 0 && of.differences <= 1e-8 * of.sizes;
     suits->plane = 10 * of.two < 36 * of.one;
-    suits->classical = symmetric && (suits->plane || 2 * of.weak >= of.couplings);
-    suits->weak = symmetric && 50 * of.weak >= of.couplings;
+    const bool may = symmetric && (suits->plane || ctx->backend->alloc == NULL);
+    suits->classical = may && (suits->plane || 2 * of.weak >= of.couplings);
+    suits->weak = may && 50 * of.weak >= of.couplings;
     suits->flow = of.sizes > 0 && of.differences >= 0.6 * of.sizes && of.larger >= 0.7 * of.sizes &&
                   of.opposed >= 0.6 * of.own;
     return CMG_OK;

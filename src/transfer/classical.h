@@ -42,8 +42,9 @@ typedef struct cmgi_suits {
     bool plane;     /* two couplings reach less than 3.6 times as many rows as one: in the plane 3
                        times, on a line 2, in space 4 and more */
     bool classical; /* P is likely to be better than a smoothed one of aggregates: A is symmetric,
-                       and plane, or half of its couplings are weak, as of quadratic elements */
-    bool weak;      /* A is symmetric, and one in fifty of its couplings or more is weak */
+                       and plane, or half of its couplings are weak, as of quadratic elements, on a
+                       CPU: on a GPU set-ups in space take more than solves save */
+    bool weak;      /* likewise, one in fifty of its couplings or more is weak */
     /*
      * Flow rules, by a stable scheme. Of the sizes of pairs a_ij and a_ji, differences make up six
      * tenths or more and the larger ones seven: those of central differences, for which nothing can

@@ -260,7 +260,6 @@ static cmg_status choose_method(const cmg_hierarchy *h, cmg_coarsen_options *o, 
     cmgi_suits others = {.plane = false};
     cmg_csr A;
     const bool loose = any && from->known.loose;
-    const bool one = ctx->group == NULL && ctx->away == NULL;
     CMGI_TRY(matrix_of(h, l, &there, &A));
     CMGI_TRY(loose ? cmgi_look_for_levels(ctx, &A, there, o->strength, &others) : CMG_OK);
     if (others.classical) {
@@ -286,7 +285,7 @@ static cmg_status choose_method(const cmg_hierarchy *h, cmg_coarsen_options *o, 
     if (any && plain && !suits) {
         CMGI_TRY(loose ? CMG_OK : cmgi_look_for_levels(ctx, &A, there, o->strength, &others));
         others.classical = others.classical || (points->dim > 0 && others.weak);
-        const bool flow = others.flow && one;
+        const bool flow = others.flow && ctx->group == NULL && ctx->away == NULL;
         o->method = flow               ? CMG_COARSEN_AIR
                     : others.classical ? CMG_COARSEN_CLASSICAL
                                        : CMG_COARSEN_AGGREGATION;
