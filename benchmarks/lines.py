@@ -34,7 +34,7 @@ FILES = {
               "cpu-peers-2026-11-24.jsonl"],
     "peers-64": ["cpu-peers-64-2026-11-24.jsonl"],
     "peers-cpu-time": ["cpu-setup-2026-11-22.jsonl"],
-    "python": ["h200-python-2026-11-22.jsonl", "cpu-python-2026-11-22.jsonl"],
+    "python": ["h200-python-2026-11-22.jsonl", "h200-python-2026-11-28.jsonl", "cpu-python-2026-11-22.jsonl"],
     "pyamg": ["cpu-pyamg-2026-11-22.jsonl"],
     "petsc": ["cpu-petsc-2026-11-22.jsonl"],
     "petsc-cuda": ["h200-petsc-2026-11-22.jsonl"],
