@@ -64,7 +64,7 @@ static int extra_steps(const cmgi_cycle *cycle)
     return extra;
 }
 
-/* A half, behind what it reads of others, or by wire partly beside that; there[k] are the values
+/* A half, after what it reads of others, or by wire partly beside that; there[k] are the values
  * whose planes are there. */
 static void put_half(const cmgi_step *step, const cmg_matrix *R, int *there, cmgi_step *made,
                      int *count)

@@ -51,13 +51,13 @@ cmg_status cmgi_rows_dirichlet(cmg_context *ctx, const cmgi_own_rows *A, bool **
     return settle(ctx, made, A->rows, true, row, count);
 }
 
-/* The columns of the largest entries of fine Dirichlet rows; *told is false where one has none. */
+/* The columns of the largest entries of fine Dirichlet rows; not *complete where one has none. */
 static cmg_status largest_columns(cmg_context *ctx, const cmgi_own_rows *P, const bool *fine,
-                                  cmgi_own_rows *marks, bool *told)
+                                  cmgi_own_rows *marks, bool *complete)
 {
     CMGI_TRY(cmgi_rows_alloc(ctx, P->first, P->rows, P->indptr[P->rows], marks));
     cmg_size at = 0;
-    *told = true;
+    *complete = true;
     for (cmg_size i = 0; i < P->rows; ++i) {
         double largest = 0;
         marks->indptr[i] = at;
@@ -73,7 +73,7 @@ static cmg_status largest_columns(cmg_context *ctx, const cmgi_own_rows *P, cons
                 marks->values[at++] = 1;
             }
         }
-        *told = *told && largest > 0;
+        *complete = *complete && largest > 0;
     }
     marks->indptr[P->rows] = at;
     return CMG_OK;
@@ -88,12 +88,12 @@ cmg_status cmgi_rows_dirichlet_below(cmg_context *ctx, const cmgi_own_rows *A,
     cmgi_scoped bool *made = NULL;
     cmgi_scoped bool *all = NULL;
     cmg_size unused = 0;
-    bool told = true;
+    bool complete = true;
     CMGI_RELEASED(cmgi_rows_free, ctx, &marks, &below);
-    CMGI_TRY(largest_columns(ctx, P, fine, &marks, &told));
+    CMGI_TRY(largest_columns(ctx, P, fine, &marks, &complete));
     CMGI_TRY(cmgi_rows_transpose(ctx, &marks, coarse_part, &below));
     CMGI_TRY(cmgi_alloc_zero(ctx, below.rows, sizeof *made, &made));
-    double silent = told ? 0 : 1;
+    double silent = complete ? 0 : 1;
     CMGI_TRY(cmgi_all_max(ctx, &silent, 1));
     if (silent > 0 && A != NULL) {
         CMGI_TRY(cmgi_rows_dirichlet(ctx, A, &all, &unused));

@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* The status of a function of the transport, with its message. */
-static cmg_status told(cmg_context *ctx, cmg_status status)
+static cmg_status reported(cmg_context *ctx, cmg_status status)
 {
     const cmg_transport *t = &ctx->group->transport;
     return status == CMG_OK ? CMG_OK : cmgi_fail(ctx, status, "%s", t->message(t->user));
@@ -27,7 +27,7 @@ cmg_status cmgi_group_gather_parts(cmg_context *ctx, const void *mine, const cmg
     }
     if (ctx->group != NULL) {
         const cmg_transport *t = &ctx->group->transport;
-        return told(ctx, t->gather(t->user, mine, all, offsets));
+        return reported(ctx, t->gather(t->user, mine, all, offsets));
     }
     if (mine != all && offsets[1] > 0) {
         memcpy(all, mine, offsets[1]);
@@ -64,7 +64,7 @@ cmg_status cmgi_group_start(cmg_context *ctx, const cmg_message *send, int sends
         return CMG_OK;
     }
     const cmg_transport *t = &ctx->group->transport;
-    return told(ctx, t->start(t->user, send, sends, receive, receives));
+    return reported(ctx, t->start(t->user, send, sends, receive, receives));
 }
 
 cmg_status cmgi_group_finish(cmg_context *ctx)
@@ -73,7 +73,7 @@ cmg_status cmgi_group_finish(cmg_context *ctx)
         return CMG_OK;
     }
     const cmg_transport *t = &ctx->group->transport;
-    return told(ctx, t->finish(t->user));
+    return reported(ctx, t->finish(t->user));
 }
 
 int cmgi_group_messages(const cmg_context *ctx, const cmg_size *at, size_t size, const void *array,

@@ -69,13 +69,12 @@ cmg_status cmgi_parts_halves(const cmgi_divided *levels, int l, cmg_precision pr
                              cmgi_box *box, cmgi_planes *slab, bool *found)
 {
     const cmgi_parts *parts = cmgi_parts_of(levels);
-    cmgi_box seen = {0};
+    *box = (cmgi_box){0};
     *found = false;
-    CMGI_TRY(look(parts, l, precision, &seen, slab, found));
-    *box = seen;
+    CMGI_TRY(look(parts, l, precision, box, slab, found));
     for (int k = 0; k < CMGI_GHOSTS && *found; ++k) {
         const bool coarse = k == CMGI_GHOST_E;
-        const cmg_size all = seen.size[seen.dims - 1] / (coarse ? 2 : 1);
+        const cmg_size all = box->size[box->dims - 1] / (coarse ? 2 : 1);
         CMGI_TRY(coarse && slab->whole ? CMG_OK
                                        : make_ghosts(parts->ctx, &parts->level[l + coarse].space,
                                                      all, cmgi_ghost_planes[k], precision,

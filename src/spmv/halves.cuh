@@ -65,7 +65,7 @@ struct half_planes {
 template <typename T, bool MORE>
 struct half_args {
     int n[3];    /* positions of a line, lines, planes; in 2D one plane */
-    int box[2];  /* the first plane of the box, and behind the last one */
+    int box[2];  /* the first plane of the box, and the one after the last */
     int part[2]; /* likewise of those that are streamed, an even one first */
     int chunk;   /* planes a warp streams, even ... */
     int stride;  /* ... and from the first one of a block to that of the next */
@@ -97,7 +97,7 @@ struct half_tile {
     int x;         /* position of the lane, in 2D of its first */
     int y;         /* 3D: first line, rim included */
     int low;       /* first plane of the box */
-    int high;      /* behind the last */
+    int high;      /* after the last */
     int z0;        /* first plane owned */
     int z1;        /* behind the last */
     unsigned in;   /* bit j: element j of the lane is in the box */

@@ -38,7 +38,7 @@ typedef struct cmgi_halves {
     cmgi_planes slab;
 } cmgi_halves;
 
-/* Planes that need none of other ranks, and the others, where a rank has at least so many. */
+/* Planes that need none of other ranks, and the others; apart where a rank has that many. */
 typedef enum cmgi_half_part { CMGI_HALF_ALL = 0, CMGI_HALF_INNER, CMGI_HALF_RIMS } cmgi_half_part;
 enum { CMGI_HALF_SPLITS = 24 };
 

@@ -148,7 +148,7 @@ static void choose_directions(const sample *s, const cmgi_points *p, directions 
     double skew = 0;
     double size = 0;
     int coupled = 0;
-    *to = (directions){.skew = false};
+    *to = (directions){0};
     for (int k = 0; k < SAMPLE; ++k) {
         const double there = cmgi_csr_entry(&s->rows.view, 2 * k, s->of[2 * k + 1]);
         const double back = cmgi_csr_entry(&s->rows.view, 2 * k + 1, s->of[2 * k]);

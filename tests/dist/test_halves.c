@@ -7,7 +7,7 @@
 #include "ranks.h"
 #include "generated.h"
 
-/* So many halves, where the device has any; levels of up to 60 rows are whole and collapsed. */
+/* As many halves, where the device has any; levels of up to 60 rows are whole and collapsed. */
 static void expect_halves(cmg_hierarchy *h, const char *options, int ranks, int partition,
                           int halves)
 {
