@@ -1,8 +1,9 @@
 """Topology optimisation by SIMP (Bendsoe and Sigmund 2003): the stiffest cantilever of a given volume.
 
 A density a cell scales Young's modulus by rho^3, so every step has new values of A on the same pattern. Coarse matrices
-are P^T A P, and since that is a sum over cells as A is, they are made from cell matrices too: all values are sums that
-NumPy makes on the CPU and CuPy on the GPU, where nothing but the compliance leaves the device.
+are P^T A P. The values of every level are linear in the moduli of the cells around a node, and in the same way for all
+nodes: one product of two dense arrays a level, which NumPy forms on the CPU and CuPy on the GPU, where nothing but the
+compliance leaves the device.
 
     python topology.py [--cells 24 12 12] [--steps 20] [--volume 0.3] [--backend cuda]
 """
@@ -47,79 +48,45 @@ def child_interpolation():
 
 
 class Grid:
-    """Unknowns of nx x ny x nz cells, three a node, the nodes of the side x = 0 left out as clamped; x runs fastest."""
+    """Unknowns of nx x ny x nz cells, three a node, the nodes of the side x = 0 left out as clamped; x runs fastest.
+
+    A row has an entry for three unknowns of each of the 27 nodes around its own, those that exist: `kept` are their
+    places in an array of shape (nodes, 3, 27, 3)."""
 
     def __init__(self, xp, cells):
         self.xp, self.cells = xp, tuple(cells)
         nx, ny, nz = cells
         self.nodes = (nx, ny + 1, nz + 1)
         self.rows = 3 * int(np.prod(self.nodes))
-        # neighbours of a node along an axis: the first and how many
-        first, count = [], []
-        for n in self.nodes:
-            i = xp.arange(n)
-            first.append(xp.maximum(i - 1, 0))
-            count.append(xp.minimum(i + 1, n - 1) - first[-1] + 1)
-        self.first, self.count = first, count
-        near = (count[2][:, None, None] * count[1][:, None] * count[0]).ravel()
-        lengths = xp.repeat(3 * near, 3)
-        self.indptr = xp.concatenate([xp.zeros(1, dtype=np.int64), xp.cumsum(lengths)])
+        x, y, z = ((xp.arange(n)[:, None] + xp.arange(-1, 2) >= 0) & (xp.arange(n)[:, None] + xp.arange(-1, 2) < n)
+                   for n in self.nodes)
+        near = (z[:, None, None, :, None, None] & y[:, None, None, :, None] & x[:, None, None, :]).reshape(-1, 27)
+        self.indptr = xp.concatenate([xp.zeros(1, dtype=np.int64), xp.cumsum(xp.repeat(3 * near.sum(axis=1), 3))])
         self.nnz = int(self.indptr[-1])
-        self.length = 3 * near
-        self.pairs = [self._pair(a, b) for a in CORNERS for b in CORNERS]
-
-    def _corner(self, corner, skip):
-        """Places along the axes of a corner of the cells, those with x < skip left out."""
-        xp, (nx, ny, nz) = self.xp, self.cells
-        return (xp.arange(skip, nx) + int(corner[0]) - 1, xp.arange(ny) + int(corner[1]), xp.arange(nz) + int(corner[2]))
+        self.kept = xp.flatnonzero(xp.broadcast_to(near[:, None, :, None], (self.rows // 3, 3, 27, 3)))
 
     def number(self, i, j, k):
         """Node numbers on the product of three ranges."""
         nx, ny, _ = self.nodes
         return ((k[:, None, None] * ny + j[:, None]) * nx + i).ravel()
 
-    def _pair(self, a, b):
-        """Where the 3 x 3 numbers of two corners go, a cell: (cells with x < skip are not among them, first place, row)."""
-        skip = 1 - int(min(a[0], b[0]))
-        (ia, ja, ka), (ib, jb, kb) = self._corner(a, skip), self._corner(b, skip)
-        rank = ((kb - self.first[2][ka])[:, None, None] * self.count[1][ja][:, None]
-                + (jb - self.first[1][ja])[:, None]) * self.count[0][ia] + (ib - self.first[0][ia])
-        node = self.number(ia, ja, ka)
-        return skip, self.indptr[3 * node] + 3 * rank.ravel(), self.length[node]
-
-    def values(self, cell_matrices):
-        """Values of A, in CSR order, from cell matrices: an array of cells x 24 x 24, or (factors of the cells, one)."""
-        xp = self.xp
-        factors, one = cell_matrices if isinstance(cell_matrices, tuple) else (None, None)
-        made = xp.zeros(self.nnz)
-        shape = self.cells[::-1]
-        q = xp.arange(3)
-        for (a, b), (skip, begin, length) in zip(itertools.product(range(8), repeat=2), self.pairs):
-            if factors is not None:
-                block = factors.reshape(shape)[:, :, skip:].reshape(-1, 1, 1) * one[3 * a:3 * a + 3, 3 * b:3 * b + 3]
-            else:
-                block = cell_matrices[:, 3 * a:3 * a + 3, 3 * b:3 * b + 3].reshape(*shape, 3, 3)[:, :, skip:].reshape(-1, 3, 3)
-            # no two cells have the same pair of nodes in the same corners
-            made[begin[:, None, None] + q[:, None] * length[:, None, None] + q] += block
-        return made
-
     def pattern(self):
         """Column numbers of A."""
-        xp = self.xp
-        nx, ny, nz = self.nodes
-        columns = xp.empty(self.nnz, dtype=np.int32)
-        i, j, k = (xp.arange(n) for n in self.nodes)
-        node = self.number(i, j, k)
-        start, length = self.indptr[3 * node], self.length[node]
-        for dk, dj, di in itertools.product(range(3), repeat=3):
-            at = [f + d for f, d in zip(self.first, (di, dj, dk))]
-            inside = ((dk < self.count[2])[:, None, None] & (dj < self.count[1])[:, None] & (di < self.count[0])).ravel()
-            rank = ((dk * self.count[1][:, None] + dj) * self.count[0] + di)
-            rank = xp.broadcast_to(rank, (nz, ny, nx)).ravel()[inside]
-            other = self.number(*at)[inside]
-            for p, q in itertools.product(range(3), repeat=2):
-                columns[start[inside] + p * length[inside] + 3 * rank + q] = 3 * other + q
-        return columns
+        xp, (nx, ny, _) = self.xp, self.nodes
+        step = xp.arange(-1, 2)
+        other = xp.arange(self.rows // 3)[:, None] + ((step[:, None, None] * ny + step[:, None]) * nx + step).ravel()
+        columns = (3 * other[:, None, :, None] + xp.arange(3)).astype(np.int32)
+        return xp.broadcast_to(columns, (len(other), 3, 27, 3)).ravel()[self.kept]
+
+    def values(self, moduli, weights):
+        """Values of A, in CSR order, from m moduli a cell, (cells, m), and what each adds to a row as the modulus of one
+        of the eight cells at a node (`weights_of`)."""
+        xp, (nx, ny, nz) = self.xp, self.cells
+        padded = xp.pad(moduli.reshape(nz, ny, nx, -1), ((1, 1), (1, 1), (0, 1), (0, 0)))
+        nodes_x, nodes_y, nodes_z = self.nodes
+        around = xp.stack([padded[1 - k:1 - k + nodes_z, 1 - j:1 - j + nodes_y, 1 - i:1 - i + nodes_x]
+                           for i, j, k in CORNERS], axis=3)
+        return (around.reshape(self.rows // 3, -1) @ weights).ravel()[self.kept]
 
     def interpolation(self):
         """Trilinear interpolation from half as many cells, as (data, indices, indptr, shape)."""
@@ -149,16 +116,31 @@ class Grid:
         return Grid(self.xp, [c // 2 for c in self.cells])
 
 
+def weights_of(cells):
+    """What m cell matrices, (m, 24, 24), add to the rows of a node that is each of their corners: (8 m, 3 * 27 * 3)."""
+    weights = np.zeros((8, len(cells), 3, 27, 3))
+    for (a, at), (b, other) in itertools.product(enumerate(CORNERS), repeat=2):
+        weights[a, :, :, (other - at + 1) @ (1, 3, 9)] = cells[:, 3 * a:3 * a + 3, 3 * b:3 * b + 3]
+    return weights.reshape(-1, 243)
+
+
 class Cantilever:
     """A clamped block of cells with a load on the lower edge of its free end; its levels and their values."""
 
     def __init__(self, cells, xp=np):
         self.xp, self.K = xp, xp.asarray(element_stiffness())
-        self.children = xp.asarray(child_interpolation())
-        self.galerkin = xp.einsum("cia,ij,cjb->cab", self.children, self.K, self.children)
         self.grids = [Grid(xp, cells)]
         while self.grids[-1].coarser() is not None:
             self.grids.append(self.grids[-1].coarser())
+        # a cell has the matrices of its cells of level 0, each with its modulus; from 576 on one of 24 x 24 numbers
+        parts, self.levels = element_stiffness()[None], []
+        for grid in self.grids:
+            summed = None
+            if self.levels:
+                parts = np.concatenate([T.T @ parts @ T for T in child_interpolation()])
+            if len(parts) > 24 * 24:
+                summed, parts = xp.asarray(parts.reshape(-1, 24 * 24)), np.eye(24 * 24).reshape(-1, 24, 24)
+            self.levels.append((grid, summed, xp.asarray(weights_of(parts))))
         fine = self.grids[0]
         self.b = xp.zeros(fine.rows)
         nx, ny, _ = fine.nodes
@@ -173,19 +155,15 @@ class Cantilever:
         self.dofs = xp.concatenate(dofs, axis=1)  # the number of rows for a clamped one
 
     def values(self, modulus):
-        """Values of A on all levels; those of a coarse cell are made of its eight halves."""
-        xp, found = self.xp, [self.grids[0].values((modulus, self.K))]
-        cells = None
-        for fine, grid in zip(self.grids, self.grids[1:]):
-            given = modulus if cells is None else cells
-            nx, ny, nz = grid.cells
-            halves = given.reshape(nz, 2, ny, 2, nx, 2, *given.shape[1:])
-            halves = xp.moveaxis(halves, (1, 3, 5), (3, 4, 5)).reshape(nx * ny * nz, 8, *given.shape[1:])
-            if cells is None:
-                cells = (halves @ self.galerkin.reshape(8, -1)).reshape(-1, 24, 24)
-            else:
-                cells = sum(self.children[c].T @ (halves[:, c] @ self.children[c]) for c in range(8))
-            found.append(grid.values(cells))
+        """Values of A on all levels."""
+        found, moduli = [], modulus
+        for grid, summed, weights in self.levels:
+            if found:
+                nx, ny, nz = grid.cells
+                halves = moduli.reshape(nz, 2, ny, 2, nx, 2, -1)
+                moduli = self.xp.moveaxis(halves, (1, 3, 5), (3, 4, 5)).reshape(nx * ny * nz, -1)
+            moduli = moduli if summed is None else moduli @ summed
+            found.append(grid.values(moduli, weights))
         return found
 
     def energies(self, u):
@@ -220,11 +198,12 @@ class ConeFilter:
 
 def advance(xp, rho, gradient, volume):
     """Optimality criteria with bisection for the multiplier."""
+    scaled = rho * xp.sqrt(xp.maximum(-gradient, 0))
+    least, most = xp.maximum(rho - 0.2, 0.0), xp.minimum(rho + 0.2, 1.0)
     low, high = 0.0, 1e9
     while (high - low) > 1e-6 * (high + low):
         middle = 0.5 * (low + high)
-        trial = rho * xp.sqrt(xp.maximum(-gradient, 0) / middle)
-        trial = xp.clip(xp.clip(trial, rho - 0.2, rho + 0.2), 0.0, 1.0)
+        trial = xp.minimum(xp.maximum(scaled / np.sqrt(middle), least), most)
         low, high = (middle, high) if float(trial.mean()) > volume else (low, middle)
     return trial
 
