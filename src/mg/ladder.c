@@ -261,7 +261,6 @@ cmg_status cmgi_ladder_climb(cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_rung 
     (void)snprintf(less, sizeof less, "%s", cmgi_ladder_precision(mg));
     describe(end, went, sizeof went);
     const char *name = change(ladder, mg, rung);
-    mg->apart = true;
     if (rung == CMGI_RUNG_BITS) {
         (void)snprintf(clause, CMGI_CLAUSE, "%s to %s after %d iterations (%s)", less, name,
                        end->last, cmg_enum_name("outcome", (int)end->outcome));
@@ -274,8 +273,10 @@ cmg_status cmgi_ladder_climb(cmgi_ladder *ladder, cmgi_multigrid *mg, cmgi_rung 
                        went);
     }
     if (rung == CMGI_RUNG_CG) {
+        mg->missed = true;
         return cmgi_multigrid_take_method(mg, CMG_KRYLOV_CG);
     }
+    mg->apart = true;
     leave(mg, levels);
     cmg_status status = build(mg, levels);
     const bool crowded = status == CMG_ERR_MEMORY && mg->divided == NULL;

@@ -76,8 +76,8 @@ static bool wants_semi(const cmgi_multigrid *mg)
     const bool large = from > 0 && mg->levels.level[0].rows >= from && mg->levels.count > 3;
     const bool plain = mg->divided == NULL && mg->levels.boundary == NULL &&
                        mg->levels.nullspace.count == 0 && o->cycle != CMG_CYCLE_NONE && !o->fmg;
-    return o->krylov == CMG_KRYLOV_SEMI ||
-           (o->krylov == CMG_KRYLOV_AUTO && large && plain && alike && o->fallback && !mg->apart);
+    return o->krylov == CMG_KRYLOV_SEMI || (o->krylov == CMG_KRYLOV_AUTO && large && plain &&
+                                            alike && o->fallback && !mg->apart && !mg->missed);
 }
 
 /* CG where A and the cycle are symmetric, FCG where only A is, FGMRES where it is not. */

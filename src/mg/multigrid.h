@@ -39,6 +39,7 @@ typedef struct cmgi_multigrid {
                                bounds from them in part */
     bool borrowed;          /* bounds are in part those of the next level */
     bool apart;             /* the bounds of every level are estimated by themselves */
+    bool missed;            /* an interval has not held: auto stays with CG */
     cmgi_symmetry symmetry; /* looked at where the method depends on it */
 } cmgi_multigrid;
 

@@ -142,7 +142,7 @@ TEST(new_values_bring_a_new_interval)
  * next refresh; alone semi-iteration fails. */
 TEST(cg_takes_over)
 {
-    static const double wrong[3][2] = {{0.01, 0.3}, {0.9999, 1}, {0.05, 0.6}};
+    static const double wrong[3][2] = {{0.01, 0.3}, {1.9, 1.9001}, {0.05, 0.6}};
     for (int way = 0; way < 6; ++way) {
         scoped_hierarchy *h = generated("cells=64 distort=0.4");
         const cmg_size n = cmg_hierarchy_rows(h, 0);
@@ -170,6 +170,27 @@ TEST(cg_takes_over)
         s->mg.krylov->options.high = 0.3;
         report = solved(h, s, b, 0, x);
         CHECK(!cmg_outcome_converged(report.outcome) && report.fallbacks == 0);
+    }
+}
+
+/* Single eigenvalues below the interval, of coefficients that jump from cell to cell: the digits a
+ * step tell, and what CG takes from there on are not more than its own from the start. */
+TEST(cg_takes_over_where_eigenvalues_are_missed)
+{
+    static const char *const cases[] = {"dim=3 cells=32 coefficient=random contrast=1000",
+                                        "cells=256 coefficient=random contrast=1000"};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
+        scoped_hierarchy *h = generated("%s", cases[k]);
+        const cmg_size n = cmg_hierarchy_rows(h, 0);
+        cmg_solver_options o = solver_options("krylov=cg");
+        scoped_vector *b = vector_of(n, 3);
+        scoped_vector *x = vector_of(n, 4);
+        scoped_vector *y = vector_of(n, 4);
+        const cmg_report cg = solve(h, &o, b, x);
+        o.krylov = CMG_KRYLOV_SEMI;
+        const cmg_report semi = solve(h, &o, b, y);
+        CHECK(semi.outcome == CMG_CONVERGED_RTOL && semi.krylov == CMG_KRYLOV_CG);
+        CHECK(semi.fallbacks == 1 && semi.iterations <= cg.iterations + 2);
     }
 }
 
