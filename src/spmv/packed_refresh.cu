@@ -13,8 +13,8 @@ extern "C" {
 enum {
     THREADS = 256,
     SLICE = CMGI_SLICE,
-    WIDEST = 40, /* slice columns in shared memory: a grid has 27, and 34 at its sides */
-    TILE = WIDEST * (SLICE + 1)
+    SPARE = 8,           /* slice columns over the mean: a grid has 27, and 34 at its sides */
+    MOST_TILE = 96 << 10 /* bytes of shared memory */
 };
 
 static __device__ __forceinline__ int in_tile(int place)
@@ -30,21 +30,23 @@ struct target {
     T *values;
 };
 
-/* A slice of it, collected in shared memory where it fits. */
+/* A slice of it, collected in shared memory where that has the room for it. */
 template <typename T>
 struct collector {
     T *tile;
     T *values;
     int places;
+    int room;
 
-    __device__ collector(const target<T> &to, T *shared)
+    __device__ collector(const target<T> &to, T *shared, int columns)
         : tile(shared), values(to.values + to.step[blockIdx.x] * SLICE),
-          places((int)((to.step[blockIdx.x + 1] - to.step[blockIdx.x]) * SLICE))
+          places((int)((to.step[blockIdx.x + 1] - to.step[blockIdx.x]) * SLICE)),
+          room(columns * SLICE)
     {
     }
     __device__ bool fits() const
     {
-        return places <= WIDEST * SLICE;
+        return places <= room;
     }
     __device__ void clear() const
     {
@@ -70,10 +72,10 @@ struct collector {
 
 template <typename T>
 __global__ void __launch_bounds__(THREADS)
-    refresh_kernel(const cmg_size *entry, const double *x, const target<T> to)
+    refresh_kernel(const cmg_size *entry, const double *x, const target<T> to, int columns)
 {
-    __shared__ T tile[TILE];
-    const collector<T> slice(to, tile);
+    extern __shared__ double shared_tile[];
+    const collector<T> slice(to, (T *)shared_tile, columns);
     const cmg_size first = entry[blockIdx.x];
     const int count = (int)(entry[blockIdx.x + 1] - first);
     slice.clear();
@@ -103,8 +105,14 @@ template <typename T>
 static cmg_status refresh(const cmg_matrix *A, const double *x)
 {
     const cmgi_packed_slices *P = slices_of(A);
-    refresh_kernel<<<(unsigned)P->count, THREADS, 0, cmgi_stream(A->ctx)>>>(P->entry, x,
-                                                                            target_of<T>(A));
+    const cmg_size column = (SLICE + 1) * (cmg_size)sizeof(T);
+    const cmg_size wanted = 5 * P->steps / (4 * P->count) + SPARE;
+    const cmg_size columns = wanted * column < MOST_TILE ? wanted : MOST_TILE / column;
+    CMGI_CUDA(A->ctx,
+              cudaFuncSetAttribute(refresh_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   (int)MOST_TILE));
+    refresh_kernel<<<(unsigned)P->count, THREADS, (size_t)(columns * column),
+                     cmgi_stream(A->ctx)>>>(P->entry, x, target_of<T>(A), (int)columns);
     return CMGI_LAUNCHED(A->ctx);
 }
 
