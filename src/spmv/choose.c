@@ -101,6 +101,10 @@ enum {
  */
 static const cmg_size IN_CACHE = 1 << 18;
 
+/* Nor are those whose products take a GPU less than this: a look takes the host 85 us there (H200),
+ * and saves such a product one at most. */
+static const double WORTH_A_LOOK = 6e-6;
+
 /* A compressed matrix has to save this much to be worth its dearer conversion; where one in fp32
  * comes next, which needs none then, it may be dearer by as much. */
 static const double worth = 0.95;
@@ -410,7 +414,8 @@ static cmg_status choose_format(chooser *c)
     /* no bytes and one launch would not do it */
     const bool hopeless =
         worth * c->best.seconds <=
-        (double)c->s.longest * fmin(c->on->templates.latency, c->on->patterns.latency);
+            (double)c->s.longest * fmin(c->on->templates.latency, c->on->patterns.latency) ||
+        (cmgi_on_cuda(c->ctx) && c->best.seconds < WORTH_A_LOOK);
     if (!may_compress(c) || hopeless) {
         return CMG_OK;
     }

@@ -77,7 +77,7 @@ TEST(patterns_are_taken_where_they_save)
 /* On a CPU rows of P, which jump through x, gain by templates alone. */
 TEST(transfers_are_templates_or_plain_on_the_cpu)
 {
-    scoped_csr A = band(300000, 150000, 3, true);
+    scoped_csr A = band(600000, 300000, 3, true);
     CHECK(choose(&A, defaults()) == CMG_FORMAT_COMPRESSED);
     cmg_matrix_options o = defaults();
     o.keep_map = true; /* no templates */
