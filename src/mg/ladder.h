@@ -4,7 +4,7 @@
  *
  *   renew      the same smoother from the values there are, where new ones left it (reuse), and
  *              with bounds of its own where the cycle is indefinite or diverges by those of the
- *              next level; this again after every refresh
+ *              another level; this again after every refresh
  *   cg         in place of semi-iteration, whose interval does not hold; again after a refresh
  *   method     FGMRES, where CG finds that A or the cycle is not positive definite
  *   levels     algebraic ones from A alone, where lines of strong coupling run across the given P,

@@ -347,7 +347,7 @@ cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
                                const cmgi_level_options *options, cmgi_level *level)
 {
     cmgi_smoother_source source = {
-        .ctx = ctx, .h = h, .level = l, .matrix = level->A, .below = options->below};
+        .ctx = ctx, .h = h, .level = l, .matrix = level->A, .like = options->like};
     cmgi_resident made = {0};
     if (cmgi_is_divided(options->divided, l)) {
         return divided_smoother(ctx, l, options, level);

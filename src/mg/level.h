@@ -38,8 +38,8 @@ typedef struct cmgi_level_options {
     const char *smoother;
     double omega;
     cmg_reuse reuse;
-    const struct cmgi_spectra *below; /* bounds of the next level where both are one stencil */
-    int pre;                          /* smoothing steps before the coarse correction */
+    const struct cmgi_spectra *like; /* bounds of a neighbouring level of the same stencil */
+    int pre;                         /* smoothing steps before the coarse correction */
     bool fuse;              /* form R S on small levels, where a GPU waits for every step */
     struct cmgi_twin *twin; /* of the finest A; see cmgi_matrix_source */
     bool fuse_all;          /* form R S or R A on all levels where that moves fewer bytes */

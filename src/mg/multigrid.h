@@ -37,7 +37,7 @@ typedef struct cmgi_multigrid {
     bool ready;             /* they are there, with values that belong together */
     bool outdated;          /* smoothers are those of earlier values, as `reuse` says, or have
                                bounds from them in part */
-    bool borrowed;          /* bounds are in part those of the next level */
+    bool borrowed;          /* bounds are in part those of other levels */
     bool apart;             /* the bounds of every level are estimated by themselves */
     bool missed;            /* an interval has not held: auto stays with CG */
     cmgi_symmetry symmetry; /* looked at where the method depends on it */

@@ -66,10 +66,15 @@ static bool is_uniform(const cmg_hierarchy *h, int l)
            fabs(of[0].coupling - of[1].coupling) <= same * of[1].coupling;
 }
 
-static cmg_status build_smoother(const cmgi_setup *s, int l, bool helps)
+/* `by`: the neighbouring level whose bounds serve this one, too, if both are one stencil;
+ * CMGI_NONE.
+ */
+static cmg_status build_smoother(const cmgi_setup *s, int l, int by)
 {
     cmgi_level_options options = level_options(s);
-    options.below = helps && is_uniform(s->h, l) ? s->levels->level[l + 1].smoother.kept : NULL;
+    if (by != CMGI_NONE && !s->apart && is_uniform(s->h, l < by ? l : by)) {
+        options.like = s->levels->level[by].smoother.kept;
+    }
     cmgi_threads_adapt(s->ctx);
     s->ctx->level = l + 1;
     const cmg_status status = cmgi_level_smoother(s->h, s->ctx, l, &options, &s->levels->level[l]);
@@ -77,21 +82,34 @@ static cmg_status build_smoother(const cmgi_setup *s, int l, bool helps)
     return status;
 }
 
+static bool is_large(const cmgi_setup *s, int l)
+{
+    return s->levels->level[l].rows >= HELPFUL_ROWS;
+}
+
 /*
- * Smoothers of levels first .. last: those that ranks divide, then the others, the coarsest first,
- * whose bounds are those of the next one if both are one stencil, unless it is so small that its
- * sides show. On a distorted mesh the largest eigenvalue grows from level to level (128^3,
- * distorted by 0.2: 1.54, 1.73, 1.88), which the first steps of Lanczos do not see.
+ * Smoothers of levels first .. last: those that ranks divide, then the others, beginning with the
+ * coarsest one that is not so small that its sides show, which lower the largest eigenvalue. The
+ * finer ones take its bounds over if they are the same stencil, and so do the coarser ones, of
+ * which they are bounds all the same. On a distorted mesh the largest eigenvalue grows from level
+ * to level (128^3, distorted by 0.2: 1.54, 1.73, 1.88), which the first steps of Lanczos do not
+ * see.
  */
 static cmg_status build_smoothers(const cmgi_setup *s, int first, int last)
 {
     int whole = first;
     while (whole <= last && cmgi_is_divided(s->divided, whole)) {
-        CMGI_TRY(build_smoother(s, whole++, false));
+        CMGI_TRY(build_smoother(s, whole++, CMGI_NONE));
     }
-    for (int l = last; l >= whole; --l) {
-        const bool large = l < last && s->levels->level[l + 1].rows >= HELPFUL_ROWS;
-        CMGI_TRY(build_smoother(s, l, large && !s->apart));
+    int sure = last;
+    while (sure > whole && !is_large(s, sure)) {
+        --sure;
+    }
+    for (int l = sure; l >= whole; --l) {
+        CMGI_TRY(build_smoother(s, l, l < sure ? l + 1 : CMGI_NONE));
+    }
+    for (int l = sure + 1; l <= last; ++l) {
+        CMGI_TRY(build_smoother(s, l, is_large(s, sure) ? l - 1 : CMGI_NONE));
     }
     return CMG_OK;
 }

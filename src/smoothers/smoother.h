@@ -49,9 +49,9 @@ typedef struct cmgi_smoother_source {
     /* filled by the check of A, counts are of own rows; NULL = not asked for */
     cmgi_csr_facts *facts;
     struct cmgi_spectra *kept; /* bounds to go on with (spectrum.h), NULL = none are kept */
-    /* Those of the next level, where both are of one stencil: its rows times a factor, as far as
-     * facts show; NULL = none. */
-    const struct cmgi_spectra *below;
+    /* Those of a neighbouring level, where both are of one stencil: its rows times a factor, as far
+     * as facts show; NULL = none. */
+    const struct cmgi_spectra *like;
     const cmgi_arguments *arguments; /* parsed by the method's table of keys; set by the frame */
 } cmgi_smoother_source;
 
@@ -127,7 +127,7 @@ typedef struct cmgi_smoother {
     bool after;               /* nothing is smoothed before the coarse correction */
     bool undamped;            /* the estimate waits for the level's matrix */
     bool changed; /* the last build replaced factors or dampings that a step list may refer to */
-    bool renewed; /* its bounds rest in part on an earlier build's, or on those of the next level */
+    bool renewed; /* its bounds rest in part on an earlier build's, or on a neighbouring level's */
     struct cmgi_spectra *kept; /* the bounds, for new values and the level above; or NULL */
 } cmgi_smoother;
 

@@ -378,10 +378,10 @@ static bool find_kept(cmgi_spectra *kept, int *place, cmgi_spectrum *spectrum)
 }
 
 /*
- * ... from these coefficients, at first those of the next level of the same stencil: coefficients
- * of a random vector are moments of the density of eigenvalues, which hardly depends on the mesh
- * width (3D Q1: the largest eigenvalue is 1.4767, 1.4792, 1.4795 for 32, 64, 128 cells). Lanczos
- * sees whether the first ones are.
+ * ... from these coefficients, at first those of a neighbouring level of the same stencil:
+ * coefficients of a random vector are moments of the density of eigenvalues, which hardly depends
+ * on the mesh width (3D Q1: the largest eigenvalue is 1.4767, 1.4792, 1.4795 for 32, 64, 128
+ * cells). Lanczos sees whether the first ones are.
  */
 static cmgi_tridiagonal *coefficients(const cmgi_smoother_source *source, int place)
 {
@@ -389,25 +389,25 @@ static cmgi_tridiagonal *coefficients(const cmgi_smoother_source *source, int pl
     if (place < 0 || kept->same) {
         return NULL;
     }
-    if (source->below != NULL && kept->T[place].count == 0) {
-        kept->T[place] = source->below->T[place];
+    if (source->like != NULL && kept->T[place].count == 0) {
+        kept->T[place] = source->like->T[place];
     }
     return &kept->T[place];
 }
 
-/* ... or, with D^-1, are those of the next level, ... */
-static bool find_below(const cmgi_smoother_source *source, const cmgi_csr *factor, int place,
-                       cmgi_spectrum *spectrum)
+/* ... or, with D^-1, are those of that level, ... */
+static bool find_like(const cmgi_smoother_source *source, const cmgi_csr *factor, int place,
+                      cmgi_spectrum *spectrum)
 {
-    const cmgi_spectra *below = source->below;
+    const cmgi_spectra *like = source->like;
     const cmgi_resident *M = factor[0].there;
     const bool inverse = M != NULL ? M->csr.indptr == NULL : is_asked_for(source);
-    const bool found = below != NULL && inverse && place >= 0 && !source->kept->same &&
-                       place < below->count && below->T[place].definite;
+    const bool found = like != NULL && inverse && place >= 0 && !source->kept->same &&
+                       place < like->count && like->T[place].definite;
     if (found) {
-        *spectrum = below->spectrum[place];
+        *spectrum = like->spectrum[place];
         spectrum->renewed = true;
-        source->kept->T[place] = below->T[place];
+        source->kept->T[place] = like->T[place];
     }
     return found;
 }
@@ -429,7 +429,7 @@ cmg_status cmgi_spectrum_estimate_in(const cmgi_smoother_source *source, const c
     if (find_kept(source->kept, &place, spectrum)) {
         return CMG_OK;
     }
-    if (!find_below(source, factor, place, spectrum)) {
+    if (!find_like(source, factor, place, spectrum)) {
         CMGI_TRY(
             bound_spectrum(source, factor, factors, steps, coefficients(source, place), spectrum));
     }
