@@ -149,7 +149,7 @@ void cmgi_note_completion(const cmgi_setup *s)
             c->method == CMG_COARSEN_LATTICE ? "every second point of the lattice that A is of"
             : c->method == CMG_COARSEN_AIR   ? "approximate ideal restriction, as flow rules in A"
             : c->method == CMG_COARSEN_CLASSICAL
-                ? "classical coarsening, as A is plane or half of its couplings are weak"
+                ? "classical coarsening, as A is plane or many of its couplings are weak"
                 : "smoothed aggregation");
     }
     if (c->known[0] != '\0') {

@@ -49,6 +49,7 @@ cmg_status cmgi_classical(cmg_context *ctx, cmgi_place at, const cmg_csr *A, dou
 /* ------------------------------------------------------------------ choice */
 
 enum { SAMPLE = 128, MOST = 1 << 16 };
+static const double TINY = 0.01; /* of the largest coupling of a row */
 
 /* Of the rows of a sample. */
 typedef struct sampled {
@@ -61,6 +62,7 @@ typedef struct sampled {
     double larger;
     double own;
     double opposed; /* of other sign than the diagonal */
+    cmg_size tiny;
 } sampled;
 
 /* Rows around those of a sample: all of A, or copies of some of a matrix on the device. */
@@ -122,6 +124,7 @@ static void look_at_couplings(const surroundings *s, cmg_index i, sampled *to)
         const double back = cmgi_csr_entry(A, place_of(s, A->indices[k]), i);
         ++to->couplings;
         to->weak += !(sign * there > 0 && sign * there >= s->theta * largest);
+        to->tiny += fabs(there) < TINY * largest;
         to->sizes += fabs(there) + fabs(back);
         to->differences += fabs(there - back);
         to->larger += fmax(fabs(there), fabs(back));
@@ -181,10 +184,12 @@ cmg_status cmgi_look_for_levels(cmg_context *ctx, const cmg_csr *A, const cmgi_r
         look_around(&s, row[k], &of);
     }
     const bool symmetric = of.couplings > 0 && of.differences <= 1e-8 * of.sizes;
+    const bool host = ctx->backend->alloc == NULL;
+    const bool half = 2 * of.weak >= of.couplings && (host || 2 * of.two >= 13 * of.one);
+    const bool jumps = of.opposed >= 0.999 * of.own && 25 * of.tiny >= of.couplings;
     suits->plane = 10 * of.two < 36 * of.one;
-    const bool may = symmetric && (suits->plane || ctx->backend->alloc == NULL);
-    suits->classical = may && (suits->plane || 2 * of.weak >= of.couplings);
-    suits->weak = may && 50 * of.weak >= of.couplings;
+    suits->classical = symmetric && (suits->plane || half || jumps);
+    suits->weak = symmetric && (suits->plane || host) && 50 * of.weak >= of.couplings;
     suits->flow = of.sizes > 0 && of.differences >= 0.6 * of.sizes && of.larger >= 0.7 * of.sizes &&
                   of.opposed >= 0.6 * of.own;
     return CMG_OK;

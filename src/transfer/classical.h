@@ -39,12 +39,16 @@ cmg_status cmgi_classical_interpolation(cmg_context *ctx, const cmg_csr *A, cons
 
 /* By a sample of rows of A, which is there = on the device, or on the host where that is NULL. */
 typedef struct cmgi_suits {
-    bool plane;     /* two couplings reach less than 3.6 times as many rows as one: in the plane 3
-                       times, on a line 2, in space 4 and more */
-    bool classical; /* P is likely to be better than a smoothed one of aggregates: A is symmetric,
-                       and plane, or half of its couplings are weak, as of quadratic elements, on a
-                       CPU: on a GPU set-ups in space take more than solves save */
-    bool weak;      /* likewise, one in fifty of its couplings or more is weak */
+    bool plane; /* two couplings reach less than 3.6 times as many rows as one: in the plane 3
+                   times, on a line 2, in space 4 and more, of quadratic elements there 7 */
+    /*
+     * P is likely to be better than a smoothed one of aggregates: A is symmetric, and plane; or all
+     * its couplings have one sign and one in 25 is a hundredth of the largest of its row, as of
+     * coefficients that jump from row to row; or half of its couplings are weak, as of quadratic
+     * elements, in space on a GPU of these alone: set-ups take more there than solves save.
+     */
+    bool classical;
+    bool weak; /* symmetric, plane or on a CPU, and one in fifty couplings or more is weak */
     /*
      * Flow rules, by a stable scheme. Of the sizes of pairs a_ij and a_ji, differences make up six
      * tenths or more and the larger ones seven: those of central differences, for which nothing can
