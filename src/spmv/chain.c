@@ -262,9 +262,5 @@ void cmgi_chain_run(const cmgi_chain *chain, cmg_precision precision)
 {
     const cmgi_cpu_kernels *kernels = cmgi_cpu_kernels_best();
     const int parts = chain->parts;
-    if (precision == CMG_FP64) {
-        CMGI_PARTS(parts, p, kernels->chain_f64(chain, p));
-    } else {
-        CMGI_PARTS(parts, p, kernels->chain_f32(chain, p));
-    }
+    CMGI_PARTS(parts, p, kernels->chain[precision](chain, p));
 }

@@ -260,15 +260,9 @@ static cmg_size slice_at(const cmgi_slices *S, int p, int parts)
 static void multiply_part(const cmg_matrix *A, const cmgi_writeback *w, const void *x, int p,
                           int parts)
 {
-    const cmgi_cpu_kernels *kernels = cmgi_cpu_kernels_best();
     const cmgi_slices *S = A->data;
-    const cmg_size first = slice_at(S, p, parts);
-    const cmg_size last = slice_at(S, p + 1, parts);
-    if (A->options.precision == CMG_FP64) {
-        kernels->slices_f64(S, A->values, w, x, first, last);
-    } else {
-        kernels->slices_f32(S, A->values, w, x, first, last);
-    }
+    cmgi_cpu_kernels_best()->rows[A->options.precision][CMGI_ROWS_SLICES](
+        A, w, x, slice_at(S, p, parts), slice_at(S, p + 1, parts));
 }
 
 static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
