@@ -391,15 +391,11 @@ cmg_status cmgi_resident_transpose(cmg_context *ctx, const cmg_csr *A, cmg_size 
     CMGI_ON_DEVICE(ctx);
     cmg_csr made = {};
     bool found = false;
+    const cmgi_at_end end{[&] { cmgi_resident_free_arrays(ctx, &made); }};
     CMGI_TRY(cmgi_resident_alloc(ctx, A->cols, A->rows, nnz, &made));
-    cmg_status status = transpose_by_guess(ctx, A, nnz, &made, &found);
-    if (status == CMG_OK && !found) {
-        status = transpose_any(ctx, A, nnz, &made);
-    }
-    if (status != CMG_OK) {
-        cmgi_resident_free_arrays(ctx, &made);
-        return status;
-    }
+    CMGI_TRY(transpose_by_guess(ctx, A, nnz, &made, &found));
+    CMGI_TRY(found ? CMG_OK : transpose_any(ctx, A, nnz, &made));
     *T = made;
+    made = cmg_csr{};
     return CMG_OK;
 }

@@ -299,20 +299,17 @@ static cmg_status fill(cmgi_numbered *n, const cmgi_numbered_options *options, b
 cmg_status cmgi_numbered_create(cmg_hierarchy *given, const cmgi_numbered_options *options,
                                 cmgi_numbered **made)
 {
-    cmgi_numbered *n = NULL;
+    cmgi_scoped_by(cmgi_numbered_destroy) cmgi_numbered *n = NULL;
     bool worth = false;
     *made = NULL;
     CMGI_TRY(cmgi_alloc_zero(given->ctx, 1, sizeof *n, &n));
     n->ctx = given->ctx;
     n->levels = given->levels;
     n->given = given;
-    cmg_status status = cmg_hierarchy_create(given->ctx, given->levels, &n->h);
-    status = status == CMG_OK ? fill(n, options, &worth) : status;
-    if (status != CMG_OK || !worth) {
-        cmgi_numbered_destroy(&n);
-    }
-    *made = n;
-    return status;
+    CMGI_TRY(cmg_hierarchy_create(given->ctx, given->levels, &n->h));
+    CMGI_TRY(fill(n, options, &worth));
+    *made = worth ? cmgi_pass_on(&n) : NULL;
+    return CMG_OK;
 }
 
 /* New values of one on the device, from wherever the caller has them. */

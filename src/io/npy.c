@@ -178,11 +178,11 @@ cmg_status cmgi_npy_write(cmg_context *ctx, const char *path, cmg_size n, cmg_si
     header[7] = 0;
     header[9] = 0;
     CMGI_TRY(cmgi_output_open(ctx, path, CMGI_OUTPUT_FILE, &output));
-    cmg_status status = cmgi_output_write(&output, header, HEADER);
-    if (status == CMG_OK) {
-        status = cmgi_output_numbers(&output, n * columns, sizeof *values, values, false);
-    }
-    return cmgi_output_finish(&output, status);
+    const cmg_status status = cmgi_output_write(&output, header, HEADER);
+    return cmgi_output_finish(
+        &output, status != CMG_OK
+                     ? status
+                     : cmgi_output_numbers(&output, n * columns, sizeof *values, values, false));
 }
 
 enum { END_RECORD = 22, LONGEST_COMMENT = 65535, CENTRAL_ENTRY = 46, LOCAL_HEADER = 30 };
