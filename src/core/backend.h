@@ -355,6 +355,20 @@ static inline size_t cmgi_precision_bytes(cmg_precision p)
     return p == CMG_FP32 ? sizeof(float) : sizeof(double);
 }
 
+CMGI_INLINE double cmgi_number_at(cmg_precision p, const void *x, cmg_size i)
+{
+    return p == CMG_FP64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
+}
+
+CMGI_INLINE void cmgi_put_number(cmg_precision p, void *x, cmg_size i, double value)
+{
+    if (p == CMG_FP64) {
+        ((double *)x)[i] = value;
+    } else {
+        ((float *)x)[i] = (float)value;
+    }
+}
+
 /* True on the CUDA backend; for spmv/, which chooses formats by it. */
 static inline bool cmgi_on_cuda(const cmg_context *ctx)
 {

@@ -24,6 +24,15 @@ cmg_status cmgi_alloc_zero_at(cmg_context *ctx, cmgi_place at, cmg_size count, s
     return CMG_OK;
 }
 
+cmg_status cmgi_copy_at(cmg_context *ctx, cmgi_place at, void *to, const void *from, size_t bytes)
+{
+    if (at == CMGI_DEVICE) {
+        return cmgi_to_device(ctx, to, from, bytes);
+    }
+    cmgi_copy(ctx, to, from, bytes);
+    return CMG_OK;
+}
+
 cmg_status cmgi_bring_at(cmg_context *ctx, cmgi_place at, void *to, const void *from, size_t bytes)
 {
     if (at == CMGI_DEVICE) {

@@ -17,5 +17,7 @@ cmg_status cmgi_alloc_zero_at(cmg_context *ctx, cmgi_place at, cmg_size count, s
     cmgi_free_each((at) == CMGI_DEVICE ? cmgi_free_device : cmgi_free, ctx,                        \
                    (void *const[]){__VA_ARGS__},                                                   \
                    sizeof((void *const[]){__VA_ARGS__}) / sizeof(void *))
+/* Copies between arrays of a place. */
+cmg_status cmgi_copy_at(cmg_context *ctx, cmgi_place at, void *to, const void *from, size_t bytes);
 /* Copies an array of a place to the host, which waits for the device. */
 cmg_status cmgi_bring_at(cmg_context *ctx, cmgi_place at, void *to, const void *from, size_t bytes);

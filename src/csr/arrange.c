@@ -161,3 +161,25 @@ cmg_status cmgi_csr_permute(cmg_context *ctx, const cmg_csr *A, const cmg_index 
     *B = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }
+
+/* The numbers of the entries ride through the renumbering as values, exact below 2^53. */
+cmg_status cmgi_csr_permute_from(cmg_context *ctx, const cmg_csr *A, const cmg_index *row_perm,
+                                 const cmg_index *col_perm, bool sort_columns, cmg_size **from,
+                                 cmgi_csr *B)
+{
+    const cmg_size nnz = A->indptr[A->rows];
+    cmg_csr numbers = *A;
+    cmgi_scoped double *number = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof *number, &number));
+    CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof **from, from));
+    for (cmg_size k = 0; k < nnz; ++k) {
+        number[k] = (double)k;
+    }
+    numbers.values = number;
+    CMGI_TRY(cmgi_csr_permute(ctx, &numbers, row_perm, col_perm, sort_columns, B));
+    for (cmg_size k = 0; k < nnz; ++k) {
+        (*from)[k] = (cmg_size)B->values[k];
+        B->values[k] = A->values[(*from)[k]];
+    }
+    return CMG_OK;
+}

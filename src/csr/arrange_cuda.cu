@@ -1,4 +1,4 @@
-/* Offsets and numbers, rows for the host, and the transposition of a matrix on the device. */
+/* Offsets, rows for the host, and the transposition of a matrix on the device. */
 #include "csr/resident.cuh"
 
 #include "core/each.h"
@@ -113,24 +113,6 @@ cmg_status cmgi_resident_offsets(cmg_context *ctx, cmg_size n, cmg_size *count, 
         CMGI_TRY(cmgi_to_host(ctx, total, count + n, sizeof *total));
     }
     return CMG_OK;
-}
-
-typedef struct widening {
-    const void *from;
-    bool wide;
-    cmg_size *to;
-} widening;
-
-CMGI_EACH_INDEX(widen_size, widening)
-{
-    a.to[i] = a.wide ? ((const int64_t *)a.from)[i] : ((const int32_t *)a.from)[i];
-}
-
-cmg_status cmgi_resident_widen(cmg_context *ctx, cmg_size n, const void *from, int bits,
-                               cmg_size *to)
-{
-    const widening w = {from, bits == 64, to};
-    return cmgi_widen_size_device(ctx, n, &w);
 }
 
 /* Rows by a list, one after the other. */
@@ -409,15 +391,11 @@ cmg_status cmgi_resident_transpose(cmg_context *ctx, const cmg_csr *A, cmg_size 
     CMGI_ON_DEVICE(ctx);
     cmg_csr made = {};
     bool found = false;
+    const cmgi_at_end end{[&] { cmgi_resident_free_arrays(ctx, &made); }};
     CMGI_TRY(cmgi_resident_alloc(ctx, A->cols, A->rows, nnz, &made));
-    cmg_status status = transpose_by_guess(ctx, A, nnz, &made, &found);
-    if (status == CMG_OK && !found) {
-        status = transpose_any(ctx, A, nnz, &made);
-    }
-    if (status != CMG_OK) {
-        cmgi_resident_free_arrays(ctx, &made);
-        return status;
-    }
+    CMGI_TRY(transpose_by_guess(ctx, A, nnz, &made, &found));
+    CMGI_TRY(found ? CMG_OK : transpose_any(ctx, A, nnz, &made));
     *T = made;
+    made = cmg_csr{};
     return CMG_OK;
 }

@@ -22,6 +22,48 @@ cmg_status cmgi_csr_by_rows(cmg_context *ctx, cmg_size rows, cmg_size cols, cmgi
     return CMG_OK;
 }
 
+/* Rows first .. last - 1 are counted, or, once M has room for them, written. */
+static void ask_rows(cmgi_csr_noting_fn row, const void *user, cmg_size first, cmg_size last,
+                     cmg_size *note, const cmgi_csr *M)
+{
+    memset(note, 0, (size_t)M->cols * sizeof *note);
+    for (cmg_size i = first; i < last; ++i) {
+        if (M->indices == NULL) {
+            M->indptr[i + 1] = row(user, i, note, NULL, NULL);
+        } else {
+            const cmg_size at = M->indptr[i];
+            (void)row(user, i, note, M->indices + at, M->values != NULL ? M->values + at : NULL);
+        }
+    }
+}
+
+cmg_status cmgi_csr_by_notes(cmg_context *ctx, cmg_size rows, cmg_size cols, cmgi_csr_noting_fn row,
+                             const void *user, bool valued, cmgi_csr *M)
+{
+    enum { MOST_THREADS = 16 }; /* notes cost 8 bytes a column and thread */
+    const int most = ctx->threads < MOST_THREADS ? ctx->threads : MOST_THREADS;
+    const int threads = rows > 1024 ? most : 1;
+    cmgi_scoped_csr made = {0};
+    cmgi_scoped cmg_size *note = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, cols * threads, sizeof *note, &note));
+    CMGI_TRY(cmgi_csr_alloc_rows(ctx, rows, cols, &made));
+    for (int pass = 0; pass < 2; ++pass) {
+#pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)
+        for (int t = 0; t < threads; ++t) {
+            ask_rows(row, user, rows * t / threads, rows * (t + 1) / threads, note + t * cols,
+                     &made);
+        }
+        if (pass == 0) {
+            cmgi_add_up(made.indptr, rows);
+            CMGI_TRY(cmgi_alloc(ctx, made.indptr[rows], sizeof *made.indices, &made.indices));
+            CMGI_TRY(valued ? cmgi_alloc(ctx, made.indptr[rows], sizeof *made.values, &made.values)
+                            : CMG_OK);
+        }
+    }
+    *M = cmgi_csr_pass_on(&made);
+    return CMG_OK;
+}
+
 cmg_status cmgi_slab_create(cmg_context *ctx, cmg_size rows, cmg_size room, cmgi_slab *slab)
 {
     slab->room = room;

@@ -8,6 +8,14 @@ typedef cmg_size (*cmgi_csr_row_fn)(const void *user, cmg_size i, cmg_index *col
 /* Asks for every row twice, in parallel: to count its entries and to write them. */
 cmg_status cmgi_csr_by_rows(cmg_context *ctx, cmg_size rows, cmg_size cols, cmgi_csr_row_fn row,
                             const void *user, cmgi_csr *M);
+/*
+ * The same of a function that notes columns: note[j] of each is 0 at first, and keeps what rows
+ * have left there; a thread has notes of its own. M has values where it is `valued`.
+ */
+typedef cmg_size (*cmgi_csr_noting_fn)(const void *user, cmg_size i, cmg_size *note,
+                                       cmg_index *columns, double *values);
+cmg_status cmgi_csr_by_notes(cmg_context *ctx, cmg_size rows, cmg_size cols, cmgi_csr_noting_fn row,
+                             const void *user, bool valued, cmgi_csr *M);
 
 /* Rows of M whose lengths are not known before they are there. */
 typedef struct cmgi_slab {

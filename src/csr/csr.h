@@ -151,6 +151,11 @@ cmg_status cmgi_csr_transpose(cmg_context *ctx, const cmg_csr *A, cmgi_csr *T);
  */
 cmg_status cmgi_csr_permute(cmg_context *ctx, const cmg_csr *A, const cmg_index *row_perm,
                             const cmg_index *col_perm, bool sort_columns, cmgi_csr *B);
+/* The same of a whole matrix, columns ascending, or not: entry k of B is entry from[k] of A; *from,
+ * of cmgi_alloc, is for the caller to free, also where this fails. */
+cmg_status cmgi_csr_permute_from(cmg_context *ctx, const cmg_csr *A, const cmg_index *row_perm,
+                                 const cmg_index *col_perm, bool sort_columns, cmg_size **from,
+                                 cmgi_csr *B);
 /* C = A B by rows (Gustavson 1978), rows sorted, parallel; exact zeros are kept. */
 cmg_status cmgi_csr_multiply(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B, cmgi_csr *C);
 /* New values of such a product, of the same bits, on its pattern. */

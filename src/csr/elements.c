@@ -2,6 +2,7 @@
 #include "csr/elements.h"
 
 #include "core/memory.h"
+#include "csr/by_rows.h"
 
 #include <math.h>
 #include <string.h>
@@ -154,22 +155,22 @@ typedef struct assembler {
     const cmg_elements *E;
     cmg_index *start;
     cmg_index *item;
-    cmg_size *seen; /* rows: where column j of the row at hand is, if it is in the row */
 } assembler;
 
-/* Columns of row i, and its values unless `values` is NULL, from `begin` on; returns its end. */
-static cmg_size sum_row(const assembler *a, cmg_size i, cmg_size begin, cmg_index *indices,
+/* cmgi_csr_noting_fn: row i. A note has i + 1 and, in its lower half, the place of the column. */
+static cmg_size sum_row(const void *user, cmg_size i, cmg_size *note, cmg_index *indices,
                         double *values)
 {
+    const assembler *a = user;
     const cmg_elements *E = a->E;
     const int nl = E->local;
-    cmg_size end = begin;
+    cmg_size length = 0;
     if (a->start[i] == a->start[i + 1]) {
         if (values != NULL) {
-            indices[begin] = (cmg_index)i;
-            values[begin] = E->diagonal != NULL ? E->diagonal[i] : 1;
+            indices[0] = (cmg_index)i;
+            values[0] = E->diagonal != NULL ? E->diagonal[i] : 1;
         }
-        return begin + 1;
+        return 1;
     }
     for (cmg_index k = a->start[i]; k < a->start[i + 1]; ++k) {
         const cmg_size e = a->item[k] / nl;
@@ -181,63 +182,28 @@ static cmg_size sum_row(const assembler *a, cmg_size i, cmg_size begin, cmg_inde
             if (j < 0) {
                 continue;
             }
-            if (a->seen[j] < begin || a->seen[j] >= end) {
-                a->seen[j] = end++;
+            if (note[j] >> 32 != i + 1) {
+                note[j] = (i + 1) << 32 | length++;
                 if (values != NULL) {
-                    indices[a->seen[j]] = j;
-                    values[a->seen[j]] = 0;
+                    indices[note[j] & UINT32_MAX] = j;
+                    values[note[j] & UINT32_MAX] = 0;
                 }
             }
             if (values != NULL) {
-                values[a->seen[j]] += factor * row[b];
+                values[note[j] & UINT32_MAX] += factor * row[b];
             }
         }
     }
-    return end;
-}
-
-/* Counts the entries of rows first .. last - 1 into indptr[i + 1], or, where there is room for
- * them, fills them in. */
-static void sum_rows(assembler a, cmg_size first, cmg_size last, const cmgi_csr *made)
-{
-    memset(a.seen, 0xff, (size_t)a.E->rows * sizeof *a.seen); /* -1 */
-    cmg_size end = 0;
-    for (cmg_size i = first; i < last; ++i) {
-        if (made->indices != NULL) {
-            (void)sum_row(&a, i, made->indptr[i], made->indices, made->values);
-        } else {
-            const cmg_size begin = end;
-            end = sum_row(&a, i, begin, NULL, NULL);
-            made->indptr[i + 1] = end - begin;
-        }
-    }
-}
-
-/* The same by several threads, each with its own notes of columns. */
-static void sum_all(const assembler *a, int threads, const cmgi_csr *made)
-{
-    const cmg_size n = a->E->rows;
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-    for (int t = 0; t < threads; ++t) {
-        assembler mine = *a;
-        mine.seen = a->seen + t * n;
-        sum_rows(mine, n * t / threads, n * (t + 1) / threads, made);
-    }
+    return length;
 }
 
 cmg_status cmgi_elements_assemble(cmg_context *ctx, const cmg_elements *E, cmgi_csr *A)
 {
-    enum { MOST_THREADS = 16 }; /* notes of columns cost 8 bytes a row and thread */
-    const int threads = ctx->threads < MOST_THREADS ? ctx->threads : MOST_THREADS;
     assembler a = {.E = E};
     cmgi_scoped_csr made = {0};
-    CMGI_FREED(ctx, &a.start, &a.item, &a.seen);
+    CMGI_FREED(ctx, &a.start, &a.item);
     CMGI_TRY(cmgi_incidence_make(ctx, E->rows, E->count * E->local, E->dofs, &a.start, &a.item));
-    CMGI_TRY(cmgi_alloc(ctx, E->rows * threads, sizeof *a.seen, &a.seen));
-    CMGI_TRY(cmgi_csr_alloc_rows(ctx, E->rows, E->rows, &made));
-    sum_all(&a, threads, &made);
-    CMGI_TRY(cmgi_csr_alloc_entries(ctx, &made));
-    sum_all(&a, threads, &made);
+    CMGI_TRY(cmgi_csr_by_notes(ctx, E->rows, E->rows, sum_row, &a, true, &made));
     CMGI_TRY(cmgi_csr_sort(ctx, &made));
     *A = cmgi_csr_pass_on(&made);
     return CMG_OK;

@@ -35,6 +35,18 @@ cmg_status cmgi_count_up_at(cmg_context *ctx, cmgi_place at, cmg_size n, cmg_siz
     return count_up(ctx, at, n, &(elements){.offsets = offsets, .indices = indices});
 }
 
+cmg_status cmgi_widen_sizes_at(cmg_context *ctx, cmgi_place at, cmg_size n, const void *from,
+                               int bits, cmg_size *to)
+{
+    return widen_size(ctx, at, n, &(widening){.from = from, .wide = bits == 64, .sizes = to});
+}
+
+cmg_status cmgi_widen_values_at(cmg_context *ctx, cmgi_place at, cmg_size n, cmg_precision p,
+                                const void *from, double *to)
+{
+    return widen_value(ctx, at, n, &(widening){.from = from, .wide = p == CMG_FP64, .values = to});
+}
+
 cmg_status cmgi_permute(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,
                         bool scatter, const void *x, void *y)
 {

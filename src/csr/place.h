@@ -16,6 +16,11 @@ cmg_status cmgi_mask_at(cmg_context *ctx, cmgi_place at, cmg_size n, const bool 
 /* Both become 0, 1, ...; either may be NULL. */
 cmg_status cmgi_count_up_at(cmg_context *ctx, cmgi_place at, cmg_size n, cmg_size *offsets,
                             cmg_index *indices);
+/* to[k] = from[k] for k < n: integers of 32 or 64 bits, values of a precision. */
+cmg_status cmgi_widen_sizes_at(cmg_context *ctx, cmgi_place at, cmg_size n, const void *from,
+                               int bits, cmg_size *to);
+cmg_status cmgi_widen_values_at(cmg_context *ctx, cmgi_place at, cmg_size n, cmg_precision p,
+                                const void *from, double *to);
 /* In the backend's memory: y[k] = x[perm[k]] (scatter false) or y[perm[k]] = x[k] (scatter true).
  */
 cmg_status cmgi_permute(cmg_context *ctx, cmg_precision p, cmg_size n, const cmg_index *perm,

@@ -265,23 +265,20 @@ cmg_status cmgi_resident_multiply(cmg_context *ctx, const cmgi_resident *left,
     const cmg_csr *A = &left->csr;
     CMGI_ON_DEVICE(ctx);
     cmgi_resident made = {};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(failed, cmgi_product_kinds_find(ctx, left, B, filled, &made));
+    const cmgi_at_end end{[&] { cmgi_resident_free(ctx, &made); }};
+    CMGI_TRY(cmgi_product_kinds_find(ctx, left, B, filled, &made));
     if (made.csr.indptr == NULL) {
-        CMGI_TRY_GOTO(failed, cmgi_product_merge(ctx, A, B, filled, &made));
+        CMGI_TRY(cmgi_product_merge(ctx, A, B, filled, &made));
     }
     if (made.csr.indptr == NULL) {
-        CMGI_TRY_GOTO(failed, cmgi_product_pattern(ctx, A, B, filled, &made));
+        CMGI_TRY(cmgi_product_pattern(ctx, A, B, filled, &made));
     }
     made.facts.ascending = true;
     if (made.csr.values == NULL) {
-        CMGI_TRY_GOTO(failed, cmgi_alloc_device(ctx, made.rows.nnz, sizeof *made.csr.values,
-                                                &made.csr.values));
-        CMGI_TRY_GOTO(failed, cmgi_resident_multiply_values(ctx, A, B, &made, CMGI_ROWS_ALL));
+        CMGI_TRY(cmgi_alloc_device(ctx, made.rows.nnz, sizeof *made.csr.values, &made.csr.values));
+        CMGI_TRY(cmgi_resident_multiply_values(ctx, A, B, &made, CMGI_ROWS_ALL));
     }
     *C = made;
+    made = cmgi_resident{};
     return CMG_OK;
-failed:
-    cmgi_resident_free(ctx, &made);
-    return status;
 }

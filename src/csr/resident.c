@@ -72,13 +72,12 @@ cmg_status cmgi_resident_keep(cmg_context *ctx, cmgi_resident *R)
 cmg_status cmgi_resident_send(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R)
 {
     cmgi_resident made = {0};
+    CMGI_RELEASED(cmgi_resident_free, ctx, &made);
     CMGI_TRY(copy_arrays(ctx, cmgi_to_device, A, A->indptr[A->rows], &made.csr));
-    const cmg_status status = cmgi_resident_kernels_of(ctx)->rows(ctx, &made.csr, &made);
-    if (status != CMG_OK) {
-        cmgi_resident_free(ctx, &made);
-    }
+    CMGI_TRY(cmgi_resident_kernels_of(ctx)->rows(ctx, &made.csr, &made));
     *R = made;
-    return status;
+    made = (cmgi_resident){0};
+    return CMG_OK;
 }
 
 cmg_status cmgi_resident_promise(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R)

@@ -18,8 +18,6 @@ cmg_status cmgi_resident_transpose(cmg_context *ctx, const cmg_csr *A, cmg_size 
 /* The columns of every row ascending in `to`, which has the offsets, and values with them where it
  * has any; the columns of a row differ. */
 cmg_status cmgi_resident_sort(cmg_context *ctx, const cmg_csr *from, const cmg_csr *to);
-cmg_status cmgi_resident_widen(cmg_context *ctx, cmg_size n, const void *from, int bits,
-                               cmg_size *to);
 /* rows_cuda.cu */
 cmg_status cmgi_resident_rows(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R);
 cmg_status cmgi_resident_rows_each(cmg_context *ctx, int count, cmgi_resident *const *R);

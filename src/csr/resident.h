@@ -88,8 +88,6 @@ typedef struct cmgi_resident_kernels {
     /* Each of n counts becomes the sum of those before it; count[n] their sum, for which
      * the host waits where `total` is not NULL. */
     cmg_status (*offsets)(cmg_context *ctx, cmg_size n, cmg_size *count, cmg_size *total);
-    /* to[k] = from[k], k < n, from offsets of 32 or 64 bits */
-    cmg_status (*widen)(cmg_context *ctx, cmg_size n, const void *from, int bits, cmg_size *to);
     /*
      * C = A B with the bits of cmgi_csr_multiply, and the statistics of its rows; where `filled`,
      * an empty row gets the place on the diagonal, with a 0.

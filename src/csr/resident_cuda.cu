@@ -461,6 +461,6 @@ static cmg_status look_at_entries(cmg_context *ctx, const cmg_csr *A, cmgi_resid
 }
 
 extern "C" const cmgi_resident_kernels cmgi_resident_cuda = {
-    cmgi_resident_rows,   cmgi_resident_rows_each, look_at_entries,
-    cmgi_resident_gather, cmgi_resident_transpose, cmgi_resident_offsets,
-    cmgi_resident_widen,  cmgi_resident_multiply,  cmgi_resident_multiply_values};
+    cmgi_resident_rows,     cmgi_resident_rows_each,      look_at_entries,
+    cmgi_resident_gather,   cmgi_resident_transpose,      cmgi_resident_offsets,
+    cmgi_resident_multiply, cmgi_resident_multiply_values};

@@ -50,15 +50,6 @@ static cmg_status take_nodes(cmg_context *ctx, const cmg_elements *E, const cmgi
     return CMG_OK;
 }
 
-static void put(const cmg_matrix *A, void *array, cmg_size at, double value)
-{
-    if (A->options.precision == CMG_FP64) {
-        ((double *)array)[at] = value;
-    } else {
-        ((float *)array)[at] = (float)value;
-    }
-}
-
 /* To rounding: quadrature adds up the two triangles in different orders. */
 static bool is_symmetric(const double *K, int n)
 {
@@ -82,7 +73,7 @@ static cmg_status put_matrices(cmg_matrix *A, const cmg_elements *E, void *value
     double K[CMGI_ELEMENT_MOST * CMGI_ELEMENT_MOST];
     if (S->repeats) {
         for (cmg_size k = 0; k < E->templates * n * n; ++k) {
-            put(A, values, k, E->matrices[k]);
+            cmgi_put_number(A->options.precision, values, k, E->matrices[k]);
         }
         return CMG_OK;
     }
@@ -100,7 +91,8 @@ static cmg_status put_matrices(cmg_matrix *A, const cmg_elements *E, void *value
         for (int i = 0; i < n; ++i) {
             for (int j = S->half ? i : 0; j < n; ++j, ++k) {
                 const double other = S->half ? K[j * n + i] : K[i * n + j];
-                put(A, values, first + k * S->lanes, 0.5 * (K[i * n + j] + other));
+                cmgi_put_number(A->options.precision, values, first + k * S->lanes,
+                                0.5 * (K[i * n + j] + other));
             }
         }
     }
@@ -112,7 +104,7 @@ static void put_factors(const cmg_matrix *A, const double *factor, void *to)
     const cmgi_matfree *S = A->data;
     for (cmg_size at = 0; at < S->groups * S->lanes; ++at) {
         const double f = factor != NULL ? factor[S->order[at] >= 0 ? S->order[at] : 0] : 1;
-        put(A, to, at, S->order[at] >= 0 ? f : 0);
+        cmgi_put_number(A->options.precision, to, at, S->order[at] >= 0 ? f : 0);
     }
 }
 
@@ -129,7 +121,7 @@ static cmg_status fill_rows(cmg_matrix *A, const cmg_elements *E)
     }
     CMGI_TRY(cmgi_alloc(ctx, A->rows, value, &S->lone));
     for (cmg_size i = 0; i < A->rows; ++i) {
-        put(A, S->lone, i, E->diagonal != NULL ? E->diagonal[i] : 1);
+        cmgi_put_number(A->options.precision, S->lone, i, E->diagonal != NULL ? E->diagonal[i] : 1);
     }
     return CMG_OK;
 }
@@ -415,7 +407,7 @@ static cmg_status update_lone(cmg_matrix *A, const double *values)
     CMGI_TRY(cmgi_alloc(A->ctx, A->rows, cmgi_precision_bytes(A->options.precision), &lone));
     for (cmg_size i = 0; i < A->rows; ++i) {
         const cmg_size k = S->origin.diagonal[i];
-        put(A, lone, i, k >= 0 ? values[k] : 0);
+        cmgi_put_number(A->options.precision, lone, i, k >= 0 ? values[k] : 0);
     }
     return replace(A->ctx, A->rows, cmgi_precision_bytes(A->options.precision), &lone, &S->lone);
 }

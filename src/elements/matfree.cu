@@ -25,23 +25,17 @@ struct matfree_args {
     cmg_size rows;
 };
 
-/* W neighbouring numbers in one load. */
-template <typename T, int W>
-struct alignas(sizeof(T) * W) pack {
-    T v[W];
-};
-
+/* Neighbouring numbers in one load. */
 template <typename T, int N>
-struct pack_width {
-    static constexpr int most = 16 / (int)sizeof(T);
-    static constexpr int value = N % most == 0 ? most : N % 2 == 0 ? 2 : 1;
-};
+constexpr int PACK_WIDTH = N % WIDE<T> == 0 ? WIDE<T>
+                           : N % 2 == 0     ? 2
+                                            : 1;
 
 /* Row of a template times x. */
 template <typename T, int N>
 __device__ __forceinline__ T row_times(const T *__restrict__ row, const T *x)
 {
-    constexpr int W = pack_width<T, N>::value;
+    constexpr int W = PACK_WIDTH<T, N>;
     const pack<T, W> *p = (const pack<T, W> *)row;
     T s = 0;
 #pragma unroll

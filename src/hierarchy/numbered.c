@@ -60,29 +60,17 @@ static cmgi_csr *matrix_of(cmg_hierarchy *h, int l, int role)
     return cmgi_stored_matrix(&h->level[l], (cmg_role)role);
 }
 
-cmg_status cmgi_numbered_order(cmgi_numbered *n, int level, const cmg_index **perm)
+cmg_status cmgi_numbered_order(cmgi_numbered *n, cmgi_place at, int level, const cmg_index **perm)
 {
     const cmg_size rows = cmg_hierarchy_rows(n->given, level);
-    cmg_context *ctx = n->given->ctx;
-    if (n->perm[level] == NULL) {
-        CMGI_TRY(cmgi_alloc(ctx, rows, sizeof **n->perm, &n->perm[level]));
-        CMGI_TRY(
-            cmgi_to_host(ctx, n->perm[level], n->there[level], (size_t)rows * sizeof **n->perm));
+    const size_t bytes = (size_t)rows * sizeof **perm;
+    cmg_index **here = &n->perm[at][level];
+    if (*here == NULL) {
+        CMGI_TRY(cmgi_alloc_at(n->ctx, at, rows, sizeof **here, here));
+        CMGI_TRY((at == CMGI_DEVICE ? cmgi_to_device : cmgi_to_host)(
+            n->ctx, *here, n->perm[at == CMGI_HOST][level], bytes));
     }
-    *perm = n->perm[level];
-    return CMG_OK;
-}
-
-/* The same on the device. */
-static cmg_status order_there(cmgi_numbered *n, int level, const cmg_index **perm)
-{
-    const cmg_size rows = cmg_hierarchy_rows(n->given, level);
-    if (n->there[level] == NULL) {
-        CMGI_TRY(cmgi_alloc_device(n->ctx, rows, sizeof **n->there, &n->there[level]));
-        CMGI_TRY(cmgi_to_device(n->ctx, n->there[level], n->perm[level],
-                                (size_t)rows * sizeof **n->there));
-    }
-    *perm = n->there[level];
+    *perm = *here;
     return CMG_OK;
 }
 
@@ -105,29 +93,15 @@ static const cmgi_resident *used_there(const cmgi_csr *M)
                : NULL;
 }
 
-/* On the device, as below. */
-static cmg_status number_there(cmgi_numbered *n, int l, const cmgi_resident *M)
-{
-    const int block = cmgi_hierarchy_block(n->given, l);
-    const cmg_index *above = NULL;
-    CMGI_TRY(l == 0 ? CMG_OK : order_there(n, l - 1, &above));
-    CMGI_TRY(cmgi_alloc_device(n->ctx, cmg_hierarchy_rows(n->given, l), sizeof **n->there,
-                               &n->there[l]));
-    return l == 0 ? device.by_graph(n->ctx, &M->csr, block, n->there[l])
-                  : device.by_rows(n->ctx, &M->csr, above, block, n->there[l]);
-}
-
-/* On the host: the finest level by A, the others by P from above. */
-static cmg_status number_here(cmgi_numbered *n, int l)
+/* On the host: the finest level by A, the others by P in the order from above. */
+static cmg_status number_here(cmgi_numbered *n, int l, const cmg_index *above)
 {
     cmg_hierarchy *h = n->given;
     cmg_context *ctx = h->ctx;
     const int block = cmgi_hierarchy_block(h, l);
     const cmg_size nodes = cmg_hierarchy_rows(h, l) / block;
-    const cmg_index *above = NULL;
     cmgi_scoped cmg_index *order = NULL;
     cmg_csr M;
-    CMGI_TRY(l == 0 ? CMG_OK : cmgi_numbered_order(n, l - 1, &above));
     CMGI_TRY(
         cmg_hierarchy_get_csr(h, l > 0 ? l - 1 : 0, l > 0 ? CMG_ROLE_P : CMG_ROLE_A, NULL, 0, &M));
     CMGI_TRY(cmgi_alloc(ctx, nodes, sizeof *order, &order));
@@ -138,59 +112,60 @@ static cmg_status number_here(cmgi_numbered *n, int l)
     } else {
         CMGI_TRY(cmgi_order_cuthill_mckee(ctx, &M, block, true, order));
     }
-    return cmgi_order_expand(ctx, order, nodes, block, &n->perm[l]);
+    return cmgi_order_expand(ctx, order, nodes, block, &n->perm[CMGI_HOST][l]);
 }
 
 static cmg_status number_level(cmgi_numbered *n, int l)
 {
     const cmgi_resident *M = used_there(l > 0 ? &n->given->level[l - 1].P : &n->given->level[0].A);
-    return M != NULL ? number_there(n, l, M) : number_here(n, l);
-}
-
-/*
- * B = A in the two numberings. The way of its entries, where it is asked for: they are numbered,
- * and their numbers renumbered in their place.
- */
-static cmg_status permute_here(cmg_context *ctx, const cmg_csr *A, const cmg_index *rows,
-                               const cmg_index *cols, cmg_size **to, cmgi_csr *B)
-{
-    const cmg_size nnz = A->indptr[A->rows];
-    cmg_csr numbers = *A;
-    cmgi_scoped double *number = NULL;
-    if (to == NULL) {
-        return cmgi_csr_permute(ctx, A, rows, cols, true, B);
+    const cmgi_place at = M != NULL ? CMGI_DEVICE : CMGI_HOST;
+    const int block = cmgi_hierarchy_block(n->given, l);
+    cmg_index **made = &n->perm[CMGI_DEVICE][l];
+    const cmg_index *above = NULL;
+    CMGI_TRY(l == 0 ? CMG_OK : cmgi_numbered_order(n, at, l - 1, &above));
+    if (at == CMGI_HOST) {
+        return number_here(n, l, above);
     }
-    CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof *number, &number));
-    CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof **to, to));
-    for (cmg_size k = 0; k < nnz; ++k) {
-        number[k] = (double)k;
-    }
-    numbers.values = number;
-    CMGI_TRY(cmgi_csr_permute(ctx, &numbers, rows, cols, true, B));
-    for (cmg_size k = 0; k < nnz; ++k) {
-        const cmg_size from = (cmg_size)B->values[k];
-        (*to)[from] = k;
-        B->values[k] = A->values[from];
-    }
-    return CMG_OK;
+    CMGI_TRY(cmgi_alloc_device(n->ctx, cmg_hierarchy_rows(n->given, l), sizeof **made, made));
+    return l == 0 ? device.by_graph(n->ctx, &M->csr, block, *made)
+                  : device.by_rows(n->ctx, &M->csr, above, block, *made);
 }
 
 static const int sides[3][2] = {{0, 0}, {0, 1}, {1, 0}}; /* levels below of rows and columns */
 
-static cmg_status take_there(cmgi_numbered *n, int l, int role, const cmgi_resident *M, bool maps)
+/* The host's; *to, unless it is NULL, gets where each of its entries is now. */
+static cmg_status take_here(cmgi_numbered *n, int l, int role, const cmg_index *const order[2],
+                            cmg_size **to)
+{
+    cmg_context *ctx = n->ctx;
+    cmgi_csr made = {0};
+    cmgi_scoped cmg_size *from = NULL;
+    cmg_csr A;
+    CMGI_TRY(cmg_hierarchy_get_csr(n->given, l, (cmg_role)role, NULL, 0, &A));
+    if (to == NULL) {
+        CMGI_TRY(cmgi_csr_permute(ctx, &A, order[0], order[1], true, &made));
+    } else {
+        CMGI_TRY(cmgi_alloc(ctx, A.indptr[A.rows], sizeof **to, to));
+        CMGI_TRY(cmgi_csr_permute_from(ctx, &A, order[0], order[1], true, &from, &made));
+        for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
+            (*to)[from[k]] = k;
+        }
+    }
+    return cmgi_hierarchy_take_csr(n->h, l, (cmg_role)role, NULL, 0, &made);
+}
+
+/* The device's, of which there is M. */
+static cmg_status take_there(cmgi_numbered *n, int l, int role, const cmg_index *const order[2],
+                             const cmgi_resident *M, bool maps)
 {
     cmgi_numbered_matrix *as = &n->matrix[l][role];
-    const cmg_index *rows = NULL;
-    const cmg_index *cols = NULL;
     cmg_csr made = {0};
-    CMGI_TRY(order_there(n, l + sides[role][0], &rows));
-    CMGI_TRY(order_there(n, l + sides[role][1], &cols));
     as->there = true;
     as->version = M->staged ? 0 : M->version + 1;
     if (maps) {
         CMGI_TRY(cmgi_alloc_device(n->ctx, M->rows.nnz, sizeof *as->to, &as->to));
     }
-    CMGI_TRY(device.permute(n->ctx, &M->csr, M->rows.nnz, rows, cols, as->to, &made));
+    CMGI_TRY(device.permute(n->ctx, &M->csr, M->rows.nnz, order[0], order[1], as->to, &made));
     return cmgi_hierarchy_take_there(n->h, l, (cmg_role)role, &made);
 }
 
@@ -199,25 +174,19 @@ static cmg_status take_matrix(cmgi_numbered *n, int l, int role, bool keep_map)
 {
     cmg_hierarchy *h = n->given;
     const cmgi_csr *M = matrix_of(h, l, role);
-    const cmg_index *rows = NULL;
-    const cmg_index *cols = NULL;
-    cmgi_csr made = {0};
-    cmg_csr from;
+    const cmg_index *order[2] = {NULL, NULL}; /* of rows and columns */
     if (!cmgi_csr_given(M)) {
         return CMG_OK;
     }
     const bool formed = role == 0 && h->level[l].formed;
     const bool maps = keep_map && !formed;
-    if (used_there(M) != NULL) {
-        CMGI_TRY(take_there(n, l, role, used_there(M), maps));
-    } else {
-        CMGI_TRY(cmgi_numbered_order(n, l + sides[role][0], &rows));
-        CMGI_TRY(cmgi_numbered_order(n, l + sides[role][1], &cols));
-        CMGI_TRY(cmg_hierarchy_get_csr(h, l, (cmg_role)role, NULL, 0, &from));
-        CMGI_TRY(
-            permute_here(h->ctx, &from, rows, cols, maps ? &n->matrix[l][role].to : NULL, &made));
-        CMGI_TRY(cmgi_hierarchy_take_csr(n->h, l, (cmg_role)role, NULL, 0, &made));
+    const cmgi_resident *there = used_there(M);
+    for (int k = 0; k < 2; ++k) {
+        CMGI_TRY(cmgi_numbered_order(n, there != NULL ? CMGI_DEVICE : CMGI_HOST, l + sides[role][k],
+                                     &order[k]));
     }
+    CMGI_TRY(there != NULL ? take_there(n, l, role, order, there, maps)
+                           : take_here(n, l, role, order, maps ? &n->matrix[l][role].to : NULL));
     n->h->level[l].formed = n->h->level[l].formed || formed;
     n->h->level[l].ideal = role == CMG_ROLE_R ? h->level[l].ideal : n->h->level[l].ideal;
     return CMG_OK;
@@ -233,7 +202,7 @@ static cmg_status take_others(cmgi_numbered *n, int l)
     if (from->inverse.indptr == NULL && from->smoothers == 0) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_numbered_order(n, l, &perm));
+    CMGI_TRY(cmgi_numbered_order(n, CMGI_HOST, l, &perm));
     if (from->inverse.indptr != NULL) {
         CMGI_TRY(cmgi_csr_permute(ctx, &from->inverse.view, perm, perm, true, &made));
         CMGI_TRY(cmgi_hierarchy_take_csr(n->h, l, CMG_ROLE_INVERSE, NULL, 0, &made));
@@ -274,7 +243,7 @@ static cmg_status take_vectors(cmgi_numbered *n)
         const int block = cmgi_hierarchy_block(given, v->level);
         const cmg_index *perm = NULL;
         double *values = NULL;
-        CMGI_TRY(cmgi_numbered_order(n, v->level, &perm));
+        CMGI_TRY(cmgi_numbered_order(n, CMGI_HOST, v->level, &perm));
         CMGI_TRY(cmgi_order_values(given->ctx, v, cmg_hierarchy_rows(given, v->level) / block, perm,
                                    block, &values));
         CMGI_TRY(cmgi_hierarchy_take_vector(n->h, v->level, v->kind,
@@ -330,20 +299,17 @@ static cmg_status fill(cmgi_numbered *n, const cmgi_numbered_options *options, b
 cmg_status cmgi_numbered_create(cmg_hierarchy *given, const cmgi_numbered_options *options,
                                 cmgi_numbered **made)
 {
-    cmgi_numbered *n = NULL;
+    cmgi_scoped_by(cmgi_numbered_destroy) cmgi_numbered *n = NULL;
     bool worth = false;
     *made = NULL;
     CMGI_TRY(cmgi_alloc_zero(given->ctx, 1, sizeof *n, &n));
     n->ctx = given->ctx;
     n->levels = given->levels;
     n->given = given;
-    cmg_status status = cmg_hierarchy_create(given->ctx, given->levels, &n->h);
-    status = status == CMG_OK ? fill(n, options, &worth) : status;
-    if (status != CMG_OK || !worth) {
-        cmgi_numbered_destroy(&n);
-    }
-    *made = n;
-    return status;
+    CMGI_TRY(cmg_hierarchy_create(given->ctx, given->levels, &n->h));
+    CMGI_TRY(fill(n, options, &worth));
+    *made = worth ? cmgi_pass_on(&n) : NULL;
+    return CMG_OK;
 }
 
 /* New values of one on the device, from wherever the caller has them. */
@@ -420,8 +386,8 @@ void cmgi_numbered_destroy(cmgi_numbered **n)
     }
     cmg_context *ctx = v->ctx;
     for (int l = 0; l < v->levels; ++l) {
-        cmgi_free(ctx, v->perm[l]);
-        cmgi_free_device(ctx, v->there[l]);
+        cmgi_free(ctx, v->perm[CMGI_HOST][l]);
+        cmgi_free_device(ctx, v->perm[CMGI_DEVICE][l]);
         for (int role = 0; role < 3; ++role) {
             (v->matrix[l][role].there ? cmgi_free_device : cmgi_free)(ctx, v->matrix[l][role].to);
         }

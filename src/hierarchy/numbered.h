@@ -7,6 +7,7 @@
  * order of the level above.
  */
 #pragma once
+#include "core/place.h"
 #include "hierarchy/hierarchy.h"
 
 /* A matrix of the caller's and what became of it. */
@@ -21,8 +22,8 @@ typedef struct cmgi_numbered {
     int levels;
     cmg_hierarchy *given; /* borrowed */
     cmg_hierarchy *h;
-    cmg_index *perm[CMGI_HIERARCHY_LEVELS];  /* the caller's number of each unknown */
-    cmg_index *there[CMGI_HIERARCHY_LEVELS]; /* the same on the device; either may be NULL */
+    cmg_index *perm[2][CMGI_HIERARCHY_LEVELS]; /* the caller's number of each unknown, by place;
+                                                  either may be NULL */
     cmgi_numbered_matrix matrix[CMGI_HIERARCHY_LEVELS][3]; /* A, P, R */
     uint64_t values; /* of the caller's hierarchy, taken last */
     double before;   /* lines of x an entry of A (cmgi_numbered_lines) */
@@ -48,5 +49,5 @@ cmg_status cmgi_numbered_create(cmg_hierarchy *given, const cmgi_numbered_option
 /* Takes over new values on the same patterns, which are checked. */
 cmg_status cmgi_numbered_update(cmgi_numbered *n);
 void cmgi_numbered_destroy(cmgi_numbered **n);
-/* The order of a level's unknowns on the host. */
-cmg_status cmgi_numbered_order(cmgi_numbered *n, int level, const cmg_index **perm);
+/* The order of a level's unknowns at a place. */
+cmg_status cmgi_numbered_order(cmgi_numbered *n, cmgi_place at, int level, const cmg_index **perm);

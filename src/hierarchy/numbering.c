@@ -1,6 +1,7 @@
 /* Node numberings from keys, coordinates, graphs and transfers. */
 #include "hierarchy/numbering.h"
 #include "core/memory.h"
+#include "csr/by_rows.h"
 #include "core/search.h"
 #include "core/random.h"
 
@@ -150,28 +151,25 @@ cmg_status cmgi_order_check(cmg_context *ctx, cmg_size n, const cmg_index *order
  * of the other, either way. Matrices with boundary rows kept as identities have one-way couplings,
  * which searches and METIS do not expect.
  */
-typedef struct graph {
-    cmg_size n;
-    cmg_size *start;      /* n + 1 */
-    cmg_index *neighbour; /* start[n]; none is the node itself */
-} graph;
+typedef struct coupling {
+    const cmg_csr *sides[2]; /* A and A^T */
+    int block;
+} coupling;
 
-/*
- * Neighbours of node i in A and in A^T, each once; `out` NULL only counts them. mark[j] == i + 1
- * says that j has been met.
- */
-static cmg_size gather_neighbours(const cmg_csr *A, const cmgi_csr *T, int block, cmg_size i,
-                                  cmg_index *mark, cmg_index *out)
+/* cmgi_csr_noting_fn: neighbours of node i, each once; it is none of its own. */
+static cmg_size neighbours(const void *user, cmg_size i, cmg_size *note, cmg_index *out,
+                           double *values)
 {
-    const cmg_csr *const sides[] = {A, &T->view};
+    const coupling *c = user;
     cmg_size found = 0;
-    mark[i] = (cmg_index)(i + 1);
+    (void)values;
+    note[i] = i + 1;
     for (int s = 0; s < 2; ++s) {
-        const cmg_csr *M = sides[s];
-        for (cmg_size k = M->indptr[i * block]; k < M->indptr[(i + 1) * block]; ++k) {
-            const cmg_index j = M->indices[k] / block;
-            if (mark[j] != i + 1) {
-                mark[j] = (cmg_index)(i + 1);
+        const cmg_csr *M = c->sides[s];
+        for (cmg_size k = M->indptr[i * c->block]; k < M->indptr[(i + 1) * c->block]; ++k) {
+            const cmg_index j = M->indices[k] / c->block;
+            if (note[j] != i + 1) {
+                note[j] = i + 1;
                 if (out != NULL) {
                     out[found] = j;
                 }
@@ -182,30 +180,17 @@ static cmg_size gather_neighbours(const cmg_csr *A, const cmgi_csr *T, int block
     return found;
 }
 
-/* For the caller to free, also where it fails. */
-static cmg_status make_graph(cmg_context *ctx, const cmg_csr *A, int block, graph *g)
+static cmg_status make_graph(cmg_context *ctx, const cmg_csr *A, int block, cmgi_csr *g)
 {
     cmgi_scoped_csr T = {0};
-    cmgi_scoped cmg_index *mark = NULL;
-    g->n = A->rows / block;
     CMGI_TRY(cmgi_csr_transpose(ctx, A, &T));
-    CMGI_TRY(cmgi_alloc_zero(ctx, g->n, sizeof *mark, &mark));
-    CMGI_TRY(cmgi_alloc(ctx, g->n + 1, sizeof *g->start, &g->start));
-    g->start[0] = 0;
-    for (cmg_size i = 0; i < g->n; ++i) {
-        g->start[i + 1] = g->start[i] + gather_neighbours(A, &T, block, i, mark, NULL);
-    }
-    CMGI_TRY(cmgi_alloc(ctx, g->start[g->n], sizeof *g->neighbour, &g->neighbour));
-    memset(mark, 0, (size_t)g->n * sizeof *mark);
-    for (cmg_size i = 0; i < g->n; ++i) {
-        (void)gather_neighbours(A, &T, block, i, mark, g->neighbour + g->start[i]);
-    }
-    return CMG_OK;
+    return cmgi_csr_by_notes(ctx, A->rows / block, A->rows / block, neighbours,
+                             &(coupling){{A, &T.view}, block}, false, g);
 }
 
 /* State of a breadth-first search over nodes. */
 typedef struct search {
-    const graph *g;
+    const cmg_csr *g;
     cmg_index *queue; /* nodes in the order they were reached */
     unsigned char *seen;
     int64_t *sorted; /* neighbours of one node: degree and number */
@@ -214,7 +199,7 @@ typedef struct search {
 
 static cmg_size degree_of(const search *s, cmg_size node)
 {
-    return s->g->start[node + 1] - s->g->start[node];
+    return s->g->indptr[node + 1] - s->g->indptr[node];
 }
 
 static int ascending(const void *a, const void *b)
@@ -248,7 +233,7 @@ static void sort_found(int64_t *list, size_t n)
  */
 static cmg_size sweep(search *s, cmg_index root, cmg_size begin, cmg_size *depth, cmg_size *last)
 {
-    const graph *g = s->g;
+    const cmg_csr *g = s->g;
     cmg_size end = begin;
     s->queue[end++] = root;
     s->seen[root] = 1;
@@ -259,8 +244,8 @@ static cmg_size sweep(search *s, cmg_index root, cmg_size begin, cmg_size *depth
         for (; layer < layer_end; ++layer) {
             const cmg_size node = s->queue[layer];
             size_t found = 0;
-            for (cmg_size k = g->start[node]; k < g->start[node + 1]; ++k) {
-                const cmg_size j = g->neighbour[k];
+            for (cmg_size k = g->indptr[node]; k < g->indptr[node + 1]; ++k) {
+                const cmg_size j = g->indices[k];
                 if (!s->seen[j]) {
                     s->seen[j] = 1;
                     s->sorted[found++] = degree_of(s, j) << 32 | j;
@@ -302,7 +287,7 @@ static cmg_size search_component(search *s, cmg_index root, cmg_size begin)
 /* Components one after the other, then the whole from the end. */
 static cmg_status search_all(cmg_context *ctx, search *s, bool reverse)
 {
-    const cmg_size n = s->g->n;
+    const cmg_size n = s->g->rows;
     cmg_size end = 0;
     CMGI_FREED(ctx, &s->seen, &s->sorted);
     CMGI_TRY(cmgi_alloc_zero(ctx, n, sizeof *s->seen, &s->seen));
@@ -329,9 +314,8 @@ cmg_status cmgi_order_cuthill_mckee(cmg_context *ctx, const cmg_csr *A, int bloc
                                     cmg_index *order)
 {
     enum { MOST_SWEEPS = 16 };
-    graph g = {0};
-    search s = {.g = &g, .queue = order, .sweeps = MOST_SWEEPS};
-    CMGI_FREED(ctx, &g.start, &g.neighbour);
+    cmgi_scoped_csr g = {0};
+    search s = {.g = &g.view, .queue = order, .sweeps = MOST_SWEEPS};
     CMGI_TRY(make_graph(ctx, A, block, &g));
     return search_all(ctx, &s, reverse);
 }
@@ -339,20 +323,17 @@ cmg_status cmgi_order_cuthill_mckee(cmg_context *ctx, const cmg_csr *A, int bloc
 cmg_status cmgi_order_narrow(cmg_context *ctx, const cmg_csr *A, cmg_index *order)
 {
     enum { FEW_SWEEPS = 3 };
-    const graph g = {.n = A->rows,
-                     .start = (cmg_size *)(uintptr_t)A->indptr,
-                     .neighbour = (cmg_index *)(uintptr_t)A->indices};
-    search s = {.g = &g, .queue = order, .sweeps = FEW_SWEEPS};
+    search s = {.g = A, .queue = order, .sweeps = FEW_SWEEPS};
     return search_all(ctx, &s, true);
 }
 
 #ifdef CMGI_HAVE_METIS
 /* The order of nested dissection, or the parts that nodes come into where there are some. */
-static cmg_status metis(cmg_context *ctx, const graph *g, idx_t parts, cmg_index *out)
+static cmg_status metis(cmg_context *ctx, const cmg_csr *g, idx_t parts, cmg_index *out)
 {
     enum { RECURSIVE = 8 }; /* parts up to which METIS advises bisection */
-    idx_t n = (idx_t)g->n;
-    const cmg_size edges = g->start[g->n];
+    idx_t n = (idx_t)g->rows;
+    const cmg_size edges = g->indptr[g->rows];
     idx_t one = 1;
     idx_t cut = 0;
     cmgi_scoped idx_t *start = NULL; /* METIS's integers may have 32 bits */
@@ -363,15 +344,15 @@ static cmg_status metis(cmg_context *ctx, const graph *g, idx_t parts, cmg_index
     CMGI_CHECK(ctx, edges <= IDX_MAX, CMG_ERR_UNSUPPORTED,
                "METIS: %lld edges; this build of it takes %lld", (long long)edges,
                (long long)IDX_MAX);
-    CMGI_TRY(cmgi_alloc(ctx, g->n + 1, sizeof *start, &start));
+    CMGI_TRY(cmgi_alloc(ctx, g->rows + 1, sizeof *start, &start));
     CMGI_TRY(cmgi_alloc(ctx, edges, sizeof *to, &to));
     CMGI_TRY(cmgi_alloc_zero(ctx, n, sizeof *made, &made));
     CMGI_TRY(cmgi_alloc(ctx, n, sizeof *inverse, &inverse));
-    for (cmg_size i = 0; i <= g->n; ++i) {
-        start[i] = (idx_t)g->start[i];
+    for (cmg_size i = 0; i <= g->rows; ++i) {
+        start[i] = (idx_t)g->indptr[i];
     }
     for (cmg_size k = 0; k < edges; ++k) {
-        to[k] = g->neighbour[k];
+        to[k] = g->indices[k];
     }
     if (parts == 0) {
         outcome = METIS_NodeND(&n, start, to, NULL, NULL, made, inverse);
@@ -397,10 +378,9 @@ cmg_status cmgi_part_metis(cmg_context *ctx, const cmg_csr *A, int block, int pa
                            cmg_index *part)
 {
 #ifdef CMGI_HAVE_METIS
-    graph g = {0};
-    CMGI_FREED(ctx, &g.start, &g.neighbour);
+    cmgi_scoped_csr g = {0};
     CMGI_TRY(make_graph(ctx, A, block, &g));
-    return metis(ctx, &g, parts, part);
+    return metis(ctx, &g.view, parts, part);
 #else
     (void)A, (void)block, (void)parts, (void)part;
     return cmgi_fail(ctx, CMG_ERR_UNSUPPORTED, "this build has no METIS");

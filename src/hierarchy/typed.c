@@ -1,10 +1,7 @@
 /* A CSR in other types: row pointers of 32 bits, values in fp32; converted in the memory it is in.
  */
-#include "core/backend.h"
-#include "core/memory.h"
+#include "csr/place.h"
 #include "hierarchy/hierarchy.h"
-
-#include <string.h>
 
 static cmg_status check(cmg_context *ctx, const cmg_typed_csr *M)
 {
@@ -28,73 +25,29 @@ static cmg_status check_entries(cmg_context *ctx, const cmg_typed_csr *M, cmg_si
     return CMG_OK;
 }
 
-/* to[k] = from[k] for k < n, on the host */
-static void widen(cmg_context *ctx, cmg_size n, cmg_precision precision, const void *from,
-                  double *to)
-{
-    const float *single = from;
-    if (precision == CMG_FP64) {
-        memcpy(to, from, (size_t)n * sizeof *to);
-        return;
-    }
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
-    for (cmg_size k = 0; k < n; ++k) {
-        to[k] = (double)single[k];
-    }
-}
-
-static cmg_status take_here(cmg_hierarchy *h, int level, cmg_role role, const cmg_typed_csr *M)
+static cmg_status take(cmg_hierarchy *h, int level, cmg_role role, const cmg_typed_csr *M,
+                       cmgi_place at)
 {
     cmg_context *ctx = h->ctx;
-    const int32_t *narrow = M->indptr;
-    const int64_t *wide = M->indptr;
-    const bool is_wide = M->indptr_bits == 64;
-    const cmg_size nnz = is_wide ? wide[M->rows] : narrow[M->rows];
-    cmgi_csr made = {0};
-    CMGI_TRY(check_entries(ctx, M, nnz));
-    CMGI_TRY(cmgi_csr_alloc(ctx, M->rows, M->cols, nnz, &made));
-    for (cmg_size i = 0; i <= M->rows; ++i) {
-        made.indptr[i] = is_wide ? wide[i] : narrow[i];
-    }
-    if (nnz > 0) {
-        memcpy(made.indices, M->indices, (size_t)nnz * sizeof *made.indices);
-        widen(ctx, nnz, M->precision, M->values, made.values);
-    }
-    return cmgi_hierarchy_take_csr(h, level, role, NULL, 0, &made);
-}
-
-static cmg_status take_there(cmg_hierarchy *h, int level, cmg_role role, const cmg_typed_csr *M)
-{
-    cmg_context *ctx = h->ctx;
-    const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
-    cmg_csr made = {.rows = M->rows, .cols = M->cols};
-    cmg_size *indptr = NULL;
-    cmg_index *indices = NULL;
-    double *values = NULL;
+    const bool there = at == CMGI_DEVICE;
+    cmgi_csr made = {.rows = M->rows, .cols = M->cols};
     cmg_size nnz = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_resident_memory(ctx, "hierarchy", "indptr", M->indptr));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, M->rows + 1, sizeof *indptr, &indptr));
-    CMGI_TRY_GOTO(done, on->widen(ctx, M->rows + 1, M->indptr, M->indptr_bits, indptr));
-    CMGI_TRY_GOTO(done, cmgi_to_host(ctx, &nnz, indptr + M->rows, sizeof nnz));
-    CMGI_TRY_GOTO(done, check_entries(ctx, M, nnz));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, nnz, sizeof *indices, &indices));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, nnz, sizeof *values, &values));
-    if (nnz > 0) {
-        CMGI_TRY_GOTO(done, cmgi_resident_memory(ctx, "hierarchy", "indices", M->indices));
-        CMGI_TRY_GOTO(done, cmgi_resident_memory(ctx, "hierarchy", "values", M->values));
-        CMGI_TRY_GOTO(done,
-                      cmgi_to_device(ctx, indices, M->indices, (size_t)nnz * sizeof *indices));
-        CMGI_TRY_GOTO(done,
-                      ctx->backend->convert(ctx, nnz, M->precision, M->values, CMG_FP64, values));
+    CMGI_FREED(ctx, CMGI_ARRAYS(made));
+    CMGI_TRY(there ? cmgi_resident_memory(ctx, "hierarchy", "indptr", M->indptr) : CMG_OK);
+    CMGI_TRY(cmgi_alloc_at(ctx, at, M->rows + 1, sizeof *made.indptr, &made.indptr));
+    CMGI_TRY(cmgi_widen_sizes_at(ctx, at, M->rows + 1, M->indptr, M->indptr_bits, made.indptr));
+    CMGI_TRY(cmgi_bring_at(ctx, at, &nnz, made.indptr + M->rows, sizeof nnz));
+    CMGI_TRY(check_entries(ctx, M, nnz));
+    if (there && nnz > 0) {
+        CMGI_TRY(cmgi_resident_memory(ctx, "hierarchy", "indices", M->indices));
+        CMGI_TRY(cmgi_resident_memory(ctx, "hierarchy", "values", M->values));
     }
-    made.indptr = indptr;
-    made.indices = indices;
-    made.values = values;
-    return cmgi_hierarchy_take_there(h, level, role, &made);
-done:
-    CMGI_FREE_DEVICE(ctx, indptr, indices, values);
-    return status;
+    CMGI_TRY(cmgi_alloc_at(ctx, at, nnz, sizeof *made.indices, &made.indices));
+    CMGI_TRY(cmgi_alloc_at(ctx, at, nnz, sizeof *made.values, &made.values));
+    CMGI_TRY(cmgi_copy_at(ctx, at, made.indices, M->indices, (size_t)nnz * sizeof *made.indices));
+    CMGI_TRY(cmgi_widen_values_at(ctx, at, nnz, M->precision, M->values, made.values));
+    return there ? cmgi_hierarchy_take_there(h, level, role, &made.view)
+                 : cmgi_hierarchy_take_csr(h, level, role, NULL, 0, &made);
 }
 
 static cmg_status check_role(cmg_context *ctx, cmg_role role)
@@ -113,21 +66,7 @@ cmg_status cmg_hierarchy_set_typed(cmg_hierarchy *h, int level, cmg_role role,
     const cmg_csr arrays = {.indptr = csr->indptr, .indices = csr->indices, .values = csr->values};
     bool there = false;
     CMGI_TRY(cmgi_resident_is(h->ctx, &arrays, &there));
-    return there ? take_there(h, level, role, csr) : take_here(h, level, role, csr);
-}
-
-/* Values in fp64, in the memory that they are in, to be freed by the caller. */
-static cmg_status widened(cmg_context *ctx, cmg_size n, const void *values, bool device,
-                          double **out)
-{
-    if (!device) {
-        CMGI_TRY(cmgi_alloc(ctx, n, sizeof **out, out));
-        widen(ctx, n, CMG_FP32, values, *out);
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_resident_memory(ctx, "hierarchy update", "values", values));
-    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof **out, out));
-    return ctx->backend->convert(ctx, n, CMG_FP32, values, CMG_FP64, *out);
+    return take(h, level, role, csr, there ? CMGI_DEVICE : CMGI_HOST);
 }
 
 cmg_status cmg_hierarchy_update_typed(cmg_hierarchy *h, int level, cmg_role role,
@@ -152,6 +91,9 @@ cmg_status cmg_hierarchy_update_typed(cmg_hierarchy *h, int level, cmg_role role
                "hierarchy update: the matrix is borrowed, and its values with it: in fp64");
     const cmg_size n = there != NULL ? there->rows.nnz : here->indptr[here->rows];
     CMGI_TRY(cmgi_is_device(ctx, values, &device));
-    CMGI_TRY(widened(ctx, n, values, device, &wide));
+    const cmgi_place at = device ? CMGI_DEVICE : CMGI_HOST;
+    CMGI_TRY(device ? cmgi_resident_memory(ctx, "hierarchy update", "values", values) : CMG_OK);
+    CMGI_TRY(cmgi_alloc_at(ctx, at, n, sizeof *wide, &wide));
+    CMGI_TRY(cmgi_widen_values_at(ctx, at, n, precision, values, wide));
     return cmg_hierarchy_update(h, level, role, wide);
 }

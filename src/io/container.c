@@ -130,24 +130,18 @@ static cmg_status load_values(const reader *r, cmgi_dataset *d, int level, cmg_s
     const cmg_size last = part ? first + range->rows * wide : d->count;
     const cmg_size begin = first / row * row;
     const cmg_size end = (last + row - 1) / row * row;
-    double *made = NULL;
+    cmgi_scoped double *made = NULL;
     *count = 0;
     CMGI_TRY(cmgi_alloc(ctx, end - begin, sizeof *made, &made));
-    cmg_status status = cmgi_dataset_read_real(d, begin, end - begin, made);
-    if (status == CMG_OK && part) {
+    CMGI_TRY(cmgi_dataset_read_real(d, begin, end - begin, made));
+    if (part) {
         memmove(made, made + first - begin, (size_t)(last - first) * sizeof *made);
         const cmg_size bad = cmgi_first_not_finite(ctx, last - first, made);
-        status = bad < 0
-                     ? CMG_OK
-                     : cmgi_fail(ctx, CMG_ERR_FILE, "%s: %s: entry %lld: value %g is not finite",
-                                 r->h5->path, d->name, (long long)(first + bad), made[bad]);
-    }
-    if (status != CMG_OK) {
-        cmgi_free(ctx, made);
-        return status;
+        CMGI_CHECK(ctx, bad < 0, CMG_ERR_FILE, "%s: %s: entry %lld: value %g is not finite",
+                   r->h5->path, d->name, (long long)(first + bad), made[bad]);
     }
     *count = last - first;
-    *values = made;
+    *values = cmgi_pass_on(&made);
     return CMG_OK;
 }
 

@@ -4,8 +4,7 @@
  * matrix is checked there. What is found wrong on this way is read again to the host, whose checks
  * say what it is; so is what has to be converted, or finds no room.
  */
-#include "core/backend.h"
-#include "core/memory.h"
+#include "csr/place.h"
 #include "io/h5.h"
 
 #include <string.h>
@@ -117,12 +116,9 @@ static cmg_status send_narrow(cmgi_csr_group *g, int member, void *array, bool *
     CMGI_FREED(ctx, &there);
     CMGI_TRY(cmgi_alloc_device(ctx, d->count, sizeof(int32_t), &there));
     CMGI_TRY(cmgi_dataset_send(d, member == 0 ? H5T_NATIVE_INT32 : H5T_NATIVE_FLOAT, there, sent));
-    if (*sent && member == 0) {
-        CMGI_TRY(cmgi_resident_kernels_of(ctx)->widen(ctx, d->count, there, 32, array));
-    } else if (*sent) {
-        CMGI_TRY(ctx->backend->convert(ctx, d->count, CMG_FP32, there, CMG_FP64, array));
-    }
-    return CMG_OK;
+    return !*sent        ? CMG_OK
+           : member == 0 ? cmgi_widen_sizes_at(ctx, CMGI_DEVICE, d->count, there, 32, array)
+                         : cmgi_widen_values_at(ctx, CMGI_DEVICE, d->count, CMG_FP32, there, array);
 }
 
 static cmg_status send_member(cmgi_csr_group *g, int member, hid_t native, const void *array,

@@ -179,26 +179,19 @@ static cmg_status load_vector(cmg_hierarchy *h, const cmgi_item *item, int l, co
 {
     cmg_context *ctx = h->ctx;
     const bool coords = strcmp(item->kind, "coords") == 0;
-    double *values = NULL;
+    cmgi_scoped double *values = NULL;
     cmg_size rows = 0;
     cmg_size cols = 1;
-    cmg_status status =
-        coords && item->rank == CMGI_RANK_MTX
-            ? cmgi_mtx_read_dense(ctx, file, -1, &rows, &cols, &values)
-            : cmgi_vector_file_read(ctx, file, coords ? -1 : cmg_hierarchy_rows(h, l), &rows,
-                                    &values);
-    if (status == CMG_OK && coords && cmgi_coords_rows(h, l, rows * cols) == 0) {
-        status =
-            cmgi_fail(ctx, CMG_ERR_FILE, "%s: %lld coordinates do not fit the level's %lld rows",
-                      file, (long long)(rows * cols), (long long)cmg_hierarchy_rows(h, l));
-    }
-    if (status != CMG_OK) {
-        cmgi_free(ctx, values);
-        return status;
-    }
+    CMGI_TRY(coords && item->rank == CMGI_RANK_MTX
+                 ? cmgi_mtx_read_dense(ctx, file, -1, &rows, &cols, &values)
+                 : cmgi_vector_file_read(ctx, file, coords ? -1 : cmg_hierarchy_rows(h, l), &rows,
+                                         &values));
+    CMGI_CHECK(ctx, !coords || cmgi_coords_rows(h, l, rows * cols) != 0, CMG_ERR_FILE,
+               "%s: %lld coordinates do not fit the level's %lld rows", file,
+               (long long)(rows * cols), (long long)cmg_hierarchy_rows(h, l));
     return cmgi_in_file(ctx, file,
                         cmgi_hierarchy_take_vector(h, l, item->kind, coords ? NULL : item->name,
-                                                   rows * cols, values));
+                                                   rows * cols, cmgi_pass_on(&values)));
 }
 
 static cmg_status load_item(const listing *list, const cmgi_item *item, cmg_hierarchy *h)

@@ -10,10 +10,7 @@
  */
 #include "core/memory.h"
 #include "csr/by_rows.h"
-#include "io/bytes.h"
 #include "io/io.h"
-
-#include <string.h>
 
 enum { HEADER = 40, STRIDE = 32 };
 
@@ -23,34 +20,20 @@ typedef struct ell {
     uint64_t cols;
     uint64_t stride;
     uint64_t width;
-    const char *columns; /* unaligned little-endian arrays in the file's bytes */
-    const char *values;
+    const uint64_t *columns;
+    const double *values;
 } ell;
 
-static uint64_t load(const char *p)
+static cmg_status read_header(const cmgi_file *file, ell *e)
 {
-    return cmgi_little((const unsigned char *)p, 8);
-}
-
-static void store(char *p, uint64_t v)
-{
-    for (int k = 0; k < 8; ++k) {
-        p[k] = (char)(unsigned char)(v >> (8 * k));
-    }
-}
-
-static cmg_status parse_header(cmg_context *ctx, const char *path, const char *data, cmg_size bytes,
-                               ell *e)
-{
+    cmg_context *ctx = file->ctx;
+    const char *path = file->path;
+    const cmg_size bytes = file->size;
+    uint64_t header[5] = {0};
     CMGI_CHECK(ctx, bytes >= HEADER, CMG_ERR_FILE,
                "%s: %lld bytes are too few for the header of 40", path, (long long)bytes);
-    *e = (ell){load(data),
-               load(data + 8),
-               load(data + 16),
-               load(data + 24),
-               load(data + 32),
-               data + HEADER,
-               NULL};
+    CMGI_TRY(cmgi_file_numbers(file, 0, 5, sizeof *header, false, header));
+    *e = (ell){header[0], header[1], header[2], header[3], header[4], NULL, NULL};
     CMGI_CHECK(ctx, e->rows <= INT32_MAX && e->cols <= INT32_MAX, CMG_ERR_FILE,
                "%s: %llu x %llu is more than 2147483647 rows or columns", path,
                (unsigned long long)e->rows, (unsigned long long)e->cols);
@@ -65,7 +48,6 @@ static cmg_status parse_header(cmg_context *ctx, const char *path, const char *d
                "%s: stride %llu and %llu entries per row do not fit %llu rows and %llu places",
                path, (unsigned long long)e->stride, (unsigned long long)e->width,
                (unsigned long long)e->rows, (unsigned long long)e->size);
-    e->values = e->columns + e->size * 8;
     return CMG_OK;
 }
 
@@ -75,13 +57,13 @@ static cmg_size gather_row(const void *user, cmg_size i, cmg_index *indices, dou
     const ell *e = user;
     cmg_size n = 0;
     for (uint64_t k = 0; k < e->width; ++k) {
-        const uint64_t at = ((uint64_t)i + k * e->stride) * 8;
-        const double value = cmgi_real(load(e->values + at), 8);
+        const uint64_t at = (uint64_t)i + k * e->stride;
+        const double value = e->values[at];
         if (value == 0) {
             continue;
         }
         if (indices != NULL) {
-            const uint64_t column = load(e->columns + at);
+            const uint64_t column = e->columns[at];
             indices[n] = column < e->cols ? (cmg_index)column : -1;
             values[n] = value;
         }
@@ -92,16 +74,24 @@ static cmg_size gather_row(const void *user, cmg_size i, cmg_index *indices, dou
 
 cmg_status cmgi_ell_read(cmg_context *ctx, const char *path, const cmgi_expect *expect, cmgi_csr *A)
 {
-    cmgi_scoped char *data = NULL;
-    cmg_size bytes = 0;
+    cmgi_scoped_by(cmgi_file_close) cmgi_file file = {0};
+    cmgi_scoped uint64_t *columns = NULL;
+    cmgi_scoped double *values = NULL;
     cmg_size nnz = 0;
     ell e = {0};
-    CMGI_TRY(cmgi_file_text(ctx, path, &data, &bytes));
-    CMGI_TRY(parse_header(ctx, path, data, bytes, &e));
+    CMGI_TRY(cmgi_file_open(ctx, path, &file));
+    CMGI_TRY(read_header(&file, &e));
     const cmg_size rows = (cmg_size)e.rows;
     const cmg_size cols = (cmg_size)e.cols;
+    const cmg_size size = (cmg_size)e.size;
     /* what the places have room for, before so many rows are gone through */
-    CMGI_TRY(cmgi_expect_check(ctx, path, expect, rows, cols, (cmg_size)e.size));
+    CMGI_TRY(cmgi_expect_check(ctx, path, expect, rows, cols, size));
+    CMGI_TRY(cmgi_alloc(ctx, size, sizeof *columns, &columns));
+    CMGI_TRY(cmgi_alloc(ctx, size, sizeof *values, &values));
+    CMGI_TRY(cmgi_file_numbers(&file, HEADER, size, sizeof *columns, false, columns));
+    CMGI_TRY(cmgi_file_numbers(&file, HEADER + 8 * size, size, sizeof *values, false, values));
+    e.columns = columns;
+    e.values = values;
     for (cmg_size i = 0; i < rows; ++i) {
         nnz += gather_row(&e, i, NULL, NULL);
     }
@@ -110,31 +100,34 @@ cmg_status cmgi_ell_read(cmg_context *ctx, const char *path, const cmgi_expect *
     return cmgi_in_file(ctx, path, cmgi_csr_check(ctx, path, &A->view));
 }
 
+static cmg_status put(cmgi_output *output, const cmg_size header[5], const cmg_size *columns,
+                      const double *values)
+{
+    CMGI_TRY(cmgi_output_numbers(output, 5, sizeof *header, header, false));
+    CMGI_TRY(cmgi_output_numbers(output, header[0], sizeof *columns, columns, false));
+    return cmgi_output_numbers(output, header[0], sizeof *values, values, false);
+}
+
 cmg_status cmgi_ell_write(cmg_context *ctx, const char *path, const cmg_csr *A)
 {
     const cmg_size width = cmgi_csr_longest_row(A);
     const cmg_size stride = (A->rows + STRIDE - 1) / STRIDE * STRIDE;
-    const cmg_size size = stride * width;
-    cmgi_scoped char *data = NULL;
+    const cmg_size header[5] = {stride * width, A->rows, A->cols, stride, width};
+    cmgi_scoped cmg_size *columns = NULL;
+    cmgi_scoped double *values = NULL;
     cmgi_output output = {0};
     CMGI_CHECK(ctx, width == 0 || stride <= (INT64_MAX - HEADER) / 16 / width, CMG_ERR_MEMORY,
                "%s: %lld rows of %lld places are more than can be addressed", path,
                (long long)stride, (long long)width);
-    CMGI_TRY(cmgi_alloc_zero(ctx, HEADER + 16 * size, 1, &data));
-    const cmg_size header[5] = {size, A->rows, A->cols, stride, width};
-    for (int k = 0; k < 5; ++k) {
-        store(data + 8 * k, (uint64_t)header[k]);
-    }
+    CMGI_TRY(cmgi_alloc_zero(ctx, header[0], sizeof *columns, &columns));
+    CMGI_TRY(cmgi_alloc_zero(ctx, header[0], sizeof *values, &values));
     for (cmg_size i = 0; i < A->rows; ++i) {
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            const cmg_size at = HEADER + 8 * (i + (k - A->indptr[i]) * stride);
-            uint64_t bits = 0;
-            memcpy(&bits, &A->values[k], sizeof bits);
-            store(data + at, (uint64_t)A->indices[k]);
-            store(data + at + 8 * size, bits);
+            const cmg_size at = i + (k - A->indptr[i]) * stride;
+            columns[at] = A->indices[k];
+            values[at] = A->values[k];
         }
     }
     CMGI_TRY(cmgi_output_open(ctx, path, CMGI_OUTPUT_FILE, &output));
-    return cmgi_output_finish(&output,
-                              cmgi_output_write(&output, data, (size_t)(HEADER + 16 * size)));
+    return cmgi_output_finish(&output, put(&output, header, columns, values));
 }

@@ -88,11 +88,8 @@ static cmg_status write_text(cmg_context *ctx, const char *path, const char *hea
 {
     cmgi_output output = {0};
     CMGI_TRY(cmgi_output_open(ctx, path, CMGI_OUTPUT_FILE, &output));
-    cmg_status status = cmgi_output_write(&output, header, strlen(header));
-    if (status == CMG_OK) {
-        status = write_lines(ctx, &output, s);
-    }
-    return cmgi_output_finish(&output, status);
+    const cmg_status status = cmgi_output_write(&output, header, strlen(header));
+    return cmgi_output_finish(&output, status == CMG_OK ? write_lines(ctx, &output, s) : status);
 }
 
 cmg_status cmgi_mtx_write(cmg_context *ctx, const char *path, const cmg_csr *A)

@@ -107,55 +107,41 @@ static cmg_status read_header(const cmgi_file *file, cmg_size offset, cmg_size l
     return CMG_OK;
 }
 
-static int64_t whole(uint64_t bits, const array *a)
-{
-    return a->bytes == 8 ? (int64_t)bits : (int32_t)(uint32_t)bits;
-}
-
-/* The array's bytes in memory of cmgi_alloc. */
-static cmg_status read_raw(const cmgi_file *file, const array *a, unsigned char **raw)
-{
-    CMGI_TRY(cmgi_alloc(file->ctx, a->n, (size_t)a->bytes, raw));
-    const cmg_status status = cmgi_file_read(file, a->offset, a->n * a->bytes, *raw);
-    if (status != CMG_OK) {
-        cmgi_free(file->ctx, *raw);
-    }
-    return status;
-}
-
 /* Rows side by side. */
 static cmg_status read_reals(const cmgi_file *file, const array *a, double *values)
 {
     const cmg_size rows = a->n / a->width;
-    unsigned char *raw = NULL;
-    CMGI_TRY(read_raw(file, a, &raw));
+    cmgi_scoped void *raw = NULL;
+    CMGI_TRY(cmgi_alloc(file->ctx, a->n, (size_t)a->bytes, &raw));
+    CMGI_TRY(cmgi_file_numbers(file, a->offset, a->n, (size_t)a->bytes, false, raw));
     for (cmg_size i = 0; i < a->n; ++i) {
-        const uint64_t bits = cmgi_little(raw + i * a->bytes, a->bytes);
         const cmg_size to = a->by_columns ? i % rows * a->width + i / rows : i;
-        values[to] = a->type == 'i' ? (double)whole(bits, a) : cmgi_real(bits, a->bytes);
+        if (a->type == 'i') {
+            values[to] = a->bytes == 8 ? (double)((int64_t *)raw)[i] : (double)((int32_t *)raw)[i];
+        } else {
+            values[to] = a->bytes == 8 ? ((double *)raw)[i] : (double)((float *)raw)[i];
+        }
     }
-    cmgi_free(file->ctx, raw);
     return CMG_OK;
 }
 
-/* To 64 bits or, where `narrow` is not NULL, to column indices. */
-static cmg_status read_wholes(const cmgi_file *file, const array *a, cmg_size *wide,
-                              cmg_index *narrow)
+static cmg_status read_wholes(const cmgi_file *file, const array *a, cmg_size *to)
 {
-    unsigned char *raw = NULL;
-    bool fits = a->type == 'i';
-    CMGI_CHECK(file->ctx, fits, CMG_ERR_FILE, "%s: indices have to be whole numbers", file->path);
-    CMGI_TRY(read_raw(file, a, &raw));
+    CMGI_CHECK(file->ctx, a->type == 'i', CMG_ERR_FILE, "%s: indices have to be whole numbers",
+               file->path);
+    return cmgi_file_integers(file, a->offset, a->n, (size_t)a->bytes, false, to);
+}
+
+static cmg_status read_columns(const cmgi_file *file, const array *a, cmg_index *to)
+{
+    cmgi_scoped cmg_size *wide = NULL;
+    bool fits = true;
+    CMGI_TRY(cmgi_alloc(file->ctx, a->n, sizeof *wide, &wide));
+    CMGI_TRY(read_wholes(file, a, wide));
     for (cmg_size i = 0; i < a->n; ++i) {
-        const int64_t v = whole(cmgi_little(raw + i * a->bytes, a->bytes), a);
-        if (narrow != NULL) {
-            fits = fits && v >= 0 && v <= INT32_MAX;
-            narrow[i] = (cmg_index)v;
-        } else {
-            wide[i] = v;
-        }
+        fits = fits && wide[i] >= 0 && wide[i] <= INT32_MAX;
+        to[i] = (cmg_index)wide[i];
     }
-    cmgi_free(file->ctx, raw);
     CMGI_CHECK(file->ctx, fits, CMG_ERR_FILE, "%s: a column is negative or over 2147483647",
                file->path);
     return CMG_OK;
@@ -192,11 +178,11 @@ cmg_status cmgi_npy_write(cmg_context *ctx, const char *path, cmg_size n, cmg_si
     header[7] = 0;
     header[9] = 0;
     CMGI_TRY(cmgi_output_open(ctx, path, CMGI_OUTPUT_FILE, &output));
-    cmg_status status = cmgi_output_write(&output, header, HEADER);
-    if (status == CMG_OK) {
-        status = cmgi_output_numbers(&output, n * columns, sizeof *values, values, false);
-    }
-    return cmgi_output_finish(&output, status);
+    const cmg_status status = cmgi_output_write(&output, header, HEADER);
+    return cmgi_output_finish(
+        &output, status != CMG_OK
+                     ? status
+                     : cmgi_output_numbers(&output, n * columns, sizeof *values, values, false));
 }
 
 enum { END_RECORD = 22, LONGEST_COMMENT = 65535, CENTRAL_ENTRY = 46, LOCAL_HEADER = 30 };
@@ -333,7 +319,7 @@ static cmg_status read_arrays(const archive *z, const cmgi_expect *expect, bool 
     CMGI_TRY(open_entry(z, "data.npy", &data));
     CMGI_CHECK(ctx, shape.n == 2, CMG_ERR_FILE, "%s: the shape has %lld numbers", z->file.path,
                (long long)shape.n);
-    CMGI_TRY(read_wholes(&z->file, &shape, sizes, NULL));
+    CMGI_TRY(read_wholes(&z->file, &shape, sizes));
     CMGI_TRY(cmgi_expect_check(ctx, z->file.path, expect, sizes[0], sizes[1], data.n));
     const cmg_size n = sizes[by_columns];
     CMGI_CHECK(ctx, n >= 0 && indptr.n - 1 == n && indices.n == data.n, CMG_ERR_FILE,
@@ -341,34 +327,33 @@ static cmg_status read_arrays(const archive *z, const cmgi_expect *expect, bool 
                (long long)n, by_columns ? "columns" : "rows", (long long)indptr.n,
                (long long)indices.n, (long long)data.n);
     CMGI_TRY(cmgi_csr_alloc(ctx, n, sizes[!by_columns], data.n, A));
-    CMGI_TRY(read_wholes(&z->file, &indptr, A->indptr, NULL));
+    CMGI_TRY(read_wholes(&z->file, &indptr, A->indptr));
     CMGI_CHECK(ctx, A->indptr[n] == data.n, CMG_ERR_FILE,
                "%s: indptr ends with %lld, there are %lld values", z->file.path,
                (long long)A->indptr[n], (long long)data.n);
-    CMGI_TRY(read_wholes(&z->file, &indices, NULL, A->indices));
+    CMGI_TRY(read_columns(&z->file, &indices, A->indices));
     return read_reals(&z->file, &data, A->values);
+}
+
+static void close_archive(archive *z)
+{
+    if (z->file.ctx != NULL) {
+        cmgi_free(z->file.ctx, z->directory);
+        cmgi_file_close(&z->file);
+    }
 }
 
 cmg_status cmgi_npz_read(cmg_context *ctx, const char *path, const cmgi_expect *expect, cmgi_csr *A)
 {
-    archive z = {.directory = NULL};
-    cmgi_csr T = {0};
+    cmgi_scoped_by(close_archive) archive z = {.directory = NULL};
+    cmgi_scoped_csr T = {0};
     bool by_columns = false;
-    cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_file_open(ctx, path, &z.file));
-    CMGI_TRY_GOTO(done, read_directory(&z));
-    CMGI_TRY_GOTO(done, read_format(&z, &by_columns));
+    CMGI_TRY(read_directory(&z));
+    CMGI_TRY(read_format(&z, &by_columns));
     cmgi_csr *read = by_columns ? &T : A;
-    CMGI_TRY_GOTO(done, read_arrays(&z, expect, by_columns, read));
-    CMGI_TRY_GOTO(
-        done, cmgi_in_file(ctx, path,
-                           cmgi_csr_check(ctx, by_columns ? "transpose" : "matrix", &read->view)));
-    if (by_columns) {
-        CMGI_TRY_GOTO(done, cmgi_csr_transpose(ctx, &T.view, A));
-    }
-done:
-    cmgi_csr_free(ctx, &T);
-    cmgi_free(ctx, z.directory);
-    cmgi_file_close(&z.file);
-    return status;
+    CMGI_TRY(read_arrays(&z, expect, by_columns, read));
+    CMGI_TRY(cmgi_in_file(ctx, path,
+                          cmgi_csr_check(ctx, by_columns ? "transpose" : "matrix", &read->view)));
+    return by_columns ? cmgi_csr_transpose(ctx, &T.view, A) : CMG_OK;
 }

@@ -37,18 +37,11 @@ static cmg_status read_transfers(const cmgi_petsc *p, int levels, cmg_hierarchy 
         const bool restriction = o->rows == coarse && o->cols == fine && fine != coarse;
         const cmg_size asked = known > 0 ? known : -1;
         const cmgi_expect expect = {restriction ? asked : fine, restriction ? fine : asked, false};
-        cmgi_csr T = {0};
+        cmgi_scoped_csr T = {0};
         cmgi_csr P = {0};
-        cmg_status status = cmgi_petsc_matrix(p, o, &expect, &T);
-        if (status == CMG_OK && restriction) {
-            status = cmgi_csr_transpose(ctx, &T.view, &P);
-        }
-        if (status == CMG_OK) {
-            status = cmgi_hierarchy_take_csr(h, l, CMG_ROLE_P, NULL, 0, restriction ? &P : &T);
-        }
-        cmgi_csr_free(ctx, &T);
-        cmgi_csr_free(ctx, &P);
-        CMGI_TRY(status);
+        CMGI_TRY(cmgi_petsc_matrix(p, o, &expect, &T));
+        CMGI_TRY(restriction ? cmgi_csr_transpose(ctx, &T.view, &P) : CMG_OK);
+        CMGI_TRY(cmgi_hierarchy_take_csr(h, l, CMG_ROLE_P, NULL, 0, restriction ? &P : &T));
     }
     return CMG_OK;
 }
@@ -106,22 +99,23 @@ static cmg_status count_matrices(const cmgi_petsc *p, int *matrices)
     return CMG_OK;
 }
 
-cmg_status cmgi_read_petsc(cmg_context *ctx, const char *path, cmg_hierarchy **h)
+static cmg_status read_all(cmg_context *ctx, const char *path, cmg_hierarchy **h)
 {
-    cmgi_petsc p;
+    cmgi_scoped_by(cmgi_petsc_close) cmgi_petsc p = {0};
     int matrices = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_petsc_open(ctx, path, &p));
-    CMGI_TRY_GOTO(done, count_matrices(&p, &matrices));
+    CMGI_TRY(cmgi_petsc_open(ctx, path, &p));
+    CMGI_TRY(count_matrices(&p, &matrices));
     const bool alone = finest_alone(&p, matrices);
     const int levels = alone ? matrices : (matrices + 1) / 2;
-    CMGI_TRY_GOTO(done, cmg_hierarchy_create(ctx, levels, h));
-    CMGI_TRY_GOTO(done, read_levels(&p, levels, alone ? 1 : levels, *h));
-    CMGI_TRY_GOTO(done, read_transfers(&p, levels, *h));
-    CMGI_TRY_GOTO(done, read_vectors(&p, matrices, *h));
-done:
-    cmgi_petsc_close(&p);
-    return cmgi_in_file(ctx, path, status);
+    CMGI_TRY(cmg_hierarchy_create(ctx, levels, h));
+    CMGI_TRY(read_levels(&p, levels, alone ? 1 : levels, *h));
+    CMGI_TRY(read_transfers(&p, levels, *h));
+    return read_vectors(&p, matrices, *h);
+}
+
+cmg_status cmgi_read_petsc(cmg_context *ctx, const char *path, cmg_hierarchy **h)
+{
+    return cmgi_in_file(ctx, path, read_all(ctx, path, h));
 }
 
 cmg_status cmgi_petsc_read_matrix(cmg_context *ctx, const char *path, const cmgi_expect *expect,
@@ -183,14 +177,10 @@ static cmg_status put_matrix(cmgi_output *output, const cmg_csr *A)
 {
     cmg_context *ctx = output->ctx;
     if (!is_sorted(A)) { /* PETSc relies on ascending columns */
-        cmgi_csr sorted = {0};
+        cmgi_scoped_csr sorted = {0};
         CMGI_TRY(cmgi_csr_copy(ctx, A, &sorted));
-        cmg_status status = cmgi_csr_sort(ctx, &sorted);
-        if (status == CMG_OK) {
-            status = put_matrix(output, &sorted.view);
-        }
-        cmgi_csr_free(ctx, &sorted);
-        return status;
+        CMGI_TRY(cmgi_csr_sort(ctx, &sorted));
+        return put_matrix(output, &sorted.view);
     }
     const cmg_size nnz = A->indptr[A->rows];
     const cmg_index header[4] = {CMGI_PETSC_MAT, (cmg_index)A->rows, (cmg_index)A->cols,

@@ -5,51 +5,12 @@
 
 #include <string.h>
 
-enum { BLOCK = 1 << 16 }; /* elements turned at a time */
-
-/* A big-endian number of 4 or 8 bytes in the machine's order. */
-static inline void turn(unsigned char *p, size_t size)
-{
-    uint64_t bits = 0;
-    for (size_t k = 0; k < size; ++k) {
-        bits = bits << 8 | p[k];
-    }
-    const uint32_t half = (uint32_t)bits;
-    memcpy(p, size == 8 ? (const void *)&bits : &half, size);
-}
-
-/* Reads `count` big-endian elements of 4 or 8 bytes into the machine's order. */
-static cmg_status read_turned(const cmgi_file *file, cmg_size offset, cmg_size count, size_t size,
-                              void *to)
-{
-    CMGI_TRY(cmgi_file_read(file, offset, count * (cmg_size)size, to));
-#pragma omp parallel for num_threads(file->ctx->threads) schedule(static) if (count > BLOCK)
-    for (cmg_size first = 0; first < count; first += BLOCK) {
-        const cmg_size last = first + BLOCK < count ? first + BLOCK : count;
-        for (cmg_size k = first; k < last; ++k) {
-            unsigned char *at = (unsigned char *)to + (size_t)k * size;
-            size == 8 ? turn(at, 8) : turn(at, 4); /* a known size makes it one instruction */
-        }
-    }
-    return CMG_OK;
-}
+enum { BLOCK = 1 << 16 }; /* columns read at a time */
 
 /* Integers of the file's width. */
 static cmg_status read_integers(const cmgi_petsc *p, cmg_size offset, cmg_size count, int64_t *to)
 {
-    enum { PART = 4096 };
-    int32_t part[PART];
-    if (p->bytes == 8) {
-        return read_turned(&p->file, offset, count, sizeof *to, to);
-    }
-    for (cmg_size first = 0; first < count; first += PART) {
-        const cmg_size n = count - first < PART ? count - first : PART;
-        CMGI_TRY(read_turned(&p->file, offset + 4 * first, n, sizeof *part, part));
-        for (cmg_size k = 0; k < n; ++k) {
-            to[first + k] = part[k];
-        }
-    }
-    return CMG_OK;
+    return cmgi_file_integers(&p->file, offset, count, (size_t)p->bytes, true, to);
 }
 
 /* Sum of the row lengths, for matrices whose header cannot hold it. */
@@ -120,7 +81,7 @@ cmg_status cmgi_petsc_open(cmg_context *ctx, const char *path, cmgi_petsc *p)
     *p = (cmgi_petsc){0};
     CMGI_TRY(cmgi_file_open(ctx, path, &p->file));
     CMGI_CHECK(ctx, file->size > 0, CMG_ERR_FILE, "%s: the file is empty", path);
-    CMGI_TRY(read_turned(file, 0, file->size >= 8 ? 2 : 1, sizeof number[0], number));
+    CMGI_TRY(cmgi_file_numbers(file, 0, file->size >= 8 ? 2 : 1, sizeof number[0], true, number));
     const bool wide =
         number[0] == 0 && (number[1] == CMGI_PETSC_MAT || number[1] == CMGI_PETSC_VEC);
     p->bytes = wide ? 8 : 4;
@@ -173,7 +134,7 @@ static cmg_status read_columns(const cmgi_petsc *p, cmg_size offset, cmg_size co
     cmg_context *ctx = p->file.ctx;
     cmgi_scoped int64_t *wide = NULL;
     if (p->bytes == 4) {
-        return read_turned(&p->file, offset, count, sizeof *column, column);
+        return cmgi_file_numbers(&p->file, offset, count, sizeof *column, true, column);
     }
     CMGI_TRY(cmgi_alloc(ctx, BLOCK, sizeof *wide, &wide));
     for (cmg_size first = 0; first < count; first += BLOCK) {
@@ -246,8 +207,8 @@ cmg_status cmgi_petsc_matrix(const cmgi_petsc *p, const cmgi_petsc_object *o,
     const cmg_size columns = o->offset + p->bytes * o->rows;
     CMGI_TRY(read_lengths(p, o, &made));
     CMGI_TRY(read_columns(p, columns, o->nnz, made.indices));
-    CMGI_TRY(read_turned(&p->file, columns + p->bytes * o->nnz, o->nnz, sizeof *made.values,
-                         made.values));
+    CMGI_TRY(cmgi_file_numbers(&p->file, columns + p->bytes * o->nnz, o->nnz, sizeof *made.values,
+                               true, made.values));
     CMGI_TRY(cmgi_in_file(ctx, p->file.path, cmgi_csr_check(ctx, p->file.path, &made.view)));
     if (expect->full_rows && is_triangle(&made)) { /* a level matrix: factors are triangles */
         CMGI_TRY(add_lower_half(p, &made));
@@ -260,7 +221,7 @@ cmg_status cmgi_petsc_vector(const cmgi_petsc *p, const cmgi_petsc_object *o, do
 {
     cmgi_scoped double *made = NULL;
     CMGI_TRY(cmgi_alloc(p->file.ctx, o->rows, sizeof *made, &made));
-    CMGI_TRY(read_turned(&p->file, o->offset, o->rows, sizeof *made, made));
+    CMGI_TRY(cmgi_file_numbers(&p->file, o->offset, o->rows, sizeof *made, true, made));
     *values = cmgi_pass_on(&made);
     return CMG_OK;
 }

@@ -36,13 +36,10 @@ cmg_status cmgi_look(cmg_context *ctx, const char *path, cmgi_content *found)
         *found = CMGI_CONTENT_DIRECTORY;
         return CMG_OK;
     }
-    cmgi_file file = {0};
+    cmgi_scoped_by(cmgi_file_close) cmgi_file file = {0};
     char head[33] = {0};
     CMGI_TRY(cmgi_file_open(ctx, path, &file));
-    const cmg_size bytes = file.size < 32 ? file.size : 32;
-    const cmg_status status = cmgi_file_read(&file, 0, bytes, head);
-    cmgi_file_close(&file);
-    CMGI_TRY(status);
+    CMGI_TRY(cmgi_file_read(&file, 0, file.size < 32 ? file.size : 32, head));
     *found = CMGI_CONTENT_OTHER;
     if (memcmp(head, "\x89HDF\r\n\x1a\n", 8) == 0) {
         *found = CMGI_CONTENT_HDF5;

@@ -71,6 +71,51 @@ cmg_status cmgi_file_read(const cmgi_file *file, cmg_size offset, cmg_size bytes
     return CMG_OK;
 }
 
+/* A number of 4 or 8 bytes in the machine's order. */
+static inline void turn(unsigned char *p, size_t size, bool big)
+{
+    uint64_t bits = 0;
+    for (size_t k = 0; k < size; ++k) {
+        bits = bits << 8 | p[big ? k : size - 1 - k];
+    }
+    const uint32_t half = (uint32_t)bits;
+    memcpy(p, size == 8 ? (const void *)&bits : &half, size);
+}
+
+cmg_status cmgi_file_numbers(const cmgi_file *file, cmg_size offset, cmg_size count, size_t size,
+                             bool big, void *to)
+{
+    enum { PART = 1 << 16 }; /* numbers turned at a time */
+    CMGI_TRY(cmgi_file_read(file, offset, count * (cmg_size)size, to));
+#pragma omp parallel for num_threads(file->ctx->threads) schedule(static) if (count > PART)
+    for (cmg_size first = 0; first < count; first += PART) {
+        const cmg_size last = first + PART < count ? first + PART : count;
+        for (cmg_size k = first; k < last; ++k) {
+            unsigned char *at = (unsigned char *)to + (size_t)k * size;
+            size == 8 ? turn(at, 8, big) : turn(at, 4, big); /* a known size: one instruction */
+        }
+    }
+    return CMG_OK;
+}
+
+cmg_status cmgi_file_integers(const cmgi_file *file, cmg_size offset, cmg_size count, size_t size,
+                              bool big, int64_t *to)
+{
+    enum { PART = 4096 };
+    int32_t part[PART];
+    if (size == 8) {
+        return cmgi_file_numbers(file, offset, count, size, big, to);
+    }
+    for (cmg_size first = 0; first < count; first += PART) {
+        const cmg_size n = count - first < PART ? count - first : PART;
+        CMGI_TRY(cmgi_file_numbers(file, offset + 4 * first, n, size, big, part));
+        for (cmg_size k = 0; k < n; ++k) {
+            to[first + k] = part[k];
+        }
+    }
+    return CMG_OK;
+}
+
 cmg_status cmgi_file_text(cmg_context *ctx, const char *path, char **text, cmg_size *size)
 {
     cmgi_scoped_by(cmgi_file_close) cmgi_file file = {0};

@@ -20,6 +20,13 @@ void cmgi_file_close(cmgi_file *file);
 cmg_status cmgi_file_read(const cmgi_file *file, cmg_size offset, cmg_size bytes, void *to);
 /* The same without a message, callable from any thread: false when it could not be read. */
 bool cmgi_read_at(int fd, cmg_size offset, size_t bytes, void *to);
+/* `count` numbers of 4 or 8 bytes from there, the least significant byte first or, `big`, the most,
+ * as this machine has them. */
+cmg_status cmgi_file_numbers(const cmgi_file *file, cmg_size offset, cmg_size count, size_t size,
+                             bool big, void *to);
+/* The same of integers, to 64 bits. */
+cmg_status cmgi_file_integers(const cmgi_file *file, cmg_size offset, cmg_size count, size_t size,
+                              bool big, int64_t *to);
 /* The whole file with a NUL after it, in memory of cmgi_alloc, also where it fails; *size does not
  * count the NUL. */
 cmg_status cmgi_file_text(cmg_context *ctx, const char *path, char **text, cmg_size *size);

@@ -78,7 +78,7 @@ cmg_status cmgi_edge_ready(cmg_context *ctx, const cmgi_level *fine, cmgi_edge *
     const cmg_index *perm = fine->perm;
     const cmg_size n = fine->rows;
     if (e->numbered != NULL) {
-        CMGI_TRY(cmgi_numbered_order(e->numbered, 0, &perm));
+        CMGI_TRY(cmgi_numbered_order(e->numbered, CMGI_HOST, 0, &perm));
     }
     if (perm == NULL) {
         return CMG_OK;

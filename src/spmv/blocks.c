@@ -2,75 +2,47 @@
 #include "spmv/blocks.h"
 
 #include "core/order.h"
+#include "csr/by_rows.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Share of the stored entries that are in the matrix, from which blocks are worth their zeros. */
 static const double worth = 0.75;
 
-/* Block columns of block row r, unsorted, and their number; mark[j] == r + 1: j is there. */
-static cmg_size collect(const cmg_csr *A, int size, cmg_size r, cmg_index *mark, cmg_index *columns)
+/* A matrix, and the rows of its blocks. */
+typedef struct block_rows {
+    const cmg_csr *A;
+    int size;
+} block_rows;
+
+/* cmgi_csr_noting_fn: block columns of block row r, ascending. */
+static cmg_size collect(const void *user, cmg_size r, cmg_size *note, cmg_index *columns,
+                        double *values)
 {
+    const block_rows *of = user;
+    const cmg_csr *A = of->A;
     cmg_size count = 0;
-    for (cmg_size k = A->indptr[r * size]; k < A->indptr[(r + 1) * size]; ++k) {
-        const cmg_index j = A->indices[k] / size;
-        if (mark[j] != r + 1) {
-            mark[j] = (cmg_index)(r + 1);
+    (void)values;
+    for (cmg_size k = A->indptr[r * of->size]; k < A->indptr[(r + 1) * of->size]; ++k) {
+        const cmg_index j = A->indices[k] / of->size;
+        if (note[j] != r + 1) {
+            note[j] = r + 1;
             if (columns != NULL) {
                 columns[count] = j;
             }
             ++count;
         }
     }
-    return count;
-}
-
-/* Lengths of block rows first .. last - 1 into indptr[r + 1], or their columns into `indices`. */
-static void collect_rows(const cmg_csr *A, int size, cmg_size first, cmg_size last, cmg_index *mark,
-                         cmgi_csr *pattern)
-{
-    memset(mark, 0, (size_t)pattern->cols * sizeof *mark);
-    for (cmg_size r = first; r < last; ++r) {
-        if (pattern->indices == NULL) {
-            pattern->indptr[r + 1] = collect(A, size, r, mark, NULL);
-            continue;
-        }
-        cmg_index *columns = pattern->indices + pattern->indptr[r];
-        const cmg_size count = collect(A, size, r, mark, columns);
+    if (columns != NULL) {
         qsort(columns, (size_t)count, sizeof *columns, cmgi_ascending_index);
     }
-}
-
-static void collect_all(const cmg_csr *A, int size, int threads, cmg_index *mark, cmgi_csr *pattern)
-{
-    const cmg_size n = pattern->rows;
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-    for (int t = 0; t < threads; ++t) {
-        collect_rows(A, size, n * t / threads, n * (t + 1) / threads, mark + t * pattern->cols,
-                     pattern);
-    }
+    return count;
 }
 
 cmg_status cmgi_blocks_pattern(cmg_context *ctx, const cmg_csr *A, int size, cmgi_csr *pattern)
 {
-    enum { MOST_THREADS = 16, FEW = 4096 }; /* marks cost 4 bytes a column and thread */
-    const cmg_size rows = A->rows / size;
-    const cmg_size cols = A->cols / size;
-    const int most = ctx->threads < MOST_THREADS ? ctx->threads : MOST_THREADS;
-    const int threads = rows > FEW ? most : 1;
-    cmgi_scoped_csr made = {.rows = rows, .cols = cols};
-    cmgi_scoped cmg_index *mark = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, cols * threads, sizeof *mark, &mark));
-    CMGI_TRY(cmgi_alloc_zero(ctx, rows + 1, sizeof *made.indptr, &made.indptr));
-    collect_all(A, size, threads, mark, &made);
-    for (cmg_size r = 0; r < rows; ++r) {
-        made.indptr[r + 1] += made.indptr[r];
-    }
-    CMGI_TRY(cmgi_alloc(ctx, made.indptr[rows], sizeof *made.indices, &made.indices));
-    collect_all(A, size, threads, mark, &made);
-    *pattern = cmgi_csr_pass_on(&made);
-    return CMG_OK;
+    return cmgi_csr_by_notes(ctx, A->rows / size, A->cols / size, collect, &(block_rows){A, size},
+                             false, pattern);
 }
 
 /* True when the rows of every block row hold the same numbers, each in its own component. */

@@ -20,17 +20,11 @@ typedef struct stencil {
     double value[NEIGHBOURS];
 } stencil;
 
-static double value_of(const cmgi_compressed *C, cmg_precision precision, cmg_index e)
-{
-    return precision == CMG_FP64 ? ((const double *)C->t.value)[e]
-                                 : (double)((const float *)C->t.value)[e];
-}
-
 /* False where there are too many offsets, or two values at one of them. */
 static bool join_templates(const cmgi_compressed *C, cmg_precision precision, stencil *S)
 {
     for (cmg_index e = 0; e < C->t.entries; ++e) {
-        const double value = value_of(C, precision, e);
+        const double value = cmgi_number_at(precision, C->t.value, e);
         int k = 0;
         while (k < S->count && S->offset[k] != C->t.offset[e]) {
             ++k;
@@ -107,8 +101,9 @@ static void describe_rows(const cmgi_compressed *C, cmg_precision precision, con
     }
     for (int t = 0; t < C->t.kinds; ++t) {
         for (cmg_index e = C->t.begin[t]; e < C->t.begin[t + 1]; ++e) {
-            rows->has[t] |=
-                value_of(C, precision, e) != 0 ? UINT32_C(1) << neighbour(box, C->t.offset[e]) : 0;
+            rows->has[t] |= cmgi_number_at(precision, C->t.value, e) != 0
+                                ? UINT32_C(1) << neighbour(box, C->t.offset[e])
+                                : 0;
         }
     }
 }

@@ -17,11 +17,7 @@ cmg_status cmgi_matrix_alloc_all_values(cmg_matrix *A, const cmgi_matrix_source 
 /* Stores the value of CSR entry k at a storage position, and remembers the position. */
 static inline void cmgi_matrix_put(cmg_matrix *A, cmg_size k, cmg_size position, double value)
 {
-    if (A->options.precision == CMG_FP64) {
-        ((double *)A->values)[position] = value;
-    } else {
-        ((float *)A->values)[position] = (float)value;
-    }
+    cmgi_put_number(A->options.precision, A->values, position, value);
     if (A->value_map != NULL) {
         A->value_map[k] = position;
     }

@@ -11,15 +11,14 @@ enum { ODD, EVEN, FIRST, LAST, KINDS = 64 };
 /* The templates that rows of each kind have. */
 typedef struct rows_seen {
     const cmgi_compressed *C;
-    bool single;
+    cmg_precision precision;
     double scale;
     int id[KINDS]; /* -1 = not met */
 } rows_seen;
 
 static double value_at(const rows_seen *R, cmg_index e)
 {
-    return R->single ? (double)((const float *)R->C->t.value)[e]
-                     : ((const double *)R->C->t.value)[e];
+    return cmgi_number_at(R->precision, R->C->t.value, e);
 }
 
 /* The compressed matrix of templates that P has to be, with a column or a row for every second
@@ -97,7 +96,7 @@ bool cmgi_chain_interpolates(const cmg_matrix *P, const cmgi_box *fine, double *
     const cmg_size coarse[3] = {fine->size[0] / 2, fine->size[1] / 2, fine->size[2] / 2};
     const cmg_size plane = (cmg_size)fine->size[0] * fine->size[1];
     rows_seen R = {.C = templates_of(P, plane * fine->size[2], coarse[0] * coarse[1] * coarse[2]),
-                   .single = P->options.precision == CMG_FP32};
+                   .precision = P->options.precision};
     if (R.C == NULL || !has_middles(fine)) {
         return false;
     }
@@ -138,7 +137,7 @@ bool cmgi_chain_restricts(const cmg_matrix *R, const cmgi_box *fine, double *sca
     const cmg_size rows = n[0] * n[1] * n[2];
     rows_seen seen = {
         .C = templates_of(R, rows, (cmg_size)fine->size[0] * fine->size[1] * fine->size[2]),
-        .single = R->options.precision == CMG_FP32};
+        .precision = R->options.precision};
     if (seen.C == NULL || !has_middles(fine)) {
         return false;
     }
@@ -159,23 +158,19 @@ bool cmgi_chain_restricts(const cmg_matrix *R, const cmgi_box *fine, double *sca
 }
 
 /* The one row of R, at the first of the positions that it reads. */
-static cmg_status make_row(cmg_context *ctx, const cmgi_box *fine, double scale, bool single,
-                           cmgi_template_slices *t)
+static cmg_status make_row(cmg_context *ctx, const cmgi_box *fine, double scale,
+                           cmg_precision precision, cmgi_template_slices *t)
 {
     CMGI_TRY(cmgi_alloc_zero(ctx, 2, sizeof *t->begin, &t->begin));
     CMGI_TRY(cmgi_alloc(ctx, 27, sizeof *t->offset, &t->offset));
-    CMGI_TRY(cmgi_alloc(ctx, 27, single ? sizeof(float) : sizeof(double), &t->value));
+    CMGI_TRY(cmgi_alloc(ctx, 27, cmgi_precision_bytes(precision), &t->value));
     t->kinds = 1;
     t->entries = 27;
     t->begin[1] = 27;
     for (int k = 0; k < 27; ++k) {
         const int apart = (k % 3 != 1) + (k / 3 % 3 != 1) + (k / 9 != 1);
         t->offset[k] = (k / 9 * fine->size[1] + k / 3 % 3) * fine->size[0] + k % 3;
-        if (single) {
-            ((float *)t->value)[k] = (float)(scale / (1 << apart));
-        } else {
-            ((double *)t->value)[k] = scale / (1 << apart);
-        }
+        cmgi_put_number(precision, t->value, k, scale / (1 << apart));
     }
     return CMG_OK;
 }
@@ -192,7 +187,7 @@ static cmg_status fill_restriction(cmg_matrix *R, const cmgi_box *fine, double s
     C->block = 1;
     C->t.all = true;
     C->t.count = (R->rows + CMGI_SLICE - 1) / CMGI_SLICE;
-    CMGI_TRY(make_row(ctx, fine, scale, R->options.precision == CMG_FP32, &C->t));
+    CMGI_TRY(make_row(ctx, fine, scale, R->options.precision, &C->t));
     CMGI_TRY(cmgi_alloc_zero(ctx, R->rows, sizeof *C->t.id, &C->t.id));
     CMGI_TRY(cmgi_alloc(ctx, R->rows, sizeof *C->ref, &C->ref));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
@@ -262,9 +257,5 @@ void cmgi_chain_run(const cmgi_chain *chain, cmg_precision precision)
 {
     const cmgi_cpu_kernels *kernels = cmgi_cpu_kernels_best();
     const int parts = chain->parts;
-    if (precision == CMG_FP64) {
-        CMGI_PARTS(parts, p, kernels->chain_f64(chain, p));
-    } else {
-        CMGI_PARTS(parts, p, kernels->chain_f32(chain, p));
-    }
+    CMGI_PARTS(parts, p, kernels->chain[precision](chain, p));
 }

@@ -8,8 +8,7 @@
 cmg_status cmgi_columns_cpu(const cmg_matrix *A, cmgi_rows rows, cmg_size count,
                             const cmgi_writeback *w, const void *x)
 {
-    const cmgi_columns_fn kernel =
-        cmgi_cpu_kernels_best()->columns[A->options.precision == CMG_FP32][rows];
+    const cmgi_rows_fn kernel = cmgi_cpu_kernels_best()->columns[A->options.precision][rows];
     const int threads = A->nnz * w->columns > CMGI_PARALLEL_ENTRIES ? A->ctx->threads : 1;
     const int parts = threads > 1 ? 8 * threads : 1; /* rows differ in length */
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 1) if (threads > 1)

@@ -223,25 +223,10 @@ static cmg_status widest(cmg_context *ctx, const ROWS &A, const cmgi_writeback *
 template <typename T, typename ROWS>
 static cmg_status run(const cmg_matrix *M, const ROWS &A, const cmgi_writeback *w, const void *x)
 {
-    if (A.count == 0) {
-        return CMG_OK;
-    }
-    switch (w->kind) {
-#define CMGI_CASE(KIND)                                                                            \
-    case CMGI_WB_##KIND:                                                                           \
-        return widest<T, CMGI_WB_##KIND>(M->ctx, A, w, x);
-        CMGI_WB_LIST(CMGI_CASE)
-#undef CMGI_CASE
-    default:
-        return cmgi_fail(M->ctx, CMG_ERR_INTERNAL, "unknown write-back %d", (int)w->kind);
-    }
-}
-
-template <typename T>
-static cmg_status run_csr(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
-{
-    return run<T>(A, csr_rows<T>{A->rows, *(const cmgi_csr_storage *)A->data, (const T *)A->values},
-                  w, x);
+    CMGI_ON_DEVICE(M->ctx);
+    return A.count == 0 ? CMG_OK : cmgi_with_kind(M->ctx, w, [&](auto kind) {
+        return widest<T, decltype(kind)::value>(M->ctx, A, w, x);
+    });
 }
 
 template <typename T>
@@ -260,13 +245,6 @@ static cmg_status run_slices(const cmg_matrix *A, const cmgi_writeback *w, const
     return run<T>(A, slice_rows<T>{S.nslices << log_rows, S, values, shift, log_rows}, w, x);
 }
 
-template <typename T>
-static cmg_status run_templates(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
-{
-    const cmgi_compressed C = *(const cmgi_compressed *)A->data;
-    return run<T>(A, template_rows<T>{C.t.count * CMGI_SLICE, C}, w, x);
-}
-
 template <typename T, cmg_values VALUES>
 static cmg_status run_dense(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
@@ -280,31 +258,34 @@ static cmg_status run_dense(const cmg_matrix *A, const cmgi_writeback *w, const 
 extern "C" cmg_status cmgi_csr_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                             const void *x)
 {
-    CMGI_ON_DEVICE(A->ctx);
-    return A->options.precision == CMG_FP64 ? run_csr<double>(A, w, x) : run_csr<float>(A, w, x);
+    return in_precision(A->options.precision, [&](auto zero) {
+        using T = decltype(zero);
+        const cmgi_csr_storage *S = (const cmgi_csr_storage *)A->data;
+        return run<T>(A, csr_rows<T>{A->rows, *S, (const T *)A->values}, w, x);
+    });
 }
 
 extern "C" cmg_status cmgi_slices_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                                const void *x)
 {
-    CMGI_ON_DEVICE(A->ctx);
-    return A->options.precision == CMG_FP64 ? run_slices<double>(A, w, x)
-                                            : run_slices<float>(A, w, x);
+    return in_precision(A->options.precision,
+                        [&](auto zero) { return run_slices<decltype(zero)>(A, w, x); });
 }
 
 extern "C" cmg_status cmgi_compressed_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                                    const void *x)
 {
-    CMGI_ON_DEVICE(A->ctx);
-    CMGI_TRY(A->options.precision == CMG_FP64 ? run_templates<double>(A, w, x)
-                                              : run_templates<float>(A, w, x));
+    const cmgi_compressed *C = (const cmgi_compressed *)A->data;
+    CMGI_TRY(in_precision(A->options.precision, [&](auto zero) {
+        using T = decltype(zero);
+        return run<T>(A, template_rows<T>{C->t.count * CMGI_SLICE, *C}, w, x);
+    }));
     return cmgi_packed_columns_cuda(A, w, x);
 }
 
 extern "C" cmg_status cmgi_dense_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                               const void *x)
 {
-    CMGI_ON_DEVICE(A->ctx);
     const cmg_values kind = A->options.values;
     if (A->options.precision == CMG_FP64) {
         return run_dense<double, CMG_VALUES_FULL>(A, w, x);
@@ -317,9 +298,8 @@ extern "C" cmg_status cmgi_dense_columns_cuda(const cmg_matrix *A, const cmgi_wr
 extern "C" cmg_status cmgi_diagonal_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                                  const void *x)
 {
-    CMGI_ON_DEVICE(A->ctx);
-    if (A->options.precision == CMG_FP64) {
-        return run<double>(A, diagonal_rows<double>{A->rows, (const double *)A->values}, w, x);
-    }
-    return run<float>(A, diagonal_rows<float>{A->rows, (const float *)A->values}, w, x);
+    return in_precision(A->options.precision, [&](auto zero) {
+        using T = decltype(zero);
+        return run<T>(A, diagonal_rows<T>{A->rows, (const T *)A->values}, w, x);
+    });
 }

@@ -1,6 +1,5 @@
 /* Write-back of several columns on the device. */
 #pragma once
-#include "core/pack.cuh"
 #include "spmv/spmv.cuh"
 
 template <int W, typename T>

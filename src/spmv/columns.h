@@ -8,20 +8,20 @@
 #pragma once
 #include "spmv/matrix.h"
 
-/* What lists are read from. */
+/* What the kernels of the CPU read. */
 typedef enum cmgi_rows {
     CMGI_ROWS_CSR = 0,   /* rows */
-    CMGI_ROWS_SLICES,    /* slices without blocks */
+    CMGI_ROWS_SLICES,    /* slices, of several columns without blocks */
     CMGI_ROWS_TEMPLATES, /* compressed slices: those of templates */
     CMGI_ROWS_PACKED,    /* and those of values */
-    CMGI_ROWS_DENSE,     /* rows */
-    CMGI_ROWS_DIAGONAL,  /* rows */
+    CMGI_ROWS_DENSE,     /* rows, of several columns alone */
+    CMGI_ROWS_DIAGONAL,  /* likewise */
     CMGI_ROWS_KINDS
 } cmgi_rows;
 
 /* Rows or slices first .. last-1. */
-typedef void (*cmgi_columns_fn)(const cmg_matrix *A, const cmgi_writeback *w, const void *x,
-                                cmg_size first, cmg_size last);
+typedef void (*cmgi_rows_fn)(const cmg_matrix *A, const cmgi_writeback *w, const void *x,
+                             cmg_size first, cmg_size last);
 
 /* All `count` rows or slices on the CPU. */
 cmg_status cmgi_columns_cpu(const cmg_matrix *A, cmgi_rows rows, cmg_size count,

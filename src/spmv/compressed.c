@@ -376,24 +376,15 @@ static void multiply_part(const cmg_matrix *A, const cmgi_writeback *w, const vo
                           int parts)
 {
     const cmgi_cpu_kernels *kernels = cmgi_cpu_kernels_best();
+    const cmgi_rows_fn *rows = kernels->rows[A->options.precision];
     const cmgi_compressed *C = A->data;
     const cmg_size t0 = C->t.count * p / parts;
     const cmg_size t1 = C->t.count * (p + 1) / parts;
-    const cmg_size p0 = C->p.count * p / parts;
-    const cmg_size p1 = C->p.count * (p + 1) / parts;
     if (C->t.box != NULL) {
-        if (A->options.precision == CMG_FP64) {
-            kernels->box_f64(C->t.box, w, x, t0, t1);
-        } else {
-            kernels->box_f32(C->t.box, w, x, t0, t1);
-        }
-    } else if (A->options.precision == CMG_FP64) {
-        kernels->templates_f64(C, w, x, t0, t1);
-        kernels->packed_f64(C, A->values, w, x, p0, p1);
+        kernels->box[A->options.precision](C->t.box, w, x, t0, t1);
     } else {
-        kernels->templates_f32(C, w, x, t0, t1);
-        (C->p.kind == CMG_VALUES_FULL ? kernels->packed_f32 : kernels->reduced)(C, A->values, w, x,
-                                                                                p0, p1);
+        rows[CMGI_ROWS_TEMPLATES](A, w, x, t0, t1);
+        rows[CMGI_ROWS_PACKED](A, w, x, C->p.count * p / parts, C->p.count * (p + 1) / parts);
     }
 }
 

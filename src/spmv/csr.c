@@ -91,17 +91,12 @@ void cmgi_csr_destroy(cmg_matrix *A)
 static void multiply_part(const cmg_matrix *A, const cmgi_writeback *w, const void *x, int p,
                           int parts)
 {
-    const cmgi_cpu_kernels *kernels = cmgi_cpu_kernels_best();
     const cmgi_csr_storage *S = A->data;
     const cmg_size first = p == 0 ? 0 : cmgi_search_size(S->indptr, 0, A->rows, A->nnz * p / parts);
     const cmg_size last = p == parts - 1
                               ? A->rows
                               : cmgi_search_size(S->indptr, 0, A->rows, A->nnz * (p + 1) / parts);
-    if (A->options.precision == CMG_FP64) {
-        kernels->csr_f64(S, A->values, w, x, first, last);
-    } else {
-        kernels->csr_f32(S, A->values, w, x, first, last);
-    }
+    cmgi_cpu_kernels_best()->rows[A->options.precision][CMGI_ROWS_CSR](A, w, x, first, last);
 }
 
 static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const void *x)

@@ -226,20 +226,6 @@ __device__ __forceinline__ void packed_rows(const compressed_args<T> &a, cmg_siz
 
 /* Calls launch<T, KIND, VALUES>::run(A, w, x) for the precision and the values of A and the kind of
  * w. Values in 16 and 8 bits exist in fp32 only, those that are sums in fp64 only. */
-template <template <typename, cmgi_wb_kind, cmg_values> class LAUNCH, typename T, cmg_values VALUES>
-static cmg_status select_packed_kind(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
-{
-    switch (w->kind) {
-#define CMGI_CASE(KIND)                                                                            \
-    case CMGI_WB_##KIND:                                                                           \
-        return LAUNCH<T, CMGI_WB_##KIND, VALUES>::run(A, w, (const T *)x);
-        CMGI_WB_LIST(CMGI_CASE)
-#undef CMGI_CASE
-    default:
-        return cmgi_fail(A->ctx, CMG_ERR_INTERNAL, "unknown write-back %d", (int)w->kind);
-    }
-}
-
 template <template <typename, cmgi_wb_kind, cmg_values> class LAUNCH>
 static cmg_status select_packed(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
@@ -248,12 +234,17 @@ static cmg_status select_packed(const cmg_matrix *A, const cmgi_writeback *w, co
     if (P->count == 0) {
         return CMG_OK;
     }
-    if (A->options.precision == CMG_FP64) {
-        return P->rest != NULL ? select_packed_kind<LAUNCH, double, CMGI_VALUES_SUMS>(A, w, x)
-                               : select_packed_kind<LAUNCH, double, CMG_VALUES_FULL>(A, w, x);
-    }
-    return P->kind == CMG_VALUES_FULL ? select_packed_kind<LAUNCH, float, CMG_VALUES_FULL>(A, w, x)
-           : P->kind == CMG_VALUES_FP16
-               ? select_packed_kind<LAUNCH, float, CMG_VALUES_FP16>(A, w, x)
-               : select_packed_kind<LAUNCH, float, CMG_VALUES_FP8>(A, w, x);
+    return cmgi_with_kind(A->ctx, w, [&](auto kind) {
+        constexpr cmgi_wb_kind KIND = decltype(kind)::value;
+        if (A->options.precision == CMG_FP64) {
+            const double *wide = (const double *)x;
+            return P->rest != NULL ? LAUNCH<double, KIND, CMGI_VALUES_SUMS>::run(A, w, wide)
+                                   : LAUNCH<double, KIND, CMG_VALUES_FULL>::run(A, w, wide);
+        }
+        const float *single = (const float *)x;
+        return P->kind == CMG_VALUES_FULL ? LAUNCH<float, KIND, CMG_VALUES_FULL>::run(A, w, single)
+               : P->kind == CMG_VALUES_FP16
+                   ? LAUNCH<float, KIND, CMG_VALUES_FP16>::run(A, w, single)
+                   : LAUNCH<float, KIND, CMG_VALUES_FP8>::run(A, w, single);
+    });
 }

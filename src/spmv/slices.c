@@ -14,7 +14,7 @@
 
 #include "spmv/slices.inc"
 
-static cmg_status fill(cmg_matrix *A, cmgi_place at, const cmg_csr *csr, const double *ids)
+static cmg_status fill(cmg_matrix *A, cmgi_place at, const cmg_csr *csr, const cmg_size *ids)
 {
     const cmgi_slices *S = A->data;
     const bool wide = A->options.precision == CMG_FP64;
@@ -26,29 +26,6 @@ static cmg_status fill(cmg_matrix *A, cmgi_place at, const cmg_csr *csr, const d
                           .narrow = wide ? NULL : A->values,
                           .map = A->value_map};
     return slices_fill(A->ctx, at, S->nslices * S->lanes, &f);
-}
-
-/*
- * The CSR in the sorted numbering. Under keep_map `ids` gets, in the order of the new entries, the
- * number of the old one; it rides through the renumbering as a value, exact below 2^53.
- */
-static cmg_status renumber(cmg_matrix *A, const cmg_csr *csr, bool resort, cmgi_csr *sorted,
-                           cmgi_csr *ids)
-{
-    cmg_context *ctx = A->ctx;
-    CMGI_TRY(cmgi_csr_permute(ctx, csr, A->perm, A->perm, resort, sorted));
-    if (!A->options.keep_map) {
-        return CMG_OK;
-    }
-    const cmg_size nnz = csr->indptr[csr->rows];
-    cmgi_scoped double *number = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof *number, &number));
-    for (cmg_size k = 0; k < nnz; ++k) {
-        number[k] = (double)k;
-    }
-    cmg_csr numbered = *csr;
-    numbered.values = number;
-    return cmgi_csr_permute(ctx, &numbered, A->perm, A->perm, resort, ids);
 }
 
 static size_t storage_bytes(const cmg_matrix *A)
@@ -77,7 +54,7 @@ static cmg_status move(cmg_context *ctx, cmgi_slices *S)
 
 /* One slice of blocks: columns from the pattern, values from the CSR, at the places of blocks.h. */
 static void fill_blocks(cmg_matrix *A, const cmg_csr *csr, const cmgi_csr *pattern,
-                        const double *ids, cmg_size s)
+                        const cmg_size *ids, cmg_size s)
 {
     const cmgi_slices *S = A->data;
     const cmg_size b = S->block;
@@ -101,7 +78,7 @@ static void fill_blocks(cmg_matrix *A, const cmg_csr *csr, const cmgi_csr *patte
                 const cmg_size inside = (i % b) * b + csr->indices[k] % b;
                 const cmg_size at =
                     S->identity ? first + lane : first * b * b + inside * S->lanes + lane;
-                cmgi_matrix_put(A, ids != NULL ? (cmg_size)ids[k] : k, at, csr->values[k]);
+                cmgi_matrix_put(A, ids != NULL ? ids[k] : k, at, csr->values[k]);
             }
         }
     }
@@ -109,7 +86,7 @@ static void fill_blocks(cmg_matrix *A, const cmg_csr *csr, const cmgi_csr *patte
 
 /* Columns and values on the host; `ids` as in slices.inc. */
 static cmg_status fill_on_host(cmg_matrix *A, const cmgi_matrix_source *from,
-                               const cmgi_csr *blocks, const double *ids)
+                               const cmgi_csr *blocks, const cmg_size *ids)
 {
     cmgi_slices *S = A->data;
     CMGI_TRY(cmgi_alloc(A->ctx, S->places, sizeof *S->columns, &S->columns));
@@ -128,7 +105,7 @@ static cmg_status fill_on_host(cmg_matrix *A, const cmgi_matrix_source *from,
 
 /* Slices of a CSR, or of its blocks, whose storage rows are taken in the order of S->rowmap. */
 static cmg_status pack(cmg_matrix *A, const cmgi_slices_plan *plan, const cmgi_matrix_source *from,
-                       const cmgi_csr *blocks, const double *ids)
+                       const cmgi_csr *blocks, const cmg_size *ids)
 {
     cmg_context *ctx = A->ctx;
     const cmg_csr *csr = from->csr;
@@ -216,7 +193,7 @@ static cmg_status build_planned(cmg_matrix *A, const cmgi_slices_plan *plan,
     cmgi_matrix_source source = *from;
     cmgi_scoped_csr blocks = {0};
     cmgi_scoped_csr sorted = {0};
-    cmgi_scoped_csr ids = {0};
+    cmgi_scoped cmg_size *ids = NULL;
     if (S->block > 1) {
         CMGI_TRY(cmgi_blocks_pattern(ctx, from->csr, S->block, &blocks));
     }
@@ -226,14 +203,17 @@ static cmg_status build_planned(cmg_matrix *A, const cmgi_slices_plan *plan,
     }
     if (plan->sorted && plan->renumbers) {
         CMGI_TRY(number_by_order(A));
-        CMGI_TRY(renumber(A, from->csr, plan->resort, &sorted, &ids));
+        CMGI_TRY(A->options.keep_map
+                     ? cmgi_csr_permute_from(ctx, from->csr, A->perm, A->perm, plan->resort, &ids,
+                                             &sorted)
+                     : cmgi_csr_permute(ctx, from->csr, A->perm, A->perm, plan->resort, &sorted));
         source = (cmgi_matrix_source){.csr = &sorted.view};
         if (S->block > 1) {
             cmgi_csr_free(ctx, &blocks);
             CMGI_TRY(cmgi_blocks_pattern(ctx, &sorted.view, S->block, &blocks));
         }
     }
-    return pack(A, plan, &source, &blocks, ids.values);
+    return pack(A, plan, &source, &blocks, ids);
 }
 
 cmg_status cmgi_slices_build(cmg_matrix *A, const cmgi_matrix_source *from)
@@ -280,15 +260,9 @@ static cmg_size slice_at(const cmgi_slices *S, int p, int parts)
 static void multiply_part(const cmg_matrix *A, const cmgi_writeback *w, const void *x, int p,
                           int parts)
 {
-    const cmgi_cpu_kernels *kernels = cmgi_cpu_kernels_best();
     const cmgi_slices *S = A->data;
-    const cmg_size first = slice_at(S, p, parts);
-    const cmg_size last = slice_at(S, p + 1, parts);
-    if (A->options.precision == CMG_FP64) {
-        kernels->slices_f64(S, A->values, w, x, first, last);
-    } else {
-        kernels->slices_f32(S, A->values, w, x, first, last);
-    }
+    cmgi_cpu_kernels_best()->rows[A->options.precision][CMGI_ROWS_SLICES](
+        A, w, x, slice_at(S, p, parts), slice_at(S, p + 1, parts));
 }
 
 static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const void *x)

@@ -3,7 +3,7 @@
  * lanes, and the choice of instantiation by precision and kind.
  */
 #pragma once
-#include "core/cuda.cuh"
+#include "core/pack.cuh"
 
 extern "C" {
 #include "spmv/slices.h"
@@ -172,27 +172,36 @@ static inline cmg_size cmgi_template_chunk(const cmg_context *ctx, cmg_size slic
     return even < warps ? warps : even < most ? even : most;
 }
 
-/* Calls launch<T, KIND>::run(A, w, x) for the precision of A and the kind of w. */
-template <template <typename, cmgi_wb_kind> class LAUNCH, typename T>
-static cmg_status cmgi_select_kind(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+template <cmgi_wb_kind KIND>
+struct cmgi_wb_kind_of {
+    static constexpr cmgi_wb_kind value = KIND;
+};
+
+/* f of the kind of w, as a cmgi_wb_kind_of. */
+template <typename F>
+static cmg_status cmgi_with_kind(cmg_context *ctx, const cmgi_writeback *w, const F &f)
 {
     switch (w->kind) {
 #define CMGI_CASE(KIND)                                                                            \
     case CMGI_WB_##KIND:                                                                           \
-        return LAUNCH<T, CMGI_WB_##KIND>::run(A, cmgi_wb_of<T>::cast(w), (const T *)x);
+        return f(cmgi_wb_kind_of<CMGI_WB_##KIND>());
         CMGI_WB_LIST(CMGI_CASE)
 #undef CMGI_CASE
     default:
-        return cmgi_fail(A->ctx, CMG_ERR_INTERNAL, "unknown write-back %d", (int)w->kind);
+        return cmgi_fail(ctx, CMG_ERR_INTERNAL, "unknown write-back %d", (int)w->kind);
     }
 }
 
+/* Calls launch<T, KIND>::run(A, w, x) for the precision of A and the kind of w. */
 template <template <typename, cmgi_wb_kind> class LAUNCH>
 static cmg_status cmgi_select(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
     CMGI_ON_DEVICE(A->ctx);
-    if (A->options.precision == CMG_FP64) {
-        return cmgi_select_kind<LAUNCH, double>(A, w, x);
-    }
-    return cmgi_select_kind<LAUNCH, float>(A, w, x);
+    return cmgi_with_kind(A->ctx, w, [&](auto kind) {
+        constexpr cmgi_wb_kind KIND = decltype(kind)::value;
+        return in_precision(A->options.precision, [&](auto zero) {
+            using T = decltype(zero);
+            return LAUNCH<T, KIND>::run(A, cmgi_wb_of<T>::cast(w), (const T *)x);
+        });
+    });
 }

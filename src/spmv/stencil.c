@@ -51,13 +51,8 @@ static void spread(const cmgi_compressed *C, cmg_precision precision, cmgi_stenc
             const int r = find_run(S->run, S->runs, C->t.offset[e]);
             const cmg_index m = C->t.offset[e] - S->run[r];
             const cmg_size at = ((cmg_size)t * S->runs + r) * CMGI_RUN_STORED + m;
-            const double v = precision == CMG_FP64 ? ((const double *)C->t.value)[e]
-                                                   : (double)((const float *)C->t.value)[e];
-            if (precision == CMG_FP64) {
-                ((double *)S->value)[at] = v;
-            } else {
-                ((float *)S->value)[at] = (float)v;
-            }
+            const double v = cmgi_number_at(precision, C->t.value, e);
+            cmgi_put_number(precision, S->value, at, v);
             if (t == 0) {
                 S->first[r][m] = v;
             }

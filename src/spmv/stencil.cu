@@ -9,7 +9,6 @@
  * Next come the values of the templates, which are fetched once for all rows of a thread where the
  * whole warp can do so; where a grid line ends in it, row by row.
  */
-#include "core/pack.cuh"
 #include "spmv/spmv.cuh"
 
 extern "C" {

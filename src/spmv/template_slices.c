@@ -20,9 +20,9 @@ cmg_status cmgi_template_slices_store(const cmgi_compressor *B, const cmgi_templ
     const cmg_size entries = C->t.begin[t->count];
     const cmg_size each = cmgi_compressed_each(C);
     C->t.entries = (cmg_index)entries;
-    const bool wide = B->A->options.precision == CMG_FP64;
+    const cmg_precision precision = B->A->options.precision;
     CMGI_TRY(cmgi_alloc(ctx, entries, sizeof *C->t.offset, &C->t.offset));
-    CMGI_TRY(cmgi_alloc(ctx, entries * each, wide ? sizeof(double) : sizeof(float), &C->t.value));
+    CMGI_TRY(cmgi_alloc(ctx, entries * each, cmgi_precision_bytes(precision), &C->t.value));
     for (int j = 0; j < t->count; ++j) {
         const cmg_index first = C->t.begin[j];
         const bool square = C->square;
@@ -36,11 +36,7 @@ cmg_status cmgi_template_slices_store(const cmgi_compressor *B, const cmgi_templ
             }
             C->t.offset[k] = kinds->indices[k] - ref;
             for (cmg_size v = 0; v < each; ++v) {
-                if (wide) {
-                    ((double *)C->t.value)[k * each + v] = values[v];
-                } else {
-                    ((float *)C->t.value)[k * each + v] = (float)values[v];
-                }
+                cmgi_put_number(precision, C->t.value, k * each + v, values[v]);
             }
         }
     }

@@ -36,7 +36,7 @@ static void check_inside(const cmg_solver *s)
     cmgi_numbered *n = s->edge.numbered;
     for (int l = 0; l < n->levels; ++l) {
         const cmg_index *perm = NULL;
-        CHECK_OK(cmgi_numbered_order(n, l, &perm));
+        CHECK_OK(cmgi_numbered_order(n, CMGI_HOST, l, &perm));
         CHECK_OK(cmgi_order_check(ctx, cmg_hierarchy_rows(n->given, l), perm));
     }
     for (int k = 0; k < 3 * n->levels; ++k) {
@@ -48,8 +48,8 @@ static void check_inside(const cmg_solver *s)
         }
         const cmg_csr A = csr_of(n->given, k / 3, (cmg_role)role);
         const cmg_csr B = csr_of(n->h, k / 3, (cmg_role)role);
-        CHECK_OK(cmgi_csr_permute(ctx, &A, n->perm[k / 3 + sides[role][0]],
-                                  n->perm[k / 3 + sides[role][1]], true, &C));
+        CHECK_OK(cmgi_csr_permute(ctx, &A, n->perm[CMGI_HOST][k / 3 + sides[role][0]],
+                                  n->perm[CMGI_HOST][k / 3 + sides[role][1]], true, &C));
         const size_t nnz = (size_t)C.indptr[C.rows];
         CHECK(memcmp(B.indptr, C.indptr, (size_t)(C.rows + 1) * sizeof *C.indptr) == 0);
         CHECK(memcmp(B.indices, C.indices, nnz * sizeof *C.indices) == 0);

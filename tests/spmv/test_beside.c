@@ -191,7 +191,7 @@ TEST(instruction_sets_add_them)
     CHECK(rest_of(f.beside) != NULL);
     for (int s = 0; (set = cmgi_cpu_kernels_at(s)) != NULL; ++s) {
         const cmgi_writeback w = {.kind = CMGI_WB_SCALED, .alpha = 1, .y = y};
-        set->packed_f64(layout(f.beside), f.beside->values, &w, x, 0, layout(f.beside)->p.count);
+        set->rows[CMG_FP64][CMGI_ROWS_PACKED](f.beside, &w, x, 0, layout(f.beside)->p.count);
         for (cmg_size i = 0; i < A.rows; ++i) {
             for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
                 y[i] -= A.values[k] * x[A.indices[k]];

@@ -99,11 +99,7 @@ static void multiply(const cmgi_cpu_kernels *kernels, const cmgi_box *box, bool 
     for (int p = parts - 1; p >= 0; --p) {
         const cmg_size first = slices * p / parts;
         const cmg_size last = slices * (p + 1) / parts;
-        if (single) {
-            kernels->box_f32(box, &r, vector_at(v, true, 0), first, last);
-        } else {
-            kernels->box_f64(box, &r, vector_at(v, false, 0), first, last);
-        }
+        kernels->box[single](box, &r, vector_at(v, single, 0), first, last);
     }
 }
 

@@ -181,7 +181,7 @@ static void run_parts(const cmgi_cpu_kernels *kernels, const setting *s, cmgi_ch
     chain->ring = malloc(bytes);
     memset(chain->ring, 0xff, bytes);
     for (int p = parts - 1; p >= 0; --p) { /* backwards: no part may need another */
-        (s->single ? kernels->chain_f32 : kernels->chain_f64)(chain, p);
+        kernels->chain[s->single](chain, p);
     }
     free(chain->ring);
 }

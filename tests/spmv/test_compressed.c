@@ -224,7 +224,7 @@ TEST(instruction_sets_agree)
                 y[k] = calloc((size_t)A.rows, sizeof *y[k]);
                 const cmgi_writeback w = {.kind = CMGI_WB_SCALED, .alpha = 1, .y = y[k]};
                 (k == 0 ? &cmgi_cpu_portable : best)
-                    ->reduced(layout(M), M->values, &w, x, 0, layout(M)->p.count);
+                    ->rows[CMG_FP32][CMGI_ROWS_PACKED](M, &w, x, 0, layout(M)->p.count);
             }
             for (cmg_size i = 0; i < A.rows; ++i) {
                 worst = fmax(worst, fabs((double)y[0][i] - (double)y[1][i]));
@@ -248,8 +248,8 @@ TEST(instruction_sets_take_turns)
             scoped double *y = calloc((size_t)A.rows, sizeof *y);
             const cmgi_writeback w = {.kind = CMGI_WB_SCALED, .alpha = 1, .y = y};
             CHECK(layout(M)->t.count > 10);
-            set->templates_f64(layout(M), &w, x, 0, layout(M)->t.count);
-            set->packed_f64(layout(M), M->values, &w, x, 0, layout(M)->p.count);
+            set->rows[CMG_FP64][CMGI_ROWS_TEMPLATES](M, &w, x, 0, layout(M)->t.count);
+            set->rows[CMG_FP64][CMGI_ROWS_PACKED](M, &w, x, 0, layout(M)->p.count);
             for (cmg_size i = 0; i < A.rows; ++i) {
                 for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
                     y[i] -= A.values[k] * x[A.indices[k]];

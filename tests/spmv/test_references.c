@@ -45,11 +45,8 @@ static double error_of(const cmgi_cpu_kernels *set, const cmgi_csr *A, cmg_preci
         single[j] = (float)x[j];
         x[j] = precision == CMG_FP64 ? x[j] : single[j];
     }
-    if (precision == CMG_FP64) {
-        set->templates_f64(layout(M), &w, x, 0, layout(M)->t.count);
-    } else {
-        set->templates_f32(layout(M), &w, single, 0, layout(M)->t.count);
-    }
+    set->rows[precision][CMGI_ROWS_TEMPLATES](
+        M, &w, precision == CMG_FP64 ? (void *)x : (void *)single, 0, layout(M)->t.count);
     for (cmg_size i = 0; i < A->rows; ++i) {
         double sum = 0;
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {

@@ -52,11 +52,8 @@ static double worst_of(const cmgi_cpu_kernels *set, const cmgi_csr *A, const cmg
     for (cmg_size j = 0; j < A->cols; ++j) {
         narrow_x[j] = (float)x[j];
     }
-    if (single) {
-        set->slices_f32(S, M->values, &w, narrow_x, 0, S->nslices);
-    } else {
-        set->slices_f64(S, M->values, &w, x, 0, S->nslices);
-    }
+    set->rows[single][CMGI_ROWS_SLICES](M, &w, single ? (void *)narrow_x : (void *)x, 0,
+                                        S->nslices);
     for (cmg_size i = 0; i < A->rows; ++i) {
         double sum = single ? (double)narrow_y[i] : y[i];
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
