@@ -213,6 +213,19 @@ cmg_size cmgi_csr_search_diagonal(const cmg_csr *A, cmg_size i)
     return k;
 }
 
+void cmgi_csr_apply(const cmg_context *ctx, const cmg_csr *A, const double *restrict x,
+                    double *restrict y)
+{
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > 4096)
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        double sum = 0;
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            sum += A->values[k] * x[A->indices[k]];
+        }
+        y[i] = sum;
+    }
+}
+
 void cmgi_csr_diagonal(cmg_context *ctx, const cmg_csr *A, double *diagonal)
 {
     (void)ctx;

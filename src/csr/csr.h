@@ -122,6 +122,8 @@ CMGI_INLINE double cmgi_csr_entry(const cmg_csr *A, cmg_size i, cmg_size j)
 }
 /* diagonal[i] = a_ii, in parallel. */
 void cmgi_csr_diagonal(cmg_context *ctx, const cmg_csr *A, double *diagonal);
+/* y = A x on the host, each sum in the order of the row. */
+void cmgi_csr_apply(const cmg_context *ctx, const cmg_csr *A, const double *x, double *y);
 /* The row that entry k belongs to, 0 <= k < indptr[rows]; cost log(rows). */
 cmg_size cmgi_csr_row_of(const cmg_csr *A, cmg_size k);
 /* True when the only nonzero of row i is on the diagonal: a Dirichlet condition kept as a row. */

@@ -1,6 +1,7 @@
 #include "csr/place.h"
 
 #include "core/each.h"
+#include "core/hash.h"
 #include "csr/resident.h"
 
 #include <math.h>
@@ -131,4 +132,22 @@ void cmgi_csr_free_at(cmg_context *ctx, cmgi_place at, cmgi_csr *M)
     } else {
         cmgi_csr_free(ctx, M);
     }
+}
+
+cmg_status cmgi_pattern_hash(cmg_context *ctx, cmgi_place at, const cmg_csr *A, uint64_t *hash)
+{
+    const cmg_size blocks = (A->rows + CMGI_SUM_BLOCK - 1) / CMGI_SUM_BLOCK;
+    hashing of = {.A = *A};
+    cmgi_pair *sums = NULL;
+    CMGI_FREED(ctx, &of.sums, &sums);
+    CMGI_TRY(cmgi_alloc_at(ctx, at, blocks, sizeof *sums, &of.sums));
+    CMGI_TRY(cmgi_alloc(ctx, blocks, sizeof *sums, &sums));
+    CMGI_TRY(hash_rows(ctx, at, A->rows, &of));
+    CMGI_TRY(cmgi_bring_at(ctx, at, sums, of.sums, (size_t)blocks * sizeof *sums));
+    *hash = cmgi_hash_mix((uint64_t)A->rows, (uint64_t)A->cols);
+    for (cmg_size k = 0; k < blocks; ++k) {
+        *hash = cmgi_hash_mix(*hash, (uint64_t)sums[k].v[0]);
+        *hash = cmgi_hash_mix(*hash, (uint64_t)sums[k].v[1]);
+    }
+    return CMG_OK;
 }

@@ -1,4 +1,5 @@
 #include "core/each.h"
+#include "core/hash.h"
 
 extern "C" {
 #include "csr/csr.h"

@@ -64,3 +64,6 @@ cmg_status cmgi_csr_multiply_at(cmg_context *ctx, cmgi_place at, const cmg_csr *
 /* M takes the arrays of a matrix over; on the device it has all facts of them (resident.h). */
 cmg_status cmgi_csr_settle_at(cmg_context *ctx, cmgi_place at, cmgi_csr *made, cmgi_csr *M);
 void cmgi_csr_free_at(cmg_context *ctx, cmgi_place at, cmgi_csr *M);
+/* A hash of sizes, offsets and columns of a matrix at a place: the same at both, and for any number
+ * of threads. */
+cmg_status cmgi_pattern_hash(cmg_context *ctx, cmgi_place at, const cmg_csr *A, uint64_t *hash);

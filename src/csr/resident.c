@@ -100,6 +100,9 @@ void cmgi_resident_free(cmg_context *ctx, cmgi_resident *R)
     if (!R->borrowed) {
         cmgi_resident_free_arrays(ctx, &R->csr);
     }
+    if (R->own_values) {
+        CMGI_FREE_DEVICE(ctx, (void *)(uintptr_t)R->csr.values, R->diagonal);
+    }
     if (!R->borrowed_facts) {
         cmgi_row_statistics_free(ctx, &R->rows);
         CMGI_FREE_DEVICE(ctx, R->diagonal, R->diagonal_entry);

@@ -56,6 +56,7 @@ typedef struct cmgi_resident {
     cmg_csr csr;              /* its arrays are on the device */
     bool borrowed;            /* they are the caller's */
     bool borrowed_facts;      /* rows.count and diagonal are another's */
+    bool own_values;          /* values and diagonal are not, whatever else is */
     uint64_t version;         /* rises with new values */
     bool known;               /* all facts of the pattern are */
     bool staged;              /* a copy for a set-up, which the host has as well */

@@ -221,13 +221,29 @@ static cmg_status (*const make_patches[])(cmg_context *, const cmg_elements *, c
                                           int, cmgi_patches **) = {NULL,
                                                                    CMGI_CUDA_FN(cmgi_patches_make)};
 
+/* What lattices and patches, which hold nodes and values, have in their own order. */
+static cmg_status build_ordered(cmg_matrix *A, const cmg_elements *E, cmg_size groups, int lanes,
+                                cmg_index **order)
+{
+    cmg_context *ctx = A->ctx;
+    cmgi_matfree *S = A->data;
+    const size_t value = cmgi_precision_bytes(A->options.precision);
+    S->lanes = lanes;
+    S->groups = groups;
+    S->order = cmgi_pass_on(order);
+    CMGI_TRY(fill_rows(A, E));
+    A->stored = E->templates * S->local * S->local;
+    A->bytes = bytes_of(A);
+    CMGI_TRY(cmgi_move_to_device(ctx, &S->factor, groups * lanes, value));
+    return cmgi_move_to_device(ctx, &S->lone, A->rows, value);
+}
+
 /* As cells of a lattice; else *done stays false. */
 static cmg_status build_lattice(cmg_matrix *A, const cmg_elements *E, const cmg_index *node,
                                 bool *done)
 {
     cmg_context *ctx = A->ctx;
     cmgi_matfree *S = A->data;
-    const size_t value = cmgi_precision_bytes(A->options.precision);
     if (make_lattice[cmgi_column(ctx)] == NULL || S->gathers || !S->repeats) {
         return CMG_OK;
     }
@@ -237,21 +253,13 @@ static cmg_status build_lattice(cmg_matrix *A, const cmg_elements *E, const cmg_
     }
     cmgi_lattice *L = S->lattice;
     *done = true;
-    S->lanes = 1;
-    S->groups = cmgi_lattice_cells(L);
-    S->order = L->order;
-    L->order = NULL;
-    CMGI_TRY(fill_rows(A, E));
-    A->stored = S->local * S->local;
-    A->bytes = bytes_of(A);
+    CMGI_TRY(build_ordered(A, E, cmgi_lattice_cells(L), 1, &L->order));
     if (A->options.precision == CMG_FP64) { /* a block leaves x . y, one without does not */
         A->sums = cmgi_lattice_blocks(L);
         CMGI_TRY(cmgi_alloc_device(ctx, A->sums, sizeof *A->dots, &A->dots));
         CMGI_TRY(ctx->backend->fill(ctx, CMG_FP64, A->sums, 0, A->dots));
     }
-    CMGI_TRY(cmgi_move_to_device(ctx, &L->fixed, S->all, sizeof *L->fixed));
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->factor, S->groups, value));
-    return cmgi_move_to_device(ctx, &S->lone, A->rows, value);
+    return cmgi_move_to_device(ctx, &L->fixed, S->all, sizeof *L->fixed);
 }
 
 /* In patches, where there are kernels for the elements; else *done stays false. */
@@ -271,16 +279,8 @@ static cmg_status build_patches(cmg_matrix *A, const cmg_elements *E, const cmg_
     }
     cmgi_patches *P = S->patches;
     *done = true;
-    S->lanes = 8;
-    S->groups = P->batches;
-    S->order = P->order;
-    P->order = NULL;
-    CMGI_TRY(fill_rows(A, E));
-    A->stored = E->templates * S->local * S->local;
-    A->bytes = bytes_of(A);
+    CMGI_TRY(build_ordered(A, E, P->batches, 8, &P->order));
     CMGI_TRY(cmgi_alloc_device(ctx, P->parts * S->block, value, &S->part));
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->factor, S->groups * S->lanes, value));
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->lone, A->rows, value));
     return cmgi_patches_move(ctx, E->templates, S->block, P); /* they hold the values */
 }
 
@@ -313,7 +313,7 @@ static cmg_status build_from(cmg_matrix *A, const cmg_elements *E)
     cmg_context *ctx = A->ctx;
     cmgi_matfree *S = A->data;
     const cmg_format format = A->format->id;
-    cmg_index *node = NULL;
+    cmgi_scoped cmg_index *node = NULL;
     bool made = false;
     S->gathers = format == CMG_FORMAT_NBN || format == CMG_FORMAT_DBD;
     S->half = format == CMG_FORMAT_EBESYM && E->templates == 0;
@@ -331,22 +331,15 @@ static cmg_status build_from(cmg_matrix *A, const cmg_elements *E)
     CMGI_CHECK(ctx, S->groups * S->lanes <= INT32_MAX / S->nodes, CMG_ERR_UNSUPPORTED,
                "%lld elements of %d nodes are more than 2^31 - 1 places", (long long)E->count,
                S->nodes);
-    cmg_status status = take_nodes(ctx, E, S, &node);
-    if (status == CMG_OK) {
-        status = build_lattice(A, E, node, &made);
-    }
-    if (status == CMG_OK) {
-        status = build_patches(A, E, node, &made);
-    }
-    if (status == CMG_OK && !made) {
-        status = build_groups(A, E, node);
-    }
-    cmgi_free(ctx, node);
+    CMGI_TRY(take_nodes(ctx, E, S, &node));
+    CMGI_TRY(build_lattice(A, E, node, &made));
+    CMGI_TRY(build_patches(A, E, node, &made));
+    CMGI_TRY(made ? CMG_OK : build_groups(A, E, node));
     if (!A->options.keep_map) {
         cmgi_free(ctx, S->order);
         S->order = NULL;
     }
-    return status;
+    return CMG_OK;
 }
 
 /* Matrices that repeat up to a factor are kept once, unless values are to be updated. */

@@ -382,7 +382,7 @@ static cmg_status arrange_matrices(const maker *m, cmgi_patches *P)
 static cmg_status make(maker *m, cmgi_patches *P, bool *fits)
 {
     cmg_context *ctx = m->ctx;
-    cmg_index *of = NULL;
+    cmgi_scoped cmg_index *of = NULL;
     CMGI_TRY(grow_all(m));
     P->count = m->patches;
     CMGI_TRY(cmgi_alloc(ctx, P->count + 1, sizeof *P->first_colour, &P->first_colour));
@@ -392,12 +392,9 @@ static cmg_status make(maker *m, cmgi_patches *P, bool *fits)
     if (!*fits) {
         return CMG_OK;
     }
-    cmg_status status = number_nodes(m, P, &of);
-    if (status == CMG_OK) {
-        status = list_shared(m, P, of);
-    }
-    cmgi_free(ctx, of);
-    return status == CMG_OK ? arrange_matrices(m, P) : status;
+    CMGI_TRY(number_nodes(m, P, &of));
+    CMGI_TRY(list_shared(m, P, of));
+    return arrange_matrices(m, P);
 }
 
 cmg_status cmgi_patches_make(cmg_context *ctx, const cmg_elements *E, const cmg_index *node,
@@ -407,22 +404,21 @@ cmg_status cmgi_patches_make(cmg_context *ctx, const cmg_elements *E, const cmg_
     const cmg_size all = E->rows / block;
     cmgi_patches *P = NULL;
     bool fits = false;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero(ctx, 1, sizeof *P, &P));
+    CMGI_FREED(ctx, &m.first, &m.item, &m.patch, &m.offered, &m.member, &m.begin, &m.reached);
+    CMGI_TRY(cmgi_incidence_make(ctx, all, E->count * m.nodes, node, &m.first, &m.item));
+    CMGI_TRY(cmgi_alloc(ctx, E->count, sizeof *m.patch, &m.patch));
+    CMGI_TRY(cmgi_alloc(ctx, E->count, sizeof *m.offered, &m.offered));
+    CMGI_TRY(cmgi_alloc(ctx, E->count, sizeof *m.member, &m.member));
+    CMGI_TRY(cmgi_alloc(ctx, E->count + 1, sizeof *m.begin, &m.begin));
+    CMGI_TRY(cmgi_alloc(ctx, all, sizeof *m.reached, &m.reached));
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *P, &P));
     P->rounds = cmgi_patches_rounds(m.nodes, block);
-    CMGI_TRY_GOTO(done, cmgi_incidence_make(ctx, all, E->count * m.nodes, node, &m.first, &m.item));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, E->count, sizeof *m.patch, &m.patch));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, E->count, sizeof *m.offered, &m.offered));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, E->count, sizeof *m.member, &m.member));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, E->count + 1, sizeof *m.begin, &m.begin));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, all, sizeof *m.reached, &m.reached));
-    CMGI_TRY_GOTO(done, make(&m, P, &fits));
-    if (fits) {
-        *made = cmgi_pass_on(&P);
+    const cmg_status status = make(&m, P, &fits);
+    if (status == CMG_OK && fits) {
+        *made = P;
+    } else {
+        cmgi_patches_free(ctx, P);
     }
-done:
-    cmgi_patches_free(ctx, P);
-    CMGI_FREE(ctx, m.first, m.item, m.patch, m.offered, m.member, m.begin, m.reached);
     return status;
 }
 

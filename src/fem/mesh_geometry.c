@@ -6,17 +6,15 @@
  */
 #include "fem/mesh_geometry.h"
 
+#include "fem/basis.h"
+
 #include <math.h>
 #include <string.h>
 
 double cmgi_determinant(int dim, double rows[3][3])
 {
-    if (dim == 2) {
-        return rows[0][0] * rows[1][1] - rows[0][1] * rows[1][0];
-    }
-    return rows[0][0] * (rows[1][1] * rows[2][2] - rows[1][2] * rows[2][1]) -
-           rows[0][1] * (rows[1][0] * rows[2][2] - rows[1][2] * rows[2][0]) +
-           rows[0][2] * (rows[1][0] * rows[2][1] - rows[1][1] * rows[2][0]);
+    double adjugate[3][3];
+    return cmgi_adjugate(dim, rows, adjugate);
 }
 
 void cmgi_box_of(int dim, cmg_size points, const double *x, double *low, double *high)

@@ -100,38 +100,30 @@ cmg_status cmg_fem_mesh_refine(cmg_context *ctx, const cmg_fem_mesh *coarse, cmg
                                cmg_csr *P)
 {
     const bool fixes[1] = {false};
-    cmgi_mesh *mesh[2] = {NULL, NULL};
-    cmgi_space *space[2] = {NULL, NULL};
-    cmgi_entities *relation = NULL;
-    cmgi_csr made = {0};
+    cmgi_scoped_by(cmgi_mesh_destroy) cmgi_mesh *mesh = NULL;
+    cmgi_scoped_by(cmgi_mesh_destroy) cmgi_mesh *refined = NULL;
+    cmgi_scoped_by(cmgi_space_destroy) cmgi_space *nodes = NULL;
+    cmgi_scoped_by(cmgi_space_destroy) cmgi_space *all_nodes = NULL;
+    cmgi_scoped_by(cmgi_entities_destroy) cmgi_entities *relation = NULL;
+    cmgi_scoped_csr made = {0};
     cmg_size fault = -1;
-    cmg_status status = CMG_OK;
     CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, fine != NULL, CMG_ERR_ARG, "refine: the out-pointer is NULL");
     CMGI_TRY(cmgi_fem_mesh_check(ctx, coarse, "coarse mesh"));
     CMGI_CHECK(ctx, coarse->element == CMG_ELEMENT_P1 || coarse->element == CMG_ELEMENT_Q1,
                CMG_ERR_ARG, "refine: meshes of first order alone");
-    CMGI_TRY_GOTO(done, cmgi_fem_mesh_take(ctx, coarse, &mesh[0]));
-    CMGI_TRY_GOTO(done, cmgi_mesh_check_cells(mesh[0], &fault));
-    CMGI_TRY_GOTO(done, cmgi_mesh_refine(mesh[0], NULL, &mesh[1], &relation));
-    for (int m = 0; m < 2; ++m) {
-        CMGI_TRY_GOTO(done,
-                      cmgi_space_create(mesh[m], 1, 1, CMG_BOUNDARY_NEUMANN, fixes, &space[m]));
-    }
+    CMGI_TRY(cmgi_fem_mesh_take(ctx, coarse, &mesh));
+    CMGI_TRY(cmgi_mesh_check_cells(mesh, &fault));
+    CMGI_TRY(cmgi_mesh_refine(mesh, NULL, &refined, &relation));
+    CMGI_TRY(cmgi_space_create(mesh, 1, 1, CMG_BOUNDARY_NEUMANN, fixes, &nodes));
+    CMGI_TRY(cmgi_space_create(refined, 1, 1, CMG_BOUNDARY_NEUMANN, fixes, &all_nodes));
     if (P != NULL) {
-        CMGI_TRY_GOTO(done, cmgi_space_prolongation(space[1], space[0], relation, &made));
+        CMGI_TRY(cmgi_space_prolongation(all_nodes, nodes, relation, &made));
     }
-    CMGI_TRY_GOTO(done, cmgi_space_export(space[1], fine));
+    CMGI_TRY(cmgi_space_export(all_nodes, fine));
     if (P != NULL) {
         *P = made.view;
         made = (cmgi_csr){0};
     }
-done:
-    cmgi_csr_free(ctx, &made);
-    for (int m = 0; m < 2; ++m) {
-        cmgi_space_destroy(&space[m]);
-        cmgi_mesh_destroy(&mesh[m]);
-    }
-    cmgi_entities_destroy(&relation);
-    return status;
+    return CMG_OK;
 }

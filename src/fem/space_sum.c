@@ -177,16 +177,8 @@ static cmg_status finish(const builder *s, cmg_size rows, terms *t, cmgi_sum *S)
     const cmg_size n = t->first[s->space->unknowns];
     t->indptr[rows] = n;
     CMGI_TRY(cmgi_move_to_device(ctx, &t->indptr, rows + 1, sizeof *t->indptr));
-    cmg_size *indptr = t->indptr;
-    t->indptr = NULL;
-    cmg_status status = cmgi_move_to_device(ctx, &t->indices, n, sizeof *t->indices);
-    if (status != CMG_OK) {
-        cmgi_free_device(ctx, indptr);
-        return status;
-    }
-    status = cmgi_sum_create(ctx, rows, indptr, t->indices, S);
-    t->indices = NULL;
-    return status;
+    CMGI_TRY(cmgi_move_to_device(ctx, &t->indices, n, sizeof *t->indices));
+    return cmgi_sum_create(ctx, rows, cmgi_pass_on(&t->indptr), cmgi_pass_on(&t->indices), S);
 }
 
 cmg_status cmgi_space_sums(const cmgi_space *space, cmgi_cell_layout layout, cmgi_csr *A,

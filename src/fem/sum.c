@@ -91,16 +91,13 @@ cmg_status cmgi_sum_permute(const cmgi_sum *S, cmg_size rows, const cmg_size *ma
     const cmgi_place at = place_of(ctx);
     moving m = {.S = *S, .map = map};
     cmg_size terms = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(failed, cmgi_alloc_zero_at(ctx, at, rows + 1, sizeof *m.indptr, &m.indptr));
-    CMGI_TRY_GOTO(failed, move_lengths(ctx, at, S->blocks * CMGI_SUM_ROWS, &m));
-    CMGI_TRY_GOTO(failed, cmgi_offsets_at(ctx, at, rows, m.indptr, &terms));
-    CMGI_TRY_GOTO(failed, cmgi_alloc_device(ctx, terms, sizeof *m.indices, &m.indices));
-    CMGI_TRY_GOTO(failed, move_terms(ctx, at, S->blocks * CMGI_SUM_ROWS, &m));
-    return cmgi_sum_create(ctx, rows, m.indptr, m.indices, T);
-failed:
-    CMGI_FREE_DEVICE(ctx, m.indptr, m.indices);
-    return status;
+    CMGI_FREED(ctx, &m.indptr, &m.indices);
+    CMGI_TRY(cmgi_alloc_zero_at(ctx, at, rows + 1, sizeof *m.indptr, &m.indptr));
+    CMGI_TRY(move_lengths(ctx, at, S->blocks * CMGI_SUM_ROWS, &m));
+    CMGI_TRY(cmgi_offsets_at(ctx, at, rows, m.indptr, &terms));
+    CMGI_TRY(cmgi_alloc_device(ctx, terms, sizeof *m.indices, &m.indices));
+    CMGI_TRY(move_terms(ctx, at, S->blocks * CMGI_SUM_ROWS, &m));
+    return cmgi_sum_create(ctx, rows, cmgi_pass_on(&m.indptr), cmgi_pass_on(&m.indices), T);
 }
 
 cmg_status cmgi_sum_apply(const cmgi_sum *S, const double *e, cmg_precision precision, void *y)

@@ -106,6 +106,17 @@ const cmgi_resident *cmgi_hierarchy_there(const cmg_hierarchy *h, int level, cmg
     return found != NULL ? found->there : NULL;
 }
 
+cmg_status cmgi_hierarchy_matrix(const cmg_hierarchy *h, int level, const cmgi_resident **there,
+                                 cmg_csr *A)
+{
+    *there = cmgi_hierarchy_there(h, level, CMG_ROLE_A);
+    if (*there == NULL) {
+        return cmg_hierarchy_get_csr(h, level, CMG_ROLE_A, NULL, 0, A);
+    }
+    *A = (*there)->csr;
+    return CMG_OK;
+}
+
 static const char *const role_names[] = {"A", "P", "R", "smoother", "inverse"};
 
 static cmg_status check_role(cmg_context *ctx, cmg_role role)

@@ -172,6 +172,9 @@ const cmgi_kinds *cmgi_hierarchy_kinds(const cmg_hierarchy *h, int level, cmg_ro
 bool cmgi_hierarchy_restricts(const cmg_hierarchy *h, int level);
 /* The matrix of a role on the device, NULL = it is not there. */
 const cmgi_resident *cmgi_hierarchy_there(const cmg_hierarchy *h, int level, cmg_role role);
+/* A of a level, on the device where it is *there. */
+cmg_status cmgi_hierarchy_matrix(const cmg_hierarchy *h, int level, const cmgi_resident **there,
+                                 cmg_csr *A);
 /* All A, P and R are on the host, too. */
 cmg_status cmgi_hierarchy_bring(const cmg_hierarchy *h);
 /* What is on the host leaves the device: all of it, or what was staged. */

@@ -68,10 +68,8 @@ static cmg_status find_diagonal(cmg_batch *batch, const cmg_csr *A, cmgi_batch_l
     cmgi_scoped int *diagonal = NULL;
     CMGI_TRY(cmgi_alloc(batch->ctx, A->rows, sizeof *diagonal, &diagonal));
     for (cmg_size i = 0; i < A->rows; ++i) {
-        diagonal[i] = -1;
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            diagonal[i] = A->indices[k] == i ? (int)k : diagonal[i];
-        }
+        const cmg_size k = cmgi_csr_diagonal_entry(A, i);
+        diagonal[i] = k < A->indptr[i + 1] ? (int)k : -1;
     }
     return cmgi_batch_hold(batch, &diagonal, A->rows, sizeof *diagonal, &level->diagonal);
 }
@@ -122,8 +120,7 @@ static cmg_status bring_transfer(cmg_solver *s, int l, cmgi_csr *P, cmgi_csr *R)
     cmgi_dirichlet *coarse = &s->mg.levels.level[l + 1].dirichlet;
     cmg_csr stored;
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &stored));
-    CMGI_TRY(cmgi_dirichlet_bring(ctx, fine));
-    CMGI_TRY(cmgi_dirichlet_bring(ctx, coarse));
+    CMGI_TRY(cmgi_dirichlet_at(ctx, CMGI_HOST, fine, coarse));
     CMGI_TRY(cmgi_prolongation(ctx, &stored, fine, coarse, P));
     CMGI_TRY(round_values(ctx, P));
     const bool given = cmgi_hierarchy_view(h, l, CMG_ROLE_R, NULL, 0, &stored);
@@ -168,7 +165,7 @@ static cmg_status take_finest(cmg_solver *s, cmg_batch *batch, const cmg_csr *A)
     CMGI_TRY(cmgi_csr_copy(ctx, A, &copy));
     CMGI_TRY(cmgi_batch_hold(batch, &copy.indptr, A->rows + 1, sizeof *copy.indptr, &p->indptr));
     CMGI_TRY(cmgi_batch_hold(batch, &copy.indices, p->nnz, sizeof *copy.indices, &p->indices));
-    CMGI_TRY(cmgi_dirichlet_bring(ctx, d));
+    CMGI_TRY(cmgi_dirichlet_at(ctx, CMGI_HOST, d, NULL));
     if (d->row != NULL) {
         CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *fixed, &fixed));
         memcpy(fixed, d->row, (size_t)A->rows * sizeof *fixed);

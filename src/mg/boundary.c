@@ -47,7 +47,7 @@ cmg_status cmgi_setup_boundary(const cmgi_setup *s)
     }
     cmg_csr A;
     cmgi_scoped_csr D = {0};
-    CMGI_TRY(cmgi_dirichlet_bring(s->ctx, &fine->dirichlet));
+    CMGI_TRY(cmgi_dirichlet_at(s->ctx, CMGI_HOST, &fine->dirichlet, NULL));
     CMGI_TRY(cmg_hierarchy_get_csr(s->h, 0, CMG_ROLE_A, NULL, 0, &A));
     CMGI_TRY(cmgi_csr_alloc_diagonal(s->ctx, fine->rows, &D));
     for (cmg_size i = 0; i < fine->rows; ++i) {

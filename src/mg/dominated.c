@@ -19,21 +19,14 @@ static const double SHARE = 0.5;
 static const double RATE = 0.72;
 
 /* q = A D^-1 r */
-static void multiply(int threads, const cmg_csr *A, const double *d, const double *r, double *z,
-                     double *q)
+static void multiply(const cmg_context *ctx, const cmg_csr *A, const double *d, const double *r,
+                     double *z, double *q)
 {
-#pragma omp parallel for num_threads(threads) schedule(static) if (A->rows > 4096)
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > 4096)
     for (cmg_size i = 0; i < A->rows; ++i) {
         z[i] = d[i] * r[i];
     }
-#pragma omp parallel for num_threads(threads) schedule(static) if (A->rows > 4096)
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        double s = 0;
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            s += A->values[k] * z[A->indices[k]];
-        }
-        q[i] = s;
-    }
+    cmgi_csr_apply(ctx, A, z, q);
 }
 
 /* Factor by which the last steps reduce the residual, the mean of one. */
@@ -51,7 +44,7 @@ static cmg_status measure(cmg_context *ctx, const cmg_csr *A, double *const v[4]
     for (int step = 0; step < STEPS; ++step) {
         double rq = 0;
         double qq = 0;
-        multiply(ctx->threads, A, v[0], r, v[2], q);
+        multiply(ctx, A, v[0], r, v[2], q);
         CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, r, q, &rq));
         CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, q, q, &qq));
         if (!(rq > 0) || !isfinite(qq)) { /* the left half-plane */

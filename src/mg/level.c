@@ -230,32 +230,26 @@ static cmg_status transfer_there(cmg_context *ctx, const cmgi_resident *P, const
     const bool places_R = fine->R == NULL || fine->version_R != version_R || other;
     cmgi_resident clean = {0};
     cmgi_resident clean_R = {0};
-    cmgi_csr own = {0};
-    cmg_status status = CMG_OK;
+    cmgi_scoped_csr own = {0};
+    CMGI_RELEASED(cmgi_resident_free, ctx, &clean, &clean_R);
     if (places_P || (places_R && R == NULL)) {
-        CMGI_TRY_GOTO(done, cmgi_dirichlet_clean_there(ctx, P, d[0], d[1], &clean));
+        CMGI_TRY(cmgi_dirichlet_clean_there(ctx, P, d[0], d[1], &clean));
     }
     if (places_P) {
-        CMGI_TRY_GOTO(done, place_there(ctx, &clean, &ask[0], fine, &fine->P));
+        CMGI_TRY(place_there(ctx, &clean, &ask[0], fine, &fine->P));
     }
     if (places_R && R != NULL) {
-        CMGI_TRY_GOTO(done, cmgi_dirichlet_clean_there(ctx, R, d[1], d[0], &clean_R));
-        CMGI_TRY_GOTO(done, place_there(ctx, &clean_R, &ask[1], fine, &fine->R));
+        CMGI_TRY(cmgi_dirichlet_clean_there(ctx, R, d[1], d[0], &clean_R));
+        CMGI_TRY(place_there(ctx, &clean_R, &ask[1], fine, &fine->R));
     } else if (places_R) { /* the P^T from R A P is that of all P */
         cmgi_csr *T = clean.csr.values == P->csr.values ? PT : &own;
         cmgi_csr_free(ctx, T == &own ? PT : &own);
-        CMGI_TRY_GOTO(done, place_transpose(ctx, &clean, T, &ask[1], fine, &fine->R));
+        CMGI_TRY(place_transpose(ctx, &clean, T, &ask[1], fine, &fine->R));
     }
     fine->version_P = version_P;
     fine->version_R = version_R;
     fine->version_D = version_D;
-done:
-    cmgi_dirichlet_drop_clean(ctx, P, &clean);
-    if (R != NULL) {
-        cmgi_dirichlet_drop_clean(ctx, R, &clean_R);
-    }
-    cmgi_csr_free(ctx, &own);
-    return status;
+    return CMG_OK;
 }
 
 /* P without what Dirichlet rows forbid, on the host, and the R that the hierarchy was given. */
@@ -271,8 +265,7 @@ static cmg_status bring_transfer(cmg_hierarchy *h, cmg_context *ctx, int l, cmgi
     cmg_csr P;
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &P));
     t->R = cmgi_hierarchy_view(h, l, CMG_ROLE_R, NULL, 0, &t->stored) ? &t->stored : NULL;
-    CMGI_TRY(cmgi_dirichlet_bring(ctx, &fine->dirichlet));
-    CMGI_TRY(cmgi_dirichlet_bring(ctx, &coarse->dirichlet));
+    CMGI_TRY(cmgi_dirichlet_at(ctx, CMGI_HOST, &fine->dirichlet, &coarse->dirichlet));
     return cmgi_prolongation(ctx, &P, &fine->dirichlet, &coarse->dirichlet, &t->P);
 }
 

@@ -2,6 +2,7 @@
 #include "ranks/group.h"
 
 #include "core/memory.h"
+#include "core/search.h"
 
 #include <assert.h>
 #include <math.h>
@@ -38,6 +39,14 @@ cmg_status cmgi_group_gather_parts(cmg_context *ctx, const void *mine, const cmg
 cmg_status cmgi_group_gather(cmg_context *ctx, const void *mine, size_t bytes, void *all)
 {
     return cmgi_group_gather_parts(ctx, mine, NULL, bytes, all);
+}
+
+cmg_status cmgi_group_offsets(cmg_context *ctx, cmg_size mine, cmg_size *at)
+{
+    at[0] = 0;
+    CMGI_TRY(cmgi_group_gather(ctx, &mine, sizeof mine, at + 1));
+    cmgi_add_up(at, cmgi_ranks(ctx));
+    return CMG_OK;
 }
 
 cmg_status cmgi_group_reduce(cmg_context *ctx, double *values, int count, bool largest)

@@ -51,6 +51,8 @@ cmg_status cmgi_group_outcome(cmg_context *ctx, cmg_status status);
 
 /* all[r * bytes ..] = what rank r has, `bytes` each. */
 cmg_status cmgi_group_gather(cmg_context *ctx, const void *mine, size_t bytes, void *all);
+/* at[r] = how many the ranks before r have, at[ranks] = all. */
+cmg_status cmgi_group_offsets(cmg_context *ctx, cmg_size mine, cmg_size *at);
 /* The same with parts of different size: part[r] .. part[r + 1] - 1 are the elements of rank r, of
  * `size` bytes each; NULL = one of each rank. `mine` may be its place in `all`. */
 cmg_status cmgi_group_gather_parts(cmg_context *ctx, const void *mine, const cmg_size *part,

@@ -56,12 +56,6 @@ typedef struct invitation {
     nccl_id id;
 } invitation;
 
-/* What ranks tell each other before they decide. */
-typedef struct presence {
-    int found; /* NCCL; 0 = not */
-    cudaUUID_t device;
-} presence;
-
 /* The function of a name; false where the library lacks it. */
 template <typename F>
 static bool find(const nccl_functions *n, const char *name, F *function)
@@ -212,59 +206,20 @@ static void close_link(cmg_context *ctx, void *wire)
     cmgi_free(ctx, w);
 }
 
-/* Why the ranks cannot use NCCL, or NULL. */
-static const char *obstacle(const presence *all, int ranks)
-{
-    for (int r = 0; r < ranks; ++r) {
-        if (!all[r].found) {
-            return "host (libnccl.so.2 is not found)";
-        }
-        for (int q = 0; q < r; ++q) {
-            if (memcmp(&all[r].device, &all[q].device, sizeof all[r].device) == 0) {
-                return "host (ranks share a GPU)";
-            }
-        }
-    }
-    return NULL;
-}
-
-/* Whether all ranks have NCCL and a device of their own. */
-static cmg_status ask(cmg_context *ctx, const link *w, const char **why)
-{
-    const int ranks = cmgi_ranks(ctx);
-    cudaDeviceProp properties;
-    presence mine = {};
-    presence *all = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_CUDA(ctx, cudaGetDeviceProperties(&properties, cmgi_device_of(ctx)->number));
-    mine.found = w->nccl.gather != NULL;
-    mine.device = properties.uuid;
-    CMGI_TRY(cmgi_alloc(ctx, ranks, sizeof *all, &all));
-    status = cmgi_group_gather(ctx, &mine, sizeof mine, all);
-    *why = status == CMG_OK ? obstacle(all, ranks) : NULL;
-    cmgi_free(ctx, all);
-    return status;
-}
-
 /* The communicator and what goes with it, tried once so that its connections are there. */
 static cmg_status connect(cmg_context *ctx, link *w)
 {
     const int ranks = cmgi_ranks(ctx);
     invitation mine = {};
     invitation *all = NULL;
+    const cmgi_at_end freed{[&] { cmgi_free(ctx, all); }};
     CMGI_TRY(cmgi_alloc(ctx, ranks, sizeof *all, &all));
     if (cmgi_rank(ctx) == 0) {
         mine.result = w->nccl.make_id(&mine.id);
     }
-    cmg_status status = cmgi_group_gather(ctx, &mine, sizeof mine, all);
-    if (status == CMG_OK) {
-        const int result = all[0].result != NCCL_SUCCESS
-                               ? all[0].result
-                               : w->nccl.open(&w->comm, ranks, all[0].id, cmgi_rank(ctx));
-        status = result != NCCL_SUCCESS ? failed(ctx, w, result, "a new communicator") : CMG_OK;
-    }
-    cmgi_free(ctx, all);
-    CMGI_TRY(status);
+    CMGI_TRY(cmgi_group_gather(ctx, &mine, sizeof mine, all));
+    NCCL(ctx, w, all[0].result, "a new communicator");
+    NCCL(ctx, w, w->nccl.open(&w->comm, ranks, all[0].id, cmgi_rank(ctx)), "a new communicator");
     CMGI_TRY(cmgi_side_open(ctx, true, &w->side));
     CMGI_TRY(
         cmgi_alloc_device(ctx, (cmg_size)CMGI_SUMS * (ranks + 1), sizeof *w->parts, &w->parts));
@@ -277,14 +232,15 @@ static cmg_status open_link(cmg_context *ctx, void **wire, char *text, size_t si
 {
     CMGI_ON_DEVICE(ctx);
     link *w = NULL;
+    cmgi_presence *all = NULL;
     const char *why = NULL;
     int version = 0;
+    const cmgi_at_end freed{[&] { cmgi_free(ctx, all); }};
+    CMGI_TRY(cmgi_alloc(ctx, cmgi_ranks(ctx), sizeof *all, &all));
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *w, &w));
     w->side.main = cmgi_stream(ctx);
-    if (!load(&w->nccl)) {
-        w->nccl.gather = NULL;
-    }
-    cmg_status status = ask(ctx, w, &why);
+    cmg_status status =
+        cmgi_side_meet(ctx, load(&w->nccl), "host (libnccl.so.2 is not found)", all, &why);
     if (status == CMG_OK && why == NULL) {
         status = cmgi_group_agree(ctx, connect(ctx, w));
     }

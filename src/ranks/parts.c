@@ -147,9 +147,8 @@ static cmg_status gather_vector(cmgi_parts *parts, const cmg_hierarchy *h, int l
     cmgi_scoped cmg_size *at = NULL;
     cmgi_scoped double *all = NULL;
     CMGI_TRY(agree(ctx, l, kind, space->rows > 0 ? own != NULL : NAN));
-    CMGI_TRY(cmgi_alloc_zero(ctx, ranks + 1, sizeof *at, &at));
-    CMGI_TRY(cmgi_group_gather(ctx, &n, sizeof n, at + 1));
-    cmgi_add_up(at, ranks);
+    CMGI_TRY(cmgi_alloc(ctx, ranks + 1, sizeof *at, &at));
+    CMGI_TRY(cmgi_group_offsets(ctx, n, at));
     if (at[ranks] > 0) {
         CMGI_TRY(cmgi_alloc(ctx, at[ranks], sizeof *all, &all));
         const double *mine = n > 0 ? own->values : all + at[cmgi_rank(ctx)];
@@ -309,20 +308,15 @@ cmg_status cmgi_parts_create(cmg_hierarchy *h, const cmgi_divided_options *optio
 {
     cmg_context *ctx = h->ctx;
     cmgi_parts *made = NULL;
-    cmgi_divided *failed = NULL;
-    cmg_status status = CMG_OK;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
+    cmgi_scoped_by(cmgi_parts_destroy) cmgi_divided *divided = &made->mg;
     made->ctx = ctx;
     made->levels = h->levels;
     made->mg.completion.worst = 1;
-    CMGI_TRY_GOTO(done, cmgi_layout_read(h, made));
-    CMGI_TRY_GOTO(done, prepare(made, h, options));
-    *levels = &made->mg;
+    CMGI_TRY(cmgi_layout_read(h, made));
+    CMGI_TRY(prepare(made, h, options));
+    *levels = cmgi_pass_on(&divided);
     return CMG_OK;
-done:
-    failed = &made->mg;
-    cmgi_parts_destroy(&failed);
-    return status;
 }
 
 void cmgi_parts_destroy(cmgi_divided **levels)

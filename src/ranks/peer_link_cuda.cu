@@ -198,50 +198,28 @@ static void close_link(cmg_context *ctx, void *wire)
     cmgi_free(ctx, w);
 }
 
-/* What ranks tell each other before they decide. */
-typedef struct presence {
-    bool together;
-    int device;
-} presence;
-
-/* Why the ranks cannot reach each other, or NULL. */
-static const char *obstacle(const presence *all, int ranks)
-{
-    for (int r = 0; r < ranks; ++r) {
-        if (!all[r].together) {
-            return "host (ranks of several processes)";
-        }
-        for (int q = 0; q < r; ++q) {
-            if (all[q].device == all[r].device) {
-                return "host (ranks share a GPU)";
-            }
-        }
-    }
-    return NULL;
-}
-
 /* The memory of every other device, for this one. */
-static cmg_status reach(cmg_context *ctx, const presence *all, int ranks)
+static cmg_status reach(cmg_context *ctx, const cmgi_presence *all, int ranks)
 {
     const int mine = cmgi_device_of(ctx)->number;
     for (int r = 0; r < ranks; ++r) {
-        if (all[r].device == mine) {
+        if (all[r].number == mine) {
             continue;
         }
         int can = 0;
-        CMGI_CUDA(ctx, cudaDeviceCanAccessPeer(&can, mine, all[r].device));
+        CMGI_CUDA(ctx, cudaDeviceCanAccessPeer(&can, mine, all[r].number));
         const cudaError_t error =
-            can != 0 ? cudaDeviceEnablePeerAccess(all[r].device, 0) : cudaErrorNotSupported;
+            can != 0 ? cudaDeviceEnablePeerAccess(all[r].number, 0) : cudaErrorNotSupported;
         cmgi_cuda_ignore(error);
         CMGI_CHECK(ctx, error == cudaSuccess || error == cudaErrorPeerAccessAlreadyEnabled,
                    CMG_ERR_DEVICE, "device %d does not reach the memory of device %d", mine,
-                   all[r].device);
+                   all[r].number);
     }
     return CMG_OK;
 }
 
 /* This rank's part of what is needed. */
-static cmg_status make_link(cmg_context *ctx, link *w, const presence *all, offer *mine)
+static cmg_status make_link(cmg_context *ctx, link *w, const cmgi_presence *all, offer *mine)
 {
     CMGI_TRY(reach(ctx, all, cmgi_ranks(ctx)));
     CMGI_TRY(cmgi_side_open(ctx, true, &w->side));
@@ -255,15 +233,14 @@ static cmg_status open_link(cmg_context *ctx, void **wire, char *text, size_t si
 {
     CMGI_ON_DEVICE(ctx);
     const int ranks = cmgi_ranks(ctx);
-    const presence here = {ctx->group->transport.together, cmgi_device_of(ctx)->number};
-    presence all[PEERS];
+    cmgi_presence all[PEERS];
     offer mine = {};
     offer offers[PEERS];
     link *w = NULL;
     const char *why = "host (too many ranks)";
     if (ranks <= PEERS) {
-        CMGI_TRY(cmgi_group_gather(ctx, &here, sizeof here, all));
-        why = obstacle(all, ranks);
+        CMGI_TRY(cmgi_side_meet(ctx, ctx->group->transport.together,
+                                "host (ranks of several processes)", all, &why));
     }
     if (why != NULL) {
         (void)snprintf(text, size, "%s", why);

@@ -179,9 +179,7 @@ cmg_status cmgi_rows_gather(cmg_context *ctx, const cmgi_own_rows *A, const cmg_
     CMGI_CHECK(ctx, cols <= INT32_MAX, CMG_ERR_MEMORY,
                "a level of %lld columns is too large for one rank", (long long)cols);
     CMGI_TRY(cmgi_alloc(ctx, ranks + 1, sizeof *at, &at));
-    CMGI_TRY(cmgi_group_gather(ctx, &own, sizeof own, at + 1));
-    at[0] = 0;
-    cmgi_add_up(at, ranks);
+    CMGI_TRY(cmgi_group_offsets(ctx, own, at));
     CMGI_TRY(cmgi_csr_alloc(ctx, part[ranks], cols, at[ranks], whole));
     CMGI_TRY(cmgi_group_gather_parts(ctx, A->indptr + 1, part, sizeof *at, whole->indptr + 1));
     for (int r = 1; r < ranks; ++r) {

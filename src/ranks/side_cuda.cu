@@ -9,6 +9,7 @@ extern "C" {
 }
 
 #include <sched.h>
+#include <string.h>
 
 cmg_status cmgi_side_aside(cmg_context *ctx, void *wire)
 {
@@ -62,4 +63,25 @@ cmg_status cmgi_side_wait(cmg_context *ctx, void *wire, cmg_status (*also)(cmg_c
                    "waited %.3g s in vain for the others", ctx->group->transport.seconds);
         (void)sched_yield();
     }
+}
+
+cmg_status cmgi_side_meet(cmg_context *ctx, bool able, const char *lack, cmgi_presence *all,
+                          const char **why)
+{
+    cmgi_presence mine = {};
+    cudaDeviceProp properties;
+    mine.able = able;
+    mine.number = cmgi_device_of(ctx)->number;
+    CMGI_CUDA(ctx, cudaGetDeviceProperties(&properties, mine.number));
+    mine.device = properties.uuid;
+    CMGI_TRY(cmgi_group_gather(ctx, &mine, sizeof mine, all));
+    *why = NULL;
+    for (int r = 0; r < cmgi_ranks(ctx) && *why == NULL; ++r) {
+        *why = all[r].able ? NULL : lack;
+        for (int q = 0; q < r && *why == NULL; ++q) {
+            const bool same = memcmp(&all[q].device, &all[r].device, sizeof mine.device) == 0;
+            *why = same ? "host (ranks share a GPU)" : NULL;
+        }
+    }
+    return CMG_OK;
 }

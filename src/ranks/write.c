@@ -5,7 +5,6 @@
  */
 #include "ranks/group.h"
 #include "core/memory.h"
-#include "core/search.h"
 #include "io/container.h"
 
 #include <string.h>
@@ -77,20 +76,11 @@ static cmg_status send_rows(progress *p)
     return CMG_OK;
 }
 
-/* at[r] = how many ranks 0 .. r - 1 have. */
-static cmg_status count_ranks(cmg_context *ctx, cmg_size mine, cmg_size *at)
-{
-    CMGI_TRY(cmgi_group_gather(ctx, &mine, sizeof mine, at + 1));
-    at[0] = 0;
-    cmgi_add_up(at, cmgi_ranks(ctx));
-    return CMG_OK;
-}
-
 static cmg_status count(cmg_context *ctx, cmg_size mine, cmg_size *before, cmg_size *all)
 {
     cmgi_scoped cmg_size *at = NULL;
     CMGI_TRY(cmgi_alloc(ctx, cmgi_ranks(ctx) + 1, sizeof *at, &at));
-    CMGI_TRY(count_ranks(ctx, mine, at));
+    CMGI_TRY(cmgi_group_offsets(ctx, mine, at));
     *before = at[cmgi_rank(ctx)];
     *all = at[cmgi_ranks(ctx)];
     return CMG_OK;
@@ -103,7 +93,7 @@ static cmg_status collect(cmg_context *ctx, const cmgi_pieces *mine, cmgi_put_ro
     CMGI_FREED(ctx, &p.done, &p.at);
     CMGI_TRY(cmgi_alloc(ctx, ranks + 1, sizeof *p.at, &p.at));
     CMGI_TRY(cmgi_alloc(ctx, ranks, sizeof *p.done, &p.done));
-    CMGI_TRY(count_ranks(ctx, mine->rows, p.at));
+    CMGI_TRY(cmgi_group_offsets(ctx, mine->rows, p.at));
     memcpy(p.done, p.at, (size_t)ranks * sizeof *p.done);
     return put != NULL ? put_all_rows(&p) : send_rows(&p);
 }

@@ -3,7 +3,6 @@
  * decoupling of Dirichlet rows and symmetrisation.
  */
 #pragma once
-#include "core/hash.h"
 #include "core/search.h"
 #include "csr/place.h"
 #include "csr/resident.h"
@@ -107,10 +106,3 @@ cmg_status cmgi_diagonal_scaling(cmg_context *ctx, const cmg_csr *A, double **s)
 /* B = diag(rows) B diag(cols); NULL = ones. */
 cmg_status cmgi_csr_scale(cmg_context *ctx, cmgi_place at, const double *rows, const double *cols,
                           cmgi_csr *B);
-/* Entry k, row i and column j, of the hash of a pattern, which is the sum of all of them. */
-CMGI_INLINE uint64_t cmgi_pattern_term(cmg_size i, cmg_index j, cmg_size k)
-{
-    return cmgi_hash_mix(cmgi_hash_mix((uint64_t)i, (uint64_t)j), (uint64_t)k);
-}
-/* That sum on the device. */
-cmg_status cmgi_pattern_hash_cuda(cmg_context *ctx, const cmg_csr *A, uint64_t *hash);

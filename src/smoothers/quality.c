@@ -9,27 +9,14 @@
 
 enum { SAMPLES = 8 };
 
-static void product(cmg_context *ctx, const cmg_csr *A, const double *restrict x,
-                    double *restrict y)
-{
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > 4096)
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        double sum = 0;
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            sum += A->values[k] * x[A->indices[k]];
-        }
-        y[i] = sum;
-    }
-}
-
 /* |g - scale M A g|^2; x and y are work vectors. */
 static double sample(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *factor, int factors,
                      double scale, const double *g, double *x, double *y)
 {
     double sum = 0;
-    product(ctx, A, g, x);
+    cmgi_csr_apply(ctx, A, g, x);
     for (int f = 0; f < factors; ++f) {
-        product(ctx, &factor[f].view, x, y);
+        cmgi_csr_apply(ctx, &factor[f].view, x, y);
         double *const swap = x;
         x = y;
         y = swap;

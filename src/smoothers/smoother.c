@@ -238,28 +238,6 @@ void cmgi_smoother_factors_clear(cmg_context *ctx, cmgi_smoother_factors *out)
     out->solves = false;
 }
 
-/* Of offsets and columns. */
-static uint64_t pattern_hash(const cmg_context *ctx, const cmg_csr *A)
-{
-    uint64_t hash = 0;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(+ : hash)
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            hash += cmgi_pattern_term(i, A->indices[k], k);
-        }
-    }
-    (void)ctx;
-    return hash;
-}
-
-/* The same of a factor that is on the device. */
-static cmg_status hash_there(cmg_context *ctx, const cmgi_resident *M, uint64_t *hash)
-{
-    static cmg_status (*const own[2])(cmg_context *, const cmg_csr *,
-                                      uint64_t *) = {NULL, CMGI_CUDA_FN(cmgi_pattern_hash_cuda)};
-    return own[cmgi_column(ctx)](ctx, &M->csr, hash);
-}
-
 /* Puts factor k into the level's numbering and its format, or updates the values of the one there.
  */
 static cmg_status place_factor(const cmgi_smoother_source *source, const cmgi_smoother_factors *out,
@@ -270,6 +248,7 @@ static cmg_status place_factor(const cmgi_smoother_source *source, const cmgi_sm
     const bool known = there != NULL && there->csr.indptr == NULL; /* a diagonal */
     cmgi_scoped_csr renumbered = {0};
     cmg_csr view = out->factor[k].view;
+    const cmg_csr *M = there != NULL ? &there->csr : &view;
     cmg_matrix_options matrix = options->matrix;
     uint64_t pattern = 0;
     if (source->frame != NULL) {
@@ -285,14 +264,13 @@ static cmg_status place_factor(const cmgi_smoother_source *source, const cmgi_sm
                       : cmgi_csr_is_diagonal(ctx, &view) && !out->solves) {
         matrix.format = CMG_FORMAT_DIAGONAL;
     }
-    const cmg_size rows = there != NULL ? there->csr.rows : view.rows;
-    const cmg_size entries = known ? rows : there != NULL ? there->rows.nnz : view.indptr[rows];
-    if (matrix.format == CMG_FORMAT_DIAGONAL && entries == rows) {
-        pattern = (uint64_t)rows; /* the same wherever it has been made */
-    } else if (there != NULL && matrix.keep_map) {
-        CMGI_TRY(hash_there(ctx, there, &pattern));
+    const cmg_size entries = known           ? M->rows
+                             : there != NULL ? there->rows.nnz
+                                             : view.indptr[view.rows];
+    if (matrix.format == CMG_FORMAT_DIAGONAL && entries == M->rows) {
+        pattern = (uint64_t)M->rows; /* the same wherever it has been made */
     } else if (matrix.keep_map) {
-        pattern = pattern_hash(ctx, &view);
+        CMGI_TRY(cmgi_pattern_hash(ctx, there != NULL ? CMGI_DEVICE : CMGI_HOST, M, &pattern));
     }
     if (s->factor[k] != NULL && s->pattern[k] != pattern) {
         cmg_matrix_destroy(&s->factor[k]);
@@ -305,9 +283,7 @@ static cmg_status place_factor(const cmgi_smoother_source *source, const cmgi_sm
                      : cmgi_matrix_create(ctx, &from, options->use, &matrix, &s->factor[k]));
         s->pattern[k] = pattern;
     } else {
-        CMGI_TRY(cmg_matrix_update(s->factor[k], known           ? there->diagonal
-                                                 : there != NULL ? there->csr.values
-                                                                 : view.values));
+        CMGI_TRY(cmg_matrix_update(s->factor[k], known ? there->diagonal : M->values));
     }
     return CMG_OK;
 }

@@ -1,9 +1,9 @@
 /* Measured choice of format; see tune.h. */
 #include "studies/tune.h"
 
-#include "core/hash.h"
 #include "core/ranks.h"
 #include "core/timer.h"
+#include "csr/place.h"
 #include "spmv/blocks.h"
 #include "spmv/choose.h"
 #include "spmv/formats.h"
@@ -35,27 +35,6 @@ static const candidate candidates[] = {
     {CMG_FORMAT_ELLT, 8, 32, 0, true},
 };
 enum { CANDIDATES = sizeof candidates / sizeof candidates[0] };
-
-uint64_t cmgi_pattern_hash(const cmg_context *ctx, const cmg_csr *csr)
-{
-    enum { CHUNK = 4096 };
-    const cmg_size chunks = (csr->rows + CHUNK - 1) / CHUNK;
-    uint64_t sum = 0; /* chunk hashes carry their number, so that their order need not matter */
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(+ : sum)
-    for (cmg_size c = 0; c < chunks; ++c) {
-        const cmg_size last = (c + 1) * CHUNK < csr->rows ? (c + 1) * CHUNK : csr->rows;
-        uint64_t h = cmgi_hash_mix(17, (uint64_t)c);
-        for (cmg_size i = c * CHUNK; i < last; ++i) {
-            h = cmgi_hash_mix(h, (uint64_t)csr->indptr[i + 1]);
-            for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
-                h = cmgi_hash_mix(h, (uint64_t)csr->indices[k]);
-            }
-        }
-        sum += h;
-    }
-    (void)ctx;
-    return cmgi_hash_mix(cmgi_hash_mix(sum, (uint64_t)csr->rows), (uint64_t)csr->cols);
-}
 
 /* What a measurement chose for a pattern, for one set of options. */
 typedef struct choice {
@@ -251,7 +230,8 @@ cmg_status cmgi_tune(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_opti
 {
     const cmgi_backend *backend = cmgi_own_backend(ctx);
     const cmg_precision p = options->precision;
-    const uint64_t pattern = cmgi_pattern_hash(ctx, csr);
+    uint64_t pattern = 0;
+    CMGI_TRY(cmgi_pattern_hash(ctx, CMGI_HOST, csr, &pattern));
     const choice *known = recall(ctx, pattern, options);
     if (known != NULL) {
         const cmgi_matrix_source from = {.csr = csr};

@@ -12,5 +12,3 @@ cmg_status cmgi_tune(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_opti
                      cmg_matrix **A);
 /* Measurements made in this context. */
 int cmgi_tune_count(const cmg_context *ctx);
-/* Hash of sizes, row pointers and columns; the same for any number of threads. */
-uint64_t cmgi_pattern_hash(const cmg_context *ctx, const cmg_csr *csr);

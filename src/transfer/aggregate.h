@@ -88,10 +88,11 @@ bool cmgi_near_null_constant(const cmg_hierarchy *h, int level, int *block, int 
 typedef struct cmgi_known {
     int block; /* unknowns a node */
     int vectors;
-    bool joined;           /* a node's unknowns belong together ... */
-    bool loose;            /* ... without strong couplings between them */
-    double *B;             /* rows x vectors by rows, of cmgi_alloc; NULL = constants */
-    char text[CMGI_KNOWN]; /* what is taken and why; empty where nothing was given */
+    bool joined; /* a node's unknowns belong together ... */
+    bool loose;  /* ... without strong couplings between them */
+    double *B;   /* rows x vectors by rows, of cmgi_alloc; NULL = constants */
+    char *text;  /* what is taken and why; empty where nothing was given */
 } cmgi_known;
-/* The same of a level, as far as its A agrees; for `aggregates`, or whatever levels are best. */
+/* The same of a level, into an empty one with a text, as far as its A agrees; for `aggregates`, or
+ * whatever levels are best. */
 cmg_status cmgi_known_agreed(const cmg_hierarchy *h, int level, bool aggregates, cmgi_known *k);

@@ -66,23 +66,11 @@ static bool gains(const cmgi_aggregates *agg, int vectors, cmg_size fine)
     return agg->count > 0 && (double)agg->count * vectors <= LEAST_GAIN * (double)fine;
 }
 
-/* A of a level, on the device where it is there. */
-static cmg_status matrix_of(const cmg_hierarchy *h, int l, const cmgi_resident **there, cmg_csr *A)
-{
-    *there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
-    if (*there == NULL) {
-        return cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, A);
-    }
-    *A = (*there)->csr;
-    return CMG_OK;
-}
-
 /* Near-null-space vectors at a place; *B stays NULL where they are constants. */
 static cmg_status vectors_of(const cmg_hierarchy *h, int l, cmgi_place at, const start *from,
                              cmgi_known *k)
 {
     cmg_size n = cmg_hierarchy_rows(h, l);
-    cmg_status status = CMG_OK;
     *k = (cmgi_known){.block = from->known.block, .vectors = from->known.vectors};
     if (l > from->level && !cmgi_near_null_constant(h, l, &k->block, &k->vectors)) {
         CMGI_TRY(cmgi_near_null_space(h, l, &k->block, &k->vectors, &k->B));
@@ -90,13 +78,8 @@ static cmg_status vectors_of(const cmg_hierarchy *h, int l, cmgi_place at, const
         CMGI_TRY(cmgi_alloc(h->ctx, n * k->vectors, sizeof *k->B, &k->B));
         memcpy(k->B, from->known.B, (size_t)(n * k->vectors) * sizeof *k->B);
     }
-    if (k->B != NULL && at == CMGI_DEVICE) {
-        status = cmgi_move_to_device(h->ctx, &k->B, n * k->vectors, sizeof *k->B);
-    }
-    if (status != CMG_OK) {
-        cmgi_free(h->ctx, k->B);
-    }
-    return status;
+    return at == CMGI_DEVICE ? cmgi_move_to_device(h->ctx, &k->B, n * k->vectors, sizeof *k->B)
+                             : CMG_OK;
 }
 
 /* From level l, whose matrix is at that place. */
@@ -239,9 +222,9 @@ static cmg_status make_somewhere(const cmg_hierarchy *h, int l, const cmg_coarse
 static void leave_nodes(cmg_context *ctx, cmgi_known *k)
 {
     cmgi_free(ctx, k->B);
-    *k = (cmgi_known){.block = 1, .vectors = 1};
+    *k = (cmgi_known){.block = 1, .vectors = 1, .text = k->text};
     (void)snprintf(
-        k->text, sizeof k->text,
+        k->text, CMGI_KNOWN,
         "block_size left out: classical levels suit A, as no coupling between unknowns is strong");
 }
 
@@ -260,7 +243,7 @@ static cmg_status choose_method(const cmg_hierarchy *h, cmg_coarsen_options *o, 
     cmgi_suits others = {.plane = false};
     cmg_csr A;
     const bool loose = any && from->known.loose;
-    CMGI_TRY(matrix_of(h, l, &there, &A));
+    CMGI_TRY(cmgi_hierarchy_matrix(h, l, &there, &A));
     CMGI_TRY(loose ? cmgi_look_for_levels(ctx, &A, there, o->strength, &others) : CMG_OK);
     if (others.classical) {
         leave_nodes(ctx, &from->known);
@@ -319,12 +302,13 @@ cmg_status cmgi_coarsen(cmg_hierarchy *h, cmg_coarsen_options *o, int *levels,
                         char known[CMGI_KNOWN])
 {
     cmg_context *ctx = h->ctx;
-    start from = {.level = h->levels - 1};
-    cmg_status status = CMG_OK;
+    start from = {.level = h->levels - 1, .known.text = known};
+    CMGI_FREED(ctx, &from.known.B);
+    CMGI_RELEASED(cmgi_miniature_clear, ctx, &from.mini);
     *levels = 0;
-    CMGI_TRY_GOTO(
-        done, cmgi_known_agreed(h, from.level, o->method == CMG_COARSEN_AGGREGATION, &from.known));
-    CMGI_TRY_GOTO(done, choose_method(h, o, &from));
+    known[0] = '\0';
+    CMGI_TRY(cmgi_known_agreed(h, from.level, o->method == CMG_COARSEN_AGGREGATION, &from.known));
+    CMGI_TRY(choose_method(h, o, &from));
     while (*levels < o->levels && h->levels < CMGI_HIERARCHY_LEVELS) {
         const cmg_size left = cmg_hierarchy_rows(h, h->levels - 1);
         const cmg_size all = cmg_hierarchy_rows(h, 0);
@@ -332,18 +316,14 @@ cmg_status cmgi_coarsen(cmg_hierarchy *h, cmg_coarsen_options *o, int *levels,
         if (left <= o->rows) {
             break;
         }
-        CMGI_TRY_GOTO(done, cmgi_progress(ctx, "coarsening", all - left, all));
-        CMGI_TRY_GOTO(done, add_level(h, o, &from, &added));
+        CMGI_TRY(cmgi_progress(ctx, "coarsening", all - left, all));
+        CMGI_TRY(add_level(h, o, &from, &added));
         if (!added) {
             break;
         }
         ++*levels;
     }
-done:
-    cmgi_miniature_clear(ctx, &from.mini);
-    cmgi_free(ctx, from.known.B);
-    memcpy(known, from.known.text, CMGI_KNOWN);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmg_hierarchy_coarsen(cmg_hierarchy *h, const cmg_coarsen_options *options, int *levels)

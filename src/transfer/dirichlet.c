@@ -91,7 +91,7 @@ cmg_status cmgi_dirichlet_of_level(const cmg_hierarchy *h, int l, cmgi_dirichlet
         return cmgi_dirichlet_find(ctx, CMGI_DEVICE, &there->csr, there->facts.identity, found);
     }
     if (there != NULL && there_P != NULL) {
-        CMGI_TRY(cmgi_dirichlet_send(ctx, above));
+        CMGI_TRY(cmgi_dirichlet_at(ctx, CMGI_DEVICE, above, NULL));
         return cmgi_dirichlet_below(ctx, CMGI_DEVICE, &there->csr, there->facts.identity,
                                     &there_P->csr, above, found);
     }
@@ -100,7 +100,7 @@ cmg_status cmgi_dirichlet_of_level(const cmg_hierarchy *h, int l, cmgi_dirichlet
         return cmgi_dirichlet_find(ctx, CMGI_HOST, &A, CMGI_UNKNOWN, found);
     }
     CMGI_TRY(cmg_hierarchy_get_csr(h, l - 1, CMG_ROLE_P, NULL, 0, &P));
-    CMGI_TRY(cmgi_dirichlet_bring(ctx, above));
+    CMGI_TRY(cmgi_dirichlet_at(ctx, CMGI_HOST, above, NULL));
     return cmgi_dirichlet_below(ctx, CMGI_HOST, &A, CMGI_UNKNOWN, &P, above, found);
 }
 
@@ -130,34 +130,29 @@ cmg_status cmgi_dirichlet_take(cmg_context *ctx, cmgi_dirichlet *found, cmgi_dir
     return status;
 }
 
-cmg_status cmgi_dirichlet_bring(cmg_context *ctx, cmgi_dirichlet *d)
+/* One of them. */
+static cmg_status copy_marks(cmg_context *ctx, cmgi_place at, cmgi_dirichlet *d)
 {
     const size_t bytes = (size_t)d->rows * sizeof *d->row;
-    if (d->row != NULL || d->there == NULL) {
+    const bool *from = at == CMGI_DEVICE ? d->row : d->there;
+    bool **to = marks_at(d, at);
+    bool *made = NULL;
+    CMGI_FREED(ctx, &made);
+    if (*to != NULL || from == NULL) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_alloc(ctx, d->rows, sizeof *d->row, &d->row));
-    const cmg_status status = cmgi_to_host(ctx, d->row, d->there, bytes);
-    if (status != CMG_OK) {
-        cmgi_free(ctx, d->row);
-        d->row = NULL;
-    }
-    return status;
+    CMGI_TRY(cmgi_alloc_at(ctx, at, d->rows, sizeof *made, &made));
+    CMGI_TRY(at == CMGI_DEVICE ? cmgi_to_device(ctx, made, from, bytes)
+                               : cmgi_to_host(ctx, made, from, bytes));
+    *to = cmgi_pass_on(&made);
+    return CMG_OK;
 }
 
-cmg_status cmgi_dirichlet_send(cmg_context *ctx, cmgi_dirichlet *d)
+cmg_status cmgi_dirichlet_at(cmg_context *ctx, cmgi_place at, cmgi_dirichlet *fine,
+                             cmgi_dirichlet *coarse)
 {
-    const size_t bytes = (size_t)d->rows * sizeof *d->row;
-    if (d->there != NULL || d->row == NULL) {
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_alloc_device(ctx, d->rows, sizeof *d->there, &d->there));
-    const cmg_status status = cmgi_to_device(ctx, d->there, d->row, bytes);
-    if (status != CMG_OK) {
-        cmgi_free_device(ctx, d->there);
-        d->there = NULL;
-    }
-    return status;
+    CMGI_TRY(copy_marks(ctx, at, fine));
+    return coarse != NULL ? copy_marks(ctx, at, coarse) : CMG_OK;
 }
 
 cmg_status cmgi_dirichlet_clean(cmg_context *ctx, const cmgi_dirichlet *rows,
@@ -174,15 +169,12 @@ cmg_status cmgi_dirichlet_clean_there(cmg_context *ctx, const cmgi_resident *M,
                                       cmgi_dirichlet *rows, cmgi_dirichlet *cols,
                                       cmgi_resident *cleaned)
 {
-    cmgi_resident made = *M;
     cmg_size reached = 0;
     double *values = NULL;
-    cmg_status status = CMG_OK;
-    made.borrowed = true;
-    made.borrowed_facts = true;
-    *cleaned = made;
-    CMGI_TRY(cmgi_dirichlet_send(ctx, rows));
-    CMGI_TRY(cmgi_dirichlet_send(ctx, cols));
+    *cleaned = *M;
+    cleaned->borrowed = true;
+    cleaned->borrowed_facts = true;
+    CMGI_TRY(cmgi_dirichlet_at(ctx, CMGI_DEVICE, rows, cols));
     cleaning c = {.M = M->csr, .rows = rows->there, .cols = cols->there};
     if (rows->there != NULL || cols->there != NULL) {
         CMGI_TRY(count_reached(ctx, CMGI_DEVICE, M->csr.rows, &c, &reached));
@@ -191,27 +183,15 @@ cmg_status cmgi_dirichlet_clean_there(cmg_context *ctx, const cmgi_resident *M,
         return CMG_OK;
     }
     CMGI_TRY(cmgi_alloc_device(ctx, M->rows.nnz, sizeof *values, &values));
-    made.csr.values = values;
-    made.diagonal = NULL;
-    made.repeats = NULL;
+    cleaned->csr.values = values;
+    cleaned->diagonal = NULL;
+    cleaned->repeats = NULL;
+    cleaned->own_values = true;
     c.values = values;
-    CMGI_TRY_GOTO(failed, clean_row(ctx, CMGI_DEVICE, M->csr.rows, &c));
-    if (M->diagonal != NULL) { /* of a square one */
-        CMGI_TRY_GOTO(failed, cmgi_resident_kernels_of(ctx)->entries(ctx, &made.csr, &made));
-    }
-    *cleaned = made;
-    return CMG_OK;
-failed:
-    cmgi_dirichlet_drop_clean(ctx, M, &made);
-    return status;
-}
-
-void cmgi_dirichlet_drop_clean(cmg_context *ctx, const cmgi_resident *M, cmgi_resident *cleaned)
-{
-    if (cleaned->csr.values != M->csr.values) {
-        CMGI_FREE_DEVICE(ctx, (void *)(uintptr_t)cleaned->csr.values, cleaned->diagonal);
-    }
-    *cleaned = (cmgi_resident){0};
+    CMGI_TRY(clean_row(ctx, CMGI_DEVICE, M->csr.rows, &c));
+    return M->diagonal != NULL /* of a square one */
+               ? cmgi_resident_kernels_of(ctx)->entries(ctx, &cleaned->csr, cleaned)
+               : CMG_OK;
 }
 
 cmg_status cmgi_dirichlet_invert_there(cmg_context *ctx, const cmgi_dirichlet *d,

@@ -52,9 +52,9 @@ void cmgi_dirichlet_clear(cmg_context *ctx, cmgi_dirichlet *d);
 CMGI_RELEASES(cmgi_dirichlet_clear, cmgi_dirichlet)
 /* `d` becomes `found`, which is cleared. */
 cmg_status cmgi_dirichlet_take(cmg_context *ctx, cmgi_dirichlet *found, cmgi_dirichlet *d);
-/* The marks are on the host, or on the device, from now on. */
-cmg_status cmgi_dirichlet_bring(cmg_context *ctx, cmgi_dirichlet *d);
-cmg_status cmgi_dirichlet_send(cmg_context *ctx, cmgi_dirichlet *d);
+/* The marks of two levels, or of one, are at that place, too, from now on. */
+cmg_status cmgi_dirichlet_at(cmg_context *ctx, cmgi_place at, cmgi_dirichlet *fine,
+                             cmgi_dirichlet *coarse);
 /* Zeroes the entries of a transfer matrix in marked rows and columns; marks are on the host. */
 cmg_status cmgi_dirichlet_clean(cmg_context *ctx, const cmgi_dirichlet *rows,
                                 const cmgi_dirichlet *cols, cmgi_csr *P);
@@ -63,12 +63,11 @@ cmg_status cmgi_dirichlet_clean(cmg_context *ctx, const cmgi_dirichlet *rows,
 
 /*
  * A view of M, which outlives it, with values of its own where marked rows and columns have any
- * that are not zero; freed with cmgi_dirichlet_drop_clean.
+ * that are not zero; freed with cmgi_resident_free, on failure, too.
  */
 cmg_status cmgi_dirichlet_clean_there(cmg_context *ctx, const cmgi_resident *M,
                                       cmgi_dirichlet *rows, cmgi_dirichlet *cols,
                                       cmgi_resident *cleaned);
-void cmgi_dirichlet_drop_clean(cmg_context *ctx, const cmgi_resident *M, cmgi_resident *cleaned);
 /* inverse[i] = 1 / a_ii in Dirichlet rows, 0 in the others; all on the device. */
 cmg_status cmgi_dirichlet_invert_there(cmg_context *ctx, const cmgi_dirichlet *d,
                                        const double *diagonal, double *inverse);

@@ -412,8 +412,7 @@ cmg_status cmgi_energy_misfits_there(cmg_hierarchy *h, int first, cmgi_dirichlet
     CMGI_TRY_GOTO(done, cmgi_transposes_there(h->ctx, count, from, to));
     for (int k = 0; k < count; ++k) {
         const cmgi_resident *T = to[k]->there;
-        CMGI_TRY_GOTO(done, cmgi_dirichlet_send(h->ctx, &d[of[k] - 1]));
-        CMGI_TRY_GOTO(done, cmgi_dirichlet_send(h->ctx, &d[of[k]]));
+        CMGI_TRY_GOTO(done, cmgi_dirichlet_at(h->ctx, CMGI_DEVICE, &d[of[k] - 1], &d[of[k]]));
         levels[k].fine = d[of[k] - 1].there;
         levels[k].coarse = d[of[k]].there;
         *(levels[k].turned ? &levels[k].R : &levels[k].left) = T->csr;
@@ -438,8 +437,7 @@ cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, cmgi_dirichlet *fin
     cmg_context *ctx = h->ctx;
     probe p = {.ctx = ctx, .fine = fine, .coarse = coarse, .rows = cmgi_energy_rows_best()};
     CMGI_FREED(ctx, &p.list, &p.at, &p.inverse, &p.x, &p.y, &p.slot, &p.row, &p.image);
-    CMGI_TRY(cmgi_dirichlet_bring(ctx, fine));
-    CMGI_TRY(cmgi_dirichlet_bring(ctx, coarse));
+    CMGI_TRY(cmgi_dirichlet_at(ctx, CMGI_HOST, fine, coarse));
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &p.A));
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &p.P));
     CMGI_TRY(cmg_hierarchy_get_csr(h, l + 1, CMG_ROLE_A, NULL, 0, &p.C));

@@ -30,7 +30,7 @@ static cmg_status open_source(cmg_hierarchy *h, int l, bool values, cmgi_dirichl
     cmg_csr P;
     cmg_csr R;
     *s = (source){0};
-    CMGI_TRY(cmgi_dirichlet_bring(h->ctx, fine));
+    CMGI_TRY(cmgi_dirichlet_at(h->ctx, CMGI_HOST, fine, NULL));
     if (values && h->level[l].ideal) {
         CMGI_TRY(renew_restriction(h, l));
     }
@@ -89,27 +89,19 @@ static cmg_status form_cleaned(cmg_hierarchy *h, int l, cmgi_dirichlet *fine, bo
     cmgi_dirichlet coarse = {0};
     cmgi_resident P = {0};
     cmgi_resident R = {0};
-    cmgi_csr PT = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_dirichlet_send(ctx, fine));
-    CMGI_TRY_GOTO(done,
-                  cmgi_dirichlet_below(ctx, CMGI_DEVICE, NULL, 0, &given->P->csr, fine, &coarse));
-    CMGI_TRY_GOTO(done, cmgi_dirichlet_clean_there(ctx, given->P, fine, &coarse, &P));
+    cmgi_scoped_csr PT = {0};
+    CMGI_RELEASED(cmgi_resident_free, ctx, &P, &R);
+    CMGI_RELEASED(cmgi_dirichlet_clear, ctx, &coarse);
+    CMGI_TRY(cmgi_dirichlet_at(ctx, CMGI_DEVICE, fine, NULL));
+    CMGI_TRY(cmgi_dirichlet_below(ctx, CMGI_DEVICE, NULL, 0, &given->P->csr, fine, &coarse));
+    CMGI_TRY(cmgi_dirichlet_clean_there(ctx, given->P, fine, &coarse, &P));
     t.P = &P;
     t.PT = P.csr.values == given->P->csr.values ? given->PT : &PT;
     if (given->R != NULL) {
-        CMGI_TRY_GOTO(done, cmgi_dirichlet_clean_there(ctx, given->R, &coarse, fine, &R));
+        CMGI_TRY(cmgi_dirichlet_clean_there(ctx, given->R, &coarse, fine, &R));
         t.R = &R;
     }
-    CMGI_TRY_GOTO(done, values ? form_values_there(h, l, &t) : form_there(h, l, &t));
-done:
-    cmgi_dirichlet_drop_clean(ctx, given->P, &P);
-    if (given->R != NULL) {
-        cmgi_dirichlet_drop_clean(ctx, given->R, &R);
-    }
-    cmgi_csr_free(ctx, &PT);
-    cmgi_dirichlet_clear(ctx, &coarse);
-    return status;
+    return values ? form_values_there(h, l, &t) : form_there(h, l, &t);
 }
 
 /* New values on the host; what the device had is old. */

@@ -51,17 +51,15 @@ typedef struct means {
 
 static cmg_status take_sample(const cmg_hierarchy *h, int level, int block, sample *s)
 {
-    const cmgi_resident *there = cmgi_hierarchy_there(h, level, CMG_ROLE_A);
+    const cmgi_resident *there = NULL;
     const cmg_size n = cmg_hierarchy_rows(h, level);
     const cmg_size count = n < SAMPLE ? n : SAMPLE;
-    cmg_csr A = {0};
-    if (there == NULL) {
-        CMGI_TRY(cmg_hierarchy_get_csr(h, level, CMG_ROLE_A, NULL, 0, &A));
-    }
+    cmg_csr A;
+    CMGI_TRY(cmgi_hierarchy_matrix(h, level, &there, &A));
     for (cmg_size k = 0; k < count; ++k) { /* of each unknown in turn, in nodes from everywhere */
         s->row[k] = (cmg_index)(k * (n / block) / count * block + k % block);
     }
-    return cmgi_rows_on_host(h->ctx, there != NULL ? &there->csr : &A, there, s->row, count, &s->A);
+    return cmgi_rows_on_host(h->ctx, &A, there, s->row, count, &s->A);
 }
 
 static means look(const sample *s, int block)
@@ -176,7 +174,7 @@ static cmg_status choose(const cmg_hierarchy *h, int level, const sample *s, con
         worst = fmax(worst, rest);
         count += taken[c];
     }
-    (void)snprintf(k->text + used, sizeof k->text - used, "%s%d of %d vectors taken: %s%.2g %%",
+    (void)snprintf(k->text + used, CMGI_KNOWN - used, "%s%d of %d vectors taken: %s%.2g %%",
                    used > 0 ? "; " : "", count, k->vectors,
                    scalar ? "constants do for one unknown, A leaves up to " : "A leaves up to ",
                    100 * worst);
@@ -192,39 +190,34 @@ cmg_status cmgi_known_agreed(const cmg_hierarchy *h, int level, bool aggregates,
 {
     cmg_context *ctx = h->ctx;
     sample s = {.row = {0}};
-    cmg_status status = CMG_OK;
-    *k = (cmgi_known){.block = 1};
+    CMGI_RELEASED(cmgi_csr_free, ctx, &s.A);
+    k->block = 1;
     const bool constant = cmgi_near_null_constant(h, level, &k->block, &k->vectors);
     if (constant && k->block == 1) {
         return CMG_OK;
     }
     if (!constant) {
-        CMGI_TRY_GOTO(done, cmgi_near_null_space(h, level, &k->block, &k->vectors, &k->B));
+        CMGI_TRY(cmgi_near_null_space(h, level, &k->block, &k->vectors, &k->B));
     }
     if (k->block > MOST) {
         return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, take_sample(h, level, k->block, &s));
+    CMGI_TRY(take_sample(h, level, k->block, &s));
     const means of = look(&s, k->block);
     k->joined = k->block > 1 && of.each <= 1.5 * of.one + 0.03 && of.crossing >= CROSSING;
     k->loose = k->joined && of.strong <= LOOSE && of.positive - of.crossing <= OPPOSED;
     if (k->block > 1) {
         (void)snprintf(
-            k->text, sizeof k->text,
+            k->text, CMGI_KNOWN,
             "block_size %d %s: A leaves %.2g %% of a constant, %.2g %% of each unknown's%s",
             k->block, k->joined ? "taken" : "left out", 100 * of.one, 100 * of.each,
             of.crossing < CROSSING ? ", and hardly couples them" : "");
     }
     if (!constant) {
-        CMGI_TRY_GOTO(done, choose(h, level, &s, &of, aggregates, k));
-    } else if (!k->joined) {
+        return choose(h, level, &s, &of, aggregates, k);
+    }
+    if (!k->joined) {
         k->block = k->vectors = 1;
     }
-done:
-    cmgi_csr_free(ctx, &s.A);
-    if (status != CMG_OK) {
-        cmgi_free(ctx, k->B);
-        k->B = NULL;
-    }
-    return status;
+    return CMG_OK;
 }

@@ -136,35 +136,36 @@ cmg_status cmgi_miniature_find(cmg_context *ctx, cmgi_place at, const cmg_csr *A
                                const cmgi_resident *there, const cmgi_points *points,
                                cmgi_miniature *mini)
 {
+    cmgi_miniature made = {.points = *points};
     cmgi_resident sent = {0};
     cmg_size others = 0;
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_miniature_clear, ctx, &made);
+    CMGI_RELEASED(cmgi_resident_free, ctx, &sent);
     *mini = (cmgi_miniature){0};
     if (!is_large(points)) {
         return CMG_OK;
     }
-    CMGI_TRY(gather(ctx, A, there, points, NULL, mini));
-    copying a = on_points(points, &mini->points, RIM);
-    a.from = mini->A.view;
-    a.A = mini->A.view;
-    a.large = mini->points; /* its own inner rows first */
-    CMGI_TRY_GOTO(done, differs(ctx, CMGI_HOST, a.A.rows, &a, &others));
+    CMGI_TRY(gather(ctx, A, there, points, NULL, &made));
+    copying a = on_points(points, &made.points, RIM);
+    a.from = made.A.view;
+    a.A = made.A.view;
+    a.large = made.points; /* its own inner rows first */
+    CMGI_TRY(differs(ctx, CMGI_HOST, a.A.rows, &a, &others));
     if (others > 0) {
-        goto done;
+        return CMG_OK;
     }
     a.large = *points;
     a.A = *A;
     if (at == CMGI_DEVICE) {
-        CMGI_TRY_GOTO(done, cmgi_resident_send(ctx, &mini->A.view, &sent));
+        CMGI_TRY(cmgi_resident_send(ctx, &made.A.view, &sent));
         a.from = sent.csr;
     }
-    CMGI_TRY_GOTO(done, differs(ctx, at, A->rows, &a, &others));
-done:
-    cmgi_resident_free(ctx, &sent);
-    if (status != CMG_OK || others > 0) {
-        cmgi_miniature_clear(ctx, mini);
+    CMGI_TRY(differs(ctx, at, A->rows, &a, &others));
+    if (others == 0) {
+        *mini = made;
+        made = (cmgi_miniature){0};
     }
-    return status;
+    return CMG_OK;
 }
 
 void cmgi_miniature_clear(cmg_context *ctx, cmgi_miniature *mini)
@@ -180,35 +181,30 @@ cmg_status cmgi_miniature_level(cmg_context *ctx, cmgi_place at, const cmgi_poin
                                 cmgi_halving *halving)
 {
     cmgi_halving small;
-    cmgi_csr small_P = {0};
-    cmgi_csr small_A = {0};
-    cmgi_miniature next = {0};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(
-        done, cmgi_blackbox(ctx, CMGI_HOST, &mini->A.view, NULL, &mini->points, &small_P, &small));
+    cmgi_scoped_csr small_P = {0};
+    cmgi_scoped_csr small_A = {0};
+    cmgi_scoped_csr large_P = {0};
+    cmgi_scoped_csr large_A = {0};
+    cmgi_miniature here = *mini;
+    CMGI_RELEASED(cmgi_miniature_clear, ctx, &here);
+    *mini = (cmgi_miniature){0};
+    CMGI_TRY(cmgi_blackbox(ctx, CMGI_HOST, &here.A.view, NULL, &here.points, &small_P, &small));
     if (!cmgi_csr_given(&small_P)) {
-        goto done;
+        return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, cmgi_galerkin(ctx, NULL, &mini->A.view, &small_P.view, true, &small_A));
+    CMGI_TRY(cmgi_galerkin(ctx, NULL, &here.A.view, &small_P.view, true, &small_A));
     const cmgi_halving by = cmgi_points_halve(points, small.halved, small.first);
-    copying a = on_points(points, &mini->points, MARGIN);
+    copying a = on_points(points, &here.points, MARGIN);
     a.corners = true;
     a.by = by;
-    CMGI_TRY_GOTO(done, copy_to(ctx, at, &small_P.view, &a, P));
+    CMGI_TRY(copy_to(ctx, at, &small_P.view, &a, &large_P));
     a = on_coarse(&by.coarse, &small);
-    CMGI_TRY_GOTO(done, copy_to(ctx, at, &small_A.view, &a, coarse));
+    CMGI_TRY(copy_to(ctx, at, &small_A.view, &a, &large_A));
     if (is_large(&by.coarse)) {
-        CMGI_TRY_GOTO(done, gather(ctx, &small_A.view, NULL, &by.coarse, &a, &next));
+        CMGI_TRY(gather(ctx, &small_A.view, NULL, &by.coarse, &a, mini));
     }
+    *P = cmgi_csr_pass_on(&large_P);
+    *coarse = cmgi_csr_pass_on(&large_A);
     *halving = by;
-done:
-    if (status != CMG_OK) {
-        cmgi_csr_free(ctx, P);
-        cmgi_csr_free(ctx, coarse);
-    }
-    cmgi_csr_free(ctx, &small_P);
-    cmgi_csr_free(ctx, &small_A);
-    cmgi_miniature_clear(ctx, mini);
-    *mini = next;
-    return status;
+    return CMG_OK;
 }

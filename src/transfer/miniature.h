@@ -32,3 +32,4 @@ cmg_status cmgi_miniature_level(cmg_context *ctx, cmgi_place at, const cmgi_poin
                                 cmgi_miniature *mini, cmgi_csr *P, cmgi_csr *coarse,
                                 cmgi_halving *halving);
 void cmgi_miniature_clear(cmg_context *ctx, cmgi_miniature *mini);
+CMGI_RELEASES(cmgi_miniature_clear, cmgi_miniature)

@@ -182,24 +182,21 @@ static bool may_have_one(const cmg_csr *A, int block)
 /* The same of a level: of a few rows first, as mostly they do. */
 static cmg_status look_at_first(const cmg_hierarchy *h, int level, bool *may)
 {
-    const cmgi_resident *there = cmgi_hierarchy_there(h, level, CMG_ROLE_A);
+    const cmgi_resident *there = NULL;
     const cmgi_kinds *kinds = cmgi_hierarchy_kinds(h, level, CMG_ROLE_A);
     const cmg_size n = cmg_hierarchy_rows(h, level);
     const cmg_size most = n < SOME_ROWS ? n : SOME_ROWS;
     cmg_index row[SOME_ROWS];
     cmgi_csr head = {0};
     cmg_csr A = {0};
-    if (there == NULL && kinds == NULL) {
-        CMGI_TRY(cmg_hierarchy_get_csr(h, level, CMG_ROLE_A, NULL, 0, &A));
-    }
+    CMGI_TRY(kinds == NULL ? cmgi_hierarchy_matrix(h, level, &there, &A) : CMG_OK);
     *may = true;
     for (cmg_size rows = most < FEW_ROWS ? most : FEW_ROWS; *may; rows = most) {
         for (cmg_size i = 0; i < rows; ++i) {
             row[i] = some_row(i, most, n);
         }
         CMGI_TRY(kinds != NULL ? cmgi_kinds_rows(h->ctx, kinds, &head)
-                               : cmgi_rows_on_host(h->ctx, there != NULL ? &there->csr : &A, there,
-                                                   row, rows, &head));
+                               : cmgi_rows_on_host(h->ctx, &A, there, row, rows, &head));
         *may = may_have_one(&head.view, cmgi_unknowns_of_node(h, level));
         cmgi_csr_free(h->ctx, &head);
         if (rows == most || kinds != NULL) {

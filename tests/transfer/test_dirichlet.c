@@ -208,7 +208,7 @@ static cmgi_csr random_matrix(uint64_t *seed, cmg_size rows, cmg_size cols, doub
 
 static void check_marks(const cmgi_dirichlet *a, cmgi_dirichlet *b)
 {
-    CHECK_OK(cmgi_dirichlet_bring(ctx, b));
+    CHECK_OK(cmgi_dirichlet_at(ctx, CMGI_HOST, b, NULL));
     CHECK(a->count == b->count && (a->row == NULL) == (b->row == NULL));
     if (a->row != NULL && b->row != NULL) {
         CHECK(memcmp(a->row, b->row, (size_t)a->rows * sizeof *a->row) == 0);
@@ -267,7 +267,7 @@ TEST(marks_are_those_of_the_host)
                 CHECK(values[e] == P.values[e]);
             }
             free(values);
-            cmgi_dirichlet_drop_clean(ctx, stored, &cleaned);
+            cmgi_resident_free(ctx, &cleaned);
         }
         check_marks(&here[0], &there[0]);
         check_marks(&here[1], &there[1]);
@@ -294,9 +294,9 @@ static cmg_status clean_and_form(cmg_hierarchy *h)
     }
     if (status == CMG_OK && P != NULL) {
         status = cmgi_dirichlet_clean_there(ctx, P, &d[0], &d[1], &cleaned);
-        cmgi_dirichlet_drop_clean(ctx, P, &cleaned);
+        cmgi_resident_free(ctx, &cleaned);
     }
-    status = status == CMG_OK ? cmgi_dirichlet_bring(ctx, &d[1]) : status;
+    status = status == CMG_OK ? cmgi_dirichlet_at(ctx, CMGI_HOST, &d[1], NULL) : status;
     status = status == CMG_OK ? cmgi_dirichlet_take(ctx, &d[0], &kept) : status;
     cmgi_dirichlet_clear(ctx, &kept);
     cmgi_dirichlet_clear(ctx, &d[0]);

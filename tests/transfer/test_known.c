@@ -187,7 +187,7 @@ TEST(vectors_are_combined)
     scoped_hierarchy *h = alone(&own);
     CHECK_OK(cmg_hierarchy_set_attribute(h, "block_size", "2"));
     CHECK_OK(cmg_hierarchy_set_vector(h, 0, "nullspace", NULL, 8 * N * N, B));
-    cmgi_known k;
+    cmgi_known k = {.text = (char[CMGI_KNOWN]){0}};
     CHECK_OK(cmgi_known_agreed(h, 0, false, &k));
     CHECK(k.block == 2 && k.vectors == 3 && k.B != NULL);
     for (int c = 0; c < 3 && k.B != NULL; ++c) { /* columns are orthonormal */
