@@ -418,6 +418,28 @@ static cmg_status solve_together(cmgi_fallback *f, cmgi_columns *s, const double
     return CMG_OK;
 }
 
+/* The interval of semi-iteration does not hold for some columns: CG takes over for all of them,
+ * from their guesses. */
+static cmg_status give_way(cmgi_fallback *f, cmgi_multigrid *mg, cmgi_columns *s, const double *b,
+                           double *x, bool *solved, cmg_report *all)
+{
+    const cmgi_krylov *k = s->mg.krylov;
+    bool slow = false;
+    for (int c = 0; c < s->mg.columns; ++c) {
+        slow = slow || k->column[c].outcome == CMG_STAGNATED;
+    }
+    if (!slow || k->options.method != CMG_KRYLOV_SEMI || !mg->options.fallback) {
+        return CMG_OK;
+    }
+    mg->missed = true;
+    CMGI_TRY(cmgi_multigrid_take_method(mg, CMG_KRYLOV_CG));
+    CMGI_TRY(cmgi_multigrid_columns(mg, s->mg.columns, &s->mg));
+    CMGI_TRY(put_guess(&s->mg, s->guess, x));
+    CMGI_TRY(solve_together(f, s, b, x, solved, all));
+    ++all->fallbacks;
+    return CMG_OK;
+}
+
 /* One column by itself, from its guess; its history goes where that of the iteration was. */
 static cmg_status solve_alone(cmgi_fallback *f, cmgi_multigrid *mg, cmgi_columns *s, int c,
                               const double *b, double *x)
@@ -474,6 +496,7 @@ cmg_status cmgi_columns_solve(cmgi_fallback *f, cmgi_multigrid *mg, cmgi_columns
         on->convert(mg->ctx, cmgi_krylov_values(s->mg.krylov), CMG_FP64, x, CMG_FP64, s->guess));
     if (together(s)) {
         CMGI_TRY(solve_together(f, s, b, x, solved, &sum));
+        CMGI_TRY(give_way(f, mg, s, b, x, solved, &sum));
     }
     for (int c = 0; c < s->mg.columns; ++c) {
         if (!solved[c]) {

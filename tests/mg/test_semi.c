@@ -194,6 +194,44 @@ TEST(cg_takes_over_where_eigenvalues_are_missed)
     }
 }
 
+static cmg_vector *column_of(const cmg_vector *v, cmg_size n, int columns, int c)
+{
+    scoped double *all = malloc((size_t)(n * columns) * sizeof *all);
+    CHECK_OK(cmg_vector_get(v, all));
+    for (cmg_size i = 0; i < n; ++i) {
+        all[i] = all[i * columns + c];
+    }
+    return vector_from(n, CMG_FP64, all);
+}
+
+/* Columns that meet missed eigenvalues: all are CG's, and so are later ones. */
+TEST(cg_takes_over_for_columns)
+{
+    enum { COLUMNS = 8 };
+    scoped_hierarchy *h = generated("cells=64 coefficient=random contrast=1000");
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    const cmg_solver_options o = solver_options("krylov=semi");
+    scoped_solver *s = solver_new(h, &o);
+    scoped double *values = random_values(n * COLUMNS, 5);
+    scoped_vector *b = NULL;
+    scoped_vector *x = NULL;
+    CHECK_OK(cmg_vector_create_columns(ctx, n, COLUMNS, CMG_FP64, &b));
+    CHECK_OK(cmg_vector_create_columns(ctx, n, COLUMNS, CMG_FP64, &x));
+    CHECK_OK(cmg_vector_set(b, values));
+    for (int turn = 0; turn < 2; ++turn) {
+        cmg_report report = {.size = sizeof report};
+        CHECK_OK(cmg_vector_fill(x, 0));
+        CHECK_OK((cmg_solver_solve)(s, b, x, &report)); /* the oracle takes one column */
+        CHECK(cmg_outcome_converged(report.outcome) && report.krylov == CMG_KRYLOV_CG);
+        CHECK(report.fallbacks == (turn == 0));
+        for (int c = 0; c < COLUMNS; ++c) {
+            scoped_vector *rhs = column_of(b, n, COLUMNS, c);
+            scoped_vector *last = column_of(x, n, COLUMNS, c);
+            CHECK(true_residual(h, rhs, last) <= 1.001e-8);
+        }
+    }
+}
+
 /* Automatically: where a level has as many rows as the backend says, CG would do, and there is a
  * way back to it; once that was taken CG stays. */
 TEST(auto_takes_it_on_large_levels)
