@@ -3,9 +3,10 @@
  * once.
  *
  *   renew      the same smoother from the values there are, where new ones left it (reuse), and
- *              with bounds of its own where the cycle is indefinite or diverges by those of the
+ *              with bounds of its own where the cycle is indefinite or diverges by those of
  *              another level; this again after every refresh
- *   cg         in place of semi-iteration, whose interval does not hold; again after a refresh
+ *   cg         in place of semi-iteration, whose interval does not hold; where that was asked for
+ *              again after a refresh
  *   method     FGMRES, where CG finds that A or the cycle is not positive definite
  *   levels     algebraic ones from A alone, where lines of strong coupling run across the given P,
  *              or where Jacobi was to do without any

@@ -67,8 +67,7 @@ static bool is_uniform(const cmg_hierarchy *h, int l)
 }
 
 /* `by`: the neighbouring level whose bounds serve this one, too, if both are one stencil;
- * CMGI_NONE.
- */
+ * CMGI_NONE: none. */
 static cmg_status build_smoother(const cmgi_setup *s, int l, int by)
 {
     cmgi_level_options options = level_options(s);
