@@ -14,7 +14,7 @@ enum {
     THREADS = 256,
     SLICE = CMGI_SLICE,
     SPARE = 8,           /* slice columns over the mean: a grid has 27, and 34 at its sides */
-    MOST_TILE = 96 << 10 /* bytes of shared memory */
+    MOST_TILE = 48 << 10 /* bytes of shared memory that every device has */
 };
 
 static __device__ __forceinline__ int in_tile(int place)
@@ -108,9 +108,6 @@ static cmg_status refresh(const cmg_matrix *A, const double *x)
     const cmg_size column = (SLICE + 1) * (cmg_size)sizeof(T);
     const cmg_size wanted = 5 * P->steps / (4 * P->count) + SPARE;
     const cmg_size columns = wanted * column < MOST_TILE ? wanted : MOST_TILE / column;
-    CMGI_CUDA(A->ctx,
-              cudaFuncSetAttribute(refresh_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   (int)MOST_TILE));
     refresh_kernel<<<(unsigned)P->count, THREADS, (size_t)(columns * column),
                      cmgi_stream(A->ctx)>>>(P->entry, x, target_of<T>(A), (int)columns);
     return CMGI_LAUNCHED(A->ctx);
