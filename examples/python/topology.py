@@ -130,8 +130,8 @@ class Cantilever:
     def __init__(self, cells, xp=np):
         self.xp, self.K = xp, xp.asarray(element_stiffness())
         self.grids = [Grid(xp, cells)]
-        while self.grids[-1].coarser() is not None:
-            self.grids.append(self.grids[-1].coarser())
+        while (coarser := self.grids[-1].coarser()) is not None:
+            self.grids.append(coarser)
         # a cell has the matrices of its cells of level 0, each with its modulus; from 576 on one of 24 x 24 numbers
         parts, self.levels = element_stiffness()[None], []
         for grid in self.grids:
