@@ -424,6 +424,8 @@ static cmg_status give_way(cmgi_fallback *f, cmgi_multigrid *mg, cmgi_columns *s
                            double *x, bool *solved, cmg_report *all)
 {
     const cmgi_krylov *k = s->mg.krylov;
+    const cmgi_ending end = {.outcome = CMG_STAGNATED, .factor = 1};
+    char clause[CMGI_CLAUSE];
     bool slow = false;
     for (int c = 0; c < s->mg.columns; ++c) {
         slow = slow || k->column[c].outcome == CMG_STAGNATED;
@@ -431,8 +433,7 @@ static cmg_status give_way(cmgi_fallback *f, cmgi_multigrid *mg, cmgi_columns *s
     if (!slow || k->options.method != CMG_KRYLOV_SEMI || !mg->options.fallback) {
         return CMG_OK;
     }
-    mg->missed = true;
-    CMGI_TRY(cmgi_multigrid_take_method(mg, CMG_KRYLOV_CG));
+    CMGI_TRY(cmgi_ladder_climb(&f->ladder, mg, CMGI_RUNG_CG, &end, clause));
     CMGI_TRY(cmgi_multigrid_columns(mg, s->mg.columns, &s->mg));
     CMGI_TRY(put_guess(&s->mg, s->guess, x));
     CMGI_TRY(solve_together(f, s, b, x, solved, all));

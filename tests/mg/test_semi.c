@@ -142,8 +142,10 @@ TEST(new_values_bring_a_new_interval)
  * next refresh; alone semi-iteration fails. */
 TEST(cg_takes_over)
 {
-    static const double wrong[3][2] = {{0.01, 0.3}, {1.9, 1.9001}, {0.05, 0.6}};
-    for (int way = 0; way < 6; ++way) {
+    static const double wrong[4][2] = {{0.01, 0.3}, {1.9, 1.9001}, {0.05, 0.6}, {0.9999, 1}};
+    for (int way = 0; way < 8; ++way) {
+        const bool fast = way / 2 == 3; /* two steps gain a factor of 100 all the same */
+        const cmg_krylov ends = fast ? CMG_KRYLOV_SEMI : CMG_KRYLOV_CG;
         scoped_hierarchy *h = generated("cells=64 distort=0.4");
         const cmg_size n = cmg_hierarchy_rows(h, 0);
         cmg_solver_options o = solver_options("krylov=semi keep-map");
@@ -154,11 +156,12 @@ TEST(cg_takes_over)
         s->mg.krylov->options.low = wrong[way / 2][0];
         s->mg.krylov->options.high = wrong[way / 2][1];
         cmg_report report = solved(h, s, b, 0, x);
-        CHECK(report.outcome == CMG_CONVERGED_RTOL && report.krylov == CMG_KRYLOV_CG);
-        CHECK(report.fallbacks == 1 && strncmp(report.fallback, "cg from iteration ", 18) == 0);
-        CHECK(strstr(report.fallback, "semi") != NULL && report.iterations < 16);
+        CHECK(report.outcome == CMG_CONVERGED_RTOL && report.krylov == ends);
+        CHECK(report.fallbacks == !fast && report.iterations < 16);
+        CHECK(fast || (strncmp(report.fallback, "cg from iteration ", 18) == 0 &&
+                       strstr(report.fallback, "semi") != NULL));
         report = solved(h, s, b, 0, x);
-        CHECK(report.fallbacks == 0 && report.krylov == CMG_KRYLOV_CG);
+        CHECK(report.fallbacks == 0 && report.krylov == ends);
         CHECK_OK(cmg_solver_refresh(s));
         report = solved(h, s, b, 0, x);
         CHECK(report.fallbacks == 0 && report.krylov == CMG_KRYLOV_SEMI);
