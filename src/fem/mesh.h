@@ -189,6 +189,16 @@ typedef struct cmgi_snap {
  */
 cmg_status cmgi_mesh_refine(const cmgi_mesh *coarse, const cmgi_snap *snap, cmgi_mesh **fine,
                             cmgi_entities **relation);
+/* Nodes of the refinement on a cell: its corners, then edges, faces and centre where there are
+ * nodes on them, in the order of the cell table; on a side or face with the given corners likewise.
+ * The number is returned. */
+enum { CMGI_MAX_REFINED = 27 };
+int cmgi_refined_cell(const cmgi_mesh *coarse, const cmgi_entities *e, cmg_size cell,
+                      cmg_index on[CMGI_MAX_REFINED]);
+int cmgi_refined_side(const cmgi_mesh *coarse, const cmgi_entities *e, const cmg_index *node,
+                      cmg_index on[9]);
+/* Which of the nodes on a cell is midway between corners i and j; of a corner itself, i = j. */
+int cmgi_refined_middle(cmgi_cell cell, int i, int j);
 /*
  * Coarse nodes that fine node i is the mean of, with equal weights: 1 (a coarse node), 2 (edge), 4
  * (face or quad) or 8 (hex); the number is returned.

@@ -51,32 +51,19 @@ static bool project(const cmgi_snap *snap, cmg_index label, int dim, double *p)
     return true;
 }
 
-/* Edge between corners i and j of a facet. */
-static cmg_index facet_edge(const cmgi_entities *e, const cmg_index *node, int i, int j)
-{
-    return cmgi_entity_find(&e->edge, (const cmg_index[2]){node[i], node[j]});
-}
-
 /* Projects the new nodes of one facet and marks them in moved[fine node - coarse nodes]. */
 static void snap_facet(const cmgi_mesh *coarse, const cmgi_entities *e, const cmgi_snap *snap,
                        cmg_size f, cmgi_mesh *fine, unsigned char *moved)
 {
-    static const int pair[3][4][2] = {
-        {{0, 1}}, {{0, 1}, {1, 2}, {2, 0}}, {{0, 1}, {1, 3}, {3, 2}, {2, 0}}};
     const int corners = cmgi_cell_table(coarse->cell)->facet_corners;
-    const int dim = coarse->dim;
-    const cmg_index *node = coarse->facet_nodes + f * corners;
-    const cmg_index label = coarse->facet_label[f];
-    for (int k = 0; k < (corners == 2 ? 1 : corners); ++k) {
-        const cmg_size edge = facet_edge(e, node, pair[corners - 2][k][0], pair[corners - 2][k][1]);
+    cmg_index on[9];
+    const int count = cmgi_refined_side(coarse, e, coarse->facet_nodes + f * corners, on);
+    for (int k = corners; k < count; ++k) {
         /* an edge between two curved labels goes to each in turn */
-        if (project(snap, label, dim, fine->x + (coarse->nodes + edge) * dim)) {
-            moved[edge] = 1;
+        if (project(snap, coarse->facet_label[f], coarse->dim,
+                    fine->x + (cmg_size)on[k] * coarse->dim)) {
+            moved[on[k] - coarse->nodes] = k == 8 ? 2 : 1;
         }
-    }
-    if (corners == 4) {
-        const cmg_size face = e->edge.count + cmgi_entity_find(&e->face, node);
-        moved[face] = project(snap, label, dim, fine->x + (coarse->nodes + face) * dim) ? 2 : 0;
     }
 }
 
@@ -84,15 +71,13 @@ static void snap_facet(const cmgi_mesh *coarse, const cmgi_entities *e, const cm
 static void bend_faces(const cmgi_mesh *coarse, const cmgi_entities *e, cmgi_mesh *fine,
                        unsigned char *moved)
 {
-    static const int ring[5] = {0, 1, 3, 2, 0};
 #pragma omp parallel for num_threads(coarse->ctx->threads) schedule(static)
     for (cmg_size f = 0; f < e->face.count; ++f) {
-        const cmg_index *node = e->face.nodes + 4 * f;
-        cmg_index edge[4];
+        cmg_index on[9];
         bool beside = false;
-        for (int k = 0; k < 4; ++k) {
-            edge[k] = facet_edge(e, node, ring[k], ring[k + 1]);
-            beside = beside || moved[edge[k]];
+        (void)cmgi_refined_side(coarse, e, e->face.nodes + 4 * f, on);
+        for (int k = 4; k < 8; ++k) {
+            beside = beside || moved[on[k] - coarse->nodes];
         }
         if (!beside || moved[e->edge.count + f] == 2) {
             continue;
@@ -101,21 +86,10 @@ static void bend_faces(const cmgi_mesh *coarse, const cmgi_entities *e, cmgi_mes
         for (int d = 0; d < 3; ++d) {
             double sum = 0;
             for (int k = 0; k < 4; ++k) {
-                sum += 0.5 * fine->x[(coarse->nodes + edge[k]) * 3 + d] -
-                       0.25 * coarse->x[(cmg_size)node[k] * 3 + d];
+                sum += 0.5 * fine->x[(cmg_size)on[4 + k] * 3 + d] -
+                       0.25 * coarse->x[(cmg_size)on[k] * 3 + d];
             }
-            fine->x[(coarse->nodes + e->edge.count + f) * 3 + d] = sum;
-        }
-    }
-}
-
-/* Weighted sum of the nodes of one kind around a cell. */
-static void add_nodes(const cmgi_mesh *fine, const cmg_index *node, int count, cmg_size offset,
-                      double weight, double sum[3])
-{
-    for (int k = 0; k < count; ++k) {
-        for (int d = 0; d < fine->dim; ++d) {
-            sum[d] += weight * fine->x[(offset + node[k]) * fine->dim + d];
+            fine->x[(cmg_size)on[8] * 3 + d] = sum;
         }
     }
 }
@@ -123,27 +97,27 @@ static void add_nodes(const cmgi_mesh *fine, const cmg_index *node, int count, c
 static void bend_cells(const cmgi_mesh *coarse, const cmgi_entities *e, cmgi_mesh *fine,
                        const unsigned char *moved)
 {
+    static const double weights[2][3] = {{-0.25, 0.5, 0}, {0.125, -0.25, 0.5}};
     const cmgi_cell_info *info = cmgi_cell_table(coarse->cell);
     const int dim = info->dim;
 #pragma omp parallel for num_threads(coarse->ctx->threads) schedule(static)
     for (cmg_size c = 0; c < coarse->cells; ++c) {
-        const cmg_index *edge = e->edge.of_cell + c * info->edges;
-        const cmg_index *face = dim == 3 ? e->face.of_cell + c * info->facets : NULL;
-        bool beside = false;
-        for (int k = 0; k < info->edges; ++k) {
-            beside = beside || moved[edge[k]];
-        }
-        if (!beside) {
-            continue;
-        }
+        cmg_index on[CMGI_MAX_REFINED];
+        const int centre = cmgi_refined_cell(coarse, e, c, on) - 1;
+        const int faces = info->corners + info->edges; /* the first of them */
         double sum[3] = {0};
-        const double sign = dim == 2 ? 1 : -1;
-        add_nodes(fine, coarse->cell_nodes + c * info->corners, info->corners, 0,
-                  dim == 2 ? -0.25 : 0.125, sum);
-        add_nodes(fine, edge, info->edges, coarse->nodes, sign * (dim == 2 ? 0.5 : 0.25), sum);
-        add_nodes(fine, face, dim == 3 ? info->facets : 0, coarse->nodes + e->edge.count, 0.5, sum);
-        for (int d = 0; d < dim; ++d) {
-            fine->x[(coarse->nodes + e->edge.count + e->face.count + c) * dim + d] = sum[d];
+        bool beside = false;
+        for (int k = info->corners; k < faces; ++k) {
+            beside = beside || moved[on[k] - coarse->nodes];
+        }
+        for (int k = 0; k < centre; ++k) {
+            const double weight = weights[dim - 2][(k >= info->corners) + (k >= faces)];
+            for (int d = 0; d < dim; ++d) {
+                sum[d] += weight * fine->x[(cmg_size)on[k] * dim + d];
+            }
+        }
+        for (int d = 0; d < dim && beside; ++d) {
+            fine->x[(cmg_size)on[centre] * dim + d] = sum[d];
         }
     }
 }

@@ -35,7 +35,6 @@ static const unsigned char children_of[CMGI_CELL_KINDS][8][8] = {
                   {24, 26, 18, 23, 14, 21, 6, 11},
                   {26, 25, 23, 19, 21, 15, 11, 7}},
 };
-enum { MAX_LOCAL = 27 }; /* corners, edges, faces and centre of a hex */
 
 /* to[k * corners + m] = the node that is corner m of child k. */
 static void fill_children(const unsigned char child[8][8], int children, int corners,
@@ -48,28 +47,57 @@ static void fill_children(const unsigned char child[8][8], int children, int cor
     }
 }
 
+int cmgi_refined_cell(const cmgi_mesh *coarse, const cmgi_entities *e, cmg_size cell,
+                      cmg_index on[CMGI_MAX_REFINED])
+{
+    const cmgi_cell_info *info = cmgi_cell_table(coarse->cell);
+    const int faces = e->face.count > 0 ? info->facets : 0;
+    const cmg_size first_face = coarse->nodes + e->edge.count;
+    int count = info->corners;
+    memcpy(on, coarse->cell_nodes + cell * info->corners, (size_t)info->corners * sizeof *on);
+    for (int k = 0; k < info->edges; ++k) {
+        on[count++] = (cmg_index)(coarse->nodes + e->edge.of_cell[cell * info->edges + k]);
+    }
+    for (int k = 0; k < faces; ++k) {
+        on[count++] = (cmg_index)(first_face + e->face.of_cell[cell * faces + k]);
+    }
+    if (!cmgi_cell_simplex(coarse->cell)) {
+        on[count++] = (cmg_index)(first_face + e->face.count + cell);
+    }
+    return count;
+}
+
+int cmgi_refined_side(const cmgi_mesh *coarse, const cmgi_entities *e, const cmg_index *node,
+                      cmg_index on[9])
+{
+    const int corners = cmgi_cell_table(coarse->cell)->facet_corners;
+    const cmgi_cell_info *side = cmgi_cell_table(corners == 4 ? CMGI_QUAD : CMGI_TRI);
+    int count = corners;
+    memcpy(on, node, (size_t)corners * sizeof *on);
+    for (int k = 0; k < (corners == 2 ? 1 : corners); ++k) {
+        const cmg_index ends[2] = {node[side->edge[k][0]], node[side->edge[k][1]]};
+        on[count++] = (cmg_index)(coarse->nodes + cmgi_entity_find(&e->edge, ends));
+    }
+    if (corners == 4) {
+        on[count++] = (cmg_index)(coarse->nodes + e->edge.count + cmgi_entity_find(&e->face, node));
+    }
+    return count;
+}
+
+int cmgi_refined_middle(cmgi_cell cell, int i, int j)
+{
+    return children_of[cell][i][j];
+}
+
 static void refine_cells(const cmgi_mesh *coarse, const cmgi_entities *e, cmgi_mesh *fine)
 {
     const cmgi_cell_info *info = cmgi_cell_table(coarse->cell);
-    const int corners = info->corners;
-    const int edges = info->edges;
-    const int faces = e->face.count > 0 ? info->facets : 0;
-    const cmg_size first_face = coarse->nodes + e->edge.count;
 #pragma omp parallel for num_threads(coarse->ctx->threads) schedule(static) if (coarse->cells > 512)
     for (cmg_size c = 0; c < coarse->cells; ++c) {
-        cmg_index local[MAX_LOCAL];
-        memcpy(local, coarse->cell_nodes + c * corners, (size_t)corners * sizeof *local);
-        for (int k = 0; k < edges; ++k) {
-            local[corners + k] = (cmg_index)(coarse->nodes + e->edge.of_cell[c * edges + k]);
-        }
-        for (int k = 0; k < faces; ++k) {
-            local[corners + edges + k] = (cmg_index)(first_face + e->face.of_cell[c * faces + k]);
-        }
-        if (!cmgi_cell_simplex(coarse->cell)) {
-            local[corners + edges + faces] = (cmg_index)(first_face + e->face.count + c);
-        }
-        fill_children(children_of[coarse->cell], info->children, corners, local,
-                      fine->cell_nodes + c * info->children * corners);
+        cmg_index local[CMGI_MAX_REFINED];
+        (void)cmgi_refined_cell(coarse, e, c, local);
+        fill_children(children_of[coarse->cell], info->children, info->corners, local,
+                      fine->cell_nodes + c * info->children * info->corners);
     }
 }
 
@@ -82,18 +110,8 @@ static void refine_facets(const cmgi_mesh *coarse, const cmgi_entities *e, cmgi_
 #pragma omp parallel for num_threads(coarse->ctx->threads)                                         \
     schedule(static) if (coarse->facets > 512)
     for (cmg_size f = 0; f < coarse->facets; ++f) {
-        const cmg_index *node = coarse->facet_nodes + f * corners;
-        cmg_index local[9] = {0};
-        memcpy(local, node, (size_t)corners * sizeof *local);
-        for (int k = 0; k < (corners == 2 ? 1 : corners); ++k) {
-            const int *edge = cmgi_cell_table(facet)->edge[k];
-            const cmg_index ends[2] = {node[edge[0]], node[edge[1]]};
-            local[corners + k] = (cmg_index)(coarse->nodes + cmgi_entity_find(&e->edge, ends));
-        }
-        if (corners == 4) {
-            local[8] =
-                (cmg_index)(coarse->nodes + e->edge.count + cmgi_entity_find(&e->face, node));
-        }
+        cmg_index local[9];
+        (void)cmgi_refined_side(coarse, e, coarse->facet_nodes + f * corners, local);
         fill_children(corners == 2 ? line_children : children_of[facet], children, corners, local,
                       fine->facet_nodes + f * children * corners);
         for (int k = 0; k < children; ++k) {

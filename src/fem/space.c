@@ -4,108 +4,50 @@
 
 #include <string.h>
 
-/* Where a local node of order 2 sits: on the hull of `count` corners of the cell. */
-typedef struct local_place {
-    int count;
-    int corner[CMGI_GEOMETRY_CORNERS];
-} local_place;
-
-static local_place place_of(cmgi_basis basis, int a)
+/* Local node a of order 2, midway between two corners, among the nodes of the refined cell. */
+static int refined_number(cmgi_cell cell, cmgi_basis basis, int a)
 {
-    local_place place = {0};
-    if (basis.simplex) {
-        place.count = a <= basis.dim ? 1 : 2;
-        place.corner[0] = a;
-        if (place.count == 2) {
-            cmgi_simplex_edge(basis.dim, a - basis.dim - 1, place.corner);
+    const cmgi_basis geometry = {basis.simplex, 1, basis.dim};
+    const int corners = cmgi_basis_nodes(geometry);
+    double x[3];
+    int number = -1;
+    cmgi_basis_position(basis, a, x);
+    for (int k = 0; k < corners * corners; ++k) {
+        double p[3];
+        double q[3];
+        bool midway = true;
+        cmgi_basis_position(geometry, k / corners, p);
+        cmgi_basis_position(geometry, k % corners, q);
+        for (int d = 0; d < basis.dim; ++d) {
+            midway = midway && 2 * x[d] == p[d] + q[d];
         }
-        return place;
+        number = midway ? cmgi_refined_middle(cell, k / corners, k % corners) : number;
     }
-    for (int c = 0; c < 1 << basis.dim; ++c) {
-        bool on = true;
-        for (int d = 0, rest = a; d < basis.dim; ++d, rest /= 3) {
-            on = on && (rest % 3 == 1 || rest % 3 == 2 * (c >> d & 1));
-        }
-        if (on) {
-            place.corner[place.count++] = c;
-        }
-    }
-    return place;
-}
-
-static bool has_corner(const local_place *place, int corner)
-{
-    for (int k = 0; k < place->count; ++k) {
-        if (place->corner[k] == corner) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Number of the cell's edge or facet that has exactly these corners. */
-static int side_of(const cmgi_cell_info *info, const local_place *place)
-{
-    const bool edge = place->count == 2;
-    for (int e = 0; e < (edge ? info->edges : info->facets); ++e) {
-        bool all = true;
-        for (int k = 0; k < place->count; ++k) {
-            all = all && has_corner(place, edge ? info->edge[e][k] : info->facet[e][k]);
-        }
-        if (all) {
-            return e;
-        }
-    }
-    return -1;
+    return number;
 }
 
 static void number_quadratic(cmgi_space *s, const cmgi_entities *e)
 {
-    const cmgi_mesh *mesh = s->mesh;
-    const cmgi_cell_info *info = cmgi_cell_table(mesh->cell);
+    int number[CMGI_MAX_NODES];
     for (int a = 0; a < s->local; ++a) {
-        const local_place place = place_of(s->basis, a);
-        const bool centre = place.count > 1 && place.count == info->corners;
-        const int side = place.count == 1 || centre ? place.corner[0] : side_of(info, &place);
-        for (cmg_size c = 0; c < mesh->cells; ++c) {
-            cmg_size node = 0;
-            if (place.count == 1) {
-                node = mesh->cell_nodes[c * info->corners + side];
-            } else if (centre) {
-                node = mesh->nodes + e->edge.count + e->face.count + c;
-            } else if (place.count == 2) {
-                node = mesh->nodes + e->edge.of_cell[c * info->edges + side];
-            } else {
-                node = mesh->nodes + e->edge.count + e->face.of_cell[c * info->facets + side];
-            }
-            s->cell_nodes[c * s->local + a] = (cmg_index)node;
+        number[a] = refined_number(s->mesh->cell, s->basis, a);
+    }
+    for (cmg_size c = 0; c < s->cells; ++c) {
+        cmg_index on[CMGI_MAX_REFINED];
+        (void)cmgi_refined_cell(s->mesh, e, c, on);
+        for (int a = 0; a < s->local; ++a) {
+            s->cell_nodes[c * s->local + a] = on[number[a]];
         }
     }
 }
 
-/* Marks the nodes of a boundary facet: its corners, edges and centre. */
+/* Marks the nodes of a boundary facet: its corners, and in order 2 its edges and centre. */
 static void fix_facet(cmgi_space *s, const cmgi_entities *e, const cmg_index *corner, int corners)
 {
-    for (int i = 0; i < corners; ++i) {
-        s->fixed[corner[i]] = 1;
-    }
-    if (e == NULL) {
-        return;
-    }
-    for (int i = 0; i < corners; ++i) {
-        for (int j = i + 1; j < corners; ++j) {
-            const cmg_index ends[2] = {corner[i], corner[j]};
-            const cmg_index edge = cmgi_entity_find(&e->edge, ends);
-            if (edge >= 0) {
-                s->fixed[s->mesh->nodes + edge] = 1;
-            }
-        }
-    }
-    if (corners == 4) {
-        const cmg_index face = cmgi_entity_find(&e->face, corner);
-        if (face >= 0) {
-            s->fixed[s->mesh->nodes + e->edge.count + face] = 1;
-        }
+    cmg_index on[9];
+    const int count = e != NULL ? cmgi_refined_side(s->mesh, e, corner, on) : corners;
+    for (int k = 0; k < count; ++k) {
+        s->fixed[e != NULL ? on[k] : corner[k]] = 1;
     }
 }
 
