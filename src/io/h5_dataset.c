@@ -140,12 +140,12 @@ void cmgi_dataset_close(cmgi_dataset *d)
     d->h5 = NULL;
 }
 
-#if H5_VERSION_GE(1, 10, 5)
 /* Places of the chunks in the file, from number `begin` on; false when one is missing or stored in
  * an unexpected way. */
 static bool find_chunks(const cmgi_dataset *d, const storage *s, cmg_size begin, cmg_size chunks,
                         haddr_t *address)
 {
+#if H5_VERSION_GE(1, 10, 5)
     const hsize_t bytes = (hsize_t)s->chunk_count * d->size + (s->checksum ? 4 : 0);
     for (cmg_size c = 0; c < chunks; ++c) {
         const hsize_t offset[2] = {(hsize_t)(begin + c) * s->chunk[0], 0};
@@ -158,20 +158,15 @@ static bool find_chunks(const cmgi_dataset *d, const storage *s, cmg_size begin,
         }
     }
     return true;
-}
-
 #else
-static bool find_chunks(const cmgi_dataset *d, const storage *s, cmg_size begin, cmg_size chunks,
-                        haddr_t *address)
-{
     (void)d;
     (void)s;
     (void)begin;
     (void)chunks;
     (void)address;
     return false;
-}
 #endif
+}
 
 /* Reads one chunk of `bytes` to `to` and compares its checksum. */
 static bool read_chunk(const cmgi_dataset *d, const storage *s, haddr_t address, size_t bytes,

@@ -88,6 +88,7 @@ cmg_status cmgi_npy_write(cmg_context *ctx, const char *path, cmg_size n, cmg_si
                           const double *values);
 cmg_status cmgi_npz_read(cmg_context *ctx, const char *path, const cmgi_expect *expect,
                          cmgi_csr *A);
+/* One number a line; blank lines and lines that begin with # or % are skipped. */
 cmg_status cmgi_text_read_vector(cmg_context *ctx, const char *path, cmg_size *n, double **values);
 /* The title goes into a comment line. */
 cmg_status cmgi_text_write_vector(cmg_context *ctx, const char *path, const char *title, cmg_size n,

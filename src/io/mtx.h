@@ -26,13 +26,14 @@ typedef struct cmgi_mtx {
     char *text;       /* the whole file and a NUL */
     const char *body; /* first line after the size line */
     const char *end;  /* the NUL */
+    bool numbers;     /* one a line and nothing else; # begins comments, too */
     bool vector;      /* object "vector" */
     bool array;
     cmgi_mtx_field field;
     cmgi_mtx_symmetry symmetry;
     cmg_size rows;
     cmg_size cols;
-    cmg_size entries; /* lines of data announced */
+    cmg_size entries; /* lines of data announced, or there are of numbers */
     cmg_index *row;   /* per line, 0-based; NULL for arrays */
     cmg_index *col;
     double *value;

@@ -23,13 +23,13 @@ cmg_size cmgi_mtx_line(const cmgi_mtx *m, const char *at)
  * The next line of data from *p on: neither blank nor a comment. *line is its first character that
  * is not blank, *p the start of the line after it. False at `end`.
  */
-static bool next_line(const char **p, const char *end, const char **line)
+static bool next_line(const cmgi_mtx *m, const char **p, const char *end, const char **line)
 {
     while (*p < end) {
         const char *first = cmgi_skip_blanks(*p);
         const char *stop = memchr(*p, '\n', (size_t)(end - *p));
         *p = stop != NULL ? stop + 1 : end;
-        if (first < end && *first != '\n' && *first != '%') {
+        if (first < end && *first != '\n' && *first != '%' && !(m->numbers && *first == '#')) {
             *line = first;
             return true;
         }
@@ -41,7 +41,7 @@ const char *cmgi_mtx_find(const cmgi_mtx *m, cmg_size k)
 {
     const char *p = m->body;
     const char *line = m->body;
-    while (k >= 0 && next_line(&p, m->end, &line)) {
+    while (k >= 0 && next_line(m, &p, m->end, &line)) {
         --k;
     }
     return line;
@@ -185,7 +185,7 @@ static cmg_status parse_size_line(cmgi_mtx *m)
     const char *line = m->end;
     const char *after = m->body;
     cmg_size number[3] = {0, 1, 0};
-    if (!next_line(&after, m->end, &line)) {
+    if (!next_line(m, &after, m->end, &line)) {
         return cmgi_fail(m->ctx, CMG_ERR_FILE, "%s:%lld: the file ends before the size line",
                          m->path, (long long)cmgi_mtx_line(m, m->end));
     }
@@ -293,7 +293,8 @@ static const char *parse_line(const cmgi_mtx *m, const char *p, cmg_size k)
     if (m->symmetry == CMGI_MTX_SKEW && !m->array && i == j && value != 0) {
         return "a skew-symmetric matrix has a zero diagonal";
     }
-    return *p == '\n' || p == m->end ? NULL : "the line has too many words";
+    const char *more = m->numbers ? "more than one word" : "the line has too many words";
+    return *p == '\n' || p == m->end ? NULL : more;
 }
 
 /* Start of chunk c of `chunks`: the first line that begins in it. */
@@ -316,7 +317,7 @@ static void count_lines(const cmgi_mtx *m, cmg_size chunks, cmg_size *first)
         const char *end = chunk_start(m, c + 1, chunks);
         const char *line = NULL;
         cmg_size lines = 0;
-        while (next_line(&p, end, &line)) {
+        while (next_line(m, &p, end, &line)) {
             ++lines;
         }
         first[c + 1] = lines;
@@ -336,7 +337,7 @@ static cmg_status parse_chunks(const cmgi_mtx *m, cmg_size chunks, const cmg_siz
         const char *end = chunk_start(m, c + 1, chunks);
         const char *line = NULL;
         const char *wrong = NULL;
-        for (cmg_size k = first[c]; wrong == NULL && next_line(&p, end, &line); ++k) {
+        for (cmg_size k = first[c]; wrong == NULL && next_line(m, &p, end, &line); ++k) {
             wrong = parse_line(m, line, k);
         }
         if (wrong != NULL) {
@@ -357,9 +358,10 @@ cmg_status cmgi_mtx_body(cmgi_mtx *m)
     cmgi_scoped cmg_size *first = NULL;
     CMGI_TRY(cmgi_alloc(ctx, chunks + 1, sizeof *first, &first));
     count_lines(m, chunks, first);
-    CMGI_CHECK(ctx, first[chunks] == m->entries, CMG_ERR_FILE,
+    CMGI_CHECK(ctx, m->numbers || first[chunks] == m->entries, CMG_ERR_FILE,
                "%s: %lld entries are announced, %lld lines follow", m->path, (long long)m->entries,
                (long long)first[chunks]);
+    m->entries = first[chunks];
     if (!m->array) {
         CMGI_TRY(cmgi_alloc(ctx, m->entries, sizeof *m->row, &m->row));
         CMGI_TRY(cmgi_alloc(ctx, m->entries, sizeof *m->col, &m->col));

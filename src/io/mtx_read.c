@@ -1,4 +1,4 @@
-/* Matrix Market entries as CSR or as a vector; see mtx.h for the format. */
+/* Matrix Market entries as CSR or as a vector, see mtx.h for the format; vectors as plain text. */
 #include "io/mtx.h"
 
 #include "core/memory.h"
@@ -140,5 +140,20 @@ cmg_status cmgi_mtx_read_dense(cmg_context *ctx, const char *path, cmg_size expe
     CMGI_TRY(build_dense(&m, values));
     *rows = m.rows;
     *cols = m.cols;
+    return CMG_OK;
+}
+
+cmg_status cmgi_text_read_vector(cmg_context *ctx, const char *path, cmg_size *n, double **values)
+{
+    cmgi_scoped_by(cmgi_mtx_close)
+        cmgi_mtx m = {.ctx = ctx, .path = path, .numbers = true, .array = true};
+    cmg_size size = 0;
+    CMGI_TRY(cmgi_file_text(ctx, path, &m.text, &size));
+    m.body = m.text;
+    m.end = m.text + size;
+    CMGI_TRY(cmgi_mtx_body(&m));
+    CMGI_CHECK(ctx, m.entries > 0, CMG_ERR_FILE, "%s: the file holds no number", path);
+    *n = m.entries;
+    *values = cmgi_pass_on(&m.value);
     return CMG_OK;
 }

@@ -125,28 +125,6 @@ static cmg_status read_reals(const cmgi_file *file, const array *a, double *valu
     return CMG_OK;
 }
 
-static cmg_status read_wholes(const cmgi_file *file, const array *a, cmg_size *to)
-{
-    CMGI_CHECK(file->ctx, a->type == 'i', CMG_ERR_FILE, "%s: indices have to be whole numbers",
-               file->path);
-    return cmgi_file_integers(file, a->offset, a->n, (size_t)a->bytes, false, to);
-}
-
-static cmg_status read_columns(const cmgi_file *file, const array *a, cmg_index *to)
-{
-    cmgi_scoped cmg_size *wide = NULL;
-    bool fits = true;
-    CMGI_TRY(cmgi_alloc(file->ctx, a->n, sizeof *wide, &wide));
-    CMGI_TRY(read_wholes(file, a, wide));
-    for (cmg_size i = 0; i < a->n; ++i) {
-        fits = fits && wide[i] >= 0 && wide[i] <= INT32_MAX;
-        to[i] = (cmg_index)wide[i];
-    }
-    CMGI_CHECK(file->ctx, fits, CMG_ERR_FILE, "%s: a column is negative or over 2147483647",
-               file->path);
-    return CMG_OK;
-}
-
 cmg_status cmgi_npy_read(cmg_context *ctx, const char *path, cmg_size *n, cmg_size *columns,
                          double **values)
 {
@@ -317,9 +295,11 @@ static cmg_status read_arrays(const archive *z, const cmgi_expect *expect, bool 
     CMGI_TRY(open_entry(z, "indptr.npy", &indptr));
     CMGI_TRY(open_entry(z, "indices.npy", &indices));
     CMGI_TRY(open_entry(z, "data.npy", &data));
+    CMGI_CHECK(ctx, shape.type == 'i' && indptr.type == 'i' && indices.type == 'i', CMG_ERR_FILE,
+               "%s: indices have to be whole numbers", z->file.path);
     CMGI_CHECK(ctx, shape.n == 2, CMG_ERR_FILE, "%s: the shape has %lld numbers", z->file.path,
                (long long)shape.n);
-    CMGI_TRY(read_wholes(&z->file, &shape, sizes));
+    CMGI_TRY(cmgi_file_integers(&z->file, shape.offset, 2, (size_t)shape.bytes, false, sizes));
     CMGI_TRY(cmgi_expect_check(ctx, z->file.path, expect, sizes[0], sizes[1], data.n));
     const cmg_size n = sizes[by_columns];
     CMGI_CHECK(ctx, n >= 0 && indptr.n - 1 == n && indices.n == data.n, CMG_ERR_FILE,
@@ -327,11 +307,13 @@ static cmg_status read_arrays(const archive *z, const cmgi_expect *expect, bool 
                (long long)n, by_columns ? "columns" : "rows", (long long)indptr.n,
                (long long)indices.n, (long long)data.n);
     CMGI_TRY(cmgi_csr_alloc(ctx, n, sizes[!by_columns], data.n, A));
-    CMGI_TRY(read_wholes(&z->file, &indptr, A->indptr));
+    CMGI_TRY(
+        cmgi_file_integers(&z->file, indptr.offset, n + 1, (size_t)indptr.bytes, false, A->indptr));
     CMGI_CHECK(ctx, A->indptr[n] == data.n, CMG_ERR_FILE,
                "%s: indptr ends with %lld, there are %lld values", z->file.path,
                (long long)A->indptr[n], (long long)data.n);
-    CMGI_TRY(read_columns(&z->file, &indices, A->indices));
+    CMGI_TRY(cmgi_file_columns(&z->file, indices.offset, data.n, (size_t)indices.bytes, false,
+                               A->indices));
     return read_reals(&z->file, &data, A->values);
 }
 

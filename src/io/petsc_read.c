@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-enum { BLOCK = 1 << 16 }; /* columns read at a time */
-
 /* Integers of the file's width. */
 static cmg_status read_integers(const cmgi_petsc *p, cmg_size offset, cmg_size count, int64_t *to)
 {
@@ -127,27 +125,6 @@ static cmg_status read_lengths(const cmgi_petsc *p, const cmgi_petsc_object *o, 
     return CMG_OK;
 }
 
-/* Columns, those of 8 bytes piece by piece; what is no column becomes -1, which is refused. */
-static cmg_status read_columns(const cmgi_petsc *p, cmg_size offset, cmg_size count,
-                               cmg_index *column)
-{
-    cmg_context *ctx = p->file.ctx;
-    cmgi_scoped int64_t *wide = NULL;
-    if (p->bytes == 4) {
-        return cmgi_file_numbers(&p->file, offset, count, sizeof *column, true, column);
-    }
-    CMGI_TRY(cmgi_alloc(ctx, BLOCK, sizeof *wide, &wide));
-    for (cmg_size first = 0; first < count; first += BLOCK) {
-        const cmg_size n = count - first < BLOCK ? count - first : BLOCK;
-        CMGI_TRY(read_integers(p, offset + 8 * first, n, wide));
-        for (cmg_size k = 0; k < n; ++k) {
-            column[first + k] =
-                wide[k] >= 0 && wide[k] <= INT32_MAX ? (cmg_index)wide[k] : (cmg_index)-1;
-        }
-    }
-    return CMG_OK;
-}
-
 /* Symmetric storage is not marked in the file: it shows as an upper triangle with a diagonal. */
 static bool is_triangle(const cmgi_csr *A)
 {
@@ -206,7 +183,7 @@ cmg_status cmgi_petsc_matrix(const cmgi_petsc *p, const cmgi_petsc_object *o,
     CMGI_TRY(cmgi_csr_alloc(ctx, o->rows, o->cols, o->nnz, &made));
     const cmg_size columns = o->offset + p->bytes * o->rows;
     CMGI_TRY(read_lengths(p, o, &made));
-    CMGI_TRY(read_columns(p, columns, o->nnz, made.indices));
+    CMGI_TRY(cmgi_file_columns(&p->file, columns, o->nnz, (size_t)p->bytes, true, made.indices));
     CMGI_TRY(cmgi_file_numbers(&p->file, columns + p->bytes * o->nnz, o->nnz, sizeof *made.values,
                                true, made.values));
     CMGI_TRY(cmgi_in_file(ctx, p->file.path, cmgi_csr_check(ctx, p->file.path, &made.view)));

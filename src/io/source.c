@@ -116,6 +116,25 @@ cmg_status cmgi_file_integers(const cmgi_file *file, cmg_size offset, cmg_size c
     return CMG_OK;
 }
 
+cmg_status cmgi_file_columns(const cmgi_file *file, cmg_size offset, cmg_size count, size_t size,
+                             bool big, cmg_index *to)
+{
+    enum { PART = 1 << 16 };
+    cmgi_scoped int64_t *part = NULL;
+    if (size == 4) {
+        return cmgi_file_numbers(file, offset, count, size, big, to);
+    }
+    CMGI_TRY(cmgi_alloc(file->ctx, PART, sizeof *part, &part));
+    for (cmg_size first = 0; first < count; first += PART) {
+        const cmg_size n = count - first < PART ? count - first : PART;
+        CMGI_TRY(cmgi_file_numbers(file, offset + 8 * first, n, size, big, part));
+        for (cmg_size k = 0; k < n; ++k) {
+            to[first + k] = part[k] >= 0 && part[k] <= INT32_MAX ? (cmg_index)part[k] : -1;
+        }
+    }
+    return CMG_OK;
+}
+
 cmg_status cmgi_file_text(cmg_context *ctx, const char *path, char **text, cmg_size *size)
 {
     cmgi_scoped_by(cmgi_file_close) cmgi_file file = {0};

@@ -27,6 +27,9 @@ cmg_status cmgi_file_numbers(const cmgi_file *file, cmg_size offset, cmg_size co
 /* The same of integers, to 64 bits. */
 cmg_status cmgi_file_integers(const cmgi_file *file, cmg_size offset, cmg_size count, size_t size,
                               bool big, int64_t *to);
+/* The same of columns, to 32 bits: what is no column becomes -1, which checks refuse. */
+cmg_status cmgi_file_columns(const cmgi_file *file, cmg_size offset, cmg_size count, size_t size,
+                             bool big, cmg_index *to);
 /* The whole file with a NUL after it, in memory of cmgi_alloc, also where it fails; *size does not
  * count the NUL. */
 cmg_status cmgi_file_text(cmg_context *ctx, const char *path, char **text, cmg_size *size);
