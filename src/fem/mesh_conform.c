@@ -2,8 +2,10 @@
 #include "fem/mesh_geometry.h"
 
 #include "core/memory.h"
+#include "csr/elements.h"
 
 #include <math.h>
+#include <string.h>
 
 static const double CLOSE = 1e-6;
 
@@ -12,8 +14,9 @@ typedef struct boxes {
     double low[3];
     double per_unit[3]; /* boxes a length */
     int size[3];        /* boxes in each direction */
-    cmg_size *start;    /* nodes in each box */
+    cmg_index *start;   /* boundary nodes in each box */
     cmg_index *list;
+    cmg_size count; /* of these nodes */
 } boxes;
 
 static int box_of(const boxes *b, int d, double x)
@@ -36,36 +39,26 @@ static cmg_status fill_boxes(boxes *b)
 {
     const cmgi_mesh *mesh = b->mesh;
     const int corners = cmgi_cell_table(mesh->cell)->facet_corners;
-    cmgi_scoped unsigned char *on_boundary = NULL;
-    cmg_size count = 0;
+    cmgi_scoped cmg_index *box = NULL; /* of a boundary node, -1 = it is none */
     cmg_size total = 1;
     double high[3];
-    CMGI_TRY(cmgi_alloc_zero(mesh->ctx, mesh->nodes, 1, &on_boundary));
+    CMGI_TRY(cmgi_alloc(mesh->ctx, mesh->nodes, sizeof *box, &box));
+    memset(box, 0xff, (size_t)mesh->nodes * sizeof *box);
     for (cmg_size k = 0; k < mesh->facets * corners; ++k) {
-        count += on_boundary[mesh->facet_nodes[k]] == 0;
-        on_boundary[mesh->facet_nodes[k]] = 1;
+        b->count += box[mesh->facet_nodes[k]] < 0;
+        box[mesh->facet_nodes[k]] = 0;
     }
-    const int side = 1 + (int)pow((double)count, 1.0 / mesh->dim);
+    const int side = 1 + (int)pow((double)b->count, 1.0 / mesh->dim);
     cmgi_box_of(mesh->dim, mesh->nodes, mesh->x, b->low, high);
     for (int d = 0; d < mesh->dim; ++d) {
         b->size[d] = side;
         b->per_unit[d] = high[d] > b->low[d] ? side / (high[d] - b->low[d]) : 0;
         total *= side;
     }
-    CMGI_TRY(cmgi_alloc_zero(mesh->ctx, total + 2, sizeof *b->start, &b->start));
-    CMGI_TRY(cmgi_alloc(mesh->ctx, count, sizeof *b->list, &b->list));
     for (cmg_size v = 0; v < mesh->nodes; ++v) {
-        b->start[box_number(b, mesh->x + v * mesh->dim) + 2] += on_boundary[v];
+        box[v] = box[v] < 0 ? -1 : (cmg_index)box_number(b, mesh->x + v * mesh->dim);
     }
-    for (cmg_size k = 0; k < total; ++k) {
-        b->start[k + 2] += b->start[k + 1];
-    }
-    for (cmg_size v = 0; v < mesh->nodes; ++v) {
-        if (on_boundary[v]) {
-            b->list[b->start[box_number(b, mesh->x + v * mesh->dim) + 1]++] = (cmg_index)v;
-        }
-    }
-    return CMG_OK;
+    return cmgi_incidence_make(mesh->ctx, total, mesh->nodes, box, &b->start, &b->list);
 }
 
 /* p is on the segment ab to within tol. */
@@ -155,7 +148,7 @@ static cmg_index first_in(const boxes *b, const double *low, const double *high,
         const cmg_size j = first[1] + k / many[0] % many[1];
         const cmg_size l = first[2] + k / ((cmg_size)many[0] * many[1]);
         const cmg_size box = i + b->size[0] * (j + (b->mesh->dim == 3 ? b->size[1] * l : 0));
-        for (cmg_size e = b->start[box]; e < b->start[box + 1]; ++e) {
+        for (cmg_index e = b->start[box]; e < b->start[box + 1]; ++e) {
             if (wanted(b->mesh, of, b->list[e], tol)) {
                 return b->list[e];
             }
@@ -192,12 +185,8 @@ static cmg_index node_in_facet(const boxes *b, cmg_size f)
 static cmg_status find_duplicates(const boxes *b, cmgi_mesh_report *report)
 {
     const cmgi_mesh *mesh = b->mesh;
-    cmg_size total = 1;
     cmg_index first[2] = {-1, -1};
-    for (int d = 0; d < mesh->dim; ++d) {
-        total *= b->size[d];
-    }
-    for (cmg_size i = 0; i < b->start[total]; ++i) {
+    for (cmg_size i = 0; i < b->count; ++i) {
         const double *x = mesh->x + (cmg_size)b->list[i] * mesh->dim;
         const cmg_index twin = first_in(b, x, x, CLOSE * report->edge_min, is_twin, &b->list[i]);
         if (twin >= 0) {

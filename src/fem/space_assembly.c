@@ -14,7 +14,6 @@
  * No thread writes to another's rows, and no sum depends on the threads.
  */
 #include "core/memory.h"
-#include "core/search.h"
 #include "fem/stencil.h"
 
 #include <string.h>
@@ -160,22 +159,18 @@ static void gather_rows(assembly *s, const integrals *in, cmg_size unknown)
     }
 }
 
-/* Unknown nodes by their first cell: a counting sort. */
+/* Unknown nodes by their first cell. */
 static cmg_status order_nodes(assembly *s)
 {
     const cmgi_space *space = s->space;
-    cmg_size *start = NULL;
-    CMGI_TRY(cmgi_alloc(space->ctx, space->unknowns, sizeof *s->order, &s->order));
-    CMGI_TRY(cmgi_alloc_zero(space->ctx, space->mesh->cells + 1, sizeof *start, &start));
+    cmgi_scoped cmg_index *first = NULL;
+    cmgi_scoped cmg_index *start = NULL;
+    CMGI_TRY(cmgi_alloc(space->ctx, space->unknowns, sizeof *first, &first));
     for (cmg_size u = 0; u < space->unknowns; ++u) {
-        ++start[space->cell[space->start[space->node[u]]] + 1];
+        first[u] = space->cell[space->start[space->node[u]]];
     }
-    cmgi_add_up(start, space->mesh->cells);
-    for (cmg_size u = 0; u < space->unknowns; ++u) {
-        s->order[start[space->cell[space->start[space->node[u]]]]++] = (cmg_index)u;
-    }
-    cmgi_free(space->ctx, start);
-    return CMG_OK;
+    return cmgi_incidence_make(space->ctx, space->mesh->cells, space->unknowns, first, &start,
+                               &s->order);
 }
 
 /* Lists the cells around the nodes from `begin` on, of as many as there is room for; returns the
