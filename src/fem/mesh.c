@@ -2,6 +2,7 @@
 #include "fem/mesh.h"
 
 #include "core/memory.h"
+#include "hierarchy/hierarchy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,8 +56,8 @@ cmg_status cmgi_mesh_create(cmg_context *ctx, cmgi_cell cell, cmg_size nodes, cm
     CMGI_TRY(
         cmgi_alloc(ctx, facets * info->facet_corners, sizeof *m->facet_nodes, &m->facet_nodes));
     CMGI_TRY(cmgi_alloc(ctx, facets, sizeof *m->facet_label, &m->facet_label));
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *m->label, &m->label));
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *m->region, &m->region));
+    CMGI_TRY(cmgi_hierarchy_grow(ctx, &m->label, 0, sizeof *m->label));
+    CMGI_TRY(cmgi_hierarchy_grow(ctx, &m->region, 0, sizeof *m->region));
     *mesh = cmgi_pass_on(&m);
     return CMG_OK;
 }
@@ -75,19 +76,14 @@ void cmgi_mesh_destroy(cmgi_mesh **mesh)
 cmg_status cmgi_label_add(cmg_context *ctx, cmg_index tag, const char *name, cmgi_label **list,
                           cmg_index *count)
 {
-    cmgi_label *longer = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, *count + 1, sizeof *longer, &longer));
-    memcpy(longer, *list, (size_t)*count * sizeof *longer);
-    cmgi_label *last = &longer[*count];
+    CMGI_TRY(cmgi_hierarchy_grow(ctx, list, *count, sizeof **list));
+    cmgi_label *last = &(*list)[(*count)++];
     last->tag = tag;
     if (name != NULL && name[0] != 0) {
         (void)snprintf(last->name, sizeof last->name, "%s", name);
     } else {
         (void)snprintf(last->name, sizeof last->name, "%d", (int)tag);
     }
-    cmgi_free(ctx, *list);
-    *list = longer;
-    ++*count;
     return CMG_OK;
 }
 

@@ -2,9 +2,9 @@
 #include "fem/read_raw.h"
 
 #include "core/memory.h"
+#include "hierarchy/hierarchy.h"
 
 #include <stdio.h>
-#include <string.h>
 
 const cmgi_raw_shape *cmgi_raw_shape_of(cmgi_raw_kind kind)
 {
@@ -21,29 +21,18 @@ const cmgi_raw_shape *cmgi_raw_shape_of(cmgi_raw_kind kind)
     return &shapes[kind];
 }
 
-/* The item after the last of an array, which grows where it is full; NULL after a failure. */
-static void *next(cmgi_text *t, void *array, cmg_size *count, cmg_size *room, size_t size)
+/* The item after the last of an array; NULL after a failure. */
+static void *next(cmgi_text *t, void *array, cmg_size *count, size_t size)
 {
-    void *old = *(void **)array;
-    void *longer = old;
-    if (t->status == CMG_OK && *count == *room) {
-        t->status = cmgi_alloc(t->ctx, 2 * *room + 64, size, &longer);
+    if (t->status == CMG_OK) {
+        t->status = cmgi_hierarchy_grow(t->ctx, array, *count, size);
     }
-    if (longer != old) {
-        if (old != NULL) {
-            memcpy(longer, old, (size_t)*count * size);
-        }
-        cmgi_free(t->ctx, old);
-        *(void **)array = longer;
-        *room = 2 * *room + 64;
-    }
-    return t->status == CMG_OK ? (char *)longer + (size_t)(*count)++ * size : NULL;
+    return t->status == CMG_OK ? *(char **)array + (size_t)(*count)++ * size : NULL;
 }
 
 void cmgi_raw_add_node(cmgi_raw *raw, cmg_size tag, const double x[3])
 {
-    cmgi_raw_node *last =
-        next(raw->text, &raw->node, &raw->nodes, &raw->node_room, sizeof *raw->node);
+    cmgi_raw_node *last = next(raw->text, &raw->node, &raw->nodes, sizeof *raw->node);
     if (last != NULL) {
         *last = (cmgi_raw_node){{x[0], x[1], x[2]}, (cmg_index)tag};
     }
@@ -51,8 +40,7 @@ void cmgi_raw_add_node(cmgi_raw *raw, cmg_size tag, const double x[3])
 
 void cmgi_raw_add_element(cmgi_raw *raw, const cmgi_raw_element *element)
 {
-    cmgi_raw_element *last =
-        next(raw->text, &raw->element, &raw->elements, &raw->element_room, sizeof *raw->element);
+    cmgi_raw_element *last = next(raw->text, &raw->element, &raw->elements, sizeof *raw->element);
     if (last != NULL) {
         *last = *element;
     }
@@ -60,8 +48,7 @@ void cmgi_raw_add_element(cmgi_raw *raw, const cmgi_raw_element *element)
 
 void cmgi_raw_add_name(cmgi_raw *raw, int dim, cmg_index tag, const char *name)
 {
-    cmgi_raw_name *last =
-        next(raw->text, &raw->name, &raw->names, &raw->name_room, sizeof *raw->name);
+    cmgi_raw_name *last = next(raw->text, &raw->name, &raw->names, sizeof *raw->name);
     if (last != NULL) {
         *last = (cmgi_raw_name){.dim = dim, .tag = tag};
         (void)snprintf(last->name, sizeof last->name, "%s", name);

@@ -37,13 +37,10 @@ typedef struct cmgi_raw_name {
 typedef struct cmgi_raw {
     cmgi_text *text; /* where it is read from; keeps failures */
     cmg_size nodes;
-    cmg_size node_room;
     cmgi_raw_node *node;
     cmg_size elements;
-    cmg_size element_room;
     cmgi_raw_element *element;
     cmg_size names;
-    cmg_size name_room;
     cmgi_raw_name *name;
     cmg_size curved; /* elements of which only the corners were kept */
 } cmgi_raw;

@@ -126,7 +126,7 @@ cmg_status cmgi_hierarchy_take_formed(cmg_hierarchy *h, int level, cmgi_csr *csr
  * One more element at the end of an array of `count`, cleared; the array may be moved. It has only
  * ever been grown by this.
  */
-cmg_status cmgi_hierarchy_grow(cmg_context *ctx, void *array, int count, size_t size);
+cmg_status cmgi_hierarchy_grow(cmg_context *ctx, void *array, cmg_size count, size_t size);
 void cmgi_stored_vector_clear(cmg_context *ctx, cmgi_stored_vector *v);
 
 /* NULL where there is none, without a message: threads of ranks look at one hierarchy. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-cmg_status cmgi_hierarchy_grow(cmg_context *ctx, void *array, int count, size_t size)
+cmg_status cmgi_hierarchy_grow(cmg_context *ctx, void *array, cmg_size count, size_t size)
 {
     void *larger = NULL;
     void *old = *(void **)array;
@@ -13,7 +13,7 @@ cmg_status cmgi_hierarchy_grow(cmg_context *ctx, void *array, int count, size_t 
         memset((char *)old + (size_t)count * size, 0, size);
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_alloc_zero(ctx, count > 0 ? (cmg_size)2 * count : 1, size, &larger));
+    CMGI_TRY(cmgi_alloc_zero(ctx, count > 0 ? 2 * count : 1, size, &larger));
     if (count > 0) {
         memcpy(larger, old, (size_t)count * size);
     }
