@@ -101,17 +101,15 @@ cmg_status cmgi_file_numbers(const cmgi_file *file, cmg_size offset, cmg_size co
 cmg_status cmgi_file_integers(const cmgi_file *file, cmg_size offset, cmg_size count, size_t size,
                               bool big, int64_t *to)
 {
-    enum { PART = 4096 };
-    int32_t part[PART];
     if (size == 8) {
         return cmgi_file_numbers(file, offset, count, size, big, to);
     }
-    for (cmg_size first = 0; first < count; first += PART) {
-        const cmg_size n = count - first < PART ? count - first : PART;
-        CMGI_TRY(cmgi_file_numbers(file, offset + 4 * first, n, size, big, part));
-        for (cmg_size k = 0; k < n; ++k) {
-            to[first + k] = part[k];
-        }
+    const char *narrow = (char *)to + 4 * count; /* widened from the front, they are not met */
+    CMGI_TRY(cmgi_file_numbers(file, offset, count, size, big, (char *)to + 4 * count));
+    for (cmg_size k = 0; k < count; ++k) {
+        int32_t number = 0;
+        memcpy(&number, narrow + 4 * k, sizeof number);
+        to[k] = number;
     }
     return CMG_OK;
 }
