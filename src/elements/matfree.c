@@ -213,13 +213,12 @@ static cmg_status list_elements(cmg_context *ctx, cmgi_matfree *S)
     return cmgi_incidence_make(ctx, S->all, S->groups * places, flat, &S->first, &S->list);
 }
 
-/* Where lattices and patches are made: on CUDA, which has kernels for them. */
-static cmg_status (*const make_lattice[])(cmg_context *, const cmg_elements *, const cmg_index *,
-                                          int, cmgi_lattice **) = {NULL,
-                                                                   CMGI_CUDA_FN(cmgi_lattice_make)};
-static cmg_status (*const make_patches[])(cmg_context *, const cmg_elements *, const cmg_index *,
-                                          int, cmgi_patches **) = {NULL,
-                                                                   CMGI_CUDA_FN(cmgi_patches_make)};
+/* Whether elements may be kept as a lattice or in patches: on CUDA, which has kernels for them. */
+static bool may_be_ordered(const cmg_matrix *A)
+{
+    const cmgi_matfree *S = A->data;
+    return cmgi_on_cuda(A->ctx) && !S->gathers && S->repeats;
+}
 
 /* What lattices and patches, which hold nodes and values, have in their own order. */
 static cmg_status build_ordered(cmg_matrix *A, const cmg_elements *E, cmg_size groups, int lanes,
@@ -244,10 +243,7 @@ static cmg_status build_lattice(cmg_matrix *A, const cmg_elements *E, const cmg_
 {
     cmg_context *ctx = A->ctx;
     cmgi_matfree *S = A->data;
-    if (make_lattice[cmgi_column(ctx)] == NULL || S->gathers || !S->repeats) {
-        return CMG_OK;
-    }
-    CMGI_TRY(make_lattice[cmgi_column(ctx)](ctx, E, node, S->block, &S->lattice));
+    CMGI_TRY(may_be_ordered(A) ? cmgi_lattice_make(ctx, E, node, S->block, &S->lattice) : CMG_OK);
     if (S->lattice == NULL) {
         return CMG_OK;
     }
@@ -269,11 +265,9 @@ static cmg_status build_patches(cmg_matrix *A, const cmg_elements *E, const cmg_
     cmg_context *ctx = A->ctx;
     cmgi_matfree *S = A->data;
     const size_t value = cmgi_precision_bytes(A->options.precision);
-    if (*done || make_patches[cmgi_column(ctx)] == NULL || S->gathers || !S->repeats ||
-        cmgi_patches_rounds(S->nodes, S->block) == 0) {
-        return CMG_OK;
+    if (!*done && may_be_ordered(A) && cmgi_patches_rounds(S->nodes, S->block) > 0) {
+        CMGI_TRY(cmgi_patches_make(ctx, E, node, S->block, &S->patches));
     }
-    CMGI_TRY(make_patches[cmgi_column(ctx)](ctx, E, node, S->block, &S->patches));
     if (S->patches == NULL) {
         return CMG_OK;
     }

@@ -366,45 +366,33 @@ static void run_groups(const matfree_args<T> &a, cudaStream_t stream)
 template <typename T, cmgi_wb_kind KIND>
 struct launch_matfree {
     template <int B>
-    static void nodes(const matfree_args<T> &a, const typename cmgi_wb_of<T>::type &f, bool whole,
-                      cudaStream_t stream)
+    static cmg_status blocks(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f,
+                             const matfree_args<T> &a)
     {
-        if (whole) {
-            node_kernel<T, KIND, B, B><<<cmgi_grid(a.S.all, 128), 128, 0, stream>>>(a, f);
-        } else {
-            node_kernel<T, KIND, B, 1><<<cmgi_grid(a.rows, 128), 128, 0, stream>>>(a, f);
-        }
-    }
-
-    static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
-    {
-        const matfree_args<T> a = {*(const cmgi_matfree *)A->data, (const T *)A->values, x,
-                                   A->rows};
         const cudaStream_t stream = cmgi_stream(A->ctx);
-        const bool whole = A->format->id == CMG_FORMAT_NBN;
+        if (a.S.gathers && A->format->id == CMG_FORMAT_NBN) {
+            node_kernel<T, KIND, B, B><<<cmgi_grid(a.S.all, 128), 128, 0, stream>>>(a, f);
+            return CMGI_LAUNCHED(A->ctx);
+        }
         if (a.S.gathers) {
-            if (a.S.block == 3) {
-                nodes<3>(a, f, whole, stream);
-            } else if (a.S.block == 2) {
-                nodes<2>(a, f, whole, stream);
-            } else {
-                nodes<1>(a, f, whole, stream);
-            }
+            node_kernel<T, KIND, B, 1><<<cmgi_grid(a.rows, 128), 128, 0, stream>>>(a, f);
             return CMGI_LAUNCHED(A->ctx);
         }
         if (a.S.groups > 0) {
             run_groups(a, stream);
             CMGI_TRY(CMGI_LAUNCHED(A->ctx));
         }
-        const unsigned grid = cmgi_grid(a.rows, 256);
-        if (a.S.block == 3) {
-            end_kernel<T, KIND, 3><<<grid, 256, 0, stream>>>(a, f);
-        } else if (a.S.block == 2) {
-            end_kernel<T, KIND, 2><<<grid, 256, 0, stream>>>(a, f);
-        } else {
-            end_kernel<T, KIND, 1><<<grid, 256, 0, stream>>>(a, f);
-        }
+        end_kernel<T, KIND, B><<<cmgi_grid(a.rows, 256), 256, 0, stream>>>(a, f);
         return CMGI_LAUNCHED(A->ctx);
+    }
+
+    static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
+    {
+        const matfree_args<T> a = {*(const cmgi_matfree *)A->data, (const T *)A->values, x,
+                                   A->rows};
+        return a.S.block == 3   ? blocks<3>(A, f, a)
+               : a.S.block == 2 ? blocks<2>(A, f, a)
+                                : blocks<1>(A, f, a);
     }
 };
 

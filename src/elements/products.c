@@ -2,6 +2,7 @@
 #include "cmg_elements.h"
 #include "elements/matfree.h"
 #include "spmv/formats.h"
+#include "spmv/precision.h"
 
 enum { MOST_PLACES = CMGI_MATFREE_PLACES };
 
