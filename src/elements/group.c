@@ -137,7 +137,7 @@ static cmg_index number_parts(const cmgi_matfree *S, const parter *w, cmg_size g
     return end;
 }
 
-/* Counts (arrays NULL) or fills the parts; the nodes of the parts into `of`. */
+/* The parts of all groups, and their nodes into `of`. */
 static void make_parts(cmgi_matfree *S, const parter *w, cmg_index *length, cmg_index *of)
 {
     const cmg_size places = (cmg_size)S->nodes * S->lanes;
@@ -147,13 +147,13 @@ static void make_parts(cmgi_matfree *S, const parter *w, cmg_index *length, cmg_
         const cmg_index begin = parts;
         S->part_first[g] = begin;
         parts = number_parts(S, w, g, begin, length);
-        for (cmg_index p = begin; of != NULL && p < parts; ++p) {
+        for (cmg_index p = begin; p < parts; ++p) {
             of[p] = w->owner[p - begin];
             S->pick_first[p] = picks;
             picks += length[p - begin];
             length[p - begin] = S->pick_first[p];
         }
-        for (cmg_size k = 0; of != NULL && k < places; ++k) {
+        for (cmg_size k = 0; k < places; ++k) {
             const cmg_index n = S->node[g * places + k];
             if (n >= 0) {
                 S->pick[length[w->place[n] - begin]++] = (uint16_t)k;
@@ -162,9 +162,7 @@ static void make_parts(cmgi_matfree *S, const parter *w, cmg_index *length, cmg_
     }
     S->part_first[S->groups] = parts;
     S->parts = parts;
-    if (of != NULL) {
-        S->pick_first[parts] = picks;
-    }
+    S->pick_first[parts] = picks;
 }
 
 cmg_status cmgi_matfree_parts(cmg_context *ctx, cmgi_matfree *S)
@@ -183,10 +181,8 @@ cmg_status cmgi_matfree_parts(cmg_context *ctx, cmgi_matfree *S)
     CMGI_TRY(cmgi_alloc(ctx, S->all, sizeof *w.place, &w.place));
     CMGI_TRY(cmgi_alloc(ctx, places, sizeof *w.owner, &w.owner));
     CMGI_TRY(cmgi_alloc(ctx, places, sizeof *length, &length));
-    memset(w.place, 0xff, (size_t)S->all * sizeof *w.place);
-    make_parts(S, &w, length, NULL);
-    CMGI_TRY(cmgi_alloc(ctx, S->parts + 1, sizeof *S->pick_first, &S->pick_first));
-    CMGI_TRY(cmgi_alloc(ctx, S->parts, sizeof *of, &of));
+    CMGI_TRY(cmgi_alloc(ctx, picks + 1, sizeof *S->pick_first, &S->pick_first)); /* at most */
+    CMGI_TRY(cmgi_alloc(ctx, picks, sizeof *of, &of));
     memset(w.place, 0xff, (size_t)S->all * sizeof *w.place);
     make_parts(S, &w, length, of);
     return cmgi_incidence_make(ctx, S->all, S->parts, of, &S->first, &S->list);
