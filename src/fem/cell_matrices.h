@@ -276,12 +276,8 @@ CMGI_INLINE bool cmgi_cell_inverted(const cmgi_cell_batch *c, bool simplex, int 
     bool inverted = false;
     CMGI_UNROLL_THERE
     for (int q = 0; q < (simplex ? 1 : local) && !inverted; ++q) {
-        double line[3][2] = {{0}};
-        double J[3][3];
-        double A[3][3] = {{0}};
-        cmgi_lines(dim, q, line);
-        cmgi_cell_jacobian(simplex, dim, map, line, J);
-        inverted = !(cmgi_adjugate(dim, J, A) > 0);
+        double g[3][CMGI_FIRST_NODES] = {{0}};
+        inverted = !(cmgi_cell_point(simplex, dim, map, q, g) > 0);
     }
     return inverted;
 }

@@ -11,19 +11,18 @@
 #include "core/memory.h"
 #include "hierarchy/own.h"
 #include "fem/generate.h"
+#include "fem/mesh_shapes.h"
 
 #include <string.h>
 
 static cmgi_domain domain_of(const cmgi_plan *plan)
 {
-    static const char *const label[3][2] = {
-        {"left", "right"}, {"bottom", "top"}, {"back", "front"}};
     cmgi_domain domain = {.dim = plan->options.dim, .boundary = plan->options.boundary};
     for (int d = 0; d < domain.dim; ++d) {
         domain.extent[d] = d == 0 ? plan->options.aspect : 1;
         domain.cells[d] = plan->coarsest_cells;
-        domain.fixed[d][0] = cmgi_plan_fixes(plan, label[d][0]);
-        domain.fixed[d][1] = cmgi_plan_fixes(plan, label[d][1]);
+        domain.fixed[d][0] = cmgi_plan_fixes(plan, cmgi_side_names[2 * d]);
+        domain.fixed[d][1] = cmgi_plan_fixes(plan, cmgi_side_names[2 * d + 1]);
     }
     return domain;
 }
@@ -31,11 +30,10 @@ static cmgi_domain domain_of(const cmgi_plan *plan)
 /* Every Dirichlet label must be a face of the box. */
 static cmg_status check_labels(cmg_context *ctx, const cmgi_plan *plan)
 {
-    static const char *const label[6] = {"left", "right", "bottom", "top", "back", "front"};
     for (int i = 0; i < plan->fixed.count; ++i) {
         bool known = false;
         for (int k = 0; k < 2 * plan->options.dim; ++k) {
-            known = known || strcmp(plan->fixed.name[i], label[k]) == 0;
+            known = known || strcmp(plan->fixed.name[i], cmgi_side_names[k]) == 0;
         }
         CMGI_CHECK(ctx, known, CMG_ERR_ARG, "the boundary has no label '%s'", plan->fixed.name[i]);
     }

@@ -227,6 +227,15 @@ cmgi_location cmgi_locate(const cmgi_locator *t, const double *x)
     return best;
 }
 
+/* Makes room in a box for another one. */
+static void widen(int dim, double *box, const double *other)
+{
+    for (int d = 0; d < dim; ++d) {
+        box[d] = fmin(box[d], other[d]);
+        box[dim + d] = fmax(box[dim + d], other[dim + d]);
+    }
+}
+
 static void leaf_box(const cmgi_locator *t, cmg_size leaf, double *box)
 {
     const int dim = t->mesh->dim;
@@ -237,10 +246,7 @@ static void leaf_box(const cmgi_locator *t, cmg_size leaf, double *box)
     for (cmg_size i = leaf * LEAF; i < (leaf + 1) * LEAF && i < t->mesh->cells; ++i) {
         double one[6];
         cell_box(t, t->order[i], one);
-        for (int d = 0; d < dim; ++d) {
-            box[d] = fmin(box[d], one[d]);
-            box[dim + d] = fmax(box[dim + d], one[dim + d]);
-        }
+        widen(dim, box, one);
     }
 }
 
@@ -271,19 +277,6 @@ static cmg_status sort_cells(cmgi_locator *t)
     return cmgi_order_by_key(t->ctx, mesh->cells, keys, t->order);
 }
 
-static void join_boxes(cmgi_locator *t)
-{
-    const int dim = t->mesh->dim;
-    for (cmg_size k = t->leaves - 1; k >= 1; --k) {
-        const double *a = t->box + 4 * k * dim;
-        const double *b = a + 2 * dim;
-        for (int d = 0; d < dim; ++d) {
-            t->box[2 * k * dim + d] = fmin(a[d], b[d]);
-            t->box[2 * k * dim + dim + d] = fmax(a[dim + d], b[dim + d]);
-        }
-    }
-}
-
 cmg_status cmgi_locator_create(cmg_context *ctx, const cmg_fem_mesh *mesh, cmgi_locator *locator)
 {
     const cmgi_basis basis = cmgi_basis_of(mesh->element, mesh->dim);
@@ -293,17 +286,21 @@ cmg_status cmgi_locator_create(cmg_context *ctx, const cmg_fem_mesh *mesh, cmgi_
                                                         .local = cmgi_vtk_order(basis),
                                                         .nodes = cmgi_basis_nodes(basis),
                                                         .leaves = 1};
+    const cmg_size width = 2 * (cmg_size)mesh->dim; /* numbers of a box */
     while (t.leaves * LEAF < mesh->cells) {
         t.leaves *= 2;
     }
     CMGI_TRY(cmgi_alloc(ctx, mesh->cells, sizeof *t.order, &t.order));
-    CMGI_TRY(cmgi_alloc(ctx, 4 * t.leaves * mesh->dim, sizeof *t.box, &t.box));
+    CMGI_TRY(cmgi_alloc(ctx, 2 * t.leaves * width, sizeof *t.box, &t.box));
     CMGI_TRY(sort_cells(&t));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (t.leaves > 256)
     for (cmg_size leaf = 0; leaf < t.leaves; ++leaf) {
-        leaf_box(&t, leaf, t.box + (t.leaves + leaf) * 2 * mesh->dim);
+        leaf_box(&t, leaf, t.box + (t.leaves + leaf) * width);
     }
-    join_boxes(&t);
+    for (cmg_size k = t.leaves - 1; k >= 1; --k) { /* the box of two */
+        memcpy(t.box + k * width, t.box + 2 * k * width, (size_t)width * sizeof *t.box);
+        widen(mesh->dim, t.box + k * width, t.box + (2 * k + 1) * width);
+    }
     *locator = t;
     t = (cmgi_locator){0};
     return CMG_OK;

@@ -44,6 +44,9 @@ cmg_status cmgi_shape_mesh(cmg_context *ctx, const cmgi_shape_options *options, 
 int cmgi_shape_surfaces(const cmgi_shape_options *options, const cmgi_mesh *mesh, int capacity,
                         cmgi_surface *surface);
 
+/* Of a square or cube, low and high along each axis. */
+extern const char *const cmgi_side_names[6];
+
 /* Parts that the shapes are made of. */
 /* Quads or hexes of a masked lattice, of a ring and of a plate with holes; no facets yet. */
 cmg_status cmgi_shape_lattice(cmg_context *ctx, const cmgi_shape_options *o, cmgi_mesh **mesh);

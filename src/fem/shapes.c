@@ -67,8 +67,7 @@ static cmg_status check_options(cmg_context *ctx, const cmgi_shape_options *o)
     return CMG_OK;
 }
 
-enum { SIDES = 6 };
-static const char *const side_names[SIDES] = {"left", "right", "bottom", "top", "back", "front"};
+const char *const cmgi_side_names[6] = {"left", "right", "bottom", "top", "back", "front"};
 
 /* Name of the boundary that a facet is on. */
 static const char *facet_name(const cmgi_mesh *mesh, const cmgi_shape_options *o, cmg_size f,
@@ -87,7 +86,7 @@ static const char *facet_name(const cmgi_mesh *mesh, const cmgi_shape_options *o
                  mesh->x[(cmg_size)node[i] * mesh->dim + s / 2] == (s % 2 == 0 ? 0 : extent[s / 2]);
         }
         if (on) {
-            return side_names[s];
+            return cmgi_side_names[s];
         }
     }
     if (o->shape != CMG_SHAPE_HOLES) {
