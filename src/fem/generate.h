@@ -52,14 +52,13 @@ cmg_status cmgi_domain_make(cmg_context *ctx, const cmgi_plan *plan, cmgi_domain
 cmg_status cmgi_domain_grid(cmg_context *ctx, const cmgi_plan *plan, const cmgi_domain *domain,
                             int level, cmgi_grid *grid);
 
-/* Meshes from the coarsest, 0, to the finest, and how they were refined. */
+/* Meshes from the coarsest, 0, to the finest. */
 typedef struct cmgi_mesh_chain {
     cmgi_mesh *mesh[CMGI_MAX_LEVELS];
-    cmgi_entities *relation[CMGI_MAX_LEVELS]; /* [r]: from mesh r to mesh r + 1 */
-    bool *fixes;                              /* Dirichlet conditions by boundary label */
-    bool *flux;                               /* a given flux, likewise */
-    double *factor;                           /* of the coefficient by region, NULL = 1 */
-    double origin[3];                         /* bounding box of the coarsest mesh */
+    bool *fixes;      /* Dirichlet conditions by boundary label */
+    bool *flux;       /* a given flux, likewise */
+    double *factor;   /* of the coefficient by region, NULL = 1 */
+    double origin[3]; /* bounding box of the coarsest mesh */
     double extent[3];
 } cmgi_mesh_chain;
 /* The plan learns the dimension of a mesh file, the hierarchy what the mesh is like. */
@@ -69,8 +68,8 @@ void cmgi_chain_free(cmg_context *ctx, cmgi_mesh_chain *chain);
 CMGI_RELEASES(cmgi_chain_free, cmgi_mesh_chain)
 cmg_status cmgi_chain_space(const cmgi_plan *plan, const cmgi_mesh_chain *chain, int level,
                             cmgi_space **space);
-uint64_t cmgi_chain_key(const cmgi_mesh_chain *chain, int refinement, const cmgi_space *space,
-                        cmg_size node);
+/* As cmgi_grid_key. */
+uint64_t cmgi_space_key(const cmgi_space *space, int refinement, cmg_size node);
 
 /* Sizes of one level, added to the totals as the finest comes first. */
 typedef struct cmgi_level_size {

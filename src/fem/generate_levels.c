@@ -116,16 +116,6 @@ static cmg_status multiply_level(const source *s, int level)
     return cmgi_hierarchy_take_csr(s->h, level, CMG_ROLE_A, NULL, 0, &Ac);
 }
 
-static cmg_status store_prolongation(const source *s, const cmgi_space *fine,
-                                     const cmgi_space *coarse, int level)
-{
-    cmgi_csr P = {0};
-    const int from = s->plan->refinement[level + 1];
-    const bool same = from == s->plan->refinement[level];
-    CMGI_TRY(cmgi_space_prolongation(fine, coarse, same ? NULL : s->chain.relation[from], &P));
-    return store(s, level, CMG_ROLE_P, fine, coarse, &P);
-}
-
 /* A and P of a level as templates of its grid. */
 static cmg_status store_templates(const source *s, const cmgi_space *space,
                                   const cmgi_space *coarse, int level)
@@ -160,7 +150,7 @@ static cmg_status order_by_cells(const source *s, const cmgi_space *space, int r
     for (cmg_size n = 0; n < space->unknowns; ++n) {
         const cmg_size node = cmgi_space_node(space, n);
         keys[n] = space->grid != NULL ? cmgi_grid_key(space->grid, refinement, node)
-                                      : cmgi_chain_key(&s->chain, refinement, space, node);
+                                      : cmgi_space_key(space, refinement, node);
     }
     return cmgi_order_by_key(s->ctx, space->unknowns, keys, *order);
 }
@@ -182,7 +172,9 @@ static cmg_status make_level(const source *s, const cmgi_space *space, const cmg
         CMGI_TRY(store_nodes(space, level, NULL, s->h));
     }
     if (coarse != NULL) {
-        CMGI_TRY(store_prolongation(s, space, coarse, level));
+        cmgi_csr P = {0};
+        CMGI_TRY(cmgi_space_prolongation(space, coarse, &P));
+        CMGI_TRY(store(s, level, CMG_ROLE_P, space, coarse, &P));
     }
     if (level == 0 && o->output_mesh) {
         CMGI_TRY(s->plan->slabs ? cmgi_grid_store_part(s->ctx, &s->finest, &s->problem, s->h)

@@ -14,7 +14,6 @@
 void cmgi_chain_free(cmg_context *ctx, cmgi_mesh_chain *chain)
 {
     for (int r = 0; r < CMGI_MAX_LEVELS; ++r) {
-        cmgi_entities_destroy(&chain->relation[r]);
         cmgi_mesh_destroy(&chain->mesh[r]);
     }
     CMGI_FREE(ctx, chain->fixes, chain->flux, chain->factor);
@@ -152,7 +151,7 @@ static cmg_status refine(cmg_context *ctx, const cmgi_plan *plan, cmgi_mesh_chai
         snap.surfaces = count < SURFACES ? count : SURFACES;
     }
     for (int r = 0; r + 1 < plan->options.levels; ++r) {
-        CMGI_TRY(cmgi_mesh_refine(chain->mesh[r], &snap, &chain->mesh[r + 1], &chain->relation[r]));
+        CMGI_TRY(cmgi_mesh_refine(chain->mesh[r], &snap, &chain->mesh[r + 1]));
         CMGI_TRY(cmgi_progress(ctx, "refining", r + 1, plan->options.levels - 1));
     }
     return CMG_OK;
@@ -167,15 +166,14 @@ cmg_status cmgi_chain_space(const cmgi_plan *plan, const cmgi_mesh_chain *chain,
                              chain->fixes, space);
 }
 
-uint64_t cmgi_chain_key(const cmgi_mesh_chain *chain, int refinement, const cmgi_space *space,
-                        cmg_size node)
+uint64_t cmgi_space_key(const cmgi_space *space, int refinement, cmg_size node)
 {
     const int children = cmgi_cell_table(space->mesh->cell)->children;
     cmg_size cell = space->cell[space->start[node]];
     double xi[3];
     cmgi_basis_position(space->basis, cmgi_space_local(space, cell, (cmg_index)node), xi);
     for (int r = refinement; r > 0 && r > refinement - CMGI_KEY_DEPTH; --r) {
-        cmgi_space_to_parent(chain->mesh[r], chain->mesh[r - 1], chain->relation[r - 1], cell, xi);
+        cmgi_space_to_parent(space->mesh->cell, (int)(cell % children), xi);
         cell /= children;
     }
     uint64_t key = (uint64_t)cell;

@@ -177,18 +177,16 @@ typedef struct cmgi_snap {
 } cmgi_snap;
 
 /*
- * Refines once; snap may be NULL, relation may be NULL where it is not wanted. Nodes of the fine
- * mesh:
+ * Refines once; snap may be NULL. Nodes of the fine mesh, by the entities of the coarse one:
  *   the coarse nodes, same numbers
- *   then edges            midpoints, relation->edge.nodes
- *   then faces            face centres of hexes (none else), relation->face.nodes
+ *   then edges            midpoints, edge.nodes
+ *   then faces            face centres of hexes (none else), face.nodes
  *   then centres          cell centres of quads and hexes (none else), in cell order
  * Cells: children of coarse cell c are c * 2^dim .. c * 2^dim + 2^dim - 1; child k of a quad or hex
  * sits at corner k; children 0 .. dim of a simplex sit at its corners, the others are inside.
  * Facets: children of facet f are f * 2^(dim-1) .., labels are inherited.
  */
-cmg_status cmgi_mesh_refine(const cmgi_mesh *coarse, const cmgi_snap *snap, cmgi_mesh **fine,
-                            cmgi_entities **relation);
+cmg_status cmgi_mesh_refine(const cmgi_mesh *coarse, const cmgi_snap *snap, cmgi_mesh **fine);
 /* Nodes of the refinement on a cell: its corners, then edges, faces and centre where there are
  * nodes on them, in the order of the cell table; on a side or face with the given corners likewise.
  * The number is returned. */
@@ -199,12 +197,8 @@ int cmgi_refined_side(const cmgi_mesh *coarse, const cmgi_entities *e, const cmg
                       cmg_index on[9]);
 /* Which of the nodes on a cell is midway between corners i and j; of a corner itself, i = j. */
 int cmgi_refined_middle(cmgi_cell cell, int i, int j);
-/*
- * Coarse nodes that fine node i is the mean of, with equal weights: 1 (a coarse node), 2 (edge), 4
- * (face or quad) or 8 (hex); the number is returned.
- */
-int cmgi_refinement_parents(const cmgi_entities *relation, const cmgi_mesh *coarse, cmg_size i,
-                            cmg_index parents[8]);
+/* The two corners of a cell that a corner of one of its children is midway between. */
+void cmgi_refined_corner(cmgi_cell cell, int child, int corner, int between[2]);
 
 /* Numbers on a mesh, for ParaView. */
 typedef struct cmgi_field {

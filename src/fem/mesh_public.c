@@ -104,7 +104,6 @@ cmg_status cmg_fem_mesh_refine(cmg_context *ctx, const cmg_fem_mesh *coarse, cmg
     cmgi_scoped_by(cmgi_mesh_destroy) cmgi_mesh *refined = NULL;
     cmgi_scoped_by(cmgi_space_destroy) cmgi_space *nodes = NULL;
     cmgi_scoped_by(cmgi_space_destroy) cmgi_space *all_nodes = NULL;
-    cmgi_scoped_by(cmgi_entities_destroy) cmgi_entities *relation = NULL;
     cmgi_scoped_csr made = {0};
     cmg_size fault = -1;
     CMGI_CONTEXT(ctx);
@@ -114,11 +113,11 @@ cmg_status cmg_fem_mesh_refine(cmg_context *ctx, const cmg_fem_mesh *coarse, cmg
                CMG_ERR_ARG, "refine: meshes of first order alone");
     CMGI_TRY(cmgi_fem_mesh_take(ctx, coarse, &mesh));
     CMGI_TRY(cmgi_mesh_check_cells(mesh, &fault));
-    CMGI_TRY(cmgi_mesh_refine(mesh, NULL, &refined, &relation));
+    CMGI_TRY(cmgi_mesh_refine(mesh, NULL, &refined));
     CMGI_TRY(cmgi_space_create(mesh, 1, 1, CMG_BOUNDARY_NEUMANN, fixes, &nodes));
     CMGI_TRY(cmgi_space_create(refined, 1, 1, CMG_BOUNDARY_NEUMANN, fixes, &all_nodes));
     if (P != NULL) {
-        CMGI_TRY(cmgi_space_prolongation(all_nodes, nodes, relation, &made));
+        CMGI_TRY(cmgi_space_prolongation(all_nodes, nodes, &made));
     }
     CMGI_TRY(cmgi_space_export(all_nodes, fine));
     if (P != NULL) {

@@ -139,7 +139,7 @@ cmg_status cmgi_space_store_mesh(const cmgi_space *space, const cmgi_problem *pr
         return cmgi_hierarchy_take_mesh(h, &stored);
     }
     if (space->basis.order == 2) {
-        CMGI_TRY(cmgi_mesh_refine(space->mesh, NULL, &fine, NULL));
+        CMGI_TRY(cmgi_mesh_refine(space->mesh, NULL, &fine));
     }
     CMGI_TRY(copy_mesh(space, fine != NULL ? fine : space->mesh, problem, &stored));
     return cmgi_hierarchy_take_mesh(h, &stored);

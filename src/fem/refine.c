@@ -89,6 +89,19 @@ int cmgi_refined_middle(cmgi_cell cell, int i, int j)
     return children_of[cell][i][j];
 }
 
+void cmgi_refined_corner(cmgi_cell cell, int child, int corner, int between[2])
+{
+    const int corners = cmgi_cell_table(cell)->corners;
+    between[0] = child;
+    between[1] = corner;
+    for (int k = 0; k < corners * corners && child >= corners; ++k) { /* one inside a simplex */
+        if (children_of[cell][k / corners][k % corners] == children_of[cell][child][corner]) {
+            between[0] = k / corners;
+            between[1] = k % corners;
+        }
+    }
+}
+
 static void refine_cells(const cmgi_mesh *coarse, const cmgi_entities *e, cmgi_mesh *fine)
 {
     const cmgi_cell_info *info = cmgi_cell_table(coarse->cell);
@@ -175,8 +188,7 @@ static cmg_status inherit(const cmgi_mesh *coarse, cmgi_mesh *fine)
     return CMG_OK;
 }
 
-cmg_status cmgi_mesh_refine(const cmgi_mesh *coarse, const cmgi_snap *snap, cmgi_mesh **fine,
-                            cmgi_entities **relation)
+cmg_status cmgi_mesh_refine(const cmgi_mesh *coarse, const cmgi_snap *snap, cmgi_mesh **fine)
 {
     const cmgi_cell_info *info = cmgi_cell_table(coarse->cell);
     const bool tensor = !cmgi_cell_simplex(coarse->cell);
@@ -194,38 +206,6 @@ cmg_status cmgi_mesh_refine(const cmgi_mesh *coarse, const cmgi_snap *snap, cmgi
     if (snap != NULL && snap->surfaces > 0) {
         CMGI_TRY(cmgi_mesh_snap(coarse, e, snap, m));
     }
-    if (relation != NULL) { /* which are the nodes of the edges and faces */
-        CMGI_FREE(e->ctx, e->edge.start, e->edge.of_cell, e->face.start, e->face.of_cell);
-        e->edge.start = e->face.start = NULL;
-        e->edge.of_cell = e->face.of_cell = NULL;
-        *relation = cmgi_pass_on(&e);
-    }
     *fine = cmgi_pass_on(&m);
     return CMG_OK;
-}
-
-int cmgi_refinement_parents(const cmgi_entities *relation, const cmgi_mesh *coarse, cmg_size i,
-                            cmg_index parents[8])
-{
-    const cmgi_entity_list *edge = &relation->edge;
-    const cmgi_entity_list *face = &relation->face;
-    parents[0] = (cmg_index)i;
-    if (i < coarse->nodes) {
-        return 1;
-    }
-    const cmg_index *node = NULL;
-    int count = 0;
-    i -= coarse->nodes;
-    if (i < edge->count) {
-        node = edge->nodes + 2 * i;
-        count = 2;
-    } else if (i < edge->count + face->count) {
-        node = face->nodes + 4 * (i - edge->count);
-        count = 4;
-    } else {
-        count = cmgi_cell_table(coarse->cell)->corners;
-        node = coarse->cell_nodes + (i - edge->count - face->count) * count;
-    }
-    memcpy(parents, node, (size_t)count * sizeof *parents);
-    return count;
 }

@@ -79,17 +79,11 @@ void cmgi_space_position(const cmgi_space *space, cmg_size node, double *x);
 int cmgi_space_local(const cmgi_space *space, cmg_size cell, cmg_index node);
 /* All nodes and the cells as the public interface has them; for cmg_fem_mesh_free. */
 cmg_status cmgi_space_export(const cmgi_space *space, cmg_fem_mesh *mesh);
-/*
- * Natural embedding of `coarse` in `fine`: both on one mesh (relation NULL), or `fine` on the
- * refinement of `coarse`'s mesh.
- */
-cmg_status cmgi_space_prolongation(const cmgi_space *fine, const cmgi_space *coarse,
-                                   const cmgi_entities *relation, cmgi_csr *P);
-/*
- * Maps a point of the reference cell of fine cell `cell` to that of its parent. xi is overwritten.
- */
-void cmgi_space_to_parent(const cmgi_mesh *fine, const cmgi_mesh *coarse,
-                          const cmgi_entities *relation, cmg_size cell, double *xi);
+/* Natural embedding of `coarse` in `fine`: both on one mesh, or `fine` on the refinement of
+ * `coarse`'s mesh. */
+cmg_status cmgi_space_prolongation(const cmgi_space *fine, const cmgi_space *coarse, cmgi_csr *P);
+/* Maps a point of the reference cell of a child to that of its parent. xi is overwritten. */
+void cmgi_space_to_parent(cmgi_cell cell, int child, double *xi);
 /* Room for the integrals of cells: those of cell c, or of the c-th in the list, are at c % slots.
  */
 typedef struct cmgi_cell_ring {

@@ -14,7 +14,7 @@ static inline cmgi_mesh *shape_mesh(const cmgi_shape_options *o)
 static inline void refine(cmgi_mesh **mesh, const cmgi_snap *snap)
 {
     cmgi_mesh *fine = NULL;
-    CHECK_OK(cmgi_mesh_refine(*mesh, snap, &fine, NULL));
+    CHECK_OK(cmgi_mesh_refine(*mesh, snap, &fine));
     cmgi_mesh_destroy(mesh);
     *mesh = fine;
 }

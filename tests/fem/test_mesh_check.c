@@ -309,12 +309,12 @@ TEST(snapping_that_inverts_is_refused)
     /* the midpoint (0.5, 0) of the bottom is the centre itself: it has no nearest point and stays
      */
     const cmgi_snap at_centre = {1, &surface};
-    CHECK_OK(cmgi_mesh_refine(mesh, &at_centre, &fine, NULL));
+    CHECK_OK(cmgi_mesh_refine(mesh, &at_centre, &fine));
     cmgi_mesh_destroy(&fine);
     cmgi_surface below = surface;
     below.centre[1] = -1;
     const cmgi_snap far = {1, &below};
-    CHECK_STATUS(cmgi_mesh_refine(mesh, &far, &fine, NULL), CMG_ERR_SHAPE);
+    CHECK_STATUS(cmgi_mesh_refine(mesh, &far, &fine), CMG_ERR_SHAPE);
     CHECK(fine == NULL && strstr(cmg_context_message(ctx), "snapping: refined cell") != NULL);
 }
 
@@ -347,7 +347,7 @@ TEST(memory_is_a_small_multiple_of_the_fine_mesh)
         size_t peak[2];
         cmg_context_memory(ctx, before, NULL);
         ctx->bytes_peak[0] = before[0];
-        CHECK_OK(cmgi_mesh_refine(mesh, NULL, &fine, NULL));
+        CHECK_OK(cmgi_mesh_refine(mesh, NULL, &fine));
         cmg_context_memory(ctx, after, peak);
         CHECK((double)(peak[0] - before[0]) < 2.2 * (double)(after[0] - before[0]));
     }

@@ -25,7 +25,7 @@ static void check_refinement(const cmgi_mesh *mesh)
     cmgi_mesh_report before;
     cmgi_mesh_report after;
     CHECK_OK(cmgi_mesh_check(mesh, &before));
-    CHECK_OK(cmgi_mesh_refine(mesh, NULL, &fine, NULL));
+    CHECK_OK(cmgi_mesh_refine(mesh, NULL, &fine));
     CHECK_OK(cmgi_mesh_check(fine, &after));
     CHECK_NEAR(after.volume, before.volume, 1e-12 * before.volume);
     CHECK(fine->cells == mesh->cells * children);
@@ -298,7 +298,7 @@ TEST(labels_and_regions_are_kept)
     CHECK(strstr(mesh->note, "1 labelled facets are not on the boundary") != NULL);
     CHECK(strstr(mesh->note, "1 nodes belong to no cell") != NULL);
     scoped_mesh *fine = NULL;
-    CHECK_OK(cmgi_mesh_refine(mesh, NULL, &fine, NULL));
+    CHECK_OK(cmgi_mesh_refine(mesh, NULL, &fine));
     CHECK(cmgi_mesh_find_label(fine, "in flow") == in && fine->label[in].count == 2);
     CHECK(fine->region[1].count == 4 && fine->cell_label[3] == 1 && fine->cell_label[4] == 2);
 }
