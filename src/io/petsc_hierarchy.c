@@ -149,16 +149,12 @@ static cmg_status put_indices(cmgi_output *output, cmg_size count, const cmg_ind
 
 static cmg_status put_lengths(cmgi_output *output, const cmg_csr *A)
 {
-    enum { BLOCK = 1 << 13 };
-    cmg_index lengths[BLOCK];
-    for (cmg_size first = 0; first < A->rows; first += BLOCK) {
-        const cmg_size n = A->rows - first < BLOCK ? A->rows - first : BLOCK;
-        for (cmg_size k = 0; k < n; ++k) {
-            lengths[k] = (cmg_index)(A->indptr[first + k + 1] - A->indptr[first + k]);
-        }
-        CMGI_TRY(put_indices(output, n, lengths));
+    cmgi_scoped cmg_index *lengths = NULL;
+    CMGI_TRY(cmgi_alloc(output->ctx, A->rows, sizeof *lengths, &lengths));
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        lengths[i] = (cmg_index)(A->indptr[i + 1] - A->indptr[i]);
     }
-    return CMG_OK;
+    return put_indices(output, A->rows, lengths);
 }
 
 static bool is_sorted(const cmg_csr *A)

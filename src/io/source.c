@@ -71,7 +71,7 @@ cmg_status cmgi_file_read(const cmgi_file *file, cmg_size offset, cmg_size bytes
     return CMG_OK;
 }
 
-/* A number of 4 or 8 bytes in the machine's order. */
+/* A number of 4 or 8 bytes in the machine's order, or from that. */
 static inline void turn(unsigned char *p, size_t size, bool big)
 {
     uint64_t bits = 0;
@@ -82,6 +82,13 @@ static inline void turn(unsigned char *p, size_t size, bool big)
     memcpy(p, size == 8 ? (const void *)&bits : &half, size);
 }
 
+static void turn_all(unsigned char *p, cmg_size count, size_t size, bool big)
+{
+    for (cmg_size k = 0; k < count; ++k, p += size) {
+        size == 8 ? turn(p, 8, big) : turn(p, 4, big); /* a known size: one instruction */
+    }
+}
+
 cmg_status cmgi_file_numbers(const cmgi_file *file, cmg_size offset, cmg_size count, size_t size,
                              bool big, void *to)
 {
@@ -89,11 +96,8 @@ cmg_status cmgi_file_numbers(const cmgi_file *file, cmg_size offset, cmg_size co
     CMGI_TRY(cmgi_file_read(file, offset, count * (cmg_size)size, to));
 #pragma omp parallel for num_threads(file->ctx->threads) schedule(static) if (count > PART)
     for (cmg_size first = 0; first < count; first += PART) {
-        const cmg_size last = first + PART < count ? first + PART : count;
-        for (cmg_size k = first; k < last; ++k) {
-            unsigned char *at = (unsigned char *)to + (size_t)k * size;
-            size == 8 ? turn(at, 8, big) : turn(at, 4, big); /* a known size: one instruction */
-        }
+        const cmg_size n = count - first < PART ? count - first : PART;
+        turn_all((unsigned char *)to + (size_t)first * size, n, size, big);
     }
     return CMG_OK;
 }
@@ -273,20 +277,8 @@ cmg_status cmgi_output_numbers(cmgi_output *output, cmg_size count, size_t size,
     unsigned char bytes[8 * PART];
     for (cmg_size first = 0; first < count; first += PART) {
         const cmg_size n = count - first < PART ? count - first : PART;
-        for (size_t i = 0; i < (size_t)n; ++i) {
-            const char *from = (const char *)numbers + ((size_t)first + i) * size;
-            uint32_t half = 0;
-            uint64_t bits = 0;
-            memcpy(&half, from, sizeof half);
-            if (size == 8) {
-                memcpy(&bits, from, sizeof bits);
-            } else {
-                bits = half;
-            }
-            for (size_t k = 0; k < size; ++k) {
-                bytes[i * size + k] = (unsigned char)(bits >> 8 * (big ? size - 1 - k : k));
-            }
-        }
+        memcpy(bytes, (const char *)numbers + (size_t)first * size, (size_t)n * size);
+        turn_all(bytes, n, size, big);
         CMGI_TRY(cmgi_output_write(output, bytes, (size_t)n * size));
     }
     return CMG_OK;

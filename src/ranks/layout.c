@@ -11,13 +11,6 @@ typedef struct holding {
     cmg_size reach; /* one more than the largest column of P_(l-1) */
 } holding;
 
-static const cmgi_own_rows *matrix_of(const cmgi_own *own, int l, int role)
-{
-    static const cmgi_own_rows none = {0};
-    const cmgi_own_level *b = &own->level[l];
-    return role == A ? &b->A : role == P ? &b->P : l > 0 ? &own->level[l - 1].R : &none;
-}
-
 static cmg_size reach_of(const cmgi_own_rows *M, int threads)
 {
     const cmg_size nnz = M->indptr != NULL ? M->indptr[M->rows] : 0;
@@ -85,22 +78,25 @@ static cmg_status read_level(cmg_context *ctx, const holding *all, int levels, i
     return CMG_OK;
 }
 
-static cmg_status check_columns(cmg_context *ctx, const cmgi_own_rows *M, cmg_size cols, int l,
-                                const char *name)
+cmg_status cmgi_layout_columns(cmg_context *ctx, const cmgi_own *own, int l, cmg_role role,
+                               cmg_size cols)
 {
+    const cmgi_own_rows *M = cmgi_own_find(own, l, role);
     for (cmg_size i = reach_of(M, ctx->threads) > cols ? M->rows - 1 : -1; i >= 0; --i) {
         for (cmg_size k = M->indptr[i]; k < M->indptr[i + 1]; ++k) {
             CMGI_CHECK(ctx, M->indices[k] < cols, CMG_ERR_ARG,
-                       "level %d: %s: row %lld: column %lld is out of range [0, %lld)", l, name,
-                       (long long)(M->first + i), (long long)M->indices[k], (long long)cols);
+                       "level %d: %c: row %lld: column %lld is out of range [0, %lld)", l,
+                       "APR"[role], (long long)(M->first + i), (long long)M -> indices[k],
+                       (long long)cols);
         }
     }
     return CMG_OK;
 }
 
 /* Columns, the diagonal and which rows are outer, in one pass. */
-static cmg_status look_at(cmg_context *ctx, const cmgi_own_rows *M, int l, cmgi_part_level *level)
+static cmg_status look_at(cmg_context *ctx, const cmgi_own *own, int l, cmgi_part_level *level)
 {
+    const cmgi_own_rows *M = &own->level[l].A;
     const cmg_size first = level->space.first;
     const cmg_size last = first + level->space.rows;
     cmg_size reach = 0;
@@ -125,7 +121,7 @@ static cmg_status look_at(cmg_context *ctx, const cmgi_own_rows *M, int l, cmgi_
         bad = d == 0 && i > bad ? i : bad;
     }
     const cmg_size cols = level->space.total;
-    CMGI_TRY(reach > cols ? check_columns(ctx, M, cols, l, "A") : CMG_OK);
+    CMGI_TRY(reach > cols ? cmgi_layout_columns(ctx, own, l, CMG_ROLE_A, cols) : CMG_OK);
     CMGI_CHECK(ctx, bad < 0, CMG_ERR_ARG,
                "level %d: A: row %lld has a zero diagonal (docs/when-not.md)", l,
                (long long)(M->first + bad));
@@ -135,15 +131,14 @@ static cmg_status look_at(cmg_context *ctx, const cmgi_own_rows *M, int l, cmgi_
 static cmg_status check_own(cmg_context *ctx, const cmgi_own *own, cmgi_parts *parts)
 {
     for (int l = 0; l < parts->levels; ++l) {
-        const cmgi_own_level *b = &own->level[l];
         const cmgi_owners *space = &parts->level[l].space;
         CMGI_CHECK(ctx, space->rows <= INT32_MAX, CMG_ERR_MEMORY,
                    "level %d: %lld rows on one rank do not fit 32 bits", l, (long long)space->rows);
-        CMGI_TRY(look_at(ctx, &b->A, l, &parts->level[l]));
+        CMGI_TRY(look_at(ctx, own, l, &parts->level[l]));
         if (l + 1 < parts->levels) {
-            CMGI_CHECK(ctx, b->P.indptr != NULL, CMG_ERR_ARG, "level %d has no P", l);
-            CMGI_TRY(check_columns(ctx, &b->P, parts->level[l + 1].space.total, l, "P"));
-            CMGI_TRY(check_columns(ctx, &b->R, space->total, l, "R"));
+            CMGI_CHECK(ctx, own->level[l].P.indptr != NULL, CMG_ERR_ARG, "level %d has no P", l);
+            CMGI_TRY(cmgi_layout_columns(ctx, own, l, CMG_ROLE_P, parts->level[l + 1].space.total));
+            CMGI_TRY(cmgi_layout_columns(ctx, own, l, CMG_ROLE_R, space->total));
         }
     }
     return CMG_OK;
@@ -164,11 +159,12 @@ cmg_status cmgi_layout_read(const cmg_hierarchy *h, cmgi_parts *parts)
     holding *mine = all + (cmg_size)cmgi_ranks(ctx) * levels;
     for (int l = 0; l < levels; ++l) {
         for (int role = A; role < ROLES; ++role) {
-            const cmgi_own_rows *M = matrix_of(own, l, role);
-            mine[l].first[role] = M->indptr != NULL ? M->first : -1;
-            mine[l].rows[role] = M->indptr != NULL ? M->rows : -1;
+            const int at = l - (role == R); /* R makes the level's vectors of those above */
+            const cmgi_own_rows *M = at >= 0 ? cmgi_own_find(own, at, (cmg_role)role) : NULL;
+            mine[l].first[role] = M != NULL && M->indptr != NULL ? M->first : -1;
+            mine[l].rows[role] = M != NULL && M->indptr != NULL ? M->rows : -1;
         }
-        mine[l].reach = l > 0 ? reach_of(matrix_of(own, l - 1, P), ctx->threads) : 0;
+        mine[l].reach = l > 0 ? reach_of(&own->level[l - 1].P, ctx->threads) : 0;
     }
     CMGI_TRY(cmgi_group_gather(ctx, mine, (size_t)levels * sizeof *mine, all));
     for (int l = 0; l < levels && status == CMG_OK; ++l) {

@@ -3,7 +3,7 @@
  * the others as they send them, a chunk of a dataset each in turn, so that no rank holds more than
  * its rows and a chunk. The datasets are those that one rank would write.
  */
-#include "ranks/group.h"
+#include "ranks/layout.h"
 #include "core/memory.h"
 #include "io/container.h"
 
@@ -153,14 +153,8 @@ static cmg_status check_columns(const cmg_hierarchy *h, const cmg_size *rows)
 {
     for (int l = 0; l < h->levels; ++l) {
         for (int role = CMG_ROLE_A; role <= CMG_ROLE_R; ++role) {
-            const cmgi_own_rows *M = cmgi_own_find(h->own, l, (cmg_role)role);
-            const cmg_size nnz = M->indptr != NULL ? M->indptr[M->rows] : 0;
-            const cmg_size cols = rows[role == CMG_ROLE_P ? l + 1 : l];
-            for (cmg_size e = 0; e < nnz; ++e) {
-                CMGI_CHECK(h->ctx, M->indices[e] >= 0 && M->indices[e] < cols, CMG_ERR_ARG,
-                           "level %d: column %lld of %lld", l, (long long)M->indices[e],
-                           (long long)cols);
-            }
+            CMGI_TRY(cmgi_layout_columns(h->ctx, h->own, l, (cmg_role)role,
+                                         rows[role == CMG_ROLE_P ? l + 1 : l]));
         }
     }
     return CMG_OK;
