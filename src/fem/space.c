@@ -28,7 +28,7 @@ static int refined_number(cmgi_cell cell, cmgi_basis basis, int a)
 
 static void number_quadratic(cmgi_space *s, const cmgi_entities *e)
 {
-    int number[CMGI_MAX_NODES];
+    int number[CMGI_MAX_NODES] = {0};
     for (int a = 0; a < s->local; ++a) {
         number[a] = refined_number(s->mesh->cell, s->basis, a);
     }
