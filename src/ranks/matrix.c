@@ -373,7 +373,9 @@ static cmg_status make_dots(bool square, cmg_matrix *made)
     if (!kept) {
         return CMG_OK;
     }
-    made->sums = (made->rows + CMGI_SLICE - 1) / CMGI_SLICE;
+    const cmg_matrix *inner = M->part[CMGI_INNER];
+    const bool whole = inner != NULL && inner->rows == made->rows; /* as that divides them */
+    made->sums = whole ? inner->sums : (made->rows + CMGI_SLICE - 1) / CMGI_SLICE;
     return cmgi_alloc_device(made->ctx, made->sums, sizeof *made->dots, &made->dots);
 }
 

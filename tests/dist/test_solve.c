@@ -28,6 +28,14 @@ TEST(jacobi_in_three_dimensions)
     all_ranks("dim=3 cells=8 distort=0.2", "gather=10 smoother=jacobi no-fallback");
 }
 
+/* One rank has the whole box, whose product leaves its inner products as it divides them. */
+TEST(one_rank_has_a_box)
+{
+    scoped_hierarchy *h = generated("dim=3 cells=42 levels=2");
+    scoped double *b = random_rhs(h);
+    compare_ranks(h, b, "krylov=cg no-fallback gather=60", 1, PLANES, 1e-9);
+}
+
 /* Options on one problem, with a few ranks each. */
 static void some_ranks(const char *problem, const char *options, double tolerance)
 {
