@@ -3,6 +3,8 @@
  * and algebraic levels where the coarsest is too large to be solved, or its factors where it is
  * not.
  */
+#include "core/ranks.h"
+#include "hierarchy/own.h"
 #include "mg/dominated.h"
 #include "mg/multigrid.h"
 
@@ -160,7 +162,8 @@ static cmg_status factor_coarsest(cmgi_multigrid *mg)
     return CMG_OK;
 }
 
-static cmgi_completion_options completion_options(cmgi_multigrid *mg)
+/* `rows`: of level 0, those of all ranks. */
+static cmgi_completion_options completion_options(cmgi_multigrid *mg, cmg_size rows)
 {
     const cmg_solver_options *o = &mg->options;
     const cmg_size most = o->coarse_limit > APPEND_ABOVE ? o->coarse_limit : APPEND_ABOVE;
@@ -174,7 +177,7 @@ static cmgi_completion_options completion_options(cmgi_multigrid *mg)
                                        .above_misfit = levels > 1 ? most : SINGLE_ABOVE};
     cmg_coarsen_options_default(&options.levels);
     options.levels.rows = wants_quick(mg) ? QUICK_ROWS : mg->ctx->backend->coarsen_rows;
-    if (levels == 1 && cmg_hierarchy_rows(mg->h, 0) <= APPEND_ABOVE) {
+    if (levels == 1 && rows <= APPEND_ABOVE) {
         options.levels.rows = LEFT_SINGLE;
     }
     if (may_factor(mg) && wants_quick(mg) && options.above == QUICK_ABOVE) {
@@ -188,11 +191,13 @@ static cmgi_completion_options completion_options(cmgi_multigrid *mg)
 static cmg_status prepare_ranks(cmgi_multigrid *mg)
 {
     const cmg_solver_options *o = &mg->options;
+    double rows = (double)cmgi_range_of(mg->h, 0).rows;
+    CMGI_TRY(cmgi_all_sum(mg->ctx, &rows, 1));
     const cmgi_divided_options options = {.gather = o->gather,
                                           .alone = o->cycle == CMG_CYCLE_NONE,
                                           .algebraic = cmg_hierarchy_levels(mg->h) == 1 &&
                                                        o->cycle != CMG_CYCLE_NONE,
-                                          .completion = completion_options(mg)};
+                                          .completion = completion_options(mg, (cmg_size)rows)};
     cmgi_divided_by(mg->ctx)->destroy(&mg->divided);
     CMGI_TRY(cmgi_divided_by(mg->ctx)->create(mg->h, &options, &mg->divided));
     return mg->envelope != NULL ? CMG_OK : factor_coarsest(mg);
@@ -236,7 +241,7 @@ cmg_status cmgi_multigrid_complete(cmgi_multigrid *mg, cmgi_meanwhile meanwhile)
     if (mg->dominated || mg->direct || (mg->envelope != NULL && cmg_hierarchy_levels(mg->h) == 1)) {
         return CMG_OK; /* else factors of A alone want a hierarchy of A alone */
     }
-    cmgi_completion_options options = completion_options(mg);
+    cmgi_completion_options options = completion_options(mg, cmg_hierarchy_rows(mg->h, 0));
     options.meanwhile = meanwhile;
     CMGI_TRY(cmgi_complete(mg->h, &options, &mg->completion));
     return mg->envelope != NULL ? CMG_OK : factor_coarsest(mg);
