@@ -60,6 +60,7 @@ typedef struct cmgi_resident {
     uint64_t version;         /* rises with new values */
     bool known;               /* all facts of the pattern are */
     bool staged;              /* a copy for a set-up, which the host has as well */
+    bool halo;                /* of a square matrix's rows some: other columns are behind theirs */
     cmgi_row_statistics rows; /* on the host */
     cmgi_resident_facts facts;
     double *diagonal;         /* of a square matrix, on the device */

@@ -436,10 +436,11 @@ static cmg_status look_at_entries(cmg_context *ctx, const cmg_csr *A, cmgi_resid
     facts *all = NULL;
     facts f = {};
     cmgi_scratch scratch(ctx);
-    if (A->rows == A->cols && R->diagonal == NULL) {
+    const bool square = A->rows == A->cols || R->halo;
+    if (square && R->diagonal == NULL) {
         CMGI_TRY(cmgi_alloc_device(ctx, A->rows, sizeof *R->diagonal, &R->diagonal));
     }
-    if (A->rows == A->cols && !R->known && R->diagonal_entry == NULL) {
+    if (square && !R->known && R->diagonal_entry == NULL) {
         CMGI_TRY(cmgi_alloc_device(ctx, A->rows, sizeof *R->diagonal_entry, &R->diagonal_entry));
     }
     CMGI_TRY(scratch.take_zero(1, &all));

@@ -31,24 +31,15 @@ static cmg_status draw(cmg_context *ctx, const cmgi_level *level, bool divided, 
 {
     const cmg_size n = level->rows;
     cmgi_scoped cmg_size *rows = NULL;
-    cmgi_scoped double *host = NULL;
     cmg_size first = 0;
-    if (!divided && level->perm == NULL) {
-        return ctx->backend->random(ctx, CMG_FP64, n, 1, w);
-    }
     CMGI_TRY(cmgi_alloc_zero(ctx, cmgi_ranks(ctx), sizeof *rows, &rows));
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *host, &host));
     if (divided) {
         CMGI_TRY(ctx->options.ranks->gather(ctx, &n, sizeof n, rows));
     }
     for (int r = 0; r < cmgi_rank(ctx); ++r) {
         first += rows[r];
     }
-    for (cmg_size k = 0; k < n; ++k) {
-        const cmg_size row = level->perm != NULL ? level->perm[k] : k;
-        host[k] = cmgi_random_at(1, (uint64_t)(first + row));
-    }
-    return cmgi_to_device(ctx, w, host, (size_t)n * sizeof *w);
+    return cmgi_draw_from(ctx, CMG_FP64, n, 1, first, level->perm, w);
 }
 
 /* r = A w with w random and 0 in Dirichlet rows: so it is in the range of a singular A, too. */

@@ -7,23 +7,41 @@
 
 enum { LEAST_PLANES = 4 }; /* of a rank: fewer are mostly their neighbours' */
 
+cmg_status cmgi_parts_find_box(const cmgi_parts *parts, int l, cmg_precision precision,
+                               const cmgi_stretches *S, cmgi_part_box *box)
+{
+    cmg_context *ctx = parts->ctx;
+    const cmgi_part_level *fine = &parts->level[l];
+    const cmgi_owners *space = &fine->space;
+    cmg_size number = space->total / 2;
+    const cmgi_numbers middle = {1, &number};
+    cmgi_own_rows row = {0};
+    CMGI_RELEASED(cmgi_rows_free, ctx, &row);
+    *box = (cmgi_part_box){.precision = precision};
+    if (ctx->backend->alloc == NULL || parts->level[l + 1].space.total == 0) {
+        return CMG_OK; /* no halves on a CPU, and none without a coarser level */
+    }
+    CMGI_TRY(cmgi_rows_fetch(ctx, &fine->A, space->part, &middle, &row));
+    const cmgi_box_rows own = {.own = &fine->A,
+                               .there = S->there ? &S->own : NULL,
+                               .halo = S->halo.number,
+                               .halo_count = S->halo.count,
+                               .rows = space->total,
+                               .middle = &row};
+    return space->perm == NULL ? cmgi_box_of_own(ctx, &own, precision, &box->box, &box->found)
+                               : CMG_OK;
+}
+
 /* What ranks have to agree on. */
-static cmg_status look(const cmgi_parts *parts, int l, cmg_precision precision, cmgi_box *box,
-                       cmgi_planes *slab, bool *found)
+static cmg_status agree(const cmgi_parts *parts, int l, cmg_precision precision, cmgi_box *box,
+                        cmgi_planes *slab, bool *found)
 {
     cmg_context *ctx = parts->ctx;
     const cmgi_part_level *fine = &parts->level[l];
     const cmgi_owners *space = &fine->space;
     const cmgi_owners *coarse = &parts->level[l + 1].space;
-    cmg_size number = space->total / 2;
-    const cmgi_numbers middle = {1, &number};
-    cmgi_own_rows row = {0};
-    cmg_status status = cmgi_rows_fetch(ctx, &fine->A, space->part, &middle, &row);
-    if (status == CMG_OK && space->perm == NULL && coarse->perm == NULL) {
-        status = cmgi_box_of_own(ctx, &fine->A, space->total, &row, precision, box, found);
-    }
-    cmgi_rows_free(ctx, &row);
-    CMGI_TRY(status);
+    *box = fine->box.box;
+    *found = fine->box.found && fine->box.precision == precision && coarse->perm == NULL;
     if (*found) {
         const cmg_index all = box->size[box->dims - 1];
         const cmg_size plane = space->total / all;
@@ -69,9 +87,7 @@ cmg_status cmgi_parts_halves(const cmgi_divided *levels, int l, cmg_precision pr
                              cmgi_box *box, cmgi_planes *slab, bool *found)
 {
     const cmgi_parts *parts = cmgi_parts_of(levels);
-    *box = (cmgi_box){0};
-    *found = false;
-    CMGI_TRY(look(parts, l, precision, box, slab, found));
+    CMGI_TRY(agree(parts, l, precision, box, slab, found));
     for (int k = 0; k < CMGI_GHOSTS && *found; ++k) {
         const bool coarse = k == CMGI_GHOST_E;
         const cmg_size all = box->size[box->dims - 1] / (coarse ? 2 : 1);

@@ -140,6 +140,8 @@ typedef struct extended {
     cmgi_numbers around; /* others' rows that are full, and these */
     cmgi_own_rows theirs;
     cmgi_csr A;
+    int rings;
+    cmgi_frame frame;
 } extended;
 
 /* Rings of rows around the own ones that a method needs for its own rows to be right. */
@@ -154,6 +156,8 @@ static const reach reaches[] = {
     {"chebyshev4", 0, 0}, {"chebyshev4-opt", 0, 0}, {"neumann", 0, 0},   {"least-squares", 0, 0},
     {"gls", 0, 0},        {"spai", 3, 2},           {"fsai", 3, 2},
 };
+
+enum { OWN_RINGS = 1 }; /* with so many the own rows mostly do: auto looks at others at times */
 
 /* Steps by which a pattern goes beyond that of A; the base of a polynomial counts in its place. */
 static cmg_status rings_of(cmg_context *ctx, const char *name, int *rings)
@@ -222,8 +226,8 @@ static cmg_size extended_row(const void *user, cmg_size i, cmg_index *columns, d
     return length;
 }
 
-/* `rings` times the rows that the rows so far refer to, and behind those identity rows. */
-static cmg_status extend(extended *x, int rings)
+/* So many times the rows that the rows so far refer to, and behind those identity rows. */
+static cmg_status extend(extended *x)
 {
     cmg_context *ctx = x->ctx;
     const cmgi_own_rows *A = x->stretches->A;
@@ -233,9 +237,8 @@ static cmg_status extend(extended *x, int rings)
     cmgi_numbers wider = {0};
     CMGI_FREED(ctx, &seen.number, &x->around.number, &wider.number);
     CMGI_RELEASED(cmgi_rows_free, ctx, &x->theirs);
-    CMGI_TRY(cmgi_stretches_find(ctx, x->stretches));
     CMGI_TRY(join(ctx, &x->around, &S->halo, &wider));
-    for (int ring = 0; ring < rings; ++ring) {
+    for (int ring = 0; ring < x->rings; ++ring) {
         CMGI_FREE(ctx, x->around.number, seen.number);
         x->around = wider;
         wider = (cmgi_numbers){0};
@@ -284,11 +287,11 @@ static cmg_status place(const cmgi_frame *frame, const cmg_csr *factor, cmgi_use
         CMGI_TRY(cmgi_csr_alloc_diagonal(ctx, frame->rows, &D));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (frame->rows > 4096)
         for (cmg_size k = 0; k < frame->rows; ++k) {
-            D.values[k] = factor->values[frame->first + cmgi_owners_entry(space, k)];
+            D.values[k] = factor->values[x->before + cmgi_owners_entry(space, k)];
         }
         return make_diagonal(ctx, &D, options, M);
     }
-    CMGI_TRY(cmgi_rows_of(ctx, factor, frame->first, frame->rows, &own));
+    CMGI_TRY(cmgi_rows_of(ctx, factor, x->before, frame->rows, &own));
     own.first = space->first;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (own.rows > 4096)
     for (cmg_size k = 0; k < own.indptr[own.rows]; ++k) {
@@ -297,26 +300,48 @@ static cmg_status place(const cmgi_frame *frame, const cmg_csr *factor, cmgi_use
     return cmgi_ranks_matrix_create(ctx, &S, use, options, M);
 }
 
+/* cmgi_frame.bring */
+static cmg_status bring(const cmgi_frame *frame, cmgi_smoother_source *here)
+{
+    extended *x = frame->user;
+    CMGI_TRY(x->A.indptr == NULL ? extend(x) : CMG_OK);
+    x->frame.first = x->before;
+    here->A = x->A.view;
+    here->frame = &x->frame;
+    return CMG_OK;
+}
+
+/* With the own rows on the device where they are, until others' are asked for. */
 static cmg_status build(const cmgi_parts *parts, int l, const cmg_matrix *matrix,
                         const cmgi_smoother_options *options, cmgi_smoother *s)
 {
     cmg_context *ctx = parts->ctx;
     extended x = {.ctx = ctx, .stretches = stretches_of(&parts->level[l])};
-    int rings = 0;
+    const cmgi_owners *space = &parts->level[l].space;
+    bool there = false;
     CMGI_FREED(ctx, &x.rows.number);
     CMGI_RELEASED(cmgi_csr_free, ctx, &x.A);
-    CMGI_TRY(rings_of(ctx, options->name, &rings));
-    CMGI_TRY(extend(&x, rings));
-    const cmgi_owners *space = x.stretches->rows;
-    const cmgi_frame frame = {.first = x.before,
-                              .rows = space->rows,
-                              .total = space->total,
-                              .number = space->first,
-                              .perm = space->perm,
-                              .place = place,
-                              .user = &x};
-    const cmgi_smoother_source source = {
-        .ctx = ctx, .h = parts->mg.h, .level = l, .A = x.A.view, .matrix = matrix, .frame = &frame};
+    CMGI_TRY(rings_of(ctx, options->name, &x.rings));
+    x.frame = (cmgi_frame){.rows = space->rows,
+                           .total = space->total,
+                           .number = space->first,
+                           .perm = space->perm,
+                           .place = place,
+                           .bring = bring,
+                           .user = &x};
+    CMGI_TRY(cmgi_stretches_find(ctx, x.stretches));
+    if (x.rings <= OWN_RINGS) {
+        CMGI_TRY(cmgi_stretches_agree(ctx, x.stretches, &there));
+    }
+    const cmgi_frame own = x.frame;
+    cmgi_smoother_source source = {.ctx = ctx,
+                                   .h = parts->mg.h,
+                                   .level = l,
+                                   .A = {.rows = space->rows, .cols = space->rows},
+                                   .there = there ? &x.stretches->own : NULL,
+                                   .matrix = matrix,
+                                   .frame = &own};
+    CMGI_TRY(there ? CMG_OK : bring(&own, &source));
     return cmgi_smoother_build(&source, options, s);
 }
 
@@ -335,6 +360,10 @@ cmg_status cmgi_parts_smoother(const cmgi_divided *levels, int l, const cmg_matr
         cmgi_smoother_clear(parts->ctx, s);
         *s = made;
     }
-    cmgi_stretches_free(parts->ctx, stretches_of(&parts->level[l]));
+    cmgi_stretches *S = stretches_of(&parts->level[l]);
+    cmgi_part_box *box = (cmgi_part_box *)(uintptr_t)&parts->level[l].box;
+    status = status == CMG_OK ? cmgi_parts_find_box(parts, l, matrix->options.precision, S, box)
+                              : status;
+    cmgi_stretches_free(parts->ctx, S);
     return status;
 }

@@ -321,8 +321,10 @@ cmg_status cmgi_stretches_find(cmg_context *ctx, cmgi_stretches *S)
     }
     const cmg_size from[CMGI_STRETCHES] = {0, S->end, S->begin};
     const cmg_size to[CMGI_STRETCHES] = {S->begin, A->rows, S->end};
+    CMGI_TRY_GOTO(done, cmgi_stretches_send(ctx, S));
     for (int k = 0; k < CMGI_STRETCHES; ++k) {
-        CMGI_TRY_GOTO(done, from[k] < to[k] ? cut_rows(ctx, k, from[k], to[k], S) : CMG_OK);
+        const bool cut = from[k] < to[k] && !(k == CMGI_INNER && S->there);
+        CMGI_TRY_GOTO(done, cut ? cut_rows(ctx, k, from[k], to[k], S) : CMG_OK);
     }
     S->found = true;
 done:
@@ -335,6 +337,7 @@ done:
 
 void cmgi_stretches_free(cmg_context *ctx, cmgi_stretches *S)
 {
+    cmgi_stretches_leave_device(ctx, S);
     for (int k = 0; k < CMGI_STRETCHES; ++k) {
         S->csr[k].values = S->lent[k] ? NULL : S->csr[k].values;
         cmgi_csr_free(ctx, &S->csr[k]);
@@ -423,10 +426,12 @@ cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, cmgi_stretches *S, cmgi_us
     parts->end = S->end;
     for (int k = 0; k < CMGI_STRETCHES; ++k) {
         /* outer rows' own columns are where the rows are, but for the inner ones between them */
-        const cmgi_matrix_source from = {.csr = &S->csr[k].view,
+        const bool there = k == CMGI_INNER && S->there;
+        const cmgi_matrix_source from = {.csr = there ? NULL : &S->csr[k].view,
+                                         .there = there ? &S->inner : NULL,
                                          .leading = square,
                                          .lead = square && k != CMGI_BEFORE ? S->begin : 0};
-        CMGI_TRY(from.csr->indptr != NULL
+        CMGI_TRY(there || from.csr->indptr != NULL
                      ? cmgi_matrix_create(ctx, &from, as, options, &parts->part[k])
                      : CMG_OK);
     }

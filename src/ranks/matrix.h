@@ -58,11 +58,23 @@ typedef struct cmgi_stretches {
     cmgi_numbers near;            /* positions of own entries that outer rows read */
     cmgi_csr csr[CMGI_STRETCHES]; /* columns are positions, of outer rows in near and halo */
     bool lent[CMGI_STRETCHES];    /* values are those of A, in its order */
+    /* On the device, where they are (send.c): all rows, columns of the halo behind own ones, and of
+     * these the inner ones, which have no csr then. */
+    bool there;
+    cmgi_resident own;
+    cmgi_resident inner;
+    cmg_size *inner_indptr; /* where not all rows are inner ones; on the device */
 } cmgi_stretches;
 
 /* Finds them once. */
 cmg_status cmgi_stretches_find(cmg_context *ctx, cmgi_stretches *S);
 void cmgi_stretches_free(cmg_context *ctx, cmgi_stretches *S);
+/* Sends the rows to the device, where there is one and it has room; and frees them there. */
+cmg_status cmgi_stretches_send(cmg_context *ctx, cmgi_stretches *S);
+void cmgi_stretches_leave_device(cmg_context *ctx, cmgi_stretches *S);
+/* Whether all ranks have sent the rows of a square matrix, and nothing is wrong with one of them:
+ * the facts are those of all ranks then. Collective. */
+cmg_status cmgi_stretches_agree(cmg_context *ctx, cmgi_stretches *S, bool *there);
 CMGI_RELEASES(cmgi_stretches_free, cmgi_stretches)
 /* Own rows as a matrix; collective. The stretches are found. */
 cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, cmgi_stretches *S, cmgi_use use,

@@ -8,6 +8,13 @@
 #include "mg/divided.h"
 #include "ranks/matrix.h"
 
+/* The box of a level (spmv/box.h) in a precision. */
+typedef struct cmgi_part_box {
+    bool found;
+    cmg_precision precision;
+    cmgi_box box;
+} cmgi_part_box;
+
 typedef struct cmgi_part_level {
     cmgi_owners space;
     cmgi_own_rows A;
@@ -15,6 +22,7 @@ typedef struct cmgi_part_level {
     cmgi_own_rows R;
     bool *outer;              /* rows of A with a column of another rank; NULL = not known yet */
     cmgi_stretches stretches; /* of A, while they are used */
+    cmgi_part_box box;        /* of A, as far as this rank sees */
     bool *dirichlet;          /* of own rows; NULL = none on any rank */
     cmg_size dirichlet_rows;  /* over all ranks */
 } cmgi_part_level;
@@ -45,6 +53,9 @@ cmg_status cmgi_parts_smoother(const cmgi_divided *levels, int l, const cmg_matr
                                const cmgi_smoother_options *options, cmgi_smoother *s);
 cmg_status cmgi_parts_halves(const cmgi_divided *levels, int l, cmg_precision precision,
                              cmgi_box *box, cmgi_planes *slab, bool *found);
+/* Collective; asked for while the rows are on the device, where that is quick. */
+cmg_status cmgi_parts_find_box(const cmgi_parts *parts, int l, cmg_precision precision,
+                               const cmgi_stretches *S, cmgi_part_box *box);
 cmg_status cmgi_parts_boundary(const cmgi_divided *levels, cmg_matrix **boundary);
 cmg_status cmgi_parts_dirichlet(const cmgi_divided *levels, cmgi_dirichlet *found);
 cmg_status cmgi_parts_magnitude(const cmgi_divided *levels, const double *b, const double *x,

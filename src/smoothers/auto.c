@@ -159,7 +159,7 @@ static cmg_status make_unsymmetric(const cmgi_smoother_source *source, double la
 static cmg_status line_share(const cmgi_smoother_source *source, double *share)
 {
     if (source->there != NULL) {
-        *share = (double)source->there->facts.lines / (double)source->A.rows;
+        *share = (double)source->there->facts.lines / (double)cmgi_source_total(source);
         return CMG_OK;
     }
     double all = (double)source->facts->lines;

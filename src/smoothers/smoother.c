@@ -118,6 +118,9 @@ cmg_status cmgi_smoother_source_here(const cmgi_smoother_source *source, cmgi_sm
     *here = *source;
     here->there = NULL;
     here->kinds = NULL;
+    if (source->frame != NULL && source->there != NULL) {
+        return source->frame->bring(source->frame, here);
+    }
     return source->there != NULL || source->kinds != NULL
                ? cmg_hierarchy_get_csr(source->h, source->level, CMG_ROLE_A, NULL, 0, &here->A)
                : CMG_OK;
@@ -254,6 +257,8 @@ static cmg_status place_factor(const cmgi_smoother_source *source, const cmgi_sm
     if (source->frame != NULL) {
         cmg_matrix_destroy(&s->factor[k]);
         s->changed = true;
+    }
+    if (source->frame != NULL && there == NULL) {
         return source->frame->place(source->frame, &view, options->use, &matrix, &s->factor[k]);
     }
     if (there == NULL && options->perm != NULL) {

@@ -18,8 +18,10 @@ enum { CMGI_OMEGA_AUTO = 0 }; /* a damping that is estimated */
 /*
  * A level whose rows several ranks share: A then has, in the order of their numbers, this rank's
  * rows and as many of other ranks' around them as a method needs; rows behind those are identity
- * rows. Methods make factors of all of it, of which the own rows are kept.
+ * rows. Methods make factors of all of it, of which the own rows are kept. On the device there may
+ * be the own rows alone, columns of others behind theirs, with facts of the whole level.
  */
+struct cmgi_smoother_source;
 typedef struct cmgi_frame {
     cmg_size first;        /* own row in A */
     cmg_size rows;         /* own rows */
@@ -29,7 +31,10 @@ typedef struct cmgi_frame {
     /* the own rows of a factor as a matrix for such vectors; collective */
     cmg_status (*place)(const struct cmgi_frame *frame, const cmg_csr *factor, cmgi_use use,
                         const cmg_matrix_options *options, cmg_matrix **M);
-    const void *user; /* of place */
+    /* where `there` has the own rows alone: `here` gets the others and the frame of all, on the
+     * host; collective */
+    cmg_status (*bring)(const struct cmgi_frame *frame, struct cmgi_smoother_source *here);
+    void *user; /* of these */
 } cmgi_frame;
 
 /* What a method may look at. */

@@ -33,30 +33,14 @@ static cmg_status dot(const cmgi_pencil *on, const void *x, const void *y, int p
     return on->ctx->backend->dot(on->ctx, on->precision, on->n, 1, x, y, on->scalar + place);
 }
 
-/* A random vector that does not depend on who has which rows. */
-static cmg_status draw(const problem *P, uint64_t seed, void *x)
-{
-    cmg_context *ctx = P->on.ctx;
-    const cmgi_frame *frame = P->frame;
-    cmgi_scoped double *host = NULL;
-    cmgi_scoped_by(cmg_vector_destroy) cmg_vector *view = NULL;
-    if (frame == NULL) {
-        return ctx->backend->random(ctx, P->on.precision, P->on.n, seed, x);
-    }
-    CMGI_TRY(cmgi_alloc(ctx, P->on.n, sizeof *host, &host));
-    for (cmg_size k = 0; k < P->on.n; ++k) {
-        const cmg_size entry = frame->perm != NULL ? frame->perm[k] : k;
-        host[k] = cmgi_random_at(seed, (uint64_t)(frame->number + entry));
-    }
-    CMGI_TRY(cmg_vector_wrap(ctx, P->on.n, P->on.precision, x, &view));
-    return cmg_vector_set(view, host);
-}
-
 /* A fixed random vector; 0 in identity rows where they are told apart. t is used in between. */
 static cmg_status start_vector(const problem *P, uint64_t seed, void *x)
 {
+    const cmgi_frame *frame = P->frame; /* the vector does not depend on who has which rows */
     void *drawn = P->mask != NULL ? P->on.t : x;
-    CMGI_TRY(draw(P, seed, drawn));
+    CMGI_TRY(cmgi_draw_from(P->on.ctx, P->on.precision, P->on.n, seed,
+                            frame != NULL ? frame->number : 0, frame != NULL ? frame->perm : NULL,
+                            drawn));
     return P->mask != NULL ? cmgi_pencil_multiply(P->mask, drawn, x) : CMG_OK;
 }
 

@@ -344,20 +344,37 @@ cmg_status cmgi_box_of_csr(cmg_context *ctx, const cmg_csr *csr, const cmgi_resi
     return CMG_OK;
 }
 
-cmg_status cmgi_box_of_own(cmg_context *ctx, const cmgi_own_rows *own, cmg_size rows,
-                           const cmgi_own_rows *middle, cmg_precision precision, cmgi_box *box,
-                           bool *found)
+cmg_status cmgi_box_of_own(cmg_context *ctx, const cmgi_box_rows *of, cmg_precision precision,
+                           cmgi_box *box, bool *found)
 {
     const bool single = precision == CMG_FP32;
-    const box_entries entries = {
+    const cmgi_own_rows *own = of->own;
+    const cmgi_own_rows *middle = of->middle;
+    const size_t halo_bytes = (size_t)of->halo_count * sizeof *of->halo;
+    box_entries entries = {
         .indptr = own->indptr, .wide = own->indices, .values = own->values, .single = single};
-    search s = {.rows = rows, .ctx = ctx, .entries = &entries, .own = own, .at = CMGI_HOST};
-    bool near = rows % 2 != 0 && own->rows > 0 && middle->indptr[1] <= NEIGHBOURS;
+    search s = {.rows = of->rows, .ctx = ctx, .entries = &entries, .own = own, .at = CMGI_HOST};
+    cmg_size *halo = NULL;
+    CMGI_FREED(ctx, &halo);
+    bool near = of->rows % 2 != 0 && own->rows > 0 && middle->indptr[1] <= NEIGHBOURS;
     for (cmg_size k = 0; near && k < middle->indptr[1]; ++k) {
-        const cmg_size offset = middle->indices[k] - rows / 2;
+        const cmg_size offset = middle->indices[k] - of->rows / 2;
         near = llabs(offset) <= INT32_MAX / 2;
         s.S.offset[s.S.count] = (cmg_index)offset;
         s.S.value[s.S.count++] = rounded(middle->values[k], single);
+    }
+    if (near && of->there != NULL) {
+        const cmg_csr *A = &of->there->csr;
+        CMGI_TRY(cmgi_alloc_device(ctx, of->halo_count, sizeof *halo, &halo));
+        CMGI_TRY(cmgi_to_device(ctx, halo, of->halo, halo_bytes));
+        entries = (box_entries){.indptr = A->indptr,
+                                .indices = A->indices,
+                                .values = A->values,
+                                .single = single,
+                                .own = own->rows,
+                                .first = own->first,
+                                .halo = halo};
+        s.at = CMGI_DEVICE;
     }
     CMGI_TRY(near ? try_lines(&s) : CMG_OK);
     *found = s.found;

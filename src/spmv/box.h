@@ -38,11 +38,19 @@ cmg_status cmgi_box_find(const cmgi_compressor *B, const cmgi_templates *t);
  */
 cmg_status cmgi_box_of_csr(cmg_context *ctx, const cmg_csr *csr, const cmgi_resident *there,
                            cmg_precision precision, cmgi_box *box, bool *found);
-/* The same of a matrix of which a rank has some rows, all of whole planes or, in 2D, lines: they
- * are compared; `middle` is the row in the middle of all `rows`. */
-cmg_status cmgi_box_of_own(cmg_context *ctx, const cmgi_own_rows *own, cmg_size rows,
-                           const cmgi_own_rows *middle, cmg_precision precision, cmgi_box *box,
-                           bool *found);
+/* A matrix of which a rank has some rows, all of whole planes or, in 2D, lines. */
+typedef struct cmgi_box_rows {
+    const cmgi_own_rows *own;
+    const cmgi_resident *there; /* the same on the device, columns of others behind own ones; or
+                                   NULL */
+    const cmg_size *halo;       /* numbers of those, on the host */
+    cmg_size halo_count;
+    cmg_size rows;               /* of all ranks */
+    const cmgi_own_rows *middle; /* the row in the middle of all */
+} cmgi_box_rows;
+/* The same of such a matrix: own rows are compared. */
+cmg_status cmgi_box_of_own(cmg_context *ctx, const cmgi_box_rows *rows, cmg_precision precision,
+                           cmgi_box *box, bool *found);
 /* The sizes alone of a box of three dimensions that A has the pattern of, by the row in the middle,
  * if of any: not compared with other rows. */
 bool cmgi_box_sizes(const cmg_csr *A, cmgi_box *box);

@@ -115,7 +115,11 @@ static inline cmg_status open_rank(const cmg_transport *transport, cmg_context *
     options.threads = 1;
     cmg_ranks_use(&options, transport);
     cmg_elements_use(&options);
-    return cmg_context_create(&options, mine);
+    const cmg_status status = cmg_context_create(&options, mine);
+    if (status == CMG_OK && (transport->ranks % 2 == 0 || transport->rank % 2 == 0)) {
+        (*mine)->stage_from = 64; /* rows go to a device: of all ranks, or of some */
+    }
+    return status;
 }
 
 /* A failure of one rank ends the others, with its message. */

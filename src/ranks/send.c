@@ -1,0 +1,165 @@
+/* Own rows on the device, where matrices, smoother and halves are made of them. */
+#include "ranks/matrix.h"
+
+#include "core/backend.h"
+#include "core/feed.h"
+
+#include <math.h>
+
+/* Columns of own entries come first, as positions, behind them those of the halo. */
+static cmg_index column_of(const cmgi_stretches *S, cmg_size number)
+{
+    const cmg_size first = S->cols->whole ? 0 : S->cols->first;
+    const cmg_size own = cmgi_owners_length(S->cols);
+    const bool mine = number >= first && number < first + own;
+    return (cmg_index)(mine ? number - first : own + cmgi_numbers_find(&S->halo, number));
+}
+
+enum { UNIT = 1 << 16 }; /* columns */
+
+/* cmgi_feed.fill */
+static bool fill_columns(void *user, size_t unit, void *to)
+{
+    const cmgi_stretches *S = user;
+    const cmg_size nnz = S->A->indptr[S->A->rows];
+    const cmg_size begin = (cmg_size)unit * UNIT;
+    const cmg_size end = begin + UNIT < nnz ? begin + UNIT : nnz;
+    cmg_index *column = to;
+    for (cmg_size e = begin; e < end; ++e) {
+        column[e - begin] = column_of(S, S->A->indices[e]);
+    }
+    return true;
+}
+
+static cmg_status send_columns(cmg_context *ctx, cmgi_stretches *S)
+{
+    const cmg_size nnz = S->A->indptr[S->A->rows];
+    const cmgi_feed from = {fill_columns, S, UNIT * sizeof(cmg_index)};
+    void *to = (void *)(uintptr_t)S->own.csr.indices;
+    const size_t bytes = (size_t)nnz * sizeof(cmg_index);
+    cmgi_scoped cmg_index *columns = NULL;
+    bool fed = false;
+    CMGI_TRY(bytes >= CMGI_FEED_FROM ? cmgi_feed_device(ctx, to, bytes, &from, &fed) : CMG_OK);
+    if (fed) {
+        return CMG_OK;
+    }
+    const cmg_size units = (nnz + UNIT - 1) / UNIT;
+    CMGI_TRY(cmgi_alloc(ctx, units * UNIT, sizeof *columns, &columns));
+    (void)cmgi_feed_units(ctx, &from, 0, (size_t)units, columns);
+    return cmgi_to_device(ctx, to, columns, bytes);
+}
+
+static cmg_status send_own(cmg_context *ctx, cmgi_stretches *S)
+{
+    const cmgi_own_rows *A = S->A;
+    const cmg_size nnz = A->indptr[A->rows];
+    cmg_csr *to = &S->own.csr;
+    CMGI_TRY(
+        cmgi_resident_alloc(ctx, A->rows, cmgi_owners_length(S->cols) + S->halo.count, nnz, to));
+    CMGI_TRY(cmgi_to_device(ctx, (void *)(uintptr_t)to->indptr, A->indptr,
+                            (size_t)(A->rows + 1) * sizeof *to->indptr));
+    CMGI_TRY(send_columns(ctx, S));
+    return cmgi_to_device(ctx, (void *)(uintptr_t)to->values, A->values,
+                          (size_t)nnz * sizeof *to->values);
+}
+
+static cmg_status look(cmg_context *ctx, cmgi_resident *R)
+{
+    CMGI_TRY(cmgi_resident_kernels_of(ctx)->rows(ctx, &R->csr, R));
+    return cmgi_resident_look_again(ctx, R);
+}
+
+/* Inner rows have own columns alone: their columns and values are a part of those of all. */
+static cmg_status cut_inner(cmg_context *ctx, cmgi_stretches *S)
+{
+    const cmg_csr *own = &S->own.csr;
+    const cmg_size *indptr = S->A->indptr + S->begin;
+    const cmg_size rows = S->end - S->begin;
+    cmgi_scoped cmg_size *from_zero = NULL;
+    const bool square = S->rows == S->cols;
+    S->own.halo = square && S->halo.count > 0;
+    if (square || rows == S->A->rows) {
+        CMGI_TRY(look(ctx, &S->own));
+    }
+    S->inner = S->own;
+    S->inner.borrowed = true;
+    S->inner.borrowed_facts = rows == S->A->rows;
+    if (!S->inner.borrowed_facts) {
+        S->inner = (cmgi_resident){.borrowed = true};
+        S->inner.csr.rows = rows;
+        S->inner.csr.cols = cmgi_owners_length(S->cols);
+        CMGI_TRY(cmgi_alloc(ctx, rows + 1, sizeof *from_zero, &from_zero));
+        for (cmg_size i = 0; i <= rows; ++i) {
+            from_zero[i] = indptr[i] - indptr[0];
+        }
+        CMGI_TRY(cmgi_alloc_device(ctx, rows + 1, sizeof *from_zero, &S->inner_indptr));
+        CMGI_TRY(cmgi_to_device(ctx, S->inner_indptr, from_zero,
+                                (size_t)(rows + 1) * sizeof *from_zero));
+        S->inner.csr.indptr = S->inner_indptr;
+        S->inner.csr.indices = own->indices + indptr[0];
+        S->inner.csr.values = own->values + indptr[0];
+        CMGI_TRY(look(ctx, &S->inner));
+    }
+    return CMG_OK;
+}
+
+void cmgi_stretches_leave_device(cmg_context *ctx, cmgi_stretches *S)
+{
+    S->there = false;
+    cmgi_resident_free(ctx, &S->inner);
+    cmgi_resident_free(ctx, &S->own);
+    CMGI_FREE_DEVICE(ctx, S->inner_indptr);
+    S->inner_indptr = NULL;
+}
+
+/* Beside what is made of them. */
+static cmg_status has_room(cmg_context *ctx, cmg_size nnz, bool *room)
+{
+    size_t free_bytes = SIZE_MAX;
+    CMGI_TRY(ctx->backend->memory_free != NULL ? ctx->backend->memory_free(ctx, &free_bytes)
+                                               : CMG_OK);
+    *room = (size_t)nnz * (sizeof(cmg_index) + sizeof(double)) <= free_bytes / 4;
+    return CMG_OK;
+}
+
+cmg_status cmgi_stretches_send(cmg_context *ctx, cmgi_stretches *S)
+{
+    const cmg_size nnz = S->A->indptr[S->A->rows];
+    bool room = false;
+    if (cmgi_resident_kernels_of(ctx) == NULL || S->rows->perm != NULL || S->cols->perm != NULL ||
+        S->begin >= S->end || nnz < ctx->stage_from) {
+        return CMG_OK;
+    }
+    CMGI_TRY(has_room(ctx, nnz, &room));
+    if (!room) {
+        return CMG_OK;
+    }
+    cmg_status status = send_own(ctx, S);
+    status = status == CMG_OK ? cut_inner(ctx, S) : status;
+    S->there = status == CMG_OK && S->inner.facts.ascending;
+    if (!S->there) {
+        cmgi_stretches_leave_device(ctx, S);
+    }
+    return status == CMG_ERR_MEMORY ? CMG_OK : status; /* the host's way needs less there */
+}
+
+cmg_status cmgi_stretches_agree(cmg_context *ctx, cmgi_stretches *S, bool *there)
+{
+    cmgi_resident_facts *f = &S->own.facts;
+    const bool good = S->there && f->zero_diagonal < 0 && f->not_finite < 0;
+    double most[5] = {!good, f->gershgorin, f->coupling, f->most, -INFINITY};
+    double sums[2] = {(double)f->identity, (double)f->lines};
+    most[4] = f->least > 0 ? -f->least : most[4];
+    CMGI_TRY(cmgi_all_max(ctx, most, 5));
+    *there = most[0] == 0;
+    if (*there) {
+        CMGI_TRY(cmgi_all_sum(ctx, sums, 2));
+        f->gershgorin = most[1];
+        f->coupling = most[2];
+        f->most = most[3];
+        f->least = -most[4];
+        f->identity = (cmg_size)sums[0];
+        f->lines = (cmg_size)sums[1];
+    }
+    return CMG_OK;
+}
