@@ -9,7 +9,6 @@
  *   axpy(s, a, x)      s + a x[0..]
  *   axpy_even(s, a, x) s + a x[0, 2, ..]; may read the entry after the last of them, too
  *   fma(s, v, x)       s + v[0..] x[0..], element by element
- *   multiply_add(s, v, x)  the same with v as a vector
  *   prefetch(p)        what lies at p is wanted soon; any address will do
  *   part(n)            the first n elements of a vector; load_part, axpy_part and store_part touch
  *                      these alone, the others are 0
@@ -213,10 +212,6 @@ static inline cmgi_v64 cmgi_even_f64(const double *x)
     }
 CMGI_SIMD(double, 64)
 CMGI_SIMD(float, 32)
-static inline cmgi_v32 cmgi_multiply_add_f32(cmgi_v32 s, cmgi_v32 v, const float *x)
-{
-    return cmgi_add_f32(s, v, cmgi_load_f32(x));
-}
 
 #else
 static inline int cmgi_columns_run(const int32_t *c, int n)
@@ -329,10 +324,6 @@ enum { CMGI_V64 = 4, CMGI_V32 = 4 };
     }
 CMGI_PORTABLE_SIMD(double, 64)
 CMGI_PORTABLE_SIMD(float, 32)
-static inline cmgi_v32 cmgi_multiply_add_f32(cmgi_v32 s, cmgi_v32 v, const float *x)
-{
-    return cmgi_fma_f32(s, v.e, x);
-}
 static inline cmgi_v32 cmgi_widen(cmg_values kind, const void *v)
 {
     cmgi_v32 w;
