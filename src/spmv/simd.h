@@ -18,8 +18,8 @@
  *                      else element by element, which no gather instruction beats on current CPUs
  *   pick(s, v, c, x)   the same where columns hardly ever run on: it does not look
  *
- * AVX2 and AVX-512 say how vectors are loaded, stored, multiplied and gathered; all else is made of
- * that, once for both precisions.
+ * An instruction set says how vectors are loaded, stored, multiplied and gathered; all else is made
+ * of that, once for both precisions.
  */
 #pragma once
 #include "spmv/reduced.h"
@@ -50,10 +50,6 @@ static inline void cmgi_prefetch(const void *p)
 /* Vectors VEC of T, instructions MM_..._P. */
 #define CMGI_AVX(T, BITS, VEC, MM, P)                                                              \
     typedef VEC cmgi_v##BITS;                                                                      \
-    static inline cmgi_v##BITS cmgi_zero_f##BITS(void)                                             \
-    {                                                                                              \
-        return MM##_setzero_##P();                                                                 \
-    }                                                                                              \
     static inline cmgi_v##BITS cmgi_set_f##BITS(T a)                                               \
     {                                                                                              \
         return MM##_set1_##P(a);                                                                   \
@@ -181,6 +177,105 @@ static inline cmgi_v64 cmgi_even_f64(const double *x)
 }
 #endif
 
+#else
+static inline int cmgi_columns_run(const int32_t *c, int n)
+{
+    (void)c;
+    (void)n;
+    return 0; /* looking costs more than it saves without vectors */
+}
+static inline void cmgi_prefetch(const void *p)
+{
+    (void)p;
+}
+enum { CMGI_V64 = 4, CMGI_V32 = 4 };
+#define CMGI_PORTABLE_SIMD(T, BITS)                                                                \
+    typedef struct cmgi_v##BITS {                                                                  \
+        T e[CMGI_V##BITS];                                                                         \
+    } cmgi_v##BITS;                                                                                \
+    static inline cmgi_v##BITS cmgi_set_f##BITS(T a)                                               \
+    {                                                                                              \
+        return (cmgi_v##BITS){{a, a, a, a}};                                                       \
+    }                                                                                              \
+    static inline cmgi_v##BITS cmgi_add_f##BITS(cmgi_v##BITS s, cmgi_v##BITS v, cmgi_v##BITS w)    \
+    {                                                                                              \
+        for (int l = 0; l < CMGI_V##BITS; ++l) {                                                   \
+            s.e[l] += v.e[l] * w.e[l];                                                             \
+        }                                                                                          \
+        return s;                                                                                  \
+    }                                                                                              \
+    static inline cmgi_v##BITS cmgi_plus_f##BITS(cmgi_v##BITS v, cmgi_v##BITS w)                   \
+    {                                                                                              \
+        for (int l = 0; l < CMGI_V##BITS; ++l) {                                                   \
+            v.e[l] += w.e[l];                                                                      \
+        }                                                                                          \
+        return v;                                                                                  \
+    }                                                                                              \
+    static inline void cmgi_store_f##BITS(T *to, cmgi_v##BITS s)                                   \
+    {                                                                                              \
+        for (int l = 0; l < CMGI_V##BITS; ++l) {                                                   \
+            to[l] = s.e[l];                                                                        \
+        }                                                                                          \
+    }                                                                                              \
+    static inline cmgi_v##BITS cmgi_load_f##BITS(const T *from)                                    \
+    {                                                                                              \
+        cmgi_v##BITS s;                                                                            \
+        for (int l = 0; l < CMGI_V##BITS; ++l) {                                                   \
+            s.e[l] = from[l];                                                                      \
+        }                                                                                          \
+        return s;                                                                                  \
+    }                                                                                              \
+    static inline cmgi_v##BITS cmgi_even_f##BITS(const T *x)                                       \
+    {                                                                                              \
+        cmgi_v##BITS s;                                                                            \
+        for (int l = 0; l < CMGI_V##BITS; ++l) {                                                   \
+            s.e[l] = x[2 * l];                                                                     \
+        }                                                                                          \
+        return s;                                                                                  \
+    }                                                                                              \
+    static inline int cmgi_run_f##BITS(const int32_t *c)                                           \
+    {                                                                                              \
+        return cmgi_columns_run(c, CMGI_V##BITS);                                                  \
+    }                                                                                              \
+    static inline cmgi_v##BITS cmgi_gather_f##BITS(const int32_t *c, const T *x)                   \
+    {                                                                                              \
+        cmgi_v##BITS s;                                                                            \
+        for (int l = 0; l < CMGI_V##BITS; ++l) {                                                   \
+            s.e[l] = x[c[l]];                                                                      \
+        }                                                                                          \
+        return s;                                                                                  \
+    }                                                                                              \
+    typedef int cmgi_part_of_f##BITS;                                                              \
+    static inline cmgi_part_of_f##BITS cmgi_part_f##BITS(int n)                                    \
+    {                                                                                              \
+        return n;                                                                                  \
+    }                                                                                              \
+    static inline cmgi_v##BITS cmgi_load_part_f##BITS(const T *from, cmgi_part_of_f##BITS part)    \
+    {                                                                                              \
+        cmgi_v##BITS s = {{0}};                                                                    \
+        for (int l = 0; l < part; ++l) {                                                           \
+            s.e[l] += from[l];                                                                     \
+        }                                                                                          \
+        return s;                                                                                  \
+    }                                                                                              \
+    static inline void cmgi_store_part_f##BITS(T *to, cmgi_v##BITS s, cmgi_part_of_f##BITS part)   \
+    {                                                                                              \
+        for (int l = 0; l < part; ++l) {                                                           \
+            to[l] = s.e[l];                                                                        \
+        }                                                                                          \
+    }
+CMGI_PORTABLE_SIMD(double, 64)
+CMGI_PORTABLE_SIMD(float, 32)
+static inline cmgi_v32 cmgi_widen(cmg_values kind, const void *v)
+{
+    cmgi_v32 w;
+    for (int l = 0; l < CMGI_V32; ++l) {
+        w.e[l] = cmgi_reduced_load(kind, v, l);
+    }
+    return w;
+}
+#endif
+
 #define CMGI_SIMD(T, BITS)                                                                         \
     static inline cmgi_v##BITS cmgi_axpy_f##BITS(cmgi_v##BITS s, T a, const T *x)                  \
     {                                                                                              \
@@ -212,124 +307,3 @@ static inline cmgi_v64 cmgi_even_f64(const double *x)
     }
 CMGI_SIMD(double, 64)
 CMGI_SIMD(float, 32)
-
-#else
-static inline int cmgi_columns_run(const int32_t *c, int n)
-{
-    (void)c;
-    (void)n;
-    return 0; /* looking costs more than it saves without vectors */
-}
-static inline void cmgi_prefetch(const void *p)
-{
-    (void)p;
-}
-enum { CMGI_V64 = 4, CMGI_V32 = 4 };
-#define CMGI_PORTABLE_SIMD(T, BITS)                                                                \
-    typedef struct cmgi_v##BITS {                                                                  \
-        T e[CMGI_V##BITS];                                                                         \
-    } cmgi_v##BITS;                                                                                \
-    static inline cmgi_v##BITS cmgi_zero_f##BITS(void)                                             \
-    {                                                                                              \
-        return (cmgi_v##BITS){{0}};                                                                \
-    }                                                                                              \
-    static inline cmgi_v##BITS cmgi_set_f##BITS(T a)                                               \
-    {                                                                                              \
-        return (cmgi_v##BITS){{a, a, a, a}};                                                       \
-    }                                                                                              \
-    static inline cmgi_v##BITS cmgi_add_f##BITS(cmgi_v##BITS s, cmgi_v##BITS v, cmgi_v##BITS w)    \
-    {                                                                                              \
-        for (int l = 0; l < CMGI_V##BITS; ++l) {                                                   \
-            s.e[l] += v.e[l] * w.e[l];                                                             \
-        }                                                                                          \
-        return s;                                                                                  \
-    }                                                                                              \
-    static inline cmgi_v##BITS cmgi_plus_f##BITS(cmgi_v##BITS v, cmgi_v##BITS w)                   \
-    {                                                                                              \
-        for (int l = 0; l < CMGI_V##BITS; ++l) {                                                   \
-            v.e[l] += w.e[l];                                                                      \
-        }                                                                                          \
-        return v;                                                                                  \
-    }                                                                                              \
-    static inline cmgi_v##BITS cmgi_madd_f##BITS(cmgi_v##BITS s, const T *v, const int32_t *c,     \
-                                                 const T *x)                                       \
-    {                                                                                              \
-        for (int l = 0; l < CMGI_V##BITS; ++l) {                                                   \
-            s.e[l] += v[l] * x[c[l]];                                                              \
-        }                                                                                          \
-        return s;                                                                                  \
-    }                                                                                              \
-    static inline cmgi_v##BITS cmgi_pick_f##BITS(cmgi_v##BITS s, const T *v, const int32_t *c,     \
-                                                 const T *x)                                       \
-    {                                                                                              \
-        return cmgi_madd_f##BITS(s, v, c, x);                                                      \
-    }                                                                                              \
-    static inline void cmgi_store_f##BITS(T *to, cmgi_v##BITS s)                                   \
-    {                                                                                              \
-        for (int l = 0; l < CMGI_V##BITS; ++l) {                                                   \
-            to[l] = s.e[l];                                                                        \
-        }                                                                                          \
-    }                                                                                              \
-    static inline cmgi_v##BITS cmgi_load_f##BITS(const T *from)                                    \
-    {                                                                                              \
-        cmgi_v##BITS s;                                                                            \
-        for (int l = 0; l < CMGI_V##BITS; ++l) {                                                   \
-            s.e[l] = from[l];                                                                      \
-        }                                                                                          \
-        return s;                                                                                  \
-    }                                                                                              \
-    static inline cmgi_v##BITS cmgi_axpy_f##BITS(cmgi_v##BITS s, T a, const T *x)                  \
-    {                                                                                              \
-        for (int l = 0; l < CMGI_V##BITS; ++l) {                                                   \
-            s.e[l] += a * x[l];                                                                    \
-        }                                                                                          \
-        return s;                                                                                  \
-    }                                                                                              \
-    static inline cmgi_v##BITS cmgi_axpy_even_f##BITS(cmgi_v##BITS s, T a, const T *x)             \
-    {                                                                                              \
-        for (int l = 0; l < CMGI_V##BITS; ++l) {                                                   \
-            s.e[l] += a * x[2 * l];                                                                \
-        }                                                                                          \
-        return s;                                                                                  \
-    }                                                                                              \
-    typedef int cmgi_part_of_f##BITS;                                                              \
-    static inline cmgi_part_of_f##BITS cmgi_part_f##BITS(int n)                                    \
-    {                                                                                              \
-        return n;                                                                                  \
-    }                                                                                              \
-    static inline cmgi_v##BITS cmgi_axpy_part_f##BITS(cmgi_v##BITS s, T a, const T *x,             \
-                                                      cmgi_part_of_f##BITS part)                   \
-    {                                                                                              \
-        for (int l = 0; l < part; ++l) {                                                           \
-            s.e[l] += a * x[l];                                                                    \
-        }                                                                                          \
-        return s;                                                                                  \
-    }                                                                                              \
-    static inline cmgi_v##BITS cmgi_load_part_f##BITS(const T *from, cmgi_part_of_f##BITS part)    \
-    {                                                                                              \
-        return cmgi_axpy_part_f##BITS(cmgi_zero_f##BITS(), 1, from, part);                         \
-    }                                                                                              \
-    static inline void cmgi_store_part_f##BITS(T *to, cmgi_v##BITS s, cmgi_part_of_f##BITS part)   \
-    {                                                                                              \
-        for (int l = 0; l < part; ++l) {                                                           \
-            to[l] = s.e[l];                                                                        \
-        }                                                                                          \
-    }                                                                                              \
-    static inline cmgi_v##BITS cmgi_fma_f##BITS(cmgi_v##BITS s, const T *v, const T *x)            \
-    {                                                                                              \
-        for (int l = 0; l < CMGI_V##BITS; ++l) {                                                   \
-            s.e[l] += v[l] * x[l];                                                                 \
-        }                                                                                          \
-        return s;                                                                                  \
-    }
-CMGI_PORTABLE_SIMD(double, 64)
-CMGI_PORTABLE_SIMD(float, 32)
-static inline cmgi_v32 cmgi_widen(cmg_values kind, const void *v)
-{
-    cmgi_v32 w;
-    for (int l = 0; l < CMGI_V32; ++l) {
-        w.e[l] = cmgi_reduced_load(kind, v, l);
-    }
-    return w;
-}
-#endif
