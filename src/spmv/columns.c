@@ -1,6 +1,8 @@
-/* Products with several columns: shared out on the CPU, and column by column. */
+/* Products on the CPU: shared out, and of several columns column by column. */
 #include "spmv/columns.h"
 
+#include "core/blocks.h"
+#include "core/search.h"
 #include "spmv/cpu_kernels.h"
 
 #include <assert.h>
@@ -15,6 +17,28 @@ cmg_status cmgi_columns_cpu(const cmg_matrix *A, cmgi_rows rows, cmg_size count,
     for (int p = 0; p < parts; ++p) {
         kernel(A, w, x, count * p / parts, count * (p + 1) / parts);
     }
+    return CMG_OK;
+}
+
+/* First row or slice of part p of `parts`. */
+static cmg_size part_at(const cmg_size *ptr, cmg_size count, int p, int parts)
+{
+    if (ptr == NULL || p == 0 || p == parts) {
+        return count * p / parts;
+    }
+    return cmgi_search_size(ptr, 0, count, ptr[count] / parts * p);
+}
+
+cmg_status cmgi_rows_cpu(const cmg_matrix *A, cmgi_rows rows, const cmg_size *ptr, cmg_size count,
+                         const cmgi_writeback *w, const void *x)
+{
+    const cmgi_rows_fn kernel = cmgi_cpu_kernels_best()->rows[A->options.precision][rows];
+    const int parts = A->stored > CMGI_PARALLEL_ENTRIES ? A->ctx->threads : 1;
+    if (w->columns > 1) {
+        return cmgi_columns_cpu(A, rows, count, w, x);
+    }
+    CMGI_PARTS(parts, p,
+               kernel(A, w, x, part_at(ptr, count, p, parts), part_at(ptr, count, p + 1, parts)));
     return CMG_OK;
 }
 

@@ -14,8 +14,8 @@ typedef enum cmgi_rows {
     CMGI_ROWS_SLICES,    /* slices, of several columns without blocks */
     CMGI_ROWS_TEMPLATES, /* compressed slices: those of templates */
     CMGI_ROWS_PACKED,    /* and those of values */
-    CMGI_ROWS_DENSE,     /* rows, of several columns alone */
-    CMGI_ROWS_DIAGONAL,  /* likewise */
+    CMGI_ROWS_DENSE,     /* rows, of one column in full values */
+    CMGI_ROWS_DIAGONAL,
     CMGI_ROWS_KINDS
 } cmgi_rows;
 
@@ -23,9 +23,13 @@ typedef enum cmgi_rows {
 typedef void (*cmgi_rows_fn)(const cmg_matrix *A, const cmgi_writeback *w, const void *x,
                              cmg_size first, cmg_size last);
 
-/* All `count` rows or slices on the CPU. */
+/* All `count` rows or slices on the CPU, of several columns ... */
 cmg_status cmgi_columns_cpu(const cmg_matrix *A, cmgi_rows rows, cmg_size count,
                             const cmgi_writeback *w, const void *x);
+/* ... and of any number: of one, threads have equal numbers of entries, of which those of row or
+ * slice r begin at ptr[r]; NULL = all have equally many. */
+cmg_status cmgi_rows_cpu(const cmg_matrix *A, cmgi_rows rows, const cmg_size *ptr, cmg_size count,
+                         const cmgi_writeback *w, const void *x);
 /* Memory of A for products of several columns, where the format needs some: once, so that no
  * product allocates. */
 cmg_status cmgi_columns_reserve(const cmg_matrix *A, int columns);

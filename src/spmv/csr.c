@@ -4,10 +4,9 @@
  *
  * Source  Saad 2003, section 3.4.
  */
-#include "core/search.h"
 #include "csr/place.h"
 #include "spmv/columns.h"
-#include "spmv/cpu_kernels.h"
+#include "spmv/csr.h"
 #include "spmv/csr_tiles.h"
 
 size_t cmgi_csr_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options)
@@ -88,25 +87,10 @@ void cmgi_csr_destroy(cmg_matrix *A)
     }
 }
 
-static void multiply_part(const cmg_matrix *A, const cmgi_writeback *w, const void *x, int p,
-                          int parts)
-{
-    const cmgi_csr_storage *S = A->data;
-    const cmg_size first = p == 0 ? 0 : cmgi_search_size(S->indptr, 0, A->rows, A->nnz * p / parts);
-    const cmg_size last = p == parts - 1
-                              ? A->rows
-                              : cmgi_search_size(S->indptr, 0, A->rows, A->nnz * (p + 1) / parts);
-    cmgi_cpu_kernels_best()->rows[A->options.precision][CMGI_ROWS_CSR](A, w, x, first, last);
-}
-
 static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
-    if (w->columns > 1) {
-        return cmgi_columns_cpu(A, CMGI_ROWS_CSR, A->rows, w, x);
-    }
-    const int parts = A->nnz > CMGI_PARALLEL_ENTRIES ? A->ctx->threads : 1;
-    CMGI_PARTS(parts, p, multiply_part(A, w, x, p, parts));
-    return CMG_OK;
+    return cmgi_rows_cpu(A, CMGI_ROWS_CSR, ((const cmgi_csr_storage *)A->data)->indptr, A->rows, w,
+                         x);
 }
 
 const cmgi_format cmgi_format_csr = {.id = CMG_FORMAT_CSR,

@@ -3,17 +3,9 @@
 
 #include "csr/place.h"
 #include "spmv/columns.h"
-#include "spmv/precision.h"
 #include "spmv/reduced.h"
 
 #include <math.h>
-
-#define T double
-#define SUFFIX f64
-#include "spmv/simple_cpu.inc"
-#define T float
-#define SUFFIX f32
-#include "spmv/simple_cpu.inc"
 
 /* diagonal.cu */
 cmg_status cmgi_diagonal_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
@@ -92,15 +84,7 @@ static cmg_status build_diagonal(cmg_matrix *A, const cmgi_matrix_source *from)
 
 static cmg_status multiply_diagonal(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
-    if (w->columns > 1) {
-        return cmgi_columns_cpu(A, CMGI_ROWS_DIAGONAL, A->rows, w, x);
-    }
-    if (A->options.precision == CMG_FP64) {
-        diagonal_f64(A, w, x);
-    } else {
-        diagonal_f32(A, w, x);
-    }
-    return CMG_OK;
+    return cmgi_rows_cpu(A, CMGI_ROWS_DIAGONAL, NULL, A->rows, w, x);
 }
 
 /* Row i of a dense matrix in 16 or 8 bits, with a scale of its own; entries k .. end - 1 of the
@@ -216,17 +200,11 @@ static void dense_reduced(const cmg_matrix *A, const cmgi_writeback *w, const fl
 
 static cmg_status multiply_dense(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
-    if (w->columns > 1) {
-        return cmgi_columns_cpu(A, CMGI_ROWS_DENSE, A->rows, w, x);
-    }
-    if (A->options.precision == CMG_FP64) {
-        dense_f64(A, w, x);
-    } else if (A->options.values == CMG_VALUES_FULL) {
-        dense_f32(A, w, x);
-    } else {
+    if (w->columns < 2 && A->options.values != CMG_VALUES_FULL) {
         dense_reduced(A, w, x);
+        return CMG_OK;
     }
-    return CMG_OK;
+    return cmgi_rows_cpu(A, CMGI_ROWS_DENSE, NULL, A->rows, w, x);
 }
 
 const cmgi_format cmgi_format_diagonal = {.id = CMG_FORMAT_DIAGONAL,

@@ -9,7 +9,7 @@
  */
 #include "core/each.h"
 #include "core/search.h"
-#include "spmv/cpu_kernels.h"
+#include "spmv/columns.h"
 #include "spmv/slices_plan.h"
 
 #include "spmv/slices.inc"
@@ -248,32 +248,10 @@ void cmgi_slices_destroy(cmg_matrix *A)
     cmgi_free(ctx, S);
 }
 
-/* First slice of part p of `parts`: parts hold equal numbers of entries. */
-static cmg_size slice_at(const cmgi_slices *S, int p, int parts)
-{
-    if (S->table || p == 0 || p == parts) {
-        return S->nslices * p / parts;
-    }
-    return cmgi_search_size(S->start, 0, S->nslices, S->start[S->nslices] / parts * p);
-}
-
-static void multiply_part(const cmg_matrix *A, const cmgi_writeback *w, const void *x, int p,
-                          int parts)
-{
-    const cmgi_slices *S = A->data;
-    cmgi_cpu_kernels_best()->rows[A->options.precision][CMGI_ROWS_SLICES](
-        A, w, x, slice_at(S, p, parts), slice_at(S, p + 1, parts));
-}
-
 static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
     const cmgi_slices *S = A->data;
-    if (w->columns > 1) {
-        return cmgi_columns_cpu(A, CMGI_ROWS_SLICES, S->nslices, w, x);
-    }
-    const int parts = A->stored > CMGI_PARALLEL_ENTRIES ? A->ctx->threads : 1;
-    CMGI_PARTS(parts, p, multiply_part(A, w, x, p, parts));
-    return CMG_OK;
+    return cmgi_rows_cpu(A, CMGI_ROWS_SLICES, S->table ? NULL : S->start, S->nslices, w, x);
 }
 
 #define ROW(NAME, ID, ...)                                                                         \
