@@ -52,26 +52,20 @@ static cmg_status move(cmg_context *ctx, cmgi_slices *S)
     return cmgi_move_to_device(ctx, &S->columns, S->places, sizeof *S->columns);
 }
 
-/* One slice of blocks: columns from the pattern, values from the CSR, at the places of blocks.h. */
+/* Values of one slice of blocks from the CSR, at the places of blocks.h. */
 static void fill_blocks(cmg_matrix *A, const cmg_csr *csr, const cmgi_csr *pattern,
                         const cmg_size *ids, cmg_size s)
 {
     const cmgi_slices *S = A->data;
     const cmg_size b = S->block;
-    for (cmg_size r = S->first_row[s]; r < S->first_row[s] + S->lanes; ++r) {
-        const bool real = r < S->first_row[s + 1];
+    for (cmg_size r = S->first_row[s]; r < S->first_row[s + 1]; ++r) {
         const cmg_size lane = r - S->first_row[s];
-        const cmg_size row = real && S->rowmap != NULL ? S->rowmap[r] : r;
-        const cmg_size begin = real ? pattern->indptr[row] : 0;
-        const cmg_size length = real ? pattern->indptr[row + 1] - begin : 0;
-        for (cmg_size e = 0; e < S->width[s]; ++e) {
-            const cmg_size last = e < length ? e : length - 1;
-            S->columns[S->start[s] + e * S->stride + lane] =
-                length > 0 ? pattern->indices[begin + last] : 0;
-        }
-        for (cmg_size i = row * b; real && i < row * b + (S->identity ? 1 : b); ++i) {
+        const cmg_size row = S->rowmap != NULL ? S->rowmap[r] : r;
+        const cmg_size begin = pattern->indptr[row];
+        const cmg_size end = pattern->indptr[row + 1];
+        for (cmg_size i = row * b; i < row * b + (S->identity ? 1 : b); ++i) {
             for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
-                const cmg_size e = cmgi_search_index(pattern->indices, begin, begin + length,
+                const cmg_size e = cmgi_search_index(pattern->indices, begin, end,
                                                      (cmg_index)(csr->indices[k] / b)) -
                                    begin;
                 const cmg_size first = S->start[s] + e * S->stride;
@@ -94,6 +88,8 @@ static cmg_status fill_on_host(cmg_matrix *A, const cmgi_matrix_source *from,
         CMGI_TRY(cmgi_matrix_alloc_all_values(A, from));
         return fill(A, CMGI_HOST, from->csr, ids);
     }
+    const slice_fill columns = {.S = *S, .A = blocks->view};
+    CMGI_TRY(slices_fill(A->ctx, CMGI_HOST, S->nslices * S->lanes, &columns));
     CMGI_TRY(cmgi_matrix_alloc_values(A, from));
 #pragma omp parallel for num_threads(A->ctx->threads)                                              \
     schedule(static) if (A->stored > CMGI_PARALLEL_ENTRIES)
