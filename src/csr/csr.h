@@ -120,6 +120,33 @@ CMGI_INLINE double cmgi_csr_entry(const cmg_csr *A, cmg_size i, cmg_size j)
     }
     return value;
 }
+/* Row i of two matrices with sorted rows side by side, column by column. */
+typedef struct cmgi_row_pair {
+    const cmg_csr *A;
+    const cmg_csr *B;
+    cmg_size p; /* next entries of the row */
+    cmg_size q;
+    cmg_size i;
+    cmg_index j; /* a column that either has ... */
+    double a;    /* ... and their values, 0 = none */
+    double b;
+} cmgi_row_pair;
+
+CMGI_INLINE cmgi_row_pair cmgi_row_pair_before(const cmg_csr *A, const cmg_csr *B, cmg_size i)
+{
+    const cmgi_row_pair before = {A, B, A->indptr[i], B->indptr[i], i, -1, 0, 0};
+    return before;
+}
+/* False where the rows end. */
+CMGI_INLINE bool cmgi_row_pair_next(cmgi_row_pair *v)
+{
+    const cmg_index jp = v->p < v->A->indptr[v->i + 1] ? v->A->indices[v->p] : INT32_MAX;
+    const cmg_index jq = v->q < v->B->indptr[v->i + 1] ? v->B->indices[v->q] : INT32_MAX;
+    v->j = jp < jq ? jp : jq;
+    v->a = jp == v->j && v->j < INT32_MAX ? v->A->values[v->p++] : 0;
+    v->b = jq == v->j && v->j < INT32_MAX ? v->B->values[v->q++] : 0;
+    return v->j < INT32_MAX;
+}
 /* diagonal[i] = a_ii, in parallel. */
 void cmgi_csr_diagonal(cmg_context *ctx, const cmg_csr *A, double *diagonal);
 /* y = A x on the host, each sum in the order of the row. */

@@ -64,19 +64,10 @@ static double skew_part(const cmgi_smoother_source *source, const cmgi_csr *A, c
     double skew = 0;
     double all = 0;
     for (cmg_size i = cmgi_source_first(source); i < cmgi_source_last(source); ++i) {
-        cmg_size k = A->indptr[i];
-        cmg_size t = T->indptr[i];
-        while (k < A->indptr[i + 1] || t < T->indptr[i + 1]) {
-            const bool left =
-                t == T->indptr[i + 1] || (k < A->indptr[i + 1] && A->indices[k] <= T->indices[t]);
-            const bool right =
-                k == A->indptr[i + 1] || (t < T->indptr[i + 1] && T->indices[t] <= A->indices[k]);
-            const double a = left ? A->values[k] : 0;
-            const double b = right ? T->values[t] : 0;
-            skew += (a - b) * (a - b);
-            all += a * a;
-            k += left;
-            t += right;
+        for (cmgi_row_pair v = cmgi_row_pair_before(&A->view, &T->view, i);
+             cmgi_row_pair_next(&v);) {
+            skew += (v.a - v.b) * (v.a - v.b);
+            all += v.a * v.a;
         }
     }
     *size = all;

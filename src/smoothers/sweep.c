@@ -58,37 +58,7 @@ typedef struct ordering {
     cmg_index *place;
 } ordering;
 
-/* Calls for every pair of rows i and j that meet, j != i, with a_ij and a_ji. */
-typedef void (*pair_fn)(void *user, cmg_size i, cmg_index j, double there, double back);
-
-static void for_pairs(const ordering *o, cmg_size i, pair_fn pair, void *user)
-{
-    cmg_size k = o->A->indptr[i];
-    cmg_size t = o->T->indptr[i];
-    const cmg_size end = o->A->indptr[i + 1];
-    const cmg_size last = o->T->indptr[i + 1];
-    while (k < end || t < last) {
-        const bool left = t == last || (k < end && o->A->indices[k] <= o->T->indices[t]);
-        const bool right = k == end || (t < last && o->T->indices[t] <= o->A->indices[k]);
-        const cmg_index j = left ? o->A->indices[k] : o->T->indices[t];
-        const double there = left ? o->A->values[k] : 0;
-        const double back = right ? o->T->values[t] : 0;
-        if (j != i && (there != 0 || back != 0)) {
-            pair(user, i, j, there, back);
-        }
-        k += left;
-        t += right;
-    }
-}
-
 /* ------------------------------------------------------------------------------ along the flow */
-
-typedef struct stream {
-    const double *diagonal;
-    cmg_index *waits; /* unknowns upstream that are not placed yet */
-    cmg_index *ready;
-    cmg_size known;
-} stream;
 
 /* j is upstream of i: what i takes from it, a_ij, is more negative than a_ji. */
 static bool is_upstream(double sign, double there, double back)
@@ -97,78 +67,51 @@ static bool is_upstream(double sign, double there, double back)
     return sign * (back - there) > TRANSPORT * size;
 }
 
-static void count_upstream(void *user, cmg_size i, cmg_index j, double there, double back)
-{
-    stream *s = user;
-    (void)j;
-    s->waits[i] += is_upstream(s->diagonal[i], there, back);
-}
-
-/* Row i is placed: those downstream of it wait for one less. */
-static void release(void *user, cmg_size i, cmg_index j, double there, double back)
-{
-    stream *s = user;
-    (void)i;
-    if (is_upstream(s->diagonal[j], back, there) && --s->waits[j] == 0) {
-        s->ready[s->known++] = j;
-    }
-}
-
 static cmg_status order_by_flow(ordering *o)
 {
     cmg_context *ctx = o->ctx;
     const cmg_size n = o->A->rows;
-    stream s = {.known = 0};
-    cmgi_scoped double *diagonal = NULL;
+    cmg_size known = 0;
     cmg_size next = 0; /* no earlier row is left */
-    CMGI_FREED(ctx, &s.waits, &s.ready);
+    cmgi_scoped double *diagonal = NULL;
+    cmgi_scoped cmg_index *waits = NULL; /* unknowns upstream that are not placed yet */
+    cmgi_scoped cmg_index *ready = NULL;
     CMGI_TRY(cmgi_alloc(ctx, n, sizeof *diagonal, &diagonal));
-    CMGI_TRY(cmgi_alloc_zero(ctx, n, sizeof *s.waits, &s.waits));
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *s.ready, &s.ready));
-    s.diagonal = diagonal;
+    CMGI_TRY(cmgi_alloc_zero(ctx, n, sizeof *waits, &waits));
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *ready, &ready));
     for (cmg_size i = 0; i < n; ++i) {
         diagonal[i] = cmgi_csr_diagonal_at(o->A, i) < 0 ? -1 : 1;
         o->place[i] = -1;
+        for (cmgi_row_pair v = cmgi_row_pair_before(o->A, o->T, i); cmgi_row_pair_next(&v);) {
+            waits[i] += is_upstream(diagonal[i], v.a, v.b);
+        }
     }
     for (cmg_size i = 0; i < n; ++i) {
-        for_pairs(o, i, count_upstream, &s);
-    }
-    for (cmg_size i = 0; i < n; ++i) {
-        if (s.waits[i] == 0) {
-            s.ready[s.known++] = (cmg_index)i;
+        if (waits[i] == 0) {
+            ready[known++] = (cmg_index)i;
         }
     }
     for (cmg_size p = 0; p < n; ++p) {
-        while (p == s.known && (o->place[next] >= 0 || s.waits[next] <= 0)) {
+        while (p == known && (o->place[next] >= 0 || waits[next] <= 0)) {
             ++next;
         }
-        if (p == s.known) { /* a circle */
-            s.waits[next] = 0;
-            s.ready[s.known++] = (cmg_index)next;
+        if (p == known) { /* a circle */
+            waits[next] = 0;
+            ready[known++] = (cmg_index)next;
         }
-        const cmg_index i = s.ready[p];
+        const cmg_index i = ready[p];
         o->place[i] = (cmg_index)p;
-        for_pairs(o, i, release, &s);
+        /* those downstream of it wait for one less */
+        for (cmgi_row_pair v = cmgi_row_pair_before(o->A, o->T, i); cmgi_row_pair_next(&v);) {
+            if (is_upstream(diagonal[v.j], v.b, v.a) && --waits[v.j] == 0) {
+                ready[known++] = v.j;
+            }
+        }
     }
     return CMG_OK;
 }
 
 /* ---------------------------------------------------------------------------------- by colours */
-
-typedef struct palette {
-    const cmg_index *colour; /* of the rows before */
-    cmg_size *mark;          /* mark[c] == i + 1: a neighbour of row i has colour c */
-} palette;
-
-static void mark_colour(void *user, cmg_size i, cmg_index j, double there, double back)
-{
-    const palette *p = user;
-    (void)there;
-    (void)back;
-    if (j < i) {
-        p->mark[p->colour[j]] = (cmg_size)i + 1;
-    }
-}
 
 /* First fit in the order of rows; rows of one colour then follow one another. */
 static cmg_status order_by_colours(ordering *o)
@@ -177,14 +120,17 @@ static cmg_status order_by_colours(ordering *o)
     const cmg_size n = o->A->rows;
     const cmg_size most = cmgi_csr_longest_row(o->A) + cmgi_csr_longest_row(o->T) + 2;
     cmgi_scoped cmg_index *colour = NULL;
-    cmgi_scoped cmg_size *mark = NULL;
+    cmgi_scoped cmg_size *mark = NULL; /* i + 1: a neighbour of row i has the colour */
     cmgi_scoped cmg_size *first = NULL;
     CMGI_TRY(cmgi_alloc(ctx, n, sizeof *colour, &colour));
     CMGI_TRY(cmgi_alloc_zero(ctx, most, sizeof *mark, &mark));
     CMGI_TRY(cmgi_alloc_zero(ctx, most + 1, sizeof *first, &first));
-    palette p = {colour, mark};
     for (cmg_size i = 0; i < n; ++i) {
-        for_pairs(o, i, mark_colour, &p);
+        for (cmgi_row_pair v = cmgi_row_pair_before(o->A, o->T, i); cmgi_row_pair_next(&v);) {
+            if (v.j < i && (v.a != 0 || v.b != 0)) {
+                mark[colour[v.j]] = i + 1;
+            }
+        }
         cmg_index c = 0;
         while (mark[c] == i + 1) {
             ++c;
