@@ -45,6 +45,35 @@ struct half_shape<double, 2, UP, EVEN, false> : half_sizes<2, 2, 4> {
 };
 enum { FEW_PLANES = 63 }; /* in 3D */
 
+template <typename T, int DIM, int STAGES, bool UP, bool EVEN, bool MORE, bool FEW, bool RIM, int R>
+__device__ __forceinline__ void half_run(const half_args<T, MORE> &a, const half_tile<DIM, R> &t)
+{
+    enum { AHEAD = half_shape<T, DIM, UP, EVEN, FEW>::AHEAD };
+    if constexpr (UP) {
+        half_up<T, DIM, R, AHEAD, STAGES, EVEN, RIM>(a, t);
+    } else {
+        half_down<T, DIM, R, AHEAD, STAGES, EVEN, RIM>(a, t);
+    }
+}
+
+template <typename T, int DIM, int STAGES, bool UP, bool EVEN, bool MORE, bool FEW>
+__global__ void __launch_bounds__(HALF_THREADS, half_shape<T, DIM, UP, EVEN, FEW>::BLOCKS)
+    half_kernel(const __grid_constant__ half_args<T, MORE> a)
+{
+    enum { R = half_shape<T, DIM, UP, EVEN, FEW>::R };
+    typedef half_own<DIM, R, UP> own;
+    cmgi_after_previous();
+    const half_tile<DIM, R> t(a, own::COUNT, own::POSITIONS);
+    if (t.none()) {
+        return;
+    }
+    if (t.inner) {
+        half_run<T, DIM, STAGES, UP, EVEN, MORE, FEW, false>(a, t);
+    } else {
+        half_run<T, DIM, STAGES, UP, EVEN, MORE, FEW, true>(a, t);
+    }
+}
+
 /* The planes of a vector of the fine or the coarse box; `ghost`: with neighbours' beside them, or
  * CMGI_GHOSTS. */
 template <typename T, bool MORE>
@@ -167,13 +196,7 @@ static void launch_shape(const cmg_context *ctx, const cmgi_half *h)
         a.stride = a.chunk;
     }
     const dim3 grid = half_grid<DIM, s::R>(a, own);
-    if constexpr (UP) {
-        cmgi_launch(d, grid, HALF_THREADS, 0,
-                    half_up_kernel<T, DIM, s::R, s::AHEAD, STAGES, EVEN, s::BLOCKS, MORE>, a);
-    } else {
-        cmgi_launch(d, grid, HALF_THREADS, 0,
-                    half_down_kernel<T, DIM, s::R, s::AHEAD, STAGES, EVEN, s::BLOCKS, MORE>, a);
-    }
+    cmgi_launch(d, grid, HALF_THREADS, 0, half_kernel<T, DIM, STAGES, UP, EVEN, MORE, FEW>, a);
 }
 
 template <typename T, int DIM, int STAGES, bool UP, bool EVEN, bool MORE>

@@ -420,23 +420,6 @@ __device__ __forceinline__ void half_up(const half_args<T, MORE> &a, const half_
     }
 }
 
-template <typename T, int DIM, int R, int PF, int STAGES, bool EVEN, int BLOCKS, bool MORE>
-__global__ void __launch_bounds__(HALF_THREADS, BLOCKS)
-    half_up_kernel(const __grid_constant__ half_args<T, MORE> a)
-{
-    cmgi_after_previous();
-    typedef half_own<DIM, R, true> own;
-    const half_tile<DIM, R> t(a, own::COUNT, own::POSITIONS);
-    if (t.none()) {
-        return;
-    }
-    if (t.inner) {
-        half_up<T, DIM, R, PF, STAGES, EVEN, false>(a, t);
-    } else {
-        half_up<T, DIM, R, PF, STAGES, EVEN, true>(a, t);
-    }
-}
-
 /* Blocks of a half: `own` positions a warp in the direction of lanes, R lines in 3D. */
 template <int DIM, int R, typename A>
 static dim3 half_grid(const A &a, int own)

@@ -128,20 +128,3 @@ __device__ __forceinline__ void half_down(const half_args<T, MORE> &a, const hal
         }
     }
 }
-
-template <typename T, int DIM, int R, int PF, int STAGES, bool EVEN, int BLOCKS, bool MORE>
-__global__ void __launch_bounds__(HALF_THREADS, BLOCKS)
-    half_down_kernel(const __grid_constant__ half_args<T, MORE> a)
-{
-    cmgi_after_previous();
-    typedef half_own<DIM, R, false> own;
-    const half_tile<DIM, R> t(a, own::COUNT, own::POSITIONS);
-    if (t.none()) {
-        return;
-    }
-    if (t.inner) {
-        half_down<T, DIM, R, PF, STAGES, EVEN, false>(a, t);
-    } else {
-        half_down<T, DIM, R, PF, STAGES, EVEN, true>(a, t);
-    }
-}
