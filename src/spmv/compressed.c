@@ -119,7 +119,7 @@ static cmg_status copy_templates(const cmgi_compressor *B, const cmgi_templates 
     CMGI_TRY(cmgi_alloc(ctx, from->count, sizeof *t->row, &t->row));
     memcpy(t->row, from->row, (size_t)from->count * sizeof *t->row);
     CMGI_TRY(cmgi_alloc_at(ctx, at, rows, sizeof *t->id, &t->id));
-    return copy_number(ctx, at, rows, &(copied_numbers){from->id, t->id});
+    return cmgi_copy_at(ctx, at, t->id, from->id, (size_t)rows * sizeof *t->id);
 }
 
 /* In fp32, where they are known in fp64: where all of them differ in fp32, too, a search finds the
