@@ -46,13 +46,12 @@ struct csr_rows {
     }
 };
 
-/* Slices without blocks whose rows have one number of lanes. */
+/* Slices without blocks; `reference` has log2 of the lanes of a row. */
 template <typename T>
 struct slice_rows {
-    cmg_size count; /* slices times the rows that fit in one */
+    cmg_size count; /* slices times the most rows that fit in one */
     cmgi_slices S;
     const T *values;
-    int shift;
     int log_rows; /* log2 of those */
     __device__ row_at row(cmg_size u) const
     {
@@ -61,39 +60,15 @@ struct slice_rows {
         if (r >= S.first_row[s + 1]) {
             return {-1, 0, 0};
         }
+        const int shift = S.shift != NULL ? S.shift[s] : S.uniform_shift;
         const int steps = S.row_length != NULL ? S.row_length[r] : S.width[s];
         return {S.rowmap != NULL ? (cmg_size)S.rowmap[r] : r,
-                S.start[s] + ((r - S.first_row[s]) << shift), steps << shift};
+                S.start[s] + ((r - S.first_row[s]) << shift), steps << shift, shift};
     }
     __device__ entry<T> get(const row_at &at, int e) const
     {
+        const int shift = (int)at.reference;
         const cmg_size k = at.begin + (cmg_size)(e >> shift) * S.stride + (e & ((1 << shift) - 1));
-        return {__ldg(values + k), __ldg(S.columns + k)};
-    }
-};
-
-/* Slices of K2, whose rows have lanes of their own. */
-template <typename T>
-struct split_rows {
-    cmg_size count;
-    cmgi_slices S;
-    const T *values;
-    __device__ row_at row(cmg_size u) const
-    {
-        const cmg_size s = u / S.lanes;
-        const cmg_size r = S.first_row[s] + u % S.lanes;
-        const int shift = S.shift[s];
-        if (r >= S.first_row[s + 1]) {
-            return {-1, 0, 0};
-        }
-        return {S.rowmap != NULL ? (cmg_size)S.rowmap[r] : r,
-                (S.start[s] + ((r - S.first_row[s]) << shift)) << 6 | shift, S.width[s] << shift};
-    }
-    __device__ entry<T> get(const row_at &at, int e) const
-    {
-        const int shift = (int)(at.begin & 63);
-        const cmg_size k =
-            (at.begin >> 6) + (cmg_size)(e >> shift) * S.stride + (e & ((1 << shift) - 1));
         return {__ldg(values + k), __ldg(S.columns + k)};
     }
 };
@@ -233,26 +208,12 @@ template <typename T>
 static cmg_status run_slices(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
     const cmgi_slices S = *(const cmgi_slices *)A->data;
-    const T *values = (const T *)A->values;
-    const int shift = S.uniform_shift;
+    const int shift = S.shift != NULL ? 0 : S.uniform_shift; /* rows may have one lane */
     int log_rows = 0;
-    if (S.shift != NULL) {
-        return run<T>(A, split_rows<T>{S.nslices * S.lanes, S, values}, w, x);
-    }
     while (1 << (log_rows + shift) < S.lanes) {
         ++log_rows;
     }
-    return run<T>(A, slice_rows<T>{S.nslices << log_rows, S, values, shift, log_rows}, w, x);
-}
-
-template <typename T, cmg_values VALUES>
-static cmg_status run_dense(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
-{
-    typedef typename cmgi_stored<T, VALUES>::type value;
-    return run<T>(
-        A,
-        dense_rows<T, VALUES>{A->rows, A->cols, (const value *)A->values, (const float *)A->data},
-        w, x);
+    return run<T>(A, slice_rows<T>{S.nslices << log_rows, S, (const T *)A->values, log_rows}, w, x);
 }
 
 extern "C" cmg_status cmgi_csr_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w,
@@ -286,13 +247,13 @@ extern "C" cmg_status cmgi_compressed_columns_cuda(const cmg_matrix *A, const cm
 extern "C" cmg_status cmgi_dense_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                               const void *x)
 {
-    const cmg_values kind = A->options.values;
-    if (A->options.precision == CMG_FP64) {
-        return run_dense<double, CMG_VALUES_FULL>(A, w, x);
-    }
-    return kind == CMG_VALUES_FULL   ? run_dense<float, CMG_VALUES_FULL>(A, w, x)
-           : kind == CMG_VALUES_FP16 ? run_dense<float, CMG_VALUES_FP16>(A, w, x)
-                                     : run_dense<float, CMG_VALUES_FP8>(A, w, x);
+    return cmgi_with_values(A->options.precision, A->options.values, [&](auto zero, auto kept) {
+        using T = decltype(zero);
+        typedef dense_rows<T, decltype(kept)::value> rows;
+        return run<T>(
+            A, rows{A->rows, A->cols, (decltype(rows::values))A->values, (const float *)A->data}, w,
+            x);
+    });
 }
 
 extern "C" cmg_status cmgi_diagonal_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w,

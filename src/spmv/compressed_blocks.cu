@@ -5,8 +5,7 @@
  * one number.
  */
 #include "spmv/compressed.cuh"
-
-#include <cuda_fp16.h>
+#include "spmv/packed_pairs.cuh"
 
 enum { BLOCK = 256 };
 
@@ -30,16 +29,15 @@ __device__ __forceinline__ two<float> load_two(const float *values, cmg_size at)
         const float2 v = __ldcs((const float2 *)values + at);
         return {v.x, v.y};
     }
-    unsigned int bits;
+    two<float> v;
     if (VALUES == CMG_VALUES_FP16) {
-        bits = __ldcs((const unsigned int *)values + at);
+        halves(__ldcs((const unsigned int *)values + at), v.a, v.b);
     } else {
-        const unsigned int v = __ldcs((const unsigned short *)values + at);
-        const unsigned int wide = (v & 0xffU) | (v & 0xff00U) << 8;
-        bits = (wide & 0x800080U) << 8 | (wide & 0x7f007fU) << 7;
+        const unsigned int both = __ldcs((const unsigned short *)values + at);
+        const unsigned int wide = (both & 0xffU) | (both & 0xff00U) << 8;
+        halves((wide & 0x800080U) << 8 | (wide & 0x7f007fU) << 7, v.a, v.b);
     }
-    return {__half2float(__ushort_as_half((unsigned short)(bits & 0xffffU))),
-            __half2float(__ushort_as_half((unsigned short)(bits >> 16)))};
+    return v;
 }
 
 /* Codes of two neighbours. */
@@ -179,41 +177,29 @@ __global__ void __launch_bounds__(BLOCK) template_blocks_kernel(const compressed
     put_block_dot<T, KIND, B>(a, slice, dot);
 }
 
-template <typename T, cmgi_wb_kind KIND, int B, bool NUMBERS>
-static void run(const compressed_args<T> &a, cudaStream_t stream)
+template <typename T, cmgi_wb_kind KIND, cmg_values VALUES, int B, bool NUMBERS>
+static void launch(const compressed_args<T> &a, cudaStream_t stream)
 {
     if (a.C.t.count > 0) {
         template_blocks_kernel<T, KIND, B, NUMBERS>
             <<<cmgi_grid(a.C.t.count * 32, BLOCK), BLOCK, 0, stream>>>(a);
     }
-    if (a.C.p.count == 0) {
-        return;
-    }
-    /* values in fewer bits are of fp32: in fp64 the instantiations are the full one */
-    constexpr bool single = sizeof(T) == sizeof(float);
-    constexpr cmg_values HALF = single ? CMG_VALUES_FP16 : CMG_VALUES_FULL;
-    constexpr cmg_values EIGHT = single ? CMG_VALUES_FP8 : CMG_VALUES_FULL;
-    const unsigned grid = cmgi_grid(a.C.p.count * 32, BLOCK);
-    if (single && a.C.p.kind == CMG_VALUES_FP16) {
-        packed_blocks_kernel<T, KIND, B, NUMBERS, HALF><<<grid, BLOCK, 0, stream>>>(a);
-    } else if (single && a.C.p.kind == CMG_VALUES_FP8) {
-        packed_blocks_kernel<T, KIND, B, NUMBERS, EIGHT><<<grid, BLOCK, 0, stream>>>(a);
-    } else {
-        packed_blocks_kernel<T, KIND, B, NUMBERS, CMG_VALUES_FULL><<<grid, BLOCK, 0, stream>>>(a);
+    if (a.C.p.count > 0) {
+        packed_blocks_kernel<T, KIND, B, NUMBERS, VALUES>
+            <<<cmgi_grid(a.C.p.count * 32, BLOCK), BLOCK, 0, stream>>>(a);
     }
 }
 
-template <typename T, cmgi_wb_kind KIND>
+template <typename T, cmgi_wb_kind KIND, cmg_values VALUES>
 struct launch_blocks {
-    static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
+    static cmg_status run(const cmg_matrix *A, const cmgi_writeback *w, const T *x)
     {
-        const compressed_args<T> a = arguments(A, f, x);
-        const cudaStream_t stream = cmgi_stream(A->ctx);
-        if (a.C.block == 3) {
-            a.C.identity ? ::run<T, KIND, 3, true>(a, stream) : ::run<T, KIND, 3, false>(a, stream);
-        } else {
-            a.C.identity ? ::run<T, KIND, 2, true>(a, stream) : ::run<T, KIND, 2, false>(a, stream);
-        }
+        const compressed_args<T> a = arguments(A, cmgi_wb_of<T>::cast(w), x);
+        const auto way = a.C.block == 3 ? (a.C.identity ? launch<T, KIND, VALUES, 3, true>
+                                                        : launch<T, KIND, VALUES, 3, false>)
+                                        : (a.C.identity ? launch<T, KIND, VALUES, 2, true>
+                                                        : launch<T, KIND, VALUES, 2, false>);
+        way(a, cmgi_stream(A->ctx));
         return CMGI_LAUNCHED(A->ctx);
     }
 };
@@ -221,5 +207,5 @@ struct launch_blocks {
 extern "C" cmg_status cmgi_compressed_blocks_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                                   const void *x)
 {
-    return cmgi_select<launch_blocks>(A, w, x);
+    return cmgi_select_values<launch_blocks>(A, ((const cmgi_compressed *)A->data)->p.kind, w, x);
 }

@@ -77,42 +77,17 @@ struct launch_diagonal {
 };
 
 template <typename T, cmgi_wb_kind KIND, cmg_values VALUES>
-static void run_dense(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
-{
-    const auto *values = (const typename cmgi_stored<T, VALUES>::type *)A->values;
-    const float *scale = (const float *)A->data;
-    const auto kernel = A->cols <= 256    ? dense_kernel<T, KIND, VALUES, 32>
-                        : A->cols <= 2048 ? dense_kernel<T, KIND, VALUES, 128>
-                                          : dense_kernel<T, KIND, VALUES, 256>;
-    const unsigned threads = A->cols <= 256 ? 32 : A->cols <= 2048 ? 128 : 256;
-    cmgi_launch(cmgi_device_of(A->ctx), (unsigned)A->rows, threads, 0, kernel, A->cols, values,
-                scale, x, f);
-}
-
-/* Values in 16 and 8 bits exist in fp32 only. */
-template <typename T, cmgi_wb_kind KIND>
 struct launch_dense {
-    static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
+    static cmg_status run(const cmg_matrix *A, const cmgi_writeback *w, const T *x)
     {
-        run_dense<T, KIND, CMG_VALUES_FULL>(A, f, x);
-        return CMGI_LAUNCHED(A->ctx);
-    }
-};
-template <cmgi_wb_kind KIND>
-struct launch_dense<float, KIND> {
-    static cmg_status run(const cmg_matrix *A, const cmgi_wb_of<float>::type &f, const float *x)
-    {
-        switch (A->options.values) {
-        case CMG_VALUES_FP16:
-            run_dense<float, KIND, CMG_VALUES_FP16>(A, f, x);
-            break;
-        case CMG_VALUES_FP8:
-            run_dense<float, KIND, CMG_VALUES_FP8>(A, f, x);
-            break;
-        default:
-            run_dense<float, KIND, CMG_VALUES_FULL>(A, f, x);
-            break;
-        }
+        const auto *values = (const typename cmgi_stored<T, VALUES>::type *)A->values;
+        const float *scale = (const float *)A->data;
+        const auto kernel = A->cols <= 256    ? dense_kernel<T, KIND, VALUES, 32>
+                            : A->cols <= 2048 ? dense_kernel<T, KIND, VALUES, 128>
+                                              : dense_kernel<T, KIND, VALUES, 256>;
+        const unsigned threads = A->cols <= 256 ? 32 : A->cols <= 2048 ? 128 : 256;
+        cmgi_launch(cmgi_device_of(A->ctx), (unsigned)A->rows, threads, 0, kernel, A->cols, values,
+                    scale, x, cmgi_wb_of<T>::cast(w));
         return CMGI_LAUNCHED(A->ctx);
     }
 };
@@ -132,5 +107,5 @@ extern "C" cmg_status cmgi_dense_spmv_cuda(const cmg_matrix *A, const cmgi_write
     if (w->columns > 1) {
         return cmgi_dense_columns_cuda(A, w, x);
     }
-    return cmgi_select<launch_dense>(A, w, x);
+    return cmgi_select_values<launch_dense>(A, A->options.values, w, x);
 }

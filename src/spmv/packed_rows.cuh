@@ -225,7 +225,7 @@ __device__ __forceinline__ void packed_rows(const compressed_args<T> &a, cmg_siz
 }
 
 /* Calls launch<T, KIND, VALUES>::run(A, w, x) for the precision and the values of A and the kind of
- * w. Values in 16 and 8 bits exist in fp32 only, those that are sums in fp64 only. */
+ * w. Those that are sums exist in fp64 alone. */
 template <template <typename, cmgi_wb_kind, cmg_values> class LAUNCH>
 static cmg_status select_packed(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
@@ -234,17 +234,11 @@ static cmg_status select_packed(const cmg_matrix *A, const cmgi_writeback *w, co
     if (P->count == 0) {
         return CMG_OK;
     }
+    if (P->rest == NULL) {
+        return cmgi_select_values<LAUNCH>(A, P->kind, w, x);
+    }
     return cmgi_with_kind(A->ctx, w, [&](auto kind) {
-        constexpr cmgi_wb_kind KIND = decltype(kind)::value;
-        if (A->options.precision == CMG_FP64) {
-            const double *wide = (const double *)x;
-            return P->rest != NULL ? LAUNCH<double, KIND, CMGI_VALUES_SUMS>::run(A, w, wide)
-                                   : LAUNCH<double, KIND, CMG_VALUES_FULL>::run(A, w, wide);
-        }
-        const float *single = (const float *)x;
-        return P->kind == CMG_VALUES_FULL ? LAUNCH<float, KIND, CMG_VALUES_FULL>::run(A, w, single)
-               : P->kind == CMG_VALUES_FP16
-                   ? LAUNCH<float, KIND, CMG_VALUES_FP16>::run(A, w, single)
-                   : LAUNCH<float, KIND, CMG_VALUES_FP8>::run(A, w, single);
+        return LAUNCH<double, decltype(kind)::value, CMGI_VALUES_SUMS>::run(A, w,
+                                                                            (const double *)x);
     });
 }

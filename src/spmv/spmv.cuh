@@ -13,48 +13,27 @@ extern "C" {
 /* The functor of writeback.h by value type. */
 template <typename T>
 struct cmgi_wb_of;
-template <>
-struct cmgi_wb_of<double> {
-    typedef cmgi_wb_f64 type;
-    static type cast(const cmgi_writeback *w)
-    {
-        return cmgi_wb_cast_f64(w);
+#define CMGI_WB_OF(T, SUFFIX)                                                                      \
+    template <>                                                                                    \
+    struct cmgi_wb_of<T> {                                                                         \
+        typedef cmgi_wb_##SUFFIX type;                                                             \
+        static type cast(const cmgi_writeback *w)                                                  \
+        {                                                                                          \
+            return cmgi_wb_cast_##SUFFIX(w);                                                       \
+        }                                                                                          \
+    };                                                                                             \
+    template <cmgi_wb_kind KIND>                                                                   \
+    __device__ __forceinline__ T cmgi_join(const cmgi_wb_##SUFFIX &f, T b, T c, T d, T e, T s)     \
+    {                                                                                              \
+        return cmgi_wb_join_##SUFFIX(KIND, &f, b, c, d, e, s);                                     \
+    }                                                                                              \
+    template <cmgi_wb_kind KIND>                                                                   \
+    __device__ __forceinline__ void cmgi_put(const cmgi_wb_##SUFFIX &f, cmg_size i, T s)           \
+    {                                                                                              \
+        f.y[i] = cmgi_wb_value_##SUFFIX(KIND, &f, i, s);                                           \
     }
-};
-template <>
-struct cmgi_wb_of<float> {
-    typedef cmgi_wb_f32 type;
-    static type cast(const cmgi_writeback *w)
-    {
-        return cmgi_wb_cast_f32(w);
-    }
-};
-
-template <cmgi_wb_kind KIND>
-__device__ __forceinline__ double cmgi_join(const cmgi_wb_f64 &f, double b, double c, double d,
-                                            double e, double s)
-{
-    return cmgi_wb_join_f64(KIND, &f, b, c, d, e, s);
-}
-
-template <cmgi_wb_kind KIND>
-__device__ __forceinline__ float cmgi_join(const cmgi_wb_f32 &f, float b, float c, float d, float e,
-                                           float s)
-{
-    return cmgi_wb_join_f32(KIND, &f, b, c, d, e, s);
-}
-
-template <cmgi_wb_kind KIND>
-__device__ __forceinline__ void cmgi_put(const cmgi_wb_f64 &f, cmg_size i, double s)
-{
-    f.y[i] = cmgi_wb_value_f64(KIND, &f, i, s);
-}
-
-template <cmgi_wb_kind KIND>
-__device__ __forceinline__ void cmgi_put(const cmgi_wb_f32 &f, cmg_size i, float s)
-{
-    f.y[i] = cmgi_wb_value_f32(KIND, &f, i, s);
-}
+CMGI_WB_OF(double, f64)
+CMGI_WB_OF(float, f32)
 
 /* Whether a kernel leaves x . y: products of fp64 alone do, and no other kernel has code for it. */
 template <typename T, cmgi_wb_kind KIND>
@@ -192,6 +171,24 @@ static cmg_status cmgi_with_kind(cmg_context *ctx, const cmgi_writeback *w, cons
     }
 }
 
+template <cmg_values VALUES>
+struct cmgi_values_of {
+    static constexpr cmg_values value = VALUES;
+};
+
+/* f of a zero in a precision, and of values as a cmgi_values_of: those in 16 and 8 bits exist in
+ * fp32 alone. */
+template <typename F>
+static cmg_status cmgi_with_values(cmg_precision precision, cmg_values values, const F &f)
+{
+    if (precision == CMG_FP64) {
+        return f(double(), cmgi_values_of<CMG_VALUES_FULL>());
+    }
+    return values == CMG_VALUES_FULL   ? f(float(), cmgi_values_of<CMG_VALUES_FULL>())
+           : values == CMG_VALUES_FP16 ? f(float(), cmgi_values_of<CMG_VALUES_FP16>())
+                                       : f(float(), cmgi_values_of<CMG_VALUES_FP8>());
+}
+
 /* Calls launch<T, KIND>::run(A, w, x) for the precision of A and the kind of w. */
 template <template <typename, cmgi_wb_kind> class LAUNCH>
 static cmg_status cmgi_select(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
@@ -202,6 +199,22 @@ static cmg_status cmgi_select(const cmg_matrix *A, const cmgi_writeback *w, cons
         return in_precision(A->options.precision, [&](auto zero) {
             using T = decltype(zero);
             return LAUNCH<T, KIND>::run(A, cmgi_wb_of<T>::cast(w), (const T *)x);
+        });
+    });
+}
+
+/* Calls launch<T, KIND, VALUES>::run(A, w, x) for those and the values of A, which are these. */
+template <template <typename, cmgi_wb_kind, cmg_values> class LAUNCH>
+static cmg_status cmgi_select_values(const cmg_matrix *A, cmg_values values,
+                                     const cmgi_writeback *w, const void *x)
+{
+    CMGI_ON_DEVICE(A->ctx);
+    return cmgi_with_kind(A->ctx, w, [&](auto kind) {
+        constexpr cmgi_wb_kind KIND = decltype(kind)::value;
+        return cmgi_with_values(A->options.precision, values, [&](auto zero, auto kept) {
+            using T = decltype(zero);
+            constexpr cmg_values VALUES = decltype(kept)::value;
+            return LAUNCH<T, KIND, VALUES>::run(A, w, (const T *)x);
         });
     });
 }
