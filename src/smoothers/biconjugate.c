@@ -241,20 +241,17 @@ static cmg_status run(process *P, const cmg_csr *A, const cmg_csr *T, family *Z,
             CMGI_TRY(cmgi_progress(P->ctx, P->options->name, i, P->n));
         }
         cap_column(P, &Z->columns[i], i);
-        if (T == NULL) {
-            multiply(P, A, &Z->columns[i]);
-            pivot[i] = dot(P, &Z->columns[i], &norm2);
-            CMGI_TRY(check_pivot(P, i, pivot[i], true));
-            CMGI_TRY(eliminate(P, Z, i, pivot[i]));
-            continue;
+        if (T != NULL) {
+            cap_column(P, &W->columns[i], i);
         }
-        cap_column(P, &W->columns[i], i);
-        multiply(P, A, &W->columns[i]); /* A^T w_i */
+        multiply(P, A, T != NULL ? &W->columns[i] : &Z->columns[i]); /* A^T w_i */
         pivot[i] = dot(P, &Z->columns[i], &norm2);
-        CMGI_TRY(check_pivot(P, i, pivot[i], false));
+        CMGI_TRY(check_pivot(P, i, pivot[i], T == NULL));
         CMGI_TRY(eliminate(P, Z, i, pivot[i]));
-        multiply(P, T, &Z->columns[i]); /* A z_i */
-        CMGI_TRY(eliminate(P, W, i, pivot[i]));
+        if (T != NULL) {
+            multiply(P, T, &Z->columns[i]); /* A z_i */
+            CMGI_TRY(eliminate(P, W, i, pivot[i]));
+        }
     }
     return CMG_OK;
 }
