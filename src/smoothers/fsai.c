@@ -229,11 +229,7 @@ static cmg_status make_at(const cmgi_smoother_source *source, const cmgi_residen
         CMGI_TRY(cmgi_csr_transpose_at(ctx, w.at, &G[0].view, w.nnz, &G[1]));
     }
     for (int k = 0; k < 2 && w.made; ++k) {
-        if (device != NULL) {
-            CMGI_TRY(cmgi_take_device(ctx, &G[k], w.nnz, source->there != NULL, &factor[k]));
-        } else {
-            factor[k] = cmgi_csr_pass_on(&G[k]);
-        }
+        CMGI_TRY(cmgi_take_made(ctx, w.at, &G[k], w.nnz, source->there != NULL, &factor[k]));
     }
     return CMG_OK;
 }

@@ -176,9 +176,13 @@ cmg_status cmgi_decouple(cmg_context *ctx, const cmg_csr *A, bool own, cmgi_csr 
     return CMG_OK;
 }
 
-cmg_status cmgi_take_device(cmg_context *ctx, cmgi_csr *made, cmg_size nnz, bool resident,
-                            cmgi_csr *M)
+cmg_status cmgi_take_made(cmg_context *ctx, cmgi_place at, cmgi_csr *made, cmg_size nnz,
+                          bool resident, cmgi_csr *M)
 {
+    if (at == CMGI_HOST) {
+        *M = cmgi_csr_pass_on(made);
+        return CMG_OK;
+    }
     cmgi_resident R = {.csr = made->view};
     CMGI_RELEASED(cmgi_resident_free, ctx, &R);
     R.facts.beside = made->rows; /* all of it is looked at where that may be wrong */

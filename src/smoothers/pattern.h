@@ -93,9 +93,10 @@ CMGI_RELEASES(cmgi_prepared_free, cmgi_prepared)
 /* cmgi_pattern of S B S to the power 0 or 1, with space for its *nnz values. */
 cmg_status cmgi_prepared_pattern(cmg_context *ctx, const cmgi_prepared *p, double tau, int power,
                                  cmgi_csr *S, cmg_size *nnz);
-/* Arrays on the device become a matrix on the device or, without `resident`, on the host. */
-cmg_status cmgi_take_device(cmg_context *ctx, cmgi_csr *made, cmg_size nnz, bool resident,
-                            cmgi_csr *M);
+/* Arrays at a place become M; those on the device a matrix there or, without `resident`, on the
+ * host. */
+cmg_status cmgi_take_made(cmg_context *ctx, cmgi_place at, cmgi_csr *made, cmg_size nnz,
+                          bool resident, cmgi_csr *M);
 
 /* M = (M + M^T) / 2 on the union of both patterns, rows sorted; *nnz of it on the device. */
 cmg_status cmgi_symmetrize_at(cmg_context *ctx, cmgi_place at, cmgi_csr *M, cmg_size *nnz);

@@ -135,12 +135,7 @@ static cmg_status make_at(const cmgi_smoother_source *source, const cmgi_residen
         CMGI_TRY(device != NULL ? cmgi_symmetrize_at(ctx, p.at, &S, &nnz)
                                 : cmgi_symmetrize(ctx, &S));
     }
-    if (device != NULL) {
-        CMGI_TRY(cmgi_take_device(ctx, &S, nnz, source->there != NULL, M));
-    } else {
-        *M = cmgi_csr_pass_on(&S);
-    }
-    return CMG_OK;
+    return cmgi_take_made(ctx, p.at, &S, nnz, source->there != NULL, M);
 }
 
 static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
