@@ -1,5 +1,5 @@
 /*
- * SPAI on the device: the least squares problems of all rows. Where rows repeat (spai_repeat.cu)
+ * SPAI on the device: the least squares problems of all rows. Where rows repeat (see below)
  * each different problem is solved once, for the lowest row that poses it, and copied to the
  * others. Short and well conditioned ones are solved by their normal equations (spai_normal.cu),
  * what these leave by Householder QR, two warps a row (spai_row.cuh).
@@ -115,6 +115,64 @@ __global__ void __launch_bounds__(WARPS *CMGI_WARP)
         }
         __syncthreads();
     }
+}
+
+/* ------------------------------------------------------------------ rows that repeat */
+
+/*
+ * Which rows of SPAI pose the same least squares problem. Row i minimises |e_i^T - m A(J,:)| over
+ * the columns J of its pattern; row r poses the same problem where the lists J - i and J - r are
+ * equal and so are the rows of A they name, in their columns relative to their own row and in the
+ * bits of their values. Both would be numbered and solved in the same way, to the bit, so one
+ * solution serves all.
+ *
+ * Twice the same grouping (csr/row_groups.cuh), of the rows of A by (relative column, value) and of
+ * those of the pattern by (relative column, class of that row of A). Where more than one row in 16
+ * differs, nothing is looked up: to find so costs less the sooner it is found.
+ */
+enum { FEW = 1024, SHARE = 16, MANY = 1 << 28 };
+
+/* Values of the rows that were not solved themselves. */
+typedef struct copying {
+    cmgi_device_csr S;
+    const int *same;
+} copying;
+
+CMGI_EACH_ROW(spai_copy, copying)
+{
+    const cmg_size r = real ? a.same[i] : i;
+    const cmg_size mine = real ? a.S.indptr[i] : 0;
+    const cmg_size length = real && r != i ? a.S.indptr[i + 1] - mine : 0;
+    for (cmg_size e = lane; e < length; e += CMGI_STEP) {
+        a.S.values[mine + e] = a.S.values[a.S.indptr[r] + e];
+    }
+}
+
+struct value_bits {
+    cmgi_device_csr A;
+    __device__ __forceinline__ unsigned long long operator()(cmg_size i, cmg_index j,
+                                                             cmg_size k) const
+    {
+        return (unsigned long long)__double_as_longlong(cmgi_value_at(A, i, j, k));
+    }
+};
+
+static cmg_status find_repeats(cmg_context *ctx, cmgi_scratch &scratch, const cmgi_device_csr *A,
+                               const cmgi_device_csr *S, cmgi_spai_groups *R)
+{
+    const cmg_size limit = (A->rows / SHARE < MANY ? A->rows / SHARE : (cmg_size)MANY) + FEW;
+    CMGI_TRY(cmgi_spai_group(ctx, scratch, A, value_bits{*A}, S, limit, R));
+    if (R->same != NULL) {
+        cmgi_log(ctx, CMG_LOG_INFO, "spai: %lld rows pose %d different least squares problems",
+                 (long long)S->rows, R->count);
+    }
+    return CMG_OK;
+}
+
+static cmg_status copy_repeats(cmg_context *ctx, const cmgi_spai_groups *R, cmgi_device_csr *S)
+{
+    const copying c = {*S, R->same};
+    return cmgi_spai_copy_device(ctx, S->rows, &c);
 }
 
 /* ------------------------------------------------------------------ all problems */
@@ -248,7 +306,7 @@ cmg_status cmgi_spai_rows_cuda(cmg_context *ctx, const cmgi_device_csr *A, bool 
         return CMG_OK;
     }
     CMGI_TRY(cmgi_progress(ctx, "SPAI", 0, S->rows));
-    CMGI_TRY(cmgi_spai_repeats_find(ctx, scratch, A, S, &p.repeats));
+    CMGI_TRY(find_repeats(ctx, scratch, A, S, &p.repeats));
     p.left.list = R->list;
     p.left.count = R->same != NULL ? R->count : (int)S->rows;
     if (!counted) {
@@ -260,7 +318,7 @@ cmg_status cmgi_spai_rows_cuda(cmg_context *ctx, const cmgi_device_csr *A, bool 
         CMGI_TRY(factorise_left(ctx, A, counted, S, &p, made));
     }
     if (*made && R->same != NULL) {
-        CMGI_TRY(cmgi_spai_repeats_copy(ctx, R, S));
+        CMGI_TRY(copy_repeats(ctx, R, S));
     }
     if (!*made) {
         cmgi_log(ctx, CMG_LOG_WARN,

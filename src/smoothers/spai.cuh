@@ -80,36 +80,6 @@ static cmg_status cmgi_spai_group(cmg_context *ctx, cmgi_scratch &scratch, const
     return CMG_OK;
 }
 
-/* Rows of S that pose the same least squares problem (spai_repeat.cu). */
-cmg_status cmgi_spai_repeats_find(cmg_context *ctx, cmgi_scratch &scratch, const cmgi_device_csr *A,
-                                  const cmgi_device_csr *S, cmgi_spai_groups *R);
-/* Values of row same[i] of S to row i. */
-cmg_status cmgi_spai_repeats_copy(cmg_context *ctx, const cmgi_spai_groups *R, cmgi_device_csr *S);
-
-/* Equations and length of the rows of A that a kind has room for: those of trilinear elements. */
-enum { CMGI_SPAI_EQUATIONS = 128, CMGI_SPAI_LONGEST = 27 };
-
-/* Rows i of A that have the same columns, less i, and name rows that do. */
-typedef struct cmgi_spai_kind {
-    int equations; /* 0: they do not fit */
-    int own;       /* the one of column i; -1: none */
-    int padding[2];
-    int offset[CMGI_SPAI_EQUATIONS]; /* column of each, less i */
-    /* [e][r][s]: which entry of the row of A that entry e of row i names stands in equation
-     * 4 s + r, from 1 on; 0: none */
-    unsigned char place[CMGI_SPAI_LONGEST][4][CMGI_SPAI_EQUATIONS / 4];
-} cmgi_spai_kind;
-
-typedef struct cmgi_spai_kinds {
-    int count;      /* 0: too many, or not worth it */
-    uint16_t *kind; /* of each row */
-    cmgi_spai_kind *of;
-} cmgi_spai_kinds;
-
-/* Kinds of the rows of A (spai_kinds.cu). */
-cmg_status cmgi_spai_kinds_find(cmg_context *ctx, cmgi_scratch &scratch, const cmgi_device_csr *A,
-                                cmgi_spai_kinds *K);
-
 /* Rows that are left over. */
 typedef struct cmgi_spai_left {
     int *space[2]; /* rows + 1 each */

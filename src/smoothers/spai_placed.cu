@@ -1,17 +1,127 @@
 /*
- * SPAI by normal equations where rows have patterns of a few kinds (spai_kinds.cu): the entries of
- * L are not put where its equations are. The rows of A that are its columns lie in shared memory as
- * they are, each after a zero, and each lane takes the operands of the tensor cores from there by
- * the places of its kind, 0 where an equation has none: all that a kind says of a column and a
- * quarter of its equations are 32 bytes.
+ * SPAI by normal equations where rows have patterns of a few kinds, which are found first: the
+ * entries of L are not put where its equations are. The rows of A that are its columns lie in
+ * shared memory as they are, each after a zero, and each lane takes the operands of the tensor
+ * cores from there by the places of its kind, 0 where an equation has none: all that a kind says of
+ * a column and a quarter of its equations are 32 bytes.
  *
  * Half a warp is enough for 16 unknowns: such rows are solved by twos.
  */
 #include "smoothers/spai_normal.cuh"
 
+/* ------------------------------------------------------------------ kinds of rows */
+
+/*
+ * Rows of A that number the equations of SPAI alike. On a mesh with a pattern all rows but a few
+ * have the columns, less their own number, of one of some hundred others, and so have the rows of A
+ * that they name. Such rows are a kind: its equations are numbered once, in the order in which a
+ * row's entries meet them, and each row of the kind finds its own entries by that table.
+ *
+ * Twice the grouping of csr/row_groups.cuh: by relative columns, then by these and the classes of
+ * the rows that are named. Values play no part.
+ */
+/* Equations and length of the rows of A that a kind has room for: those of trilinear elements. */
+enum { EQUATIONS = 128, LONGEST = 27 };
+
+/* Rows i of A that have the same columns, less i, and name rows that do. */
+typedef struct equation_kind {
+    int equations; /* 0: they do not fit */
+    int own;       /* the one of column i; -1: none */
+    int padding[2];
+    int offset[EQUATIONS]; /* column of each, less i */
+    /* [e][r][s]: which entry of the row of A that entry e of row i names stands in equation
+     * 4 s + r, from 1 on; 0: none */
+    unsigned char place[LONGEST][4][EQUATIONS / 4];
+} equation_kind;
+
+typedef struct equation_kinds {
+    int count;      /* 0: too many, or not worth it */
+    uint16_t *kind; /* of each row */
+    equation_kind *of;
+} equation_kinds;
+
+enum {
+    MOST_KINDS = 2048,  /* more do not pay ... */
+    ROWS_OF_A_KIND = 8, /* ... nor do they with fewer rows each */
+    LEAST_ROWS = 2048,
+    SLOTS = 2 * EQUATIONS
+};
+
+/* The table of each kind, whose lowest row is in the list, by a warp. */
+__global__ void __launch_bounds__(CMGI_WARP)
+    place_kernel(const cmgi_device_csr A, const int *list, equation_kind *kinds)
+{
+    __shared__ int keys[SLOTS];
+    __shared__ unsigned short number[SLOTS];
+    const int lane = (int)threadIdx.x;
+    const cmg_size i = list[blockIdx.x];
+    const cmg_size first = A.indptr[i];
+    const cmg_size entries = A.indptr[i + 1] - first;
+    const table t = {keys, number, SLOTS, 32 - log2_of(SLOTS), EQUATIONS};
+    equation_kind *kind = &kinds[blockIdx.x];
+    bool fits = entries <= LONGEST;
+    int met = 0;
+    clear(t, lane);
+    for (cmg_size e = 0; fits && e < entries; ++e) {
+        const cmg_index j = A.indices[first + e];
+        const cmg_size begin = A.indptr[j];
+        const cmg_size length = A.indptr[j + 1] - begin;
+        const cmg_index column = lane < length ? A.indices[begin + lane] : -1;
+        const int at = length <= LONGEST ? meet(t, lane, column, &met) : -1;
+        fits = length <= LONGEST && met <= EQUATIONS;
+        if (fits && at >= 0) {
+            kind->place[e][at % 4][at / 4] = (unsigned char)(lane + 1);
+            kind->offset[at] = column - (cmg_index)i;
+        }
+    }
+    if (lane == 0) {
+        const int slot = slot_of(t, (cmg_index)i);
+        kind->equations = fits ? met : 0;
+        kind->own = fits && keys[slot] != -1 ? number[slot] : -1;
+    }
+}
+
+struct nothing {
+    __device__ __forceinline__ unsigned long long operator()(cmg_size, cmg_index, cmg_size) const
+    {
+        return 0;
+    }
+};
+
+static cmg_status make_tables(cmg_context *ctx, cmgi_scratch &scratch, const cmgi_device_csr *A,
+                              cmgi_spai_groups *R, equation_kinds *K)
+{
+    CMGI_TRY(scratch.take(A->rows, &K->kind));
+    CMGI_TRY(scratch.take_zero(R->count, &K->of));
+    place_kernel<<<(unsigned)R->count, CMGI_WARP, 0, cmgi_stream(ctx)>>>(*A, R->list, K->of);
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    CMGI_TRY(cmgi_row_groups_number(ctx, A->rows, R->list, R->count, R->same, K->kind));
+    K->count = R->count;
+    cmgi_log(ctx, CMG_LOG_INFO, "spai: %lld rows number their equations in %d ways",
+             (long long)A->rows, K->count);
+    return CMG_OK;
+}
+
+static cmg_status find_kinds(cmg_context *ctx, cmgi_scratch &scratch, const cmgi_device_csr *A,
+                             equation_kinds *K)
+{
+    const cmg_size most = A->rows / ROWS_OF_A_KIND;
+    cmgi_spai_groups R = {};
+    cmgi_scratch own(ctx);
+    *K = {};
+    if (A->rows < LEAST_ROWS) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_spai_group(ctx, own, A, nothing{}, A,
+                             most < MOST_KINDS ? most : (cmg_size)MOST_KINDS, &R));
+    return R.same != NULL ? make_tables(ctx, scratch, A, &R, K) : CMG_OK;
+}
+
+/* ------------------------------------------------------------------ their problems */
+
 enum {
     HALF = CMGI_WARP / 2,
-    STRIDE = CMGI_SPAI_LONGEST + 1,
+    STRIDE = LONGEST + 1,
     SHARED_PERCENT = 85 /* 196 of 228 kB hold what registers allow; the rest caches rows of A */
 };
 
@@ -22,7 +132,7 @@ enum { ROOM_OF_G = 16 * 17 }; /* of the first of two problems */
 /* Shared memory of a warp. */
 typedef struct space {
     double *rows;
-    double *weight;   /* CMGI_SPAI_EQUATIONS */
+    double *weight;   /* EQUATIONS */
     double *pivot[2]; /* PIVOTS each */
     double *G;        /* ROOM_OF_G, where there are two problems */
 } space;
@@ -32,7 +142,7 @@ __device__ __forceinline__ space carve(char *from, int room)
     space s;
     s.rows = (double *)from;
     s.weight = s.rows + room;
-    s.pivot[0] = s.weight + CMGI_SPAI_EQUATIONS;
+    s.pivot[0] = s.weight + EQUATIONS;
     s.pivot[1] = s.pivot[0] + PIVOTS;
     s.G = s.pivot[1] + PIVOTS;
     return s;
@@ -40,8 +150,7 @@ __device__ __forceinline__ space carve(char *from, int room)
 
 static size_t bytes_of(int tiles)
 {
-    return ((size_t)room_for_rows[tiles] + CMGI_SPAI_EQUATIONS + 2 * PIVOTS +
-            (tiles == 2 ? ROOM_OF_G : 0)) *
+    return ((size_t)room_for_rows[tiles] + EQUATIONS + 2 * PIVOTS + (tiles == 2 ? ROOM_OF_G : 0)) *
            sizeof(double);
 }
 
@@ -63,7 +172,7 @@ __device__ __forceinline__ int entry_of(const cmgi_device_csr &A, cmg_size i, cm
  * row i. */
 template <int T>
 __device__ __forceinline__ bool gather(const cmgi_device_csr &A, const space &s,
-                                       const cmgi_spai_kind *kind, const cmg_index *J, cmg_size i,
+                                       const equation_kind *kind, const cmg_index *J, cmg_size i,
                                        int lane, columns *c)
 {
     c->m = kind->equations;
@@ -74,7 +183,7 @@ __device__ __forceinline__ bool gather(const cmgi_device_csr &A, const space &s,
     }
     c->begin = lane < c->n ? A.indptr[c->j] : 0;
     c->length = lane < c->n ? (int)(A.indptr[c->j + 1] - c->begin) : 0;
-    for (int q = lane; q < CMGI_SPAI_EQUATIONS; q += CMGI_WARP) {
+    for (int q = lane; q < EQUATIONS; q += CMGI_WARP) {
         const double weight = q < c->m && A.s != NULL ? A.s[i + kind->offset[q]] : 1;
         s.weight[q] = q < c->m ? weight : 0;
     }
@@ -107,10 +216,10 @@ __device__ __forceinline__ bool gather(const cmgi_device_csr &A, const space &s,
 
 /* G = L^T L, which may lie where the rows of A are. */
 template <int T>
-__device__ __forceinline__ void multiply(const space &s, const cmgi_spai_kind *kind,
+__device__ __forceinline__ void multiply(const space &s, const equation_kind *kind,
                                          const columns &c, int lane, double *G)
 {
-    enum { TRIANGLE = T * (T + 1) / 2, WORDS = CMGI_SPAI_EQUATIONS / 16 };
+    enum { TRIANGLE = T * (T + 1) / 2, WORDS = EQUATIONS / 16 };
     double sum[TRIANGLE][2] = {};
     const double *from[T];
     unsigned place[T][WORDS];
@@ -150,7 +259,7 @@ __device__ __forceinline__ void multiply(const space &s, const cmgi_spai_kind *k
 /* Row i, or none where it is negative: its columns, and L^T L; false: it is left. */
 template <int T>
 __device__ __forceinline__ bool prepare(const cmgi_device_csr &A, const cmgi_device_csr &S,
-                                        const cmgi_spai_kinds &K, const space &s, cmg_size i,
+                                        const equation_kinds &K, const space &s, cmg_size i,
                                         int lane, columns *c, double *G)
 {
     *c = {};
@@ -159,7 +268,7 @@ __device__ __forceinline__ bool prepare(const cmgi_device_csr &A, const cmgi_dev
     }
     const cmg_size first = S.indptr[i];
     const cmg_size n = S.indptr[i + 1] - first;
-    const cmgi_spai_kind *kind = &K.of[K.kind[i]];
+    const equation_kind *kind = &K.of[K.kind[i]];
     c->n = n <= TILE * T ? (int)n : 0;
     const bool fits = n <= TILE * T && gather<T>(A, s, kind, S.indices + first, i, lane, c);
     if (fits) {
@@ -172,7 +281,7 @@ __device__ __forceinline__ bool prepare(const cmgi_device_csr &A, const cmgi_dev
 template <int T>
 __global__ void __launch_bounds__(WARPS *CMGI_WARP)
     placed_kernel(const cmgi_device_csr A, const cmgi_device_csr S, int room, size_t bytes,
-                  const cmgi_spai_rows w, const cmgi_spai_kinds K)
+                  const cmgi_spai_rows w, const equation_kinds K)
 {
     extern __shared__ double2 shared_space[];
     const int lane = (int)threadIdx.x % CMGI_WARP;
@@ -194,7 +303,7 @@ __global__ void __launch_bounds__(WARPS *CMGI_WARP)
 /* The same, a warp two rows of at most 16 entries. */
 __global__ void __launch_bounds__(WARPS *CMGI_WARP)
     pairs_kernel(const cmgi_device_csr A, const cmgi_device_csr S, int room, size_t bytes,
-                 const cmgi_spai_rows w, const cmgi_spai_kinds K)
+                 const cmgi_spai_rows w, const equation_kinds K)
 {
     extern __shared__ double2 shared_space[];
     const int lane = (int)threadIdx.x % CMGI_WARP;
@@ -240,7 +349,7 @@ __global__ void __launch_bounds__(WARPS *CMGI_WARP)
 
 template <auto KERNEL>
 static cmg_status solve_in(cmg_context *ctx, int tiles, const cmgi_device_csr *A,
-                           const cmgi_device_csr *S, const cmgi_spai_kinds *K, cmgi_spai_left *left)
+                           const cmgi_device_csr *S, const equation_kinds *K, cmgi_spai_left *left)
 {
     return solve_left<KERNEL>(ctx, SHARED_PERCENT, room_for_rows[tiles], bytes_of(tiles), A, S,
                               left, *K);
@@ -249,9 +358,9 @@ static cmg_status solve_in(cmg_context *ctx, int tiles, const cmgi_device_csr *A
 cmg_status cmgi_spai_placed(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_device_csr *S,
                             cmgi_spai_left *left)
 {
-    cmgi_spai_kinds K = {};
+    equation_kinds K = {};
     cmgi_scratch scratch(ctx);
-    CMGI_TRY(cmgi_spai_kinds_find(ctx, scratch, A, &K));
+    CMGI_TRY(find_kinds(ctx, scratch, A, &K));
     if (K.count > 0) {
         CMGI_TRY(solve_in<pairs_kernel>(ctx, 2, A, S, &K, left));
         CMGI_TRY(solve_in<placed_kernel<3>>(ctx, 3, A, S, &K, left));
