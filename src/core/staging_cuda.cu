@@ -6,12 +6,15 @@
 #include "core/cuda.cuh"
 
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
-enum { SLOTS = 4 };
+enum { SLOTS = 4, TOUCHED = 1 << 18, HUGE_PAGE = 2 << 20 };
 static const size_t SLOT = (size_t)16 << 20;
 
 struct cmgi_staging {
     char *pinned; /* SLOTS slots */
+    bool registered;
     cudaStream_t stream;
     cudaEvent_t here;        /* a place in the order of one stream for which the other waits */
     cudaEvent_t done[SLOTS]; /* the last copy from or to the slot */
@@ -36,16 +39,39 @@ void cmgi_cuda_staging_close(cmgi_device *d)
     if (s->here != NULL) {
         cmgi_cuda_ignore(cudaEventDestroy(s->here));
     }
-    if (s->pinned != NULL) {
-        cmgi_cuda_ignore(cudaFreeHost(s->pinned));
+    if (s->registered) {
+        cmgi_cuda_ignore(cudaHostUnregister(s->pinned));
     }
+    free(s->pinned);
     free(s);
     d->staging = NULL;
 }
 
-static cudaError_t make(cmgi_staging *s)
+/* cmgi_feed.fill */
+static bool touch(void *user, size_t unit, void *to)
 {
-    cudaError_t error = cudaMallocHost((void **)&s->pinned, SLOTS * SLOT);
+    (void)user;
+    (void)unit;
+    memset(to, 0, TOUCHED);
+    return true;
+}
+
+/* Pages that all threads have touched are pinned in a fifth of the time that cudaMallocHost takes
+ * for its own, which one thread clears: 4 ms, not 23, on the host of an H200. */
+static cudaError_t make(cmg_context *ctx, cmgi_staging *s)
+{
+    const size_t bytes = SLOTS * SLOT;
+    const cmgi_feed zeros = {touch, NULL, TOUCHED};
+    s->pinned = (char *)aligned_alloc(HUGE_PAGE, bytes);
+    if (s->pinned == NULL) {
+        return cudaErrorMemoryAllocation;
+    }
+#ifdef MADV_HUGEPAGE
+    (void)madvise(s->pinned, bytes, MADV_HUGEPAGE);
+#endif
+    (void)cmgi_feed_units(ctx, &zeros, 0, bytes / TOUCHED, s->pinned);
+    cudaError_t error = cudaHostRegister(s->pinned, bytes, cudaHostRegisterDefault);
+    s->registered = error == cudaSuccess;
     if (error == cudaSuccess) {
         error = cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking);
     }
@@ -59,8 +85,9 @@ static cudaError_t make(cmgi_staging *s)
 }
 
 /* False where it cannot be had, which only costs speed. */
-static bool has_staging(cmgi_device *d)
+static bool has_staging(cmg_context *ctx)
 {
+    cmgi_device *d = cmgi_device_of(ctx);
     if (d->staging != NULL) {
         return true;
     }
@@ -68,7 +95,7 @@ static bool has_staging(cmgi_device *d)
     if (d->staging == NULL) {
         return false;
     }
-    const cudaError_t error = make(d->staging);
+    const cudaError_t error = make(ctx, d->staging);
     if (error != cudaSuccess) {
         cmgi_cuda_ignore(error);
         cmgi_cuda_staging_close(d);
@@ -111,7 +138,7 @@ cmg_status cmgi_cuda_feed(cmg_context *ctx, void *dst, size_t bytes, const cmgi_
     CMGI_ON_DEVICE(ctx);
     cmgi_device *d = cmgi_device_of(ctx);
     *fed = bytes == 0;
-    if (bytes == 0 || from->unit > SLOT || !has_staging(d)) {
+    if (bytes == 0 || from->unit > SLOT || !has_staging(ctx)) {
         return CMG_OK;
     }
     const cmg_status status = send_pieces(ctx, (char *)dst, bytes, from, fed);
@@ -126,7 +153,7 @@ cmg_status cmgi_cuda_feed_order(cmg_context *ctx, bool done)
 {
     CMGI_ON_DEVICE(ctx);
     cmgi_device *d = cmgi_device_of(ctx);
-    if (!has_staging(d)) {
+    if (!has_staging(ctx)) {
         return CMG_OK;
     }
     const cudaStream_t first = done ? d->staging->stream : d->stream;
@@ -185,7 +212,7 @@ cmg_status cmgi_cuda_fetch(cmg_context *ctx, char *dst, const char *src, size_t 
                            bool *fetched)
 {
     cmgi_device *d = cmgi_device_of(ctx);
-    *fetched = has_staging(d);
+    *fetched = has_staging(ctx);
     if (!*fetched) {
         return CMG_OK;
     }

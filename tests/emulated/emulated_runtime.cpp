@@ -201,6 +201,14 @@ cudaError_t cudaFreeHost(void *p)
     std::free(p);
     return cudaSuccess;
 }
+cudaError_t cudaHostRegister(void *, size_t, unsigned)
+{
+    return cudaSuccess;
+}
+cudaError_t cudaHostUnregister(void *)
+{
+    return cudaSuccess;
+}
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
 {
     emulated::told(free_bytes, total);
