@@ -71,7 +71,7 @@ FILES = {
     "small-counts": ["iterations.jsonl"],
     "mutants": ["mutants-2026-11-22.jsonl", "mutants-2026-11-22-second.jsonl"],
     "ranks": ["h200-ranks-2026-11-22.jsonl", "h200-ranks-2026-11-27.jsonl", "h200-ranks-2026-11-28.jsonl",
-              "h200-ranks-2026-11-28-second.jsonl"],
+              "h200-ranks-2026-11-28-second.jsonl", "h200-ranks-2026-11-28-third.jsonl"],
     "peers-ranks": ["cpu-peers-ranks-2026-11-22.jsonl"],
     "predicted": ["predicted-2026-11-22.jsonl"],
 }
