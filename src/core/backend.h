@@ -226,9 +226,9 @@ typedef struct cmgi_block_copy {
 
 /* Of every backend (vector_each.c). */
 cmg_status cmgi_draw(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed, void *x);
-/* x[k] = cmgi_random_at(seed, first + perm[k]); on the device where perm is NULL, the identity. */
+/* x[k] = cmgi_random_at(seed, first + k) */
 cmg_status cmgi_draw_from(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed,
-                          cmg_size first, const cmg_index *perm, void *x);
+                          cmg_size first, void *x);
 cmg_status cmgi_copy_block(cmg_context *ctx, const cmgi_block_copy *b);
 
 struct cmgi_feed; /* feed.h */

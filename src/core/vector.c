@@ -3,6 +3,7 @@
 
 #include "core/backend.h"
 #include "core/memory.h"
+#include "core/random.h"
 
 #include <math.h>
 
@@ -187,4 +188,19 @@ cmg_status cmg_vector_norm(const cmg_vector *x, double *result)
     CMGI_TRY(cmg_vector_dot(x, x, result));
     *result = sqrt(*result);
     return CMG_OK;
+}
+
+cmg_status cmgi_draw_numbered(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed,
+                              cmg_size first, const cmg_index *perm, void *x)
+{
+    cmg_vector view = {.ctx = ctx, .n = n, .columns = 1, .precision = p, .data = x};
+    cmgi_scoped double *host = NULL;
+    if (perm == NULL) {
+        return cmgi_draw_from(ctx, p, n, seed, first, x);
+    }
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *host, &host));
+    for (cmg_size k = 0; k < n; ++k) {
+        host[k] = cmgi_random_at(seed, (uint64_t)(first + perm[k]));
+    }
+    return cmg_vector_set(&view, host);
 }

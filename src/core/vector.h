@@ -31,3 +31,8 @@ static inline bool cmgi_vectors_overlap(const cmg_vector *a, const cmg_vector *b
     const uintptr_t bt = (uintptr_t)b->data;
     return as > 0 && bs > 0 && at < bt + bs && bt < at + as;
 }
+
+/* n numbers at x in the backend's memory: x[k] = cmgi_random_at(seed, first + perm[k]); made there
+ * where perm is NULL, the identity. */
+cmg_status cmgi_draw_numbered(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed,
+                              cmg_size first, const cmg_index *perm, void *x);

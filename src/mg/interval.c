@@ -2,8 +2,8 @@
 
 #include "core/ranks.h"
 #include "core/memory.h"
-#include "core/random.h"
 #include "core/timer.h"
+#include "core/vector.h"
 #include "smoothers/lanczos.h"
 
 #include <math.h>
@@ -39,7 +39,7 @@ static cmg_status draw(cmg_context *ctx, const cmgi_level *level, bool divided, 
     for (int r = 0; r < cmgi_rank(ctx); ++r) {
         first += rows[r];
     }
-    return cmgi_draw_from(ctx, CMG_FP64, n, 1, first, level->perm, w);
+    return cmgi_draw_numbered(ctx, CMG_FP64, n, 1, first, level->perm, w);
 }
 
 /* r = A w with w random and 0 in Dirichlet rows: so it is in the range of a singular A, too. */

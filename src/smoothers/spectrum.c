@@ -10,7 +10,7 @@
 
 #include "core/ranks.h"
 #include "core/memory.h"
-#include "core/random.h"
+#include "core/vector.h"
 #include "csr/place.h"
 
 #include <float.h>
@@ -38,9 +38,9 @@ static cmg_status start_vector(const problem *P, uint64_t seed, void *x)
 {
     const cmgi_frame *frame = P->frame; /* the vector does not depend on who has which rows */
     void *drawn = P->mask != NULL ? P->on.t : x;
-    CMGI_TRY(cmgi_draw_from(P->on.ctx, P->on.precision, P->on.n, seed,
-                            frame != NULL ? frame->number : 0, frame != NULL ? frame->perm : NULL,
-                            drawn));
+    CMGI_TRY(cmgi_draw_numbered(P->on.ctx, P->on.precision, P->on.n, seed,
+                                frame != NULL ? frame->number : 0,
+                                frame != NULL ? frame->perm : NULL, drawn));
     return P->mask != NULL ? cmgi_pencil_multiply(P->mask, drawn, x) : CMG_OK;
 }
 
