@@ -47,43 +47,6 @@ static void fill_children(const unsigned char child[8][8], int children, int cor
     }
 }
 
-int cmgi_refined_cell(const cmgi_mesh *coarse, const cmgi_entities *e, cmg_size cell,
-                      cmg_index on[CMGI_MAX_REFINED])
-{
-    const cmgi_cell_info *info = cmgi_cell_table(coarse->cell);
-    const int faces = e->face.count > 0 ? info->facets : 0;
-    const cmg_size first_face = coarse->nodes + e->edge.count;
-    int count = info->corners;
-    memcpy(on, coarse->cell_nodes + cell * info->corners, (size_t)info->corners * sizeof *on);
-    for (int k = 0; k < info->edges; ++k) {
-        on[count++] = (cmg_index)(coarse->nodes + e->edge.of_cell[cell * info->edges + k]);
-    }
-    for (int k = 0; k < faces; ++k) {
-        on[count++] = (cmg_index)(first_face + e->face.of_cell[cell * faces + k]);
-    }
-    if (!cmgi_cell_simplex(coarse->cell)) {
-        on[count++] = (cmg_index)(first_face + e->face.count + cell);
-    }
-    return count;
-}
-
-int cmgi_refined_side(const cmgi_mesh *coarse, const cmgi_entities *e, const cmg_index *node,
-                      cmg_index on[9])
-{
-    const int corners = cmgi_cell_table(coarse->cell)->facet_corners;
-    const cmgi_cell_info *side = cmgi_cell_table(corners == 4 ? CMGI_QUAD : CMGI_TRI);
-    int count = corners;
-    memcpy(on, node, (size_t)corners * sizeof *on);
-    for (int k = 0; k < (corners == 2 ? 1 : corners); ++k) {
-        const cmg_index ends[2] = {node[side->edge[k][0]], node[side->edge[k][1]]};
-        on[count++] = (cmg_index)(coarse->nodes + cmgi_entity_find(&e->edge, ends));
-    }
-    if (corners == 4) {
-        on[count++] = (cmg_index)(coarse->nodes + e->edge.count + cmgi_entity_find(&e->face, node));
-    }
-    return count;
-}
-
 int cmgi_refined_middle(cmgi_cell cell, int i, int j)
 {
     return children_of[cell][i][j];
