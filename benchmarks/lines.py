@@ -24,7 +24,7 @@ FILES = {
     "alpha": ["h200-alpha-2026-11-21.jsonl"],
     "first": ["h200-resident-2026-11-23.jsonl", "h200-dirichlet-2026-11-23.jsonl", "h200-first-2026-11-24.jsonl",
               "h200-first-2026-11-24-second.jsonl", "h200-first-2026-11-27.jsonl", "h200-first-2026-11-28.jsonl",
-              "h200-first-2026-11-28-second.jsonl", "h200-first-2026-11-28-third.jsonl"],
+              "h200-first-2026-11-28-second.jsonl", "h200-first-2026-11-28-fourth.jsonl"],
     "chosen": ["h200-chosen-2026-11-27.jsonl"],
     "batch": ["h200-batch-2026-11-27.jsonl"],
     "assembly": ["h200-assembly-2026-11-23.jsonl", "cpu-assembly-2026-11-22.jsonl"],
