@@ -18,8 +18,8 @@ cmg_status cmgi_parts_find_box(const cmgi_parts *parts, int l, cmg_precision pre
     cmgi_own_rows row = {0};
     CMGI_RELEASED(cmgi_rows_free, ctx, &row);
     *box = (cmgi_part_box){.precision = precision};
-    if (ctx->backend->alloc == NULL || parts->level[l + 1].space.total == 0) {
-        return CMG_OK; /* no halves on a CPU, and none without a coarser level */
+    if (!cmgi_halves_possible(ctx) || parts->level[l + 1].space.total == 0) {
+        return CMG_OK; /* there are none without a coarser level */
     }
     CMGI_TRY(cmgi_rows_fetch(ctx, &fine->A, space->part, &middle, &row));
     const cmgi_box_rows own = {.own = &fine->A,

@@ -404,6 +404,27 @@ static void describe(cmg_matrix *made, const cmgi_stretches *S)
     }
 }
 
+static cmg_status make_part(cmg_context *ctx, cmgi_stretches *S, int k, cmgi_use as,
+                            const cmg_matrix_options *options, cmg_matrix **part)
+{
+    const bool square = S->rows == S->cols;
+    /* outer rows' own columns are where the rows are, but for the inner ones between them */
+    cmgi_matrix_source from = {.leading = square,
+                               .lead = square && k != CMGI_BEFORE ? S->begin : 0};
+    if (k == CMGI_INNER && S->there) {
+        from.there = &S->inner;
+        const cmg_status status = cmgi_matrix_create(ctx, &from, as, options, part);
+        if (status != CMG_ERR_MEMORY) {
+            return status;
+        }
+        from.there = NULL; /* the host's way needs less there */
+        cmgi_stretches_leave_device(ctx, S);
+        CMGI_TRY(cut_rows(ctx, k, S->begin, S->end, S));
+    }
+    from.csr = &S->csr[k].view;
+    return from.csr->indptr != NULL ? cmgi_matrix_create(ctx, &from, as, options, part) : CMG_OK;
+}
+
 cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, cmgi_stretches *S, cmgi_use use,
                                     const cmg_matrix_options *options, cmg_matrix **M)
 {
@@ -425,15 +446,7 @@ cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, cmgi_stretches *S, cmgi_us
     parts->begin = S->begin;
     parts->end = S->end;
     for (int k = 0; k < CMGI_STRETCHES; ++k) {
-        /* outer rows' own columns are where the rows are, but for the inner ones between them */
-        const bool there = k == CMGI_INNER && S->there;
-        const cmgi_matrix_source from = {.csr = there ? NULL : &S->csr[k].view,
-                                         .there = there ? &S->inner : NULL,
-                                         .leading = square,
-                                         .lead = square && k != CMGI_BEFORE ? S->begin : 0};
-        CMGI_TRY(there || from.csr->indptr != NULL
-                     ? cmgi_matrix_create(ctx, &from, as, options, &parts->part[k])
-                     : CMG_OK);
+        CMGI_TRY(make_part(ctx, S, k, as, options, &parts->part[k]));
     }
     if (S->rows->whole && cmgi_ranks(ctx) > 1) {
         CMGI_TRY(cmgi_gathering_create(ctx, S->rows->part, cmgi_precision_bytes(options->precision),
