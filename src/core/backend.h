@@ -225,10 +225,8 @@ typedef struct cmgi_block_copy {
 } cmgi_block_copy;
 
 /* Of every backend (vector_each.c). */
-cmg_status cmgi_draw(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed, void *x);
-/* x[k] = cmgi_random_at(seed, first + k) */
-cmg_status cmgi_draw_from(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed,
-                          cmg_size first, void *x);
+cmg_status cmgi_draw(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed, cmg_size first,
+                     void *x);
 cmg_status cmgi_copy_block(cmg_context *ctx, const cmgi_block_copy *b);
 
 struct cmgi_feed; /* feed.h */
@@ -287,8 +285,9 @@ typedef struct cmgi_backend {
     cmg_status (*invert)(cmg_context *ctx, cmg_size n, double largest, double *X, bool *definite);
     /* x = value */
     cmg_status (*fill)(cmg_context *ctx, cmg_precision p, cmg_size n, double value, void *x);
-    /* x[i] = cmgi_random_at(seed, i), the same on every backend */
-    cmg_status (*random)(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed, void *x);
+    /* x[i] = cmgi_random_at(seed, first + i), the same on every backend */
+    cmg_status (*random)(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed,
+                         cmg_size first, void *x);
     /* y = x, converting between precisions */
     cmg_status (*convert)(cmg_context *ctx, cmg_size n, cmg_precision px, const void *x,
                           cmg_precision py, void *y);

@@ -14,7 +14,6 @@ static const size_t SLOT = (size_t)16 << 20;
 
 struct cmgi_staging {
     char *pinned; /* SLOTS slots */
-    bool registered;
     cudaStream_t stream;
     cudaEvent_t here;        /* a place in the order of one stream for which the other waits */
     cudaEvent_t done[SLOTS]; /* the last copy from or to the slot */
@@ -39,10 +38,10 @@ void cmgi_cuda_staging_close(cmgi_device *d)
     if (s->here != NULL) {
         cmgi_cuda_ignore(cudaEventDestroy(s->here));
     }
-    if (s->registered) {
+    if (s->pinned != NULL) {
         cmgi_cuda_ignore(cudaHostUnregister(s->pinned));
+        free(s->pinned);
     }
-    free(s->pinned);
     free(s);
     d->staging = NULL;
 }
@@ -71,7 +70,10 @@ static cudaError_t make(cmg_context *ctx, cmgi_staging *s)
 #endif
     (void)cmgi_feed_units(ctx, &zeros, 0, bytes / TOUCHED, s->pinned);
     cudaError_t error = cudaHostRegister(s->pinned, bytes, cudaHostRegisterDefault);
-    s->registered = error == cudaSuccess;
+    if (error != cudaSuccess) {
+        free(s->pinned);
+        s->pinned = NULL;
+    }
     if (error == cudaSuccess) {
         error = cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking);
     }

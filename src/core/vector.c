@@ -196,7 +196,7 @@ cmg_status cmgi_draw_numbered(cmg_context *ctx, cmg_precision p, cmg_size n, uin
     cmg_vector view = {.ctx = ctx, .n = n, .columns = 1, .precision = p, .data = x};
     cmgi_scoped double *host = NULL;
     if (perm == NULL) {
-        return cmgi_draw_from(ctx, p, n, seed, first, x);
+        return ctx->backend->random(ctx, p, n, seed, first, x);
     }
     CMGI_TRY(cmgi_alloc(ctx, n, sizeof *host, &host));
     for (cmg_size k = 0; k < n; ++k) {

@@ -3,13 +3,8 @@
 
 #include "core/vector_each.inc"
 
-cmg_status cmgi_draw(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed, void *x)
-{
-    return cmgi_draw_from(ctx, p, n, seed, 0, x);
-}
-
-cmg_status cmgi_draw_from(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed,
-                          cmg_size first, void *x)
+cmg_status cmgi_draw(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed, cmg_size first,
+                     void *x)
 {
     return draw_each(ctx, (cmgi_place)cmgi_column(ctx), n, &(drawing){p, seed, (uint64_t)first, x});
 }

@@ -129,7 +129,7 @@ static cmg_status measure(cmg_solver *s, int repeats)
     cmg_status status = CMG_OK;
     CMGI_TRY_GOTO(done,
                   cmgi_alloc(ctx, (cmg_size)cycle->nsteps * repeats, sizeof *samples, &samples));
-    CMGI_TRY_GOTO(done, ctx->backend->random(ctx, cmgi_cycle_precision(cycle), n, 1, r));
+    CMGI_TRY_GOTO(done, ctx->backend->random(ctx, cmgi_cycle_precision(cycle), n, 1, 0, r));
     CMGI_TRY_GOTO(done, cmgi_cycle_run(cycle, r, z));
     if (ctx->backend->mark_reserve != NULL) {
         status = record_cycle(cycle, r, z, &graph);

@@ -32,7 +32,7 @@ static cmg_status begin(trial *t)
     CMGI_TRY(cmgi_alloc_device(t->ctx, t->n, size, &t->image));
     for (int k = 0; k < 2; ++k) {
         CMGI_TRY(cmgi_alloc_device(t->ctx, t->n, size, &t->u[k]));
-        CMGI_TRY(t->ctx->backend->random(t->ctx, t->precision, t->n, (uint64_t)k + 1, t->u[k]));
+        CMGI_TRY(t->ctx->backend->random(t->ctx, t->precision, t->n, (uint64_t)k + 1, 0, t->u[k]));
     }
     return CMG_OK;
 }
