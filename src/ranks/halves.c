@@ -8,10 +8,11 @@
 enum { LEAST_PLANES = 4 }; /* of a rank: fewer are mostly their neighbours' */
 
 cmg_status cmgi_parts_find_box(const cmgi_parts *parts, int l, cmg_precision precision,
-                               const cmgi_stretches *S, cmgi_part_box *box)
+                               cmgi_part_box *box)
 {
     cmg_context *ctx = parts->ctx;
     const cmgi_part_level *fine = &parts->level[l];
+    const cmgi_stretches *S = &fine->stretches;
     const cmgi_owners *space = &fine->space;
     cmg_size number = space->total / 2;
     const cmgi_numbers middle = {1, &number};

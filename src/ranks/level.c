@@ -360,10 +360,9 @@ cmg_status cmgi_parts_smoother(const cmgi_divided *levels, int l, const cmg_matr
         cmgi_smoother_clear(parts->ctx, s);
         *s = made;
     }
-    cmgi_stretches *S = stretches_of(&parts->level[l]);
     cmgi_part_box *box = (cmgi_part_box *)(uintptr_t)&parts->level[l].box;
-    status = status == CMG_OK ? cmgi_parts_find_box(parts, l, matrix->options.precision, S, box)
-                              : status;
-    cmgi_stretches_free(parts->ctx, S);
+    status =
+        status == CMG_OK ? cmgi_parts_find_box(parts, l, matrix->options.precision, box) : status;
+    cmgi_stretches_free(parts->ctx, stretches_of(&parts->level[l]));
     return status;
 }

@@ -55,7 +55,7 @@ cmg_status cmgi_parts_halves(const cmgi_divided *levels, int l, cmg_precision pr
                              cmgi_box *box, cmgi_planes *slab, bool *found);
 /* Collective; asked for while the rows are on the device, where that is quick. */
 cmg_status cmgi_parts_find_box(const cmgi_parts *parts, int l, cmg_precision precision,
-                               const cmgi_stretches *S, cmgi_part_box *box);
+                               cmgi_part_box *box);
 cmg_status cmgi_parts_boundary(const cmgi_divided *levels, cmg_matrix **boundary);
 cmg_status cmgi_parts_dirichlet(const cmgi_divided *levels, cmgi_dirichlet *found);
 cmg_status cmgi_parts_magnitude(const cmgi_divided *levels, const double *b, const double *x,

@@ -75,32 +75,31 @@ static cmg_status cut_inner(cmg_context *ctx, cmgi_stretches *S)
     const cmg_csr *own = &S->own.csr;
     const cmg_size *indptr = S->A->indptr + S->begin;
     const cmg_size rows = S->end - S->begin;
-    cmgi_scoped cmg_size *from_zero = NULL;
+    const size_t bytes = (size_t)(rows + 1) * sizeof *indptr;
     const bool square = S->rows == S->cols;
+    const bool whole = rows == S->A->rows;
+    cmgi_scoped cmg_size *from_zero = NULL;
     S->own.halo = square && S->halo.count > 0;
-    if (square || rows == S->A->rows) {
-        CMGI_TRY(look(ctx, &S->own));
+    CMGI_TRY(square || whole ? look(ctx, &S->own) : CMG_OK);
+    if (whole) {
+        S->inner = S->own;
+        S->inner.borrowed = true;
+        S->inner.borrowed_facts = true;
+        return CMG_OK;
     }
-    S->inner = S->own;
+    CMGI_TRY(cmgi_alloc(ctx, rows + 1, sizeof *from_zero, &from_zero));
+    for (cmg_size i = 0; i <= rows; ++i) {
+        from_zero[i] = indptr[i] - indptr[0];
+    }
+    CMGI_TRY(cmgi_alloc_device(ctx, rows + 1, sizeof *from_zero, &S->inner_indptr));
+    CMGI_TRY(cmgi_to_device(ctx, S->inner_indptr, from_zero, bytes));
     S->inner.borrowed = true;
-    S->inner.borrowed_facts = rows == S->A->rows;
-    if (!S->inner.borrowed_facts) {
-        S->inner = (cmgi_resident){.borrowed = true};
-        S->inner.csr.rows = rows;
-        S->inner.csr.cols = cmgi_owners_length(S->cols);
-        CMGI_TRY(cmgi_alloc(ctx, rows + 1, sizeof *from_zero, &from_zero));
-        for (cmg_size i = 0; i <= rows; ++i) {
-            from_zero[i] = indptr[i] - indptr[0];
-        }
-        CMGI_TRY(cmgi_alloc_device(ctx, rows + 1, sizeof *from_zero, &S->inner_indptr));
-        CMGI_TRY(cmgi_to_device(ctx, S->inner_indptr, from_zero,
-                                (size_t)(rows + 1) * sizeof *from_zero));
-        S->inner.csr.indptr = S->inner_indptr;
-        S->inner.csr.indices = own->indices + indptr[0];
-        S->inner.csr.values = own->values + indptr[0];
-        CMGI_TRY(look(ctx, &S->inner));
-    }
-    return CMG_OK;
+    S->inner.csr = (cmg_csr){.rows = rows,
+                             .cols = cmgi_owners_length(S->cols),
+                             .indptr = S->inner_indptr,
+                             .indices = own->indices + indptr[0],
+                             .values = own->values + indptr[0]};
+    return look(ctx, &S->inner);
 }
 
 void cmgi_stretches_leave_device(cmg_context *ctx, cmgi_stretches *S)

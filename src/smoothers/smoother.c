@@ -257,9 +257,9 @@ static cmg_status place_factor(const cmgi_smoother_source *source, const cmgi_sm
     if (source->frame != NULL) {
         cmg_matrix_destroy(&s->factor[k]);
         s->changed = true;
-    }
-    if (source->frame != NULL && there == NULL) {
-        return source->frame->place(source->frame, &view, options->use, &matrix, &s->factor[k]);
+        if (there == NULL) {
+            return source->frame->place(source->frame, &view, options->use, &matrix, &s->factor[k]);
+        }
     }
     if (there == NULL && options->perm != NULL) {
         CMGI_TRY(cmgi_csr_permute(ctx, &view, options->perm, options->perm, true, &renumbered));

@@ -327,8 +327,11 @@ cmg_status cmgi_box_of_csr(cmg_context *ctx, const cmg_csr *csr, const cmgi_resi
 {
     const cmg_csr *A = csr != NULL ? csr : &there->csr;
     const bool single = precision == CMG_FP32;
-    const box_entries entries = {
-        .indptr = A->indptr, .indices = A->indices, .values = A->values, .single = single};
+    const box_entries entries = {.indptr = A->indptr,
+                                 .indices = A->indices,
+                                 .values = A->values,
+                                 .single = single,
+                                 .own = A->cols};
     search s = {.rows = A->rows,
                 .ctx = ctx,
                 .entries = &entries,
