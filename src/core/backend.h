@@ -243,6 +243,8 @@ typedef struct cmgi_backend {
      */
     cmg_size collapse_rows;
     cmg_size fold_rows;
+    cmg_size halves_rows;  /* of a matrix whose values are better kept in 16 bits, where they hold
+                              them; 0 = of none */
     cmg_size coarsen_rows; /* algebraic levels end at so many rows: one dense operator is left */
     cmg_size semi_rows;    /* from this number on semi-iteration is faster than CG; 0 = never */
     const char *memory;    /* "host", "device": for messages */

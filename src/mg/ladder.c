@@ -26,7 +26,13 @@ static cmg_values least_values(const cmgi_multigrid *mg)
 {
     const cmg_values scheduled = cmgi_schedule_least(&mg->schedule);
     const cmg_values matrix = keeps_values(mg) ? mg->options.matrix.values : CMG_VALUES_FULL;
-    return matrix > scheduled ? matrix : scheduled;
+    cmg_values least = matrix > scheduled ? matrix : scheduled;
+    for (int l = 0; mg->schedule.halves && l < mg->levels.count; ++l) {
+        const cmg_matrix *A = mg->levels.level[l].A;
+        const cmg_values taken = A != NULL ? cmgi_matrix_values(A) : CMG_VALUES_FULL;
+        least = taken > least ? taken : least;
+    }
+    return least;
 }
 
 const char *cmgi_ladder_precision(const cmgi_multigrid *mg)
@@ -52,6 +58,7 @@ static void strengthen_options(cmgi_multigrid *mg)
     if (least == CMG_VALUES_FULL) {
         mg->options.precision = CMG_FP64;
     }
+    mg->schedule.halves = mg->schedule.halves && least == CMG_VALUES_FP8;
     mg->options.matrix.values = more_bits(mg->options.matrix.values, least);
     for (int l = 0; l < CMGI_MAX_LEVELS; ++l) {
         for (int role = 0; role < CMGI_ROLES; ++role) {

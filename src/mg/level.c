@@ -20,6 +20,7 @@ static cmgi_request request_of(const cmgi_level_options *options, int l, cmg_rol
                                     [CMG_ROLE_SMOOTHER] = CMGI_USE_M};
     const bool given = options->schedule->given[l][role];
     cmgi_request ask = {.options = options->matrix, .use = uses[role]};
+    ask.halves = options->schedule->halves && !given;
     if (given) {
         ask.options.values = options->schedule->values[l][role];
         if (ask.options.values != CMG_VALUES_FULL) {
@@ -35,8 +36,10 @@ static cmg_status place(cmg_context *ctx, const cmg_csr *csr, const cmgi_request
                         cmg_matrix **M)
 {
     if (*M == NULL) {
-        const cmgi_matrix_source from = {
-            .csr = csr, .like = ask->like, .same = ask->looks != NULL ? ask->looks->same : NULL};
+        const cmgi_matrix_source from = {.csr = csr,
+                                         .like = ask->like,
+                                         .same = ask->looks != NULL ? ask->looks->same : NULL,
+                                         .halves = ask->halves};
         return cmgi_matrix_create(ctx, &from, ask->use, &ask->options, M);
     }
     return cmg_matrix_update(*M, csr->values);
@@ -106,10 +109,28 @@ bool cmgi_level_is_there(const cmg_hierarchy *h, const cmgi_level_options *optio
     return !cmgi_is_divided(options->divided, 0) && resident(h, 0, CMG_ROLE_A, options) != NULL;
 }
 
+cmg_status cmgi_level_settle(const cmg_hierarchy *h, cmg_context *ctx, cmgi_level_options *options,
+                             bool *fewer)
+{
+    enum { LARGE = 1 << 19 }; /* a look at fewer rows is not worth sharing */
+    const bool is_there = cmgi_level_is_there(h, options);
+    const cmgi_resident *there = is_there ? resident(h, 0, CMG_ROLE_A, options) : NULL;
+    const cmgi_request ask = request_of(options, 0, CMG_ROLE_A);
+    *fewer = ask.options.values != CMG_VALUES_FULL;
+    if (there != NULL && !*fewer && there->csr.rows >= LARGE) {
+        const cmgi_matrix_source from = {
+            .there = there, .device = &there->csr, .halves = ask.halves};
+        CMGI_TRY(cmgi_choose(ctx, &from, ask.use, &options->matrix, NULL));
+        *fewer = options->matrix.values != CMG_VALUES_FULL;
+    }
+    return CMG_OK;
+}
+
 static cmg_status place_there(cmg_context *ctx, const cmgi_resident *R, const cmgi_request *ask,
                               cmgi_level *level, cmg_matrix **M)
 {
-    const cmgi_matrix_source from = {.there = R, .twin = ask->twin};
+    const cmgi_matrix_source from = {
+        .there = R, .like = ask->like, .twin = ask->twin, .halves = ask->halves};
     return cmgi_level_place_there(ctx, &from, ask, level, M);
 }
 
@@ -192,12 +213,12 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
         level->rows = there->csr.rows;
         kinds = cmgi_level_repeats(there, &ask.options);
     }
+    ask.like = outer;
     if (there != NULL && kinds == NULL) {
         return place_there(ctx, there, &ask, level, &level->A);
     }
     if (kinds != NULL) {
         level->rows = kinds->rows;
-        ask.like = outer;
         return cmgi_level_place_kinds(ctx, kinds, &ask, level, &level->version_A, &level->A);
     }
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));

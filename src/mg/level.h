@@ -49,6 +49,7 @@ typedef struct cmgi_level_options {
 typedef struct cmgi_request {
     cmg_matrix_options options;
     cmgi_use use;
+    bool halves;
     const cmg_matrix *like;      /* of the same CSR, or NULL */
     const cmgi_row_looks *looks; /* at its rows, or NULL */
     struct cmgi_twin *twin;
@@ -75,6 +76,10 @@ const cmgi_box *cmgi_level_grid(const cmg_hierarchy *h, int l, const cmgi_level 
                                 cmgi_box *sizes);
 /* What a smoother may look at of an A of source->kinds; *made is freed after it. */
 cmg_status cmgi_level_look_at_kinds(cmgi_smoother_source *source, cmgi_resident *made);
+/* The format and bits of a large finest A on the device, chosen before it and the outer matrix are
+ * made; *fewer = less than fp32: then they come from the outer matrix, which has to be there. */
+cmg_status cmgi_level_settle(const cmg_hierarchy *h, cmg_context *ctx, cmgi_level_options *options,
+                             bool *fewer);
 /* Whether the finest A is on the device and used there. */
 bool cmgi_level_is_there(const cmg_hierarchy *h, const cmgi_level_options *options);
 bool cmgi_level_by_elements(const cmg_context *ctx, cmg_format format);

@@ -19,6 +19,8 @@ enum { CMGI_MAX_LEVELS = 64, CMGI_ROLES = 5 };
 typedef struct cmgi_schedule {
     bool given[CMGI_MAX_LEVELS][CMGI_ROLES]; /* by level and cmg_role */
     cmg_values values[CMGI_MAX_LEVELS][CMGI_ROLES];
+    bool halves; /* what is not given may be fp16 in level matrices where that is faster (choose.h)
+                  */
 } cmgi_schedule;
 
 /* NULL gives nothing. @return CMG_OK, CMG_ERR_ARG: the message names what is not understood

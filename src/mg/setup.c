@@ -118,13 +118,14 @@ static cmg_status build_smoothers(const cmgi_setup *s, int first, int last)
  * before the levels, as its numbering is that of level 0; but of a matrix that is used on the
  * device, which keeps its numbering, after that of level 0, beside which it may be stored in less.
  */
-static cmg_status build_outer(const cmgi_setup *s, cmgi_twin *twin)
+static cmg_status build_outer(const cmgi_setup *s, const cmg_matrix_options *level0,
+                              cmgi_twin *twin)
 {
     cmg_csr A;
     if (s->options->precision == CMG_FP64) {
         return CMG_OK;
     }
-    cmg_matrix_options options = s->options->matrix;
+    cmg_matrix_options options = *level0;
     options.precision = CMG_FP64;
     options.values = CMG_VALUES_FULL;
     if (s->divided != NULL) {
@@ -164,23 +165,25 @@ static cmg_status build_outer(const cmgi_setup *s, cmgi_twin *twin)
                          : cmgi_matrix_create(s->ctx, &from, CMGI_USE_ANY, &options, &s->levels->A);
 }
 
-/* A of the outer iteration and of level 0. */
+/* A of the outer iteration and of level 0; fewer bits than fp32 come of those of the outer one. */
 static cmg_status build_finest(const cmgi_setup *s)
 {
     cmgi_level_options options = level_options(s);
     const cmgi_resident *there = cmgi_hierarchy_there(s->h, 0, CMG_ROLE_A);
-    const bool after =
-        cmgi_level_is_there(s->h, &options) && cmgi_level_repeats(there, &options.matrix) == NULL;
+    bool fewer = false;
+    CMGI_TRY(cmgi_level_settle(s->h, s->ctx, &options, &fewer));
+    const bool after = !fewer && cmgi_level_is_there(s->h, &options) &&
+                       cmgi_level_repeats(there, &options.matrix) == NULL;
     cmgi_twin twin = {0};
     CMGI_RELEASED(cmgi_twin_free, s->ctx, &twin);
-    CMGI_TRY(after ? CMG_OK : build_outer(s, NULL));
+    CMGI_TRY(after ? CMG_OK : build_outer(s, &options.matrix, NULL));
     const cmg_matrix *outer = s->options->precision == CMG_FP64 ? NULL : s->levels->A;
     CMGI_TRY(cmgi_progress(s->ctx, "building levels", 0, count(s)));
     cmgi_threads_adapt(s->ctx);
     options.twin = after && s->options->precision == CMG_FP32 ? &twin : NULL;
     CMGI_TRY(cmgi_level_matrix(s->h, s->ctx, 0, &options, outer, &s->levels->level[0]));
     if (after) {
-        CMGI_TRY(build_outer(s, options.twin));
+        CMGI_TRY(build_outer(s, &options.matrix, options.twin));
     }
     return CMG_OK;
 }

@@ -24,6 +24,7 @@ static cmg_status take_options(cmg_solver *s, const cmg_solver_options *o)
     if (cmgi_schedule_least(&mg->schedule) != CMG_VALUES_FULL) {
         mg->options.precision = CMG_FP32;
     }
+    mg->schedule.halves = s->chosen && mg->options.precision == CMG_FP32;
     return CMG_OK;
 }
 
@@ -426,6 +427,7 @@ static cmg_status widen(cmg_solver *s)
         return CMG_OK;
     }
     s->chosen = false;
+    s->mg.schedule.halves = false; /* to fp64 at once */
     CMGI_TRY(cmgi_multigrid_check_generation(&s->mg));
     return cmgi_ladder_climb(&s->fallback.ladder, &s->mg, CMGI_RUNG_BITS, &end, clause);
 }

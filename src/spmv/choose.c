@@ -164,6 +164,7 @@ typedef struct chooser {
     const cmg_matrix_options *options; /* as given: what is set there stays */
     const machine *on;
     cmgi_row_statistics s;
+    bool halves;    /* 16 bits do for the values */
     double regular; /* share of rows whose neighbours have equal offsets, 1 = not looked */
     cmgi_choice best;
 } chooser;
@@ -372,13 +373,16 @@ static bool may_compress(const chooser *c)
 
 static cmg_status look_for_compression(chooser *c, cmg_compression_info *info)
 {
+    const cmg_size from = c->ctx->backend->halves_rows;
+    const bool halves = c->from->halves && from > 0 && c->s.rows >= from;
     const cmgi_compression_look look = {.csr = c->from->csr,
                                         .there = c->from->there,
                                         .lengths = &c->s,
                                         .options = c->options,
                                         .rows = sample_rows(c),
                                         .leading = c->from->leading,
-                                        .lead = c->from->lead};
+                                        .lead = c->from->lead,
+                                        .halves = halves ? &c->halves : NULL};
     CMGI_TRY(cmgi_compression_predict(c->ctx, &look, info));
     const double rows = (double)c->s.rows;
     if (gains_by_templates_alone(c)) {
@@ -479,6 +483,8 @@ cmg_status cmgi_choose(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_us
     } else if (options->format == CMG_FORMAT_AUTO) {
         CMGI_TRY_GOTO(done, choose_format(&c));
         options->format = c.best.format;
+        c.halves = c.halves && c.best.format == CMG_FORMAT_COMPRESSED;
+        options->values = c.halves ? CMG_VALUES_FP16 : options->values;
         if (cmgi_on_cuda(ctx) && c.best.format != CMG_FORMAT_COMPRESSED &&
             A->rows < COMPRESS_FROM) {
             /* one thread a block row starves the GPU: 29 791 rows (33 MB) take 50 us on an H200 */

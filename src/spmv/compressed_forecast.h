@@ -20,6 +20,7 @@ typedef struct cmgi_compression_look {
     cmg_size rows;                      /* most rows to look at, 0 = all */
     bool leading;                       /* row i has its diagonal in ... */
     cmg_size lead;                      /* ... column i + lead, square or not */
+    bool *halves;                       /* gets whether 16 bits do for the values; or NULL */
 } cmgi_compression_look;
 
 /* Predicts of a checked CSR. */

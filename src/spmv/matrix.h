@@ -25,6 +25,7 @@ typedef struct cmgi_matrix_source {
                                device: what the first knows of the other; or NULL */
     const uint8_t *same; /* on the host: what each row has of the row before (facts.h), or NULL */
     bool beside;         /* on the host, in fp64: one in fp32 of the same CSR comes next */
+    bool halves;         /* values may be kept in 16 bits where that is faster (choose.h) */
     bool leading;        /* rows of a larger square matrix: row i has its diagonal in ... */
     cmg_size lead;       /* ... column i + lead */
 } cmgi_matrix_source;

@@ -259,7 +259,7 @@ __global__ void __launch_bounds__(THREADS)
     __shared__ shelf<T> shelves[WARPS];
     const cmg_size p = (cmg_size)blockIdx.x * WARPS + threadIdx.x / CMGI_WARP;
     const int lane = (int)threadIdx.x % CMGI_WARP;
-    if (p >= S.count || is_short_pattern(to, p)) {
+    if (p >= S.count || is_short_pattern(to, p) || is_narrowed(to, p)) {
         return;
     }
     plan P = open_plan(S, shared_plans);

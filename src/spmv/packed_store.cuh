@@ -135,20 +135,11 @@ static __device__ __forceinline__ void read_entries(const source &S, cmg_size fi
     }
 }
 
-/* The unit of the slice from its largest value that is not kept apart. */
+/* The unit of a slice that a block has, from the largest value that each thread has seen. */
 template <typename T>
-static __device__ unit unit_of(const entries &mine, bool split)
+static __device__ unit unit_of_block(double largest)
 {
     __shared__ double of_warp[WARPS];
-    double largest = 0;
-#pragma unroll
-    for (int g = 0; g < ROUNDS; ++g) {
-#pragma unroll
-        for (int u = 0; u < EACH; ++u) {
-            const bool packs = !split || mine.offset[g][u] != 0;
-            largest = packs ? fmax(largest, fabs(mine.value[g][u])) : largest;
-        }
-    }
     for (int d = CMGI_WARP / 2; d > 0; d >>= 1) {
         largest = fmax(largest, __shfl_xor_sync(CMGI_ALL, largest, d));
     }
@@ -162,6 +153,22 @@ static __device__ unit unit_of(const entries &mine, bool split)
     const double scale =
         cmgi_reduced_scale(sizeof(T) == 1 ? CMG_VALUES_FP8 : CMG_VALUES_FP16, largest);
     return unit{scale, 1 / scale};
+}
+
+/* The same from the entries, but for those that are kept apart. */
+template <typename T>
+static __device__ unit unit_of(const entries &mine, bool split)
+{
+    double largest = 0;
+#pragma unroll
+    for (int g = 0; g < ROUNDS; ++g) {
+#pragma unroll
+        for (int u = 0; u < EACH; ++u) {
+            const bool packs = !split || mine.offset[g][u] != 0;
+            largest = packs ? fmax(largest, fabs(mine.value[g][u])) : largest;
+        }
+    }
+    return unit_of_block<T>(largest);
 }
 
 /* A slice with a pattern. */

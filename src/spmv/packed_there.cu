@@ -4,7 +4,33 @@
 
 #include "spmv/compressed.inc"
 
-__global__ void __launch_bounds__(THREADS) measure_kernel(const source S, const target to)
+/*
+ * Width of slice p where it is narrowed (packed_narrow.cu), else -1: a pattern in fp64 that is
+ * worth its width in fewer bits as well, with the diagonal or without; of those that are worth it
+ * in fp64 six offsets of rows of four are not (packed_plan.inc).
+ */
+static __device__ int narrow_width(const source &S, const cmgi_wide_slices &wide, cmg_size p,
+                                   int lane)
+{
+    if (wide.step == NULL || wide.bytes[p] != 0) {
+        return -1;
+    }
+    const cmg_size first = (S.slice != NULL ? S.slice[p] : p) * SLICE;
+    const cmg_index *base = wide.base + wide.step[p];
+    const int width = (int)(wide.step[p + 1] - wide.step[p]);
+    cmg_size longest = 0;
+    for (cmg_size r = first + lane; width == 6 && r < first + SLICE && r < S.A.rows;
+         r += CMGI_WARP) {
+        const cmg_size length = S.A.indptr[r + 1] - S.A.indptr[r];
+        longest = length > longest ? length : longest;
+    }
+    const bool worth = width <= NARROW && (width != 6 || plan_max(longest) > 4);
+    const bool apart = S.split_diagonal && cmgi_pattern_find(base, width, 0, width / 2) >= 0;
+    return worth ? width - apart : -1;
+}
+
+__global__ void __launch_bounds__(THREADS)
+    measure_kernel(const source S, const cmgi_wide_slices wide, const target to)
 {
     extern __shared__ int shared_plans[];
     const cmg_size p = (cmg_size)blockIdx.x * WARPS + threadIdx.x / CMGI_WARP;
@@ -13,14 +39,22 @@ __global__ void __launch_bounds__(THREADS) measure_kernel(const source S, const 
         return;
     }
     plan P = open_plan(S, shared_plans);
-    make_plan(S, p, lane, P);
+    const int narrow = narrow_width(S, wide, p, lane);
+    P.width = narrow;
+    if (narrow < 0) {
+        make_plan(S, p, lane, P);
+    }
     if (lane == 0) {
         const int width = stored_width(to, P);
         to.step[p] = width;
         to.code[p] = (cmg_size)width * SLICE * P.bytes;
         to.bytes[p] = (uint8_t)P.bytes;
     }
-    keep_plan(to, p, lane, P);
+    if (narrow < 0) {
+        keep_plan(to, p, lane, P);
+    } else if (lane == 0) {
+        to.kept[p * KEPT] = NARROWED;
+    }
 }
 
 /* Of a matrix in fp32: whether its values and what they lack may serve one in fp64 as well. */
@@ -57,8 +91,8 @@ static cmg_size likely_places(const cmgi_compressor *B, cmg_size longest)
 
 /* Memory that is new to the process takes the host a millisecond a GB: that of likely sizes comes
  * while slices are measured. *room = places of it. */
-static cmg_status measure(const cmgi_compressor *B, const source &S, cmgi_scratch &scratch,
-                          cmg_index **kept, cmg_size *room)
+static cmg_status measure(const cmgi_compressor *B, const source &S, const cmgi_wide_slices &wide,
+                          cmgi_scratch &scratch, cmg_index **kept, cmg_size *room)
 {
     cmg_context *ctx = B->A->ctx;
     cmgi_packed_slices *P = &B->C->p;
@@ -71,7 +105,7 @@ static cmg_status measure(const cmgi_compressor *B, const source &S, cmgi_scratc
     CMGI_TRY(cmgi_alloc_device(ctx, P->count, sizeof *P->bytes, &P->bytes));
     CMGI_TRY(scratch.take(P->count * KEPT, kept));
     measure_kernel<<<cmgi_grid(P->count, WARPS), THREADS, shared_bytes(S), cmgi_stream(ctx)>>>(
-        S, target_of(B, *kept));
+        S, wide, target_of(B, *kept));
     CMGI_TRY(CMGI_LAUNCHED(ctx));
     CMGI_TRY(on->offsets(ctx, P->count, P->step, NULL));
     CMGI_TRY(on->offsets(ctx, P->count, P->code, NULL));
@@ -134,6 +168,25 @@ static void take_beside(const cmgi_compressor *B)
     B->from->twin->rest = NULL;
 }
 
+/* The slices of the matrix in fp64 that came before, where one in fewer bits may take its patterns:
+ * those of the same rows, whose entries are in the order of their columns. */
+static cmg_status look_wide(const cmgi_compressor *B, cmgi_wide_slices *wide)
+{
+    const cmg_matrix *like = B->from->like;
+    const bool may = B->C->p.kind != CMG_VALUES_FULL && B->C->block == 1 && like != NULL &&
+                     like->format == B->A->format && like->options.precision == CMG_FP64 &&
+                     like->options.values == CMG_VALUES_FULL && B->from->there->facts.ascending;
+    const cmgi_packed_slices *P = may ? &((const cmgi_compressed *)like->data)->p : NULL;
+    if (P == NULL || P->count != B->C->p.count || P->rest != NULL) {
+        return CMG_OK;
+    }
+    bool same = false;
+    CMGI_TRY(same_lists(B->A->ctx, &B->C->p, P, &same));
+    *wide = same ? cmgi_wide_slices{P->step, P->bytes, P->base, (const double *)like->values}
+                 : cmgi_wide_slices{};
+    return CMG_OK;
+}
+
 /* Room for slices that are measured, of which that for values may be there. */
 static cmg_status reserve(const cmgi_compressor *B, cmg_size room)
 {
@@ -173,7 +226,10 @@ extern "C" cmg_status cmgi_packed_build_cuda(const cmgi_compressor *B, cmg_size 
         return CMG_OK;
     }
     cmg_size room = 0;
-    CMGI_TRY(measure(B, source_of(B, longest), scratch, &kept, &room));
+    cmgi_wide_slices wide = {};
+    CMGI_TRY(look_wide(B, &wide));
+    CMGI_TRY(measure(B, source_of(B, longest), wide, scratch, &kept, &room));
     CMGI_TRY(reserve(B, room));
-    return cmgi_packed_fill(B, longest, kept, serves_two(B) ? B->from->twin->rest : NULL);
+    CMGI_TRY(cmgi_packed_fill(B, longest, kept, serves_two(B) ? B->from->twin->rest : NULL));
+    return wide.step != NULL ? cmgi_packed_narrow(B, wide, kept) : CMG_OK;
 }

@@ -28,11 +28,11 @@ typedef struct target {
     float *diagonal; /* kept apart; or NULL */
     bool pairs;      /* slice columns are stored two by two */
     cmg_index *kept; /* plans of up to KEPT - 1 bases: 2 width + ascends, -1 = longer, then the
-                        bases */
+                        bases; NARROWED = comes from fp64 (packed_narrow.cu) */
     bool patterns;   /* slices with a narrow pattern are filled apart (packed_store.cuh) */
 } target;
 
-enum { KEPT = 48, NARROW = 40, SHORT_ROW = 32 };
+enum { KEPT = 48, NARROW = 40, SHORT_ROW = 32, NARROWED = 2 * KEPT };
 
 /* packed_plan.inc of a warp. */
 #define PLAN static __device__ __forceinline__
@@ -121,6 +121,11 @@ static __device__ __forceinline__ int plan_head(const target &to, cmg_size p,
     return to.kept[p * KEPT];
 }
 
+static __device__ __forceinline__ bool is_narrowed(const target &to, cmg_size p)
+{
+    return to.kept[p * KEPT] == NARROWED;
+}
+
 /* Whether slice p is one that is filled apart. */
 static __device__ __forceinline__ bool is_short_pattern(const target &to, cmg_size p)
 {
@@ -206,3 +211,15 @@ static inline size_t shared_bytes(const source &S)
 /* packed_fill.cu: the slices as they are planned, into the storage, and what values in fp32 lack
  * into `rest`, or NULL. */
 cmg_status cmgi_packed_fill(const cmgi_compressor *B, cmg_size longest, cmg_index *kept, int *rest);
+
+/* Packed slices of the same matrix in fp64; step NULL = there are none. */
+typedef struct cmgi_wide_slices {
+    const cmg_size *step;
+    const uint8_t *bytes;
+    const cmg_index *base;
+    const double *values;
+} cmgi_wide_slices;
+
+/* packed_narrow.cu: those that `kept` says are narrowed. */
+cmg_status cmgi_packed_narrow(const cmgi_compressor *B, const cmgi_wide_slices &from,
+                              cmg_index *kept);

@@ -119,3 +119,98 @@ TEST(estimates_know_what_is_chosen)
     }
     CHECK(bytes[0] == bytes[1] && bytes[0] != bytes[2]);
 }
+
+/* Grid of SIDE^3 points, all neighbours in a cube coupled by weights that do not repeat: a matrix
+ * alone, whose values take the larger part of a product. */
+static cmg_hierarchy *weighted(double factor)
+{
+    enum { SIDE = 23, ROWS = SIDE * SIDE * SIDE };
+    scoped_csr A = {0};
+    cmg_size nnz = 0;
+    CHECK_OK(cmgi_csr_alloc(ctx, ROWS, ROWS, (cmg_size)27 * ROWS, &A));
+    for (int i = 0; i < ROWS; ++i) {
+        cmg_size own = 0;
+        double sum = 0;
+        for (int k = 0; k < 27; ++k) {
+            const int x = i % SIDE + k % 3 - 1;
+            const int y = i / SIDE % SIDE + k / 3 % 3 - 1;
+            const int z = i / SIDE / SIDE + k / 9 - 1;
+            const int j = (z * SIDE + y) * SIDE + x;
+            const uint64_t pair = (uint64_t)(i < j ? i : j) * 27 + (uint64_t)abs(i - j);
+            const double w = factor * (1 + cmgi_random_at(7, pair));
+            sum += k != 13 ? w : 0;
+            if (x >= 0 && x < SIDE && y >= 0 && y < SIDE && z >= 0 && z < SIDE) {
+                own = k == 13 ? nnz : own;
+                A.indices[nnz] = j;
+                A.values[nnz++] = -w;
+            }
+        }
+        A.values[own] = sum; /* what is outside is 0 */
+        A.indptr[i + 1] = nnz;
+    }
+    cmg_hierarchy *h = hierarchy_new(1);
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A.view));
+    return h;
+}
+
+/* Values in 16 bits, from as many rows on as the backend says. */
+TEST(takes_halves_where_they_pay)
+{
+    NEEDS(!cmgi_on_cuda(ctx), "halves: a GPU leaves so few rows as they are");
+    const cmgi_backend *before = ctx->backend;
+    cmgi_backend small = *before;
+    scoped_hierarchy *h = weighted(1);
+    const cmg_size n = cmg_hierarchy_rows(h, 0);
+    const struct {
+        const char *text;
+        cmg_size rows;
+        const char *wanted;
+    } cases[] = {{"", 1, "fp16"},
+                 {"", n, "fp16"},
+                 {"krylov=semi", n, "fp16"},
+                 {"smoother=jacobi", n, "fp16"},
+                 {"", n + 1, "fp32"},
+                 {"", 0, "fp32"},
+                 {"precision=mixed", 1, "fp32"},
+                 {"precision=fp64", 1, "fp64"},
+                 {"keep-map", 1, "fp32"},
+                 {"no-fallback", 1, "fp64"}};
+    int iterations = 0;
+    ctx->backend = &small;
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
+        small.halves_rows = 0;
+        iterations = solved(h, cases[c].text).iterations;
+        small.halves_rows = cases[c].rows;
+        const cmg_report report = solved(h, cases[c].text);
+        CHECK(strcmp(report.precision, cases[c].wanted) == 0);
+        CHECK(report.fallbacks == 0 && report.iterations <= iterations + 1);
+    }
+    char precision[16];
+    small.halves_rows = 1;
+    free(image(h, "", 1, precision));
+    CHECK(strcmp(precision, "fp64") == 0);
+    ctx->backend = before;
+}
+
+/* Values that neither holds: bits come back one after the other. */
+TEST(halves_return_to_fp64)
+{
+    NEEDS(!cmgi_on_cuda(ctx), "halves: a GPU leaves so few rows as they are");
+    const cmgi_backend *before = ctx->backend;
+    cmgi_backend small = *before;
+    small.halves_rows = 1;
+    ctx->backend = &small;
+    for (int k = 0; k < 2; ++k) {
+        scoped_hierarchy *h = weighted(k == 0 ? 3e37 : 1e-44);
+        scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
+        cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN};
+        scoped_vector *x = vector_new(cmg_hierarchy_rows(h, 0), CMG_FP64);
+        scoped_solver *s = solver_new(h, NULL);
+        CHECK_OK(cmg_solver_solve(s, b, x, &report));
+        CHECK(report.outcome == CMG_CONVERGED_RTOL && true_residual(h, b, x) <= 1.01e-8);
+        CHECK(strcmp(report.precision, "fp64") == 0 && report.fallbacks == 2);
+        CHECK(strstr(report.fallback, "fp16 to fp32") != NULL);
+        CHECK(strstr(report.fallback, "fp32 to fp64") != NULL);
+    }
+    ctx->backend = before;
+}

@@ -74,6 +74,50 @@ TEST(patterns_are_taken_where_they_save)
     CHECK(choose(&A, o) != CMG_FORMAT_COMPRESSED);
 }
 
+/* How a matrix of values is kept, of which 16 bits may be taken from so many rows on. */
+static cmg_values stored_values(const cmgi_csr *A, bool may, cmg_size from, cmg_matrix_options o)
+{
+    const cmgi_backend *before = ctx->backend;
+    cmgi_backend other = *before;
+    other.halves_rows = from;
+    ctx->backend = &other;
+    CHECK_OK(cmgi_choose(ctx, &(cmgi_matrix_source){.csr = &A->view, .halves = may}, CMGI_USE_A, &o,
+                         NULL));
+    ctx->backend = before;
+    return o.values;
+}
+
+/* Where it is allowed, where the backend has rows enough for it, in fp32, and where values are
+ * stored at all. */
+TEST(halves_are_taken_where_they_may_be)
+{
+    const cmg_size n = 1000000;
+    scoped_csr A = band(n, n, 9, false);
+    cmg_matrix_options o = defaults();
+    cmg_matrix_options single = o;
+    single.precision = CMG_FP32;
+    for (cmg_size k = 0; k < A.indptr[n]; ++k) {
+        A.values[k] = -1 - fabs(A.values[k]);
+    }
+    CHECK(ctx->backend->halves_rows == 0);
+    CHECK(stored_values(&A, true, 1, single) == CMG_VALUES_FP16);
+    CHECK(stored_values(&A, true, n, single) == CMG_VALUES_FP16);
+    CHECK(stored_values(&A, true, n + 1, single) == CMG_VALUES_FULL);
+    CHECK(stored_values(&A, true, 0, single) == CMG_VALUES_FULL);
+    CHECK(stored_values(&A, false, 1, single) == CMG_VALUES_FULL);
+    CHECK(stored_values(&A, true, 1, o) == CMG_VALUES_FULL);
+    single.keep_map = true;
+    CHECK(stored_values(&A, true, 1, single) == CMG_VALUES_FULL);
+    single.keep_map = false;
+    single.format = CMG_FORMAT_SELL;
+    CHECK(stored_values(&A, true, 1, single) == CMG_VALUES_FULL);
+    single.format = CMG_FORMAT_AUTO;
+    for (cmg_size k = 0; k < A.indptr[n]; ++k) { /* rows that repeat */
+        A.values[k] = -1;
+    }
+    CHECK(stored_values(&A, true, 1, single) == CMG_VALUES_FULL);
+}
+
 /* On a CPU rows of P, which jump through x, gain by templates alone. */
 TEST(transfers_are_templates_or_plain_on_the_cpu)
 {

@@ -232,30 +232,42 @@ static void add_square(double *dense, double w, const int *at, const double *v, 
     }
 }
 
-/* Squares of differences of neighbours on a grid, 0 outside, each with a weight in [1, 2]. */
-static cmgi_csr squares(void)
+/* Sums of squares on a grid, 0 outside: of differences of neighbours, or, a plate, of sums of them;
+ * each with a weight in [1, 1 + vary]. Rows of the lower half of a slice by `factor`, columns, too.
+ */
+static cmgi_csr squares(bool plate, double vary, double factor)
 {
     static const int right[] = {1, 0, -1, 0};
     static const int up[] = {0, 1, 0, -1};
-    static const double difference[2] = {1, -1};
     scoped double *dense = calloc((size_t)POINTS * POINTS, sizeof *dense);
     for (int i = 0; i < POINTS; ++i) {
+        int at[5] = {i};
+        double v[5] = {4};
+        int count = 1;
         for (int k = 0; k < 4; ++k) {
             const int x = i % SIDE + right[k];
             const int y = i / SIDE + up[k];
             const bool inside = x >= 0 && x < SIDE && y >= 0 && y < SIDE;
-            const double w = 1 + cmgi_random_at(1, (uint64_t)(4 * i + k));
+            const double w = 1 + vary * cmgi_random_at(1, (uint64_t)(4 * i + k));
             const int pair[2] = {i, y * SIDE + x};
-            if (k < 2 || !inside) {
+            static const double difference[2] = {1, -1};
+            if (!plate && (k < 2 || !inside)) {
                 add_square(dense, w, pair, difference, inside ? 2 : 1);
             }
+            at[count] = pair[1];
+            v[count] = -1;
+            count += inside;
+        }
+        if (plate) {
+            add_square(dense, 1 + vary * cmgi_random_at(2, (uint64_t)i), at, v, count);
         }
     }
-    cmgi_csr A = csr_new(POINTS, POINTS, 5 * POINTS);
+    cmgi_csr A = csr_new(POINTS, POINTS, 13 * POINTS);
     for (int i = 0; i < POINTS; ++i) {
         for (int j = 0; j < POINTS; ++j) {
+            const double d = (i % 64 < 32 ? factor : 1) * (j % 64 < 32 ? factor : 1);
             if (dense[i * POINTS + j] != 0) {
-                csr_put(&A, i, j, dense[i * POINTS + j]);
+                csr_put(&A, i, j, d * dense[i * POINTS + j]);
             }
         }
     }
@@ -263,11 +275,55 @@ static cmgi_csr squares(void)
     return A;
 }
 
-/* Values in 16 bits of weighted differences of neighbours: energies of vectors from smooth to
- * random differ by no more than 2^-11. Sums in fp64 of what a product with unit vectors gives. */
+static bool halves(const cmgi_csr *A, const cmg_matrix_options *o)
+{
+    bool found = false;
+    const cmgi_compression_look what = {.csr = &A->view, .options = o, .halves = &found};
+    cmg_compression_info info;
+    CHECK_OK(cmgi_compression_predict(ctx, &what, &info));
+    return found;
+}
+
+/* 16 bits do for weighted differences of neighbours; not for a plate, whose smooth energies are
+ * small differences of its entries, nor where one slice has large and small rows. */
+TEST(halves_go_where_energies_stay)
+{
+    const struct {
+        bool plate;
+        double vary;
+        double factor;
+        bool wanted;
+    } cases[] = {{false, 1, 1, true},        {true, 1, 1, false},    {false, 1, 0x1p-4, true},
+                 {false, 1, 0x1p-18, false}, {false, 1e-3, 1, true}, {false, 1, 0x1p+18, false},
+                 {true, 1e-3, 0x1p-2, false}};
+    const cmg_matrix_options single = compressed(CMG_FP32, CMG_VALUES_FULL);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
+        scoped_csr A = squares(cases[c].plate, cases[c].vary, cases[c].factor);
+        CHECK(halves(&A, &single) == cases[c].wanted);
+    }
+    for (int vary = 0; vary < 2; ++vary) { /* rows that repeat are kept as they are */
+        scoped_csr line = band(4096, 3, 1);
+        for (cmg_size k = 0; k < line.indptr[line.rows]; ++k) {
+            line.values[k] = -1 - vary * cmgi_random_at(5, (uint64_t)k);
+        }
+        CHECK(halves(&line, &single) == (vary == 1));
+    }
+    scoped_csr A = squares(false, 1, 1);
+    cmg_matrix_options others[4] = {single, single, single, single};
+    others[0].precision = CMG_FP64;
+    others[1].keep_map = true;
+    others[2].values = CMG_VALUES_FP8;
+    others[3].block_rows = 2;
+    for (size_t k = 0; k < sizeof others / sizeof *others; ++k) {
+        CHECK(!halves(&A, &others[k]));
+    }
+}
+
+/* Energies of vectors from smooth to random then differ by no more than 2^-11: sums in fp64 of
+ * what a product with unit vectors gives. */
 TEST(halves_keep_energies)
 {
-    scoped_csr A = squares();
+    scoped_csr A = squares(false, 1, 1);
     cmg_matrix_options o = compressed(CMG_FP32, CMG_VALUES_FP16);
     o.explain = false;
     scoped_vector *column = NULL;

@@ -48,8 +48,8 @@ static void check_same(const cmg_matrix *A, const cmg_matrix *B)
     }
 }
 
-/* y = A x of both, bit for bit. */
-static void check_products(const cmg_matrix *A, const cmg_matrix *B)
+/* y = A x of both, bit for bit, but in so many rows at either end. */
+static void check_products_within(const cmg_matrix *A, const cmg_matrix *B, cmg_size ends)
 {
     scoped_vector *x = vector_random(A->cols, A->options.precision, 5);
     scoped_vector *y = vector_new(A->rows, A->options.precision);
@@ -57,7 +57,12 @@ static void check_products(const cmg_matrix *A, const cmg_matrix *B)
     scoped double *ya = values_of(y);
     CHECK_OK(cmg_matrix_apply(B, x, y));
     scoped double *yb = values_of(y);
-    CHECK(memcmp(ya, yb, (size_t)A->rows * sizeof *ya) == 0);
+    CHECK(memcmp(ya + ends, yb + ends, (size_t)(A->rows - 2 * ends) * sizeof *ya) == 0);
+}
+
+static void check_products(const cmg_matrix *A, const cmg_matrix *B)
+{
+    check_products_within(A, B, 0);
 }
 
 static void check_format(const cmgi_csr *A, const cmg_csr *there, cmg_format format,
@@ -156,14 +161,28 @@ static cmgi_resident resident_of(const cmg_csr *A)
     return R;
 }
 
-/* As the device builds it, from templates that were found before or not. */
+/* With the facts that are known of a matrix in a hierarchy. */
+static cmgi_resident known_resident(const cmg_csr *A)
+{
+    cmgi_resident R = resident_of(A);
+    CHECK_OK(cmgi_resident_kernels_of(ctx)->entries(ctx, &R.csr, &R));
+    return R;
+}
+
+/* As the device builds it, from templates that were found before or not, beside another or not. */
+static cmg_matrix *matrix_beside(const cmgi_resident *R, cmgi_twin *twin, const cmg_matrix *like,
+                                 const cmg_matrix_options *options)
+{
+    const cmgi_matrix_source from = {.there = R, .twin = twin, .like = like};
+    cmg_matrix *M = NULL;
+    CHECK_OK(cmgi_matrix_create(ctx, &from, CMGI_USE_ANY, options, &M));
+    return M;
+}
+
 static cmg_matrix *matrix_there(const cmgi_resident *R, cmgi_twin *twin,
                                 const cmg_matrix_options *options)
 {
-    cmg_matrix *M = NULL;
-    CHECK_OK(cmgi_matrix_create(ctx, &(cmgi_matrix_source){.there = R, .twin = twin}, CMGI_USE_ANY,
-                                options, &M));
-    return M;
+    return matrix_beside(R, twin, NULL, options);
 }
 
 static cmg_matrix_options compressed(cmg_precision precision, cmg_values values, bool keep_map)
@@ -174,7 +193,20 @@ static cmg_matrix_options compressed(cmg_precision precision, cmg_values values,
     return options;
 }
 
-/* The format as the host builds it, and as the device builds it. */
+static void check_the_same(const cmg_matrix *M, const cmg_matrix *N)
+{
+    const cmgi_compressed *a = M->data;
+    const cmgi_compressed *b = N->data;
+    CHECK(M->stored == N->stored && M->bytes == N->bytes && M->nnz == N->nnz);
+    check_arrays(a->ref, b->ref, M->rows, sizeof *a->ref);
+    check_arrays(a->diagonal, b->diagonal, M->rows, sizeof *a->diagonal);
+    check_templates(M, N);
+    check_packed(M, N);
+    check_products(M, N);
+}
+
+/* The format as the host builds it, and as the device builds it; in 16 and 8 bits beside a matrix
+ * in fp64, too. */
 static void check_compressed(const cmgi_csr *A, cmg_precision precision, cmg_values values,
                              bool keep_map)
 {
@@ -182,18 +214,15 @@ static void check_compressed(const cmgi_csr *A, cmg_precision precision, cmg_val
     cmg_matrix_options options = compressed(precision, values, keep_map);
     matrix_set(&options, "warp=32 block=128 t=1 threshold=1");
     scoped_matrix *M = NULL;
-    scoped_resident R = resident_of(&A->view);
+    scoped_resident R = known_resident(&A->view);
     CHECK_OK(cmgi_matrix_make(ctx, cmgi_format_find(ctx, options.format), &from, &options, &M));
-    scoped_matrix *N = matrix_there(&R, NULL, &options);
-    if (M != NULL && N != NULL) {
-        const cmgi_compressed *a = M->data;
-        const cmgi_compressed *b = N->data;
-        CHECK(M->stored == N->stored && M->bytes == N->bytes && M->nnz == N->nnz);
-        check_arrays(a->ref, b->ref, M->rows, sizeof *a->ref);
-        check_arrays(a->diagonal, b->diagonal, M->rows, sizeof *a->diagonal);
-        check_templates(M, N);
-        check_packed(M, N);
-        check_products(M, N);
+    const cmg_matrix_options full = compressed(CMG_FP64, CMG_VALUES_FULL, false);
+    scoped_matrix *wide = values != CMG_VALUES_FULL ? matrix_there(&R, NULL, &full) : NULL;
+    for (int k = 0; k <= (wide != NULL); ++k) {
+        scoped_matrix *N = matrix_beside(&R, NULL, k == 0 ? NULL : wide, &options);
+        if (M != NULL && N != NULL) {
+            check_the_same(M, N);
+        }
     }
 }
 
@@ -332,6 +361,28 @@ TEST(a_diagonal_apart_may_be_anywhere)
             check_compressed(&A, CMG_FP32, CMG_VALUES_FP16, false);
             check_compressed(&A, CMG_FP32, CMG_VALUES_FP8, false);
         }
+    }
+}
+
+/* Values in 16 and 8 bits are rounded from the matrix in fp64 beside which they are made, where
+ * slices are patterns: not where the grid begins and ends, as offsets would lead outside. */
+TEST(fewer_bits_come_of_the_matrix_beside)
+{
+    enum { SIDE = 131, ENDS = 2 * SIDE + CMGI_SLICE };
+    NEEDS(cmgi_resident_kernels_of(ctx) != NULL, "no device");
+    const cmg_matrix_options full = compressed(CMG_FP64, CMG_VALUES_FULL, false);
+    for (int values = CMG_VALUES_FP16; values <= CMG_VALUES_FP8; ++values) {
+        const cmg_matrix_options options = compressed(CMG_FP32, (cmg_values)values, false);
+        scoped_csr A = grid_matrix(SIDE, -1, false);
+        scoped_resident of_A = known_resident(&A.view);
+        for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
+            A.values[k] *= 3;
+        }
+        scoped_resident of_3A = known_resident(&A.view);
+        scoped_matrix *wide = matrix_there(&of_3A, NULL, &full);
+        scoped_matrix *M = matrix_there(&of_3A, NULL, &options);
+        scoped_matrix *N = matrix_beside(&of_A, NULL, wide, &options);
+        check_products_within(M, N, ENDS);
     }
 }
 
