@@ -9,31 +9,13 @@
 /* Fewer rows are looked at by one thread. */
 enum { FEW_ROWS = 2048 };
 
-static cmg_index reference(const cmgi_template_search *what, cmg_size i)
-{
-    return what->ref != NULL ? what->ref[i] : (cmg_index)i + what->lead;
-}
-
-static uint64_t hash_row(const cmgi_template_search *what, cmg_size i)
-{
-    const cmg_csr *A = what->A;
-    const cmg_index ref = reference(what, i);
-    const cmg_size begin = A->indptr[i];
-    const cmg_size length = A->indptr[i + 1] - begin;
-    uint64_t sum = cmgi_length_hash(length);
-    for (cmg_size e = 0; e < length; ++e) {
-        const uint64_t bits = cmgi_value_bits(A->values[begin + e], what->single);
-        sum += cmgi_entry_hash(e, A->indices[begin + e] - ref, bits);
-    }
-    return sum;
-}
-
 /* Bit by bit. */
 static bool same_rows(const cmgi_template_search *what, cmg_size i, cmg_size j)
 {
-    const cmg_csr *A = what->A;
+    const cmg_csr *A = &what->A;
     const cmg_size length = A->indptr[i + 1] - A->indptr[i];
-    if (!cmgi_csr_same_columns(A, i, j, reference(what, i) - reference(what, j))) {
+    const cmg_index shift = cmgi_reference_at(what, i) - cmgi_reference_at(what, j);
+    if (!cmgi_csr_same_columns(A, i, j, shift)) {
         return false;
     }
     const double *values = A->values + A->indptr[i];
@@ -61,8 +43,8 @@ static int sample_batch(const cmgi_template_search *what, const uint16_t *id, ui
     int taken = 0;
     for (cmg_size i = first; i < last; ++i) {
         if (id[i] == CMGI_NO_TEMPLATE && cmgi_sampled(i, bound)) {
-            const int length = (int)(what->A->indptr[i + 1] - what->A->indptr[i]);
-            one[taken++] = (cmgi_row_hash){hash_row(what, i), (cmg_index)i, length, 1};
+            const int length = (int)(what->A.indptr[i + 1] - what->A.indptr[i]);
+            one[taken++] = (cmgi_row_hash){cmgi_hash_of_row(what, i), (cmg_index)i, length, 1};
         }
     }
     return taken;
@@ -73,7 +55,7 @@ static cmg_status sample_rows(cmg_context *ctx, const cmgi_template_search *what
                               cmgi_row_hash *sample, cmg_size *count)
 {
     enum { BATCH = 64 };
-    const cmg_size rows = what->A->rows;
+    const cmg_size rows = what->A.rows;
     cmg_size taken = 0;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (rows > FEW_ROWS)
     for (cmg_size first = 0; first < rows; first += BATCH) {
@@ -131,7 +113,7 @@ static void match_rows(const cmgi_template_search *what, const cmgi_row_kinds *k
         }
         uint16_t kind = after[before];
         if (!same_rows(what, i, kinds->row[kind])) {
-            kind = match_row(what, kinds, i, hash_row(what, i));
+            kind = match_row(what, kinds, i, cmgi_hash_of_row(what, i));
         }
         if (kind != CMGI_NO_TEMPLATE) {
             take_kind(i, kind, id, count);
@@ -157,7 +139,7 @@ static void match_list(const cmgi_template_search *what, const cmgi_row_kinds *k
 static cmg_status match(cmg_context *ctx, const cmgi_template_search *what,
                         const cmgi_row_kinds *kinds, uint16_t *id, cmgi_kind_count *count)
 {
-    const cmg_size rows = kinds->unknown != NULL ? kinds->unknowns : what->A->rows;
+    const cmg_size rows = kinds->unknown != NULL ? kinds->unknowns : what->A.rows;
     const int parts = rows > FEW_ROWS ? ctx->threads : 1;
     cmgi_kind_count *part = NULL;
     CMGI_TRY(cmgi_alloc(ctx, (cmg_size)parts * kinds->count, sizeof *part, &part));
