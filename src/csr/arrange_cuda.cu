@@ -223,19 +223,6 @@ cmg_status cmgi_resident_sort(cmg_context *ctx, const cmg_csr *from, const cmg_c
     return CMGI_LAUNCHED(ctx);
 }
 
-static cmg_status spread_and_sort(cmg_context *ctx, const cmg_csr *A, int *taken,
-                                  const cmg_csr *raw, const cmg_csr *T)
-{
-    const cudaStream_t stream = cmgi_stream(ctx);
-    CMGI_TRY(cmgi_cuda_clear(ctx, taken, (size_t)A->cols * sizeof *taken));
-    if (A->rows > 0) {
-        spread_kernel<<<cmgi_grid(A->rows * 2, THREADS), THREADS, 0, stream>>>(
-            *A, T->indptr, taken, (cmg_index *)raw->indices, (double *)raw->values);
-        CMGI_TRY(CMGI_LAUNCHED(ctx));
-    }
-    return cmgi_resident_sort(ctx, raw, T);
-}
-
 /*
  * P of linear interpolation between grids of odd sides, x fastest, has its column (x, y, z) in rows
  * next to (2x + 1, 2y + 1, 2z + 1) alone, and in all of them: 3 along each of `dims` axes. So each
@@ -355,12 +342,17 @@ static cmg_status transpose_any(cmg_context *ctx, const cmg_csr *A, cmg_size nnz
     int *taken = NULL;
     cmgi_scratch scratch(ctx);
     const cmgi_at_end end{[&] { cmgi_resident_free_arrays(ctx, &raw); }};
-    CMGI_TRY(scratch.take(A->cols, &taken));
+    CMGI_TRY(scratch.take_zero(A->cols, &taken));
     CMGI_TRY(cmgi_resident_alloc(ctx, 0, 0, nnz, &raw));
     CMGI_TRY(cmgi_cuda_clear(ctx, c.count, rows));
     CMGI_TRY(cmgi_count_column_device(ctx, nnz, &c));
     CMGI_TRY(cmgi_resident_offsets(ctx, A->cols, c.count, NULL));
-    return spread_and_sort(ctx, A, taken, &raw, T);
+    if (A->rows > 0) {
+        spread_kernel<<<cmgi_grid(A->rows * 2, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
+            *A, T->indptr, taken, (cmg_index *)raw.indices, (double *)raw.values);
+        CMGI_TRY(CMGI_LAUNCHED(ctx));
+    }
+    return cmgi_resident_sort(ctx, &raw, T);
 }
 
 cmg_status cmgi_resident_transpose(cmg_context *ctx, const cmg_csr *A, cmg_size nnz, cmg_csr *T)
