@@ -164,7 +164,8 @@ static cmg_status form_coarse(const cmg_hierarchy *h, next_level *next, cmgi_csr
         *sound =
             P->there->facts.not_finite < 0 && facts->not_finite < 0 && facts->zero_diagonal < 0;
     } else {
-        *sound = is_finite(h->ctx, P) && is_finite(h->ctx, coarse) && cmgi_csr_has_diagonal(coarse);
+        *sound = is_finite(h->ctx, P) && is_finite(h->ctx, coarse) &&
+                 cmgi_csr_zero_diagonal(&coarse->view) == coarse->rows;
     }
     return CMG_OK;
 }

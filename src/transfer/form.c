@@ -121,10 +121,7 @@ static cmg_status form_values_here(cmg_hierarchy *h, int l, const source *s)
 /* R that is not P^T may leave a row of R A P without a diagonal, which no smoother can use. */
 static cmg_status check_diagonal(const cmg_hierarchy *h, int l, const cmg_csr *A)
 {
-    cmg_size i = 0;
-    while (i < A->rows && cmgi_csr_diagonal_at(A, i) != 0) {
-        ++i;
-    }
+    const cmg_size i = cmgi_csr_zero_diagonal(A);
     CMGI_CHECK(h->ctx, i == A->rows, CMG_ERR_ARG,
                "level %d: R A P has nothing on the diagonal in row %lld: R of level %d does not "
                "belong to its P; without it R is P^T",
