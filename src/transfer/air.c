@@ -1,6 +1,7 @@
 #include "transfer/air.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 #include "csr/by_rows.h"
 #include "csr/ideal.h"
 #include "transfer/classical.h"
@@ -53,19 +54,13 @@ static int reach(const surroundings *s, cmg_index i, int count, cmg_index *list)
 /* Coarse row c and the fine rows near it, ascending. */
 static int gather_near(const surroundings *s, cmg_index c, cmg_index *N)
 {
-    cmg_index list[CMGI_IDEAL_MOST] = {c};
-    int count = reach(s, c, 1, list);
+    N[0] = c;
+    int count = reach(s, c, 1, N);
     const int near = s->options->distance > 1 ? count : 1;
     for (int p = 1; p < near; ++p) {
-        count = reach(s, list[p], count, list);
+        count = reach(s, N[p], count, N);
     }
-    for (int p = 0; p < count; ++p) {
-        int to = p;
-        for (; to > 0 && N[to - 1] > list[p]; --to) {
-            N[to] = N[to - 1];
-        }
-        N[to] = list[p];
-    }
+    cmgi_sort_indices(N, count);
     return count;
 }
 
