@@ -17,29 +17,23 @@ typedef struct cmgi_coupling {
     double largest; /* 0 = isolated */
 } cmgi_coupling;
 
-/* What is seen of a row. */
-typedef struct cmgi_row_look {
-    double diagonal;
-    double sum;      /* of the sizes of all other entries */
-    double negative; /* the largest of them below 0, and above */
-    double positive;
-} cmgi_row_look;
-
 /* Rows whose sum of off-diagonal entries is at most this share of the diagonal are isolated. */
 #define CMGI_ISOLATED 0.1
 
-CMGI_INLINE cmgi_coupling cmgi_coupling_of(const cmgi_row_look *row, bool has_signs)
+/* Of a row: sum of the sizes of the entries beside the diagonal, the largest below 0, and above. */
+CMGI_INLINE cmgi_coupling cmgi_coupling_of(double diagonal, double sum, double negative,
+                                           double positive, bool has_signs)
 {
     cmgi_coupling c = {0, 0};
-    if (row->sum <= CMGI_ISOLATED * fabs(row->diagonal)) {
+    if (sum <= CMGI_ISOLATED * fabs(diagonal)) {
         return c;
     }
-    const double wanted = row->diagonal < 0 ? row->positive : row->negative;
+    const double wanted = diagonal < 0 ? positive : negative;
     if (has_signs && wanted > 0) {
-        c.sign = row->diagonal < 0 ? 1 : -1;
+        c.sign = diagonal < 0 ? 1 : -1;
         c.largest = wanted;
     } else {
-        c.largest = fmax(row->negative, row->positive);
+        c.largest = fmax(negative, positive);
     }
     return c;
 }
