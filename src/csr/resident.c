@@ -195,11 +195,8 @@ cmg_status cmgi_resident_look_again(cmg_context *ctx, cmgi_resident *R)
 cmg_status cmgi_resident_attach(cmg_context *ctx, cmgi_resident *R, cmgi_csr *A)
 {
     cmgi_resident *kept = NULL;
-    const cmg_status status = cmgi_alloc(ctx, 1, sizeof *kept, &kept);
-    if (status != CMG_OK) {
-        cmgi_resident_free(ctx, R);
-        return status;
-    }
+    CMGI_RELEASED(cmgi_resident_free, ctx, R);
+    CMGI_TRY(cmgi_alloc(ctx, 1, sizeof *kept, &kept));
     cmgi_resident_drop(ctx, A);
     *kept = *R;
     *R = (cmgi_resident){0};
