@@ -43,7 +43,7 @@ cmg_status cmgi_kinds_count(cmg_context *ctx, cmg_size rows, const uint16_t *id,
                             cmgi_kind_count *count)
 {
     const int parts = rows > SMALL ? ctx->threads : 1;
-    cmgi_kind_count *part = NULL;
+    cmgi_scoped cmgi_kind_count *part = NULL;
     CMGI_TRY(cmgi_alloc(ctx, (cmg_size)parts * kinds, sizeof *part, &part));
     for (int k = 0; k < kinds; ++k) {
         count[k] = (cmgi_kind_count){.first = INT64_MAX};
@@ -60,7 +60,6 @@ cmg_status cmgi_kinds_count(cmg_context *ctx, cmg_size rows, const uint16_t *id,
         }
     }
     cmgi_kind_counts_add(part, parts, kinds, count);
-    cmgi_free(ctx, part);
     return CMG_OK;
 }
 
@@ -108,16 +107,6 @@ cmg_status cmgi_kinds_fill(cmg_context *ctx, const cmgi_kinds *K, cmgi_csr *A)
     return CMG_OK;
 }
 
-/* Of the rows of a kind of a square matrix. */
-static double diagonal_of(const cmgi_kinds *K, int kind)
-{
-    cmg_size e = K->indptr[kind];
-    while (e < K->indptr[kind + 1] && K->offset[e] != 0) {
-        ++e;
-    }
-    return e < K->indptr[kind + 1] ? K->value[e] : 0;
-}
-
 const cmgi_kinds *cmgi_csr_kinds(const cmg_context *ctx, const cmgi_csr *A)
 {
     const bool large = A->kinds != NULL && A->indptr == NULL && A->kinds->nnz > ctx->expand_to;
@@ -139,7 +128,7 @@ cmg_status cmgi_kinds_expand(cmg_context *ctx, const char *name, cmgi_csr *M)
 
 cmg_status cmgi_kinds_look(cmg_context *ctx, cmgi_kinds *K)
 {
-    cmg_index *column = NULL;
+    cmgi_scoped cmg_index *column = NULL;
     if (!K->square) {
         return CMG_OK;
     }
@@ -163,7 +152,6 @@ cmg_status cmgi_kinds_look(cmg_context *ctx, cmgi_kinds *K)
                                      .coupling = K->facts.coupling,
                                      .most = K->facts.most,
                                      .least = K->facts.least};
-    cmgi_free(ctx, column);
     return CMG_OK;
 }
 
@@ -213,7 +201,11 @@ cmg_status cmgi_kinds_diagonal(cmg_context *ctx, cmgi_place at, const cmgi_kinds
     CMGI_FREED(ctx, &table, &id); /* either memory */
     CMGI_TRY(cmgi_alloc(ctx, K->count, sizeof *of, &of));
     for (int k = 0; k < K->count; ++k) {
-        of[k] = diagonal_of(K, k);
+        cmg_size e = K->indptr[k];
+        while (e < K->indptr[k + 1] && K->offset[e] != 0) {
+            ++e;
+        }
+        of[k] = e < K->indptr[k + 1] ? K->value[e] : 0;
     }
     if (at == CMGI_DEVICE) {
         CMGI_TRY(cmgi_alloc_device(ctx, K->count, sizeof *table, &table));

@@ -25,20 +25,10 @@ typedef struct ranked {
     int kind;
 } ranked;
 
-static cmg_status alloc_kinds(cmg_context *ctx, int count, cmg_size entries, cmgi_kinds *K)
-{
-    CMGI_TRY(cmgi_alloc(ctx, count + 1, sizeof *K->indptr, &K->indptr));
-    CMGI_TRY(cmgi_alloc(ctx, entries, sizeof *K->offset, &K->offset));
-    CMGI_TRY(cmgi_alloc(ctx, entries, sizeof *K->value, &K->value));
-    CMGI_TRY(cmgi_alloc(ctx, entries, sizeof *K->from, &K->from));
-    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *K->many, &K->many));
-    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *K->row, &K->row));
-    return cmgi_alloc(ctx, count, sizeof *K->number, &K->number);
-}
-
 /* Kinds that rows have, the most frequent first; number[k] of the given kind k. */
 static cmg_status take_kinds(cmg_context *ctx, const draft *d, cmgi_kinds *K, uint16_t *number)
 {
+    const cmg_size entries = d->indptr[d->kinds];
     cmgi_scoped ranked *order = NULL;
     CMGI_TRY(cmgi_alloc(ctx, d->kinds, sizeof *order, &order));
     for (int k = 0; k < d->kinds; ++k) {
@@ -46,7 +36,13 @@ static cmg_status take_kinds(cmg_context *ctx, const draft *d, cmgi_kinds *K, ui
         K->count += d->rows[k].rows > 0;
     }
     qsort(order, (size_t)d->kinds, sizeof *order, cmgi_kinds_by_rows);
-    CMGI_TRY(alloc_kinds(ctx, K->count, d->indptr[d->kinds], K));
+    CMGI_TRY(cmgi_alloc(ctx, K->count + 1, sizeof *K->indptr, &K->indptr));
+    CMGI_TRY(cmgi_alloc(ctx, entries, sizeof *K->offset, &K->offset));
+    CMGI_TRY(cmgi_alloc(ctx, entries, sizeof *K->value, &K->value));
+    CMGI_TRY(cmgi_alloc(ctx, entries, sizeof *K->from, &K->from));
+    CMGI_TRY(cmgi_alloc(ctx, K->count, sizeof *K->many, &K->many));
+    CMGI_TRY(cmgi_alloc(ctx, K->count, sizeof *K->row, &K->row));
+    CMGI_TRY(cmgi_alloc(ctx, K->count, sizeof *K->number, &K->number));
     K->indptr[0] = 0;
     for (int k = 0; k < K->count; ++k) {
         const int of = order[k].kind;
@@ -170,7 +166,7 @@ static cmg_status tell(cmg_context *ctx, const char *name, const cmg_templates *
 static cmg_status check_rows(cmg_context *ctx, const char *name, const cmg_templates *t,
                              uint16_t *id)
 {
-    cmg_index(*span)[2] = NULL;
+    cmgi_scoped cmg_index(*span)[2] = NULL;
     cmg_size bad = t->rows;
     CMGI_TRY(cmgi_alloc(ctx, t->kinds, sizeof *span, &span));
     for (int k = 0; k < t->kinds; ++k) {
@@ -193,7 +189,6 @@ static cmg_status check_rows(cmg_context *ctx, const char *name, const cmg_templ
         bad = good || i > bad ? bad : i;
         id[i] = (uint16_t)k;
     }
-    cmgi_free(ctx, span);
     return bad < t->rows ? tell(ctx, name, t, bad) : CMG_OK;
 }
 

@@ -21,12 +21,6 @@ struct values_args {
     const int *row; /* NULL = B has all of them */
 };
 
-/* The row of B that has the values of row r. */
-static __device__ __forceinline__ cmg_index formed_row(const values_args &a, cmg_index r)
-{
-    return a.row != NULL ? a.row[a.kind[r]] : r;
-}
-
 /* Rows of B that the lanes of a group read next: those of W entries of A, at once. */
 template <int W>
 struct ahead {
@@ -36,7 +30,8 @@ struct ahead {
 
     __device__ __forceinline__ ahead(const values_args &a, cmg_size k, cmg_size end)
     {
-        const cmg_index r = k < end ? formed_row(a, a.A.indices[k]) : 0;
+        const cmg_index of = k < end ? a.A.indices[k] : 0; /* r has its values */
+        const cmg_index r = k < end && a.row != NULL ? a.row[a.kind[of]] : of;
         factor = k < end ? a.A.values[k] : 0;
         first = k < end ? a.B.indptr[r] : 0;
         length = k < end ? (int)(a.B.indptr[r + 1] - first) : 0;
