@@ -180,21 +180,15 @@ static cmg_status find_all(search *s, uint16_t *id)
     return CMG_OK;
 }
 
-/* Rows that make a template: as asked, but where there are few kinds all of them are templates, so
- * that the corners of a grid do not need a storage of their own. */
-static cmg_size least_rows(const search *s)
-{
-    const cmg_size rows = s->what->A.rows;
-    const bool few = s->unknown == 0 && s->kinds <= FEW && (cmg_size)s->kinds * REPEATED <= rows &&
-                     rows >= SOME_ROWS;
-    return few ? 1 : s->what->least;
-}
-
-/* Numbers the most frequent kinds. */
+/* Numbers the most frequent kinds, of as many rows as is asked for; but where there are few kinds
+ * all of them are templates, so that the corners of a grid do not need a storage of their own. */
 static void number_kinds(search *s, cmgi_templates *t)
 {
     uint16_t *number = s->number;
-    const cmg_size least = least_rows(s);
+    const cmg_size rows = s->what->A.rows;
+    const bool few = s->unknown == 0 && s->kinds <= FEW && (cmg_size)s->kinds * REPEATED <= rows &&
+                     rows >= SOME_ROWS;
+    const cmg_size least = few ? 1 : s->what->least;
     cmg_size total = 0;
     int used = 0;
     for (int k = 0; k < s->kinds; ++k) {
