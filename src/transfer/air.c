@@ -22,16 +22,6 @@ typedef struct surroundings {
     const cmg_coarsen_options *options;
 } surroundings;
 
-static void look_at_row(const surroundings *s, cmg_size i)
-{
-    const cmg_csr *A = s->A;
-    s->largest[i] = 0;
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        const double size = A->indices[k] != i ? fabs(A->values[k]) : 0;
-        s->largest[i] = size > s->largest[i] ? size : s->largest[i];
-    }
-}
-
 /* Adds the fine rows that row i is coupled to; returns how many there are. */
 static int reach(const surroundings *s, cmg_index i, int count, cmg_index *list)
 {
@@ -91,7 +81,11 @@ static cmg_status restriction(cmg_context *ctx, const cmg_csr *A, const cmg_coar
     CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *s.largest, &s.largest));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
     for (cmg_size i = 0; i < A->rows; ++i) {
-        look_at_row(&s, i);
+        s.largest[i] = 0;
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            const double size = A->indices[k] != i ? fabs(A->values[k]) : 0;
+            s.largest[i] = size > s.largest[i] ? size : s.largest[i];
+        }
     }
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : longest)
     for (cmg_size i = 0; i < A->rows; ++i) {

@@ -158,9 +158,6 @@ cmg_status cmgi_dirichlet_at(cmg_context *ctx, cmgi_place at, cmgi_dirichlet *fi
 cmg_status cmgi_dirichlet_clean(cmg_context *ctx, const cmgi_dirichlet *rows,
                                 const cmgi_dirichlet *cols, cmgi_csr *P)
 {
-    if (rows->row == NULL && cols->row == NULL) {
-        return CMG_OK;
-    }
     const cleaning c = {P->view, rows->row, cols->row, P->values};
     return clean_row(ctx, CMGI_HOST, P->rows, &c);
 }
