@@ -1,6 +1,6 @@
 /*
- * What smoothed aggregation does with a node, a row or an aggregate: one body for the loops of the
- * host and for kernels, so that both come to the same bits (no fused operations in either).
+ * What smoothed aggregation does with a node or a row: one body for the loops of the host and for
+ * kernels, so that both come to the same bits (no fused operations in either).
  */
 #pragma once
 #include "core/inline.h"
@@ -63,77 +63,4 @@ CMGI_INLINE int cmgi_key_state(uint64_t key)
 CMGI_INLINE uint64_t cmgi_key_with(uint64_t key, int state)
 {
     return (key & (UINT64_MAX >> 2)) | (uint64_t)state << 62;
-}
-
-/* The key of node i, open where it has neighbours. */
-CMGI_INLINE uint64_t cmgi_key_of(cmg_size i, bool connected)
-{
-    uint64_t seed = (uint64_t)i;
-    const uint64_t key = (cmgi_random_bits(&seed) >> 34 << 32) | (uint64_t)i;
-    return cmgi_key_with(key, connected ? CMGI_NODE_OPEN : CMGI_NODE_OUT);
-}
-
-/* The key after a round in which `two` is the largest within two steps. */
-CMGI_INLINE uint64_t cmgi_key_decided(uint64_t key, uint64_t two)
-{
-    const int state = two == key                            ? CMGI_NODE_IN
-                      : cmgi_key_state(two) == CMGI_NODE_IN ? CMGI_NODE_OUT
-                                                            : CMGI_NODE_OPEN;
-    return cmgi_key_with(key, state);
-}
-
-/* ------------------------------------------------------------------ orthonormal blocks */
-
-/* What is left of a vector that the others give already. */
-#define CMGI_DEPENDENT 1e-10
-
-/* The rows of one aggregate in P, rows x vectors by rows wherever they lie. */
-typedef struct cmgi_panel {
-    const cmg_index *node;
-    cmg_size nodes;
-    int block;
-    int vectors;
-    const cmg_size *indptr;
-    double *values;
-} cmgi_panel;
-
-CMGI_INLINE double *cmgi_panel_row(const cmgi_panel *p, cmg_size r)
-{
-    return p->values + p->indptr[(cmg_size)p->node[r / p->block] * p->block + r % p->block];
-}
-
-CMGI_INLINE double cmgi_panel_dot(const cmgi_panel *p, int c, int d)
-{
-    double sum = 0;
-    for (cmg_size r = 0; r < p->nodes * p->block; ++r) {
-        const double *row = cmgi_panel_row(p, r);
-        sum += row[c] * row[d];
-    }
-    return sum;
-}
-
-/*
- * Modified Gram-Schmidt, each vector twice (Giraud, Langou, Rozloznik 2005: twice is enough). R is
- * vectors x vectors by rows.
- */
-CMGI_INLINE void cmgi_panel_orthonormalise(const cmgi_panel *p, double *R)
-{
-    for (int c = 0; c < p->vectors; ++c) {
-        const double before = sqrt(cmgi_panel_dot(p, c, c));
-        for (int d = 0; d < 2 * c; ++d) {
-            const double s = cmgi_panel_dot(p, d % c, c);
-            R[d % c * p->vectors + c] += s;
-            for (cmg_size r = 0; r < p->nodes * p->block; ++r) {
-                double *row = cmgi_panel_row(p, r);
-                row[c] -= s * row[d % c];
-            }
-        }
-        const double norm = sqrt(cmgi_panel_dot(p, c, c));
-        const bool dependent = !(norm > CMGI_DEPENDENT * before);
-        R[c * p->vectors + c] = dependent ? 0 : norm;
-        for (cmg_size r = 0; r < p->nodes * p->block; ++r) {
-            double *row = cmgi_panel_row(p, r);
-            row[c] = dependent ? 0 : row[c] / norm;
-        }
-    }
 }

@@ -5,7 +5,8 @@
 #include "transfer/aggregate.h"
 
 #include "core/each.h"
-#include "transfer/aggregate_rows.h"
+
+#include <math.h>
 
 #include "transfer/tentative.inc"
 
