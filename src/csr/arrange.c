@@ -80,24 +80,6 @@ cmg_status cmgi_csr_sort(cmg_context *ctx, cmgi_csr *A)
  * thread t puts its first entry of column j, so that the entries of a column come in the order of
  * rows.
  */
-static void count_columns(const cmg_csr *A, cmg_size first, cmg_size last, cmg_size *count)
-{
-    for (cmg_size k = A->indptr[first]; k < A->indptr[last]; ++k) {
-        ++count[A->indices[k]];
-    }
-}
-
-static void place_rows(const cmg_csr *A, cmg_size first, cmg_size last, cmg_size *next, cmgi_csr *T)
-{
-    for (cmg_size i = first; i < last; ++i) {
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            const cmg_size at = next[A->indices[k]]++;
-            T->indices[at] = (cmg_index)i;
-            T->values[at] = A->values[k];
-        }
-    }
-}
-
 cmg_status cmgi_csr_transpose(cmg_context *ctx, const cmg_csr *A, cmgi_csr *T)
 {
     const cmg_size nnz = A->indptr[A->rows];
@@ -108,7 +90,10 @@ cmg_status cmgi_csr_transpose(cmg_context *ctx, const cmg_csr *A, cmgi_csr *T)
     CMGI_TRY(cmgi_alloc_zero(ctx, A->cols * parts, sizeof *count, &count));
 #pragma omp parallel for num_threads(parts) schedule(static, 1)
     for (int t = 0; t < parts; ++t) {
-        count_columns(A, A->rows * t / parts, A->rows * (t + 1) / parts, count + t * A->cols);
+        const cmg_size last = A->indptr[A->rows * (t + 1) / parts];
+        for (cmg_size k = A->indptr[A->rows * t / parts]; k < last; ++k) {
+            ++count[t * A->cols + A->indices[k]];
+        }
     }
     cmg_size at = 0;
     for (cmg_size j = 0; j < A->cols; ++j) {
@@ -121,7 +106,13 @@ cmg_status cmgi_csr_transpose(cmg_context *ctx, const cmg_csr *A, cmgi_csr *T)
     }
 #pragma omp parallel for num_threads(parts) schedule(static, 1)
     for (int t = 0; t < parts; ++t) {
-        place_rows(A, A->rows * t / parts, A->rows * (t + 1) / parts, count + t * A->cols, &made);
+        for (cmg_size i = A->rows * t / parts; i < A->rows * (t + 1) / parts; ++i) {
+            for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+                const cmg_size to = count[t * A->cols + A->indices[k]]++;
+                made.indices[to] = (cmg_index)i;
+                made.values[to] = A->values[k];
+            }
+        }
     }
     *T = cmgi_csr_pass_on(&made);
     return CMG_OK;

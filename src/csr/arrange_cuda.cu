@@ -46,32 +46,8 @@ static __device__ __forceinline__ cmg_size sum_before(cmg_size own, cmg_size *al
     return before;
 }
 
-/* part[c] becomes the sum of those before it; *total that of all. One block. */
-__global__ void part_kernel(cmg_size chunks, cmg_size *part, cmg_size *total)
-{
-    cmg_size sum = 0;
-    for (cmg_size first = 0; first < chunks; first += CHUNK) {
-        const cmg_size own = first + threadIdx.x * EACH;
-        cmg_size mine = 0;
-        cmg_size all = 0;
-        for (int e = 0; e < EACH; ++e) {
-            mine += own + e < chunks ? part[own + e] : 0;
-        }
-        cmg_size at = sum + sum_before(mine, &all);
-        for (int e = 0; e < EACH && own + e < chunks; ++e) {
-            const cmg_size here = part[own + e];
-            part[own + e] = at;
-            at += here;
-        }
-        sum += all;
-    }
-    if (threadIdx.x == 0) {
-        *total = sum;
-    }
-}
-
-/* Each count becomes the sum of those before it, where part[c] has that for chunk c; without parts
- * there is one chunk, and count[n] gets the sum of all. */
+/* Each count becomes the sum of those before it, where part[c] has that for chunk c, and count[n]
+ * the sum of all; without parts there is one chunk. */
 __global__ void offset_kernel(cmg_size n, const cmg_size *part, cmg_size *count)
 {
     const cmg_size first = (cmg_size)blockIdx.x * CHUNK + threadIdx.x * EACH;
@@ -82,17 +58,19 @@ __global__ void offset_kernel(cmg_size n, const cmg_size *part, cmg_size *count)
         own[e] = first + e < n ? count[first + e] : 0;
         sum += own[e];
     }
-    cmg_size at = sum_before(sum, &all) + (part != NULL ? part[blockIdx.x] : 0);
+    const cmg_size before = part != NULL ? part[blockIdx.x] : 0;
+    cmg_size at = before + sum_before(sum, &all);
     for (int e = 0; e < EACH && first + e < n; ++e) {
         count[first + e] = at;
         at += own[e];
     }
-    if (part == NULL && threadIdx.x == 0) {
-        count[n] = all;
+    if (threadIdx.x == 0 && blockIdx.x + 1 == gridDim.x) {
+        count[n] = before + all;
     }
 }
 
-/* All on the device; the host waits where it wants the total. */
+/* All on the device; the host waits where it wants the total. Sums of chunks are added up likewise.
+ */
 cmg_status cmgi_resident_offsets(cmg_context *ctx, cmg_size n, cmg_size *count, cmg_size *total)
 {
     CMGI_ON_DEVICE(ctx);
@@ -101,11 +79,10 @@ cmg_status cmgi_resident_offsets(cmg_context *ctx, cmg_size n, cmg_size *count, 
     cmg_size *part = NULL;
     cmgi_scratch scratch(ctx);
     if (chunks > 1) {
-        CMGI_TRY(scratch.take(chunks, &part));
+        CMGI_TRY(scratch.take(chunks + 1, &part));
         chunk_kernel<<<chunks, THREADS, 0, stream>>>(n, count, part);
         CMGI_TRY(CMGI_LAUNCHED(ctx));
-        part_kernel<<<1, THREADS, 0, stream>>>(chunks, part, count + n);
-        CMGI_TRY(CMGI_LAUNCHED(ctx));
+        CMGI_TRY(cmgi_resident_offsets(ctx, chunks, part, NULL));
     }
     offset_kernel<<<chunks, THREADS, 0, stream>>>(n, part, count);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
@@ -246,19 +223,6 @@ cmg_status cmgi_resident_sort(cmg_context *ctx, const cmg_csr *from, const cmg_c
     return CMGI_LAUNCHED(ctx);
 }
 
-static cmg_status spread_and_sort(cmg_context *ctx, const cmg_csr *A, int *taken,
-                                  const cmg_csr *raw, const cmg_csr *T)
-{
-    const cudaStream_t stream = cmgi_stream(ctx);
-    CMGI_TRY(cmgi_cuda_clear(ctx, taken, (size_t)A->cols * sizeof *taken));
-    if (A->rows > 0) {
-        spread_kernel<<<cmgi_grid(A->rows * 2, THREADS), THREADS, 0, stream>>>(
-            *A, T->indptr, taken, (cmg_index *)raw->indices, (double *)raw->values);
-        CMGI_TRY(CMGI_LAUNCHED(ctx));
-    }
-    return cmgi_resident_sort(ctx, raw, T);
-}
-
 /*
  * P of linear interpolation between grids of odd sides, x fastest, has its column (x, y, z) in rows
  * next to (2x + 1, 2y + 1, 2z + 1) alone, and in all of them: 3 along each of `dims` axes. So each
@@ -378,12 +342,17 @@ static cmg_status transpose_any(cmg_context *ctx, const cmg_csr *A, cmg_size nnz
     int *taken = NULL;
     cmgi_scratch scratch(ctx);
     const cmgi_at_end end{[&] { cmgi_resident_free_arrays(ctx, &raw); }};
-    CMGI_TRY(scratch.take(A->cols, &taken));
+    CMGI_TRY(scratch.take_zero(A->cols, &taken));
     CMGI_TRY(cmgi_resident_alloc(ctx, 0, 0, nnz, &raw));
     CMGI_TRY(cmgi_cuda_clear(ctx, c.count, rows));
     CMGI_TRY(cmgi_count_column_device(ctx, nnz, &c));
     CMGI_TRY(cmgi_resident_offsets(ctx, A->cols, c.count, NULL));
-    return spread_and_sort(ctx, A, taken, &raw, T);
+    if (A->rows > 0) {
+        spread_kernel<<<cmgi_grid(A->rows * 2, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
+            *A, T->indptr, taken, (cmg_index *)raw.indices, (double *)raw.values);
+        CMGI_TRY(CMGI_LAUNCHED(ctx));
+    }
+    return cmgi_resident_sort(ctx, &raw, T);
 }
 
 cmg_status cmgi_resident_transpose(cmg_context *ctx, const cmg_csr *A, cmg_size nnz, cmg_csr *T)

@@ -240,13 +240,13 @@ cmg_size cmgi_csr_row_of(const cmg_csr *A, cmg_size k)
     return cmgi_search_size(A->indptr, 0, A->rows, k + 1) - 1; /* the last i with indptr[i] <= k */
 }
 
-bool cmgi_csr_has_diagonal(const cmgi_csr *A)
+cmg_size cmgi_csr_zero_diagonal(const cmg_csr *A)
 {
-    bool found = true;
-    for (cmg_size i = 0; i < A->rows && found; ++i) {
-        found = cmgi_csr_diagonal_at(&A->view, i) != 0;
+    cmg_size i = 0;
+    while (i < A->rows && cmgi_csr_diagonal_at(A, i) != 0) {
+        ++i;
     }
-    return found;
+    return i;
 }
 
 bool cmgi_csr_is_diagonal(const cmg_context *ctx, const cmg_csr *A)

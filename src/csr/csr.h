@@ -165,8 +165,8 @@ CMGI_INLINE bool cmgi_csr_identity_row(const cmg_csr *A, cmg_size i)
     }
     return diagonal && !other;
 }
-/* True when no row lacks a nonzero entry on the diagonal. */
-bool cmgi_csr_has_diagonal(const cmgi_csr *A);
+/* The first row without a nonzero entry on the diagonal, A->rows where there is none. */
+cmg_size cmgi_csr_zero_diagonal(const cmg_csr *A);
 /* True when A is square and has no entries but diagonal ones. */
 bool cmgi_csr_is_diagonal(const cmg_context *ctx, const cmg_csr *A);
 /* Sorts the columns of every row, values along, in parallel; stable for duplicates. */

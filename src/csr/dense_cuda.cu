@@ -1,10 +1,6 @@
-/* A square CSR on the device as a dense array there; see dense.h. */
+/* A square CSR on the device as a dense array there; see resident.h. */
 #include "core/each.h"
-#include "core/inverse.cuh"
-
-extern "C" {
-#include "csr/dense.h"
-}
+#include "csr/resident.cuh"
 
 /* A, and X, which is 0 at first. */
 typedef struct expansion {
@@ -30,7 +26,8 @@ CMGI_EACH_INDEX(compare_across, expansion)
     cmgi_raise_to(&a.found[1], fabs(a.X[i] - a.X[i % n * n + i / n]));
 }
 
-static cmg_status expand(cmg_context *ctx, const cmg_csr *A, double *X, cmgi_dense_look *look)
+cmg_status cmgi_resident_expand(cmg_context *ctx, const cmg_csr *A, double *X,
+                                cmgi_dense_look *look)
 {
     CMGI_ON_DEVICE(ctx);
     const cmg_size n = A->rows;
@@ -46,5 +43,3 @@ static cmg_status expand(cmg_context *ctx, const cmg_csr *A, double *X, cmgi_den
     *look = cmgi_dense_look{host[0], host[1]};
     return CMG_OK;
 }
-
-extern "C" const cmgi_dense_kernels cmgi_dense_cuda = {expand, cmgi_cuda_invert_there};

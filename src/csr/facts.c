@@ -141,7 +141,7 @@ cmg_status cmgi_csr_facts_take(cmg_context *ctx, const cmg_csr *A, cmg_size firs
 {
     const int parts = A->rows > SMALL ? ctx->threads : 1;
     cmgi_csr_facts all = {.known = true, .bad = -1, .least = INFINITY};
-    cmgi_csr_facts *part = NULL;
+    cmgi_scoped cmgi_csr_facts *part = NULL;
     all.looks.wanted = facts->looks.wanted;
     cmgi_csr_facts_forget(ctx, facts);
     if (all.looks.wanted) {
@@ -159,7 +159,6 @@ cmg_status cmgi_csr_facts_take(cmg_context *ctx, const cmg_csr *A, cmg_size firs
     for (int p = 0; p < parts; ++p) {
         add_facts(&part[p], 1, &all);
     }
-    cmgi_free(ctx, part);
     *facts = all;
     return CMG_OK;
 }

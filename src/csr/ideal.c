@@ -52,7 +52,7 @@ void cmgi_ideal_solve(const cmg_csr *A, cmg_index c, int n, const cmg_index *N, 
 
 cmg_status cmgi_ideal_rows(cmg_context *ctx, const cmg_csr *R, cmg_index *row, bool *all)
 {
-    cmg_index *count = NULL;
+    cmgi_scoped cmg_index *count = NULL;
     *all = true;
     CMGI_TRY(cmgi_alloc_zero(ctx, R->cols, sizeof *count, &count));
     for (cmg_size k = 0; k < R->indptr[R->rows]; ++k) {
@@ -66,7 +66,6 @@ cmg_status cmgi_ideal_rows(cmg_context *ctx, const cmg_csr *R, cmg_index *row, b
         *all = *all && k < R->indptr[r + 1];
         row[r] = k < R->indptr[r + 1] ? R->indices[k] : -1;
     }
-    cmgi_free(ctx, count);
     return CMG_OK;
 }
 

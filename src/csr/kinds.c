@@ -39,31 +39,6 @@ void cmgi_kind_counts_add(const cmgi_kind_count *part, int parts, int kinds, cmg
     }
 }
 
-cmg_status cmgi_kinds_count(cmg_context *ctx, cmg_size rows, const uint16_t *id, int kinds,
-                            cmgi_kind_count *count)
-{
-    const int parts = rows > SMALL ? ctx->threads : 1;
-    cmgi_kind_count *part = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, (cmg_size)parts * kinds, sizeof *part, &part));
-    for (int k = 0; k < kinds; ++k) {
-        count[k] = (cmgi_kind_count){.first = INT64_MAX};
-    }
-#pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
-    for (int p = 0; p < parts; ++p) {
-        cmgi_kind_count *mine = part + (cmg_size)p * kinds;
-        for (int k = 0; k < kinds; ++k) {
-            mine[k] = (cmgi_kind_count){.first = INT64_MAX};
-        }
-        for (cmg_size i = rows * (p + 1) / parts - 1; i >= rows * p / parts; --i) {
-            ++mine[id[i]].rows;
-            mine[id[i]].first = i;
-        }
-    }
-    cmgi_kind_counts_add(part, parts, kinds, count);
-    cmgi_free(ctx, part);
-    return CMG_OK;
-}
-
 int cmgi_kinds_by_rows(const void *a, const void *b)
 {
     const cmgi_kind_count *p = a;
@@ -72,22 +47,6 @@ int cmgi_kinds_by_rows(const void *a, const void *b)
         return p->rows < q->rows ? 1 : -1;
     }
     return (p->first > q->first) - (p->first < q->first);
-}
-
-/* Entries of the rows, in the arrays of a CSR whose row pointers are known. */
-static void fill_rows(cmg_context *ctx, const cmgi_kinds *K, const uint16_t *id,
-                      const cmg_index *ref, cmgi_csr *A)
-{
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > SMALL)
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        const cmg_size begin = K->indptr[id[i]];
-        const cmg_index from = ref != NULL ? ref[i] : (cmg_index)i;
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            A->indices[k] = from + K->offset[begin + k - A->indptr[i]];
-            A->values[k] = K->value[begin + k - A->indptr[i]];
-        }
-    }
-    (void)ctx;
 }
 
 cmg_status cmgi_kinds_fill(cmg_context *ctx, const cmgi_kinds *K, cmgi_csr *A)
@@ -104,18 +63,16 @@ cmg_status cmgi_kinds_fill(cmg_context *ctx, const cmgi_kinds *K, cmgi_csr *A)
         }
         CMGI_TRY(cmgi_csr_alloc_entries(ctx, A));
     }
-    fill_rows(ctx, K, id, ref, A);
-    return CMG_OK;
-}
-
-/* Of the rows of a kind of a square matrix. */
-static double diagonal_of(const cmgi_kinds *K, int kind)
-{
-    cmg_size e = K->indptr[kind];
-    while (e < K->indptr[kind + 1] && K->offset[e] != 0) {
-        ++e;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > SMALL)
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        const cmg_size begin = K->indptr[id[i]];
+        const cmg_index from = ref != NULL ? ref[i] : (cmg_index)i;
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            A->indices[k] = from + K->offset[begin + k - A->indptr[i]];
+            A->values[k] = K->value[begin + k - A->indptr[i]];
+        }
     }
-    return e < K->indptr[kind + 1] ? K->value[e] : 0;
+    return CMG_OK;
 }
 
 const cmgi_kinds *cmgi_csr_kinds(const cmg_context *ctx, const cmgi_csr *A)
@@ -139,7 +96,7 @@ cmg_status cmgi_kinds_expand(cmg_context *ctx, const char *name, cmgi_csr *M)
 
 cmg_status cmgi_kinds_look(cmg_context *ctx, cmgi_kinds *K)
 {
-    cmg_index *column = NULL;
+    cmgi_scoped cmg_index *column = NULL;
     if (!K->square) {
         return CMG_OK;
     }
@@ -163,7 +120,6 @@ cmg_status cmgi_kinds_look(cmg_context *ctx, cmgi_kinds *K)
                                      .coupling = K->facts.coupling,
                                      .most = K->facts.most,
                                      .least = K->facts.least};
-    cmgi_free(ctx, column);
     return CMG_OK;
 }
 
@@ -213,7 +169,11 @@ cmg_status cmgi_kinds_diagonal(cmg_context *ctx, cmgi_place at, const cmgi_kinds
     CMGI_FREED(ctx, &table, &id); /* either memory */
     CMGI_TRY(cmgi_alloc(ctx, K->count, sizeof *of, &of));
     for (int k = 0; k < K->count; ++k) {
-        of[k] = diagonal_of(K, k);
+        cmg_size e = K->indptr[k];
+        while (e < K->indptr[k + 1] && K->offset[e] != 0) {
+            ++e;
+        }
+        of[k] = e < K->indptr[k + 1] ? K->value[e] : 0;
     }
     if (at == CMGI_DEVICE) {
         CMGI_TRY(cmgi_alloc_device(ctx, K->count, sizeof *table, &table));

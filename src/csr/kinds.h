@@ -80,9 +80,6 @@ typedef struct cmgi_kind_count {
 /* Adds `parts` counts of all kinds. */
 void cmgi_kind_counts_add(const cmgi_kind_count *part, int parts, int kinds,
                           cmgi_kind_count *count);
-/* How often each kind is met, and its first row. */
-cmg_status cmgi_kinds_count(cmg_context *ctx, cmg_size rows, const uint16_t *id, int kinds,
-                            cmgi_kind_count *count);
 /* Order of counts for qsort: the most rows first, of equal ones the first row. */
 int cmgi_kinds_by_rows(const void *a, const void *b);
 

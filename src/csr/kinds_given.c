@@ -25,20 +25,10 @@ typedef struct ranked {
     int kind;
 } ranked;
 
-static cmg_status alloc_kinds(cmg_context *ctx, int count, cmg_size entries, cmgi_kinds *K)
-{
-    CMGI_TRY(cmgi_alloc(ctx, count + 1, sizeof *K->indptr, &K->indptr));
-    CMGI_TRY(cmgi_alloc(ctx, entries, sizeof *K->offset, &K->offset));
-    CMGI_TRY(cmgi_alloc(ctx, entries, sizeof *K->value, &K->value));
-    CMGI_TRY(cmgi_alloc(ctx, entries, sizeof *K->from, &K->from));
-    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *K->many, &K->many));
-    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *K->row, &K->row));
-    return cmgi_alloc(ctx, count, sizeof *K->number, &K->number);
-}
-
 /* Kinds that rows have, the most frequent first; number[k] of the given kind k. */
 static cmg_status take_kinds(cmg_context *ctx, const draft *d, cmgi_kinds *K, uint16_t *number)
 {
+    const cmg_size entries = d->indptr[d->kinds];
     cmgi_scoped ranked *order = NULL;
     CMGI_TRY(cmgi_alloc(ctx, d->kinds, sizeof *order, &order));
     for (int k = 0; k < d->kinds; ++k) {
@@ -46,7 +36,13 @@ static cmg_status take_kinds(cmg_context *ctx, const draft *d, cmgi_kinds *K, ui
         K->count += d->rows[k].rows > 0;
     }
     qsort(order, (size_t)d->kinds, sizeof *order, cmgi_kinds_by_rows);
-    CMGI_TRY(alloc_kinds(ctx, K->count, d->indptr[d->kinds], K));
+    CMGI_TRY(cmgi_alloc(ctx, K->count + 1, sizeof *K->indptr, &K->indptr));
+    CMGI_TRY(cmgi_alloc(ctx, entries, sizeof *K->offset, &K->offset));
+    CMGI_TRY(cmgi_alloc(ctx, entries, sizeof *K->value, &K->value));
+    CMGI_TRY(cmgi_alloc(ctx, entries, sizeof *K->from, &K->from));
+    CMGI_TRY(cmgi_alloc(ctx, K->count, sizeof *K->many, &K->many));
+    CMGI_TRY(cmgi_alloc(ctx, K->count, sizeof *K->row, &K->row));
+    CMGI_TRY(cmgi_alloc(ctx, K->count, sizeof *K->number, &K->number));
     K->indptr[0] = 0;
     for (int k = 0; k < K->count; ++k) {
         const int of = order[k].kind;
@@ -170,7 +166,7 @@ static cmg_status tell(cmg_context *ctx, const char *name, const cmg_templates *
 static cmg_status check_rows(cmg_context *ctx, const char *name, const cmg_templates *t,
                              uint16_t *id)
 {
-    cmg_index(*span)[2] = NULL;
+    cmgi_scoped cmg_index(*span)[2] = NULL;
     cmg_size bad = t->rows;
     CMGI_TRY(cmgi_alloc(ctx, t->kinds, sizeof *span, &span));
     for (int k = 0; k < t->kinds; ++k) {
@@ -193,24 +189,32 @@ static cmg_status check_rows(cmg_context *ctx, const char *name, const cmg_templ
         bad = good || i > bad ? bad : i;
         id[i] = (uint16_t)k;
     }
-    cmgi_free(ctx, span);
     return bad < t->rows ? tell(ctx, name, t, bad) : CMG_OK;
 }
 
-/* Rows by their kinds' new numbers, and the columns of their first entries. */
-static void number_rows(cmg_context *ctx, const cmg_templates *t, const uint16_t *number,
-                        cmgi_kinds *K)
+/* How often each kind is met, and its first row. */
+static cmg_status count_kinds(cmg_context *ctx, cmg_size rows, const uint16_t *id, int kinds,
+                              cmgi_kind_count *count)
 {
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (t->rows > SMALL)
-    for (cmg_size i = 0; i < t->rows; ++i) {
-        const int k = K->id[i];
-        const bool filled = t->indptr[k + 1] > t->indptr[k];
-        if (K->ref != NULL) {
-            K->ref[i] = filled ? reference_at(t, i) + t->offsets[t->indptr[k]] : 0;
-        }
-        K->id[i] = number[k];
+    const int parts = rows > SMALL ? ctx->threads : 1;
+    cmgi_scoped cmgi_kind_count *part = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, (cmg_size)parts * kinds, sizeof *part, &part));
+    for (int k = 0; k < kinds; ++k) {
+        count[k] = (cmgi_kind_count){.first = INT64_MAX};
     }
-    (void)ctx;
+#pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
+    for (int p = 0; p < parts; ++p) {
+        cmgi_kind_count *mine = part + (cmg_size)p * kinds;
+        for (int k = 0; k < kinds; ++k) {
+            mine[k] = (cmgi_kind_count){.first = INT64_MAX};
+        }
+        for (cmg_size i = rows * (p + 1) / parts - 1; i >= rows * p / parts; --i) {
+            ++mine[id[i]].rows;
+            mine[id[i]].first = i;
+        }
+    }
+    cmgi_kind_counts_add(part, parts, kinds, count);
+    return CMG_OK;
 }
 
 static cmg_status take_listed(cmg_context *ctx, const char *name, const cmg_templates *t,
@@ -227,9 +231,17 @@ static cmg_status take_listed(cmg_context *ctx, const char *name, const cmg_temp
     CMGI_TRY(K->square ? CMG_OK : cmgi_alloc(ctx, t->rows, sizeof *K->ref, &K->ref));
     CMGI_TRY(check_rows(ctx, name, t, K->id));
     CMGI_TRY(cmgi_alloc(ctx, t->kinds, sizeof *d.rows, &d.rows));
-    CMGI_TRY(cmgi_kinds_count(ctx, t->rows, K->id, t->kinds, d.rows));
+    CMGI_TRY(count_kinds(ctx, t->rows, K->id, t->kinds, d.rows));
     CMGI_TRY(take_kinds(ctx, &d, K, number));
-    number_rows(ctx, t, number, K);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (t->rows > SMALL)
+    for (cmg_size i = 0; i < t->rows; ++i) {
+        const int k = K->id[i];
+        const bool filled = t->indptr[k + 1] > t->indptr[k];
+        if (K->ref != NULL) { /* the column of the first entry */
+            K->ref[i] = filled ? reference_at(t, i) + t->offsets[t->indptr[k]] : 0;
+        }
+        K->id[i] = number[k];
+    }
     return CMG_OK;
 }
 

@@ -36,24 +36,19 @@ cmg_status cmgi_csr_open_at(cmg_context *ctx, cmgi_place at, cmgi_csr *M, cmg_si
 /*
  * name(ctx, at, &a, M, &nnz): M, whose rows and cols are set, by a body (core/each.h) that counts
  * the entries of row i into a.offset[i] while a.columns is NULL, and then writes them from there
- * on.
+ * on; for the caller to free, also where this fails.
  */
 #define CMGI_CSR_BY_BODY(name, body, args)                                                         \
     static cmg_status name(cmg_context *ctx, cmgi_place at, args *a, cmgi_csr *M, cmg_size *nnz)   \
     {                                                                                              \
-        cmg_status status = CMG_OK;                                                                \
         CMGI_TRY(cmgi_alloc_at(ctx, at, M->rows + 1, sizeof *M->indptr, &M->indptr));              \
         a->offset = M->indptr;                                                                     \
         a->columns = NULL;                                                                         \
-        CMGI_TRY_GOTO(failed, body(ctx, at, M->rows, a));                                          \
-        CMGI_TRY_GOTO(failed, cmgi_csr_open_at(ctx, at, M, nnz));                                  \
+        CMGI_TRY(body(ctx, at, M->rows, a));                                                       \
+        CMGI_TRY(cmgi_csr_open_at(ctx, at, M, nnz));                                               \
         a->columns = M->indices;                                                                   \
         a->values = M->values;                                                                     \
-        CMGI_TRY_GOTO(failed, body(ctx, at, M->rows, a));                                          \
-        return CMG_OK;                                                                             \
-    failed:                                                                                        \
-        cmgi_csr_free_at(ctx, at, M);                                                              \
-        return status;                                                                             \
+        return body(ctx, at, M->rows, a);                                                          \
     }
 /* T = A^T with its nnz entries, rows sorted. */
 cmg_status cmgi_csr_transpose_at(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_size nnz,

@@ -30,7 +30,8 @@ struct lengths {
 cmg_status cmgi_product_lengths(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B, lengths *of);
 /* From the lengths of C's rows in its indptr: their statistics, and room for the columns. */
 cmg_status cmgi_product_open(cmg_context *ctx, cmgi_resident *C, cmg_index **columns);
-/* Pattern of C = A B, rows sorted, their statistics, without room for values. */
+/* Pattern of C = A B, rows sorted, their statistics, without room for values; for the caller to
+ * free, also where this fails. */
 cmg_status cmgi_product_pattern(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
                                 bool filled, cmgi_resident *C);
 /* The same of a B whose rows ascend, where rows of A are neither long nor very short, and with the
@@ -187,20 +188,10 @@ static inline cmg_status open_tables(cmgi_scratch &scratch, shape *s, bool sums)
     return sums ? scratch.take(slots, &s->t.sums) : CMG_OK;
 }
 
-/* Launches the kernel of L for the width of a shape. */
-template <template <int> class L, typename A>
-static void launch(const shape &s, cudaStream_t stream, const A &a)
-{
-    switch (s.width) {
-    case 2:
-        return L<2>::run(s, stream, a);
-    case 4:
-        return L<4>::run(s, stream, a);
-    case 8:
-        return L<8>::run(s, stream, a);
-    case 16:
-        return L<16>::run(s, stream, a);
-    default:
-        return L<32>::run(s, stream, a);
-    }
-}
+/* The kernel of a template for a width. */
+#define CMGI_BY_WIDTH(kernel, width)                                                               \
+    ((width) == 2    ? kernel<2>                                                                   \
+     : (width) == 4  ? kernel<4>                                                                   \
+     : (width) == 8  ? kernel<8>                                                                   \
+     : (width) == 16 ? kernel<16>                                                                  \
+                     : kernel<32>)

@@ -133,14 +133,6 @@ __global__ void columns_kernel(const columns_args a)
     }
 }
 
-template <int W>
-struct launch_columns {
-    static void run(const shape &s, cudaStream_t stream, const columns_args &a)
-    {
-        columns_kernel<W><<<s.grid, s.threads, s.shared, stream>>>(a);
-    }
-};
-
 /* Columns of C, or their number a row (columns_args), with tables for rows of so many. */
 static cmg_status form_columns(cmg_context *ctx, columns_args *a, const cmgi_resident *B,
                                cmg_size mean, cmg_size longest)
@@ -155,7 +147,8 @@ static cmg_status form_columns(cmg_context *ctx, columns_args *a, const cmgi_res
     a->across = a->across < s.width ? a->across : s.width;
     CMGI_TRY(open_tables(scratch, &s, false));
     a->t = s.t;
-    launch<launch_columns>(s, cmgi_stream(ctx), *a);
+    const auto kernel = CMGI_BY_WIDTH(columns_kernel, s.width);
+    kernel<<<s.grid, s.threads, s.shared, cmgi_stream(ctx)>>>(*a);
     return CMGI_LAUNCHED(ctx);
 }
 
@@ -184,28 +177,21 @@ static cmg_status count_columns(cmg_context *ctx, columns_args *a, const cmgi_re
 cmg_status cmgi_product_pattern(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
                                 bool filled, cmgi_resident *C)
 {
-    cmgi_resident made = {};
     columns_args a = {*A, B->csr, {}, 0, filled, NULL, NULL, NULL};
     lengths of = {};
-    const cmgi_at_end end{[&] { cmgi_resident_free(ctx, &made); }};
     CMGI_TRY(cmgi_product_lengths(ctx, A, &B->csr, &of));
     const cmg_size most = of.products < B->csr.cols ? of.products : B->csr.cols;
     CMGI_CHECK(ctx, most <= MOST_COLUMNS, CMG_ERR_MEMORY,
                "product: a row of up to %lld entries, %d fit into a table", (long long)most,
                (int)MOST_COLUMNS);
     const cmg_size mean = A->rows > 0 ? (of.entries + A->rows - 1) / A->rows : 1;
-    made.csr.rows = A->rows;
-    made.csr.cols = B->csr.cols;
+    C->csr.rows = A->rows;
+    C->csr.cols = B->csr.cols;
     CMGI_TRY(cmgi_alloc_device(ctx, A->rows + 1, sizeof *a.indptr, &a.indptr));
-    made.csr.indptr = a.indptr;
+    C->csr.indptr = a.indptr;
     if (A->rows > 0) {
         CMGI_TRY(count_columns(ctx, &a, B, mean, most));
     }
-    CMGI_TRY(cmgi_product_open(ctx, &made, &a.columns));
-    if (A->rows > 0) {
-        CMGI_TRY(form_columns(ctx, &a, B, mean, made.rows.longest));
-    }
-    *C = made;
-    made = cmgi_resident{};
-    return CMG_OK;
+    CMGI_TRY(cmgi_product_open(ctx, C, &a.columns));
+    return A->rows > 0 ? form_columns(ctx, &a, B, mean, C->rows.longest) : CMG_OK;
 }

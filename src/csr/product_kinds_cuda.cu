@@ -232,53 +232,38 @@ static cmg_status form_rows(cmg_context *ctx, const cmg_csr *A, const cmgi_resid
     return cmgi_move_columns_device(ctx, A->rows, &a);
 }
 
-static cmg_status form_by_kinds(cmg_context *ctx, const cmgi_resident *left, const cmgi_resident *B,
-                                work *w, bool filled, cmgi_resident *C)
+cmg_status cmgi_product_kinds_find(cmg_context *ctx, const cmgi_resident *left,
+                                   const cmgi_resident *B, bool filled, cmgi_resident *C)
 {
+    CMGI_ON_DEVICE(ctx);
     const cmg_csr *A = &left->csr;
     const cmg_size rows = A->rows > B->csr.rows ? A->rows : B->csr.rows;
     bool few = false;
-    cmgi_scratch scratch(ctx);
-    CMGI_TRY(cmgi_row_groups_take(scratch, MOST_KINDS, &w->groups));
-    CMGI_TRY(scratch.take(rows, &w->same));
-    CMGI_TRY(scratch.take(B->csr.rows, &w->of));
-    if (numbers_of(left) != NULL && numbers_of(B) != NULL) {
-        CMGI_TRY(find_kinds(ctx, left, B, true, w, &few));
-    }
-    CMGI_TRY(few ? CMG_OK : find_kinds(ctx, left, B, false, w, &few));
-    if (!few) {
-        return CMG_OK;
-    }
-    CMGI_TRY(form_places(ctx, A, B, w, &few));
-    if (!few) {
-        return CMG_OK;
-    }
-    CMGI_TRY(form_rows(ctx, A, B, w, filled, C));
-    C->kinds = w->made;
-    w->made = cmgi_product_kinds{};
-    w->few.indptr = NULL;
-    return CMG_OK;
-}
-
-cmg_status cmgi_product_kinds_find(cmg_context *ctx, const cmgi_resident *A, const cmgi_resident *B,
-                                   bool filled, cmgi_resident *C)
-{
-    CMGI_ON_DEVICE(ctx);
     work w = {};
-    cmgi_resident made = {};
-    if (A->csr.rows < LEAST_ROWS || B->csr.rows == 0 || B->rows.nnz > INT32_MAX) {
+    cmgi_scratch scratch(ctx);
+    const cmgi_at_end end{[&] {
+        cmgi_free_device(ctx, w.made.kind);
+        cmgi_free_device(ctx, w.made.row);
+        cmgi_free_device(ctx, w.made.place);
+        cmgi_resident_free_arrays(ctx, &w.few);
+        cmgi_resident_free(ctx, &w.C);
+    }};
+    if (A->rows < LEAST_ROWS || B->csr.rows == 0 || B->rows.nnz > INT32_MAX) {
         return CMG_OK;
     }
-    const cmg_status status = form_by_kinds(ctx, A, B, &w, filled, &made);
-    if (status == CMG_OK) {
-        *C = made;
-        made = cmgi_resident{};
+    CMGI_TRY(cmgi_row_groups_take(scratch, MOST_KINDS, &w.groups));
+    CMGI_TRY(scratch.take(rows, &w.same));
+    CMGI_TRY(scratch.take(B->csr.rows, &w.of));
+    if (numbers_of(left) != NULL && numbers_of(B) != NULL) {
+        CMGI_TRY(find_kinds(ctx, left, B, true, &w, &few));
     }
-    cmgi_free_device(ctx, w.made.kind);
-    cmgi_free_device(ctx, w.made.row);
-    cmgi_free_device(ctx, w.made.place);
-    cmgi_resident_free_arrays(ctx, &w.few);
-    cmgi_resident_free(ctx, &w.C);
-    cmgi_resident_free(ctx, &made);
-    return status;
+    CMGI_TRY(few ? CMG_OK : find_kinds(ctx, left, B, false, &w, &few));
+    CMGI_TRY(few ? form_places(ctx, A, B, &w, &few) : CMG_OK);
+    if (few) {
+        CMGI_TRY(form_rows(ctx, A, B, &w, filled, C));
+        C->kinds = w.made;
+        w.made = cmgi_product_kinds{};
+        w.few.indptr = NULL;
+    }
+    return CMG_OK;
 }

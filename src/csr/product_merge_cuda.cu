@@ -170,25 +170,20 @@ __global__ void __launch_bounds__(THREADS) merge_kernel(const merge_args a)
     }
 }
 
-template <int W, int L, bool WRITE>
-static void launch_merge(const cmg_context *ctx, const merge_args &a)
-{
-    merge_kernel<W, L, WRITE>
-        <<<cmgi_grid(a.A.rows * W, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(a);
-}
-
 template <bool WRITE>
 static cmg_status merge(cmg_context *ctx, cmg_size longest, const merge_args &a)
 {
-    void (*const by[])(const cmg_context *, const merge_args &) = {
-        launch_merge<8, 1, WRITE>,         launch_merge<16, 1, WRITE>,
-        launch_merge<CMGI_WARP, 1, WRITE>, launch_merge<CMGI_WARP, 2, WRITE>,
-        launch_merge<CMGI_WARP, 4, WRITE>, launch_merge<CMGI_WARP, MOST_LISTS, WRITE>};
+    void (*const by[])(const merge_args) = {
+        merge_kernel<8, 1, WRITE>,         merge_kernel<16, 1, WRITE>,
+        merge_kernel<CMGI_WARP, 1, WRITE>, merge_kernel<CMGI_WARP, 2, WRITE>,
+        merge_kernel<CMGI_WARP, 4, WRITE>, merge_kernel<CMGI_WARP, MOST_LISTS, WRITE>};
     int way = 0;
     for (cmg_size most = 8; most < longest; most *= 2) {
         ++way;
     }
-    by[way](ctx, a);
+    const auto kernel = by[way];
+    const int width = way < 2 ? 8 << way : CMGI_WARP;
+    kernel<<<cmgi_grid(a.A.rows * width, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(a);
     return CMGI_LAUNCHED(ctx);
 }
 
@@ -196,10 +191,8 @@ cmg_status cmgi_product_merge(cmg_context *ctx, const cmg_csr *A, const cmgi_res
                               bool filled, cmgi_resident *C)
 {
     CMGI_ON_DEVICE(ctx);
-    cmgi_resident made = {};
     merge_args a = {*A, B->csr, filled, NULL, NULL, NULL};
     lengths of = {};
-    const cmgi_at_end end{[&] { cmgi_resident_free(ctx, &made); }};
     if (!B->facts.ascending || A->rows == 0) {
         return CMG_OK;
     }
@@ -207,18 +200,15 @@ cmg_status cmgi_product_merge(cmg_context *ctx, const cmg_csr *A, const cmgi_res
     if (of.longest > MOST_LISTS * CMGI_WARP || of.entries < LEAST * A->rows) {
         return CMG_OK;
     }
-    made.csr.rows = A->rows;
-    made.csr.cols = B->csr.cols;
+    C->csr.rows = A->rows;
+    C->csr.cols = B->csr.cols;
     CMGI_TRY(cmgi_alloc_device(ctx, A->rows + 1, sizeof *a.indptr, &a.indptr));
-    made.csr.indptr = a.indptr;
+    C->csr.indptr = a.indptr;
     CMGI_TRY(merge<false>(ctx, of.longest, a));
-    CMGI_TRY(cmgi_product_open(ctx, &made, &a.columns));
+    CMGI_TRY(cmgi_product_open(ctx, C, &a.columns));
     if (of.longest <= CMGI_WARP) {
-        CMGI_TRY(cmgi_alloc_device(ctx, made.rows.nnz, sizeof *a.values, &a.values));
-        made.csr.values = a.values;
+        CMGI_TRY(cmgi_alloc_device(ctx, C->rows.nnz, sizeof *a.values, &a.values));
+        C->csr.values = a.values;
     }
-    CMGI_TRY(merge<true>(ctx, of.longest, a));
-    *C = made;
-    made = cmgi_resident{};
-    return CMG_OK;
+    return merge<true>(ctx, of.longest, a);
 }

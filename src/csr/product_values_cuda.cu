@@ -21,12 +21,6 @@ struct values_args {
     const int *row; /* NULL = B has all of them */
 };
 
-/* The row of B that has the values of row r. */
-static __device__ __forceinline__ cmg_index formed_row(const values_args &a, cmg_index r)
-{
-    return a.row != NULL ? a.row[a.kind[r]] : r;
-}
-
 /* Rows of B that the lanes of a group read next: those of W entries of A, at once. */
 template <int W>
 struct ahead {
@@ -36,7 +30,8 @@ struct ahead {
 
     __device__ __forceinline__ ahead(const values_args &a, cmg_size k, cmg_size end)
     {
-        const cmg_index r = k < end ? formed_row(a, a.A.indices[k]) : 0;
+        const cmg_index of = k < end ? a.A.indices[k] : 0; /* r has its values */
+        const cmg_index r = k < end && a.row != NULL ? a.row[a.kind[of]] : of;
         factor = k < end ? a.A.values[k] : 0;
         first = k < end ? a.B.indptr[r] : 0;
         length = k < end ? (int)(a.B.indptr[r + 1] - first) : 0;
@@ -106,14 +101,6 @@ __global__ void values_kernel(const values_args a)
         __syncwarp();
     }
 }
-
-template <int W>
-struct launch_values {
-    static void run(const shape &s, cudaStream_t stream, const values_args &a)
-    {
-        values_kernel<W><<<s.grid, s.threads, s.shared, stream>>>(a);
-    }
-};
 
 /* A row of C, its columns shared by W lanes. */
 struct kind_row {
@@ -196,14 +183,6 @@ __global__ void __launch_bounds__(THREADS) kinds_kernel(const values_args a)
     }
 }
 
-template <int W>
-struct launch_kinds {
-    static void run(const shape &s, cudaStream_t stream, const values_args &a)
-    {
-        kinds_kernel<W><<<s.grid, THREADS, 0, stream>>>(a);
-    }
-};
-
 struct spreading {
     const cmg_size *indptr;
     double *values;
@@ -230,7 +209,6 @@ cmg_status cmgi_resident_multiply_values(cmg_context *ctx, const cmg_csr *A, con
     const bool few = rows != CMGI_ROWS_ALL;
     double *values = (double *)C->csr.values;
     values_args a = {*A, B->csr, {}, C->csr, values, C->kinds, A->rows, NULL, NULL, NULL};
-    shape s = {};
     cmgi_scratch scratch(ctx);
     if (A->rows == 0) {
         return CMG_OK;
@@ -244,17 +222,18 @@ cmg_status cmgi_resident_multiply_values(cmg_context *ctx, const cmg_csr *A, con
             a.kind = B->kinds.kind;
             a.row = B->kinds.row;
         }
-        s.width = C->kinds.width;
-        s.grid = cmgi_grid(a.rows * s.width, THREADS);
-        launch<launch_kinds>(s, cmgi_stream(ctx), a);
+        const int width = C->kinds.width;
+        const auto kernel = CMGI_BY_WIDTH(kinds_kernel, width);
+        kernel<<<cmgi_grid(a.rows * width, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(a);
         CMGI_TRY(CMGI_LAUNCHED(ctx));
         const spreading spread = {C->csr.indptr, values, C->kinds.kind, C->kinds.row};
         return rows == CMGI_ROWS_SPREAD ? cmgi_spread_row_device(ctx, A->rows, &spread) : CMG_OK;
     }
-    s = shape_of(ctx, A->rows, width_for(cmgi_mean_length(&B->rows)), longest, bytes, false);
+    shape s = shape_of(ctx, A->rows, width_for(cmgi_mean_length(&B->rows)), longest, bytes, false);
     CMGI_TRY(open_tables(scratch, &s, true));
     a.t = s.t;
-    launch<launch_values>(s, cmgi_stream(ctx), a);
+    const auto kernel = CMGI_BY_WIDTH(values_kernel, s.width);
+    kernel<<<s.grid, s.threads, s.shared, cmgi_stream(ctx)>>>(a);
     return CMGI_LAUNCHED(ctx);
 }
 

@@ -14,7 +14,7 @@ static cmg_status search(cmg_context *ctx, const cmgi_resident *R, cmgi_template
 {
     const cmg_csr *A = &R->csr;
     cmg_index *ref = NULL;
-    cmgi_template_search what = {.A = A,
+    cmgi_template_search what = {.A = *A,
                                  .nnz = R->rows.nnz,
                                  .at = CMGI_DEVICE,
                                  .whole = true,

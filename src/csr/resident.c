@@ -141,7 +141,7 @@ static cmg_status tell(cmg_context *ctx, const char *name, const cmgi_resident *
     const cmgi_resident_facts *f = &R->facts;
     const cmg_size bad = f->bad_column >= 0 ? f->bad_column : f->duplicate;
     const cmg_index row = (cmg_index)bad;
-    cmgi_csr one = {0};
+    cmgi_scoped_csr one = {0};
     cmg_size k = 0;
     if (bad < 0) {
         return CMG_OK;
@@ -150,11 +150,9 @@ static cmg_status tell(cmg_context *ctx, const char *name, const cmgi_resident *
     while (f->bad_column >= 0 && one.indices[k] >= 0 && one.indices[k] < R->csr.cols) {
         ++k;
     }
-    const cmg_index j = one.indices[k];
-    cmgi_csr_free(ctx, &one);
     CMGI_CHECK(ctx, f->bad_column < 0, CMG_ERR_SHAPE,
                "%s: row %lld: column %lld is out of range [0, %lld)", name, (long long)bad,
-               (long long)j, (long long)R->csr.cols);
+               (long long)one.indices[k], (long long)R->csr.cols);
     return cmgi_fail(ctx, CMG_ERR_SHAPE, "%s: row %lld: a column is duplicated", name,
                      (long long)bad);
 }
@@ -195,11 +193,8 @@ cmg_status cmgi_resident_look_again(cmg_context *ctx, cmgi_resident *R)
 cmg_status cmgi_resident_attach(cmg_context *ctx, cmgi_resident *R, cmgi_csr *A)
 {
     cmgi_resident *kept = NULL;
-    const cmg_status status = cmgi_alloc(ctx, 1, sizeof *kept, &kept);
-    if (status != CMG_OK) {
-        cmgi_resident_free(ctx, R);
-        return status;
-    }
+    CMGI_RELEASED(cmgi_resident_free, ctx, R);
+    CMGI_TRY(cmgi_alloc(ctx, 1, sizeof *kept, &kept));
     cmgi_resident_drop(ctx, A);
     *kept = *R;
     *R = (cmgi_resident){0};

@@ -21,6 +21,9 @@ cmg_status cmgi_resident_sort(cmg_context *ctx, const cmg_csr *from, const cmg_c
 /* rows_cuda.cu */
 cmg_status cmgi_resident_rows(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R);
 cmg_status cmgi_resident_rows_each(cmg_context *ctx, int count, cmgi_resident *const *R);
+/* dense_cuda.cu */
+cmg_status cmgi_resident_expand(cmg_context *ctx, const cmg_csr *A, double *X,
+                                cmgi_dense_look *look);
 /* product_cuda.cu */
 cmg_status cmgi_resident_multiply(cmg_context *ctx, const cmgi_resident *A, const cmgi_resident *B,
                                   bool filled, cmgi_resident *C);

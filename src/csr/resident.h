@@ -74,6 +74,12 @@ typedef struct cmgi_resident {
 
 enum { CMGI_LOOKS = 64 };
 
+/* What a dense matrix is like. */
+typedef struct cmgi_dense_look {
+    double largest;    /* |x_ij| */
+    double difference; /* largest |x_ij - x_ji| */
+} cmgi_dense_look;
+
 typedef struct cmgi_resident_kernels {
     /* Row statistics, and facts.bad_length; indptr[0] and indptr[rows] are looked at. */
     cmg_status (*rows)(cmg_context *ctx, const cmg_csr *A, cmgi_resident *R);
@@ -99,6 +105,10 @@ typedef struct cmgi_resident_kernels {
     /* New values on the pattern of such a product; no memory but for rows of over 1024 entries. */
     cmg_status (*multiply_values)(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
                                   const cmgi_resident *C, cmgi_product_rows rows);
+    /* X = A, square, as a dense array by rows. */
+    cmg_status (*expand)(cmg_context *ctx, const cmg_csr *A, double *X, cmgi_dense_look *look);
+    /* As backend.invert, of X on the device; spoilt where it is not definite. */
+    cmg_status (*invert)(cmg_context *ctx, cmg_size n, double largest, double *X, bool *definite);
 } cmgi_resident_kernels;
 
 /* Whether one of the arrays is on a device, as far as the backend can tell. */

@@ -1,4 +1,5 @@
 /* Kernels of matrices on the device; see resident.h. */
+#include "core/inverse.cuh"
 #include "core/lanes.h"
 #include "core/rest.h"
 #include "csr/resident.cuh"
@@ -462,6 +463,7 @@ static cmg_status look_at_entries(cmg_context *ctx, const cmg_csr *A, cmgi_resid
 }
 
 extern "C" const cmgi_resident_kernels cmgi_resident_cuda = {
-    cmgi_resident_rows,     cmgi_resident_rows_each,      look_at_entries,
-    cmgi_resident_gather,   cmgi_resident_transpose,      cmgi_resident_offsets,
-    cmgi_resident_multiply, cmgi_resident_multiply_values};
+    cmgi_resident_rows,     cmgi_resident_rows_each,       look_at_entries,
+    cmgi_resident_gather,   cmgi_resident_transpose,       cmgi_resident_offsets,
+    cmgi_resident_multiply, cmgi_resident_multiply_values, cmgi_resident_expand,
+    cmgi_cuda_invert_there};

@@ -106,15 +106,11 @@ static cmg_status count_on_host(cmg_context *ctx, const cmg_csr *A, cmgi_row_sta
 {
     cmg_size *indptr = NULL;
     const size_t bytes = (size_t)(A->rows + 1) * sizeof *indptr;
+    const cmgi_at_end end{[&] { cmgi_free(ctx, indptr); }};
     CMGI_TRY(cmgi_alloc(ctx, A->rows + 1, sizeof *indptr, &indptr));
-    cmg_status status = cmgi_to_host(ctx, indptr, A->indptr, bytes);
-    if (status == CMG_OK) {
-        cmg_csr view = *A;
-        view.indptr = indptr;
-        status = cmgi_row_statistics_take(ctx, &view, s);
-    }
-    cmgi_free(ctx, indptr);
-    return status;
+    CMGI_TRY(cmgi_to_host(ctx, indptr, A->indptr, bytes));
+    const cmg_csr view = {A->rows, A->cols, indptr, A->indices, A->values};
+    return cmgi_row_statistics_take(ctx, &view, s);
 }
 
 static cmg_status take_statistics(cmg_context *ctx, const cmg_csr *A, const row_facts *f,

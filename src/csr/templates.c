@@ -24,11 +24,10 @@ enum { ROUNDS = 8, GAIN = 8 };
 /* All rows may repeat where at most one in WHOLE of the first sample does not. */
 enum { WHOLE = 16 };
 
-/* A kind that a sample has. */
+/* A kind that a sample has; in the order of cmgi_kinds_by_rows. */
 typedef struct candidate {
+    cmgi_kind_count met;
     uint64_t hash;
-    int64_t row; /* the first one of the sample */
-    int64_t count;
     int length;
 } candidate;
 
@@ -55,14 +54,6 @@ typedef struct search {
     int *slot;             /* into seen, -1 = free; four times the room */
 } search;
 
-static int by_frequency(const void *a, const void *b)
-{
-    const candidate *p = a;
-    const candidate *q = b;
-    const bool same = p->count == q->count;
-    return same ? (p->row > q->row) - (p->row < q->row) : p->count < q->count ? 1 : -1;
-}
-
 /* Counts equal hashes of the sample; those worth a look come to s->seen, the most frequent first.
  * Returns how many there are. */
 static int count_kinds(search *s, cmg_size sampled)
@@ -77,8 +68,9 @@ static int count_kinds(search *s, cmg_size sampled)
     candidate *of = NULL;
     for (cmg_size k = 0; k < sampled; ++k) {
         const cmgi_row_hash *one = &s->sample[k];
-        if (of != NULL && of->hash == one->hash && of->row < one->row) { /* mostly so in a grid */
-            of->count += one->rows;
+        if (of != NULL && of->hash == one->hash &&
+            of->met.first < one->row) { /* mostly in a grid */
+            of->met.rows += one->rows;
             continue;
         }
         size_t at = (size_t)one->hash & (slots - 1);
@@ -87,21 +79,20 @@ static int count_kinds(search *s, cmg_size sampled)
         }
         if (s->slot[at] < 0) {
             s->slot[at] = kinds;
-            s->seen[kinds++] =
-                (candidate){.hash = one->hash, .row = one->row, .length = one->length};
+            s->seen[kinds++] = (candidate){{0, one->row}, one->hash, one->length};
         }
         of = &s->seen[s->slot[at]];
-        of->length = one->row < of->row ? one->length : of->length;
-        of->row = one->row < of->row ? one->row : of->row;
-        of->count += one->rows;
+        of->length = one->row < of->met.first ? one->length : of->length;
+        of->met.first = one->row < of->met.first ? one->row : of->met.first;
+        of->met.rows += one->rows;
     }
     /* rows that make a kind worth a look: one where all kinds may become templates */
     const int64_t least = !s->complete ? 2 : s->kinds + kinds <= FEW ? 1 : s->what->least;
     for (int k = 0; k < kinds; ++k) { /* before they are sorted: mostly all or none */
         s->seen[kept] = s->seen[k];
-        kept += s->seen[k].count >= least;
+        kept += s->seen[k].met.rows >= least;
     }
-    qsort(s->seen, (size_t)kept, sizeof *s->seen, by_frequency);
+    qsort(s->seen, (size_t)kept, sizeof *s->seen, cmgi_kinds_by_rows);
     return kept;
 }
 
@@ -117,7 +108,7 @@ static void add_kind(search *s, const candidate *c)
     }
     s->key[at] = c->hash;
     s->at[at] = (uint16_t)s->kinds;
-    s->row[s->kinds] = (cmg_index)c->row;
+    s->row[s->kinds] = (cmg_index)c->met.first;
     s->length[s->kinds] = c->length;
     s->count[s->kinds] = (cmgi_kind_count){.first = INT64_MAX};
     ++s->kinds;
@@ -139,7 +130,7 @@ static cmg_status find_kinds(search *s, const uint16_t *id, cmg_size *sampled, i
     const int kinds = count_kinds(s, *sampled);
     cmg_size repeated = 0;
     for (int k = 0; k < kinds; ++k) {
-        repeated += s->seen[k].count;
+        repeated += s->seen[k].met.rows;
     }
     if (s->what->whole && before == 0 && repeated * WHOLE < *sampled * (WHOLE - 1)) {
         return CMG_OK;
@@ -163,7 +154,7 @@ static cmg_status match(search *s, cmg_size sampled, int added, uint16_t *id)
                                   .unknown = s->complete ? s->sample : NULL,
                                   .unknowns = s->complete ? sampled : 0};
     CMGI_TRY(s->scan->match(s->ctx, s->what, &kinds, id, s->count));
-    s->unknown = s->what->A->rows;
+    s->unknown = s->what->A.rows;
     for (int k = 0; k < s->kinds; ++k) {
         s->unknown -= s->count[k].rows;
     }
@@ -189,38 +180,31 @@ static cmg_status find_all(search *s, uint16_t *id)
     return CMG_OK;
 }
 
-/* Rows that make a template: as asked, but where there are few kinds all of them are templates, so
- * that the corners of a grid do not need a storage of their own. */
-static cmg_size least_rows(const search *s)
-{
-    const cmg_size rows = s->what->A->rows;
-    const bool few = s->unknown == 0 && s->kinds <= FEW && (cmg_size)s->kinds * REPEATED <= rows &&
-                     rows >= SOME_ROWS;
-    return few ? 1 : s->what->least;
-}
-
-/* Numbers the most frequent kinds. */
+/* Numbers the most frequent kinds, of as many rows as is asked for; but where there are few kinds
+ * all of them are templates, so that the corners of a grid do not need a storage of their own. */
 static void number_kinds(search *s, cmgi_templates *t)
 {
     uint16_t *number = s->number;
-    const cmg_size least = least_rows(s);
+    const cmg_size rows = s->what->A.rows;
+    const bool few = s->unknown == 0 && s->kinds <= FEW && (cmg_size)s->kinds * REPEATED <= rows &&
+                     rows >= SOME_ROWS;
+    const cmg_size least = few ? 1 : s->what->least;
     cmg_size total = 0;
     int used = 0;
     for (int k = 0; k < s->kinds; ++k) {
         number[k] = CMGI_NO_TEMPLATE;
         if (s->count[k].rows > 0 && s->count[k].rows >= least) {
-            s->seen[used++] = (candidate){
-                .hash = (uint64_t)k, .row = s->count[k].first, .count = s->count[k].rows};
+            s->seen[used++] = (candidate){.met = s->count[k], .hash = (uint64_t)k};
         }
     }
-    qsort(s->seen, (size_t)used, sizeof *s->seen, by_frequency);
+    qsort(s->seen, (size_t)used, sizeof *s->seen, cmgi_kinds_by_rows);
     for (int k = 0; k < used; ++k) {
         const int kind = (int)s->seen[k].hash;
         if (t->count < s->what->most && total + s->length[kind] <= s->what->entries) {
             total += s->length[kind];
             number[kind] = (uint16_t)t->count;
-            t->many[t->count] = s->seen[k].count;
-            t->row[t->count++] = (cmg_index)s->seen[k].row;
+            t->many[t->count] = s->seen[k].met.rows;
+            t->row[t->count++] = (cmg_index)s->seen[k].met.first;
         }
     }
 }
@@ -229,7 +213,7 @@ static void number_kinds(search *s, cmgi_templates *t)
 static cmg_status reserve(search *s)
 {
     cmg_context *ctx = s->ctx;
-    const cmg_size rows = s->what->A->rows;
+    const cmg_size rows = s->what->A.rows;
     s->room = rows < 2 * CMGI_SAMPLE ? rows : 2 * CMGI_SAMPLE;
     s->most = rows < CMGI_KINDS ? (int)rows : CMGI_KINDS;
     s->slots = 64;
@@ -263,7 +247,7 @@ static cmg_status number_rows(const search *s, int count, uint16_t *id)
         CMGI_TRY(cmgi_to_device(ctx, sent, s->number, bytes));
         n.number = sent;
     }
-    return number_row(ctx, at, s->what->A->rows, &n);
+    return number_row(ctx, at, s->what->A.rows, &n);
 }
 
 cmg_status cmgi_references(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_index *ref)
@@ -274,7 +258,7 @@ cmg_status cmgi_references(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cm
 cmg_status cmgi_templates_find(cmg_context *ctx, const cmgi_template_search *what,
                                cmgi_templates *found)
 {
-    search s = {.ctx = ctx, .what = what, .unknown = what->A->rows};
+    search s = {.ctx = ctx, .what = what, .unknown = what->A.rows};
     cmgi_templates made = {0};
     CMGI_FREED(ctx, &s.key, &s.at, &s.row, &s.length, &s.number, &s.count, &s.sample, &s.seen,
                &s.slot);
@@ -284,7 +268,7 @@ cmg_status cmgi_templates_find(cmg_context *ctx, const cmgi_template_search *wha
     CMGI_TRY(reserve(&s));
     CMGI_TRY(cmgi_alloc(ctx, what->most, sizeof *made.row, &made.row));
     CMGI_TRY(cmgi_alloc(ctx, what->most, sizeof *made.many, &made.many));
-    CMGI_TRY(cmgi_alloc_at(ctx, what->at, what->A->rows, sizeof *made.id, &made.id));
+    CMGI_TRY(cmgi_alloc_at(ctx, what->at, what->A.rows, sizeof *made.id, &made.id));
     CMGI_TRY(number_rows(&s, 0, made.id));
     CMGI_TRY(find_all(&s, made.id));
     number_kinds(&s, &made);

@@ -30,7 +30,7 @@ typedef struct cmgi_twin {
 
 /* What is looked for. */
 typedef struct cmgi_template_search {
-    const cmg_csr *A;
+    cmg_csr A;
     cmg_size nnz;         /* of A */
     const cmg_index *ref; /* reference column of a row, NULL = the row + lead */
     cmg_index lead;
@@ -101,6 +101,12 @@ CMGI_INLINE bool cmgi_sampled(cmg_size row, uint64_t bound)
     return cmgi_hash_mix(cmgi_hash_mix(UINT64_C(0x51ed270b), (uint64_t)row), 1) <= bound;
 }
 
+/* Reference column of a row. */
+CMGI_INLINE cmg_index cmgi_reference_at(const cmgi_template_search *what, cmg_size i)
+{
+    return what->ref != NULL ? what->ref[i] : (cmg_index)i + what->lead;
+}
+
 /* Part of a row's hash: the sum over its entries, in any order, plus that of its length. */
 CMGI_INLINE uint64_t cmgi_entry_hash(int64_t entry, cmg_index offset, uint64_t value)
 {
@@ -120,6 +126,21 @@ CMGI_INLINE uint64_t cmgi_value_bits(double value, bool single)
     } bits;
     bits.d = single ? (double)(float)value : value;
     return bits.u;
+}
+
+/* The hash of a row. */
+CMGI_INLINE uint64_t cmgi_hash_of_row(const cmgi_template_search *what, cmg_size i)
+{
+    const cmg_csr *A = &what->A;
+    const cmg_index ref = cmgi_reference_at(what, i);
+    const cmg_size begin = A->indptr[i];
+    const cmg_size length = A->indptr[i + 1] - begin;
+    uint64_t sum = cmgi_length_hash(length);
+    for (cmg_size e = 0; e < length; ++e) {
+        const uint64_t bits = cmgi_value_bits(A->values[begin + e], what->single);
+        sum += cmgi_entry_hash(e, A->indices[begin + e] - ref, bits);
+    }
+    return sum;
 }
 
 /* The kind of a hash, CMGI_NO_TEMPLATE = none. */

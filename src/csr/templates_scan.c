@@ -9,31 +9,13 @@
 /* Fewer rows are looked at by one thread. */
 enum { FEW_ROWS = 2048 };
 
-static cmg_index reference(const cmgi_template_search *what, cmg_size i)
-{
-    return what->ref != NULL ? what->ref[i] : (cmg_index)i + what->lead;
-}
-
-static uint64_t hash_row(const cmgi_template_search *what, cmg_size i)
-{
-    const cmg_csr *A = what->A;
-    const cmg_index ref = reference(what, i);
-    const cmg_size begin = A->indptr[i];
-    const cmg_size length = A->indptr[i + 1] - begin;
-    uint64_t sum = cmgi_length_hash(length);
-    for (cmg_size e = 0; e < length; ++e) {
-        const uint64_t bits = cmgi_value_bits(A->values[begin + e], what->single);
-        sum += cmgi_entry_hash(e, A->indices[begin + e] - ref, bits);
-    }
-    return sum;
-}
-
 /* Bit by bit. */
 static bool same_rows(const cmgi_template_search *what, cmg_size i, cmg_size j)
 {
-    const cmg_csr *A = what->A;
+    const cmg_csr *A = &what->A;
     const cmg_size length = A->indptr[i + 1] - A->indptr[i];
-    if (!cmgi_csr_same_columns(A, i, j, reference(what, i) - reference(what, j))) {
+    const cmg_index shift = cmgi_reference_at(what, i) - cmgi_reference_at(what, j);
+    if (!cmgi_csr_same_columns(A, i, j, shift)) {
         return false;
     }
     const double *values = A->values + A->indptr[i];
@@ -48,38 +30,24 @@ static bool same_rows(const cmgi_template_search *what, cmg_size i, cmg_size j)
     return differ == 0;
 }
 
-/* Row i is known to be the row before, one column on. */
-static bool is_same(const cmgi_template_search *what, cmg_size i)
-{
-    return what->same != NULL && (what->same[i] & CMGI_SAME_ROWS) == CMGI_SAME_ROWS;
-}
-
-/* The rows first .. last of the sample, which are at most BATCH; returns how many there are. */
-static int sample_batch(const cmgi_template_search *what, const uint16_t *id, uint64_t bound,
-                        cmg_size first, cmg_size last, cmgi_row_hash *one)
-{
-    int taken = 0;
-    for (cmg_size i = first; i < last; ++i) {
-        if (id[i] == CMGI_NO_TEMPLATE && cmgi_sampled(i, bound)) {
-            const int length = (int)(what->A->indptr[i + 1] - what->A->indptr[i]);
-            one[taken++] = (cmgi_row_hash){hash_row(what, i), (cmg_index)i, length, 1};
-        }
-    }
-    return taken;
-}
-
 static cmg_status sample_rows(cmg_context *ctx, const cmgi_template_search *what,
                               const uint16_t *id, uint64_t bound, cmg_size room,
                               cmgi_row_hash *sample, cmg_size *count)
 {
     enum { BATCH = 64 };
-    const cmg_size rows = what->A->rows;
+    const cmg_size rows = what->A.rows;
     cmg_size taken = 0;
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (rows > FEW_ROWS)
     for (cmg_size first = 0; first < rows; first += BATCH) {
         cmgi_row_hash one[BATCH];
         const cmg_size last = first + BATCH < rows ? first + BATCH : rows;
-        const int many = sample_batch(what, id, bound, first, last, one);
+        int many = 0;
+        for (cmg_size i = first; i < last; ++i) {
+            if (id[i] == CMGI_NO_TEMPLATE && cmgi_sampled(i, bound)) {
+                const int length = (int)(what->A.indptr[i + 1] - what->A.indptr[i]);
+                one[many++] = (cmgi_row_hash){cmgi_hash_of_row(what, i), (cmg_index)i, length, 1};
+            }
+        }
         cmg_size at;
 #pragma omp atomic capture
         {
@@ -123,7 +91,9 @@ static void match_rows(const cmgi_template_search *what, const cmgi_row_kinds *k
         if (id[i] != CMGI_NO_TEMPLATE) {
             continue;
         }
-        if (i > first && is_same(what, i)) {
+        /* the row before, one column on */
+        const bool same = what->same != NULL && (what->same[i] & CMGI_SAME_ROWS) == CMGI_SAME_ROWS;
+        if (i > first && same) {
             if (id[i - 1] != CMGI_NO_TEMPLATE) {
                 take_kind(i, id[i - 1], id, count);
             }
@@ -131,7 +101,7 @@ static void match_rows(const cmgi_template_search *what, const cmgi_row_kinds *k
         }
         uint16_t kind = after[before];
         if (!same_rows(what, i, kinds->row[kind])) {
-            kind = match_row(what, kinds, i, hash_row(what, i));
+            kind = match_row(what, kinds, i, cmgi_hash_of_row(what, i));
         }
         if (kind != CMGI_NO_TEMPLATE) {
             take_kind(i, kind, id, count);
@@ -157,9 +127,9 @@ static void match_list(const cmgi_template_search *what, const cmgi_row_kinds *k
 static cmg_status match(cmg_context *ctx, const cmgi_template_search *what,
                         const cmgi_row_kinds *kinds, uint16_t *id, cmgi_kind_count *count)
 {
-    const cmg_size rows = kinds->unknown != NULL ? kinds->unknowns : what->A->rows;
+    const cmg_size rows = kinds->unknown != NULL ? kinds->unknowns : what->A.rows;
     const int parts = rows > FEW_ROWS ? ctx->threads : 1;
-    cmgi_kind_count *part = NULL;
+    cmgi_scoped cmgi_kind_count *part = NULL;
     CMGI_TRY(cmgi_alloc(ctx, (cmg_size)parts * kinds->count, sizeof *part, &part));
 #pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
     for (int p = 0; p < parts; ++p) {
@@ -171,7 +141,6 @@ static cmg_status match(cmg_context *ctx, const cmgi_template_search *what,
                                                            rows * (p + 1) / parts, id, mine);
     }
     cmgi_kind_counts_add(part, parts, kinds->count, count);
-    cmgi_free(ctx, part);
     return CMG_OK;
 }
 

@@ -14,36 +14,11 @@ extern "C" {
 
 enum { THREADS = 256, HOT = 256, BLOCKS = 8 };
 
-typedef struct rows {
-    cmg_size count;
-    const cmg_size *indptr;
-    const cmg_index *indices;
-    const double *values;
-    const cmg_index *ref;
-    cmg_index lead;
-    bool single;
-} rows;
+typedef cmgi_template_search search;
 
-static rows rows_of(const cmgi_template_search *what)
+static __device__ __forceinline__ uint64_t bits_at(const search &s, cmg_size at)
 {
-    const cmg_csr *A = what->A;
-    return rows{A->rows, A->indptr, A->indices, A->values, what->ref, what->lead, what->single};
-}
-
-static __device__ cmg_index reference(const rows &A, cmg_size i)
-{
-    return A.ref != NULL ? A.ref[i] : (cmg_index)i + A.lead;
-}
-
-static __device__ __forceinline__ uint64_t bits_at(const rows &A, cmg_size at)
-{
-    return cmgi_value_bits(A.values[at], A.single);
-}
-
-static __device__ __forceinline__ uint64_t entry_hash(const rows &A, cmg_size begin, cmg_size e,
-                                                      cmg_index ref)
-{
-    return cmgi_entry_hash(e, A.indices[begin + e] - ref, bits_at(A, begin + e));
+    return cmgi_value_bits(s.A.values[at], s.single);
 }
 
 /* Sampled rows of one hash; a slot of a table that is 0 at first. */
@@ -80,21 +55,16 @@ static __device__ __forceinline__ void note_group(group *table, unsigned slots, 
 }
 
 /* Equal hashes are counted where the rows are: the host would take longer than all of the pass. */
-__global__ void sample_kernel(const rows A, const uint16_t *id, uint64_t bound, cmg_size room,
+__global__ void sample_kernel(const search s, const uint16_t *id, uint64_t bound, cmg_size room,
                               unsigned slots, group *table, letter *to)
 {
     const cmg_size i = (cmg_size)blockIdx.x * THREADS + threadIdx.x;
-    if (i >= A.count || id[i] != CMGI_NO_TEMPLATE || !cmgi_sampled(i, bound)) {
+    if (i >= s.A.rows || id[i] != CMGI_NO_TEMPLATE || !cmgi_sampled(i, bound)) {
         return;
     }
-    const cmg_size begin = A.indptr[i];
-    const cmg_size length = A.indptr[i + 1] - begin;
-    uint64_t sum = cmgi_length_hash(length);
-    for (cmg_size e = 0; e < length; ++e) {
-        sum += entry_hash(A, begin, e, reference(A, i));
-    }
+    const uint64_t hash = cmgi_hash_of_row(&s, i);
     if ((cmg_size)atomicAdd(&to->rows, 1ULL) < room) {
-        note_group(table, slots, sum, (unsigned)i, (unsigned)length);
+        note_group(table, slots, hash, (unsigned)i, (unsigned)(s.A.indptr[i + 1] - s.A.indptr[i]));
     }
 }
 
@@ -133,14 +103,14 @@ static cmg_status sample_rows(cmg_context *ctx, const cmgi_template_search *what
                               cmgi_row_hash *sample, cmg_size *count)
 {
     CMGI_ON_DEVICE(ctx);
-    const rows A = rows_of(what);
+    const cmg_size rows = what->A.rows;
     unsigned slots = 64;
     letter *made = NULL;
     group *table = NULL;
     cmgi_scratch scratch(ctx);
     const cmgi_at_end end{[&] { cmgi_free_device(ctx, made); }};
     *count = 0;
-    if (A.count == 0) {
+    if (rows == 0) {
         return CMG_OK;
     }
     while (slots < 2 * room) {
@@ -150,8 +120,8 @@ static cmg_status sample_rows(cmg_context *ctx, const cmgi_template_search *what
     CMGI_TRY(scratch.take(slots, &table));
     CMGI_TRY(cmgi_cuda_clear(ctx, made, offsetof(letter, group)));
     CMGI_TRY(cmgi_cuda_clear(ctx, table, slots * sizeof *table));
-    sample_kernel<<<cmgi_grid(A.count, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
-        A, id, bound, room, slots, table, made);
+    sample_kernel<<<cmgi_grid(rows, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
+        *what, id, bound, room, slots, table, made);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
     list_kernel<<<cmgi_grid(slots, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(slots, table, made);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
@@ -175,7 +145,7 @@ struct place {
     int length; /* 0 where the row is not looked at */
 };
 
-static __device__ __forceinline__ place place_of(const rows &A, cmg_size i, bool wanted)
+static __device__ __forceinline__ place place_of(const cmg_csr &A, cmg_size i, bool wanted)
 {
     const cmg_size begin = wanted ? A.indptr[i] : 0;
     return place{begin, wanted ? (int)(A.indptr[i + 1] - begin) : 0};
@@ -189,16 +159,16 @@ struct kept {
     cmg_index column[COUNT];
     uint64_t bits[COUNT];
 
-    __device__ __forceinline__ kept(const rows &A, const place &at, int lane)
+    __device__ __forceinline__ kept(const search &s, const place &at, int lane)
     {
 #pragma unroll
         for (int u = 0; u < COUNT; ++u) {
             const bool real = lane + u * T < at.length;
-            column[u] = real ? A.indices[at.begin + lane + u * T] : 0;
-            bits[u] = real ? bits_at(A, at.begin + lane + u * T) : 0;
+            column[u] = real ? s.A.indices[at.begin + lane + u * T] : 0;
+            bits[u] = real ? bits_at(s, at.begin + lane + u * T) : 0;
         }
     }
-    __device__ __forceinline__ uint64_t hash(const rows &A, const place &at, cmg_index ref,
+    __device__ __forceinline__ uint64_t hash(const search &s, const place &at, cmg_index ref,
                                              int lane) const
     {
         uint64_t sum = 0;
@@ -208,12 +178,12 @@ struct kept {
             sum += e < at.length ? cmgi_entry_hash(e, column[u] - ref, bits[u]) : 0;
         }
         for (int e = lane + COUNT * T; e < at.length; e += T) {
-            sum += entry_hash(A, at.begin, e, ref);
+            sum += cmgi_entry_hash(e, s.A.indices[at.begin + e] - ref, bits_at(s, at.begin + e));
         }
         return sum;
     }
     /* Whether the row is another one, entry by entry, as far as this lane sees it. */
-    __device__ __forceinline__ bool equals(const rows &A, const place &mine, cmg_index ref,
+    __device__ __forceinline__ bool equals(const search &s, const place &mine, cmg_index ref,
                                            const kept &that, const place &other, cmg_index of,
                                            int lane) const
     {
@@ -225,8 +195,8 @@ struct kept {
             same = same && (equal || lane + u * T >= mine.length);
         }
         for (int e = lane + COUNT * T; same && e < mine.length; e += T) {
-            same = A.indices[mine.begin + e] - __ldg(A.indices + other.begin + e) == shift &&
-                   bits_at(A, mine.begin + e) == bits_at(A, other.begin + e);
+            same = s.A.indices[mine.begin + e] - __ldg(s.A.indices + other.begin + e) == shift &&
+                   bits_at(s, mine.begin + e) == bits_at(s, other.begin + e);
         }
         return same;
     }
@@ -282,15 +252,16 @@ __global__ void list_left_kernel(unsigned count, const uint16_t *id, unsigned mo
 }
 
 /*
- * Of the rows of a list (LISTED), or of all. The first of the new kinds, which most rows are of, is
+ * Of the rows of a list, NULL = of all. The first of the new kinds, which most rows are of, is
  * tried first: where all rows of a warp are, no hash is computed, which takes longer than to read
  * the entries.
  */
-template <int T, bool LISTED>
+template <int T>
 __global__ void __launch_bounds__(THREADS, 4)
-    match_kernel(const rows A, const cmgi_row_kinds kinds, const cmg_index *list, unsigned count,
+    match_kernel(const search s, const cmgi_row_kinds kinds, const cmg_index *list, unsigned count,
                  uint16_t *id, cmgi_kind_count *total)
 {
+    const cmg_csr &A = s.A;
     __shared__ tally mine;
     const int lane = (int)threadIdx.x % T;
     for (int k = (int)threadIdx.x; k < HOT; k += THREADS) {
@@ -303,35 +274,35 @@ __global__ void __launch_bounds__(THREADS, 4)
     const unsigned last = (count + step - 1) / step * step; /* whole warps go round together */
     const cmg_index likely = kinds.row[kinds.likely];
     const place model = place_of(A, likely, true);
-    const kept<T> of_model(A, model, lane);
-    const cmg_index ref_of_model = reference(A, likely);
-    unsigned next = LISTED && first < count ? (unsigned)list[first] : first;
+    const kept<T> of_model(s, model, lane);
+    const cmg_index ref_of_model = cmgi_reference_at(&s, likely);
+    unsigned next = list != NULL && first < count ? (unsigned)list[first] : first;
     bool wanted = first < count && id[next] == CMGI_NO_TEMPLATE;
     place at = place_of(A, next, wanted);
     for (unsigned k = first; k < last; k += step) {
         const unsigned i = next;
         const bool now = wanted;
         const place here = at; /* of the next row it is read ahead */
-        next = LISTED && k + step < count ? (unsigned)list[k + step] : k + step;
+        next = list != NULL && k + step < count ? (unsigned)list[k + step] : k + step;
         wanted = k + step < count && id[next] == CMGI_NO_TEMPLATE;
         at = place_of(A, next, wanted);
         if (!__any_sync(CMGI_ALL, now)) {
             continue;
         }
-        const cmg_index ref = now ? reference(A, i) : 0;
-        const kept<T> entries(A, here, lane);
+        const cmg_index ref = now ? cmgi_reference_at(&s, i) : 0;
+        const kept<T> entries(s, here, lane);
         uint16_t kind = (uint16_t)kinds.likely;
         bool same =
-            all_lanes<T>(now && entries.equals(A, here, ref, of_model, model, ref_of_model, lane));
+            all_lanes<T>(now && entries.equals(s, here, ref, of_model, model, ref_of_model, lane));
         if (__any_sync(CMGI_ALL, now && !same)) {
             const uint64_t sum =
-                group_sum<T>(entries.hash(A, here, ref, lane)) + cmgi_length_hash(here.length);
+                group_sum<T>(entries.hash(s, here, ref, lane)) + cmgi_length_hash(here.length);
             kind = now ? cmgi_kind_of(&kinds, sum) : (uint16_t)CMGI_NO_TEMPLATE;
             const bool known = kind != CMGI_NO_TEMPLATE;
             const cmg_index j = known ? kinds.row[kind] : 0;
             const place there = place_of(A, j, known);
-            same = all_lanes<T>(known && entries.equals(A, here, ref, kept<T>(A, there, lane),
-                                                        there, reference(A, j), lane));
+            same = all_lanes<T>(known && entries.equals(s, here, ref, kept<T>(s, there, lane),
+                                                        there, cmgi_reference_at(&s, j), lane));
         }
         if (same && lane == 0) {
             id[i] = kind;
@@ -353,59 +324,44 @@ struct left_rows {
     cmg_index *list; /* NULL = all of the matrix */
 };
 
-template <int T>
-static cmg_status launch_match(cmg_context *ctx, const rows &A, const cmgi_row_kinds &kinds,
-                               const left_rows &left, uint16_t *id, cmgi_kind_count *total)
-{
-    const unsigned most = (unsigned)(BLOCKS * cmgi_device_of(ctx)->processors);
-    const unsigned wanted = cmgi_grid(left.count, THREADS / T);
-    const unsigned grid = wanted < most ? wanted : most;
-    if (left.list != NULL) {
-        match_kernel<T, true><<<grid, THREADS, 0, cmgi_stream(ctx)>>>(
-            A, kinds, left.list, (unsigned)left.count, id, total);
-    } else {
-        match_kernel<T, false><<<grid, THREADS, 0, cmgi_stream(ctx)>>>(
-            A, kinds, NULL, (unsigned)left.count, id, total);
-    }
-    return CMGI_LAUNCHED(ctx);
-}
-
 /* Where few are left they are listed: to pass the others one by one takes longer. */
-static cmg_status find_left(cmg_context *ctx, const rows &A, const cmgi_row_kinds *kinds,
+static cmg_status find_left(cmg_context *ctx, cmg_size rows, const cmgi_row_kinds *kinds,
                             const cmgi_kind_count *count, const uint16_t *id, left_rows *left)
 {
     enum { FEW = 8, MANY = 1 << 16 };
     unsigned *at = NULL;
     cmgi_scratch scratch(ctx);
-    left->count = A.count;
+    left->count = rows;
     for (int k = 0; k < kinds->count; ++k) {
         left->count -= count[k].rows;
     }
-    if (left->count * FEW > A.count || A.count < MANY || left->count == 0) {
-        left->count = A.count;
+    if (left->count * FEW > rows || rows < MANY || left->count == 0) {
+        left->count = rows;
         return CMG_OK;
     }
     CMGI_TRY(cmgi_alloc_device(ctx, left->count, sizeof *left->list, &left->list));
     CMGI_TRY(scratch.take_zero(1, &at));
-    list_left_kernel<<<cmgi_grid(A.count, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
-        (unsigned)A.count, id, (unsigned)left->count, left->list, at);
+    list_left_kernel<<<cmgi_grid(rows, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
+        (unsigned)rows, id, (unsigned)left->count, left->list, at);
     return CMGI_LAUNCHED(ctx);
 }
 
 /* Lanes a row: about four entries each. */
-static cmg_status match_rows(cmg_context *ctx, const rows &A, cmg_size nnz,
-                             const cmgi_row_kinds &kinds, const left_rows &left, uint16_t *id,
-                             cmgi_kind_count *total)
+static cmg_status match_rows(cmg_context *ctx, const search &s, const cmgi_row_kinds &kinds,
+                             const left_rows &left, uint16_t *id, cmgi_kind_count *total)
 {
-    const cmg_size mean = nnz / A.count;
-    if (mean <= 4) {
-        return launch_match<2>(ctx, A, kinds, left, id, total);
-    }
-    if (mean <= 12) {
-        return launch_match<4>(ctx, A, kinds, left, id, total);
-    }
-    return mean <= 40 ? launch_match<8>(ctx, A, kinds, left, id, total)
-                      : launch_match<32>(ctx, A, kinds, left, id, total);
+    const cmg_size mean = s.nnz / s.A.rows;
+    const int lanes = mean <= 4 ? 2 : mean <= 12 ? 4 : mean <= 40 ? 8 : CMGI_WARP;
+    const auto kernel = lanes == 2   ? match_kernel<2>
+                        : lanes == 4 ? match_kernel<4>
+                        : lanes == 8 ? match_kernel<8>
+                                     : match_kernel<CMGI_WARP>;
+    const unsigned most = (unsigned)(BLOCKS * cmgi_device_of(ctx)->processors);
+    const unsigned wanted = cmgi_grid(left.count, THREADS / lanes);
+    const unsigned grid = wanted < most ? wanted : most;
+    kernel<<<grid, THREADS, 0, cmgi_stream(ctx)>>>(s, kinds, left.list, (unsigned)left.count, id,
+                                                   total);
+    return CMGI_LAUNCHED(ctx);
 }
 
 /* Counts, rows and hashes of the kinds, then their table, in one piece on either side. */
@@ -467,7 +423,6 @@ static cmg_status match(cmg_context *ctx, const cmgi_template_search *what,
                         const cmgi_row_kinds *kinds, uint16_t *id, cmgi_kind_count *count)
 {
     CMGI_ON_DEVICE(ctx);
-    const rows A = rows_of(what);
     const int slots = slots_for(kinds);
     const size_t bytes = table_bytes(kinds->count, slots);
     char *host = NULL;
@@ -489,8 +444,8 @@ static cmg_status match(cmg_context *ctx, const cmgi_template_search *what,
     placed.key = to.key;
     placed.at = to.at;
     placed.row = to.row;
-    CMGI_TRY(find_left(ctx, A, kinds, count, id, &left));
-    CMGI_TRY(match_rows(ctx, A, what->nnz, placed, left, id, to.count));
+    CMGI_TRY(find_left(ctx, what->A.rows, kinds, count, id, &left));
+    CMGI_TRY(match_rows(ctx, *what, placed, left, id, to.count));
     return cmgi_to_host(ctx, count, to.count, (size_t)kinds->count * sizeof *count);
 }
 

@@ -15,7 +15,7 @@
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "mg/coarse.h"
 
-#include "csr/dense.h"
+#include "csr/resident.h"
 #include "csr/small_dense.h"
 #include "spmv/formats.h"
 
@@ -372,7 +372,7 @@ cmg_status cmgi_dense_matrix(cmg_context *ctx, cmg_size n, const double *X, cons
 static cmg_status inverse_there(cmg_context *ctx, const cmgi_resident *A,
                                 const cmg_matrix_options *options, cmg_matrix **M, bool *made)
 {
-    const cmgi_dense_kernels *on = cmgi_dense_of(ctx);
+    const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
     const cmg_size n = A->csr.rows;
     cmgi_dense_look look = {0, 0};
     double *X = NULL;

@@ -158,7 +158,7 @@ static inline cmgi_template_search cmgi_compressed_search(const cmgi_compressor 
                                                           const cmg_matrix_options *options)
 {
     const bool device = B->from != NULL && B->from->device != NULL;
-    return (cmgi_template_search){.A = device ? B->from->device : B->csr,
+    return (cmgi_template_search){.A = device ? *B->from->device : *B->csr,
                                   .nnz = device ? B->from->there->rows.nnz
                                                 : B->csr->indptr[B->csr->rows],
                                   .ref = B->C->ref,

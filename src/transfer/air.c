@@ -1,6 +1,7 @@
 #include "transfer/air.h"
 
 #include "core/memory.h"
+#include "core/order.h"
 #include "csr/by_rows.h"
 #include "csr/ideal.h"
 #include "transfer/classical.h"
@@ -20,16 +21,6 @@ typedef struct surroundings {
     double *largest; /* size of the couplings of every row */
     const cmg_coarsen_options *options;
 } surroundings;
-
-static void look_at_row(const surroundings *s, cmg_size i)
-{
-    const cmg_csr *A = s->A;
-    s->largest[i] = 0;
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        const double size = A->indices[k] != i ? fabs(A->values[k]) : 0;
-        s->largest[i] = size > s->largest[i] ? size : s->largest[i];
-    }
-}
 
 /* Adds the fine rows that row i is coupled to; returns how many there are. */
 static int reach(const surroundings *s, cmg_index i, int count, cmg_index *list)
@@ -53,19 +44,13 @@ static int reach(const surroundings *s, cmg_index i, int count, cmg_index *list)
 /* Coarse row c and the fine rows near it, ascending. */
 static int gather_near(const surroundings *s, cmg_index c, cmg_index *N)
 {
-    cmg_index list[CMGI_IDEAL_MOST] = {c};
-    int count = reach(s, c, 1, list);
+    N[0] = c;
+    int count = reach(s, c, 1, N);
     const int near = s->options->distance > 1 ? count : 1;
     for (int p = 1; p < near; ++p) {
-        count = reach(s, list[p], count, list);
+        count = reach(s, N[p], count, N);
     }
-    for (int p = 0; p < count; ++p) {
-        int to = p;
-        for (; to > 0 && N[to - 1] > list[p]; --to) {
-            N[to] = N[to - 1];
-        }
-        N[to] = list[p];
-    }
+    cmgi_sort_indices(N, count);
     return count;
 }
 
@@ -96,7 +81,11 @@ static cmg_status restriction(cmg_context *ctx, const cmg_csr *A, const cmg_coar
     CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *s.largest, &s.largest));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
     for (cmg_size i = 0; i < A->rows; ++i) {
-        look_at_row(&s, i);
+        s.largest[i] = 0;
+        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+            const double size = A->indices[k] != i ? fabs(A->values[k]) : 0;
+            s.largest[i] = size > s.largest[i] ? size : s.largest[i];
+        }
     }
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : longest)
     for (cmg_size i = 0; i < A->rows; ++i) {

@@ -282,7 +282,7 @@ cmg_status cmgi_points_find(cmg_context *ctx, const cmg_csr *A, const cmgi_resid
 {
     enum { ROWS = 64 };
     uint64_t state = 5;
-    cmgi_csr some = {0};
+    cmgi_scoped_csr some = {0};
     cmg_index row[ROWS];
     cmg_index offset[MOST_OFFSETS];
     *points = (cmgi_points){0};
@@ -294,7 +294,6 @@ cmg_status cmgi_points_find(cmg_context *ctx, const cmg_csr *A, const cmgi_resid
     }
     CMGI_TRY(cmgi_rows_on_host(ctx, A, there, row, ROWS, &some));
     match(A->rows, offset, offsets_of(&some, row, offset), points);
-    cmgi_csr_free(ctx, &some);
     return CMG_OK;
 }
 

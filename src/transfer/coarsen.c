@@ -61,10 +61,6 @@ typedef struct start {
 
 /* Levels that keep more than this share of the rows cost more than they help. */
 static const double LEAST_GAIN = 0.85;
-static bool gains(const cmgi_aggregates *agg, int vectors, cmg_size fine)
-{
-    return agg->count > 0 && (double)agg->count * vectors <= LEAST_GAIN * (double)fine;
-}
 
 /* Near-null-space vectors at a place; *B stays NULL where they are constants. */
 static cmg_status vectors_of(const cmg_hierarchy *h, int l, cmgi_place at, const start *from,
@@ -121,7 +117,7 @@ static cmg_status make_transfer(const cmg_hierarchy *h, int l, cmgi_place at,
     CMGI_TRY(cmgi_aggregate(ctx, at, &S.view, &agg));
     CMGI_FREE_AT(ctx, at, S.values); /* sizes of couplings decide no more */
     S.values = NULL;
-    if (!gains(&agg, next->vectors, A.rows)) {
+    if (agg.count == 0 || (double)agg.count * k.vectors > LEAST_GAIN * (double)A.rows) {
         return CMG_OK;
     }
     CMGI_TRY(cmgi_tentative(ctx, &agg, k.block, k.vectors, k.B, &P0, &next->B));
@@ -164,7 +160,8 @@ static cmg_status form_coarse(const cmg_hierarchy *h, next_level *next, cmgi_csr
         *sound =
             P->there->facts.not_finite < 0 && facts->not_finite < 0 && facts->zero_diagonal < 0;
     } else {
-        *sound = is_finite(h->ctx, P) && is_finite(h->ctx, coarse) && cmgi_csr_has_diagonal(coarse);
+        *sound = is_finite(h->ctx, P) && is_finite(h->ctx, coarse) &&
+                 cmgi_csr_zero_diagonal(&coarse->view) == coarse->rows;
     }
     return CMG_OK;
 }

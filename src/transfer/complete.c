@@ -154,15 +154,6 @@ static cmg_status append_levels(cmg_hierarchy *h, const cmgi_completion_options 
     return CMG_OK;
 }
 
-static int first_missing(const cmg_hierarchy *h)
-{
-    int l = 1;
-    while (l < h->levels && cmgi_csr_given(&h->level[l].A)) {
-        ++l;
-    }
-    return l;
-}
-
 cmg_status cmgi_complete(cmg_hierarchy *given, const cmgi_completion_options *options,
                          cmgi_completion *made)
 {
@@ -175,7 +166,10 @@ cmg_status cmgi_complete(cmg_hierarchy *given, const cmgi_completion_options *op
     }
     CMGI_TRY(open_over(given, c.taken, &h));
     const bool all = options->galerkin == CMG_GALERKIN_ALWAYS;
-    c.first_formed = all ? 1 : first_missing(h);
+    c.first_formed = 1;
+    while (!all && c.first_formed < h->levels && cmgi_csr_given(&h->level[c.first_formed].A)) {
+        ++c.first_formed;
+    }
     CMGI_TRY(cmgi_form_levels(h, c.first_formed, all, &c.formed));
     if (options->galerkin == CMG_GALERKIN_AUTO && h->levels > 1) {
         CMGI_TRY(replace_misfits(h, options, &c));

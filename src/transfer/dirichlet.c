@@ -14,7 +14,8 @@ static bool **marks_at(cmgi_dirichlet *d, cmgi_place at)
     return at == CMGI_DEVICE ? &d->there : &d->row;
 }
 
-bool cmgi_dirichlet_none(const cmg_hierarchy *h)
+/* Whether it is known that the finest matrix has none, or nothing else. */
+static bool has_none(const cmg_hierarchy *h)
 {
     const cmgi_resident *there = cmgi_hierarchy_there(h, 0, CMG_ROLE_A);
     const cmgi_csr_facts *here = cmgi_hierarchy_facts(h, 0);
@@ -82,7 +83,7 @@ cmg_status cmgi_dirichlet_of_level(const cmg_hierarchy *h, int l, cmgi_dirichlet
     cmg_csr A;
     cmg_csr P;
     *found = (cmgi_dirichlet){0};
-    if (l > 0 ? !cmgi_dirichlet_any(above) : cmgi_dirichlet_none(h)) {
+    if (l > 0 ? !cmgi_dirichlet_any(above) : has_none(h)) {
         return CMG_OK;
     }
     const cmgi_resident *there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
@@ -158,9 +159,6 @@ cmg_status cmgi_dirichlet_at(cmg_context *ctx, cmgi_place at, cmgi_dirichlet *fi
 cmg_status cmgi_dirichlet_clean(cmg_context *ctx, const cmgi_dirichlet *rows,
                                 const cmgi_dirichlet *cols, cmgi_csr *P)
 {
-    if (rows->row == NULL && cols->row == NULL) {
-        return CMG_OK;
-    }
     const cleaning c = {P->view, rows->row, cols->row, P->values};
     return clean_row(ctx, CMGI_HOST, P->rows, &c);
 }

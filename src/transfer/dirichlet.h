@@ -23,8 +23,6 @@ static inline bool cmgi_dirichlet_any(const cmgi_dirichlet *d)
     return d->row != NULL || d->there != NULL;
 }
 
-/* Whether it is known that the finest matrix has none, or nothing else. */
-bool cmgi_dirichlet_none(const cmg_hierarchy *h);
 /* Identity rows of a matrix that are still to be counted. */
 enum { CMGI_UNKNOWN = -1 };
 /*

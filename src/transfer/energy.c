@@ -326,7 +326,7 @@ static cmg_status fine_energies(const probe *p, double energy[VECTORS])
  */
 static cmg_status diagonal_misfit(const probe *p, double *factor)
 {
-    double *diagonal = NULL;
+    cmgi_scoped double *diagonal = NULL;
     CMGI_TRY(cmgi_alloc_zero(p->ctx, p->C.rows, sizeof *diagonal, &diagonal));
     add_columns(p, false, diagonal);
     *factor = 1;
@@ -338,7 +338,6 @@ static cmg_status diagonal_misfit(const probe *p, double *factor)
             *factor = fmax(*factor, fmax(c / diagonal[j], diagonal[j] / c));
         }
     }
-    cmgi_free(p->ctx, diagonal);
     return CMG_OK;
 }
 

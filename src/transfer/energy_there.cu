@@ -247,14 +247,6 @@ static __device__ void smooth_ball(const cmgi_levels_there &l, ball &b, sums &to
     }
 }
 
-/* The entry of row j of R in column i, 0 where it has none; its columns ascend. */
-static __device__ __forceinline__ double entry_of(const cmg_csr &R, cmg_size begin, cmg_size end,
-                                                  cmg_index i)
-{
-    const cmg_size at = cmgi_find_index(R.indices, begin, end, i);
-    return at >= 0 ? R.values[at] : 0;
-}
-
 /*
  * The largest factor between c_jj and (R A R^T)_jj of the rows j = 0, step, ... of a level without
  * a given R, of which this warp has number `warp`. R is taken as zero in Dirichlet columns, and its
@@ -276,7 +268,8 @@ static __device__ void compare_diagonal(const cmgi_levels_there &l, int warp, do
 #pragma unroll 4
         for (cmg_size k = l.A.indptr[i]; k < l.A.indptr[i + 1]; ++k) {
             const cmg_index c = l.A.indices[k];
-            entry += is_fixed(l.fine, c) ? 0 : l.A.values[k] * entry_of(l.R, begin, end, c);
+            const cmg_size at = cmgi_find_index(l.R.indices, begin, end, c); /* columns ascend */
+            entry += is_fixed(l.fine, c) || at < 0 ? 0 : l.A.values[k] * l.R.values[at];
         }
         sum += is_fixed(l.fine, i) ? 0 : l.R.values[e] * entry;
     }

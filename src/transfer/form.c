@@ -58,14 +58,6 @@ static bool find_there(cmg_hierarchy *h, int l, cmgi_triple *t)
            (t->R != NULL || !cmgi_hierarchy_has(h, l, CMG_ROLE_R));
 }
 
-static cmg_status form_there(cmg_hierarchy *h, int l, const cmgi_triple *t)
-{
-    cmgi_scoped_csr made = {0};
-    cmgi_csr_free(h->ctx, t->AP);
-    CMGI_TRY(cmgi_galerkin_there(h->ctx, t, &made));
-    return cmgi_hierarchy_take_formed(h, l + 1, &made);
-}
-
 /* New values on the device; what the host had is old. */
 static cmg_status form_values_there(cmg_hierarchy *h, int l, const cmgi_triple *t)
 {
@@ -90,6 +82,7 @@ static cmg_status form_cleaned(cmg_hierarchy *h, int l, cmgi_dirichlet *fine, bo
     cmgi_resident P = {0};
     cmgi_resident R = {0};
     cmgi_scoped_csr PT = {0};
+    cmgi_scoped_csr made = {0};
     CMGI_RELEASED(cmgi_resident_free, ctx, &P, &R);
     CMGI_RELEASED(cmgi_dirichlet_clear, ctx, &coarse);
     CMGI_TRY(cmgi_dirichlet_at(ctx, CMGI_DEVICE, fine, NULL));
@@ -101,7 +94,12 @@ static cmg_status form_cleaned(cmg_hierarchy *h, int l, cmgi_dirichlet *fine, bo
         CMGI_TRY(cmgi_dirichlet_clean_there(ctx, given->R, &coarse, fine, &R));
         t.R = &R;
     }
-    return values ? form_values_there(h, l, &t) : form_there(h, l, &t);
+    if (values) {
+        return form_values_there(h, l, &t);
+    }
+    cmgi_csr_free(ctx, t.AP);
+    CMGI_TRY(cmgi_galerkin_there(ctx, &t, &made));
+    return cmgi_hierarchy_take_formed(h, l + 1, &made);
 }
 
 /* New values on the host; what the device had is old. */
@@ -121,10 +119,7 @@ static cmg_status form_values_here(cmg_hierarchy *h, int l, const source *s)
 /* R that is not P^T may leave a row of R A P without a diagonal, which no smoother can use. */
 static cmg_status check_diagonal(const cmg_hierarchy *h, int l, const cmg_csr *A)
 {
-    cmg_size i = 0;
-    while (i < A->rows && cmgi_csr_diagonal_at(A, i) != 0) {
-        ++i;
-    }
+    const cmg_size i = cmgi_csr_zero_diagonal(A);
     CMGI_CHECK(h->ctx, i == A->rows, CMG_ERR_ARG,
                "level %d: R A P has nothing on the diagonal in row %lld: R of level %d does not "
                "belong to its P; without it R is P^T",

@@ -48,35 +48,24 @@ static copying on_coarse(const cmgi_points *large, const cmgi_halving *small)
 
 /* ------------------------------------------------------------------ to the large lattice */
 
-/* Rows like those of `rows`, which is on the host, in arrays at a place. */
+CMGI_CSR_BY_BODY(copy_all, copy_row, copying)
+
+/* M has rows like those of `rows`, which is on the host, at a place. */
 static cmg_status copy_rows(cmg_context *ctx, cmgi_place at, const cmg_csr *rows, copying *a,
                             cmgi_csr *M)
 {
+    cmgi_csr made = {.rows = cmgi_points_rows(&a->large)};
     cmgi_resident sent = {0};
     cmg_size nnz = 0;
+    CMGI_FREED(ctx, CMGI_ARRAYS(made));
     CMGI_RELEASED(cmgi_resident_free, ctx, &sent);
     a->from = *rows;
     if (at == CMGI_DEVICE) {
         CMGI_TRY(cmgi_resident_send(ctx, rows, &sent));
         a->from = sent.csr;
     }
-    M->rows = cmgi_points_rows(&a->large);
-    M->cols = a->corners ? cmgi_points_rows(&a->by.coarse) : M->rows;
-    CMGI_TRY(cmgi_alloc_at(ctx, at, M->rows + 1, sizeof *M->indptr, &M->indptr));
-    a->indptr = M->indptr;
-    CMGI_TRY(count_copied(ctx, at, M->rows, a));
-    CMGI_TRY(cmgi_csr_open_at(ctx, at, M, &nnz));
-    a->indices = M->indices;
-    a->values = M->values;
-    return copy_row(ctx, at, M->rows, a);
-}
-
-static cmg_status copy_to(cmg_context *ctx, cmgi_place at, const cmg_csr *rows, copying *a,
-                          cmgi_csr *M)
-{
-    cmgi_csr made = {0};
-    CMGI_FREED(ctx, CMGI_ARRAYS(made));
-    CMGI_TRY(copy_rows(ctx, at, rows, a, &made));
+    made.cols = a->corners ? cmgi_points_rows(&a->by.coarse) : made.rows;
+    CMGI_TRY(copy_all(ctx, at, a, &made, &nnz));
     return cmgi_csr_settle_at(ctx, at, &made, M);
 }
 
@@ -197,9 +186,9 @@ cmg_status cmgi_miniature_level(cmg_context *ctx, cmgi_place at, const cmgi_poin
     copying a = on_points(points, &here.points, MARGIN);
     a.corners = true;
     a.by = by;
-    CMGI_TRY(copy_to(ctx, at, &small_P.view, &a, &large_P));
+    CMGI_TRY(copy_rows(ctx, at, &small_P.view, &a, &large_P));
     a = on_coarse(&by.coarse, &small);
-    CMGI_TRY(copy_to(ctx, at, &small_A.view, &a, &large_A));
+    CMGI_TRY(copy_rows(ctx, at, &small_A.view, &a, &large_A));
     if (is_large(&by.coarse)) {
         CMGI_TRY(gather(ctx, &small_A.view, NULL, &by.coarse, &a, mini));
     }

@@ -19,13 +19,6 @@ void cmgi_null_space_free(cmg_context *ctx, cmgi_null_space *space)
 enum { SOME_ROWS = 1 << 12, MOST = 8 }; /* looked at before all others; unknowns a node */
 enum { FEW_ROWS = 64 };                 /* of those, fetched from a device before the rest */
 
-/* The k-th of `most` of n rows: the first few, then some from everywhere, as inner rows of a mesh
- * may come before those at its rim. */
-static cmg_index some_row(cmg_size k, cmg_size most, cmg_size n)
-{
-    return (cmg_index)(k < FEW_ROWS ? k : k * n / most);
-}
-
 /*
  * |(A v)_i| <= tolerance sum_j |a_ij| max(|v_j|, least) is 0. Rounding of an entry of v is that of
  * the largest one, or of the coordinates that it was made of: a rotation has small ones near its
@@ -179,7 +172,8 @@ static bool may_have_one(const cmg_csr *A, int block)
     return left > 0;
 }
 
-/* The same of a level: of a few rows first, as mostly they do. */
+/* The same of a level: of a few rows first, as mostly they do, then of some from everywhere, as
+ * inner rows of a mesh may come before those at its rim. */
 static cmg_status look_at_first(const cmg_hierarchy *h, int level, bool *may)
 {
     const cmgi_resident *there = NULL;
@@ -193,7 +187,7 @@ static cmg_status look_at_first(const cmg_hierarchy *h, int level, bool *may)
     *may = true;
     for (cmg_size rows = most < FEW_ROWS ? most : FEW_ROWS; *may; rows = most) {
         for (cmg_size i = 0; i < rows; ++i) {
-            row[i] = some_row(i, most, n);
+            row[i] = (cmg_index)(i < FEW_ROWS ? i : i * n / most);
         }
         CMGI_TRY(kinds != NULL ? cmgi_kinds_rows(h->ctx, kinds, &head)
                                : cmgi_rows_on_host(h->ctx, &A, there, row, rows, &head));

@@ -5,6 +5,8 @@
 #include "csr/place.h"
 #include "transfer/aggregate_rows.h"
 
+#include <math.h>
+
 #include "transfer/strength.inc"
 
 /* C = A, or the norms of its blocks in arrays that are made. */
@@ -34,7 +36,7 @@ cmg_status cmgi_strength(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cons
 {
     const int block = what->block;
     cmgi_csr made = {.rows = A->rows / block, .cols = A->rows / block};
-    cmgi_coupling *of = NULL;
+    coupling *of = NULL;
     node_rows C;
     norms w = {.block = block};
     cmg_size couplings = 0;

@@ -5,7 +5,8 @@
 #include "transfer/aggregate.h"
 
 #include "core/each.h"
-#include "transfer/aggregate_rows.h"
+
+#include <math.h>
 
 #include "transfer/tentative.inc"
 
@@ -30,26 +31,16 @@ static cmg_status form_constant(cmg_context *ctx, const cmgi_aggregates *agg, cm
     return list(ctx, at, &(membership){.of = agg->of, .R = R}, P, &inside);
 }
 
-/* The matrix of nodes by aggregates, and its transpose, whose rows are the aggregates' nodes. */
-static cmg_status list_members(cmg_context *ctx, const cmgi_aggregates *agg, cmgi_csr *nodes,
-                               cmg_size *inside, cmgi_csr *members)
-{
-    const cmgi_place at = agg->at;
-    nodes->rows = agg->nodes;
-    nodes->cols = agg->count;
-    CMGI_TRY(list(ctx, at, &(membership){.of = agg->of}, nodes, inside));
-    return cmgi_csr_transpose_at(ctx, at, &nodes->view, *inside, members);
-}
-
 /* P_0 of any vectors, and R_c for all aggregates; p says of what. */
 static cmg_status form(cmg_context *ctx, const cmgi_aggregates *agg, panels *p, cmgi_csr *P)
 {
     const cmgi_place at = agg->at;
-    cmgi_csr nodes = {0};
+    cmgi_csr nodes = {.rows = agg->nodes, .cols = agg->count}; /* nodes by aggregates */
     cmgi_csr members = {0};
     cmg_size inside = 0;
     CMGI_FREED(ctx, CMGI_ARRAYS(nodes), CMGI_ARRAYS(members));
-    CMGI_TRY(list_members(ctx, agg, &nodes, &inside, &members));
+    CMGI_TRY(list(ctx, at, &(membership){.of = agg->of}, &nodes, &inside));
+    CMGI_TRY(cmgi_csr_transpose_at(ctx, at, &nodes.view, inside, &members));
     P->rows = p->rows;
     P->cols = agg->count * p->vectors;
     inside *= p->block * p->vectors;

@@ -1,6 +1,3 @@
 #include "core/each.h"
 
-extern "C" {
-#include "transfer/aggregate_rows.h"
-}
 #include "transfer/tentative.inc"
