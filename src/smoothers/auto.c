@@ -85,7 +85,7 @@ static void make_polynomial(int degree, double largest, const char *why, cmgi_sm
 {
     double theta[LINE_DEGREE];
     out->stages = degree;
-    cmgi_roots_chebyshev4(degree, theta);
+    cmgi_roots(&(cmgi_polynomial){.family = CMGI_CHEBYSHEV4, .n = degree}, theta);
     for (int j = 0; j < degree; ++j) {
         out->stage[j] = 1 / (theta[j] * largest);
     }
