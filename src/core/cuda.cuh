@@ -120,6 +120,15 @@ void cmgi_cuda_ignore(cudaError_t error);
         }                                                                                          \
     } while (0)
 
+/* Passes it up as it is. */
+#define CMGI_CUDA_TRY(call)                                                                        \
+    do {                                                                                           \
+        const cudaError_t cmgi_error_ = (call);                                                    \
+        if (cmgi_error_ != cudaSuccess) {                                                          \
+            return cmgi_error_;                                                                    \
+        }                                                                                          \
+    } while (0)
+
 /* After every launch: the launch error; in debug builds also what the kernel itself did. */
 cmg_status cmgi_launched(cmg_context *ctx, const char *what);
 #define CMGI_LAUNCHED(ctx) cmgi_launched((ctx), __func__)
