@@ -67,14 +67,11 @@ static cmg_status make_base(const cmgi_smoother_source *source, cmgi_smoother_fa
         const cmgi_csr *M = &out->factor[0];
         CMGI_CHECK(ctx, out->factors == 1 && M->indptr[M->rows] == M->rows, CMG_ERR_ARG,
                    "bound=gershgorin needs a diagonal base, not %s", base);
-        cmgi_csr B = {0};
+        cmgi_scoped_csr B = {0};
         bool symmetric = false;
         CMGI_TRY(cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
         *spectrum = (cmgi_spectrum){0};
-        const cmg_status status =
-            cmgi_gershgorin(ctx, symmetric ? &B.view : &source->A, M, &spectrum->largest);
-        cmgi_csr_free(ctx, &B);
-        return status;
+        return cmgi_gershgorin(ctx, symmetric ? &B.view : &source->A, M, &spectrum->largest);
     }
     return cmgi_spectrum_estimate(source, out->factor, out->factors, spectrum);
 }
