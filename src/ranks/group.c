@@ -4,7 +4,6 @@
 #include "core/memory.h"
 #include "core/search.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,18 +51,18 @@ cmg_status cmgi_group_offsets(cmg_context *ctx, cmg_size mine, cmg_size *at)
 cmg_status cmgi_group_reduce(cmg_context *ctx, double *values, int count, bool largest)
 {
     const int ranks = cmgi_ranks(ctx);
+    const int now = count < CMGI_SUMS ? count : CMGI_SUMS;
     const double *all = ctx->group->parts;
-    assert(count <= CMGI_SUMS);
-    CMGI_TRY(cmgi_group_gather(ctx, values, (size_t)count * sizeof *values, ctx->group->parts));
-    for (int k = 0; k < count; ++k) {
+    CMGI_TRY(cmgi_group_gather(ctx, values, (size_t)now * sizeof *values, ctx->group->parts));
+    for (int k = 0; k < now; ++k) {
         values[k] = all[k];
         for (int r = 1; r < ranks; ++r) {
-            const double other = all[r * count + k];
+            const double other = all[r * now + k];
             const bool larger = other > values[k] || isnan(other);
             values[k] = !largest ? values[k] + other : larger ? other : values[k];
         }
     }
-    return CMG_OK;
+    return now < count ? cmgi_group_reduce(ctx, values + now, count - now, largest) : CMG_OK;
 }
 
 cmg_status cmgi_group_start(cmg_context *ctx, const cmgi_messages *m)
@@ -144,7 +143,7 @@ cmg_status cmgi_group_outcome(cmg_context *ctx, cmg_status status)
 {
     const int ranks = cmgi_ranks(ctx);
     outcome mine = {.status = (int)status};
-    outcome *all = NULL;
+    cmgi_scoped outcome *all = NULL;
     if (status != CMG_OK) {
         (void)snprintf(mine.message, sizeof mine.message, "%.*s", CMG_MESSAGE - 1, ctx->message);
     }
@@ -159,7 +158,6 @@ cmg_status cmgi_group_outcome(cmg_context *ctx, cmg_status status)
                                                   all[r].message);
         }
     }
-    cmgi_free(ctx, all);
     return common;
 }
 
