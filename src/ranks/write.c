@@ -102,14 +102,10 @@ typedef struct level_facts {
 static level_facts facts_of(const cmg_hierarchy *h, int level)
 {
     const cmgi_own_level *own = &h->own->level[level];
-    const double *values = NULL;
     const cmgi_range range = cmgi_range_of(h, level);
     level_facts f = {range.first, range.rows, 0};
-    cmg_size n = 0;
     f.given = (own->A.indptr != NULL) + 2 * (own->P.indptr != NULL) + 4 * (own->R.indptr != NULL);
-    if (cmg_hierarchy_get_vector(h, level, "coords", NULL, &n, &values) == CMG_OK) {
-        f.given += 8;
-    }
+    f.given += 8 * (cmgi_hierarchy_vector(h, level, "coords", NULL) != NULL);
     if (cmgi_hierarchy_vector(h, level, "nullspace", NULL) != NULL) {
         f.given += h->level[level].exact_nullspace ? 32 : 16;
     }
