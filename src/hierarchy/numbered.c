@@ -4,7 +4,6 @@
 #include "core/backend.h"
 #include "core/memory.h"
 #include "csr/place.h"
-#include "hierarchy/numbered_there.h"
 #include "hierarchy/numbering.h"
 
 #include <string.h>
