@@ -343,9 +343,6 @@ typedef struct cmgi_backend {
     int (*devices)(void); /* number of devices, NULL = one */
 } cmgi_backend;
 
-/* Table of a backend, NULL when this build lacks it. */
-const cmgi_backend *cmgi_backend_table(cmg_backend backend);
-
 extern const cmgi_backend cmgi_backend_cpu;
 #ifdef CMGI_HAVE_CUDA
 extern const cmgi_backend cmgi_backend_cuda;

@@ -26,14 +26,24 @@ static const cmgi_option_table table = CMGI_OPTION_TABLE(cmg_context_options, ro
 
 CMGI_OPTION_FUNCTIONS(cmg_context_options, cmg_context_option, table)
 
+/* Table of a backend, NULL when this build lacks it. */
+static const cmgi_backend *table_of(cmg_backend backend)
+{
+    static const cmgi_backend *const tables[] = {
+        [CMG_BACKEND_CPU] = &cmgi_backend_cpu,
+        [CMG_BACKEND_CUDA] = CMGI_CUDA_FN(&cmgi_backend_cuda),
+    };
+    return (size_t)backend < sizeof tables / sizeof tables[0] ? tables[backend] : NULL;
+}
+
 bool cmg_backend_available(cmg_backend backend)
 {
-    return cmgi_backend_table(backend) != NULL;
+    return table_of(backend) != NULL;
 }
 
 int cmg_backend_devices(cmg_backend backend)
 {
-    const struct cmgi_backend *found = cmgi_backend_table(backend);
+    const cmgi_backend *found = table_of(backend);
     return found == NULL ? 0 : found->devices != NULL ? found->devices() : 1;
 }
 
@@ -72,7 +82,7 @@ static cmg_status join_ranks(cmg_context *c)
 
 static cmg_status open_context(const cmg_context_options *o, cmg_context **ctx)
 {
-    const struct cmgi_backend *backend = cmgi_backend_table(o->backend);
+    const cmgi_backend *backend = table_of(o->backend);
     if (backend == NULL) {
         return tell_why(o, CMG_ERR_UNSUPPORTED, "backend cuda: this build has no CUDA");
     }

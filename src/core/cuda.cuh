@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <type_traits>
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -117,6 +118,15 @@ void cmgi_cuda_ignore(cudaError_t error);
         const cudaError_t cmgi_error_ = (call);                                                    \
         if (cmgi_error_ != cudaSuccess) {                                                          \
             return cmgi_cuda_failed((ctx), cmgi_error_, #call);                                    \
+        }                                                                                          \
+    } while (0)
+
+/* Passes it up as it is. */
+#define CMGI_CUDA_TRY(call)                                                                        \
+    do {                                                                                           \
+        const cudaError_t cmgi_error_ = (call);                                                    \
+        if (cmgi_error_ != cudaSuccess) {                                                          \
+            return cmgi_error_;                                                                    \
         }                                                                                          \
     } while (0)
 
@@ -298,56 +308,50 @@ __device__ __forceinline__ T cmgi_block_sum(T s)
     return s;
 }
 
-/* The vector operations of the backend's table (vector_cuda.cu, reduce_cuda.cu). */
+/* Functions of the backend's table: vectors (vector_cuda.cu, reduce_cuda.cu), small dense inverses
+ * (inverse_cuda.cu), large copies (staging_cuda.cu), graphs and device times (graph_cuda.cu). */
+#define CMGI_CUDA_FUNCTIONS(X)                                                                     \
+    X(fill)                                                                                        \
+    X(convert)                                                                                     \
+    X(axpby)                                                                                       \
+    X(dot)                                                                                         \
+    X(sum)                                                                                         \
+    X(direction)                                                                                   \
+    X(add_ratio)                                                                                   \
+    X(jacobi_step)                                                                                 \
+    X(cg_update)                                                                                   \
+    X(semi_update)                                                                                 \
+    X(test)                                                                                        \
+    X(invert)                                                                                      \
+    X(feed)                                                                                        \
+    X(feed_order)                                                                                  \
+    X(graph_begin)                                                                                 \
+    X(graph_loop)                                                                                  \
+    X(graph_after)                                                                                 \
+    X(graph_end)                                                                                   \
+    X(graph_launch)                                                                                \
+    X(graph_destroy)                                                                               \
+    X(mark_reserve)                                                                                \
+    X(mark)                                                                                        \
+    X(elapsed)
+#define CMGI_CUDA_FUNCTION(name)                                                                   \
+    std::remove_pointer_t<decltype(cmgi_backend::name)> cmgi_cuda_##name;
+CMGI_CUDA_FUNCTIONS(CMGI_CUDA_FUNCTION)
+
 enum {
     CMGI_CUDA_PARTIALS = 1024,                           /* most blocks of a reduction */
     CMGI_CUDA_ARRIVED = CMGI_CUDA_PARTIALS * CMG_COLUMNS /* of ctx->partials: counts blocks done */
 };
-cmg_status cmgi_cuda_fill(cmg_context *ctx, cmg_precision p, cmg_size n, double value, void *x);
-cmg_status cmgi_cuda_convert(cmg_context *ctx, cmg_size n, cmg_precision px, const void *x,
-                             cmg_precision py, void *y);
-cmg_status cmgi_cuda_axpby(cmg_context *ctx, cmg_precision p, cmg_size n, double a, const void *x,
-                           double b, void *y);
-cmg_status cmgi_cuda_dot(cmg_context *ctx, cmg_precision p, cmg_size n, int k, const void *x,
-                         const void *y, double *result);
-cmg_status cmgi_cuda_sum(cmg_context *ctx, cmg_size n, const double *x, double *result);
-cmg_status cmgi_cuda_add_ratio(cmg_context *ctx, cmg_precision p, cmg_size n, double a,
-                               const double *num, const double *den, const void *x, void *y);
-cmg_status cmgi_cuda_direction(cmg_context *ctx, cmg_size n, int k, const double *num,
-                               const double *den, cmg_precision pz, const void *z, cmg_precision pp,
-                               void *p);
-cmg_status cmgi_cuda_jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi_step *s);
-cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, int k, const cmgi_cg_update *u);
-cmg_status cmgi_cuda_semi_update(cmg_context *ctx, cmg_size n, int k, const cmgi_semi_update *u);
-cmg_status cmgi_cuda_test(cmg_context *ctx, int k, const cmgi_test *t);
 /* The direction of several columns. */
 cmg_status cmgi_cuda_directions(cmg_context *ctx, cmg_size n, int k, const double *num,
                                 const double *den, cmg_precision pz, const void *z, double *p);
-/* Small dense inverses (inverse_cuda.cu). */
-cmg_status cmgi_cuda_invert(cmg_context *ctx, cmg_size n, double largest, double *X,
-                            bool *definite);
-
-/* Large copies (staging_cuda.cu): as in the table; from the device to the host, *fetched = false
- * where there is no pinned memory; what has been made for them is freed. */
-cmg_status cmgi_cuda_feed(cmg_context *ctx, void *dst, size_t bytes, const cmgi_feed *from,
-                          bool *fed);
-cmg_status cmgi_cuda_feed_order(cmg_context *ctx, bool done);
+/* A large copy from the device to the host; *fetched = false where there is no pinned memory. */
 cmg_status cmgi_cuda_fetch(cmg_context *ctx, char *dst, const char *src, size_t bytes,
                            bool *fetched);
+/* What has been made for large copies is freed. */
 void cmgi_cuda_staging_close(cmgi_device *d);
 /* Waits for the stream; meanwhile pieces of what is to be sent go out. */
 cmg_status cmgi_cuda_wait(cmg_context *ctx);
-
-/* Graphs and device times (graph_cuda.cu). */
-cmg_status cmgi_cuda_graph_begin(cmg_context *ctx, const cmgi_stop *tests, int columns);
-cmg_status cmgi_cuda_graph_loop(cmg_context *ctx);
-cmg_status cmgi_cuda_graph_after(cmg_context *ctx);
-cmg_status cmgi_cuda_graph_end(cmg_context *ctx, void **graph);
-cmg_status cmgi_cuda_graph_launch(cmg_context *ctx, void *graph);
-void cmgi_cuda_graph_destroy(cmg_context *ctx, void *graph);
-cmg_status cmgi_cuda_mark_reserve(cmg_context *ctx, int marks);
-cmg_status cmgi_cuda_mark(cmg_context *ctx, int k);
-cmg_status cmgi_cuda_elapsed(cmg_context *ctx, int from, int to, double *seconds);
 void cmgi_cuda_marks_free(cmg_context *ctx);
 /* cudaSuccess when this build holds code for the current device; *early: code of compute capability
  * 9.0 or later, which can wait for a kernel before it. */

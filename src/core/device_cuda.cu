@@ -468,33 +468,12 @@ static constexpr cmgi_backend make_table()
     table.hold_memory = hold_memory;
     table.to_device = to_device;
     table.to_host = to_host;
-    table.feed = cmgi_cuda_feed;
-    table.feed_order = cmgi_cuda_feed_order;
     table.read_each = read_each;
-    table.fill = cmgi_cuda_fill;
     table.random = cmgi_draw;
-    table.convert = cmgi_cuda_convert;
-    table.axpby = cmgi_cuda_axpby;
-    table.dot = cmgi_cuda_dot;
-    table.sum = cmgi_cuda_sum;
-    table.direction = cmgi_cuda_direction;
-    table.add_ratio = cmgi_cuda_add_ratio;
-    table.jacobi_step = cmgi_cuda_jacobi_step;
-    table.cg_update = cmgi_cuda_cg_update;
-    table.semi_update = cmgi_cuda_semi_update;
-    table.test = cmgi_cuda_test;
     table.copy_block = cmgi_copy_block;
-    table.invert = cmgi_cuda_invert;
-    table.graph_begin = cmgi_cuda_graph_begin;
-    table.graph_loop = cmgi_cuda_graph_loop;
-    table.graph_after = cmgi_cuda_graph_after;
-    table.graph_end = cmgi_cuda_graph_end;
-    table.graph_launch = cmgi_cuda_graph_launch;
-    table.graph_destroy = cmgi_cuda_graph_destroy;
-    table.mark_reserve = cmgi_cuda_mark_reserve;
-    table.mark = cmgi_cuda_mark;
-    table.elapsed = cmgi_cuda_elapsed;
     table.devices = devices;
+#define PUT(name) table.name = cmgi_cuda_##name;
+    CMGI_CUDA_FUNCTIONS(PUT)
     return table;
 }
 

@@ -51,33 +51,30 @@ static cudaError_t last_node(cmgi_device *d, cudaGraphNode_t *last)
     const cudaGraphNode_t *nodes = NULL;
     size_t count = 0;
 #if CUDART_VERSION >= 13000
-    cudaError_t error =
-        cudaStreamGetCaptureInfo(d->stream, &capturing, NULL, NULL, &nodes, NULL, &count);
+    CMGI_CUDA_TRY(
+        cudaStreamGetCaptureInfo(d->stream, &capturing, NULL, NULL, &nodes, NULL, &count));
 #else
-    cudaError_t error =
-        cudaStreamGetCaptureInfo_v2(d->stream, &capturing, NULL, NULL, &nodes, &count);
+    CMGI_CUDA_TRY(cudaStreamGetCaptureInfo_v2(d->stream, &capturing, NULL, NULL, &nodes, &count));
 #endif
-    if (error == cudaSuccess && count != 1) {
-        error = cudaErrorStreamCaptureImplicit;
-    }
-    *last = error == cudaSuccess ? nodes[0] : NULL;
-    return error;
+    *last = count == 1 ? nodes[0] : NULL;
+    return count == 1 ? cudaSuccess : cudaErrorStreamCaptureImplicit;
+}
+
+static cudaError_t open_loop(cmgi_device *d, const cmgi_stop *tests, int columns)
+{
+    cudaGraphConditionalHandle condition;
+    CMGI_CUDA_TRY(cudaGraphCreate(&d->recording, 0));
+    CMGI_CUDA_TRY(cudaGraphConditionalHandleCreate(&condition, d->recording, 0, 0));
+    d->loop_condition = condition;
+    d->tests = tests;
+    d->ntests = columns;
+    return record_into(d, d->recording, NULL);
 }
 
 /* A graph with the condition of a loop to come; its beginning is recorded from here on. */
 static cudaError_t begin_with_loop(cmgi_device *d, const cmgi_stop *tests, int columns)
 {
-    cudaGraphConditionalHandle condition;
-    cudaError_t error = cudaGraphCreate(&d->recording, 0);
-    if (error == cudaSuccess) {
-        error = cudaGraphConditionalHandleCreate(&condition, d->recording, 0, 0);
-    }
-    if (error == cudaSuccess) {
-        d->loop_condition = condition;
-        d->tests = tests;
-        d->ntests = columns;
-        error = record_into(d, d->recording, NULL);
-    }
+    const cudaError_t error = open_loop(d, tests, columns);
     if (error != cudaSuccess && d->recording != NULL) {
         cmgi_cuda_ignore(error);
         cmgi_cuda_ignore(cudaGraphDestroy(d->recording));
@@ -92,36 +89,28 @@ static cudaError_t begin_body(cmgi_device *d)
     cudaGraphNode_t last = NULL;
     cudaGraph_t ended = NULL;
     cudaGraphNodeParams params = {};
-    cudaError_t error = look_again(d);
-    if (error == cudaSuccess) {
-        error = last_node(d, &last);
-    }
-    if (error == cudaSuccess) {
-        error = cudaStreamEndCapture(d->stream, &ended);
-    }
-    if (error == cudaSuccess) {
-        params.type = cudaGraphNodeTypeConditional;
-        params.conditional.handle = (cudaGraphConditionalHandle)d->loop_condition;
-        params.conditional.type = cudaGraphCondTypeWhile;
-        params.conditional.size = 1;
+    CMGI_CUDA_TRY(look_again(d));
+    CMGI_CUDA_TRY(last_node(d, &last));
+    CMGI_CUDA_TRY(cudaStreamEndCapture(d->stream, &ended));
+    params.type = cudaGraphNodeTypeConditional;
+    params.conditional.handle = (cudaGraphConditionalHandle)d->loop_condition;
+    params.conditional.type = cudaGraphCondTypeWhile;
+    params.conditional.size = 1;
 #if CUDART_VERSION >= 13000
-        error = cudaGraphAddNode(&d->loop_node, d->recording, &last, NULL, 1, &params);
+    CMGI_CUDA_TRY(cudaGraphAddNode(&d->loop_node, d->recording, &last, NULL, 1, &params));
 #else
-        error = cudaGraphAddNode(&d->loop_node, d->recording, &last, 1, &params);
+    CMGI_CUDA_TRY(cudaGraphAddNode(&d->loop_node, d->recording, &last, 1, &params));
 #endif
-    }
-    return error == cudaSuccess ? record_into(d, params.conditional.phGraph_out[0], NULL) : error;
+    return record_into(d, params.conditional.phGraph_out[0], NULL);
 }
 
 /* Ends the body; what follows is recorded after the while node. */
 static cudaError_t end_body(cmgi_device *d)
 {
     cudaGraph_t body = NULL;
-    cudaError_t error = look_again(d);
-    if (error == cudaSuccess) {
-        error = cudaStreamEndCapture(d->stream, &body);
-    }
-    return error == cudaSuccess ? record_into(d, d->recording, &d->loop_node) : error;
+    CMGI_CUDA_TRY(look_again(d));
+    CMGI_CUDA_TRY(cudaStreamEndCapture(d->stream, &body));
+    return record_into(d, d->recording, &d->loop_node);
 }
 #else
 static cudaError_t begin_with_loop(cmgi_device *, const cmgi_stop *, int)

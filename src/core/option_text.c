@@ -70,20 +70,7 @@ static cmg_status set_whole(const cmg_option *row, void *options, const char *va
     return CMG_OK;
 }
 
-static cmg_status set_real(const cmg_option *row, void *options, const char *value,
-                           char why[CMG_MESSAGE])
-{
-    double v = 0;
-    const char *end = cmgi_parse_double(value, &v);
-    if (end == NULL || *end != '\0' || !isfinite(v)) {
-        return cmgi_option_refuse(why, "%s needs a number, not '%.40s'", row->key, value);
-    }
-    CMGI_TRY(cmgi_option_check_number(row, v, why));
-    cmgi_option_put(row, options, v);
-    return CMG_OK;
-}
-
-/* "0,-1": as many numbers as there are, the others 0. */
+/* A number; or of several, as in "0,-1", as many as there are, the others 0. */
 static cmg_status set_reals(const cmg_option *row, void *options, const char *value,
                             char why[CMG_MESSAGE])
 {
@@ -93,13 +80,16 @@ static cmg_status set_reals(const cmg_option *row, void *options, const char *va
     for (size_t k = 0; at != NULL; ++k) {
         double v = 0;
         const char *end = cmgi_parse_double(at, &v);
-        if (k == most || end == NULL || (*end != ',' && *end != '\0') || !isfinite(v)) {
-            return cmgi_option_refuse(why, "%s '%.40s' is no list of at most %zu numbers", row->key,
-                                      value, most);
+        const bool more = end != NULL && *end == ',' && k + 1 < most;
+        if (end == NULL || (*end != '\0' && !more) || !isfinite(v)) {
+            return most == 1
+                       ? cmgi_option_refuse(why, "%s needs a number, not '%.40s'", row->key, value)
+                       : cmgi_option_refuse(why, "%s '%.40s' is no list of at most %zu numbers",
+                                            row->key, value, most);
         }
         CMGI_TRY(cmgi_option_check_number(row, v, why));
         numbers[k] = v;
-        at = *end == ',' ? end + 1 : NULL;
+        at = more ? end + 1 : NULL;
     }
     memcpy((char *)options + row->offset, numbers, row->bytes);
     return CMG_OK;
@@ -135,13 +125,12 @@ cmg_status cmg_option_set(const cmg_option *row, void *options, const char *valu
     case CMG_OPTION_SIZE:
         return set_whole(row, options, value, why);
     case CMG_OPTION_REAL:
-        return set_real(row, options, value, why);
+    case CMG_OPTION_REALS:
+        return set_reals(row, options, value, why);
     case CMG_OPTION_WORD:
         return set_word(row, options, value, why);
     case CMG_OPTION_TEXT:
         return set_text(row, options, value, why);
-    case CMG_OPTION_REALS:
-        return set_reals(row, options, value, why);
     }
     return CMG_ERR_ARG;
 }

@@ -21,7 +21,7 @@ struct cmg_ranks {
     /* joins the group of ctx->options.transport, after the backend is open */
     cmg_status (*open)(cmg_context *ctx);
     void (*close)(cmg_context *ctx);
-    /* values[k] = sum, or largest (a NaN stays), over the ranks, k < count <= CMGI_SUMS */
+    /* values[k] = sum, or largest (a NaN stays), over the ranks, k < count */
     cmg_status (*reduce)(cmg_context *ctx, double *values, int count, bool largest);
     /* values in the backend's memory become their sums over the ranks */
     cmg_status (*sum)(cmg_context *ctx, double *values, int count);
@@ -65,7 +65,7 @@ static inline void cmgi_group_alone(cmg_context *ctx, bool alone)
     }
 }
 
-/* values[k] = sum over the ranks, k < count <= CMGI_SUMS; on the host. */
+/* values[k] = sum over the ranks, k < count; on the host. */
 static inline cmg_status cmgi_all_sum(cmg_context *ctx, double *values, int count)
 {
     return ctx->group == NULL ? CMG_OK : ctx->options.ranks->reduce(ctx, values, count, false);

@@ -39,3 +39,9 @@ cmg_status cmgi_sized_fill(cmg_context *ctx, const char *name, const void *ours,
     cmgi_sized_give(ours, to);
     return CMG_OK;
 }
+
+bool cmg_outcome_converged(cmg_outcome outcome)
+{
+    return outcome == CMG_CONVERGED_RTOL || outcome == CMG_CONVERGED_ATOL ||
+           outcome == CMG_ROUNDING;
+}

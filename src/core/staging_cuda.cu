@@ -69,21 +69,18 @@ static cudaError_t make(cmg_context *ctx, cmgi_staging *s)
     (void)madvise(s->pinned, bytes, MADV_HUGEPAGE);
 #endif
     (void)cmgi_feed_units(ctx, &zeros, 0, bytes / TOUCHED, s->pinned);
-    cudaError_t error = cudaHostRegister(s->pinned, bytes, cudaHostRegisterDefault);
+    const cudaError_t error = cudaHostRegister(s->pinned, bytes, cudaHostRegisterDefault);
     if (error != cudaSuccess) {
         free(s->pinned);
         s->pinned = NULL;
+        return error;
     }
-    if (error == cudaSuccess) {
-        error = cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking);
+    CMGI_CUDA_TRY(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
+    CMGI_CUDA_TRY(cudaEventCreateWithFlags(&s->here, cudaEventDisableTiming));
+    for (int k = 0; k < SLOTS; ++k) {
+        CMGI_CUDA_TRY(cudaEventCreateWithFlags(&s->done[k], cudaEventDisableTiming));
     }
-    if (error == cudaSuccess) {
-        error = cudaEventCreateWithFlags(&s->here, cudaEventDisableTiming);
-    }
-    for (int k = 0; k < SLOTS && error == cudaSuccess; ++k) {
-        error = cudaEventCreateWithFlags(&s->done[k], cudaEventDisableTiming);
-    }
-    return error;
+    return cudaSuccess;
 }
 
 /* False where it cannot be had, which only costs speed. */

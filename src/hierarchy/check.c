@@ -251,7 +251,7 @@ static void count_rows(const cmg_csr *A, bool *dirichlet, cmg_level_info *info)
 static cmg_status measure_asymmetry(cmg_context *ctx, const cmg_csr *A, const bool *dirichlet,
                                     cmg_level_info *info)
 {
-    cmgi_csr T = {0}; /* its rows are sorted */
+    cmgi_scoped_csr T = {0}; /* its rows are sorted */
     double all = 0;
     double interior = 0;
     double largest = 0;
@@ -273,7 +273,6 @@ static cmg_status measure_asymmetry(cmg_context *ctx, const cmg_csr *A, const bo
     }
     info->asymmetry = largest > 0 ? all / largest : 0;
     info->asymmetry_interior = largest > 0 ? interior / largest : 0;
-    cmgi_csr_free(ctx, &T);
     return CMG_OK;
 }
 

@@ -79,7 +79,7 @@ static cmgi_csr *find_given(const cmg_hierarchy *h, const place *at)
     if (at->level < 0 || at->level >= h->levels) {
         return NULL;
     }
-    cmgi_stored_level *stored = (cmgi_stored_level *)(uintptr_t)&h->level[at->level];
+    const cmgi_stored_level *stored = &h->level[at->level];
     cmgi_csr *M = cmgi_stored_matrix(stored, at->role);
     if (at->role == CMG_ROLE_SMOOTHER) {
         cmgi_stored_smoother *s = cmgi_stored_smoother_find(stored, at->name);

@@ -94,10 +94,10 @@ struct cmg_hierarchy {
 /* CMG_ERR_ARG unless there is such a level. */
 cmg_status cmgi_hierarchy_check_level(const cmg_hierarchy *h, int level);
 /* The place of A, P, R or the inverse in a level, NULL for smoothers. */
-static inline cmgi_csr *cmgi_stored_matrix(cmgi_stored_level *level, cmg_role role)
+static inline cmgi_csr *cmgi_stored_matrix(const cmgi_stored_level *level, cmg_role role)
 {
-    cmgi_csr *const matrices[] = {&level->A, &level->P, &level->R, NULL, &level->inverse};
-    return matrices[role];
+    const cmgi_csr *const matrices[] = {&level->A, &level->P, &level->R, NULL, &level->inverse};
+    return (cmgi_csr *)(uintptr_t)matrices[role];
 }
 /* The attribute of that key as a whole number, `none` where it is not given. */
 long long cmgi_hierarchy_number(const cmg_hierarchy *h, const char *key, long long none);

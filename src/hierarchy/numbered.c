@@ -4,7 +4,6 @@
 #include "core/backend.h"
 #include "core/memory.h"
 #include "csr/place.h"
-#include "hierarchy/numbered_there.h"
 #include "hierarchy/numbering.h"
 
 #include <string.h>
@@ -53,11 +52,6 @@ cmg_status cmgi_numbered_lines(cmg_context *ctx, const cmgi_csr *A, double *line
     const cmg_size nnz = sample.indptr[sample.rows];
     *lines = nnz > 0 ? count_lines(&sample.view, BLOCK, seen) / (double)nnz : 0;
     return CMG_OK;
-}
-
-static cmgi_csr *matrix_of(cmg_hierarchy *h, int l, int role)
-{
-    return cmgi_stored_matrix(&h->level[l], (cmg_role)role);
 }
 
 cmg_status cmgi_numbered_order(cmgi_numbered *n, cmgi_place at, int level, const cmg_index **perm)
@@ -173,7 +167,7 @@ static cmg_status take_there(cmgi_numbered *n, int l, int role, const cmg_index 
 static cmg_status take_matrix(cmgi_numbered *n, int l, int role, bool keep_map)
 {
     cmg_hierarchy *h = n->given;
-    const cmgi_csr *M = matrix_of(h, l, role);
+    const cmgi_csr *M = cmgi_stored_matrix(&h->level[l], (cmg_role)role);
     const cmg_index *order[2] = {NULL, NULL}; /* of rows and columns */
     if (!cmgi_csr_given(M)) {
         return CMG_OK;
@@ -317,7 +311,7 @@ static cmg_status update_there(cmgi_numbered *n, int l, int role, const cmgi_csr
 {
     cmg_context *ctx = n->ctx;
     cmgi_numbered_matrix *as = &n->matrix[l][role];
-    const cmg_size nnz = matrix_of(n->h, l, role)->there->rows.nnz;
+    const cmg_size nnz = cmgi_stored_matrix(&n->h->level[l], (cmg_role)role)->there->rows.nnz;
     const cmgi_resident *R = M->there;
     double *sent = NULL;
     double *values = NULL;
@@ -341,14 +335,14 @@ static cmg_status update_matrix(cmgi_numbered *n, int l, int role)
 {
     cmg_context *ctx = n->given->ctx;
     const cmgi_numbered_matrix *as = &n->matrix[l][role];
-    const cmgi_csr *own = matrix_of(n->h, l, role);
+    const cmgi_csr *own = cmgi_stored_matrix(&n->h->level[l], (cmg_role)role);
     cmgi_scoped double *values = NULL;
     cmg_csr from;
     if (as->to == NULL) {
         return CMG_OK;
     }
     if (as->there) {
-        return update_there(n, l, role, matrix_of(n->given, l, role));
+        return update_there(n, l, role, cmgi_stored_matrix(&n->given->level[l], (cmg_role)role));
     }
     CMGI_TRY(cmg_hierarchy_get_csr(n->given, l, (cmg_role)role, NULL, 0, &from));
     const cmg_size nnz = from.indptr[from.rows];

@@ -1,9 +1,14 @@
-/* Numberings on the device; see numbered_there.h. */
+/*
+ * Numberings of matrices on the device. Rows that come one after the other claim the columns that
+ * no earlier one has; each is numbered by the first that claims it, and by its place there. Of a
+ * matrix in fronts, its own columns as the next, that is the search of Cuthill and McKee (1969), of
+ * P the order of the coarse unknowns.
+ */
 #include "core/each.h"
 
 extern "C" {
 #include "csr/resident.h"
-#include "hierarchy/numbered_there.h"
+#include "hierarchy/numbered.h"
 }
 
 #include <climits>

@@ -51,3 +51,22 @@ cmg_status cmgi_numbered_update(cmgi_numbered *n);
 void cmgi_numbered_destroy(cmgi_numbered **n);
 /* The order of a level's unknowns at a place. */
 cmg_status cmgi_numbered_order(cmgi_numbered *n, cmgi_place at, int level, const cmg_index **perm);
+
+/* Rows longer than this are left to the host: their entries are ordered by counting. */
+enum { CMGI_NUMBERED_LONGEST = 1024 };
+
+/*
+ * numbered.cu: the unknowns in reverse order of a search through the graph of A from a node of
+ * least degree, those of equal parents by degree, then by number; nodes that are alone, or in more
+ * than some dozens of components or fronts, come last as they are. `block` unknowns a node.
+ */
+cmg_status cmgi_order_breadth_device(cmg_context *ctx, const cmg_csr *A, int block,
+                                     cmg_index *perm);
+/* As cmgi_order_by_rows, of all unknowns. */
+cmg_status cmgi_order_by_rows_device(cmg_context *ctx, const cmg_csr *P, const cmg_index *rows,
+                                     int block, cmg_index *perm);
+/* B = A in the orders of its two sides, columns ascending; to[e], unless NULL, is where entry e is
+ * now. */
+cmg_status cmgi_permute_device(cmg_context *ctx, const cmg_csr *A, cmg_size nnz,
+                               const cmg_index *rows, const cmg_index *cols, cmg_size *to,
+                               cmg_csr *B);

@@ -2,12 +2,10 @@
 #include "hierarchy/numbering.h"
 #include "core/memory.h"
 #include "csr/by_rows.h"
-#include "core/search.h"
 #include "core/random.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #ifdef CMGI_HAVE_METIS
 #include <metis.h>
@@ -28,7 +26,7 @@ static int compare_keys(const void *a, const void *b)
 
 cmg_status cmgi_order_by_key(cmg_context *ctx, cmg_size n, const uint64_t *keys, cmg_index *order)
 {
-    keyed *list = NULL;
+    cmgi_scoped keyed *list = NULL;
     CMGI_TRY(cmgi_alloc(ctx, n, sizeof *list, &list));
     for (cmg_size i = 0; i < n; ++i) {
         list[i] = (keyed){keys[i], (cmg_index)i};
@@ -37,7 +35,6 @@ cmg_status cmgi_order_by_key(cmg_context *ctx, cmg_size n, const uint64_t *keys,
     for (cmg_size i = 0; i < n; ++i) {
         order[i] = list[i].node;
     }
-    cmgi_free(ctx, list);
     return CMG_OK;
 }
 
@@ -100,7 +97,7 @@ cmg_status cmgi_order_by_rows(cmg_context *ctx, const cmg_csr *P, const cmg_inde
                               cmg_index *order)
 {
     const cmg_size n = P->cols / block;
-    unsigned char *placed = NULL;
+    cmgi_scoped unsigned char *placed = NULL;
     cmg_size end = 0;
     CMGI_TRY(cmgi_alloc_zero(ctx, n, sizeof *placed, &placed));
     for (cmg_size i = 0; i < P->rows; ++i) {
@@ -118,7 +115,6 @@ cmg_status cmgi_order_by_rows(cmg_context *ctx, const cmg_csr *P, const cmg_inde
             order[end++] = (cmg_index)j;
         }
     }
-    cmgi_free(ctx, placed);
     return CMG_OK;
 }
 
@@ -133,13 +129,12 @@ void cmgi_order_random(cmg_size n, uint64_t seed, cmg_index *order)
 }
 cmg_status cmgi_order_check(cmg_context *ctx, cmg_size n, const cmg_index *order)
 {
-    unsigned char *seen = NULL;
+    cmgi_scoped unsigned char *seen = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, n, sizeof *seen, &seen));
     cmg_size k = 0;
     while (k < n && order[k] >= 0 && order[k] < n && !seen[order[k]]) {
         seen[order[k++]] = 1;
     }
-    cmgi_free(ctx, seen);
     CMGI_CHECK(ctx, k == n, CMG_ERR_INTERNAL,
                "numbering: place %lld of %lld has no node, or one that has a place already",
                (long long)k, (long long)n);

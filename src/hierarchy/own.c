@@ -68,12 +68,9 @@ cmg_status cmgi_own_place(const cmg_hierarchy *h, int level, cmg_role role)
 
 cmg_status cmgi_hierarchy_take_own(cmg_hierarchy *h, int level, cmg_role role, cmgi_own_rows *rows)
 {
-    cmg_status status = cmgi_own_place(h, level, role);
-    status = status == CMG_OK ? open_own(h) : status;
-    if (status != CMG_OK) {
-        cmgi_rows_free(h->ctx, rows);
-        return status;
-    }
+    CMGI_RELEASED(cmgi_rows_free, h->ctx, rows);
+    CMGI_TRY(cmgi_own_place(h, level, role));
+    CMGI_TRY(open_own(h));
     cmgi_own_rows *place = (cmgi_own_rows *)(uintptr_t)cmgi_own_find(h->own, level, role);
     cmgi_rows_free(h->ctx, place);
     *place = *rows;

@@ -29,7 +29,7 @@ cmg_status cmgi_order_expand(cmg_context *ctx, const cmg_index *order, cmg_size 
 cmg_status cmgi_order_apply(cmg_context *ctx, cmg_size n, const cmg_index *order, cmg_size length,
                             cmg_index *list)
 {
-    cmg_index *place = NULL;
+    cmgi_scoped cmg_index *place = NULL;
     CMGI_TRY(cmgi_alloc(ctx, n, sizeof *place, &place));
     for (cmg_size k = 0; k < n; ++k) {
         place[order[k]] = (cmg_index)k;
@@ -37,7 +37,6 @@ cmg_status cmgi_order_apply(cmg_context *ctx, cmg_size n, const cmg_index *order
     for (cmg_size k = 0; k < length; ++k) {
         list[k] = list[k] < 0 ? -1 : place[list[k]];
     }
-    cmgi_free(ctx, place);
     return CMG_OK;
 }
 

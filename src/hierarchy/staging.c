@@ -11,11 +11,11 @@ static cmgi_csr *level_matrix(cmg_hierarchy *h, int k)
 
 cmg_status cmgi_hierarchy_bring(const cmg_hierarchy *h)
 {
-    static const cmg_role roles[] = {CMG_ROLE_A, CMG_ROLE_P, CMG_ROLE_R};
     for (int k = 0; k < 3 * h->levels; ++k) {
+        const cmg_role role = (cmg_role)(k % 3);
         cmg_csr M;
-        if (cmgi_hierarchy_has(h, k / 3, roles[k % 3])) {
-            CMGI_TRY(cmg_hierarchy_get_csr(h, k / 3, roles[k % 3], NULL, 0, &M));
+        if (cmgi_hierarchy_has(h, k / 3, role)) {
+            CMGI_TRY(cmg_hierarchy_get_csr(h, k / 3, role, NULL, 0, &M));
         }
     }
     return CMG_OK;
@@ -48,11 +48,10 @@ cmg_status cmgi_hierarchy_stage(cmg_hierarchy *h)
             continue;
         }
         cmgi_resident R = {0};
+        CMGI_RELEASED(cmgi_resident_free, ctx, &R);
         CMGI_TRY(cmgi_resident_promise(ctx, &M->view, &R));
         R.staged = true;
-        const cmg_status status = cmgi_resident_attach(ctx, &R, M);
-        cmgi_resident_free(ctx, &R);
-        CMGI_TRY(status);
+        CMGI_TRY(cmgi_resident_attach(ctx, &R, M));
     }
     return CMG_OK;
 }

@@ -17,14 +17,9 @@ cmg_status cmg_hierarchy_set_templates(cmg_hierarchy *h, int level, cmg_role rol
     return cmgi_hierarchy_take_csr(h, level, role, NULL, 0, &made);
 }
 
-static const cmgi_csr *matrix_of(const cmgi_stored_level *level, cmg_role role)
-{
-    return role == CMG_ROLE_A ? &level->A : role == CMG_ROLE_P ? &level->P : &level->R;
-}
-
 const cmgi_kinds *cmgi_hierarchy_templates(const cmg_hierarchy *h, int level, cmg_role role)
 {
-    return matrix_of(&h->level[level], role)->kinds;
+    return cmgi_stored_matrix(&h->level[level], role)->kinds;
 }
 
 bool cmgi_hierarchy_restricts(const cmg_hierarchy *h, int level)
@@ -39,7 +34,7 @@ bool cmgi_hierarchy_restricts(const cmg_hierarchy *h, int level)
 const cmgi_kinds *cmgi_hierarchy_kinds(const cmg_hierarchy *h, int level, cmg_role role)
 {
     const cmgi_stored_level *of = &h->level[level];
-    const cmgi_csr *M = matrix_of(of, role);
+    const cmgi_csr *M = cmgi_stored_matrix(of, role);
     const bool beside = role != CMG_ROLE_A && cmgi_csr_kinds(h->ctx, &of->A) != NULL &&
                         cmgi_hierarchy_restricts(h, level);
     return beside ? M->kinds : cmgi_csr_kinds(h->ctx, M);

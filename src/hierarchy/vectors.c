@@ -69,29 +69,28 @@ cmg_status cmgi_hierarchy_take_vector(cmg_hierarchy *h, int level, const char *k
                                       const char *name, cmg_size n, double *values)
 {
     cmg_context *ctx = h->ctx;
-    cmgi_stored_vector v = {.level = level, .n = n, .values = values};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(failed, check_vector(h, level, kind, name, n));
+    cmgi_scoped double *held = values;
+    cmgi_scoped char *own_kind = NULL;
+    cmgi_scoped char *own_name = NULL;
+    CMGI_TRY(check_vector(h, level, kind, name, n));
     if (strcmp(kind, "nullspace") == 0) {
         h->level[level].exact_nullspace = false;
     }
     cmgi_stored_vector *old = cmgi_hierarchy_vector(h, level, kind, name);
     if (old != NULL) {
         cmgi_free(ctx, old->values);
-        old->values = values;
+        old->values = cmgi_pass_on(&held);
         old->n = n;
         h->checked = false;
         return CMG_OK;
     }
-    CMGI_TRY_GOTO(failed, cmgi_strdup(ctx, kind, &v.kind));
-    CMGI_TRY_GOTO(failed, cmgi_strdup(ctx, name != NULL ? name : "", &v.name));
-    CMGI_TRY_GOTO(failed, cmgi_hierarchy_grow(ctx, &h->vector, h->vectors, sizeof v));
-    h->vector[h->vectors++] = v;
+    CMGI_TRY(cmgi_strdup(ctx, kind, &own_kind));
+    CMGI_TRY(cmgi_strdup(ctx, name != NULL ? name : "", &own_name));
+    CMGI_TRY(cmgi_hierarchy_grow(ctx, &h->vector, h->vectors, sizeof *h->vector));
+    h->vector[h->vectors++] = (cmgi_stored_vector){level, cmgi_pass_on(&own_kind),
+                                                   cmgi_pass_on(&own_name), n, cmgi_pass_on(&held)};
     h->checked = false;
     return CMG_OK;
-failed:
-    cmgi_stored_vector_clear(ctx, &v);
-    return status;
 }
 
 cmg_status cmg_hierarchy_set_vector(cmg_hierarchy *h, int level, const char *kind, const char *name,
@@ -167,25 +166,19 @@ cmg_status cmg_hierarchy_set_attribute(cmg_hierarchy *h, const char *key, const 
     cmg_context *ctx = h->ctx;
     CMGI_CHECK(ctx, key != NULL && key[0] != '\0' && value != NULL, CMG_ERR_ARG,
                "attribute: key or value is missing");
-    char *copy = NULL;
+    cmgi_scoped char *copy = NULL;
+    cmgi_scoped char *name = NULL;
     CMGI_TRY(cmgi_strdup(ctx, value, &copy));
     for (int i = 0; i < h->attributes; ++i) {
         if (strcmp(h->attribute[i].key, key) == 0) {
             cmgi_free(ctx, h->attribute[i].value);
-            h->attribute[i].value = copy;
+            h->attribute[i].value = cmgi_pass_on(&copy);
             return CMG_OK;
         }
     }
-    cmgi_attribute a = {.value = copy};
-    cmg_status status = cmgi_strdup(ctx, key, &a.key);
-    if (status == CMG_OK) {
-        status = cmgi_hierarchy_grow(ctx, &h->attribute, h->attributes, sizeof a);
-    }
-    if (status != CMG_OK) {
-        CMGI_FREE(ctx, a.key, a.value);
-        return status;
-    }
-    h->attribute[h->attributes++] = a;
+    CMGI_TRY(cmgi_strdup(ctx, key, &name));
+    CMGI_TRY(cmgi_hierarchy_grow(ctx, &h->attribute, h->attributes, sizeof *h->attribute));
+    h->attribute[h->attributes++] = (cmgi_attribute){cmgi_pass_on(&name), cmgi_pass_on(&copy)};
     return CMG_OK;
 }
 

@@ -65,18 +65,24 @@ static cmg_status place_arrays(cmgi_exchange *x, const cmg_size *asked_at, const
         from = x->host;
         to = from + (size_t)x->sends * size;
     }
-    CMGI_TRY(cmgi_alloc_zero(ctx, 2 * (cmg_size)ranks, sizeof *x->message, &x->message));
-    x->send_peers = cmgi_group_messages(ctx, asked_at, size, from, x->message);
-    x->receive_peers = cmgi_group_messages(ctx, at, size, to, x->message + x->send_peers);
+    cmgi_messages *m = &x->messages;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 2 * (cmg_size)ranks, sizeof *m->send, &m->send));
+    m->receive = m->send + ranks;
+    m->sends = cmgi_group_messages(ctx, asked_at, size, from, m->send);
+    m->receives = cmgi_group_messages(ctx, at, size, to, m->receive);
     return CMG_OK;
 }
 
-static cmg_status fill_in(cmgi_exchange *x, const cmgi_exchange_plan *plan)
+cmg_status cmgi_exchange_create(cmg_context *ctx, const cmgi_exchange_plan *plan,
+                                cmg_precision precision, cmgi_exchange **made)
 {
-    cmg_context *ctx = x->ctx;
     const int ranks = cmgi_ranks(ctx);
+    cmgi_scoped_by(cmgi_exchange_destroy) cmgi_exchange *x = NULL;
     cmgi_scoped cmg_size *at = NULL;
     cmgi_scoped cmg_size *asked = NULL;
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *x, &x));
+    x->ctx = ctx;
+    x->precision = precision;
     CMGI_TRY(cmgi_alloc_zero(ctx, 2 * ((cmg_size)ranks + 1), sizeof *at, &at));
     cmg_size *asked_at = at + ranks + 1;
     cmgi_numbers_divide(plan->wanted, plan->part, ranks, at);
@@ -88,24 +94,11 @@ static cmg_status fill_in(cmgi_exchange *x, const cmgi_exchange_plan *plan)
     CMGI_TRY(place_pack(x, plan, asked, asked_at));
     CMGI_TRY(place_arrays(x, asked_at, at));
     if (cmgi_group_wired(ctx)) {
-        const cmg_size length = x->packed + x->receives;
-        CMGI_TRY(ctx->backend->fill(ctx, x->precision, length, 0, x->send));
-        CMGI_TRY(cmgi_wire_prepare(ctx, x->message, x->send_peers, x->message + x->send_peers,
-                                   x->receive_peers, &x->route));
-        return ctx->backend->synchronize(ctx);
+        CMGI_TRY(ctx->backend->fill(ctx, precision, x->packed + x->receives, 0, x->send));
+        CMGI_TRY(cmgi_wire_prepare(ctx, &x->messages, &x->route));
+        CMGI_TRY(ctx->backend->synchronize(ctx));
     }
-    return CMG_OK;
-}
-
-cmg_status cmgi_exchange_create(cmg_context *ctx, const cmgi_exchange_plan *plan,
-                                cmg_precision precision, cmgi_exchange **x)
-{
-    cmgi_scoped_by(cmgi_exchange_destroy) cmgi_exchange *made = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
-    made->ctx = ctx;
-    made->precision = precision;
-    CMGI_TRY(fill_in(made, plan));
-    *x = cmgi_pass_on(&made);
+    *made = cmgi_pass_on(&x);
     return CMG_OK;
 }
 
@@ -117,7 +110,7 @@ void cmgi_exchange_destroy(cmgi_exchange **x)
     cmg_context *ctx = (*x)->ctx;
     cmgi_wire_forget(ctx, (*x)->route);
     CMGI_FREE_DEVICE(ctx, (*x)->pack, (*x)->send);
-    CMGI_FREE(ctx, (*x)->from, (*x)->host, (*x)->message, *x);
+    CMGI_FREE(ctx, (*x)->from, (*x)->host, (*x)->messages.send, *x);
     *x = NULL;
 }
 
@@ -125,21 +118,19 @@ cmg_status cmgi_exchange_start(cmgi_exchange *x, const void *vector)
 {
     cmg_context *ctx = x->ctx;
     const size_t size = cmgi_precision_bytes(x->precision);
-    const cmg_message *receive = x->message + x->send_peers;
-    for (int k = 0; x->from != NULL && k < x->send_peers; ++k) {
-        x->message[k].data = (char *)(uintptr_t)vector + (size_t)x->from[k] * size;
+    for (int k = 0; x->from != NULL && k < x->messages.sends; ++k) {
+        x->messages.send[k].data = (char *)(uintptr_t)vector + (size_t)x->from[k] * size;
     }
     if (x->packed > 0 && x->from == NULL) {
         CMGI_TRY(cmgi_permute(ctx, x->precision, x->packed, x->pack, false, vector, x->send));
     }
     if (cmgi_group_wired(ctx)) {
-        return cmgi_wire_exchange(ctx, x->route, x->message, x->send_peers, receive,
-                                  x->receive_peers);
+        return cmgi_wire_exchange(ctx, x->route, &x->messages);
     }
     if (x->host != NULL) {
         CMGI_TRY(cmgi_to_host(ctx, x->host, x->send, (size_t)x->sends * size));
     }
-    return cmgi_group_start(ctx, x->message, x->send_peers, receive, x->receive_peers);
+    return cmgi_group_start(ctx, &x->messages);
 }
 
 cmg_status cmgi_exchange_finish(cmgi_exchange *x)

@@ -17,18 +17,16 @@ typedef struct cmgi_exchange {
     cmg_size sends;    /* entries that others want */
     cmg_size near;     /* own entries that go with those wanted */
     cmg_size receives; /* entries wanted */
-    int send_peers;
-    int receive_peers;
-    cmg_size packed; /* entries that are packed: sends, up to a multiple of ALIGNED, and near */
-    cmg_index *pack; /* their positions in the vector, in the backend's memory */
-    cmg_size *from;  /* where what each peer wants begins in the vector, of stretches by wire that
-                        are sent as they are; else NULL */
-    char *send;      /* packed, then what is received, in the backend's memory */
-    void *columns;   /* in it, the own entries and behind them the received ones */
-    char *halo;      /* these */
-    void *host;      /* sent and received on the host, where messages pass there; else NULL */
-    void *route;     /* of a wire */
-    cmg_message *message; /* to send_peers, then from receive_peers, with their addresses */
+    cmg_size packed;   /* entries that are packed: sends, up to a multiple of ALIGNED, and near */
+    cmg_index *pack;   /* their positions in the vector, in the backend's memory */
+    cmg_size *from;    /* where what each peer wants begins in the vector, of stretches by wire that
+                          are sent as they are; else NULL */
+    char *send;        /* packed, then what is received, in the backend's memory */
+    void *columns;     /* in it, the own entries and behind them the received ones */
+    char *halo;        /* these */
+    void *host;        /* sent and received on the host, where messages pass there; else NULL */
+    void *route;       /* of a wire */
+    cmgi_messages messages; /* with their addresses; in one array, those that are sent first */
 } cmgi_exchange;
 
 /*

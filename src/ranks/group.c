@@ -4,7 +4,6 @@
 #include "core/memory.h"
 #include "core/search.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,28 +51,27 @@ cmg_status cmgi_group_offsets(cmg_context *ctx, cmg_size mine, cmg_size *at)
 cmg_status cmgi_group_reduce(cmg_context *ctx, double *values, int count, bool largest)
 {
     const int ranks = cmgi_ranks(ctx);
+    const int now = count < CMGI_SUMS ? count : CMGI_SUMS;
     const double *all = ctx->group->parts;
-    assert(count <= CMGI_SUMS);
-    CMGI_TRY(cmgi_group_gather(ctx, values, (size_t)count * sizeof *values, ctx->group->parts));
-    for (int k = 0; k < count; ++k) {
+    CMGI_TRY(cmgi_group_gather(ctx, values, (size_t)now * sizeof *values, ctx->group->parts));
+    for (int k = 0; k < now; ++k) {
         values[k] = all[k];
         for (int r = 1; r < ranks; ++r) {
-            const double other = all[r * count + k];
+            const double other = all[r * now + k];
             const bool larger = other > values[k] || isnan(other);
             values[k] = !largest ? values[k] + other : larger ? other : values[k];
         }
     }
-    return CMG_OK;
+    return now < count ? cmgi_group_reduce(ctx, values + now, count - now, largest) : CMG_OK;
 }
 
-cmg_status cmgi_group_start(cmg_context *ctx, const cmg_message *send, int sends,
-                            const cmg_message *receive, int receives)
+cmg_status cmgi_group_start(cmg_context *ctx, const cmgi_messages *m)
 {
     if (ctx->group == NULL) {
         return CMG_OK;
     }
     const cmg_transport *t = &ctx->group->transport;
-    return reported(ctx, t->start(t->user, send, sends, receive, receives));
+    return reported(ctx, t->start(t->user, m->send, m->sends, m->receive, m->receives));
 }
 
 cmg_status cmgi_group_finish(cmg_context *ctx)
@@ -83,6 +81,12 @@ cmg_status cmgi_group_finish(cmg_context *ctx)
     }
     const cmg_transport *t = &ctx->group->transport;
     return reported(ctx, t->finish(t->user));
+}
+
+cmg_status cmgi_group_exchange(cmg_context *ctx, const cmgi_messages *m)
+{
+    CMGI_TRY(cmgi_group_start(ctx, m));
+    return cmgi_group_finish(ctx);
 }
 
 int cmgi_group_messages(const cmg_context *ctx, const cmg_size *at, size_t size, const void *array,
@@ -122,10 +126,10 @@ cmg_status cmgi_group_swap(cmg_context *ctx, size_t size, const void *send, cons
         memcpy(made + (size_t)receive_at[me] * size,
                (const char *)send + (size_t)send_at[me] * size, own);
     }
-    const int sends = cmgi_group_messages(ctx, send_at, size, send, messages);
-    const int receives = cmgi_group_messages(ctx, receive_at, size, made, messages + ranks);
-    CMGI_TRY(cmgi_group_start(ctx, messages, sends, messages + ranks, receives));
-    CMGI_TRY(cmgi_group_finish(ctx));
+    cmgi_messages m = {.send = messages, .receive = messages + ranks};
+    m.sends = cmgi_group_messages(ctx, send_at, size, send, m.send);
+    m.receives = cmgi_group_messages(ctx, receive_at, size, made, m.receive);
+    CMGI_TRY(cmgi_group_exchange(ctx, &m));
     *(void **)received = cmgi_pass_on(&made);
     return CMG_OK;
 }
@@ -139,7 +143,7 @@ cmg_status cmgi_group_outcome(cmg_context *ctx, cmg_status status)
 {
     const int ranks = cmgi_ranks(ctx);
     outcome mine = {.status = (int)status};
-    outcome *all = NULL;
+    cmgi_scoped outcome *all = NULL;
     if (status != CMG_OK) {
         (void)snprintf(mine.message, sizeof mine.message, "%.*s", CMG_MESSAGE - 1, ctx->message);
     }
@@ -154,14 +158,12 @@ cmg_status cmgi_group_outcome(cmg_context *ctx, cmg_status status)
                                                   all[r].message);
         }
     }
-    cmgi_free(ctx, all);
     return common;
 }
 
-cmg_status cmgi_wire_prepare(cmg_context *ctx, const cmg_message *send, int sends,
-                             const cmg_message *receive, int receives, void **route)
+cmg_status cmgi_wire_prepare(cmg_context *ctx, const cmgi_messages *m, void **route)
 {
-    return ctx->group->way->prepare(ctx, ctx->group->wire, send, sends, receive, receives, route);
+    return ctx->group->way->prepare(ctx, ctx->group->wire, m, route);
 }
 
 void cmgi_wire_forget(cmg_context *ctx, void *route)
@@ -171,10 +173,9 @@ void cmgi_wire_forget(cmg_context *ctx, void *route)
     }
 }
 
-cmg_status cmgi_wire_exchange(cmg_context *ctx, void *route, const cmg_message *send, int sends,
-                              const cmg_message *receive, int receives)
+cmg_status cmgi_wire_exchange(cmg_context *ctx, void *route, const cmgi_messages *m)
 {
-    return ctx->group->way->exchange(ctx, ctx->group->wire, route, send, sends, receive, receives);
+    return ctx->group->way->exchange(ctx, ctx->group->wire, route, m);
 }
 
 cmg_status cmgi_wire_aside(cmg_context *ctx)

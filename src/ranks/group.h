@@ -8,6 +8,14 @@
 #pragma once
 #include "core/ranks.h"
 
+/* Messages to other ranks and from them. */
+typedef struct cmgi_messages {
+    cmg_message *send;
+    int sends;
+    cmg_message *receive;
+    int receives;
+} cmgi_messages;
+
 /*
  * How the devices of several ranks speak to each other in the stream, without the host. open,
  * prepare, exchange and sum are collective; the last two, aside, back and join are in the stream of
@@ -24,11 +32,9 @@ typedef struct cmgi_wire {
     bool (*no_loop)(void);
     /* for exchanges of at most so many bytes: *route is what they take; what is sent where there is
      * data is not looked at */
-    cmg_status (*prepare)(cmg_context *ctx, void *wire, const cmg_message *send, int sends,
-                          const cmg_message *receive, int receives, void **route);
+    cmg_status (*prepare)(cmg_context *ctx, void *wire, const cmgi_messages *m, void **route);
     void (*forget)(cmg_context *ctx, void *wire, void *route);
-    cmg_status (*exchange)(cmg_context *ctx, void *wire, void *route, const cmg_message *send,
-                           int sends, const cmg_message *receive, int receives);
+    cmg_status (*exchange)(cmg_context *ctx, void *wire, void *route, const cmgi_messages *m);
     /* values[k] = sum over the ranks in their order, k < count <= CMGI_SUMS */
     cmg_status (*sum)(cmg_context *ctx, void *wire, double *values, int count);
     cmg_status (*aside)(cmg_context *ctx, void *wire);
@@ -68,15 +74,13 @@ cmg_status cmgi_group_swap(cmg_context *ctx, size_t size, const void *send, cons
  * r's from at[r] to at[r + 1], none where that is empty. Returns how many. */
 int cmgi_group_messages(const cmg_context *ctx, const cmg_size *at, size_t size, const void *array,
                         cmg_message *message);
-/* An exchange as in cmg_transport. */
-cmg_status cmgi_group_start(cmg_context *ctx, const cmg_message *send, int sends,
-                            const cmg_message *receive, int receives);
+/* An exchange as in cmg_transport, and both at once. */
+cmg_status cmgi_group_start(cmg_context *ctx, const cmgi_messages *m);
 cmg_status cmgi_group_finish(cmg_context *ctx);
+cmg_status cmgi_group_exchange(cmg_context *ctx, const cmgi_messages *m);
 /* An exchange of arrays in the backend's memory, on a route of its own; as in cmgi_wire. */
-cmg_status cmgi_wire_prepare(cmg_context *ctx, const cmg_message *send, int sends,
-                             const cmg_message *receive, int receives, void **route);
-cmg_status cmgi_wire_exchange(cmg_context *ctx, void *route, const cmg_message *send, int sends,
-                              const cmg_message *receive, int receives);
+cmg_status cmgi_wire_prepare(cmg_context *ctx, const cmgi_messages *m, void **route);
+cmg_status cmgi_wire_exchange(cmg_context *ctx, void *route, const cmgi_messages *m);
 /* Nothing without a wire. */
 void cmgi_wire_forget(cmg_context *ctx, void *route);
 /* As in cmgi_wire; without a wire everything is in order, and there is nothing to do. */

@@ -17,7 +17,8 @@ typedef struct ring {
     cmg_context *ctx;
     cmg_message send;
     cmg_message receive;
-    char *data; /* LARGE to be sent, LARGE to come, and a double, in the backend's memory */
+    cmgi_messages both;
+    char *data; /* LARGE to be sent and LARGE to come, in the memory that messages pass */
     double *value;
     void *route;
     bool sums; /* what is timed */
@@ -30,10 +31,9 @@ static cmg_status go_round(const ring *r)
         return ctx->backend->sum(ctx, 1, r->value, r->value);
     }
     if (cmgi_group_wired(ctx)) {
-        return cmgi_wire_exchange(ctx, r->route, &r->send, 1, &r->receive, 1);
+        return cmgi_wire_exchange(ctx, r->route, &r->both);
     }
-    CMGI_TRY(cmgi_group_start(ctx, &r->send, 1, &r->receive, 1));
-    return cmgi_group_finish(ctx);
+    return cmgi_group_exchange(ctx, &r->both);
 }
 
 static cmg_status go_rounds(const ring *r)
@@ -78,54 +78,50 @@ static cmg_status time_rounds(const ring *r, double *seconds)
     return cmgi_all_max(ctx, seconds, 1);
 }
 
-static cmg_status measure(ring *r, cmg_link_speed *speed)
+static cmg_status time_messages(ring *r, size_t bytes, double *seconds)
 {
+    r->send.bytes = bytes;
+    r->receive.bytes = bytes;
+    return time_rounds(r, seconds);
+}
+
+static void release(ring *r)
+{
+    cmgi_wire_forget(r->ctx, r->route);
+    CMGI_FREE_DEVICE(r->ctx, r->value, r->data);
+}
+
+static cmg_status measure(cmg_context *ctx, cmg_link_speed *speed)
+{
+    const int ranks = cmgi_ranks(ctx);
+    const int me = cmgi_rank(ctx);
+    const bool wired = cmgi_group_wired(ctx);
+    cmgi_scoped_by(release) ring r = {.ctx = ctx};
     double large = 0;
-    r->send.bytes = LARGE;
-    r->receive.bytes = LARGE;
-    if (cmgi_group_wired(r->ctx)) {
-        CMGI_TRY(cmgi_wire_prepare(r->ctx, &r->send, 1, &r->receive, 1, &r->route));
-    }
-    r->send.bytes = SMALL;
-    r->receive.bytes = SMALL;
-    CMGI_TRY(time_rounds(r, &speed->message_seconds));
-    r->send.bytes = LARGE;
-    r->receive.bytes = LARGE;
-    CMGI_TRY(time_rounds(r, &large));
+    CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *r.value, &r.value));
+    CMGI_TRY(wired ? cmgi_alloc_device(ctx, 2, LARGE, &r.data)
+                   : cmgi_alloc_zero(ctx, 2, LARGE, &r.data));
+    CMGI_TRY(ctx->backend->fill(ctx, CMG_FP64, 1, 0, r.value));
+    r.send = (cmg_message){(me + 1) % ranks, r.data, LARGE};
+    r.receive = (cmg_message){(me + ranks - 1) % ranks, r.data + LARGE, LARGE};
+    r.both = (cmgi_messages){&r.send, 1, &r.receive, 1};
+    CMGI_TRY(wired ? cmgi_wire_prepare(ctx, &r.both, &r.route) : CMG_OK);
+    CMGI_TRY(time_messages(&r, SMALL, &speed->message_seconds));
+    CMGI_TRY(time_messages(&r, LARGE, &large));
     large -= speed->message_seconds;
     speed->bytes_per_second = large > 0 ? (LARGE - SMALL) / large : 0;
-    r->sums = true;
-    return time_rounds(r, &speed->sum_seconds);
+    r.sums = true;
+    return time_rounds(&r, &speed->sum_seconds);
 }
 
 cmg_status cmg_context_link_speed(cmg_context *ctx, cmg_link_speed *speed)
 {
     CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, speed != NULL, CMG_ERR_ARG, "link speed: the out-pointer is NULL");
-    const int ranks = cmgi_ranks(ctx);
-    const int me = cmgi_rank(ctx);
-    const bool wired = cmgi_group_wired(ctx);
-    const size_t all = 2 * (size_t)LARGE + sizeof(double);
     cmg_link_speed made = {0};
-    ring r = {.ctx = ctx};
-    cmg_status status = CMG_OK;
-    if (ranks > 1) {
-        CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *r.value, &r.value));
-        CMGI_TRY_GOTO(done, wired ? cmgi_alloc_device(ctx, (cmg_size)all, 1, &r.data)
-                                  : cmgi_alloc_zero(ctx, (cmg_size)all, 1, &r.data));
-        CMGI_TRY_GOTO(done, ctx->backend->fill(ctx, CMG_FP64, 1, 0, r.value));
-        r.send = (cmg_message){.peer = (me + 1) % ranks, .data = r.data};
-        r.receive = (cmg_message){.peer = (me + ranks - 1) % ranks, .data = r.data + LARGE};
-        CMGI_TRY_GOTO(done, measure(&r, &made));
+    if (cmgi_ranks(ctx) > 1) {
+        CMGI_TRY(cmgi_group_fail(ctx, measure(ctx, &made)));
     }
     *speed = made;
-done:
-    cmgi_wire_forget(ctx, r.route);
-    cmgi_free_device(ctx, r.value);
-    if (wired) {
-        cmgi_free_device(ctx, r.data);
-    } else {
-        cmgi_free(ctx, r.data);
-    }
-    return cmgi_group_fail(ctx, status);
+    return CMG_OK;
 }

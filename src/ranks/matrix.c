@@ -134,7 +134,7 @@ static cmgi_talk sizes(const cmg_matrix *A)
     const int ranks = cmgi_ranks(A->ctx);
     talk.exchanges = M->exchanges;
     talk.gathers = M->gathering != NULL;
-    talk.messages = x != NULL ? x->send_peers : talk.gathers ? ranks - 1 : 0;
+    talk.messages = x != NULL ? x->messages.sends : talk.gathers ? ranks - 1 : 0;
     talk.bytes = x != NULL ? (size_t)(x->sends > x->receives ? x->sends : x->receives) * size : 0;
     talk.packed =
         x != NULL && x->from == NULL ? (size_t)x->packed * (2 * size + sizeof(cmg_index)) : 0;
@@ -353,7 +353,7 @@ static cmg_status make_exchange(cmg_context *ctx, const cmgi_stretches *S, cmg_p
     const cmgi_exchange_plan plan = {
         .part = S->cols->part, .wanted = &S->halo, .near = &S->near, .position = S->cols->position};
     CMGI_TRY(cmgi_exchange_create(ctx, &plan, precision, &M->exchange));
-    double any = M->exchange->send_peers + M->exchange->receive_peers;
+    double any = M->exchange->messages.sends + M->exchange->messages.receives;
     if (any == 0) {
         cmgi_exchange_destroy(&M->exchange);
     }

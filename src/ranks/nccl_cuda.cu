@@ -101,25 +101,24 @@ static cmg_status still_there(cmg_context *ctx, const link *w)
     return CMG_OK;
 }
 
-static cmg_status exchange(cmg_context *ctx, void *wire, void *, const cmg_message *send, int sends,
-                           const cmg_message *receive, int receives)
+static cmg_status exchange(cmg_context *ctx, void *wire, void *, const cmgi_messages *m)
 {
     CMGI_ON_DEVICE(ctx);
     const link *w = (const link *)wire;
     const cudaStream_t stream = cmgi_stream(ctx);
     int result = NCCL_SUCCESS;
     CMGI_TRY(still_there(ctx, w));
-    if (sends + receives == 0) {
+    if (m->sends + m->receives == 0) {
         return CMG_OK;
     }
     NCCL(ctx, w, w->nccl.begin(), "an exchange");
-    for (int k = 0; k < sends && result == NCCL_SUCCESS; ++k) {
-        result =
-            w->nccl.send(send[k].data, send[k].bytes, NCCL_CHAR, send[k].peer, w->comm, stream);
+    for (int k = 0; k < m->sends && result == NCCL_SUCCESS; ++k) {
+        const cmg_message *to = &m->send[k];
+        result = w->nccl.send(to->data, to->bytes, NCCL_CHAR, to->peer, w->comm, stream);
     }
-    for (int k = 0; k < receives && result == NCCL_SUCCESS; ++k) {
-        result = w->nccl.receive(receive[k].data, receive[k].bytes, NCCL_CHAR, receive[k].peer,
-                                 w->comm, stream);
+    for (int k = 0; k < m->receives && result == NCCL_SUCCESS; ++k) {
+        const cmg_message *from = &m->receive[k];
+        result = w->nccl.receive(from->data, from->bytes, NCCL_CHAR, from->peer, w->comm, stream);
     }
     const int ended = w->nccl.end();
     NCCL(ctx, w, result != NCCL_SUCCESS ? result : ended, "an exchange");
@@ -127,12 +126,11 @@ static cmg_status exchange(cmg_context *ctx, void *wire, void *, const cmg_messa
 }
 
 /* A first message makes the connections, which no graph should. */
-static cmg_status prepare(cmg_context *ctx, void *wire, const cmg_message *send, int sends,
-                          const cmg_message *receive, int receives, void **)
+static cmg_status prepare(cmg_context *ctx, void *wire, const cmgi_messages *m, void **)
 {
     const bool there =
-        (sends == 0 || send->data != NULL) && (receives == 0 || receive->data != NULL);
-    return there ? exchange(ctx, wire, NULL, send, sends, receive, receives) : CMG_OK;
+        (m->sends == 0 || m->send->data != NULL) && (m->receives == 0 || m->receive->data != NULL);
+    return there ? exchange(ctx, wire, NULL, m) : CMG_OK;
 }
 
 static void forget(cmg_context *, void *, void *)

@@ -23,15 +23,6 @@ static cmg_status open_candidates(const cmgi_parts *parts, int count, candidates
     return cmgi_alloc_zero(parts->ctx, parts->level[0].A.rows * c->count, sizeof *c->V, &c->V);
 }
 
-/* Over the ranks, of any number of values. */
-static cmg_status largest_of(cmg_context *ctx, double *values, int count)
-{
-    for (int k = 0; k < count; k += CMGI_SUMS) {
-        CMGI_TRY(cmgi_all_max(ctx, values + k, count - k < CMGI_SUMS ? count - k : CMGI_SUMS));
-    }
-    return CMG_OK;
-}
-
 /* Whether rows of all ranks take a translation to 0, which all but given vectors begin with. */
 static cmg_status may_have_one(const cmgi_parts *parts, int block, bool *may)
 {
@@ -58,7 +49,7 @@ static cmg_status may_have_one(const cmgi_parts *parts, int block, bool *may)
             dead[c] = fabs(sum[c]) <= CMGI_NULL_ROUNDING * size ? dead[c] : 1;
         }
     }
-    CMGI_TRY(largest_of(ctx, dead, block));
+    CMGI_TRY(cmgi_all_max(ctx, dead, block));
     for (int c = 0; c < block; ++c) {
         *may = *may || dead[c] == 0;
     }
@@ -130,7 +121,7 @@ static cmg_status size_up(const cmgi_parts *parts, double coordinates, int rotat
     for (int j = c->count - rotations; j < c->count; ++j) {
         c->least[j] = fmax(c->least[j], coordinates);
     }
-    return largest_of(parts->ctx, c->least, c->count);
+    return cmgi_all_max(parts->ctx, c->least, c->count);
 }
 
 static cmg_status make_candidates(const cmgi_parts *parts, const cmg_hierarchy *h, int block,
@@ -192,7 +183,7 @@ static cmg_status test(const cmgi_parts *parts, const cmgi_own_rows *A, const ca
             regular[j] = fabs(image[j]) <= c->tolerance * size[j] ? regular[j] : 1;
         }
     }
-    return largest_of(ctx, regular, count);
+    return cmgi_all_max(ctx, regular, count);
 }
 
 /* Those that A and A^T take to 0, in the numbering of level 0. */

@@ -1,7 +1,6 @@
 /* Preparation of the levels that ranks share: sizes, Dirichlet rows, R, R A P, the whole levels. */
 #include "ranks/parts.h"
 
-#include "core/search.h"
 #include "ranks/dirichlet.h"
 #include "ranks/layout.h"
 #include "transfer/aggregate.h"

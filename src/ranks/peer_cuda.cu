@@ -212,32 +212,31 @@ static unsigned blocks_for(const parcels &p)
     return blocks < 1 ? 1U : blocks < BLOCKS ? (unsigned)blocks : (unsigned)BLOCKS;
 }
 
-cmg_status peer::exchange(cmg_context *ctx, void *wire, void *on, const cmg_message *send,
-                          int sends, const cmg_message *receive, int receives)
+cmg_status peer::exchange(cmg_context *ctx, void *wire, void *on, const cmgi_messages *m)
 {
     CMGI_ON_DEVICE(ctx);
     const link *w = (const link *)wire;
     const route *way = (const route *)on;
     const int me = cmgi_rank(ctx);
     const cudaStream_t stream = cmgi_stream(ctx);
-    parcels out = {sends, {}, w->all->stop};
-    parcels in = {receives, {}, w->all->stop};
+    parcels out = {m->sends, {}, w->all->stop};
+    parcels in = {m->receives, {}, w->all->stop};
     CMGI_TRY(still_there(ctx, w));
-    for (int k = 0; k < sends; ++k) {
-        const int r = send[k].peer;
-        out.one[k] = parcel{(unsigned *)send[k].data, way->theirs[r], way->sends[r],
-                            peer::values_of(send[k].bytes), &way->mine->taken[r]};
+    for (int k = 0; k < m->sends; ++k) {
+        const int r = m->send[k].peer;
+        out.one[k] = parcel{(unsigned *)m->send[k].data, way->theirs[r], way->sends[r],
+                            peer::values_of(m->send[k].bytes), &way->mine->taken[r]};
     }
-    for (int k = 0; k < receives; ++k) {
-        const int r = receive[k].peer;
-        in.one[k] = parcel{(unsigned *)receive[k].data, way->inbox[r], way->receives[r],
-                           peer::values_of(receive[k].bytes), &way->at[r]->taken[me]};
+    for (int k = 0; k < m->receives; ++k) {
+        const int r = m->receive[k].peer;
+        in.one[k] = parcel{(unsigned *)m->receive[k].data, way->inbox[r], way->receives[r],
+                           peer::values_of(m->receive[k].bytes), &way->at[r]->taken[me]};
     }
-    if (sends > 0) {
+    if (m->sends > 0) {
         push_kernel<<<blocks_for(out), THREADS, 0, stream>>>(out, way->mine);
         CMGI_TRY(CMGI_LAUNCHED(ctx));
     }
-    if (receives > 0) {
+    if (m->receives > 0) {
         pull_kernel<<<blocks_for(in), THREADS, 0, stream>>>(in, way->mine);
         CMGI_TRY(CMGI_LAUNCHED(ctx));
     }

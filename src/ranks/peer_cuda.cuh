@@ -58,8 +58,7 @@ static inline cmg_size values_of(size_t bytes)
     return (cmg_size)(bytes / sizeof(unsigned));
 }
 /* The functions of the wire that messages go through. */
-cmg_status exchange(cmg_context *ctx, void *wire, void *on, const cmg_message *send, int sends,
-                    const cmg_message *receive, int receives);
+cmg_status exchange(cmg_context *ctx, void *wire, void *on, const cmgi_messages *m);
 cmg_status sum(cmg_context *ctx, void *wire, double *values, int count);
 cmg_status still_there(cmg_context *ctx, const link *w);
 

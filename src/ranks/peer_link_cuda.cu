@@ -130,27 +130,25 @@ static void forget(cmg_context *ctx, void *wire, void *on)
 }
 
 /* The inbox for some messages, cleared. */
-static cmg_status make_inbox(cmg_context *ctx, link *w, const cmg_message *receive, int receives,
-                             offer *mine)
+static cmg_status make_inbox(cmg_context *ctx, link *w, const cmgi_messages *m, offer *mine)
 {
     size_t bytes = (sizeof(counters) + ALIGNED - 1) / ALIGNED * ALIGNED;
     size_t at[PEERS];
-    for (int k = 0; k < receives; ++k) {
+    for (int k = 0; k < m->receives; ++k) {
         at[k] = bytes;
-        bytes += 2 * sizeof(number) * (size_t)values_of(receive[k].bytes);
+        bytes += 2 * sizeof(number) * (size_t)values_of(m->receive[k].bytes);
     }
     CMGI_CUDA(ctx, cudaMalloc(&mine->memory, bytes));
     CMGI_TRY(cmgi_cuda_clear(ctx, mine->memory, bytes));
-    for (int k = 0; k < receives; ++k) {
-        mine->inbox[receive[k].peer] = (number *)((char *)mine->memory + at[k]);
+    for (int k = 0; k < m->receives; ++k) {
+        mine->inbox[m->receive[k].peer] = (number *)((char *)mine->memory + at[k]);
     }
     CMGI_TRY(wait(ctx, w));
     leave_routes(w);
     return CMG_OK;
 }
 
-static cmg_status prepare(cmg_context *ctx, void *wire, const cmg_message *send, int sends,
-                          const cmg_message *receive, int receives, void **on)
+static cmg_status prepare(cmg_context *ctx, void *wire, const cmgi_messages *m, void **on)
 {
     CMGI_ON_DEVICE(ctx);
     link *w = (link *)wire;
@@ -161,7 +159,7 @@ static cmg_status prepare(cmg_context *ctx, void *wire, const cmg_message *send,
     route *way = (route *)calloc(1, sizeof *way);
     const cmg_status made = way == NULL
                                 ? cmgi_fail(ctx, CMG_ERR_MEMORY, "no host memory for messages")
-                                : make_inbox(ctx, w, receive, receives, &mine);
+                                : make_inbox(ctx, w, m, &mine);
     mine.ready = made == CMG_OK;
     const cmg_status shared = share(ctx, &mine, false, all);
     if (shared != CMG_OK) {
@@ -175,11 +173,11 @@ static cmg_status prepare(cmg_context *ctx, void *wire, const cmg_message *send,
         way->at[r] = (counters *)all[r].memory;
         way->theirs[r] = all[r].inbox[me];
     }
-    for (int k = 0; k < sends; ++k) {
-        way->sends[send[k].peer] = values_of(send[k].bytes);
+    for (int k = 0; k < m->sends; ++k) {
+        way->sends[m->send[k].peer] = values_of(m->send[k].bytes);
     }
-    for (int k = 0; k < receives; ++k) {
-        way->receives[receive[k].peer] = values_of(receive[k].bytes);
+    for (int k = 0; k < m->receives; ++k) {
+        way->receives[m->receive[k].peer] = values_of(m->receive[k].bytes);
     }
     *on = way;
     return CMG_OK;

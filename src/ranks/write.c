@@ -27,11 +27,6 @@ static cmg_size next_rows(const progress *p, int rank)
     return (chunk_end < p->at[rank + 1] ? chunk_end : p->at[rank + 1]) - from;
 }
 
-static size_t next_bytes(const progress *p, int rank)
-{
-    return (size_t)next_rows(p, rank) * p->mine->row;
-}
-
 /* The next of this rank's own rows. */
 static char *own_data(const progress *p, int me)
 {
@@ -48,12 +43,11 @@ static cmg_status put_all_rows(progress *p)
     for (bool left = true; left;) {
         left = false;
         for (int r = 0; r < ranks; ++r) {
-            const cmg_message next = {r, r == 0 ? own_data(p, 0) : buffer, next_bytes(p, r)};
-            if (r > 0 && next.bytes > 0) {
-                CMGI_TRY(cmgi_group_start(ctx, NULL, 0, &next, 1));
-                CMGI_TRY(cmgi_group_finish(ctx));
-            }
             const cmg_size rows = next_rows(p, r);
+            cmg_message next = {r, r == 0 ? own_data(p, 0) : buffer, (size_t)rows * p->mine->row};
+            if (r > 0 && next.bytes > 0) {
+                CMGI_TRY(cmgi_group_exchange(ctx, &(cmgi_messages){NULL, 0, &next, 1}));
+            }
             CMGI_TRY(rows > 0 ? p->put(p->file, p->done[r], rows, next.data) : CMG_OK);
             p->done[r] += rows;
             left = left || p->done[r] < p->at[r + 1];
@@ -67,10 +61,9 @@ static cmg_status send_rows(progress *p)
 {
     const int me = cmgi_rank(p->ctx);
     while (p->done[me] < p->at[me + 1]) {
-        const cmg_message message = {0, own_data(p, me), next_bytes(p, me)};
         const cmg_size rows = next_rows(p, me);
-        CMGI_TRY(cmgi_group_start(p->ctx, &message, 1, NULL, 0));
-        CMGI_TRY(cmgi_group_finish(p->ctx));
+        cmg_message message = {0, own_data(p, me), (size_t)rows * p->mine->row};
+        CMGI_TRY(cmgi_group_exchange(p->ctx, &(cmgi_messages){&message, 1, NULL, 0}));
         p->done[me] += rows;
     }
     return CMG_OK;
@@ -109,14 +102,10 @@ typedef struct level_facts {
 static level_facts facts_of(const cmg_hierarchy *h, int level)
 {
     const cmgi_own_level *own = &h->own->level[level];
-    const double *values = NULL;
     const cmgi_range range = cmgi_range_of(h, level);
     level_facts f = {range.first, range.rows, 0};
-    cmg_size n = 0;
     f.given = (own->A.indptr != NULL) + 2 * (own->P.indptr != NULL) + 4 * (own->R.indptr != NULL);
-    if (cmg_hierarchy_get_vector(h, level, "coords", NULL, &n, &values) == CMG_OK) {
-        f.given += 8;
-    }
+    f.given += 8 * (cmgi_hierarchy_vector(h, level, "coords", NULL) != NULL);
     if (cmgi_hierarchy_vector(h, level, "nullspace", NULL) != NULL) {
         f.given += h->level[level].exact_nullspace ? 32 : 16;
     }

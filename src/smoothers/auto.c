@@ -85,7 +85,7 @@ static void make_polynomial(int degree, double largest, const char *why, cmgi_sm
 {
     double theta[LINE_DEGREE];
     out->stages = degree;
-    cmgi_roots_chebyshev4(degree, theta);
+    cmgi_roots(&(cmgi_polynomial){.family = CMGI_CHEBYSHEV4, .n = degree}, theta);
     for (int j = 0; j < degree; ++j) {
         out->stage[j] = 1 / (theta[j] * largest);
     }
@@ -146,16 +146,25 @@ static cmg_status make_unsymmetric(const cmgi_smoother_source *source, double la
     return CMG_OK;
 }
 
-/* Share of rows whose two largest entries beside the diagonal nearly make it up. */
-static cmg_status line_share(const cmgi_smoother_source *source, double *share)
+/* Of A as a whole. */
+typedef struct look {
+    double share; /* of rows whose two largest entries beside the diagonal nearly make it up */
+    bool spread;  /* the diagonal's entries differ by more than SPREAD */
+} look;
+
+/* What is known of A on the device is already of all ranks. */
+static cmg_status look_at(const cmgi_smoother_source *source, look *seen)
 {
-    if (source->there != NULL) {
-        *share = (double)source->there->facts.lines / (double)cmgi_source_total(source);
-        return CMG_OK;
+    const cmgi_resident *there = source->there;
+    double lines = (double)(there != NULL ? there->facts.lines : source->facts->lines);
+    double extent[2] = {1 / (there != NULL ? there->facts.least : source->facts->least),
+                        -1 / (there != NULL ? there->facts.most : source->facts->most)};
+    if (there == NULL) {
+        CMGI_TRY(cmgi_all_sum(source->ctx, &lines, 1));
+        CMGI_TRY(cmgi_all_max(source->ctx, extent, 2));
     }
-    double all = (double)source->facts->lines;
-    CMGI_TRY(cmgi_all_sum(source->ctx, &all, 1));
-    *share = all / (double)cmgi_source_total(source);
+    seen->share = lines / (double)cmgi_source_total(source);
+    seen->spread = extent[0] > SPREAD * -extent[1];
     return CMG_OK;
 }
 
@@ -167,19 +176,17 @@ static bool jacobi_is_enough(const cmgi_spectrum *spectrum)
     return largest - least <= ENOUGH * (largest + least);
 }
 
-static cmg_status make_symmetric(const cmgi_smoother_source *source, const cmgi_spectrum *spectrum,
-                                 cmgi_smoother_factors *out)
+static void make_symmetric(const cmgi_smoother_source *source, const cmgi_spectrum *spectrum,
+                           double lines, cmgi_smoother_factors *out)
 {
-    double lines = 0;
     const double largest = spectrum->largest;
     const double least = spectrum->count > 0 ? spectrum->ritz[0] : largest;
     out->symmetric = spectrum->symmetric;
     if (jacobi_is_enough(spectrum)) {
         out->stage[0] = 2 / (largest + least);
         choose("jacobi", "one step halves every error", out);
-        return CMG_OK;
+        return;
     }
-    CMGI_TRY(line_share(source, &lines));
     /* unknowns of the next level are aggregates of what is coupled strongly */
     const cmg_hierarchy *h = source->h;
     const int next = source->level + 1;
@@ -188,7 +195,6 @@ static cmg_status make_symmetric(const cmgi_smoother_source *source, const cmgi_
     make_polynomial(
         lines >= LINES ? line_degree : DEGREE, largest,
         lines >= LINES ? "rows are coupled along lines" : "A is symmetric positive definite", out);
-    return CMG_OK;
 }
 
 /* A method that does not take a matrix is no failure of the solver: another one goes on. */
@@ -197,35 +203,19 @@ static bool may_go_on(cmg_status status)
     return status == CMG_ERR_SINGULAR || status == CMG_ERR_ARG;
 }
 
-/*
- * Steps of Lanczos. Where coefficients jump by many powers of ten the largest eigenvalues belong to
- * a few elements, which a random vector hardly contains: the spread of the diagonal tells.
- */
-static cmg_status steps_for(const cmgi_smoother_source *source, int *steps)
-{
-    double extent[2]; /* the largest of D^-1, the least turned round */
-    if (source->there != NULL) {
-        extent[0] = 1 / source->there->facts.least;
-        extent[1] = -1 / source->there->facts.most;
-    } else {
-        extent[0] = 1 / source->facts->least;
-        extent[1] = -1 / source->facts->most;
-        CMGI_TRY(cmgi_all_max(source->ctx, extent, 2));
-    }
-    *steps = extent[0] > SPREAD * -extent[1] ? CMGI_LANCZOS_STEPS : STEPS;
-    return CMG_OK;
-}
-
 static cmg_status make(const cmgi_smoother_source *given, cmgi_smoother_factors *out)
 {
     cmgi_spectrum spectrum;
     cmgi_csr_facts facts = {0};
     cmgi_smoother_source with_facts = *given;
     const cmgi_smoother_source *source = &with_facts;
-    int steps = 0;
+    look seen = {0};
     with_facts.facts = &facts;
     CMGI_TRY(cmgi_smoother_make(source, "jacobi", 1, out));
-    CMGI_TRY(steps_for(source, &steps));
+    CMGI_TRY(look_at(source, &seen));
+    /* Where coefficients jump by many powers of ten the largest eigenvalues belong to a few
+     * elements, which a random vector hardly contains: the spread of the diagonal tells. */
+    const int steps = seen.spread ? CMGI_LANCZOS_STEPS : STEPS;
     cmg_status status =
         cmgi_spectrum_estimate_in(source, out->factor, out->factors, steps, &spectrum);
     if (status == CMG_OK && spectrum.symmetric && jacobi_is_enough(&spectrum)) {
@@ -233,7 +223,8 @@ static cmg_status make(const cmgi_smoother_source *given, cmgi_smoother_factors 
         status = cmgi_spectrum_estimate(source, out->factor, out->factors, &spectrum);
     }
     if (status == CMG_OK && (spectrum.symmetric || cmgi_source_total(source) == 0)) {
-        return make_symmetric(source, &spectrum, out);
+        make_symmetric(source, &spectrum, seen.share, out);
+        return CMG_OK;
     }
     const double largest = status == CMG_OK ? spectrum.largest : 0;
     status =

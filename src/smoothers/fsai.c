@@ -20,7 +20,6 @@
 #include "smoothers/smoother.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "smoothers/fsai.inc"
 

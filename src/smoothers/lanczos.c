@@ -50,7 +50,7 @@ cmg_status cmgi_pencil_precondition(const cmgi_pencil *P, const void *r, void *z
     return CMG_OK;
 }
 
-static cmg_status dot(const cmgi_pencil *P, const void *x, const void *y, int place)
+cmg_status cmgi_pencil_dot(const cmgi_pencil *P, const void *x, const void *y, int place)
 {
     return P->ctx->backend->dot(P->ctx, P->precision, P->n, 1, x, y, P->scalar + place);
 }
@@ -67,16 +67,16 @@ static bool ends(const cmgi_pencil *P, int k)
 static cmg_status apply(const cmgi_pencil *P, bool look, int k)
 {
     if (look && k == 1) {
-        CMGI_TRY(dot(P, P->p, P->q, THERE));
+        CMGI_TRY(cmgi_pencil_dot(P, P->p, P->q, THERE));
     }
     CMGI_TRY(cmgi_pencil_multiply(P->A, P->p, P->q));
     if (look && k == 0) {
         return P->ctx->backend->axpby(P->ctx, P->precision, P->n, 1, P->p, 0, P->t);
     }
     if (look && k == 1) {
-        CMGI_TRY(dot(P, P->t, P->q, BACK));
-        CMGI_TRY(dot(P, P->t, P->t, LENGTH));
-        CMGI_TRY(dot(P, P->q, P->q, SIZE));
+        CMGI_TRY(cmgi_pencil_dot(P, P->t, P->q, BACK));
+        CMGI_TRY(cmgi_pencil_dot(P, P->t, P->t, LENGTH));
+        CMGI_TRY(cmgi_pencil_dot(P, P->q, P->q, SIZE));
     }
     return CMG_OK;
 }
@@ -99,13 +99,13 @@ static cmg_status step(const cmgi_pencil *P, bool look, int k)
                                     .curvature = P->scalar + CURVATURE + k};
         return on->jacobi_step(P->ctx, P->n, &s);
     }
-    CMGI_TRY(dot(P, P->p, P->q, CURVATURE + k));
+    CMGI_TRY(cmgi_pencil_dot(P, P->p, P->q, CURVATURE + k));
     if (ends(P, k)) {
         return CMG_OK;
     }
     CMGI_TRY(on->add_ratio(P->ctx, P->precision, P->n, -1, rho, curvature, P->q, P->r));
     CMGI_TRY(cmgi_pencil_precondition(P, P->r, P->z));
-    CMGI_TRY(dot(P, P->r, P->z, RHO + k + 1));
+    CMGI_TRY(cmgi_pencil_dot(P, P->r, P->z, RHO + k + 1));
     return on->direction(P->ctx, P->n, 1, rho + 1, rho, P->precision, P->z, P->precision, P->p);
 }
 
@@ -180,7 +180,7 @@ cmg_status cmgi_lanczos(const cmgi_pencil *P, double allowed, const cmgi_tridiag
     before = whole && P->steps > HEAD ? before : NULL;
     *T = (cmgi_tridiagonal){0};
     CMGI_TRY(cmgi_pencil_precondition(P, P->r, P->z));
-    CMGI_TRY(dot(P, P->r, P->z, RHO));
+    CMGI_TRY(cmgi_pencil_dot(P, P->r, P->z, RHO));
     CMGI_TRY(P->ctx->backend->axpby(P->ctx, P->precision, P->n, 1, P->z, 0, P->p));
     for (int k = 0; k < P->steps; ++k) {
         cmgi_threads_adapt(P->ctx);

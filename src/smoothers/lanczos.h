@@ -32,6 +32,8 @@ static inline bool cmgi_pencil_is_jacobi(const cmgi_pencil *P)
 {
     return P->factors == 1 && P->M[0]->format->id == CMG_FORMAT_DIAGONAL;
 }
+/* The scalar of that place becomes x . y. */
+cmg_status cmgi_pencil_dot(const cmgi_pencil *P, const void *x, const void *y, int place);
 cmg_status cmgi_pencil_multiply(const cmg_matrix *A, const void *x, void *y);
 /* z = M r; r and z are not t, which is used in between. */
 cmg_status cmgi_pencil_precondition(const cmgi_pencil *P, const void *r, void *z);

@@ -67,19 +67,14 @@ static cmg_status make_base(const cmgi_smoother_source *source, cmgi_smoother_fa
         const cmgi_csr *M = &out->factor[0];
         CMGI_CHECK(ctx, out->factors == 1 && M->indptr[M->rows] == M->rows, CMG_ERR_ARG,
                    "bound=gershgorin needs a diagonal base, not %s", base);
-        cmgi_csr B = {0};
+        cmgi_scoped_csr B = {0};
         bool symmetric = false;
         CMGI_TRY(cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
         *spectrum = (cmgi_spectrum){0};
-        const cmg_status status =
-            cmgi_gershgorin(ctx, symmetric ? &B.view : &source->A, M, &spectrum->largest);
-        cmgi_csr_free(ctx, &B);
-        return status;
+        return cmgi_gershgorin(ctx, symmetric ? &B.view : &source->A, M, &spectrum->largest);
     }
     return cmgi_spectrum_estimate(source, out->factor, out->factors, spectrum);
 }
-
-typedef enum family { CHEBYSHEV, CHEBYSHEV4, OPTIMAL, LEAST_SQUARES, GLS, NEUMANN } family;
 
 /*
  * The interval of `chebyshev` is [lambda / ratio, lambda]: its upper part, or, as in Zhang and
@@ -95,39 +90,8 @@ static double ratio_of(const cmgi_arguments *arguments, const cmgi_spectrum *spe
     return given > 0 ? fmax(given, 1.01) : fmax(2, degree * degree);
 }
 
-/* The family's roots or, with theta = NULL, its recurrence. */
-static void find(family f, const cmgi_arguments *arguments, const cmgi_spectrum *spectrum,
-                 double *theta, cmgi_orthogonal *o)
-{
-    const int n = (int)arguments->value[DEGREE];
-    const double ratio = ratio_of(arguments, spectrum);
-    const bool roots = theta != NULL;
-    switch (f) {
-    case CHEBYSHEV:
-        roots ? cmgi_roots_chebyshev(n, ratio, theta) : cmgi_orthogonal_chebyshev(n, ratio, o);
-        break;
-    case CHEBYSHEV4:
-        roots ? cmgi_roots_chebyshev4(n, theta) : cmgi_orthogonal_chebyshev4(n, o);
-        break;
-    case OPTIMAL:
-        roots ? cmgi_roots_optimal(n, theta) : cmgi_orthogonal_optimal(n, o);
-        break;
-    case LEAST_SQUARES:
-        roots ? cmgi_roots_least_squares(n, theta) : cmgi_orthogonal_least_squares(n, o);
-        break;
-    case GLS:
-        roots ? cmgi_roots_gls(n, spectrum, theta) : cmgi_orthogonal_gls(n, spectrum, o);
-        break;
-    default:
-        cmgi_orthogonal_neumann(n, o);
-        for (int j = 0; roots && j < n; ++j) {
-            theta[j] = o->a[j]; /* Neumann series, damped by 4 / (3 lambda) */
-        }
-        break;
-    }
-}
-
-static cmg_status make(const cmgi_smoother_source *source, family f, cmgi_smoother_factors *out)
+static cmg_status make(const cmgi_smoother_source *source, cmgi_family family,
+                       cmgi_smoother_factors *out)
 {
     cmgi_spectrum spectrum;
     const cmgi_arguments *arguments = source->arguments;
@@ -135,10 +99,16 @@ static cmg_status make(const cmgi_smoother_source *source, family f, cmgi_smooth
     double theta[CMGI_MAX_DEGREE];
     cmgi_orthogonal o;
     CMGI_TRY(make_base(source, out, &spectrum));
-    out->stages = (int)arguments->value[DEGREE];
-    find(f, arguments, &spectrum, recurrence ? NULL : theta, &o);
+    const cmgi_polynomial p = {.family = family,
+                               .n = (int)arguments->value[DEGREE],
+                               .ratio = ratio_of(arguments, &spectrum),
+                               .spectrum = &spectrum};
+    out->stages = p.n;
     if (recurrence) {
+        cmgi_orthogonal_of(&p, &o);
         cmgi_recurrence(&o, out->stage, out->momentum);
+    } else {
+        cmgi_roots(&p, theta);
     }
     for (int j = 0; j < out->stages; ++j) {
         out->stage[j] =
@@ -161,16 +131,16 @@ static cmg_status make(const cmgi_smoother_source *source, family f, cmgi_smooth
                                                       .examples = row##_examples,                  \
                                                       .make = make_##row};
 
-CMGI_POLYNOMIAL(chebyshev, CHEBYSHEV, "chebyshev", chebyshev_keys,
+CMGI_POLYNOMIAL(chebyshev, CMGI_CHEBYSHEV, "chebyshev", chebyshev_keys,
                 "Chebyshev polynomial on the upper part of the spectrum", "base=sainv", "degree=1",
                 "degree=5:ratio=20", "bound=gershgorin", "base=spai:tau=0", "lower=lanczos")
-CMGI_POLYNOMIAL(chebyshev4, CHEBYSHEV4, "chebyshev4", polynomial_keys,
+CMGI_POLYNOMIAL(chebyshev4, CMGI_CHEBYSHEV4, "chebyshev4", polynomial_keys,
                 "Chebyshev polynomial of the fourth kind", "degree=6", "base=l1-jacobi")
-CMGI_POLYNOMIAL(chebyshev4_opt, OPTIMAL, "chebyshev4-opt", polynomial_keys,
+CMGI_POLYNOMIAL(chebyshev4_opt, CMGI_OPTIMAL, "chebyshev4-opt", polynomial_keys,
                 "the fourth kind optimised for the V-cycle", "degree=1", "degree=7:base=spai")
-CMGI_POLYNOMIAL(least_squares, LEAST_SQUARES, "least-squares", polynomial_keys,
+CMGI_POLYNOMIAL(least_squares, CMGI_LEAST_SQUARES, "least-squares", polynomial_keys,
                 "least-squares polynomial on the whole spectrum", "degree=4")
-CMGI_POLYNOMIAL(gls, GLS, "gls", polynomial_keys, "least-squares polynomial, weight from Lanczos",
-                "degree=4:base=spai")
-CMGI_POLYNOMIAL(neumann, NEUMANN, "neumann", polynomial_keys, "Neumann series, equal dampings",
+CMGI_POLYNOMIAL(gls, CMGI_GLS, "gls", polynomial_keys,
+                "least-squares polynomial, weight from Lanczos", "degree=4:base=spai")
+CMGI_POLYNOMIAL(neumann, CMGI_NEUMANN, "neumann", polynomial_keys, "Neumann series, equal dampings",
                 "degree=2")

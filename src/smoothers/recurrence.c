@@ -39,47 +39,6 @@ void cmgi_orthogonal_roots(const cmgi_orthogonal *o, double *theta)
     cmgi_eigen_symmetric(n, T, vectors, theta);
 }
 
-void cmgi_orthogonal_chebyshev(int n, double ratio, cmgi_orthogonal *o)
-{
-    const double half = 0.5 * (1 - 1 / ratio); /* of the interval [1/ratio, 1] */
-    o->n = n;
-    for (int k = 0; k < n; ++k) {
-        o->a[k] = 0.5 * (1 + 1 / ratio);
-        o->b[k] = k == 1 ? half * half / 2 : half * half / 4;
-    }
-}
-
-void cmgi_orthogonal_chebyshev4(int n, cmgi_orthogonal *o)
-{
-    o->n = n;
-    for (int k = 0; k < n; ++k) {
-        o->a[k] = k == 0 ? 0.75 : 0.5;
-        o->b[k] = 1.0 / 16;
-    }
-}
-
-void cmgi_orthogonal_least_squares(int n, cmgi_orthogonal *o)
-{
-    /* The minimiser is orthogonal under t dt: Jacobi polynomials P^(0,1) of 2t - 1, whose
-     * recurrence has the diagonal 1/((2k+1)(2k+3)) and the squared off-diagonal
-     * k(k+1)/(2k+1)^2. */
-    o->n = n;
-    for (int k = 0; k < n; ++k) {
-        const double odd = 2 * k + 1;
-        o->a[k] = 0.5 * (1 + 1 / (odd * (odd + 2)));
-        o->b[k] = 0.25 * k * (k + 1) / (odd * odd);
-    }
-}
-
-void cmgi_orthogonal_neumann(int n, cmgi_orthogonal *o)
-{
-    o->n = n;
-    for (int k = 0; k < n; ++k) {
-        o->a[k] = 0.75;
-        o->b[k] = 0;
-    }
-}
-
 static double inner(const cmgi_measure *mu, const double *u, const double *v)
 {
     double sum = 0;

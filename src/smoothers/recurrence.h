@@ -21,14 +21,8 @@ typedef struct cmgi_orthogonal {
     double b[CMGI_MAX_DEGREE]; /* b_1 .. b_(n-1), b[0] is not used */
 } cmgi_orthogonal;
 
-/* The polynomials whose last one has the roots of the function of that name in roots.h. */
-void cmgi_orthogonal_chebyshev(int n, double ratio, cmgi_orthogonal *o);
-void cmgi_orthogonal_chebyshev4(int n, cmgi_orthogonal *o);
-void cmgi_orthogonal_optimal(int n, cmgi_orthogonal *o);
-void cmgi_orthogonal_least_squares(int n, cmgi_orthogonal *o);
-void cmgi_orthogonal_gls(int n, const cmgi_spectrum *spectrum, cmgi_orthogonal *o);
-/* (t - 3/4)^k: the Neumann series. */
-void cmgi_orthogonal_neumann(int n, cmgi_orthogonal *o);
+/* The polynomials whose last one has the roots of cmgi_roots. */
+void cmgi_orthogonal_of(const cmgi_polynomial *p, cmgi_orthogonal *o);
 
 /* omega_k > 0 and beta_k >= 0 of the steps k = 0 .. n-1; beta_0 = 0. */
 void cmgi_recurrence(const cmgi_orthogonal *o, double *omega, double *beta);

@@ -46,31 +46,6 @@ static double square(double x)
     return x * x;
 }
 
-void cmgi_roots_chebyshev(int n, double ratio, double *theta)
-{
-    const double low = 1 / ratio;
-    for (int j = 0; j < n; ++j) {
-        theta[j] = 0.5 * (1 + low) + 0.5 * (1 - low) * cos(pi * (2 * j + 1) / (2 * n));
-    }
-    order(n, theta);
-}
-
-void cmgi_roots_chebyshev4(int n, double *theta)
-{
-    for (int j = 1; j <= n; ++j) {
-        theta[j - 1] = square(sin(pi * j / (2 * n + 1)));
-    }
-    order(n, theta);
-}
-
-void cmgi_roots_least_squares(int n, double *theta)
-{
-    cmgi_orthogonal o;
-    cmgi_orthogonal_least_squares(n, &o);
-    cmgi_orthogonal_roots(&o, theta);
-    order(n, theta);
-}
-
 /*
  * lambda q^2 / (1 - q^2) <= C means |f| <= 1 for f = q sqrt((lambda + C) / C). At the minimum f
  * alternates between -1 and 1 at n points of (0, 1], the last of which is 1, and f'(0) = 0, that is
@@ -175,7 +150,7 @@ static double find_extremum(int n, const double *theta, double C, double low, do
     return 0.5 * (low + high);
 }
 
-void cmgi_roots_optimal(int n, double *theta)
+static void exchange_points(int n, double *theta)
 {
     double x[CMGI_MAX_DEGREE + 1];
     double w[CMGI_MAX_DEGREE + 1];
@@ -193,19 +168,69 @@ void cmgi_roots_optimal(int n, double *theta)
             x[i] = find_extremum(n, theta, C, theta[i - 1], theta[i]);
         }
     }
+}
+
+void cmgi_roots(const cmgi_polynomial *p, double *theta)
+{
+    const int n = p->n;
+    const double low = p->family == CMGI_CHEBYSHEV ? 1 / p->ratio : 0;
+    cmgi_orthogonal o;
+    for (int j = 0; j < n && p->family == CMGI_CHEBYSHEV; ++j) {
+        theta[j] = 0.5 * (1 + low) + 0.5 * (1 - low) * cos(pi * (2 * j + 1) / (2 * n));
+    }
+    for (int j = 1; j <= n && p->family == CMGI_CHEBYSHEV4; ++j) {
+        theta[j - 1] = square(sin(pi * j / (2 * n + 1)));
+    }
+    if (p->family == CMGI_OPTIMAL) {
+        exchange_points(n, theta);
+    } else if (p->family > CMGI_OPTIMAL) {
+        cmgi_orthogonal_of(p, &o);
+        cmgi_orthogonal_roots(&o, theta);
+    }
     order(n, theta);
 }
 
-void cmgi_orthogonal_optimal(int n, cmgi_orthogonal *o)
+/* The roots lie near those of the fourth kind; under the Gauss weights of that family, t times a
+ * constant at each root, its lower degrees are near that family's, too. */
+static void under_roots(const cmgi_polynomial *p, cmgi_orthogonal *o)
 {
-    /* The roots lie near those of the fourth kind; under the Gauss weights of that family, t times
-     * a constant at each root, its lower degrees are near that family's, too. */
-    cmgi_measure mu = {.count = n};
-    cmgi_roots_optimal(n, mu.x);
-    for (int k = 0; k < n; ++k) {
+    cmgi_measure mu = {.count = p->n};
+    cmgi_roots(p, mu.x);
+    for (int k = 0; k < p->n; ++k) {
         mu.w[k] = 1;
     }
-    cmgi_orthogonal_under(n, &mu, o);
+    cmgi_orthogonal_under(p->n, &mu, o);
+}
+
+/* Of families that have them in closed form. Polynomials of least squares are orthogonal under
+ * t dt: Jacobi polynomials P^(0,1) of 2t - 1, whose recurrence has the diagonal 1/((2k+1)(2k+3))
+ * and the squared off-diagonal k(k+1)/(2k+1)^2. */
+static void closed_form(const cmgi_polynomial *p, cmgi_orthogonal *o)
+{
+    const double low = p->family == CMGI_CHEBYSHEV ? 1 / p->ratio : 0;
+    const double half = 0.5 * (1 - low); /* of the interval [1/ratio, 1] */
+    o->n = p->n;
+    for (int k = 0; k < p->n; ++k) {
+        const double odd = 2 * k + 1;
+        switch (p->family) {
+        case CMGI_CHEBYSHEV:
+            o->a[k] = 0.5 * (1 + low);
+            o->b[k] = half * half / (k == 1 ? 2 : 4);
+            break;
+        case CMGI_CHEBYSHEV4:
+            o->a[k] = k == 0 ? 0.75 : 0.5;
+            o->b[k] = 1.0 / 16;
+            break;
+        case CMGI_NEUMANN:
+            o->a[k] = 0.75;
+            o->b[k] = 0;
+            break;
+        default:
+            o->a[k] = 0.5 * (1 + 1 / (odd * (odd + 2)));
+            o->b[k] = 0.25 * k * (k + 1) / (odd * odd);
+            break;
+        }
+    }
 }
 
 /* (1 - share) of the Ritz values' weights and share of the least-squares weight, at its Gauss
@@ -239,26 +264,25 @@ static double largest_residual(int n, const double *theta)
     return largest;
 }
 
-void cmgi_orthogonal_gls(int n, const cmgi_spectrum *spectrum, cmgi_orthogonal *o)
+static void fit_spectrum(const cmgi_polynomial *p, cmgi_orthogonal *o)
 {
     static const double shares[] = {0.1, 0.3, 0.6};
     double theta[CMGI_MAX_DEGREE];
-    for (int s = 0; s < 3 && spectrum->count > 0; ++s) {
+    for (int s = 0; s < 3 && p->spectrum->count > 0; ++s) {
         cmgi_measure mu;
-        mix(spectrum, shares[s], &mu);
-        cmgi_orthogonal_under(n, &mu, o);
+        mix(p->spectrum, shares[s], &mu);
+        cmgi_orthogonal_under(p->n, &mu, o);
         cmgi_orthogonal_roots(o, theta);
-        if (largest_residual(n, theta) <= 1) {
+        if (largest_residual(p->n, theta) <= 1) {
             return;
         }
     }
-    cmgi_orthogonal_least_squares(n, o);
+    closed_form(&(cmgi_polynomial){.family = CMGI_LEAST_SQUARES, .n = p->n}, o);
 }
 
-void cmgi_roots_gls(int n, const cmgi_spectrum *spectrum, double *theta)
+void cmgi_orthogonal_of(const cmgi_polynomial *p, cmgi_orthogonal *o)
 {
-    cmgi_orthogonal o;
-    cmgi_orthogonal_gls(n, spectrum, &o);
-    cmgi_orthogonal_roots(&o, theta);
-    order(n, theta);
+    (p->family == CMGI_OPTIMAL ? under_roots
+     : p->family == CMGI_GLS   ? fit_spectrum
+                               : closed_form)(p, o);
 }

@@ -169,16 +169,13 @@ static cmg_status find_repeats(cmg_context *ctx, cmgi_scratch &scratch, const cm
     return CMG_OK;
 }
 
-static cmg_status copy_repeats(cmg_context *ctx, const cmgi_spai_groups *R, cmgi_device_csr *S)
-{
-    const copying c = {*S, R->same};
-    return cmgi_spai_copy_device(ctx, S->rows, &c);
-}
-
 /* ------------------------------------------------------------------ all problems */
 
-/* Work space of a launch over the rows that are left, on the device. */
+/* The problems, and work space of a launch over the rows that are left, on the device. */
 typedef struct plan {
+    cmgi_device_csr A;
+    cmgi_device_csr S;
+    bool counted;
     cmgi_spai_left left;
     int *equations; /* of each row, -1 = not measured yet */
     int *need;      /* bytes of each row */
@@ -211,15 +208,14 @@ static cmg_status find_limits(cmg_context *ctx, plan *p)
 }
 
 /* Counts the equations of each problem, with small tables first. */
-static cmg_status measure(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_device_csr *S,
-                          bool counted, plan *p)
+static cmg_status measure(cmg_context *ctx, plan *p)
 {
     static const int slots[] = {256, 2048, 16384};
     const cudaStream_t stream = cmgi_stream(ctx);
     const int problems = p->left.count;
-    const norms n = {*A, p->norm2};
-    CMGI_TRY(cmgi_spai_norm_device(ctx, A->rows, &n));
-    CMGI_CUDA(ctx, cudaMemsetAsync(p->equations, 0xff, (size_t)S->rows * sizeof(int), stream));
+    const norms n = {p->A, p->norm2};
+    CMGI_TRY(cmgi_spai_norm_device(ctx, p->A.rows, &n));
+    CMGI_CUDA(ctx, cudaMemsetAsync(p->equations, 0xff, (size_t)p->S.rows * sizeof(int), stream));
     CMGI_TRY(cmgi_cuda_clear(ctx, p->counter, sizeof p->count));
     for (int s = 0; s < 3 && (s == 0 || p->count[UNMEASURED] > 0); ++s) {
         const int warps = slots[s] * (int)sizeof(int) * MEASURERS <= 48 << 10 ? MEASURERS : 1;
@@ -229,8 +225,8 @@ static cmg_status measure(cmg_context *ctx, const cmgi_device_csr *A, const cmgi
                                        (int)bytes));
         CMGI_TRY(cmgi_cuda_clear(ctx, p->counter + UNMEASURED, sizeof(int)));
         measure_kernel<<<cmgi_grid(problems, warps), warps * CMGI_WARP, bytes, stream>>>(
-            *A, *S, p->left.list, problems, slots[s], counted, p->most, p->equations, p->need,
-            p->counter);
+            p->A, p->S, p->left.list, problems, slots[s], p->counted, p->most, p->equations,
+            p->need, p->counter);
         CMGI_TRY(CMGI_LAUNCHED(ctx));
         CMGI_TRY(cmgi_to_host(ctx, p->count, p->counter, sizeof p->count));
     }
@@ -239,8 +235,7 @@ static cmg_status measure(cmg_context *ctx, const cmgi_device_csr *A, const cmgi
 
 /* Rows whose work space is global memory, as many at a time as a gigabyte holds; *made = false
  * where that is none. */
-static cmg_status solve_global(cmg_context *ctx, const cmgi_device_csr *A, bool counted,
-                               cmgi_device_csr *S, plan *p, bool *made)
+static cmg_status solve_global(cmg_context *ctx, const plan *p, bool *made)
 {
     char *space = NULL;
     cmgi_scratch scratch(ctx);
@@ -255,13 +250,12 @@ static cmg_status solve_global(cmg_context *ctx, const cmgi_device_csr *A, bool 
     }
     CMGI_TRY(scratch.take(blocks * bytes, &space));
     rows_kernel<false><<<(unsigned)blocks, WARPS * CMGI_WARP, 0, cmgi_stream(ctx)>>>(
-        *A, p->norm2, *S, p->left.list, p->left.count, p->equations, p->need, p->most, counted,
-        space, (size_t)bytes);
+        p->A, p->norm2, p->S, p->left.list, p->left.count, p->equations, p->need, p->most,
+        p->counted, space, (size_t)bytes);
     return CMGI_LAUNCHED(ctx);
 }
 
-static cmg_status solve_all(cmg_context *ctx, const cmgi_device_csr *A, bool counted,
-                            cmgi_device_csr *S, plan *p, bool *made)
+static cmg_status solve_all(cmg_context *ctx, const plan *p, bool *made)
 {
     enum { MOST = 32 }; /* blocks of a multiprocessor */
     const int bytes = p->count[INSIDE];
@@ -270,29 +264,25 @@ static cmg_status solve_all(cmg_context *ctx, const cmgi_device_csr *A, bool cou
         const int most = (fit < MOST ? fit : MOST) * p->processors;
         const int blocks = p->left.count < most ? p->left.count : most;
         rows_kernel<true><<<(unsigned)blocks, WARPS * CMGI_WARP, (size_t)bytes, cmgi_stream(ctx)>>>(
-            *A, p->norm2, *S, p->left.list, p->left.count, p->equations, p->need, p->most, counted,
-            NULL, 0);
+            p->A, p->norm2, p->S, p->left.list, p->left.count, p->equations, p->need, p->most,
+            p->counted, NULL, 0);
         CMGI_TRY(CMGI_LAUNCHED(ctx));
     }
-    return p->count[OUTSIDERS] > 0 ? solve_global(ctx, A, counted, S, p, made) : CMG_OK;
+    return p->count[OUTSIDERS] > 0 ? solve_global(ctx, p, made) : CMG_OK;
 }
 
 /* By QR, what is left; *made = false: a row is too large. */
-static cmg_status factorise_left(cmg_context *ctx, const cmgi_device_csr *A, bool counted,
-                                 cmgi_device_csr *S, plan *p, bool *made)
+static cmg_status factorise_left(cmg_context *ctx, plan *p, bool *made)
 {
     cmgi_scratch scratch(ctx);
-    CMGI_TRY(scratch.take(S->rows, &p->equations));
-    CMGI_TRY(scratch.take(S->rows, &p->need));
-    CMGI_TRY(scratch.take(S->rows, &p->norm2));
+    CMGI_TRY(scratch.take(p->S.rows, &p->equations));
+    CMGI_TRY(scratch.take(p->S.rows, &p->need));
+    CMGI_TRY(scratch.take(p->S.rows, &p->norm2));
     CMGI_TRY(scratch.take(COUNTERS, &p->counter));
     CMGI_TRY(find_limits(ctx, p));
-    CMGI_TRY(measure(ctx, A, S, counted, p));
+    CMGI_TRY(measure(ctx, p));
     *made = p->count[UNMEASURED] == 0;
-    if (!*made) {
-        return CMG_OK;
-    }
-    return solve_all(ctx, A, counted, S, p, made);
+    return *made ? solve_all(ctx, p, made) : CMG_OK;
 }
 
 cmg_status cmgi_spai_rows_cuda(cmg_context *ctx, const cmgi_device_csr *A, bool counted,
@@ -301,6 +291,9 @@ cmg_status cmgi_spai_rows_cuda(cmg_context *ctx, const cmgi_device_csr *A, bool 
     plan p = {};
     const cmgi_spai_groups *R = &p.repeats;
     cmgi_scratch scratch(ctx);
+    p.A = *A;
+    p.S = *S;
+    p.counted = counted;
     *made = true;
     if (S->nnz == 0) {
         return CMG_OK;
@@ -315,10 +308,11 @@ cmg_status cmgi_spai_rows_cuda(cmg_context *ctx, const cmgi_device_csr *A, bool 
         CMGI_TRY(cmgi_spai_normal(ctx, A, S, R->list, p.left.count, &p.left));
     }
     if (p.left.count > 0) {
-        CMGI_TRY(factorise_left(ctx, A, counted, S, &p, made));
+        CMGI_TRY(factorise_left(ctx, &p, made));
     }
     if (*made && R->same != NULL) {
-        CMGI_TRY(copy_repeats(ctx, R, S));
+        const copying c = {*S, R->same};
+        CMGI_TRY(cmgi_spai_copy_device(ctx, S->rows, &c));
     }
     if (!*made) {
         cmgi_log(ctx, CMG_LOG_WARN,

@@ -16,7 +16,7 @@
 #include <float.h>
 #include <math.h>
 
-enum { POWER_STEPS = 15, SMALL = 4096 };
+enum { POWER_STEPS = 15 };
 
 /* What is estimated, and what it takes. */
 typedef struct problem {
@@ -26,12 +26,6 @@ typedef struct problem {
     const cmgi_frame *frame;  /* NULL = all rows are here */
     cmg_matrix *mask;         /* diagonal: 0 in identity rows, else 1; NULL = there are none */
 } problem;
-
-/* The scalar of that place becomes x . y. */
-static cmg_status dot(const cmgi_pencil *on, const void *x, const void *y, int place)
-{
-    return on->ctx->backend->dot(on->ctx, on->precision, on->n, 1, x, y, on->scalar + place);
-}
 
 /* A fixed random vector; 0 in identity rows where they are told apart. t is used in between. */
 static cmg_status start_vector(const problem *P, uint64_t seed, void *x)
@@ -73,11 +67,11 @@ static cmg_status is_symmetric(const problem *P, bool inverse, double allowed, b
     CMGI_TRY(start_vector(P, 2, on->q));
     CMGI_TRY(inverse ? cmgi_pencil_precondition(on, on->r, on->z)
                      : cmgi_pencil_multiply(on->A, on->r, on->z));
-    CMGI_TRY(dot(on, on->q, on->z, UBV));
+    CMGI_TRY(cmgi_pencil_dot(on, on->q, on->z, UBV));
     CMGI_TRY(inverse ? cmgi_pencil_precondition(on, on->q, on->p)
                      : cmgi_pencil_multiply(on->A, on->q, on->p));
-    CMGI_TRY(dot(on, on->r, on->p, VBU));
-    CMGI_TRY(dot(on, on->p, on->p, LENGTH));
+    CMGI_TRY(cmgi_pencil_dot(on, on->r, on->p, VBU));
+    CMGI_TRY(cmgi_pencil_dot(on, on->p, on->p, LENGTH));
     CMGI_TRY(cmgi_to_host(on->ctx, found, on->scalar, sizeof found));
     *symmetric = fabs(found[UBV] - found[VBU]) <= allowed * sqrt(found[LENGTH]);
     return CMG_OK;
@@ -86,7 +80,7 @@ static cmg_status is_symmetric(const problem *P, bool inverse, double allowed, b
 /* sqrt(x . x), on the host */
 static cmg_status norm(const cmgi_pencil *on, const void *x, double *result)
 {
-    CMGI_TRY(dot(on, x, x, 0));
+    CMGI_TRY(cmgi_pencil_dot(on, x, x, 0));
     CMGI_TRY(cmgi_to_host(on->ctx, result, on->scalar, sizeof *result));
     *result = sqrt(*result);
     return CMG_OK;

@@ -61,31 +61,16 @@ cmg_status cmgi_bsr_build(cmg_matrix *A, const cmgi_matrix_source *from)
 #define CUSPARSE_FN(f) NULL
 #endif
 
-const cmgi_format cmgi_format_cusparse_csr = {.id = CMG_FORMAT_CUSPARSE_CSR,
-                                              .bytes = cmgi_csr_bytes,
-                                              .build = CUSPARSE_FN(cmgi_cusparse_csr_build),
-                                              .finish = CUSPARSE_FN(cmgi_cusparse_csr_finish),
-                                              .spmv_cuda = CUSPARSE_FN(cmgi_cusparse_spmv),
-                                              .destroy = CUSPARSE_FN(cmgi_cusparse_csr_destroy)};
+#define ROW(id_, bytes_, at_least_)                                                                \
+    {                                                                                              \
+        .id = id_, .at_least = at_least_, .bytes = bytes_,                                         \
+        .build = CUSPARSE_FN(cmgi_cusparse_build), .finish = CUSPARSE_FN(cmgi_cusparse_finish),    \
+        .spmv_cuda = CUSPARSE_FN(cmgi_cusparse_spmv),                                              \
+        .destroy = CUSPARSE_FN(cmgi_cusparse_destroy)                                              \
+    }
 
-const cmgi_format cmgi_format_cusparse_sell = {.id = CMG_FORMAT_CUSPARSE_SELL,
-                                               .bytes = cmgi_slices_bytes,
-                                               .build = CUSPARSE_FN(cmgi_cusparse_sell_build),
-                                               .finish = CUSPARSE_FN(cmgi_cusparse_sell_finish),
-                                               .spmv_cuda = CUSPARSE_FN(cmgi_cusparse_spmv),
-                                               .destroy = CUSPARSE_FN(cmgi_cusparse_sell_destroy)};
-
-const cmgi_format cmgi_format_cusparse_coo = {.id = CMG_FORMAT_CUSPARSE_COO,
-                                              .bytes = coo_bytes,
-                                              .build = CUSPARSE_FN(cmgi_cusparse_csr_build),
-                                              .finish = CUSPARSE_FN(cmgi_cusparse_coo_finish),
-                                              .spmv_cuda = CUSPARSE_FN(cmgi_cusparse_spmv),
-                                              .destroy = CUSPARSE_FN(cmgi_cusparse_csr_destroy)};
-
-const cmgi_format cmgi_format_cusparse_bsr = {.id = CMG_FORMAT_CUSPARSE_BSR,
-                                              .at_least = true,
-                                              .bytes = bsr_bytes,
-                                              .build = CUSPARSE_FN(cmgi_cusparse_bsr_build),
-                                              .finish = CUSPARSE_FN(cmgi_cusparse_bsr_finish),
-                                              .spmv_cuda = CUSPARSE_FN(cmgi_cusparse_spmv),
-                                              .destroy = CUSPARSE_FN(cmgi_cusparse_csr_destroy)};
+const cmgi_format cmgi_format_cusparse_csr = ROW(CMG_FORMAT_CUSPARSE_CSR, cmgi_csr_bytes, false);
+const cmgi_format cmgi_format_cusparse_sell =
+    ROW(CMG_FORMAT_CUSPARSE_SELL, cmgi_slices_bytes, false);
+const cmgi_format cmgi_format_cusparse_coo = ROW(CMG_FORMAT_CUSPARSE_COO, coo_bytes, false);
+const cmgi_format cmgi_format_cusparse_bsr = ROW(CMG_FORMAT_CUSPARSE_BSR, bsr_bytes, true);

@@ -53,20 +53,21 @@ static cudaDataType data_type(const cmg_matrix *A)
     return A->options.precision == CMG_FP64 ? CUDA_R_64F : CUDA_R_32F;
 }
 
-typedef cmg_status (*build_fn)(cmg_matrix *A, const cmgi_matrix_source *from);
-
 /* Wraps the storage that another format builds. */
-static cmg_status wrap(cmg_matrix *A, const cmgi_matrix_source *from, build_fn build)
+extern "C" cmg_status cmgi_cusparse_build(cmg_matrix *A, const cmgi_matrix_source *from)
 {
+    const cmg_format id = A->format->id;
     state *v = NULL;
     CMGI_TRY(cmgi_alloc_zero(A->ctx, 1, sizeof *v, &v));
-    const cmg_status status = build(A, from);
+    const cmg_status status = id == CMG_FORMAT_CUSPARSE_SELL  ? cmgi_slices_build(A, from)
+                              : id == CMG_FORMAT_CUSPARSE_BSR ? cmgi_bsr_build(A, from)
+                                                              : cmgi_csr_build(A, from);
     v->inner = A->data;
     A->data = v;
     CMGI_TRY(status);
     CMGI_CHECK(A->ctx, A->stored <= INT32_MAX, CMG_ERR_UNSUPPORTED,
                "%s takes at most 2147483647 entries, this matrix stores %lld",
-               cmg_enum_name("format", (int)A->format->id), (long long)A->stored);
+               cmg_enum_name("format", (int)id), (long long)A->stored);
     return CMG_OK;
 }
 
@@ -86,45 +87,52 @@ static cmg_status narrow(cmg_matrix *A, const cmg_size *from, cmg_size n)
     return CMGI_LAUNCHED(A->ctx);
 }
 
+/* A number in the precision of a matrix. */
+typedef union factor {
+    double wide;
+    float narrow;
+} factor;
+
+static factor factor_of(const cmg_matrix *A, double value)
+{
+    factor f = {value};
+    if (A->options.precision == CMG_FP32) {
+        f.narrow = (float)value;
+    }
+    return f;
+}
+
 /* A x -> y with cuSPARSE; y may not be x. */
 static cmg_status multiply(const cmg_matrix *A, double alpha, const void *x, double beta, void *y)
 {
     const state *v = state_of(A);
-    const float alpha32 = (float)alpha;
-    const float beta32 = (float)beta;
-    const bool wide = A->options.precision == CMG_FP64;
-    const void *a = wide ? (const void *)&alpha : (const void *)&alpha32;
-    const void *b = wide ? (const void *)&beta : (const void *)&beta32;
+    const factor a = factor_of(A, alpha);
+    const factor b = factor_of(A, beta);
     CMGI_CUSPARSE(A->ctx, cusparseDnVecSetValues(v->x, (void *)(uintptr_t)x));
     CMGI_CUSPARSE(A->ctx, cusparseDnVecSetValues(v->y, y));
-    CMGI_CUSPARSE(A->ctx, cusparseSpMV(v->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, a, v->matrix,
-                                       v->x, b, v->y, data_type(A), v->algorithm, v->buffer));
+    CMGI_CUSPARSE(A->ctx, cusparseSpMV(v->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &a, v->matrix,
+                                       v->x, &b, v->y, data_type(A), v->algorithm, v->buffer));
     return CMG_OK;
 }
 
-/* Buffer and preprocessing for one algorithm. */
+/* Buffer and preprocessing, which CSR alone has, for one algorithm. */
 static cmg_status prepare(cmg_matrix *A, cusparseSpMVAlg_t algorithm)
 {
     cmg_context *ctx = A->ctx;
     state *v = state_of(A);
-    const double one = 1;
-    const double zero = 0;
-    const float one32 = 1;
-    const float zero32 = 0;
-    const bool wide = A->options.precision == CMG_FP64;
-    const void *a = wide ? (const void *)&one : (const void *)&one32;
-    const void *b = wide ? (const void *)&zero : (const void *)&zero32;
+    const factor one = factor_of(A, 1);
+    const factor zero = factor_of(A, 0);
     size_t bytes = 0;
     cmgi_free_device(ctx, v->buffer);
     v->buffer = NULL;
     v->algorithm = algorithm;
-    CMGI_CUSPARSE(ctx,
-                  cusparseSpMV_bufferSize(v->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, a, v->matrix,
-                                          v->x, b, v->y, data_type(A), algorithm, &bytes));
+    CMGI_CUSPARSE(ctx, cusparseSpMV_bufferSize(v->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, &one,
+                                               v->matrix, v->x, &zero, v->y, data_type(A),
+                                               algorithm, &bytes));
     CMGI_TRY(cmgi_alloc_device(ctx, (cmg_size)bytes, 1, &v->buffer));
     if (algorithm == CUSPARSE_SPMV_CSR_ALG1 || algorithm == CUSPARSE_SPMV_CSR_ALG2) {
-        CMGI_CUSPARSE(ctx, cusparseSpMV_preprocess(v->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, a,
-                                                   v->matrix, v->x, b, v->y, data_type(A),
+        CMGI_CUSPARSE(ctx, cusparseSpMV_preprocess(v->handle, CUSPARSE_OPERATION_NON_TRANSPOSE,
+                                                   &one, v->matrix, v->x, &zero, v->y, data_type(A),
                                                    algorithm, v->buffer));
     }
     return CMG_OK;
@@ -186,56 +194,6 @@ static cmg_status choose_algorithm(cmg_matrix *A)
     return CMG_OK;
 }
 
-extern "C" cmg_status cmgi_cusparse_csr_build(cmg_matrix *A, const cmgi_matrix_source *from)
-{
-    return wrap(A, from, cmgi_csr_build);
-}
-
-extern "C" cmg_status cmgi_cusparse_sell_build(cmg_matrix *A, const cmgi_matrix_source *from)
-{
-    return wrap(A, from, cmgi_slices_build);
-}
-
-extern "C" cmg_status cmgi_cusparse_bsr_build(cmg_matrix *A, const cmgi_matrix_source *from)
-{
-    return wrap(A, from, cmgi_bsr_build);
-}
-
-extern "C" cmg_status cmgi_cusparse_csr_finish(cmg_matrix *A)
-{
-    CMGI_ON_DEVICE(A->ctx);
-    state *v = state_of(A);
-    const cmgi_csr_storage *S = (const cmgi_csr_storage *)v->inner;
-    CMGI_TRY(open_handle(A));
-    if (A->stored == 0) {
-        return CMG_OK;
-    }
-    CMGI_TRY(narrow(A, S->indptr, A->rows + 1));
-    CMGI_CUSPARSE(A->ctx,
-                  cusparseCreateCsr(&v->matrix, A->rows, A->cols, A->nnz, v->offsets, S->columns,
-                                    A->values, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
-                                    CUSPARSE_INDEX_BASE_ZERO, data_type(A)));
-    A->bytes -= (size_t)(A->rows + 1) * (sizeof(cmg_size) - sizeof(cmg_index));
-    return choose_algorithm(A);
-}
-
-extern "C" cmg_status cmgi_cusparse_sell_finish(cmg_matrix *A)
-{
-    CMGI_ON_DEVICE(A->ctx);
-    state *v = state_of(A);
-    const cmgi_slices *S = (const cmgi_slices *)v->inner;
-    CMGI_TRY(open_handle(A));
-    if (A->stored == 0) {
-        return CMG_OK;
-    }
-    CMGI_TRY(narrow(A, S->start, S->nslices + 1));
-    CMGI_CUSPARSE(A->ctx, cusparseCreateSlicedEll(&v->matrix, A->rows, A->cols, A->nnz, A->stored,
-                                                  32, v->offsets, S->columns, A->values,
-                                                  CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
-                                                  CUSPARSE_INDEX_BASE_ZERO, data_type(A)));
-    return prepare(A, CUSPARSE_SPMV_SELL_ALG1);
-}
-
 /* The row of every entry, a warp a row. */
 __global__ void rows_kernel(cmg_size rows, const cmg_size *indptr, cmg_index *row)
 {
@@ -247,60 +205,77 @@ __global__ void rows_kernel(cmg_size rows, const cmg_size *indptr, cmg_index *ro
     }
 }
 
-extern "C" cmg_status cmgi_cusparse_coo_finish(cmg_matrix *A)
+static cmg_status describe_slices(cmg_matrix *A)
 {
-    CMGI_ON_DEVICE(A->ctx);
     state *v = state_of(A);
-    const cmgi_csr_storage *S = (const cmgi_csr_storage *)v->inner;
-    CMGI_TRY(open_handle(A));
-    A->bytes =
-        (size_t)A->nnz * (2 * sizeof(cmg_index) + cmgi_precision_bytes(A->options.precision));
-    if (A->stored == 0) {
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_alloc_device(A->ctx, A->nnz, sizeof *v->offsets, &v->offsets));
-    rows_kernel<<<cmgi_grid(A->rows * 32, 256), 256, 0, cmgi_stream(A->ctx)>>>(A->rows, S->indptr,
-                                                                               v->offsets);
-    CMGI_TRY(CMGI_LAUNCHED(A->ctx));
-    CMGI_CUSPARSE(A->ctx, cusparseCreateCoo(&v->matrix, A->rows, A->cols, A->nnz, v->offsets,
-                                            S->columns, A->values, CUSPARSE_INDEX_32I,
-                                            CUSPARSE_INDEX_BASE_ZERO, data_type(A)));
-    return prepare(A, CUSPARSE_SPMV_COO_ALG2);
+    v->algorithm = CUSPARSE_SPMV_SELL_ALG1;
+    const cmgi_slices *S = (const cmgi_slices *)v->inner;
+    CMGI_TRY(narrow(A, S->start, S->nslices + 1));
+    CMGI_CUSPARSE(A->ctx, cusparseCreateSlicedEll(&v->matrix, A->rows, A->cols, A->nnz, A->stored,
+                                                  32, v->offsets, S->columns, A->values,
+                                                  CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I,
+                                                  CUSPARSE_INDEX_BASE_ZERO, data_type(A)));
+    return CMG_OK;
 }
 
-/* Without preprocessing: cuSPARSE has none for blocks. */
-extern "C" cmg_status cmgi_cusparse_bsr_finish(cmg_matrix *A)
+/* Entries by rows, or blocks of b x b by rows of them; cuSPARSE has those of one entry as CSR. */
+static cmg_status describe_rows(cmg_matrix *A, int b)
 {
-    CMGI_ON_DEVICE(A->ctx);
     state *v = state_of(A);
     const cmgi_csr_storage *S = (const cmgi_csr_storage *)v->inner;
-    const int b = A->options.block_rows;
-    CMGI_TRY(open_handle(A));
-    if (A->stored == 0) {
+    if (A->format->id == CMG_FORMAT_CUSPARSE_COO) {
+        v->algorithm = CUSPARSE_SPMV_COO_ALG2;
+        CMGI_TRY(cmgi_alloc_device(A->ctx, A->nnz, sizeof *v->offsets, &v->offsets));
+        rows_kernel<<<cmgi_grid(A->rows * 32, 256), 256, 0, cmgi_stream(A->ctx)>>>(
+            A->rows, S->indptr, v->offsets);
+        CMGI_TRY(CMGI_LAUNCHED(A->ctx));
+        CMGI_CUSPARSE(A->ctx, cusparseCreateCoo(&v->matrix, A->rows, A->cols, A->nnz, v->offsets,
+                                                S->columns, A->values, CUSPARSE_INDEX_32I,
+                                                CUSPARSE_INDEX_BASE_ZERO, data_type(A)));
         return CMG_OK;
     }
-    if (b == 1) { /* which cuSPARSE has as CSR alone */
-        CMGI_TRY(narrow(A, S->indptr, A->rows + 1));
+    CMGI_TRY(narrow(A, S->indptr, A->rows / b + 1));
+    if (b == 1) {
+        v->algorithm = CUSPARSE_SPMV_CSR_ALG1;
         CMGI_CUSPARSE(A->ctx, cusparseCreateCsr(&v->matrix, A->rows, A->cols, A->nnz, v->offsets,
                                                 S->columns, A->values, CUSPARSE_INDEX_32I,
                                                 CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO,
                                                 data_type(A)));
-        return prepare(A, CUSPARSE_SPMV_CSR_ALG1);
+        return CMG_OK;
     }
 #if CUSPARSE_VERSION >= 12603
-    CMGI_TRY(narrow(A, S->indptr, A->rows / b + 1));
+    v->algorithm = CUSPARSE_SPMV_BSR_ALG1;
     CMGI_CUSPARSE(A->ctx,
                   cusparseCreateBsr(&v->matrix, A->rows / b, A->cols / b, A->stored / b / b, b, b,
                                     v->offsets, S->columns, A->values, CUSPARSE_INDEX_32I,
                                     CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, data_type(A),
                                     CUSPARSE_ORDER_ROW));
-    return prepare(A, CUSPARSE_SPMV_BSR_ALG1);
+    return CMG_OK;
 #else
-    (void)S;
-    (void)b;
     return cmgi_fail(A->ctx, CMG_ERR_UNSUPPORTED,
                      "cusparse-bsr: this build's cuSPARSE has no products with blocks");
 #endif
+}
+
+extern "C" cmg_status cmgi_cusparse_finish(cmg_matrix *A)
+{
+    CMGI_ON_DEVICE(A->ctx);
+    const cmg_format id = A->format->id;
+    const int b = id == CMG_FORMAT_CUSPARSE_BSR ? A->options.block_rows : 1;
+    CMGI_TRY(open_handle(A));
+    if (id == CMG_FORMAT_CUSPARSE_COO) {
+        A->bytes =
+            (size_t)A->nnz * (2 * sizeof(cmg_index) + cmgi_precision_bytes(A->options.precision));
+    }
+    if (A->stored == 0) {
+        return CMG_OK;
+    }
+    CMGI_TRY(id == CMG_FORMAT_CUSPARSE_SELL ? describe_slices(A) : describe_rows(A, b));
+    if (id == CMG_FORMAT_CUSPARSE_CSR) {
+        A->bytes -= (size_t)(A->rows + 1) * (sizeof(cmg_size) - sizeof(cmg_index));
+        return choose_algorithm(A);
+    }
+    return prepare(A, state_of(A)->algorithm);
 }
 
 /* Everything but the storage of the inner format, which A->data becomes. */
@@ -331,16 +306,14 @@ static void unwrap(cmg_matrix *A)
     cmgi_free(A->ctx, v);
 }
 
-extern "C" void cmgi_cusparse_csr_destroy(cmg_matrix *A)
+extern "C" void cmgi_cusparse_destroy(cmg_matrix *A)
 {
     unwrap(A);
-    cmgi_csr_destroy(A);
-}
-
-extern "C" void cmgi_cusparse_sell_destroy(cmg_matrix *A)
-{
-    unwrap(A);
-    cmgi_slices_destroy(A);
+    if (A->format->id == CMG_FORMAT_CUSPARSE_SELL) {
+        cmgi_slices_destroy(A);
+    } else {
+        cmgi_csr_destroy(A);
+    }
 }
 
 template <typename T, cmgi_wb_kind KIND>

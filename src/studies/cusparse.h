@@ -9,13 +9,8 @@
  */
 cmg_status cmgi_bsr_build(cmg_matrix *A, const cmgi_matrix_source *from);
 
-cmg_status cmgi_cusparse_csr_build(cmg_matrix *A, const cmgi_matrix_source *from);
-cmg_status cmgi_cusparse_sell_build(cmg_matrix *A, const cmgi_matrix_source *from);
-cmg_status cmgi_cusparse_bsr_build(cmg_matrix *A, const cmgi_matrix_source *from);
-cmg_status cmgi_cusparse_csr_finish(cmg_matrix *A);
-cmg_status cmgi_cusparse_coo_finish(cmg_matrix *A);
-cmg_status cmgi_cusparse_bsr_finish(cmg_matrix *A);
-cmg_status cmgi_cusparse_sell_finish(cmg_matrix *A);
+/* By the format of A. */
+cmg_status cmgi_cusparse_build(cmg_matrix *A, const cmgi_matrix_source *from);
+cmg_status cmgi_cusparse_finish(cmg_matrix *A);
 cmg_status cmgi_cusparse_spmv(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
-void cmgi_cusparse_csr_destroy(cmg_matrix *A);
-void cmgi_cusparse_sell_destroy(cmg_matrix *A);
+void cmgi_cusparse_destroy(cmg_matrix *A);

@@ -45,8 +45,7 @@ __device__ void end_rows(const pcsr_args<T> &a, cmg_size q, const T *sums,
                          const typename cmgi_wb_of<T>::type &f)
 {
     const cmgi_partition mine = a.S.split[q];
-    const cmg_size left = a.stored - q * THREADS;
-    const int entries = left < THREADS ? (int)left : THREADS;
+    const int entries = cmgi_partition_entries(a.stored, q);
     T *parts = (T *)a.S.parts;
     for (int r = (int)threadIdx.x; r < mine.rows; r += THREADS) {
         const cmg_size i = mine.row + r;
@@ -117,33 +116,24 @@ __global__ void __launch_bounds__(THREADS)
 template <typename T, cmgi_wb_kind KIND>
 struct launch_pcsr {
     template <int PAD>
-    static void with(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
+    static cmg_status with(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
     {
         const pcsr_args<T> a = {*(const cmgi_pcsr *)A->data, A->stored,
                                 A->options.prefetch != 0 ? A->options.prefetch : 4,
                                 (const T *)A->values, x};
         const cmg_size blocks = (a.S.partitions + a.prefetch - 1) / a.prefetch;
         pcsr_kernel<T, KIND, PAD><<<(unsigned)blocks, THREADS, 0, cmgi_stream(A->ctx)>>>(a, f);
+        return CMGI_LAUNCHED(A->ctx);
     }
 
     static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
     {
         const cmgi_pcsr *S = (const cmgi_pcsr *)A->data;
-        switch (A->options.pad) {
-        case 1:
-            with<1>(A, f, x);
-            break;
-        case 2:
-            with<2>(A, f, x);
-            break;
-        case 4:
-            with<4>(A, f, x);
-            break;
-        default:
-            with<8>(A, f, x);
-            break;
-        }
-        CMGI_TRY(CMGI_LAUNCHED(A->ctx));
+        const int pad = A->options.pad;
+        CMGI_TRY(pad == 1   ? with<1>(A, f, x)
+                 : pad == 2 ? with<2>(A, f, x)
+                 : pad == 4 ? with<4>(A, f, x)
+                            : with<8>(A, f, x));
         if (!S->splits) {
             return CMG_OK;
         }

@@ -44,7 +44,7 @@ typedef struct cmgi_pcsr {
 } cmgi_pcsr;
 
 /* Entries of a partition. */
-static inline int cmgi_partition_entries(cmg_size stored, cmg_size q)
+CMGI_INLINE int cmgi_partition_entries(cmg_size stored, cmg_size q)
 {
     const cmg_size left = stored - q * CMGI_PARTITION;
     return left < CMGI_PARTITION ? (int)left : CMGI_PARTITION;

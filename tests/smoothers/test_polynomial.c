@@ -7,6 +7,11 @@
 
 static const double pi = 3.14159265358979323846;
 
+static void roots(cmgi_family family, int n, double *theta)
+{
+    cmgi_roots(&(cmgi_polynomial){.family = family, .n = n}, theta);
+}
+
 static double residual(int n, const double *theta, double x)
 {
     double q = 1;
@@ -21,7 +26,7 @@ static void first_kind(double a)
 {
     for (int n = 1; n <= CMGI_MAX_DEGREE; ++n) {
         double theta[CMGI_MAX_DEGREE];
-        cmgi_roots_chebyshev(n, 1 / a, theta);
+        cmgi_roots(&(cmgi_polynomial){.family = CMGI_CHEBYSHEV, .n = n, .ratio = 1 / a}, theta);
         const double scale = cosh(n * acosh((1 + a) / (1 - a)));
         for (int k = 0; k <= 100; ++k) {
             const double x = a + (1 - a) * k / 100;
@@ -42,7 +47,7 @@ TEST(fourth_kind)
 {
     for (int n = 1; n <= CMGI_MAX_DEGREE; ++n) {
         double theta[CMGI_MAX_DEGREE];
-        cmgi_roots_chebyshev4(n, theta);
+        roots(CMGI_CHEBYSHEV4, n, theta);
         for (int k = 1; k <= 100; ++k) {
             const double t = pi * k / 100;
             const double expected = sin((n + 0.5) * t) / ((2 * n + 1) * sin(t / 2));
@@ -63,9 +68,9 @@ TEST(optimal_matches_published_coefficients)
     for (int n = 1; n <= 4; ++n) {
         double theta[CMGI_MAX_DEGREE];
         double fourth[5][CMGI_MAX_DEGREE];
-        cmgi_roots_optimal(n, theta);
+        roots(CMGI_OPTIMAL, n, theta);
         for (int k = 1; k <= n; ++k) {
-            cmgi_roots_chebyshev4(k, fourth[k]);
+            roots(CMGI_CHEBYSHEV4, k, fourth[k]);
         }
         for (int s = 0; s <= 50; ++s) {
             const double x = s / 50.0;
@@ -85,7 +90,7 @@ TEST(optimal_equioscillates)
 {
     for (int n = 1; n <= CMGI_MAX_DEGREE; ++n) {
         double theta[CMGI_MAX_DEGREE];
-        cmgi_roots_optimal(n, theta);
+        roots(CMGI_OPTIMAL, n, theta);
         double largest = 0;
         double slope = 0;
         for (int j = 0; j < n; ++j) {
@@ -109,7 +114,7 @@ TEST(least_squares_is_orthogonal)
     enum { CELLS = 2000 };
     for (int n = 1; n <= 10; ++n) {
         double theta[CMGI_MAX_DEGREE];
-        cmgi_roots_least_squares(n, theta);
+        roots(CMGI_LEAST_SQUARES, n, theta);
         for (int d = 0; d < n; ++d) {
             double sum = 0;
             for (int k = 0; k <= 2 * CELLS; ++k) {
@@ -128,10 +133,10 @@ TEST(order_is_stable)
 {
     for (int n = 1; n <= 16; ++n) {
         double theta[4][CMGI_MAX_DEGREE];
-        cmgi_roots_chebyshev(n, 8, theta[0]);
-        cmgi_roots_chebyshev4(n, theta[1]);
-        cmgi_roots_optimal(n, theta[2]);
-        cmgi_roots_least_squares(n, theta[3]);
+        cmgi_roots(&(cmgi_polynomial){.family = CMGI_CHEBYSHEV, .n = n, .ratio = 8}, theta[0]);
+        roots(CMGI_CHEBYSHEV4, n, theta[1]);
+        roots(CMGI_OPTIMAL, n, theta[2]);
+        roots(CMGI_LEAST_SQUARES, n, theta[3]);
         for (int p = 0; p < 4; ++p) {
             for (int k = 0; k <= 200; ++k) {
                 double q = 1;
@@ -159,34 +164,16 @@ static cmgi_spectrum model_spectrum(void)
 static bool both_forms(int family, int n, double *theta, cmgi_orthogonal *o)
 {
     const cmgi_spectrum spectrum = model_spectrum();
-    switch (family) {
-    case 0:
-        cmgi_roots_chebyshev(n, fmax(2, n * n), theta);
-        cmgi_orthogonal_chebyshev(n, fmax(2, n * n), o);
-        return true;
-    case 1:
-        cmgi_roots_chebyshev4(n, theta);
-        cmgi_orthogonal_chebyshev4(n, o);
-        return true;
-    case 2:
-        cmgi_roots_optimal(n, theta);
-        cmgi_orthogonal_optimal(n, o);
-        return true;
-    case 3:
-        cmgi_roots_least_squares(n, theta);
-        cmgi_orthogonal_least_squares(n, o);
-        return true;
-    case 4:
-        cmgi_roots_gls(n, &spectrum, theta);
-        cmgi_orthogonal_gls(n, &spectrum, o);
-        return true;
-    case 5:
-        fill_values(theta, n, 0.75);
-        cmgi_orthogonal_neumann(n, o);
-        return true;
-    default:
+    const cmgi_polynomial p = {(cmgi_family)family, n, fmax(2, n * n), &spectrum};
+    if (family > CMGI_NEUMANN) {
         return false;
     }
+    cmgi_roots(&p, theta);
+    cmgi_orthogonal_of(&p, o);
+    for (int j = 0; j < n && family == CMGI_NEUMANN; ++j) {
+        CHECK(theta[j] == 0.75);
+    }
+    return true;
 }
 
 /* q_n of the recurrence at t; *largest grows to the largest |q_k| on the way. */
@@ -292,7 +279,8 @@ TEST(gls_is_orthogonal)
     for (int n = 1; n <= 6; ++n) {
         double least = 1;
         cmgi_orthogonal o;
-        cmgi_orthogonal_gls(n, &spectrum, &o);
+        cmgi_orthogonal_of(&(cmgi_polynomial){.family = CMGI_GLS, .n = n, .spectrum = &spectrum},
+                           &o);
         for (int s = 0; s < 3; ++s) {
             cmgi_measure mu = {.count = spectrum.count + 64};
             for (int k = 0; k < spectrum.count; ++k) {
@@ -424,7 +412,7 @@ TEST(gls_is_bounded)
     CHECK_OK(cmgi_spectrum_estimate(&source, jacobi->factor, 1, &spectrum));
     for (int n = 1; n <= CMGI_MAX_DEGREE; ++n) {
         double theta[CMGI_MAX_DEGREE];
-        cmgi_roots_gls(n, &spectrum, theta);
+        cmgi_roots(&(cmgi_polynomial){.family = CMGI_GLS, .n = n, .spectrum = &spectrum}, theta);
         for (int k = 1; k <= 1000; ++k) {
             CHECK(fabs(residual(n, theta, k / 1000.0)) <= 1);
         }
