@@ -87,7 +87,7 @@ static const machine epyc = {
 
 enum {
     SAMPLE_ROWS = 16384,       /* looked at for compression, on the host */
-    SAMPLE_ROWS_DEVICE = 4096, /* a device waits for it ... */
+    SAMPLE_ROWS_DEVICE = 1024, /* a device waits for it ... */
     SAMPLE_ROWS_SMALL = 256,   /* ... and longer than for all else of a small matrix */
     SAMPLE_SHARE = 16,         /* but no more than one row in so many ... */
     SAMPLE_LEAST = 2048,       /* ... of more than these */
