@@ -5,7 +5,7 @@
  * coarse matrix, and several more multiply the fine rows that it reaches. All levels are looked at
  * by the same two launches. Sums run in a fixed order.
  */
-#include "core/cuda.cuh"
+#include "core/lanes.h"
 
 extern "C" {
 #include "core/search.h"
@@ -13,7 +13,7 @@ extern "C" {
 #include "transfer/energy_there.h"
 }
 
-enum { VECTORS = CMGI_ENERGY_VECTORS, SWEEPS = CMGI_ENERGY_SWEEPS, LANES = 8 };
+enum { VECTORS = CMGI_ENERGY_VECTORS, SWEEPS = CMGI_ENERGY_SWEEPS, LANES = CMGI_LANES };
 enum { BALLS = 16, PARTS = 32 };        /* balls of a level, blocks for the fine rows of each */
 enum { GROWERS = 1024, THREADS = 256 }; /* threads of a block */
 enum { STEPS = 64, APART = 256 }; /* steps of growing; rows of a level for each ball, at least */
@@ -161,17 +161,6 @@ static __device__ __forceinline__ void add(triple &sum, double a, const triple *
     }
 }
 
-static __device__ __forceinline__ triple add_lanes(triple sum)
-{
-#pragma unroll
-    for (int d = LANES / 2; d > 0; d >>= 1) {
-        for (int c = 0; c < VECTORS; ++c) {
-            sum.v[c] += __shfl_xor_sync(CMGI_ALL, sum.v[c], d);
-        }
-    }
-    return sum;
-}
-
 /* Row i of M x, whose columns are rows of the ball; in all eight lanes of it, 0 where not `real`.
  */
 static __device__ triple multiply_row(const cmg_csr &M, bool real, cmg_size i, const table &t,
@@ -183,7 +172,10 @@ static __device__ triple multiply_row(const cmg_csr &M, bool real, cmg_size i, c
     for (cmg_size k = real ? M.indptr[i] + threadIdx.x % LANES : 0; k < end; k += LANES) {
         add(sum, M.values[k], x, find(t, M.indices[k]));
     }
-    return add_lanes(sum);
+    for (int c = 0; c < VECTORS; ++c) {
+        sum.v[c] = cmgi_lanes_sum(sum.v[c]);
+    }
+    return sum;
 }
 
 /* The sums of a block to memory. */
