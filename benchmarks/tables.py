@@ -223,6 +223,7 @@ def first():
                     [[line["problem"] + lines.distorted(line)
                       + (", R A P" if "galerkin=always" in line["options"] else "")
                       + "".join(f", `{word}`" for word in line["options"].split() if word.startswith(("values=", "smoother=")))
+                      + (", plain default" if line["options"] == "precision=auto" else "")
                       + (", smoother kept" if "reuse=smoother" in line["options"] else "")
                       + (f", Dirichlet {line['dirichlet']}" if line["dirichlet"] != "eliminate" else "")
                       + (", whole P" if line["whole_transfer"] else ""), line["iterations"],
