@@ -43,7 +43,7 @@ FILES = {
     "matrix-alone": ["cpu-matrix-alone-2026-11-28.jsonl"],
     "robust-compare": ["cpu-robust-compare-2026-11-22.jsonl"],
     "robust-peers": ["cpu-robust-peers-2026-11-23.jsonl"],
-    "peers-distorted": ["cpu-distorted-2026-11-21.jsonl", "cpu-peers-distorted-2026-11-24.jsonl"],
+    "peers-distorted": ["cpu-peers-distorted-2026-11-28.jsonl"],
     "cpu-products": ["cpu-spmv-2026-11-21.jsonl"],
     "smoothers": ["h200-smoothers-2026-11-21.jsonl"],
     "cpu-smoothers": ["cpu-smoothers-2026-11-21.jsonl"],
