@@ -236,9 +236,7 @@ static __device__ unit unit_of(const source &S, const plan &P, int lane)
     for (int d = CMGI_WARP / 2; d > 0; d >>= 1) {
         largest = fmax(largest, __shfl_xor_sync(CMGI_ALL, largest, d));
     }
-    const double scale =
-        cmgi_reduced_scale(sizeof(T) == 1 ? CMG_VALUES_FP8 : CMG_VALUES_FP16, largest);
-    return unit{scale, 1 / scale};
+    return unit_for<T>(largest);
 }
 
 /* Offsets of a pattern before the diagonal. */

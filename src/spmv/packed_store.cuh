@@ -135,6 +135,14 @@ static __device__ __forceinline__ void read_entries(const source &S, cmg_size fi
     }
 }
 
+template <typename T>
+static __device__ __forceinline__ unit unit_for(double largest)
+{
+    const double scale =
+        cmgi_reduced_scale(sizeof(T) == 1 ? CMG_VALUES_FP8 : CMG_VALUES_FP16, largest);
+    return unit{scale, 1 / scale};
+}
+
 /* The unit of a slice that a block has, from the largest value that each thread has seen. */
 template <typename T>
 static __device__ unit unit_of_block(double largest)
@@ -150,9 +158,7 @@ static __device__ unit unit_of_block(double largest)
     for (int w = 0; w < WARPS; ++w) {
         largest = fmax(largest, of_warp[w]);
     }
-    const double scale =
-        cmgi_reduced_scale(sizeof(T) == 1 ? CMG_VALUES_FP8 : CMG_VALUES_FP16, largest);
-    return unit{scale, 1 / scale};
+    return unit_for<T>(largest);
 }
 
 /* The same from the entries, but for those that are kept apart. */

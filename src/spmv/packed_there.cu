@@ -131,7 +131,7 @@ static cmg_status same_lists(cmg_context *ctx, const cmgi_packed_slices *P,
 {
     const lists both = {P->slice, Q->slice};
     cmg_size different = 0;
-    *same = (P->slice == NULL) == (Q->slice == NULL);
+    *same = P->count == Q->count && (P->slice == NULL) == (Q->slice == NULL);
     if (*same && P->slice != NULL) {
         CMGI_TRY(cmgi_count_different_device(ctx, P->count, &both, &different));
         *same = different == 0;
@@ -150,7 +150,7 @@ static cmg_status look_beside(const cmgi_compressor *B, bool *beside)
         return CMG_OK;
     }
     const cmgi_packed_slices *P = &((const cmgi_compressed *)like->data)->p;
-    *beside = P->count > 0 && P->count == B->C->p.count;
+    *beside = P->count > 0;
     return *beside ? same_lists(B->A->ctx, &B->C->p, P, beside) : CMG_OK;
 }
 
@@ -177,7 +177,7 @@ static cmg_status look_wide(const cmgi_compressor *B, cmgi_wide_slices *wide)
                      like->format == B->A->format && like->options.precision == CMG_FP64 &&
                      like->options.values == CMG_VALUES_FULL && B->from->there->facts.ascending;
     const cmgi_packed_slices *P = may ? &((const cmgi_compressed *)like->data)->p : NULL;
-    if (P == NULL || P->count != B->C->p.count || P->rest != NULL) {
+    if (P == NULL || P->rest != NULL) {
         return CMG_OK;
     }
     bool same = false;
