@@ -8,14 +8,26 @@
  */
 #include "core/memory.h"
 #include "core/order.h"
+#include "core/search.h"
 #include "csr/csr.h"
 
 #include <string.h>
 
 enum {
-    TOGETHER = 6,     /* most rows that are formed at once */
-    AT_ONCE = 1 << 20 /* most entries that may be too many for a while: 13 MB */
+    TOGETHER = 6,      /* most rows that are formed at once */
+    AT_ONCE = 1 << 20, /* most entries a thread that may be too many for a while: 13 MB */
+    SHORT = 20,        /* lists up to here are sorted by insertion */
+    BITS = 64
 };
+
+/* What a thread needs. */
+typedef struct room {
+    cmg_index *mark; /* columns of B: who has seen it last */
+    /* zeros between groups: */
+    double *sum;     /* widest numbers a column of B */
+    uint64_t *bits;  /* a bit a column of B */
+    uint64_t *words; /* a bit a word of these */
+} room;
 
 /* Who does what: rows of A in groups of equal columns, and rows of B that repeat the one before. */
 typedef struct plan {
@@ -25,9 +37,31 @@ typedef struct plan {
     cmg_index groups;
     uint8_t *again; /* rows of B */
     int widest;     /* rows of a group */
-    cmg_index *mark;
-    double *sum; /* widest numbers a column of B, a thread */
+    int threads;
+    room all;     /* of all threads */
+    cmg_size *at; /* threads + 1: entries before a thread's if no two products meet in one place */
 } plan;
+
+static cmg_size words_of(cmg_size bits)
+{
+    return (bits + BITS - 1) / BITS;
+}
+
+static room room_of(const plan *p, int thread)
+{
+    const cmg_size cols = p->B->cols;
+    const cmg_size words = words_of(cols);
+    return (room){.sum = p->all.sum + cols * thread * p->widest,
+                  .mark = p->all.mark + cols * thread,
+                  .bits = p->all.bits + words * thread,
+                  .words = p->all.words + words_of(words) * thread};
+}
+
+/* The first group of a thread, and of the one after the last. */
+static cmg_index first_of(const plan *p, int thread)
+{
+    return (cmg_index)((cmg_size)p->groups * thread / p->threads);
+}
 
 static bool same_columns(const cmg_csr *M, cmg_size i, cmg_size j)
 {
@@ -60,14 +94,37 @@ static cmg_status make_plan(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B
 {
     p->A = A;
     p->B = B;
+    p->threads = ctx->threads;
     CMGI_TRY(cmgi_alloc(ctx, A->rows + 1, sizeof *p->group, &p->group));
     CMGI_TRY(cmgi_alloc_zero(ctx, B->rows, sizeof *p->again, &p->again));
     find_groups(ctx, p);
-    return cmgi_alloc(ctx, B->cols * ctx->threads, (size_t)p->widest * sizeof *p->sum, &p->sum);
+    return cmgi_alloc_zero(ctx, B->cols * p->threads, (size_t)p->widest * sizeof *p->all.sum,
+                           &p->all.sum);
 }
 
-/* Columns of group g of A B, unordered, and their number; mark[j] == g + 1 says that j was seen. */
-static cmg_size find_columns(const plan *p, cmg_index g, cmg_index *mark, cmg_index *columns)
+/* For columns that are to be found. */
+static cmg_status make_room(cmg_context *ctx, plan *p)
+{
+    const cmg_csr *A = p->A;
+    const cmg_size words = words_of(p->B->cols);
+    CMGI_TRY(cmgi_alloc_zero(ctx, p->B->cols * p->threads, sizeof *p->all.mark, &p->all.mark));
+    CMGI_TRY(cmgi_alloc_zero(ctx, words * p->threads, sizeof *p->all.bits, &p->all.bits));
+    CMGI_TRY(
+        cmgi_alloc_zero(ctx, words_of(words) * p->threads, sizeof *p->all.words, &p->all.words));
+    CMGI_TRY(cmgi_alloc_zero(ctx, p->threads + 1, sizeof *p->at, &p->at));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)
+    for (int t = 0; t < p->threads; ++t) {
+        const cmg_size end = A->indptr[p->group[first_of(p, t + 1)]];
+        for (cmg_size k = A->indptr[p->group[first_of(p, t)]]; k < end; ++k) {
+            p->at[t + 1] += p->B->indptr[A->indices[k] + 1] - p->B->indptr[A->indices[k]];
+        }
+    }
+    cmgi_add_up(p->at, p->threads);
+    return CMG_OK;
+}
+
+/* How many columns group g of A B has. */
+static cmg_size count_columns(const plan *p, cmg_index g, cmg_index *mark)
 {
     const cmg_csr *A = p->A;
     const cmg_csr *B = p->B;
@@ -80,59 +137,60 @@ static cmg_size find_columns(const plan *p, cmg_index g, cmg_index *mark, cmg_in
         }
         for (cmg_size e = B->indptr[r]; e < B->indptr[r + 1]; ++e) {
             const cmg_index j = B->indices[e];
-            if (mark[j] != g + 1) {
-                mark[j] = g + 1;
-                if (columns != NULL) {
-                    columns[length] = j;
-                }
-                ++length;
-            }
+            length += mark[j] != -1 - g;
+            mark[j] = -1 - g;
         }
     }
     return length;
 }
 
-/* sum += a B for `count` rows of B with one list of columns, of which m rows of A have their
- * factors at a[t], `stride` apart. */
-static inline void add_rows(const cmg_csr *B, cmg_index r, int count, const double *a,
-                            const cmg_size *stride, int m, double *restrict sum)
+/*
+ * sum += a B for `count` rows of B with one list of columns, of which m rows of A have their
+ * factors at a[t], `stride` apart. Columns that group g has not met go to the end of its list,
+ * unless that is NULL; returns how many are listed then.
+ */
+static inline cmg_size add_rows(const cmg_csr *B, cmg_index r, int count, const double *a,
+                                const cmg_size *stride, int m, const room *own, cmg_index g,
+                                cmg_index *restrict list, cmg_size listed)
 {
     const cmg_size length = B->indptr[r + 1] - B->indptr[r];
     const cmg_index *columns = B->indices + B->indptr[r];
     const double *v = B->values + B->indptr[r];
-    double factor[3][TOGETHER] = {{0}};
-    for (int q = 0; q < count; ++q) {
-        for (int t = 0; t < m; ++t) {
-            factor[q][t] = a[stride[t] + q];
-        }
+    double *restrict sum = own->sum;
+    cmg_index *restrict mark = own->mark;
+    double factor[3][TOGETHER];
+    for (int t = 0; t < m; ++t) {
+        factor[0][t] = a[stride[t]];
+        factor[1][t] = count > 1 ? a[stride[t] + 1] : 0;
+        factor[2][t] = count > 2 ? a[stride[t] + 2] : 0;
     }
     for (cmg_size e = 0; e < length; ++e) {
-        double *s = sum + (cmg_size)columns[e] * m;
-        if (count == 3) {
-            for (int t = 0; t < m; ++t) {
-                s[t] = s[t] + factor[0][t] * v[e] + factor[1][t] * v[length + e] +
-                       factor[2][t] * v[2 * length + e];
-            }
-        } else if (count == 2) {
-            for (int t = 0; t < m; ++t) {
-                s[t] = s[t] + factor[0][t] * v[e] + factor[1][t] * v[length + e];
-            }
-        } else {
-            for (int t = 0; t < m; ++t) {
-                s[t] += factor[0][t] * v[e];
-            }
+        const cmg_index j = columns[e];
+        double *s = sum + (cmg_size)j * m;
+        if (list != NULL) { /* no branch: whether it is new cannot be foretold */
+            list[listed] = j;
+            listed += mark[j] != g + 1;
+            mark[j] = g + 1;
+        }
+        for (int t = 0; t < m; ++t) {
+            double all = s[t] + factor[0][t] * v[e];
+            all = count > 1 ? all + factor[1][t] * v[length + e] : all;
+            s[t] = count > 2 ? all + factor[2][t] * v[2 * length + e] : all;
         }
     }
+    return listed;
 }
 
-/* Sums of the m rows of group g, on columns that begin with zeros. */
-static inline void add_group(const plan *p, cmg_index g, int m, double *sum)
+/* Sums of the m rows of group g; returns the length of its list of columns, which is unordered. */
+static inline cmg_size add_group(const plan *p, cmg_index g, int m, const room *own,
+                                 cmg_index *list)
 {
     const cmg_csr *A = p->A;
     const cmg_size i = p->group[g];
     const cmg_size begin = A->indptr[i];
     const cmg_size end = A->indptr[i + 1];
     cmg_size stride[TOGETHER] = {0};
+    cmg_size listed = 0;
     for (int t = 0; t < m; ++t) {
         stride[t] = t * (end - begin);
     }
@@ -143,113 +201,138 @@ static inline void add_group(const plan *p, cmg_index g, int m, double *sum)
                p->again[r + count]) {
             ++count;
         }
-        add_rows(p->B, r, count, A->values + k, stride, m, sum);
+        listed = add_rows(p->B, r, count, A->values + k, stride, m, own, g, list, listed);
         k += count;
     }
+    return listed;
 }
 
-/* Values of group g of C = A B, whose columns are there. */
-static void form_values(const plan *p, cmg_index g, double *sum, cmgi_csr *C)
+static inline cmg_size add_any(const plan *p, cmg_index g, const room *own, cmg_index *list)
 {
-    const cmg_size i = p->group[g];
-    const int m = (int)(p->group[g + 1] - i);
-    const cmg_size begin = C->indptr[i];
-    const cmg_size length = C->indptr[i + 1] - begin;
-    const cmg_index *columns = C->indices + begin;
-    for (cmg_size e = 0; e < length; ++e) {
-        memset(sum + (cmg_size)columns[e] * m, 0, (size_t)m * sizeof *sum);
-    }
-    switch (m) { /* loops of constant length */
+    switch (p->group[g + 1] - p->group[g]) { /* loops of constant length */
     case 1:
-        add_group(p, g, 1, sum);
-        break;
+        return add_group(p, g, 1, own, list);
     case 2:
-        add_group(p, g, 2, sum);
-        break;
+        return add_group(p, g, 2, own, list);
     case 3:
-        add_group(p, g, 3, sum);
-        break;
+        return add_group(p, g, 3, own, list);
     case 6:
-        add_group(p, g, 6, sum);
-        break;
+        return add_group(p, g, 6, own, list);
     default:
-        add_group(p, g, m, sum);
-        break;
+        return add_group(p, g, (int)(p->group[g + 1] - p->group[g]), own, list);
     }
+}
+
+/* Sorts a list of columns: long ones by a bit each, read in order. */
+static void order_columns(const room *own, cmg_index *list, cmg_size length)
+{
+    uint64_t *bits = own->bits;
+    uint64_t *words = own->words;
+    cmg_index first = INT32_MAX;
+    cmg_index last = -1;
+    if (length <= SHORT) {
+        cmgi_sort_indices(list, length);
+        return;
+    }
+    for (cmg_size e = 0; e < length; ++e) {
+        const cmg_index w = list[e] / BITS;
+        bits[w] |= (uint64_t)1 << list[e] % BITS;
+        words[w / BITS] |= (uint64_t)1 << w % BITS;
+        first = w < first ? w : first;
+        last = w > last ? w : last;
+    }
+    for (cmg_index at = first / BITS; at <= last / BITS; ++at) {
+        for (; words[at] != 0; words[at] &= words[at] - 1) {
+            const cmg_index w = at * BITS + __builtin_ctzll(words[at]);
+            for (; bits[w] != 0; bits[w] &= bits[w] - 1) {
+                *list++ = w * BITS + __builtin_ctzll(bits[w]);
+            }
+        }
+    }
+}
+
+/* The sums of a group of C, whose columns are these, go to its rows, and zeros are left. */
+static void take_sums(const room *own, int m, const cmg_index *columns, cmg_size length,
+                      double *values)
+{
     for (int t = 0; t < m; ++t) {
         for (cmg_size e = 0; e < length; ++e) {
-            C->values[begin + t * length + e] = sum[(cmg_size)columns[e] * m + t];
+            double *s = own->sum + (cmg_size)columns[e] * m + t;
+            values[t * length + e] = *s;
+            *s = 0;
         }
     }
 }
 
-/* Group g of C, of which the offsets are there, and the columns of the first row, unordered. */
-static void form_group(const plan *p, cmg_index g, double *sum, cmgi_csr *C)
+/* Group g of C, whose entries come to these places; returns the length of a row. */
+static cmg_size form_group(const plan *p, cmg_index g, const room *own, cmg_index *columns,
+                           double *values)
 {
-    const cmg_size i = p->group[g];
-    const cmg_size length = C->indptr[i + 1] - C->indptr[i];
-    cmg_index *columns = C->indices + C->indptr[i];
-    cmgi_sort_indices(columns, length);
-    for (cmg_size next = i + 1; next < p->group[g + 1]; ++next) {
-        memcpy(C->indices + C->indptr[next], columns, (size_t)length * sizeof *columns);
+    const int m = (int)(p->group[g + 1] - p->group[g]);
+    const cmg_size length = add_any(p, g, own, columns);
+    order_columns(own, columns, length);
+    for (int t = 1; t < m; ++t) {
+        memcpy(columns + t * length, columns, (size_t)length * sizeof *columns);
     }
-    form_values(p, g, sum, C);
+    take_sums(own, m, columns, length, values);
+    return length;
 }
 
-/* Entries of A B if no two products met in one place. */
-static cmg_size count_products(const cmg_csr *A, const cmg_csr *B)
+/* Rows of group g of C have that length. */
+static void note_length(const plan *p, cmg_index g, cmg_size length, cmgi_csr *C)
 {
-    cmg_size count = 0;
-    for (cmg_size k = 0; k < A->indptr[A->rows]; ++k) {
-        count += B->indptr[A->indices[k] + 1] - B->indptr[A->indices[k]];
+    for (cmg_size i = p->group[g]; i < p->group[g + 1]; ++i) {
+        C->indptr[i + 1] = length;
     }
-    return count;
 }
 
-/* C by one thread, its row pointers allocated: every row is found and formed while its columns are
- * in the cache, in arrays of `most` entries, and copied to those that C keeps. */
-static cmg_status form_at_once(cmg_context *ctx, const plan *p, cmg_size most, cmgi_csr *C)
+/* C, its row pointers allocated: every row is found and formed while its columns are in the cache,
+ * in arrays of the most entries that there can be, and copied to those that C keeps. */
+static cmg_status form_at_once(cmg_context *ctx, const plan *p, cmgi_csr *C)
 {
-    cmgi_csr wide = *C;
-    wide.indices = NULL;
-    wide.values = NULL;
-    CMGI_FREED(ctx, &wide.indices, &wide.values);
-    CMGI_TRY(cmgi_alloc(ctx, most, sizeof *wide.indices, &wide.indices));
-    CMGI_TRY(cmgi_alloc(ctx, most, sizeof *wide.values, &wide.values));
-    for (cmg_index g = 0; g < p->groups; ++g) {
-        const cmg_size i = p->group[g];
-        const cmg_size length = find_columns(p, g, p->mark, wide.indices + wide.indptr[i]);
-        for (cmg_size next = i; next < p->group[g + 1]; ++next) {
-            wide.indptr[next + 1] = wide.indptr[next] + length;
-        }
-        form_group(p, g, p->sum, &wide);
-    }
-    const cmg_size nnz = C->indptr[C->rows];
-    CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof *C->indices, &C->indices));
-    CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof *C->values, &C->values));
-    memcpy(C->indices, wide.indices, (size_t)nnz * sizeof *C->indices);
-    memcpy(C->values, wide.values, (size_t)nnz * sizeof *C->values);
-    return CMG_OK;
-}
-
-/* The same by all threads: the lengths of all rows, then the rows. */
-static cmg_status form_in_two(cmg_context *ctx, const plan *p, cmgi_csr *C)
-{
-    const cmg_size cols = C->cols;
+    cmg_index *columns = NULL;
+    double *values = NULL;
+    CMGI_FREED(ctx, &columns, &values);
+    CMGI_TRY(cmgi_alloc(ctx, p->at[p->threads], sizeof *columns, &columns));
+    CMGI_TRY(cmgi_alloc(ctx, p->at[p->threads], sizeof *values, &values));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
-    for (cmg_index g = 0; g < p->groups; ++g) {
-        const cmg_size length = find_columns(p, g, p->mark + cols * cmgi_thread(), NULL);
-        for (cmg_size i = p->group[g]; i < p->group[g + 1]; ++i) {
-            C->indptr[i + 1] = length;
+    for (int t = 0; t < p->threads; ++t) {
+        const room own = room_of(p, t);
+        cmg_size at = p->at[t];
+        for (cmg_index g = first_of(p, t); g < first_of(p, t + 1); ++g) {
+            const cmg_size length = form_group(p, g, &own, columns + at, values + at);
+            note_length(p, g, length, C);
+            at += length * (p->group[g + 1] - p->group[g]);
         }
     }
     CMGI_TRY(cmgi_csr_alloc_entries(ctx, C));
-    memset(p->mark, 0, (size_t)(cols * ctx->threads) * sizeof *p->mark);
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
-    for (cmg_index g = 0; g < p->groups; ++g) {
-        const cmg_size mine = cols * cmgi_thread();
-        (void)find_columns(p, g, p->mark + mine, C->indices + C->indptr[p->group[g]]);
-        form_group(p, g, p->sum + mine * p->widest, C);
+    for (int t = 0; t < p->threads; ++t) {
+        const cmg_size to = C->indptr[p->group[first_of(p, t)]];
+        const size_t count = (size_t)(C->indptr[p->group[first_of(p, t + 1)]] - to);
+        memcpy(C->indices + to, columns + p->at[t], count * sizeof *columns);
+        memcpy(C->values + to, values + p->at[t], count * sizeof *values);
+    }
+    return CMG_OK;
+}
+
+/* The same in the arrays of C: the lengths of all rows, then the rows. */
+static cmg_status form_in_two(cmg_context *ctx, const plan *p, cmgi_csr *C)
+{
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)
+    for (int t = 0; t < p->threads; ++t) {
+        for (cmg_index g = first_of(p, t); g < first_of(p, t + 1); ++g) {
+            note_length(p, g, count_columns(p, g, room_of(p, t).mark), C);
+        }
+    }
+    CMGI_TRY(cmgi_csr_alloc_entries(ctx, C));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)
+    for (int t = 0; t < p->threads; ++t) {
+        const room own = room_of(p, t);
+        for (cmg_index g = first_of(p, t); g < first_of(p, t + 1); ++g) {
+            const cmg_size at = C->indptr[p->group[g]];
+            (void)form_group(p, g, &own, C->indices + at, C->values + at);
+        }
     }
     return CMG_OK;
 }
@@ -261,12 +344,13 @@ cmg_status cmgi_csr_multiply(cmg_context *ctx, const cmg_csr *A, const cmg_csr *
                (long long)B->rows);
     plan p = {0};
     cmgi_scoped_csr made = {0};
-    CMGI_FREED(ctx, &p.group, &p.again, &p.mark, &p.sum);
+    CMGI_FREED(ctx, &p.group, &p.again, &p.all.sum, &p.all.mark, &p.all.bits, &p.all.words, &p.at);
     CMGI_TRY(make_plan(ctx, A, B, &p));
-    CMGI_TRY(cmgi_alloc_zero(ctx, B->cols * ctx->threads, sizeof *p.mark, &p.mark));
+    CMGI_TRY(make_room(ctx, &p));
     CMGI_TRY(cmgi_csr_alloc_rows(ctx, A->rows, B->cols, &made));
-    const cmg_size most = ctx->threads == 1 ? count_products(A, B) : AT_ONCE + 1;
-    CMGI_TRY(most <= AT_ONCE ? form_at_once(ctx, &p, most, &made) : form_in_two(ctx, &p, &made));
+    const cmg_size most = p.at[p.threads];
+    CMGI_TRY(most <= (cmg_size)AT_ONCE * p.threads ? form_at_once(ctx, &p, &made)
+                                                   : form_in_two(ctx, &p, &made));
     *C = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }
@@ -275,11 +359,16 @@ cmg_status cmgi_csr_multiply_values(cmg_context *ctx, const cmg_csr *A, const cm
                                     cmgi_csr *C)
 {
     plan p = {0};
-    CMGI_FREED(ctx, &p.group, &p.again, &p.sum);
+    CMGI_FREED(ctx, &p.group, &p.again, &p.all.sum);
     CMGI_TRY(make_plan(ctx, A, B, &p));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
     for (cmg_index g = 0; g < p.groups; ++g) {
-        form_values(&p, g, p.sum + B->cols * cmgi_thread() * p.widest, C);
+        const room own = room_of(&p, cmgi_thread());
+        const int m = (int)(p.group[g + 1] - p.group[g]);
+        const cmg_size begin = C->indptr[p.group[g]];
+        const cmg_size length = C->indptr[p.group[g] + 1] - begin;
+        (void)add_any(&p, g, &own, NULL);
+        take_sums(&own, m, C->indices + begin, length, C->values + begin);
     }
     return CMG_OK;
 }
