@@ -36,6 +36,7 @@ typedef struct plan {
     cmg_index *group; /* groups + 1: first rows */
     cmg_index groups;
     uint8_t *again; /* rows of B */
+    bool repeat;    /* any of them */
     int widest;     /* rows of a group */
     int threads;
     room all;     /* of all threads */
@@ -84,10 +85,13 @@ static void find_groups(cmg_context *ctx, plan *p)
         }
     }
     p->group[p->groups] = (cmg_index)p->A->rows;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
+    bool repeat = false;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(|| : repeat)
     for (cmg_size r = 1; r < B->rows; ++r) {
         p->again[r] = same_columns(B, r - 1, r);
+        repeat = repeat || p->again[r];
     }
+    p->repeat = repeat;
 }
 
 static cmg_status make_plan(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B, plan *p)
@@ -150,14 +154,13 @@ static cmg_size count_columns(const plan *p, cmg_index g, cmg_index *mark)
  * unless that is NULL; returns how many are listed then.
  */
 static inline cmg_size add_rows(const cmg_csr *B, cmg_index r, int count, const double *a,
-                                const cmg_size *stride, int m, const room *own, cmg_index g,
-                                cmg_index *restrict list, cmg_size listed)
+                                const cmg_size *stride, int m, double *restrict sum,
+                                cmg_index *restrict mark, cmg_index g, cmg_index *restrict list,
+                                cmg_size listed)
 {
     const cmg_size length = B->indptr[r + 1] - B->indptr[r];
     const cmg_index *columns = B->indices + B->indptr[r];
     const double *v = B->values + B->indptr[r];
-    double *restrict sum = own->sum;
-    cmg_index *restrict mark = own->mark;
     double factor[3][TOGETHER];
     for (int t = 0; t < m; ++t) {
         factor[0][t] = a[stride[t]];
@@ -172,18 +175,27 @@ static inline cmg_size add_rows(const cmg_csr *B, cmg_index r, int count, const 
             listed += mark[j] != g + 1;
             mark[j] = g + 1;
         }
-        for (int t = 0; t < m; ++t) {
-            double all = s[t] + factor[0][t] * v[e];
-            all = count > 1 ? all + factor[1][t] * v[length + e] : all;
-            s[t] = count > 2 ? all + factor[2][t] * v[2 * length + e] : all;
+        if (count == 3) {
+            for (int t = 0; t < m; ++t) {
+                s[t] = s[t] + factor[0][t] * v[e] + factor[1][t] * v[length + e] +
+                       factor[2][t] * v[2 * length + e];
+            }
+        } else if (count == 2) {
+            for (int t = 0; t < m; ++t) {
+                s[t] = s[t] + factor[0][t] * v[e] + factor[1][t] * v[length + e];
+            }
+        } else {
+            for (int t = 0; t < m; ++t) {
+                s[t] += factor[0][t] * v[e];
+            }
         }
     }
     return listed;
 }
 
 /* Sums of the m rows of group g; returns the length of its list of columns, which is unordered. */
-static inline cmg_size add_group(const plan *p, cmg_index g, int m, const room *own,
-                                 cmg_index *list)
+__attribute__((always_inline)) static inline cmg_size add_group(const plan *p, cmg_index g, int m,
+                                                                const room *own, cmg_index *list)
 {
     const cmg_csr *A = p->A;
     const cmg_size i = p->group[g];
@@ -197,17 +209,18 @@ static inline cmg_size add_group(const plan *p, cmg_index g, int m, const room *
     for (cmg_size k = begin; k < end;) {
         const cmg_index r = A->indices[k];
         int count = 1;
-        while (count < 3 && k + count < end && A->indices[k + count] == r + count &&
+        while (p->repeat && count < 3 && k + count < end && A->indices[k + count] == r + count &&
                p->again[r + count]) {
             ++count;
         }
-        listed = add_rows(p->B, r, count, A->values + k, stride, m, own, g, list, listed);
+        listed = add_rows(p->B, r, count, A->values + k, stride, m, own->sum, own->mark, g, list,
+                          listed);
         k += count;
     }
     return listed;
 }
 
-static inline cmg_size add_any(const plan *p, cmg_index g, const room *own, cmg_index *list)
+static cmg_size add_any(const plan *p, cmg_index g, const room *own, cmg_index *list)
 {
     switch (p->group[g + 1] - p->group[g]) { /* loops of constant length */
     case 1:
@@ -255,11 +268,11 @@ static void order_columns(const room *own, cmg_index *list, cmg_size length)
 static void take_sums(const room *own, int m, const cmg_index *columns, cmg_size length,
                       double *values)
 {
-    for (int t = 0; t < m; ++t) {
-        for (cmg_size e = 0; e < length; ++e) {
-            double *s = own->sum + (cmg_size)columns[e] * m + t;
-            values[t * length + e] = *s;
-            *s = 0;
+    for (cmg_size e = 0; e < length; ++e) {
+        double *s = own->sum + (cmg_size)columns[e] * m;
+        for (int t = 0; t < m; ++t) {
+            values[t * length + e] = s[t];
+            s[t] = 0;
         }
     }
 }
