@@ -23,6 +23,7 @@ enum {
 /* What a thread needs. */
 typedef struct room {
     cmg_index *mark; /* columns of B: who has seen it last */
+    cmg_index *list; /* longest + 1 columns of a row */
     /* zeros between groups: */
     double *sum;     /* widest numbers a column of B */
     uint64_t *bits;  /* a bit a column of B */
@@ -39,7 +40,8 @@ typedef struct plan {
     bool repeat;    /* any of them */
     int widest;     /* rows of a group */
     int threads;
-    room all;     /* of all threads */
+    cmg_size longest; /* at most so many entries a row of C */
+    room all;         /* of all threads */
     cmg_size *at; /* threads + 1: entries before a thread's if no two products meet in one place */
 } plan;
 
@@ -54,6 +56,7 @@ static room room_of(const plan *p, int thread)
     const cmg_size words = words_of(cols);
     return (room){.sum = p->all.sum + cols * thread * p->widest,
                   .mark = p->all.mark + cols * thread,
+                  .list = p->all.list + (p->longest + 1) * thread,
                   .bits = p->all.bits + words * thread,
                   .words = p->all.words + words_of(words) * thread};
 }
@@ -116,15 +119,22 @@ static cmg_status make_room(cmg_context *ctx, plan *p)
     CMGI_TRY(
         cmgi_alloc_zero(ctx, words_of(words) * p->threads, sizeof *p->all.words, &p->all.words));
     CMGI_TRY(cmgi_alloc_zero(ctx, p->threads + 1, sizeof *p->at, &p->at));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
+    cmg_size longest = 0;
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : longest)
     for (int t = 0; t < p->threads; ++t) {
-        const cmg_size end = A->indptr[p->group[first_of(p, t + 1)]];
-        for (cmg_size k = A->indptr[p->group[first_of(p, t)]]; k < end; ++k) {
-            p->at[t + 1] += p->B->indptr[A->indices[k] + 1] - p->B->indptr[A->indices[k]];
+        const cmg_size end = p->group[first_of(p, t + 1)];
+        for (cmg_size i = p->group[first_of(p, t)]; i < end; ++i) {
+            cmg_size products = 0;
+            for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+                products += p->B->indptr[A->indices[k] + 1] - p->B->indptr[A->indices[k]];
+            }
+            p->at[t + 1] += products;
+            longest = products > longest ? products : longest;
         }
     }
+    p->longest = longest < p->B->cols ? longest : p->B->cols;
     cmgi_add_up(p->at, p->threads);
-    return CMG_OK;
+    return cmgi_alloc(ctx, (p->longest + 1) * p->threads, sizeof *p->all.list, &p->all.list);
 }
 
 /* How many columns group g of A B has. */
@@ -151,7 +161,7 @@ static cmg_size count_columns(const plan *p, cmg_index g, cmg_index *mark)
 /*
  * sum += a B for `count` rows of B with one list of columns, of which m rows of A have their
  * factors at a[t], `stride` apart. Columns that group g has not met go to the end of its list,
- * unless that is NULL; returns how many are listed then.
+ * unless that is NULL; returns how many are listed then, and may have written one more.
  */
 static inline cmg_size add_rows(const cmg_csr *B, cmg_index r, int count, const double *a,
                                 const cmg_size *stride, int m, double *restrict sum,
@@ -236,15 +246,17 @@ static cmg_size add_any(const plan *p, cmg_index g, const room *own, cmg_index *
     }
 }
 
-/* Sorts a list of columns: long ones by a bit each, read in order. */
-static void order_columns(const room *own, cmg_index *list, cmg_size length)
+/* The thread's list of columns in order: a long one by a bit each. */
+static void order_columns(const room *own, cmg_size length, cmg_index *to)
 {
+    const cmg_index *list = own->list;
     uint64_t *bits = own->bits;
     uint64_t *words = own->words;
     cmg_index first = INT32_MAX;
     cmg_index last = -1;
     if (length <= SHORT) {
-        cmgi_sort_indices(list, length);
+        memcpy(to, list, (size_t)length * sizeof *to);
+        cmgi_sort_indices(to, length);
         return;
     }
     for (cmg_size e = 0; e < length; ++e) {
@@ -258,7 +270,7 @@ static void order_columns(const room *own, cmg_index *list, cmg_size length)
         for (; words[at] != 0; words[at] &= words[at] - 1) {
             const cmg_index w = at * BITS + __builtin_ctzll(words[at]);
             for (; bits[w] != 0; bits[w] &= bits[w] - 1) {
-                *list++ = w * BITS + __builtin_ctzll(bits[w]);
+                *to++ = w * BITS + __builtin_ctzll(bits[w]);
             }
         }
     }
@@ -282,8 +294,8 @@ static cmg_size form_group(const plan *p, cmg_index g, const room *own, cmg_inde
                            double *values)
 {
     const int m = (int)(p->group[g + 1] - p->group[g]);
-    const cmg_size length = add_any(p, g, own, columns);
-    order_columns(own, columns, length);
+    const cmg_size length = add_any(p, g, own, own->list);
+    order_columns(own, length, columns);
     for (int t = 1; t < m; ++t) {
         memcpy(columns + t * length, columns, (size_t)length * sizeof *columns);
     }
@@ -357,7 +369,8 @@ cmg_status cmgi_csr_multiply(cmg_context *ctx, const cmg_csr *A, const cmg_csr *
                (long long)B->rows);
     plan p = {0};
     cmgi_scoped_csr made = {0};
-    CMGI_FREED(ctx, &p.group, &p.again, &p.all.sum, &p.all.mark, &p.all.bits, &p.all.words, &p.at);
+    CMGI_FREED(ctx, &p.group, &p.again, &p.all.sum, &p.all.mark, &p.all.list, &p.all.bits,
+               &p.all.words, &p.at);
     CMGI_TRY(make_plan(ctx, A, B, &p));
     CMGI_TRY(make_room(ctx, &p));
     CMGI_TRY(cmgi_csr_alloc_rows(ctx, A->rows, B->cols, &made));
