@@ -105,6 +105,63 @@ TEST(product_matches_dense)
     CHECK_STATUS(cmgi_csr_multiply(ctx, &A.view, &A.view, &D), CMG_ERR_SHAPE);
 }
 
+/* Each list of columns is that of `repeat` rows; some have none. */
+static cmgi_csr repeating(cmg_size rows, cmg_size cols, int repeat, uint64_t seed)
+{
+    cmgi_csr A = {0};
+    cmg_size nnz = 0;
+    CHECK_OK(cmgi_csr_alloc(ctx, rows, cols, rows * cols, &A));
+    for (cmg_size i = 0; i < rows; ++i) {
+        const cmg_size list = i / repeat;
+        for (cmg_size j = 0; j < cols && list % 7 != 3; ++j) {
+            if (cmgi_random_at(seed, (uint64_t)(list * cols + j)) < (list % 5 == 0 ? -0.9 : 0)) {
+                A.indices[nnz] = (cmg_index)j;
+                A.values[nnz++] = cmgi_random_at(seed + 1, (uint64_t)(i * cols + j));
+            }
+        }
+        A.indptr[i + 1] = nnz;
+    }
+    return A;
+}
+
+/* Sums over the rows of A in their order, dense. */
+static double *sums(const cmgi_csr *A, const cmgi_csr *B)
+{
+    double *sum = calloc((size_t)(A->rows * B->cols), sizeof *sum);
+    EACH_ENTRY (A, i, k) {
+        const cmg_index r = A->indices[k];
+        for (cmg_size e = B->indptr[r]; e < B->indptr[r + 1]; ++e) {
+            sum[i * B->cols + B->indices[e]] += A->values[k] * B->values[e];
+        }
+    }
+    return sum;
+}
+
+/* To the bit, by few and by many threads, small products and those that are formed in two passes.
+ */
+TEST(products_are_sums_in_order)
+{
+    static const int repeats[] = {1, 3, 6};
+    const int threads = ctx->threads;
+    for (int c = 0; c < 12; ++c) {
+        const bool large = c >= 9;
+        scoped_csr A = repeating(large ? 300 : 61, large ? 700 : 65, repeats[c % 3], 3);
+        scoped_csr B = repeating(A.cols, 129, repeats[c % 3], 5);
+        scoped_csr C = {0};
+        const size_t bytes = (size_t)(A.rows * B.cols) * sizeof(double);
+        ctx->threads = large ? 3 : 1 + c / 3;
+        CHECK_OK(cmgi_csr_multiply(ctx, &A.view, &B.view, &C));
+        scoped double *wanted = sums(&A, &B);
+        scoped double *found = dense(&C);
+        CHECK(rows_ascend(&C) && memcmp(wanted, found, bytes) == 0);
+        memset(C.values, 0, (size_t)C.indptr[C.rows] * sizeof *C.values);
+        CHECK_OK(cmgi_csr_multiply_values(ctx, &A.view, &B.view, &C));
+        scoped double *again = dense(&C);
+        CHECK(memcmp(wanted, again, bytes) == 0);
+    }
+    ctx->threads = threads;
+}
+
 TEST(broken_structure_is_named)
 {
     const cmg_size falling[] = {0, 2, 1};
