@@ -309,12 +309,12 @@ typedef struct cmg_coarsen_options {
      * Default auto, for one unknown a node and constants: lattice where rows of A are points of a
      * lattice, at most 8 % of which couple unevenly, and a_ij and a_ji differ by up to 0.3 of their
      * sizes in the mean. Else classical where A is symmetric and two couplings reach less than 3.6
-     * times as many rows as one, as they do in the plane, or half of its couplings are weak, or
-     * rows are points of a lattice and one in fifty of their couplings or more is weak; air, with
-     * `interpolation` 1 and in space `distance` 1, where upwinded flow rules in A and a CPU solves,
-     * as one rank. Else aggregation. Lattice is refused (CMG_ERR_ARG) where there is none. Sources:
-     * Dendy 1982; De Sterck, Yang, Heys 2006; De Sterck, Falgout, Nolting, Yang 2008; Manteuffel,
-     * Ruge, Southworth 2018.
+     * times as many rows as one, as they do in the plane, or seven of twelve couplings are weak
+     * (on a GPU half, of quadratic elements in space), or rows are points of a lattice and one in
+     * fifty of their couplings or more is weak; air, with `interpolation` 1 and in space `distance`
+     * 1, where upwinded flow rules in A and a CPU solves, as one rank. Else aggregation. Lattice is
+     * refused (CMG_ERR_ARG) where there is none. Sources: Dendy 1982; De Sterck, Yang, Heys 2006;
+     * De Sterck, Falgout, Nolting, Yang 2008; Manteuffel, Ruge, Southworth 2018.
      */
     cmg_coarsen_method method;
     /** Classical, air: most entries a row of P, 0 = all, default 5. */

@@ -49,7 +49,9 @@ cmg_status cmgi_classical(cmg_context *ctx, cmgi_place at, const cmg_csr *A, dou
 /* ------------------------------------------------------------------ choice */
 
 enum { SAMPLE = 128, MOST = 1 << 16 };
-static const double TINY = 0.01; /* of the largest coupling of a row */
+/* Of the largest coupling of a row. */
+static const double TINY = 0.01;
+static const double ROUNDED = 1e-13; /* 0 but for rounding, as of trilinear elements along axes */
 
 /* Of the rows of a sample. */
 typedef struct sampled {
@@ -115,6 +117,7 @@ static void look_at_couplings(const surroundings *s, cmg_index i, sampled *to)
         largest = size > largest ? size : largest;
         sum += fabs(size);
     }
+    const double rounded = ROUNDED * largest;
     largest = sum > CMGI_ISOLATED * fabs(diagonal) ? largest : INFINITY;
     for (cmg_size k = A->indptr[at]; k < A->indptr[at + 1]; ++k) {
         const double there = A->values[k];
@@ -124,7 +127,7 @@ static void look_at_couplings(const surroundings *s, cmg_index i, sampled *to)
         const double back = cmgi_csr_entry(A, place_of(s, A->indices[k]), i);
         ++to->couplings;
         to->weak += !(sign * there > 0 && sign * there >= s->theta * largest);
-        to->tiny += fabs(there) < TINY * largest;
+        to->tiny += fabs(there) < TINY * largest && fabs(there) > rounded;
         to->sizes += fabs(there) + fabs(back);
         to->differences += fabs(there - back);
         to->larger += fmax(fabs(there), fabs(back));
@@ -185,10 +188,11 @@ cmg_status cmgi_look_for_levels(cmg_context *ctx, const cmg_csr *A, const cmgi_r
     }
     const bool symmetric = of.couplings > 0 && of.differences <= 1e-8 * of.sizes;
     const bool host = ctx->backend->alloc == NULL;
-    const bool half = 2 * of.weak >= of.couplings && (host || 2 * of.two >= 13 * of.one);
+    const bool quadratic = host ? 12 * of.weak >= 7 * of.couplings
+                                : 2 * of.weak >= of.couplings && 2 * of.two >= 13 * of.one;
     const bool jumps = of.opposed >= 0.999 * of.own && 25 * of.tiny >= of.couplings;
     suits->plane = 10 * of.two < 36 * of.one;
-    suits->classical = symmetric && (suits->plane || half || jumps);
+    suits->classical = symmetric && (suits->plane || quadratic || jumps);
     suits->weak = symmetric && (suits->plane || host) && 50 * of.weak >= of.couplings;
     suits->flow = of.sizes > 0 && of.differences >= 0.6 * of.sizes && of.larger >= 0.7 * of.sizes &&
                   of.opposed >= 0.6 * of.own;

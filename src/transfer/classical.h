@@ -44,8 +44,9 @@ typedef struct cmgi_suits {
     /*
      * P is likely to be better than a smoothed one of aggregates: A is symmetric, and plane; or all
      * its couplings have one sign and one in 25 is a hundredth of the largest of its row, as of
-     * coefficients that jump from row to row; or half of its couplings are weak, as of quadratic
-     * elements, in space on a GPU of these alone: set-ups take more there than solves save.
+     * coefficients that jump from row to row; or seven of twelve couplings are weak, as of
+     * quadratic elements; half, in space of these alone, on a GPU: set-ups take more there than
+     * solves save.
      */
     bool classical;
     bool weak; /* symmetric, plane or on a CPU, and one in fifty couplings or more is weak */
