@@ -14,9 +14,9 @@
 #include <string.h>
 
 enum {
-    TOGETHER = 6,      /* most rows that are formed at once */
-    AT_ONCE = 1 << 20, /* most entries a thread that may be too many for a while: 13 MB */
-    SHORT = 20,        /* lists up to here are sorted by insertion */
+    TOGETHER = 6,    /* most rows that are formed at once */
+    PIECE = 1 << 20, /* products that a thread forms before it puts entries away: 13 MB at most */
+    SHORT = 20,      /* lists up to here are sorted by insertion */
     BITS = 64
 };
 
@@ -30,6 +30,15 @@ typedef struct room {
     uint64_t *words; /* a bit a word of these */
 } room;
 
+/* Groups that a thread forms one after the other, and their entries. */
+typedef struct piece {
+    cmg_index begin;
+    cmg_index end;
+    cmg_size products;
+    cmg_index *columns;
+    double *values;
+} piece;
+
 /* Who does what: rows of A in groups of equal columns, and rows of B that repeat the one before. */
 typedef struct plan {
     const cmg_csr *A;
@@ -42,7 +51,9 @@ typedef struct plan {
     int threads;
     cmg_size longest; /* at most so many entries a row of C */
     room all;         /* of all threads */
-    cmg_size *at; /* threads + 1: entries before a thread's if no two products meet in one place */
+    piece *piece;
+    int pieces;       /* as many as threads, or more */
+    cmg_size largest; /* products of a piece */
 } plan;
 
 static cmg_size words_of(cmg_size bits)
@@ -59,12 +70,6 @@ static room room_of(const plan *p, int thread)
                   .list = p->all.list + (p->longest + 1) * thread,
                   .bits = p->all.bits + words * thread,
                   .words = p->all.words + words_of(words) * thread};
-}
-
-/* The first group of a thread, and of the one after the last. */
-static cmg_index first_of(const plan *p, int thread)
-{
-    return (cmg_index)((cmg_size)p->groups * thread / p->threads);
 }
 
 static bool same_columns(const cmg_csr *M, cmg_size i, cmg_size j)
@@ -109,53 +114,47 @@ static cmg_status make_plan(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B
                            &p->all.sum);
 }
 
+/* As many pieces a thread as leave about PIECE products to one. */
+static cmg_status cut(cmg_context *ctx, plan *p)
+{
+    const cmg_csr *A = p->A;
+    const cmg_csr *B = p->B;
+    const cmg_size mean = B->rows > 0 ? B->indptr[B->rows] / B->rows + 1 : 0;
+    cmg_size longest = 0;
+    cmg_size largest = 0;
+    p->pieces = p->threads * (int)(1 + A->indptr[A->rows] / p->threads * mean / PIECE);
+    CMGI_TRY(cmgi_alloc_zero(ctx, p->pieces, sizeof *p->piece, &p->piece));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max                  \
+                                                                              : longest, largest)
+    for (int q = 0; q < p->pieces; ++q) {
+        piece *own = &p->piece[q];
+        own->begin = (cmg_index)((cmg_size)p->groups * q / p->pieces);
+        own->end = (cmg_index)((cmg_size)p->groups * (q + 1) / p->pieces);
+        for (cmg_size i = p->group[own->begin]; i < p->group[own->end]; ++i) {
+            cmg_size products = 0;
+            for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+                products += B->indptr[A->indices[k] + 1] - B->indptr[A->indices[k]];
+            }
+            own->products += products;
+            longest = products > longest ? products : longest;
+        }
+        largest = own->products > largest ? own->products : largest;
+    }
+    p->longest = longest < B->cols ? longest : B->cols;
+    p->largest = largest;
+    return CMG_OK;
+}
+
 /* For columns that are to be found. */
 static cmg_status make_room(cmg_context *ctx, plan *p)
 {
-    const cmg_csr *A = p->A;
     const cmg_size words = words_of(p->B->cols);
     CMGI_TRY(cmgi_alloc_zero(ctx, p->B->cols * p->threads, sizeof *p->all.mark, &p->all.mark));
     CMGI_TRY(cmgi_alloc_zero(ctx, words * p->threads, sizeof *p->all.bits, &p->all.bits));
     CMGI_TRY(
         cmgi_alloc_zero(ctx, words_of(words) * p->threads, sizeof *p->all.words, &p->all.words));
-    CMGI_TRY(cmgi_alloc_zero(ctx, p->threads + 1, sizeof *p->at, &p->at));
-    cmg_size longest = 0;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : longest)
-    for (int t = 0; t < p->threads; ++t) {
-        const cmg_size end = p->group[first_of(p, t + 1)];
-        for (cmg_size i = p->group[first_of(p, t)]; i < end; ++i) {
-            cmg_size products = 0;
-            for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-                products += p->B->indptr[A->indices[k] + 1] - p->B->indptr[A->indices[k]];
-            }
-            p->at[t + 1] += products;
-            longest = products > longest ? products : longest;
-        }
-    }
-    p->longest = longest < p->B->cols ? longest : p->B->cols;
-    cmgi_add_up(p->at, p->threads);
+    CMGI_TRY(cut(ctx, p));
     return cmgi_alloc(ctx, (p->longest + 1) * p->threads, sizeof *p->all.list, &p->all.list);
-}
-
-/* How many columns group g of A B has. */
-static cmg_size count_columns(const plan *p, cmg_index g, cmg_index *mark)
-{
-    const cmg_csr *A = p->A;
-    const cmg_csr *B = p->B;
-    const cmg_size i = p->group[g];
-    cmg_size length = 0;
-    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-        const cmg_index r = A->indices[k];
-        if (p->again[r] && k > A->indptr[i] && A->indices[k - 1] == r - 1) {
-            continue;
-        }
-        for (cmg_size e = B->indptr[r]; e < B->indptr[r + 1]; ++e) {
-            const cmg_index j = B->indices[e];
-            length += mark[j] != -1 - g;
-            mark[j] = -1 - g;
-        }
-    }
-    return length;
 }
 
 /*
@@ -303,63 +302,91 @@ static cmg_size form_group(const plan *p, cmg_index g, const room *own, cmg_inde
     return length;
 }
 
-/* Rows of group g of C have that length. */
-static void note_length(const plan *p, cmg_index g, cmg_size length, cmgi_csr *C)
+/* A piece of C, whose arrays have room for it; returns how many entries it has. */
+static cmg_size form_piece(const plan *p, const piece *q, cmgi_csr *C)
 {
-    for (cmg_size i = p->group[g]; i < p->group[g + 1]; ++i) {
-        C->indptr[i + 1] = length;
+    const room own = room_of(p, cmgi_thread());
+    cmg_size at = 0;
+    for (cmg_index g = q->begin; g < q->end; ++g) {
+        const cmg_size length = form_group(p, g, &own, q->columns + at, q->values + at);
+        for (cmg_size i = p->group[g]; i < p->group[g + 1]; ++i) {
+            C->indptr[i + 1] = length;
+            at += length;
+        }
     }
+    return at;
 }
 
-/* C, its row pointers allocated: every row is found and formed while its columns are in the cache,
- * in arrays of the most entries that there can be, and copied to those that C keeps. */
-static cmg_status form_at_once(cmg_context *ctx, const plan *p, cmgi_csr *C)
+/* Entries of a piece leave the arrays of a thread for their own. */
+static cmg_status put_away(cmg_context *ctx, piece *q, cmg_size count)
+{
+    const cmg_index *columns = q->columns;
+    const double *values = q->values;
+    cmg_status status = CMG_OK;
+    q->columns = NULL;
+    q->values = NULL;
+#pragma omp critical
+    {
+        status = cmgi_alloc(ctx, count, sizeof *columns, &q->columns);
+        status = status == CMG_OK ? cmgi_alloc(ctx, count, sizeof *values, &q->values) : status;
+    }
+    CMGI_TRY(status);
+    memcpy(q->columns, columns, (size_t)count * sizeof *columns);
+    memcpy(q->values, values, (size_t)count * sizeof *values);
+    return CMG_OK;
+}
+
+/* Every row is found and formed while its columns are in the cache, in arrays for the largest
+ * piece, one for each piece or for each thread; in those entries are then put away. */
+static cmg_status form_pieces(cmg_context *ctx, const plan *p, cmg_index *columns, double *values,
+                              cmgi_csr *C)
+{
+    const bool stay = p->pieces == p->threads;
+    cmg_status status = CMG_OK;
+#pragma omp parallel for num_threads(ctx->threads) schedule(dynamic, 1)
+    for (int k = 0; k < p->pieces; ++k) {
+        piece *q = &p->piece[k];
+        const cmg_size at = p->largest * (stay ? k : cmgi_thread());
+        q->columns = columns + at;
+        q->values = values + at;
+        const cmg_size count = form_piece(p, q, C);
+        const cmg_status own = stay ? CMG_OK : put_away(ctx, q, count);
+        if (own != CMG_OK) {
+#pragma omp atomic write
+            status = own;
+        }
+    }
+    return status;
+}
+
+/* C, its row pointers allocated, of all pieces. */
+static cmg_status join_pieces(cmg_context *ctx, const plan *p, cmgi_csr *C)
+{
+    CMGI_TRY(cmgi_csr_alloc_entries(ctx, C));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)
+    for (int k = 0; k < p->pieces; ++k) {
+        const piece *q = &p->piece[k];
+        const cmg_size to = C->indptr[p->group[q->begin]];
+        const size_t count = (size_t)(C->indptr[p->group[q->end]] - to);
+        memcpy(C->indices + to, q->columns, count * sizeof *C->indices);
+        memcpy(C->values + to, q->values, count * sizeof *C->values);
+    }
+    return CMG_OK;
+}
+
+static cmg_status form(cmg_context *ctx, const plan *p, cmgi_csr *C)
 {
     cmg_index *columns = NULL;
     double *values = NULL;
     CMGI_FREED(ctx, &columns, &values);
-    CMGI_TRY(cmgi_alloc(ctx, p->at[p->threads], sizeof *columns, &columns));
-    CMGI_TRY(cmgi_alloc(ctx, p->at[p->threads], sizeof *values, &values));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
-    for (int t = 0; t < p->threads; ++t) {
-        const room own = room_of(p, t);
-        cmg_size at = p->at[t];
-        for (cmg_index g = first_of(p, t); g < first_of(p, t + 1); ++g) {
-            const cmg_size length = form_group(p, g, &own, columns + at, values + at);
-            note_length(p, g, length, C);
-            at += length * (p->group[g + 1] - p->group[g]);
-        }
+    CMGI_TRY(cmgi_alloc(ctx, p->largest * p->threads, sizeof *columns, &columns));
+    CMGI_TRY(cmgi_alloc(ctx, p->largest * p->threads, sizeof *values, &values));
+    cmg_status status = form_pieces(ctx, p, columns, values, C);
+    status = status == CMG_OK ? join_pieces(ctx, p, C) : status;
+    for (int k = 0; k < p->pieces && p->pieces > p->threads; ++k) {
+        CMGI_FREE(ctx, p->piece[k].columns, p->piece[k].values);
     }
-    CMGI_TRY(cmgi_csr_alloc_entries(ctx, C));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
-    for (int t = 0; t < p->threads; ++t) {
-        const cmg_size to = C->indptr[p->group[first_of(p, t)]];
-        const size_t count = (size_t)(C->indptr[p->group[first_of(p, t + 1)]] - to);
-        memcpy(C->indices + to, columns + p->at[t], count * sizeof *columns);
-        memcpy(C->values + to, values + p->at[t], count * sizeof *values);
-    }
-    return CMG_OK;
-}
-
-/* The same in the arrays of C: the lengths of all rows, then the rows. */
-static cmg_status form_in_two(cmg_context *ctx, const plan *p, cmgi_csr *C)
-{
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
-    for (int t = 0; t < p->threads; ++t) {
-        for (cmg_index g = first_of(p, t); g < first_of(p, t + 1); ++g) {
-            note_length(p, g, count_columns(p, g, room_of(p, t).mark), C);
-        }
-    }
-    CMGI_TRY(cmgi_csr_alloc_entries(ctx, C));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
-    for (int t = 0; t < p->threads; ++t) {
-        const room own = room_of(p, t);
-        for (cmg_index g = first_of(p, t); g < first_of(p, t + 1); ++g) {
-            const cmg_size at = C->indptr[p->group[g]];
-            (void)form_group(p, g, &own, C->indices + at, C->values + at);
-        }
-    }
-    return CMG_OK;
+    return status;
 }
 
 cmg_status cmgi_csr_multiply(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B, cmgi_csr *C)
@@ -370,13 +397,11 @@ cmg_status cmgi_csr_multiply(cmg_context *ctx, const cmg_csr *A, const cmg_csr *
     plan p = {0};
     cmgi_scoped_csr made = {0};
     CMGI_FREED(ctx, &p.group, &p.again, &p.all.sum, &p.all.mark, &p.all.list, &p.all.bits,
-               &p.all.words, &p.at);
+               &p.all.words, &p.piece);
     CMGI_TRY(make_plan(ctx, A, B, &p));
     CMGI_TRY(make_room(ctx, &p));
     CMGI_TRY(cmgi_csr_alloc_rows(ctx, A->rows, B->cols, &made));
-    const cmg_size most = p.at[p.threads];
-    CMGI_TRY(most <= (cmg_size)AT_ONCE * p.threads ? form_at_once(ctx, &p, &made)
-                                                   : form_in_two(ctx, &p, &made));
+    CMGI_TRY(form(ctx, &p, &made));
     *C = cmgi_csr_pass_on(&made);
     return CMG_OK;
 }
