@@ -17,7 +17,8 @@ enum {
     TOGETHER = 6,    /* most rows that are formed at once */
     PIECE = 1 << 20, /* products that a thread forms before it puts entries away: 13 MB at most */
     SHORT = 20,      /* lists up to here are sorted by insertion */
-    BITS = 64
+    BITS = 64,
+    AHEAD = 6 /* rows of B that are asked for before they are needed */
 };
 
 /* What a thread needs. */
@@ -218,6 +219,11 @@ __attribute__((always_inline)) static inline cmg_size add_group(const plan *p, c
     for (cmg_size k = begin; k < end;) {
         const cmg_index r = A->indices[k];
         int count = 1;
+        if (k + AHEAD < A->indptr[A->rows]) {
+            const cmg_size soon = p->B->indptr[A->indices[k + AHEAD]];
+            __builtin_prefetch(p->B->indices + soon);
+            __builtin_prefetch(p->B->values + soon);
+        }
         while (p->repeat && count < 3 && k + count < end && A->indices[k + count] == r + count &&
                p->again[r + count]) {
             ++count;
