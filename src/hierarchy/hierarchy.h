@@ -91,6 +91,8 @@ struct cmg_hierarchy {
     uint64_t values;        /* rises whenever a matrix takes new values */
 };
 
+/* What a matrix of a role is called, in messages and files: "A", "P", "R" or "inverse". */
+extern const char *const cmgi_role_names[];
 /* CMG_ERR_ARG unless there is such a level. */
 cmg_status cmgi_hierarchy_check_level(const cmg_hierarchy *h, int level);
 /* The place of A, P, R or the inverse in a level, NULL for smoothers. */
@@ -199,7 +201,7 @@ static inline bool cmgi_hierarchy_view(const cmg_hierarchy *h, int level, cmg_ro
     return found != NULL;
 }
 
-/* Arrays for a mesh, uninitialised. */
+/* Arrays for a mesh, uninitialised; sizes has none. */
 cmg_status cmgi_stored_mesh_create(cmg_context *ctx, const cmgi_stored_mesh *sizes,
                                    cmgi_stored_mesh **mesh);
 void cmgi_stored_mesh_destroy(cmg_context *ctx, cmgi_stored_mesh **mesh);

@@ -24,10 +24,6 @@ cmg_status cmgi_stored_mesh_create(cmg_context *ctx, const cmgi_stored_mesh *siz
     CMGI_RELEASED(cmgi_stored_mesh_destroy, ctx, &m);
     CMGI_TRY(cmgi_alloc(ctx, 1, sizeof *m, &m));
     *m = *sizes;
-    m->x = NULL;
-    m->cell_nodes = NULL;
-    m->unknown = NULL;
-    m->boundary_values = NULL;
     CMGI_TRY(cmgi_alloc(ctx, m->nodes * m->dim, sizeof *m->x, &m->x));
     CMGI_TRY(cmgi_alloc(ctx, m->cells * m->corners, sizeof *m->cell_nodes, &m->cell_nodes));
     CMGI_TRY(cmgi_alloc(ctx, m->nodes, sizeof *m->unknown, &m->unknown));

@@ -16,15 +16,6 @@ static cmg_status check(cmg_context *ctx, const cmg_typed_csr *M)
     return CMG_OK;
 }
 
-static cmg_status check_entries(cmg_context *ctx, const cmg_typed_csr *M, cmg_size nnz)
-{
-    CMGI_CHECK(ctx, nnz >= 0, CMG_ERR_SHAPE, "hierarchy: the row pointers end at %lld",
-               (long long)nnz);
-    CMGI_CHECK(ctx, nnz == 0 || (M->indices != NULL && M->values != NULL), CMG_ERR_ARG,
-               "hierarchy: %s is NULL", M->indices == NULL ? "indices" : "values");
-    return CMG_OK;
-}
-
 static cmg_status take(cmg_hierarchy *h, int level, cmg_role role, const cmg_typed_csr *M,
                        cmgi_place at)
 {
@@ -37,7 +28,10 @@ static cmg_status take(cmg_hierarchy *h, int level, cmg_role role, const cmg_typ
     CMGI_TRY(cmgi_alloc_at(ctx, at, M->rows + 1, sizeof *made.indptr, &made.indptr));
     CMGI_TRY(cmgi_widen_sizes_at(ctx, at, M->rows + 1, M->indptr, M->indptr_bits, made.indptr));
     CMGI_TRY(cmgi_bring_at(ctx, at, &nnz, made.indptr + M->rows, sizeof nnz));
-    CMGI_TRY(check_entries(ctx, M, nnz));
+    CMGI_CHECK(ctx, nnz >= 0, CMG_ERR_SHAPE, "hierarchy: the row pointers end at %lld",
+               (long long)nnz);
+    CMGI_CHECK(ctx, nnz == 0 || (M->indices != NULL && M->values != NULL), CMG_ERR_ARG,
+               "hierarchy: %s is NULL", M->indices == NULL ? "indices" : "values");
     if (there && nnz > 0) {
         CMGI_TRY(cmgi_resident_memory(ctx, "hierarchy", "indices", M->indices));
         CMGI_TRY(cmgi_resident_memory(ctx, "hierarchy", "values", M->values));
