@@ -7,8 +7,7 @@
 
 static bool begins(const cmgi_text *t, const char *with)
 {
-    const size_t length = strlen(with);
-    return t->size >= (cmg_size)length && memcmp(t->data, with, length) == 0;
+    return strncmp(t->data, with, strlen(with)) == 0;
 }
 
 cmg_status cmgi_mesh_read(cmg_context *ctx, const char *path, cmgi_mesh **mesh)
