@@ -41,11 +41,9 @@ static void map(const cmgi_locator *t, cmg_size cell, const double *xi, double x
     double N[CMGI_MAX_NODES];
     double dN[CMGI_MAX_NODES * 3];
     cmgi_basis_eval(t->basis, xi, N, rows != NULL ? dN : NULL);
-    for (int d = 0; d < dim; ++d) {
-        x[d] = 0;
-        for (int b = 0; b < dim && rows != NULL; ++b) {
-            rows[b][d] = 0;
-        }
+    memset(x, 0, 3 * sizeof *x);
+    if (rows != NULL) {
+        memset(rows, 0, 3 * sizeof *rows);
     }
     for (int a = 0; a < t->nodes; ++a) {
         const double *p = node_x(t, cell, a);
@@ -165,7 +163,6 @@ static void try_cell(const cmgi_locator *t, cmg_index cell, const double *x, dou
     cmgi_location place = {.cell = cell};
     double inside[3];
     double at[3];
-    double square = 0;
     double box[6];
     cell_box(t, cell, box);
     if (gap(t->mesh->dim, box, x) > reach * reach) {
@@ -175,10 +172,7 @@ static void try_cell(const cmgi_locator *t, cmg_index cell, const double *x, dou
     memcpy(inside, place.xi, sizeof inside);
     place.outside = clamp(t->basis, inside);
     map(t, cell, inside, at, NULL);
-    for (int d = 0; d < t->mesh->dim; ++d) {
-        square += (x[d] - at[d]) * (x[d] - at[d]);
-    }
-    place.distance = place.outside <= INSIDE ? 0 : sqrt(square);
+    place.distance = place.outside <= INSIDE ? 0 : sqrt(cmgi_distance2(t->mesh->dim, x, at));
     if (best->cell < 0 || place.distance < best->distance) {
         *best = place;
     }

@@ -2,6 +2,7 @@
 #include "core/memory.h"
 #include "fem/mesh_geometry.h"
 #include "fem/mesh_sides.h"
+#include "hierarchy/hierarchy.h"
 
 #include <math.h>
 
@@ -42,11 +43,9 @@ static cmg_status check_arrays(const cmgi_mesh *mesh, cmg_size *fault_cell)
 {
     const int facet_corners = cmgi_cell_table(mesh->cell)->facet_corners;
     CMGI_CHECK(mesh->ctx, mesh->cells > 0, CMG_ERR_SHAPE, "the mesh has no cells");
-    for (cmg_size k = 0; k < mesh->nodes * mesh->dim; ++k) {
-        CMGI_CHECK(mesh->ctx, isfinite(mesh->x[k]), CMG_ERR_SHAPE,
-                   "node %lld: coordinate %d is not a finite number", (long long)(k / mesh->dim),
-                   (int)(k % mesh->dim));
-    }
+    const cmg_size k = cmgi_first_not_finite(mesh->ctx, mesh->nodes * mesh->dim, mesh->x);
+    CMGI_CHECK(mesh->ctx, k < 0, CMG_ERR_SHAPE, "node %lld: coordinate %d is not a finite number",
+               (long long)(k / mesh->dim), (int)(k % mesh->dim));
     CMGI_TRY(cmgi_mesh_check_cells(mesh, fault_cell));
     for (cmg_size f = 0; f < mesh->facets; ++f) {
         const cmg_index label = mesh->facet_label[f];
@@ -85,7 +84,7 @@ static void measure_block(const cmgi_mesh *mesh, cmg_size first, cmg_size last, 
 static cmg_status measure(const cmgi_mesh *mesh, const char *what, cmgi_mesh_report *report)
 {
     const cmg_size blocks = (mesh->cells + BLOCK - 1) / BLOCK;
-    cmgi_mesh_report *part = NULL;
+    cmgi_scoped cmgi_mesh_report *part = NULL;
     CMGI_TRY(cmgi_alloc(mesh->ctx, blocks, sizeof *part, &part));
 #pragma omp parallel for num_threads(mesh->ctx->threads) schedule(static) if (blocks > 1)
     for (cmg_size b = 0; b < blocks; ++b) {
@@ -104,7 +103,6 @@ static cmg_status measure(const cmgi_mesh *mesh, const char *what, cmgi_mesh_rep
         }
         report->inverted += part[b].inverted;
     }
-    cmgi_free(mesh->ctx, part);
     CMGI_CHECK(mesh->ctx, report->edge_max <= LONGEST_EDGE, CMG_ERR_SHAPE,
                "edges of up to %g: coordinates in another unit are needed, for edges up to %g",
                report->edge_max, LONGEST_EDGE);
@@ -143,10 +141,8 @@ static cmg_status check_sides(const cmgi_mesh *mesh, cmgi_mesh_report *report)
     CMGI_TRY(
         cmgi_alloc_zero(mesh->ctx, mesh->cells * cmgi_cell_table(mesh->cell)->facets, 1, &single));
     for (cmg_size v = 0; v < mesh->nodes; ++v) {
-        if (lists.start[v] == lists.start[v + 1]) {
-            return cmgi_fail(mesh->ctx, CMG_ERR_SHAPE, "node %lld belongs to no cell",
-                             (long long)v);
-        }
+        CMGI_CHECK(mesh->ctx, lists.start[v] < lists.start[v + 1], CMG_ERR_SHAPE,
+                   "node %lld belongs to no cell", (long long)v);
     }
     CMGI_TRY(cmgi_sides_match(&lists, single, report));
     return check_facets(&lists, single);

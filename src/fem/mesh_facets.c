@@ -2,41 +2,6 @@
 #include "core/memory.h"
 #include "fem/mesh_sides.h"
 
-/* First node whose list has a fault, the number of nodes where there is none. */
-typedef struct scan {
-    cmg_size crowded; /* a side of more than two cells */
-    cmg_size folded;  /* a side whose two cells lie on one side of it */
-    cmg_size folds;   /* how many */
-} scan;
-
-static scan scan_sides(const cmgi_side_lists *lists, unsigned char *single)
-{
-    const cmg_size nodes = lists->mesh->nodes;
-    const int facets = cmgi_cell_table(lists->mesh->cell)->facets;
-    cmg_size crowded = nodes;
-    cmg_size folded = nodes;
-    cmg_size folds = 0;
-#pragma omp parallel for num_threads(lists->threads) schedule(static)                              \
-    reduction(min : crowded, folded) reduction(+ : folds)
-    for (cmg_size v = 0; v < nodes; ++v) {
-        cmgi_side *side = lists->scratch + cmgi_thread() * lists->capacity;
-        const cmg_size count = cmgi_sides_of_node(lists, false, v, side);
-        cmg_size same = 0;
-        for (cmg_size k = 0; k < count; k += same) {
-            same = cmgi_sides_equal(side, count, k);
-            if (same == 1) {
-                single[(cmg_size)side[k].cell * facets + side[k].local] = 1;
-            } else if (same > 2) {
-                crowded = v < crowded ? v : crowded;
-            } else if (!cmgi_sides_oppose(lists->mesh, &side[k], &side[k + 1])) {
-                folded = v < folded ? v : folded;
-                ++folds;
-            }
-        }
-    }
-    return (scan){crowded, folded, folds};
-}
-
 /* Names the first side at node v that more than two cells have, or that is folded. */
 static cmg_status report_side(const cmgi_side_lists *lists, cmg_size v, bool fold,
                               cmg_size *fault_cell)
@@ -63,16 +28,38 @@ static cmg_status report_side(const cmgi_side_lists *lists, cmg_size v, bool fol
 cmg_status cmgi_sides_match(const cmgi_side_lists *lists, unsigned char *single,
                             cmgi_mesh_report *report)
 {
-    const scan found = scan_sides(lists, single);
+    const cmg_size nodes = lists->mesh->nodes;
+    const int facets = cmgi_cell_table(lists->mesh->cell)->facets;
+    cmg_size crowded = nodes; /* first node with a side of more than two cells */
+    cmg_size folded = nodes;  /* ... with one whose two cells lie on one side of it */
+    cmg_size folds = 0;       /* how many such sides */
     cmg_size fault_cell = -1;
     cmg_status status = CMG_OK;
-    if (found.crowded < lists->mesh->nodes) {
-        status = report_side(lists, found.crowded, false, &fault_cell);
-    } else if (report != NULL && found.folded < lists->mesh->nodes) {
-        status = report_side(lists, found.folded, true, &fault_cell);
+#pragma omp parallel for num_threads(lists->threads) schedule(static)                              \
+    reduction(min : crowded, folded) reduction(+ : folds)
+    for (cmg_size v = 0; v < nodes; ++v) {
+        cmgi_side *side = lists->scratch + cmgi_thread() * lists->capacity;
+        const cmg_size count = cmgi_sides_of_node(lists, false, v, side);
+        cmg_size same = 0;
+        for (cmg_size k = 0; k < count; k += same) {
+            same = cmgi_sides_equal(side, count, k);
+            if (same == 1) {
+                single[(cmg_size)side[k].cell * facets + side[k].local] = 1;
+            } else if (same > 2) {
+                crowded = v < crowded ? v : crowded;
+            } else if (!cmgi_sides_oppose(lists->mesh, &side[k], &side[k + 1])) {
+                folded = v < folded ? v : folded;
+                ++folds;
+            }
+        }
+    }
+    if (crowded < nodes) {
+        status = report_side(lists, crowded, false, &fault_cell);
+    } else if (report != NULL && folded < nodes) {
+        status = report_side(lists, folded, true, &fault_cell);
     }
     if (report != NULL) {
-        report->folded = found.folds;
+        report->folded = folds;
         report->fault_cell = fault_cell;
     }
     return status;
