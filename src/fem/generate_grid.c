@@ -129,18 +129,14 @@ cmg_status cmgi_slab_store(cmg_hierarchy *h, int level, cmg_role role, cmg_size 
     const cmg_size n = csr->view.rows;
     const cmg_size nnz = csr->indptr[n];
     cmgi_own_rows rows = {0};
-    const cmg_status status = cmgi_rows_alloc(ctx, first, n, nnz, &rows);
-    if (status != CMG_OK) {
-        cmgi_csr_free(ctx, csr);
-        return status;
-    }
+    CMGI_RELEASED(cmgi_csr_free, ctx, csr);
+    CMGI_TRY(cmgi_rows_alloc(ctx, first, n, nnz, &rows));
     cmgi_copy(ctx, rows.indptr, csr->indptr, (size_t)(n + 1) * sizeof *rows.indptr);
     cmgi_copy(ctx, rows.values, csr->values, (size_t)nnz * sizeof *rows.values);
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (nnz > 4096)
     for (cmg_size k = 0; k < nnz; ++k) {
         rows.indices[k] = columns_from + csr->indices[k];
     }
-    cmgi_csr_free(ctx, csr);
     return cmgi_hierarchy_take_own(h, level, role, &rows);
 }
 

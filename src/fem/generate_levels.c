@@ -210,15 +210,10 @@ cmg_status cmgi_generate_levels(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy
     source s = {.ctx = ctx, .plan = plan, .h = h};
     CMGI_FREED(ctx, &s.domain.vertices);
     CMGI_RELEASED(cmgi_chain_free, ctx, &s.chain);
-    if (plan->grid) {
-        CMGI_TRY(cmgi_domain_make(ctx, plan, &s.domain));
-        s.problem =
-            cmgi_problem_make(&plan->options, s.domain.dim, s.chain.origin, s.domain.extent);
-    } else {
-        CMGI_TRY(cmgi_chain_make(ctx, plan, h, &s.chain));
-        s.problem =
-            cmgi_problem_make(&plan->options, plan->options.dim, s.chain.origin, s.chain.extent);
-        s.problem.factor = s.chain.factor;
-    }
+    CMGI_TRY(plan->grid ? cmgi_domain_make(ctx, plan, &s.domain)
+                        : cmgi_chain_make(ctx, plan, h, &s.chain));
+    s.problem = cmgi_problem_make(&plan->options, plan->options.dim, s.chain.origin,
+                                  plan->grid ? s.domain.extent : s.chain.extent);
+    s.problem.factor = s.chain.factor;
     return make_levels(&s, order);
 }
