@@ -28,18 +28,12 @@ static int compare_items(const void *one, const void *other)
 {
     const cmgi_item *a = one;
     const cmgi_item *b = other;
-    if ((a->what == CMGI_IS_A) != (b->what == CMGI_IS_A)) {
-        return a->what == CMGI_IS_A ? -1 : 1;
-    }
-    if (a->level != b->level) {
-        return a->level < b->level ? -1 : 1;
-    }
-    if (a->what != b->what) {
-        return a->what < b->what ? -1 : 1;
-    }
-    const int by_name = strcmp(a->name, b->name);
-    if (by_name != 0 || a->factor != b->factor) {
-        return by_name != 0 ? by_name : a->factor - b->factor;
+    const int by[] = {(b->what == CMGI_IS_A) - (a->what == CMGI_IS_A), a->level - b->level,
+                      (int)a->what - (int)b->what, strcmp(a->name, b->name), a->factor - b->factor};
+    for (int k = 0; k < 5; ++k) {
+        if (by[k] != 0) {
+            return by[k];
+        }
     }
     return a->what == CMGI_IS_VECTOR ? strcmp(a->kind, b->kind) : 0;
 }
@@ -66,9 +60,7 @@ static cmg_status scan(listing *list, const char *extension)
 {
     cmg_status status = CMG_OK;
     DIR *folder = opendir(list->path);
-    if (folder == NULL) {
-        return cmgi_fail(list->ctx, CMG_ERR_IO, "%s: %s", list->path, strerror(errno));
-    }
+    CMGI_CHECK(list->ctx, folder != NULL, CMG_ERR_IO, "%s: %s", list->path, strerror(errno));
     struct dirent *entry = NULL;
     errno = 0;
     while (status == CMG_OK && (entry = readdir(folder)) != NULL) {
@@ -213,7 +205,7 @@ static cmg_status load_item(const listing *list, const cmgi_item *item, cmg_hier
     }
     const cmgi_expect expect = expected_shape(h, item, l);
     const bool smoother = item->what == CMGI_IS_SMOOTHER;
-    cmgi_csr A = {0};
+    cmgi_scoped_csr A = {0};
     CMGI_TRY(cmgi_matrix_file_read(ctx, file, &expect, &A));
     return cmgi_in_file(ctx, file,
                         cmgi_hierarchy_take_csr(h, l, (cmg_role)item->what,

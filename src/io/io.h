@@ -50,7 +50,8 @@ cmg_status cmgi_look(cmg_context *ctx, const char *path, cmgi_content *found);
 /* CMG_ERR_FILE: neither of the kinds that hold matrices. */
 cmg_status cmgi_fail_unknown(cmg_context *ctx, const char *path);
 
-/* One matrix from a file of any kind but the container; the structure is checked. */
+/* One matrix from a file of any kind but the container; the structure is checked. For the caller to
+ * free, also where it fails. */
 cmg_status cmgi_matrix_file_read(cmg_context *ctx, const char *path, const cmgi_expect *expect,
                                  cmgi_csr *A);
 /* One vector, an array of cmgi_alloc; `expected` entries or -1. */

@@ -170,14 +170,8 @@ static const char *parse_sizes(const cmgi_mtx *m, const char *p, cmg_size number
 static cmg_size array_entries(const cmgi_mtx *m)
 {
     const cmg_size n = m->rows;
-    switch (m->symmetry) {
-    case CMGI_MTX_SYMMETRIC:
-        return n * (n + 1) / 2;
-    case CMGI_MTX_SKEW:
-        return n * (n - 1) / 2;
-    default:
-        return n * m->cols;
-    }
+    const cmg_size below = n * (m->symmetry == CMGI_MTX_SYMMETRIC ? n + 1 : n - 1) / 2;
+    return m->symmetry == CMGI_MTX_GENERAL ? n * m->cols : below;
 }
 
 static cmg_status parse_size_line(cmgi_mtx *m)
@@ -185,10 +179,9 @@ static cmg_status parse_size_line(cmgi_mtx *m)
     const char *line = m->end;
     const char *after = m->body;
     cmg_size number[3] = {0, 1, 0};
-    if (!next_line(m, &after, m->end, &line)) {
-        return cmgi_fail(m->ctx, CMG_ERR_FILE, "%s:%lld: the file ends before the size line",
-                         m->path, (long long)cmgi_mtx_line(m, m->end));
-    }
+    CMGI_CHECK(m->ctx, next_line(m, &after, m->end, &line), CMG_ERR_FILE,
+               "%s:%lld: the file ends before the size line", m->path,
+               (long long)cmgi_mtx_line(m, m->end));
     const char *wrong = parse_sizes(m, line, number);
     if (wrong != NULL) {
         return fail_at(m, line, wrong);

@@ -51,14 +51,13 @@ static void put_all(const cmgi_mtx *m, const scatter *s)
 static cmg_status build_csr(const cmgi_mtx *m, cmgi_csr *A)
 {
     cmg_context *ctx = m->ctx;
-    cmg_size *next = NULL;
+    cmgi_scoped cmg_size *next = NULL;
     CMGI_TRY(cmgi_csr_alloc_rows(ctx, m->rows, m->cols, A));
     put_all(m, &(scatter){A->indptr + 1, NULL});
     CMGI_TRY(cmgi_csr_alloc_entries(ctx, A));
     CMGI_TRY(cmgi_alloc(ctx, m->rows, sizeof *next, &next));
     memcpy(next, A->indptr, (size_t)m->rows * sizeof *next);
     put_all(m, &(scatter){next, A});
-    cmgi_free(ctx, next);
     return CMG_OK;
 }
 
