@@ -60,8 +60,7 @@ static cmg_status load_partition(cmgi_h5 *h5, int level, cmg_size rows, cmgi_par
     CMGI_CHECK(h5->ctx, good, CMG_ERR_FILE,
                "%s: %s: it does not rise from 0 to the %lld rows of the level", h5->path, name,
                (long long)rows);
-    *p = (cmgi_partition){d.count, made};
-    made = NULL;
+    *p = (cmgi_partition){d.count, cmgi_pass_on(&made)};
     return CMG_OK;
 }
 
@@ -195,14 +194,6 @@ static cmg_status read_dense(cmgi_h5 *h5, const char *name, cmg_size n, cmgi_csr
     return CMG_OK;
 }
 
-static bool is_dataset(const cmgi_h5 *h5, const char *name)
-{
-    const hid_t object = H5Oopen(h5->file, name, h5->group_access);
-    const bool found = object >= 0 && H5Iget_type(object) == H5I_DATASET;
-    cmgi_h5_release(object);
-    return found;
-}
-
 /* One matrix, or factors 0, 1, ... */
 static cmg_status read_smoother(reader *r, const char *group, int level, const char *as)
 {
@@ -266,7 +257,10 @@ static cmg_status read_inverse(reader *r, int level)
     if (!cmgi_h5_exists(h5, name)) {
         return CMG_OK;
     }
-    if (!is_dataset(h5, name)) {
+    const hid_t object = H5Oopen(h5->file, name, h5->group_access);
+    const bool dense = object >= 0 && H5Iget_type(object) == H5I_DATASET;
+    cmgi_h5_release(object);
+    if (!dense) {
         return read_matrix(r, name, &expect, &to);
     }
     char where[CMGI_PATH_LENGTH];
@@ -277,18 +271,18 @@ static cmg_status read_inverse(reader *r, int level)
                         cmgi_hierarchy_take_csr(r->h, level, CMG_ROLE_INVERSE, NULL, 0, &A));
 }
 
-static cmg_status read_transfers(reader *r, int level)
+/* A, P or R of a level, which are not `needed` where they follow from others. */
+static cmg_status read_role(reader *r, int level, cmg_role role, bool needed)
 {
-    char name[64];
     const cmg_size n = r->rows[level];
-    const cmg_size coarse = r->rows[level + 1];
-    const cmgi_expect down = {n, coarse > 0 ? coarse : -1, false};
-    (void)snprintf(name, sizeof name, "/levels/%d/P", level);
-    CMGI_TRY(read_matrix(r, name, &down, &(place){level, CMG_ROLE_P, NULL, 0}));
-    const cmgi_expect up = {r->rows[level + 1], n, false};
-    (void)snprintf(name, sizeof name, "/levels/%d/R", level);
-    return cmgi_h5_exists(r->h5, name)
-               ? read_matrix(r, name, &up, &(place){level, CMG_ROLE_R, NULL, 0})
+    const cmg_size coarse = role == CMG_ROLE_A ? -1 : r->rows[level + 1];
+    const cmgi_expect expect[] = {[CMG_ROLE_A] = CMGI_EXPECT_LEVEL_MATRIX,
+                                  [CMG_ROLE_P] = {n, coarse > 0 ? coarse : -1, false},
+                                  [CMG_ROLE_R] = {coarse, n, false}};
+    char name[64];
+    (void)snprintf(name, sizeof name, "/levels/%d/%s", level, cmgi_role_names[role]);
+    return needed || cmgi_h5_exists(r->h5, name)
+               ? read_matrix(r, name, &expect[role], &(place){level, role, NULL, 0})
                : CMG_OK;
 }
 
@@ -299,7 +293,8 @@ static cmg_status read_level(reader *r, int level)
     const bool whole = r->share == NULL;
     char name[64];
     if (level + 1 < r->h->levels) {
-        CMGI_TRY(read_transfers(r, level));
+        CMGI_TRY(read_role(r, level, CMG_ROLE_P, true));
+        CMGI_TRY(read_role(r, level, CMG_ROLE_R, false));
     } else if (whole) {
         CMGI_TRY(read_inverse(r, level));
     }
@@ -374,13 +369,8 @@ static cmg_status read_all(cmgi_h5 *h5, const cmgi_share *share, cmg_hierarchy *
     r.h = *h;
     CMGI_TRY(read_attributes(h5, *h));
     for (int l = 0; l < levels; ++l) {
-        char name[64];
-        const cmgi_expect expect = CMGI_EXPECT_LEVEL_MATRIX;
-        (void)snprintf(name, sizeof name, "/levels/%d/A", l);
         r.rows[l] = -1;
-        if (l == 0 || cmgi_h5_exists(h5, name)) { /* else R A P, where P leads to it */
-            CMGI_TRY(read_matrix(&r, name, &expect, &(place){l, CMG_ROLE_A, NULL, 0}));
-        }
+        CMGI_TRY(read_role(&r, l, CMG_ROLE_A, l == 0)); /* R A P, where P leads to it */
     }
     for (int l = 0; l < levels; ++l) {
         CMGI_TRY(read_level(&r, l));

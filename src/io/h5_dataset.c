@@ -182,9 +182,7 @@ static bool read_chunk(const cmgi_dataset *d, const storage *s, haddr_t address,
     if (!cmgi_h5_read_at(d->h5, (cmg_size)address + (cmg_size)bytes, 4, stored)) {
         return false;
     }
-    const uint32_t sum = (uint32_t)stored[0] | (uint32_t)stored[1] << 8 |
-                         (uint32_t)stored[2] << 16 | (uint32_t)stored[3] << 24;
-    return sum == cmgi_fletcher32(to, bytes);
+    return cmgi_little(stored, 4) == cmgi_fletcher32(to, bytes);
 }
 
 /* How elements first .. first + count - 1 are read without the library's data path. */
@@ -403,19 +401,16 @@ cmg_status cmgi_dataset_read_index(cmgi_dataset *d, cmg_index least, cmg_index *
 cmg_status cmgi_h5_read_array(cmgi_h5 *h5, const char *name, bool real, cmg_size count,
                               cmgi_dataset *d, void *array)
 {
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(cmgi_dataset_close) cmgi_dataset open = {0};
     if (!cmgi_h5_exists(h5, name)) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_dataset_open(h5, name, d));
-    CMGI_CHECK_GOTO(done, h5->ctx, count < 0 || d->count == count, CMG_ERR_FILE,
-                    "%s: %s: %lld values, not %lld", h5->path, name, (long long)d->count,
-                    (long long)count);
-    CMGI_TRY_GOTO(done,
-                  cmgi_alloc(h5->ctx, d->count, real ? sizeof(double) : sizeof(cmg_index), array));
-    CMGI_TRY_GOTO(done, real ? cmgi_dataset_read_real(d, 0, d->count, *(void **)array)
-                             : cmgi_dataset_read_index(d, -1, *(void **)array));
-done:
-    cmgi_dataset_close(d);
-    return status;
+    CMGI_TRY(cmgi_dataset_open(h5, name, &open));
+    *d = open;
+    CMGI_CHECK(h5->ctx, count < 0 || d->count == count, CMG_ERR_FILE,
+               "%s: %s: %lld values, not %lld", h5->path, name, (long long)d->count,
+               (long long)count);
+    CMGI_TRY(cmgi_alloc(h5->ctx, d->count, real ? sizeof(double) : sizeof(cmg_index), array));
+    return real ? cmgi_dataset_read_real(&open, 0, d->count, *(void **)array)
+                : cmgi_dataset_read_index(&open, -1, *(void **)array);
 }
