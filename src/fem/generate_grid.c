@@ -15,14 +15,28 @@
 
 #include <string.h>
 
+/* Is a boundary label among the Dirichlet ones? */
+static bool is_fixed(const cmgi_plan *plan, const char *label)
+{
+    if (plan->options.boundary == CMG_BOUNDARY_NEUMANN) {
+        return false;
+    }
+    for (int i = 0; i < plan->fixed.count; ++i) {
+        if (strcmp(plan->fixed.name[i], label) == 0) {
+            return true;
+        }
+    }
+    return plan->fixed.count == 0;
+}
+
 static cmgi_domain domain_of(const cmgi_plan *plan)
 {
     cmgi_domain domain = {.dim = plan->options.dim, .boundary = plan->options.boundary};
     for (int d = 0; d < domain.dim; ++d) {
         domain.extent[d] = d == 0 ? plan->options.aspect : 1;
         domain.cells[d] = plan->coarsest_cells;
-        domain.fixed[d][0] = cmgi_plan_fixes(plan, cmgi_side_names[2 * d]);
-        domain.fixed[d][1] = cmgi_plan_fixes(plan, cmgi_side_names[2 * d + 1]);
+        domain.fixed[d][0] = is_fixed(plan, cmgi_side_names[2 * d]);
+        domain.fixed[d][1] = is_fixed(plan, cmgi_side_names[2 * d + 1]);
     }
     return domain;
 }
@@ -138,11 +152,4 @@ cmg_status cmgi_slab_store(cmg_hierarchy *h, int level, cmg_role role, cmg_size 
         rows.indices[k] = columns_from + csr->indices[k];
     }
     return cmgi_hierarchy_take_own(h, level, role, &rows);
-}
-
-bool cmgi_plan_has_slabs(const cmgi_plan *plan)
-{
-    const cmg_generate_options *o = &plan->options;
-    const bool balanced = o->boundary == CMG_BOUNDARY_NEUMANN && o->load == CMG_LOAD_SOURCE;
-    return plan->grid && !balanced && !o->elements && o->numbering == CMG_NUMBERING_GENERATED;
 }

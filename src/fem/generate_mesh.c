@@ -146,32 +146,6 @@ static cmg_status refine(cmg_context *ctx, const cmgi_plan *plan, cmgi_mesh_chai
     return CMG_OK;
 }
 
-cmg_status cmgi_chain_space(const cmgi_plan *plan, const cmgi_mesh_chain *chain, int level,
-                            cmgi_space **space)
-{
-    const cmgi_mesh *mesh = chain->mesh[plan->refinement[level]];
-    const int components = plan->options.problem == CMG_PROBLEM_ELASTICITY ? mesh->dim : 1;
-    return cmgi_space_create(mesh, plan->order[level], components, plan->options.boundary,
-                             chain->fixes, space);
-}
-
-uint64_t cmgi_space_key(const cmgi_space *space, int refinement, cmg_size node)
-{
-    const int children = cmgi_cell_table(space->mesh->cell)->children;
-    cmg_size cell = space->cell[space->start[node]];
-    double xi[3];
-    cmgi_basis_position(space->basis, cmgi_space_local(space, cell, (cmg_index)node), xi);
-    for (int r = refinement; r > 0 && r > refinement - CMGI_KEY_DEPTH; --r) {
-        cmgi_space_to_parent(space->mesh->cell, (int)(cell % children), xi);
-        cell /= children;
-    }
-    uint64_t key = (uint64_t)cell;
-    for (int d = space->mesh->dim - 1; d >= 0; --d) {
-        key = key << CMGI_KEY_BITS | (uint64_t)(xi[d] * 2048 + 0.5);
-    }
-    return key;
-}
-
 cmg_status cmgi_chain_make(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,
                            cmgi_mesh_chain *chain)
 {

@@ -61,6 +61,34 @@ static cmg_status check_arrays(const cmgi_mesh *mesh, cmg_size *fault_cell)
     return CMG_OK;
 }
 
+/* Below this scaled determinant a cell is flat to rounding. */
+static const double FLAT = 1e-13;
+
+/* The cell has a corner that is turned or flat to rounding. */
+static bool is_inverted(const cmgi_cell_measure *measure)
+{
+    return !(measure->det > 0) || !(measure->quality > FLAT);
+}
+
+/* With cell, determinant and the number of such cells; `what` begins the message. */
+static cmg_status fail_inverted(const cmgi_mesh *mesh, const char *what, cmg_size cell,
+                                cmg_size count)
+{
+    const cmgi_cell_measure m = cmgi_mesh_measure_cell(mesh, cell);
+    const char *name = cmgi_cell_table(mesh->cell)->name;
+    const char *kind = m.det < 0 ? "inverted" : "degenerate";
+    if (m.corner < 0) {
+        return cmgi_fail(mesh->ctx, CMG_ERR_SHAPE,
+                         "%scell %lld (%s) is %s: determinant %.6g inside it; %lld such cells",
+                         what, (long long)cell, name, kind, m.det, (long long)count);
+    }
+    return cmgi_fail(
+        mesh->ctx, CMG_ERR_SHAPE,
+        "%scell %lld (%s) is %s: determinant %.6g at corner %d, scaled %.3g; %lld such "
+        "cells",
+        what, (long long)cell, name, kind, m.det, m.corner, m.quality, (long long)count);
+}
+
 /* Fourth powers of edges, as they come in element matrices, have to stay in fp64. */
 static const double LONGEST_EDGE = 1e60;
 
@@ -75,7 +103,7 @@ static void measure_block(const cmgi_mesh *mesh, cmg_size first, cmg_size last, 
         r->quality = m.quality < r->quality ? m.quality : r->quality;
         r->edge_min = fmin(r->edge_min, m.edge_min);
         r->edge_max = fmax(r->edge_max, m.edge_max);
-        if (cmgi_cell_is_inverted(&m)) {
+        if (is_inverted(&m)) {
             r->fault_cell = r->inverted++ == 0 ? c : r->fault_cell;
         }
     }
@@ -106,9 +134,8 @@ static cmg_status measure(const cmgi_mesh *mesh, const char *what, cmgi_mesh_rep
     CMGI_CHECK(mesh->ctx, report->edge_max <= LONGEST_EDGE, CMG_ERR_SHAPE,
                "edges of up to %g: coordinates in another unit are needed, for edges up to %g",
                report->edge_max, LONGEST_EDGE);
-    return report->inverted == 0
-               ? CMG_OK
-               : cmgi_mesh_fail_inverted(mesh, what, report->fault_cell, report->inverted);
+    return report->inverted == 0 ? CMG_OK
+                                 : fail_inverted(mesh, what, report->fault_cell, report->inverted);
 }
 
 /* Every facet is one of the single sides, and every single side is a facet. */

@@ -2,6 +2,36 @@
 #include "core/memory.h"
 #include "fem/mesh_sides.h"
 
+/* Neighbours of the lowest node on the way round the side; both are the other node for an edge. */
+static void around(const cmgi_mesh *mesh, const cmgi_side *s, cmg_index next_previous[2])
+{
+    static const int ring4[4] = {0, 1, 3, 2}; /* tensor order to the way round */
+    const int corners = cmgi_cell_table(mesh->cell)->facet_corners;
+    cmg_index nodes[4];
+    cmg_index ring[4] = {0};
+    cmgi_side_nodes(mesh, s->cell, s->local, nodes);
+    int low = 0;
+    for (int i = 0; i < corners; ++i) {
+        ring[i] = nodes[corners == 4 ? ring4[i] : i];
+        low = ring[i] < ring[low] ? i : low;
+    }
+    next_previous[0] = ring[(low + 1) % corners];
+    next_previous[1] = ring[(low + corners - 1) % corners];
+    if (corners == 2) { /* the direction is which end is the lower one */
+        next_previous[low] = -1;
+    }
+}
+
+/* Two cells see a common side from different sides: each runs through it the other way round. */
+static bool sides_oppose(const cmgi_mesh *mesh, const cmgi_side *a, const cmgi_side *b)
+{
+    cmg_index p[2];
+    cmg_index q[2];
+    around(mesh, a, p);
+    around(mesh, b, q);
+    return p[0] == q[1] && p[1] == q[0];
+}
+
 /* Names the first side at node v that more than two cells have, or that is folded. */
 static cmg_status report_side(const cmgi_side_lists *lists, cmg_size v, bool fold,
                               cmg_size *fault_cell)
@@ -17,7 +47,7 @@ static cmg_status report_side(const cmgi_side_lists *lists, cmg_size v, bool fol
                    "side %d of cell %d is shared by %lld cells, cells %d and %d among them",
                    side[k].local, (int)side[k].cell, (long long)same, (int)side[k + 1].cell,
                    (int)side[k + 2].cell);
-        CMGI_CHECK(ctx, same != 2 || cmgi_sides_oppose(lists->mesh, &side[k], &side[k + 1]),
+        CMGI_CHECK(ctx, same != 2 || sides_oppose(lists->mesh, &side[k], &side[k + 1]),
                    CMG_ERR_SHAPE,
                    "cells %d and %d overlap: they lie on one side of their common side",
                    (int)side[k].cell, (int)side[k + 1].cell);
@@ -47,7 +77,7 @@ cmg_status cmgi_sides_match(const cmgi_side_lists *lists, unsigned char *single,
                 single[(cmg_size)side[k].cell * facets + side[k].local] = 1;
             } else if (same > 2) {
                 crowded = v < crowded ? v : crowded;
-            } else if (!cmgi_sides_oppose(lists->mesh, &side[k], &side[k + 1])) {
+            } else if (!sides_oppose(lists->mesh, &side[k], &side[k + 1])) {
                 folded = v < folded ? v : folded;
                 ++folds;
             }

@@ -132,32 +132,6 @@ cmgi_cell_measure cmgi_mesh_measure_cell(const cmgi_mesh *mesh, cmg_size cell)
     return m;
 }
 
-/* Below this scaled determinant a cell is flat to rounding. */
-static const double FLAT = 1e-13;
-
-bool cmgi_cell_is_inverted(const cmgi_cell_measure *measure)
-{
-    return !(measure->det > 0) || !(measure->quality > FLAT);
-}
-
-cmg_status cmgi_mesh_fail_inverted(const cmgi_mesh *mesh, const char *what, cmg_size cell,
-                                   cmg_size count)
-{
-    const cmgi_cell_measure m = cmgi_mesh_measure_cell(mesh, cell);
-    const char *name = cmgi_cell_table(mesh->cell)->name;
-    const char *kind = m.det < 0 ? "inverted" : "degenerate";
-    if (m.corner < 0) {
-        return cmgi_fail(mesh->ctx, CMG_ERR_SHAPE,
-                         "%scell %lld (%s) is %s: determinant %.6g inside it; %lld such cells",
-                         what, (long long)cell, name, kind, m.det, (long long)count);
-    }
-    return cmgi_fail(
-        mesh->ctx, CMG_ERR_SHAPE,
-        "%scell %lld (%s) is %s: determinant %.6g at corner %d, scaled %.3g; %lld such "
-        "cells",
-        what, (long long)cell, name, kind, m.det, m.corner, m.quality, (long long)count);
-}
-
 static void swap(cmg_index *a, cmg_index *b)
 {
     const cmg_index c = *a;

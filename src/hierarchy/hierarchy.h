@@ -136,10 +136,8 @@ cmgi_stored_vector *cmgi_hierarchy_vector(const cmg_hierarchy *h, int level, con
                                           const char *name);
 /* Keeps the vectors of levels first .. last, renumbered. */
 void cmgi_hierarchy_select_vectors(cmg_hierarchy *h, int first, int last);
-/* Forgets the elements of a level; renumbers its unknowns by an order of them. */
+/* Forgets the elements of a level. */
 void cmgi_stored_elements_clear(cmg_context *ctx, cmgi_stored_level *level);
-cmg_status cmgi_stored_elements_reorder(cmg_context *ctx, cmgi_stored_level *level,
-                                        const cmg_index *order);
 /* Forgets a named smoother of a level, if it is there. */
 void cmgi_hierarchy_drop_smoother(cmg_hierarchy *h, int level, const char *name);
 /* Position of the first value that is not finite, -1 if none. */

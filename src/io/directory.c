@@ -151,10 +151,17 @@ static int level_of(const listing *list, const cmgi_item *item)
     return l >= 0 && l < list->levels - transfer ? l : -1;
 }
 
+/* Rows of a level as far as they are known: those of A or of the P that leads to it, else -1. */
+static cmg_size known_rows(const cmg_hierarchy *h, int level)
+{
+    const cmg_size rows = cmg_hierarchy_rows(h, level);
+    return rows > 0 ? rows : -1;
+}
+
 static cmgi_expect expected_shape(const cmg_hierarchy *h, const cmgi_item *item, int l)
 {
-    const cmg_size n = cmgi_known_rows(h, l);
-    const cmg_size coarse = cmgi_known_rows(h, l + 1);
+    const cmg_size n = known_rows(h, l);
+    const cmg_size coarse = known_rows(h, l + 1);
     switch (item->what) {
     case CMGI_IS_A:
         return CMGI_EXPECT_LEVEL_MATRIX;

@@ -33,7 +33,7 @@ static cmg_status read_any(cmg_context *ctx, const char *path, cmg_file_kind kin
         return cmgi_read_container(ctx, path, NULL, h);
     }
     if (found == CMGI_CONTENT_PETSC) {
-        return cmgi_read_petsc(ctx, path, h);
+        return cmgi_in_file(ctx, path, cmgi_read_petsc(ctx, path, h));
     }
     const cmgi_expect expect = CMGI_EXPECT_LEVEL_MATRIX;
     cmgi_scoped_csr A = {0};

@@ -80,8 +80,8 @@ static cmg_status fail_duplicate(const cmgi_mtx *m, const cmgi_csr *A, cmg_statu
                 line = e;
             }
             return cmgi_fail(m->ctx, CMG_ERR_FILE, "%s:%lld: entry (%lld, %lld) is duplicated",
-                             m->path, (long long)cmgi_mtx_line(m, cmgi_mtx_find(m, line)),
-                             (long long)i + 1, (long long)j + 1);
+                             m->path, (long long)cmgi_mtx_line(m, line), (long long)i + 1,
+                             (long long)j + 1);
         }
         last[j] = i + 1;
     }
@@ -113,8 +113,7 @@ static cmg_status build_dense(const cmgi_mtx *m, double **values)
         (*values)[i * m->cols + j] = m->value[k];
         CMGI_CHECK(m->ctx, m->array || !seen[i * m->cols + j], CMG_ERR_FILE,
                    "%s:%lld: entry (%lld, %lld) is duplicated", m->path,
-                   (long long)cmgi_mtx_line(m, cmgi_mtx_find(m, k)), (long long)i + 1,
-                   (long long)j + 1);
+                   (long long)cmgi_mtx_line(m, k), (long long)i + 1, (long long)j + 1);
         if (!m->array) {
             seen[i * m->cols + j] = true;
         }

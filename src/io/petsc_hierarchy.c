@@ -99,7 +99,7 @@ static cmg_status count_matrices(const cmgi_petsc *p, int *matrices)
     return CMG_OK;
 }
 
-static cmg_status read_all(cmg_context *ctx, const char *path, cmg_hierarchy **h)
+cmg_status cmgi_read_petsc(cmg_context *ctx, const char *path, cmg_hierarchy **h)
 {
     cmgi_scoped_by(cmgi_petsc_close) cmgi_petsc p = {0};
     int matrices = 0;
@@ -111,11 +111,6 @@ static cmg_status read_all(cmg_context *ctx, const char *path, cmg_hierarchy **h
     CMGI_TRY(read_levels(&p, levels, alone ? 1 : levels, *h));
     CMGI_TRY(read_transfers(&p, levels, *h));
     return read_vectors(&p, matrices, *h);
-}
-
-cmg_status cmgi_read_petsc(cmg_context *ctx, const char *path, cmg_hierarchy **h)
-{
-    return cmgi_in_file(ctx, path, read_all(ctx, path, h));
 }
 
 cmg_status cmgi_petsc_read_matrix(cmg_context *ctx, const char *path, const cmgi_expect *expect,
