@@ -230,20 +230,6 @@ static void widen(int dim, double *box, const double *other)
     }
 }
 
-static void leaf_box(const cmgi_locator *t, cmg_size leaf, double *box)
-{
-    const int dim = t->mesh->dim;
-    for (int d = 0; d < dim; ++d) {
-        box[d] = HUGE_VAL;
-        box[dim + d] = -HUGE_VAL;
-    }
-    for (cmg_size i = leaf * LEAF; i < (leaf + 1) * LEAF && i < t->mesh->cells; ++i) {
-        double one[6];
-        cell_box(t, t->order[i], one);
-        widen(dim, box, one);
-    }
-}
-
 /* Along a Z-curve through the middles of the cells, 20 bits an axis. */
 static cmg_status sort_cells(cmgi_locator *t)
 {
@@ -289,7 +275,16 @@ cmg_status cmgi_locator_create(cmg_context *ctx, const cmg_fem_mesh *mesh, cmgi_
     CMGI_TRY(sort_cells(&t));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (t.leaves > 256)
     for (cmg_size leaf = 0; leaf < t.leaves; ++leaf) {
-        leaf_box(&t, leaf, t.box + (t.leaves + leaf) * width);
+        double *box = t.box + (t.leaves + leaf) * width;
+        for (int d = 0; d < mesh->dim; ++d) {
+            box[d] = HUGE_VAL;
+            box[mesh->dim + d] = -HUGE_VAL;
+        }
+        for (cmg_size i = leaf * LEAF; i < (leaf + 1) * LEAF && i < mesh->cells; ++i) {
+            double one[6];
+            cell_box(&t, t.order[i], one);
+            widen(mesh->dim, box, one);
+        }
     }
     for (cmg_size k = t.leaves - 1; k >= 1; --k) { /* the box of two */
         memcpy(t.box + k * width, t.box + 2 * k * width, (size_t)width * sizeof *t.box);
