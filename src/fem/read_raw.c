@@ -340,28 +340,13 @@ static cmg_status check(const cmgi_raw *raw, cmgi_raw_kind kind, const cmgi_mesh
     return cmgi_text_fail(t, status, "%s", reason);
 }
 
-/* Labels, regions, orientation and the note of a mesh whose nodes and cells are in place. */
-static cmg_status complete(const cmgi_raw *raw, cmgi_raw_kind kind, cmgi_mesh *mesh)
-{
-    cmg_size dropped = 0;
-    cmg_size turned = 0;
-    CMGI_TRY(number_tags(raw, mesh->dim - 1, mesh->facets, mesh->facet_label, &mesh->label,
-                         &mesh->labels));
-    CMGI_TRY(copy_regions(raw, kind, mesh));
-    cmgi_mesh_make_positive(mesh, &turned);
-    cmgi_mesh_order_tets(mesh);
-    CMGI_TRY(cmgi_mesh_find_facets(mesh, &dropped));
-    add_note(mesh, raw->curved, "elements of higher order kept by their corners");
-    add_note(mesh, turned, "cells were numbered the other way round");
-    add_note(mesh, dropped, "labelled facets are not on the boundary");
-    return CMG_OK;
-}
-
 cmg_status cmgi_raw_finish(cmgi_raw *raw, cmgi_mesh **mesh)
 {
     cmg_context *ctx = raw->text->ctx;
     cmgi_raw_kind kind = CMGI_RAW_TRI;
     cmg_size cells = 0;
+    cmg_size dropped = 0;
+    cmg_size turned = 0;
     cmgi_scoped cmg_index *number = NULL;
     cmgi_scoped_by(cmgi_mesh_destroy) cmgi_mesh *m = NULL;
     CMGI_TRY(resolve(raw));
@@ -375,7 +360,14 @@ cmg_status cmgi_raw_finish(cmgi_raw *raw, cmgi_mesh **mesh)
     CMGI_TRY(copy_nodes(raw, number, m));
     CMGI_TRY(copy_cells(raw, kind, number, m));
     (void)copy_facets(raw, shape->facet, number, m);
-    CMGI_TRY(complete(raw, kind, m));
+    CMGI_TRY(number_tags(raw, m->dim - 1, m->facets, m->facet_label, &m->label, &m->labels));
+    CMGI_TRY(copy_regions(raw, kind, m));
+    cmgi_mesh_make_positive(m, &turned);
+    cmgi_mesh_order_tets(m);
+    CMGI_TRY(cmgi_mesh_find_facets(m, &dropped));
+    add_note(m, raw->curved, "elements of higher order kept by their corners");
+    add_note(m, turned, "cells were numbered the other way round");
+    add_note(m, dropped, "labelled facets are not on the boundary");
     add_note(m, raw->nodes - nodes,
              raw->curved > 0 ? "nodes are no corners of cells" : "nodes belong to no cell");
     add_note(m, entities, "elements are labelled by their entities, none by a group");

@@ -193,9 +193,8 @@ static cmg_status order_level(const cmg_hierarchy *h, int l, cmg_numbering numbe
         if (h->level[l].P.indptr == NULL) {
             return CMG_OK;
         }
-        const cmg_csr P = h->level[l].P.view;
         const int blocks[] = {block, cmgi_hierarchy_block(h, l + 1)};
-        return cmgi_order_hierarchical(h->ctx, &P, blocks, order[l + 1], order[l]);
+        return cmgi_order_hierarchical(h->ctx, &h->level[l].P.view, blocks, order[l + 1], order[l]);
     }
     case CMG_NUMBERING_RANDOM:
         cmgi_order_random(nodes, seed + (uint64_t)l, order[l]);

@@ -81,38 +81,31 @@ static cmg_status find_range(reader *r, int level, cmg_size rows)
     return cmgi_in_file(h5->ctx, h5->path, status);
 }
 
-static cmg_status read_whole(reader *r, cmgi_csr_group *g, const place *to)
-{
-    const bool wanted = to->role == CMG_ROLE_A || to->role == CMG_ROLE_P || to->role == CMG_ROLE_R;
-    cmgi_scoped_csr A = {0};
-    CMGI_TRY(cmgi_csr_group_read(g, wanted, &A));
-    return cmgi_in_file(
-        g->h5->ctx, g->place,
-        cmgi_hierarchy_take_csr(r->h, to->level, to->role, to->name, to->factor, &A));
-}
-
-static cmg_status read_share(reader *r, cmgi_csr_group *g, const place *to)
-{
-    cmg_context *ctx = g->h5->ctx;
-    const int level = to->role == CMG_ROLE_R ? to->level + 1 : to->level;
-    cmgi_own_rows own = {0};
-    CMGI_RELEASED(cmgi_rows_free, ctx, &own);
-    CMGI_TRY(cmgi_csr_group_read_rows(g, &r->range[level], &own));
-    CMGI_TRY(cmgi_in_file(ctx, g->place, cmgi_rows_check(ctx, &own, to->level, g->cols)));
-    return cmgi_hierarchy_take_own(r->h, to->level, to->role, &own);
-}
-
+/* All rows, or those of a share. */
 static cmg_status read_matrix(reader *r, const char *name, const cmgi_expect *expect,
                               const place *to)
 {
+    cmg_context *ctx = r->h5->ctx;
+    const bool whole = r->share == NULL;
     cmgi_scoped_by(cmgi_csr_group_close) cmgi_csr_group g = {0};
-    CMGI_TRY(cmgi_csr_group_open(r->h5, name, expect, r->share == NULL, &g));
+    cmgi_scoped_csr A = {0};
+    cmgi_own_rows own = {0};
+    CMGI_RELEASED(cmgi_rows_free, ctx, &own);
+    CMGI_TRY(cmgi_csr_group_open(r->h5, name, expect, whole, &g));
     if (to->role == CMG_ROLE_A) {
         CMGI_TRY(find_range(r, to->level, g.rows));
     } else if (to->role == CMG_ROLE_P && r->rows[to->level + 1] < 0) {
         CMGI_TRY(find_range(r, to->level + 1, g.cols));
     }
-    return r->share == NULL ? read_whole(r, &g, to) : read_share(r, &g, to);
+    if (whole) {
+        CMGI_TRY(cmgi_csr_group_read(&g, to->role <= CMG_ROLE_R, &A));
+        return cmgi_in_file(
+            ctx, g.place,
+            cmgi_hierarchy_take_csr(r->h, to->level, to->role, to->name, to->factor, &A));
+    }
+    CMGI_TRY(cmgi_csr_group_read_rows(&g, &r->range[to->level + (to->role == CMG_ROLE_R)], &own));
+    CMGI_TRY(cmgi_in_file(ctx, g.place, cmgi_rows_check(ctx, &own, to->level, g.cols)));
+    return cmgi_hierarchy_take_own(r->h, to->level, to->role, &own);
 }
 
 /* Values of a vector for the rows that are read. Rows of the dataset that an end of the range cuts
