@@ -352,15 +352,13 @@ cmg_status cmgi_matfree_build(cmg_matrix *A, const cmgi_matrix_source *from)
 /* A host array in place of one in the backend's memory; it is taken. */
 static cmg_status replace(cmg_context *ctx, cmg_size count, size_t size, void **made, void *held)
 {
-    const cmg_status status = cmgi_move_to_device(ctx, made, count, size);
-    if (status == CMG_OK) {
-        void *old = NULL;
-        memcpy(&old, held, sizeof old);
-        cmgi_free_device(ctx, old);
-        memcpy(held, made, sizeof *made);
-        *made = NULL;
-    }
-    return status;
+    void *old = NULL;
+    CMGI_TRY(cmgi_move_to_device(ctx, made, count, size));
+    memcpy(&old, held, sizeof old);
+    cmgi_free_device(ctx, old);
+    memcpy(held, made, sizeof *made);
+    *made = NULL;
+    return CMG_OK;
 }
 
 cmg_status cmgi_matfree_update(cmg_matrix *A, const double *values)

@@ -68,17 +68,16 @@ static cmg_status load_partition(cmgi_h5 *h5, int level, cmg_size rows, cmgi_par
 static cmg_status find_range(reader *r, int level, cmg_size rows)
 {
     cmgi_h5 *h5 = r->h5;
-    cmgi_partition p;
+    cmgi_partition p = {0};
+    CMGI_FREED(h5->ctx, &p.first);
     r->rows[level] = rows;
     r->range[level] = (cmgi_range){0, rows};
     if (r->share == NULL) {
         return CMG_OK;
     }
     CMGI_TRY(load_partition(h5, level, rows, &p));
-    const cmg_status status =
-        cmgi_share_range(h5->ctx, level, rows, r->share, &p, &r->range[level]);
-    cmgi_free(h5->ctx, p.first);
-    return cmgi_in_file(h5->ctx, h5->path, status);
+    return cmgi_in_file(h5->ctx, h5->path,
+                        cmgi_share_range(h5->ctx, level, rows, r->share, &p, &r->range[level]));
 }
 
 /* All rows, or those of a share. */

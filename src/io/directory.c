@@ -241,11 +241,9 @@ cmg_status cmgi_directory_naming(cmg_context *ctx, const char *path, cmgi_naming
     static const cmgi_naming namings[] = {CMGI_NAMES_PLAIN, CMGI_NAMES_ELL};
     for (int k = 0; k < 2; ++k) {
         listing list = {.ctx = ctx, .path = path, .naming = namings[k]};
-        const cmg_status status = scan(&list, "");
-        const bool found = list.items > 0 && list.item[0].what == CMGI_IS_A;
-        cmgi_free(ctx, list.item);
-        CMGI_TRY(status);
-        if (found) {
+        CMGI_FREED(ctx, &list.item);
+        CMGI_TRY(scan(&list, ""));
+        if (list.items > 0 && list.item[0].what == CMGI_IS_A) {
             *naming = namings[k];
             return CMG_OK;
         }

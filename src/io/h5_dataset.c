@@ -294,16 +294,15 @@ cmg_status cmgi_dataset_send(cmgi_dataset *d, hid_t native, void *there, bool *s
 {
     cmg_context *ctx = d->h5->ctx;
     const size_t bytes = (size_t)d->count * d->size;
-    direct plan;
-    *sent = false;
-    cmg_status status = plan_direct(d, native, 0, d->count, &plan, sent);
+    direct plan = {0};
+    CMGI_FREED(ctx, &plan.address);
+    CMGI_TRY(plan_direct(d, native, 0, d->count, &plan, sent));
     if (*sent) {
         const size_t chunk = plan.address != NULL ? (size_t)plan.s.chunk_count * d->size : BLOCK;
         const cmgi_feed from = {fill_unit, &plan, chunk};
-        status = cmgi_feed_device(ctx, there, bytes, &from, sent);
+        CMGI_TRY(cmgi_feed_device(ctx, there, bytes, &from, sent));
     }
-    cmgi_free(ctx, plan.address);
-    return status == CMG_OK && *sent ? told(d, d->count) : status;
+    return *sent ? told(d, d->count) : CMG_OK;
 }
 
 /* By the library, which reads whole rows of a table. */
@@ -329,21 +328,20 @@ static bool read_library(const cmgi_dataset *d, hid_t native, cmg_size first, cm
 static cmg_status read_as(cmgi_dataset *d, hid_t native, cmg_size first, cmg_size count, void *to)
 {
     const cmgi_h5 *h5 = d->h5;
-    direct plan;
+    direct plan = {0};
     bool read = false;
+    CMGI_FREED(h5->ctx, &plan.address);
     CMGI_CHECK(h5->ctx, first >= 0 && count >= 0 && first <= d->count - count, CMG_ERR_FILE,
                "%s: %s: elements %lld .. %lld are wanted, there are %lld", h5->path, d->name,
                (long long)first, (long long)(first + count) - 1, (long long)d->count);
-    cmg_status status = plan_direct(d, native, first, count, &plan, &read);
+    CMGI_TRY(plan_direct(d, native, first, count, &plan, &read));
     if (read && plan.address != NULL) {
-        status = read_chunks(&plan, to);
+        CMGI_TRY(read_chunks(&plan, to));
     } else if (read) {
         const size_t units = ((size_t)count * d->size + BLOCK - 1) / BLOCK;
         const cmgi_feed from = {fill_unit, &plan, BLOCK};
         read = cmgi_feed_units(h5->ctx, &from, 0, units, to);
     }
-    cmgi_free(h5->ctx, plan.address);
-    CMGI_TRY(status);
     CMGI_CHECK(h5->ctx, read || count == 0 || read_library(d, native, first, count, to),
                CMG_ERR_FILE,
                "%s: %s: the data cannot be read: damaged, or packed with a filter that is not here",
