@@ -3,16 +3,17 @@
 #include "fem/mesh.h"
 #include "fem/read_text.h"
 
-typedef enum cmgi_raw_kind { /* numbers of MFEM */
-                             CMGI_RAW_POINT = 0,
-                             CMGI_RAW_LINE,
-                             CMGI_RAW_TRI,
-                             CMGI_RAW_QUAD,
-                             CMGI_RAW_TET,
-                             CMGI_RAW_HEX,
-                             CMGI_RAW_PRISM,
-                             CMGI_RAW_PYRAMID,
-                             CMGI_RAW_KINDS
+/* Numbered as MFEM's types of geometry. */
+typedef enum cmgi_raw_kind {
+    CMGI_RAW_POINT = 0,
+    CMGI_RAW_LINE,
+    CMGI_RAW_TRI,
+    CMGI_RAW_QUAD,
+    CMGI_RAW_TET,
+    CMGI_RAW_HEX,
+    CMGI_RAW_PRISM,
+    CMGI_RAW_PYRAMID,
+    CMGI_RAW_KINDS
 } cmgi_raw_kind;
 
 typedef struct cmgi_raw_element {
@@ -56,9 +57,7 @@ typedef struct cmgi_raw_shape {
 } cmgi_raw_shape;
 const cmgi_raw_shape *cmgi_raw_shape_of(cmgi_raw_kind kind);
 
-/* A copy of an item at the end of a list; after a failure of the text, which keeps this one's,
- * none.
- */
+/* Appends a copy of an item; the text keeps a failure, after which nothing is done. */
 void cmgi_raw_add(cmgi_text *t, void *list, cmg_size *count, size_t size, const void *item);
 void cmgi_raw_free(cmgi_raw *raw);
 
