@@ -9,19 +9,14 @@
 /* cmgi_csr_row_fn: columns of row i of A + A^T + I, ascending; `user`: A and A^T. */
 static cmg_size symmetric_row(const void *user, cmg_size i, cmg_index *columns, double *values)
 {
-    const cmgi_csr *A = ((const cmgi_csr *const *)user)[0];
-    const cmgi_csr *T = ((const cmgi_csr *const *)user)[1];
-    cmg_size p = A->indptr[i];
-    cmg_size q = T->indptr[i];
+    const cmg_csr *const *sides = user;
+    cmgi_row_pair v = cmgi_row_pair_before(sides[0], sides[1], i);
+    bool more = cmgi_row_pair_next(&v);
     cmg_size length = 0;
     bool diagonal = false;
-    while (p < A->indptr[i + 1] || q < T->indptr[i + 1] || !diagonal) {
-        const cmg_index a = p < A->indptr[i + 1] ? A->indices[p] : INT32_MAX;
-        const cmg_index t = q < T->indptr[i + 1] ? T->indices[q] : INT32_MAX;
-        const cmg_index least = a < t ? a : t;
-        const cmg_index j = !diagonal && i < least ? (cmg_index)i : least;
-        p += a == j;
-        q += t == j;
+    while (more || !diagonal) {
+        const cmg_index j = !diagonal && i < v.j ? (cmg_index)i : v.j;
+        more = j < v.j ? more : cmgi_row_pair_next(&v);
         diagonal = diagonal || j == i;
         if (columns != NULL) {
             columns[length] = j;
@@ -109,8 +104,8 @@ cmg_status cmgi_elements_from_csr(cmg_context *ctx, const cmg_csr *A, cmgi_eleme
     }
     CMGI_TRY(cmgi_csr_sort(ctx, &N));
     CMGI_TRY(cmgi_csr_transpose(ctx, A, &T));
-    CMGI_TRY(
-        cmgi_csr_by_rows(ctx, A->rows, A->rows, symmetric_row, (const cmgi_csr *[]){&N, &T}, &S));
+    CMGI_TRY(cmgi_csr_by_rows(ctx, A->rows, A->rows, symmetric_row,
+                              (const cmg_csr *[]){&N.view, &T.view}, &S));
     CMGI_TRY(cmgi_cliques_find(ctx, &S, CMGI_ELEMENT_MOST, &cliques));
     CMGI_TRY(alloc_all(ctx, A, &cliques, &made, &own));
     place_entries(&N, &cliques, &made, &own);

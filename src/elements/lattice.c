@@ -231,9 +231,7 @@ cmg_status cmgi_lattice_make(cmg_context *ctx, const cmg_elements *E, const cmg_
     if (status == CMG_OK && fits) {
         *made = L;
     } else {
-        cmgi_free(ctx, L->fixed);
-        cmgi_free(ctx, L->order);
-        cmgi_free(ctx, L);
+        cmgi_lattice_free(ctx, L);
     }
     return status;
 }

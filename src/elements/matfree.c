@@ -38,18 +38,6 @@ static int block_of(const cmg_elements *E)
     return 1;
 }
 
-/* Nodes in the order of the elements: count x nodes. */
-static cmg_status take_nodes(cmg_context *ctx, const cmg_elements *E, const cmgi_matfree *S,
-                             cmg_index **node)
-{
-    CMGI_TRY(cmgi_alloc(ctx, S->count * S->nodes, sizeof **node, node));
-    for (cmg_size k = 0; k < S->count * S->nodes; ++k) {
-        const cmg_index first = E->dofs[k * S->block];
-        (*node)[k] = first < 0 ? -1 : first / S->block;
-    }
-    return CMG_OK;
-}
-
 /* To rounding: quadrature adds up the two triangles in different orders. */
 static bool is_symmetric(const double *K, int n)
 {
@@ -198,21 +186,6 @@ static cmg_status move(cmg_matrix *A)
     return cmgi_move_to_device(ctx, &S->pick, picks, sizeof *S->pick);
 }
 
-/* Lists of NBN and DBD: where each node is in the elements. */
-static cmg_status list_elements(cmg_context *ctx, cmgi_matfree *S)
-{
-    const cmg_size places = (cmg_size)S->nodes * S->lanes;
-    cmgi_scoped cmg_index *flat = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, S->groups * places, sizeof *flat, &flat));
-    for (cmg_size at = 0; at < S->groups * S->lanes; ++at) {
-        for (int a = 0; a < S->nodes; ++a) {
-            flat[at * S->nodes + a] =
-                S->node[at / S->lanes * places + (cmg_size)a * S->lanes + at % S->lanes];
-        }
-    }
-    return cmgi_incidence_make(ctx, S->all, S->groups * places, flat, &S->first, &S->list);
-}
-
 /* Whether elements may be kept as a lattice or in patches: on CUDA, which has kernels for them. */
 static bool may_be_ordered(const cmg_matrix *A)
 {
@@ -292,7 +265,7 @@ static cmg_status build_groups(cmg_matrix *A, const cmg_elements *E, const cmg_i
     }
     CMGI_TRY(fill(A, E, node));
     if (S->gathers) {
-        CMGI_TRY(list_elements(ctx, S));
+        CMGI_TRY(cmgi_incidence_make(ctx, S->all, S->count * S->nodes, node, &S->first, &S->list));
     } else {
         CMGI_TRY(cmgi_matfree_parts(ctx, S));
         CMGI_TRY(cmgi_alloc_device(ctx, S->parts * S->block,
@@ -307,7 +280,7 @@ static cmg_status build_from(cmg_matrix *A, const cmg_elements *E)
     cmg_context *ctx = A->ctx;
     cmgi_matfree *S = A->data;
     const cmg_format format = A->format->id;
-    cmgi_scoped cmg_index *node = NULL;
+    cmgi_scoped cmg_index *node = NULL; /* of the elements in their order: count x nodes */
     bool made = false;
     S->gathers = format == CMG_FORMAT_NBN || format == CMG_FORMAT_DBD;
     S->half = format == CMG_FORMAT_EBESYM && E->templates == 0;
@@ -325,7 +298,11 @@ static cmg_status build_from(cmg_matrix *A, const cmg_elements *E)
     CMGI_CHECK(ctx, S->groups * S->lanes <= INT32_MAX / S->nodes, CMG_ERR_UNSUPPORTED,
                "%lld elements of %d nodes are more than 2^31 - 1 places", (long long)E->count,
                S->nodes);
-    CMGI_TRY(take_nodes(ctx, E, S, &node));
+    CMGI_TRY(cmgi_alloc(ctx, S->count * S->nodes, sizeof *node, &node));
+    for (cmg_size k = 0; k < S->count * S->nodes; ++k) {
+        const cmg_index first = E->dofs[k * S->block];
+        node[k] = first < 0 ? -1 : first / S->block;
+    }
     CMGI_TRY(build_lattice(A, E, node, &made));
     CMGI_TRY(build_patches(A, E, node, &made));
     CMGI_TRY(made ? CMG_OK : build_groups(A, E, node));
@@ -375,28 +352,13 @@ cmg_status cmgi_matfree_build(cmg_matrix *A, const cmgi_matrix_source *from)
 /* A host array in place of one in the backend's memory; it is taken. */
 static cmg_status replace(cmg_context *ctx, cmg_size count, size_t size, void **made, void *held)
 {
-    const cmg_status status = cmgi_move_to_device(ctx, made, count, size);
-    if (status == CMG_OK) {
-        void *old = NULL;
-        memcpy(&old, held, sizeof old);
-        cmgi_free_device(ctx, old);
-        memcpy(held, made, sizeof *made);
-        *made = NULL;
-    }
-    return status;
-}
-
-/* Rows without elements have a new diagonal, too. */
-static cmg_status update_lone(cmg_matrix *A, const double *values)
-{
-    cmgi_matfree *S = A->data;
-    cmgi_scoped void *lone = NULL;
-    CMGI_TRY(cmgi_alloc(A->ctx, A->rows, cmgi_precision_bytes(A->options.precision), &lone));
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        const cmg_size k = S->origin.diagonal[i];
-        cmgi_put_number(A->options.precision, lone, i, k >= 0 ? values[k] : 0);
-    }
-    return replace(A->ctx, A->rows, cmgi_precision_bytes(A->options.precision), &lone, &S->lone);
+    void *old = NULL;
+    CMGI_TRY(cmgi_move_to_device(ctx, made, count, size));
+    memcpy(&old, held, sizeof old);
+    cmgi_free_device(ctx, old);
+    memcpy(held, made, sizeof *made);
+    *made = NULL;
+    return CMG_OK;
 }
 
 cmg_status cmgi_matfree_update(cmg_matrix *A, const double *values)
@@ -415,7 +377,12 @@ cmg_status cmgi_matfree_update(cmg_matrix *A, const double *values)
     if (S->origin.source != NULL) {
         cmgi_elements_refill(&S->origin, values, &S->shape);
         E.matrices = S->shape.matrices;
-        CMGI_TRY(update_lone(A, values));
+        CMGI_TRY(cmgi_alloc(ctx, A->rows, value, &made)); /* the diagonal of rows without any */
+        for (cmg_size i = 0; i < A->rows; ++i) {
+            const cmg_size k = S->origin.diagonal[i];
+            cmgi_put_number(A->options.precision, made, i, k >= 0 ? values[k] : 0);
+        }
+        CMGI_TRY(replace(ctx, A->rows, value, &made, &S->lone));
     }
     CMGI_TRY(cmgi_alloc_zero(ctx, A->stored, value, &made));
     CMGI_TRY(put_matrices(A, &E, made));

@@ -100,7 +100,7 @@ static void grow(maker *m, cmg_index seed, cmg_index p, cmg_index *shell)
 static cmg_status grow_all(maker *m)
 {
     const cmg_size count = m->E->count;
-    cmg_index *shell = NULL;
+    cmgi_scoped cmg_index *shell = NULL;
     CMGI_TRY(cmgi_alloc(m->ctx, count, sizeof *shell, &shell));
     for (cmg_size e = 0; e < count; ++e) {
         m->patch[e] = -1;
@@ -114,7 +114,6 @@ static cmg_status grow_all(maker *m)
             m->begin[++m->patches] = (cmg_index)m->taken;
         }
     }
-    cmgi_free(m->ctx, shell);
     return CMG_OK;
 }
 
@@ -129,13 +128,8 @@ static int by_colour(const void *a, const void *b)
 {
     const place *p = a;
     const place *q = b;
-    if (p->colour != q->colour) {
-        return p->colour < q->colour ? -1 : 1;
-    }
-    if (p->number != q->number) {
-        return p->number < q->number ? -1 : 1;
-    }
-    return p->element < q->element ? -1 : p->element > q->element;
+    const int by = p->colour != q->colour ? p->colour - q->colour : p->number - q->number;
+    return by != 0 ? by : p->element - q->element;
 }
 
 /* The least colours that no element at the same nodes has, in the order of the elements; false when

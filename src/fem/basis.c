@@ -35,7 +35,8 @@ int cmgi_basis_nodes(cmgi_basis basis)
     return nodes;
 }
 
-void cmgi_simplex_edge(int dim, int e, int corner[2])
+/* Corners of edge e of a simplex. */
+static void simplex_edge(int dim, int e, int corner[2])
 {
     int a = 0;
     while (e >= dim - a) {
@@ -56,7 +57,7 @@ void cmgi_basis_position(cmgi_basis basis, int a, double *xi)
     }
     int corner[2] = {a, a};
     if (a > basis.dim) {
-        cmgi_simplex_edge(basis.dim, a - basis.dim - 1, corner);
+        simplex_edge(basis.dim, a - basis.dim - 1, corner);
     }
     for (int d = 0; d < basis.dim; ++d) {
         xi[d] = 0.5 * (corner[0] == d + 1) + 0.5 * (corner[1] == d + 1);
@@ -76,7 +77,7 @@ static void simplex_eval(cmgi_basis basis, const double *xi, double *N, double *
     for (int a = 0; a < cmgi_basis_nodes(basis); ++a) {
         int c[2] = {a, a};
         if (a >= corners) {
-            cmgi_simplex_edge(dim, a - corners, c);
+            simplex_edge(dim, a - corners, c);
         }
         const double p = L[c[0]];
         const double q = L[c[1]];

@@ -26,8 +26,6 @@ int cmgi_basis_nodes(cmgi_basis basis);
 void cmgi_basis_position(cmgi_basis basis, int a, double *xi);
 /* Values N (nodes) and derivatives dN (nodes x dim) at xi; either may be NULL. */
 void cmgi_basis_eval(cmgi_basis basis, const double *xi, double *N, double *dN);
-/* Corners of edge e of a simplex, in the order above. */
-void cmgi_simplex_edge(int dim, int e, int corner[2]);
 
 static inline cmgi_basis cmgi_basis_of(cmg_element element, int dim)
 {

@@ -133,22 +133,17 @@ static void add_scalar(const cmgi_cell_form *form, const cell_point *point, cons
                        double *K)
 {
     const cmgi_problem *p = form->problem;
-    switch (form->nodes * 10 + p->dim) {
-    case 42:
+    const int n = form->nodes;
+    if (n == 4 && p->dim == 2) {
         add_scalar_fixed(p, point, k, K, 4, 2);
-        break;
-    case 92:
+    } else if (n == 9 && p->dim == 2) {
         add_scalar_fixed(p, point, k, K, 9, 2);
-        break;
-    case 83:
+    } else if (n == 8 && p->dim == 3) {
         add_scalar_fixed(p, point, k, K, 8, 3);
-        break;
-    case 273:
+    } else if (n == 27 && p->dim == 3) {
         add_scalar_fixed(p, point, k, K, 27, 3);
-        break;
-    default:
-        add_scalar_fixed(p, point, k, K, form->nodes, p->dim);
-        break;
+    } else {
+        add_scalar_fixed(p, point, k, K, n, p->dim);
     }
 }
 

@@ -10,6 +10,7 @@
 #include "hierarchy/hierarchy.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Mode m at a node: translations, then rotations (x, y), (y, z), (z, x) about the origin. */
 static void fill_mode(int m, int components, cmg_size nodes, const double *x, double *q)
@@ -69,9 +70,7 @@ cmg_status cmgi_make_compatible(const cmgi_plan *plan, cmg_hierarchy *h)
                "load");
     CMGI_TRY(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &b));
     CMGI_TRY(cmgi_alloc(h->ctx, n, sizeof *made, &made));
-    for (cmg_size i = 0; i < n; ++i) {
-        made[i] = b[i];
-    }
+    memcpy(made, b, (size_t)n * sizeof *made);
     CMGI_TRY(cmgi_alloc(h->ctx, modes * n, sizeof *all, &all));
     for (int m = 0; m < modes; ++m) {
         double *q = all + m * n;

@@ -21,9 +21,7 @@ static cmg_status find_templates(const cmgi_space *space, const cmgi_cell_form *
         const cmg_size count = E->count - first < CHUNK ? E->count - first : CHUNK;
         const cmgi_cell_ring ring = {CHUNK, K, NULL, NULL};
         const cmg_size bad = cmgi_space_integrate_cells(space, form, first, first + count, &ring);
-        if (bad >= 0) {
-            return cmgi_fail(ctx, CMG_ERR_ARG, "cell %lld is inverted", (long long)bad);
-        }
+        CMGI_CHECK(ctx, bad < 0, CMG_ERR_ARG, "cell %lld is inverted", (long long)bad);
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
         for (cmg_size n = 0; n < count; ++n) {
             const bool known = cmgi_alike_look(&list, K + n * square, &E->number[first + n],

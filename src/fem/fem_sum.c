@@ -12,7 +12,7 @@ struct cmg_fem_sum {
     cmg_context *ctx;
     cmg_element element;
     int dim;
-    cmgi_sum_cells cells; /* those of the sums; its arrays only while they are made */
+    cmgi_sum_cells cells; /* those of the sums, without arrays */
     cmgi_mesh_sums made;
     cmgi_sum stored;    /* in the order of the bound matrix's storage */
     cmg_matrix *bound;  /* NULL = none */
@@ -51,27 +51,20 @@ static cmgi_cell_batch cells_of(const cmg_fem_sum *s)
                              .diffusion = 1};
 }
 
-static cmg_status make_sums(cmg_fem_sum *s, const unsigned char *fixed)
-{
-    unsigned char *copy = NULL;
-    CMGI_FREED(s->ctx, &copy);
-    if (fixed != NULL) {
-        CMGI_TRY(copy_to_backend(s->ctx, fixed, s->cells.nodes, sizeof *copy, &copy));
-    }
-    s->cells.cell_nodes = s->nodes;
-    s->cells.fixed = copy;
-    const cmg_status status = cmgi_mesh_sums_create(s->ctx, &s->cells, &s->made);
-    s->cells.cell_nodes = NULL;
-    s->cells.fixed = NULL;
-    return status;
-}
-
 static cmg_status make(cmg_fem_sum *s, const cmg_fem_mesh *mesh, const unsigned char *fixed)
 {
     cmg_context *ctx = s->ctx;
+    unsigned char *copy = NULL;
+    CMGI_FREED(ctx, &copy);
     CMGI_TRY(copy_to_backend(ctx, mesh->cell_nodes, mesh->cells * s->cells.local, sizeof *s->nodes,
                              &s->nodes));
-    CMGI_TRY(make_sums(s, fixed));
+    if (fixed != NULL) {
+        CMGI_TRY(copy_to_backend(ctx, fixed, mesh->nodes, sizeof *copy, &copy));
+    }
+    cmgi_sum_cells of = s->cells;
+    of.cell_nodes = s->nodes;
+    of.fixed = copy;
+    CMGI_TRY(cmgi_mesh_sums_create(ctx, &of, &s->made));
     if (!has_matrices(s)) {
         cmgi_free_device(ctx, s->nodes);
         s->nodes = NULL;
@@ -85,7 +78,7 @@ static cmg_status make(cmg_fem_sum *s, const cmg_fem_mesh *mesh, const unsigned 
 cmg_status cmg_fem_sum_create(cmg_context *ctx, const cmg_fem_mesh *mesh, int components,
                               bool symmetric, const unsigned char *fixed, cmg_fem_sum **sum)
 {
-    cmg_fem_sum *s = NULL;
+    cmgi_scoped_by(cmg_fem_sum_destroy) cmg_fem_sum *s = NULL;
     CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, sum != NULL, CMG_ERR_ARG, "sum matrix: the out-pointer is NULL");
     CMGI_TRY(cmgi_fem_mesh_check(ctx, mesh, "mesh"));
@@ -107,11 +100,8 @@ cmg_status cmg_fem_sum_create(cmg_context *ctx, const cmg_fem_mesh *mesh, int co
     cmgi_hold_memory(ctx, true);
     const cmg_status status = make(s, mesh, fixed);
     cmgi_hold_memory(ctx, false);
-    if (status != CMG_OK) {
-        cmg_fem_sum_destroy(&s);
-        return status;
-    }
-    *sum = s;
+    CMGI_TRY(status);
+    *sum = cmgi_pass_on(&s);
     return CMG_OK;
 }
 

@@ -10,6 +10,14 @@
 
 #include <string.h>
 
+/* Whether several ranks can make their rows each. */
+static bool has_slabs(const cmgi_plan *plan)
+{
+    const cmg_generate_options *o = &plan->options;
+    const bool balanced = o->boundary == CMG_BOUNDARY_NEUMANN && o->load == CMG_LOAD_SOURCE;
+    return plan->grid && !balanced && !o->elements && o->numbering == CMG_NUMBERING_GENERATED;
+}
+
 cmg_status cmg_generate_estimate(cmg_context *ctx, const cmg_generate_options *options,
                                  cmg_generate_size *size)
 {
@@ -26,7 +34,7 @@ cmg_status cmg_generate_estimate(cmg_context *ctx, const cmg_generate_options *o
     CMGI_CHECK(ctx, made.rows <= INT32_MAX, CMG_ERR_ARG, "%lld unknowns are more than 2^31 - 1",
                (long long)made.rows);
     made.file_size = plan.options.templates ? made.file_size : made.bytes;
-    made.by_rows = cmgi_plan_has_slabs(&plan) && plan.options.coarsening != CMG_COARSENING_GALERKIN;
+    made.by_rows = has_slabs(&plan) && plan.options.coarsening != CMG_COARSENING_GALERKIN;
     return cmgi_sized_fill(ctx, "cmg_generate_size", &made, sizeof made, size);
 }
 
@@ -121,7 +129,7 @@ static cmg_status generate_all(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy 
 static cmg_status generate_own(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy **h)
 {
     cmgi_scoped_by(cmg_hierarchy_destroy) cmg_hierarchy *whole = NULL;
-    plan->slabs = cmgi_plan_has_slabs(plan);
+    plan->slabs = has_slabs(plan);
     if (plan->slabs) {
         return generate_all(ctx, plan, h);
     }

@@ -28,14 +28,10 @@ typedef struct cmgi_plan {
 
 /* Checks the options and fills the plan. */
 cmg_status cmgi_plan_make(cmg_context *ctx, const cmg_generate_options *options, cmgi_plan *plan);
-/* Is a boundary label among the Dirichlet ones? */
-bool cmgi_plan_fixes(const cmgi_plan *plan, const char *label);
 
 /* All levels; sets order[l] of every level where the numbering follows coarse cells. */
 cmg_status cmgi_generate_levels(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,
                                 cmg_index **order);
-/* Whether several ranks can make their rows each. */
-bool cmgi_plan_has_slabs(const cmgi_plan *plan);
 /* Makes a level's grid the slab of this rank; returns the number of nodes with unknowns before it.
  */
 cmg_size cmgi_slab_cut(const cmg_context *ctx, const cmgi_grid *finest, cmgi_grid *grid);
@@ -66,10 +62,6 @@ cmg_status cmgi_chain_make(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,
                            cmgi_mesh_chain *chain);
 void cmgi_chain_free(cmg_context *ctx, cmgi_mesh_chain *chain);
 CMGI_RELEASES(cmgi_chain_free, cmgi_mesh_chain)
-cmg_status cmgi_chain_space(const cmgi_plan *plan, const cmgi_mesh_chain *chain, int level,
-                            cmgi_space **space);
-/* As cmgi_grid_key. */
-uint64_t cmgi_space_key(const cmgi_space *space, int refinement, cmg_size node);
 
 /* Sizes of one level, added to the totals as the finest comes first. */
 typedef struct cmgi_level_size {

@@ -15,14 +15,28 @@
 
 #include <string.h>
 
+/* Is a boundary label among the Dirichlet ones? */
+static bool is_fixed(const cmgi_plan *plan, const char *label)
+{
+    if (plan->options.boundary == CMG_BOUNDARY_NEUMANN) {
+        return false;
+    }
+    for (int i = 0; i < plan->fixed.count; ++i) {
+        if (strcmp(plan->fixed.name[i], label) == 0) {
+            return true;
+        }
+    }
+    return plan->fixed.count == 0;
+}
+
 static cmgi_domain domain_of(const cmgi_plan *plan)
 {
     cmgi_domain domain = {.dim = plan->options.dim, .boundary = plan->options.boundary};
     for (int d = 0; d < domain.dim; ++d) {
         domain.extent[d] = d == 0 ? plan->options.aspect : 1;
         domain.cells[d] = plan->coarsest_cells;
-        domain.fixed[d][0] = cmgi_plan_fixes(plan, cmgi_side_names[2 * d]);
-        domain.fixed[d][1] = cmgi_plan_fixes(plan, cmgi_side_names[2 * d + 1]);
+        domain.fixed[d][0] = is_fixed(plan, cmgi_side_names[2 * d]);
+        domain.fixed[d][1] = is_fixed(plan, cmgi_side_names[2 * d + 1]);
     }
     return domain;
 }
@@ -129,24 +143,13 @@ cmg_status cmgi_slab_store(cmg_hierarchy *h, int level, cmg_role role, cmg_size 
     const cmg_size n = csr->view.rows;
     const cmg_size nnz = csr->indptr[n];
     cmgi_own_rows rows = {0};
-    const cmg_status status = cmgi_rows_alloc(ctx, first, n, nnz, &rows);
-    if (status != CMG_OK) {
-        cmgi_csr_free(ctx, csr);
-        return status;
-    }
+    CMGI_RELEASED(cmgi_csr_free, ctx, csr);
+    CMGI_TRY(cmgi_rows_alloc(ctx, first, n, nnz, &rows));
     cmgi_copy(ctx, rows.indptr, csr->indptr, (size_t)(n + 1) * sizeof *rows.indptr);
     cmgi_copy(ctx, rows.values, csr->values, (size_t)nnz * sizeof *rows.values);
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (nnz > 4096)
     for (cmg_size k = 0; k < nnz; ++k) {
         rows.indices[k] = columns_from + csr->indices[k];
     }
-    cmgi_csr_free(ctx, csr);
     return cmgi_hierarchy_take_own(h, level, role, &rows);
-}
-
-bool cmgi_plan_has_slabs(const cmgi_plan *plan)
-{
-    const cmg_generate_options *o = &plan->options;
-    const bool balanced = o->boundary == CMG_BOUNDARY_NEUMANN && o->load == CMG_LOAD_SOURCE;
-    return plan->grid && !balanced && !o->elements && o->numbering == CMG_NUMBERING_GENERATED;
 }

@@ -22,7 +22,9 @@ typedef struct source {
 static cmg_status open_level(source *s, int level, cmgi_space **space)
 {
     if (!s->plan->grid) {
-        CMGI_TRY(cmgi_chain_space(s->plan, &s->chain, level, space));
+        const cmgi_mesh *mesh = s->chain.mesh[s->plan->refinement[level]];
+        CMGI_TRY(cmgi_space_create(mesh, s->plan->order[level], s->problem.components,
+                                   s->plan->options.boundary, s->chain.fixes, space));
         if ((*space)->unknowns > 0) {
             return CMG_OK;
         }
@@ -140,6 +142,24 @@ static cmg_status store_templates(const source *s, const cmgi_space *space,
     return CMG_OK;
 }
 
+/* As cmgi_grid_key. */
+static uint64_t space_key(const cmgi_space *space, int refinement, cmg_size node)
+{
+    const int children = cmgi_cell_table(space->mesh->cell)->children;
+    cmg_size cell = space->cell[space->start[node]];
+    double xi[3];
+    cmgi_basis_position(space->basis, cmgi_space_local(space, cell, (cmg_index)node), xi);
+    for (int r = refinement; r > 0 && r > refinement - CMGI_KEY_DEPTH; --r) {
+        cmgi_space_to_parent(space->mesh->cell, (int)(cell % children), xi);
+        cell /= children;
+    }
+    uint64_t key = (uint64_t)cell;
+    for (int d = space->mesh->dim - 1; d >= 0; --d) {
+        key = key << CMGI_KEY_BITS | (uint64_t)(xi[d] * 2048 + 0.5);
+    }
+    return key;
+}
+
 static cmg_status order_by_cells(const source *s, const cmgi_space *space, int refinement,
                                  cmg_index **order)
 {
@@ -150,7 +170,7 @@ static cmg_status order_by_cells(const source *s, const cmgi_space *space, int r
     for (cmg_size n = 0; n < space->unknowns; ++n) {
         const cmg_size node = cmgi_space_node(space, n);
         keys[n] = space->grid != NULL ? cmgi_grid_key(space->grid, refinement, node)
-                                      : cmgi_space_key(space, refinement, node);
+                                      : space_key(space, refinement, node);
     }
     return cmgi_order_by_key(s->ctx, space->unknowns, keys, *order);
 }
@@ -210,15 +230,10 @@ cmg_status cmgi_generate_levels(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy
     source s = {.ctx = ctx, .plan = plan, .h = h};
     CMGI_FREED(ctx, &s.domain.vertices);
     CMGI_RELEASED(cmgi_chain_free, ctx, &s.chain);
-    if (plan->grid) {
-        CMGI_TRY(cmgi_domain_make(ctx, plan, &s.domain));
-        s.problem =
-            cmgi_problem_make(&plan->options, s.domain.dim, s.chain.origin, s.domain.extent);
-    } else {
-        CMGI_TRY(cmgi_chain_make(ctx, plan, h, &s.chain));
-        s.problem =
-            cmgi_problem_make(&plan->options, plan->options.dim, s.chain.origin, s.chain.extent);
-        s.problem.factor = s.chain.factor;
-    }
+    CMGI_TRY(plan->grid ? cmgi_domain_make(ctx, plan, &s.domain)
+                        : cmgi_chain_make(ctx, plan, h, &s.chain));
+    s.problem = cmgi_problem_make(&plan->options, plan->options.dim, s.chain.origin,
+                                  plan->grid ? s.domain.extent : s.chain.extent);
+    s.problem.factor = s.chain.factor;
     return make_levels(&s, order);
 }

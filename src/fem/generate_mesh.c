@@ -60,17 +60,6 @@ static cmg_status make_coarsest(cmg_context *ctx, const cmgi_plan *plan, cmgi_me
     return CMG_OK;
 }
 
-/* What a reader left out, and the worst cell: few bad ones make iteration counts grow. */
-static cmg_status describe_mesh(const cmgi_mesh *mesh, cmg_hierarchy *h)
-{
-    cmgi_mesh_report report;
-    char text[CMGI_NUMBER_LENGTH];
-    CMGI_TRY(cmgi_mesh_check(mesh, &report));
-    (void)cmgi_print_double(text, 4, report.quality);
-    CMGI_TRY(cmg_hierarchy_set_attribute(h, "mesh_quality", text));
-    return mesh->note[0] != '\0' ? cmg_hierarchy_set_attribute(h, "mesh_note", mesh->note) : CMG_OK;
-}
-
 /* Sets the flags of the labels in a list. */
 static cmg_status mark_labels(const cmgi_mesh *mesh, const cmgi_names *names, bool *marks)
 {
@@ -157,40 +146,22 @@ static cmg_status refine(cmg_context *ctx, const cmgi_plan *plan, cmgi_mesh_chai
     return CMG_OK;
 }
 
-cmg_status cmgi_chain_space(const cmgi_plan *plan, const cmgi_mesh_chain *chain, int level,
-                            cmgi_space **space)
-{
-    const cmgi_mesh *mesh = chain->mesh[plan->refinement[level]];
-    const int components = plan->options.problem == CMG_PROBLEM_ELASTICITY ? mesh->dim : 1;
-    return cmgi_space_create(mesh, plan->order[level], components, plan->options.boundary,
-                             chain->fixes, space);
-}
-
-uint64_t cmgi_space_key(const cmgi_space *space, int refinement, cmg_size node)
-{
-    const int children = cmgi_cell_table(space->mesh->cell)->children;
-    cmg_size cell = space->cell[space->start[node]];
-    double xi[3];
-    cmgi_basis_position(space->basis, cmgi_space_local(space, cell, (cmg_index)node), xi);
-    for (int r = refinement; r > 0 && r > refinement - CMGI_KEY_DEPTH; --r) {
-        cmgi_space_to_parent(space->mesh->cell, (int)(cell % children), xi);
-        cell /= children;
-    }
-    uint64_t key = (uint64_t)cell;
-    for (int d = space->mesh->dim - 1; d >= 0; --d) {
-        key = key << CMGI_KEY_BITS | (uint64_t)(xi[d] * 2048 + 0.5);
-    }
-    return key;
-}
-
 cmg_status cmgi_chain_make(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,
                            cmgi_mesh_chain *chain)
 {
+    cmgi_mesh_report report;
+    char text[CMGI_NUMBER_LENGTH];
     double high[3];
     CMGI_TRY(make_coarsest(ctx, plan, chain));
     const cmgi_mesh *mesh = chain->mesh[0];
     plan->options.dim = mesh->dim;
-    CMGI_TRY(describe_mesh(mesh, h));
+    CMGI_TRY(cmgi_mesh_check(mesh, &report));
+    /* the worst cell, as few bad ones make iteration counts grow, and what a reader left out */
+    (void)cmgi_print_double(text, 4, report.quality);
+    CMGI_TRY(cmg_hierarchy_set_attribute(h, "mesh_quality", text));
+    if (mesh->note[0] != '\0') {
+        CMGI_TRY(cmg_hierarchy_set_attribute(h, "mesh_note", mesh->note));
+    }
     CMGI_TRY(choose_labels(ctx, plan, chain));
     cmgi_box_of(mesh->dim, mesh->nodes, mesh->x, chain->origin, high);
     for (int d = 0; d < mesh->dim; ++d) {
@@ -259,11 +230,10 @@ static cmg_status count_coarsest(const cmgi_mesh_chain *chain, mesh_counts *m)
     const cmg_size sides = (mesh->cells * cmgi_cell_table(mesh->cell)->facets + mesh->facets) / 2;
     *m = (mesh_counts){mesh->nodes, sides, 0, mesh->cells, 0};
     if (mesh->dim == 3) {
-        cmgi_entities *e = NULL;
+        cmgi_scoped_by(cmgi_entities_destroy) cmgi_entities *e = NULL;
         CMGI_TRY(cmgi_mesh_entities(mesh, false, &e));
         m->edges = e->edge.count;
         m->faces = sides;
-        cmgi_entities_destroy(&e);
     }
     for (cmg_size f = 0; f < mesh->facets; ++f) {
         m->fixed += chain->fixes[mesh->facet_label[f]];
@@ -281,10 +251,9 @@ cmg_status cmgi_estimate_mesh(cmg_context *ctx, cmgi_plan *plan, cmg_generate_si
     const cmgi_mesh *mesh = chain.mesh[0];
     CMGI_TRY(count_coarsest(&chain, &counts[0]));
     for (int r = 0; r + 1 < plan->options.levels; ++r) {
-        if (counts[r].cells > INT32_MAX) { /* beyond that counts of finer levels overflow */
-            return cmgi_fail(ctx, CMG_ERR_ARG, "%lld cells after %d refinements: over 2^31 - 1",
-                             (long long)counts[r].cells, r);
-        }
+        CMGI_CHECK(ctx, counts[r].cells <= INT32_MAX,
+                   CMG_ERR_ARG, /* else those of finer overflow */
+                   "%lld cells after %d refinements: over 2^31 - 1", (long long)counts[r].cells, r);
         counts[r + 1] = refined(mesh->cell, counts[r]);
     }
     plan->options.dim = mesh->dim;

@@ -41,11 +41,9 @@ static void map(const cmgi_locator *t, cmg_size cell, const double *xi, double x
     double N[CMGI_MAX_NODES];
     double dN[CMGI_MAX_NODES * 3];
     cmgi_basis_eval(t->basis, xi, N, rows != NULL ? dN : NULL);
-    for (int d = 0; d < dim; ++d) {
-        x[d] = 0;
-        for (int b = 0; b < dim && rows != NULL; ++b) {
-            rows[b][d] = 0;
-        }
+    memset(x, 0, 3 * sizeof *x);
+    if (rows != NULL) {
+        memset(rows, 0, 3 * sizeof *rows);
     }
     for (int a = 0; a < t->nodes; ++a) {
         const double *p = node_x(t, cell, a);
@@ -165,7 +163,6 @@ static void try_cell(const cmgi_locator *t, cmg_index cell, const double *x, dou
     cmgi_location place = {.cell = cell};
     double inside[3];
     double at[3];
-    double square = 0;
     double box[6];
     cell_box(t, cell, box);
     if (gap(t->mesh->dim, box, x) > reach * reach) {
@@ -175,10 +172,7 @@ static void try_cell(const cmgi_locator *t, cmg_index cell, const double *x, dou
     memcpy(inside, place.xi, sizeof inside);
     place.outside = clamp(t->basis, inside);
     map(t, cell, inside, at, NULL);
-    for (int d = 0; d < t->mesh->dim; ++d) {
-        square += (x[d] - at[d]) * (x[d] - at[d]);
-    }
-    place.distance = place.outside <= INSIDE ? 0 : sqrt(square);
+    place.distance = place.outside <= INSIDE ? 0 : sqrt(cmgi_distance2(t->mesh->dim, x, at));
     if (best->cell < 0 || place.distance < best->distance) {
         *best = place;
     }
@@ -236,20 +230,6 @@ static void widen(int dim, double *box, const double *other)
     }
 }
 
-static void leaf_box(const cmgi_locator *t, cmg_size leaf, double *box)
-{
-    const int dim = t->mesh->dim;
-    for (int d = 0; d < dim; ++d) {
-        box[d] = HUGE_VAL;
-        box[dim + d] = -HUGE_VAL;
-    }
-    for (cmg_size i = leaf * LEAF; i < (leaf + 1) * LEAF && i < t->mesh->cells; ++i) {
-        double one[6];
-        cell_box(t, t->order[i], one);
-        widen(dim, box, one);
-    }
-}
-
 /* Along a Z-curve through the middles of the cells, 20 bits an axis. */
 static cmg_status sort_cells(cmgi_locator *t)
 {
@@ -295,7 +275,16 @@ cmg_status cmgi_locator_create(cmg_context *ctx, const cmg_fem_mesh *mesh, cmgi_
     CMGI_TRY(sort_cells(&t));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (t.leaves > 256)
     for (cmg_size leaf = 0; leaf < t.leaves; ++leaf) {
-        leaf_box(&t, leaf, t.box + (t.leaves + leaf) * width);
+        double *box = t.box + (t.leaves + leaf) * width;
+        for (int d = 0; d < mesh->dim; ++d) {
+            box[d] = HUGE_VAL;
+            box[mesh->dim + d] = -HUGE_VAL;
+        }
+        for (cmg_size i = leaf * LEAF; i < (leaf + 1) * LEAF && i < mesh->cells; ++i) {
+            double one[6];
+            cell_box(&t, t.order[i], one);
+            widen(mesh->dim, box, one);
+        }
     }
     for (cmg_size k = t.leaves - 1; k >= 1; --k) { /* the box of two */
         memcpy(t.box + k * width, t.box + 2 * k * width, (size_t)width * sizeof *t.box);

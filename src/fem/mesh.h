@@ -13,6 +13,8 @@
  *                               0---1---2
  */
 #pragma once
+#include "cmg_fem.h"
+
 #include "core/memory.h"
 
 typedef enum cmgi_cell { CMGI_TRI = 0, CMGI_QUAD, CMGI_TET, CMGI_HEX } cmgi_cell;
@@ -200,15 +202,7 @@ int cmgi_refined_middle(cmgi_cell cell, int i, int j);
 /* The two corners of a cell that a corner of one of its children is midway between. */
 void cmgi_refined_corner(cmgi_cell cell, int child, int corner, int between[2]);
 
-/* Numbers on a mesh, for ParaView. */
-typedef struct cmgi_field {
-    const char *name;
-    int components;       /* 1 .. 9 numbers a node or cell, interleaved; 2 is padded to 3 */
-    bool on_cells;        /* else on nodes */
-    const double *values; /* components x nodes or cells */
-} cmgi_field;
-
 /* Writes mesh, regions and fields as a VTK XML unstructured grid (.vtu), in binary (appended
  * base64, in the machine's byte order). */
 cmg_status cmgi_vtu_write(cmg_context *ctx, const char *path, const cmgi_mesh *mesh, int fields,
-                          const cmgi_field *field);
+                          const cmg_fem_field *field);

@@ -2,6 +2,7 @@
 #include "core/memory.h"
 #include "fem/mesh_geometry.h"
 #include "fem/mesh_sides.h"
+#include "hierarchy/hierarchy.h"
 
 #include <math.h>
 
@@ -42,11 +43,9 @@ static cmg_status check_arrays(const cmgi_mesh *mesh, cmg_size *fault_cell)
 {
     const int facet_corners = cmgi_cell_table(mesh->cell)->facet_corners;
     CMGI_CHECK(mesh->ctx, mesh->cells > 0, CMG_ERR_SHAPE, "the mesh has no cells");
-    for (cmg_size k = 0; k < mesh->nodes * mesh->dim; ++k) {
-        CMGI_CHECK(mesh->ctx, isfinite(mesh->x[k]), CMG_ERR_SHAPE,
-                   "node %lld: coordinate %d is not a finite number", (long long)(k / mesh->dim),
-                   (int)(k % mesh->dim));
-    }
+    const cmg_size k = cmgi_first_not_finite(mesh->ctx, mesh->nodes * mesh->dim, mesh->x);
+    CMGI_CHECK(mesh->ctx, k < 0, CMG_ERR_SHAPE, "node %lld: coordinate %d is not a finite number",
+               (long long)(k / mesh->dim), (int)(k % mesh->dim));
     CMGI_TRY(cmgi_mesh_check_cells(mesh, fault_cell));
     for (cmg_size f = 0; f < mesh->facets; ++f) {
         const cmg_index label = mesh->facet_label[f];
@@ -60,6 +59,34 @@ static cmg_status check_arrays(const cmgi_mesh *mesh, cmg_size *fault_cell)
         }
     }
     return CMG_OK;
+}
+
+/* Below this scaled determinant a cell is flat to rounding. */
+static const double FLAT = 1e-13;
+
+/* The cell has a corner that is turned or flat to rounding. */
+static bool is_inverted(const cmgi_cell_measure *measure)
+{
+    return !(measure->det > 0) || !(measure->quality > FLAT);
+}
+
+/* With cell, determinant and the number of such cells; `what` begins the message. */
+static cmg_status fail_inverted(const cmgi_mesh *mesh, const char *what, cmg_size cell,
+                                cmg_size count)
+{
+    const cmgi_cell_measure m = cmgi_mesh_measure_cell(mesh, cell);
+    const char *name = cmgi_cell_table(mesh->cell)->name;
+    const char *kind = m.det < 0 ? "inverted" : "degenerate";
+    if (m.corner < 0) {
+        return cmgi_fail(mesh->ctx, CMG_ERR_SHAPE,
+                         "%scell %lld (%s) is %s: determinant %.6g inside it; %lld such cells",
+                         what, (long long)cell, name, kind, m.det, (long long)count);
+    }
+    return cmgi_fail(
+        mesh->ctx, CMG_ERR_SHAPE,
+        "%scell %lld (%s) is %s: determinant %.6g at corner %d, scaled %.3g; %lld such "
+        "cells",
+        what, (long long)cell, name, kind, m.det, m.corner, m.quality, (long long)count);
 }
 
 /* Fourth powers of edges, as they come in element matrices, have to stay in fp64. */
@@ -76,7 +103,7 @@ static void measure_block(const cmgi_mesh *mesh, cmg_size first, cmg_size last, 
         r->quality = m.quality < r->quality ? m.quality : r->quality;
         r->edge_min = fmin(r->edge_min, m.edge_min);
         r->edge_max = fmax(r->edge_max, m.edge_max);
-        if (cmgi_cell_is_inverted(&m)) {
+        if (is_inverted(&m)) {
             r->fault_cell = r->inverted++ == 0 ? c : r->fault_cell;
         }
     }
@@ -85,7 +112,7 @@ static void measure_block(const cmgi_mesh *mesh, cmg_size first, cmg_size last, 
 static cmg_status measure(const cmgi_mesh *mesh, const char *what, cmgi_mesh_report *report)
 {
     const cmg_size blocks = (mesh->cells + BLOCK - 1) / BLOCK;
-    cmgi_mesh_report *part = NULL;
+    cmgi_scoped cmgi_mesh_report *part = NULL;
     CMGI_TRY(cmgi_alloc(mesh->ctx, blocks, sizeof *part, &part));
 #pragma omp parallel for num_threads(mesh->ctx->threads) schedule(static) if (blocks > 1)
     for (cmg_size b = 0; b < blocks; ++b) {
@@ -104,13 +131,11 @@ static cmg_status measure(const cmgi_mesh *mesh, const char *what, cmgi_mesh_rep
         }
         report->inverted += part[b].inverted;
     }
-    cmgi_free(mesh->ctx, part);
     CMGI_CHECK(mesh->ctx, report->edge_max <= LONGEST_EDGE, CMG_ERR_SHAPE,
                "edges of up to %g: coordinates in another unit are needed, for edges up to %g",
                report->edge_max, LONGEST_EDGE);
-    return report->inverted == 0
-               ? CMG_OK
-               : cmgi_mesh_fail_inverted(mesh, what, report->fault_cell, report->inverted);
+    return report->inverted == 0 ? CMG_OK
+                                 : fail_inverted(mesh, what, report->fault_cell, report->inverted);
 }
 
 /* Every facet is one of the single sides, and every single side is a facet. */
@@ -143,10 +168,8 @@ static cmg_status check_sides(const cmgi_mesh *mesh, cmgi_mesh_report *report)
     CMGI_TRY(
         cmgi_alloc_zero(mesh->ctx, mesh->cells * cmgi_cell_table(mesh->cell)->facets, 1, &single));
     for (cmg_size v = 0; v < mesh->nodes; ++v) {
-        if (lists.start[v] == lists.start[v + 1]) {
-            return cmgi_fail(mesh->ctx, CMG_ERR_SHAPE, "node %lld belongs to no cell",
-                             (long long)v);
-        }
+        CMGI_CHECK(mesh->ctx, lists.start[v] < lists.start[v + 1], CMG_ERR_SHAPE,
+                   "node %lld belongs to no cell", (long long)v);
     }
     CMGI_TRY(cmgi_sides_match(&lists, single, report));
     return check_facets(&lists, single);

@@ -2,39 +2,34 @@
 #include "core/memory.h"
 #include "fem/mesh_sides.h"
 
-/* First node whose list has a fault, the number of nodes where there is none. */
-typedef struct scan {
-    cmg_size crowded; /* a side of more than two cells */
-    cmg_size folded;  /* a side whose two cells lie on one side of it */
-    cmg_size folds;   /* how many */
-} scan;
-
-static scan scan_sides(const cmgi_side_lists *lists, unsigned char *single)
+/* Neighbours of the lowest node on the way round the side; both are the other node for an edge. */
+static void around(const cmgi_mesh *mesh, const cmgi_side *s, cmg_index next_previous[2])
 {
-    const cmg_size nodes = lists->mesh->nodes;
-    const int facets = cmgi_cell_table(lists->mesh->cell)->facets;
-    cmg_size crowded = nodes;
-    cmg_size folded = nodes;
-    cmg_size folds = 0;
-#pragma omp parallel for num_threads(lists->threads) schedule(static)                              \
-    reduction(min : crowded, folded) reduction(+ : folds)
-    for (cmg_size v = 0; v < nodes; ++v) {
-        cmgi_side *side = lists->scratch + cmgi_thread() * lists->capacity;
-        const cmg_size count = cmgi_sides_of_node(lists, false, v, side);
-        cmg_size same = 0;
-        for (cmg_size k = 0; k < count; k += same) {
-            same = cmgi_sides_equal(side, count, k);
-            if (same == 1) {
-                single[(cmg_size)side[k].cell * facets + side[k].local] = 1;
-            } else if (same > 2) {
-                crowded = v < crowded ? v : crowded;
-            } else if (!cmgi_sides_oppose(lists->mesh, &side[k], &side[k + 1])) {
-                folded = v < folded ? v : folded;
-                ++folds;
-            }
-        }
+    static const int ring4[4] = {0, 1, 3, 2}; /* tensor order to the way round */
+    const int corners = cmgi_cell_table(mesh->cell)->facet_corners;
+    cmg_index nodes[4];
+    cmg_index ring[4] = {0};
+    cmgi_side_nodes(mesh, s->cell, s->local, nodes);
+    int low = 0;
+    for (int i = 0; i < corners; ++i) {
+        ring[i] = nodes[corners == 4 ? ring4[i] : i];
+        low = ring[i] < ring[low] ? i : low;
     }
-    return (scan){crowded, folded, folds};
+    next_previous[0] = ring[(low + 1) % corners];
+    next_previous[1] = ring[(low + corners - 1) % corners];
+    if (corners == 2) { /* the direction is which end is the lower one */
+        next_previous[low] = -1;
+    }
+}
+
+/* Two cells see a common side from different sides: each runs through it the other way round. */
+static bool sides_oppose(const cmgi_mesh *mesh, const cmgi_side *a, const cmgi_side *b)
+{
+    cmg_index p[2];
+    cmg_index q[2];
+    around(mesh, a, p);
+    around(mesh, b, q);
+    return p[0] == q[1] && p[1] == q[0];
 }
 
 /* Names the first side at node v that more than two cells have, or that is folded. */
@@ -52,7 +47,7 @@ static cmg_status report_side(const cmgi_side_lists *lists, cmg_size v, bool fol
                    "side %d of cell %d is shared by %lld cells, cells %d and %d among them",
                    side[k].local, (int)side[k].cell, (long long)same, (int)side[k + 1].cell,
                    (int)side[k + 2].cell);
-        CMGI_CHECK(ctx, same != 2 || cmgi_sides_oppose(lists->mesh, &side[k], &side[k + 1]),
+        CMGI_CHECK(ctx, same != 2 || sides_oppose(lists->mesh, &side[k], &side[k + 1]),
                    CMG_ERR_SHAPE,
                    "cells %d and %d overlap: they lie on one side of their common side",
                    (int)side[k].cell, (int)side[k + 1].cell);
@@ -63,16 +58,38 @@ static cmg_status report_side(const cmgi_side_lists *lists, cmg_size v, bool fol
 cmg_status cmgi_sides_match(const cmgi_side_lists *lists, unsigned char *single,
                             cmgi_mesh_report *report)
 {
-    const scan found = scan_sides(lists, single);
+    const cmg_size nodes = lists->mesh->nodes;
+    const int facets = cmgi_cell_table(lists->mesh->cell)->facets;
+    cmg_size crowded = nodes; /* first node with a side of more than two cells */
+    cmg_size folded = nodes;  /* ... with one whose two cells lie on one side of it */
+    cmg_size folds = 0;       /* how many such sides */
     cmg_size fault_cell = -1;
     cmg_status status = CMG_OK;
-    if (found.crowded < lists->mesh->nodes) {
-        status = report_side(lists, found.crowded, false, &fault_cell);
-    } else if (report != NULL && found.folded < lists->mesh->nodes) {
-        status = report_side(lists, found.folded, true, &fault_cell);
+#pragma omp parallel for num_threads(lists->threads) schedule(static)                              \
+    reduction(min : crowded, folded) reduction(+ : folds)
+    for (cmg_size v = 0; v < nodes; ++v) {
+        cmgi_side *side = lists->scratch + cmgi_thread() * lists->capacity;
+        const cmg_size count = cmgi_sides_of_node(lists, false, v, side);
+        cmg_size same = 0;
+        for (cmg_size k = 0; k < count; k += same) {
+            same = cmgi_sides_equal(side, count, k);
+            if (same == 1) {
+                single[(cmg_size)side[k].cell * facets + side[k].local] = 1;
+            } else if (same > 2) {
+                crowded = v < crowded ? v : crowded;
+            } else if (!sides_oppose(lists->mesh, &side[k], &side[k + 1])) {
+                folded = v < folded ? v : folded;
+                ++folds;
+            }
+        }
+    }
+    if (crowded < nodes) {
+        status = report_side(lists, crowded, false, &fault_cell);
+    } else if (report != NULL && folded < nodes) {
+        status = report_side(lists, folded, true, &fault_cell);
     }
     if (report != NULL) {
-        report->folded = found.folds;
+        report->folded = folds;
         report->fault_cell = fault_cell;
     }
     return status;

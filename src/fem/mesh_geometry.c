@@ -2,7 +2,8 @@
  * Cells as maps of the reference cell: x(s) = sum_c N_c(s) x_c with the linear N_c of simplices or
  * the multilinear ones of quads and hexes; determinants of dx/ds and the volume, its integral. The
  * determinant is linear in each variable on quads and quadratic on hexes, so two Gauss points a
- * direction are exact.
+ * direction are exact. Their orientation, and the numbering of tets that makes their refinement
+ * good.
  */
 #include "fem/mesh_geometry.h"
 
@@ -131,28 +132,70 @@ cmgi_cell_measure cmgi_mesh_measure_cell(const cmgi_mesh *mesh, cmg_size cell)
     return m;
 }
 
-/* Below this scaled determinant a cell is flat to rounding. */
-static const double FLAT = 1e-13;
-
-bool cmgi_cell_is_inverted(const cmgi_cell_measure *measure)
+static void swap(cmg_index *a, cmg_index *b)
 {
-    return !(measure->det > 0) || !(measure->quality > FLAT);
+    const cmg_index c = *a;
+    *a = *b;
+    *b = c;
 }
 
-cmg_status cmgi_mesh_fail_inverted(const cmgi_mesh *mesh, const char *what, cmg_size cell,
-                                   cmg_size count)
+void cmgi_mesh_make_positive(cmgi_mesh *mesh, cmg_size *turned)
 {
-    const cmgi_cell_measure m = cmgi_mesh_measure_cell(mesh, cell);
-    const char *name = cmgi_cell_table(mesh->cell)->name;
-    const char *kind = m.det < 0 ? "inverted" : "degenerate";
-    if (m.corner < 0) {
-        return cmgi_fail(mesh->ctx, CMG_ERR_SHAPE,
-                         "%scell %lld (%s) is %s: determinant %.6g inside it; %lld such cells",
-                         what, (long long)cell, name, kind, m.det, (long long)count);
+    const cmgi_cell_info *info = cmgi_cell_table(mesh->cell);
+    cmg_size count = 0;
+#pragma omp parallel for num_threads(mesh->ctx->threads) schedule(static) reduction(+ : count)               \
+    if (mesh->cells > 4096)
+    for (cmg_size c = 0; c < mesh->cells; ++c) {
+        bool negative = true;
+        for (int k = 0; k < info->corners && negative; ++k) {
+            negative = cmgi_mesh_corner_det(mesh, c, k) < 0;
+        }
+        if (!negative) {
+            continue;
+        }
+        /* exchanges the first two directions of every cell type */
+        cmg_index *node = mesh->cell_nodes + c * info->corners;
+        swap(&node[1], &node[2]);
+        if (mesh->cell == CMGI_HEX) {
+            swap(&node[5], &node[6]);
+        }
+        ++count;
     }
-    return cmgi_fail(
-        mesh->ctx, CMG_ERR_SHAPE,
-        "%scell %lld (%s) is %s: determinant %.6g at corner %d, scaled %.3g; %lld such "
-        "cells",
-        what, (long long)cell, name, kind, m.det, m.corner, m.quality, (long long)count);
+    *turned = count;
+}
+
+/* Squared length of the diagonal between the midpoints of edges ab and cd, times 4. */
+static double diagonal2(const cmgi_mesh *mesh, cmg_index a, cmg_index b, cmg_index c, cmg_index d)
+{
+    double sum = 0;
+    for (int k = 0; k < 3; ++k) {
+        const double gap = mesh->x[3 * (cmg_size)a + k] + mesh->x[3 * (cmg_size)b + k] -
+                           mesh->x[3 * (cmg_size)c + k] - mesh->x[3 * (cmg_size)d + k];
+        sum += gap * gap;
+    }
+    return sum;
+}
+
+void cmgi_mesh_order_tets(cmgi_mesh *mesh)
+{
+    /* even permutations that bring the pair 02|13, 01|23, 03|12 to the places of 02|13 */
+    static const int turn[3][4] = {{0, 1, 2, 3}, {0, 3, 1, 2}, {0, 2, 3, 1}};
+    if (mesh->cell != CMGI_TET) {
+        return;
+    }
+#pragma omp parallel for num_threads(mesh->ctx->threads) schedule(static) if (mesh->cells > 4096)
+    for (cmg_size c = 0; c < mesh->cells; ++c) {
+        cmg_index *node = mesh->cell_nodes + 4 * c;
+        const cmg_index old[4] = {node[0], node[1], node[2], node[3]};
+        const double length[3] = {diagonal2(mesh, old[0], old[2], old[1], old[3]),
+                                  diagonal2(mesh, old[0], old[1], old[2], old[3]),
+                                  diagonal2(mesh, old[0], old[3], old[1], old[2])};
+        int best = 0;
+        for (int k = 1; k < 3; ++k) {
+            best = length[k] < length[best] * (1 - 1e-9) ? k : best;
+        }
+        for (int k = 0; k < 4; ++k) {
+            node[k] = old[turn[best][k]];
+        }
+    }
 }

@@ -25,12 +25,7 @@ typedef struct cmgi_cell_measure {
     double edge_max;
 } cmgi_cell_measure;
 cmgi_cell_measure cmgi_mesh_measure_cell(const cmgi_mesh *mesh, cmg_size cell);
-/* The cell has a corner that is turned or flat to rounding. */
-bool cmgi_cell_is_inverted(const cmgi_cell_measure *measure);
-/* CMG_ERR_SHAPE with cell, determinant and the number of such cells; `what` begins the message. */
-cmg_status cmgi_mesh_fail_inverted(const cmgi_mesh *mesh, const char *what, cmg_size cell,
-                                   cmg_size count);
-/* Fails with the first inverted cell, if any. */
+/* Fails with the first inverted cell, if any; `what` begins the message. */
 cmg_status cmgi_mesh_check_dets(const cmgi_mesh *mesh, const char *what);
 
 /* Mirrors the numbering of cells whose corner determinants are all negative; counts them. */

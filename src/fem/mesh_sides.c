@@ -162,32 +162,3 @@ const cmgi_side *cmgi_side_of_facet(const cmgi_side_lists *lists, cmg_size facet
     }
     return NULL;
 }
-
-/* Neighbours of the lowest node on the way round the side; both are the other node for an edge. */
-static void around(const cmgi_mesh *mesh, const cmgi_side *s, cmg_index next_previous[2])
-{
-    static const int ring4[4] = {0, 1, 3, 2}; /* tensor order to the way round */
-    const int corners = cmgi_cell_table(mesh->cell)->facet_corners;
-    cmg_index nodes[4];
-    cmg_index ring[4] = {0};
-    cmgi_side_nodes(mesh, s->cell, s->local, nodes);
-    int low = 0;
-    for (int i = 0; i < corners; ++i) {
-        ring[i] = nodes[corners == 4 ? ring4[i] : i];
-        low = ring[i] < ring[low] ? i : low;
-    }
-    next_previous[0] = ring[(low + 1) % corners];
-    next_previous[1] = ring[(low + corners - 1) % corners];
-    if (corners == 2) { /* the direction is which end is the lower one */
-        next_previous[low] = -1;
-    }
-}
-
-bool cmgi_sides_oppose(const cmgi_mesh *mesh, const cmgi_side *a, const cmgi_side *b)
-{
-    cmg_index p[2];
-    cmg_index q[2];
-    around(mesh, a, p);
-    around(mesh, b, q);
-    return p[0] == q[1] && p[1] == q[0];
-}

@@ -39,5 +39,3 @@ cmg_status cmgi_sides_match(const cmgi_side_lists *lists, unsigned char *single,
 cmg_index cmgi_side_key(int corners, const cmg_index *nodes, cmg_index key[3]);
 /* Nodes of a cell's side, outward. */
 void cmgi_side_nodes(const cmgi_mesh *mesh, cmg_index cell, int local, cmg_index nodes[4]);
-/* Two cells see a common side from different sides: each runs through it the other way round. */
-bool cmgi_sides_oppose(const cmgi_mesh *mesh, const cmgi_side *a, const cmgi_side *b);

@@ -51,22 +51,6 @@ static bool project(const cmgi_snap *snap, cmg_index label, int dim, double *p)
     return true;
 }
 
-/* Projects the new nodes of one facet and marks them in moved[fine node - coarse nodes]. */
-static void snap_facet(const cmgi_mesh *coarse, const cmgi_entities *e, const cmgi_snap *snap,
-                       cmg_size f, cmgi_mesh *fine, unsigned char *moved)
-{
-    const int corners = cmgi_cell_table(coarse->cell)->facet_corners;
-    cmg_index on[9];
-    const int count = cmgi_refined_side(coarse, e, coarse->facet_nodes + f * corners, on);
-    for (int k = corners; k < count; ++k) {
-        /* an edge between two curved labels goes to each in turn */
-        if (project(snap, coarse->facet_label[f], coarse->dim,
-                    fine->x + (cmg_size)on[k] * coarse->dim)) {
-            moved[on[k] - coarse->nodes] = k == 8 ? 2 : 1;
-        }
-    }
-}
-
 /* Face centres beside a moved edge that are not on a surface themselves. */
 static void bend_faces(const cmgi_mesh *coarse, const cmgi_entities *e, cmgi_mesh *fine,
                        unsigned char *moved)
@@ -125,10 +109,19 @@ static void bend_cells(const cmgi_mesh *coarse, const cmgi_entities *e, cmgi_mes
 cmg_status cmgi_mesh_snap(const cmgi_mesh *coarse, const cmgi_entities *e, const cmgi_snap *snap,
                           cmgi_mesh *fine)
 {
-    unsigned char *moved = NULL;
+    const int corners = cmgi_cell_table(coarse->cell)->facet_corners;
+    cmgi_scoped unsigned char *moved = NULL; /* new nodes, counted from the coarse ones */
     CMGI_TRY(cmgi_alloc_zero(coarse->ctx, e->edge.count + e->face.count, 1, &moved));
     for (cmg_size f = 0; f < coarse->facets; ++f) {
-        snap_facet(coarse, e, snap, f, fine, moved);
+        cmg_index on[9];
+        const int count = cmgi_refined_side(coarse, e, coarse->facet_nodes + f * corners, on);
+        for (int k = corners; k < count; ++k) {
+            /* an edge between two curved labels goes to each in turn */
+            if (project(snap, coarse->facet_label[f], coarse->dim,
+                        fine->x + (cmg_size)on[k] * coarse->dim)) {
+                moved[on[k] - coarse->nodes] = k == 8 ? 2 : 1;
+            }
+        }
     }
     if (coarse->cell == CMGI_HEX) {
         bend_faces(coarse, e, fine, moved);
@@ -136,6 +129,5 @@ cmg_status cmgi_mesh_snap(const cmgi_mesh *coarse, const cmgi_entities *e, const
     if (!cmgi_cell_simplex(coarse->cell)) {
         bend_cells(coarse, e, fine, moved);
     }
-    cmgi_free(coarse->ctx, moved);
     return cmgi_mesh_check_dets(fine, "snapping: refined ");
 }

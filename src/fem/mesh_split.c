@@ -37,14 +37,13 @@ static void split_cell(const cmgi_mesh *mesh, cmg_size c, cmg_index *to)
 cmg_status cmgi_mesh_split(const cmgi_mesh *mesh, cmgi_mesh **simplices)
 {
     const int parts = mesh->dim == 2 ? 2 : 6;
-    cmgi_mesh *m = NULL;
     CMGI_TRY(cmgi_mesh_create(mesh->ctx, cmgi_cell_of(true, mesh->dim), mesh->nodes,
-                              parts * mesh->cells, 0, &m));
+                              parts * mesh->cells, 0, simplices));
+    cmgi_mesh *m = *simplices;
     memcpy(m->x, mesh->x, (size_t)(mesh->nodes * mesh->dim) * sizeof *m->x);
 #pragma omp parallel for num_threads(mesh->ctx->threads) schedule(static)
     for (cmg_size c = 0; c < mesh->cells; ++c) {
         split_cell(mesh, c, m->cell_nodes + c * parts * (mesh->dim + 1));
     }
-    *simplices = m;
     return CMG_OK;
 }

@@ -8,37 +8,32 @@
 
 typedef cmg_status (*sums_fn)(cmg_context *ctx, const cmgi_sum_cells *in, cmgi_mesh_sums *sums);
 
-/* A space that has every node, with borrowed nodes of cells. */
-static cmg_status make_space(cmg_context *ctx, const cmgi_sum_cells *in, cmgi_space *space)
+/* By a space that has every node, with borrowed nodes of cells. */
+static cmg_status make_cpu(cmg_context *ctx, const cmgi_sum_cells *in, cmgi_mesh_sums *sums)
 {
     const cmg_size n = in->nodes;
     const cmgi_incidence incidence = {n, in->cells, in->local, in->cell_nodes};
-    CMGI_TRY(cmgi_alloc(ctx, n, 1, &space->fixed));
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof(cmg_index), &space->unknown));
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof(cmg_index), &space->node));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 65536)
-    for (cmg_size i = 0; i < n; ++i) {
-        space->fixed[i] = in->fixed != NULL && in->fixed[i] != 0;
-        space->unknown[i] = (cmg_index)i;
-        space->node[i] = (cmg_index)i;
-    }
-    return cmgi_cells_of_nodes(ctx, &incidence, &space->start, &space->cell);
-}
-
-static cmg_status make_cpu(cmg_context *ctx, const cmgi_sum_cells *in, cmgi_mesh_sums *sums)
-{
-    const cmgi_mesh mesh = {.ctx = ctx, .nodes = in->nodes, .cells = in->cells};
+    const cmgi_mesh mesh = {.ctx = ctx, .nodes = n, .cells = in->cells};
     cmgi_space space = {.ctx = ctx,
                         .mesh = &mesh,
                         .components = in->components,
                         .boundary = CMG_BOUNDARY_IDENTITY,
                         .local = in->local,
                         .cells = in->cells,
-                        .nodes = in->nodes,
-                        .unknowns = in->nodes,
+                        .nodes = n,
+                        .unknowns = n,
                         .cell_nodes = (cmg_index *)(uintptr_t)in->cell_nodes};
     CMGI_FREED(ctx, &space.fixed, &space.unknown, &space.node, &space.start, &space.cell);
-    CMGI_TRY(make_space(ctx, in, &space));
+    CMGI_TRY(cmgi_alloc(ctx, n, 1, &space.fixed));
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof(cmg_index), &space.unknown));
+    CMGI_TRY(cmgi_alloc(ctx, n, sizeof(cmg_index), &space.node));
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 65536)
+    for (cmg_size i = 0; i < n; ++i) {
+        space.fixed[i] = in->fixed != NULL && in->fixed[i] != 0;
+        space.unknown[i] = (cmg_index)i;
+        space.node[i] = (cmg_index)i;
+    }
+    CMGI_TRY(cmgi_cells_of_nodes(ctx, &incidence, &space.start, &space.cell));
     CMGI_TRY(cmgi_space_sums(&space, in->layout, &sums->A, &sums->matrix, &sums->vector));
     sums->there = sums->A.view;
     sums->nnz = sums->A.indptr[sums->A.rows];

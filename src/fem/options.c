@@ -220,19 +220,6 @@ static cmg_status check_templates(cmg_context *ctx, const cmgi_plan *plan)
     return CMG_OK;
 }
 
-bool cmgi_plan_fixes(const cmgi_plan *plan, const char *label)
-{
-    if (plan->options.boundary == CMG_BOUNDARY_NEUMANN) {
-        return false;
-    }
-    for (int i = 0; i < plan->fixed.count; ++i) {
-        if (strcmp(plan->fixed.name[i], label) == 0) {
-            return true;
-        }
-    }
-    return plan->fixed.count == 0;
-}
-
 cmg_status cmgi_plan_make(cmg_context *ctx, const cmg_generate_options *options, cmgi_plan *plan)
 {
     *plan = (cmgi_plan){0};

@@ -22,9 +22,7 @@ static void fill_boundary(const cmgi_problem *problem, cmgi_stored_mesh *mesh)
         double *value = mesh->boundary_values + k++ * nc;
         memset(value, 0, (size_t)nc * sizeof *value);
         if (cmgi_problem_solved(problem)) {
-            double x[3] = {0, 0, 0};
-            memcpy(x, mesh->x + v * mesh->dim, (size_t)mesh->dim * sizeof *x);
-            cmgi_problem_exact(problem, x, value, NULL);
+            cmgi_problem_exact(problem, mesh->x + v * mesh->dim, value, NULL);
         }
     }
 }

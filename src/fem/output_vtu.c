@@ -22,25 +22,6 @@ static void spread(const cmgi_stored_mesh *mesh, const double *x, double *values
     }
 }
 
-static cmg_status write(const cmg_hierarchy *h, const char *path, int count,
-                        const char *const *names, cmgi_field *field)
-{
-    const cmgi_stored_mesh *m = h->mesh;
-    const cmgi_mesh shown = {.ctx = h->ctx,
-                             .dim = m->dim,
-                             .cell = cmgi_cell_of(m->corners == m->dim + 1, m->dim),
-                             .nodes = m->nodes,
-                             .x = m->x,
-                             .cells = m->cells,
-                             .cell_nodes = m->cell_nodes};
-    for (int k = 0; k < count; ++k) {
-        field[k].name = names[k];
-        field[k].components = m->components;
-        field[k].on_cells = false;
-    }
-    return cmgi_vtu_write(h->ctx, path, &shown, count, field);
-}
-
 cmg_status cmg_hierarchy_write_vtu(const cmg_hierarchy *h, const char *path, int count,
                                    const char *const *names, const double *const *vectors)
 {
@@ -55,16 +36,24 @@ cmg_status cmg_hierarchy_write_vtu(const cmg_hierarchy *h, const char *path, int
     CMGI_CHECK(h->ctx, h->level[0].A.rows % h->mesh->components == 0, CMG_ERR_STATE,
                "level 0 has %lld rows, the mesh %d unknowns a node", (long long)h->level[0].A.rows,
                h->mesh->components);
-    const cmg_size length = h->mesh->nodes * h->mesh->components;
-    cmgi_scoped cmgi_field *field = NULL;
+    const cmgi_stored_mesh *m = h->mesh;
+    const cmgi_mesh shown = {.ctx = h->ctx,
+                             .dim = m->dim,
+                             .cell = cmgi_cell_of(m->corners == m->dim + 1, m->dim),
+                             .nodes = m->nodes,
+                             .x = m->x,
+                             .cells = m->cells,
+                             .cell_nodes = m->cell_nodes};
+    const cmg_size length = m->nodes * m->components;
+    cmgi_scoped cmg_fem_field *field = NULL;
     cmgi_scoped double *values = NULL;
     CMGI_TRY(cmgi_alloc(h->ctx, count, sizeof *field, &field));
     CMGI_TRY(cmgi_alloc(h->ctx, count * length, sizeof *values, &values));
     for (int k = 0; k < count; ++k) {
-        spread(h->mesh, vectors[k], values + k * length);
-        field[k].values = values + k * length;
+        spread(m, vectors[k], values + k * length);
+        field[k] = (cmg_fem_field){names[k], m->components, false, values + k * length};
     }
-    return write(h, path, count, names, field);
+    return cmgi_vtu_write(h->ctx, path, &shown, count, field);
 }
 
 cmg_status cmg_fem_mesh_write_vtu(cmg_context *ctx, const char *path, const cmg_fem_mesh *mesh,
@@ -78,12 +67,6 @@ cmg_status cmg_fem_mesh_write_vtu(cmg_context *ctx, const char *path, const cmg_
                "%s: a mesh of %s, not of first order", path,
                cmg_fem_enum_name("element", (int)mesh->element));
     cmgi_scoped_by(cmgi_mesh_destroy) cmgi_mesh *shown = NULL;
-    cmgi_scoped cmgi_field *field = NULL;
     CMGI_TRY(cmgi_fem_mesh_take(ctx, mesh, &shown));
-    CMGI_TRY(cmgi_alloc_zero(ctx, count, sizeof *field, &field));
-    for (int k = 0; k < count; ++k) {
-        field[k] = (cmgi_field){fields[k].name, fields[k].components, fields[k].on_cells,
-                                fields[k].values};
-    }
-    return cmgi_vtu_write(ctx, path, shown, count, field);
+    return cmgi_vtu_write(ctx, path, shown, count, fields);
 }

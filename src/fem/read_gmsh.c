@@ -78,7 +78,7 @@ static void read_corners(const gmsh *f, int nodes, cmgi_raw_element *element)
     }
     f->raw->curved += nodes > corners;
     cmgi_text_end_line(f->t, "an element");
-    cmgi_raw_add_element(f->raw, element);
+    cmgi_raw_add(f->t, &f->raw->element, &f->raw->elements, sizeof *element, element);
 }
 
 /* number, then lines "dim tag "name"" */
@@ -86,20 +86,19 @@ static void read_names(cmgi_text *t, cmgi_raw *raw)
 {
     cmg_size left = cmgi_text_int(t, "the number of names", 0, cmgi_text_room(t, 4));
     for (; left > 0 && t->status == CMG_OK; --left) {
-        const cmg_size dim = cmgi_text_int(t, "the dimension of a group", 0, 3);
-        const cmg_index tag = read_tag(t, "the number of a group");
+        cmgi_raw_name group = {.dim = (int)cmgi_text_int(t, "the dimension of a group", 0, 3)};
+        group.tag = read_tag(t, "the number of a group");
         const char *end = memchr(t->p, '\n', (size_t)(t->data + t->size - t->p));
         end = end != NULL ? end : t->data + t->size;
         const char *open = memchr(t->p, '"', (size_t)(end - t->p));
         const char *close = open != NULL ? memchr(open + 1, '"', (size_t)(end - open - 1)) : NULL;
         if (close == NULL) {
-            (void)cmgi_text_fail(t, CMG_ERR_FILE, "group %d has no name in quotes", (int)tag);
+            (void)cmgi_text_fail(t, CMG_ERR_FILE, "group %d has no name in quotes", (int)group.tag);
             return;
         }
-        char name[64] = {0};
         const size_t length = (size_t)(close - open - 1);
-        memcpy(name, open + 1, length < sizeof name ? length : sizeof name - 1);
-        cmgi_raw_add_name(raw, (int)dim, tag, name);
+        memcpy(group.name, open + 1, length < sizeof group.name ? length : sizeof group.name - 1);
+        cmgi_raw_add(t, &raw->name, &raw->names, sizeof group, &group);
         t->p = close + 1;
         cmgi_text_end_line(t, "a name");
     }
@@ -122,13 +121,12 @@ static void read_nodes(const gmsh *f)
     cmgi_text *t = f->t;
     cmg_size left = read_count(f, "the number of nodes", f->binary ? 28 : 8);
     for (; left > 0 && t->status == CMG_OK; --left) {
-        double x[3];
-        const cmg_size tag = read_number(f, "a node number");
+        cmgi_raw_node node = {.tag = (cmg_index)read_number(f, "a node number")};
         for (int d = 0; d < 3; ++d) {
-            x[d] = cmgi_text_real(t, "a coordinate");
+            node.x[d] = cmgi_text_real(t, "a coordinate");
         }
         cmgi_text_end_line(t, "a node");
-        cmgi_raw_add_node(f->raw, tag, x);
+        cmgi_raw_add(t, &f->raw->node, &f->raw->nodes, sizeof node, &node);
     }
 }
 
@@ -211,10 +209,10 @@ static void read_entities(gmsh *f)
 static void read_node_block(const gmsh *f, cmg_size parameters, cmg_size count)
 {
     cmgi_text *t = f->t;
-    const double none[3] = {0, 0, 0};
     const cmg_size first = f->raw->nodes;
     for (cmg_size k = 0; k < count && t->status == CMG_OK; ++k) {
-        cmgi_raw_add_node(f->raw, read_number(f, "a node number"), none);
+        const cmgi_raw_node node = {.tag = (cmg_index)read_number(f, "a node number")};
+        cmgi_raw_add(t, &f->raw->node, &f->raw->nodes, sizeof node, &node);
     }
     for (cmg_size k = 0; k < count && t->status == CMG_OK; ++k) {
         for (int d = 0; d < 3; ++d) {
@@ -223,17 +221,6 @@ static void read_node_block(const gmsh *f, cmg_size parameters, cmg_size count)
         for (cmg_size d = 0; d < parameters; ++d) {
             (void)cmgi_text_real(t, "a parameter");
         }
-    }
-}
-
-static void read_element_block(const gmsh *f, cmgi_raw_element element, cmg_size type,
-                               cmg_size count)
-{
-    const int nodes = nodes_of(f->t, type, &element.kind);
-    for (cmg_size k = 0; k < count && f->t->status == CMG_OK; ++k) {
-        (void)read_number(f, "an element number");
-        element.line = f->binary ? 0 : f->t->line;
-        read_corners(f, nodes, &element);
     }
 }
 
@@ -253,13 +240,18 @@ static void read_blocks(const gmsh *f, bool nodes)
                                     : cmgi_text_int(t, "an element type", 1, 255);
         const cmg_size count =
             cmgi_text_size(t, nodes ? "the nodes in a block" : "the elements in a block", 0, left);
+        left -= count;
         if (nodes) {
             read_node_block(f, kind * dim, count);
-        } else {
-            const cmgi_raw_element element = {.entity = tag, .tag = group_of(f, dim, tag)};
-            read_element_block(f, element, kind, count);
+            continue;
         }
-        left -= count;
+        cmgi_raw_element element = {.entity = tag, .tag = group_of(f, dim, tag)};
+        const int each = nodes_of(t, kind, &element.kind);
+        for (cmg_size k = 0; k < count && t->status == CMG_OK; ++k) {
+            (void)read_number(f, "an element number");
+            element.line = f->binary ? 0 : t->line;
+            read_corners(f, each, &element);
+        }
     }
     if (left != 0) {
         (void)cmgi_text_fail(t, CMG_ERR_FILE, "%lld %s fewer than announced", (long long)left,

@@ -7,20 +7,17 @@
 
 static void read_elements(cmgi_text *t, cmgi_raw *raw)
 {
-    static const cmgi_raw_kind kinds[8] = {CMGI_RAW_POINT, CMGI_RAW_LINE,   CMGI_RAW_TRI,
-                                           CMGI_RAW_QUAD,  CMGI_RAW_TET,    CMGI_RAW_HEX,
-                                           CMGI_RAW_PRISM, CMGI_RAW_PYRAMID};
     cmg_size left = cmgi_text_int(t, "the number of elements", 0, cmgi_text_room(t, 5));
     for (; left > 0 && t->status == CMG_OK; --left) {
         cmgi_raw_element element = {.kind = CMGI_RAW_POINT};
         element.tag = (cmg_index)cmgi_text_int(t, "an attribute", 0, INT32_MAX);
         element.line = t->line;
-        element.kind = kinds[cmgi_text_int(t, "a geometry type", 0, 7)];
+        element.kind = (cmgi_raw_kind)cmgi_text_int(t, "a geometry type", 0, CMGI_RAW_KINDS - 1);
         for (int c = 0; c < cmgi_raw_shape_of(element.kind)->corners; ++c) {
             element.node[c] = (cmg_index)cmgi_text_int(t, "a vertex number", 0, INT32_MAX);
         }
         cmgi_text_end_line(t, "an element");
-        cmgi_raw_add_element(raw, &element);
+        cmgi_raw_add(t, &raw->element, &raw->elements, sizeof element, &element);
     }
 }
 
@@ -36,26 +33,14 @@ static void read_vertices(cmgi_text *t, cmgi_raw *raw)
     t->line = line;
     const cmg_size dim = places ? cmgi_text_int(t, "the dimension of space", 2, 3) : 0;
     for (cmg_size v = 0; v < count && t->status == CMG_OK; ++v) {
-        double x[3] = {0, 0, 0};
+        cmgi_raw_node node = {.tag = (cmg_index)v};
         for (cmg_size d = 0; d < dim; ++d) {
-            x[d] = cmgi_text_real(t, "a coordinate");
+            node.x[d] = cmgi_text_real(t, "a coordinate");
         }
         if (places) {
             cmgi_text_end_line(t, "a vertex");
         }
-        cmgi_raw_add_node(raw, v, x);
-    }
-}
-
-/* All numbers from here on; *count of them in *list. */
-static void read_numbers(cmgi_text *t, double **list, cmg_size *count)
-{
-    const cmg_size room = cmgi_text_room(t, 2);
-    if (t->status == CMG_OK) {
-        t->status = cmgi_alloc(t->ctx, room, sizeof **list, list);
-    }
-    for (*count = 0; t->status == CMG_OK && cmgi_text_more(t, false) && *count < room; ++*count) {
-        (*list)[*count] = cmgi_text_real(t, "a coordinate");
+        cmgi_raw_add(t, &raw->node, &raw->nodes, sizeof node, &node);
     }
 }
 
@@ -90,9 +75,15 @@ static void read_nodes(cmgi_text *t, cmgi_raw *raw)
     cmg_size ordering = 0;
     cmg_size count = 0;
     bool curved = false;
-    double *list = NULL;
+    cmgi_scoped double *list = NULL;
     read_space(t, &dim, &ordering, &curved);
-    read_numbers(t, &list, &count);
+    const cmg_size room = cmgi_text_room(t, 2);
+    if (t->status == CMG_OK) {
+        t->status = cmgi_alloc(t->ctx, room, sizeof *list, &list);
+    }
+    for (; t->status == CMG_OK && cmgi_text_more(t, false) && count < room; ++count) {
+        list[count] = cmgi_text_real(t, "a coordinate");
+    }
     const cmg_size each = count / dim;
     if (count % dim != 0 || each < raw->nodes) {
         (void)cmgi_text_fail(t, CMG_ERR_FILE,
@@ -105,7 +96,6 @@ static void read_nodes(cmgi_text *t, cmgi_raw *raw)
         }
     }
     raw->curved = curved ? raw->elements : 0;
-    cmgi_free(t->ctx, list);
 }
 
 void cmgi_read_mfem(cmgi_raw *raw)

@@ -1,10 +1,19 @@
-/* Growing lists of nodes, elements and names. */
+/*
+ * Raw nodes and elements, and from them a mesh: numbers resolved, unused nodes left out, cells
+ * turned positive, facets found and labelled, everything checked.
+ */
 #include "fem/read_raw.h"
 
 #include "core/memory.h"
+#include "core/order.h"
+#include "fem/locate.h"
+#include "fem/mesh_geometry.h"
 #include "hierarchy/hierarchy.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 const cmgi_raw_shape *cmgi_raw_shape_of(cmgi_raw_kind kind)
 {
@@ -21,37 +30,13 @@ const cmgi_raw_shape *cmgi_raw_shape_of(cmgi_raw_kind kind)
     return &shapes[kind];
 }
 
-/* The item after the last of an array; NULL after a failure. */
-static void *next(cmgi_text *t, void *array, cmg_size *count, size_t size)
+void cmgi_raw_add(cmgi_text *t, void *list, cmg_size *count, size_t size, const void *item)
 {
     if (t->status == CMG_OK) {
-        t->status = cmgi_hierarchy_grow(t->ctx, array, *count, size);
+        t->status = cmgi_hierarchy_grow(t->ctx, list, *count, size);
     }
-    return t->status == CMG_OK ? *(char **)array + (size_t)(*count)++ * size : NULL;
-}
-
-void cmgi_raw_add_node(cmgi_raw *raw, cmg_size tag, const double x[3])
-{
-    cmgi_raw_node *last = next(raw->text, &raw->node, &raw->nodes, sizeof *raw->node);
-    if (last != NULL) {
-        *last = (cmgi_raw_node){{x[0], x[1], x[2]}, (cmg_index)tag};
-    }
-}
-
-void cmgi_raw_add_element(cmgi_raw *raw, const cmgi_raw_element *element)
-{
-    cmgi_raw_element *last = next(raw->text, &raw->element, &raw->elements, sizeof *raw->element);
-    if (last != NULL) {
-        *last = *element;
-    }
-}
-
-void cmgi_raw_add_name(cmgi_raw *raw, int dim, cmg_index tag, const char *name)
-{
-    cmgi_raw_name *last = next(raw->text, &raw->name, &raw->names, sizeof *raw->name);
-    if (last != NULL) {
-        *last = (cmgi_raw_name){.dim = dim, .tag = tag};
-        (void)snprintf(last->name, sizeof last->name, "%s", name);
+    if (t->status == CMG_OK) {
+        memcpy(*(char **)list + (size_t)(*count)++ * size, item, size);
     }
 }
 
@@ -59,4 +44,334 @@ void cmgi_raw_free(cmgi_raw *raw)
 {
     CMGI_FREE(raw->text->ctx, raw->node, raw->element, raw->name);
     *raw = (cmgi_raw){0};
+}
+
+/* Sorted and searched by tag. */
+typedef struct tag_at {
+    cmg_index tag;
+    cmg_index at;
+} tag_at;
+
+static cmg_index find_tag(const tag_at *list, cmg_size count, cmg_index tag)
+{
+    /* files mostly number their nodes without gaps */
+    if (count > 0 && tag >= list[0].tag && tag - list[0].tag < count &&
+        list[tag - list[0].tag].tag == tag) {
+        return list[tag - list[0].tag].at;
+    }
+    const tag_at *found = bsearch(&tag, list, (size_t)count, sizeof *list, cmgi_ascending_index);
+    return found != NULL ? found->at : -1;
+}
+
+/* Element nodes become positions in the node list. */
+static cmg_status resolve(cmgi_raw *raw)
+{
+    cmgi_text *t = raw->text;
+    cmgi_scoped tag_at *list = NULL;
+    CMGI_TRY(cmgi_alloc(t->ctx, raw->nodes, sizeof *list, &list));
+    for (cmg_size v = 0; v < raw->nodes; ++v) {
+        list[v] = (tag_at){raw->node[v].tag, (cmg_index)v};
+    }
+    qsort(list, (size_t)raw->nodes, sizeof *list, cmgi_ascending_index);
+    for (cmg_size v = 1; v < raw->nodes; ++v) {
+        CMGI_CHECK(t->ctx, list[v].tag != list[v - 1].tag, CMG_ERR_FILE,
+                   "%s: node number %d is given twice", t->path, (int)list[v].tag);
+    }
+    for (cmg_size e = 0; e < raw->elements; ++e) {
+        cmgi_raw_element *element = &raw->element[e];
+        for (int k = 0; k < cmgi_raw_shape_of(element->kind)->corners; ++k) {
+            const cmg_index at = find_tag(list, raw->nodes, element->node[k]);
+            if (at < 0) {
+                t->line = element->line;
+                return cmgi_text_fail(t, CMG_ERR_FILE, "%s with node %d, which is not defined",
+                                      cmgi_raw_shape_of(element->kind)->name,
+                                      (int)element->node[k]);
+            }
+            element->node[k] = at;
+        }
+    }
+    return CMG_OK;
+}
+
+/* The one kind of the highest dimension. */
+static cmg_status choose_cells(const cmgi_raw *raw, cmgi_raw_kind *kind, cmg_size *cells)
+{
+    cmgi_text *t = raw->text;
+    cmg_size count[CMGI_RAW_KINDS] = {0};
+    cmg_size line[CMGI_RAW_KINDS] = {0};
+    int top = 0;
+    for (cmg_size e = 0; e < raw->elements; ++e) {
+        const cmgi_raw_kind k = raw->element[e].kind;
+        const int dim = cmgi_raw_shape_of(k)->dim;
+        line[k] = count[k]++ == 0 ? raw->element[e].line : line[k];
+        top = dim > top ? dim : top;
+    }
+    CMGI_CHECK(t->ctx, top >= 2, CMG_ERR_FILE,
+               "%s: no cells of dimension 2 or 3 among %lld elements", t->path,
+               (long long)raw->elements);
+    *cells = 0;
+    for (int k = 0; k < CMGI_RAW_KINDS; ++k) {
+        const cmgi_raw_shape *shape = cmgi_raw_shape_of((cmgi_raw_kind)k);
+        if (count[k] == 0 || shape->dim != top) {
+            continue;
+        }
+        t->line = line[k];
+        if (!shape->is_cell) {
+            return cmgi_text_fail(t, CMG_ERR_UNSUPPORTED,
+                                  "a %s; cells may be quads, triangles, hexes or tets",
+                                  shape->name);
+        }
+        if (*cells > 0) {
+            return cmgi_text_fail(
+                t, CMG_ERR_UNSUPPORTED,
+                "a mixed mesh: %lld x %s and, from here, %lld x %s; a mesh has one cell type",
+                (long long)*cells, cmgi_raw_shape_of(*kind)->name, (long long)count[k],
+                shape->name);
+        }
+        *kind = (cmgi_raw_kind)k;
+        *cells = count[k];
+    }
+    return CMG_OK;
+}
+
+/* number[v] = number in the mesh of the nodes that cells use, -1 for the others. */
+static cmg_size number_nodes(const cmgi_raw *raw, cmgi_raw_kind kind, cmg_index *number)
+{
+    memset(number, 0, (size_t)raw->nodes * sizeof *number);
+    for (cmg_size e = 0; e < raw->elements; ++e) {
+        for (int k = 0; raw->element[e].kind == kind && k < cmgi_raw_shape_of(kind)->corners; ++k) {
+            number[raw->element[e].node[k]] = 1;
+        }
+    }
+    cmg_size count = 0;
+    for (cmg_size v = 0; v < raw->nodes; ++v) {
+        number[v] = number[v] != 0 ? (cmg_index)count++ : -1;
+    }
+    return count;
+}
+
+static cmg_status copy_nodes(const cmgi_raw *raw, const cmg_index *number, cmgi_mesh *mesh)
+{
+    double low = HUGE_VAL;
+    double high = -HUGE_VAL;
+    double size = 0;
+    for (cmg_size v = 0; v < raw->nodes; ++v) {
+        const double *x = raw->node[v].x;
+        if (number[v] < 0) {
+            continue;
+        }
+        low = fmin(low, x[2]);
+        high = fmax(high, x[2]);
+        size = fmax(size, fmax(fabs(x[0]), fabs(x[1])));
+        memcpy(mesh->x + (cmg_size)number[v] * mesh->dim, x, (size_t)mesh->dim * sizeof *x);
+    }
+    CMGI_CHECK(
+        mesh->ctx, mesh->dim == 3 || high - low <= 1e-10 * size, CMG_ERR_UNSUPPORTED,
+        "%s: a surface in space: z goes from %g to %g; 2D meshes lie in a plane z = constant",
+        raw->text->path, low, high);
+    return CMG_OK;
+}
+
+/* The corner whose node is an earlier corner's too; the number of corners if all differ. */
+static int repeated_corner(const cmgi_raw_element *element)
+{
+    const int corners = cmgi_raw_shape_of(element->kind)->corners;
+    for (int k = 1; k < corners; ++k) {
+        for (int i = 0; i < k; ++i) {
+            if (element->node[i] == element->node[k]) {
+                return k;
+            }
+        }
+    }
+    return corners;
+}
+
+/* Sides are listed by node in room for cells of different corners: no other cell gets that far. */
+static cmg_status copy_cells(const cmgi_raw *raw, cmgi_raw_kind kind, const cmg_index *number,
+                             cmgi_mesh *mesh)
+{
+    const unsigned char *corner = /* in files, quads and hexes have theirs as VTK has */
+        cmgi_vtk_order((cmgi_basis){cmgi_cell_simplex(mesh->cell), 1, mesh->dim});
+    const int corners = cmgi_raw_shape_of(kind)->corners;
+    cmg_size cell = 0;
+    for (cmg_size e = 0; e < raw->elements; ++e) {
+        const cmgi_raw_element *element = &raw->element[e];
+        if (element->kind != kind) {
+            continue;
+        }
+        const int repeated = repeated_corner(element);
+        if (repeated < corners) {
+            raw->text->line = element->line;
+            return cmgi_text_fail(raw->text, CMG_ERR_SHAPE,
+                                  "cell %lld is degenerate: it has node %d twice", (long long)cell,
+                                  (int)raw->node[element->node[repeated]].tag);
+        }
+        for (int k = 0; k < corners; ++k) {
+            mesh->cell_nodes[cell * corners + k] = number[element->node[corner[k]]];
+        }
+        ++cell;
+    }
+    return CMG_OK;
+}
+
+/* Facet elements, all of whose nodes are in the mesh; returns their number, fills where mesh !=
+ * NULL. */
+static cmg_size copy_facets(const cmgi_raw *raw, cmgi_raw_kind kind, const cmg_index *number,
+                            cmgi_mesh *mesh)
+{
+    const int corners = cmgi_raw_shape_of(kind)->corners;
+    cmg_size count = 0;
+    for (cmg_size e = 0; e < raw->elements; ++e) {
+        const cmgi_raw_element *element = &raw->element[e];
+        bool inside = element->kind == kind && element->tag != 0;
+        for (int k = 0; inside && k < corners; ++k) {
+            inside = number[element->node[k]] >= 0;
+        }
+        if (!inside) {
+            continue;
+        }
+        for (int k = 0; mesh != NULL && k < corners; ++k) {
+            mesh->facet_nodes[count * corners + k] = number[element->node[k]];
+        }
+        if (mesh != NULL) {
+            mesh->facet_label[count] = element->tag;
+        }
+        ++count;
+    }
+    return count;
+}
+
+static const char *name_of(const cmgi_raw *raw, int dim, cmg_index tag)
+{
+    for (cmg_size k = 0; k < raw->names; ++k) {
+        if (raw->name[k].tag == tag && raw->name[k].dim == dim) {
+            return raw->name[k].name;
+        }
+    }
+    return NULL;
+}
+
+/* Replaces the `count` tags by numbers in `label`, in order of the tags. */
+static cmg_status number_tags(const cmgi_raw *raw, int dim, cmg_size count, cmg_index *tag,
+                              cmgi_label **label, cmg_index *labels)
+{
+    cmg_context *ctx = raw->text->ctx;
+    cmgi_scoped tag_at *list = NULL;
+    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *list, &list));
+    for (cmg_size k = 0; k < count; ++k) {
+        list[k] = (tag_at){tag[k], (cmg_index)k};
+    }
+    qsort(list, (size_t)count, sizeof *list, cmgi_ascending_index);
+    for (cmg_size k = 0; k < count; ++k) {
+        const cmg_index t = list[k].tag;
+        if (t != 0 && (k == 0 || t != list[k - 1].tag)) {
+            CMGI_TRY(cmgi_label_add(ctx, t, name_of(raw, dim, t), label, labels));
+        }
+        tag[list[k].at] = t == 0 ? 0 : *labels - 1;
+    }
+    return CMG_OK;
+}
+
+static cmg_status copy_regions(const cmgi_raw *raw, cmgi_raw_kind kind, cmgi_mesh *mesh)
+{
+    cmg_size c = 0;
+    for (cmg_size e = 0; e < raw->elements; ++e) {
+        c += raw->element[e].kind == kind && raw->element[e].tag != 0;
+    }
+    if (c == 0) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc(mesh->ctx, mesh->cells, sizeof *mesh->cell_label, &mesh->cell_label));
+    c = 0;
+    for (cmg_size e = 0; e < raw->elements; ++e) {
+        if (raw->element[e].kind == kind) {
+            mesh->cell_label[c++] = raw->element[e].tag;
+        }
+    }
+    return number_tags(raw, mesh->dim, mesh->cells, mesh->cell_label, &mesh->region,
+                       &mesh->regions);
+}
+
+static void add_note(cmgi_mesh *mesh, cmg_size count, const char *text)
+{
+    const size_t used = strlen(mesh->note);
+    if (count > 0) {
+        (void)snprintf(mesh->note + used, sizeof mesh->note - used, "%s%lld %s",
+                       used > 0 ? "; " : "", (long long)count, text);
+    }
+}
+
+/* Elements without any tag take the number of their geometric entity. */
+static cmg_size use_entities(cmgi_raw *raw)
+{
+    cmg_size used = 0;
+    for (cmg_size e = 0; e < raw->elements; ++e) {
+        if (raw->element[e].tag != 0) {
+            return 0;
+        }
+    }
+    for (cmg_size e = 0; e < raw->elements; ++e) {
+        raw->element[e].tag = raw->element[e].entity;
+        used += raw->element[e].entity != 0;
+    }
+    return used;
+}
+
+/* Checks the mesh; a fault of a cell is reported at its line in the file. */
+static cmg_status check(const cmgi_raw *raw, cmgi_raw_kind kind, const cmgi_mesh *mesh)
+{
+    cmgi_text *t = raw->text;
+    cmgi_mesh_report report;
+    const cmg_status status = cmgi_mesh_check(mesh, &report);
+    if (status == CMG_OK || status == CMG_ERR_MEMORY) {
+        return status;
+    }
+    char reason[400];
+    (void)snprintf(reason, sizeof reason, "%.399s", t->ctx->message);
+    cmg_size cell = -1;
+    t->line = 0;
+    for (cmg_size e = 0; e < raw->elements && report.fault_cell >= 0; ++e) {
+        cell += raw->element[e].kind == kind;
+        if (cell == report.fault_cell) {
+            t->line = raw->element[e].line;
+            break;
+        }
+    }
+    return cmgi_text_fail(t, status, "%s", reason);
+}
+
+cmg_status cmgi_raw_finish(cmgi_raw *raw, cmgi_mesh **mesh)
+{
+    cmg_context *ctx = raw->text->ctx;
+    cmgi_raw_kind kind = CMGI_RAW_TRI;
+    cmg_size cells = 0;
+    cmg_size dropped = 0;
+    cmg_size turned = 0;
+    cmgi_scoped cmg_index *number = NULL;
+    cmgi_scoped_by(cmgi_mesh_destroy) cmgi_mesh *m = NULL;
+    CMGI_TRY(resolve(raw));
+    CMGI_TRY(choose_cells(raw, &kind, &cells));
+    CMGI_TRY(cmgi_alloc(ctx, raw->nodes, sizeof *number, &number));
+    const cmgi_raw_shape *shape = cmgi_raw_shape_of(kind);
+    const cmg_size entities = use_entities(raw);
+    const cmg_size nodes = number_nodes(raw, kind, number);
+    const cmg_size facets = copy_facets(raw, shape->facet, number, NULL);
+    CMGI_TRY(cmgi_mesh_create(ctx, shape->cell, nodes, cells, facets, &m));
+    CMGI_TRY(copy_nodes(raw, number, m));
+    CMGI_TRY(copy_cells(raw, kind, number, m));
+    (void)copy_facets(raw, shape->facet, number, m);
+    CMGI_TRY(number_tags(raw, m->dim - 1, m->facets, m->facet_label, &m->label, &m->labels));
+    CMGI_TRY(copy_regions(raw, kind, m));
+    cmgi_mesh_make_positive(m, &turned);
+    cmgi_mesh_order_tets(m);
+    CMGI_TRY(cmgi_mesh_find_facets(m, &dropped));
+    add_note(m, raw->curved, "elements of higher order kept by their corners");
+    add_note(m, turned, "cells were numbered the other way round");
+    add_note(m, dropped, "labelled facets are not on the boundary");
+    add_note(m, raw->nodes - nodes,
+             raw->curved > 0 ? "nodes are no corners of cells" : "nodes belong to no cell");
+    add_note(m, entities, "elements are labelled by their entities, none by a group");
+    CMGI_TRY(check(raw, kind, m));
+    *mesh = cmgi_pass_on(&m);
+    return CMG_OK;
 }

@@ -3,6 +3,7 @@
 #include "fem/mesh.h"
 #include "fem/read_text.h"
 
+/* Numbered as MFEM's types of geometry. */
 typedef enum cmgi_raw_kind {
     CMGI_RAW_POINT = 0,
     CMGI_RAW_LINE,
@@ -29,7 +30,7 @@ typedef struct cmgi_raw_node {
 } cmgi_raw_node;
 
 typedef struct cmgi_raw_name {
-    int dim; /* -1 = any */
+    int dim;
     cmg_index tag;
     char name[64];
 } cmgi_raw_name;
@@ -56,10 +57,8 @@ typedef struct cmgi_raw_shape {
 } cmgi_raw_shape;
 const cmgi_raw_shape *cmgi_raw_shape_of(cmgi_raw_kind kind);
 
-/* After a failure of the text these do nothing; it keeps theirs. */
-void cmgi_raw_add_node(cmgi_raw *raw, cmg_size tag, const double x[3]);
-void cmgi_raw_add_element(cmgi_raw *raw, const cmgi_raw_element *element);
-void cmgi_raw_add_name(cmgi_raw *raw, int dim, cmg_index tag, const char *name);
+/* Appends a copy of an item; the text keeps a failure, after which nothing is done. */
+void cmgi_raw_add(cmgi_text *t, void *list, cmg_size *count, size_t size, const void *item);
 void cmgi_raw_free(cmgi_raw *raw);
 
 /* The mesh that the elements of highest dimension make; messages take path and line from the text.

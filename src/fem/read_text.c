@@ -113,10 +113,15 @@ static void take(cmgi_text *t, const char *what, size_t bytes, void *number)
     t->p += bytes;
 }
 
-/* A whole number: the next word or, in a binary part, the value taken. */
-static cmg_size whole(cmgi_text *t, const char *what, cmg_size low, cmg_size high, cmg_size value)
+/* A whole number: the next word or, in a binary part, 4 or 8 bytes. */
+static cmg_size whole(cmgi_text *t, const char *what, cmg_size low, cmg_size high, size_t bytes)
 {
-    if (!t->binary) {
+    int32_t narrow = 0;
+    cmg_size value = 0;
+    if (t->binary) {
+        take(t, what, bytes, bytes == 4 ? (void *)&narrow : &value);
+        value = bytes == 4 ? narrow : value;
+    } else {
         cmgi_text_word(t);
         const char *end = cmgi_parse_size(t->word, &value);
         if (end == NULL || *end != 0) {
@@ -132,20 +137,12 @@ static cmg_size whole(cmgi_text *t, const char *what, cmg_size low, cmg_size hig
 
 cmg_size cmgi_text_int(cmgi_text *t, const char *what, cmg_size low, cmg_size high)
 {
-    int32_t number = 0;
-    if (t->binary) {
-        take(t, what, sizeof number, &number);
-    }
-    return whole(t, what, low, high, number);
+    return whole(t, what, low, high, sizeof(int32_t));
 }
 
 cmg_size cmgi_text_size(cmgi_text *t, const char *what, cmg_size low, cmg_size high)
 {
-    int64_t number = 0;
-    if (t->binary) {
-        take(t, what, sizeof number, &number);
-    }
-    return whole(t, what, low, high, number);
+    return whole(t, what, low, high, sizeof(int64_t));
 }
 
 double cmgi_text_real(cmgi_text *t, const char *what)

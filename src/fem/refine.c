@@ -65,18 +65,6 @@ void cmgi_refined_corner(cmgi_cell cell, int child, int corner, int between[2])
     }
 }
 
-static void refine_cells(const cmgi_mesh *coarse, const cmgi_entities *e, cmgi_mesh *fine)
-{
-    const cmgi_cell_info *info = cmgi_cell_table(coarse->cell);
-#pragma omp parallel for num_threads(coarse->ctx->threads) schedule(static) if (coarse->cells > 512)
-    for (cmg_size c = 0; c < coarse->cells; ++c) {
-        cmg_index local[CMGI_MAX_REFINED];
-        (void)cmgi_refined_cell(coarse, e, c, local);
-        fill_children(children_of[coarse->cell], info->children, info->corners, local,
-                      fine->cell_nodes + c * info->children * info->corners);
-    }
-}
-
 /* Children of facets: ends in 2D, corners of triangles or quads in 3D, outward as the parent. */
 static void refine_facets(const cmgi_mesh *coarse, const cmgi_entities *e, cmgi_mesh *fine)
 {
@@ -113,17 +101,6 @@ static void place_means(cmgi_mesh *fine, cmg_size first, cmg_size many, int coun
     }
 }
 
-static void place_nodes(const cmgi_mesh *coarse, const cmgi_entities *e, cmgi_mesh *fine)
-{
-    memcpy(fine->x, coarse->x, (size_t)(coarse->nodes * coarse->dim) * sizeof *fine->x);
-    place_means(fine, coarse->nodes, e->edge.count, 2, e->edge.nodes);
-    place_means(fine, coarse->nodes + e->edge.count, e->face.count, 4, e->face.nodes);
-    if (!cmgi_cell_simplex(coarse->cell)) {
-        place_means(fine, coarse->nodes + e->edge.count + e->face.count, coarse->cells,
-                    cmgi_cell_table(coarse->cell)->corners, coarse->cell_nodes);
-    }
-}
-
 static cmg_status copy_labels(cmg_context *ctx, const cmgi_label *from, cmg_index labels,
                               cmgi_label **list, cmg_index *count)
 {
@@ -154,16 +131,25 @@ static cmg_status inherit(const cmgi_mesh *coarse, cmgi_mesh *fine)
 cmg_status cmgi_mesh_refine(const cmgi_mesh *coarse, const cmgi_snap *snap, cmgi_mesh **fine)
 {
     const cmgi_cell_info *info = cmgi_cell_table(coarse->cell);
-    const bool tensor = !cmgi_cell_simplex(coarse->cell);
+    const cmg_size centres = cmgi_cell_simplex(coarse->cell) ? 0 : coarse->cells;
     cmgi_scoped_by(cmgi_entities_destroy) cmgi_entities *e = NULL;
     cmgi_scoped_by(cmgi_mesh_destroy) cmgi_mesh *m = NULL;
     CMGI_TRY(cmgi_mesh_entities(coarse, coarse->cell == CMGI_HEX, &e));
-    CMGI_TRY(cmgi_mesh_create(
-        coarse->ctx, coarse->cell,
-        coarse->nodes + e->edge.count + e->face.count + (tensor ? coarse->cells : 0),
-        coarse->cells * info->children, coarse->facets * (info->children / 2), &m));
-    place_nodes(coarse, e, m);
-    refine_cells(coarse, e, m);
+    const cmg_size faces_end = coarse->nodes + e->edge.count + e->face.count;
+    CMGI_TRY(cmgi_mesh_create(coarse->ctx, coarse->cell, faces_end + centres,
+                              coarse->cells * info->children, coarse->facets * (info->children / 2),
+                              &m));
+    memcpy(m->x, coarse->x, (size_t)(coarse->nodes * coarse->dim) * sizeof *m->x);
+    place_means(m, coarse->nodes, e->edge.count, 2, e->edge.nodes);
+    place_means(m, coarse->nodes + e->edge.count, e->face.count, 4, e->face.nodes);
+    place_means(m, faces_end, centres, info->corners, coarse->cell_nodes);
+#pragma omp parallel for num_threads(coarse->ctx->threads) schedule(static) if (coarse->cells > 512)
+    for (cmg_size c = 0; c < coarse->cells; ++c) {
+        cmg_index local[CMGI_MAX_REFINED];
+        (void)cmgi_refined_cell(coarse, e, c, local);
+        fill_children(children_of[coarse->cell], info->children, info->corners, local,
+                      m->cell_nodes + c * info->children * info->corners);
+    }
     refine_facets(coarse, e, m);
     CMGI_TRY(inherit(coarse, m));
     if (snap != NULL && snap->surfaces > 0) {

@@ -112,21 +112,18 @@ static cmg_status label_facets(cmgi_mesh *mesh, const cmgi_shape_options *o)
     return CMG_OK;
 }
 
+/* Of quads or hexes, split where simplices are wanted. */
 static cmg_status build(cmg_context *ctx, const cmgi_shape_options *o, cmgi_mesh **mesh)
 {
     cmgi_scoped_by(cmgi_mesh_destroy) cmgi_mesh *tensor = NULL;
-    if (o->shape == CMG_SHAPE_ANNULUS) {
-        CMGI_TRY(cmgi_shape_annulus(ctx, o, &tensor));
-    } else if (o->shape == CMG_SHAPE_HOLES) {
-        CMGI_TRY(cmgi_shape_plate(ctx, o, &tensor));
-    } else {
-        CMGI_TRY(cmgi_shape_lattice(ctx, o, &tensor));
+    CMGI_TRY((o->shape == CMG_SHAPE_ANNULUS ? cmgi_shape_annulus
+              : o->shape == CMG_SHAPE_HOLES ? cmgi_shape_plate
+                                            : cmgi_shape_lattice)(ctx, o, &tensor));
+    if (cmgi_cell_simplex(o->cell)) {
+        return cmgi_mesh_split(tensor, mesh);
     }
-    if (!cmgi_cell_simplex(o->cell)) {
-        *mesh = cmgi_pass_on(&tensor);
-        return CMG_OK;
-    }
-    return cmgi_mesh_split(tensor, mesh);
+    *mesh = cmgi_pass_on(&tensor);
+    return CMG_OK;
 }
 
 cmg_status cmgi_shape_mesh(cmg_context *ctx, const cmgi_shape_options *options, cmgi_mesh **mesh)

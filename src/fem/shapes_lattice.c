@@ -155,9 +155,7 @@ cmg_status cmgi_shape_lattice(cmg_context *ctx, const cmgi_shape_options *o, cmg
         unfold(points, v, at);
         number[v] = beyond(&l, at, 1) ? -1 : (cmg_index)nodes++;
     }
-    cmgi_mesh *m = NULL;
-    CMGI_TRY(cmgi_mesh_create(ctx, cmgi_cell_of(false, l.dim), nodes, cells, 0, &m));
-    fill_lattice(&l, points, number, m);
-    *mesh = m;
+    CMGI_TRY(cmgi_mesh_create(ctx, cmgi_cell_of(false, l.dim), nodes, cells, 0, mesh));
+    fill_lattice(&l, points, number, *mesh);
     return CMG_OK;
 }

@@ -27,8 +27,8 @@ cmg_status cmgi_shape_annulus(cmg_context *ctx, const cmgi_shape_options *o, cmg
                4 * around_cells);
     const cmg_size layers = at_least(radial_cells, 1);
     const cmg_size around = 4 * at_least(around_cells, 1);
-    cmgi_mesh *m = NULL;
-    CMGI_TRY(cmgi_mesh_create(ctx, CMGI_QUAD, (layers + 1) * around, layers * around, 0, &m));
+    CMGI_TRY(cmgi_mesh_create(ctx, CMGI_QUAD, (layers + 1) * around, layers * around, 0, mesh));
+    cmgi_mesh *m = *mesh;
     for (cmg_size v = 0; v < m->nodes; ++v) {
         /* one sine across, four around */
         double u[2] = {(double)(v % (layers + 1)) / (double)layers,
@@ -41,14 +41,11 @@ cmg_status cmgi_shape_annulus(cmg_context *ctx, const cmgi_shape_options *o, cmg
     for (cmg_size c = 0; c < m->cells; ++c) {
         const cmg_size i = c % layers;
         const cmg_size j = c / layers;
-        const cmg_size here = j * (layers + 1) + i;
-        const cmg_size next = (j + 1) % around * (layers + 1) + i;
-        m->cell_nodes[4 * c] = (cmg_index)here;
-        m->cell_nodes[4 * c + 1] = (cmg_index)(here + 1);
-        m->cell_nodes[4 * c + 2] = (cmg_index)next;
-        m->cell_nodes[4 * c + 3] = (cmg_index)(next + 1);
+        for (int k = 0; k < 4; ++k) {
+            m->cell_nodes[4 * c + k] =
+                (cmg_index)((j + (k >> 1)) % around * (layers + 1) + i + (k & 1));
+        }
     }
-    *mesh = m;
     return CMG_OK;
 }
 
@@ -62,13 +59,6 @@ typedef struct plate {
     cmg_size shared;   /* nodes of the lattice, before those of the rings */
     cmg_size holes;
 } plate;
-
-static cmg_size cells_across(const cmgi_shape_options *o)
-{
-    /* as wide as the mean of the sides of the cells on the circle and on the square */
-    const double side = (2 * PI * o->radius + 4) / (8 * (double)o->n);
-    return at_least((0.56 - o->radius) / side, 1);
-}
 
 static void number_points(plate *p)
 {
@@ -159,28 +149,13 @@ static cmg_index *fill_tile(const plate *p, cmg_size i, cmg_size j, cmg_size fir
     return node;
 }
 
-static void fill_plate(const plate *p, cmgi_mesh *m)
-{
-    const cmg_size ring = 4 * p->n * p->layers;
-    cmg_size first = p->shared;
-    cmg_index *node = m->cell_nodes;
-    place_points(p, m);
-    for (cmg_size t = 0; t < p->o->columns * p->o->rows; ++t) {
-        const cmg_size i = t % p->o->columns;
-        const cmg_size j = t / p->o->columns;
-        node = fill_tile(p, i, j, first, node);
-        if (cmgi_plate_hole(p->o, i, j)) {
-            place_rings(p, i, j, m->x + 2 * first);
-            first += ring;
-        }
-    }
-}
-
 cmg_status cmgi_shape_plate(cmg_context *ctx, const cmgi_shape_options *o, cmgi_mesh **mesh)
 {
+    /* as wide as the mean of the sides of the cells on the circle and on the square */
+    const double side = (2 * PI * o->radius + 4) / (8 * (double)o->n);
     plate p = {.o = o,
                .n = o->n,
-               .layers = cells_across(o),
+               .layers = at_least((0.56 - o->radius) / side, 1),
                .width = o->columns * o->n + 1,
                .height = o->rows * o->n + 1};
     CMGI_FREED(ctx, &p.number);
@@ -192,10 +167,19 @@ cmg_status cmgi_shape_plate(cmg_context *ctx, const cmgi_shape_options *o, cmgi_
     number_points(&p);
     const cmg_size ring = 4 * p.n * p.layers;
     const cmg_size plain = o->columns * o->rows - p.holes;
-    cmgi_mesh *m = NULL;
     CMGI_TRY(cmgi_mesh_create(ctx, CMGI_QUAD, p.shared + p.holes * ring,
-                              p.holes * ring + plain * p.n * p.n, 0, &m));
-    fill_plate(&p, m);
-    *mesh = m;
+                              p.holes * ring + plain * p.n * p.n, 0, mesh));
+    cmg_size first = p.shared;
+    cmg_index *node = (*mesh)->cell_nodes;
+    place_points(&p, *mesh);
+    for (cmg_size t = 0; t < o->columns * o->rows; ++t) {
+        const cmg_size i = t % o->columns;
+        const cmg_size j = t / o->columns;
+        node = fill_tile(&p, i, j, first, node);
+        if (cmgi_plate_hole(o, i, j)) {
+            place_rings(&p, i, j, (*mesh)->x + 2 * first);
+            first += ring;
+        }
+    }
     return CMG_OK;
 }

@@ -41,42 +41,35 @@ static void number_quadratic(cmgi_space *s, const cmgi_entities *e)
     }
 }
 
-/* Marks the nodes of a boundary facet: its corners, and in order 2 its edges and centre. */
-static void fix_facet(cmgi_space *s, const cmgi_entities *e, const cmg_index *corner, int corners)
-{
-    cmg_index on[9];
-    const int count = e != NULL ? cmgi_refined_side(s->mesh, e, corner, on) : corners;
-    for (int k = 0; k < count; ++k) {
-        s->fixed[e != NULL ? on[k] : corner[k]] = 1;
-    }
-}
-
 static cmg_status number_nodes(cmgi_space *s, const bool *fixes)
 {
     const cmgi_mesh *mesh = s->mesh;
-    const cmgi_cell_info *info = cmgi_cell_table(mesh->cell);
+    const int corners = cmgi_cell_table(mesh->cell)->facet_corners;
     cmgi_scoped_by(cmgi_entities_destroy) cmgi_entities *e = NULL;
     s->nodes = mesh->nodes;
     if (s->basis.order == 2) {
         CMGI_TRY(cmgi_mesh_entities(mesh, mesh->cell == CMGI_HEX, &e));
         s->nodes += e->edge.count + e->face.count + (s->basis.simplex ? 0 : mesh->cells);
     }
-    if (s->nodes > INT32_MAX) {
-        return cmgi_fail(s->ctx, CMG_ERR_ARG, "%lld nodes are more than 2^31 - 1",
-                         (long long)s->nodes);
-    }
+    CMGI_CHECK(s->ctx, s->nodes <= INT32_MAX, CMG_ERR_ARG, "%lld nodes are more than 2^31 - 1",
+               (long long)s->nodes);
     CMGI_TRY(cmgi_alloc(s->ctx, mesh->cells * s->local, sizeof *s->cell_nodes, &s->cell_nodes));
     CMGI_TRY(cmgi_alloc_zero(s->ctx, s->nodes, sizeof *s->fixed, &s->fixed));
     if (e != NULL) {
         number_quadratic(s, e);
     } else {
-        for (cmg_size k = 0; k < mesh->cells * s->local; ++k) {
-            s->cell_nodes[k] = mesh->cell_nodes[k];
-        }
+        memcpy(s->cell_nodes, mesh->cell_nodes,
+               (size_t)(mesh->cells * s->local) * sizeof *s->cell_nodes);
     }
-    for (cmg_size f = 0; f < mesh->facets; ++f) {
-        if (fixes[mesh->facet_label[f]]) {
-            fix_facet(s, e, mesh->facet_nodes + f * info->facet_corners, info->facet_corners);
+    for (cmg_size f = 0; f < mesh->facets && fixes != NULL; ++f) {
+        const cmg_index *corner = mesh->facet_nodes + f * corners;
+        cmg_index on[9]; /* its corners, and in order 2 its edges and centre */
+        if (!fixes[mesh->facet_label[f]]) {
+            continue;
+        }
+        const int count = e != NULL ? cmgi_refined_side(mesh, e, corner, on) : corners;
+        for (int k = 0; k < count; ++k) {
+            s->fixed[e != NULL ? on[k] : corner[k]] = 1;
         }
     }
     return CMG_OK;

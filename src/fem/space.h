@@ -34,7 +34,9 @@ typedef struct cmgi_space {
     cmgi_grid own; /* what grid points to */
 } cmgi_space;
 
-/* `fixes` says for each boundary label of the mesh whether it has Dirichlet conditions. */
+/* `fixes` says for each boundary label of the mesh whether it has Dirichlet conditions; NULL =
+ * none.
+ */
 cmg_status cmgi_space_create(const cmgi_mesh *mesh, int order, int components,
                              cmg_boundary boundary, const bool *fixes, cmgi_space **space);
 /* The space of a grid, or of a slab of it, which is copied. */

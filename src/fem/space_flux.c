@@ -9,6 +9,7 @@
 #include "fem/space.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { MAX_FACET_POINTS = CMGI_MAX_AXIS_POINTS * CMGI_MAX_AXIS_POINTS };
 
@@ -49,9 +50,8 @@ static facet_place place_facet(const cmgi_space *space, cmg_size f)
     }
     for (int c = 0; c < place.corners; ++c) {
         cmgi_basis_position(geometry, corner_of(mesh, place.cell, node[c]), place.xi[c]);
-        for (int d = 0; d < mesh->dim; ++d) {
-            place.x[c][d] = mesh->x[(cmg_size)node[c] * mesh->dim + d];
-        }
+        memcpy(place.x[c], mesh->x + (cmg_size)node[c] * mesh->dim,
+               (size_t)mesh->dim * sizeof *mesh->x);
     }
     return place;
 }

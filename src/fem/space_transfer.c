@@ -6,6 +6,8 @@
 #include "fem/space.h"
 #include "transfer/rows.h"
 
+#include <string.h>
+
 typedef struct embedding {
     const cmgi_space *fine;
     const cmgi_space *coarse;
@@ -29,9 +31,7 @@ void cmgi_space_to_parent(cmgi_cell cell, int child, double *xi)
             sum[d] += G[c] * (0.5 * (p[d] + q[d]));
         }
     }
-    for (int d = 0; d < info->dim; ++d) {
-        xi[d] = sum[d];
-    }
+    memcpy(xi, sum, (size_t)info->dim * sizeof *xi);
 }
 
 static int embed_node(const void *user, cmg_size unknown, cmg_index *column, double *weight)

@@ -47,33 +47,24 @@ static cmg_status apply_cpu(const cmgi_sum *S, const double *e, cmg_precision pr
     return CMG_OK;
 }
 
-/* The first rows of all blocks, and `rows`. */
-static cmg_status make_blocks(cmgi_sum *S, const cmg_size *indptr)
-{
-    cmg_context *ctx = S->ctx;
-    const cmgi_place at = place_of(ctx);
-    const cmg_size chunks = (S->rows + CMGI_SUM_CHUNK - 1) / CMGI_SUM_CHUNK;
-    cutting c = {.S = *S, .indptr = indptr};
-    CMGI_FREED(ctx, &c.at);
-    CMGI_TRY(cmgi_alloc_device(ctx, chunks + 1, sizeof *c.at, &c.at));
-    CMGI_TRY(count_blocks(ctx, at, chunks, &c));
-    CMGI_TRY(cmgi_offsets_at(ctx, at, chunks, c.at, &S->blocks));
-    CMGI_TRY(cmgi_alloc_device(ctx, S->blocks + 1, sizeof *S->first_row, &S->first_row));
-    c.S = *S;
-    return cut_blocks(ctx, at, chunks + 1, &c);
-}
-
 cmg_status cmgi_sum_create(cmg_context *ctx, cmg_size rows, cmg_size *indptr, cmg_index *indices,
                            cmgi_sum *S)
 {
     cmgi_scoped_by(cmgi_sum_free) cmgi_sum made = {.ctx = ctx, .rows = rows, .indices = indices};
-    CMGI_FREED(ctx, &indptr);
+    const cmgi_place at = place_of(ctx);
+    const cmg_size chunks = (rows + CMGI_SUM_CHUNK - 1) / CMGI_SUM_CHUNK;
+    cutting c = {.S = made, .indptr = indptr};
+    CMGI_FREED(ctx, &indptr, &c.at);
     CMGI_TRY(cmgi_to_host(ctx, &made.terms, indptr + rows, sizeof made.terms));
-    CMGI_TRY(make_blocks(&made, indptr));
+    CMGI_TRY(cmgi_alloc_device(ctx, chunks + 1, sizeof *c.at, &c.at));
+    CMGI_TRY(count_blocks(ctx, at, chunks, &c));
+    CMGI_TRY(cmgi_offsets_at(ctx, at, chunks, c.at, &made.blocks));
+    CMGI_TRY(cmgi_alloc_device(ctx, made.blocks + 1, sizeof *made.first_row, &made.first_row));
     CMGI_TRY(cmgi_alloc_device(ctx, made.blocks + 1, sizeof *made.start, &made.start));
     CMGI_TRY(cmgi_alloc_device(ctx, rows, sizeof *made.end, &made.end));
-    CMGI_TRY(fill_blocks(ctx, place_of(ctx), (made.blocks + 1) * CMGI_SUM_ROWS,
-                         &(cutting){.S = made, .indptr = indptr}));
+    c.S = made;
+    CMGI_TRY(cut_blocks(ctx, at, chunks + 1, &c));
+    CMGI_TRY(fill_blocks(ctx, at, (made.blocks + 1) * CMGI_SUM_ROWS, &c));
     *S = made;
     made = (cmgi_sum){.ctx = ctx};
     return CMG_OK;

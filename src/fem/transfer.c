@@ -3,11 +3,13 @@
  * coarse space contains come out exactly, also at fine nodes a little outside the coarse mesh, as
  * they are along curved boundaries.
  */
+#include "cmg_expert.h"
 #include "cmg_fem.h"
 
 #include "core/memory.h"
 #include "csr/csr.h"
 #include "fem/locate.h"
+#include "hierarchy/hierarchy.h"
 #include "transfer/rows.h"
 
 #include <math.h>
@@ -83,10 +85,9 @@ cmg_status cmg_fem_transfer(cmg_context *ctx, const cmg_fem_mesh *coarse, int co
                components >= 1 && nodes <= INT32_MAX / components &&
                    coarse->nodes <= INT32_MAX / components,
                CMG_ERR_ARG, "%lld fine nodes with %d unknowns each", (long long)nodes, components);
-    for (cmg_size k = 0; k < nodes * coarse->dim; ++k) {
-        CMGI_CHECK(ctx, isfinite(x[k]), CMG_ERR_ARG, "fine node %lld has a coordinate %g",
-                   (long long)(k / coarse->dim), x[k]);
-    }
+    const cmg_size wild = cmgi_first_not_finite(ctx, nodes * coarse->dim, x);
+    CMGI_CHECK(ctx, wild < 0, CMG_ERR_ARG, "fine node %lld has a coordinate %g",
+               (long long)(wild / coarse->dim), x[wild]);
     CMGI_TRY(cmgi_locator_create(ctx, coarse, &locator));
     CMGI_TRY(cmgi_alloc(ctx, nodes, sizeof *place, &place));
     CMGI_TRY(find_all(&locator, nodes, x, place));
@@ -98,8 +99,5 @@ cmg_status cmg_fem_transfer(cmg_context *ctx, const cmg_fem_mesh *coarse, int co
 
 void cmg_fem_csr_free(cmg_context *ctx, cmg_csr *A)
 {
-    if (ctx != NULL && A != NULL) {
-        CMGI_FREE(ctx, (void *)A->indptr, (void *)A->indices, (void *)A->values);
-        *A = (cmg_csr){0};
-    }
+    cmg_csr_free(ctx, A);
 }

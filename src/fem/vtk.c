@@ -4,8 +4,7 @@
  * beforehand, so everything is written once, in order. (The raw form would be a quarter smaller,
  * but it is no XML, and readers trip over it.)
  */
-#include "fem/mesh.h"
-
+#include "fem/locate.h"
 #include "io/source.h"
 
 #include <errno.h>
@@ -68,16 +67,13 @@ static void put_bytes(writer *w, const void *data, size_t bytes)
 static void end_array(writer *w)
 {
     char text[4];
+    const size_t missing = 3 - (size_t)w->kept;
     if (w->kept == 0) {
         return;
     }
-    for (int k = w->kept; k < 3; ++k) {
-        w->group[k] = 0;
-    }
+    memset(w->group + w->kept, 0, missing);
     encode(w->group, text);
-    for (int k = w->kept + 1; k < 4; ++k) {
-        text[k] = '=';
-    }
+    memset(text + 4 - missing, '=', missing);
     put(w, text, sizeof text);
     w->kept = 0;
 }
@@ -137,13 +133,12 @@ typedef void (*fill_fn)(const cmgi_mesh *mesh, cmg_size first, cmg_size many, vo
 
 static void fill_connectivity(const cmgi_mesh *mesh, cmg_size first, cmg_size many, void *to)
 {
-    static const int ring[8] = {0, 1, 3, 2, 4, 5, 7, 6}; /* VTK goes around */
     const int corners = cmgi_cell_table(mesh->cell)->corners;
-    const bool tensor = !cmgi_cell_simplex(mesh->cell);
+    const unsigned char *corner =
+        cmgi_vtk_order((cmgi_basis){cmgi_cell_simplex(mesh->cell), 1, mesh->dim});
     for (cmg_size k = 0; k < many * corners; ++k) {
-        const int c = (int)(k % corners);
         ((int32_t *)to)[k] =
-            mesh->cell_nodes[(first + k / corners) * corners + (tensor ? ring[c] : c)];
+            mesh->cell_nodes[(first + k / corners) * corners + corner[k % corners]];
     }
 }
 
@@ -190,7 +185,7 @@ static void of_cells(writer *w, const char *type, const char *name, size_t each,
 }
 
 /* VTK has vectors of 3 alone. */
-static void data(writer *w, bool on_cells, int fields, const cmgi_field *field)
+static void data(writer *w, bool on_cells, int fields, const cmg_fem_field *field)
 {
     for (int k = 0; k < fields; ++k) {
         const int nc = field[k].components;
@@ -209,7 +204,7 @@ static void tag(writer *w, const char *text)
 }
 
 /* All arrays in order, with the tags around their declarations. */
-static void arrays(writer *w, int fields, const cmgi_field *field)
+static void arrays(writer *w, int fields, const cmg_fem_field *field)
 {
     const cmgi_mesh *mesh = w->mesh;
     const size_t corners = (size_t)cmgi_cell_table(mesh->cell)->corners;
@@ -229,7 +224,7 @@ static void arrays(writer *w, int fields, const cmgi_field *field)
     tag(w, "</CellData>\n");
 }
 
-static void write_all(writer *w, int fields, const cmgi_field *field)
+static void write_all(writer *w, int fields, const cmg_fem_field *field)
 {
     const uint16_t probe = 1;
     const bool little = *(const unsigned char *)&probe == 1;
@@ -250,7 +245,7 @@ static void write_all(writer *w, int fields, const cmgi_field *field)
 }
 
 cmg_status cmgi_vtu_write(cmg_context *ctx, const char *path, const cmgi_mesh *mesh, int fields,
-                          const cmgi_field *field)
+                          const cmg_fem_field *field)
 {
     for (int k = 0; k < fields; ++k) {
         CMGI_CHECK(ctx,

@@ -22,18 +22,13 @@ cmg_size cmgi_first_not_finite(cmg_context *ctx, cmg_size n, const double *value
     return bad < n ? bad : -1;
 }
 
-/* Where the device has found something, the host looks at its copy and says what. */
-static cmg_status look_here(cmg_context *ctx, const cmgi_csr *M)
-{
-    return cmgi_resident_bring(ctx, (cmgi_csr *)(uintptr_t)M);
-}
-
 static cmg_status check_values(cmg_context *ctx, const char *name, const cmgi_csr *M)
 {
     if (M->kinds != NULL || (M->there != NULL && M->there->facts.not_finite < 0)) {
         return CMG_OK; /* of kinds when they were given */
     }
-    CMGI_TRY(look_here(ctx, M));
+    /* where the device has found something, the host looks at its copy and says what */
+    CMGI_TRY(cmgi_resident_bring(ctx, (cmgi_csr *)(uintptr_t)M));
     const cmg_size k = cmgi_first_not_finite(ctx, M->indptr[M->rows], M->values);
     if (k < 0) {
         return CMG_OK; /* sums of a row overflow */
@@ -43,13 +38,15 @@ static cmg_status check_values(cmg_context *ctx, const char *name, const cmgi_cs
                      M->values[k]);
 }
 
-static cmg_status check_sized(cmg_context *ctx, const char *name, const cmgi_csr *M, cmg_size rows,
-                              cmg_size cols)
+static cmg_status check_sized(const cmg_hierarchy *h, int l, const char *what, const cmgi_csr *M,
+                              cmg_size rows, cmg_size cols)
 {
-    CMGI_CHECK(ctx, M->rows == rows && M->cols == cols, CMG_ERR_ARG,
+    char name[256];
+    (void)snprintf(name, sizeof name, "level %d: %s", h->above + l, what);
+    CMGI_CHECK(h->ctx, M->rows == rows && M->cols == cols, CMG_ERR_ARG,
                "%s is %lld x %lld where the levels' sizes ask for %lld x %lld", name,
                (long long)M->rows, (long long)M->cols, (long long)rows, (long long)cols);
-    return check_values(ctx, name, M);
+    return check_values(h->ctx, name, M);
 }
 
 static cmg_status check_rows(cmg_context *ctx, const char *name, const cmgi_csr *A)
@@ -57,14 +54,8 @@ static cmg_status check_rows(cmg_context *ctx, const char *name, const cmgi_csr 
     if (A->there != NULL && A->there->facts.zero_diagonal < 0) {
         return CMG_OK;
     }
-    CMGI_TRY(look_here(ctx, A));
-    cmg_size bad = A->rows;
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(min : bad)
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        if (cmgi_csr_diagonal_at(&A->view, i) == 0) {
-            bad = i < bad ? i : bad;
-        }
-    }
+    CMGI_TRY(cmgi_resident_bring(ctx, (cmgi_csr *)(uintptr_t)A));
+    const cmg_size bad = cmgi_csr_zero_diagonal(&A->view);
     if (bad == A->rows) {
         return CMG_OK;
     }
@@ -103,23 +94,6 @@ cmg_status cmgi_hierarchy_check_values(cmg_context *ctx, const char *name, cmg_r
     return role == CMG_ROLE_A ? check_matrix(ctx, name, M, facts) : check_values(ctx, name, M);
 }
 
-static cmg_status check_transfer(const cmg_hierarchy *h, int l)
-{
-    cmg_context *ctx = h->ctx;
-    const cmgi_stored_level *level = &h->level[l];
-    const cmg_size n = level->A.rows;
-    const cmg_size coarse = h->level[l + 1].A.rows;
-    char name[64];
-    (void)snprintf(name, sizeof name, "level %d: P", h->above + l);
-    CMGI_CHECK(ctx, cmgi_csr_given(&level->P), CMG_ERR_ARG, "level %d has no P", h->above + l);
-    CMGI_TRY(check_sized(ctx, name, &level->P, n, coarse));
-    if (cmgi_csr_given(&level->R)) {
-        (void)snprintf(name, sizeof name, "level %d: R", h->above + l);
-        CMGI_TRY(check_sized(ctx, name, &level->R, coarse, n));
-    }
-    return CMG_OK;
-}
-
 static cmg_status check_level(const cmg_hierarchy *h, int l, cmgi_csr_facts *facts)
 {
     cmg_context *ctx = h->ctx;
@@ -134,20 +108,21 @@ static cmg_status check_level(const cmg_hierarchy *h, int l, cmgi_csr_facts *fac
         CMGI_TRY(check_matrix(ctx, name, &level->A, facts));
     }
     if (l + 1 < h->levels) {
-        CMGI_TRY(check_transfer(h, l));
+        const cmg_size coarse = h->level[l + 1].A.rows;
+        const bool restricts = cmgi_csr_given(&level->R);
+        CMGI_CHECK(ctx, cmgi_csr_given(&level->P), CMG_ERR_ARG, "level %d has no P", h->above + l);
+        CMGI_TRY(check_sized(h, l, "P", &level->P, n, coarse));
+        CMGI_TRY(restricts ? check_sized(h, l, "R", &level->R, coarse, n) : CMG_OK);
     }
     for (int s = 0; s < level->smoothers; ++s) {
         for (int k = 0; k < level->smoother[s]->factors; ++k) {
-            (void)snprintf(name, sizeof name, "level %d: smoother %s, factor %d", h->above + l,
-                           level->smoother[s]->name, k);
-            CMGI_TRY(check_sized(ctx, name, &level->smoother[s]->factor[k], n, n));
+            (void)snprintf(name, sizeof name, "smoother %s, factor %d", level->smoother[s]->name,
+                           k);
+            CMGI_TRY(check_sized(h, l, name, &level->smoother[s]->factor[k], n, n));
         }
     }
-    if (level->inverse.indptr != NULL) {
-        (void)snprintf(name, sizeof name, "level %d: inverse", h->above + l);
-        CMGI_TRY(check_sized(ctx, name, &level->inverse, n, n));
-    }
-    return CMG_OK;
+    return level->inverse.indptr != NULL ? check_sized(h, l, "inverse", &level->inverse, n, n)
+                                         : CMG_OK;
 }
 
 static cmg_status check_vector(const cmg_hierarchy *h, const cmgi_stored_vector *v)
@@ -277,19 +252,13 @@ static cmg_status measure_asymmetry(cmg_context *ctx, const cmg_csr *A, const bo
 }
 
 /* Sums of squares of C - B and of B, without rows and columns that are Dirichlet in B. */
-static void compare_squares(const cmgi_csr *C, const cmgi_csr *B, const bool *skip, double sums[2])
+static void compare_squares(const cmg_csr *C, const cmg_csr *B, const bool *skip, double sums[2])
 {
     for (cmg_size i = 0; i < B->rows; ++i) {
-        cmg_size p = C->indptr[i];
-        cmg_size q = B->indptr[i];
-        while (!skip[i] && (p < C->indptr[i + 1] || q < B->indptr[i + 1])) {
-            const cmg_index jc = p < C->indptr[i + 1] ? C->indices[p] : INT32_MAX;
-            const cmg_index jb = q < B->indptr[i + 1] ? B->indices[q] : INT32_MAX;
-            const cmg_index j = jc < jb ? jc : jb;
-            const double c = jc == j ? C->values[p++] : 0;
-            const double b = jb == j ? B->values[q++] : 0;
-            sums[0] += skip[j] ? 0 : (c - b) * (c - b);
-            sums[1] += skip[j] ? 0 : b * b;
+        cmgi_row_pair v = cmgi_row_pair_before(C, B, i);
+        while (!skip[i] && cmgi_row_pair_next(&v)) {
+            sums[0] += skip[v.j] ? 0 : (v.a - v.b) * (v.a - v.b);
+            sums[1] += skip[v.j] ? 0 : v.b * v.b;
         }
     }
 }
@@ -319,7 +288,7 @@ static cmg_status measure_galerkin(const cmg_hierarchy *h, int l, double *defect
         skip[i] = cmgi_csr_identity_row(&B, i);
     }
     double sums[2] = {0, 0};
-    compare_squares(&C, &sorted, skip, sums);
+    compare_squares(&C.view, &sorted.view, skip, sums);
     *defect = sums[1] > 0 ? sqrt(sums[0] / sums[1]) : sqrt(sums[0]);
     return CMG_OK;
 }

@@ -139,24 +139,3 @@ cmg_status cmg_hierarchy_get_elements(const cmg_hierarchy *h, int level, cmg_ele
     *elements = cmgi_elements_view(&h->level[level].elements);
     return CMG_OK;
 }
-
-cmg_status cmgi_stored_elements_reorder(cmg_context *ctx, cmgi_stored_level *level,
-                                        const cmg_index *order)
-{
-    cmgi_elements *E = &level->elements;
-    double *diagonal = NULL;
-    if (E->dofs == NULL || order == NULL) {
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_order_apply(ctx, E->rows, order, E->count * E->local, E->dofs));
-    if (E->diagonal == NULL) {
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_alloc(ctx, E->rows, sizeof *diagonal, &diagonal));
-    for (cmg_size k = 0; k < E->rows; ++k) {
-        diagonal[k] = E->diagonal[order[k]];
-    }
-    cmgi_free(ctx, E->diagonal);
-    E->diagonal = diagonal;
-    return CMG_OK;
-}

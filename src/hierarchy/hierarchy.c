@@ -117,7 +117,7 @@ cmg_status cmgi_hierarchy_matrix(const cmg_hierarchy *h, int level, const cmgi_r
     return CMG_OK;
 }
 
-static const char *const role_names[] = {"A", "P", "R", "smoother", "inverse"};
+const char *const cmgi_role_names[] = {"A", "P", "R", "smoother", "inverse"};
 
 static cmg_status check_role(cmg_context *ctx, cmg_role role)
 {
@@ -133,12 +133,12 @@ static cmg_status check_place(const cmg_hierarchy *h, const place *at)
     CMGI_TRY(cmgi_hierarchy_check_level(h, at->level));
     CMGI_TRY(check_role(ctx, at->role));
     CMGI_CHECK(ctx, !transfer || at->level + 1 < h->levels, CMG_ERR_ARG,
-               "level %d is the coarsest and has no %s", at->level, role_names[at->role]);
+               "level %d is the coarsest and has no %s", at->level, cmgi_role_names[at->role]);
     CMGI_CHECK(ctx, at->role != CMG_ROLE_INVERSE || at->level + 1 == h->levels, CMG_ERR_ARG,
                "level %d is not the coarsest and has no inverse", at->level);
     if (at->role != CMG_ROLE_SMOOTHER) {
         CMGI_CHECK(ctx, at->name == NULL && at->factor == 0, CMG_ERR_ARG,
-                   "%s takes neither name nor factor", role_names[at->role]);
+                   "%s takes neither name nor factor", cmgi_role_names[at->role]);
         return CMG_OK;
     }
     CMGI_CHECK(ctx, at->name != NULL && at->name[0] != '\0', CMG_ERR_ARG,
@@ -206,7 +206,7 @@ static cmg_status put(cmg_hierarchy *h, const place *at, cmgi_csr *csr)
 /* How messages call a matrix. */
 static void name_place(const place *at, char *what, size_t size)
 {
-    (void)snprintf(what, size, "level %d: %s%s%s", at->level, role_names[at->role],
+    (void)snprintf(what, size, "level %d: %s%s%s", at->level, cmgi_role_names[at->role],
                    at->name != NULL ? " " : "", at->name != NULL ? at->name : "");
 }
 
@@ -317,7 +317,7 @@ cmg_status cmg_hierarchy_get_csr(const cmg_hierarchy *h, int level, cmg_role rol
     const place at = {level, role, name, factor};
     cmgi_csr *found = find_given(h, &at);
     CMGI_CHECK(h->ctx, found != NULL, CMG_ERR_STATE, "level %d has no %s%s%s", level,
-               role_names[role], name != NULL ? " " : "", name != NULL ? name : "");
+               cmgi_role_names[role], name != NULL ? " " : "", name != NULL ? name : "");
     name_place(&at, what, sizeof what);
     CMGI_TRY(found->kinds != NULL && found->indptr == NULL ? cmgi_kinds_expand(h->ctx, what, found)
                                                            : cmgi_resident_bring(h->ctx, found));
@@ -419,7 +419,7 @@ cmg_status cmg_hierarchy_update(cmg_hierarchy *h, int level, cmg_role role, cons
     const place at = {level, role, NULL, 0};
     cmgi_csr *stored = find_given(h, &at);
     CMGI_CHECK(h->ctx, stored != NULL, CMG_ERR_STATE, "level %d has no %s", level,
-               role_names[role]);
+               cmgi_role_names[role]);
     CMGI_CHECK(h->ctx, role != CMG_ROLE_A || h->level[level].elements.dofs == NULL, CMG_ERR_STATE,
                "level %d: A has elements: new values come with cmg_hierarchy_set_elements", level);
     name_place(&at, what, sizeof what);

@@ -91,6 +91,8 @@ struct cmg_hierarchy {
     uint64_t values;        /* rises whenever a matrix takes new values */
 };
 
+/* What a matrix of a role is called, in messages and files: "A", "P", "R" or "inverse". */
+extern const char *const cmgi_role_names[];
 /* CMG_ERR_ARG unless there is such a level. */
 cmg_status cmgi_hierarchy_check_level(const cmg_hierarchy *h, int level);
 /* The place of A, P, R or the inverse in a level, NULL for smoothers. */
@@ -134,10 +136,8 @@ cmgi_stored_vector *cmgi_hierarchy_vector(const cmg_hierarchy *h, int level, con
                                           const char *name);
 /* Keeps the vectors of levels first .. last, renumbered. */
 void cmgi_hierarchy_select_vectors(cmg_hierarchy *h, int first, int last);
-/* Forgets the elements of a level; renumbers its unknowns by an order of them. */
+/* Forgets the elements of a level. */
 void cmgi_stored_elements_clear(cmg_context *ctx, cmgi_stored_level *level);
-cmg_status cmgi_stored_elements_reorder(cmg_context *ctx, cmgi_stored_level *level,
-                                        const cmg_index *order);
 /* Forgets a named smoother of a level, if it is there. */
 void cmgi_hierarchy_drop_smoother(cmg_hierarchy *h, int level, const char *name);
 /* Position of the first value that is not finite, -1 if none. */
@@ -199,7 +199,7 @@ static inline bool cmgi_hierarchy_view(const cmg_hierarchy *h, int level, cmg_ro
     return found != NULL;
 }
 
-/* Arrays for a mesh, uninitialised. */
+/* Arrays for a mesh, uninitialised; sizes has none. */
 cmg_status cmgi_stored_mesh_create(cmg_context *ctx, const cmgi_stored_mesh *sizes,
                                    cmgi_stored_mesh **mesh);
 void cmgi_stored_mesh_destroy(cmg_context *ctx, cmgi_stored_mesh **mesh);

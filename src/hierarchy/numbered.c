@@ -29,25 +29,19 @@ static double count_lines(const cmg_csr *A, cmg_size block, unsigned char *seen)
     return (double)lines;
 }
 
-/* Blocks of rows from all of A. */
-static cmg_status take_sample(cmg_context *ctx, const cmgi_csr *A, cmgi_csr *sample)
+cmg_status cmgi_numbered_lines(cmg_context *ctx, const cmgi_csr *A, double *lines)
 {
     const cmg_size blocks = A->rows / BLOCK < BLOCKS ? 1 : BLOCKS;
     const cmg_size length = A->rows < BLOCK ? A->rows : BLOCK;
+    cmgi_scoped_csr sample = {0}; /* blocks of rows from all of A */
     cmgi_scoped cmg_index *row = NULL;
+    cmgi_scoped unsigned char *seen = NULL;
+    *lines = 0;
     CMGI_TRY(cmgi_alloc(ctx, blocks * length, sizeof *row, &row));
     for (cmg_size k = 0; k < blocks * length; ++k) {
         row[k] = (cmg_index)((A->rows - length) * (k / length) / BLOCKS + k % length);
     }
-    return cmgi_rows_on_host(ctx, &A->view, A->there, row, blocks * length, sample);
-}
-
-cmg_status cmgi_numbered_lines(cmg_context *ctx, const cmgi_csr *A, double *lines)
-{
-    cmgi_scoped_csr sample = {0};
-    cmgi_scoped unsigned char *seen = NULL;
-    *lines = 0;
-    CMGI_TRY(take_sample(ctx, A, &sample));
+    CMGI_TRY(cmgi_rows_on_host(ctx, &A->view, A->there, row, blocks * length, &sample));
     CMGI_TRY(cmgi_alloc_zero(ctx, A->cols / LINE / 8 + 1, sizeof *seen, &seen));
     const cmg_size nnz = sample.indptr[sample.rows];
     *lines = nnz > 0 ? count_lines(&sample.view, BLOCK, seen) / (double)nnz : 0;

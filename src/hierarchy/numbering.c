@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #ifdef CMGI_HAVE_METIS
 #include <metis.h>
@@ -68,9 +69,7 @@ cmg_status cmgi_order_hierarchical(cmg_context *ctx, const cmg_csr *P, const int
     cmgi_scoped unsigned char *placed = NULL;
     CMGI_TRY(cmgi_alloc(ctx, m, sizeof *fine_of, &fine_of));
     CMGI_TRY(cmgi_alloc_zero(ctx, n, sizeof *placed, &placed));
-    for (cmg_size j = 0; j < m; ++j) {
-        fine_of[j] = -1;
-    }
+    memset(fine_of, 0xff, (size_t)m * sizeof *fine_of);
     for (cmg_size i = n - 1; i >= 0; --i) {
         const cmg_size k = P->indptr[i * block[0]];
         if (P->indptr[i * block[0] + 1] == k + 1 && fabs(P->values[k] - 1) < 1e-14) {

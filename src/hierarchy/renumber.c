@@ -72,13 +72,34 @@ cmg_status cmgi_order_values(cmg_context *ctx, const cmgi_stored_vector *v, cmg_
     return CMG_OK;
 }
 
+static cmg_status reorder_elements(cmg_context *ctx, cmgi_stored_level *level,
+                                   const cmg_index *order)
+{
+    cmgi_elements *E = &level->elements;
+    double *diagonal = NULL;
+    if (E->dofs == NULL || order == NULL) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_order_apply(ctx, E->rows, order, E->count * E->local, E->dofs));
+    if (E->diagonal == NULL) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc(ctx, E->rows, sizeof *diagonal, &diagonal));
+    for (cmg_size k = 0; k < E->rows; ++k) {
+        diagonal[k] = E->diagonal[order[k]];
+    }
+    cmgi_free(ctx, E->diagonal);
+    E->diagonal = diagonal;
+    return CMG_OK;
+}
+
 /* All that belongs to level l; `coarse` is the order of the unknowns of level l + 1. */
 static cmg_status reorder_level(cmg_hierarchy *h, int l, const cmg_index *fine,
                                 const cmg_index *coarse)
 {
     cmgi_stored_level *level = &h->level[l];
     cmgi_csr_free(h->ctx, &level->AP);
-    CMGI_TRY(cmgi_stored_elements_reorder(h->ctx, level, fine));
+    CMGI_TRY(reorder_elements(h->ctx, level, fine));
     CMGI_TRY(reorder_matrix(h->ctx, &level->A, fine, fine));
     CMGI_TRY(reorder_matrix(h->ctx, &level->P, fine, coarse));
     CMGI_TRY(reorder_matrix(h->ctx, &level->R, coarse, fine));
@@ -172,9 +193,8 @@ static cmg_status order_level(const cmg_hierarchy *h, int l, cmg_numbering numbe
         if (h->level[l].P.indptr == NULL) {
             return CMG_OK;
         }
-        const cmg_csr P = h->level[l].P.view;
         const int blocks[] = {block, cmgi_hierarchy_block(h, l + 1)};
-        return cmgi_order_hierarchical(h->ctx, &P, blocks, order[l + 1], order[l]);
+        return cmgi_order_hierarchical(h->ctx, &h->level[l].P.view, blocks, order[l + 1], order[l]);
     }
     case CMG_NUMBERING_RANDOM:
         cmgi_order_random(nodes, seed + (uint64_t)l, order[l]);

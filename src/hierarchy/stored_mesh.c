@@ -24,32 +24,12 @@ cmg_status cmgi_stored_mesh_create(cmg_context *ctx, const cmgi_stored_mesh *siz
     CMGI_RELEASED(cmgi_stored_mesh_destroy, ctx, &m);
     CMGI_TRY(cmgi_alloc(ctx, 1, sizeof *m, &m));
     *m = *sizes;
-    m->x = NULL;
-    m->cell_nodes = NULL;
-    m->unknown = NULL;
-    m->boundary_values = NULL;
     CMGI_TRY(cmgi_alloc(ctx, m->nodes * m->dim, sizeof *m->x, &m->x));
     CMGI_TRY(cmgi_alloc(ctx, m->cells * m->corners, sizeof *m->cell_nodes, &m->cell_nodes));
     CMGI_TRY(cmgi_alloc(ctx, m->nodes, sizeof *m->unknown, &m->unknown));
     CMGI_TRY(cmgi_alloc(ctx, m->boundary * m->components, sizeof *m->boundary_values,
                         &m->boundary_values));
     *mesh = cmgi_pass_on(&m);
-    return CMG_OK;
-}
-
-static cmg_status check_sizes(const cmg_hierarchy *h, const cmgi_stored_mesh *m)
-{
-    const cmg_size rows = h->level[0].A.rows;
-    const bool plane = m->dim == 2 && (m->corners == 3 || m->corners == 4);
-    const bool solid = m->dim == 3 && (m->corners == 4 || m->corners == 8);
-    CMGI_CHECK(h->ctx, plane || solid, CMG_ERR_FILE,
-               "mesh: there are no cells of %d corners in %d dimensions", m->corners, m->dim);
-    CMGI_CHECK(h->ctx, m->components >= 1 && rows % m->components == 0, CMG_ERR_FILE,
-               "mesh: %lld rows are no multiple of %d unknowns a node", (long long)rows,
-               m->components);
-    CMGI_CHECK(h->ctx, m->nodes <= INT32_MAX && m->cells <= INT32_MAX, CMG_ERR_FILE,
-               "mesh: %lld nodes and %lld cells; 2147483647 are possible", (long long)m->nodes,
-               (long long)m->cells);
     return CMG_OK;
 }
 
@@ -74,8 +54,18 @@ static cmg_size first_outside(cmg_context *ctx, cmg_size n, const cmg_index *of,
 
 static cmg_status check_mesh(const cmg_hierarchy *h, const cmgi_stored_mesh *m)
 {
-    CMGI_TRY(check_sizes(h, m));
-    const cmg_size blocks = h->level[0].A.rows / m->components;
+    const cmg_size rows = h->level[0].A.rows;
+    const bool plane = m->dim == 2 && (m->corners == 3 || m->corners == 4);
+    const bool solid = m->dim == 3 && (m->corners == 4 || m->corners == 8);
+    CMGI_CHECK(h->ctx, plane || solid, CMG_ERR_FILE,
+               "mesh: there are no cells of %d corners in %d dimensions", m->corners, m->dim);
+    CMGI_CHECK(h->ctx, m->components >= 1 && rows % m->components == 0, CMG_ERR_FILE,
+               "mesh: %lld rows are no multiple of %d unknowns a node", (long long)rows,
+               m->components);
+    CMGI_CHECK(h->ctx, m->nodes <= INT32_MAX && m->cells <= INT32_MAX, CMG_ERR_FILE,
+               "mesh: %lld nodes and %lld cells; 2147483647 are possible", (long long)m->nodes,
+               (long long)m->cells);
+    const cmg_size blocks = rows / m->components;
     cmg_size boundary = 0;
     cmg_size none = 0;
     const cmg_size i = first_outside(h->ctx, m->nodes, m->unknown, -1, blocks, &boundary);

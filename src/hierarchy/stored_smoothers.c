@@ -82,24 +82,19 @@ cmg_status cmgi_stored_smoother_open(cmg_context *ctx, cmgi_stored_level *level,
     if (*smoother != NULL) {
         return CMG_OK;
     }
-    cmgi_stored_smoother *made = NULL;
+    cmgi_scoped cmgi_stored_smoother *made = NULL;
+    cmgi_scoped char *own_name = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
-    cmg_status status = cmgi_strdup(ctx, name, &made->name);
-    if (status == CMG_OK) {
-        status = cmgi_hierarchy_grow(ctx, &level->smoother, level->smoothers,
-                                     sizeof(cmgi_stored_smoother *));
-    }
-    status = status == CMG_OK ? index_smoothers(ctx, level) : status;
-    if (status != CMG_OK) {
-        clear_smoother(ctx, made);
-        return status;
-    }
-    level->smoother[level->smoothers] = made;
+    CMGI_TRY(cmgi_strdup(ctx, name, &own_name));
+    CMGI_TRY(cmgi_hierarchy_grow(ctx, &level->smoother, level->smoothers, sizeof made));
+    CMGI_TRY(index_smoothers(ctx, level));
+    made->name = cmgi_pass_on(&own_name);
+    *smoother = cmgi_pass_on(&made);
+    level->smoother[level->smoothers] = *smoother;
     if (level->slot != NULL) {
         *slot_of(level, name) = level->smoothers;
     }
     ++level->smoothers;
-    *smoother = made;
     return CMG_OK;
 }
 

@@ -6,13 +6,12 @@
 cmg_status cmg_hierarchy_set_templates(cmg_hierarchy *h, int level, cmg_role role,
                                        const cmg_templates *templates)
 {
-    static const char letter[] = {'A', 'P', 'R'};
     char what[64];
     cmgi_csr made = {0};
     CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, role == CMG_ROLE_A || role == CMG_ROLE_P || role == CMG_ROLE_R, CMG_ERR_ARG,
                "hierarchy: only A, P and R come as templates");
-    (void)snprintf(what, sizeof what, "level %d: %c", level, letter[role]);
+    (void)snprintf(what, sizeof what, "level %d: %s", level, cmgi_role_names[role]);
     CMGI_TRY(cmgi_kinds_create(h->ctx, what, role == CMG_ROLE_A, templates, &made));
     return cmgi_hierarchy_take_csr(h, level, role, NULL, 0, &made);
 }

@@ -3,28 +3,6 @@
 #include "csr/place.h"
 #include "hierarchy/hierarchy.h"
 
-static cmg_status check(cmg_context *ctx, const cmg_typed_csr *M)
-{
-    CMGI_CHECK(ctx, M != NULL, CMG_ERR_ARG, "hierarchy: the CSR is NULL");
-    CMGI_CHECK(ctx, M->rows >= 0 && M->cols >= 0, CMG_ERR_SHAPE, "hierarchy: a CSR of %lld x %lld",
-               (long long)M->rows, (long long)M->cols);
-    CMGI_CHECK(ctx, M->indptr_bits == 32 || M->indptr_bits == 64, CMG_ERR_ARG,
-               "hierarchy: row pointers of %d bits, not of 32 or 64", M->indptr_bits);
-    CMGI_CHECK(ctx, M->precision == CMG_FP64 || M->precision == CMG_FP32, CMG_ERR_ARG,
-               "hierarchy: unknown precision %d of the values", (int)M->precision);
-    CMGI_CHECK(ctx, M->indptr != NULL, CMG_ERR_ARG, "hierarchy: indptr is NULL");
-    return CMG_OK;
-}
-
-static cmg_status check_entries(cmg_context *ctx, const cmg_typed_csr *M, cmg_size nnz)
-{
-    CMGI_CHECK(ctx, nnz >= 0, CMG_ERR_SHAPE, "hierarchy: the row pointers end at %lld",
-               (long long)nnz);
-    CMGI_CHECK(ctx, nnz == 0 || (M->indices != NULL && M->values != NULL), CMG_ERR_ARG,
-               "hierarchy: %s is NULL", M->indices == NULL ? "indices" : "values");
-    return CMG_OK;
-}
-
 static cmg_status take(cmg_hierarchy *h, int level, cmg_role role, const cmg_typed_csr *M,
                        cmgi_place at)
 {
@@ -37,7 +15,10 @@ static cmg_status take(cmg_hierarchy *h, int level, cmg_role role, const cmg_typ
     CMGI_TRY(cmgi_alloc_at(ctx, at, M->rows + 1, sizeof *made.indptr, &made.indptr));
     CMGI_TRY(cmgi_widen_sizes_at(ctx, at, M->rows + 1, M->indptr, M->indptr_bits, made.indptr));
     CMGI_TRY(cmgi_bring_at(ctx, at, &nnz, made.indptr + M->rows, sizeof nnz));
-    CMGI_TRY(check_entries(ctx, M, nnz));
+    CMGI_CHECK(ctx, nnz >= 0, CMG_ERR_SHAPE, "hierarchy: the row pointers end at %lld",
+               (long long)nnz);
+    CMGI_CHECK(ctx, nnz == 0 || (M->indices != NULL && M->values != NULL), CMG_ERR_ARG,
+               "hierarchy: %s is NULL", M->indices == NULL ? "indices" : "values");
     if (there && nnz > 0) {
         CMGI_TRY(cmgi_resident_memory(ctx, "hierarchy", "indices", M->indices));
         CMGI_TRY(cmgi_resident_memory(ctx, "hierarchy", "values", M->values));
@@ -61,11 +42,19 @@ cmg_status cmg_hierarchy_set_typed(cmg_hierarchy *h, int level, cmg_role role,
                                    const cmg_typed_csr *csr)
 {
     CMGI_GIVEN(h);
-    CMGI_TRY(check_role(h->ctx, role));
-    CMGI_TRY(check(h->ctx, csr));
+    cmg_context *ctx = h->ctx;
+    CMGI_TRY(check_role(ctx, role));
+    CMGI_CHECK(ctx, csr != NULL, CMG_ERR_ARG, "hierarchy: the CSR is NULL");
+    CMGI_CHECK(ctx, csr->rows >= 0 && csr->cols >= 0, CMG_ERR_SHAPE,
+               "hierarchy: a CSR of %lld x %lld", (long long)csr->rows, (long long)csr->cols);
+    CMGI_CHECK(ctx, csr->indptr_bits == 32 || csr->indptr_bits == 64, CMG_ERR_ARG,
+               "hierarchy: row pointers of %d bits, not of 32 or 64", csr->indptr_bits);
+    CMGI_CHECK(ctx, csr->precision == CMG_FP64 || csr->precision == CMG_FP32, CMG_ERR_ARG,
+               "hierarchy: unknown precision %d of the values", (int)csr->precision);
+    CMGI_CHECK(ctx, csr->indptr != NULL, CMG_ERR_ARG, "hierarchy: indptr is NULL");
     const cmg_csr arrays = {.indptr = csr->indptr, .indices = csr->indices, .values = csr->values};
     bool there = false;
-    CMGI_TRY(cmgi_resident_is(h->ctx, &arrays, &there));
+    CMGI_TRY(cmgi_resident_is(ctx, &arrays, &there));
     return take(h, level, role, csr, there ? CMGI_DEVICE : CMGI_HOST);
 }
 

@@ -126,10 +126,8 @@ cmg_status cmg_hierarchy_get_vector(const cmg_hierarchy *h, int level, const cha
     CMGI_CHECK(h->ctx, kind != NULL && n != NULL && values != NULL, CMG_ERR_ARG,
                "hierarchy: kind or an out-pointer is NULL");
     const cmgi_stored_vector *v = cmgi_hierarchy_vector(h, level, kind, name);
-    if (v == NULL) {
-        return cmgi_fail(h->ctx, CMG_ERR_STATE, "level %d has no vector %s %s", level, kind,
-                         name != NULL ? name : "");
-    }
+    CMGI_CHECK(h->ctx, v != NULL, CMG_ERR_STATE, "level %d has no vector %s %s", level, kind,
+               name != NULL ? name : "");
     *n = v->n;
     *values = v->values;
     return CMG_OK;

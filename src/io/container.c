@@ -60,8 +60,7 @@ static cmg_status load_partition(cmgi_h5 *h5, int level, cmg_size rows, cmgi_par
     CMGI_CHECK(h5->ctx, good, CMG_ERR_FILE,
                "%s: %s: it does not rise from 0 to the %lld rows of the level", h5->path, name,
                (long long)rows);
-    *p = (cmgi_partition){d.count, made};
-    made = NULL;
+    *p = (cmgi_partition){d.count, cmgi_pass_on(&made)};
     return CMG_OK;
 }
 
@@ -69,51 +68,43 @@ static cmg_status load_partition(cmgi_h5 *h5, int level, cmg_size rows, cmgi_par
 static cmg_status find_range(reader *r, int level, cmg_size rows)
 {
     cmgi_h5 *h5 = r->h5;
-    cmgi_partition p;
+    cmgi_partition p = {0};
+    CMGI_FREED(h5->ctx, &p.first);
     r->rows[level] = rows;
     r->range[level] = (cmgi_range){0, rows};
     if (r->share == NULL) {
         return CMG_OK;
     }
     CMGI_TRY(load_partition(h5, level, rows, &p));
-    const cmg_status status =
-        cmgi_share_range(h5->ctx, level, rows, r->share, &p, &r->range[level]);
-    cmgi_free(h5->ctx, p.first);
-    return cmgi_in_file(h5->ctx, h5->path, status);
+    return cmgi_in_file(h5->ctx, h5->path,
+                        cmgi_share_range(h5->ctx, level, rows, r->share, &p, &r->range[level]));
 }
 
-static cmg_status read_whole(reader *r, cmgi_csr_group *g, const place *to)
-{
-    const bool wanted = to->role == CMG_ROLE_A || to->role == CMG_ROLE_P || to->role == CMG_ROLE_R;
-    cmgi_scoped_csr A = {0};
-    CMGI_TRY(cmgi_csr_group_read(g, wanted, &A));
-    return cmgi_in_file(
-        g->h5->ctx, g->place,
-        cmgi_hierarchy_take_csr(r->h, to->level, to->role, to->name, to->factor, &A));
-}
-
-static cmg_status read_share(reader *r, cmgi_csr_group *g, const place *to)
-{
-    cmg_context *ctx = g->h5->ctx;
-    const int level = to->role == CMG_ROLE_R ? to->level + 1 : to->level;
-    cmgi_own_rows own = {0};
-    CMGI_RELEASED(cmgi_rows_free, ctx, &own);
-    CMGI_TRY(cmgi_csr_group_read_rows(g, &r->range[level], &own));
-    CMGI_TRY(cmgi_in_file(ctx, g->place, cmgi_rows_check(ctx, &own, to->level, g->cols)));
-    return cmgi_hierarchy_take_own(r->h, to->level, to->role, &own);
-}
-
+/* All rows, or those of a share. */
 static cmg_status read_matrix(reader *r, const char *name, const cmgi_expect *expect,
                               const place *to)
 {
+    cmg_context *ctx = r->h5->ctx;
+    const bool whole = r->share == NULL;
     cmgi_scoped_by(cmgi_csr_group_close) cmgi_csr_group g = {0};
-    CMGI_TRY(cmgi_csr_group_open(r->h5, name, expect, r->share == NULL, &g));
+    cmgi_scoped_csr A = {0};
+    cmgi_own_rows own = {0};
+    CMGI_RELEASED(cmgi_rows_free, ctx, &own);
+    CMGI_TRY(cmgi_csr_group_open(r->h5, name, expect, whole, &g));
     if (to->role == CMG_ROLE_A) {
         CMGI_TRY(find_range(r, to->level, g.rows));
     } else if (to->role == CMG_ROLE_P && r->rows[to->level + 1] < 0) {
         CMGI_TRY(find_range(r, to->level + 1, g.cols));
     }
-    return r->share == NULL ? read_whole(r, &g, to) : read_share(r, &g, to);
+    if (whole) {
+        CMGI_TRY(cmgi_csr_group_read(&g, to->role <= CMG_ROLE_R, &A));
+        return cmgi_in_file(
+            ctx, g.place,
+            cmgi_hierarchy_take_csr(r->h, to->level, to->role, to->name, to->factor, &A));
+    }
+    CMGI_TRY(cmgi_csr_group_read_rows(&g, &r->range[to->level + (to->role == CMG_ROLE_R)], &own));
+    CMGI_TRY(cmgi_in_file(ctx, g.place, cmgi_rows_check(ctx, &own, to->level, g.cols)));
+    return cmgi_hierarchy_take_own(r->h, to->level, to->role, &own);
 }
 
 /* Values of a vector for the rows that are read. Rows of the dataset that an end of the range cuts
@@ -195,14 +186,6 @@ static cmg_status read_dense(cmgi_h5 *h5, const char *name, cmg_size n, cmgi_csr
     return CMG_OK;
 }
 
-static bool is_dataset(const cmgi_h5 *h5, const char *name)
-{
-    const hid_t object = H5Oopen(h5->file, name, h5->group_access);
-    const bool found = object >= 0 && H5Iget_type(object) == H5I_DATASET;
-    cmgi_h5_release(object);
-    return found;
-}
-
 /* One matrix, or factors 0, 1, ... */
 static cmg_status read_smoother(reader *r, const char *group, int level, const char *as)
 {
@@ -266,7 +249,10 @@ static cmg_status read_inverse(reader *r, int level)
     if (!cmgi_h5_exists(h5, name)) {
         return CMG_OK;
     }
-    if (!is_dataset(h5, name)) {
+    const hid_t object = H5Oopen(h5->file, name, h5->group_access);
+    const bool dense = object >= 0 && H5Iget_type(object) == H5I_DATASET;
+    cmgi_h5_release(object);
+    if (!dense) {
         return read_matrix(r, name, &expect, &to);
     }
     char where[CMGI_PATH_LENGTH];
@@ -277,18 +263,18 @@ static cmg_status read_inverse(reader *r, int level)
                         cmgi_hierarchy_take_csr(r->h, level, CMG_ROLE_INVERSE, NULL, 0, &A));
 }
 
-static cmg_status read_transfers(reader *r, int level)
+/* A, P or R of a level, which are not `needed` where they follow from others. */
+static cmg_status read_role(reader *r, int level, cmg_role role, bool needed)
 {
-    char name[64];
     const cmg_size n = r->rows[level];
-    const cmg_size coarse = r->rows[level + 1];
-    const cmgi_expect down = {n, coarse > 0 ? coarse : -1, false};
-    (void)snprintf(name, sizeof name, "/levels/%d/P", level);
-    CMGI_TRY(read_matrix(r, name, &down, &(place){level, CMG_ROLE_P, NULL, 0}));
-    const cmgi_expect up = {r->rows[level + 1], n, false};
-    (void)snprintf(name, sizeof name, "/levels/%d/R", level);
-    return cmgi_h5_exists(r->h5, name)
-               ? read_matrix(r, name, &up, &(place){level, CMG_ROLE_R, NULL, 0})
+    const cmg_size coarse = role == CMG_ROLE_A ? -1 : r->rows[level + 1];
+    const cmgi_expect expect[] = {[CMG_ROLE_A] = CMGI_EXPECT_LEVEL_MATRIX,
+                                  [CMG_ROLE_P] = {n, coarse > 0 ? coarse : -1, false},
+                                  [CMG_ROLE_R] = {coarse, n, false}};
+    char name[64];
+    (void)snprintf(name, sizeof name, "/levels/%d/%s", level, cmgi_role_names[role]);
+    return needed || cmgi_h5_exists(r->h5, name)
+               ? read_matrix(r, name, &expect[role], &(place){level, role, NULL, 0})
                : CMG_OK;
 }
 
@@ -299,7 +285,8 @@ static cmg_status read_level(reader *r, int level)
     const bool whole = r->share == NULL;
     char name[64];
     if (level + 1 < r->h->levels) {
-        CMGI_TRY(read_transfers(r, level));
+        CMGI_TRY(read_role(r, level, CMG_ROLE_P, true));
+        CMGI_TRY(read_role(r, level, CMG_ROLE_R, false));
     } else if (whole) {
         CMGI_TRY(read_inverse(r, level));
     }
@@ -374,13 +361,8 @@ static cmg_status read_all(cmgi_h5 *h5, const cmgi_share *share, cmg_hierarchy *
     r.h = *h;
     CMGI_TRY(read_attributes(h5, *h));
     for (int l = 0; l < levels; ++l) {
-        char name[64];
-        const cmgi_expect expect = CMGI_EXPECT_LEVEL_MATRIX;
-        (void)snprintf(name, sizeof name, "/levels/%d/A", l);
         r.rows[l] = -1;
-        if (l == 0 || cmgi_h5_exists(h5, name)) { /* else R A P, where P leads to it */
-            CMGI_TRY(read_matrix(&r, name, &expect, &(place){l, CMG_ROLE_A, NULL, 0}));
-        }
+        CMGI_TRY(read_role(&r, l, CMG_ROLE_A, l == 0)); /* R A P, where P leads to it */
     }
     for (int l = 0; l < levels; ++l) {
         CMGI_TRY(read_level(&r, l));

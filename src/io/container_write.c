@@ -78,9 +78,8 @@ static bool is_dense(const cmg_csr *A)
 /* A, P or R. */
 static void put_role(writer *w, const cmg_hierarchy *h, int level, cmg_role role)
 {
-    static const char letter[] = {[CMG_ROLE_A] = 'A', [CMG_ROLE_P] = 'P', [CMG_ROLE_R] = 'R'};
     char name[32];
-    (void)snprintf(name, sizeof name, "/levels/%d/%c", level, letter[role]);
+    (void)snprintf(name, sizeof name, "/levels/%d/%s", level, cmgi_role_names[role]);
     if (w->others != NULL) {
         const cmg_size *rows = w->others->rows + level;
         const cmgi_own_rows *A = cmgi_own_find(h->own, level, role);
@@ -207,7 +206,7 @@ static void put_nullspace(writer *w, const cmg_hierarchy *h, int level)
 static void put_partition(writer *w, const cmg_hierarchy *h, int level)
 {
     const cmgi_stored_vector *first = cmgi_hierarchy_vector(h, level, "partition", NULL);
-    cmg_size *rows = NULL;
+    cmgi_scoped cmg_size *rows = NULL;
     if (first == NULL || w->status != CMG_OK) {
         return;
     }
@@ -217,7 +216,6 @@ static void put_partition(writer *w, const cmg_hierarchy *h, int level)
     }
     cmgi_h5_put(w, CMGI_H5_SIZE, (cmgi_extent){1, first->n, 1}, rows, "/levels/%d/partition",
                 level);
-    cmgi_free(w->ctx, rows);
 }
 
 /* Vectors of one kind and level as datasets of a group. */
@@ -375,19 +373,15 @@ cmg_status cmgi_container_put(cmgi_container *c, const cmg_hierarchy *h, const c
 
 cmg_status cmgi_container_create(cmg_context *ctx, const char *path, cmgi_container **c)
 {
-    cmgi_container *made = NULL;
+    cmgi_scoped cmgi_container *made = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
-    cmg_status status = cmgi_output_open(ctx, path, CMGI_OUTPUT_NAME, &made->output);
-    if (status == CMG_OK) {
-        status = cmgi_h5_create(ctx, made->output.temp, &made->h5);
-        status = status == CMG_OK ? CMG_OK : cmgi_output_finish(&made->output, status);
-    }
+    CMGI_TRY(cmgi_output_open(ctx, path, CMGI_OUTPUT_NAME, &made->output));
+    const cmg_status status = cmgi_h5_create(ctx, made->output.temp, &made->h5);
     if (status != CMG_OK) {
-        cmgi_free(ctx, made);
-        return status;
+        return cmgi_output_finish(&made->output, status);
     }
     made->h5.path = made->output.path;
-    *c = made;
+    *c = cmgi_pass_on(&made);
     return CMG_OK;
 }
 

@@ -28,18 +28,12 @@ static int compare_items(const void *one, const void *other)
 {
     const cmgi_item *a = one;
     const cmgi_item *b = other;
-    if ((a->what == CMGI_IS_A) != (b->what == CMGI_IS_A)) {
-        return a->what == CMGI_IS_A ? -1 : 1;
-    }
-    if (a->level != b->level) {
-        return a->level < b->level ? -1 : 1;
-    }
-    if (a->what != b->what) {
-        return a->what < b->what ? -1 : 1;
-    }
-    const int by_name = strcmp(a->name, b->name);
-    if (by_name != 0 || a->factor != b->factor) {
-        return by_name != 0 ? by_name : a->factor - b->factor;
+    const int by[] = {(b->what == CMGI_IS_A) - (a->what == CMGI_IS_A), a->level - b->level,
+                      (int)a->what - (int)b->what, strcmp(a->name, b->name), a->factor - b->factor};
+    for (int k = 0; k < 5; ++k) {
+        if (by[k] != 0) {
+            return by[k];
+        }
     }
     return a->what == CMGI_IS_VECTOR ? strcmp(a->kind, b->kind) : 0;
 }
@@ -66,9 +60,7 @@ static cmg_status scan(listing *list, const char *extension)
 {
     cmg_status status = CMG_OK;
     DIR *folder = opendir(list->path);
-    if (folder == NULL) {
-        return cmgi_fail(list->ctx, CMG_ERR_IO, "%s: %s", list->path, strerror(errno));
-    }
+    CMGI_CHECK(list->ctx, folder != NULL, CMG_ERR_IO, "%s: %s", list->path, strerror(errno));
     struct dirent *entry = NULL;
     errno = 0;
     while (status == CMG_OK && (entry = readdir(folder)) != NULL) {
@@ -159,10 +151,17 @@ static int level_of(const listing *list, const cmgi_item *item)
     return l >= 0 && l < list->levels - transfer ? l : -1;
 }
 
+/* Rows of a level as far as they are known: those of A or of the P that leads to it, else -1. */
+static cmg_size known_rows(const cmg_hierarchy *h, int level)
+{
+    const cmg_size rows = cmg_hierarchy_rows(h, level);
+    return rows > 0 ? rows : -1;
+}
+
 static cmgi_expect expected_shape(const cmg_hierarchy *h, const cmgi_item *item, int l)
 {
-    const cmg_size n = cmgi_known_rows(h, l);
-    const cmg_size coarse = cmgi_known_rows(h, l + 1);
+    const cmg_size n = known_rows(h, l);
+    const cmg_size coarse = known_rows(h, l + 1);
     switch (item->what) {
     case CMGI_IS_A:
         return CMGI_EXPECT_LEVEL_MATRIX;
@@ -213,7 +212,7 @@ static cmg_status load_item(const listing *list, const cmgi_item *item, cmg_hier
     }
     const cmgi_expect expect = expected_shape(h, item, l);
     const bool smoother = item->what == CMGI_IS_SMOOTHER;
-    cmgi_csr A = {0};
+    cmgi_scoped_csr A = {0};
     CMGI_TRY(cmgi_matrix_file_read(ctx, file, &expect, &A));
     return cmgi_in_file(ctx, file,
                         cmgi_hierarchy_take_csr(h, l, (cmg_role)item->what,
@@ -242,11 +241,9 @@ cmg_status cmgi_directory_naming(cmg_context *ctx, const char *path, cmgi_naming
     static const cmgi_naming namings[] = {CMGI_NAMES_PLAIN, CMGI_NAMES_ELL};
     for (int k = 0; k < 2; ++k) {
         listing list = {.ctx = ctx, .path = path, .naming = namings[k]};
-        const cmg_status status = scan(&list, "");
-        const bool found = list.items > 0 && list.item[0].what == CMGI_IS_A;
-        cmgi_free(ctx, list.item);
-        CMGI_TRY(status);
-        if (found) {
+        CMGI_FREED(ctx, &list.item);
+        CMGI_TRY(scan(&list, ""));
+        if (list.items > 0 && list.item[0].what == CMGI_IS_A) {
             *naming = namings[k];
             return CMG_OK;
         }

@@ -29,12 +29,6 @@ cmg_status cmgi_expect_check(cmg_context *ctx, const char *path, const cmgi_expe
     return CMG_OK;
 }
 
-cmg_size cmgi_known_rows(const cmg_hierarchy *h, int level)
-{
-    const cmg_size rows = cmg_hierarchy_rows(h, level);
-    return rows > 0 ? rows : -1;
-}
-
 cmg_size cmgi_coords_rows(const cmg_hierarchy *h, int level, cmg_size n)
 {
     const cmg_size rows = cmg_hierarchy_rows(h, level);

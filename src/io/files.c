@@ -3,28 +3,6 @@
 
 #include <string.h>
 
-static cmg_status read_directory(cmg_context *ctx, const char *path, cmg_file_kind kind,
-                                 cmg_hierarchy **h)
-{
-    cmgi_naming naming = CMGI_NAMES_PLAIN;
-    const char *extension = "";
-    switch (kind) {
-    case CMG_FILE_MTX:
-        extension = ".mtx";
-        break;
-    case CMG_FILE_PETSC:
-        extension = ".petsc";
-        break;
-    case CMG_FILE_ELL:
-        naming = CMGI_NAMES_ELL;
-        break;
-    default:
-        CMGI_TRY(cmgi_directory_naming(ctx, path, &naming));
-        break;
-    }
-    return cmgi_directory_read(ctx, path, naming, extension, h);
-}
-
 static cmg_status read_any(cmg_context *ctx, const char *path, cmg_file_kind kind,
                            cmg_hierarchy **h)
 {
@@ -37,7 +15,14 @@ static cmg_status read_any(cmg_context *ctx, const char *path, cmg_file_kind kin
     if (found == CMGI_CONTENT_DIRECTORY) {
         CMGI_CHECK(ctx, kind != CMG_FILE_CONTAINER, CMG_ERR_FILE,
                    "%s: a directory, not a container", path);
-        return read_directory(ctx, path, kind, h);
+        cmgi_naming naming = kind == CMG_FILE_ELL ? CMGI_NAMES_ELL : CMGI_NAMES_PLAIN;
+        const char *extension = kind == CMG_FILE_MTX     ? ".mtx"
+                                : kind == CMG_FILE_PETSC ? ".petsc"
+                                                         : "";
+        if (kind == CMG_FILE_AUTO) {
+            CMGI_TRY(cmgi_directory_naming(ctx, path, &naming));
+        }
+        return cmgi_directory_read(ctx, path, naming, extension, h);
     }
     if (found == CMGI_CONTENT_OTHER || found == CMGI_CONTENT_NPY) {
         return cmgi_fail_unknown(ctx, path);
@@ -48,10 +33,10 @@ static cmg_status read_any(cmg_context *ctx, const char *path, cmg_file_kind kin
         return cmgi_read_container(ctx, path, NULL, h);
     }
     if (found == CMGI_CONTENT_PETSC) {
-        return cmgi_read_petsc(ctx, path, h);
+        return cmgi_in_file(ctx, path, cmgi_read_petsc(ctx, path, h));
     }
     const cmgi_expect expect = CMGI_EXPECT_LEVEL_MATRIX;
-    cmgi_csr A = {0};
+    cmgi_scoped_csr A = {0};
     CMGI_TRY(cmg_hierarchy_create(ctx, 1, h));
     CMGI_TRY(cmgi_matrix_file_read(ctx, path, &expect, &A));
     return cmgi_in_file(ctx, path, cmgi_hierarchy_take_csr(*h, 0, CMG_ROLE_A, NULL, 0, &A));
@@ -73,17 +58,16 @@ cmg_status cmg_hierarchy_read(cmg_context *ctx, const char *path, cmg_file_kind 
                "hierarchy read: the path or the out-pointer is NULL");
     CMGI_CHECK(ctx, kind >= CMG_FILE_AUTO && kind <= CMG_FILE_ELL, CMG_ERR_ARG,
                "unknown kind of file %d", (int)kind);
-    cmg_hierarchy *made = NULL;
+    cmgi_scoped_by(cmg_hierarchy_destroy) cmg_hierarchy *made = NULL;
     cmg_status status = read_any(ctx, path, kind, &made);
     if (status == CMG_OK) {
         status = cmgi_in_file(ctx, path, cmgi_hierarchy_ensure_checked(made));
     }
     if (status != CMG_OK) {
         cmgi_clean_message(ctx, path);
-        cmg_hierarchy_destroy(&made);
         return status;
     }
-    *h = made;
+    *h = cmgi_pass_on(&made);
     return CMG_OK;
 }
 

@@ -49,8 +49,6 @@ static inline void cmgi_h5_release(hid_t id)
 /* A driver, to be unregistered after the file is closed, and an access list's use of it. */
 hid_t cmgi_h5_register_driver(bool writes);
 bool cmgi_h5_set_driver(hid_t access, hid_t driver, bool writes, cmgi_h5_faults *faults);
-/* Notes a fault of the system, unless one is noted already; 0 = of unknown kind. Any thread. */
-void cmgi_h5_note(cmgi_h5_faults *faults, int error);
 /* Bytes of the file besides the library; false, and noted, when they cannot be read. */
 bool cmgi_h5_read_at(const cmgi_h5 *h5, cmg_size offset, size_t bytes, void *to);
 

@@ -27,6 +27,17 @@ static int64_t load_integer(const cmgi_raw_attribute *a, uint64_t k)
     return a->is_signed ? (int64_t)(v << unused) >> unused : (int64_t)v;
 }
 
+/* The bits of a number in IEEE's format of 4 or 8 bytes. */
+static double real(uint64_t bits, int bytes)
+{
+    const uint32_t half = (uint32_t)bits;
+    double wide = 0;
+    float narrow = 0;
+    memcpy(&wide, &bits, sizeof wide);
+    memcpy(&narrow, &half, sizeof narrow);
+    return bytes == 8 ? wide : (double)narrow;
+}
+
 /* As every program writes it, whatever the locale of this one. */
 static bool print_real(double value, char *text, size_t room)
 {
@@ -38,13 +49,10 @@ static bool print_real(double value, char *text, size_t room)
 /* A text of fixed length, padded with NUL or blanks. */
 static bool copy_text(const unsigned char *value, size_t size, char *text, size_t room)
 {
-    size_t n = 0;
-    while (n < size && value[n] != '\0') {
-        ++n;
-    }
-    while (n == size && n > 0 && value[n - 1] == ' ') {
+    const unsigned char *end = memchr(value, '\0', size);
+    size_t n = end != NULL ? (size_t)(end - value) : size;
+    while (end == NULL && n > 0 && value[n - 1] == ' ') {
         --n;
-        size = n;
     }
     if (n >= room) {
         return false;
@@ -108,7 +116,7 @@ bool cmgi_h5_attribute_text(const cmgi_h5 *h5, hid_t object, const char *name, c
     case CMGI_RAW_INTEGER:
         return snprintf(text, room, "%lld", (long long)load_integer(&a, 0)) < (int)room;
     case CMGI_RAW_REAL:
-        return print_real(cmgi_real(load(&a, 0), (int)a.size), text, room);
+        return print_real(real(load(&a, 0), (int)a.size), text, room);
     case CMGI_RAW_TEXT:
         return copy_text(a.value, a.size, text, room);
     case CMGI_RAW_LONG_TEXT:
@@ -130,15 +138,6 @@ bool cmgi_h5_attribute_ints(const cmgi_h5 *h5, hid_t object, const char *name, i
     return fits;
 }
 
-/* That there is none behind the last is known from their number: the library fails there, too. */
-static bool get_name(const cmgi_h5 *h5, hid_t object, hsize_t i, char *name, size_t room)
-{
-    const bool good =
-        H5Aget_name_by_idx(object, ".", H5_INDEX_NAME, H5_ITER_INC, i, name, room, H5P_DEFAULT) > 0;
-    h5->faults->unknown = h5->faults->unknown || !good;
-    return good;
-}
-
 bool cmgi_h5_attribute_name(const cmgi_h5 *h5, hid_t object, int i, char *name, size_t room)
 {
     cmgi_raw_attribute a;
@@ -147,8 +146,13 @@ bool cmgi_h5_attribute_name(const cmgi_h5 *h5, hid_t object, int i, char *name, 
         (void)snprintf(name, room, "%s", a.name);
         return true;
     }
-    return elsewhere && i < cmgi_h5_attributes(h5, object) &&
-           get_name(h5, object, (hsize_t)i, name, room);
+    if (!elsewhere || i >= cmgi_h5_attributes(h5, object)) {
+        return false; /* known from their number: the library fails behind the last, too */
+    }
+    const bool good = H5Aget_name_by_idx(object, ".", H5_INDEX_NAME, H5_ITER_INC, (hsize_t)i, name,
+                                         room, H5P_DEFAULT) > 0;
+    h5->faults->unknown = h5->faults->unknown || !good;
+    return good;
 }
 
 bool cmgi_h5_attributes_are_dense(const cmgi_h5 *h5, hid_t object)

@@ -182,9 +182,7 @@ static bool read_chunk(const cmgi_dataset *d, const storage *s, haddr_t address,
     if (!cmgi_h5_read_at(d->h5, (cmg_size)address + (cmg_size)bytes, 4, stored)) {
         return false;
     }
-    const uint32_t sum = (uint32_t)stored[0] | (uint32_t)stored[1] << 8 |
-                         (uint32_t)stored[2] << 16 | (uint32_t)stored[3] << 24;
-    return sum == cmgi_fletcher32(to, bytes);
+    return cmgi_little(stored, 4) == cmgi_fletcher32(to, bytes);
 }
 
 /* How elements first .. first + count - 1 are read without the library's data path. */
@@ -296,16 +294,15 @@ cmg_status cmgi_dataset_send(cmgi_dataset *d, hid_t native, void *there, bool *s
 {
     cmg_context *ctx = d->h5->ctx;
     const size_t bytes = (size_t)d->count * d->size;
-    direct plan;
-    *sent = false;
-    cmg_status status = plan_direct(d, native, 0, d->count, &plan, sent);
+    direct plan = {0};
+    CMGI_FREED(ctx, &plan.address);
+    CMGI_TRY(plan_direct(d, native, 0, d->count, &plan, sent));
     if (*sent) {
         const size_t chunk = plan.address != NULL ? (size_t)plan.s.chunk_count * d->size : BLOCK;
         const cmgi_feed from = {fill_unit, &plan, chunk};
-        status = cmgi_feed_device(ctx, there, bytes, &from, sent);
+        CMGI_TRY(cmgi_feed_device(ctx, there, bytes, &from, sent));
     }
-    cmgi_free(ctx, plan.address);
-    return status == CMG_OK && *sent ? told(d, d->count) : status;
+    return *sent ? told(d, d->count) : CMG_OK;
 }
 
 /* By the library, which reads whole rows of a table. */
@@ -331,21 +328,20 @@ static bool read_library(const cmgi_dataset *d, hid_t native, cmg_size first, cm
 static cmg_status read_as(cmgi_dataset *d, hid_t native, cmg_size first, cmg_size count, void *to)
 {
     const cmgi_h5 *h5 = d->h5;
-    direct plan;
+    direct plan = {0};
     bool read = false;
+    CMGI_FREED(h5->ctx, &plan.address);
     CMGI_CHECK(h5->ctx, first >= 0 && count >= 0 && first <= d->count - count, CMG_ERR_FILE,
                "%s: %s: elements %lld .. %lld are wanted, there are %lld", h5->path, d->name,
                (long long)first, (long long)(first + count) - 1, (long long)d->count);
-    cmg_status status = plan_direct(d, native, first, count, &plan, &read);
+    CMGI_TRY(plan_direct(d, native, first, count, &plan, &read));
     if (read && plan.address != NULL) {
-        status = read_chunks(&plan, to);
+        CMGI_TRY(read_chunks(&plan, to));
     } else if (read) {
         const size_t units = ((size_t)count * d->size + BLOCK - 1) / BLOCK;
         const cmgi_feed from = {fill_unit, &plan, BLOCK};
         read = cmgi_feed_units(h5->ctx, &from, 0, units, to);
     }
-    cmgi_free(h5->ctx, plan.address);
-    CMGI_TRY(status);
     CMGI_CHECK(h5->ctx, read || count == 0 || read_library(d, native, first, count, to),
                CMG_ERR_FILE,
                "%s: %s: the data cannot be read: damaged, or packed with a filter that is not here",
@@ -403,19 +399,16 @@ cmg_status cmgi_dataset_read_index(cmgi_dataset *d, cmg_index least, cmg_index *
 cmg_status cmgi_h5_read_array(cmgi_h5 *h5, const char *name, bool real, cmg_size count,
                               cmgi_dataset *d, void *array)
 {
-    cmg_status status = CMG_OK;
+    cmgi_scoped_by(cmgi_dataset_close) cmgi_dataset open = {0};
     if (!cmgi_h5_exists(h5, name)) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_dataset_open(h5, name, d));
-    CMGI_CHECK_GOTO(done, h5->ctx, count < 0 || d->count == count, CMG_ERR_FILE,
-                    "%s: %s: %lld values, not %lld", h5->path, name, (long long)d->count,
-                    (long long)count);
-    CMGI_TRY_GOTO(done,
-                  cmgi_alloc(h5->ctx, d->count, real ? sizeof(double) : sizeof(cmg_index), array));
-    CMGI_TRY_GOTO(done, real ? cmgi_dataset_read_real(d, 0, d->count, *(void **)array)
-                             : cmgi_dataset_read_index(d, -1, *(void **)array));
-done:
-    cmgi_dataset_close(d);
-    return status;
+    CMGI_TRY(cmgi_dataset_open(h5, name, &open));
+    *d = open;
+    CMGI_CHECK(h5->ctx, count < 0 || d->count == count, CMG_ERR_FILE,
+               "%s: %s: %lld values, not %lld", h5->path, name, (long long)d->count,
+               (long long)count);
+    CMGI_TRY(cmgi_alloc(h5->ctx, d->count, real ? sizeof(double) : sizeof(cmg_index), array));
+    return real ? cmgi_dataset_read_real(&open, 0, d->count, *(void **)array)
+                : cmgi_dataset_read_index(&open, -1, *(void **)array);
 }

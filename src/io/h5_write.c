@@ -98,28 +98,20 @@ static cmg_size chunk_rows(const cmgi_extent *e, size_t size)
     return chunk > e->rows ? e->rows : chunk;
 }
 
-static bool set_layout(hid_t creation, const cmgi_extent *e, size_t size)
-{
-    bool good = H5Pset_obj_track_times(creation, false) >= 0;
-    if (e->rows > 0 && e->row > 0) {
-        const hsize_t chunk[2] = {(hsize_t)chunk_rows(e, size), (hsize_t)e->row};
-        good =
-            good && H5Pset_chunk(creation, e->rank, chunk) >= 0 && H5Pset_fletcher32(creation) >= 0;
-    }
-    return good;
-}
-
 static cmg_status begin_dataset(dataset *d, size_t size)
 {
     const cmgi_extent *e = &d->extent;
     const hsize_t dims[2] = {(hsize_t)e->rows, (hsize_t)e->row};
     const hid_t creation = H5Pcreate(H5P_DATASET_CREATE);
     const hid_t space = H5Screate_simple(e->rank, dims, NULL);
-    d->id = -1;
-    if (creation >= 0 && space >= 0 && set_layout(creation, e, size)) {
-        d->id =
-            H5Dcreate2(d->h5->file, d->name, d->type, space, H5P_DEFAULT, creation, H5P_DEFAULT);
+    bool good = creation >= 0 && space >= 0 && H5Pset_obj_track_times(creation, false) >= 0;
+    if (good && e->rows > 0 && e->row > 0) {
+        const hsize_t chunk[2] = {(hsize_t)chunk_rows(e, size), (hsize_t)e->row};
+        good = H5Pset_chunk(creation, e->rank, chunk) >= 0 && H5Pset_fletcher32(creation) >= 0;
     }
+    d->id =
+        good ? H5Dcreate2(d->h5->file, d->name, d->type, space, H5P_DEFAULT, creation, H5P_DEFAULT)
+             : -1;
     cmgi_h5_release(space);
     cmgi_h5_release(creation);
     return d->id >= 0 ? CMG_OK : fail_write(d->h5, d->name);
@@ -139,14 +131,6 @@ static cmg_status put_rows(void *user, cmg_size first, cmg_size rows, const void
     cmgi_h5_release(memory);
     cmgi_h5_release(file);
     return good ? CMG_OK : fail_write(d->h5, d->name);
-}
-
-/* Closes a dataset; what follows would be lost as well where it failed. */
-static cmg_status end_dataset(const dataset *d, cmg_status status)
-{
-    const bool closed = H5Dclose(d->id) >= 0;
-    CMGI_TRY(status);
-    return closed ? cmgi_h5_verdict(d->h5, CMG_OK) : fail_write(d->h5, d->name);
 }
 
 static cmg_status put_table(cmgi_h5_writer *w, const char *name, cmgi_h5_kind kind,
@@ -174,7 +158,9 @@ static cmg_status put_table(cmgi_h5_writer *w, const char *name, cmgi_h5_kind ki
         status = w->others == NULL ? put_rows(&d, 0, mine->rows, data)
                                    : w->others->collect(w->ctx, &pieces, put_rows, &d);
     }
-    CMGI_TRY(end_dataset(&d, status));
+    const bool closed = H5Dclose(d.id) >= 0; /* else what follows would be lost as well */
+    CMGI_TRY(status);
+    CMGI_TRY(closed ? cmgi_h5_verdict(d.h5, CMG_OK) : fail_write(d.h5, name));
     w->h5->done += d.extent.rows * d.extent.row * (cmg_size)sizes[kind];
     return cmgi_progress(w->ctx, "writing", w->h5->done, 0);
 }

@@ -17,9 +17,6 @@ typedef struct cmgi_expect {
 #define CMGI_EXPECT_ANYTHING ((cmgi_expect){-1, -1, false})
 #define CMGI_EXPECT_LEVEL_MATRIX ((cmgi_expect){-1, -1, true})
 
-/* Rows of a level as far as they are known: those of A or of the P that leads to it, else -1. */
-cmg_size cmgi_known_rows(const cmg_hierarchy *h, int level);
-
 /* "path: 3 x 4 where 5 x 5 is needed", or that rows must be empty; nnz may be -1. */
 cmg_status cmgi_expect_check(cmg_context *ctx, const char *path, const cmgi_expect *expect,
                              cmg_size rows, cmg_size cols, cmg_size nnz);
@@ -50,7 +47,8 @@ cmg_status cmgi_look(cmg_context *ctx, const char *path, cmgi_content *found);
 /* CMG_ERR_FILE: neither of the kinds that hold matrices. */
 cmg_status cmgi_fail_unknown(cmg_context *ctx, const char *path);
 
-/* One matrix from a file of any kind but the container; the structure is checked. */
+/* One matrix from a file of any kind but the container; the structure is checked. For the caller to
+ * free, also where it fails. */
 cmg_status cmgi_matrix_file_read(cmg_context *ctx, const char *path, const cmgi_expect *expect,
                                  cmgi_csr *A);
 /* One vector, an array of cmgi_alloc; `expected` entries or -1. */

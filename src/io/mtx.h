@@ -45,7 +45,5 @@ cmg_status cmgi_mtx_open(cmg_context *ctx, const char *path, cmgi_mtx *m);
 /* Reads the body into row, col and value. */
 cmg_status cmgi_mtx_body(cmgi_mtx *m);
 void cmgi_mtx_close(cmgi_mtx *m);
-/* Number of the line, from 1, that `at` lies in. */
-cmg_size cmgi_mtx_line(const cmgi_mtx *m, const char *at);
-/* The k-th line of data of the body, k < entries. */
-const char *cmgi_mtx_find(const cmgi_mtx *m, cmg_size k);
+/* Number, from 1, of the k-th line of data of the body, k < entries. */
+cmg_size cmgi_mtx_line(const cmgi_mtx *m, cmg_size k);

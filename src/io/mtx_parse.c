@@ -10,7 +10,8 @@
 
 enum { CHUNK = 1 << 20 };
 
-cmg_size cmgi_mtx_line(const cmgi_mtx *m, const char *at)
+/* Number of the line, from 1, that `at` lies in. */
+static cmg_size line_number(const cmgi_mtx *m, const char *at)
 {
     cmg_size line = 1;
     for (const char *p = m->text; (p = memchr(p, '\n', (size_t)(at - p))) != NULL; ++p) {
@@ -37,14 +38,14 @@ static bool next_line(const cmgi_mtx *m, const char **p, const char *end, const 
     return false;
 }
 
-const char *cmgi_mtx_find(const cmgi_mtx *m, cmg_size k)
+cmg_size cmgi_mtx_line(const cmgi_mtx *m, cmg_size k)
 {
     const char *p = m->body;
     const char *line = m->body;
     while (k >= 0 && next_line(m, &p, m->end, &line)) {
         --k;
     }
-    return line;
+    return line_number(m, line);
 }
 
 /* Fails with path, line number, what is wrong, and the start of the line. */
@@ -59,7 +60,7 @@ static cmg_status fail_at(const cmgi_mtx *m, const char *line, const char *what)
     }
     shown[n] = '\0';
     return cmgi_fail(m->ctx, CMG_ERR_FILE, "%s:%lld: %s: \"%s\"", m->path,
-                     (long long)cmgi_mtx_line(m, line), what, shown);
+                     (long long)line_number(m, line), what, shown);
 }
 
 /* Copies the next word of the line in lower case; an empty word at its end. */
@@ -170,14 +171,8 @@ static const char *parse_sizes(const cmgi_mtx *m, const char *p, cmg_size number
 static cmg_size array_entries(const cmgi_mtx *m)
 {
     const cmg_size n = m->rows;
-    switch (m->symmetry) {
-    case CMGI_MTX_SYMMETRIC:
-        return n * (n + 1) / 2;
-    case CMGI_MTX_SKEW:
-        return n * (n - 1) / 2;
-    default:
-        return n * m->cols;
-    }
+    const cmg_size below = n * (m->symmetry == CMGI_MTX_SYMMETRIC ? n + 1 : n - 1) / 2;
+    return m->symmetry == CMGI_MTX_GENERAL ? n * m->cols : below;
 }
 
 static cmg_status parse_size_line(cmgi_mtx *m)
@@ -185,10 +180,9 @@ static cmg_status parse_size_line(cmgi_mtx *m)
     const char *line = m->end;
     const char *after = m->body;
     cmg_size number[3] = {0, 1, 0};
-    if (!next_line(m, &after, m->end, &line)) {
-        return cmgi_fail(m->ctx, CMG_ERR_FILE, "%s:%lld: the file ends before the size line",
-                         m->path, (long long)cmgi_mtx_line(m, m->end));
-    }
+    CMGI_CHECK(m->ctx, next_line(m, &after, m->end, &line), CMG_ERR_FILE,
+               "%s:%lld: the file ends before the size line", m->path,
+               (long long)line_number(m, m->end));
     const char *wrong = parse_sizes(m, line, number);
     if (wrong != NULL) {
         return fail_at(m, line, wrong);

@@ -51,14 +51,13 @@ static void put_all(const cmgi_mtx *m, const scatter *s)
 static cmg_status build_csr(const cmgi_mtx *m, cmgi_csr *A)
 {
     cmg_context *ctx = m->ctx;
-    cmg_size *next = NULL;
+    cmgi_scoped cmg_size *next = NULL;
     CMGI_TRY(cmgi_csr_alloc_rows(ctx, m->rows, m->cols, A));
     put_all(m, &(scatter){A->indptr + 1, NULL});
     CMGI_TRY(cmgi_csr_alloc_entries(ctx, A));
     CMGI_TRY(cmgi_alloc(ctx, m->rows, sizeof *next, &next));
     memcpy(next, A->indptr, (size_t)m->rows * sizeof *next);
     put_all(m, &(scatter){next, A});
-    cmgi_free(ctx, next);
     return CMG_OK;
 }
 
@@ -81,8 +80,8 @@ static cmg_status fail_duplicate(const cmgi_mtx *m, const cmgi_csr *A, cmg_statu
                 line = e;
             }
             return cmgi_fail(m->ctx, CMG_ERR_FILE, "%s:%lld: entry (%lld, %lld) is duplicated",
-                             m->path, (long long)cmgi_mtx_line(m, cmgi_mtx_find(m, line)),
-                             (long long)i + 1, (long long)j + 1);
+                             m->path, (long long)cmgi_mtx_line(m, line), (long long)i + 1,
+                             (long long)j + 1);
         }
         last[j] = i + 1;
     }
@@ -114,8 +113,7 @@ static cmg_status build_dense(const cmgi_mtx *m, double **values)
         (*values)[i * m->cols + j] = m->value[k];
         CMGI_CHECK(m->ctx, m->array || !seen[i * m->cols + j], CMG_ERR_FILE,
                    "%s:%lld: entry (%lld, %lld) is duplicated", m->path,
-                   (long long)cmgi_mtx_line(m, cmgi_mtx_find(m, k)), (long long)i + 1,
-                   (long long)j + 1);
+                   (long long)cmgi_mtx_line(m, k), (long long)i + 1, (long long)j + 1);
         if (!m->array) {
             seen[i * m->cols + j] = true;
         }

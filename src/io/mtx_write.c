@@ -9,12 +9,6 @@
  * -1.2345678901234567e-300\n" */
 enum { ENTRIES = 1 << 14, LINE = 64 };
 
-/* One part of the text of a file: entries first .. last - 1. */
-typedef struct piece {
-    char *text;
-    size_t length;
-} piece;
-
 /* What is printed: a matrix, or values alone. */
 typedef struct source {
     const cmg_csr *A; /* NULL for an array */
@@ -38,9 +32,10 @@ static int format_size(char *text, cmg_size value)
     return n;
 }
 
-static void format_piece(const source *s, cmg_size first, cmg_size last, piece *to)
+/* Entries first .. last - 1 as text, whose length is returned. */
+static size_t format_piece(const source *s, cmg_size first, cmg_size last, char *text)
 {
-    char *p = to->text;
+    char *p = text;
     cmg_size i = s->A != NULL && first < last ? cmgi_csr_row_of(s->A, first) : 0;
     for (cmg_size k = first; k < last; ++k) {
         if (s->A != NULL) {
@@ -57,26 +52,26 @@ static void format_piece(const source *s, cmg_size first, cmg_size last, piece *
         }
         *p++ = '\n';
     }
-    to->length = (size_t)(p - to->text);
+    return (size_t)(p - text);
 }
 
 static cmg_status write_lines(cmg_context *ctx, cmgi_output *output, const source *s)
 {
     const cmg_size pieces = ctx->threads;
-    cmgi_scoped piece *part = NULL;
+    const size_t room = (size_t)ENTRIES * LINE;
+    cmgi_scoped size_t *length = NULL;
     cmgi_scoped char *text = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, pieces, sizeof *part, &part));
-    CMGI_TRY(cmgi_alloc(ctx, pieces * ENTRIES, LINE, &text));
+    CMGI_TRY(cmgi_alloc(ctx, pieces, sizeof *length, &length));
+    CMGI_TRY(cmgi_alloc(ctx, pieces, room, &text));
     for (cmg_size start = 0; start < s->count; start += pieces * ENTRIES) {
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (s->count > ENTRIES)
         for (cmg_size q = 0; q < pieces; ++q) {
             const cmg_size first = start + q * ENTRIES < s->count ? start + q * ENTRIES : s->count;
             const cmg_size last = first + ENTRIES < s->count ? first + ENTRIES : s->count;
-            part[q].text = text + (size_t)q * ENTRIES * LINE;
-            format_piece(s, first, last, &part[q]);
+            length[q] = format_piece(s, first, last, text + (size_t)q * room);
         }
         for (cmg_size q = 0; q < pieces; ++q) {
-            CMGI_TRY(cmgi_output_write(output, part[q].text, part[q].length));
+            CMGI_TRY(cmgi_output_write(output, text + (size_t)q * room, length[q]));
         }
         CMGI_TRY(cmgi_progress(ctx, "writing", start, s->count));
     }

@@ -7,7 +7,6 @@
  *         PKWARE, APPNOTE.TXT, .ZIP file format specification, version 6.3.
  */
 #include "core/memory.h"
-#include "io/bytes.h"
 #include "io/io.h"
 
 #include <stdio.h>
@@ -65,8 +64,7 @@ static bool parse_header(const char *text, array *a)
     }
     a->type = descr[2];
     a->bytes = descr[3] - '0';
-    const bool known = (a->type == 'f' && (a->bytes == 4 || a->bytes == 8)) ||
-                       (a->type == 'i' && (a->bytes == 4 || a->bytes == 8));
+    const bool known = (a->type == 'f' || a->type == 'i') && (a->bytes == 4 || a->bytes == 8);
     const char *order = entry(text, "fortran_order");
     a->by_columns = order != NULL && strncmp(order, "True", 4) == 0;
     return known && descr[4] == '\'' && parse_shape(entry(text, "shape"), a) &&

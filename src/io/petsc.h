@@ -33,6 +33,7 @@ typedef struct cmgi_petsc {
 /* To be closed also where it fails. */
 cmg_status cmgi_petsc_open(cmg_context *ctx, const char *path, cmgi_petsc *p);
 void cmgi_petsc_close(cmgi_petsc *p);
+/* What these make is for the caller to free, also where they fail. */
 cmg_status cmgi_petsc_matrix(const cmgi_petsc *p, const cmgi_petsc_object *o,
                              const cmgi_expect *expect, cmgi_csr *A);
 cmg_status cmgi_petsc_vector(const cmgi_petsc *p, const cmgi_petsc_object *o, double **values);

@@ -18,7 +18,7 @@ static cmg_status read_levels(const cmgi_petsc *p, int levels, int given, cmg_hi
     const cmgi_expect expect = CMGI_EXPECT_LEVEL_MATRIX;
     cmg_context *ctx = p->file.ctx;
     for (int l = 0; l < given; ++l) {
-        cmgi_csr A = {0};
+        cmgi_scoped_csr A = {0};
         CMGI_TRY(cmgi_petsc_matrix(p, &p->object[levels + given - 2 - l], &expect, &A));
         CMGI_TRY(cmgi_hierarchy_take_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
         CMGI_TRY(cmgi_progress(ctx, "reading", l + 1, 2 * levels - 1));
@@ -54,13 +54,13 @@ static cmg_status read_vectors(const cmgi_petsc *p, int first, cmg_hierarchy *h)
 {
     for (int k = first; k < p->objects && k < first + 2; ++k) {
         const cmgi_petsc_object *o = &p->object[k];
-        double *values = NULL;
+        cmgi_scoped double *values = NULL;
         CMGI_CHECK(h->ctx, o->rows == cmg_hierarchy_rows(h, 0), CMG_ERR_FILE,
                    "%s: vector %d has %lld entries, the finest matrix %lld rows", p->file.path,
                    k - first, (long long)o->rows, (long long)cmg_hierarchy_rows(h, 0));
         CMGI_TRY(cmgi_petsc_vector(p, o, &values));
-        CMGI_TRY(
-            cmgi_hierarchy_take_vector(h, 0, kinds[k - first], names[k - first], o->rows, values));
+        CMGI_TRY(cmgi_hierarchy_take_vector(h, 0, kinds[k - first], names[k - first], o->rows,
+                                            cmgi_pass_on(&values)));
     }
     return CMG_OK;
 }
@@ -99,7 +99,7 @@ static cmg_status count_matrices(const cmgi_petsc *p, int *matrices)
     return CMG_OK;
 }
 
-static cmg_status read_all(cmg_context *ctx, const char *path, cmg_hierarchy **h)
+cmg_status cmgi_read_petsc(cmg_context *ctx, const char *path, cmg_hierarchy **h)
 {
     cmgi_scoped_by(cmgi_petsc_close) cmgi_petsc p = {0};
     int matrices = 0;
@@ -111,11 +111,6 @@ static cmg_status read_all(cmg_context *ctx, const char *path, cmg_hierarchy **h
     CMGI_TRY(read_levels(&p, levels, alone ? 1 : levels, *h));
     CMGI_TRY(read_transfers(&p, levels, *h));
     return read_vectors(&p, matrices, *h);
-}
-
-cmg_status cmgi_read_petsc(cmg_context *ctx, const char *path, cmg_hierarchy **h)
-{
-    return cmgi_in_file(ctx, path, read_all(ctx, path, h));
 }
 
 cmg_status cmgi_petsc_read_matrix(cmg_context *ctx, const char *path, const cmgi_expect *expect,

@@ -108,20 +108,18 @@ void cmgi_petsc_close(cmgi_petsc *p)
 static cmg_status read_lengths(const cmgi_petsc *p, const cmgi_petsc_object *o, cmgi_csr *A)
 {
     cmg_context *ctx = p->file.ctx;
-    cmgi_scoped int64_t *length = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, o->rows, sizeof *length, &length));
-    CMGI_TRY(read_integers(p, o->offset, o->rows, length));
+    CMGI_TRY(read_integers(p, o->offset, o->rows, A->indptr + 1));
     A->indptr[0] = 0;
     for (cmg_size i = 0; i < o->rows; ++i) {
-        CMGI_CHECK(ctx, length[i] >= 0 && length[i] <= o->cols, CMG_ERR_FILE,
+        const cmg_size length = A->indptr[i + 1];
+        CMGI_CHECK(ctx, length >= 0 && length <= o->cols, CMG_ERR_FILE,
                    "%s: row %lld has %lld entries, but there are %lld columns", p->file.path,
-                   (long long)i, (long long)length[i], (long long)o->cols);
-        A->indptr[i + 1] = A->indptr[i] + length[i];
+                   (long long)i, (long long)length, (long long)o->cols);
+        A->indptr[i + 1] = A->indptr[i] + length;
     }
-    if (A->indptr[o->rows] != o->nnz) {
-        return cmgi_fail(ctx, CMG_ERR_FILE, "%s: the rows have %lld entries, the header says %lld",
-                         p->file.path, (long long)A->indptr[o->rows], (long long)o->nnz);
-    }
+    CMGI_CHECK(ctx, A->indptr[o->rows] == o->nnz, CMG_ERR_FILE,
+               "%s: the rows have %lld entries, the header says %lld", p->file.path,
+               (long long)A->indptr[o->rows], (long long)o->nnz);
     return CMG_OK;
 }
 
@@ -177,28 +175,21 @@ cmg_status cmgi_petsc_matrix(const cmgi_petsc *p, const cmgi_petsc_object *o,
                              const cmgi_expect *expect, cmgi_csr *A)
 {
     cmg_context *ctx = p->file.ctx;
-    cmgi_scoped_csr made = {0};
     CMGI_CHECK(ctx, o->matrix, CMG_ERR_FILE, "%s: a vector where a matrix is needed", p->file.path);
     CMGI_TRY(cmgi_expect_check(ctx, p->file.path, expect, o->rows, o->cols, o->nnz));
-    CMGI_TRY(cmgi_csr_alloc(ctx, o->rows, o->cols, o->nnz, &made));
+    CMGI_TRY(cmgi_csr_alloc(ctx, o->rows, o->cols, o->nnz, A));
     const cmg_size columns = o->offset + p->bytes * o->rows;
-    CMGI_TRY(read_lengths(p, o, &made));
-    CMGI_TRY(cmgi_file_columns(&p->file, columns, o->nnz, (size_t)p->bytes, true, made.indices));
-    CMGI_TRY(cmgi_file_numbers(&p->file, columns + p->bytes * o->nnz, o->nnz, sizeof *made.values,
-                               true, made.values));
-    CMGI_TRY(cmgi_in_file(ctx, p->file.path, cmgi_csr_check(ctx, p->file.path, &made.view)));
-    if (expect->full_rows && is_triangle(&made)) { /* a level matrix: factors are triangles */
-        CMGI_TRY(add_lower_half(p, &made));
-    }
-    *A = cmgi_csr_pass_on(&made);
-    return CMG_OK;
+    CMGI_TRY(read_lengths(p, o, A));
+    CMGI_TRY(cmgi_file_columns(&p->file, columns, o->nnz, (size_t)p->bytes, true, A->indices));
+    CMGI_TRY(cmgi_file_numbers(&p->file, columns + p->bytes * o->nnz, o->nnz, sizeof *A->values,
+                               true, A->values));
+    CMGI_TRY(cmgi_in_file(ctx, p->file.path, cmgi_csr_check(ctx, p->file.path, &A->view)));
+    /* a level matrix: factors are triangles */
+    return expect->full_rows && is_triangle(A) ? add_lower_half(p, A) : CMG_OK;
 }
 
 cmg_status cmgi_petsc_vector(const cmgi_petsc *p, const cmgi_petsc_object *o, double **values)
 {
-    cmgi_scoped double *made = NULL;
-    CMGI_TRY(cmgi_alloc(p->file.ctx, o->rows, sizeof *made, &made));
-    CMGI_TRY(cmgi_file_numbers(&p->file, o->offset, o->rows, sizeof *made, true, made));
-    *values = cmgi_pass_on(&made);
-    return CMG_OK;
+    CMGI_TRY(cmgi_alloc(p->file.ctx, o->rows, sizeof **values, values));
+    return cmgi_file_numbers(&p->file, o->offset, o->rows, sizeof **values, true, *values);
 }

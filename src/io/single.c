@@ -29,9 +29,7 @@ static bool is_petsc(const unsigned char *head)
 cmg_status cmgi_look(cmg_context *ctx, const char *path, cmgi_content *found)
 {
     struct stat facts;
-    if (stat(path, &facts) != 0) {
-        return cmgi_fail(ctx, CMG_ERR_IO, "%s: %s", path, strerror(errno));
-    }
+    CMGI_CHECK(ctx, stat(path, &facts) == 0, CMG_ERR_IO, "%s: %s", path, strerror(errno));
     if (S_ISDIR(facts.st_mode)) {
         *found = CMGI_CONTENT_DIRECTORY;
         return CMG_OK;
@@ -77,12 +75,8 @@ cmg_status cmgi_matrix_file_read(cmg_context *ctx, const char *path, const cmgi_
                                                             [CMGI_CONTENT_NPZ] = cmgi_npz_read};
     cmgi_content found = CMGI_CONTENT_OTHER;
     CMGI_TRY(cmgi_look(ctx, path, &found));
-    const cmg_status status = readers[found] != NULL ? readers[found](ctx, path, expect, A)
-                                                     : cmgi_fail_unknown(ctx, path);
-    if (status != CMG_OK) {
-        cmgi_csr_free(ctx, A);
-    }
-    return status;
+    return readers[found] != NULL ? readers[found](ctx, path, expect, A)
+                                  : cmgi_fail_unknown(ctx, path);
 }
 
 cmg_status cmg_csr_read(cmg_context *ctx, const char *path, cmg_csr *A)
@@ -90,9 +84,9 @@ cmg_status cmg_csr_read(cmg_context *ctx, const char *path, cmg_csr *A)
     CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, path != NULL && A != NULL, CMG_ERR_ARG,
                "matrix read: the path or the out-pointer is NULL");
-    cmgi_csr read = {0};
+    cmgi_scoped_csr read = {0};
     CMGI_TRY(cmgi_matrix_file_read(ctx, path, &CMGI_EXPECT_ANYTHING, &read));
-    *A = read.view;
+    *A = cmgi_csr_pass_on(&read).view;
     return CMG_OK;
 }
 
@@ -147,11 +141,9 @@ static cmg_status hand_over(cmg_context *ctx, const char *path, cmg_size count,
                             const double *values, double **given)
 {
     double *copy = malloc((size_t)(count > 0 ? count : 1) * sizeof *copy);
-    if (copy != NULL && count > 0) {
-        memcpy(copy, values, (size_t)count * sizeof *copy);
-    }
     CMGI_CHECK(ctx, copy != NULL, CMG_ERR_MEMORY, "%s: out of memory for %lld values", path,
                (long long)count);
+    memcpy(copy, values, (size_t)count * sizeof *copy);
     *given = copy;
     return CMG_OK;
 }

@@ -18,9 +18,7 @@ cmg_status cmgi_file_open(cmg_context *ctx, const char *path, cmgi_file *file)
 {
     struct stat facts;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) {
-        return cmgi_fail(ctx, CMG_ERR_IO, "%s: %s", path, strerror(errno));
-    }
+    CMGI_CHECK(ctx, fd >= 0, CMG_ERR_IO, "%s: %s", path, strerror(errno));
     if (fstat(fd, &facts) != 0 || !S_ISREG(facts.st_mode)) {
         (void)close(fd);
         return cmgi_fail(ctx, CMG_ERR_IO, "%s: not a regular file", path);
@@ -161,21 +159,6 @@ cmg_status cmgi_in_file(cmg_context *ctx, const char *path, cmg_status status)
     return cmgi_fail(ctx, CMG_ERR_FILE, "%s: %s", path, message);
 }
 
-/* Removes the files of a directory that this library made, then the directory. */
-static void remove_directory(const char *path)
-{
-    DIR *folder = opendir(path);
-    for (struct dirent *entry = NULL; folder != NULL && (entry = readdir(folder)) != NULL;) {
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
-            (void)unlinkat(dirfd(folder), entry->d_name, 0);
-        }
-    }
-    if (folder != NULL) {
-        (void)closedir(folder);
-    }
-    (void)rmdir(path);
-}
-
 /*
  * Creates what is written to; false with errno set. A file that takes the place of another one is
  * never readable by more people than that one.
@@ -232,13 +215,10 @@ cmg_status cmgi_output_open(cmg_context *ctx, const char *path, cmgi_output_kind
 {
     cmgi_output made = {.ctx = ctx};
     bool good = false;
+    CMGI_FREED(ctx, &made.path, &made.temp);
     CMGI_TRY(resolve(ctx, path, &made));
     const size_t room = strlen(made.path) + 48;
-    const cmg_status status = cmgi_alloc(ctx, (cmg_size)room, 1, &made.temp);
-    if (status != CMG_OK) {
-        cmgi_free(ctx, made.path);
-        return status;
-    }
+    CMGI_TRY(cmgi_alloc(ctx, (cmg_size)room, 1, &made.temp));
     if (kind == CMGI_OUTPUT_FILE && is_special(path)) {
         (void)snprintf(made.temp, room, "%s", made.path);
         made.file = fopen(made.temp, "wb");
@@ -253,20 +233,16 @@ cmg_status cmgi_output_open(cmg_context *ctx, const char *path, cmgi_output_kind
             }
         }
     }
-    if (!good) {
-        (void)cmgi_fail(ctx, CMG_ERR_IO, "%s: %s", made.path, strerror(errno));
-        CMGI_FREE(ctx, made.path, made.temp);
-        return CMG_ERR_IO;
-    }
+    CMGI_CHECK(ctx, good, CMG_ERR_IO, "%s: %s", made.path, strerror(errno));
     *output = made;
+    made = (cmgi_output){0};
     return CMG_OK;
 }
 
 cmg_status cmgi_output_write(cmgi_output *output, const void *data, size_t bytes)
 {
-    if (bytes > 0 && fwrite(data, 1, bytes, output->file) != bytes) {
-        return cmgi_fail(output->ctx, CMG_ERR_IO, "%s: %s", output->path, strerror(errno));
-    }
+    CMGI_CHECK(output->ctx, bytes == 0 || fwrite(data, 1, bytes, output->file) == bytes, CMG_ERR_IO,
+               "%s: %s", output->path, strerror(errno));
     return CMG_OK;
 }
 
@@ -306,8 +282,14 @@ static bool sync_path(int folder, const char *name)
     return good;
 }
 
-/* The files of a directory, then the directory. */
-static bool sync_directory(const char *path)
+static bool remove_path(int folder, const char *name)
+{
+    (void)unlinkat(folder, name, 0);
+    return true;
+}
+
+/* The files of a directory, until one fails. */
+static bool each_file(const char *path, bool (*act)(int folder, const char *name))
 {
     DIR *folder = opendir(path);
     struct dirent *entry = NULL;
@@ -315,7 +297,7 @@ static bool sync_directory(const char *path)
     errno = 0;
     while (good && (entry = readdir(folder)) != NULL) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
-            good = sync_path(dirfd(folder), entry->d_name);
+            good = act(dirfd(folder), entry->d_name);
         }
         errno = good ? 0 : errno; /* what tells an error of the next call from the end */
     }
@@ -323,7 +305,7 @@ static bool sync_directory(const char *path)
     if (folder != NULL) {
         (void)closedir(folder);
     }
-    return good && sync_path(AT_FDCWD, path);
+    return good;
 }
 
 /* All that was written to the disk, and the rights of the file that is replaced. */
@@ -337,50 +319,29 @@ static bool complete(cmgi_output *output)
     if (stat(output->temp, &facts) != 0) {
         return false;
     }
-    if (output->file == NULL && good) {
-        good = S_ISDIR(facts.st_mode) ? sync_directory(output->temp)
-                                      : sync_path(AT_FDCWD, output->temp);
+    if (output->file == NULL) {
+        good = (!S_ISDIR(facts.st_mode) || each_file(output->temp, sync_path)) &&
+               sync_path(AT_FDCWD, output->temp);
     }
     return good && (output->mode < 0 || chmod(output->temp, (mode_t)output->mode) == 0);
-}
-
-/* The new name to the disk; that some systems refuse is no loss of what was written. */
-static void sync_folder_of(const char *path)
-{
-    char folder[4096];
-    const char *slash = strrchr(path, '/');
-    const int length = slash == NULL || slash == path ? 1 : (int)(slash - path);
-    (void)snprintf(folder, sizeof folder, "%.*s", length, slash == NULL ? "." : path);
-    (void)sync_path(AT_FDCWD, folder);
 }
 
 /* Replaces an empty directory or a file of the final name. */
 static cmg_status rename_output(const cmgi_output *output)
 {
+    const char *slash = strrchr(output->path, '/');
     if (rename(output->temp, output->path) == 0) {
-        sync_folder_of(output->path);
+        /* the new name to the disk; that some systems refuse is no loss of what was written */
+        char folder[4096];
+        const int length = slash == NULL || slash == output->path ? 1 : (int)(slash - output->path);
+        (void)snprintf(folder, sizeof folder, "%.*s", length, slash == NULL ? "." : output->path);
+        (void)sync_path(AT_FDCWD, folder);
         return CMG_OK;
     }
     const int reason = errno;
-    if (reason == ENOTEMPTY || reason == EEXIST) {
-        return cmgi_fail(output->ctx, CMG_ERR_IO, "%s: the directory exists and is not empty",
-                         output->path);
-    }
+    CMGI_CHECK(output->ctx, reason != ENOTEMPTY && reason != EEXIST, CMG_ERR_IO,
+               "%s: the directory exists and is not empty", output->path);
     return cmgi_fail(output->ctx, CMG_ERR_IO, "%s: %s", output->path, strerror(reason));
-}
-
-/* Takes away what was written, with what lies in it. */
-static void discard(const cmgi_output *output)
-{
-    struct stat facts;
-    if (lstat(output->temp, &facts) != 0) {
-        return;
-    }
-    if (S_ISDIR(facts.st_mode)) {
-        remove_directory(output->temp);
-    } else {
-        (void)unlink(output->temp);
-    }
 }
 
 cmg_status cmgi_output_finish(cmgi_output *output, cmg_status status)
@@ -399,8 +360,12 @@ cmg_status cmgi_output_finish(cmgi_output *output, cmg_status status)
     if (status == CMG_OK && !special) {
         status = rename_output(output);
     }
-    if (status != CMG_OK && !special) {
-        discard(output);
+    if (status != CMG_OK && !special) { /* takes away what was written, with what lies in it */
+        struct stat facts;
+        if (lstat(output->temp, &facts) == 0 && S_ISDIR(facts.st_mode)) {
+            (void)each_file(output->temp, remove_path);
+        }
+        (void)remove(output->temp);
     }
     CMGI_FREE(ctx, output->path, output->temp);
     *output = (cmgi_output){0};

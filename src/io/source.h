@@ -30,6 +30,15 @@ cmg_status cmgi_file_integers(const cmgi_file *file, cmg_size offset, cmg_size c
 /* The same of columns, to 32 bits: what is no column becomes -1, which checks refuse. */
 cmg_status cmgi_file_columns(const cmgi_file *file, cmg_size offset, cmg_size count, size_t size,
                              bool big, cmg_index *to);
+/* An unsigned integer of that many bytes, the least significant first. */
+static inline uint64_t cmgi_little(const unsigned char *p, int bytes)
+{
+    uint64_t v = 0;
+    for (int k = bytes - 1; k >= 0; --k) {
+        v = v << 8 | p[k];
+    }
+    return v;
+}
 /* The whole file with a NUL after it, in memory of cmgi_alloc, also where it fails; *size does not
  * count the NUL. */
 cmg_status cmgi_file_text(cmg_context *ctx, const char *path, char **text, cmg_size *size);

@@ -60,7 +60,7 @@ cmg_status cmgi_vector_kind(cmg_context *ctx, const char *path, const char **suf
 static cmg_status check_folder(cmg_context *ctx, const char *path)
 {
     struct stat facts;
-    char *folder = NULL;
+    cmgi_scoped char *folder = NULL;
     const bool there = stat(path, &facts) == 0;
     if (there && !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode)) {
         return CMG_OK; /* a device or a pipe */
@@ -75,9 +75,8 @@ static cmg_status check_folder(cmg_context *ctx, const char *path)
         slash[slash == folder] = '\0';
     }
     const char *where = slash != NULL ? folder : ".";
-    const int reason = access(where, W_OK | X_OK) == 0 ? 0 : errno;
-    cmgi_free(ctx, folder);
-    CMGI_CHECK(ctx, reason == 0, CMG_ERR_IO, "%s: cannot be written: %s", path, strerror(reason));
+    CMGI_CHECK(ctx, access(where, W_OK | X_OK) == 0, CMG_ERR_IO, "%s: cannot be written: %s", path,
+               strerror(errno));
     return CMG_OK;
 }
 

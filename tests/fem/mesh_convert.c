@@ -40,7 +40,7 @@ int main(int argc, char **argv)
     for (cmg_size c = 0; c < mesh->cells; ++c) {
         number[c] = (double)c;
     }
-    const cmgi_field fields[3] = {
+    const cmg_fem_field fields[3] = {
         {"u <&\"> v", 1, false, linear}, {"vector", 2, false, vector}, {"number", 1, true, number}};
     const cmg_status status = cmgi_vtu_write(ctx, argv[2], mesh, 3, fields);
     if (status != CMG_OK) {

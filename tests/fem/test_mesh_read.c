@@ -322,7 +322,7 @@ TEST(vtu_that_cannot_be_written_is_an_error)
     if (mesh == NULL) {
         return;
     }
-    const cmgi_field wrong = {"u", 0, false, mesh->x};
+    const cmg_fem_field wrong = {"u", 0, false, mesh->x};
     CHECK_STATUS(cmgi_vtu_write(ctx, "/nonexistent/a.vtu", mesh, 0, NULL), CMG_ERR_IO);
     CHECK_STATUS(cmgi_vtu_write(ctx, path, mesh, 1, &wrong), CMG_ERR_ARG);
 }

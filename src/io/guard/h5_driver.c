@@ -45,7 +45,8 @@ typedef struct opened {
     cmgi_h5_faults *faults;
 } opened;
 
-void cmgi_h5_note(cmgi_h5_faults *faults, int error)
+/* Notes a fault of the system, unless one is noted already; 0 = of unknown kind. Any thread. */
+static void note(cmgi_h5_faults *faults, int error)
 {
     int none = 0;
     /* several threads may meet the same bad place; any of their reasons will do */
@@ -57,7 +58,7 @@ bool cmgi_h5_read_at(const cmgi_h5 *h5, cmg_size offset, size_t bytes, void *to)
     errno = 0;
     const bool good = cmgi_read_at(h5->fd, offset, bytes, to);
     if (!good) {
-        cmgi_h5_note(h5->faults, errno);
+        note(h5->faults, errno);
     }
     return good;
 }
@@ -75,7 +76,7 @@ static H5FD_t *open_file(const char *name, unsigned flags, hid_t access, haddr_t
     const int fd = open(name, (info->writes ? O_RDWR : O_RDONLY) | O_CLOEXEC);
     opened *file = fd >= 0 && fstat(fd, &facts) == 0 ? calloc(1, sizeof *file) : NULL;
     if (file == NULL) {
-        cmgi_h5_note(info->faults, errno);
+        note(info->faults, errno);
         if (fd >= 0) {
             (void)close(fd);
         }
@@ -94,7 +95,7 @@ static herr_t close_file(H5FD_t *file)
     opened *f = (opened *)file;
     errno = 0;
     if (close(f->fd) != 0 && f->writes) {
-        cmgi_h5_note(f->faults, errno);
+        note(f->faults, errno);
     }
     free(f);
     return 0;
@@ -159,7 +160,7 @@ static herr_t read_piece(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t 
     memset((char *)to + there, 0, size - there);
     errno = 0;
     if (!cmgi_read_at(f->fd, (cmg_size)address, there, to)) {
-        cmgi_h5_note(f->faults, errno); /* whatever is made of zeros counts for nothing */
+        note(f->faults, errno); /* whatever is made of zeros counts for nothing */
         memset(to, 0, there);
     }
     return 0;
@@ -182,7 +183,7 @@ static herr_t write_piece(H5FD_t *file, H5FD_mem_t type, hid_t transfer, haddr_t
         if (put > 0) {
             done += (size_t)put;
         } else if (errno != EINTR) {
-            cmgi_h5_note(w->faults, errno);
+            note(w->faults, errno);
         }
     }
     w->end_of_file = address + done > w->end_of_file ? address + done : w->end_of_file;
@@ -197,7 +198,7 @@ static herr_t truncate_file(H5FD_t *file, hid_t transfer, hbool_t closing)
     if (w->end_of_file != w->end_of_addresses && atomic_load(&w->faults->error) == 0) {
         errno = 0;
         if (ftruncate(w->fd, (off_t)w->end_of_addresses) != 0) {
-            cmgi_h5_note(w->faults, errno);
+            note(w->faults, errno);
         }
     }
     w->end_of_file = w->end_of_addresses;

@@ -1,6 +1,5 @@
 /* Object headers of an HDF5 file as they lie in it, read without the library. */
 #pragma once
-#include "io/bytes.h"
 #include "io/h5.h"
 
 typedef enum cmgi_raw_class {

@@ -24,7 +24,6 @@ enum { NEWEST_LAYOUT = 4 };
 
 /* What the header of a dataset has been found to say. */
 typedef struct facts {
-    const cmgi_h5 *h5;
     bool dataset; /* else only the parts of the header are of interest */
     int spaces;
     int types;
@@ -171,7 +170,7 @@ static bool visit(void *user, const cmgi_h5_message *m)
 static cmg_status inspect_header(const cmgi_h5 *h5, const char *name, uint64_t address,
                                  bool dataset)
 {
-    facts f = {.h5 = h5, .dataset = dataset};
+    facts f = {.dataset = dataset};
     const bool whole = cmgi_h5_scan(h5, address, visit, &f);
     if (dataset && f.wrong == NULL && f.spaces + f.types + f.layouts == 0) {
         return CMG_OK; /* a group, say: the library will tell */
