@@ -35,7 +35,7 @@ typedef struct room {
 typedef struct piece {
     cmg_index begin;
     cmg_index end;
-    cmg_size products;
+    cmg_size most; /* entries */
     cmg_index *columns;
     double *values;
 } piece;
@@ -54,7 +54,7 @@ typedef struct plan {
     room all;         /* of all threads */
     piece *piece;
     int pieces;       /* as many as threads, or more */
-    cmg_size largest; /* products of a piece */
+    cmg_size largest; /* at most so many entries a piece */
 } plan;
 
 static cmg_size words_of(cmg_size bits)
@@ -136,12 +136,13 @@ static cmg_status cut(cmg_context *ctx, plan *p)
             for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
                 products += B->indptr[A->indices[k] + 1] - B->indptr[A->indices[k]];
             }
-            own->products += products;
-            longest = products > longest ? products : longest;
+            const cmg_size most = products < B->cols ? products : B->cols;
+            own->most += most;
+            longest = most > longest ? most : longest;
         }
-        largest = own->products > largest ? own->products : largest;
+        largest = own->most > largest ? own->most : largest;
     }
-    p->longest = longest < B->cols ? longest : B->cols;
+    p->longest = longest;
     p->largest = largest;
     return CMG_OK;
 }
@@ -420,7 +421,7 @@ cmg_status cmgi_csr_multiply_values(cmg_context *ctx, const cmg_csr *A, const cm
     CMGI_TRY(make_plan(ctx, A, B, &p));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
     for (cmg_index g = 0; g < p.groups; ++g) {
-        const room own = room_of(&p, cmgi_thread());
+        const room own = {.sum = p.all.sum + B->cols * cmgi_thread() * p.widest};
         const int m = (int)(p.group[g + 1] - p.group[g]);
         const cmg_size begin = C->indptr[p.group[g]];
         const cmg_size length = C->indptr[p.group[g] + 1] - begin;
