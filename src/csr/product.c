@@ -35,7 +35,6 @@ typedef struct room {
 typedef struct piece {
     cmg_index begin;
     cmg_index end;
-    cmg_size most; /* entries */
     cmg_index *columns;
     double *values;
 } piece;
@@ -129,6 +128,7 @@ static cmg_status cut(cmg_context *ctx, plan *p)
                                                                               : longest, largest)
     for (int q = 0; q < p->pieces; ++q) {
         piece *own = &p->piece[q];
+        cmg_size entries = 0;
         own->begin = (cmg_index)((cmg_size)p->groups * q / p->pieces);
         own->end = (cmg_index)((cmg_size)p->groups * (q + 1) / p->pieces);
         for (cmg_size i = p->group[own->begin]; i < p->group[own->end]; ++i) {
@@ -137,10 +137,10 @@ static cmg_status cut(cmg_context *ctx, plan *p)
                 products += B->indptr[A->indices[k] + 1] - B->indptr[A->indices[k]];
             }
             const cmg_size most = products < B->cols ? products : B->cols;
-            own->most += most;
+            entries += most;
             longest = most > longest ? most : longest;
         }
-        largest = own->most > largest ? own->most : largest;
+        largest = entries > largest ? entries : largest;
     }
     p->longest = longest;
     p->largest = largest;
