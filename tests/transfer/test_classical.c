@@ -357,6 +357,22 @@ TEST(jumps_in_space_are_seen)
     }
 }
 
+/* Couplings that are 0 but for rounding, as of trilinear elements along the axes. */
+TEST(rounding_is_no_jump)
+{
+    static const double factor[] = {1e-4, 1e-16};
+    for (int t = 0; t < 2; ++t) {
+        const grid space = {{12, 11, 10}, {1, 1, 1}, false};
+        scoped_csr A = grid_matrix(&space);
+        cmgi_suits suits = {0};
+        EACH_ENTRY (&A, i, k) {
+            A.values[k] *= A.indices[k] != i && (A.indices[k] + i) % 3 == 0 ? factor[t] : 1;
+        }
+        CHECK_OK(cmgi_look_for_levels(ctx, &A.view, NULL, THETA, &suits));
+        CHECK(suits.classical == (t == 0));
+    }
+}
+
 TEST(choice_follows_the_couplings)
 {
     const grid even = {{40, 30, 1}, {1, 1, 0}, false};
