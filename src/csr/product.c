@@ -15,7 +15,7 @@
 
 enum {
     TOGETHER = 6,    /* most rows that are formed at once */
-    PIECE = 1 << 20, /* products that a thread forms before it puts entries away: 13 MB at most */
+    PIECE = 1 << 17, /* products that a thread forms before it puts entries away: 1.5 MB */
     SHORT = 20,      /* lists up to here are sorted by insertion */
     BITS = 64,
     AHEAD = 6 /* rows of B that are asked for before they are needed */
