@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 cmg_status cmgi_fail(cmg_context *ctx, cmg_status code, const char *format, ...)
 {
@@ -27,6 +28,15 @@ void cmgi_log(const cmg_context *ctx, cmg_log_level level, const char *format, .
     (void)vsnprintf(line, sizeof line, format, args);
     va_end(args);
     ctx->options.log(ctx->options.log_user, level, line);
+}
+
+void cmgi_append(char *text, size_t size, const char *format, ...)
+{
+    const size_t used = strlen(text);
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text + used, size - used, format, args);
+    va_end(args);
 }
 
 cmg_status cmgi_progress(cmg_context *ctx, const char *what, cmg_size done, cmg_size total)

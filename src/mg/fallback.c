@@ -16,7 +16,6 @@
 #include "mg/rounding.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -200,8 +199,7 @@ static cmg_status return_to_best(cmgi_multigrid *mg, const double *guess, const 
 /* Adds a clause to what is told. */
 static void say(cmgi_fallback *f, const cmgi_multigrid *mg, const char *clause)
 {
-    const size_t used = strlen(f->text);
-    (void)snprintf(f->text + used, sizeof f->text - used, "%s%s", used > 0 ? ", " : "", clause);
+    cmgi_append(f->text, sizeof f->text, "%s%s", f->text[0] != '\0' ? ", " : "", clause);
     cmgi_log(mg->ctx, CMG_LOG_INFO, "solve: %s", clause);
 }
 

@@ -22,20 +22,18 @@ void cmgi_note(cmgi_levels *levels, const char *format, ...)
 static void note_choices(const cmgi_setup *s, int last)
 {
     char text[CMGI_NOTE] = "";
-    size_t used = 0;
-    for (int l = 0, next = 0; l <= last && used < sizeof text; l = next) {
+    for (int l = 0, next = 0; l <= last; l = next) {
         const cmgi_smoother *one = &s->levels->level[l].smoother;
         do {
             ++next;
         } while (next <= last && s->levels->level[next].smoother.why == one->why &&
                  strcmp(s->levels->level[next].smoother.chosen, one->chosen) == 0);
         if (one->why != NULL) {
-            const int n = snprintf(text + used, sizeof text - used, "%sfrom level %d on %s, as %s",
-                                   used > 0 ? "; " : "", l, one->chosen, one->why);
-            used += n > 0 ? (size_t)n : 0;
+            cmgi_append(text, sizeof text, "%sfrom level %d on %s, as %s",
+                        text[0] != '\0' ? "; " : "", l, one->chosen, one->why);
         }
     }
-    if (used > 0) {
+    if (text[0] != '\0') {
         cmgi_note(s->levels, "chosen: %s", text);
     }
 }
@@ -47,7 +45,6 @@ cmg_status cmgi_note_smoother(const cmgi_setup *s, int last)
     const char *chosen = s->dominated ? "jacobi" : smoother->chosen;
     const int divided = s->divided != NULL ? s->divided->count : 0;
     char dampings[CMGI_NOTE / 2] = "";
-    size_t used = 0;
     double nnz[3] = {0, (double)s->levels->level[0].A->nnz, 0}; /* of M, A, and A of all levels */
     for (int f = 0; f < smoother->factors; ++f) {
         nnz[0] += (double)smoother->factor[f]->nnz;
@@ -56,10 +53,8 @@ cmg_status cmgi_note_smoother(const cmgi_setup *s, int last)
         nnz[2] += (double)s->levels->level[l].A->nnz / (l < divided ? 1 : cmgi_ranks(s->ctx));
     }
     CMGI_TRY(cmgi_all_sum(s->ctx, nnz, 3));
-    for (int j = 0; j < smoother->stages && used < sizeof dampings; ++j) {
-        const int n =
-            snprintf(dampings + used, sizeof dampings - used, " %.4g", smoother->omega[j]);
-        used += n > 0 ? (size_t)n : 0;
+    for (int j = 0; j < smoother->stages; ++j) {
+        cmgi_append(dampings, sizeof dampings, " %.4g", smoother->omega[j]);
     }
     cmgi_note(s->levels,
               "smoother %s%s%s: %d factor%s, %.2f times the entries of A (A of all levels %.3g), "
