@@ -137,8 +137,8 @@ cmg_status cmgi_cycle_append(cmgi_cycle *cycle, cmgi_step step);
 bool cmgi_step_reads(const cmgi_step *step, int value);
 /* How many steps read a value. */
 int cmgi_cycle_readers(const cmgi_cycle *cycle, int value);
-/* Marks a step that compact takes out of the list; until then it reads and writes nothing. */
-void cmgi_step_drop(cmgi_step *step);
+/* A step that reads and writes nothing; compact takes such ones out of the list. */
+cmgi_step cmgi_step_none(void);
 void cmgi_cycle_compact(cmgi_cycle *cycle);
 /* Bytes of all columns of a value. */
 size_t cmgi_value_bytes(const cmgi_cycle *cycle, const cmgi_value *value);

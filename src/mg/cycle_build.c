@@ -26,17 +26,13 @@ static cmg_status new_value(builder *B, int level, char letter, int *id)
 /* A step of level l with one matrix and one vector, and nothing else yet. */
 static cmgi_step step_with(const cmg_matrix *A, const char *name, int l, int in)
 {
-    return (cmgi_step){.kind = CMGI_STEP_PRODUCT,
-                       .writeback = CMGI_WB_APPLY,
-                       .A = A,
-                       .name = name,
-                       .level = l,
-                       .in = in,
-                       .b = CMGI_NONE,
-                       .c = CMGI_NONE,
-                       .e = CMGI_NONE,
-                       .also = CMGI_NONE,
-                       .seconds = -1};
+    cmgi_step step = cmgi_step_none();
+    step.writeback = CMGI_WB_APPLY;
+    step.A = A;
+    step.name = name;
+    step.level = l;
+    step.in = in;
+    return step;
 }
 
 /* Appends the step, with a new vector of `level` for its result. */

@@ -58,15 +58,16 @@ int cmgi_cycle_readers(const cmgi_cycle *cycle, int value)
     return readers;
 }
 
-void cmgi_step_drop(cmgi_step *step)
+cmgi_step cmgi_step_none(void)
 {
-    *step = (cmgi_step){.kind = CMGI_STEP_PRODUCT,
-                        .in = CMGI_NONE,
-                        .b = CMGI_NONE,
-                        .c = CMGI_NONE,
-                        .e = CMGI_NONE,
-                        .also = CMGI_NONE,
-                        .out = CMGI_NONE};
+    return (cmgi_step){.kind = CMGI_STEP_PRODUCT,
+                       .in = CMGI_NONE,
+                       .b = CMGI_NONE,
+                       .c = CMGI_NONE,
+                       .e = CMGI_NONE,
+                       .also = CMGI_NONE,
+                       .out = CMGI_NONE,
+                       .seconds = -1};
 }
 
 void cmgi_cycle_compact(cmgi_cycle *cycle)
