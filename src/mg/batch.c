@@ -1,7 +1,6 @@
 /* Life of a batch, its set-up and its solves; see batch.h. */
 #include "mg/batch_plan.h"
 
-#include "core/memory.h"
 #include "core/report.h"
 #include "core/timer.h"
 

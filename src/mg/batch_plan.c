@@ -1,8 +1,6 @@
 /* Compiles a solver into what the teams of a batch share; see batch.h. */
 #include "mg/batch_plan.h"
 
-#include "core/memory.h"
-
 #include <string.h>
 
 /* The last level is the first of so many rows: its inverse is read in every cycle. */

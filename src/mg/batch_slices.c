@@ -2,8 +2,6 @@
  * products; layouts are in batch.h. */
 #include "mg/batch_plan.h"
 
-#include "core/memory.h"
-
 #include <stdlib.h>
 #include <string.h>
 

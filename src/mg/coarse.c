@@ -15,11 +15,8 @@
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "mg/coarse.h"
 
-#include "csr/resident.h"
 #include "csr/small_dense.h"
 #include "spmv/formats.h"
-
-#include "core/backend.h"
 
 #include <float.h>
 #include <math.h>

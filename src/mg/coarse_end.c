@@ -3,7 +3,6 @@
  * a size collapsed into the matrix of their cycle.
  */
 #include "mg/setup.h"
-#include "mg/symmetry.h"
 
 /* Storage of the dense operator of a level: fewer bits only where the schedule says so. */
 static cmg_matrix_options coarse_options(const cmgi_setup *s, int l)

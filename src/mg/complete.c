@@ -3,9 +3,7 @@
  * and algebraic levels where the coarsest is too large to be solved, or its factors where it is
  * not.
  */
-#include "core/ranks.h"
 #include "hierarchy/own.h"
-#include "mg/dominated.h"
 #include "mg/multigrid.h"
 
 #include <string.h>

@@ -1,4 +1,8 @@
 /*
+ * Matrices of which Jacobi's method alone takes care, so that levels would only cost: time steps
+ * that are short for the mesh, mass matrices, random walks, whatever the diagonal dominates in most
+ * rows.
+ *
  *     z = D^-1 r,  r <- r - (r, A z) / (A z, A z) A z
  *
  * With the eigenvalues of D^-1 A in a .. b of the right half-plane the residual falls by
@@ -6,10 +10,7 @@
  * Anal. 20 (1983). Row sums bound that rate from above only, and often not below 1: a few rows with
  * twice their diagonal beside it do no harm.
  */
-#include "mg/dominated.h"
-
-#include "core/backend.h"
-#include "core/memory.h"
+#include "mg/multigrid.h"
 
 #include <math.h>
 

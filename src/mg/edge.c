@@ -2,8 +2,6 @@
 #include "mg/edge.h"
 
 #include "cmg.h"
-#include "core/backend.h"
-#include "core/memory.h"
 #include "csr/place.h"
 #include "spmv/formats.h"
 #include "transfer/galerkin.h"

@@ -12,9 +12,6 @@
  */
 #include "mg/fallback.h"
 
-#include "mg/range.h"
-#include "mg/rounding.h"
-
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
-#include "mg/hint.h"
+/* Advice on a solve that was not good, from facts that are known. */
+#include "mg/solver.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,9 +1,6 @@
-#include "mg/interval.h"
+#include "mg/setup.h"
 
-#include "core/ranks.h"
-#include "core/memory.h"
 #include "core/timer.h"
-#include "core/vector.h"
 #include "smoothers/lanczos.h"
 
 #include <math.h>

@@ -4,8 +4,6 @@
  */
 #include "mg/level.h"
 
-#include "core/ranks.h"
-#include "hierarchy/hierarchy.h"
 #include "spmv/chain.h"
 #include "spmv/formats.h"
 #include "transfer/galerkin.h"

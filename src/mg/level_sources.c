@@ -1,5 +1,4 @@
 /* Levels whose matrices come from elements, or from kinds of rows (csr/kinds.h) without a CSR. */
-#include "hierarchy/hierarchy.h"
 #include "mg/level.h"
 #include "spmv/formats.h"
 

@@ -4,11 +4,8 @@
  * there. What is only known after a computation counts from below: a smoother that is computed as
  * a diagonal, compressed slices as little as they may hold, the vectors of a cycle as one.
  */
-#include "mg/memory.h"
-
-#include "krylov/krylov.h"
+#include "mg/multigrid.h"
 #include "mg/options.h"
-#include "mg/setup.h"
 #include "spmv/formats.h"
 
 #include <string.h>

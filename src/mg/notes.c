@@ -2,8 +2,6 @@
  * room for all. */
 #include "mg/setup.h"
 
-#include "core/ranks.h"
-
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,11 +1,9 @@
 /* Smoothers computed once and kept in the hierarchy, where "file:NAME" finds them. */
 #include "hierarchy/hierarchy.h"
 
-#include "core/memory.h"
 #include "core/report.h"
 #include "core/timer.h"
 #include "smoothers/quality.h"
-#include "smoothers/smoother.h"
 #include "smoothers/spectrum.h"
 
 #include <string.h>

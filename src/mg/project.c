@@ -1,29 +1,32 @@
-#include "mg/project.h"
+/*
+ * The null space of the finest matrix in the backend's memory, and v - Q (Q^T v). With it taken out
+ * of b and x, a singular system has one solution, the shortest: so of a pure Neumann problem, or of
+ * a body that nothing holds.
+ *
+ * Source  Bochev and Lehoucq, On the finite element solution of the pure Neumann problem, SIAM Rev.
+ *         47 (2005), doi:10.1137/S0036144503426074.
+ */
+#include "mg/setup.h"
 
-#include "core/memory.h"
 #include <math.h>
 
 cmg_status cmgi_projection_take(cmg_context *ctx, const cmgi_null_space *space, cmg_size n,
                                 cmg_size total, cmgi_projection *P)
 {
     const double one = 1;
-    cmg_status status = CMG_OK;
     cmgi_projection_clear(ctx, P);
     if (space->count == 0) {
         return CMG_OK;
     }
+    const cmg_size entries = n * space->count;
+    CMGI_TRY(cmgi_alloc_device(ctx, entries, sizeof *P->q, &P->q));
+    CMGI_TRY(cmgi_alloc_device(ctx, space->count + 1, sizeof *P->scalars, &P->scalars));
+    CMGI_TRY(cmgi_to_device(ctx, P->scalars, &one, sizeof one));
+    CMGI_TRY(cmgi_to_device(ctx, P->q, space->q, (size_t)entries * sizeof *P->q));
     P->n = n;
     P->total = total;
-    P->count = space->count;
-    CMGI_TRY_GOTO(failed, cmgi_alloc_device(ctx, n * P->count, sizeof *P->q, &P->q));
-    CMGI_TRY_GOTO(failed, cmgi_alloc_device(ctx, P->count + 1, sizeof *P->scalars, &P->scalars));
-    CMGI_TRY_GOTO(failed, cmgi_to_device(ctx, P->scalars, &one, sizeof one));
-    CMGI_TRY_GOTO(failed,
-                  cmgi_to_device(ctx, P->q, space->q, (size_t)(n * P->count) * sizeof *P->q));
+    P->count = space->count; /* from here on it counts */
     return CMG_OK;
-failed:
-    cmgi_projection_clear(ctx, P);
-    return status;
 }
 
 cmg_status cmgi_projection_build(const cmg_hierarchy *h, const cmg_index *perm, cmgi_projection *P)

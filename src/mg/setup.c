@@ -6,7 +6,6 @@
 #include "mg/setup.h"
 
 #include "core/timer.h"
-#include "csr/templates.h"
 
 #include <math.h>
 

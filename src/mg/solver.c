@@ -1,10 +1,8 @@
 /* Life of a solver, and the solve itself. */
-#include "mg/memory.h"
 #include "mg/options.h"
 #include "mg/solver.h"
 #include "spmv/formats.h"
 
-#include "core/ranks.h"
 #include "core/report.h"
 #include "core/timer.h"
 

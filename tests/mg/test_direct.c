@@ -2,7 +2,7 @@
  * What takes the place of levels below a matrix alone: a factorisation in its envelope, or Jacobi
  * where A is diagonally dominant.
  */
-#include "mg/dominated.h"
+#include "mg/multigrid.h"
 #include "mg/envelope.h"
 #include "hierarchy/numbering.h"
 #include "solves.h"
