@@ -1,7 +1,5 @@
 #include "ranks/dirichlet.h"
 
-#include "core/memory.h"
-
 #include <math.h>
 
 /* True when the only nonzero of the row is on the diagonal. */

@@ -1,6 +1,5 @@
 #include "ranks/exchange.h"
 
-#include "core/memory.h"
 #include "csr/place.h"
 
 enum { ALIGNED = 32 }; /* entries: arrays begin where wide loads may */

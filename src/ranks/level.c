@@ -1,7 +1,6 @@
 /* Matrices and smoothers of divided levels. */
 #include "ranks/parts.h"
 
-#include "core/search.h"
 #include "csr/by_rows.h"
 #include "mg/level.h"
 

@@ -4,7 +4,6 @@
  */
 #include "ranks/parts.h"
 #include "transfer/aggregate.h"
-#include "transfer/null_space.h"
 
 #include <math.h>
 

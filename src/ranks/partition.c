@@ -4,8 +4,6 @@
  * rank; parts follow each other, and the old order is kept inside of them.
  */
 #include "cmg_ranks.h"
-#include "core/memory.h"
-#include "hierarchy/hierarchy.h"
 #include "hierarchy/numbering.h"
 
 #include <math.h>

@@ -1,8 +1,6 @@
 /* Matrices over several ranks: columns, rows of others, transpose, product. */
 #include "ranks/rows.h"
 
-#include "core/memory.h"
-#include "core/search.h"
 #include "csr/by_rows.h"
 
 #include <string.h>

@@ -1,5 +1,4 @@
 /* What a context is given to be one of several ranks. */
-#include "ranks/group.h"
 #include "ranks/parts.h"
 
 static const cmgi_divided_functions levels = {.create = cmgi_parts_create,

@@ -4,7 +4,6 @@
  * its rows and a chunk. The datasets are those that one rank would write.
  */
 #include "ranks/layout.h"
-#include "core/memory.h"
 #include "io/container.h"
 
 #include <string.h>

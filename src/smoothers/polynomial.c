@@ -10,7 +10,6 @@
  */
 #include "smoothers/pattern.h"
 #include "smoothers/recurrence.h"
-#include "smoothers/smoother.h"
 
 #include <math.h>
 

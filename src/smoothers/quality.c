@@ -1,7 +1,6 @@
 /* How near M A is to 1: the mean of |g - scale M A g|^2 over vectors g of random signs. */
 #include "smoothers/quality.h"
 
-#include "core/memory.h"
 #include "core/random.h"
 #include "smoothers/pattern.h"
 

@@ -1,7 +1,6 @@
 /* The table of smoothers and what is common to them: renumbering, formats, damping. */
 #include "smoothers/smoother.h"
 
-#include "core/backend.h"
 #include "smoothers/pattern.h"
 #include "smoothers/spectrum.h"
 #include "spmv/sweep.h"
