@@ -1,5 +1,5 @@
 /* A direct-mapped cache of least-squares problems and their solutions. */
-#include "smoothers/spai_cache.h"
+#include "smoothers/spai.h"
 
 #include "core/hash.h"
 #include "core/random.h"
