@@ -22,12 +22,11 @@ static bool fits(const cmgi_cycle *cycle, int value, cmg_size n)
  */
 static bool half_fits(const cmgi_cycle *cycle, const cmgi_step *step)
 {
-    const bool down = step->kind == CMGI_STEP_DOWN;
     const cmg_size fine = cmgi_halves_rows(step->halves, true);
     const cmg_size coarse = cmgi_halves_rows(step->halves, false);
     return cycle->columns == 1 && fits(cycle, step->in, fine) && fits(cycle, step->b, fine) &&
            fits(cycle, step->c, coarse) && fits(cycle, step->also, fine) &&
-           fits(cycle, step->out, down ? coarse : fine);
+           fits(cycle, step->out, step->kind == CMGI_STEP_DOWN ? coarse : fine);
 }
 
 /* CMG_ERR_INTERNAL unless every step's matrices are as large as its vectors, and those as their

@@ -67,10 +67,8 @@ typedef struct cmgi_cycle {
     cmg_context *ctx;
     cmgi_step *steps;
     int nsteps;
-    int steps_capacity;
     cmgi_value *values;
     int nvalues;
-    int values_capacity;
     int columns;    /* of every vector */
     int input;      /* value that holds the given right-hand side */
     int output;     /* value that holds the result */

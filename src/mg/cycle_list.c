@@ -1,31 +1,9 @@
 /* The step list as data: growing, asking who reads a value, dropping steps. */
 #include "mg/cycle.h"
 
-#include <string.h>
-
-/* Makes room for one more element of an array that doubles. */
-static cmg_status grow(cmg_context *ctx, void *array, int count, int *capacity, size_t size)
-{
-    if (count < *capacity) {
-        return CMG_OK;
-    }
-    const int larger = *capacity > 0 ? 2 * *capacity : 64;
-    void *copy = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, larger, size, &copy));
-    void **old = array;
-    if (count > 0) {
-        memcpy(copy, *old, (size_t)count * size);
-    }
-    cmgi_free(ctx, *old);
-    *old = copy;
-    *capacity = larger;
-    return CMG_OK;
-}
-
 cmg_status cmgi_cycle_value(cmgi_cycle *cycle, cmgi_value value, int *id)
 {
-    CMGI_TRY(
-        grow(cycle->ctx, &cycle->values, cycle->nvalues, &cycle->values_capacity, sizeof value));
+    CMGI_TRY(cmgi_hierarchy_grow(cycle->ctx, &cycle->values, cycle->nvalues, sizeof value));
     value.buffer = CMGI_NONE;
     cycle->values[cycle->nvalues] = value;
     *id = cycle->nvalues++;
@@ -34,7 +12,7 @@ cmg_status cmgi_cycle_value(cmgi_cycle *cycle, cmgi_value value, int *id)
 
 cmg_status cmgi_cycle_append(cmgi_cycle *cycle, cmgi_step step)
 {
-    CMGI_TRY(grow(cycle->ctx, &cycle->steps, cycle->nsteps, &cycle->steps_capacity, sizeof step));
+    CMGI_TRY(cmgi_hierarchy_grow(cycle->ctx, &cycle->steps, cycle->nsteps, sizeof step));
     cycle->steps[cycle->nsteps++] = step;
     return CMG_OK;
 }

@@ -73,6 +73,10 @@ cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg);
 void cmgi_multigrid_clear(cmgi_multigrid *mg);
 /* The iteration by another method, on the same cycle. */
 cmg_status cmgi_multigrid_take_method(cmgi_multigrid *mg, cmg_krylov method);
+/* What comes before the iteration: nested iteration, unless that is its first step, and Dirichlet
+ * rows solved exactly. */
+bool cmgi_multigrid_nests_before(const cmgi_multigrid *mg);
+bool cmgi_multigrid_solves_boundary(const cmgi_multigrid *mg);
 /* Improves x; mg->krylov then tells how every column ended. */
 cmg_status cmgi_multigrid_solve(cmgi_multigrid *mg, const double *b, double *x);
 /*

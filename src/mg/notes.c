@@ -66,15 +66,21 @@ cmg_status cmgi_note_smoother(const cmgi_setup *s, int last)
 
 void cmgi_note_dirichlet(const cmgi_setup *s)
 {
-    const int total = cmgi_setup_count(s->h, s->options);
     cmg_size rows = 0;
-    for (int l = 0; l < total; ++l) {
+    for (int l = 0; l < cmgi_setup_count(s->h, s->options); ++l) {
         rows += s->levels->level[l].dirichlet.count;
     }
     if (rows > 0) {
         cmgi_note(s->levels,
                   "Dirichlet identity rows: %lld on level 0, %lld in all; transfer zeroed there",
                   (long long)s->levels->level[0].dirichlet.count, (long long)rows);
+    }
+}
+
+static void note_formed(const cmgi_setup *s, int formed, int first)
+{
+    if (formed > 0) {
+        cmgi_note(s->levels, "level matrices formed as R A P: %d, from level %d on", formed, first);
     }
 }
 
@@ -97,10 +103,7 @@ void cmgi_note_ranks(const cmgi_setup *s)
             "and less are solved by each",
             ranks, s->ctx->group->link, divided - 1, (long long)cmg_hierarchy_rows(s->h, divided));
     }
-    if (s->divided->formed > 0) {
-        cmgi_note(s->levels, "level matrices formed as R A P: %d, from level %d on",
-                  s->divided->formed, s->divided->first_formed);
-    }
+    note_formed(s, s->divided->formed, s->divided->first_formed);
 }
 
 /* A product in fp32 on a GPU takes 1 + 3 lines times as long as one whose x is at hand. */
@@ -121,10 +124,7 @@ void cmgi_note_completion(const cmgi_setup *s)
         cmgi_note(s->levels, "levels follow the finest matrix alone, not the %d of the hierarchy",
                   cmg_hierarchy_levels(s->given));
     }
-    if (c->formed > 0) {
-        cmgi_note(s->levels, "level matrices formed as R A P: %d, from level %d on", c->formed,
-                  c->first_formed);
-    }
+    note_formed(s, c->formed, c->first_formed);
     if (c->misfits > 0) {
         cmgi_note(
             s->levels,

@@ -33,7 +33,6 @@ cmg_status cmg_solver_step(cmg_solver *s, int i, cmg_step_info *info)
     const cmgi_step *step = &cycle->steps[i];
     const cmgi_value *out = &cycle->values[step->out];
     const bool product = step->kind == CMGI_STEP_PRODUCT || step->kind == CMGI_STEP_ROWS;
-    const bool speaks = step->kind == CMGI_STEP_START || step->kind == CMGI_STEP_GATHER;
     cmgi_cycle_text(cycle, step, s->step_text);
     cmg_step_info made = {.text = s->step_text,
                           .matrix = product ? step->name : "",
@@ -46,11 +45,10 @@ cmg_status cmg_solver_step(cmg_solver *s, int i, cmg_step_info *info)
                           .values = product ? cmgi_matrix_values(step->A) : CMG_VALUES_FULL,
                           .bytes = cmgi_cycle_step_bytes(cycle, step),
                           .seconds = step->seconds};
-    if (speaks) {
+    if (step->kind == CMGI_STEP_START || step->kind == CMGI_STEP_GATHER) {
         const cmgi_talk talk = cmgi_matrix_talk(step->A);
-        const bool start = step->kind == CMGI_STEP_START;
         made.messages = talk.messages;
-        made.link_bytes = start ? talk.bytes : talk.gathered;
+        made.link_bytes = step->kind == CMGI_STEP_START ? talk.bytes : talk.gathered;
     }
     made.plain = made.bytes;
     made.compression = product ? step->A->compression : NULL;

@@ -315,9 +315,8 @@ static cmg_status solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, bool 
                  ? cmgi_columns_solve(&s->fallback, &s->mg, &s->columns, own[0], own[1], &s->report)
                  : cmgi_fallback_solve(&s->fallback, &s->mg, own[0], own[1], &s->report));
     CMGI_TRY(cmgi_edge_out(&s->edge, own[1], x));
-    const cmgi_krylov *k = s->mg.krylov;
     if (s->edge.columns > 0 || s->several ||
-        k->column->rhs_norm == 0) { /* else the last norm came after everything */
+        s->mg.krylov->column->rhs_norm == 0) { /* else the last norm came after everything */
         CMGI_TRY(cmg_context_synchronize(ctx));
     }
     s->report.solve_seconds = cmgi_seconds() - begin;

@@ -108,10 +108,8 @@ static double iterations_bytes(const cmgi_multigrid *mg)
 /* What comes before the iteration (multigrid.c): norms, the boundary, nested iteration. */
 static double guess_bytes(const cmgi_multigrid *mg, double n, double residual)
 {
-    const bool boundary =
-        mg->levels.boundary != NULL && mg->krylov->options.method != CMG_KRYLOV_NONE;
-    const bool fmg =
-        mg->nested != NULL && mg->krylov->options.method != CMG_KRYLOV_SEMI && mg->options.fmg;
+    const bool boundary = cmgi_multigrid_solves_boundary(mg);
+    const bool fmg = cmgi_multigrid_nests_before(mg);
     double bytes = fmg || boundary ? residual + 16 * n : 0;
     if (boundary) {
         bytes +=
