@@ -164,8 +164,7 @@ static cmg_status rings_of(cmg_context *ctx, const char *name, int *rings)
     const cmgi_smoother_method *method = NULL;
     cmgi_arguments arguments;
     const char *base = strstr(name, "base=");
-    const char *asked = base != NULL ? base + 5 : name;
-    CMGI_TRY(cmgi_smoother_parse(ctx, asked, &method, &arguments));
+    CMGI_TRY(cmgi_smoother_parse(ctx, base != NULL ? base + 5 : name, &method, &arguments));
     for (size_t k = 0; k < sizeof reaches / sizeof *reaches; ++k) {
         if (strcmp(reaches[k].name, method->name) != 0) {
             continue;
