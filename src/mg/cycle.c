@@ -194,8 +194,9 @@ static void run_chain(const cmgi_cycle *cycle, int first, const void *r, void *z
     cmgi_chain_run(&chain, cmgi_cycle_precision(cycle));
 }
 
-cmg_status cmgi_cycle_run(cmgi_cycle *cycle, const void *r, void *z)
+cmg_status cmgi_cycle_run(void *user, const void *r, void *z)
 {
+    cmgi_cycle *cycle = user;
     cmgi_threads_adapt(cycle->ctx);
     for (int s = 0; s < cycle->nsteps; ++s) {
         if (cycle->steps[s].chain > 1) {
@@ -206,11 +207,6 @@ cmg_status cmgi_cycle_run(cmgi_cycle *cycle, const void *r, void *z)
         }
     }
     return CMG_OK;
-}
-
-cmg_status cmgi_cycle_apply(void *user, const void *r, void *z)
-{
-    return cmgi_cycle_run(user, r, z);
 }
 
 void cmgi_cycle_drop_graph(cmgi_cycle *cycle)
@@ -230,8 +226,9 @@ static cmg_status record(cmgi_cycle *cycle, const void *r, void *z)
     return status != CMG_OK ? status : ended;
 }
 
-cmg_status cmgi_cycle_launch(cmgi_cycle *cycle, const void *r, void *z)
+cmg_status cmgi_cycle_launch(void *user, const void *r, void *z)
 {
+    cmgi_cycle *cycle = user;
     const cmgi_backend *backend = cycle->ctx->backend;
     if (cycle->ctx->recording) {
         return cmgi_cycle_run(cycle, r, z);

@@ -106,19 +106,17 @@ typedef struct cmgi_cycle_plan {
 cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi_cycle **cycle);
 void cmgi_cycle_destroy(cmgi_cycle **cycle);
 /*
- * z = C r; arrays in the precision of the cycle and in the backend's memory, in the numbering of
+ * z = C r, `user` a cycle; arrays in its precision and in the backend's memory, in the numbering of
  * the level; z may not be r.
  */
-cmg_status cmgi_cycle_run(cmgi_cycle *cycle, const void *r, void *z);
-/* The same of a `user` that is a cycle. */
-cmg_status cmgi_cycle_apply(void *user, const void *r, void *z);
+cmg_status cmgi_cycle_run(void *user, const void *r, void *z);
 /* Precision of r and z. */
 cmg_precision cmgi_cycle_precision(const cmgi_cycle *cycle);
 /*
  * The same in one launch where the backend has graphs: the second call with the same arrays records
  * the list, further ones replay it. Not while something else is recorded.
  */
-cmg_status cmgi_cycle_launch(cmgi_cycle *cycle, const void *r, void *z);
+cmg_status cmgi_cycle_launch(void *user, const void *r, void *z);
 /* Drops the recorded graph. */
 void cmgi_cycle_drop_graph(cmgi_cycle *cycle);
 /* One step of the list. */

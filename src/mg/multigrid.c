@@ -395,7 +395,7 @@ static cmg_status improve_guess(cmgi_multigrid *mg, const double *b, double *x)
     }
     if (cmgi_multigrid_nests_before(mg)) {
         CMGI_TRY(residual(mg, b, x, r));
-        CMGI_TRY(cmgi_krylov_convert(k, cmgi_cycle_apply, mg->nested, r, z));
+        CMGI_TRY(cmgi_krylov_convert(k, cmgi_cycle_run, mg->nested, r, z));
         CMGI_TRY(cmgi_krylov_norm(k, z, &norm));
         if (isfinite(norm)) {
             CMGI_TRY(ctx->backend->axpby(ctx, CMG_FP64, k->system.n, 1.0, z, 1.0, x));

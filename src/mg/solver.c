@@ -409,11 +409,6 @@ cmg_status cmg_solver_column(const cmg_solver *s, int column, cmg_report *report
     return cmgi_sized_fill(s->ctx, "cmg_report", &ours, sizeof ours, report);
 }
 
-static cmg_status launch(void *user, const void *r, void *z)
-{
-    return cmgi_cycle_launch(user, r, z);
-}
-
 /* Iterations of others may rely on a cycle that is symmetric to rounding in fp64: where nobody has
  * asked for less, it becomes one. */
 static cmg_status widen(cmg_solver *s)
@@ -444,8 +439,8 @@ static cmg_status precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z
     const cmgi_multigrid *mg = r->columns > 1 ? &s->columns.mg : &s->mg;
     CMGI_TRY(cmgi_edge_in(&s->edge, r, 0, &own[0]));
     CMGI_TRY(cmgi_edge_room(&s->edge, z, &own[1]));
-    CMGI_TRY(cmgi_krylov_convert(mg->krylov, r->columns > 1 ? cmgi_cycle_apply : launch, mg->cycle,
-                                 own[0], own[1]));
+    CMGI_TRY(cmgi_krylov_convert(mg->krylov, r->columns > 1 ? cmgi_cycle_run : cmgi_cycle_launch,
+                                 mg->cycle, own[0], own[1]));
     return cmgi_edge_out(&s->edge, own[1], z);
 }
 
