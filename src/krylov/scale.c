@@ -127,9 +127,10 @@ static cmg_status solve_scaled(cmgi_krylov *k, cmgi_solve_fn solve, void *user, 
     double *scaled = NULL;
     double *guess = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *scaled, &scaled));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *guess, &guess));
-    CMGI_TRY_GOTO(done, on->convert(ctx, n, CMG_FP64, x, CMG_FP64, guess));
+    CMGI_FREED(ctx, &scaled, &guess);
+    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *scaled, &scaled));
+    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *guess, &guess));
+    CMGI_TRY(on->convert(ctx, n, CMG_FP64, x, CMG_FP64, guess));
     k->options.atol *= scale;
     k->range = 0;
     CMGI_TRY_GOTO(restore, on->axpby(ctx, CMG_FP64, n, scale, b, 0.0, scaled));
@@ -146,8 +147,6 @@ restore:
     cmgi_krylov_drop_graphs(k); /* with an array in them that is about to go */
     k->options.atol = atol;
     k->range = range;
-done:
-    CMGI_FREE_DEVICE(ctx, scaled, guess);
     return status;
 }
 

@@ -119,16 +119,15 @@ static cmg_status measure(cmg_solver *s, int repeats)
     CMGI_CHECK(s->ctx, s->mg.ready, CMG_ERR_STATE, CMGI_NOT_READY);
     cmgi_cycle *cycle = s->mg.cycle;
     const cmg_size n = s->mg.levels.level[0].rows;
-    double *samples = NULL;
+    cmgi_scoped double *samples = NULL;
     const cmgi_krylov *k = s->mg.krylov;
     void *r = k->rounded;
     void *z = k->image;
     void *graph = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done,
-                  cmgi_alloc(ctx, (cmg_size)cycle->nsteps * repeats, sizeof *samples, &samples));
-    CMGI_TRY_GOTO(done, ctx->backend->random(ctx, cmgi_cycle_precision(cycle), n, 1, 0, r));
-    CMGI_TRY_GOTO(done, cmgi_cycle_run(cycle, r, z));
+    CMGI_TRY(cmgi_alloc(ctx, (cmg_size)cycle->nsteps * repeats, sizeof *samples, &samples));
+    CMGI_TRY(ctx->backend->random(ctx, cmgi_cycle_precision(cycle), n, 1, 0, r));
+    CMGI_TRY(cmgi_cycle_run(cycle, r, z));
     if (ctx->backend->mark_reserve != NULL) {
         status = record_cycle(cycle, r, z, &graph);
         if (status != CMG_OK && status != CMG_ERR_UNSUPPORTED) {
@@ -151,7 +150,6 @@ done:
     if (ctx->backend->mark_reserve != NULL) {
         (void)ctx->backend->mark_reserve(ctx, 0);
     }
-    cmgi_free(ctx, samples);
     return status;
 }
 
