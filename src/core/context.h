@@ -59,6 +59,8 @@ typedef struct cmgi_read {
     size_t bytes;
 } cmgi_read;
 
+/* Seconds since some fixed moment, monotone, resolution below a microsecond. */
+double cmgi_seconds(void);
 /* Ends a closed context that holds nothing any more. */
 void cmgi_context_release(cmg_context *ctx);
 

@@ -1,9 +1,12 @@
-/* What the library says: the sentence of the last failure, lines of the log, progress. */
+/* What the library says, the sentence of the last failure, lines of the log, progress; the clock.
+ */
+#define _POSIX_C_SOURCE 200809L
 #include "core/context.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 cmg_status cmgi_fail(cmg_context *ctx, cmg_status code, const char *format, ...)
 {
@@ -52,4 +55,11 @@ cmg_status cmgi_progress(cmg_context *ctx, const char *what, cmg_size done, cmg_
     const int stop = ctx->options.progress(ctx->options.progress_user, what, done, total);
     CMGI_CHECK(ctx, stop == 0, CMG_ERR_STATE, "%s: stopped by the caller", what);
     return CMG_OK;
+}
+
+double cmgi_seconds(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }

@@ -2,7 +2,6 @@
 #include "mg/batch_plan.h"
 
 #include "core/report.h"
-#include "core/timer.h"
 
 #include <stdio.h>
 

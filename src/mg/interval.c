@@ -1,6 +1,5 @@
 #include "mg/setup.h"
 
-#include "core/timer.h"
 #include "smoothers/lanczos.h"
 
 #include <math.h>

@@ -5,10 +5,7 @@
 #include "mg/multigrid.h"
 
 #include "mg/options.h"
-
 #include "spmv/columns.h"
-
-#include "core/timer.h"
 
 #include <math.h>
 

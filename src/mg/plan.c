@@ -1,7 +1,6 @@
 /* The step list for people: what each step is, what it moves, how long it takes. */
 #include "core/order.h"
 #include "core/report.h"
-#include "core/timer.h"
 #include "mg/solver.h"
 
 #include <math.h>

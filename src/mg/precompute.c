@@ -3,7 +3,6 @@
 
 #include "core/random.h"
 #include "core/report.h"
-#include "core/timer.h"
 #include "smoothers/pattern.h"
 #include "smoothers/spectrum.h"
 

@@ -5,8 +5,6 @@
  */
 #include "mg/setup.h"
 
-#include "core/timer.h"
-
 #include <math.h>
 
 enum { HELPFUL_ROWS = 4000 }; /* at least, of a level whose bounds help */

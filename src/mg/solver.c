@@ -1,10 +1,8 @@
 /* Life of a solver, and the solve itself. */
+#include "core/report.h"
 #include "mg/options.h"
 #include "mg/solver.h"
 #include "spmv/formats.h"
-
-#include "core/report.h"
-#include "core/timer.h"
 
 #include <string.h>
 

@@ -6,7 +6,6 @@
 #include "ranks/group.h"
 #include "core/memory.h"
 #include "core/order.h"
-#include "core/timer.h"
 
 #include <stdlib.h>
 
