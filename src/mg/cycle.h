@@ -127,8 +127,6 @@ void cmgi_cycle_text(const cmgi_cycle *cycle, const cmgi_step *step, char text[C
 size_t cmgi_cycle_step_bytes(const cmgi_cycle *cycle, const cmgi_step *step);
 
 /* Used by the builder and the passes. */
-cmg_status cmgi_cycle_value(cmgi_cycle *cycle, cmgi_value value, int *id);
-cmg_status cmgi_cycle_append(cmgi_cycle *cycle, cmgi_step step);
 /* True when the step reads the value, as in, b, c or e. */
 bool cmgi_step_reads(const cmgi_step *step, int value);
 /* How many steps read a value. */

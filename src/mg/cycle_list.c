@@ -1,21 +1,5 @@
-/* The step list as data: growing, asking who reads a value, dropping steps. */
+/* The step list as data: asking who reads a value, dropping steps. */
 #include "mg/cycle.h"
-
-cmg_status cmgi_cycle_value(cmgi_cycle *cycle, cmgi_value value, int *id)
-{
-    CMGI_TRY(cmgi_hierarchy_grow(cycle->ctx, &cycle->values, cycle->nvalues, sizeof value));
-    value.buffer = CMGI_NONE;
-    cycle->values[cycle->nvalues] = value;
-    *id = cycle->nvalues++;
-    return CMG_OK;
-}
-
-cmg_status cmgi_cycle_append(cmgi_cycle *cycle, cmgi_step step)
-{
-    CMGI_TRY(cmgi_hierarchy_grow(cycle->ctx, &cycle->steps, cycle->nsteps, sizeof step));
-    cycle->steps[cycle->nsteps++] = step;
-    return CMG_OK;
-}
 
 bool cmgi_step_reads(const cmgi_step *step, int value)
 {

@@ -358,9 +358,21 @@ cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg)
 
 void cmgi_multigrid_clear(cmgi_multigrid *mg)
 {
+    cmgi_levels *levels = &mg->levels;
     cmgi_krylov_destroy(&mg->krylov);
     drop_cycles(mg);
-    cmgi_levels_clear(mg->ctx, &mg->levels);
+    cmgi_projection_clear(mg->ctx, &levels->nullspace);
+    cmg_matrix_destroy(&levels->boundary);
+    cmg_matrix_destroy(&levels->coarse);
+    cmg_matrix_destroy(&levels->kept);
+    cmg_matrix_destroy(&levels->rows);
+    if (levels->A != levels->level[0].A) {
+        cmg_matrix_destroy(&levels->A);
+    }
+    for (int l = 0; l < CMGI_MAX_LEVELS; ++l) {
+        cmgi_level_clear(mg->ctx, &levels->level[l]);
+    }
+    *levels = (cmgi_levels){0};
     mg->outdated = mg->borrowed = false;
     mg->ready = false;
 }

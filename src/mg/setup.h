@@ -84,7 +84,6 @@ static inline int cmgi_setup_count(const cmg_hierarchy *h, const cmg_solver_opti
 }
 /* Adds the seconds since *begin to a part of the set-up, and begins anew. */
 void cmgi_setup_lap(cmgi_levels *levels, cmg_setup_part part, double *begin);
-void cmgi_levels_clear(cmg_context *ctx, cmgi_levels *levels);
 
 /* coarse_end.c: whether an operator solves the last level; the level from which on everything
  * becomes one dense operator, or the last one; the two steps that make them, and the cycle. */
