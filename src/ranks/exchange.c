@@ -138,9 +138,6 @@ cmg_status cmgi_exchange_finish(cmgi_exchange *x)
 {
     cmg_context *ctx = x->ctx;
     const size_t size = cmgi_precision_bytes(x->precision);
-    if (cmgi_group_wired(ctx)) {
-        return CMG_OK;
-    }
     CMGI_TRY(cmgi_group_finish(ctx));
     if (x->host == NULL || x->receives == 0) {
         return CMG_OK;

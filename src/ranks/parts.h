@@ -57,23 +57,14 @@ cmg_status cmgi_layout_even(cmg_context *ctx, cmg_size total, cmgi_owners *space
 /* The order of a divided level's own rows. */
 cmg_status cmgi_layout_order(cmg_context *ctx, cmgi_parts *parts, int l);
 
-/* The functions of mg/divided.h. */
+/* Functions of mg/divided.h; level.c has the others. */
 cmg_status cmgi_parts_create(cmg_hierarchy *h, const cmgi_divided_options *options,
                              cmgi_divided **levels);
 void cmgi_parts_destroy(cmgi_divided **levels);
-void cmgi_parts_describe(const cmgi_divided *levels, int l, struct cmgi_level *level);
-cmg_status cmgi_parts_matrix(const cmgi_divided *levels, int l, cmg_role role, cmgi_use use,
-                             const cmg_matrix_options *options, cmg_matrix **M);
-cmg_status cmgi_parts_smoother(const cmgi_divided *levels, int l, const cmg_matrix *matrix,
-                               const cmgi_smoother_options *options, cmgi_smoother *s);
 cmg_status cmgi_parts_halves(const cmgi_divided *levels, int l, cmg_precision precision,
                              cmgi_box *box, cmgi_planes *slab, bool *found);
 /* Collective; asked for while the rows are on the device, where that is quick. */
 cmg_status cmgi_parts_find_box(const cmgi_parts *parts, int l, cmg_precision precision,
                                cmgi_part_box *box);
-cmg_status cmgi_parts_boundary(const cmgi_divided *levels, cmg_matrix **boundary);
-cmg_status cmgi_parts_dirichlet(const cmgi_divided *levels, cmgi_dirichlet *found);
-cmg_status cmgi_parts_magnitude(const cmgi_divided *levels, const double *b, const double *x,
-                                double *norm);
 cmg_status cmgi_parts_null_space(const cmgi_divided *levels, const cmg_hierarchy *h, bool *exact,
                                  cmgi_null_space *space);
