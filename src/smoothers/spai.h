@@ -33,17 +33,6 @@ typedef struct cmgi_spai_cache {
     long hits;
 } cmgi_spai_cache;
 
-/* For problems of up to `entries` values in L, `rows` rows and `columns` columns. */
-cmg_status cmgi_spai_cache_create(cmg_context *ctx, cmg_size entries, cmg_size rows,
-                                  cmg_size columns, cmgi_spai_cache *cache);
-void cmgi_spai_cache_destroy(cmg_context *ctx, cmgi_spai_cache *cache);
-/*
- * True when the problem is there: x has its solution. Else the slot it goes to, with the key
- * copied, whose `solution` the caller fills; NULL when the cache is off.
- */
-bool cmgi_spai_cache_find(cmgi_spai_cache *cache, cmg_size m, cmg_size n, const double *L,
-                          const double *b, double *x, cmgi_spai_slot **slot);
-
 /* Work space of one thread. */
 typedef struct cmgi_spai_work {
     cmgi_index_map map; /* columns of A met, in the order met */
