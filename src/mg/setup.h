@@ -12,7 +12,7 @@
 
 enum { CMGI_MAX_NOTES = 15, CMGI_NOTE = 160 };
 
-/* The null space of the finest matrix in the backend's memory (project.c). */
+/* The null space of the finest matrix in the backend's memory (range.c). */
 typedef struct cmgi_projection {
     cmg_size n;
     cmg_size total;  /* entries on all ranks */
@@ -101,9 +101,6 @@ cmg_status cmgi_projection_take(cmg_context *ctx, const cmgi_null_space *space, 
 void cmgi_projection_clear(cmg_context *ctx, cmgi_projection *P);
 /* v = v - Q (Q^T v), nothing but backend operations. */
 cmg_status cmgi_project(cmg_context *ctx, const cmgi_projection *P, double *v);
-/* The same, and ||Q^T v|| before it. */
-cmg_status cmgi_project_measured(cmg_context *ctx, const cmgi_projection *P, double *v,
-                                 double *removed);
 
 /* The interval that the eigenvalues of C A are in, C the cycle, for Chebyshev semi-iteration. */
 typedef struct cmgi_interval {
