@@ -2,7 +2,6 @@
 #include "core/backend.h"
 #include "core/memory.h"
 #include "core/order.h"
-#include "core/timer.h"
 
 #include <stdlib.h>
 

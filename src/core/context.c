@@ -7,9 +7,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 #define ROW(kind, field, ...)                                                                      \
     CMGI_OPTION_ROW(cmg_context_options, "Device", kind, field, __VA_ARGS__)

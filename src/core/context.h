@@ -59,11 +59,17 @@ typedef struct cmgi_read {
     size_t bytes;
 } cmgi_read;
 
+/* Seconds since some fixed moment, monotone, resolution below a microsecond. */
+double cmgi_seconds(void);
 /* Ends a closed context that holds nothing any more. */
 void cmgi_context_release(cmg_context *ctx);
 
 /* Reports progress; CMG_ERR_STATE when the caller asks to stop. */
 cmg_status cmgi_progress(cmg_context *ctx, const char *what, cmg_size done, cmg_size total);
+
+/* Adds to a text of `size` bytes, as much as has room. */
+void cmgi_append(char *text, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* One line to the log callback, if there is one and the level is wanted. */
 void cmgi_log(const cmg_context *ctx, cmg_log_level level, const char *format, ...)

@@ -442,19 +442,6 @@ cmg_status cmgi_host_memory_free(cmg_context *ctx, size_t *bytes)
     return CMG_OK;
 }
 
-cmg_status cmgi_reserve(cmg_context *ctx, double **array, cmg_size *length, cmg_size wanted)
-{
-    double *larger = NULL;
-    if (*length >= wanted) {
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_alloc_device(ctx, wanted, sizeof *larger, &larger));
-    cmgi_free_device(ctx, *array);
-    *array = larger;
-    *length = wanted;
-    return CMG_OK;
-}
-
 cmg_status cmgi_strdup(cmg_context *ctx, const char *text, char **copy)
 {
     const size_t length = strlen(text) + 1;

@@ -89,9 +89,6 @@ cmg_status cmgi_move_to_device(cmg_context *ctx, void *p, cmg_size count, size_t
 void cmgi_copy(cmg_context *ctx, void *to, const void *from, size_t bytes);
 /* Bytes that the host can still give, swap included, in the table's form; SIZE_MAX = not known. */
 cmg_status cmgi_host_memory_free(cmg_context *ctx, size_t *bytes);
-/* *array, of *length doubles in the backend's memory, has room for `wanted`; what it held is lost.
- */
-cmg_status cmgi_reserve(cmg_context *ctx, double **array, cmg_size *length, cmg_size wanted);
 /* Duplicate of a string in accounted memory. */
 cmg_status cmgi_strdup(cmg_context *ctx, const char *text, char **copy);
 

@@ -84,12 +84,8 @@ const char *cmgi_option_word(const cmg_option *row, int value)
 /* Names of the row's enumeration; its values are numbered from 0. */
 static void list_words(const cmg_option *row, char *text, size_t size)
 {
-    size_t used = 0;
-    text[0] = '\0';
-    for (int v = 0; cmgi_option_word(row, v) != NULL && used < size; ++v) {
-        const int n =
-            snprintf(text + used, size - used, "%s%s", v > 0 ? ", " : "", cmgi_option_word(row, v));
-        used += n > 0 ? (size_t)n : 0;
+    for (int v = 0; cmgi_option_word(row, v) != NULL; ++v) {
+        cmgi_append(text, size, "%s%s", v > 0 ? ", " : "", cmgi_option_word(row, v));
     }
 }
 
@@ -97,11 +93,8 @@ cmg_status cmgi_option_refuse_word(const char *key, const char *word, const char
                                    int count, char why[CMG_MESSAGE])
 {
     char known[CMG_MESSAGE] = "";
-    size_t used = 0;
-    for (int i = 0; i < count && used < sizeof known; ++i) {
-        const int n =
-            snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", words[i]);
-        used += n > 0 ? (size_t)n : 0;
+    for (int i = 0; i < count; ++i) {
+        cmgi_append(known, sizeof known, "%s%s", i > 0 ? ", " : "", words[i]);
     }
     const char *close = cmg_closest_word(word, words, count);
     return close != NULL

@@ -8,7 +8,6 @@
 #include "core/threads.h"
 
 #include "core/context.h"
-#include "core/timer.h"
 
 #include <stdlib.h>
 #if defined(__unix__) || defined(__APPLE__)

@@ -22,9 +22,18 @@ enum { BLOCK = 4096, ROWS = 1024 };
 /* A kernel in precision p. */
 #define IN(p, kernel) ((p) == CMG_FP64 ? kernel##_f64 : kernel##_f32)
 
+/* Room for so many partial sums; what they were is lost. */
 static cmg_status reserve(cmg_context *ctx, cmg_size length)
 {
-    return cmgi_reserve(ctx, &ctx->partials, &ctx->partials_length, length);
+    double *larger = NULL;
+    if (ctx->partials_length >= length) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc_device(ctx, length, sizeof *larger, &larger));
+    cmgi_free_device(ctx, ctx->partials);
+    ctx->partials = larger;
+    ctx->partials_length = length;
+    return CMG_OK;
 }
 
 /* The sums of k columns, of partial sums of each. */

@@ -157,20 +157,6 @@ cmg_status cmgi_krylov_limit(cmgi_krylov *k, const cmgi_iteration_options *limit
     return CMG_OK;
 }
 
-cmg_status cmgi_krylov_agree(cmgi_krylov *k)
-{
-    const cmgi_iteration_options *o = &k->options;
-    double v[] = {o->monitor != NULL, o->rtol,   -o->rtol,   o->atol,
-                  -o->atol,           o->max_it, -o->max_it, !k->zero};
-    CMGI_TRY(cmgi_all_max(k->system.ctx, v, (int)(sizeof v / sizeof *v)));
-    k->watched = v[0] > 0;
-    k->zero = v[7] == 0;
-    CMGI_CHECK(k->system.ctx, v[1] == -v[2] && v[3] == -v[4] && v[5] == -v[6], CMG_ERR_ARG,
-               "ranks have different limits: rtol %g to %g, atol %g to %g, max_it %g to %g", -v[2],
-               v[1], -v[4], v[3], -v[6], v[5]);
-    return CMG_OK;
-}
-
 double cmgi_krylov_tolerance(const cmgi_krylov *k, int c)
 {
     return fmax(k->options.rtol * k->column[c].rhs_norm, k->options.atol);

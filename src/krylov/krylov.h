@@ -193,9 +193,6 @@ cmg_status cmgi_krylov_scaled(cmgi_krylov *k, cmgi_solve_fn solve, void *user, c
 cmg_status cmgi_krylov_iterate(cmgi_krylov *k, const double *b, double *x);
 /* ||b||, and in_range[c] = false where b has to be scaled. */
 cmg_status cmgi_krylov_look(cmgi_krylov *k, const double *b, bool *in_range);
-/* All ranks have the same limits, and know whether one of them watches or has a guess; one message.
- */
-cmg_status cmgi_krylov_agree(cmgi_krylov *k);
 /* Other limits, with room for the norms of max_it iterations; a monitor may have come or gone. */
 cmg_status cmgi_krylov_limit(cmgi_krylov *k, const cmgi_iteration_options *limits);
 /* Drops the recorded graphs: arrays or parameters of the system have changed. */

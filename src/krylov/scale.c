@@ -127,9 +127,10 @@ static cmg_status solve_scaled(cmgi_krylov *k, cmgi_solve_fn solve, void *user, 
     double *scaled = NULL;
     double *guess = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *scaled, &scaled));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, n, sizeof *guess, &guess));
-    CMGI_TRY_GOTO(done, on->convert(ctx, n, CMG_FP64, x, CMG_FP64, guess));
+    CMGI_FREED(ctx, &scaled, &guess);
+    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *scaled, &scaled));
+    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *guess, &guess));
+    CMGI_TRY(on->convert(ctx, n, CMG_FP64, x, CMG_FP64, guess));
     k->options.atol *= scale;
     k->range = 0;
     CMGI_TRY_GOTO(restore, on->axpby(ctx, CMG_FP64, n, scale, b, 0.0, scaled));
@@ -146,9 +147,23 @@ restore:
     cmgi_krylov_drop_graphs(k); /* with an array in them that is about to go */
     k->options.atol = atol;
     k->range = range;
-done:
-    CMGI_FREE_DEVICE(ctx, scaled, guess);
     return status;
+}
+
+/* All ranks have the same limits, and know whether one of them watches or has a guess; one message.
+ */
+static cmg_status agree(cmgi_krylov *k)
+{
+    const cmgi_iteration_options *o = &k->options;
+    double v[] = {o->monitor != NULL, o->rtol,   -o->rtol,   o->atol,
+                  -o->atol,           o->max_it, -o->max_it, !k->zero};
+    CMGI_TRY(cmgi_all_max(k->system.ctx, v, (int)(sizeof v / sizeof *v)));
+    k->watched = v[0] > 0;
+    k->zero = v[7] == 0;
+    CMGI_CHECK(k->system.ctx, v[1] == -v[2] && v[3] == -v[4] && v[5] == -v[6], CMG_ERR_ARG,
+               "ranks have different limits: rtol %g to %g, atol %g to %g, max_it %g to %g", -v[2],
+               v[1], -v[4], v[3], -v[6], v[5]);
+    return CMG_OK;
 }
 
 cmg_status cmgi_krylov_scaled(cmgi_krylov *k, cmgi_solve_fn solve, void *user, const double *b,
@@ -156,7 +171,7 @@ cmg_status cmgi_krylov_scaled(cmgi_krylov *k, cmgi_solve_fn solve, void *user, c
 {
     cmg_context *ctx = k->system.ctx;
     double largest = 0;
-    CMGI_TRY(cmgi_krylov_agree(k));
+    CMGI_TRY(agree(k));
     CMGI_TRY(solve(user, b, x));
     if ((int)k->column->outcome != CMGI_STOP_SCALE || k->system.columns > 1) {
         return CMG_OK;

@@ -1,9 +1,7 @@
 /* Life of a batch, its set-up and its solves; see batch.h. */
 #include "mg/batch_plan.h"
 
-#include "core/memory.h"
 #include "core/report.h"
-#include "core/timer.h"
 
 #include <stdio.h>
 
@@ -14,19 +12,15 @@ static cmg_status run(cmg_batch *batch, bool setup)
     return on[cmgi_column(batch->ctx)](batch->ctx, &batch->plan, setup);
 }
 
-/* Memory of the teams that `systems` keep at work, of so many bytes each. */
+/* Memory of the teams that `systems` keep at work, of so many bytes each, in place of what was. */
 static cmg_status take_work(cmg_batch *batch, cmg_size systems, cmg_size bytes)
 {
     cmgi_batch_plan *p = &batch->plan;
+    cmgi_free_device(batch->ctx, p->work);
+    p->work = NULL;
     p->teams = systems < batch->teams ? (int)systems : batch->teams;
     p->work_bytes = bytes;
     return cmgi_alloc_device(batch->ctx, p->teams, (size_t)bytes, &p->work);
-}
-
-static void drop_work(cmg_batch *batch)
-{
-    cmgi_free_device(batch->ctx, batch->plan.work);
-    batch->plan.work = NULL;
 }
 
 /* Sets of values that are there already; their stores are replaced where others were as many. */
@@ -34,7 +28,6 @@ static cmg_status set_up(cmg_batch *batch, const double *values, cmg_size sets)
 {
     cmg_context *ctx = batch->ctx;
     cmgi_batch_plan *p = &batch->plan;
-    cmg_status status = CMG_OK;
     batch->ready = false;
     if (p->sets != sets) {
         CMGI_FREE_DEVICE(ctx, p->store, p->set);
@@ -47,18 +40,12 @@ static cmg_status set_up(cmg_batch *batch, const double *values, cmg_size sets)
     }
     p->values = values;
     if (sets > 0) {
-        drop_work(batch);
-        CMGI_TRY_GOTO(done, take_work(batch, sets, batch->work_set_up));
-        CMGI_TRY_GOTO(done, run(batch, true));
-        drop_work(batch);
-        CMGI_TRY_GOTO(done, take_work(batch, p->count, batch->work_solve));
+        CMGI_TRY(take_work(batch, sets, batch->work_set_up));
+        CMGI_TRY(run(batch, true));
+        CMGI_TRY(take_work(batch, p->count, batch->work_solve));
     }
     batch->ready = true;
-done:
-    if (status != CMG_OK) {
-        drop_work(batch);
-    }
-    return status;
+    return CMG_OK;
 }
 
 /* The solver's own values, whose bounds those of the systems are compared with. */
@@ -147,11 +134,10 @@ void cmg_batch_destroy(cmg_batch **batch)
     }
     cmg_batch *v = *batch;
     cmg_context *ctx = v->ctx;
-    drop_work(v);
     for (int k = 0; k < v->holds; ++k) {
         cmgi_free_device(ctx, v->held[k]);
     }
-    CMGI_FREE_DEVICE(ctx, v->plan.store, v->plan.set, v->plan.result, v->own_values);
+    CMGI_FREE_DEVICE(ctx, v->plan.work, v->plan.store, v->plan.set, v->plan.result, v->own_values);
     CMGI_FREE(ctx, v->result, v);
     *batch = NULL;
 }

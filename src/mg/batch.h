@@ -162,6 +162,11 @@ typedef struct cmgi_batch_plan {
     int max_it;
 } cmgi_batch_plan;
 
+/* A system by one thread: its set-up or its solve, for each instruction set. */
+typedef void (*cmgi_batch_one)(const cmgi_batch_plan *plan, cmg_size number, int thread,
+                               bool setup);
+void cmgi_batch_one_portable(const cmgi_batch_plan *plan, cmg_size number, int thread, bool setup);
+void cmgi_batch_one_avx2(const cmgi_batch_plan *plan, cmg_size number, int thread, bool setup);
 /* Sets up every set of values, or solves every system; on CUDA in the stream. */
 cmg_status cmgi_batch_run_cpu(cmg_context *ctx, const cmgi_batch_plan *plan, bool setup);
 cmg_status cmgi_batch_run_cuda(cmg_context *ctx, const cmgi_batch_plan *plan, bool setup);

@@ -1,8 +1,6 @@
 /* Compiles a solver into what the teams of a batch share; see batch.h. */
 #include "mg/batch_plan.h"
 
-#include "core/memory.h"
-
 #include <string.h>
 
 /* The last level is the first of so many rows: its inverse is read in every cycle. */
@@ -90,12 +88,21 @@ static cmg_status take_matrix(cmg_batch *batch, const cmg_csr *A, cmgi_batch_lev
     return CMG_OK;
 }
 
-/* P or R, which systems share. */
+/* P or R, whose words systems share. */
 static cmg_status take_transfer(cmg_batch *batch, const cmg_csr *M, cmgi_batch_slices *slices)
 {
     cmgi_scoped int *entry = NULL;
+    cmgi_scoped uint32_t *words = NULL;
     CMGI_TRY(cmgi_batch_slice(batch, M, true, slices, &entry));
-    return cmgi_batch_share(batch, M, entry, slices);
+    const cmg_size count = (cmg_size)slices->pairs * CMGI_BATCH_SLICE;
+    CMGI_TRY(cmgi_alloc(batch->ctx, count, sizeof *words, &words));
+    for (cmg_size w = 0; w < count; ++w) {
+        const int first = entry[2 * w];
+        const int second = entry[2 * w + 1];
+        words[w] = cmgi_batch_word(first >= 0 ? (float)M->values[first] : 0,
+                                   second >= 0 ? (float)M->values[second] : 0);
+    }
+    return cmgi_batch_hold(batch, &words, count, sizeof *words, &slices->words);
 }
 
 /* A copy in place of what may be borrowed, with values as words have them. */

@@ -48,9 +48,6 @@ cmg_status cmgi_batch_hold(cmg_batch *batch, void *array, cmg_size count, size_t
  */
 cmg_status cmgi_batch_slice(cmg_batch *batch, const cmg_csr *A, bool diagonal, cmgi_batch_slices *M,
                             int **entry);
-/* The words of a matrix that systems share. */
-cmg_status cmgi_batch_share(cmg_batch *batch, const cmg_csr *A, const int *entry,
-                            cmgi_batch_slices *M);
 /* Terms of the values of C = A B for new values of A, or, where A is known, of B. */
 cmg_status cmgi_batch_multiply(cmg_batch *batch, const cmg_csr *A, const cmg_csr *B,
                                const cmg_csr *C, bool left, cmgi_batch_terms *T);

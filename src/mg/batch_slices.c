@@ -1,8 +1,7 @@
-/* Matrices of a batch as teams read them: slots of slices, words of shared values, terms of
- * products; layouts are in batch.h. */
+/* Matrices of a batch as teams read them: slots of slices, terms of products; layouts are in
+ * batch.h. */
+#include "core/order.h"
 #include "mg/batch_plan.h"
-
-#include "core/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +17,6 @@ cmg_status cmgi_batch_hold(cmg_batch *batch, void *array, cmg_size count, size_t
     batch->held[batch->holds++] = *moved;
     *moved = NULL;
     return CMG_OK;
-}
-
-static int by_size(const void *a, const void *b)
-{
-    const int x = *(const int *)a;
-    const int y = *(const int *)b;
-    return (x > y) - (x < y);
 }
 
 static cmg_size slices_of(const cmg_csr *A)
@@ -47,12 +39,13 @@ static bool has_slot(const cmg_csr *A, cmg_size i, cmg_size k, bool diagonal)
 
 /* The slots that every slice needs, and `start`: one for each distance that one of its rows has;
  * `place` has rows + cols elements. An odd slice ends with a slot of distance 0 and no entries. */
-static void find_distances(const cmg_csr *A, bool diagonal, int *place, int *start, int *distance)
+static void find_distances(const cmg_csr *A, bool diagonal, int *place, int *start,
+                           cmg_index *distance)
 {
     memset(place, -1, (size_t)(A->rows + A->cols) * sizeof *place);
     start[0] = 0;
     for (cmg_size s = 0; s < slices_of(A); ++s) {
-        int *own = distance + 2 * start[s];
+        cmg_index *own = distance + 2 * start[s];
         int count = 0;
         const cmg_size first = A->indptr[s * CMGI_BATCH_SLICE];
         cmg_size row = s * CMGI_BATCH_SLICE;
@@ -66,7 +59,7 @@ static void find_distances(const cmg_csr *A, bool diagonal, int *place, int *sta
                 own[count++] = d;
             }
         }
-        qsort(own, (size_t)count, sizeof *own, by_size);
+        qsort(own, (size_t)count, sizeof *own, cmgi_ascending_index);
         own[count] = 0;
         start[s + 1] = start[s] + (count + 1) / 2;
     }
@@ -156,21 +149,6 @@ cmg_status cmgi_batch_slice(cmg_batch *batch, const cmg_csr *A, bool diagonal, c
     CMGI_TRY(cmgi_batch_hold(batch, &start, slices + 1, sizeof *start, &M->start));
     CMGI_TRY(cmgi_batch_hold(batch, &distance, 2 * pairs, sizeof *distance, &M->distance));
     return cmgi_batch_hold(batch, &columns, words, sizeof *columns, &M->columns);
-}
-
-cmg_status cmgi_batch_share(cmg_batch *batch, const cmg_csr *A, const int *entry,
-                            cmgi_batch_slices *M)
-{
-    const cmg_size count = (cmg_size)M->pairs * CMGI_BATCH_SLICE;
-    cmgi_scoped uint32_t *words = NULL;
-    CMGI_TRY(cmgi_alloc(batch->ctx, count, sizeof *words, &words));
-    for (cmg_size w = 0; w < count; ++w) {
-        const int first = entry[2 * w];
-        const int second = entry[2 * w + 1];
-        words[w] = cmgi_batch_word(first >= 0 ? (float)A->values[first] : 0,
-                                   second >= 0 ? (float)A->values[second] : 0);
-    }
-    return cmgi_batch_hold(batch, &words, count, sizeof *words, &M->words);
 }
 
 /* Terms of row i of C = A B, whose entries `place` finds by their columns: counted in start, or,

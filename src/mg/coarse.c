@@ -15,11 +15,8 @@
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "mg/coarse.h"
 
-#include "csr/resident.h"
 #include "csr/small_dense.h"
 #include "spmv/formats.h"
-
-#include "core/backend.h"
 
 #include <float.h>
 #include <math.h>
@@ -63,14 +60,12 @@ static bool is_symmetric(const double *dense, cmg_size n)
 /* By row operations, which leave out what is 0: of a narrow band, and without LAPACK. */
 static cmg_status invert_by_rows(cmg_context *ctx, cmg_size n, double *X)
 {
-    double *W = NULL;
+    cmgi_scoped double *W = NULL;
     CMGI_TRY(cmgi_alloc(ctx, n * n, sizeof *W, &W));
     memcpy(W, X, (size_t)(n * n) * sizeof *W);
-    const bool regular = cmgi_small_invert(n, W, false, X);
-    cmgi_free(ctx, W);
-    return regular ? CMG_OK
-                   : cmgi_fail(ctx, CMG_ERR_SINGULAR, "coarse matrix of %lld rows is singular",
-                               (long long)n);
+    CMGI_CHECK(ctx, cmgi_small_invert(n, W, false, X), CMG_ERR_SINGULAR,
+               "coarse matrix of %lld rows is singular", (long long)n);
+    return CMG_OK;
 }
 
 #ifdef CMGI_HAVE_LAPACK
@@ -136,10 +131,8 @@ static cmg_status invert_lu(cmg_context *ctx, int n, double *X)
     if (info == 0) {
         dgetri_(&n, X, &n, pivots, work, &lwork, &info);
     }
-    if (info != 0) {
-        return cmgi_fail(ctx, CMG_ERR_SINGULAR,
-                         "coarse matrix of %d rows is singular: pivot %d is zero", n, info);
-    }
+    CMGI_CHECK(ctx, info == 0, CMG_ERR_SINGULAR,
+               "coarse matrix of %d rows is singular: pivot %d is zero", n, info);
     return CMG_OK;
 }
 
@@ -350,21 +343,19 @@ cmg_status cmgi_dense_matrix(cmg_context *ctx, cmg_size n, const double *X, cons
         from.dense = host;
     }
     if (*M != NULL) {
-        CMGI_TRY(cmg_matrix_update(*M, from.dense));
-    } else {
-        cmg_matrix_options dense;
-        cmg_matrix_options_default(&dense);
-        dense.format = CMG_FORMAT_DENSE;
-        dense.precision = options->precision;
-        dense.values = options->values;
-        dense.keep_map = options->keep_map;
-        dense.t = 1; /* nothing is left to be chosen */
-        dense.warp = 32;
-        dense.block = 128;
-        dense.threshold = 1;
-        return cmgi_matrix_make(ctx, cmgi_format_find(ctx, dense.format), &from, &dense, M);
+        return cmg_matrix_update(*M, from.dense);
     }
-    return CMG_OK;
+    cmg_matrix_options dense;
+    cmg_matrix_options_default(&dense);
+    dense.format = CMG_FORMAT_DENSE;
+    dense.precision = options->precision;
+    dense.values = options->values;
+    dense.keep_map = options->keep_map;
+    dense.t = 1; /* nothing is left to be chosen */
+    dense.warp = 32;
+    dense.block = 128;
+    dense.threshold = 1;
+    return cmgi_matrix_make(ctx, cmgi_format_find(ctx, dense.format), &from, &dense, M);
 }
 
 /* The inverse of A on the device as a matrix of the cycle; *made stays false where A is not

@@ -3,7 +3,6 @@
  * a size collapsed into the matrix of their cycle.
  */
 #include "mg/setup.h"
-#include "mg/symmetry.h"
 
 /* Storage of the dense operator of a level: fewer bits only where the schedule says so. */
 static cmg_matrix_options coarse_options(const cmgi_setup *s, int l)
@@ -93,10 +92,9 @@ cmgi_cycle_plan cmgi_setup_plan(const cmgi_setup *s)
 
 int cmgi_setup_collapse_from(const cmgi_setup *s)
 {
-    const int total = cmgi_setup_count(s->h, s->options);
     const cmg_size chosen = s->ctx->backend->collapse_rows;
     const cmg_size limit = s->options->collapse >= 0 ? s->options->collapse : chosen;
-    int first = total - 1;
+    int first = cmgi_setup_count(s->h, s->options) - 1;
     if (!cmgi_setup_inverse(s) || s->options->cycle == CMG_CYCLE_F) {
         return first; /* levels of F are visited by an F- and by a V-cycle: no operator is both */
     }

@@ -3,9 +3,7 @@
  * and algebraic levels where the coarsest is too large to be solved, or its factors where it is
  * not.
  */
-#include "core/ranks.h"
 #include "hierarchy/own.h"
-#include "mg/dominated.h"
 #include "mg/multigrid.h"
 
 #include <string.h>
@@ -93,6 +91,15 @@ static bool may_factor(const cmgi_multigrid *mg)
            cmgi_schedule_least(&mg->schedule) == CMG_VALUES_FULL;
 }
 
+/* Factors of A where they take no more than its dense inverse, or than levels below it. */
+static cmg_status factor(cmgi_multigrid *mg, const cmg_csr *A, bool dense)
+{
+    const double n = (double)A->rows;
+    const double budget = dense ? DIRECT_OF_DENSE * n * n * n
+                                : DIRECT_ALWAYS + DIRECT_EACH * (double)A->indptr[A->rows];
+    return cmgi_envelope_create(mg->ctx, A, budget, &mg->envelope);
+}
+
 /* A matrix alone, of which nothing was said. */
 static bool is_bare(const cmgi_multigrid *mg)
 {
@@ -125,10 +132,7 @@ static cmg_status look_for_less(cmgi_multigrid *mg)
     if (mg->dominated) {
         return CMG_OK;
     }
-    const double n = (double)A.rows;
-    const double budget =
-        last ? DIRECT_OF_DENSE * n * n * n : DIRECT_ALWAYS + DIRECT_EACH * (double)A.indptr[A.rows];
-    CMGI_TRY(cmgi_envelope_create(mg->ctx, &A, budget, &mg->envelope));
+    CMGI_TRY(factor(mg, &A, last));
     mg->direct = bare && !mg->singular && mg->envelope == NULL && A.rows <= WHOLE_ROWS;
     return CMG_OK;
 }
@@ -138,8 +142,7 @@ static cmg_status look_for_less(cmgi_multigrid *mg)
 static cmg_status solves_coarsest(void *user, const cmg_csr *A, bool *solved)
 {
     cmgi_multigrid *mg = user;
-    const double budget = DIRECT_ALWAYS + DIRECT_EACH * (double)A->indptr[A->rows];
-    CMGI_TRY(cmgi_envelope_create(mg->ctx, A, budget, &mg->envelope));
+    CMGI_TRY(factor(mg, A, false));
     *solved = mg->envelope != NULL;
     return CMG_OK;
 }
@@ -157,9 +160,7 @@ static cmg_status factor_coarsest(cmgi_multigrid *mg)
         return CMG_OK;
     }
     CMGI_TRY(get_last(mg, &A));
-    const double n = (double)rows;
-    CMGI_TRY(cmgi_envelope_create(mg->ctx, &A, DIRECT_OF_DENSE * n * n * n, &mg->envelope));
-    return CMG_OK;
+    return factor(mg, &A, true);
 }
 
 /* `rows`: of level 0, those of all ranks. */
@@ -206,13 +207,11 @@ static cmg_status prepare_ranks(cmgi_multigrid *mg)
 cmg_status cmgi_multigrid_factor_again(cmgi_multigrid *mg)
 {
     cmg_csr A;
-    bool definite = false;
     if (mg->envelope == NULL) {
         return CMG_OK;
     }
     CMGI_TRY(get_last(mg, &A));
-    CMGI_TRY(cmgi_envelope_update(mg->ctx, &A, mg->envelope, &definite));
-    if (!definite) {
+    if (!cmgi_envelope_update(&A, mg->envelope)) {
         cmg_matrix_destroy(&mg->levels.coarse);
         cmgi_envelope_destroy(mg->ctx, &mg->envelope);
     }

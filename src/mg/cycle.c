@@ -22,12 +22,11 @@ static bool fits(const cmgi_cycle *cycle, int value, cmg_size n)
  */
 static bool half_fits(const cmgi_cycle *cycle, const cmgi_step *step)
 {
-    const bool down = step->kind == CMGI_STEP_DOWN;
     const cmg_size fine = cmgi_halves_rows(step->halves, true);
     const cmg_size coarse = cmgi_halves_rows(step->halves, false);
     return cycle->columns == 1 && fits(cycle, step->in, fine) && fits(cycle, step->b, fine) &&
            fits(cycle, step->c, coarse) && fits(cycle, step->also, fine) &&
-           fits(cycle, step->out, down ? coarse : fine);
+           fits(cycle, step->out, step->kind == CMGI_STEP_DOWN ? coarse : fine);
 }
 
 /* CMG_ERR_INTERNAL unless every step's matrices are as large as its vectors, and those as their
@@ -195,8 +194,9 @@ static void run_chain(const cmgi_cycle *cycle, int first, const void *r, void *z
     cmgi_chain_run(&chain, cmgi_cycle_precision(cycle));
 }
 
-cmg_status cmgi_cycle_run(cmgi_cycle *cycle, const void *r, void *z)
+cmg_status cmgi_cycle_run(void *user, const void *r, void *z)
 {
+    cmgi_cycle *cycle = user;
     cmgi_threads_adapt(cycle->ctx);
     for (int s = 0; s < cycle->nsteps; ++s) {
         if (cycle->steps[s].chain > 1) {
@@ -207,11 +207,6 @@ cmg_status cmgi_cycle_run(cmgi_cycle *cycle, const void *r, void *z)
         }
     }
     return CMG_OK;
-}
-
-cmg_status cmgi_cycle_apply(void *user, const void *r, void *z)
-{
-    return cmgi_cycle_run(user, r, z);
 }
 
 void cmgi_cycle_drop_graph(cmgi_cycle *cycle)
@@ -231,8 +226,9 @@ static cmg_status record(cmgi_cycle *cycle, const void *r, void *z)
     return status != CMG_OK ? status : ended;
 }
 
-cmg_status cmgi_cycle_launch(cmgi_cycle *cycle, const void *r, void *z)
+cmg_status cmgi_cycle_launch(void *user, const void *r, void *z)
 {
+    cmgi_cycle *cycle = user;
     const cmgi_backend *backend = cycle->ctx->backend;
     if (cycle->ctx->recording) {
         return cmgi_cycle_run(cycle, r, z);
@@ -253,29 +249,41 @@ cmg_status cmgi_cycle_launch(cmgi_cycle *cycle, const void *r, void *z)
                                 : cmgi_cycle_run(cycle, r, z);
 }
 
-static void name_of(const cmgi_cycle *cycle, int value, char *text, size_t size)
+/* A vector for people, "" where there is none. */
+typedef struct vector_name {
+    char text[16];
+} vector_name;
+
+static vector_name name_of(const cmgi_cycle *cycle, int value)
 {
-    const cmgi_value *v = &cycle->values[value];
-    const char *given = value == cycle->input ? "given " : "";
-    (void)snprintf(text, size, "%s%c%d", given, v->letter, v->level);
+    vector_name name = {""};
+    if (value != CMGI_NONE) {
+        const cmgi_value *v = &cycle->values[value];
+        (void)snprintf(name.text, sizeof name.text, "%s%c%d", value == cycle->input ? "given " : "",
+                       v->letter, v->level);
+    }
+    return name;
 }
 
-/* x + beta (x - the x before) + alpha D^-1 (b - A x), or alpha M r. */
-static void momentum_text(const cmgi_step *step, const char *out, const char *in, const char *b,
-                          const char *c, const char *matrix, char *text)
+/* down: x0 by 2 stages from 0, b1 = R0 (b0 - A0 x0); up: x0 + P0 x1, or P0 x1, 2 stages, for b0. */
+static void half_text(const cmgi_cycle *cycle, const cmgi_step *step, char *text)
 {
-    const size_t size = CMGI_STEP_TEXT;
-    char inertia[64];
-    if (step->e == CMGI_NONE) {
-        (void)snprintf(inertia, sizeof inertia, "%.4g %s", 1 + step->beta, c);
+    const bool up = step->kind == CMGI_STEP_UP;
+    const vector_name out = name_of(cycle, step->out);
+    const vector_name b = name_of(cycle, step->b);
+    const vector_name x = name_of(cycle, up || step->stages == 0 ? step->in : step->also);
+    const int l = step->level;
+    const char *stages = step->stages == 1 ? "1 stage" : "2 stages";
+    if (up) {
+        (void)snprintf(text, CMGI_STEP_TEXT, "up: %s = S (%s%sP%d %s) (%s for %s)", out.text,
+                       x.text, x.text[0] != '\0' ? " + " : "", l, name_of(cycle, step->c).text,
+                       stages, b.text);
+    } else if (step->stages == 0) {
+        (void)snprintf(text, CMGI_STEP_TEXT, "down: %s = R%d (%s - A%d %s)", out.text, l, b.text, l,
+                       x.text);
     } else {
-        (void)snprintf(inertia, sizeof inertia, "%s + %.4g (%s - old)", c, step->beta, c);
-    }
-    if (step->D != NULL) {
-        (void)snprintf(text, size, "%s = %s + %.4g D%d^-1 (%s - %s %s)", out, inertia, step->alpha,
-                       step->level, b, matrix, in);
-    } else {
-        (void)snprintf(text, size, "%s = %s + %.4g %s %s", out, inertia, step->alpha, matrix, in);
+        (void)snprintf(text, CMGI_STEP_TEXT, "down: %s = S 0 (%s for %s), %s = R%d (%s - A%d %s)",
+                       x.text, stages, b.text, out.text, l, b.text, l, x.text);
     }
 }
 
@@ -292,92 +300,58 @@ static void talk_text(const cmgi_step *step, const char *out, const char *in, co
     }
 }
 
-/* down: x0 by 2 stages from 0, b1 = R0 (b0 - A0 x0); up: x0 + P0 x1, or P0 x1, 2 stages, for b0. */
-static void half_text(const cmgi_cycle *cycle, const cmgi_step *step, char *text)
+/* What a step adds to: c, or with momentum c + beta (c - the c before). */
+static void inertia_text(const cmgi_step *step, const char *c, char *text, size_t size)
 {
-    char out[16] = "";
-    char b[16] = "";
-    char x[16] = "";
-    char e[16] = "";
-    const int l = step->level;
-    const char *stages = step->stages == 1 ? "1 stage" : "2 stages";
-    name_of(cycle, step->out, out, sizeof out);
-    name_of(cycle, step->b, b, sizeof b);
-    if (step->kind == CMGI_STEP_DOWN && step->stages == 0) {
-        name_of(cycle, step->in, x, sizeof x);
-        (void)snprintf(text, CMGI_STEP_TEXT, "down: %s = R%d (%s - A%d %s)", out, l, b, l, x);
-        return;
+    if (step->writeback != CMGI_WB_MOMENTUM) {
+        (void)snprintf(text, size, "%s", c);
+    } else if (step->e == CMGI_NONE) {
+        (void)snprintf(text, size, "%.4g %s", 1 + step->beta, c);
+    } else {
+        (void)snprintf(text, size, "%s + %.4g (%s - old)", c, step->beta, c);
     }
-    if (step->kind == CMGI_STEP_DOWN) {
-        name_of(cycle, step->also, x, sizeof x);
-        (void)snprintf(text, CMGI_STEP_TEXT, "down: %s = S 0 (%s for %s), %s = R%d (%s - A%d %s)",
-                       x, stages, b, out, l, b, l, x);
-        return;
+}
+
+static void product_text(const cmgi_step *step, const char *out, const char *in, const char *b,
+                         const char *c, const char *matrix, char *text)
+{
+    const size_t size = CMGI_STEP_TEXT;
+    char from[64];
+    inertia_text(step, c, from, sizeof from);
+    if (step->writeback == CMGI_WB_RESIDUAL) {
+        (void)snprintf(text, size, "%s = %s - %s %s", out, b, matrix, in);
+    } else if (step->writeback == CMGI_WB_FROM_ZERO) {
+        (void)snprintf(text, size, "%s = %.4g D%d^-1 %s + %s %s", out, step->alpha, step->level, b,
+                       matrix, in);
+    } else if (step->writeback == CMGI_WB_APPLY) {
+        (void)snprintf(text, size, "%s = %s %s", out, matrix, in);
+    } else if (step->D != NULL) {
+        (void)snprintf(text, size, "%s = %s + %.4g D%d^-1 (%s - %s %s)", out, from, step->alpha,
+                       step->level, b, matrix, in);
+    } else if (step->writeback == CMGI_WB_AXPBY && step->beta == 0) {
+        (void)snprintf(text, size, "%s = %.4g %s %s", out, step->alpha, matrix, in);
+    } else if (step->writeback == CMGI_WB_AXPBY && step->alpha == 1) {
+        (void)snprintf(text, size, "%s = %s + %s %s", out, from, matrix, in);
+    } else {
+        (void)snprintf(text, size, "%s = %s + %.4g %s %s", out, from, step->alpha, matrix, in);
     }
-    if (step->in != CMGI_NONE) {
-        name_of(cycle, step->in, x, sizeof x);
-    }
-    name_of(cycle, step->c, e, sizeof e);
-    (void)snprintf(text, CMGI_STEP_TEXT, "up: %s = S (%s%sP%d %s) (%s for %s)", out, x,
-                   step->in != CMGI_NONE ? " + " : "", l, e, stages, b);
 }
 
 void cmgi_cycle_text(const cmgi_cycle *cycle, const cmgi_step *step, char text[CMGI_STEP_TEXT])
 {
-    char out[16] = "";
-    char in[16] = "";
-    char b[16] = "";
-    char c[16] = "";
-    char matrix[24] = "";
-    const size_t size = CMGI_STEP_TEXT;
-    name_of(cycle, step->out, out, sizeof out);
-    if (step->kind == CMGI_STEP_ZERO) {
-        (void)snprintf(text, size, "%s = 0", out);
-        return;
-    }
-    if (step->halves != NULL) {
-        half_text(cycle, step, text);
-        return;
-    }
-    name_of(cycle, step->in, in, sizeof in);
-    if (step->b != CMGI_NONE) {
-        name_of(cycle, step->b, b, sizeof b);
-    }
-    if (step->c != CMGI_NONE) {
-        name_of(cycle, step->c, c, sizeof c);
-    }
+    const vector_name out = name_of(cycle, step->out);
+    const vector_name in = name_of(cycle, step->in);
+    char matrix[24];
     (void)snprintf(matrix, sizeof matrix, "%s%d", step->name, step->level);
-    if (step->kind != CMGI_STEP_PRODUCT && step->kind != CMGI_STEP_ROWS) {
-        talk_text(step, out, in, matrix, text);
-        return;
-    }
-    switch (step->writeback) {
-    case CMGI_WB_RESIDUAL:
-        (void)snprintf(text, size, "%s = %s - %s %s", out, b, matrix, in);
-        break;
-    case CMGI_WB_JACOBI:
-        (void)snprintf(text, size, "%s = %s + %.4g D%d^-1 (%s - %s %s)", out, c, step->alpha,
-                       step->level, b, matrix, in);
-        break;
-    case CMGI_WB_FROM_ZERO:
-        (void)snprintf(text, size, "%s = %.4g D%d^-1 %s + %s %s", out, step->alpha, step->level, b,
-                       matrix, in);
-        break;
-    case CMGI_WB_MOMENTUM:
-        momentum_text(step, out, in, b, c, matrix, text);
-        break;
-    case CMGI_WB_AXPBY:
-        if (step->beta == 0) {
-            (void)snprintf(text, size, "%s = %.4g %s %s", out, step->alpha, matrix, in);
-        } else if (step->alpha == 1) {
-            (void)snprintf(text, size, "%s = %s + %s %s", out, c, matrix, in);
-        } else {
-            (void)snprintf(text, size, "%s = %s + %.4g %s %s", out, c, step->alpha, matrix, in);
-        }
-        break;
-    default:
-        (void)snprintf(text, size, "%s = %s %s", out, matrix, in);
-        break;
+    if (step->kind == CMGI_STEP_ZERO) {
+        (void)snprintf(text, CMGI_STEP_TEXT, "%s = 0", out.text);
+    } else if (step->halves != NULL) {
+        half_text(cycle, step, text);
+    } else if (step->kind != CMGI_STEP_PRODUCT && step->kind != CMGI_STEP_ROWS) {
+        talk_text(step, out.text, in.text, matrix, text);
+    } else {
+        product_text(step, out.text, in.text, name_of(cycle, step->b).text,
+                     name_of(cycle, step->c).text, matrix, text);
     }
 }
 

@@ -67,10 +67,8 @@ typedef struct cmgi_cycle {
     cmg_context *ctx;
     cmgi_step *steps;
     int nsteps;
-    int steps_capacity;
     cmgi_value *values;
     int nvalues;
-    int values_capacity;
     int columns;    /* of every vector */
     int input;      /* value that holds the given right-hand side */
     int output;     /* value that holds the result */
@@ -108,19 +106,17 @@ typedef struct cmgi_cycle_plan {
 cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi_cycle **cycle);
 void cmgi_cycle_destroy(cmgi_cycle **cycle);
 /*
- * z = C r; arrays in the precision of the cycle and in the backend's memory, in the numbering of
+ * z = C r, `user` a cycle; arrays in its precision and in the backend's memory, in the numbering of
  * the level; z may not be r.
  */
-cmg_status cmgi_cycle_run(cmgi_cycle *cycle, const void *r, void *z);
-/* The same of a `user` that is a cycle. */
-cmg_status cmgi_cycle_apply(void *user, const void *r, void *z);
+cmg_status cmgi_cycle_run(void *user, const void *r, void *z);
 /* Precision of r and z. */
 cmg_precision cmgi_cycle_precision(const cmgi_cycle *cycle);
 /*
  * The same in one launch where the backend has graphs: the second call with the same arrays records
  * the list, further ones replay it. Not while something else is recorded.
  */
-cmg_status cmgi_cycle_launch(cmgi_cycle *cycle, const void *r, void *z);
+cmg_status cmgi_cycle_launch(void *user, const void *r, void *z);
 /* Drops the recorded graph. */
 void cmgi_cycle_drop_graph(cmgi_cycle *cycle);
 /* One step of the list. */
@@ -131,14 +127,12 @@ void cmgi_cycle_text(const cmgi_cycle *cycle, const cmgi_step *step, char text[C
 size_t cmgi_cycle_step_bytes(const cmgi_cycle *cycle, const cmgi_step *step);
 
 /* Used by the builder and the passes. */
-cmg_status cmgi_cycle_value(cmgi_cycle *cycle, cmgi_value value, int *id);
-cmg_status cmgi_cycle_append(cmgi_cycle *cycle, cmgi_step step);
 /* True when the step reads the value, as in, b, c or e. */
 bool cmgi_step_reads(const cmgi_step *step, int value);
 /* How many steps read a value. */
 int cmgi_cycle_readers(const cmgi_cycle *cycle, int value);
-/* Marks a step that compact takes out of the list; until then it reads and writes nothing. */
-void cmgi_step_drop(cmgi_step *step);
+/* A step that reads and writes nothing; compact takes such ones out of the list. */
+cmgi_step cmgi_step_none(void);
 void cmgi_cycle_compact(cmgi_cycle *cycle);
 /* Bytes of all columns of a value. */
 size_t cmgi_value_bytes(const cmgi_cycle *cycle, const cmgi_value *value);

@@ -15,36 +15,39 @@ typedef struct builder {
 
 static cmg_status new_value(builder *B, int level, char letter, int *id)
 {
+    cmgi_cycle *cycle = B->cycle;
     const cmgi_value value = {.n = B->plan->levels[level].rows,
                               .level = level,
                               .letter = letter,
                               .precision = B->plan->precision,
                               .buffer = CMGI_NONE};
-    return cmgi_cycle_value(B->cycle, value, id);
+    CMGI_TRY(cmgi_hierarchy_grow(cycle->ctx, &cycle->values, cycle->nvalues, sizeof value));
+    cycle->values[cycle->nvalues] = value;
+    *id = cycle->nvalues++;
+    return CMG_OK;
 }
 
 /* A step of level l with one matrix and one vector, and nothing else yet. */
 static cmgi_step step_with(const cmg_matrix *A, const char *name, int l, int in)
 {
-    return (cmgi_step){.kind = CMGI_STEP_PRODUCT,
-                       .writeback = CMGI_WB_APPLY,
-                       .A = A,
-                       .name = name,
-                       .level = l,
-                       .in = in,
-                       .b = CMGI_NONE,
-                       .c = CMGI_NONE,
-                       .e = CMGI_NONE,
-                       .also = CMGI_NONE,
-                       .seconds = -1};
+    cmgi_step step = cmgi_step_none();
+    step.writeback = CMGI_WB_APPLY;
+    step.A = A;
+    step.name = name;
+    step.level = l;
+    step.in = in;
+    return step;
 }
 
 /* Appends the step, with a new vector of `level` for its result. */
 static cmg_status append(builder *B, cmgi_step step, int level, char letter, int *out)
 {
+    cmgi_cycle *cycle = B->cycle;
     CMGI_TRY(new_value(B, level, letter, &step.out));
+    CMGI_TRY(cmgi_hierarchy_grow(cycle->ctx, &cycle->steps, cycle->nsteps, sizeof step));
+    cycle->steps[cycle->nsteps++] = step;
     *out = step.out;
-    return cmgi_cycle_append(B->cycle, step);
+    return CMG_OK;
 }
 
 static cmg_status zero(builder *B, int level, int *x)

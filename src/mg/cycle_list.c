@@ -1,43 +1,5 @@
-/* The step list as data: growing, asking who reads a value, dropping steps. */
+/* The step list as data: asking who reads a value, dropping steps. */
 #include "mg/cycle.h"
-
-#include <string.h>
-
-/* Makes room for one more element of an array that doubles. */
-static cmg_status grow(cmg_context *ctx, void *array, int count, int *capacity, size_t size)
-{
-    if (count < *capacity) {
-        return CMG_OK;
-    }
-    const int larger = *capacity > 0 ? 2 * *capacity : 64;
-    void *copy = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, larger, size, &copy));
-    void **old = array;
-    if (count > 0) {
-        memcpy(copy, *old, (size_t)count * size);
-    }
-    cmgi_free(ctx, *old);
-    *old = copy;
-    *capacity = larger;
-    return CMG_OK;
-}
-
-cmg_status cmgi_cycle_value(cmgi_cycle *cycle, cmgi_value value, int *id)
-{
-    CMGI_TRY(
-        grow(cycle->ctx, &cycle->values, cycle->nvalues, &cycle->values_capacity, sizeof value));
-    value.buffer = CMGI_NONE;
-    cycle->values[cycle->nvalues] = value;
-    *id = cycle->nvalues++;
-    return CMG_OK;
-}
-
-cmg_status cmgi_cycle_append(cmgi_cycle *cycle, cmgi_step step)
-{
-    CMGI_TRY(grow(cycle->ctx, &cycle->steps, cycle->nsteps, &cycle->steps_capacity, sizeof step));
-    cycle->steps[cycle->nsteps++] = step;
-    return CMG_OK;
-}
 
 bool cmgi_step_reads(const cmgi_step *step, int value)
 {
@@ -58,15 +20,16 @@ int cmgi_cycle_readers(const cmgi_cycle *cycle, int value)
     return readers;
 }
 
-void cmgi_step_drop(cmgi_step *step)
+cmgi_step cmgi_step_none(void)
 {
-    *step = (cmgi_step){.kind = CMGI_STEP_PRODUCT,
-                        .in = CMGI_NONE,
-                        .b = CMGI_NONE,
-                        .c = CMGI_NONE,
-                        .e = CMGI_NONE,
-                        .also = CMGI_NONE,
-                        .out = CMGI_NONE};
+    return (cmgi_step){.kind = CMGI_STEP_PRODUCT,
+                       .in = CMGI_NONE,
+                       .b = CMGI_NONE,
+                       .c = CMGI_NONE,
+                       .e = CMGI_NONE,
+                       .also = CMGI_NONE,
+                       .out = CMGI_NONE,
+                       .seconds = -1};
 }
 
 void cmgi_cycle_compact(cmgi_cycle *cycle)

@@ -1,4 +1,8 @@
 /*
+ * Matrices of which Jacobi's method alone takes care, so that levels would only cost: time steps
+ * that are short for the mesh, mass matrices, random walks, whatever the diagonal dominates in most
+ * rows.
+ *
  *     z = D^-1 r,  r <- r - (r, A z) / (A z, A z) A z
  *
  * With the eigenvalues of D^-1 A in a .. b of the right half-plane the residual falls by
@@ -6,10 +10,7 @@
  * Anal. 20 (1983). Row sums bound that rate from above only, and often not below 1: a few rows with
  * twice their diagonal beside it do no harm.
  */
-#include "mg/dominated.h"
-
-#include "core/backend.h"
-#include "core/memory.h"
+#include "mg/multigrid.h"
 
 #include <math.h>
 
@@ -18,33 +19,28 @@ static const double SHARE = 0.5;
 /* A step, at the end: D^-1 A then has a condition of 6, and CG or GMRES take some 20 products. */
 static const double RATE = 0.72;
 
-/* q = A D^-1 r */
-static void multiply(const cmg_context *ctx, const cmg_csr *A, const double *d, const double *r,
-                     double *z, double *q)
-{
-#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > 4096)
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        z[i] = d[i] * r[i];
-    }
-    cmgi_csr_apply(ctx, A, z, q);
-}
-
 /* Factor by which the last steps reduce the residual, the mean of one. */
 static cmg_status measure(cmg_context *ctx, const cmg_csr *A, double *const v[4], double *rate)
 {
     const cmg_size n = A->rows;
     const cmgi_backend *on = ctx->backend;
+    double *const d = v[0];
     double *const r = v[1];
+    double *const z = v[2];
     double *const q = v[3];
     double rr[STEPS + 1] = {0};
     for (cmg_size i = 0; i < n; ++i) {
-        v[0][i] = 1 / cmgi_csr_diagonal_at(A, i);
+        d[i] = 1 / cmgi_csr_diagonal_at(A, i);
         r[i] = (double)((uint64_t)i * 2654435761U % 1024) / 512 - 1; /* a hash in -1 .. 1 */
     }
     for (int step = 0; step < STEPS; ++step) {
         double rq = 0;
         double qq = 0;
-        multiply(ctx, A, v[0], r, v[2], q);
+#pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > 4096)
+        for (cmg_size i = 0; i < n; ++i) {
+            z[i] = d[i] * r[i];
+        }
+        cmgi_csr_apply(ctx, A, z, q);
         CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, r, q, &rq));
         CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, q, q, &qq));
         if (!(rq > 0) || !isfinite(qq)) { /* the left half-plane */

@@ -2,8 +2,6 @@
 #include "mg/edge.h"
 
 #include "cmg.h"
-#include "core/backend.h"
-#include "core/memory.h"
 #include "csr/place.h"
 #include "spmv/formats.h"
 #include "transfer/galerkin.h"
@@ -73,25 +71,6 @@ cmg_status cmgi_edge_refresh(cmgi_edge *e)
     return cmgi_numbered_update(e->numbered);
 }
 
-cmg_status cmgi_edge_ready(cmg_context *ctx, const cmgi_level *fine, cmgi_edge *e)
-{
-    const cmg_index *perm = fine->perm;
-    const cmg_size n = fine->rows;
-    if (e->numbered != NULL) {
-        CMGI_TRY(cmgi_numbered_order(e->numbered, CMGI_HOST, 0, &perm));
-    }
-    if (perm == NULL) {
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof **e->perm, &e->perm[0]));
-    CMGI_TRY(cmgi_to_device(ctx, e->perm[0], perm, (size_t)n * sizeof **e->perm));
-    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof **e->inside, &e->inside[0]));
-    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof **e->inside, &e->inside[1]));
-    e->n = n;
-    e->columns = 1;
-    return CMG_OK;
-}
-
 /* The memory of one column stays for one column; that of several is of the last number of them. */
 static void drop_several(cmg_context *ctx, cmgi_edge *e)
 {
@@ -130,6 +109,22 @@ static cmg_status take_columns(cmg_context *ctx, cmgi_edge *e, int k)
     }
     e->columns = k;
     return CMG_OK;
+}
+
+cmg_status cmgi_edge_ready(cmg_context *ctx, const cmgi_level *fine, cmgi_edge *e)
+{
+    const cmg_index *perm = fine->perm;
+    const cmg_size n = fine->rows;
+    if (e->numbered != NULL) {
+        CMGI_TRY(cmgi_numbered_order(e->numbered, CMGI_HOST, 0, &perm));
+    }
+    if (perm == NULL) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof **e->perm, &e->perm[0]));
+    CMGI_TRY(cmgi_to_device(ctx, e->perm[0], perm, (size_t)n * sizeof **e->perm));
+    e->n = n;
+    return take_columns(ctx, e, 1);
 }
 
 cmg_status cmgi_edge_in(cmgi_edge *e, const cmg_vector *v, int which, double **values)

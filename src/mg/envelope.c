@@ -41,10 +41,14 @@ static double *entry(const cmgi_envelope *E, cmg_size p, cmg_size q)
     return E->value + E->start[pair] + p % 2 * width_of(E, pair) + q - E->first[pair];
 }
 
-/* First columns of all pairs; returns the multiplications of the factorisation. */
-static double find_first(const cmg_csr *A, cmgi_envelope *E)
+/* Places, and first columns of all pairs, of an ordering, NULL = the given one; returns the
+ * multiplications of the factorisation. */
+static double take_order(const cmg_csr *A, const cmg_index *order, cmgi_envelope *E)
 {
     double operations = 0;
+    for (cmg_size p = 0; p < A->rows; ++p) {
+        E->place[order != NULL ? order[p] : p] = (cmg_index)p;
+    }
     for (cmg_size pair = 0; pair < E->pairs; ++pair) {
         E->first[pair] = (cmg_index)(2 * pair);
     }
@@ -70,25 +74,16 @@ static cmg_status choose_order(cmg_context *ctx, const cmg_csr *A, cmgi_envelope
 {
     const cmg_size n = A->rows;
     cmgi_scoped cmg_index *order = NULL;
-    for (cmg_size i = 0; i < n; ++i) {
-        E->place[i] = (cmg_index)i;
-    }
-    *operations = find_first(A, E);
+    *operations = take_order(A, NULL, E);
     if (*operations <= GOOD * (double)A->indptr[n] || n > MANY) {
         return CMG_OK;
     }
     const double given = *operations;
     CMGI_TRY(cmgi_alloc(ctx, n, sizeof *order, &order));
     CMGI_TRY(cmgi_order_narrow(ctx, A, order));
-    for (cmg_size p = 0; p < n; ++p) {
-        E->place[order[p]] = (cmg_index)p;
-    }
-    *operations = find_first(A, E);
+    *operations = take_order(A, order, E);
     if (*operations > given) {
-        for (cmg_size i = 0; i < n; ++i) {
-            E->place[i] = (cmg_index)i;
-        }
-        *operations = find_first(A, E);
+        *operations = take_order(A, NULL, E);
     }
     return CMG_OK;
 }
@@ -217,13 +212,10 @@ static bool factor(cmgi_envelope *E)
     return true;
 }
 
-cmg_status cmgi_envelope_update(cmg_context *ctx, const cmg_csr *A, cmgi_envelope *E,
-                                bool *definite)
+bool cmgi_envelope_update(const cmg_csr *A, cmgi_envelope *E)
 {
-    (void)ctx;
     E->roundings = USUAL;
-    *definite = place_entries(A, E) && factor(E);
-    return CMG_OK;
+    return place_entries(A, E) && factor(E);
 }
 
 cmg_status cmgi_envelope_expect(cmg_context *ctx, const cmg_csr *A, cmg_size zeros,
@@ -235,12 +227,11 @@ cmg_status cmgi_envelope_expect(cmg_context *ctx, const cmg_csr *A, cmg_size zer
         definite = place_entries(A, E) && factor(E);
     }
     if (E->zeros < zeros) {
-        CMGI_TRY(cmgi_envelope_update(ctx, A, E, &definite));
+        definite = cmgi_envelope_update(A, E);
     }
-    return definite
-               ? CMG_OK
-               : cmgi_fail(ctx, CMG_ERR_SINGULAR, "coarse matrix of %lld rows is not semidefinite",
-                           (long long)E->rows);
+    CMGI_CHECK(ctx, definite, CMG_ERR_SINGULAR, "coarse matrix of %lld rows is not semidefinite",
+               (long long)E->rows);
+    return CMG_OK;
 }
 
 cmg_status cmgi_envelope_create(cmg_context *ctx, const cmg_csr *A, double budget,
@@ -248,7 +239,6 @@ cmg_status cmgi_envelope_create(cmg_context *ctx, const cmg_csr *A, double budge
 {
     cmgi_envelope *made = NULL;
     double operations = 0;
-    bool definite = false;
     CMGI_RELEASED(cmgi_envelope_destroy, ctx, &made);
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
     made->rows = A->rows;
@@ -267,8 +257,7 @@ cmg_status cmgi_envelope_create(cmg_context *ctx, const cmg_csr *A, double budge
         made->start[pair + 1] = made->start[pair] + 2 * width_of(made, pair);
     }
     CMGI_TRY(cmgi_alloc(ctx, made->start[made->pairs], sizeof *made->value, &made->value));
-    CMGI_TRY(cmgi_envelope_update(ctx, A, made, &definite));
-    if (definite) {
+    if (cmgi_envelope_update(A, made)) {
         *E = cmgi_pass_on(&made);
     }
     return CMG_OK;
@@ -377,7 +366,7 @@ static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const v
     return CMG_OK;
 }
 
-/* What it is made of is no CSR: `fill` does the rest. */
+/* What it is made of is no CSR: cmgi_envelope_matrix does the rest. */
 static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)
 {
     (void)A;
@@ -397,20 +386,6 @@ static void destroy(cmg_matrix *A)
 static const cmgi_format factored = {
     .id = CMG_FORMAT_DENSE, .build = build, .spmv_cpu = multiply, .destroy = destroy};
 
-static cmg_status fill(const cmgi_envelope *E, const cmg_index *perm, cmg_matrix *M)
-{
-    solution *s = NULL;
-    CMGI_TRY(cmgi_alloc_zero(M->ctx, 1, sizeof *s, &s));
-    M->data = s;
-    s->E = E;
-    s->perm = perm;
-    CMGI_TRY(cmgi_alloc(M->ctx, 2 * E->pairs, sizeof *s->y, &s->y));
-    M->nnz = M->stored = cmgi_envelope_entries(E);
-    M->bytes = 2 * (size_t)M->stored * sizeof *E->value +
-               (size_t)E->rows * (sizeof *E->place + sizeof *E->sign);
-    return CMG_OK;
-}
-
 cmg_status cmgi_envelope_matrix(cmg_context *ctx, const cmgi_envelope *E, const cmg_index *perm,
                                 const cmg_matrix_options *options, cmg_matrix **M)
 {
@@ -418,11 +393,19 @@ cmg_status cmgi_envelope_matrix(cmg_context *ctx, const cmgi_envelope *E, const 
     const cmgi_matrix_source from = {.csr = &shape, .dense = E->value};
     cmg_matrix_options full = *options;
     cmgi_scoped_by(cmg_matrix_destroy) cmg_matrix *made = NULL;
+    solution *s = NULL;
     full.format = CMG_FORMAT_DENSE;
     full.values = CMG_VALUES_FULL;
     full.keep_map = false;
     CMGI_TRY(cmgi_matrix_make(ctx, &factored, &from, &full, &made));
-    CMGI_TRY(fill(E, perm, made));
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *s, &s));
+    made->data = s;
+    s->E = E;
+    s->perm = perm;
+    CMGI_TRY(cmgi_alloc(ctx, 2 * E->pairs, sizeof *s->y, &s->y));
+    made->nnz = made->stored = cmgi_envelope_entries(E);
+    made->bytes = 2 * (size_t)made->stored * sizeof *E->value +
+                  (size_t)E->rows * (sizeof *E->place + sizeof *E->sign);
     *M = cmgi_pass_on(&made);
     return CMG_OK;
 }

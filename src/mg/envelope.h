@@ -28,9 +28,8 @@ typedef struct cmgi_envelope cmgi_envelope;
  */
 cmg_status cmgi_envelope_create(cmg_context *ctx, const cmg_csr *A, double budget,
                                 cmgi_envelope **E);
-/* New values on the pattern; *definite = false as above, and E is then of no use. */
-cmg_status cmgi_envelope_update(cmg_context *ctx, const cmg_csr *A, cmgi_envelope *E,
-                                bool *definite);
+/* New values on the pattern; false where E is NULL above: E is then of no use. */
+bool cmgi_envelope_update(const cmg_csr *A, cmgi_envelope *E);
 /*
  * As many zero pivots as A is known to have null vectors, where rounding (of R A P, say) left some
  * of them a little above what counts as zero. Without it that pivot's unknown is as large as the

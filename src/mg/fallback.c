@@ -12,11 +12,7 @@
  */
 #include "mg/fallback.h"
 
-#include "mg/range.h"
-#include "mg/rounding.h"
-
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -82,15 +78,12 @@ static void set_limits(const cmgi_fallback *f, cmgi_multigrid *mg, int max_it)
         climbs && !single && cmgi_ladder_next(&f->ladder, mg, &steady) != CMGI_RUNG_NONE;
     const bool more = faster || next == CMGI_RUNG_DIRECT || (next != CMGI_RUNG_NONE && !single);
     const bool strong = f->ladder.automatic && f->ladder.used[CMGI_RUNG_SMOOTHER];
-    const int patience = !more ? 0 : (strong && f->rising ? LONG_PATIENCE : PATIENCE);
-    const double pace = faster ? STEADY : PACE;
     k->options.max_it = max_it;
-    k->patience = patience;
-    k->pace = pace;
+    k->patience = !more ? 0 : (strong && f->rising ? LONG_PATIENCE : PATIENCE);
+    k->pace = faster ? STEADY : PACE;
     if (climbs && k->options.method == CMG_KRYLOV_SEMI) {
-        const double rate = cmgi_semi_rate(k->options.low, k->options.high);
         k->patience = 2;
-        k->pace = fmax(FAST, pow(rate, 2 * SHARE));
+        k->pace = fmax(FAST, pow(cmgi_semi_rate(k->options.low, k->options.high), 2 * SHARE));
     }
 }
 
@@ -200,8 +193,7 @@ static cmg_status return_to_best(cmgi_multigrid *mg, const double *guess, const 
 /* Adds a clause to what is told. */
 static void say(cmgi_fallback *f, const cmgi_multigrid *mg, const char *clause)
 {
-    const size_t used = strlen(f->text);
-    (void)snprintf(f->text + used, sizeof f->text - used, "%s%s", used > 0 ? ", " : "", clause);
+    cmgi_append(f->text, sizeof f->text, "%s%s", f->text[0] != '\0' ? ", " : "", clause);
     cmgi_log(mg->ctx, CMG_LOG_INFO, "solve: %s", clause);
 }
 

@@ -1,4 +1,5 @@
-#include "mg/hint.h"
+/* Advice on a solve that was not good, from facts that are known. */
+#include "mg/solver.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -25,14 +26,13 @@ static double pace(const cmg_report *r)
 /* b is not in the range of A: how much of it, and what can be done. */
 static void range_hint(const cmg_report *r, char text[CMGI_HINT])
 {
-    const double share = r->removed / r->rhs_norm;
-    const bool asked = r->outcome != CMG_LEAST_SQUARES;
     (void)snprintf(text, CMGI_HINT,
                    "%.3g %% of b lies outside the range of A: there is no solution; x solves the "
                    "least-squares problem%s",
-                   100 * share,
-                   asked ? ""
-                         : " (option least-squares, or a null space given as exact, asks for it)");
+                   100 * (r->removed / r->rhs_norm),
+                   r->outcome == CMG_LEAST_SQUARES
+                       ? " (option least-squares, or a null space given as exact, asks for it)"
+                       : "");
 }
 
 /* The method does not suit A or the cycle; "" where it does. */

@@ -1,9 +1,5 @@
-#include "mg/interval.h"
+#include "mg/setup.h"
 
-#include "core/ranks.h"
-#include "core/memory.h"
-#include "core/timer.h"
-#include "core/vector.h"
 #include "smoothers/lanczos.h"
 
 #include <math.h>
@@ -116,7 +112,7 @@ cmg_status cmgi_interval_find(const cmgi_setup *s, cmgi_cycle *cycle, cmgi_inter
     cmgi_pencil P = {.ctx = ctx,
                      .precision = cmgi_cycle_precision(cycle),
                      .steps = STEPS,
-                     .apply = cmgi_cycle_apply,
+                     .apply = cmgi_cycle_run,
                      .user = cycle};
     CMGI_FREED(ctx, &P.scalar, &P.r, &P.z, &P.p, &P.q);
     *interval = (cmgi_interval){0};

@@ -1,7 +1,5 @@
 #include "mg/ladder.h"
 
-#include "mg/memory.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

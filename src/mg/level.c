@@ -4,8 +4,6 @@
  */
 #include "mg/level.h"
 
-#include "core/ranks.h"
-#include "hierarchy/hierarchy.h"
 #include "spmv/chain.h"
 #include "spmv/formats.h"
 #include "transfer/galerkin.h"
@@ -67,8 +65,7 @@ static cmg_status place_matrix(cmg_context *ctx, const cmg_csr *A, const cmgi_ro
 {
     const cmg_index *perm = outer != NULL ? cmg_matrix_permutation(outer) : NULL;
     const cmgi_format *format = cmgi_format_find(ctx, ask->options.format); /* NULL = chosen */
-    const bool sorts = format != NULL && format->renumbers;
-    if (perm == NULL || sorts) {
+    if (perm == NULL || (format != NULL && format->renumbers)) {
         cmgi_request beside = *ask;
         beside.like = outer;
         beside.looks = looks;
@@ -170,16 +167,6 @@ static cmg_status divided_transfer(cmg_context *ctx, int l, const cmgi_divided *
     CMGI_TRY(by->matrix(levels, l, CMG_ROLE_P, ask[0].use, &ask[0].options, &fine->P));
     CMGI_TRY(by->matrix(levels, l, CMG_ROLE_R, ask[1].use, &ask[1].options, &fine->R));
     return l + 1 == levels->count ? by->dirichlet(levels, &coarse->dirichlet) : CMG_OK;
-}
-
-static cmg_status divided_smoother(cmg_context *ctx, int l, const cmgi_level_options *options,
-                                   cmgi_level *level)
-{
-    const cmgi_request ask = request_of(options, l, CMG_ROLE_SMOOTHER);
-    const cmgi_smoother_options smoother = {
-        .name = options->smoother, .omega = options->omega, .matrix = ask.options, .use = ask.use};
-    return cmgi_divided_by(ctx)->smoother(options->divided, l, level->A, &smoother,
-                                          &level->smoother);
 }
 
 /* The Dirichlet rows of a level as they are now, from those above (NULL on level 0). */
@@ -362,9 +349,13 @@ cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
 {
     cmgi_smoother_source source = {
         .ctx = ctx, .h = h, .level = l, .matrix = level->A, .like = options->like};
+    const cmgi_request ask = request_of(options, l, CMG_ROLE_SMOOTHER);
+    cmgi_smoother_options smoother = {
+        .name = options->smoother, .omega = options->omega, .matrix = ask.options, .use = ask.use};
     cmgi_resident made = {0};
     if (cmgi_is_divided(options->divided, l)) {
-        return divided_smoother(ctx, l, options, level);
+        return cmgi_divided_by(ctx)->smoother(options->divided, l, level->A, &smoother,
+                                              &level->smoother);
     }
     source.kinds = cmgi_hierarchy_kinds(h, l, CMG_ROLE_A);
     source.there = level->perm == NULL ? resident(h, l, CMG_ROLE_A, options) : NULL;
@@ -376,13 +367,8 @@ cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
         CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &source.A));
         source.known = cmgi_hierarchy_facts(h, l);
     }
-    const cmgi_request ask = request_of(options, l, CMG_ROLE_SMOOTHER);
-    const cmgi_smoother_options smoother = {.name = options->smoother,
-                                            .omega = options->omega,
-                                            .matrix = ask.options,
-                                            .use = ask.use,
-                                            .perm = level->perm,
-                                            .reuse = options->reuse};
+    smoother.perm = level->perm;
+    smoother.reuse = options->reuse;
     cmgi_group_alone(ctx, true); /* all ranks do the same */
     const cmg_status status = cmgi_smoother_build(&source, &smoother, &level->smoother);
     cmgi_group_alone(ctx, false);

@@ -60,9 +60,6 @@ typedef struct cmgi_request {
 cmg_status cmgi_level_place_kinds(cmg_context *ctx, const cmgi_kinds *kinds,
                                   const cmgi_request *ask, cmgi_level *level, uint64_t *version,
                                   cmg_matrix **M);
-/* *M as one made of another source, whatever it was. */
-cmg_status cmgi_level_remake(cmg_context *ctx, const cmgi_matrix_source *from,
-                             const cmgi_request *ask, cmgi_level *level, cmg_matrix **M);
 /* *M from a CSR on the device: new values in it, unless it was made of kinds of rows. */
 cmg_status cmgi_level_place_there(cmg_context *ctx, const cmgi_matrix_source *from,
                                   const cmgi_request *ask, cmgi_level *level, cmg_matrix **M);

@@ -1,5 +1,4 @@
 /* Levels whose matrices come from elements, or from kinds of rows (csr/kinds.h) without a CSR. */
-#include "hierarchy/hierarchy.h"
 #include "mg/level.h"
 #include "spmv/formats.h"
 
@@ -21,20 +20,9 @@ cmg_status cmgi_level_elements(const cmg_hierarchy *h, cmg_context *ctx, int l,
     return *taken && changes != NULL ? cmg_matrix_update(*M, changes) : CMG_OK;
 }
 
-cmg_status cmgi_level_place_kinds(cmg_context *ctx, const cmgi_kinds *kinds,
-                                  const cmgi_request *ask, cmgi_level *level, uint64_t *version,
-                                  cmg_matrix **M)
-{
-    const cmgi_matrix_source from = {.kinds = kinds, .like = ask->like};
-    if (*M == NULL || (*M)->options.keep_map || *version != kinds->version + 1) {
-        CMGI_TRY(cmgi_level_remake(ctx, &from, ask, level, M));
-        *version = kinds->version + 1;
-    }
-    return CMG_OK;
-}
-
-cmg_status cmgi_level_remake(cmg_context *ctx, const cmgi_matrix_source *from,
-                             const cmgi_request *ask, cmgi_level *level, cmg_matrix **M)
+/* *M as one made of another source, whatever it was. */
+static cmg_status remake(cmg_context *ctx, const cmgi_matrix_source *from, const cmgi_request *ask,
+                         cmgi_level *level, cmg_matrix **M)
 {
     cmg_matrix *made = NULL;
     CMGI_TRY(cmgi_matrix_create(ctx, from, ask->use, &ask->options, &made));
@@ -44,11 +32,23 @@ cmg_status cmgi_level_remake(cmg_context *ctx, const cmgi_matrix_source *from,
     return CMG_OK;
 }
 
+cmg_status cmgi_level_place_kinds(cmg_context *ctx, const cmgi_kinds *kinds,
+                                  const cmgi_request *ask, cmgi_level *level, uint64_t *version,
+                                  cmg_matrix **M)
+{
+    const cmgi_matrix_source from = {.kinds = kinds, .like = ask->like};
+    if (*M == NULL || (*M)->options.keep_map || *version != kinds->version + 1) {
+        CMGI_TRY(remake(ctx, &from, ask, level, M));
+        *version = kinds->version + 1;
+    }
+    return CMG_OK;
+}
+
 cmg_status cmgi_level_place_there(cmg_context *ctx, const cmgi_matrix_source *from,
                                   const cmgi_request *ask, cmgi_level *level, cmg_matrix **M)
 {
     return *M != NULL && (*M)->options.keep_map ? cmg_matrix_update(*M, from->there->csr.values)
-                                                : cmgi_level_remake(ctx, from, ask, level, M);
+                                                : remake(ctx, from, ask, level, M);
 }
 
 const cmgi_kinds *cmgi_level_repeats(const cmgi_resident *there, const cmg_matrix_options *o)

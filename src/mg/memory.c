@@ -4,22 +4,11 @@
  * there. What is only known after a computation counts from below: a smoother that is computed as
  * a diagonal, compressed slices as little as they may hold, the vectors of a cycle as one.
  */
-#include "mg/memory.h"
-
-#include "krylov/krylov.h"
+#include "mg/multigrid.h"
 #include "mg/options.h"
-#include "mg/setup.h"
 #include "spmv/formats.h"
 
 #include <string.h>
-
-/* A matrix to be held, or, where it will be P^T, P. */
-typedef struct matrix_plan {
-    cmgi_use use;
-    cmgi_matrix_source from;
-    bool transposed;
-    cmg_matrix_options options;
-} matrix_plan;
 
 /* A matrix of the hierarchy where it lies: none on the device is fetched. */
 static bool find(const cmg_hierarchy *h, int level, cmg_role role, cmgi_matrix_source *from)
@@ -51,18 +40,19 @@ static cmg_status transposed_there(cmg_context *ctx, const cmgi_resident *P, cmg
     return CMG_OK;
 }
 
-static cmg_status take_statistics(cmg_context *ctx, const matrix_plan *plan, cmgi_row_statistics *s)
+static cmg_status take_statistics(cmg_context *ctx, const cmgi_matrix_source *from, bool transposed,
+                                  cmgi_row_statistics *s)
 {
-    const cmgi_resident *there = plan->from.there;
-    if (there != NULL && plan->transposed) {
+    const cmgi_resident *there = from->there;
+    if (there != NULL && transposed) {
         return transposed_there(ctx, there, s);
     }
     if (there != NULL) {
         *s = there->rows;
         return CMG_OK;
     }
-    return plan->transposed ? cmgi_column_statistics_take(ctx, plan->from.csr, s)
-                            : cmgi_row_statistics_take(ctx, plan->from.csr, s);
+    return transposed ? cmgi_column_statistics_take(ctx, from->csr, s)
+                      : cmgi_row_statistics_take(ctx, from->csr, s);
 }
 
 /* Least storage where compression may be chosen. */
@@ -77,13 +67,13 @@ static double least_bytes(const cmg_context *ctx, const cmgi_row_statistics *s,
 }
 
 /* What the choice made for the matrix will hold; from a sample, compression may come out better. */
-static double chosen_bytes(cmg_context *ctx, const matrix_plan *plan, const cmgi_row_statistics *s)
+static double chosen_bytes(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_use use,
+                           bool transposed, cmg_matrix_options chosen, const cmgi_row_statistics *s)
 {
-    cmg_matrix_options chosen = plan->options;
     cmgi_choice choice = {0};
-    const double least = least_bytes(ctx, s, plan->options);
-    if (plan->transposed || plan->options.format == CMG_FORMAT_TUNE ||
-        cmgi_choose(ctx, &plan->from, plan->use, &chosen, &choice) != CMG_OK) {
+    const double least = least_bytes(ctx, s, chosen);
+    if (transposed || chosen.format == CMG_FORMAT_TUNE ||
+        cmgi_choose(ctx, from, use, &chosen, &choice) != CMG_OK) {
         return least;
     }
     if (chosen.format == CMG_FORMAT_COMPRESSED) {
@@ -92,34 +82,34 @@ static double chosen_bytes(cmg_context *ctx, const matrix_plan *plan, const cmgi
     return (double)cmgi_format_bytes(ctx, s, &chosen);
 }
 
+/* Of a matrix, or, where it will be P^T, of P. */
 static double matrix_bytes(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_use use,
                            bool transposed, const cmg_matrix_options *options)
 {
-    matrix_plan plan = {use, *from, transposed, *options};
-    cmg_matrix_options *o = &plan.options;
+    cmg_matrix_options o = *options;
     if (from->kinds != NULL) { /* numbers of kinds, and references */
         const cmg_size rows = transposed ? from->kinds->cols : from->kinds->rows;
         return (double)rows * (from->kinds->square ? 2 : 6);
     }
     const cmg_csr *A = from->there != NULL ? from->device : from->csr;
     cmgi_row_statistics s;
-    if (take_statistics(ctx, &plan, &s) != CMG_OK) {
+    if (take_statistics(ctx, from, transposed, &s) != CMG_OK) {
         return 0;
     }
-    o->format = cmgi_format_for(ctx, use, A->rows, A->cols, o->format);
-    const bool open = o->format == CMG_FORMAT_AUTO || o->format == CMG_FORMAT_TUNE;
-    const bool split = o->format == CMG_FORMAT_K2 || o->format == CMG_FORMAT_K2R ||
-                       o->format == CMG_FORMAT_K2RS || o->format == CMG_FORMAT_ELLT;
+    o.format = cmgi_format_for(ctx, use, A->rows, A->cols, o.format);
+    const bool open = o.format == CMG_FORMAT_AUTO || o.format == CMG_FORMAT_TUNE;
+    const bool split = o.format == CMG_FORMAT_K2 || o.format == CMG_FORMAT_K2R ||
+                       o.format == CMG_FORMAT_K2RS || o.format == CMG_FORMAT_ELLT;
     /* of an entry in the value map: places in slices where it may be compressed on a GPU */
-    const bool places = cmgi_on_cuda(ctx) && (open || o->format == CMG_FORMAT_COMPRESSED);
-    double bytes = o->keep_map ? (places ? 2 : 8) * (double)s.nnz : 0;
-    o->warp = o->warp != 0 ? o->warp : 32;
-    if (open || o->format == CMG_FORMAT_COMPRESSED) {
-        bytes += open ? chosen_bytes(ctx, &plan, &s) : least_bytes(ctx, &s, *o);
-    } else if (split && (o->t == 0 || o->threshold == 0)) { /* chosen later: all entries at least */
-        bytes += (double)s.nnz * (4 + (double)cmgi_precision_bytes(o->precision));
+    const bool places = cmgi_on_cuda(ctx) && (open || o.format == CMG_FORMAT_COMPRESSED);
+    double bytes = o.keep_map ? (places ? 2 : 8) * (double)s.nnz : 0;
+    o.warp = o.warp != 0 ? o.warp : 32;
+    if (open || o.format == CMG_FORMAT_COMPRESSED) {
+        bytes += open ? chosen_bytes(ctx, from, use, transposed, o, &s) : least_bytes(ctx, &s, o);
+    } else if (split && (o.t == 0 || o.threshold == 0)) { /* chosen later: all entries at least */
+        bytes += (double)s.nnz * (4 + (double)cmgi_precision_bytes(o.precision));
     } else {
-        bytes += (double)cmgi_format_bytes(ctx, &s, o);
+        bytes += (double)cmgi_format_bytes(ctx, &s, &o);
     }
     if (from->there == NULL || transposed) { /* else they are the matrix's own */
         cmgi_row_statistics_free(ctx, &s);
@@ -200,15 +190,15 @@ static double sum_up(const cmg_hierarchy *h, const cmg_solver_options *options,
     const bool scheduled = cmgi_schedule_least(schedule) != CMG_VALUES_FULL;
     cmg_solver_options o = *options;
     cmgi_matrix_source A;
-    cmgi_solver_choose_precision(&o, (double)cmg_hierarchy_rows(h, 0));
+    const cmg_size rows = cmg_hierarchy_rows(h, 0);
+    cmgi_solver_choose_precision(&o, (double)rows);
     if (scheduled) {
         o.precision = CMG_FP32;
         o.matrix.format = CMG_FORMAT_COMPRESSED;
     }
-    const double rows = (double)cmg_hierarchy_rows(h, 0);
     const double value = (double)cmgi_precision_bytes(o.precision);
-    double sum = cmgi_krylov_bytes(o.krylov, o.precision, cmg_hierarchy_rows(h, 0));
-    sum += rows * sizeof(double); /* the guess */
+    double sum = cmgi_krylov_bytes(o.krylov, o.precision, rows);
+    sum += (double)rows * sizeof(double); /* the guess */
     for (int l = 0; l < cmgi_setup_count(h, &o); ++l) {
         sum += level_bytes(h, l, &o, scheduled ? 1 : value);
     }

@@ -5,10 +5,7 @@
 #include "mg/multigrid.h"
 
 #include "mg/options.h"
-
 #include "spmv/columns.h"
-
-#include "core/timer.h"
 
 #include <math.h>
 
@@ -266,18 +263,17 @@ cmg_status cmgi_multigrid_columns(cmgi_multigrid *mg, int columns, cmgi_multigri
     return cmgi_krylov_limit(several->krylov, &iteration);
 }
 
-void cmgi_multigrid_clear_columns(cmgi_multigrid *several)
-{
-    cmgi_krylov_destroy(&several->krylov);
-    cmgi_cycle_destroy(&several->cycle);
-    cmgi_cycle_destroy(&several->nested);
-    *several = (cmgi_multigrid){0};
-}
-
 static void drop_cycles(cmgi_multigrid *mg)
 {
     cmgi_cycle_destroy(&mg->cycle);
     cmgi_cycle_destroy(&mg->nested);
+}
+
+void cmgi_multigrid_clear_columns(cmgi_multigrid *several)
+{
+    cmgi_krylov_destroy(&several->krylov);
+    drop_cycles(several);
+    *several = (cmgi_multigrid){0};
 }
 
 /* Formats that update themselves may do so in other places. */
@@ -362,20 +358,31 @@ cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg)
 
 void cmgi_multigrid_clear(cmgi_multigrid *mg)
 {
+    cmgi_levels *levels = &mg->levels;
     cmgi_krylov_destroy(&mg->krylov);
     drop_cycles(mg);
-    cmgi_levels_clear(mg->ctx, &mg->levels);
+    cmgi_projection_clear(mg->ctx, &levels->nullspace);
+    cmg_matrix_destroy(&levels->boundary);
+    cmg_matrix_destroy(&levels->coarse);
+    cmg_matrix_destroy(&levels->kept);
+    cmg_matrix_destroy(&levels->rows);
+    if (levels->A != levels->level[0].A) {
+        cmg_matrix_destroy(&levels->A);
+    }
+    for (int l = 0; l < CMGI_MAX_LEVELS; ++l) {
+        cmgi_level_clear(mg->ctx, &levels->level[l]);
+    }
+    *levels = (cmgi_levels){0};
     mg->outdated = mg->borrowed = false;
     mg->ready = false;
 }
 
-/* Nested iteration comes before the iteration, instead of being its first step. */
-static bool nests_before(const cmgi_multigrid *mg)
+bool cmgi_multigrid_nests_before(const cmgi_multigrid *mg)
 {
     return mg->options.fmg && mg->nested != NULL && mg->krylov->options.method != CMG_KRYLOV_SEMI;
 }
 
-static bool solves_boundary(const cmgi_multigrid *mg)
+bool cmgi_multigrid_solves_boundary(const cmgi_multigrid *mg)
 {
     return mg->levels.boundary != NULL && mg->krylov->options.method != CMG_KRYLOV_NONE;
 }
@@ -389,15 +396,15 @@ static cmg_status improve_guess(cmgi_multigrid *mg, const double *b, double *x)
     double *r = k->work[0];
     double *z = k->work[1];
     double norm = 0;
-    if (solves_boundary(mg)) {
+    if (cmgi_multigrid_solves_boundary(mg)) {
         CMGI_TRY(residual(mg, b, x, r));
         const cmgi_writeback w = {
             .kind = CMGI_WB_AXPBY, .alpha = 1, .beta = 1, .c = x, .y = x, .columns = mg->columns};
         CMGI_TRY(cmgi_matrix_spmv(mg->levels.boundary, &w, r));
     }
-    if (nests_before(mg)) {
+    if (cmgi_multigrid_nests_before(mg)) {
         CMGI_TRY(residual(mg, b, x, r));
-        CMGI_TRY(cmgi_krylov_convert(k, cmgi_cycle_apply, mg->nested, r, z));
+        CMGI_TRY(cmgi_krylov_convert(k, cmgi_cycle_run, mg->nested, r, z));
         CMGI_TRY(cmgi_krylov_norm(k, z, &norm));
         if (isfinite(norm)) {
             CMGI_TRY(ctx->backend->axpby(ctx, CMG_FP64, k->system.n, 1.0, z, 1.0, x));
@@ -413,7 +420,7 @@ static cmg_status solve(void *user, const double *b, double *x)
     bool in_range[CMG_COLUMNS];
     double norm[CMG_COLUMNS];
     bool far = false;
-    if (!nests_before(mg) && !solves_boundary(mg)) {
+    if (!cmgi_multigrid_nests_before(mg) && !cmgi_multigrid_solves_boundary(mg)) {
         return cmgi_krylov_iterate(k, b, x);
     }
     k->zero = false; /* once it is improved */

@@ -4,12 +4,8 @@
  */
 #pragma once
 #include "cmg.h"
-#include "hierarchy/numbered.h"
 #include "krylov/krylov.h"
-#include "mg/interval.h"
 #include "mg/setup.h"
-#include "mg/symmetry.h"
-#include "transfer/complete.h"
 
 typedef struct cmgi_multigrid {
     cmg_context *ctx;
@@ -77,6 +73,10 @@ cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg);
 void cmgi_multigrid_clear(cmgi_multigrid *mg);
 /* The iteration by another method, on the same cycle. */
 cmg_status cmgi_multigrid_take_method(cmgi_multigrid *mg, cmg_krylov method);
+/* What comes before the iteration: nested iteration, unless that is its first step, and Dirichlet
+ * rows solved exactly. */
+bool cmgi_multigrid_nests_before(const cmgi_multigrid *mg);
+bool cmgi_multigrid_solves_boundary(const cmgi_multigrid *mg);
 /* Improves x; mg->krylov then tells how every column ended. */
 cmg_status cmgi_multigrid_solve(cmgi_multigrid *mg, const double *b, double *x);
 /*
@@ -85,5 +85,31 @@ cmg_status cmgi_multigrid_solve(cmgi_multigrid *mg, const double *b, double *x);
  */
 cmg_status cmgi_multigrid_columns(cmgi_multigrid *mg, int columns, cmgi_multigrid *several);
 void cmgi_multigrid_clear_columns(cmgi_multigrid *several);
+/*
+ * Looks at x after an iteration that has not converged; where its residual is at the level of
+ * rounding (rounding.c) the outcome becomes CMG_ROUNDING. b and x are in the numbering of level 0.
+ * Costs a pass over A on the host, in a case that is rare.
+ */
+cmg_status cmgi_rounding_look(cmgi_multigrid *mg, const double *b, const double *x);
+/* range.c: rest = P b and x = P x; what is no more of b than rounding leaves becomes 0. */
+cmg_status cmgi_range_enter(cmgi_multigrid *mg, const double *b, double *rest, double *x,
+                            double *removed);
+/*
+ * After A x = P b was solved: norms, outcome and the `norms` of the iterations become those of
+ * b - A x. b and x are in the numbering of level 0.
+ */
+cmg_status cmgi_range_judge(cmgi_multigrid *mg, const double *b, double *x, double *norms,
+                            cmg_report *report);
+/*
+ * *enough where half the rows are dominated by their diagonal, as the facts say, and the residual
+ * of the method of least residuals with D^-1 falls fast from a rough vector. Six products with A
+ * where it is tried, parallel; the result does not depend on the number of threads.
+ */
+cmg_status cmgi_dominated(cmg_context *ctx, const cmg_csr *A, const cmgi_csr_facts *facts,
+                          bool *enough);
+/* CMG_ERR_MEMORY when the device has less memory free than the solver, of which `begun` bytes are
+ * there, is sure to need. */
+cmg_status cmgi_memory_check(const cmg_hierarchy *h, const cmg_solver_options *options,
+                             const cmgi_schedule *schedule, size_t begun);
 /* Bytes of the last solve by the model (traffic.c), and of one of its iterations. */
 double cmgi_multigrid_bytes(const cmgi_multigrid *mg, double *iteration);

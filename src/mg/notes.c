@@ -2,8 +2,6 @@
  * room for all. */
 #include "mg/setup.h"
 
-#include "core/ranks.h"
-
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -22,20 +20,18 @@ void cmgi_note(cmgi_levels *levels, const char *format, ...)
 static void note_choices(const cmgi_setup *s, int last)
 {
     char text[CMGI_NOTE] = "";
-    size_t used = 0;
-    for (int l = 0, next = 0; l <= last && used < sizeof text; l = next) {
+    for (int l = 0, next = 0; l <= last; l = next) {
         const cmgi_smoother *one = &s->levels->level[l].smoother;
         do {
             ++next;
         } while (next <= last && s->levels->level[next].smoother.why == one->why &&
                  strcmp(s->levels->level[next].smoother.chosen, one->chosen) == 0);
         if (one->why != NULL) {
-            const int n = snprintf(text + used, sizeof text - used, "%sfrom level %d on %s, as %s",
-                                   used > 0 ? "; " : "", l, one->chosen, one->why);
-            used += n > 0 ? (size_t)n : 0;
+            cmgi_append(text, sizeof text, "%sfrom level %d on %s, as %s",
+                        text[0] != '\0' ? "; " : "", l, one->chosen, one->why);
         }
     }
-    if (used > 0) {
+    if (text[0] != '\0') {
         cmgi_note(s->levels, "chosen: %s", text);
     }
 }
@@ -47,7 +43,6 @@ cmg_status cmgi_note_smoother(const cmgi_setup *s, int last)
     const char *chosen = s->dominated ? "jacobi" : smoother->chosen;
     const int divided = s->divided != NULL ? s->divided->count : 0;
     char dampings[CMGI_NOTE / 2] = "";
-    size_t used = 0;
     double nnz[3] = {0, (double)s->levels->level[0].A->nnz, 0}; /* of M, A, and A of all levels */
     for (int f = 0; f < smoother->factors; ++f) {
         nnz[0] += (double)smoother->factor[f]->nnz;
@@ -56,10 +51,8 @@ cmg_status cmgi_note_smoother(const cmgi_setup *s, int last)
         nnz[2] += (double)s->levels->level[l].A->nnz / (l < divided ? 1 : cmgi_ranks(s->ctx));
     }
     CMGI_TRY(cmgi_all_sum(s->ctx, nnz, 3));
-    for (int j = 0; j < smoother->stages && used < sizeof dampings; ++j) {
-        const int n =
-            snprintf(dampings + used, sizeof dampings - used, " %.4g", smoother->omega[j]);
-        used += n > 0 ? (size_t)n : 0;
+    for (int j = 0; j < smoother->stages; ++j) {
+        cmgi_append(dampings, sizeof dampings, " %.4g", smoother->omega[j]);
     }
     cmgi_note(s->levels,
               "smoother %s%s%s: %d factor%s, %.2f times the entries of A (A of all levels %.3g), "
@@ -73,15 +66,21 @@ cmg_status cmgi_note_smoother(const cmgi_setup *s, int last)
 
 void cmgi_note_dirichlet(const cmgi_setup *s)
 {
-    const int total = cmgi_setup_count(s->h, s->options);
     cmg_size rows = 0;
-    for (int l = 0; l < total; ++l) {
+    for (int l = 0; l < cmgi_setup_count(s->h, s->options); ++l) {
         rows += s->levels->level[l].dirichlet.count;
     }
     if (rows > 0) {
         cmgi_note(s->levels,
                   "Dirichlet identity rows: %lld on level 0, %lld in all; transfer zeroed there",
                   (long long)s->levels->level[0].dirichlet.count, (long long)rows);
+    }
+}
+
+static void note_formed(const cmgi_setup *s, int formed, int first)
+{
+    if (formed > 0) {
+        cmgi_note(s->levels, "level matrices formed as R A P: %d, from level %d on", formed, first);
     }
 }
 
@@ -104,10 +103,7 @@ void cmgi_note_ranks(const cmgi_setup *s)
             "and less are solved by each",
             ranks, s->ctx->group->link, divided - 1, (long long)cmg_hierarchy_rows(s->h, divided));
     }
-    if (s->divided->formed > 0) {
-        cmgi_note(s->levels, "level matrices formed as R A P: %d, from level %d on",
-                  s->divided->formed, s->divided->first_formed);
-    }
+    note_formed(s, s->divided->formed, s->divided->first_formed);
 }
 
 /* A product in fp32 on a GPU takes 1 + 3 lines times as long as one whose x is at hand. */
@@ -128,10 +124,7 @@ void cmgi_note_completion(const cmgi_setup *s)
         cmgi_note(s->levels, "levels follow the finest matrix alone, not the %d of the hierarchy",
                   cmg_hierarchy_levels(s->given));
     }
-    if (c->formed > 0) {
-        cmgi_note(s->levels, "level matrices formed as R A P: %d, from level %d on", c->formed,
-                  c->first_formed);
-    }
+    note_formed(s, c->formed, c->first_formed);
     if (c->misfits > 0) {
         cmgi_note(
             s->levels,

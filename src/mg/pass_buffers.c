@@ -61,34 +61,29 @@ static void release(const cmgi_cycle *cycle, bool *taken, const int *last, int v
     }
 }
 
+static void take(cmgi_cycle *cycle, bool *taken, bool share, int value)
+{
+    if (value != CMGI_NONE && value != cycle->input && value != cycle->output) {
+        cmgi_value *v = &cycle->values[value];
+        v->buffer = choose_buffer(cycle, taken, share, cmgi_value_bytes(cycle, v));
+        taken[v->buffer] = true;
+    }
+}
+
 static void assign(cmgi_cycle *cycle, const int *last, bool *taken, bool share)
 {
     int end = CMGI_NONE; /* of a chain */
     for (int s = 0; s < cycle->nsteps; ++s) {
         const cmgi_step *step = &cycle->steps[s];
         end = step->chain > 1 ? s + step->chain - 1 : end;
-        if (share && step->kind == CMGI_STEP_PRODUCT && s > end) {
-            const int multiplied = step->in;
-            if (step->b != multiplied) {
-                release(cycle, taken, last, step->b, s);
-            }
-            if (step->c != multiplied) {
-                release(cycle, taken, last, step->c, s);
-            }
-            if (step->e != multiplied) {
-                release(cycle, taken, last, step->e, s);
+        const int entrywise[] = {step->b, step->c, step->e};
+        for (int k = 0; k < 3 && share && step->kind == CMGI_STEP_PRODUCT && s > end; ++k) {
+            if (entrywise[k] != step->in) {
+                release(cycle, taken, last, entrywise[k], s);
             }
         }
-        if (step->out != cycle->input && step->out != cycle->output) {
-            cmgi_value *out = &cycle->values[step->out];
-            out->buffer = choose_buffer(cycle, taken, share, cmgi_value_bytes(cycle, out));
-            taken[out->buffer] = true;
-        }
-        if (step->also != CMGI_NONE) {
-            cmgi_value *also = &cycle->values[step->also];
-            also->buffer = choose_buffer(cycle, taken, share, cmgi_value_bytes(cycle, also));
-            taken[also->buffer] = true;
-        }
+        take(cycle, taken, share, step->out);
+        take(cycle, taken, share, step->also);
         release(cycle, taken, last, step->in, s);
         if (step->halves != NULL) { /* these are read beside others' results */
             release(cycle, taken, last, step->b, s);

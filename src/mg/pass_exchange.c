@@ -142,7 +142,6 @@ cmg_status cmgi_pass_exchange(cmgi_cycle *cycle, const cmgi_level *levels)
     }
     cmgi_free(cycle->ctx, cycle->steps);
     cycle->steps = made;
-    cycle->steps_capacity = cycle->nsteps + extra;
     cycle->nsteps = count;
     return CMG_OK;
 }

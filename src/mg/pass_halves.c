@@ -146,15 +146,6 @@ static bool read_once(const finder *f, int value)
     return cmgi_cycle_readers(f->cycle, value) == 1 && value != f->cycle->output;
 }
 
-/* Drops the steps from `first` on, but for the last one that was looked at, which is returned. */
-static cmgi_step *join(const finder *f, int first)
-{
-    for (int s = first; s + 1 < f->at; ++s) {
-        cmgi_step_drop(&f->cycle->steps[s]);
-    }
-    return &f->cycle->steps[f->at - 1];
-}
-
 /* r = b - A x, c = R r in the next two steps, which are then passed. */
 static bool next_defect(finder *f, int b, int x)
 {
@@ -169,20 +160,21 @@ static bool next_defect(finder *f, int b, int x)
     return restriction != NULL && restriction->writeback == CMGI_WB_APPLY;
 }
 
-/* In place of the steps from `begin` on. */
-static void put_down(const finder *f, int begin, cmgi_step step)
+/* A half in place of the steps from `begin` on that were looked at, with the result of the last. */
+static void put(const finder *f, int begin, cmgi_step half)
 {
-    cmgi_step *down = join(f, begin);
-    step.kind = CMGI_STEP_DOWN;
-    step.A = f->level->A;
-    step.name = "";
-    step.level = down->level;
-    step.c = CMGI_NONE;
-    step.e = CMGI_NONE;
-    step.out = down->out;
-    step.halves = &f->level->halves;
-    step.seconds = -1;
-    *down = step;
+    cmgi_step *last = &f->cycle->steps[f->at - 1];
+    half.A = f->level->A;
+    half.name = "";
+    half.level = last->level;
+    half.e = CMGI_NONE;
+    half.out = last->out;
+    half.halves = &f->level->halves;
+    half.seconds = -1;
+    for (int s = begin; s < f->at; ++s) {
+        f->cycle->steps[s] = cmgi_step_none();
+    }
+    *last = half;
 }
 
 /* x = omega_1 D^-1 b, perhaps a stage more, r = b - A x, c = R r: from the step at f->at on. */
@@ -205,9 +197,15 @@ static void try_down(finder *f)
         ++f->at;
     }
     if (next_defect(f, b, x)) {
-        put_down(f, begin,
-                 (cmgi_step){
-                     .alpha = alpha, .beta = beta, .in = b, .b = b, .also = x, .stages = stages});
+        put(f, begin,
+            (cmgi_step){.kind = CMGI_STEP_DOWN,
+                        .alpha = alpha,
+                        .beta = beta,
+                        .in = b,
+                        .b = b,
+                        .c = CMGI_NONE,
+                        .also = x,
+                        .stages = stages});
     }
 }
 
@@ -252,22 +250,15 @@ static void try_up(finder *f)
     } else if (readers != 1) {
         return;
     }
-    cmgi_step *up = join(f, begin);
-    *up = (cmgi_step){.kind = CMGI_STEP_UP,
-                      .A = f->level->A,
-                      .name = "",
-                      .level = correction.level,
-                      .alpha = first * d,
-                      .beta = second * d,
-                      .in = correction.writeback == CMGI_WB_AXPBY ? correction.c : CMGI_NONE,
-                      .b = b,
-                      .c = correction.in,
-                      .e = CMGI_NONE,
-                      .out = up->out,
-                      .also = CMGI_NONE,
-                      .stages = stages,
-                      .halves = &f->level->halves,
-                      .seconds = -1};
+    put(f, begin,
+        (cmgi_step){.kind = CMGI_STEP_UP,
+                    .alpha = first * d,
+                    .beta = second * d,
+                    .in = correction.writeback == CMGI_WB_AXPBY ? correction.c : CMGI_NONE,
+                    .b = b,
+                    .c = correction.in,
+                    .also = CMGI_NONE,
+                    .stages = stages});
 }
 
 void cmgi_pass_halves(cmgi_cycle *cycle, const cmgi_level *levels)
@@ -287,7 +278,12 @@ void cmgi_pass_halves(cmgi_cycle *cycle, const cmgi_level *levels)
         } else if (step->A == f.level->A) { /* r = b - A x, c = R r */
             const cmgi_step first = *step;
             if (next_defect(&f, first.b, first.in)) {
-                put_down(&f, s, (cmgi_step){.in = first.in, .b = first.b, .also = CMGI_NONE});
+                put(&f, s,
+                    (cmgi_step){.kind = CMGI_STEP_DOWN,
+                                .in = first.in,
+                                .b = first.b,
+                                .c = CMGI_NONE,
+                                .also = CMGI_NONE});
             }
         }
     }

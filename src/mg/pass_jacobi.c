@@ -27,7 +27,7 @@ void cmgi_pass_jacobi(cmgi_cycle *cycle)
         update->name = defect->name;
         update->in = defect->in;
         update->b = defect->b;
-        cmgi_step_drop(defect);
+        *defect = cmgi_step_none();
     }
     cmgi_cycle_compact(cycle);
 }

@@ -57,8 +57,8 @@ void cmgi_pass_presmooth(cmgi_cycle *cycle, const cmgi_level *levels)
         restriction->A = level->RS;
         restriction->name = "RS";
         restriction->in = first->in;
-        cmgi_step_drop(first);
-        cmgi_step_drop(defect);
+        *first = cmgi_step_none();
+        *defect = cmgi_step_none();
     }
     cmgi_cycle_compact(cycle);
 }

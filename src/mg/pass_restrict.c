@@ -24,19 +24,15 @@ void cmgi_pass_restrict(cmgi_cycle *cycle, const cmgi_level *levels)
             continue;
         }
         /* The number of r is taken over by c = R b, which lives on the coarse level. */
-        const int x = defect->in;
-        const int b = defect->b;
-        const int c = defect->out;
-        cycle->values[c] = cycle->values[restriction->out];
-        const int out = restriction->out;
+        const cmgi_step before = *defect;
+        cycle->values[before.out] = cycle->values[restriction->out];
         *defect = *restriction;
-        defect->in = b;
-        defect->out = c;
+        defect->in = before.b;
+        defect->out = before.out;
         restriction->writeback = CMGI_WB_RESIDUAL;
         restriction->A = RA;
         restriction->name = "RA";
-        restriction->in = x;
-        restriction->b = c;
-        restriction->out = out;
+        restriction->in = before.in;
+        restriction->b = before.out;
     }
 }

@@ -23,7 +23,7 @@ static void drop_unread(cmgi_cycle *cycle)
     for (int s = cycle->nsteps - 1; s >= 0; --s) {
         cmgi_step *step = &cycle->steps[s];
         if (step->out != cycle->output && cmgi_cycle_readers(cycle, step->out) == 0) {
-            cmgi_step_drop(step);
+            *step = cmgi_step_none();
         }
     }
     cmgi_cycle_compact(cycle);

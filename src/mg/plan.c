@@ -1,7 +1,6 @@
 /* The step list for people: what each step is, what it moves, how long it takes. */
 #include "core/order.h"
 #include "core/report.h"
-#include "core/timer.h"
 #include "mg/solver.h"
 
 #include <math.h>
@@ -33,7 +32,6 @@ cmg_status cmg_solver_step(cmg_solver *s, int i, cmg_step_info *info)
     const cmgi_step *step = &cycle->steps[i];
     const cmgi_value *out = &cycle->values[step->out];
     const bool product = step->kind == CMGI_STEP_PRODUCT || step->kind == CMGI_STEP_ROWS;
-    const bool speaks = step->kind == CMGI_STEP_START || step->kind == CMGI_STEP_GATHER;
     cmgi_cycle_text(cycle, step, s->step_text);
     cmg_step_info made = {.text = s->step_text,
                           .matrix = product ? step->name : "",
@@ -46,11 +44,10 @@ cmg_status cmg_solver_step(cmg_solver *s, int i, cmg_step_info *info)
                           .values = product ? cmgi_matrix_values(step->A) : CMG_VALUES_FULL,
                           .bytes = cmgi_cycle_step_bytes(cycle, step),
                           .seconds = step->seconds};
-    if (speaks) {
+    if (step->kind == CMGI_STEP_START || step->kind == CMGI_STEP_GATHER) {
         const cmgi_talk talk = cmgi_matrix_talk(step->A);
-        const bool start = step->kind == CMGI_STEP_START;
         made.messages = talk.messages;
-        made.link_bytes = start ? talk.bytes : talk.gathered;
+        made.link_bytes = step->kind == CMGI_STEP_START ? talk.bytes : talk.gathered;
     }
     made.plain = made.bytes;
     made.compression = product ? step->A->compression : NULL;
@@ -121,16 +118,15 @@ static cmg_status measure(cmg_solver *s, int repeats)
     CMGI_CHECK(s->ctx, s->mg.ready, CMG_ERR_STATE, CMGI_NOT_READY);
     cmgi_cycle *cycle = s->mg.cycle;
     const cmg_size n = s->mg.levels.level[0].rows;
-    double *samples = NULL;
+    cmgi_scoped double *samples = NULL;
     const cmgi_krylov *k = s->mg.krylov;
     void *r = k->rounded;
     void *z = k->image;
     void *graph = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done,
-                  cmgi_alloc(ctx, (cmg_size)cycle->nsteps * repeats, sizeof *samples, &samples));
-    CMGI_TRY_GOTO(done, ctx->backend->random(ctx, cmgi_cycle_precision(cycle), n, 1, 0, r));
-    CMGI_TRY_GOTO(done, cmgi_cycle_run(cycle, r, z));
+    CMGI_TRY(cmgi_alloc(ctx, (cmg_size)cycle->nsteps * repeats, sizeof *samples, &samples));
+    CMGI_TRY(ctx->backend->random(ctx, cmgi_cycle_precision(cycle), n, 1, 0, r));
+    CMGI_TRY(cmgi_cycle_run(cycle, r, z));
     if (ctx->backend->mark_reserve != NULL) {
         status = record_cycle(cycle, r, z, &graph);
         if (status != CMG_OK && status != CMG_ERR_UNSUPPORTED) {
@@ -153,7 +149,6 @@ done:
     if (ctx->backend->mark_reserve != NULL) {
         (void)ctx->backend->mark_reserve(ctx, 0);
     }
-    cmgi_free(ctx, samples);
     return status;
 }
 

@@ -2,9 +2,7 @@
  * What a numbering would gain: the compressed format is predicted for every matrix as if the
  * hierarchy were renumbered, one matrix at a time.
  */
-#include "core/memory.h"
 #include "hierarchy/numbering.h"
-#include "hierarchy/hierarchy.h"
 #include "spmv/options.h"
 #include "spmv/compressed_forecast.h"
 

@@ -1,4 +1,12 @@
-#include "mg/rounding.h"
+/*
+ * Whether a residual is as small as fp64 allows: || b - A x || <= c eps || |A| |x| + |b| ||. The
+ * right side is what rounding the entries of x and b, and the sums of b - A x, makes of it; factors
+ * of A leave residuals of about that size, too. Only under || b || / 100 is x worth that name.
+ *
+ * Source  Oettli and Prager 1964, doi:10.1007/BF01386090; Higham, Accuracy and Stability of
+ *         Numerical Algorithms, 2002, section 7.1.
+ */
+#include "mg/multigrid.h"
 
 #include "core/random.h"
 

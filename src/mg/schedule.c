@@ -1,8 +1,6 @@
 /* Reads the schedule of storage; see schedule.h. */
 #include "mg/schedule.h"
 
-#include "core/status.h"
-
 #include <ctype.h>
 #include <string.h>
 

@@ -5,9 +5,6 @@
  */
 #include "mg/setup.h"
 
-#include "core/timer.h"
-#include "csr/templates.h"
-
 #include <math.h>
 
 enum { HELPFUL_ROWS = 4000 }; /* at least, of a level whose bounds help */
@@ -404,20 +401,4 @@ cmg_status cmgi_setup_columns(const cmgi_setup *s, int columns, bool fmg, cmgi_c
     plan.opening = opening(s);
     plan.columns = columns;
     return cmgi_cycle_create(s->ctx, &plan, cycle);
-}
-
-void cmgi_levels_clear(cmg_context *ctx, cmgi_levels *levels)
-{
-    cmgi_projection_clear(ctx, &levels->nullspace);
-    cmg_matrix_destroy(&levels->boundary);
-    cmg_matrix_destroy(&levels->coarse);
-    cmg_matrix_destroy(&levels->kept);
-    cmg_matrix_destroy(&levels->rows);
-    if (levels->A != levels->level[0].A) {
-        cmg_matrix_destroy(&levels->A);
-    }
-    for (int l = 0; l < CMGI_MAX_LEVELS; ++l) {
-        cmgi_level_clear(ctx, &levels->level[l]);
-    }
-    *levels = (cmgi_levels){0};
 }

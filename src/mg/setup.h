@@ -8,10 +8,19 @@
 #include "mg/coarse.h"
 #include "mg/cycle.h"
 #include "mg/envelope.h"
-#include "mg/project.h"
 #include "transfer/complete.h"
 
 enum { CMGI_MAX_NOTES = 15, CMGI_NOTE = 160 };
+
+/* The null space of the finest matrix in the backend's memory (range.c). */
+typedef struct cmgi_projection {
+    cmg_size n;
+    cmg_size total;  /* entries on all ranks */
+    int count;       /* 0 = A is regular, as far as is known */
+    bool exact;      /* the caller has said so: b may have a part in it */
+    double *q;       /* orthonormal vectors, one after the other */
+    double *scalars; /* 1, then Q^T v */
+} cmgi_projection;
 
 typedef struct cmgi_levels {
     cmgi_level level[CMGI_MAX_LEVELS];
@@ -75,7 +84,6 @@ static inline int cmgi_setup_count(const cmg_hierarchy *h, const cmg_solver_opti
 }
 /* Adds the seconds since *begin to a part of the set-up, and begins anew. */
 void cmgi_setup_lap(cmgi_levels *levels, cmg_setup_part part, double *begin);
-void cmgi_levels_clear(cmg_context *ctx, cmgi_levels *levels);
 
 /* coarse_end.c: whether an operator solves the last level; the level from which on everything
  * becomes one dense operator, or the last one; the two steps that make them, and the cycle. */
@@ -84,6 +92,48 @@ int cmgi_setup_collapse_from(const cmgi_setup *s);
 cmg_status cmgi_setup_coarse(const cmgi_setup *s);
 cmg_status cmgi_setup_collapse(const cmgi_setup *s);
 cmgi_cycle_plan cmgi_setup_plan(const cmgi_setup *s);
+
+/* In the numbering perm of the level's rows, NULL = the hierarchy's; in place of what was there. */
+cmg_status cmgi_projection_build(const cmg_hierarchy *h, const cmg_index *perm, cmgi_projection *P);
+/* Vectors of which n of `total` entries are here. */
+cmg_status cmgi_projection_take(cmg_context *ctx, const cmgi_null_space *space, cmg_size n,
+                                cmg_size total, cmgi_projection *P);
+void cmgi_projection_clear(cmg_context *ctx, cmgi_projection *P);
+/* v = v - Q (Q^T v), nothing but backend operations. */
+cmg_status cmgi_project(cmg_context *ctx, const cmgi_projection *P, double *v);
+
+/* The interval that the eigenvalues of C A are in, C the cycle, for Chebyshev semi-iteration. */
+typedef struct cmgi_interval {
+    double low; /* 0 = none: A or C has turned out not to be positive definite */
+    double high;
+} cmgi_interval;
+
+/*
+ * By Lanczos on a random vector: with the cycle of level 2 or 1, which cost a part, where that is a
+ * level of many rows like any other, else with `cycle`. All have nearly the same eigenvalues; what
+ * the estimate misses costs iterations, or is seen by the residual.
+ */
+cmg_status cmgi_interval_find(const cmgi_setup *s, cmgi_cycle *cycle, cmgi_interval *interval);
+
+/* Symmetry of the finest matrix and of the cycle, by the way they were made or by trial. */
+typedef struct cmgi_symmetry {
+    bool matrix; /* on unknowns without a Dirichlet condition */
+    bool cycle;
+} cmgi_symmetry;
+
+/*
+ * True where the cycle needs no trial, nor A in its precision: `auto` found every level matrix
+ * symmetric, smooths before as after with polynomials in it, R is P^T, and the coarse inverse is
+ * symmetric.
+ */
+bool cmgi_symmetric_by_design(const cmgi_setup *s, int total);
+/*
+ * Compares (A u, v) with (u, A v), and the same of the cycle, for random u and v that are 0 in
+ * Dirichlet rows: the difference is that of the matrix and its transpose, in Frobenius's norm,
+ * times a number of size 1. Costs two products with A, two cycles, and four vectors for the moment.
+ */
+cmg_status cmgi_symmetry_look(cmg_context *ctx, const cmgi_levels *levels, cmgi_cycle *cycle,
+                              cmgi_symmetry *symmetry);
 
 /* notes.c */
 void cmgi_note(cmgi_levels *levels, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -1,12 +1,8 @@
 /* Life of a solver, and the solve itself. */
-#include "mg/memory.h"
+#include "core/report.h"
 #include "mg/options.h"
 #include "mg/solver.h"
 #include "spmv/formats.h"
-
-#include "core/ranks.h"
-#include "core/report.h"
-#include "core/timer.h"
 
 #include <string.h>
 
@@ -175,11 +171,31 @@ static cmg_status complete_staged(cmgi_multigrid *mg)
     return complete(mg);
 }
 
+/* All that a solver has, from `start` on. */
+static cmg_status set_up(cmg_solver *made, const cmg_solver_options *own, double start)
+{
+    cmg_context *ctx = made->ctx;
+    double lap = start;
+    CMGI_TRY(take_options(made, own));
+    if (ctx->group == NULL) {
+        CMGI_TRY(prepare(made, own, &lap));
+    }
+    const long long waits = ctx->waits;
+    CMGI_TRY(complete_staged(&made->mg));
+    cmgi_log(ctx, CMG_LOG_DEBUG, "set-up: completion, %.3g ms, %lld waits",
+             1e3 * (cmgi_seconds() - lap), ctx->waits - waits);
+    cmgi_setup_lap(&made->mg.levels, CMG_SETUP_COMPLETE, &lap);
+    CMGI_TRY(cmgi_multigrid_build(&made->mg));
+    CMGI_TRY(cmgi_alloc_device(ctx, made->mg.levels.level[0].rows, sizeof *made->fallback.guess,
+                               &made->fallback.guess));
+    return cmgi_edge_ready(ctx, &made->mg.levels.level[0], &made->edge);
+}
+
 static cmg_status create(cmg_hierarchy *h, const cmg_solver_options *own, cmg_solver **s)
 {
     cmg_context *ctx = h->ctx;
     const double start = cmgi_seconds();
-    cmg_solver *made = NULL;
+    cmgi_scoped_by(cmg_solver_destroy) cmg_solver *made = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
     made->ctx = ctx;
     atomic_flag_clear(&made->busy);
@@ -187,36 +203,17 @@ static cmg_status create(cmg_hierarchy *h, const cmg_solver_options *own, cmg_so
     made->mg.columns = 1;
     made->mg.h = h;
     made->mg.generation = h->generation;
-    cmg_status status = CMG_OK;
-    double lap = start;
     cmgi_hold_memory(ctx, true);
-    CMGI_TRY_GOTO(done, take_options(made, own));
-    if (ctx->group == NULL) {
-        CMGI_TRY_GOTO(done, prepare(made, own, &lap));
-    }
-    const long long waits = ctx->waits;
-    CMGI_TRY_GOTO(done, complete_staged(&made->mg));
-    cmgi_log(ctx, CMG_LOG_DEBUG, "set-up: completion, %.3g ms, %lld waits",
-             1e3 * (cmgi_seconds() - lap), ctx->waits - waits);
-    cmgi_setup_lap(&made->mg.levels, CMG_SETUP_COMPLETE, &lap);
-    CMGI_TRY_GOTO(done, cmgi_multigrid_build(&made->mg));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, made->mg.levels.level[0].rows,
-                                          sizeof *made->fallback.guess, &made->fallback.guess));
-    CMGI_TRY_GOTO(done, cmgi_edge_ready(ctx, &made->mg.levels.level[0], &made->edge));
+    const cmg_status status = set_up(made, own, start);
+    cmgi_hierarchy_forget(h);
     unstage(&made->mg);
     cmgi_hold_memory(ctx, false);
-    CMGI_TRY_GOTO(done, cmg_context_synchronize(ctx));
+    CMGI_TRY(status);
+    CMGI_TRY(cmg_context_synchronize(ctx));
     made->report.setup_seconds = cmgi_seconds() - start;
     memcpy(made->report.setup_part, made->mg.levels.part, sizeof made->report.setup_part);
     *s = cmgi_pass_on(&made);
-done:
-    cmgi_hierarchy_forget(h);
-    cmgi_hold_memory(ctx, false);
-    if (made != NULL) {
-        unstage(&made->mg);
-    }
-    cmg_solver_destroy(&made);
-    return status;
+    return CMG_OK;
 }
 
 cmg_status cmg_solver_create(cmg_hierarchy *h, const cmg_solver_options *options, cmg_solver **s)
@@ -317,9 +314,8 @@ static cmg_status solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, bool 
                  ? cmgi_columns_solve(&s->fallback, &s->mg, &s->columns, own[0], own[1], &s->report)
                  : cmgi_fallback_solve(&s->fallback, &s->mg, own[0], own[1], &s->report));
     CMGI_TRY(cmgi_edge_out(&s->edge, own[1], x));
-    const cmgi_krylov *k = s->mg.krylov;
     if (s->edge.columns > 0 || s->several ||
-        k->column->rhs_norm == 0) { /* else the last norm came after everything */
+        s->mg.krylov->column->rhs_norm == 0) { /* else the last norm came after everything */
         CMGI_TRY(cmg_context_synchronize(ctx));
     }
     s->report.solve_seconds = cmgi_seconds() - begin;
@@ -412,11 +408,6 @@ cmg_status cmg_solver_column(const cmg_solver *s, int column, cmg_report *report
     return cmgi_sized_fill(s->ctx, "cmg_report", &ours, sizeof ours, report);
 }
 
-static cmg_status launch(void *user, const void *r, void *z)
-{
-    return cmgi_cycle_launch(user, r, z);
-}
-
 /* Iterations of others may rely on a cycle that is symmetric to rounding in fp64: where nobody has
  * asked for less, it becomes one. */
 static cmg_status widen(cmg_solver *s)
@@ -447,8 +438,8 @@ static cmg_status precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z
     const cmgi_multigrid *mg = r->columns > 1 ? &s->columns.mg : &s->mg;
     CMGI_TRY(cmgi_edge_in(&s->edge, r, 0, &own[0]));
     CMGI_TRY(cmgi_edge_room(&s->edge, z, &own[1]));
-    CMGI_TRY(cmgi_krylov_convert(mg->krylov, r->columns > 1 ? cmgi_cycle_apply : launch, mg->cycle,
-                                 own[0], own[1]));
+    CMGI_TRY(cmgi_krylov_convert(mg->krylov, r->columns > 1 ? cmgi_cycle_run : cmgi_cycle_launch,
+                                 mg->cycle, own[0], own[1]));
     return cmgi_edge_out(&s->edge, own[1], z);
 }
 

@@ -3,7 +3,8 @@
 #include "mg/busy.h"
 #include "mg/edge.h"
 #include "mg/fallback.h"
-#include "mg/hint.h"
+
+enum { CMGI_HINT = 240 };
 
 struct cmg_solver {
     cmg_context *ctx;
@@ -18,6 +19,12 @@ struct cmg_solver {
     cmg_report report;
     char step_text[CMGI_STEP_TEXT];
 };
+
+/* One line of advice, or "" where there is nothing to say. Of a singular matrix and what b has
+ * outside its range, `nullspace` tells nothing: those are projected out. `indefinite`:
+ * p^T A p <= 0 in the iteration before, 0 = never. */
+cmg_status cmgi_hint(cmgi_multigrid *mg, const cmg_report *report, int indefinite,
+                     char text[CMGI_HINT]);
 
 /* What a solver says that is not ready. */
 #define CMGI_NOT_READY                                                                             \

@@ -1,8 +1,4 @@
-#include "mg/symmetry.h"
-
-#include "core/ranks.h"
-#include "core/memory.h"
-#include "spmv/box.h"
+#include "mg/setup.h"
 
 #include <math.h>
 

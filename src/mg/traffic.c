@@ -68,15 +68,11 @@ static double opening_bytes(const cmgi_multigrid *mg, int iterations, double cyc
 }
 
 /* All iterations, and the starts of defect correction. */
-static double iterations_bytes(const cmgi_multigrid *mg)
+static double iterations_bytes(const cmgi_multigrid *mg, int iterations, double n, double residual)
 {
     const cmgi_krylov *k = mg->krylov;
     const cmg_matrix *A = mg->levels.A;
-    const int iterations = longest(k);
-    const double n = (double)cmgi_krylov_values(k);
     const double product = (double)cmgi_matrix_traffic(A, CMGI_WB_APPLY, mg->columns);
-    const double residual =
-        (double)cmgi_matrix_traffic(cmgi_levels_rows(&mg->levels), CMGI_WB_RESIDUAL, mg->columns);
     const double low = (double)cmgi_precision_bytes(cmgi_cycle_precision(mg->cycle));
     const double inner = A->dots != NULL && mg->columns == 1 ? 0 : 16; /* (p,q) */
     const double cycle = cycle_bytes(mg->cycle);
@@ -108,10 +104,8 @@ static double iterations_bytes(const cmgi_multigrid *mg)
 /* What comes before the iteration (multigrid.c): norms, the boundary, nested iteration. */
 static double guess_bytes(const cmgi_multigrid *mg, double n, double residual)
 {
-    const bool boundary =
-        mg->levels.boundary != NULL && mg->krylov->options.method != CMG_KRYLOV_NONE;
-    const bool fmg =
-        mg->nested != NULL && mg->krylov->options.method != CMG_KRYLOV_SEMI && mg->options.fmg;
+    const bool boundary = cmgi_multigrid_solves_boundary(mg);
+    const bool fmg = cmgi_multigrid_nests_before(mg);
     double bytes = fmg || boundary ? residual + 16 * n : 0;
     if (boundary) {
         bytes +=
@@ -128,8 +122,8 @@ double cmgi_multigrid_bytes(const cmgi_multigrid *mg, double *iteration)
     const double n = (double)cmgi_krylov_values(mg->krylov);
     const double residual =
         (double)cmgi_matrix_traffic(cmgi_levels_rows(&mg->levels), CMGI_WB_RESIDUAL, mg->columns);
-    const double all = iterations_bytes(mg);
     const int iterations = longest(mg->krylov);
+    const double all = iterations_bytes(mg, iterations, n, residual);
     *iteration = iterations > 0 ? all / iterations : 0;
     /* the first and, where steps do not end with it, the last residual, their norms and that of b,
      * and the guess that is kept */

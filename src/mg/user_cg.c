@@ -1,7 +1,6 @@
 /* CG for callers with operators of their own: arrays are wrapped as vectors at the border. */
 #include "core/ranks.h"
 #include "core/report.h"
-#include "core/timer.h"
 #include "core/vector.h"
 #include "krylov/krylov.h"
 #include "mg/busy.h"

@@ -1,8 +1,6 @@
 /* Own rows into a hierarchy: from the caller, cut out of a hierarchy that is there as a whole, or
  * from a container, of which every rank reads its own. */
 #include "ranks/group.h"
-#include "core/memory.h"
-#include "hierarchy/own.h"
 #include "io/io.h"
 
 #include <string.h>

@@ -1,6 +1,4 @@
-#include "ranks/dirichlet.h"
-
-#include "core/memory.h"
+#include "ranks/rows.h"
 
 #include <math.h>
 
@@ -116,9 +114,8 @@ cmg_status cmgi_rows_clean(cmg_context *ctx, const bool *rows, const bool *cols,
         CMGI_TRY(cmgi_entries_fetch(ctx, cols, sizeof *cols, col_part, &columns, &marked));
     }
     for (cmg_size i = 0; i < P->rows; ++i) {
-        const bool whole_row = rows != NULL && rows[i];
         for (cmg_size k = P->indptr[i]; k < P->indptr[i + 1]; ++k) {
-            if (whole_row ||
+            if ((rows != NULL && rows[i]) ||
                 (marked != NULL && marked[cmgi_numbers_find(&columns, P->indices[k])])) {
                 P->values[k] = 0;
             }

@@ -1,4 +1,4 @@
-#include "ranks/layout.h"
+#include "ranks/parts.h"
 
 #include <string.h>
 

@@ -1,14 +1,14 @@
-/* Matrices and smoothers of divided levels. */
+/* Matrices and smoothers of divided levels, and what a context is given to be one of several ranks.
+ */
 #include "ranks/parts.h"
 
-#include "core/search.h"
 #include "csr/by_rows.h"
 #include "mg/level.h"
 
 #include <math.h>
 #include <string.h>
 
-void cmgi_parts_describe(const cmgi_divided *levels, int l, cmgi_level *level)
+static void describe(const cmgi_divided *levels, int l, cmgi_level *level)
 {
     const cmgi_part_level *part = &cmgi_parts_of(levels)->level[l];
     level->rows = part->space.rows;
@@ -26,8 +26,8 @@ static cmgi_stretches *stretches_of(const cmgi_part_level *level)
     return S;
 }
 
-cmg_status cmgi_parts_matrix(const cmgi_divided *levels, int l, cmg_role role, cmgi_use use,
-                             const cmg_matrix_options *options, cmg_matrix **M)
+static cmg_status make_matrix(const cmgi_divided *levels, int l, cmg_role role, cmgi_use use,
+                              const cmg_matrix_options *options, cmg_matrix **M)
 {
     const cmgi_parts *parts = cmgi_parts_of(levels);
     const cmgi_part_level *level = &parts->level[l];
@@ -54,7 +54,7 @@ static cmg_status make_diagonal(cmg_context *ctx, cmgi_csr *D, const cmg_matrix_
     return cmg_matrix_create_csr(ctx, &D->view, &options, M);
 }
 
-cmg_status cmgi_parts_boundary(const cmgi_divided *levels, cmg_matrix **boundary)
+static cmg_status make_boundary(const cmgi_divided *levels, cmg_matrix **boundary)
 {
     const cmgi_parts *parts = cmgi_parts_of(levels);
     cmg_context *ctx = parts->ctx;
@@ -78,7 +78,7 @@ cmg_status cmgi_parts_boundary(const cmgi_divided *levels, cmg_matrix **boundary
     return make_diagonal(ctx, &D, &options, boundary);
 }
 
-cmg_status cmgi_parts_dirichlet(const cmgi_divided *levels, cmgi_dirichlet *found)
+static cmg_status give_dirichlet(const cmgi_divided *levels, cmgi_dirichlet *found)
 {
     const cmgi_parts *parts = cmgi_parts_of(levels);
     cmg_context *ctx = parts->ctx;
@@ -95,8 +95,8 @@ cmg_status cmgi_parts_dirichlet(const cmgi_divided *levels, cmgi_dirichlet *foun
     return CMG_OK;
 }
 
-cmg_status cmgi_parts_magnitude(const cmgi_divided *levels, const double *b, const double *x,
-                                double *norm)
+static cmg_status find_magnitude(const cmgi_divided *levels, const double *b, const double *x,
+                                 double *norm)
 {
     const cmgi_parts *parts = cmgi_parts_of(levels);
     cmg_context *ctx = parts->ctx;
@@ -165,8 +165,7 @@ static cmg_status rings_of(cmg_context *ctx, const char *name, int *rings)
     const cmgi_smoother_method *method = NULL;
     cmgi_arguments arguments;
     const char *base = strstr(name, "base=");
-    const char *asked = base != NULL ? base + 5 : name;
-    CMGI_TRY(cmgi_smoother_parse(ctx, asked, &method, &arguments));
+    CMGI_TRY(cmgi_smoother_parse(ctx, base != NULL ? base + 5 : name, &method, &arguments));
     for (size_t k = 0; k < sizeof reaches / sizeof *reaches; ++k) {
         if (strcmp(reaches[k].name, method->name) != 0) {
             continue;
@@ -345,8 +344,8 @@ static cmg_status build(const cmgi_parts *parts, int l, const cmg_matrix *matrix
     return cmgi_smoother_build(&source, options, s);
 }
 
-cmg_status cmgi_parts_smoother(const cmgi_divided *levels, int l, const cmg_matrix *matrix,
-                               const cmgi_smoother_options *options, cmgi_smoother *s)
+static cmg_status make_smoother(const cmgi_divided *levels, int l, const cmg_matrix *matrix,
+                                const cmgi_smoother_options *options, cmgi_smoother *s)
 {
     const cmgi_parts *parts = cmgi_parts_of(levels);
     cmg_status status = build(parts, l, matrix, options, s);
@@ -365,4 +364,30 @@ cmg_status cmgi_parts_smoother(const cmgi_divided *levels, int l, const cmg_matr
         status == CMG_OK ? cmgi_parts_find_box(parts, l, matrix->options.precision, box) : status;
     cmgi_stretches_free(parts->ctx, stretches_of(&parts->level[l]));
     return status;
+}
+
+static const cmgi_divided_functions levels = {.create = cmgi_parts_create,
+                                              .destroy = cmgi_parts_destroy,
+                                              .describe = describe,
+                                              .matrix = make_matrix,
+                                              .smoother = make_smoother,
+                                              .halves = cmgi_parts_halves,
+                                              .boundary = make_boundary,
+                                              .dirichlet = give_dirichlet,
+                                              .magnitude = find_magnitude,
+                                              .null_space = cmgi_parts_null_space};
+
+static const cmg_ranks functions = {.open = cmgi_group_open,
+                                    .close = cmgi_group_close,
+                                    .reduce = cmgi_group_reduce,
+                                    .sum = cmgi_group_sum_there,
+                                    .gather = cmgi_group_gather,
+                                    .agree = cmgi_group_outcome,
+                                    .take_rows = cmg_hierarchy_take_rows,
+                                    .levels = &levels};
+
+void cmg_ranks_use(cmg_context_options *options, const cmg_transport *transport)
+{
+    options->transport = transport;
+    options->ranks = &functions;
 }

@@ -6,7 +6,6 @@
 #include "ranks/group.h"
 #include "core/memory.h"
 #include "core/order.h"
-#include "core/timer.h"
 
 #include <stdlib.h>
 
@@ -24,25 +23,15 @@ typedef struct ring {
     bool sums; /* what is timed */
 } ring;
 
-static cmg_status go_round(const ring *r)
-{
-    cmg_context *ctx = r->ctx;
-    if (r->sums) {
-        return ctx->backend->sum(ctx, 1, r->value, r->value);
-    }
-    if (cmgi_group_wired(ctx)) {
-        return cmgi_wire_exchange(ctx, r->route, &r->both);
-    }
-    return cmgi_group_exchange(ctx, &r->both);
-}
-
 static cmg_status go_rounds(const ring *r)
 {
-    cmg_status status = CMG_OK;
-    for (int k = 0; k < ROUNDS && status == CMG_OK; ++k) {
-        status = go_round(r);
+    cmg_context *ctx = r->ctx;
+    for (int k = 0; k < ROUNDS; ++k) {
+        CMGI_TRY(r->sums                 ? ctx->backend->sum(ctx, 1, r->value, r->value)
+                 : cmgi_group_wired(ctx) ? cmgi_wire_exchange(ctx, r->route, &r->both)
+                                         : cmgi_group_exchange(ctx, &r->both));
     }
-    return status;
+    return CMG_OK;
 }
 
 /* Seconds of one round, the median of a few samples; recorded where it can be. */
@@ -78,13 +67,6 @@ static cmg_status time_rounds(const ring *r, double *seconds)
     return cmgi_all_max(ctx, seconds, 1);
 }
 
-static cmg_status time_messages(ring *r, size_t bytes, double *seconds)
-{
-    r->send.bytes = bytes;
-    r->receive.bytes = bytes;
-    return time_rounds(r, seconds);
-}
-
 static void release(ring *r)
 {
     cmgi_wire_forget(r->ctx, r->route);
@@ -106,8 +88,10 @@ static cmg_status measure(cmg_context *ctx, cmg_link_speed *speed)
     r.receive = (cmg_message){(me + ranks - 1) % ranks, r.data + LARGE, LARGE};
     r.both = (cmgi_messages){&r.send, 1, &r.receive, 1};
     CMGI_TRY(wired ? cmgi_wire_prepare(ctx, &r.both, &r.route) : CMG_OK);
-    CMGI_TRY(time_messages(&r, SMALL, &speed->message_seconds));
-    CMGI_TRY(time_messages(&r, LARGE, &large));
+    r.send.bytes = r.receive.bytes = SMALL;
+    CMGI_TRY(time_rounds(&r, &speed->message_seconds));
+    r.send.bytes = r.receive.bytes = LARGE;
+    CMGI_TRY(time_rounds(&r, &large));
     large -= speed->message_seconds;
     speed->bytes_per_second = large > 0 ? (LARGE - SMALL) / large : 0;
     r.sums = true;

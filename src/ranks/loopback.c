@@ -203,10 +203,7 @@ static bool take(peer *me, const cmg_message *m, const struct timespec *end)
             return false;
         }
     }
-    if (all->status != CMG_OK) {
-        return false;
-    }
-    if (!has_length(me, m->peer, b->bytes, m->bytes)) {
+    if (all->status != CMG_OK || !has_length(me, m->peer, b->bytes, m->bytes)) {
         return false;
     }
     memcpy(m->data, b->data, m->bytes);

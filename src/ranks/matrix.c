@@ -1,6 +1,5 @@
 #include "ranks/matrix.h"
 
-#include "ranks/gather.h"
 #include "spmv/compressed.h"
 
 #include <string.h>

@@ -4,7 +4,6 @@
  */
 #include "ranks/parts.h"
 #include "transfer/aggregate.h"
-#include "transfer/null_space.h"
 
 #include <math.h>
 
@@ -161,13 +160,12 @@ static cmg_status test(const cmgi_parts *parts, const cmgi_own_rows *A, const ca
 {
     cmg_context *ctx = parts->ctx;
     const cmg_size *part = parts->level[0].space.part;
-    const size_t bytes = (size_t)c->count * sizeof(double);
     const int count = c->count;
     cmgi_numbers columns = {0};
     cmgi_scoped double *V = NULL;
     CMGI_FREED(ctx, &columns.number);
     CMGI_TRY(cmgi_rows_columns(ctx, A, 0, 0, NULL, &columns));
-    CMGI_TRY(cmgi_entries_fetch(ctx, c->V, bytes, part, &columns, &V));
+    CMGI_TRY(cmgi_entries_fetch(ctx, c->V, (size_t)count * sizeof *V, part, &columns, &V));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : regular[:count])
     for (cmg_size i = 0; i < A->rows; ++i) {
         double image[CMGI_NULL_VECTORS] = {0};

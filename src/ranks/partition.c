@@ -4,8 +4,6 @@
  * rank; parts follow each other, and the old order is kept inside of them.
  */
 #include "cmg_ranks.h"
-#include "core/memory.h"
-#include "hierarchy/hierarchy.h"
 #include "hierarchy/numbering.h"
 
 #include <math.h>
@@ -25,7 +23,6 @@ static cmg_size nodes_of(const division *d, int l)
 static cmg_status divide_finest(division *d)
 {
     cmg_hierarchy *h = d->h;
-    const int block = cmgi_hierarchy_block(h, 0);
     const cmg_csr A = h->level[0].A.view;
     const cmg_size nodes = nodes_of(d, 0);
     CMGI_TRY(cmgi_alloc_zero(h->ctx, nodes, sizeof *d->part[0], &d->part[0]));
@@ -35,7 +32,7 @@ static cmg_status divide_finest(division *d)
         }
         return CMG_OK;
     }
-    return cmgi_part_metis(h->ctx, &A, block, d->ranks, d->part[0]);
+    return cmgi_part_metis(h->ctx, &A, cmgi_hierarchy_block(h, 0), d->ranks, d->part[0]);
 }
 
 /* Parts of level l + 1 from those of level l, by the first unknown of a node. */

@@ -1,8 +1,6 @@
 /* Preparation of the levels that ranks share: sizes, Dirichlet rows, R, R A P, the whole levels. */
 #include "ranks/parts.h"
 
-#include "ranks/dirichlet.h"
-#include "ranks/layout.h"
 #include "transfer/aggregate.h"
 
 #include <math.h>
@@ -37,32 +35,31 @@ static cmg_status fill_rows(cmg_context *ctx, cmgi_own_rows *A)
     return CMG_OK;
 }
 
+/* A matrix without what the flags forbid, borrowed where there are none. */
+static cmg_status take_clean(cmg_context *ctx, const cmgi_own_rows *given, const bool *rows,
+                             const bool *cols, const cmg_size *col_part, cmgi_own_rows *to)
+{
+    if (rows == NULL && cols == NULL) {
+        *to = cmgi_rows_borrow(given);
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_rows_copy(ctx, given, to));
+    return cmgi_rows_clean(ctx, rows, cols, col_part, to);
+}
+
 /* P and R of a level without what the flags forbid; R = P^T where none is given. */
 static cmg_status make_transfer(cmgi_parts *parts, const cmgi_own_level *given, int l,
                                 const bool *coarse)
 {
     cmg_context *ctx = parts->ctx;
     cmgi_part_level *fine = &parts->level[l];
-    const cmg_size *rows = fine->space.part;
     const cmg_size *cols = parts->level[l + 1].space.part;
-    const bool any = fine->dirichlet != NULL || coarse != NULL;
     cmgi_rows_free(ctx, &fine->P);
     cmgi_rows_free(ctx, &fine->R);
-    if (!any) {
-        fine->P = cmgi_rows_borrow(&given->P);
-    } else {
-        CMGI_TRY(cmgi_rows_copy(ctx, &given->P, &fine->P));
-        CMGI_TRY(cmgi_rows_clean(ctx, fine->dirichlet, coarse, cols, &fine->P));
-    }
-    if (given->R.indptr == NULL) {
-        return cmgi_rows_transpose(ctx, &fine->P, cols, &fine->R);
-    }
-    if (!any) {
-        fine->R = cmgi_rows_borrow(&given->R);
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_rows_copy(ctx, &given->R, &fine->R));
-    return cmgi_rows_clean(ctx, coarse, fine->dirichlet, rows, &fine->R);
+    CMGI_TRY(take_clean(ctx, &given->P, fine->dirichlet, coarse, cols, &fine->P));
+    return given->R.indptr == NULL
+               ? cmgi_rows_transpose(ctx, &fine->P, cols, &fine->R)
+               : take_clean(ctx, &given->R, coarse, fine->dirichlet, fine->space.part, &fine->R);
 }
 
 /* A of level l + 1 as R A P. */
@@ -97,8 +94,7 @@ static cmg_status prepare_level(cmgi_parts *parts, const cmgi_own *own, int l,
     const cmgi_own_level *given = &own->level[l];
     cmgi_part_level *fine = &parts->level[l];
     cmgi_part_level *coarse = &parts->level[l + 1];
-    const bool missing = own->level[l + 1].A.indptr == NULL;
-    if (missing || options->galerkin == CMG_GALERKIN_ALWAYS) {
+    if (own->level[l + 1].A.indptr == NULL || options->galerkin == CMG_GALERKIN_ALWAYS) {
         CMGI_TRY(form(parts, given, l));
     } else {
         coarse->A = cmgi_rows_borrow(&own->level[l + 1].A);
@@ -119,8 +115,7 @@ static cmg_status gather_matrix(cmgi_parts *parts, int l, cmg_role role, const c
     if (A->indptr == NULL) {
         return CMG_OK;
     }
-    const int ranks = cmgi_ranks(ctx);
-    const cmg_size cols = part[role == CMG_ROLE_P][ranks];
+    const cmg_size cols = part[role == CMG_ROLE_P][cmgi_ranks(ctx)];
     CMGI_TRY(cmgi_rows_gather(ctx, A, part[role == CMG_ROLE_R], cols, &whole));
     return cmgi_hierarchy_take_csr(parts->given, l - parts->mg.count, role, NULL, 0, &whole);
 }

@@ -42,23 +42,29 @@ static inline const cmgi_parts *cmgi_parts_of(const cmgi_divided *levels)
     return (const cmgi_parts *)levels;
 }
 
-/* The functions of mg/divided.h. */
+/* layout.c: who has which rows of the levels, and in which order. */
+
+/*
+ * Sizes and partitions of all levels, from what every rank was given, and the checks that a solver
+ * relies on; all ranks return the same status.
+ */
+cmg_status cmgi_layout_read(const cmg_hierarchy *h, cmgi_parts *parts);
+/* CMG_ERR_ARG unless the columns of a matrix are below cols. */
+cmg_status cmgi_layout_columns(cmg_context *ctx, const cmgi_own *own, int l, cmg_role role,
+                               cmg_size cols);
+/* A partition in equal parts. */
+cmg_status cmgi_layout_even(cmg_context *ctx, cmg_size total, cmgi_owners *space);
+/* The order of a divided level's own rows. */
+cmg_status cmgi_layout_order(cmg_context *ctx, cmgi_parts *parts, int l);
+
+/* Functions of mg/divided.h; level.c has the others. */
 cmg_status cmgi_parts_create(cmg_hierarchy *h, const cmgi_divided_options *options,
                              cmgi_divided **levels);
 void cmgi_parts_destroy(cmgi_divided **levels);
-void cmgi_parts_describe(const cmgi_divided *levels, int l, struct cmgi_level *level);
-cmg_status cmgi_parts_matrix(const cmgi_divided *levels, int l, cmg_role role, cmgi_use use,
-                             const cmg_matrix_options *options, cmg_matrix **M);
-cmg_status cmgi_parts_smoother(const cmgi_divided *levels, int l, const cmg_matrix *matrix,
-                               const cmgi_smoother_options *options, cmgi_smoother *s);
 cmg_status cmgi_parts_halves(const cmgi_divided *levels, int l, cmg_precision precision,
                              cmgi_box *box, cmgi_planes *slab, bool *found);
 /* Collective; asked for while the rows are on the device, where that is quick. */
 cmg_status cmgi_parts_find_box(const cmgi_parts *parts, int l, cmg_precision precision,
                                cmgi_part_box *box);
-cmg_status cmgi_parts_boundary(const cmgi_divided *levels, cmg_matrix **boundary);
-cmg_status cmgi_parts_dirichlet(const cmgi_divided *levels, cmgi_dirichlet *found);
-cmg_status cmgi_parts_magnitude(const cmgi_divided *levels, const double *b, const double *x,
-                                double *norm);
 cmg_status cmgi_parts_null_space(const cmgi_divided *levels, const cmg_hierarchy *h, bool *exact,
                                  cmgi_null_space *space);

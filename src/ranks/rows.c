@@ -1,17 +1,9 @@
 /* Matrices over several ranks: columns, rows of others, transpose, product. */
 #include "ranks/rows.h"
 
-#include "core/memory.h"
-#include "core/search.h"
 #include "csr/by_rows.h"
 
 #include <string.h>
-
-/* The rank whose block has the row. */
-static int owner_of(const cmg_size *part, int ranks, cmg_size row)
-{
-    return (int)cmgi_search_size(part + 1, 0, ranks - 1, row + 1);
-}
 
 void cmgi_rows_mark_outer(const cmg_context *ctx, const cmgi_own_rows *A, cmg_size first,
                           cmg_size last, bool *outer)
@@ -173,13 +165,12 @@ cmg_status cmgi_rows_gather(cmg_context *ctx, const cmgi_own_rows *A, const cmg_
                             cmg_size cols, cmgi_csr *whole)
 {
     const int ranks = cmgi_ranks(ctx);
-    const cmg_size own = A->indptr[A->rows];
     cmgi_scoped cmg_size *at = NULL;
     cmgi_scoped cmg_size *columns = NULL;
     CMGI_CHECK(ctx, cols <= INT32_MAX, CMG_ERR_MEMORY,
                "a level of %lld columns is too large for one rank", (long long)cols);
     CMGI_TRY(cmgi_alloc(ctx, ranks + 1, sizeof *at, &at));
-    CMGI_TRY(cmgi_group_offsets(ctx, own, at));
+    CMGI_TRY(cmgi_group_offsets(ctx, A->indptr[A->rows], at));
     CMGI_TRY(cmgi_csr_alloc(ctx, part[ranks], cols, at[ranks], whole));
     CMGI_TRY(cmgi_group_gather_parts(ctx, A->indptr + 1, part, sizeof *at, whole->indptr + 1));
     for (int r = 1; r < ranks; ++r) {
@@ -212,7 +203,7 @@ static cmg_status list_others(cmg_context *ctx, const cmgi_own_rows *A, const cm
     for (int pass = 0; pass < 2; ++pass) { /* counts, then lists: at[r + 1] moves on to its end */
         for (cmg_size i = 0; i < A->rows; ++i) {
             for (cmg_size k = A->indptr[i]; outer[i] && k < A->indptr[i + 1]; ++k) {
-                const int r = owner_of(part, ranks, A->indices[k]);
+                const cmg_size r = cmgi_search_size(part + 1, 0, ranks - 1, A->indices[k] + 1);
                 if (r != me && pass > 0) {
                     out[at[r + 1]] = (entry){A->first + i, A->indices[k], A->values[k]};
                 }

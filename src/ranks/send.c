@@ -1,7 +1,6 @@
 /* Own rows on the device, where matrices, smoother and halves are made of them. */
 #include "ranks/matrix.h"
 
-#include "core/backend.h"
 #include "core/feed.h"
 
 #include <math.h>

@@ -4,10 +4,6 @@
  */
 #include "ranks/side_cuda.cuh"
 
-extern "C" {
-#include "core/timer.h"
-}
-
 #include <sched.h>
 #include <string.h>
 

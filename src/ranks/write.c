@@ -3,8 +3,7 @@
  * the others as they send them, a chunk of a dataset each in turn, so that no rank holds more than
  * its rows and a chunk. The datasets are those that one rank would write.
  */
-#include "ranks/layout.h"
-#include "core/memory.h"
+#include "ranks/parts.h"
 #include "io/container.h"
 
 #include <string.h>

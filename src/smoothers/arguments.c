@@ -4,7 +4,6 @@
 #include "core/number.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* One piece between two colons. */
@@ -48,8 +47,7 @@ static cmg_status parse_word(cmg_context *ctx, const char *method, const cmgi_ke
             *value = w;
             return CMG_OK;
         }
-        const size_t used = strlen(known);
-        (void)snprintf(known + used, sizeof known - used, "%s%s", w > 0 ? ", " : "", key->words[w]);
+        cmgi_append(known, sizeof known, "%s%s", w > 0 ? ", " : "", key->words[w]);
     }
     return cmgi_fail(ctx, CMG_ERR_ARG, "smoother %s: %s=%.*s is not one of %s", method, key->key,
                      p.length, p.begin, known);
@@ -97,8 +95,7 @@ static cmg_status unknown_key(cmg_context *ctx, const char *method, const cmgi_k
 {
     char known[256] = "omega";
     for (int k = 0; keys != NULL && keys[k].key != NULL; ++k) {
-        const size_t used = strlen(known);
-        (void)snprintf(known + used, sizeof known - used, ", %s", keys[k].key);
+        cmgi_append(known, sizeof known, ", %s", keys[k].key);
     }
     return cmgi_fail(ctx, CMG_ERR_ARG, "smoother %s: unknown key \"%.*s\"; known: %s", method,
                      p.length, p.begin, known);

@@ -39,8 +39,6 @@
 #include "core/ranks.h"
 #include "hierarchy/hierarchy.h"
 #include "smoothers/roots.h"
-#include "smoothers/smoother.h"
-#include "smoothers/spectrum.h"
 
 #include <stdio.h>
 

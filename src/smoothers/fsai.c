@@ -14,7 +14,6 @@
 #include "smoothers/fsai.h"
 
 #include "core/each.h"
-#include "csr/place.h"
 #include "smoothers/pattern.h"
 #include "smoothers/rows.h"
 #include "smoothers/smoother.h"

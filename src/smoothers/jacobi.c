@@ -4,7 +4,6 @@
  *
  * Source  Saad, Iterative Methods for Sparse Linear Systems, 2003, section 4.1.
  */
-#include "csr/kinds.h"
 #include "csr/place.h"
 #include "hierarchy/hierarchy.h"
 #include "smoothers/smoother.h"

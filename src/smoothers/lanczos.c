@@ -12,8 +12,6 @@
  */
 #include "smoothers/lanczos.h"
 
-#include "core/memory.h"
-
 #include <math.h>
 #include <string.h>
 

@@ -6,11 +6,10 @@
  *   recurrence   x <- x + beta_j (x - x_old) + omega_j M (b - A x)
  *
  * The schedule needs the roots theta_j of q alone, see roots.h. The recurrence goes through the
- * family's lower degrees, see recurrence.h; it reads x_old besides and writes over it.
+ * family's lower degrees, too; it reads x_old besides and writes over it.
  */
 #include "smoothers/pattern.h"
-#include "smoothers/recurrence.h"
-#include "smoothers/smoother.h"
+#include "smoothers/roots.h"
 
 #include <math.h>
 

@@ -1,13 +1,11 @@
 /* The table of smoothers and what is common to them: renumbering, formats, damping. */
 #include "smoothers/smoother.h"
 
-#include "core/backend.h"
 #include "smoothers/pattern.h"
 #include "smoothers/spectrum.h"
 #include "spmv/sweep.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #ifndef CMGI_SMOOTHER_LIST
@@ -62,9 +60,8 @@ cmg_status cmgi_smoother_parse(cmg_context *ctx, const char *name,
             *method = m;
             return CMG_OK;
         }
-        const size_t used = strlen(known);
-        (void)snprintf(known + used, sizeof known - used, "%s%s%s", i > 0 ? ", " : "", m->name,
-                       m->takes_name ? ":NAME" : "");
+        cmgi_append(known, sizeof known, "%s%s%s", i > 0 ? ", " : "", m->name,
+                    m->takes_name ? ":NAME" : "");
     }
     return cmgi_fail(ctx, CMG_ERR_ARG, "unknown smoother \"%s\"; known: %s", name, known);
 }

@@ -17,7 +17,6 @@
  */
 #include "smoothers/spai.h"
 
-#include "core/backend.h"
 #include "smoothers/pattern.h"
 #include "smoothers/smoother.h"
 #include "smoothers/spai_cuda.h"

@@ -9,8 +9,6 @@
 #include "smoothers/lanczos.h"
 
 #include "core/ranks.h"
-#include "core/memory.h"
-#include "core/vector.h"
 #include "csr/place.h"
 
 #include <float.h>

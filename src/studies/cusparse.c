@@ -1,8 +1,6 @@
 /* The rows of cuSPARSE's formats, also in builds that lack it: known, but without a kernel. */
 #include "studies/cusparse.h"
 
-#include "core/search.h"
-
 /* Lower bound of a matrix in whole blocks. */
 static size_t bsr_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options)
 {

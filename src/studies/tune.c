@@ -2,7 +2,6 @@
 #include "studies/tune.h"
 
 #include "core/ranks.h"
-#include "core/timer.h"
 #include "csr/place.h"
 #include "spmv/blocks.h"
 #include "spmv/choose.h"

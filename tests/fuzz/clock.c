@@ -3,7 +3,7 @@
  * tune above all, is done at once, and its choice is a different one every time.
  */
 #include "core/random.h"
-#include "core/timer.h"
+#include "core/context.h"
 
 double __wrap_cmgi_seconds(void);
 

@@ -4,7 +4,7 @@
  * around them in two precisions.
  */
 #include "core/order.h"
-#include "smoothers/recurrence.h"
+#include "smoothers/roots.h"
 #include "solves.h"
 
 static const double pi = 3.14159265358979323846;

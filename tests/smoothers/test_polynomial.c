@@ -1,6 +1,6 @@
 /* Roots of smoothing polynomials against their definitions, and bounds on spectra against known
  * ones. */
-#include "smoothers/recurrence.h"
+#include "smoothers/roots.h"
 #include "smoothers/smoother.h"
 #include "smoothers/model.h"
 #include "test.h"
