@@ -28,15 +28,6 @@ cmg_status cmgi_fail(cmg_context *ctx, cmg_status code, const char *format, ...)
         }                                                                                          \
     } while (0)
 
-/* The same in a function that cleans up at a label and has a variable `status`. */
-#define CMGI_CHECK_GOTO(label, ctx, cond, code, ...)                                               \
-    do {                                                                                           \
-        if (!(cond)) {                                                                             \
-            status = cmgi_fail((ctx), (code), __VA_ARGS__);                                        \
-            goto label;                                                                            \
-        }                                                                                          \
-    } while (0)
-
 /* A public function begins; see threads.h. */
 void cmgi_threads_enter(cmg_context *ctx);
 

@@ -77,9 +77,7 @@ static void name_groups(const cmgi_mesh *mesh, char *text, size_t size)
 {
     text[0] = '\0';
     for (cmg_index r = 1; r < mesh->regions; ++r) {
-        const size_t used = strlen(text);
-        (void)snprintf(text + used, size - used, "%s%s", r == 1 ? "; it has " : ", ",
-                       mesh->region[r].name);
+        cmgi_append(text, size, "%s%s", r == 1 ? "; it has " : ", ", mesh->region[r].name);
     }
 }
 

@@ -294,10 +294,9 @@ static cmg_status copy_regions(const cmgi_raw *raw, cmgi_raw_kind kind, cmgi_mes
 
 static void add_note(cmgi_mesh *mesh, cmg_size count, const char *text)
 {
-    const size_t used = strlen(mesh->note);
     if (count > 0) {
-        (void)snprintf(mesh->note + used, sizeof mesh->note - used, "%s%lld %s",
-                       used > 0 ? "; " : "", (long long)count, text);
+        cmgi_append(mesh->note, sizeof mesh->note, "%s%lld %s", mesh->note[0] != '\0' ? "; " : "",
+                    (long long)count, text);
     }
 }
 

@@ -163,7 +163,6 @@ static cmg_status choose(const cmg_hierarchy *h, int level, const sample *s, con
     const bool given = cmgi_hierarchy_vector(h, level, "nullspace", NULL) != NULL;
     const bool near = of->one <= NEAR;
     const bool scalar = !aggregates && !k->joined && near && of->positive < OF_SYSTEMS;
-    const size_t used = strlen(k->text);
     cmgi_scoped bool *taken = NULL;
     int count = 0;
     double worst = 0;
@@ -174,10 +173,10 @@ static cmg_status choose(const cmg_hierarchy *h, int level, const sample *s, con
         worst = fmax(worst, rest);
         count += taken[c];
     }
-    (void)snprintf(k->text + used, CMGI_KNOWN - used, "%s%d of %d vectors taken: %s%.2g %%",
-                   used > 0 ? "; " : "", count, k->vectors,
-                   scalar ? "constants do for one unknown, A leaves up to " : "A leaves up to ",
-                   100 * worst);
+    cmgi_append(k->text, CMGI_KNOWN, "%s%d of %d vectors taken: %s%.2g %%",
+                k->text[0] != '\0' ? "; " : "", count, k->vectors,
+                scalar ? "constants do for one unknown, A leaves up to " : "A leaves up to ",
+                100 * worst);
     k->block = k->joined ? k->block : 1;
     if (given || !near || count < k->vectors) { /* else they are translations and rotations */
         return combine(h->ctx, cmg_hierarchy_rows(h, level), near || count == 0 ? k->block : 0,
