@@ -121,17 +121,21 @@ def pyamg():
                      "two threads: PyAMG ms", "ms", "times"], rows)
 
 
-PETSC_PROBLEMS = {"poisson2": "ex2, 2D Poisson", "poisson3": "ex45, 3D Poisson on a DMDA", "elasticity": "ex56, 3D elasticity"}
+PETSC_PROBLEMS = {"poisson2": "ex2, 2D Poisson", "poisson3": "ex45, 3D Poisson on a DMDA", "elasticity": "ex56, 3D elasticity",
+                  "dolfinx-poisson-p1": "dolfinx, P1, coefficient", "dolfinx-poisson-p2": "dolfinx, P2, coefficient",
+                  "dolfinx-jump-p1": "dolfinx, P1, jump 1e5", "dolfinx-elasticity-p1": "dolfinx, P1 elasticity",
+                  "dolfinx-elasticity-p2": "dolfinx, P2 elasticity"}
 
 
 @table
 def petsc():
-    """-pc_type cmg beside PETSc's own on tutorial problems: one and two processes, or threads of cmg."""
+    """-pc_type cmg beside PETSc's own on tutorial problems and dolfinx's: one and two processes, or threads of cmg. Tuned: petsc.py."""
     one, two = ({(line["problem"], line["options"]): line for line in read("petsc") if line["workers"] == k} for k in (1, 2))
     rows = []
     for (problem, options), line in one.items():
         both = [line, two[problem, options]]
-        rows.append([f"{PETSC_PROBLEMS[problem]}, {line['unknowns'] / 1e3:.0f} k", f"`{options}`",
+        name, tuned, _ = options.partition(" -pc_hypre")
+        rows.append([f"{PETSC_PROBLEMS[problem]}, {line['unknowns'] / 1e3:.0f} k", f"`{name}`" + ", tuned" * bool(tuned),
                      *(" / ".join(dict.fromkeys(str(b["iterations"]) for b in both)) if key is None else
                        " / ".join(number(1e3 * b[key]) for b in both)
                        for key in (None, "setup_seconds", "refresh_seconds", "solve_seconds"))])
