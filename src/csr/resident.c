@@ -252,7 +252,7 @@ cmg_status cmgi_resident_diagonal(cmg_context *ctx, cmg_size n, double *diagonal
         const cmg_size size = (cmg_size)4 << k;
         made.rows.sliced[k] = (n + size - 1) / size * size;
     }
-    made.facts = (cmgi_resident_facts){-1, -1, -1, -1, -1, .identity = n, .ascending = true};
+    made.facts = (cmgi_resident_facts){-1, -1, -1, -1, -1, .rows.identity = n, .ascending = true};
     CMGI_TRY(cmgi_alloc_zero(ctx, 2, sizeof *made.rows.count, &made.rows.count));
     made.rows.count[1] = n;
     *R = made;

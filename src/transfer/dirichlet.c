@@ -17,13 +17,8 @@ static bool **marks_at(cmgi_dirichlet *d, cmgi_place at)
 /* Whether it is known that the finest matrix has none, or nothing else. */
 static bool has_none(const cmg_hierarchy *h)
 {
-    const cmgi_resident *there = cmgi_hierarchy_there(h, 0, CMG_ROLE_A);
-    const cmgi_csr_facts *here = cmgi_hierarchy_facts(h, 0);
-    const cmg_size rows = h->level[0].A.rows;
-    if (there != NULL) {
-        return there->facts.identity == 0 || there->facts.identity == rows;
-    }
-    return here != NULL && (here->identity == 0 || here->identity == rows);
+    const cmgi_row_facts *facts = cmgi_hierarchy_row_facts(h, 0);
+    return facts != NULL && (facts->identity == 0 || facts->identity == h->level[0].A.rows);
 }
 
 cmg_status cmgi_dirichlet_find(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_size known,
@@ -89,11 +84,12 @@ cmg_status cmgi_dirichlet_of_level(const cmg_hierarchy *h, int l, cmgi_dirichlet
     const cmgi_resident *there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
     const cmgi_resident *there_P = l > 0 ? cmgi_hierarchy_there(h, l - 1, CMG_ROLE_P) : NULL;
     if (l == 0 && there != NULL) {
-        return cmgi_dirichlet_find(ctx, CMGI_DEVICE, &there->csr, there->facts.identity, found);
+        return cmgi_dirichlet_find(ctx, CMGI_DEVICE, &there->csr, there->facts.rows.identity,
+                                   found);
     }
     if (there != NULL && there_P != NULL) {
         CMGI_TRY(cmgi_dirichlet_at(ctx, CMGI_DEVICE, above, NULL));
-        return cmgi_dirichlet_below(ctx, CMGI_DEVICE, &there->csr, there->facts.identity,
+        return cmgi_dirichlet_below(ctx, CMGI_DEVICE, &there->csr, there->facts.rows.identity,
                                     &there_P->csr, above, found);
     }
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
