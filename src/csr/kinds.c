@@ -183,7 +183,6 @@ cmg_status cmgi_kinds_resident(cmg_context *ctx, const cmgi_kinds *K, cmgi_resid
     CMGI_RELEASED(cmgi_resident_free, ctx, &made);
     CMGI_TRY(cmgi_alloc_device(ctx, K->rows, sizeof *made.diagonal, &made.diagonal));
     CMGI_TRY(cmgi_kinds_diagonal(ctx, CMGI_DEVICE, K, made.diagonal));
-    *R = made;
-    made = (cmgi_resident){0};
+    CMGI_PASS_ON(&made, R);
     return CMG_OK;
 }

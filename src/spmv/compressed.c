@@ -147,8 +147,7 @@ static cmg_status search_templates(const cmgi_compressor *B, cmgi_template_searc
     cmgi_templates *exact = twin != NULL ? &twin->templates : NULL;
     cmgi_templates known = {0};
     if (exact != NULL && !what.single && exact->id != NULL) {
-        *t = *exact;
-        *exact = (cmgi_templates){0};
+        CMGI_PASS_ON(exact, t);
         return CMG_OK;
     }
     if (exact != NULL && what.single) {
