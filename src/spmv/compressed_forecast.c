@@ -125,13 +125,12 @@ static cmg_status plan_slices(const census *s, outcome *made)
 {
     const cmg_size room = cmgi_plan_room(cmgi_csr_longest_row(s->B.csr));
     const int threads = s->slices > FEW_SLICES ? s->ctx->threads : 1;
-    cmg_index *bases = NULL;
+    cmgi_scoped cmg_index *bases = NULL;
     CMGI_TRY(cmgi_alloc(s->ctx, room * threads, sizeof *bases, &bases));
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 4) if (threads > 1)
     for (cmg_size k = 0; k < s->slices; ++k) {
         made[k] = plan_slice(s, k, bases + room * cmgi_thread());
     }
-    cmgi_free(s->ctx, bases);
     return CMG_OK;
 }
 
@@ -145,14 +144,10 @@ static cmg_status plain_bytes(cmg_context *ctx, const cmgi_compression_look *l, 
     cmg_matrix_options csr = {.format = CMG_FORMAT_CSR, .precision = l->options->precision};
     cmgi_row_statistics s = {0};
     const cmgi_row_statistics *known = l->lengths != NULL ? l->lengths : &s;
-    if (l->lengths == NULL) {
-        CMGI_TRY(cmgi_row_statistics_take(ctx, l->csr, &s));
-    }
+    CMGI_RELEASED(cmgi_row_statistics_free, ctx, &s);
+    CMGI_TRY(l->lengths == NULL ? cmgi_row_statistics_take(ctx, l->csr, &s) : CMG_OK);
     const size_t sliced = cmgi_format_bytes(ctx, known, &sell);
     const size_t plain = cmgi_format_bytes(ctx, known, &csr);
-    if (l->lengths == NULL) {
-        cmgi_row_statistics_free(ctx, &s);
-    }
     *bytes = sliced < plain ? sliced : plain;
     return CMG_OK;
 }
