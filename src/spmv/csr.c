@@ -67,8 +67,7 @@ cmg_status cmgi_csr_build(cmg_matrix *A, const cmgi_matrix_source *from)
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *S, &S));
     A->data = S;
     A->stored = A->nnz;
-    A->bytes = (size_t)(A->rows + 1) * sizeof *S->indptr +
-               (size_t)A->nnz * (sizeof *S->columns + cmgi_precision_bytes(A->options.precision));
+    A->bytes = cmgi_csr_bytes(&(cmgi_row_statistics){.rows = A->rows, .nnz = A->nnz}, &A->options);
     if (cmgi_on_cuda(ctx) && A->format->id == CMG_FORMAT_CSR && A->options.t == 0 &&
         from->csr != NULL && cmgi_csr_uneven(ctx, from->csr)) {
         CMGI_TRY(cmgi_csr_tiles_make(ctx, from->csr, A->options.precision, &S->tiles));

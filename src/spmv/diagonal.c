@@ -24,11 +24,6 @@ static size_t dense_bytes(const cmgi_row_statistics *s, const cmg_matrix_options
             (reduced ? sizeof(float) : 0));
 }
 
-static size_t value_bytes(const cmg_matrix *A)
-{
-    return (size_t)A->stored * cmgi_precision_bytes(A->options.precision);
-}
-
 /* The diagonal of a CSR on the device is among what is known of it. */
 static cmg_status build_diagonal_there(cmg_matrix *A, const cmgi_matrix_source *from)
 {
@@ -39,7 +34,7 @@ static cmg_status build_diagonal_there(cmg_matrix *A, const cmgi_matrix_source *
                "some off the diagonal",
                (long long)R->csr.rows, (long long)R->csr.cols, (long long)R->rows.longest);
     A->stored = A->rows;
-    A->bytes = value_bytes(A);
+    A->bytes = diagonal_bytes(&(cmgi_row_statistics){.rows = A->rows}, &A->options);
     CMGI_TRY(cmgi_matrix_alloc_values(A, from));
     if (A->value_map != NULL) {
         CMGI_TRY(cmgi_count_up_at(ctx, CMGI_DEVICE, A->rows, A->value_map, NULL));
@@ -78,7 +73,7 @@ static cmg_status build_diagonal(cmg_matrix *A, const cmgi_matrix_source *from)
     CMGI_CHECK(A->ctx, bad == csr->indptr[csr->rows], CMG_ERR_SHAPE,
                "diagonal format: row %lld has an entry in column %lld",
                (long long)cmgi_csr_row_of(csr, bad), (long long)csr->indices[bad]);
-    A->bytes = value_bytes(A);
+    A->bytes = diagonal_bytes(&(cmgi_row_statistics){.rows = A->rows}, &A->options);
     return CMG_OK;
 }
 
@@ -150,14 +145,13 @@ static cmg_status fill_there(cmg_matrix *A, const cmgi_matrix_source *from)
 static cmg_status build_dense(cmg_matrix *A, const cmgi_matrix_source *from)
 {
     const cmg_csr *csr = from->csr;
-    const cmg_values kind = A->options.values;
     CMGI_CHECK(A->ctx, csr->cols == 0 || csr->rows <= INT64_MAX / 16 / csr->cols, CMG_ERR_MEMORY,
                "dense format: %lld x %lld values overflow", (long long)csr->rows,
                (long long)csr->cols);
     A->stored = csr->rows * csr->cols;
     CMGI_TRY(alloc_dense(A, from));
+    A->bytes = dense_bytes(&(cmgi_row_statistics){.rows = A->rows, .cols = A->cols}, &A->options);
     if (from->dense_there) {
-        A->bytes = (size_t)A->stored * cmgi_precision_bytes(A->options.precision);
         return fill_there(A, from);
     }
 #pragma omp parallel for num_threads(A->ctx->threads)                                              \
@@ -165,8 +159,6 @@ static cmg_status build_dense(cmg_matrix *A, const cmgi_matrix_source *from)
     for (cmg_size i = 0; i < csr->rows; ++i) {
         fill_row(A, from, i);
     }
-    A->bytes = (size_t)A->stored * cmgi_values_bytes(kind, A->options.precision) +
-               (A->data != NULL ? (size_t)A->rows * sizeof(float) : 0);
     return cmgi_move_to_device(A->ctx, &A->data, A->rows, sizeof(float));
 }
 
