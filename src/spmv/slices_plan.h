@@ -24,12 +24,7 @@ cmgi_slices_plan cmgi_slices_plan_of(const cmg_matrix_options *o);
 cmg_status cmgi_slices_sort(cmg_context *ctx, const cmg_csr *A, cmg_index **order);
 /* Length of storage row r; `order` NULL = given order. */
 cmg_size cmgi_slices_length(const cmg_csr *A, const cmg_index *order, cmg_size r);
-/* Fills start, width, first_row and shift for the rows of A in the order of S->rowmap. */
+/* Fills S but for columns and lengths, for the rows of A in the order of S->rowmap; on the device,
+ * where A is there, of which the statistics are known and no row is split. */
 cmg_status cmgi_slices_make(cmg_context *ctx, const cmgi_slices_plan *plan, const cmg_csr *A,
-                            cmgi_slices *S);
-/* Of slices whose rows are not split: first_row and width, and start, which gets the entries of
- * every slice, of a table, all of `width`, its place. */
-cmg_status cmgi_slices_cut(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_index width,
-                           const cmgi_slices *S);
-/* All but the arrays, where rows stay in their order and none is split. */
-void cmgi_slices_extent(const cmgi_slices_plan *plan, const cmgi_row_statistics *s, cmgi_slices *S);
+                            const cmgi_row_statistics *there, cmgi_slices *S);
