@@ -6,7 +6,7 @@
 #include "hierarchy/numbering.h"
 #include "hierarchy/hierarchy.h"
 #include "spmv/options.h"
-#include "spmv/compressed_forecast.h"
+#include "spmv/packed_plan.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
-/* The model behind `--format auto`; see choose.h. */
-#include "spmv/choose.h"
+/* The model behind `--format auto`; see create.h. */
+#include "spmv/create.h"
 
 #include "core/backend.h"
-#include "spmv/compressed_forecast.h"
+#include "spmv/packed_plan.h"
 #include "spmv/csr_tiles.h"
 #include "spmv/formats.h"
 

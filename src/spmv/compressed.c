@@ -7,8 +7,7 @@
 #include "spmv/blocks.h"
 #include "spmv/box.h"
 #include "spmv/cpu_kernels.h"
-#include "spmv/march.h"
-#include "spmv/packed_there.h"
+#include "spmv/packed_plan.h"
 #include "spmv/stencil.h"
 
 #include <stdlib.h>

@@ -1,5 +1,13 @@
-/* Prediction of the compressed format, from all slices or a sample; see compressed_forecast.h. */
-#include "spmv/compressed_forecast.h"
+/*
+ * What the compressed format makes of a matrix, without building it: the search for templates and
+ * the planner of slices run on all slices, or on a sample from which the figures are counted in
+ * proportion.
+ *
+ * A sample is a small CSR of whole slices, their rows one after the other, with the reference
+ * column of every row beside it: the offsets of its rows, and so all that is found, are those of
+ * the whole.
+ */
+#include "spmv/packed_plan.h"
 
 #include "core/memory.h"
 #include "core/random.h"

@@ -7,7 +7,7 @@
 #include "spmv/create.h"
 
 #include "csr/kinds.h"
-#include "spmv/compressed_forecast.h"
+#include "spmv/packed_plan.h"
 #include "spmv/formats.h"
 #include "spmv/options.h"
 

@@ -1,6 +1,6 @@
 /* Storage of the format csr, which cuSPARSE's CSR wraps. */
 #pragma once
-#include "spmv/build.h"
+#include "spmv/matrix.h"
 
 /* Arrays of a CSR matrix in the backend's memory. */
 typedef struct cmgi_csr_storage {

@@ -1,5 +1,5 @@
 /* Diagonal matrices, one value a row, and dense ones, all values by rows: no indices are stored. */
-#include "spmv/build.h"
+#include "spmv/matrix.h"
 
 #include "csr/place.h"
 #include "spmv/columns.h"

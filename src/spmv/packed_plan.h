@@ -205,3 +205,25 @@ void cmgi_template_slices_free(cmg_context *ctx, cmgi_compressed *C);
 cmg_status cmgi_packed_slices_build(const cmgi_compressor *B);
 cmg_status cmgi_packed_slices_move(cmg_context *ctx, cmg_size entries, cmgi_packed_slices *P);
 void cmgi_packed_slices_free(cmg_context *ctx, cmgi_packed_slices *P);
+/* packed_there.cu: the same slices, patterns, codes and values of a CSR on the device, to the bit;
+ * the list is there, of rows of at most so many entries. */
+enum { CMGI_PACKED_LONGEST = 1024 };
+cmg_status cmgi_packed_build_cuda(const cmgi_compressor *B, cmg_size longest);
+
+/* ------------------------------------------------------------------ compressed_forecast.c */
+
+/* A matrix that is looked at, without building the format. */
+typedef struct cmgi_compression_look {
+    const cmg_csr *csr;                 /* on the host; not read where the next is given */
+    const cmgi_resident *there;         /* the matrix on the device, or NULL */
+    const cmgi_row_statistics *lengths; /* of its rows; NULL = to be counted, on the host */
+    const cmg_matrix_options *options;  /* precision, values, no_templates and keep_map count */
+    cmg_size rows;                      /* most rows to look at, 0 = all */
+    bool leading;                       /* row i has its diagonal in ... */
+    cmg_size lead;                      /* ... column i + lead, square or not */
+    bool *halves;                       /* gets whether 16 bits do for the values; or NULL */
+} cmgi_compression_look;
+
+/* What the format makes of a checked CSR. */
+cmg_status cmgi_compression_predict(cmg_context *ctx, const cmgi_compression_look *look,
+                                    cmg_compression_info *info);

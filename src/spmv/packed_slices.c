@@ -5,7 +5,7 @@
 #include "core/rest.h"
 #include "spmv/blocks.h"
 #include "spmv/cpu_kernels.h"
-#include "spmv/packed_there.h"
+#include "spmv/packed_plan.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * How slices of a CSR on the device are packed; see packed_there.h. A warp takes a slice. It plans
+ * How slices of a CSR on the device are packed; see packed_plan.h. A warp takes a slice. It plans
  * it as packed_plan.inc says, pattern and bases in shared memory.
  */
 #pragma once
@@ -7,7 +7,7 @@
 
 extern "C" {
 #include "csr/resident.h"
-#include "spmv/packed_there.h"
+#include "spmv/packed_plan.h"
 }
 
 enum { WARPS = 4, THREADS = CMGI_WARP * WARPS, SLICE = CMGI_SLICE, EIGHT = 8 };

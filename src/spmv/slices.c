@@ -10,7 +10,7 @@
 #include "core/each.h"
 #include "core/search.h"
 #include "spmv/columns.h"
-#include "spmv/slices_plan.h"
+#include "spmv/slices.h"
 
 #include "spmv/slices.inc"
 

@@ -1,5 +1,5 @@
-/* Plans of slices, and what they come to in bytes; see slices_plan.h. */
-#include "spmv/slices_plan.h"
+/* Plans of slices, and what they come to in bytes; see slices.h. */
+#include "spmv/slices.h"
 
 #include "core/each.h"
 #include "core/search.h"

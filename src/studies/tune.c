@@ -5,7 +5,7 @@
 #include "core/timer.h"
 #include "csr/place.h"
 #include "spmv/blocks.h"
-#include "spmv/choose.h"
+#include "spmv/create.h"
 #include "spmv/formats.h"
 
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * Prediction of the compressed format: exact against the format itself where all slices are looked
  * at, near it from a sample, and every way of storing a slice is met.
  */
-#include "spmv/compressed_forecast.h"
+#include "spmv/packed_plan.h"
 #include "spmv/compressed.h"
 #include "suite.h"
 
