@@ -361,13 +361,10 @@ static cmg_status look_for_compression(chooser *c, cmg_compression_info *info)
 {
     const cmg_size from = c->ctx->backend->halves_rows;
     const bool halves = c->from->halves && from > 0 && c->s.rows >= from;
-    const cmgi_compression_look look = {.csr = c->from->csr,
-                                        .there = c->from->there,
+    const cmgi_compression_look look = {.from = c->from,
                                         .lengths = &c->s,
                                         .options = c->options,
                                         .rows = sample_rows(c),
-                                        .leading = c->from->leading,
-                                        .lead = c->from->lead,
                                         .halves = halves ? &c->halves : NULL};
     CMGI_TRY(cmgi_compression_predict(c->ctx, &look, info));
     if (!gains_by_templates_alone(c)) {

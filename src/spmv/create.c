@@ -87,8 +87,7 @@ done:
 /* What compression makes of the matrix, for the step list. */
 static cmg_status explain(cmg_matrix *A, const cmgi_matrix_source *from)
 {
-    const cmgi_compression_look look = {
-        .csr = from->csr, .options = &A->options, .leading = from->leading, .lead = from->lead};
+    const cmgi_compression_look look = {.from = from, .options = &A->options};
     CMGI_TRY(cmgi_alloc_zero(A->ctx, 1, sizeof *A->compression, &A->compression));
     return cmgi_compression_predict(A->ctx, &look, A->compression);
 }

@@ -178,14 +178,9 @@ static __device__ plan open_plan(const source &S, int *memory)
 
 static inline source source_of(const cmgi_compressor *B, cmg_size longest)
 {
-    source S = {};
-    S.A = *B->from->device;
-    S.ref = B->C->ref;
-    S.lead = B->C->lead;
+    source S = B->plan;
     S.slice = B->C->p.slice;
     S.count = B->C->p.count;
-    S.value_bytes = B->value_bytes;
-    S.split_diagonal = B->split_diagonal;
     S.room = (int)longest;
     return S;
 }
