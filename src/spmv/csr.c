@@ -4,7 +4,6 @@
  *
  * Source  Saad 2003, section 3.4.
  */
-#include "csr/place.h"
 #include "spmv/columns.h"
 #include "spmv/csr.h"
 #include "spmv/csr_tiles.h"
@@ -33,10 +32,7 @@ static cmg_status build_on_device(cmg_matrix *A, const cmgi_matrix_source *from)
     CMGI_TRY(cmgi_to_device(ctx, S->indptr, from->device->indptr, rows * sizeof *S->indptr));
     CMGI_TRY(cmgi_to_device(ctx, S->columns, from->device->indices,
                             (size_t)A->nnz * sizeof *S->columns));
-    CMGI_TRY(ctx->backend->convert(ctx, A->nnz, CMG_FP64, from->device->values,
-                                   A->options.precision, A->values));
-    return A->value_map != NULL ? cmgi_count_up_at(ctx, CMGI_DEVICE, A->nnz, A->value_map, NULL)
-                                : CMG_OK;
+    return cmgi_matrix_take_values(A, from->device->values);
 }
 
 static cmg_status build_on_host(cmg_matrix *A, const cmgi_matrix_source *from)

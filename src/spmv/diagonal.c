@@ -1,7 +1,6 @@
 /* Diagonal matrices, one value a row, and dense ones, all values by rows: no indices are stored. */
 #include "spmv/matrix.h"
 
-#include "csr/place.h"
 #include "spmv/columns.h"
 #include "spmv/reduced.h"
 
@@ -36,11 +35,7 @@ static cmg_status build_diagonal_there(cmg_matrix *A, const cmgi_matrix_source *
     A->stored = A->rows;
     A->bytes = diagonal_bytes(&(cmgi_row_statistics){.rows = A->rows}, &A->options);
     CMGI_TRY(cmgi_matrix_alloc_values(A, from));
-    if (A->value_map != NULL) {
-        CMGI_TRY(cmgi_count_up_at(ctx, CMGI_DEVICE, A->rows, A->value_map, NULL));
-    }
-    return ctx->backend->convert(ctx, A->rows, CMG_FP64, R->diagonal, A->options.precision,
-                                 A->values);
+    return cmgi_matrix_take_values(A, R->diagonal);
 }
 
 /* A value map knows nothing of rows without an entry. */
@@ -131,17 +126,6 @@ static cmg_status alloc_dense(cmg_matrix *A, const cmgi_matrix_source *from)
     return CMG_OK;
 }
 
-/* All values from the device, in their order. */
-static cmg_status fill_there(cmg_matrix *A, const cmgi_matrix_source *from)
-{
-    cmg_context *ctx = A->ctx;
-    if (A->value_map != NULL) {
-        CMGI_TRY(cmgi_count_up_at(ctx, CMGI_DEVICE, A->stored, A->value_map, NULL));
-    }
-    return ctx->backend->convert(ctx, A->stored, CMG_FP64, from->dense, A->options.precision,
-                                 A->values);
-}
-
 static cmg_status build_dense(cmg_matrix *A, const cmgi_matrix_source *from)
 {
     const cmg_csr *csr = from->csr;
@@ -152,7 +136,7 @@ static cmg_status build_dense(cmg_matrix *A, const cmgi_matrix_source *from)
     CMGI_TRY(alloc_dense(A, from));
     A->bytes = dense_bytes(&(cmgi_row_statistics){.rows = A->rows, .cols = A->cols}, &A->options);
     if (from->dense_there) {
-        return fill_there(A, from);
+        return cmgi_matrix_take_values(A, from->dense);
     }
 #pragma omp parallel for num_threads(A->ctx->threads)                                              \
     schedule(static) if (A->stored > CMGI_PARALLEL_ENTRIES)

@@ -31,6 +31,15 @@ cmg_status cmgi_matrix_alloc_all_values(cmg_matrix *A, const cmgi_matrix_source 
     return alloc_values(A, from, false);
 }
 
+cmg_status cmgi_matrix_take_values(cmg_matrix *A, const double *there)
+{
+    cmg_context *ctx = A->ctx;
+    if (A->value_map != NULL) {
+        CMGI_TRY(cmgi_count_up_at(ctx, CMGI_DEVICE, A->stored, A->value_map, NULL));
+    }
+    return ctx->backend->convert(ctx, A->stored, CMG_FP64, there, A->options.precision, A->values);
+}
+
 cmg_status cmgi_matrix_check_values(const cmg_matrix *A)
 {
     if (A->options.values == CMG_VALUES_FULL) {

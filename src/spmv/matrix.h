@@ -164,6 +164,9 @@ cmg_status cmgi_matrix_alloc_values(cmg_matrix *A, const cmgi_matrix_source *fro
 /* The same without the zeros, for a format that writes every place. */
 cmg_status cmgi_matrix_alloc_all_values(cmg_matrix *A, const cmgi_matrix_source *from);
 
+/* A->values and A->value_map are those of an array on the device, in its order. */
+cmg_status cmgi_matrix_take_values(cmg_matrix *A, const double *there);
+
 /* Stores the value of CSR entry k at a storage position, and remembers the position. */
 static inline void cmgi_matrix_put(cmg_matrix *A, cmg_size k, cmg_size position, double value)
 {
