@@ -310,7 +310,7 @@ static cmg_status middle_row(cmg_context *ctx, const cmg_csr *csr, const cmgi_re
 {
     const cmg_size rows = csr != NULL ? csr->rows : there->csr.rows;
     const cmg_index middle = (cmg_index)(rows / 2);
-    cmgi_csr row = {0};
+    cmgi_scoped_csr row = {0};
     CMGI_TRY(cmgi_rows_on_host(ctx, csr, there, &middle, 1, &row));
     const cmg_size entries = row.indptr[1];
     S->count = entries <= NEIGHBOURS ? (int)entries : 0;
@@ -318,7 +318,6 @@ static cmg_status middle_row(cmg_context *ctx, const cmg_csr *csr, const cmgi_re
         S->offset[k] = row.indices[k] - middle;
         S->value[k] = rounded(row.values[k], single);
     }
-    cmgi_csr_free(ctx, &row);
     return CMG_OK;
 }
 

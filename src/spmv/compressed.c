@@ -86,7 +86,7 @@ static cmg_status differ_rounded(const cmgi_compressor *B, cmgi_templates *t, bo
 {
     cmg_context *ctx = B->A->ctx;
     const cmgi_csr *kinds = &t->rows;
-    uint64_t *hash = NULL;
+    cmgi_scoped uint64_t *hash = NULL;
     CMGI_TRY(fetch_rows(B, t));
     CMGI_TRY(cmgi_alloc(ctx, t->count, sizeof *hash, &hash));
     for (int j = 0; j < t->count; ++j) {
@@ -102,7 +102,6 @@ static cmg_status differ_rounded(const cmgi_compressor *B, cmgi_templates *t, bo
     for (int j = 1; j < t->count; ++j) {
         *differ = *differ && hash[j - 1] != hash[j];
     }
-    cmgi_free(ctx, hash);
     return CMG_OK;
 }
 

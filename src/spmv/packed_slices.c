@@ -203,14 +203,13 @@ static bool fill_slice(const cmgi_compressor *B, cmg_size p, cmg_size *place)
 static cmg_status fill_slices(const cmgi_compressor *B, cmg_size longest, bool *good)
 {
     cmg_context *ctx = B->A->ctx;
-    cmg_size *places = NULL;
+    cmgi_scoped cmg_size *places = NULL;
     bool all = true;
     CMGI_TRY(cmgi_alloc(ctx, longest * ctx->threads, sizeof *places, &places));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(&& : all)
     for (cmg_size p = 0; p < B->C->p.count; ++p) {
         all = fill_slice(B, p, places + longest * cmgi_thread()) && all;
     }
-    cmgi_free(ctx, places);
     *good = all;
     return CMG_OK;
 }
