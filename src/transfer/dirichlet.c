@@ -14,13 +14,6 @@ static bool **marks_at(cmgi_dirichlet *d, cmgi_place at)
     return at == CMGI_DEVICE ? &d->there : &d->row;
 }
 
-/* Whether it is known that the finest matrix has none, or nothing else. */
-static bool has_none(const cmg_hierarchy *h)
-{
-    const cmgi_row_facts *facts = cmgi_hierarchy_row_facts(h, 0);
-    return facts != NULL && (facts->identity == 0 || facts->identity == h->level[0].A.rows);
-}
-
 cmg_status cmgi_dirichlet_find(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_size known,
                                cmgi_dirichlet *found)
 {
@@ -77,7 +70,10 @@ cmg_status cmgi_dirichlet_of_level(const cmg_hierarchy *h, int l, cmgi_dirichlet
     cmg_csr A = {0};
     cmg_csr P;
     *found = (cmgi_dirichlet){0};
-    if (l > 0 ? !cmgi_dirichlet_any(above) : has_none(h)) {
+    const cmgi_row_facts *facts = cmgi_hierarchy_row_facts(h, l);
+    const bool none = facts != NULL && /* or nothing else: of the finest matrix */
+                      (facts->identity == 0 || facts->identity == h->level[l].A.rows);
+    if (l > 0 ? !cmgi_dirichlet_any(above) : none) {
         return CMG_OK;
     }
     const cmgi_resident *there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
