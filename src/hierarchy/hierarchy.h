@@ -201,7 +201,7 @@ static inline bool cmgi_hierarchy_view(const cmg_hierarchy *h, int level, cmg_ro
 {
     const cmgi_csr *found = cmgi_hierarchy_find(h, level, role, name, factor);
     if (found != NULL) {
-        *csr = cmgi_csr_view(found);
+        *csr = found->view;
     }
     return found != NULL;
 }
