@@ -140,15 +140,14 @@ cmg_status cmgi_csr_facts_take(cmg_context *ctx, const cmg_csr *A, cmg_size firs
                                cmgi_csr_facts *facts)
 {
     const int parts = A->rows > SMALL ? ctx->threads : 1;
-    cmgi_csr_facts all = {.known = true, .bad = -1, .rows.least = INFINITY};
+    cmgi_csr_facts all = {
+        .known = true, .bad = -1, .rows.least = INFINITY, .looks.wanted = facts->looks.wanted};
     cmgi_scoped cmgi_csr_facts *part = NULL;
-    all.looks.wanted = facts->looks.wanted;
+    CMGI_FREED(ctx, &all.looks.same, &all.looks.diagonal);
     cmgi_csr_facts_forget(ctx, facts);
     if (all.looks.wanted) {
-        CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *all.looks.same, &facts->looks.same));
-        CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *all.looks.diagonal, &facts->looks.diagonal));
-        all.looks = facts->looks;
-        all.looks.wanted = true;
+        CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *all.looks.same, &all.looks.same));
+        CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *all.looks.diagonal, &all.looks.diagonal));
     }
     CMGI_TRY(cmgi_alloc(ctx, parts, sizeof *part, &part));
 #pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
@@ -159,7 +158,7 @@ cmg_status cmgi_csr_facts_take(cmg_context *ctx, const cmg_csr *A, cmg_size firs
     for (int p = 0; p < parts; ++p) {
         add_facts(&part[p], 1, &all);
     }
-    *facts = all;
+    CMGI_PASS_ON(&all, facts);
     return CMG_OK;
 }
 
