@@ -3,7 +3,7 @@
 
 #include "core/backend.h"
 #include "spmv/packed_plan.h"
-#include "spmv/csr_tiles.h"
+#include "spmv/csr.h"
 #include "spmv/formats.h"
 
 #include <math.h>
@@ -222,26 +222,10 @@ static void consider(chooser *c, cmgi_choice one, const cost *regular, const cos
     }
 }
 
-static void consider_csr(chooser *c)
-{
-    const bool cuda = cmgi_on_cuda(c->ctx);
-    const bool tiles = cuda && (c->from->csr != NULL ? cmgi_csr_uneven(c->ctx, c->from->csr)
-                                                     : cmgi_rows_uneven(&c->s));
-    const int lanes = cuda ? cmgi_csr_lanes(c->s.rows, c->s.nnz) : 1;
-    consider(c, (cmgi_choice){.format = CMG_FORMAT_CSR}, tiles ? &c->on->csr_tiles : &c->on->csr,
-             NULL, 0, ceil_div(c->s.longest, lanes));
-}
-
 static void consider_sell(chooser *c, int warp)
 {
     consider(c, (cmgi_choice){.format = CMG_FORMAT_SELL, .warp = warp}, &c->on->sell,
              &c->on->sell_irregular, 0, (double)c->s.longest);
-}
-
-static void consider_sorted(chooser *c)
-{
-    consider(c, (cmgi_choice){.format = CMG_FORMAT_K1}, &c->on->sorted, &c->on->sorted_irregular, 0,
-             (double)c->s.longest);
 }
 
 static double ellt_seconds(const chooser *c, int t)
@@ -378,11 +362,19 @@ static cmg_status look_for_compression(chooser *c, cmg_compression_info *info)
 /* Plain formats with what is known so far. */
 static void consider_plain(chooser *c)
 {
+    const machine *on = c->on;
+    const double longest = (double)c->s.longest;
+    const bool cuda = cmgi_on_cuda(c->ctx);
+    const bool tiles = cuda && (c->from->csr != NULL ? cmgi_csr_uneven(c->ctx, c->from->csr)
+                                                     : cmgi_rows_uneven(&c->s));
+    const int lanes = cuda ? cmgi_csr_lanes(c->s.rows, c->s.nnz) : 1;
     c->best = (cmgi_choice){.seconds = INFINITY};
-    consider_csr(c);
+    consider(c, (cmgi_choice){.format = CMG_FORMAT_CSR}, tiles ? &on->csr_tiles : &on->csr, NULL, 0,
+             ceil_div(c->s.longest, lanes));
     consider_sell(c, usual_warp(c));
-    consider_sorted(c);
-    if (!cmgi_on_cuda(c->ctx)) {
+    consider(c, (cmgi_choice){.format = CMG_FORMAT_K1}, &on->sorted, &on->sorted_irregular, 0,
+             longest);
+    if (!cuda) {
         if (c->options->warp == 0) {
             consider_sell(c, 8);
         }

@@ -1,12 +1,11 @@
 /*
  * Compressed sparse rows: the reference of all formats. Threads share the entries, not the rows; a
- * GPU does so where the rows are uneven (csr_tiles.h).
+ * GPU does so where the rows are uneven (csr.h).
  *
  * Source  Saad 2003, section 3.4.
  */
 #include "spmv/columns.h"
 #include "spmv/csr.h"
-#include "spmv/csr_tiles.h"
 
 size_t cmgi_csr_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options)
 {

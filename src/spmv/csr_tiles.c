@@ -1,5 +1,5 @@
-/* Tiles of a CSR; see csr_tiles.h. */
-#include "spmv/csr_tiles.h"
+/* Tiles of a CSR; see csr.h. */
+#include "spmv/csr.h"
 
 enum { WARP = 32 };
 

@@ -3,7 +3,7 @@
  * within the options that were given, and the same whatever is measured elsewhere.
  */
 #include "spmv/create.h"
-#include "spmv/csr_tiles.h"
+#include "spmv/csr.h"
 #include "core/backend.h"
 #include "suite.h"
 
