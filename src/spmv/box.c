@@ -403,12 +403,6 @@ bool cmgi_box_sizes(const cmg_csr *A, cmgi_box *box)
     return true;
 }
 
-void cmgi_box_free(cmg_context *ctx, cmgi_compressed *C)
-{
-    cmgi_free(ctx, C->t.box);
-    C->t.box = NULL;
-}
-
 const cmgi_box *cmgi_matrix_box(const cmg_matrix *A)
 {
     return A->format->id == CMG_FORMAT_COMPRESSED ? ((const cmgi_compressed *)A->data)->t.box

@@ -54,7 +54,6 @@ cmg_status cmgi_box_of_own(cmg_context *ctx, const cmgi_box_rows *rows, cmg_prec
 /* The sizes alone of a box of three dimensions that A has the pattern of, by the row in the middle,
  * if of any: not compared with other rows. */
 bool cmgi_box_sizes(const cmg_csr *A, cmgi_box *box);
-void cmgi_box_free(cmg_context *ctx, cmgi_compressed *C);
 /* The box of any matrix, NULL = it has none. */
 const cmgi_box *cmgi_matrix_box(const cmg_matrix *A);
 

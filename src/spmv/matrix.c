@@ -151,18 +151,6 @@ const cmg_index *cmg_matrix_permutation(const cmg_matrix *A)
     return A != NULL ? A->perm : NULL;
 }
 
-/* New values in the memory of the backend, as the format knows, or one by one. */
-static cmg_status store_values(cmg_matrix *A, const double *values)
-{
-    bool done = false;
-    if (cmgi_on_cuda(A->ctx) && A->format->refresh_cuda != NULL) {
-        CMGI_TRY(A->format->refresh_cuda(A, values, &done));
-    }
-    return done ? CMG_OK
-                : cmgi_scatter(A->ctx, A->options.precision, A->nnz, values, A->value_map,
-                               A->values);
-}
-
 cmg_status cmgi_matrix_map(const cmg_matrix *A, const cmg_size **map, cmg_size **made)
 {
     cmg_size *there = NULL;
@@ -186,6 +174,7 @@ cmg_status cmg_matrix_update(cmg_matrix *A, const double *values)
     const size_t bytes = (size_t)A->nnz * sizeof *values;
     const bool wanted = A->format->update == NULL && on->alloc != NULL; /* on the device */
     bool there = false;
+    bool done = false;
     cmgi_scoped double *host = NULL;
     double *device = NULL;
     CMGI_FREED(ctx, &device);
@@ -202,7 +191,14 @@ cmg_status cmg_matrix_update(cmg_matrix *A, const double *values)
         CMGI_TRY(cmgi_to_device(ctx, device, values, bytes));
         values = device;
     }
-    return A->format->update != NULL ? A->format->update(A, values) : store_values(A, values);
+    if (A->format->update != NULL) {
+        return A->format->update(A, values);
+    }
+    if (cmgi_on_cuda(ctx) && A->format->refresh_cuda != NULL) {
+        CMGI_TRY(A->format->refresh_cuda(A, values, &done));
+    }
+    return done ? CMG_OK
+                : cmgi_scatter(ctx, A->options.precision, A->nnz, values, A->value_map, A->values);
 }
 
 size_t cmgi_matrix_traffic(const cmg_matrix *A, cmgi_wb_kind kind, int columns)
