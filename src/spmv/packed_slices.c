@@ -44,16 +44,12 @@ static void store_code(cmgi_compressed *C, cmg_size p, cmg_size at, cmg_size cod
 {
     const cmg_size local = at - C->p.step[p] * CMGI_SLICE;
     uint8_t *codes = C->p.codes + C->p.code[p];
-    switch (C->p.bytes[p]) {
-    case 1:
+    if (C->p.bytes[p] == 1) {
         codes[local] = (uint8_t)code;
-        break;
-    case 2:
+    } else if (C->p.bytes[p] == 2) {
         ((uint16_t *)(void *)codes)[local] = (uint16_t)code;
-        break;
-    default:
+    } else {
         ((int32_t *)(void *)codes)[local] = (int32_t)code;
-        break;
     }
 }
 

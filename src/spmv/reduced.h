@@ -80,12 +80,8 @@ CMGI_INLINE uint8_t cmgi_float_to_fp8(float f)
 /* What a stored value of a reduced kind stands for, but for the scale. */
 CMGI_INLINE float cmgi_reduced_load(cmg_values kind, const void *values, cmg_size at)
 {
-    switch (kind) {
-    case CMG_VALUES_FP16:
-        return cmgi_half_to_float(((const uint16_t *)values)[at]);
-    default:
-        return cmgi_fp8_to_float(((const uint8_t *)values)[at]);
-    }
+    return kind == CMG_VALUES_FP16 ? cmgi_half_to_float(((const uint16_t *)values)[at])
+                                   : cmgi_fp8_to_float(((const uint8_t *)values)[at]);
 }
 /* Scale of a group whose largest magnitude is given: of fp8 up to 1.875 are left, of fp16 near
  * 2^12, with room up to the 65504 of IEEE half. A normal number in fp32; 1 for a group of zeros. */
