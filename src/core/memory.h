@@ -5,6 +5,8 @@
 #pragma once
 #include "core/context.h"
 
+#include <string.h>
+
 /*
  * Uninitialised array of `count` elements of `size` bytes, aligned to 64 bytes; a valid pointer
  * also for count 0. *p is written only on success.
@@ -54,6 +56,13 @@ void cmgi_free_all(const cmgi_freed *freed);
 #define CMGI_RELEASED(release, ctx, ...)                                                           \
     __attribute__((cleanup(release##_all), unused))                                                \
     const release##_set release##_here = {ctx, {__VA_ARGS__}}
+
+/* *to gets what the struct *from holds, for another to own: *from is empty from now on. */
+#define CMGI_PASS_ON(from, to)                                                                     \
+    do {                                                                                           \
+        *(to) = *(from);                                                                           \
+        memset((from), 0, sizeof *(from));                                                         \
+    } while (0)
 
 /* Between hold = true and hold = false, or the wait after it, the context gives no large block of
  * its memory back, on the host and on the backend: what a set-up frees serves it again at once. */

@@ -109,8 +109,7 @@ cmg_status cmgi_cliques_find(cmg_context *ctx, const cmgi_csr *S, cmg_size limit
     CMGI_TRY(enlarge(ctx, &made.first, sizeof *made.first, S->rows + 2, &made.room[0]));
     made.first[0] = 0;
     CMGI_TRY(find_all(ctx, S, limit, covered, &made));
-    *c = made;
-    made = (cmgi_cliques){0};
+    CMGI_PASS_ON(&made, c);
     return CMG_OK;
 }
 

@@ -60,10 +60,6 @@ cmgi_csr cmgi_csr_pass_on(cmgi_csr *A);
 /* Of CMGI_FREED: of one that has no more than its arrays, in either memory. */
 #define CMGI_ARRAYS(A) &(A).indptr, &(A).indices, &(A).values
 cmg_status cmgi_csr_copy(cmg_context *ctx, const cmg_csr *from, cmgi_csr *to);
-static inline cmg_csr cmgi_csr_view(const cmgi_csr *A)
-{
-    return A->view;
-}
 /* The caller's arrays as they are: they are never written, and freeing leaves them alone. */
 static inline cmgi_csr cmgi_csr_borrow(const cmg_csr *A)
 {

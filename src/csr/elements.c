@@ -104,8 +104,7 @@ cmg_status cmgi_elements_copy(cmg_context *ctx, const cmg_elements *from, cmgi_e
     }
     CMGI_TRY(copy(ctx, from->factor, from->count, sizeof *made.factor, &made.factor));
     CMGI_TRY(copy(ctx, from->diagonal, from->rows, sizeof *made.diagonal, &made.diagonal));
-    *to = made;
-    made = (cmgi_elements){0};
+    CMGI_PASS_ON(&made, to);
     return CMG_OK;
 }
 
@@ -292,8 +291,7 @@ cmg_status cmgi_elements_repeat(cmg_context *ctx, const cmg_elements *E, cmg_siz
         made.templates = list.count;
         made.matrices = list.templates;
         list.templates = NULL;
-        *T = made;
-        made = (cmgi_elements){0};
+        CMGI_PASS_ON(&made, T);
     }
     return CMG_OK;
 }

@@ -82,15 +82,15 @@ static uint8_t compare_before(const cmg_csr *A, cmg_size i)
 static cmgi_csr_facts look_at_rows(const cmg_csr *A, cmg_size from, cmg_size to, cmg_size first,
                                    cmg_size last, const cmgi_row_looks *looks)
 {
-    cmgi_csr_facts f = {.known = true, .bad = -1, .least = INFINITY};
+    cmgi_csr_facts f = {.known = true, .bad = -1, .rows.least = INFINITY};
     row_look row = {0};
     for (cmg_size i = from; i < to; ++i) {
         const uint8_t same = compare_before(A, i);
         if (i == from || same != CMGI_SAME_ROWS) {
             row = look_at_row(A, i);
             f.bad = f.bad < 0 && (row.diagonal == 0 || !isfinite(row.sum)) ? i : f.bad;
-            f.gershgorin = fmax(f.gershgorin, row.sum * (1 / row.diagonal));
-            f.coupling = fmax(f.coupling, row.most * (1 / row.diagonal));
+            f.rows.gershgorin = fmax(f.rows.gershgorin, row.sum * (1 / row.diagonal));
+            f.rows.coupling = fmax(f.rows.coupling, row.most * (1 / row.diagonal));
         }
         if (looks->wanted) {
             looks->same[i] = same;
@@ -98,11 +98,11 @@ static cmgi_csr_facts look_at_rows(const cmg_csr *A, cmg_size from, cmg_size to,
         }
         const bool own = i >= first && i < last;
         const double two = row.most + row.second;
-        f.most = own ? fmax(f.most, row.diagonal) : f.most;
-        f.least = own ? fmin(f.least, row.diagonal) : f.least;
-        f.identity += own && row.most == 0;
+        f.rows.most = own ? fmax(f.rows.most, row.diagonal) : f.rows.most;
+        f.rows.least = own ? fmin(f.rows.least, row.diagonal) : f.rows.least;
+        f.rows.identity += own && row.most == 0;
         f.dominated += own && row.sum <= (1 + CMGI_DOMINATED) * row.diagonal;
-        f.lines += own && two > CMGI_LINE * row.diagonal;
+        f.rows.lines += own && two > CMGI_LINE * row.diagonal;
         f.strong_lines += own && two > CMGI_STRONG_LINE * row.diagonal &&
                           A->indptr[i + 1] - A->indptr[i] >= CMGI_STRONG_ENTRIES;
     }
@@ -114,21 +114,21 @@ static void add_facts(const cmgi_csr_facts *part, cmg_size many, cmgi_csr_facts 
 {
     const bool sooner = part->bad >= 0 && (all->bad < 0 || part->bad < all->bad);
     all->bad = sooner ? part->bad : all->bad;
-    all->identity += many * part->identity;
+    all->rows.identity += many * part->rows.identity;
     all->dominated += many * part->dominated;
-    all->lines += many * part->lines;
+    all->rows.lines += many * part->rows.lines;
     all->strong_lines += many * part->strong_lines;
-    all->gershgorin = fmax(all->gershgorin, part->gershgorin);
-    all->coupling = fmax(all->coupling, part->coupling);
-    all->most = fmax(all->most, part->most);
-    all->least = fmin(all->least, part->least);
+    all->rows.gershgorin = fmax(all->rows.gershgorin, part->rows.gershgorin);
+    all->rows.coupling = fmax(all->rows.coupling, part->rows.coupling);
+    all->rows.most = fmax(all->rows.most, part->rows.most);
+    all->rows.least = fmin(all->rows.least, part->rows.least);
 }
 
 void cmgi_csr_facts_of_kinds(const cmg_csr *kinds, const cmg_index *row, const cmg_size *many,
                              cmgi_csr_facts *facts)
 {
     const cmgi_row_looks none = {0};
-    *facts = (cmgi_csr_facts){.known = true, .bad = -1, .least = INFINITY};
+    *facts = (cmgi_csr_facts){.known = true, .bad = -1, .rows.least = INFINITY};
     for (cmg_size k = 0; k < kinds->rows; ++k) {
         cmgi_csr_facts of = look_at_rows(kinds, k, k + 1, k, k + 1, &none);
         of.bad = of.bad < 0 ? -1 : row[k];
@@ -140,15 +140,14 @@ cmg_status cmgi_csr_facts_take(cmg_context *ctx, const cmg_csr *A, cmg_size firs
                                cmgi_csr_facts *facts)
 {
     const int parts = A->rows > SMALL ? ctx->threads : 1;
-    cmgi_csr_facts all = {.known = true, .bad = -1, .least = INFINITY};
+    cmgi_csr_facts all = {
+        .known = true, .bad = -1, .rows.least = INFINITY, .looks.wanted = facts->looks.wanted};
     cmgi_scoped cmgi_csr_facts *part = NULL;
-    all.looks.wanted = facts->looks.wanted;
+    CMGI_FREED(ctx, &all.looks.same, &all.looks.diagonal);
     cmgi_csr_facts_forget(ctx, facts);
     if (all.looks.wanted) {
-        CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *all.looks.same, &facts->looks.same));
-        CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *all.looks.diagonal, &facts->looks.diagonal));
-        all.looks = facts->looks;
-        all.looks.wanted = true;
+        CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *all.looks.same, &all.looks.same));
+        CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *all.looks.diagonal, &all.looks.diagonal));
     }
     CMGI_TRY(cmgi_alloc(ctx, parts, sizeof *part, &part));
 #pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
@@ -159,7 +158,7 @@ cmg_status cmgi_csr_facts_take(cmg_context *ctx, const cmg_csr *A, cmg_size firs
     for (int p = 0; p < parts; ++p) {
         add_facts(&part[p], 1, &all);
     }
-    *facts = all;
+    CMGI_PASS_ON(&all, facts);
     return CMG_OK;
 }
 

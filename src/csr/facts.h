@@ -15,19 +15,27 @@ typedef struct cmgi_row_looks {
 
 enum { CMGI_SAME_COLUMNS = 1, CMGI_SAME_ROWS = 3 }; /* one column on; and the values */
 
+/* What is known of a matrix in either memory. */
+typedef struct cmgi_row_facts {
+    cmg_size identity; /* rows whose only nonzero is on the diagonal */
+    cmg_size lines;    /* rows whose two largest other entries have CMGI_LINE of the diagonal */
+    double gershgorin; /* largest row sum of |D^-1 A| */
+    double coupling;   /* largest |a_ij / a_ii| of other entries */
+    double most;       /* largest and least of the |a_ii|, on the device of those not zero */
+    double least;
+} cmgi_row_facts;
+
 typedef struct cmgi_csr_facts {
     bool known;
-    cmg_size bad;      /* first row with a zero diagonal or a sum that is not finite, -1 = none */
-    cmg_size identity; /* rows whose only nonzero is on the diagonal */
-    cmg_size lines;    /* rows whose two largest other entries have CMGI_LINE of the diagonal ... */
-    cmg_size strong_lines; /* ... or CMGI_STRONG_LINE, and that have CMGI_STRONG_ENTRIES or more */
+    cmg_size bad; /* first row with a zero diagonal or a sum that is not finite, -1 = none */
+    cmg_size strong_lines; /* lines of CMGI_STRONG_LINE, with CMGI_STRONG_ENTRIES or more */
     cmg_size dominated;    /* rows whose other entries sum up to CMGI_DOMINATED of the diagonal */
-    double gershgorin;     /* largest row sum of |D^-1 A| */
-    double coupling;       /* largest |a_ij / a_ii| of other entries */
-    double most;           /* largest and least of the |a_ii| */
-    double least;
+    cmgi_row_facts rows;
     cmgi_row_looks looks;
 } cmgi_csr_facts;
+
+/* The largest entries of a row that count as a line, as a share of the diagonal. */
+#define CMGI_LINE 0.8
 
 /* Neighbours along a line then have nearly all of the diagonal. Rows of three entries are lines
  * without weak couplings between them: one dimension. */

@@ -31,8 +31,7 @@ static inline cmg_status cmgi_index_map_create(cmg_context *ctx, cmg_size room, 
 
 static inline void cmgi_index_map_destroy(cmg_context *ctx, cmgi_index_map *map)
 {
-    cmgi_free(ctx, map->slot);
-    cmgi_free(ctx, map->list);
+    CMGI_FREE(ctx, map->slot, map->list);
     *map = (cmgi_index_map){0};
 }
 

@@ -108,18 +108,8 @@ cmg_status cmgi_kinds_look(cmg_context *ctx, cmgi_kinds *K)
     }
     const cmg_csr kinds = {K->count, K->cols, K->indptr, column, K->value};
     cmgi_csr_facts_of_kinds(&kinds, K->row, K->many, &K->facts);
-    K->there = (cmgi_resident_facts){-1,
-                                     -1,
-                                     -1,
-                                     -1,
-                                     -1,
-                                     .identity = K->facts.identity,
-                                     .beside = K->rows - K->facts.identity,
-                                     .lines = K->facts.lines,
-                                     .gershgorin = K->facts.gershgorin,
-                                     .coupling = K->facts.coupling,
-                                     .most = K->facts.most,
-                                     .least = K->facts.least};
+    K->there = (cmgi_resident_facts){-1, -1, -1, -1, -1, .rows = K->facts.rows};
+    K->there.beside = K->rows - K->facts.rows.identity;
     return CMG_OK;
 }
 
@@ -193,7 +183,6 @@ cmg_status cmgi_kinds_resident(cmg_context *ctx, const cmgi_kinds *K, cmgi_resid
     CMGI_RELEASED(cmgi_resident_free, ctx, &made);
     CMGI_TRY(cmgi_alloc_device(ctx, K->rows, sizeof *made.diagonal, &made.diagonal));
     CMGI_TRY(cmgi_kinds_diagonal(ctx, CMGI_DEVICE, K, made.diagonal));
-    *R = made;
-    made = (cmgi_resident){0};
+    CMGI_PASS_ON(&made, R);
     return CMG_OK;
 }

@@ -108,8 +108,20 @@ static bool is_duplicate(const cmg_templates *t, cmg_size begin, cmg_size e)
     return other < e;
 }
 
-static cmg_status check_kinds(cmg_context *ctx, const char *name, const cmg_templates *t)
+static cmg_status check_arrays(cmg_context *ctx, const char *name, bool square,
+                               const cmg_templates *t)
 {
+    CMGI_CHECK(ctx, t->rows >= 0 && t->rows <= INT32_MAX && t->cols >= 0 && t->cols <= INT32_MAX,
+               CMG_ERR_SHAPE, "%s: %lld x %lld is not a size of 0 .. 2147483647 rows and columns",
+               name, (long long)t->rows, (long long)t->cols);
+    CMGI_CHECK(ctx, t->kinds >= (t->rows > 0) && t->kinds <= CMGI_KINDS_MOST, CMG_ERR_ARG,
+               "%s: %d kinds are not in 1 .. %d", name, t->kinds, (int)CMGI_KINDS_MOST);
+    CMGI_CHECK(ctx, t->id_bits == 8 || t->id_bits == 16 || t->id_bits == 32, CMG_ERR_ARG,
+               "%s: ids of %d bits; 8, 16 and 32 are known", name, t->id_bits);
+    CMGI_CHECK(ctx, t->indptr != NULL && (t->ids != NULL || t->rows == 0), CMG_ERR_ARG,
+               "%s: indptr or ids are NULL", name);
+    CMGI_CHECK(ctx, !square || t->references == NULL, CMG_ERR_ARG,
+               "%s: rows of a level matrix are their own references", name);
     CMGI_CHECK(ctx, t->indptr[0] == 0, CMG_ERR_SHAPE, "%s: indptr[0] is %lld, not 0", name,
                (long long)t->indptr[0]);
     for (int k = 0; k < t->kinds; ++k) {
@@ -126,23 +138,6 @@ static cmg_status check_kinds(cmg_context *ctx, const char *name, const cmg_temp
         }
     }
     return CMG_OK;
-}
-
-static cmg_status check_arrays(cmg_context *ctx, const char *name, bool square,
-                               const cmg_templates *t)
-{
-    CMGI_CHECK(ctx, t->rows >= 0 && t->rows <= INT32_MAX && t->cols >= 0 && t->cols <= INT32_MAX,
-               CMG_ERR_SHAPE, "%s: %lld x %lld is not a size of 0 .. 2147483647 rows and columns",
-               name, (long long)t->rows, (long long)t->cols);
-    CMGI_CHECK(ctx, t->kinds >= (t->rows > 0) && t->kinds <= CMGI_KINDS_MOST, CMG_ERR_ARG,
-               "%s: %d kinds are not in 1 .. %d", name, t->kinds, (int)CMGI_KINDS_MOST);
-    CMGI_CHECK(ctx, t->id_bits == 8 || t->id_bits == 16 || t->id_bits == 32, CMG_ERR_ARG,
-               "%s: ids of %d bits; 8, 16 and 32 are known", name, t->id_bits);
-    CMGI_CHECK(ctx, t->indptr != NULL && (t->ids != NULL || t->rows == 0), CMG_ERR_ARG,
-               "%s: indptr or ids are NULL", name);
-    CMGI_CHECK(ctx, !square || t->references == NULL, CMG_ERR_ARG,
-               "%s: rows of a level matrix are their own references", name);
-    return check_kinds(ctx, name, t);
 }
 
 /* What is wrong with a row. */
@@ -322,10 +317,13 @@ static cmg_status take_grid(cmg_context *ctx, const double *stencil, cmgi_kinds 
     return CMG_OK;
 }
 
-static cmg_status open_grid(cmg_context *ctx, const char *name, const cmg_templates *t,
-                            cmgi_kinds *K)
+static cmg_status take_given_grid(cmg_context *ctx, const char *name, const cmg_templates *t,
+                                  cmgi_kinds *K)
 {
     cmgi_kind_grid *g = &K->grid;
+    CMGI_CHECK(ctx,
+               t->kinds == 0 && t->indptr == NULL && t->offsets == NULL && t->references == NULL,
+               CMG_ERR_ARG, "%s: a grid has neither kinds nor references", name);
     K->rows = K->cols = 1;
     g->form = K->square ? CMGI_GRID_STENCIL : CMGI_GRID_INTERPOLATION;
     for (int d = 0; d < 3; ++d) {
@@ -345,16 +343,6 @@ static cmg_status open_grid(cmg_context *ctx, const char *name, const cmg_templa
     CMGI_CHECK(ctx, (t->rows == 0 || t->rows == K->rows) && (t->cols == 0 || t->cols == K->cols),
                CMG_ERR_SHAPE, "%s: the grid says %lld x %lld, not %lld x %lld", name,
                (long long)K->rows, (long long)K->cols, (long long)t->rows, (long long)t->cols);
-    return CMG_OK;
-}
-
-static cmg_status take_given_grid(cmg_context *ctx, const char *name, const cmg_templates *t,
-                                  cmgi_kinds *K)
-{
-    CMGI_CHECK(ctx,
-               t->kinds == 0 && t->indptr == NULL && t->offsets == NULL && t->references == NULL,
-               CMG_ERR_ARG, "%s: a grid has neither kinds nor references", name);
-    CMGI_TRY(open_grid(ctx, name, t, K));
     CMGI_CHECK(ctx, (t->values != NULL) == K->square, CMG_ERR_ARG,
                K->square ? "%s: the values of the stencil are NULL"
                          : "%s: interpolation on a grid has no values",

@@ -15,8 +15,7 @@ cmg_status cmgi_rows_alloc(cmg_context *ctx, cmg_size first, cmg_size rows, cmg_
     CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof *made.values, &made.values));
     made.indptr[0] = 0;
     made.indptr[rows] = nnz;
-    *A = made;
-    made = (cmgi_own_rows){0};
+    CMGI_PASS_ON(&made, A);
     return CMG_OK;
 }
 

@@ -104,8 +104,7 @@ cmg_status cmgi_csr_multiply_at(cmg_context *ctx, cmgi_place at, const cmg_csr *
     }
     CMGI_TRY(on->rows(ctx, B, &from));
     CMGI_TRY(on->multiply(ctx, &left, &from, false, &made));
-    C->view = made.csr;
-    made.csr = (cmg_csr){0};
+    CMGI_PASS_ON(&made.csr, &C->view);
     return CMG_OK;
 }
 
@@ -113,8 +112,7 @@ cmg_status cmgi_csr_settle_at(cmg_context *ctx, cmgi_place at, cmgi_csr *made, c
 {
     const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
     if (at == CMGI_HOST) {
-        *M = *made;
-        *made = (cmgi_csr){0};
+        CMGI_PASS_ON(made, M);
         return CMG_OK;
     }
     cmgi_resident R = {.csr = made->view};

@@ -31,8 +31,7 @@ cmg_status cmgi_resident_alloc(cmg_context *ctx, cmg_size rows, cmg_size cols, c
     CMGI_TRY(cmgi_alloc_device(ctx, rows + 1, sizeof *made.indptr, &made.indptr));
     CMGI_TRY(cmgi_alloc_device(ctx, nnz, sizeof *made.indices, &made.indices));
     CMGI_TRY(cmgi_alloc_device(ctx, nnz, sizeof *made.values, &made.values));
-    *A = made;
-    made = (cmg_csr){0};
+    CMGI_PASS_ON(&made, A);
     return CMG_OK;
 }
 
@@ -57,8 +56,7 @@ static cmg_status copy_arrays(cmg_context *ctx,
                   (size_t)nnz * sizeof *made.indices));
     CMGI_TRY(
         copy(ctx, (void *)(uintptr_t)made.values, from->values, (size_t)nnz * sizeof *made.values));
-    *to = made;
-    made = (cmg_csr){0};
+    CMGI_PASS_ON(&made, to);
     return CMG_OK;
 }
 
@@ -75,8 +73,7 @@ cmg_status cmgi_resident_send(cmg_context *ctx, const cmg_csr *A, cmgi_resident 
     CMGI_RELEASED(cmgi_resident_free, ctx, &made);
     CMGI_TRY(copy_arrays(ctx, cmgi_to_device, A, A->indptr[A->rows], &made.csr));
     CMGI_TRY(cmgi_resident_kernels_of(ctx)->rows(ctx, &made.csr, &made));
-    *R = made;
-    made = (cmgi_resident){0};
+    CMGI_PASS_ON(&made, R);
     return CMG_OK;
 }
 
@@ -177,8 +174,7 @@ cmg_status cmgi_resident_look(cmg_context *ctx, const char *name, const cmg_csr 
     }
     CMGI_TRY(on->entries(ctx, A, &made));
     CMGI_TRY(tell(ctx, name, &made));
-    *R = made;
-    made = (cmgi_resident){0};
+    CMGI_PASS_ON(&made, R);
     return CMG_OK;
 }
 
@@ -196,8 +192,7 @@ cmg_status cmgi_resident_attach(cmg_context *ctx, cmgi_resident *R, cmgi_csr *A)
     CMGI_RELEASED(cmgi_resident_free, ctx, R);
     CMGI_TRY(cmgi_alloc(ctx, 1, sizeof *kept, &kept));
     cmgi_resident_drop(ctx, A);
-    *kept = *R;
-    *R = (cmgi_resident){0};
+    CMGI_PASS_ON(R, kept);
     A->there = kept;
     A->rows = kept->csr.rows;
     A->cols = kept->csr.cols;
@@ -252,7 +247,7 @@ cmg_status cmgi_resident_diagonal(cmg_context *ctx, cmg_size n, double *diagonal
         const cmg_size size = (cmg_size)4 << k;
         made.rows.sliced[k] = (n + size - 1) / size * size;
     }
-    made.facts = (cmgi_resident_facts){-1, -1, -1, -1, -1, .identity = n, .ascending = true};
+    made.facts = (cmgi_resident_facts){-1, -1, -1, -1, -1, .rows.identity = n, .ascending = true};
     CMGI_TRY(cmgi_alloc_zero(ctx, 2, sizeof *made.rows.count, &made.rows.count));
     made.rows.count[1] = n;
     *R = made;

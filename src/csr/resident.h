@@ -6,6 +6,7 @@
  * What can be done with it there is a table, which the CPU backend does not have.
  */
 #pragma once
+#include "csr/facts.h"
 #include "csr/statistics.h"
 
 #include <math.h>
@@ -17,13 +18,8 @@ typedef struct cmgi_resident_facts {
     cmg_size duplicate;     /* first row with a column twice */
     cmg_size not_finite;    /* first row with a value that is not finite */
     cmg_size zero_diagonal; /* first row without a nonzero diagonal */
-    cmg_size identity;      /* rows whose only nonzero is on the diagonal */
     cmg_size beside;        /* rows with an entry off the diagonal */
-    cmg_size lines;    /* rows whose two largest other entries have 0.8 of the diagonal (auto.c) */
-    double gershgorin; /* largest row sum of |D^-1 A| */
-    double coupling;   /* largest |a_ij / a_ii| of other entries */
-    double most;       /* largest and least of the |a_ii| that are not zero */
-    double least;
+    cmgi_row_facts rows;
     bool ascending; /* columns of every row */
     bool single;    /* values are 0 or lie where fp32 has all its bits, below its last binade */
 } cmgi_resident_facts;
@@ -68,9 +64,6 @@ typedef struct cmgi_resident {
     cmgi_product_kinds kinds; /* of a product */
     struct cmgi_kinds *repeats; /* rows that repeat, where new values are expected (repeats.c) */
 } cmgi_resident;
-
-/* The largest entries of a row that count as a line, as a share of the diagonal. */
-#define CMGI_LINE 0.8
 
 enum { CMGI_LOOKS = 64 };
 

@@ -417,16 +417,16 @@ static cmgi_resident_facts facts_of(const facts *f)
     made.duplicate = row_of(f->duplicate);
     made.not_finite = row_of(f->not_finite);
     made.zero_diagonal = row_of(f->zero_diagonal);
-    made.identity = (cmg_size)f->identity;
+    made.rows.identity = (cmg_size)f->identity;
     made.beside = (cmg_size)f->beside;
-    made.lines = (cmg_size)f->lines;
+    made.rows.lines = (cmg_size)f->lines;
     made.ascending = f->unsorted == 0;
     made.single = f->beyond == 0;
-    memcpy(&made.gershgorin, &f->gershgorin, sizeof made.gershgorin);
-    memcpy(&made.coupling, &f->coupling, sizeof made.coupling);
+    memcpy(&made.rows.gershgorin, &f->gershgorin, sizeof made.rows.gershgorin);
+    memcpy(&made.rows.coupling, &f->coupling, sizeof made.rows.coupling);
     if (f->least != NONE) {
-        memcpy(&made.most, &f->most, sizeof made.most);
-        memcpy(&made.least, &f->least, sizeof made.least);
+        memcpy(&made.rows.most, &f->most, sizeof made.rows.most);
+        memcpy(&made.rows.least, &f->least, sizeof made.rows.least);
     }
     return made;
 }

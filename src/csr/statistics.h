@@ -20,6 +20,7 @@ typedef struct cmgi_row_statistics {
 /* Only the row pointers of A are looked at; parallel. */
 cmg_status cmgi_row_statistics_take(cmg_context *ctx, const cmg_csr *A, cmgi_row_statistics *s);
 void cmgi_row_statistics_free(cmg_context *ctx, cmgi_row_statistics *s);
+CMGI_RELEASES(cmgi_row_statistics_free, cmgi_row_statistics)
 /* The same of A^T, from the columns of A. */
 cmg_status cmgi_column_statistics_take(cmg_context *ctx, const cmg_csr *A, cmgi_row_statistics *s);
 /* Number k with 4 << k = size. */

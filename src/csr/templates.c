@@ -274,8 +274,7 @@ cmg_status cmgi_templates_find(cmg_context *ctx, const cmgi_template_search *wha
     number_kinds(&s, &made);
     made.all = s.unknown == 0 && s.rounds <= 2 && made.count == s.kinds;
     CMGI_TRY(number_rows(&s, s.kinds, made.id));
-    *found = made;
-    made = (cmgi_templates){0};
+    CMGI_PASS_ON(&made, found);
     return CMG_OK;
 }
 

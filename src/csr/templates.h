@@ -8,6 +8,7 @@
 #pragma once
 #include "core/hash.h"
 #include "core/place.h"
+#include "core/rest.h"
 #include "csr/kinds.h"
 
 typedef struct cmgi_templates {
@@ -120,12 +121,7 @@ CMGI_INLINE uint64_t cmgi_length_hash(int64_t length)
 /* Bits of a value as they are compared. */
 CMGI_INLINE uint64_t cmgi_value_bits(double value, bool single)
 {
-    union {
-        double d;
-        uint64_t u;
-    } bits;
-    bits.d = single ? (double)(float)value : value;
-    return bits.u;
+    return (uint64_t)cmgi_bits_of(single ? (double)(float)value : value);
 }
 
 /* The hash of a row. */

@@ -117,11 +117,9 @@ cmg_status cmgi_elements_from_csr(cmg_context *ctx, const cmg_csr *A, cmgi_eleme
     }
     cmgi_elements_refill(&own, A->values, &made);
     cmgi_csr_diagonal(ctx, A, made.diagonal);
-    *E = made;
-    made = (cmgi_elements){0};
+    CMGI_PASS_ON(&made, E);
     if (origin != NULL) {
-        *origin = own;
-        own = (cmgi_element_origin){0};
+        CMGI_PASS_ON(&own, origin);
     }
     return CMG_OK;
 }

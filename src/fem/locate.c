@@ -290,8 +290,7 @@ cmg_status cmgi_locator_create(cmg_context *ctx, const cmg_fem_mesh *mesh, cmgi_
         memcpy(t.box + k * width, t.box + 2 * k * width, (size_t)width * sizeof *t.box);
         widen(mesh->dim, t.box + k * width, t.box + (2 * k + 1) * width);
     }
-    *locator = t;
-    t = (cmgi_locator){0};
+    CMGI_PASS_ON(&t, locator);
     return CMG_OK;
 }
 

@@ -181,8 +181,7 @@ static cmg_status put(cmg_hierarchy *h, const place *at, cmgi_csr *csr)
     h->generation += same_pattern(to, csr) ? 0 : 1;
     ++h->values;
     cmgi_csr_free(h->ctx, to);
-    *to = *csr;
-    *csr = (cmgi_csr){0};
+    CMGI_PASS_ON(csr, to);
     if (at->role <= CMG_ROLE_R) {
         h->stale = true;
         cmgi_csr_free(h->ctx, &stored->AP);

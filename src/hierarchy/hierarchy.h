@@ -172,6 +172,13 @@ const cmgi_kinds *cmgi_hierarchy_kinds(const cmg_hierarchy *h, int level, cmg_ro
 bool cmgi_hierarchy_restricts(const cmg_hierarchy *h, int level);
 /* The matrix of a role on the device, NULL = it is not there. */
 const cmgi_resident *cmgi_hierarchy_there(const cmg_hierarchy *h, int level, cmg_role role);
+/* What is known of A of a level, wherever it is; NULL = nothing. */
+static inline const cmgi_row_facts *cmgi_hierarchy_row_facts(const cmg_hierarchy *h, int level)
+{
+    const cmgi_resident *there = cmgi_hierarchy_there(h, level, CMG_ROLE_A);
+    const cmgi_csr_facts *here = cmgi_hierarchy_facts(h, level);
+    return there != NULL ? &there->facts.rows : here != NULL ? &here->rows : NULL;
+}
 /* A of a level, on the device where it is *there. */
 cmg_status cmgi_hierarchy_matrix(const cmg_hierarchy *h, int level, const cmgi_resident **there,
                                  cmg_csr *A);
@@ -194,7 +201,7 @@ static inline bool cmgi_hierarchy_view(const cmg_hierarchy *h, int level, cmg_ro
 {
     const cmgi_csr *found = cmgi_hierarchy_find(h, level, role, name, factor);
     if (found != NULL) {
-        *csr = cmgi_csr_view(found);
+        *csr = found->view;
     }
     return found != NULL;
 }

@@ -73,8 +73,7 @@ cmg_status cmgi_hierarchy_take_own(cmg_hierarchy *h, int level, cmg_role role, c
     CMGI_TRY(open_own(h));
     cmgi_own_rows *place = (cmgi_own_rows *)(uintptr_t)cmgi_own_find(h->own, level, role);
     cmgi_rows_free(h->ctx, place);
-    *place = *rows;
-    *rows = (cmgi_own_rows){0};
+    CMGI_PASS_ON(rows, place);
     ++h->generation;
     return CMG_OK;
 }

@@ -125,8 +125,7 @@ cmg_status cmgi_dataset_open(cmgi_h5 *h5, const char *name, cmgi_dataset *d)
     CMGI_TRY(read_extent(&made));
     CMGI_TRY(read_type(&made));
     CMGI_TRY(check_storage(&made));
-    *d = made;
-    made = (cmgi_dataset){0};
+    CMGI_PASS_ON(&made, d);
     return CMG_OK;
 }
 

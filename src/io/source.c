@@ -234,8 +234,7 @@ cmg_status cmgi_output_open(cmg_context *ctx, const char *path, cmgi_output_kind
         }
     }
     CMGI_CHECK(ctx, good, CMG_ERR_IO, "%s: %s", made.path, strerror(errno));
-    *output = made;
-    made = (cmgi_output){0};
+    CMGI_PASS_ON(&made, output);
     return CMG_OK;
 }
 

@@ -359,7 +359,7 @@ cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
     }
     source.kinds = cmgi_hierarchy_kinds(h, l, CMG_ROLE_A);
     source.there = level->perm == NULL ? resident(h, l, CMG_ROLE_A, options) : NULL;
-    if (source.kinds != NULL && source.kinds->facts.identity == 0) {
+    if (source.kinds != NULL && source.kinds->facts.rows.identity == 0) {
         CMGI_TRY(cmgi_level_look_at_kinds(&source, &made));
     } else if (source.there != NULL) {
         source.A = (cmg_csr){.rows = source.there->csr.rows, .cols = source.there->csr.cols};

@@ -7,7 +7,7 @@
 #include "mg/schedule.h"
 #include "smoothers/smoother.h"
 #include "spmv/halves.h"
-#include "transfer/restriction.h"
+#include "transfer/dirichlet.h"
 
 typedef struct cmgi_level {
     cmg_size rows;

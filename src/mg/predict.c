@@ -4,7 +4,7 @@
  */
 #include "hierarchy/numbering.h"
 #include "spmv/options.h"
-#include "spmv/compressed_forecast.h"
+#include "spmv/packed_plan.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,8 +30,8 @@ static cmg_status predict_matrix(prediction *p, const cmgi_csr *A, int rows, int
     if (renumbered) {
         CMGI_TRY(cmgi_csr_permute(ctx, &A->view, p->order[rows], p->order[cols], true, &ordered));
     }
-    const cmgi_compression_look look = {
-        .csr = renumbered ? &ordered.view : &A->view, .options = p->options, .rows = p->rows};
+    const cmgi_matrix_source from = {.csr = renumbered ? &ordered.view : &A->view};
+    const cmgi_compression_look look = {.from = &from, .options = p->options, .rows = p->rows};
     return cmgi_compression_predict(ctx, &look, info);
 }
 

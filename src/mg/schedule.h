@@ -19,7 +19,7 @@ enum { CMGI_MAX_LEVELS = 64, CMGI_ROLES = 5 };
 typedef struct cmgi_schedule {
     bool given[CMGI_MAX_LEVELS][CMGI_ROLES]; /* by level and cmg_role */
     cmg_values values[CMGI_MAX_LEVELS][CMGI_ROLES];
-    bool halves; /* what is not given may be fp16 in level matrices where that is faster (choose.h)
+    bool halves; /* what is not given may be fp16 in level matrices where that is faster (create.h)
                   */
 } cmgi_schedule;
 

@@ -41,26 +41,16 @@ static bool is_uniform(const cmg_hierarchy *h, int l)
 {
     const double rounding = 1e-6;
     const double same = 1e-3;
-    cmgi_csr_facts of[2] = {0};
+    const cmgi_row_facts *of[2];
     for (int k = 0; k < 2; ++k) {
-        const cmgi_resident *there = cmgi_hierarchy_there(h, l + k, CMG_ROLE_A);
-        const cmgi_csr_facts *here = cmgi_hierarchy_facts(h, l + k);
-        if (there != NULL) {
-            const cmgi_resident_facts *f = &there->facts;
-            of[k] = (cmgi_csr_facts){.least = f->least,
-                                     .most = f->most,
-                                     .identity = f->identity,
-                                     .gershgorin = f->gershgorin,
-                                     .coupling = f->coupling};
-        } else if (here != NULL) {
-            of[k] = *here;
-        }
-        if (!(of[k].least > 0) || of[k].most > (1 + rounding) * of[k].least || of[k].identity > 0) {
+        of[k] = cmgi_hierarchy_row_facts(h, l + k);
+        if (of[k] == NULL || !(of[k]->least > 0) || of[k]->identity > 0 ||
+            of[k]->most > (1 + rounding) * of[k]->least) {
             return false;
         }
     }
-    return fabs(of[0].gershgorin - of[1].gershgorin) <= same * of[1].gershgorin &&
-           fabs(of[0].coupling - of[1].coupling) <= same * of[1].coupling;
+    return fabs(of[0]->gershgorin - of[1]->gershgorin) <= same * of[1]->gershgorin &&
+           fabs(of[0]->coupling - of[1]->coupling) <= same * of[1]->coupling;
 }
 
 /* `by`: the neighbouring level whose bounds serve this one, too, if both are one stencil;

@@ -143,21 +143,22 @@ cmg_status cmgi_stretches_send(cmg_context *ctx, cmgi_stretches *S)
 
 cmg_status cmgi_stretches_agree(cmg_context *ctx, cmgi_stretches *S, bool *there)
 {
-    cmgi_resident_facts *f = &S->own.facts;
+    const cmgi_resident_facts *f = &S->own.facts;
+    cmgi_row_facts *rows = &S->own.facts.rows;
     const bool good = S->there && f->zero_diagonal < 0 && f->not_finite < 0;
-    double most[5] = {!good, f->gershgorin, f->coupling, f->most, -INFINITY};
-    double sums[2] = {(double)f->identity, (double)f->lines};
-    most[4] = f->least > 0 ? -f->least : most[4];
+    double most[5] = {!good, rows->gershgorin, rows->coupling, rows->most, -INFINITY};
+    double sums[2] = {(double)rows->identity, (double)rows->lines};
+    most[4] = rows->least > 0 ? -rows->least : most[4];
     CMGI_TRY(cmgi_all_max(ctx, most, 5));
     *there = most[0] == 0;
     if (*there) {
         CMGI_TRY(cmgi_all_sum(ctx, sums, 2));
-        f->gershgorin = most[1];
-        f->coupling = most[2];
-        f->most = most[3];
-        f->least = -most[4];
-        f->identity = (cmg_size)sums[0];
-        f->lines = (cmg_size)sums[1];
+        rows->gershgorin = most[1];
+        rows->coupling = most[2];
+        rows->most = most[3];
+        rows->least = -most[4];
+        rows->identity = (cmg_size)sums[0];
+        rows->lines = (cmg_size)sums[1];
     }
     return CMG_OK;
 }

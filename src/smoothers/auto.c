@@ -154,9 +154,9 @@ typedef struct look {
 static cmg_status look_at(const cmgi_smoother_source *source, look *seen)
 {
     const cmgi_resident *there = source->there;
-    double lines = (double)(there != NULL ? there->facts.lines : source->facts->lines);
-    double extent[2] = {1 / (there != NULL ? there->facts.least : source->facts->least),
-                        -1 / (there != NULL ? there->facts.most : source->facts->most)};
+    double lines = (double)(there != NULL ? there->facts.rows.lines : source->facts->rows.lines);
+    double extent[2] = {1 / (there != NULL ? there->facts.rows.least : source->facts->rows.least),
+                        -1 / (there != NULL ? there->facts.rows.most : source->facts->rows.most)};
     if (there == NULL) {
         CMGI_TRY(cmgi_all_sum(source->ctx, &lines, 1));
         CMGI_TRY(cmgi_all_max(source->ctx, extent, 2));

@@ -110,7 +110,7 @@ static cmg_status take(cmg_context *ctx, const cmgi_resident *known, cmgi_prepar
     CMGI_TRY(cmgi_alloc_at(ctx, p->at, rows, sizeof *p->diagonal, &p->diagonal));
     CMGI_TRY(cmgi_alloc_at(ctx, p->at, rows, sizeof *p->identity, &p->identity));
     if (known != NULL && known->diagonal != NULL && known->facts.ascending &&
-        known->facts.identity == 0) {
+        known->facts.rows.identity == 0) {
         p->B = cmgi_csr_borrow(&p->A);
         return cmgi_to_device(ctx, p->diagonal, known->diagonal,
                               (size_t)rows * sizeof *p->diagonal);

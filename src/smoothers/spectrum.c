@@ -139,7 +139,7 @@ static cmg_status find_identity(problem *P, const cmgi_smoother_source *source, 
     const cmg_csr *A = at == CMGI_DEVICE ? &source->there->csr : &source->A;
     CMGI_TRY(cmgi_csr_identity_at(P->on.ctx, at, A, flag, NULL));
     if (at == CMGI_DEVICE) {
-        *count = (double)source->there->facts.identity;
+        *count = (double)source->there->facts.rows.identity;
         return CMG_OK;
     }
     for (cmg_size i = cmgi_source_first(source); i < cmgi_source_last(source); ++i) {
@@ -154,8 +154,8 @@ static cmg_status make_mask(problem *P, const cmgi_smoother_source *source)
     cmg_context *ctx = P->on.ctx;
     const cmgi_place at = source->there != NULL ? CMGI_DEVICE : CMGI_HOST;
     const cmg_size n = source->A.rows;
-    const cmg_size known = source->there != NULL   ? source->there->facts.identity
-                           : source->known != NULL ? source->known->identity
+    const cmg_size known = source->there != NULL   ? source->there->facts.rows.identity
+                           : source->known != NULL ? source->known->rows.identity
                                                    : -1;
     cmgi_scoped_csr D = {0};
     cmgi_resident on_device = {0};
@@ -302,9 +302,9 @@ static cmg_status lower_to_gershgorin(const cmgi_smoother_source *source, const 
     cmgi_scoped_csr fetched = {0};
     double bound = *largest;
     if (there != NULL && there->csr.indptr == NULL) { /* D^-1 */
-        bound = source->there->facts.gershgorin;
+        bound = source->there->facts.rows.gershgorin;
     } else if (is_asked_for(source)) {
-        bound = source->facts->gershgorin;
+        bound = source->facts->rows.gershgorin;
         CMGI_TRY(cmgi_all_max(ctx, &bound, 1));
     } else if (factors == 1 && (there != NULL ? cmgi_resident_is_diagonal(there)
                                               : cmgi_csr_is_diagonal(ctx, &factor[0].view))) {

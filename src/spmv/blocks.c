@@ -69,11 +69,10 @@ static bool all_identity(const cmg_csr *A, int size)
 
 static cmg_status mostly_full(cmg_context *ctx, const cmg_csr *A, int size, bool *full)
 {
-    cmgi_csr pattern = {0};
+    cmgi_scoped_csr pattern = {0};
     CMGI_TRY(cmgi_blocks_pattern(ctx, A, size, &pattern));
     const double stored = (double)pattern.indptr[pattern.rows] * size * size;
     *full = (double)A->indptr[A->rows] >= worth * stored;
-    cmgi_csr_free(ctx, &pattern);
     return CMG_OK;
 }
 

@@ -19,7 +19,7 @@
  * Source  Zhang and Zhang 2013, section 3 (BELL, SBELL).
  */
 #pragma once
-#include "spmv/build.h"
+#include "spmv/matrix.h"
 
 /* What the blocks of a matrix are. */
 typedef struct cmgi_blocks {

@@ -128,10 +128,10 @@ static bool first_rows_agree(const box_rows *rows, int kinds, const cmg_index *r
 
 /* The search: what is known, and what has been found. */
 typedef struct search {
+    cmg_context *ctx;
     cmg_size rows;
     const cmgi_compressor *B; /* templates are compared ... */
     const cmgi_templates *t;
-    cmg_context *ctx;
     const box_entries *entries; /* ... or, where this is not NULL, entries ... */
     const cmgi_own_rows *own;   /* ... of these rows, or NULL = of all */
     cmgi_place at;
@@ -174,9 +174,8 @@ static cmg_status compare_templates(search *s)
     if (!first_rows_agree(&rows, C->t.kinds, s->t->row)) {
         return CMG_OK;
     }
-    const cmgi_place at = cmgi_compressor_place(s->B);
     const cmg_size lines = (cmg_size)s->box.size[1] * s->box.size[2];
-    CMGI_TRY(count_other_pieces(s->B->A->ctx, at, lines * rows.pieces, &rows, &pieces));
+    CMGI_TRY(count_other_pieces(s->ctx, s->at, lines * rows.pieces, &rows, &pieces));
     s->found = pieces == 0;
     return CMG_OK;
 }
@@ -286,7 +285,7 @@ cmg_status cmgi_box_find(const cmgi_compressor *B, const cmgi_templates *t)
 {
     const cmgi_compressed *C = B->C;
     const cmg_size slices = (C->rows + CMGI_SLICE - 1) / CMGI_SLICE;
-    search s = {.rows = C->rows, .B = B, .t = t};
+    search s = {.rows = C->rows, .B = B, .t = t, .ctx = B->A->ctx, .at = cmgi_compressor_place(B)};
     if (C->t.count != slices || C->ref != NULL || C->lead != 0 || C->rows != C->cols ||
         C->block > 1 || C->rows < LEAST_ROWS || C->t.kinds > CMGI_BOX_KINDS ||
         !join_templates(C, B->A->options.precision, &s.S)) {
@@ -310,7 +309,7 @@ static cmg_status middle_row(cmg_context *ctx, const cmg_csr *csr, const cmgi_re
 {
     const cmg_size rows = csr != NULL ? csr->rows : there->csr.rows;
     const cmg_index middle = (cmg_index)(rows / 2);
-    cmgi_csr row = {0};
+    cmgi_scoped_csr row = {0};
     CMGI_TRY(cmgi_rows_on_host(ctx, csr, there, &middle, 1, &row));
     const cmg_size entries = row.indptr[1];
     S->count = entries <= NEIGHBOURS ? (int)entries : 0;
@@ -318,7 +317,6 @@ static cmg_status middle_row(cmg_context *ctx, const cmg_csr *csr, const cmgi_re
         S->offset[k] = row.indices[k] - middle;
         S->value[k] = rounded(row.values[k], single);
     }
-    cmgi_csr_free(ctx, &row);
     return CMG_OK;
 }
 
@@ -402,12 +400,6 @@ bool cmgi_box_sizes(const cmg_csr *A, cmgi_box *box)
         .dims = 3,
         .size = {(cmg_index)line, (cmg_index)(plane / line), (cmg_index)(A->rows / plane)}};
     return true;
-}
-
-void cmgi_box_free(cmg_context *ctx, cmgi_compressed *C)
-{
-    cmgi_free(ctx, C->t.box);
-    C->t.box = NULL;
 }
 
 const cmgi_box *cmgi_matrix_box(const cmg_matrix *A)

@@ -54,6 +54,16 @@ cmg_status cmgi_box_of_own(cmg_context *ctx, const cmgi_box_rows *rows, cmg_prec
 /* The sizes alone of a box of three dimensions that A has the pattern of, by the row in the middle,
  * if of any: not compared with other rows. */
 bool cmgi_box_sizes(const cmg_csr *A, cmgi_box *box);
-void cmgi_box_free(cmg_context *ctx, cmgi_compressed *C);
 /* The box of any matrix, NULL = it has none. */
 const cmgi_box *cmgi_matrix_box(const cmg_matrix *A);
+
+/* ------------------------------------------------------------------ products on a GPU (march.cu)
+ */
+
+/* y = writeback(A x) of one column. */
+cmg_status cmgi_march_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
+/* In fp64: r = b - A x, stored in fp32, and parts of (r, r). */
+cmg_status cmgi_march_residual_cuda(const cmg_matrix *A, const double *b, const double *x, float *r,
+                                    double *dots);
+/* Numbers that either leaves in the array of inner products. */
+cmg_size cmgi_march_sums(const cmg_matrix *A);

@@ -157,60 +157,12 @@ bool cmgi_chain_restricts(const cmg_matrix *R, const cmgi_box *fine, double *sca
     return others == 0;
 }
 
-/* The one row of R, at the first of the positions that it reads. */
-static cmg_status make_row(cmg_context *ctx, const cmgi_box *fine, double scale,
-                           cmg_precision precision, cmgi_template_slices *t)
-{
-    CMGI_TRY(cmgi_alloc_zero(ctx, 2, sizeof *t->begin, &t->begin));
-    CMGI_TRY(cmgi_alloc(ctx, 27, sizeof *t->offset, &t->offset));
-    CMGI_TRY(cmgi_alloc(ctx, 27, cmgi_precision_bytes(precision), &t->value));
-    t->kinds = 1;
-    t->entries = 27;
-    t->begin[1] = 27;
-    for (int k = 0; k < 27; ++k) {
-        const int apart = (k % 3 != 1) + (k / 3 % 3 != 1) + (k / 9 != 1);
-        t->offset[k] = (k / 9 * fine->size[1] + k / 3 % 3) * fine->size[0] + k % 3;
-        cmgi_put_number(precision, t->value, k, scale / (1 << apart));
-    }
-    return CMG_OK;
-}
-
-static cmg_status fill_restriction(cmg_matrix *R, const cmgi_box *fine, double scale)
-{
-    cmg_context *ctx = R->ctx;
-    cmgi_compressed *C = R->data;
-    const cmg_index n[3] = {fine->size[0] / 2, fine->size[1] / 2, fine->size[2] / 2};
-    const cmgi_matrix_source from = {0};
-    const cmgi_compressor B = {.A = R, .from = &from, .C = C};
-    C->rows = R->rows;
-    C->cols = R->cols;
-    C->block = 1;
-    C->t.all = true;
-    C->t.count = (R->rows + CMGI_SLICE - 1) / CMGI_SLICE;
-    CMGI_TRY(make_row(ctx, fine, scale, R->options.precision, &C->t));
-    CMGI_TRY(cmgi_alloc_zero(ctx, R->rows, sizeof *C->t.id, &C->t.id));
-    CMGI_TRY(cmgi_alloc(ctx, R->rows, sizeof *C->ref, &C->ref));
-#pragma omp parallel for num_threads(ctx->threads) schedule(static)
-    for (cmg_index line = 0; line < n[1] * n[2]; ++line) {
-        const cmg_index first =
-            (2 * (line / n[1]) * fine->size[1] + 2 * (line % n[1])) * fine->size[0];
-        for (cmg_index x = 0; x < n[0]; ++x) {
-            C->ref[(cmg_size)line * n[0] + x] = first + 2 * x;
-        }
-    }
-    const cmgi_compressed_size size = {.rows = C->rows,
-                                       .references = true,
-                                       .precision = R->options.precision,
-                                       .t_slices = C->t.count,
-                                       .t_entries = C->t.entries};
-    R->bytes = cmgi_compressed_storage(&size);
-    return cmgi_packed_slices_build(&B);
-}
-
 cmg_status cmgi_chain_restriction(const cmg_matrix *P, const cmgi_box *fine,
                                   const cmg_matrix_options *options, cmg_matrix **R)
 {
     cmg_context *ctx = P->ctx;
+    cmgi_kinds of = {.rows = P->rows, .cols = P->cols};
+    cmgi_kinds *kinds = NULL;
     double scale = 0;
     const bool alike =
         options->precision == P->options.precision && !options->explain && !options->keep_map &&
@@ -218,20 +170,16 @@ cmg_status cmgi_chain_restriction(const cmg_matrix *P, const cmgi_box *fine,
     if (cmgi_on_cuda(ctx) || !alike || !cmgi_chain_interpolates(P, fine, &scale)) {
         return CMG_OK;
     }
-    cmgi_scoped_by(cmg_matrix_destroy) cmg_matrix *made = NULL;
-    cmgi_compressed *C = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
-    made->ctx = ctx;
-    made->format = P->format;
-    made->options = P->options;
-    made->rows = P->cols;
-    made->cols = P->rows;
-    made->nnz = P->nnz;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *C, &C));
-    made->data = C;
-    CMGI_TRY(fill_restriction(made, fine, scale));
-    *R = cmgi_pass_on(&made);
-    return CMG_OK;
+    CMGI_RELEASED(cmgi_kinds_destroy, ctx, &kinds);
+    for (int axis = 0; axis < 3; ++axis) {
+        of.grid.size[axis] = fine->size[axis];
+        of.grid.other[axis] = fine->size[axis] / 2;
+    }
+    CMGI_TRY(cmgi_kinds_transpose(ctx, &of, &kinds));
+    for (cmg_size e = 0; e < kinds->indptr[kinds->count]; ++e) {
+        kinds->value[e] *= scale;
+    }
+    return cmgi_matrix_make(ctx, P->format, &(cmgi_matrix_source){.kinds = kinds}, &P->options, R);
 }
 
 /* Four lines are summed at a time, and vectors go past the end of a line. */

@@ -1,9 +1,9 @@
-/* The model behind `--format auto`; see choose.h. */
-#include "spmv/choose.h"
+/* The model behind `--format auto`; see create.h. */
+#include "spmv/create.h"
 
 #include "core/backend.h"
-#include "spmv/compressed_forecast.h"
-#include "spmv/csr_tiles.h"
+#include "spmv/packed_plan.h"
+#include "spmv/csr.h"
 #include "spmv/formats.h"
 
 #include <math.h>
@@ -178,28 +178,21 @@ static double seconds(const chooser *c, const cost *k, double storage, double st
            (double)c->s.rows * k->row + (double)c->s.nnz * k->entry;
 }
 
-/* Bytes of storage in a format, from its row; what is not chosen yet has its usual value. */
-static double storage_of(const chooser *c, cmg_format format, int t, int warp, int threshold)
-{
-    cmg_matrix_options o = *c->options;
-    o.format = format;
-    o.t = t;
-    o.warp = warp;
-    o.threshold = threshold;
-    return (double)cmgi_format_bytes(c->ctx, &c->s, &o);
-}
-
 /* Lanes a slice: as asked, else those of a warp. */
 static int usual_warp(const chooser *c)
 {
     return c->options->warp != 0 ? c->options->warp : 32;
 }
 
-static void consider(chooser *c, cmgi_choice one)
+/* Bytes of storage in a format, from its row; what is not chosen has its usual value. */
+static double storage_of(const chooser *c, const cmgi_choice *one)
 {
-    if (one.seconds < c->best.seconds) {
-        c->best = one;
-    }
+    cmg_matrix_options o = *c->options;
+    o.format = one->format;
+    o.t = one->t != 0 ? one->t : 1;
+    o.warp = one->warp != 0 ? one->warp : usual_warp(c);
+    o.threshold = one->threshold != 0 ? one->threshold : 1;
+    return (double)cmgi_format_bytes(c->ctx, &c->s, &o);
 }
 
 static double ceil_div(cmg_size a, cmg_size b)
@@ -213,50 +206,40 @@ static double shared(int lanes, double steps)
     return lanes > 1 ? shared_row / fmax(steps, 1) : 0;
 }
 
-static void consider_csr(chooser *c)
+/* A product of `one` that reads its storage and `more` of it: `irregular` is the cost where slices
+ * do not read x in a row, NULL = the same. */
+static void consider(chooser *c, cmgi_choice one, const cost *regular, const cost *irregular,
+                     double more, double steps)
 {
-    const double storage = storage_of(c, CMG_FORMAT_CSR, 1, usual_warp(c), 1);
-    const bool cuda = cmgi_on_cuda(c->ctx);
-    const bool tiles = cuda && (c->from->csr != NULL ? cmgi_csr_uneven(c->ctx, c->from->csr)
-                                                     : cmgi_rows_uneven(&c->s));
-    const int lanes = cuda ? cmgi_csr_lanes(c->s.rows, c->s.nnz) : 1;
-    consider(c, (cmgi_choice){.format = CMG_FORMAT_CSR,
-                              .seconds = seconds(c, tiles ? &c->on->csr_tiles : &c->on->csr,
-                                                 storage, ceil_div(c->s.longest, lanes)),
-                              .bytes = storage});
-}
-
-/* Between a matrix whose slices read x in a row and one whose slices do not. */
-static double mixed_seconds(const chooser *c, const cost *regular, const cost *irregular,
-                            double storage, double steps)
-{
-    return c->regular * seconds(c, regular, storage, steps) +
-           (1 - c->regular) * seconds(c, irregular, storage, steps);
+    one.bytes = storage_of(c, &one);
+    one.seconds = seconds(c, regular, one.bytes * (1 + more), steps);
+    if (irregular != NULL) {
+        one.seconds = c->regular * one.seconds +
+                      (1 - c->regular) * seconds(c, irregular, one.bytes * (1 + more), steps);
+    }
+    if (one.seconds < c->best.seconds) {
+        c->best = one;
+    }
 }
 
 static void consider_sell(chooser *c, int warp)
 {
-    const double storage = storage_of(c, CMG_FORMAT_SELL, 1, warp, 1);
-    consider(c, (cmgi_choice){.format = CMG_FORMAT_SELL,
-                              .warp = warp,
-                              .seconds = mixed_seconds(c, &c->on->sell, &c->on->sell_irregular,
-                                                       storage, (double)c->s.longest),
-                              .bytes = storage});
+    consider(c, (cmgi_choice){.format = CMG_FORMAT_SELL, .warp = warp}, &c->on->sell,
+             &c->on->sell_irregular, 0, (double)c->s.longest);
 }
 
-static double ellt_seconds(const chooser *c, int t, double *storage)
+static double ellt_seconds(const chooser *c, int t)
 {
     const double steps = ceil_div(c->s.longest, t);
-    *storage = storage_of(c, CMG_FORMAT_ELLT, t, usual_warp(c), 1);
-    return seconds(c, &c->on->ellt, *storage * (1 + shared(t, steps)), steps);
+    const double storage = storage_of(c, &(cmgi_choice){.format = CMG_FORMAT_ELLT, .t = t});
+    return seconds(c, &c->on->ellt, storage * (1 + shared(t, steps)), steps);
 }
 
 static int best_t(const chooser *c)
 {
-    double storage = 0;
     int best = 1;
     for (int t = 2; t <= 32; t *= 2) {
-        if (ellt_seconds(c, t, &storage) < ellt_seconds(c, best, &storage)) {
+        if (ellt_seconds(c, t) < ellt_seconds(c, best)) {
             best = t;
         }
     }
@@ -266,21 +249,12 @@ static int best_t(const chooser *c)
 /* With one lane a row SELL has the same loop and less padding. */
 static void consider_ellt(chooser *c)
 {
-    cmgi_choice one = {.format = CMG_FORMAT_ELLT,
-                       .t = c->options->t != 0 ? c->options->t : best_t(c)};
-    one.seconds = ellt_seconds(c, one.t, &one.bytes);
-    if (one.t > 1) {
-        consider(c, one);
+    const int t = c->options->t != 0 ? c->options->t : best_t(c);
+    const double steps = ceil_div(c->s.longest, t);
+    if (t > 1) {
+        consider(c, (cmgi_choice){.format = CMG_FORMAT_ELLT, .t = t}, &c->on->ellt, NULL,
+                 shared(t, steps), steps);
     }
-}
-
-static void consider_sorted(chooser *c)
-{
-    const double storage = storage_of(c, CMG_FORMAT_K1, 1, usual_warp(c), 1);
-    consider(c, (cmgi_choice){.format = CMG_FORMAT_K1,
-                              .seconds = mixed_seconds(c, &c->on->sorted, &c->on->sorted_irregular,
-                                                       storage, (double)c->s.longest),
-                              .bytes = storage});
 }
 
 /* Lanes that K2 gives a row: doubled until each has at most the threshold, or it is a whole warp.
@@ -298,13 +272,9 @@ static void consider_split(chooser *c, cmg_size threshold)
 {
     const cmg_size mean = cmgi_mean_length(&c->s);
     const int lanes = split_lanes(c, mean, threshold);
-    const double storage = storage_of(c, CMG_FORMAT_K2, 1, usual_warp(c), (int)threshold);
     const double steps = ceil_div(c->s.longest, split_lanes(c, c->s.longest, threshold));
-    const double traffic = storage * (1 + shared(lanes, ceil_div(mean, lanes)));
-    consider(c, (cmgi_choice){.format = CMG_FORMAT_K2,
-                              .threshold = (int)threshold,
-                              .seconds = seconds(c, &c->on->split, traffic, steps),
-                              .bytes = storage});
+    consider(c, (cmgi_choice){.format = CMG_FORMAT_K2, .threshold = (int)threshold}, &c->on->split,
+             NULL, shared(lanes, ceil_div(mean, lanes)), steps);
 }
 
 /* Rows much longer than the mean are the ones that leave lanes idle. */
@@ -375,33 +345,36 @@ static cmg_status look_for_compression(chooser *c, cmg_compression_info *info)
 {
     const cmg_size from = c->ctx->backend->halves_rows;
     const bool halves = c->from->halves && from > 0 && c->s.rows >= from;
-    const cmgi_compression_look look = {.csr = c->from->csr,
-                                        .there = c->from->there,
+    const cmgi_compression_look look = {.from = c->from,
                                         .lengths = &c->s,
                                         .options = c->options,
                                         .rows = sample_rows(c),
-                                        .leading = c->from->leading,
-                                        .lead = c->from->lead,
                                         .halves = halves ? &c->halves : NULL};
     CMGI_TRY(cmgi_compression_predict(c->ctx, &look, info));
-    const double rows = (double)c->s.rows;
-    if (gains_by_templates_alone(c)) {
-        return CMG_OK;
+    if (!gains_by_templates_alone(c)) {
+        c->regular = ((double)info->stored_rows[CMG_COMPRESSION_TEMPLATE] +
+                      (double)info->stored_rows[CMG_COMPRESSION_PATTERN]) /
+                     (double)c->s.rows;
     }
-    c->regular = ((double)info->stored_rows[CMG_COMPRESSION_TEMPLATE] +
-                  (double)info->stored_rows[CMG_COMPRESSION_PATTERN]) /
-                 rows;
     return CMG_OK;
 }
 
 /* Plain formats with what is known so far. */
 static void consider_plain(chooser *c)
 {
+    const machine *on = c->on;
+    const double longest = (double)c->s.longest;
+    const bool cuda = cmgi_on_cuda(c->ctx);
+    const bool tiles = cuda && (c->from->csr != NULL ? cmgi_csr_uneven(c->ctx, c->from->csr)
+                                                     : cmgi_rows_uneven(&c->s));
+    const int lanes = cuda ? cmgi_csr_lanes(c->s.rows, c->s.nnz) : 1;
     c->best = (cmgi_choice){.seconds = INFINITY};
-    consider_csr(c);
+    consider(c, (cmgi_choice){.format = CMG_FORMAT_CSR}, tiles ? &on->csr_tiles : &on->csr, NULL, 0,
+             ceil_div(c->s.longest, lanes));
     consider_sell(c, usual_warp(c));
-    consider_sorted(c);
-    if (!cmgi_on_cuda(c->ctx)) {
+    consider(c, (cmgi_choice){.format = CMG_FORMAT_K1}, &on->sorted, &on->sorted_irregular, 0,
+             longest);
+    if (!cuda) {
         if (c->options->warp == 0) {
             consider_sell(c, 8);
         }
@@ -463,11 +436,13 @@ cmg_status cmgi_choose(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_us
         return CMG_OK;
     }
     cmg_size lengths[2] = {0, A->rows}; /* of a diagonal matrix nobody needs to count them */
-    const bool counts = !there && options->format != CMG_FORMAT_DIAGONAL;
+    cmgi_row_statistics counted = {0};
+    CMGI_RELEASED(cmgi_row_statistics_free, ctx, &counted);
     if (there) {
         c.s = from->there->rows;
-    } else if (counts) {
-        CMGI_TRY(cmgi_row_statistics_take(ctx, A, &c.s));
+    } else if (options->format != CMG_FORMAT_DIAGONAL) {
+        CMGI_TRY(cmgi_row_statistics_take(ctx, A, &counted));
+        c.s = counted;
     } else {
         c.s = (cmgi_row_statistics){.rows = A->rows,
                                     .cols = A->cols,
@@ -476,12 +451,11 @@ cmg_status cmgi_choose(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_us
                                     .filled = A->rows,
                                     .count = lengths};
     }
-    cmg_status status = CMG_OK;
     if (options->format == CMG_FORMAT_AUTO &&
         (there ? cmgi_resident_is_diagonal(from->there) : cmgi_csr_is_diagonal(ctx, A))) {
         options->format = CMG_FORMAT_DIAGONAL;
     } else if (options->format == CMG_FORMAT_AUTO) {
-        CMGI_TRY_GOTO(done, choose_format(&c));
+        CMGI_TRY(choose_format(&c));
         options->format = c.best.format;
         c.halves = c.halves && c.best.format == CMG_FORMAT_COMPRESSED;
         options->values = c.halves ? CMG_VALUES_FP16 : options->values;
@@ -498,9 +472,5 @@ cmg_status cmgi_choose(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_us
     if (choice != NULL) {
         *choice = c.best;
     }
-done:
-    if (counts) {
-        cmgi_row_statistics_free(ctx, &c.s);
-    }
-    return status;
+    return CMG_OK;
 }

@@ -7,8 +7,7 @@
 #include "spmv/blocks.h"
 #include "spmv/box.h"
 #include "spmv/cpu_kernels.h"
-#include "spmv/march.h"
-#include "spmv/packed_there.h"
+#include "spmv/packed_plan.h"
 #include "spmv/stencil.h"
 
 #include <stdlib.h>
@@ -87,7 +86,7 @@ static cmg_status differ_rounded(const cmgi_compressor *B, cmgi_templates *t, bo
 {
     cmg_context *ctx = B->A->ctx;
     const cmgi_csr *kinds = &t->rows;
-    uint64_t *hash = NULL;
+    cmgi_scoped uint64_t *hash = NULL;
     CMGI_TRY(fetch_rows(B, t));
     CMGI_TRY(cmgi_alloc(ctx, t->count, sizeof *hash, &hash));
     for (int j = 0; j < t->count; ++j) {
@@ -103,7 +102,6 @@ static cmg_status differ_rounded(const cmgi_compressor *B, cmgi_templates *t, bo
     for (int j = 1; j < t->count; ++j) {
         *differ = *differ && hash[j - 1] != hash[j];
     }
-    cmgi_free(ctx, hash);
     return CMG_OK;
 }
 
@@ -147,8 +145,7 @@ static cmg_status search_templates(const cmgi_compressor *B, cmgi_template_searc
     cmgi_templates *exact = twin != NULL ? &twin->templates : NULL;
     cmgi_templates known = {0};
     if (exact != NULL && !what.single && exact->id != NULL) {
-        *t = *exact;
-        *exact = (cmgi_templates){0};
+        CMGI_PASS_ON(exact, t);
         return CMG_OK;
     }
     if (exact != NULL && what.single) {
@@ -215,16 +212,16 @@ static cmg_status find_templates(cmgi_compressor *B)
     return CMG_OK;
 }
 
-static cmg_status make_reference(const cmgi_compressor *B)
+static cmg_status make_reference(cmgi_compressor *B)
 {
     cmg_context *ctx = B->A->ctx;
     const cmgi_place at = cmgi_compressor_place(B);
-    const cmg_csr *csr = at == CMGI_DEVICE ? B->from->device : B->csr;
     if (B->C->square || B->from->kinds != NULL) {
         return CMG_OK;
     }
     CMGI_TRY(cmgi_alloc_at(ctx, at, B->C->rows, sizeof *B->C->ref, &B->C->ref));
-    return cmgi_references(ctx, at, csr, B->C->ref);
+    B->plan.ref = B->C->ref;
+    return cmgi_references(ctx, at, &B->plan.A, B->C->ref);
 }
 
 /* The least: a row is a number where its slice is of templates, and holds its values elsewhere. */
@@ -242,24 +239,6 @@ static size_t least_bytes(const cmgi_row_statistics *s, const cmg_matrix_options
     }
     const size_t block = options->block_rows > 1 ? (size_t)options->block_rows : 1;
     return bytes / (block * block); /* one number for so many entries */
-}
-
-static size_t storage_bytes(const cmg_matrix *A)
-{
-    const cmgi_compressed *C = A->data;
-    const cmgi_compressed_size size = {.rows = C->rows,
-                                       .references = C->ref != NULL,
-                                       .apart = C->diagonal != NULL,
-                                       .precision = A->options.precision,
-                                       .values = C->p.kind,
-                                       .t_slices = C->t.count,
-                                       .t_entries = C->t.entries,
-                                       .p_slices = C->p.count,
-                                       .p_steps = C->p.steps,
-                                       .code_bytes = C->p.code_bytes,
-                                       .each = (int)cmgi_compressed_each(C),
-                                       .block = C->block};
-    return cmgi_compressed_storage(&size);
 }
 
 /* What has been made on the host but for the templates. */
@@ -286,17 +265,22 @@ static cmg_status build_from(cmg_matrix *A, const cmgi_matrix_source *from,
     const cmg_values kind = C->p.kind;
     const bool pairs = from->beside && A->options.precision == CMG_FP64 &&
                        kind == CMG_VALUES_FULL && !A->options.keep_map && C->block == 1;
-    cmgi_compressor B = {
-        .A = A,
-        .from = from,
-        .csr = there ? NULL : from->csr,
-        .entries = entries,
-        .C = C,
-        .split_diagonal = kind != CMG_VALUES_FULL && C->square,
-        .pairs_columns = C->block == 1 && cmgi_pairs_columns(ctx, kind),
-        .pairs = pairs,
-        .value_bytes = (int)(cmgi_values_bytes(kind, pairs ? CMG_FP32 : A->options.precision) *
-                             (size_t)cmgi_compressed_each(C))};
+    const bool apart = kind != CMG_VALUES_FULL && C->square;
+    const cmg_csr *csr = there ? from->device : from->csr;
+    const size_t bytes = cmgi_values_bytes(kind, pairs ? CMG_FP32 : A->options.precision);
+    cmgi_compressor B = {.A = A,
+                         .from = from,
+                         .csr = there ? NULL : csr,
+                         .entries = entries,
+                         .C = C,
+                         .plan = {.A = csr != NULL ? *csr : (cmg_csr){0},
+                                  .lead = C->lead,
+                                  .same = there || !C->square ? NULL : from->same,
+                                  .value_bytes = (int)bytes * (int)cmgi_compressed_each(C),
+                                  .split_diagonal = apart && entries == NULL},
+                         .split_diagonal = apart,
+                         .pairs_columns = C->block == 1 && cmgi_pairs_columns(ctx, kind),
+                         .pairs = pairs};
     CMGI_TRY(make_reference(&B));
     CMGI_TRY(find_templates(&B));
     const bool marches = sums != NULL && C->t.box != NULL && cmgi_on_cuda(ctx);
@@ -310,7 +294,7 @@ static cmg_status build_from(cmg_matrix *A, const cmgi_matrix_source *from,
         C->p.slice = NULL;
     }
     CMGI_TRY(there ? packs(&B, from->there->rows.longest) : cmgi_packed_slices_build(&B));
-    A->bytes = storage_bytes(A);
+    A->bytes = cmgi_compressed_storage(C, A->options.precision);
     CMGI_TRY(cmgi_template_slices_move(ctx, A->options.precision, C));
     return there                 ? CMG_OK
            : from->kinds != NULL ? cmgi_packed_slices_move(ctx, A->nnz, &C->p)
@@ -323,11 +307,9 @@ static cmg_status build_blocks(cmg_matrix *A, const cmg_csr *csr)
     const cmgi_entries entries = cmgi_entries_in_blocks(A->ctx, csr, C->block);
     cmgi_scoped_csr blocks = {0};
     CMGI_TRY(cmgi_compressed_blocks_make(A, &entries, C, &blocks));
-    const cmg_csr view = cmgi_csr_view(&blocks);
-    const cmgi_matrix_source from = {.csr = &view};
-    C->rows = view.rows;
-    C->cols = view.cols;
-    return build_from(A, &from, C->identity ? NULL : &entries);
+    C->rows = blocks.rows;
+    C->cols = blocks.cols;
+    return build_from(A, &(cmgi_matrix_source){.csr = &blocks.view}, C->identity ? NULL : &entries);
 }
 
 static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)

@@ -8,7 +8,7 @@
 
 extern "C" {
 #include "spmv/columns.h"
-#include "spmv/march.h"
+#include "spmv/box.h"
 #include "spmv/stencil.h"
 }
 

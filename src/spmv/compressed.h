@@ -44,7 +44,7 @@
  */
 #pragma once
 #include "csr/kinds.h"
-#include "spmv/build.h"
+#include "spmv/matrix.h"
 #include "spmv/reduced.h"
 
 enum {

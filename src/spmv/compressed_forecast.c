@@ -1,5 +1,13 @@
-/* Prediction of the compressed format, from all slices or a sample; see compressed_forecast.h. */
-#include "spmv/compressed_forecast.h"
+/*
+ * What the compressed format makes of a matrix, without building it: the search for templates and
+ * the planner of slices run on all slices, or on a sample from which the figures are counted in
+ * proportion.
+ *
+ * A sample is a small CSR of whole slices, their rows one after the other, with the reference
+ * column of every row beside it: the offsets of its rows, and so all that is found, are those of
+ * the whole.
+ */
+#include "spmv/packed_plan.h"
 
 #include "core/memory.h"
 #include "core/random.h"
@@ -29,7 +37,7 @@ typedef struct census {
     cmgi_csr sample;      /* their rows, where not all of csr ... */
     cmg_index *ref;       /* ... with the references, NULL = the row's number */
     cmgi_compressor B;
-    cmgi_compressed C;    /* the references alone */
+    cmgi_compressed C;    /* of entries by themselves */
     cmgi_templates found; /* id NULL = not looked for */
 } census;
 
@@ -63,8 +71,8 @@ static cmg_status take_rows(census *s)
     const cmgi_compression_look *l = s->look;
     cmg_size rows = 0;
     CMGI_TRY(choose_slices(s));
-    s->B.csr = l->csr;
-    if (l->there != NULL || s->slices < slices_in(s->shape->rows)) {
+    s->B.csr = l->from->csr;
+    if (l->from->there != NULL || s->slices < slices_in(s->shape->rows)) {
         CMGI_TRY(cmgi_alloc(s->ctx, s->slices * CMGI_SLICE, sizeof *s->ref, &s->ref));
         for (cmg_size k = 0; k < s->slices; ++k) {
             for (cmg_size i = s->number[k] * CMGI_SLICE;
@@ -72,10 +80,10 @@ static cmg_status take_rows(census *s)
                 s->ref[rows++] = (cmg_index)i;
             }
         }
-        CMGI_TRY(cmgi_rows_on_host(s->ctx, l->csr, l->there, s->ref, rows, &s->sample));
+        CMGI_TRY(cmgi_rows_on_host(s->ctx, l->from->csr, l->from->there, s->ref, rows, &s->sample));
         s->B.csr = &s->sample.view;
-        for (cmg_size k = 0; k < rows && l->leading; ++k) {
-            s->ref[k] += (cmg_index)l->lead;
+        for (cmg_size k = 0; k < rows && l->from->leading; ++k) {
+            s->ref[k] += (cmg_index)l->from->lead;
         }
     } else if (!s->square) {
         CMGI_TRY(cmgi_alloc(s->ctx, s->shape->rows, sizeof *s->ref, &s->ref));
@@ -125,13 +133,12 @@ static cmg_status plan_slices(const census *s, outcome *made)
 {
     const cmg_size room = cmgi_plan_room(cmgi_csr_longest_row(s->B.csr));
     const int threads = s->slices > FEW_SLICES ? s->ctx->threads : 1;
-    cmg_index *bases = NULL;
+    cmgi_scoped cmg_index *bases = NULL;
     CMGI_TRY(cmgi_alloc(s->ctx, room * threads, sizeof *bases, &bases));
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 4) if (threads > 1)
     for (cmg_size k = 0; k < s->slices; ++k) {
         made[k] = plan_slice(s, k, bases + room * cmgi_thread());
     }
-    cmgi_free(s->ctx, bases);
     return CMG_OK;
 }
 
@@ -145,14 +152,10 @@ static cmg_status plain_bytes(cmg_context *ctx, const cmgi_compression_look *l, 
     cmg_matrix_options csr = {.format = CMG_FORMAT_CSR, .precision = l->options->precision};
     cmgi_row_statistics s = {0};
     const cmgi_row_statistics *known = l->lengths != NULL ? l->lengths : &s;
-    if (l->lengths == NULL) {
-        CMGI_TRY(cmgi_row_statistics_take(ctx, l->csr, &s));
-    }
+    CMGI_RELEASED(cmgi_row_statistics_free, ctx, &s);
+    CMGI_TRY(l->lengths == NULL ? cmgi_row_statistics_take(ctx, l->from->csr, &s) : CMG_OK);
     const size_t sliced = cmgi_format_bytes(ctx, known, &sell);
     const size_t plain = cmgi_format_bytes(ctx, known, &csr);
-    if (l->lengths == NULL) {
-        cmgi_row_statistics_free(ctx, &s);
-    }
     *bytes = sliced < plain ? sliced : plain;
     return CMG_OK;
 }
@@ -166,32 +169,30 @@ static cmg_size in_proportion(cmg_size part, const cmg_compression_info *info)
 
 static void count_bytes(const census *s, const outcome *made, cmg_compression_info *info)
 {
-    const cmg_matrix_options *options = s->look->options;
-    cmgi_compressed_size size = {.rows = s->shape->rows,
-                                 .references = !s->square,
-                                 .apart = s->B.split_diagonal,
-                                 .precision = options->precision,
-                                 .values = options->values};
+    cmgi_compressed all = {.rows = s->shape->rows,
+                           .square = s->square,
+                           .ref = s->square ? NULL : s->ref,
+                           .p.kind = s->look->options->values};
     for (cmg_size k = 0; k < s->slices; ++k) {
         const bool packed = made[k].way != CMG_COMPRESSION_TEMPLATE;
         info->stored_rows[made[k].way] += cmgi_slice_end(&s->B, k) - k * CMGI_SLICE;
-        size.t_slices += !packed;
-        size.p_slices += packed;
-        size.p_steps += made[k].width;
-        size.code_bytes += (cmg_size)made[k].width * CMGI_SLICE * made[k].bytes;
+        all.t.count += !packed;
+        all.p.count += packed;
+        all.p.steps += made[k].width;
+        all.p.code_bytes += (cmg_size)made[k].width * CMGI_SLICE * made[k].bytes;
     }
-    for (int t = 0; t < s->found.count && size.t_slices > 0; ++t) {
+    for (int t = 0; t < s->found.count && all.t.count > 0; ++t) {
         const cmg_size *row = s->B.csr->indptr + s->found.row[t];
-        size.t_entries += row[1] - row[0];
+        all.t.entries += (cmg_index)(row[1] - row[0]);
     }
     for (int w = 0; w < CMG_COMPRESSIONS; ++w) {
         info->stored_rows[w] = in_proportion(info->stored_rows[w], info);
     }
-    size.t_slices = in_proportion(size.t_slices, info);
-    size.p_slices = in_proportion(size.p_slices, info);
-    size.p_steps = in_proportion(size.p_steps, info);
-    size.code_bytes = in_proportion(size.code_bytes, info);
-    info->bytes = cmgi_compressed_storage(&size);
+    all.t.count = in_proportion(all.t.count, info);
+    all.p.count = in_proportion(all.p.count, info);
+    all.p.steps = in_proportion(all.p.steps, info);
+    all.p.code_bytes = in_proportion(all.p.code_bytes, info);
+    info->bytes = cmgi_compressed_storage(&all, s->look->options->precision);
 }
 
 /* ------------------------------------------------------------------ 16 bits */
@@ -221,7 +222,7 @@ static bool slice_in_halves(const census *s, cmg_size slice, int *others)
         double most = 0;
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
             const double value = A->values[k];
-            if (A->indices[k] != cmgi_reference(&s->C, i)) {
+            if (A->indices[k] != cmgi_plan_reference(&s->B.plan, i)) {
                 sum[value < 0] += fabs(value);
                 most = fmax(most, fabs(value));
             }
@@ -256,7 +257,9 @@ cmg_status cmgi_compression_predict(cmg_context *ctx, const cmgi_compression_loo
                                     cmg_compression_info *info)
 {
     const cmg_matrix_options *o = l->options;
-    census s = {.ctx = ctx, .look = l, .shape = l->there != NULL ? &l->there->csr : l->csr};
+    const cmgi_matrix_source *from = l->from;
+    census s = {
+        .ctx = ctx, .look = l, .shape = from->there != NULL ? &from->there->csr : from->csr};
     cmgi_scoped outcome *made = NULL;
     CMGI_FREED(ctx, &s.number, &s.ref);
     CMGI_RELEASED(cmgi_templates_free, ctx, &s.found);
@@ -264,18 +267,20 @@ cmg_status cmgi_compression_predict(cmg_context *ctx, const cmgi_compression_loo
     memset(info, 0, sizeof *info);
     info->rows = s.shape->rows;
     info->cols = s.shape->cols;
-    info->nnz = l->there != NULL ? l->there->rows.nnz : l->csr->indptr[info->rows];
+    info->nnz = from->there != NULL ? from->there->rows.nnz : from->csr->indptr[info->rows];
     info->slices = slices_in(info->rows);
-    s.square = info->rows == info->cols || l->leading;
+    s.square = info->rows == info->cols || from->leading;
     CMGI_TRY(plain_bytes(ctx, l, &info->plain));
     CMGI_TRY(take_rows(&s));
-    s.C = (cmgi_compressed){.rows = s.B.csr->rows, .cols = s.B.csr->cols, .square = s.square};
-    s.C.lead = l->leading ? (cmg_index)l->lead : 0;
-    s.C.ref = s.ref;
     s.B.C = &s.C;
-    s.B.split_diagonal = o->values != CMG_VALUES_FULL && s.square;
+    s.B.plan = (cmgi_plan_source){
+        .A = *s.B.csr,
+        .ref = s.ref,
+        .lead = from->leading ? (cmg_index)from->lead : 0,
+        .value_bytes = (int)cmgi_values_bytes(o->values, o->precision),
+        .split_diagonal = o->values != CMG_VALUES_FULL && s.square,
+    };
     s.B.pairs_columns = cmgi_pairs_columns(ctx, o->values);
-    s.B.value_bytes = (int)cmgi_values_bytes(o->values, o->precision);
     CMGI_TRY(cmgi_alloc(ctx, s.slices, sizeof *made, &made));
     CMGI_TRY(find_templates(&s));
     CMGI_TRY(plan_slices(&s, made));

@@ -7,7 +7,7 @@
 #include "spmv/create.h"
 
 #include "csr/kinds.h"
-#include "spmv/compressed_forecast.h"
+#include "spmv/packed_plan.h"
 #include "spmv/formats.h"
 #include "spmv/options.h"
 
@@ -87,8 +87,7 @@ done:
 /* What compression makes of the matrix, for the step list. */
 static cmg_status explain(cmg_matrix *A, const cmgi_matrix_source *from)
 {
-    const cmgi_compression_look look = {
-        .csr = from->csr, .options = &A->options, .leading = from->leading, .lead = from->lead};
+    const cmgi_compression_look look = {.from = from, .options = &A->options};
     CMGI_TRY(cmgi_alloc_zero(A->ctx, 1, sizeof *A->compression, &A->compression));
     return cmgi_compression_predict(A->ctx, &look, A->compression);
 }
@@ -175,6 +174,7 @@ cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,
     cmgi_resident R = {0};
     bool there = false;
     CMGI_CONTEXT(ctx);
+    CMGI_RELEASED(cmgi_resident_free, ctx, &R);
     CMGI_CHECK(ctx, csr != NULL && A != NULL, CMG_ERR_ARG,
                "matrix: the CSR or the out-pointer is NULL");
     CMGI_TRY(cmgi_matrix_options_take(ctx, options, &own));
@@ -184,10 +184,7 @@ cmg_status cmg_matrix_create_csr(cmg_context *ctx, const cmg_csr *csr,
         return cmgi_matrix_create(ctx, &(cmgi_matrix_source){.csr = csr}, CMGI_USE_ANY, &own, A);
     }
     CMGI_TRY(cmgi_resident_look(ctx, "matrix", csr, &R));
-    const cmgi_matrix_source from = {.there = &R};
-    const cmg_status status = cmgi_matrix_create(ctx, &from, CMGI_USE_ANY, &own, A);
-    cmgi_resident_free(ctx, &R);
-    CMGI_TRY(status);
+    CMGI_TRY(cmgi_matrix_create(ctx, &(cmgi_matrix_source){.there = &R}, CMGI_USE_ANY, &own, A));
     return cmg_context_synchronize(ctx); /* the source is the caller's again */
 }
 

@@ -1,13 +1,11 @@
 /*
  * Compressed sparse rows: the reference of all formats. Threads share the entries, not the rows; a
- * GPU does so where the rows are uneven (csr_tiles.h).
+ * GPU does so where the rows are uneven (csr.h).
  *
  * Source  Saad 2003, section 3.4.
  */
-#include "csr/place.h"
 #include "spmv/columns.h"
 #include "spmv/csr.h"
-#include "spmv/csr_tiles.h"
 
 size_t cmgi_csr_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options)
 {
@@ -33,10 +31,7 @@ static cmg_status build_on_device(cmg_matrix *A, const cmgi_matrix_source *from)
     CMGI_TRY(cmgi_to_device(ctx, S->indptr, from->device->indptr, rows * sizeof *S->indptr));
     CMGI_TRY(cmgi_to_device(ctx, S->columns, from->device->indices,
                             (size_t)A->nnz * sizeof *S->columns));
-    CMGI_TRY(ctx->backend->convert(ctx, A->nnz, CMG_FP64, from->device->values,
-                                   A->options.precision, A->values));
-    return A->value_map != NULL ? cmgi_count_up_at(ctx, CMGI_DEVICE, A->nnz, A->value_map, NULL)
-                                : CMG_OK;
+    return cmgi_matrix_take_values(A, from->device->values);
 }
 
 static cmg_status build_on_host(cmg_matrix *A, const cmgi_matrix_source *from)
@@ -67,8 +62,7 @@ cmg_status cmgi_csr_build(cmg_matrix *A, const cmgi_matrix_source *from)
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *S, &S));
     A->data = S;
     A->stored = A->nnz;
-    A->bytes = (size_t)(A->rows + 1) * sizeof *S->indptr +
-               (size_t)A->nnz * (sizeof *S->columns + cmgi_precision_bytes(A->options.precision));
+    A->bytes = cmgi_csr_bytes(&(cmgi_row_statistics){.rows = A->rows, .nnz = A->nnz}, &A->options);
     if (cmgi_on_cuda(ctx) && A->format->id == CMG_FORMAT_CSR && A->options.t == 0 &&
         from->csr != NULL && cmgi_csr_uneven(ctx, from->csr)) {
         CMGI_TRY(cmgi_csr_tiles_make(ctx, from->csr, A->options.precision, &S->tiles));

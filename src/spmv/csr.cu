@@ -10,7 +10,6 @@
 extern "C" {
 #include "spmv/columns.h"
 #include "spmv/csr.h"
-#include "spmv/csr_tiles.h"
 }
 
 enum { UNROLL = 4 };

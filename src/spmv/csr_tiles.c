@@ -1,5 +1,5 @@
-/* Tiles of a CSR; see csr_tiles.h. */
-#include "spmv/csr_tiles.h"
+/* Tiles of a CSR; see csr.h. */
+#include "spmv/csr.h"
 
 enum { WARP = 32 };
 
@@ -132,25 +132,22 @@ static void put_all(maker *m, const cmg_csr *csr)
 cmg_status cmgi_csr_tiles_make(cmg_context *ctx, const cmg_csr *csr, cmg_precision precision,
                                cmgi_csr_tiles **tiles)
 {
-    cmgi_csr_tiles *T = NULL;
+    cmgi_csr_tiles made = {0};
     maker m = {0};
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &made.tile, &made.split, &made.parts);
     put_all(&m, csr);
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *T, &T));
-    T->ntiles = m.ntiles;
-    T->nsplit = m.nsplit;
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, m.ntiles, sizeof *T->tile, &T->tile));
-    CMGI_TRY_GOTO(done, cmgi_alloc(ctx, m.nsplit, sizeof *T->split, &T->split));
-    CMGI_TRY_GOTO(done,
-                  cmgi_alloc_device(ctx, m.nparts, cmgi_precision_bytes(precision), &T->parts));
-    m = (maker){.tile = T->tile, .split = T->split};
+    made.ntiles = m.ntiles;
+    made.nsplit = m.nsplit;
+    CMGI_TRY(cmgi_alloc(ctx, m.ntiles, sizeof *made.tile, &made.tile));
+    CMGI_TRY(cmgi_alloc(ctx, m.nsplit, sizeof *made.split, &made.split));
+    CMGI_TRY(cmgi_alloc_device(ctx, m.nparts, cmgi_precision_bytes(precision), &made.parts));
+    m = (maker){.tile = made.tile, .split = made.split};
     put_all(&m, csr);
-    CMGI_TRY_GOTO(done, cmgi_move_to_device(ctx, &T->tile, T->ntiles, sizeof *T->tile));
-    CMGI_TRY_GOTO(done, cmgi_move_to_device(ctx, &T->split, T->nsplit, sizeof *T->split));
-    *tiles = cmgi_pass_on(&T);
-done:
-    cmgi_csr_tiles_destroy(ctx, T);
-    return status;
+    CMGI_TRY(cmgi_move_to_device(ctx, &made.tile, made.ntiles, sizeof *made.tile));
+    CMGI_TRY(cmgi_move_to_device(ctx, &made.split, made.nsplit, sizeof *made.split));
+    CMGI_TRY(cmgi_alloc(ctx, 1, sizeof made, tiles));
+    CMGI_PASS_ON(&made, *tiles);
+    return CMG_OK;
 }
 
 void cmgi_csr_tiles_destroy(cmg_context *ctx, cmgi_csr_tiles *tiles)

@@ -1,5 +1,5 @@
 /*
- * CSR products by tiles; csr_tiles.h says what a tile is. Entries are multiplied as they lie in
+ * CSR products by tiles; csr.h says what a tile is. Entries are multiplied as they lie in
  * memory, into shared memory; then every thread walks the same number of steps along the tile, a
  * step being an entry to add or a row to end. What a thread leaves of its last row, the threads
  * behind it add to their first: a segmented scan in a fixed order, so that runs repeat to the bit.
@@ -8,7 +8,6 @@
 
 extern "C" {
 #include "spmv/csr.h"
-#include "spmv/csr_tiles.h"
 }
 
 enum { THREADS = CMGI_TILE_THREADS, ITEMS = CMGI_TILE_ITEMS, WARPS = THREADS / 32 };

@@ -1,7 +1,6 @@
 /* Diagonal matrices, one value a row, and dense ones, all values by rows: no indices are stored. */
-#include "spmv/build.h"
+#include "spmv/matrix.h"
 
-#include "csr/place.h"
 #include "spmv/columns.h"
 #include "spmv/reduced.h"
 
@@ -24,11 +23,6 @@ static size_t dense_bytes(const cmgi_row_statistics *s, const cmg_matrix_options
             (reduced ? sizeof(float) : 0));
 }
 
-static size_t value_bytes(const cmg_matrix *A)
-{
-    return (size_t)A->stored * cmgi_precision_bytes(A->options.precision);
-}
-
 /* The diagonal of a CSR on the device is among what is known of it. */
 static cmg_status build_diagonal_there(cmg_matrix *A, const cmgi_matrix_source *from)
 {
@@ -39,13 +33,9 @@ static cmg_status build_diagonal_there(cmg_matrix *A, const cmgi_matrix_source *
                "some off the diagonal",
                (long long)R->csr.rows, (long long)R->csr.cols, (long long)R->rows.longest);
     A->stored = A->rows;
-    A->bytes = value_bytes(A);
+    A->bytes = diagonal_bytes(&(cmgi_row_statistics){.rows = A->rows}, &A->options);
     CMGI_TRY(cmgi_matrix_alloc_values(A, from));
-    if (A->value_map != NULL) {
-        CMGI_TRY(cmgi_count_up_at(ctx, CMGI_DEVICE, A->rows, A->value_map, NULL));
-    }
-    return ctx->backend->convert(ctx, A->rows, CMG_FP64, R->diagonal, A->options.precision,
-                                 A->values);
+    return cmgi_matrix_take_values(A, R->diagonal);
 }
 
 /* A value map knows nothing of rows without an entry. */
@@ -78,7 +68,7 @@ static cmg_status build_diagonal(cmg_matrix *A, const cmgi_matrix_source *from)
     CMGI_CHECK(A->ctx, bad == csr->indptr[csr->rows], CMG_ERR_SHAPE,
                "diagonal format: row %lld has an entry in column %lld",
                (long long)cmgi_csr_row_of(csr, bad), (long long)csr->indices[bad]);
-    A->bytes = value_bytes(A);
+    A->bytes = diagonal_bytes(&(cmgi_row_statistics){.rows = A->rows}, &A->options);
     return CMG_OK;
 }
 
@@ -136,37 +126,23 @@ static cmg_status alloc_dense(cmg_matrix *A, const cmgi_matrix_source *from)
     return CMG_OK;
 }
 
-/* All values from the device, in their order. */
-static cmg_status fill_there(cmg_matrix *A, const cmgi_matrix_source *from)
-{
-    cmg_context *ctx = A->ctx;
-    if (A->value_map != NULL) {
-        CMGI_TRY(cmgi_count_up_at(ctx, CMGI_DEVICE, A->stored, A->value_map, NULL));
-    }
-    return ctx->backend->convert(ctx, A->stored, CMG_FP64, from->dense, A->options.precision,
-                                 A->values);
-}
-
 static cmg_status build_dense(cmg_matrix *A, const cmgi_matrix_source *from)
 {
     const cmg_csr *csr = from->csr;
-    const cmg_values kind = A->options.values;
     CMGI_CHECK(A->ctx, csr->cols == 0 || csr->rows <= INT64_MAX / 16 / csr->cols, CMG_ERR_MEMORY,
                "dense format: %lld x %lld values overflow", (long long)csr->rows,
                (long long)csr->cols);
     A->stored = csr->rows * csr->cols;
     CMGI_TRY(alloc_dense(A, from));
+    A->bytes = dense_bytes(&(cmgi_row_statistics){.rows = A->rows, .cols = A->cols}, &A->options);
     if (from->dense_there) {
-        A->bytes = (size_t)A->stored * cmgi_precision_bytes(A->options.precision);
-        return fill_there(A, from);
+        return cmgi_matrix_take_values(A, from->dense);
     }
 #pragma omp parallel for num_threads(A->ctx->threads)                                              \
     schedule(static) if (A->stored > CMGI_PARALLEL_ENTRIES)
     for (cmg_size i = 0; i < csr->rows; ++i) {
         fill_row(A, from, i);
     }
-    A->bytes = (size_t)A->stored * cmgi_values_bytes(kind, A->options.precision) +
-               (A->data != NULL ? (size_t)A->rows * sizeof(float) : 0);
     return cmgi_move_to_device(A->ctx, &A->data, A->rows, sizeof(float));
 }
 

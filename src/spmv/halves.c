@@ -137,34 +137,27 @@ cmg_status cmgi_halves_find(cmg_context *ctx, const cmg_matrix *A, const cmgi_bo
     const cmg_size rows = plane * ((s->first + s->planes) / 2) - first;
     const cmg_size most = A->rows > P->cols ? A->rows : P->cols;
     void *got[CMGI_PROBES] = {NULL};
-    cmg_status status = CMG_OK;
+    CMGI_FREED(ctx, &probe.x, &probe.other, &got[0], &got[1]);
     probe.fine[box->dims - 1] = s->first;
     probe.coarse[box->dims - 1] = s->first / 2;
     for (int p = 0; p < CMGI_PROBES; ++p) {
         probe.key[p] = cmgi_hash_mix(17, (uint64_t)p);
     }
-    CMGI_TRY_GOTO(done, cmgi_alloc_zero_at(ctx, at, 1, sizeof *probe.other, &probe.other));
-    CMGI_TRY_GOTO(done, compare_number(ctx, at, A->rows, &probe));
+    CMGI_TRY(cmgi_alloc_zero_at(ctx, at, 1, sizeof *probe.other, &probe.other));
+    CMGI_TRY(compare_number(ctx, at, A->rows, &probe));
     if (!known) {
-        CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, most, each, &probe.x));
+        CMGI_TRY(cmgi_alloc_device(ctx, most, each, &probe.x));
         for (int p = 0; p < CMGI_PROBES; ++p) {
-            CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, most, each, &got[p]));
+            CMGI_TRY(cmgi_alloc_device(ctx, most, each, &got[p]));
         }
-        CMGI_TRY_GOTO(done, multiply_probes(ctx, P, s->whole ? 0 : first, &probe, got));
-        CMGI_TRY_GOTO(done, compare_interpolation(ctx, at, A->rows, &probe));
+        CMGI_TRY(multiply_probes(ctx, P, s->whole ? 0 : first, &probe, got));
+        CMGI_TRY(compare_interpolation(ctx, at, A->rows, &probe));
         const cmg_size above = cmgi_halves_plane(halves, false) * s->first;
-        CMGI_TRY_GOTO(done, multiply_probes(ctx, R, above, &probe, got));
+        CMGI_TRY(multiply_probes(ctx, R, above, &probe, got));
         for (int p = 0; p < CMGI_PROBES; ++p) { /* of all coarse rows, own ones */
             probe.got[p] = (const char *)got[p] + (s->whole ? (size_t)first * each : 0);
         }
-        CMGI_TRY_GOTO(done, compare_restriction(ctx, at, rows, &probe));
+        CMGI_TRY(compare_restriction(ctx, at, rows, &probe));
     }
-    CMGI_TRY_GOTO(done, conclude(ctx, &probe, halves));
-done:
-    for (int p = 0; p < CMGI_PROBES; ++p) {
-        cmgi_free_device(ctx, got[p]);
-    }
-    cmgi_free_device(ctx, probe.x);
-    CMGI_FREE_AT(ctx, at, probe.other);
-    return status;
+    return conclude(ctx, &probe, halves);
 }

@@ -5,7 +5,6 @@
 
 extern "C" {
 #include "spmv/box.h"
-#include "spmv/march.h"
 }
 
 /* Vectors that a write-back reads. */

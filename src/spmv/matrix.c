@@ -1,11 +1,56 @@
 /* The matrix handle: life, new values, and the one product that all others are. */
 #include "spmv/box.h"
 #include "spmv/columns.h"
-#include "spmv/march.h"
 
 #include "core/report.h"
 #include "csr/place.h"
 #include "spmv/reduced.h"
+
+static cmg_status alloc_values(cmg_matrix *A, const cmgi_matrix_source *from, bool cleared)
+{
+    cmg_context *ctx = A->ctx;
+    const size_t bytes = cmgi_precision_bytes(A->options.precision);
+    if (from->device != NULL || from->dense_there) {
+        CMGI_TRY(cmgi_alloc_device(ctx, A->stored, bytes, &A->values));
+        return A->options.keep_map
+                   ? cmgi_alloc_device(ctx, A->nnz, sizeof *A->value_map, &A->value_map)
+                   : CMG_OK;
+    }
+    CMGI_TRY((cleared ? cmgi_alloc_zero : cmgi_alloc)(ctx, A->stored, bytes, &A->values));
+    return A->options.keep_map ? cmgi_alloc(ctx, A->nnz, sizeof *A->value_map, &A->value_map)
+                               : CMG_OK;
+}
+
+cmg_status cmgi_matrix_alloc_values(cmg_matrix *A, const cmgi_matrix_source *from)
+{
+    return alloc_values(A, from, true);
+}
+
+cmg_status cmgi_matrix_alloc_all_values(cmg_matrix *A, const cmgi_matrix_source *from)
+{
+    return alloc_values(A, from, false);
+}
+
+cmg_status cmgi_matrix_take_values(cmg_matrix *A, const double *there)
+{
+    cmg_context *ctx = A->ctx;
+    if (A->value_map != NULL) {
+        CMGI_TRY(cmgi_count_up_at(ctx, CMGI_DEVICE, A->stored, A->value_map, NULL));
+    }
+    return ctx->backend->convert(ctx, A->stored, CMG_FP64, there, A->options.precision, A->values);
+}
+
+cmg_status cmgi_matrix_check_values(const cmg_matrix *A)
+{
+    if (A->options.values == CMG_VALUES_FULL) {
+        return CMG_OK;
+    }
+    CMGI_CHECK(A->ctx, A->options.precision == CMG_FP32, CMG_ERR_UNSUPPORTED,
+               "values in 16 or 8 bits are for matrices in fp32");
+    CMGI_CHECK(A->ctx, !A->options.keep_map, CMG_ERR_UNSUPPORTED,
+               "values in 16 or 8 bits cannot be updated one by one: keep_map needs full values");
+    return CMG_OK;
+}
 
 /* Several columns; else they are made one by one. */
 static bool in_one_pass(const cmg_matrix *A)
@@ -106,18 +151,6 @@ const cmg_index *cmg_matrix_permutation(const cmg_matrix *A)
     return A != NULL ? A->perm : NULL;
 }
 
-/* New values in the memory of the backend, as the format knows, or one by one. */
-static cmg_status store_values(cmg_matrix *A, const double *values)
-{
-    bool done = false;
-    if (cmgi_on_cuda(A->ctx) && A->format->refresh_cuda != NULL) {
-        CMGI_TRY(A->format->refresh_cuda(A, values, &done));
-    }
-    return done ? CMG_OK
-                : cmgi_scatter(A->ctx, A->options.precision, A->nnz, values, A->value_map,
-                               A->values);
-}
-
 cmg_status cmgi_matrix_map(const cmg_matrix *A, const cmg_size **map, cmg_size **made)
 {
     cmg_size *there = NULL;
@@ -141,6 +174,7 @@ cmg_status cmg_matrix_update(cmg_matrix *A, const double *values)
     const size_t bytes = (size_t)A->nnz * sizeof *values;
     const bool wanted = A->format->update == NULL && on->alloc != NULL; /* on the device */
     bool there = false;
+    bool done = false;
     cmgi_scoped double *host = NULL;
     double *device = NULL;
     CMGI_FREED(ctx, &device);
@@ -157,7 +191,14 @@ cmg_status cmg_matrix_update(cmg_matrix *A, const double *values)
         CMGI_TRY(cmgi_to_device(ctx, device, values, bytes));
         values = device;
     }
-    return A->format->update != NULL ? A->format->update(A, values) : store_values(A, values);
+    if (A->format->update != NULL) {
+        return A->format->update(A, values);
+    }
+    if (cmgi_on_cuda(ctx) && A->format->refresh_cuda != NULL) {
+        CMGI_TRY(A->format->refresh_cuda(A, values, &done));
+    }
+    return done ? CMG_OK
+                : cmgi_scatter(ctx, A->options.precision, A->nnz, values, A->value_map, A->values);
 }
 
 size_t cmgi_matrix_traffic(const cmg_matrix *A, cmgi_wb_kind kind, int columns)

@@ -4,6 +4,7 @@
  */
 #pragma once
 #include "core/backend.h"
+#include "core/blocks.h"
 #include "core/memory.h"
 #include "core/vector.h"
 #include "csr/elements.h"
@@ -25,7 +26,7 @@ typedef struct cmgi_matrix_source {
                                device: what the first knows of the other; or NULL */
     const uint8_t *same; /* on the host: what each row has of the row before (facts.h), or NULL */
     bool beside;         /* on the host, in fp64: one in fp32 of the same CSR comes next */
-    bool halves;         /* values may be kept in 16 bits where that is faster (choose.h) */
+    bool halves;         /* values may be kept in 16 bits where that is faster (create.h) */
     bool leading;        /* rows of a larger square matrix: row i has its diagonal in ... */
     cmg_size lead;       /* ... column i + lead */
 } cmgi_matrix_source;
@@ -149,3 +150,30 @@ cmg_status cmgi_matrix_residual_rounded(const cmg_matrix *A, const double *b, co
 /* Bytes that y = writeback(A x) moves: storage, x once, the vectors of the write-back once each, of
  * `columns` columns all but d. */
 size_t cmgi_matrix_traffic(const cmg_matrix *A, cmgi_wb_kind kind, int columns);
+
+/* ------------------------------------------------------------------ for the builders of formats */
+
+/* Products with fewer entries run on one thread: starting a team costs more than they do. */
+enum { CMGI_PARALLEL_ENTRIES = 20000 };
+
+/*
+ * Allocates A->values, and A->value_map where it is wanted, for A->stored entries: zeros on the
+ * host, or, where the source is on the device, room there that the format fills, padding included.
+ */
+cmg_status cmgi_matrix_alloc_values(cmg_matrix *A, const cmgi_matrix_source *from);
+/* The same without the zeros, for a format that writes every place. */
+cmg_status cmgi_matrix_alloc_all_values(cmg_matrix *A, const cmgi_matrix_source *from);
+
+/* A->values and A->value_map are those of an array on the device, in its order. */
+cmg_status cmgi_matrix_take_values(cmg_matrix *A, const double *there);
+
+/* Stores the value of CSR entry k at a storage position, and remembers the position. */
+static inline void cmgi_matrix_put(cmg_matrix *A, cmg_size k, cmg_size position, double value)
+{
+    cmgi_put_number(A->options.precision, A->values, position, value);
+    if (A->value_map != NULL) {
+        A->value_map[k] = position;
+    }
+}
+/* CMG_ERR_UNSUPPORTED where values in fewer bits are asked for in fp64 or with a value map. */
+cmg_status cmgi_matrix_check_values(const cmg_matrix *A);

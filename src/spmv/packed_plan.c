@@ -40,9 +40,7 @@ static inline void plan_sync(void)
  */
 static inline bool plan_repeats(const cmgi_plan_source *S, const cmgi_slice_plan *P, int r)
 {
-    const cmg_size i = P->first + r;
-    const cmg_index shift = r > 0 ? cmgi_plan_reference(S, i) - cmgi_plan_reference(S, i - 1) : 0;
-    return r > 0 && cmgi_plan_repeats(&S->A, S->same, shift, i);
+    return r > 0 && cmgi_plan_repeats(S, P->first + r);
 }
 static inline void plan_insert(cmgi_slice_plan *P, cmg_index offset, int lane)
 {
@@ -59,14 +57,8 @@ static inline void plan_insert(cmgi_slice_plan *P, cmg_index offset, int lane)
 cmgi_slice_plan cmgi_plan_slice(const cmgi_compressor *B, cmg_size slice, cmg_index *pattern,
                                 cmg_index *base)
 {
-    const cmgi_plan_source from = {.A = *B->csr,
-                                   .ref = B->C->ref,
-                                   .lead = B->C->lead,
-                                   .same = cmgi_rows_before(B),
-                                   .value_bytes = B->value_bytes,
-                                   .split_diagonal = B->split_diagonal && B->entries == NULL};
     cmgi_slice_plan plan = {.pattern = pattern, .base = base};
-    plan_slice(&from, slice, 0, &plan);
+    plan_slice(&B->plan, slice, 0, &plan);
     if (plan.bytes == 0) {
         memcpy(base, pattern, (size_t)plan.width * sizeof *base);
     }
@@ -77,22 +69,23 @@ cmgi_slice_plan cmgi_plan_slice(const cmgi_compressor *B, cmg_size slice, cmg_in
     return plan;
 }
 
-size_t cmgi_compressed_storage(const cmgi_compressed_size *size)
+size_t cmgi_compressed_storage(const cmgi_compressed *C, cmg_precision precision)
 {
-    const size_t each = size->each > 0 ? (size_t)size->each : 1;
-    const size_t block = each > 1 ? (size_t)size->block : 1; /* rows of a diagonal kept apart */
-    const size_t full = each * cmgi_precision_bytes(size->precision);
-    const size_t value = each * cmgi_values_bytes(size->values, size->precision);
-    const size_t rows = (size_t)size->rows;
-    const size_t packed = (size_t)size->p_slices;
-    const size_t t_rows = (size_t)size->t_slices * CMGI_SLICE;
-    const bool both = size->t_slices > 0 && size->p_slices > 0; /* lists of slices are kept */
-    size_t bytes = (size_t)size->p_steps * (CMGI_SLICE * value + sizeof(cmg_index)) +
-                   (size_t)size->code_bytes + packed * (2 * sizeof(cmg_size) + 1);
-    bytes += size->references ? rows * sizeof(cmg_index) : 0;
-    bytes += (t_rows < rows ? t_rows : rows) * sizeof(uint16_t);
-    bytes += (size_t)size->t_entries * (sizeof(cmg_index) + full);
-    bytes += size->values != CMG_VALUES_FULL ? packed * sizeof(float) : 0;
-    bytes += size->apart ? block * rows * sizeof(float) : 0;
-    return bytes + (both ? ((size_t)size->t_slices + packed) * sizeof(cmg_index) : 0);
+    const size_t each = (size_t)cmgi_compressed_each(C);
+    const size_t block = each > 1 ? (size_t)C->block : 1; /* rows of a diagonal kept apart */
+    const size_t full = each * cmgi_precision_bytes(precision);
+    const size_t value = each * cmgi_values_bytes(C->p.kind, precision);
+    const size_t rows = (size_t)C->rows;
+    const size_t packed = (size_t)C->p.count;
+    const size_t t_rows = (size_t)C->t.count * CMGI_SLICE;
+    const bool reduced = C->p.kind != CMG_VALUES_FULL;
+    const bool both = C->t.count > 0 && C->p.count > 0; /* lists of slices are kept */
+    size_t bytes = (size_t)C->p.steps * (CMGI_SLICE * value + sizeof *C->p.base) +
+                   (size_t)C->p.code_bytes + packed * (2 * sizeof *C->p.step + 1);
+    bytes += C->ref != NULL ? rows * sizeof *C->ref : 0;
+    bytes += (t_rows < rows ? t_rows : rows) * sizeof *C->t.id;
+    bytes += (size_t)C->t.entries * (sizeof *C->t.offset + full);
+    bytes += reduced ? packed * sizeof *C->p.scale : 0;
+    bytes += reduced && C->square ? block * rows * sizeof *C->diagonal : 0;
+    return bytes + (both ? ((size_t)C->t.count + packed) * sizeof *C->t.slice : 0);
 }

@@ -14,7 +14,7 @@ typedef struct cmgi_plan_source {
     cmg_index lead;
     const uint8_t *same;    /* on the host, or NULL */
     int value_bytes;        /* of a packed entry */
-    bool split_diagonal;    /* kept apart */
+    bool split_diagonal;    /* kept apart, of entries by themselves */
     const cmg_index *slice; /* on the device: list of slices, NULL = 0, 1, ... */
     cmg_size count;         /* of those */
     int room;               /* for bases */
@@ -56,24 +56,8 @@ CMGI_INLINE int cmgi_pattern_find(const cmg_index *pattern, int width, cmg_index
     return low < width && pattern[low] == offset ? low : -1;
 }
 
-/* What the storage of the format is made of. */
-typedef struct cmgi_compressed_size {
-    cmg_size rows;
-    bool references; /* kept a row */
-    bool apart;      /* a diagonal is */
-    cmg_precision precision;
-    cmg_values values;
-    cmg_size t_slices;
-    cmg_size t_entries;
-    cmg_size p_slices;
-    cmg_size p_steps;    /* slice columns of the packed slices */
-    cmg_size code_bytes; /* of all of them */
-    int each;            /* values of an entry, 0 = 1 */
-    int block;           /* rows of a block row, 0 = 1 */
-} cmgi_compressed_size;
-
-/* Bytes that a product reads. */
-size_t cmgi_compressed_storage(const cmgi_compressed_size *size);
+/* Bytes that a product reads of a matrix with these numbers of slices, steps, entries and codes. */
+size_t cmgi_compressed_storage(const cmgi_compressed *C, cmg_precision precision);
 
 /* A matrix whose entries are looked at block by block. */
 typedef struct cmgi_entries {
@@ -92,10 +76,10 @@ typedef struct cmgi_compressor {
                            blocks, its values numbers, or what full blocks are known by */
     const cmgi_entries *entries; /* full blocks: the matrix itself, else NULL */
     cmgi_compressed *C;
-    bool split_diagonal; /* kept apart */
-    bool pairs_columns;  /* slice columns are stored two by two */
-    bool pairs;          /* values in fp64 are stored as two numbers */
-    int value_bytes;     /* of a packed entry */
+    cmgi_plan_source plan; /* of slices, but for what the device has of their list */
+    bool split_diagonal;   /* kept apart */
+    bool pairs_columns;    /* slice columns are stored two by two */
+    bool pairs;            /* values in fp64 are stored as two numbers */
 } cmgi_compressor;
 
 /* Where the numbers and references of rows are made. */
@@ -118,25 +102,14 @@ static inline cmg_size cmgi_plan_room(cmg_size longest)
     return 2 * longest + 2;
 }
 
-static inline cmg_index cmgi_reference(const cmgi_compressed *C, cmg_size i)
-{
-    return C->ref != NULL ? C->ref[i] : (cmg_index)i + C->lead;
-}
-
 /* Whether row i, which is not the first, is known to have the offsets of the row before, or seen
  * to.
  */
-static inline bool cmgi_plan_repeats(const cmg_csr *A, const uint8_t *same, cmg_index shift,
-                                     cmg_size i)
+static inline bool cmgi_plan_repeats(const cmgi_plan_source *S, cmg_size i)
 {
-    return same != NULL ? (same[i] & CMGI_SAME_COLUMNS) != 0
-                        : cmgi_csr_same_columns(A, i, i - 1, shift);
-}
-
-/* What is known of the rows of B->csr. */
-static inline const uint8_t *cmgi_rows_before(const cmgi_compressor *B)
-{
-    return B->from != NULL && B->from->csr == B->csr && B->C->square ? B->from->same : NULL;
+    const cmg_index shift = cmgi_plan_reference(S, i) - cmgi_plan_reference(S, i - 1);
+    return S->same != NULL ? (S->same[i] & CMGI_SAME_COLUMNS) != 0
+                           : cmgi_csr_same_columns(&S->A, i, i - 1, shift);
 }
 
 static inline cmg_size cmgi_slice_end(const cmgi_compressor *B, cmg_size slice)
@@ -147,10 +120,9 @@ static inline cmg_size cmgi_slice_end(const cmgi_compressor *B, cmg_size slice)
 
 /* True for entries that go into the slices: all but a diagonal that is kept apart; of a full block
  * on the diagonal the rest does. */
-static inline bool cmgi_packs(const cmgi_compressor *B, cmg_size i, cmg_size k)
+static inline bool cmgi_packs(const cmgi_plan_source *S, cmg_size i, cmg_size k)
 {
-    return !B->split_diagonal || B->entries != NULL ||
-           B->csr->indices[k] != cmgi_reference(B->C, i);
+    return !S->split_diagonal || S->A.indices[k] != cmgi_plan_reference(S, i);
 }
 
 /* The search for row templates of the format. */
@@ -158,13 +130,13 @@ static inline cmgi_template_search cmgi_compressed_search(const cmgi_compressor 
                                                           const cmg_matrix_options *options)
 {
     const bool device = B->from != NULL && B->from->device != NULL;
-    return (cmgi_template_search){.A = device ? *B->from->device : *B->csr,
+    return (cmgi_template_search){.A = B->plan.A,
                                   .nnz = device ? B->from->there->rows.nnz
                                                 : B->csr->indptr[B->csr->rows],
-                                  .ref = B->C->ref,
-                                  .lead = B->C->lead,
+                                  .ref = B->plan.ref,
+                                  .lead = B->plan.lead,
                                   .at = device ? CMGI_DEVICE : CMGI_HOST,
-                                  .same = device ? NULL : cmgi_rows_before(B),
+                                  .same = B->plan.same,
                                   .single = B->entries == NULL && options->precision == CMG_FP32,
                                   .whole = false,
                                   .most = CMGI_TEMPLATES,
@@ -205,3 +177,22 @@ void cmgi_template_slices_free(cmg_context *ctx, cmgi_compressed *C);
 cmg_status cmgi_packed_slices_build(const cmgi_compressor *B);
 cmg_status cmgi_packed_slices_move(cmg_context *ctx, cmg_size entries, cmgi_packed_slices *P);
 void cmgi_packed_slices_free(cmg_context *ctx, cmgi_packed_slices *P);
+/* packed_there.cu: the same slices, patterns, codes and values of a CSR on the device, to the bit;
+ * the list is there, of rows of at most so many entries. */
+enum { CMGI_PACKED_LONGEST = 1024 };
+cmg_status cmgi_packed_build_cuda(const cmgi_compressor *B, cmg_size longest);
+
+/* ------------------------------------------------------------------ compressed_forecast.c */
+
+/* A matrix that is looked at, without building the format. */
+typedef struct cmgi_compression_look {
+    const cmgi_matrix_source *from;     /* with csr, or there */
+    const cmgi_row_statistics *lengths; /* of its rows; NULL = to be counted, on the host */
+    const cmg_matrix_options *options;  /* precision, values, no_templates and keep_map count */
+    cmg_size rows;                      /* most rows to look at, 0 = all */
+    bool *halves;                       /* gets whether 16 bits do for the values; or NULL */
+} cmgi_compression_look;
+
+/* What the format makes of a checked CSR. */
+cmg_status cmgi_compression_predict(cmg_context *ctx, const cmgi_compression_look *look,
+                                    cmg_compression_info *info);

@@ -5,7 +5,7 @@
 #include "core/rest.h"
 #include "spmv/blocks.h"
 #include "spmv/cpu_kernels.h"
-#include "spmv/packed_there.h"
+#include "spmv/packed_plan.h"
 
 #include <math.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static float slice_scale(const cmgi_compressor *B, cmg_size slice)
     for (cmg_size i = b * slice * CMGI_SLICE; i < b * cmgi_slice_end(B, slice); ++i) {
         for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
             const bool packed = b > 1 ? !B->split_diagonal || csr->indices[k] != i + b * B->C->lead
-                                      : cmgi_packs(B, i, k);
+                                      : cmgi_packs(&B->plan, i, k);
             largest = packed ? fmax(largest, fabs(csr->values[k])) : largest;
         }
     }
@@ -44,16 +44,12 @@ static void store_code(cmgi_compressed *C, cmg_size p, cmg_size at, cmg_size cod
 {
     const cmg_size local = at - C->p.step[p] * CMGI_SLICE;
     uint8_t *codes = C->p.codes + C->p.code[p];
-    switch (C->p.bytes[p]) {
-    case 1:
+    if (C->p.bytes[p] == 1) {
         codes[local] = (uint8_t)code;
-        break;
-    case 2:
+    } else if (C->p.bytes[p] == 2) {
         ((uint16_t *)(void *)codes)[local] = (uint16_t)code;
-        break;
-    default:
+    } else {
         ((int32_t *)(void *)codes)[local] = (int32_t)code;
-        break;
     }
 }
 
@@ -64,7 +60,7 @@ static void pad_row(const cmgi_compressor *B, cmg_size p, cmg_size i, int lane, 
     const int width = (int)(C->p.step[p + 1] - C->p.step[p]);
     const cmg_index *base = C->p.base + C->p.step[p];
     for (; C->p.bytes[p] > 0 && e < width; ++e) {
-        const cmg_size low = (cmg_size)cmgi_reference(C, i) + base[e];
+        const cmg_size low = (cmg_size)cmgi_plan_reference(&B->plan, i) + base[e];
         store_code(C, p, column_place(B, p, e) + lane_place(B, lane), low < 0 ? -low : 0);
     }
 }
@@ -78,12 +74,13 @@ static void find_places(const cmgi_compressor *B, cmg_size p, cmg_size i, cmg_si
     const cmg_index *base = C->p.base + C->p.step[p];
     int at = 0;
     for (cmg_size k = begin; k < B->csr->indptr[i + 1]; ++k) {
-        if (!cmgi_packs(B, i, k)) {
+        if (!cmgi_packs(&B->plan, i, k)) {
             place[k - begin] = -1;
             continue;
         }
         if (C->p.bytes[p] == 0) {
-            at = cmgi_pattern_find(base, width, B->csr->indices[k] - cmgi_reference(C, i), at);
+            at = cmgi_pattern_find(base, width,
+                                   B->csr->indices[k] - cmgi_plan_reference(&B->plan, i), at);
         }
         place[k - begin] = column_place(B, p, at++);
     }
@@ -107,7 +104,8 @@ static void fill_row(const cmgi_compressor *B, cmg_size p, cmg_size i, const cmg
             continue;
         }
         if (C->p.bytes[p] > 0) {
-            store_code(C, p, at, (cmg_size)csr->indices[k] - cmgi_reference(C, i) - base[e]);
+            store_code(C, p, at,
+                       (cmg_size)csr->indices[k] - cmgi_plan_reference(&B->plan, i) - base[e]);
         }
         if (B->entries != NULL) {
             cmgi_compressed_block_store(B, p, i, k, at, apart);
@@ -169,13 +167,6 @@ static void clear_slice(const cmgi_compressor *B, cmg_size p, cmg_size entries)
     }
 }
 
-/* Whether row i, which is not the first, has the offsets of the row before. */
-static bool repeats(const cmgi_compressor *B, cmg_size i)
-{
-    const cmg_index shift = cmgi_reference(B->C, i) - cmgi_reference(B->C, i - 1);
-    return cmgi_plan_repeats(B->csr, cmgi_rows_before(B), shift, i);
-}
-
 /* Slice p from its plan; `place` has room for the longest row. */
 static bool fill_slice(const cmgi_compressor *B, cmg_size p, cmg_size *place)
 {
@@ -191,7 +182,7 @@ static bool fill_slice(const cmgi_compressor *B, cmg_size p, cmg_size *place)
     clear_slice(B, p, csr->indptr[end] - csr->indptr[first]);
     for (cmg_size i = first, next = first; i < end; i = next) {
         find_places(B, p, i, place);
-        for (next = i + 1; next < end && repeats(B, next); ++next) {
+        for (next = i + 1; next < end && cmgi_plan_repeats(&B->plan, next); ++next) {
         }
         good = C->p.rest == NULL || (split_rows(B, i, next, place) && good);
         for (; i < next && (C->p.rest == NULL || C->p.bytes[p] > 0); ++i) {
@@ -208,14 +199,13 @@ static bool fill_slice(const cmgi_compressor *B, cmg_size p, cmg_size *place)
 static cmg_status fill_slices(const cmgi_compressor *B, cmg_size longest, bool *good)
 {
     cmg_context *ctx = B->A->ctx;
-    cmg_size *places = NULL;
+    cmgi_scoped cmg_size *places = NULL;
     bool all = true;
     CMGI_TRY(cmgi_alloc(ctx, longest * ctx->threads, sizeof *places, &places));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(&& : all)
     for (cmg_size p = 0; p < B->C->p.count; ++p) {
         all = fill_slice(B, p, places + longest * cmgi_thread()) && all;
     }
-    cmgi_free(ctx, places);
     *good = all;
     return CMG_OK;
 }

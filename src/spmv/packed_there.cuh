@@ -1,5 +1,5 @@
 /*
- * How slices of a CSR on the device are packed; see packed_there.h. A warp takes a slice. It plans
+ * How slices of a CSR on the device are packed; see packed_plan.h. A warp takes a slice. It plans
  * it as packed_plan.inc says, pattern and bases in shared memory.
  */
 #pragma once
@@ -7,7 +7,7 @@
 
 extern "C" {
 #include "csr/resident.h"
-#include "spmv/packed_there.h"
+#include "spmv/packed_plan.h"
 }
 
 enum { WARPS = 4, THREADS = CMGI_WARP * WARPS, SLICE = CMGI_SLICE, EIGHT = 8 };
@@ -178,14 +178,9 @@ static __device__ plan open_plan(const source &S, int *memory)
 
 static inline source source_of(const cmgi_compressor *B, cmg_size longest)
 {
-    source S = {};
-    S.A = *B->from->device;
-    S.ref = B->C->ref;
-    S.lead = B->C->lead;
+    source S = B->plan;
     S.slice = B->C->p.slice;
     S.count = B->C->p.count;
-    S.value_bytes = B->value_bytes;
-    S.split_diagonal = B->split_diagonal;
     S.room = (int)longest;
     return S;
 }

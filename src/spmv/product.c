@@ -14,9 +14,11 @@ static cmg_status check_vector(const cmg_matrix *A, const cmg_vector *v, cmg_siz
     return CMG_OK;
 }
 
-/* Vectors beside x have as many columns. */
-static cmg_status check_columns(const cmg_vector *x, const cmg_vector *v, const char *name)
+/* Vectors of the rows of A have as many columns as x. */
+static cmg_status check_beside(const cmg_matrix *A, const cmg_vector *x, const cmg_vector *v,
+                               const char *name)
 {
+    CMGI_TRY(check_vector(A, v, A->rows, name));
     CMGI_CHECK(x->ctx, v->columns == x->columns, CMG_ERR_SHAPE,
                "product: x has %d columns, %s has %d", x->columns, name, v->columns);
     return CMG_OK;
@@ -26,8 +28,7 @@ static cmg_status check_product(const cmg_matrix *A, const cmg_vector *x, const 
 {
     CMGI_GIVEN(A);
     CMGI_TRY(check_vector(A, x, A->cols, "x"));
-    CMGI_TRY(check_vector(A, y, A->rows, "y"));
-    CMGI_TRY(check_columns(x, y, "y"));
+    CMGI_TRY(check_beside(A, x, y, "y"));
     CMGI_CHECK(A->ctx, !cmgi_vectors_overlap(x, y), CMG_ERR_ARG,
                "product: the vector that is multiplied is the one that is written, or overlaps it");
     return CMG_OK;
@@ -59,8 +60,7 @@ cmg_status cmg_matrix_residual(const cmg_matrix *A, const cmg_vector *x, const c
                                cmg_vector *r)
 {
     CMGI_TRY(check_product(A, x, r));
-    CMGI_TRY(check_vector(A, b, A->rows, "b"));
-    CMGI_TRY(check_columns(x, b, "b"));
+    CMGI_TRY(check_beside(A, x, b, "b"));
     return multiply(A, (cmgi_writeback){.kind = CMGI_WB_RESIDUAL, .b = b->data}, x, r);
 }
 
@@ -71,8 +71,7 @@ cmg_status cmg_matrix_jacobi(const cmg_matrix *A, double omega, const cmg_vector
     CMGI_CHECK(A->ctx, A->rows == A->cols, CMG_ERR_SHAPE, "jacobi: A is %lld x %lld, not square",
                (long long)A->rows, (long long)A->cols);
     CMGI_TRY(check_vector(A, dinv, A->rows, "dinv"));
-    CMGI_TRY(check_vector(A, b, A->rows, "b"));
-    CMGI_TRY(check_columns(x, b, "b"));
+    CMGI_TRY(check_beside(A, x, b, "b"));
     CMGI_CHECK(A->ctx, dinv->columns == 1, CMG_ERR_SHAPE, "jacobi: dinv has %d columns, not one",
                dinv->columns);
     const cmgi_writeback w = {

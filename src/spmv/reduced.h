@@ -15,7 +15,12 @@
 #pragma once
 #include "cmg_types.h"
 
-#include "core/inline.h"
+#include "core/rest.h"
+
+typedef union cmgi_float_bits {
+    float f;
+    uint32_t u;
+} cmgi_float_bits;
 
 /* IEEE half to and from float, rounding to nearest even; for hosts without the types, and the same
  * bits on a device. */
@@ -23,10 +28,7 @@ CMGI_INLINE float cmgi_half_to_float(uint16_t h)
 {
     const uint32_t sign = (uint32_t)(h & 0x8000U) << 16;
     const uint32_t magnitude = h & 0x7fffU;
-    union {
-        uint32_t u;
-        float f;
-    } v;
+    cmgi_float_bits v;
     if (magnitude >= 0x0400U) { /* normal, infinite or NaN */
         v.u = sign | ((magnitude << 13) + (magnitude >= 0x7c00U ? 0x70000000U : 0x38000000U));
         return v.f;
@@ -37,10 +39,7 @@ CMGI_INLINE float cmgi_half_to_float(uint16_t h)
 }
 CMGI_INLINE uint16_t cmgi_float_to_half(float f)
 {
-    union {
-        float f;
-        uint32_t u;
-    } v;
+    cmgi_float_bits v;
     v.f = f;
     const uint16_t sign = (uint16_t)((v.u >> 16) & 0x8000U);
     v.u &= 0x7fffffffU;
@@ -63,10 +62,7 @@ CMGI_INLINE float cmgi_fp8_to_float(uint8_t b)
 }
 CMGI_INLINE uint8_t cmgi_float_to_fp8(float f)
 {
-    union {
-        float f;
-        uint32_t u;
-    } v;
+    cmgi_float_bits v;
     v.f = f;
     const uint8_t sign = (uint8_t)((v.u >> 24) & 0x80U);
     v.u &= 0x7fffffffU;
@@ -84,32 +80,21 @@ CMGI_INLINE uint8_t cmgi_float_to_fp8(float f)
 /* What a stored value of a reduced kind stands for, but for the scale. */
 CMGI_INLINE float cmgi_reduced_load(cmg_values kind, const void *values, cmg_size at)
 {
-    switch (kind) {
-    case CMG_VALUES_FP16:
-        return cmgi_half_to_float(((const uint16_t *)values)[at]);
-    default:
-        return cmgi_fp8_to_float(((const uint8_t *)values)[at]);
-    }
+    return kind == CMG_VALUES_FP16 ? cmgi_half_to_float(((const uint16_t *)values)[at])
+                                   : cmgi_fp8_to_float(((const uint8_t *)values)[at]);
 }
 /* Scale of a group whose largest magnitude is given: of fp8 up to 1.875 are left, of fp16 near
  * 2^12, with room up to the 65504 of IEEE half. A normal number in fp32; 1 for a group of zeros. */
 CMGI_INLINE float cmgi_reduced_scale(cmg_values kind, double largest)
 {
     enum { LEAST = -126, MOST = 127 };
-    union {
-        double d;
-        uint64_t u;
-    } v;
-    union {
-        uint32_t u;
-        float f;
-    } scale;
-    v.d = largest;
-    int exponent = (int)(v.u >> 52) - 1023; /* of positive numbers */
+    cmgi_float_bits scale;
+    const uint64_t bits = (uint64_t)cmgi_bits_of(largest);
+    int exponent = (int)(bits >> 52) - 1023; /* of positive numbers */
     if (!(largest > 0) || exponent == 1024) {
         return 1.0F;
     }
-    exponent += kind == CMG_VALUES_FP8 ? (v.u & 0xfffffffffffffU) >= 0xf000000000000U : -12;
+    exponent += kind == CMG_VALUES_FP8 ? (bits & 0xfffffffffffffU) >= 0xf000000000000U : -12;
     exponent = exponent < LEAST ? LEAST : exponent > MOST ? MOST : exponent;
     scale.u = (uint32_t)(exponent + 127) << 23;
     return scale.f;

@@ -10,7 +10,7 @@
 #include "core/each.h"
 #include "core/search.h"
 #include "spmv/columns.h"
-#include "spmv/slices_plan.h"
+#include "spmv/slices.h"
 
 #include "spmv/slices.inc"
 
@@ -106,7 +106,7 @@ static cmg_status pack(cmg_matrix *A, const cmgi_slices_plan *plan, const cmgi_m
     cmg_context *ctx = A->ctx;
     const cmg_csr *csr = from->csr;
     cmgi_slices *S = A->data;
-    CMGI_TRY(cmgi_slices_make(ctx, plan, S->block > 1 ? &blocks->view : csr, S));
+    CMGI_TRY(cmgi_slices_make(ctx, plan, S->block > 1 ? &blocks->view : csr, NULL, S));
     A->stored = S->places * (S->identity ? 1 : S->block * S->block);
     if (from->device == NULL) {
         CMGI_TRY(fill_on_host(A, from, blocks, ids));
@@ -146,19 +146,11 @@ static cmg_status build_there(cmg_matrix *A, const cmgi_slices_plan *plan,
         CMGI_CUDA_FN(cmgi_slices_sort_cuda);
     cmg_context *ctx = A->ctx;
     cmgi_slices *S = A->data;
-    cmgi_slices_extent(plan, &from->there->rows, S);
-    CMGI_TRY(cmgi_alloc_device(ctx, S->nslices + 1, sizeof *S->start, &S->start));
-    CMGI_TRY(cmgi_alloc_device(ctx, S->nslices, sizeof *S->width, &S->width));
-    CMGI_TRY(cmgi_alloc_device(ctx, S->nslices + 1, sizeof *S->first_row, &S->first_row));
     if (plan->sorted) {
-        CMGI_TRY(cmgi_alloc_device(ctx, S->rows, sizeof *S->rowmap, &S->rowmap));
+        CMGI_TRY(cmgi_alloc_device(ctx, from->device->rows, sizeof *S->rowmap, &S->rowmap));
         CMGI_TRY(sort(ctx, from->device, from->there->rows.longest, S->rowmap));
     }
-    CMGI_TRY(cmgi_slices_cut(ctx, CMGI_DEVICE, from->device,
-                             S->table ? (cmg_index)(S->places / S->stride) : 0, S));
-    if (!S->table) {
-        CMGI_TRY(cmgi_resident_kernels_of(ctx)->offsets(ctx, S->nslices, S->start, NULL));
-    }
+    CMGI_TRY(cmgi_slices_make(ctx, plan, from->device, &from->there->rows, S));
     A->stored = S->places;
     A->bytes = storage_bytes(A);
     CMGI_TRY(cmgi_alloc_device(ctx, A->stored, sizeof *S->columns, &S->columns));

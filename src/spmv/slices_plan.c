@@ -1,8 +1,9 @@
-/* Plans of slices, and what they come to in bytes; see slices_plan.h. */
-#include "spmv/slices_plan.h"
+/* Plans of slices, and what they come to in bytes; see slices.h. */
+#include "spmv/slices.h"
 
 #include "core/each.h"
 #include "core/search.h"
+#include "csr/place.h"
 
 #include "spmv/slices_cut.inc"
 
@@ -117,10 +118,12 @@ static void cut_slice(const cmg_csr *A, cmg_size r, cmg_size end, int shift, cmg
     }
     S->first_row[s] = (cmg_index)r;
     S->width[s] = (cmg_index)((longest + (1 << shift) - 1) >> shift);
+    S->start[s] = (cmg_size)S->width[s] * S->lanes;
+    S->shift[s] = (unsigned char)shift;
 }
 
-/* Fills first_row, width and shift; counts slices when S->first_row is NULL. Returns their number.
- */
+/* Fills the arrays, start with the entries of a slice; counts slices when S->first_row is NULL.
+ * Returns their number. */
 static cmg_size cut_slices(const cmgi_slices_plan *plan, const cmg_csr *A, cmgi_slices *S)
 {
     cmg_size s = 0;
@@ -131,7 +134,6 @@ static cmg_size cut_slices(const cmgi_slices_plan *plan, const cmg_csr *A, cmgi_
         const cmg_size end = r + room < A->rows ? r + room : A->rows;
         if (S->first_row != NULL) {
             cut_slice(A, r, end, shift, s, S);
-            S->shift[s] = (unsigned char)shift;
         }
         ++s;
         r = end;
@@ -140,51 +142,6 @@ static cmg_size cut_slices(const cmgi_slices_plan *plan, const cmg_csr *A, cmgi_
         S->first_row[s] = (cmg_index)A->rows;
     }
     return s;
-}
-
-cmg_status cmgi_slices_cut(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_index width,
-                           const cmgi_slices *S)
-{
-    const slice_cut cut = {.S = *S, .indptr = A->indptr, .width = width};
-    return slices_cut(ctx, at, S->nslices, &cut);
-}
-
-cmg_status cmgi_slices_make(cmg_context *ctx, const cmgi_slices_plan *plan, const cmg_csr *A,
-                            cmgi_slices *S)
-{
-    S->rows = A->rows;
-    S->table = plan->uniform;
-    S->lanes = plan->lanes;
-    S->uniform_shift = plan->split ? 0 : lanes_shift(plan, 0);
-    const cmg_size room = (cmg_size)plan->lanes >> S->uniform_shift;
-    S->nslices = plan->split ? cut_slices(plan, A, S) : (A->rows + room - 1) / room;
-    CMGI_TRY(cmgi_alloc(ctx, S->nslices + 1, sizeof *S->start, &S->start));
-    CMGI_TRY(cmgi_alloc(ctx, S->nslices, sizeof *S->width, &S->width));
-    if (plan->split) {
-        CMGI_TRY(cmgi_alloc(ctx, S->nslices, sizeof *S->shift, &S->shift));
-    }
-    CMGI_TRY(cmgi_alloc(ctx, S->nslices + 1, sizeof *S->first_row, &S->first_row));
-    S->start[0] = 0;
-    S->first_row[0] = 0;
-    if (plan->split) {
-        (void)cut_slices(plan, A, S);
-    } else {
-        const cmg_size longest = plan->uniform ? cmgi_csr_longest_row(A) : 0;
-        const cmg_size width = (longest + plan->t - 1) / plan->t;
-        S->stride = S->nslices * S->lanes;
-        S->places = S->stride * width;
-        CMGI_TRY(cmgi_slices_cut(ctx, CMGI_HOST, A, (cmg_index)width, S));
-        if (plan->uniform) {
-            return CMG_OK;
-        }
-    }
-    S->stride = S->lanes;
-    S->start[0] = 0;
-    for (cmg_size s = 0; s < S->nslices; ++s) {
-        S->start[s + 1] = S->start[s] + (cmg_size)S->width[s] * S->lanes;
-    }
-    S->places = S->start[S->nslices];
-    return CMG_OK;
 }
 
 /* What the storage is made of, without its arrays. */
@@ -243,14 +200,38 @@ size_t cmgi_slices_bytes(const cmgi_row_statistics *s, const cmg_matrix_options 
            (size_t)all.slices * a_slice + (size_t)s->rows * a_row;
 }
 
-void cmgi_slices_extent(const cmgi_slices_plan *plan, const cmgi_row_statistics *s, cmgi_slices *S)
+cmg_status cmgi_slices_make(cmg_context *ctx, const cmgi_slices_plan *plan, const cmg_csr *A,
+                            const cmgi_row_statistics *there, cmgi_slices *S)
 {
-    const extent all = extent_of(plan, s);
-    S->rows = s->rows;
+    const cmgi_place at = there != NULL ? CMGI_DEVICE : CMGI_HOST;
+    const cmg_size longest = !plan->uniform  ? 0
+                             : there != NULL ? there->longest
+                                             : cmgi_csr_longest_row(A);
+    const cmg_size width = (longest + plan->t - 1) / plan->t;
+    S->rows = A->rows;
     S->table = plan->uniform;
     S->lanes = plan->lanes;
-    S->uniform_shift = lanes_shift(plan, 0);
-    S->nslices = all.slices;
-    S->places = all.entries;
-    S->stride = plan->uniform ? all.slices * plan->lanes : plan->lanes;
+    S->uniform_shift = plan->split ? 0 : lanes_shift(plan, 0);
+    const cmg_size room = (cmg_size)plan->lanes >> S->uniform_shift;
+    S->nslices = plan->split ? cut_slices(plan, A, S) : (A->rows + room - 1) / room;
+    S->stride = plan->uniform ? S->nslices * S->lanes : S->lanes;
+    S->places = there != NULL ? extent_of(plan, there).entries : S->stride * width;
+    CMGI_TRY(cmgi_alloc_at(ctx, at, S->nslices + 1, sizeof *S->start, &S->start));
+    CMGI_TRY(cmgi_alloc_at(ctx, at, S->nslices, sizeof *S->width, &S->width));
+    if (plan->split) {
+        CMGI_TRY(cmgi_alloc(ctx, S->nslices, sizeof *S->shift, &S->shift));
+    }
+    CMGI_TRY(cmgi_alloc_at(ctx, at, S->nslices + 1, sizeof *S->first_row, &S->first_row));
+    if (plan->split) {
+        (void)cut_slices(plan, A, S);
+    } else if (S->nslices > 0) {
+        const slice_cut cut = {.S = *S, .indptr = A->indptr, .width = (cmg_index)width};
+        CMGI_TRY(slices_cut(ctx, at, S->nslices, &cut));
+    } else {
+        S->start[0] = 0;
+        S->first_row[0] = 0;
+    }
+    return S->table
+               ? CMG_OK
+               : cmgi_offsets_at(ctx, at, S->nslices, S->start, there != NULL ? NULL : &S->places);
 }

@@ -64,14 +64,13 @@ static void spread(const cmgi_compressed *C, cmg_precision precision, cmgi_stenc
 static cmg_status find_runs(cmg_context *ctx, const cmgi_compressed *C, size_t value_bytes,
                             cmgi_stencil *S)
 {
-    cmg_index *sorted = NULL;
+    cmgi_scoped cmg_index *sorted = NULL;
     CMGI_TRY(cmgi_alloc(ctx, C->t.entries, sizeof *sorted, &sorted));
     for (cmg_index e = 0; e < C->t.entries; ++e) {
         sorted[e] = C->t.offset[e];
     }
     qsort(sorted, (size_t)C->t.entries, sizeof *sorted, cmgi_ascending_index);
     S->runs = cover(sorted, C->t.entries, S->run);
-    cmgi_free(ctx, sorted);
     const size_t bytes = (size_t)C->t.kinds * (size_t)S->runs * CMGI_RUN_STORED * value_bytes;
     /* 2.5 products for one are still cheaper than loads one by one; windows that leave x are not */
     const cmg_size span = S->runs > 0 ? S->run[S->runs - 1] - S->run[0] : 0;

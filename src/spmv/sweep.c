@@ -46,25 +46,17 @@ static cmg_size find_stages(const cmg_csr *L, const cmg_csr *followers, cmg_inde
 /* Rows by stages, those of a stage in ascending order. */
 static cmg_status sort_rows(cmg_context *ctx, const cmg_index *stage, cmg_size n, cmgi_sweep *S)
 {
+    cmgi_scoped cmg_index *start = NULL;
     cmg_index last = 0;
     for (cmg_size i = 0; i < n; ++i) {
         last = stage[i] > last ? stage[i] : last;
     }
-    S->stages = n > 0 ? last + 1 : 1;
-    CMGI_TRY(cmgi_alloc_zero(ctx, S->stages + 1, sizeof *S->stage, &S->stage));
-    for (cmg_size i = 0; i < n; ++i) {
-        ++S->stage[stage[i] + 1];
+    S->stages = last + 1;
+    CMGI_TRY(cmgi_incidence_make(ctx, S->stages, n, stage, &start, &S->row));
+    CMGI_TRY(cmgi_alloc(ctx, S->stages + 1, sizeof *S->stage, &S->stage));
+    for (int s = 0; s <= S->stages; ++s) {
+        S->stage[s] = start[s];
     }
-    for (int s = 0; s < S->stages; ++s) {
-        S->stage[s + 1] += S->stage[s];
-    }
-    for (cmg_size i = 0; i < n; ++i) {
-        S->row[S->stage[stage[i]]++] = (cmg_index)i;
-    }
-    for (int s = S->stages; s > 0; --s) {
-        S->stage[s] = S->stage[s - 1];
-    }
-    S->stage[0] = 0;
     return CMG_OK;
 }
 
@@ -118,7 +110,6 @@ static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)
     A->stored = A->nnz;
     A->bytes = (size_t)n * (sizeof *S->row + sizeof *S->ptr + 2 * value) +
                (size_t)A->nnz * (sizeof *S->columns + value);
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *S->row, &S->row));
     CMGI_TRY(cmgi_alloc(ctx, n + 1, sizeof *S->ptr, &S->ptr));
     CMGI_TRY(cmgi_alloc(ctx, A->nnz, sizeof *S->columns, &S->columns));
     CMGI_TRY(cmgi_matrix_alloc_values(A, from));

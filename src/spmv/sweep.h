@@ -19,7 +19,7 @@
  * J. High Speed Comput. 1 (1989), doi:10.1142/S0129053389000056.
  */
 #pragma once
-#include "spmv/build.h"
+#include "spmv/matrix.h"
 
 /* On the CPU and, but for `stage`, in the backend's memory. */
 typedef struct cmgi_sweep {

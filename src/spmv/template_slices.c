@@ -1,6 +1,5 @@
 /* The templates of the compressed format, as products read them. */
 #include "spmv/blocks.h"
-#include "spmv/box.h"
 #include "spmv/packed_plan.h"
 #include "spmv/stencil.h"
 
@@ -79,5 +78,5 @@ void cmgi_template_slices_free(cmg_context *ctx, cmgi_compressed *C)
     cmgi_template_slices *T = &C->t;
     CMGI_FREE_DEVICE(ctx, T->slice, T->id, T->begin, T->offset, T->value, T->pair);
     cmgi_stencil_destroy(ctx, C);
-    cmgi_box_free(ctx, C);
+    cmgi_free(ctx, T->box);
 }

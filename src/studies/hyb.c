@@ -9,7 +9,7 @@
  *
  * Source  Bell and Garland 2009, doi:10.1145/1654059.1654078, section 4.2; the share is CUSP's.
  */
-#include "spmv/build.h"
+#include "spmv/matrix.h"
 
 extern const cmgi_format cmgi_format_ellpack;
 extern const cmgi_format cmgi_format_csr;

@@ -24,7 +24,7 @@
  *         blocks, and stores row pointers in full.
  */
 #pragma once
-#include "spmv/build.h"
+#include "spmv/matrix.h"
 
 enum { CMGI_PARTITION = 256 };
 

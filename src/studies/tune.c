@@ -4,7 +4,7 @@
 #include "core/ranks.h"
 #include "csr/place.h"
 #include "spmv/blocks.h"
-#include "spmv/choose.h"
+#include "spmv/create.h"
 #include "spmv/formats.h"
 
 #include <stdlib.h>

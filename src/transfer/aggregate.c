@@ -67,8 +67,7 @@ cmg_status cmgi_aggregate(cmg_context *ctx, cmgi_place at, const cmg_csr *S, cmg
     CMGI_TRY(cmgi_alloc_at(ctx, at, n, sizeof *spare, &spare));
     CMGI_TRY(found_around_set(ctx, at, S, &made));
     CMGI_TRY(join_all(ctx, at, S, &made.of, &spare));
-    *agg = made;
-    made = (cmgi_aggregates){0};
+    CMGI_PASS_ON(&made, agg);
     return CMG_OK;
 }
 

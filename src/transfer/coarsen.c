@@ -84,20 +84,16 @@ static cmg_status make_transfer(const cmg_hierarchy *h, int l, cmgi_place at,
                                 next_level *next)
 {
     cmg_context *ctx = h->ctx;
-    const cmgi_resident *there = NULL;
-    cmg_csr A;
+    const cmgi_resident *there = at == CMGI_DEVICE ? cmgi_hierarchy_there(h, l, CMG_ROLE_A) : NULL;
+    cmg_csr A = {0};
     cmgi_csr S = {0};
     cmgi_csr P0 = {0};
     cmgi_aggregates agg = {0};
     cmgi_known k = {0};
     CMGI_FREED(ctx, CMGI_ARRAYS(S), CMGI_ARRAYS(P0), &k.B);
     CMGI_RELEASED(cmgi_aggregates_free, ctx, &agg);
-    if (at == CMGI_DEVICE) {
-        there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
-        A = there->csr;
-    } else {
-        CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-    }
+    CMGI_TRY(there != NULL ? CMG_OK : cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+    A = there != NULL ? there->csr : A;
     CMGI_TRY(vectors_of(h, l, at, from, &k));
     next->vectors = k.vectors;
     if (o->method == CMG_COARSEN_CLASSICAL && k.block == 1) {

@@ -4,7 +4,7 @@
  */
 #pragma once
 #include "transfer/coarsen.h"
-#include "transfer/energy_there.h"
+#include "transfer/energy.h"
 
 typedef struct cmgi_completion_options {
     cmg_galerkin galerkin;

@@ -14,18 +14,6 @@ static bool **marks_at(cmgi_dirichlet *d, cmgi_place at)
     return at == CMGI_DEVICE ? &d->there : &d->row;
 }
 
-/* Whether it is known that the finest matrix has none, or nothing else. */
-static bool has_none(const cmg_hierarchy *h)
-{
-    const cmgi_resident *there = cmgi_hierarchy_there(h, 0, CMG_ROLE_A);
-    const cmgi_csr_facts *here = cmgi_hierarchy_facts(h, 0);
-    const cmg_size rows = h->level[0].A.rows;
-    if (there != NULL) {
-        return there->facts.identity == 0 || there->facts.identity == rows;
-    }
-    return here != NULL && (here->identity == 0 || here->identity == rows);
-}
-
 cmg_status cmgi_dirichlet_find(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_size known,
                                cmgi_dirichlet *found)
 {
@@ -70,8 +58,7 @@ cmg_status cmgi_dirichlet_below(cmg_context *ctx, cmgi_place at, const cmg_csr *
     CMGI_TRY(mark_below(ctx, at, P->rows, &m));
     CMGI_TRY(count_marks(ctx, at, n, &m, &made.count));
     if (made.count > 0) {
-        *found = made;
-        made = (cmgi_dirichlet){0};
+        CMGI_PASS_ON(&made, found);
     }
     return CMG_OK;
 }
@@ -80,29 +67,28 @@ cmg_status cmgi_dirichlet_of_level(const cmg_hierarchy *h, int l, cmgi_dirichlet
                                    cmgi_dirichlet *found)
 {
     cmg_context *ctx = h->ctx;
-    cmg_csr A;
+    cmg_csr A = {0};
     cmg_csr P;
     *found = (cmgi_dirichlet){0};
-    if (l > 0 ? !cmgi_dirichlet_any(above) : has_none(h)) {
+    const cmgi_row_facts *facts = cmgi_hierarchy_row_facts(h, l);
+    const bool none = facts != NULL && /* or nothing else: of the finest matrix */
+                      (facts->identity == 0 || facts->identity == h->level[l].A.rows);
+    if (l > 0 ? !cmgi_dirichlet_any(above) : none) {
         return CMG_OK;
     }
     const cmgi_resident *there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
     const cmgi_resident *there_P = l > 0 ? cmgi_hierarchy_there(h, l - 1, CMG_ROLE_P) : NULL;
-    if (l == 0 && there != NULL) {
-        return cmgi_dirichlet_find(ctx, CMGI_DEVICE, &there->csr, there->facts.identity, found);
-    }
-    if (there != NULL && there_P != NULL) {
-        CMGI_TRY(cmgi_dirichlet_at(ctx, CMGI_DEVICE, above, NULL));
-        return cmgi_dirichlet_below(ctx, CMGI_DEVICE, &there->csr, there->facts.identity,
-                                    &there_P->csr, above, found);
-    }
-    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+    const bool on_device = there != NULL && (l == 0 || there_P != NULL);
+    const cmgi_place at = on_device ? CMGI_DEVICE : CMGI_HOST;
+    const cmg_size known = on_device ? there->facts.rows.identity : CMGI_UNKNOWN;
+    CMGI_TRY(on_device ? CMG_OK : cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+    A = on_device ? there->csr : A;
     if (l == 0) {
-        return cmgi_dirichlet_find(ctx, CMGI_HOST, &A, CMGI_UNKNOWN, found);
+        return cmgi_dirichlet_find(ctx, at, &A, known, found);
     }
-    CMGI_TRY(cmg_hierarchy_get_csr(h, l - 1, CMG_ROLE_P, NULL, 0, &P));
-    CMGI_TRY(cmgi_dirichlet_at(ctx, CMGI_HOST, above, NULL));
-    return cmgi_dirichlet_below(ctx, CMGI_HOST, &A, CMGI_UNKNOWN, &P, above, found);
+    CMGI_TRY(on_device ? CMG_OK : cmg_hierarchy_get_csr(h, l - 1, CMG_ROLE_P, NULL, 0, &P));
+    CMGI_TRY(cmgi_dirichlet_at(ctx, at, above, NULL));
+    return cmgi_dirichlet_below(ctx, at, &A, known, on_device ? &there_P->csr : &P, above, found);
 }
 
 void cmgi_dirichlet_clear(cmg_context *ctx, cmgi_dirichlet *d)

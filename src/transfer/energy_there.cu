@@ -10,7 +10,7 @@
 extern "C" {
 #include "core/search.h"
 #include "csr/resident.h"
-#include "transfer/energy_there.h"
+#include "transfer/energy.h"
 }
 
 enum { VECTORS = CMGI_ENERGY_VECTORS, SWEEPS = CMGI_ENERGY_SWEEPS, LANES = CMGI_LANES };

@@ -13,17 +13,6 @@ typedef struct source {
     bool given; /* R is the hierarchy's */
 } source;
 
-/* R follows new values of A. */
-static cmg_status renew_restriction(cmg_hierarchy *h, int l)
-{
-    cmgi_csr *R = &h->level[l].R;
-    cmg_csr A;
-    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-    CMGI_TRY(cmgi_resident_bring(h->ctx, R));
-    cmgi_resident_drop(h->ctx, R);
-    return cmgi_air_values(h->ctx, &A, R);
-}
-
 static cmg_status open_source(cmg_hierarchy *h, int l, bool values, cmgi_dirichlet *fine,
                               cmgi_dirichlet *coarse, source *s)
 {
@@ -31,10 +20,12 @@ static cmg_status open_source(cmg_hierarchy *h, int l, bool values, cmgi_dirichl
     cmg_csr R;
     *s = (source){0};
     CMGI_TRY(cmgi_dirichlet_at(h->ctx, CMGI_HOST, fine, NULL));
-    if (values && h->level[l].ideal) {
-        CMGI_TRY(renew_restriction(h, l));
-    }
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &s->A));
+    if (values && h->level[l].ideal) { /* R follows new values of A */
+        CMGI_TRY(cmgi_resident_bring(h->ctx, &h->level[l].R));
+        cmgi_resident_drop(h->ctx, &h->level[l].R);
+        CMGI_TRY(cmgi_air_values(h->ctx, &s->A, &h->level[l].R));
+    }
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &P));
     CMGI_TRY(cmgi_dirichlet_below(h->ctx, CMGI_HOST, NULL, 0, &P, fine, coarse));
     CMGI_TRY(cmgi_prolongation(h->ctx, &P, fine, coarse, &s->P));

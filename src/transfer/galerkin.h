@@ -1,7 +1,7 @@
 /* The Galerkin coarse matrix A_c = R A P. */
 #pragma once
 #include "hierarchy/hierarchy.h"
-#include "transfer/restriction.h"
+#include "transfer/dirichlet.h"
 
 /*
  * A_c = R A P by rows, sorted, parallel and bitwise repeatable; R NULL = P^T. A coarse row of

@@ -151,8 +151,7 @@ cmg_status cmgi_miniature_find(cmg_context *ctx, cmgi_place at, const cmg_csr *A
     }
     CMGI_TRY(differs(ctx, at, A->rows, &a, &others));
     if (others == 0) {
-        *mini = made;
-        made = (cmgi_miniature){0};
+        CMGI_PASS_ON(&made, mini);
     }
     return CMG_OK;
 }

@@ -39,15 +39,6 @@ static void rigid_body_modes(cmg_size nodes, int dim, const double *x, double *B
     }
 }
 
-/* Coordinates of the level by nodes, in *x when they are there. */
-static bool coordinates(const cmg_hierarchy *h, int level, cmg_size nodes, int dim,
-                        const double **x)
-{
-    cmg_size n = 0;
-    return dim >= 2 && dim <= 3 &&
-           cmg_hierarchy_get_vector(h, level, "coords", NULL, &n, x) == CMG_OK && n == nodes * dim;
-}
-
 int cmgi_unknowns_of_node(const cmg_hierarchy *h, int level)
 {
     const int given = h->level[level].block;
@@ -64,6 +55,7 @@ static origin look(const cmg_hierarchy *h, int level, int *block, int *vectors,
     const cmg_size n = cmg_hierarchy_rows(h, level);
     const cmgi_stored_vector *stored = cmgi_hierarchy_vector(h, level, "nullspace", NULL);
     const int size = cmgi_unknowns_of_node(h, level);
+    cmg_size length = 0;
     *block = size;
     *vectors = size;
     if (stored != NULL && stored->n >= n && stored->n % n == 0) {
@@ -71,7 +63,9 @@ static origin look(const cmg_hierarchy *h, int level, int *block, int *vectors,
         *vectors = (int)(stored->n / n);
         return STORED;
     }
-    if (coordinates(h, level, n / size, size, given)) {
+    if ((size == 2 || size == 3) &&
+        cmg_hierarchy_get_vector(h, level, "coords", NULL, &length, given) == CMG_OK &&
+        length == n / size * size) {
         *vectors = size == 2 ? 3 : 6;
         return RIGID;
     }

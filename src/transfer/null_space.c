@@ -230,8 +230,7 @@ cmg_status cmgi_null_space_find(const cmg_hierarchy *h, int level, cmgi_null_spa
         CMGI_TRY(try_candidate(h, level, B, vectors, c, v, &made));
     }
     if (made.count > 0) {
-        *space = made;
-        made = (cmgi_null_space){0};
+        CMGI_PASS_ON(&made, space);
     }
     return CMG_OK;
 }

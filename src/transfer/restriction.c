@@ -1,5 +1,5 @@
 /* R = P^T unless it is given; both cleaned of Dirichlet rows; R A and R (I - A omega D^-1). */
-#include "transfer/restriction.h"
+#include "transfer/dirichlet.h"
 
 /* A copy without marked rows and columns, or a view where nothing is marked. */
 cmg_status cmgi_prolongation(cmg_context *ctx, const cmg_csr *stored, const cmgi_dirichlet *fine,

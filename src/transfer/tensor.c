@@ -11,8 +11,7 @@ cmg_status cmgi_axis_map_alloc(cmg_context *ctx, cmg_size rows, cmg_size cols, c
     CMGI_TRY(cmgi_alloc_zero(ctx, rows, sizeof *made.count, &made.count));
     CMGI_TRY(cmgi_alloc(ctx, rows * CMGI_AXIS_WIDTH, sizeof *made.column, &made.column));
     CMGI_TRY(cmgi_alloc(ctx, rows * CMGI_AXIS_WIDTH, sizeof *made.weight, &made.weight));
-    *map = made;
-    made = (cmgi_axis_map){0};
+    CMGI_PASS_ON(&made, map);
     return CMG_OK;
 }
 

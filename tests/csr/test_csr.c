@@ -253,7 +253,7 @@ static void check_looks(const cmgi_csr *A, cmg_size first, const cmgi_csr_facts 
 {
     cmgi_csr_facts found = {.looks.wanted = true};
     CHECK_OK(cmgi_csr_facts_take(ctx, &A->view, first, A->rows, &found));
-    CHECK(found.lines == facts->lines && found.gershgorin == facts->gershgorin);
+    CHECK(found.rows.lines == facts->rows.lines && found.rows.gershgorin == facts->rows.gershgorin);
     for (cmg_size i = 0; i < A->rows; ++i) {
         const cmg_size length = A->indptr[i + 1] - A->indptr[i];
         bool columns = i > 0 && length == A->indptr[i] - A->indptr[i - 1];
@@ -290,19 +290,19 @@ TEST(facts_are_those_of_every_row)
                 other[0] = fmax(other[0], a);
             }
             const double two = other[0] + other[1];
-            wanted.gershgorin = fmax(wanted.gershgorin, sum / 2);
-            wanted.identity += i >= first && other[0] == 0;
+            wanted.rows.gershgorin = fmax(wanted.rows.gershgorin, sum / 2);
+            wanted.rows.identity += i >= first && other[0] == 0;
             wanted.dominated += i >= first && sum <= (1 + CMGI_DOMINATED) * 2;
-            wanted.lines += i >= first && two > CMGI_LINE * 2;
+            wanted.rows.lines += i >= first && two > CMGI_LINE * 2;
             wanted.strong_lines += i >= first && two > CMGI_STRONG_LINE * 2 &&
                                    A.indptr[i + 1] - A.indptr[i] >= CMGI_STRONG_ENTRIES;
         }
         CHECK_OK(cmgi_csr_facts_take(ctx, &A.view, first, n, &found));
         CHECK(found.known && found.bad == -1);
-        CHECK(found.identity == wanted.identity && found.lines == wanted.lines);
+        CHECK(found.rows.identity == wanted.rows.identity && found.rows.lines == wanted.rows.lines);
         CHECK(found.strong_lines == wanted.strong_lines && found.dominated == wanted.dominated);
-        CHECK_NEAR(found.gershgorin, wanted.gershgorin, 1e-14);
-        CHECK(found.most == 2 && found.least == 2 && found.looks.diagonal == NULL);
+        CHECK_NEAR(found.rows.gershgorin, wanted.rows.gershgorin, 1e-14);
+        CHECK(found.rows.most == 2 && found.rows.least == 2 && found.looks.diagonal == NULL);
         check_looks(&A, first, &found);
         A.values[A.indptr[n / 2] + (n / 2 > 0)] = 0; /* the diagonal */
         CHECK_OK(cmgi_csr_facts_take(ctx, &A.view, first, n, &found));

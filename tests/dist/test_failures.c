@@ -41,12 +41,12 @@ static cmg_status give(cmg_hierarchy *h, const broken *f, bool mine)
 {
     const int levels = cmg_hierarchy_levels(h);
     for (int l = 0; l < levels; ++l) {
-        const cmg_csr A = cmgi_csr_view(&whole->level[l].A);
+        const cmg_csr A = whole->level[l].A.view;
         const cmg_size n = A.rows;
         const cmg_size first = n * cmgi_rank(h->ctx) / ranks;
         const cmg_size last = n * (cmgi_rank(h->ctx) + 1) / ranks;
         for (int role = CMG_ROLE_A; role <= CMG_ROLE_P && (role == 0 || l + 1 < levels); ++role) {
-            const cmg_csr M = role == CMG_ROLE_A ? A : cmgi_csr_view(&whole->level[l].P);
+            const cmg_csr M = role == CMG_ROLE_A ? A : whole->level[l].P.view;
             cmgi_own_rows own = {0};
             cmg_status status = cmgi_rows_of(h->ctx, &M, first, last - first, &own);
             if (status == CMG_OK && mine && l == 0 && role == CMG_ROLE_A) {
@@ -267,7 +267,7 @@ static cmg_status give_all(void *user, const cmg_transport *transport)
     cmg_solver *s = NULL;
     (void)user;
     CMGI_TRY(open_rank(transport, &own));
-    const cmg_csr A = cmgi_csr_view(&whole->level[0].A);
+    const cmg_csr A = whole->level[0].A.view;
     cmg_status status = cmg_hierarchy_create(own, 1, &h);
     status = status != CMG_OK ? status : cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A);
     status = status != CMG_OK ? status : cmg_solver_create(h, NULL, &s);

@@ -32,10 +32,10 @@ static long compare_rows(const cmgi_own_rows *own, const cmg_csr *all)
 static long compare_level(const cmg_hierarchy *h, const cmg_hierarchy *whole, int l)
 {
     const cmgi_own_level *own = &h->own->level[l];
-    const cmg_csr A = cmgi_csr_view(&whole->level[l].A);
+    const cmg_csr A = whole->level[l].A.view;
     long wrong = own->A.indptr != NULL ? compare_rows(&own->A, &A) : 0;
     if (l + 1 < whole->levels) {
-        const cmg_csr P = cmgi_csr_view(&whole->level[l].P);
+        const cmg_csr P = whole->level[l].P.view;
         wrong += compare_rows(&own->P, &P);
     }
     return wrong;

@@ -139,7 +139,7 @@ TEST(what_is_missing)
     }
     compare_ranks(h, b, "gather=20 no-fallback", 3, RANDOM, 1e-8);
     for (int l = 0; l + 1 < h->levels; ++l) {
-        const cmg_csr P = cmgi_csr_view(&h->level[l].P);
+        const cmg_csr P = h->level[l].P.view;
         cmgi_csr R = {0};
         CHECK_OK(cmgi_csr_transpose(ctx, &P, &R));
         CHECK_OK(cmgi_hierarchy_take_csr(h, l, CMG_ROLE_R, NULL, 0, &R));

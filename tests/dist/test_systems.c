@@ -24,7 +24,7 @@ static double residual(const cmg_csr *A, const double *b, const double *x)
 /* Iterations of one rank, which those of 2, 3 and 4 are, with parts of all kinds. */
 static int same_counts(cmg_hierarchy *h, const double *b, const char *options)
 {
-    const cmg_csr A = cmgi_csr_view(&h->level[0].A);
+    const cmg_csr A = h->level[0].A.view;
     scoped_trial one = trial_of(h, b, options);
     CHECK_OK(solve_own(h, &one, 0, A.rows, true));
     CHECK(cmg_outcome_converged(one.report.outcome));
@@ -119,8 +119,8 @@ TEST(a_matrix_alone)
 TEST(levels_are_numbered_through)
 {
     scoped_hierarchy *h = generated("cells=16 levels=2");
-    const cmg_csr A = cmgi_csr_view(&h->level[0].A);
-    const cmg_csr P = cmgi_csr_view(&h->level[0].P);
+    const cmg_csr A = h->level[0].A.view;
+    const cmg_csr P = h->level[0].P.view;
     scoped cmg_size *indptr = calloc((size_t)P.cols + 1, sizeof *indptr);
     scoped cmg_index *indices = calloc((size_t)P.cols, sizeof *indices);
     scoped double *values = calloc((size_t)P.cols, sizeof *values);
@@ -158,7 +158,7 @@ TEST(free_bodies)
         "dim=3 cells=8 problem=elasticity dirichlet=neumann shape=beam"};
     for (int k = 0; k < 2; ++k) {
         scoped_hierarchy *h = generated("%s", bodies[k]);
-        const cmg_csr A = cmgi_csr_view(&h->level[0].A);
+        const cmg_csr A = h->level[0].A.view;
         scoped double *b = malloc((size_t)A.rows * sizeof *b);
         in_range(&A, b);
         CHECK(same_counts(h, b, "") <= 20);

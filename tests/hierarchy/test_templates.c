@@ -133,9 +133,9 @@ TEST(facts_are_those_of_the_csr)
         CHECK_OK(cmg_hierarchy_set_templates(h, 0, CMG_ROLE_A, &k.t));
         CHECK_OK(cmgi_csr_facts_take(ctx, &A.view, 0, A.rows, &facts));
         const cmgi_csr_facts *of = &cmgi_hierarchy_templates(h, 0, CMG_ROLE_A)->facts;
-        CHECK(of->known && of->bad == facts.bad && of->identity == facts.identity &&
-              of->lines == facts.lines && of->strong_lines == facts.strong_lines &&
-              of->dominated == facts.dominated && of->gershgorin == facts.gershgorin);
+        CHECK(of->known && of->bad == facts.bad && of->rows.identity == facts.rows.identity &&
+              of->rows.lines == facts.rows.lines && of->strong_lines == facts.strong_lines &&
+              of->dominated == facts.dominated && of->rows.gershgorin == facts.rows.gershgorin);
         CHECK_OK(cmgi_hierarchy_ensure_checked(h));
         CHECK(cmgi_hierarchy_facts(h, 0) != NULL);
         free_kinds(&k);

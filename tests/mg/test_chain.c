@@ -45,7 +45,7 @@ static cmg_csr matrix_of(const box3 *s, cmgi_csr *A)
             }
         }
     }
-    return cmgi_csr_view(A);
+    return A->view;
 }
 
 static cmg_csr interpolation_of(const box3 *s, cmgi_csr *P)
@@ -72,7 +72,7 @@ static cmg_csr interpolation_of(const box3 *s, cmgi_csr *P)
             }
         }
     }
-    return cmgi_csr_view(P);
+    return P->view;
 }
 
 static cmg_hierarchy *hierarchy_of(const box3 *s)

@@ -401,7 +401,7 @@ TEST(few_rows_are_boxes_too)
         scoped double *b = vector(p.A.rows, 5);
         scoped double *z = vector(p.A.rows, 0);
         p.A.values[p.A.indptr[5] + 1] *= c / 2 == 1 ? 1.5 : 1;
-        const cmg_csr view = cmgi_csr_view(&p.A);
+        const cmg_csr view = p.A.view;
         cmg_matrix_destroy(&p.level[0].A);
         p.level[0].A = matrix(&p.A, c / 2 == 2 ? CMG_FORMAT_SELL : CMG_FORMAT_ELLT, CMG_FP32);
         CHECK_OK(cmg_hierarchy_create(ctx, 1, &p.h));

@@ -51,8 +51,10 @@ static void check_facts(const cmgi_resident *R, const cmgi_resident *S)
     const cmgi_resident_facts *g = &S->facts;
     CHECK(f->not_finite == g->not_finite && f->zero_diagonal == g->zero_diagonal);
     CHECK(f->bad_column == g->bad_column && f->duplicate == g->duplicate);
-    CHECK(f->identity == g->identity && f->beside == g->beside && f->lines == g->lines);
-    CHECK(f->gershgorin == g->gershgorin && f->most == g->most && f->least == g->least);
+    CHECK(f->rows.identity == g->rows.identity && f->beside == g->beside &&
+          f->rows.lines == g->rows.lines);
+    CHECK(f->rows.gershgorin == g->rows.gershgorin && f->rows.most == g->rows.most &&
+          f->rows.least == g->rows.least);
     CHECK(f->ascending == g->ascending && f->single == g->single);
     check_arrays(R->diagonal, S->diagonal, R->csr.rows, sizeof *R->diagonal);
     check_arrays(R->csr.values, S->csr.values, R->rows.nnz, sizeof *R->csr.values);

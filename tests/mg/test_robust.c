@@ -191,7 +191,7 @@ TEST(one_dimension_keeps_its_levels)
     }
     scoped_csr fine = triplet_csr(&a);
     scoped_csr transfer = triplet_csr(&p);
-    const cmg_csr views[2] = {cmgi_csr_view(&fine), cmgi_csr_view(&transfer)};
+    const cmg_csr views[2] = {fine.view, transfer.view};
     scoped_hierarchy *h = hierarchy_new(2);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &views[0]));
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_P, NULL, 0, &views[1]));

@@ -7,7 +7,7 @@
 static inline cmgi_smoother_factors *factors_make(const cmgi_csr *A, const char *name)
 {
     cmgi_smoother_factors *made = calloc(1, sizeof *made);
-    const cmgi_smoother_source source = {.ctx = ctx, .A = cmgi_csr_view(A)};
+    const cmgi_smoother_source source = {.ctx = ctx, .A = A->view};
     CHECK_OK(cmgi_smoother_make(&source, name, 0, made));
     return made;
 }

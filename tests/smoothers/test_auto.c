@@ -103,7 +103,7 @@ TEST(sees_the_matrix_of_the_cycle)
                                          CMG_FORMAT_COMPRESSED};
     scoped double *dense = five_points(SIDE, 1, 0.3, 0, 0);
     scoped_csr A = model_from_dense(ctx, SIDE * SIDE, dense);
-    const cmg_csr view = cmgi_csr_view(&A);
+    const cmg_csr view = A.view;
     scoped_factors *jacobi = factors_make(&A, "jacobi");
     cmgi_smoother_source source = {.ctx = ctx, .A = view};
     cmgi_spectrum exact;

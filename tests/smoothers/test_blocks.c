@@ -38,7 +38,7 @@ TEST(block_size_comes_from_the_hierarchy)
     } cases[] = {{"2", 2}, {"16", 16}, {"0", 0}, {"x", 0}, {"100000", 0}};
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; ++c) {
         CHECK_OK(cmg_hierarchy_set_attribute(h, "block_size", cases[c].text));
-        const cmgi_smoother_source source = {.ctx = ctx, .h = h, .A = cmgi_csr_view(&A)};
+        const cmgi_smoother_source source = {.ctx = ctx, .h = h, .A = A.view};
         scoped_factors *made = calloc(1, sizeof *made);
         CHECK_STATUS(cmgi_smoother_make(&source, "block-jacobi", 0, made),
                      cases[c].size > 0 ? CMG_OK : CMG_ERR_ARG);

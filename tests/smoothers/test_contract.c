@@ -41,7 +41,7 @@ static const char *contract_name(int i)
 static cmg_status make(cmg_context *c, const cmgi_csr *A, const char *name,
                        cmgi_smoother_factors *made)
 {
-    const cmgi_smoother_source source = {.ctx = c, .A = cmgi_csr_view(A)};
+    const cmgi_smoother_source source = {.ctx = c, .A = A->view};
     return cmgi_smoother_make(&source, name, 0, made);
 }
 
@@ -271,7 +271,7 @@ TEST(same_for_any_threads)
                 first->stages = made->stages;
                 first->factors = made->factors;
                 for (int f = 0; f < made->factors; ++f) {
-                    const cmg_csr view = cmgi_csr_view(&made->factor[f]);
+                    const cmg_csr view = made->factor[f].view;
                     CHECK_OK(cmgi_csr_copy(ctx, &view, &first->factor[f]));
                 }
             } else {

@@ -95,7 +95,7 @@ TEST(indefinite_and_unsymmetric_are_named)
         small[7 * N + 7] = -1;
         scoped_factors *made = calloc(1, sizeof *made);
         scoped_csr A = model_from_dense(ctx, N, small);
-        cmgi_smoother_source source = {.ctx = ctx, .A = cmgi_csr_view(&A)};
+        cmgi_smoother_source source = {.ctx = ctx, .A = A.view};
         CHECK_REFUSED(cmgi_smoother_make(&source, names[v], 0, made), CMG_ERR_SINGULAR,
                       "not positive definite");
         cmgi_smoother_factors_clear(ctx, made);
@@ -103,7 +103,7 @@ TEST(indefinite_and_unsymmetric_are_named)
         small[7 * N + 7] = 3;
         small[7 * N + 2] += 0.5;
         A = model_from_dense(ctx, N, small);
-        source.A = cmgi_csr_view(&A);
+        source.A = A.view;
         CHECK_STATUS(cmgi_smoother_make(&source, names[v], 0, made), CMG_ERR_UNSUPPORTED);
     }
 }

@@ -152,7 +152,7 @@ TEST(contexts_agree)
         scoped_csr A = shape(k / 2 / NAMES);
         scoped cmgi_smoother_factors *expected = calloc(1, sizeof *expected);
         scoped_factors *made = calloc(1, sizeof *made);
-        cmgi_smoother_source source = {.ctx = one, .A = cmgi_csr_view(&A)};
+        cmgi_smoother_source source = {.ctx = one, .A = A.view};
         const cmg_csr view = source.A;
         cmgi_resident there = {.csr = {0}};
         CHECK_OK(cmgi_smoother_make(&source, names[name], 1, expected));
@@ -195,7 +195,7 @@ TEST(messages_are_the_same)
         for (int c = 0; c < 2; ++c) {
             scoped cmgi_smoother_factors *made = calloc(1, sizeof *made);
             cmg_context *on = c == 0 ? one : ctx;
-            const cmgi_smoother_source source = {.ctx = on, .A = cmgi_csr_view(&A)};
+            const cmgi_smoother_source source = {.ctx = on, .A = A.view};
             CHECK_STATUS(
                 cmgi_smoother_make(&source, k < 3 ? "fsai" : "fsai:power=0:adaptive=9", 1, made),
                 k % 3 == 2 ? CMG_ERR_UNSUPPORTED : CMG_ERR_SINGULAR);

@@ -316,7 +316,7 @@ TEST(bounds_known_spectra)
             }
         }
         scoped_csr A = model_from_dense(ctx, n, dense);
-        const cmg_csr view = cmgi_csr_view(&A);
+        const cmg_csr view = A.view;
         scoped_csr D = {0};
         CHECK_OK(cmgi_csr_alloc_diagonal(ctx, n, &D));
         for (cmg_size i = 0; i < n; ++i) {
@@ -353,7 +353,7 @@ TEST(bounds_unsymmetric)
         }
     }
     scoped_csr A = model_from_dense(ctx, N, dense);
-    const cmg_csr view = cmgi_csr_view(&A);
+    const cmg_csr view = A.view;
     scoped_csr D = {0};
     CHECK_OK(cmgi_csr_alloc_diagonal(ctx, N, &D));
     for (int i = 0; i < N; ++i) {
@@ -404,7 +404,7 @@ TEST(gls_is_bounded)
 {
     scoped double *dense = model_q1(11, 2, 4);
     scoped_csr A = model_from_dense(ctx, 121, dense);
-    const cmg_csr view = cmgi_csr_view(&A);
+    const cmg_csr view = A.view;
     scoped cmgi_smoother_factors *jacobi = calloc(1, sizeof *jacobi);
     const cmgi_smoother_source source = {.ctx = ctx, .A = view};
     CHECK_OK(cmgi_smoother_make(&source, "jacobi", 1, jacobi));

@@ -259,7 +259,7 @@ TEST(contexts_agree)
                 continue; /* nearly full */
             }
             scoped cmgi_smoother_factors *expected = calloc(1, sizeof *expected);
-            const cmgi_smoother_source source = {.ctx = one, .A = cmgi_csr_view(&A)};
+            const cmgi_smoother_source source = {.ctx = one, .A = A.view};
             CHECK_OK(cmgi_smoother_make(&source, names[v], 1, expected));
             cmgi_smoother_factors *first = factors_make(&A, names[v]);
             cmgi_smoother_factors *again = factors_make(&A, names[v]);
@@ -310,7 +310,7 @@ TEST(patterns_may_repeat)
     scoped double *dense = model_q1(SIDE, 3, 1.5);
     model_rescale(ROWS, dense);
     cmgi_csr A = model_from_dense(one, ROWS, dense);
-    const cmgi_smoother_source source = {.ctx = one, .A = cmgi_csr_view(&A)};
+    const cmgi_smoother_source source = {.ctx = one, .A = A.view};
     for (int v = 0; v < 3; ++v) {
         for (cmg_size i = 0; v == 2 && i < ROWS; i += 5 * SIDE) {
             make_dependent(&A, i + 3); /* neighbours */

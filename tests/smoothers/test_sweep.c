@@ -169,7 +169,7 @@ TEST(refuses)
     static const char *const not_so[] = {"chebyshev:base=sweep", "sweep:omega=auto"};
     scoped double *dense = model_q1(SIDE, 2, 1);
     scoped_csr A = model_from_dense(ctx, N, dense);
-    const cmgi_smoother_source source = {.ctx = ctx, .A = cmgi_csr_view(&A)};
+    const cmgi_smoother_source source = {.ctx = ctx, .A = A.view};
     scoped cmgi_smoother_factors *made = calloc(1, sizeof *made);
     for (int q = 0; q < 2; ++q) {
         CHECK_REFUSED(cmgi_smoother_make(&source, not_so[q], 0, made), CMG_ERR_UNSUPPORTED,

@@ -4,7 +4,6 @@
  */
 #include "spmv/box.h"
 #include "csr/resident.h"
-#include "spmv/march.h"
 #include "suite.h"
 
 typedef struct grid {

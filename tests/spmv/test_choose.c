@@ -2,8 +2,8 @@
  * The choice of a format before anything is built: sensible on matrices made to have one answer,
  * within the options that were given, and the same whatever is measured elsewhere.
  */
-#include "spmv/choose.h"
-#include "spmv/csr_tiles.h"
+#include "spmv/create.h"
+#include "spmv/csr.h"
 #include "core/backend.h"
 #include "suite.h"
 

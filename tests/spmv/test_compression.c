@@ -2,7 +2,7 @@
  * Prediction of the compressed format: exact against the format itself where all slices are looked
  * at, near it from a sample, and every way of storing a slice is met.
  */
-#include "spmv/compressed_forecast.h"
+#include "spmv/packed_plan.h"
 #include "spmv/compressed.h"
 #include "suite.h"
 
@@ -28,7 +28,8 @@ static cmgi_csr band(cmg_size n, cmg_size width, cmg_size kinds)
 
 static cmg_compression_info predict(const cmgi_csr *A, const cmg_matrix_options *o, cmg_size rows)
 {
-    const cmgi_compression_look what = {.csr = &A->view, .options = o, .rows = rows};
+    const cmgi_compression_look what = {
+        .from = &(cmgi_matrix_source){.csr = &A->view}, .options = o, .rows = rows};
     cmg_compression_info info;
     CHECK_OK(cmgi_compression_predict(ctx, &what, &info));
     return info;
@@ -202,7 +203,7 @@ TEST(no_rows_are_forecast)
     const cmg_matrix_options o = compressed(CMG_FP64, CMG_VALUES_FULL);
     const cmg_size indptr[1] = {0};
     const cmg_csr view = {.indptr = indptr};
-    const cmgi_compression_look what = {.csr = &view, .options = &o};
+    const cmgi_compression_look what = {.from = &(cmgi_matrix_source){.csr = &view}, .options = &o};
     cmg_compression_info info = {0};
     CHECK_OK(cmgi_compression_predict(ctx, &what, &info));
     CHECK(info.slices == 0 && info.looked == 0);
@@ -278,7 +279,8 @@ static cmgi_csr squares(bool plate, double vary, double factor)
 static bool halves(const cmgi_csr *A, const cmg_matrix_options *o)
 {
     bool found = false;
-    const cmgi_compression_look what = {.csr = &A->view, .options = o, .halves = &found};
+    const cmgi_compression_look what = {
+        .from = &(cmgi_matrix_source){.csr = &A->view}, .options = o, .halves = &found};
     cmg_compression_info info;
     CHECK_OK(cmgi_compression_predict(ctx, &what, &info));
     return found;

@@ -5,7 +5,7 @@
  */
 #include "core/vector.h"
 #include "spmv/cpu_kernels.h"
-#include "spmv/csr_tiles.h"
+#include "spmv/csr.h"
 #include "suite.h"
 
 /* Row lengths of the cases, for row i of n. */

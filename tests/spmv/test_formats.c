@@ -243,9 +243,9 @@ static void check_matrix(const char *name, const cmgi_csr *given, bool diagonal)
         }
         for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
             scoped_csr A = {0};
-            cmg_csr view = cmgi_csr_view(given);
+            cmg_csr view = given->view;
             CHECK_OK(cmgi_csr_copy(ctx, &view, &A));
-            view = cmgi_csr_view(&A);
+            view = A.view;
             cmg_matrix_options options = matrix_options(
                 "format=%s t=%d warp=%d threshold=%d precision=%s keep_map",
                 WORD("format", one.format), one.t, one.warp, one.threshold, WORD("precision", p));

@@ -487,7 +487,7 @@ TEST(facts_are_those_of_the_rows)
         for (cmg_size i = 0; i < A.rows && A.rows == A.cols; ++i) {
             identity += cmgi_csr_identity_row(&A.view, i);
         }
-        CHECK(R.facts.identity == identity && R.facts.gershgorin == gershgorin(&A.view));
+        CHECK(R.facts.rows.identity == identity && R.facts.rows.gershgorin == gershgorin(&A.view));
         CHECK_OK(cmgi_csr_transpose(ctx, &A.view, &T));
         CHECK_OK(cmgi_resident_kernels_of(ctx)->transpose(ctx, &R.csr, want.nnz, &there));
         check_array_at(T.indptr, there.indptr, A.cols + 1, sizeof *T.indptr);
@@ -534,7 +534,7 @@ TEST(facts_follow_new_values)
             diagonal[i] = cmgi_csr_diagonal_at(&A.view, i);
             zero = diagonal[i] == 0 && zero < 0 ? i : zero;
         }
-        CHECK(R.facts.gershgorin == gershgorin(&A.view) && R.facts.zero_diagonal == zero);
+        CHECK(R.facts.rows.gershgorin == gershgorin(&A.view) && R.facts.zero_diagonal == zero);
         if (A.rows == A.cols) {
             check_array_at(diagonal, R.diagonal, A.rows, sizeof *diagonal);
         }

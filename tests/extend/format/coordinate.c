@@ -8,7 +8,7 @@
  *
  * Entry (i,j) is where row[k] = i and column[k] = j.
  */
-#include "spmv/build.h"
+#include "spmv/matrix.h"
 
 /* Its place in the list; a constant in cmg.h may name it, too. */
 enum { COORDINATE = CMG_FORMAT_TUNE + 1 };
