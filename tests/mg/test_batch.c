@@ -45,10 +45,8 @@ static void fill(systems *S, double contrast, int flags)
 
 static systems make(cmg_hierarchy *h, const char *options, int count)
 {
-    const cmg_solver_options o = solver_options("%s", options);
-    systems S = {.h = h, .count = count};
-    S.s = solver_new(h, &o);
-    S.A = csr_of(h, 0, CMG_ROLE_A);
+    systems S = {
+        .h = h, .s = solver_with(h, "%s", options), .A = csr_of(h, 0, CMG_ROLE_A), .count = count};
     S.n = S.A.rows;
     S.nnz = S.A.indptr[S.n];
     S.values = malloc((size_t)(count * S.nnz + 1) * sizeof *S.values);
@@ -93,18 +91,9 @@ static cmg_report run(systems *S, bool own, cmg_report *each)
 /* ||b - A x|| / ||b|| of a system by plain loops. */
 static double residual_of(const systems *S, bool own, int s)
 {
-    const double *v = own ? S->values + s * S->nnz : S->A.values;
-    double rr = 0;
-    double bb = 0;
-    for (cmg_size i = 0; i < S->n; ++i) {
-        double r = S->b[s * S->n + i];
-        bb += r * r;
-        for (cmg_size k = S->A.indptr[i]; k < S->A.indptr[i + 1]; ++k) {
-            r -= v[k] * S->x[s * S->n + S->A.indices[k]];
-        }
-        rr += r * r;
-    }
-    return sqrt(rr / bb);
+    cmg_csr A = S->A;
+    A.values = own ? S->values + s * S->nnz : A.values;
+    return relative_residual(&A, S->b + s * S->n, S->x + s * S->n);
 }
 
 /* The solution of a system by elimination without pivots, which positive definite matrices with
@@ -145,12 +134,9 @@ static void check_all(const systems *S, const cmg_report *each, double rtol, con
     const double rounding = 1e-12;
     for (int s = 0; s < S->count; ++s) {
         const double left = residual_of(S, true, s);
-        const bool good = cmg_outcome_converged(each[s].outcome) && left <= 1.01 * rtol + rounding;
-        if (!good) {
-            printf("%s, system %d: %s in %d, %.3g\n", what, s,
-                   cmg_enum_name("outcome", (int)each[s].outcome), each[s].iterations, left);
-        }
-        CHECK(good);
+        CHECK_SAY(cmg_outcome_converged(each[s].outcome) && left <= 1.01 * rtol + rounding,
+                  "%s, system %d: %s in %d, %.3g", what, s, WORD("outcome", each[s].outcome),
+                  each[s].iterations, left);
         CHECK_NEAR(each[s].relative_residual, left, 1e-2 * left + rounding);
     }
 }
@@ -169,13 +155,8 @@ TEST(solutions_are_those_of_elimination)
         CHECK(cmg_outcome_converged(report.outcome) && report.hint[0] == '\0');
         for (int s = 0; s < S.count; ++s) {
             scoped double *y = eliminate(&S, s);
-            double error = 0;
-            double size = 0;
-            for (cmg_size i = 0; i < S.n; ++i) {
-                error = fmax(error, fabs(S.x[s * S.n + i] - y[i]));
-                size = fmax(size, fabs(y[i]));
-            }
-            CHECK(error <= 1e-8 * size && report.iterations >= each[s].iterations);
+            CHECK(relative_difference(S.x + s * S.n, y, S.n) <= 1e-8);
+            CHECK(report.iterations >= each[s].iterations);
         }
         drop(&S);
     }
@@ -456,18 +437,8 @@ TEST(failed_allocations_leave_nothing)
 {
     systems S = make(poisson(CELLS, LEVELS, POISSON_IDENTITY), "", COUNT);
     scoped_vector *v = vector_from(COUNT * S.nnz, CMG_FP64, S.values);
-    size_t before[2];
-    size_t after[2];
-    bool reached = true;
-    cmg_context_memory(ctx, before, NULL);
-    for (long n = 0; reached; n += n < 20 ? 1 : 7) {
-        cmgi_context_fail_after(ctx, n);
-        const cmg_status status = try_create(&S, v, COUNT);
-        reached = ctx->fail_after < 0;
-        cmgi_context_fail_after(ctx, -1);
-        CHECK(status == (reached ? CMG_ERR_MEMORY : CMG_OK));
-        cmg_context_memory(ctx, after, NULL);
-        CHECK(before[0] == after[0] && before[1] == after[1]);
+    for (failing f = {.most = 10000}; failing_next(&f);) {
+        failing_done(&f, try_create(&S, v, COUNT));
     }
     drop(&S);
 }
