@@ -30,9 +30,9 @@ enum { METHODS = sizeof methods / sizeof methods[0] };
 static cmg_report solve(cmg_context *on, cmg_hierarchy *h, const method *m, int times)
 {
     cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN, .iterations = -9};
-    cmg_solver *s = NULL;
-    cmg_vector *b = NULL;
-    cmg_vector *x = NULL;
+    scoped_solver *s = NULL;
+    scoped_vector *b = NULL;
+    scoped_vector *x = NULL;
     const double *values = NULL;
     cmg_size n = 0;
     cmg_solver_options options =
@@ -48,8 +48,6 @@ static cmg_report solve(cmg_context *on, cmg_hierarchy *h, const method *m, int 
         CHECK_OK(cmg_vector_fill(x, 0.0));
         CHECK_OK(cmg_solver_solve(s, b, x, &report));
     }
-    cmg_solver_destroy(&s);
-    vectors_destroy(&b, &x);
     report.history = NULL;
     return report;
 }

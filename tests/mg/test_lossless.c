@@ -26,7 +26,7 @@ static cmg_vector *given_rhs(cmg_hierarchy *h)
 {
     cmg_size n = 0;
     const double *values = NULL;
-    cmg_vector *b = vector_new(cmg_hierarchy_rows(h, 0), CMG_FP64);
+    cmg_vector *b = zero_for(h);
     CHECK_OK(cmg_vector_fill(b, 1));
     if (cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &values) == CMG_OK) {
         CHECK_OK(cmg_vector_set(b, values));
@@ -37,7 +37,7 @@ static cmg_vector *given_rhs(cmg_hierarchy *h)
 static void compare_storages(const char *name, cmg_hierarchy *h, const cmg_solver_options *options)
 {
     scoped_vector *b = given_rhs(h);
-    scoped_vector *x = vector_new(cmg_hierarchy_rows(h, 0), CMG_FP64);
+    scoped_vector *x = zero_for(h);
     cmg_solver_options o = *options;
     o.matrix.format = CMG_FORMAT_CSR;
     const cmg_report plain = solve(h, &o, b, x);
@@ -54,8 +54,7 @@ static void compare_storages(const char *name, cmg_hierarchy *h, const cmg_solve
             o.precision = s->precision;
             (void)snprintf(o.precision_schedule, sizeof o.precision_schedule, "%s",
                            s->schedule != NULL ? s->schedule : "");
-            CHECK_OK(cmg_vector_fill(x, 0));
-            const cmg_report report = solve(h, &o, b, x);
+            const cmg_report report = solve(h, &o, b, from_zero(x));
             const bool same = report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0 &&
                               abs(report.iterations - plain.iterations) <= 1;
             CHECK_SAY(same, "%s, %s: %d iterations (%s), fp64 csr %d", name, s->name,
@@ -105,28 +104,14 @@ TEST(preassembled_hierarchies)
 
 TEST(distorted_meshes)
 {
-    static const struct {
-        const char *name;
-        cmg_element element;
-        int dim;
-        cmg_size cells;
-        cmg_problem problem;
-    } meshes[] = {
-        {"Q1 2D", CMG_ELEMENT_Q1, 2, 32, CMG_PROBLEM_POISSON},
-        {"Q1 3D", CMG_ELEMENT_Q1, 3, 8, CMG_PROBLEM_POISSON},
-        {"Q2 2D", CMG_ELEMENT_Q2, 2, 16, CMG_PROBLEM_POISSON},
-        {"P1 2D", CMG_ELEMENT_P1, 2, 32, CMG_PROBLEM_POISSON},
-        {"elasticity 2D", CMG_ELEMENT_Q1, 2, 16, CMG_PROBLEM_ELASTICITY},
-        {"elasticity 3D", CMG_ELEMENT_Q1, 3, 6, CMG_PROBLEM_ELASTICITY},
-    };
+    static const char *const meshes[] = {
+        "element=q1 dim=2 cells=32",         "element=q1 dim=3 cells=8",
+        "element=q2 dim=2 cells=16",         "element=p1 dim=2 cells=32",
+        "problem=elasticity dim=2 cells=16", "problem=elasticity dim=3 cells=6"};
     for (size_t m = 0; m < sizeof meshes / sizeof meshes[0]; ++m) {
-        cmg_generate_options g =
-            generate_options("element=%s dim=%d cells=%lld levels=2 problem=%s distort=0.2",
-                             FEM_WORD("element", meshes[m].element), meshes[m].dim,
-                             (long long)meshes[m].cells, FEM_WORD("problem", meshes[m].problem));
-        scoped_hierarchy *h = hierarchy_generated(&g);
+        scoped_hierarchy *h = generated("levels=2 distort=0.2 %s", meshes[m]);
         if (h != NULL) {
-            compare_methods(meshes[m].name, h, NULL);
+            compare_methods(meshes[m], h, NULL);
         }
     }
 }
