@@ -158,6 +158,34 @@ static inline double relative_residual(const cmg_csr *A, const double *b, const 
     return column_residual(A, b, x, 1, 0);
 }
 
+/* The inverse, row by row, by elimination without pivots: of what is definite or has a large
+ * diagonal. */
+static inline double *dense_inverse(const cmg_csr *A)
+{
+    const cmg_size n = A->rows;
+    scoped double *W = calloc((size_t)(n * n), sizeof *W);
+    double *X = calloc((size_t)(n * n), sizeof *X);
+    EACH_ENTRY (A, i, k) {
+        W[i * n + A->indices[k]] = A->values[k];
+    }
+    for (cmg_size p = 0; p < n; ++p) {
+        X[p * n + p] = 1;
+    }
+    for (cmg_size p = 0; p < n; ++p) {
+        const double pivot = W[p * n + p];
+        for (cmg_size j = 0; j < n; ++j) {
+            W[p * n + j] /= pivot;
+            X[p * n + j] /= pivot;
+        }
+        for (cmg_size i = 0; i < n; ++i) {
+            const double f = i != p ? W[i * n + p] : 0;
+            add_scaled(W + i * n, -f, W + p * n, n);
+            add_scaled(X + i * n, -f, X + p * n, n);
+        }
+    }
+    return X;
+}
+
 /* max |a_ij - b_ij| over the union of the patterns. */
 static inline double matrix_difference(const cmg_csr *A, const cmg_csr *B)
 {

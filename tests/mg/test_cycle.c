@@ -130,30 +130,6 @@ static void nested(const plain *p, cmg_cycle shape, int l, const double *b, doub
     cycle(p, shape, l, b, x);
 }
 
-static void invert(const cmg_csr *A, double *X)
-{
-    const cmg_size n = A->rows;
-    scoped double *W = zeros(n * n);
-    for (cmg_size i = 0; i < n; ++i) {
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            W[i * n + A->indices[k]] = A->values[k];
-        }
-        X[i * n + i] = 1;
-    }
-    for (cmg_size p = 0; p < n; ++p) { /* diagonally dominant: no pivoting */
-        const double pivot = W[p * n + p];
-        for (cmg_size j = 0; j < n; ++j) {
-            W[p * n + j] /= pivot;
-            X[p * n + j] /= pivot;
-        }
-        for (cmg_size i = 0; i < n; ++i) {
-            const double f = i != p ? W[i * n + p] : 0;
-            add_scaled(W + i * n, -f, W + p * n, n);
-            add_scaled(X + i * n, -f, X + p * n, n);
-        }
-    }
-}
-
 static plain plain_make(const cmg_hierarchy *h, const cmg_solver_options *o)
 {
     plain p = {.omega = o->omega,
@@ -167,8 +143,7 @@ static plain plain_make(const cmg_hierarchy *h, const cmg_solver_options *o)
             p.P[l] = csr_of(h, l, CMG_ROLE_P);
         }
     }
-    p.inverse = zeros(p.A[LEVELS - 1].rows * p.A[LEVELS - 1].rows);
-    invert(&p.A[LEVELS - 1], p.inverse);
+    p.inverse = dense_inverse(&p.A[LEVELS - 1]); /* diagonally dominant */
     return p;
 }
 
