@@ -53,6 +53,16 @@ static inline cmg_report solve(cmg_hierarchy *h, const cmg_solver_options *o, co
     return report;
 }
 
+/* There is no solver with these options, and the message has these words. */
+static inline void refuse(cmg_hierarchy *h, const char *options, cmg_status status,
+                          const char *words)
+{
+    const cmg_solver_options o = solver_options("%s", options);
+    cmg_solver *s = NULL;
+    CHECK_REFUSED(cmg_solver_create(h, &o, &s), status, words);
+    CHECK(s == NULL);
+}
+
 /* A of a level becomes factor A + shift I. */
 static inline void change_level(cmg_hierarchy *h, int level, double factor, double shift)
 {

@@ -278,15 +278,14 @@ TEST(a_refresh_follows_new_values)
                                           "keep_map precision=fp64"};
     const int cases = ctx->backend->alloc == NULL ? 3 : 1;
     for (int k = 0; k < cases; ++k) {
-        const cmg_solver_options o = solver_options("%s", options[k]);
         cmg_report reports[4];
         scoped_hierarchy *t = generated("dim=3 cells=16 templates");
-        scoped_solver *s = solver_new(t, &o);
+        scoped_solver *s = solver_with(t, "%s", options[k]);
         scoped double *first = solved_by(s, &reports[0]);
         new_values(t, 3, 0.25);
         CHECK_OK(cmg_solver_refresh(s));
         scoped double *second = solved_by(s, &reports[1]);
-        scoped_solver *anew = solver_new(t, &o);
+        scoped_solver *anew = solver_with(t, "%s", options[k]);
         scoped double *third = solved_by(anew, &reports[2]);
         const cmg_size n = cmg_hierarchy_rows(t, 0);
         CHECK(reports[1].iterations == reports[2].iterations);
@@ -318,7 +317,7 @@ TEST(a_refresh_may_lose_the_box)
     give_kinds(t, 0, CMG_ROLE_R, &R.view);
     M = csr_of(h, 1, CMG_ROLE_A);
     CHECK_OK(cmg_hierarchy_set_csr(t, 1, CMG_ROLE_A, NULL, 0, &M));
-    cmg_solver *s = solver_new(t, &o);
+    scoped_solver *s = solver_new(t, &o);
     free(solved_by(s, &report));
     for (int k = 0; k < 2; ++k) {
         f.values[0] += k == 0 ? 0.125 : -0.125; /* of the corner's kind alone */
@@ -331,7 +330,6 @@ TEST(a_refresh_may_lose_the_box)
         const cmgi_compressed *C = s->mg.levels.level[0].A->data;
         CHECK((C->t.box != NULL) == (k == 1));
     }
-    cmg_solver_destroy(&s);
 }
 
 TEST(several_columns_are_solved)
@@ -354,17 +352,10 @@ TEST(several_columns_are_solved)
     }
 }
 
-static void refuse(cmg_hierarchy *h, const char *options, cmg_status status, const char *part)
-{
-    const cmg_solver_options o = solver_options("%s", options);
-    cmg_solver *s = NULL;
-    CHECK_REFUSED(cmg_solver_create(h, &o, &s), status, part);
-    CHECK(s == NULL);
-}
-
 TEST(what_needs_rows_is_refused_by_name)
 {
-    cmg_hierarchy *t = generated("dim=3 cells=16 templates");
+    scoped_hierarchy *t = generated("dim=3 cells=16 templates");
+    scoped_hierarchy *one = hierarchy_new(1);
     const char *const A = ": A is held as templates";
     size_t bytes = 0;
     refuse(t, "smoother=spai", CMG_ERR_UNSUPPORTED, A);
@@ -376,21 +367,18 @@ TEST(what_needs_rows_is_refused_by_name)
     CHECK_OK(cmg_solver_memory(t, NULL, &bytes));
     CHECK(bytes > 0 && bytes < (size_t)cmg_hierarchy_rows(t, 0) * 200);
     CHECK(is_unexpanded(t, 0));
-    cmg_hierarchy_destroy(&t);
     const cmg_templates alone = {
         .values = (double[27]){[13] = 4, [10] = -1, [12] = -1, [14] = -1, [16] = -1},
         .grid = {31, 31, 1}};
-    t = hierarchy_new(1);
-    CHECK_OK(cmg_hierarchy_set_templates(t, 0, CMG_ROLE_A, &alone));
-    refuse(t, "", CMG_ERR_UNSUPPORTED, A); /* levels below it would be algebraic */
-    cmg_hierarchy_destroy(&t);
+    CHECK_OK(cmg_hierarchy_set_templates(one, 0, CMG_ROLE_A, &alone));
+    refuse(one, "", CMG_ERR_UNSUPPORTED, A); /* levels below it would be algebraic */
 }
 
 /* Rows that are a Dirichlet condition, and a null space. */
 TEST(what_is_singular_or_fixed_is_refused)
 {
     ctx->expand_to = MANY; /* this A and P are read as CSR */
-    cmg_hierarchy *h = generated("dim=2 cells=64 templates");
+    scoped_hierarchy *h = generated("dim=2 cells=64 templates");
     cmg_csr M = csr_of(h, 0, CMG_ROLE_A);
     scoped_by(found_free) found_kinds f = kinds_of(&M, true);
     for (cmg_size e = f.indptr[0]; e < f.indptr[1]; ++e) {
@@ -412,14 +400,13 @@ TEST(what_is_singular_or_fixed_is_refused)
     }
     CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, f.values));
     refuse(h, "", CMG_ERR_UNSUPPORTED, "level 0: A is held as templates");
-    cmg_hierarchy_destroy(&h);
-    h = generated("dim=2 cells=64 templates"); /* P of kinds, of which R is not known */
+    scoped_hierarchy *without =
+        generated("dim=2 cells=64 templates"); /* P of kinds, of which R is not known */
     ctx->expand_to = MANY;
-    M = csr_of(h, 0, CMG_ROLE_P);
-    give_kinds(h, 0, CMG_ROLE_P, &M);
+    M = csr_of(without, 0, CMG_ROLE_P);
+    give_kinds(without, 0, CMG_ROLE_P, &M);
     ctx->expand_to = SMALL;
-    refuse(h, "", CMG_ERR_UNSUPPORTED, "level 0: P is held as templates: so has R to be");
-    cmg_hierarchy_destroy(&h);
+    refuse(without, "", CMG_ERR_UNSUPPORTED, "level 0: P is held as templates: so has R to be");
 }
 
 /* More than fp64 can give: the look at rounding has no rows to look at. */
