@@ -123,10 +123,8 @@ TEST(refuses_the_rest)
     A.values[at] = kept;
     CHECK(cmgi_envelope_update(&A.view, E));
     CHECK(error_of(&A.view, E, NULL) <= 1e-12);
-    for (cmg_size i = 0; i < 30; ++i) { /* indefinite: the smallest eigenvalue was 0.5 */
-        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-            A.values[k] -= A.indices[k] == i ? 0.6 : 0;
-        }
+    EACH_ENTRY (&A, i, k) { /* indefinite: the smallest eigenvalue was 0.5 */
+        A.values[k] -= A.indices[k] == i ? 0.6 : 0;
     }
     CHECK(!cmgi_envelope_update(&A.view, E));
     A.values[A.indptr[3]] = NAN;

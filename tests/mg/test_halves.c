@@ -118,7 +118,11 @@ static void discard(problem *p)
     cmgi_csr_free(ctx, &p->P);
     cmgi_csr_free(ctx, &p->R);
     cmgi_csr_free(ctx, &p->D);
+    cmg_hierarchy_destroy(&p->h);
 }
+
+#define scoped_problem scoped_by(discard) problem
+#define scoped_cycle scoped_by(cmgi_cycle_destroy) cmgi_cycle
 
 /* ------------------------------------------------------------------ plain loops */
 
@@ -246,16 +250,14 @@ TEST(halves_are_the_cycle)
             const cmg_precision precision = c % 2 == 0 ? CMG_FP32 : CMG_FP64;
             const bool even = c / 2 % 2 == 0;
             const int stages = c / 4 == 0 ? 1 : 2;
-            problem p = make(boxes[k][0], boxes[k] + 1, even, precision);
-            cmgi_cycle *cycle = compile(&p, stages, momentum[c / 4]);
+            scoped_problem p = make(boxes[k][0], boxes[k] + 1, even, precision);
+            scoped_cycle *cycle = compile(&p, stages, momentum[c / 4]);
             const bool box = cmgi_matrix_box(p.level[0].A) != NULL;
             const bool taken = box && cmgi_halves_possible(ctx) && (even || precision == CMG_FP32);
             found += box && precision == CMG_FP32;
             CHECK(p.level[0].halves.taken == taken);
             CHECK(count_halves(cycle) == (!taken ? 0 : momentum[c / 4] < 0 ? 1 : 2));
             compare(&p, cycle, false);
-            cmgi_cycle_destroy(&cycle);
-            discard(&p);
         }
     }
     CHECK(found > 40); /* of 88; thin boxes have too many templates for their rows */
@@ -268,13 +270,11 @@ TEST(nested_iteration_has_halves)
     for (size_t k = 0; k < sizeof boxes / sizeof *boxes; ++k) {
         for (int c = 0; c < 8; ++c) {
             const cmg_precision precision = c % 2 == 0 ? CMG_FP32 : CMG_FP64;
-            problem p = make(boxes[k][0], boxes[k] + 1, c / 2 % 2 == 0, precision);
-            cmgi_cycle *cycle = compile_any(&p, 1 + c / 4, 0, true, 1);
+            scoped_problem p = make(boxes[k][0], boxes[k] + 1, c / 2 % 2 == 0, precision);
+            scoped_cycle *cycle = compile_any(&p, 1 + c / 4, 0, true, 1);
             CHECK(count_halves(cycle) == (p.level[0].halves.taken ? 3 : 0));
             found += p.level[0].halves.taken;
             compare(&p, cycle, true);
-            cmgi_cycle_destroy(&cycle);
-            discard(&p);
         }
     }
     CHECK(!cmgi_halves_possible(ctx) || found > 30);
@@ -282,8 +282,8 @@ TEST(nested_iteration_has_halves)
 
 TEST(traffic_and_text)
 {
-    problem p = make(3, boxes[4] + 1, true, CMG_FP32);
-    cmgi_cycle *cycle = compile(&p, 2, 0);
+    scoped_problem p = make(3, boxes[4] + 1, true, CMG_FP32);
+    scoped_cycle *cycle = compile(&p, 2, 0);
     char text[CMGI_STEP_TEXT];
     const size_t fine = (size_t)p.A.rows * 4;
     const size_t coarse = (size_t)p.R.rows * 4;
@@ -299,17 +299,14 @@ TEST(traffic_and_text)
     } else {
         SKIP("halves: the backend has no kernels");
     }
-    cmgi_cycle_destroy(&cycle);
-    discard(&p);
 }
 
 /* What is no half falls back to the steps one by one, with the same result. */
 static void expect_no_halves(problem *p)
 {
-    cmgi_cycle *cycle = compile(p, 2, 0);
+    scoped_cycle *cycle = compile(p, 2, 0);
     CHECK(!p->level[0].halves.taken);
     CHECK(count_halves(cycle) == 0);
-    cmgi_cycle_destroy(&cycle);
 }
 
 static void replace(cmg_matrix **M, cmgi_csr *csr, cmg_size entry, double factor)
@@ -324,7 +321,7 @@ static void replace(cmg_matrix **M, cmgi_csr *csr, cmg_size entry, double factor
 TEST(others_are_refused)
 {
     for (int c = 0; c < 6; ++c) {
-        problem p = make(3, boxes[4] + 1, true, c % 2 == 0 ? CMG_FP32 : CMG_FP64);
+        scoped_problem p = make(3, boxes[4] + 1, true, c % 2 == 0 ? CMG_FP32 : CMG_FP64);
         cmgi_level *level = &p.level[0];
         if (c / 2 == 0) { /* one weight of P in the last row */
             replace(&level->P, &p.P, p.P.indptr[p.P.rows] - 1, 1.0001);
@@ -334,21 +331,17 @@ TEST(others_are_refused)
             replace(&level->smoother.factor[0], &p.D, p.D.rows - 1, 1.001);
         }
         expect_no_halves(&p);
-        discard(&p);
     }
-    problem p = make(3, (const int[]){34, 17, 11}, true, CMG_FP32); /* an even side */
+    scoped_problem p = make(3, (const int[]){34, 17, 11}, true, CMG_FP32); /* an even side */
     expect_no_halves(&p);
-    discard(&p);
 }
 
 TEST(several_columns_go_one_by_one)
 {
-    problem p = make(3, boxes[4] + 1, true, CMG_FP32);
-    cmgi_cycle *cycle = compile_any(&p, 2, 0, false, 3);
+    scoped_problem p = make(3, boxes[4] + 1, true, CMG_FP32);
+    scoped_cycle *cycle = compile_any(&p, 2, 0, false, 3);
     CHECK(p.level[0].halves.taken == cmgi_halves_possible(ctx));
     CHECK(count_halves(cycle) == 0);
-    cmgi_cycle_destroy(&cycle);
-    discard(&p);
 }
 
 /* A that is not stored as a box, on a level whose CSR is one, and then is none. */
@@ -356,25 +349,22 @@ TEST(few_rows_are_boxes_too)
 {
     for (int c = 0; c < 6; ++c) {
         const int *box = boxes[c % 2 == 0 ? 0 : 5];
-        problem p = make(box[0], box + 1, true, CMG_FP32);
+        scoped_problem p = make(box[0], box + 1, true, CMG_FP32);
         p.A.values[p.A.indptr[5] + 1] *= c / 2 == 1 ? 1.5 : 1;
         cmg_matrix_destroy(&p.level[0].A);
         p.level[0].A = matrix(&p.A, c / 2 == 2 ? CMG_FORMAT_SELL : CMG_FORMAT_ELLT, CMG_FP32);
         p.h = hierarchy_alone(&p.A.view);
-        cmgi_cycle *cycle = compile(&p, 2, 0);
+        scoped_cycle *cycle = compile(&p, 2, 0);
         CHECK(p.level[0].halves.taken == (c / 2 != 1 && cmgi_halves_possible(ctx)));
         CHECK(count_halves(cycle) == (p.level[0].halves.taken ? 2 : 0));
         compare(&p, cycle, false);
-        cmgi_cycle_destroy(&cycle);
-        cmg_hierarchy_destroy(&p.h);
-        discard(&p);
     }
 }
 
 /* A that is no box any more, then one with other values, on the same level. */
 TEST(new_values)
 {
-    problem p = make(3, boxes[4] + 1, true, CMG_FP32);
+    scoped_problem p = make(3, boxes[4] + 1, true, CMG_FP32);
     for (int turn = 0; turn < 3; ++turn) {
         const bool box = turn != 1;
         for (cmg_size k = 0; k < p.A.indptr[p.A.rows]; ++k) {
@@ -382,11 +372,9 @@ TEST(new_values)
         }
         p.A.values[7] *= turn == 1 ? 1.5 : turn == 2 ? 1 / 1.5 : 1;
         replace(&p.level[0].A, &p.A, 0, 1);
-        cmgi_cycle *cycle = compile(&p, 2, 0);
+        scoped_cycle *cycle = compile(&p, 2, 0);
         CHECK(p.level[0].halves.taken == (box && cmgi_halves_possible(ctx)));
         CHECK(!cmgi_halves_possible(ctx) || p.level[0].halves_changed);
         compare(&p, cycle, false);
-        cmgi_cycle_destroy(&cycle);
     }
-    discard(&p);
 }

@@ -74,10 +74,8 @@ static cmg_report solve_and_judge(scene *c, int columns)
 static void take_values(scene *c, double factor, double shift)
 {
     const own_matrix *A = &c->system.A;
-    for (cmg_size i = 0; i < N; ++i) {
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            c->values[k] = factor * A->values[k] + (A->indices[k] == i ? shift : 0);
-        }
+    EACH_ENTRY (A, i, k) {
+        c->values[k] = factor * A->values[k] + (A->indices[k] == i ? shift : 0);
     }
     CHECK_OK(cmg_hierarchy_update(c->h, 0, CMG_ROLE_A, c->values));
 }
