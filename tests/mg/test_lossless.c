@@ -6,18 +6,14 @@
 #include "solves.h"
 #include "generated.h"
 
-typedef struct storage {
-    const char *name;
-    cmg_format format;
-    cmg_precision precision;
-    const char *schedule;
-} storage;
-
-static const storage storages[] = {
-    {"fp64 compressed", CMG_FORMAT_COMPRESSED, CMG_FP64, NULL},
-    {"fp32 csr", CMG_FORMAT_CSR, CMG_FP32, NULL},
-    {"fp32 compressed", CMG_FORMAT_COMPRESSED, CMG_FP32, NULL},
-    {"fp16", CMG_FORMAT_COMPRESSED, CMG_FP32, "A:fp16,P:fp16,R:fp16,M:fp16"},
+static const char *const storages[] = {
+    "precision=fp64 format=compressed",
+    "precision=fp64 format=compressed no_templates",
+    "precision=mixed format=csr",
+    "precision=mixed format=compressed",
+    "precision=mixed format=compressed no_templates",
+    "precision=mixed format=compressed precision_schedule=A:fp16,P:fp16,R:fp16,M:fp16",
+    "precision=mixed format=compressed precision_schedule=A:fp16,P:fp16,R:fp16,M:fp16 no_templates",
 };
 enum { STORAGES = sizeof storages / sizeof storages[0] };
 
@@ -34,46 +30,28 @@ static cmg_vector *given_rhs(cmg_hierarchy *h)
     return b;
 }
 
-static void compare_storages(const char *name, cmg_hierarchy *h, const cmg_solver_options *options)
+static void compare_storages(const char *name, cmg_hierarchy *h, const char *options)
 {
     scoped_vector *b = given_rhs(h);
     scoped_vector *x = zero_for(h);
-    cmg_solver_options o = *options;
-    o.matrix.format = CMG_FORMAT_CSR;
+    cmg_solver_options o = solver_options("%s format=csr", options);
     const cmg_report plain = solve(h, &o, b, x);
     CHECK(plain.outcome == CMG_CONVERGED_RTOL);
     for (int k = 0; k < STORAGES; ++k) {
-        const storage *s = &storages[k];
-        for (int templates = 0; templates < 2; ++templates) {
-            if (templates && s->format != CMG_FORMAT_COMPRESSED) {
-                continue;
-            }
-            o = *options;
-            o.matrix.format = s->format;
-            o.matrix.no_templates = !templates;
-            o.precision = s->precision;
-            (void)snprintf(o.precision_schedule, sizeof o.precision_schedule, "%s",
-                           s->schedule != NULL ? s->schedule : "");
-            const cmg_report report = solve(h, &o, b, from_zero(x));
-            const bool same = report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0 &&
-                              abs(report.iterations - plain.iterations) <= 1;
-            CHECK_SAY(same, "%s, %s: %d iterations (%s), fp64 csr %d", name, s->name,
-                      report.iterations, cmg_enum_name("outcome", (int)report.outcome),
-                      plain.iterations);
-        }
+        o = solver_options("%s %s", options, storages[k]);
+        const cmg_report report = solve(h, &o, b, from_zero(x));
+        const bool same = report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0 &&
+                          abs(report.iterations - plain.iterations) <= 1;
+        CHECK_SAY(same, "%s, %s: %d iterations (%s), fp64 csr %d", name, storages[k],
+                  report.iterations, WORD("outcome", report.outcome), plain.iterations);
     }
 }
 
 /* In CG, and cycles alone with a smoother of the hierarchy or Jacobi. */
 static void compare_methods(const char *name, cmg_hierarchy *h, const char *stored)
 {
-    cmg_solver_options o = defaults();
-    compare_storages(name, h, &o);
-    o.krylov = CMG_KRYLOV_NONE;
-    o.pre = 4;
-    o.post = 4;
-    (void)snprintf(o.smoother, sizeof o.smoother, "%s", stored != NULL ? stored : "jacobi");
-    compare_storages(name, h, &o);
+    compare_storages(name, h, "smoother=jacobi");
+    compare_storages(name, h, sprint("smoother=%s krylov=none pre=4 post=4", stored));
 }
 
 /* NULL where it cannot be read in this build. */
@@ -97,7 +75,7 @@ TEST(preassembled_hierarchies)
     for (int i = 0; i < 3; ++i) {
         scoped_hierarchy *h = read(CMG_SOURCE_DIR "/preassembled/tiny", names[i]);
         if (h != NULL) {
-            compare_methods(names[i], h, NULL);
+            compare_methods(names[i], h, "jacobi");
         }
     }
 }
@@ -111,7 +89,7 @@ TEST(distorted_meshes)
     for (size_t m = 0; m < sizeof meshes / sizeof meshes[0]; ++m) {
         scoped_hierarchy *h = generated("levels=2 distort=0.2 %s", meshes[m]);
         if (h != NULL) {
-            compare_methods(meshes[m], h, NULL);
+            compare_methods(meshes[m], h, "jacobi");
         }
     }
 }
@@ -121,9 +99,9 @@ TEST(hierarchies_made_by_others)
     static const struct {
         const char *name;
         const char *smoother;
-    } others[] = {{"hier/honei_poisson_q1", NULL},
+    } others[] = {{"hier/honei_poisson_q1", "jacobi"},
                   {"hier/honei_pa2_q1_ell", "file:spai"},
-                  {"hier/raptor_rss", NULL}};
+                  {"hier/raptor_rss", "jacobi"}};
     NEEDS(test_shared_data() != NULL, "hierarchies made by others: no shared data");
     for (int i = 0; i < 3; ++i) {
         scoped_hierarchy *h = read(test_shared_data(), others[i].name);
