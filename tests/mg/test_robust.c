@@ -189,21 +189,15 @@ TEST(what_is_small_is_solved_directly)
 {
     for (int n = 300; n <= 600; n += 300) {
         scoped cmg_index *order = malloc((size_t)n * sizeof *order);
-        scoped cmg_size *indptr = malloc((size_t)(n + 1) * sizeof *indptr);
-        scoped cmg_index *indices = malloc((size_t)n * 2 * sizeof *indices);
-        scoped double *values = malloc((size_t)n * 2 * sizeof *values);
-        const cmg_csr A = {n, n, indptr, indices, values};
+        scoped_csr A = csr_new(n, n, 2 * n);
         random_order(order, n, 7);
         for (cmg_size i = 0; i < n; ++i) {
-            const cmg_index next = order[i] == i ? (cmg_index)((i + 1) % n) : order[i];
-            indptr[i] = 2 * i;
-            indices[2 * i] = next < i ? next : (cmg_index)i;
-            indices[2 * i + 1] = next < i ? (cmg_index)i : next;
-            values[2 * i] = next < i ? 1 : 0.01;
-            values[2 * i + 1] = next < i ? 0.01 : 1;
+            const cmg_size next = order[i] == i ? (i + 1) % n : order[i];
+            csr_put(&A, i, next < i ? next : i, next < i ? 1 : 0.01);
+            csr_put(&A, i, next < i ? i : next, next < i ? 0.01 : 1);
         }
-        indptr[n] = 2 * n;
-        scoped_hierarchy *h = hierarchy_alone(&A);
+        csr_end(&A);
+        scoped_hierarchy *h = hierarchy_alone(&A.view);
         const bool at_once = n <= 500 && !cmgi_on_cuda(ctx); /* a device has no factorisation */
         climbs(h, at_once ? "" : "direct solve from iteration ", at_once ? 2 : 60);
     }
@@ -213,22 +207,19 @@ TEST(what_is_small_is_solved_directly)
 TEST(what_is_small_and_singular_gets_levels)
 {
     enum { N = 300 };
-    cmg_size indptr[N + 1];
-    cmg_index indices[3 * N];
-    double values[3 * N];
-    const cmg_csr A = {N, N, indptr, indices, values};
-    for (int i = 0; i <= N; ++i) {
+    scoped_csr A = csr_new(N, N, 3 * N);
+    for (int i = 0; i < N; ++i) {
         const int ring = i / (N / 2) * (N / 2);
-        indptr[i] = 3 * i;
-        for (int e = 0; e < 3 && i < N; ++e) {
-            indices[3 * i + e] = ring + (i - ring + N / 2 + e - 1) % (N / 2);
-            values[3 * i + e] = e == 1 ? 2 : e == 0 ? -1.5 : -0.5;
+        for (int e = 0; e < 3; ++e) {
+            csr_put(&A, i, ring + (i - ring + N / 2 + e - 1) % (N / 2),
+                    e == 1   ? 2
+                    : e == 0 ? -1.5
+                             : -0.5);
         }
     }
-    scoped_hierarchy *h = hierarchy_new(1);
-    const cmg_solver_options o = solver_defaults();
-    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
-    scoped_solver *s = solver_new(h, &o);
+    csr_end(&A);
+    scoped_hierarchy *h = hierarchy_alone(&A.view);
+    scoped_solver *s = solver_new(h, NULL);
     for (int k = 0; cmg_solver_note(s, k) != NULL; ++k) {
         CHECK(strstr(cmg_solver_note(s, k), "direct solve") == NULL);
     }
@@ -237,9 +228,8 @@ TEST(what_is_small_and_singular_gets_levels)
 /* The hint of a solve that fails, with the smoother jacobi; b is filled unless that is 0. */
 static void hint_holds(cmg_hierarchy *h, const char *options, double fill, const char *part)
 {
-    const cmg_size n = cmg_hierarchy_rows(h, 0);
-    scoped_vector *b = vector_of(n, 3);
-    scoped_vector *x = vector_of(n, 4);
+    scoped_vector *b = vector_for(h, 3);
+    scoped_vector *x = vector_for(h, 4);
     if (fill != 0) {
         CHECK_OK(cmg_vector_fill(b, fill));
     }

@@ -183,6 +183,16 @@ static void give_kinds(cmg_hierarchy *t, int level, cmg_role role, const cmg_csr
     CHECK_OK(cmg_hierarchy_set_templates(t, level, role, &f.t));
 }
 
+/* P of a level of h, and R = P^T. */
+static void give_transfer(cmg_hierarchy *t, int level, const cmg_hierarchy *h)
+{
+    const cmg_csr P = csr_of(h, level, CMG_ROLE_P);
+    scoped_csr R = {0};
+    give_kinds(t, level, CMG_ROLE_P, &P);
+    CHECK_OK(cmgi_csr_transpose(ctx, &P, &R));
+    give_kinds(t, level, CMG_ROLE_R, &R.view);
+}
+
 /* A, P and R = P^T as kinds, numbers of kinds and references, where the grid is not said. */
 TEST(kinds_and_ids_solve_as_grids_do)
 {
@@ -191,14 +201,10 @@ TEST(kinds_and_ids_solve_as_grids_do)
     scoped_hierarchy *g = generated("dim=3 cells=16 templates");
     scoped_hierarchy *t = hierarchy_new(cmg_hierarchy_levels(h));
     for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
-        scoped_csr R = {0};
-        cmg_csr M = csr_of(h, l, CMG_ROLE_A);
-        give_kinds(t, l, CMG_ROLE_A, &M);
+        const cmg_csr A = csr_of(h, l, CMG_ROLE_A);
+        give_kinds(t, l, CMG_ROLE_A, &A);
         if (l + 1 < cmg_hierarchy_levels(h)) {
-            M = csr_of(h, l, CMG_ROLE_P);
-            give_kinds(t, l, CMG_ROLE_P, &M);
-            CHECK_OK(cmgi_csr_transpose(ctx, &M, &R));
-            give_kinds(t, l, CMG_ROLE_R, &R.view);
+            give_transfer(t, l, h);
         }
     }
     scoped double *x = solution(g, "krylov=cg", &reports[0]);
@@ -307,14 +313,10 @@ TEST(a_refresh_may_lose_the_box)
     cmg_report report;
     scoped_hierarchy *h = generated("dim=2 cells=32");
     scoped_hierarchy *t = hierarchy_new(2);
-    scoped_csr R = {0};
     cmg_csr M = csr_of(h, 0, CMG_ROLE_A);
     scoped_by(found_free) found_kinds f = kinds_of(&M, true);
     CHECK_OK(cmg_hierarchy_set_templates(t, 0, CMG_ROLE_A, &f.t));
-    M = csr_of(h, 0, CMG_ROLE_P);
-    give_kinds(t, 0, CMG_ROLE_P, &M);
-    CHECK_OK(cmgi_csr_transpose(ctx, &M, &R));
-    give_kinds(t, 0, CMG_ROLE_R, &R.view);
+    give_transfer(t, 0, h);
     M = csr_of(h, 1, CMG_ROLE_A);
     CHECK_OK(cmg_hierarchy_set_csr(t, 1, CMG_ROLE_A, NULL, 0, &M));
     scoped_solver *s = solver_new(t, &o);
