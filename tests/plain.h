@@ -89,6 +89,22 @@ static inline double largest_difference(const double *x, const double *y, cmg_si
     return most;
 }
 
+/* The largest difference from y over the largest of y. */
+static inline double relative_difference(const double *x, const double *y, cmg_size n)
+{
+    return largest_difference(x, y, n) / largest(y, n);
+}
+
+/* ||x - y|| / ||y|| */
+static inline double relative_distance(const double *x, const double *y, cmg_size n)
+{
+    double apart = 0;
+    for (cmg_size i = 0; i < n; ++i) {
+        apart += (x[i] - y[i]) * (x[i] - y[i]);
+    }
+    return sqrt(apart) / norm(y, n);
+}
+
 /* All entries k of a pointer to a matrix, row i by row. */
 #define EACH_ENTRY(A, i, k)                                                                        \
     for (cmg_size i = 0; i < (A)->rows; ++i)                                                       \
@@ -120,15 +136,54 @@ static inline double *csr_times(const cmg_csr *A, const double *x)
     return y;
 }
 
-/* ||b - A x|| / ||b|| */
-static inline double relative_residual(const cmg_csr *A, const double *b, const double *x)
+/* ||b - A x|| / ||b|| of column c of k, whose value i is at i k + c. */
+static inline double column_residual(const cmg_csr *A, const double *b, const double *x, int k,
+                                     int c)
 {
     double rr = 0;
+    double bb = 0;
     for (cmg_size i = 0; i < A->rows; ++i) {
-        const double r = b[i] - row_times(A, i, x);
+        double r = b[i * k + c];
+        bb += r * r;
+        for (cmg_size e = A->indptr[i]; e < A->indptr[i + 1]; ++e) {
+            r -= A->values[e] * x[(cmg_size)A->indices[e] * k + c];
+        }
         rr += r * r;
     }
-    return sqrt(rr / dot(b, b, A->rows));
+    return sqrt(rr / bb);
+}
+
+static inline double relative_residual(const cmg_csr *A, const double *b, const double *x)
+{
+    return column_residual(A, b, x, 1, 0);
+}
+
+/* The inverse, row by row, by elimination without pivots: of what is definite or has a large
+ * diagonal. */
+static inline double *dense_inverse(const cmg_csr *A)
+{
+    const cmg_size n = A->rows;
+    scoped double *W = calloc((size_t)(n * n), sizeof *W);
+    double *X = calloc((size_t)(n * n), sizeof *X);
+    EACH_ENTRY (A, i, k) {
+        W[i * n + A->indices[k]] = A->values[k];
+    }
+    for (cmg_size p = 0; p < n; ++p) {
+        X[p * n + p] = 1;
+    }
+    for (cmg_size p = 0; p < n; ++p) {
+        const double pivot = W[p * n + p];
+        for (cmg_size j = 0; j < n; ++j) {
+            W[p * n + j] /= pivot;
+            X[p * n + j] /= pivot;
+        }
+        for (cmg_size i = 0; i < n; ++i) {
+            const double f = i != p ? W[i * n + p] : 0;
+            add_scaled(W + i * n, -f, W + p * n, n);
+            add_scaled(X + i * n, -f, X + p * n, n);
+        }
+    }
+    return X;
 }
 
 /* max |a_ij - b_ij| over the union of the patterns. */

@@ -186,11 +186,42 @@ static inline void csr_end(cmgi_csr *A)
     }
 }
 
+/* The matrix d I. */
+static inline cmgi_csr csr_diagonal(cmg_size n, double d)
+{
+    cmgi_csr D = csr_new(n, n, n);
+    for (cmg_size i = 0; i < n; ++i) {
+        csr_put(&D, i, i, d);
+    }
+    csr_end(&D);
+    return D;
+}
+
+/* tridiag(-1, d, -1), over `divisor`. */
+static inline cmgi_csr csr_line(cmg_size n, double d, double divisor)
+{
+    cmgi_csr A = csr_new(n, n, 3 * n - 2);
+    for (cmg_size i = 0; i < n; ++i) {
+        for (cmg_size j = i > 0 ? i - 1 : 0; j < n && j <= i + 1; ++j) {
+            csr_put(&A, i, j, (i == j ? d : -1) / divisor);
+        }
+    }
+    csr_end(&A);
+    return A;
+}
+
 /* Objects that a test cannot do without. */
 static inline cmg_hierarchy *hierarchy_new(int levels)
 {
     cmg_hierarchy *h = NULL;
     CHECK_OK(cmg_hierarchy_create(ctx, levels, &h));
+    return h;
+}
+
+static inline cmg_hierarchy *hierarchy_alone(const cmg_csr *A)
+{
+    cmg_hierarchy *h = hierarchy_new(1);
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, A));
     return h;
 }
 
@@ -286,6 +317,21 @@ static inline double *values_of(const cmg_vector *v)
 static inline cmg_vector *vector_from(cmg_size n, cmg_precision precision, const double *values)
 {
     cmg_vector *v = vector_new(n, precision);
+    CHECK_OK(cmg_vector_set(v, values));
+    return v;
+}
+
+/* Value i of column c of k is at i k + c. */
+static inline cmg_vector *columns_new(cmg_size n, int k)
+{
+    cmg_vector *v = NULL;
+    CHECK_OK(cmg_vector_create_columns(ctx, n, k, CMG_FP64, &v));
+    return v;
+}
+
+static inline cmg_vector *columns_from(cmg_size n, int k, const double *values)
+{
+    cmg_vector *v = columns_new(n, k);
     CHECK_OK(cmg_vector_set(v, values));
     return v;
 }

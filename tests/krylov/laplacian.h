@@ -5,22 +5,10 @@
 #include "spmv/matrix.h"
 #include "test.h"
 
-/* -u'' with a shift on n points: entries -1, 2 + shift, -1, over `divisor`. */
-static inline cmgi_csr laplacian_csr(cmg_size n, double shift, double divisor)
-{
-    cmgi_csr A = csr_new(n, n, 3 * n - 2);
-    for (cmg_size i = 0; i < n; ++i) {
-        for (cmg_size j = i > 0 ? i - 1 : 0; j < n && j <= i + 1; ++j) {
-            csr_put(&A, i, j, (i == j ? 2 + shift : -1) / divisor);
-        }
-    }
-    csr_end(&A);
-    return A;
-}
-
+/* -u'' with a shift on n points. */
 static inline cmg_matrix *laplacian(cmg_size n, double shift)
 {
-    scoped_csr A = laplacian_csr(n, shift, 1);
+    scoped_csr A = csr_line(n, 2 + shift, 1);
     return matrix_new(&A.view, NULL);
 }
 
@@ -66,9 +54,8 @@ static inline run run_begin(const cmgi_linear_system *system, const cmgi_iterati
 {
     run r = {.x = NULL};
     CHECK_OK(cmgi_krylov_create(system, options, &r.k));
-    CHECK_OK(cmg_vector_create_columns(ctx, system->n, columns, CMG_FP64, &r.b));
-    CHECK_OK(cmg_vector_create_columns(ctx, system->n, columns, CMG_FP64, &r.solution));
-    CHECK_OK(cmg_vector_set(r.b, b));
+    r.b = columns_from(system->n, columns, b);
+    r.solution = columns_new(system->n, columns);
     if (guess != NULL) {
         CHECK_OK(cmg_vector_set(r.solution, guess));
     }

@@ -76,20 +76,12 @@ TEST(kept_solver_follows_new_values)
 {
     enum { ROWS = 300 };
     double u[2][ROWS];
-    scoped_csr csr = csr_new(ROWS, ROWS, 3 * ROWS);
-    for (int i = 0; i < ROWS; ++i) {
-        for (int j = i > 0 ? i - 1 : 0; j <= i + 1 && j < ROWS; ++j) {
-            csr_put(&csr, i, j, i == j ? 2.5 : -1);
-        }
-    }
-    csr_end(&csr);
+    scoped_csr csr = csr_line(ROWS, 2.5, 1);
     const cmg_solver_options o = solver_options("loop=graph rtol=1e-12");
     cmg_cg_solver *cg = NULL;
     cmg_report report;
     cmg_report_default(&report);
-    cmg_matrix_options m = matrix_defaults();
-    m.keep_map = true;
-    scoped_matrix *M = matrix_new(&csr.view, &m);
+    scoped_matrix *M = matrix_with(&csr.view, "keep_map");
     const cmg_operator A = cmg_matrix_operator(M);
     CHECK_STATUS(cmg_cg_create(ctx, &A, NULL, &o, NULL), CMG_ERR_ARG);
     CHECK_OK(cmg_cg_create(ctx, &A, NULL, &o, &cg));

@@ -10,11 +10,9 @@ enum { N = 60, LARGE = 3000, STEPS = 12 };
 /* Convection and diffusion on a line: -1 - c, 2 + shift, -1 + c. */
 static cmgi_csr convection_csr(cmg_size n, double c)
 {
-    cmgi_csr A = laplacian_csr(n, 0.3, 1);
-    for (cmg_size i = 0; i < n; ++i) {
-        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-            A.values[k] += A.indices[k] < i ? -c : A.indices[k] > i ? c : 0;
-        }
+    cmgi_csr A = csr_line(n, 2 + 0.3, 1);
+    EACH_ENTRY (&A, i, k) {
+        A.values[k] += A.indices[k] < i ? -c : A.indices[k] > i ? c : 0;
     }
     return A;
 }

@@ -3,7 +3,7 @@
  * copies and is never asked for A, and residuals are sums in long double over these arrays.
  */
 #pragma once
-#include "cmg.h"
+#include "scoped.h"
 
 #include <float.h>
 #include <math.h>
@@ -118,6 +118,29 @@ static inline own_matrix own_grid(own_kind kind, int n)
     return A;
 }
 
+/* Five-point Laplacian on n x n nodes with nothing held, and `spring` on the diagonal of one node,
+ * or of all where `at` is -1. */
+static inline own_matrix own_free_grid(int n, double spring, int at)
+{
+    own_matrix A = own_alloc(n * n, n * n, 5 * (cmg_size)n * n);
+    for (int row = 0; row < n * n; ++row) {
+        const int i = row % n;
+        const int j = row / n;
+        const int next[4] = {j > 0 ? row - n : -1, i > 0 ? row - 1 : -1, i + 1 < n ? row + 1 : -1,
+                             j + 1 < n ? row + n : -1};
+        double sum = 0;
+        A.indptr[row + 1] = A.indptr[row];
+        for (int k = 0; k < 4; ++k) {
+            if (next[k] >= 0) {
+                own_push(&A, row, next[k], -1);
+                sum += 1;
+            }
+        }
+        own_push(&A, row, row, sum + (at < 0 || at == row ? spring : 0));
+    }
+    return A;
+}
+
 /* Bilinear interpolation from every other unknown. */
 static inline own_matrix own_bilinear(int n)
 {
@@ -152,6 +175,8 @@ static inline void own_clear(own_matrix *M)
     free(M->values);
     *M = (own_matrix){0};
 }
+
+#define scoped_own scoped_by(own_clear) own_matrix
 
 static inline void own_free(own_system *s)
 {

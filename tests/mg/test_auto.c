@@ -17,9 +17,8 @@ static cmg_solver_options options_of(const char *text)
 static cmg_report solved(cmg_hierarchy *h, const char *text)
 {
     const cmg_solver_options o = options_of(text);
-    const cmg_size n = cmg_hierarchy_rows(h, 0);
-    scoped_vector *b = vector_of(n, 3);
-    scoped_vector *x = vector_new(n, CMG_FP64);
+    scoped_vector *b = vector_for(h, 3);
+    scoped_vector *x = zero_for(h);
     const cmg_report report = solve(h, &o, b, x);
     CHECK(report.outcome == CMG_CONVERGED_RTOL);
     CHECK(true_residual(h, b, x) <= 1.01 * o.rtol);
@@ -34,8 +33,7 @@ TEST(takes_fp32_where_it_is_faster)
     scoped_hierarchy *small = poisson(SMALL, SMALL_LEVELS, 0);
     for (size_t k = 0; k < sizeof ways / sizeof *ways; ++k) {
         const cmg_report chosen = solved(large, ways[k]);
-        const char *text = sprint("precision=fp64 %s", ways[k]);
-        const cmg_report wide = solved(large, text);
+        const cmg_report wide = solved(large, sprint("precision=fp64 %s", ways[k]));
         CHECK(strcmp(chosen.precision, "fp32") == 0 && strcmp(wide.precision, "fp64") == 0);
         CHECK(chosen.fallbacks == 0 && abs(chosen.iterations - wide.iterations) <= 1);
         CHECK(strcmp(solved(small, ways[k]).precision, "fp64") == 0);
@@ -48,11 +46,10 @@ TEST(takes_fp32_where_it_is_faster)
  */
 static void ends_in_fp64(cmg_hierarchy *h, int fallbacks, const char *first)
 {
-    scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
-    cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN};
-    scoped_vector *x = vector_new(cmg_hierarchy_rows(h, 0), CMG_FP64);
+    scoped_vector *b = vector_for(h, 3);
+    scoped_vector *x = zero_for(h);
     scoped_solver *s = solver_new(h, NULL);
-    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    const cmg_report report = solve_with(s, b, x);
     CHECK(report.outcome == CMG_CONVERGED_RTOL && true_residual(h, b, x) <= 1.01e-8);
     CHECK(strcmp(report.precision, "fp64") == 0 && report.fallbacks == fallbacks);
     CHECK(strstr(report.fallback, first) != NULL &&
@@ -74,28 +71,19 @@ static double *image(cmg_hierarchy *h, const char *text, int k, char precision[1
 {
     const cmg_solver_options o = options_of(text);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    double *values = malloc((size_t)(n * k) * sizeof *values);
-    scoped_vector *r = NULL;
-    scoped_vector *z = NULL;
-    for (cmg_size i = 0; i < n * k; ++i) {
-        values[i] = cmgi_random_at(5, (uint64_t)i);
-    }
-    CHECK_OK(cmg_vector_create_columns(ctx, n, k, CMG_FP64, &r));
-    CHECK_OK(cmg_vector_create_columns(ctx, n, k, CMG_FP64, &z));
-    CHECK_OK(cmg_vector_set(r, values));
+    scoped double *values = random_values(n * k, 5);
+    scoped_vector *r = columns_from(n, k, values);
+    scoped_vector *z = columns_new(n, k);
     scoped_solver *s = solver_new(h, &o);
     for (int repeat = 0; repeat < 3; ++repeat) {
         CHECK_OK(cmg_solver_precondition(s, r, z));
     }
-    CHECK_OK(cmg_vector_get(z, values));
-    cmg_report report = {.size = sizeof report};
-    vectors_destroy(&r, &z);
-    r = vector_of(n, 3);
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &z));
-    CHECK_OK(cmg_solver_solve(s, r, z, &report));
+    scoped_vector *b = vector_of(n, 3);
+    scoped_vector *x = vector_new(n, CMG_FP64);
+    const cmg_report report = solve_with(s, b, x);
     CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0);
     (void)snprintf(precision, 16, "%s", report.precision);
-    return values;
+    return values_of(z);
 }
 
 /* A cycle for the iterations of others is that of precision fp64 bit for bit, unless fp32 was asked
@@ -133,9 +121,7 @@ TEST(estimates_know_what_is_chosen)
 static cmg_hierarchy *weighted(double factor)
 {
     enum { SIDE = 23, ROWS = SIDE * SIDE * SIDE };
-    scoped_csr A = {0};
-    cmg_size nnz = 0;
-    CHECK_OK(cmgi_csr_alloc(ctx, ROWS, ROWS, (cmg_size)27 * ROWS, &A));
+    scoped_csr A = csr_new(ROWS, ROWS, (cmg_size)27 * ROWS);
     for (int i = 0; i < ROWS; ++i) {
         cmg_size own = 0;
         double sum = 0;
@@ -147,18 +133,15 @@ static cmg_hierarchy *weighted(double factor)
             const uint64_t pair = (uint64_t)(i < j ? i : j) * 27 + (uint64_t)abs(i - j);
             const double w = factor * (1 + cmgi_random_at(7, pair));
             sum += k != 13 ? w : 0;
+            own = k == 13 ? A.indptr[0] : own;
             if (x >= 0 && x < SIDE && y >= 0 && y < SIDE && z >= 0 && z < SIDE) {
-                own = k == 13 ? nnz : own;
-                A.indices[nnz] = j;
-                A.values[nnz++] = -w;
+                csr_put(&A, i, j, -w);
             }
         }
         A.values[own] = sum; /* what is outside is 0 */
-        A.indptr[i + 1] = nnz;
     }
-    cmg_hierarchy *h = hierarchy_new(1);
-    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A.view));
-    return h;
+    csr_end(&A);
+    return hierarchy_alone(&A.view);
 }
 
 /* Values in 16 bits, from as many rows on as the backend says. */

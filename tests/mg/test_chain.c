@@ -13,24 +13,16 @@ typedef struct box3 {
                 two rows of A are equal */
 } box3;
 
-static void begin(cmg_size rows, cmg_size cols, cmgi_csr *M)
+static cmg_size rows_of(const box3 *s)
 {
-    CHECK_OK(cmgi_csr_alloc(ctx, rows, cols, 27 * rows, M));
-    M->indptr[0] = 0;
+    return (cmg_size)s->n[0] * s->n[1] * s->n[2];
 }
 
-static void push(cmgi_csr *M, cmg_size row, cmg_size column, double value)
+static cmgi_csr matrix_of(const box3 *s)
 {
-    M->indices[M->indptr[row + 1]] = (cmg_index)column;
-    M->values[M->indptr[row + 1]++] = value;
-}
-
-static cmg_csr matrix_of(const box3 *s, cmgi_csr *A)
-{
-    const cmg_size rows = (cmg_size)s->n[0] * s->n[1] * s->n[2];
-    begin(rows, rows, A);
+    const cmg_size rows = rows_of(s);
+    cmgi_csr A = csr_new(rows, rows, 27 * rows);
     for (cmg_size i = 0; i < rows; ++i) {
-        A->indptr[i + 1] = A->indptr[i];
         for (int k = 0; k < 27; ++k) {
             const cmg_size x = i % s->n[0] + k % 3 - 1;
             const cmg_size y = i / s->n[0] % s->n[1] + k / 3 % 3 - 1;
@@ -41,21 +33,21 @@ static cmg_csr matrix_of(const box3 *s, cmgi_csr *A)
                                  (s->odd == 3 && k == 13 && i == rows / 2 ? 0.5 : 0) +
                                  (s->odd == 4 && k == 13 ? 1e-3 * (double)i / (double)rows : 0);
             if (x >= 0 && y >= 0 && z >= 0 && x < s->n[0] && y < s->n[1] && z < s->n[2]) {
-                push(A, i, (z * s->n[1] + y) * s->n[0] + x, value);
+                csr_put(&A, i, (z * s->n[1] + y) * s->n[0] + x, value);
             }
         }
     }
-    return A->view;
+    csr_end(&A);
+    return A;
 }
 
-static cmg_csr interpolation_of(const box3 *s, cmgi_csr *P)
+static cmgi_csr interpolation_of(const box3 *s)
 {
     const cmg_size c[3] = {s->n[0] / 2, s->n[1] / 2, s->n[2] / 2};
-    const cmg_size rows = (cmg_size)s->n[0] * s->n[1] * s->n[2];
-    begin(rows, c[0] * c[1] * c[2], P);
+    const cmg_size rows = rows_of(s);
+    cmgi_csr P = csr_new(rows, c[0] * c[1] * c[2], 8 * rows);
     for (cmg_size i = 0; i < rows; ++i) {
         const cmg_size at[3] = {i % s->n[0], i / s->n[0] % s->n[1], i / s->n[0] / s->n[1]};
-        P->indptr[i + 1] = P->indptr[i];
         for (int k = 0; k < 8; ++k) {
             cmg_size j[3];
             bool seen = true;
@@ -68,35 +60,41 @@ static cmg_csr interpolation_of(const box3 *s, cmgi_csr *P)
                 value *= middle ? 1 : 0.5;
             }
             if (seen) {
-                push(P, i, (j[2] * c[1] + j[1]) * c[0] + j[0], value);
+                csr_put(&P, i, (j[2] * c[1] + j[1]) * c[0] + j[0], value);
             }
         }
     }
-    return P->view;
+    csr_end(&P);
+    return P;
 }
 
 static cmg_hierarchy *hierarchy_of(const box3 *s)
 {
     const box3 coarse = {{s->n[0] / 2, s->n[1] / 2, s->n[2] / 2}, 1, 0};
-    scoped_csr A = {0};
-    scoped_csr B = {0};
-    scoped_csr P = {0};
-    const cmg_csr a = matrix_of(s, &A);
-    const cmg_csr b = matrix_of(&coarse, &B);
-    const cmg_csr p = interpolation_of(s, &P);
+    scoped_csr A = matrix_of(s);
+    scoped_csr B = matrix_of(&coarse);
+    scoped_csr P = interpolation_of(s);
     cmg_hierarchy *h = hierarchy_new(2);
-    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &a));
-    CHECK_OK(cmg_hierarchy_set_csr(h, 1, CMG_ROLE_A, NULL, 0, &b));
-    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_P, NULL, 0, &p));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A.view));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 1, CMG_ROLE_A, NULL, 0, &B.view));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_P, NULL, 0, &P.view));
     return h;
 }
 
 static cmg_solver *solver_of(cmg_hierarchy *h, const char *options, bool fuse)
 {
-    cmg_solver_options o = solver_options("format=compressed no-coarsen no-fallback collapse=0");
-    CHECK_OK(cmg_solver_options_set(&o, options));
-    o.fuse = fuse;
-    return solver_new(h, &o);
+    return solver_with(h, "format=compressed no-coarsen no-fallback collapse=0 fuse=%d %s", fuse,
+                       options);
+}
+
+/* In fp32, too. */
+static double *single_values(cmg_size n, uint64_t seed)
+{
+    double *r = random_values(n, seed);
+    for (cmg_size i = 0; i < n; ++i) {
+        r[i] = (float)r[i];
+    }
+    return r;
 }
 
 /* Steps in chains, and those of them whose results are passed on alone. */
@@ -134,23 +132,11 @@ static double *run(cmgi_cycle *cycle, const double *r, cmg_size n, int threads)
     return z;
 }
 
-static double distance(const double *a, const double *b, cmg_size n)
-{
-    double apart = 0;
-    double all = 0;
-    for (cmg_size i = 0; i < n; ++i) {
-        apart += isnan(a[i]) ? INFINITY : (a[i] - b[i]) * (a[i] - b[i]);
-        all += b[i] * b[i];
-    }
-    return sqrt(apart / all);
-}
-
 /* R r against P^T r by plain loops: R may have been made without P^T. */
 static void check_restriction(const box3 *s, const cmg_matrix *R, const double *r)
 {
     const bool single = R->options.precision == CMG_FP32;
-    scoped_csr P = {0};
-    (void)interpolation_of(s, &P);
+    scoped_csr P = interpolation_of(s);
     scoped double *c = calloc((size_t)P.cols, sizeof *c);
     scoped double *y = malloc((size_t)P.cols * sizeof *y);
     scoped float *x = malloc((size_t)P.rows * sizeof *x);
@@ -165,7 +151,7 @@ static void check_restriction(const box3 *s, const cmg_matrix *R, const double *
     for (cmg_size j = P.cols - 1; single && j >= 0; --j) {
         y[j] = ((const float *)(const void *)y)[j];
     }
-    CHECK(distance(y, c, P.cols) <= (single ? 1e-6 : 1e-14));
+    CHECK(relative_distance(y, c, P.cols) <= (single ? 1e-6 : 1e-14));
     CHECK(R->nnz == P.indptr[P.rows]);
 }
 
@@ -184,13 +170,9 @@ static bool named(const cmgi_cycle *cycle, char name)
 /* So many steps have to be in chains, and P and R where `transfers` is 1; 2 = whatever. */
 static void check(const box3 *s, const char *options, int least, int transfers)
 {
-    const cmg_size n = (cmg_size)s->n[0] * s->n[1] * s->n[2];
+    const cmg_size n = rows_of(s);
     scoped_hierarchy *h = hierarchy_of(s);
-    uint64_t seed = 11;
-    scoped double *r = malloc((size_t)n * sizeof *r);
-    for (cmg_size i = 0; i < n; ++i) {
-        r[i] = (float)(2 * cmgi_random(&seed) - 1);
-    }
+    scoped double *r = single_values(n, 11);
     for (int p = 0; p < 2; ++p) {
         int passed = 0;
         const char *text = sprint("%s precision=%s", options, p == 0 ? "fp64" : "mixed");
@@ -207,7 +189,7 @@ static void check(const box3 *s, const char *options, int least, int transfers)
         CHECK(in_chains(plain->mg.cycle, &passed) == 0);
         scoped double *one = run(cycle, r, n, 1);
         scoped double *other = run(plain->mg.cycle, r, n, 1);
-        CHECK(distance(one, other, n) <= (p == 0 ? 1e-14 : 3e-6));
+        CHECK(relative_distance(one, other, n) <= (p == 0 ? 1e-14 : 3e-6));
         for (int threads = 2; threads <= 7; threads += threads == 2 ? 1 : 4) {
             scoped double *more = run(cycle, r, n, threads);
             CHECK(memcmp(one, more, (size_t)n * sizeof *one) == 0);
@@ -268,24 +250,19 @@ TEST(restriction_needs_the_pattern_alone)
 {
     for (int k = 0; k < 3; ++k) {
         box3 s = {{61, 65, 67}, 0.5, 4};
-        const cmg_size n = (cmg_size)s.n[0] * s.n[1] * s.n[2];
+        const cmg_size n = rows_of(&s);
         scoped_hierarchy *h = hierarchy_of(&s);
         if (k > 0) { /* the same P where A's lines or planes are others, or none */
             box3 other = {{65, 61, 67}, 0.5, 4};
-            scoped_csr A = {0};
-            const cmg_csr a = matrix_of(&other, &A);
+            scoped_csr A = matrix_of(&other);
             for (cmg_size e = A.indptr[n / 2]; k == 2 && e < A.indptr[n / 2 + 1]; ++e) {
                 A.indices[e] += A.indices[e] > n / 2 ? 1 : 0;
             }
-            CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &a));
+            CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A.view));
         }
         scoped_solver *solver = solver_of(h, "smoother=jacobi precision=mixed krylov=fgmres", true);
         const cmg_matrix *R = solver->mg.levels.level[0].R;
-        scoped double *r = malloc((size_t)n * sizeof *r);
-        uint64_t seed = 12;
-        for (cmg_size i = 0; i < n; ++i) {
-            r[i] = (float)(2 * cmgi_random(&seed) - 1);
-        }
+        scoped double *r = single_values(n, 12);
         CHECK(cmgi_matrix_box(solver->mg.levels.level[0].A) == NULL);
         CHECK(R->format->id == CMG_FORMAT_COMPRESSED);
         check_restriction(&s, R, r);

@@ -97,10 +97,7 @@ static void cycle(const plain *p, cmg_cycle shape, int l, const double *b, doubl
             return;
         }
         for (cmg_size i = 0; i < n; ++i) {
-            x[i] = 0;
-            for (cmg_size j = 0; j < n; ++j) {
-                x[i] += p->inverse[i * n + j] * b[j];
-            }
+            x[i] = dot(p->inverse + i * n, b, n);
         }
         return;
     }
@@ -133,32 +130,6 @@ static void nested(const plain *p, cmg_cycle shape, int l, const double *b, doub
     cycle(p, shape, l, b, x);
 }
 
-static void invert(const cmg_csr *A, double *X)
-{
-    const cmg_size n = A->rows;
-    scoped double *W = zeros(n * n);
-    for (cmg_size i = 0; i < n; ++i) {
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            W[i * n + A->indices[k]] = A->values[k];
-        }
-        X[i * n + i] = 1;
-    }
-    for (cmg_size p = 0; p < n; ++p) { /* diagonally dominant: no pivoting */
-        const double pivot = W[p * n + p];
-        for (cmg_size j = 0; j < n; ++j) {
-            W[p * n + j] /= pivot;
-            X[p * n + j] /= pivot;
-        }
-        for (cmg_size i = 0; i < n; ++i) {
-            const double f = i != p ? W[i * n + p] : 0;
-            for (cmg_size j = 0; j < n && f != 0; ++j) {
-                W[i * n + j] -= f * W[p * n + j];
-                X[i * n + j] -= f * X[p * n + j];
-            }
-        }
-    }
-}
-
 static plain plain_make(const cmg_hierarchy *h, const cmg_solver_options *o)
 {
     plain p = {.omega = o->omega,
@@ -167,13 +138,12 @@ static plain plain_make(const cmg_hierarchy *h, const cmg_solver_options *o)
                .zero_boundary = o->dirichlet == CMG_DIRICHLET_ZERO,
                .smooth_coarsest = o->coarse == CMG_COARSE_SMOOTHER};
     for (int l = 0; l < LEVELS; ++l) {
-        CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &p.A[l]));
+        p.A[l] = csr_of(h, l, CMG_ROLE_A);
         if (l + 1 < LEVELS) {
-            CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &p.P[l]));
+            p.P[l] = csr_of(h, l, CMG_ROLE_P);
         }
     }
-    p.inverse = zeros(p.A[LEVELS - 1].rows * p.A[LEVELS - 1].rows);
-    invert(&p.A[LEVELS - 1], p.inverse);
+    p.inverse = dense_inverse(&p.A[LEVELS - 1]); /* diagonally dominant */
     return p;
 }
 
@@ -187,22 +157,20 @@ static void compare(cmg_hierarchy *h, const cmg_solver_options *o, cmg_csr *fact
     const cmg_size n = p.A[0].rows;
     scoped double *b = random_values(n, 5);
     scoped double *x = zeros(n);
-    scoped double *z = zeros(n);
     if (o->fmg) {
         nested(&p, o->cycle, 0, b, x);
     } else {
         cycle(&p, o->cycle, 0, b, x);
     }
     scoped_solver *s = solver_new(h, o);
-    scoped_vector *r = vector_new(n, CMG_FP64);
+    scoped_vector *r = vector_from(n, CMG_FP64, b);
     scoped_vector *out = vector_new(n, CMG_FP64);
-    CHECK_OK(cmg_vector_set(r, b));
     if (o->fmg) {
         CHECK_OK(cmgi_cycle_run(s->mg.nested, cmg_vector_data(r), cmg_vector_data(out)));
     } else {
         CHECK_OK(cmg_solver_precondition(s, r, out));
     }
-    CHECK_OK(cmg_vector_get(out, z));
+    scoped double *z = values_of(out);
     const double worst = largest_difference(z, x, n);
     const double most = largest(x, n);
     CHECK_SAY(worst <= tolerance * most, "%s: differs by %.3g of %.3g", what, worst, most);

@@ -9,13 +9,7 @@
 static void add_reaction(cmg_hierarchy *h, double reaction)
 {
     for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
-        const cmg_csr A = csr_of(h, l, CMG_ROLE_A);
-        scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
-        const double mass = reaction / (double)A.rows;
-        EACH_ENTRY (&A, i, k) {
-            values[k] = A.values[k] + (A.indices[k] == i ? mass : 0);
-        }
-        CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
+        change_level(h, l, 1, reaction / (double)cmg_hierarchy_rows(h, l));
     }
 }
 
@@ -67,16 +61,14 @@ TEST(what_fp64_solves_is_solved)
         const int stride = cmg_context_backend(ctx) == CMG_BACKEND_CUDA ? 3 : 1;
         for (int k = 0; k < STORAGES; k += stride) {
             o = options_of(storages[k]);
-            CHECK_OK(cmg_vector_fill(x, 0));
-            cmg_report report = solve(h, &o, b, x);
+            cmg_report report = solve(h, &o, b, from_zero(x));
             const double residual = true_residual(h, b, x);
             CHECK(report.outcome == CMG_CONVERGED_RTOL);
             CHECK(residual <= 1.0001e-8);
             fell += report.fallbacks > 0;
             printf(", %s %d", report.precision, report.iterations);
             o.fallback = false;
-            CHECK_OK(cmg_vector_fill(x, 0));
-            report = solve(h, &o, b, x);
+            report = solve(h, &o, b, from_zero(x));
             failed += !cmg_outcome_converged(report.outcome);
             CHECK(report.fallbacks == 0);
             CHECK(!cmg_outcome_converged(report.outcome) || true_residual(h, b, x) <= 1.0001e-8);
@@ -93,16 +85,13 @@ enum { OVERFLOWS = 8 };
 TEST(report_says_what_happened)
 {
     scoped_hierarchy *h = problem(OVERFLOWS);
-    const cmg_size n = cmg_hierarchy_rows(h, 0);
-    scoped_vector *b = vector_of(n, 3);
-    scoped_vector *x = vector_of(n, 4);
-    cmg_report report = {.size = sizeof report};
+    scoped_vector *b = vector_for(h, 3);
+    scoped_vector *x = vector_for(h, 4);
     double norm = 0;
-    CHECK_OK(cmg_vector_fill(x, 0));
     CHECK_OK(cmg_vector_norm(b, &norm));
     const cmg_solver_options o = options_of(storages[3]);
     scoped_solver *s = solver_new(h, &o);
-    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    cmg_report report = solve_with(s, b, from_zero(x));
     CHECK(report.fallbacks == 3 && strcmp(report.precision, "fp64") == 0);
     CHECK(strstr(report.fallback, "fp8 to fp16 after ") == report.fallback);
     CHECK(strstr(report.fallback, "fp16 to fp32") != NULL);
@@ -113,8 +102,7 @@ TEST(report_says_what_happened)
         CHECK(isfinite(report.history[k]));
     }
     /* the solver stays with what has worked */
-    CHECK_OK(cmg_vector_fill(x, 0));
-    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    report = solve_with(s, b, from_zero(x));
     CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0);
     CHECK(report.fallback[0] == '\0' && strcmp(report.precision, "fp64") == 0);
     CHECK_NEAR(report.relative_residual, true_residual(h, b, x), 1e-12);
@@ -124,15 +112,13 @@ TEST(report_says_what_happened)
 TEST(every_kind_of_solve_falls_back)
 {
     scoped_hierarchy *h = problem(OVERFLOWS);
-    const cmg_size n = cmg_hierarchy_rows(h, 0);
-    scoped_vector *b = vector_of(n, 3);
-    scoped_vector *x = vector_new(n, CMG_FP64);
+    scoped_vector *b = vector_for(h, 3);
+    scoped_vector *x = zero_for(h);
     for (int way = 0; way < 16; ++way) {
         cmg_solver_options o = solver_options(
             "smoother=jacobi precision=mixed krylov=%s fmg=%d format=%s pre=2 post=2",
             WORD("krylov", way % 4), way / 4 % 2, way / 8 ? "k1rs" : "auto");
-        CHECK_OK(cmg_vector_fill(x, 0));
-        const cmg_report report = solve(h, &o, b, x);
+        const cmg_report report = solve(h, &o, b, from_zero(x));
         CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 1);
         CHECK_NEAR(report.relative_residual, true_residual(h, b, x), 1e-12);
     }
@@ -142,17 +128,13 @@ TEST(every_kind_of_solve_falls_back)
 TEST(where_nothing_helps_the_best_iterate_is_returned)
 {
     scoped_hierarchy *h = poisson(32, 5, 0);
-    const cmg_size n = cmg_hierarchy_rows(h, 0);
-    scoped_vector *b = vector_of(n, 3);
+    scoped_vector *b = vector_for(h, 3);
     for (int krylov = CMG_KRYLOV_NONE; krylov <= CMG_KRYLOV_CG; ++krylov) {
-        scoped_vector *x = vector_of(n, 4);
+        scoped_vector *x = vector_for(h, 4);
         cmg_solver_options o = options_of(storages[3]);
-        o.krylov = (cmg_krylov)krylov;
-        (void)snprintf(o.smoother, sizeof o.smoother, "%s",
-                       "block-jacobi"); /* nobody's weak choice, which would be replaced */
-        o.omega = 2.5;
-        o.pre = krylov == CMG_KRYLOV_CG ? 2 : 1;
-        o.post = 1;
+        /* block-jacobi is nobody's weak choice, which would be replaced */
+        solver_set(&o, "krylov=%s smoother=block-jacobi omega=2.5 pre=%d post=1",
+                   WORD("krylov", krylov), krylov == CMG_KRYLOV_CG ? 2 : 1);
         const double before = true_residual(h, b, x);
         const cmg_report report = solve(h, &o, b, x);
         CHECK(!cmg_outcome_converged(report.outcome) && report.fallbacks == 3);
@@ -165,14 +147,12 @@ TEST(where_nothing_helps_the_best_iterate_is_returned)
 TEST(the_guess_survives)
 {
     scoped_hierarchy *h = problem(OVERFLOWS);
-    const cmg_size n = cmg_hierarchy_rows(h, 0);
-    scoped_vector *b = vector_of(n, 3);
-    scoped_vector *x = vector_new(n, CMG_FP64);
+    scoped_vector *b = vector_for(h, 3);
+    scoped_vector *x = zero_for(h);
     cmg_solver_options o = options_of(storages[0]);
     const int whole = solve(h, &o, b, x).iterations;
     o.rtol = 1e-4;
-    CHECK_OK(cmg_vector_fill(x, 0));
-    CHECK(solve(h, &o, b, x).outcome == CMG_CONVERGED_RTOL);
+    CHECK(solve(h, &o, b, from_zero(x)).outcome == CMG_CONVERGED_RTOL);
     o.rtol = 1e-8;
     const cmg_report rest = solve(h, &o, b, x);
     CHECK(rest.outcome == CMG_CONVERGED_RTOL && rest.fallbacks == 1);
@@ -184,10 +164,9 @@ TEST(the_guess_survives)
 TEST(healthy_iterations_keep_their_limit)
 {
     scoped_hierarchy *h = poisson(32, 5, 0);
-    const cmg_size n = cmg_hierarchy_rows(h, 0);
-    scoped_vector *b = vector_of(n, 3);
+    scoped_vector *b = vector_for(h, 3);
     for (int k = 0; k < STORAGES; ++k) {
-        scoped_vector *x = vector_of(n, 4);
+        scoped_vector *x = vector_for(h, 4);
         cmg_solver_options o = options_of(storages[k]);
         o.max_it = 3;
         cmg_report report = solve(h, &o, b, x);
@@ -212,9 +191,8 @@ TEST(failing_memory_leaves_nothing)
     NEEDS(cmg_context_backend(ctx) != CMG_BACKEND_CUDA,
           "a solver for every allocation: on the CPU alone");
     scoped_hierarchy *h = problem(OVERFLOWS);
-    const cmg_size n = cmg_hierarchy_rows(h, 0);
-    scoped_vector *b = vector_of(n, 3);
-    scoped_vector *x = vector_new(n, CMG_FP64);
+    scoped_vector *b = vector_for(h, 3);
+    scoped_vector *x = zero_for(h);
     bool reached = true;
     int refused = 0;
     int solved = 0;

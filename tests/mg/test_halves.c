@@ -72,19 +72,6 @@ static cmgi_csr transposed(const cmgi_csr *M)
     return T;
 }
 
-static cmgi_csr diagonal(cmg_size rows, double d)
-{
-    cmgi_csr D = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, rows, rows, rows, &D));
-    for (cmg_size i = 0; i < rows; ++i) {
-        D.indptr[i] = i;
-        D.indices[i] = (cmg_index)i;
-        D.values[i] = d;
-    }
-    D.indptr[rows] = rows;
-    return D;
-}
-
 static cmg_matrix *matrix(const cmgi_csr *M, cmg_format format, cmg_precision precision)
 {
     return matrix_with(&M->view, "format=%s precision=%s", WORD("format", format),
@@ -105,8 +92,8 @@ static problem make(int dims, const int *n, bool even, cmg_precision precision)
     p.A = assemble(&p, false);
     p.R = assemble(&p, true);
     p.P = transposed(&p.R);
-    p.D = diagonal(rows_of(p.n), 0.375);
-    scoped_csr inverse = diagonal(rows_of(p.m), 0.7);
+    p.D = csr_diagonal(rows_of(p.n), 0.375);
+    scoped_csr inverse = csr_diagonal(rows_of(p.m), 0.7);
     p.coarse = matrix(&inverse, CMG_FORMAT_DIAGONAL, precision);
     cmgi_level *level = &p.level[0];
     p.level[1].rows = rows_of(p.m);
@@ -131,7 +118,11 @@ static void discard(problem *p)
     cmgi_csr_free(ctx, &p->P);
     cmgi_csr_free(ctx, &p->R);
     cmgi_csr_free(ctx, &p->D);
+    cmg_hierarchy_destroy(&p->h);
 }
+
+#define scoped_problem scoped_by(discard) problem
+#define scoped_cycle scoped_by(cmgi_cycle_destroy) cmgi_cycle
 
 /* ------------------------------------------------------------------ plain loops */
 
@@ -144,15 +135,11 @@ static double *vector(cmg_size n, uint64_t seed)
     return v;
 }
 
-/* y = b - A x, or y = A x where b is NULL. */
+/* y = b - A x */
 static void defect(const cmgi_csr *A, const double *b, const double *x, double *y)
 {
     for (cmg_size i = 0; i < A->rows; ++i) {
-        double s = 0;
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            s += A->values[k] * x[A->indices[k]];
-        }
-        y[i] = b != NULL ? b[i] - s : s;
+        y[i] = b[i] - row_times(&A->view, i, x);
     }
 }
 
@@ -160,7 +147,7 @@ static void defect(const cmgi_csr *A, const double *b, const double *x, double *
 static void smooth(const problem *p, const double *b, double *x)
 {
     const cmgi_smoother *s = &p->level[0].smoother;
-    scoped double *r = vector(p->A.rows, 0);
+    scoped double *r = calloc((size_t)p->A.rows, sizeof *r);
     scoped double *last = calloc((size_t)p->A.rows, sizeof *last); /* correction */
     for (int k = 0; k < s->stages; ++k) {
         defect(&p->A, b, x, r);
@@ -174,23 +161,16 @@ static void smooth(const problem *p, const double *b, double *x)
 /* z += P x for the coarse level's right-hand side R r, solved by one step x = 0.7 R r. */
 static void correct(const problem *p, const double *r, double *z)
 {
-    scoped double *c = vector(p->R.rows, 0);
-    scoped double *e = vector(p->A.rows, 0);
-    defect(&p->R, NULL, r, c);
-    for (cmg_size i = 0; i < p->R.rows; ++i) {
-        c[i] *= 0.7;
-    }
-    defect(&p->P, NULL, c, e);
-    for (cmg_size i = 0; i < p->A.rows; ++i) {
-        z[i] += e[i];
-    }
+    scoped double *c = csr_times(&p->R.view, r);
+    scoped double *e = csr_times(&p->P.view, c);
+    add_scaled(z, 0.7, e, p->A.rows);
 }
 
 /* z = C b of two levels, or of nested iteration on them: from the guess that level 1 gives. */
 static void plain_iteration(const problem *p, bool nested, const double *b, double *z)
 {
-    scoped double *r = vector(p->A.rows, 0);
-    memset(z, 0, (size_t)p->A.rows * sizeof *z);
+    scoped double *r = calloc((size_t)p->A.rows, sizeof *r);
+    fill_values(z, p->A.rows, 0);
     if (nested) {
         correct(p, b, z);
     }
@@ -200,15 +180,9 @@ static void plain_iteration(const problem *p, bool nested, const double *b, doub
     smooth(p, b, z);
 }
 
-static void plain_cycle(const problem *p, const double *b, double *z)
-{
-    plain_iteration(p, false, b, z);
-}
-
 /* ------------------------------------------------------------------ the step list */
 
-static cmgi_cycle *compile_any(problem *p, int stages, double momentum, bool nested, bool halves,
-                               int columns)
+static cmgi_cycle *compile_any(problem *p, int stages, double momentum, bool nested, int columns)
 {
     cmgi_cycle *cycle = NULL;
     cmgi_smoother *s = &p->level[0].smoother;
@@ -217,7 +191,6 @@ static cmgi_cycle *compile_any(problem *p, int stages, double momentum, bool nes
     s->omega[1] = 1.45;
     s->momentum[1] = momentum;
     CHECK_OK(cmgi_level_halves(ctx, p->h, 0, &p->level[0]));
-    p->level[0].halves.taken = p->level[0].halves.taken && halves;
     const cmgi_cycle_plan plan = {.levels = p->level,
                                   .nlevels = 2,
                                   .coarse = p->coarse,
@@ -234,9 +207,9 @@ static cmgi_cycle *compile_any(problem *p, int stages, double momentum, bool nes
     return cycle;
 }
 
-static cmgi_cycle *compile(problem *p, int stages, double momentum, bool halves, int columns)
+static cmgi_cycle *compile(problem *p, int stages, double momentum)
 {
-    return compile_any(p, stages, momentum, false, halves, columns);
+    return compile_any(p, stages, momentum, false, 1);
 }
 
 static int count_halves(const cmgi_cycle *cycle)
@@ -248,23 +221,19 @@ static int count_halves(const cmgi_cycle *cycle)
     return halves;
 }
 
-/* Largest difference to `want`, relative to its largest entry. */
-static double error_of(cmgi_cycle *cycle, const double *b, const double *want, cmg_size n)
+/* One cycle against the loops, or nested iteration. */
+static void compare(const problem *p, cmgi_cycle *cycle, bool nested)
 {
+    const cmg_size n = p->A.rows;
     const cmg_precision precision = cmgi_cycle_precision(cycle);
-    scoped double *z = vector(n, 0);
-    double worst = 0;
-    double size = 0;
-    scoped_vector *vb = vector_new(n, precision);
+    scoped double *b = vector(n, 5);
+    scoped double *want = calloc((size_t)n, sizeof *want);
+    plain_iteration(p, nested, b, want);
+    scoped_vector *vb = vector_from(n, precision, b);
     scoped_vector *vz = vector_new(n, precision);
-    CHECK_OK(cmg_vector_set(vb, b));
     CHECK_OK(cmgi_cycle_run(cycle, vb->data, vz->data));
-    CHECK_OK(cmg_vector_get(vz, z));
-    for (cmg_size i = 0; i < n; ++i) {
-        worst = !(fabs(z[i] - want[i]) <= worst) ? fabs(z[i] - want[i]) : worst;
-        size = fmax(size, fabs(want[i]));
-    }
-    return worst / size;
+    scoped double *z = values_of(vz);
+    CHECK_NEAR(relative_difference(z, want, n), 0, precision == CMG_FP32 ? 3e-6 : 1e-14);
 }
 
 static const int boxes[][4] = {{3, 3, 3, 7},    {3, 27, 9, 5},  {3, 29, 31, 3}, {3, 5, 3, 67},
@@ -281,19 +250,14 @@ TEST(halves_are_the_cycle)
             const cmg_precision precision = c % 2 == 0 ? CMG_FP32 : CMG_FP64;
             const bool even = c / 2 % 2 == 0;
             const int stages = c / 4 == 0 ? 1 : 2;
-            problem p = make(boxes[k][0], boxes[k] + 1, even, precision);
-            cmgi_cycle *cycle = compile(&p, stages, momentum[c / 4], true, 1);
+            scoped_problem p = make(boxes[k][0], boxes[k] + 1, even, precision);
+            scoped_cycle *cycle = compile(&p, stages, momentum[c / 4]);
             const bool box = cmgi_matrix_box(p.level[0].A) != NULL;
             const bool taken = box && cmgi_halves_possible(ctx) && (even || precision == CMG_FP32);
-            scoped double *b = vector(p.A.rows, 5);
-            scoped double *z = vector(p.A.rows, 0);
             found += box && precision == CMG_FP32;
             CHECK(p.level[0].halves.taken == taken);
             CHECK(count_halves(cycle) == (!taken ? 0 : momentum[c / 4] < 0 ? 1 : 2));
-            plain_cycle(&p, b, z);
-            CHECK_NEAR(error_of(cycle, b, z, p.A.rows), 0, precision == CMG_FP32 ? 3e-6 : 1e-14);
-            cmgi_cycle_destroy(&cycle);
-            discard(&p);
+            compare(&p, cycle, false);
         }
     }
     CHECK(found > 40); /* of 88; thin boxes have too many templates for their rows */
@@ -306,16 +270,11 @@ TEST(nested_iteration_has_halves)
     for (size_t k = 0; k < sizeof boxes / sizeof *boxes; ++k) {
         for (int c = 0; c < 8; ++c) {
             const cmg_precision precision = c % 2 == 0 ? CMG_FP32 : CMG_FP64;
-            problem p = make(boxes[k][0], boxes[k] + 1, c / 2 % 2 == 0, precision);
-            cmgi_cycle *cycle = compile_any(&p, 1 + c / 4, 0, true, true, 1);
-            scoped double *b = vector(p.A.rows, 5);
-            scoped double *z = vector(p.A.rows, 0);
+            scoped_problem p = make(boxes[k][0], boxes[k] + 1, c / 2 % 2 == 0, precision);
+            scoped_cycle *cycle = compile_any(&p, 1 + c / 4, 0, true, 1);
             CHECK(count_halves(cycle) == (p.level[0].halves.taken ? 3 : 0));
             found += p.level[0].halves.taken;
-            plain_iteration(&p, true, b, z);
-            CHECK_NEAR(error_of(cycle, b, z, p.A.rows), 0, precision == CMG_FP32 ? 3e-6 : 1e-14);
-            cmgi_cycle_destroy(&cycle);
-            discard(&p);
+            compare(&p, cycle, true);
         }
     }
     CHECK(!cmgi_halves_possible(ctx) || found > 30);
@@ -323,8 +282,8 @@ TEST(nested_iteration_has_halves)
 
 TEST(traffic_and_text)
 {
-    problem p = make(3, boxes[4] + 1, true, CMG_FP32);
-    cmgi_cycle *cycle = compile(&p, 2, 0, true, 1);
+    scoped_problem p = make(3, boxes[4] + 1, true, CMG_FP32);
+    scoped_cycle *cycle = compile(&p, 2, 0);
     char text[CMGI_STEP_TEXT];
     const size_t fine = (size_t)p.A.rows * 4;
     const size_t coarse = (size_t)p.R.rows * 4;
@@ -340,17 +299,14 @@ TEST(traffic_and_text)
     } else {
         SKIP("halves: the backend has no kernels");
     }
-    cmgi_cycle_destroy(&cycle);
-    discard(&p);
 }
 
 /* What is no half falls back to the steps one by one, with the same result. */
 static void expect_no_halves(problem *p)
 {
-    cmgi_cycle *cycle = compile(p, 2, 0, true, 1);
+    scoped_cycle *cycle = compile(p, 2, 0);
     CHECK(!p->level[0].halves.taken);
     CHECK(count_halves(cycle) == 0);
-    cmgi_cycle_destroy(&cycle);
 }
 
 static void replace(cmg_matrix **M, cmgi_csr *csr, cmg_size entry, double factor)
@@ -365,7 +321,7 @@ static void replace(cmg_matrix **M, cmgi_csr *csr, cmg_size entry, double factor
 TEST(others_are_refused)
 {
     for (int c = 0; c < 6; ++c) {
-        problem p = make(3, boxes[4] + 1, true, c % 2 == 0 ? CMG_FP32 : CMG_FP64);
+        scoped_problem p = make(3, boxes[4] + 1, true, c % 2 == 0 ? CMG_FP32 : CMG_FP64);
         cmgi_level *level = &p.level[0];
         if (c / 2 == 0) { /* one weight of P in the last row */
             replace(&level->P, &p.P, p.P.indptr[p.P.rows] - 1, 1.0001);
@@ -375,21 +331,17 @@ TEST(others_are_refused)
             replace(&level->smoother.factor[0], &p.D, p.D.rows - 1, 1.001);
         }
         expect_no_halves(&p);
-        discard(&p);
     }
-    problem p = make(3, (const int[]){34, 17, 11}, true, CMG_FP32); /* an even side */
+    scoped_problem p = make(3, (const int[]){34, 17, 11}, true, CMG_FP32); /* an even side */
     expect_no_halves(&p);
-    discard(&p);
 }
 
 TEST(several_columns_go_one_by_one)
 {
-    problem p = make(3, boxes[4] + 1, true, CMG_FP32);
-    cmgi_cycle *cycle = compile(&p, 2, 0, true, 3);
+    scoped_problem p = make(3, boxes[4] + 1, true, CMG_FP32);
+    scoped_cycle *cycle = compile_any(&p, 2, 0, false, 3);
     CHECK(p.level[0].halves.taken == cmgi_halves_possible(ctx));
     CHECK(count_halves(cycle) == 0);
-    cmgi_cycle_destroy(&cycle);
-    discard(&p);
 }
 
 /* A that is not stored as a box, on a level whose CSR is one, and then is none. */
@@ -397,32 +349,22 @@ TEST(few_rows_are_boxes_too)
 {
     for (int c = 0; c < 6; ++c) {
         const int *box = boxes[c % 2 == 0 ? 0 : 5];
-        problem p = make(box[0], box + 1, true, CMG_FP32);
-        scoped double *b = vector(p.A.rows, 5);
-        scoped double *z = vector(p.A.rows, 0);
+        scoped_problem p = make(box[0], box + 1, true, CMG_FP32);
         p.A.values[p.A.indptr[5] + 1] *= c / 2 == 1 ? 1.5 : 1;
-        const cmg_csr view = p.A.view;
         cmg_matrix_destroy(&p.level[0].A);
         p.level[0].A = matrix(&p.A, c / 2 == 2 ? CMG_FORMAT_SELL : CMG_FORMAT_ELLT, CMG_FP32);
-        CHECK_OK(cmg_hierarchy_create(ctx, 1, &p.h));
-        CHECK_OK(cmg_hierarchy_set_csr(p.h, 0, CMG_ROLE_A, NULL, 0, &view));
-        cmgi_cycle *cycle = compile(&p, 2, 0, true, 1);
+        p.h = hierarchy_alone(&p.A.view);
+        scoped_cycle *cycle = compile(&p, 2, 0);
         CHECK(p.level[0].halves.taken == (c / 2 != 1 && cmgi_halves_possible(ctx)));
         CHECK(count_halves(cycle) == (p.level[0].halves.taken ? 2 : 0));
-        plain_cycle(&p, b, z);
-        CHECK_NEAR(error_of(cycle, b, z, p.A.rows), 0, 3e-6);
-        cmgi_cycle_destroy(&cycle);
-        cmg_hierarchy_destroy(&p.h);
-        discard(&p);
+        compare(&p, cycle, false);
     }
 }
 
 /* A that is no box any more, then one with other values, on the same level. */
 TEST(new_values)
 {
-    problem p = make(3, boxes[4] + 1, true, CMG_FP32);
-    scoped double *b = vector(p.A.rows, 5);
-    scoped double *z = vector(p.A.rows, 0);
+    scoped_problem p = make(3, boxes[4] + 1, true, CMG_FP32);
     for (int turn = 0; turn < 3; ++turn) {
         const bool box = turn != 1;
         for (cmg_size k = 0; k < p.A.indptr[p.A.rows]; ++k) {
@@ -430,12 +372,9 @@ TEST(new_values)
         }
         p.A.values[7] *= turn == 1 ? 1.5 : turn == 2 ? 1 / 1.5 : 1;
         replace(&p.level[0].A, &p.A, 0, 1);
-        cmgi_cycle *cycle = compile(&p, 2, 0, true, 1);
+        scoped_cycle *cycle = compile(&p, 2, 0);
         CHECK(p.level[0].halves.taken == (box && cmgi_halves_possible(ctx)));
         CHECK(!cmgi_halves_possible(ctx) || p.level[0].halves_changed);
-        plain_cycle(&p, b, z);
-        CHECK_NEAR(error_of(cycle, b, z, p.A.rows), 0, 3e-6);
-        cmgi_cycle_destroy(&cycle);
+        compare(&p, cycle, false);
     }
-    discard(&p);
 }

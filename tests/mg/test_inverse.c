@@ -9,17 +9,11 @@
 /* B B^T / n + shift, B random. */
 static double *positive(cmg_size n, double shift)
 {
-    uint64_t seed = (uint64_t)n + 5;
-    scoped double *B = malloc((size_t)(n * n + 1) * sizeof *B);
-    double *A = calloc((size_t)(n * n + 1), sizeof *A);
-    for (cmg_size k = 0; k < n * n; ++k) {
-        B[k] = 2 * cmgi_random(&seed) - 1;
-    }
+    scoped double *B = random_values(n * n, (uint64_t)n + 5);
+    double *A = malloc((size_t)(n * n + 1) * sizeof *A);
     for (cmg_size i = 0; i < n; ++i) {
         for (cmg_size j = 0; j < n; ++j) {
-            for (cmg_size k = 0; k < n; ++k) {
-                A[i * n + j] += B[i * n + k] * B[j * n + k] / (double)n;
-            }
+            A[i * n + j] = dot(B + i * n, B + j * n, n) / (double)n;
         }
         A[i * n + i] += shift;
     }
@@ -29,12 +23,9 @@ static double *positive(cmg_size n, double shift)
 /* As the backend does it. */
 static cmg_status invert(cmg_size n, double *X, bool *definite)
 {
-    double largest = 0;
-    for (cmg_size k = 0; k < n * n; ++k) {
-        largest = fmax(largest, fabs(X[k]));
-    }
-    return ctx->backend->invert != NULL ? ctx->backend->invert(ctx, n, largest, X, definite)
-                                        : cmgi_small_inverse(ctx, n, false, X, definite);
+    return ctx->backend->invert != NULL
+               ? ctx->backend->invert(ctx, n, largest(X, n * n), X, definite)
+               : cmgi_small_inverse(ctx, n, false, X, definite);
 }
 
 TEST(inverts)
@@ -43,19 +34,14 @@ TEST(inverts)
     for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
         const cmg_size n = sizes[s];
         scoped double *A = positive(n, 0.5);
-        scoped double *X = malloc((size_t)(n * n) * sizeof *X);
+        scoped double *X = scaled_copy(A, n * n, 1);
         bool definite = false;
         double worst = 0;
-        memcpy(X, A, (size_t)(n * n) * sizeof *X);
         CHECK_OK(invert(n, X, &definite));
         CHECK(definite);
         for (cmg_size i = 0; i < n; ++i) {
-            for (cmg_size j = 0; j < n; ++j) {
-                double sum = i == j ? -1 : 0;
-                for (cmg_size k = 0; k < n; ++k) {
-                    sum += A[i * n + k] * X[k * n + j];
-                }
-                worst = fmax(worst, fabs(sum));
+            for (cmg_size j = 0; j < n; ++j) { /* X is symmetric: row j is column j */
+                worst = fmax(worst, fabs(dot(A + i * n, X + j * n, n) - (i == j)));
                 CHECK(X[i * n + j] == X[j * n + i]);
             }
         }
@@ -69,7 +55,6 @@ TEST(refuses)
     for (cmg_size n = 1; n < 8; ++n) {
         for (int kind = 0; kind < 2; ++kind) {
             scoped double *A = positive(n, 0.5);
-            scoped double *X = malloc((size_t)(n * n) * sizeof *X);
             bool definite = true;
             for (cmg_size i = 0; i < n && kind == 0; ++i) { /* the last unknown repeats the first */
                 A[i * n + n - 1] = n > 1 ? A[i * n] : 0;
@@ -78,7 +63,7 @@ TEST(refuses)
                 A[(n - 1) * n + j] = A[j];
             }
             A[n * n - 1] = kind == 1 ? -1 : (n > 1 ? A[0] : 0);
-            memcpy(X, A, (size_t)(n * n) * sizeof *X);
+            scoped double *X = scaled_copy(A, n * n, 1);
             CHECK_OK(invert(n, X, &definite));
             CHECK(!definite && memcmp(X, A, (size_t)(n * n) * sizeof *X) == 0);
             A[n * n - 1] = 0; /* in no semidefinite matrix beside what is not 0 */
@@ -88,38 +73,35 @@ TEST(refuses)
     }
 }
 
+/* A B of dense matrices */
+static double *product(const double *A, const double *B, cmg_size n)
+{
+    double *C = calloc((size_t)(n * n), sizeof *C);
+    for (cmg_size i = 0; i < n; ++i) {
+        for (cmg_size k = 0; k < n; ++k) {
+            add_scaled(C + i * n, A[i * n + k], B + k * n, n);
+        }
+    }
+    return C;
+}
+
 /* The largest entry of A X A - A, X - X^T and, with constants, X 1, relative to the largest of A,
  * of X, of X. */
 static double pseudo_defect(const double *A, const double *X, cmg_size n, bool constants)
 {
-    scoped double *AX = calloc((size_t)(n * n), sizeof *AX);
-    double worst[3] = {0, 0, 0};
-    double size[2] = {0, 0};
+    scoped double *AX = product(A, X, n);
+    scoped double *AXA = product(AX, A, n);
+    double asymmetry = 0;
+    double sums = 0;
     for (cmg_size i = 0; i < n; ++i) {
         double sum = 0;
-        for (cmg_size k = 0; k < n; ++k) {
-            for (cmg_size j = 0; j < n; ++j) {
-                AX[i * n + j] += A[i * n + k] * X[k * n + j];
-            }
-        }
         for (cmg_size j = 0; j < n; ++j) {
             sum += X[i * n + j];
-            size[0] = fmax(size[0], fabs(A[i * n + j]));
-            size[1] = fmax(size[1], fabs(X[i * n + j]));
-            worst[1] = fmax(worst[1], fabs(X[i * n + j] - X[j * n + i]));
+            asymmetry = fmax(asymmetry, fabs(X[i * n + j] - X[j * n + i]));
         }
-        worst[2] = fmax(worst[2], constants ? fabs(sum) : 0);
+        sums = fmax(sums, constants ? fabs(sum) : 0);
     }
-    for (cmg_size i = 0; i < n; ++i) {
-        for (cmg_size j = 0; j < n; ++j) {
-            double sum = -A[i * n + j];
-            for (cmg_size k = 0; k < n; ++k) {
-                sum += AX[i * n + k] * A[k * n + j];
-            }
-            worst[0] = fmax(worst[0], fabs(sum));
-        }
-    }
-    return fmax(worst[0] / size[0], fmax(worst[1], worst[2]) / size[1]);
+    return fmax(relative_difference(AXA, A, n * n), fmax(asymmetry, sums) / largest(X, n * n));
 }
 
 /* A ring of n nodes with random weights, from 0.5 to 1.5, in so many parts: every row sums to 0. */
@@ -144,41 +126,23 @@ TEST(singular_and_unsymmetric)
     for (cmg_size n = 2; n < 200; n = 2 * n + 1) {
         scoped double *X = malloc((size_t)(n * n) * sizeof *X);
         scoped double *A = calloc((size_t)(n * n), sizeof *A);
-        scoped cmg_index *indices = malloc((size_t)(3 * n) * sizeof *indices);
-        scoped double *values = malloc((size_t)(3 * n) * sizeof *values);
-        scoped cmg_size *indptr = malloc((size_t)(n + 1) * sizeof *indptr);
+        scoped_csr M = csr_new(n, n, 2 * n);
         cmgi_inverse_kind kind = CMGI_INVERSE_CHOLESKY;
-        double worst = 0;
         uint64_t seed = 3;
-        indptr[0] = 0;
         for (cmg_size i = 0; i < n; ++i) {
             const cmg_size next = (i + 1) % n;
             const double weight = 1 + cmgi_random(&seed);
-            indptr[i + 1] = 2 * i + 2;
-            indices[2 * i] = (cmg_index)(i < next ? i : next);
-            indices[2 * i + 1] = (cmg_index)(i < next ? next : i);
-            values[2 * i] = i < next ? weight : -weight;
-            values[2 * i + 1] = -values[2 * i];
             A[i * n + i] = weight;
             A[i * n + next] = -weight;
+            csr_put(&M, i, i < next ? i : next, i < next ? weight : -weight);
+            csr_put(&M, i, i < next ? next : i, i < next ? -weight : weight);
         }
-        const cmg_csr view = {
-            .rows = n, .cols = n, .indptr = indptr, .indices = indices, .values = values};
-        CHECK_OK(cmgi_dense_inverse(ctx, &view, X, &kind));
+        csr_end(&M);
+        CHECK_OK(cmgi_dense_inverse(ctx, &M.view, X, &kind));
         CHECK(kind == CMGI_INVERSE_LU);
-        scoped double *XA = calloc((size_t)(n * n), sizeof *XA);
-        for (cmg_size i = 0; i < n; ++i) {
-            for (cmg_size k = 0; k < n; ++k) {
-                add_scaled(XA + i * n, X[i * n + k], A + k * n, n);
-            }
-        }
-        for (cmg_size i = 0; i < n; ++i) {
-            for (cmg_size j = 0; j < n; ++j) {
-                const double sum = A[i * n + i] * (XA[i * n + j] - XA[(i + 1) % n * n + j]);
-                worst = fmax(worst, fabs(sum - A[i * n + j]));
-            }
-        }
-        CHECK_NEAR(worst, 0, 1e-12 * (double)n);
+        scoped double *AX = product(A, X, n);
+        scoped double *AXA = product(AX, A, n);
+        CHECK_NEAR(largest_difference(AXA, A, n * n), 0, 1e-12 * (double)n);
     }
 }
 
@@ -191,20 +155,14 @@ TEST(singular_graphs)
         const cmg_size parts = 1 + (cmg_size)(s % 2);
         scoped double *A = malloc((size_t)(n * n) * sizeof *A);
         scoped double *X = malloc((size_t)(n * n) * sizeof *X);
-        scoped cmg_index *indices = malloc((size_t)(n * n) * sizeof *indices);
-        scoped cmg_size *indptr = malloc((size_t)(n + 1) * sizeof *indptr);
-        for (cmg_size k = 0; k < n * n; ++k) {
-            indices[k] = (cmg_index)(k % n);
-        }
-        for (cmg_size i = 0; i <= n; ++i) {
-            indptr[i] = i * n;
-        }
+        scoped_csr M = csr_new(n, n, n * n);
         ring(n, parts, A);
-        const cmg_csr view = {
-            .rows = n, .cols = n, .indptr = indptr, .indices = indices, .values = A};
+        for (cmg_size k = 0; k < n * n; ++k) {
+            csr_put(&M, k / n, k % n, A[k]);
+        }
+        csr_end(&M);
         cmgi_inverse_kind kind = CMGI_INVERSE_LU;
-        const cmg_status status = cmgi_dense_inverse(ctx, &view, X, &kind);
-        CHECK_OK(status);
+        CHECK_OK(cmgi_dense_inverse(ctx, &M.view, X, &kind));
         CHECK(kind == CMGI_INVERSE_PSEUDO);
         CHECK(pseudo_defect(A, X, n, parts == 1) <= 100 * (double)(n * n) * DBL_EPSILON);
     }

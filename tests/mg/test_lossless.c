@@ -6,18 +6,14 @@
 #include "solves.h"
 #include "generated.h"
 
-typedef struct storage {
-    const char *name;
-    cmg_format format;
-    cmg_precision precision;
-    const char *schedule;
-} storage;
-
-static const storage storages[] = {
-    {"fp64 compressed", CMG_FORMAT_COMPRESSED, CMG_FP64, NULL},
-    {"fp32 csr", CMG_FORMAT_CSR, CMG_FP32, NULL},
-    {"fp32 compressed", CMG_FORMAT_COMPRESSED, CMG_FP32, NULL},
-    {"fp16", CMG_FORMAT_COMPRESSED, CMG_FP32, "A:fp16,P:fp16,R:fp16,M:fp16"},
+static const char *const storages[] = {
+    "precision=fp64 format=compressed",
+    "precision=fp64 format=compressed no_templates",
+    "precision=mixed format=csr",
+    "precision=mixed format=compressed",
+    "precision=mixed format=compressed no_templates",
+    "precision=mixed format=compressed precision_schedule=A:fp16,P:fp16,R:fp16,M:fp16",
+    "precision=mixed format=compressed precision_schedule=A:fp16,P:fp16,R:fp16,M:fp16 no_templates",
 };
 enum { STORAGES = sizeof storages / sizeof storages[0] };
 
@@ -26,7 +22,7 @@ static cmg_vector *given_rhs(cmg_hierarchy *h)
 {
     cmg_size n = 0;
     const double *values = NULL;
-    cmg_vector *b = vector_new(cmg_hierarchy_rows(h, 0), CMG_FP64);
+    cmg_vector *b = zero_for(h);
     CHECK_OK(cmg_vector_fill(b, 1));
     if (cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &values) == CMG_OK) {
         CHECK_OK(cmg_vector_set(b, values));
@@ -34,47 +30,28 @@ static cmg_vector *given_rhs(cmg_hierarchy *h)
     return b;
 }
 
-static void compare_storages(const char *name, cmg_hierarchy *h, const cmg_solver_options *options)
+static void compare_storages(const char *name, cmg_hierarchy *h, const char *options)
 {
     scoped_vector *b = given_rhs(h);
-    scoped_vector *x = vector_new(cmg_hierarchy_rows(h, 0), CMG_FP64);
-    cmg_solver_options o = *options;
-    o.matrix.format = CMG_FORMAT_CSR;
+    scoped_vector *x = zero_for(h);
+    cmg_solver_options o = solver_options("%s format=csr", options);
     const cmg_report plain = solve(h, &o, b, x);
     CHECK(plain.outcome == CMG_CONVERGED_RTOL);
     for (int k = 0; k < STORAGES; ++k) {
-        const storage *s = &storages[k];
-        for (int templates = 0; templates < 2; ++templates) {
-            if (templates && s->format != CMG_FORMAT_COMPRESSED) {
-                continue;
-            }
-            o = *options;
-            o.matrix.format = s->format;
-            o.matrix.no_templates = !templates;
-            o.precision = s->precision;
-            (void)snprintf(o.precision_schedule, sizeof o.precision_schedule, "%s",
-                           s->schedule != NULL ? s->schedule : "");
-            CHECK_OK(cmg_vector_fill(x, 0));
-            const cmg_report report = solve(h, &o, b, x);
-            const bool same = report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0 &&
-                              abs(report.iterations - plain.iterations) <= 1;
-            CHECK_SAY(same, "%s, %s: %d iterations (%s), fp64 csr %d", name, s->name,
-                      report.iterations, cmg_enum_name("outcome", (int)report.outcome),
-                      plain.iterations);
-        }
+        o = solver_options("%s %s", options, storages[k]);
+        const cmg_report report = solve(h, &o, b, from_zero(x));
+        const bool same = report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0 &&
+                          abs(report.iterations - plain.iterations) <= 1;
+        CHECK_SAY(same, "%s, %s: %d iterations (%s), fp64 csr %d", name, storages[k],
+                  report.iterations, WORD("outcome", report.outcome), plain.iterations);
     }
 }
 
 /* In CG, and cycles alone with a smoother of the hierarchy or Jacobi. */
 static void compare_methods(const char *name, cmg_hierarchy *h, const char *stored)
 {
-    cmg_solver_options o = defaults();
-    compare_storages(name, h, &o);
-    o.krylov = CMG_KRYLOV_NONE;
-    o.pre = 4;
-    o.post = 4;
-    (void)snprintf(o.smoother, sizeof o.smoother, "%s", stored != NULL ? stored : "jacobi");
-    compare_storages(name, h, &o);
+    compare_storages(name, h, "smoother=jacobi");
+    compare_storages(name, h, sprint("smoother=%s krylov=none pre=4 post=4", stored));
 }
 
 /* NULL where it cannot be read in this build. */
@@ -98,35 +75,21 @@ TEST(preassembled_hierarchies)
     for (int i = 0; i < 3; ++i) {
         scoped_hierarchy *h = read(CMG_SOURCE_DIR "/preassembled/tiny", names[i]);
         if (h != NULL) {
-            compare_methods(names[i], h, NULL);
+            compare_methods(names[i], h, "jacobi");
         }
     }
 }
 
 TEST(distorted_meshes)
 {
-    static const struct {
-        const char *name;
-        cmg_element element;
-        int dim;
-        cmg_size cells;
-        cmg_problem problem;
-    } meshes[] = {
-        {"Q1 2D", CMG_ELEMENT_Q1, 2, 32, CMG_PROBLEM_POISSON},
-        {"Q1 3D", CMG_ELEMENT_Q1, 3, 8, CMG_PROBLEM_POISSON},
-        {"Q2 2D", CMG_ELEMENT_Q2, 2, 16, CMG_PROBLEM_POISSON},
-        {"P1 2D", CMG_ELEMENT_P1, 2, 32, CMG_PROBLEM_POISSON},
-        {"elasticity 2D", CMG_ELEMENT_Q1, 2, 16, CMG_PROBLEM_ELASTICITY},
-        {"elasticity 3D", CMG_ELEMENT_Q1, 3, 6, CMG_PROBLEM_ELASTICITY},
-    };
+    static const char *const meshes[] = {
+        "element=q1 dim=2 cells=32",         "element=q1 dim=3 cells=8",
+        "element=q2 dim=2 cells=16",         "element=p1 dim=2 cells=32",
+        "problem=elasticity dim=2 cells=16", "problem=elasticity dim=3 cells=6"};
     for (size_t m = 0; m < sizeof meshes / sizeof meshes[0]; ++m) {
-        cmg_generate_options g =
-            generate_options("element=%s dim=%d cells=%lld levels=2 problem=%s distort=0.2",
-                             FEM_WORD("element", meshes[m].element), meshes[m].dim,
-                             (long long)meshes[m].cells, FEM_WORD("problem", meshes[m].problem));
-        scoped_hierarchy *h = hierarchy_generated(&g);
+        scoped_hierarchy *h = generated("levels=2 distort=0.2 %s", meshes[m]);
         if (h != NULL) {
-            compare_methods(meshes[m].name, h, NULL);
+            compare_methods(meshes[m], h, "jacobi");
         }
     }
 }
@@ -136,9 +99,9 @@ TEST(hierarchies_made_by_others)
     static const struct {
         const char *name;
         const char *smoother;
-    } others[] = {{"hier/honei_poisson_q1", NULL},
+    } others[] = {{"hier/honei_poisson_q1", "jacobi"},
                   {"hier/honei_pa2_q1_ell", "file:spai"},
-                  {"hier/raptor_rss", NULL}};
+                  {"hier/raptor_rss", "jacobi"}};
     NEEDS(test_shared_data() != NULL, "hierarchies made by others: no shared data");
     for (int i = 0; i < 3; ++i) {
         scoped_hierarchy *h = read(test_shared_data(), others[i].name);

@@ -3,11 +3,9 @@
  * least-squares solution, which tests/cli/test_nullspace.py compares with LAPACK's.
  */
 #include "transfer/null_space.h"
-
-/* the residual here is that of a part of b, which the oracle does not know */
+#include "own.h"
 #include "solves.h"
 #include "generated.h"
-#undef cmg_solver_solve
 
 static void null_space_free(cmgi_null_space *Q)
 {
@@ -16,27 +14,27 @@ static void null_space_free(cmgi_null_space *Q)
 
 #define scoped_null_space scoped_by(null_space_free) cmgi_null_space
 
-typedef struct body {
-    cmg_problem problem;
-    cmg_element element;
-    int dim;
+static const struct {
+    const char *generate;
     int vectors;
-} body;
-
-static const body bodies[] = {{CMG_PROBLEM_POISSON, CMG_ELEMENT_Q1, 2, 1},
-                              {CMG_PROBLEM_POISSON, CMG_ELEMENT_P2, 2, 1},
-                              {CMG_PROBLEM_POISSON, CMG_ELEMENT_Q1, 3, 1},
-                              {CMG_PROBLEM_ELASTICITY, CMG_ELEMENT_Q1, 2, 3},
-                              {CMG_PROBLEM_ELASTICITY, CMG_ELEMENT_P1, 3, 6}};
+} bodies[] = {{"problem=poisson element=q1 dim=2 cells=16", 1},
+              {"problem=poisson element=p2 dim=2 cells=16", 1},
+              {"problem=poisson element=q1 dim=3 cells=4", 1},
+              {"problem=elasticity element=q1 dim=2 cells=16", 3},
+              {"problem=elasticity element=p1 dim=3 cells=4", 6}};
 enum { BODIES = sizeof bodies / sizeof *bodies };
 
-static cmg_hierarchy *free_body(const body *what, cmg_boundary form)
+static cmg_hierarchy *body(int k, const char *dirichlet)
 {
-    cmg_generate_options g =
-        generate_options("problem=%s element=%s dim=%d cells=%d dirichlet=%s coords",
-                         FEM_WORD("problem", what->problem), FEM_WORD("element", what->element),
-                         what->dim, what->dim == 2 ? 16 : 4, FEM_WORD("boundary", form));
-    return hierarchy_generated(&g);
+    return generated("%s dirichlet=%s coords", bodies[k].generate, dirichlet);
+}
+
+/* The residual is that of a part of b, which the oracle of solves.h does not know. */
+static cmg_report least_squares(cmg_solver *s, const cmg_vector *b, cmg_vector *x)
+{
+    cmg_report report = {.size = sizeof report};
+    CHECK_OK((cmg_solver_solve)(s, b, x, &report));
+    return report;
 }
 
 /* b - A x without its part in Q, next to b without it. */
@@ -46,98 +44,70 @@ static double rest_of_residual(const cmg_hierarchy *h, const cmgi_null_space *Q,
     const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     for (int k = 0; k < Q->count; ++k) {
         const double *q = Q->q + k * A.rows;
-        const double s = dot(q, b, A.rows);
-        for (cmg_size i = 0; i < A.rows; ++i) {
-            b[i] -= s * q[i];
-        }
+        add_scaled(b, -dot(q, b, A.rows), q, A.rows);
     }
-    double rr = 0;
-    for (cmg_size i = 0; i < A.rows; ++i) {
-        double r = b[i];
-        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-            r -= A.values[k] * x[A.indices[k]];
-        }
-        rr += r * r;
-    }
-    return sqrt(rr / dot(b, b, A.rows));
+    return relative_residual(&A, b, x);
 }
 
-static void solves_free(const body *what, const char *options)
+static void solves_free(int which, const char *options)
 {
-    scoped_hierarchy *h = free_body(what, CMG_BOUNDARY_NEUMANN);
+    scoped_hierarchy *h = body(which, "neumann");
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     scoped_vector *b = vector_of(n, 3);
     scoped_vector *x = vector_of(n, 4);
-    scoped double *values = malloc(2 * (size_t)n * sizeof *values);
     scoped_null_space Q = {0};
-    cmg_report report = {.size = sizeof report};
     CHECK_OK(cmgi_null_space_find(h, 0, &Q));
-    CHECK(Q.count == what->vectors);
+    CHECK(Q.count == bodies[which].vectors);
     scoped_solver *s = solver_with(h, "%s", options);
-    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    const cmg_report report = least_squares(s, b, x);
     CHECK(report.outcome == CMG_LEAST_SQUARES && report.iterations <= 40);
-    CHECK(report.nullspace == what->vectors && report.removed > 0);
+    CHECK(report.nullspace == bodies[which].vectors && report.removed > 0);
     CHECK(strstr(report.hint, "outside the range of A") != NULL);
     CHECK(report.range_residual <= 1.001e-8);
-    CHECK_OK(cmg_vector_get(b, values));
-    CHECK_OK(cmg_vector_get(x, values + n));
+    scoped double *vb = values_of(b);
+    scoped double *vx = values_of(x);
     double removed = 0;
     for (int k = 0; k < Q.count; ++k) {
-        removed = hypot(removed, dot(Q.q + k * n, values, n));
-        CHECK(fabs(dot(Q.q + k * n, values + n, n)) <=
-              1e-13 * (double)n * sqrt(dot(values + n, values + n, n)));
+        removed = hypot(removed, dot(Q.q + k * n, vb, n));
+        CHECK(fabs(dot(Q.q + k * n, vx, n)) <= 1e-13 * (double)n * norm(vx, n));
     }
     CHECK_NEAR(report.removed, removed, 1e-12 * removed);
-    CHECK(rest_of_residual(h, &Q, values, values + n) <= 1.001e-8);
+    CHECK(rest_of_residual(h, &Q, vb, vx) <= 1.001e-8);
 }
 
 TEST(free_bodies_are_solved)
 {
     for (int k = 0; k < BODIES; ++k) {
-        solves_free(&bodies[k], "");
-        solves_free(&bodies[k], "precision=mixed");
-        solves_free(&bodies[k], "krylov=fgmres format=k2rs");
+        solves_free(k, "");
+        solves_free(k, "precision=mixed");
+        solves_free(k, "krylov=fgmres format=k2rs");
     }
 }
 
-/* b = A y */
-static void product_of(const cmg_hierarchy *h, const cmg_vector *y, cmg_vector *b)
+/* A y */
+static cmg_vector *product_of(const cmg_hierarchy *h, const cmg_vector *y)
 {
     const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
-    scoped double *values = calloc(2 * (size_t)A.rows, sizeof *values);
-    CHECK_OK(cmg_vector_get(y, values));
-    EACH_ENTRY (&A, i, k) {
-        values[A.rows + i] += A.values[k] * values[A.indices[k]];
-    }
-    CHECK_OK(cmg_vector_set(b, values + A.rows));
+    scoped double *from = values_of(y);
+    scoped double *to = csr_times(&A, from);
+    return vector_from(A.rows, CMG_FP64, to);
 }
 
 /* A last level that is factorised: R A P leaves its last pivot a few roundings above zero. */
 TEST(factors_of_free_bodies)
 {
-    static const struct {
-        cmg_problem problem;
-        cmg_element element;
-        int cells;
-    } cases[] = {{CMG_PROBLEM_POISSON, CMG_ELEMENT_Q1, 20},
-                 {CMG_PROBLEM_POISSON, CMG_ELEMENT_Q2, 8},
-                 {CMG_PROBLEM_ELASTICITY, CMG_ELEMENT_Q1, 12}};
+    static const char *const cases[] = {"problem=poisson element=q1 cells=20",
+                                        "problem=poisson element=q2 cells=8",
+                                        "problem=elasticity element=q1 cells=12"};
     static const char *const precisions[] = {"precision=fp64", "", "precision=mixed"};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; ++k) {
-        cmg_generate_options g =
-            generate_options("problem=%s element=%s dim=3 cells=%lld dirichlet=neumann coords",
-                             FEM_WORD("problem", cases[k].problem),
-                             FEM_WORD("element", cases[k].element), (long long)cases[k].cells);
-        scoped_hierarchy *h = hierarchy_generated(&g);
-        const cmg_size n = cmg_hierarchy_rows(h, 0);
-        scoped_vector *y = vector_of(n, 3);
-        scoped_vector *b = vector_of(n, 4);
+        scoped_hierarchy *h = generated("%s dim=3 dirichlet=neumann coords", cases[k]);
+        scoped_vector *y = vector_for(h, 3);
+        scoped_vector *b = product_of(h, y); /* of the range of A */
         int iterations = 0;
-        product_of(h, y, b); /* of the range of A */
         for (int p = 0; p < 3; ++p) {
-            cmg_solver_options o = solver_defaults();
-            scoped_vector *x = vector_of(n, 5);
-            CHECK_OK(cmg_solver_options_set(&o, precisions[p]));
+            const cmg_solver_options o = solver_options("%s", precisions[p]);
+            scoped_vector *x = vector_for(h, 5);
             const cmg_report report = solve(h, &o, b, x);
             CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0);
             CHECK(true_residual(h, b, x) <= 1.01e-8);
@@ -147,45 +117,11 @@ TEST(factors_of_free_bodies)
     }
 }
 
-/*
- * A Laplacian on m x m nodes with nothing held, in arrays of the test, and `spring` added to one
- * diagonal entry or to all of them.
- */
-typedef struct grid {
-    cmg_size n;
-    cmg_size indptr[1100];
-    cmg_index indices[6000];
-    double values[6000];
-} grid;
-
-static grid laplacian(int m, double spring, int at)
-{
-    static const int step[4][2] = {{0, -1}, {-1, 0}, {1, 0}, {0, 1}};
-    grid A = {.n = (cmg_size)m * m};
-    cmg_size e = 0;
-    for (int i = 0; i < m * m; ++i) {
-        const cmg_size diagonal = e++;
-        A.indices[diagonal] = i;
-        for (int k = 0; k < 4; ++k) {
-            const int x = i % m + step[k][0];
-            const int y = i / m + step[k][1];
-            if (x >= 0 && x < m && y >= 0 && y < m) {
-                A.indices[e] = y * m + x;
-                A.values[e++] = -1;
-                A.values[diagonal] += 1;
-            }
-        }
-        A.values[diagonal] += at < 0 || at == i ? spring : 0;
-        A.indptr[i + 1] = e;
-    }
-    return A;
-}
-
 /* b - A x by the test's own arrays */
-static long double residual_norm(const grid *A, const double *b, const double *x)
+static long double residual_norm(const own_matrix *A, const double *b, const double *x)
 {
     long double rr = 0;
-    for (cmg_size i = 0; i < A->n; ++i) {
+    for (cmg_size i = 0; i < A->rows; ++i) {
         long double r = b[i];
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
             r -= (long double)A->values[k] * x[A->indices[k]];
@@ -195,38 +131,25 @@ static long double residual_norm(const grid *A, const double *b, const double *x
     return sqrtl(rr);
 }
 
-static cmg_hierarchy *hierarchy_of(const grid *A)
+static cmg_hierarchy *hierarchy_of(const own_matrix *A)
 {
-    cmg_csr csr = {.rows = A->n,
-                   .cols = A->n,
-                   .indptr = A->indptr,
-                   .indices = A->indices,
-                   .values = A->values};
-    cmg_hierarchy *h = hierarchy_new(1);
-    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &csr));
-    return h;
+    const cmg_csr view = own_view(A);
+    return hierarchy_alone(&view);
 }
 
 static char hint[256]; /* of the last solve */
 
-static cmg_solver *solver_of(cmg_hierarchy *h, const char *options)
-{
-    return solver_with(h, "%s", options);
-}
-
 /* Solves, and what is told of x is what the arrays say. */
-static cmg_report told_is_true(const grid *A, cmg_solver *s, const double *b, double *x)
+static cmg_report told_is_true(const own_matrix *A, cmg_solver *s, const double *b, double *x)
 {
-    cmg_report report = {.size = sizeof report};
-    scoped_vector *vb = vector_new(A->n, CMG_FP64);
-    scoped_vector *vx = vector_new(A->n, CMG_FP64);
-    CHECK_OK(cmg_vector_set(vb, b));
-    CHECK_OK(cmg_solver_solve(s, vb, vx, &report));
+    scoped_vector *vb = vector_from(A->rows, CMG_FP64, b);
+    scoped_vector *vx = vector_new(A->rows, CMG_FP64);
+    const cmg_report report = least_squares(s, vb, vx);
     (void)snprintf(hint, sizeof hint, "%s", report.hint);
     CHECK_OK(cmg_vector_get(vx, x));
     const double residual = (double)residual_norm(A, b, x);
-    const double norm = sqrt(dot(b, b, A->n));
-    const double rounding = 1e-14 * (8 * sqrt(dot(x, x, A->n)) + norm);
+    const double norm = sqrt(dot(b, b, A->rows));
+    const double rounding = 1e-14 * (8 * sqrt(dot(x, x, A->rows)) + norm);
     CHECK_NEAR(report.residual, residual, 1e-9 * residual + rounding);
     CHECK_NEAR(report.rhs_norm, norm, 1e-12 * norm);
     CHECK_NEAR(report.relative_residual, residual / norm, 1e-9 + rounding / norm);
@@ -243,35 +166,30 @@ TEST(nearly_singular_is_regular)
     double x[N];
     for (double spring = 1e-10; spring > 0.5e-13; spring /= 10) {
         for (int k = 0; k < 3; ++k) {
-            const grid A = laplacian(M, spring, places[k]);
+            scoped_own A = own_free_grid(M, spring, places[k]);
             scoped_hierarchy *h = hierarchy_of(&A);
-            cmgi_null_space Q = {0};
+            scoped_null_space Q = {0};
             uint64_t seed = 5;
             CHECK_OK(cmgi_null_space_find(h, 0, &Q));
             CHECK(Q.count == 0);
-            cmgi_null_space_free(ctx, &Q);
             fill_values(b, N, 1);
-            cmg_solver *solver = solver_of(h, "");
-            cmg_report report = told_is_true(&A, solver, b, x);
-            cmg_solver_destroy(&solver);
+            scoped_solver *first = solver_new(h, NULL);
+            cmg_report report = told_is_true(&A, first, b, x);
             CHECK(report.nullspace == 0 && report.removed == 0);
             if (places[k] < 0 && spring > 0.5e-11) { /* x = 1 / spring */
                 CHECK(cmg_outcome_converged(report.outcome));
                 CHECK_NEAR(x[7] * spring, 1, 1e-3);
             }
-            for (int i = 0; i < N; ++i) { /* with a mean of 0 the spring does not matter */
-                b[i] = cmgi_random(&seed) - 0.5;
-            }
-            double mean = 0;
+            double mean = 0; /* with a mean of 0 the spring does not matter */
             for (int i = 0; i < N; ++i) {
+                b[i] = cmgi_random(&seed) - 0.5;
                 mean += b[i] / N;
             }
             for (int i = 0; i < N; ++i) {
                 b[i] -= mean;
             }
-            solver = solver_of(h, "");
-            report = told_is_true(&A, solver, b, x);
-            cmg_solver_destroy(&solver);
+            scoped_solver *second = solver_new(h, NULL);
+            report = told_is_true(&A, second, b, x);
             CHECK(report.nullspace == 0);
             CHECK(cmg_outcome_converged(report.outcome));
         }
@@ -279,19 +197,16 @@ TEST(nearly_singular_is_regular)
 }
 
 /* a y + c + d sin: y of the range, a constant, and a part that is neither */
-static void right_hand_side(const grid *A, double range, double constant, double *b)
+static void right_hand_side(const own_matrix *A, double range, double constant, double *b)
 {
-    double y[1100];
     uint64_t seed = 7;
-    for (cmg_size i = 0; i < A->n; ++i) {
+    scoped double *y = malloc((size_t)A->rows * sizeof *y);
+    for (cmg_size i = 0; i < A->rows; ++i) {
         y[i] = cmgi_random(&seed);
     }
-    for (cmg_size i = 0; i < A->n; ++i) {
-        long double sum = 0;
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            sum += (long double)A->values[k] * y[A->indices[k]];
-        }
-        b[i] = range * (double)sum + constant;
+    const cmg_csr view = own_view(A);
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        b[i] = range * row_times(&view, i, y) + constant;
     }
 }
 
@@ -300,7 +215,7 @@ static void right_hand_side(const grid *A, double range, double constant, double
  * b is rounding, not 0), and of any size: outcome, share, and the residual within the range against
  * the mean of b.
  */
-static void outside_the_range_by(const grid *A, const char *options, bool given)
+static void outside_the_range_by(const own_matrix *A, const char *options, bool given)
 {
     enum { M = 24, N = M * M };
     static const double constants[] = {0, 1e-10, 1e-4, 100, 0.7};
@@ -314,7 +229,8 @@ static void outside_the_range_by(const grid *A, const char *options, bool given)
     if (given) {
         CHECK_OK(cmg_hierarchy_set_nullspace(h, 0, 1, ones));
     }
-    scoped_solver *s = solver_of(h, options); /* one for all: a setup takes longer than a solve */
+    scoped_solver *s =
+        solver_with(h, "%s", options); /* one for all: a setup takes longer than a solve */
     for (int k = 0; k < 5 * 3; ++k) {
         const double size = sizes[k / 5];
         const double constant = size * constants[k % 5];
@@ -343,13 +259,13 @@ TEST(within_the_tolerance)
 {
     enum { M = 24, N = M * M };
     static const double sizes[] = {1, 0x1p-500, 0x1p-400};
-    const grid A = laplacian(M, 0, 0);
+    scoped_own A = own_free_grid(M, 0, 0);
     double b[N];
     double x[N];
     for (int k = 0; k < 2 * 3; ++k) {
         const double size = sizes[k / 2];
         scoped_hierarchy *h = hierarchy_of(&A);
-        scoped_solver *s = solver_of(h, k % 2 ? "atol=1e3" : "atol=0");
+        scoped_solver *s = solver_with(h, "atol=%s", k % 2 ? "1e3" : "0");
         right_hand_side(&A, size, size, b);
         fill_values(x, N, 0);
         const cmg_report report = told_is_true(&A, s, b, x);
@@ -362,7 +278,7 @@ TEST(outside_the_range)
 {
     static const char *const ways[] = {"", "krylov=fgmres", "precision=mixed", "smoother=jacobi",
                                        "least_squares=true"};
-    const grid A = laplacian(24, 0, 0);
+    scoped_own A = own_free_grid(24, 0, 0);
     for (int k = 0; k < 5; ++k) {
         outside_the_range_by(&A, ways[k], false);
     }
@@ -373,33 +289,22 @@ TEST(outside_the_range)
 TEST(history_and_failures)
 {
     enum { M = 24, N = M * M };
-    const grid A = laplacian(M, 0, 0);
+    scoped_own A = own_free_grid(M, 0, 0);
     double b[N];
     double x[N];
     scoped_hierarchy *h = hierarchy_of(&A);
-    cmg_solver_options o;
-    cmg_solver *s = NULL;
-    cmg_report report = {.size = sizeof report};
-    cmg_vector *v[2] = {NULL, NULL};
     right_hand_side(&A, 1, 0.5, b);
     for (int k = 0; k < 2; ++k) {
-        cmg_solver_options_default(&o);
-        CHECK_OK(cmg_solver_options_set(&o, k == 0 ? "smoother=jacobi cycle=none max_it=400"
-                                                   : "smoother=jacobi cycle=none max_it=3"));
-        CHECK_OK(cmg_vector_create(ctx, N, CMG_FP64, &v[0]));
-        CHECK_OK(cmg_vector_create(ctx, N, CMG_FP64, &v[1]));
-        CHECK_OK(cmg_vector_set(v[0], b));
-        CHECK_OK(cmg_solver_create(h, &o, &s));
-        CHECK_OK(cmg_solver_solve(s, v[0], v[1], &report));
-        CHECK_OK(cmg_vector_get(v[1], x));
+        scoped_solver *s = solver_with(h, "smoother=jacobi cycle=none max_it=%d", k == 0 ? 400 : 3);
+        scoped_vector *vb = vector_from(N, CMG_FP64, b);
+        scoped_vector *vx = vector_new(N, CMG_FP64);
+        const cmg_report report = least_squares(s, vb, vx);
+        CHECK_OK(cmg_vector_get(vx, x));
         const double residual = (double)residual_norm(&A, b, x);
         CHECK(report.outcome == (k == 0 ? CMG_LEAST_SQUARES : CMG_ITERATION_LIMIT));
-        CHECK_NEAR(report.history[0], sqrt(dot(b, b, N)), 1e-12 * report.rhs_norm);
+        CHECK_NEAR(report.history[0], norm(b, N), 1e-12 * report.rhs_norm);
         CHECK_NEAR(report.history[report.best], residual, 1e-9 * residual);
         CHECK_NEAR(report.residual, residual, 1e-12 * residual);
-        cmg_solver_destroy(&s);
-        cmg_vector_destroy(&v[0]);
-        cmg_vector_destroy(&v[1]);
     }
 }
 
@@ -411,26 +316,22 @@ TEST(columns_have_their_own)
                                            CMG_CONVERGED_ATOL};
     static const double ranges[] = {1, 1, 0};
     static const double constants[] = {0, 0.3, 0};
-    const grid A = laplacian(M, 0, 0);
+    scoped_own A = own_free_grid(M, 0, 0);
     double b[3][N];
-    double x[3 * N];
     double all[3 * N];
     scoped_hierarchy *h = hierarchy_of(&A);
-    cmg_report report = {.size = sizeof report};
-    cmg_vector *v[2] = {NULL, NULL};
     for (int c = 0; c < 3; ++c) {
         right_hand_side(&A, ranges[c], constants[c], b[c]);
         for (int i = 0; i < N; ++i) {
             all[3 * i + c] = b[c][i];
         }
     }
-    CHECK_OK(cmg_vector_create_columns(ctx, N, 3, CMG_FP64, &v[0]));
-    CHECK_OK(cmg_vector_create_columns(ctx, N, 3, CMG_FP64, &v[1]));
-    CHECK_OK(cmg_vector_set(v[0], all));
+    scoped_vector *vb = columns_from(N, 3, all);
+    scoped_vector *vx = columns_new(N, 3);
     scoped_solver *s = solver_new(h, NULL);
-    CHECK_OK(cmg_solver_solve(s, v[0], v[1], &report));
+    cmg_report report = least_squares(s, vb, vx);
     CHECK(report.outcome == CMG_LEAST_SQUARES);
-    CHECK_OK(cmg_vector_get(v[1], x));
+    scoped double *x = values_of(vx);
     for (int c = 0; c < 3; ++c) {
         double column[N];
         for (int i = 0; i < N; ++i) {
@@ -441,8 +342,6 @@ TEST(columns_have_their_own)
         const double residual = (double)residual_norm(&A, b[c], column);
         CHECK_NEAR(report.residual, residual, 1e-9 * residual + 1e-13);
     }
-    cmg_vector_destroy(&v[0]);
-    cmg_vector_destroy(&v[1]);
 }
 
 /* The true ones are found: rows summed from elements in any order, rotations about any origin. */
@@ -453,12 +352,10 @@ TEST(null_spaces_of_sums_are_found)
             scoped_null_space Q = {0};
             cmg_size n = 0;
             const double *coords = NULL;
-            scoped_hierarchy *h = generated(
-                "problem=%s element=%s dim=%d cells=%d dirichlet=neumann coords distort=0.3 "
-                "aspect=100 coefficient=random contrast=1e6 numbering=%s",
-                FEM_WORD("problem", bodies[k].problem), FEM_WORD("element", bodies[k].element),
-                bodies[k].dim, bodies[k].dim == 2 ? 16 : 4,
-                numbering == 0 ? "generated" : "random");
+            scoped_hierarchy *h =
+                generated("%s dirichlet=neumann coords distort=0.3 aspect=100 "
+                          "coefficient=random contrast=1e6 numbering=%s",
+                          bodies[k].generate, numbering == 0 ? "generated" : "random");
             CHECK_OK(cmgi_null_space_find(h, 0, &Q));
             CHECK(Q.count == bodies[k].vectors);
             cmgi_null_space_free(ctx, &Q);
@@ -479,15 +376,13 @@ TEST(null_spaces_of_sums_are_found)
 TEST(others_have_none)
 {
     for (int k = 0; k < BODIES; ++k) {
-        scoped_hierarchy *h = free_body(&bodies[k], CMG_BOUNDARY_ELIMINATE);
+        scoped_hierarchy *held = body(k, "eliminate");
         scoped_null_space Q = {0};
-        CHECK_OK(cmgi_null_space_find(h, 0, &Q));
+        CHECK_OK(cmgi_null_space_find(held, 0, &Q));
         CHECK(Q.count == 0 && Q.q == NULL);
-        cmg_hierarchy_destroy(&h);
-        h = free_body(&bodies[k], CMG_BOUNDARY_NEUMANN);
+        scoped_hierarchy *h = body(k, "neumann");
         const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
-        scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
-        memcpy(values, A.values, (size_t)A.indptr[A.rows] * sizeof *values);
+        scoped double *values = scaled_copy(A.values, A.indptr[A.rows], 1);
         for (cmg_size e = A.indptr[A.rows - 1]; e < A.indptr[A.rows]; ++e) {
             values[e] *= A.indices[e] == A.rows - 1 ? 1 + 1e-6 : 1; /* a spring at the last row */
         }
@@ -500,37 +395,33 @@ TEST(others_have_none)
 /* b in the null space alone has the solution 0; vectors that are given are asked about. */
 TEST(given_vectors)
 {
-    scoped_hierarchy *h = free_body(&bodies[0], CMG_BOUNDARY_NEUMANN);
+    scoped_hierarchy *h = body(0, "neumann");
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     scoped_vector *b = vector_of(n, 3);
     scoped_vector *x = vector_of(n, 4);
     scoped double *values = malloc((size_t)n * sizeof *values);
-    cmg_report report = {.size = sizeof report};
     cmg_solver *s = NULL;
-    cmg_solver_options o = solver_defaults();
     fill_values(values, n, 3);
     CHECK_OK(cmg_hierarchy_set_nullspace(h, 0, 1, values));
     CHECK(b != NULL && x != NULL);
 #ifdef CMGI_HAVE_LAPACK
     CHECK_OK(cmg_vector_fill(b, 1));
-    CHECK_OK(cmg_solver_create(h, &o, &s));
-    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    s = solver_new(h, NULL);
+    cmg_report report = least_squares(s, b, x);
     CHECK(report.outcome == CMG_CONVERGED_ATOL && report.nullspace == 1);
     CHECK_NEAR(report.removed, sqrt((double)n), 1e-10);
     CHECK_OK(cmg_vector_get(x, values));
     CHECK(dot(values, values, n) <= 1e-20);
     cmg_solver_destroy(&s);
-    CHECK_OK(cmg_solver_options_set(&o, "nullspace=false"));
-    CHECK_OK(cmg_solver_create(h, &o, &s));
+    s = solver_with(h, "nullspace=false");
     CHECK_OK(cmg_vector_fill(b, 0));
-    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    report = least_squares(s, b, x);
     CHECK(report.nullspace == 0 && report.removed == 0);
     cmg_solver_destroy(&s);
-    CHECK_OK(cmg_solver_options_set(&o, "nullspace=true"));
 #endif
     values[5] = 4;
     CHECK_OK(cmg_hierarchy_set_nullspace(h, 0, 1, values));
-    CHECK_REFUSED(cmg_solver_create(h, &o, &s), CMG_ERR_ARG, "marked as exact");
+    CHECK_REFUSED(cmg_solver_create(h, NULL, &s), CMG_ERR_ARG, "marked as exact");
     CHECK_STATUS(cmg_hierarchy_set_nullspace(h, 0, 0, values), CMG_ERR_ARG);
     CHECK_STATUS(cmg_hierarchy_set_nullspace(h, 99, 1, values), CMG_ERR_ARG);
     CHECK_STATUS(cmg_hierarchy_set_nullspace(NULL, 0, 1, values), CMG_ERR_ARG);

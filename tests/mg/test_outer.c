@@ -8,17 +8,15 @@
 TEST(flexible_cg_takes_unsymmetric_cycles)
 {
     scoped_hierarchy *h = poisson(32, 4, 0);
-    const cmg_size n = cmg_hierarchy_rows(h, 0);
-    scoped_vector *b = vector_of(n, 3);
-    scoped_vector *x = vector_of(n, 4);
+    scoped_vector *b = vector_for(h, 3);
+    scoped_vector *x = vector_for(h, 4);
     cmg_solver_options o = defaults();
     int iterations[2][2];
     for (int post = 0; post < 2; ++post) {
         for (int flexible = 0; flexible < 2; ++flexible) {
             o.krylov = flexible ? CMG_KRYLOV_FCG : CMG_KRYLOV_CG;
             o.post = post;
-            CHECK_OK(cmg_vector_fill(x, 0));
-            const cmg_report report = solve(h, &o, b, x);
+            const cmg_report report = solve(h, &o, b, from_zero(x));
             iterations[post][flexible] = report.iterations;
             CHECK(!flexible || report.outcome == CMG_CONVERGED_RTOL);
             CHECK(!flexible || true_residual(h, b, x) <= 1e-8);
@@ -35,26 +33,25 @@ TEST(smoothing_alone_needs_no_hierarchy)
     scoped_hierarchy *h = poisson(24, 3, POISSON_COLUMNS);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
-    scoped_hierarchy *one = hierarchy_new(1);
-    CHECK_OK(cmg_hierarchy_set_csr(one, 0, CMG_ROLE_A, NULL, 0, &A));
+    scoped_hierarchy *one = hierarchy_alone(&A);
     scoped_vector *b = vector_of(n, 3);
-    cmg_vector *x[3] = {vector_of(n, 4), vector_of(n, 4), vector_of(n, 4)};
+    scoped_vector *x = vector_of(n, 4);
+    scoped_vector *y = vector_of(n, 4);
+    scoped_vector *z = vector_of(n, 4);
     cmg_solver_options o =
         solver_options("coarsen=false smoother=least-squares:degree=5 cycle=none pre=2");
-    const cmg_report many = solve(h, &o, b, x[0]);
-    const cmg_report single = solve(one, &o, b, x[1]);
+    const cmg_report many = solve(h, &o, b, x);
+    const cmg_report single = solve(one, &o, b, y);
     o.cycle = CMG_CYCLE_V;
     o.coarse_steps = 3;
-    const cmg_report smoothed = solve(one, &o, b, x[2]);
-    double *values[3];
-    for (int k = 0; k < 3; ++k) {
-        values[k] = malloc((size_t)n * sizeof(double));
-        CHECK_OK(cmg_vector_get(x[k], values[k]));
-    }
-    CHECK(many.outcome == CMG_CONVERGED_RTOL && true_residual(h, b, x[0]) <= 1e-8);
+    const cmg_report smoothed = solve(one, &o, b, z);
+    scoped double *vx = values_of(x);
+    scoped double *vy = values_of(y);
+    scoped double *vz = values_of(z);
+    CHECK(many.outcome == CMG_CONVERGED_RTOL && true_residual(h, b, x) <= 1e-8);
     CHECK(single.iterations == many.iterations && smoothed.iterations == many.iterations);
-    CHECK(memcmp(values[0], values[1], (size_t)n * sizeof(double)) == 0);
-    CHECK(memcmp(values[0], values[2], (size_t)n * sizeof(double)) == 0);
+    CHECK(memcmp(vx, vy, (size_t)n * sizeof *vx) == 0);
+    CHECK(memcmp(vx, vz, (size_t)n * sizeof *vx) == 0);
     size_t bytes[2];
     o.cycle = CMG_CYCLE_NONE;
     CHECK_OK(cmg_solver_memory(h, &o, &bytes[0]));
@@ -64,20 +61,9 @@ TEST(smoothing_alone_needs_no_hierarchy)
     o.post = 0;
     cmg_solver *s = NULL;
     CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_ARG);
-    for (int k = 0; k < 3; ++k) {
-        free(values[k]);
-        cmg_vector_destroy(&x[k]);
-    }
 }
 
 /* ------------------------------------------------------------------ polynomial PCG */
-
-static cmg_hierarchy *elastic(int dim, cmg_size cells)
-{
-    cmg_generate_options g =
-        generate_options("problem=elasticity dim=%d cells=%lld levels=1", dim, (long long)cells);
-    return hierarchy_generated(&g);
-}
 
 /*
  * Zhang and Zhang 2013, algorithm 6 and table 3, on elasticity: P_m(A) in fp32 as preconditioner of
@@ -87,21 +73,18 @@ TEST(polynomial_cg_in_two_precisions)
 {
     static const char *const families[] = {"least-squares", "neumann"};
     for (int dim = 2; dim <= 3; ++dim) {
-        scoped_hierarchy *h = elastic(dim, dim == 2 ? 32 : 8);
-        const cmg_size n = cmg_hierarchy_rows(h, 0);
-        scoped_vector *b = vector_of(n, 3);
-        scoped_vector *x = vector_of(n, 4);
+        scoped_hierarchy *h =
+            generated("problem=elasticity dim=%d cells=%d levels=1", dim, dim == 2 ? 32 : 8);
+        scoped_vector *b = vector_for(h, 3);
+        scoped_vector *x = vector_for(h, 4);
         int iterations[2][2][3];
         for (int f = 0; f < 2; ++f) {
             for (int m = 0; m < 3; ++m) {
                 for (int p = 0; p < 2; ++p) {
-                    const char *name = sprint("%s:degree=%d", families[f], 2 * m + 3);
-                    cmg_solver_options o =
-                        solver_options("smoother=jacobi cycle=none post=0 max_it=1000");
-                    (void)snprintf(o.smoother, sizeof o.smoother, "%s", name);
-                    o.precision = p ? CMG_FP32 : CMG_FP64;
-                    CHECK_OK(cmg_vector_fill(x, 0));
-                    const cmg_report report = solve(h, &o, b, x);
+                    const cmg_solver_options o = solver_options(
+                        "smoother=%s:degree=%d cycle=none post=0 max_it=1000 precision=%s",
+                        families[f], 2 * m + 3, p ? "mixed" : "fp64");
+                    const cmg_report report = solve(h, &o, b, from_zero(x));
                     CHECK(report.outcome == CMG_CONVERGED_RTOL);
                     CHECK(true_residual(h, b, x) <= 1e-8);
                     iterations[f][p][m] = report.iterations;
@@ -118,15 +101,14 @@ TEST(polynomial_cg_in_two_precisions)
 TEST(slow_is_not_stalled)
 {
     scoped_hierarchy *h = generated("cells=128 levels=1");
-    scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
-    scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
+    scoped_vector *b = vector_for(h, 3);
+    scoped_vector *x = vector_for(h, 4);
     for (int k = 0; k < 2; ++k) {
         cmg_solver_options o = solver_options(
             "smoother=jacobi krylov=%s cycle=none post=0 precision=mixed max_it=2000",
             k ? "defect" : "cg");
         CHECK_OK(cmg_vector_fill(b, 1));
-        CHECK_OK(cmg_vector_fill(x, 0));
-        const cmg_report report = solve(h, &o, b, x);
+        const cmg_report report = solve(h, &o, b, from_zero(x));
         CHECK(report.outcome == CMG_CONVERGED_RTOL && report.iterations > 60);
         CHECK(report.fallbacks == 0);
     }
@@ -136,20 +118,17 @@ TEST(slow_is_not_stalled)
 TEST(defect_correction_reaches_rounding)
 {
     scoped_hierarchy *h = poisson(32, 4, 0);
-    const cmg_size n = cmg_hierarchy_rows(h, 0);
-    scoped_vector *b = vector_of(n, 3);
-    scoped_vector *x = vector_of(n, 4);
-    cmg_report report = {.size = sizeof report};
+    scoped_vector *b = vector_for(h, 3);
+    scoped_vector *x = vector_for(h, 4);
     cmg_solver_options o = solver_options("smoother=jacobi krylov=defect precision=mixed");
     o.rtol = 0; /* never reached */
     scoped_solver *s = solver_new(h, &o);
     for (int again = 0; again < 2; ++again) {
-        CHECK_OK(cmg_vector_fill(x, 0));
-        CHECK_OK(cmg_solver_solve(s, b, x, &report));
+        const cmg_report report = solve_with(s, b, from_zero(x));
         CHECK(report.outcome == CMG_ROUNDING);
         CHECK(true_residual(h, b, x) <= 1e-13);
+        CHECK(strcmp(report.precision, "fp32") == 0 && report.fallbacks == 0);
     }
-    CHECK(strcmp(report.precision, "fp32") == 0 && report.fallbacks == 0);
 }
 
 /* Algorithm 5: residuals of fp64 from solves in fp32, around cycles and around polynomials alone.
@@ -157,19 +136,16 @@ TEST(defect_correction_reaches_rounding)
 TEST(defect_correction_reaches_fp64)
 {
     scoped_hierarchy *h = poisson(32, 4, POISSON_IDENTITY | POISSON_COLUMNS);
-    const cmg_size n = cmg_hierarchy_rows(h, 0);
-    scoped_vector *b = vector_of(n, 3);
-    scoped_vector *x = vector_of(n, 4);
+    scoped_vector *b = vector_for(h, 3);
+    scoped_vector *x = vector_for(h, 4);
     for (int way = 0; way < 8; ++way) {
         cmg_solver_options o = solver_options(
             "cycle=%s smoother=%s precision=%s format=%s rtol=1e-12", way % 2 ? "none" : "V",
             way % 2 ? "chebyshev4:degree=6:form=recurrence" : "jacobi",
             way / 2 % 2 ? "mixed" : "fp64", way / 4 ? "k1rs" : "auto");
-        CHECK_OK(cmg_vector_fill(x, 0));
-        const cmg_report cg = solve(h, &o, b, x);
+        const cmg_report cg = solve(h, &o, b, from_zero(x));
         o.krylov = CMG_KRYLOV_DEFECT;
-        CHECK_OK(cmg_vector_fill(x, 0));
-        const cmg_report report = solve(h, &o, b, x);
+        const cmg_report report = solve(h, &o, b, from_zero(x));
         CHECK(report.outcome == CMG_CONVERGED_RTOL && true_residual(h, b, x) <= 1.01e-12);
         CHECK(report.starts >= 3 && cg.starts <= 2);
         CHECK(report.iterations <= 3 * cg.iterations);
@@ -189,26 +165,16 @@ TEST(defect_correction_reaches_fp64)
 TEST(defect_correction_is_refreshed)
 {
     scoped_hierarchy *h = poisson(16, 3, POISSON_COLUMNS);
-    const cmg_size n = cmg_hierarchy_rows(h, 0);
-    scoped_vector *b = vector_of(n, 3);
-    scoped_vector *x = vector_of(n, 4);
+    scoped_vector *b = vector_for(h, 3);
+    scoped_vector *x = vector_for(h, 4);
     cmg_solver_options o =
         solver_options("krylov=defect precision=mixed smoother=chebyshev keep_map=true fmg=true");
-    cmg_report report = {.size = sizeof report};
-    cmg_csr A;
     scoped_solver *s = solver_new(h, &o);
-    CHECK_OK(cmg_solver_solve(s, b, x, &report));
+    cmg_report report = solve_with(s, b, x);
     CHECK(report.outcome == CMG_CONVERGED_RTOL && true_residual(h, b, x) <= 1e-8);
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
     CHECK(report.iterations == 0 && report.outcome == CMG_CONVERGED_RTOL);
-    for (int l = 0; l < 3; ++l) {
-        CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-        scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
-        for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
-            values[k] = 5 * A.values[k];
-        }
-        CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
-    }
+    scale(h, 5);
     CHECK_OK(cmg_solver_refresh(s));
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
     CHECK(report.outcome == CMG_CONVERGED_RTOL && true_residual(h, b, x) <= 1e-8);
@@ -220,9 +186,8 @@ TEST(defect_correction_is_refreshed)
 TEST(allocation_failures_leave_nothing)
 {
     scoped_hierarchy *h = poisson(4, 2, 0);
-    const cmg_size n = cmg_hierarchy_rows(h, 0);
-    scoped_vector *b = vector_of(n, 1);
-    scoped_vector *x = vector_of(n, 2);
+    scoped_vector *b = vector_for(h, 1);
+    scoped_vector *x = vector_for(h, 2);
     cmg_solver_options o =
         solver_options("krylov=defect precision=mixed smoother=gls:form=recurrence");
     o.rtol = 0; /* falls back to fp64 */
@@ -254,18 +219,16 @@ static int note_norm(void *user, int iteration, double residual, double rhs_norm
 TEST(monitors_see_every_iteration)
 {
     scoped_hierarchy *h = poisson(32, 4, POISSON_COLUMNS);
-    const cmg_size n = cmg_hierarchy_rows(h, 0);
-    scoped_vector *b = vector_of(n, 3);
-    scoped_vector *x = vector_of(n, 4);
+    scoped_vector *b = vector_for(h, 3);
+    scoped_vector *x = vector_for(h, 4);
     for (int k = 0; k < 4; ++k) {
         cmg_solver_options o = solver_options("smoother=jacobi krylov=%s", k / 2 ? "none" : "cg");
-        cmg_report report = {.size = sizeof report};
         seen all = {.stop_at = k % 2 ? 3 : -1};
         o.monitor = note_norm;
         o.monitor_user = &all;
         CHECK_OK(cmg_vector_fill(x, 0));
         scoped_solver *s = solver_new(h, &o);
-        CHECK_OK(cmg_solver_solve(s, b, x, &report));
+        cmg_report report = solve_with(s, b, x);
         CHECK(report.outcome == (k % 2 ? CMG_INTERRUPTED : CMG_CONVERGED_RTOL));
         CHECK(report.iterations == all.count - 1 && all.rhs_norm == report.rhs_norm);
         CHECK(k % 2 == 0 || report.iterations == 3);

@@ -184,8 +184,7 @@ typedef struct tally {
 static void try_options(cmg_hierarchy *h, const cmg_solver_options *o, int problem, tally *t)
 {
     const int before = test_failures;
-    const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_solver *s = NULL;
+    scoped_solver *s = NULL;
     const cmg_status status = cmg_solver_create(h, o, &s);
     ++t->solves;
     if (status !=
@@ -195,14 +194,12 @@ static void try_options(cmg_hierarchy *h, const cmg_solver_options *o, int probl
               status == CMG_ERR_SINGULAR);
         CHECK(s == NULL && cmg_context_message(ctx)[0] != '\0');
     } else {
-        scoped_vector *b = vector_of(n, 5);
-        scoped_vector *x = vector_of(n, 6);
-        cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN};
-        CHECK_OK(cmg_solver_solve(s, b, x, &report)); /* and the oracle */
+        scoped_vector *b = vector_for(h, 5);
+        scoped_vector *x = vector_for(h, 6);
+        const cmg_report report = solve_with(s, b, x); /* and the oracle */
         t->converged += cmg_outcome_converged(report.outcome);
         CHECK(cmg_outcome_converged(report.outcome) || report.iterations <= 8 * o->max_it);
     }
-    cmg_solver_destroy(&s);
     if (test_failures != before) {
         print_options(o, problem);
     }

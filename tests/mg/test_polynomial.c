@@ -14,46 +14,29 @@ static const char *const methods[] = {"chebyshev",     "chebyshev4", "chebyshev4
 enum { METHODS = sizeof methods / sizeof methods[0] };
 
 /* z = C r of a solver, by rows of a hierarchy's finest level. */
-static double *preconditioned(cmg_hierarchy *h, const cmg_solver_options *o, const double *r)
+TEST_PRINTF(3)
+static double *preconditioned(cmg_hierarchy *h, const double *r, const char *format, ...)
 {
+    TEST_TEXT(text, format);
+    scoped_solver *s = solver_with(h, "%s", text);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    double *z = calloc((size_t)n, sizeof *z);
-    scoped_vector *vr = vector_new(n, CMG_FP64);
+    scoped_vector *vr = vector_from(n, CMG_FP64, r);
     scoped_vector *vz = vector_new(n, CMG_FP64);
-    CHECK_OK(cmg_vector_set(vr, r));
-    scoped_solver *s = solver_new(h, o);
-    if (s != NULL) {
-        CHECK_OK(cmg_solver_precondition(s, vr, vz));
-        CHECK_OK(cmg_vector_get(vz, z));
-    }
-    return z;
-}
-
-/* Largest difference over the largest value. */
-static double difference(cmg_size n, const double *x, const double *y)
-{
-    return largest_difference(x, y, n) / largest(y, n);
-}
-
-/* The smoother's name in a form. */
-static void write_name(char text[96], const char *method, int degree, const char *form,
-                       const char *base)
-{
-    (void)snprintf(text, 96, "%s:degree=%d:form=%s:base=%s", method, degree, form, base);
+    CHECK_OK(cmg_solver_precondition(s, vr, vz));
+    return values_of(vz);
 }
 
 static void compare_forms(cmg_hierarchy *h, const double *r, const char *method, int degree,
                           const char *base, int way)
 {
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_solver_options o = solver_options("smoother=jacobi precision=%s fuse=%d collapse=0 post=2",
-                                          way % 2 ? "mixed" : "fp64", way / 2 == 0);
-    write_name(o.smoother, method, degree, "schedule", base);
-    scoped double *schedule = preconditioned(h, &o, r);
-    write_name(o.smoother, method, degree, "recurrence", base);
-    scoped double *recurrence = preconditioned(h, &o, r);
-    const double eps = o.precision == CMG_FP64 ? 0x1p-52 : 0x1p-23;
-    const double found = difference(n, recurrence, schedule);
+    const bool low = way % 2 == 1;
+    const char *options = sprint("precision=%s fuse=%d collapse=0 post=2 smoother=%s:degree=%d",
+                                 low ? "mixed" : "fp64", way / 2 == 0, method, degree);
+    scoped double *schedule = preconditioned(h, r, "%s:form=schedule:base=%s", options, base);
+    scoped double *recurrence = preconditioned(h, r, "%s:form=recurrence:base=%s", options, base);
+    const double eps = low ? 0x1p-23 : 0x1p-52;
+    const double found = relative_difference(recurrence, schedule, n);
     CHECK_SAY(found <= 200 * eps, "%s, degree %d, base %s, way %d: %.3g eps", method, degree, base,
               way, found / eps);
 }
@@ -83,16 +66,8 @@ enum { N = 200 };
  */
 static cmg_hierarchy *line(void)
 {
-    scoped_csr A = csr_new(N, N, 3 * N - 2);
-    for (cmg_size i = 0; i < N; ++i) {
-        for (cmg_size j = i > 0 ? i - 1 : 0; j < N && j <= i + 1; ++j) {
-            csr_put(&A, i, j, i == j ? 2 : -1);
-        }
-    }
-    csr_end(&A);
-    cmg_hierarchy *h = hierarchy_new(1);
-    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A.view));
-    return h;
+    scoped_csr A = csr_line(N, 2, 1);
+    return hierarchy_alone(&A.view);
 }
 
 /* q of the family by its closed form, t in (0, 1]. */
@@ -129,12 +104,10 @@ static void exact(int method, int degree, double bound, const double *r, double 
 /* Largest error of the polynomial on one eigenvector, in units of the precision, fp32. */
 static double error_on(cmg_hierarchy *h, const char *name, int method, int degree, const double *r)
 {
-    cmg_solver_options o = solver_options("precision=mixed coarse_steps=1 smoother=%s", name);
     double expected[N];
-    scoped double *z = preconditioned(h, &o, r);
+    scoped double *z = preconditioned(h, r, "precision=mixed coarse_steps=1 smoother=%s", name);
     exact(method, degree, 2, r, expected); /* the row sums of D^-1 A are 2 */
-    const double error = difference(N, z, expected) / 0x1p-23;
-    return error;
+    return relative_difference(z, expected, N) / 0x1p-23;
 }
 
 /*
@@ -171,11 +144,8 @@ TEST(recurrences_hold_no_more_vectors)
     size_t bytes[2];
     size_t held[2];
     for (int form = 0; form < 2; ++form) {
-        cmg_solver_options o = solver_options("smoother=jacobi coarse_steps=1");
-        scoped_solver *s = NULL;
-        (void)snprintf(o.smoother, sizeof o.smoother, "%s",
-                       form ? "chebyshev4:degree=6:form=recurrence" : "chebyshev4:degree=6");
-        CHECK_OK(cmg_solver_create(h, &o, &s));
+        scoped_solver *s = solver_with(h, "coarse_steps=1 smoother=chebyshev4:degree=6%s",
+                                       form ? ":form=recurrence" : "");
         bytes[form] = 0;
         CHECK(cmg_solver_steps(s) == 6);
         for (int i = 0; i < cmg_solver_steps(s); ++i) {
@@ -202,62 +172,29 @@ TEST(recurrences_hold_no_more_vectors)
 enum { WIDE = 16, HIGH = 64, STRIP = WIDE * HIGH };
 
 typedef struct strip {
-    double diagonal[STRIP]; /* row i also has -1 for its neighbours */
+    cmgi_csr A; /* the test's own: the library has a copy */
+    double diagonal[STRIP];
     double b[STRIP];
 } strip;
 
-/* Neighbours of a node of the strip. */
-static int neighbours(int i, int of[4])
+static void make_strip(strip *s)
 {
-    const int x = i % WIDE;
-    const int y = i / WIDE;
-    int count = 0;
-    if (y > 0) {
-        of[count++] = i - WIDE;
-    }
-    if (x > 0) {
-        of[count++] = i - 1;
-    }
-    if (x < WIDE - 1) {
-        of[count++] = i + 1;
-    }
-    if (y < HIGH - 1) {
-        of[count++] = i + WIDE;
-    }
-    return count;
-}
-
-static void make_strip(strip *s, cmg_hierarchy **h)
-{
-    CHECK_OK(cmg_hierarchy_create(ctx, 1, h));
-    scoped_csr A = csr_new(STRIP, STRIP, 5 * STRIP);
+    s->A = csr_new(STRIP, STRIP, 5 * STRIP);
     for (int i = 0; i < STRIP; ++i) {
-        int of[4];
-        const int count = neighbours(i, of);
-        s->diagonal[i] = count + (i < WIDE ? 1 : 0); /* beyond the first row x is zero */
+        const int near[5] = {i - WIDE, i % WIDE > 0 ? i - 1 : -1, i,
+                             i % WIDE < WIDE - 1 ? i + 1 : -1, i + WIDE < STRIP ? i + WIDE : -1};
+        const cmg_size begin = s->A.indptr[0];
+        for (int k = 0; k < 5; ++k) {
+            if (near[k] >= 0) {
+                csr_put(&s->A, i, near[k], -1);
+            }
+        }
+        /* as many as there are neighbours; beyond the first row x is zero */
+        s->diagonal[i] = (double)(s->A.indptr[0] - begin - 1) + (i < WIDE ? 1 : 0);
+        s->A.values[begin + (i >= WIDE) + (i % WIDE > 0)] = s->diagonal[i];
         s->b[i] = sin(7 * pow(i, 1.3));
-        for (int k = 0; k <= count; ++k) {
-            const bool before = k < count && of[k] < i;
-            const bool own = !before && (k == 0 || of[k - 1] < i);
-            csr_put(&A, i, before ? of[k] : own ? i : of[k - 1], own ? s->diagonal[i] : -1);
-        }
     }
-    csr_end(&A);
-    CHECK_OK(cmg_hierarchy_set_csr(*h, 0, CMG_ROLE_A, NULL, 0, &A.view));
-}
-
-/* y = A x */
-static void strip_times(const strip *s, const double *x, double *y)
-{
-    for (int i = 0; i < STRIP; ++i) {
-        int of[4];
-        const int count = neighbours(i, of);
-        double sum = s->diagonal[i] * x[i];
-        for (int k = 0; k < count; ++k) {
-            sum -= x[of[k]];
-        }
-        y[i] = sum;
-    }
+    csr_end(&s->A);
 }
 
 /* z = z + omega D^-1 (r - A z), `degree` times from 0, in fp32: a Neumann series. */
@@ -268,12 +205,10 @@ static void strip_series(const strip *s, int degree, double omega, const double 
         const float *from = low[stage % 2];
         float *to = low[(stage + 1) % 2];
         for (int i = 0; i < STRIP; ++i) {
-            int of[4];
-            const int count = neighbours(i, of);
             const float factor = (float)(omega / s->diagonal[i]);
             float image = stage > 0 ? (float)s->diagonal[i] * from[i] : 0; /* A z */
-            for (int k = 0; k < count && stage > 0; ++k) {
-                image -= from[of[k]];
+            for (cmg_size k = s->A.indptr[i]; k < s->A.indptr[i + 1] && stage > 0; ++k) {
+                image -= s->A.indices[k] != i ? from[s->A.indices[k]] : 0;
             }
             to[i] = (stage > 0 ? from[i] : 0) + factor * ((float)r[i] - image);
         }
@@ -314,11 +249,9 @@ static int algorithm_6(const strip *s, int degree, double omega, double rtol, bo
             p[i] = z[i] + (steps > 0 ? rz / last * p[i] : 0);
         }
         last = rz;
-        strip_times(s, p, q);
+        csr_multiply(&s->A.view, p, q);
         const double alpha = rz / product(p, q);
-        for (int i = 0; i < STRIP; ++i) {
-            r[i] -= alpha * q[i];
-        }
+        add_scaled(r, -alpha, q, STRIP);
     }
     return steps;
 }
@@ -327,29 +260,16 @@ static int algorithm_6(const strip *s, int degree, double omega, double rtol, bo
 static int strip_solve(cmg_hierarchy *h, const strip *s, const cmg_solver_options *o, int columns)
 {
     scoped double *values = malloc((size_t)columns * STRIP * sizeof *values);
-    double x[STRIP];
-    double image[STRIP];
-    cmg_report report = {.size = sizeof report};
-    scoped_vector *b = NULL;
-    scoped_vector *solution = NULL;
     for (int i = 0; i < STRIP * columns; ++i) {
         values[i] = s->b[i / columns];
     }
-    CHECK_OK(cmg_vector_create_columns(ctx, STRIP, columns, CMG_FP64, &b));
-    CHECK_OK(cmg_vector_create_columns(ctx, STRIP, columns, CMG_FP64, &solution));
-    CHECK_OK(cmg_vector_set(b, values));
+    scoped_vector *b = columns_from(STRIP, columns, values);
+    scoped_vector *solution = columns_new(STRIP, columns);
     scoped_solver *solver = solver_new(h, o);
-    CHECK_OK((cmg_solver_solve)(solver, b, solution, &report)); /* checked below */
-    CHECK_OK(cmg_vector_get(solution, values));
+    const cmg_report report = solve_with(solver, b, solution);
+    scoped double *x = values_of(solution);
     for (int c = 0; c < columns; ++c) {
-        for (int i = 0; i < STRIP; ++i) {
-            x[i] = values[i * columns + c];
-        }
-        strip_times(s, x, image);
-        for (int i = 0; i < STRIP; ++i) {
-            image[i] -= s->b[i];
-        }
-        CHECK(product(image, image) <= 1.01 * o->rtol * o->rtol * product(s->b, s->b));
+        CHECK(column_residual(&s->A.view, values, x, columns, c) <= 1.005 * o->rtol);
     }
     CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0);
     return report.iterations;
@@ -376,18 +296,17 @@ TEST(sums_take_r_as_it_is)
     enum { DAMPINGS = 7 };
     static const double dampings[DAMPINGS] = {0.95, 0.93, 0.9, 0.87, 0.84, 0.8, 0.75};
     scoped strip *s = malloc(sizeof *s);
-    scoped_hierarchy *h = NULL;
-    make_strip(s, &h);
+    make_strip(s);
+    scoped_hierarchy *h = hierarchy_alone(&s->A.view);
     for (int degree = 1; degree <= 3; degree += 2) {
         int whole[DAMPINGS];
         int counts[4][DAMPINGS]; /* one column, three, printed, r rounded */
         for (int k = 0; k < DAMPINGS; ++k) {
             const double omega = dampings[k] * (degree == 1 ? 1 : 2.0 / 3);
             cmg_solver_options o = solver_options(
-                "smoother=jacobi cycle=none krylov=cg coarsen=false post=0 rtol=1e-10 max_it=1000");
-            (void)snprintf(o.smoother, sizeof o.smoother, "%s:omega=%g",
-                           degree == 1 ? "jacobi" : "neumann:degree=3:bound=gershgorin",
-                           dampings[k]);
+                "cycle=none krylov=cg coarsen=false post=0 rtol=1e-10 max_it=1000 "
+                "smoother=%s:omega=%g",
+                degree == 1 ? "jacobi" : "neumann:degree=3:bound=gershgorin", dampings[k]);
             whole[k] = strip_solve(h, s, &o, 1);
             o.precision = CMG_FP32;
             counts[0][k] = strip_solve(h, s, &o, 1);
@@ -404,15 +323,15 @@ TEST(sums_take_r_as_it_is)
         }
         CHECK(median_over(counts[3], whole, DAMPINGS) >= 1.1);
     }
+    cmgi_csr_free(ctx, &s->A);
 }
 
 /* The least Ritz value comes from Lanczos alone: row sums have none to give. */
 TEST(row_sums_know_no_lower_end)
 {
     scoped_hierarchy *h = poisson(8, 2, 0);
-    scoped_solver *s = NULL;
-    cmg_solver_options o = solver_options("smoother=chebyshev:lower=lanczos:bound=gershgorin");
-    CHECK_REFUSED(cmg_solver_create(h, &o, &s), CMG_ERR_ARG, "lower=lanczos needs bound=lanczos");
-    CHECK_OK(cmg_solver_options_set(&o, "smoother=chebyshev:lower=ratio:bound=gershgorin"));
-    CHECK_OK(cmg_solver_create(h, &o, &s));
+    refuse(h, "smoother=chebyshev:lower=lanczos:bound=gershgorin", CMG_ERR_ARG,
+           "lower=lanczos needs bound=lanczos");
+    scoped_solver *s = solver_with(h, "smoother=chebyshev:lower=ratio:bound=gershgorin");
+    CHECK(s != NULL);
 }

@@ -10,32 +10,22 @@ TEST(new_values_need_no_new_structure)
             way % 2 == 0 && way / 8 ? "rcm" : "auto", way / 4 % 2, way % 2 ? "k2rs" : "auto",
             way / 2 % 2 ? "mixed" : "fp64");
         scoped_hierarchy *h = poisson(32, 5, POISSON_COLUMNS);
-        const cmg_size n = cmg_hierarchy_rows(h, 0);
-        scoped_vector *b = vector_of(n, 3);
-        scoped_vector *x = vector_new(n, CMG_FP64);
-        scoped_vector *y = vector_new(n, CMG_FP64);
+        scoped_vector *b = vector_for(h, 3);
+        scoped_vector *x = zero_for(h);
+        scoped_vector *y = zero_for(h);
         scoped_solver *s = solver_new(h, &o);
         scale(h, 3);
-        cmg_report first = {.size = sizeof first};
         CHECK_OK(cmg_solver_refresh(s));
-        CHECK_OK(cmg_solver_solve(s, b, x, &first));
+        cmg_report first = solve_with(s, b, x);
         const cmg_report second = solve(h, &o, b, y);
         CHECK(first.iterations == second.iterations && first.outcome == CMG_CONVERGED_RTOL);
         CHECK(first.residual == second.residual);
     }
 }
 
-/* The diagonal alone, with the same values as A has there. */
 static void set_diagonal(cmg_hierarchy *h, int level)
 {
-    const cmg_size n = cmg_hierarchy_rows(h, level);
-    scoped_csr D = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, n, n, n, &D));
-    for (cmg_size i = 0; i < n; ++i) {
-        D.indptr[i] = i;
-        D.indices[i] = (cmg_index)i;
-        D.values[i] = 2;
-    }
+    scoped_csr D = csr_diagonal(cmg_hierarchy_rows(h, level), 2);
     CHECK_OK(cmg_hierarchy_set_csr(h, level, CMG_ROLE_A, NULL, 0, &D.view));
 }
 
@@ -80,8 +70,8 @@ TEST(new_structure_is_refused)
     for (int change = 0; change < CHANGES; ++change) {
         scoped_csr copy = {0};
         scoped_hierarchy *h = poisson(16, 4, POISSON_COLUMNS);
-        scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
-        scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
+        scoped_vector *b = vector_for(h, 3);
+        scoped_vector *x = vector_for(h, 4);
         scoped_solver *s = solver_with(h, "smoother=jacobi keep_map=true");
         const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
         CHECK_OK(cmgi_csr_copy(ctx, &A, &copy));
@@ -99,8 +89,8 @@ TEST(fallback_on_a_new_structure_is_refused)
     cmg_solver_options o = solver_options("precision=mixed krylov=none smoother=jacobi");
     o.omega = 3; /* diverges, so that it falls back */
     scoped_hierarchy *h = poisson(16, 4, 0);
-    scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
-    scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
+    scoped_vector *b = vector_for(h, 3);
+    scoped_vector *x = vector_for(h, 4);
     cmg_report report = {.size = sizeof report};
     scoped_solver *s = solver_new(h, &o);
     CHECK_OK(cmg_hierarchy_select(h, 1, 0));
@@ -118,21 +108,11 @@ static const void *recorded(const cmg_solver *s)
 }
 
 /* A + size I, on all levels. */
-static void shift_by(cmg_hierarchy *h, double size)
+static void shift(cmg_hierarchy *h, double size)
 {
     for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
-        const cmg_csr A = csr_of(h, l, CMG_ROLE_A);
-        scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
-        EACH_ENTRY (&A, i, k) {
-            values[k] = A.values[k] + (A.indices[k] == i ? size : 0);
-        }
-        CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
+        change_level(h, l, 1, size);
     }
-}
-
-static void shift(cmg_hierarchy *h)
-{
-    shift_by(h, 1);
 }
 
 /* Value k of a factor, and the damping of the first stage. */
@@ -157,18 +137,14 @@ TEST(smoothers_are_kept_as_asked)
     static const char *const reuses[] = {"none", "bounds", "smoother"};
     for (int k = 0; k < 12; ++k) {
         const int reuse = k % 3;
-        cmg_solver_options o = solver_options("smoother=jacobi keep_map=true");
+        const cmg_solver_options o =
+            solver_options("keep_map=true smoother=%s reuse=%s", smoothers[k / 3], reuses[reuse]);
         scoped_hierarchy *h = poisson(16, 4, POISSON_COLUMNS);
-        const cmg_size n = cmg_hierarchy_rows(h, 0);
-        scoped_vector *b = vector_of(n, 3);
-        scoped_vector *x = vector_of(n, 4);
-        scoped_solver *s = NULL;
-        cmg_report report = {.size = sizeof report};
-        const char *text = sprint("smoother=%s reuse=%s", smoothers[k / 3], reuses[reuse]);
-        CHECK_OK(cmg_solver_options_set(&o, text));
-        CHECK_OK(cmg_solver_create(h, &o, &s));
+        scoped_vector *b = vector_for(h, 3);
+        scoped_vector *x = vector_for(h, 4);
+        scoped_solver *s = solver_new(h, &o);
         const smoothing before = smoothing_of(s);
-        shift(h);
+        shift(h, 1);
         CHECK_OK(cmg_solver_refresh(s));
         scoped_solver *fresh = solver_new(h, &o);
         const smoothing after = smoothing_of(s);
@@ -177,7 +153,7 @@ TEST(smoothers_are_kept_as_asked)
         CHECK(anew.omega != before.omega || k / 3 == 3); /* spai has a fixed one */
         CHECK(after.value == (reuse == CMG_REUSE_SMOOTHER ? before.value : anew.value));
         CHECK(after.omega == (reuse == CMG_REUSE_NONE ? anew.omega : before.omega));
-        CHECK_OK(cmg_solver_solve(s, b, x, &report));
+        const cmg_report report = solve_with(s, b, x);
         CHECK(cmg_outcome_converged(report.outcome));
     }
 }
@@ -186,34 +162,27 @@ TEST(smoothers_are_kept_as_asked)
  * refresh; then the solver is a fresh one. */
 TEST(kept_smoothers_are_renewed)
 {
+    static const char *const kept[] = {"smoother=auto reuse=smoother",
+                                       "smoother=spai reuse=smoother",
+                                       "smoother=jacobi:omega=auto reuse=bounds"};
     for (int k = 0; k < 3; ++k) {
-        cmg_solver_options o = defaults();
+        const cmg_solver_options o = solver_options("keep_map %s", kept[k]);
         scoped_hierarchy *h = poisson(32, 5, POISSON_COLUMNS);
-        const cmg_size n = cmg_hierarchy_rows(h, 0);
-        scoped_vector *b = vector_of(n, 3);
-        scoped_vector *x = vector_of(n, 4);
-        CHECK_OK(cmg_solver_options_set(&o, k == 0   ? "smoother=auto reuse=smoother keep_map"
-                                            : k == 1 ? "smoother=spai reuse=smoother keep_map"
-                                                     : "smoother=jacobi:omega=auto reuse=bounds "
-                                                       "keep_map"));
+        scoped_vector *b = vector_for(h, 3);
+        scoped_vector *x = vector_for(h, 4);
         scoped_solver *s = solver_new(h, &o);
         for (int again = 0; again < 2; ++again) {
-            cmg_report report = {.size = sizeof report};
             scale(h, again == 0 ? 16 : 1.0 / 64);
             CHECK_OK(cmg_solver_refresh(s));
             CHECK(s->mg.outdated);
-            CHECK_OK(cmg_vector_fill(x, 0));
-            CHECK_OK(cmg_solver_solve(s, b, x, &report));
+            const cmg_report report = solve_with(s, b, from_zero(x));
             CHECK(cmg_outcome_converged(report.outcome));
             CHECK_NEAR(true_residual(h, b, x), 0, 2e-8);
             if (k < 2 && again == 0) { /* the old one is 16 times too strong */
                 CHECK(report.fallbacks == 1 && !s->mg.outdated);
                 CHECK(strncmp(report.fallback, "new smoother from iteration ", 28) == 0);
-                CHECK_OK(cmg_vector_fill(x, 0));
-                CHECK_OK(cmg_solver_solve(s, b, x, &report));
-                const int renewed = report.iterations;
-                CHECK_OK(cmg_vector_fill(x, 0));
-                CHECK(solve(h, &o, b, x).iterations == renewed);
+                const int renewed = solve_with(s, b, from_zero(x)).iterations;
+                CHECK(solve(h, &o, b, from_zero(x)).iterations == renewed);
             }
         }
     }
@@ -228,12 +197,9 @@ TEST(bounds_follow_small_changes)
 {
     static const char *const smoothers[] = {"auto", "jacobi:omega=auto", "chebyshev:degree=3"};
     for (int k = 0; k < 3; ++k) {
-        cmg_solver_options o = defaults();
+        const cmg_solver_options o = solver_options("smoother=%s keep_map", smoothers[k]);
         scoped_hierarchy *h = poisson(32, 4, POISSON_COLUMNS);
-        scoped_solver *s = NULL;
-        const char *text = sprint("smoother=%s keep_map", smoothers[k]);
-        CHECK_OK(cmg_solver_options_set(&o, text));
-        CHECK_OK(cmg_solver_create(h, &o, &s));
+        scoped_solver *s = solver_new(h, &o);
         CHECK(!s->mg.levels.level[0].smoother.renewed && !s->mg.outdated);
         const smoothing first = smoothing_of(s);
         scale(h, 3); /* D^-1 A is the same but for rounding */
@@ -242,7 +208,7 @@ TEST(bounds_follow_small_changes)
         CHECK(!s->mg.levels.level[0].smoother.changed && smoothing_of(s).omega == first.omega);
         int renewed = 0;
         for (int step = 0; step < 20; ++step) {
-            shift_by(h, 0.2); /* of a diagonal of 12 and more */
+            shift(h, 0.2); /* of a diagonal of 12 and more */
             CHECK_OK(cmg_solver_refresh(s));
             scoped_solver *fresh = solver_new(h, &o);
             const smoothing after = smoothing_of(s);
@@ -253,7 +219,7 @@ TEST(bounds_follow_small_changes)
         }
         CHECK(renewed > 0 && renewed < 20);
         scale(h, 0.5);
-        shift_by(h, 30);
+        shift(h, 30);
         CHECK_OK(cmg_solver_refresh(s));
         CHECK(!s->mg.levels.level[0].smoother.renewed && !s->mg.outdated);
     }
@@ -266,25 +232,19 @@ TEST(graphs_stay)
     static const char *const texts[] = {"smoother=jacobi", "smoother=jacobi precision=mixed",
                                         "smoother=auto reuse=bounds", "smoother=auto"};
     for (int k = 0; k < 4; ++k) {
-        cmg_solver_options o = solver_options("smoother=jacobi keep_map=true");
         scoped_hierarchy *h = poisson(32, 5, POISSON_COLUMNS);
-        const cmg_size n = cmg_hierarchy_rows(h, 0);
-        scoped_vector *b = vector_of(n, 3);
-        scoped_vector *x = vector_of(n, 4);
-        cmg_report report = {.size = sizeof report};
-        CHECK_OK(cmg_solver_options_set(&o, texts[k]));
-        scoped_solver *s = solver_new(h, &o);
-        CHECK_OK(cmg_solver_solve(s, b, x, &report));
+        scoped_vector *b = vector_for(h, 3);
+        scoped_vector *x = vector_for(h, 4);
+        scoped_solver *s = solver_with(h, "keep_map=true %s", texts[k]);
+        cmg_report report = solve_with(s, b, x);
         CHECK(recorded(s) == NULL && report.loop == CMG_LOOP_HOST);
-        CHECK_OK(cmg_vector_fill(x, 0));
-        CHECK_OK(cmg_solver_solve(s, b, x, &report));
+        CHECK_OK(cmg_solver_solve(s, b, from_zero(x), &report));
         const void *before = recorded(s);
         CHECK((before != NULL) == cmgi_on_cuda(ctx));
-        shift(h);
+        shift(h, 1);
         CHECK_OK(cmg_solver_refresh(s));
         CHECK(k == 3 ? recorded(s) == NULL : recorded(s) == before);
-        CHECK_OK(cmg_vector_fill(x, 0));
-        CHECK_OK(cmg_solver_solve(s, b, x, &report));
+        CHECK_OK(cmg_solver_solve(s, b, from_zero(x), &report));
         CHECK(cmg_outcome_converged(report.outcome));
         CHECK_NEAR(true_residual(h, b, x), 0, 2e-8);
     }
@@ -349,14 +309,12 @@ TEST(refused_values_change_nothing)
         CHECK(memcmp(seen.values, good, sizeof good) == 0 &&
               (seen.values == good) == (way % 2 == 1));
         CHECK_OK(cmg_hierarchy_check(h));
-        scoped_vector *vb = vector_new(LINE, CMG_FP64);
+        scoped_vector *vb = vector_from(LINE, CMG_FP64, b);
         scoped_vector *vx = vector_new(LINE, CMG_FP64);
-        CHECK_OK(cmg_vector_set(vb, b));
         scoped_solver *made = solver_new(h, &o);
         for (int k = 0; k < 3; ++k) { /* as it was, refreshed, made since */
-            cmg_report report = {.size = sizeof report};
             CHECK_OK(k == 1 ? cmg_solver_refresh(old) : CMG_OK);
-            CHECK_OK(cmg_solver_solve(k < 2 ? old : made, vb, vx, &report));
+            const cmg_report report = solve_with(k < 2 ? old : made, vb, vx);
             CHECK_OK(cmg_vector_get(vx, x));
             CHECK(cmg_outcome_converged(report.outcome) && solved_line(good, b, x, 1e-7));
         }

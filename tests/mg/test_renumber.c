@@ -20,13 +20,7 @@ static double distance(const cmg_vector *x, const cmg_vector *y)
 {
     scoped double *vx = values_of(x);
     scoped double *vy = values_of(y);
-    double dd = 0;
-    double yy = 0;
-    for (cmg_size i = 0; i < x->n * x->columns; ++i) {
-        dd += (vx[i] - vy[i]) * (vx[i] - vy[i]);
-        yy += vy[i] * vy[i];
-    }
-    return sqrt(dd / yy);
+    return relative_distance(vx, vy, x->n * x->columns);
 }
 
 /* Every level has an order, and matrix by matrix the solver's hierarchy is the caller's in it. */
@@ -50,10 +44,7 @@ static void check_inside(const cmg_solver *s)
         const cmg_csr B = csr_of(n->h, k / 3, (cmg_role)role);
         CHECK_OK(cmgi_csr_permute(ctx, &A, n->perm[CMGI_HOST][k / 3 + sides[role][0]],
                                   n->perm[CMGI_HOST][k / 3 + sides[role][1]], true, &C));
-        const size_t nnz = (size_t)C.indptr[C.rows];
-        CHECK(memcmp(B.indptr, C.indptr, (size_t)(C.rows + 1) * sizeof *C.indptr) == 0);
-        CHECK(memcmp(B.indices, C.indices, nnz * sizeof *C.indices) == 0);
-        CHECK(memcmp(B.values, C.values, nnz * sizeof *C.values) == 0);
+        CHECK(same_csr(&B, &C.view));
     }
 }
 
@@ -82,10 +73,9 @@ static void solutions_keep_the_given_order(void)
 {
     for (int p = 0; p < PROBLEMS; ++p) {
         scoped_hierarchy *h = generated("%s", problems[p]);
-        const cmg_size n = cmg_hierarchy_rows(h, 0);
         for (int w = 0; w < WAYS; ++w) {
-            scoped_vector *b = vector_of(n, 3);
-            cmg_vector *x[2] = {vector_of(n, 4), vector_of(n, 4)};
+            scoped_vector *b = vector_for(h, 3);
+            cmg_vector *x[2] = {vector_for(h, 4), vector_for(h, 4)};
             for (int k = 0; k < 2; ++k) {
                 cmg_report report = {.size = sizeof report};
                 scoped_solver *s = solver_of(h, ways[w], k ? CMG_RENUMBER_RCM : CMG_RENUMBER_OFF);
@@ -113,22 +103,13 @@ static void cycles_are_the_same(void)
         const cmg_size n = cmg_hierarchy_rows(h, 0);
         for (int w = 0; w < 4; ++w) {
             for (int k = 1; k <= 3; k += 2) {
-                scoped_vector *r = NULL;
-                cmg_vector *z[2] = {NULL, NULL};
-                uint64_t seed = 9;
-                double *values = malloc((size_t)(n * k) * sizeof *values);
-                for (cmg_size i = 0; i < n * k; ++i) {
-                    values[i] = cmgi_random(&seed);
-                }
-                CHECK_OK(cmg_vector_create_columns(ctx, n, k, CMG_FP64, &r));
-                CHECK_OK(cmg_vector_set(r, values));
-                free(values);
+                scoped double *values = random_values(n * k, 9);
+                scoped_vector *r = columns_from(n, k, values);
+                cmg_vector *z[2] = {columns_new(n, k), columns_new(n, k)};
                 for (int way = 0; way < 2; ++way) {
-                    cmg_solver *s =
+                    scoped_solver *s =
                         solver_of(h, same[w], way ? CMG_RENUMBER_RCM : CMG_RENUMBER_OFF);
-                    CHECK_OK(cmg_vector_create_columns(ctx, n, k, CMG_FP64, &z[way]));
                     CHECK_OK(cmg_solver_precondition(s, r, z[way]));
-                    cmg_solver_destroy(&s);
                 }
                 CHECK_NEAR(distance(z[1], z[0]), 0, 1e-11);
                 vectors_destroy(&z[0], &z[1]);
@@ -143,16 +124,10 @@ static void exact_guesses_stay(void)
     scoped_hierarchy *h = generated("%s", problems[1]);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     scoped_vector *x = vector_of(n, 4);
-    scoped_vector *b = vector_of(n, 4);
     const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     scoped double *vx = values_of(x);
-    scoped double *vb = calloc((size_t)n, sizeof *vb);
-    for (cmg_size i = 0; i < n; ++i) {
-        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-            vb[i] += A.values[k] * vx[A.indices[k]];
-        }
-    }
-    CHECK_OK(cmg_vector_set(b, vb));
+    scoped double *vb = csr_times(&A, vx);
+    scoped_vector *b = vector_from(n, CMG_FP64, vb);
     scoped_solver *s = solver_of(h, "smoother=jacobi", CMG_RENUMBER_RCM);
     CHECK_OK(cmg_solver_solve(s, b, x, NULL));
     scoped double *after = values_of(x);
@@ -166,32 +141,14 @@ static void columns_keep_the_given_order(void)
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     scoped_solver *s = solver_of(h, "smoother=jacobi", CMG_RENUMBER_RCM);
     for (int k = 3; k > 0; --k) {
-        scoped_vector *b = NULL;
-        scoped_vector *x = NULL;
-        scoped double *values = malloc((size_t)(n * k) * sizeof *values);
-        uint64_t seed = 5;
-        for (cmg_size i = 0; i < n * k; ++i) {
-            values[i] = cmgi_random(&seed);
-        }
-        CHECK_OK(cmg_vector_create_columns(ctx, n, k, CMG_FP64, &b));
-        CHECK_OK(cmg_vector_create_columns(ctx, n, k, CMG_FP64, &x));
-        CHECK_OK(cmg_vector_set(b, values));
-        CHECK_OK(cmg_vector_fill(x, 0));
-        CHECK_OK((cmg_solver_solve)(s, b, x, NULL));
+        scoped double *values = random_values(n * k, 5);
+        scoped_vector *b = columns_from(n, k, values);
+        scoped_vector *x = columns_new(n, k);
+        CHECK_OK((cmg_solver_solve)(s, b, from_zero(x), NULL));
         scoped double *all = values_of(x);
+        const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
         for (int c = 0; c < k; ++c) {
-            double rr = 0;
-            double bb = 0;
-            const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
-            for (cmg_size i = 0; i < n; ++i) {
-                double r = values[i * k + c];
-                bb += r * r;
-                for (cmg_size e = A.indptr[i]; e < A.indptr[i + 1]; ++e) {
-                    r -= A.values[e] * all[A.indices[e] * k + c];
-                }
-                rr += r * r;
-            }
-            CHECK(sqrt(rr / bb) < 1.01e-8);
+            CHECK(column_residual(&A, values, all, k, c) < 1.01e-8);
         }
     }
 }
@@ -216,7 +173,6 @@ static void new_values_come_in_the_given_order(void)
         "smoother=file:mine keep_map", "smoother=auto reuse=bounds keep_map"};
     for (int w = 0; w < 4; ++w) {
         scoped_hierarchy *h = generated("%s", problems[1]);
-        const cmg_size n = cmg_hierarchy_rows(h, 0);
         for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
             CHECK_OK(cmg_hierarchy_smooth(h, l, "fsai", "mine", NULL));
         }
@@ -226,20 +182,17 @@ static void new_values_come_in_the_given_order(void)
             scale_smoother(h, l, 0.5);
         }
         const cmg_csr P = csr_of(h, 0, CMG_ROLE_P);
-        double *values = malloc((size_t)P.indptr[P.rows] * sizeof *values);
+        scoped double *values = scaled_copy(P.values, P.indptr[P.rows], 1);
         for (cmg_size k = 0; k < P.indptr[P.rows]; ++k) {
-            values[k] = P.values[k] * (1 + 0.01 * (double)(k % 7));
+            values[k] *= 1 + 0.01 * (double)(k % 7);
         }
         CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_P, values));
-        free(values);
         CHECK_OK(cmg_solver_refresh(s));
         scoped_solver *t = solver_of(h, texts[w], CMG_RENUMBER_RCM);
-        scoped_vector *b = vector_of(n, 3);
-        cmg_vector *x[2] = {vector_of(n, 4), vector_of(n, 4)};
-        cmg_report first = {.size = sizeof first};
-        cmg_report second = {.size = sizeof second};
-        CHECK_OK(cmg_solver_solve(s, b, x[0], &first));
-        CHECK_OK(cmg_solver_solve(t, b, x[1], &second));
+        scoped_vector *b = vector_for(h, 3);
+        cmg_vector *x[2] = {vector_for(h, 4), vector_for(h, 4)};
+        const cmg_report first = solve_with(s, b, x[0]);
+        const cmg_report second = solve_with(t, b, x[1]);
         CHECK(cmg_outcome_converged(first.outcome) && first.iterations == second.iterations);
         /* dampings that are near stay (smoother.c): then iterates are near */
         CHECK_NEAR(distance(x[0], x[1]), 0, w % 2 == 1 ? 1e-8 : 0);
@@ -254,8 +207,8 @@ TEST(renumbers_where_it_pays)
 {
     static const char *const orders[] = {"generated", "random", "rcm"};
     for (int k = 0; k < 3; ++k) {
-        const char *text = sprint("element=q1 dim=2 cells=272 levels=3 numbering=%s", orders[k]);
-        scoped_hierarchy *h = generated("%s", text);
+        scoped_hierarchy *h =
+            generated("element=q1 dim=2 cells=272 levels=3 numbering=%s", orders[k]);
         cmg_solver_options o = defaults();
         scoped_solver *s = solver_new(h, &o);
         const cmgi_numbered *n = s->edge.numbered;
@@ -269,23 +222,19 @@ TEST(no_order_is_no_reason)
 {
     enum { N = 70000, EACH = 5 };
     uint64_t seed = 1;
-    scoped_csr A = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, N, N, (cmg_size)N * (EACH + 1), &A));
+    scoped_csr A = csr_new(N, N, (cmg_size)N * (EACH + 1));
     for (cmg_size i = 0; i < N; ++i) {
-        A.indptr[i + 1] = A.indptr[i];
-        A.indices[A.indptr[i + 1]] = (cmg_index)i;
-        A.values[A.indptr[i + 1]++] = 10;
+        csr_put(&A, i, i, 10);
         for (int e = 0; e < EACH; ++e) {
-            const cmg_index j =
-                (cmg_index)(N / EACH * e + (cmg_size)(cmgi_random_bits(&seed) % (N / EACH)));
+            const cmg_size j =
+                N / EACH * e + (cmg_size)(cmgi_random_bits(&seed) % (uint64_t)(N / EACH));
             if (j != i) {
-                A.indices[A.indptr[i + 1]] = j;
-                A.values[A.indptr[i + 1]++] = -1;
+                csr_put(&A, i, j, -1);
             }
         }
     }
-    scoped_hierarchy *h = hierarchy_new(1);
-    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A.view));
+    csr_end(&A);
+    scoped_hierarchy *h = hierarchy_alone(&A.view);
     scoped_solver *s = solver_with(h, "smoother=jacobi cycle=none");
     double lines = 0;
     CHECK_OK(cmgi_numbered_lines(ctx, &A, &lines));
@@ -297,11 +246,8 @@ TEST(refuses_by_name)
     static const char *const formats[] = {"k1r", "k2rs", "ebe"};
     scoped_hierarchy *h = generated("%s", problems[0]);
     for (int f = 0; f < 3; ++f) {
-        cmg_solver *s = NULL;
-        cmg_solver_options o = solver_options("renumber=rcm");
-        CHECK_OK(cmg_enum_parse("format", formats[f], (int *)&o.matrix.format));
-        CHECK_STATUS(cmg_solver_create(h, &o, &s), CMG_ERR_UNSUPPORTED);
-        CHECK(strstr(cmg_context_message(ctx), "renumber rcm") != NULL && s == NULL);
+        refuse(h, sprint("renumber=rcm format=%s", formats[f]), CMG_ERR_UNSUPPORTED,
+               "renumber rcm");
     }
 }
 
@@ -323,35 +269,20 @@ TEST(matrices_stay_on_the_device)
 {
     for (int p = 0; p < PROBLEMS; ++p) {
         scoped_hierarchy *h = generated("%s", problems[p]);
-        cmg_csr arrays[MOST_ARRAYS];
-        cmg_hierarchy *twin = twin_of(h, p % 2 == 0, arrays);
-        const cmg_size n = cmg_hierarchy_rows(h, 0);
-        cmg_solver *s = solver_of(twin, "smoother=jacobi keep_map", CMG_RENUMBER_RCM);
-        scoped_vector *b = vector_of(n, 3);
-        scoped_vector *x = vector_of(n, 4);
-        double *kept[16] = {NULL};
+        scoped_twin twin = twin_of(h, p % 2 == 0);
+        scoped_solver *s = solver_of(twin.h, "smoother=jacobi keep_map", CMG_RENUMBER_RCM);
+        scoped_vector *b = vector_for(h, 3);
+        scoped_vector *x = vector_for(h, 4);
         check_inside(s);
         CHECK_OK(cmg_solver_solve(s, b, x, NULL));
         for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
             const cmg_csr A = csr_of(h, l, CMG_ROLE_A);
-            scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
-            for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
-                values[k] = 1.5 * A.values[k];
-            }
-            kept[l] = copy_there(values, A.indptr[A.rows], sizeof *values);
-            CHECK_OK(cmg_hierarchy_update(twin, l, CMG_ROLE_A, kept[l]));
+            scoped double *values = scaled_copy(A.values, A.indptr[A.rows], 1.5);
+            twin_update(&twin, l, values, A.indptr[A.rows]);
         }
         CHECK_OK(cmg_solver_refresh(s));
         check_inside(s);
         CHECK_OK(cmg_solver_solve(s, b, x, NULL));
-        cmg_solver_destroy(&s);
-        cmg_hierarchy_destroy(&twin);
-        for (int l = 0; l < 16; ++l) {
-            cmgi_free_device(ctx, kept[l]);
-        }
-        for (int a = 0; a < MOST_ARRAYS; ++a) {
-            free_there(&arrays[a]);
-        }
     }
 }
 

@@ -22,27 +22,25 @@ static bool repeats(int way)
     return way == SCALED || way == OTHER_KINDS;
 }
 
-/* New values of an A, from `base`, which is on the host. */
-static void update_level(const cmg_hierarchy *base, int l, int way, cmg_hierarchy *twin,
+/* New values of an A, in an array of their own. */
+static double *changed_values(const cmg_hierarchy *base, int l, int way)
+{
+    const cmg_csr A = csr_of(base, l, CMG_ROLE_A);
+    double *values = scaled_copy(A.values, A.indptr[A.rows], 1);
+    for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
+        values[k] = changed(way, values[k], k, A.indptr[A.rows]);
+    }
+    return values;
+}
+
+/* From `base`, which is on the host. */
+static void update_level(const cmg_hierarchy *base, int l, int way, test_twin *twin,
                          cmg_hierarchy *h)
 {
     const cmg_csr A = csr_of(base, l, CMG_ROLE_A);
-    const cmg_size nnz = A.indptr[A.rows];
-    scoped double *values = malloc((size_t)nnz * sizeof *values);
-    for (cmg_size k = 0; k < nnz; ++k) {
-        values[k] = changed(way, A.values[k], k, nnz);
-    }
-    double *there = copy_there(values, nnz, sizeof *values);
-    CHECK_OK(cmg_hierarchy_update(twin, l, CMG_ROLE_A, there));
+    scoped double *values = changed_values(base, l, way);
+    twin_update(twin, l, values, A.indptr[A.rows]);
     CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
-    cmgi_free_device(ctx, there);
-}
-
-static void update(const cmg_hierarchy *base, int way, cmg_hierarchy *twin, cmg_hierarchy *h)
-{
-    for (int l = 0; l < cmg_hierarchy_levels(base); ++l) {
-        update_level(base, l, way, twin, h);
-    }
 }
 
 static void check_facts(const cmgi_resident *R, const cmgi_resident *S)
@@ -69,11 +67,9 @@ static bool made_of_kinds(const cmg_matrix *A)
 static void check_anew(const cmg_hierarchy *h, const cmg_solver_options *o, bool kinds,
                        cmg_solver *s)
 {
-    cmg_csr arrays[MOST_ARRAYS];
-    cmg_hierarchy *twin = twin_of(h, false, arrays);
+    scoped_twin twin = twin_of(h, false);
     ctx->repeat_from = kinds ? 0 : INT64_MAX; /* in a small matrix one row may be a kind */
-    cmg_solver *t = solver_new(twin, o);
-    ctx->repeat_from = 0;
+    scoped_solver *t = solver_new(twin.h, o);
     const cmg_hierarchy *of_s = cmgi_multigrid_hierarchy(&s->mg);
     const cmg_hierarchy *of_t = cmgi_multigrid_hierarchy(&t->mg);
     for (int l = 0; l < cmg_hierarchy_levels(of_s); ++l) {
@@ -84,87 +80,74 @@ static void check_anew(const cmg_hierarchy *h, const cmg_solver_options *o, bool
     check_levels(&s->mg.levels, &t->mg.levels);
     CHECK(made_of_kinds(s->mg.levels.A) == kinds);
     CHECK(made_of_kinds(s->mg.levels.level[0].A) == kinds);
-    check_solves(s, t, cmg_hierarchy_rows(h, 0));
-    cmg_solver_destroy(&t);
-    cmg_hierarchy_destroy(&twin);
+    check_solves(s, t);
 }
 
 static void check_refused(const cmg_hierarchy *h, cmg_hierarchy *twin)
 {
     const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     const cmg_size nnz = A.indptr[A.rows];
-    scoped double *values = malloc((size_t)nnz * sizeof *values);
-    memcpy(values, A.values, (size_t)nnz * sizeof *values);
+    scoped double *values = scaled_copy(A.values, nnz, 1);
     for (int k = 0; k < 2; ++k) { /* in one row, or in all of a kind */
         for (cmg_size e = 0; e < nnz; ++e) {
             const bool those = k == 0 ? e == nnz / 3 : A.values[e] == A.values[nnz / 2];
             values[e] = those ? NAN : A.values[e];
         }
-        double *there = copy_there(values, nnz, sizeof *values);
+        scoped_device double *there = copy_there(values, nnz, sizeof *values);
         CHECK_STATUS(cmg_hierarchy_update(twin, 0, CMG_ROLE_A, there), CMG_ERR_ARG);
-        cmgi_free_device(ctx, there);
     }
 }
 
 static void check_ways(const char *mesh, const char *options)
 {
     static const int ways[] = {SCALED, ONE_ENTRY, ALL_ENTRIES, OTHER_KINDS, SCALED, ONE_ENTRY};
-    cmg_csr arrays[MOST_ARRAYS];
-    cmg_generate_options g = generate_options("%s", mesh);
-    cmg_solver_options o =
+    const cmg_solver_options o =
         solver_options("smoother=jacobi krylov=fgmres keep_map=true %s", options);
-    scoped_hierarchy *base = hierarchy_generated(&g);
-    scoped_hierarchy *h = hierarchy_generated(&g);
-    cmg_hierarchy *twin = twin_of(base, false, arrays);
-    cmg_solver *s = solver_new(twin, &o);
+    scoped_hierarchy *base = generated("%s", mesh);
+    scoped_hierarchy *h = generated("%s", mesh);
+    scoped_twin twin = twin_of(base, false);
+    scoped_solver *s = solver_new(twin.h, &o);
     check_anew(h, &o, true, s);
     for (size_t k = 0; k < sizeof ways / sizeof *ways; ++k) {
-        update(base, ways[k], twin, h);
-        check_refused(h, twin);
+        for (int l = 0; l < cmg_hierarchy_levels(base); ++l) {
+            update_level(base, l, ways[k], &twin, h);
+        }
+        check_refused(h, twin.h);
         CHECK_OK(cmg_solver_refresh(s));
         check_anew(h, &o, repeats(ways[k]), s);
     }
-    cmg_solver_destroy(&s);
-    cmg_hierarchy_destroy(&twin);
+}
+
+BEFORE_TESTS
+{
+    ctx->repeat_from = 0; /* in matrices of any size */
 }
 
 TEST(rows_repeat_and_do_not)
 {
     static const char *const options[] = {"format=compressed precision=mixed galerkin=missing",
                                           "precision=fp64 galerkin=missing"};
-    const cmg_size from = ctx->repeat_from;
     NEEDS(cmgi_on_cuda(ctx), "rows that repeat: matrices are on the host");
-    ctx->repeat_from = 0;
     for (int k = 0; k < 2; ++k) {
         check_ways("dim=2 cells=36 levels=3 element=q1", options[k]);
         check_ways("dim=3 cells=12 levels=2 element=q1", options[k]);
     }
-    ctx->repeat_from = from;
 }
 
 /* C has more rows than the least that kinds of products are looked for in. */
 TEST(products_of_rows_that_repeat)
 {
-    const cmg_size from = ctx->repeat_from;
     NEEDS(cmgi_on_cuda(ctx), "rows that repeat: matrices are on the host");
-    ctx->repeat_from = 0;
     check_ways("dim=2 cells=96 levels=3 element=q1",
                "format=compressed precision=mixed galerkin=always");
-    ctx->repeat_from = from;
 }
 
 /* Row i of a tridiagonal matrix has the value 2 or, every third one, 3 on the diagonal. */
 static cmgi_csr striped(cmg_size n)
 {
-    cmgi_csr A = {0};
-    cmg_size nnz = 0;
-    CHECK_OK(cmgi_csr_alloc(ctx, n, n, 3 * n - 2, &A));
-    for (cmg_size i = 0; i < n; ++i) {
-        for (cmg_size j = i > 0 ? i - 1 : 0; j <= i + 1 && j < n; ++j) {
-            A.indices[nnz] = (cmg_index)j;
-            A.values[nnz++] = i != j ? -1 : i % 3 == 0 ? 3 : 2;
-        }
-        A.indptr[i + 1] = nnz;
+    cmgi_csr A = csr_line(n, 2, 1);
+    EACH_ENTRY (&A, i, k) {
+        A.values[k] += A.indices[k] == i && i % 3 == 0;
     }
     return A;
 }
@@ -200,62 +183,48 @@ static void check_striped(cmg_size n)
 TEST(every_row_is_compared)
 {
     static const cmg_size sizes[] = {31, 32, 33, 255, 256, 257, 1030};
-    const cmg_size from = ctx->repeat_from;
     NEEDS(cmgi_on_cuda(ctx), "rows that repeat: matrices are on the host");
-    ctx->repeat_from = 0;
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; ++k) {
         check_striped(sizes[k]);
     }
-    ctx->repeat_from = from;
 }
 
 /* New values of the finest A, and a refresh with them, without memory at some place. */
 static void check_without_memory(int way)
 {
-    cmg_generate_options g = generate_options("dim=2 cells=12 levels=2 element=q1");
+    static const char *const mesh = "dim=2 cells=12 levels=2 element=q1";
     const cmg_solver_options o =
         solver_options("smoother=jacobi krylov=fgmres keep_map=true format=compressed "
                        "precision=mixed galerkin=missing");
-    scoped_hierarchy *h = hierarchy_generated(&g);
+    scoped_hierarchy *h = generated("%s", mesh);
     const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
-    const cmg_size nnz = A.indptr[A.rows];
-    scoped double *values = malloc((size_t)nnz * sizeof *values);
-    for (cmg_size k = 0; k < nnz; ++k) {
-        values[k] = changed(way, A.values[k], k, nnz);
-    }
-    double *there = copy_there(values, nnz, sizeof *values);
+    scoped double *values = changed_values(h, 0, way);
+    scoped_device double *there = copy_there(values, A.indptr[A.rows], sizeof *values);
     CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, values));
     for (failing f = {.most = 1000, .fewest = 20, .later = true}; failing_next(&f);) {
-        cmg_csr arrays[MOST_ARRAYS];
-        scoped_hierarchy *base = hierarchy_generated(&g);
-        cmg_hierarchy *twin = twin_of(base, false, arrays);
-        cmg_solver *s = solver_new(twin, &o);
+        scoped_hierarchy *base = generated("%s", mesh);
+        scoped_twin twin = twin_of(base, false);
+        scoped_solver *s = solver_new(twin.h, &o);
         scoped_vector *b = vector_of(A.rows, 3);
         scoped_vector *x = vector_of(A.rows, 4);
-        update_level(base, 1, way, twin, h);
+        update_level(base, 1, way, &twin, h);
         failing_arm(&f);
-        const cmg_status taken = cmg_hierarchy_update(twin, 0, CMG_ROLE_A, there);
+        const cmg_status taken = cmg_hierarchy_update(twin.h, 0, CMG_ROLE_A, there);
         const cmg_status status = taken == CMG_OK ? cmg_solver_refresh(s) : taken;
         if (!failing_done(&f, status)) {
             CHECK_STATUS(cmg_solver_solve(s, b, x, NULL), taken == CMG_OK ? CMG_ERR_STATE : CMG_OK);
-            CHECK_OK(cmg_hierarchy_update(twin, 0, CMG_ROLE_A, there));
+            CHECK_OK(cmg_hierarchy_update(twin.h, 0, CMG_ROLE_A, there));
             CHECK_OK(cmg_solver_refresh(s));
         }
         if (f.done || f.tried % 8 == 0) {
             check_anew(h, &o, repeats(way), s);
         }
-        cmg_solver_destroy(&s);
-        cmg_hierarchy_destroy(&twin);
     }
-    cmgi_free_device(ctx, there);
 }
 
 TEST(a_refresh_without_memory_goes_on_later)
 {
-    const cmg_size from = ctx->repeat_from;
     NEEDS(cmgi_on_cuda(ctx), "rows that repeat: matrices are on the host");
-    ctx->repeat_from = 0;
     check_without_memory(OTHER_KINDS);
     check_without_memory(ONE_ENTRY);
-    ctx->repeat_from = from;
 }

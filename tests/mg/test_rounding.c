@@ -17,12 +17,9 @@ static cmg_hierarchy *jump(double contrast)
 static double backward_error(const cmg_hierarchy *h, const cmg_vector *b, const cmg_vector *x,
                              double *relative)
 {
-    const size_t n = (size_t)cmg_hierarchy_rows(h, 0);
-    double *vb = malloc(2 * n * sizeof *vb);
-    CHECK_OK(cmg_vector_get(b, vb));
-    CHECK_OK(cmg_vector_get(x, vb + n));
-    const oracle_norms norms = oracle_measure(h, vb, vb + n);
-    free(vb);
+    scoped double *vb = values_of(b);
+    scoped double *vx = values_of(x);
+    const oracle_norms norms = oracle_measure(h, vb, vx);
     *relative = norms.residual / norms.rhs;
     return norms.residual / (DBL_EPSILON * norms.magnitude);
 }
@@ -31,15 +28,14 @@ TEST(jumps_are_solved_to_rounding)
 {
     for (int way = 0; way < 8; ++way) {
         scoped_hierarchy *h = jump(way < 4 ? 1e6 : 1e9);
-        scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
-        scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
+        scoped_vector *b = vector_for(h, 3);
+        scoped_vector *x = vector_for(h, 4);
         double relative = 0;
         cmg_solver_options o = solver_options("rtol=1e-11 fallback=%d krylov=%s", way % 4 != 1,
                                               way % 4 == 2 ? "fgmres" : "auto");
         CHECK_OK(cmg_vector_fill(b, 1));
-        CHECK_OK(cmg_vector_fill(x, 0));
         o.matrix.format = way % 4 == 3 ? CMG_FORMAT_K2RS : CMG_FORMAT_AUTO; /* renumbered */
-        const cmg_report report = solve(h, &o, b, x);
+        const cmg_report report = solve(h, &o, b, from_zero(x));
         const double error = backward_error(h, b, x, &relative);
         CHECK(report.outcome == CMG_ROUNDING && cmg_outcome_converged(report.outcome));
         CHECK(error <= 4.1 && relative > 1e-11);
@@ -53,48 +49,24 @@ TEST(b_of_any_size)
 {
     for (int sign = -1; sign <= 1; sign += 2) {
         scoped_hierarchy *h = jump(1e6);
-        scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
-        scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
+        scoped_vector *b = vector_for(h, 3);
+        scoped_vector *x = vector_for(h, 4);
         cmg_solver_options o = solver_options("rtol=1e-11");
         CHECK_OK(cmg_vector_fill(b, ldexp(1, sign * 800)));
-        CHECK_OK(cmg_vector_fill(x, 0));
-        CHECK(solve(h, &o, b, x).outcome == CMG_ROUNDING);
+        CHECK(solve(h, &o, b, from_zero(x)).outcome == CMG_ROUNDING);
     }
 }
 
 TEST(rounding_is_not_reported_too_early)
 {
     scoped_hierarchy *h = jump(1e6);
-    scoped_vector *b = vector_of(cmg_hierarchy_rows(h, 0), 3);
-    scoped_vector *x = vector_of(cmg_hierarchy_rows(h, 0), 4);
+    scoped_vector *b = vector_for(h, 3);
+    scoped_vector *x = vector_for(h, 4);
     double relative = 0;
     cmg_solver_options o = solver_options("max_it=4");
-    CHECK_OK(cmg_vector_fill(x, 0));
-    const cmg_report report = solve(h, &o, b, x);
+    const cmg_report report = solve(h, &o, b, from_zero(x));
     CHECK(report.outcome == CMG_ITERATION_LIMIT);
     CHECK(backward_error(h, b, x, &relative) > 4);
-}
-
-/* Five-point matrix of n x n nodes without a boundary, and `spring` on the diagonal. */
-static own_matrix free_grid(int n, double spring)
-{
-    own_matrix A = own_alloc(n * n, n * n, 5 * (cmg_size)n * n);
-    for (int row = 0; row < n * n; ++row) {
-        const int i = row % n;
-        const int j = row / n;
-        const int next[4] = {j > 0 ? row - n : -1, i > 0 ? row - 1 : -1, i + 1 < n ? row + 1 : -1,
-                             j + 1 < n ? row + n : -1};
-        double sum = 0;
-        A.indptr[row + 1] = A.indptr[row];
-        for (int k = 0; k < 4; ++k) {
-            if (next[k] >= 0) {
-                own_push(&A, row, next[k], -1);
-                sum += 1;
-            }
-        }
-        own_push(&A, row, row, sum + spring);
-    }
-    return A;
 }
 
 /*
@@ -111,25 +83,18 @@ TEST(formats_by_elements_report_the_rows)
         return; /* A is not on the device then, which is what these formats are for */
     }
     for (int k = 0; k < 4 * 6; ++k) {
-        const own_matrix A = free_grid(M, pow(10, -10.0 - k / 4 % 6));
+        scoped_own A = own_free_grid(M, pow(10, -10.0 - k / 4 % 6), -1);
         const cmg_csr view = own_view(&A);
-        cmg_vector *vb = vector_of(N, (uint64_t)k);
-        cmg_vector *vx = vector_of(N, 4);
+        scoped_vector *vb = vector_of(N, (uint64_t)k);
+        scoped_vector *vx = vector_of(N, 4);
         double rounding = 0;
-        const char *text = sprint("format=%s", formats[k % 4]);
-        cmg_solver_options o = solver_options("%s", text);
-        cmg_hierarchy *h = hierarchy_new(1);
-        CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &view));
-        CHECK_OK(cmg_vector_fill(vx, 0));
-        const cmg_report report = solve(h, &o, vb, vx);
+        const cmg_solver_options o = solver_options("format=%s", formats[k % 4]);
+        scoped_hierarchy *h = hierarchy_alone(&view);
+        const cmg_report report = solve(h, &o, vb, from_zero(vx));
         CHECK_OK(cmg_vector_get(vb, b));
         CHECK_OK(cmg_vector_get(vx, x));
         const double relative = own_residual(&A, b, x, 1, 0, &rounding);
         CHECK_NEAR(report.relative_residual, relative, 1e-6 * relative + rounding);
-        vectors_destroy(&vb, &vx);
-        cmg_hierarchy_destroy(&h);
-        own_matrix gone = A;
-        own_clear(&gone);
     }
 }
 
@@ -141,25 +106,19 @@ TEST(rounding_is_that_of_the_values_taken)
 {
     enum { M = 31, N = M * M };
     own_system system = own_make(OWN_LAPLACE, M, 3);
-    scoped double *larger = calloc((size_t)system.A.indptr[N], sizeof *larger);
+    scoped double *larger = scaled_copy(system.A.values, system.A.indptr[N], 1e6);
     double b[N];
     double x[N];
-    for (cmg_size k = 0; k < system.A.indptr[N]; ++k) {
-        larger[k] = 1e6 * system.A.values[k];
-    }
     for (int most = 6; most <= 60; most *= 10) {
         scoped_vector *vb = vector_of(N, 3);
         scoped_vector *vx = vector_of(N, 4);
         scoped_hierarchy *h = NULL;
-        cmg_report report = {.size = sizeof report};
         double rounding = 0;
-        cmg_solver_options o =
-            solver_options("keep_map=true max_it=%d rtol=1e-17 fallback=no", most);
         CHECK_OK(own_hierarchy(ctx, &system, &h));
-        scoped_solver *s = solver_new(h, &o);
+        scoped_solver *s = solver_with(h, "keep_map=true max_it=%d rtol=1e-17 fallback=no", most);
         CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, larger));
-        CHECK_OK(cmg_vector_fill(vx, 0));
-        CHECK_OK((cmg_solver_solve)(s, vb, vx, &report)); /* not judged by the newer A */
+        cmg_report report = {.size = sizeof report};
+        CHECK_OK((cmg_solver_solve)(s, vb, from_zero(vx), &report)); /* the newer A is no judge */
         CHECK_OK(cmg_vector_get(vb, b));
         CHECK_OK(cmg_vector_get(vx, x));
         const double relative = own_residual(&system.A, b, x, 1, 0, &rounding);

@@ -170,8 +170,7 @@ static cmg_status set_half(cmg_hierarchy *h, int level, cmg_role role, const own
         indices[k] = M->indices[begin + k];
     }
     const cmg_rows mine = {first, rows, indptr, indices, M->values + begin};
-    const cmg_status status = cmg_hierarchy_set_rows(h, level, role, &mine);
-    return status;
+    return cmg_hierarchy_set_rows(h, level, role, &mine);
 }
 
 static cmg_status solve_rank(void *user, const cmg_transport *transport)
@@ -191,10 +190,20 @@ static cmg_status solve_rank(void *user, const cmg_transport *transport)
     for (int l = 0; l + 1 < r->system.levels && status == CMG_OK; ++l) {
         status = set_half(h, l, CMG_ROLE_P, &r->system.P[l], rank);
     }
-    status = status
-                 ? status
-                 : solve_run(r, on, h, rank == 0 ? 0 : half, rank == 0 ? half : unknowns(r) - half);
-    return status;
+    return status
+               ? status
+               : solve_run(r, on, h, rank == 0 ? 0 : half, rank == 0 ? half : unknowns(r) - half);
+}
+
+static cmg_status solve_at(run *r, const rung *g, int place)
+{
+    scoped_hierarchy *h = NULL;
+    open_run(r, g, place);
+    if (place == RANKS) {
+        return cmg_loopback_run(2, 60, solve_rank, r, NULL);
+    }
+    CHECK_OK(own_hierarchy(ctx, &r->system, &h));
+    return solve_run(r, ctx, h, 0, unknowns(r));
 }
 
 static void judge(const run *r, int place, cmg_status status)
@@ -230,15 +239,7 @@ TEST(every_rung_is_reached)
         }
         for (int place = 0; place < PLACES; ++place) {
             run r;
-            cmg_hierarchy *h = NULL;
-            open_run(&r, &rungs[g], place);
-            if (place == RANKS) {
-                judge(&r, place, cmg_loopback_run(2, 60, solve_rank, &r, NULL));
-            } else {
-                CHECK_OK(own_hierarchy(ctx, &r.system, &h));
-                judge(&r, place, solve_run(&r, ctx, h, 0, unknowns(&r)));
-            }
-            cmg_hierarchy_destroy(&h);
+            judge(&r, place, solve_at(&r, &rungs[g], place));
             close_run(&r);
         }
     }
@@ -257,14 +258,10 @@ TEST(overflow_leaves_the_guess)
         char options[192];
         run r;
         const rung g = {.kind = OWN_WIND, .n = 15, .options = options};
-        cmg_hierarchy *h = NULL;
         (void)snprintf(options, sizeof options, "%s fallback=false krylov=%s", cycles[way / 21],
                        methods[way / 3 % 7]);
-        open_run(&r, &g, place);
-        CHECK_OK(own_hierarchy(ctx, &r.system, &h));
+        const cmg_status status = solve_at(&r, &g, place);
         const int before = test_failures;
-        const cmg_status status = place == RANKS ? cmg_loopback_run(2, 60, solve_rank, &r, NULL)
-                                                 : solve_run(&r, ctx, h, 0, unknowns(&r));
         double rounding = 0;
         const double own = own_residual(&r.system.A, r.b, r.x, r.columns, 0, &rounding);
         CHECK(status == CMG_OK && own == 1);
@@ -274,7 +271,6 @@ TEST(overflow_leaves_the_guess)
             printf("   %s, %s: %s, %s\n", options, places[place], cmg_status_name(status),
                    cmg_enum_name("outcome", (int)r.report.outcome));
         }
-        cmg_hierarchy_destroy(&h);
         close_run(&r);
     }
 }
@@ -315,9 +311,8 @@ TEST(restrictions_that_do_not_belong)
             for (int i = 0; i < N; ++i) {
                 b[i] = own_fixed(i, 0) - 0.5;
             }
-            scoped_vector *vb = vector_new(N, CMG_FP64);
+            scoped_vector *vb = vector_from(N, CMG_FP64, b);
             scoped_vector *vx = vector_new(N, CMG_FP64);
-            CHECK_OK(cmg_vector_set(vb, b));
             CHECK_OK(cmg_hierarchy_set_csr(h, 1, CMG_ROLE_A, NULL, 0, &views[1]));
             CHECK_OK(cmg_solver_create(h, NULL, &s));
             CHECK_OK((cmg_solver_solve)(s, vb, vx, NULL));

@@ -1,7 +1,6 @@
 /* Smoothers in the solver: all methods, kept ones, new values; and the published ones of FE-gMG. */
-#include "oracle.h"
 #include "hierarchy/hierarchy.h"
-#include "mg/poisson.h"
+#include "solves.h"
 #include "generated.h"
 
 enum { SIDE = 24, LEVELS = 3 };
@@ -11,33 +10,12 @@ static cmg_solver_options options_for(const char *smoother)
     return solver_options("smoother=%s", smoother);
 }
 
-static cmg_vector *random_vector(cmg_size n)
+/* Solves from zero. */
+static cmg_report run(cmg_hierarchy *h, const cmg_solver_options *o)
 {
-    uint64_t state = 77;
-    scoped double *values = malloc((size_t)n * sizeof *values);
-    for (cmg_size i = 0; i < n; ++i) {
-        state = state * UINT64_C(6364136223846793005) + 1442695040888963407U;
-        values[i] = (double)(int64_t)state * 0x1p-63;
-    }
-    return vector_from(n, CMG_FP64, values);
-}
-
-/* Solves from zero; *x_out, if wanted, gets the solution (n values, malloc'ed). */
-static cmg_report run(cmg_hierarchy *h, const cmg_solver_options *o, double **x_out)
-{
-    const cmg_size n = cmg_hierarchy_rows(h, 0);
-    scoped_vector *b = random_vector(n);
-    cmg_report report = {.size = sizeof report, .outcome = CMG_BREAKDOWN};
-    scoped_vector *x = vector_new(n, CMG_FP64);
-    scoped_solver *s = solver_new(h, o);
-    if (s != NULL) {
-        CHECK_OK(cmg_solver_solve(s, b, x, &report));
-    }
-    if (x_out != NULL) {
-        *x_out = malloc((size_t)n * sizeof **x_out);
-        CHECK_OK(cmg_vector_get(x, *x_out));
-    }
-    return report;
+    scoped_vector *b = vector_for(h, 77);
+    scoped_vector *x = zero_for(h);
+    return solve(h, o, b, x);
 }
 
 static bool is_file(const char *name)
@@ -53,14 +31,12 @@ TEST(every_method_solves)
         for (int i = 0; cmg_smoother_name(i) != NULL; ++i) {
             const char *name = cmg_smoother_name(i);
             for (int p = CMG_FP64; p <= CMG_FP32 && !is_file(name); ++p) {
-                cmg_solver_options o = options_for(name);
-                o.precision = (cmg_precision)p;
-                const cmg_report report = run(h, &o, NULL);
-                CHECK(report.outcome == CMG_CONVERGED_RTOL && report.iterations <= 15);
-                if (report.outcome != CMG_CONVERGED_RTOL || report.iterations > 15) {
-                    printf("  %s, columns %d: outcome %d, %d iterations\n", name, columns,
-                           (int)report.outcome, report.iterations);
-                }
+                const cmg_solver_options o =
+                    solver_options("smoother=%s precision=%s", name, WORD("precision", p));
+                const cmg_report report = run(h, &o);
+                CHECK_SAY(report.outcome == CMG_CONVERGED_RTOL && report.iterations <= 15,
+                          "%s, columns %d: %s, %d iterations", name, columns,
+                          WORD("outcome", report.outcome), report.iterations);
             }
         }
     }
@@ -73,12 +49,11 @@ TEST(strong_smoothers_beat_jacobi)
                                         "fsai:tau=0", "isai",       "sweep:order=colours",
                                         "sweep",      "chebyshev",  "chebyshev4-opt"};
     scoped_hierarchy *h = poisson(SIDE, LEVELS, 0);
-    cmg_solver_options o = options_for("jacobi");
-    o.krylov = CMG_KRYLOV_NONE;
-    const cmg_report jacobi = run(h, &o, NULL);
+    cmg_solver_options o = solver_options("smoother=jacobi krylov=none");
+    const cmg_report jacobi = run(h, &o);
     for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k) {
-        (void)snprintf(o.smoother, sizeof o.smoother, "%s", names[k]);
-        const cmg_report report = run(h, &o, NULL);
+        solver_set(&o, "smoother=%s", names[k]);
+        const cmg_report report = run(h, &o);
         CHECK(cmg_outcome_converged(report.outcome));
         CHECK(report.iterations <= jacobi.iterations);
     }
@@ -109,8 +84,8 @@ TEST(kept_smoothers_are_found_again)
         CHECK(info.lambda_max > 0.3 && info.lambda_max < 2.5);
         const cmg_solver_options direct = options_for(name);
         const cmg_solver_options stored = options_for("file:kept");
-        const cmg_report a = run(h, &direct, NULL);
-        const cmg_report b = run(h, &stored, NULL);
+        const cmg_report a = run(h, &direct);
+        const cmg_report b = run(h, &stored);
         CHECK(a.iterations == b.iterations);
         /* damping multiplied in rounds differently */
         CHECK_NEAR(a.residual, b.residual, 1e-4 * a.residual);
@@ -160,27 +135,23 @@ TEST(new_values_are_followed)
                                         "gls:form=recurrence"};
     for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k) {
         scoped_hierarchy *h = poisson(SIDE, LEVELS, 0);
-        const cmg_size n = cmg_hierarchy_rows(h, 0);
-        cmg_solver_options o = options_for(names[k]);
-        o.matrix.keep_map = true;
-        o.galerkin = CMG_GALERKIN_MISSING; /* couplings fade on all levels alike */
+        const cmg_solver_options o = solver_options("smoother=%s keep_map galerkin=missing",
+                                                    names[k]); /* couplings fade on all levels */
         scoped_solver *s = solver_new(h, &o);
         for (int l = 0; l < LEVELS; ++l) {
             /* couplings along x fade: thresholds and spectra change */
             const cmg_csr A = csr_of(h, l, CMG_ROLE_A);
-            scoped double *values = malloc((size_t)A.indptr[A.rows] * sizeof *values);
+            scoped double *values = scaled_copy(A.values, A.indptr[A.rows], 1);
             EACH_ENTRY (&A, i, e) {
-                const bool along = llabs((long long)A.indices[e] - (long long)i) == 1;
-                values[e] = A.values[e] * (along ? 0.25 : 1);
+                values[e] *= llabs((long long)A.indices[e] - (long long)i) == 1 ? 0.25 : 1;
             }
             CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
         }
         CHECK_OK(cmg_solver_refresh(s));
-        scoped_vector *b = random_vector(n);
-        cmg_report report = {.size = sizeof report};
-        scoped_vector *x = vector_new(n, CMG_FP64);
-        CHECK_OK(cmg_solver_solve(s, b, x, &report));
-        const cmg_report fresh = run(h, &o, NULL);
+        scoped_vector *b = vector_for(h, 77);
+        scoped_vector *x = zero_for(h);
+        const cmg_report report = solve_with(s, b, x);
+        const cmg_report fresh = run(h, &o);
         CHECK(report.iterations == fresh.iterations && report.residual == fresh.residual);
     }
 }
@@ -190,21 +161,15 @@ TEST(failed_refresh_is_remembered)
 {
     scoped_hierarchy *h = poisson(SIDE, LEVELS, 0);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
-    cmg_solver_options o = options_for("sainv");
+    const cmg_solver_options o = solver_options(
+        "smoother=sainv keep_map galerkin=missing"); /* the coarse matrices keep their values */
     cmg_report report = {.size = sizeof report};
     cmg_step_info step = {.size = sizeof step};
-    o.matrix.keep_map = true;
-    o.galerkin = CMG_GALERKIN_MISSING; /* the coarse matrices keep their values */
     scoped_solver *s = solver_new(h, &o);
     const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
-    const cmg_size nnz = A.indptr[n];
-    scoped double *good = malloc((size_t)nnz * sizeof *good);
-    scoped double *bad = malloc((size_t)nnz * sizeof *bad);
-    for (cmg_size k = 0; k < nnz; ++k) {
-        good[k] = 2 * A.values[k];
-        bad[k] = -A.values[k];
-    }
-    scoped_vector *b = random_vector(n);
+    scoped double *good = scaled_copy(A.values, A.indptr[n], 2);
+    scoped double *bad = scaled_copy(A.values, A.indptr[n], -1);
+    scoped_vector *b = vector_of(n, 77);
     scoped_vector *x = vector_new(n, CMG_FP64);
     CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, bad));
     CHECK_STATUS(cmg_solver_refresh(s), CMG_ERR_SINGULAR);
@@ -216,7 +181,7 @@ TEST(failed_refresh_is_remembered)
     CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, good));
     CHECK_OK(cmg_solver_refresh(s));
     CHECK_OK(cmg_solver_solve(s, b, x, &report));
-    const cmg_report fresh = run(h, &o, NULL);
+    const cmg_report fresh = run(h, &o);
     CHECK(cmg_outcome_converged(report.outcome));
     CHECK(report.iterations == fresh.iterations);
     CHECK_NEAR(report.residual / fresh.residual, 1, 1e-6);
@@ -258,12 +223,10 @@ TEST(elasticity_is_solved)
                 continue;
             }
             const cmg_solver_options o = options_for(name);
-            const cmg_report report = run(h, &o, NULL);
-            CHECK(report.outcome == CMG_CONVERGED_RTOL && report.iterations <= 30);
-            if (report.outcome != CMG_CONVERGED_RTOL || report.iterations > 30) {
-                printf("  %dD %s: outcome %d, %d iterations\n", dim, name, (int)report.outcome,
-                       report.iterations);
-            }
+            const cmg_report report = run(h, &o);
+            CHECK_SAY(report.outcome == CMG_CONVERGED_RTOL && report.iterations <= 30,
+                      "%dD %s: %s, %d iterations", dim, name, WORD("outcome", report.outcome),
+                      report.iterations);
         }
     }
 }
@@ -288,12 +251,9 @@ TEST(convection_is_solved_or_refused)
             continue;
         }
         CHECK_OK(status);
-        const cmg_report report = run(h, &o, NULL);
-        CHECK(report.outcome == CMG_CONVERGED_RTOL);
-        if (report.outcome != CMG_CONVERGED_RTOL) {
-            printf("  %s: outcome %d, %d iterations\n", name, (int)report.outcome,
-                   report.iterations);
-        }
+        const cmg_report report = run(h, &o);
+        CHECK_SAY(report.outcome == CMG_CONVERGED_RTOL, "%s: %s, %d iterations", name,
+                  WORD("outcome", report.outcome), report.iterations);
     }
 }
 
@@ -302,11 +262,11 @@ TEST(adaptive_factors_follow_stretched_cells)
 {
     scoped_hierarchy *h = generated("aspect=6 cells=16 levels=3");
     cmg_solver_options o = options_for("jacobi:omega=auto");
-    const cmg_report jacobi = run(h, &o, NULL);
+    const cmg_report jacobi = run(h, &o);
     CHECK_OK(cmg_solver_options_set(&o, "smoother=fsai:power=0:adaptive=8:add=1"));
-    const cmg_report fsai = run(h, &o, NULL);
+    const cmg_report fsai = run(h, &o);
     CHECK_OK(cmg_solver_options_set(&o, "smoother=sainv"));
-    const cmg_report sainv = run(h, &o, NULL);
+    const cmg_report sainv = run(h, &o);
     CHECK(cmg_outcome_converged(jacobi.outcome) && cmg_outcome_converged(fsai.outcome));
     CHECK(2 * fsai.iterations < jacobi.iterations && 2 * sainv.iterations < jacobi.iterations);
 }

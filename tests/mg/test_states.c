@@ -42,8 +42,7 @@ typedef struct scene {
 
 static cmg_vector *vector(int columns, double fill)
 {
-    cmg_vector *v = NULL;
-    CHECK_OK(cmg_vector_create_columns(ctx, N, columns, CMG_FP64, &v));
+    cmg_vector *v = columns_new(N, columns);
     CHECK_OK(cmg_vector_fill(v, fill));
     return v;
 }
@@ -51,20 +50,14 @@ static cmg_vector *vector(int columns, double fill)
 /* Solves from x = 0, asserts what is told of every column, and gives the report. */
 static cmg_report solve_and_judge(scene *c, int columns)
 {
-    scoped double *b = malloc((size_t)(N * columns) * sizeof *b);
-    scoped double *x = malloc((size_t)(N * columns) * sizeof *x);
-    unsigned seed = 5;
-    scoped_vector *vb = vector(columns, 0);
+    scoped double *b = random_values(N * columns, 5);
+    scoped_vector *vb = columns_from(N, columns, b);
     scoped_vector *vx = vector(columns, 0);
     cmg_report report = {.size = sizeof report};
     own_matrix A = c->system.A;
     A.values = c->values;
-    for (int i = 0; i < N * columns; ++i) {
-        b[i] = 2 * own_random(&seed) - 1;
-    }
-    CHECK_OK(cmg_vector_set(vb, b));
     CHECK_OK(cmg_solver_solve(c->s, vb, vx, &report));
-    CHECK_OK(cmg_vector_get(vx, x));
+    scoped double *x = values_of(vx);
     for (int k = 0; k < columns; ++k) {
         double rounding = 0;
         cmg_report mine = {.size = sizeof mine};
@@ -81,10 +74,8 @@ static cmg_report solve_and_judge(scene *c, int columns)
 static void take_values(scene *c, double factor, double shift)
 {
     const own_matrix *A = &c->system.A;
-    for (cmg_size i = 0; i < N; ++i) {
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            c->values[k] = factor * A->values[k] + (A->indices[k] == i ? shift : 0);
-        }
+    EACH_ENTRY (A, i, k) {
+        c->values[k] = factor * A->values[k] + (A->indices[k] == i ? shift : 0);
     }
     CHECK_OK(cmg_hierarchy_update(c->h, 0, CMG_ROLE_A, c->values));
 }
@@ -94,25 +85,19 @@ static cmg_status make_call(scene *c, call what)
     const int columns = what == SOLVE_COLUMNS ? WIDE : 1;
     scoped_vector *r = vector(columns, 1);
     scoped_vector *z = vector(columns, 0);
-    cmg_status status = CMG_OK;
     switch (what) {
     case SOLVE:
     case SOLVE_COLUMNS:
-        status = cmg_solver_solve(c->s, r, z, NULL);
-        break;
+        return cmg_solver_solve(c->s, r, z, NULL);
     case PRECONDITION:
-        status = cmg_solver_precondition(c->s, r, z);
-        break;
+        return cmg_solver_precondition(c->s, r, z);
     case LIMIT:
-        status = cmg_solver_set_limits(c->s, -1, -1, 200);
-        break;
+        return cmg_solver_set_limits(c->s, -1, -1, 200);
     case REFRESH:
-        status = cmg_solver_refresh(c->s);
-        break;
+        return cmg_solver_refresh(c->s);
     default:
-        break;
+        return CMG_OK;
     }
-    return status;
 }
 
 static int calls_back(void *user, int iteration, double residual, double rhs_norm)
@@ -162,7 +147,6 @@ static void close_scene(scene *c)
 /* Brings the solver there by solves of so many columns. */
 static void enter(scene *c, state now, int columns)
 {
-    cmg_report report;
     if (now == INSIDE) {
         return;
     }
@@ -172,7 +156,7 @@ static void enter(scene *c, state now, int columns)
     } else if (now == INTERRUPTED) {
         CHECK_OK(cmg_solver_set_monitor(c->s, stops, NULL));
     }
-    report = solve_and_judge(c, now == OTHER_COLUMNS ? WIDER : columns);
+    const cmg_report report = solve_and_judge(c, now == OTHER_COLUMNS ? WIDER : columns);
     CHECK((now == INTERRUPTED) == (report.outcome == CMG_INTERRUPTED));
     CHECK(now != FELL_BACK || report.fallbacks > 0);
     if (now == RUNG_REFUSED) {
@@ -260,18 +244,14 @@ typedef struct user_operator {
 static cmg_status multiply(void *user, const cmg_vector *x, cmg_vector *y)
 {
     user_operator *u = user;
+    const cmg_csr A = own_view(u->A);
     double in[N];
     double out[N];
     cmg_status status = cmg_vector_get(x, in);
     if (u->answer == CMG_OK) {
         u->answer = cmg_cg_solve(u->cg, u->b, u->x, NULL);
     }
-    for (cmg_size i = 0; i < N; ++i) {
-        out[i] = 0;
-        for (cmg_size k = u->A->indptr[i]; k < u->A->indptr[i + 1]; ++k) {
-            out[i] += u->A->values[k] * in[u->A->indices[k]];
-        }
-    }
+    csr_multiply(&A, in, out);
     return status != CMG_OK ? status : cmg_vector_set(y, out);
 }
 

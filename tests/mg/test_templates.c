@@ -3,48 +3,33 @@
  * of the CSR, to the bit where both are stored alike, new values are followed, and what needs rows
  * is refused by name.
  */
-#include "cmg_fem.h"
 #include "solves.h"
 #include "spmv/compressed.h"
 
+#include "generated.h"
 #include "kinds.h"
 
-enum { SMALL = 3000 }; /* entries up to which a level is expanded here */
+enum { SMALL = 3000, MANY = 1 << 24 }; /* entries up to which a level is expanded here */
 
-static cmg_hierarchy *generated(int dim, int cells, bool templates)
+BEFORE_TESTS
 {
-    cmg_generate_options o;
-    cmg_hierarchy *h = NULL;
-    cmg_generate_options_default(&o);
-    o.dim = dim;
-    o.cells = cells;
-    o.templates = templates;
-    CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h));
-    return h;
+    ctx->expand_to = SMALL;
+}
+
+static double *solved_by(cmg_solver *s, cmg_report *report)
+{
+    const cmg_size n = s->mg.levels.level[0].rows;
+    scoped_vector *b = vector_of(n, 5);
+    scoped_vector *x = vector_new(n, CMG_FP64);
+    *report = solve_with(s, b, x);
+    CHECK(cmg_outcome_converged(report->outcome));
+    return values_of(x);
 }
 
 static double *solution(cmg_hierarchy *h, const char *options, cmg_report *report)
 {
-    const cmg_solver_options o = solver_options("%s", options);
-    const cmg_size n = cmg_hierarchy_rows(h, 0);
-    double *values = calloc((size_t)n, sizeof *values);
-    scoped_vector *b = vector_of(n, 5);
-    scoped_vector *x = vector_new(n, CMG_FP64);
-    *report = solve(h, &o, b, x);
-    CHECK(cmg_outcome_converged(report->outcome));
-    CHECK_OK(cmg_vector_get(x, values));
-    return values;
-}
-
-static double apart(const double *a, const double *b, cmg_size n)
-{
-    double most = 0;
-    double size = 0;
-    for (cmg_size i = 0; i < n; ++i) {
-        most = isfinite(a[i] - b[i]) ? fmax(most, fabs(a[i] - b[i])) : INFINITY;
-        size = fmax(size, fabs(b[i]));
-    }
-    return most / size;
+    scoped_solver *s = solver_with(h, "%s", options);
+    return solved_by(s, report);
 }
 
 static bool is_unexpanded(const cmg_hierarchy *h, int level)
@@ -89,10 +74,9 @@ static double residual_of(const cmg_hierarchy *h, int dim, int cells, const doub
  * CSR, as both are then stored alike. */
 static void check_case(int dim, int cells, const char *options, cmg_size expand_to, bool bits)
 {
-    const cmg_size before = ctx->expand_to;
     cmg_report reports[2];
-    scoped_hierarchy *h = generated(dim, cells, false);
-    scoped_hierarchy *t = generated(dim, cells, true);
+    scoped_hierarchy *h = generated("dim=%d cells=%d", dim, cells);
+    scoped_hierarchy *t = generated("dim=%d cells=%d templates", dim, cells);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     scoped double *x = solution(h, options, &reports[0]);
     ctx->expand_to = expand_to;
@@ -100,10 +84,10 @@ static void check_case(int dim, int cells, const char *options, cmg_size expand_
     CHECK(is_unexpanded(t, 0));
     CHECK(reports[0].iterations == reports[1].iterations);
     CHECK(reports[0].krylov == reports[1].krylov);
-    CHECK(apart(y, x, n) < 1e-8);
+    CHECK(relative_difference(y, x, n) < 1e-8);
     CHECK(!bits || memcmp(x, y, (size_t)n * sizeof *x) == 0);
     CHECK_NEAR(residual_of(h, dim, cells, y), reports[1].relative_residual, 1e-12);
-    ctx->expand_to = before;
+    ctx->expand_to = SMALL;
 }
 
 TEST(solves_are_those_of_the_csr)
@@ -127,14 +111,10 @@ TEST(solves_are_those_of_the_csr)
 /* On a device halves of the cycle are one kernel each, as from a CSR. */
 TEST(halves_are_taken)
 {
-    const cmg_size before = ctx->expand_to;
-    cmg_solver_options o = solver_defaults();
-    scoped_hierarchy *h = generated(3, 16, true);
-    ctx->expand_to = SMALL;
-    scoped_solver *s = solver_new(h, &o);
+    scoped_hierarchy *h = generated("dim=3 cells=16 templates");
+    scoped_solver *s = solver_new(h, NULL);
     CHECK(s->mg.levels.level[0].halves.taken == (ctx->backend->alloc != NULL));
     CHECK(s->mg.levels.level[0].R->nnz == s->mg.levels.level[0].P->nnz);
-    ctx->expand_to = before;
 }
 
 /* Kinds of the rows of a CSR by plain comparison with the rows before. */
@@ -146,6 +126,11 @@ typedef struct found_kinds {
     cmg_index *ids;
     cmg_index *references;
 } found_kinds;
+
+static void found_free(found_kinds *f)
+{
+    free_all(f->indptr, f->offsets, f->values, f->ids, f->references);
+}
 
 static found_kinds kinds_of(const cmg_csr *A, bool square)
 {
@@ -194,44 +179,45 @@ static found_kinds kinds_of(const cmg_csr *A, bool square)
 
 static void give_kinds(cmg_hierarchy *t, int level, cmg_role role, const cmg_csr *A)
 {
-    found_kinds f = kinds_of(A, role == CMG_ROLE_A);
+    scoped_by(found_free) found_kinds f = kinds_of(A, role == CMG_ROLE_A);
     CHECK_OK(cmg_hierarchy_set_templates(t, level, role, &f.t));
-    free_all(f.indptr, f.offsets, f.values, f.ids, f.references);
+}
+
+/* P of a level of h, and R = P^T. */
+static void give_transfer(cmg_hierarchy *t, int level, const cmg_hierarchy *h)
+{
+    const cmg_csr P = csr_of(h, level, CMG_ROLE_P);
+    scoped_csr R = {0};
+    give_kinds(t, level, CMG_ROLE_P, &P);
+    CHECK_OK(cmgi_csr_transpose(ctx, &P, &R));
+    give_kinds(t, level, CMG_ROLE_R, &R.view);
 }
 
 /* A, P and R = P^T as kinds, numbers of kinds and references, where the grid is not said. */
 TEST(kinds_and_ids_solve_as_grids_do)
 {
-    const cmg_size before = ctx->expand_to;
     cmg_report reports[2];
-    scoped_hierarchy *h = generated(3, 16, false);
-    scoped_hierarchy *g = generated(3, 16, true);
+    scoped_hierarchy *h = generated("dim=3 cells=16");
+    scoped_hierarchy *g = generated("dim=3 cells=16 templates");
     scoped_hierarchy *t = hierarchy_new(cmg_hierarchy_levels(h));
     for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
-        scoped_csr R = {0};
-        cmg_csr M = csr_of(h, l, CMG_ROLE_A);
-        give_kinds(t, l, CMG_ROLE_A, &M);
+        const cmg_csr A = csr_of(h, l, CMG_ROLE_A);
+        give_kinds(t, l, CMG_ROLE_A, &A);
         if (l + 1 < cmg_hierarchy_levels(h)) {
-            M = csr_of(h, l, CMG_ROLE_P);
-            give_kinds(t, l, CMG_ROLE_P, &M);
-            CHECK_OK(cmgi_csr_transpose(ctx, &M, &R));
-            give_kinds(t, l, CMG_ROLE_R, &R.view);
+            give_transfer(t, l, h);
         }
     }
-    ctx->expand_to = SMALL;
     scoped double *x = solution(g, "krylov=cg", &reports[0]);
     scoped double *y = solution(t, "krylov=cg", &reports[1]);
     CHECK(is_unexpanded(t, 0) && is_unexpanded(g, 0));
     CHECK(reports[0].iterations == reports[1].iterations);
     CHECK(memcmp(x, y, (size_t)cmg_hierarchy_rows(h, 0) * sizeof *x) == 0);
-    ctx->expand_to = before;
 }
 
 /* Rows of random kinds, which are no grid, with a P of piecewise constants. */
 TEST(other_kinds_are_solved)
 {
     enum { ROWS = 4000, EACH = 4 };
-    const cmg_size before = ctx->expand_to;
     const double one = 1;
     const cmg_index none = 0;
     const cmg_size indptr[2] = {0, 1};
@@ -268,21 +254,17 @@ TEST(other_kinds_are_solved)
     CHECK_OK(cmg_hierarchy_set_csr(t, 1, CMG_ROLE_A, NULL, 0, &coarse));
     const char *const options = "smoother=jacobi krylov=fgmres format=compressed";
     scoped double *x = solution(h, options, &reports[0]);
-    ctx->expand_to = SMALL;
     scoped double *y = solution(t, options, &reports[1]);
     CHECK(is_unexpanded(t, 0));
     CHECK(reports[0].iterations == reports[1].iterations);
-    CHECK(apart(y, x, ROWS) < 1e-8);
-    ctx->expand_to = before;
+    CHECK(relative_difference(y, x, ROWS) < 1e-8);
     free_kinds(&k);
 }
 
 /* The stencil of a level of equal cells, of the CSR of which the middle row is a whole one. */
 static void new_values(cmg_hierarchy *t, double factor, double more)
 {
-    const cmg_size before = ctx->expand_to;
-    ctx->expand_to = (cmg_size)1 << 40;
-    scoped_hierarchy *copy = generated(3, 16, true);
+    scoped_hierarchy *copy = generated("dim=3 cells=16 templates");
     for (int l = 0; l < cmg_hierarchy_levels(t); ++l) {
         double stencil[27] = {0};
         const cmgi_kinds *K = cmgi_hierarchy_templates(copy, l, CMG_ROLE_A);
@@ -292,20 +274,6 @@ static void new_values(cmg_hierarchy *t, double factor, double more)
         stencil[13] += more * factor;
         CHECK_OK(cmg_hierarchy_update(t, l, CMG_ROLE_A, stencil));
     }
-    ctx->expand_to = before;
-}
-
-static double *solved_by(cmg_solver *s, cmg_report *report)
-{
-    const cmg_size n = s->mg.levels.level[0].rows;
-    double *values = calloc((size_t)n, sizeof *values);
-    scoped_vector *b = vector_of(n, 5);
-    scoped_vector *x = vector_new(n, CMG_FP64);
-    cmg_report_default(report);
-    CHECK_OK(cmg_solver_solve(s, b, x, report));
-    CHECK(cmg_outcome_converged(report->outcome));
-    CHECK_OK(cmg_vector_get(x, values));
-    return values;
 }
 
 /* After a refresh a solver is what a new one of these values would be, and stays what it was where
@@ -314,24 +282,21 @@ TEST(a_refresh_follows_new_values)
 {
     static const char *const options[] = {"keep_map krylov=semi", "keep_map",
                                           "keep_map precision=fp64"};
-    const cmg_size before = ctx->expand_to;
     const int cases = ctx->backend->alloc == NULL ? 3 : 1;
     for (int k = 0; k < cases; ++k) {
-        const cmg_solver_options o = solver_options("%s", options[k]);
         cmg_report reports[4];
-        ctx->expand_to = SMALL;
-        scoped_hierarchy *t = generated(3, 16, true);
-        scoped_solver *s = solver_new(t, &o);
+        scoped_hierarchy *t = generated("dim=3 cells=16 templates");
+        scoped_solver *s = solver_with(t, "%s", options[k]);
         scoped double *first = solved_by(s, &reports[0]);
         new_values(t, 3, 0.25);
         CHECK_OK(cmg_solver_refresh(s));
         scoped double *second = solved_by(s, &reports[1]);
-        scoped_solver *anew = solver_new(t, &o);
+        scoped_solver *anew = solver_with(t, "%s", options[k]);
         scoped double *third = solved_by(anew, &reports[2]);
         const cmg_size n = cmg_hierarchy_rows(t, 0);
         CHECK(reports[1].iterations == reports[2].iterations);
-        CHECK(apart(second, third, n) < 1e-8);
-        CHECK(apart(second, first, n) > 0.1);
+        CHECK(relative_difference(second, third, n) < 1e-8);
+        CHECK(relative_difference(second, first, n) > 0.1);
         const double bad[27] = {[13] = NAN};
         CHECK_STATUS(cmg_hierarchy_update(t, 0, CMG_ROLE_A, bad), CMG_ERR_ARG);
         CHECK_OK(cmg_solver_refresh(s));
@@ -339,29 +304,22 @@ TEST(a_refresh_follows_new_values)
         CHECK(memcmp(second, fourth, (size_t)n * sizeof *second) == 0);
         CHECK(is_unexpanded(t, 0));
     }
-    ctx->expand_to = before;
 }
 
 /* Another stencil that is no box any more, and back. */
 TEST(a_refresh_may_lose_the_box)
 {
-    const cmg_size before = ctx->expand_to;
     const cmg_solver_options o = solver_options("keep_map krylov=fgmres no-coarsen");
     cmg_report report;
-    scoped_hierarchy *h = generated(2, 32, false);
+    scoped_hierarchy *h = generated("dim=2 cells=32");
     scoped_hierarchy *t = hierarchy_new(2);
-    scoped_csr R = {0};
     cmg_csr M = csr_of(h, 0, CMG_ROLE_A);
-    found_kinds f = kinds_of(&M, true);
+    scoped_by(found_free) found_kinds f = kinds_of(&M, true);
     CHECK_OK(cmg_hierarchy_set_templates(t, 0, CMG_ROLE_A, &f.t));
-    M = csr_of(h, 0, CMG_ROLE_P);
-    give_kinds(t, 0, CMG_ROLE_P, &M);
-    CHECK_OK(cmgi_csr_transpose(ctx, &M, &R));
-    give_kinds(t, 0, CMG_ROLE_R, &R.view);
+    give_transfer(t, 0, h);
     M = csr_of(h, 1, CMG_ROLE_A);
     CHECK_OK(cmg_hierarchy_set_csr(t, 1, CMG_ROLE_A, NULL, 0, &M));
-    ctx->expand_to = SMALL;
-    cmg_solver *s = solver_new(t, &o);
+    scoped_solver *s = solver_new(t, &o);
     free(solved_by(s, &report));
     for (int k = 0; k < 2; ++k) {
         f.values[0] += k == 0 ? 0.125 : -0.125; /* of the corner's kind alone */
@@ -370,72 +328,38 @@ TEST(a_refresh_may_lose_the_box)
         scoped double *x = solved_by(s, &report);
         scoped_solver *anew = solver_new(t, &o);
         scoped double *y = solved_by(anew, &report);
-        CHECK(apart(x, y, f.t.rows) < 1e-8);
+        CHECK(relative_difference(x, y, f.t.rows) < 1e-8);
         const cmgi_compressed *C = s->mg.levels.level[0].A->data;
         CHECK((C->t.box != NULL) == (k == 1));
     }
-    cmg_solver_destroy(&s);
-    free_all(f.indptr, f.offsets, f.values, f.ids, f.references);
-    ctx->expand_to = before;
 }
 
 TEST(several_columns_are_solved)
 {
     enum { COLUMNS = 3 };
-    const cmg_size before = ctx->expand_to;
-    cmg_solver_options o = solver_defaults();
     cmg_report report = {.size = sizeof report};
-    scoped_hierarchy *t = generated(3, 16, true);
+    scoped_hierarchy *t = generated("dim=3 cells=16 templates");
     const cmg_size n = cmg_hierarchy_rows(t, 0);
-    scoped double *values = malloc((size_t)(COLUMNS * n) * sizeof *values);
-    scoped double *x = malloc((size_t)(COLUMNS * n) * sizeof *x);
-    scoped_vector *b = NULL;
-    scoped_vector *v = NULL;
-    for (cmg_size i = 0; i < COLUMNS * n; ++i) {
-        values[i] = cmgi_random_at(3, (uint64_t)i) - 0.5;
-    }
-    ctx->expand_to = SMALL;
-    scoped_solver *s = solver_new(t, &o);
-    CHECK_OK(cmg_vector_create_columns(ctx, n, COLUMNS, CMG_FP64, &b));
-    CHECK_OK(cmg_vector_create_columns(ctx, n, COLUMNS, CMG_FP64, &v));
-    CHECK_OK(cmg_vector_set(b, values));
+    scoped double *values = random_values(COLUMNS * n, 3);
+    scoped_solver *s = solver_new(t, NULL);
+    scoped_vector *b = columns_from(n, COLUMNS, values);
+    scoped_vector *v = columns_new(n, COLUMNS);
     CHECK_OK(cmg_solver_solve_from_zero(s, b, v, &report));
     CHECK(cmg_outcome_converged(report.outcome));
-    CHECK_OK(cmg_vector_get(v, x));
+    scoped double *x = values_of(v);
     scoped_csr A = {0};
     CHECK_OK(cmgi_kinds_fill(ctx, cmgi_hierarchy_templates(t, 0, CMG_ROLE_A), &A));
     for (int c = 0; c < COLUMNS; ++c) {
-        double rr = 0;
-        double bb = 0;
-        for (cmg_size i = 0; i < n; ++i) {
-            double r = values[i * COLUMNS + c];
-            bb += r * r;
-            for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-                r -= A.values[k] * x[(cmg_size)A.indices[k] * COLUMNS + c];
-            }
-            rr += r * r;
-        }
-        CHECK(sqrt(rr / bb) <= 1.001e-8);
+        CHECK(column_residual(&A.view, values, x, COLUMNS, c) <= 1.001e-8);
     }
-    ctx->expand_to = before;
-}
-
-static void refuse(cmg_hierarchy *h, const char *options, cmg_status status, const char *part)
-{
-    const cmg_solver_options o = solver_options("%s", options);
-    cmg_solver *s = NULL;
-    CHECK_STATUS(cmg_solver_create(h, &o, &s), status);
-    CHECK(s == NULL);
-    CHECK_MESSAGE(part);
 }
 
 TEST(what_needs_rows_is_refused_by_name)
 {
-    const cmg_size before = ctx->expand_to;
-    cmg_hierarchy *t = generated(3, 16, true);
+    scoped_hierarchy *t = generated("dim=3 cells=16 templates");
+    scoped_hierarchy *one = hierarchy_new(1);
     const char *const A = ": A is held as templates";
     size_t bytes = 0;
-    ctx->expand_to = SMALL;
     refuse(t, "smoother=spai", CMG_ERR_UNSUPPORTED, A);
     refuse(t, "smoother=chebyshev4", CMG_ERR_UNSUPPORTED, A);
     refuse(t, "galerkin=always", CMG_ERR_UNSUPPORTED, A);
@@ -445,24 +369,20 @@ TEST(what_needs_rows_is_refused_by_name)
     CHECK_OK(cmg_solver_memory(t, NULL, &bytes));
     CHECK(bytes > 0 && bytes < (size_t)cmg_hierarchy_rows(t, 0) * 200);
     CHECK(is_unexpanded(t, 0));
-    cmg_hierarchy_destroy(&t);
     const cmg_templates alone = {
         .values = (double[27]){[13] = 4, [10] = -1, [12] = -1, [14] = -1, [16] = -1},
         .grid = {31, 31, 1}};
-    t = hierarchy_new(1);
-    CHECK_OK(cmg_hierarchy_set_templates(t, 0, CMG_ROLE_A, &alone));
-    refuse(t, "", CMG_ERR_UNSUPPORTED, A); /* levels below it would be algebraic */
-    cmg_hierarchy_destroy(&t);
-    ctx->expand_to = before;
+    CHECK_OK(cmg_hierarchy_set_templates(one, 0, CMG_ROLE_A, &alone));
+    refuse(one, "", CMG_ERR_UNSUPPORTED, A); /* levels below it would be algebraic */
 }
 
 /* Rows that are a Dirichlet condition, and a null space. */
 TEST(what_is_singular_or_fixed_is_refused)
 {
-    const cmg_size before = ctx->expand_to;
-    cmg_hierarchy *h = generated(2, 64, true);
+    ctx->expand_to = MANY; /* this A and P are read as CSR */
+    scoped_hierarchy *h = generated("dim=2 cells=64 templates");
     cmg_csr M = csr_of(h, 0, CMG_ROLE_A);
-    found_kinds f = kinds_of(&M, true);
+    scoped_by(found_free) found_kinds f = kinds_of(&M, true);
     for (cmg_size e = f.indptr[0]; e < f.indptr[1]; ++e) {
         f.values[e] = f.offsets[e] == 0 ? 1 : 0;
     }
@@ -482,54 +402,43 @@ TEST(what_is_singular_or_fixed_is_refused)
     }
     CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, f.values));
     refuse(h, "", CMG_ERR_UNSUPPORTED, "level 0: A is held as templates");
-    cmg_hierarchy_destroy(&h);
-    h = generated(2, 64, true); /* P of kinds, of which R is not known */
-    ctx->expand_to = before;
-    M = csr_of(h, 0, CMG_ROLE_P);
-    give_kinds(h, 0, CMG_ROLE_P, &M);
+    scoped_hierarchy *without =
+        generated("dim=2 cells=64 templates"); /* P of kinds, of which R is not known */
+    ctx->expand_to = MANY;
+    M = csr_of(without, 0, CMG_ROLE_P);
+    give_kinds(without, 0, CMG_ROLE_P, &M);
     ctx->expand_to = SMALL;
-    refuse(h, "", CMG_ERR_UNSUPPORTED, "level 0: P is held as templates: so has R to be");
-    cmg_hierarchy_destroy(&h);
-    free_all(f.indptr, f.offsets, f.values, f.ids, f.references);
-    ctx->expand_to = before;
+    refuse(without, "", CMG_ERR_UNSUPPORTED, "level 0: P is held as templates: so has R to be");
 }
 
 /* More than fp64 can give: the look at rounding has no rows to look at. */
 TEST(rounding_is_seen_without_rows)
 {
-    const cmg_size before = ctx->expand_to;
     const cmg_solver_options o = solver_options("rtol=1e-20 max_it=60");
-    scoped_hierarchy *t = generated(3, 16, true);
+    scoped_hierarchy *t = generated("dim=3 cells=16 templates");
     const cmg_size n = cmg_hierarchy_rows(t, 0);
     scoped_vector *b = vector_of(n, 9);
     scoped_vector *x = vector_new(n, CMG_FP64);
-    ctx->expand_to = SMALL;
     const cmg_report report = solve(t, &o, b, x);
     CHECK(report.outcome == CMG_ROUNDING);
     CHECK(is_unexpanded(t, 0));
-    ctx->expand_to = before;
 }
 
 /* An update that finds no memory leaves all as it was; so does everything else. */
 TEST(every_allocation_may_fail)
 {
     NEEDS(ctx->backend->alloc == NULL, "allocations that fail: the emulated device is slow");
-    const cmg_size before = ctx->expand_to;
     const double other[27] = {[13] = 9, [10] = -1, [12] = -1, [14] = -1, [16] = -1};
     const double first[27] = {[13] = 4, [10] = -1, [12] = -1, [14] = -1, [16] = -1};
+    const cmg_templates A[2] = {{.values = first, .grid = {15, 15, 1}},
+                                {.values = first, .grid = {7, 7, 1}}};
+    const cmg_templates P = {.grid = {15, 15, 1}};
     const cmg_solver_options o = solver_options("keep_map precision=mixed");
     ctx->expand_to = 300;
-    for (long n = 0;; ++n) {
-        const cmg_templates A[2] = {{.values = first, .grid = {15, 15, 1}},
-                                    {.values = first, .grid = {7, 7, 1}}};
-        const cmg_templates P = {.grid = {15, 15, 1}};
-        size_t held[2];
-        size_t now[2];
-        cmg_context_memory(ctx, held, NULL);
-        held[0] -= (size_t)ctx->partials_length * sizeof(double); /* scratch of the context */
-        cmg_hierarchy *h = hierarchy_new(2);
-        cmg_solver *s = NULL;
-        cmgi_context_fail_after(ctx, n);
+    for (failing f = {.most = 10000, .fewest = 100, .later = true}; failing_next(&f);) {
+        scoped_hierarchy *h = hierarchy_new(2);
+        scoped_solver *s = NULL;
+        failing_arm(&f);
         cmg_status status = cmg_hierarchy_set_templates(h, 0, CMG_ROLE_A, &A[0]);
         status = status ? status : cmg_hierarchy_set_templates(h, 1, CMG_ROLE_A, &A[1]);
         status = status ? status : cmg_hierarchy_set_templates(h, 0, CMG_ROLE_P, &P);
@@ -541,27 +450,17 @@ TEST(every_allocation_may_fail)
                 CHECK(K->there.rows.most == 4 && K->version == 0);
             }
         }
-        status = status ? status : cmg_solver_refresh(s);
-        const bool reached = ctx->fail_after < 0;
-        cmgi_context_fail_after(ctx, -1);
-        CHECK(status == CMG_OK || (reached && status == CMG_ERR_MEMORY));
-        cmg_solver_destroy(&s);
-        cmg_hierarchy_destroy(&h);
-        cmg_context_memory(ctx, now, NULL);
-        CHECK(now[0] == held[0] + (size_t)ctx->partials_length * sizeof(double));
-        if (!reached) {
-            CHECK(n > 100);
-            break;
-        }
+        failing_done(&f, status ? status : cmg_solver_refresh(s));
     }
-    ctx->expand_to = before;
+    ctx->expand_to = SMALL;
 }
 
 /* A hierarchy is used by several solvers; small levels have become CSR for the first. */
 TEST(a_second_solver_is_like_the_first)
 {
     cmg_report reports[2];
-    scoped_hierarchy *t = generated(3, 16, true);
+    ctx->expand_to = MANY;
+    scoped_hierarchy *t = generated("dim=3 cells=16 templates");
     scoped double *x = solution(t, "", &reports[0]);
     scoped double *y = solution(t, "", &reports[1]);
     CHECK(t->level[0].A.indptr != NULL); /* 15^3 rows are few */

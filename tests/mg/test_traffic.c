@@ -7,14 +7,22 @@
 #include "solves.h"
 
 /* y = A x of level 0 in fp64, b - A x reads b as well. */
-static double product_bytes(cmg_hierarchy *h, cmg_format format, cmg_precision precision)
+static double product_bytes(cmg_hierarchy *h, cmg_precision precision)
 {
     cmg_matrix_info info = {.size = sizeof info};
     const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
-    scoped_matrix *M = matrix_with(&A, "format=%s precision=%s", WORD("format", format),
-                                   WORD("precision", precision));
+    scoped_matrix *M = matrix_with(&A, "format=csr precision=%s", WORD("precision", precision));
     CHECK_OK(cmg_matrix_get_info(M, &info));
     return (double)info.traffic;
+}
+
+static double steps_bytes(const cmgi_cycle *cycle)
+{
+    double bytes = 0;
+    for (int i = 0; i < cycle->nsteps; ++i) {
+        bytes += (double)cmgi_cycle_step_bytes(cycle, &cycle->steps[i]);
+    }
+    return bytes;
 }
 
 static double cycle_bytes(cmg_solver *s)
@@ -75,24 +83,18 @@ TEST(bytes_are_those_of_the_arrays)
         cmg_solver_options o = solver_options(
             "smoother=jacobi krylov=%s precision=%s format=csr restart=3 fallback=no",
             WORD("krylov", methods[k / 2]), k % 2 == 0 ? "fp64" : "mixed");
-        cmg_report r;
-        cmg_report_default(&r);
         o.dirichlet = CMG_DIRICHLET_KEEP; /* nothing is done before the iteration */
         o.omega = 0.4;                    /* enough iterations for several restarts */
-        CHECK_OK(cmg_vector_fill(x, 0));
         scoped_solver *s = solver_new(h, &o);
-        CHECK_OK(cmg_solver_solve(s, b, x, &r));
+        const cmg_report r = solve_with(s, b, from_zero(x));
         CHECK(r.iterations > 5);
-        const double product = product_bytes(h, CMG_FORMAT_CSR, CMG_FP64);
-        const double within = product_bytes(h, CMG_FORMAT_CSR, o.precision);
+        const double product = product_bytes(h, CMG_FP64);
+        const double within = product_bytes(h, o.precision);
         const double residual = product + 8 * n;
         const int cycles = o.krylov == CMG_KRYLOV_BICGSTAB ? 2 : 1;
         const bool exact = o.krylov == CMG_KRYLOV_NONE || o.krylov == CMG_KRYLOV_SEMI;
-        double nested = 0; /* more than a cycle */
-        for (int i = 0; o.krylov == CMG_KRYLOV_SEMI && i < s->mg.nested->nsteps; ++i) {
-            nested += (double)cmgi_cycle_step_bytes(s->mg.nested, &s->mg.nested->steps[i]);
-        }
-        nested -= nested > 0 ? cycle_bytes(s) : 0;
+        const double nested = /* more than a cycle */
+            o.krylov == CMG_KRYLOV_SEMI ? steps_bytes(s->mg.nested) - cycle_bytes(s) : 0;
         const double products = o.krylov == CMG_KRYLOV_DEFECT
                                     ? r.iterations * within + r.starts * residual
                                     : r.iterations * cycles * (exact ? residual : product);
@@ -106,15 +108,6 @@ TEST(bytes_are_those_of_the_arrays)
     }
 }
 
-static double steps_bytes(const cmgi_cycle *cycle)
-{
-    double bytes = 0;
-    for (int i = 0; i < cycle->nsteps; ++i) {
-        bytes += (double)cmgi_cycle_step_bytes(cycle, &cycle->steps[i]);
-    }
-    return bytes;
-}
-
 /*
  * Nested iteration before CG: a residual and its norm (r) and that of b; another residual, which
  * the nested cycle takes, and its result added to x (z, x, x).
@@ -124,15 +117,13 @@ TEST(bytes_of_nested_iteration_are_counted)
     for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
         scoped_hierarchy *h = poisson(24, 3, 0);
         const double n = (double)cmg_hierarchy_rows(h, 0);
-        scoped_vector *b = vector_of((cmg_size)n, 5);
-        scoped_vector *x = vector_of((cmg_size)n, 6);
-        cmg_report r;
-        cmg_report_default(&r);
+        scoped_vector *b = vector_for(h, 5);
+        scoped_vector *x = vector_for(h, 6);
         scoped_solver *s = solver_with(
             h, "smoother=jacobi krylov=cg precision=%s format=csr fallback=no fmg dirichlet=keep",
             WORD("precision", p));
-        CHECK_OK(cmg_solver_solve(s, b, x, &r));
-        const double residual = product_bytes(h, CMG_FORMAT_CSR, CMG_FP64) + 8 * n;
+        const cmg_report r = solve_with(s, b, x);
+        const double residual = product_bytes(h, CMG_FP64) + 8 * n;
         const double across = p == CMG_FP64 ? 0 : 2 * (8 + 4); /* into the nested cycle, out */
         CHECK(s->mg.nested != NULL && steps_bytes(s->mg.nested) > cycle_bytes(s));
         const double before = 2 * residual + (2 * 8 + 3 * 8 + across) * n;
@@ -149,19 +140,14 @@ TEST(bytes_of_columns_are_counted)
         const int k = c / 2 == 0 ? 3 : 5; /* two go one by one on the CPU */
         scoped_hierarchy *h = poisson(24, 3, 0);
         const double n = (double)cmg_hierarchy_rows(h, 0);
-        scoped_vector *b = NULL;
-        scoped_vector *x = NULL;
-        cmg_report r;
-        cmg_report_default(&r);
-        CHECK_OK(cmg_vector_create_columns(ctx, (cmg_size)n, k, CMG_FP64, &b));
-        CHECK_OK(cmg_vector_create_columns(ctx, (cmg_size)n, k, CMG_FP64, &x));
+        scoped_vector *b = columns_new((cmg_size)n, k);
+        scoped_vector *x = columns_new((cmg_size)n, k);
         CHECK_OK(cmg_vector_fill(b, 1));
-        CHECK_OK(cmg_vector_fill(x, 0));
         scoped_solver *s = solver_with(
             h, "smoother=jacobi krylov=cg precision=%s format=csr fallback=no dirichlet=keep",
             c % 2 == 0 ? "fp64" : "mixed");
-        CHECK_OK((cmg_solver_solve)(s, b, x, &r)); /* oracle.h takes one column */
-        const double product = product_bytes(h, CMG_FORMAT_CSR, CMG_FP64) + 16 * n * (k - 1);
+        const cmg_report r = solve_with(s, b, from_zero(x));
+        const double product = product_bytes(h, CMG_FP64) + 16 * n * (k - 1);
         const double vectors = c % 2 == 0 ? 13 * 8 : 10 * 8 + 3 * 4 + 4;
         const double iteration = steps_bytes(s->columns.mg.cycle) + product + vectors * n * k;
         /* the first and the last residual with their norms, that of b, and the guess */

@@ -11,14 +11,31 @@
 
 enum { MOST_ARRAYS = 64 };
 
-/* The same hierarchy on the device, with its own copies or over arrays that are kept in `arrays`.
- */
-static inline cmg_hierarchy *twin_of(const cmg_hierarchy *h, bool wrap, cmg_csr arrays[MOST_ARRAYS])
+typedef struct test_twin {
+    cmg_hierarchy *h;
+    cmg_csr arrays[MOST_ARRAYS]; /* that it is made over */
+    int used;
+    double *values[16]; /* the last new ones of the A, on the device */
+} test_twin;
+
+static inline void twin_free(test_twin *twin)
+{
+    cmg_hierarchy_destroy(&twin->h);
+    for (int a = 0; a < twin->used; ++a) {
+        free_there(&twin->arrays[a]);
+    }
+    for (int l = 0; l < 16; ++l) {
+        cmgi_free_device(ctx, twin->values[l]);
+    }
+}
+
+#define scoped_twin scoped_by(twin_free) test_twin
+
+/* The same hierarchy on the device, with its own copies or over arrays of the twin. */
+static inline test_twin twin_of(const cmg_hierarchy *h, bool wrap)
 {
     static const cmg_role roles[] = {CMG_ROLE_A, CMG_ROLE_P, CMG_ROLE_R};
-    int used = 0;
-    memset(arrays, 0, MOST_ARRAYS * sizeof *arrays);
-    cmg_hierarchy *twin = hierarchy_new(cmg_hierarchy_levels(h));
+    test_twin twin = {.h = hierarchy_new(cmg_hierarchy_levels(h))};
     for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
         for (int r = 0; r < 3; ++r) {
             cmg_csr here;
@@ -27,16 +44,25 @@ static inline cmg_hierarchy *twin_of(const cmg_hierarchy *h, bool wrap, cmg_csr 
                 continue;
             }
             cmg_csr there = csr_there(&here);
-            CHECK_OK((wrap ? cmg_hierarchy_wrap_csr : cmg_hierarchy_set_csr)(twin, l, roles[r],
+            CHECK_OK((wrap ? cmg_hierarchy_wrap_csr : cmg_hierarchy_set_csr)(twin.h, l, roles[r],
                                                                              NULL, 0, &there));
             if (wrap) {
-                arrays[used++] = there;
+                twin.arrays[twin.used++] = there;
             } else {
                 free_there(&there);
             }
         }
     }
     return twin;
+}
+
+/* New values of an A, from the device. */
+static inline void twin_update(test_twin *twin, int level, const double *values, cmg_size nnz)
+{
+    double *before = twin->values[level];
+    twin->values[level] = copy_there(values, nnz, sizeof *values);
+    CHECK_OK(cmg_hierarchy_update(twin->h, level, CMG_ROLE_A, twin->values[level]));
+    cmgi_free_device(ctx, before);
 }
 
 /* What stored values in fp32 lack, NULL = nothing is kept apart. */
@@ -85,49 +111,37 @@ static inline void check_levels(const cmgi_levels *a, const cmgi_levels *b)
     }
 }
 
-static inline void check_solves(cmg_solver *s, cmg_solver *t, cmg_size n)
+static inline void check_solves(cmg_solver *s, cmg_solver *t)
 {
-    cmg_report reports[2];
+    const cmg_size n = s->mg.levels.level[0].rows;
     scoped_vector *b = vector_of(n, 7);
-    double *values[2];
-    for (int k = 0; k < 2; ++k) {
-        cmg_report_default(&reports[k]);
-        values[k] = calloc((size_t)n, sizeof **values);
-        scoped_vector *x = vector_new(n, CMG_FP64);
-        CHECK_OK(cmg_vector_fill(x, 0));
-        CHECK_OK(cmg_solver_solve(k == 0 ? s : t, b, x, &reports[k]));
-        CHECK_OK(cmg_vector_get(x, values[k]));
-    }
-    CHECK(cmg_outcome_converged(reports[0].outcome));
-    CHECK(reports[0].iterations == reports[1].iterations);
-    CHECK(memcmp(values[0], values[1], (size_t)n * sizeof **values) == 0);
-    free_all(values[0], values[1]);
+    scoped_vector *x = vector_new(n, CMG_FP64);
+    scoped_vector *y = vector_new(n, CMG_FP64);
+    const cmg_report ours = solve_with(s, b, from_zero(x));
+    const cmg_report others = solve_with(t, b, from_zero(y));
+    scoped double *here = values_of(x);
+    scoped double *there = values_of(y);
+    CHECK(cmg_outcome_converged(ours.outcome));
+    CHECK(ours.iterations == others.iterations);
+    CHECK(memcmp(here, there, (size_t)n * sizeof *here) == 0);
 }
 
 /* New values of all A, `factor` times those of `from`, which has their patterns, from the host and
  * from the device: the solvers follow alike. */
 static inline void check_refresh(const cmg_hierarchy *from, double factor, cmg_hierarchy *h,
-                                 cmg_hierarchy *twin, cmg_solver *s, cmg_solver *t)
+                                 test_twin *twin, cmg_solver *s, cmg_solver *t)
 {
-    double *kept[16] = {NULL};
     for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
         const cmg_csr A = csr_of(from, l, CMG_ROLE_A);
         const cmg_size nnz = A.indptr[A.rows];
-        scoped double *values = malloc((size_t)nnz * sizeof *values);
-        for (cmg_size k = 0; k < nnz; ++k) {
-            values[k] = factor * A.values[k];
-        }
-        kept[l] = copy_there(values, nnz, sizeof *values);
+        scoped double *values = scaled_copy(A.values, nnz, factor);
         CHECK_OK(cmg_hierarchy_update(h, l, CMG_ROLE_A, values));
-        CHECK_OK(cmg_hierarchy_update(twin, l, CMG_ROLE_A, kept[l]));
+        twin_update(twin, l, values, nnz);
     }
     CHECK_OK(cmg_solver_refresh(s));
     CHECK_OK(cmg_solver_refresh(t));
     check_levels(&s->mg.levels, &t->mg.levels);
-    check_solves(s, t, cmg_hierarchy_rows(h, 0));
-    for (int l = 0; l < 16; ++l) {
-        cmgi_free_device(ctx, kept[l]);
-    }
+    check_solves(s, t);
 }
 
 /* The host's matrices sent to the device for the set-up, however small they are. */
@@ -135,13 +149,12 @@ static inline void check_staged(cmg_hierarchy *h, const cmg_solver_options *o, c
 {
     const cmg_size from = ctx->stage_from;
     ctx->stage_from = 0;
-    cmg_solver *t = solver_new(h, o);
+    scoped_solver *t = solver_new(h, o);
     ctx->stage_from = from;
     if (t != NULL) {
         check_levels(&s->mg.levels, &t->mg.levels);
-        check_solves(s, t, cmg_hierarchy_rows(h, 0));
+        check_solves(s, t);
     }
-    cmg_solver_destroy(&t);
     for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
         CHECK(cmgi_hierarchy_there(h, l, CMG_ROLE_A) == NULL);
     }
