@@ -49,9 +49,11 @@ def solve(A, seed=1, dm=None, **options):
     ksp.setFromOptions()
     b, x = A.createVecRight(), A.createVecRight()
     b.setArray(np.random.default_rng(seed).standard_normal(b.getSize()))
-    ksp.solve(b, x)
-    for key in options:
-        PETSc.Options().delValue(key)
+    try:
+        ksp.solve(b, x)
+    finally:  # a refused one is not for the next
+        for key in options:
+            PETSc.Options().delValue(key)
     r = b.duplicate()
     A.mult(x, r)
     r.axpy(-1.0, b)
