@@ -70,6 +70,7 @@ static void check_anew(const cmg_hierarchy *h, const cmg_solver_options *o, bool
     scoped_twin twin = twin_of(h, false);
     ctx->repeat_from = kinds ? 0 : INT64_MAX; /* in a small matrix one row may be a kind */
     scoped_solver *t = solver_new(twin.h, o);
+    ctx->repeat_from = 0;
     const cmg_hierarchy *of_s = cmgi_multigrid_hierarchy(&s->mg);
     const cmg_hierarchy *of_t = cmgi_multigrid_hierarchy(&t->mg);
     for (int l = 0; l < cmg_hierarchy_levels(of_s); ++l) {
