@@ -49,11 +49,11 @@ typedef struct plan {
     bool repeat;    /* any of them */
     int widest;     /* rows of a group */
     int threads;
-    cmg_size longest; /* at most so many entries a row of C */
+    cmg_size longest; /* most entries that a row of C can have */
     room all;         /* of all threads */
     piece *piece;
     int pieces;       /* as many as threads, or more */
-    cmg_size largest; /* at most so many entries a piece */
+    cmg_size largest; /* most entries that a piece can have */
 } plan;
 
 static cmg_size words_of(cmg_size bits)
@@ -204,7 +204,8 @@ static inline cmg_size add_rows(const cmg_csr *B, cmg_index r, int count, const 
     return listed;
 }
 
-/* Sums of the m rows of group g; returns the length of its list of columns, which is unordered. */
+/* Sums of the m rows of group g; returns the length of its list of columns, which is unordered.
+ * Inlined for each m, as compilers else keep one for all. */
 __attribute__((always_inline)) static inline cmg_size add_group(const plan *p, cmg_index g, int m,
                                                                 const room *own, cmg_index *list)
 {
@@ -381,6 +382,7 @@ static cmg_status join_pieces(cmg_context *ctx, const plan *p, cmgi_csr *C)
     return CMG_OK;
 }
 
+/* C, its row pointers allocated: its pieces, with arrays of the threads, put together. */
 static cmg_status form(cmg_context *ctx, const plan *p, cmgi_csr *C)
 {
     cmg_index *columns = NULL;
