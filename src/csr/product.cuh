@@ -34,8 +34,8 @@ cmg_status cmgi_product_open(cmg_context *ctx, cmgi_resident *C, cmg_index **col
  * free, also where this fails. */
 cmg_status cmgi_product_pattern(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
                                 bool filled, cmgi_resident *C);
-/* The same of a B whose rows ascend, where rows of A are neither long nor very short, and with the
- * values where they are short; else C is left alone. */
+/* The same of a B whose rows ascend, where rows of A are neither long nor very short; else C is
+ * left alone. */
 cmg_status cmgi_product_merge(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
                               bool filled, cmgi_resident *C);
 /* The same with the kinds of rows of C, where they are few; C is left alone where they are not. */
@@ -98,9 +98,10 @@ static __device__ __forceinline__ unsigned find(const cmg_index *keys, unsigned 
 }
 
 /*
- * The W lanes that work on a row, and their table. All lanes of a warp go the same way, as long as
- * one of them has something to do, and exchange by the mask of all: masks of parts, which differ
- * from lane to lane, are searched for at every exchange (MATCH in the machine's code).
+ * The W lanes that work on a row, of a warp or a whole block, and their table. All lanes of a warp
+ * go the same way, as long as one of them has something to do, and exchange by the mask of all:
+ * masks of parts, which differ from lane to lane, are searched for at every exchange (MATCH in the
+ * machine's code).
  */
 template <int W>
 struct group {
@@ -118,7 +119,7 @@ struct group {
         const int mine = (int)threadIdx.x / W;
         const cmg_size all = (cmg_size)blockIdx.x * groups + mine;
         lane = (int)threadIdx.x % W;
-        number = mine % (CMGI_WARP / W);
+        number = mine * W % CMGI_WARP / W;
         row = all - number;
         step = (cmg_size)gridDim.x * groups;
         if (t.keys != NULL) {
@@ -135,7 +136,16 @@ struct group {
         for (unsigned s = (unsigned)lane; s < slots / 4; s += W) {
             ((int4 *)keys)[s] = make_int4(EMPTY, EMPTY, EMPTY, EMPTY);
         }
-        __syncwarp();
+        sync();
+    }
+
+    __device__ __forceinline__ void sync() const
+    {
+        if constexpr (W > CMGI_WARP) {
+            __syncthreads();
+        } else {
+            __syncwarp();
+        }
     }
 };
 

@@ -7,7 +7,8 @@
 
 enum {
     MOST_COLUMNS = 1 << 28,
-    FEW = 32 /* columns a row that are tried first; of many products, four times as many */
+    FEW = 32, /* columns a row that are tried first; of many products, four times as many */
+    BUSY = 32 /* rows a multiprocessor, of which fewer get a block each in place of a warp */
 };
 
 struct measuring {
@@ -112,7 +113,7 @@ __global__ void columns_kernel(const columns_args a)
         if (real && !put_columns(a, g, i, list, mine)) {
             *a.over = 1;
         }
-        __syncwarp();
+        g.sync();
         const int length = *mine;
         if (real && list == NULL && g.lane == 0) {
             a.indptr[i] = length > 0 || !a.filled ? length : 1;
@@ -129,7 +130,7 @@ __global__ void columns_kernel(const columns_args a)
         if (real && list != NULL && length == 0 && a.filled && g.lane == 0) {
             a.columns[a.indptr[i]] = (cmg_index)i;
         }
-        __syncwarp();
+        g.sync();
     }
 }
 
@@ -147,7 +148,14 @@ static cmg_status form_columns(cmg_context *ctx, columns_args *a, const cmgi_res
     a->across = a->across < s.width ? a->across : s.width;
     CMGI_TRY(open_tables(scratch, &s, false));
     a->t = s.t;
-    const auto kernel = CMGI_BY_WIDTH(columns_kernel, s.width);
+    auto kernel = CMGI_BY_WIDTH(columns_kernel, s.width);
+    if (s.width == CMGI_WARP && s.shared > 0 &&
+        a->A.rows < (cmg_size)BUSY * cmgi_device_of(ctx)->processors) {
+        kernel = columns_kernel<THREADS>;
+        s.threads = THREADS;
+        s.grid = (unsigned)a->A.rows;
+        s.shared = s.t.pitch * sizeof *a->t.keys;
+    }
     kernel<<<s.grid, s.threads, s.shared, cmgi_stream(ctx)>>>(*a);
     return CMGI_LAUNCHED(ctx);
 }

@@ -1,9 +1,7 @@
 /*
  * C = A B where the rows of B ascend: W lanes merge those that a row of A asks for, each lane with
  * the next column of one or several of them, and takes the least of all as long as there is one;
- * once to count, once more to write them, with their values where rows of A are short. Nothing is
- * looked for, the columns come in order, and the products of a column in that of A's row, as on the
- * host (product.c).
+ * once to count, once more to write them. Nothing is looked for, and the columns come in order.
  *
  * Source: Gremse, Hoefter, Schwen, Kiessling, Naumann, GPU-accelerated sparse matrix-matrix
  * multiplication by iterative row merging, SIAM J. Sci. Comput. 37 (2015), doi:10.1137/130948811,
@@ -23,35 +21,28 @@ struct merge_args {
     cmg_csr B;
     bool filled;
     cmg_size *indptr;   /* the numbers of columns, where they are counted */
-    cmg_index *columns; /* where they are written ... */
-    double *values;     /* ... with values, where rows of A have an entry a lane */
+    cmg_index *columns; /* where they are written */
 };
 
-/* An entry of A and its row of B on its way: `next` has been asked for before it is needed. */
-template <bool VALUES>
+/* A row of B on its way: `next` has been asked for before it is needed. */
 struct row_of_b {
     cmg_size rest; /* the place after `next` */
     int left;      /* entries from there on */
     cmg_index head;
     cmg_index next;
-    double factor;
-    double value[2]; /* of head and next */
 
     __device__ __forceinline__ void open(const merge_args &a, cmg_size k, cmg_size end)
     {
         const cmg_index r = k < end ? a.A.indices[k] : 0;
         rest = k < end ? a.B.indptr[r] : 0;
         left = k < end ? (int)(a.B.indptr[r + 1] - rest) : 0;
-        factor = VALUES && k < end ? a.A.values[k] : 0;
         take(a);
         head = next;
-        value[0] = value[1];
         take(a);
     }
     __device__ __forceinline__ void take(const merge_args &a)
     {
         next = left > 0 ? a.B.indices[rest] : NO_COLUMN;
-        value[1] = VALUES && left > 0 ? a.B.values[rest] : 0;
         ++rest;
         --left;
     }
@@ -59,7 +50,6 @@ struct row_of_b {
     {
         if (head == column) {
             head = next;
-            value[0] = value[1];
             take(a);
         }
     }
@@ -81,57 +71,24 @@ static __device__ __forceinline__ cmg_index least_of(cmg_index column)
     }
 }
 
-/* Adds the products of those of W lanes that have the column, in the order of A's row. */
-template <int W>
-static __device__ __forceinline__ double add_up(double product, bool has)
-{
-    const int group = (int)threadIdx.x % CMGI_WARP / W * W;
-    const unsigned all = __ballot_sync(CMGI_ALL, has);
-    unsigned left = W == CMGI_WARP ? all : all >> group & ((1U << W % CMGI_WARP) - 1);
-    double sum = 0;
-    while (W == CMGI_WARP ? left != 0 : __any_sync(CMGI_ALL, left != 0)) {
-        const double next =
-            __shfl_sync(CMGI_ALL, product, group + (left != 0 ? __ffs((int)left) - 1 : 0));
-        sum = left != 0 ? sum + next : sum;
-        left &= left - 1;
-    }
-    return sum;
-}
-
-template <bool VALUES>
-static __device__ __forceinline__ void put(const merge_args &a, cmg_size at, cmg_index column,
-                                           double value)
-{
-    a.columns[at] = column;
-    if (VALUES) {
-        a.values[at] = value;
-    }
-}
-
-/*
- * The columns of a row by W lanes, or their number; with the values where every lane has one entry
- * of A. Of longer rows many entries share a column, and tables, whose lanes have columns of their
- * own, are faster (4.0 M rows of P1, H200: A P 7.3 ms instead of 9.3, but R (A P) 7.1 instead of
- * 4.4).
- */
+/* The columns of a row by W lanes, or their number. Values are by tables, whose lanes have columns
+ * of their own. */
 template <int W, int L, bool WRITE>
 __global__ void __launch_bounds__(THREADS) merge_kernel(const merge_args a)
 {
-    constexpr bool VALUES = WRITE && L == 1;
     const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) / W;
     const int lane = (int)threadIdx.x % W;
     const bool real = i < a.A.rows;
     const cmg_size end = real ? a.A.indptr[i + 1] : 0;
     const cmg_size first = (real ? a.A.indptr[i] : 0) + lane;
     const cmg_size to = WRITE && real ? a.indptr[i] : 0;
-    row_of_b<VALUES> rows[L];
+    row_of_b rows[L];
 #pragma unroll
     for (int l = 0; l < L; ++l) {
         rows[l].open(a, first + l * W, end);
     }
     int count = 0;
     cmg_index mine = NO_COLUMN;
-    double sum = 0;
     for (;;) {
         cmg_index least = rows[0].head;
 #pragma unroll
@@ -143,27 +100,22 @@ __global__ void __launch_bounds__(THREADS) merge_kernel(const merge_args a)
         if (W == CMGI_WARP ? !more : !__any_sync(CMGI_ALL, more)) {
             break;
         }
-        const double all =
-            VALUES ? add_up<W>(rows[0].factor * rows[0].value[0], more && rows[0].head == least)
-                   : 0;
 #pragma unroll
         for (int l = 0; l < L; ++l) {
             rows[l].pass(a, least);
         }
         mine = more && lane == count % W ? least : mine;
-        sum = more && lane == count % W ? all : sum;
         count += more;
         if (WRITE && more && count % W == 0) {
-            put<VALUES>(a, to + count - W + lane, mine, sum);
+            a.columns[to + count - W + lane] = mine;
         }
     }
     if (count == 0 && a.filled) {
         mine = (cmg_index)i;
-        sum = 0;
         count = 1;
     }
     if (WRITE && real && lane < count % W) {
-        put<VALUES>(a, to + count - count % W + lane, mine, sum);
+        a.columns[to + count - count % W + lane] = mine;
     }
     if (!WRITE && real && lane == 0) {
         a.indptr[i] = count;
@@ -191,7 +143,7 @@ cmg_status cmgi_product_merge(cmg_context *ctx, const cmg_csr *A, const cmgi_res
                               bool filled, cmgi_resident *C)
 {
     CMGI_ON_DEVICE(ctx);
-    merge_args a = {*A, B->csr, filled, NULL, NULL, NULL};
+    merge_args a = {*A, B->csr, filled, NULL, NULL};
     lengths of = {};
     if (!B->facts.ascending || A->rows == 0) {
         return CMG_OK;
@@ -206,9 +158,5 @@ cmg_status cmgi_product_merge(cmg_context *ctx, const cmg_csr *A, const cmgi_res
     C->csr.indptr = a.indptr;
     CMGI_TRY(merge<false>(ctx, of.longest, a));
     CMGI_TRY(cmgi_product_open(ctx, C, &a.columns));
-    if (of.longest <= CMGI_WARP) {
-        CMGI_TRY(cmgi_alloc_device(ctx, C->rows.nnz, sizeof *a.values, &a.values));
-        C->csr.values = a.values;
-    }
     return merge<true>(ctx, of.longest, a);
 }

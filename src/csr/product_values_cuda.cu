@@ -6,13 +6,17 @@
 #include "core/each.h"
 #include "csr/product.cuh"
 
-enum { AT_ONCE = 4 }; /* entries of A that a lane waits for together, where rows have kinds */
+enum {
+    AT_ONCE = 4, /* entries of A that a lane waits for together */
+    RARE = 64
+};
 
 struct values_args {
     cmg_csr A;
     cmg_csr B;
     tables t;
     cmg_csr C;
+    cmg_size usual; /* columns of a row that the tables of most rows have places for */
     double *values;
     cmgi_product_kinds kinds;
     cmg_size rows;   /* of C that are formed ... */
@@ -51,54 +55,116 @@ static __device__ __forceinline__ int most_of_warp(cmg_size length)
     return (int)__reduce_max_sync(CMGI_ALL, (unsigned)length);
 }
 
-/* Adds the products of the row of A that begins at `first` to the sums of its columns, which have
- * places in the table: those of one entry of A after the other, each by a lane of its own. */
+/*
+ * Adds the products of the row of A that begins at `first` to the sums of its columns, which have
+ * places in the table: those of one entry of A after the other, each by a lane of its own. A step
+ * takes W of an entry's products; AT_ONCE steps wait for their loads together.
+ */
 template <int W>
 static __device__ __forceinline__ void add_products(const values_args &a, const group<W> &g,
                                                     cmg_size first, int length)
 {
     const unsigned last = a.t.slots - 1;
-    const int most = most_of_warp(length);
-    for (int k = 0; k < most; k += W) {
-        const ahead<W> next(a, first + k + g.lane, first + length);
-        for (int d = 0; d < W && k + d < most; ++d) {
-            const ahead<W> row(next, d);
-            for (int e = g.lane; __any_sync(CMGI_ALL, e < row.length); e += W) {
-                if (e < row.length) {
-                    double *sum = &g.sums[find(g.keys, last, a.B.indices[row.first + e])];
-                    *sum += row.factor * a.B.values[row.first + e];
-                }
+    int k = 0; /* entry of A, the products of its row that were taken, and the entry `next` is of */
+    int taken = 0;
+    int block = 0;
+    ahead<W> next(a, first + g.lane, first + length);
+    ahead<W> coming(a, first + W + g.lane, first + length);
+    while (__any_sync(CMGI_ALL, k < length)) {
+        double *place[AT_ONCE];
+        double product[AT_ONCE];
+        cmg_index column[AT_ONCE];
+#pragma unroll
+        for (int t = 0; t < AT_ONCE; ++t) {
+            if (k == block + W) {
+                block = k;
+                next = coming;
+                coming = ahead<W>(a, first + k + W + g.lane, first + length);
+            }
+            const ahead<W> row(next, k % W);
+            const bool real = taken + g.lane < row.length; /* none behind the last entry */
+            const cmg_size e = row.first + taken + g.lane;
+            column[t] = real ? a.B.indices[e] : EMPTY;
+            product[t] = real ? row.factor * a.B.values[e] : 0;
+            taken += W;
+            const bool done = taken >= row.length;
+            k += done;
+            taken = done ? 0 : taken;
+        }
+#pragma unroll
+        for (int t = 0; t < AT_ONCE; ++t) {
+            place[t] = column[t] != EMPTY ? &g.sums[find(g.keys, last, column[t])] : NULL;
+        }
+#pragma unroll
+        for (int t = 0; t < AT_ONCE; ++t) {
+            if (place[t] != NULL) {
+                *place[t] += product[t];
             }
             __syncwarp();
         }
     }
 }
 
-/* By tables. Nagasaka et al. have several warps add to a place by atomics, in any order. */
+/* Row i of C by tables, one row a group, where it is real. Nagasaka et al. have several warps add
+ * to a place by atomics, in any order. */
+template <int W>
+static __device__ __forceinline__ void form_row(const values_args &a, const group<W> &g, cmg_size i,
+                                                bool real)
+{
+    const cmg_csr &C = a.C;
+    const unsigned last = a.t.slots - 1;
+    const cmg_size begin = real ? C.indptr[i] : 0;
+    const cmg_size end = real ? C.indptr[i + 1] : 0;
+    const cmg_size first = real ? a.A.indptr[i] : 0;
+    g.clear(a.t.slots);
+    for (cmg_size e = begin + g.lane; e < end; e += W) {
+        bool isnew;
+        g.sums[insert(g.keys, last, C.indices[e], &isnew)] = 0;
+    }
+    __syncwarp();
+    add_products(a, g, first, real ? (int)(a.A.indptr[i + 1] - first) : 0);
+    for (cmg_size e = begin + g.lane; e < end; e += W) {
+        a.values[e] = g.sums[find(g.keys, last, C.indices[e])];
+    }
+    __syncwarp();
+}
+
+/* Rows of at most a.usual columns. */
 template <int W>
 __global__ void values_kernel(const values_args a)
 {
     extern __shared__ __align__(16) unsigned char shared_tables[];
-    const cmg_csr &C = a.C;
-    const unsigned last = a.t.slots - 1;
     const group<W> g(a.t, shared_tables, true);
     for (cmg_size row = g.row; row < a.A.rows; row += g.step) {
         const cmg_size i = row + g.number;
-        const bool real = i < a.A.rows;
-        const cmg_size begin = real ? C.indptr[i] : 0;
-        const cmg_size end = real ? C.indptr[i + 1] : 0;
-        const cmg_size first = real ? a.A.indptr[i] : 0;
-        g.clear(a.t.slots);
-        for (cmg_size e = begin + g.lane; e < end; e += W) {
-            bool isnew;
-            g.sums[insert(g.keys, last, C.indices[e], &isnew)] = 0;
+        form_row(a, g, i, i < a.A.rows && a.C.indptr[i + 1] - a.C.indptr[i] <= a.usual);
+    }
+}
+
+/* The others, which are few: the lanes of a warp look at a row each, four that follow one another
+ * and others far off, as long rows lie together. */
+template <int W>
+__global__ void long_rows_kernel(const values_args a)
+{
+    extern __shared__ __align__(16) unsigned char shared_tables[];
+    enum { GROUPS = CMGI_WARP / W, NEAR = 4 };
+    const group<W> g(a.t, shared_tables, true);
+    const cmg_size far = g.step / GROUPS * NEAR;
+    for (cmg_size first = g.row / GROUPS * NEAR; first < a.A.rows;
+         first += far * CMGI_WARP / NEAR) {
+        const int lane = (int)threadIdx.x % CMGI_WARP;
+        const cmg_size i = first + lane / NEAR * far + lane % NEAR;
+        const bool mine = i < a.A.rows && a.C.indptr[i + 1] - a.C.indptr[i] > a.usual;
+        unsigned left = __ballot_sync(CMGI_ALL, mine);
+        while (left != 0) {
+            unsigned own = left;
+            for (int n = 0; n < GROUPS; ++n) {
+                own = n < g.number ? own & (own - 1) : own;
+                left &= left - 1;
+            }
+            const int from = own != 0 ? __ffs((int)own) - 1 : 0;
+            form_row(a, g, first + from / NEAR * far + from % NEAR, own != 0);
         }
-        __syncwarp();
-        add_products(a, g, first, real ? (int)(a.A.indptr[i + 1] - first) : 0);
-        for (cmg_size e = begin + g.lane; e < end; e += W) {
-            a.values[e] = g.sums[find(g.keys, last, C.indices[e])];
-        }
-        __syncwarp();
     }
 }
 
@@ -200,6 +266,27 @@ CMGI_EACH_ROW(spread_row, spreading)
     }
 }
 
+/* Columns that all rows but one in RARE have at most: tables for the longest, of which several are
+ * in shared memory, leave room for few warps. */
+static cmg_size usual_columns(const cmgi_row_statistics *C)
+{
+    cmg_size most = C->longest;
+    for (cmg_size longer = C->count[most]; most > 0 && RARE * longer <= C->rows;) {
+        longer += C->count[--most];
+    }
+    return most;
+}
+
+static cmg_status form_by_tables(cmg_context *ctx, values_args a, void (*kernel)(values_args),
+                                 shape s)
+{
+    cmgi_scratch scratch(ctx);
+    CMGI_TRY(open_tables(scratch, &s, true));
+    a.t = s.t;
+    kernel<<<s.grid, s.threads, s.shared, cmgi_stream(ctx)>>>(a);
+    return CMGI_LAUNCHED(ctx);
+}
+
 cmg_status cmgi_resident_multiply_values(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *B,
                                          const cmgi_resident *C, cmgi_product_rows rows)
 {
@@ -208,8 +295,7 @@ cmg_status cmgi_resident_multiply_values(cmg_context *ctx, const cmg_csr *A, con
     const cmg_size longest = C->rows.longest;
     const bool few = rows != CMGI_ROWS_ALL;
     double *values = (double *)C->csr.values;
-    values_args a = {*A, B->csr, {}, C->csr, values, C->kinds, A->rows, NULL, NULL, NULL};
-    cmgi_scratch scratch(ctx);
+    values_args a = {*A, B->csr, {}, C->csr, 0, values, C->kinds, A->rows, NULL, NULL, NULL};
     if (A->rows == 0) {
         return CMG_OK;
     }
@@ -229,12 +315,17 @@ cmg_status cmgi_resident_multiply_values(cmg_context *ctx, const cmg_csr *A, con
         const spreading spread = {C->csr.indptr, values, C->kinds.kind, C->kinds.row};
         return rows == CMGI_ROWS_SPREAD ? cmgi_spread_row_device(ctx, A->rows, &spread) : CMG_OK;
     }
-    shape s = shape_of(ctx, A->rows, width_for(cmgi_mean_length(&B->rows)), longest, bytes, false);
-    CMGI_TRY(open_tables(scratch, &s, true));
-    a.t = s.t;
-    const auto kernel = CMGI_BY_WIDTH(values_kernel, s.width);
-    kernel<<<s.grid, s.threads, s.shared, cmgi_stream(ctx)>>>(a);
-    return CMGI_LAUNCHED(ctx);
+    const int width = width_for(cmgi_mean_length(&B->rows));
+    const shape most = shape_of(ctx, A->rows, width, usual_columns(&C->rows), bytes, false);
+    a.usual = most.t.slots / 2;
+    CMGI_TRY(form_by_tables(ctx, a, CMGI_BY_WIDTH(values_kernel, most.width), most));
+    if (a.usual >= longest) {
+        return CMG_OK;
+    }
+    shape s = shape_of(ctx, A->rows, width, longest, bytes, false);
+    const unsigned blocks = (unsigned)(EACH * cmgi_device_of(ctx)->processors);
+    s.grid = s.grid < blocks ? s.grid : blocks;
+    return form_by_tables(ctx, a, CMGI_BY_WIDTH(long_rows_kernel, s.width), s);
 }
 
 /* The first of the ways that serves finds the pattern. */
@@ -253,10 +344,8 @@ cmg_status cmgi_resident_multiply(cmg_context *ctx, const cmgi_resident *left,
         CMGI_TRY(cmgi_product_pattern(ctx, A, B, filled, &made));
     }
     made.facts.ascending = true;
-    if (made.csr.values == NULL) {
-        CMGI_TRY(cmgi_alloc_device(ctx, made.rows.nnz, sizeof *made.csr.values, &made.csr.values));
-        CMGI_TRY(cmgi_resident_multiply_values(ctx, A, B, &made, CMGI_ROWS_ALL));
-    }
+    CMGI_TRY(cmgi_alloc_device(ctx, made.rows.nnz, sizeof *made.csr.values, &made.csr.values));
+    CMGI_TRY(cmgi_resident_multiply_values(ctx, A, B, &made, CMGI_ROWS_ALL));
     *C = made;
     made = cmgi_resident{};
     return CMG_OK;

@@ -41,25 +41,30 @@ static void change_values(cmgi_csr *here, cmgi_csr *there, uint64_t *seed)
     CHECK_OK(cmgi_resident_look_again(ctx, there->there));
 }
 
-static void check_product(const suite_row *a, cmg_size cols, int width, uint64_t seed)
+static void check_matrices(cmgi_csr *A, cmgi_csr *B, uint64_t seed)
 {
     const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
-    const suite_row b = {"B", a->cols, cols, 0, width};
-    scoped_csr A = suite_make(a);
-    scoped_csr B = suite_make(&b);
-    scoped_csr A_there = sent(&A);
-    scoped_csr B_there = sent(&B);
+    scoped_csr A_there = sent(A);
+    scoped_csr B_there = sent(B);
     scoped_csr C = {0};
     cmgi_resident C_there = {0};
-    CHECK_OK(cmgi_csr_multiply(ctx, &A.view, &B.view, &C));
+    CHECK_OK(cmgi_csr_multiply(ctx, &A->view, &B->view, &C));
     CHECK_OK(on->multiply(ctx, A_there.there, B_there.there, false, &C_there));
     check_same(&C, &C_there);
-    change_values(&A, &A_there, &seed);
-    change_values(&B, &B_there, &seed);
-    CHECK_OK(cmgi_csr_multiply_values(ctx, &A.view, &B.view, &C));
+    change_values(A, &A_there, &seed);
+    change_values(B, &B_there, &seed);
+    CHECK_OK(cmgi_csr_multiply_values(ctx, &A->view, &B->view, &C));
     CHECK_OK(on->multiply_values(ctx, &A_there.there->csr, B_there.there, &C_there, CMGI_ROWS_ALL));
     check_same(&C, &C_there);
     cmgi_resident_free(ctx, &C_there);
+}
+
+static void check_product(const suite_row *a, cmg_size cols, int width, uint64_t seed)
+{
+    const suite_row b = {"B", a->cols, cols, 0, width};
+    scoped_csr A = suite_make(a);
+    scoped_csr B = suite_make(&b);
+    check_matrices(&A, &B, seed);
 }
 
 TEST(products_have_the_bits_of_the_host)
@@ -83,6 +88,32 @@ TEST(rows_are_merged_by_lanes)
         const suite_row a = {"merged", 70, 700, 0, widths[w]};
         check_product(&a, 500, 6, (uint64_t)w);
         check_product(&a, 40, 1, (uint64_t)w);
+    }
+}
+
+/* Rows of 4 entries but for `count` that follow one another, of 60: these are formed apart where
+ * they are fewer than one in 64. */
+TEST(few_rows_are_long)
+{
+    static const int counts[] = {0, 1, 2, 15, 16, 40};
+    enum { ROWS = 1000, COLS = 500, SHORT = 4, LONG = 60 };
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; ++c) {
+        for (int width = 1; width < 80; width = 3 * width + 1) { /* of B: 2 to 32 lanes */
+            uint64_t seed = 17 * c + (uint64_t)width;
+            const suite_row b = {"B", COLS, 2 * COLS, 0, width};
+            scoped_csr A = csr_new(ROWS, COLS, ROWS * LONG);
+            scoped_csr B = suite_make(&b);
+            for (cmg_size i = 0; i < ROWS; ++i) {
+                const bool within = i >= ROWS / 2 && i < ROWS / 2 + counts[c];
+                const int length = within ? LONG : SHORT;
+                for (int k = 0; k < length; ++k) {
+                    const cmg_size j = COLS / length * k + i % (COLS / length);
+                    csr_put(&A, i, j, 2 * cmgi_random(&seed) - 1);
+                }
+            }
+            csr_end(&A);
+            check_matrices(&A, &B, seed);
+        }
     }
 }
 
