@@ -124,7 +124,8 @@ static cmg_status from_device(cmg_context *ctx, const cmgi_matrix_source *from, 
     cmg_matrix_options resolved = *options;
     cmgi_scoped_csr host = {0};
     CMGI_TRY(cmgi_choose(ctx, from, use, &resolved, NULL));
-    if (resolved.format != CMG_FORMAT_TUNE && !resolved.explain &&
+    const bool known = R->csr.indptr == NULL; /* a diagonal: there is nothing to explain */
+    if (resolved.format != CMG_FORMAT_TUNE && (known || !resolved.explain) &&
         means_of(ctx, &R->rows, &resolved) != MEANS_NONE) {
         return make_there(ctx, from, &resolved, A);
     }

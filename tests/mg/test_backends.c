@@ -18,6 +18,7 @@ typedef struct method {
 
 static const method methods[] = {
     {"cg, fp64", "krylov=cg precision=fp64", true, false},
+    {"cg, fp64, explained", "krylov=cg precision=fp64 explain", true, false},
     {"cg, mixed, compressed", "krylov=cg precision=mixed format=compressed", true, false},
     {"stand-alone, fp64", "krylov=none precision=fp64 pre=2 post=2", false, false},
     {"stand-alone, mixed, k2rs", "krylov=none precision=mixed format=k2rs pre=2 post=2", false,
