@@ -6,12 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#define ROW_AS(key_, group_, kind_, field_, ...)                                                   \
-    {                                                                                              \
-        .key = key_, .group = group_, .type = CMG_OPTION_##kind_,                                  \
-        .offset = offsetof(cmg_generate_options, field_),                                          \
-        .bytes = sizeof(((cmg_generate_options *)0)->field_), __VA_ARGS__                          \
-    }
+#define ROW_AS(key, ...) CMGI_OPTION_ROW_AS(key, cmg_generate_options, __VA_ARGS__)
 #define ROW(group, kind, field, ...) ROW_AS(#field, group, kind, field, __VA_ARGS__)
 #define MESH(...) ROW("Mesh", __VA_ARGS__)
 #define PROBLEM(...) ROW("Problem", __VA_ARGS__)
