@@ -306,7 +306,7 @@ static bool each_file(const char *path, bool (*act)(int folder, const char *name
     DIR *folder = opendir(path);
     struct dirent *entry = NULL;
     bool good = folder != NULL;
-    errno = 0;
+    errno = good ? 0 : errno;
     while (good && (entry = readdir(folder)) != NULL) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
             good = act(dirfd(folder), entry->d_name);
