@@ -36,7 +36,7 @@ typedef struct cmgi_stored_level {
     cmgi_csr inverse;
     cmgi_stored_smoother **smoother;
     int smoothers;
-    int *slot; /* hash table of their names: number of a smoother or -1; NULL while there are few */
+    int *slot; /* hash table of their names: number of a smoother or -1 */
     int slots; /* a power of two */
 } cmgi_stored_level;
 
