@@ -147,9 +147,7 @@ cmg_status cmgi_group_outcome(cmg_context *ctx, cmg_status status)
     if (status != CMG_OK) {
         (void)snprintf(mine.message, sizeof mine.message, "%.*s", CMG_MESSAGE - 1, ctx->message);
     }
-    if (cmgi_alloc(ctx, ranks, sizeof *all, &all) != CMG_OK) {
-        return cmgi_group_fail(ctx, CMG_ERR_MEMORY);
-    }
+    CMGI_TRY(cmgi_group_fail(ctx, cmgi_alloc(ctx, ranks, sizeof *all, &all)));
     cmg_status common = cmgi_group_gather(ctx, &mine, sizeof mine, all);
     for (int r = 0; r < ranks && common == CMG_OK; ++r) {
         if (all[r].status != CMG_OK) {
