@@ -257,10 +257,9 @@ typedef struct cmgi_backend {
     cmg_status (*synchronize)(cmg_context *ctx);
     cmg_status (*alloc)(cmg_context *ctx, size_t bytes, void *p);
     void (*free)(cmg_context *ctx, void *p);
-    /* whether p is the device's memory; NULL = there is none */
-    cmg_status (*is_device)(cmg_context *ctx, const void *p, bool *device);
-    /* and the context's device can read it */
-    cmg_status (*is_reachable)(cmg_context *ctx, const void *p, bool *reachable);
+    /* whether p is the device's memory, and the context's device can read it; NULL = there is none
+     */
+    cmg_status (*where_is)(cmg_context *ctx, const void *p, bool *device, bool *reachable);
     cmg_status (*memory_free)(cmg_context *ctx, size_t *bytes); /* NULL = not known */
     /* freed memory stays at hand, whatever its size, until the wait after hold = false; NULL = it
      * does not matter */

@@ -350,6 +350,9 @@ cmg_status cmgi_cuda_fetch(cmg_context *ctx, char *dst, const char *src, size_t 
                            bool *fetched);
 /* What has been made for large copies is freed. */
 void cmgi_cuda_staging_close(cmgi_device *d);
+/* As backend.invert, of X on the device; spoilt where it is not definite. */
+cmg_status cmgi_cuda_invert_there(cmg_context *ctx, cmg_size n, double largest, double *X,
+                                  bool *definite);
 /* Waits for the stream; meanwhile pieces of what is to be sent go out. */
 cmg_status cmgi_cuda_wait(cmg_context *ctx);
 void cmgi_cuda_marks_free(cmg_context *ctx);

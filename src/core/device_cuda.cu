@@ -172,23 +172,14 @@ static void hold_memory(cmg_context *ctx, bool hold)
     }
 }
 
-static cmg_status is_device(cmg_context *ctx, const void *p, bool *device)
+static cmg_status where_is(cmg_context *ctx, const void *p, bool *device, bool *reachable)
 {
     CMGI_ON_DEVICE(ctx);
-    cudaPointerAttributes attributes = {};
-    CMGI_CUDA(ctx, cudaPointerGetAttributes(&attributes, p));
-    *device = attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
-    return CMG_OK;
-}
-
-static cmg_status is_reachable(cmg_context *ctx, const void *p, bool *reachable)
-{
-    CMGI_ON_DEVICE(ctx);
-    cudaPointerAttributes attributes = {};
-    CMGI_CUDA(ctx, cudaPointerGetAttributes(&attributes, p));
-    *reachable = attributes.type == cudaMemoryTypeManaged ||
-                 (attributes.type == cudaMemoryTypeDevice &&
-                  attributes.device == cmgi_device_of(ctx)->number);
+    cudaPointerAttributes of = {};
+    CMGI_CUDA(ctx, cudaPointerGetAttributes(&of, p));
+    const bool managed = of.type == cudaMemoryTypeManaged;
+    *device = managed || of.type == cudaMemoryTypeDevice;
+    *reachable = managed || (*device && of.device == cmgi_device_of(ctx)->number);
     return CMG_OK;
 }
 
@@ -462,8 +453,7 @@ static constexpr cmgi_backend make_table()
     table.synchronize = cmgi_cuda_wait;
     table.alloc = alloc;
     table.free = release;
-    table.is_device = is_device;
-    table.is_reachable = is_reachable;
+    table.where_is = where_is;
     table.memory_free = memory_free;
     table.hold_memory = hold_memory;
     table.to_device = to_device;

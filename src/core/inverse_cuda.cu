@@ -8,7 +8,7 @@
  *
  * What stands on the diagonal when its row comes is the square of Cholesky's pivot.
  */
-#include "core/inverse.cuh"
+#include "core/cuda.cuh"
 
 #include <float.h>
 

@@ -344,11 +344,18 @@ void cmgi_free_each(void (*release)(cmg_context *ctx, void *p), cmg_context *ctx
     }
 }
 
+cmg_status cmgi_where_is(cmg_context *ctx, const void *p, bool *device, bool *reachable)
+{
+    *device = *reachable = false;
+    return ctx->backend->where_is != NULL && p != NULL
+               ? ctx->backend->where_is(ctx, p, device, reachable)
+               : CMG_OK;
+}
+
 cmg_status cmgi_is_device(cmg_context *ctx, const void *p, bool *device)
 {
-    *device = false;
-    return ctx->backend->is_device != NULL && p != NULL ? ctx->backend->is_device(ctx, p, device)
-                                                        : CMG_OK;
+    bool reachable = false;
+    return cmgi_where_is(ctx, p, device, &reachable);
 }
 
 cmg_status cmgi_to_device(cmg_context *ctx, void *dst, const void *src, size_t bytes)

@@ -78,7 +78,8 @@ void cmgi_free_device(cmg_context *ctx, void *p);
                    sizeof((void *const[]){__VA_ARGS__}) / sizeof(void *))
 void cmgi_free_each(void (*release)(cmg_context *ctx, void *p), cmg_context *ctx, void *const *p,
                     size_t count);
-/* Whether p is memory of the device. */
+/* Whether p is memory of a device, and whether the context's can read it. */
+cmg_status cmgi_where_is(cmg_context *ctx, const void *p, bool *device, bool *reachable);
 cmg_status cmgi_is_device(cmg_context *ctx, const void *p, bool *device);
 /* Copies between the host and the backend's memory. The source of the first may change when it
  * returns, its data arrive in stream order; the second waits until they are there. */

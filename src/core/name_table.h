@@ -26,3 +26,21 @@ cmg_status cmgi_names_parse(const cmgi_name_table *tables, int count, const char
 /* NULL when the kind or the value is unknown. */
 const cmgi_name *cmgi_names_find(const cmgi_name_table *tables, int count, const char *kind,
                                  int value);
+
+/* The public functions of a header's list of tables. */
+#define CMGI_NAME_FUNCTIONS(prefix_, tables_)                                                      \
+    enum { TABLES = sizeof tables_ / sizeof tables_[0] };                                          \
+    cmg_status prefix_##_parse(const char *kind, const char *name, int *value)                     \
+    {                                                                                              \
+        return cmgi_names_parse(tables_, TABLES, kind, name, value);                               \
+    }                                                                                              \
+    const char *prefix_##_name(const char *kind, int value)                                        \
+    {                                                                                              \
+        const cmgi_name *row = cmgi_names_find(tables_, TABLES, kind, value);                      \
+        return row != NULL ? row->name : NULL;                                                     \
+    }                                                                                              \
+    const char *prefix_##_text(const char *kind, int value)                                        \
+    {                                                                                              \
+        const cmgi_name *row = cmgi_names_find(tables_, TABLES, kind, value);                      \
+        return row != NULL ? row->text : NULL;                                                     \
+    }

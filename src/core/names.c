@@ -205,21 +205,5 @@ static const cmgi_name_table tables[] = {
     CMGI_NAMES("reuse", reuses),         CMGI_NAMES("coarsen-method", coarsen_methods),
     CMGI_NAMES("renumber", renumbers),   CMGI_NAMES("matrix-precision", matrix_precisions),
 };
-enum { TABLES = sizeof tables / sizeof tables[0] };
 
-cmg_status cmg_enum_parse(const char *kind, const char *name, int *value)
-{
-    return cmgi_names_parse(tables, TABLES, kind, name, value);
-}
-
-const char *cmg_enum_name(const char *kind, int value)
-{
-    const cmgi_name *row = cmgi_names_find(tables, TABLES, kind, value);
-    return row != NULL ? row->name : NULL;
-}
-
-const char *cmg_enum_text(const char *kind, int value)
-{
-    const cmgi_name *row = cmgi_names_find(tables, TABLES, kind, value);
-    return row != NULL ? row->text : NULL;
-}
+CMGI_NAME_FUNCTIONS(cmg_enum, tables)

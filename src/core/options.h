@@ -15,8 +15,10 @@
 #include "core/context.h"
 
 #define CMGI_OPTION_ROW(struct_, group_, kind_, field_, ...)                                       \
+    CMGI_OPTION_ROW_AS(#field_, struct_, group_, kind_, field_, __VA_ARGS__)
+#define CMGI_OPTION_ROW_AS(key_, struct_, group_, kind_, field_, ...)                              \
     {                                                                                              \
-        .key = #field_, .group = group_, .type = CMG_OPTION_##kind_,                               \
+        .key = key_, .group = group_, .type = CMG_OPTION_##kind_,                                  \
         .offset = offsetof(struct_, field_), .bytes = sizeof(((struct_ *)0)->field_), __VA_ARGS__  \
     }
 #define CMGI_OPTION_TABLE(struct_, rows_)                                                          \

@@ -41,9 +41,7 @@ cmg_status cmgi_options_agree(cmg_context *ctx, const cmgi_option_table *table, 
     if (ranks == 1) {
         return CMG_OK;
     }
-    if (cmgi_alloc(ctx, ranks, table->bytes, &all) != CMG_OK) {
-        return cmgi_group_fail(ctx, CMG_ERR_MEMORY);
-    }
+    CMGI_TRY(cmgi_group_fail(ctx, cmgi_alloc(ctx, ranks, table->bytes, &all)));
     CMGI_TRY(ctx->options.ranks->gather(ctx, own, table->bytes, all));
     for (int r = 1; r < ranks; ++r) {
         CMGI_TRY(compare_ranks(ctx, table, all, all + (size_t)r * table->bytes, r));

@@ -123,9 +123,10 @@ cmg_status cmgi_resident_fetch(cmg_context *ctx, const cmg_csr *A, cmg_size nnz,
 
 cmg_status cmgi_resident_memory(cmg_context *ctx, const char *name, const char *what, const void *p)
 {
+    bool device = false;
     bool reachable = false;
     CMGI_CHECK(ctx, p != NULL, CMG_ERR_ARG, "%s: %s is NULL", name, what);
-    CMGI_TRY(ctx->backend->is_reachable(ctx, p, &reachable));
+    CMGI_TRY(cmgi_where_is(ctx, p, &device, &reachable));
     CMGI_CHECK(ctx, reachable, CMG_ERR_ARG,
                "%s: %s is no memory of device %d: the three arrays are either all on the host or "
                "all on the device of the context",

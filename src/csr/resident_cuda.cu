@@ -1,5 +1,4 @@
 /* Kernels of matrices on the device; see resident.h. */
-#include "core/inverse.cuh"
 #include "core/lanes.h"
 #include "core/rest.h"
 #include "csr/resident.cuh"

@@ -68,7 +68,7 @@ cmg_status cmgi_cell_matrices(cmg_context *ctx, const cmgi_cell_batch *cells)
 
 cmg_status cmgi_cells_inverted(cmg_context *ctx, const cmgi_cell_batch *cells, cmg_index *found)
 {
-    const cmgi_place at = cmgi_column(ctx) > 0 ? CMGI_DEVICE : CMGI_HOST;
+    const cmgi_place at = (cmgi_place)cmgi_column(ctx);
     cell_range range = {.cells = *cells};
     cmg_size end = cells->cells;
     cmg_size count = 0;

@@ -15,41 +15,25 @@
 
 #include <string.h>
 
-/* Is a boundary label among the Dirichlet ones? */
-static bool is_fixed(const cmgi_plan *plan, const char *label)
+/* Without distortion. Dirichlet conditions hold on the faces that are listed, on all if none is. */
+static cmg_status make_box(cmg_context *ctx, const cmgi_plan *plan, cmgi_domain *domain)
 {
-    if (plan->options.boundary == CMG_BOUNDARY_NEUMANN) {
-        return false;
+    const cmgi_names *listed = &plan->fixed;
+    const bool neumann = plan->options.boundary == CMG_BOUNDARY_NEUMANN;
+    *domain = (cmgi_domain){.dim = plan->options.dim, .boundary = plan->options.boundary};
+    for (int d = 0; d < domain->dim; ++d) {
+        domain->extent[d] = d == 0 ? plan->options.aspect : 1;
+        domain->cells[d] = plan->coarsest_cells;
+        domain->fixed[d][0] = domain->fixed[d][1] = !neumann && listed->count == 0;
     }
-    for (int i = 0; i < plan->fixed.count; ++i) {
-        if (strcmp(plan->fixed.name[i], label) == 0) {
-            return true;
+    for (int i = 0; i < listed->count; ++i) {
+        int face = 0;
+        while (face < 2 * domain->dim && strcmp(listed->name[i], cmgi_side_names[face]) != 0) {
+            ++face;
         }
-    }
-    return plan->fixed.count == 0;
-}
-
-static cmgi_domain domain_of(const cmgi_plan *plan)
-{
-    cmgi_domain domain = {.dim = plan->options.dim, .boundary = plan->options.boundary};
-    for (int d = 0; d < domain.dim; ++d) {
-        domain.extent[d] = d == 0 ? plan->options.aspect : 1;
-        domain.cells[d] = plan->coarsest_cells;
-        domain.fixed[d][0] = is_fixed(plan, cmgi_side_names[2 * d]);
-        domain.fixed[d][1] = is_fixed(plan, cmgi_side_names[2 * d + 1]);
-    }
-    return domain;
-}
-
-/* Every Dirichlet label must be a face of the box. */
-static cmg_status check_labels(cmg_context *ctx, const cmgi_plan *plan)
-{
-    for (int i = 0; i < plan->fixed.count; ++i) {
-        bool known = false;
-        for (int k = 0; k < 2 * plan->options.dim; ++k) {
-            known = known || strcmp(plan->fixed.name[i], cmgi_side_names[k]) == 0;
-        }
-        CMGI_CHECK(ctx, known, CMG_ERR_ARG, "the boundary has no label '%s'", plan->fixed.name[i]);
+        CMGI_CHECK(ctx, face < 2 * domain->dim, CMG_ERR_ARG, "the boundary has no label '%s'",
+                   listed->name[i]);
+        domain->fixed[face / 2][face % 2] = !neumann;
     }
     return CMG_OK;
 }
@@ -70,8 +54,7 @@ cmg_status cmgi_domain_grid(cmg_context *ctx, const cmgi_plan *plan, const cmgi_
 
 cmg_status cmgi_domain_make(cmg_context *ctx, const cmgi_plan *plan, cmgi_domain *domain)
 {
-    CMGI_TRY(check_labels(ctx, plan));
-    *domain = domain_of(plan);
+    CMGI_TRY(make_box(ctx, plan, domain));
     return plan->options.distort > 0
                ? cmgi_domain_distort(ctx, domain, plan->options.distort, plan->options.seed)
                : CMG_OK;
@@ -79,9 +62,9 @@ cmg_status cmgi_domain_make(cmg_context *ctx, const cmgi_plan *plan, cmgi_domain
 
 cmg_status cmgi_estimate_grid(cmg_context *ctx, cmgi_plan *plan, cmg_generate_size *size)
 {
-    const cmgi_domain domain = domain_of(plan);
+    cmgi_domain domain;
     cmgi_grid grid[CMGI_MAX_LEVELS];
-    CMGI_TRY(check_labels(ctx, plan));
+    CMGI_TRY(make_box(ctx, plan, &domain));
     for (int l = 0; l < plan->levels; ++l) {
         CMGI_TRY(cmgi_domain_grid(ctx, plan, &domain, l, &grid[l]));
         if (cmgi_grid_nodes(&grid[l]) == 0) {

@@ -5,7 +5,7 @@
 #include "fem/mesh_geometry.h"
 #include "fem/mesh_shapes.h"
 #include "fem/space.h"
-#include "hierarchy/hierarchy.h"
+#include "hierarchy/numbering.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -228,9 +228,9 @@ static cmg_status count_coarsest(const cmgi_mesh_chain *chain, mesh_counts *m)
     const cmg_size sides = (mesh->cells * cmgi_cell_table(mesh->cell)->facets + mesh->facets) / 2;
     *m = (mesh_counts){mesh->nodes, sides, 0, mesh->cells, 0};
     if (mesh->dim == 3) {
-        cmgi_scoped_by(cmgi_entities_destroy) cmgi_entities *e = NULL;
+        cmgi_scoped_by(cmgi_entities_free) cmgi_entities e = {0};
         CMGI_TRY(cmgi_mesh_entities(mesh, false, &e));
-        m->edges = e->edge.count;
+        m->edges = e.edge.count;
         m->faces = sides;
     }
     for (cmg_size f = 0; f < mesh->facets; ++f) {

@@ -105,13 +105,13 @@ typedef struct cmgi_entity_list {
     cmg_index *of_cell; /* cells x per_cell, order of cmgi_cell_info.edge or facet */
 } cmgi_entity_list;
 typedef struct cmgi_entities {
-    cmg_context *ctx;
+    cmg_context *ctx; /* NULL = there are none */
     cmgi_entity_list edge;
     cmgi_entity_list face; /* count 0 in 2D, where the facets are the edges */
 } cmgi_entities;
-/* faces = false leaves the faces out. */
-cmg_status cmgi_mesh_entities(const cmgi_mesh *mesh, bool faces, cmgi_entities **entities);
-void cmgi_entities_destroy(cmgi_entities **entities);
+/* faces = false leaves the faces out. For the caller to free, also where it fails. */
+cmg_status cmgi_mesh_entities(const cmgi_mesh *mesh, bool faces, cmgi_entities *e);
+void cmgi_entities_free(cmgi_entities *e);
 /* Number of the edge or face with these corners, in any order; -1 = none. */
 cmg_index cmgi_entity_find(const cmgi_entity_list *list, const cmg_index *nodes);
 

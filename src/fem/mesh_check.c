@@ -94,18 +94,24 @@ static const double LONGEST_EDGE = 1e60;
 
 enum { BLOCK = 4096 }; /* cells a partial sum, so that the volume does not depend on the threads */
 
+/* What a cell, or cells that follow, add to a report. */
+static void add(cmgi_mesh_report *r, const cmgi_mesh_report *part)
+{
+    r->volume += part->volume;
+    r->quality = fmin(r->quality, part->quality);
+    r->edge_min = fmin(r->edge_min, part->edge_min);
+    r->edge_max = fmax(r->edge_max, part->edge_max);
+    r->fault_cell = r->inverted == 0 && part->inverted > 0 ? part->fault_cell : r->fault_cell;
+    r->inverted += part->inverted;
+}
+
 static void measure_block(const cmgi_mesh *mesh, cmg_size first, cmg_size last, cmgi_mesh_report *r)
 {
     *r = (cmgi_mesh_report){.quality = HUGE_VAL, .edge_min = HUGE_VAL};
     for (cmg_size c = first; c < last; ++c) {
         const cmgi_cell_measure m = cmgi_mesh_measure_cell(mesh, c);
-        r->volume += m.volume;
-        r->quality = m.quality < r->quality ? m.quality : r->quality;
-        r->edge_min = fmin(r->edge_min, m.edge_min);
-        r->edge_max = fmax(r->edge_max, m.edge_max);
-        if (is_inverted(&m)) {
-            r->fault_cell = r->inverted++ == 0 ? c : r->fault_cell;
-        }
+        add(r, &(cmgi_mesh_report){m.volume, m.quality, m.edge_min, m.edge_max,
+                                   .inverted = is_inverted(&m), .fault_cell = c});
     }
 }
 
@@ -122,14 +128,7 @@ static cmg_status measure(const cmgi_mesh *mesh, const char *what, cmgi_mesh_rep
     report->quality = HUGE_VAL;
     report->edge_min = HUGE_VAL;
     for (cmg_size b = 0; b < blocks; ++b) {
-        report->volume += part[b].volume;
-        report->quality = fmin(report->quality, part[b].quality);
-        report->edge_min = fmin(report->edge_min, part[b].edge_min);
-        report->edge_max = fmax(report->edge_max, part[b].edge_max);
-        if (report->inverted == 0 && part[b].inverted > 0) {
-            report->fault_cell = part[b].fault_cell;
-        }
-        report->inverted += part[b].inverted;
+        add(report, &part[b]);
     }
     CMGI_CHECK(mesh->ctx, report->edge_max <= LONGEST_EDGE, CMG_ERR_SHAPE,
                "edges of up to %g: coordinates in another unit are needed, for edges up to %g",

@@ -3,6 +3,7 @@
 
 #include "core/memory.h"
 #include "csr/elements.h"
+#include "hierarchy/numbering.h"
 
 #include <math.h>
 #include <string.h>

@@ -65,30 +65,19 @@ static cmg_status build(const cmgi_side_lists *lists, bool edges, cmgi_entity_li
     return CMG_OK;
 }
 
-cmg_status cmgi_mesh_entities(const cmgi_mesh *mesh, bool faces, cmgi_entities **entities)
+cmg_status cmgi_mesh_entities(const cmgi_mesh *mesh, bool faces, cmgi_entities *e)
 {
-    cmgi_scoped_by(cmgi_entities_destroy) cmgi_entities *e = NULL;
     cmgi_scoped_by(cmgi_side_lists_free) cmgi_side_lists lists = {0};
-    CMGI_TRY(cmgi_alloc_zero(mesh->ctx, 1, sizeof *e, &e));
-    e->ctx = mesh->ctx;
+    *e = (cmgi_entities){.ctx = mesh->ctx};
     CMGI_TRY(cmgi_side_lists_create(mesh, &lists));
     CMGI_TRY(build(&lists, true, &e->edge));
-    if (faces && mesh->dim == 3) {
-        CMGI_TRY(build(&lists, false, &e->face));
-    }
-    *entities = cmgi_pass_on(&e);
-    return CMG_OK;
+    return faces && mesh->dim == 3 ? build(&lists, false, &e->face) : CMG_OK;
 }
 
-void cmgi_entities_destroy(cmgi_entities **entities)
+void cmgi_entities_free(cmgi_entities *e)
 {
-    if (entities == NULL || *entities == NULL) {
-        return;
-    }
-    cmgi_entities *e = *entities;
     CMGI_FREE(e->ctx, e->edge.nodes, e->edge.start, e->edge.of_cell, e->face.nodes, e->face.start,
-              e->face.of_cell, e);
-    *entities = NULL;
+              e->face.of_cell);
 }
 
 cmg_index cmgi_entity_find(const cmgi_entity_list *list, const cmg_index *nodes)

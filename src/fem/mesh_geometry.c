@@ -18,18 +18,6 @@ double cmgi_determinant(int dim, double rows[3][3])
     return cmgi_adjugate(dim, rows, adjugate);
 }
 
-void cmgi_box_of(int dim, cmg_size points, const double *x, double *low, double *high)
-{
-    for (int d = 0; d < dim; ++d) {
-        low[d] = HUGE_VAL;
-        high[d] = -HUGE_VAL;
-        for (cmg_size n = 0; n < points; ++n) {
-            low[d] = fmin(low[d], x[n * dim + d]);
-            high[d] = fmax(high[d], x[n * dim + d]);
-        }
-    }
-}
-
 static const double *corner_x(const cmgi_mesh *mesh, cmg_size cell, int c)
 {
     const int corners = cmgi_cell_table(mesh->cell)->corners;

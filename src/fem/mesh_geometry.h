@@ -12,8 +12,6 @@ static inline double cmgi_distance2(int dim, const double *p, const double *q)
     }
     return sum;
 }
-/* Least and largest coordinates of points. */
-void cmgi_box_of(int dim, cmg_size points, const double *x, double *low, double *high);
 /* What one pass over a cell gives. */
 typedef struct cmgi_cell_measure {
     double volume;

@@ -45,15 +45,13 @@ cmg_status cmgi_mesh_sums_create(cmg_context *ctx, const cmgi_sum_cells *in, cmg
     static const sums_fn make[2] = {make_cpu, CMGI_CUDA_FN(cmgi_mesh_sums_cuda)};
     const cmg_size numbers = cmgi_cell_entries(in->layout);
     cmgi_mesh_sums made = {.matrix = {.ctx = ctx}, .vector = {.ctx = ctx}};
+    CMGI_RELEASED(cmgi_mesh_sums_free, ctx, &made);
     CMGI_CHECK(ctx, in->cells * numbers <= INT32_MAX, CMG_ERR_ARG,
                "sum matrix: %lld cells with %lld numbers each are more than 2^31 - 1",
                (long long)in->cells, (long long)numbers);
-    const cmg_status status = make[cmgi_column(ctx)](ctx, in, &made);
-    if (status != CMG_OK) {
-        cmgi_mesh_sums_free(ctx, &made);
-        return status;
-    }
+    CMGI_TRY(make[cmgi_column(ctx)](ctx, in, &made));
     *sums = made;
+    made = (cmgi_mesh_sums){.matrix = {.ctx = ctx}, .vector = {.ctx = ctx}};
     return CMG_OK;
 }
 

@@ -272,56 +272,44 @@ static cmg_status make_matrix(cmg_context *ctx, around *m, cmg_size terms, cmgi_
     const cmg_size rows = m->in.nodes * m->in.components;
     const cmg_size pairs = m->in.cells * m->in.local * m->in.local;
     const unsigned grid = cmgi_grid(m->in.nodes * CMGI_WARP, THREADS);
-    cmg_csr A = {rows, rows, NULL, NULL, NULL};
+    cmg_csr *A = &sums->there;
     cmg_size *offset = NULL;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, rows + 1, sizeof *m->indptr, &m->indptr));
-    A.indptr = m->indptr;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, terms, sizeof *m->indices, &m->indices));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, pairs, sizeof *m->column, &m->column));
+    CMGI_FREED(ctx, &offset, &m->indices, &m->column);
+    *A = cmg_csr{rows, rows, NULL, NULL, NULL};
+    CMGI_TRY(cmgi_alloc_device(ctx, rows + 1, sizeof *m->indptr, &m->indptr));
+    A->indptr = m->indptr;
+    CMGI_TRY(cmgi_alloc_device(ctx, terms, sizeof *m->indices, &m->indices));
+    CMGI_TRY(cmgi_alloc_device(ctx, pairs, sizeof *m->column, &m->column));
     if (m->in.components == 1) {
         pair_kernel<true><<<grid, THREADS, 0, stream>>>(*m);
     } else {
         pair_kernel<false><<<grid, THREADS, 0, stream>>>(*m);
     }
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    CMGI_TRY_GOTO(done, cmgi_resident_offsets(ctx, rows, m->indptr, &sums->nnz));
-    CMGI_TRY_GOTO(done, cmgi_sum_check(ctx, sums->nnz));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, sums->nnz, sizeof *A.indices, &A.indices));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, sums->nnz + 1, sizeof *offset, &offset));
-    entry_kernel<<<grid, THREADS, 0, stream>>>(*m, (cmg_index *)A.indices, offset);
-    CMGI_TRY_GOTO(done, CMGI_LAUNCHED(ctx));
-    CMGI_TRY_GOTO(done, cmgi_to_device(ctx, offset + sums->nnz, &terms, sizeof terms));
-    cmgi_free_device(ctx, m->column);
-    m->column = NULL;
-    sums->there = A;
-    A = cmg_csr{};
-    status = cmgi_sum_create(ctx, sums->nnz, offset, m->indices, &sums->matrix);
-    offset = NULL;
-    m->indices = NULL;
-done:
-    cmgi_resident_free_arrays(ctx, &A);
-    cmgi_free_device(ctx, offset);
-    cmgi_free_device(ctx, m->indices);
-    cmgi_free_device(ctx, m->column);
-    return status;
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    CMGI_TRY(cmgi_resident_offsets(ctx, rows, m->indptr, &sums->nnz));
+    CMGI_TRY(cmgi_sum_check(ctx, sums->nnz));
+    CMGI_TRY(cmgi_alloc_device(ctx, sums->nnz, sizeof *A->indices, &A->indices));
+    CMGI_TRY(cmgi_alloc_device(ctx, sums->nnz + 1, sizeof *offset, &offset));
+    entry_kernel<<<grid, THREADS, 0, stream>>>(*m, (cmg_index *)A->indices, offset);
+    CMGI_TRY(CMGI_LAUNCHED(ctx));
+    CMGI_TRY(cmgi_to_device(ctx, offset + sums->nnz, &terms, sizeof terms));
+    cmgi_free_device(ctx, cmgi_pass_on(&m->column)); /* before what follows needs room */
+    return cmgi_sum_create(ctx, sums->nnz, (cmg_size *)cmgi_pass_on(&offset),
+                           (cmg_index *)cmgi_pass_on(&m->indices), &sums->matrix);
 }
 
 static cmg_status make_load(cmg_context *ctx, around *m, cmgi_sum *T)
 {
     const cmg_size rows = m->in.nodes * m->in.components;
     cmg_size terms = 0;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(failed, cmgi_alloc_device(ctx, rows + 1, sizeof *m->offset, &m->offset));
-    CMGI_TRY_GOTO(failed, cmgi_sums_load_length_device(ctx, rows, m));
-    CMGI_TRY_GOTO(failed, cmgi_resident_offsets(ctx, rows, m->offset, &terms));
-    CMGI_TRY_GOTO(failed, cmgi_alloc_device(ctx, terms, sizeof *m->load, &m->load));
-    CMGI_TRY_GOTO(failed, cmgi_sums_load_device(ctx, rows, m));
-    return cmgi_sum_create(ctx, rows, m->offset, m->load, T);
-failed:
-    cmgi_free_device(ctx, m->offset);
-    cmgi_free_device(ctx, m->load);
-    return status;
+    CMGI_FREED(ctx, &m->offset, &m->load);
+    CMGI_TRY(cmgi_alloc_device(ctx, rows + 1, sizeof *m->offset, &m->offset));
+    CMGI_TRY(cmgi_sums_load_length_device(ctx, rows, m));
+    CMGI_TRY(cmgi_resident_offsets(ctx, rows, m->offset, &terms));
+    CMGI_TRY(cmgi_alloc_device(ctx, terms, sizeof *m->load, &m->load));
+    CMGI_TRY(cmgi_sums_load_device(ctx, rows, m));
+    return cmgi_sum_create(ctx, rows, (cmg_size *)cmgi_pass_on(&m->offset),
+                           (cmg_index *)cmgi_pass_on(&m->load), T);
 }
 
 cmg_status cmgi_mesh_sums_cuda(cmg_context *ctx, const cmgi_sum_cells *in, cmgi_mesh_sums *sums)

@@ -34,6 +34,7 @@ typedef struct cmgi_mesh_sums {
 /* *sums is written only on success. */
 cmg_status cmgi_mesh_sums_create(cmg_context *ctx, const cmgi_sum_cells *in, cmgi_mesh_sums *sums);
 void cmgi_mesh_sums_free(cmg_context *ctx, cmgi_mesh_sums *sums);
+CMGI_RELEASES(cmgi_mesh_sums_free, cmgi_mesh_sums)
 /* A has its arrays on the host from now on. */
 cmg_status cmgi_mesh_sums_bring(cmg_context *ctx, cmgi_mesh_sums *sums);
 

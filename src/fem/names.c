@@ -64,21 +64,5 @@ static const cmgi_name_table tables[] = {
     CMGI_NAMES("coarsening", coarsenings),
     CMGI_NAMES("assembly", assemblies),
 };
-enum { TABLES = sizeof tables / sizeof tables[0] };
 
-cmg_status cmg_fem_enum_parse(const char *kind, const char *name, int *value)
-{
-    return cmgi_names_parse(tables, TABLES, kind, name, value);
-}
-
-const char *cmg_fem_enum_name(const char *kind, int value)
-{
-    const cmgi_name *row = cmgi_names_find(tables, TABLES, kind, value);
-    return row != NULL ? row->name : NULL;
-}
-
-const char *cmg_fem_enum_text(const char *kind, int value)
-{
-    const cmgi_name *row = cmgi_names_find(tables, TABLES, kind, value);
-    return row != NULL ? row->text : NULL;
-}
+CMGI_NAME_FUNCTIONS(cmg_fem_enum, tables)

@@ -6,12 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#define ROW_AS(key_, group_, kind_, field_, ...)                                                   \
-    {                                                                                              \
-        .key = key_, .group = group_, .type = CMG_OPTION_##kind_,                                  \
-        .offset = offsetof(cmg_generate_options, field_),                                          \
-        .bytes = sizeof(((cmg_generate_options *)0)->field_), __VA_ARGS__                          \
-    }
+#define ROW_AS(key, ...) CMGI_OPTION_ROW_AS(key, cmg_generate_options, __VA_ARGS__)
 #define ROW(group, kind, field, ...) ROW_AS(#field, group, kind, field, __VA_ARGS__)
 #define MESH(...) ROW("Mesh", __VA_ARGS__)
 #define PROBLEM(...) ROW("Problem", __VA_ARGS__)
@@ -155,7 +150,7 @@ static cmg_status choose_levels(cmg_context *ctx, cmgi_plan *plan)
 static void list_levels(cmgi_plan *plan)
 {
     const cmg_generate_options *o = &plan->options;
-    const int order = o->element == CMG_ELEMENT_Q2 || o->element == CMG_ELEMENT_P2 ? 2 : 1;
+    const int order = cmgi_basis_of(o->element, o->dim).order;
     plan->levels = 0;
     for (int l = 0; l < o->levels; ++l) {
         plan->order[plan->levels] = l > 0 && o->order_coarsening ? 1 : order;
@@ -225,8 +220,8 @@ cmg_status cmgi_plan_make(cmg_context *ctx, const cmg_generate_options *options,
     *plan = (cmgi_plan){0};
     cmg_generate_options *o = &plan->options;
     CMGI_TRY(cmgi_options_take(ctx, &table, options, o));
-    plan->simplex = o->element == CMG_ELEMENT_P1 || o->element == CMG_ELEMENT_P2;
-    const int order = o->element == CMG_ELEMENT_Q2 || o->element == CMG_ELEMENT_P2 ? 2 : 1;
+    const int order = cmgi_basis_of(o->element, o->dim).order;
+    plan->simplex = cmgi_basis_of(o->element, o->dim).simplex;
     CMGI_CHECK(ctx, !o->order_coarsening || order == 2, CMG_ERR_ARG,
                "order coarsening needs element q2 or p2");
     o->quadrature = o->quadrature == 0 ? order + 1 : o->quadrature;

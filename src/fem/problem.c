@@ -1,6 +1,7 @@
 /* Coefficients, sources and manufactured solutions. */
 #include "fem/problem.h"
 #include "core/random.h"
+#include "fem/basis.h"
 
 #include <math.h>
 
@@ -13,23 +14,23 @@ cmgi_problem cmgi_problem_make(const cmg_generate_options *options, int dim, con
 {
     const double E = options->young;
     const double nu = options->poisson_ratio;
-    cmgi_problem p = {
-        .dim = dim,
-        .components = options->problem == CMG_PROBLEM_ELASTICITY ? dim : 1,
-        .elastic = options->problem == CMG_PROBLEM_ELASTICITY,
-        .symmetric = options->problem != CMG_PROBLEM_CONVECTION,
-        .diffusion = options->problem == CMG_PROBLEM_HEAT ? options->time_step : 1,
-        .lambda = dim == 2 ? E * nu / (1 - nu * nu) : E * nu / ((1 + nu) * (1 - 2 * nu)),
-        .mu = E / (2 * (1 + nu)),
-        .coefficient = options->coefficient,
-        .contrast = options->contrast,
-        .axes = {cos(options->angle * pi / 180), sin(options->angle * pi / 180)},
-        .seed = options->seed,
-        .load = options->load,
-        .degree = options->element == CMG_ELEMENT_Q2 || options->element == CMG_ELEMENT_P2 ? 2 : 1,
-        .strength = options->strength,
-        .source = options->source,
-        .source_user = options->source_user};
+    cmgi_problem p = {.dim = dim,
+                      .components = options->problem == CMG_PROBLEM_ELASTICITY ? dim : 1,
+                      .elastic = options->problem == CMG_PROBLEM_ELASTICITY,
+                      .symmetric = options->problem != CMG_PROBLEM_CONVECTION,
+                      .diffusion = options->problem == CMG_PROBLEM_HEAT ? options->time_step : 1,
+                      .lambda =
+                          dim == 2 ? E * nu / (1 - nu * nu) : E * nu / ((1 + nu) * (1 - 2 * nu)),
+                      .mu = E / (2 * (1 + nu)),
+                      .coefficient = options->coefficient,
+                      .contrast = options->contrast,
+                      .axes = {cos(options->angle * pi / 180), sin(options->angle * pi / 180)},
+                      .seed = options->seed,
+                      .load = options->load,
+                      .degree = cmgi_basis_of(options->element, dim).order,
+                      .strength = options->strength,
+                      .source = options->source,
+                      .source_user = options->source_user};
     if (options->problem == CMG_PROBLEM_HEAT) {
         p.reaction = 1;
     } else if (options->problem == CMG_PROBLEM_CONVECTION) {

@@ -274,20 +274,20 @@ static cmg_status number_tags(const cmgi_raw *raw, int dim, cmg_size count, cmg_
 
 static cmg_status copy_regions(const cmgi_raw *raw, cmgi_raw_kind kind, cmgi_mesh *mesh)
 {
+    cmgi_scoped cmg_index *tags = NULL;
     cmg_size c = 0;
-    for (cmg_size e = 0; e < raw->elements; ++e) {
-        c += raw->element[e].kind == kind && raw->element[e].tag != 0;
-    }
-    if (c == 0) {
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_alloc(mesh->ctx, mesh->cells, sizeof *mesh->cell_label, &mesh->cell_label));
-    c = 0;
+    bool any = false;
+    CMGI_TRY(cmgi_alloc(mesh->ctx, mesh->cells, sizeof *tags, &tags));
     for (cmg_size e = 0; e < raw->elements; ++e) {
         if (raw->element[e].kind == kind) {
-            mesh->cell_label[c++] = raw->element[e].tag;
+            any = any || raw->element[e].tag != 0;
+            tags[c++] = raw->element[e].tag;
         }
     }
+    if (!any) {
+        return CMG_OK;
+    }
+    mesh->cell_label = cmgi_pass_on(&tags);
     return number_tags(raw, mesh->dim, mesh->cells, mesh->cell_label, &mesh->region,
                        &mesh->regions);
 }

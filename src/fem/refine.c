@@ -132,28 +132,28 @@ cmg_status cmgi_mesh_refine(const cmgi_mesh *coarse, const cmgi_snap *snap, cmgi
 {
     const cmgi_cell_info *info = cmgi_cell_table(coarse->cell);
     const cmg_size centres = cmgi_cell_simplex(coarse->cell) ? 0 : coarse->cells;
-    cmgi_scoped_by(cmgi_entities_destroy) cmgi_entities *e = NULL;
+    cmgi_scoped_by(cmgi_entities_free) cmgi_entities e = {0};
     cmgi_scoped_by(cmgi_mesh_destroy) cmgi_mesh *m = NULL;
     CMGI_TRY(cmgi_mesh_entities(coarse, coarse->cell == CMGI_HEX, &e));
-    const cmg_size faces_end = coarse->nodes + e->edge.count + e->face.count;
+    const cmg_size faces_end = coarse->nodes + e.edge.count + e.face.count;
     CMGI_TRY(cmgi_mesh_create(coarse->ctx, coarse->cell, faces_end + centres,
                               coarse->cells * info->children, coarse->facets * (info->children / 2),
                               &m));
     memcpy(m->x, coarse->x, (size_t)(coarse->nodes * coarse->dim) * sizeof *m->x);
-    place_means(m, coarse->nodes, e->edge.count, 2, e->edge.nodes);
-    place_means(m, coarse->nodes + e->edge.count, e->face.count, 4, e->face.nodes);
+    place_means(m, coarse->nodes, e.edge.count, 2, e.edge.nodes);
+    place_means(m, coarse->nodes + e.edge.count, e.face.count, 4, e.face.nodes);
     place_means(m, faces_end, centres, info->corners, coarse->cell_nodes);
 #pragma omp parallel for num_threads(coarse->ctx->threads) schedule(static) if (coarse->cells > 512)
     for (cmg_size c = 0; c < coarse->cells; ++c) {
         cmg_index local[CMGI_MAX_REFINED];
-        (void)cmgi_refined_cell(coarse, e, c, local);
+        (void)cmgi_refined_cell(coarse, &e, c, local);
         fill_children(children_of[coarse->cell], info->children, info->corners, local,
                       m->cell_nodes + c * info->children * info->corners);
     }
-    refine_facets(coarse, e, m);
+    refine_facets(coarse, &e, m);
     CMGI_TRY(inherit(coarse, m));
     if (snap != NULL && snap->surfaces > 0) {
-        CMGI_TRY(cmgi_mesh_snap(coarse, e, snap, m));
+        CMGI_TRY(cmgi_mesh_snap(coarse, &e, snap, m));
     }
     *fine = cmgi_pass_on(&m);
     return CMG_OK;

@@ -45,18 +45,19 @@ static cmg_status number_nodes(cmgi_space *s, const bool *fixes)
 {
     const cmgi_mesh *mesh = s->mesh;
     const int corners = cmgi_cell_table(mesh->cell)->facet_corners;
-    cmgi_scoped_by(cmgi_entities_destroy) cmgi_entities *e = NULL;
+    cmgi_scoped_by(cmgi_entities_free) cmgi_entities e = {0};
+    const bool quadratic = s->basis.order == 2;
     s->nodes = mesh->nodes;
-    if (s->basis.order == 2) {
+    if (quadratic) {
         CMGI_TRY(cmgi_mesh_entities(mesh, mesh->cell == CMGI_HEX, &e));
-        s->nodes += e->edge.count + e->face.count + (s->basis.simplex ? 0 : mesh->cells);
+        s->nodes += e.edge.count + e.face.count + (s->basis.simplex ? 0 : mesh->cells);
     }
     CMGI_CHECK(s->ctx, s->nodes <= INT32_MAX, CMG_ERR_ARG, "%lld nodes are more than 2^31 - 1",
                (long long)s->nodes);
     CMGI_TRY(cmgi_alloc(s->ctx, mesh->cells * s->local, sizeof *s->cell_nodes, &s->cell_nodes));
     CMGI_TRY(cmgi_alloc_zero(s->ctx, s->nodes, sizeof *s->fixed, &s->fixed));
-    if (e != NULL) {
-        number_quadratic(s, e);
+    if (quadratic) {
+        number_quadratic(s, &e);
     } else {
         memcpy(s->cell_nodes, mesh->cell_nodes,
                (size_t)(mesh->cells * s->local) * sizeof *s->cell_nodes);
@@ -67,9 +68,9 @@ static cmg_status number_nodes(cmgi_space *s, const bool *fixes)
         if (!fixes[mesh->facet_label[f]]) {
             continue;
         }
-        const int count = e != NULL ? cmgi_refined_side(mesh, e, corner, on) : corners;
+        const int count = quadratic ? cmgi_refined_side(mesh, &e, corner, on) : corners;
         for (int k = 0; k < count; ++k) {
-            s->fixed[e != NULL ? on[k] : corner[k]] = 1;
+            s->fixed[quadratic ? on[k] : corner[k]] = 1;
         }
     }
     return CMG_OK;
@@ -157,10 +158,10 @@ int cmgi_space_local(const cmgi_space *space, cmg_size cell, cmg_index node)
 {
     const cmg_index *nodes = space->cell_nodes + cell * space->local;
     int a = 0;
-    while (nodes[a] != node) {
+    while (a < space->local && nodes[a] != node) {
         ++a;
     }
-    return a;
+    return a < space->local ? a : -1;
 }
 
 void cmgi_space_position(const cmgi_space *space, cmg_size node, double *x)

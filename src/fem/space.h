@@ -77,7 +77,7 @@ static inline cmg_size cmgi_space_cell_node(const cmgi_space *space, cmg_size ce
 void cmgi_space_corners(const cmgi_space *space, cmg_size cell, double *corners);
 /* Position of a node. */
 void cmgi_space_position(const cmgi_space *space, cmg_size node, double *x);
-/* Local number of a node in a cell that has it. */
+/* Local number of a node in a cell, -1 = it is none of its. */
 int cmgi_space_local(const cmgi_space *space, cmg_size cell, cmg_index node);
 /* All nodes and the cells as the public interface has them; for cmg_fem_mesh_free. */
 cmg_status cmgi_space_export(const cmgi_space *space, cmg_fem_mesh *mesh);

@@ -21,35 +21,23 @@ typedef struct facet_place {
     double x[4][3];
 } facet_place;
 
-/* Number of a mesh node among the corners of a cell, -1 = none. */
-static int corner_of(const cmgi_mesh *mesh, cmg_size cell, cmg_index node)
-{
-    const int corners = cmgi_cell_table(mesh->cell)->corners;
-    for (int c = 0; c < corners; ++c) {
-        if (mesh->cell_nodes[cell * corners + c] == node) {
-            return c;
-        }
-    }
-    return -1;
-}
-
 /* Finds the cell of facet f, around the facet's first node. */
 static facet_place place_facet(const cmgi_space *space, cmg_size f)
 {
     const cmgi_mesh *mesh = space->mesh;
     const cmgi_cell_info *info = cmgi_cell_table(mesh->cell);
-    const cmgi_basis geometry = {space->basis.simplex, 1, mesh->dim};
     const cmg_index *node = mesh->facet_nodes + f * info->facet_corners;
     facet_place place = {.cell = -1, .corners = info->facet_corners};
     for (cmg_size e = space->start[node[0]]; e < space->start[node[0] + 1]; ++e) {
         bool all = true;
         for (int c = 0; c < place.corners; ++c) {
-            all = all && corner_of(mesh, space->cell[e], node[c]) >= 0;
+            all = all && cmgi_space_local(space, space->cell[e], node[c]) >= 0;
         }
         place.cell = all ? space->cell[e] : place.cell;
     }
     for (int c = 0; c < place.corners; ++c) {
-        cmgi_basis_position(geometry, corner_of(mesh, place.cell, node[c]), place.xi[c]);
+        cmgi_basis_position(space->basis, cmgi_space_local(space, place.cell, node[c]),
+                            place.xi[c]);
         memcpy(place.x[c], mesh->x + (cmg_size)node[c] * mesh->dim,
                (size_t)mesh->dim * sizeof *mesh->x);
     }

@@ -10,11 +10,6 @@
 typedef cmg_status (*apply_fn)(const cmgi_sum *S, const double *e, cmg_precision precision,
                                void *y);
 
-static cmgi_place place_of(const cmg_context *ctx)
-{
-    return cmgi_column(ctx) > 0 ? CMGI_DEVICE : CMGI_HOST;
-}
-
 static inline double add_up(const cmg_index *index, cmg_size n, const double *e)
 {
     double sum = 0;
@@ -51,7 +46,7 @@ cmg_status cmgi_sum_create(cmg_context *ctx, cmg_size rows, cmg_size *indptr, cm
                            cmgi_sum *S)
 {
     cmgi_scoped_by(cmgi_sum_free) cmgi_sum made = {.ctx = ctx, .rows = rows, .indices = indices};
-    const cmgi_place at = place_of(ctx);
+    const cmgi_place at = (cmgi_place)cmgi_column(ctx);
     const cmg_size chunks = (rows + CMGI_SUM_CHUNK - 1) / CMGI_SUM_CHUNK;
     cutting c = {.S = made, .indptr = indptr};
     CMGI_FREED(ctx, &indptr, &c.at);
@@ -79,7 +74,7 @@ void cmgi_sum_free(cmgi_sum *S)
 cmg_status cmgi_sum_permute(const cmgi_sum *S, cmg_size rows, const cmg_size *map, cmgi_sum *T)
 {
     cmg_context *ctx = S->ctx;
-    const cmgi_place at = place_of(ctx);
+    const cmgi_place at = (cmgi_place)cmgi_column(ctx);
     moving m = {.S = *S, .map = map};
     cmg_size terms = 0;
     CMGI_FREED(ctx, &m.indptr, &m.indices);

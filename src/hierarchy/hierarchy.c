@@ -329,55 +329,57 @@ typedef struct new_values {
     cmg_role role;
     const char *what; /* the matrix as messages call it */
     const double *values;
-    bool device; /* they are on one */
+    bool device;    /* they are on one */
+    bool reachable; /* ... that the context's can read */
 } new_values;
 
-/*
- * New values of a matrix on the device, from there, or, where it is ours, from the host: looked at
- * in its place, which has the old ones again where they are refused.
- */
+/* Looks at values in a matrix's place, which has the old ones again where they are refused. */
+static cmg_status try_values(cmg_context *ctx, const new_values *given, const double *values,
+                             cmgi_resident *R, cmgi_csr_facts *facts)
+{
+    const double *old = R->csr.values;
+    cmgi_csr seen = {.rows = R->csr.rows, .cols = R->csr.cols, .there = R};
+    R->csr.values = values;
+    cmg_status status = cmgi_resident_look_again(ctx, R);
+    if (status == CMG_OK) {
+        status = cmgi_hierarchy_check_values(ctx, given->what, given->role, &seen, facts);
+    }
+    if (status != CMG_OK) {
+        R->csr.values = old;
+        (void)cmgi_resident_look_again(ctx, R);
+    }
+    seen.there = NULL;
+    cmgi_csr_free(ctx, &seen);
+    return status;
+}
+
+/* New values of a matrix on the device, from there, or, where it is ours, from the host. */
 static cmg_status update_there(cmg_context *ctx, const new_values *given, cmgi_csr *stored,
                                cmgi_csr_facts *facts)
 {
     cmgi_resident *R = stored->there;
-    cmgi_csr seen = {.rows = stored->rows, .cols = stored->cols, .there = R};
     const size_t bytes = (size_t)R->rows.nnz * sizeof *given->values;
     const double *old = R->csr.values;
     double *staged = NULL;
-    bool reachable = given->device;
-    cmg_status status = CMG_OK;
-    if (given->device) {
-        CMGI_TRY(ctx->backend->is_reachable(ctx, given->values, &reachable));
-    }
-    CMGI_CHECK(ctx, reachable == given->device && (given->device || !R->borrowed), CMG_ERR_ARG,
+    CMGI_FREED(ctx, &staged);
+    CMGI_CHECK(ctx, given->reachable == given->device && (given->device || !R->borrowed),
+               CMG_ERR_ARG,
                "hierarchy update: %s is borrowed on device %d: so have to be its values",
                given->what, ctx->options.device);
     if (!given->device) {
         CMGI_TRY(cmgi_alloc_device(ctx, R->rows.nnz, sizeof *staged, &staged));
-        CMGI_TRY_GOTO(done, cmgi_to_device(ctx, staged, given->values, bytes));
+        CMGI_TRY(cmgi_to_device(ctx, staged, given->values, bytes));
     }
     const double *source = given->device ? given->values : staged;
-    R->csr.values = source;
-    CMGI_TRY_GOTO(refused, cmgi_resident_look_again(ctx, R));
-    CMGI_TRY_GOTO(refused,
-                  cmgi_hierarchy_check_values(ctx, given->what, given->role, &seen, facts));
+    CMGI_TRY(try_values(ctx, given, source, R, facts));
     if (!R->borrowed) {
         R->csr.values = old;
-        CMGI_TRY_GOTO(done, cmgi_to_device(ctx, (void *)(uintptr_t)old, source, bytes));
+        CMGI_TRY(cmgi_to_device(ctx, (void *)(uintptr_t)old, source, bytes));
     }
-    seen.there = NULL; /* what the host had is old */
-    stored->there = NULL;
+    stored->there = NULL; /* what the host had is old */
     cmgi_csr_free(ctx, stored);
-    *stored = (cmgi_csr){.rows = seen.rows, .cols = seen.cols, .there = R};
-    goto done;
-refused:
-    R->csr.values = old;
-    (void)cmgi_resident_look_again(ctx, R);
-done:
-    seen.there = NULL;
-    cmgi_csr_free(ctx, &seen);
-    cmgi_free_device(ctx, staged);
-    return status;
+    *stored = (cmgi_csr){.rows = R->csr.rows, .cols = R->csr.cols, .there = R};
+    return CMG_OK;
 }
 
 /* New values on the host, which may come from the device. */
@@ -422,7 +424,7 @@ cmg_status cmg_hierarchy_update(cmg_hierarchy *h, int level, cmg_role role, cons
     CMGI_CHECK(h->ctx, role != CMG_ROLE_A || h->level[level].elements.dofs == NULL, CMG_ERR_STATE,
                "level %d: A has elements: new values come with cmg_hierarchy_set_elements", level);
     name_place(&at, what, sizeof what);
-    CMGI_TRY(cmgi_is_device(h->ctx, values, &given.device));
+    CMGI_TRY(cmgi_where_is(h->ctx, values, &given.device, &given.reachable));
     const bool there = stored->there != NULL;
     const double *old = there ? stored->there->csr.values : stored->values;
     const cmg_status status = stored->kinds != NULL

@@ -36,7 +36,7 @@ typedef struct cmgi_stored_level {
     cmgi_csr inverse;
     cmgi_stored_smoother **smoother;
     int smoothers;
-    int *slot; /* hash table of their names: number of a smoother or -1; NULL while there are few */
+    int *slot; /* hash table of their names: number of a smoother or -1 */
     int slots; /* a power of two */
 } cmgi_stored_level;
 
@@ -101,6 +101,8 @@ static inline cmgi_csr *cmgi_stored_matrix(const cmgi_stored_level *level, cmg_r
     const cmgi_csr *const matrices[] = {&level->A, &level->P, &level->R, NULL, &level->inverse};
     return (cmgi_csr *)(uintptr_t)matrices[role];
 }
+/* h gets the attributes of another one. */
+cmg_status cmgi_hierarchy_copy_attributes(const cmg_hierarchy *from, cmg_hierarchy *h);
 /* The attribute of that key as a whole number, `none` where it is not given. */
 long long cmgi_hierarchy_number(const cmg_hierarchy *h, const char *key, long long none);
 /* NULL = none of that name. */

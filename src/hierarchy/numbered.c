@@ -211,10 +211,7 @@ static cmg_status take_words(cmgi_numbered *n)
     const cmg_hierarchy *given = n->given;
     cmg_hierarchy *h = n->h;
     h->above = given->above;
-    for (int i = 0; i < given->attributes; ++i) {
-        CMGI_TRY(
-            cmg_hierarchy_set_attribute(h, given->attribute[i].key, given->attribute[i].value));
-    }
+    CMGI_TRY(cmgi_hierarchy_copy_attributes(given, h));
     for (int l = 0; l < given->levels; ++l) {
         h->level[l].block = given->level[l].block;
         h->level[l].A.rows = given->level[l].A.rows;

@@ -39,16 +39,25 @@ cmg_status cmgi_order_by_key(cmg_context *ctx, cmg_size n, const uint64_t *keys,
     return CMG_OK;
 }
 
+void cmgi_box_of(int dim, cmg_size points, const double *x, double *low, double *high)
+{
+    for (int d = 0; d < dim; ++d) {
+        low[d] = HUGE_VAL;
+        high[d] = -HUGE_VAL;
+        for (cmg_size n = 0; n < points; ++n) {
+            low[d] = fmin(low[d], x[n * dim + d]);
+            high[d] = fmax(high[d], x[n * dim + d]);
+        }
+    }
+}
+
 cmg_status cmgi_order_lexicographic(cmg_context *ctx, cmg_size n, int dim, const double *x,
                                     cmg_index *order)
 {
-    double low[3] = {INFINITY, INFINITY, INFINITY};
-    double high[3] = {-INFINITY, -INFINITY, -INFINITY};
+    double low[3];
+    double high[3];
     cmgi_scoped uint64_t *keys = NULL;
-    for (cmg_size i = 0; i < n * dim; ++i) {
-        low[i % dim] = fmin(low[i % dim], x[i]);
-        high[i % dim] = fmax(high[i % dim], x[i]);
-    }
+    cmgi_box_of(dim, n, x, low, high);
     CMGI_TRY(cmgi_alloc(ctx, n, sizeof *keys, &keys));
     for (cmg_size i = 0; i < n; ++i) {
         keys[i] = 0;

@@ -9,6 +9,8 @@
 
 /* By key, ties by old number. */
 cmg_status cmgi_order_by_key(cmg_context *ctx, cmg_size n, const uint64_t *keys, cmg_index *order);
+/* Least and largest coordinates of points. */
+void cmgi_box_of(int dim, cmg_size points, const double *x, double *low, double *high);
 /*
  * Lexicographic by the last axis first. Coordinates count as equal within 2^-20 of the extent, so
  * that rounding does not tear lines of nodes apart.

@@ -36,43 +36,36 @@ static int *slot_of(const cmgi_stored_level *level, const char *name)
     return &level->slot[at];
 }
 
-/* A table with room for one smoother more; none while a look at each of them is as quick. */
+static void fill_slots(cmgi_stored_level *level)
+{
+    for (int k = 0; k < level->slots; ++k) {
+        level->slot[k] = -1;
+    }
+    for (int i = 0; i < level->smoothers; ++i) {
+        *slot_of(level, level->smoother[i]->name) = i;
+    }
+}
+
+/* A table with room for one smoother more. */
 static cmg_status index_smoothers(cmg_context *ctx, cmgi_stored_level *level)
 {
-    enum { FEW = 16 };
+    const int slots = level->slots > 0 ? 2 * level->slots : 16;
     int *larger = NULL;
-    if (level->smoothers < FEW || (level->slot != NULL && 2 * level->smoothers < level->slots)) {
+    if (2 * level->smoothers < level->slots) {
         return CMG_OK;
-    }
-    int slots = 4 * FEW;
-    while (slots < 4 * level->smoothers) {
-        slots *= 2;
     }
     CMGI_TRY(cmgi_alloc(ctx, slots, sizeof *larger, &larger));
     cmgi_free(ctx, level->slot);
     level->slot = larger;
     level->slots = slots;
-    for (int k = 0; k < slots; ++k) {
-        larger[k] = -1;
-    }
-    for (int i = 0; i < level->smoothers; ++i) {
-        *slot_of(level, level->smoother[i]->name) = i;
-    }
+    fill_slots(level);
     return CMG_OK;
 }
 
 cmgi_stored_smoother *cmgi_stored_smoother_find(const cmgi_stored_level *level, const char *name)
 {
-    if (name != NULL && level->slot != NULL) {
-        const int found = *slot_of(level, name);
-        return found >= 0 ? level->smoother[found] : NULL;
-    }
-    for (int i = 0; name != NULL && i < level->smoothers; ++i) {
-        if (strcmp(level->smoother[i]->name, name) == 0) {
-            return level->smoother[i];
-        }
-    }
-    return NULL;
+    const int found = name != NULL && level->slot != NULL ? *slot_of(level, name) : -1;
+    return found >= 0 ? level->smoother[found] : NULL;
 }
 
 cmg_status cmgi_stored_smoother_open(cmg_context *ctx, cmgi_stored_level *level, const char *name,
@@ -90,26 +83,19 @@ cmg_status cmgi_stored_smoother_open(cmg_context *ctx, cmgi_stored_level *level,
     CMGI_TRY(index_smoothers(ctx, level));
     made->name = cmgi_pass_on(&own_name);
     *smoother = cmgi_pass_on(&made);
-    level->smoother[level->smoothers] = *smoother;
-    if (level->slot != NULL) {
-        *slot_of(level, name) = level->smoothers;
-    }
-    ++level->smoothers;
+    *slot_of(level, name) = level->smoothers;
+    level->smoother[level->smoothers++] = *smoother;
     return CMG_OK;
 }
 
 void cmgi_hierarchy_drop_smoother(cmg_hierarchy *h, int level, const char *name)
 {
     cmgi_stored_level *stored = &h->level[level];
-    for (int i = 0; i < stored->smoothers; ++i) {
-        if (strcmp(stored->smoother[i]->name, name) == 0) {
-            clear_smoother(h->ctx, stored->smoother[i]);
-            stored->smoother[i] = stored->smoother[--stored->smoothers];
-            cmgi_free(h->ctx, stored->slot);
-            stored->slot = NULL;
-            stored->slots = 0;
-            ++h->generation;
-            return;
-        }
+    const int i = stored->slot != NULL ? *slot_of(stored, name) : -1;
+    if (i >= 0) {
+        clear_smoother(h->ctx, stored->smoother[i]);
+        stored->smoother[i] = stored->smoother[--stored->smoothers];
+        fill_slots(stored);
+        ++h->generation;
     }
 }

@@ -180,6 +180,14 @@ cmg_status cmg_hierarchy_set_attribute(cmg_hierarchy *h, const char *key, const 
     return CMG_OK;
 }
 
+cmg_status cmgi_hierarchy_copy_attributes(const cmg_hierarchy *from, cmg_hierarchy *h)
+{
+    for (int i = 0; i < from->attributes; ++i) {
+        CMGI_TRY(cmg_hierarchy_set_attribute(h, from->attribute[i].key, from->attribute[i].value));
+    }
+    return CMG_OK;
+}
+
 const char *cmg_hierarchy_attribute(const cmg_hierarchy *h, const char *key)
 {
     for (int i = 0; h != NULL && key != NULL && i < h->attributes; ++i) {

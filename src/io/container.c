@@ -47,8 +47,8 @@ static cmg_status load_partition(cmgi_h5 *h5, int level, cmg_size rows, cmgi_par
         return CMG_OK;
     }
     CMGI_TRY(cmgi_dataset_open(h5, name, &d));
-    CMGI_CHECK(h5->ctx, d.rank == 1 && d.count >= 2 && d.count <= MOST, CMG_ERR_FILE,
-               "%s: %s: %lld elements are no partition", h5->path, name, (long long)d.count);
+    CMGI_IN_DATA(h5, name, d.rank == 1 && d.count >= 2 && d.count <= MOST,
+                 "%lld elements are no partition", (long long)d.count);
     CMGI_TRY(cmgi_alloc(h5->ctx, d.count, sizeof *read, &read));
     CMGI_TRY(cmgi_alloc(h5->ctx, d.count, sizeof *made, &made));
     CMGI_TRY(cmgi_dataset_read_size(&d, 0, d.count, read));
@@ -57,9 +57,8 @@ static cmg_status load_partition(cmgi_h5 *h5, int level, cmg_size rows, cmgi_par
         good = r == 0 || read[r] >= read[r - 1];
         made[r] = (double)read[r];
     }
-    CMGI_CHECK(h5->ctx, good, CMG_ERR_FILE,
-               "%s: %s: it does not rise from 0 to the %lld rows of the level", h5->path, name,
-               (long long)rows);
+    CMGI_IN_DATA(h5, name, good, "it does not rise from 0 to the %lld rows of the level",
+                 (long long)rows);
     *p = (cmgi_partition){d.count, cmgi_pass_on(&made)};
     return CMG_OK;
 }
@@ -128,8 +127,8 @@ static cmg_status load_values(const reader *r, cmgi_dataset *d, int level, cmg_s
     if (part) {
         memmove(made, made + first - begin, (size_t)(last - first) * sizeof *made);
         const cmg_size bad = cmgi_first_not_finite(ctx, last - first, made);
-        CMGI_CHECK(ctx, bad < 0, CMG_ERR_FILE, "%s: %s: entry %lld: value %g is not finite",
-                   r->h5->path, d->name, (long long)(first + bad), made[bad]);
+        CMGI_IN_DATA(r->h5, d->name, bad < 0, "entry %lld: value %g is not finite",
+                     (long long)(first + bad), made[bad]);
     }
     *count = last - first;
     *values = cmgi_pass_on(&made);
@@ -151,9 +150,9 @@ static cmg_status read_vector(reader *r, const char *name, int level, const char
     CMGI_TRY(cmgi_dataset_open(h5, name, &d));
     const bool fits =
         d.dims[0] == n || (coords && block > 1 && d.dims[0] == n / block && n % block == 0);
-    CMGI_CHECK(h5->ctx, fits && (as == NULL || d.dims[1] == 1), CMG_ERR_FILE,
-               "%s: %s: %lld x %lld values, but the level has %lld rows", h5->path, name,
-               (long long)d.dims[0], (long long)d.dims[1], (long long)n);
+    CMGI_IN_DATA(h5, name, fits && (as == NULL || d.dims[1] == 1),
+                 "%lld x %lld values, but the level has %lld rows", (long long)d.dims[0],
+                 (long long)d.dims[1], (long long)n);
     if (r->share != NULL && n > 0 && d.count % n != 0) {
         return CMG_OK;
     }
@@ -172,9 +171,9 @@ static cmg_status read_dense(cmgi_h5 *h5, const char *name, cmg_size n, cmgi_csr
 {
     cmgi_scoped_by(cmgi_dataset_close) cmgi_dataset d = {0};
     CMGI_TRY(cmgi_dataset_open(h5, name, &d));
-    CMGI_CHECK(h5->ctx, d.dims[0] == n && d.dims[1] == n, CMG_ERR_FILE,
-               "%s: %s: %lld x %lld, but the level has %lld rows", h5->path, name,
-               (long long)d.dims[0], (long long)d.dims[1], (long long)n);
+    CMGI_IN_DATA(h5, name, d.dims[0] == n && d.dims[1] == n,
+                 "%lld x %lld, but the level has %lld rows", (long long)d.dims[0],
+                 (long long)d.dims[1], (long long)n);
     CMGI_TRY(cmgi_csr_alloc(h5->ctx, n, n, d.count, A));
     CMGI_TRY(cmgi_dataset_read_real(&d, 0, d.count, A->values));
     for (cmg_size i = 0; i < n; ++i) {
@@ -190,8 +189,7 @@ static cmg_status read_dense(cmgi_h5 *h5, const char *name, cmg_size n, cmgi_csr
 static cmg_status read_smoother(reader *r, const char *group, int level, const char *as)
 {
     cmgi_h5 *h5 = r->h5;
-    const cmg_size n = r->rows[level];
-    const cmgi_expect expect = {n, n, false};
+    const cmgi_expect expect = cmgi_expect_of(CMG_ROLE_SMOOTHER, r->rows[level], -1);
     const hid_t object = H5Gopen2(h5->file, group, h5->group_access);
     char encoding[64];
     const bool single = object >= 0 && cmgi_h5_attribute_text(h5, object, "encoding-type", encoding,
@@ -243,8 +241,7 @@ static cmg_status read_inverse(reader *r, int level)
     cmgi_h5 *h5 = r->h5;
     char name[64];
     (void)snprintf(name, sizeof name, "/levels/%d/inverse", level);
-    const cmg_size n = r->rows[level];
-    const cmgi_expect expect = {n, n, false};
+    const cmgi_expect expect = cmgi_expect_of(CMG_ROLE_INVERSE, r->rows[level], -1);
     const place to = {level, CMG_ROLE_INVERSE, NULL, 0};
     if (!cmgi_h5_exists(h5, name)) {
         return CMG_OK;
@@ -257,7 +254,7 @@ static cmg_status read_inverse(reader *r, int level)
     }
     char where[CMGI_PATH_LENGTH];
     cmgi_scoped_csr A = {0};
-    CMGI_TRY(read_dense(h5, name, n, &A));
+    CMGI_TRY(read_dense(h5, name, r->rows[level], &A));
     (void)snprintf(where, sizeof where, "%s: %s", h5->path, name);
     return cmgi_in_file(h5->ctx, where,
                         cmgi_hierarchy_take_csr(r->h, level, CMG_ROLE_INVERSE, NULL, 0, &A));
@@ -266,15 +263,13 @@ static cmg_status read_inverse(reader *r, int level)
 /* A, P or R of a level, which are not `needed` where they follow from others. */
 static cmg_status read_role(reader *r, int level, cmg_role role, bool needed)
 {
-    const cmg_size n = r->rows[level];
     const cmg_size coarse = role == CMG_ROLE_A ? -1 : r->rows[level + 1];
-    const cmgi_expect expect[] = {[CMG_ROLE_A] = CMGI_EXPECT_LEVEL_MATRIX,
-                                  [CMG_ROLE_P] = {n, coarse > 0 ? coarse : -1, false},
-                                  [CMG_ROLE_R] = {coarse, n, false}};
+    const cmgi_expect expect =
+        cmgi_expect_of(role, r->rows[level], role == CMG_ROLE_P && coarse == 0 ? -1 : coarse);
     char name[64];
     (void)snprintf(name, sizeof name, "/levels/%d/%s", level, cmgi_role_names[role]);
     return needed || cmgi_h5_exists(r->h5, name)
-               ? read_matrix(r, name, &expect[role], &(place){level, role, NULL, 0})
+               ? read_matrix(r, name, &expect, &(place){level, role, NULL, 0})
                : CMG_OK;
 }
 
@@ -314,26 +309,22 @@ static cmg_status read_level(reader *r, int level)
 
 static cmg_status read_format(cmgi_h5 *h5, int64_t *levels)
 {
-    cmg_context *ctx = h5->ctx;
     char format[64] = "";
     int64_t version = 0;
     const bool found = cmgi_h5_attribute_text(h5, h5->file, "format", format, sizeof format);
-    CMGI_CHECK(ctx, found || !cmgi_h5_attributes_are_dense(h5, h5->file), CMG_ERR_FILE,
-               "%s: over eight attributes in HDF5's latest layout: their texts are read only when "
-               "of fixed length",
-               h5->path);
-    CMGI_CHECK(ctx, strcmp(format, "cmg-hierarchy") == 0, CMG_ERR_FILE,
-               "%s: the attribute format is \"%s\", not \"cmg-hierarchy\"", h5->path, format);
-    CMGI_CHECK(ctx, cmgi_h5_attribute_ints(h5, h5->file, "version", 1, &version), CMG_ERR_FILE,
-               "%s: there is no integer attribute version", h5->path);
-    CMGI_CHECK(ctx, version == 1, CMG_ERR_FILE,
-               "%s: version %lld of the container is not known, version 1 is", h5->path,
-               (long long)version);
-    CMGI_CHECK(ctx, cmgi_h5_attribute_ints(h5, h5->file, "levels", 1, levels), CMG_ERR_FILE,
-               "%s: there is no integer attribute levels", h5->path);
-    CMGI_CHECK(ctx, *levels >= 1 && *levels <= CMGI_HIERARCHY_LEVELS, CMG_ERR_FILE,
-               "%s: %lld levels are not in 1 .. %d", h5->path, (long long)*levels,
-               (int)CMGI_HIERARCHY_LEVELS);
+    CMGI_IN_FILE(h5, found || !cmgi_h5_attributes_are_dense(h5, h5->file),
+                 "over eight attributes in HDF5's latest layout: their texts are read only when of "
+                 "fixed length");
+    CMGI_IN_FILE(h5, strcmp(format, "cmg-hierarchy") == 0,
+                 "the attribute format is \"%s\", not \"cmg-hierarchy\"", format);
+    CMGI_IN_FILE(h5, cmgi_h5_attribute_ints(h5, h5->file, "version", 1, &version),
+                 "there is no integer attribute version");
+    CMGI_IN_FILE(h5, version == 1, "version %lld of the container is not known, version 1 is",
+                 (long long)version);
+    CMGI_IN_FILE(h5, cmgi_h5_attribute_ints(h5, h5->file, "levels", 1, levels),
+                 "there is no integer attribute levels");
+    CMGI_IN_FILE(h5, *levels >= 1 && *levels <= CMGI_HIERARCHY_LEVELS,
+                 "%lld levels are not in 1 .. %d", (long long)*levels, (int)CMGI_HIERARCHY_LEVELS);
     return CMG_OK;
 }
 

@@ -12,28 +12,24 @@
 /* The group's attributes: shape, and that it is CSR. */
 static cmg_status read_shape(cmgi_h5 *h5, const char *name, bool whole, int64_t shape[2])
 {
-    cmg_context *ctx = h5->ctx;
     const int64_t most = whole ? INT32_MAX : INT64_MAX / 4;
     char encoding[64] = "";
     CMGI_TRY(cmgi_h5_inspect(h5, name, false));
     const hid_t group = H5Gopen2(h5->file, name, h5->group_access);
-    CMGI_CHECK(ctx, group >= 0, CMG_ERR_FILE, "%s: %s: %s", h5->path, name,
-               cmgi_h5_exists(h5, name) ? "not a readable group" : "missing or damaged");
+    CMGI_IN_DATA(h5, name, group >= 0, "%s",
+                 cmgi_h5_exists(h5, name) ? "not a readable group" : "missing or damaged");
     const bool encoded =
         cmgi_h5_attribute_text(h5, group, "encoding-type", encoding, sizeof encoding);
     const bool shaped = cmgi_h5_attribute_ints(h5, group, "shape", 2, shape);
     cmgi_h5_release(group);
-    CMGI_CHECK(ctx, encoded && strcmp(encoding, "csr_matrix") == 0, CMG_ERR_FILE,
-               "%s: %s: the attribute encoding-type is \"%s\", not \"csr_matrix\"", h5->path, name,
-               encoding);
-    CMGI_CHECK(ctx, shaped, CMG_ERR_FILE, "%s: %s: there is no attribute shape of two integers",
-               h5->path, name);
-    CMGI_CHECK(ctx, shape[0] >= 0 && shape[1] >= 0, CMG_ERR_FILE,
-               "%s: %s: shape %lld x %lld is negative", h5->path, name, (long long)shape[0],
-               (long long)shape[1]);
-    CMGI_CHECK(ctx, shape[0] <= most && shape[1] <= most, CMG_ERR_FILE,
-               "%s: %s: shape %lld x %lld is not in 0 .. %lld", h5->path, name, (long long)shape[0],
-               (long long)shape[1], (long long)most);
+    CMGI_IN_DATA(h5, name, encoded && strcmp(encoding, "csr_matrix") == 0,
+                 "the attribute encoding-type is \"%s\", not \"csr_matrix\"", encoding);
+    CMGI_IN_DATA(h5, name, shaped, "there is no attribute shape of two integers");
+    CMGI_IN_DATA(h5, name, shape[0] >= 0 && shape[1] >= 0, "shape %lld x %lld is negative",
+                 (long long)shape[0], (long long)shape[1]);
+    CMGI_IN_DATA(h5, name, shape[0] <= most && shape[1] <= most,
+                 "shape %lld x %lld is not in 0 .. %lld", (long long)shape[0], (long long)shape[1],
+                 (long long)most);
     return CMG_OK;
 }
 
@@ -56,8 +52,7 @@ cmg_status cmgi_csr_group_open(cmgi_h5 *h5, const char *name, const cmgi_expect 
         char member[CMGI_H5_NAME];
         (void)snprintf(member, sizeof member, "%s/%s", name, members[k]);
         CMGI_TRY(cmgi_dataset_open(h5, member, &g->d[k]));
-        CMGI_CHECK(h5->ctx, g->d[k].rank == 1, CMG_ERR_FILE, "%s: %s: not one-dimensional",
-                   h5->path, member);
+        CMGI_IN_DATA(h5, member, g->d[k].rank == 1, "not one-dimensional");
     }
     g->rows = shape[0];
     g->cols = shape[1];
@@ -134,17 +129,16 @@ static cmg_status send_member(cmgi_csr_group *g, int member, hid_t native, const
  * are damaged. Nothing reads entries before the last row pointer is known to be their number. */
 static cmg_status send_arrays(cmgi_csr_group *g, const cmg_csr *to, bool *sent)
 {
-    cmg_size end = -1;
-    CMGI_TRY(send_member(g, 0, H5T_NATIVE_INT64, to->indptr, sent));
-    if (*sent) {
-        CMGI_TRY(cmgi_to_host(g->h5->ctx, &end, to->indptr + g->rows, sizeof end));
-        *sent = end == g->nnz;
-    }
-    if (*sent) {
-        CMGI_TRY(send_member(g, 1, H5T_NATIVE_INT32, to->indices, sent));
-    }
-    if (*sent) {
-        CMGI_TRY(send_member(g, 2, H5T_NATIVE_DOUBLE, to->values, sent));
+    const hid_t native[] = {H5T_NATIVE_INT64, H5T_NATIVE_INT32, H5T_NATIVE_DOUBLE};
+    const void *const array[] = {to->indptr, to->indices, to->values};
+    *sent = true;
+    for (int k = 0; k < 3 && *sent; ++k) {
+        cmg_size end = g->nnz;
+        CMGI_TRY(send_member(g, k, native[k], array[k], sent));
+        if (k == 0 && *sent) {
+            CMGI_TRY(cmgi_to_host(g->h5->ctx, &end, to->indptr + g->rows, sizeof end));
+        }
+        *sent = *sent && end == g->nnz;
     }
     return CMG_OK;
 }
@@ -153,31 +147,30 @@ static cmg_status send_arrays(cmgi_csr_group *g, const cmg_csr *to, bool *sent)
 static cmg_status read_there(cmgi_csr_group *g, cmgi_csr *A)
 {
     cmg_context *ctx = g->h5->ctx;
-    const cmg_size done_before = g->h5->done;
     cmg_csr made = {0};
     cmgi_resident R = {0};
     bool sent = false;
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_resident_alloc(ctx, g->rows, g->cols, g->nnz, &made));
-    CMGI_TRY_GOTO(done, send_arrays(g, &made, &sent));
-    if (sent) {
-        CMGI_TRY_GOTO(done, cmgi_resident_look(ctx, g->place, &made, &R));
-        R.borrowed = false; /* the arrays are its own */
-        made = (cmg_csr){0};
-        CMGI_TRY_GOTO(done, cmgi_resident_attach(ctx, &R, A));
+    CMGI_RELEASED(cmgi_resident_free_arrays, ctx, &made);
+    CMGI_RELEASED(cmgi_resident_free, ctx, &R);
+    CMGI_TRY(cmgi_resident_alloc(ctx, g->rows, g->cols, g->nnz, &made));
+    CMGI_TRY(send_arrays(g, &made, &sent));
+    if (!sent) {
+        return CMG_OK;
     }
-done:
-    cmgi_resident_free(ctx, &R);
-    cmgi_resident_free_arrays(ctx, &made);
-    g->h5->done = cmgi_csr_given(A) ? g->h5->done : done_before;
-    return status == CMG_ERR_SHAPE || status == CMG_ERR_MEMORY ? CMG_OK : status;
+    CMGI_TRY(cmgi_resident_look(ctx, g->place, &made, &R));
+    R.borrowed = false; /* the arrays are its own */
+    made = (cmg_csr){0};
+    return cmgi_resident_attach(ctx, &R, A);
 }
 
 cmg_status cmgi_csr_group_read(cmgi_csr_group *g, bool wanted, cmgi_csr *A)
 {
     cmg_context *ctx = g->h5->ctx;
     if (wanted && g->nnz >= ctx->stage_from && cmgi_resident_kernels_of(ctx) != NULL) {
-        CMGI_TRY(read_there(g, A));
+        const cmg_size done_before = g->h5->done;
+        const cmg_status status = read_there(g, A);
+        g->h5->done = cmgi_csr_given(A) ? g->h5->done : done_before;
+        CMGI_TRY(status == CMG_ERR_SHAPE || status == CMG_ERR_MEMORY ? CMG_OK : status);
     }
     if (cmgi_csr_given(A)) {
         return CMG_OK;

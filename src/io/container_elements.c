@@ -23,15 +23,15 @@ static cmg_status read_matrices(cmgi_h5 *h5, int level, cmgi_elements *E)
     CMGI_TRY(read_member(h5, level, TEMPLATE, -1, &d, &E->matrices));
     if (E->matrices == NULL) {
         CMGI_TRY(read_member(h5, level, MATRICES, E->count * square, &d, &E->matrices));
-        CMGI_CHECK(h5->ctx, E->matrices != NULL, CMG_ERR_FILE,
-                   "%s: /levels/%d/elements has neither matrices nor template", h5->path, level);
+        CMGI_IN_FILE(h5, E->matrices != NULL,
+                     "/levels/%d/elements has neither matrices nor template", level);
         return CMG_OK;
     }
     E->templates = d.dims[0]; /* 0 is a matrix for every element */
-    CMGI_CHECK(h5->ctx, d.count > 0, CMG_ERR_FILE, "%s: %s is empty", h5->path, d.name);
-    CMGI_CHECK(h5->ctx, d.count / square == E->templates && d.count % square == 0, CMG_ERR_FILE,
-               "%s: %s: %lld values, not %lld matrices of %lld", h5->path, d.name,
-               (long long)d.count, (long long)E->templates, (long long)square);
+    CMGI_IN_FILE(h5, d.count > 0, "%s is empty", d.name);
+    CMGI_IN_DATA(h5, d.name, d.count / square == E->templates && d.count % square == 0,
+                 "%lld values, not %lld matrices of %lld", (long long)d.count,
+                 (long long)E->templates, (long long)square);
     return read_member(h5, level, NUMBER, E->count, &d, &E->number);
 }
 
@@ -46,10 +46,9 @@ cmg_status cmgi_container_read_elements(cmgi_h5 *h5, int level, cmg_hierarchy *h
         return CMG_OK;
     }
     CMGI_TRY(read_member(h5, level, DOFS, -1, &d, &E.dofs));
-    CMGI_CHECK(h5->ctx, E.dofs != NULL, CMG_ERR_FILE, "%s: %s has no dofs", h5->path, name);
-    CMGI_CHECK(h5->ctx, d.rank == 2 && d.dims[1] >= 1 && d.dims[1] <= CMGI_ELEMENT_MOST,
-               CMG_ERR_FILE, "%s: %s: not elements x unknowns, 1 .. %d of them", h5->path, d.name,
-               CMGI_ELEMENT_MOST);
+    CMGI_IN_FILE(h5, E.dofs != NULL, "%s has no dofs", name);
+    CMGI_IN_DATA(h5, d.name, d.rank == 2 && d.dims[1] >= 1 && d.dims[1] <= CMGI_ELEMENT_MOST,
+                 "not elements x unknowns, 1 .. %d of them", CMGI_ELEMENT_MOST);
     E.count = d.dims[0];
     E.local = (int)d.dims[1];
     CMGI_TRY(read_matrices(h5, level, &E));

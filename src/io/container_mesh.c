@@ -16,20 +16,18 @@ static cmg_status fill_in(cmgi_h5 *h5, const cmg_hierarchy *h, cmgi_stored_mesh 
     cmgi_dataset d = {0};
     CMGI_TRY(cmgi_h5_read_array(h5, "/mesh/x", true, -1, &x, &m->x));
     CMGI_TRY(cmgi_h5_read_array(h5, "/mesh/cells", false, -1, &cells, &m->cell_nodes));
-    CMGI_CHECK(h5->ctx, m->x != NULL && m->cell_nodes != NULL, CMG_ERR_FILE,
-               "%s: /mesh has no x or no cells", h5->path);
-    CMGI_CHECK(h5->ctx, x.dims[1] <= 3 && cells.dims[1] <= 8, CMG_ERR_FILE,
-               "%s: /mesh: %lld coordinates a node and %lld corners a cell; 2 or 3 and 3, 4 or 8 "
-               "are possible",
-               h5->path, (long long)x.dims[1], (long long)cells.dims[1]);
+    CMGI_IN_FILE(h5, m->x != NULL && m->cell_nodes != NULL, "/mesh has no x or no cells");
+    CMGI_IN_FILE(
+        h5, x.dims[1] <= 3 && cells.dims[1] <= 8,
+        "/mesh: %lld coordinates a node and %lld corners a cell; 2 or 3 and 3, 4 or 8 are possible",
+        (long long)x.dims[1], (long long)cells.dims[1]);
     CMGI_TRY(cmgi_h5_read_array(h5, "/mesh/unknowns", false, x.dims[0], &d, &m->unknown));
-    CMGI_CHECK(h5->ctx, m->unknown != NULL, CMG_ERR_FILE, "%s: /mesh has no unknowns", h5->path);
+    CMGI_IN_FILE(h5, m->unknown != NULL, "/mesh has no unknowns");
     CMGI_TRY(cmgi_h5_read_array(h5, "/mesh/boundary_values", true, -1, &d, &m->boundary_values));
     m->boundary = m->boundary_values != NULL ? d.dims[0] : 0;
-    CMGI_CHECK(h5->ctx, block >= 1 && block <= 64 && (m->boundary == 0 || d.dims[1] == block),
-               CMG_ERR_FILE,
-               "%s: /mesh/boundary_values: %lld values a node, the block size is %lld", h5->path,
-               (long long)d.dims[1], (long long)block);
+    CMGI_IN_FILE(h5, block >= 1 && block <= 64 && (m->boundary == 0 || d.dims[1] == block),
+                 "/mesh/boundary_values: %lld values a node, the block size is %lld",
+                 (long long)d.dims[1], (long long)block);
     m->dim = (int)x.dims[1];
     m->corners = (int)cells.dims[1];
     m->components = (int)block;

@@ -99,14 +99,12 @@ static cmg_status choose_plain(listing *list)
     while (find(list, CMGI_IS_P, last) != NULL) {
         ++last;
     }
-    CMGI_CHECK(list->ctx, list->items > 0 && list->item[0].what == CMGI_IS_A, CMG_ERR_FILE,
-               "%s: the directory holds no level matrix A0", list->path);
+    CMGI_IN_FILE(list, list->items > 0 && list->item[0].what == CMGI_IS_A,
+                 "the directory holds no level matrix A0");
     for (int k = 0; k < list->items && list->item[k].what == CMGI_IS_A; ++k) {
         const cmgi_item *item = &list->item[k];
-        CMGI_CHECK(list->ctx, k > 0 || item->level == 0, CMG_ERR_FILE, "%s: there is %s but no A0",
-                   list->path, item->file);
-        CMGI_CHECK(list->ctx, item->level <= last, CMG_ERR_FILE, "%s: there is %s but no P%d",
-                   list->path, item->file, last);
+        CMGI_IN_FILE(list, k > 0 || item->level == 0, "there is %s but no A0", item->file);
+        CMGI_IN_FILE(list, item->level <= last, "there is %s but no P%d", item->file, last);
     }
     list->finest = 0;
     list->levels = last + 1;
@@ -130,8 +128,7 @@ static cmg_status choose_ell(listing *list)
             list->finest = level;
         }
     }
-    CMGI_CHECK(list->ctx, list->levels > 0, CMG_ERR_FILE,
-               "%s: the directory holds no level matrix A_1", list->path);
+    CMGI_IN_FILE(list, list->levels > 0, "the directory holds no level matrix A_1");
     while (find(list, CMGI_IS_P, list->finest - list->levels + 1) != NULL &&
            find(list, CMGI_IS_A, list->finest - list->levels) == NULL &&
            list->finest - list->levels > 0) {
@@ -156,22 +153,6 @@ static cmg_size known_rows(const cmg_hierarchy *h, int level)
 {
     const cmg_size rows = cmg_hierarchy_rows(h, level);
     return rows > 0 ? rows : -1;
-}
-
-static cmgi_expect expected_shape(const cmg_hierarchy *h, const cmgi_item *item, int l)
-{
-    const cmg_size n = known_rows(h, l);
-    const cmg_size coarse = known_rows(h, l + 1);
-    switch (item->what) {
-    case CMGI_IS_A:
-        return CMGI_EXPECT_LEVEL_MATRIX;
-    case CMGI_IS_P:
-        return (cmgi_expect){n, coarse, false};
-    case CMGI_IS_R:
-        return (cmgi_expect){coarse, n, false};
-    default:
-        return (cmgi_expect){n, n, false};
-    }
 }
 
 static cmg_status load_vector(cmg_hierarchy *h, const cmgi_item *item, int l, const char *file)
@@ -210,7 +191,8 @@ static cmg_status load_item(const listing *list, const cmgi_item *item, cmg_hier
     if (item->what == CMGI_IS_VECTOR) {
         return load_vector(h, item, l, file);
     }
-    const cmgi_expect expect = expected_shape(h, item, l);
+    const cmgi_expect expect =
+        cmgi_expect_of((cmg_role)item->what, known_rows(h, l), known_rows(h, l + 1));
     const bool smoother = item->what == CMGI_IS_SMOOTHER;
     cmgi_scoped_csr A = {0};
     CMGI_TRY(cmgi_matrix_file_read(ctx, file, &expect, &A));

@@ -5,6 +5,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+cmgi_expect cmgi_expect_of(cmg_role role, cmg_size rows, cmg_size coarse)
+{
+    switch (role) {
+    case CMG_ROLE_A:
+        return CMGI_EXPECT_LEVEL_MATRIX;
+    case CMG_ROLE_P:
+        return (cmgi_expect){rows, coarse, false};
+    case CMG_ROLE_R:
+        return (cmgi_expect){coarse, rows, false};
+    default:
+        return (cmgi_expect){rows, rows, false};
+    }
+}
+
 cmg_status cmgi_expect_check(cmg_context *ctx, const char *path, const cmgi_expect *expect,
                              cmg_size rows, cmg_size cols, cmg_size nnz)
 {

@@ -96,9 +96,16 @@ cmg_status cmgi_h5_verdict(const cmgi_h5 *h5, cmg_status status)
     const int error = atomic_load(&h5->faults->error);
     CMGI_CHECK(h5->ctx, error != ENOMEM, CMG_ERR_MEMORY, "%s: %s", h5->path, strerror(error));
     CMGI_CHECK(h5->ctx, error == 0, CMG_ERR_IO, "%s: %s", h5->path, strerror(error));
-    CMGI_CHECK(h5->ctx, status != CMG_OK || !h5->faults->unknown, CMG_ERR_FILE,
-               "%s: damaged: the names in a group, or attributes, cannot be read", h5->path);
+    CMGI_IN_FILE(h5, status != CMG_OK || !h5->faults->unknown,
+                 "damaged: the names in a group, or attributes, cannot be read");
     return status;
+}
+
+/* Closes what could not be opened. */
+static cmg_status give_up(cmgi_h5 *h5, cmg_status status)
+{
+    (void)cmgi_h5_close(h5);
+    return cmgi_h5_verdict(h5, status);
 }
 
 cmg_status cmgi_h5_open(cmg_context *ctx, const char *path, cmgi_h5 *h5)
@@ -111,24 +118,19 @@ cmg_status cmgi_h5_open(cmg_context *ctx, const char *path, cmgi_h5 *h5)
         cmgi_h5_release(access);
     }
     if (h5->file < 0) {
-        const cmg_status status = cmgi_fail(
-            ctx, CMG_ERR_FILE,
-            "%s: not a readable HDF5 file (truncated, damaged, or open for writing)", path);
-        (void)cmgi_h5_close(h5);
-        return cmgi_h5_verdict(h5, status);
+        return give_up(h5, cmgi_fail_in(ctx, path, NULL,
+                                        "not a readable HDF5 file (truncated, damaged, or open for "
+                                        "writing)"));
     }
     h5->size = (cmg_size)facts.st_size;
     h5->fd = descriptor_of(h5->file);
-    const cmg_status status = cmgi_alloc(ctx, CMGI_H5_BUFFER, 1, &h5->buffer);
-    if (status == CMG_OK && h5->fd >= 0) {
-        return CMG_OK;
+    if (h5->fd < 0) {
+        return give_up(h5, cmgi_fail_in(ctx, path, NULL,
+                                        "HDF5 files with a user block or with addresses of other "
+                                        "than 8 bytes are not read"));
     }
-    (void)cmgi_h5_close(h5);
-    CMGI_TRY(status);
-    return cmgi_fail(
-        ctx, CMG_ERR_FILE,
-        "%s: HDF5 files with a user block or with addresses of other than 8 bytes are not read",
-        path);
+    const cmg_status status = cmgi_alloc(ctx, CMGI_H5_BUFFER, 1, &h5->buffer);
+    return status == CMG_OK ? CMG_OK : give_up(h5, status);
 }
 
 cmg_status cmgi_h5_create(cmg_context *ctx, const char *path, cmgi_h5 *h5)
@@ -143,12 +145,8 @@ cmg_status cmgi_h5_create(cmg_context *ctx, const char *path, cmgi_h5 *h5)
     }
     cmgi_h5_release(access);
     cmgi_h5_release(creation);
-    if (h5->file < 0) {
-        const cmg_status status = cmgi_fail(ctx, CMG_ERR_IO, "%s: cannot be created", path);
-        (void)cmgi_h5_close(h5);
-        return cmgi_h5_verdict(h5, status);
-    }
-    return CMG_OK;
+    return h5->file >= 0 ? CMG_OK
+                         : give_up(h5, cmgi_fail(ctx, CMG_ERR_IO, "%s: cannot be created", path));
 }
 
 bool cmgi_h5_exists(const cmgi_h5 *h5, const char *name)
@@ -179,9 +177,8 @@ cmg_status cmgi_h5_name(const cmgi_h5 *h5, const char *group, cmg_size i, char *
                                     h5->group_access);
     }
     cmgi_h5_release(object);
-    CMGI_CHECK(h5->ctx, known, CMG_ERR_FILE, "%s: %s is not a readable group", h5->path, group);
-    CMGI_CHECK(h5->ctx, (hsize_t)i >= info.nlinks || (length > 0 && (size_t)length < room),
-               CMG_ERR_FILE, "%s: %s: name %lld is unreadable or longer than %zu bytes", h5->path,
-               group, (long long)i, room - 1);
+    CMGI_IN_FILE(h5, known, "%s is not a readable group", group);
+    CMGI_IN_DATA(h5, group, (hsize_t)i >= info.nlinks || (length > 0 && (size_t)length < room),
+                 "name %lld is unreadable or longer than %zu bytes", (long long)i, room - 1);
     return CMG_OK;
 }

@@ -85,13 +85,13 @@ static cmg_status read_extent(cmgi_dataset *d)
     const bool good =
         (rank == 1 || rank == 2) && H5Sget_simple_extent_dims(space, dims, NULL) == rank;
     cmgi_h5_release(space);
-    CMGI_CHECK(d->h5->ctx, good, CMG_ERR_FILE, "%s: %s: neither one- nor two-dimensional",
-               d->h5->path, d->name);
+    CMGI_IN_DATA(d->h5, d->name, good, "neither one- nor two-dimensional");
     const hsize_t limit = (hsize_t)INT64_MAX / 4;
-    CMGI_CHECK(d->h5->ctx,
-               dims[0] <= limit && dims[1] <= limit && (dims[1] == 0 || dims[0] <= limit / dims[1]),
-               CMG_ERR_FILE, "%s: %s: %llu x %llu elements are too many", d->h5->path, d->name,
-               (unsigned long long)dims[0], (unsigned long long)dims[1]);
+    CMGI_IN_DATA(d->h5, d->name,
+                 dims[0] <= limit && dims[1] <= limit &&
+                     (dims[1] == 0 || dims[0] <= limit / dims[1]),
+                 "%llu x %llu elements are too many", (unsigned long long)dims[0],
+                 (unsigned long long)dims[1]);
     d->rank = rank;
     d->dims[0] = (cmg_size)dims[0];
     d->dims[1] = (cmg_size)dims[1];
@@ -107,10 +107,9 @@ static cmg_status read_type(cmgi_dataset *d)
     d->real = class == H5T_FLOAT;
     const bool good = (class == H5T_FLOAT && (d->size == 4 || d->size == 8)) ||
                       (class == H5T_INTEGER && d->size >= 1 && d->size <= 8);
-    CMGI_CHECK(
-        d->h5->ctx, good, CMG_ERR_FILE,
-        "%s: %s: elements of %zu bytes are neither integers nor real numbers of 4 or 8 bytes",
-        d->h5->path, d->name, d->size);
+    CMGI_IN_DATA(d->h5, d->name, good,
+                 "elements of %zu bytes are neither integers nor real numbers of 4 or 8 bytes",
+                 d->size);
     return CMG_OK;
 }
 
@@ -120,8 +119,8 @@ cmg_status cmgi_dataset_open(cmgi_h5 *h5, const char *name, cmgi_dataset *d)
     CMGI_TRY(cmgi_h5_inspect(h5, name, true));
     (void)snprintf(made.name, sizeof made.name, "%s", name);
     made.id = H5Dopen2(h5->file, name, h5->data_access);
-    CMGI_CHECK(h5->ctx, made.id >= 0, CMG_ERR_FILE, "%s: %s: %s", h5->path, name,
-               cmgi_h5_exists(h5, name) ? "not a readable dataset" : "missing or damaged");
+    CMGI_IN_DATA(h5, name, made.id >= 0, "%s",
+                 cmgi_h5_exists(h5, name) ? "not a readable dataset" : "missing or damaged");
     CMGI_TRY(read_extent(&made));
     CMGI_TRY(read_type(&made));
     CMGI_TRY(check_storage(&made));
@@ -229,10 +228,10 @@ static cmg_status read_chunks(const direct *plan, char *to)
         }
     }
     cmgi_free(ctx, ends[0]);
-    CMGI_CHECK(ctx, bad == INT64_MAX, CMG_ERR_FILE,
-               "%s: %s: elements %lld .. %lld: the checksum is wrong, the file is damaged",
-               d->h5->path, d->name, (long long)(bad * chunk),
-               (long long)((bad + 1) * chunk < d->count ? (bad + 1) * chunk : d->count) - 1);
+    CMGI_IN_DATA(d->h5, d->name, bad == INT64_MAX,
+                 "elements %lld .. %lld: the checksum is wrong, the file is damaged",
+                 (long long)(bad * chunk),
+                 (long long)((bad + 1) * chunk < d->count ? (bad + 1) * chunk : d->count) - 1);
     return CMG_OK;
 }
 
@@ -330,9 +329,9 @@ static cmg_status read_as(cmgi_dataset *d, hid_t native, cmg_size first, cmg_siz
     direct plan = {0};
     bool read = false;
     CMGI_FREED(h5->ctx, &plan.address);
-    CMGI_CHECK(h5->ctx, first >= 0 && count >= 0 && first <= d->count - count, CMG_ERR_FILE,
-               "%s: %s: elements %lld .. %lld are wanted, there are %lld", h5->path, d->name,
-               (long long)first, (long long)(first + count) - 1, (long long)d->count);
+    CMGI_IN_DATA(h5, d->name, first >= 0 && count >= 0 && first <= d->count - count,
+                 "elements %lld .. %lld are wanted, there are %lld", (long long)first,
+                 (long long)(first + count) - 1, (long long)d->count);
     CMGI_TRY(plan_direct(d, native, first, count, &plan, &read));
     if (read && plan.address != NULL) {
         CMGI_TRY(read_chunks(&plan, to));
@@ -341,24 +340,20 @@ static cmg_status read_as(cmgi_dataset *d, hid_t native, cmg_size first, cmg_siz
         const cmgi_feed from = {fill_unit, &plan, BLOCK};
         read = cmgi_feed_units(h5->ctx, &from, 0, units, to);
     }
-    CMGI_CHECK(h5->ctx, read || count == 0 || read_library(d, native, first, count, to),
-               CMG_ERR_FILE,
-               "%s: %s: the data cannot be read: damaged, or packed with a filter that is not here",
-               h5->path, d->name);
+    CMGI_IN_DATA(h5, d->name, read || count == 0 || read_library(d, native, first, count, to),
+                 "the data cannot be read: damaged, or packed with a filter that is not here");
     return told(d, count);
 }
 
 cmg_status cmgi_dataset_read_real(cmgi_dataset *d, cmg_size first, cmg_size count, double *to)
 {
-    CMGI_CHECK(d->h5->ctx, d->real, CMG_ERR_FILE, "%s: %s: integers where real numbers are needed",
-               d->h5->path, d->name);
+    CMGI_IN_DATA(d->h5, d->name, d->real, "integers where real numbers are needed");
     return read_as(d, H5T_NATIVE_DOUBLE, first, count, to);
 }
 
 cmg_status cmgi_dataset_read_size(cmgi_dataset *d, cmg_size first, cmg_size count, cmg_size *to)
 {
-    CMGI_CHECK(d->h5->ctx, !d->real, CMG_ERR_FILE, "%s: %s: real numbers where integers are needed",
-               d->h5->path, d->name);
+    CMGI_IN_DATA(d->h5, d->name, !d->real, "real numbers where integers are needed");
     return read_as(d, H5T_NATIVE_INT64, first, count, to);
 }
 
@@ -375,16 +370,14 @@ static cmg_status narrow(const cmgi_dataset *d, const cmg_size *from, cmg_index 
         to[k] = fits ? (cmg_index)from[k] : 0;
         bad = !fits && k < bad ? k : bad;
     }
-    CMGI_CHECK(d->h5->ctx, bad == d->count, CMG_ERR_FILE,
-               "%s: %s: element %lld: column %lld is out of range", d->h5->path, d->name,
-               (long long)bad, (long long)from[bad]);
+    CMGI_IN_DATA(d->h5, d->name, bad == d->count, "element %lld: column %lld is out of range",
+                 (long long)bad, (long long)from[bad]);
     return CMG_OK;
 }
 
 cmg_status cmgi_dataset_read_index(cmgi_dataset *d, cmg_index least, cmg_index *to)
 {
-    CMGI_CHECK(d->h5->ctx, !d->real, CMG_ERR_FILE, "%s: %s: real numbers where integers are needed",
-               d->h5->path, d->name);
+    CMGI_IN_DATA(d->h5, d->name, !d->real, "real numbers where integers are needed");
     if (d->size < 4 || (d->size == 4 && H5Tget_sign(d->type) == H5T_SGN_2)) {
         return read_as(d, H5T_NATIVE_INT32, 0, d->count, to);
     }
@@ -404,9 +397,8 @@ cmg_status cmgi_h5_read_array(cmgi_h5 *h5, const char *name, bool real, cmg_size
     }
     CMGI_TRY(cmgi_dataset_open(h5, name, &open));
     *d = open;
-    CMGI_CHECK(h5->ctx, count < 0 || d->count == count, CMG_ERR_FILE,
-               "%s: %s: %lld values, not %lld", h5->path, name, (long long)d->count,
-               (long long)count);
+    CMGI_IN_DATA(h5, name, count < 0 || d->count == count, "%lld values, not %lld",
+                 (long long)d->count, (long long)count);
     CMGI_TRY(cmgi_alloc(h5->ctx, d->count, real ? sizeof(double) : sizeof(cmg_index), array));
     return real ? cmgi_dataset_read_real(&open, 0, d->count, *(void **)array)
                 : cmgi_dataset_read_index(&open, -1, *(void **)array);

@@ -17,6 +17,8 @@ typedef struct cmgi_expect {
 #define CMGI_EXPECT_ANYTHING ((cmgi_expect){-1, -1, false})
 #define CMGI_EXPECT_LEVEL_MATRIX ((cmgi_expect){-1, -1, true})
 
+/* Of a matrix of a level with so many rows, and as many on the next one, -1 = unknown. */
+cmgi_expect cmgi_expect_of(cmg_role role, cmg_size rows, cmg_size coarse);
 /* "path: 3 x 4 where 5 x 5 is needed", or that rows must be empty; nnz may be -1. */
 cmg_status cmgi_expect_check(cmg_context *ctx, const char *path, const cmgi_expect *expect,
                              cmg_size rows, cmg_size cols, cmg_size nnz);

@@ -352,9 +352,9 @@ cmg_status cmgi_mtx_body(cmgi_mtx *m)
     cmgi_scoped cmg_size *first = NULL;
     CMGI_TRY(cmgi_alloc(ctx, chunks + 1, sizeof *first, &first));
     count_lines(m, chunks, first);
-    CMGI_CHECK(ctx, m->numbers || first[chunks] == m->entries, CMG_ERR_FILE,
-               "%s: %lld entries are announced, %lld lines follow", m->path, (long long)m->entries,
-               (long long)first[chunks]);
+    CMGI_IN_FILE(m, m->numbers || first[chunks] == m->entries,
+                 "%lld entries are announced, %lld lines follow", (long long)m->entries,
+                 (long long)first[chunks]);
     m->entries = first[chunks];
     if (!m->array) {
         CMGI_TRY(cmgi_alloc(ctx, m->entries, sizeof *m->row, &m->row));

@@ -77,16 +77,15 @@ enum { HEADER_TEXT = 1024 };
 static cmg_status read_text(const cmgi_file *file, cmg_size offset, cmg_size limit,
                             char text[HEADER_TEXT], cmg_size *values)
 {
-    cmg_context *ctx = file->ctx;
     unsigned char head[12] = {0};
-    CMGI_CHECK(ctx, limit - offset >= 12, CMG_ERR_FILE, "%s: too short for an array", file->path);
+    CMGI_IN_FILE(file, limit - offset >= 12, "too short for an array");
     CMGI_TRY(cmgi_file_read(file, offset, 12, head));
-    CMGI_CHECK(ctx, memcmp(head, "\x93NUMPY", 6) == 0 && head[6] >= 1 && head[6] <= 3, CMG_ERR_FILE,
-               "%s: no NumPy array, or of an unknown version", file->path);
+    CMGI_IN_FILE(file, memcmp(head, "\x93NUMPY", 6) == 0 && head[6] >= 1 && head[6] <= 3,
+                 "no NumPy array, or of an unknown version");
     const int size = head[6] == 1 ? 2 : 4;
     const cmg_size length = (cmg_size)cmgi_little(head + 8, size);
-    CMGI_CHECK(ctx, length < HEADER_TEXT && length <= limit - offset - 8 - size, CMG_ERR_FILE,
-               "%s: the header of an array has %lld bytes", file->path, (long long)length);
+    CMGI_IN_FILE(file, length < HEADER_TEXT && length <= limit - offset - 8 - size,
+                 "the header of an array has %lld bytes", (long long)length);
     CMGI_TRY(cmgi_file_read(file, offset + 8 + size, length, text));
     text[length] = '\0';
     *values = offset + 8 + size + length;
@@ -95,13 +94,11 @@ static cmg_status read_text(const cmgi_file *file, cmg_size offset, cmg_size lim
 
 static cmg_status read_header(const cmgi_file *file, cmg_size offset, cmg_size limit, array *a)
 {
-    cmg_context *ctx = file->ctx;
     char text[HEADER_TEXT];
     CMGI_TRY(read_text(file, offset, limit, text, &a->offset));
-    CMGI_CHECK(ctx, parse_header(text, a), CMG_ERR_FILE,
-               "%s: not columns of fp64, fp32, int64 or int32 values", file->path);
-    CMGI_CHECK(ctx, a->n <= (limit - a->offset) / a->bytes, CMG_ERR_FILE,
-               "%s: an array of %lld values ends early", file->path, (long long)a->n);
+    CMGI_IN_FILE(file, parse_header(text, a), "not columns of fp64, fp32, int64 or int32 values");
+    CMGI_IN_FILE(file, a->n <= (limit - a->offset) / a->bytes, "an array of %lld values ends early",
+                 (long long)a->n);
     return CMG_OK;
 }
 
@@ -219,23 +216,20 @@ static const unsigned char *find_entry(const archive *z, const char *name)
 /* Where an array of the archive lies in the file. */
 static cmg_status find_array(const archive *z, const char *name, cmg_size *first, cmg_size *last)
 {
-    cmg_context *ctx = z->file.ctx;
     unsigned char local[LOCAL_HEADER];
     const unsigned char *p = find_entry(z, name);
-    CMGI_CHECK(ctx, p != NULL, CMG_ERR_FILE,
-               "%s: no %s in it: not a matrix of scipy.sparse.save_npz", z->file.path, name);
-    CMGI_CHECK(ctx, cmgi_little(p + 10, 2) == 0, CMG_ERR_FILE,
-               "%s: compressed; save it by scipy.sparse.save_npz(..., compressed=False)",
-               z->file.path);
+    CMGI_IN_FILE(&z->file, p != NULL, "no %s in it: not a matrix of scipy.sparse.save_npz", name);
+    CMGI_IN_FILE(&z->file, cmgi_little(p + 10, 2) == 0,
+                 "compressed; save it by scipy.sparse.save_npz(..., compressed=False)");
     const cmg_size offset = (cmg_size)cmgi_little(p + 42, 4);
     const cmg_size size = (cmg_size)cmgi_little(p + 24, 4);
-    CMGI_CHECK(ctx, offset <= z->file.size - LOCAL_HEADER, CMG_ERR_FILE,
-               "%s: %s begins after the end of the file", z->file.path, name);
+    CMGI_IN_FILE(&z->file, offset <= z->file.size - LOCAL_HEADER,
+                 "%s begins after the end of the file", name);
     CMGI_TRY(cmgi_file_read(&z->file, offset, LOCAL_HEADER, local));
     const cmg_size begin = offset + LOCAL_HEADER + (cmg_size)cmgi_little(local + 26, 2) +
                            (cmg_size)cmgi_little(local + 28, 2);
-    CMGI_CHECK(ctx, begin <= z->file.size && size <= z->file.size - begin, CMG_ERR_FILE,
-               "%s: %s ends after the end of the file", z->file.path, name);
+    CMGI_IN_FILE(&z->file, begin <= z->file.size && size <= z->file.size - begin,
+                 "%s ends after the end of the file", name);
     *first = begin;
     *last = begin + size;
     return CMG_OK;
@@ -247,8 +241,7 @@ static cmg_status open_entry(const archive *z, const char *name, array *a)
     cmg_size last = 0;
     CMGI_TRY(find_array(z, name, &first, &last));
     CMGI_TRY(read_header(&z->file, first, last, a));
-    CMGI_CHECK(z->file.ctx, a->width == 1, CMG_ERR_FILE, "%s: %s has %lld columns", z->file.path,
-               name, (long long)a->width);
+    CMGI_IN_FILE(&z->file, a->width == 1, "%s has %lld columns", name, (long long)a->width);
     return CMG_OK;
 }
 
@@ -272,10 +265,10 @@ static cmg_status read_format(const archive *z, bool *by_columns)
         }
     }
     *by_columns = strcmp(word, "csc") == 0;
-    CMGI_CHECK(z->file.ctx, *by_columns || strcmp(word, "csr") == 0, CMG_ERR_FILE,
-               "%s: a matrix in the form '%s'; save it by scipy.sparse.save_npz(path, A.tocsr(), "
-               "compressed=False)",
-               z->file.path, word);
+    CMGI_IN_FILE(&z->file, *by_columns || strcmp(word, "csr") == 0,
+                 "a matrix in the form '%s'; save it by scipy.sparse.save_npz(path, A.tocsr(), "
+                 "compressed=False)",
+                 word);
     return CMG_OK;
 }
 
@@ -293,23 +286,21 @@ static cmg_status read_arrays(const archive *z, const cmgi_expect *expect, bool 
     CMGI_TRY(open_entry(z, "indptr.npy", &indptr));
     CMGI_TRY(open_entry(z, "indices.npy", &indices));
     CMGI_TRY(open_entry(z, "data.npy", &data));
-    CMGI_CHECK(ctx, shape.type == 'i' && indptr.type == 'i' && indices.type == 'i', CMG_ERR_FILE,
-               "%s: indices have to be whole numbers", z->file.path);
-    CMGI_CHECK(ctx, shape.n == 2, CMG_ERR_FILE, "%s: the shape has %lld numbers", z->file.path,
-               (long long)shape.n);
+    CMGI_IN_FILE(&z->file, shape.type == 'i' && indptr.type == 'i' && indices.type == 'i',
+                 "indices have to be whole numbers");
+    CMGI_IN_FILE(&z->file, shape.n == 2, "the shape has %lld numbers", (long long)shape.n);
     CMGI_TRY(cmgi_file_integers(&z->file, shape.offset, 2, (size_t)shape.bytes, false, sizes));
     CMGI_TRY(cmgi_expect_check(ctx, z->file.path, expect, sizes[0], sizes[1], data.n));
     const cmg_size n = sizes[by_columns];
-    CMGI_CHECK(ctx, n >= 0 && indptr.n - 1 == n && indices.n == data.n, CMG_ERR_FILE,
-               "%s: %lld %s, but %lld pointers to them; %lld indices of %lld values", z->file.path,
-               (long long)n, by_columns ? "columns" : "rows", (long long)indptr.n,
-               (long long)indices.n, (long long)data.n);
+    CMGI_IN_FILE(&z->file, n >= 0 && indptr.n - 1 == n && indices.n == data.n,
+                 "%lld %s, but %lld pointers to them; %lld indices of %lld values", (long long)n,
+                 by_columns ? "columns" : "rows", (long long)indptr.n, (long long)indices.n,
+                 (long long)data.n);
     CMGI_TRY(cmgi_csr_alloc(ctx, n, sizes[!by_columns], data.n, A));
     CMGI_TRY(
         cmgi_file_integers(&z->file, indptr.offset, n + 1, (size_t)indptr.bytes, false, A->indptr));
-    CMGI_CHECK(ctx, A->indptr[n] == data.n, CMG_ERR_FILE,
-               "%s: indptr ends with %lld, there are %lld values", z->file.path,
-               (long long)A->indptr[n], (long long)data.n);
+    CMGI_IN_FILE(&z->file, A->indptr[n] == data.n, "indptr ends with %lld, there are %lld values",
+                 (long long)A->indptr[n], (long long)data.n);
     CMGI_TRY(cmgi_file_columns(&z->file, indices.offset, data.n, (size_t)indices.bytes, false,
                                A->indices));
     return read_reals(&z->file, &data, A->values);

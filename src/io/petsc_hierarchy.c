@@ -55,9 +55,9 @@ static cmg_status read_vectors(const cmgi_petsc *p, int first, cmg_hierarchy *h)
     for (int k = first; k < p->objects && k < first + 2; ++k) {
         const cmgi_petsc_object *o = &p->object[k];
         cmgi_scoped double *values = NULL;
-        CMGI_CHECK(h->ctx, o->rows == cmg_hierarchy_rows(h, 0), CMG_ERR_FILE,
-                   "%s: vector %d has %lld entries, the finest matrix %lld rows", p->file.path,
-                   k - first, (long long)o->rows, (long long)cmg_hierarchy_rows(h, 0));
+        CMGI_IN_FILE(&p->file, o->rows == cmg_hierarchy_rows(h, 0),
+                     "vector %d has %lld entries, the finest matrix %lld rows", k - first,
+                     (long long)o->rows, (long long)cmg_hierarchy_rows(h, 0));
         CMGI_TRY(cmgi_petsc_vector(p, o, &values));
         CMGI_TRY(cmgi_hierarchy_take_vector(h, 0, kinds[k - first], names[k - first], o->rows,
                                             cmgi_pass_on(&values)));
@@ -77,25 +77,23 @@ static bool finest_alone(const cmgi_petsc *p, int matrices)
 /* Number of matrices, which must come before all vectors and be 2 L - 1, or L with A_0 alone. */
 static cmg_status count_matrices(const cmgi_petsc *p, int *matrices)
 {
-    cmg_context *ctx = p->file.ctx;
     *matrices = 0;
     for (int k = 0; k < p->objects; ++k) {
-        CMGI_CHECK(ctx, !p->object[k].matrix || k == *matrices, CMG_ERR_FILE,
-                   "%s: a matrix comes after a vector", p->file.path);
+        CMGI_IN_FILE(&p->file, !p->object[k].matrix || k == *matrices,
+                     "a matrix comes after a vector");
         *matrices += p->object[k].matrix;
     }
-    CMGI_CHECK(ctx, *matrices > 0, CMG_ERR_FILE, "%s: the file holds no matrix", p->file.path);
+    CMGI_IN_FILE(&p->file, *matrices > 0, "the file holds no matrix");
     const bool alone = finest_alone(p, *matrices);
-    CMGI_CHECK(ctx,
-               (alone || *matrices % 2 == 1) &&
-                   *matrices < (alone ? CMGI_HIERARCHY_LEVELS + 1 : 2 * CMGI_HIERARCHY_LEVELS),
-               CMG_ERR_FILE,
-               "%s: %d matrices are no multigrid dump, which has L - 1 transfers and L <= 64 level "
-               "matrices",
-               p->file.path, *matrices);
-    CMGI_CHECK(ctx, p->objects - *matrices <= 2, CMG_ERR_FILE,
-               "%s: %d vectors, but only a right-hand side and a solution are known", p->file.path,
-               p->objects - *matrices);
+    CMGI_IN_FILE(
+        &p->file,
+        (alone || *matrices % 2 == 1) &&
+            *matrices < (alone ? CMGI_HIERARCHY_LEVELS + 1 : 2 * CMGI_HIERARCHY_LEVELS),
+        "%d matrices are no multigrid dump, which has L - 1 transfers and L <= 64 level matrices",
+        *matrices);
+    CMGI_IN_FILE(&p->file, p->objects - *matrices <= 2,
+                 "%d vectors, but only a right-hand side and a solution are known",
+                 p->objects - *matrices);
     return CMG_OK;
 }
 

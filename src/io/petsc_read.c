@@ -29,29 +29,26 @@ static cmg_status scan_matrix(const cmgi_petsc *p, cmg_size at, cmgi_petsc_objec
                               cmg_size *next)
 {
     const cmgi_file *file = &p->file;
-    cmg_context *ctx = file->ctx;
     int64_t header[3] = {0, 0, 0};
     CMGI_TRY(read_integers(p, at + p->bytes, 3, header));
-    CMGI_CHECK(ctx, header[2] != -1, CMG_ERR_FILE,
-               "%s: the matrix at byte %lld is stored dense; write it as AIJ", file->path,
-               (long long)at);
-    CMGI_CHECK(ctx, header[0] >= 0 && header[1] >= 0 && header[2] >= 0, CMG_ERR_FILE,
-               "%s: the matrix at byte %lld has %lld rows, %lld columns and %lld entries",
-               file->path, (long long)at, (long long)header[0], (long long)header[1],
-               (long long)header[2]);
+    CMGI_IN_FILE(file, header[2] != -1, "the matrix at byte %lld is stored dense; write it as AIJ",
+                 (long long)at);
+    CMGI_IN_FILE(file, header[0] >= 0 && header[1] >= 0 && header[2] >= 0,
+                 "the matrix at byte %lld has %lld rows, %lld columns and %lld entries",
+                 (long long)at, (long long)header[0], (long long)header[1], (long long)header[2]);
     *o = (cmgi_petsc_object){true, at + 4 * p->bytes, header[0], header[1], header[2]};
-    CMGI_CHECK(ctx, o->rows <= (file->size - o->offset) / p->bytes, CMG_ERR_FILE,
-               "%s: the matrix at byte %lld has %lld rows, which do not fit into the %lld bytes of "
-               "the file",
-               file->path, (long long)at, (long long)header[0], (long long)file->size);
+    CMGI_IN_FILE(
+        file, o->rows <= (file->size - o->offset) / p->bytes,
+        "the matrix at byte %lld has %lld rows, which do not fit into the %lld bytes of the file",
+        (long long)at, (long long)header[0], (long long)file->size);
     if (p->bytes == 4 && o->nnz == INT32_MAX) {
         CMGI_TRY(sum_lengths(p, o, &o->nnz));
     }
     const cmg_size rest = file->size - o->offset - p->bytes * o->rows;
-    CMGI_CHECK(ctx, o->nnz <= rest / (p->bytes + 8), CMG_ERR_FILE,
-               "%s: the matrix at byte %lld has %lld entries, which do not fit into the %lld bytes "
-               "of the file",
-               file->path, (long long)at, (long long)o->nnz, (long long)file->size);
+    CMGI_IN_FILE(file, o->nnz <= rest / (p->bytes + 8),
+                 "the matrix at byte %lld has %lld entries, which do not fit into the %lld bytes "
+                 "of the file",
+                 (long long)at, (long long)o->nnz, (long long)file->size);
     *next = o->offset + p->bytes * o->rows + (p->bytes + 8) * o->nnz;
     return CMG_OK;
 }
@@ -63,10 +60,10 @@ static cmg_status scan_vector(const cmgi_petsc *p, cmg_size at, cmgi_petsc_objec
     const cmg_size data = at + 2 * p->bytes;
     int64_t n = 0;
     CMGI_TRY(read_integers(p, at + p->bytes, 1, &n));
-    CMGI_CHECK(file->ctx, n >= 0 && n <= (file->size - data) / 8, CMG_ERR_FILE,
-               "%s: the vector at byte %lld has %lld entries, which do not fit into the %lld bytes "
-               "of the file",
-               file->path, (long long)at, (long long)n, (long long)file->size);
+    CMGI_IN_FILE(file, n >= 0 && n <= (file->size - data) / 8,
+                 "the vector at byte %lld has %lld entries, which do not fit into the %lld bytes "
+                 "of the file",
+                 (long long)at, (long long)n, (long long)file->size);
     *o = (cmgi_petsc_object){false, data, n, 1, n};
     *next = data + 8 * n;
     return CMG_OK;
@@ -107,19 +104,18 @@ void cmgi_petsc_close(cmgi_petsc *p)
 /* indptr from the row lengths. */
 static cmg_status read_lengths(const cmgi_petsc *p, const cmgi_petsc_object *o, cmgi_csr *A)
 {
-    cmg_context *ctx = p->file.ctx;
     CMGI_TRY(read_integers(p, o->offset, o->rows, A->indptr + 1));
     A->indptr[0] = 0;
     for (cmg_size i = 0; i < o->rows; ++i) {
         const cmg_size length = A->indptr[i + 1];
-        CMGI_CHECK(ctx, length >= 0 && length <= o->cols, CMG_ERR_FILE,
-                   "%s: row %lld has %lld entries, but there are %lld columns", p->file.path,
-                   (long long)i, (long long)length, (long long)o->cols);
+        CMGI_IN_FILE(&p->file, length >= 0 && length <= o->cols,
+                     "row %lld has %lld entries, but there are %lld columns", (long long)i,
+                     (long long)length, (long long)o->cols);
         A->indptr[i + 1] = A->indptr[i] + length;
     }
-    CMGI_CHECK(ctx, A->indptr[o->rows] == o->nnz, CMG_ERR_FILE,
-               "%s: the rows have %lld entries, the header says %lld", p->file.path,
-               (long long)A->indptr[o->rows], (long long)o->nnz);
+    CMGI_IN_FILE(&p->file, A->indptr[o->rows] == o->nnz,
+                 "the rows have %lld entries, the header says %lld", (long long)A->indptr[o->rows],
+                 (long long)o->nnz);
     return CMG_OK;
 }
 
@@ -175,7 +171,7 @@ cmg_status cmgi_petsc_matrix(const cmgi_petsc *p, const cmgi_petsc_object *o,
                              const cmgi_expect *expect, cmgi_csr *A)
 {
     cmg_context *ctx = p->file.ctx;
-    CMGI_CHECK(ctx, o->matrix, CMG_ERR_FILE, "%s: a vector where a matrix is needed", p->file.path);
+    CMGI_IN_FILE(&p->file, o->matrix, "a vector where a matrix is needed");
     CMGI_TRY(cmgi_expect_check(ctx, p->file.path, expect, o->rows, o->cols, o->nnz));
     CMGI_TRY(cmgi_csr_alloc(ctx, o->rows, o->cols, o->nnz, A));
     const cmg_size columns = o->offset + p->bytes * o->rows;

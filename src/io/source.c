@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -55,9 +56,9 @@ bool cmgi_read_at(int fd, cmg_size offset, size_t bytes, void *to)
 
 cmg_status cmgi_file_read(const cmgi_file *file, cmg_size offset, cmg_size bytes, void *to)
 {
-    CMGI_CHECK(file->ctx, offset <= file->size && bytes <= file->size - offset, CMG_ERR_FILE,
-               "%s: %lld bytes are needed from byte %lld on, but the file has %lld", file->path,
-               (long long)bytes, (long long)offset, (long long)file->size);
+    CMGI_IN_FILE(file, offset <= file->size && bytes <= file->size - offset,
+                 "%lld bytes are needed from byte %lld on, but the file has %lld", (long long)bytes,
+                 (long long)offset, (long long)file->size);
     bool good = true;
 #pragma omp parallel for num_threads(file->ctx->threads) schedule(static) reduction(&& : good) if (bytes > 4 * BLOCK)
     for (cmg_size first = 0; first < bytes; first += BLOCK) {
@@ -157,6 +158,18 @@ cmg_status cmgi_in_file(cmg_context *ctx, const char *path, cmg_status status)
         return CMG_ERR_FILE;
     }
     return cmgi_fail(ctx, CMG_ERR_FILE, "%s: %s", path, message);
+}
+
+cmg_status cmgi_fail_in(cmg_context *ctx, const char *path, const char *name, const char *format,
+                        ...)
+{
+    char reason[sizeof ctx->message];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(reason, sizeof reason, format, args);
+    va_end(args);
+    return cmgi_fail(ctx, CMG_ERR_FILE, "%s: %s%s%s", path, name != NULL ? name : "",
+                     name != NULL ? ": " : "", reason);
 }
 
 /*
@@ -293,7 +306,7 @@ static bool each_file(const char *path, bool (*act)(int folder, const char *name
     DIR *folder = opendir(path);
     struct dirent *entry = NULL;
     bool good = folder != NULL;
-    errno = 0;
+    errno = good ? 0 : errno;
     while (good && (entry = readdir(folder)) != NULL) {
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
             good = act(dirfd(folder), entry->d_name);

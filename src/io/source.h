@@ -48,6 +48,17 @@ cmg_status cmgi_file_text(cmg_context *ctx, const char *path, char **text, cmg_s
  * with the path. Other failures and CMG_OK pass through.
  */
 cmg_status cmgi_in_file(cmg_context *ctx, const char *path, cmg_status status);
+/* CMG_ERR_FILE with "path: name: ...", without a name NULL. */
+cmg_status cmgi_fail_in(cmg_context *ctx, const char *path, const char *name, const char *format,
+                        ...) __attribute__((format(printf, 4, 5)));
+/* Fails so unless cond holds, in what has a context and a path, or in data of that name there. */
+#define CMGI_IN_FILE(file, cond, ...) CMGI_IN_DATA(file, NULL, cond, __VA_ARGS__)
+#define CMGI_IN_DATA(file, name, cond, ...)                                                        \
+    do {                                                                                           \
+        if (!(cond)) {                                                                             \
+            return cmgi_fail_in((file)->ctx, (file)->path, (name), __VA_ARGS__);                   \
+        }                                                                                          \
+    } while (0)
 
 /* A file or directory being written under a temporary name beside the final one. */
 typedef struct cmgi_output {

@@ -132,10 +132,7 @@ cmg_status cmg_hierarchy_take_rows(cmg_context *ctx, const cmg_hierarchy *whole,
     CMGI_CHECK(ctx, h != NULL, CMG_ERR_ARG, "hierarchy: the out-pointer is NULL");
     CMGI_TRY(check_group(ctx));
     CMGI_TRY(cmg_hierarchy_create(ctx, whole->levels, &made));
-    for (int i = 0; i < whole->attributes; ++i) {
-        CMGI_TRY(
-            cmg_hierarchy_set_attribute(made, whole->attribute[i].key, whole->attribute[i].value));
-    }
+    CMGI_TRY(cmgi_hierarchy_copy_attributes(whole, made));
     for (int l = 0; l < whole->levels; ++l) {
         CMGI_TRY(take_level(made, whole, l));
     }

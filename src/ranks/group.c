@@ -147,9 +147,7 @@ cmg_status cmgi_group_outcome(cmg_context *ctx, cmg_status status)
     if (status != CMG_OK) {
         (void)snprintf(mine.message, sizeof mine.message, "%.*s", CMG_MESSAGE - 1, ctx->message);
     }
-    if (cmgi_alloc(ctx, ranks, sizeof *all, &all) != CMG_OK) {
-        return cmgi_group_fail(ctx, CMG_ERR_MEMORY);
-    }
+    CMGI_TRY(cmgi_group_fail(ctx, cmgi_alloc(ctx, ranks, sizeof *all, &all)));
     cmg_status common = cmgi_group_gather(ctx, &mine, sizeof mine, all);
     for (int r = 0; r < ranks && common == CMG_OK; ++r) {
         if (all[r].status != CMG_OK) {
@@ -159,40 +157,6 @@ cmg_status cmgi_group_outcome(cmg_context *ctx, cmg_status status)
         }
     }
     return common;
-}
-
-cmg_status cmgi_wire_prepare(cmg_context *ctx, const cmgi_messages *m, void **route)
-{
-    return ctx->group->way->prepare(ctx, ctx->group->wire, m, route);
-}
-
-void cmgi_wire_forget(cmg_context *ctx, void *route)
-{
-    if (cmgi_group_wired(ctx)) {
-        ctx->group->way->forget(ctx, ctx->group->wire, route);
-    }
-}
-
-cmg_status cmgi_wire_exchange(cmg_context *ctx, void *route, const cmgi_messages *m)
-{
-    return ctx->group->way->exchange(ctx, ctx->group->wire, route, m);
-}
-
-cmg_status cmgi_wire_aside(cmg_context *ctx)
-{
-    return cmgi_group_wired(ctx) ? ctx->group->way->aside(ctx, ctx->group->wire) : CMG_OK;
-}
-
-void cmgi_wire_back(cmg_context *ctx)
-{
-    if (cmgi_group_wired(ctx)) {
-        ctx->group->way->back(ctx, ctx->group->wire);
-    }
-}
-
-cmg_status cmgi_wire_join(cmg_context *ctx)
-{
-    return cmgi_group_wired(ctx) ? ctx->group->way->join(ctx, ctx->group->wire) : CMG_OK;
 }
 
 cmg_status cmgi_group_sum_there(cmg_context *ctx, double *values, int count)

@@ -79,11 +79,32 @@ cmg_status cmgi_group_start(cmg_context *ctx, const cmgi_messages *m);
 cmg_status cmgi_group_finish(cmg_context *ctx);
 cmg_status cmgi_group_exchange(cmg_context *ctx, const cmgi_messages *m);
 /* An exchange of arrays in the backend's memory, on a route of its own; as in cmgi_wire. */
-cmg_status cmgi_wire_prepare(cmg_context *ctx, const cmgi_messages *m, void **route);
-cmg_status cmgi_wire_exchange(cmg_context *ctx, void *route, const cmgi_messages *m);
-/* Nothing without a wire. */
-void cmgi_wire_forget(cmg_context *ctx, void *route);
+static inline cmg_status cmgi_wire_prepare(cmg_context *ctx, const cmgi_messages *m, void **route)
+{
+    return ctx->group->way->prepare(ctx, ctx->group->wire, m, route);
+}
+static inline cmg_status cmgi_wire_exchange(cmg_context *ctx, void *route, const cmgi_messages *m)
+{
+    return ctx->group->way->exchange(ctx, ctx->group->wire, route, m);
+}
 /* As in cmgi_wire; without a wire everything is in order, and there is nothing to do. */
-cmg_status cmgi_wire_aside(cmg_context *ctx);
-void cmgi_wire_back(cmg_context *ctx);
-cmg_status cmgi_wire_join(cmg_context *ctx);
+static inline void cmgi_wire_forget(cmg_context *ctx, void *route)
+{
+    if (cmgi_group_wired(ctx)) {
+        ctx->group->way->forget(ctx, ctx->group->wire, route);
+    }
+}
+static inline cmg_status cmgi_wire_aside(cmg_context *ctx)
+{
+    return cmgi_group_wired(ctx) ? ctx->group->way->aside(ctx, ctx->group->wire) : CMG_OK;
+}
+static inline void cmgi_wire_back(cmg_context *ctx)
+{
+    if (cmgi_group_wired(ctx)) {
+        ctx->group->way->back(ctx, ctx->group->wire);
+    }
+}
+static inline cmg_status cmgi_wire_join(cmg_context *ctx)
+{
+    return cmgi_group_wired(ctx) ? ctx->group->way->join(ctx, ctx->group->wire) : CMG_OK;
+}

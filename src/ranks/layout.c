@@ -40,7 +40,6 @@ cmg_status cmgi_layout_even(cmg_context *ctx, cmg_size total, cmgi_owners *space
 static cmg_status read_level(cmg_context *ctx, const holding *all, int levels, int l,
                              cmgi_owners *space)
 {
-    static const char *const names[] = {"A", "P", "R"};
     const int ranks = cmgi_ranks(ctx);
     int from = A;
     while (from < ROLES && all[l].rows[from] < 0) {
@@ -60,14 +59,15 @@ static cmg_status read_level(cmg_context *ctx, const holding *all, int levels, i
         const holding *theirs = &all[r * levels + l];
         for (int role = A; role < ROLES; ++role) {
             CMGI_CHECK(ctx, (theirs->rows[role] < 0) == (all[l].rows[role] < 0), CMG_ERR_ARG,
-                       "level %d: rank %d and rank 0 do not both have %s", l, r, names[role]);
+                       "level %d: rank %d and rank 0 do not both have %s", l, r,
+                       cmgi_role_names[role]);
             CMGI_CHECK(ctx,
                        theirs->rows[role] < 0 || (theirs->first[role] == space->part[r] &&
                                                   theirs->rows[role] == theirs->rows[from]),
                        CMG_ERR_ARG,
                        "level %d: rank %d has rows %lld to %lld of %s where %lld to %lld are due",
                        l, r, (long long)theirs->first[role],
-                       (long long)(theirs->first[role] + theirs->rows[role]), names[role],
+                       (long long)(theirs->first[role] + theirs->rows[role]), cmgi_role_names[role],
                        (long long)space->part[r], (long long)(space->part[r] + theirs->rows[from]));
         }
         space->part[r + 1] = space->part[r] + theirs->rows[from];

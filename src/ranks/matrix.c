@@ -424,19 +424,24 @@ static cmg_status make_part(cmg_context *ctx, cmgi_stretches *S, int k, cmgi_use
     return from.csr->indptr != NULL ? cmgi_matrix_create(ctx, &from, as, options, part) : CMG_OK;
 }
 
+/* Without parts. */
+static cmg_status open_matrix(cmg_context *ctx, const cmg_matrix_options *options, cmg_matrix **M)
+{
+    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof **M, M));
+    (*M)->ctx = ctx;
+    (*M)->format = &ranks_format;
+    (*M)->options = *options;
+    return cmgi_alloc_zero(ctx, 1, sizeof(cmgi_ranks_matrix), &(*M)->data);
+}
+
 cmg_status cmgi_ranks_matrix_create(cmg_context *ctx, cmgi_stretches *S, cmgi_use use,
                                     const cmg_matrix_options *options, cmg_matrix **M)
 {
     const bool square = S->rows == S->cols;
     const cmgi_use as = square && use == CMGI_USE_A ? CMGI_USE_ROWS : use;
-    cmgi_ranks_matrix *parts = NULL;
     cmgi_scoped_by(cmg_matrix_destroy) cmg_matrix *made = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
-    made->ctx = ctx;
-    made->format = &ranks_format;
-    made->options = *options;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *parts, &parts));
-    made->data = parts;
+    CMGI_TRY(open_matrix(ctx, options, &made));
+    cmgi_ranks_matrix *parts = made->data;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made->apart, &made->apart));
     CMGI_TRY(cmgi_stretches_find(ctx, S));
     if (!S->cols->whole) {
@@ -462,15 +467,11 @@ cmg_status cmgi_ranks_ghosts_create(cmg_context *ctx, const cmgi_owners *space,
                                     cmg_matrix **M, void **halo)
 {
     const cmgi_stretches S = {.cols = space, .halo = *wanted};
+    const cmg_matrix_options options = {.precision = precision};
     cmgi_scoped_by(cmg_matrix_destroy) cmg_matrix *made = NULL;
-    cmgi_ranks_matrix *parts = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
-    made->ctx = ctx;
-    made->format = &ranks_format;
-    made->options.precision = precision;
+    CMGI_TRY(open_matrix(ctx, &options, &made));
+    cmgi_ranks_matrix *parts = made->data;
     made->rows = made->cols = space->rows;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *parts, &parts));
-    made->data = parts;
     CMGI_TRY(make_exchange(ctx, &S, precision, parts));
     *halo = parts->exchange != NULL ? parts->exchange->halo : NULL;
     *M = cmgi_pass_on(&made);

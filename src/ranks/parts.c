@@ -157,10 +157,7 @@ static cmg_status gather_vector(cmgi_parts *parts, const cmg_hierarchy *h, int l
 static cmg_status gather_facts(cmgi_parts *parts, const cmg_hierarchy *h, int l)
 {
     CMGI_TRY(agree(parts->ctx, l, "block_size", cmgi_unknowns_of_node(h, l)));
-    for (int i = 0; i < h->attributes; ++i) {
-        CMGI_TRY(
-            cmg_hierarchy_set_attribute(parts->given, h->attribute[i].key, h->attribute[i].value));
-    }
+    CMGI_TRY(cmgi_hierarchy_copy_attributes(h, parts->given));
     CMGI_TRY(gather_vector(parts, h, l, "coords"));
     CMGI_TRY(gather_vector(parts, h, l, "nullspace"));
     parts->given->level[l - parts->mg.count].exact_nullspace = h->level[l].exact_nullspace;

@@ -67,10 +67,7 @@ static cmg_status open_over(const cmg_hierarchy *given, int levels, cmg_hierarch
         made->level[l].block = given->level[l].block;
         CMGI_TRY(borrow_level(given, levels, l, made));
     }
-    for (int i = 0; i < given->attributes; ++i) {
-        CMGI_TRY(
-            cmg_hierarchy_set_attribute(made, given->attribute[i].key, given->attribute[i].value));
-    }
+    CMGI_TRY(cmgi_hierarchy_copy_attributes(given, made));
     CMGI_TRY(copy_vectors(given, levels - 1, made));
     made->checked = given->checked;
     *h = cmgi_pass_on(&made);

@@ -22,10 +22,9 @@ static inline void refine(cmgi_mesh **mesh, const cmgi_snap *snap)
 /* nodes - edges + faces - cells, from the entities. */
 static inline long euler(const cmgi_mesh *mesh)
 {
-    cmgi_entities *e = NULL;
+    cmgi_scoped_by(cmgi_entities_free) cmgi_entities e = {0};
     CHECK_OK(cmgi_mesh_entities(mesh, true, &e));
-    const cmg_size sum = mesh->dim == 2 ? mesh->nodes - e->edge.count + mesh->cells
-                                        : mesh->nodes - e->edge.count + e->face.count - mesh->cells;
-    cmgi_entities_destroy(&e);
+    const cmg_size sum = mesh->dim == 2 ? mesh->nodes - e.edge.count + mesh->cells
+                                        : mesh->nodes - e.edge.count + e.face.count - mesh->cells;
     return (long)sum;
 }

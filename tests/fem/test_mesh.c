@@ -162,12 +162,12 @@ TEST(refinement_keeps_volume_and_topology)
         for (int level = 0; level < 2; ++level) {
             const cmgi_cell_info *info = cmgi_cell_table(coarse->cell);
             cmgi_mesh *fine = NULL;
-            cmgi_scoped_by(cmgi_entities_destroy) cmgi_entities *r = NULL;
+            cmgi_scoped_by(cmgi_entities_free) cmgi_entities r = {0};
             cmgi_mesh_report report;
             CHECK_OK(cmgi_mesh_entities(coarse, coarse->cell == CMGI_HEX, &r));
             CHECK_OK(cmgi_mesh_refine(coarse, NULL, &fine));
             check_mesh(fine, volume, &report);
-            check_relation(coarse, fine, r);
+            check_relation(coarse, fine, &r);
             CHECK(fine->cells == coarse->cells * info->children);
             CHECK(fine->facets == coarse->facets * info->children / 2);
             CHECK(euler(fine) == cases[i].euler);
@@ -285,25 +285,24 @@ TEST(entities_are_found_again)
     o.n = 2;
     scoped_mesh *mesh = shape_mesh(&o);
     const cmgi_cell_info *info = cmgi_cell_table(mesh->cell);
-    cmgi_entities *e = NULL;
+    cmgi_scoped_by(cmgi_entities_free) cmgi_entities e = {0};
     CHECK_OK(cmgi_mesh_entities(mesh, true, &e));
     for (cmg_size c = 0; c < mesh->cells; ++c) {
         const cmg_index *node = mesh->cell_nodes + 8 * c;
         for (int k = 0; k < 12; ++k) {
             const cmg_index ends[2] = {node[info->edge[k][1]], node[info->edge[k][0]]};
-            CHECK(cmgi_entity_find(&e->edge, ends) == e->edge.of_cell[12 * c + k]);
+            CHECK(cmgi_entity_find(&e.edge, ends) == e.edge.of_cell[12 * c + k]);
         }
         for (int k = 0; k < 6; ++k) {
             const cmg_index face[4] = {node[info->facet[k][3]], node[info->facet[k][1]],
                                        node[info->facet[k][0]], node[info->facet[k][2]]};
-            CHECK(cmgi_entity_find(&e->face, face) == e->face.of_cell[6 * c + k]);
+            CHECK(cmgi_entity_find(&e.face, face) == e.face.of_cell[6 * c + k]);
         }
     }
     const cmg_index apart[2] = {0, (cmg_index)mesh->nodes - 1};
-    CHECK(cmgi_entity_find(&e->edge, apart) == -1);
+    CHECK(cmgi_entity_find(&e.edge, apart) == -1);
     /* each face has one cell or two: 6 cells = 2 inner + boundary */
-    CHECK(6 * mesh->cells == 2 * e->face.count - mesh->facets);
-    cmgi_entities_destroy(&e);
+    CHECK(6 * mesh->cells == 2 * e.face.count - mesh->facets);
 }
 
 TEST(threads_do_not_matter)

@@ -150,9 +150,9 @@ TEST(facets_must_be_the_boundary)
         expect(mesh, "is on the boundary and is no facet", NULL);
         mesh->facets += 1;
         /* the side that the first two cells share, if they do */
-        cmgi_entities *e = NULL;
+        cmgi_scoped_by(cmgi_entities_free) cmgi_entities e = {0};
         CHECK_OK(cmgi_mesh_entities(mesh, true, &e));
-        const cmg_index *of_cell = mesh->dim == 2 ? e->edge.of_cell : e->face.of_cell;
+        const cmg_index *of_cell = mesh->dim == 2 ? e.edge.of_cell : e.face.of_cell;
         for (int f = 0; f < info->facets; ++f) {
             for (cmg_size g = info->facets; g < 2 * info->facets; ++g) {
                 if (of_cell[f] == of_cell[g]) {
@@ -163,7 +163,6 @@ TEST(facets_must_be_the_boundary)
                 }
             }
         }
-        cmgi_entities_destroy(&e);
     }
 }
 

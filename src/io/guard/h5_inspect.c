@@ -183,7 +183,7 @@ static cmg_status inspect_header(const cmgi_h5 *h5, const char *name, uint64_t a
         (f.chunk_rank != f.rank + 1 || f.chunk_size != f.size)) {
         f.wrong = "chunks of another shape than the dataset's";
     }
-    CMGI_CHECK(h5->ctx, f.wrong == NULL, CMG_ERR_FILE, "%s: %s: %s", h5->path, name, f.wrong);
+    CMGI_IN_DATA(h5, name, f.wrong == NULL, "%s", f.wrong);
     return CMG_OK;
 }
 
@@ -229,8 +229,7 @@ cmg_status cmgi_h5_inspect(const cmgi_h5 *h5, const char *name, bool dataset)
             return CMG_OK; /* the library will tell */
         }
         if (address == HADDR_UNDEF) { /* a soft link: from the beginning */
-            CMGI_CHECK(h5->ctx, ++hops < HOPS_MOST, CMG_ERR_FILE, "%s: %s: too many links in a row",
-                       h5->path, name);
+            CMGI_IN_DATA(h5, name, ++hops < HOPS_MOST, "too many links in a row");
             n = 1;
             continue;
         }
