@@ -225,6 +225,18 @@ cmg_status cmg_solver_create(cmg_hierarchy *h, const cmg_solver_options *options
     return cmgi_group_fail(h->ctx, create(h, &own, s));
 }
 
+/* The columns' work space goes, and the reports of the last solve with it if they are theirs. */
+static void drop_columns(cmg_solver *s)
+{
+    if (s->columns != NULL) {
+        cmgi_columns_clear(s->ctx, s->columns);
+        CMGI_FREE(s->ctx, s->columns);
+        s->columns = NULL;
+    }
+    s->report.history = s->several ? NULL : s->report.history;
+    s->several = false;
+}
+
 void cmg_solver_destroy(cmg_solver **s)
 {
     if (s == NULL || *s == NULL) {
@@ -232,7 +244,7 @@ void cmg_solver_destroy(cmg_solver **s)
     }
     cmg_solver *v = *s;
     cmg_context *ctx = v->ctx;
-    cmgi_columns_clear(ctx, &v->columns);
+    drop_columns(v);
     cmgi_multigrid_clear(&v->mg);
     cmgi_multigrid_drop_completion(&v->mg);
     if (v->mg.divided != NULL) {
@@ -257,14 +269,6 @@ static cmg_status check_vector(const cmg_solver *s, const cmg_vector *v, const c
     return CMG_OK;
 }
 
-/* The columns' work space goes, and the reports of the last solve with it if they are theirs. */
-static void drop_columns(cmg_solver *s)
-{
-    cmgi_columns_clear(s->ctx, &s->columns);
-    s->report.history = s->several ? NULL : s->report.history;
-    s->several = false;
-}
-
 /* The work space of k columns that go together. */
 static cmg_status take_columns(cmg_solver *s, int k)
 {
@@ -272,10 +276,13 @@ static cmg_status take_columns(cmg_solver *s, int k)
                "several columns: on several ranks they are solved one by one");
     CMGI_CHECK(s->ctx, s->mg.levels.level[0].perm == NULL, CMG_ERR_UNSUPPORTED,
                "several columns: the format of level 0 renumbers its rows, take another");
-    if (s->columns.mg.columns != k) {
+    if (s->columns != NULL && s->columns->mg.columns != k) {
         drop_columns(s);
     }
-    return cmgi_columns_take(&s->mg, k, &s->columns);
+    if (s->columns == NULL) {
+        CMGI_TRY(cmgi_alloc_zero(s->ctx, 1, sizeof *s->columns, &s->columns));
+    }
+    return cmgi_columns_take(&s->mg, k, s->columns);
 }
 
 /* The guess, or 0 in its place. */
@@ -311,7 +318,7 @@ static cmg_status solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, bool 
     CMGI_TRY(take_guess(s, x, zero, &own[1]));
     s->several = b->columns > 1;
     CMGI_TRY(s->several
-                 ? cmgi_columns_solve(&s->fallback, &s->mg, &s->columns, own[0], own[1], &s->report)
+                 ? cmgi_columns_solve(&s->fallback, &s->mg, s->columns, own[0], own[1], &s->report)
                  : cmgi_fallback_solve(&s->fallback, &s->mg, own[0], own[1], &s->report));
     CMGI_TRY(cmgi_edge_out(&s->edge, own[1], x));
     if (s->edge.columns > 0 || s->several ||
@@ -395,10 +402,10 @@ cmg_status cmg_solver_set_monitor(cmg_solver *s, cmg_monitor_fn monitor, void *u
 cmg_status cmg_solver_column(const cmg_solver *s, int column, cmg_report *report)
 {
     CMGI_GIVEN(s);
-    const int columns = s->several ? s->columns.mg.columns : s->report.history != NULL ? 1 : 0;
+    const int columns = s->several ? s->columns->mg.columns : s->report.history != NULL ? 1 : 0;
     CMGI_CHECK(s->ctx, column >= 0 && column < columns, CMG_ERR_ARG,
                "column %d of a last solve of %d columns", column, columns);
-    cmg_report ours = s->several ? s->columns.report[column] : s->report;
+    cmg_report ours = s->several ? s->columns->report[column] : s->report;
     ours.setup_seconds = s->report.setup_seconds;
     ours.solve_seconds = s->report.solve_seconds;
     ours.graph_launches = s->report.graph_launches;
@@ -435,7 +442,7 @@ static cmg_status precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z
     CMGI_TRY(widen(s));
     double *own[2] = {NULL, NULL};
     CMGI_TRY(r->columns > 1 ? take_columns(s, r->columns) : CMG_OK);
-    const cmgi_multigrid *mg = r->columns > 1 ? &s->columns.mg : &s->mg;
+    const cmgi_multigrid *mg = r->columns > 1 ? &s->columns->mg : &s->mg;
     CMGI_TRY(cmgi_edge_in(&s->edge, r, 0, &own[0]));
     CMGI_TRY(cmgi_edge_room(&s->edge, z, &own[1]));
     CMGI_TRY(cmgi_krylov_convert(mg->krylov, r->columns > 1 ? cmgi_cycle_run : cmgi_cycle_launch,

@@ -12,10 +12,10 @@ struct cmg_solver {
     cmgi_multigrid mg;
     cmgi_fallback fallback;
     char hint[CMGI_HINT];
-    cmgi_edge edge;       /* to the caller's numbering */
-    cmgi_columns columns; /* of the last solve of several */
-    bool several;         /* that solve was the last one */
-    bool chosen;          /* the precision of the cycle is not the caller's */
+    cmgi_edge edge;        /* to the caller's numbering */
+    cmgi_columns *columns; /* of the last solve of several, or NULL */
+    bool several;          /* that solve was the last one */
+    bool chosen;           /* the precision of the cycle is not the caller's */
     cmg_report report;
     char step_text[CMGI_STEP_TEXT];
 };

@@ -149,7 +149,7 @@ TEST(bytes_of_columns_are_counted)
         const cmg_report r = solve_with(s, b, from_zero(x));
         const double product = product_bytes(h, CMG_FP64) + 16 * n * (k - 1);
         const double vectors = c % 2 == 0 ? 13 * 8 : 10 * 8 + 3 * 4 + 4;
-        const double iteration = steps_bytes(s->columns.mg.cycle) + product + vectors * n * k;
+        const double iteration = steps_bytes(s->columns->mg.cycle) + product + vectors * n * k;
         /* the first and the last residual with their norms, that of b, and the guess */
         const double all = r.iterations * iteration + 2 * (product + 8 * n * k) + 40 * n * k;
         CHECK(r.iterations > 2 && cmg_outcome_converged(r.outcome));
