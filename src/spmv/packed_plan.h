@@ -25,6 +25,13 @@ CMGI_INLINE cmg_index cmgi_plan_reference(const cmgi_plan_source *S, cmg_size i)
     return S->ref != NULL ? S->ref[i] : (cmg_index)i + S->lead;
 }
 
+/* Whether entry k goes into the slices: all do but a diagonal that is kept apart, in column `ref`
+ * of its row. */
+CMGI_INLINE bool cmgi_packs(const cmgi_plan_source *S, cmg_size k, cmg_index ref)
+{
+    return !S->split_diagonal || S->A.indices[k] != ref;
+}
+
 /* How one packed slice will be stored. */
 typedef struct cmgi_slice_plan {
     cmg_size first; /* row */
@@ -116,13 +123,6 @@ static inline cmg_size cmgi_slice_end(const cmgi_compressor *B, cmg_size slice)
 {
     const cmg_size end = (slice + 1) * CMGI_SLICE;
     return end < B->csr->rows ? end : B->csr->rows;
-}
-
-/* True for entries that go into the slices: all but a diagonal that is kept apart; of a full block
- * on the diagonal the rest does. */
-static inline bool cmgi_packs(const cmgi_plan_source *S, cmg_size i, cmg_size k)
-{
-    return !S->split_diagonal || S->A.indices[k] != cmgi_plan_reference(S, i);
 }
 
 /* The search for row templates of the format. */
