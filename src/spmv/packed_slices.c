@@ -280,7 +280,7 @@ static cmg_status alloc_values(const cmgi_compressor *B, bool pairs)
     A->values = NULL;
     C->p.rest = NULL;
     if (!pairs) {
-        return cmgi_matrix_alloc_all_values(A, B->from);
+        return cmgi_matrix_alloc_values(A, B->from, false);
     }
     CMGI_TRY(cmgi_alloc(A->ctx, A->stored, sizeof(float), &A->values));
     return cmgi_alloc(A->ctx, A->stored, sizeof *C->p.rest, &C->p.rest);
