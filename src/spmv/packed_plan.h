@@ -167,10 +167,9 @@ void cmgi_compressed_block(const cmgi_compressor *B, cmg_size i, cmg_size k, dou
 void cmgi_compressed_block_store(const cmgi_compressor *B, cmg_size p, cmg_size i, cmg_size k,
                                  cmg_size at, double *apart);
 
-/* template_slices.c: the templates, row k of `kinds` on the host each; to the device, but for the
+/* template_slices.c: the templates, whose rows are on the host; to the device, but for the
  * list of their slices and the numbers of the rows; freed. */
-cmg_status cmgi_template_slices_store(const cmgi_compressor *B, const cmgi_templates *t,
-                                      const cmg_csr *kinds);
+cmg_status cmgi_template_slices_store(const cmgi_compressor *B, const cmgi_templates *t);
 cmg_status cmgi_template_slices_move(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C);
 void cmgi_template_slices_free(cmg_context *ctx, cmgi_compressed *C);
 /* packed_slices.c: the slices in the list p.slice; to the device; freed. */
