@@ -93,12 +93,9 @@ CMGI_INLINE int cmgi_grid_side(cmgi_grid_form form, cmg_index at, cmg_index size
     return form == CMGI_GRID_STENCIL ? rim : 0;
 }
 
-/* Kind of a row by its place in the grid, and its reference. */
-CMGI_INLINE int cmgi_grid_kind(const cmgi_kind_grid *g, cmg_size i, cmg_index *ref)
+/* Kind of the row at a place in the grid, and, but of a stencil, its reference. */
+CMGI_INLINE int cmgi_grid_kind_at(const cmgi_kind_grid *g, const cmg_index *at, cmg_index *ref)
 {
-    const cmg_index row = (cmg_index)i;
-    const cmg_index at[3] = {row % g->size[0], row / g->size[0] % g->size[1],
-                             row / g->size[0] / g->size[1]};
     int sides = 0;
     cmg_index first = 0;
     for (int d = 2; d >= 0; --d) {
@@ -109,9 +106,25 @@ CMGI_INLINE int cmgi_grid_kind(const cmgi_kind_grid *g, cmg_size i, cmg_index *r
         sides = 4 * sides + cmgi_grid_side(g->form, at[d], g->size[d]);
         first = first * g->other[d] + begin;
     }
-    *ref = g->form == CMGI_GRID_STENCIL ? row : first;
+    *ref = first;
     return g->number[sides];
 }
+
+/* The same of row i. */
+CMGI_INLINE int cmgi_grid_kind(const cmgi_kind_grid *g, cmg_size i, cmg_index *ref)
+{
+    const cmg_index row = (cmg_index)i;
+    const cmg_index at[3] = {row % g->size[0], row / g->size[0] % g->size[1],
+                             row / g->size[0] / g->size[1]};
+    const int kind = cmgi_grid_kind_at(g, at, ref);
+    *ref = g->form == CMGI_GRID_STENCIL ? row : *ref;
+    return kind;
+}
+
+/* Entries of the rows on these sides of the grid, of a stencil or, where that is NULL, of a
+ * transfer, from number e on; returns the next. */
+cmg_size cmgi_grid_kind_entries(const cmgi_kind_grid *g, const double *stencil, const int *side,
+                                cmg_size e, cmg_index *offset, double *value, cmg_index *from);
 
 /*
  * Checks what a caller gives for a square matrix (A) or another, and makes M->kinds of it; `name`

@@ -254,10 +254,8 @@ static int weigh(cmgi_grid_form form, int side, cmg_index other, double *weight)
     return form == CMGI_GRID_INTERPOLATION && side == 3 ? 2 : 1;
 }
 
-/* Entries of the rows on these sides of the grid, of a stencil or, where that is NULL, of a
- * transfer, from number e on; returns the next. */
-static cmg_size fill_grid_kind(const cmgi_kind_grid *g, const double *stencil, const int *side,
-                               cmg_size e, cmg_index *offset, double *value, cmg_index *from)
+cmg_size cmgi_grid_kind_entries(const cmgi_kind_grid *g, const double *stencil, const int *side,
+                                cmg_size e, cmg_index *offset, double *value, cmg_index *from)
 {
     double weight[3][3] = {{0}};
     int many[3] = {3, 3, 3};
@@ -306,7 +304,7 @@ static cmg_status take_grid(cmg_context *ctx, const double *stencil, cmgi_kinds 
         const cmgi_kind_count *of[3] = {&on[0][side[0]], &on[1][side[1]], &on[2][side[2]]};
         rows[k].rows = of[0]->rows * of[1]->rows * of[2]->rows;
         rows[k].first = (of[2]->first * g->size[1] + of[1]->first) * g->size[0] + of[0]->first;
-        indptr[k + 1] = fill_grid_kind(g, stencil, side, indptr[k], offset, value, from);
+        indptr[k + 1] = cmgi_grid_kind_entries(g, stencil, side, indptr[k], offset, value, from);
     }
     const draft d = {CMGI_GRID_KINDS, indptr, offset, value, from, rows};
     K->given = stencil != NULL ? CMGI_STENCIL : 0;

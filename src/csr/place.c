@@ -30,10 +30,9 @@ cmg_status cmgi_mask_at(cmg_context *ctx, cmgi_place at, cmg_size n, const bool 
     return mask_each(ctx, at, n, &(elements){.flag = flag, .to = d});
 }
 
-cmg_status cmgi_count_up_at(cmg_context *ctx, cmgi_place at, cmg_size n, cmg_size *offsets,
-                            cmg_index *indices)
+cmg_status cmgi_count_up_at(cmg_context *ctx, cmgi_place at, cmg_size n, cmg_size *numbers)
 {
-    return count_up(ctx, at, n, &(elements){.offsets = offsets, .indices = indices});
+    return count_up(ctx, at, n, &(elements){.numbers = numbers});
 }
 
 cmg_status cmgi_widen_sizes_at(cmg_context *ctx, cmgi_place at, cmg_size n, const void *from,

@@ -13,9 +13,8 @@ cmg_status cmgi_invert_at(cmg_context *ctx, cmgi_place at, cmg_size n, const dou
                           double *inverse);
 /* d[i] = flag[i] ? 0 : 1 */
 cmg_status cmgi_mask_at(cmg_context *ctx, cmgi_place at, cmg_size n, const bool *flag, double *d);
-/* Both become 0, 1, ...; either may be NULL. */
-cmg_status cmgi_count_up_at(cmg_context *ctx, cmgi_place at, cmg_size n, cmg_size *offsets,
-                            cmg_index *indices);
+/* 0, 1, ... */
+cmg_status cmgi_count_up_at(cmg_context *ctx, cmgi_place at, cmg_size n, cmg_size *numbers);
 /* to[k] = from[k] for k < n: integers of 32 or 64 bits, values of a precision. */
 cmg_status cmgi_widen_sizes_at(cmg_context *ctx, cmgi_place at, cmg_size n, const void *from,
                                int bits, cmg_size *to);

@@ -46,7 +46,7 @@ static bool begins(cmgi_step *step, const cmgi_box *box, cmg_size rows)
         return step->A->format->id == CMG_FORMAT_DIAGONAL;
     }
     return step->alpha == 1 && step->beta == 1 && step->c != step->in &&
-           cmgi_chain_interpolates(step->A, box, &step->scale);
+           cmgi_chain_transfers(step->A, box, CMGI_GRID_INTERPOLATION, &step->scale);
 }
 
 /* Whether `step` goes on with what the one before it has made. */
@@ -65,7 +65,8 @@ static bool ends(const cmgi_cycle *cycle, int s, const cmgi_box *box)
 {
     cmgi_step *step = &cycle->steps[s];
     return step->kind == CMGI_STEP_PRODUCT && step->writeback == CMGI_WB_APPLY &&
-           step->in == cycle->steps[s - 1].out && cmgi_chain_restricts(step->A, box, &step->scale);
+           step->in == cycle->steps[s - 1].out &&
+           cmgi_chain_transfers(step->A, box, CMGI_GRID_RESTRICTION, &step->scale);
 }
 
 /* How many steps from `first` on are a chain, 0 = none. */

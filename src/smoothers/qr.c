@@ -1,4 +1,4 @@
-#include "smoothers/qr.h"
+#include "smoothers/spai.h"
 
 #include "csr/small_dense.h"
 

@@ -373,16 +373,14 @@ static cmg_status make_factors(cmg_context *ctx, cmgi_csr *Zt, cmgi_csr *Wt, dou
             pivot[i] = copysign(1 / sqrt(fabs(pivot[i])), pivot[i]);
         }
         (void)cmgi_csr_scale(ctx, CMGI_HOST, pivot, NULL, Zt);
-        for (cmg_size i = 0; i < n && Wt != NULL; ++i) {
+        for (cmg_size i = 0; i < n; ++i) {
             pivot[i] = fabs(pivot[i]);
         }
-        if (Wt != NULL) {
-            (void)cmgi_csr_scale(ctx, CMGI_HOST, pivot, NULL, Wt);
-        }
+        (void)(Wt != NULL ? cmgi_csr_scale(ctx, CMGI_HOST, pivot, NULL, Wt) : CMG_OK);
     }
-    const cmg_csr W = (Wt != NULL ? Wt : Zt)->view;
     CMGI_TRY(cmgi_csr_transpose(ctx, &Zt->view, &out->factor[last]));
-    return cmgi_csr_copy(ctx, &W, &out->factor[0]);
+    out->factor[0] = cmgi_csr_pass_on(Wt != NULL ? Wt : Zt);
+    return CMG_OK;
 }
 
 /* M = F_1 F_0 instead of the two. */

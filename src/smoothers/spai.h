@@ -54,6 +54,17 @@ CMGI_RELEASES(cmgi_spai_work_destroy, cmgi_spai_work *)
 void cmgi_spai_row(const cmg_csr *A, cmg_size i, const cmg_index *J, cmg_size length, bool counted,
                    cmgi_spai_work *work);
 
+/*
+ * x = argmin ||b - L x||_2 by Householder QR without pivoting; L is m x n by columns, L and b (m
+ * values) are overwritten, `diagonal` has room for n values. Columns that depend on earlier ones,
+ * to rounding, get the coefficient 0 and reflect nothing, so that the minimum is reached for every
+ * finite L.
+ *
+ * Source  Golub and Van Loan, Matrix Computations, 4th ed. 2013, algorithms 5.1.1 and 5.3.2.
+ */
+void cmgi_qr_solve(cmg_size m, cmg_size n, double *restrict L, double *restrict b,
+                   double *restrict diagonal, double *restrict x);
+
 /* M on the given pattern: S's values become those of M. */
 cmg_status cmgi_spai_static(cmg_context *ctx, const cmg_csr *A, bool counted, cmgi_csr *S);
 

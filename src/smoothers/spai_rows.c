@@ -8,7 +8,6 @@
 
 #include "core/hash.h"
 #include "core/random.h"
-#include "smoothers/qr.h"
 #include "smoothers/rows.h"
 
 #include <math.h>

@@ -45,10 +45,10 @@ typedef struct cmgi_chain {
     int parts;  /* at most as many as there are planes of the coarse box */
 } cmgi_chain;
 
-/* Whether P of this box and a coarse one is what is said above, and its factor. On the host. */
-bool cmgi_chain_interpolates(const cmg_matrix *P, const cmgi_box *fine, double *scale);
-/* The same of R. */
-bool cmgi_chain_restricts(const cmg_matrix *R, const cmgi_box *fine, double *scale);
+/* Whether a matrix is the P, or the R, of this box and a coarse one that is said above, and its
+ * factor. On the host. */
+bool cmgi_chain_transfers(const cmg_matrix *T, const cmgi_box *fine, cmgi_grid_form form,
+                          double *scale);
 /* P^T of such a P, in its format and without its entries, where that is what is asked for; leaves
  * *R else. */
 cmg_status cmgi_chain_restriction(const cmg_matrix *P, const cmgi_box *fine,

@@ -200,7 +200,7 @@ static cmg_status run(const cmg_matrix *M, const ROWS &A, const cmgi_writeback *
 {
     CMGI_ON_DEVICE(M->ctx);
     return A.count == 0 ? CMG_OK : cmgi_with_kind(M->ctx, w, [&](auto kind) {
-        return widest<T, decltype(kind)::value>(M->ctx, A, w, x);
+        return widest<T, kind>(M->ctx, A, w, x);
     });
 }
 
@@ -249,7 +249,7 @@ extern "C" cmg_status cmgi_dense_columns_cuda(const cmg_matrix *A, const cmgi_wr
 {
     return cmgi_with_values(A->options.precision, A->options.values, [&](auto zero, auto kept) {
         using T = decltype(zero);
-        typedef dense_rows<T, decltype(kept)::value> rows;
+        typedef dense_rows<T, kept> rows;
         return run<T>(
             A, rows{A->rows, A->cols, (decltype(rows::values))A->values, (const float *)A->data}, w,
             x);

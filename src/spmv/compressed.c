@@ -178,7 +178,7 @@ static cmg_status take_kinds(const cmgi_compressor *B)
     CMGI_TRY(cmgi_kinds_place(ctx, at, K, C->t.id, C->ref));
     CMGI_TRY(cmgi_kinds_rows(ctx, K, &t.rows));
     CMGI_TRY(split_slices(B, NULL, true));
-    CMGI_TRY(cmgi_template_slices_store(B, &t, &t.rows.view));
+    CMGI_TRY(cmgi_template_slices_store(B, &t));
     t.id = C->t.id;
     CMGI_TRY(cmgi_box_find(B, &t));
     C->t.all = true;
@@ -203,7 +203,7 @@ static cmg_status find_templates(cmgi_compressor *B)
     CMGI_TRY(split_slices(B, t.id, t.all && B->entries == NULL));
     if (B->C->t.count > 0) {
         CMGI_TRY(fetch_rows(B, &t));
-        CMGI_TRY(cmgi_template_slices_store(B, &t, &t.rows.view));
+        CMGI_TRY(cmgi_template_slices_store(B, &t));
         CMGI_TRY(cmgi_box_find(B, &t));
         B->C->t.id = t.id;
         B->C->t.all = t.all;

@@ -35,21 +35,6 @@ __global__ void __launch_bounds__(BLOCK, PATTERNS ? pair_of<T, VALUES>::pattern_
     }
 }
 
-template <typename T, cmgi_wb_kind KIND, cmg_values VALUES>
-struct launch_packed {
-    static cmg_status run(const cmg_matrix *A, const cmgi_writeback *w, const T *x)
-    {
-        enum { MOST = 4 /* bytes of codes a slice column: one in 16 has codes of a byte */ };
-        const compressed_args<T> a = arguments(A, cmgi_wb_of<T>::cast(w), x);
-        const unsigned grid = cmgi_grid(a.C.p.count * 32, BLOCK);
-        const bool patterns = a.C.ref == NULL && a.C.p.code_bytes <= MOST * a.C.p.steps;
-        const auto kernel =
-            patterns ? packed_kernel<T, KIND, VALUES, true> : packed_kernel<T, KIND, VALUES, false>;
-        cmgi_launch(cmgi_device_of(A->ctx), grid, BLOCK, 0, kernel, a);
-        return CMGI_LAUNCHED(A->ctx);
-    }
-};
-
 extern "C" cmg_status cmgi_compressed_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                                 const void *x)
 {
@@ -71,5 +56,15 @@ extern "C" cmg_status cmgi_compressed_spmv_cuda(const cmg_matrix *A, const cmgi_
     if (!done) {
         CMGI_TRY(cmgi_templates_spmv_cuda(A, w, x));
     }
-    return select_packed<launch_packed>(A, w, x);
+    return select_packed(A, w, [&](auto zero, auto kind, auto kept) {
+        enum { MOST = 4 /* bytes of codes a slice column: one in 16 has codes of a byte */ };
+        using T = decltype(zero);
+        const compressed_args<T> a = arguments(A, cmgi_wb_of<T>::cast(w), (const T *)x);
+        const bool patterns = a.C.ref == NULL && a.C.p.code_bytes <= MOST * a.C.p.steps;
+        const auto kernel =
+            patterns ? packed_kernel<T, kind, kept, true> : packed_kernel<T, kind, kept, false>;
+        cmgi_launch(cmgi_device_of(A->ctx), cmgi_grid(a.C.p.count * 32, BLOCK), BLOCK, 0, kernel,
+                    a);
+        return CMGI_LAUNCHED(A->ctx);
+    });
 }

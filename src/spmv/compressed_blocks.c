@@ -9,26 +9,13 @@
 
 #include <string.h>
 
-/* Entries of a row in block column j lie in [first, end): a run where columns ascend, else some. */
-typedef struct stretch {
-    cmg_size first;
-    cmg_size end;
-} stretch;
-
-static stretch entries_of(const cmgi_entries *A, cmg_size row, cmg_size j)
+/* The first entry of a row that may be in block column j. */
+static cmg_size first_of(const cmgi_entries *A, cmg_size row, cmg_size j)
 {
-    const cmg_index *columns = A->csr->indices;
     const cmg_size begin = A->csr->indptr[row];
-    const cmg_size end = A->csr->indptr[row + 1];
-    if (!A->ascend) {
-        return (stretch){begin, end};
-    }
-    const cmg_size first = cmgi_search_index(columns, begin, end, (cmg_index)(j * A->block));
-    cmg_size last = first;
-    while (last < end && columns[last] < (j + 1) * A->block) {
-        ++last;
-    }
-    return (stretch){first, last};
+    return A->ascend ? cmgi_search_index(A->csr->indices, begin, A->csr->indptr[row + 1],
+                                         (cmg_index)(j * A->block))
+                     : begin;
 }
 
 /* Place in a row of block column j, -1 = not of that block. */
@@ -57,11 +44,13 @@ static void gather(const cmgi_entries *A, cmg_size i, cmg_size j, double *values
     const int b = A->block;
     memset(values, 0, (size_t)(b * b) * sizeof *values);
     for (int c = 0; c < b; ++c) {
-        const stretch s = entries_of(A, i * b + c, j);
-        for (cmg_size k = s.first; k < s.end; ++k) {
+        const cmg_size end = A->csr->indptr[i * b + c + 1];
+        for (cmg_size k = first_of(A, i * b + c, j); k < end; ++k) {
             const int at = inside(A, k, j);
             if (at >= 0) {
                 values[c * b + at] = A->csr->values[k];
+            } else if (A->ascend) {
+                break;
             }
         }
     }
@@ -144,10 +133,13 @@ void cmgi_compressed_block_store(const cmgi_compressor *B, cmg_size p, cmg_size 
     const cmg_size first = (at - place) * b * b + place;
     for (int c = 0; c < b; ++c) {
         const cmg_size row = i * b + c;
-        const stretch s = entries_of(B->entries, row, j);
-        for (cmg_size e = s.first; e < s.end; ++e) {
+        const cmg_size end = B->entries->csr->indptr[row + 1];
+        for (cmg_size e = first_of(B->entries, row, j); e < end; ++e) {
             const int column = inside(B->entries, e, j);
             const cmg_size to = first + (cmg_size)(c * b + column) * CMGI_SLICE;
+            if (column < 0 && B->entries->ascend) {
+                break;
+            }
             if (column < 0) {
                 continue;
             }

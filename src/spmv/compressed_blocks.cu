@@ -190,22 +190,17 @@ static void launch(const compressed_args<T> &a, cudaStream_t stream)
     }
 }
 
-template <typename T, cmgi_wb_kind KIND, cmg_values VALUES>
-struct launch_blocks {
-    static cmg_status run(const cmg_matrix *A, const cmgi_writeback *w, const T *x)
-    {
-        const compressed_args<T> a = arguments(A, cmgi_wb_of<T>::cast(w), x);
-        const auto way = a.C.block == 3 ? (a.C.identity ? launch<T, KIND, VALUES, 3, true>
-                                                        : launch<T, KIND, VALUES, 3, false>)
-                                        : (a.C.identity ? launch<T, KIND, VALUES, 2, true>
-                                                        : launch<T, KIND, VALUES, 2, false>);
-        way(a, cmgi_stream(A->ctx));
-        return CMGI_LAUNCHED(A->ctx);
-    }
-};
-
 extern "C" cmg_status cmgi_compressed_blocks_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                                   const void *x)
 {
-    return cmgi_select_values<launch_blocks>(A, ((const cmgi_compressed *)A->data)->p.kind, w, x);
+    const cmgi_compressed *C = (const cmgi_compressed *)A->data;
+    return cmgi_select_values(A, C->p.kind, w, [&](auto zero, auto kind, auto kept) {
+        using T = decltype(zero);
+        const auto way =
+            C->block == 3
+                ? (C->identity ? launch<T, kind, kept, 3, true> : launch<T, kind, kept, 3, false>)
+                : (C->identity ? launch<T, kind, kept, 2, true> : launch<T, kind, kept, 2, false>);
+        way(arguments(A, cmgi_wb_of<T>::cast(w), (const T *)x), cmgi_stream(A->ctx));
+        return CMGI_LAUNCHED(A->ctx);
+    });
 }

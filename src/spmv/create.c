@@ -65,21 +65,19 @@ static cmg_status by_upload(cmg_context *ctx, const cmgi_matrix_source *from,
     const cmg_csr *csr = from->csr;
     cmgi_matrix_source sent = *from;
     cmgi_resident R = {0};
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_resident_free, ctx, &R);
     *made = false;
     /* a diagonal matrix is one pass on the host; on the device its diagonal would be looked for */
     if (csr->indptr[csr->rows] < UPLOAD_FROM || cmgi_resident_kernels_of(ctx) == NULL ||
         options->format == CMG_FORMAT_DIAGONAL) {
         return CMG_OK;
     }
-    CMGI_TRY_GOTO(done, cmgi_resident_send(ctx, csr, &R));
     sent.there = &R;
-    if (means_of(ctx, &R.rows, options) != MEANS_NONE) {
-        CMGI_TRY_GOTO(done, make_there(ctx, &sent, options, A));
-        *made = true;
+    cmg_status status = cmgi_resident_send(ctx, csr, &R);
+    if (status == CMG_OK && means_of(ctx, &R.rows, options) != MEANS_NONE) {
+        status = make_there(ctx, &sent, options, A);
+        *made = status == CMG_OK;
     }
-done:
-    cmgi_resident_free(ctx, &R);
     /* no room for both forms: the host converts, which needs the memory of one */
     return status == CMG_ERR_MEMORY ? CMG_OK : status;
 }

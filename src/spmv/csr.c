@@ -27,7 +27,7 @@ static cmg_status build_on_device(cmg_matrix *A, const cmgi_matrix_source *from)
     const size_t rows = (size_t)A->rows + 1;
     CMGI_TRY(cmgi_alloc_device(ctx, A->rows + 1, sizeof *S->indptr, &S->indptr));
     CMGI_TRY(cmgi_alloc_device(ctx, A->nnz, sizeof *S->columns, &S->columns));
-    CMGI_TRY(cmgi_matrix_alloc_values(A, from));
+    CMGI_TRY(cmgi_matrix_alloc_values(A, from, true));
     CMGI_TRY(cmgi_to_device(ctx, S->indptr, from->device->indptr, rows * sizeof *S->indptr));
     CMGI_TRY(cmgi_to_device(ctx, S->columns, from->device->indices,
                             (size_t)A->nnz * sizeof *S->columns));
@@ -41,7 +41,7 @@ static cmg_status build_on_host(cmg_matrix *A, const cmgi_matrix_source *from)
     const cmg_csr *csr = from->csr;
     CMGI_TRY(cmgi_alloc(ctx, A->rows + 1, sizeof *S->indptr, &S->indptr));
     CMGI_TRY(cmgi_alloc(ctx, A->nnz, sizeof *S->columns, &S->columns));
-    CMGI_TRY(cmgi_matrix_alloc_all_values(A, from));
+    CMGI_TRY(cmgi_matrix_alloc_values(A, from, false));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->nnz > 10000)
     for (cmg_size i = 0; i < csr->rows; ++i) {
         S->indptr[i] = csr->indptr[i];

@@ -175,27 +175,22 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-template <typename T, cmgi_wb_kind KIND>
-struct launch_tiles {
-    static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
-    {
-        const cmgi_csr_storage *S = (const cmgi_csr_storage *)A->data;
-        const cmgi_csr_tiles *tiles = S->tiles;
-        const cudaStream_t stream = cmgi_stream(A->ctx);
-        tiles_kernel<T, KIND><<<(unsigned)tiles->ntiles, THREADS, 0, stream>>>(
-            tiles->tile, S->indptr, S->columns, (const T *)A->values, x, (T *)tiles->parts, f);
+extern "C" cmg_status cmgi_csr_tiles_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
+                                               const void *x)
+{
+    const cmgi_csr_storage *S = (const cmgi_csr_storage *)A->data;
+    const cmgi_csr_tiles *tiles = S->tiles;
+    const cudaStream_t stream = cmgi_stream(A->ctx);
+    return cmgi_select(A, w, x, [&](auto zero, auto kind, const auto &f, const auto *of) {
+        using T = decltype(zero);
+        tiles_kernel<T, kind><<<(unsigned)tiles->ntiles, THREADS, 0, stream>>>(
+            tiles->tile, S->indptr, S->columns, (const T *)A->values, of, (T *)tiles->parts, f);
         CMGI_TRY(CMGI_LAUNCHED(A->ctx));
         if (tiles->nsplit == 0) {
             return CMG_OK;
         }
-        split_kernel<T, KIND><<<(unsigned)tiles->nsplit, THREADS, 0, stream>>>(
+        split_kernel<T, kind><<<(unsigned)tiles->nsplit, THREADS, 0, stream>>>(
             tiles->split, (const T *)tiles->parts, f);
         return CMGI_LAUNCHED(A->ctx);
-    }
-};
-
-extern "C" cmg_status cmgi_csr_tiles_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
-                                               const void *x)
-{
-    return cmgi_select<launch_tiles>(A, w, x);
+    });
 }

@@ -34,7 +34,7 @@ static cmg_status build_diagonal_there(cmg_matrix *A, const cmgi_matrix_source *
                (long long)R->csr.rows, (long long)R->csr.cols, (long long)R->rows.longest);
     A->stored = A->rows;
     A->bytes = diagonal_bytes(&(cmgi_row_statistics){.rows = A->rows}, &A->options);
-    CMGI_TRY(cmgi_matrix_alloc_values(A, from));
+    CMGI_TRY(cmgi_matrix_alloc_values(A, from, true));
     return cmgi_matrix_take_values(A, R->diagonal);
 }
 
@@ -54,7 +54,7 @@ static cmg_status build_diagonal(cmg_matrix *A, const cmgi_matrix_source *from)
                "diagonal format: the matrix is %lld x %lld", (long long)csr->rows,
                (long long)csr->cols);
     A->stored = csr->rows;
-    CMGI_TRY(cmgi_matrix_alloc_values(A, from));
+    CMGI_TRY(cmgi_matrix_alloc_values(A, from, true));
     cmg_size bad = csr->indptr[csr->rows]; /* first entry off the diagonal */
 #pragma omp parallel for num_threads(A->ctx->threads) schedule(static)                             \
     reduction(min                                                                                  \
@@ -116,7 +116,7 @@ static cmg_status alloc_dense(cmg_matrix *A, const cmgi_matrix_source *from)
 {
     const cmg_values kind = A->options.values;
     if (kind == CMG_VALUES_FULL) {
-        return cmgi_matrix_alloc_values(A, from);
+        return cmgi_matrix_alloc_values(A, from, true);
     }
     CMGI_TRY(cmgi_matrix_check_values(A));
     float *scale = NULL;

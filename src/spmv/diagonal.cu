@@ -65,40 +65,19 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-template <typename T, cmgi_wb_kind KIND>
-struct launch_diagonal {
-    static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
-    {
-        const int block = A->options.block;
-        cmgi_launch(cmgi_device_of(A->ctx), cmgi_grid(A->rows, EACH * block), (unsigned)block, 0,
-                    diagonal_kernel<T, KIND>, A->rows, (const T *)A->values, x, f);
-        return CMGI_LAUNCHED(A->ctx);
-    }
-};
-
-template <typename T, cmgi_wb_kind KIND, cmg_values VALUES>
-struct launch_dense {
-    static cmg_status run(const cmg_matrix *A, const cmgi_writeback *w, const T *x)
-    {
-        const auto *values = (const typename cmgi_stored<T, VALUES>::type *)A->values;
-        const float *scale = (const float *)A->data;
-        const auto kernel = A->cols <= 256    ? dense_kernel<T, KIND, VALUES, 32>
-                            : A->cols <= 2048 ? dense_kernel<T, KIND, VALUES, 128>
-                                              : dense_kernel<T, KIND, VALUES, 256>;
-        const unsigned threads = A->cols <= 256 ? 32 : A->cols <= 2048 ? 128 : 256;
-        cmgi_launch(cmgi_device_of(A->ctx), (unsigned)A->rows, threads, 0, kernel, A->cols, values,
-                    scale, x, cmgi_wb_of<T>::cast(w));
-        return CMGI_LAUNCHED(A->ctx);
-    }
-};
-
 extern "C" cmg_status cmgi_diagonal_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                               const void *x)
 {
+    const int block = A->options.block;
     if (w->columns > 1) {
         return cmgi_diagonal_columns_cuda(A, w, x);
     }
-    return cmgi_select<launch_diagonal>(A, w, x);
+    return cmgi_select(A, w, x, [&](auto zero, auto kind, const auto &f, const auto *of) {
+        using T = decltype(zero);
+        cmgi_launch(cmgi_device_of(A->ctx), cmgi_grid(A->rows, EACH * block), (unsigned)block, 0,
+                    diagonal_kernel<T, kind>, A->rows, (const T *)A->values, of, f);
+        return CMGI_LAUNCHED(A->ctx);
+    });
 }
 
 extern "C" cmg_status cmgi_dense_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
@@ -107,5 +86,15 @@ extern "C" cmg_status cmgi_dense_spmv_cuda(const cmg_matrix *A, const cmgi_write
     if (w->columns > 1) {
         return cmgi_dense_columns_cuda(A, w, x);
     }
-    return cmgi_select_values<launch_dense>(A, A->options.values, w, x);
+    return cmgi_select_values(A, A->options.values, w, [&](auto zero, auto kind, auto kept) {
+        using T = decltype(zero);
+        const auto *values = (const typename cmgi_stored<T, kept>::type *)A->values;
+        const auto kernel = A->cols <= 256    ? dense_kernel<T, kind, kept, 32>
+                            : A->cols <= 2048 ? dense_kernel<T, kind, kept, 128>
+                                              : dense_kernel<T, kind, kept, 256>;
+        const unsigned threads = A->cols <= 256 ? 32 : A->cols <= 2048 ? 128 : 256;
+        cmgi_launch(cmgi_device_of(A->ctx), (unsigned)A->rows, threads, 0, kernel, A->cols, values,
+                    (const float *)A->data, (const T *)x, cmgi_wb_of<T>::cast(w));
+        return CMGI_LAUNCHED(A->ctx);
+    });
 }

@@ -101,13 +101,11 @@ static cmg_status multiply_probes(cmg_context *ctx, const cmg_matrix *M, cmg_siz
 static cmg_status conclude(cmg_context *ctx, const half_probe *probe, cmgi_halves *halves)
 {
     bool other = false;
-    double d = 0;
-    float single = 0;
+    double d = 0; /* or a float */
     const cmgi_read reads[] = {{&other, probe->other, sizeof other},
-                               {probe->wide ? (void *)&d : (void *)&single, probe->d,
-                                probe->wide ? sizeof d : sizeof single}};
+                               {&d, probe->d, cmgi_precision_bytes(probe->precision)}};
     CMGI_TRY(cmgi_read_each(ctx, reads, 2));
-    halves->d = probe->wide ? d : (double)single;
+    halves->d = cmgi_number_at(probe->precision, &d, 0);
     halves->taken = !other && isfinite(halves->d);
     return CMG_OK;
 }
@@ -127,7 +125,7 @@ cmg_status cmgi_halves_find(cmg_context *ctx, const cmg_matrix *A, const cmgi_bo
     if (!may_be_taken(halves, A, P, R, D)) {
         return CMG_OK;
     }
-    half_probe probe = {.wide = each == sizeof(double),
+    half_probe probe = {.precision = A->options.precision,
                         .dims = box->dims,
                         .size = {box->size[0], box->size[1], box->size[2]},
                         .d = D->values};

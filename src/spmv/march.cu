@@ -130,35 +130,30 @@ static cmg_status run_reads(cmg_context *ctx, const cmgi_box *box, const march_a
     return run<T, KIND, READS, 3, false>(ctx, box, a);
 }
 
-template <typename T, cmgi_wb_kind KIND>
-struct launch_march {
-    static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
-    {
-        cmg_context *ctx = A->ctx;
-        const cmgi_box *box = ((const cmgi_compressed *)A->data)->t.box;
-        const march_args<T> a = arguments_of<T>(box, f, x);
-        if constexpr (KIND == CMGI_WB_SCALED) {
-            if constexpr (sizeof(T) == sizeof(double)) {
-                if (f.dots != NULL) {
-                    return run_reads<T, KIND, MARCH_DOTS>(ctx, box, a);
-                }
-            }
-            return run_reads<T, KIND, 0>(ctx, box, a);
-        } else if constexpr (KIND == CMGI_WB_SUM) {
-            return f.d != NULL ? run_reads<T, KIND, MARCH_C | MARCH_D>(ctx, box, a)
-                               : run_reads<T, KIND, MARCH_C>(ctx, box, a);
-        } else {
-            return f.c == x && f.d != NULL && f.e == NULL
-                       ? run_reads<T, KIND, MARCH_B | MARCH_D>(ctx, box, a)
-                       : run_reads<T, KIND, MARCH_ANY>(ctx, box, a);
-        }
-    }
-};
-
 extern "C" cmg_status cmgi_march_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                            const void *x)
 {
-    return cmgi_select<launch_march>(A, w, x);
+    cmg_context *ctx = A->ctx;
+    const cmgi_box *box = ((const cmgi_compressed *)A->data)->t.box;
+    return cmgi_select(A, w, x, [&](auto zero, auto kind, const auto &f, const auto *of) {
+        using T = decltype(zero);
+        const march_args<T> a = arguments_of<T>(box, f, of);
+        if constexpr (kind == CMGI_WB_SCALED) {
+            if constexpr (sizeof(T) == sizeof(double)) {
+                if (f.dots != NULL) {
+                    return run_reads<T, kind, MARCH_DOTS>(ctx, box, a);
+                }
+            }
+            return run_reads<T, kind, 0>(ctx, box, a);
+        } else if constexpr (kind == CMGI_WB_SUM) {
+            return f.d != NULL ? run_reads<T, kind, MARCH_C | MARCH_D>(ctx, box, a)
+                               : run_reads<T, kind, MARCH_C>(ctx, box, a);
+        } else {
+            return f.c == of && f.d != NULL && f.e == NULL
+                       ? run_reads<T, kind, MARCH_B | MARCH_D>(ctx, box, a)
+                       : run_reads<T, kind, MARCH_ANY>(ctx, box, a);
+        }
+    });
 }
 
 extern "C" cmg_status cmgi_march_residual_cuda(const cmg_matrix *A, const double *b,

@@ -6,36 +6,22 @@
 #include "csr/place.h"
 #include "spmv/reduced.h"
 
-static cmg_status alloc_values(cmg_matrix *A, const cmgi_matrix_source *from, bool cleared)
+cmg_status cmgi_matrix_alloc_values(cmg_matrix *A, const cmgi_matrix_source *from, bool cleared)
 {
     cmg_context *ctx = A->ctx;
     const size_t bytes = cmgi_precision_bytes(A->options.precision);
-    if (from->device != NULL || from->dense_there) {
-        CMGI_TRY(cmgi_alloc_device(ctx, A->stored, bytes, &A->values));
-        return A->options.keep_map
-                   ? cmgi_alloc_device(ctx, A->nnz, sizeof *A->value_map, &A->value_map)
-                   : CMG_OK;
-    }
-    CMGI_TRY((cleared ? cmgi_alloc_zero : cmgi_alloc)(ctx, A->stored, bytes, &A->values));
-    return A->options.keep_map ? cmgi_alloc(ctx, A->nnz, sizeof *A->value_map, &A->value_map)
+    const cmgi_place at = from->device != NULL || from->dense_there ? CMGI_DEVICE : CMGI_HOST;
+    CMGI_TRY((cleared && at == CMGI_HOST ? cmgi_alloc_zero_at : cmgi_alloc_at)(ctx, at, A->stored,
+                                                                               bytes, &A->values));
+    return A->options.keep_map ? cmgi_alloc_at(ctx, at, A->nnz, sizeof *A->value_map, &A->value_map)
                                : CMG_OK;
-}
-
-cmg_status cmgi_matrix_alloc_values(cmg_matrix *A, const cmgi_matrix_source *from)
-{
-    return alloc_values(A, from, true);
-}
-
-cmg_status cmgi_matrix_alloc_all_values(cmg_matrix *A, const cmgi_matrix_source *from)
-{
-    return alloc_values(A, from, false);
 }
 
 cmg_status cmgi_matrix_take_values(cmg_matrix *A, const double *there)
 {
     cmg_context *ctx = A->ctx;
     if (A->value_map != NULL) {
-        CMGI_TRY(cmgi_count_up_at(ctx, CMGI_DEVICE, A->stored, A->value_map, NULL));
+        CMGI_TRY(cmgi_count_up_at(ctx, CMGI_DEVICE, A->stored, A->value_map));
     }
     return ctx->backend->convert(ctx, A->stored, CMG_FP64, there, A->options.precision, A->values);
 }

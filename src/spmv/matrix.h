@@ -157,12 +157,11 @@ size_t cmgi_matrix_traffic(const cmg_matrix *A, cmgi_wb_kind kind, int columns);
 enum { CMGI_PARALLEL_ENTRIES = 20000 };
 
 /*
- * Allocates A->values, and A->value_map where it is wanted, for A->stored entries: zeros on the
- * host, or, where the source is on the device, room there that the format fills, padding included.
+ * Allocates A->values, and A->value_map where it is wanted, for A->stored entries: on the host,
+ * zeros unless the format writes every place, or, where the source is on the device, room there
+ * that the format fills, padding included.
  */
-cmg_status cmgi_matrix_alloc_values(cmg_matrix *A, const cmgi_matrix_source *from);
-/* The same without the zeros, for a format that writes every place. */
-cmg_status cmgi_matrix_alloc_all_values(cmg_matrix *A, const cmgi_matrix_source *from);
+cmg_status cmgi_matrix_alloc_values(cmg_matrix *A, const cmgi_matrix_source *from, bool cleared);
 
 /* A->values and A->value_map are those of an array on the device, in its order. */
 cmg_status cmgi_matrix_take_values(cmg_matrix *A, const double *there);

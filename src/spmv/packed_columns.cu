@@ -66,17 +66,12 @@ static cmg_status launch(const cmg_matrix *A, const cmgi_writeback *w, const T *
 }
 
 /* W by what k and the arrays allow. */
-template <typename T, cmgi_wb_kind KIND, cmg_values VALUES>
-struct launch_columns {
-    static cmg_status run(const cmg_matrix *A, const cmgi_writeback *w, const T *x)
-    {
-        return wide_columns<T>(w, x) ? launch<T, KIND, VALUES, WIDE<T>>(A, w, x)
-                                     : launch<T, KIND, VALUES, 1>(A, w, x);
-    }
-};
-
 extern "C" cmg_status cmgi_packed_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                                const void *x)
 {
-    return select_packed<launch_columns>(A, w, x);
+    return select_packed(A, w, [&](auto zero, auto kind, auto kept) {
+        using T = decltype(zero);
+        return wide_columns<T>(w, x) ? launch<T, kind, kept, WIDE<T>>(A, w, (const T *)x)
+                                     : launch<T, kind, kept, 1>(A, w, (const T *)x);
+    });
 }

@@ -179,7 +179,7 @@ static __device__ void scatter_rows(const task<T> &t)
         double lost = 0;
         for (cmg_size k = row.begin; k < row.begin + row.length; ++k) {
             const double value = t.S.A.values[k];
-            if (storage<T>::reduced && !plan_packs(&t.S, k, row.ref)) {
+            if (storage<T>::reduced && !cmgi_packs(&t.S, k, row.ref)) {
                 lost += value;
                 continue;
             }
@@ -230,7 +230,7 @@ static __device__ unit unit_of(const source &S, const plan &P, int lane)
         const cmg_index ref = cmgi_plan_reference(&S, P.first + r);
         const cmg_size end = S.A.indptr[P.first + r + 1];
         for (cmg_size k = S.A.indptr[P.first + r] + lane; k < end; k += CMGI_WARP) {
-            largest = plan_packs(&S, k, ref) ? fmax(largest, fabs(S.A.values[k])) : largest;
+            largest = cmgi_packs(&S, k, ref) ? fmax(largest, fabs(S.A.values[k])) : largest;
         }
     }
     for (int d = CMGI_WARP / 2; d > 0; d >>= 1) {

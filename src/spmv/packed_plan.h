@@ -25,6 +25,13 @@ CMGI_INLINE cmg_index cmgi_plan_reference(const cmgi_plan_source *S, cmg_size i)
     return S->ref != NULL ? S->ref[i] : (cmg_index)i + S->lead;
 }
 
+/* Whether entry k goes into the slices: all do but a diagonal that is kept apart, in column `ref`
+ * of its row. */
+CMGI_INLINE bool cmgi_packs(const cmgi_plan_source *S, cmg_size k, cmg_index ref)
+{
+    return !S->split_diagonal || S->A.indices[k] != ref;
+}
+
 /* How one packed slice will be stored. */
 typedef struct cmgi_slice_plan {
     cmg_size first; /* row */
@@ -118,13 +125,6 @@ static inline cmg_size cmgi_slice_end(const cmgi_compressor *B, cmg_size slice)
     return end < B->csr->rows ? end : B->csr->rows;
 }
 
-/* True for entries that go into the slices: all but a diagonal that is kept apart; of a full block
- * on the diagonal the rest does. */
-static inline bool cmgi_packs(const cmgi_plan_source *S, cmg_size i, cmg_size k)
-{
-    return !S->split_diagonal || S->A.indices[k] != cmgi_plan_reference(S, i);
-}
-
 /* The search for row templates of the format. */
 static inline cmgi_template_search cmgi_compressed_search(const cmgi_compressor *B,
                                                           const cmg_matrix_options *options)
@@ -167,10 +167,9 @@ void cmgi_compressed_block(const cmgi_compressor *B, cmg_size i, cmg_size k, dou
 void cmgi_compressed_block_store(const cmgi_compressor *B, cmg_size p, cmg_size i, cmg_size k,
                                  cmg_size at, double *apart);
 
-/* template_slices.c: the templates, row k of `kinds` on the host each; to the device, but for the
+/* template_slices.c: the templates, whose rows are on the host; to the device, but for the
  * list of their slices and the numbers of the rows; freed. */
-cmg_status cmgi_template_slices_store(const cmgi_compressor *B, const cmgi_templates *t,
-                                      const cmg_csr *kinds);
+cmg_status cmgi_template_slices_store(const cmgi_compressor *B, const cmgi_templates *t);
 cmg_status cmgi_template_slices_move(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C);
 void cmgi_template_slices_free(cmg_context *ctx, cmgi_compressed *C);
 /* packed_slices.c: the slices in the list p.slice; to the device; freed. */

@@ -224,10 +224,10 @@ __device__ __forceinline__ void packed_rows(const compressed_args<T> &a, cmg_siz
     }
 }
 
-/* Calls launch<T, KIND, VALUES>::run(A, w, x) for the precision and the values of A and the kind of
- * w. Those that are sums exist in fp64 alone. */
-template <template <typename, cmgi_wb_kind, cmg_values> class LAUNCH>
-static cmg_status select_packed(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+/* cmgi_select_values of packed slices, where there are some; values that are sums exist in fp64
+ * alone. */
+template <typename F>
+static cmg_status select_packed(const cmg_matrix *A, const cmgi_writeback *w, const F &launch)
 {
     const cmgi_packed_slices *P = &((const cmgi_compressed *)A->data)->p;
     CMGI_ON_DEVICE(A->ctx);
@@ -235,10 +235,9 @@ static cmg_status select_packed(const cmg_matrix *A, const cmgi_writeback *w, co
         return CMG_OK;
     }
     if (P->rest == NULL) {
-        return cmgi_select_values<LAUNCH>(A, P->kind, w, x);
+        return cmgi_select_values(A, P->kind, w, launch);
     }
     return cmgi_with_kind(A->ctx, w, [&](auto kind) {
-        return LAUNCH<double, decltype(kind)::value, CMGI_VALUES_SUMS>::run(A, w,
-                                                                            (const double *)x);
+        return launch(double(), kind, cmgi_values_of<CMGI_VALUES_SUMS>());
     });
 }

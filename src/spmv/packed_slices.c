@@ -33,7 +33,7 @@ static float slice_scale(const cmgi_compressor *B, cmg_size slice)
     for (cmg_size i = b * slice * CMGI_SLICE; i < b * cmgi_slice_end(B, slice); ++i) {
         for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
             const bool packed = b > 1 ? !B->split_diagonal || csr->indices[k] != i + b * B->C->lead
-                                      : cmgi_packs(&B->plan, i, k);
+                                      : cmgi_packs(&B->plan, k, cmgi_plan_reference(&B->plan, i));
             largest = packed ? fmax(largest, fabs(csr->values[k])) : largest;
         }
     }
@@ -70,17 +70,17 @@ static void find_places(const cmgi_compressor *B, cmg_size p, cmg_size i, cmg_si
 {
     const cmgi_compressed *C = B->C;
     const cmg_size begin = B->csr->indptr[i];
+    const cmg_index ref = cmgi_plan_reference(&B->plan, i);
     const int width = (int)(C->p.step[p + 1] - C->p.step[p]);
     const cmg_index *base = C->p.base + C->p.step[p];
     int at = 0;
     for (cmg_size k = begin; k < B->csr->indptr[i + 1]; ++k) {
-        if (!cmgi_packs(&B->plan, i, k)) {
+        if (!cmgi_packs(&B->plan, k, ref)) {
             place[k - begin] = -1;
             continue;
         }
         if (C->p.bytes[p] == 0) {
-            at = cmgi_pattern_find(base, width,
-                                   B->csr->indices[k] - cmgi_plan_reference(&B->plan, i), at);
+            at = cmgi_pattern_find(base, width, B->csr->indices[k] - ref, at);
         }
         place[k - begin] = column_place(B, p, at++);
     }
@@ -280,7 +280,7 @@ static cmg_status alloc_values(const cmgi_compressor *B, bool pairs)
     A->values = NULL;
     C->p.rest = NULL;
     if (!pairs) {
-        return cmgi_matrix_alloc_all_values(A, B->from);
+        return cmgi_matrix_alloc_values(A, B->from, false);
     }
     CMGI_TRY(cmgi_alloc(A->ctx, A->stored, sizeof(float), &A->values));
     return cmgi_alloc(A->ctx, A->stored, sizeof *C->p.rest, &C->p.rest);

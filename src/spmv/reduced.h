@@ -13,8 +13,7 @@
  * group's largest.
  */
 #pragma once
-#include "cmg_types.h"
-
+#include "core/backend.h"
 #include "core/rest.h"
 
 typedef union cmgi_float_bits {
@@ -100,6 +99,21 @@ CMGI_INLINE float cmgi_reduced_scale(cmg_values kind, double largest)
     return scale.f;
 }
 /* Bytes of a stored value. */
-size_t cmgi_values_bytes(cmg_values kind, cmg_precision precision);
+static inline size_t cmgi_values_bytes(cmg_values kind, cmg_precision precision)
+{
+    return kind == CMG_VALUES_FULL  ? cmgi_precision_bytes(precision)
+           : kind == CMG_VALUES_FP8 ? 1
+                                    : 2;
+}
 /* Stores value / scale; returns what is stored, times the scale. */
-double cmgi_reduced_store(cmg_values kind, void *values, cmg_size at, double value, float scale);
+static inline double cmgi_reduced_store(cmg_values kind, void *values, cmg_size at, double value,
+                                        float scale)
+{
+    const float scaled = (float)(value / (double)scale);
+    if (kind == CMG_VALUES_FP16) {
+        ((uint16_t *)values)[at] = cmgi_float_to_half(scaled);
+    } else {
+        ((uint8_t *)values)[at] = cmgi_float_to_fp8(scaled);
+    }
+    return (double)cmgi_reduced_load(kind, values, at) * (double)scale;
+}

@@ -18,15 +18,16 @@
  *                      else element by element, which no gather instruction beats on current CPUs
  *   pick(s, v, c, x)   the same where columns hardly ever run on: it does not look
  *
- * An instruction set says how vectors are loaded, stored, multiplied and gathered; all else is made
+ * An instruction set says how vectors are multiplied, gathered and loaded in part; all else is made
  * of that, once for both precisions.
  */
 #pragma once
 #include "spmv/reduced.h"
 
+#include <string.h>
+
 #if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 #include <immintrin.h>
-#include <string.h>
 
 /* True when the n columns from c on run on without a gap; n is a multiple of 8. */
 static inline int cmgi_columns_run(const int32_t *c, int n)
@@ -53,14 +54,6 @@ static inline void cmgi_prefetch(const void *p)
     static inline cmgi_v##BITS cmgi_set_f##BITS(T a)                                               \
     {                                                                                              \
         return MM##_set1_##P(a);                                                                   \
-    }                                                                                              \
-    static inline cmgi_v##BITS cmgi_load_f##BITS(const T *from)                                    \
-    {                                                                                              \
-        return MM##_loadu_##P(from);                                                               \
-    }                                                                                              \
-    static inline void cmgi_store_f##BITS(T *to, cmgi_v##BITS s)                                   \
-    {                                                                                              \
-        MM##_storeu_##P(to, s);                                                                    \
     }                                                                                              \
     static inline cmgi_v##BITS cmgi_add_f##BITS(cmgi_v##BITS s, cmgi_v##BITS v, cmgi_v##BITS w)    \
     {                                                                                              \
@@ -211,20 +204,6 @@ enum { CMGI_V64 = 4, CMGI_V32 = 4 };
         }                                                                                          \
         return v;                                                                                  \
     }                                                                                              \
-    static inline void cmgi_store_f##BITS(T *to, cmgi_v##BITS s)                                   \
-    {                                                                                              \
-        for (int l = 0; l < CMGI_V##BITS; ++l) {                                                   \
-            to[l] = s.e[l];                                                                        \
-        }                                                                                          \
-    }                                                                                              \
-    static inline cmgi_v##BITS cmgi_load_f##BITS(const T *from)                                    \
-    {                                                                                              \
-        cmgi_v##BITS s;                                                                            \
-        for (int l = 0; l < CMGI_V##BITS; ++l) {                                                   \
-            s.e[l] = from[l];                                                                      \
-        }                                                                                          \
-        return s;                                                                                  \
-    }                                                                                              \
     static inline cmgi_v##BITS cmgi_even_f##BITS(const T *x)                                       \
     {                                                                                              \
         cmgi_v##BITS s;                                                                            \
@@ -277,6 +256,16 @@ static inline cmgi_v32 cmgi_widen(cmg_values kind, const void *v)
 #endif
 
 #define CMGI_SIMD(T, BITS)                                                                         \
+    static inline cmgi_v##BITS cmgi_load_f##BITS(const T *from)                                    \
+    {                                                                                              \
+        cmgi_v##BITS s;                                                                            \
+        memcpy(&s, from, sizeof s);                                                                \
+        return s;                                                                                  \
+    }                                                                                              \
+    static inline void cmgi_store_f##BITS(T *to, cmgi_v##BITS s)                                   \
+    {                                                                                              \
+        memcpy(to, &s, sizeof s);                                                                  \
+    }                                                                                              \
     static inline cmgi_v##BITS cmgi_axpy_f##BITS(cmgi_v##BITS s, T a, const T *x)                  \
     {                                                                                              \
         return cmgi_add_f##BITS(s, cmgi_set_f##BITS(a), cmgi_load_f##BITS(x));                     \

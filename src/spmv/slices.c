@@ -85,12 +85,12 @@ static cmg_status fill_on_host(cmg_matrix *A, const cmgi_matrix_source *from,
     cmgi_slices *S = A->data;
     CMGI_TRY(cmgi_alloc(A->ctx, S->places, sizeof *S->columns, &S->columns));
     if (S->block == 1) {
-        CMGI_TRY(cmgi_matrix_alloc_all_values(A, from));
+        CMGI_TRY(cmgi_matrix_alloc_values(A, from, false));
         return fill(A, CMGI_HOST, from->csr, ids);
     }
     const slice_fill columns = {.S = *S, .A = blocks->view};
     CMGI_TRY(slices_fill(A->ctx, CMGI_HOST, S->nslices * S->lanes, &columns));
-    CMGI_TRY(cmgi_matrix_alloc_values(A, from));
+    CMGI_TRY(cmgi_matrix_alloc_values(A, from, true));
 #pragma omp parallel for num_threads(A->ctx->threads)                                              \
     schedule(static) if (A->stored > CMGI_PARALLEL_ENTRIES)
     for (cmg_size s = 0; s < S->nslices; ++s) {
@@ -123,7 +123,7 @@ static cmg_status pack(cmg_matrix *A, const cmgi_slices_plan *plan, const cmgi_m
         return CMG_OK;
     }
     CMGI_TRY(cmgi_alloc_device(ctx, A->stored, sizeof *S->columns, &S->columns));
-    CMGI_TRY(cmgi_matrix_alloc_values(A, from));
+    CMGI_TRY(cmgi_matrix_alloc_values(A, from, true));
     return fill(A, CMGI_DEVICE, from->device, NULL);
 }
 
@@ -154,7 +154,7 @@ static cmg_status build_there(cmg_matrix *A, const cmgi_slices_plan *plan,
     A->stored = S->places;
     A->bytes = storage_bytes(A);
     CMGI_TRY(cmgi_alloc_device(ctx, A->stored, sizeof *S->columns, &S->columns));
-    CMGI_TRY(cmgi_matrix_alloc_values(A, from));
+    CMGI_TRY(cmgi_matrix_alloc_values(A, from, true));
     return fill(A, CMGI_DEVICE, from->device, NULL);
 }
 

@@ -161,51 +161,34 @@ __global__ void __launch_bounds__(1024) block_kernel(const slice_args<T> a)
     }
 }
 
-template <typename T, cmgi_wb_kind KIND, int B>
-static void run_blocks(const slice_args<T> &a, int block, const cmgi_device *d)
-{
-    const auto kernel =
-        a.S.identity ? block_kernel<T, KIND, B, true> : block_kernel<T, KIND, B, false>;
-    cmgi_launch(d, cmgi_grid(a.S.nslices * a.S.lanes, block), (unsigned)block, 0, kernel, a);
-}
-
-template <typename T, cmgi_wb_kind KIND>
-struct launch_slices {
-    static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
-    {
-        slice_args<T> a;
-        a.S = *(const cmgi_slices *)A->data;
-        a.values = (const T *)A->values;
-        a.x = x;
-        a.f = f;
-        a.log_lanes = 0;
-        while (1 << a.log_lanes < a.S.lanes) {
-            ++a.log_lanes;
-        }
-        const int block = A->options.block;
-        const cmgi_device *d = cmgi_device_of(A->ctx);
-        const bool wide = !a.S.table && a.S.lanes == 64; /* two lanes a thread */
-        const cmg_size threads = a.S.nslices * (wide ? 32 : a.S.lanes);
-        if (a.S.block == 3) {
-            run_blocks<T, KIND, 3>(a, block, d);
-        } else if (a.S.block == 2) {
-            run_blocks<T, KIND, 2>(a, block, d);
-        } else {
-            const auto kernel = a.S.table                              ? table_kernel<T, KIND>
-                                : wide                                 ? wide_kernel<T, KIND>
-                                : a.S.lanes == 32 && a.S.shift == NULL ? warp_kernel<T, KIND>
-                                                                       : packed_kernel<T, KIND>;
-            cmgi_launch(d, cmgi_grid(threads, block), (unsigned)block, 0, kernel, a);
-        }
-        return CMGI_LAUNCHED(A->ctx);
-    }
-};
-
 extern "C" cmg_status cmgi_slices_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                             const void *x)
 {
+    const cmgi_slices *S = (const cmgi_slices *)A->data;
+    const int block = A->options.block;
+    const bool wide = !S->table && S->lanes == 64 && S->block == 1; /* two lanes a thread */
     if (w->columns > 1) {
         return cmgi_slices_columns_cuda(A, w, x);
     }
-    return cmgi_select<launch_slices>(A, w, x);
+    return cmgi_select(A, w, x, [&](auto zero, auto kind, const auto &f, const auto *of) {
+        using T = decltype(zero);
+        slice_args<T> a = {*S, (const T *)A->values, of, f, 0};
+        while (1 << a.log_lanes < S->lanes) {
+            ++a.log_lanes;
+        }
+        const auto blocks3 =
+            S->identity ? block_kernel<T, kind, 3, true> : block_kernel<T, kind, 3, false>;
+        const auto blocks2 =
+            S->identity ? block_kernel<T, kind, 2, true> : block_kernel<T, kind, 2, false>;
+        const auto kernel = S->block == 3                        ? blocks3
+                            : S->block == 2                      ? blocks2
+                            : S->table                           ? table_kernel<T, kind>
+                            : wide                               ? wide_kernel<T, kind>
+                            : S->lanes == 32 && S->shift == NULL ? warp_kernel<T, kind>
+                                                                 : packed_kernel<T, kind>;
+        const cmg_size threads = S->nslices * (wide ? 32 : S->lanes);
+        cmgi_launch(cmgi_device_of(A->ctx), cmgi_grid(threads, block), (unsigned)block, 0, kernel,
+                    a);
+        return CMGI_LAUNCHED(A->ctx);
+    });
 }

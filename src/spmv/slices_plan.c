@@ -72,15 +72,9 @@ cmg_status cmgi_slices_sort(cmg_context *ctx, const cmg_csr *A, cmg_index **orde
     cmg_index *sorted = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, (longest + 1) * parts + 1, sizeof *next, &next));
     CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *sorted, &sorted));
-#pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
-    for (int p = 0; p < parts; ++p) {
-        sort_part(A, longest, p, parts, next + 1, NULL);
-    }
+    CMGI_PARTS(parts, p, sort_part(A, longest, p, parts, next + 1, NULL));
     cmgi_add_up(next, (longest + 1) * parts);
-#pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
-    for (int p = 0; p < parts; ++p) {
-        sort_part(A, longest, p, parts, next, sorted);
-    }
+    CMGI_PARTS(parts, p, sort_part(A, longest, p, parts, next, sorted));
     *order = sorted;
     return CMG_OK;
 }

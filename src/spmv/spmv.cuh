@@ -151,19 +151,14 @@ static inline cmg_size cmgi_template_chunk(const cmg_context *ctx, cmg_size slic
     return even < warps ? warps : even < most ? even : most;
 }
 
-template <cmgi_wb_kind KIND>
-struct cmgi_wb_kind_of {
-    static constexpr cmgi_wb_kind value = KIND;
-};
-
-/* f of the kind of w, as a cmgi_wb_kind_of. */
+/* f of the kind of w, a constant. */
 template <typename F>
 static cmg_status cmgi_with_kind(cmg_context *ctx, const cmgi_writeback *w, const F &f)
 {
     switch (w->kind) {
 #define CMGI_CASE(KIND)                                                                            \
     case CMGI_WB_##KIND:                                                                           \
-        return f(cmgi_wb_kind_of<CMGI_WB_##KIND>());
+        return f(std::integral_constant<cmgi_wb_kind, CMGI_WB_##KIND>());
         CMGI_WB_LIST(CMGI_CASE)
 #undef CMGI_CASE
     default:
@@ -172,12 +167,10 @@ static cmg_status cmgi_with_kind(cmg_context *ctx, const cmgi_writeback *w, cons
 }
 
 template <cmg_values VALUES>
-struct cmgi_values_of {
-    static constexpr cmg_values value = VALUES;
-};
+using cmgi_values_of = std::integral_constant<cmg_values, VALUES>;
 
-/* f of a zero in a precision, and of values as a cmgi_values_of: those in 16 and 8 bits exist in
- * fp32 alone. */
+/* f of a zero in a precision, and of values, a constant: those in 16 and 8 bits exist in fp32
+ * alone. */
 template <typename F>
 static cmg_status cmgi_with_values(cmg_precision precision, cmg_values values, const F &f)
 {
@@ -189,32 +182,38 @@ static cmg_status cmgi_with_values(cmg_precision precision, cmg_values values, c
                                        : f(float(), cmgi_values_of<CMG_VALUES_FP8>());
 }
 
-/* Calls launch<T, KIND>::run(A, w, x) for the precision of A and the kind of w. */
-template <template <typename, cmgi_wb_kind> class LAUNCH>
-static cmg_status cmgi_select(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+/* launch(zero, kind, f, x) for the precision of A and the kind of w, both constants; f is the
+ * functor. */
+template <typename F>
+static cmg_status cmgi_select(const cmg_matrix *A, const cmgi_writeback *w, const void *x,
+                              const F &launch)
 {
     CMGI_ON_DEVICE(A->ctx);
     return cmgi_with_kind(A->ctx, w, [&](auto kind) {
-        constexpr cmgi_wb_kind KIND = decltype(kind)::value;
         return in_precision(A->options.precision, [&](auto zero) {
             using T = decltype(zero);
-            return LAUNCH<T, KIND>::run(A, cmgi_wb_of<T>::cast(w), (const T *)x);
+            return launch(zero, kind, cmgi_wb_of<T>::cast(w), (const T *)x);
         });
     });
 }
 
-/* Calls launch<T, KIND, VALUES>::run(A, w, x) for those and the values of A, which are these. */
-template <template <typename, cmgi_wb_kind, cmg_values> class LAUNCH>
+/* The same by launch<T, KIND>::run(A, f, x), for launches with templates of their own. */
+template <template <typename, cmgi_wb_kind> class LAUNCH>
+static cmg_status cmgi_select(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
+{
+    return cmgi_select(A, w, x, [&](auto zero, auto kind, const auto &f, const auto *of) {
+        return LAUNCH<decltype(zero), kind>::run(A, f, of);
+    });
+}
+
+/* launch(zero, kind, kept) for those and the values of A, which are these. */
+template <typename F>
 static cmg_status cmgi_select_values(const cmg_matrix *A, cmg_values values,
-                                     const cmgi_writeback *w, const void *x)
+                                     const cmgi_writeback *w, const F &launch)
 {
     CMGI_ON_DEVICE(A->ctx);
     return cmgi_with_kind(A->ctx, w, [&](auto kind) {
-        constexpr cmgi_wb_kind KIND = decltype(kind)::value;
-        return cmgi_with_values(A->options.precision, values, [&](auto zero, auto kept) {
-            using T = decltype(zero);
-            constexpr cmg_values VALUES = decltype(kept)::value;
-            return LAUNCH<T, KIND, VALUES>::run(A, w, (const T *)x);
-        });
+        return cmgi_with_values(A->options.precision, values,
+                                [&](auto zero, auto kept) { return launch(zero, kind, kept); });
     });
 }

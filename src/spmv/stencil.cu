@@ -284,44 +284,50 @@ static cmg_size late_blocks(const stencil_args<T> &a, cmg_size chunk, cmg_size g
     return blocks < grid ? blocks : 0;
 }
 
-template <typename T, cmgi_wb_kind KIND>
-struct launch_stencil {
-    static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
-    {
-        const cmgi_compressed *C = (const cmgi_compressed *)A->data;
-        const cmgi_stencil *S = C->t.stencil;
-        stencil_args<T> a = {};
-        a.rows = C->rows;
-        a.low = -(cmg_size)C->lead;
-        a.cols = C->cols - C->lead;
-        a.slices = C->t.count;
-        a.slice = C->t.slice;
-        a.id = C->t.id;
-        a.value = (const T *)S->value;
-        a.stored = C->t.kinds * S->runs * CMGI_RUN_STORED;
-        a.runs = S->runs;
-        for (int r = 0; r < S->runs; ++r) {
-            a.shift[r] = (int8_t)(S->run[r] & (PACK<T> - 1));
-            a.start[r] = S->run[r] - a.shift[r];
-            for (int m = 0; m < CMGI_RUN_STORED; ++m) {
-                a.first[r].v[m] = (T)S->first[r][m];
-            }
+template <typename T>
+static stencil_args<T> stencil_arguments(const cmgi_compressed *C,
+                                         const typename cmgi_wb_of<T>::type &f, const T *x)
+{
+    const cmgi_stencil *S = C->t.stencil;
+    stencil_args<T> a = {};
+    a.rows = C->rows;
+    a.low = -(cmg_size)C->lead;
+    a.cols = C->cols - C->lead;
+    a.slices = C->t.count;
+    a.slice = C->t.slice;
+    a.id = C->t.id;
+    a.value = (const T *)S->value;
+    a.stored = C->t.kinds * S->runs * CMGI_RUN_STORED;
+    a.runs = S->runs;
+    for (int r = 0; r < S->runs; ++r) {
+        a.shift[r] = (int8_t)(S->run[r] & (PACK<T> - 1));
+        a.start[r] = S->run[r] - a.shift[r];
+        for (int m = 0; m < CMGI_RUN_STORED; ++m) {
+            a.first[r].v[m] = (T)S->first[r][m];
         }
-        a.x = x;
-        a.f = f;
-        const size_t bytes = (size_t)a.stored * sizeof(T);
-        const cmg_size chunk = cmgi_template_chunk(A->ctx, C->t.count, bytes, 2 * WARPS);
-        const unsigned grid = (unsigned)((C->t.count + chunk - 1) / chunk);
-        a.late = late_blocks(a, chunk, grid);
-        cmgi_launch(cmgi_device_of(A->ctx), grid, BLOCK, bytes, stencil_kernel<T, KIND>, a, chunk);
-        return CMGI_LAUNCHED(A->ctx);
     }
-};
+    a.x = x;
+    a.f = f;
+    return a;
+}
 
 extern "C" cmg_status cmgi_stencil_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                              const void *x, bool *done)
 {
+    const cmgi_compressed *C = (const cmgi_compressed *)A->data;
     *done = aligned(x) && aligned(w->y) && aligned(w->b) && aligned(w->c) && aligned(w->d) &&
             aligned(w->e);
-    return *done ? cmgi_select<launch_stencil>(A, w, x) : CMG_OK;
+    if (!*done) {
+        return CMG_OK;
+    }
+    return cmgi_select(A, w, x, [&](auto zero, auto kind, const auto &f, const auto *of) {
+        using T = decltype(zero);
+        stencil_args<T> a = stencil_arguments(C, f, of);
+        const size_t bytes = (size_t)a.stored * sizeof(T);
+        const cmg_size chunk = cmgi_template_chunk(A->ctx, C->t.count, bytes, 2 * WARPS);
+        const unsigned grid = cmgi_grid(C->t.count, (int)chunk);
+        a.late = late_blocks(a, chunk, grid);
+        cmgi_launch(cmgi_device_of(A->ctx), grid, BLOCK, bytes, stencil_kernel<T, kind>, a, chunk);
+        return CMGI_LAUNCHED(A->ctx);
+    });
 }

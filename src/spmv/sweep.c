@@ -112,7 +112,7 @@ static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)
                (size_t)A->nnz * (sizeof *S->columns + value);
     CMGI_TRY(cmgi_alloc(ctx, n + 1, sizeof *S->ptr, &S->ptr));
     CMGI_TRY(cmgi_alloc(ctx, A->nnz, sizeof *S->columns, &S->columns));
-    CMGI_TRY(cmgi_matrix_alloc_values(A, from));
+    CMGI_TRY(cmgi_matrix_alloc_values(A, from, true));
     CMGI_TRY(order(ctx, from->csr, S));
     fill(A, from->csr);
     const size_t bytes = (size_t)(S->stages + 1) * sizeof *S->stage;

@@ -68,11 +68,6 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-static unsigned blocks_of(cmg_size n)
-{
-    return (unsigned)((n + THREADS - 1) / THREADS);
-}
-
 template <typename T>
 static cmg_status run_stages(const cmg_matrix *A, const T *x)
 {
@@ -90,7 +85,7 @@ static cmg_status run_stages(const cmg_matrix *A, const T *x)
         } else {
             const cmg_size rows = m->stage[s + 1] - m->stage[s];
             wide_kernel<T>
-                <<<blocks_of(rows), THREADS, 0, stream>>>(S, m->stage[s], m->stage[s + 1]);
+                <<<cmgi_grid(rows, THREADS), THREADS, 0, stream>>>(S, m->stage[s], m->stage[s + 1]);
             ++s;
         }
         CMGI_TRY(CMGI_LAUNCHED(A->ctx));
@@ -98,20 +93,14 @@ static cmg_status run_stages(const cmg_matrix *A, const T *x)
     return CMG_OK;
 }
 
-template <typename T, cmgi_wb_kind KIND>
-struct launch_sweep {
-    static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
-    {
-        const cmgi_sweep *S = (const cmgi_sweep *)A->data;
-        CMGI_TRY(run_stages<T>(A, x));
-        put_kernel<T, KIND>
-            <<<blocks_of(A->rows), THREADS, 0, cmgi_stream(A->ctx)>>>(A->rows, (const T *)S->y, f);
-        return CMGI_LAUNCHED(A->ctx);
-    }
-};
-
 extern "C" cmg_status cmgi_sweep_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                            const void *x)
 {
-    return cmgi_select<launch_sweep>(A, w, x);
+    return cmgi_select(A, w, x, [&](auto zero, auto kind, const auto &f, const auto *of) {
+        using T = decltype(zero);
+        CMGI_TRY(run_stages(A, of));
+        put_kernel<T, kind><<<cmgi_grid(A->rows, THREADS), THREADS, 0, cmgi_stream(A->ctx)>>>(
+            A->rows, (const T *)((const cmgi_sweep *)A->data)->y, f);
+        return CMGI_LAUNCHED(A->ctx);
+    });
 }

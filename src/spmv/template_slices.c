@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-cmg_status cmgi_template_slices_store(const cmgi_compressor *B, const cmgi_templates *t,
-                                      const cmg_csr *kinds)
+cmg_status cmgi_template_slices_store(const cmgi_compressor *B, const cmgi_templates *t)
 {
+    const cmgi_csr *kinds = &t->rows;
     cmgi_compressed *C = B->C;
     cmg_context *ctx = B->A->ctx;
     C->t.kinds = t->count;

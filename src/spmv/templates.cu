@@ -175,36 +175,22 @@ __global__ void __launch_bounds__(BLOCK) template_kernel(const compressed_args<T
     }
 }
 
-template <typename T, cmgi_wb_kind KIND, bool REF>
-static void run_templates(const compressed_args<T> &a, unsigned grid, size_t shared, cmg_size chunk,
-                          const cmgi_device *d)
-{
-    const auto kernel =
-        shared > 0 ? template_kernel<T, KIND, true, REF> : template_kernel<T, KIND, false, REF>;
-    cmgi_launch(d, grid, BLOCK, shared, kernel, a, chunk);
-}
-
-template <typename T, cmgi_wb_kind KIND>
-struct launch_templates {
-    static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
-    {
-        const compressed_args<T> a = arguments(A, f, x);
-        const cmgi_device *d = cmgi_device_of(A->ctx);
-        const size_t bytes = (size_t)a.C.t.entries * sizeof(template_entry<T>);
-        const size_t shared = bytes <= SHARED_TABLE ? bytes : 0;
-        const cmg_size chunk = cmgi_template_chunk(A->ctx, a.C.t.count, shared, WARPS);
-        const unsigned grid = (unsigned)((a.C.t.count + chunk - 1) / chunk);
-        if (a.C.ref != NULL) {
-            run_templates<T, KIND, true>(a, grid, shared, chunk, d);
-        } else {
-            run_templates<T, KIND, false>(a, grid, shared, chunk, d);
-        }
-        return CMGI_LAUNCHED(A->ctx);
-    }
-};
-
 extern "C" cmg_status cmgi_templates_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                                const void *x)
 {
-    return cmgi_select<launch_templates>(A, w, x);
+    return cmgi_select(A, w, x, [&](auto zero, auto kind, const auto &f, const auto *of) {
+        using T = decltype(zero);
+        const compressed_args<T> a = arguments(A, f, of);
+        const size_t bytes = (size_t)a.C.t.entries * sizeof(template_entry<T>);
+        const size_t shared = bytes <= SHARED_TABLE ? bytes : 0;
+        const cmg_size chunk = cmgi_template_chunk(A->ctx, a.C.t.count, shared, WARPS);
+        const bool ref = a.C.ref != NULL;
+        const auto kernel = shared > 0 ? (ref ? template_kernel<T, kind, true, true>
+                                              : template_kernel<T, kind, true, false>)
+                                       : (ref ? template_kernel<T, kind, false, true>
+                                              : template_kernel<T, kind, false, false>);
+        cmgi_launch(cmgi_device_of(A->ctx), cmgi_grid(a.C.t.count, (int)chunk), BLOCK, shared,
+                    kernel, a, chunk);
+        return CMGI_LAUNCHED(A->ctx);
+    });
 }

@@ -47,7 +47,7 @@ cmg_status cmgi_bsr_build(cmg_matrix *A, const cmgi_matrix_source *from)
     A->stored = count * blocks.size * blocks.size;
     A->bytes = (size_t)A->stored * cmgi_precision_bytes(A->options.precision) +
                (size_t)(count + rows + 1) * sizeof(cmg_index);
-    CMGI_TRY(cmgi_matrix_alloc_values(A, from));
+    CMGI_TRY(cmgi_matrix_alloc_values(A, from, true));
     fill_blocks(A, from->csr, blocks.size);
     CMGI_TRY(cmgi_move_to_device(ctx, &S->indptr, rows + 1, sizeof *S->indptr));
     return cmgi_move_to_device(ctx, &S->columns, count, sizeof *S->columns);

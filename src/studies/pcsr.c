@@ -113,7 +113,7 @@ static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)
     CMGI_TRY(cmgi_alloc_zero(ctx, S->partitions, sizeof *S->split, &S->split));
     CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *S->start, &S->start));
     CMGI_TRY(cmgi_alloc(ctx, A->stored, sizeof *S->columns, &S->columns));
-    CMGI_TRY(cmgi_matrix_alloc_values(A, from));
+    CMGI_TRY(cmgi_matrix_alloc_values(A, from, true));
     CMGI_TRY(cmgi_alloc_device(ctx, 2 * S->partitions, value, &S->parts));
     cut(A, csr, S);
     fill(A, csr, S);

@@ -1,5 +1,5 @@
 /* Small least squares by QR against LAPACK, and where columns depend on each other. */
-#include "smoothers/qr.h"
+#include "smoothers/spai.h"
 #include "test.h"
 
 #ifdef CMGI_HAVE_LAPACK

@@ -32,7 +32,7 @@ static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)
     A->stored = A->nnz;
     CMGI_TRY(cmgi_alloc(A->ctx, A->nnz, sizeof *S->row, &S->row));
     CMGI_TRY(cmgi_alloc(A->ctx, A->nnz, sizeof *S->column, &S->column));
-    CMGI_TRY(cmgi_matrix_alloc_values(A, from));
+    CMGI_TRY(cmgi_matrix_alloc_values(A, from, true));
     for (cmg_size i = 0; i < csr->rows; ++i) {
         for (cmg_size k = csr->indptr[i]; k < csr->indptr[i + 1]; ++k) {
             S->row[k] = (cmg_index)i;

@@ -1,7 +1,0 @@
-#include "core/each.h"
-
-extern "C" {
-#include "csr/kinds.h"
-}
-
-#include "csr/kinds.inc"

@@ -1,7 +1,0 @@
-#include "core/each.h"
-
-extern "C" {
-#include "csr/templates.h"
-}
-
-#include "csr/repeats.inc"
