@@ -186,6 +186,23 @@ static inline void csr_end(cmgi_csr *A)
     }
 }
 
+/* A dense n x n matrix, row by row, without its zeros. */
+static inline cmgi_csr csr_of_dense(cmg_size n, const double *dense)
+{
+    cmg_size nnz = 0;
+    for (cmg_size k = 0; k < n * n; ++k) {
+        nnz += dense[k] != 0;
+    }
+    cmgi_csr A = csr_new(n, n, nnz);
+    for (cmg_size k = 0; k < n * n; ++k) {
+        if (dense[k] != 0) {
+            csr_put(&A, k / n, k % n, dense[k]);
+        }
+    }
+    csr_end(&A);
+    return A;
+}
+
 /* The matrix d I. */
 static inline cmgi_csr csr_diagonal(cmg_size n, double d)
 {
@@ -230,6 +247,17 @@ static inline cmg_context_options context_defaults(void)
     cmg_context_options options;
     cmg_context_options_default(&options);
     return options;
+}
+
+/* On the CPU. */
+static inline cmg_context *context_of_threads(int threads)
+{
+    cmg_context *c = NULL;
+    cmg_context_options options = context_defaults();
+    cmg_elements_use(&options);
+    options.threads = threads;
+    CHECK_OK(cmg_context_create(&options, &c));
+    return c;
 }
 
 static inline cmg_solver_options solver_defaults(void)

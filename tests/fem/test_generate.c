@@ -246,11 +246,8 @@ static void check_repeats(bool general)
     scoped_hierarchy *h = hierarchy_generated(&o);
     const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     for (int threads = 1; threads <= 3; ++threads) {
-        cmg_context_options options = context_defaults();
-        scoped_context *other = NULL;
+        scoped_context *other = context_of_threads(threads);
         scoped_hierarchy *g = NULL;
-        options.threads = threads;
-        CHECK_OK(cmg_context_create(&options, &other));
         CHECK_OK(cmg_hierarchy_generate(other, &o, &g));
         const cmg_csr B = csr_of(g, 0, CMG_ROLE_A);
         const size_t nnz = (size_t)A.indptr[A.rows];

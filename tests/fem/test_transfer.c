@@ -196,11 +196,8 @@ TEST(threads_change_nothing)
     scoped_mesh *fine = make(CMG_SHAPE_SQUARE, CMGI_TRI, 31, 9);
     cmg_fem_mesh a = arrays(coarse, 2);
     cmg_csr P[2] = {{.rows = 0}, {.rows = 0}};
-    cmg_context *other[2] = {NULL, NULL};
+    cmg_context *other[2] = {context_of_threads(1), context_of_threads(3)};
     for (int i = 0; i < 2; ++i) {
-        cmg_context_options options = context_defaults();
-        options.threads = 1 + 2 * i;
-        CHECK_OK(cmg_context_create(&options, &other[i]));
         CHECK_OK(cmg_fem_transfer(other[i], &a, 1, fine->nodes, fine->x, &P[i]));
     }
     const cmg_size nnz = P[0].indptr[P[0].rows];

@@ -38,27 +38,9 @@ static matrix pattern(int kind, cmg_size n)
 }
 enum { PATTERNS = 6 };
 
-static cmgi_csr csr_of_dense(const matrix *A)
-{
-    cmg_size nnz = 0;
-    for (cmg_size k = 0; k < A->n * A->n; ++k) {
-        nnz += A->dense[k] != 0;
-    }
-    cmgi_csr csr = csr_new(A->n, A->n, nnz);
-    for (cmg_size i = 0; i < A->n; ++i) {
-        for (cmg_size j = 0; j < A->n; ++j) {
-            if (A->dense[i * A->n + j] != 0) {
-                csr_put(&csr, i, j, A->dense[i * A->n + j]);
-            }
-        }
-    }
-    csr_end(&csr);
-    return csr;
-}
-
 static cmg_hierarchy *hierarchy_of(const matrix *A, int block)
 {
-    scoped_csr csr = csr_of_dense(A);
+    scoped_csr csr = csr_of_dense(A->n, A->dense);
     scoped double *number = malloc((size_t)A->n * sizeof *number);
     for (cmg_size i = 0; i < A->n; ++i) {
         number[i] = (double)i;

@@ -22,14 +22,10 @@ static void takes(const char *text, cmg_size rows, cmg_size cols, const double *
     const cmgi_expect anything = CMGI_EXPECT_ANYTHING;
     scoped_csr A = {0};
     CHECK_OK(read_text(text, &anything, &A));
-    CHECK(A.rows == rows && A.cols == cols);
-    scoped double *found = calloc((size_t)(rows * cols + 1), sizeof *found);
-    for (cmg_size i = 0; i < A.rows && A.rows == rows; ++i) {
-        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-            found[i * cols + A.indices[k]] = A.values[k];
-        }
-    }
-    CHECK(memcmp(found, dense, (size_t)(rows * cols) * sizeof *dense) == 0);
+    const bool fits = A.rows == rows && A.cols == cols;
+    CHECK(fits);
+    scoped double *found = dense_of(&A.view);
+    CHECK(fits && memcmp(found, dense, (size_t)(rows * cols) * sizeof *dense) == 0);
 }
 
 static void refuses(const char *text, const char *message)

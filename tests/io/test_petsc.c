@@ -93,17 +93,13 @@ static bool equals(const cmg_hierarchy *h, int level, cmg_role role, int rows, i
                    const double *dense)
 {
     cmg_csr A;
-    double found[16] = {0};
     if (cmg_hierarchy_get_csr(h, level, role, NULL, 0, &A) != CMG_OK || A.rows != rows ||
         A.cols != cols) {
         return false;
     }
-    for (cmg_size i = 0; i < rows; ++i) {
-        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-            found[i * cols + A.indices[k]] = A.values[k];
-        }
-    }
-    return memcmp(found, dense, (size_t)(rows * cols) * sizeof *found) == 0;
+    scoped double *found = dense_of(&A);
+    const bool same = memcmp(found, dense, (size_t)(rows * cols) * sizeof *found) == 0;
+    return same;
 }
 
 /* Transfers from coarse to fine, then level matrices from coarse to fine. */

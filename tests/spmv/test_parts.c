@@ -59,11 +59,7 @@ TEST(empty_rows_at_the_end_are_written)
                                          CMG_FORMAT_COMPRESSED};
     scoped_csr A = tail_of_empty_rows();
     for (int threads = 1; threads <= 7; ++threads) {
-        cmg_context_options options = context_defaults();
-        scoped_context *on = NULL;
-        cmg_elements_use(&options);
-        options.threads = threads;
-        CHECK_OK(cmg_context_create(&options, &on));
+        scoped_context *on = context_of_threads(threads);
         for (size_t k = 0; k < sizeof formats / sizeof formats[0]; ++k) {
             check_product(on, &A, formats[k]);
         }

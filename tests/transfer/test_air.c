@@ -56,19 +56,10 @@ static cmg_coarsen_options options_of(int distance, int interpolation)
     return o;
 }
 
-static double *dense(const cmg_csr *A)
-{
-    double *D = calloc((size_t)(A->rows * A->cols), sizeof *D);
-    EACH_ENTRY (A, i, k) {
-        D[i * A->cols + A->indices[k]] += A->values[k];
-    }
-    return D;
-}
-
 /* The largest |(R A)_(r, j)| at fine columns j of row r of R; row[r] is its coarse row. */
 static double worst_at_fine(const cmgi_csr *A, const cmgi_csr *R, const cmg_index *row)
 {
-    scoped double *D = dense(&A->view);
+    scoped double *D = dense_of(&A->view);
     double worst = 0;
     for (cmg_size r = 0; r < R->rows; ++r) {
         for (cmg_size e = R->indptr[r]; e < R->indptr[r + 1]; ++e) {
@@ -118,7 +109,7 @@ TEST(restriction_is_ideal_where_it_reaches)
         CHECK(R.cols == n && R.rows == P.cols && R.rows > 0 && R.rows < n);
         scoped cmg_index *row = malloc((size_t)R.rows * sizeof *row);
         scoped bool *coarse = calloc((size_t)n, sizeof *coarse);
-        scoped double *D = dense(&A.view);
+        scoped double *D = dense_of(&A.view);
         CHECK_OK(cmgi_ideal_rows(ctx, &R.view, row, &all));
         CHECK(all && cmgi_ideal_holds(&A.view, &R.view, row));
         for (cmg_size r = 0; all && r < R.rows; ++r) {
@@ -136,21 +127,13 @@ TEST(restriction_is_ideal_where_it_reaches)
     }
 }
 
-/* x = A^-1 b by elimination. */
+/* x = A^-1 b */
 static double *solve_dense(const cmg_csr *A, const double *b)
 {
-    const cmg_size n = A->rows;
-    scoped double *D = dense(A);
-    double *x = scaled_copy(b, n, 1);
-    for (cmg_size k = 0; k < n; ++k) {
-        for (cmg_size i = k + 1; i < n; ++i) {
-            const double f = D[i * n + k] / D[k * n + k];
-            add_scaled(D + i * n + k, -f, D + k * n + k, n - k);
-            x[i] -= f * x[k];
-        }
-    }
-    for (cmg_size i = n - 1; i >= 0; --i) {
-        x[i] = (x[i] - dot(D + i * n + i + 1, x + i + 1, n - i - 1)) / D[i * n + i];
+    scoped double *X = dense_inverse(A);
+    double *x = malloc((size_t)A->rows * sizeof *x);
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        x[i] = dot(X + i * A->rows, b, A->rows);
     }
     return x;
 }
@@ -176,10 +159,7 @@ TEST(coarse_values_are_exact_along_a_line)
         scoped cmg_index *row = malloc((size_t)R.rows * sizeof *row);
         CHECK_OK(cmgi_ideal_rows(ctx, &R.view, row, &all));
         scoped double *b = random_values(A.rows, 7);
-        scoped double *bc = calloc((size_t)R.rows, sizeof *bc);
-        EACH_ENTRY (&R, r, k) {
-            bc[r] += R.values[k] * b[R.indices[k]];
-        }
+        scoped double *bc = csr_times(&R.view, b);
         scoped double *x = solve_dense(&A.view, b);
         scoped double *xc = solve_dense(&Ac.view, bc);
         for (cmg_size r = 0; r < R.rows; ++r) {
@@ -194,10 +174,7 @@ static void relax(const cmg_csr *A, const bool *coarse, const double *b, double 
     scoped double *r = malloc((size_t)A->rows * sizeof *r);
     for (int sweep = 0; sweep < 3; ++sweep) {
         for (cmg_size i = 0; i < A->rows; ++i) {
-            r[i] = b[i];
-            for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-                r[i] -= A->values[k] * x[A->indices[k]];
-            }
+            r[i] = b[i] - row_times(A, i, x);
         }
         for (cmg_size i = 0; i < A->rows; ++i) {
             x[i] += coarse[i] == (sweep == 2) ? r[i] / cmgi_csr_diagonal_at(A, i) : 0;
@@ -240,10 +217,7 @@ TEST(smoother_sweeps_over_fine_then_coarse_rows)
     scoped double *r = scaled_copy(b, A.rows, 1); /* from zero: x = M b */
     for (int f1 = 0; f1 < M->factors; ++f1) {
         scoped double *from = scaled_copy(r, A.rows, 1);
-        fill_values(r, A.rows, 0);
-        EACH_ENTRY (&M->factor[f1], i, k) {
-            r[i] += M->factor[f1].values[k] * from[M->factor[f1].indices[k]];
-        }
+        csr_multiply(&M->factor[f1].view, from, r);
     }
     relax(&A, coarse, b, x);
     add_scaled(r, -1, x, A.rows);
@@ -353,11 +327,7 @@ TEST(closed_flow_is_solved_past_constants)
     scoped_hierarchy *h = coarsened(&A, "method=air rows=100");
     const cmg_csr last = csr_of(h, cmg_hierarchy_levels(h) - 1, CMG_ROLE_A);
     for (cmg_size i = 0; i < last.rows; ++i) {
-        double sum = 0;
-        for (cmg_size k = last.indptr[i]; k < last.indptr[i + 1]; ++k) {
-            sum += last.values[k];
-        }
-        CHECK_NEAR(sum, 0, 1e-14);
+        CHECK_NEAR(row_sum(&last, i), 0, 1e-14);
     }
     const cmg_solver_options o = solver_options("rtol=1e-8 no-fallback");
     const cmg_report report = solve(h, &o);

@@ -267,15 +267,11 @@ TEST(middles_of_cells_solve_their_equation)
         for (cmg_size i = 0; i < P.rows; ++i) {
             int at[3];
             bool middle = true;
-            double sum = -1;
             place(&by.fine, i, at);
             for (int d = 0; d < by.fine.dim; ++d) {
                 middle = middle && by.halved[d] && (at[d] - by.first[d]) % 2 != 0;
             }
-            for (cmg_size k = P.indptr[i]; k < P.indptr[i + 1]; ++k) {
-                sum += P.values[k];
-            }
-            constant = fmax(constant, fabs(sum));
+            constant = fmax(constant, fabs(row_sum(&P.view, i) - 1));
             for (cmg_size k = AP.indptr[i]; k < AP.indptr[i + 1] && middle; ++k) {
                 worst = fmax(worst, fabs(AP.values[k]));
             }

@@ -7,16 +7,6 @@
 #include "transfer/rows.h"
 #include "transfer/tensor.h"
 
-/* Dense copy of a CSR matrix, row by row. */
-static double *dense_of(const cmgi_csr *A)
-{
-    double *D = calloc((size_t)(A->rows * A->cols) + 1, sizeof *D);
-    EACH_ENTRY (A, i, k) {
-        D[i * A->cols + A->indices[k]] += A->values[k];
-    }
-    return D;
-}
-
 /* A random axis map: some rows are empty, the others have up to 3 ascending columns. */
 static double *random_axis(cmg_size rows, cmg_size cols, uint64_t *seed, cmgi_axis_map *map)
 {
@@ -50,7 +40,7 @@ static void check_tensor(const cmg_size rows[3], const cmg_size cols[3], int blo
     CHECK(P.rows == rows[0] * rows[1] * rows[2] * block);
     CHECK(P.cols == cols[0] * cols[1] * cols[2] * block);
     CHECK_OK(cmgi_csr_check(ctx, "P", &P.view));
-    double *D = dense_of(&P);
+    double *D = dense_of(&P.view);
     double worst = 0;
     for (cmg_size k = 0; k < P.rows * P.cols; ++k) {
         const cmg_size r = k / P.cols / block;
@@ -102,7 +92,7 @@ TEST(rows_are_sorted_and_clean)
             scoped_csr P = {0};
             CHECK_OK(cmgi_transfer_rows(ctx, rows, cols, block, falling_row, &cols, &P));
             CHECK(P.rows == rows * block && P.cols == cols * block);
-            scoped double *D = dense_of(&P);
+            scoped double *D = dense_of(&P.view);
             double worst = 0;
             for (cmg_size i = 0; i < P.rows; ++i) {
                 cmg_index column[CMGI_ROW_WIDTH];
@@ -153,10 +143,10 @@ static void check_galerkin(cmg_size n, cmg_size m, bool own_r, bool unit, uint64
     random_csr(m, n, -1, &seed, &R);
     CHECK_OK(cmgi_galerkin(ctx, own_r ? &R.view : NULL, &A.view, &P.view, unit, &Ac));
     CHECK(Ac.rows == m && Ac.cols == m);
-    scoped double *dA = dense_of(&A);
-    scoped double *dP = dense_of(&P);
-    scoped double *dR = dense_of(&R);
-    scoped double *dC = dense_of(&Ac);
+    scoped double *dA = dense_of(&A.view);
+    scoped double *dP = dense_of(&P.view);
+    scoped double *dR = dense_of(&R.view);
+    scoped double *dC = dense_of(&Ac.view);
     double worst = 0;
     for (cmg_size i = 0; i < m; ++i) {
         for (cmg_size j = 0; j < m; ++j) {
