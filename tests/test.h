@@ -385,6 +385,16 @@ static inline cmg_solver *solver_new(cmg_hierarchy *h, const cmg_solver_options 
     return s;
 }
 
+/* Whether one of its notes has these words. */
+static inline bool has_note(const cmg_solver *s, const char *words)
+{
+    bool found = false;
+    for (int i = 0; cmg_solver_note(s, i) != NULL; ++i) {
+        found = found || strstr(cmg_solver_note(s, i), words) != NULL;
+    }
+    return found;
+}
+
 static inline cmg_matrix *matrix_new(const cmg_csr *A, const cmg_matrix_options *options)
 {
     cmg_matrix *M = NULL;
