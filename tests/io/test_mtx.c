@@ -7,8 +7,7 @@
 /* Reads text as a matrix; NULL-terminated expectation of dense values by rows when it is taken. */
 static cmg_status read_text(const char *text, const cmgi_expect *expect, cmgi_csr *A)
 {
-    const char *path = temporary("text.mtx");
-    put_file(path, text, strlen(text));
+    const char *path = put_text("text.mtx", text);
     const cmg_status status = cmgi_mtx_read(ctx, path, expect, A);
     if (status != CMG_OK) {
         cmgi_csr_free(ctx, A);
@@ -215,10 +214,9 @@ TEST(vectors_are_taken)
         {"v", "1.5\r\n0\r\n-2\r\n% end"},
     };
     for (size_t k = 0; k < sizeof files / sizeof files[0]; ++k) {
-        const char *path = temporary(files[k].name);
+        const char *path = put_text(files[k].name, files[k].text);
         cmg_size n = 0;
         double *v = NULL;
-        put_file(path, files[k].text, strlen(files[k].text));
         CHECK_OK(cmg_vector_read(ctx, path, &n, &v));
         CHECK(n == 3 && v != NULL && v[0] == 1.5 && v[1] == 0 && v[2] == -2);
         cmg_free(v);
@@ -244,12 +242,11 @@ TEST(bad_vectors_are_refused)
          ":4: entry (1, 1) is duplicated"},
     };
     for (size_t k = 0; k < sizeof texts / sizeof texts[0]; ++k) {
-        const char *path = temporary("bad");
+        const char *path = put_text("bad", texts[k][0]);
         cmg_size n = 0;
         double *v = NULL;
-        put_file(path, texts[k][0], strlen(texts[k][0]));
-        CHECK_STATUS(cmg_vector_read(ctx, path, &n, &v), CMG_ERR_FILE);
-        CHECK(strstr(cmg_context_message(ctx), texts[k][1]) != NULL && v == NULL);
+        CHECK_REFUSED(cmg_vector_read(ctx, path, &n, &v), CMG_ERR_FILE, texts[k][1]);
+        CHECK(v == NULL);
         remove_all(path);
     }
 }
