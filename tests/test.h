@@ -357,11 +357,18 @@ static inline cmg_vector *columns_new(cmg_size n, int k)
     return v;
 }
 
-static inline cmg_vector *columns_from(cmg_size n, int k, const double *values)
+static inline cmg_vector *columns_in(cmg_precision precision, cmg_size n, int k,
+                                     const double *values)
 {
-    cmg_vector *v = columns_new(n, k);
+    cmg_vector *v = NULL;
+    CHECK_OK(cmg_vector_create_columns(ctx, n, k, precision, &v));
     CHECK_OK(cmg_vector_set(v, values));
     return v;
+}
+
+static inline cmg_vector *columns_from(cmg_size n, int k, const double *values)
+{
+    return columns_in(CMG_FP64, n, k, values);
 }
 
 /* The hierarchy's own arrays. */

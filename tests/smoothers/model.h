@@ -99,7 +99,8 @@ static inline double model_distance_to_identity(cmg_size n, const double *M, con
     scoped double *MA = model_multiply(n, M, A);
     double worst = 0;
     for (cmg_size k = 0; k < n * n; ++k) {
-        worst = fmax(worst, fabs(MA[k] - (k % (n + 1) == 0 ? 1 : 0)));
+        const double error = fabs(MA[k] - (k % (n + 1) == 0 ? 1 : 0));
+        worst = error <= worst ? worst : error; /* NaN wins */
     }
     return worst;
 }

@@ -3,8 +3,8 @@
  * fp64, on boxes of every kind of side; the same bits however the rows are shared out; what lies
  * beside x, and the rows of others, are not touched.
  */
-#include "spmv/cpu_kernels.h"
 #include "boxes.h"
+#include "samples.h"
 
 enum { GUARD = 64 };
 
@@ -178,18 +178,7 @@ TEST(products_are_right)
 TEST(matrices_use_it)
 {
     enum { N = 40 };
-    scoped_csr A = csr_new(N * N, N * N, 5 * N * N);
-    for (cmg_size i = 0; i < N * N; ++i) {
-        static const cmg_size step[5] = {-N, -1, 0, 1, N};
-        for (int d = 0; d < 5; ++d) {
-            const bool inside = d % 4 == 0 ? i + step[d] >= 0 && i + step[d] < N * N
-                                           : (i % N) + step[d] >= 0 && (i % N) + step[d] < N;
-            if (inside) {
-                csr_put(&A, i, (i + step[d]), d == 2 ? 4 : -1);
-            }
-        }
-    }
-    csr_end(&A);
+    scoped_csr A = grid(N, 0);
     double y[N * N];
     double x[N * N];
     scoped_matrix *M = matrix_with(&A.view, "format=compressed");
