@@ -379,6 +379,15 @@ static inline cmg_csr csr_of(const cmg_hierarchy *h, int level, cmg_role role)
     return A;
 }
 
+/* Its own vector of a kind and name, or CHECK fails; *n is the length. */
+static inline const double *vector_in(const cmg_hierarchy *h, int level, const char *kind,
+                                      const char *name, cmg_size *n)
+{
+    const double *values = NULL;
+    CHECK_OK(cmg_hierarchy_get_vector(h, level, kind, name, n, &values));
+    return values;
+}
+
 static inline cmg_vector *vector_random(cmg_size n, cmg_precision precision, uint64_t seed)
 {
     scoped double *values = random_values(n, seed);

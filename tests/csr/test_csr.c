@@ -99,19 +99,16 @@ TEST(product_matches_dense)
 /* Each list of columns is that of `repeat` rows; some have none. */
 static cmgi_csr repeating(cmg_size rows, cmg_size cols, int repeat, uint64_t seed)
 {
-    cmgi_csr A = {0};
-    cmg_size nnz = 0;
-    CHECK_OK(cmgi_csr_alloc(ctx, rows, cols, rows * cols, &A));
+    cmgi_csr A = csr_new(rows, cols, rows * cols);
     for (cmg_size i = 0; i < rows; ++i) {
         const cmg_size list = i / repeat;
         for (cmg_size j = 0; j < cols && list % 7 != 3; ++j) {
             if (cmgi_random_at(seed, (uint64_t)(list * cols + j)) < (list % 5 == 0 ? -0.9 : 0)) {
-                A.indices[nnz] = (cmg_index)j;
-                A.values[nnz++] = cmgi_random_at(seed + 1, (uint64_t)(i * cols + j));
+                csr_put(&A, i, j, cmgi_random_at(seed + 1, (uint64_t)(i * cols + j)));
             }
         }
-        A.indptr[i + 1] = nnz;
     }
+    csr_end(&A);
     return A;
 }
 

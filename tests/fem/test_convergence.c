@@ -5,7 +5,7 @@
  */
 #include "oracle.h"
 #include "fem/quadrature.h"
-#include "hierarchy/hierarchy_checks.h"
+#include "fem/problem.h"
 #include "meshes.h"
 
 enum { BASE = 2 }; /* cells a side of the coarsest mesh */
@@ -15,7 +15,7 @@ static int solve(cmg_hierarchy *h, const char *smoother, double rtol, double **s
 {
     cmg_report report = {.size = sizeof report, .iterations = -1};
     cmg_size n = 0;
-    const double *values = vector_of(h, 0, "rhs", "b", &n);
+    const double *values = vector_in(h, 0, "rhs", "b", &n);
     scoped_solver *solver = solver_with(h, "rtol=%.17g smoother=%s", rtol, smoother);
     scoped_vector *b = vector_from(n, CMG_FP64, values);
     scoped_vector *x = vector_new(n, CMG_FP64);
@@ -231,8 +231,8 @@ TEST(weak_and_strong_loads_agree)
         o.source = strong_source;
         o.source_user = &dim;
         scoped_hierarchy *strong = hierarchy_generated(&o);
-        const double *b = vector_of(weak, 0, "rhs", "b", &n);
-        const double *e = vector_of(strong, 0, "rhs", "b", &n);
+        const double *b = vector_in(weak, 0, "rhs", "b", &n);
+        const double *e = vector_in(strong, 0, "rhs", "b", &n);
         CHECK_NEAR(largest_difference(b, e, n), 0, 2e-6 * largest(b, n));
     }
 }

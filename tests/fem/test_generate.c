@@ -3,6 +3,7 @@
  * it, Galerkin matrices equal rediscretised ones on affine nested grids; conditions, faults,
  * repeats.
  */
+#include "fem/problem.h"
 #include "arrays.h"
 #include "small.h"
 
@@ -16,9 +17,9 @@ static void check_exact(const cmg_generate_options *o)
     }
     CHECK_OK(cmg_hierarchy_check(h));
     const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
-    const double *u = vector_of(h, 0, "solutions", "exact", &n);
+    const double *u = vector_in(h, 0, "solutions", "exact", &n);
     CHECK(n == A.rows);
-    const double *b = vector_of(h, 0, "rhs", "b", &n);
+    const double *b = vector_in(h, 0, "rhs", "b", &n);
     scoped double *Au = csr_times(&A, u);
     const double scale = largest(A.values, A.indptr[A.rows]) * largest(u, n);
     CHECK_NEAR(largest_difference(Au, b, n), 0, 1e-13 * scale);
@@ -102,8 +103,8 @@ TEST(meshes_equal_grids)
         CHECK(P.indptr[P.rows] == Q.indptr[Q.rows]);
         CHECK_NEAR(matrix_difference(&P, &Q), 0, 1e-14);
         cmg_size n = 0;
-        const double *b = vector_of(grid, 0, "rhs", "b", &n);
-        const double *e = vector_of(mesh, 0, "rhs", "b", &n);
+        const double *b = vector_in(grid, 0, "rhs", "b", &n);
+        const double *e = vector_in(mesh, 0, "rhs", "b", &n);
         CHECK_NEAR(largest_difference(b, e, n), 0, 1e-13 * (1 + largest(b, n)));
     }
 }
@@ -123,7 +124,7 @@ static void check_embedding(const cmg_generate_options *o)
     double *u[2] = {NULL, NULL};
     for (int l = 0; l < 2; ++l) {
         cmg_size n = 0;
-        const double *x = vector_of(h, l, "coords", NULL, &n);
+        const double *x = vector_in(h, l, "coords", NULL, &n);
         u[l] = calloc((size_t)(n / o->dim * nc) + 1, sizeof(double));
         for (cmg_size i = 0; i < n / o->dim; ++i) {
             cmgi_problem_exact(&problem, x + i * o->dim, u[l] + i * nc, NULL);
@@ -185,7 +186,7 @@ TEST(sums_are_right)
         }
         CHECK_NEAR(total, 2.5, 1e-11);
         cmg_size n = 0;
-        const double *b = vector_of(h, 0, "rhs", "b", &n);
+        const double *b = vector_in(h, 0, "rhs", "b", &n);
         double load = 0;
         for (cmg_size i = 0; i < n; ++i) {
             load += b[i];

@@ -2,7 +2,7 @@
 #include "fem/locate.h"
 #include "fem/mesh.h"
 #include "hierarchy/hierarchy.h"
-#include "hierarchy/hierarchy_checks.h"
+#include "generated.h"
 #include "temporary.h"
 
 static cmg_generate_options options(cmg_element element, int dim)
@@ -35,7 +35,7 @@ static void check_nodes(const cmg_hierarchy *h)
     cmg_size seen = 0;
     const double *value = m->boundary_values;
     double worst = 0;
-    const double *coords = vector_of(h, 0, "coords", NULL, &n);
+    const double *coords = vector_in(h, 0, "coords", NULL, &n);
     CHECK(n == blocks * m->dim);
     scoped unsigned char *once = calloc((size_t)blocks + 1, 1);
     for (cmg_size v = 0; v < m->nodes; ++v) {
@@ -207,7 +207,7 @@ TEST(every_allocation_may_fail)
     const char *path = temporary("fail.vtu");
     scoped_hierarchy *h = hierarchy_generated(&o);
     cmg_size n = 0;
-    const double *b = vector_of(h, 0, "rhs", "b", &n);
+    const double *b = vector_in(h, 0, "rhs", "b", &n);
     const char *const names[2] = {"b", "again"};
     const double *const vectors[2] = {b, b};
     for (failing f = {.most = 20}; failing_next(&f);) {
@@ -229,7 +229,7 @@ TEST(own_meshes_are_written_equally)
         generate_set(&o, "dirichlet=neumann load=source");
         cmg_size n = 0;
         scoped_hierarchy *h = hierarchy_generated(&o);
-        const double *b = vector_of(h, 0, "rhs", "b", &n);
+        const double *b = vector_in(h, 0, "rhs", "b", &n);
         const char *const name = "b";
         CHECK_OK(cmg_hierarchy_write_vtu(h, path[0], 1, &name, &b));
         const cmgi_stored_mesh *m = h->mesh;

@@ -29,18 +29,16 @@ static cmg_hierarchy *diagonal(cmg_size n)
 static bool comes_back(const char *path, cmg_size n)
 {
     scoped_hierarchy *h = NULL;
-    const double *b = NULL;
     cmg_size found = 0;
     CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h));
     const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
-    CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &found, &b));
+    const double *b = vector_in(h, 0, "rhs", "b", &found);
     bool good = A.rows == n && A.indptr[n] == n && found == n;
     for (cmg_size i = 0; good && i < n; ++i) {
         good = A.indptr[i] == i && A.indices[i] == i && A.values[i] == (double)(i + 1) &&
                b[i] == 1 / (double)(3 * i + 1);
     }
-    const double *x = NULL; /* two a row of the file */
-    CHECK_OK(cmg_hierarchy_get_vector(h, 0, "coords", NULL, &found, &x));
+    const double *x = vector_in(h, 0, "coords", NULL, &found); /* two a row of the file */
     good = good && found == 2 * n;
     for (cmg_size i = 0; good && i < n; ++i) {
         good = x[2 * i] == (double)i && x[2 * i + 1] == (double)-i;
