@@ -158,32 +158,68 @@ static inline double relative_residual(const cmg_csr *A, const double *b, const 
     return column_residual(A, b, x, 1, 0);
 }
 
-/* The inverse, row by row, by elimination without pivots: of what is definite or has a large
- * diagonal. */
-static inline double *dense_inverse(const cmg_csr *A)
+/* The dense form, row by row. */
+static inline double *dense_of(const cmg_csr *A)
 {
-    const cmg_size n = A->rows;
-    scoped double *W = calloc((size_t)(n * n), sizeof *W);
-    double *X = calloc((size_t)(n * n), sizeof *X);
+    double *D = calloc((size_t)(A->rows * A->cols) + 1, sizeof *D);
     EACH_ENTRY (A, i, k) {
-        W[i * n + A->indices[k]] = A->values[k];
+        D[i * A->cols + A->indices[k]] += A->values[k];
     }
-    for (cmg_size p = 0; p < n; ++p) {
-        X[p * n + p] = 1;
+    return D;
+}
+
+/* The inverse of a dense matrix, row by row, by Gauss and Jordan with row exchanges. */
+static inline double *inverse_of(cmg_size n, const double *dense)
+{
+    scoped double *A = malloc((size_t)(n * n) * sizeof *A);
+    double *X = calloc((size_t)(n * n), sizeof *X);
+    memcpy(A, dense, (size_t)(n * n) * sizeof *A);
+    for (cmg_size i = 0; i < n; ++i) {
+        X[i * n + i] = 1;
     }
-    for (cmg_size p = 0; p < n; ++p) {
-        const double pivot = W[p * n + p];
+    for (cmg_size c = 0; c < n; ++c) {
+        cmg_size pivot = c;
+        for (cmg_size i = c + 1; i < n; ++i) {
+            pivot = fabs(A[i * n + c]) > fabs(A[pivot * n + c]) ? i : pivot;
+        }
         for (cmg_size j = 0; j < n; ++j) {
-            W[p * n + j] /= pivot;
-            X[p * n + j] /= pivot;
+            const double a = A[c * n + j];
+            const double x = X[c * n + j];
+            A[c * n + j] = A[pivot * n + j];
+            X[c * n + j] = X[pivot * n + j];
+            A[pivot * n + j] = a;
+            X[pivot * n + j] = x;
+        }
+        const double scale = 1 / A[c * n + c];
+        for (cmg_size j = 0; j < n; ++j) {
+            A[c * n + j] *= scale;
+            X[c * n + j] *= scale;
         }
         for (cmg_size i = 0; i < n; ++i) {
-            const double f = i != p ? W[i * n + p] : 0;
-            add_scaled(W + i * n, -f, W + p * n, n);
-            add_scaled(X + i * n, -f, X + p * n, n);
+            const double factor = i == c ? 0 : A[i * n + c];
+            for (cmg_size j = 0; factor != 0 && j < n; ++j) {
+                A[i * n + j] -= factor * A[c * n + j];
+                X[i * n + j] -= factor * X[c * n + j];
+            }
         }
     }
     return X;
+}
+
+static inline double *dense_inverse(const cmg_csr *A)
+{
+    scoped double *D = dense_of(A);
+    return inverse_of(A->rows, D);
+}
+
+/* Sum of the entries of row i */
+static inline double row_sum(const cmg_csr *A, cmg_size i)
+{
+    double sum = 0;
+    for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
+        sum += A->values[k];
+    }
+    return sum;
 }
 
 /* max |a_ij - b_ij| over the union of the patterns. */

@@ -186,6 +186,23 @@ static inline void csr_end(cmgi_csr *A)
     }
 }
 
+/* A dense n x n matrix, row by row, without its zeros. */
+static inline cmgi_csr csr_of_dense(cmg_size n, const double *dense)
+{
+    cmg_size nnz = 0;
+    for (cmg_size k = 0; k < n * n; ++k) {
+        nnz += dense[k] != 0;
+    }
+    cmgi_csr A = csr_new(n, n, nnz);
+    for (cmg_size k = 0; k < n * n; ++k) {
+        if (dense[k] != 0) {
+            csr_put(&A, k / n, k % n, dense[k]);
+        }
+    }
+    csr_end(&A);
+    return A;
+}
+
 /* The matrix d I. */
 static inline cmgi_csr csr_diagonal(cmg_size n, double d)
 {
@@ -230,6 +247,17 @@ static inline cmg_context_options context_defaults(void)
     cmg_context_options options;
     cmg_context_options_default(&options);
     return options;
+}
+
+/* On the CPU. */
+static inline cmg_context *context_of_threads(int threads)
+{
+    cmg_context *c = NULL;
+    cmg_context_options options = context_defaults();
+    cmg_elements_use(&options);
+    options.threads = threads;
+    CHECK_OK(cmg_context_create(&options, &c));
+    return c;
 }
 
 static inline cmg_solver_options solver_defaults(void)
@@ -329,11 +357,18 @@ static inline cmg_vector *columns_new(cmg_size n, int k)
     return v;
 }
 
-static inline cmg_vector *columns_from(cmg_size n, int k, const double *values)
+static inline cmg_vector *columns_in(cmg_precision precision, cmg_size n, int k,
+                                     const double *values)
 {
-    cmg_vector *v = columns_new(n, k);
+    cmg_vector *v = NULL;
+    CHECK_OK(cmg_vector_create_columns(ctx, n, k, precision, &v));
     CHECK_OK(cmg_vector_set(v, values));
     return v;
+}
+
+static inline cmg_vector *columns_from(cmg_size n, int k, const double *values)
+{
+    return columns_in(CMG_FP64, n, k, values);
 }
 
 /* The hierarchy's own arrays. */
@@ -342,6 +377,15 @@ static inline cmg_csr csr_of(const cmg_hierarchy *h, int level, cmg_role role)
     cmg_csr A = {0};
     CHECK_OK(cmg_hierarchy_get_csr(h, level, role, NULL, 0, &A));
     return A;
+}
+
+/* Its own vector of a kind and name, or CHECK fails; *n is the length. */
+static inline const double *vector_in(const cmg_hierarchy *h, int level, const char *kind,
+                                      const char *name, cmg_size *n)
+{
+    const double *values = NULL;
+    CHECK_OK(cmg_hierarchy_get_vector(h, level, kind, name, n, &values));
+    return values;
 }
 
 static inline cmg_vector *vector_random(cmg_size n, cmg_precision precision, uint64_t seed)
@@ -355,6 +399,16 @@ static inline cmg_solver *solver_new(cmg_hierarchy *h, const cmg_solver_options 
     cmg_solver *s = NULL;
     CHECK_OK(cmg_solver_create(h, options, &s));
     return s;
+}
+
+/* Whether one of its notes has these words. */
+static inline bool has_note(const cmg_solver *s, const char *words)
+{
+    bool found = false;
+    for (int i = 0; cmg_solver_note(s, i) != NULL; ++i) {
+        found = found || strstr(cmg_solver_note(s, i), words) != NULL;
+    }
+    return found;
 }
 
 static inline cmg_matrix *matrix_new(const cmg_csr *A, const cmg_matrix_options *options)

@@ -11,15 +11,6 @@
 #include <omp.h>
 #endif
 
-static double *random_array(cmg_size n, uint64_t seed)
-{
-    double *a = malloc((size_t)(n + 1) * sizeof *a);
-    for (cmg_size i = 0; i < n; ++i) {
-        a[i] = cmgi_random(&seed);
-    }
-    return a;
-}
-
 /* Around the size from which copies are staged, and several halves of the stage. */
 TEST(large_copies_arrive_whole)
 {
@@ -28,7 +19,7 @@ TEST(large_copies_arrive_whole)
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
         const cmg_size n = sizes[s];
         const size_t bytes = (size_t)n * sizeof(double);
-        scoped double *host = random_array(n, s + 1);
+        scoped double *host = random_values(n, s + 1);
         scoped double *back = calloc((size_t)n, sizeof *back);
         scoped_device double *d = NULL;
         scoped_device double *e = NULL;
@@ -51,7 +42,7 @@ TEST(promised_arrays_arrive)
     double *d[ARRAYS];
     for (int round = 0; round < 2; ++round) {
         for (int k = 0; k < ARRAYS; ++k) {
-            host[k] = random_array(sizes[k], (uint64_t)k + 1);
+            host[k] = random_values(sizes[k], (uint64_t)k + 1);
             CHECK_OK(cmgi_alloc_device(ctx, sizes[k], sizeof **d, &d[k]));
             CHECK_OK(cmgi_send_later(ctx, d[k], host[k], (size_t)sizes[k] * sizeof **d));
         }
@@ -78,7 +69,7 @@ TEST(promised_arrays_arrive)
 TEST(unaligned_arrays_work)
 {
     enum { N = 10001 };
-    scoped double *host = random_array(N + 1, 3);
+    scoped double *host = random_values(N + 1, 3);
     double back[3];
     scoped_device double *d = NULL;
     scoped_device double *result = NULL;

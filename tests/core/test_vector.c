@@ -2,19 +2,10 @@
 #include "core/backend.h"
 #include "core/vector.h"
 #include "csr/place.h"
-#include "test.h"
+#include "arrays.h"
 
 static const cmg_size sizes[] = {0, 1, 7, 31, 32, 33, 4095, 4096, 4097, 50001};
 enum { SIZES = sizeof sizes / sizeof sizes[0] };
-
-static double *random_array(cmg_size n, uint64_t seed)
-{
-    double *a = malloc((size_t)(n + 1) * sizeof *a);
-    for (cmg_size i = 0; i < n; ++i) {
-        a[i] = 2 * cmgi_random(&seed) - 1;
-    }
-    return a;
-}
 
 TEST(axpby_and_dot_match_loops)
 {
@@ -22,13 +13,10 @@ TEST(axpby_and_dot_match_loops)
         const double eps = p == CMG_FP64 ? 1e-15 : 1e-6;
         for (int s = 0; s < SIZES; ++s) {
             const cmg_size n = sizes[s];
-            scoped double *a = random_array(n, 1);
-            scoped double *b = random_array(n, 2);
-            scoped double *c = malloc((size_t)(n + 1) * sizeof *c);
-            scoped_vector *x = vector_new(n, (cmg_precision)p);
-            scoped_vector *y = vector_new(n, (cmg_precision)p);
-            CHECK_OK(cmg_vector_set(x, a));
-            CHECK_OK(cmg_vector_set(y, b));
+            scoped double *a = random_values(n, 1);
+            scoped double *b = random_values(n, 2);
+            scoped_vector *x = vector_from(n, (cmg_precision)p, a);
+            scoped_vector *y = vector_from(n, (cmg_precision)p, b);
             double expected = 0;
             double magnitude = 0;
             for (cmg_size i = 0; i < n; ++i) {
@@ -39,7 +27,7 @@ TEST(axpby_and_dot_match_loops)
             CHECK_OK(cmg_vector_dot(x, y, &dot));
             CHECK_NEAR(dot, expected, eps * (magnitude + 1) * 4);
             CHECK_OK(cmg_vector_axpby(0.5, x, -2.0, y));
-            CHECK_OK(cmg_vector_get(y, c));
+            scoped double *c = values_of(y);
             double worst = 0;
             for (cmg_size i = 0; i < n; ++i) {
                 worst = fmax(worst, fabs(c[i] - (0.5 * a[i] - 2.0 * b[i])));
@@ -56,15 +44,12 @@ TEST(cg_kernels_match_loops)
         double *host[4];
         void *v[4];
         const double scalars[3] = {0.75, 1.5, 0};
-        scoped_device double *d_scalars = NULL;
+        scoped_device double *d_scalars = copy_there(scalars, 3, sizeof *scalars);
         scoped_device float *single = NULL;
         CHECK_OK(cmgi_alloc_device(ctx, n, sizeof(float), &single));
-        CHECK_OK(cmgi_alloc_device(ctx, 3, sizeof(double), &d_scalars));
-        CHECK_OK(cmgi_to_device(ctx, d_scalars, scalars, sizeof scalars));
         for (int k = 0; k < 4; ++k) {
-            host[k] = random_array(n, (uint64_t)(10 + k));
-            CHECK_OK(cmgi_alloc_device(ctx, n, sizeof(double), &v[k]));
-            CHECK_OK(cmgi_to_device(ctx, v[k], host[k], (size_t)n * sizeof(double)));
+            host[k] = random_values(n, (uint64_t)(10 + k));
+            v[k] = copy_there(host[k], n, sizeof(double));
         }
         /* the new direction from r, once in fp64 and once from r as it was rounded */
         const cmgi_cg_update update = {.rz = d_scalars,
@@ -118,14 +103,11 @@ TEST(cg_kernels_match_loops_in_fp32)
         const cmg_size n = sizes[s];
         const double scalars[3] = {0.75, 1.5, 0}; /* num / den = 1 / 2 */
         double *host[4];
-        scoped_device double *d_scalars = NULL;
+        scoped_device double *d_scalars = copy_there(scalars, 3, sizeof *scalars);
         cmg_vector *v[4];
-        CHECK_OK(cmgi_alloc_device(ctx, 3, sizeof(double), &d_scalars));
-        CHECK_OK(cmgi_to_device(ctx, d_scalars, scalars, sizeof scalars));
         for (int k = 0; k < 4; ++k) {
-            host[k] = random_array(n, (uint64_t)(30 + k));
-            CHECK_OK(cmg_vector_create(ctx, n, CMG_FP32, &v[k]));
-            CHECK_OK(cmg_vector_set(v[k], host[k]));
+            host[k] = random_values(n, (uint64_t)(30 + k));
+            v[k] = vector_from(n, CMG_FP32, host[k]);
         }
         const cmgi_cg_update update = {.rz = d_scalars,
                                        .pq = d_scalars + 1,
@@ -141,11 +123,9 @@ TEST(cg_kernels_match_loops_in_fp32)
         double rr = -1;
         double expected = 0;
         double worst = 0;
-        scoped double *x = malloc((size_t)(n + 1) * sizeof *x);
-        scoped double *p = malloc((size_t)(n + 1) * sizeof *p);
+        scoped double *x = values_of(v[2]);
+        scoped double *p = values_of(v[0]);
         CHECK_OK(cmgi_to_host(ctx, &rr, d_scalars + 2, sizeof rr));
-        CHECK_OK(cmg_vector_get(v[2], x));
-        CHECK_OK(cmg_vector_get(v[0], p));
         for (cmg_size i = 0; i < n; ++i) {
             const double r = host[3][i] - 0.5 * host[1][i];
             expected += r * r;
@@ -161,7 +141,6 @@ TEST(cg_kernels_match_loops_in_fp32)
     }
 }
 
-/* A stopped iteration, and one whose p . q is not positive, leave x and r as they are. */
 /* The step that is made at once is that of the operations it stands for. */
 TEST(jacobi_steps_match_loops)
 {
@@ -170,86 +149,69 @@ TEST(jacobi_steps_match_loops)
         const cmg_precision precision = turn % 2 ? CMG_FP32 : CMG_FP64;
         const double eps = turn % 2 ? 1e-6 : 1e-14;
         double scalars[3] = {0.75, 0, 0}; /* rho_0, rho_1, curvature */
-        scoped_device double *d_scalars = NULL;
+        scoped_device double *d_scalars = copy_there(scalars, 3, sizeof *scalars);
+        scoped_vector *z = vector_new(n, precision);
         double *host[4]; /* D^-1, q, p, r */
-        cmg_vector *v[5];
-        CHECK_OK(cmgi_alloc_device(ctx, 3, sizeof(double), &d_scalars));
-        CHECK_OK(cmgi_to_device(ctx, d_scalars, scalars, sizeof scalars));
-        for (int k = 0; k < 5; ++k) {
-            CHECK_OK(cmg_vector_create(ctx, n, precision, &v[k]));
-        }
+        cmg_vector *v[4];
         for (int k = 0; k < 4; ++k) {
-            host[k] = random_array(n, (uint64_t)(50 + k));
-            CHECK_OK(cmg_vector_set(v[k], host[k]));
+            host[k] = random_values(n, (uint64_t)(50 + k));
+            v[k] = vector_from(n, precision, host[k]);
         }
         const cmgi_jacobi_step step = {.precision = precision,
                                        .inverse = v[0]->data,
                                        .q = v[1]->data,
                                        .p = v[2]->data,
                                        .r = v[3]->data,
-                                       .z = v[4]->data,
+                                       .z = z->data,
                                        .rho = d_scalars,
                                        .curvature = d_scalars + 2};
         CHECK_OK(ctx->backend->jacobi_step(ctx, n, &step));
         CHECK_OK(cmgi_to_host(ctx, scalars, d_scalars, sizeof scalars));
-        scoped double *out = malloc((size_t)(n + 1) * sizeof *out);
-        scoped double *p = malloc((size_t)(n + 1) * sizeof *p);
-        CHECK_OK(cmg_vector_get(v[3], out));
-        CHECK_OK(cmg_vector_get(v[2], p));
-        double curvature = 0;
+        scoped double *out = values_of(v[3]);
+        scoped double *p = values_of(v[2]);
+        const double curvature = dot(host[2], host[1], n);
         double rho = 0;
         double worst = 0;
         const double size = (double)n + 1;
-        for (cmg_size i = 0; i < n; ++i) {
-            curvature += host[2][i] * host[1][i];
-        }
         CHECK_NEAR(scalars[2], curvature, eps * size);
         const double a = scalars[2] != 0 ? scalars[0] / scalars[2] : 0;
         const double beta = scalars[1] / scalars[0];
         for (cmg_size i = 0; i < n; ++i) {
             const double r = host[3][i] - a * host[1][i];
-            const double z = host[0][i] * r;
-            rho += r * z;
+            const double scaled = host[0][i] * r;
+            rho += r * scaled;
             worst = fmax(worst, fabs(out[i] - r) / (1 + fabs(a)));
-            worst = fmax(worst, fabs(p[i] - z - beta * host[2][i]) / (1 + fabs(a) + fabs(beta)));
+            worst =
+                fmax(worst, fabs(p[i] - scaled - beta * host[2][i]) / (1 + fabs(a) + fabs(beta)));
         }
         CHECK_NEAR(worst, 0, eps);
         CHECK_NEAR(scalars[1], rho, eps * size * (1 + a * a));
         for (int k = 0; k < 4; ++k) {
             free(host[k]);
-        }
-        for (int k = 0; k < 5; ++k) {
             cmg_vector_destroy(&v[k]);
         }
     }
 }
 
+/* A stopped iteration, and one whose p . q is not positive, leave x and r as they are. */
 TEST(cg_update_can_be_frozen)
 {
     enum { N = 1000 };
-    const double scalars[3] = {0.75, 1.5, -1.0};
+    const double scalars[4] = {0.75, 1.5, -1.0, 0};
     /* the first has ended, the second runs and breaks down */
     const cmgi_stop begin[2] = {{.most = 9, .done = 3, .outcome = CMG_CONVERGED_RTOL, .running = 0},
                                 {.most = 9, .done = 3, .outcome = CMGI_STOP_NONE, .running = 1}};
-    scoped_device double *d_scalars = NULL;
-    scoped_device cmgi_stop *d_stop = NULL;
+    scoped_device double *d_scalars = copy_there(scalars, 4, sizeof *scalars);
+    scoped_device cmgi_stop *d_stop = copy_there(begin, 2, sizeof *begin);
     double *v[4];
     double *host[4];
     double out[N];
-    CHECK_OK(cmgi_alloc_device(ctx, 4, sizeof(double), &d_scalars));
-    CHECK_OK(cmgi_alloc_device(ctx, 2, sizeof *d_stop, &d_stop));
-    CHECK_OK(cmgi_to_device(ctx, d_scalars, scalars, sizeof scalars));
-    CHECK_OK(cmgi_to_device(ctx, d_stop, begin, sizeof begin));
     for (int k = 0; k < 4; ++k) {
-        host[k] = random_array(N, (uint64_t)(20 + k));
+        host[k] = random_values(N, (uint64_t)(20 + k));
         host[k][3] = k < 2 ? INFINITY : host[k][3];
-        CHECK_OK(cmgi_alloc_device(ctx, N, sizeof(double), &v[k]));
-        CHECK_OK(cmgi_to_device(ctx, v[k], host[k], N * sizeof(double)));
+        v[k] = copy_there(host[k], N, sizeof(double));
     }
-    double expected = 0;
-    for (int i = 0; i < N; ++i) {
-        expected += host[3][i] * host[3][i];
-    }
+    const double expected = dot(host[3], host[3], N);
     for (int c = 0; c < 2; ++c) { /* stopped; p . q < 0 */
         double rr = -1;
         cmgi_stop end;
@@ -283,14 +245,11 @@ TEST(dot_is_repeatable_for_any_thread_count)
     NEEDS(cmg_context_backend(ctx) == CMG_BACKEND_CPU,
           "thread counts are a matter of the CPU backend");
     const cmg_size n = 300001;
-    scoped double *a = random_array(n, 5);
+    scoped double *a = random_values(n, 5);
     double first = 0;
     for (int threads = 1; threads <= 5; ++threads) {
-        cmg_context_options options = context_defaults();
-        options.threads = threads;
-        scoped_context *other = NULL;
+        scoped_context *other = context_of_threads(threads);
         scoped_vector *x = NULL;
-        CHECK_OK(cmg_context_create(&options, &other));
         CHECK_OK(cmg_vector_wrap(other, n, CMG_FP64, a, &x));
         double dot = 0;
         CHECK_OK(cmg_vector_dot(x, x, &dot));
@@ -303,9 +262,8 @@ TEST(conversion_rounds_once)
 {
     const double a[3] = {1.0 / 3.0, -1e-3, 16777217.0};
     double back[3];
-    scoped_vector *x = vector_new(3, CMG_FP64);
+    scoped_vector *x = vector_from(3, CMG_FP64, a);
     scoped_vector *y = vector_new(3, CMG_FP32);
-    CHECK_OK(cmg_vector_set(x, a));
     CHECK_OK(cmg_vector_copy(x, y));
     CHECK_OK(cmg_vector_get(y, back));
     for (int i = 0; i < 3; ++i) {
@@ -317,24 +275,17 @@ TEST(permute_gathers_and_scatters)
 {
     const cmg_index perm[5] = {3, 1, 4, 0, 2};
     const double x[5] = {10, 11, 12, 13, 14};
-    double y[5];
-    double z[5];
-    scoped_device cmg_index *d_perm = NULL;
-    double *d[3] = {NULL, NULL, NULL};
-    CHECK_OK(cmgi_alloc_device(ctx, 5, sizeof *d_perm, &d_perm));
-    CHECK_OK(cmgi_to_device(ctx, d_perm, perm, sizeof perm));
-    for (int k = 0; k < 3; ++k) {
-        CHECK_OK(cmgi_alloc_device(ctx, 5, sizeof(double), &d[k]));
-    }
-    CHECK_OK(cmgi_to_device(ctx, d[0], x, sizeof x));
-    CHECK_OK(cmgi_permute(ctx, CMG_FP64, 5, d_perm, false, d[0], d[1]));
-    CHECK_OK(cmgi_permute(ctx, CMG_FP64, 5, d_perm, true, d[1], d[2]));
-    CHECK_OK(cmgi_to_host(ctx, y, d[1], sizeof y));
-    CHECK_OK(cmgi_to_host(ctx, z, d[2], sizeof z));
+    scoped_device cmg_index *d_perm = copy_there(perm, 5, sizeof *perm);
+    scoped_vector *vx = vector_from(5, CMG_FP64, x);
+    scoped_vector *vy = vector_new(5, CMG_FP64);
+    scoped_vector *vz = vector_new(5, CMG_FP64);
+    CHECK_OK(cmgi_permute(ctx, CMG_FP64, 5, d_perm, false, vx->data, vy->data));
+    CHECK_OK(cmgi_permute(ctx, CMG_FP64, 5, d_perm, true, vy->data, vz->data));
+    scoped double *y = values_of(vy);
+    scoped double *z = values_of(vz);
     for (int k = 0; k < 5; ++k) {
         CHECK(y[k] == x[perm[k]]);
         CHECK(z[k] == x[k]);
-        cmgi_free_device(ctx, k < 3 ? d[k] : NULL);
     }
 }
 

@@ -6,15 +6,6 @@
 #include "csr/statistics.h"
 #include "spmv/suite.h"
 
-static double *dense(const cmgi_csr *A)
-{
-    double *d = calloc((size_t)(A->rows * A->cols) + 1, sizeof *d);
-    EACH_ENTRY (A, i, k) {
-        d[i * A->cols + A->indices[k]] += A->values[k];
-    }
-    return d;
-}
-
 static bool rows_ascend(const cmgi_csr *A)
 {
     for (cmg_size i = 0; i < A->rows; ++i) {
@@ -33,8 +24,8 @@ TEST(transpose_swaps_indices)
         scoped_csr A = suite_make(&suite[s]);
         scoped_csr T = {0};
         CHECK_OK(cmgi_csr_transpose(ctx, &A.view, &T));
-        scoped double *a = dense(&A);
-        scoped double *t = dense(&T);
+        scoped double *a = dense_of(&A.view);
+        scoped double *t = dense_of(&T.view);
         double worst = 0;
         for (cmg_size i = 0; i < A.rows; ++i) {
             for (cmg_size j = 0; j < A.cols; ++j) {
@@ -50,9 +41,9 @@ TEST(sort_keeps_the_matrix)
 {
     for (int s = 0; s < SUITE - 1; ++s) {
         scoped_csr A = suite_make(&suite[s]);
-        scoped double *before = dense(&A);
+        scoped double *before = dense_of(&A.view);
         CHECK_OK(cmgi_csr_sort(ctx, &A));
-        scoped double *after = dense(&A);
+        scoped double *after = dense_of(&A.view);
         CHECK(rows_ascend(&A));
         CHECK(memcmp(before, after, (size_t)(A.rows * A.cols) * sizeof *after) == 0);
     }
@@ -68,8 +59,8 @@ TEST(permute_renumbers_rows_and_columns)
     }
     scoped_csr B = {0};
     CHECK_OK(cmgi_csr_permute(ctx, &A.view, perm, perm, true, &B));
-    scoped double *a = dense(&A);
-    scoped double *b = dense(&B);
+    scoped double *a = dense_of(&A.view);
+    scoped double *b = dense_of(&B.view);
     bool equal = true;
     for (cmg_size i = 0; i < n; ++i) {
         for (cmg_size j = 0; j < n; ++j) {
@@ -86,9 +77,9 @@ TEST(product_matches_dense)
     scoped_csr B = suite_make(&suite[15]); /* 700 x 65 */
     scoped_csr C = {0};
     CHECK_OK(cmgi_csr_multiply(ctx, &A.view, &B.view, &C));
-    scoped double *a = dense(&A);
-    scoped double *b = dense(&B);
-    scoped double *c = dense(&C);
+    scoped double *a = dense_of(&A.view);
+    scoped double *b = dense_of(&B.view);
+    scoped double *c = dense_of(&C.view);
     double worst = 0;
     for (cmg_size i = 0; i < 65; ++i) {
         for (cmg_size j = 0; j < 65; ++j) {
@@ -108,19 +99,16 @@ TEST(product_matches_dense)
 /* Each list of columns is that of `repeat` rows; some have none. */
 static cmgi_csr repeating(cmg_size rows, cmg_size cols, int repeat, uint64_t seed)
 {
-    cmgi_csr A = {0};
-    cmg_size nnz = 0;
-    CHECK_OK(cmgi_csr_alloc(ctx, rows, cols, rows * cols, &A));
+    cmgi_csr A = csr_new(rows, cols, rows * cols);
     for (cmg_size i = 0; i < rows; ++i) {
         const cmg_size list = i / repeat;
         for (cmg_size j = 0; j < cols && list % 7 != 3; ++j) {
             if (cmgi_random_at(seed, (uint64_t)(list * cols + j)) < (list % 5 == 0 ? -0.9 : 0)) {
-                A.indices[nnz] = (cmg_index)j;
-                A.values[nnz++] = cmgi_random_at(seed + 1, (uint64_t)(i * cols + j));
+                csr_put(&A, i, j, cmgi_random_at(seed + 1, (uint64_t)(i * cols + j)));
             }
         }
-        A.indptr[i + 1] = nnz;
     }
+    csr_end(&A);
     return A;
 }
 
@@ -152,11 +140,11 @@ TEST(products_are_sums_in_order)
         ctx->threads = large ? 3 : 1 + c / 3;
         CHECK_OK(cmgi_csr_multiply(ctx, &A.view, &B.view, &C));
         scoped double *wanted = sums(&A, &B);
-        scoped double *found = dense(&C);
+        scoped double *found = dense_of(&C.view);
         CHECK(rows_ascend(&C) && memcmp(wanted, found, bytes) == 0);
         memset(C.values, 0, (size_t)C.indptr[C.rows] * sizeof *C.values);
         CHECK_OK(cmgi_csr_multiply_values(ctx, &A.view, &B.view, &C));
-        scoped double *again = dense(&C);
+        scoped double *again = dense_of(&C.view);
         CHECK(memcmp(wanted, again, bytes) == 0);
     }
     ctx->threads = threads;

@@ -67,8 +67,7 @@ static cmg_status read_rank(void *user, const cmg_transport *transport)
 static void compare(cmg_hierarchy *h, const char *path, int ranks)
 {
     cmg_size n = 0;
-    const double *b = NULL;
-    CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &b));
+    const double *b = vector_in(h, 0, "rhs", "b", &n);
     scoped_trial one = trial_of(h, b, "gather=30 no-fallback");
     scoped_trial many = trial_of(h, b, "gather=30 no-fallback");
     task t = {.path = path, .trial = &many, .whole = h};
@@ -135,11 +134,10 @@ TEST(all_entries_belong_to_rows)
 TEST(more_ranks_than_nodes)
 {
     scoped_hierarchy *h = generated("dim=2 cells=4");
-    const double *part = NULL;
     cmg_size count = 0;
     CHECK(h->level[0].A.rows == 9);
     CHECK_OK(cmg_hierarchy_partition(h, 12));
-    CHECK_OK(cmg_hierarchy_get_vector(h, 0, "partition", NULL, &count, &part));
+    const double *part = vector_in(h, 0, "partition", NULL, &count);
     CHECK(count == 13);
     for (int r = 0; r <= 12; ++r) {
         CHECK(part[r] == (r < 9 ? r : 9));
@@ -159,8 +157,6 @@ TEST(divides)
     const char *path = "test_dist_parts.h5";
     scoped_hierarchy *h = generated("dim=2 cells=16 problem=elasticity distort=0.2");
     scoped_hierarchy *again = NULL;
-    const double *part = NULL;
-    cmg_size count = 0;
     const cmg_status status = cmg_hierarchy_partition(h, 5);
     if (status == CMG_ERR_UNSUPPORTED) {
         SKIP("%s", cmg_context_message(ctx));
@@ -170,10 +166,10 @@ TEST(divides)
     CHECK_OK(cmg_hierarchy_write(h, path, CMG_FILE_CONTAINER));
     CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &again));
     for (int l = 0; l < h->levels; ++l) {
-        const double *back = NULL;
+        cmg_size count = 0;
         cmg_size n = 0;
-        CHECK_OK(cmg_hierarchy_get_vector(h, l, "partition", NULL, &count, &part));
-        CHECK_OK(cmg_hierarchy_get_vector(again, l, "partition", NULL, &n, &back));
+        const double *part = vector_in(h, l, "partition", NULL, &count);
+        const double *back = vector_in(again, l, "partition", NULL, &n);
         CHECK(count == 6 && n == 6 && memcmp(part, back, 6 * sizeof *part) == 0);
         CHECK(part[0] == 0 && part[5] == (double)h->level[l].A.rows);
         for (int r = 0; r < 5 && l == 0; ++r) { /* METIS balances to a few per cent */

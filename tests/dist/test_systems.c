@@ -102,13 +102,12 @@ TEST(a_matrix_alone)
     scoped_hierarchy *h = generated("shape=beam cells=24 levels=1 problem=elasticity");
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     scoped double *b = malloc((size_t)n * sizeof *b);
-    const double *x = NULL;
     cmg_size length = 0;
     for (cmg_size i = 0; i < n; ++i) {
         b[i] = cmgi_random_at(4, (uint64_t)i) - 0.5;
     }
     const int rigid = same_counts(h, b, "coarse-limit=999");
-    CHECK_OK(cmg_hierarchy_get_vector(h, 0, "coords", NULL, &length, &x));
+    const double *x = vector_in(h, 0, "coords", NULL, &length);
     CHECK(length == n);
     give_modes(h, n / 2, x);
     const int given = same_counts(h, b, "coarse-limit=999");
@@ -121,19 +120,15 @@ TEST(levels_are_numbered_through)
     scoped_hierarchy *h = generated("cells=16 levels=2");
     const cmg_csr A = h->level[0].A.view;
     const cmg_csr P = h->level[0].P.view;
-    scoped cmg_size *indptr = calloc((size_t)P.cols + 1, sizeof *indptr);
-    scoped cmg_index *indices = calloc((size_t)P.cols, sizeof *indices);
-    scoped double *values = calloc((size_t)P.cols, sizeof *values);
+    scoped_csr R = csr_new(P.cols, P.rows, P.cols);
     for (cmg_size i = 0; i < P.cols; ++i) { /* each row far from where P is */
-        indptr[i + 1] = i + 1;
-        indices[i] = (cmg_index)(i < P.cols / 2 ? P.rows - 1 - i : i - P.cols / 2);
-        values[i] = 1;
+        csr_put(&R, i, i < P.cols / 2 ? P.rows - 1 - i : i - P.cols / 2, 1);
     }
-    const cmg_csr R = {P.cols, P.rows, indptr, indices, values};
+    csr_end(&R);
     scoped_hierarchy *bad = hierarchy_new(2);
     CHECK_OK(cmg_hierarchy_set_csr(bad, 0, CMG_ROLE_A, NULL, 0, &A));
     CHECK_OK(cmg_hierarchy_set_csr(bad, 0, CMG_ROLE_P, NULL, 0, &P));
-    CHECK_OK(cmg_hierarchy_set_csr(bad, 0, CMG_ROLE_R, NULL, 0, &R));
+    CHECK_OK(cmg_hierarchy_set_csr(bad, 0, CMG_ROLE_R, NULL, 0, &R.view));
     trial t = {.whole = bad, .options = ""};
     run_ranks(3, 20, solve_rank, &t, CMG_ERR_ARG, "level 1: A: row 0");
 }
@@ -167,24 +162,17 @@ TEST(free_bodies)
 
 enum { WIDE = 16, HIGH = 12, TRUSS = 2 * WIDE * HIGH };
 
-typedef struct truss {
-    double x[TRUSS];
-    cmg_size indptr[TRUSS + 1];
-    cmg_index indices[TRUSS * TRUSS];
-    double values[TRUSS * TRUSS];
-} truss;
-
-/* Springs between neighbours in a net of nodes that lie anyhow: k n n^T each, n their direction. */
-static void make_truss(truss *t)
+/* Springs between neighbours in a net of nodes that lie anyhow, at x: k n n^T each, n their
+ * direction. */
+static cmgi_csr make_truss(double *x)
 {
     scoped double *dense = calloc((size_t)TRUSS * TRUSS, sizeof *dense);
-    cmg_size nnz = 0;
     for (int i = 0; i < TRUSS; ++i) {
-        t->x[i] = (i % 2 ? i / 2 / WIDE : i / 2 % WIDE) + 0.6 * cmgi_random_at(8, (uint64_t)i);
+        x[i] = (i % 2 ? i / 2 / WIDE : i / 2 % WIDE) + 0.6 * cmgi_random_at(8, (uint64_t)i);
     }
     for (int p = 0; p < TRUSS / 2; ++p) {
         for (int q = p + 1; q < TRUSS / 2; ++q) {
-            const double n[2] = {t->x[2 * q] - t->x[2 * p], t->x[2 * q + 1] - t->x[2 * p + 1]};
+            const double n[2] = {x[2 * q] - x[2 * p], x[2 * q + 1] - x[2 * p + 1]};
             const bool near = abs(p % WIDE - q % WIDE) <= 1 && abs(p / WIDE - q / WIDE) <= 1;
             for (int e = 0; e < 4 && near; ++e) {
                 const int a = e / 2;
@@ -197,42 +185,31 @@ static void make_truss(truss *t)
             }
         }
     }
-    for (int i = 0; i < TRUSS; ++i) {
-        t->indptr[i] = nnz;
-        for (int j = 0; j < TRUSS; ++j) {
-            if (dense[i * TRUSS + j] != 0) {
-                t->indices[nnz] = j;
-                t->values[nnz++] = dense[i * TRUSS + j];
-            }
-        }
-    }
-    t->indptr[TRUSS] = nnz;
+    return csr_of_dense(TRUSS, dense);
 }
 
 /* By arrays of the test's own: parts that cut nodes, a row each, all on the last rank. */
 TEST(free_trusses)
 {
     static const int kinds[] = {EVEN, RANDOM, ONE_ROW, LAST};
-    scoped truss *t = calloc(1, sizeof *t);
     double b[TRUSS];
-    make_truss(t);
-    const cmg_csr A = {TRUSS, TRUSS, t->indptr, t->indices, t->values};
-    in_range(&A, b);
+    double x[TRUSS];
+    scoped_csr A = make_truss(x);
+    in_range(&A.view, b);
     for (int k = 0; k < 4 * 2; ++k) {
         const bool places = k % 2 == 0;
         const int ranks = k / 2 == 0 ? 5 : 3;
-        scoped_hierarchy *h = hierarchy_new(1);
-        CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+        scoped_hierarchy *h = hierarchy_alone(&A.view);
         CHECK_OK(cmg_hierarchy_set_attribute(h, "block_size", "2"));
         if (places) {
-            CHECK_OK(cmg_hierarchy_set_vector(h, 0, "coords", NULL, TRUSS, t->x));
+            CHECK_OK(cmg_hierarchy_set_vector(h, 0, "coords", NULL, TRUSS, x));
         }
         divide(h, ranks, kinds[k / 2]);
         scoped_trial many = trial_of(h, b, "");
         run_ranks(ranks, 60, solve_rank, &many, CMG_OK, "");
         CHECK(strstr(many.notes, places ? "null space of 3 vectors" : "null space of 2 vectors") !=
               NULL);
-        const double relative = residual(&A, b, many.x);
+        const double relative = residual(&A.view, b, many.x);
         CHECK_NEAR(many.report.relative_residual, relative, 1e-6 * relative + 1e-14);
         CHECK(!places || relative <= 1.01e-8);
     }

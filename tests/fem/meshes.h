@@ -1,7 +1,33 @@
 /* Meshes of shapes, refined in place, and their topology. */
 #pragma once
 #include "fem/mesh_shapes.h"
+#include "fem/space.h"
 #include "generated.h"
+
+#define scoped_space scoped_by(cmgi_space_destroy) cmgi_space
+
+static inline void fem_mesh_free(cmg_fem_mesh *mesh)
+{
+    cmg_fem_mesh_free(ctx, mesh);
+}
+
+static inline void fem_csr_free(cmg_csr *A)
+{
+    cmg_fem_csr_free(ctx, A);
+}
+
+#define scoped_fem_mesh scoped_by(fem_mesh_free) cmg_fem_mesh
+#define scoped_fem_csr scoped_by(fem_csr_free) cmg_csr
+
+/* The defaults of a shape, with other cells of this number. */
+static inline cmgi_shape_options shape_options(cmg_shape shape, cmgi_cell cell, cmg_size n)
+{
+    cmgi_shape_options o;
+    cmgi_shape_options_default(shape, &o);
+    o.cell = cell;
+    o.n = n;
+    return o;
+}
 
 static inline cmgi_mesh *shape_mesh(const cmgi_shape_options *o)
 {

@@ -1,6 +1,6 @@
 /* Small generated problems. */
 #pragma once
-#include "hierarchy/hierarchy_checks.h"
+#include "generated.h"
 
 static inline cmg_generate_options small(int dim, cmg_element element)
 {

@@ -5,30 +5,24 @@
  */
 #include "oracle.h"
 #include "fem/quadrature.h"
-#include "fem/space.h"
-#include "hierarchy/hierarchy_checks.h"
+#include "fem/problem.h"
 #include "meshes.h"
-
-#define scoped_space scoped_by(cmgi_space_destroy) cmgi_space
 
 enum { BASE = 2 }; /* cells a side of the coarsest mesh */
 
 /* Solves on level 0; returns the iterations, -1 when it did not converge. */
 static int solve(cmg_hierarchy *h, const char *smoother, double rtol, double **solution)
 {
-    scoped_vector *b = NULL;
     cmg_report report = {.size = sizeof report, .iterations = -1};
     cmg_size n = 0;
-    const double *values = vector_of(h, 0, "rhs", "b", &n);
+    const double *values = vector_in(h, 0, "rhs", "b", &n);
     scoped_solver *solver = solver_with(h, "rtol=%.17g smoother=%s", rtol, smoother);
-    CHECK_OK(cmg_vector_create(ctx, n, CMG_FP64, &b));
+    scoped_vector *b = vector_from(n, CMG_FP64, values);
     scoped_vector *x = vector_new(n, CMG_FP64);
-    CHECK_OK(cmg_vector_set(b, values));
     CHECK_OK(cmg_solver_solve(solver, b, x, &report));
     const int iterations = cmg_outcome_converged(report.outcome) ? report.iterations : -1;
     if (solution != NULL) {
-        *solution = malloc((size_t)(n + 1) * sizeof **solution);
-        CHECK_OK(cmg_vector_get(x, *solution));
+        *solution = values_of(x);
     }
     return iterations;
 }
@@ -38,10 +32,8 @@ static cmgi_mesh *finest_mesh(const cmg_generate_options *o)
 {
     static const cmgi_cell cells[2][4] = {{CMGI_QUAD, CMGI_QUAD, CMGI_TRI, CMGI_TRI},
                                           {CMGI_HEX, CMGI_HEX, CMGI_TET, CMGI_TET}};
-    cmgi_shape_options s;
-    cmgi_shape_options_default(CMG_SHAPE_SQUARE, &s);
-    s.cell = cells[o->dim - 2][o->element];
-    s.n = o->cells >> (o->levels - 1);
+    cmgi_shape_options s =
+        shape_options(CMG_SHAPE_SQUARE, cells[o->dim - 2][o->element], o->cells >> (o->levels - 1));
     s.distortion = o->distort > 0 ? CMGI_DISTORT_RANDOM : CMGI_DISTORT_NONE;
     s.fraction = 0.5 * o->distort;
     s.seed = o->seed;
@@ -233,17 +225,15 @@ TEST(weak_and_strong_loads_agree)
         cmg_generate_options o = generate_options(
             "dim=%d element=%s cells=4 levels=1 quadrature=6 distort=0.3 load=sine", dim,
             FEM_WORD("element", c / 2));
-        cmg_hierarchy *h[2] = {NULL, NULL};
         cmg_size n = 0;
-        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h[0]));
+        scoped_hierarchy *weak = hierarchy_generated(&o);
         o.load = CMG_LOAD_SOURCE;
         o.source = strong_source;
         o.source_user = &dim;
-        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h[1]));
-        const double *b = vector_of(h[0], 0, "rhs", "b", &n);
-        const double *e = vector_of(h[1], 0, "rhs", "b", &n);
+        scoped_hierarchy *strong = hierarchy_generated(&o);
+        const double *b = vector_in(weak, 0, "rhs", "b", &n);
+        const double *e = vector_in(strong, 0, "rhs", "b", &n);
         CHECK_NEAR(largest_difference(b, e, n), 0, 2e-6 * largest(b, n));
-        hierarchies_destroy(&h[0], &h[1]);
     }
 }
 

@@ -3,6 +3,8 @@
  * it, Galerkin matrices equal rediscretised ones on affine nested grids; conditions, faults,
  * repeats.
  */
+#include "fem/problem.h"
+#include "arrays.h"
 #include "small.h"
 
 /* A u = b for the exact u on level 0, and u_fine = P u_coarse wherever P is a full embedding. */
@@ -15,9 +17,9 @@ static void check_exact(const cmg_generate_options *o)
     }
     CHECK_OK(cmg_hierarchy_check(h));
     const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
-    const double *u = vector_of(h, 0, "solutions", "exact", &n);
+    const double *u = vector_in(h, 0, "solutions", "exact", &n);
     CHECK(n == A.rows);
-    const double *b = vector_of(h, 0, "rhs", "b", &n);
+    const double *b = vector_in(h, 0, "rhs", "b", &n);
     scoped double *Au = csr_times(&A, u);
     const double scale = largest(A.values, A.indptr[A.rows]) * largest(u, n);
     CHECK_NEAR(largest_difference(Au, b, n), 0, 1e-13 * scale);
@@ -86,26 +88,24 @@ TEST(meshes_equal_grids)
                      "problem=%s dirichlet=%s aspect=2 load=exponential numbering=lexicographic "
                      "coefficient=random",
                      FEM_WORD("problem", c / 4 % 4), FEM_WORD("boundary", c / 16 % 4));
-        cmg_hierarchy *h[2] = {NULL, NULL};
-        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h[0]));
+        scoped_hierarchy *grid = hierarchy_generated(&o);
         o.general = true;
         o.assembly = c % 5 == 0 ? CMG_ASSEMBLY_SPMV : CMG_ASSEMBLY_ROWS;
-        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h[1]));
+        scoped_hierarchy *mesh = hierarchy_generated(&o);
         for (int l = 0; l < 2; ++l) {
-            const cmg_csr A = csr_of(h[0], l, CMG_ROLE_A);
-            const cmg_csr B = csr_of(h[1], l, CMG_ROLE_A);
+            const cmg_csr A = csr_of(grid, l, CMG_ROLE_A);
+            const cmg_csr B = csr_of(mesh, l, CMG_ROLE_A);
             CHECK(A.indptr[A.rows] == B.indptr[B.rows]);
             CHECK_NEAR(matrix_difference(&A, &B), 0, 1e-13 * largest(A.values, A.indptr[A.rows]));
         }
-        const cmg_csr P = csr_of(h[0], 0, CMG_ROLE_P);
-        const cmg_csr Q = csr_of(h[1], 0, CMG_ROLE_P);
+        const cmg_csr P = csr_of(grid, 0, CMG_ROLE_P);
+        const cmg_csr Q = csr_of(mesh, 0, CMG_ROLE_P);
         CHECK(P.indptr[P.rows] == Q.indptr[Q.rows]);
         CHECK_NEAR(matrix_difference(&P, &Q), 0, 1e-14);
         cmg_size n = 0;
-        const double *b = vector_of(h[0], 0, "rhs", "b", &n);
-        const double *e = vector_of(h[1], 0, "rhs", "b", &n);
+        const double *b = vector_in(grid, 0, "rhs", "b", &n);
+        const double *e = vector_in(mesh, 0, "rhs", "b", &n);
         CHECK_NEAR(largest_difference(b, e, n), 0, 1e-13 * (1 + largest(b, n)));
-        hierarchies_destroy(&h[0], &h[1]);
     }
 }
 
@@ -124,7 +124,7 @@ static void check_embedding(const cmg_generate_options *o)
     double *u[2] = {NULL, NULL};
     for (int l = 0; l < 2; ++l) {
         cmg_size n = 0;
-        const double *x = vector_of(h, l, "coords", NULL, &n);
+        const double *x = vector_in(h, l, "coords", NULL, &n);
         u[l] = calloc((size_t)(n / o->dim * nc) + 1, sizeof(double));
         for (cmg_size i = 0; i < n / o->dim; ++i) {
             cmgi_problem_exact(&problem, x + i * o->dim, u[l] + i * nc, NULL);
@@ -159,16 +159,14 @@ TEST(galerkin_equals_rediscretised)
         o.order_coarsening =
             (o.element == CMG_ELEMENT_Q2 || o.element == CMG_ELEMENT_P2) && c % 3 == 0;
         o.aspect = 2;
-        cmg_hierarchy *h[2] = {NULL, NULL};
-        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h[0]));
+        scoped_hierarchy *anew = hierarchy_generated(&o);
         o.coarsening = CMG_COARSENING_GALERKIN;
-        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h[1]));
-        for (int l = 0; l < cmg_hierarchy_levels(h[0]); ++l) {
-            const cmg_csr A = csr_of(h[0], l, CMG_ROLE_A);
-            const cmg_csr B = csr_of(h[1], l, CMG_ROLE_A);
+        scoped_hierarchy *products = hierarchy_generated(&o);
+        for (int l = 0; l < cmg_hierarchy_levels(anew); ++l) {
+            const cmg_csr A = csr_of(anew, l, CMG_ROLE_A);
+            const cmg_csr B = csr_of(products, l, CMG_ROLE_A);
             CHECK_NEAR(matrix_difference(&A, &B), 0, 1e-13 * largest(A.values, A.indptr[A.rows]));
         }
-        hierarchies_destroy(&h[0], &h[1]);
     }
 }
 
@@ -188,7 +186,7 @@ TEST(sums_are_right)
         }
         CHECK_NEAR(total, 2.5, 1e-11);
         cmg_size n = 0;
-        const double *b = vector_of(h, 0, "rhs", "b", &n);
+        const double *b = vector_in(h, 0, "rhs", "b", &n);
         double load = 0;
         for (cmg_size i = 0; i < n; ++i) {
             load += b[i];
@@ -246,17 +244,11 @@ static void check_repeats(bool general)
     scoped_hierarchy *h = hierarchy_generated(&o);
     const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     for (int threads = 1; threads <= 3; ++threads) {
-        cmg_context_options options = context_defaults();
-        scoped_context *other = NULL;
+        scoped_context *other = context_of_threads(threads);
         scoped_hierarchy *g = NULL;
-        options.threads = threads;
-        CHECK_OK(cmg_context_create(&options, &other));
         CHECK_OK(cmg_hierarchy_generate(other, &o, &g));
         const cmg_csr B = csr_of(g, 0, CMG_ROLE_A);
-        const size_t nnz = (size_t)A.indptr[A.rows];
-        CHECK(B.rows == A.rows && (size_t)B.indptr[B.rows] == nnz);
-        CHECK(memcmp(A.values, B.values, nnz * sizeof *A.values) == 0);
-        CHECK(memcmp(A.indices, B.indices, nnz * sizeof *A.indices) == 0);
+        CHECK(same_csr(&A, &B));
     }
 }
 
@@ -315,35 +307,24 @@ TEST(bad_options_are_named)
     o.dim = 4;
     refuses(&o, CMG_ERR_ARG);
     CHECK_MESSAGE("dim 4 is out of range: 2 to 3");
-    o = good;
-    o.cells = 6;
-    o.levels = 3;
-    refuses(&o, CMG_ERR_ARG);
+    static const char *const texts[] = {"cells=6 levels=3",
+                                        "shape=cube",
+                                        "order-coarsening",
+                                        "cells=1 levels=1",
+                                        "flux-labels=right",
+                                        "load=source flux-labels=nowhere",
+                                        "dirichlet-labels=left,nowhere"};
+    for (size_t k = 0; k < sizeof texts / sizeof texts[0]; ++k) {
+        o = good;
+        generate_set(&o, "%s", texts[k]);
+        refuses(&o, CMG_ERR_ARG);
+    }
+    CHECK_MESSAGE("nowhere");
     o = good;
     o.distort = 0.6;
     refuses(&o, CMG_ERR_ARG);
     o = good;
     o.aspect = NAN;
-    refuses(&o, CMG_ERR_ARG);
-    o = good;
-    CHECK_OK(cmg_generate_options_set(&o, "dirichlet-labels=left,nowhere"));
-    refuses(&o, CMG_ERR_ARG);
-    CHECK_MESSAGE("nowhere");
-    o = good;
-    o.shape = CMG_SHAPE_CUBE;
-    refuses(&o, CMG_ERR_ARG);
-    o = good;
-    o.order_coarsening = true;
-    refuses(&o, CMG_ERR_ARG);
-    o = good;
-    o.cells = 1;
-    o.levels = 1;
-    refuses(&o, CMG_ERR_ARG);
-    o = good;
-    CHECK_OK(cmg_generate_options_set(&o, "flux-labels=right"));
-    refuses(&o, CMG_ERR_ARG);
-    o.load = CMG_LOAD_SOURCE;
-    CHECK_OK(cmg_generate_options_set(&o, "flux-labels=nowhere"));
     refuses(&o, CMG_ERR_ARG);
     o = good;
     o.element = (cmg_element)9;
@@ -375,24 +356,22 @@ TEST(templates_are_the_assembled_matrices)
         o.aspect = 1.5;
         o.problem = problems[c / 2 % 3];
         o.coefficient = c / 6 ? CMG_COEFFICIENT_ANISOTROPIC : CMG_COEFFICIENT_CONSTANT;
-        cmg_hierarchy *h[2] = {NULL, NULL};
-        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h[0]));
+        scoped_hierarchy *assembled = hierarchy_generated(&o);
         CHECK_OK(cmg_generate_estimate(ctx, &o, &sizes[0]));
         o.templates = true;
-        CHECK_OK(cmg_hierarchy_generate(ctx, &o, &h[1]));
+        scoped_hierarchy *h = hierarchy_generated(&o);
         CHECK_OK(cmg_generate_estimate(ctx, &o, &sizes[1]));
         CHECK(sizes[0].nnz == sizes[1].nnz && sizes[1].bytes == 0 &&
               sizes[1].file_size < sizes[0].file_size && sizes[1].file_size > 0);
-        CHECK(cmg_hierarchy_levels(h[0]) == cmg_hierarchy_levels(h[1]));
-        for (int l = 0; l < cmg_hierarchy_levels(h[0]); ++l) {
+        CHECK(cmg_hierarchy_levels(assembled) == cmg_hierarchy_levels(h));
+        for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
             for (int role = CMG_ROLE_A; role <= CMG_ROLE_P && l + role < 3; ++role) {
-                const cmg_csr A = csr_of(h[0], l, (cmg_role)role);
-                const cmg_csr B = csr_of(h[1], l, (cmg_role)role);
+                const cmg_csr A = csr_of(assembled, l, (cmg_role)role);
+                const cmg_csr B = csr_of(h, l, (cmg_role)role);
                 CHECK(matrix_difference(&A, &B) == 0);
             }
         }
-        CHECK(cmg_hierarchy_vector_name(h[1], "rhs", 0) == NULL);
-        hierarchies_destroy(&h[0], &h[1]);
+        CHECK(cmg_hierarchy_vector_name(h, "rhs", 0) == NULL);
     }
     static const char *const others[] = {"element=q2",
                                          "distort=0.1",

@@ -1,6 +1,6 @@
 /* Sources and boundary fluxes: balance without Dirichlet conditions, exact solutions, total forces.
  */
-#include "hierarchy/hierarchy_checks.h"
+#include "generated.h"
 
 static cmg_generate_options small(int dim, cmg_element element)
 {
@@ -19,8 +19,8 @@ TEST(neumann_sources_are_balanced)
         cmg_size m = 0;
         const int nc = c / 4 ? o.dim : 1;
         scoped_hierarchy *h = hierarchy_generated(&o);
-        const double *b = vector_of(h, 0, "rhs", "b", &n);
-        const double *x = vector_of(h, 0, "coords", NULL, &m);
+        const double *b = vector_in(h, 0, "rhs", "b", &n);
+        const double *x = vector_in(h, 0, "coords", NULL, &m);
         CHECK(largest(b, n) > 1e-4);
         for (int i = 0; i < nc; ++i) {
             double force = 0;
@@ -55,7 +55,7 @@ TEST(fluxes_are_loads)
         CHECK(strcmp(cmg_hierarchy_attribute(h, "flux_y"), "-2") == 0);
         CHECK(cmg_hierarchy_attribute(h, "flux_z") == NULL);
         const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
-        const double *b = vector_of(h, 0, "rhs", "b", &n);
+        const double *b = vector_in(h, 0, "rhs", "b", &n);
         double sum[3] = {0, 0, 0};
         for (cmg_size i = 0; i < n; ++i) {
             sum[i % nc] += b[i];
@@ -63,7 +63,7 @@ TEST(fluxes_are_loads)
         CHECK_NEAR(sum[0], 3, 1e-12);
         CHECK_NEAR(sum[1], nc > 1 ? -2 : 0, 1e-12);
         if (nc == 1) {
-            const double *x = vector_of(h, 0, "coords", NULL, &n);
+            const double *x = vector_in(h, 0, "coords", NULL, &n);
             scoped double *u = malloc((size_t)A.rows * sizeof *u);
             for (cmg_size i = 0; i < A.rows; ++i) {
                 u[i] = 3 * x[i * o.dim];

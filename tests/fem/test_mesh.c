@@ -1,6 +1,5 @@
 /* Built-in shapes, checks and refinement: volumes, counts, Euler characteristics, relations. */
 #include "fem/mesh_geometry.h"
-#include "fem/space.h"
 #include "meshes.h"
 
 static const double pi = 3.14159265358979323846;
@@ -65,10 +64,9 @@ TEST(shapes_have_their_volume)
 {
     for (int i = 0; i < CASES; ++i) {
         for (int kind = 0; kind < 3; ++kind) {
-            cmgi_shape_options o;
-            cmgi_shape_options_default(cases[i].shape, &o);
-            o.cell = cases[i].cell;
-            o.n = o.cell == CMGI_HEX || o.cell == CMGI_TET ? 3 : 5;
+            const cmgi_cell cell = cases[i].cell;
+            cmgi_shape_options o =
+                shape_options(cases[i].shape, cell, cell == CMGI_HEX || cell == CMGI_TET ? 3 : 5);
             o.distortion = (cmgi_distortion)kind;
             o.fraction = kind == CMGI_DISTORT_SMOOTH ? 0.9 : 0.3;
             o.aspect = kind == 1 ? 7 : 1;
@@ -84,9 +82,7 @@ TEST(shapes_have_their_volume)
 
 TEST(distortion_moves_inner_nodes_only)
 {
-    cmgi_shape_options o;
-    cmgi_shape_options_default(CMG_SHAPE_LSHAPE, &o);
-    o.n = 6;
+    cmgi_shape_options o = shape_options(CMG_SHAPE_LSHAPE, CMGI_QUAD, 6);
     scoped_mesh *straight = shape_mesh(&o);
     for (int kind = CMGI_DISTORT_RANDOM; kind <= CMGI_DISTORT_SMOOTH; ++kind) {
         o.distortion = (cmgi_distortion)kind;
@@ -152,10 +148,7 @@ static void check_relation(const cmgi_mesh *coarse, const cmgi_mesh *fine, const
 TEST(refinement_keeps_volume_and_topology)
 {
     for (int i = 0; i < CASES; ++i) {
-        cmgi_shape_options o;
-        cmgi_shape_options_default(cases[i].shape, &o);
-        o.cell = cases[i].cell;
-        o.n = 2;
+        cmgi_shape_options o = shape_options(cases[i].shape, cases[i].cell, 2);
         o.distortion = CMGI_DISTORT_RANDOM;
         scoped_mesh *coarse = shape_mesh(&o);
         const double volume = exact_volume(&o, coarse);
@@ -183,10 +176,7 @@ TEST(refinement_keeps_volume_and_topology)
 TEST(facets_point_outward)
 {
     for (int i = 0; i < CASES; ++i) {
-        cmgi_shape_options o;
-        cmgi_shape_options_default(cases[i].shape, &o);
-        o.cell = cases[i].cell;
-        o.n = 2;
+        const cmgi_shape_options o = shape_options(cases[i].shape, cases[i].cell, 2);
         scoped_mesh *coarse = shape_mesh(&o);
         scoped_mesh *mesh = NULL;
         CHECK_OK(cmgi_mesh_refine(coarse, NULL, &mesh));
@@ -280,9 +270,7 @@ TEST(tets_keep_three_shapes)
 
 TEST(entities_are_found_again)
 {
-    cmgi_shape_options o;
-    cmgi_shape_options_default(CMG_SHAPE_FICHERA, &o);
-    o.n = 2;
+    const cmgi_shape_options o = shape_options(CMG_SHAPE_FICHERA, CMGI_HEX, 2);
     scoped_mesh *mesh = shape_mesh(&o);
     const cmgi_cell_info *info = cmgi_cell_table(mesh->cell);
     cmgi_scoped_by(cmgi_entities_free) cmgi_entities e = {0};
@@ -307,9 +295,7 @@ TEST(entities_are_found_again)
 
 TEST(threads_do_not_matter)
 {
-    cmgi_shape_options o;
-    cmgi_shape_options_default(CMG_SHAPE_FICHERA, &o);
-    o.n = 12;
+    const cmgi_shape_options o = shape_options(CMG_SHAPE_FICHERA, CMGI_HEX, 12);
     const int threads = ctx->threads;
     scoped_mesh *first = NULL;
     for (int t = 1; t <= 5; t += 2) {
@@ -325,6 +311,13 @@ TEST(threads_do_not_matter)
         CHECK(memcmp(first->facet_nodes, fine->facet_nodes, (size_t)(4 * fine->facets) * 4) == 0);
     }
     ctx->threads = threads;
+}
+
+static void refuses(const cmgi_shape_options *o, cmg_status expected)
+{
+    cmgi_mesh *mesh = NULL;
+    CHECK_STATUS(cmgi_shape_mesh(ctx, o, &mesh), expected);
+    CHECK(mesh == NULL);
 }
 
 /* Numbers just inside and just outside their ranges; what is inside is refused as too large. */
@@ -348,50 +341,45 @@ TEST(numbers_have_ranges)
     };
     for (size_t k = 0; k < sizeof rows / sizeof rows[0]; ++k) {
         for (int side = 0; side < 2; ++side) {
-            cmgi_shape_options o;
-            cmgi_mesh *mesh = NULL;
-            cmgi_shape_options_default(CMG_SHAPE_SQUARE, &o);
-            o.n = rows[k].n;
+            cmgi_shape_options o = shape_options(CMG_SHAPE_SQUARE, CMGI_QUAD, rows[k].n);
             o.aspect = rows[k].aspect;
             o.grading = rows[k].grading;
             o.length[side] = rows[k].length;
             *(side == 0 ? &o.columns : &o.rows) = rows[k].columns;
             const cmg_status expected = rows[k].inside ? CMG_ERR_UNSUPPORTED : CMG_ERR_ARG;
-            CHECK_STATUS(cmgi_shape_mesh(ctx, &o, &mesh), expected);
-            CHECK(mesh == NULL);
+            refuses(&o, expected);
         }
     }
 }
 
 TEST(options_are_checked)
 {
-    cmgi_mesh *mesh = NULL;
-    cmgi_shape_options o;
-    cmgi_shape_options_default(CMG_SHAPE_FICHERA, &o);
-    o.cell = CMGI_QUAD;
-    CHECK_STATUS(cmgi_shape_mesh(ctx, &o, &mesh), CMG_ERR_UNSUPPORTED);
-    cmgi_shape_options_default(CMG_SHAPE_HOLES, &o);
-    o.cell = CMGI_HEX;
-    CHECK_STATUS(cmgi_shape_mesh(ctx, &o, &mesh), CMG_ERR_UNSUPPORTED);
-    cmgi_shape_options_default(CMG_SHAPE_HOLES, &o);
+    static const struct {
+        cmg_shape shape;
+        cmgi_cell cell;
+        cmg_size n;
+        cmg_status expected;
+    } whole[] = {{CMG_SHAPE_FICHERA, CMGI_QUAD, 4, CMG_ERR_UNSUPPORTED},
+                 {CMG_SHAPE_HOLES, CMGI_HEX, 4, CMG_ERR_UNSUPPORTED},
+                 {CMG_SHAPE_SQUARE, CMGI_QUAD, 0, CMG_ERR_ARG},
+                 {CMG_SHAPE_SQUARE, CMGI_QUAD, 100000, CMG_ERR_UNSUPPORTED}};
+    for (size_t k = 0; k < sizeof whole / sizeof whole[0]; ++k) {
+        const cmgi_shape_options o = shape_options(whole[k].shape, whole[k].cell, whole[k].n);
+        refuses(&o, whole[k].expected);
+    }
+    cmgi_shape_options o = shape_options(CMG_SHAPE_HOLES, CMGI_QUAD, 4);
     o.radius = 0.5;
-    CHECK_STATUS(cmgi_shape_mesh(ctx, &o, &mesh), CMG_ERR_ARG);
-    cmgi_shape_options_default(CMG_SHAPE_LSHAPE, &o);
+    refuses(&o, CMG_ERR_ARG);
+    o = shape_options(CMG_SHAPE_LSHAPE, CMGI_QUAD, 4);
     o.length[1] = 2;
-    CHECK_STATUS(cmgi_shape_mesh(ctx, &o, &mesh), CMG_ERR_ARG);
-    cmgi_shape_options_default(CMG_SHAPE_BEAM, &o);
+    refuses(&o, CMG_ERR_ARG);
+    o = shape_options(CMG_SHAPE_BEAM, CMGI_QUAD, 4);
     o.length[1] = 0.3;
-    CHECK_STATUS(cmgi_shape_mesh(ctx, &o, &mesh), CMG_ERR_ARG);
-    cmgi_shape_options_default(CMG_SHAPE_SQUARE, &o);
+    refuses(&o, CMG_ERR_ARG);
+    o = shape_options(CMG_SHAPE_SQUARE, CMGI_QUAD, 4);
     o.distortion = CMGI_DISTORT_RANDOM;
     o.fraction = 0.5;
-    CHECK_STATUS(cmgi_shape_mesh(ctx, &o, &mesh), CMG_ERR_ARG);
-    cmgi_shape_options_default(CMG_SHAPE_SQUARE, &o);
-    o.n = 0;
-    CHECK_STATUS(cmgi_shape_mesh(ctx, &o, &mesh), CMG_ERR_ARG);
-    o.n = 100000;
-    CHECK_STATUS(cmgi_shape_mesh(ctx, &o, &mesh), CMG_ERR_UNSUPPORTED);
-    CHECK(mesh == NULL);
+    refuses(&o, CMG_ERR_ARG);
     int shape = -1;
     CHECK_OK(cmg_fem_enum_parse("shape", "annulus", &shape));
     CHECK(shape == CMG_SHAPE_ANNULUS);

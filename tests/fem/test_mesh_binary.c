@@ -1,9 +1,7 @@
 /* Binary gmsh files made byte by byte: both versions, both byte orders, cut off and damaged. */
-#define _DEFAULT_SOURCE
 #include "fem/mesh.h"
 #include "generated.h"
-
-static char folder[] = "/tmp/cmg_gmsh_XXXXXX";
+#include "temporary.h"
 
 /* Bytes of numbers in either order. */
 typedef struct bytes {
@@ -141,47 +139,39 @@ static void make_binary_4(bytes *b)
     add_text(b, "\n$EndElements\n");
 }
 
-static void write_bytes(char *path, size_t size, const bytes *b, size_t many)
-{
-    (void)snprintf(path, size, "%s/binary.msh", folder);
-    FILE *file = fopen(path, "wb");
-    if (file != NULL) {
-        (void)fwrite(b->data, 1, many, file);
-        (void)fclose(file);
-    }
-}
-
 /* Cut off or changed anywhere, a binary file gives a status and whole meshes only. */
 static void damage_binary(const bytes *good_bytes, size_t first)
 {
-    char path[256];
+    const char *path = temporary("damaged.msh");
     for (size_t at = first; at < good_bytes->size; at += 4) {
         static bytes bad;
         scoped_mesh *mesh = NULL;
-        write_bytes(path, sizeof path, good_bytes, at);
+        put_file(path, good_bytes->data, at);
         const cmg_status status = cmgi_mesh_read(ctx, path, &mesh);
         CHECK(status != CMG_OK || at + 1 >= good_bytes->size);
         CHECK((status == CMG_OK) == (mesh != NULL));
         cmgi_mesh_destroy(&mesh);
         bad = *good_bytes;
         bad.data[at] = (char)(bad.data[at] ^ (at / 4 % 2 == 0 ? 0x80 : 0x11));
-        write_bytes(path, sizeof path, &bad, bad.size);
+        put_file(path, bad.data, bad.size);
         if (cmgi_mesh_read(ctx, path, &mesh) == CMG_OK) {
             CHECK_OK(cmgi_mesh_check(mesh, NULL));
         }
     }
+    remove_all(path);
 }
 
 TEST(binary_files_are_read_in_either_order)
 {
     for (int c = 0; c < 4; ++c) {
         static bytes b;
-        char path[256];
-        cmgi_mesh *mesh = NULL;
+        const char *path = temporary("binary.msh");
+        scoped_mesh *mesh = NULL;
         b = (bytes){.swap = c % 2 == 1};
         (c < 2 ? make_binary_2 : make_binary_4)(&b);
-        write_bytes(path, sizeof path, &b, b.size);
+        put_file(path, b.data, b.size);
         CHECK_OK(cmgi_mesh_read(ctx, path, &mesh));
+        remove_all(path);
         if (mesh == NULL) {
             continue;
         }
@@ -190,18 +180,6 @@ TEST(binary_files_are_read_in_either_order)
         const cmg_index in = cmgi_mesh_find_label(mesh, "in flow");
         CHECK(in > 0 && mesh->label[in].count == 1 && mesh->label[in].tag == 4);
         CHECK(mesh->regions == 2 && mesh->region[1].tag == 6 && mesh->region[1].count == 2);
-        cmgi_mesh_destroy(&mesh);
         damage_binary(&b, (size_t)c);
     }
-}
-
-BEFORE_TESTS
-{
-    CHECK(mkdtemp(folder) != NULL);
-}
-
-AFTER_TESTS
-{
-    const char *command = sprint("rm -r %s", folder);
-    CHECK(system(command) == 0);
 }

@@ -1,19 +1,13 @@
 /* Every fault that the check knows, made on purpose in an otherwise good mesh. */
 #include "fem/mesh.h"
 #include "fem/mesh_geometry.h"
-#include "fem/space.h"
 #include "meshes.h"
-
-#define scoped_space scoped_by(cmgi_space_destroy) cmgi_space
 
 static const cmgi_cell cells[] = {CMGI_TRI, CMGI_QUAD, CMGI_TET, CMGI_HEX};
 
 static cmgi_mesh *box(cmgi_cell cell, cmg_size n)
 {
-    cmgi_shape_options o;
-    cmgi_shape_options_default(CMG_SHAPE_SQUARE, &o);
-    o.cell = cell;
-    o.n = n;
+    const cmgi_shape_options o = shape_options(CMG_SHAPE_SQUARE, cell, n);
     return shape_mesh(&o);
 }
 
@@ -274,10 +268,7 @@ TEST(mirrored_cells_are_turned)
 /* After ordering, refinement cuts every octahedron along its shortest diagonal. */
 TEST(tets_are_cut_along_the_shortest_diagonal)
 {
-    cmgi_shape_options o;
-    cmgi_shape_options_default(CMG_SHAPE_SQUARE, &o);
-    o.cell = CMGI_TET;
-    o.n = 3;
+    cmgi_shape_options o = shape_options(CMG_SHAPE_SQUARE, CMGI_TET, 3);
     o.distortion = CMGI_DISTORT_RANDOM;
     o.fraction = 0.4;
     scoped_mesh *mesh = shape_mesh(&o);
@@ -321,19 +312,15 @@ TEST(snapping_that_inverts_is_refused)
  * products with the symmetric part of element matrices. */
 TEST(published_sizes_are_met)
 {
-    cmgi_shape_options o;
-    scoped_mesh *mesh = NULL;
-    cmgi_shape_options_default(CMG_SHAPE_BEAM, &o);
-    o.n = 100;
+    cmgi_shape_options o = shape_options(CMG_SHAPE_BEAM, CMGI_QUAD, 100);
     o.length[0] = 10;
-    CHECK_OK(cmgi_shape_mesh(ctx, &o, &mesh));
-    CHECK(mesh->cells == 100000 && mesh->nodes == 101101);
-    cmgi_mesh_destroy(&mesh);
-    cmgi_shape_options_default(CMG_SHAPE_LSHAPE, &o);
-    o.n = 50; /* a tenth of the first one: 1,750,000 cells, 1,754,001 nodes */
+    scoped_mesh *beam = shape_mesh(&o);
+    CHECK(beam->cells == 100000 && beam->nodes == 101101);
+    /* a tenth of the first one: 1,750,000 cells, 1,754,001 nodes */
+    o = shape_options(CMG_SHAPE_LSHAPE, CMGI_QUAD, 50);
     o.length[0] = 4;
-    CHECK_OK(cmgi_shape_mesh(ctx, &o, &mesh));
-    CHECK(mesh->cells == 17500 && mesh->nodes == 17500 + 2 * 200 + 1);
+    scoped_mesh *corner = shape_mesh(&o);
+    CHECK(corner->cells == 17500 && corner->nodes == 17500 + 2 * 200 + 1);
 }
 
 TEST(memory_is_a_small_multiple_of_the_fine_mesh)

@@ -1,22 +1,10 @@
 /* Mesh files: the shared ones read, checked and refined; malformed ones refused with line and
  * reason. */
-#define _DEFAULT_SOURCE
 #include "fem/mesh.h"
 #include "meshes.h"
+#include "temporary.h"
 
 #include <dirent.h>
-
-static char folder[] = "/tmp/cmg_mesh_XXXXXX";
-
-static void write_file(char *path, size_t size, const char *name, const char *text)
-{
-    (void)snprintf(path, size, "%s/%s", folder, name);
-    FILE *file = fopen(path, "wb");
-    if (file != NULL) {
-        (void)fputs(text, file);
-        (void)fclose(file);
-    }
-}
 
 static void check_refinement(const cmgi_mesh *mesh)
 {
@@ -218,16 +206,13 @@ static const malformed other_cases[] = {
 static void check_malformed(const malformed *cases, size_t count)
 {
     for (size_t k = 0; k < count; ++k) {
-        char path[256];
+        const char *path = put_text("mesh.msh", cases[k].text);
         scoped_mesh *mesh = NULL;
-        write_file(path, sizeof path, "case.mesh", cases[k].text);
         CHECK_STATUS(cmgi_mesh_read(ctx, path, &mesh), cases[k].status);
         const char *message = cmg_context_message(ctx);
         CHECK(strncmp(message, path, strlen(path)) == 0);
-        CHECK(strstr(message, cases[k].reason) != NULL);
-        if (strstr(message, cases[k].reason) == NULL) {
-            printf("  got '%s' instead of '%s'\n", message, cases[k].reason);
-        }
+        CHECK_SAY(strstr(message, cases[k].reason) != NULL, "got '%s' instead of '%s'", message,
+                  cases[k].reason);
         CHECK(mesh == NULL);
     }
 }
@@ -251,20 +236,19 @@ static const char good[] =
  * only. */
 TEST(damaged_files_do_no_harm)
 {
-    char path[256];
     static char text[sizeof good];
     for (size_t cut = 0; cut < sizeof good - 1; ++cut) {
         scoped_mesh *mesh = NULL;
         memcpy(text, good, sizeof good);
         text[cut] = 0;
-        write_file(path, sizeof path, "cut.msh", text);
+        const char *path = put_text("mesh.msh", text);
         const cmg_status status = cmgi_mesh_read(ctx, path, &mesh);
         CHECK(status != CMG_OK || cut >= sizeof good - 2);
         CHECK((status == CMG_OK) == (mesh != NULL));
         cmgi_mesh_destroy(&mesh);
         memcpy(text, good, sizeof good);
         text[cut] = text[cut] == '7' ? '-' : '7';
-        write_file(path, sizeof path, "hit.msh", text);
+        put_file(path, text, strlen(text));
         if (cmgi_mesh_read(ctx, path, &mesh) == CMG_OK) {
             CHECK_OK(cmgi_mesh_check(mesh, NULL));
         }
@@ -273,10 +257,8 @@ TEST(damaged_files_do_no_harm)
 
 static cmgi_mesh *read_good(void)
 {
-    char path[256];
     cmgi_mesh *mesh = NULL;
-    write_file(path, sizeof path, "good.msh", good);
-    CHECK_OK(cmgi_mesh_read(ctx, path, &mesh));
+    CHECK_OK(cmgi_mesh_read(ctx, put_text("mesh.msh", good), &mesh));
     return mesh;
 }
 
@@ -305,8 +287,7 @@ TEST(labels_and_regions_are_kept)
 
 TEST(every_allocation_may_fail)
 {
-    char path[256];
-    write_file(path, sizeof path, "good.msh", good);
+    const char *path = put_text("mesh.msh", good);
     for (failing f = {.most = 200}; failing_next(&f);) {
         scoped_mesh *mesh = NULL;
         failing_done(&f, cmgi_mesh_read(ctx, path, &mesh));
@@ -315,25 +296,16 @@ TEST(every_allocation_may_fail)
 
 TEST(vtu_that_cannot_be_written_is_an_error)
 {
-    char path[256];
-    scoped_mesh *mesh = NULL;
-    write_file(path, sizeof path, "good.msh", good);
-    CHECK_OK(cmgi_mesh_read(ctx, path, &mesh));
+    scoped_mesh *mesh = read_good();
     if (mesh == NULL) {
         return;
     }
     const cmg_fem_field wrong = {"u", 0, false, mesh->x};
     CHECK_STATUS(cmgi_vtu_write(ctx, "/nonexistent/a.vtu", mesh, 0, NULL), CMG_ERR_IO);
-    CHECK_STATUS(cmgi_vtu_write(ctx, path, mesh, 1, &wrong), CMG_ERR_ARG);
-}
-
-BEFORE_TESTS
-{
-    CHECK(mkdtemp(folder) != NULL);
+    CHECK_STATUS(cmgi_vtu_write(ctx, temporary("a.vtu"), mesh, 1, &wrong), CMG_ERR_ARG);
 }
 
 AFTER_TESTS
 {
-    const char *command = sprint("rm -r %s", folder);
-    CHECK(system(command) == 0);
+    remove_all(temporary("mesh.msh"));
 }

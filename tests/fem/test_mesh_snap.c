@@ -16,10 +16,7 @@ TEST(snapping_puts_nodes_on_circles)
 {
     const cmg_shape shapes[2] = {CMG_SHAPE_ANNULUS, CMG_SHAPE_HOLES};
     for (int i = 0; i < 4; ++i) {
-        cmgi_shape_options o;
-        cmgi_shape_options_default(shapes[i / 2], &o);
-        o.cell = i % 2 == 0 ? CMGI_QUAD : CMGI_TRI;
-        o.n = 2;
+        cmgi_shape_options o = shape_options(shapes[i / 2], i % 2 == 0 ? CMGI_QUAD : CMGI_TRI, 2);
         o.columns = 3;
         o.rows = 3;
         o.alternate = true;
@@ -42,9 +39,7 @@ TEST(snapping_puts_nodes_on_circles)
 /* A hex tube: the ring times [0, 1]. */
 static cmgi_mesh *make_tube(cmgi_surface surface[2])
 {
-    cmgi_shape_options o;
-    cmgi_shape_options_default(CMG_SHAPE_ANNULUS, &o);
-    o.n = 3;
+    const cmgi_shape_options o = shape_options(CMG_SHAPE_ANNULUS, CMGI_QUAD, 3);
     scoped_mesh *ring = shape_mesh(&o);
     cmgi_mesh *tube = NULL;
     CHECK_OK(cmgi_mesh_create(ctx, CMGI_HEX, 2 * ring->nodes, ring->cells, 0, &tube));

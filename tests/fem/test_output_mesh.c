@@ -1,11 +1,9 @@
 /* The mesh that a hierarchy carries: nodes, unknowns, boundary values, file round trip, VTU. */
-#define _DEFAULT_SOURCE
 #include "fem/locate.h"
 #include "fem/mesh.h"
 #include "hierarchy/hierarchy.h"
 #include "generated.h"
-
-static char folder[] = "/tmp/cmg_vtu_XXXXXX";
+#include "temporary.h"
 
 static cmg_generate_options options(cmg_element element, int dim)
 {
@@ -33,12 +31,11 @@ static void check_nodes(const cmg_hierarchy *h)
 {
     const cmgi_stored_mesh *m = h->mesh;
     const cmg_size blocks = cmg_hierarchy_rows(h, 0) / m->components;
-    const double *coords = NULL;
     cmg_size n = 0;
     cmg_size seen = 0;
     const double *value = m->boundary_values;
     double worst = 0;
-    CHECK_OK(cmg_hierarchy_get_vector(h, 0, "coords", NULL, &n, &coords));
+    const double *coords = vector_in(h, 0, "coords", NULL, &n);
     CHECK(n == blocks * m->dim);
     scoped unsigned char *once = calloc((size_t)blocks + 1, 1);
     for (cmg_size v = 0; v < m->nodes; ++v) {
@@ -124,7 +121,7 @@ TEST(distortions_reach_the_mesh)
 TEST(mesh_can_be_left_out)
 {
     cmg_generate_options o = options(CMG_ELEMENT_Q1, 2);
-    const char *path = sprint("%s/none.vtu", folder);
+    const char *path = temporary("none.vtu");
     o.output_mesh = false;
     scoped_hierarchy *h = hierarchy_generated(&o);
     CHECK(!cmg_hierarchy_has_mesh(h));
@@ -142,12 +139,11 @@ TEST(container_keeps_the_mesh)
         cmg_generate_options o = options(c == 0 ? CMG_ELEMENT_P2 : CMG_ELEMENT_Q1, 2 + c);
         o.problem = c == 0 ? CMG_PROBLEM_ELASTICITY : CMG_PROBLEM_POISSON;
         scoped_hierarchy *g = NULL;
-        const char *path = sprint("%s/mesh.cmg", folder);
+        const char *path = temporary("mesh.cmg");
         scoped_hierarchy *h = hierarchy_generated(&o);
         const cmg_status written = cmg_hierarchy_write(h, path, CMG_FILE_CONTAINER);
         if (written == CMG_ERR_UNSUPPORTED) {
             SKIP("no HDF5 in this build");
-            cmg_hierarchy_destroy(&h);
             return;
         }
         CHECK_OK(written);
@@ -208,11 +204,10 @@ TEST(wrong_meshes_are_refused)
 TEST(every_allocation_may_fail)
 {
     cmg_generate_options o = options(CMG_ELEMENT_P2, 2);
-    const char *path = sprint("%s/fail.vtu", folder);
+    const char *path = temporary("fail.vtu");
     scoped_hierarchy *h = hierarchy_generated(&o);
-    const double *b = NULL;
     cmg_size n = 0;
-    CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &b));
+    const double *b = vector_in(h, 0, "rhs", "b", &n);
     const char *const names[2] = {"b", "again"};
     const double *const vectors[2] = {b, b};
     for (failing f = {.most = 20}; failing_next(&f);) {
@@ -224,36 +219,17 @@ TEST(every_allocation_may_fail)
     CHECK_STATUS(cmg_hierarchy_write_vtu(h, path, 2, names, missing), CMG_ERR_ARG);
 }
 
-/* Bytes of a file, for free. */
-static char *bytes_of(const char *path, size_t *size)
-{
-    FILE *file = fopen(path, "rb");
-    char *data = NULL;
-    *size = 0;
-    if (file != NULL && fseek(file, 0, SEEK_END) == 0) {
-        *size = (size_t)ftell(file);
-        rewind(file);
-        data = malloc(*size);
-        CHECK(data != NULL && fread(data, 1, *size, file) == *size);
-    }
-    CHECK(file != NULL && fclose(file) == 0);
-    return data;
-}
-
 /* A mesh of the caller's, in VTK's order, becomes the file that the hierarchy with it becomes. */
 TEST(own_meshes_are_written_equally)
 {
     static const cmg_element elements[] = {CMG_ELEMENT_Q1, CMG_ELEMENT_P1};
-    char path[2][256];
-    (void)snprintf(path[0], sizeof path[0], "%s/a.vtu", folder);
-    (void)snprintf(path[1], sizeof path[1], "%s/b.vtu", folder);
+    const char *const path[2] = {temporary("a.vtu"), temporary("b.vtu")};
     for (int k = 0; k < 4; ++k) {
         cmg_generate_options o = options(elements[k / 2], 2 + k % 2);
         generate_set(&o, "dirichlet=neumann load=source");
-        const double *b = NULL;
         cmg_size n = 0;
         scoped_hierarchy *h = hierarchy_generated(&o);
-        CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &b));
+        const double *b = vector_in(h, 0, "rhs", "b", &n);
         const char *const name = "b";
         CHECK_OK(cmg_hierarchy_write_vtu(h, path[0], 1, &name, &b));
         const cmgi_stored_mesh *m = h->mesh;
@@ -271,7 +247,7 @@ TEST(own_meshes_are_written_equally)
         cmg_fem_field field = {"b", 1, false, values};
         CHECK_OK(cmg_fem_mesh_write_vtu(ctx, path[1], &mesh, 1, &field));
         size_t size[2];
-        char *data[2] = {bytes_of(path[0], &size[0]), bytes_of(path[1], &size[1])};
+        char *data[2] = {read_file(path[0], &size[0]), read_file(path[1], &size[1])};
         CHECK(size[0] == size[1] && memcmp(data[0], data[1], size[0]) == 0);
         field.values = NULL;
         CHECK_STATUS(cmg_fem_mesh_write_vtu(ctx, path[1], &mesh, 1, &field), CMG_ERR_ARG);
@@ -286,13 +262,10 @@ TEST(own_meshes_are_written_equally)
     }
 }
 
-BEFORE_TESTS
-{
-    CHECK(mkdtemp(folder) != NULL);
-}
-
 AFTER_TESTS
 {
-    const char *command = sprint("rm -r %s", folder);
-    CHECK(system(command) == 0);
+    static const char *const names[] = {"mesh.cmg", "fail.vtu", "a.vtu", "b.vtu"};
+    for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k) {
+        (void)remove(temporary(names[k]));
+    }
 }

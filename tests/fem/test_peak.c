@@ -1,6 +1,6 @@
 /* What cmg_generate_estimate says of memory, against what generating takes at most and keeps. */
 #include "hierarchy/hierarchy.h"
-#include "hierarchy/hierarchy_checks.h"
+#include "generated.h"
 
 static cmg_generate_options way(int c)
 {

@@ -11,6 +11,13 @@ static cmg_generate_options defaults(void)
     return generate_options("contrast=40 angle=25 seed=11");
 }
 
+static cmgi_problem problem_of(int dim, const char *text)
+{
+    cmg_generate_options o = defaults();
+    generate_set(&o, "%s", text);
+    return cmgi_problem_make(&o, dim, origin, extent);
+}
+
 /* Points of the box that lie on no border between fields, x; in the unit box s. */
 static void point(int dim, int k, double *s, double *x)
 {
@@ -72,9 +79,7 @@ TEST(coefficients_are_their_formulas)
 TEST(random_fields_are_sixteen_a_side)
 {
     for (int dim = 2; dim <= 3; ++dim) {
-        cmg_generate_options o =
-            generate_options("contrast=40 angle=25 seed=11 coefficient=random");
-        const cmgi_problem p = cmgi_problem_make(&o, dim, origin, extent);
+        const cmgi_problem p = problem_of(dim, "coefficient=random");
         double last[9] = {0};
         for (int axis = 0; axis < dim; ++axis) {
             for (int field = 0; field < 16; ++field) {
@@ -98,9 +103,7 @@ TEST(random_fields_are_sixteen_a_side)
 TEST(anisotropy_has_its_axes)
 {
     for (int dim = 2; dim <= 3; ++dim) {
-        cmg_generate_options o =
-            generate_options("contrast=40 angle=25 seed=11 coefficient=anisotropic");
-        const cmgi_problem p = cmgi_problem_make(&o, dim, origin, extent);
+        const cmgi_problem p = problem_of(dim, "coefficient=anisotropic");
         CHECK(cmgi_problem_constant(&p));
         double K[9];
         cmgi_problem_coefficient(&p, 0, origin, K);
@@ -160,8 +163,7 @@ TEST(solutions_are_their_formulas)
     const double x[3] = {-0.7, 2.4, 1.5};
     double u = 0;
     for (int dim = 2; dim <= 3; ++dim) {
-        cmg_generate_options o = generate_options("contrast=40 angle=25 seed=11 load=sine");
-        cmgi_problem p = cmgi_problem_make(&o, dim, origin, extent);
+        cmgi_problem p = problem_of(dim, "load=sine");
         cmgi_problem_exact(&p, x, &u, (double[3]){0});
         CHECK_NEAR(u, sin(0.15 * pi) * sin(0.8 * pi) * (dim == 3 ? sin(0.25 * pi) : 1), 1e-14);
         p.load = CMG_LOAD_EXPONENTIAL;
@@ -177,9 +179,7 @@ TEST(solutions_are_their_formulas)
 TEST(elasticity_has_its_modulus)
 {
     for (int dim = 2; dim <= 3; ++dim) {
-        cmg_generate_options o = generate_options(
-            "contrast=40 angle=25 seed=11 problem=elasticity young=7 poisson_ratio=0.3");
-        const cmgi_problem p = cmgi_problem_make(&o, dim, origin, extent);
+        const cmgi_problem p = problem_of(dim, "problem=elasticity young=7 poisson_ratio=0.3");
         /* strain 1 along x, -nu along the others: stress E along x, none across */
         const double trace = 1 - (dim - 1) * 0.3;
         CHECK_NEAR(p.lambda * trace + 2 * p.mu, 7, 1e-13);
@@ -192,9 +192,7 @@ TEST(elasticity_has_its_modulus)
 TEST(convection_has_its_velocity)
 {
     for (int dim = 2; dim <= 3; ++dim) {
-        cmg_generate_options o = generate_options(
-            "contrast=40 angle=25 seed=11 problem=convection velocity=30 reaction=5");
-        const cmgi_problem p = cmgi_problem_make(&o, dim, origin, extent);
+        const cmgi_problem p = problem_of(dim, "problem=convection velocity=30 reaction=5");
         double square = 0;
         for (int d = 0; d < dim; ++d) {
             square += p.velocity[d] * p.velocity[d];

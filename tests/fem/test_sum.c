@@ -1,8 +1,6 @@
 /* Sum matrices: equal to the assembly by rows on every element and problem, in every storage. */
-#include "fem/mesh_shapes.h"
-#include "fem/space.h"
 #include "fem/sum.h"
-#include "generated.h"
+#include "meshes.h"
 
 typedef struct sum_case {
     cmgi_cell cell;
@@ -21,15 +19,12 @@ typedef struct setting {
 
 static setting make(cmgi_cell cell, int components, bool symmetric)
 {
-    cmgi_shape_options o;
-    setting s = {0};
-    bool fixes[16] = {false};
     const bool flat = cell == CMGI_TRI || cell == CMGI_QUAD;
-    cmgi_shape_options_default(flat ? CMG_SHAPE_SQUARE : CMG_SHAPE_CUBE, &o);
-    o.cell = cell;
-    o.n = flat ? 9 : 5;
+    cmgi_shape_options o =
+        shape_options(flat ? CMG_SHAPE_SQUARE : CMG_SHAPE_CUBE, cell, flat ? 9 : 5);
+    bool fixes[16] = {false};
     o.distortion = CMGI_DISTORT_RANDOM;
-    CHECK_OK(cmgi_shape_mesh(ctx, &o, &s.mesh));
+    setting s = {.mesh = shape_mesh(&o)};
     fixes[1] = true;
     CHECK_OK(cmgi_space_create(s.mesh, 1, components, CMG_BOUNDARY_IDENTITY, fixes, &s.space));
     CHECK_OK(cmgi_space_export(s.space, &s.arrays));
@@ -46,12 +41,7 @@ static void drop(setting *s)
     cmgi_mesh_destroy(&s->mesh);
 }
 
-static double *fetch(cmg_vector *v)
-{
-    double *values = malloc((size_t)cmg_vector_length(v) * sizeof *values);
-    CHECK_OK(cmg_vector_get(v, values));
-    return values;
-}
+#define scoped_setting scoped_by(drop) setting
 
 /* A, and its distance from the assembly by rows, over its largest entry. */
 static void compare_rows(const sum_case *c, const setting *s, const double *values)
@@ -87,13 +77,12 @@ TEST(equals_the_assembly_by_rows)
     for (int n = 0; n < 24; ++n) {
         const sum_case c = {(cmgi_cell)(n % 4), forms[n / 4 % 3].problem, n >= 12};
         const int dim = c.cell == CMGI_TRI || c.cell == CMGI_QUAD ? 2 : 3;
-        scoped_by(drop) setting s =
-            make(c.cell, c.problem == CMG_PROBLEM_ELASTICITY ? dim : 1, c.symmetric);
+        scoped_setting s = make(c.cell, c.problem == CMG_PROBLEM_ELASTICITY ? dim : 1, c.symmetric);
         scoped_vector *e = vector_new(s.arrays.cells * cmg_fem_sum_entries(s.sum), CMG_FP64);
         scoped_vector *y = vector_new(s.A.indptr[s.A.rows], CMG_FP64);
         CHECK_OK(cmg_fem_sum_cells(s.sum, &forms[n / 4 % 3], NULL, e));
         CHECK_OK(cmg_fem_sum_matrix(s.sum, e, y));
-        scoped double *values = fetch(y);
+        scoped double *values = values_of(y);
         compare_rows(&c, &s, values);
     }
 }
@@ -102,7 +91,7 @@ TEST(equals_the_assembly_by_rows)
 TEST(takes_a_coefficient_a_cell_or_a_point)
 {
     for (int cell = 0; cell < 4; ++cell) {
-        scoped_by(drop) setting s = make((cmgi_cell)cell, 1, true);
+        scoped_setting s = make((cmgi_cell)cell, 1, true);
         const int points = cell == CMGI_QUAD ? 4 : cell == CMGI_HEX ? 8 : 1;
         const cmg_size cells = s.arrays.cells;
         scoped double *k = malloc((size_t)(cells * points) * sizeof *k);
@@ -113,13 +102,12 @@ TEST(takes_a_coefficient_a_cell_or_a_point)
         }
         cmg_vector *e[2] = {vector_new(cells * cmg_fem_sum_entries(s.sum), CMG_FP64),
                             vector_new(cells * cmg_fem_sum_entries(s.sum), CMG_FP64)};
-        cmg_vector *v[2] = {vector_new(cells, CMG_FP64), vector_new(cells * points, CMG_FP64)};
-        CHECK_OK(cmg_vector_set(v[0], two));
-        CHECK_OK(cmg_vector_set(v[1], k));
+        cmg_vector *v[2] = {vector_from(cells, CMG_FP64, two),
+                            vector_from(cells * points, CMG_FP64, k)};
         double *values[2];
         for (int i = 0; i < 2; ++i) {
             CHECK_OK(cmg_fem_sum_cells(s.sum, &forms[0], v[i], e[i]));
-            values[i] = fetch(e[i]);
+            values[i] = values_of(e[i]);
         }
         for (cmg_size i = 0; i < cmg_vector_length(e[0]); ++i) {
             CHECK_NEAR(values[0][i], 2 * values[1][i], 1e-13);
@@ -137,40 +125,30 @@ TEST(writes_the_storage_of_formats)
     static const cmg_format formats[] = {CMG_FORMAT_CSR,        CMG_FORMAT_ELLPACK, CMG_FORMAT_SELL,
                                          CMG_FORMAT_K1,         CMG_FORMAT_K2,      CMG_FORMAT_K1RS,
                                          CMG_FORMAT_COMPRESSED, CMG_FORMAT_K2R};
-    scoped_by(drop) setting s = make(CMGI_TET, 1, true);
+    scoped_setting s = make(CMGI_TET, 1, true);
     const cmg_size nnz = s.A.indptr[s.A.rows];
     scoped_vector *e = vector_new(s.arrays.cells * cmg_fem_sum_entries(s.sum), CMG_FP64);
     scoped_vector *y = vector_new(nnz, CMG_FP64);
     CHECK_OK(cmg_fem_sum_cells(s.sum, &forms[1], NULL, e));
     CHECK_OK(cmg_fem_sum_matrix(s.sum, e, y));
-    scoped double *values = fetch(y);
+    scoped double *values = values_of(y);
     for (int f = 0; f < 16; ++f) {
-        cmg_matrix *M[2] = {NULL, NULL};
-        cmg_vector *z[2] = {NULL, NULL};
-        float *out[2];
         cmg_matrix_options o =
             matrix_options("format=%s keep_map precision=%s", WORD("format", formats[f / 2]),
                            f % 2 == 0 ? "fp64" : "mixed");
         scoped_vector *x = vector_new(s.A.rows, o.precision);
+        scoped_vector *z = vector_new(s.A.rows, o.precision);
+        scoped_matrix *updated = matrix_new(&s.A, &o);
+        scoped_matrix *stored = matrix_new(&s.A, &o);
         CHECK_OK(cmg_vector_fill(x, 0.7));
-        for (int i = 0; i < 2; ++i) {
-            CHECK_OK(cmg_matrix_create_csr(ctx, &s.A, &o, &M[i]));
-            CHECK_OK(cmg_vector_create(ctx, s.A.rows, o.precision, &z[i]));
-        }
-        CHECK_OK(cmg_matrix_update(M[0], values));
-        CHECK_OK(cmg_fem_sum_bind(s.sum, M[1]));
+        CHECK_OK(cmg_matrix_update(updated, values));
+        CHECK_OK(cmg_fem_sum_bind(s.sum, stored));
         CHECK_OK(cmg_fem_sum_store(s.sum, e));
-        for (int i = 0; i < 2; ++i) {
-            CHECK_OK(cmg_matrix_apply(M[i], x, z[i]));
-            double *got = fetch(z[i]);
-            out[i] = (float *)got;
-        }
-        CHECK(memcmp(out[0], out[1], (size_t)s.A.rows * sizeof(double)) == 0);
-        for (int i = 0; i < 2; ++i) {
-            free(out[i]);
-            cmg_matrix_destroy(&M[i]);
-            cmg_vector_destroy(&z[i]);
-        }
+        CHECK_OK(cmg_matrix_apply(updated, x, z));
+        scoped double *expected = values_of(z);
+        CHECK_OK(cmg_matrix_apply(stored, x, z));
+        scoped double *found = values_of(z);
+        CHECK(memcmp(expected, found, (size_t)s.A.rows * sizeof(double)) == 0);
     }
 }
 
@@ -204,8 +182,7 @@ TEST(long_rows_and_ones)
     CHECK_OK(cmgi_move_to_device(ctx, &indices, indptr[ROWS], sizeof *indices));
     CHECK_OK(cmgi_move_to_device(ctx, &indptr, ROWS + 1, sizeof *indptr));
     CHECK_OK(cmgi_sum_create(ctx, ROWS, indptr, indices, &S));
-    scoped_vector *from = vector_new(MOST, CMG_FP64);
-    CHECK_OK(cmg_vector_set(from, e));
+    scoped_vector *from = vector_from(MOST, CMG_FP64, e);
     for (int p = 0; p < 2; ++p) {
         const cmg_precision precision = p == 0 ? CMG_FP64 : CMG_FP32;
         scoped_vector *to = vector_new(ROWS, precision);
@@ -222,12 +199,12 @@ TEST(long_rows_and_ones)
 /* Loads of 1 at every corner count the cells of a node; fixed nodes get 0. */
 TEST(sums_loads)
 {
-    scoped_by(drop) setting s = make(CMGI_HEX, 1, false);
+    scoped_setting s = make(CMGI_HEX, 1, false);
     scoped_vector *f = vector_new(s.arrays.cells * 8, CMG_FP64);
     scoped_vector *b = vector_new(s.arrays.nodes, CMG_FP64);
     CHECK_OK(cmg_vector_fill(f, 1));
     CHECK_OK(cmg_fem_sum_vector(s.sum, f, b));
-    scoped double *values = fetch(b);
+    scoped double *values = values_of(b);
     for (cmg_size n = 0; n < s.arrays.nodes; ++n) {
         const cmg_size cells = s.space->start[n + 1] - s.space->start[n];
         CHECK_NEAR(values[n], s.space->fixed[n] ? 0 : (double)cells, 0);
@@ -237,9 +214,9 @@ TEST(sums_loads)
 TEST(refines_as_the_generator_does)
 {
     for (int cell = 0; cell < 4; ++cell) {
-        scoped_by(drop) setting s = make((cmgi_cell)cell, 1, true);
-        cmg_fem_mesh fine = {.nodes = 0};
-        cmg_csr P = {0};
+        scoped_setting s = make((cmgi_cell)cell, 1, true);
+        scoped_fem_mesh fine = {.nodes = 0};
+        scoped_fem_csr P = {0};
         CHECK_OK(cmg_fem_mesh_refine(ctx, &s.arrays, &fine, &P));
         const int dim = fine.dim;
         CHECK(fine.cells == s.arrays.cells << dim && P.rows == fine.nodes);
@@ -255,14 +232,12 @@ TEST(refines_as_the_generator_does)
         scoped_vector *e = vector_new(fine.cells * cmg_fem_sum_entries(sum), CMG_FP64);
         CHECK_OK(cmg_fem_sum_cells(sum, &forms[0], NULL, e));
         cmg_fem_sum_destroy(&sum);
-        cmg_fem_csr_free(ctx, &P);
-        cmg_fem_mesh_free(ctx, &fine);
     }
 }
 
 TEST(wrong_calls)
 {
-    scoped_by(drop) setting s = make(CMGI_TET, 1, true);
+    scoped_setting s = make(CMGI_TET, 1, true);
     scoped_vector *e = vector_new(s.arrays.cells * 10, CMG_FP64);
     scoped_vector *y = vector_new(s.A.indptr[s.A.rows], CMG_FP64);
     cmg_fem_sum *sum = NULL;
@@ -273,15 +248,13 @@ TEST(wrong_calls)
     CHECK_STATUS(cmg_fem_sum_cells(s.sum, &forms[0], y, e), CMG_ERR_SHAPE);
     CHECK_STATUS(cmg_fem_sum_store(s.sum, e), CMG_ERR_STATE);
     cmg_matrix_options o = matrix_defaults();
-    cmg_matrix *M = matrix_new(&s.A, &o);
+    scoped_matrix *M = matrix_new(&s.A, &o);
     CHECK_STATUS(cmg_fem_sum_bind(s.sum, M), CMG_ERR_STATE);
-    cmg_matrix_destroy(&M);
 #ifdef CMGI_HAVE_STUDIES
     o.keep_map = true;
     o.format = CMG_FORMAT_HYB;
-    CHECK_OK(cmg_matrix_create_csr(ctx, &s.A, &o, &M));
-    CHECK_STATUS(cmg_fem_sum_bind(s.sum, M), CMG_ERR_UNSUPPORTED);
-    cmg_matrix_destroy(&M);
+    scoped_matrix *study = matrix_new(&s.A, &o);
+    CHECK_STATUS(cmg_fem_sum_bind(s.sum, study), CMG_ERR_UNSUPPORTED);
 #endif
     cmg_index *nodes = (cmg_index *)(uintptr_t)s.arrays.cell_nodes;
     const cmg_index kept = nodes[4];
@@ -295,7 +268,7 @@ TEST(wrong_calls)
 /* No failed allocation leaks or is missed. */
 TEST(survives_failed_allocations)
 {
-    scoped_by(drop) setting s = make(CMGI_TRI, 1, true);
+    scoped_setting s = make(CMGI_TRI, 1, true);
     for (failing f = {.most = 200}; failing_next(&f);) {
         cmg_fem_sum *sum = NULL;
         failing_done(&f, cmg_fem_sum_create(ctx, &s.arrays, 1, true, NULL, &sum));

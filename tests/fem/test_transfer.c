@@ -1,17 +1,11 @@
 /* Prolongation between meshes: nested ones as by refinement, polynomials exactly on any. */
 #include "fem/locate.h"
-#include "fem/space.h"
 #include "meshes.h"
-
-#define scoped_space scoped_by(cmgi_space_destroy) cmgi_space
 
 /* A distorted square or cube, or a ring. */
 static cmgi_mesh *make(cmg_shape shape, cmgi_cell cell, cmg_size n, unsigned long long seed)
 {
-    cmgi_shape_options o;
-    cmgi_shape_options_default(shape, &o);
-    o.cell = cell;
-    o.n = n;
+    cmgi_shape_options o = shape_options(shape, cell, n);
     o.seed = seed;
     o.fraction = 0.15;
     o.distortion = shape == CMG_SHAPE_SQUARE ? CMGI_DISTORT_RANDOM : CMGI_DISTORT_NONE;
@@ -91,9 +85,9 @@ TEST(nested_meshes_give_the_embedding)
         scoped_space *to = space_on(fine, order);
         scoped_csr expected = {0};
         CHECK_OK(cmgi_space_prolongation(to, from, &expected));
-        cmg_fem_mesh a = arrays(coarse, order);
-        cmg_fem_mesh b = arrays(fine, order);
-        cmg_csr P = {.rows = 0};
+        scoped_fem_mesh a = arrays(coarse, order);
+        scoped_fem_mesh b = arrays(fine, order);
+        scoped_fem_csr P = {.rows = 0};
         CHECK_OK(cmg_fem_transfer(ctx, &a, 1, b.nodes, b.x, &P));
         CHECK(P.rows == expected.rows && P.cols == expected.cols);
         CHECK(P.indptr[P.rows] == expected.indptr[expected.rows]);
@@ -104,9 +98,6 @@ TEST(nested_meshes_give_the_embedding)
             CHECK(P.indices[k] == expected.indices[k]);
             CHECK_NEAR(P.values[k], expected.values[k], 1e-14);
         }
-        cmg_fem_csr_free(ctx, &P);
-        cmg_fem_mesh_free(ctx, &a);
-        cmg_fem_mesh_free(ctx, &b);
     }
 }
 
@@ -121,7 +112,7 @@ static double polynomial(int degree, int dim, const double *x)
 /* P takes the polynomial's values to its values, component by component. */
 static void check_polynomial(const cmg_fem_mesh *a, const cmg_fem_mesh *b, int degree, int nc)
 {
-    cmg_csr P = {.rows = 0};
+    scoped_fem_csr P = {.rows = 0};
     CHECK_OK(cmg_fem_transfer(ctx, a, nc, b->nodes, b->x, &P));
     CHECK(P.rows == b->nodes * nc && P.cols == a->nodes * nc);
     for (cmg_size i = 0; i < P.rows; ++i) {
@@ -133,7 +124,6 @@ static void check_polynomial(const cmg_fem_mesh *a, const cmg_fem_mesh *b, int d
         }
         CHECK_NEAR(sum, polynomial(degree, a->dim, b->x + i / nc * a->dim), 1e-10);
     }
-    cmg_fem_csr_free(ctx, &P);
 }
 
 TEST(polynomials_are_exact_between_any_meshes)
@@ -142,12 +132,10 @@ TEST(polynomials_are_exact_between_any_meshes)
         const int order = 1 + c / 4;
         scoped_mesh *coarse = make(CMG_SHAPE_SQUARE, (cmgi_cell)(c % 4), 3, 5);
         scoped_mesh *fine = make(CMG_SHAPE_SQUARE, (cmgi_cell)(c % 4), 5, 9);
-        cmg_fem_mesh a = arrays(coarse, order);
-        cmg_fem_mesh b = arrays(fine, order);
+        scoped_fem_mesh a = arrays(coarse, order);
+        scoped_fem_mesh b = arrays(fine, order);
         check_polynomial(&a, &b, order, 1);
         check_polynomial(&a, &b, 1, a.dim);
-        cmg_fem_mesh_free(ctx, &a);
-        cmg_fem_mesh_free(ctx, &b);
     }
 }
 
@@ -158,11 +146,9 @@ TEST(nodes_outside_take_the_nearest_cell)
         const int order = 1 + c / 2;
         scoped_mesh *coarse = make(CMG_SHAPE_ANNULUS, (cmgi_cell)(c % 2), 3, 1);
         scoped_mesh *fine = make(CMG_SHAPE_ANNULUS, (cmgi_cell)(c % 2), 8, 1);
-        cmg_fem_mesh a = arrays(coarse, order);
-        cmg_fem_mesh b = arrays(fine, order);
+        scoped_fem_mesh a = arrays(coarse, order);
+        scoped_fem_mesh b = arrays(fine, order);
         check_polynomial(&a, &b, order, 1);
-        cmg_fem_mesh_free(ctx, &a);
-        cmg_fem_mesh_free(ctx, &b);
     }
 }
 
@@ -170,7 +156,7 @@ TEST(nodes_outside_take_the_nearest_cell)
 TEST(the_tree_finds_what_all_cells_show)
 {
     scoped_mesh *mesh = make(CMG_SHAPE_SQUARE, CMGI_HEX, 5, 3);
-    cmg_fem_mesh a = arrays(mesh, 1);
+    scoped_fem_mesh a = arrays(mesh, 1);
     cmgi_locator locator;
     CHECK_OK(cmgi_locator_create(ctx, &a, &locator));
     for (cmg_size c = 0; c < a.cells; ++c) {
@@ -187,20 +173,16 @@ TEST(the_tree_finds_what_all_cells_show)
         }
     }
     cmgi_locator_free(&locator);
-    cmg_fem_mesh_free(ctx, &a);
 }
 
 TEST(threads_change_nothing)
 {
     scoped_mesh *coarse = make(CMG_SHAPE_SQUARE, CMGI_TRI, 12, 5);
     scoped_mesh *fine = make(CMG_SHAPE_SQUARE, CMGI_TRI, 31, 9);
-    cmg_fem_mesh a = arrays(coarse, 2);
+    scoped_fem_mesh a = arrays(coarse, 2);
     cmg_csr P[2] = {{.rows = 0}, {.rows = 0}};
-    cmg_context *other[2] = {NULL, NULL};
+    cmg_context *other[2] = {context_of_threads(1), context_of_threads(3)};
     for (int i = 0; i < 2; ++i) {
-        cmg_context_options options = context_defaults();
-        options.threads = 1 + 2 * i;
-        CHECK_OK(cmg_context_create(&options, &other[i]));
         CHECK_OK(cmg_fem_transfer(other[i], &a, 1, fine->nodes, fine->x, &P[i]));
     }
     const cmg_size nnz = P[0].indptr[P[0].rows];
@@ -211,14 +193,13 @@ TEST(threads_change_nothing)
         cmg_fem_csr_free(other[i], &P[i]);
         cmg_context_destroy(&other[i]);
     }
-    cmg_fem_mesh_free(ctx, &a);
 }
 
 TEST(mistakes_are_refused)
 {
     scoped_mesh *mesh = make(CMG_SHAPE_SQUARE, CMGI_TRI, 2, 1);
-    cmg_fem_mesh a = arrays(mesh, 1);
-    cmg_csr P = {.rows = 0};
+    scoped_fem_mesh a = arrays(mesh, 1);
+    scoped_fem_csr P = {.rows = 0};
     const double far[2] = {5, 5};
     const double bad[2] = {0, NAN};
     CHECK_STATUS(cmg_fem_transfer(ctx, &a, 1, 1, far, &P), CMG_ERR_SHAPE);
@@ -246,5 +227,4 @@ TEST(mistakes_are_refused)
         failing_done(&f, cmg_fem_transfer(ctx, &a, 2, a.nodes, a.x, &P));
         cmg_fem_csr_free(ctx, &P);
     }
-    cmg_fem_mesh_free(ctx, &a);
 }

@@ -38,36 +38,16 @@ static matrix pattern(int kind, cmg_size n)
 }
 enum { PATTERNS = 6 };
 
-static cmgi_csr csr_of_dense(const matrix *A)
-{
-    cmg_size nnz = 0;
-    for (cmg_size k = 0; k < A->n * A->n; ++k) {
-        nnz += A->dense[k] != 0;
-    }
-    cmgi_csr csr = csr_new(A->n, A->n, nnz);
-    for (cmg_size i = 0; i < A->n; ++i) {
-        for (cmg_size j = 0; j < A->n; ++j) {
-            if (A->dense[i * A->n + j] != 0) {
-                csr_put(&csr, i, j, A->dense[i * A->n + j]);
-            }
-        }
-    }
-    csr_end(&csr);
-    return csr;
-}
-
 static cmg_hierarchy *hierarchy_of(const matrix *A, int block)
 {
-    scoped_csr csr = csr_of_dense(A);
+    scoped_csr csr = csr_of_dense(A->n, A->dense);
     scoped double *number = malloc((size_t)A->n * sizeof *number);
     for (cmg_size i = 0; i < A->n; ++i) {
         number[i] = (double)i;
     }
-    const char *text = sprint("%d", block);
-    cmg_hierarchy *h = hierarchy_new(1);
-    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &csr.view));
+    cmg_hierarchy *h = hierarchy_alone(&csr.view);
     CHECK_OK(cmg_hierarchy_set_vector(h, 0, "rhs", "b", A->n, number));
-    CHECK_OK(cmg_hierarchy_set_attribute(h, "block_size", text));
+    CHECK_OK(cmg_hierarchy_set_attribute(h, "block_size", sprint("%d", block)));
     return h;
 }
 
@@ -75,9 +55,8 @@ static cmg_hierarchy *hierarchy_of(const matrix *A, int block)
 static void check_renumbered(const cmg_hierarchy *h, const matrix *A, int block)
 {
     cmg_size n = 0;
-    const double *old = NULL;
+    const double *old = vector_in(h, 0, "rhs", "b", &n);
     const cmg_csr B = csr_of(h, 0, CMG_ROLE_A);
-    CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &old));
     CHECK(n == A->n && B.rows == A->n);
     matrix C = zeros(n);
     int wrong = 0;
@@ -122,18 +101,14 @@ TEST(hostile_graphs_are_numbered)
 TEST(one_way_paths_take_linear_time)
 {
     const cmg_size n = 300000;
-    scoped_csr A = {0};
+    scoped_csr A = csr_new(n, n, 2 * n - 1);
     scoped cmg_index *order = malloc((size_t)n * sizeof *order);
-    CHECK_OK(cmgi_csr_alloc(ctx, n, n, 2 * n - 1, &A));
     for (cmg_size i = 0; i < n; ++i) {
-        A.indptr[i] = 2 * i;
-        A.indices[2 * i] = (cmg_index)i;
-        A.values[2 * i] = 1;
-        if (i + 1 < n) {
-            A.indices[2 * i + 1] = (cmg_index)(i + 1);
-            A.values[2 * i + 1] = 1;
+        for (cmg_size j = i; j < n && j <= i + 1; ++j) {
+            csr_put(&A, i, j, 1);
         }
     }
+    csr_end(&A);
     CHECK_OK(cmgi_order_cuthill_mckee(ctx, &A.view, 1, false, order));
     CHECK_OK(cmgi_order_check(ctx, n, order));
     CHECK(abs(order[0] - order[n - 1]) == n - 1); /* from one end to the other */
@@ -146,16 +121,12 @@ TEST(one_way_paths_take_linear_time)
 static void set_diagonal_matrix(cmg_hierarchy *h, int level, cmg_role role, cmg_size rows,
                                 cmg_size cols)
 {
-    scoped_csr D = {0};
     const cmg_size m = rows < cols ? rows : cols;
-    CHECK_OK(cmgi_csr_alloc(ctx, rows, cols, m, &D));
+    scoped_csr D = csr_new(rows, cols, m);
     for (cmg_size i = 0; i < m; ++i) {
-        D.indices[i] = (cmg_index)i;
-        D.values[i] = 1;
+        csr_put(&D, i, i, 1);
     }
-    for (cmg_size i = 0; i <= rows; ++i) {
-        D.indptr[i] = i < m ? i : m;
-    }
+    csr_end(&D);
     CHECK_OK(cmg_hierarchy_set_csr(h, level, role, NULL, 0, &D.view));
 }
 

@@ -2,7 +2,7 @@
  * Renumbering: every numbering gives the same hierarchy under a permutation, found through
  * coordinates; what each one promises; two-level products commute with it.
  */
-#include "hierarchy/hierarchy_checks.h"
+#include "generated.h"
 
 static cmg_hierarchy *generate(int dim, cmg_problem problem, cmg_numbering numbering)
 {
@@ -15,8 +15,8 @@ static cmg_index *match_nodes(const cmg_hierarchy *h, const cmg_hierarchy *g, in
 {
     cmg_size n = 0;
     cmg_size m = 0;
-    const double *x = vector_of(h, level, "coords", NULL, &n);
-    const double *y = vector_of(g, level, "coords", NULL, &m);
+    const double *x = vector_in(h, level, "coords", NULL, &n);
+    const double *y = vector_in(g, level, "coords", NULL, &m);
     CHECK(n == m);
     n /= dim;
     cmg_index *position = malloc((size_t)(n + 1) * sizeof *position);
@@ -71,8 +71,8 @@ static void check_same(const cmg_hierarchy *h, const cmg_hierarchy *g, int dim, 
             CHECK_NEAR(permuted_difference(&P, &Q, fine, coarse, block), 0, 0);
             if (l == 0) {
                 cmg_size n = 0;
-                const double *b = vector_of(h, 0, "rhs", "b", &n);
-                const double *c = vector_of(g, 0, "rhs", "b", &n);
+                const double *b = vector_in(h, 0, "rhs", "b", &n);
+                const double *c = vector_in(g, 0, "rhs", "b", &n);
                 for (cmg_size i = 0; i < n; ++i) {
                     CHECK_NEAR(b[i], c[fine[i / block] * block + i % block], 0);
                 }
@@ -123,7 +123,7 @@ static void check_cells(cmg_element element, bool general)
     scoped_hierarchy *h =
         generated("element=%s cells=16 levels=2 general=%d dirichlet=neumann numbering=cells",
                   FEM_WORD("element", element), general);
-    const double *x = vector_of(h, 0, "coords", NULL, &n);
+    const double *x = vector_in(h, 0, "coords", NULL, &n);
     const bool triangles = element == CMG_ELEMENT_P1 || element == CMG_ELEMENT_P2;
     const int cells = triangles ? 128 : 64;
     const double diagonal = sqrt(2.0) / 8;
@@ -183,24 +183,17 @@ TEST(smoothers_follow)
     scoped_hierarchy *h = generate(2, CMG_PROBLEM_POISSON, CMG_NUMBERING_GENERATED);
     const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     const cmg_size n = A.rows;
-    scoped cmg_size *indptr = malloc((size_t)(n + 1) * sizeof *indptr);
-    scoped cmg_index *indices = malloc((size_t)n * sizeof *indices);
-    scoped double *values = malloc((size_t)n * sizeof *values);
+    scoped_csr M = csr_diagonal(n, 1);
     cmg_size m = 0;
-    const double *x = vector_of(h, 0, "coords", NULL, &m);
-    for (cmg_size i = 0; i <= n; ++i) {
-        indptr[i] = i;
-    }
+    const double *x = vector_in(h, 0, "coords", NULL, &m);
     for (cmg_size i = 0; i < n; ++i) {
-        indices[i] = (cmg_index)i;
-        values[i] = x[2 * i] + 10 * x[2 * i + 1];
+        M.values[i] = x[2 * i] + 10 * x[2 * i + 1];
     }
-    const cmg_csr M = {n, n, indptr, indices, values};
-    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_SMOOTHER, "mark", 0, &M));
+    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_SMOOTHER, "mark", 0, &M.view));
     CHECK_OK(cmg_hierarchy_renumber(h, CMG_NUMBERING_RANDOM, 5));
     cmg_csr after = {0};
     CHECK_OK(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_SMOOTHER, "mark", 0, &after));
-    x = vector_of(h, 0, "coords", NULL, &m);
+    x = vector_in(h, 0, "coords", NULL, &m);
     for (cmg_size i = 0; i < n; ++i) {
         CHECK(after.indices[i] == i);
         CHECK_NEAR(after.values[i], x[2 * i] + 10 * x[2 * i + 1], 0);

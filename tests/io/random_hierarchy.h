@@ -1,7 +1,7 @@
 /* Hierarchies of random entries with everything that a file can hold, and their comparison. */
 #pragma once
 #include "hierarchy/hierarchy.h"
-#include "test.h"
+#include "arrays.h"
 
 typedef struct random_options {
     int levels;
@@ -26,23 +26,17 @@ static inline void random_csr(cmg_hierarchy *h, int level, cmg_role role, const 
                               int factor, cmg_size rows, cmg_size cols, bool unsorted,
                               uint64_t *state)
 {
-    scoped cmg_size *indptr = malloc((size_t)(rows + 1) * sizeof *indptr);
-    scoped cmg_index *indices = malloc((size_t)(rows * cols + 1) * sizeof *indices);
-    scoped double *values = malloc((size_t)(rows * cols + 1) * sizeof *values);
-    cmg_size nnz = 0;
-    indptr[0] = 0;
+    scoped_csr A = csr_new(rows, cols, rows * cols);
     for (cmg_size i = 0; i < rows; ++i) {
         for (cmg_size k = 0; k < cols; ++k) {
             const cmg_size j = unsorted ? cols - 1 - k : k;
             if (role == CMG_ROLE_INVERSE || i == j || cmgi_random_bits(state) % 4 == 0) {
-                indices[nnz] = (cmg_index)j;
-                values[nnz++] = i == j ? 1 + cmgi_random(state) : random_value(state);
+                csr_put(&A, i, j, i == j ? 1 + cmgi_random(state) : random_value(state));
             }
         }
-        indptr[i + 1] = nnz;
     }
-    const cmg_csr A = {rows, cols, indptr, indices, values};
-    CHECK_OK(cmg_hierarchy_set_csr(h, level, role, name, factor, &A));
+    csr_end(&A);
+    CHECK_OK(cmg_hierarchy_set_csr(h, level, role, name, factor, &A.view));
 }
 
 static inline void random_vector(cmg_hierarchy *h, int level, const char *kind, const char *name,
@@ -100,21 +94,15 @@ static inline cmg_hierarchy *random_hierarchy(const random_options *o, uint64_t 
 
 /* ------------------------------------------------------------------ comparison, bit by bit */
 
-static inline bool same_csr(const cmg_hierarchy *a, const cmg_hierarchy *b, int l, cmg_role role,
-                            const char *name, int factor)
+static inline bool same_matrix(const cmg_hierarchy *a, const cmg_hierarchy *b, int l, cmg_role role,
+                               const char *name, int factor)
 {
     const cmgi_csr *A = cmgi_hierarchy_find(a, l, role, name, factor);
     const cmgi_csr *B = cmgi_hierarchy_find(b, l, role, name, factor);
     if (A == NULL || B == NULL) {
         return A == NULL && B == NULL;
     }
-    if (A->rows != B->rows || A->cols != B->cols ||
-        memcmp(A->indptr, B->indptr, (size_t)(A->rows + 1) * sizeof *A->indptr) != 0) {
-        return false;
-    }
-    const size_t nnz = (size_t)A->indptr[A->rows];
-    return memcmp(A->indices, B->indices, nnz * sizeof *A->indices) == 0 &&
-           memcmp(A->values, B->values, nnz * sizeof *A->values) == 0;
+    return same_csr(&A->view, &B->view);
 }
 
 static inline bool same_vectors(const cmg_hierarchy *a, const cmg_hierarchy *b)
@@ -149,14 +137,15 @@ static inline bool same_hierarchy(const cmg_hierarchy *a, const cmg_hierarchy *b
 {
     bool same = cmg_hierarchy_levels(a) == cmg_hierarchy_levels(b);
     for (int l = 0; same && l < cmg_hierarchy_levels(a); ++l) {
-        same = same_csr(a, b, l, CMG_ROLE_A, NULL, 0) && same_csr(a, b, l, CMG_ROLE_P, NULL, 0);
-        same = same && (!parts->restrictions || same_csr(a, b, l, CMG_ROLE_R, NULL, 0));
-        same = same && (!parts->inverse || same_csr(a, b, l, CMG_ROLE_INVERSE, NULL, 0));
+        same =
+            same_matrix(a, b, l, CMG_ROLE_A, NULL, 0) && same_matrix(a, b, l, CMG_ROLE_P, NULL, 0);
+        same = same && (!parts->restrictions || same_matrix(a, b, l, CMG_ROLE_R, NULL, 0));
+        same = same && (!parts->inverse || same_matrix(a, b, l, CMG_ROLE_INVERSE, NULL, 0));
         for (int i = 0; same && parts->smoothers && cmg_hierarchy_smoother(a, l, i) != NULL; ++i) {
             const char *name = cmg_hierarchy_smoother(a, l, i);
             same = cmg_hierarchy_factors(a, l, name) == cmg_hierarchy_factors(b, l, name);
             for (int k = 0; same && k < cmg_hierarchy_factors(a, l, name); ++k) {
-                same = same_csr(a, b, l, CMG_ROLE_SMOOTHER, name, k);
+                same = same_matrix(a, b, l, CMG_ROLE_SMOOTHER, name, k);
             }
         }
     }

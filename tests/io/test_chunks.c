@@ -11,23 +11,16 @@ static const cmg_size lengths[] = {131071, 131072, 131073, 262144, 300000};
 /* A diagonal matrix i + 1 with b = 1 / (3 i + 1), unknown i at (i, -i). */
 static cmg_hierarchy *diagonal(cmg_size n)
 {
-    scoped cmg_size *indptr = malloc((size_t)(n + 1) * sizeof *indptr);
-    scoped cmg_index *indices = malloc((size_t)n * sizeof *indices);
-    scoped double *values = malloc((size_t)n * sizeof *values);
+    scoped_csr A = csr_diagonal(n, 1);
     scoped double *b = malloc((size_t)n * sizeof *b);
     scoped double *x = malloc((size_t)(2 * n) * sizeof *x);
     for (cmg_size i = 0; i < n; ++i) {
         x[2 * i] = (double)i;
         x[2 * i + 1] = (double)-i;
-        indptr[i] = i;
-        indices[i] = (cmg_index)i;
-        values[i] = (double)(i + 1);
+        A.values[i] = (double)(i + 1);
         b[i] = 1 / (double)(3 * i + 1);
     }
-    indptr[n] = n;
-    const cmg_csr A = {n, n, indptr, indices, values};
-    cmg_hierarchy *h = hierarchy_new(1);
-    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    cmg_hierarchy *h = hierarchy_alone(&A.view);
     CHECK_OK(cmg_hierarchy_set_vector(h, 0, "rhs", "b", n, b));
     CHECK_OK(cmg_hierarchy_set_vector(h, 0, "coords", NULL, 2 * n, x));
     return h;
@@ -36,18 +29,16 @@ static cmg_hierarchy *diagonal(cmg_size n)
 static bool comes_back(const char *path, cmg_size n)
 {
     scoped_hierarchy *h = NULL;
-    const double *b = NULL;
     cmg_size found = 0;
     CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h));
     const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
-    CHECK_OK(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &found, &b));
+    const double *b = vector_in(h, 0, "rhs", "b", &found);
     bool good = A.rows == n && A.indptr[n] == n && found == n;
     for (cmg_size i = 0; good && i < n; ++i) {
         good = A.indptr[i] == i && A.indices[i] == i && A.values[i] == (double)(i + 1) &&
                b[i] == 1 / (double)(3 * i + 1);
     }
-    const double *x = NULL; /* two a row of the file */
-    CHECK_OK(cmg_hierarchy_get_vector(h, 0, "coords", NULL, &found, &x));
+    const double *x = vector_in(h, 0, "coords", NULL, &found); /* two a row of the file */
     good = good && found == 2 * n;
     for (cmg_size i = 0; good && i < n; ++i) {
         good = x[2 * i] == (double)i && x[2 * i + 1] == (double)-i;
@@ -105,16 +96,11 @@ TEST(damage_is_placed)
     cmg_hierarchy *h = diagonal(n);
     CHECK_OK(cmg_hierarchy_write(h, path, CMG_FILE_CONTAINER));
     cmg_hierarchy_destroy(&h);
-    FILE *file = fopen(path, "rb");
-    CHECK(file != NULL && fseek(file, 0, SEEK_END) == 0);
-    const long size = ftell(file);
-    scoped char *data = malloc((size_t)size);
-    rewind(file);
-    CHECK(data != NULL && fread(data, 1, (size_t)size, file) == (size_t)size);
-    (void)fclose(file);
+    size_t size = 0;
+    scoped char *data = read_file(path, &size);
     const cmg_size damaged[] = {3, 131071, 131072, 262143, 262144, n - 1};
     for (size_t k = 0; k < sizeof damaged / sizeof damaged[0]; ++k) {
-        check_damage(path, data, size, n, damaged[k]);
+        check_damage(path, data, (long)size, n, damaged[k]);
     }
     remove_all(path);
 }
@@ -248,10 +234,9 @@ TEST(large_values_are_finite)
     const cmg_size indptr[] = {0, 2, 4};
     const cmg_index indices[] = {0, 1, 0, 1};
     const double values[] = {1.5e308, 1.5e308, 1, 1};
-    const cmg_csr A = {2, 2, (cmg_size *)indptr, (cmg_index *)indices, (double *)values};
+    const cmg_csr A = {2, 2, indptr, indices, values};
     const char *path = temporary("large.cmg");
-    scoped_hierarchy *h = hierarchy_new(1);
-    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    scoped_hierarchy *h = hierarchy_alone(&A);
     CHECK_OK(cmg_hierarchy_write(h, path, CMG_FILE_CONTAINER));
     cmg_hierarchy_destroy(&h);
     CHECK_OK(cmg_hierarchy_read(ctx, path, CMG_FILE_AUTO, &h));

@@ -52,18 +52,6 @@ static cmg_hierarchy *make_hierarchy(const subject *s)
     return random_hierarchy(&o, 5);
 }
 
-static char *load(const char *path, size_t *size)
-{
-    FILE *file = fopen(path, "rb");
-    CHECK(file != NULL && fseek(file, 0, SEEK_END) == 0);
-    *size = (size_t)ftell(file);
-    rewind(file);
-    char *data = malloc(*size + 1);
-    CHECK(fread(data, 1, *size, file) == *size);
-    (void)fclose(file);
-    return data;
-}
-
 /* Bytes of the host and the device. */
 static size_t held(void)
 {
@@ -101,7 +89,7 @@ static void damage(const subject *s)
     CHECK_OK(cmg_hierarchy_write(h, path, s->kind));
     cmg_hierarchy_destroy(&h);
     const char *file = sprint("%s%s", path, s->damaged);
-    scoped char *data = load(file, &size);
+    scoped char *data = read_file(file, &size);
     scoped char *changed = malloc(size + 1);
     CHECK(survives(path));
     for (int k = 0; k < s->positions && bad < 5; ++k) {
@@ -178,7 +166,7 @@ TEST(vectors_survive_both)
         const char *path = temporary(names[k]);
         size_t size = 0;
         CHECK_OK(cmg_vector_write(ctx, path, 40, values));
-        scoped char *data = load(path, &size);
+        scoped char *data = read_file(path, &size);
         for (int q = 0; q < 500; ++q) {
             cmg_size n = 0;
             double *back = NULL;
@@ -224,7 +212,7 @@ TEST(changed_bytes_are_noticed)
     int refused = 0;
     int different = 0;
     CHECK_OK(cmg_hierarchy_write(h, path, CMG_FILE_CONTAINER));
-    char *data = load(path, &size);
+    char *data = read_file(path, &size);
     const int file = open(path, O_RDWR);
     for (size_t at = 0; at < size; at += step) {
         for (size_t k = 0; k < sizeof flips; ++k, ++tries) {

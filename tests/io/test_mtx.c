@@ -7,8 +7,7 @@
 /* Reads text as a matrix; NULL-terminated expectation of dense values by rows when it is taken. */
 static cmg_status read_text(const char *text, const cmgi_expect *expect, cmgi_csr *A)
 {
-    const char *path = temporary("text.mtx");
-    put_file(path, text, strlen(text));
+    const char *path = put_text("text.mtx", text);
     const cmg_status status = cmgi_mtx_read(ctx, path, expect, A);
     if (status != CMG_OK) {
         cmgi_csr_free(ctx, A);
@@ -22,14 +21,10 @@ static void takes(const char *text, cmg_size rows, cmg_size cols, const double *
     const cmgi_expect anything = CMGI_EXPECT_ANYTHING;
     scoped_csr A = {0};
     CHECK_OK(read_text(text, &anything, &A));
-    CHECK(A.rows == rows && A.cols == cols);
-    scoped double *found = calloc((size_t)(rows * cols + 1), sizeof *found);
-    for (cmg_size i = 0; i < A.rows && A.rows == rows; ++i) {
-        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-            found[i * cols + A.indices[k]] = A.values[k];
-        }
-    }
-    CHECK(memcmp(found, dense, (size_t)(rows * cols) * sizeof *dense) == 0);
+    const bool fits = A.rows == rows && A.cols == cols;
+    CHECK(fits);
+    scoped double *found = dense_of(&A.view);
+    CHECK(fits && memcmp(found, dense, (size_t)(rows * cols) * sizeof *dense) == 0);
 }
 
 static void refuses(const char *text, const char *message)
@@ -219,10 +214,9 @@ TEST(vectors_are_taken)
         {"v", "1.5\r\n0\r\n-2\r\n% end"},
     };
     for (size_t k = 0; k < sizeof files / sizeof files[0]; ++k) {
-        const char *path = temporary(files[k].name);
+        const char *path = put_text(files[k].name, files[k].text);
         cmg_size n = 0;
         double *v = NULL;
-        put_file(path, files[k].text, strlen(files[k].text));
         CHECK_OK(cmg_vector_read(ctx, path, &n, &v));
         CHECK(n == 3 && v != NULL && v[0] == 1.5 && v[1] == 0 && v[2] == -2);
         cmg_free(v);
@@ -248,12 +242,11 @@ TEST(bad_vectors_are_refused)
          ":4: entry (1, 1) is duplicated"},
     };
     for (size_t k = 0; k < sizeof texts / sizeof texts[0]; ++k) {
-        const char *path = temporary("bad");
+        const char *path = put_text("bad", texts[k][0]);
         cmg_size n = 0;
         double *v = NULL;
-        put_file(path, texts[k][0], strlen(texts[k][0]));
-        CHECK_STATUS(cmg_vector_read(ctx, path, &n, &v), CMG_ERR_FILE);
-        CHECK(strstr(cmg_context_message(ctx), texts[k][1]) != NULL && v == NULL);
+        CHECK_REFUSED(cmg_vector_read(ctx, path, &n, &v), CMG_ERR_FILE, texts[k][1]);
+        CHECK(v == NULL);
         remove_all(path);
     }
 }

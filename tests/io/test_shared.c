@@ -18,22 +18,12 @@ static double stored_residual(const cmg_hierarchy *h, int level)
     const double *b = NULL;
     const double *x = NULL;
     cmg_size n = 0;
-    double rr = 0;
-    double bb = 0;
     if (cmg_hierarchy_get_csr(h, level, CMG_ROLE_A, NULL, 0, &A) != CMG_OK ||
         cmg_hierarchy_get_vector(h, level, "rhs", "b", &n, &b) != CMG_OK ||
         cmg_hierarchy_get_vector(h, level, "solutions", "x", &n, &x) != CMG_OK) {
         return -1;
     }
-    for (cmg_size i = 0; i < A.rows; ++i) {
-        double r = b[i];
-        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-            r -= A.values[k] * x[A.indices[k]];
-        }
-        rr += r * r;
-        bb += b[i] * b[i];
-    }
-    return sqrt(rr / bb);
+    return relative_residual(&A, b, x);
 }
 
 /* Binary matrices, text vectors; six levels, two smoothers, vectors on all levels but the coarsest.

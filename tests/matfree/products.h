@@ -33,25 +33,30 @@ static void multiply(const cmg_elements *E, const double *x, double *y, double *
     }
 }
 
+static inline cmg_matrix *elements_matrix(const cmg_elements *E, const cmg_matrix_options *o)
+{
+    cmg_matrix *M = NULL;
+    CHECK_OK(cmg_matrix_create_elements(ctx, E, o, &M));
+    return M;
+}
+
 /* r = b - A x, twice, against the loops; the second time bit for bit. */
 static void check_product(const cmg_elements *E, cmg_matrix *M, const char *what)
 {
     const cmg_size n = E->rows;
     const double eps = M->options.precision == CMG_FP64 ? 0x1p-52 : 0x1p-23;
-    double *host = random_values(n, 3);
-    double *load = random_values(n, 4);
-    double *sum = malloc((size_t)n * sizeof *sum);
-    double *magnitude = malloc((size_t)n * sizeof *sum);
-    double *out[2] = {malloc((size_t)n * sizeof *sum), malloc((size_t)n * sizeof *sum)};
-    scoped_vector *x = vector_new(n, M->options.precision);
-    scoped_vector *b = vector_new(n, M->options.precision);
+    scoped double *host = random_values(n, 3);
+    scoped double *load = random_values(n, 4);
+    scoped double *sum = malloc((size_t)n * sizeof *sum);
+    scoped double *magnitude = malloc((size_t)n * sizeof *sum);
+    double *out[2];
+    scoped_vector *x = vector_from(n, M->options.precision, host);
+    scoped_vector *b = vector_from(n, M->options.precision, load);
     scoped_vector *r = vector_new(n, M->options.precision);
-    CHECK_OK(cmg_vector_set(x, host));
-    CHECK_OK(cmg_vector_set(b, load));
     for (int k = 0; k < 2; ++k) {
         CHECK_OK(cmg_vector_fill(r, 7));
         CHECK_OK(cmg_matrix_residual(M, x, b, r));
-        CHECK_OK(cmg_vector_get(r, out[k]));
+        out[k] = values_of(r);
     }
     CHECK(memcmp(out[0], out[1], (size_t)n * sizeof *sum) == 0);
     multiply(E, host, sum, magnitude);
@@ -63,5 +68,5 @@ static void check_product(const cmg_elements *E, cmg_matrix *M, const char *what
     CHECK_SAY(worst <= 1, "%s, %s, %lld elements of %d: %.3g times the bound", what,
               cmg_enum_name("format", (int)M->options.format), (long long)E->count, E->local,
               worst);
-    free_all(host, load, sum, magnitude, out[0], out[1]);
+    free_all(out[0], out[1]);
 }

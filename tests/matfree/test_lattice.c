@@ -107,6 +107,8 @@ static void clear(cells *s)
     free_all(s->dofs, s->matrices, s->factor, s->diagonal);
 }
 
+#define scoped_cells scoped_by(clear) cells
+
 /* Every write-back; numbers are rounded as often as the longest row has entries, and in H. */
 static void check_writebacks(const cmg_elements *E, cmg_matrix *M)
 {
@@ -184,13 +186,12 @@ TEST(products_are_those_of_the_cells)
         const int b = q / 2 % 2 == 0 ? 1 : 3;
         const oddity odd = (oddity)(q / 4 % ODDITIES);
         const int *size = sizes[q / 4 / ODDITIES];
-        cells s = make(size, b, odd);
+        scoped_cells s = make(size, b, odd);
         cmg_matrix_options o = {.size = sizeof o,
                                 .format = CMG_FORMAT_EBE,
                                 .precision = (cmg_precision)(q % 2),
                                 .keep_map = true};
-        cmg_matrix *M = NULL;
-        CHECK_OK(cmg_matrix_create_elements(ctx, &s.E, &o, &M));
+        scoped_matrix *M = elements_matrix(&s.E, &o);
         const bool found = ((const cmgi_matfree *)M->data)->lattice != NULL;
         CHECK(!found || odd < LOPSIDED);
         /* where every cell lacks a node, none says what a cell is */
@@ -206,12 +207,9 @@ TEST(products_are_those_of_the_cells)
         }
         CHECK_OK(cmg_matrix_update(M, s.factor));
         check_product(&s.E, M, "new factors");
-        cmg_matrix_destroy(&M);
         s.E.factor = NULL;
         o.keep_map = false;
-        CHECK_OK(cmg_matrix_create_elements(ctx, &s.E, &o, &M));
-        check_product(&s.E, M, "no factors");
-        cmg_matrix_destroy(&M);
-        clear(&s);
+        scoped_matrix *plain = elements_matrix(&s.E, &o);
+        check_product(&s.E, plain, "no factors");
     }
 }

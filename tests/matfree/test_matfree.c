@@ -72,6 +72,8 @@ static void clear(sample *s)
     free_all(s->dofs, s->matrices, s->number, s->factor, s->diagonal);
 }
 
+#define scoped_sample scoped_by(clear) sample
+
 static const cmg_format formats[] = {CMG_FORMAT_NBN, CMG_FORMAT_DBD, CMG_FORMAT_EBE,
                                      CMG_FORMAT_EBESYM};
 
@@ -82,16 +84,14 @@ TEST(products_are_those_of_the_sum)
     static const cmg_size counts[] = {0, 1, 31, 32, 33, 128, 129, 1000};
     for (size_t k = 0; k < sizeof shape / sizeof shape[0] * 8; ++k) {
         for (cmg_size templates = 0; templates < 6; templates += 1 + 4 * (templates > 0)) {
-            sample s = make(counts[k % 8], shape[k / 8][0], shape[k / 8][1], templates);
+            scoped_sample s = make(counts[k % 8], shape[k / 8][0], shape[k / 8][1], templates);
             for (int f = 0; f < 8; ++f) {
                 cmg_matrix_options o = {.size = sizeof o,
                                         .format = formats[f % 4],
                                         .precision = (cmg_precision)(f / 4)};
-                scoped_matrix *M = NULL;
-                CHECK_OK(cmg_matrix_create_elements(ctx, &s.E, &o, &M));
+                scoped_matrix *M = elements_matrix(&s.E, &o);
                 check_product(&s.E, M, templates > 0 ? "templates" : "own matrices");
             }
-            clear(&s);
         }
     }
 }
@@ -228,7 +228,7 @@ TEST(patches_hold_the_elements)
     for (int k = 0; k < 8 * 5 * 2; ++k) {
         const int nodes = shape[k / 10][0];
         const int b = shape[k / 10][1];
-        sample s = make(counts[k / 2 % 5], nodes, b, k % 2 == 0 ? 1 : 3);
+        scoped_sample s = make(counts[k / 2 % 5], nodes, b, k % 2 == 0 ? 1 : 3);
         scoped cmg_index *node = malloc(((size_t)(s.E.count * nodes) + 1) * sizeof *node);
         for (cmg_size q = 0; q < s.E.count * nodes; ++q) {
             node[q] = s.dofs[q * b] < 0 ? -1 : s.dofs[q * b] / b;
@@ -240,38 +240,31 @@ TEST(patches_hold_the_elements)
             check_patches(&s, b, P);
         }
         cmgi_patches_free(ctx, P);
-        clear(&s);
     }
 }
 
 /* The assembled matrix is the sum, its rows sorted. */
 TEST(assembly_adds_up)
 {
-    sample s = make(200, 8, 3, 3);
-    cmgi_csr A = {0};
+    scoped_sample s = make(200, 8, 3, 3);
+    scoped_csr A = {0};
     CHECK_OK(cmgi_elements_assemble(ctx, &s.E, &A));
     cmg_matrix_options o = {.size = sizeof o, .format = CMG_FORMAT_CSR};
     CHECK_OK(cmgi_csr_check(ctx, "sum", &A.view));
-    cmg_matrix *M = matrix_new(&A.view, &o);
+    scoped_matrix *M = matrix_new(&A.view, &o);
     check_product(&s.E, M, "assembled");
-    cmg_matrix_destroy(&M);
-    cmgi_csr_free(ctx, &A);
-    clear(&s);
 }
 
 /* Factors of templates, matrices without them. */
 TEST(values_are_updated)
 {
     for (int f = 0; f < 8; ++f) {
-        sample s = make(150, 4, 2, f < 4 ? 2 : 0);
+        scoped_sample s = make(150, 4, 2, f < 4 ? 2 : 0);
         cmg_matrix_options o = {.size = sizeof o, .format = formats[f % 4], .keep_map = true};
-        cmg_matrix *M = NULL;
-        if (f >= 4) {
-            for (cmg_size e = 0; e < s.E.count; ++e) {
-                s.factor[e] = 1;
-            }
+        for (cmg_size e = 0; e < s.E.count && f >= 4; ++e) {
+            s.factor[e] = 1;
         }
-        CHECK_OK(cmg_matrix_create_elements(ctx, &s.E, &o, &M));
+        scoped_matrix *M = elements_matrix(&s.E, &o);
         for (cmg_size e = 0; e < s.E.count && f < 4; ++e) {
             s.factor[e] = 1 + 0.01 * (double)e;
         }
@@ -280,16 +273,14 @@ TEST(values_are_updated)
         }
         CHECK_OK(cmg_matrix_update(M, f < 4 ? s.factor : s.matrices));
         check_product(&s.E, M, "updated");
-        cmg_matrix_destroy(&M);
-        clear(&s);
     }
 }
 
 /* Matrices that are multiples of three are kept as three. */
 TEST(multiples_are_found)
 {
-    sample s = make(600, 8, 1, 3);
-    double *own = malloc(600 * 64 * sizeof *own);
+    scoped_sample s = make(600, 8, 1, 3);
+    scoped double *own = malloc(600 * 64 * sizeof *own);
     for (cmg_size e = 0; e < 600; ++e) {
         cmgi_elements_matrix(&s.E, e, own + e * 64);
         s.factor[e] = 1;
@@ -298,22 +289,17 @@ TEST(multiples_are_found)
     E.templates = 0;
     E.matrices = own;
     cmg_matrix_options o = {.size = sizeof o, .format = CMG_FORMAT_EBE};
-    cmg_matrix *M = NULL;
-    CHECK_OK(cmg_matrix_create_elements(ctx, &E, &o, &M));
+    scoped_matrix *M = elements_matrix(&E, &o);
     CHECK(M->stored == 3 * 64);
     check_product(&E, M, "found");
-    cmg_matrix_destroy(&M);
     o.no_templates = true;
-    CHECK_OK(cmg_matrix_create_elements(ctx, &E, &o, &M));
-    CHECK(M->stored == 640 * 64);
-    cmg_matrix_destroy(&M);
-    free(own);
-    clear(&s);
+    scoped_matrix *each = elements_matrix(&E, &o);
+    CHECK(each->stored == 640 * 64);
 }
 
 TEST(wrong_elements_are_refused)
 {
-    sample s = make(10, 4, 1, 2);
+    scoped_sample s = make(10, 4, 1, 2);
     cmg_matrix_options o = {.size = sizeof o, .format = CMG_FORMAT_EBE};
     cmg_matrix *M = NULL;
     cmg_elements E = s.E;
@@ -333,21 +319,19 @@ TEST(wrong_elements_are_refused)
     s.number[3] = 0;
     s.dofs[0] = s.dofs[1] = 2;
     CHECK_STATUS(cmg_matrix_create_elements(ctx, &s.E, &o, &M), CMG_ERR_SHAPE);
-    CHECK(M == NULL);
-    clear(&s);
-    s = make(10, 4, 1, 0);
-    s.matrices[1] += 1;
+    scoped_sample own = make(10, 4, 1, 0);
+    own.matrices[1] += 1;
     o.format = CMG_FORMAT_EBESYM;
-    CHECK_STATUS(cmg_matrix_create_elements(ctx, &s.E, &o, &M), CMG_ERR_UNSUPPORTED);
-    s.matrices[1] = NAN;
-    CHECK_STATUS(cmg_matrix_create_elements(ctx, &s.E, &o, &M), CMG_ERR_SHAPE);
-    clear(&s);
+    CHECK_STATUS(cmg_matrix_create_elements(ctx, &own.E, &o, &M), CMG_ERR_UNSUPPORTED);
+    own.matrices[1] = NAN;
+    CHECK_STATUS(cmg_matrix_create_elements(ctx, &own.E, &o, &M), CMG_ERR_SHAPE);
+    CHECK(M == NULL);
 }
 
 /* Every allocation fails once: a status, and nothing is left behind. */
 TEST(allocation_failures_leave_nothing)
 {
-    sample s = make(140, 4, 2, 0);
+    scoped_sample s = make(140, 4, 2, 0);
     for (int f = 0; f < 4; ++f) {
         cmg_matrix_options o = {.size = sizeof o, .format = formats[f]};
         for (failing at = {.most = 100}; failing_next(&at);) {
@@ -355,5 +339,4 @@ TEST(allocation_failures_leave_nothing)
             failing_done(&at, cmg_matrix_create_elements(ctx, &s.E, &o, &M));
         }
     }
-    clear(&s);
 }

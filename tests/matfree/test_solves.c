@@ -18,25 +18,21 @@ static cmg_elements springs(cmg_size n, cmg_index *dofs, const double *factor)
                           .factor = factor};
 }
 
+/* The solver goes to *keep where that is not NULL. */
 static int iterations(cmg_hierarchy *h, cmg_format format, cmg_precision precision, const double *b,
                       cmg_solver **keep)
 {
     cmg_report report = {.size = sizeof report};
-    double *x = calloc(999, sizeof *x);
-    cmg_solver *solver = solver_with(h, "format=%s keep_map precision=%s", WORD("format", format),
-                                     WORD("precision", precision));
-    cmg_vector *vb = vector_new(999, CMG_FP64);
-    cmg_vector *vx = vector_new(999, CMG_FP64);
-    CHECK_OK(cmg_vector_set(vb, b));
-    CHECK_OK(cmg_vector_set(vx, x));
+    scoped_solver *solver = solver_with(h, "format=%s keep_map precision=%s",
+                                        WORD("format", format), WORD("precision", precision));
+    scoped_vector *vb = vector_from(999, CMG_FP64, b);
+    scoped_vector *vx = vector_new(999, CMG_FP64);
+    CHECK_OK(cmg_vector_fill(vx, 0));
     CHECK_OK(cmg_solver_solve(solver, vb, vx, &report));
     CHECK(report.outcome == CMG_CONVERGED_RTOL);
-    vectors_destroy(&vb, &vx);
-    free(x);
     if (keep != NULL) {
         *keep = solver;
-    } else {
-        cmg_solver_destroy(&solver);
+        solver = NULL;
     }
     return report.iterations;
 }
@@ -58,7 +54,7 @@ TEST(solves_by_elements)
     CHECK_OK(cmg_hierarchy_set_elements(h, 0, &E));
     cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
     CHECK(A.indptr[N] == 3 * N - 2 && A.values[0] == factor[0] + factor[1]);
-    cmg_solver *solver = NULL;
+    scoped_solver *solver = NULL;
     const int plain = iterations(h, CMG_FORMAT_SELL, CMG_FP64, b, NULL);
     CHECK(abs(iterations(h, CMG_FORMAT_EBE, CMG_FP64, b, NULL) - plain) <= 1);
     CHECK(abs(iterations(h, CMG_FORMAT_DBD, CMG_FP32, b, NULL) - plain) <= 1);
@@ -69,13 +65,11 @@ TEST(solves_by_elements)
     CHECK_OK(cmg_hierarchy_set_elements(h, 0, &E));
     CHECK_OK(cmg_solver_refresh(solver));
     cmg_report report = {.size = sizeof report};
-    scoped double *x = calloc(N, sizeof *x);
-    cmg_vector *vb = vector_new(N, CMG_FP64);
-    cmg_vector *vx = vector_new(N, CMG_FP64);
-    CHECK_OK(cmg_vector_set(vb, b));
+    scoped_vector *vb = vector_from(N, CMG_FP64, b);
+    scoped_vector *vx = vector_new(N, CMG_FP64);
     CHECK_OK(cmg_vector_fill(vx, 0));
     CHECK_OK(cmg_solver_solve(solver, vb, vx, &report));
-    CHECK_OK(cmg_vector_get(vx, x));
+    scoped double *x = values_of(vx);
     double worst = 0;
     for (int i = 0; i < N; ++i) { /* the rows of the springs themselves */
         const double left = i > 0 ? x[i - 1] : 0;
@@ -84,12 +78,10 @@ TEST(solves_by_elements)
             fmax(worst, fabs(b[i] - factor[i] * (x[i] - left) - factor[i + 1] * (x[i] - right)));
     }
     CHECK(worst < 1e-6);
-    vectors_destroy(&vb, &vx);
     cmg_solver_destroy(&solver);
     CHECK_STATUS(cmg_hierarchy_update(h, 0, CMG_ROLE_A, A.values), CMG_ERR_STATE);
     A = csr_of(h, 0, CMG_ROLE_A);
-    scoped_hierarchy *given = hierarchy_new(1);
-    CHECK_OK(cmg_hierarchy_set_csr(given, 0, CMG_ROLE_A, NULL, 0, &A));
+    scoped_hierarchy *given = hierarchy_alone(&A);
     CHECK_OK(cmg_hierarchy_set_elements(given, 0, &E));
     factor[17] += 1e-3;
     CHECK_STATUS(cmg_hierarchy_set_elements(given, 0, &E), CMG_ERR_ARG);
@@ -101,34 +93,23 @@ TEST(elements_of_another_matrix_are_refused)
     enum { N = 40, NNZ = 3 * N - 2 };
     cmg_index dofs[2 * (N + 1)];
     double factor[N + 1];
-    cmg_size indptr[N + 1] = {0};
-    cmg_index indices[NNZ];
-    double values[NNZ];
     uint64_t seed = 9;
     for (int e = 0; e <= N; ++e) {
         factor[e] = pow(10, 6 * cmgi_random(&seed)); /* jumps */
     }
     const cmg_elements E = springs(N, dofs, factor);
-    cmg_size nnz = 0;
-    for (int i = 0; i < N; ++i) {
-        for (int j = i > 0 ? i - 1 : 0; j <= i + 1 && j < N; ++j, ++nnz) {
-            indices[nnz] = j;
-            values[nnz] = j == i ? factor[i] + factor[i + 1] : -factor[j > i ? j : i];
-        }
-        indptr[i + 1] = nnz;
+    scoped_csr A = csr_line(N, 2, 1);
+    EACH_ENTRY (&A, i, k) {
+        const cmg_size j = A.indices[k];
+        A.values[k] = j == i ? factor[i] + factor[i + 1] : -factor[j > i ? j : i];
     }
-    const cmg_csr A = {
-        .rows = N, .cols = N, .indptr = indptr, .indices = indices, .values = values};
     for (cmg_size k = -1; k < NNZ; ++k) {
-        const double kept = k >= 0 ? values[k] : 0;
-        if (k >= 0) {
-            const cmg_size i = k == 0 ? 0 : (k + 1) / 3;
-            values[k] += 1e-10 * (factor[i] + factor[i + 1]);
-        }
-        cmg_hierarchy *h = hierarchy_new(1);
-        CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+        double *value = &A.values[k >= 0 ? k : 0];
+        const double kept = *value;
+        const cmg_size i = k <= 0 ? 0 : (k + 1) / 3;
+        *value += k >= 0 ? 1e-10 * (factor[i] + factor[i + 1]) : 0;
+        scoped_hierarchy *h = hierarchy_alone(&A.view);
         CHECK_STATUS(cmg_hierarchy_set_elements(h, 0, &E), k < 0 ? CMG_OK : CMG_ERR_ARG);
-        cmg_hierarchy_destroy(&h);
-        values[k >= 0 ? k : 0] = k >= 0 ? kept : values[0];
+        *value = kept;
     }
 }

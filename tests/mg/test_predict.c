@@ -4,7 +4,7 @@
  * through the nodes of the output mesh.
  */
 #include "oracle.h"
-#include "hierarchy/hierarchy_checks.h"
+#include "generated.h"
 #include "hierarchy/hierarchy.h"
 
 static cmg_hierarchy *generate(cmg_problem problem, cmg_numbering numbering)
@@ -88,7 +88,7 @@ static solved solve(cmg_hierarchy *h)
 {
     cmg_report report = {.size = sizeof report};
     cmg_size n = 0;
-    const double *rhs = vector_of(h, 0, "rhs", "b", &n);
+    const double *rhs = vector_in(h, 0, "rhs", "b", &n);
     scoped_solver *s = solver_with(h, "smoother=file:own rtol=1e-12");
     scoped_vector *b = vector_from(n, CMG_FP64, rhs);
     scoped_vector *x = vector_new(n, CMG_FP64);
@@ -98,7 +98,7 @@ static solved solve(cmg_hierarchy *h)
     const solved result = {.iterations = report.iterations,
                            .nodes = h->mesh->nodes * h->mesh->components,
                            .at_node = on_mesh(h, host),
-                           .exact = on_mesh(h, vector_of(h, 0, "solutions", "mark", &n))};
+                           .exact = on_mesh(h, vector_in(h, 0, "solutions", "mark", &n))};
     return result;
 }
 

@@ -3,10 +3,15 @@
 #include "smoothers/smoother.h"
 #include "smoothers/model.h"
 
+static inline cmgi_smoother_factors *factors_new(void)
+{
+    return calloc(1, sizeof(cmgi_smoother_factors));
+}
+
 /* "name:key=value" of A; to be discarded. */
 static inline cmgi_smoother_factors *factors_make(const cmgi_csr *A, const char *name)
 {
-    cmgi_smoother_factors *made = calloc(1, sizeof *made);
+    cmgi_smoother_factors *made = factors_new();
     const cmgi_smoother_source source = {.ctx = ctx, .A = A->view};
     CHECK_OK(cmgi_smoother_make(&source, name, 0, made));
     return made;
@@ -25,9 +30,9 @@ static inline void factors_discard(cmgi_smoother_factors **made)
 /* Factor f dense, malloc'ed; the inverse of a triangle where the factors stand for that. */
 static inline double *factor_dense(const cmgi_smoother_factors *made, int f)
 {
-    double *F = model_to_dense(&made->factor[f]);
+    double *F = dense_of(&made->factor[f].view);
     if (made->solves) {
-        double *inverse = model_invert(made->factor[f].rows, F);
+        double *inverse = inverse_of(made->factor[f].rows, F);
         free(F);
         F = inverse;
     }

@@ -18,17 +18,13 @@ static double *five_points(int m, double ax, double ay, double vx, double shift)
         const int x = i % m;
         const int y = i / m;
         A[i * n + i] = 2 * ax + 2 * ay + shift;
-        if (x > 0) {
-            A[i * n + i - 1] = -ax - vx / 2;
-        }
-        if (x + 1 < m) {
-            A[i * n + i + 1] = -ax + vx / 2;
-        }
-        if (y > 0) {
-            A[i * n + i - m] = -ay;
-        }
-        if (y + 1 < m) {
-            A[i * n + i + m] = -ay;
+        const double side[4] = {-ax - vx / 2, -ax + vx / 2, -ay, -ay};
+        const int to[4] = {x > 0 ? i - 1 : -1, x + 1 < m ? i + 1 : -1, y > 0 ? i - m : -1,
+                           y + 1 < m ? i + m : -1};
+        for (int k = 0; k < 4; ++k) {
+            if (to[k] >= 0) {
+                A[i * n + to[k]] = side[k];
+            }
         }
     }
     return A;
@@ -37,7 +33,7 @@ static double *five_points(int m, double ax, double ay, double vx, double shift)
 static void becomes(double ax, double ay, double vx, double shift, const char *chosen, int stages)
 {
     scoped double *dense = five_points(SIDE, ax, ay, vx, shift);
-    scoped_csr A = model_from_dense(ctx, SIDE * SIDE, dense);
+    scoped_csr A = csr_of_dense(SIDE * SIDE, dense);
     scoped_factors *made = factors_make(&A, "auto");
     CHECK(strcmp(made->chosen, chosen) == 0);
     CHECK(made->stages == stages);
@@ -64,7 +60,7 @@ TEST(follows_the_matrix)
 TEST(jacobi_is_enough)
 {
     scoped double *dense = five_points(SIDE, 1, 1, 0, 8);
-    scoped_csr A = model_from_dense(ctx, SIDE * SIDE, dense);
+    scoped_csr A = csr_of_dense(SIDE * SIDE, dense);
     scoped_factors *made = factors_make(&A, "auto");
     const double s = 4 * cos(3.14159265358979323846 / (SIDE + 1)) / 12;
     CHECK(fabs(1 - made->stage[0] * (1 + s)) <= 0.5 && fabs(1 - made->stage[0] * (1 - s)) <= 0.5);
@@ -83,7 +79,7 @@ TEST(never_indefinite)
         for (int k = 0; k < N * N; ++k) {
             dense[k] = (k % (N + 1) == 0 ? 1 : 0) + c;
         }
-        scoped_csr A = model_from_dense(ctx, N, dense);
+        scoped_csr A = csr_of_dense(N, dense);
         scoped_factors *made = factors_make(&A, "auto");
         const double eigenvalue[2] = {1 / (1 + c), (1 + c * N) / (1 + c)};
         for (int e = 0; e < 2; ++e) {
@@ -102,10 +98,9 @@ TEST(sees_the_matrix_of_the_cycle)
     static const cmg_format formats[] = {CMG_FORMAT_CSR, CMG_FORMAT_SELL, CMG_FORMAT_K1RS,
                                          CMG_FORMAT_COMPRESSED};
     scoped double *dense = five_points(SIDE, 1, 0.3, 0, 0);
-    scoped_csr A = model_from_dense(ctx, SIDE * SIDE, dense);
-    const cmg_csr view = A.view;
+    scoped_csr A = csr_of_dense(SIDE * SIDE, dense);
     scoped_factors *jacobi = factors_make(&A, "jacobi");
-    cmgi_smoother_source source = {.ctx = ctx, .A = view};
+    cmgi_smoother_source source = {.ctx = ctx, .A = A.view};
     cmgi_spectrum exact;
     CHECK_OK(cmgi_spectrum_estimate(&source, jacobi->factor, 1, &exact));
     CHECK_NEAR(exact.largest, 1 + cos(3.14159265358979323846 / (SIDE + 1)), 0.1);
@@ -114,7 +109,7 @@ TEST(sees_the_matrix_of_the_cycle)
             cmgi_spectrum seen;
             cmg_matrix_options options = matrix_options(
                 "format=%s precision=%s", WORD("format", formats[f]), p == 0 ? "fp64" : "mixed");
-            scoped_matrix *matrix = matrix_new(&view, &options);
+            scoped_matrix *matrix = matrix_new(&A.view, &options);
             source.matrix = matrix;
             CHECK_OK(cmgi_spectrum_estimate(&source, jacobi->factor, 1, &seen));
             CHECK(seen.symmetric);
@@ -128,12 +123,8 @@ TEST(leaves_dirichlet_rows_out)
 {
     enum { N = SIDE * SIDE };
     scoped double *dense = five_points(SIDE, 1, 1, 0, 0);
-    for (int i = 0; i < N; i += 7) {
-        for (int j = 0; j < N; ++j) {
-            dense[i * N + j] = i == j;
-        }
-    }
-    scoped_csr A = model_from_dense(ctx, N, dense);
+    model_dirichlet(N, 7, dense);
+    scoped_csr A = csr_of_dense(N, dense);
     scoped_factors *kept = factors_make(&A, "auto");
     CHECK(strcmp(kept->chosen, "chebyshev4") == 0);
     for (int i = 0; i < N; i += 7) {
@@ -141,7 +132,7 @@ TEST(leaves_dirichlet_rows_out)
             dense[j * N + i] = i == j;
         }
     }
-    scoped_csr B = model_from_dense(ctx, N, dense);
+    scoped_csr B = csr_of_dense(N, dense);
     scoped_factors *gone = factors_make(&B, "auto");
     CHECK_NEAR(kept->stage[0], gone->stage[0], 1e-10);
 }

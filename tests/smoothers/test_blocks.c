@@ -10,12 +10,12 @@ TEST(block_jacobi_inverts_blocks)
     static const int sizes[] = {1, 2, 3, 5, 64};
     enum { N = 33 };
     scoped double *dense = model_unsymmetric(N);
-    scoped_csr A = model_from_dense(ctx, N, dense);
+    scoped_csr A = csr_of_dense(N, dense);
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
         const int b = sizes[s];
         const char *name = sprint("block-jacobi:size=%d", b);
         scoped_factors *made = factors_make(&A, name);
-        scoped double *M = model_to_dense(&made->factor[0]);
+        scoped double *M = dense_of(&made->factor[0].view);
         scoped double *blocks = calloc(N * N, sizeof *blocks);
         for (int k = 0; k < N * N; ++k) {
             const bool inside = k / N / b == k % N / b;
@@ -30,7 +30,7 @@ TEST(block_jacobi_inverts_blocks)
 TEST(block_size_comes_from_the_hierarchy)
 {
     scoped double *dense = model_q1(4, 2, 1);
-    scoped_csr A = model_from_dense(ctx, 16, dense);
+    scoped_csr A = csr_of_dense(16, dense);
     scoped_hierarchy *h = hierarchy_new(1);
     static const struct {
         const char *text;
@@ -39,7 +39,7 @@ TEST(block_size_comes_from_the_hierarchy)
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; ++c) {
         CHECK_OK(cmg_hierarchy_set_attribute(h, "block_size", cases[c].text));
         const cmgi_smoother_source source = {.ctx = ctx, .h = h, .A = A.view};
-        scoped_factors *made = calloc(1, sizeof *made);
+        scoped_factors *made = factors_new();
         CHECK_STATUS(cmgi_smoother_make(&source, "block-jacobi", 0, made),
                      cases[c].size > 0 ? CMG_OK : CMG_ERR_ARG);
         if (cases[c].size > 0) {
@@ -57,7 +57,7 @@ TEST(cliques_are_elements)
         const cmg_size cells = dim == 2 ? (M - 1) * (M - 1) : (M - 1) * (M - 1) * (M - 1);
         /* stretched, so that no entry happens to be zero */
         scoped double *dense = model_q1(M, dim, 1.3);
-        scoped_csr A = model_from_dense(ctx, n, dense);
+        scoped_csr A = csr_of_dense(n, dense);
         cmgi_cliques c = {0};
         CHECK_OK(cmgi_cliques_find(ctx, &A, 256, &c));
         CHECK(c.count == cells && c.largest == (1 << dim));
@@ -82,9 +82,9 @@ TEST(patches_add_element_inverses)
 {
     enum { M = 5, N = M * M };
     scoped double *dense = model_q1(M, 2, 1.3);
-    scoped_csr A = model_from_dense(ctx, N, dense);
+    scoped_csr A = csr_of_dense(N, dense);
     scoped_factors *made = factors_make(&A, "patches:omega=1");
-    scoped double *computed = model_to_dense(&made->factor[0]);
+    scoped double *computed = dense_of(&made->factor[0].view);
     double expected[N * N] = {0};
     double count[N] = {0};
     for (int pass = 0; pass < 2; ++pass) { /* how many cells meet a node, then the sum */
@@ -92,25 +92,11 @@ TEST(patches_add_element_inverses)
             const int corner = e / (M - 1) * M + e % (M - 1);
             const int J[4] = {corner, corner + 1, corner + M, corner + M + 1};
             double H[16];
-            double X[16] = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1};
             for (int k = 0; k < 16; ++k) {
                 H[k] = dense[J[k / 4] * N + J[k % 4]];
                 count[J[k / 4]] += pass == 0 ? 0.25 : 0;
             }
-            for (int p = 0; p < 4; ++p) { /* Gauss-Jordan: these matrices need no exchanges */
-                const double pivot = H[p * 4 + p];
-                for (int j = 0; j < 4; ++j) {
-                    H[p * 4 + j] /= pivot;
-                    X[p * 4 + j] /= pivot;
-                }
-                for (int i = 0; i < 4; ++i) {
-                    const double factor = i == p ? 0 : H[i * 4 + p];
-                    for (int j = 0; j < 4; ++j) {
-                        H[i * 4 + j] -= factor * H[p * 4 + j];
-                        X[i * 4 + j] -= factor * X[p * 4 + j];
-                    }
-                }
-            }
+            scoped double *X = inverse_of(4, H);
             for (int k = 0; pass == 1 && k < 16; ++k) {
                 expected[J[k / 4] * N + J[k % 4]] += X[k] / sqrt(count[J[k / 4]] * count[J[k % 4]]);
             }

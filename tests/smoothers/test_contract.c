@@ -5,6 +5,7 @@
  * leaks.
  */
 #include "smoothers/factors.h"
+#include "arrays.h"
 #include "test.h"
 
 static bool needs_file(const char *name)
@@ -45,41 +46,24 @@ static cmg_status make(cmg_context *c, const cmgi_csr *A, const char *name,
     return cmgi_smoother_make(&source, name, 0, made);
 }
 
-static cmgi_smoother_factors *new_factors(void)
-{
-    return calloc(1, sizeof(cmgi_smoother_factors));
-}
-
 /* Growth of a random vector under prod_j (I - omega_j M A) over many steps, per step. */
 static double contraction(cmg_size n, const double *A, const double *M,
                           const cmgi_smoother_factors *made)
 {
     scoped double *MA = model_multiply(n, M, A);
-    scoped double *e = malloc((size_t)n * sizeof *e);
+    scoped double *e = random_values(n, 3);
     scoped double *d = malloc((size_t)n * sizeof *d);
-    uint64_t seed = 3;
     double factor = 0;
-    for (cmg_size i = 0; i < n; ++i) {
-        e[i] = 2 * cmgi_random(&seed) - 1;
-    }
     for (int step = 0; step < 60; ++step) {
-        double norm = 0;
         for (int s = 0; s < made->stages; ++s) {
             for (cmg_size i = 0; i < n; ++i) {
-                d[i] = 0;
-                for (cmg_size j = 0; j < n; ++j) {
-                    d[i] += MA[i * n + j] * e[j];
-                }
+                d[i] = dot(MA + i * n, e, n);
             }
-            for (cmg_size i = 0; i < n; ++i) {
-                e[i] -= made->stage[s] * d[i];
-            }
+            add_scaled(e, -made->stage[s], d, n);
         }
-        norm += dot(e, e, n);
-        norm = sqrt(norm);
-        factor = norm;
-        for (cmg_size i = 0; i < n && norm > 0; ++i) {
-            e[i] /= norm;
+        factor = norm(e, n);
+        for (cmg_size i = 0; i < n && factor > 0; ++i) {
+            e[i] /= factor;
         }
     }
     return factor;
@@ -116,8 +100,8 @@ static void check_contraction(int problem, const char *name)
 {
     cmg_size n = 0;
     scoped double *dense = model_problem(problem, &n);
-    scoped_csr A = model_from_dense(ctx, n, dense);
-    scoped cmgi_smoother_factors *made = new_factors();
+    scoped_csr A = csr_of_dense(n, dense);
+    scoped_factors *made = factors_new();
     const cmg_status status = make(ctx, &A, name, made);
     CHECK_OK(status);
     if (status == CMG_OK) {
@@ -135,7 +119,6 @@ static void check_contraction(int problem, const char *name)
                    asymmetry(n, M));
         }
     }
-    cmgi_smoother_factors_clear(ctx, made);
 }
 
 TEST(contracts_and_is_symmetric)
@@ -161,10 +144,10 @@ TEST(survives_small_and_diagonal)
             for (cmg_size k = 0; k < n; ++k) {
                 dense[k * n + k] = (double)(k + 2);
             }
-            scoped_csr A = model_from_dense(ctx, n, dense);
-            scoped cmgi_smoother_factors *made = new_factors();
+            scoped_csr A = csr_of_dense(n, dense);
+            scoped_factors *made = factors_new();
             CHECK_OK(make(ctx, &A, name, made));
-            double *M = factors_dense(made);
+            scoped double *M = factors_dense(made);
             double worst = 0;
             for (cmg_size k = 0; k < n * n; ++k) {
                 const double expected = k % (n + 1) == 0 ? 1 / dense[k] : 0;
@@ -174,8 +157,6 @@ TEST(survives_small_and_diagonal)
             /* an exact inverse is not damped by an estimate */
             const bool estimated = strstr(name, "auto") != NULL || strncmp(name, "sainv", 5) == 0;
             CHECK(!estimated || n == 0 || fabs(made->stage[0] - 1) < 1e-12);
-            free(M);
-            cmgi_smoother_factors_clear(ctx, made);
         }
     }
 }
@@ -187,10 +168,9 @@ TEST(refuses_zero_diagonal_and_nan)
         for (int odd = 0; odd < 2 && !needs_file(name); ++odd) {
             scoped double *dense = model_q1(4, 2, 1);
             dense[5 * 16 + 5] = odd == 0 ? 0 : NAN;
-            scoped_csr A = model_from_dense(ctx, 16, dense);
-            scoped cmgi_smoother_factors *made = new_factors();
+            scoped_csr A = csr_of_dense(16, dense);
+            scoped_factors *made = factors_new();
             CHECK_REFUSED(make(ctx, &A, name, made), CMG_ERR_SINGULAR, "row 5");
-            cmgi_smoother_factors_clear(ctx, made);
         }
     }
 }
@@ -212,8 +192,8 @@ TEST(survives_singular_and_arrow)
                     dense[partner * N + k] = -1;
                 }
             }
-            scoped_csr A = model_from_dense(ctx, N, dense);
-            scoped cmgi_smoother_factors *made = new_factors();
+            scoped_csr A = csr_of_dense(N, dense);
+            scoped_factors *made = factors_new();
             const cmg_status status = make(ctx, &A, name, made);
             CHECK(status == CMG_OK || status == CMG_ERR_SINGULAR);
             for (int f = 0; status == CMG_OK && f < made->factors; ++f) {
@@ -223,7 +203,6 @@ TEST(survives_singular_and_arrow)
                 }
                 CHECK(isfinite(sum));
             }
-            cmgi_smoother_factors_clear(ctx, made);
         }
     }
 }
@@ -235,52 +214,35 @@ static bool same_bits(const cmgi_smoother_factors *a, const cmgi_smoother_factor
     bool same = a->factors == b->factors && a->stages == b->stages &&
                 memcmp(a->stage, b->stage, sizeof a->stage) == 0;
     for (int f = 0; same && f < a->factors; ++f) {
-        const cmgi_csr *F = &a->factor[f];
-        const cmgi_csr *G = &b->factor[f];
-        const size_t nnz = (size_t)F->indptr[F->rows];
-        same = F->rows == G->rows &&
-               memcmp(F->indptr, G->indptr, (size_t)(F->rows + 1) * sizeof *F->indptr) == 0 &&
-               memcmp(F->indices, G->indices, nnz * sizeof *F->indices) == 0 &&
-               memcmp(F->values, G->values, nnz * sizeof *F->values) == 0;
+        same = same_csr(&a->factor[f].view, &b->factor[f].view);
     }
     return same;
+}
+
+static void check_threads(const cmgi_csr *A, const char *name)
+{
+    cmg_context *c[2] = {context_of_threads(1), context_of_threads(2)};
+    cmgi_smoother_factors *made[2] = {factors_new(), factors_new()};
+    for (int t = 0; t < 2; ++t) {
+        CHECK_OK(make(c[t], A, name, made[t]));
+    }
+    CHECK(same_bits(made[0], made[1]));
+    for (int t = 0; t < 2; ++t) {
+        cmgi_smoother_factors_clear(c[t], made[t]);
+        free(made[t]);
+        cmg_context_destroy(&c[t]);
+    }
 }
 
 TEST(same_for_any_threads)
 {
     cmg_size n = 0;
     scoped double *dense = model_problem(2, &n);
+    scoped_csr A = csr_of_dense(n, dense);
     for (int i = 0; contract_name(i) != NULL; ++i) {
-        const char *name = contract_name(i);
-        if (needs_file(name)) {
-            continue;
+        if (!needs_file(contract_name(i))) {
+            check_threads(&A, contract_name(i));
         }
-        scoped cmgi_smoother_factors *first = NULL;
-        for (int threads = 1; threads <= 2; ++threads) {
-            cmg_context_options options = context_defaults();
-            options.threads = threads;
-            scoped_context *c = NULL;
-            CHECK_OK(cmg_context_create(&options, &c));
-            cmgi_csr A = model_from_dense(c, n, dense);
-            scoped cmgi_smoother_factors *made = new_factors();
-            CHECK_OK(make(c, &A, name, made));
-            if (threads == 1) {
-                /* keep a copy in the test's own context */
-                first = new_factors();
-                memcpy(first->stage, made->stage, sizeof first->stage);
-                first->stages = made->stages;
-                first->factors = made->factors;
-                for (int f = 0; f < made->factors; ++f) {
-                    const cmg_csr view = made->factor[f].view;
-                    CHECK_OK(cmgi_csr_copy(ctx, &view, &first->factor[f]));
-                }
-            } else {
-                CHECK(same_bits(first, made));
-            }
-            cmgi_smoother_factors_clear(c, made);
-            cmgi_csr_free(c, &A);
-        }
-        cmgi_smoother_factors_clear(ctx, first);
     }
 }
 
@@ -296,25 +258,9 @@ TEST(same_for_any_threads_on_large_matrices)
                                         "patches",
                                         "chebyshev:base=spai",
                                         "gls"};
+    scoped_csr A = model_five_point(66);
     for (size_t k = 0; k < sizeof names / sizeof names[0]; ++k) {
-        cmg_context *c[2] = {NULL, NULL};
-        cmgi_csr A[2] = {0};
-        cmgi_smoother_factors *made[2];
-        for (int t = 0; t < 2; ++t) {
-            cmg_context_options options = context_defaults();
-            options.threads = t + 1;
-            CHECK_OK(cmg_context_create(&options, &c[t]));
-            A[t] = model_five_point(c[t], 66);
-            made[t] = new_factors();
-            CHECK_OK(make(c[t], &A[t], names[k], made[t]));
-        }
-        CHECK(same_bits(made[0], made[1]));
-        for (int t = 0; t < 2; ++t) {
-            cmgi_smoother_factors_clear(c[t], made[t]);
-            free(made[t]);
-            cmgi_csr_free(c[t], &A[t]);
-            cmg_context_destroy(&c[t]);
-        }
+        check_threads(&A, names[k]);
     }
 }
 
@@ -322,13 +268,12 @@ TEST(same_for_any_threads_on_large_matrices)
 TEST(failed_allocations_leak_nothing)
 {
     scoped double *dense = model_q1(4, 2, 1);
-    scoped_csr A = model_from_dense(ctx, 16, dense);
+    scoped_csr A = csr_of_dense(16, dense);
     for (int i = 0; contract_name(i) != NULL; ++i) {
         const char *name = contract_name(i);
         for (failing f = {.most = 10000}; !needs_file(name) && failing_next(&f);) {
-            scoped cmgi_smoother_factors *made = new_factors();
+            scoped_factors *made = factors_new();
             failing_done(&f, make(ctx, &A, name, made));
-            cmgi_smoother_factors_clear(ctx, made);
         }
     }
 }

@@ -26,7 +26,7 @@ TEST(exact_without_dropping)
                 free_all(transposed, dense);
                 dense = square;
             }
-            scoped_csr A = model_from_dense(ctx, n, dense);
+            scoped_csr A = csr_of_dense(n, dense);
             scoped_factors *made = factors_make(&A, names[v]);
             scoped double *M = factors_dense(made);
             CHECK_NEAR(model_distance_to_identity(n, M, dense), 0, 1e-11);
@@ -41,7 +41,7 @@ TEST(forms_agree)
     static const char *const methods[] = {"sainv", "ainv"};
     scoped double *dense = model_q1(M, 2, 2);
     model_rescale(N, dense);
-    scoped_csr A = model_from_dense(ctx, N, dense);
+    scoped_csr A = csr_of_dense(N, dense);
     for (int v = 0; v < 2; ++v) {
         double *forms[3];
         static const char *const words[] = {"two", "three", "product"};
@@ -70,7 +70,7 @@ TEST(columns_stay_short)
         const int m = s == 0 ? 15 : 29;
         const cmg_size n = (cmg_size)m * m;
         scoped double *dense = model_q1(m, 2, 1);
-        scoped_csr A = model_from_dense(ctx, n, dense);
+        scoped_csr A = csr_of_dense(n, dense);
         scoped_factors *made = factors_make(&A, "sainv:drop=0.1");
         per_column[s] = (double)made->factor[0].indptr[n] / (double)n;
         factors_discard(&made);
@@ -93,8 +93,8 @@ TEST(indefinite_and_unsymmetric_are_named)
             small[k] = dense[k / N * 16 + k % N];
         }
         small[7 * N + 7] = -1;
-        scoped_factors *made = calloc(1, sizeof *made);
-        scoped_csr A = model_from_dense(ctx, N, small);
+        scoped_factors *made = factors_new();
+        scoped_csr A = csr_of_dense(N, small);
         cmgi_smoother_source source = {.ctx = ctx, .A = A.view};
         CHECK_REFUSED(cmgi_smoother_make(&source, names[v], 0, made), CMG_ERR_SINGULAR,
                       "not positive definite");
@@ -102,7 +102,7 @@ TEST(indefinite_and_unsymmetric_are_named)
         cmgi_csr_free(ctx, &A);
         small[7 * N + 7] = 3;
         small[7 * N + 2] += 0.5;
-        A = model_from_dense(ctx, N, small);
+        A = csr_of_dense(N, small);
         source.A = A.view;
         CHECK_STATUS(cmgi_smoother_make(&source, names[v], 0, made), CMG_ERR_UNSUPPORTED);
     }
@@ -118,12 +118,12 @@ TEST(fsai_equations)
     enum { M = 4, N = M * M * M };
     scoped double *dense = model_q1(M, 3, 3);
     model_rescale(N, dense);
-    scoped_csr A = model_from_dense(ctx, N, dense);
+    scoped_csr A = csr_of_dense(N, dense);
     for (size_t v = 0; v < sizeof names / sizeof names[0]; ++v) {
         scoped_factors *made = factors_make(&A, names[v]);
         CHECK(made->factors == 2);
-        scoped double *G = model_to_dense(&made->factor[0]);
-        scoped double *T = model_to_dense(&made->factor[1]);
+        scoped double *G = dense_of(&made->factor[0].view);
+        scoped double *T = dense_of(&made->factor[1].view);
         scoped double *GA = model_multiply(N, G, dense);
         scoped double *GAGt = model_multiply(N, GA, T);
         for (int i = 0; i < N; ++i) {
@@ -144,12 +144,12 @@ TEST(adaptive_fsai_lowers_kaporin_number)
 {
     enum { M = 8, N = M * M };
     scoped double *dense = model_q1(M, 2, 3);
-    scoped_csr A = model_from_dense(ctx, N, dense);
+    scoped_csr A = csr_of_dense(N, dense);
     double before = -INFINITY;
     for (int steps = 0; steps <= 6; steps += 2) {
         const char *name = sprint("fsai:power=0:epsilon=0:add=1:adaptive=%d", steps);
         scoped_factors *made = factors_make(&A, name);
-        scoped double *G = model_to_dense(&made->factor[0]);
+        scoped double *G = dense_of(&made->factor[0].view);
         double log_determinant = 0;
         for (int i = 0; i < N; ++i) {
             log_determinant += log(G[i * N + i]);
@@ -166,11 +166,11 @@ TEST(isai_equations)
     enum { N = 65 };
     static const char *const names[] = {"isai", "isai:tau=0", "isai:tau=0.05:power=2"};
     scoped double *dense = model_unsymmetric(N);
-    scoped_csr A = model_from_dense(ctx, N, dense);
+    scoped_csr A = csr_of_dense(N, dense);
     for (size_t v = 0; v < sizeof names / sizeof names[0]; ++v) {
         scoped_factors *made = factors_make(&A, names[v]);
         const cmgi_csr *M = &made->factor[0];
-        scoped double *dense_m = model_to_dense(M);
+        scoped double *dense_m = dense_of(&M->view);
         scoped double *MA = model_multiply(N, dense_m, dense);
         for (cmg_size i = 0; i < N; ++i) {
             for (cmg_size k = M->indptr[i]; k < M->indptr[i + 1]; ++k) {

@@ -104,7 +104,7 @@ static cmgi_csr shape(int k)
         n = k == SIZES + 3 ? 60 : k == SIZES + 4 ? 150 : 200;
         dense = full(n);
     }
-    cmgi_csr A = model_from_dense(ctx, n, dense);
+    cmgi_csr A = csr_of_dense(n, dense);
     if (k % 2 == 1) {
         shuffle(&A);
     }
@@ -126,16 +126,6 @@ static double distance(const cmgi_csr *M, const cmgi_csr *K)
     return same ? worst : INFINITY;
 }
 
-/* One thread of the CPU. */
-static cmg_context *one_thread(void)
-{
-    cmg_context_options options = context_defaults();
-    cmg_context *one = NULL;
-    options.threads = 1;
-    CHECK_OK(cmg_context_create(&options, &one));
-    return one;
-}
-
 /* Whether a device makes it: no row begins with more columns than its work space has. */
 static bool fits_device(const cmgi_csr *A, int name)
 {
@@ -146,12 +136,12 @@ static bool fits_device(const cmgi_csr *A, int name)
 /* From the host and, on a device, from a matrix that is on it alone, where the factors stay. */
 TEST(contexts_agree)
 {
-    scoped_context *one = one_thread();
+    scoped_context *one = context_of_threads(1);
     for (int k = 0; k < 2 * SHAPES * NAMES; ++k) {
         const int name = k / 2 % NAMES;
         scoped_csr A = shape(k / 2 / NAMES);
-        scoped cmgi_smoother_factors *expected = calloc(1, sizeof *expected);
-        scoped_factors *made = calloc(1, sizeof *made);
+        scoped cmgi_smoother_factors *expected = factors_new();
+        scoped_factors *made = factors_new();
         cmgi_smoother_source source = {.ctx = one, .A = A.view};
         const cmg_csr view = source.A;
         cmgi_resident there = {.csr = {0}};
@@ -183,17 +173,17 @@ TEST(contexts_agree)
 TEST(messages_are_the_same)
 {
     enum { N = 216 };
-    scoped_context *one = one_thread();
+    scoped_context *one = context_of_threads(1);
     for (int k = 0; k < 6; ++k) {
         scoped double *dense = model_q1(6, 3, 2);
         for (int i = 20 + k; i < N; i += 17) {
             dense[i * N + i] *= k % 3 == 0 ? -1 : k % 3 == 1 ? 0.02 : 1;
         }
         dense[(100 + k) * N + 101 + k] += k % 3 == 2 ? 0.1 : 0;
-        scoped_csr A = model_from_dense(ctx, N, dense);
+        scoped_csr A = csr_of_dense(N, dense);
         char expected[512] = "";
         for (int c = 0; c < 2; ++c) {
-            scoped cmgi_smoother_factors *made = calloc(1, sizeof *made);
+            scoped cmgi_smoother_factors *made = factors_new();
             cmg_context *on = c == 0 ? one : ctx;
             const cmgi_smoother_source source = {.ctx = on, .A = A.view};
             CHECK_STATUS(

@@ -1,9 +1,7 @@
 /* Roots of smoothing polynomials against their definitions, and bounds on spectra against known
  * ones. */
 #include "smoothers/roots.h"
-#include "smoothers/smoother.h"
-#include "smoothers/model.h"
-#include "test.h"
+#include "smoothers/factors.h"
 
 static const double pi = 3.14159265358979323846;
 
@@ -307,21 +305,9 @@ TEST(bounds_known_spectra)
     static const cmg_size sizes[] = {1, 2, 3, 31, 100, 257};
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
         const cmg_size n = sizes[s];
-        scoped double *dense = calloc((size_t)(n * n), sizeof *dense);
-        for (cmg_size i = 0; i < n; ++i) {
-            dense[i * n + i] = 2;
-            if (i > 0) {
-                dense[i * n + i - 1] = -1;
-                dense[(i - 1) * n + i] = -1;
-            }
-        }
-        scoped_csr A = model_from_dense(ctx, n, dense);
+        scoped_csr A = csr_line(n, 2, 1);
         const cmg_csr view = A.view;
-        scoped_csr D = {0};
-        CHECK_OK(cmgi_csr_alloc_diagonal(ctx, n, &D));
-        for (cmg_size i = 0; i < n; ++i) {
-            D.values[i] = 0.5;
-        }
+        scoped_csr D = csr_diagonal(n, 0.5);
         const double exact = 1 - cos((double)n * pi / (double)(n + 1));
         const cmgi_smoother_source source = {.ctx = ctx, .A = view};
         cmgi_spectrum spectrum;
@@ -352,13 +338,9 @@ TEST(bounds_unsymmetric)
             dense[i * N + i + 1] = 0.3;
         }
     }
-    scoped_csr A = model_from_dense(ctx, N, dense);
+    scoped_csr A = csr_of_dense(N, dense);
     const cmg_csr view = A.view;
-    scoped_csr D = {0};
-    CHECK_OK(cmgi_csr_alloc_diagonal(ctx, N, &D));
-    for (int i = 0; i < N; ++i) {
-        D.values[i] = 1;
-    }
+    scoped_csr D = csr_diagonal(N, 1);
     const cmgi_smoother_source source = {.ctx = ctx, .A = view};
     cmgi_spectrum spectrum;
     CHECK_OK(cmgi_spectrum_estimate(&source, &D, 1, &spectrum));
@@ -403,11 +385,9 @@ TEST(eigen_decomposes)
 TEST(gls_is_bounded)
 {
     scoped double *dense = model_q1(11, 2, 4);
-    scoped_csr A = model_from_dense(ctx, 121, dense);
-    const cmg_csr view = A.view;
-    scoped cmgi_smoother_factors *jacobi = calloc(1, sizeof *jacobi);
-    const cmgi_smoother_source source = {.ctx = ctx, .A = view};
-    CHECK_OK(cmgi_smoother_make(&source, "jacobi", 1, jacobi));
+    scoped_csr A = csr_of_dense(121, dense);
+    scoped_factors *jacobi = factors_make(&A, "jacobi");
+    const cmgi_smoother_source source = {.ctx = ctx, .A = A.view};
     cmgi_spectrum spectrum;
     CHECK_OK(cmgi_spectrum_estimate(&source, jacobi->factor, 1, &spectrum));
     for (int n = 1; n <= CMGI_MAX_DEGREE; ++n) {
@@ -417,5 +397,4 @@ TEST(gls_is_bounded)
             CHECK(fabs(residual(n, theta, k / 1000.0)) <= 1);
         }
     }
-    cmgi_smoother_factors_clear(ctx, jacobi);
 }

@@ -38,13 +38,13 @@ TEST(residual_is_orthogonal)
     for (int k = 0; k < N * N; ++k) {
         transposed[k] = dense[k % N * N + k / N];
     }
-    scoped_csr A = model_from_dense(ctx, N, dense);
+    scoped_csr A = csr_of_dense(N, dense);
     for (int v = 0; v < 2 * NAMES; ++v) {
         const bool right = v >= NAMES;
         const double *rows = right ? transposed : dense;
         const char *name = sprint("%s%s", names[v % NAMES], right ? ":side=right" : "");
         scoped_factors *made = factors_make(&A, name);
-        scoped double *M = model_to_dense(&made->factor[0]);
+        scoped double *M = dense_of(&made->factor[0].view);
         double worst = 0;
         for (int i = 0; i < N; ++i) {
             double r[N] = {0};
@@ -78,7 +78,7 @@ TEST(limits)
 {
     enum { M = 5, N = M * M };
     scoped double *dense = model_q1(M, 2, 1);
-    scoped_csr A = model_from_dense(ctx, N, dense);
+    scoped_csr A = csr_of_dense(N, dense);
     scoped_factors *zero = factors_make(&A, "spai:power=0:symmetric=no");
     scoped_factors *full = factors_make(&A, "spai:tau=0:power=4:symmetric=no");
     CHECK(zero->factor[0].indptr[N] == N);
@@ -90,11 +90,8 @@ TEST(limits)
         CHECK_NEAR(zero->factor[0].values[i], dense[i * N + i] / norm2, 1e-14);
     }
     CHECK(full->factor[0].indptr[N] == N * N);
-    scoped double *inverse = model_to_dense(&full->factor[0]);
-    scoped double *identity = model_multiply(N, inverse, dense);
-    for (int k = 0; k < N * N; ++k) {
-        CHECK_NEAR(identity[k], k % (N + 1) == 0 ? 1 : 0, 1e-12);
-    }
+    scoped double *inverse = dense_of(&full->factor[0].view);
+    CHECK_NEAR(model_distance_to_identity(N, inverse, dense), 0, 1e-12);
 }
 
 /* Patterns hold what their definition says. */
@@ -102,10 +99,10 @@ TEST(patterns)
 {
     enum { N = 67 };
     scoped double *dense = irregular(N);
-    scoped_csr A = model_from_dense(ctx, N, dense);
+    scoped_csr A = csr_of_dense(N, dense);
     scoped_csr S = {0};
     CHECK_OK(cmgi_pattern(ctx, &A.view, 0.08, 1, &S));
-    scoped double *pattern = model_to_dense(&S);
+    scoped double *pattern = dense_of(&S.view);
     for (int i = 0; i < N; ++i) {
         for (int j = 0; j < N; ++j) {
             const double bound = 0.08 * sqrt(dense[i * N + i] * dense[j * N + j]);
@@ -115,7 +112,7 @@ TEST(patterns)
     free(pattern);
     cmgi_csr_free(ctx, &S);
     CHECK_OK(cmgi_pattern(ctx, &A.view, 0, 2, &S));
-    pattern = model_to_dense(&S);
+    pattern = dense_of(&S.view);
     for (int i = 0; i < N; ++i) {
         for (int j = 0; j < N; ++j) {
             bool reached = false;
@@ -138,21 +135,20 @@ TEST(dirichlet_rows_decouple)
                 model_dirichlet(N, 5, dense);
             }
             dense[7 * N + 8] += unsymmetric == 1 ? 0.5 : 0;
-            cmgi_csr A = model_from_dense(ctx, N, dense);
+            scoped_csr A = csr_of_dense(N, dense);
             for (int own = 0; own < 2; ++own) {
                 scoped_csr B = {0};
                 bool symmetric = false;
                 CHECK_OK(cmgi_decouple(ctx, &A.view, own == 1, &B, &symmetric));
                 CHECK(symmetric == (unsymmetric == 0));
                 CHECK((B.values == A.values) == (own == 0 && dirichlet == 0));
-                scoped double *decoupled = model_to_dense(&B);
+                scoped double *decoupled = dense_of(&B.view);
                 for (int k = 0; k < N * N; ++k) {
                     const bool boundary = dirichlet == 1 && (k / N % 5 == 0 || k % N % 5 == 0);
                     const double expected = boundary && k / N != k % N ? 0 : dense[k];
                     CHECK_NEAR(decoupled[k], expected, 0);
                 }
             }
-            cmgi_csr_free(ctx, &A);
             dense[7 * N + 8] -= unsymmetric == 1 ? 0.5 : 0;
         }
     }
@@ -164,7 +160,7 @@ TEST(repeated_problems_are_recognised)
 {
     enum { M = 12, N = M * M };
     scoped double *dense = model_q1(M, 2, 1.5);
-    scoped_csr A = model_from_dense(ctx, N, dense);
+    scoped_csr A = csr_of_dense(N, dense);
     scoped_csr S = {0};
     CHECK_OK(cmgi_pattern(ctx, &A.view, 0, 1, &S));
     CHECK_OK(cmgi_spai_static(ctx, &A.view, false, &S));
@@ -246,34 +242,28 @@ TEST(contexts_agree)
                                         "spai:tau=0.1:symmetric=yes",
                                         "spai:tau=0:weight=count:symmetric=no"};
     const bool device = ctx->options.backend == CMG_BACKEND_CUDA;
-    cmg_context_options options = context_defaults();
-    scoped_context *one = NULL;
-    options.threads = 1;
-    CHECK_OK(cmg_context_create(&options, &one));
+    scoped_context *one = context_of_threads(1);
     for (int k = 0; k < SHAPES; ++k) {
         cmg_size n = 0;
         scoped double *dense = shape(k, &n);
-        cmgi_csr A = model_from_dense(one, n, dense);
+        scoped_csr A = csr_of_dense(n, dense);
         for (size_t v = 0; v < sizeof names / sizeof names[0]; ++v) {
             if (n > 200 && strstr(names[v], "power=2") != NULL) {
                 continue; /* nearly full */
             }
-            scoped cmgi_smoother_factors *expected = calloc(1, sizeof *expected);
+            scoped cmgi_smoother_factors *expected = factors_new();
             const cmgi_smoother_source source = {.ctx = one, .A = A.view};
             CHECK_OK(cmgi_smoother_make(&source, names[v], 1, expected));
-            cmgi_smoother_factors *first = factors_make(&A, names[v]);
-            cmgi_smoother_factors *again = factors_make(&A, names[v]);
+            scoped_factors *first = factors_make(&A, names[v]);
+            scoped_factors *again = factors_make(&A, names[v]);
             const double apart = distance(&first->factor[0], &expected->factor[0]);
             CHECK_NEAR(apart, 0, device ? 1e-11 : 0);
             if (!(apart <= 1e-11)) {
                 printf("shape %d, %s\n", k, names[v]);
             }
             CHECK_NEAR(distance(&again->factor[0], &first->factor[0]), 0, 0);
-            factors_discard(&first);
-            factors_discard(&again);
             cmgi_smoother_factors_clear(one, expected);
         }
-        cmgi_csr_free(one, &A);
     }
 }
 
@@ -304,30 +294,25 @@ TEST(patterns_may_repeat)
     enum { SIDE = 13, ROWS = SIDE * SIDE * SIDE };
     static const char *const names[] = {"spai", "spai:tau=0:symmetric=no:scale=yes",
                                         "spai:tau=0:symmetric=no"};
-    cmg_context_options options = context_defaults();
-    scoped_context *one = NULL;
-    CHECK_OK(cmg_context_create(&options, &one));
+    scoped_context *one = context_of_threads(0);
     scoped double *dense = model_q1(SIDE, 3, 1.5);
     model_rescale(ROWS, dense);
-    cmgi_csr A = model_from_dense(one, ROWS, dense);
+    scoped_csr A = csr_of_dense(ROWS, dense);
     const cmgi_smoother_source source = {.ctx = one, .A = A.view};
     for (int v = 0; v < 3; ++v) {
         for (cmg_size i = 0; v == 2 && i < ROWS; i += 5 * SIDE) {
             make_dependent(&A, i + 3); /* neighbours */
         }
-        scoped cmgi_smoother_factors *expected = calloc(1, sizeof *expected);
+        scoped cmgi_smoother_factors *expected = factors_new();
         CHECK_OK(cmgi_smoother_make(&source, names[v], 1, expected));
-        cmgi_smoother_factors *first = factors_make(&A, names[v]);
-        cmgi_smoother_factors *again = v == 0 ? factors_make(&A, names[v]) : NULL;
+        scoped_factors *first = factors_make(&A, names[v]);
+        scoped_factors *again = v == 0 ? factors_make(&A, names[v]) : NULL;
         CHECK_NEAR(distance(&first->factor[0], &expected->factor[0]), 0, 1e-11);
         if (again != NULL) {
             CHECK_NEAR(distance(&again->factor[0], &first->factor[0]), 0, 0);
-            factors_discard(&again);
         }
-        factors_discard(&first);
         cmgi_smoother_factors_clear(one, expected);
     }
-    cmgi_csr_free(one, &A);
 }
 
 /* From a matrix on the device alone M is made on it, with the bits that it has from the host; what
@@ -339,14 +324,14 @@ TEST(made_where_the_matrix_is)
     for (int k = 0; k < SHAPES && cmgi_on_cuda(ctx); ++k) {
         cmg_size n = 0;
         scoped double *dense = shape(k, &n);
-        scoped_csr A = model_from_dense(ctx, n, dense);
+        scoped_csr A = csr_of_dense(n, dense);
         cmgi_resident there = {0};
         cmgi_smoother_source source = {.ctx = ctx, .A = {.rows = n, .cols = n}, .there = &there};
         CHECK_OK(cmgi_resident_send(ctx, &A.view, &there));
         CHECK_OK(cmgi_resident_look_again(ctx, &there));
         for (size_t v = 0; v < sizeof names / sizeof names[0]; ++v) {
             scoped_factors *expected = factors_make(&A, names[v]);
-            scoped_factors *made = calloc(1, sizeof *made);
+            scoped_factors *made = factors_new();
             CHECK_OK(cmgi_smoother_make(&source, names[v], 0, made));
             CHECK(made->factor[0].there != NULL && made->factor[0].indptr == NULL);
             CHECK_OK(cmgi_resident_bring(ctx, &made->factor[0]));
@@ -363,15 +348,11 @@ TEST(long_rows_have_their_minimum)
     static const cmg_size lengths[] = {1024, 1025, 2000, 13000};
     for (int k = 0; k < 4; ++k) {
         const cmg_size n = lengths[k];
-        scoped_csr A = {0};
-        CHECK_OK(cmgi_csr_alloc(ctx, n, n, 2 * n - 1, &A));
-        for (cmg_size i = 0; i < n; ++i) {
-            A.indptr[i + 1] = n + i;
-            A.indices[i] = (cmg_index)i;
-            A.values[i] = i == 0 ? 1 : 0.01;
-            A.indices[i == 0 ? 0 : n + i - 1] = (cmg_index)i;
-            A.values[i == 0 ? 0 : n + i - 1] = 1;
+        scoped_csr A = csr_new(n, n, 2 * n - 1);
+        for (cmg_size e = 0; e < 2 * n - 1; ++e) { /* a first row of n entries, then the diagonal */
+            csr_put(&A, e < n ? 0 : e - n + 1, e < n ? e : e - n + 1, e > 0 && e < n ? 0.01 : 1);
         }
+        csr_end(&A);
         scoped_factors *made = factors_make(&A, "spai:symmetric=no");
         const cmgi_csr *M = &made->factor[0];
         CHECK(M->indptr[n] == n);
@@ -385,12 +366,12 @@ TEST(adaptive_growth_pays)
 {
     enum { M = 9, N = M * M };
     scoped double *dense = model_q1(M, 2, 3);
-    scoped_csr A = model_from_dense(ctx, N, dense);
+    scoped_csr A = csr_of_dense(N, dense);
     double before = INFINITY;
     for (int steps = 0; steps <= 6; steps += 2) {
         const char *name = sprint("spai:power=0:symmetric=no:epsilon=0:add=1:adaptive=%d", steps);
         scoped_factors *made = factors_make(&A, name);
-        scoped double *dense_m = model_to_dense(&made->factor[0]);
+        scoped double *dense_m = dense_of(&made->factor[0].view);
         scoped double *MA = model_multiply(N, dense_m, dense);
         double norm2 = 0;
         for (int k = 0; k < N * N; ++k) {
@@ -401,8 +382,6 @@ TEST(adaptive_growth_pays)
         CHECK(made->factor[0].indptr[N] <= (cmg_size)N * (1 + steps));
         before = norm2;
     }
-    cmgi_smoother_factors *satisfied =
-        factors_make(&A, "spai:power=0:symmetric=no:epsilon=1:adaptive=9");
+    scoped_factors *satisfied = factors_make(&A, "spai:power=0:symmetric=no:epsilon=1:adaptive=9");
     CHECK(satisfied->factor[0].indptr[N] == N);
-    factors_discard(&satisfied);
 }

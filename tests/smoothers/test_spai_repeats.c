@@ -25,27 +25,21 @@ enum { AUTOMATIC = 2, NAMES = sizeof names / sizeof names[0] }; /* the first jud
 /* The given blocks along the diagonal. */
 static cmgi_csr stack(const cmgi_csr *const *block, int blocks)
 {
-    cmgi_csr A = {0};
     cmg_size n = 0;
     cmg_size nnz = 0;
     for (int b = 0; b < blocks; ++b) {
         n += block[b]->rows;
         nnz += block[b]->indptr[block[b]->rows];
     }
-    CHECK_OK(cmgi_csr_alloc(ctx, n, n, nnz, &A));
-    cmg_size row = 0;
-    cmg_size at = 0;
+    cmgi_csr A = csr_new(n, n, nnz);
+    cmg_size first = 0;
     for (int b = 0; b < blocks; ++b) {
-        const cmg_size first = row;
-        for (cmg_size i = 0; i < block[b]->rows; ++i) {
-            A.indptr[row++] = at;
-            for (cmg_size k = block[b]->indptr[i]; k < block[b]->indptr[i + 1]; ++k, ++at) {
-                A.indices[at] = (cmg_index)first + block[b]->indices[k];
-                A.values[at] = block[b]->values[k];
-            }
+        EACH_ENTRY (block[b], i, k) {
+            csr_put(&A, first + i, first + block[b]->indices[k], block[b]->values[k]);
         }
+        first += block[b]->rows;
     }
-    A.indptr[n] = at;
+    csr_end(&A);
     return A;
 }
 
@@ -110,8 +104,7 @@ static cmgi_csr grid(bool rescaled)
     if (rescaled) {
         model_rescale((cmg_size)M * M * M, dense);
     }
-    cmgi_csr A = model_from_dense(ctx, (cmg_size)M * M * M, dense);
-    return A;
+    return csr_of_dense((cmg_size)M * M * M, dense);
 }
 
 TEST(copies_get_the_same)
@@ -176,7 +169,7 @@ TEST(near_misses_get_their_own)
 TEST(looking_up_changes_no_bit)
 {
     enum { COPIES = 13 }; /* 3600 rows differ: more than 1024 and a 16th of one, fewer of 13 */
-    scoped_csr A = model_five_point(ctx, 60);
+    scoped_csr A = model_five_point(60);
     const cmgi_csr *block[COPIES];
     for (int k = 0; k < COPIES; ++k) {
         block[k] = &A;
@@ -197,11 +190,8 @@ TEST(short_rows)
         }
         dense[i * N + i] = i % 12 == 1 ? 2 : i % 12 < 3 ? 1 : 4;
     }
-    scoped_csr A = model_from_dense(ctx, N, dense);
-    scoped_csr one = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, 1, 1, 1, &one));
-    one.indices[0] = 0;
-    one.values[0] = 3;
+    scoped_csr A = csr_of_dense(N, dense);
+    scoped_csr one = csr_diagonal(1, 3);
     const cmgi_csr *const block[] = {&one, &A, &one, &one, &A, &one};
     for (int v = 0; v < NAMES; ++v) {
         blocks_are_independent(block, 6, names[v]);
@@ -221,7 +211,7 @@ TEST(empty_rows)
             dense[i * N + (j + N) % N] = i % 5 == 3 ? 0 : i == j ? 4 : 1.0 / (3 + j - i);
         }
     }
-    scoped_csr A = model_from_dense(ctx, N, dense);
+    scoped_csr A = csr_of_dense(N, dense);
     for (int transposed = 0; transposed <= 1; ++transposed) {
         scoped_csr expected = {0};
         scoped_csr S = {0};

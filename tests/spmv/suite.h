@@ -103,7 +103,7 @@ static inline cmg_matrix *compress(const cmgi_csr *A, cmg_precision precision, c
     return matrix_new(&A->view, &options);
 }
 
-/* What a write-back with d makes of the row sum s, as writeback.h says. */
+/* What a write-back makes of the row sum s, as writeback.h says. */
 static inline double suite_writeback(const cmgi_writeback *w, double s, double b, double c,
                                      double d, double e)
 {
@@ -115,7 +115,8 @@ static inline double suite_writeback(const cmgi_writeback *w, double s, double b
     case CMGI_WB_JACOBI:
         return c + w->alpha * d * (b - s);
     case CMGI_WB_MOMENTUM:
-        return c + w->beta * (c - e) + w->alpha * d * (b - s);
+        return c + w->beta * (c - (w->e != NULL ? e : 0)) +
+               w->alpha * (w->d != NULL ? d * (b - s) : s);
     case CMGI_WB_FROM_ZERO:
         return s + w->alpha * d * b;
     default:

@@ -2,9 +2,8 @@
  * The box of a matrix: what is found multiplies as the matrix does, for the 27-point stencil and
  * its subsets and for sides of every kind; one row that is not the stencil cut at the rim is seen.
  */
-#include "spmv/box.h"
 #include "csr/resident.h"
-#include "suite.h"
+#include "boxes.h"
 
 typedef struct grid {
     cmg_size size[3];
@@ -48,10 +47,7 @@ static cmgi_csr assemble(const grid *g)
 static grid make_grid(cmg_size nx, cmg_size ny, cmg_size nz, uint32_t neighbours, bool even)
 {
     grid g = {.size = {nx, ny, nz}, .neighbours = neighbours};
-    for (int d = 0; d < 27; ++d) {
-        const int turned = d / 9 % 3 % 2 * 9 + d / 3 % 3 % 2 * 3 + d % 3 % 2;
-        g.value[d] = even ? 1.0 / (3 + turned) : 1.0 / (3 + d);
-    }
+    box_values(even, 3, false, g.value);
     return g;
 }
 
@@ -64,19 +60,8 @@ static double difference(const cmgi_box *box, const cmgi_csr *A)
     double worst = 0;
     suite_multiply(A, x, sum, size);
     for (cmg_size i = 0; i < A->rows; ++i) {
-        const cmg_size L = box->size[0];
-        const cmg_size P = L * box->size[1];
-        double s = 0;
-        for (int d = 0; d < 27; ++d) {
-            const cmg_size at[3] = {i % L + d % 3 - 1, i / L % box->size[1] + d / 3 % 3 - 1,
-                                    i / P + d / 9 - 1};
-            const bool inside = at[0] >= 0 && at[0] < L && at[1] >= 0 && at[1] < box->size[1] &&
-                                at[2] >= 0 && at[2] < box->size[2];
-            s += inside && box->value[d] != 0
-                     ? box->value[d] * x[(at[2] * box->size[1] + at[1]) * L + at[0]]
-                     : 0;
-        }
-        worst = fmax(worst, fabs(s - sum[i]) / (size[i] + 1));
+        double all = 0;
+        worst = fmax(worst, fabs(box_row(box, x, i, &all) - sum[i]) / (size[i] + 1));
     }
     return worst;
 }
@@ -259,27 +244,6 @@ static const product products[] = {
     {.kind = CMGI_WB_MOMENTUM, .d = true, .c_is_x = true},
     {.kind = CMGI_WB_MOMENTUM, .e = true}};
 
-/* writeback.h, by itself. */
-static double expected(const product *p, double b, double c, double d, double e, double s)
-{
-    const double alpha = 0.7;
-    const double beta = -0.4;
-    switch (p->kind) {
-    case CMGI_WB_APPLY:
-        return s;
-    case CMGI_WB_AXPBY:
-        return alpha * s + beta * c;
-    case CMGI_WB_RESIDUAL:
-        return b - s;
-    case CMGI_WB_FROM_ZERO:
-        return s + alpha * d * b;
-    case CMGI_WB_JACOBI:
-        return c + alpha * d * (b - s);
-    default:
-        return c + beta * (c - (p->e ? e : 0)) + (p->d ? alpha * d * (b - s) : alpha * s);
-    }
-}
-
 enum { X, Y, B, C, D, E, VECTORS };
 
 /* One product; `start` is x .. e, which begin an odd number of entries after aligned memory. */
@@ -312,7 +276,7 @@ static void check_product(const cmg_matrix *M, const product *p, cmg_size n, voi
     CHECK_OK(cmgi_to_host(ctx, out, device, (size_t)n * sizeof *out));
     for (cmg_size i = 0; i < n; ++i) {
         const double exact =
-            expected(p, value[B][i], value[c][i], value[D][i], value[E][i], sum[i]);
+            suite_writeback(&w, sum[i], value[B][i], value[c][i], value[D][i], value[E][i]);
         const double error = fabs(out[i] - exact) / (size[i] + 4);
         worst = error <= worst ? worst : error; /* NaN wins */
     }
@@ -321,14 +285,15 @@ static void check_product(const cmg_matrix *M, const product *p, cmg_size n, voi
     CHECK_OK(backend->convert(ctx, n, CMG_FP64, device, M->options.precision, v[y]));
 }
 
-static void read_sum(const double *device, cmg_size count, double *sum)
+static double read_sum(const double *device, cmg_size count)
 {
     scoped double *part = calloc((size_t)count, sizeof *part);
     CHECK_OK(cmgi_to_host(ctx, part, device, (size_t)count * sizeof *part));
-    *sum = 0;
+    double sum = 0;
     for (cmg_size k = 0; k < count; ++k) {
-        *sum += part[k];
+        sum += part[k];
     }
+    return sum;
 }
 
 /* x . A x, and r = b - A x in fp32 with (r, r) in fp64, on a GPU. */
@@ -337,9 +302,8 @@ static void check_sums(const cmg_matrix *M, cmg_size n, void *const *v, double *
 {
     const cmg_size count = sums(M);
     scoped float *r = calloc((size_t)n, sizeof *r);
-    float *there = NULL;
-    double *dots = NULL;
-    double found = NAN;
+    scoped_device float *there = NULL;
+    scoped_device double *dots = NULL;
     double exact[2] = {0, 0};
     double magnitude = 0;
     double worst = 0;
@@ -352,17 +316,14 @@ static void check_sums(const cmg_matrix *M, cmg_size n, void *const *v, double *
         exact[1] += (value[B][i] - sum[i]) * (value[B][i] - sum[i]);
     }
     CHECK_OK(march(M, &w, v[X]));
-    read_sum(dots, count, &found);
-    CHECK_NEAR(found, exact[0], 1e-15 * magnitude);
+    CHECK_NEAR(read_sum(dots, count), exact[0], 1e-15 * magnitude);
     CHECK_OK(march_residual(M, v[B], v[X], there, dots));
-    read_sum(dots, count, &found);
-    CHECK_NEAR(found, exact[1], 1e-13 * exact[1]);
+    CHECK_NEAR(read_sum(dots, count), exact[1], 1e-13 * exact[1]);
     CHECK_OK(cmgi_to_host(ctx, r, there, (size_t)n * sizeof *r));
     for (cmg_size i = 0; i < n; ++i) {
         worst = fmax(worst, fabs(r[i] - (value[B][i] - sum[i])) / (size[i] + 1));
     }
     CHECK(worst <= 1e-7);
-    CMGI_FREE_DEVICE(ctx, dots, there);
 }
 
 static void check_products(const grid *g, cmg_precision precision, cmg_size shift)
@@ -378,8 +339,7 @@ static void check_products(const grid *g, cmg_precision precision, cmg_size shif
     CHECK(cmgi_matrix_box(M) != NULL);
     for (int k = 0; k < VECTORS; ++k) {
         value[k] = random_values(n + shift, 11 + (uint64_t)k);
-        CHECK_OK(cmg_vector_create(ctx, n + shift, precision, &whole[k]));
-        CHECK_OK(cmg_vector_set(whole[k], value[k]));
+        whole[k] = vector_from(n + shift, precision, value[k]);
         CHECK_OK(cmg_vector_get(whole[k], value[k])); /* as rounded */
         memmove(value[k], value[k] + shift, (size_t)n * sizeof *value[k]);
         v[k] = (char *)cmg_vector_data(whole[k]) + (size_t)shift * cmgi_precision_bytes(precision);

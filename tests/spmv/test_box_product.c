@@ -3,9 +3,8 @@
  * fp64, on boxes of every kind of side; the same bits however the rows are shared out; what lies
  * beside x, and the rows of others, are not touched.
  */
-#include "spmv/box.h"
-#include "spmv/cpu_kernels.h"
-#include "suite.h"
+#include "boxes.h"
+#include "samples.h"
 
 enum { GUARD = 64 };
 
@@ -45,49 +44,11 @@ static void *vector_at(const vectors *v, bool single, int k)
     return single ? (void *)(v->single[k] + GUARD) : (void *)(v->wide[k] + GUARD);
 }
 
-/* (A x)_i by the definition in box.h, and the sum of the absolute values. */
-static double row_sum(const cmgi_box *box, const double *x, cmg_size i, double *size)
-{
-    const cmg_size at[3] = {i % box->size[0], i / box->size[0] % box->size[1],
-                            i / box->size[0] / box->size[1]};
-    double s = 0;
-    *size = 0;
-    for (int k = 0; k < 27; ++k) {
-        const cmg_size to[3] = {at[0] + k % 3 - 1, at[1] + k / 3 % 3 - 1, at[2] + k / 9 - 1};
-        bool inside = true;
-        for (int axis = 0; axis < 3; ++axis) {
-            inside = inside && to[axis] >= 0 && to[axis] < box->size[axis];
-        }
-        if (inside) {
-            const cmg_size j = (to[2] * box->size[1] + to[1]) * box->size[0] + to[0];
-            s += box->value[k] * x[j];
-            *size += fabs(box->value[k] * x[j]);
-        }
-    }
-    return s;
-}
-
 /* Row i of a write-back, as writeback.h says. */
 static double wanted(const cmgi_writeback *w, const vectors *v, cmg_size i, double s)
 {
-    const double b = v->wide[1][GUARD + i];
-    const double c = v->wide[2][GUARD + i];
-    const double d = w->d != NULL ? v->wide[3][GUARD + i] : 1;
-    const double e = w->e != NULL ? v->wide[4][GUARD + i] : 0;
-    switch (w->kind) {
-    case CMGI_WB_AXPBY:
-        return w->alpha * s + w->beta * c;
-    case CMGI_WB_RESIDUAL:
-        return b - s;
-    case CMGI_WB_JACOBI:
-        return c + w->alpha * d * (b - s);
-    case CMGI_WB_MOMENTUM:
-        return c + w->beta * (c - e) + w->alpha * (w->d != NULL ? d * (b - s) : s);
-    case CMGI_WB_FROM_ZERO:
-        return s + w->alpha * d * b;
-    default:
-        return s;
-    }
+    const cmg_size at = GUARD + i;
+    return suite_writeback(w, s, v->wide[1][at], v->wide[2][at], v->wide[3][at], v->wide[4][at]);
 }
 
 /* Rows `first` on, as many slices as there are in each of `parts`. */
@@ -126,7 +87,7 @@ static void check_kind(const cmgi_cpu_kernels *kernels, const cmgi_box *box, boo
     double worst = 0;
     for (cmg_size i = 0; i < v->n; ++i) {
         double size = 0;
-        const double s = row_sum(box, v->wide[0] + GUARD, i, &size);
+        const double s = box_row(box, v->wide[0] + GUARD, i, &size);
         const double y = single ? (double)v->single[5][GUARD + i] : v->wide[5][GUARD + i];
         const double error = fabs(y - wanted(&w, v, i, s)) / (size + 4);
         worst = isnan(y) || error > worst ? (isnan(y) ? INFINITY : error) : worst;
@@ -157,7 +118,7 @@ static void check_dots(const cmgi_cpu_kernels *kernels, const cmgi_box *box, con
     }
     for (cmg_size i = 0; i < v->n; ++i) {
         double size = 0;
-        exact += row_sum(box, v->wide[0] + GUARD, i, &size) * v->wide[0][GUARD + i];
+        exact += box_row(box, v->wide[0] + GUARD, i, &size) * v->wide[0][GUARD + i];
         all += size;
     }
     CHECK(fabs(sum - exact) <= 1e-14 * all);
@@ -204,9 +165,8 @@ TEST(products_are_right)
         for (int even = 0; even < 2; ++even) {
             cmgi_box box = {.dims = sides[s][2] > 1 ? 3 : 2, .even = even == 1};
             memcpy(box.size, sides[s], sizeof box.size);
+            box_values(even == 1, 3, true, box.value);
             for (int k = 0; k < 27; ++k) {
-                const int turned = k / 9 % 2 * 9 + k / 3 % 3 % 2 * 3 + k % 3 % 2;
-                box.value[k] = (double)(float)(1.0 / (even == 1 ? 3 + turned : 3 + k));
                 box.value[k] = box.dims == 2 && k / 9 != 1 ? 0 : box.value[k];
             }
             check_box(&box);
@@ -218,18 +178,7 @@ TEST(products_are_right)
 TEST(matrices_use_it)
 {
     enum { N = 40 };
-    scoped_csr A = csr_new(N * N, N * N, 5 * N * N);
-    for (cmg_size i = 0; i < N * N; ++i) {
-        static const cmg_size step[5] = {-N, -1, 0, 1, N};
-        for (int d = 0; d < 5; ++d) {
-            const bool inside = d % 4 == 0 ? i + step[d] >= 0 && i + step[d] < N * N
-                                           : (i % N) + step[d] >= 0 && (i % N) + step[d] < N;
-            if (inside) {
-                csr_put(&A, i, (i + step[d]), d == 2 ? 4 : -1);
-            }
-        }
-    }
-    csr_end(&A);
+    scoped_csr A = grid(N, 0);
     double y[N * N];
     double x[N * N];
     scoped_matrix *M = matrix_with(&A.view, "format=compressed");

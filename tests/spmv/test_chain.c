@@ -4,7 +4,7 @@
  */
 #include "spmv/chain.h"
 #include "spmv/cpu_kernels.h"
-#include "suite.h"
+#include "boxes.h"
 
 enum { MOST_PARTS = 5 };
 
@@ -18,23 +18,6 @@ typedef struct setting {
     double *x;
     double *e;
 } setting;
-
-/* (A x)_i by the definition in box.h. */
-static double box_row(const cmgi_box *box, const double *x, cmg_size i)
-{
-    const cmg_size L = box->size[0];
-    const cmg_size P = L * box->size[1];
-    double s = 0;
-    for (int k = 0; k < 27; ++k) {
-        const cmg_size at[3] = {i % L + k % 3 - 1, i / L % box->size[1] + k / 3 % 3 - 1,
-                                i / P + k / 9 - 1};
-        if (at[0] >= 0 && at[1] >= 0 && at[2] >= 0 && at[0] < L && at[1] < box->size[1] &&
-            at[2] < box->size[2]) {
-            s += box->value[k] * x[at[2] * P + at[1] * L + at[0]];
-        }
-    }
-    return s;
-}
 
 /* fine += P coarse, or coarse += R fine. */
 static void interpolate(const cmgi_box *box, double scale, double *fine, double *coarse, bool up)
@@ -92,10 +75,7 @@ static arrays arrays_make(const setting *s)
 
 static void arrays_free(arrays *a)
 {
-    void *all[] = {a->b, a->d, a->x, a->e, a->kept, a->out, a->low};
-    for (size_t k = 0; k < sizeof all / sizeof all[0]; ++k) {
-        free(all[k]);
-    }
+    free_all(a->b, a->d, a->x, a->e, a->kept, a->out, a->low);
 }
 
 static cmgi_chain_stage stage_of(const setting *s, const arrays *a, cmgi_wb_kind kind, double alpha)
@@ -139,20 +119,22 @@ static cmgi_chain up_of(const setting *s, const arrays *a)
 static void jacobi(const setting *s, double omega, const double *x, double *y)
 {
     for (cmg_size i = 0; i < s->n; ++i) {
-        y[i] = x[i] + omega * s->d[i] * (s->b[i] - box_row(&s->box, x, i));
+        double size = 0;
+        y[i] = x[i] + omega * s->d[i] * (s->b[i] - box_row(&s->box, x, i, &size));
     }
 }
 
 /* What down (kept, low) and up (kept, out) have to give. */
 static void plain(const setting *s, double *down, double *low, double *up, double *out)
 {
-    scoped double *t = malloc((size_t)s->n * sizeof *t);
+    scoped double *t = calloc((size_t)s->n, sizeof *t);
     for (cmg_size i = 0; i < s->n; ++i) {
         t[i] = 0.7 * s->d[i] * s->b[i];
     }
     jacobi(s, 1.3, t, down);
     for (cmg_size i = 0; i < s->n; ++i) {
-        t[i] = s->b[i] - box_row(&s->box, down, i);
+        double size = 0;
+        t[i] = s->b[i] - box_row(&s->box, down, i, &size);
     }
     memset(low, 0, (size_t)s->coarse * sizeof *low);
     interpolate(&s->box, 0.5, t, low, false);
@@ -213,10 +195,7 @@ static void check_setting(const cmgi_cpu_kernels *kernels, const setting *s, con
 static void check_size(const cmg_index *size, bool even)
 {
     setting s = {.box = {.dims = 3, .even = even, .size = {size[0], size[1], size[2]}}};
-    for (int k = 0; k < 27; ++k) {
-        const int turned = k / 9 % 2 * 9 + k / 3 % 3 % 2 * 3 + k % 3 % 2;
-        s.box.value[k] = (double)(float)(1.0 / (even ? 20 + turned : 20 + k));
-    }
+    box_values(even, 20, true, s.box.value);
     s.n = (cmg_size)size[0] * size[1] * size[2];
     s.coarse = (cmg_size)(size[0] / 2) * (size[1] / 2) * (size[2] / 2);
     double **const vectors[] = {&s.b, &s.d, &s.x, &s.e};

@@ -7,11 +7,6 @@
 #include "core/backend.h"
 #include "suite.h"
 
-static cmg_matrix_options defaults(void)
-{
-    return matrix_defaults();
-}
-
 static cmg_format choose(const cmgi_csr *A, cmg_matrix_options o)
 {
     cmgi_choice choice;
@@ -52,12 +47,12 @@ static cmgi_csr scattered(cmg_size n, int width)
 TEST(equal_rows_are_compressed)
 {
     scoped_csr A = band(1000000, 1000000, 9, true);
-    CHECK(choose(&A, defaults()) == CMG_FORMAT_COMPRESSED);
+    CHECK(choose(&A, matrix_defaults()) == CMG_FORMAT_COMPRESSED);
     cmg_matrix_options o = matrix_options("precision=mixed");
     CHECK(choose(&A, o) == CMG_FORMAT_COMPRESSED);
     cmgi_csr_free(ctx, &A);
     A = scattered(900000, 9); /* neighbours are up to 100000 columns apart: no short codes */
-    CHECK(choose(&A, defaults()) != CMG_FORMAT_COMPRESSED);
+    CHECK(choose(&A, matrix_defaults()) != CMG_FORMAT_COMPRESSED);
     CHECK(choose(&A, o) != CMG_FORMAT_COMPRESSED);
 }
 
@@ -93,7 +88,7 @@ TEST(halves_are_taken_where_they_may_be)
 {
     const cmg_size n = 1000000;
     scoped_csr A = band(n, n, 9, false);
-    cmg_matrix_options o = defaults();
+    cmg_matrix_options o = matrix_defaults();
     cmg_matrix_options single = o;
     single.precision = CMG_FP32;
     for (cmg_size k = 0; k < A.indptr[n]; ++k) {
@@ -122,13 +117,13 @@ TEST(halves_are_taken_where_they_may_be)
 TEST(transfers_are_templates_or_plain_on_the_cpu)
 {
     scoped_csr A = band(600000, 300000, 3, true);
-    CHECK(choose(&A, defaults()) == CMG_FORMAT_COMPRESSED);
-    cmg_matrix_options o = defaults();
+    CHECK(choose(&A, matrix_defaults()) == CMG_FORMAT_COMPRESSED);
+    cmg_matrix_options o = matrix_defaults();
     o.keep_map = true; /* no templates */
     CHECK(cmgi_on_cuda(ctx) || choose(&A, o) != CMG_FORMAT_COMPRESSED);
     cmgi_csr_free(ctx, &A);
     A = band(300000, 150000, 3, false);
-    CHECK(cmgi_on_cuda(ctx) || choose(&A, defaults()) != CMG_FORMAT_COMPRESSED);
+    CHECK(cmgi_on_cuda(ctx) || choose(&A, matrix_defaults()) != CMG_FORMAT_COMPRESSED);
 }
 
 /* One row of 5000 entries: no format may pad others to it, and on a GPU no lane add them alone. */
@@ -136,19 +131,14 @@ TEST(a_long_row_is_shared)
 {
     const cmg_size n = 200000;
     scoped_csr short_rows = scattered(n, 4);
-    scoped_csr A = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, n, n, 4 * n + 4996, &A));
-    for (cmg_size i = 0; i <= n; ++i) {
-        A.indptr[i] = 4 * i + (i > n / 2 ? 4996 : 0);
-    }
+    scoped_csr A = csr_new(n, n, 4 * n + 4996);
     for (cmg_size i = 0; i < n; ++i) {
-        for (cmg_size e = 0; e < A.indptr[i + 1] - A.indptr[i]; ++e) {
-            A.indices[A.indptr[i] + e] =
-                i == n / 2 ? (cmg_index)(e * 7) : short_rows.indices[4 * i + e];
-            A.values[A.indptr[i] + e] = 1;
+        for (cmg_size e = 0; e < (i == n / 2 ? 5000 : 4); ++e) {
+            csr_put(&A, i, i == n / 2 ? e * 7 : short_rows.indices[4 * i + e], 1);
         }
     }
-    const cmg_format f = choose(&A, defaults());
+    csr_end(&A);
+    const cmg_format f = choose(&A, matrix_defaults());
     CHECK(f != CMG_FORMAT_ELLPACK && f != CMG_FORMAT_ELLT && f != CMG_FORMAT_COMPRESSED);
     if (cmgi_on_cuda(ctx)) {
         CHECK(f == CMG_FORMAT_K2 || f == CMG_FORMAT_CSR);
@@ -159,7 +149,7 @@ TEST(a_long_row_is_shared)
 TEST(few_long_rows_take_many_lanes)
 {
     scoped_csr A = scattered(2000, 300);
-    const cmg_format f = choose(&A, defaults());
+    const cmg_format f = choose(&A, matrix_defaults());
     if (cmgi_on_cuda(ctx)) {
         CHECK(f == CMG_FORMAT_CSR || f == CMG_FORMAT_ELLT || f == CMG_FORMAT_K2);
         CHECK(cmgi_csr_lanes(2000, 600000) == 32);
@@ -181,7 +171,7 @@ TEST(what_is_given_stays)
     CHECK(o.threshold == 3 && o.warp == 16 && o.t == 4 && o.block > 0);
     cmgi_csr_free(ctx, &A);
     A = suite_make(&suite[16]);
-    CHECK(choose(&A, defaults()) == CMG_FORMAT_DIAGONAL);
+    CHECK(choose(&A, matrix_defaults()) == CMG_FORMAT_DIAGONAL);
 }
 
 /* Every shape of the suite gets some format. */
@@ -189,6 +179,6 @@ TEST(every_shape_is_chosen_for)
 {
     for (int k = 0; k < SUITE; ++k) {
         scoped_csr A = suite_make(&suite[k]);
-        (void)choose(&A, defaults());
+        (void)choose(&A, matrix_defaults());
     }
 }

@@ -6,9 +6,9 @@
 #include "core/backend.h"
 #include "core/vector.h"
 #include "spmv/columns.h"
-#include "spmv/cpu_kernels.h"
 #include "spmv/formats.h"
 #include "samples.h"
+#include "arrays.h"
 
 static const int counts[] = {2, 8, 19, 64};
 enum { COUNTS = sizeof counts / sizeof counts[0] };
@@ -25,14 +25,6 @@ typedef struct blocks {
     double *d; /* rows */
     const char *name;
 } blocks;
-
-static cmg_vector *block_of(cmg_size n, int k, cmg_precision precision, const double *values)
-{
-    cmg_vector *v = NULL;
-    CHECK_OK(cmg_vector_create_columns(ctx, n, k, precision, &v));
-    CHECK_OK(cmg_vector_set(v, values));
-    return v;
-}
 
 /* Largest error over what rounding allows. */
 static double error_of(const blocks *t, const cmgi_writeback *w, const double *y)
@@ -62,12 +54,11 @@ static double error_of(const blocks *t, const cmgi_writeback *w, const double *y
 static void compare(const blocks *t, int kind)
 {
     const cmg_size n = t->A->rows;
-    scoped_vector *x = block_of(t->A->cols, t->k, t->precision, t->x);
-    scoped_vector *b = block_of(n, t->k, t->precision, t->b);
-    scoped_vector *c = block_of(n, t->k, t->precision, t->c);
-    scoped_vector *d = block_of(n, 1, t->precision, t->d);
-    scoped_vector *y = block_of(n, t->k, t->precision, t->c);
-    scoped double *values = malloc(((size_t)n * (size_t)t->k + 1) * sizeof *values);
+    scoped_vector *x = columns_in(t->precision, t->A->cols, t->k, t->x);
+    scoped_vector *b = columns_in(t->precision, n, t->k, t->b);
+    scoped_vector *c = columns_in(t->precision, n, t->k, t->c);
+    scoped_vector *d = columns_in(t->precision, n, 1, t->d);
+    scoped_vector *y = columns_in(t->precision, n, t->k, t->c);
     const bool scaled =
         kind == CMGI_WB_JACOBI || kind == CMGI_WB_MOMENTUM || kind == CMGI_WB_FROM_ZERO;
     const cmgi_writeback w = {.kind = (cmgi_wb_kind)kind,
@@ -84,13 +75,10 @@ static void compare(const blocks *t, int kind)
     const cmg_status status = cmgi_matrix_spmv(t->M, &w, x->data);
     cmgi_context_fail_after(ctx, -1);
     CHECK_OK(status);
-    CHECK_OK(cmg_vector_get(y, values));
+    scoped double *values = values_of(y);
     const double error = error_of(t, &w, values);
-    if (!(error <= 1)) {
-        printf("%s, write-back %d, %d columns, precision %d: %.3g times the bound\n", t->name, kind,
-               t->k, (int)t->precision, error);
-    }
-    CHECK(error <= 1);
+    CHECK_SAY(error <= 1, "%s, write-back %d, %d columns, precision %d: %.3g times the bound",
+              t->name, kind, t->k, (int)t->precision, error);
 }
 
 /* Plain vectors in the format's numbering are only those of formats that do not renumber. */
@@ -98,7 +86,6 @@ static void multiply_columns(const cmgi_format *format, const suite_row *row,
                              cmg_precision precision, int block_rows)
 {
     scoped_csr A = suite_make(row);
-    char name[96];
     cmg_matrix_options o =
         matrix_options("format=%s precision=%s block_rows=%d", WORD("format", format->id),
                        WORD("precision", precision), block_rows);
@@ -109,8 +96,7 @@ static void multiply_columns(const cmgi_format *format, const suite_row *row,
             if (A.rows > 500 && (k == 64 || (A.rows > 10000 && k != 8))) {
                 continue;
             }
-            (void)snprintf(name, sizeof name, "%s, %s", cmg_enum_name("format", (int)format->id),
-                           row->name);
+            const char *name = sprint("%s, %s", WORD("format", format->id), row->name);
             blocks t = {.A = &A, .M = M, .precision = precision, .k = k, .name = name};
             t.x = random_values(A.cols * k, 3);
             t.b = random_values(A.rows * k, 4);
@@ -134,7 +120,7 @@ TEST(vectors_have_columns)
     const double values[6] = {1, 2, 3, 4, 5, 6};
     double back[6] = {0};
     double dots[2] = {0};
-    double *result = NULL;
+    scoped_device double *result = NULL;
     CHECK(cmg_vector_create_columns(ctx, 3, 0, CMG_FP64, &x) == CMG_ERR_ARG);
     CHECK(cmg_vector_create_columns(ctx, 3, 65, CMG_FP64, &x) == CMG_ERR_ARG);
     CHECK_OK(cmg_vector_create_columns(ctx, 3, 2, CMG_FP64, &x));
@@ -150,7 +136,6 @@ TEST(vectors_have_columns)
     CHECK_OK(ctx->backend->dot(ctx, CMG_FP64, 3, 2, x->data, x->data, result));
     CHECK_OK(cmgi_to_host(ctx, dots, result, sizeof dots));
     CHECK(dots[0] == 35 && dots[1] == 56);
-    cmgi_free_device(ctx, result);
     cmg_vector_destroy(&y);
     CHECK_OK(cmg_vector_create(ctx, 3, CMG_FP64, &y));
     CHECK(cmg_vector_copy(x, y) == CMG_ERR_SHAPE);
@@ -162,22 +147,17 @@ TEST(updates_leave_resting_columns)
     enum { N = 5000, K = 3 };
     const double scalars[3][K] = {{2, 2, NAN}, {4, 4, 4}, {0, 0, 0}};
     const cmgi_stop tests[K] = {{.running = 1, .most = 9}};
-    double *device = NULL;
-    cmgi_stop *stop = NULL;
     double rr[K];
     double sum = 0;
     cmg_vector *v[4] = {NULL};
     double *values[4];
-    scoped double *x = malloc(sizeof *x * N * K);
     for (int i = 0; i < 4; ++i) {
         values[i] = random_values((cmg_size)N * K, (uint64_t)i + 1);
         values[i][2] = i > 1 ? values[i][2] : NAN;
-        v[i] = block_of(N, K, CMG_FP64, values[i]);
+        v[i] = columns_in(CMG_FP64, N, K, values[i]);
     }
-    CHECK_OK(cmgi_alloc_device(ctx, 3, sizeof scalars[0], &device));
-    CHECK_OK(cmgi_alloc_device(ctx, K, sizeof *stop, &stop));
-    CHECK_OK(cmgi_to_device(ctx, stop, tests, sizeof tests));
-    CHECK_OK(cmgi_to_device(ctx, device, scalars, sizeof scalars));
+    scoped_device double *device = copy_there(scalars, 3, sizeof scalars[0]);
+    scoped_device cmgi_stop *stop = copy_there(tests, K, sizeof *tests);
     const cmgi_cg_update u = {.rz = device,
                               .pq = device + K,
                               .p = v[0]->data,
@@ -188,7 +168,7 @@ TEST(updates_leave_resting_columns)
                               .stop = stop};
     CHECK_OK(ctx->backend->cg_update(ctx, N, K, &u));
     CHECK_OK(cmgi_to_host(ctx, rr, device + 2 * K, sizeof rr));
-    CHECK_OK(cmg_vector_get(v[2], x));
+    scoped double *x = values_of(v[2]);
     for (int i = 0; i < N * K; ++i) {
         const double step = i % K == 0 ? 0.5 * values[0][i] : 0;
         CHECK(fabs(x[i] - values[2][i] - step) < 1e-14);
@@ -196,8 +176,6 @@ TEST(updates_leave_resting_columns)
         sum += r * r;
     }
     CHECK(fabs(rr[0] - sum) < 1e-10 * sum && isfinite(rr[1]) && isfinite(rr[2]));
-    cmgi_free_device(ctx, device);
-    cmgi_free_device(ctx, stop);
     for (int i = 0; i < 4; ++i) {
         cmg_vector_destroy(&v[i]);
         free(values[i]);
@@ -210,9 +188,9 @@ TEST(wrong_shapes_are_refused)
     const cmg_index indices[] = {0, 1};
     const double values[] = {1, 2};
     const cmg_csr csr = {2, 2, indptr, indices, values};
-    scoped_vector *x = block_of(2, 2, CMG_FP64, (const double[]){1, 2, 3, 4});
-    scoped_vector *y = block_of(2, 2, CMG_FP64, (const double[]){1, 2, 3, 4});
-    scoped_vector *z = block_of(2, 1, CMG_FP64, values);
+    scoped_vector *x = columns_in(CMG_FP64, 2, 2, (const double[]){1, 2, 3, 4});
+    scoped_vector *y = columns_in(CMG_FP64, 2, 2, (const double[]){1, 2, 3, 4});
+    scoped_vector *z = columns_in(CMG_FP64, 2, 1, values);
     scoped_matrix *M = matrix_new(&csr, NULL);
     CHECK(cmg_matrix_apply(M, x, z) == CMG_ERR_SHAPE);
     CHECK(cmg_matrix_residual(M, x, z, y) == CMG_ERR_SHAPE);

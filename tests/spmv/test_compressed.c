@@ -3,7 +3,6 @@
  * are those of plain loops.
  */
 #include "csr/facts.h"
-#include "spmv/cpu_kernels.h"
 #include "spmv/create.h"
 #include "csr/templates.h"
 #include "samples.h"
@@ -47,19 +46,15 @@ TEST(codes_are_as_short_as_the_spread_allows)
     } cases[] = {{200, 1}, {255, 1}, {256, 2}, {60000, 2}, {70000, 4}};
     for (int c = 0; c < 5; ++c) {
         const cmg_size n = 5000;
-        scoped_csr A = {0};
-        CHECK_OK(cmgi_csr_alloc(ctx, n, n + 80000, 2 * n, &A));
+        scoped_csr A = csr_new(n, n + 80000, 2 * n);
         uint64_t seed = 9;
         for (cmg_size i = 0; i < n; ++i) {
             /* offsets take many values, so that no pattern is found */
             const cmg_size jump = 1 + (i % 2 ? cases[c].spread : (i * 37) % 150);
-            A.indptr[i] = 2 * i;
-            A.indices[2 * i] = (cmg_index)i;
-            A.indices[2 * i + 1] = (cmg_index)(i + jump);
-            A.values[2 * i] = cmgi_random(&seed);
-            A.values[2 * i + 1] = cmgi_random(&seed);
+            csr_put(&A, i, i, cmgi_random(&seed));
+            csr_put(&A, i, i + jump, cmgi_random(&seed));
         }
-        A.indptr[n] = 2 * n;
+        csr_end(&A);
         scoped_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
         const size_t codes = M->bytes - (size_t)M->stored * 8;
         const size_t around =
@@ -88,7 +83,6 @@ TEST(templates_and_codes_live_side_by_side)
     }
 }
 
-/* The portable loops and those of this machine's instruction set, slices of all kinds. */
 /* b x b blocks in place of the entries of A: the entry times a full block, or the identity. */
 static cmgi_csr in_blocks(const cmgi_csr *A, int b, bool identity)
 {
@@ -188,22 +182,20 @@ TEST(blocks_leave_inner_products)
     cmg_matrix_options o = {
         .size = sizeof o, .format = CMG_FORMAT_COMPRESSED, .block_rows = 3, .no_templates = true};
     scoped double *values = random_values(B.rows, 3);
-    scoped double *out = calloc((size_t)B.rows, sizeof *out);
-    double expected = 0;
     double found = 0;
     scoped_matrix *M = matrix_new(&B.view, &o);
-    scoped_vector *x = vector_new(B.rows, CMG_FP64);
+    scoped_vector *x = vector_from(B.rows, CMG_FP64, values);
     scoped_vector *y = vector_new(B.rows, CMG_FP64);
     scoped_vector *xy = vector_new(1, CMG_FP64);
-    CHECK_OK(cmg_vector_set(x, values));
     CHECK(M->dots != NULL);
     CHECK_OK(cmgi_matrix_apply_dot(M, x->data, y->data, xy->data));
-    CHECK_OK(cmg_vector_get(y, out));
     CHECK_OK(cmg_vector_get(xy, &found));
-    expected += dot(values, out, B.rows);
+    scoped double *out = values_of(y);
+    const double expected = dot(values, out, B.rows);
     CHECK(fabs(found - expected) <= 1e-12 * fabs(expected));
 }
 
+/* The portable loops and those of this machine's instruction set, slices of all kinds. */
 TEST(instruction_sets_agree)
 {
     NEEDS(ctx->options.backend == CMG_BACKEND_CPU, "kernels of the CPU");
@@ -244,18 +236,8 @@ TEST(instruction_sets_take_turns)
         for (int period = 1; period <= 4; ++period) {
             scoped_csr A = in_turns(1000, period, 7);
             scoped_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
-            scoped double *x = random_values(A.cols, 5);
-            scoped double *y = calloc((size_t)A.rows, sizeof *y);
-            const cmgi_writeback w = {.kind = CMGI_WB_SCALED, .alpha = 1, .y = y};
             CHECK(layout(M)->t.count > 10);
-            set->rows[CMG_FP64][CMGI_ROWS_TEMPLATES](M, &w, x, 0, layout(M)->t.count);
-            set->rows[CMG_FP64][CMGI_ROWS_PACKED](M, &w, x, 0, layout(M)->p.count);
-            for (cmg_size i = 0; i < A.rows; ++i) {
-                for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-                    y[i] -= A.values[k] * x[A.indices[k]];
-                }
-                CHECK_NEAR(y[i], 0, 1e-14); /* sums of seven terms up to 2 */
-            }
+            CHECK_NEAR(set_error(set, &A, M), 0, 1e-14); /* sums of seven terms up to 2 */
         }
     }
 }
@@ -269,13 +251,10 @@ TEST(sizes_around_the_slice)
         const suite_row *kinds[] = {&random, &band};
         for (int k = 0; k < 2; ++k) {
             scoped_csr A = suite_make(kinds[k]);
-            cmg_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
-            CHECK(product_error(&A, M, false) <= 1e-14);
-            cmg_matrix_destroy(&M);
-            for (int v = CMG_VALUES_FP16; v <= CMG_VALUES_FP8; ++v) {
-                M = compress(&A, CMG_FP32, (cmg_values)v);
-                CHECK(product_error(&A, M, false) <= rounding((cmg_values)v));
-                cmg_matrix_destroy(&M);
+            for (int v = CMG_VALUES_FULL; v <= CMG_VALUES_FP8; ++v) {
+                const bool full = v == CMG_VALUES_FULL;
+                scoped_matrix *M = compress(&A, full ? CMG_FP64 : CMG_FP32, (cmg_values)v);
+                CHECK(product_error(&A, M, false) <= (full ? 1e-14 : rounding((cmg_values)v)));
             }
         }
     }
@@ -339,14 +318,10 @@ TEST(templates_are_rounded_as_they_are_found)
 {
     scoped_csr A = nearly_equal_kinds(30001);
     cmg_matrix_options options = matrix_options("format=compressed");
-    scoped_matrix *wide = NULL;
-    scoped_matrix *found = NULL;
-    scoped_matrix *rounded = NULL;
-    CHECK_OK(cmgi_matrix_create(ctx, &(cmgi_matrix_source){.csr = &A.view}, CMGI_USE_ANY, &options,
-                                &wide));
+    scoped_matrix *wide = matrix_new(&A.view, &options);
     options.precision = CMG_FP32;
-    CHECK_OK(cmgi_matrix_create(ctx, &(cmgi_matrix_source){.csr = &A.view}, CMGI_USE_ANY, &options,
-                                &found));
+    scoped_matrix *found = matrix_new(&A.view, &options);
+    scoped_matrix *rounded = NULL;
     CHECK_OK(cmgi_matrix_create(ctx, &(cmgi_matrix_source){.csr = &A.view, .like = wide},
                                 CMGI_USE_ANY, &options, &rounded));
     const cmgi_compressed *W = wide->data;

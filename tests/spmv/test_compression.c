@@ -102,19 +102,16 @@ static void check_way(const cmgi_csr *A, const cmg_matrix_options *o, cmg_compre
 /* Rows of two entries: the diagonal and one `jump` columns further on, cols columns in all. */
 static cmgi_csr pairs(cmg_size n, cmg_size cols, cmg_size (*jump)(cmg_size i))
 {
-    cmgi_csr A = {0};
+    cmgi_csr A = csr_new(n, cols, 2 * n);
     uint64_t seed = 5;
-    CHECK_OK(cmgi_csr_alloc(ctx, n, cols, 2 * n, &A));
     for (cmg_size i = 0; i < n; ++i) {
-        A.indptr[i] = 2 * i;
-        A.indices[2 * i] = (cmg_index)i;
-        A.indices[2 * i + 1] = (cmg_index)(i + jump(i));
-        A.values[2 * i] = cmgi_random(&seed);
-        A.values[2 * i + 1] = cmgi_random(&seed);
+        csr_put(&A, i, i, cmgi_random(&seed));
+        csr_put(&A, i, i + jump(i), cmgi_random(&seed));
     }
-    A.indptr[n] = 2 * n;
+    csr_end(&A);
     return A;
 }
+
 static cmg_size up_to_200(cmg_size i)
 {
     return 1 + (i * 37) % 200;
@@ -130,30 +127,26 @@ static cmg_size up_to_90000(cmg_size i)
 
 TEST(every_way_is_found)
 {
-    cmg_matrix_options o = compressed(CMG_FP64, CMG_VALUES_FULL);
-    scoped_csr A = band(5000, 7, 0);
-    check_way(&A, &o, CMG_COMPRESSION_PATTERN);
-    o.no_templates = true;
-    check_way(&A, &o, CMG_COMPRESSION_PATTERN);
-    o.no_templates = false;
-    o.keep_map = true;
-    check_way(&A, &o, CMG_COMPRESSION_PATTERN);
-    o.keep_map = false;
-    cmgi_csr_free(ctx, &A);
-    A = band(5000, 200, 0);
-    check_way(&A, &o, CMG_COMPRESSION_CODES8);
-    cmgi_csr_free(ctx, &A);
-    A = pairs(2000, 2000 + 90001, up_to_200);
-    check_way(&A, &o, CMG_COMPRESSION_CODES8);
-    cmgi_csr_free(ctx, &A);
-    A = pairs(2000, 2000 + 90001, up_to_60000);
-    check_way(&A, &o, CMG_COMPRESSION_CODES16);
-    cmgi_csr_free(ctx, &A);
-    A = pairs(2000, 2000 + 90001, up_to_90000);
-    check_way(&A, &o, CMG_COMPRESSION_CODES32);
-    cmgi_csr_free(ctx, &A);
+    struct {
+        cmgi_csr A;
+        const char *options;
+        cmg_compression way;
+    } cases[] = {{band(5000, 7, 0), "", CMG_COMPRESSION_PATTERN},
+                 {band(5000, 7, 0), "no-templates", CMG_COMPRESSION_PATTERN},
+                 {band(5000, 7, 0), "keep-map", CMG_COMPRESSION_PATTERN},
+                 {band(5000, 200, 0), "", CMG_COMPRESSION_CODES8},
+                 {pairs(2000, 2000 + 90001, up_to_200), "", CMG_COMPRESSION_CODES8},
+                 {pairs(2000, 2000 + 90001, up_to_60000), "", CMG_COMPRESSION_CODES16},
+                 {pairs(2000, 2000 + 90001, up_to_90000), "", CMG_COMPRESSION_CODES32}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
+        cmg_matrix_options o = compressed(CMG_FP64, CMG_VALUES_FULL);
+        matrix_set(&o, "%s", cases[c].options);
+        check_way(&cases[c].A, &o, cases[c].way);
+        cmgi_csr_free(ctx, &cases[c].A);
+    }
     /* 64 equal rows a kind, more kinds than there are templates */
-    A = band(64 * 5000, 2, 5000);
+    const cmg_matrix_options o = compressed(CMG_FP64, CMG_VALUES_FULL);
+    scoped_csr A = band(64 * 5000, 2, 5000);
     const cmg_compression_info info = predict(&A, &o, 0);
     CHECK(info.stored_rows[CMG_COMPRESSION_TEMPLATE] >= 64 * (CMGI_TEMPLATES - 4));
 }
@@ -162,17 +155,12 @@ TEST(every_way_is_found)
 TEST(codes_at_the_edge_are_wide)
 {
     const cmg_matrix_options o = compressed(CMG_FP64, CMG_VALUES_FULL);
-    scoped_csr A = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, 64, 64, 65, &A));
-    A.indptr[0] = 0;
-    for (cmg_size i = 0; i < 64; ++i) {
-        const cmg_size at = i + (i > 0);
-        A.indptr[i] = at;
-        A.indices[at] = (cmg_index)i;
-        A.values[at] = 1;
+    scoped_csr A = csr_new(64, 64, 65);
+    for (cmg_size e = 0; e < 65; ++e) {
+        /* row 0 alone has offset 63: its base lies outside for all other rows */
+        csr_put(&A, e < 2 ? 0 : e - 1, e == 1 ? 63 : e < 2 ? 0 : e - 1, 1);
     }
-    A.indices[1] = 63; /* row 0 alone has offset 63: its base lies outside for all other rows */
-    A.values[1] = 1;
+    csr_end(&A);
     const cmg_compression_info info = predict(&A, &o, 0);
     CHECK(info.stored_rows[CMG_COMPRESSION_CODES32] == 64);
 }
@@ -328,12 +316,11 @@ TEST(halves_keep_energies)
     scoped_csr A = squares(false, 1, 1);
     cmg_matrix_options o = compressed(CMG_FP32, CMG_VALUES_FP16);
     o.explain = false;
-    scoped_vector *column = NULL;
     scoped double *stored = calloc((size_t)POINTS * POINTS, sizeof *stored); /* column by column */
     scoped double *unit = calloc(POINTS, sizeof *unit);
     scoped_matrix *M = matrix_new(&A.view, &o);
     scoped_vector *e = vector_new(POINTS, CMG_FP32);
-    CHECK_OK(cmg_vector_create(ctx, POINTS, CMG_FP32, &column));
+    scoped_vector *column = vector_new(POINTS, CMG_FP32);
     for (int j = 0; j < POINTS; ++j) {
         unit[j] = 1;
         CHECK_OK(cmg_vector_set(e, unit));

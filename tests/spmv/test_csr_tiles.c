@@ -76,22 +76,19 @@ enum { CASES = sizeof cases / sizeof cases[0] };
 static cmgi_csr make_case(const tiles_case *c)
 {
     uint64_t seed = 5;
-    cmgi_csr A = {0};
     cmg_size nnz = 0;
     for (cmg_size i = 0; i < c->rows; ++i) {
         nnz += c->length(i, c->cols);
     }
-    CHECK_OK(cmgi_csr_alloc(ctx, c->rows, c->cols, nnz, &A));
-    A.indptr[0] = 0;
+    cmgi_csr A = csr_new(c->rows, c->cols, nnz);
     for (cmg_size i = 0; i < c->rows; ++i) {
         const cmg_size length = c->length(i, c->cols);
         const cmg_size begin = (cmg_size)(cmgi_random(&seed) * (double)c->cols);
-        A.indptr[i + 1] = A.indptr[i] + length;
         for (cmg_size e = 0; e < length; ++e) {
-            A.indices[A.indptr[i] + e] = (cmg_index)((begin + e) % c->cols);
-            A.values[A.indptr[i] + e] = 2 * cmgi_random(&seed) - 1;
+            csr_put(&A, i, (begin + e) % c->cols, 2 * cmgi_random(&seed) - 1);
         }
     }
+    csr_end(&A);
     return A;
 }
 
@@ -158,13 +155,11 @@ static void check_product(const char *name, const cmgi_csr *A, const cmg_matrix 
     scoped double *v = random_values(n, 4);
     scoped double *sum = calloc((size_t)n + 1, sizeof *sum);
     scoped double *magnitude = calloc((size_t)n + 1, sizeof *magnitude);
-    double *out[2] = {calloc((size_t)n + 1, sizeof(double)), calloc((size_t)n + 1, sizeof(double))};
+    double *out[2];
     suite_multiply(A, x, sum, magnitude);
-    scoped_vector *dx = vector_new(A->cols, p);
-    scoped_vector *dv = vector_new(n, p);
+    scoped_vector *dx = vector_from(A->cols, p, x);
+    scoped_vector *dv = vector_from(n, p, v);
     scoped_vector *y = vector_new(n, p);
-    CHECK_OK(cmg_vector_set(dx, x));
-    CHECK_OK(cmg_vector_set(dv, v));
     const cmgi_writeback w = {.kind = (cmgi_wb_kind)kind,
                               .alpha = kind == CMGI_WB_AXPBY ? 0.5 : 0.7,
                               .beta = -2,
@@ -175,7 +170,7 @@ static void check_product(const char *name, const cmgi_csr *A, const cmg_matrix 
     for (int run = 0; run < 2; ++run) {
         CHECK_OK(cmg_vector_fill(y, NAN));
         CHECK_OK(cmgi_matrix_spmv(M, &w, dx->data));
-        CHECK_OK(cmg_vector_get(y, out[run]));
+        out[run] = values_of(y);
     }
     CHECK(memcmp(out[0], out[1], (size_t)n * sizeof(double)) == 0);
     double worst = 0; /* error over its bound: every product and every sum rounds once */

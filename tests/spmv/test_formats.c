@@ -32,44 +32,6 @@ static double *renumbered(const double *v, cmg_size n, const cmg_index *perm)
     return out;
 }
 
-static double expected_value(const comparison *t, int kind, cmg_size i)
-{
-    switch (kind) {
-    case CMGI_WB_AXPBY:
-        return 0.5 * t->sum[i] - 2 * t->c[i];
-    case CMGI_WB_RESIDUAL:
-        return t->b[i] - t->sum[i];
-    case CMGI_WB_JACOBI:
-        return t->x[i] + 0.7 * t->d[i] * (t->b[i] - t->sum[i]);
-    case CMGI_WB_MOMENTUM:
-        return 1.25 * t->x[i] - 0.25 * t->c[i] + 0.7 * t->d[i] * (t->b[i] - t->sum[i]);
-    case CMGI_WB_FROM_ZERO:
-        return t->sum[i] + 0.7 * t->d[i] * t->b[i];
-    case MOMENTUM_PLAIN:
-        return 1.25 * t->b[i] - 0.25 * t->c[i] + 0.7 * t->sum[i];
-    case MOMENTUM_FIRST:
-        return 1.25 * t->x[i] + 0.7 * t->d[i] * (t->b[i] - t->sum[i]);
-    default:
-        return t->sum[i];
-    }
-}
-
-/* y = momentum's write-back; y holds the vector before, and is written over. */
-static void apply_momentum(const comparison *t, int kind, const cmg_vector *x, const cmg_vector *b,
-                           const cmg_vector *d, cmg_vector *y)
-{
-    const bool plain = kind == MOMENTUM_PLAIN;
-    const cmgi_writeback w = {.kind = CMGI_WB_MOMENTUM,
-                              .alpha = 0.7,
-                              .beta = 0.25,
-                              .b = plain ? NULL : b->data,
-                              .c = plain ? b->data : x->data,
-                              .d = plain ? NULL : d->data,
-                              .e = kind == MOMENTUM_FIRST ? NULL : y->data,
-                              .y = y->data};
-    CHECK_OK(cmgi_matrix_spmv(t->M, &w, x->data));
-}
-
 /* A vector of the rows takes the place of one of the columns. */
 static bool needs_square(int kind)
 {
@@ -89,30 +51,31 @@ static void compare(const comparison *t, int kind)
     scoped_vector *b = vector_from(n, t->precision, pb);
     scoped_vector *d = vector_from(n, t->precision, pd);
     scoped_vector *y = vector_from(n, t->precision, pc);
-    if (kind == CMGI_WB_APPLY) {
-        CHECK_OK(cmg_matrix_apply(t->M, x, y));
-    } else if (kind == CMGI_WB_AXPBY) {
-        CHECK_OK(cmg_matrix_axpby(t->M, 0.5, x, -2.0, y));
-    } else if (kind == CMGI_WB_RESIDUAL) {
-        CHECK_OK(cmg_matrix_residual(t->M, x, b, y));
-    } else if (kind == CMGI_WB_JACOBI) {
-        CHECK_OK(cmg_matrix_jacobi(t->M, 0.7, d, b, x, y));
-    } else if (kind == CMGI_WB_FROM_ZERO) {
-        const cmgi_writeback w = {
-            .kind = (cmgi_wb_kind)kind, .alpha = 0.7, .b = b->data, .d = d->data, .y = y->data};
-        CHECK_OK(cmgi_matrix_spmv(t->M, &w, x->data));
-    } else {
-        apply_momentum(t, kind, x, b, d, y);
-    }
-    scoped double *out = malloc(((size_t)n + 1) * sizeof *out);
-    CHECK_OK(cmg_vector_get(y, out));
+    const bool momentum = kind == CMGI_WB_MOMENTUM || kind >= MOMENTUM_PLAIN;
+    const bool plain = kind == MOMENTUM_PLAIN;
+    const cmgi_writeback w = {.kind = momentum ? CMGI_WB_MOMENTUM : (cmgi_wb_kind)kind,
+                              .alpha = kind == CMGI_WB_AXPBY ? 0.5 : 0.7,
+                              .beta = momentum ? 0.25 : -2,
+                              .b = plain ? NULL : b->data,
+                              .c = plain ? b->data : x->data,
+                              .d = plain ? NULL : d->data,
+                              .e = kind == MOMENTUM_FIRST ? NULL : y->data,
+                              .y = y->data};
+    CHECK_OK(kind == CMGI_WB_APPLY      ? cmg_matrix_apply(t->M, x, y)
+             : kind == CMGI_WB_AXPBY    ? cmg_matrix_axpby(t->M, w.alpha, x, w.beta, y)
+             : kind == CMGI_WB_RESIDUAL ? cmg_matrix_residual(t->M, x, b, y)
+             : kind == CMGI_WB_JACOBI   ? cmg_matrix_jacobi(t->M, w.alpha, d, b, x, y)
+                                        : cmgi_matrix_spmv(t->M, &w, x->data));
+    const double *c = kind == CMGI_WB_AXPBY ? t->c : needs_square(kind) ? t->x : t->b;
+    scoped double *out = values_of(y);
     double worst =
         0; /* error over its bound: each of at most 400 products rounds once, the sum too */
     for (cmg_size k = 0; k < n; ++k) {
         const cmg_size i = perm != NULL ? perm[k] : k;
         const double bound =
             eps * (double)(t->A->indptr[i + 1] - t->A->indptr[i] + 8) * (t->magnitude[i] + 4);
-        worst = fmax(worst, fabs(out[k] - expected_value(t, kind, i)) / bound);
+        const double right = suite_writeback(&w, t->sum[i], t->b[i], c[i], t->d[i], t->c[i]);
+        worst = fmax(worst, fabs(out[k] - right) / bound);
     }
     CHECK_SAY(worst <= 1, "%s, format %s, write-back %d, precision %d: %.3g times the bound",
               t->name, cmg_enum_name("format", (int)t->M->options.format), kind, (int)t->precision,
@@ -135,12 +98,12 @@ static void clear_comparison(comparison *t)
     free_all(t->x, t->b, t->c, t->d, t->sum, t->magnitude);
 }
 
-/* Every write-back of a matrix that has been made. */
-static void check_products(const char *name, const cmgi_csr *A, cmg_matrix *M)
+/* The first write-backs, or all, of a matrix that has been made. */
+static void check_products(const char *name, const cmgi_csr *A, cmg_matrix *M, int kinds)
 {
     comparison t = {.A = A, .M = M, .precision = M->options.precision, .name = name};
     fill_comparison(&t);
-    for (int kind = 0; kind < CASES; ++kind) {
+    for (int kind = 0; kind < kinds; ++kind) {
         if (!needs_square(kind) || A->rows == A->cols) {
             compare(&t, kind);
         }
@@ -201,13 +164,13 @@ TEST(blocks_multiply_as_their_entries)
                                     .keep_map = turn % 2 == 0};
             o.block_rows = finds && m % 2 == 0 ? 0 : b;
             scoped_matrix *M = matrix_new(&B.view, &o);
-            check_products(suite[m].name, &B, M);
+            check_products(suite[m].name, &B, M, CASES);
             if (o.keep_map) {
                 for (cmg_size k = 0; k < B.indptr[B.rows]; ++k) {
                     B.values[k] = 1 / (1.5 + B.values[k]);
                 }
                 CHECK_OK(cmg_matrix_update(M, B.values));
-                check_products(suite[m].name, &B, M);
+                check_products(suite[m].name, &B, M, CASES);
             }
         }
     }
@@ -243,35 +206,23 @@ static void check_matrix(const char *name, const cmgi_csr *given, bool diagonal)
         }
         for (int p = CMG_FP64; p <= CMG_FP32; ++p) {
             scoped_csr A = {0};
-            cmg_csr view = given->view;
-            CHECK_OK(cmgi_csr_copy(ctx, &view, &A));
-            view = A.view;
+            CHECK_OK(cmgi_csr_copy(ctx, &given->view, &A));
             cmg_matrix_options options = matrix_options(
                 "format=%s t=%d warp=%d threshold=%d precision=%s keep_map",
                 WORD("format", one.format), one.t, one.warp, one.threshold, WORD("precision", p));
-            comparison t = {.A = &A, .precision = (cmg_precision)p, .name = name};
-            CHECK_OK(cmg_matrix_create_csr(ctx, &view, &options, &t.M));
-            fill_comparison(&t);
-            for (int kind = 0; kind < CASES; ++kind) {
-                if (!needs_square(kind) || A.rows == A.cols) {
-                    compare(&t, kind);
-                }
-            }
-            clear_comparison(&t);
+            scoped_matrix *M = matrix_new(&A.view, &options);
+            check_products(name, &A, M, CASES);
             for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
                 A.values[k] = 1 / (1.5 + A.values[k]);
             }
-            CHECK_OK(cmg_matrix_update(t.M, A.values));
-            fill_comparison(&t);
-            compare(&t, CMGI_WB_APPLY);
-            clear_comparison(&t);
+            CHECK_OK(cmg_matrix_update(M, A.values));
+            check_products(name, &A, M, CMGI_WB_APPLY + 1);
             cmg_matrix_info info = {.size = sizeof info};
-            CHECK_OK(cmg_matrix_get_info(t.M, &info));
+            CHECK_OK(cmg_matrix_get_info(M, &info));
             CHECK(info.rows == A.rows && info.cols == A.cols && info.nnz == A.indptr[A.rows]);
             CHECK(info.stored >= 0 && (info.format == CMG_FORMAT_DIAGONAL ||
-                                       info.stored >= info.nnz || t.M->format->elements));
+                                       info.stored >= info.nnz || M->format->elements));
             CHECK(info.traffic >= info.bytes + (size_t)A.rows * (p == CMG_FP64 ? 8U : 4U));
-            cmg_matrix_destroy(&t.M);
         }
     }
 }

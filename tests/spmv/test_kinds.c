@@ -30,16 +30,11 @@ static void check_products(const cmgi_csr *A, const cmg_matrix *M, int columns)
     scoped double *expected = malloc((size_t)(A->rows + 1) * sizeof *expected);
     scoped double *magnitude = malloc((size_t)(A->rows + 1) * sizeof *magnitude);
     double *out[2];
-    cmg_vector *v[2] = {NULL};
-    CHECK_OK(cmg_vector_create_columns(ctx, A->cols, columns, p, &v[0]));
-    CHECK_OK(cmg_vector_create_columns(ctx, A->rows, columns, p, &v[1]));
-    CHECK_OK(cmg_vector_set(v[0], x));
+    scoped_vector *vx = columns_in(p, A->cols, columns, x);
     for (int k = 0; k < 2; ++k) {
-        out[k] = malloc((size_t)(A->rows * columns + 1) * sizeof **out);
-        CHECK_OK(cmg_vector_set(v[1], y));
-        CHECK_OK(k == 0 ? cmg_matrix_apply(M, v[0], v[1])
-                        : cmg_matrix_axpby(M, 0.5, v[0], -2, v[1]));
-        CHECK_OK(cmg_vector_get(v[1], out[k]));
+        scoped_vector *vy = columns_in(p, A->rows, columns, y);
+        CHECK_OK(k == 0 ? cmg_matrix_apply(M, vx, vy) : cmg_matrix_axpby(M, 0.5, vx, -2, vy));
+        out[k] = values_of(vy);
     }
     for (int c = 0; c < columns; ++c) {
         for (cmg_size j = 0; j < A->cols; ++j) {
@@ -52,7 +47,6 @@ static void check_products(const cmgi_csr *A, const cmg_matrix *M, int columns)
             CHECK_NEAR(out[1][at], 0.5 * expected[i] - 2 * y[at], 20 * eps * (magnitude[i] + 3));
         }
     }
-    vectors_destroy(&v[0], &v[1]);
     free_all(out[0], out[1]);
 }
 
@@ -139,14 +133,7 @@ TEST(storage_is_that_of_the_csr)
         CHECK(C->t.count == D->t.count && C->t.kinds == D->t.kinds &&
               C->t.entries == D->t.entries && ours->bytes == found->bytes && C->t.all && D->t.all);
         CHECK((C->t.box != NULL) == (D->t.box != NULL));
-        uint16_t *id[2];
-        for (int k = 0; k < 2; ++k) {
-            id[k] = malloc((size_t)A.rows * sizeof *id[k]);
-            CHECK_OK(cmgi_to_host(ctx, id[k], k == 0 ? C->t.id : D->t.id,
-                                  (size_t)A.rows * sizeof *id[k]));
-        }
-        CHECK(memcmp(id[0], id[1], (size_t)A.rows * sizeof *id[0]) == 0);
-        free_all(id[0], id[1]);
+        check_arrays(C->t.id, D->t.id, A.rows, sizeof *C->t.id);
     }
 }
 

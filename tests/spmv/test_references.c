@@ -2,7 +2,6 @@
  * Templates of rectangular matrices, whose rows take turns and step on in x, by each instruction
  * set against plain loops, for lines of every remainder and x that ends with the last row.
  */
-#include "spmv/cpu_kernels.h"
 #include "samples.h"
 
 /* Lines of `line` rows; row l of a line begins at column line's first + (l / period) step and has
@@ -12,20 +11,17 @@ static cmgi_csr stepping(cmg_size lines, cmg_size line, int period, int step, bo
     const cmg_size turns = (line + period - 1) / period;
     const cmg_size wide = (turns - 1) * step + 2 * period + 1;
     const cmg_size cols = lines * wide + (wide == line ? 2 : 0); /* not square */
-    cmgi_csr A = {0};
-    cmg_size k = 0;
-    CHECK_OK(cmgi_csr_alloc(ctx, lines * line, cols, lines * line * (1 + period) + 2 * lines * line,
-                            &A));
+    cmgi_csr A = csr_new(lines * line, cols, lines * line * (3 + period));
     for (cmg_size i = 0; i < lines * line; ++i) {
         const cmg_size l = i % line;
         const cmg_size first = i / line * wide + l / period * step;
         const int count = 2 + (int)(l % period);
         for (int e = 0; e < count; ++e) {
-            A.indices[k] = (cmg_index)(first + 2 * (back ? count - 1 - e : e));
-            A.values[k++] = 1 + 0.5 * (double)(l % period) + 0.125 * e;
+            csr_put(&A, i, first + 2 * (back ? count - 1 - e : e),
+                    1 + 0.5 * (double)(l % period) + 0.125 * e);
         }
-        A.indptr[i + 1] = k;
     }
+    csr_end(&A);
     return A;
 }
 
@@ -33,29 +29,8 @@ static cmgi_csr stepping(cmg_size lines, cmg_size line, int period, int step, bo
 static double error_of(const cmgi_cpu_kernels *set, const cmgi_csr *A, cmg_precision precision)
 {
     scoped_matrix *M = compress(A, precision, CMG_VALUES_FULL);
-    const size_t size = cmgi_precision_bytes(precision);
-    scoped double *x = random_values(A->cols, 5);
-    scoped float *single =
-        malloc((size_t)A->cols * sizeof *single); /* no entry more: sanitizers see it */
-    scoped void *y = malloc((size_t)A->rows * size);
-    const cmgi_writeback w = {.kind = CMGI_WB_SCALED, .alpha = 1, .y = y};
-    double worst = 0;
     CHECK(layout(M)->p.count == 0 && layout(M)->ref != NULL);
-    for (cmg_size j = 0; j < A->cols; ++j) {
-        single[j] = (float)x[j];
-        x[j] = precision == CMG_FP64 ? x[j] : single[j];
-    }
-    set->rows[precision][CMGI_ROWS_TEMPLATES](
-        M, &w, precision == CMG_FP64 ? (void *)x : (void *)single, 0, layout(M)->t.count);
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        double sum = 0;
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            sum += A->values[k] * x[A->indices[k]];
-        }
-        const double found = precision == CMG_FP64 ? ((double *)y)[i] : ((float *)y)[i];
-        worst = fmax(worst, fabs(found - sum));
-    }
-    return worst;
+    return set_error(set, A, M);
 }
 
 TEST(lines_step_on)

@@ -13,28 +13,22 @@
 static cmgi_csr box(cmg_size nx, cmg_size ny, cmg_size nz, int reach, bool star)
 {
     const cmg_size n = nx * ny * nz;
-    cmgi_csr A = {0};
-    CHECK_OK(
-        cmgi_csr_alloc(ctx, n, n, n * (2 * reach + 1) * (2 * reach + 1) * (2 * reach + 1), &A));
-    cmg_size k = 0;
+    const int side = 2 * reach + 1;
+    cmgi_csr A = csr_new(n, n, n * side * side * side);
     for (cmg_size i = 0; i < n; ++i) {
         const cmg_size at[3] = {i % nx, i / nx % ny, i / nx / ny};
-        const int begin = (int)k;
-        A.indptr[i] = k;
-        for (int d = 0; d < (2 * reach + 1) * (2 * reach + 1) * (2 * reach + 1); ++d) {
-            const int side = 2 * reach + 1;
+        for (int d = 0; d < side * side * side; ++d) {
             const int by[3] = {d % side - reach, d / side % side - reach, d / side / side - reach};
             const cmg_size to[3] = {at[0] + by[0], at[1] + by[1], at[2] + by[2]};
             const bool inside =
                 to[0] >= 0 && to[0] < nx && to[1] >= 0 && to[1] < ny && to[2] >= 0 && to[2] < nz;
             if (inside && (!star || (by[0] != 0) + (by[1] != 0) + (by[2] != 0) <= 1)) {
-                A.indices[k] = (cmg_index)((to[2] * ny + to[1]) * nx + to[0]);
-                A.values[k] = 1.0 / (3 + d) + 0.125 * (double)(k - begin);
-                ++k;
+                csr_put(&A, i, (to[2] * ny + to[1]) * nx + to[0],
+                        1.0 / (3 + d) + 0.125 * (double)A.indptr[i + 1]); /* entries of the row */
             }
         }
     }
-    A.indptr[n] = k;
+    csr_end(&A);
     return A;
 }
 
@@ -81,17 +75,14 @@ TEST(runs_hold_the_templates)
 /* Templates without common runs: every third row has neighbours elsewhere. */
 TEST(scattered_templates_have_no_runs)
 {
-    scoped_csr A = {0};
     const cmg_size n = 6000;
-    CHECK_OK(cmgi_csr_alloc(ctx, n, n, 4 * n, &A));
+    scoped_csr A = csr_new(n, n, 4 * n);
     for (cmg_size i = 0; i < n; ++i) {
-        A.indptr[i] = 4 * i;
         for (cmg_size e = 0; e < 4; ++e) {
-            A.indices[4 * i + e] = (cmg_index)((i + e * (100 + 37 * (i % 40))) % n);
-            A.values[4 * i + e] = 1 + (double)e;
+            csr_put(&A, i, (i + e * (100 + 37 * (i % 40))) % n, 1 + (double)e);
         }
     }
-    A.indptr[n] = 4 * n;
+    csr_end(&A);
     scoped_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
     cmgi_compressed *C = M->data;
     CHECK(C->t.count > 0);
@@ -196,10 +187,9 @@ TEST(a_product_brings_its_inner_product)
         double expected = 0;
         double magnitude = 0;
         scoped_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
-        scoped_vector *vx = vector_new(n, CMG_FP64);
+        scoped_vector *vx = vector_from(n, CMG_FP64, x);
         scoped_vector *vy = vector_new(n, CMG_FP64);
         CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *device_dot, &device_dot));
-        CHECK_OK(cmg_vector_set(vx, x));
         suite_multiply(&A, x, y, size);
         for (cmg_size i = 0; i < n; ++i) {
             expected += x[i] * y[i];

@@ -6,7 +6,7 @@
 #include "spmv/sweep.h"
 
 #include "core/vector.h"
-#include "test.h"
+#include "suite.h"
 
 /*
  * Rows refer to at most `reach` others of a lower rank; rank r is row order[r]. With reach 0 there
@@ -83,17 +83,9 @@ static void check_writebacks(const cmg_matrix *M, const cmgi_csr *L, const cmg_i
         CHECK_OK(cmg_vector_get(y, made));
         double worst = 0;
         for (cmg_size i = 0; i < n; ++i) {
-            const double b = value[1][i];
-            const double c = value[2][i];
-            const double d = value[3][i];
-            const double expected[CMGI_WB_KINDS] = {
-                [CMGI_WB_APPLY] = s[i],
-                [CMGI_WB_AXPBY] = 0.75 * s[i] + 0.5 * c,
-                [CMGI_WB_RESIDUAL] = b - s[i],
-                [CMGI_WB_JACOBI] = c + 0.75 * d * (b - s[i]),
-                [CMGI_WB_MOMENTUM] = c + 0.5 * (c - value[4][i]) + 0.75 * d * (b - s[i]),
-                [CMGI_WB_FROM_ZERO] = s[i] + 0.75 * d * b};
-            worst = fmax(worst, fabs(made[i] - expected[kind]));
+            const double expected =
+                suite_writeback(&w, s[i], value[1][i], value[2][i], value[3][i], value[4][i]);
+            worst = fmax(worst, fabs(made[i] - expected));
         }
         CHECK(worst <= tolerance);
     }

@@ -8,7 +8,6 @@
 #include "hierarchy/hierarchy.h"
 #include "smoothers/smoother.h"
 
-#include "arrays.h"
 #include "grids.h"
 
 static const double THETA = 0.35;
@@ -46,29 +45,10 @@ static cmgi_csr flow_matrix(const flow *f)
     return A;
 }
 
-static cmg_coarsen_options options_of(int distance, int interpolation)
-{
-    cmg_coarsen_options o;
-    cmg_coarsen_options_default(&o);
-    o.method = CMG_COARSEN_AIR;
-    o.distance = distance;
-    o.interpolation = interpolation;
-    return o;
-}
-
-static double *dense(const cmg_csr *A)
-{
-    double *D = calloc((size_t)(A->rows * A->cols), sizeof *D);
-    EACH_ENTRY (A, i, k) {
-        D[i * A->cols + A->indices[k]] += A->values[k];
-    }
-    return D;
-}
-
 /* The largest |(R A)_(r, j)| at fine columns j of row r of R; row[r] is its coarse row. */
 static double worst_at_fine(const cmgi_csr *A, const cmgi_csr *R, const cmg_index *row)
 {
-    scoped double *D = dense(&A->view);
+    scoped double *D = dense_of(&A->view);
     double worst = 0;
     for (cmg_size r = 0; r < R->rows; ++r) {
         for (cmg_size e = R->indptr[r]; e < R->indptr[r + 1]; ++e) {
@@ -107,7 +87,8 @@ TEST(restriction_is_ideal_where_it_reaches)
                                  {16, 12, 0.1, CIRCLES}, {60, 1, 0.01, ACROSS},
                                  {15, 11, 1e-2, ACROSS}, {9, 9, 10, ACROSS}};
     for (size_t t = 0; t < 2 * sizeof flows / sizeof flows[0]; ++t) {
-        const cmg_coarsen_options o = options_of(1 + (int)t % 2, 5);
+        const cmg_coarsen_options o =
+            coarsen_options("method=air distance=%d interpolation=5", 1 + (int)t % 2);
         scoped_csr A = flow_matrix(&flows[t / 2]);
         const cmg_size n = A.rows;
         scoped_csr P = {0};
@@ -118,7 +99,7 @@ TEST(restriction_is_ideal_where_it_reaches)
         CHECK(R.cols == n && R.rows == P.cols && R.rows > 0 && R.rows < n);
         scoped cmg_index *row = malloc((size_t)R.rows * sizeof *row);
         scoped bool *coarse = calloc((size_t)n, sizeof *coarse);
-        scoped double *D = dense(&A.view);
+        scoped double *D = dense_of(&A.view);
         CHECK_OK(cmgi_ideal_rows(ctx, &R.view, row, &all));
         CHECK(all && cmgi_ideal_holds(&A.view, &R.view, row));
         for (cmg_size r = 0; all && r < R.rows; ++r) {
@@ -136,21 +117,13 @@ TEST(restriction_is_ideal_where_it_reaches)
     }
 }
 
-/* x = A^-1 b by elimination. */
+/* x = A^-1 b */
 static double *solve_dense(const cmg_csr *A, const double *b)
 {
-    const cmg_size n = A->rows;
-    scoped double *D = dense(A);
-    double *x = scaled_copy(b, n, 1);
-    for (cmg_size k = 0; k < n; ++k) {
-        for (cmg_size i = k + 1; i < n; ++i) {
-            const double f = D[i * n + k] / D[k * n + k];
-            add_scaled(D + i * n + k, -f, D + k * n + k, n - k);
-            x[i] -= f * x[k];
-        }
-    }
-    for (cmg_size i = n - 1; i >= 0; --i) {
-        x[i] = (x[i] - dot(D + i * n + i + 1, x + i + 1, n - i - 1)) / D[i * n + i];
+    scoped double *X = dense_inverse(A);
+    double *x = malloc((size_t)A->rows * sizeof *x);
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        x[i] = dot(X + i * A->rows, b, A->rows);
     }
     return x;
 }
@@ -162,8 +135,8 @@ TEST(coarse_values_are_exact_along_a_line)
     static const double diffusion[] = {0, 1e-3, 0.1};
     for (int t = 0; t < 3; ++t) {
         const flow f = {63, 1, diffusion[t], ACROSS};
-        cmg_coarsen_options o = options_of(2, 1);
-        o.near = 0; /* weak couplings, too */
+        const cmg_coarsen_options o = coarsen_options(
+            "method=air distance=2 interpolation=1 near=0"); /* weak couplings, too */
         scoped_csr A = flow_matrix(&f);
         scoped_csr P = {0};
         scoped_csr R = {0};
@@ -176,10 +149,7 @@ TEST(coarse_values_are_exact_along_a_line)
         scoped cmg_index *row = malloc((size_t)R.rows * sizeof *row);
         CHECK_OK(cmgi_ideal_rows(ctx, &R.view, row, &all));
         scoped double *b = random_values(A.rows, 7);
-        scoped double *bc = calloc((size_t)R.rows, sizeof *bc);
-        EACH_ENTRY (&R, r, k) {
-            bc[r] += R.values[k] * b[R.indices[k]];
-        }
+        scoped double *bc = csr_times(&R.view, b);
         scoped double *x = solve_dense(&A.view, b);
         scoped double *xc = solve_dense(&Ac.view, bc);
         for (cmg_size r = 0; r < R.rows; ++r) {
@@ -194,10 +164,7 @@ static void relax(const cmg_csr *A, const bool *coarse, const double *b, double 
     scoped double *r = malloc((size_t)A->rows * sizeof *r);
     for (int sweep = 0; sweep < 3; ++sweep) {
         for (cmg_size i = 0; i < A->rows; ++i) {
-            r[i] = b[i];
-            for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-                r[i] -= A->values[k] * x[A->indices[k]];
-            }
+            r[i] = b[i] - row_times(A, i, x);
         }
         for (cmg_size i = 0; i < A->rows; ++i) {
             x[i] += coarse[i] == (sweep == 2) ? r[i] / cmgi_csr_diagonal_at(A, i) : 0;
@@ -208,11 +175,7 @@ static void relax(const cmg_csr *A, const bool *coarse, const double *b, double 
 static cmg_hierarchy *coarsened(cmgi_csr *A, const char *text)
 {
     cmg_hierarchy *h = alone(A);
-    cmg_coarsen_options o;
-    int levels = 0;
-    cmg_coarsen_options_default(&o);
-    CHECK_OK(cmg_coarsen_options_set(&o, text));
-    CHECK_OK(cmg_hierarchy_coarsen(h, &o, &levels));
+    const int levels = coarsen(h, "%s", text);
     CHECK(levels > 0 && levels == cmg_hierarchy_levels(h) - 1);
     return h;
 }
@@ -240,10 +203,7 @@ TEST(smoother_sweeps_over_fine_then_coarse_rows)
     scoped double *r = scaled_copy(b, A.rows, 1); /* from zero: x = M b */
     for (int f1 = 0; f1 < M->factors; ++f1) {
         scoped double *from = scaled_copy(r, A.rows, 1);
-        fill_values(r, A.rows, 0);
-        EACH_ENTRY (&M->factor[f1], i, k) {
-            r[i] += M->factor[f1].values[k] * from[M->factor[f1].indices[k]];
-        }
+        csr_multiply(&M->factor[f1].view, from, r);
     }
     relax(&A, coarse, b, x);
     add_scaled(r, -1, x, A.rows);
@@ -353,11 +313,7 @@ TEST(closed_flow_is_solved_past_constants)
     scoped_hierarchy *h = coarsened(&A, "method=air rows=100");
     const cmg_csr last = csr_of(h, cmg_hierarchy_levels(h) - 1, CMG_ROLE_A);
     for (cmg_size i = 0; i < last.rows; ++i) {
-        double sum = 0;
-        for (cmg_size k = last.indptr[i]; k < last.indptr[i + 1]; ++k) {
-            sum += last.values[k];
-        }
-        CHECK_NEAR(sum, 0, 1e-14);
+        CHECK_NEAR(row_sum(&last, i), 0, 1e-14);
     }
     const cmg_solver_options o = solver_options("rtol=1e-8 no-fallback");
     const cmg_report report = solve(h, &o);
@@ -410,10 +366,8 @@ TEST(levels_may_be_replaced)
     cmgi_csr first = flow_matrix(&f);
     scoped_csr A = flow_matrix(&f);
     scoped_hierarchy *h = coarsened(&first, "method=air rows=100");
-    cmg_coarsen_options o = options_of(2, 5);
-    o.method = CMG_COARSEN_AGGREGATION;
     CHECK_OK(cmg_hierarchy_select(h, 0, cmg_hierarchy_levels(h) - 1));
-    CHECK_OK(cmg_hierarchy_coarsen(h, &o, NULL));
+    (void)coarsen(h, "method=aggregation distance=2 interpolation=5");
     CHECK(cmg_hierarchy_levels(h) > 1 && !cmgi_hierarchy_has(h, 0, CMG_ROLE_R));
     CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, A.values));
     const cmg_solver_options solver = solver_options("rtol=1e-8");
@@ -423,7 +377,7 @@ TEST(levels_may_be_replaced)
 TEST(threads_do_not_matter)
 {
     const flow f = {61, 53, 1e-3, CIRCLES};
-    const cmg_coarsen_options o = options_of(2, 3);
+    const cmg_coarsen_options o = coarsen_options("method=air distance=2 interpolation=3");
     scoped_csr A = flow_matrix(&f);
     scoped_csr first_P = {0};
     scoped_csr first_R = {0};
@@ -448,13 +402,13 @@ TEST(odd_matrices_are_survived)
     for (int kind = 0; kind < ODD_KINDS + 2; ++kind) {
         for (int n = 1; n < 70; n += 1 + n / 4) {
             scoped_csr A = odd_matrix(kind % ODD_KINDS, n, 7);
-            for (cmg_size i = 0; kind >= ODD_KINDS && i < n; ++i) {
-                for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-                    A.values[k] *= A.indices[k] == i && (kind > ODD_KINDS || i % 3 == 0) ? 0 : 1;
-                }
+            EACH_ENTRY (&A, i, k) {
+                const bool zero = kind > ODD_KINDS || (kind == ODD_KINDS && i % 3 == 0);
+                A.values[k] *= A.indices[k] == i && zero ? 0 : 1;
             }
             for (int distance = 1; distance <= 2; ++distance) {
-                const cmg_coarsen_options o = options_of(distance, 5);
+                const cmg_coarsen_options o =
+                    coarsen_options("method=air distance=%d interpolation=5", distance);
                 scoped_csr P = {0};
                 scoped_csr R = {0};
                 CHECK_OK(cmgi_air(ctx, &A.view, THETA, &o, &P, &R));
@@ -497,13 +451,11 @@ TEST(choice_follows_the_flow)
     for (int t = 0; t < 6; ++t) {
         scoped_csr A = t < 3 ? flow_matrix(&flows[t]) : grid_matrix(&even);
         cmgi_suits suits;
-        for (cmg_size i = 0; t > 3 && i < A.rows; ++i) { /* central differences, or no scheme */
-            for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-                const cmg_size step = A.indices[k] - i;
-                A.values[k] += t == 4 && step != 0 ? (step > 0 ? 5 : -5) : 0;
-                A.values[k] *= t == 5 && step > 0 ? 0 : 1;
-                A.values[k] = t == 5 && step < 0 ? 1 : A.values[k];
-            }
+        EACH_ENTRY (&A, i, k) { /* central differences, or no scheme */
+            const cmg_size step = A.indices[k] - i;
+            A.values[k] += t == 4 && step != 0 ? (step > 0 ? 5 : -5) : 0;
+            A.values[k] *= t == 5 && step > 0 ? 0 : 1;
+            A.values[k] = t == 5 && step < 0 ? 1 : A.values[k];
         }
         CHECK_OK(cmgi_look_for_levels(ctx, &A.view, NULL, THETA, &suits));
         CHECK(suits.flow == (t < 2) && suits.plane && suits.classical == (t == 3));

@@ -9,37 +9,12 @@
 
 #include "grids.h"
 #include "kinds.h"
-#include "plain.h"
-
-/* Couplings of neighbours, by random numbers of a pair of rows; row sums are 0 but for `more`. */
-static cmgi_csr random_grid(const int n[3], double decades, double more, uint64_t seed)
-{
-    const grid g = {{n[0], n[1], n[2]}, {1, 1, 1}, true};
-    cmgi_csr A = grid_matrix(&g);
-    for (cmg_size i = 0; i < A.rows; ++i) {
-        double sum = more;
-        cmg_size own = 0;
-        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-            const cmg_size j = A.indices[k];
-            uint64_t pair = seed + (uint64_t)((i < j ? i : j) * 7919 + (i < j ? j : i));
-            own = j == i ? k : own;
-            if (j != i) {
-                A.values[k] = -pow(10, decades * cmgi_random(&pair));
-                sum -= A.values[k];
-            }
-        }
-        A.values[own] = sum;
-    }
-    return A;
-}
 
 /* A x (K of `dim` axes of n) with mass and stiffness of linear elements: couplings of 9 or 27. */
 static cmgi_csr elements_matrix(const int n[3])
 {
     const cmg_size rows = (cmg_size)n[0] * n[1] * n[2];
-    cmgi_csr A = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, rows, rows, 27 * rows, &A));
-    cmg_size k = 0;
+    cmgi_csr A = csr_new(rows, rows, 27 * rows);
     for (cmg_size i = 0; i < rows; ++i) {
         const int at[3] = {(int)(i % n[0]), (int)(i / n[0] % n[1]), (int)(i / n[0] / n[1])};
         for (int m = 0; m < 27; ++m) {
@@ -55,13 +30,11 @@ static cmgi_csr elements_matrix(const int n[3])
                 value += product;
             }
             if (inside) {
-                A.indices[k] =
-                    (cmg_index)(i + e[0] + (cmg_size)n[0] * (e[1] + (cmg_size)n[1] * e[2]));
-                A.values[k++] = value;
+                csr_put(&A, i, i + e[0] + (cmg_size)n[0] * (e[1] + (cmg_size)n[1] * e[2]), value);
             }
         }
-        A.indptr[i + 1] = k;
     }
+    csr_end(&A);
     return A;
 }
 
@@ -118,12 +91,7 @@ TEST(other_matrices_are_not)
     scoped_csr A = grid_matrix(&g);
     scoped_csr B = {0};
     cmg_index perm[9 * 8 * 7];
-    uint64_t seed = 3;
-    for (int i = 0; i < 9 * 8 * 7; ++i) {
-        const int j = (int)(cmgi_random(&seed) * (i + 1));
-        perm[i] = perm[j];
-        perm[j] = i;
-    }
+    random_order(perm, 9 * 8 * 7, 3);
     CHECK_OK(cmgi_csr_permute(ctx, &A.view, perm, NULL, false, &B));
     const cmgi_points p = found(&B);
     CHECK(p.dim == 0);
@@ -255,7 +223,7 @@ TEST(middles_of_cells_solve_their_equation)
 {
     static const int n[][3] = {{13, 11, 1}, {17, 16, 1}, {9, 8, 7}, {7, 11, 9}};
     for (int t = 0; t < 4; ++t) {
-        scoped_csr A = random_grid(n[t], 1, 0, 5);
+        scoped_csr A = jumping(n[t], 1, 0, 5);
         scoped_csr P = {0};
         scoped_csr AP = {0};
         cmgi_halving by;
@@ -267,15 +235,11 @@ TEST(middles_of_cells_solve_their_equation)
         for (cmg_size i = 0; i < P.rows; ++i) {
             int at[3];
             bool middle = true;
-            double sum = -1;
             place(&by.fine, i, at);
             for (int d = 0; d < by.fine.dim; ++d) {
                 middle = middle && by.halved[d] && (at[d] - by.first[d]) % 2 != 0;
             }
-            for (cmg_size k = P.indptr[i]; k < P.indptr[i + 1]; ++k) {
-                sum += P.values[k];
-            }
-            constant = fmax(constant, fabs(sum));
+            constant = fmax(constant, fabs(row_sum(&P.view, i) - 1));
             for (cmg_size k = AP.indptr[i]; k < AP.indptr[i + 1] && middle; ++k) {
                 worst = fmax(worst, fabs(AP.values[k]));
             }
@@ -409,18 +373,16 @@ TEST(choice_follows_the_couplings)
     static const int n[3] = {40, 30, 1};
     const grid even = {{40, 30, 1}, {1, 1, 0}, false};
     scoped_csr A = grid_matrix(&even);
-    scoped_csr smooth = random_grid(n, 0.5, 0.01, 7);
-    scoped_csr jumping = random_grid(n, 4, 0.01, 7);
-    CHECK(suits(&A) && suits(&smooth) && !suits(&jumping));
+    scoped_csr smooth = jumping(n, 0.5, 0.01, 7);
+    scoped_csr wild = jumping(n, 4, 0.01, 7);
+    CHECK(suits(&A) && suits(&smooth) && !suits(&wild));
     scoped_csr rotated = elements_matrix(n); /* couplings along one diagonal alone */
-    for (cmg_size i = 0; i < rotated.rows; ++i) {
-        for (cmg_size k = rotated.indptr[i]; k < rotated.indptr[i + 1]; ++k) {
-            const cmg_size o = rotated.indices[k] - i;
-            rotated.values[k] = o == 0                ? 4.2
-                                : o == 41 || o == -41 ? -2
-                                : o == 39 || o == -39 ? 0
-                                                      : -0.05;
-        }
+    EACH_ENTRY (&rotated, i, k) {
+        const cmg_size o = rotated.indices[k] - i;
+        rotated.values[k] = o == 0                ? 4.2
+                            : o == 41 || o == -41 ? -2
+                            : o == 39 || o == -39 ? 0
+                                                  : -0.05;
     }
     CHECK(!suits(&rotated));
     for (int t = 0; t < 2; ++t) { /* pairs differ by about 0.25 and 0.4 of their sizes */
@@ -454,9 +416,7 @@ TEST(iterations_are_bounded_over_sizes)
 
 TEST(what_is_no_lattice_is_refused_by_name)
 {
-    cmg_coarsen_options o;
-    cmg_coarsen_options_default(&o);
-    o.method = CMG_COARSEN_LATTICE;
+    const cmg_coarsen_options o = coarsen_options("method=lattice");
     cmgi_csr A = odd_matrix(2, 700, 100);
     scoped_hierarchy *chain = alone(&A);
     CHECK_STATUS(cmg_hierarchy_coarsen(chain, &o, NULL), CMG_ERR_ARG);
@@ -467,22 +427,16 @@ TEST(new_values_are_followed)
 {
     static const int n[3] = {33, 30, 1};
     for (int t = 0; t < 2; ++t) {
-        cmgi_csr first = random_grid(n, t == 0 ? 0 : 0.5, 0.01, 3); /* 0: all alike */
-        scoped_csr second = random_grid(n, t == 0 ? 0.5 : 0, 0.01, 9);
+        cmgi_csr first = jumping(n, t == 0 ? 0 : 0.5, 0.01, 3); /* 0: all alike */
+        scoped_csr second = jumping(n, t == 0 ? 0.5 : 0, 0.01, 9);
         CHECK(first.rows == second.rows && first.indptr[first.rows] == second.indptr[second.rows]);
         scoped_hierarchy *h = alone(&first);
         cmg_solver_options o = chebyshev();
         o.matrix.keep_map = true;
         scoped_solver *s = solver_new(h, &o);
-        scoped double *values = malloc((size_t)second.rows * sizeof *values);
-        scoped double *result = malloc((size_t)second.rows * sizeof *result);
-        uint64_t seed = 5;
-        for (cmg_size i = 0; i < second.rows; ++i) {
-            values[i] = cmgi_random(&seed) - 0.5;
-        }
-        scoped_vector *b = vector_new(second.rows, CMG_FP64);
+        scoped double *values = random_values(second.rows, 5);
+        scoped_vector *b = vector_from(second.rows, CMG_FP64, values);
         scoped_vector *x = vector_new(second.rows, CMG_FP64);
-        CHECK_OK(cmg_vector_set(b, values));
         cmg_report report = {.size = sizeof report};
         CHECK_OK(cmg_solver_solve_from_zero(s, b, x, &report));
         CHECK(report.outcome == CMG_CONVERGED_RTOL);
@@ -490,7 +444,7 @@ TEST(new_values_are_followed)
         CHECK_OK(cmg_solver_refresh(s));
         CHECK_OK(cmg_solver_solve_from_zero(s, b, x, &report));
         CHECK(report.outcome == CMG_CONVERGED_RTOL && report.iterations <= 12);
-        CHECK_OK(cmg_vector_get(x, result));
+        scoped double *result = values_of(x);
         CHECK(relative_residual(&second.view, values, result) <= 1.0001e-8);
     }
 }
@@ -500,8 +454,7 @@ TEST(levels_are_finite)
 {
     const grid g = {{30, 28, 1}, {1, 1, 0}, false};
     const double values[] = {1e300, 1e-310, INFINITY, NAN};
-    cmg_coarsen_options o;
-    cmg_coarsen_options_default(&o);
+    const cmg_coarsen_options o = coarsen_options("method=lattice");
     for (int t = 0; t < 8; ++t) {
         scoped_csr A = grid_matrix(&g);
         scoped_hierarchy *h = hierarchy_new(1);
@@ -510,7 +463,6 @@ TEST(levels_are_finite)
         }
         const cmg_status given = cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A.view);
         int levels = 0;
-        o.method = CMG_COARSEN_LATTICE;
         if (given != CMG_OK) { /* what is not finite is refused before */
             CHECK(t % 4 >= 2);
             continue;
@@ -538,31 +490,19 @@ TEST(levels_are_those_of_the_host)
     for (int t = 0; t < 4; ++t) {
         const grid g = {{26, 23, 24}, {1, t == 1 ? 0.01 : 1, 1}, t == 1};
         scoped_csr A = t < 2    ? grid_matrix(&g)
-                       : t == 2 ? random_grid(n, 0.5, 0.01, 7)
+                       : t == 2 ? jumping(n, 0.5, 0.01, 7)
                                 : elements_matrix(n);
         cmgi_resident there = {0};
-        cmg_coarsen_options o;
-        int levels[2] = {0, 0};
         CHECK_OK(cmgi_resident_send(ctx, &A.view, &there));
-        cmg_hierarchy *h[2] = {hierarchy_new(1), hierarchy_new(1)};
-        CHECK_OK(cmg_hierarchy_set_csr(h[0], 0, CMG_ROLE_A, NULL, 0, &A.view));
+        cmg_hierarchy *h[2] = {hierarchy_alone(&A.view), hierarchy_new(1)};
         CHECK_OK(cmg_hierarchy_wrap_csr(h[1], 0, CMG_ROLE_A, NULL, 0, &there.csr));
-        cmg_coarsen_options_default(&o);
-        o.method = CMG_COARSEN_LATTICE;
-        o.rows = 30;
         for (int k = 0; k < 2; ++k) {
-            CHECK_OK(cmg_hierarchy_coarsen(h[k], &o, &levels[k]));
+            CHECK(coarsen(h[k], "method=lattice rows=30") >= 2);
         }
-        CHECK(levels[0] == levels[1] && levels[0] >= 2);
-        for (int l = 0; l <= levels[0] && l <= levels[1]; ++l) {
+        for (int l = 0; l < cmg_hierarchy_levels(h[1]); ++l) {
             CHECK(cmgi_hierarchy_there(h[1], l, CMG_ROLE_A) != NULL);
-            for (int role = CMG_ROLE_A; role <= CMG_ROLE_P && (role == CMG_ROLE_A || l < levels[0]);
-                 ++role) {
-                const cmg_csr a = csr_of(h[0], l, (cmg_role)role);
-                const cmg_csr b = csr_of(h[1], l, (cmg_role)role);
-                CHECK(same_csr(&a, &b));
-            }
         }
+        check_same_levels(h[0], h[1]);
         hierarchies_destroy(&h[0], &h[1]);
         cmgi_resident_free(ctx, &there);
     }

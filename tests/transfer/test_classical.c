@@ -3,20 +3,9 @@
 
 #include "core/backend.h"
 
-#include "arrays.h"
 #include "grids.h"
 
 static const double THETA = 0.25;
-
-/* Dense copy, rows x cols. */
-static double *dense(const cmg_csr *A)
-{
-    double *D = calloc((size_t)(A->rows * A->cols), sizeof *D);
-    EACH_ENTRY (A, i, k) {
-        D[i * A->cols + A->indices[k]] += A->values[k];
-    }
-    return D;
-}
 
 /* Couplings along x and y, random ones, some of the wrong sign. */
 static cmgi_csr random_matrix(int nx, int ny, uint64_t seed, bool wrong)
@@ -124,8 +113,8 @@ static void weights(const double *A, const bool *strong, const cmg_size *column,
 static double worst_weight(const cmgi_csr *A, const cmgi_csr *P, const cmg_size *column)
 {
     const cmg_size n = A->rows;
-    scoped double *D = dense(&A->view);
-    scoped double *Q = dense(&P->view);
+    scoped double *D = dense_of(&A->view);
+    scoped double *Q = dense_of(&P->view);
     scoped double *w = malloc((size_t)n * sizeof *w);
     scoped bool *strong = strong_couplings(D, n);
     double worst = 0;
@@ -165,7 +154,7 @@ TEST(splitting_is_independent_and_maximal)
             {3 + 4 * trial, 1 + trial % 5, 1 + trial % 3}, {1, 1 + trial % 2, 1}, false};
         scoped_csr A = grid_matrix(&g);
         const cmg_size n = A.rows;
-        scoped double *D = dense(&A.view);
+        scoped double *D = dense_of(&A.view);
         scoped bool *strong = strong_couplings(D, n);
         scoped_csr P = {0};
         bool sound = false;
@@ -213,11 +202,7 @@ TEST(constants_are_kept)
         double worst = 0;
         CHECK_OK(cmgi_classical(ctx, CMGI_HOST, &A.view, THETA, most, &P));
         for (cmg_size i = 0; i < P.rows; ++i) {
-            double sum = -1;
-            for (cmg_size k = P.indptr[i]; k < P.indptr[i + 1]; ++k) {
-                sum += P.values[k];
-            }
-            worst = fmax(worst, fabs(sum));
+            worst = fmax(worst, fabs(row_sum(&P.view, i) - 1));
         }
         CHECK_NEAR(worst, 0, 1e-13);
     }
@@ -289,51 +274,33 @@ TEST(odd_matrices_are_survived)
     }
 }
 
-static cmg_report solve_by(cmgi_csr *A, cmg_coarsen_method method, int *levels)
+static cmg_report solve_by(cmgi_csr *A, const char *method, int *levels)
 {
     scoped_hierarchy *h = alone(A);
-    cmg_coarsen_options o;
     const cmg_solver_options solver = chebyshev();
-    cmg_coarsen_options_default(&o);
-    o.method = method;
-    CHECK_OK(cmg_hierarchy_coarsen(h, &o, levels));
+    *levels = coarsen(h, "method=%s", method);
     const cmg_report report = solve(h, &solver);
     CHECK(cmg_outcome_converged(report.outcome));
     return report;
 }
 
-/* Symmetric couplings that jump by up to 1e4 from cell to cell: half the iterations, and the choice
- * is made by itself; on an even grid, and in space, it is not. */
-static cmgi_csr jumping(int nx, int ny, int nz)
+static cmgi_csr by_four_decades(int nx, int ny, int nz)
 {
-    const grid g = {{nx, ny, nz}, {1, 1, 1}, false};
-    cmgi_csr A = grid_matrix(&g);
-    for (cmg_size i = 0; i < A.rows; ++i) {
-        double sum = 0.01;
-        cmg_size own = 0;
-        for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-            const cmg_size j = A.indices[k];
-            uint64_t seed = (uint64_t)((i < j ? i : j) * 7919 + (i < j ? j : i));
-            own = j == i ? k : own;
-            if (j != i) {
-                A.values[k] = -pow(10, 4 * cmgi_random(&seed));
-                sum -= A.values[k];
-            }
-        }
-        A.values[own] = sum;
-    }
-    return A;
+    const int n[3] = {nx, ny, nz};
+    return jumping(n, 4, 0.01, 0);
 }
 
+/* Symmetric couplings that jump by up to 1e4 from cell to cell: half the iterations, and the choice
+ * is made by itself; on an even grid, and in space, it is not. */
 TEST(jumps_take_half_the_iterations)
 {
     int levels = 0;
-    cmgi_csr A = jumping(90, 80, 1);
-    const cmg_report aggregated = solve_by(&A, CMG_COARSEN_AGGREGATION, &levels);
-    A = jumping(90, 80, 1);
-    const cmg_report classical = solve_by(&A, CMG_COARSEN_CLASSICAL, &levels);
-    A = jumping(90, 80, 1);
-    const cmg_report chosen = solve_by(&A, CMG_COARSEN_AUTO, &levels);
+    cmgi_csr A = by_four_decades(90, 80, 1);
+    const cmg_report aggregated = solve_by(&A, "aggregation", &levels);
+    A = by_four_decades(90, 80, 1);
+    const cmg_report classical = solve_by(&A, "classical", &levels);
+    A = by_four_decades(90, 80, 1);
+    const cmg_report chosen = solve_by(&A, "auto", &levels);
     CHECK(levels >= 2);
     CHECK(3 * classical.iterations <= 2 * aggregated.iterations);
     CHECK(chosen.iterations == classical.iterations);
@@ -344,7 +311,7 @@ TEST(jumps_in_space_are_seen)
 {
     for (int wide = 0; wide < 2; ++wide) {
         const grid space = {{12, 11, 10}, {1, 1, 1}, false};
-        cmgi_csr A = wide ? jumping(12, 11, 10) : grid_matrix(&space);
+        scoped_csr A = wide ? by_four_decades(12, 11, 10) : grid_matrix(&space);
         cmgi_suits suits = {0};
         CHECK_OK(cmgi_look_for_levels(ctx, &A.view, NULL, THETA, &suits));
         CHECK(suits.classical == (wide == 1) && !suits.plane);
@@ -353,7 +320,6 @@ TEST(jumps_in_space_are_seen)
         }
         CHECK_OK(cmgi_look_for_levels(ctx, &A.view, NULL, THETA, &suits));
         CHECK(!suits.classical || !cmgi_on_cuda(ctx));
-        cmgi_csr_free(ctx, &A);
     }
 }
 
@@ -379,8 +345,9 @@ TEST(choice_follows_the_couplings)
     const grid lines = {{40, 30, 1}, {1, 0.01, 0}, false};
     const grid space = {{12, 11, 10}, {1, 1, 1}, false};
     enum { CASES = 7 }; /* 32: 256 rows on are the same place of a plane of the grid */
-    cmgi_csr A[CASES] = {jumping(40, 30, 1),  grid_matrix(&lines), grid_matrix(&even),
-                         jumping(12, 11, 10), jumping(32, 32, 32), jumping(40, 30, 1),
+    cmgi_csr A[CASES] = {by_four_decades(40, 30, 1),  grid_matrix(&lines),
+                         grid_matrix(&even),          by_four_decades(12, 11, 10),
+                         by_four_decades(32, 32, 32), by_four_decades(40, 30, 1),
                          grid_matrix(&space)};
     for (cmg_size k = 0; k < A[5].indptr[A[5].rows]; k += 2) {
         A[5].values[k] *= 1.5;

@@ -98,25 +98,15 @@ TEST(smoothing_keeps_constants_in_the_interior)
     const grid g = {{30, 30, 1}, {1, 1, 0}, true};
     cmgi_csr A = grid_matrix(&g);
     scoped_hierarchy *h = alone(&A);
-    cmg_coarsen_options o;
-    int levels = 0;
-    cmg_coarsen_options_default(&o);
-    o.levels = 1;
-    o.method = CMG_COARSEN_AGGREGATION;
-    CHECK_OK(cmg_hierarchy_coarsen(h, &o, &levels));
+    const int levels = coarsen(h, "levels=1 method=aggregation");
     CHECK(levels == 1 && cmg_hierarchy_levels(h) == 2);
     cmg_size n = 0;
-    const double *Bc = NULL;
     const cmg_csr P = csr_of(h, 0, CMG_ROLE_P);
-    CHECK_OK(cmg_hierarchy_get_vector(h, 1, "nullspace", NULL, &n, &Bc));
+    const double *Bc = vector_in(h, 1, "nullspace", NULL, &n);
     CHECK(n == P.cols);
     double worst = 0;
     for (cmg_size i = 0; i < P.rows; ++i) {
-        double sum = -1;
-        for (cmg_size k = P.indptr[i]; k < P.indptr[i + 1]; ++k) {
-            sum += P.values[k] * Bc[P.indices[k]];
-        }
-        worst = fmax(worst, fabs(sum));
+        worst = fmax(worst, fabs(row_times(&P, i, Bc) - 1));
     }
     CHECK_NEAR(worst, 0, 1e-12);
     cmg_level_info info = {.size = sizeof info};
@@ -149,59 +139,36 @@ TEST(notes_say_what_was_done)
     scoped_hierarchy *h = alone(&A);
     cmg_solver_options o = chebyshev();
     for (int off = 0; off < 2; ++off) {
-        bool told = false;
         o.coarsen = off == 0;
         scoped_solver *s = solver_new(h, &o);
-        for (int i = 0; cmg_solver_note(s, i) != NULL; ++i) {
-            told = told || strstr(cmg_solver_note(s, i), "every second point") != NULL;
-        }
-        CHECK(told == (off == 0));
+        CHECK(has_note(s, "every second point") == (off == 0));
     }
 }
 
-static void check_threads(cmg_coarsen_method method)
+static void check_threads(const char *method)
 {
     const grid g = {{70, 60, 1}, {1, 0.3, 0}, false};
     static const int threads[] = {1, 2, 5};
     cmg_hierarchy *h[3] = {NULL};
     const int before = ctx->threads;
-    cmg_coarsen_options o;
-    cmg_coarsen_options_default(&o);
-    o.method = method;
     for (int t = 0; t < 3; ++t) {
         cmgi_csr A = grid_matrix(&g);
         h[t] = alone(&A);
         ctx->threads = threads[t];
-        CHECK_OK(cmg_hierarchy_coarsen(h[t], &o, NULL));
+        (void)coarsen(h[t], "method=%s", method);
         ctx->threads = before;
     }
-    for (int t = 1; t < 3; ++t) {
-        CHECK(cmg_hierarchy_levels(h[t]) == cmg_hierarchy_levels(h[0]));
-        for (int l = 0; l < cmg_hierarchy_levels(h[0]); ++l) {
-            for (int role = CMG_ROLE_A; role <= CMG_ROLE_P; ++role) {
-                cmg_csr a;
-                if (cmg_hierarchy_get_csr(h[0], l, (cmg_role)role, NULL, 0, &a) != CMG_OK) {
-                    continue;
-                }
-                const cmg_csr b = csr_of(h[t], l, (cmg_role)role);
-                const size_t nnz = (size_t)a.indptr[a.rows];
-                CHECK(a.indptr[a.rows] == b.indptr[b.rows]);
-                CHECK(memcmp(a.indices, b.indices, nnz * sizeof *a.indices) == 0);
-                CHECK(memcmp(a.values, b.values, nnz * sizeof *a.values) == 0);
-            }
-        }
-    }
-    for (int t = 0; t < 3; ++t) {
-        cmg_hierarchy_destroy(&h[t]);
-    }
+    check_same_levels(h[0], h[1]);
+    check_same_levels(h[0], h[2]);
+    hierarchies_destroy(&h[0], &h[1], &h[2]);
 }
 
 /* The same bits of P and A on every level for 1, 2 and 5 threads. */
 TEST(threads_do_not_matter)
 {
-    check_threads(CMG_COARSEN_AGGREGATION);
-    check_threads(CMG_COARSEN_CLASSICAL);
-    check_threads(CMG_COARSEN_LATTICE);
+    check_threads("aggregation");
+    check_threads("classical");
+    check_threads("lattice");
 }
 
 /* The independent set, too. */
@@ -231,11 +198,7 @@ TEST(odd_matrices_are_survived)
     for (int kind = 0; kind < ODD_KINDS; ++kind) {
         cmgi_csr A = odd_matrix(kind, 400, 100);
         scoped_hierarchy *h = alone(&A);
-        int levels = -1;
-        cmg_coarsen_options o;
-        cmg_coarsen_options_default(&o);
-        o.rows = 20;
-        CHECK_OK(cmg_hierarchy_coarsen(h, &o, &levels));
+        const int levels = coarsen(h, "rows=20");
         CHECK(kind > 1 || levels == 0);
         CHECK(kind != 2 || levels > 0);
         CHECK_OK(cmg_hierarchy_check(h));
@@ -244,17 +207,12 @@ TEST(odd_matrices_are_survived)
             CHECK(cmg_hierarchy_rows(h, l) < cmg_hierarchy_rows(h, l - 1));
         }
     }
-    const cmg_size indptr[] = {0, 1};
-    const cmg_index indices[] = {0};
-    const double values[] = {3};
-    const cmg_csr one = {1, 1, indptr, indices, values};
+    cmgi_csr one = csr_diagonal(1, 3);
     int levels = -1;
-    scoped_hierarchy *h = hierarchy_new(1);
-    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &one));
+    scoped_hierarchy *h = alone(&one);
     CHECK_OK(cmg_hierarchy_coarsen(h, NULL, &levels));
     CHECK(levels == 0);
-    cmg_coarsen_options wrong;
-    cmg_coarsen_options_default(&wrong);
+    cmg_coarsen_options wrong = coarsen_options("rows=20");
     wrong.strength = 2;
     CHECK_STATUS(cmg_hierarchy_coarsen(h, &wrong, NULL), CMG_ERR_ARG);
     CHECK_STATUS(cmg_hierarchy_galerkin(h, 1), CMG_ERR_ARG);

@@ -37,29 +37,21 @@ static cmgi_csr interpolation(const int *size, int blocks)
         rows += size[b];
         cols += (size[b] - 1) / 2;
     }
-    cmgi_csr P = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, rows, cols, 3 * cols, &P));
+    cmgi_csr P = csr_new(rows, cols, 3 * cols);
     cmg_size i = 0;
-    cmg_size k = 0;
     cmg_size first = 0;
     for (int b = 0; b < blocks; ++b) {
         const int coarse = (size[b] - 1) / 2;
-        for (int at = 0; at < size[b]; ++at) {
-            if (at % 2 == 1) {
-                P.indices[k] = (cmg_index)(first + at / 2);
-                P.values[k++] = 1;
-            } else {
-                for (int j = at / 2 - 1; j <= at / 2; ++j) {
-                    if (j >= 0 && j < coarse) {
-                        P.indices[k] = (cmg_index)(first + j);
-                        P.values[k++] = 0.5;
-                    }
+        for (int at = 0; at < size[b]; ++at, ++i) {
+            for (int j = at % 2 == 1 ? at / 2 : at / 2 - 1; j <= at / 2; ++j) {
+                if (j >= 0 && j < coarse) {
+                    csr_put(&P, i, first + j, at % 2 == 1 ? 1 : 0.5);
                 }
             }
-            P.indptr[++i] = k;
         }
         first += coarse;
     }
+    csr_end(&P);
     return P;
 }
 
@@ -189,19 +181,17 @@ TEST(folding_is_the_product)
 static cmgi_csr random_matrix(uint64_t *seed, cmg_size rows, cmg_size cols, double single)
 {
     enum { ENTRIES = 4 };
-    cmgi_csr M = {0};
-    CHECK_OK(cmgi_csr_alloc(ctx, rows, cols, ENTRIES * rows, &M));
+    cmgi_csr M = csr_new(rows, cols, ENTRIES * rows);
     for (cmg_size i = 0; i < rows; ++i) {
         const bool alone = cmgi_random(seed) < single;
-        const cmg_size first = i * cols / rows;
         for (cmg_size e = 0; e < ENTRIES; ++e) {
             const double value = 1 + floor(4 * cmgi_random(seed)); /* several are largest */
-            const bool own = rows == cols && e == 0;
-            M.indices[i * ENTRIES + e] = (cmg_index)((first + e * e) % cols);
-            M.values[i * ENTRIES + e] = alone && !own ? 0 : value * (e % 2 == 0 ? 1 : -1);
+            const bool zero = alone && !(rows == cols && e == 0);
+            csr_put(&M, i, (i * cols / rows + e * e) % cols,
+                    zero ? 0 : value * (e % 2 == 0 ? 1 : -1));
         }
-        M.indptr[i + 1] = (i + 1) * ENTRIES;
     }
+    csr_end(&M);
     CHECK_OK(cmgi_csr_sort(ctx, &M));
     return M;
 }
@@ -221,14 +211,8 @@ static cmg_hierarchy *hierarchy_there(const cmgi_csr *M, int matrices)
     static const cmg_role roles[] = {CMG_ROLE_A, CMG_ROLE_P, CMG_ROLE_A};
     cmg_hierarchy *h = hierarchy_new(2);
     for (int m = 0; m < matrices; ++m) {
-        const cmg_size nnz = M[m].indptr[M[m].rows];
-        const cmg_csr d = {M[m].rows, M[m].cols,
-                           copy_there(M[m].indptr, M[m].rows + 1, sizeof *M[m].indptr),
-                           copy_there(M[m].indices, nnz, sizeof *M[m].indices),
-                           copy_there(M[m].values, nnz, sizeof *M[m].values)};
-        CHECK_OK(cmg_hierarchy_set_csr(h, m / 2, roles[m], NULL, 0, &d));
-        CMGI_FREE_DEVICE(ctx, (void *)(uintptr_t)d.indptr, (void *)(uintptr_t)d.indices,
-                         (void *)(uintptr_t)d.values);
+        scoped_csr_there there = csr_there(&M[m].view);
+        CHECK_OK(cmg_hierarchy_set_csr(h, m / 2, roles[m], NULL, 0, &there));
     }
     return h;
 }
@@ -246,9 +230,9 @@ TEST(marks_are_those_of_the_host)
                          random_matrix(&seed, 301, 301, shares[k][1])};
         cmgi_dirichlet here[2] = {{0}};
         cmgi_dirichlet there[2] = {{0}};
-        cmgi_csr P = {0};
+        scoped_csr P = {0};
         cmgi_resident cleaned = {0};
-        cmg_hierarchy *h = hierarchy_there(M, 3);
+        scoped_hierarchy *h = hierarchy_there(M, 3);
         CHECK_OK(cmgi_dirichlet_find(ctx, CMGI_HOST, &M[0].view, CMGI_UNKNOWN, &here[0]));
         CHECK_OK(cmgi_dirichlet_below(ctx, CMGI_HOST, &M[2].view, CMGI_UNKNOWN, &M[1].view,
                                       &here[0], &here[1]));
@@ -260,19 +244,16 @@ TEST(marks_are_those_of_the_host)
             CHECK(h->level[0].A.indptr == NULL && h->level[0].P.indptr == NULL);
             CHECK_OK(cmgi_prolongation(ctx, &M[1].view, &here[0], &here[1], &P));
             CHECK_OK(cmgi_dirichlet_clean_there(ctx, stored, &there[0], &there[1], &cleaned));
-            double *values = malloc((size_t)P.indptr[P.rows] * sizeof *values);
+            scoped double *values = malloc((size_t)P.indptr[P.rows] * sizeof *values);
             CHECK_OK(cmgi_to_host(ctx, values, cleaned.csr.values,
                                   (size_t)P.indptr[P.rows] * sizeof *values));
             for (cmg_size e = 0; e < P.indptr[P.rows]; ++e) {
                 CHECK(values[e] == P.values[e]);
             }
-            free(values);
             cmgi_resident_free(ctx, &cleaned);
         }
         check_marks(&here[0], &there[0]);
         check_marks(&here[1], &there[1]);
-        cmgi_csr_free(ctx, &P);
-        cmg_hierarchy_destroy(&h);
         for (int m = 0; m < 3; ++m) {
             cmgi_csr_free(ctx, &M[m]);
             cmgi_dirichlet_clear(ctx, m < 2 ? &here[m] : &there[0]);

@@ -64,10 +64,10 @@ static levels make_levels(cmg_size m)
 
 static void free_levels(levels *s)
 {
-    free(s->A);
-    free(s->P);
-    free(s->C);
+    free_all(s->A, s->P, s->C);
 }
+
+#define scoped_levels scoped_by(free_levels) levels
 
 /* A role from its band, times a factor; zeros stay out. */
 static void set_band(cmg_hierarchy *h, int level, const double *band, cmg_size n, double factor)
@@ -167,10 +167,9 @@ TEST(galerkin_matrices_fit)
         if (is_left_out(k)) {
             continue;
         }
-        levels s = make_levels(sizes[k]);
+        scoped_levels s = make_levels(sizes[k]);
         CHECK_NEAR(misfit_of(&s, 1, 0, 1, NULL), 1, 1e-10);
         CHECK_NEAR(misfit_of(&s, 1, 1, 1, NULL), 1, 1e-10);
-        free_levels(&s);
     }
 }
 
@@ -180,14 +179,13 @@ TEST(factors_are_found)
         if (is_left_out(k)) {
             continue;
         }
-        levels s = make_levels(sizes[k]);
+        scoped_levels s = make_levels(sizes[k]);
         CHECK_NEAR(misfit_of(&s, 1, 0, 3, NULL), 3, 1e-10);
         CHECK_NEAR(misfit_of(&s, 1, 0, 0.25, NULL), 4, 1e-10);
         CHECK_NEAR(misfit_of(&s, 2, 0, 1, NULL), 4, 1e-10);
         CHECK_NEAR(misfit_of(&s, 2, 1, 1, NULL), 2, 1e-10);
         CHECK_NEAR(misfit_of(&s, 1, 1.0 / 3, 1, NULL), 3, 1e-10);
         CHECK_NEAR(misfit_of(&s, 2, 0.5, 1, NULL), 1, 1e-10);
-        free_levels(&s);
     }
 }
 
@@ -195,7 +193,7 @@ TEST(factors_are_found)
 TEST(single_functions_are_found)
 {
     for (int c = 0; c < 4; ++c) {
-        levels s = make_levels(3000);
+        scoped_levels s = make_levels(3000);
         const cmg_size row = c / 2 == 0 ? 700 : 2999;
         const double fine = s.C[row * WIDTH + BAND];
         s.C[row * WIDTH + BAND] = c % 2 == 0 ? fine * 40 : fine / 40;
@@ -205,7 +203,6 @@ TEST(single_functions_are_found)
         } else { /* nor do the sweeps smooth with such a diagonal */
             CHECK(misfit_of(&s, 1, 0, 1, NULL) >= 8 * (1 - 1e-12));
         }
-        free_levels(&s);
     }
 }
 
@@ -215,7 +212,7 @@ TEST(single_functions_are_found)
  */
 TEST(rough_parts_hardly_count)
 {
-    levels s = make_levels(3000);
+    scoped_levels s = make_levels(3000);
     double *C = calloc((size_t)(s.m * WIDTH), sizeof *C);
     for (cmg_size i = 0; i < s.m; ++i) {
         for (cmg_size j = i - BAND; j <= i + BAND; ++j) {
@@ -232,13 +229,12 @@ TEST(rough_parts_hardly_count)
     const double factor = misfit_of(&s, 1, 0, 1, NULL);
     CHECK(factor < 1.6);
     CHECK_NEAR(misfit_of(&s, 1, 1, 1, NULL), factor, 1e-10); /* R = P^T takes another way */
-    free_levels(&s);
 }
 
 /* Rows of conditions have the values they like, on either level. */
 TEST(conditions_do_not_count)
 {
-    levels s = make_levels(50);
+    scoped_levels s = make_levels(50);
     bool *row[2] = {calloc((size_t)s.n, sizeof(bool)), calloc((size_t)s.m, sizeof(bool))};
     for (cmg_size j = 0; j < s.m; j += s.m - 1) { /* both ends, cut off from the others */
         for (int level = 0; level < 2; ++level) {
@@ -260,20 +256,17 @@ TEST(conditions_do_not_count)
     CHECK_NEAR(misfit_of(&s, 1, 0, 1, fixed), 1, 1e-10);
     CHECK_NEAR(misfit_of(&s, 1, 1, 1, fixed), 1, 1e-10);
     CHECK(misfit_of(&s, 1, 0, 1, NULL) > 1e4);
-    free(row[0]);
-    free(row[1]);
-    free_levels(&s);
+    free_all(row[0], row[1]);
 }
 
 TEST(indefinite_matrices_are_reported)
 {
-    levels s = make_levels(40);
+    scoped_levels s = make_levels(40);
     CHECK(misfit_of(&s, 1, 0, -1, NULL) == HUGE_VAL);
     for (cmg_size e = 0; e < s.n * WIDTH; ++e) {
         s.A[e] = -s.A[e];
     }
     CHECK(misfit_of(&s, 1, 0, 1, NULL) == 1);
-    free_levels(&s);
 }
 
 /* Rows of 0 to 9 entries, with and without a list of places, against plain loops. */

@@ -182,12 +182,8 @@ static void check_triples(triples *x, int rounds, bool moves, uint64_t *seed)
 
 static void free_triples(triples *x)
 {
-    cmgi_csr *const all[] = {&x->R,        &x->A,       &x->P,        &x->R_there,
-                             &x->A_there,  &x->P_there, &x->PT_there, &x->AP,
-                             &x->AP_there, &x->C,       &x->C_there};
-    for (size_t k = 0; k < sizeof all / sizeof *all; ++k) {
-        cmgi_csr_free(ctx, all[k]);
-    }
+    csrs_free(&x->R, &x->A, &x->P, &x->R_there, &x->A_there, &x->P_there, &x->PT_there, &x->AP,
+              &x->AP_there, &x->C, &x->C_there);
 }
 
 static void check_galerkin(cmg_size n, cmg_size m, bool own_r, uint64_t seed)
@@ -211,31 +207,27 @@ TEST(triple_products_have_the_bits_of_the_host)
     }
 }
 
-/* An entry for each place of a box, as far as it is in the grid. */
-static cmg_size put_box(const cmg_size *low, const cmg_size *high, const cmg_size *n, cmg_size k,
-                        cmgi_csr *M)
+/* An entry of row i for each place of a box, as far as it is in the grid. */
+static void put_box(const cmg_size *low, const cmg_size *high, const cmg_size *n, cmg_size i,
+                    cmgi_csr *M)
 {
     for (cmg_size z = low[2]; z <= high[2]; ++z) {
         for (cmg_size y = low[1]; y <= high[1]; ++y) {
             for (cmg_size x = low[0]; x <= high[0]; ++x) {
                 if (x >= 0 && y >= 0 && z >= 0 && x < n[0] && y < n[1] && z < n[2]) {
-                    M->indices[k] = (cmg_index)(x + n[0] * (y + n[1] * z));
-                    M->values[k] = 1.0 / (double)(1 + k % 7);
-                    ++k;
+                    csr_put(M, i, x + n[0] * (y + n[1] * z),
+                            1.0 / (double)(1 + M->indptr[0] % 7)); /* by its number */
                 }
             }
         }
     }
-    return k;
 }
 
 /* 27 points, or the trilinear interpolation of every other of them: n and m a direction. */
 static cmgi_csr grid_of_boxes(const cmg_size *n, const cmg_size *m, bool coarser)
 {
     const cmg_size rows = n[0] * n[1] * n[2];
-    cmgi_csr M = {0};
-    cmg_size k = 0;
-    CHECK_OK(cmgi_csr_alloc(ctx, rows, m[0] * m[1] * m[2], 27 * rows, &M));
+    cmgi_csr M = csr_new(rows, m[0] * m[1] * m[2], 27 * rows);
     for (cmg_size i = 0; i < rows; ++i) {
         const cmg_size at[3] = {i % n[0], i / n[0] % n[1], i / (n[0] * n[1])};
         cmg_size low[3];
@@ -244,9 +236,9 @@ static cmgi_csr grid_of_boxes(const cmg_size *n, const cmg_size *m, bool coarser
             low[d] = coarser ? (at[d] + 1) / 2 - 1 : at[d] - 1;
             high[d] = coarser ? at[d] / 2 : at[d] + 1;
         }
-        k = put_box(low, high, m, k, &M);
-        M.indptr[i + 1] = k;
+        put_box(low, high, m, i, &M);
     }
+    csr_end(&M);
     return M;
 }
 

@@ -5,19 +5,8 @@
 
 static cmg_hierarchy *diagonal(cmg_size n, const char *block_size)
 {
-    scoped cmg_size *indptr = malloc((size_t)(n + 1) * sizeof *indptr);
-    scoped cmg_index *indices = malloc((size_t)n * sizeof *indices);
-    scoped double *values = malloc((size_t)n * sizeof *values);
-    for (cmg_size i = 0; i <= n; ++i) {
-        indptr[i] = i;
-        if (i < n) {
-            indices[i] = (cmg_index)i;
-            values[i] = 1;
-        }
-    }
-    const cmg_csr A = {n, n, indptr, indices, values};
-    cmg_hierarchy *h = hierarchy_new(1);
-    CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_A, NULL, 0, &A));
+    scoped_csr A = csr_diagonal(n, 1);
+    cmg_hierarchy *h = hierarchy_alone(&A.view);
     if (block_size != NULL) {
         CHECK_OK(cmg_hierarchy_set_attribute(h, "block_size", block_size));
     }

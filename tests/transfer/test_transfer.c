@@ -7,16 +7,6 @@
 #include "transfer/rows.h"
 #include "transfer/tensor.h"
 
-/* Dense copy of a CSR matrix, row by row. */
-static double *dense_of(const cmgi_csr *A)
-{
-    double *D = calloc((size_t)(A->rows * A->cols) + 1, sizeof *D);
-    EACH_ENTRY (A, i, k) {
-        D[i * A->cols + A->indices[k]] += A->values[k];
-    }
-    return D;
-}
-
 /* A random axis map: some rows are empty, the others have up to 3 ascending columns. */
 static double *random_axis(cmg_size rows, cmg_size cols, uint64_t *seed, cmgi_axis_map *map)
 {
@@ -42,7 +32,7 @@ static void check_tensor(const cmg_size rows[3], const cmg_size cols[3], int blo
 {
     cmgi_axis_map map[3];
     double *axis[3];
-    cmgi_csr P = {0};
+    scoped_csr P = {0};
     for (int d = 0; d < 3; ++d) {
         axis[d] = random_axis(rows[d], cols[d], &seed, &map[d]);
     }
@@ -50,7 +40,7 @@ static void check_tensor(const cmg_size rows[3], const cmg_size cols[3], int blo
     CHECK(P.rows == rows[0] * rows[1] * rows[2] * block);
     CHECK(P.cols == cols[0] * cols[1] * cols[2] * block);
     CHECK_OK(cmgi_csr_check(ctx, "P", &P.view));
-    double *D = dense_of(&P);
+    scoped double *D = dense_of(&P.view);
     double worst = 0;
     for (cmg_size k = 0; k < P.rows * P.cols; ++k) {
         const cmg_size r = k / P.cols / block;
@@ -64,8 +54,6 @@ static void check_tensor(const cmg_size rows[3], const cmg_size cols[3], int blo
         worst = fmax(worst, fabs(D[k] - expected));
     }
     CHECK_NEAR(worst, 0, 1e-15);
-    free(D);
-    cmgi_csr_free(ctx, &P);
     for (int d = 0; d < 3; ++d) {
         cmgi_axis_map_free(ctx, &map[d]);
         free(axis[d]);
@@ -102,7 +90,7 @@ TEST(rows_are_sorted_and_clean)
             scoped_csr P = {0};
             CHECK_OK(cmgi_transfer_rows(ctx, rows, cols, block, falling_row, &cols, &P));
             CHECK(P.rows == rows * block && P.cols == cols * block);
-            scoped double *D = dense_of(&P);
+            scoped double *D = dense_of(&P.view);
             double worst = 0;
             for (cmg_size i = 0; i < P.rows; ++i) {
                 cmg_index column[CMGI_ROW_WIDTH];
@@ -123,40 +111,35 @@ TEST(rows_are_sorted_and_clean)
 }
 
 /* About three entries a row; column `skip` stays empty. */
-static void random_csr(cmg_size rows, cmg_size cols, cmg_size skip, uint64_t *seed, cmgi_csr *A)
+static cmgi_csr random_csr(cmg_size rows, cmg_size cols, cmg_size skip, uint64_t *seed)
 {
-    CHECK_OK(cmgi_csr_alloc(ctx, rows, cols, rows * 3, A));
-    cmg_size k = 0;
+    cmgi_csr A = csr_new(rows, cols, rows * 3);
     for (cmg_size i = 0; i < rows; ++i) {
-        A->indptr[i] = k;
         const cmg_size first = (cmg_size)(cmgi_random_bits(seed) % (uint64_t)cols);
         for (cmg_size e = 0; e < (cols < 3 ? cols : 3); ++e) {
             const cmg_size j = (first + e) % cols;
             if (j != skip) {
-                A->indices[k] = (cmg_index)j;
-                A->values[k++] = 2 * cmgi_random(seed) - 1;
+                csr_put(&A, i, j, 2 * cmgi_random(seed) - 1);
             }
         }
     }
-    A->indptr[rows] = k;
+    csr_end(&A);
+    return A;
 }
 
 static void check_galerkin(cmg_size n, cmg_size m, bool own_r, bool unit, uint64_t seed)
 {
     const cmg_size skip = unit ? m / 2 : -1;
-    scoped_csr A = {0};
-    scoped_csr P = {0};
-    scoped_csr R = {0};
+    scoped_csr A = random_csr(n, n, -1, &seed);
+    scoped_csr P = random_csr(n, m, skip, &seed);
+    scoped_csr R = random_csr(m, n, -1, &seed);
     scoped_csr Ac = {0};
-    random_csr(n, n, -1, &seed, &A);
-    random_csr(n, m, skip, &seed, &P);
-    random_csr(m, n, -1, &seed, &R);
     CHECK_OK(cmgi_galerkin(ctx, own_r ? &R.view : NULL, &A.view, &P.view, unit, &Ac));
     CHECK(Ac.rows == m && Ac.cols == m);
-    scoped double *dA = dense_of(&A);
-    scoped double *dP = dense_of(&P);
-    scoped double *dR = dense_of(&R);
-    scoped double *dC = dense_of(&Ac);
+    scoped double *dA = dense_of(&A.view);
+    scoped double *dP = dense_of(&P.view);
+    scoped double *dR = dense_of(&R.view);
+    scoped double *dC = dense_of(&Ac.view);
     double worst = 0;
     for (cmg_size i = 0; i < m; ++i) {
         for (cmg_size j = 0; j < m; ++j) {
@@ -186,10 +169,8 @@ TEST(galerkin_is_the_triple_product)
 TEST(faults_leave_nothing)
 {
     uint64_t seed = 3;
-    scoped_csr A = {0};
-    scoped_csr P = {0};
-    random_csr(12, 12, -1, &seed, &A);
-    random_csr(12, 5, 2, &seed, &P);
+    scoped_csr A = random_csr(12, 12, -1, &seed);
+    scoped_csr P = random_csr(12, 5, 2, &seed);
     for (failing f = {.most = 1000, .fewest = 5}; failing_next(&f);) {
         scoped_csr Ac = {0};
         failing_done(&f, cmgi_galerkin(ctx, NULL, &A.view, &P.view, true, &Ac));

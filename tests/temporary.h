@@ -10,8 +10,7 @@ static inline const char *temporary(const char *name)
     static char paths[8][1024];
     static int next = 0;
     char *path = paths[next++ % 8];
-    (void)snprintf(path, sizeof paths[0], "%s/test-io-%ld-%s", CMG_BINARY_DIR, (long)getpid(),
-                   name);
+    (void)snprintf(path, sizeof paths[0], "%s/test-%ld-%s", CMG_BINARY_DIR, (long)getpid(), name);
     return path;
 }
 
@@ -32,6 +31,26 @@ static inline void put_file(const char *path, const char *bytes, size_t length)
     (void)remove(path); /* truncating a file makes some file systems wait for the disk */
     FILE *file = fopen(path, "wb");
     CHECK(file != NULL && fwrite(bytes, 1, length, file) == length && fclose(file) == 0);
+}
+
+/* A text in a file of that name. */
+static inline const char *put_text(const char *name, const char *text)
+{
+    const char *path = temporary(name);
+    put_file(path, text, strlen(text));
+    return path;
+}
+
+/* Bytes of a file, for free. */
+static inline char *read_file(const char *path, size_t *size)
+{
+    FILE *file = fopen(path, "rb");
+    CHECK(file != NULL && fseek(file, 0, SEEK_END) == 0);
+    *size = (size_t)ftell(file);
+    rewind(file);
+    char *data = malloc(*size + 1);
+    CHECK(fread(data, 1, *size, file) == *size && fclose(file) == 0);
+    return data;
 }
 
 /* Every matrix of a container is read to the device, where there is one, however small. */
