@@ -8,7 +8,7 @@
 #include "cuda_faults.h"
 #include "mg/solver.h"
 
-#include "io/temporary.h"
+#include "temporary.h"
 #include "oracle.h"
 #include "generated.h"
 
