@@ -8,7 +8,8 @@
 
 enum {
     AT_ONCE = 4, /* entries of A that a lane waits for together */
-    RARE = 64
+    RARE = 64,   /* rows, of which one may be longer than the tables of most */
+    BLOCKS = 4   /* a multiprocessor, which look for such rows */
 };
 
 struct values_args {
@@ -323,7 +324,7 @@ cmg_status cmgi_resident_multiply_values(cmg_context *ctx, const cmg_csr *A, con
         return CMG_OK;
     }
     shape s = shape_of(ctx, A->rows, width, longest, bytes, false);
-    const unsigned blocks = (unsigned)(EACH * cmgi_device_of(ctx)->processors);
+    const unsigned blocks = (unsigned)(BLOCKS * cmgi_device_of(ctx)->processors);
     s.grid = s.grid < blocks ? s.grid : blocks;
     return form_by_tables(ctx, a, CMGI_BY_WIDTH(long_rows_kernel, s.width), s);
 }
