@@ -20,15 +20,20 @@
 #pragma once
 #include "cmg_types.h"
 #include "core/inline.h"
+#include "spmv/writeback.h"
 
 #include <stdint.h>
 
 enum {
     CMGI_BATCH_SLICE = 32, /* rows */
+    CMGI_BATCH_PAST = 8,   /* pairs past a matrix whose distances or columns are read, and 0 */
     CMGI_BATCH_LEVELS = 12,
     CMGI_BATCH_VECTORS = 32,
     CMGI_BATCH_ROWS = 1 << 16 /* columns have 16 bits */
 };
+
+/* Columns of the inverse of n rows: four are read at once. */
+#define CMGI_BATCH_WIDTH(n) (((n) + 3) / 4 * 4)
 
 /*
  * Rows in slices of 32, slots of a slice two by two: pair q of slice s, q = start[s] .. start[s+1],
@@ -51,7 +56,8 @@ typedef struct cmgi_batch_slices {
     int cols;
     int pairs;
     const int *start;        /* rows / 32 + 1 */
-    const int *distance;     /* 2 pairs; NULL = by columns */
+    const int *distance;     /* of pair q of slice s: two, 2 (q + shift[s]) on; NULL = by columns */
+    const int *shift;        /* rows / 32: slices of the same distances share them */
     const uint32_t *columns; /* 32 pairs: of the first slot in the lower 16 bits */
     const uint32_t *words;   /* of P and R, which systems share; NULL = in the system's store */
 } cmgi_batch_slices;
@@ -95,6 +101,20 @@ typedef struct cmgi_batch_step {
     int in, b, c, e, out;
 } cmgi_batch_step;
 
+/* The same with the arrays of a system, which a team makes before it begins: f has no vectors that
+ * its kind does not read. */
+typedef struct cmgi_batch_action {
+    cmgi_batch_matrix matrix;
+    cmgi_wb_kind kind;
+    cmgi_wb_f32 f;
+    int rows;
+    cmgi_batch_slices M; /* A, P or R */
+    const float *centre; /* the diagonal of A, ... */
+    const float *own;    /* ... and x for it; else NULL */
+    const float *x;
+    const float *inverse; /* D^-1, or that of the last level */
+} cmgi_batch_action;
+
 /* Values of a system as its set-up found them. */
 typedef struct cmgi_batch_set {
     cmg_outcome bad; /* not CMG_CONVERGED_RTOL: how all solves end */
@@ -113,8 +133,8 @@ typedef struct cmgi_batch_result {
 enum {
     CMGI_BATCH_Z,  /* result of the cycle, in fp32 */
     CMGI_BATCH_IN, /* what it is given, the same */
+    CMGI_BATCH_P32,
     CMGI_BATCH_R64,
-    CMGI_BATCH_P64,
     CMGI_BATCH_Q64, /* A p */
     CMGI_BATCH_OWN
 };
@@ -128,7 +148,8 @@ typedef struct cmgi_batch_plan {
     int steps;
     const cmgi_batch_step *step;
     int buffers;                         /* of the cycle; vectors CMGI_BATCH_Z .. follow */
-    cmg_size vector[CMGI_BATCH_VECTORS]; /* bytes to each in the work space of a team */
+    cmg_size actions;                    /* bytes to them in the work space of a team, ... */
+    cmg_size vector[CMGI_BATCH_VECTORS]; /* ... and to each vector */
     cmg_size near_bytes;                 /* so many of them in shared memory */
     /* A_0 as it was given */
     cmg_size nnz;

@@ -190,7 +190,7 @@ static void place_last(cmg_batch *batch, cmg_size near_bytes)
     if (!p->dense) {
         return;
     }
-    p->solution = cmgi_batch_reserve(&p->store_bytes, n * n, sizeof(float));
+    p->solution = cmgi_batch_reserve(&p->store_bytes, n * CMGI_BATCH_WIDTH(n), sizeof(float));
     if (triangle <= near_bytes) {
         p->dense_near = triangle;
     } else {
@@ -254,22 +254,35 @@ static cmgi_batch_step step_of(const cmgi_cycle *cycle, const cmgi_step *step)
     return made;
 }
 
-/* Places of the vectors in a team's work space: what the cycle reads most often comes first. */
+/* Where these bytes are in a team's work space, of which the first near_bytes are near. */
+static void place(cmg_batch *batch, cmg_size bytes, cmg_size near_bytes, cmg_size *at)
+{
+    *at = cmgi_batch_reserve(&batch->work_solve, bytes, 1);
+    if (batch->work_solve <= near_bytes) {
+        batch->plan.near_bytes = batch->work_solve;
+    }
+}
+
+/* Places of what a solve works with: what is read most often comes first. */
 static cmg_status place_vectors(cmg_batch *batch, const cmgi_cycle *cycle, cmg_size near_bytes)
 {
     cmgi_batch_plan *p = &batch->plan;
     const int buffers = cycle->nbuffers;
+    const int direction = buffers + CMGI_BATCH_P32;
+    const cmg_size n = p->level[0].rows;
     CMGI_CHECK(batch->ctx, buffers + CMGI_BATCH_OWN <= CMGI_BATCH_VECTORS, CMG_ERR_UNSUPPORTED,
                "batch: the cycle has %d vectors, at most %d are possible", buffers,
                CMGI_BATCH_VECTORS - CMGI_BATCH_OWN);
     p->buffers = buffers;
     p->near_bytes = 0;
+    place(batch, cycle->nsteps * (cmg_size)sizeof(cmgi_batch_action), near_bytes, &p->actions);
+    place(batch, n * (cmg_size)sizeof(float), near_bytes, &p->vector[direction]);
     for (int v = 0; v < buffers + CMGI_BATCH_OWN; ++v) {
         const size_t value = v < buffers + CMGI_BATCH_R64 ? sizeof(float) : sizeof(double);
-        p->vector[v] = v < buffers
-                           ? cmgi_batch_reserve(&batch->work_solve, 1, cycle->buffer_bytes[v])
-                           : cmgi_batch_reserve(&batch->work_solve, p->level[0].rows, value);
-        p->near_bytes = batch->work_solve <= near_bytes ? batch->work_solve : p->near_bytes;
+        if (v != direction) {
+            place(batch, v < buffers ? (cmg_size)cycle->buffer_bytes[v] : n * (cmg_size)value,
+                  near_bytes, &p->vector[v]);
+        }
     }
     return CMG_OK;
 }

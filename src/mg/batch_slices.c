@@ -65,6 +65,22 @@ static void find_distances(const cmg_csr *A, bool diagonal, int *place, int *sta
     }
 }
 
+/* Lets slices of the same distances share those of the first, so that these stay in a cache. */
+static void share_distances(cmg_size slices, const int *start, const cmg_index *distance,
+                            int *shift)
+{
+    for (cmg_size s = 0; s < slices; ++s) {
+        const int pairs = start[s + 1] - start[s];
+        shift[s] = 0;
+        for (cmg_size k = 0; k < s && shift[s] == 0; ++k) {
+            const bool same = shift[k] == 0 && start[k + 1] - start[k] == pairs &&
+                              memcmp(distance + 2 * start[k], distance + 2 * start[s],
+                                     2 * (size_t)pairs * sizeof *distance) == 0;
+            shift[s] = same ? start[k] - start[s] : 0;
+        }
+    }
+}
+
 /* As many slots as the longest row of a slice has entries. */
 static void find_lengths(const cmg_csr *A, bool diagonal, int *start)
 {
@@ -125,10 +141,12 @@ cmg_status cmgi_batch_slice(cmg_batch *batch, const cmg_csr *A, bool diagonal, c
     const cmg_size slices = slices_of(A);
     cmgi_scoped int *start = NULL;
     cmgi_scoped int *distance = NULL;
+    cmgi_scoped int *shift = NULL;
     cmgi_scoped int *work = NULL;
     cmgi_scoped uint32_t *columns = NULL;
     CMGI_TRY(cmgi_alloc(ctx, slices + 1, sizeof *start, &start));
-    CMGI_TRY(cmgi_alloc(ctx, A->indptr[A->rows] + 2 * slices, sizeof *distance, &distance));
+    CMGI_TRY(cmgi_alloc_zero(ctx, A->indptr[A->rows] + 2 * slices + 2 * CMGI_BATCH_PAST,
+                             sizeof *distance, &distance));
     CMGI_TRY(cmgi_alloc(ctx, A->rows + A->cols + slices + 1, sizeof *work, &work));
     find_distances(A, diagonal, work, start, distance);
     find_lengths(A, diagonal, work);
@@ -140,15 +158,22 @@ cmg_status cmgi_batch_slice(cmg_batch *batch, const cmg_csr *A, bool diagonal, c
     }
     const int pairs = start[slices];
     const cmg_size words = (cmg_size)pairs * CMGI_BATCH_SLICE;
+    const cmg_size past = CMGI_BATCH_PAST * CMGI_BATCH_SLICE;
     CMGI_TRY(cmgi_alloc(ctx, 2 * words, sizeof **entry, entry));
     if (!distances) {
-        CMGI_TRY(cmgi_alloc_zero(ctx, words, sizeof *columns, &columns));
+        CMGI_TRY(cmgi_alloc_zero(ctx, words + past, sizeof *columns, &columns));
     }
     place_entries(A, diagonal, start, distance, *entry, columns);
     *M = (cmgi_batch_slices){.rows = (int)A->rows, .cols = (int)A->cols, .pairs = pairs};
+    if (distances) {
+        CMGI_TRY(cmgi_alloc(ctx, slices, sizeof *shift, &shift));
+        share_distances(slices, start, distance, shift);
+    }
     CMGI_TRY(cmgi_batch_hold(batch, &start, slices + 1, sizeof *start, &M->start));
-    CMGI_TRY(cmgi_batch_hold(batch, &distance, 2 * pairs, sizeof *distance, &M->distance));
-    return cmgi_batch_hold(batch, &columns, words, sizeof *columns, &M->columns);
+    CMGI_TRY(cmgi_batch_hold(batch, &shift, slices, sizeof *shift, &M->shift));
+    CMGI_TRY(cmgi_batch_hold(batch, &distance, 2 * (pairs + CMGI_BATCH_PAST), sizeof *distance,
+                             &M->distance));
+    return cmgi_batch_hold(batch, &columns, words + past, sizeof *columns, &M->columns);
 }
 
 /* Terms of row i of C = A B, whose entries `place` finds by their columns: counted in start, or,
