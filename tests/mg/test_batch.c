@@ -144,20 +144,17 @@ TEST(solutions_are_those_of_elimination)
     }
 }
 
-/* Tridiagonal systems with linear interpolation, so that slices, pairs of slots and the last level
- * end everywhere. */
-static cmg_hierarchy *line(cmg_size n, int levels)
+/* Points of a line, each with as many neighbours to either side as `reach` says, with linear
+ * interpolation, so that slices, pairs of slots and the last level end everywhere. */
+static cmg_hierarchy *line(cmg_size n, int levels, int reach)
 {
     cmg_hierarchy *h = hierarchy_new(levels);
     for (int l = 0; l < levels; ++l) {
         triplet_list A = triplets(n, n);
         triplet_list P = triplets(n, (n + 1) / 2);
         for (cmg_size i = 0; i < n; ++i) {
-            triplet_add(&A, i, i, 2 + 1e-3);
-            for (cmg_size j = i - 1; j <= i + 1; j += 2) {
-                if (j >= 0 && j < n) {
-                    triplet_add(&A, i, j, -1);
-                }
+            for (cmg_size j = i < reach ? 0 : i - reach; j <= i + reach && j < n; ++j) {
+                triplet_add(&A, i, j, i == j ? 2 * reach + 1e-3 : -1);
             }
             triplet_add(&P, i, i / 2, i % 2 == 0 ? 1 : 0.5);
             if (i % 2 == 1 && i / 2 + 1 < (n + 1) / 2) {
@@ -180,12 +177,27 @@ TEST(every_size_is_solved)
     static const int sizes[] = {1, 2, 3, 31, 32, 33, 63, 64, 65, 255, 256, 257, 287, 288, 289, 575};
     cmg_report each[COUNT];
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; ++k) {
-        scoped_systems S = make(line(sizes[k], sizes[k] > 256 ? 3 : 1),
+        scoped_systems S = make(line(sizes[k], sizes[k] > 256 ? 3 : 1, 1),
                                 "smoother=chebyshev4 galerkin=always rtol=1e-11", 3);
         (void)run(&S, true, each);
         check_all(&S, each, 1e-11, "size");
         CHECK(sizes[k] > 256 || each[0].iterations <= 3); /* by the inverse */
     }
+}
+
+/* Rows of one group of pairs and of several; more systems than a GPU has teams. */
+TEST(every_row_length_is_multiplied)
+{
+    enum { MANY = 600 };
+    static cmg_report each[MANY];
+    for (int reach = 6; reach < 16; reach += reach == 8 ? 6 : 1) {
+        scoped_systems S = make(line(600, 3, reach), "smoother=chebyshev4 galerkin=always", 3);
+        (void)run(&S, true, each);
+        check_all(&S, each, 1e-8, "row length");
+    }
+    scoped_systems S = make(line(33, 1, 1), "smoother=jacobi", MANY);
+    (void)run(&S, true, each);
+    check_all(&S, each, 1e-8, "many");
 }
 
 /* Each list of steps that a solver may have; the last is of a matrix alone, whose algebraic P has
@@ -236,15 +248,13 @@ TEST(dampings_follow_the_values)
         S.b[k] *= k / S.n == 3 ? 1e-200 : k / S.n == 4 ? 1e200 : 1;
     }
     (void)run(&S, true, each);
-    for (int s = 0; s < S.count; s += 2) {
+    for (int s = 0; s < S.count; ++s) {
         const cmg_solver_options o = solver_options("smoother=chebyshev4 galerkin=always");
         CHECK_OK(cmg_hierarchy_update(S.h, 0, CMG_ROLE_A, S.values + s * S.nnz));
         scoped_vector *b = vector_from(S.n, CMG_FP64, S.b + s * S.n);
         scoped_vector *x = vector_new(S.n, CMG_FP64);
         const cmg_report alone = solve(S.h, &o, b, x);
         CHECK(each[s].iterations <= alone.iterations + 1);
-    }
-    for (int s = 0; s < S.count; ++s) {
         CHECK(cmg_outcome_converged(each[s].outcome) && each[s].relative_residual <= 1e-8);
     }
 }
@@ -293,8 +303,8 @@ TEST(limits_are_kept)
     EACH_ENTRY (&S.A, i, k) { /* the first is a diagonal matrix */
         S.values[k] = S.A.indices[k] == i ? 2 : 0;
     }
-    const cmg_outcome outcome = run(&S, true, each).outcome;
-    CHECK(outcome == CMG_ITERATION_LIMIT && cmg_outcome_converged(each[0].outcome));
+    CHECK(run(&S, true, each).outcome == CMG_ITERATION_LIMIT &&
+          cmg_outcome_converged(each[0].outcome));
     for (int s = 1; s < COUNT; ++s) {
         CHECK(each[s].outcome == CMG_ITERATION_LIMIT && each[s].iterations == 3);
         CHECK(each[s].relative_residual < 0.5 && each[s].starts == 1);
