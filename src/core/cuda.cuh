@@ -280,13 +280,41 @@ __device__ __forceinline__ void cmgi_multiply_tile(double &c0, double &c1, doubl
 #endif
 }
 
-/* Sum over the lanes of a warp, in every lane, in a fixed order; all 32 lanes take part. */
-template <typename T>
+/* Sum over the lanes of a warp, or of each WIDTH neighbours, in every lane, in a fixed order; all
+ * 32 lanes take part. */
+template <int WIDTH = CMGI_WARP, typename T>
 __device__ __forceinline__ T cmgi_warp_sum(T s)
 {
 #pragma unroll
-    for (int d = 16; d > 0; d >>= 1) {
+    for (int d = WIDTH / 2; d > 0; d >>= 1) {
         s += __shfl_xor_sync(0xffffffffU, s, d);
+    }
+    return s;
+}
+
+/* The largest number of the lanes, likewise. */
+template <int WIDTH = CMGI_WARP, typename T>
+__device__ __forceinline__ T cmgi_warp_max(T most)
+{
+#pragma unroll
+    for (int d = WIDTH / 2; d > 0; d >>= 1) {
+        const T other = __shfl_xor_sync(0xffffffffU, most, d);
+        most = other > most ? other : most;
+    }
+    return most;
+}
+
+/*
+ * Sum over the aligned group of t lanes that a lane belongs to, in every lane of the group and in a
+ * fixed order. t is a power of two and may differ between groups; `most` >= every t, equal for the
+ * warp. All 32 lanes take part.
+ */
+template <typename T>
+__device__ __forceinline__ T cmgi_group_sum(T s, int t, int most)
+{
+    for (int d = 1; d < most; d <<= 1) {
+        const T other = __shfl_xor_sync(0xffffffffU, s, d);
+        s = d < t ? s + other : s;
     }
     return s;
 }

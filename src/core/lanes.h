@@ -49,11 +49,7 @@ CMGI_BODY void cmgi_row_add(cmgi_row_sum *s, cmg_size e, double value)
 template <typename T>
 CMGI_BODY T cmgi_lanes_sum(T sum)
 {
-#pragma unroll
-    for (int d = CMGI_LANES / 2; d > 0; d >>= 1) {
-        sum += __shfl_xor_sync(CMGI_ALL, sum, d);
-    }
-    return sum;
+    return cmgi_warp_sum<CMGI_LANES>(sum);
 }
 
 CMGI_BODY double cmgi_row_total(const cmgi_row_sum *s)
@@ -100,12 +96,7 @@ CMGI_BODY bool cmgi_warp_goes_on(bool more)
 /* The largest of the lanes' keys. */
 CMGI_BODY uint64_t cmgi_row_largest_key(uint64_t x)
 {
-#pragma unroll
-    for (int d = CMGI_LANES / 2; d > 0; d >>= 1) {
-        const uint64_t other = __shfl_xor_sync(CMGI_ALL, x, d);
-        x = other > x ? other : x;
-    }
-    return x;
+    return cmgi_warp_max<CMGI_LANES>(x);
 }
 
 /* The largest of the lanes' sizes, and its place, of equal ones the first. */

@@ -83,9 +83,7 @@ __global__ void __launch_bounds__(ROWS)
     }
 #pragma unroll
     for (int k = 0; k < CMGI_SLICE_SIZES; ++k) {
-        for (int d = CMGI_WARP / 2; d > 0; d /= 2) {
-            total[k] += __shfl_xor_sync(CMGI_ALL, total[k], d);
-        }
+        total[k] = cmgi_warp_sum(total[k]);
         if (threadIdx.x % CMGI_WARP == 0) {
             atomicAdd(&sum[k], total[k]);
         }

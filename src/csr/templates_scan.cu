@@ -128,17 +128,6 @@ static cmg_status sample_rows(cmg_context *ctx, const cmgi_template_search *what
     return read_sample(ctx, made, room, sample, count);
 }
 
-/* Sum over the lanes of a group of T neighbours, in every one of them. */
-template <int T>
-static __device__ __forceinline__ uint64_t group_sum(uint64_t s)
-{
-#pragma unroll
-    for (int d = T / 2; d > 0; d >>= 1) {
-        s += (uint64_t)__shfl_xor_sync(CMGI_ALL, (unsigned long long)s, d);
-    }
-    return s;
-}
-
 /* A row's entries. */
 struct place {
     cmg_size begin;
@@ -295,8 +284,8 @@ __global__ void __launch_bounds__(THREADS, 4)
         bool same =
             all_lanes<T>(now && entries.equals(s, here, ref, of_model, model, ref_of_model, lane));
         if (__any_sync(CMGI_ALL, now && !same)) {
-            const uint64_t sum =
-                group_sum<T>(entries.hash(s, here, ref, lane)) + cmgi_length_hash(here.length);
+            const uint64_t sum = cmgi_group_sum(entries.hash(s, here, ref, lane), T, T) +
+                                 cmgi_length_hash(here.length);
             kind = now ? cmgi_kind_of(&kinds, sum) : (uint16_t)CMGI_NO_TEMPLATE;
             const bool known = kind != CMGI_NO_TEMPLATE;
             const cmg_index j = known ? kinds.row[kind] : 0;

@@ -148,9 +148,7 @@ template <typename T>
 static __device__ unit unit_of_block(double largest)
 {
     __shared__ double of_warp[WARPS];
-    for (int d = CMGI_WARP / 2; d > 0; d >>= 1) {
-        largest = fmax(largest, __shfl_xor_sync(CMGI_ALL, largest, d));
-    }
+    largest = cmgi_warp_max(largest);
     if (threadIdx.x % CMGI_WARP == 0) {
         of_warp[threadIdx.x / CMGI_WARP] = largest;
     }

@@ -64,11 +64,7 @@ static __device__ __forceinline__ void plan_sync()
 }
 static __device__ __forceinline__ cmg_size plan_max(cmg_size v)
 {
-    for (int d = CMGI_WARP / 2; d > 0; d >>= 1) {
-        const cmg_size other = __shfl_xor_sync(CMGI_ALL, v, d);
-        v = other > v ? other : v;
-    }
-    return v;
+    return cmgi_warp_max(v);
 }
 
 /* A warp sees a row at once: a look at the one before would take as long. */
@@ -88,9 +84,7 @@ static __device__ void plan_insert(plan *P, int offset, int lane)
         kept[k] = at < P->width ? P->pattern[at] : INT32_MAX;
         below += at < P->width && kept[k] < offset;
     }
-    for (int d = CMGI_WARP / 2; d > 0; d >>= 1) {
-        below += __shfl_xor_sync(CMGI_ALL, below, d);
-    }
+    below = cmgi_warp_sum(below);
     __syncwarp();
     for (int k = 0; k < EACH; ++k) {
         const int at = k * CMGI_WARP + lane;

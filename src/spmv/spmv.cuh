@@ -89,21 +89,6 @@ __device__ __forceinline__ void cmgi_hit(const F &f, const cmgi_target<T> &to, T
 }
 
 /*
- * Sum over the aligned group of t lanes that a lane belongs to, in every lane of the group and in a
- * fixed order. t is a power of two and may differ between groups; `most` >= every t, equal for the
- * warp. All 32 lanes take part.
- */
-template <typename T>
-__device__ __forceinline__ T cmgi_group_sum(T s, int t, int most)
-{
-    for (int d = 1; d < most; d <<= 1) {
-        const T other = __shfl_xor_sync(CMGI_ALL, s, d);
-        s = d < t ? s + other : s;
-    }
-    return s;
-}
-
-/*
  * s + sum of v[k step] x[c[k step]] for k = 0 .. steps-1, in this order, with U entries in flight.
  * What is past the end is skipped by predicates, so that short rows have their loads in flight,
  * too.
