@@ -6,22 +6,6 @@
  */
 #include "spmv/packed_store.cuh"
 
-static __device__ __forceinline__ void store_code(uint8_t *codes, int bytes, cmg_size at,
-                                                  cmg_size code)
-{
-    switch (bytes) {
-    case 1:
-        codes[at] = (uint8_t)code;
-        break;
-    case 2:
-        ((uint16_t *)codes)[at] = (uint16_t)code;
-        break;
-    default:
-        ((int32_t *)codes)[at] = (int32_t)code;
-        break;
-    }
-}
-
 /* Eight slice columns of a slice on their way to the storage: 8 lanes have a row, 4 rows at once,
  * and read neighbouring entries; what is stored is one piece. */
 template <typename T>
@@ -215,7 +199,7 @@ static __device__ void store_eight(const task<T> &t, cmg_size p, int e0)
     for (int x = lane; x < columns * SLICE; x += CMGI_WARP) {
         t.out.put((t.step + e0) * SLICE + x, t.mine.value[x]);
         if (t.P.bytes > 0) {
-            store_code(codes, t.P.bytes, (cmg_size)e0 * SLICE + x, t.mine.code[x]);
+            cmgi_put_code(codes, t.P.bytes, (cmg_size)e0 * SLICE + x, t.mine.code[x]);
         }
     }
     __syncwarp();
@@ -233,10 +217,7 @@ static __device__ unit unit_of(const source &S, const plan &P, int lane)
             largest = cmgi_packs(&S, k, ref) ? fmax(largest, fabs(S.A.values[k])) : largest;
         }
     }
-    for (int d = CMGI_WARP / 2; d > 0; d >>= 1) {
-        largest = fmax(largest, __shfl_xor_sync(CMGI_ALL, largest, d));
-    }
-    return unit_for<T>(largest);
+    return unit_for<T>(cmgi_warp_max(largest));
 }
 
 /* Offsets of a pattern before the diagonal. */

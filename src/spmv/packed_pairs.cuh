@@ -54,16 +54,22 @@ struct two_arrays {
  */
 template <typename T, cmg_values VALUES>
 struct pair_of;
-template <>
-struct pair_of<double, CMG_VALUES_FULL> {
-    typedef one_array<double2> places;
+template <typename T, typename T2>
+struct pair_of_whole {
+    typedef one_array<T2> places;
     enum { columns = 1, ahead = 4, blocks = 5, scaled = 0 };
     enum { pattern_ahead = 4, pattern_blocks = 5 };
-    static __device__ __forceinline__ void split(double2 v, double (&a)[1], double (&b)[1])
+    static __device__ __forceinline__ void split(T2 v, T (&a)[1], T (&b)[1])
     {
         a[0] = v.x;
         b[0] = v.y;
     }
+};
+template <>
+struct pair_of<double, CMG_VALUES_FULL> : pair_of_whole<double, double2> {
+};
+template <>
+struct pair_of<float, CMG_VALUES_FULL> : pair_of_whole<float, float2> {
 };
 template <>
 struct pair_of<double, CMGI_VALUES_SUMS> {
@@ -74,17 +80,6 @@ struct pair_of<double, CMGI_VALUES_SUMS> {
     {
         a[0] = cmgi_whole(v.rounded.x, v.rest.x);
         b[0] = cmgi_whole(v.rounded.y, v.rest.y);
-    }
-};
-template <>
-struct pair_of<float, CMG_VALUES_FULL> {
-    typedef one_array<float2> places;
-    enum { columns = 1, ahead = 4, blocks = 5, scaled = 0 };
-    enum { pattern_ahead = 4, pattern_blocks = 5 };
-    static __device__ __forceinline__ void split(float2 v, float (&a)[1], float (&b)[1])
-    {
-        a[0] = v.x;
-        b[0] = v.y;
     }
 };
 /* Two halves. */

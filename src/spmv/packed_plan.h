@@ -63,6 +63,18 @@ CMGI_INLINE int cmgi_pattern_find(const cmg_index *pattern, int width, cmg_index
     return low < width && pattern[low] == offset ? low : -1;
 }
 
+/* Puts a code, of so many bytes, at its place in the codes of a slice. */
+CMGI_INLINE void cmgi_put_code(uint8_t *codes, int bytes, cmg_size at, cmg_size code)
+{
+    if (bytes == 1) {
+        codes[at] = (uint8_t)code;
+    } else if (bytes == 2) {
+        ((uint16_t *)(void *)codes)[at] = (uint16_t)code;
+    } else {
+        ((int32_t *)(void *)codes)[at] = (int32_t)code;
+    }
+}
+
 /* Bytes that a product reads of a matrix with these numbers of slices, steps, entries and codes. */
 size_t cmgi_compressed_storage(const cmgi_compressed *C, cmg_precision precision);
 

@@ -42,15 +42,7 @@ static float slice_scale(const cmgi_compressor *B, cmg_size slice)
 
 static void store_code(cmgi_compressed *C, cmg_size p, cmg_size at, cmg_size code)
 {
-    const cmg_size local = at - C->p.step[p] * CMGI_SLICE;
-    uint8_t *codes = C->p.codes + C->p.code[p];
-    if (C->p.bytes[p] == 1) {
-        codes[local] = (uint8_t)code;
-    } else if (C->p.bytes[p] == 2) {
-        ((uint16_t *)(void *)codes)[local] = (uint16_t)code;
-    } else {
-        ((int32_t *)(void *)codes)[local] = (int32_t)code;
-    }
+    cmgi_put_code(C->p.codes + C->p.code[p], C->p.bytes[p], at - C->p.step[p] * CMGI_SLICE, code);
 }
 
 /* Codes past the end of a row, from entry e on: column 0 if the base lies before it. */
