@@ -23,6 +23,13 @@ __device__ __forceinline__ pack<T, W> load(const T *p)
     return *reinterpret_cast<const pack<T, W> *>(p);
 }
 
+/* Zeros where there is no array. */
+template <int W, typename T>
+__device__ __forceinline__ pack<T, W> load_if(const T *p, cmg_size at)
+{
+    return p != NULL ? load<W>(p + at) : pack<T, W>{};
+}
+
 template <int W, typename T>
 __device__ __forceinline__ void store(T *p, const pack<T, W> &v)
 {

@@ -177,43 +177,24 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 template <typename T, cmgi_wb_kind KIND, int W, typename ROWS>
-static cmg_status launch(cmg_context *ctx, const ROWS &A, const typename cmgi_wb_of<T>::type &f,
-                         int k, const T *x)
+static cmg_status launch(cmg_context *ctx, const ROWS &A, const cmgi_writeback *w, const void *x)
 {
-    const int rows = THREADS / (k / W);
-    columns_kernel<T, KIND, W>
-        <<<cmgi_grid(A.count, rows), THREADS, 0, cmgi_stream(ctx)>>>(A, k, x, f);
+    const int rows = THREADS / (w->columns / W);
+    columns_kernel<T, KIND, W><<<cmgi_grid(A.count, rows), THREADS, 0, cmgi_stream(ctx)>>>(
+        A, w->columns, (const T *)x, cmgi_wb_of<T>::cast(w));
     return CMGI_LAUNCHED(ctx);
 }
 
 /* W by what k and the arrays allow. */
-template <typename T, cmgi_wb_kind KIND, typename ROWS>
-static cmg_status widest(cmg_context *ctx, const ROWS &A, const cmgi_writeback *w, const void *x)
-{
-    const typename cmgi_wb_of<T>::type f = cmgi_wb_of<T>::cast(w);
-    return wide_columns<T>(w, x) ? launch<T, KIND, WIDE<T>>(ctx, A, f, w->columns, (const T *)x)
-                                 : launch<T, KIND, 1>(ctx, A, f, w->columns, (const T *)x);
-}
-
 template <typename T, typename ROWS>
 static cmg_status run(const cmg_matrix *M, const ROWS &A, const cmgi_writeback *w, const void *x)
 {
-    CMGI_ON_DEVICE(M->ctx);
-    return A.count == 0 ? CMG_OK : cmgi_with_kind(M->ctx, w, [&](auto kind) {
-        return widest<T, kind>(M->ctx, A, w, x);
+    cmg_context *ctx = M->ctx;
+    CMGI_ON_DEVICE(ctx);
+    return A.count == 0 ? CMG_OK : cmgi_with_kind(ctx, w, [&](auto kind) {
+        return wide_columns<T>(w, x) ? launch<T, kind, WIDE<T>>(ctx, A, w, x)
+                                     : launch<T, kind, 1>(ctx, A, w, x);
     });
-}
-
-template <typename T>
-static cmg_status run_slices(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
-{
-    const cmgi_slices S = *(const cmgi_slices *)A->data;
-    const int shift = S.shift != NULL ? 0 : S.uniform_shift; /* rows may have one lane */
-    int log_rows = 0;
-    while (1 << (log_rows + shift) < S.lanes) {
-        ++log_rows;
-    }
-    return run<T>(A, slice_rows<T>{S.nslices << log_rows, S, (const T *)A->values, log_rows}, w, x);
 }
 
 extern "C" cmg_status cmgi_csr_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w,
@@ -229,8 +210,17 @@ extern "C" cmg_status cmgi_csr_columns_cuda(const cmg_matrix *A, const cmgi_writ
 extern "C" cmg_status cmgi_slices_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                                const void *x)
 {
-    return in_precision(A->options.precision,
-                        [&](auto zero) { return run_slices<decltype(zero)>(A, w, x); });
+    const cmgi_slices S = *(const cmgi_slices *)A->data;
+    const int shift = S.shift != NULL ? 0 : S.uniform_shift; /* rows may have one lane */
+    int log_rows = 0;
+    while (1 << (log_rows + shift) < S.lanes) {
+        ++log_rows;
+    }
+    return in_precision(A->options.precision, [&](auto zero) {
+        using T = decltype(zero);
+        const slice_rows<T> rows = {S.nslices << log_rows, S, (const T *)A->values, log_rows};
+        return run<T>(A, rows, w, x);
+    });
 }
 
 extern "C" cmg_status cmgi_compressed_columns_cuda(const cmg_matrix *A, const cmgi_writeback *w,

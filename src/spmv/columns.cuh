@@ -2,12 +2,6 @@
 #pragma once
 #include "spmv/spmv.cuh"
 
-template <int W, typename T>
-__device__ __forceinline__ pack<T, W> load_if(const T *p, cmg_size at)
-{
-    return p != NULL ? load<W>(p + at) : pack<T, W>{};
-}
-
 /* The functor of writeback.h on W columns of row i. */
 template <cmgi_wb_kind KIND, int W, typename T, typename F>
 __device__ __forceinline__ void put_columns(const F &f, cmg_size i, cmg_size at,

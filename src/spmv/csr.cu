@@ -34,44 +34,28 @@ __global__ void __launch_bounds__(1024)
     cmgi_hit<KIND>(f, to, cmgi_group_sum(s, V, V));
 }
 
-template <typename T, cmgi_wb_kind KIND>
-struct launch_csr {
-    template <int V>
-    static cmg_status with(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
-    {
-        const cmgi_csr_storage *S = (const cmgi_csr_storage *)A->data;
-        const int block = A->options.block;
-        cmgi_launch(cmgi_device_of(A->ctx), cmgi_grid(A->rows * V, block), (unsigned)block, 0,
-                    csr_kernel<T, KIND, V>, A->rows, S->indptr, S->columns, (const T *)A->values, x,
-                    f);
-        return CMGI_LAUNCHED(A->ctx);
-    }
-
-    static cmg_status run(const cmg_matrix *A, const typename cmgi_wb_of<T>::type &f, const T *x)
-    {
-        switch (A->options.t != 0 ? A->options.t : cmgi_csr_lanes(A->rows, A->nnz)) {
-        case 1:
-            return with<1>(A, f, x);
-        case 2:
-            return with<2>(A, f, x);
-        case 4:
-            return with<4>(A, f, x);
-        case 8:
-            return with<8>(A, f, x);
-        case 16:
-            return with<16>(A, f, x);
-        default:
-            return with<32>(A, f, x);
-        }
-    }
-};
-
 extern "C" cmg_status cmgi_csr_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w,
                                          const void *x)
 {
     const cmgi_csr_storage *S = (const cmgi_csr_storage *)A->data;
+    const int lanes = A->options.t != 0 ? A->options.t : cmgi_csr_lanes(A->rows, A->nnz);
+    const int block = A->options.block;
     if (w->columns > 1) {
         return cmgi_csr_columns_cuda(A, w, x);
     }
-    return S->tiles != NULL ? cmgi_csr_tiles_spmv_cuda(A, w, x) : cmgi_select<launch_csr>(A, w, x);
+    if (S->tiles != NULL) {
+        return cmgi_csr_tiles_spmv_cuda(A, w, x);
+    }
+    return cmgi_select(A, w, x, [&](auto zero, auto kind, const auto &f, const auto *of) {
+        using T = decltype(zero);
+        const auto kernel = lanes == 1    ? csr_kernel<T, kind, 1>
+                            : lanes == 2  ? csr_kernel<T, kind, 2>
+                            : lanes == 4  ? csr_kernel<T, kind, 4>
+                            : lanes == 8  ? csr_kernel<T, kind, 8>
+                            : lanes == 16 ? csr_kernel<T, kind, 16>
+                                          : csr_kernel<T, kind, 32>;
+        cmgi_launch(cmgi_device_of(A->ctx), cmgi_grid(A->rows * lanes, block), (unsigned)block, 0,
+                    kernel, A->rows, S->indptr, S->columns, (const T *)A->values, of, f);
+        return CMGI_LAUNCHED(A->ctx);
+    });
 }

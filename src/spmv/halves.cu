@@ -199,37 +199,27 @@ static void launch_shape(const cmg_context *ctx, const cmgi_half *h)
     cmgi_launch(d, grid, HALF_THREADS, 0, half_kernel<T, DIM, STAGES, UP, EVEN, MORE, FEW>, a);
 }
 
-template <typename T, int DIM, int STAGES, bool UP, bool EVEN, bool MORE>
+template <typename T, int DIM, bool EVEN, bool MORE>
 static void launch_half(const cmg_context *ctx, const cmgi_half *h)
 {
-    if constexpr (DIM == 3 && !MORE) {
-        if (h->of->box.size[2] <= FEW_PLANES) {
-            launch_shape<T, DIM, STAGES, UP, EVEN, MORE, true>(ctx, h);
-            return;
+    const auto launch = [&](auto stages, auto up) {
+        if constexpr (DIM == 3 && !MORE) {
+            if (h->of->box.size[2] <= FEW_PLANES) {
+                launch_shape<T, DIM, stages, up, EVEN, MORE, true>(ctx, h);
+                return;
+            }
         }
-    }
-    launch_shape<T, DIM, STAGES, UP, EVEN, MORE, false>(ctx, h);
-}
-
-template <typename T, int DIM, int STAGES, bool EVEN, bool MORE>
-static void launch_direction(const cmg_context *ctx, const cmgi_half *h)
-{
-    if (h->up) {
-        launch_half<T, DIM, STAGES, true, EVEN, MORE>(ctx, h);
-    } else {
-        launch_half<T, DIM, STAGES, false, EVEN, MORE>(ctx, h);
-    }
-}
-
-template <typename T, int DIM, bool EVEN, bool MORE>
-static void launch_stages(const cmg_context *ctx, const cmgi_half *h)
-{
+        launch_shape<T, DIM, stages, up, EVEN, MORE, false>(ctx, h);
+    };
+    const auto either_way = [&](auto stages) {
+        h->up ? launch(stages, std::true_type()) : launch(stages, std::false_type());
+    };
     if (h->stages == 2) {
-        launch_direction<T, DIM, 2, EVEN, MORE>(ctx, h);
+        either_way(std::integral_constant<int, 2>());
     } else if (h->stages == 1) {
-        launch_direction<T, DIM, 1, EVEN, MORE>(ctx, h);
+        either_way(std::integral_constant<int, 1>());
     } else {
-        launch_half<T, DIM, 0, false, EVEN, MORE>(ctx, h);
+        launch(std::integral_constant<int, 0>(), std::false_type());
     }
 }
 
@@ -238,13 +228,13 @@ static void launch_any(const cmg_context *ctx, const cmgi_half *h)
 {
     /* cmgi_halves_find takes no others: even ones in fp64, those in fp32 on several ranks */
     if (h->of->slab.ghosts[CMGI_GHOST_B] != NULL) {
-        launch_stages<float, DIM, true, true>(ctx, h);
+        launch_half<float, DIM, true, true>(ctx, h);
     } else if (h->of->precision == CMG_FP64) {
-        launch_stages<double, DIM, true, false>(ctx, h);
+        launch_half<double, DIM, true, false>(ctx, h);
     } else if (h->of->box.even) {
-        launch_stages<float, DIM, true, false>(ctx, h);
+        launch_half<float, DIM, true, false>(ctx, h);
     } else {
-        launch_stages<float, DIM, false, false>(ctx, h);
+        launch_half<float, DIM, false, false>(ctx, h);
     }
 }
 

@@ -1,14 +1,6 @@
 /*
- * Halves of a cycle on a box (box.h), each one pass over its vectors, all between them in
- * registers:
- *
- *     down   x = S^s 0,  r = b - A x,  c = R r           reads b, writes x and c
- *     down   r = b - A x,  c = R r                       reads x and b, writes c (0 stages)
- *     up     y = x + P e,  z = S^s y                     reads x, b and e, writes z
- *     up     y = P e,  z = S^s y                         reads b and e (x = NULL)
- *
- * where S y = y + omega d (b - A y), s is 1 or 2, and P is (bi-, tri-)linear interpolation between
- * the box and every second of its positions, R its transpose.
+ * Halves of a cycle on a box (halves.h), each one pass over its vectors, all between them in
+ * registers. Down without stages, x is given.
  *
  * The grid is streamed along its slowest direction, "planes" below: planes of a box in 3D, lines of
  * one in 2D. A warp owns a tile of each plane, in 3D of neighbouring positions, one a lane, in R

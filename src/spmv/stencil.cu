@@ -164,24 +164,13 @@ __device__ __forceinline__ void put_rows(const typename cmgi_wb_of<T>::type &f, 
         }
         return;
     }
-    typedef pack<T, PACK<T>> packed;
-    packed b = {};
-    packed c = {};
-    packed d = {};
-    packed e = {};
-    packed y;
-    if (KIND != CMGI_WB_SCALED) {
-        c = load<PACK<T>>(f.c + row);
-    }
-    if (KIND != CMGI_WB_SCALED && f.d != NULL) {
-        d = load<PACK<T>>(f.d + row);
-    }
-    if (KIND == CMGI_WB_MOMENTUM && f.d != NULL) {
-        b = load<PACK<T>>(f.b + row);
-    }
-    if (KIND == CMGI_WB_MOMENTUM && f.e != NULL) {
-        e = load<PACK<T>>(f.e + row);
-    }
+    constexpr bool reads = KIND != CMGI_WB_SCALED;
+    constexpr bool momentum = KIND == CMGI_WB_MOMENTUM;
+    const pack<T, PACK<T>> b = load_if<PACK<T>>(momentum && f.d != NULL ? f.b : NULL, row);
+    const pack<T, PACK<T>> c = load_if<PACK<T>>(reads ? f.c : NULL, row);
+    const pack<T, PACK<T>> d = load_if<PACK<T>>(reads ? f.d : NULL, row);
+    const pack<T, PACK<T>> e = load_if<PACK<T>>(momentum ? f.e : NULL, row);
+    pack<T, PACK<T>> y;
 #pragma unroll
     for (int t = 0; t < PACK<T>; ++t) {
         y.v[t] = cmgi_join<KIND>(f, b.v[t], c.v[t], d.v[t], e.v[t], s[t]);
