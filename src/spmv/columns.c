@@ -45,13 +45,35 @@ cmg_status cmgi_rows_cpu(const cmg_matrix *A, cmgi_rows rows, const cmg_size *pt
 /* x and the vectors of the write-back, of one column. */
 enum { APART_X = 0, APART_B, APART_C, APART_E, APART_Y, APART_ARRAYS };
 
-static cmg_status apart(const cmg_matrix *A, const cmgi_writeback *w, const void *x,
-                        void *one[APART_ARRAYS])
+/* Doubles of an array of n values in either precision, so that the next one is aligned. */
+static cmg_size room_for(cmg_size n)
+{
+    return (n + 31) / 32 * 32;
+}
+
+cmg_status cmgi_columns_reserve(const cmg_matrix *A, int columns)
+{
+    if (columns < 2 || A->apart == NULL || *A->apart != NULL) {
+        return CMG_OK;
+    }
+    return cmgi_alloc_device(A->ctx, room_for(A->cols) + (APART_ARRAYS - 1) * room_for(A->rows),
+                             sizeof **A->apart, A->apart);
+}
+
+cmg_status cmgi_columns_apart(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
 {
     const cmgi_backend *on = A->ctx->backend;
     const cmg_precision p = A->options.precision;
     const size_t size = cmgi_precision_bytes(p);
-    const void *const given[APART_ARRAYS] = {x, w->b, w->c, w->e, NULL};
+    const void *const given[APART_ARRAYS] = {x, w->b, w->c, w->e, w->y};
+    void *one[APART_ARRAYS] = {NULL};
+    assert(A->apart != NULL);
+    CMGI_TRY(cmgi_columns_reserve(A, w->columns));
+    double *at = *A->apart + room_for(A->cols);
+    one[APART_X] = *A->apart;
+    for (int v = APART_X + 1; v < APART_ARRAYS; ++v, at += room_for(A->rows)) {
+        one[v] = given[v] != NULL ? at : NULL;
+    }
     const cmgi_writeback single = {.kind = w->kind,
                                    .alpha = w->alpha,
                                    .beta = w->beta,
@@ -84,33 +106,4 @@ static cmg_status apart(const cmg_matrix *A, const cmgi_writeback *w, const void
         CMGI_TRY(on->copy_block(A->ctx, &in));
     }
     return CMG_OK;
-}
-
-/* Doubles of an array of n values in either precision, so that the next one is aligned. */
-static cmg_size room_for(cmg_size n)
-{
-    return (n + 31) / 32 * 32;
-}
-
-cmg_status cmgi_columns_reserve(const cmg_matrix *A, int columns)
-{
-    if (columns < 2 || A->apart == NULL || *A->apart != NULL) {
-        return CMG_OK;
-    }
-    return cmgi_alloc_device(A->ctx, room_for(A->cols) + (APART_ARRAYS - 1) * room_for(A->rows),
-                             sizeof **A->apart, A->apart);
-}
-
-cmg_status cmgi_columns_apart(const cmg_matrix *A, const cmgi_writeback *w, const void *x)
-{
-    void *one[APART_ARRAYS] = {NULL};
-    assert(A->apart != NULL);
-    CMGI_TRY(cmgi_columns_reserve(A, w->columns));
-    double *at = *A->apart + room_for(A->cols);
-    const void *const given[APART_ARRAYS] = {x, w->b, w->c, w->e, w->y};
-    one[APART_X] = *A->apart;
-    for (int v = APART_X + 1; v < APART_ARRAYS; ++v, at += room_for(A->rows)) {
-        one[v] = given[v] != NULL ? at : NULL;
-    }
-    return apart(A, w, x, one);
 }

@@ -66,7 +66,8 @@ cmg_status cmgi_csr_build(cmg_matrix *A, const cmgi_matrix_source *from)
     if (cmgi_on_cuda(ctx) && A->format->id == CMG_FORMAT_CSR && A->options.t == 0 &&
         from->csr != NULL && cmgi_csr_uneven(ctx, from->csr)) {
         CMGI_TRY(cmgi_csr_tiles_make(ctx, from->csr, A->options.precision, &S->tiles));
-        A->bytes += cmgi_csr_tiles_bytes(S->tiles);
+        A->bytes += (size_t)S->tiles->ntiles * sizeof *S->tiles->tile +
+                    (size_t)S->tiles->nsplit * sizeof *S->tiles->split;
     }
     return from->device != NULL ? build_on_device(A, from) : build_on_host(A, from);
 }

@@ -49,7 +49,8 @@ typedef struct cmgi_csr_tiles {
     cmg_size ntiles;
     cmgi_split_row *split; /* nsplit, likewise */
     cmg_size nsplit;
-    void *parts; /* sums of the parts of split rows, in the matrix's precision */
+    cmg_size nparts;
+    void *parts; /* nparts: sums of the parts of split rows, in the matrix's precision */
 } cmgi_csr_tiles;
 
 /* Arrays of a CSR matrix in the backend's memory. */
@@ -81,7 +82,5 @@ bool cmgi_rows_even(const cmgi_row_statistics *s);
 cmg_status cmgi_csr_tiles_make(cmg_context *ctx, const cmg_csr *csr, cmg_precision precision,
                                cmgi_csr_tiles **tiles);
 void cmgi_csr_tiles_destroy(cmg_context *ctx, cmgi_csr_tiles *tiles);
-/* Bytes that a product reads of them. */
-size_t cmgi_csr_tiles_bytes(const cmgi_csr_tiles *tiles);
 /* The product with tiles (csr_tiles.cu). */
 cmg_status cmgi_csr_tiles_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);

@@ -69,15 +69,8 @@ bool cmgi_rows_even(const cmgi_row_statistics *s)
     return s->nnz < FEW_ENTRIES || (steps <= 4 * s->nnz && s->longest <= WARP * lanes);
 }
 
-typedef struct maker {
-    cmgi_tile *tile;       /* NULL: only counted */
-    cmgi_split_row *split; /* likewise */
-    cmg_size ntiles;
-    cmg_size nsplit;
-    cmg_size nparts;
-} maker;
-
-static void put(maker *m, cmg_size row, cmg_size entry, cmg_size rows, cmg_size entries)
+/* Tiles are counted while there are no arrays, and written once there are. */
+static void put(cmgi_csr_tiles *m, cmg_size row, cmg_size entry, cmg_size rows, cmg_size entries)
 {
     if (m->tile != NULL) {
         m->tile[m->ntiles] = (cmgi_tile){row, entry, (int)rows, (int)entries};
@@ -86,7 +79,7 @@ static void put(maker *m, cmg_size row, cmg_size entry, cmg_size rows, cmg_size 
 }
 
 /* A row with a tile of its own, or several. */
-static void put_long(maker *m, cmg_size row, cmg_size begin, cmg_size end)
+static void put_long(cmgi_csr_tiles *m, cmg_size row, cmg_size begin, cmg_size end)
 {
     if (end - begin <= CMGI_TILE_LONG) {
         put(m, row, begin, 1, end - begin);
@@ -108,7 +101,7 @@ static bool is_long(const cmg_size *indptr, cmg_size row)
     return indptr[row + 1] - indptr[row] >= CMGI_TILE_ROW;
 }
 
-static void put_all(maker *m, const cmg_csr *csr)
+static void put_all(cmgi_csr_tiles *m, const cmg_csr *csr)
 {
     const cmg_size *indptr = csr->indptr;
     for (cmg_size i = 0; i < csr->rows; ++i) {
@@ -133,16 +126,13 @@ cmg_status cmgi_csr_tiles_make(cmg_context *ctx, const cmg_csr *csr, cmg_precisi
                                cmgi_csr_tiles **tiles)
 {
     cmgi_csr_tiles made = {0};
-    maker m = {0};
     CMGI_FREED(ctx, &made.tile, &made.split, &made.parts);
-    put_all(&m, csr);
-    made.ntiles = m.ntiles;
-    made.nsplit = m.nsplit;
-    CMGI_TRY(cmgi_alloc(ctx, m.ntiles, sizeof *made.tile, &made.tile));
-    CMGI_TRY(cmgi_alloc(ctx, m.nsplit, sizeof *made.split, &made.split));
-    CMGI_TRY(cmgi_alloc_device(ctx, m.nparts, cmgi_precision_bytes(precision), &made.parts));
-    m = (maker){.tile = made.tile, .split = made.split};
-    put_all(&m, csr);
+    put_all(&made, csr);
+    CMGI_TRY(cmgi_alloc(ctx, made.ntiles, sizeof *made.tile, &made.tile));
+    CMGI_TRY(cmgi_alloc(ctx, made.nsplit, sizeof *made.split, &made.split));
+    CMGI_TRY(cmgi_alloc_device(ctx, made.nparts, cmgi_precision_bytes(precision), &made.parts));
+    made.ntiles = made.nsplit = made.nparts = 0;
+    put_all(&made, csr);
     CMGI_TRY(cmgi_move_to_device(ctx, &made.tile, made.ntiles, sizeof *made.tile));
     CMGI_TRY(cmgi_move_to_device(ctx, &made.split, made.nsplit, sizeof *made.split));
     CMGI_TRY(cmgi_alloc(ctx, 1, sizeof made, tiles));
@@ -156,10 +146,4 @@ void cmgi_csr_tiles_destroy(cmg_context *ctx, cmgi_csr_tiles *tiles)
         CMGI_FREE_DEVICE(ctx, tiles->tile, tiles->split, tiles->parts);
         cmgi_free(ctx, tiles);
     }
-}
-
-size_t cmgi_csr_tiles_bytes(const cmgi_csr_tiles *tiles)
-{
-    return (size_t)tiles->ntiles * sizeof *tiles->tile +
-           (size_t)tiles->nsplit * sizeof *tiles->split;
 }

@@ -23,40 +23,34 @@ static size_t dense_bytes(const cmgi_row_statistics *s, const cmg_matrix_options
             (reduced ? sizeof(float) : 0));
 }
 
-/* The diagonal of a CSR on the device is among what is known of it. */
-static cmg_status build_diagonal_there(cmg_matrix *A, const cmgi_matrix_source *from)
-{
-    cmg_context *ctx = A->ctx;
-    const cmgi_resident *R = from->there;
-    CMGI_CHECK(ctx, cmgi_resident_is_diagonal(R), CMG_ERR_SHAPE,
-               "diagonal format: the matrix is %lld x %lld with up to %lld entries a row, or has "
-               "some off the diagonal",
-               (long long)R->csr.rows, (long long)R->csr.cols, (long long)R->rows.longest);
-    A->stored = A->rows;
-    A->bytes = diagonal_bytes(&(cmgi_row_statistics){.rows = A->rows}, &A->options);
-    CMGI_TRY(cmgi_matrix_alloc_values(A, from, true));
-    return cmgi_matrix_take_values(A, R->diagonal);
-}
-
 /* A value map knows nothing of rows without an entry. */
 static bool diagonal_takes_device(const cmgi_row_statistics *s, const cmg_matrix_options *options)
 {
     return !options->keep_map || s->nnz == s->rows;
 }
 
+/* That of a CSR on the device is among what is known of it. */
 static cmg_status build_diagonal(cmg_matrix *A, const cmgi_matrix_source *from)
 {
+    cmg_context *ctx = A->ctx;
     const cmg_csr *csr = from->csr;
+    const cmgi_resident *R = from->there;
+    A->stored = A->rows;
+    A->bytes = diagonal_bytes(&(cmgi_row_statistics){.rows = A->rows}, &A->options);
     if (from->device != NULL) {
-        return build_diagonal_there(A, from);
+        CMGI_CHECK(ctx, cmgi_resident_is_diagonal(R), CMG_ERR_SHAPE,
+                   "diagonal format: the matrix is %lld x %lld with up to %lld entries a row, or "
+                   "has some off the diagonal",
+                   (long long)R->csr.rows, (long long)R->csr.cols, (long long)R->rows.longest);
+        CMGI_TRY(cmgi_matrix_alloc_values(A, from, true));
+        return cmgi_matrix_take_values(A, R->diagonal);
     }
-    CMGI_CHECK(A->ctx, csr->rows == csr->cols, CMG_ERR_SHAPE,
+    CMGI_CHECK(ctx, csr->rows == csr->cols, CMG_ERR_SHAPE,
                "diagonal format: the matrix is %lld x %lld", (long long)csr->rows,
                (long long)csr->cols);
-    A->stored = csr->rows;
     CMGI_TRY(cmgi_matrix_alloc_values(A, from, true));
     cmg_size bad = csr->indptr[csr->rows]; /* first entry off the diagonal */
-#pragma omp parallel for num_threads(A->ctx->threads) schedule(static)                             \
+#pragma omp parallel for num_threads(ctx->threads) schedule(static)                                \
     reduction(min                                                                                  \
               : bad) if (csr->rows > 4096)
     for (cmg_size i = 0; i < csr->rows; ++i) {
@@ -65,10 +59,9 @@ static cmg_status build_diagonal(cmg_matrix *A, const cmgi_matrix_source *from)
             cmgi_matrix_put(A, k, i, csr->values[k]);
         }
     }
-    CMGI_CHECK(A->ctx, bad == csr->indptr[csr->rows], CMG_ERR_SHAPE,
+    CMGI_CHECK(ctx, bad == csr->indptr[csr->rows], CMG_ERR_SHAPE,
                "diagonal format: row %lld has an entry in column %lld",
                (long long)cmgi_csr_row_of(csr, bad), (long long)csr->indices[bad]);
-    A->bytes = diagonal_bytes(&(cmgi_row_statistics){.rows = A->rows}, &A->options);
     return CMG_OK;
 }
 
