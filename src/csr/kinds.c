@@ -141,13 +141,8 @@ cmg_status cmgi_kinds_place(cmg_context *ctx, cmgi_place at, const cmgi_kinds *K
     if (K->id == NULL) {
         return place_grid_row(ctx, at, K->rows, &(grid_rows){K->grid, id, ref});
     }
-    if (at == CMGI_HOST) {
-        cmgi_copy(ctx, id, K->id, rows * sizeof *id);
-        cmgi_copy(ctx, ref, K->ref, ref != NULL ? rows * sizeof *ref : 0);
-        return CMG_OK;
-    }
-    CMGI_TRY(cmgi_to_device(ctx, id, K->id, rows * sizeof *id));
-    return ref != NULL ? cmgi_to_device(ctx, ref, K->ref, rows * sizeof *ref) : CMG_OK;
+    CMGI_TRY(cmgi_copy_at(ctx, at, id, K->id, rows * sizeof *id));
+    return ref != NULL ? cmgi_copy_at(ctx, at, ref, K->ref, rows * sizeof *ref) : CMG_OK;
 }
 
 cmg_status cmgi_kinds_diagonal(cmg_context *ctx, cmgi_place at, const cmgi_kinds *K, double *d)

@@ -83,6 +83,23 @@ cmg_status cmgi_csr_open_at(cmg_context *ctx, cmgi_place at, cmgi_csr *M, cmg_si
     return cmgi_alloc_at(ctx, at, *nnz, sizeof *M->values, &M->values);
 }
 
+cmg_status cmgi_csr_open_diagonal_at(cmg_context *ctx, cmgi_place at, cmg_size n, cmgi_csr *D,
+                                     double **values)
+{
+    cmgi_resident R = {0};
+    double *made = NULL;
+    CMGI_FREED(ctx, &made);
+    if (at == CMGI_HOST) {
+        CMGI_TRY(cmgi_csr_alloc_diagonal(ctx, n, D));
+        *values = D->values;
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *made, &made));
+    CMGI_TRY(cmgi_resident_diagonal(ctx, n, made, &R));
+    *values = cmgi_pass_on(&made);
+    return cmgi_resident_attach(ctx, &R, D);
+}
+
 cmg_status cmgi_csr_transpose_at(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_size nnz,
                                  cmgi_csr *T)
 {

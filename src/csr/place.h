@@ -49,6 +49,9 @@ cmg_status cmgi_csr_open_at(cmg_context *ctx, cmgi_place at, cmgi_csr *M, cmg_si
         a->values = M->values;                                                                     \
         return body(ctx, at, M->rows, a);                                                          \
     }
+/* D, a diagonal n x n matrix at a place, whose *values are set by the caller. */
+cmg_status cmgi_csr_open_diagonal_at(cmg_context *ctx, cmgi_place at, cmg_size n, cmgi_csr *D,
+                                     double **values);
 /* T = A^T with its nnz entries, rows sorted. */
 cmg_status cmgi_csr_transpose_at(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cmg_size nnz,
                                  cmgi_csr *T);

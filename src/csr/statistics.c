@@ -4,6 +4,8 @@
 #include "core/memory.h"
 #include "core/search.h"
 
+#include <string.h>
+
 enum { MOST = 512, MANY_ROWS = 65536 }; /* fewer rows are counted on one thread */
 
 /* Of rows first .. first + 511: the longest of each aligned run of 4, 8 .. 512, times its size. */
@@ -42,9 +44,7 @@ cmg_status cmgi_row_statistics_take(cmg_context *ctx, const cmg_csr *A, cmgi_row
     }
     *s = (cmgi_row_statistics){
         .rows = A->rows, .cols = A->cols, .nnz = A->indptr[A->rows], .longest = longest};
-    for (int k = 0; k < CMGI_SLICE_SIZES; ++k) {
-        s->sliced[k] = sum[k];
-    }
+    memcpy(s->sliced, sum, sizeof sum);
     CMGI_TRY(cmgi_alloc_zero(ctx, longest + 1, sizeof *s->count, &s->count));
     for (cmg_size i = 0; i < A->rows; ++i) {
         ++s->count[A->indptr[i + 1] - A->indptr[i]];

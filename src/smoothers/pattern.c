@@ -8,16 +8,6 @@
 
 enum { SMALL = 4096 }; /* rows up to which starting threads costs more than it saves */
 
-cmg_status cmgi_diagonal_scaling(cmg_context *ctx, const cmg_csr *A, double **s)
-{
-    CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof **s, s));
-    cmgi_csr_diagonal(ctx, A, *s);
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        (*s)[i] = 1 / sqrt(fabs((*s)[i]));
-    }
-    return CMG_OK;
-}
-
 cmg_status cmgi_csr_scale(cmg_context *ctx, cmgi_place at, const double *rows, const double *cols,
                           cmgi_csr *B)
 {
@@ -168,6 +158,10 @@ cmg_status cmgi_decouple(cmg_context *ctx, const cmg_csr *A, bool own, cmgi_csr 
     CMGI_RELEASED(cmgi_prepared_free, ctx, &p);
     CMGI_TRY(take(ctx, NULL, &p));
     CMGI_TRY(is_symmetric(ctx, &p, symmetric));
+    if (!*symmetric) {
+        free_entries(ctx, &p);
+        p.B = cmgi_csr_borrow(A);
+    }
     if (own && p.B.borrowed) {
         CMGI_TRY(cmgi_csr_copy(ctx, A, &copy));
         p.B = copy;

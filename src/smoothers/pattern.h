@@ -55,8 +55,9 @@ cmg_status cmgi_pattern(cmg_context *ctx, const cmg_csr *A, double tau, int powe
 
 /*
  * B = A, rows sorted, without the entries in columns of identity rows (rows whose one nonzero is on
- * the diagonal), so that Dirichlet values decouple from the interior. *symmetric: B is symmetric,
- * |b_ij - b_ji| <= 1e-8 sqrt(|b_ii b_jj|). A and B have the same spectrum.
+ * the diagonal), so that Dirichlet values decouple from the interior. *symmetric: that is symmetric,
+ * |b_ij - b_ji| <= 1e-8 sqrt(|b_ii b_jj|); where it is not, B = A as it stands. A and B have the
+ * same spectrum.
  *
  * `own`: B is going to be changed. Otherwise, where B = A as it stands, its arrays are borrowed.
  */
@@ -102,8 +103,6 @@ cmg_status cmgi_take_made(cmg_context *ctx, cmgi_place at, cmgi_csr *made, cmg_s
 cmg_status cmgi_symmetrize_at(cmg_context *ctx, cmgi_place at, cmgi_csr *M, cmg_size *nnz);
 cmg_status cmgi_symmetrize(cmg_context *ctx, cmgi_csr *M);
 
-/* s_i = |a_ii|^(-1/2), so that S A S has a diagonal of ones; a_ii may not be 0. To be freed. */
-cmg_status cmgi_diagonal_scaling(cmg_context *ctx, const cmg_csr *A, double **s);
 /* B = diag(rows) B diag(cols); NULL = ones. */
 cmg_status cmgi_csr_scale(cmg_context *ctx, cmgi_place at, const double *rows, const double *cols,
                           cmgi_csr *B);

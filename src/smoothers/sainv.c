@@ -415,7 +415,11 @@ static cmg_status make(const cmgi_smoother_source *source, const char *name, cmg
     cmgi_scoped double *s = NULL;
     cmgi_scoped double *pivot = NULL;
     if (value[SCALE] == YES) {
-        CMGI_TRY(cmgi_diagonal_scaling(ctx, &A->view, &s));
+        CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *s, &s));
+        cmgi_csr_diagonal(ctx, &A->view, s);
+        for (cmg_size i = 0; i < A->rows; ++i) {
+            s[i] = 1 / sqrt(fabs(s[i]));
+        }
         (void)cmgi_csr_scale(ctx, CMGI_HOST, s, s, A);
     }
     CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *pivot, &pivot));

@@ -160,12 +160,9 @@ void cmgi_spai_row(const cmg_csr *A, cmg_size i, const cmg_index *J, cmg_size le
     }
 }
 
-/* Largest numbers of columns, local rows and local entries over all rows of S. */
+/* Largest numbers of columns, local rows and local entries over all rows of S; 0 at first. */
 static void find_sizes(const cmg_csr *A, const cmgi_csr *S, cmg_size sizes[3])
 {
-    sizes[0] = 0;
-    sizes[1] = 0;
-    sizes[2] = 0;
     for (cmg_size i = 0; i < S->rows; ++i) {
         const cmg_size columns = S->indptr[i + 1] - S->indptr[i];
         cmg_size rows = 0;
@@ -199,7 +196,7 @@ static bool make_row(const void *user, cmg_size i, int thread)
 
 cmg_status cmgi_spai_static(cmg_context *ctx, const cmg_csr *A, bool counted, cmgi_csr *S)
 {
-    cmg_size sizes[3];
+    cmg_size sizes[3] = {0};
     cmg_size bad = 0;
     rows r = {.A = A, .counted = counted, .S = S};
     CMGI_RELEASED(cmgi_spai_work_destroy, ctx, &r.work);

@@ -158,12 +158,10 @@ static cmg_status make_mask(problem *P, const cmgi_smoother_source *source)
                            : source->known != NULL ? source->known->rows.identity
                                                    : -1;
     cmgi_scoped_csr D = {0};
-    cmgi_resident on_device = {0};
     bool *flag = NULL;
     double *values = NULL;
     double count = 0;
-    CMGI_FREED(ctx, &flag, &values);
-    CMGI_RELEASED(cmgi_resident_free, ctx, &on_device);
+    CMGI_FREED(ctx, &flag);
     if (known == 0 || known == P->on.total) {
         return CMG_OK;
     }
@@ -172,18 +170,9 @@ static cmg_status make_mask(problem *P, const cmgi_smoother_source *source)
     if (count == 0 || count == (double)P->on.total) {
         return CMG_OK;
     }
-    if (at == CMGI_DEVICE) {
-        CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *values, &values));
-        CMGI_TRY(cmgi_mask_at(ctx, at, n, flag, values));
-        CMGI_TRY(cmgi_resident_diagonal(ctx, n, values, &on_device));
-        values = NULL;
-        CMGI_TRY(place(P, NULL, &on_device, &P->mask));
-    } else {
-        CMGI_TRY(cmgi_csr_alloc_diagonal(ctx, n, &D));
-        CMGI_TRY(cmgi_mask_at(ctx, at, n, flag, D.values));
-        CMGI_TRY(place(P, &D.view, NULL, &P->mask));
-    }
-    return CMG_OK;
+    CMGI_TRY(cmgi_csr_open_diagonal_at(ctx, at, n, &D, &values));
+    CMGI_TRY(cmgi_mask_at(ctx, at, n, flag, values));
+    return place(P, &D.view, D.there, &P->mask);
 }
 
 static cmg_status prepare(const cmgi_smoother_source *source, const cmgi_csr *factor, int factors,
