@@ -111,6 +111,10 @@ static cmg_status set_text(const cmg_option *row, void *options, const char *val
 cmg_status cmg_option_set(const cmg_option *row, void *options, const char *value,
                           char why[CMG_MESSAGE])
 {
+    static cmg_status (*const set[])(const cmg_option *, void *, const char *, char *) = {
+        [CMG_OPTION_FLAG] = set_flag,  [CMG_OPTION_INT] = set_whole, [CMG_OPTION_SIZE] = set_whole,
+        [CMG_OPTION_REAL] = set_reals, [CMG_OPTION_WORD] = set_word, [CMG_OPTION_REALS] = set_reals,
+        [CMG_OPTION_TEXT] = set_text};
     if (row == NULL || options == NULL || value == NULL) {
         return cmgi_option_refuse(why, "an argument is NULL");
     }
@@ -118,21 +122,7 @@ cmg_status cmg_option_set(const cmg_option *row, void *options, const char *valu
         return cmgi_option_refuse(
             why, "%s: the program was built for a library that did not have it", row->key);
     }
-    switch (row->type) {
-    case CMG_OPTION_FLAG:
-        return set_flag(row, options, value, why);
-    case CMG_OPTION_INT:
-    case CMG_OPTION_SIZE:
-        return set_whole(row, options, value, why);
-    case CMG_OPTION_REAL:
-    case CMG_OPTION_REALS:
-        return set_reals(row, options, value, why);
-    case CMG_OPTION_WORD:
-        return set_word(row, options, value, why);
-    case CMG_OPTION_TEXT:
-        return set_text(row, options, value, why);
-    }
-    return CMG_ERR_ARG;
+    return set[row->type](row, options, value, why);
 }
 
 /* The shorter of two ways to print a number that reads back the same. */

@@ -3,7 +3,7 @@
  * is data[i k + c]: what a product reads of x in a row of the matrix then lies side by side.
  */
 #pragma once
-#include "core/context.h"
+#include "core/backend.h"
 
 struct cmg_vector {
     cmg_context *ctx;
@@ -23,10 +23,8 @@ static inline cmg_size cmgi_vector_count(const cmg_vector *x)
 /* Some entry of one is some entry of the other. */
 static inline bool cmgi_vectors_overlap(const cmg_vector *a, const cmg_vector *b)
 {
-    const size_t as =
-        (size_t)cmgi_vector_count(a) * (a->precision == CMG_FP64 ? sizeof(double) : sizeof(float));
-    const size_t bs =
-        (size_t)cmgi_vector_count(b) * (b->precision == CMG_FP64 ? sizeof(double) : sizeof(float));
+    const size_t as = (size_t)cmgi_vector_count(a) * cmgi_precision_bytes(a->precision);
+    const size_t bs = (size_t)cmgi_vector_count(b) * cmgi_precision_bytes(b->precision);
     const uintptr_t at = (uintptr_t)a->data;
     const uintptr_t bt = (uintptr_t)b->data;
     return as > 0 && bs > 0 && at < bt + bs && bt < at + as;

@@ -2,7 +2,13 @@
  * Vector kernels of the CUDA backend, element by element. Arrays that are aligned to 16 bytes are
  * read and written in packs of 16 bytes.
  */
+#include "core/each.h"
 #include "core/pack.cuh"
+
+extern "C" {
+#include "core/random.h"
+}
+#include "core/vector_each.inc"
 
 enum { THREADS = 256, COPIES = 4 };
 
