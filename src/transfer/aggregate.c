@@ -8,7 +8,6 @@
 #include "transfer/aggregate.h"
 
 #include "core/each.h"
-#include "transfer/aggregate_rows.h"
 
 #include "transfer/aggregate.inc"
 

@@ -14,8 +14,26 @@
  * All of it is parallel and of the same bits for any number of threads.
  */
 #pragma once
+#include "core/inline.h"
+#include "core/random.h"
 #include "csr/place.h"
 #include "transfer/coarsen.h"
+
+/* Rows whose sum of off-diagonal entries is at most this share of the diagonal are isolated. */
+#define CMGI_ISOLATED 0.1
+
+/* State above, then the hash, then the number: all different, so that the largest is one node. */
+enum { CMGI_NODE_OUT = 0, CMGI_NODE_OPEN = 1, CMGI_NODE_IN = 2 };
+
+CMGI_INLINE int cmgi_key_state(uint64_t key)
+{
+    return (int)(key >> 62);
+}
+
+CMGI_INLINE uint64_t cmgi_key_with(uint64_t key, int state)
+{
+    return (key & (UINT64_MAX >> 2)) | (uint64_t)state << 62;
+}
 
 /* Nodes and the aggregate that each belongs to. A node is `block` rows. */
 typedef struct cmgi_aggregates {
@@ -46,7 +64,7 @@ cmg_status cmgi_strength(cmg_context *ctx, cmgi_place at, const cmg_csr *A, cons
  * none. S is where the aggregates will be.
  */
 cmg_status cmgi_aggregate(cmg_context *ctx, cmgi_place at, const cmg_csr *S, cmgi_aggregates *agg);
-/* Numbers among the nodes whose key (aggregate_rows.h) is in a set, -1 elsewhere. */
+/* Numbers among the nodes whose key is in a set, -1 elsewhere. */
 cmg_status cmgi_number_set(cmg_context *ctx, cmgi_place at, cmg_size n, const uint64_t *key,
                            cmg_index *number, cmg_size *count);
 void cmgi_aggregates_free(cmg_context *ctx, cmgi_aggregates *agg);

@@ -3,7 +3,7 @@
 #include "core/each.h"
 #include "core/order.h"
 #include "core/search.h"
-#include "transfer/aggregate_rows.h"
+#include "transfer/aggregate.h"
 
 #include <limits.h>
 #include <math.h>

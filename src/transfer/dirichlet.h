@@ -53,9 +53,6 @@ cmg_status cmgi_dirichlet_take(cmg_context *ctx, cmgi_dirichlet *found, cmgi_dir
 /* The marks of two levels, or of one, are at that place, too, from now on. */
 cmg_status cmgi_dirichlet_at(cmg_context *ctx, cmgi_place at, cmgi_dirichlet *fine,
                              cmgi_dirichlet *coarse);
-/* Zeroes the entries of a transfer matrix in marked rows and columns; marks are on the host. */
-cmg_status cmgi_dirichlet_clean(cmg_context *ctx, const cmgi_dirichlet *rows,
-                                const cmgi_dirichlet *cols, cmgi_csr *P);
 
 /* ------------------------------------------------------------------ matrices on the device */
 
@@ -70,7 +67,7 @@ cmg_status cmgi_dirichlet_clean_there(cmg_context *ctx, const cmgi_resident *M,
 cmg_status cmgi_dirichlet_invert_there(cmg_context *ctx, const cmgi_dirichlet *d,
                                        const double *diagonal, double *inverse);
 
-/* ------------------------------------------------------------------ P and R (restriction.c) */
+/* ------------------------------------------------------------------ P and R on the host */
 
 /*
  * P without what Dirichlet conditions forbid. Where there are none it borrows the arrays of

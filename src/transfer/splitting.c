@@ -2,7 +2,6 @@
 
 #include "core/each.h"
 #include "transfer/aggregate.h"
-#include "transfer/aggregate_rows.h"
 
 #include "transfer/splitting.inc"
 

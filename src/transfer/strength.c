@@ -3,7 +3,6 @@
 
 #include "core/each.h"
 #include "csr/place.h"
-#include "transfer/aggregate_rows.h"
 
 #include <math.h>
 

@@ -1,6 +1,0 @@
-#include "core/each.h"
-
-extern "C" {
-#include "transfer/aggregate_rows.h"
-}
-#include "transfer/aggregate.inc"

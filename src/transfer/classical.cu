@@ -1,6 +1,0 @@
-#include "core/each.h"
-
-extern "C" {
-#include "transfer/splitting.h"
-}
-#include "transfer/classical.inc"

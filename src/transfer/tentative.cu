@@ -1,3 +1,0 @@
-#include "core/each.h"
-
-#include "transfer/tentative.inc"
