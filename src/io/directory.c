@@ -209,8 +209,8 @@ cmg_status cmgi_directory_read(cmg_context *ctx, const char *path, cmgi_naming n
     CMGI_FREED(ctx, &list.item);
     CMGI_TRY(scan(&list, extension));
     CMGI_TRY(naming == CMGI_NAMES_PLAIN ? choose_plain(&list) : choose_ell(&list));
-    CMGI_CHECK(ctx, list.levels <= CMGI_HIERARCHY_LEVELS, CMG_ERR_FILE,
-               "%s: %d levels are more than %d", path, list.levels, (int)CMGI_HIERARCHY_LEVELS);
+    CMGI_IN_FILE(&list, list.levels <= CMGI_HIERARCHY_LEVELS, "%d levels are more than %d",
+                 list.levels, (int)CMGI_HIERARCHY_LEVELS);
     CMGI_TRY(cmg_hierarchy_create(ctx, list.levels, h));
     for (int k = 0; k < list.items; ++k) {
         CMGI_TRY(load_item(&list, &list.item[k], *h));

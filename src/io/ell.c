@@ -26,28 +26,26 @@ typedef struct ell {
 
 static cmg_status read_header(const cmgi_file *file, ell *e)
 {
-    cmg_context *ctx = file->ctx;
-    const char *path = file->path;
     const cmg_size bytes = file->size;
     uint64_t header[5] = {0};
-    CMGI_CHECK(ctx, bytes >= HEADER, CMG_ERR_FILE,
-               "%s: %lld bytes are too few for the header of 40", path, (long long)bytes);
+    CMGI_IN_FILE(file, bytes >= HEADER, "%lld bytes are too few for the header of 40",
+                 (long long)bytes);
     CMGI_TRY(cmgi_file_numbers(file, 0, 5, sizeof *header, false, header));
     *e = (ell){header[0], header[1], header[2], header[3], header[4], NULL, NULL};
-    CMGI_CHECK(ctx, e->rows <= INT32_MAX && e->cols <= INT32_MAX, CMG_ERR_FILE,
-               "%s: %llu x %llu is more than 2147483647 rows or columns", path,
-               (unsigned long long)e->rows, (unsigned long long)e->cols);
-    CMGI_CHECK(ctx,
-               e->size <= (uint64_t)(bytes - HEADER) / 16 &&
-                   e->size * 16 == (uint64_t)(bytes - HEADER),
-               CMG_ERR_FILE, "%s: the header announces %llu places, the file has %lld bytes", path,
-               (unsigned long long)e->size, (long long)bytes);
+    CMGI_IN_FILE(file, e->rows <= INT32_MAX && e->cols <= INT32_MAX,
+                 "%llu x %llu is more than 2147483647 rows or columns", (unsigned long long)e->rows,
+                 (unsigned long long)e->cols);
+    CMGI_IN_FILE(file,
+                 e->size <= (uint64_t)(bytes - HEADER) / 16 &&
+                     e->size * 16 == (uint64_t)(bytes - HEADER),
+                 "the header announces %llu places, the file has %lld bytes",
+                 (unsigned long long)e->size, (long long)bytes);
     const bool fits =
         e->width == 0 ? e->size == 0 : e->size % e->width == 0 && e->size / e->width == e->stride;
-    CMGI_CHECK(ctx, fits && e->stride >= e->rows, CMG_ERR_FILE,
-               "%s: stride %llu and %llu entries per row do not fit %llu rows and %llu places",
-               path, (unsigned long long)e->stride, (unsigned long long)e->width,
-               (unsigned long long)e->rows, (unsigned long long)e->size);
+    CMGI_IN_FILE(file, fits && e->stride >= e->rows,
+                 "stride %llu and %llu entries per row do not fit %llu rows and %llu places",
+                 (unsigned long long)e->stride, (unsigned long long)e->width,
+                 (unsigned long long)e->rows, (unsigned long long)e->size);
     return CMG_OK;
 }
 

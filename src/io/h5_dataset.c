@@ -60,20 +60,16 @@ static bool inspect(const cmgi_dataset *d, storage *s)
 
 static cmg_status check_storage(const cmgi_dataset *d)
 {
-    cmg_context *ctx = d->h5->ctx;
-    const char *path = d->h5->path;
     storage s;
-    CMGI_CHECK(ctx, inspect(d, &s), CMG_ERR_FILE, "%s: %s: the storage layout is unreadable", path,
-               d->name);
-    CMGI_CHECK(ctx, !s.elsewhere, CMG_ERR_FILE, "%s: %s: data kept in other files are not read",
-               path, d->name);
+    CMGI_IN_DATA(d->h5, d->name, inspect(d, &s), "the storage layout is unreadable");
+    CMGI_IN_DATA(d->h5, d->name, !s.elsewhere, "data kept in other files are not read");
     const cmg_size kept = (cmg_size)H5Dget_storage_size(d->id);
     const cmg_size held = kept >= 0 && kept < d->h5->size ? kept : d->h5->size;
     const cmg_size most = s.packed ? held * EXPANSION : held;
     const cmg_size needed = s.chunk_count > d->count && d->count > 0 ? s.chunk_count : d->count;
-    CMGI_CHECK(ctx, needed <= most / (cmg_size)d->size, CMG_ERR_FILE,
-               "%s: %s: %lld elements of %zu bytes do not fit into the %lld bytes stored", path,
-               d->name, (long long)needed, d->size, (long long)held);
+    CMGI_IN_DATA(d->h5, d->name, needed <= most / (cmg_size)d->size,
+                 "%lld elements of %zu bytes do not fit into the %lld bytes stored",
+                 (long long)needed, d->size, (long long)held);
     return CMG_OK;
 }
 

@@ -126,14 +126,14 @@ cmg_status cmgi_mtx_read_dense(cmg_context *ctx, const char *path, cmg_size expe
 {
     cmgi_scoped_by(cmgi_mtx_close) cmgi_mtx m = {0};
     CMGI_TRY(cmgi_mtx_open(ctx, path, &m));
-    CMGI_CHECK(ctx, expected < 0 || m.rows == expected, CMG_ERR_FILE,
-               "%s: %lld rows where %lld are needed", path, (long long)m.rows, (long long)expected);
-    CMGI_CHECK(ctx, m.symmetry == CMGI_MTX_GENERAL && m.cols <= CMG_COLUMNS, CMG_ERR_FILE,
-               "%s: a %lld x %lld matrix where a vector is needed", path, (long long)m.rows,
-               (long long)m.cols);
-    CMGI_CHECK(ctx, expected >= 0 || m.array || m.rows / 4096 <= m.entries + 256, CMG_ERR_FILE,
-               "%s: %lld rows with %lld entries are too empty for a vector", path,
-               (long long)m.rows, (long long)m.entries);
+    CMGI_IN_FILE(&m, expected < 0 || m.rows == expected, "%lld rows where %lld are needed",
+                 (long long)m.rows, (long long)expected);
+    CMGI_IN_FILE(&m, m.symmetry == CMGI_MTX_GENERAL && m.cols <= CMG_COLUMNS,
+                 "a %lld x %lld matrix where a vector is needed", (long long)m.rows,
+                 (long long)m.cols);
+    CMGI_IN_FILE(&m, expected >= 0 || m.array || m.rows / 4096 <= m.entries + 256,
+                 "%lld rows with %lld entries are too empty for a vector", (long long)m.rows,
+                 (long long)m.entries);
     CMGI_TRY(cmgi_mtx_body(&m));
     CMGI_TRY(build_dense(&m, values));
     *rows = m.rows;
@@ -150,7 +150,7 @@ cmg_status cmgi_text_read_vector(cmg_context *ctx, const char *path, cmg_size *n
     m.body = m.text;
     m.end = m.text + size;
     CMGI_TRY(cmgi_mtx_body(&m));
-    CMGI_CHECK(ctx, m.entries > 0, CMG_ERR_FILE, "%s: the file holds no number", path);
+    CMGI_IN_FILE(&m, m.entries > 0, "the file holds no number");
     *n = m.entries;
     *values = cmgi_pass_on(&m.value);
     return CMG_OK;

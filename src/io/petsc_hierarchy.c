@@ -116,8 +116,7 @@ cmg_status cmgi_petsc_read_matrix(cmg_context *ctx, const char *path, const cmgi
 {
     cmgi_scoped_by(cmgi_petsc_close) cmgi_petsc p = {0};
     CMGI_TRY(cmgi_petsc_open(ctx, path, &p));
-    CMGI_CHECK(ctx, p.objects == 1, CMG_ERR_FILE, "%s: %d objects where one matrix is needed", path,
-               p.objects);
+    CMGI_IN_FILE(&p.file, p.objects == 1, "%d objects where one matrix is needed", p.objects);
     return cmgi_petsc_matrix(&p, &p.object[0], expect, A);
 }
 
@@ -130,7 +129,7 @@ cmg_status cmgi_petsc_read_vector(cmg_context *ctx, const char *path, cmg_size *
     while (k < p.objects && p.object[k].matrix) {
         ++k;
     }
-    CMGI_CHECK(ctx, k < p.objects, CMG_ERR_FILE, "%s: the file holds no vector", path);
+    CMGI_IN_FILE(&p.file, k < p.objects, "the file holds no vector");
     *n = p.object[k].rows;
     return cmgi_petsc_vector(&p, &p.object[k], values);
 }

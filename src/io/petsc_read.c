@@ -75,7 +75,7 @@ cmg_status cmgi_petsc_open(cmg_context *ctx, const char *path, cmgi_petsc *p)
     int32_t number[2] = {0, 0}; /* after four zero bytes: integers of 8 bytes, in all objects */
     *p = (cmgi_petsc){0};
     CMGI_TRY(cmgi_file_open(ctx, path, &p->file));
-    CMGI_CHECK(ctx, file->size > 0, CMG_ERR_FILE, "%s: the file is empty", path);
+    CMGI_IN_FILE(file, file->size > 0, "the file is empty");
     CMGI_TRY(cmgi_file_numbers(file, 0, file->size >= 8 ? 2 : 1, sizeof number[0], true, number));
     const bool wide =
         number[0] == 0 && (number[1] == CMGI_PETSC_MAT || number[1] == CMGI_PETSC_VEC);
@@ -83,12 +83,12 @@ cmg_status cmgi_petsc_open(cmg_context *ctx, const char *path, cmgi_petsc *p)
     for (cmg_size at = 0, next = 0; at < file->size; at = next) {
         int64_t class = 0;
         CMGI_TRY(read_integers(p, at, 1, &class));
-        CMGI_CHECK(ctx, class == CMGI_PETSC_MAT || class == CMGI_PETSC_VEC, CMG_ERR_FILE,
-                   "%s: byte %lld: %lld is not the class number of a Mat or Vec (complex numbers "
-                   "are not read: write the real [[Re, -Im], [Im, Re]])",
-                   path, (long long)at, (long long)class);
-        CMGI_CHECK(ctx, p->objects < CMGI_PETSC_OBJECTS, CMG_ERR_FILE, "%s: more than %d objects",
-                   path, (int)CMGI_PETSC_OBJECTS);
+        CMGI_IN_FILE(file, class == CMGI_PETSC_MAT || class == CMGI_PETSC_VEC,
+                     "byte %lld: %lld is not the class number of a Mat or Vec (complex numbers "
+                     "are not read: write the real [[Re, -Im], [Im, Re]])",
+                     (long long)at, (long long)class);
+        CMGI_IN_FILE(file, p->objects < CMGI_PETSC_OBJECTS, "more than %d objects",
+                     (int)CMGI_PETSC_OBJECTS);
         cmgi_petsc_object *o = &p->object[p->objects++];
         CMGI_TRY(class == CMGI_PETSC_MAT ? scan_matrix(p, at, o, &next)
                                          : scan_vector(p, at, o, &next));
