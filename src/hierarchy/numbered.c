@@ -253,23 +253,23 @@ static void take_facts(cmgi_numbered *n)
     n->values = n->given->values;
 }
 
-static cmg_status fill(cmgi_numbered *n, const cmgi_numbered_options *options, bool *worth)
+static cmg_status fill(cmgi_numbered *n, double most, bool keep_map, bool *worth)
 {
     cmg_hierarchy *given = n->given;
     *worth = false;
     CMGI_TRY(take_words(n));
     CMGI_TRY(number_level(n, 0));
     CMGI_TRY(cmgi_numbered_lines(given->ctx, &given->level[0].A, &n->before));
-    CMGI_TRY(take_matrix(n, 0, CMG_ROLE_A, options->keep_map));
+    CMGI_TRY(take_matrix(n, 0, CMG_ROLE_A, keep_map));
     CMGI_TRY(cmgi_numbered_lines(given->ctx, &n->h->level[0].A, &n->after));
-    if (n->after > options->most * n->before) {
+    if (n->after > most * n->before) {
         return CMG_OK;
     }
     for (int l = 1; l < given->levels; ++l) {
         CMGI_TRY(number_level(n, l));
-        CMGI_TRY(take_matrix(n, l, CMG_ROLE_A, options->keep_map));
-        CMGI_TRY(take_matrix(n, l - 1, CMG_ROLE_P, options->keep_map));
-        CMGI_TRY(take_matrix(n, l - 1, CMG_ROLE_R, options->keep_map));
+        CMGI_TRY(take_matrix(n, l, CMG_ROLE_A, keep_map));
+        CMGI_TRY(take_matrix(n, l - 1, CMG_ROLE_P, keep_map));
+        CMGI_TRY(take_matrix(n, l - 1, CMG_ROLE_R, keep_map));
     }
     for (int l = 0; l < given->levels; ++l) {
         CMGI_TRY(take_others(n, l));
@@ -281,7 +281,7 @@ static cmg_status fill(cmgi_numbered *n, const cmgi_numbered_options *options, b
     return CMG_OK;
 }
 
-cmg_status cmgi_numbered_create(cmg_hierarchy *given, const cmgi_numbered_options *options,
+cmg_status cmgi_numbered_create(cmg_hierarchy *given, double most, bool keep_map,
                                 cmgi_numbered **made)
 {
     cmgi_scoped_by(cmgi_numbered_destroy) cmgi_numbered *n = NULL;
@@ -292,7 +292,7 @@ cmg_status cmgi_numbered_create(cmg_hierarchy *given, const cmgi_numbered_option
     n->levels = given->levels;
     n->given = given;
     CMGI_TRY(cmg_hierarchy_create(given->ctx, given->levels, &n->h));
-    CMGI_TRY(fill(n, options, &worth));
+    CMGI_TRY(fill(n, most, keep_map, &worth));
     *made = worth ? cmgi_pass_on(&n) : NULL;
     return CMG_OK;
 }

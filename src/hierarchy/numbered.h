@@ -38,13 +38,9 @@ typedef struct cmgi_numbered {
  */
 cmg_status cmgi_numbered_lines(cmg_context *ctx, const cmgi_csr *A, double *lines);
 
-typedef struct cmgi_numbered_options {
-    double most;   /* lines after it over those before it; more of them: *made is NULL */
-    bool keep_map; /* new values will come */
-} cmgi_numbered_options;
-
-/* Of a checked hierarchy whose formed matrices are those of its values. */
-cmg_status cmgi_numbered_create(cmg_hierarchy *given, const cmgi_numbered_options *options,
+/* Of a checked hierarchy whose formed matrices are those of its values. *made is NULL where lines
+ * after it are more than `most` times those before it; keep_map: new values will come. */
+cmg_status cmgi_numbered_create(cmg_hierarchy *given, double most, bool keep_map,
                                 cmgi_numbered **made);
 /* Takes over new values on the same patterns, which are checked. */
 cmg_status cmgi_numbered_update(cmgi_numbered *n);

@@ -48,12 +48,11 @@ cmg_status cmgi_edge_wanted(const cmg_hierarchy *h, const cmg_solver_options *o,
 
 cmg_status cmgi_edge_open(cmg_hierarchy *h, const cmg_solver_options *o, cmgi_edge *e)
 {
-    const cmgi_numbered_options options = {.most = is_forced(o) ? INFINITY : SHARE,
-                                           .keep_map = o->matrix.keep_map};
     if (h->stale) {
         CMGI_TRY(cmgi_form_values(h));
     }
-    const cmg_status status = cmgi_numbered_create(h, &options, &e->numbered);
+    const cmg_status status =
+        cmgi_numbered_create(h, is_forced(o) ? INFINITY : SHARE, o->matrix.keep_map, &e->numbered);
     if (e->numbered != NULL) {
         cmgi_hierarchy_leave_device(h, false);
     }
