@@ -2,104 +2,106 @@
  * What solves the last level: a dense inverse, the factors of A, or smoothing; and all levels under
  * a size collapsed into the matrix of their cycle.
  */
-#include "mg/setup.h"
+#include "mg/multigrid.h"
 
 /* Storage of the dense operator of a level: fewer bits only where the schedule says so. */
-static cmg_matrix_options coarse_options(const cmgi_setup *s, int l)
+static cmg_matrix_options coarse_options(const cmgi_multigrid *mg, int l)
 {
-    cmg_matrix_options options = s->options->matrix;
-    const bool given = s->schedule->given[l][CMG_ROLE_INVERSE];
-    options.precision = s->options->precision;
-    options.values = given ? s->schedule->values[l][CMG_ROLE_INVERSE] : CMG_VALUES_FULL;
+    cmg_matrix_options options = mg->options.matrix;
+    const bool given = mg->schedule.given[l][CMG_ROLE_INVERSE];
+    options.precision = mg->options.precision;
+    options.values = given ? mg->schedule.values[l][CMG_ROLE_INVERSE] : CMG_VALUES_FULL;
     return options;
 }
 
 /* Dense inverse of the last level, from the hierarchy or computed. */
-static cmg_status build_inverse(const cmgi_setup *s, int last)
+static cmg_status build_inverse(cmgi_multigrid *mg, int last)
 {
-    cmg_context *ctx = s->ctx;
-    const cmg_size n = s->levels->level[last].rows;
+    const cmg_hierarchy *h = cmgi_multigrid_hierarchy(mg);
+    cmg_context *ctx = mg->ctx;
+    const cmg_size n = mg->levels.level[last].rows;
     cmg_csr csr;
     cmgi_scoped double *X = NULL;
-    const cmg_matrix_options options = coarse_options(s, last);
-    if (last == cmg_hierarchy_levels(s->h) - 1 &&
-        cmgi_hierarchy_view(s->h, last, CMG_ROLE_INVERSE, NULL, 0, &csr)) {
+    const cmg_matrix_options options = coarse_options(mg, last);
+    if (last == cmg_hierarchy_levels(h) - 1 &&
+        cmgi_hierarchy_view(h, last, CMG_ROLE_INVERSE, NULL, 0, &csr)) {
         CMGI_TRY(cmgi_alloc_zero(ctx, n * n, sizeof *X, &X));
         for (cmg_size i = 0; i < n; ++i) {
             for (cmg_size k = csr.indptr[i]; k < csr.indptr[i + 1]; ++k) {
                 X[i * n + csr.indices[k]] = csr.values[k];
             }
         }
-        CMGI_TRY(cmgi_dense_matrix(ctx, n, X, s->levels->level[last].perm, &options,
-                                   &s->levels->coarse));
-        cmgi_note(s->levels, "coarse solve: inverse of %lld rows from the hierarchy", (long long)n);
+        CMGI_TRY(cmgi_dense_matrix(ctx, n, X, mg->levels.level[last].perm, &options,
+                                   &mg->levels.coarse));
+        cmgi_note(&mg->levels, "coarse solve: inverse of %lld rows from the hierarchy",
+                  (long long)n);
     } else {
         static const char *const how[] = {"dense inverse", "dense inverse by LU",
                                           "pseudo-inverse of a singular matrix"};
         cmgi_inverse_kind kind = CMGI_INVERSE_CHOLESKY;
-        CMGI_TRY(cmgi_coarse_inverse(s->h, last, s->levels->level[last].perm, &options,
-                                     &s->levels->coarse, &kind));
-        s->levels->symmetric_inverse = kind != CMGI_INVERSE_LU;
-        cmgi_note(s->levels, "%s solve: %s of %lld row%s", last == 0 ? "direct" : "coarse",
+        CMGI_TRY(cmgi_coarse_inverse(h, last, mg->levels.level[last].perm, &options,
+                                     &mg->levels.coarse, &kind));
+        mg->levels.symmetric_inverse = kind != CMGI_INVERSE_LU;
+        cmgi_note(&mg->levels, "%s solve: %s of %lld row%s", last == 0 ? "direct" : "coarse",
                   how[kind], (long long)n, n == 1 ? "" : "s");
     }
     return CMG_OK;
 }
 
 /* Factors of the last level as its operator; it stays with new values. */
-static cmg_status take_envelope(const cmgi_setup *s, int last)
+static cmg_status take_envelope(cmgi_multigrid *mg, int last)
 {
-    const cmgi_level *level = &s->levels->level[last];
-    const cmg_matrix_options options = coarse_options(s, last);
+    const cmgi_level *level = &mg->levels.level[last];
+    const cmg_matrix_options options = coarse_options(mg, last);
     cmg_csr A;
-    CMGI_TRY(cmg_hierarchy_get_csr(s->h, last, CMG_ROLE_A, NULL, 0, &A));
-    CMGI_TRY(cmgi_envelope_expect(s->ctx, &A, s->levels->nullspace.count, s->envelope));
-    if (s->levels->coarse == NULL) {
+    CMGI_TRY(cmg_hierarchy_get_csr(cmgi_multigrid_hierarchy(mg), last, CMG_ROLE_A, NULL, 0, &A));
+    CMGI_TRY(cmgi_envelope_expect(mg->ctx, &A, mg->levels.nullspace.count, mg->envelope));
+    if (mg->levels.coarse == NULL) {
         CMGI_TRY(
-            cmgi_envelope_matrix(s->ctx, s->envelope, level->perm, &options, &s->levels->coarse));
+            cmgi_envelope_matrix(mg->ctx, mg->envelope, level->perm, &options, &mg->levels.coarse));
     }
-    s->levels->symmetric_inverse = true;
-    cmgi_note(s->levels, "%s solve: Cholesky factor of %lld rows, %.2f times the entries of A%s",
+    mg->levels.symmetric_inverse = true;
+    cmgi_note(&mg->levels, "%s solve: Cholesky factor of %lld rows, %.2f times the entries of A%s",
               last == 0 ? "direct" : "coarse", (long long)level->rows,
-              (double)cmgi_envelope_entries(s->envelope) / (double)level->A->nnz,
-              cmgi_envelope_zeros(s->envelope) > 0 ? ", singular" : "");
+              (double)cmgi_envelope_entries(mg->envelope) / (double)level->A->nnz,
+              cmgi_envelope_zeros(mg->envelope) > 0 ? ", singular" : "");
     return CMG_OK;
 }
 
 /* Smoothing steps where nothing solves the last level. */
-static int last_steps(const cmgi_setup *s)
+static int last_steps(const cmgi_multigrid *mg)
 {
-    return s->options->cycle == CMG_CYCLE_NONE || s->dominated ? s->options->pre + s->options->post
-                                                               : s->options->coarse_steps;
+    return mg->options.cycle == CMG_CYCLE_NONE || mg->dominated ? mg->options.pre + mg->options.post
+                                                                : mg->options.coarse_steps;
 }
 
-cmgi_cycle_plan cmgi_setup_plan(const cmgi_setup *s)
+cmgi_cycle_plan cmgi_setup_plan(const cmgi_multigrid *mg)
 {
-    return (cmgi_cycle_plan){.levels = s->levels->level,
-                             .nlevels = s->levels->count,
-                             .coarse = s->levels->coarse,
-                             .coarse_name = s->levels->collapsed  ? "collapsed"
-                                            : s->envelope != NULL ? "factor"
-                                                                  : "inverse",
-                             .coarse_exact = s->levels->coarse != NULL && !s->levels->collapsed,
-                             .coarse_steps = last_steps(s),
-                             .shape = s->options->cycle,
-                             .pre = s->options->pre,
-                             .post = s->options->post,
-                             .precision = s->options->precision,
-                             .fuse = s->options->fuse};
+    return (cmgi_cycle_plan){.levels = mg->levels.level,
+                             .nlevels = mg->levels.count,
+                             .coarse = mg->levels.coarse,
+                             .coarse_name = mg->levels.collapsed   ? "collapsed"
+                                            : mg->envelope != NULL ? "factor"
+                                                                   : "inverse",
+                             .coarse_exact = mg->levels.coarse != NULL && !mg->levels.collapsed,
+                             .coarse_steps = last_steps(mg),
+                             .shape = mg->options.cycle,
+                             .pre = mg->options.pre,
+                             .post = mg->options.post,
+                             .precision = mg->options.precision,
+                             .fuse = mg->options.fuse};
 }
 
-int cmgi_setup_collapse_from(const cmgi_setup *s)
+int cmgi_setup_collapse_from(const cmgi_multigrid *mg)
 {
-    const cmg_size chosen = s->ctx->backend->collapse_rows;
-    const cmg_size limit = s->options->collapse >= 0 ? s->options->collapse : chosen;
-    int first = cmgi_setup_count(s->h, s->options) - 1;
-    if (!cmgi_setup_inverse(s) || s->options->cycle == CMG_CYCLE_F) {
+    const cmg_size chosen = mg->ctx->backend->collapse_rows;
+    const cmg_size limit = mg->options.collapse >= 0 ? mg->options.collapse : chosen;
+    int first = cmgi_multigrid_levels(mg) - 1;
+    if (!cmgi_setup_inverse(mg) || mg->options.cycle == CMG_CYCLE_F) {
         return first; /* levels of F are visited by an F- and by a V-cycle: no operator is both */
     }
-    const int least = s->divided != NULL ? s->divided->count : 1;
-    while (first > least && s->levels->level[first - 1].rows <= limit) {
+    const int least = mg->divided != NULL ? mg->divided->count : 1;
+    while (first > least && mg->levels.level[first - 1].rows <= limit) {
         --first;
     }
     return first;
@@ -159,67 +161,68 @@ static cmg_status dense_cycle(cmg_context *ctx, cmgi_cycle *cycle, cmg_size n, d
 }
 
 /* The dense operator of an earlier set-up gets the new values. */
-cmg_status cmgi_setup_collapse(const cmgi_setup *s)
+cmg_status cmgi_setup_collapse(cmgi_multigrid *mg)
 {
-    cmg_context *ctx = s->ctx;
-    const int first = cmgi_setup_collapse_from(s);
-    if (first == s->levels->count - 1) {
+    cmg_context *ctx = mg->ctx;
+    const int first = cmgi_setup_collapse_from(mg);
+    if (first == mg->levels.count - 1) {
         return CMG_OK;
     }
-    cmgi_scoped_by(cmg_matrix_destroy) cmg_matrix *dense = s->levels->kept;
-    s->levels->kept = NULL;
-    const cmg_size n = s->levels->level[first].rows;
-    const int total = s->levels->count;
+    cmgi_scoped_by(cmg_matrix_destroy) cmg_matrix *dense = mg->levels.kept;
+    mg->levels.kept = NULL;
+    const cmg_size n = mg->levels.level[first].rows;
+    const int total = mg->levels.count;
     cmgi_scoped_by(cmgi_cycle_destroy) cmgi_cycle *cycle = NULL;
     double *X = NULL;
     CMGI_FREED(ctx, &X);
-    cmgi_cycle_plan plan = cmgi_setup_plan(s);
+    cmgi_cycle_plan plan = cmgi_setup_plan(mg);
     plan.first = first;
     plan.columns = unit_columns(ctx, n);
     CMGI_TRY(cmgi_cycle_create(ctx, &plan, &cycle));
     CMGI_TRY(cmgi_alloc_device(ctx, n * n, sizeof *X, &X));
     CMGI_TRY(dense_cycle(ctx, cycle, n, X));
-    const cmg_matrix_options options = coarse_options(s, first);
+    const cmg_matrix_options options = coarse_options(mg, first);
     CMGI_TRY(cmgi_dense_matrix(ctx, n, X, NULL, &options, &dense));
-    cmg_matrix_destroy(&s->levels->coarse);
-    s->levels->coarse = cmgi_pass_on(&dense);
-    s->levels->collapsed = true;
-    s->levels->count = first + 1;
-    cmgi_note(s->levels, "levels %d to %d collapsed into one dense operator of %lld rows", first,
+    cmg_matrix_destroy(&mg->levels.coarse);
+    mg->levels.coarse = cmgi_pass_on(&dense);
+    mg->levels.collapsed = true;
+    mg->levels.count = first + 1;
+    cmgi_note(&mg->levels, "levels %d to %d collapsed into one dense operator of %lld rows", first,
               total - 1, (long long)n);
     return CMG_OK;
 }
 
-bool cmgi_setup_inverse(const cmgi_setup *s)
+bool cmgi_setup_inverse(const cmgi_multigrid *mg)
 {
-    const int total = cmgi_setup_count(s->h, s->options);
-    if (s->options->cycle == CMG_CYCLE_NONE) {
+    const int total = cmgi_multigrid_levels(mg);
+    if (mg->options.cycle == CMG_CYCLE_NONE) {
         return false;
     }
-    if (s->envelope != NULL || s->direct) {
+    if (mg->envelope != NULL || mg->direct) {
         return true;
     }
-    if (s->options->coarse != CMG_COARSE_AUTO) {
-        return s->options->coarse == CMG_COARSE_INVERSE;
+    if (mg->options.coarse != CMG_COARSE_AUTO) {
+        return mg->options.coarse == CMG_COARSE_INVERSE;
     }
     cmg_csr stored;
-    if (cmgi_hierarchy_view(s->h, total - 1, CMG_ROLE_INVERSE, NULL, 0, &stored)) {
+    if (cmgi_hierarchy_view(cmgi_multigrid_hierarchy(mg), total - 1, CMG_ROLE_INVERSE, NULL, 0,
+                            &stored)) {
         return true;
     }
-    return total > 1 && s->levels->level[total - 1].rows <= s->options->coarse_limit;
+    return total > 1 && mg->levels.level[total - 1].rows <= mg->options.coarse_limit;
 }
 
-cmg_status cmgi_setup_coarse(const cmgi_setup *s)
+cmg_status cmgi_setup_coarse(cmgi_multigrid *mg)
 {
-    cmgi_levels *levels = s->levels;
-    const int total = cmgi_setup_count(s->h, s->options);
+    cmgi_levels *levels = &mg->levels;
+    const int total = cmgi_multigrid_levels(mg);
     levels->count = total;
-    if (!cmgi_setup_inverse(s)) {
+    if (!cmgi_setup_inverse(mg)) {
         cmgi_note(levels,
-                  total > 1      ? "coarse solve: %d smoothing steps"
-                  : s->dominated ? "one level: %d smoothing steps, as A is diagonally dominant"
-                                 : "one level: %d smoothing steps",
-                  last_steps(s));
+                  total > 1       ? "coarse solve: %d smoothing steps"
+                  : mg->dominated ? "one level: %d smoothing steps, as A is diagonally dominant"
+                                  : "one level: %d smoothing steps",
+                  last_steps(mg));
         return CMG_OK;
     }
     if (levels->collapsed) {
@@ -228,7 +231,7 @@ cmg_status cmgi_setup_coarse(const cmgi_setup *s)
         levels->coarse = NULL;
         levels->collapsed = false;
     }
-    CMGI_TRY(s->envelope != NULL ? take_envelope(s, total - 1) : build_inverse(s, total - 1));
-    levels->symmetric = cmgi_symmetric_by_design(s, total);
+    CMGI_TRY(mg->envelope != NULL ? take_envelope(mg, total - 1) : build_inverse(mg, total - 1));
+    levels->symmetric = cmgi_symmetric_by_design(mg, total);
     return CMG_OK;
 }

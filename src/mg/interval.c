@@ -1,4 +1,4 @@
-#include "mg/setup.h"
+#include "mg/multigrid.h"
 
 #include "smoothers/lanczos.h"
 
@@ -39,15 +39,15 @@ static cmg_status draw(cmg_context *ctx, const cmgi_level *level, bool divided, 
 }
 
 /* r = A w with w random and 0 in Dirichlet rows: so it is in the range of a singular A, too. */
-static cmg_status start_vector(const cmgi_setup *s, int l, cmgi_pencil *P)
+static cmg_status start_vector(cmgi_multigrid *mg, int l, cmgi_pencil *P)
 {
     cmg_context *ctx = P->ctx;
-    const cmgi_levels *levels = s->levels;
+    const cmgi_levels *levels = &mg->levels;
     double *w = NULL;
     double *image = NULL;
     CMGI_FREED(ctx, &w, &image);
     CMGI_TRY(cmgi_alloc_device(ctx, P->n, sizeof *w, &w));
-    CMGI_TRY(draw(ctx, &levels->level[l], cmgi_is_divided(s->divided, l), w));
+    CMGI_TRY(draw(ctx, &levels->level[l], cmgi_is_divided(mg->divided, l), w));
     if (levels->boundary != NULL) {
         const cmgi_writeback clean = {
             .kind = CMGI_WB_AXPBY, .alpha = -1, .beta = 1, .c = w, .y = w};
@@ -60,27 +60,27 @@ static cmg_status start_vector(const cmgi_setup *s, int l, cmgi_pencil *P)
 }
 
 /* Rows of a level on all ranks. */
-static cmg_status total_rows(const cmgi_setup *s, int l, cmg_size *total)
+static cmg_status total_rows(cmgi_multigrid *mg, int l, cmg_size *total)
 {
-    double rows = (double)s->levels->level[l].rows;
-    if (cmgi_is_divided(s->divided, l)) {
-        CMGI_TRY(cmgi_all_sum(s->ctx, &rows, 1));
+    double rows = (double)mg->levels.level[l].rows;
+    if (cmgi_is_divided(mg->divided, l)) {
+        CMGI_TRY(cmgi_all_sum(mg->ctx, &rows, 1));
     }
     *total = (cmg_size)rows;
     return CMG_OK;
 }
 
 /* The level whose cycle stands for the whole. */
-static cmg_status choose_level(const cmgi_setup *s, int *l)
+static cmg_status choose_level(cmgi_multigrid *mg, int *l)
 {
-    const cmgi_levels *levels = s->levels;
+    const cmgi_levels *levels = &mg->levels;
     cmg_size rows = 0;
     *l = 0;
     if (levels->boundary != NULL || levels->nullspace.count > 0) {
         return CMG_OK;
     }
     for (int k = 1; k <= DEEPEST && k + 1 < levels->count; ++k) {
-        CMGI_TRY(total_rows(s, k, &rows));
+        CMGI_TRY(total_rows(mg, k, &rows));
         *l = rows >= (k < DEEPEST ? LEAST_ROWS : LEAST_DEEPEST) ? k : *l;
     }
     return CMG_OK;
@@ -101,31 +101,32 @@ static void take(const cmgi_tridiagonal *T, cmgi_interval *interval)
     interval->high = high + 0.02 * (high - low);
 }
 
-cmg_status cmgi_interval_find(const cmgi_setup *s, cmgi_cycle *cycle, cmgi_interval *interval)
+cmg_status cmgi_interval_find(cmgi_multigrid *mg)
 {
-    cmg_context *ctx = s->ctx;
+    cmg_context *ctx = mg->ctx;
+    cmgi_interval *interval = &mg->interval;
     cmgi_scoped_by(cmgi_cycle_destroy) cmgi_cycle *own = NULL;
     const double begin = cmgi_seconds();
     const long long waits = ctx->waits;
-    cmgi_cycle_plan plan = cmgi_setup_plan(s);
+    cmgi_cycle_plan plan = cmgi_setup_plan(mg);
     cmgi_tridiagonal T = {0};
     cmgi_pencil P = {.ctx = ctx,
-                     .precision = cmgi_cycle_precision(cycle),
+                     .precision = cmgi_cycle_precision(mg->cycle),
                      .steps = STEPS,
                      .apply = cmgi_cycle_run,
-                     .user = cycle};
+                     .user = mg->cycle};
     CMGI_FREED(ctx, &P.scalar, &P.r, &P.z, &P.p, &P.q);
     *interval = (cmgi_interval){0};
-    CMGI_TRY(choose_level(s, &plan.first));
-    CMGI_TRY(total_rows(s, plan.first, &P.total));
-    P.A = s->levels->level[plan.first].A;
-    P.n = s->levels->level[plan.first].rows;
+    CMGI_TRY(choose_level(mg, &plan.first));
+    CMGI_TRY(total_rows(mg, plan.first, &P.total));
+    P.A = mg->levels.level[plan.first].A;
+    P.n = mg->levels.level[plan.first].rows;
     if (plan.first > 0) {
         CMGI_TRY(cmgi_cycle_create(ctx, &plan, &own));
         P.user = own;
     }
     CMGI_TRY(allocate(&P));
-    CMGI_TRY(start_vector(s, plan.first, &P));
+    CMGI_TRY(start_vector(mg, plan.first, &P));
     CMGI_TRY(cmgi_lanczos(&P, 0, NULL, &T));
     if (T.definite) {
         take(&T, interval);

@@ -94,7 +94,7 @@ static const cmgi_resident *resident(const cmg_hierarchy *h, int l, cmg_role rol
     const cmgi_format *format = cmgi_format_find(h->ctx, options->matrix.format);
     if ((format != NULL && (format->renumbers || format->elements)) ||
         options->matrix.format == CMG_FORMAT_TUNE ||
-        (options->dirichlet == CMG_DIRICHLET_ZERO &&
+        (options->solver->dirichlet == CMG_DIRICHLET_ZERO &&
          cmgi_hierarchy_there(h, 0, CMG_ROLE_A) == NULL)) {
         return NULL;
     }
@@ -106,8 +106,7 @@ bool cmgi_level_is_there(const cmg_hierarchy *h, const cmgi_level_options *optio
     return !cmgi_is_divided(options->divided, 0) && resident(h, 0, CMG_ROLE_A, options) != NULL;
 }
 
-cmg_status cmgi_level_settle(const cmg_hierarchy *h, cmg_context *ctx, cmgi_level_options *options,
-                             bool *fewer)
+cmg_status cmgi_level_settle(const cmg_hierarchy *h, cmgi_level_options *options, bool *fewer)
 {
     enum { LARGE = 1 << 19 }; /* a look at fewer rows is not worth sharing */
     const bool is_there = cmgi_level_is_there(h, options);
@@ -117,18 +116,10 @@ cmg_status cmgi_level_settle(const cmg_hierarchy *h, cmg_context *ctx, cmgi_leve
     if (there != NULL && !*fewer && there->csr.rows >= LARGE) {
         const cmgi_matrix_source from = {
             .there = there, .device = &there->csr, .halves = ask.halves};
-        CMGI_TRY(cmgi_choose(ctx, &from, ask.use, &options->matrix, NULL));
+        CMGI_TRY(cmgi_choose(h->ctx, &from, ask.use, &options->matrix, NULL));
         *fewer = options->matrix.values != CMG_VALUES_FULL;
     }
     return CMG_OK;
-}
-
-static cmg_status place_there(cmg_context *ctx, const cmgi_resident *R, const cmgi_request *ask,
-                              cmgi_level *level, cmg_matrix **M)
-{
-    const cmgi_matrix_source from = {
-        .there = R, .like = ask->like, .twin = ask->twin, .halves = ask->halves};
-    return cmgi_level_place_there(ctx, &from, ask, level, M);
 }
 
 /* P^T, which may be there from R A P; gone afterwards, unless new values need it. */
@@ -143,7 +134,7 @@ static cmg_status place_transpose(cmg_context *ctx, const cmgi_resident *P, cmgi
     if (cmgi_resident_is_diagonal(R) && R->diagonal == NULL) {
         CMGI_TRY_GOTO(done, cmgi_resident_kernels_of(ctx)->entries(ctx, &R->csr, R));
     }
-    CMGI_TRY_GOTO(done, place_there(ctx, R, ask, level, M));
+    CMGI_TRY_GOTO(done, cmgi_level_place_there(ctx, R, ask, level, M));
 done:
     if (passing) {
         cmgi_csr_free(ctx, PT);
@@ -174,16 +165,16 @@ static cmg_status find_dirichlet(cmg_hierarchy *h, int l, const cmgi_level_optio
                                  cmgi_dirichlet *above, cmgi_dirichlet *d)
 {
     cmgi_dirichlet found = {0};
-    if (options->dirichlet == CMG_DIRICHLET_ZERO) {
+    if (options->solver->dirichlet == CMG_DIRICHLET_ZERO) {
         CMGI_TRY(cmgi_dirichlet_of_level(h, l, above, &found));
     }
     return cmgi_dirichlet_take(h->ctx, &found, d);
 }
 
-cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
-                             const cmgi_level_options *options, const cmg_matrix *outer,
-                             cmgi_level *level)
+cmg_status cmgi_level_matrix(cmg_hierarchy *h, int l, const cmgi_level_options *options,
+                             const cmg_matrix *outer, cmgi_level *level)
 {
+    cmg_context *ctx = h->ctx;
     cmg_csr A;
     if (cmgi_is_divided(options->divided, l)) {
         return divided_matrix(ctx, l, options, level);
@@ -202,7 +193,7 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
     }
     ask.like = outer;
     if (there != NULL && kinds == NULL) {
-        return place_there(ctx, there, &ask, level, &level->A);
+        return cmgi_level_place_there(ctx, there, &ask, level, &level->A);
     }
     if (kinds != NULL) {
         level->rows = kinds->rows;
@@ -211,7 +202,7 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
     level->rows = A.rows;
     bool taken = false;
-    CMGI_TRY(cmgi_level_elements(h, ctx, l, &ask.options, &taken, &level->A));
+    CMGI_TRY(cmgi_level_elements(h, l, &ask.options, &taken, &level->A));
     if (taken) {
         return CMG_OK;
     }
@@ -244,11 +235,11 @@ static cmg_status transfer_there(cmg_context *ctx, const cmgi_resident *P, const
         CMGI_TRY(cmgi_dirichlet_clean_there(ctx, P, d[0], d[1], &clean));
     }
     if (places_P) {
-        CMGI_TRY(place_there(ctx, &clean, &ask[0], fine, &fine->P));
+        CMGI_TRY(cmgi_level_place_there(ctx, &clean, &ask[0], fine, &fine->P));
     }
     if (places_R && R != NULL) {
         CMGI_TRY(cmgi_dirichlet_clean_there(ctx, R, d[1], d[0], &clean_R));
-        CMGI_TRY(place_there(ctx, &clean_R, &ask[1], fine, &fine->R));
+        CMGI_TRY(cmgi_level_place_there(ctx, &clean_R, &ask[1], fine, &fine->R));
     } else if (places_R) { /* the P^T from R A P is that of all P */
         cmgi_csr *T = clean.csr.values == P->csr.values ? PT : &own;
         cmgi_csr_free(ctx, T == &own ? PT : &own);
@@ -267,27 +258,28 @@ typedef struct host_transfer {
     const cmg_csr *R; /* NULL = none */
 } host_transfer;
 
-static cmg_status bring_transfer(cmg_hierarchy *h, cmg_context *ctx, int l, cmgi_level *fine,
-                                 cmgi_level *coarse, host_transfer *t)
+static cmg_status bring_transfer(cmg_hierarchy *h, int l, cmgi_level *fine, cmgi_level *coarse,
+                                 host_transfer *t)
 {
     cmg_csr P;
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &P));
     t->R = cmgi_hierarchy_view(h, l, CMG_ROLE_R, NULL, 0, &t->stored) ? &t->stored : NULL;
-    CMGI_TRY(cmgi_dirichlet_at(ctx, CMGI_HOST, &fine->dirichlet, &coarse->dirichlet));
-    return cmgi_prolongation(ctx, &P, &fine->dirichlet, &coarse->dirichlet, &t->P);
+    CMGI_TRY(cmgi_dirichlet_at(h->ctx, CMGI_HOST, &fine->dirichlet, &coarse->dirichlet));
+    return cmgi_prolongation(h->ctx, &P, &fine->dirichlet, &coarse->dirichlet, &t->P);
 }
 
 /* The same on the host, renumbered where a level is. */
-static cmg_status transfer_here(cmg_hierarchy *h, cmg_context *ctx, int l,
-                                const cmgi_level_options *options, const cmgi_request ask[2],
-                                cmgi_level *fine, cmgi_level *coarse)
+static cmg_status transfer_here(cmg_hierarchy *h, int l, const cmgi_level_options *options,
+                                const cmgi_request ask[2], cmgi_level *fine, cmgi_level *coarse)
 {
+    cmg_context *ctx = h->ctx;
     const bool folds = /* whether it pays is seen once it is formed */
-        options->fuse_all || (options->fuse && fine->rows <= ctx->backend->fold_rows);
+        options->solver->fuse &&
+        (options->solver->fuse_restriction || fine->rows <= ctx->backend->fold_rows);
     host_transfer t = {.R = NULL};
     cmgi_scoped_csr R = {0};
     CMGI_RELEASED(cmgi_csr_free, ctx, &t.P);
-    CMGI_TRY(bring_transfer(h, ctx, l, fine, coarse, &t));
+    CMGI_TRY(bring_transfer(h, l, fine, coarse, &t));
     fine->version_P = 0;
     fine->version_R = 0;
     const bool plain = t.R != NULL || folds || fine->P != NULL;
@@ -312,14 +304,13 @@ static cmg_status transfer_here(cmg_hierarchy *h, cmg_context *ctx, int l,
     return CMG_OK;
 }
 
-cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
-                               const cmgi_level_options *options, cmgi_level *fine,
-                               cmgi_level *coarse)
+cmg_status cmgi_level_transfer(cmg_hierarchy *h, int l, const cmgi_level_options *options,
+                               cmgi_level *fine, cmgi_level *coarse)
 {
     const cmgi_request ask[2] = {request_of(options, l, CMG_ROLE_P),
                                  request_of(options, l, CMG_ROLE_R)};
     if (cmgi_is_divided(options->divided, l)) {
-        return divided_transfer(ctx, l, options->divided, ask, fine, coarse);
+        return divided_transfer(h->ctx, l, options->divided, ask, fine, coarse);
     }
     CMGI_TRY(find_dirichlet(h, l + 1, options, &fine->dirichlet, &coarse->dirichlet));
     if (cmgi_hierarchy_kinds(h, l, CMG_ROLE_P) != NULL ||
@@ -331,27 +322,30 @@ cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
     const cmgi_resident *there_r = has_r ? resident(h, l, CMG_ROLE_R, options) : NULL;
     if (there != NULL && (there_r != NULL || !has_r) && fine->perm == NULL &&
         coarse->perm == NULL) {
-        return transfer_there(ctx, there, there_r, &h->level[l].PT, ask, fine, coarse);
+        return transfer_there(h->ctx, there, there_r, &h->level[l].PT, ask, fine, coarse);
     }
-    return transfer_here(h, ctx, l, options, ask, fine, coarse);
+    return transfer_here(h, l, options, ask, fine, coarse);
 }
 
-bool cmgi_level_smoother_first(const cmg_hierarchy *h, cmg_context *ctx,
-                               const cmgi_level_options *options, const cmgi_level *fine)
+bool cmgi_level_smoother_first(const cmg_hierarchy *h, const cmgi_level_options *options,
+                               const cmgi_level *fine)
 {
     return options->divided == NULL && fine->A == NULL &&
            resident(h, 0, CMG_ROLE_A, options) != NULL &&
-           cmgi_smoother_goes_first(ctx, options->smoother, options->omega);
+           cmgi_smoother_goes_first(h->ctx, options->smoother, options->solver->omega);
 }
 
-cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
-                               const cmgi_level_options *options, cmgi_level *level)
+cmg_status cmgi_level_smoother(cmg_hierarchy *h, int l, const cmgi_level_options *options,
+                               cmgi_level *level)
 {
+    cmg_context *ctx = h->ctx;
     cmgi_smoother_source source = {
         .ctx = ctx, .h = h, .level = l, .matrix = level->A, .like = options->like};
     const cmgi_request ask = request_of(options, l, CMG_ROLE_SMOOTHER);
-    cmgi_smoother_options smoother = {
-        .name = options->smoother, .omega = options->omega, .matrix = ask.options, .use = ask.use};
+    cmgi_smoother_options smoother = {.name = options->smoother,
+                                      .omega = options->solver->omega,
+                                      .matrix = ask.options,
+                                      .use = ask.use};
     cmgi_resident made = {0};
     if (cmgi_is_divided(options->divided, l)) {
         return cmgi_divided_by(ctx)->smoother(options->divided, l, level->A, &smoother,
@@ -368,7 +362,7 @@ cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
         source.known = cmgi_hierarchy_facts(h, l);
     }
     smoother.perm = level->perm;
-    smoother.reuse = options->reuse;
+    smoother.reuse = options->solver->reuse;
     cmgi_group_alone(ctx, true); /* all ranks do the same */
     const cmg_status status = cmgi_smoother_build(&source, &smoother, &level->smoother);
     cmgi_group_alone(ctx, false);
@@ -416,18 +410,20 @@ static cmg_status restriction_here(cmg_hierarchy *h, int l, cmgi_level *fine, cm
 {
     host_transfer t = {.R = NULL};
     CMGI_RELEASED(cmgi_csr_free, h->ctx, &t.P);
-    CMGI_TRY(bring_transfer(h, h->ctx, l, fine, coarse, &t));
+    CMGI_TRY(bring_transfer(h, l, fine, coarse, &t));
     return cmgi_restriction(h->ctx, t.R, &t.P, &fine->dirichlet, &coarse->dirichlet,
                             &fine->restriction);
 }
 
-cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
-                           const cmgi_level_options *options, cmgi_level *fine, cmgi_level *coarse)
+cmg_status cmgi_level_fuse(cmg_hierarchy *h, int l, const cmgi_level_options *options,
+                           cmgi_level *fine, cmgi_level *coarse)
 {
-    const bool small = options->fuse && fine->rows <= ctx->backend->fold_rows;
+    cmg_context *ctx = h->ctx;
+    const bool fuses = options->solver->fuse;
+    const bool small = fuses && fine->rows <= ctx->backend->fold_rows;
     const cmgi_smoother *M = &fine->smoother;
     const bool smooths = /* a step of Jacobi, in the numbering of the hierarchy */
-        options->pre == 1 && fine->perm == NULL && M->diagonal && M->stages == 1;
+        options->solver->pre == 1 && fine->perm == NULL && M->diagonal && M->stages == 1;
     if (cmgi_is_divided(options->divided, l) || cmgi_hierarchy_kinds(h, l, CMG_ROLE_A) != NULL ||
         cmgi_hierarchy_kinds(h, l, CMG_ROLE_P) != NULL) {
         return CMG_OK;
@@ -436,7 +432,7 @@ cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
     if (fine->halves.taken) { /* now: they have the values of before */
         cmg_matrix_destroy(&fine->RA);
         cmg_matrix_destroy(&fine->RS);
-    } else if (options->fuse_all || (small && smooths)) {
+    } else if ((fuses && options->solver->fuse_restriction) || (small && smooths)) {
         cmgi_request ask = request_of(options, l, CMG_ROLE_R);
         if (small && ask.use != CMGI_USE_ANY) {
             ask.options.format = CMG_FORMAT_AUTO; /* few and long rows want many lanes each */

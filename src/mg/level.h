@@ -3,6 +3,7 @@
  * renumbered where the format asks for it, Dirichlet rows taken care of.
  */
 #pragma once
+#include "cmg.h"
 #include "mg/divided.h"
 #include "mg/schedule.h"
 #include "smoothers/smoother.h"
@@ -31,18 +32,13 @@ typedef struct cmgi_level {
 } cmgi_level;
 
 typedef struct cmgi_level_options {
+    const cmg_solver_options *solver;
     cmg_matrix_options matrix; /* format, and the precision of the cycle */
     const cmgi_schedule *schedule;
-    const cmgi_divided *divided; /* levels divided among ranks, NULL = none */
-    cmg_dirichlet dirichlet;
-    const char *smoother;
-    double omega;
-    cmg_reuse reuse;
+    const cmgi_divided *divided;     /* levels divided among ranks, NULL = none */
+    const char *smoother;            /* in place of the solver's */
     const struct cmgi_spectra *like; /* bounds of a neighbouring level of the same stencil */
-    int pre;                         /* smoothing steps before the coarse correction */
-    bool fuse;              /* form R S on small levels, where a GPU waits for every step */
-    struct cmgi_twin *twin; /* of the finest A; see cmgi_matrix_source */
-    bool fuse_all;          /* form R S or R A on all levels where that moves fewer bytes */
+    struct cmgi_twin *twin;          /* of the finest A; see cmgi_matrix_source */
 } cmgi_level_options;
 
 /* How a matrix is asked for: as the schedule says, whatever it gains, else as its use allows. */
@@ -61,7 +57,7 @@ cmg_status cmgi_level_place_kinds(cmg_context *ctx, const cmgi_kinds *kinds,
                                   const cmgi_request *ask, cmgi_level *level, uint64_t *version,
                                   cmg_matrix **M);
 /* *M from a CSR on the device: new values in it, unless it was made of kinds of rows. */
-cmg_status cmgi_level_place_there(cmg_context *ctx, const cmgi_matrix_source *from,
+cmg_status cmgi_level_place_there(cmg_context *ctx, const cmgi_resident *there,
                                   const cmgi_request *ask, cmgi_level *level, cmg_matrix **M);
 /* The kinds of rows that a matrix on the device is made of for as long as they repeat; or NULL. */
 const cmgi_kinds *cmgi_level_repeats(const cmgi_resident *there, const cmg_matrix_options *o);
@@ -75,33 +71,30 @@ const cmgi_box *cmgi_level_grid(const cmg_hierarchy *h, int l, const cmgi_level 
 cmg_status cmgi_level_look_at_kinds(cmgi_smoother_source *source, cmgi_resident *made);
 /* The format and bits of a large finest A on the device, chosen before it and the outer matrix are
  * made; *fewer = less than fp32: then they come from the outer matrix, which has to be there. */
-cmg_status cmgi_level_settle(const cmg_hierarchy *h, cmg_context *ctx, cmgi_level_options *options,
-                             bool *fewer);
+cmg_status cmgi_level_settle(const cmg_hierarchy *h, cmgi_level_options *options, bool *fewer);
 /* Whether the finest A is on the device and used there. */
 bool cmgi_level_is_there(const cmg_hierarchy *h, const cmgi_level_options *options);
 bool cmgi_level_by_elements(const cmg_context *ctx, cmg_format format);
 /* A of level l by its elements, where the format wants them and the level has them: then *taken. */
-cmg_status cmgi_level_elements(const cmg_hierarchy *h, cmg_context *ctx, int l,
-                               const cmg_matrix_options *options, bool *taken, cmg_matrix **M);
+cmg_status cmgi_level_elements(const cmg_hierarchy *h, int l, const cmg_matrix_options *options,
+                               bool *taken, cmg_matrix **M);
 /*
  * Builds A of level l, and finds the Dirichlet rows of the finest; called for all levels first. A
  * level that has an A already gets its new values. `outer` is the fp64 matrix that gives the
  * numbering; NULL = its own.
  */
-cmg_status cmgi_level_matrix(cmg_hierarchy *h, cmg_context *ctx, int l,
-                             const cmgi_level_options *options, const cmg_matrix *outer,
-                             cmgi_level *level);
+cmg_status cmgi_level_matrix(cmg_hierarchy *h, int l, const cmgi_level_options *options,
+                             const cmg_matrix *outer, cmgi_level *level);
 /* P and R between a level and the next coarser one, whose Dirichlet rows it finds. */
-cmg_status cmgi_level_transfer(cmg_hierarchy *h, cmg_context *ctx, int l,
-                               const cmgi_level_options *options, cmgi_level *fine,
-                               cmgi_level *coarse);
+cmg_status cmgi_level_transfer(cmg_hierarchy *h, int l, const cmgi_level_options *options,
+                               cmgi_level *fine, cmgi_level *coarse);
 /* Whether the smoother of level 0 is made before its A, so that both are not there while that takes
  * most memory. */
-bool cmgi_level_smoother_first(const cmg_hierarchy *h, cmg_context *ctx,
-                               const cmgi_level_options *options, const cmgi_level *fine);
-cmg_status cmgi_level_smoother(cmg_hierarchy *h, cmg_context *ctx, int l,
-                               const cmgi_level_options *options, cmgi_level *level);
+bool cmgi_level_smoother_first(const cmg_hierarchy *h, const cmgi_level_options *options,
+                               const cmgi_level *fine);
+cmg_status cmgi_level_smoother(cmg_hierarchy *h, int l, const cmgi_level_options *options,
+                               cmgi_level *level);
 /* R S or R A of a level that has a smoother, where they are wanted and have fewer entries. */
-cmg_status cmgi_level_fuse(cmg_hierarchy *h, cmg_context *ctx, int l,
-                           const cmgi_level_options *options, cmgi_level *fine, cmgi_level *coarse);
+cmg_status cmgi_level_fuse(cmg_hierarchy *h, int l, const cmgi_level_options *options,
+                           cmgi_level *fine, cmgi_level *coarse);
 void cmgi_level_clear(cmg_context *ctx, cmgi_level *level);

@@ -8,13 +8,13 @@ bool cmgi_level_by_elements(const cmg_context *ctx, cmg_format format)
     return row != NULL && row->elements;
 }
 
-cmg_status cmgi_level_elements(const cmg_hierarchy *h, cmg_context *ctx, int l,
-                               const cmg_matrix_options *options, bool *taken, cmg_matrix **M)
+cmg_status cmgi_level_elements(const cmg_hierarchy *h, int l, const cmg_matrix_options *options,
+                               bool *taken, cmg_matrix **M)
 {
     const cmg_elements E = cmgi_elements_view(&h->level[l].elements);
     *taken = cmgi_level_by_elements(h->ctx, options->format) && E.dofs != NULL;
     if (*taken && *M == NULL) {
-        return cmg_matrix_create_elements(ctx, &E, options, M);
+        return cmg_matrix_create_elements(h->ctx, &E, options, M);
     }
     const double *changes = E.templates > 0 ? E.factor : E.matrices; /* NULL = nothing can */
     return *taken && changes != NULL ? cmg_matrix_update(*M, changes) : CMG_OK;
@@ -44,11 +44,13 @@ cmg_status cmgi_level_place_kinds(cmg_context *ctx, const cmgi_kinds *kinds,
     return CMG_OK;
 }
 
-cmg_status cmgi_level_place_there(cmg_context *ctx, const cmgi_matrix_source *from,
+cmg_status cmgi_level_place_there(cmg_context *ctx, const cmgi_resident *there,
                                   const cmgi_request *ask, cmgi_level *level, cmg_matrix **M)
 {
-    return *M != NULL && (*M)->options.keep_map ? cmg_matrix_update(*M, from->there->csr.values)
-                                                : remake(ctx, from, ask, level, M);
+    const cmgi_matrix_source from = {
+        .there = there, .like = ask->like, .twin = ask->twin, .halves = ask->halves};
+    return *M != NULL && (*M)->options.keep_map ? cmg_matrix_update(*M, there->csr.values)
+                                                : remake(ctx, &from, ask, level, M);
 }
 
 const cmgi_kinds *cmgi_level_repeats(const cmgi_resident *there, const cmg_matrix_options *o)

@@ -132,28 +132,9 @@ cmg_status cmgi_multigrid_take_method(cmgi_multigrid *mg, cmg_krylov method)
     return CMG_OK;
 }
 
-static cmgi_setup setup_of(cmgi_multigrid *mg)
-{
-    return (cmgi_setup){.ctx = mg->ctx,
-                        .h = cmgi_multigrid_hierarchy(mg),
-                        .given = mg->h,
-                        .numbered = mg->numbered,
-                        .completion =
-                            mg->divided != NULL ? &mg->divided->completion : &mg->completion,
-                        .options = &mg->options,
-                        .schedule = &mg->schedule,
-                        .divided = mg->divided,
-                        .envelope = mg->envelope,
-                        .dominated = mg->dominated,
-                        .direct = mg->direct,
-                        .apart = mg->apart,
-                        .levels = &mg->levels};
-}
-
 /* The interval of semi-iteration where that is wanted and A and C allow it; else it is 0. */
 static cmg_status find_interval(cmgi_multigrid *mg)
 {
-    const cmgi_setup setup = setup_of(mg);
     mg->interval = (cmgi_interval){0};
     if (!wants_semi(mg)) {
         return CMG_OK;
@@ -161,9 +142,7 @@ static cmg_status find_interval(cmgi_multigrid *mg)
     if (mg->options.krylov == CMG_KRYLOV_SEMI) { /* otherwise the choice of CG has looked */
         CMGI_TRY(cmgi_symmetry_look(mg->ctx, &mg->levels, mg->cycle, &mg->symmetry));
     }
-    return mg->symmetry.matrix && mg->symmetry.cycle
-               ? cmgi_interval_find(&setup, mg->cycle, &mg->interval)
-               : CMG_OK;
+    return mg->symmetry.matrix && mg->symmetry.cycle ? cmgi_interval_find(mg) : CMG_OK;
 }
 
 cmg_status cmgi_multigrid_check_generation(const cmgi_multigrid *mg)
@@ -176,14 +155,13 @@ cmg_status cmgi_multigrid_check_generation(const cmgi_multigrid *mg)
 
 cmg_status cmgi_multigrid_begin(cmgi_multigrid *mg)
 {
-    const cmgi_setup setup = setup_of(mg);
     const cmgi_resident_facts *A = &cmgi_hierarchy_there(mg->h, 0, CMG_ROLE_A)->facts;
     const size_t before = mg->ctx->bytes_now[1];
     double lap = cmgi_seconds();
     if (A->not_finite >= 0 || A->zero_diagonal >= 0) {
         return CMG_OK;
     }
-    const cmg_status status = cmgi_setup_finest(&setup);
+    const cmg_status status = cmgi_setup_finest(mg);
     cmgi_setup_lap(&mg->levels, CMG_SETUP_CONVERT, &lap);
     mg->begun = mg->ctx->bytes_now[1] - before;
     return status == CMG_ERR_MEMORY ? CMG_OK : status;
@@ -201,9 +179,8 @@ static bool is_renewed(const cmgi_multigrid *mg)
 
 cmg_status cmgi_multigrid_build(cmgi_multigrid *mg)
 {
-    cmgi_setup setup = setup_of(mg);
     cmg_krylov method;
-    const cmg_status status = cmgi_setup_levels(&setup);
+    const cmg_status status = cmgi_setup_levels(mg);
     if (status == CMG_ERR_SINGULAR && mg->direct) {
         mg->singular = true;
         cmgi_multigrid_clear(mg);
@@ -211,11 +188,10 @@ cmg_status cmgi_multigrid_build(cmgi_multigrid *mg)
         return cmgi_multigrid_build(mg);
     }
     CMGI_TRY(status);
-    cmgi_hierarchy_forget(setup.h); /* what it borrows first */
+    cmgi_hierarchy_forget(cmgi_multigrid_hierarchy(mg)); /* what it borrows first */
     cmgi_hierarchy_forget(mg->h);
     double begin = cmgi_seconds();
-    setup.semi = wants_semi(mg);
-    CMGI_TRY(cmgi_setup_cycles(&setup, &mg->cycle, &mg->nested));
+    CMGI_TRY(cmgi_setup_cycles(mg, wants_semi(mg)));
     CMGI_TRY(choose_method(mg, &method));
     CMGI_TRY(find_interval(mg));
     if (method == CMG_KRYLOV_CG && mg->interval.low > 0) {
@@ -241,7 +217,6 @@ cmg_status cmgi_multigrid_columns(cmgi_multigrid *mg, int columns, cmgi_multigri
     const cmg_krylov method =
         own == CMG_KRYLOV_CG || own == CMG_KRYLOV_SEMI ? own : CMG_KRYLOV_NONE;
     const cmgi_iteration_options iteration = iteration_of(mg, method);
-    const cmgi_setup setup = setup_of(mg);
     if (several->columns != columns || several->builds != mg->builds) {
         cmgi_multigrid_clear_columns(several);
     }
@@ -253,10 +228,10 @@ cmg_status cmgi_multigrid_columns(cmgi_multigrid *mg, int columns, cmgi_multigri
     several->nested = start;
     several->cycle = cycle;
     several->krylov = krylov;
-    CMGI_TRY(cycle != NULL ? CMG_OK : cmgi_setup_columns(&setup, columns, false, &several->cycle));
+    CMGI_TRY(cycle != NULL ? CMG_OK : cmgi_setup_cycle(mg, columns, false, &several->cycle));
     CMGI_TRY(start != NULL || method != CMG_KRYLOV_SEMI
                  ? CMG_OK
-                 : cmgi_setup_columns(&setup, columns, true, &several->nested));
+                 : cmgi_setup_cycle(mg, columns, true, &several->nested));
     CMGI_TRY(cmgi_columns_reserve(mg->levels.A, columns)); /* nothing is allocated in a recording */
     CMGI_TRY(cmgi_columns_reserve(cmgi_levels_rows(&mg->levels), columns));
     CMGI_TRY(krylov != NULL ? CMG_OK : create_krylov(several, method));
@@ -303,9 +278,7 @@ static cmg_status take_values(cmgi_multigrid *mg, bool *kept)
     CMGI_TRY(cmgi_multigrid_factor_again(mg));
     cmgi_setup_lap(&mg->levels, CMG_SETUP_COMPLETE, &begin);
     *kept = *kept && factored == (mg->envelope != NULL);
-    cmgi_setup setup = setup_of(mg);
-    CMGI_TRY(cmgi_setup_levels(&setup));
-    setup.semi = wants_semi(mg);
+    CMGI_TRY(cmgi_setup_levels(mg));
     for (int l = 0; l < mg->levels.count; ++l) {
         const cmgi_level *level = &mg->levels.level[l];
         *kept = *kept && !level->smoother.changed && !level->halves_changed && !level->remade;
@@ -314,7 +287,7 @@ static cmg_status take_values(cmgi_multigrid *mg, bool *kept)
         return CMG_OK;
     }
     drop_cycles(mg);
-    return cmgi_setup_cycles(&setup, &mg->cycle, &mg->nested);
+    return cmgi_setup_cycles(mg, wants_semi(mg));
 }
 
 /* Semi-iteration on the interval of the new values; CG where there is none. */

@@ -7,7 +7,7 @@
 #include "krylov/krylov.h"
 #include "mg/setup.h"
 
-typedef struct cmgi_multigrid {
+struct cmgi_multigrid {
     cmg_context *ctx;
     cmg_hierarchy *h;           /* borrowed */
     cmgi_numbered *numbered;    /* what h is of, in another numbering than the caller's; borrowed,
@@ -37,7 +37,7 @@ typedef struct cmgi_multigrid {
     bool apart;             /* the bounds of every level are estimated by themselves */
     bool missed;            /* an interval has not held: auto stays with CG */
     cmgi_symmetry symmetry; /* looked at where the method depends on it */
-} cmgi_multigrid;
+};
 
 /*
  * Forms what h lacks (complete.c): missing level matrices and those that do not fit, algebraic
@@ -52,6 +52,10 @@ cmg_status cmgi_multigrid_factor_again(cmgi_multigrid *mg);
 bool cmgi_multigrid_scalar(const cmgi_multigrid *mg);
 /* The hierarchy that levels are built of: h, or the one over it. */
 cmg_hierarchy *cmgi_multigrid_hierarchy(const cmgi_multigrid *mg);
+static inline int cmgi_multigrid_levels(const cmgi_multigrid *mg)
+{
+    return cmgi_setup_count(cmgi_multigrid_hierarchy(mg), &mg->options);
+}
 /* The matrices of the finest level from ctx, h, options and schedule, unless its A is none for a
  * device or there is no room: what is left to the set-up. Nothing is left of a failure. */
 cmg_status cmgi_multigrid_begin(cmgi_multigrid *mg);

@@ -44,39 +44,24 @@ typedef struct cmgi_levels {
     int notes;
 } cmgi_levels;
 
-/* What set-up reads, and the value it makes. */
-typedef struct cmgi_setup {
-    cmg_context *ctx;
-    cmg_hierarchy *h;
-    const cmg_hierarchy *given;        /* the caller's, whose vectors those of h may lack ... */
-    const cmgi_numbered *numbered;     /* ... or its copy in this numbering; NULL = it itself */
-    const cmgi_completion *completion; /* what h has that the caller's has not */
-    const cmg_solver_options *options;
-    const cmgi_schedule *schedule;
-    const cmgi_divided *divided; /* levels divided among ranks, NULL = none */
-    cmgi_envelope *envelope;     /* solves the last level, NULL = none */
-    bool apart;                  /* bounds of a level do not begin with those of the next */
-    bool dominated;              /* it is smoothed by Jacobi */
-    bool direct;                 /* it is inverted, one level or more */
-    bool semi;                   /* nested iteration is the first step of semi-iteration */
-    cmgi_levels *levels;
-} cmgi_setup;
+typedef struct cmgi_multigrid cmgi_multigrid;
 
 /* Matrices of the finest level ahead of the others; nothing is left of a failure. */
-cmg_status cmgi_setup_finest(const cmgi_setup *s);
+cmg_status cmgi_setup_finest(cmgi_multigrid *mg);
 /* The matrix of residuals in fp64. */
 static inline const cmg_matrix *cmgi_levels_rows(const cmgi_levels *levels)
 {
     return levels->rows != NULL ? levels->rows : levels->A;
 }
 /* Takes the steps of a set-up; levels that are built take over new values on the same pattern. */
-cmg_status cmgi_setup_levels(const cmgi_setup *s);
+cmg_status cmgi_setup_levels(cmgi_multigrid *mg);
 /* The matrix of Dirichlet rows, where the finest level has any. */
-cmg_status cmgi_setup_boundary(const cmgi_setup *s);
-/* Compiles the cycle, and the nested iteration if asked for, which refer to the levels. */
-cmg_status cmgi_setup_cycles(const cmgi_setup *s, cmgi_cycle **cycle, cmgi_cycle **nested);
-/* The cycle once more, or (fmg) the nested iteration, for vectors of several columns. */
-cmg_status cmgi_setup_columns(const cmgi_setup *s, int columns, bool fmg, cmgi_cycle **cycle);
+cmg_status cmgi_setup_boundary(cmgi_multigrid *mg);
+/* Compiles mg->cycle, and the nested iteration if asked for or the first step of semi-iteration,
+ * which refer to the levels. */
+cmg_status cmgi_setup_cycles(cmgi_multigrid *mg, bool semi);
+/* The cycle, or the nested iteration, for vectors of so many columns. */
+cmg_status cmgi_setup_cycle(const cmgi_multigrid *mg, int columns, bool nested, cmgi_cycle **cycle);
 /* Levels that are built of a hierarchy. */
 static inline int cmgi_setup_count(const cmg_hierarchy *h, const cmg_solver_options *options)
 {
@@ -87,11 +72,11 @@ void cmgi_setup_lap(cmgi_levels *levels, cmg_setup_part part, double *begin);
 
 /* coarse_end.c: whether an operator solves the last level; the level from which on everything
  * becomes one dense operator, or the last one; the two steps that make them, and the cycle. */
-bool cmgi_setup_inverse(const cmgi_setup *s);
-int cmgi_setup_collapse_from(const cmgi_setup *s);
-cmg_status cmgi_setup_coarse(const cmgi_setup *s);
-cmg_status cmgi_setup_collapse(const cmgi_setup *s);
-cmgi_cycle_plan cmgi_setup_plan(const cmgi_setup *s);
+bool cmgi_setup_inverse(const cmgi_multigrid *mg);
+int cmgi_setup_collapse_from(const cmgi_multigrid *mg);
+cmg_status cmgi_setup_coarse(cmgi_multigrid *mg);
+cmg_status cmgi_setup_collapse(cmgi_multigrid *mg);
+cmgi_cycle_plan cmgi_setup_plan(const cmgi_multigrid *mg);
 
 /* In the numbering perm of the level's rows, NULL = the hierarchy's; in place of what was there. */
 cmg_status cmgi_projection_build(const cmg_hierarchy *h, const cmg_index *perm, cmgi_projection *P);
@@ -109,11 +94,11 @@ typedef struct cmgi_interval {
 } cmgi_interval;
 
 /*
- * By Lanczos on a random vector: with the cycle of level 2 or 1, which cost a part, where that is a
- * level of many rows like any other, else with `cycle`. All have nearly the same eigenvalues; what
- * the estimate misses costs iterations, or is seen by the residual.
+ * mg->interval by Lanczos on a random vector: with the cycle of level 2 or 1, which cost a part,
+ * where that is a level of many rows like any other, else with its own. All have nearly the same
+ * eigenvalues; what the estimate misses costs iterations, or is seen by the residual.
  */
-cmg_status cmgi_interval_find(const cmgi_setup *s, cmgi_cycle *cycle, cmgi_interval *interval);
+cmg_status cmgi_interval_find(cmgi_multigrid *mg);
 
 /* Symmetry of the finest matrix and of the cycle, by the way they were made or by trial. */
 typedef struct cmgi_symmetry {
@@ -126,7 +111,7 @@ typedef struct cmgi_symmetry {
  * symmetric, smooths before as after with polynomials in it, R is P^T, and the coarse inverse is
  * symmetric.
  */
-bool cmgi_symmetric_by_design(const cmgi_setup *s, int total);
+bool cmgi_symmetric_by_design(const cmgi_multigrid *mg, int total);
 /*
  * Compares (A u, v) with (u, A v), and the same of the cycle, for random u and v that are 0 in
  * Dirichlet rows: the difference is that of the matrix and its transpose, in Frobenius's norm,
@@ -137,8 +122,8 @@ cmg_status cmgi_symmetry_look(cmg_context *ctx, const cmgi_levels *levels, cmgi_
 
 /* notes.c */
 void cmgi_note(cmgi_levels *levels, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void cmgi_note_ranks(const cmgi_setup *s);
-void cmgi_note_numbering(const cmgi_setup *s);
-void cmgi_note_completion(const cmgi_setup *s);
-void cmgi_note_dirichlet(const cmgi_setup *s);
-cmg_status cmgi_note_smoother(const cmgi_setup *s, int last);
+void cmgi_note_ranks(cmgi_multigrid *mg);
+void cmgi_note_numbering(cmgi_multigrid *mg);
+void cmgi_note_completion(cmgi_multigrid *mg);
+void cmgi_note_dirichlet(cmgi_multigrid *mg);
+cmg_status cmgi_note_smoother(cmgi_multigrid *mg, int last);

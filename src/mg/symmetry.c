@@ -1,4 +1,4 @@
-#include "mg/setup.h"
+#include "mg/multigrid.h"
 
 #include <math.h>
 
@@ -15,11 +15,6 @@ typedef struct trial {
     void *image;
     double *scalars;
 } trial;
-
-static void clear(trial *t)
-{
-    CMGI_FREE_DEVICE(t->ctx, t->u[0], t->u[1], t->image, t->scalars);
-}
 
 static cmg_status begin(trial *t)
 {
@@ -80,16 +75,17 @@ static cmg_status try_cycle(trial *t, cmgi_cycle *cycle, double *difference)
     return compare(t, difference);
 }
 
-bool cmgi_symmetric_by_design(const cmgi_setup *s, int total)
+bool cmgi_symmetric_by_design(const cmgi_multigrid *mg, int total)
 {
-    const cmg_solver_options *o = s->options;
-    bool symmetric =
-        s->levels->symmetric_inverse && s->levels->boundary == NULL && s->divided == NULL &&
-        o->pre == o->post && (o->cycle == CMG_CYCLE_V || o->cycle == CMG_CYCLE_W) &&
-        o->matrix.values == CMG_VALUES_FULL && cmgi_schedule_least(s->schedule) == CMG_VALUES_FULL;
+    const cmg_solver_options *o = &mg->options;
+    bool symmetric = mg->levels.symmetric_inverse && mg->levels.boundary == NULL &&
+                     mg->divided == NULL && o->pre == o->post &&
+                     (o->cycle == CMG_CYCLE_V || o->cycle == CMG_CYCLE_W) &&
+                     o->matrix.values == CMG_VALUES_FULL &&
+                     cmgi_schedule_least(&mg->schedule) == CMG_VALUES_FULL;
     for (int l = 0; l + 1 < total && symmetric; ++l) {
-        symmetric =
-            s->levels->level[l].smoother.symmetric && !cmgi_hierarchy_has(s->h, l, CMG_ROLE_R);
+        symmetric = mg->levels.level[l].smoother.symmetric &&
+                    !cmgi_hierarchy_has(cmgi_multigrid_hierarchy(mg), l, CMG_ROLE_R);
     }
     return symmetric;
 }
@@ -99,9 +95,10 @@ cmg_status cmgi_symmetry_look(cmg_context *ctx, const cmgi_levels *levels, cmgi_
 {
     const cmg_size n = levels->level[0].rows;
     const cmgi_box *box = cmgi_matrix_box(levels->A); /* an even one is its transpose */
-    cmgi_scoped_by(clear) trial wide = {.ctx = ctx, .n = n, .precision = CMG_FP64};
-    cmgi_scoped_by(clear)
-        trial low = {.ctx = ctx, .n = n, .precision = cmgi_cycle_precision(cycle)};
+    trial wide = {.ctx = ctx, .n = n, .precision = CMG_FP64};
+    trial low = {.ctx = ctx, .n = n, .precision = cmgi_cycle_precision(cycle)};
+    CMGI_FREED(ctx, &wide.u[0], &wide.u[1], &wide.image, &wide.scalars, &low.u[0], &low.u[1],
+               &low.image, &low.scalars);
     double matrix = 0;
     double cycles = 0;
     *symmetry = (cmgi_symmetry){levels->symmetric, levels->symmetric};
