@@ -50,9 +50,6 @@ cmg_status cmgi_part_metis(cmg_context *ctx, const cmg_csr *A, int block, int pa
 /* CMG_ERR_INTERNAL unless every one of 0 .. n-1 is there once. */
 cmg_status cmgi_order_check(cmg_context *ctx, cmg_size n, const cmg_index *order);
 
-/* Old numbers in a list become new ones, negative ones -1; order has 0 .. n - 1. */
-cmg_status cmgi_order_apply(cmg_context *ctx, cmg_size n, const cmg_index *order, cmg_size length,
-                            cmg_index *list);
 /* Node order to order of the unknowns; NULL stays NULL. */
 cmg_status cmgi_order_expand(cmg_context *ctx, const cmg_index *order, cmg_size nodes, int block,
                              cmg_index **perm);

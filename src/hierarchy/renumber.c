@@ -26,8 +26,9 @@ cmg_status cmgi_order_expand(cmg_context *ctx, const cmg_index *order, cmg_size 
     return CMG_OK;
 }
 
-cmg_status cmgi_order_apply(cmg_context *ctx, cmg_size n, const cmg_index *order, cmg_size length,
-                            cmg_index *list)
+/* Old numbers in a list become new ones, negative ones -1; order has 0 .. n - 1. */
+static cmg_status apply_order(cmg_context *ctx, cmg_size n, const cmg_index *order, cmg_size length,
+                              cmg_index *list)
 {
     cmgi_scoped cmg_index *place = NULL;
     CMGI_TRY(cmgi_alloc(ctx, n, sizeof *place, &place));
@@ -80,7 +81,7 @@ static cmg_status reorder_elements(cmg_context *ctx, cmgi_stored_level *level,
     if (E->dofs == NULL || order == NULL) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_order_apply(ctx, E->rows, order, E->count * E->local, E->dofs));
+    CMGI_TRY(apply_order(ctx, E->rows, order, E->count * E->local, E->dofs));
     if (E->diagonal == NULL) {
         return CMG_OK;
     }
@@ -140,8 +141,8 @@ cmg_status cmgi_hierarchy_reorder(cmg_hierarchy *h, cmg_index *const *order)
     }
     if (h->mesh != NULL && order[0] != NULL) {
         cmgi_stored_mesh *mesh = h->mesh;
-        CMGI_TRY(cmgi_order_apply(h->ctx, h->level[0].A.rows / mesh->components, order[0],
-                                  mesh->nodes, mesh->unknown));
+        CMGI_TRY(apply_order(h->ctx, h->level[0].A.rows / mesh->components, order[0], mesh->nodes,
+                             mesh->unknown));
     }
     for (int k = 0; k < h->vectors; ++k) {
         cmgi_stored_vector *v = &h->vector[k];
