@@ -166,11 +166,12 @@ __device__ __forceinline__ void put_rows(const typename cmgi_wb_of<T>::type &f, 
     }
     constexpr bool reads = KIND != CMGI_WB_SCALED;
     constexpr bool momentum = KIND == CMGI_WB_MOMENTUM;
-    const pack<T, PACK<T>> b = load_if<PACK<T>>(momentum && f.d != NULL ? f.b : NULL, row);
-    const pack<T, PACK<T>> c = load_if<PACK<T>>(reads ? f.c : NULL, row);
-    const pack<T, PACK<T>> d = load_if<PACK<T>>(reads ? f.d : NULL, row);
-    const pack<T, PACK<T>> e = load_if<PACK<T>>(momentum ? f.e : NULL, row);
-    pack<T, PACK<T>> y;
+    typedef pack<T, PACK<T>> packed;
+    const packed b = momentum && f.d != NULL ? load<PACK<T>>(f.b + row) : packed{};
+    const packed c = reads ? load<PACK<T>>(f.c + row) : packed{};
+    const packed d = load_if<PACK<T>>(reads ? f.d : NULL, row);
+    const packed e = load_if<PACK<T>>(momentum ? f.e : NULL, row);
+    packed y;
 #pragma unroll
     for (int t = 0; t < PACK<T>; ++t) {
         y.v[t] = cmgi_join<KIND>(f, b.v[t], c.v[t], d.v[t], e.v[t], s[t]);
