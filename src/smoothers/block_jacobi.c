@@ -93,7 +93,8 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
     out->factors = 1;
     CMGI_TRY(block_size(source, &size));
     CMGI_TRY(cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
-    return invert_blocks(source, &B.view, symmetric, size, &out->factor[0]);
+    return invert_blocks(source, symmetric ? &B.view : &source->A, symmetric, size,
+                         &out->factor[0]);
 }
 
 static const char *const examples[] = {"size=3", "size=64:omega=auto", NULL};

@@ -71,7 +71,8 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
     if (!symmetric) {
         CMGI_TRY(cmgi_csr_transpose(ctx, &source->A, &transposed));
     }
-    CMGI_TRY(solve_rows(source, &B.view, symmetric ? &B.view : &transposed.view, M));
+    CMGI_TRY(solve_rows(source, symmetric ? &B.view : &source->A,
+                        symmetric ? &B.view : &transposed.view, M));
     return symmetric ? cmgi_symmetrize(ctx, M) : CMG_OK;
 }
 

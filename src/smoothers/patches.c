@@ -123,7 +123,7 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
     CMGI_RELEASED(cmgi_cliques_free, ctx, &patches);
     out->factors = 1;
     CMGI_TRY(cmgi_decouple(ctx, &source->A, false, &B, &a.symmetric));
-    a.A = &B.view;
+    a.A = a.symmetric ? &B.view : &source->A;
     CMGI_TRY(cmgi_pattern(ctx, a.A, source->arguments->value[TAU], 1, M));
     CMGI_TRY(cmgi_symmetrize(ctx, M));
     memset(M->values, 0, (size_t)M->indptr[M->rows] * sizeof *M->values);

@@ -158,10 +158,6 @@ cmg_status cmgi_decouple(cmg_context *ctx, const cmg_csr *A, bool own, cmgi_csr 
     CMGI_RELEASED(cmgi_prepared_free, ctx, &p);
     CMGI_TRY(take(ctx, NULL, &p));
     CMGI_TRY(is_symmetric(ctx, &p, symmetric));
-    if (!*symmetric) {
-        free_entries(ctx, &p);
-        p.B = cmgi_csr_borrow(A);
-    }
     if (own && p.B.borrowed) {
         CMGI_TRY(cmgi_csr_copy(ctx, A, &copy));
         p.B = copy;

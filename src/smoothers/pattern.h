@@ -55,9 +55,8 @@ cmg_status cmgi_pattern(cmg_context *ctx, const cmg_csr *A, double tau, int powe
 
 /*
  * B = A, rows sorted, without the entries in columns of identity rows (rows whose one nonzero is on
- * the diagonal), so that Dirichlet values decouple from the interior. *symmetric: that is symmetric,
- * |b_ij - b_ji| <= 1e-8 sqrt(|b_ii b_jj|); where it is not, B = A as it stands. A and B have the
- * same spectrum.
+ * the diagonal), so that Dirichlet values decouple from the interior. *symmetric: B is symmetric,
+ * |b_ij - b_ji| <= 1e-8 sqrt(|b_ii b_jj|). A and B have the same spectrum.
  *
  * `own`: B is going to be changed. Otherwise, where B = A as it stands, its arrays are borrowed.
  */

@@ -70,7 +70,7 @@ static cmg_status make_base(const cmgi_smoother_source *source, cmgi_smoother_fa
         bool symmetric = false;
         CMGI_TRY(cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
         *spectrum = (cmgi_spectrum){0};
-        return cmgi_gershgorin(ctx, &B.view, M, &spectrum->largest);
+        return cmgi_gershgorin(ctx, symmetric ? &B.view : &source->A, M, &spectrum->largest);
     }
     return cmgi_spectrum_estimate(source, out->factor, out->factors, spectrum);
 }

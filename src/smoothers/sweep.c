@@ -271,7 +271,7 @@ static cmg_status make(const cmgi_smoother_source *source, cmgi_smoother_factors
                "smoother sweep: substitution needs all rows on one rank");
     CMGI_TRY(cmgi_decouple(ctx, &source->A, false, &B, &symmetric));
     out->solves = true;
-    return make_triangles(source, &B.view, out);
+    return make_triangles(source, symmetric ? &B.view : &source->A, out);
 }
 
 static const char *const examples[] = {"order=colours", "order=rows", "symmetric=no", "ilu=yes",
