@@ -11,7 +11,8 @@
  *         which were made for the eigenvalues of the solver's D^-1 A, fit its own,
  *     the inverse of its last matrix.
  *
- * Each solve is CG in fp64, with A as it was given and directions in fp32, around the cycle in fp32.
+ * Each solve is CG in fp64, with A as it was given and directions in fp32, around the cycle in
+ * fp32.
  *
  * Source  a block of a GPU a system, without levels: Kashi, Nayak, Kulkarni, Scheinberg, Lin and
  *         Anzt, Batched sparse iterative solvers on GPU for the collision operator for fusion

@@ -188,14 +188,13 @@ TEST(every_size_is_solved)
 /* Rows of one group of pairs and of several; more systems than a GPU has teams. */
 TEST(every_row_length_is_multiplied)
 {
-    enum { MANY = 600 };
-    static cmg_report each[MANY];
+    static cmg_report each[600];
     for (int reach = 6; reach < 16; reach += reach == 8 ? 6 : 1) {
         scoped_systems S = make(line(600, 3, reach), "smoother=chebyshev4 galerkin=always", 3);
         (void)run(&S, true, each);
         check_all(&S, each, 1e-8, "row length");
     }
-    scoped_systems S = make(line(33, 1, 1), "smoother=jacobi", MANY);
+    scoped_systems S = make(line(33, 1, 1), "smoother=jacobi", 600);
     (void)run(&S, true, each);
     check_all(&S, each, 1e-8, "many");
 }
