@@ -224,7 +224,7 @@ typedef struct cmgi_block_copy {
     cmg_size y_row;
 } cmgi_block_copy;
 
-/* Of every backend (vector.c). */
+/* Of every backend (vector_cpu.c). */
 cmg_status cmgi_draw(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed, cmg_size first,
                      void *x);
 cmg_status cmgi_copy_block(cmg_context *ctx, const cmgi_block_copy *b);

@@ -1,13 +1,11 @@
 /* Vector objects; the arithmetic is in the backend's table. */
 #include "core/vector.h"
 
-#include "core/each.h"
+#include "core/backend.h"
 #include "core/memory.h"
 #include "core/random.h"
 
 #include <math.h>
-
-#include "core/vector_each.inc"
 
 static cmg_status make(cmg_context *ctx, cmg_size n, int columns, cmg_precision precision,
                        void *data, cmg_vector **x)
@@ -190,17 +188,6 @@ cmg_status cmg_vector_norm(const cmg_vector *x, double *result)
     CMGI_TRY(cmg_vector_dot(x, x, result));
     *result = sqrt(*result);
     return CMG_OK;
-}
-
-cmg_status cmgi_draw(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed, cmg_size first,
-                     void *x)
-{
-    return draw_each(ctx, (cmgi_place)cmgi_column(ctx), n, &(drawing){p, seed, (uint64_t)first, x});
-}
-
-cmg_status cmgi_copy_block(cmg_context *ctx, const cmgi_block_copy *b)
-{
-    return copy_each(ctx, (cmgi_place)cmgi_column(ctx), b->rows * b->columns, b);
 }
 
 cmg_status cmgi_draw_numbered(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed,

@@ -1,9 +1,12 @@
 /* Vector kernels of the CPU backend: OpenMP over static chunks, SIMD inside. */
-#include "core/backend.h"
 #include "core/blocks.h"
+#include "core/each.h"
 #include "core/memory.h"
+#include "core/random.h"
 
 #include <string.h>
+
+#include "core/vector_each.inc"
 
 /* Values, and rows of several columns, of a part of a sum. */
 enum { BLOCK = 4096, ROWS = 1024 };
@@ -250,6 +253,17 @@ static cmg_status test(cmg_context *ctx, int k, const cmgi_test *t)
         cmgi_test_column(t, c);
     }
     return CMG_OK;
+}
+
+cmg_status cmgi_draw(cmg_context *ctx, cmg_precision p, cmg_size n, uint64_t seed, cmg_size first,
+                     void *x)
+{
+    return draw_each(ctx, (cmgi_place)cmgi_column(ctx), n, &(drawing){p, seed, (uint64_t)first, x});
+}
+
+cmg_status cmgi_copy_block(cmg_context *ctx, const cmgi_block_copy *b)
+{
+    return copy_each(ctx, (cmgi_place)cmgi_column(ctx), b->rows * b->columns, b);
 }
 
 const cmgi_backend cmgi_backend_cpu = {
