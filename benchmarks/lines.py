@@ -26,7 +26,7 @@ FILES = {
               "h200-first-2026-11-24-second.jsonl", "h200-first-2026-11-28.jsonl", "h200-first-2026-11-28-fourth.jsonl",
               "h200-halves-2026-11-28.jsonl", "h200-first-2026-11-29.jsonl"],
     "chosen": ["h200-chosen-2026-11-27.jsonl", "h200-chosen-2026-11-28.jsonl"],
-    "batch": ["h200-batch-2026-11-27.jsonl"],
+    "batch": ["h200-batch-2026-11-29.jsonl"],
     "assembly": ["h200-assembly-2026-11-23.jsonl", "cpu-assembly-2026-11-22.jsonl"],
     "container": ["h200-container-2026-11-22.jsonl"],
     "setup": ["h200-setup-2026-11-21.jsonl"],
