@@ -90,4 +90,5 @@ static cmg_status step(cmgi_krylov *k)
 }
 
 /* The residual at the end goes into q: r and C r may be rounded, with r to be taken over. */
-const cmgi_iteration cmgi_cg = {.start = start, .step = step, .vectors = 4, .scratch = 3};
+const cmgi_iteration cmgi_cg = {
+    .start = start, .step = step, .vectors = 4, .scratch = 3, .rests = true};

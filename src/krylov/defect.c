@@ -42,5 +42,10 @@ static cmg_status finish(cmgi_krylov *k)
     return on->fill(s->ctx, s->precision, s->n, 0.0, c);
 }
 
-const cmgi_iteration cmgi_defect = {
-    .start = start, .step = step, .finish = finish, .vectors = 2, .scratch = 0, .inner = true};
+const cmgi_iteration cmgi_defect = {.start = start,
+                                    .step = step,
+                                    .finish = finish,
+                                    .vectors = 2,
+                                    .scratch = 0,
+                                    .inner = true,
+                                    .rests = true};

@@ -58,4 +58,5 @@ static cmg_status step(cmgi_krylov *k)
     return on->cg_update(ctx, n, 1, &update);
 }
 
-const cmgi_iteration cmgi_fcg = {.start = start, .step = step, .vectors = 4, .scratch = 1};
+const cmgi_iteration cmgi_fcg = {
+    .start = start, .step = step, .vectors = 4, .scratch = 1, .rests = true};

@@ -67,6 +67,7 @@ typedef struct cmgi_iteration {
     bool rounds;         /* start wants the first residual in C's precision alone */
     bool inner;          /* has x, r, p and q of a CG in C's precision, too */
     bool host;           /* decides on the host after all: never recorded */
+    bool rests;          /* a step after the end leaves x and r as they are */
 } cmgi_iteration;
 
 extern const cmgi_iteration cmgi_cg;
@@ -81,6 +82,7 @@ extern const cmgi_iteration cmgi_semi_iteration;
 /* Work that is recorded: on which arrays. */
 typedef struct cmgi_recording {
     void *graph; /* NULL = nothing */
+    int steps;   /* behind each other before the loop */
     bool zero;
     const double *b;
     double *x;
@@ -154,6 +156,7 @@ typedef struct cmgi_krylov {
     cmgi_recording recorded[CMGI_RECORDINGS];
     cmgi_recording last; /* the vectors of the last solve, without a graph */
     bool again;          /* this one has them, too */
+    int took;            /* iterations of the last solve */
 } cmgi_krylov;
 
 /* Scalar i of column 0, beside which are those of the others. */

@@ -90,5 +90,10 @@ static cmg_status first(cmgi_krylov *k)
     return advance(k, cmgi_krylov_from_zero(k));
 }
 
-const cmgi_iteration cmgi_semi_iteration = {
-    .start = start, .first = first, .step = step, .exact = true, .vectors = 3, .rounds = true};
+const cmgi_iteration cmgi_semi_iteration = {.start = start,
+                                            .first = first,
+                                            .step = step,
+                                            .exact = true,
+                                            .vectors = 3,
+                                            .rounds = true,
+                                            .rests = true};
