@@ -1,5 +1,6 @@
 /* Halves of a cycle on a box: which kernel, and how its blocks are cut (halves.cuh). */
 #include "spmv/halves_down.cuh"
+#include "spmv/halves_tile.cuh"
 
 #include "core/each.h"
 
@@ -14,41 +15,42 @@ extern "C" {
 /*
  * Lines of a warp in 3D, neighbouring positions of a lane in 2D; planes ahead; blocks that have to
  * fit on a multiprocessor at once: the fastest of those that were measured on 255^3 and 4095^2.
- * Few planes are a chain of waits: fewer lines a warp and more planes ahead shorten it.
  */
 template <int LINES, int PLANES, int RESIDENT>
 struct half_sizes {
     enum { R = LINES, AHEAD = PLANES, BLOCKS = RESIDENT };
 };
-template <typename T, int DIM, bool UP, bool EVEN, bool FEW>
+template <typename T, int DIM, bool UP, bool EVEN>
 struct half_shape;
 template <bool UP>
-struct half_shape<float, 3, UP, true, false> : half_sizes<4, 1, 4> {
+struct half_shape<float, 3, UP, true> : half_sizes<4, 1, 4> {
 };
 template <bool UP>
-struct half_shape<float, 3, UP, false, false> : half_sizes<4, UP ? 1 : 2, UP ? 4 : 3> {
+struct half_shape<float, 3, UP, false> : half_sizes<4, UP ? 1 : 2, UP ? 4 : 3> {
 };
 template <bool UP, bool EVEN>
-struct half_shape<float, 3, UP, EVEN, true> : half_sizes<2, 2, 4> {
+struct half_shape<float, 2, UP, EVEN> : half_sizes<2, 3, 5> {
 };
 template <bool UP, bool EVEN>
-struct half_shape<float, 2, UP, EVEN, false> : half_sizes<2, 3, 5> {
+struct half_shape<double, 3, UP, EVEN> : half_sizes<UP ? 4 : 2, 1, UP ? 2 : 4> {
 };
 template <bool UP, bool EVEN>
-struct half_shape<double, 3, UP, EVEN, false> : half_sizes<UP ? 4 : 2, 1, UP ? 2 : 4> {
+struct half_shape<double, 2, UP, EVEN> : half_sizes<2, 2, 4> {
 };
-template <bool UP, bool EVEN>
-struct half_shape<double, 3, UP, EVEN, true> : half_sizes<2, 2, 3> {
-};
-template <bool UP, bool EVEN>
-struct half_shape<double, 2, UP, EVEN, false> : half_sizes<2, 2, 4> {
-};
-enum { FEW_PLANES = 63 }; /* in 3D */
 
-template <typename T, int DIM, int STAGES, bool UP, bool EVEN, bool MORE, bool FEW, bool RIM, int R>
+/* Tiles of boxes of few rows: by their rows, the first that is not too small. */
+typedef half_cut<2, 13, 1, 8, 352, 4, true> half_flat_cut;
+typedef half_cut<3, 4, 2, 2, 288, 4, false> half_tiny_cut;
+template <typename T>
+using half_small_cut =
+    std::conditional_t<sizeof(T) == sizeof(float), half_cut<3, 11, 4, 3, 416, 2, true>,
+                       half_cut<3, 11, 2, 2, 448, 2, true>>;
+enum { FLAT_ROWS = 1 << 18, TINY_ROWS = 1 << 15, SMALL_ROWS = 1 << 18 };
+
+template <typename T, int DIM, int STAGES, bool UP, bool EVEN, bool MORE, bool RIM, int R>
 __device__ __forceinline__ void half_run(const half_args<T, MORE> &a, const half_tile<DIM, R> &t)
 {
-    enum { AHEAD = half_shape<T, DIM, UP, EVEN, FEW>::AHEAD };
+    enum { AHEAD = half_shape<T, DIM, UP, EVEN>::AHEAD };
     if constexpr (UP) {
         half_up<T, DIM, R, AHEAD, STAGES, EVEN, RIM>(a, t);
     } else {
@@ -56,11 +58,11 @@ __device__ __forceinline__ void half_run(const half_args<T, MORE> &a, const half
     }
 }
 
-template <typename T, int DIM, int STAGES, bool UP, bool EVEN, bool MORE, bool FEW>
-__global__ void __launch_bounds__(HALF_THREADS, half_shape<T, DIM, UP, EVEN, FEW>::BLOCKS)
+template <typename T, int DIM, int STAGES, bool UP, bool EVEN, bool MORE>
+__global__ void __launch_bounds__(HALF_THREADS, half_shape<T, DIM, UP, EVEN>::BLOCKS)
     half_kernel(const __grid_constant__ half_args<T, MORE> a)
 {
-    enum { R = half_shape<T, DIM, UP, EVEN, FEW>::R };
+    enum { R = half_shape<T, DIM, UP, EVEN>::R };
     typedef half_own<DIM, R, UP> own;
     cmgi_after_previous();
     const half_tile<DIM, R> t(a, own::COUNT, own::POSITIONS);
@@ -68,9 +70,9 @@ __global__ void __launch_bounds__(HALF_THREADS, half_shape<T, DIM, UP, EVEN, FEW
         return;
     }
     if (t.inner) {
-        half_run<T, DIM, STAGES, UP, EVEN, MORE, FEW, false>(a, t);
+        half_run<T, DIM, STAGES, UP, EVEN, MORE, false>(a, t);
     } else {
-        half_run<T, DIM, STAGES, UP, EVEN, MORE, FEW, true>(a, t);
+        half_run<T, DIM, STAGES, UP, EVEN, MORE, true>(a, t);
     }
 }
 
@@ -168,10 +170,10 @@ static int half_inner_end(const A &a)
     return (a.b.end - cmgi_ghost_planes[CMGI_GHOST_B]) & ~1;
 }
 
-template <typename T, int DIM, int STAGES, bool UP, bool EVEN, bool MORE, bool FEW>
+template <typename T, int DIM, int STAGES, bool UP, bool EVEN, bool MORE>
 static void launch_shape(const cmg_context *ctx, const cmgi_half *h)
 {
-    typedef half_shape<T, DIM, UP, EVEN, FEW> s;
+    typedef half_shape<T, DIM, UP, EVEN> s;
     const cmgi_device *d = cmgi_device_of(ctx);
     half_args<T, MORE> a = half_arguments<T, MORE>(h);
     const int own = half_own<DIM, s::R, UP>::POSITIONS;
@@ -196,20 +198,47 @@ static void launch_shape(const cmg_context *ctx, const cmgi_half *h)
         a.stride = a.chunk;
     }
     const dim3 grid = half_grid<DIM, s::R>(a, own);
-    cmgi_launch(d, grid, HALF_THREADS, 0, half_kernel<T, DIM, STAGES, UP, EVEN, MORE, FEW>, a);
+    cmgi_launch(d, grid, HALF_THREADS, 0, half_kernel<T, DIM, STAGES, UP, EVEN, MORE>, a);
+}
+
+template <typename T, int STAGES, bool UP, bool EVEN, typename CUT>
+static bool launch_cut(const cmg_context *ctx, const cmgi_half *h)
+{
+    const half_args<T, false> a = half_arguments<T, false>(h);
+    const int rest = UP ? 1 : 0; /* up, the last fine position may have a tile of its own */
+    const auto tiles = [&](int n, int own) { return cmgi_grid(n / 2 + rest, own); };
+    const bool flat = CUT::DIM == 2;
+    const dim3 grid(tiles(a.n[0], CUT::C0), flat ? 1 : tiles(a.n[1], CUT::C1),
+                    tiles(a.n[flat ? 1 : 2], CUT::C2));
+    cmgi_launch(cmgi_device_of(ctx), grid, CUT::THREADS, 0,
+                half_tile_kernel<T, STAGES, UP, EVEN, CUT>, a);
+    return true;
+}
+
+/* Whether the box is small enough for tiles. */
+template <typename T, int DIM, int STAGES, bool UP, bool EVEN>
+static bool launch_tiles(const cmg_context *ctx, const cmgi_half *h)
+{
+    const cmg_size rows = cmgi_halves_rows(h->of, true);
+    if constexpr (DIM == 2) {
+        return rows <= FLAT_ROWS && launch_cut<T, STAGES, UP, EVEN, half_flat_cut>(ctx, h);
+    } else {
+        return rows <= TINY_ROWS    ? launch_cut<T, STAGES, UP, EVEN, half_tiny_cut>(ctx, h)
+               : rows <= SMALL_ROWS ? launch_cut<T, STAGES, UP, EVEN, half_small_cut<T>>(ctx, h)
+                                    : false;
+    }
 }
 
 template <typename T, int DIM, bool EVEN, bool MORE>
 static void launch_half(const cmg_context *ctx, const cmgi_half *h)
 {
     const auto launch = [&](auto stages, auto up) {
-        if constexpr (DIM == 3 && !MORE) {
-            if (h->of->box.size[2] <= FEW_PLANES) {
-                launch_shape<T, DIM, stages, up, EVEN, MORE, true>(ctx, h);
+        if constexpr (!MORE) {
+            if (launch_tiles<T, DIM, stages, up, EVEN>(ctx, h)) {
                 return;
             }
         }
-        launch_shape<T, DIM, stages, up, EVEN, MORE, false>(ctx, h);
+        launch_shape<T, DIM, stages, up, EVEN, MORE>(ctx, h);
     };
     const auto either_way = [&](auto stages) {
         h->up ? launch(stages, std::true_type()) : launch(stages, std::false_type());
