@@ -67,6 +67,13 @@ typedef struct cmgi_semi_update {
     double *x;
 } cmgi_semi_update;
 
+/* A sum of which the parts are there, on a GPU, in the backend's memory: who reads it first adds
+ * them up, and puts it where it is kept. count = 0: it is there itself. */
+typedef struct cmgi_addends {
+    const double *at;
+    cmg_size count;
+} cmgi_addends;
+
 /*
  * The update of CG: x += a p, r -= a q with a = *rz / *pq, *rr = r . r, and the note of it in
  * `stop`. *pq <= 0 (breakdown) and *rz < 0 (indefinite preconditioner) count as a = 0 and leave x
@@ -76,27 +83,26 @@ typedef struct cmgi_semi_update {
  */
 typedef struct cmgi_cg_update {
     const double *rz;
-    const double *pq;
+    double *pq;
+    cmgi_addends parts;      /* of *pq, or with `semi` of *rr, with r in fp32 and not read */
     cmg_precision precision; /* of the next four; of several columns fp64 */
     const void *p;
     const void *q;
     void *x;
     void *r;
-    float *single;         /* r in fp32, NULL = not wanted */
-    const double *squares; /* semi, on a GPU: parts of (r, r) that are there already, with r in
-                              fp32; NULL = r is read */
-    cmg_size parts;        /* of them */
+    float *single; /* r in fp32, NULL = not wanted */
+    double *copy;  /* with `semi`: r, NULL = not wanted */
     double *rr;
     cmgi_stop *stop; /* NULL = runs always */
     double *old;     /* gets *rz, NULL = not kept */
     cmgi_semi *semi; /* NULL = CG */
 } cmgi_cg_update;
 
-/* a of column c */
-CMGI_INLINE double cmgi_cg_factor(const cmgi_cg_update *u, int c)
+/* a of column c; pq = (p, q) of it */
+CMGI_INLINE double cmgi_cg_factor(const cmgi_cg_update *u, int c, double pq)
 {
     const bool runs = u->semi == NULL && (u->stop == NULL || u->stop[c].running != 0);
-    return runs && u->pq[c] > 0 && u->rz[c] >= 0 ? u->rz[c] / u->pq[c] : 0;
+    return runs && pq > 0 && u->rz[c] >= 0 ? u->rz[c] / pq : 0;
 }
 
 /* What ends the update of column c, once rr[c] is known. */
@@ -170,7 +176,7 @@ typedef struct cmgi_jacobi_step {
 
 /* What is done with the stopping test of every column; all of it is in the backend's memory. */
 typedef enum cmgi_test_kind {
-    CMGI_TEST_BEGIN, /* cmgi_stop_begin(update.stop, limits, *bb, *update.rr) */
+    CMGI_TEST_BEGIN, /* cmgi_stop_begin(update.stop, limits, *bb, *update.rr), *update.old = 0 */
     CMGI_TEST_NOTE,  /* cmgi_cg_note(&update) alone */
     CMGI_TEST_NORM,  /* cmgi_stop_note(update.stop, 1, 1, *update.rr) */
     CMGI_TEST_EXACT, /* update.stop->exact = sqrt(*update.rr) */
@@ -193,6 +199,7 @@ CMGI_INLINE void cmgi_test_column(const cmgi_test *t, int c)
     switch (t->what) {
     case CMGI_TEST_BEGIN:
         cmgi_stop_begin(stop + c, t->limits + c, t->bb[c], t->update.rr[c]);
+        t->update.old[c] = 0;
         break;
     case CMGI_TEST_NOTE:
         cmgi_cg_note(&t->update, c);
@@ -301,10 +308,11 @@ typedef struct cmgi_backend {
     /* *result = sum of x, fp64 */
     cmg_status (*sum)(cmg_context *ctx, cmg_size n, const double *x, double *result);
     /* p = z + (num/den) p, the direction update of CG, column by column; z in fp32 where p is, and
-     * several columns of p in fp64; den = 0 counts as ratio 0, with which they do not read p */
-    cmg_status (*direction)(cmg_context *ctx, cmg_size n, int k, const double *num,
-                            const double *den, cmg_precision pz, const void *z, cmg_precision pp,
-                            void *p);
+     * several columns of p in fp64; den = 0 counts as ratio 0, with which p is not read; parts of
+     * num of one column, NULL = it is there */
+    cmg_status (*direction)(cmg_context *ctx, cmg_size n, int k, double *num,
+                            const cmgi_addends *parts, const double *den, cmg_precision pz,
+                            const void *z, cmg_precision pp, void *p);
     /* y += a (num/den) x; den = 0 counts as ratio 0 */
     cmg_status (*add_ratio)(cmg_context *ctx, cmg_precision p, cmg_size n, double a,
                             const double *num, const double *den, const void *x, void *y);

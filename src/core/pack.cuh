@@ -36,6 +36,40 @@ __device__ __forceinline__ void store(T *p, const pack<T, W> &v)
     *reinterpret_cast<pack<T, W> *>(p) = v;
 }
 
+/* What a block does before the first pack: f.open<THREADS>(), where an operation has it. */
+template <int THREADS, typename F>
+__device__ __forceinline__ auto open(F &f, int) -> decltype(f.template open<THREADS>())
+{
+    f.template open<THREADS>();
+}
+template <int THREADS, typename F>
+__device__ __forceinline__ void open(F &, long)
+{
+}
+
+/* The sum of parts that are there, for all threads of a block, which leave it in *sum. */
+template <int THREADS>
+__device__ __forceinline__ double whole_of(const cmgi_addends &parts, double *sum)
+{
+    if (parts.count == 0) {
+        return *sum;
+    }
+    __shared__ double whole;
+    double s = 0;
+    for (cmg_size k = threadIdx.x; k < parts.count; k += THREADS) {
+        s += __ldcg(parts.at + k);
+    }
+    s = cmgi_block_sum<THREADS>(s);
+    if (threadIdx.x == 0) {
+        whole = s;
+        if (blockIdx.x == 0) {
+            *sum = s;
+        }
+    }
+    __syncthreads();
+    return whole;
+}
+
 /* What is done with the sum of a column when it is complete. */
 struct keep_sum {
     double *result;

@@ -15,6 +15,8 @@
  */
 #include "core/pack.cuh"
 
+#include <utility>
+
 enum { THREADS = 256, SINGLE_BLOCK = 1024, SINGLE_UP_TO = 8192 };
 
 /* Whether this block is the last of all to come here; the counter is zero again then. */
@@ -48,6 +50,7 @@ __global__ void __launch_bounds__(BLOCK)
     reduce_kernel(cmg_size n, F f, END end, double *partials, unsigned *arrived)
 {
     cmgi_after_previous();
+    open<BLOCK>(f, 0);
     const cmg_size step = (cmg_size)gridDim.x * BLOCK * W;
     double sum = 0;
 #pragma unroll 2
@@ -102,6 +105,11 @@ static cmg_status reduce_one(cmg_context *ctx, cmg_size n, bool wide, const F &f
 template <typename F>
 struct of_one {
     F f;
+    template <int BLOCK, typename G = F>
+    __device__ auto open() -> decltype(std::declval<G &>().template open<BLOCK>())
+    {
+        f.template open<BLOCK>();
+    }
     template <int W>
     __device__ double run(cmg_size i) const
     {
@@ -252,13 +260,22 @@ struct sum_op {
 template <typename T>
 struct update_op {
     cmgi_cg_update u;
+    double pq; /* of one column */
+    bool one;
+    template <int BLOCK>
+    __device__ void open()
+    {
+        one = true;
+        pq = u.semi == NULL ? whole_of<BLOCK>(u.parts, u.pq) : 0;
+    }
     template <int W>
     __device__ pack<double, W> begin(int c, int step) const
     {
         pack<double, W> a;
 #pragma unroll
         for (int w = 0; w < W; ++w) {
-            a.v[w] = cmgi_cg_factor(&u, c + w * step);
+            const int column = c + w * step;
+            a.v[w] = cmgi_cg_factor(&u, column, one ? pq : u.semi == NULL ? u.pq[column] : 0);
         }
         return a;
     }
@@ -292,6 +309,9 @@ struct update_op {
         }
         if (u.single != NULL) {
             store<W>(u.single + at, single);
+        }
+        if (u.copy != NULL) {
+            store<W>((T *)(void *)u.copy + at, r);
         }
         return terms;
     }
@@ -354,17 +374,17 @@ cmg_status cmgi_cuda_sum(cmg_context *ctx, cmg_size n, const double *x, double *
 
 cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, int k, const cmgi_cg_update *u)
 {
-    const bool wide =
-        aligned(u->p) && aligned(u->q) && aligned(u->x) && aligned(u->r) && aligned(u->single);
-    if (k == 1 && u->squares != NULL) {
-        return reduce_one<WIDE<double>>(ctx, u->parts, aligned(u->squares), sum_op{u->squares},
-                                        note_update{*u});
+    const bool wide = aligned(u->p) && aligned(u->q) && aligned(u->x) && aligned(u->r) &&
+                      aligned(u->single) && aligned(u->copy);
+    if (u->semi != NULL && u->parts.count > 0) {
+        return reduce_one<WIDE<double>>(ctx, u->parts.count, aligned(u->parts.at),
+                                        sum_op{u->parts.at}, note_update{*u});
     }
     if (k == 1 && u->precision == CMG_FP32) {
-        return reduce_one<WIDE<float>>(ctx, n, wide, of_one<update_op<float>>{{*u}},
+        return reduce_one<WIDE<float>>(ctx, n, wide, of_one<update_op<float>>{{*u, 0, false}},
                                        note_update{*u});
     }
-    return reduce<WIDE<double>>(ctx, n, k, wide, update_op<double>{*u}, note_update{*u});
+    return reduce<WIDE<double>>(ctx, n, k, wide, update_op<double>{*u, 0, false}, note_update{*u});
 }
 
 /* r and z of a step, and the new r . z. */
@@ -402,8 +422,8 @@ cmg_status cmgi_cuda_jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi
         using T = decltype(zero);
         return reduce_one<WIDE<T>>(ctx, n, wide, jacobi_op<T>{*s}, keep_sum{s->rho + 1});
     }));
-    return ctx->backend->direction(ctx, n, 1, s->rho + 1, s->rho, s->precision, s->z, s->precision,
-                                   s->p);
+    return ctx->backend->direction(ctx, n, 1, s->rho + 1, NULL, s->rho, s->precision, s->z,
+                                   s->precision, s->p);
 }
 
 __global__ void test_kernel(const cmgi_test t)

@@ -133,16 +133,19 @@ static cmg_status sum(cmg_context *ctx, cmg_size n, const double *x, double *res
     return CMG_OK;
 }
 
-static cmg_status direction(cmg_context *ctx, cmg_size n, int k, const double *num,
-                            const double *den, cmg_precision pz, const void *z, cmg_precision pp,
-                            void *p)
+static cmg_status direction(cmg_context *ctx, cmg_size n, int k, double *num,
+                            const cmgi_addends *parts, const double *den, cmg_precision pz,
+                            const void *z, cmg_precision pp, void *p)
 {
     double beta[CMG_COLUMNS];
+    (void)parts; /* none are left here */
     for (int c = 0; c < k; ++c) {
         beta[c] = den[c] != 0 ? num[c] / den[c] : 0;
     }
     if (k > 1) {
         IN(pz, direction_columns)(ctx->threads, n, k, beta, z, p);
+    } else if (*beta == 0) {
+        return convert(ctx, n, pz, z, pp, p);
     } else if (pp == CMG_FP32 || pz == CMG_FP64) {
         IN(pp, direction)(ctx->threads, n, *beta, z, p);
     } else {
@@ -167,17 +170,18 @@ static cmg_status jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi_st
     CMGI_TRY(dot(ctx, s->precision, n, 1, s->p, s->q, s->curvature));
     const double scale = *s->curvature != 0 ? -(s->rho[0] / *s->curvature) : 0;
     CMGI_TRY(sum_blocks(ctx, n, IN(s->precision, jacobi_block), s, scale, s->rho + 1));
-    return direction(ctx, n, 1, s->rho + 1, s->rho, s->precision, s->z, s->precision, s->p);
+    return direction(ctx, n, 1, s->rho + 1, NULL, s->rho, s->precision, s->z, s->precision, s->p);
 }
 
 /* The update of one column: blocks are summed where x and r change, and r . r where they rest. */
 static cmg_status update_one(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u)
 {
-    const double a = cmgi_cg_factor(u, 0);
+    const double a = cmgi_cg_factor(u, 0, *u->pq);
     if (a == 0) {
         CMGI_TRY(u->semi != NULL && u->single != NULL
                      ? convert(ctx, n, u->precision, u->r, CMG_FP32, u->single)
                      : CMG_OK);
+        CMGI_TRY(u->copy != NULL ? convert(ctx, n, CMG_FP64, u->r, CMG_FP64, u->copy) : CMG_OK);
         return dot(ctx, u->precision, n, 1, u->r, u->r, u->rr);
     }
     return sum_blocks(ctx, n, IN(u->precision, update_block), u, a, u->rr);
@@ -217,7 +221,7 @@ static cmg_status update_columns(cmg_context *ctx, cmg_size n, int k, const cmgi
     double a[CMG_COLUMNS];
     CMGI_TRY(reserve(ctx, parts * k));
     for (int c = 0; c < k; ++c) {
-        a[c] = cmgi_cg_factor(u, c);
+        a[c] = cmgi_cg_factor(u, c, u->pq[c]);
     }
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n * k > CMGI_PARALLEL_FROM)
     for (cmg_size part = 0; part < parts; ++part) {

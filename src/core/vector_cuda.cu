@@ -17,6 +17,7 @@ template <int W, typename F>
 __global__ void each_kernel(cmg_size n, F f)
 {
     cmgi_after_previous();
+    open<THREADS>(f, 0);
     const cmg_size i = ((cmg_size)blockIdx.x * THREADS + threadIdx.x) * W;
     if (i + W <= n) {
         f.template run<W>(i);
@@ -165,17 +166,27 @@ struct add_ratio_op {
 /* p = z + (num/den) p; den = 0 counts as ratio 0 */
 template <typename TZ, typename T>
 struct direction_op {
-    const double *num;
+    double *num;
+    cmgi_addends parts;
     const double *den;
     const TZ *z;
     T *p;
+    T beta;
+    template <int BLOCK>
+    __device__ void open()
+    {
+        const double d = *den;
+        const double n = whole_of<BLOCK>(parts, num);
+        beta = (T)(d != 0 ? n / d : 0);
+    }
     template <int W>
     __device__ void run(cmg_size i) const
     {
-        const double d = *den;
-        const T beta = (T)(d != 0 ? *num / d : 0);
         const pack<TZ, W> from = load<W>(z + i);
-        pack<T, W> v = load<W>(p + i);
+        pack<T, W> v = {};
+        if (beta != 0) {
+            v = load<W>(p + i);
+        }
 #pragma unroll
         for (int k = 0; k < W; ++k) {
             v.v[k] = (T)from.v[k] + beta * v.v[k];
@@ -251,21 +262,23 @@ cmg_status cmgi_cuda_axpby(cmg_context *ctx, cmg_precision p, cmg_size n, double
     });
 }
 
-cmg_status cmgi_cuda_direction(cmg_context *ctx, cmg_size n, int k, const double *num,
-                               const double *den, cmg_precision pz, const void *z, cmg_precision pp,
-                               void *p)
+cmg_status cmgi_cuda_direction(cmg_context *ctx, cmg_size n, int k, double *num,
+                               const cmgi_addends *parts, const double *den, cmg_precision pz,
+                               const void *z, cmg_precision pp, void *p)
 {
+    const cmgi_addends of = parts != NULL ? *parts : cmgi_addends{};
     if (k > 1) {
         return cmgi_cuda_directions(ctx, n, k, num, den, pz, z, (double *)p);
     }
     const bool wide = aligned(z) && aligned(p);
     if (pz == CMG_FP32 && pp == CMG_FP64) {
         return each<2>(ctx, n, wide,
-                       direction_op<float, double>{num, den, (const float *)z, (double *)p});
+                       direction_op<float, double>{num, of, den, (const float *)z, (double *)p, 0});
     }
     return in_precision(pp, [&](auto zero) {
         using T = decltype(zero);
-        return each<WIDE<T>>(ctx, n, wide, direction_op<T, T>{num, den, (const T *)z, (T *)p});
+        return each<WIDE<T>>(ctx, n, wide,
+                             direction_op<T, T>{num, of, den, (const T *)z, (T *)p, 0});
     });
 }
 

@@ -46,7 +46,7 @@ static cmg_status step(cmgi_krylov *k)
     CMGI_TRY(on->add_ratio(ctx, CMG_FP64, n, -1, c + TR, c + TT, v, p));
     CMGI_TRY(on->dot(ctx, CMG_FP64, 1, 1, c + RHO, c + TT, c + UP));
     CMGI_TRY(on->dot(ctx, CMG_FP64, 1, 1, c + SV, c + TR, c + DOWN));
-    CMGI_TRY(on->direction(ctx, n, 1, c + UP, c + DOWN, CMG_FP64, r, CMG_FP64, p));
+    CMGI_TRY(on->direction(ctx, n, 1, c + UP, NULL, c + DOWN, CMG_FP64, r, CMG_FP64, p));
 
     CMGI_TRY(cmgi_krylov_precondition(k, p, z));
     CMGI_TRY(A->apply(A->user, CMG_FP64, z, v, NULL));

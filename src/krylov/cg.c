@@ -22,19 +22,17 @@
  */
 #include "krylov/krylov.h"
 
-enum { RZ = 0, RZ_OLD, PQ, RR }; /* scalars of every column */
+enum { RZ = 0, RZ_OLD = CMGI_KRYLOV_OLD, PQ, RR }; /* scalars of every column */
 
-/* p = 0 and a ratio with the denominator 0, so that the first direction is p = z. */
+/* RZ_OLD = 0 makes the first direction z, whatever p is. */
 cmg_status cmgi_cg_start(cmgi_krylov *k, const cmgi_cg_vectors *v)
 {
     const cmgi_linear_system *s = &k->system;
     const cmgi_backend *on = s->ctx->backend;
-    const cmg_size values = cmgi_krylov_values(k);
-    CMGI_TRY(on->fill(s->ctx, v->precision, values, 0.0, v->p));
-    CMGI_TRY(on->fill(s->ctx, CMG_FP64, s->columns, 0.0, cmgi_krylov_scalar(k, RZ_OLD)));
-    return k->rounded == v->r
+    return k->rounded == v->r || (v->r == k->work[0] && cmgi_krylov_from_zero(k))
                ? CMG_OK
-               : on->convert(s->ctx, values, v->precision, v->r, s->precision, k->rounded);
+               : on->convert(s->ctx, cmgi_krylov_values(k), v->precision, v->r, s->precision,
+                             k->rounded);
 }
 
 cmg_status cmgi_cg_step(cmgi_krylov *k, const cmgi_cg_vectors *v)
@@ -47,27 +45,38 @@ cmg_status cmgi_cg_step(cmgi_krylov *k, const cmgi_cg_vectors *v)
     double *rz = cmgi_krylov_scalar(k, RZ);
     double *rz_old = cmgi_krylov_scalar(k, RZ_OLD);
     double *pq = cmgi_krylov_scalar(k, PQ);
-    const cmgi_cg_update update = {.rz = rz,
-                                   .pq = pq,
-                                   .precision = v->precision,
-                                   .p = v->p,
-                                   .q = v->q,
-                                   .x = v->x,
-                                   .r = v->r,
-                                   .single = k->rounded == v->r ? NULL : k->rounded,
-                                   .rr = cmgi_krylov_scalar(k, RR),
-                                   .stop = k->stop,
-                                   .old = rz_old};
+    cmgi_addends parts = {0};
+    cmgi_cg_update update = {.rz = rz,
+                             .pq = pq,
+                             .precision = v->precision,
+                             .p = v->p,
+                             .q = v->q,
+                             .x = v->x,
+                             .r = v->r,
+                             .single = k->rounded == v->r ? NULL : k->rounded,
+                             .rr = cmgi_krylov_scalar(k, RR),
+                             .stop = k->stop,
+                             .old = rz_old};
     CMGI_TRY(cmgi_krylov_image(k)); /* z, of a rounded r */
-    if (A->exact_rz && v->precision != A->precision) {
+    if (A->left != NULL && columns == 1) {
+        parts = A->left(A->user);
+    }
+    if (parts.count > 0) {
+        /* added up by direction */
+    } else if (A->exact_rz && v->precision != A->precision) {
         CMGI_TRY(on->convert(ctx, n * columns, A->precision, k->image, v->precision, v->q));
         CMGI_TRY(on->dot(ctx, v->precision, n, columns, v->r, v->q, rz));
     } else {
         CMGI_TRY(on->dot(ctx, A->precision, n, columns, k->rounded, k->image, rz));
     }
-    CMGI_TRY(
-        on->direction(ctx, n, columns, rz, rz_old, A->precision, k->image, v->precision, v->p));
-    CMGI_TRY(A->apply(A->user, v->precision, v->p, v->q, pq));
+    CMGI_TRY(on->direction(ctx, n, columns, rz, &parts, rz_old, A->precision, k->image,
+                           v->precision, v->p));
+    if (A->apply_parts != NULL && columns == 1 && v->precision == CMG_FP64) {
+        CMGI_TRY(A->apply_parts(A->user, v->p, v->q, &update.parts));
+    }
+    if (update.parts.count == 0) {
+        CMGI_TRY(A->apply(A->user, v->precision, v->p, v->q, pq));
+    }
     return on->cg_update(ctx, n, columns, &update);
 }
 

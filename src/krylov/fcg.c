@@ -14,7 +14,7 @@
  */
 #include "krylov/krylov.h"
 
-enum { RZ = 0, PQ_OLD, PQ, RR, ZQ }; /* positions in k->scalars */
+enum { RZ = 0, PQ_OLD = CMGI_KRYLOV_OLD, PQ, RR, ZQ }; /* positions in k->scalars */
 
 /* p = q = 0 and a ratio with the denominator 0: there is no last direction yet. */
 static cmg_status start(cmgi_krylov *k)
@@ -52,7 +52,7 @@ static cmg_status step(cmgi_krylov *k)
     CMGI_TRY(cmgi_krylov_precondition(k, r, z));
     CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, r, z, rz));
     CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, z, q, zq));
-    CMGI_TRY(on->direction(ctx, n, 1, zq, old, CMG_FP64, z, CMG_FP64, p));
+    CMGI_TRY(on->direction(ctx, n, 1, zq, NULL, old, CMG_FP64, z, CMG_FP64, p));
     CMGI_TRY(A->apply(A->user, CMG_FP64, p, q, pq));
     CMGI_TRY(on->axpby(ctx, CMG_FP64, 1, -1.0, pq, 0.0, old));
     return on->cg_update(ctx, n, 1, &update);

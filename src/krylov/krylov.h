@@ -18,10 +18,15 @@ typedef struct cmgi_linear_system {
      * *xy = x . y of every column in the backend's memory, NULL = not wanted */
     cmg_status (*apply)(void *user, cmg_precision p, const void *x, void *y, double *xy);
     cmg_status (*residual)(void *user, const double *b, const double *x, double *r);
-    /* The same of one column, with r in fp32 alone and *parts parts of (r, r) in fp64 in the
-     * backend's memory; *parts = 0, and nothing is done, where A cannot. NULL = it never can */
+    /* What leaves parts of a sum, of one column; count = 0 where A or C cannot, and A has done
+     * nothing then. NULL = they never can */
+    /* of (r, r) in fp64, with r in fp32 alone */
     cmg_status (*residual_rounded)(void *user, const double *b, const double *x, float *r,
-                                   const double **squares, cmg_size *parts);
+                                   cmgi_addends *squares);
+    /* of (x, A x) */
+    cmg_status (*apply_parts)(void *user, const double *x, double *y, cmgi_addends *xy);
+    /* of (r, C r), by the last precondition */
+    cmgi_addends (*left)(void *user);
     /* z = C r in C's own precision; NULL: z = r */
     cmg_status (*precondition)(void *user, const void *r, void *z);
     /* nested iteration in place of C in the first step of semi-iteration; NULL: C there, too */
@@ -49,6 +54,8 @@ typedef struct cmgi_iteration_options {
 
 /* The last two scalars belong to loop.c, the others to the methods. */
 enum { CMGI_KRYLOV_VECTORS = 6, CMGI_KRYLOV_SCALARS = 12 };
+/* The one that is 0 before the first step: what a method divides by to continue the last one. */
+enum { CMGI_KRYLOV_OLD = 1 };
 
 struct cmgi_krylov;
 /* One iteration: enqueues work in the backend and decides nothing on the host. */

@@ -53,22 +53,18 @@ static cmg_status give_limits(cmgi_krylov *k)
                                  (size_t)k->system.columns * sizeof *k->given);
 }
 
-/* r = b, x being 0, and its norm: where the method lets it be in the precision of C alone, in one
- * pass (core/backend.h, cmgi_cg_update). */
+/* r = b, x being 0, in the precision of C, too, and its norm in one pass. */
 static cmg_status take_rhs(cmgi_krylov *k, double *r, double *bb)
 {
     const cmgi_linear_system *s = &k->system;
     const cmgi_backend *on = s->ctx->backend;
-    if (k->method->rounds && k->rounded != r) {
-        const cmgi_cg_update norm = {.precision = CMG_FP64,
-                                     .r = (void *)(uintptr_t)k->b,
-                                     .single = k->rounded,
-                                     .rr = bb,
-                                     .semi = (cmgi_semi *)(void *)k->scalars};
-        return on->cg_update(s->ctx, s->n, 1, &norm);
-    }
-    CMGI_TRY(on->dot(s->ctx, CMG_FP64, s->n, 1, k->b, k->b, bb));
-    return on->convert(s->ctx, s->n, CMG_FP64, k->b, CMG_FP64, r);
+    const cmgi_cg_update norm = {.precision = CMG_FP64,
+                                 .r = (void *)(uintptr_t)k->b,
+                                 .single = k->rounded != r ? k->rounded : NULL,
+                                 .copy = k->rounded != r && k->method->rounds ? NULL : r,
+                                 .rr = bb,
+                                 .semi = (cmgi_semi *)(void *)k->scalars};
+    return on->cg_update(s->ctx, s->n, 1, &norm);
 }
 
 /* r = b - A x, its norms and those of b, the stopping tests before the first step. */
@@ -82,7 +78,9 @@ static cmg_status begin(cmgi_krylov *k)
     const bool corrects = k->method->finish != NULL;
     const bool zero = cmgi_krylov_from_zero(k);
     const cmgi_test first = {.what = CMGI_TEST_BEGIN,
-                             .update = {.stop = k->stop, .rr = zero ? bb : rr},
+                             .update = {.stop = k->stop,
+                                        .rr = zero ? bb : rr,
+                                        .old = cmgi_krylov_scalar(k, CMGI_KRYLOV_OLD)},
                              .limits = k->limits,
                              .bb = bb};
     if (zero) {

@@ -70,8 +70,8 @@ static cmg_status step(cmgi_krylov *k)
     CMGI_TRY(own->dot(ctx, CMG_FP64, n, 1, w, s, &c->ws));
     CMGI_TRY(cmgi_sum_ranks(ctx, &c->rz, CMGI_CG_SUMS));
     CMGI_TRY(own->test(ctx, 1, &merge));
-    CMGI_TRY(own->direction(ctx, n, 1, &c->rz, &c->rz_old, CMG_FP64, z, CMG_FP64, p));
-    CMGI_TRY(own->direction(ctx, n, 1, &c->rz, &c->rz_old, CMG_FP64, w, CMG_FP64, s));
+    CMGI_TRY(own->direction(ctx, n, 1, &c->rz, NULL, &c->rz_old, CMG_FP64, z, CMG_FP64, p));
+    CMGI_TRY(own->direction(ctx, n, 1, &c->rz, NULL, &c->rz_old, CMG_FP64, w, CMG_FP64, s));
     return own->cg_update(ctx, n, 1, &update);
 }
 

@@ -55,9 +55,9 @@ static cmg_status advance(cmgi_krylov *k, bool fresh)
                            .semi = semi_of(k)};
     CMGI_TRY(on->semi_update(s->ctx, s->n, s->columns, &step));
     if (norm.single != NULL && s->columns == 1 && s->residual_rounded != NULL) {
-        CMGI_TRY(s->residual_rounded(s->user, k->b, k->x, norm.single, &norm.squares, &norm.parts));
+        CMGI_TRY(s->residual_rounded(s->user, k->b, k->x, norm.single, &norm.parts));
     }
-    if (norm.parts == 0) {
+    if (norm.parts.count == 0) {
         CMGI_TRY(s->residual(s->user, k->b, k->x, r));
     }
     return on->cg_update(s->ctx, s->n, s->columns, &norm);

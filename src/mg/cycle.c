@@ -62,6 +62,19 @@ static cmg_status check_lengths(const cmgi_cycle *cycle)
     return CMG_OK;
 }
 
+/* Memory for the parts of (r, z), where the last step leaves them. */
+static cmg_status reserve_dots(cmgi_cycle *cycle)
+{
+    const cmgi_step *last = &cycle->steps[cycle->nsteps - 1];
+    if (cycle->nsteps == 0 || last->kind != CMGI_STEP_UP || last->b != cycle->input) {
+        return CMG_OK;
+    }
+    cycle->left.count = cmgi_half_dots(cycle->ctx, last->halves);
+    CMGI_TRY(cmgi_alloc_device(cycle->ctx, cycle->left.count, sizeof *cycle->dots, &cycle->dots));
+    cycle->left.at = cycle->dots;
+    return CMG_OK;
+}
+
 cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi_cycle **cycle)
 {
     cmgi_scoped_by(cmgi_cycle_destroy) cmgi_cycle *made = NULL;
@@ -84,6 +97,7 @@ cmg_status cmgi_cycle_create(cmg_context *ctx, const cmgi_cycle_plan *plan, cmgi
     CMGI_TRY(cmgi_pass_buffers(made, plan->fuse));
     CMGI_TRY(cmgi_pass_exchange(made, plan->levels));
     CMGI_TRY(cmgi_chain_reserve(made));
+    CMGI_TRY(reserve_dots(made));
     CMGI_TRY(check_lengths(made));
     *cycle = cmgi_pass_on(&made);
     return CMG_OK;
@@ -99,6 +113,7 @@ void cmgi_cycle_destroy(cmgi_cycle **cycle)
     for (int k = 0; k < c->nbuffers && c->buffers != NULL; ++k) {
         cmgi_free_device(c->ctx, c->buffers[k]);
     }
+    cmgi_free_device(c->ctx, c->dots);
     CMGI_FREE(c->ctx, c->ring, c->buffers, c->buffer_bytes, c->steps, c->values, c);
     *cycle = NULL;
 }
@@ -141,7 +156,8 @@ static cmg_status run_half(const cmgi_cycle *cycle, const cmgi_step *step, const
                       .b = address(cycle, step->b, r, z),
                       .e = address(cycle, step->c, r, z),
                       .out = address(cycle, up ? step->out : step->also, r, z),
-                      .coarse = up ? NULL : address(cycle, step->out, r, z)};
+                      .coarse = up ? NULL : address(cycle, step->out, r, z),
+                      .dots = up && step->out == cycle->output ? cycle->dots : NULL};
     if (step->split) {
         half.part = CMGI_HALF_RIMS;
         CMGI_TRY(step->A->format->talk->aside(step->A));

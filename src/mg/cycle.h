@@ -77,6 +77,8 @@ typedef struct cmgi_cycle {
     int nbuffers;
     void *ring; /* of chains, for so many parts */
     int parts;
+    double *dots;       /* of (r, z): what the last step leaves of it, NULL = nothing */
+    cmgi_addends left;  /* there */
     void *graph;        /* the list as a graph from seen_r to seen_z, NULL = not recorded */
     const void *seen_r; /* arrays of the last launch */
     void *seen_z;

@@ -31,13 +31,16 @@ static cmg_status residual(void *user, const double *b, const double *x, double 
 
 /* Of a matrix whose product does it in one pass. */
 static cmg_status residual_rounded(void *user, const double *b, const double *x, float *r,
-                                   const double **squares, cmg_size *parts)
+                                   cmgi_addends *squares)
 {
     const cmgi_multigrid *mg = user;
-    const cmg_matrix *A = cmgi_levels_rows(&mg->levels);
-    const cmg_status status = cmgi_matrix_residual_rounded(A, b, x, r, parts);
-    *squares = *parts > 0 ? A->dots : NULL;
-    return status;
+    return cmgi_matrix_residual_rounded(cmgi_levels_rows(&mg->levels), b, x, r, squares);
+}
+
+static cmg_status apply_parts(void *user, const double *x, double *y, cmgi_addends *xy)
+{
+    const cmgi_multigrid *mg = user;
+    return cmgi_matrix_apply_parts(mg->levels.A, x, y, xy);
 }
 
 /* In fp32 rounding is larger than what the cycle adds, and x is projected at the end. */
@@ -51,6 +54,13 @@ static cmg_status run(const cmgi_multigrid *mg, cmgi_cycle *cycle, const void *r
 static cmg_status precondition(void *user, const void *r, void *z)
 {
     return run(user, ((const cmgi_multigrid *)user)->cycle, r, z);
+}
+
+/* Not where z has been projected since. */
+static cmgi_addends left(void *user)
+{
+    const cmgi_multigrid *mg = user;
+    return mg->levels.nullspace.count == 0 ? mg->cycle->left : (cmgi_addends){0};
 }
 
 static cmg_status nested(void *user, const void *r, void *z)
@@ -110,6 +120,8 @@ static cmg_status create_krylov(cmgi_multigrid *mg, cmg_krylov method)
                                        .apply = apply,
                                        .residual = residual,
                                        .residual_rounded = residual_rounded,
+                                       .apply_parts = apply_parts,
+                                       .left = left,
                                        .precondition = precondition,
                                        .nested = mg->nested != NULL ? nested : NULL,
                                        .precision = cmgi_cycle_precision(mg->cycle),

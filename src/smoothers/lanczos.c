@@ -83,7 +83,7 @@ static cmg_status apply(const cmgi_pencil *P, bool look, int k)
 static cmg_status step(const cmgi_pencil *P, bool look, int k)
 {
     const cmgi_backend *on = P->ctx->backend;
-    const double *rho = P->scalar + RHO + k;
+    double *rho = P->scalar + RHO + k;
     const double *curvature = P->scalar + CURVATURE + k;
     CMGI_TRY(apply(P, look, k));
     if (on->jacobi_step != NULL && cmgi_pencil_is_jacobi(P)) {
@@ -104,7 +104,8 @@ static cmg_status step(const cmgi_pencil *P, bool look, int k)
     CMGI_TRY(on->add_ratio(P->ctx, P->precision, P->n, -1, rho, curvature, P->q, P->r));
     CMGI_TRY(cmgi_pencil_precondition(P, P->r, P->z));
     CMGI_TRY(cmgi_pencil_dot(P, P->r, P->z, RHO + k + 1));
-    return on->direction(P->ctx, P->n, 1, rho + 1, rho, P->precision, P->z, P->precision, P->p);
+    return on->direction(P->ctx, P->n, 1, rho + 1, NULL, rho, P->precision, P->z, P->precision,
+                         P->p);
 }
 
 /* Adds the coefficients of step k; false when there is nothing more to come. */

@@ -10,6 +10,7 @@
 
 static cmg_status (*const on_device)(cmg_context *,
                                      const cmgi_half *) = CMGI_CUDA_FN(cmgi_half_run_cuda);
+static cmg_size (*const dots_there)(const cmgi_halves *) = CMGI_CUDA_FN(cmgi_half_dots_cuda);
 
 bool cmgi_halves_possible(const cmg_context *ctx)
 {
@@ -20,6 +21,11 @@ cmg_status cmgi_half_run(cmg_context *ctx, const cmgi_half *half)
 {
     assert(cmgi_halves_possible(ctx) && half->of->taken);
     return on_device(ctx, half);
+}
+
+cmg_size cmgi_half_dots(const cmg_context *ctx, const cmgi_halves *halves)
+{
+    return cmgi_on_cuda(ctx) && dots_there != NULL ? dots_there(halves) : 0;
 }
 
 void cmgi_halves_clear(cmgi_halves *halves)

@@ -201,32 +201,45 @@ static void launch_shape(const cmg_context *ctx, const cmgi_half *h)
     cmgi_launch(d, grid, HALF_THREADS, 0, half_kernel<T, DIM, STAGES, UP, EVEN, MORE>, a);
 }
 
-template <typename T, int STAGES, bool UP, bool EVEN, typename CUT>
-static bool launch_cut(const cmg_context *ctx, const cmgi_half *h)
+/* f(cut) for a box that is small enough for tiles; false = it is not. */
+template <typename T, int DIM, typename F>
+static bool in_tiles(const cmgi_halves *h, const F &f)
 {
-    const half_args<T, false> a = half_arguments<T, false>(h);
-    const int rest = UP ? 1 : 0; /* up, the last fine position may have a tile of its own */
-    const auto tiles = [&](int n, int own) { return cmgi_grid(n / 2 + rest, own); };
-    const bool flat = CUT::DIM == 2;
-    const dim3 grid(tiles(a.n[0], CUT::C0), flat ? 1 : tiles(a.n[1], CUT::C1),
-                    tiles(a.n[flat ? 1 : 2], CUT::C2));
-    cmgi_launch(cmgi_device_of(ctx), grid, CUT::THREADS, 0,
-                half_tile_kernel<T, STAGES, UP, EVEN, CUT>, a);
+    const cmg_size rows = cmgi_halves_rows(h, true);
+    if (rows > (DIM == 2 ? FLAT_ROWS : SMALL_ROWS)) {
+        return false;
+    }
+    if constexpr (DIM == 2) {
+        f(half_flat_cut());
+    } else if (rows <= TINY_ROWS) {
+        f(half_tiny_cut());
+    } else {
+        f(half_small_cut<T>());
+    }
     return true;
 }
 
-/* Whether the box is small enough for tiles. */
+/* Up, the last fine position may have a tile of its own. */
+template <typename CUT>
+static dim3 tile_grid(const cmgi_halves *h, bool up)
+{
+    const cmg_index *n = h->box.size;
+    const bool flat = CUT::DIM == 2;
+    const auto tiles = [&](int size, int own) { return cmgi_grid(size / 2 + (up ? 1 : 0), own); };
+    return dim3(tiles(n[0], CUT::C0), flat ? 1 : tiles(n[1], CUT::C1),
+                tiles(n[flat ? 1 : 2], CUT::C2));
+}
+
 template <typename T, int DIM, int STAGES, bool UP, bool EVEN>
 static bool launch_tiles(const cmg_context *ctx, const cmgi_half *h)
 {
-    const cmg_size rows = cmgi_halves_rows(h->of, true);
-    if constexpr (DIM == 2) {
-        return rows <= FLAT_ROWS && launch_cut<T, STAGES, UP, EVEN, half_flat_cut>(ctx, h);
-    } else {
-        return rows <= TINY_ROWS    ? launch_cut<T, STAGES, UP, EVEN, half_tiny_cut>(ctx, h)
-               : rows <= SMALL_ROWS ? launch_cut<T, STAGES, UP, EVEN, half_small_cut<T>>(ctx, h)
-                                    : false;
-    }
+    return in_tiles<T, DIM>(h->of, [&](auto cut) {
+        using CUT = decltype(cut);
+        half_args<T, false> a = half_arguments<T, false>(h);
+        a.dots = h->dots;
+        cmgi_launch(cmgi_device_of(ctx), tile_grid<CUT>(h->of, UP), CUT::THREADS, 0,
+                    half_tile_kernel<T, STAGES, UP, EVEN, CUT>, a);
+    });
 }
 
 template <typename T, int DIM, bool EVEN, bool MORE>
@@ -276,4 +289,24 @@ extern "C" cmg_status cmgi_half_run_cuda(cmg_context *ctx, const cmgi_half *half
         launch_any<2>(ctx, half);
     }
     return CMGI_LAUNCHED(ctx);
+}
+
+template <typename T, int DIM>
+static cmg_size dots_of(const cmgi_halves *h)
+{
+    cmg_size blocks = 0;
+    (void)in_tiles<T, DIM>(h, [&](auto cut) {
+        const dim3 grid = tile_grid<decltype(cut)>(h, true);
+        blocks = (cmg_size)grid.x * grid.y * grid.z;
+    });
+    return blocks;
+}
+
+extern "C" cmg_size cmgi_half_dots_cuda(const cmgi_halves *halves)
+{
+    const bool flat = halves->box.dims == 2;
+    return halves->slab.ghosts[CMGI_GHOST_B] != NULL ? 0
+           : halves->precision == CMG_FP64
+               ? (flat ? dots_of<double, 2>(halves) : dots_of<double, 3>(halves))
+               : (flat ? dots_of<float, 2>(halves) : dots_of<float, 3>(halves));
 }

@@ -69,6 +69,7 @@ struct half_args {
     half_planes<const T, MORE> e; /* up: the correction on the coarse box */
     half_planes<T, MORE> out;     /* x of down, z of up */
     half_planes<T, MORE> coarse;  /* down: c */
+    double *dots;                 /* up in tiles: of each block its part of (b, z), or NULL */
 };
 
 /* Positions that a warp owns in the direction of lanes, and elements that a lane reads. */

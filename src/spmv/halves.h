@@ -55,6 +55,7 @@ typedef struct cmgi_half {
     const void *e;
     void *out;    /* x of down with stages, z of up */
     void *coarse; /* c */
+    double *dots; /* up: parts of (b, z), as many as cmgi_half_dots says; NULL = not wanted */
 } cmgi_half;
 
 /* Whether the backend has the kernels. */
@@ -72,6 +73,8 @@ cmg_status cmgi_halves_find(cmg_context *ctx, const cmg_matrix *A, const cmgi_bo
                             const cmg_matrix *P, const cmg_matrix *R, const cmg_matrix *D,
                             cmgi_halves *halves);
 cmg_status cmgi_half_run(cmg_context *ctx, const cmgi_half *half);
+/* Parts of (b, z) that an up half can leave; 0 = none. */
+cmg_size cmgi_half_dots(const cmg_context *ctx, const cmgi_halves *halves);
 void cmgi_halves_clear(cmgi_halves *halves);
 /* Planes of the box; positions of a plane of the fine or the coarse one; entries that a rank has of
  * vectors on them. */
@@ -83,3 +86,4 @@ size_t cmgi_half_bytes(const cmgi_halves *halves, int vectors);
 
 /* In CUDA. */
 cmg_status cmgi_half_run_cuda(cmg_context *ctx, const cmgi_half *half);
+cmg_size cmgi_half_dots_cuda(const cmgi_halves *halves);

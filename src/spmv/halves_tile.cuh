@@ -30,15 +30,22 @@ struct half_position {
 /* Positions 0 .. X - 1, ... of a tile, and LOW before and HIGH after them, in 2D not along y. */
 template <typename CUT, int X, int Y, int Z, int BEFORE, int HIGH, bool PAIRS>
 struct half_region {
-    enum { LOW = BEFORE, FLAT = CUT::DIM == 2, LOWY = FLAT ? 0 : LOW, LX = X + LOW + HIGH };
-    enum { LY = FLAT ? 1 : Y + LOW + HIGH, LZ = Z + LOW + HIGH, PLANE = LX * LY };
-    /* a thread has LONG planes, where PAIRS are asked for an even number of them; the last ones may
-     * lie behind the region */
-    enum { WIDTH = CUT::LINES ? (int)CMGI_WARP : LX, MOST = CUT::THREADS / (WIDTH * LY) };
-    enum { SHARE = (LZ + MOST - 1) / MOST, LONG = PAIRS ? SHARE + SHARE % 2 : SHARE };
-    enum { PARTS = (LZ + LONG - 1) / LONG };
+    static constexpr bool FLAT = CUT::DIM == 2;
+    static constexpr int LOW = BEFORE;
+    static constexpr int LOWY = FLAT ? 0 : LOW;
+    static constexpr int LX = X + LOW + HIGH;
+    static constexpr int LY = FLAT ? 1 : Y + LOW + HIGH;
+    static constexpr int LZ = Z + LOW + HIGH;
+    static constexpr int PLANE = LX * LY;
+    /* threads for a line, and for a column at most; each has LONG planes, where PAIRS are asked for
+     * an even number of them, and the last ones may lie behind the region */
+    static constexpr int WIDTH = CUT::LINES ? (int)CMGI_WARP : LX;
+    static constexpr int MOST = CUT::THREADS / (WIDTH * LY);
+    static constexpr int SHARE = (LZ + MOST - 1) / MOST;
+    static constexpr int LONG = PAIRS ? SHARE + SHARE % 2 : SHARE;
+    static constexpr int PARTS = (LZ + LONG - 1) / LONG;
     /* entries of an array, with those that the last threads read behind it */
-    enum { ALL = PLANE * (PARTS * LONG + 2) };
+    static constexpr int ALL = PLANE * (PARTS * LONG + 2);
     static_assert(LX <= WIDTH && MOST > 0, "a plane has a thread for each position");
 
     /* The first position of this thread. */
@@ -283,6 +290,7 @@ __device__ __forceinline__ void half_tile_up(const half_args<T, false> &a)
     T x[of_y::LONG];
     T b[of_z::LONG];
     T b2[of_own::LONG];
+    double dot = 0;
     half_column fine(CUT(), a, false);
     /* all loads are on their way before the first is waited for */
     if (of_e::works()) {
@@ -319,19 +327,20 @@ __device__ __forceinline__ void half_tile_up(const half_args<T, false> &a)
         half_column_sums<EVEN, decltype(from), of_to>(a.value, array + from.place(fine.p), s, v);
 #pragma unroll
         for (int l = 0; l < of_to::LONG; ++l) {
-            after(l, v[l] + omega * (rhs[l] - s[l]));
+            after(l, v[l] + omega * (rhs[l] - s[l]), rhs[l]);
         }
     };
-    const auto leave = [&](int l, T v) {
+    const auto leave = [&](int l, T v, T rhs) {
         if (fine.in(l) && fine.p.z + l < 2 * CUT::C2) {
             a.out.own[fine.row + l * fine.plane] = v;
+            dot += (double)v * (double)rhs;
         }
     };
     if (of_z::works()) {
         if constexpr (STAGES == 2) {
             T *to = z + of_z::place(of_z::position());
             stage(of_y(), of_z(), y, a.first, b,
-                  [&](int l, T v) { to[l * of_z::PLANE] = fine.in(l) ? v : T(0); });
+                  [&](int l, T v, T) { to[l * of_z::PLANE] = fine.in(l) ? v : T(0); });
         } else {
             stage(of_y(), of_z(), y, a.first, b, leave);
         }
@@ -340,6 +349,12 @@ __device__ __forceinline__ void half_tile_up(const half_args<T, false> &a)
         __syncthreads();
         if (of_own::works()) {
             stage(of_z(), of_own(), z, a.second, b2, leave);
+        }
+    }
+    if (a.dots != NULL) {
+        dot = cmgi_block_sum<CUT::THREADS>(dot);
+        if (threadIdx.x == 0) {
+            a.dots[(blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x] = dot;
         }
     }
 }

@@ -2,6 +2,7 @@
 #include "spmv/box.h"
 #include "spmv/columns.h"
 
+#include "core/ranks.h"
 #include "core/report.h"
 #include "csr/place.h"
 #include "spmv/reduced.h"
@@ -85,7 +86,8 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
     if (format->finish != NULL) {
         CMGI_TRY(format->finish(made));
     }
-    if (format->dots && made->rows == made->cols && options->precision == CMG_FP64) {
+    if ((format->dots || made->sums > 0) && made->rows == made->cols &&
+        options->precision == CMG_FP64) {
         made->sums = made->sums > 0 ? made->sums : (made->rows + CMGI_SLICE - 1) / CMGI_SLICE;
         CMGI_TRY(cmgi_alloc_device(ctx, made->sums, sizeof *made->dots, &made->dots));
     }
@@ -226,13 +228,26 @@ bool cmgi_matrix_rounds(const cmg_matrix *A)
     return cmgi_on_cuda(A->ctx) && A->dots != NULL && cmgi_matrix_box(A) != NULL;
 }
 
+cmg_status cmgi_matrix_apply_parts(const cmg_matrix *A, const double *x, double *y,
+                                   cmgi_addends *xy)
+{
+    enum { MOST = 1024 }; /* that each block of the kernel that wants the sum reads */
+    const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y, .dots = A->dots};
+    *xy = (cmgi_addends){0};
+    if (!cmgi_on_cuda(A->ctx) || cmgi_ranks(A->ctx) > 1 || A->dots == NULL || A->sums > MOST) {
+        return CMG_OK;
+    }
+    *xy = (cmgi_addends){A->dots, A->sums};
+    return cmgi_matrix_spmv(A, &w, x);
+}
+
 cmg_status cmgi_matrix_residual_rounded(const cmg_matrix *A, const double *b, const double *x,
-                                        float *r, cmg_size *parts)
+                                        float *r, cmgi_addends *squares)
 {
     static cmg_status (*const march)(const cmg_matrix *, const double *, const double *, float *,
                                      double *) = CMGI_CUDA_FN(cmgi_march_residual_cuda);
     const bool rounds = march != NULL && cmgi_matrix_rounds(A);
-    *parts = rounds ? A->sums : 0;
+    *squares = (cmgi_addends){A->dots, rounds ? A->sums : 0};
     return rounds ? march(A, b, x, r, A->dots) : CMG_OK;
 }
 

@@ -242,11 +242,22 @@ static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const v
     return cmgi_rows_cpu(A, CMGI_ROWS_SLICES, S->table ? NULL : S->start, S->nslices, w, x);
 }
 
+/* Kernels of CUDA with a lane a thread leave x . y block by block. */
+static cmg_status finish(cmg_matrix *A)
+{
+    const cmgi_slices *S = A->data;
+    if (cmgi_on_cuda(A->ctx) && S->block == 1 && (S->table || S->lanes != 64)) {
+        A->sums = (S->nslices * S->lanes + A->options.block - 1) / A->options.block;
+    }
+    return CMG_OK;
+}
+
 #define ROW(NAME, ID, ...)                                                                         \
     const cmgi_format cmgi_format_##NAME = {                                                       \
         .id = ID,                                                                                  \
         .bytes = cmgi_slices_bytes,                                                                \
         .build = cmgi_slices_build,                                                                \
+        .finish = finish,                                                                          \
         .spmv_cpu = multiply,                                                                      \
         .spmv_cuda = CMGI_CUDA_FN(cmgi_slices_spmv_cuda),                                          \
         .destroy = cmgi_slices_destroy,                                                            \

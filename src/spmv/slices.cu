@@ -39,6 +39,28 @@ __device__ __forceinline__ cmgi_target<T> aim(const slice_args<T> &a, int shift,
     return cmgi_aim<KIND, T>(a.f, a.S.rowmap, row, mine);
 }
 
+/* Writes the sum of a row, and where they are wanted what all rows of the block add to x . y. */
+template <cmgi_wb_kind KIND, typename T>
+__device__ __forceinline__ void leave(const slice_args<T> &a, const cmgi_target<T> &to, T sum)
+{
+    cmgi_hit<KIND>(a.f, to, sum);
+    if (cmgi_leaves_dots<T, KIND>(a.f)) {
+        __shared__ double part[32];
+        double dot = to.mine ? (double)sum * (double)__ldg(a.x + to.i) : 0;
+        dot = cmgi_warp_sum(dot);
+        if (threadIdx.x % 32 == 0) {
+            part[threadIdx.x / 32] = dot;
+        }
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            for (unsigned w = 1; w < blockDim.x / 32; ++w) {
+                dot += part[w];
+            }
+            a.f.dots[blockIdx.x] = dot;
+        }
+    }
+}
+
 /* 32 lanes a slice, one lane a row. */
 template <typename T, cmgi_wb_kind KIND>
 __global__ void __launch_bounds__(1024) warp_kernel(const slice_args<T> a)
@@ -46,14 +68,12 @@ __global__ void __launch_bounds__(1024) warp_kernel(const slice_args<T> a)
     cmgi_after_previous();
     const cmg_size row = (cmg_size)blockIdx.x * blockDim.x + threadIdx.x;
     const cmg_size s = row >> 5;
-    if (s >= a.S.nslices) { /* the same for the whole warp */
-        return;
-    }
-    const cmg_size start = a.S.start[s] + threadIdx.x % 32;
-    const int width = a.S.width[s];
+    const bool inside = s < a.S.nslices; /* the same for the whole warp */
+    const cmg_size start = (inside ? a.S.start[s] : 0) + threadIdx.x % 32;
+    const int width = inside ? a.S.width[s] : 0;
     const cmgi_target<T> to = aim<KIND>(a, 0, row, a.S.rows);
-    cmgi_hit<KIND>(
-        a.f, to,
+    leave<KIND>(
+        a, to,
         cmgi_lane_sum<UNROLL>(a.values + start, a.S.columns + start, width, (cmg_size)32, a.x));
 }
 
@@ -75,7 +95,7 @@ __global__ void __launch_bounds__(1024) packed_kernel(const slice_args<T> a)
     const cmgi_target<T> to = aim<KIND>(a, shift, row, inside ? a.S.first_row[s + 1] : 0);
     const T sum =
         cmgi_lane_sum<UNROLL>(a.values + start, a.S.columns + start, width, (cmg_size)lanes, a.x);
-    cmgi_hit<KIND>(a.f, to, cmgi_group_sum(sum, 1 << shift, most));
+    leave<KIND>(a, to, cmgi_group_sum(sum, 1 << shift, most));
 }
 
 /* One warp a slice of 64 lanes. */
@@ -121,7 +141,7 @@ __global__ void __launch_bounds__(1024) table_kernel(const slice_args<T> a)
     const cmgi_target<T> to = aim<KIND>(a, shift, row, a.S.rows);
     const T sum =
         cmgi_lane_sum<TABLE_UNROLL>(a.values + g, a.S.columns + g, width, a.S.stride, a.x);
-    cmgi_hit<KIND>(a.f, to, cmgi_group_sum(sum, 1 << shift, 1 << shift));
+    leave<KIND>(a, to, cmgi_group_sum(sum, 1 << shift, 1 << shift));
 }
 
 /* Block rows of B rows; NUMBERS: a block is one number times the identity. */
