@@ -7,7 +7,6 @@
 #include "core/number.h"
 #include "io/h5_write.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct cmgi_container {

@@ -2,7 +2,6 @@
  * hold when one is written. */
 #include "io/io.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 cmgi_expect cmgi_expect_of(cmg_role role, cmg_size rows, cmg_size coarse)
