@@ -1,7 +1,6 @@
 /*
  * The functions of a group of ranks (core/ranks.h): what is gathered and swapped over all of them
- * on the host, and messages from device to device. Where there is one rank they do what that means:
- * nothing, or a copy.
+ * on the host, and messages from device to device. There is a group, of one rank or of several.
  *
  * All are collective but those that say otherwise.
  */
