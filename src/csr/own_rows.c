@@ -55,6 +55,14 @@ cmg_status cmgi_rows_of(cmg_context *ctx, const cmg_csr *whole, cmg_size first, 
     return CMG_OK;
 }
 
+cmg_status cmgi_rows_take(cmg_context *ctx, cmgi_csr *from, cmg_size first, cmgi_own_rows *to)
+{
+    *to = (cmgi_own_rows){first, from->rows, from->indptr, NULL, from->values, false};
+    from->indptr = NULL;
+    from->values = NULL;
+    return cmgi_alloc(ctx, to->indptr[to->rows], sizeof *to->indices, &to->indices);
+}
+
 cmg_status cmgi_rows_check(cmg_context *ctx, const cmgi_own_rows *A, int level, cmg_size cols)
 {
     const cmg_size nnz = A->indptr[A->rows];

@@ -29,5 +29,8 @@ cmg_status cmgi_rows_copy(cmg_context *ctx, const cmgi_own_rows *from, cmgi_own_
 /* Rows first .. first + rows - 1 of a whole matrix. */
 cmg_status cmgi_rows_of(cmg_context *ctx, const cmg_csr *whole, cmg_size first, cmg_size rows,
                         cmgi_own_rows *A);
+/* Rows from number `first` on, whose offsets and values are taken from a CSR; there is room for
+ * their columns, which are still to be set. */
+cmg_status cmgi_rows_take(cmg_context *ctx, cmgi_csr *from, cmg_size first, cmgi_own_rows *to);
 /* CMG_ERR_ARG unless offsets rise, columns are in [0, cols) and values finite. */
 cmg_status cmgi_rows_check(cmg_context *ctx, const cmgi_own_rows *A, int level, cmg_size cols);

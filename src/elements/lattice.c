@@ -73,17 +73,23 @@ static bool is_whole(const cmg_index *node, const int *corner, const cmg_index *
     return true;
 }
 
+/* Nodes that an element has. */
+static int nodes_of(const cmg_index *node)
+{
+    int there = 0;
+    for (int a = 0; a < CORNERS; ++a) {
+        there += node[a] >= 0;
+    }
+    return there;
+}
+
 /* Every element in its cell; false where two are in one, or one in none. */
 static bool fill(const cmg_elements *E, const cmg_index *node, const int *corner, cmgi_lattice *L)
 {
     for (cmg_size e = 0; e < E->count; ++e) {
         const cmg_index *of = node + e * CORNERS;
         cmg_index cell[3] = {0};
-        bool any = false;
-        for (int a = 0; a < CORNERS; ++a) {
-            any = any || of[a] >= 0;
-        }
-        if (!any) {
+        if (nodes_of(of) == 0) {
             continue; /* adds nothing */
         }
         if (!find_cell(of, corner, L->n, cell) || !is_whole(of, corner, cell, L)) {
@@ -196,16 +202,11 @@ static cmg_status make(cmg_context *ctx, const cmg_elements *E, const cmg_index 
 /* An element with all its nodes; -1 = there is none. */
 static cmg_size find_complete(const cmg_elements *E, const cmg_index *node)
 {
-    for (cmg_size e = 0; e < E->count; ++e) {
-        int there = 0;
-        for (int a = 0; a < CORNERS; ++a) {
-            there += node[e * CORNERS + a] >= 0;
-        }
-        if (there == CORNERS) {
-            return e;
-        }
+    cmg_size e = 0;
+    while (e < E->count && nodes_of(node + e * CORNERS) < CORNERS) {
+        ++e;
     }
-    return -1;
+    return e < E->count ? e : -1;
 }
 
 cmg_status cmgi_lattice_make(cmg_context *ctx, const cmg_elements *E, const cmg_index *node,

@@ -15,8 +15,6 @@ extern "C" {
 #include "elements/matfree.h"
 }
 
-enum { OWN, HALF, REPEATED };
-
 template <typename T>
 struct matfree_args {
     cmgi_matfree S;
@@ -25,45 +23,13 @@ struct matfree_args {
     cmg_size rows;
 };
 
-/* Neighbouring numbers in one load. */
-template <typename T, int N>
-constexpr int PACK_WIDTH = N % WIDE<T> == 0 ? WIDE<T>
-                           : N % 2 == 0     ? 2
-                                            : 1;
-
-/* Row of a template times x. */
-template <typename T, int N>
-__device__ __forceinline__ T row_times(const T *__restrict__ row, const T *x)
-{
-    constexpr int W = PACK_WIDTH<T, N>;
-    const pack<T, W> *p = (const pack<T, W> *)row;
-    T s = 0;
-#pragma unroll
-    for (int j = 0; j < N / W; ++j) {
-        const pack<T, W> k = p[j];
-#pragma unroll
-        for (int u = 0; u < W; ++u) {
-            s += k.v[u] * x[j * W + u];
-        }
-    }
-    return s;
-}
-
-/* ys[i lanes + lane] = row i of K_e x_e, x in registers. */
-template <typename T, int N, int MODE>
+/* ys[i lanes + lane] = row i of K_e x_e, x in registers, of matrices that do not repeat. */
+template <typename T, int N, bool HALF>
 __device__ __forceinline__ void multiply(const matfree_args<T> &a, const T *x, T *ys)
 {
     const int lanes = (int)blockDim.x;
     const int lane = (int)threadIdx.x;
-    const cmg_size at = (cmg_size)blockIdx.x * lanes + lane;
-    if (MODE == REPEATED) {
-        const T factor = a.S.factor != NULL ? ((const T *)a.S.factor)[at] : T(1);
-        const T *K = a.values + (a.S.number != NULL ? a.S.number[at] : 0) * (N * N);
-#pragma unroll 4
-        for (int i = 0; i < N; ++i) {
-            ys[i * lanes + lane] = factor * row_times<T, N>(K + i * N, x);
-        }
-    } else if (MODE == OWN) {
+    if (!HALF) {
         const T *K = a.values + (cmg_size)blockIdx.x * lanes * (N * N) + lane;
         constexpr int W = N > 12 ? N / 2 : N;
         T next[W]; /* loaded ahead: few blocks a processor have to fill the memory's queues */
@@ -218,7 +184,7 @@ __device__ void add_parts_any(const matfree_args<T> &a, const T *ys)
     }
 }
 
-template <typename T, int N, int B, int MODE>
+template <typename T, int N, int B, bool HALF>
 __global__ void __launch_bounds__(128) group_kernel(const matfree_args<T> a)
 {
     extern __shared__ __align__(16) unsigned char memory[];
@@ -241,7 +207,7 @@ __global__ void __launch_bounds__(128) group_kernel(const matfree_args<T> a)
         }
     }
     load_picks(a, picks);
-    multiply<T, N, MODE>(a, x, ys);
+    multiply<T, N, HALF>(a, x, ys);
     __syncthreads();
     add_parts<T, B>(a, picks, ys);
 }
@@ -337,7 +303,8 @@ __global__ void __launch_bounds__(128)
     }
 }
 
-/* X(local, block): element matrices whose vectors stay in registers. */
+/* X(local, block): element matrices of their own whose vectors stay in registers; those that repeat
+ * are in patches, but for elements of more than 64 at a node. */
 #define CMGI_ELEMENT_LIST(X) X(3, 1) X(4, 1) X(8, 1) X(6, 2) X(8, 2) X(12, 3) X(24, 3)
 
 template <typename T>
@@ -348,13 +315,11 @@ static void run_groups(const matfree_args<T> &a, cudaStream_t stream)
     const size_t values = (size_t)a.S.local * lanes * sizeof(T);
     const size_t bytes = values + 2 * (size_t)a.S.nodes * lanes * sizeof(unsigned short);
 #define CMGI_ELEMENT_CASE(N, B)                                                                    \
-    if (a.S.local == N && a.S.block == B) {                                                        \
-        if (a.S.repeats) {                                                                         \
-            group_kernel<T, N, B, REPEATED><<<grid, lanes, bytes, stream>>>(a);                    \
-        } else if (a.S.half) {                                                                     \
-            group_kernel<T, N, B, HALF><<<grid, lanes, bytes, stream>>>(a);                        \
+    if (a.S.local == N && a.S.block == B && !a.S.repeats) {                                        \
+        if (a.S.half) {                                                                            \
+            group_kernel<T, N, B, true><<<grid, lanes, bytes, stream>>>(a);                        \
         } else {                                                                                   \
-            group_kernel<T, N, B, OWN><<<grid, lanes, bytes, stream>>>(a);                         \
+            group_kernel<T, N, B, false><<<grid, lanes, bytes, stream>>>(a);                       \
         }                                                                                          \
         return;                                                                                    \
     }

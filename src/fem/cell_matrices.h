@@ -38,13 +38,6 @@ typedef struct cmgi_cell_batch {
     double mu;
 } cmgi_cell_batch;
 
-/* One factor of a multilinear function that is 1 at corner bit `at`, at a Gauss point's. */
-CMGI_INLINE double cmgi_line_value(int at, int point)
-{
-    const double near = 0.788675134594812882; /* (1 + 1 / sqrt 3) / 2 */
-    return at == point ? near : 1 - near;
-}
-
 /*
  * The map of a quadrilateral or hexahedron from (-1, 1)^dim by its monomials: x = sum_S c_S
  * prod_(e in S) xi_e, S a set of axes as bits. For a simplex, c_(1 << e) is edge e from corner 0.
@@ -80,10 +73,11 @@ CMGI_INLINE void cmgi_cell_map(bool simplex, int dim, const double *x, const cmg
 /* Values at point q of the two linear functions of each axis, of the unit interval. */
 CMGI_INLINE void cmgi_lines(int dim, int q, double line[3][2])
 {
+    const double near = 0.788675134594812882; /* (1 + 1 / sqrt 3) / 2 */
     CMGI_UNROLL
     for (int d = 0; d < dim; ++d) {
-        line[d][0] = cmgi_line_value(0, q >> d & 1);
-        line[d][1] = cmgi_line_value(1, q >> d & 1);
+        line[d][0] = (q >> d & 1) == 0 ? near : 1 - near;
+        line[d][1] = (q >> d & 1) == 1 ? near : 1 - near;
     }
 }
 

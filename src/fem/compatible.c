@@ -8,23 +8,18 @@
 #include "core/memory.h"
 #include "fem/generate.h"
 #include "hierarchy/hierarchy.h"
+#include "transfer/aggregate.h"
 
 #include <math.h>
 #include <string.h>
 
-/* Mode m at a node: translations, then rotations (x, y), (y, z), (z, x) about the origin. */
+/* Mode m: translations, then rotations (x, y), (y, z), (z, x) about the origin. */
 static void fill_mode(int m, int components, cmg_size nodes, const double *x, double *q)
 {
-    for (cmg_size n = 0; n < nodes; ++n) {
-        for (int c = 0; c < components; ++c) {
-            q[n * components + c] = m == c ? 1 : 0;
-        }
-        if (m >= components) {
-            const int a = (m - components) % 3;
-            const int b = (a + 1) % components;
-            q[n * components + a] = -x[n * components + b];
-            q[n * components + b] = x[n * components + a];
-        }
+    const int rotation = (m - components + 2) % 3;
+    for (cmg_size k = 0; k < nodes * components; ++k) {
+        const int c = (int)(k % components);
+        q[k] = m < components ? m == c : cmgi_rotation(components, rotation, c, x + (k - c));
     }
 }
 

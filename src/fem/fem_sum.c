@@ -11,13 +11,10 @@
 struct cmg_fem_sum {
     cmg_context *ctx;
     cmg_element element;
-    int dim;
-    cmgi_sum_cells cells; /* those of the sums, without arrays */
+    cmgi_cell_batch cells; /* without a form; no arrays where there are no cell matrices */
     cmgi_mesh_sums made;
     cmgi_sum stored;    /* in the order of the bound matrix's storage */
     cmg_matrix *bound;  /* NULL = none */
-    double *x;          /* nodes x dim, in the backend's memory, where there are cell matrices */
-    cmg_index *nodes;   /* cells x local, likewise */
     cmg_index inverted; /* a cell that is, -1 = none */
 };
 
@@ -32,23 +29,7 @@ static cmg_status copy_to_backend(cmg_context *ctx, const void *from, cmg_size n
 static bool has_matrices(const cmg_fem_sum *s)
 {
     return (s->element == CMG_ELEMENT_Q1 || s->element == CMG_ELEMENT_P1) &&
-           (s->cells.components == 1 || s->cells.components == s->dim);
-}
-
-/* What the element kernels need but the form. */
-static cmgi_cell_batch cells_of(const cmg_fem_sum *s)
-{
-    return (cmgi_cell_batch){.simplex = s->element == CMG_ELEMENT_P1,
-                             .dim = s->dim,
-                             .local = s->cells.local,
-                             .components = s->cells.components,
-                             .layout = s->cells.layout,
-                             .entries = cmgi_cell_entries(s->cells.layout),
-                             .cells = s->cells.cells,
-                             .x = s->x,
-                             .nodes = s->nodes,
-                             .k_points = 1,
-                             .diffusion = 1};
+           (s->cells.components == 1 || s->cells.components == s->cells.dim);
 }
 
 static cmg_status make(cmg_fem_sum *s, const cmg_fem_mesh *mesh, const unsigned char *fixed)
@@ -56,23 +37,26 @@ static cmg_status make(cmg_fem_sum *s, const cmg_fem_mesh *mesh, const unsigned 
     cmg_context *ctx = s->ctx;
     unsigned char *copy = NULL;
     CMGI_FREED(ctx, &copy);
-    CMGI_TRY(copy_to_backend(ctx, mesh->cell_nodes, mesh->cells * s->cells.local, sizeof *s->nodes,
-                             &s->nodes));
+    cmgi_cell_batch *c = &s->cells;
+    CMGI_TRY(
+        copy_to_backend(ctx, mesh->cell_nodes, c->cells * c->local, sizeof *c->nodes, &c->nodes));
     if (fixed != NULL) {
         CMGI_TRY(copy_to_backend(ctx, fixed, mesh->nodes, sizeof *copy, &copy));
     }
-    cmgi_sum_cells of = s->cells;
-    of.cell_nodes = s->nodes;
-    of.fixed = copy;
+    const cmgi_sum_cells of = {.nodes = mesh->nodes,
+                               .cells = c->cells,
+                               .local = c->local,
+                               .components = c->components,
+                               .layout = c->layout,
+                               .cell_nodes = c->nodes,
+                               .fixed = copy};
     CMGI_TRY(cmgi_mesh_sums_create(ctx, &of, &s->made));
     if (!has_matrices(s)) {
-        cmgi_free_device(ctx, s->nodes);
-        s->nodes = NULL;
+        cmgi_free_device(ctx, cmgi_pass_on(&c->nodes));
         return CMG_OK;
     }
-    CMGI_TRY(copy_to_backend(ctx, mesh->x, mesh->nodes * mesh->dim, sizeof *s->x, &s->x));
-    const cmgi_cell_batch cells = cells_of(s);
-    return cmgi_cells_inverted(ctx, &cells, &s->inverted);
+    CMGI_TRY(copy_to_backend(ctx, mesh->x, mesh->nodes * mesh->dim, sizeof *c->x, &c->x));
+    return cmgi_cells_inverted(ctx, c, &s->inverted);
 }
 
 cmg_status cmg_fem_sum_create(cmg_context *ctx, const cmg_fem_mesh *mesh, int components,
@@ -87,14 +71,18 @@ cmg_status cmg_fem_sum_create(cmg_context *ctx, const cmg_fem_mesh *mesh, int co
                components);
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *s, &s));
     const int local = cmgi_basis_nodes(cmgi_basis_of(mesh->element, mesh->dim));
+    const cmgi_cell_layout layout = {.rows = local * components, .symmetric = symmetric};
     s->ctx = ctx;
     s->element = mesh->element;
-    s->dim = mesh->dim;
-    s->cells = (cmgi_sum_cells){.nodes = mesh->nodes,
-                                .cells = mesh->cells,
-                                .local = local,
-                                .components = components,
-                                .layout = {.rows = local * components, .symmetric = symmetric}};
+    s->cells = (cmgi_cell_batch){.simplex = mesh->element == CMG_ELEMENT_P1,
+                                 .dim = mesh->dim,
+                                 .local = local,
+                                 .components = components,
+                                 .layout = layout,
+                                 .entries = cmgi_cell_entries(layout),
+                                 .cells = mesh->cells,
+                                 .k_points = 1,
+                                 .diffusion = 1};
     s->made.matrix.ctx = s->made.vector.ctx = s->stored.ctx = ctx;
     s->inverted = -1;
     cmgi_hold_memory(ctx, true);
@@ -114,14 +102,14 @@ void cmg_fem_sum_destroy(cmg_fem_sum **sum)
     cmg_context *ctx = s->ctx;
     cmgi_sum_free(&s->stored);
     cmgi_mesh_sums_free(ctx, &s->made);
-    CMGI_FREE_DEVICE(ctx, s->x, s->nodes);
+    CMGI_FREE_DEVICE(ctx, (void *)s->cells.x, (void *)s->cells.nodes);
     cmgi_free(ctx, s);
     *sum = NULL;
 }
 
 int cmg_fem_sum_entries(const cmg_fem_sum *sum)
 {
-    return sum != NULL ? cmgi_cell_entries(sum->cells.layout) : 0;
+    return sum != NULL ? sum->cells.entries : 0;
 }
 
 cmg_csr cmg_fem_sum_csr(const cmg_fem_sum *sum)
@@ -155,7 +143,7 @@ static cmg_status check(const cmg_fem_sum *s, const cmg_vector *v, cmg_size n, c
 cmg_status cmg_fem_sum_matrix(const cmg_fem_sum *sum, const cmg_vector *e, cmg_vector *values)
 {
     CMGI_GIVEN(sum);
-    CMGI_TRY(check(sum, e, sum->cells.cells * cmgi_cell_entries(sum->cells.layout), "e"));
+    CMGI_TRY(check(sum, e, sum->cells.cells * sum->cells.entries, "e"));
     CMGI_TRY(check(sum, values, sum->made.matrix.rows, "values"));
     return cmgi_sum_apply(&sum->made.matrix, e->data, CMG_FP64, values->data);
 }
@@ -204,7 +192,7 @@ cmg_status cmg_fem_sum_store(const cmg_fem_sum *sum, const cmg_vector *e)
 {
     CMGI_GIVEN(sum);
     CMGI_CHECK(sum->ctx, sum->bound != NULL, CMG_ERR_STATE, "sum matrix: no matrix is bound to it");
-    CMGI_TRY(check(sum, e, sum->cells.cells * cmgi_cell_entries(sum->cells.layout), "e"));
+    CMGI_TRY(check(sum, e, sum->cells.cells * sum->cells.entries, "e"));
     return cmgi_sum_apply(&sum->stored, e->data, sum->bound->options.precision, sum->bound->values);
 }
 
@@ -240,7 +228,7 @@ cmg_status cmg_fem_sum_cells(const cmg_fem_sum *sum, const cmg_fem_form *form, c
 {
     CMGI_GIVEN(sum);
     cmg_context *ctx = sum->ctx;
-    cmgi_cell_batch c = cells_of(sum);
+    cmgi_cell_batch c = sum->cells;
     CMGI_CHECK(ctx, form != NULL, CMG_ERR_ARG, "sum matrix: the form is NULL");
     CMGI_CHECK(ctx, has_matrices(sum), CMG_ERR_UNSUPPORTED,
                "sum matrix: cell matrices of P1 and Q1 alone");

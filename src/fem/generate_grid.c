@@ -94,7 +94,7 @@ cmg_status cmgi_estimate_grid(cmg_context *ctx, cmgi_plan *plan, cmg_generate_si
 static cmg_size begin_of(const cmgi_grid_axis *finest, const cmgi_grid_axis *axis, int part,
                          int parts)
 {
-    const cmg_size fine = finest->unknowns / parts * part + finest->unknowns % parts * part / parts;
+    const cmg_size fine = cmgi_even(finest->unknowns, parts, part);
     const cmg_size span = finest->nodes - 1;
     cmg_size begin = 0;
     if (part == parts || span == 0) {
@@ -123,13 +123,11 @@ cmg_status cmgi_slab_store(cmg_hierarchy *h, int level, cmg_role role, cmg_size 
                            cmg_size columns_from, cmgi_csr *csr)
 {
     cmg_context *ctx = h->ctx;
-    const cmg_size n = csr->view.rows;
-    const cmg_size nnz = csr->indptr[n];
+    const cmg_size nnz = csr->indptr[csr->rows];
     cmgi_own_rows rows = {0};
     CMGI_RELEASED(cmgi_csr_free, ctx, csr);
-    CMGI_TRY(cmgi_rows_alloc(ctx, first, n, nnz, &rows));
-    cmgi_copy(ctx, rows.indptr, csr->indptr, (size_t)(n + 1) * sizeof *rows.indptr);
-    cmgi_copy(ctx, rows.values, csr->values, (size_t)nnz * sizeof *rows.values);
+    CMGI_RELEASED(cmgi_rows_free, ctx, &rows);
+    CMGI_TRY(cmgi_rows_take(ctx, csr, first, &rows));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (nnz > 4096)
     for (cmg_size k = 0; k < nnz; ++k) {
         rows.indices[k] = columns_from + csr->indices[k];

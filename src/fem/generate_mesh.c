@@ -2,9 +2,7 @@
 #include "core/memory.h"
 #include "core/number.h"
 #include "fem/generate.h"
-#include "fem/mesh_geometry.h"
 #include "fem/mesh_shapes.h"
-#include "fem/space.h"
 #include "hierarchy/numbering.h"
 
 #include <math.h>

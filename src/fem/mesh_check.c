@@ -5,6 +5,7 @@
 #include "hierarchy/hierarchy.h"
 
 #include <math.h>
+#include <stdio.h>
 
 static cmg_status check_corners(const cmgi_mesh *mesh, cmg_size cell)
 {
@@ -75,18 +76,14 @@ static cmg_status fail_inverted(const cmgi_mesh *mesh, const char *what, cmg_siz
                                 cmg_size count)
 {
     const cmgi_cell_measure m = cmgi_mesh_measure_cell(mesh, cell);
-    const char *name = cmgi_cell_table(mesh->cell)->name;
-    const char *kind = m.det < 0 ? "inverted" : "degenerate";
-    if (m.corner < 0) {
-        return cmgi_fail(mesh->ctx, CMG_ERR_SHAPE,
-                         "%scell %lld (%s) is %s: determinant %.6g inside it; %lld such cells",
-                         what, (long long)cell, name, kind, m.det, (long long)count);
+    char place[64] = "inside it";
+    if (m.corner >= 0) {
+        (void)snprintf(place, sizeof place, "at corner %d, scaled %.3g", m.corner, m.quality);
     }
-    return cmgi_fail(
-        mesh->ctx, CMG_ERR_SHAPE,
-        "%scell %lld (%s) is %s: determinant %.6g at corner %d, scaled %.3g; %lld such "
-        "cells",
-        what, (long long)cell, name, kind, m.det, m.corner, m.quality, (long long)count);
+    return cmgi_fail(mesh->ctx, CMG_ERR_SHAPE,
+                     "%scell %lld (%s) is %s: determinant %.6g %s; %lld such cells", what,
+                     (long long)cell, cmgi_cell_table(mesh->cell)->name,
+                     m.det < 0 ? "inverted" : "degenerate", m.det, place, (long long)count);
 }
 
 /* Fourth powers of edges, as they come in element matrices, have to stay in fp64. */

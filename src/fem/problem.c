@@ -22,15 +22,9 @@ cmgi_problem cmgi_problem_make(const cmg_generate_options *options, int dim, con
                       .lambda =
                           dim == 2 ? E * nu / (1 - nu * nu) : E * nu / ((1 + nu) * (1 - 2 * nu)),
                       .mu = E / (2 * (1 + nu)),
-                      .coefficient = options->coefficient,
-                      .contrast = options->contrast,
                       .axes = {cos(options->angle * pi / 180), sin(options->angle * pi / 180)},
-                      .seed = options->seed,
-                      .load = options->load,
                       .degree = cmgi_basis_of(options->element, dim).order,
-                      .strength = options->strength,
-                      .source = options->source,
-                      .source_user = options->source_user};
+                      .options = *options};
     if (options->problem == CMG_PROBLEM_HEAT) {
         p.reaction = 1;
     } else if (options->problem == CMG_PROBLEM_CONVECTION) {
@@ -49,8 +43,8 @@ cmgi_problem cmgi_problem_make(const cmg_generate_options *options, int dim, con
 
 bool cmgi_problem_constant(const cmgi_problem *p)
 {
-    return p->factor == NULL && (p->coefficient == CMG_COEFFICIENT_CONSTANT ||
-                                 p->coefficient == CMG_COEFFICIENT_ANISOTROPIC);
+    return p->factor == NULL && (p->options.coefficient == CMG_COEFFICIENT_CONSTANT ||
+                                 p->options.coefficient == CMG_COEFFICIENT_ANISOTROPIC);
 }
 
 /* Position in the bounding box, every coordinate in [0, 1]. */
@@ -79,7 +73,7 @@ static double scalar_coefficient(const cmgi_problem *p, const double *x)
     double s[3] = {0, 0, 0};
     normalise(p, x, s);
     int parity = 0;
-    switch (p->coefficient) {
+    switch (p->options.coefficient) {
     case CMG_COEFFICIENT_SMOOTH: {
         double product = 1;
         for (int d = 0; d < p->dim; ++d) {
@@ -92,15 +86,15 @@ static double scalar_coefficient(const cmgi_problem *p, const double *x)
         for (int d = 0; d < p->dim; ++d) {
             inside = inside && s[d] > 0.25 && s[d] < 0.75;
         }
-        return inside ? p->contrast : 1;
+        return inside ? p->options.contrast : 1;
     }
     case CMG_COEFFICIENT_CHECKERBOARD:
         (void)field_of(p, s, FIELDS_CHECKERBOARD, &parity);
-        return parity ? p->contrast : 1;
+        return parity ? p->options.contrast : 1;
     case CMG_COEFFICIENT_RANDOM: {
-        uint64_t state = p->seed + (uint64_t)field_of(p, s, FIELDS_RANDOM, &parity) * 7919;
+        uint64_t state = p->options.seed + (uint64_t)field_of(p, s, FIELDS_RANDOM, &parity) * 7919;
         (void)cmgi_random_bits(&state);
-        return pow(p->contrast, cmgi_random(&state));
+        return pow(p->options.contrast, cmgi_random(&state));
     }
     default:
         return 1;
@@ -115,19 +109,19 @@ void cmgi_problem_coefficient(const cmgi_problem *p, cmg_index region, const dou
     for (int i = 0; i < dim * dim; ++i) {
         k[i] = i % (dim + 1) == 0 ? scale : 0;
     }
-    if (p->coefficient == CMG_COEFFICIENT_ANISOTROPIC) {
+    if (p->options.coefficient == CMG_COEFFICIENT_ANISOTROPIC) {
         const double c = p->axes[0];
         const double s = p->axes[1];
-        k[0] = scale * (p->contrast * c * c + s * s);
-        k[1] = scale * (p->contrast - 1) * c * s;
+        k[0] = scale * (p->options.contrast * c * c + s * s);
+        k[1] = scale * (p->options.contrast - 1) * c * s;
         k[dim] = k[1];
-        k[dim + 1] = scale * (p->contrast * s * s + c * c);
+        k[dim + 1] = scale * (p->options.contrast * s * s + c * c);
     }
 }
 
 bool cmgi_problem_solved(const cmgi_problem *p)
 {
-    return p->load != CMG_LOAD_SOURCE;
+    return p->options.load != CMG_LOAD_SOURCE;
 }
 
 /* u = prod sin(pi s_d) */
@@ -181,11 +175,11 @@ void cmgi_problem_exact(const cmgi_problem *p, const double *x, double *u, doubl
 {
     double gradient[3] = {0, 0, 0};
     double value = 0;
-    if (p->load == CMG_LOAD_SINE) {
+    if (p->options.load == CMG_LOAD_SINE) {
         exact_sine(p, x, &value, gradient);
-    } else if (p->load == CMG_LOAD_EXPONENTIAL) {
+    } else if (p->options.load == CMG_LOAD_EXPONENTIAL) {
         exact_exponential(p, x, &value, gradient);
-    } else if (p->load == CMG_LOAD_POLYNOMIAL) {
+    } else if (p->options.load == CMG_LOAD_POLYNOMIAL) {
         exact_polynomial(p, x, &value, gradient);
     }
     /* the components of a displacement are multiples of one function */
@@ -200,11 +194,13 @@ void cmgi_problem_exact(const cmgi_problem *p, const double *x, double *u, doubl
 
 void cmgi_problem_source(const cmgi_problem *p, const double *x, double *f)
 {
-    if (p->source != NULL) {
-        p->source(p->source_user, x, f);
+    if (p->options.source != NULL) {
+        p->options.source(p->options.source_user, x, f);
         return;
     }
     for (int c = 0; c < p->components; ++c) {
-        f[c] = !p->elastic ? p->strength : c == p->components - 1 ? -p->strength : 0;
+        f[c] = !p->elastic              ? p->options.strength
+               : c == p->components - 1 ? -p->options.strength
+                                        : 0;
     }
 }

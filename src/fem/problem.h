@@ -22,18 +22,12 @@ typedef struct cmgi_problem {
     double reaction;    /* c: in HEAT 1 */
     double lambda;      /* Lame constants; in 2D lambda of plane stress, E nu / (1 - nu^2) */
     double mu;
-    cmg_coefficient coefficient;
     const double *factor; /* of k in cells of each region, NULL = 1 */
-    double contrast;
-    double axes[2]; /* cosine and sine of the angle */
-    uint64_t seed;
-    double origin[3]; /* bounding box */
+    double axes[2];       /* cosine and sine of the angle */
+    double origin[3];     /* bounding box */
     double extent[3];
-    cmg_load load;
-    int degree;      /* of the polynomial solution: the space's order */
-    double strength; /* of the source where there is no function */
-    cmg_source_fn source;
-    void *source_user;
+    int degree;                   /* of the polynomial solution: the space's order */
+    cmg_generate_options options; /* coefficient, load and source as they are asked for */
 } cmgi_problem;
 
 /* The problem the options ask for, on a bounding box. */

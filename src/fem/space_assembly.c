@@ -341,7 +341,8 @@ cmg_status cmgi_space_assemble(const cmgi_space *space, const cmgi_cell_form *fo
                   .A = A,
                   .b = b,
                   .same_matrix = affine && cmgi_problem_constant(problem),
-                  .same_load = affine && !cmgi_problem_solved(problem) && problem->source == NULL};
+                  .same_load =
+                      affine && !cmgi_problem_solved(problem) && problem->options.source == NULL};
     CMGI_FREED(ctx, &s.sums);
     CMGI_RELEASED(cmgi_stencils_free, ctx, &s.stencils);
     CMGI_TRY(cmgi_stencils_create(space, &s.stencils));

@@ -11,7 +11,6 @@
 #include "core/memory.h"
 #include "io/h5.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* A file on its way into a hierarchy. */

@@ -5,8 +5,6 @@
 #include "core/memory.h"
 #include "io/h5.h"
 
-#include <stdlib.h>
-
 /* Its arrays, and what their shapes say. */
 static cmg_status fill_in(cmgi_h5 *h5, const cmg_hierarchy *h, cmgi_stored_mesh *m)
 {

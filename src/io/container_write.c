@@ -7,7 +7,6 @@
 #include "core/number.h"
 #include "io/h5_write.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct cmgi_container {
@@ -159,14 +158,11 @@ static void put_coords(writer *w, const cmg_hierarchy *h, int level)
     if (v == NULL || (w->others != NULL && dim < 1)) {
         return; /* of a rank, nodes may have parts of their rows elsewhere */
     }
-    const cmg_size nodes = w->others != NULL ? v->n / dim : cmgi_coords_rows(h, level, v->n);
-    const bool fits = w->others != NULL || nodes > 0;
-    if (!fits && w->status == CMG_OK) {
-        w->status =
-            cmgi_fail(w->ctx, CMG_ERR_SHAPE, "level %d: %lld coordinates do not fit %lld rows",
-                      level, (long long)v->n, (long long)cmg_hierarchy_rows(h, level));
+    cmg_size nodes = w->others != NULL ? v->n / dim : 0;
+    if (w->others == NULL && w->status == CMG_OK) {
+        w->status = cmgi_coords_nodes(h, level, v->n, &nodes);
     }
-    const cmgi_extent e = {2, nodes, w->others != NULL ? dim : fits ? v->n / nodes : 0};
+    const cmgi_extent e = {2, nodes, w->others != NULL ? dim : nodes > 0 ? v->n / nodes : 0};
     cmgi_h5_put(w, CMGI_H5_REAL, e, v->values, "/levels/%d/coords", level);
 }
 

@@ -28,8 +28,8 @@ static int compare_items(const void *one, const void *other)
 {
     const cmgi_item *a = one;
     const cmgi_item *b = other;
-    const int by[] = {(b->what == CMGI_IS_A) - (a->what == CMGI_IS_A), a->level - b->level,
-                      (int)a->what - (int)b->what, strcmp(a->name, b->name), a->factor - b->factor};
+    const int by[] = {(b->what == CMG_ROLE_A) - (a->what == CMG_ROLE_A), a->level - b->level,
+                      a->what - b->what, strcmp(a->name, b->name), a->factor - b->factor};
     for (int k = 0; k < 5; ++k) {
         if (by[k] != 0) {
             return by[k];
@@ -82,7 +82,7 @@ static cmg_status scan(listing *list, const char *extension)
     return status;
 }
 
-static const cmgi_item *find(const listing *list, cmgi_what what, int level)
+static const cmgi_item *find(const listing *list, int what, int level)
 {
     for (int k = 0; k < list->items; ++k) {
         if (list->item[k].what == what && list->item[k].level == level) {
@@ -96,12 +96,12 @@ static const cmgi_item *find(const listing *list, cmgi_what what, int level)
 static cmg_status choose_plain(listing *list)
 {
     int last = 0;
-    while (find(list, CMGI_IS_P, last) != NULL) {
+    while (find(list, CMG_ROLE_P, last) != NULL) {
         ++last;
     }
-    CMGI_IN_FILE(list, list->items > 0 && list->item[0].what == CMGI_IS_A,
+    CMGI_IN_FILE(list, list->items > 0 && list->item[0].what == CMG_ROLE_A,
                  "the directory holds no level matrix A0");
-    for (int k = 0; k < list->items && list->item[k].what == CMGI_IS_A; ++k) {
+    for (int k = 0; k < list->items && list->item[k].what == CMG_ROLE_A; ++k) {
         const cmgi_item *item = &list->item[k];
         CMGI_IN_FILE(list, k > 0 || item->level == 0, "there is %s but no A0", item->file);
         CMGI_IN_FILE(list, item->level <= last, "there is %s but no P%d", item->file, last);
@@ -119,9 +119,9 @@ static cmg_status choose_ell(listing *list)
 {
     int run = 0;
     int before = -2;
-    for (int k = 0; k < list->items && list->item[k].what == CMGI_IS_A; ++k) {
+    for (int k = 0; k < list->items && list->item[k].what == CMG_ROLE_A; ++k) {
         const int level = list->item[k].level;
-        run = level == before + 1 && find(list, CMGI_IS_P, level) != NULL ? run + 1 : 1;
+        run = level == before + 1 && find(list, CMG_ROLE_P, level) != NULL ? run + 1 : 1;
         before = level;
         if (run >= list->levels) {
             list->levels = run;
@@ -129,8 +129,8 @@ static cmg_status choose_ell(listing *list)
         }
     }
     CMGI_IN_FILE(list, list->levels > 0, "the directory holds no level matrix A_1");
-    while (find(list, CMGI_IS_P, list->finest - list->levels + 1) != NULL &&
-           find(list, CMGI_IS_A, list->finest - list->levels) == NULL &&
+    while (find(list, CMG_ROLE_P, list->finest - list->levels + 1) != NULL &&
+           find(list, CMG_ROLE_A, list->finest - list->levels) == NULL &&
            list->finest - list->levels > 0) {
         ++list->levels;
     }
@@ -140,11 +140,11 @@ static cmg_status choose_ell(listing *list)
 /* Level of the hierarchy of an item, -1 if it is outside. */
 static int level_of(const listing *list, const cmgi_item *item)
 {
-    if (item->what == CMGI_IS_INVERSE) {
+    if (item->what == CMG_ROLE_INVERSE) {
         return list->levels - 1;
     }
     const int l = list->naming == CMGI_NAMES_PLAIN ? item->level : list->finest - item->level;
-    const bool transfer = item->what == CMGI_IS_P || item->what == CMGI_IS_R;
+    const bool transfer = item->what == CMG_ROLE_P || item->what == CMG_ROLE_R;
     return l >= 0 && l < list->levels - transfer ? l : -1;
 }
 
@@ -166,12 +166,13 @@ static cmg_status load_vector(cmg_hierarchy *h, const cmgi_item *item, int l, co
                  ? cmgi_mtx_read_dense(ctx, file, -1, &rows, &cols, &values)
                  : cmgi_vector_file_read(ctx, file, coords ? -1 : cmg_hierarchy_rows(h, l), &rows,
                                          &values));
-    CMGI_CHECK(ctx, !coords || cmgi_coords_rows(h, l, rows * cols) != 0, CMG_ERR_FILE,
-               "%s: %lld coordinates do not fit the level's %lld rows", file,
-               (long long)(rows * cols), (long long)cmg_hierarchy_rows(h, l));
+    const cmg_size n = rows * cols;
+    if (coords) {
+        CMGI_TRY(cmgi_in_file(ctx, file, cmgi_coords_nodes(h, l, n, &rows)));
+    }
     return cmgi_in_file(ctx, file,
-                        cmgi_hierarchy_take_vector(h, l, item->kind, coords ? NULL : item->name,
-                                                   rows * cols, cmgi_pass_on(&values)));
+                        cmgi_hierarchy_take_vector(h, l, item->kind, coords ? NULL : item->name, n,
+                                                   cmgi_pass_on(&values)));
 }
 
 static cmg_status load_item(const listing *list, const cmgi_item *item, cmg_hierarchy *h)
@@ -193,7 +194,7 @@ static cmg_status load_item(const listing *list, const cmgi_item *item, cmg_hier
     }
     const cmgi_expect expect =
         cmgi_expect_of((cmg_role)item->what, known_rows(h, l), known_rows(h, l + 1));
-    const bool smoother = item->what == CMGI_IS_SMOOTHER;
+    const bool smoother = item->what == CMG_ROLE_SMOOTHER;
     cmgi_scoped_csr A = {0};
     CMGI_TRY(cmgi_matrix_file_read(ctx, file, &expect, &A));
     return cmgi_in_file(ctx, file,
@@ -225,7 +226,7 @@ cmg_status cmgi_directory_naming(cmg_context *ctx, const char *path, cmgi_naming
         listing list = {.ctx = ctx, .path = path, .naming = namings[k]};
         CMGI_FREED(ctx, &list.item);
         CMGI_TRY(scan(&list, ""));
-        if (list.items > 0 && list.item[0].what == CMGI_IS_A) {
+        if (list.items > 0 && list.item[0].what == CMG_ROLE_A) {
             *naming = namings[k];
             return CMG_OK;
         }

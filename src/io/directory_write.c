@@ -54,7 +54,7 @@ static cmg_status write_matrix(const target *t, int level, cmg_role role, const 
 {
     cmg_context *ctx = t->h->ctx;
     const cmgi_csr *M = cmgi_hierarchy_find(t->h, level, role, name, factor > 0 ? factor : 0);
-    cmgi_item item = {.what = (cmgi_what)role, .level = number_of(t, level), .factor = factor};
+    cmgi_item item = {.what = (int)role, .level = number_of(t, level), .factor = factor};
     char path[CMGI_PATH_LENGTH];
     bool there = false;
     if (M == NULL) {
@@ -115,10 +115,8 @@ static cmg_status write_vector(const target *t, const cmgi_stored_vector *v)
     if (strcmp(t->extension, ".petsc") == 0) {
         return cmgi_petsc_write_vector(ctx, path, v->n, v->values);
     }
-    const cmg_size rows = coords ? cmgi_coords_rows(t->h, v->level, v->n) : v->n;
-    CMGI_CHECK(ctx, !coords || rows > 0, CMG_ERR_SHAPE,
-               "level %d: %lld coordinates do not fit %lld rows", v->level, (long long)v->n,
-               (long long)cmg_hierarchy_rows(t->h, v->level));
+    cmg_size rows = v->n;
+    CMGI_TRY(coords ? cmgi_coords_nodes(t->h, v->level, v->n, &rows) : CMG_OK);
     return cmgi_mtx_write_dense(ctx, path, rows, rows > 0 ? v->n / rows : 1, v->values);
 }
 

@@ -2,7 +2,6 @@
  * hold when one is written. */
 #include "io/io.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 cmgi_expect cmgi_expect_of(cmg_role role, cmg_size rows, cmg_size coarse)
@@ -43,17 +42,18 @@ cmg_status cmgi_expect_check(cmg_context *ctx, const char *path, const cmgi_expe
     return CMG_OK;
 }
 
-cmg_size cmgi_coords_rows(const cmg_hierarchy *h, int level, cmg_size n)
+cmg_status cmgi_coords_nodes(const cmg_hierarchy *h, int level, cmg_size n, cmg_size *nodes)
 {
     const cmg_size rows = cmg_hierarchy_rows(h, level);
     const cmg_size block = cmgi_hierarchy_number(h, "block_size", 1);
     const cmg_size dim = cmgi_hierarchy_number(h, "dim", 0);
-    const cmg_size nodes = block > 1 && rows % block == 0 ? rows / block : rows;
-    if (nodes < 1 || n < 1 || n % nodes != 0) {
-        return 0;
-    }
+    *nodes = block > 1 && rows % block == 0 ? rows / block : rows;
+    CMGI_CHECK(h->ctx, *nodes > 0 && n > 0 && n % *nodes == 0, CMG_ERR_SHAPE,
+               "level %d: %lld coordinates do not fit %lld rows", level, (long long)n,
+               (long long)rows);
     /* coordinates of every degree of freedom rather than of every node show by the dimension */
-    return dim > 0 && dim <= 3 && n == rows * dim ? rows : nodes;
+    *nodes = dim > 0 && dim <= 3 && n == rows * dim ? rows : *nodes;
+    return CMG_OK;
 }
 
 static cmg_status equals_transpose(cmg_context *ctx, const cmg_csr *R, const cmg_csr *P,

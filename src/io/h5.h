@@ -102,6 +102,17 @@ typedef struct cmgi_dataset {
     bool real;        /* floating point, otherwise integer */
 } cmgi_dataset;
 
+/* A dataset of `rows` rows of `row` values; in one dimension (rank 1) row is 1. */
+typedef struct cmgi_extent {
+    int rank;
+    cmg_size rows;
+    cmg_size row;
+} cmgi_extent;
+
+/* Writes rows of a dataset that is open, from number `first` on, or reads them, where `to` is not
+ * NULL. */
+bool cmgi_h5_rows(hid_t set, hid_t type, cmg_size first, const cmgi_extent *rows, const void *from,
+                  void *to);
 /*
  * Looks at the headers of an object and the groups above it as they lie in the file, before the
  * library does: their parts lie in the file, and those of a dataset (`dataset`) say what this

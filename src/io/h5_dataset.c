@@ -166,17 +166,11 @@ static bool find_chunks(const cmgi_dataset *d, const storage *s, cmg_size begin,
 static bool read_chunk(const cmgi_dataset *d, const storage *s, haddr_t address, size_t bytes,
                        void *to)
 {
+    const cmg_size begin = (cmg_size)address;
     unsigned char stored[4] = {0};
-    if (!cmgi_h5_read_at(d->h5, (cmg_size)address, bytes, to)) {
-        return false;
-    }
-    if (!s->checksum) {
-        return true;
-    }
-    if (!cmgi_h5_read_at(d->h5, (cmg_size)address + (cmg_size)bytes, 4, stored)) {
-        return false;
-    }
-    return cmgi_little(stored, 4) == cmgi_fletcher32(to, bytes);
+    return cmgi_h5_read_at(d->h5, begin, bytes, to) &&
+           (!s->checksum || (cmgi_h5_read_at(d->h5, begin + (cmg_size)bytes, 4, stored) &&
+                             cmgi_little(stored, 4) == cmgi_fletcher32(to, bytes)));
 }
 
 /* How elements first .. first + count - 1 are read without the library's data path. */
@@ -299,24 +293,31 @@ cmg_status cmgi_dataset_send(cmgi_dataset *d, hid_t native, void *there, bool *s
     return *sent ? told(d, d->count) : CMG_OK;
 }
 
+bool cmgi_h5_rows(hid_t set, hid_t type, cmg_size first, const cmgi_extent *rows, const void *from,
+                  void *to)
+{
+    const hsize_t start[2] = {(hsize_t)first, 0};
+    const hsize_t count[2] = {(hsize_t)rows->rows, (hsize_t)rows->row};
+    const hid_t file = H5Dget_space(set);
+    const hid_t memory = H5Screate_simple(rows->rank, count, NULL);
+    const bool good = file >= 0 && memory >= 0 &&
+                      H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
+                      (to != NULL ? H5Dread(set, type, memory, file, H5P_DEFAULT, to)
+                                  : H5Dwrite(set, type, memory, file, H5P_DEFAULT, from)) >= 0;
+    cmgi_h5_release(memory);
+    cmgi_h5_release(file);
+    return good;
+}
+
 /* By the library, which reads whole rows of a table. */
 static bool read_library(const cmgi_dataset *d, hid_t native, cmg_size first, cmg_size count,
                          void *to)
 {
     const cmg_size row = d->dims[1] > 0 ? d->dims[1] : 1;
-    const hsize_t start[2] = {(hsize_t)(first / row), 0};
-    const hsize_t length[2] = {(hsize_t)(count / row), (hsize_t)row};
-    if (count == d->count) {
-        return H5Dread(d->id, native, H5S_ALL, H5S_ALL, H5P_DEFAULT, to) >= 0;
-    }
-    const hid_t file = H5Dget_space(d->id);
-    const hid_t memory = H5Screate_simple(d->rank, length, NULL);
-    const bool good = file >= 0 && memory >= 0 && first % row == 0 && count % row == 0 &&
-                      H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, length, NULL) >= 0 &&
-                      H5Dread(d->id, native, memory, file, H5P_DEFAULT, to) >= 0;
-    cmgi_h5_release(memory);
-    cmgi_h5_release(file);
-    return good;
+    const cmgi_extent rows = {d->rank, count / row, row};
+    return count == d->count ? H5Dread(d->id, native, H5S_ALL, H5S_ALL, H5P_DEFAULT, to) >= 0
+                             : first % row == 0 && count % row == 0 &&
+                                   cmgi_h5_rows(d->id, native, first / row, &rows, NULL, to);
 }
 
 static cmg_status read_as(cmgi_dataset *d, hid_t native, cmg_size first, cmg_size count, void *to)

@@ -121,16 +121,9 @@ static cmg_status begin_dataset(dataset *d, size_t size)
 static cmg_status put_rows(void *user, cmg_size first, cmg_size rows, const void *data)
 {
     const dataset *d = user;
-    const hsize_t start[2] = {(hsize_t)first, 0};
-    const hsize_t count[2] = {(hsize_t)rows, (hsize_t)d->extent.row};
-    const hid_t file = H5Dget_space(d->id);
-    const hid_t memory = H5Screate_simple(d->extent.rank, count, NULL);
-    const bool good = file >= 0 && memory >= 0 &&
-                      H5Sselect_hyperslab(file, H5S_SELECT_SET, start, NULL, count, NULL) >= 0 &&
-                      H5Dwrite(d->id, d->type, memory, file, H5P_DEFAULT, data) >= 0;
-    cmgi_h5_release(memory);
-    cmgi_h5_release(file);
-    return good ? CMG_OK : fail_write(d->h5, d->name);
+    const cmgi_extent part = {d->extent.rank, rows, d->extent.row};
+    return cmgi_h5_rows(d->id, d->type, first, &part, data, NULL) ? CMG_OK
+                                                                  : fail_write(d->h5, d->name);
 }
 
 static cmg_status put_table(cmgi_h5_writer *w, const char *name, cmgi_h5_kind kind,

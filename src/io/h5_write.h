@@ -14,13 +14,6 @@ typedef struct cmgi_h5_writer {
 /* What values are. Names of types call the library, which is for the one alone who has the file. */
 typedef enum cmgi_h5_kind { CMGI_H5_REAL, CMGI_H5_INDEX, CMGI_H5_SIZE } cmgi_h5_kind;
 
-/* A dataset of `rows` rows of `row` values; in one dimension (rank 1) row is 1. */
-typedef struct cmgi_extent {
-    int rank;
-    cmg_size rows;
-    cmg_size row;
-} cmgi_extent;
-
 /* How many of something the ones before have, and all, where `mine` are here. */
 void cmgi_h5_count(cmgi_h5_writer *w, cmg_size mine, cmg_size *before, cmg_size *all);
 /* Attributes of an object that is open: `count` values of a type, 0 = one without an extent; a

@@ -108,8 +108,8 @@ cmg_status cmgi_write_container(const cmg_hierarchy *h, const char *path);
 cmg_status cmgi_read_petsc(cmg_context *ctx, const char *path, cmg_hierarchy **h);
 cmg_status cmgi_write_petsc(const cmg_hierarchy *h, const char *path);
 
-/* Nodes that n coordinates of a level belong to, 0 when they do not fit its rows. */
-cmg_size cmgi_coords_rows(const cmg_hierarchy *h, int level, cmg_size n);
+/* Nodes that n coordinates of a level belong to; CMG_ERR_SHAPE when they do not fit its rows. */
+cmg_status cmgi_coords_nodes(const cmg_hierarchy *h, int level, cmg_size n, cmg_size *nodes);
 /* CMG_ERR_UNSUPPORTED when some R is not P^T. */
 cmg_status cmgi_require_default_restriction(const cmg_hierarchy *h);
 /* Says through the log what a file of level matrices and transfers leaves out. */
@@ -123,21 +123,13 @@ typedef enum cmgi_naming {
     CMGI_NAMES_ELL    /* A_1 prol_2 A_2 ..., level 1 the coarsest */
 } cmgi_naming;
 
-typedef enum cmgi_what {
-    CMGI_IS_A = CMG_ROLE_A,
-    CMGI_IS_P = CMG_ROLE_P,
-    CMGI_IS_R = CMG_ROLE_R,
-    CMGI_IS_SMOOTHER = CMG_ROLE_SMOOTHER,
-    CMGI_IS_INVERSE = CMG_ROLE_INVERSE,
-    CMGI_IS_VECTOR
-} cmgi_what;
-
-enum { CMGI_RANK_MTX = 2 }; /* rank of .mtx among the extensions of names.c */
+enum { CMGI_IS_VECTOR = CMG_ROLE_INVERSE + 1 }; /* what a file is, if no matrix of a role */
+enum { CMGI_RANK_MTX = 2 };                     /* rank of .mtx among the extensions of names.c */
 enum { CMGI_NAME_LENGTH = 64, CMGI_PATH_LENGTH = 4096 };
 
 /* A file of a directory and what it holds. */
 typedef struct cmgi_item {
-    cmgi_what what;
+    int what;                    /* role or CMGI_IS_VECTOR */
     int level;                   /* as in the file's name */
     int factor;                  /* of a smoother of several, else -1 */
     const char *kind;            /* of a vector */

@@ -302,26 +302,9 @@ static const char *chunk_start(const cmgi_mtx *m, cmg_size c, cmg_size chunks)
     return newline != NULL ? newline + 1 : m->end;
 }
 
-/* Lines of data in every chunk as a running sum: chunk c begins with line first[c]. */
-static void count_lines(const cmgi_mtx *m, cmg_size chunks, cmg_size *first)
-{
-#pragma omp parallel for num_threads(m->ctx->threads) schedule(static) if (chunks > 1)
-    for (cmg_size c = 0; c < chunks; ++c) {
-        const char *p = chunk_start(m, c, chunks);
-        const char *end = chunk_start(m, c + 1, chunks);
-        const char *line = NULL;
-        cmg_size lines = 0;
-        while (next_line(m, &p, end, &line)) {
-            ++lines;
-        }
-        first[c + 1] = lines;
-    }
-    first[0] = 0;
-    cmgi_add_up(first, chunks);
-}
-
-/* Parses the chunks; the earliest bad line decides the message. */
-static cmg_status parse_chunks(const cmgi_mtx *m, cmg_size chunks, const cmg_size *first)
+/* Counts the lines of data in every chunk c into first[c + 1] or, `parses`, parses them from number
+ * first[c] on; the earliest bad line decides the message. */
+static cmg_status read_chunks(const cmgi_mtx *m, bool parses, cmg_size chunks, cmg_size *first)
 {
     const char *bad = NULL;
     const char *reason = NULL;
@@ -331,8 +314,12 @@ static cmg_status parse_chunks(const cmgi_mtx *m, cmg_size chunks, const cmg_siz
         const char *end = chunk_start(m, c + 1, chunks);
         const char *line = NULL;
         const char *wrong = NULL;
-        for (cmg_size k = first[c]; wrong == NULL && next_line(m, &p, end, &line); ++k) {
-            wrong = parse_line(m, line, k);
+        cmg_size k = parses ? first[c] : 0;
+        for (; wrong == NULL && next_line(m, &p, end, &line); ++k) {
+            wrong = parses ? parse_line(m, line, k) : NULL;
+        }
+        if (!parses) {
+            first[c + 1] = k;
         }
         if (wrong != NULL) {
 #pragma omp critical(cmgi_mtx_parse)
@@ -351,7 +338,9 @@ cmg_status cmgi_mtx_body(cmgi_mtx *m)
     const cmg_size chunks = (m->end - m->body) / CHUNK + 1;
     cmgi_scoped cmg_size *first = NULL;
     CMGI_TRY(cmgi_alloc(ctx, chunks + 1, sizeof *first, &first));
-    count_lines(m, chunks, first);
+    first[0] = 0;
+    CMGI_TRY(read_chunks(m, false, chunks, first));
+    cmgi_add_up(first, chunks);
     CMGI_IN_FILE(m, m->numbers || first[chunks] == m->entries,
                  "%lld entries are announced, %lld lines follow", (long long)m->entries,
                  (long long)first[chunks]);
@@ -361,5 +350,5 @@ cmg_status cmgi_mtx_body(cmgi_mtx *m)
         CMGI_TRY(cmgi_alloc(ctx, m->entries, sizeof *m->col, &m->col));
     }
     CMGI_TRY(cmgi_alloc(ctx, m->entries, sizeof *m->value, &m->value));
-    return parse_chunks(m, chunks, first);
+    return read_chunks(m, true, chunks, first);
 }

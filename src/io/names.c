@@ -69,26 +69,26 @@ typedef struct pattern {
     const char *prefix;
     bool numbered; /* a level follows the prefix */
     bool named;    /* then _NAME */
-    cmgi_what what;
+    int what;
     const char *kind;
     const char *name;
 } pattern;
 
 /* A thing is written by the first row that has a place for it. */
 static const pattern patterns[][11] = {
-    [CMGI_NAMES_PLAIN] = {{"A", true, false, CMGI_IS_A, NULL, ""},
-                          {"P", true, false, CMGI_IS_P, NULL, ""},
-                          {"R", true, false, CMGI_IS_R, NULL, ""},
-                          {"M", true, true, CMGI_IS_SMOOTHER, NULL, ""},
-                          {"inverse", false, false, CMGI_IS_INVERSE, NULL, ""},
+    [CMGI_NAMES_PLAIN] = {{"A", true, false, CMG_ROLE_A, NULL, ""},
+                          {"P", true, false, CMG_ROLE_P, NULL, ""},
+                          {"R", true, false, CMG_ROLE_R, NULL, ""},
+                          {"M", true, true, CMG_ROLE_SMOOTHER, NULL, ""},
+                          {"inverse", false, false, CMG_ROLE_INVERSE, NULL, ""},
                           {"b", false, false, CMGI_IS_VECTOR, "rhs", "b"},
                           {"x", false, false, CMGI_IS_VECTOR, "solutions", "x"},
                           {"coords", true, false, CMGI_IS_VECTOR, "coords", ""},
                           {"rhs", true, true, CMGI_IS_VECTOR, "rhs", ""},
                           {"sol", true, true, CMGI_IS_VECTOR, "solutions", ""}},
-    [CMGI_NAMES_ELL] = {{"A_", true, false, CMGI_IS_A, NULL, ""},
-                        {"prol_", true, false, CMGI_IS_P, NULL, ""},
-                        {"A_", true, true, CMGI_IS_SMOOTHER, NULL, ""},
+    [CMGI_NAMES_ELL] = {{"A_", true, false, CMG_ROLE_A, NULL, ""},
+                        {"prol_", true, false, CMG_ROLE_P, NULL, ""},
+                        {"A_", true, true, CMG_ROLE_SMOOTHER, NULL, ""},
                         {"rhs_", true, false, CMGI_IS_VECTOR, "rhs", "b"},
                         {"sol_", true, false, CMGI_IS_VECTOR, "solutions", "x"},
                         {"init_", true, false, CMGI_IS_VECTOR, "solutions", "init"}}};
@@ -105,7 +105,7 @@ static bool match(const pattern *p, const char *stem, cmgi_item *item)
     if (rest == NULL) {
         return false;
     }
-    return p->named ? match_name(rest, p->what == CMGI_IS_SMOOTHER, item) : *rest == '\0';
+    return p->named ? match_name(rest, p->what == CMG_ROLE_SMOOTHER, item) : *rest == '\0';
 }
 
 bool cmgi_item_parse(cmgi_naming naming, const char *file, cmgi_item *item)
@@ -132,7 +132,7 @@ static bool has_place(const pattern *p, const cmgi_item *item)
 {
     return p->what == item->what && (p->kind == NULL || strcmp(p->kind, item->kind) == 0) &&
            (p->named || strcmp(p->name, item->name) == 0) &&
-           (p->numbered || item->level == 0 || item->what == CMGI_IS_INVERSE);
+           (p->numbered || item->level == 0 || item->what == CMG_ROLE_INVERSE);
 }
 
 bool cmgi_item_name(cmgi_naming naming, cmgi_item *item)

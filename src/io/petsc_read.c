@@ -3,8 +3,6 @@
 
 #include "core/memory.h"
 
-#include <string.h>
-
 /* Integers of the file's width. */
 static cmg_status read_integers(const cmgi_petsc *p, cmg_size offset, cmg_size count, int64_t *to)
 {

@@ -24,14 +24,8 @@ cmg_status cmgi_group_gather_parts(cmg_context *ctx, const void *mine, const cmg
     for (int r = 0; r <= ranks; ++r) {
         offsets[r] = (size_t)(part != NULL ? part[r] : r) * size;
     }
-    if (ctx->group != NULL) {
-        const cmg_transport *t = &ctx->group->transport;
-        return reported(ctx, t->gather(t->user, mine, all, offsets));
-    }
-    if (mine != all && offsets[1] > 0) {
-        memcpy(all, mine, offsets[1]);
-    }
-    return CMG_OK;
+    const cmg_transport *t = &ctx->group->transport;
+    return reported(ctx, t->gather(t->user, mine, all, offsets));
 }
 
 cmg_status cmgi_group_gather(cmg_context *ctx, const void *mine, size_t bytes, void *all)
@@ -66,18 +60,12 @@ cmg_status cmgi_group_reduce(cmg_context *ctx, double *values, int count, bool l
 
 cmg_status cmgi_group_start(cmg_context *ctx, const cmgi_messages *m)
 {
-    if (ctx->group == NULL) {
-        return CMG_OK;
-    }
     const cmg_transport *t = &ctx->group->transport;
     return reported(ctx, t->start(t->user, m->send, m->sends, m->receive, m->receives));
 }
 
 cmg_status cmgi_group_finish(cmg_context *ctx)
 {
-    if (ctx->group == NULL) {
-        return CMG_OK;
-    }
     const cmg_transport *t = &ctx->group->transport;
     return reported(ctx, t->finish(t->user));
 }

@@ -1,7 +1,6 @@
 /*
  * The functions of a group of ranks (core/ranks.h): what is gathered and swapped over all of them
- * on the host, and messages from device to device. Where there is one rank they do what that means:
- * nothing, or a copy.
+ * on the host, and messages from device to device. There is a group, of one rank or of several.
  *
  * All are collective but those that say otherwise.
  */
@@ -92,16 +91,6 @@ static inline void cmgi_wire_forget(cmg_context *ctx, void *route)
 {
     if (cmgi_group_wired(ctx)) {
         ctx->group->way->forget(ctx, ctx->group->wire, route);
-    }
-}
-static inline cmg_status cmgi_wire_aside(cmg_context *ctx)
-{
-    return cmgi_group_wired(ctx) ? ctx->group->way->aside(ctx, ctx->group->wire) : CMG_OK;
-}
-static inline void cmgi_wire_back(cmg_context *ctx)
-{
-    if (cmgi_group_wired(ctx)) {
-        ctx->group->way->back(ctx, ctx->group->wire);
     }
 }
 static inline cmg_status cmgi_wire_join(cmg_context *ctx)

@@ -118,10 +118,15 @@ static bool wait_for(peer *me, int missing, const struct timespec *end)
     return all->status == CMG_OK;
 }
 
-static cmg_status failed(peer *me)
+/* The end of a call that has the lock: its status, with the group's message where it fails. */
+static cmg_status leave(peer *me, bool good)
 {
-    memcpy(me->message, me->all->why, sizeof me->message);
-    return me->all->status;
+    const cmg_status status = good ? CMG_OK : me->all->status;
+    if (!good) {
+        memcpy(me->message, me->all->why, sizeof me->message);
+    }
+    (void)pthread_mutex_unlock(&me->all->lock);
+    return status;
 }
 
 /* A rank that has not come to the barrier: one that has left, if any. */
@@ -162,7 +167,6 @@ static cmg_status start(void *user, const cmg_message *send, int sends, const cm
 {
     peer *me = user;
     loop *all = me->all;
-    cmg_status status = CMG_OK;
     (void)pthread_mutex_lock(&all->lock);
     for (int k = 0; k < sends && all->status == CMG_OK; ++k) {
         peer *to = &all->peer[send[k].peer];
@@ -173,9 +177,7 @@ static cmg_status start(void *user, const cmg_message *send, int sends, const cm
     me->sends = sends;
     me->receive = receive;
     me->receives = receives;
-    status = all->status == CMG_OK ? CMG_OK : failed(me);
-    (void)pthread_mutex_unlock(&all->lock);
-    return status;
+    return leave(me, all->status == CMG_OK);
 }
 
 /* False, and the end of all ranks, where a peer gives other than what is due. */
@@ -227,9 +229,7 @@ static cmg_status finish(void *user)
             good = wait_for(me, me->send[k].peer, &end);
         }
     }
-    const cmg_status status = all->status == CMG_OK ? CMG_OK : failed(me);
-    (void)pthread_mutex_unlock(&all->lock);
-    return status;
+    return leave(me, all->status == CMG_OK);
 }
 
 static cmg_status gather(void *user, const void *mine, void *to, const size_t *offsets)
@@ -257,10 +257,7 @@ static cmg_status gather(void *user, const void *mine, void *to, const size_t *o
             memcpy(there, theirs->data, bytes);
         }
     }
-    good = good && (kept || barrier(me));
-    const cmg_status status = good ? CMG_OK : failed(me);
-    (void)pthread_mutex_unlock(&all->lock);
-    return status;
+    return leave(me, good && (kept || barrier(me)));
 }
 
 static void fail(void *user, cmg_status status, const char *message)
@@ -280,9 +277,7 @@ static cmg_status check(void *user)
 {
     peer *me = user;
     (void)pthread_mutex_lock(&me->all->lock);
-    const cmg_status status = me->all->status == CMG_OK ? CMG_OK : failed(me);
-    (void)pthread_mutex_unlock(&me->all->lock);
-    return status;
+    return leave(me, me->all->status == CMG_OK);
 }
 
 static void *run(void *user)

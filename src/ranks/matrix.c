@@ -62,15 +62,29 @@ static cmg_status outer_rows(const cmg_matrix *A, const cmgi_writeback *w)
     return CMG_OK;
 }
 
+/* What is put between aside and back runs beside what follows, where there is a wire. */
+static cmg_status aside(const cmg_matrix *A)
+{
+    const cmgi_group *group = A->ctx->group;
+    return cmgi_group_wired(A->ctx) ? group->way->aside(A->ctx, group->wire) : CMG_OK;
+}
+
+static void back(const cmg_matrix *A)
+{
+    if (cmgi_group_wired(A->ctx)) {
+        A->ctx->group->way->back(A->ctx, A->ctx->group->wire);
+    }
+}
+
 static cmg_status start(const cmg_matrix *A, const void *x)
 {
     const cmgi_ranks_matrix *M = A->data;
     if (M->exchange == NULL) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_wire_aside(A->ctx));
+    CMGI_TRY(aside(A));
     const cmg_status status = cmgi_exchange_start(M->exchange, x);
-    cmgi_wire_back(A->ctx);
+    back(A);
     return status;
 }
 
@@ -81,9 +95,9 @@ static cmg_status inner_rows(const cmg_matrix *A, const cmgi_writeback *w, const
     const size_t size = cmgi_precision_bytes(A->options.precision);
     const cmgi_writeback own = shifted(w, first_row(A) + M->begin, size);
     if (M->exchange != NULL && cmgi_group_wired(A->ctx)) {
-        CMGI_TRY(cmgi_wire_aside(A->ctx));
+        CMGI_TRY(aside(A));
         const cmg_status status = outer_rows(A, w);
-        cmgi_wire_back(A->ctx);
+        back(A);
         CMGI_TRY(status);
     }
     return M->part[CMGI_INNER] != NULL ? cmgi_matrix_spmv(M->part[CMGI_INNER], &own, x) : CMG_OK;
@@ -139,16 +153,6 @@ static cmgi_talk sizes(const cmg_matrix *A)
         x != NULL && x->from == NULL ? (size_t)x->packed * (2 * size + sizeof(cmg_index)) : 0;
     talk.gathered = talk.gathers ? (size_t)M->gathering->part[ranks] * size : 0;
     return talk;
-}
-
-static cmg_status aside(const cmg_matrix *A)
-{
-    return cmgi_wire_aside(A->ctx);
-}
-
-static void back(const cmg_matrix *A)
-{
-    cmgi_wire_back(A->ctx);
 }
 
 /* Without a wire the last rows wait for the end. */
@@ -297,16 +301,12 @@ static cmg_status find_near(cmg_context *ctx, cmgi_stretches *S)
     return CMG_OK;
 }
 
-cmg_status cmgi_stretches_find(cmg_context *ctx, cmgi_stretches *S)
+static cmg_status find_all(cmg_context *ctx, cmgi_stretches *S)
 {
     const cmgi_own_rows *A = S->A;
     const cmgi_owners *cols = S->cols;
     const cmg_size last = cols->first + cols->rows;
-    bool *made = NULL;
-    cmg_status status = CMG_OK;
-    if (S->found) {
-        return CMG_OK;
-    }
+    cmgi_scoped bool *made = NULL;
     S->end = A->rows;
     if (!cols->whole && cols->rows < cols->total) {
         if (S->outer == NULL) {
@@ -315,19 +315,23 @@ cmg_status cmgi_stretches_find(cmg_context *ctx, cmgi_stretches *S)
         }
         const bool *outer = made != NULL ? made : S->outer;
         find_inner(S, outer);
-        CMGI_TRY_GOTO(done, cmgi_rows_columns(ctx, A, cols->first, last, outer, &S->halo));
-        CMGI_TRY_GOTO(done, find_near(ctx, S));
+        CMGI_TRY(cmgi_rows_columns(ctx, A, cols->first, last, outer, &S->halo));
+        CMGI_TRY(find_near(ctx, S));
     }
     const cmg_size from[CMGI_STRETCHES] = {0, S->end, S->begin};
     const cmg_size to[CMGI_STRETCHES] = {S->begin, A->rows, S->end};
-    CMGI_TRY_GOTO(done, cmgi_stretches_send(ctx, S));
+    CMGI_TRY(cmgi_stretches_send(ctx, S));
     for (int k = 0; k < CMGI_STRETCHES; ++k) {
         const bool cut = from[k] < to[k] && !(k == CMGI_INNER && S->there);
-        CMGI_TRY_GOTO(done, cut ? cut_rows(ctx, k, from[k], to[k], S) : CMG_OK);
+        CMGI_TRY(cut ? cut_rows(ctx, k, from[k], to[k], S) : CMG_OK);
     }
-    S->found = true;
-done:
-    cmgi_free(ctx, made);
+    return CMG_OK;
+}
+
+cmg_status cmgi_stretches_find(cmg_context *ctx, cmgi_stretches *S)
+{
+    const cmg_status status = S->found ? CMG_OK : find_all(ctx, S);
+    S->found = status == CMG_OK;
     if (status != CMG_OK) {
         cmgi_stretches_free(ctx, S);
     }

@@ -240,8 +240,7 @@ cmg_status cmgi_parts_null_space(const cmgi_divided *levels, const cmg_hierarchy
     CMGI_TRY(make_candidates(parts, h, block, *exact, &c));
     CMGI_TRY(choose(parts, &c, *exact, &made));
     if (made.count > 0) {
-        *space = made;
-        made = (cmgi_null_space){0};
+        CMGI_PASS_ON(&made, space);
     }
     return CMG_OK;
 }

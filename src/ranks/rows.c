@@ -252,15 +252,6 @@ static cmg_size own_columns(const void *user, cmg_size i, cmg_index *columns, do
     return length;
 }
 
-/* Rows of a CSR, whose offsets and values are taken; columns are still to be set. */
-static cmg_status take_csr(cmg_context *ctx, cmgi_csr *from, cmg_size first, cmgi_own_rows *to)
-{
-    *to = (cmgi_own_rows){first, from->rows, from->indptr, NULL, from->values, false};
-    from->indptr = NULL;
-    from->values = NULL;
-    return cmgi_alloc(ctx, to->indptr[to->rows], sizeof *to->indices, &to->indices);
-}
-
 cmg_status cmgi_rows_transpose(cmg_context *ctx, const cmgi_own_rows *A, const cmg_size *col_part,
                                cmgi_own_rows *T)
 {
@@ -282,7 +273,7 @@ cmg_status cmgi_rows_transpose(cmg_context *ctx, const cmgi_own_rows *A, const c
                "%lld columns on one rank do not fit 32 bits", (long long)rows);
     CMGI_TRY(cmgi_csr_by_rows(ctx, rows, cols, own_columns, &c, &own));
     CMGI_TRY(cmgi_csr_transpose(ctx, &own.view, &transposed));
-    CMGI_TRY(take_csr(ctx, &transposed, col_part[me], T));
+    CMGI_TRY(cmgi_rows_take(ctx, &transposed, col_part[me], T));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (cols > 4096)
     for (cmg_size k = 0; k < T->indptr[cols]; ++k) {
         const cmg_size row = transposed.indices[k] - c.before;
@@ -311,7 +302,7 @@ cmg_status cmgi_rows_multiply(cmg_context *ctx, const cmgi_own_rows *A, const cm
     const cmg_csr left = {A->rows, inner.count, A->indptr, places[0], A->values};
     const cmg_csr right = {inner.count, outer.count, fetched.indptr, places[1], fetched.values};
     CMGI_TRY(cmgi_csr_multiply(ctx, &left, &right, &product));
-    CMGI_TRY(take_csr(ctx, &product, A->first, C));
+    CMGI_TRY(cmgi_rows_take(ctx, &product, A->first, C));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (C->rows > 4096)
     for (cmg_size k = 0; k < C->indptr[C->rows]; ++k) {
         C->indices[k] = outer.number[product.indices[k]];

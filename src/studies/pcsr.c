@@ -96,18 +96,14 @@ static cmg_status build(cmg_matrix *A, const cmgi_matrix_source *from)
     cmg_context *ctx = A->ctx;
     const cmg_csr *csr = from->csr;
     const size_t value = cmgi_precision_bytes(A->options.precision);
+    cmgi_row_statistics s;
     cmgi_pcsr *S = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *S, &S));
     A->data = S;
-    if (A->options.pad == 0) {
-        cmgi_row_statistics s;
-        CMGI_TRY(cmgi_row_statistics_take(ctx, csr, &s));
-        A->options.pad = choose_pad(&s);
-        cmgi_row_statistics_free(ctx, &s);
-    }
-    for (cmg_size i = 0; i < csr->rows; ++i) {
-        A->stored += padded(csr->indptr[i + 1] - csr->indptr[i], A->options.pad);
-    }
+    CMGI_TRY(cmgi_row_statistics_take(ctx, csr, &s));
+    A->options.pad = A->options.pad != 0 ? A->options.pad : choose_pad(&s);
+    A->stored = padded_entries(&s, A->options.pad);
+    cmgi_row_statistics_free(ctx, &s);
     S->partitions = partitions_of(A->rows, A->stored);
     A->bytes = bytes_of(A->rows, A->stored, A->options.precision);
     CMGI_TRY(cmgi_alloc_zero(ctx, S->partitions, sizeof *S->split, &S->split));

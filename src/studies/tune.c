@@ -238,22 +238,19 @@ cmg_status cmgi_tune(cmg_context *ctx, const cmg_csr *csr, const cmg_matrix_opti
                                 &known->taken, A);
     }
     trial t = {.ctx = ctx, .csr = csr};
-    cmg_status status = CMG_OK;
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, csr->cols, cmgi_precision_bytes(p), &t.x));
-    CMGI_TRY_GOTO(done, cmgi_alloc_device(ctx, csr->rows, cmgi_precision_bytes(p), &t.y));
-    CMGI_TRY_GOTO(done, backend->fill(ctx, p, csr->cols, 1.0, t.x));
-    if (backend->mark_reserve != NULL) {
-        CMGI_TRY_GOTO(done, backend->mark_reserve(ctx, 2));
-    }
-    CMGI_TRY_GOTO(done, try_all(&t, options));
-    remember(ctx, pattern, options, &t.best->options);
-    *A = t.best;
-    t.best = NULL;
-done:
+    CMGI_FREED(ctx, &t.x, &t.y);
+    CMGI_TRY(cmgi_alloc_device(ctx, csr->cols, cmgi_precision_bytes(p), &t.x));
+    CMGI_TRY(cmgi_alloc_device(ctx, csr->rows, cmgi_precision_bytes(p), &t.y));
+    CMGI_TRY(backend->fill(ctx, p, csr->cols, 1.0, t.x));
+    CMGI_TRY(backend->mark_reserve != NULL ? backend->mark_reserve(ctx, 2) : CMG_OK);
+    const cmg_status status = try_all(&t, options);
     if (backend->mark_reserve != NULL) {
         (void)backend->mark_reserve(ctx, 0);
     }
+    if (status == CMG_OK) {
+        remember(ctx, pattern, options, &t.best->options);
+        *A = cmgi_pass_on(&t.best);
+    }
     cmg_matrix_destroy(&t.best);
-    CMGI_FREE_DEVICE(ctx, t.x, t.y);
     return status;
 }

@@ -38,13 +38,13 @@ static void check_scalar(const cmgi_problem *p, const double *s, double found)
         inside = inside && fabs(s[d] - 0.5) < 0.25;
         fields += (int)(4 * s[d]);
     }
-    if (p->coefficient == CMG_COEFFICIENT_SMOOTH) {
+    if (p->options.coefficient == CMG_COEFFICIENT_SMOOTH) {
         CHECK_NEAR(found, exp(product), 1e-12);
-    } else if (p->coefficient == CMG_COEFFICIENT_JUMP) {
+    } else if (p->options.coefficient == CMG_COEFFICIENT_JUMP) {
         CHECK(found == (inside ? 40 : 1));
-    } else if (p->coefficient == CMG_COEFFICIENT_CHECKERBOARD) {
+    } else if (p->options.coefficient == CMG_COEFFICIENT_CHECKERBOARD) {
         CHECK(found == (fields % 2 == 1 ? 40 : 1));
-    } else if (p->coefficient == CMG_COEFFICIENT_RANDOM) {
+    } else if (p->options.coefficient == CMG_COEFFICIENT_RANDOM) {
         CHECK(found >= 1 && found <= 40);
     } else {
         CHECK(found == 1);
@@ -166,10 +166,10 @@ TEST(solutions_are_their_formulas)
         cmgi_problem p = problem_of(dim, "load=sine");
         cmgi_problem_exact(&p, x, &u, (double[3]){0});
         CHECK_NEAR(u, sin(0.15 * pi) * sin(0.8 * pi) * (dim == 3 ? sin(0.25 * pi) : 1), 1e-14);
-        p.load = CMG_LOAD_EXPONENTIAL;
+        p.options.load = CMG_LOAD_EXPONENTIAL;
         cmgi_problem_exact(&p, x, &u, NULL);
         CHECK_NEAR(u, exp(-0.7) * cos(2.4) * (dim == 3 ? 1.75 : 1), 1e-14);
-        p.load = CMG_LOAD_POLYNOMIAL;
+        p.options.load = CMG_LOAD_POLYNOMIAL;
         cmgi_problem_exact(&p, x, &u, NULL);
         CHECK_NEAR(u, 1 - 0.7 + 2 * 2.4 + (dim == 3 ? 3 * 1.5 : 0), 1e-14);
     }
@@ -221,8 +221,8 @@ TEST(sources_are_their_formulas)
     p = cmgi_problem_make(&o, 3, origin, extent);
     cmgi_problem_source(&p, origin, f);
     CHECK(f[0] == 0 && f[1] == 0 && f[2] == -2);
-    p.source = source_of;
-    p.source_user = &factor;
+    p.options.source = source_of;
+    p.options.source_user = &factor;
     cmgi_problem_source(&p, origin, f);
     CHECK(f[0] == -3);
 }
