@@ -74,52 +74,81 @@ typedef struct cmgi_addends {
     cmg_size count;
 } cmgi_addends;
 
+/* What becomes of a norm: that after a step of CG; of the first r, from which on the test runs;
+ * that after a step of semi-iteration; that of the end. All but the first leave r as it is, and
+ * have neither p and q nor x. */
+typedef enum cmgi_cg_kind {
+    CMGI_CG_STEP = 0,
+    CMGI_CG_FIRST,
+    CMGI_CG_SEMI,
+    CMGI_CG_LAST
+} cmgi_cg_kind;
+
 /*
  * The update of CG: x += a p, r -= a q with a = *rz / *pq, *rr = r . r, and the note of it in
  * `stop`. *pq <= 0 (breakdown) and *rz < 0 (indefinite preconditioner) count as a = 0 and leave x
  * and r as they are, and so does an iteration that no longer runs. Scalars and `stop` are in the
- * backend's memory, one for each column. With `semi` instead of p and q, r stays as it is, and its
- * norm and its copy are all there is to do before the factors of the next step.
+ * backend's memory, one for each column.
  */
 typedef struct cmgi_cg_update {
+    cmgi_cg_kind kind;
     const double *rz;
     double *pq;
-    cmgi_addends parts;      /* of *pq, or with `semi` of *rr, with r in fp32 and not read */
+    cmgi_addends parts;      /* of *pq; SEMI: of *rr, and r is not read */
     cmg_precision precision; /* of the next four; of several columns fp64 */
     const void *p;
     const void *q;
     void *x;
     void *r;
     float *single; /* r in fp32, NULL = not wanted */
-    double *copy;  /* with `semi`: r, NULL = not wanted */
+    double *copy;  /* FIRST: r, NULL = not wanted */
     double *rr;
-    cmgi_stop *stop; /* NULL = runs always */
-    double *old;     /* gets *rz, NULL = not kept */
-    cmgi_semi *semi; /* NULL = CG */
+    cmgi_stop *stop;           /* NULL = runs always, and nothing is noted */
+    const cmgi_limits *limits; /* FIRST */
+    const double *bb;          /* FIRST: (b, b), NULL = it is *rr */
+    double *old;               /* gets *rz, FIRST: 0; NULL = not kept */
+    cmgi_semi *semi;           /* SEMI */
 } cmgi_cg_update;
 
-/* a of column c; pq = (p, q) of it */
-CMGI_INLINE double cmgi_cg_factor(const cmgi_cg_update *u, int c, double pq)
+CMGI_INLINE bool cmgi_cg_runs(const cmgi_cg_update *u, int c)
 {
-    const bool runs = u->semi == NULL && (u->stop == NULL || u->stop[c].running != 0);
-    return runs && pq > 0 && u->rz[c] >= 0 ? u->rz[c] / pq : 0;
+    return u->kind == CMGI_CG_STEP && (u->stop == NULL || u->stop[c].running != 0);
+}
+
+CMGI_INLINE double cmgi_cg_factor(double rz, double pq)
+{
+    return pq > 0 && rz >= 0 ? rz / pq : 0;
+}
+
+/* a of column c */
+CMGI_INLINE double cmgi_cg_length(const cmgi_cg_update *u, int c)
+{
+    return cmgi_cg_runs(u, c) ? cmgi_cg_factor(u->rz[c], u->pq[c]) : 0;
 }
 
 /* What ends the update of column c, once rr[c] is known. */
 CMGI_INLINE void cmgi_cg_note(const cmgi_cg_update *u, int c)
 {
-    if (u->semi != NULL && u->stop != NULL) {
-        cmgi_stop_note(u->stop + c, 1, 1, u->rr[c]);
-        cmgi_semi_next(u->semi + c);
+    if (u->old != NULL) {
+        u->old[c] = u->kind == CMGI_CG_STEP ? u->rz[c] : 0;
     }
-    if (u->semi != NULL) {
+    if (u->stop == NULL) {
         return;
     }
-    if (u->old != NULL) {
-        u->old[c] = u->rz[c];
-    }
-    if (u->stop != NULL) {
+    switch (u->kind) {
+    case CMGI_CG_STEP:
         cmgi_stop_note(u->stop + c, u->rz[c], u->pq[c], u->rr[c]);
+        break;
+    case CMGI_CG_FIRST:
+        cmgi_stop_begin(u->stop + c, u->limits + c, (u->bb != NULL ? u->bb : u->rr)[c], u->rr[c]);
+        break;
+    case CMGI_CG_SEMI:
+        cmgi_stop_note(u->stop + c, 1, 1, u->rr[c]);
+        cmgi_semi_next(u->semi + c);
+        break;
+    case CMGI_CG_LAST:
+        u->stop[c].exact = sqrt(u->rr[c]);
+        break;
     }
 }
 
@@ -176,19 +205,16 @@ typedef struct cmgi_jacobi_step {
 
 /* What is done with the stopping test of every column; all of it is in the backend's memory. */
 typedef enum cmgi_test_kind {
-    CMGI_TEST_BEGIN, /* cmgi_stop_begin(update.stop, limits, *bb, *update.rr), *update.old = 0 */
-    CMGI_TEST_NOTE,  /* cmgi_cg_note(&update) alone */
-    CMGI_TEST_NORM,  /* cmgi_stop_note(update.stop, 1, 1, *update.rr) */
-    CMGI_TEST_EXACT, /* update.stop->exact = sqrt(*update.rr) */
-    CMGI_TEST_SEMI,  /* update.semi before its first step: with x += z where `nested` */
-    CMGI_TEST_MERGE  /* cmgi_cg_merge(sums, update.stop), of one column */
+    CMGI_TEST_NOTE, /* cmgi_cg_note(&update) alone */
+    CMGI_TEST_NORM, /* cmgi_stop_note(update.stop, 1, 1, *update.rr) */
+    CMGI_TEST_SEMI, /* update.semi before its first step: with x += z where `nested` */
+    CMGI_TEST_MERGE /* cmgi_cg_merge(sums, update.stop), of one column */
 } cmgi_test_kind;
 
 typedef struct cmgi_test {
     cmgi_test_kind what;
     cmgi_cg_update update; /* of which a test needs stop and some of the scalars */
     const cmgi_limits *limits;
-    const double *bb;
     cmgi_cg_sums *sums;
     bool nested;
 } cmgi_test;
@@ -197,18 +223,11 @@ CMGI_INLINE void cmgi_test_column(const cmgi_test *t, int c)
 {
     cmgi_stop *stop = t->update.stop;
     switch (t->what) {
-    case CMGI_TEST_BEGIN:
-        cmgi_stop_begin(stop + c, t->limits + c, t->bb[c], t->update.rr[c]);
-        t->update.old[c] = 0;
-        break;
     case CMGI_TEST_NOTE:
         cmgi_cg_note(&t->update, c);
         break;
     case CMGI_TEST_NORM:
         cmgi_stop_note(stop + c, 1, 1, t->update.rr[c]);
-        break;
-    case CMGI_TEST_EXACT:
-        stop[c].exact = sqrt(t->update.rr[c]);
         break;
     case CMGI_TEST_SEMI:
         cmgi_semi_begin(t->update.semi + c, t->limits + c, t->nested);

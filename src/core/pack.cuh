@@ -47,17 +47,21 @@ __device__ __forceinline__ void open(F &, long)
 {
 }
 
-/* The sum of parts that are there, for all threads of a block, which leave it in *sum. */
+/*
+ * The sum of addends that are there, for all threads of a block, which leave it in *sum. A block
+ * reads them once: warps that each read all of them wait for the same lines of the second cache (of
+ * 264 in 489 blocks 6 us).
+ */
 template <int THREADS>
-__device__ __forceinline__ double whole_of(const cmgi_addends &parts, double *sum)
+__device__ __forceinline__ double whole_of(const cmgi_addends &addends, double *sum)
 {
-    if (parts.count == 0) {
+    if (addends.count == 0) {
         return *sum;
     }
     __shared__ double whole;
     double s = 0;
-    for (cmg_size k = threadIdx.x; k < parts.count; k += THREADS) {
-        s += __ldcg(parts.at + k);
+    for (cmg_size k = threadIdx.x; k < addends.count; k += THREADS) {
+        s += __ldcg(addends.at + k);
     }
     s = cmgi_block_sum<THREADS>(s);
     if (threadIdx.x == 0) {

@@ -260,13 +260,18 @@ struct sum_op {
 template <typename T>
 struct update_op {
     cmgi_cg_update u;
-    double pq; /* of one column */
+    double factor; /* of one column */
     bool one;
     template <int BLOCK>
     __device__ void open()
     {
         one = true;
-        pq = u.semi == NULL ? whole_of<BLOCK>(u.parts, u.pq) : 0;
+        if (u.kind == CMGI_CG_STEP) { /* what is read is on its way before the sum is made */
+            const bool runs = cmgi_cg_runs(&u, 0);
+            const double rz = *u.rz;
+            const double pq = whole_of<BLOCK>(u.parts, u.pq);
+            factor = runs ? cmgi_cg_factor(rz, pq) : 0;
+        }
     }
     template <int W>
     __device__ pack<double, W> begin(int c, int step) const
@@ -274,8 +279,7 @@ struct update_op {
         pack<double, W> a;
 #pragma unroll
         for (int w = 0; w < W; ++w) {
-            const int column = c + w * step;
-            a.v[w] = cmgi_cg_factor(&u, column, one ? pq : u.semi == NULL ? u.pq[column] : 0);
+            a.v[w] = one ? factor : cmgi_cg_length(&u, c + w * step);
         }
         return a;
     }
@@ -376,7 +380,7 @@ cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, int k, const cmgi_c
 {
     const bool wide = aligned(u->p) && aligned(u->q) && aligned(u->x) && aligned(u->r) &&
                       aligned(u->single) && aligned(u->copy);
-    if (u->semi != NULL && u->parts.count > 0) {
+    if (u->kind == CMGI_CG_SEMI && u->parts.count > 0) {
         return reduce_one<WIDE<double>>(ctx, u->parts.count, aligned(u->parts.at),
                                         sum_op{u->parts.at}, note_update{*u});
     }

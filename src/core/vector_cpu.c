@@ -176,9 +176,9 @@ static cmg_status jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi_st
 /* The update of one column: blocks are summed where x and r change, and r . r where they rest. */
 static cmg_status update_one(cmg_context *ctx, cmg_size n, const cmgi_cg_update *u)
 {
-    const double a = cmgi_cg_factor(u, 0, *u->pq);
+    const double a = cmgi_cg_length(u, 0);
     if (a == 0) {
-        CMGI_TRY(u->semi != NULL && u->single != NULL
+        CMGI_TRY(u->kind != CMGI_CG_STEP && u->single != NULL
                      ? convert(ctx, n, u->precision, u->r, CMG_FP32, u->single)
                      : CMG_OK);
         CMGI_TRY(u->copy != NULL ? convert(ctx, n, CMG_FP64, u->r, CMG_FP64, u->copy) : CMG_OK);
@@ -195,7 +195,7 @@ static void update_rows(cmg_size n, int k, const cmgi_cg_update *u, const double
     memset(sum, 0, (size_t)k * sizeof *sum);
     for (cmg_size i = part * ROWS; i < cmgi_block_end(part, n, ROWS); ++i) {
         double *r = (double *)u->r + i * k;
-        if (u->semi == NULL) {
+        if (u->kind == CMGI_CG_STEP) {
             const double *p = (const double *)u->p + i * k;
             const double *q = (const double *)u->q + i * k;
             double *x = (double *)u->x + i * k;
@@ -221,7 +221,7 @@ static cmg_status update_columns(cmg_context *ctx, cmg_size n, int k, const cmgi
     double a[CMG_COLUMNS];
     CMGI_TRY(reserve(ctx, parts * k));
     for (int c = 0; c < k; ++c) {
-        a[c] = cmgi_cg_factor(u, c, u->pq[c]);
+        a[c] = cmgi_cg_length(u, c);
     }
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n * k > CMGI_PARALLEL_FROM)
     for (cmg_size part = 0; part < parts; ++part) {

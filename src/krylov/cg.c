@@ -22,18 +22,8 @@
  */
 #include "krylov/krylov.h"
 
-enum { RZ = 0, RZ_OLD = CMGI_KRYLOV_OLD, PQ, RR }; /* scalars of every column */
-
-/* RZ_OLD = 0 makes the first direction z, whatever p is. */
-cmg_status cmgi_cg_start(cmgi_krylov *k, const cmgi_cg_vectors *v)
-{
-    const cmgi_linear_system *s = &k->system;
-    const cmgi_backend *on = s->ctx->backend;
-    return k->rounded == v->r || (v->r == k->work[0] && cmgi_krylov_from_zero(k))
-               ? CMG_OK
-               : on->convert(s->ctx, cmgi_krylov_values(k), v->precision, v->r, s->precision,
-                             k->rounded);
-}
+/* Scalars of every column; RZ_OLD = 0 makes the first direction z, whatever p is. */
+enum { RZ = 0, RZ_OLD = CMGI_KRYLOV_OLD, PQ, RR };
 
 cmg_status cmgi_cg_step(cmgi_krylov *k, const cmgi_cg_vectors *v)
 {
@@ -86,12 +76,6 @@ static cmgi_cg_vectors vectors(const cmgi_krylov *k)
         .precision = CMG_FP64, .x = k->x, .r = k->work[0], .p = k->work[2], .q = k->work[3]};
 }
 
-static cmg_status start(cmgi_krylov *k)
-{
-    const cmgi_cg_vectors v = vectors(k);
-    return cmgi_cg_start(k, &v);
-}
-
 static cmg_status step(cmgi_krylov *k)
 {
     const cmgi_cg_vectors v = vectors(k);
@@ -99,5 +83,4 @@ static cmg_status step(cmgi_krylov *k)
 }
 
 /* The residual at the end goes into q: r and C r may be rounded, with r to be taken over. */
-const cmgi_iteration cmgi_cg = {
-    .start = start, .step = step, .vectors = 4, .scratch = 3, .rests = true};
+const cmgi_iteration cmgi_cg = {.step = step, .vectors = 4, .scratch = 3, .rests = true};

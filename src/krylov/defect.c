@@ -21,8 +21,7 @@ static cmg_status start(cmgi_krylov *k)
     const cmgi_backend *on = s->ctx->backend;
     const cmgi_cg_vectors *inner = &k->inner;
     CMGI_TRY(on->fill(s->ctx, s->precision, s->n, 0.0, inner->x));
-    CMGI_TRY(on->convert(s->ctx, s->n, CMG_FP64, k->work[0], s->precision, inner->r));
-    return cmgi_cg_start(k, inner);
+    return on->convert(s->ctx, s->n, CMG_FP64, k->work[0], s->precision, inner->r);
 }
 
 static cmg_status step(cmgi_krylov *k)

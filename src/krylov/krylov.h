@@ -89,7 +89,7 @@ extern const cmgi_iteration cmgi_semi_iteration;
 /* Work that is recorded: on which arrays. */
 typedef struct cmgi_recording {
     void *graph; /* NULL = nothing */
-    int steps;   /* behind each other before the loop */
+    int steps;   /* behind each other; 0 = a loop */
     bool zero;
     const double *b;
     double *x;
@@ -163,7 +163,8 @@ typedef struct cmgi_krylov {
     cmgi_recording recorded[CMGI_RECORDINGS];
     cmgi_recording last; /* the vectors of the last solve, without a graph */
     bool again;          /* this one has them, too */
-    int took;            /* iterations of the last solve */
+    int took;            /* iterations of the last solve ... */
+    int took_before;     /* ... and of the one before */
 } cmgi_krylov;
 
 /* Scalar i of column 0, beside which are those of the others. */
@@ -233,7 +234,6 @@ double cmgi_semi_rate(double low, double high);
 cmg_status cmgi_arnoldi_create(cmg_context *ctx, int restart, cmgi_arnoldi *a);
 void cmgi_arnoldi_clear(cmg_context *ctx, int restart, cmgi_arnoldi *a);
 /* Start of CG: no last direction. */
-cmg_status cmgi_cg_start(cmgi_krylov *k, const cmgi_cg_vectors *v);
 /* One iteration of CG. */
 cmg_status cmgi_cg_step(cmgi_krylov *k, const cmgi_cg_vectors *v);
 /*

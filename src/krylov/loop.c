@@ -2,9 +2,10 @@
  * Runs iterations until their stopping test ends them. The test is data in the backend's memory
  * (core/stop.h), so that the device can go on alone:
  *
- * - graph: the solve is one graph, first residual, as many steps as the solve before took but one,
- *   the iteration, repeated while the test says so, and the true residual; one launch, and the host
- *   waits once. A step of a loop on the device takes 5 us more than the same one behind another;
+ * - graph: the solve is one graph, first residual, the iteration, repeated while the test says so,
+ *   and the true residual; one launch, and the host waits once. The iterations are as many as two
+ *   solves took, one behind the other, and a graph that repeats one goes on after them: a loop on
+ *   the device takes 5 us an iteration more;
  * - step: an iteration is a graph, and the host looks at the test behind each;
  * - host: iteration by iteration, as the CPU does.
  */
@@ -53,46 +54,35 @@ static cmg_status give_limits(cmgi_krylov *k)
                                  (size_t)k->system.columns * sizeof *k->given);
 }
 
-/* r = b, x being 0, in the precision of C, too, and its norm in one pass. */
-static cmg_status take_rhs(cmgi_krylov *k, double *r, double *bb)
-{
-    const cmgi_linear_system *s = &k->system;
-    const cmgi_backend *on = s->ctx->backend;
-    const cmgi_cg_update norm = {.precision = CMG_FP64,
-                                 .r = (void *)(uintptr_t)k->b,
-                                 .single = k->rounded != r ? k->rounded : NULL,
-                                 .copy = k->rounded != r && k->method->rounds ? NULL : r,
-                                 .rr = bb,
-                                 .semi = (cmgi_semi *)(void *)k->scalars};
-    return on->cg_update(s->ctx, s->n, 1, &norm);
-}
-
-/* r = b - A x, its norms and those of b, the stopping tests before the first step. */
+/* r = b - A x, also in the precision of C, its norms and those of b, the stopping tests before the
+ * first step. */
 static cmg_status begin(cmgi_krylov *k)
 {
     const cmgi_linear_system *s = &k->system;
     cmg_context *ctx = s->ctx;
     double *r = k->work[0];
     double *bb = cmgi_krylov_scalar(k, CMGI_KRYLOV_SCALARS - 1);
-    double *rr = cmgi_krylov_scalar(k, CMGI_KRYLOV_SCALARS - 2);
     const bool corrects = k->method->finish != NULL;
-    const bool zero = cmgi_krylov_from_zero(k);
-    const cmgi_test first = {.what = CMGI_TEST_BEGIN,
-                             .update = {.stop = k->stop,
-                                        .rr = zero ? bb : rr,
-                                        .old = cmgi_krylov_scalar(k, CMGI_KRYLOV_OLD)},
-                             .limits = k->limits,
-                             .bb = bb};
-    if (zero) {
-        CMGI_TRY(take_rhs(k, r, bb));
+    cmgi_cg_update first = {.kind = CMGI_CG_FIRST,
+                            .precision = CMG_FP64,
+                            .r = r,
+                            .single =
+                                k->rounded != r && s->precision == CMG_FP32 ? k->rounded : NULL,
+                            .rr = cmgi_krylov_scalar(k, CMGI_KRYLOV_SCALARS - 2),
+                            .stop = k->stop,
+                            .limits = k->limits,
+                            .old = cmgi_krylov_scalar(k, CMGI_KRYLOV_OLD)};
+    if (cmgi_krylov_from_zero(k)) {
+        first.r = (void *)(uintptr_t)k->b;
+        first.copy = first.single != NULL && k->method->rounds ? NULL : r;
     } else {
         CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, s->columns, k->b, k->b, bb));
+        first.bb = bb;
         if (!corrects || k->column->iterations == 0) { /* else the last end left it there */
             CMGI_TRY(s->residual(s->user, k->b, k->x, r));
         }
-        CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, s->columns, r, r, rr));
     }
-    CMGI_TRY(ctx->backend->test(ctx, s->columns, &first));
+    CMGI_TRY(ctx->backend->cg_update(ctx, s->n, s->columns, &first));
     return k->method->start != NULL ? k->method->start(k) : CMG_OK;
 }
 
@@ -101,10 +91,12 @@ static cmg_status begin(cmgi_krylov *k)
 static cmg_status end(cmgi_krylov *k)
 {
     const cmgi_linear_system *s = &k->system;
-    cmg_context *ctx = s->ctx;
     double *r = k->work[k->method->scratch];
-    double *rr = cmgi_krylov_scalar(k, CMGI_KRYLOV_SCALARS - 2);
-    const cmgi_test exact = {.what = CMGI_TEST_EXACT, .update = {.stop = k->stop, .rr = rr}};
+    const cmgi_cg_update last = {.kind = CMGI_CG_LAST,
+                                 .precision = CMG_FP64,
+                                 .r = r,
+                                 .rr = cmgi_krylov_scalar(k, CMGI_KRYLOV_SCALARS - 2),
+                                 .stop = k->stop};
     if (k->method->exact) {
         return CMG_OK;
     }
@@ -112,8 +104,7 @@ static cmg_status end(cmgi_krylov *k)
         CMGI_TRY(k->method->finish(k));
     }
     CMGI_TRY(s->residual(s->user, k->b, k->x, r));
-    CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, s->columns, r, r, rr));
-    return ctx->backend->test(ctx, s->columns, &exact);
+    return s->ctx->backend->cg_update(s->ctx, s->n, s->columns, &last);
 }
 
 /* Brings the tests to the host, and with them the norms of the iterations since. */
@@ -179,9 +170,11 @@ static cmg_status put_part(cmgi_krylov *k, int part)
     for (int step = 0; step < k->recorded[part].steps; ++step) {
         CMGI_TRY(k->method->step(k));
     }
-    CMGI_TRY(backend->graph_loop(ctx));
-    CMGI_TRY(k->method->step(k));
-    CMGI_TRY(backend->graph_after(ctx));
+    if (k->recorded[part].steps == 0) {
+        CMGI_TRY(backend->graph_loop(ctx));
+        CMGI_TRY(k->method->step(k));
+        CMGI_TRY(backend->graph_after(ctx));
+    }
     return end(k);
 }
 
@@ -196,15 +189,14 @@ static bool is_of(const cmgi_recording *r, const cmgi_krylov *k)
     return r->b == k->b && r->x == k->x && r->zero == cmgi_krylov_from_zero(k);
 }
 
-/* Steps before the first look whether to go on. Where there were fewer to take, the rest of them
- * changes nothing (method->rests), and the next solve has a shorter recording. */
+/* Steps that are recorded one behind the other; 0 = a loop. Those behind the last that is wanted
+ * change nothing (method->rests). */
 static int steps_at_once(const cmgi_krylov *k, int part)
 {
     enum { MOST = 16 };
-    const int steps = k->took - 1 - (k->method->first != NULL);
-    return part != CMGI_RECORD_WHOLE || !k->method->rests || steps < 0 ? 0
-           : steps < MOST                                              ? steps
-                                                                       : MOST;
+    const bool whole =
+        part == CMGI_RECORD_WHOLE && k->method->rests && k->system.ctx->group == NULL;
+    return whole && k->took <= MOST ? k->took - (k->method->first != NULL && k->took > 0) : 0;
 }
 
 /* Records a part, unless it already is. CMG_ERR_UNSUPPORTED leaves everything as it was. */
@@ -214,7 +206,8 @@ static cmg_status record(cmgi_krylov *k, int part)
     const cmgi_backend *backend = ctx->backend;
     cmgi_recording *mine = &k->recorded[part];
     const int steps = steps_at_once(k, part);
-    if (mine->graph != NULL && is_of(mine, k) && mine->steps <= steps) {
+    if (mine->graph != NULL && is_of(mine, k) &&
+        (part != CMGI_RECORD_WHOLE || mine->steps == steps || k->took != k->took_before)) {
         return CMG_OK;
     }
     if (mine->graph != NULL) {
@@ -223,7 +216,7 @@ static cmg_status record(cmgi_krylov *k, int part)
     *mine = vectors_of(k);
     mine->steps = steps;
     const bool alone = part == CMGI_RECORD_STEP;
-    CMGI_TRY(backend->graph_begin(ctx, alone ? NULL : k->stop, k->system.columns));
+    CMGI_TRY(backend->graph_begin(ctx, alone || steps > 0 ? NULL : k->stop, k->system.columns));
     ctx->recording = true;
     const cmg_status status = alone ? k->method->step(k) : put_part(k, part);
     ctx->recording = false;
@@ -309,7 +302,12 @@ static cmg_status run_some(cmgi_krylov *k)
         return step(k);
     }
     const int part = k->used == CMG_LOOP_STEP ? CMGI_RECORD_STEP : CMGI_RECORD_REST;
-    CMGI_TRY(record(k, part));
+    const cmg_status status = record(k, part);
+    if (status == CMG_ERR_UNSUPPORTED) { /* a loop; what came before needed none */
+        k->used = CMG_LOOP_HOST;
+        return k->method->step(k);
+    }
+    CMGI_TRY(status);
     return k->system.ctx->backend->graph_launch(k->system.ctx, k->recorded[part].graph);
 }
 
@@ -353,6 +351,7 @@ cmg_status cmgi_krylov_loop(cmgi_krylov *k, const double *b, double *x)
         CMGI_TRY(fetch(k));
     }
     k->interrupted = stopped;
+    k->took_before = first ? k->took : k->took_before;
     k->took = first ? 0 : k->took;
     for (int c = 0; c < k->system.columns; ++c) {
         k->took = first && k->column[c].iterations > k->took ? k->column[c].iterations : k->took;

@@ -47,7 +47,8 @@ static cmg_status advance(cmgi_krylov *k, bool fresh)
                                    .z = k->image,
                                    .d = k->work[2],
                                    .x = k->x};
-    cmgi_cg_update norm = {.precision = CMG_FP64,
+    cmgi_cg_update norm = {.kind = CMGI_CG_SEMI,
+                           .precision = CMG_FP64,
                            .r = r,
                            .single = k->rounded == r ? NULL : k->rounded,
                            .rr = cmgi_krylov_scalar(k, CMGI_KRYLOV_SCALARS - 2),
@@ -70,11 +71,7 @@ static cmg_status start(cmgi_krylov *k)
                              .update = {.semi = semi_of(k)},
                              .limits = k->limits,
                              .nested = s->nested != NULL};
-    CMGI_TRY(s->ctx->backend->test(s->ctx, s->columns, &begin));
-    return k->rounded == k->work[0] || cmgi_krylov_from_zero(k)
-               ? CMG_OK
-               : s->ctx->backend->convert(s->ctx, cmgi_krylov_values(k), CMG_FP64, k->work[0],
-                                          s->precision, k->rounded);
+    return s->ctx->backend->test(s->ctx, s->columns, &begin);
 }
 
 static cmg_status step(cmgi_krylov *k)
