@@ -25,12 +25,8 @@ static cmg_status build_inverse(cmgi_multigrid *mg, int last)
     const cmg_matrix_options options = coarse_options(mg, last);
     if (last == cmg_hierarchy_levels(h) - 1 &&
         cmgi_hierarchy_view(h, last, CMG_ROLE_INVERSE, NULL, 0, &csr)) {
-        CMGI_TRY(cmgi_alloc_zero(ctx, n * n, sizeof *X, &X));
-        for (cmg_size i = 0; i < n; ++i) {
-            for (cmg_size k = csr.indptr[i]; k < csr.indptr[i + 1]; ++k) {
-                X[i * n + csr.indices[k]] = csr.values[k];
-            }
-        }
+        CMGI_TRY(cmgi_alloc(ctx, n * n, sizeof *X, &X));
+        cmgi_dense_expand(&csr, X);
         CMGI_TRY(cmgi_dense_matrix(ctx, n, X, mg->levels.level[last].perm, &options,
                                    &mg->levels.coarse));
         cmgi_note(&mg->levels, "coarse solve: inverse of %lld rows from the hierarchy",
