@@ -339,12 +339,13 @@ void cmgi_multigrid_clear(cmgi_multigrid *mg)
     cmg_matrix_destroy(&levels->coarse);
     cmg_matrix_destroy(&levels->kept);
     cmg_matrix_destroy(&levels->rows);
-    if (levels->A != levels->level[0].A) {
+    if (levels->room > 0 && levels->A != levels->level[0].A) {
         cmg_matrix_destroy(&levels->A);
     }
-    for (int l = 0; l < CMGI_MAX_LEVELS; ++l) {
+    for (int l = 0; l < levels->room; ++l) {
         cmgi_level_clear(mg->ctx, &levels->level[l]);
     }
+    cmgi_free(mg->ctx, levels->level);
     *levels = (cmgi_levels){0};
     mg->outdated = mg->borrowed = false;
     mg->ready = false;
