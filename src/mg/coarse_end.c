@@ -56,11 +56,13 @@ static cmg_status take_envelope(cmgi_multigrid *mg, int last)
         CMGI_TRY(
             cmgi_envelope_matrix(mg->ctx, mg->envelope, level->perm, &options, &mg->levels.coarse));
     }
-    mg->levels.symmetric_inverse = true;
-    cmgi_note(&mg->levels, "%s solve: Cholesky factor of %lld rows, %.2f times the entries of A%s",
-              last == 0 ? "direct" : "coarse", (long long)level->rows,
-              (double)cmgi_envelope_entries(mg->envelope) / (double)level->A->nnz,
-              cmgi_envelope_zeros(mg->envelope) > 0 ? ", singular" : "");
+    mg->levels.symmetric_inverse = mg->envelope->swap == NULL;
+    cmgi_note(&mg->levels, "%s solve: %s of %lld rows, %.2f times the entries of A%s",
+              last == 0 ? "direct" : "coarse",
+              mg->levels.symmetric_inverse ? "Cholesky factor" : "LU factors",
+              (long long)level->rows,
+              (double)mg->envelope->start[mg->envelope->pairs] / (double)level->A->nnz,
+              mg->envelope->zeros > 0 ? ", singular" : "");
     return CMG_OK;
 }
 
@@ -194,7 +196,7 @@ bool cmgi_setup_inverse(const cmgi_multigrid *mg)
     if (mg->options.cycle == CMG_CYCLE_NONE) {
         return false;
     }
-    if (mg->envelope != NULL || mg->direct) {
+    if (mg->envelope != NULL) {
         return true;
     }
     if (mg->options.coarse != CMG_COARSE_AUTO) {

@@ -82,7 +82,7 @@ static cmg_status choose_method(cmgi_multigrid *mg, cmg_krylov *method)
 {
     *method = mg->options.krylov;
     if (*method == CMG_KRYLOV_AUTO && mg->envelope != NULL &&
-        cmgi_envelope_negative(mg->envelope)) {
+        (mg->envelope->negative || (mg->levels.count == 1 && !mg->levels.symmetric_inverse))) {
         *method = CMG_KRYLOV_FGMRES;
     } else if (*method == CMG_KRYLOV_AUTO) {
         CMGI_TRY(cmgi_symmetry_look(mg->ctx, &mg->levels, mg->cycle, &mg->symmetry));
@@ -180,14 +180,7 @@ static bool is_renewed(const cmgi_multigrid *mg)
 cmg_status cmgi_multigrid_build(cmgi_multigrid *mg)
 {
     cmg_krylov method;
-    const cmg_status status = cmgi_setup_levels(mg);
-    if (status == CMG_ERR_SINGULAR && mg->direct) {
-        mg->singular = true;
-        cmgi_multigrid_clear(mg);
-        CMGI_TRY(cmgi_multigrid_complete(mg, (cmgi_meanwhile){0}));
-        return cmgi_multigrid_build(mg);
-    }
-    CMGI_TRY(status);
+    CMGI_TRY(cmgi_setup_levels(mg));
     cmgi_hierarchy_forget(cmgi_multigrid_hierarchy(mg)); /* what it borrows first */
     cmgi_hierarchy_forget(mg->h);
     double begin = cmgi_seconds();

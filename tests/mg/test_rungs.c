@@ -15,6 +15,7 @@ static const char *const places[] = {"one level", "three levels", "two ranks", "
 /*
  * `text` is what `fallback` begins a clause with, NULL where the rung is not to be reached:
  *
+ *   fgmres             a matrix alone is factorised by LU, for which that is taken at once
  *   chebyshev4         a matrix alone is factorised, or has classical levels
  *   spai               levels of a matrix alone are good enough for jacobi
  *   new smoother       on ranks new values need a new solver: keep_map is refused
@@ -48,7 +49,7 @@ static const rung rungs[] = {
      .kind = OWN_INDEFINITE,
      .n = 15,
      .options = "max_it=200",
-     .text = {FGMRES, FGMRES, FGMRES, FGMRES}},
+     .text = {NULL, FGMRES, FGMRES, FGMRES}},
     {.name = "algebraic levels",
      .kind = OWN_INDEFINITE,
      .n = 15,
