@@ -15,7 +15,6 @@ static const char *const places[] = {"one level", "three levels", "two ranks", "
 /*
  * `text` is what `fallback` begins a clause with, NULL where the rung is not to be reached:
  *
- *   fgmres             a matrix alone is factorised by LU, for which that is taken at once
  *   chebyshev4         a matrix alone is factorised, or has classical levels
  *   spai               levels of a matrix alone are good enough for jacobi
  *   new smoother       on ranks new values need a new solver: keep_map is refused
@@ -48,8 +47,8 @@ static const rung rungs[] = {
     {.name = "fgmres",
      .kind = OWN_INDEFINITE,
      .n = 15,
-     .options = "max_it=200",
-     .text = {NULL, FGMRES, FGMRES, FGMRES}},
+     .options = "max_it=200 coarse_limit=999",
+     .text = {FGMRES, FGMRES, FGMRES, FGMRES}},
     {.name = "algebraic levels",
      .kind = OWN_INDEFINITE,
      .n = 15,
