@@ -36,7 +36,7 @@
 enum { HEADER = 64, ALIGN = 64 };
 static const size_t HUGE_PAGE = (size_t)1 << 21;
 static const size_t GRAIN = (size_t)1 << 16; /* of parts, a multiple of every system's pages */
-static const size_t LEAST = (size_t)1 << 18; /* that is kept */
+static const size_t LEAST = (size_t)1 << 17; /* that is kept: malloc maps what is larger */
 #ifdef MADV_DONTNEED
 static const bool splits = true; /* pages of a part can go back before the block */
 #else

@@ -3,6 +3,7 @@
 
 #include "core/memory.h"
 #include "csr/by_rows.h"
+#include "csr/small_dense.h"
 
 #include <math.h>
 #include <string.h>
@@ -226,10 +227,7 @@ void cmgi_alike_free(cmg_context *ctx, cmgi_alike *list)
 bool cmgi_alike_look(const cmgi_alike *list, const double *K, cmg_index *number, double *factor)
 {
     const int square = list->local * list->local;
-    double largest = 0;
-    for (int k = 0; k < square; ++k) {
-        largest = fabs(K[k]) > largest ? fabs(K[k]) : largest;
-    }
+    const double largest = cmgi_largest(square, K);
     *factor = largest;
     *number = 0;
     if (largest == 0 && list->count > 0) {

@@ -4,6 +4,7 @@
 
 #include "core/memory.h"
 #include "csr/resident.h"
+#include "csr/small_dense.h"
 
 #include <math.h>
 #include <string.h>
@@ -19,23 +20,6 @@ typedef struct row_look {
     double most;
     double second;
 } row_look;
-
-/* The largest magnitude, four by four. */
-static double largest_of(const double *values, cmg_size n)
-{
-    double part[4] = {0};
-    cmg_size k = 0;
-    for (; k + 4 <= n; k += 4) {
-        for (int p = 0; p < 4; ++p) {
-            const double a = fabs(values[k + p]);
-            part[p] = a > part[p] ? a : part[p];
-        }
-    }
-    for (; k < n; ++k) {
-        part[0] = fabs(values[k]) > part[0] ? fabs(values[k]) : part[0];
-    }
-    return fmax(fmax(part[0], part[1]), fmax(part[2], part[3]));
-}
 
 static double second_of(const double *values, cmg_size n, cmg_size diagonal)
 {
@@ -56,9 +40,9 @@ static row_look look_at_row(const cmg_csr *A, cmg_size i)
     const cmg_size n = A->indptr[i + 1] - A->indptr[i];
     const cmg_size k = cmgi_csr_diagonal_entry(A, i) - A->indptr[i];
     const double value = k < n ? values[k] : 0;
-    row_look row = {value, fabs(value), cmgi_row_magnitude(A, i), largest_of(values, k), 0};
+    row_look row = {value, fabs(value), cmgi_row_magnitude(A, i), cmgi_largest(k, values), 0};
     if (k < n) {
-        row.most = fmax(row.most, largest_of(values + k + 1, n - k - 1));
+        row.most = fmax(row.most, cmgi_largest(n - k - 1, values + k + 1));
     }
     if (2 * row.most > CMGI_LINE * row.diagonal) {
         row.second = second_of(values, n, k);

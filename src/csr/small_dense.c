@@ -5,15 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-static void swap_rows(cmg_size length, double *restrict a, double *restrict b)
-{
-    for (cmg_size k = 0; k < length; ++k) {
-        const double t = a[k];
-        a[k] = b[k];
-        b[k] = t;
-    }
-}
-
 bool cmgi_small_lu(cmg_size n, double *restrict H, cmg_size count, double *restrict x)
 {
     const double largest = cmgi_largest(n * n, H);
@@ -26,8 +17,8 @@ bool cmgi_small_lu(cmg_size n, double *restrict H, cmg_size count, double *restr
             return false;
         }
         if (pivot != k) {
-            swap_rows(n, H + k * n, H + pivot * n);
-            swap_rows(count, x + k * count, x + pivot * count);
+            cmgi_swap(n, H + k * n, H + pivot * n);
+            cmgi_swap(count, x + k * count, x + pivot * count);
         }
         for (cmg_size i = k + 1; i < n; ++i) {
             const double factor = H[i * n + k] / H[k * n + k];
@@ -48,6 +39,18 @@ bool cmgi_small_lu(cmg_size n, double *restrict H, cmg_size count, double *restr
         }
     }
     return true;
+}
+
+bool cmgi_small_is_symmetric(cmg_size n, const double *H, double share)
+{
+    const double tolerance = share * cmgi_largest(n * n, H);
+    bool symmetric = true;
+    for (cmg_size i = 0; i < n; ++i) {
+        for (cmg_size j = 0; j < i && symmetric; ++j) {
+            symmetric = !(fabs(H[i * n + j] - H[j * n + i]) > tolerance);
+        }
+    }
+    return symmetric;
 }
 
 bool cmgi_small_invert(cmg_size n, double *restrict H, bool symmetric, double *restrict X)

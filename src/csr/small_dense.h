@@ -24,14 +24,28 @@ static inline void cmgi_subtract(cmg_size n, double a, const double *restrict x,
     }
 }
 
-/* The largest |x_i|. */
+static inline void cmgi_swap(cmg_size n, double *restrict x, double *restrict y)
+{
+    for (cmg_size i = 0; i < n; ++i) {
+        const double t = x[i];
+        x[i] = y[i];
+        y[i] = t;
+    }
+}
+
+/* The largest |x_i|, past NaN; four by four, as fmax is a call. */
 static inline double cmgi_largest(cmg_size n, const double *x)
 {
-    double largest = 0;
-    for (cmg_size i = 0; i < n; ++i) {
-        largest = fmax(largest, fabs(x[i]));
+    double part[4] = {0};
+    for (cmg_size i = 0; i + 4 <= n; i += 4) {
+        for (int p = 0; p < 4; ++p) {
+            part[p] = fabs(x[i + p]) > part[p] ? fabs(x[i + p]) : part[p];
+        }
     }
-    return largest;
+    for (cmg_size i = n / 4 * 4; i < n; ++i) {
+        part[0] = fabs(x[i]) > part[0] ? fabs(x[i]) : part[0];
+    }
+    return fmax(fmax(part[0], part[1]), fmax(part[2], part[3]));
 }
 
 /*
@@ -39,6 +53,8 @@ static inline double cmgi_largest(cmg_size n, const double *x)
  * Returns false when a pivot is zero to rounding.
  */
 bool cmgi_small_lu(cmg_size n, double *restrict H, cmg_size count, double *restrict x);
+/* Up to a share of the largest entry. */
+bool cmgi_small_is_symmetric(cmg_size n, const double *H, double share);
 /* X = H^-1, made symmetric where asked to: rounding is not. */
 bool cmgi_small_invert(cmg_size n, double *restrict H, bool symmetric, double *restrict X);
 /* H = A(J, J) by rows; `map` has room for J and is left holding it. */

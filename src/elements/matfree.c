@@ -2,8 +2,8 @@
 #include "elements/matfree.h"
 
 #include "core/memory.h"
+#include "csr/small_dense.h"
 
-#include <math.h>
 #include <string.h>
 
 /* More templates than this, and every element keeps its matrix. */
@@ -38,19 +38,8 @@ static int block_of(const cmg_elements *E)
     return 1;
 }
 
-/* To rounding: quadrature adds up the two triangles in different orders. */
-static bool is_symmetric(const double *K, int n)
-{
-    double largest = 0;
-    double apart = 0;
-    for (int i = 0; i < n; ++i) {
-        for (int j = 0; j <= i; ++j) {
-            largest = fmax(largest, fabs(K[i * n + j]));
-            apart = fmax(apart, fabs(K[i * n + j] - K[j * n + i]));
-        }
-    }
-    return apart <= 1e-13 * largest;
-}
+/* Quadrature adds up the two triangles in different orders. */
+static const double SYMMETRIC = 1e-13;
 
 /* Matrices of the elements, or the templates, into `values`. */
 static cmg_status put_matrices(cmg_matrix *A, const cmg_elements *E, void *values)
@@ -72,7 +61,8 @@ static cmg_status put_matrices(cmg_matrix *A, const cmg_elements *E, void *value
             continue; /* zeros already */
         }
         cmgi_elements_matrix(E, S->order[at], K);
-        CMGI_CHECK(A->ctx, !S->half || is_symmetric(K, n), CMG_ERR_UNSUPPORTED,
+        CMGI_CHECK(A->ctx, !S->half || cmgi_small_is_symmetric(n, K, SYMMETRIC),
+                   CMG_ERR_UNSUPPORTED,
                    "ebesym keeps half of every element matrix: that of element %lld is not "
                    "symmetric",
                    (long long)S->order[at]);

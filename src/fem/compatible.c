@@ -6,6 +6,7 @@
  *   b <- b - sum_k (q_k . b) q_k
  */
 #include "core/memory.h"
+#include "csr/small_dense.h"
 #include "fem/generate.h"
 #include "hierarchy/hierarchy.h"
 #include "transfer/aggregate.h"
@@ -35,10 +36,7 @@ static double product(cmg_size n, const double *x, const double *y)
 /* Takes the part along q, which has length 1, out of b. */
 static void project(cmg_size n, const double *q, double *b)
 {
-    const double part = product(n, q, b);
-    for (cmg_size i = 0; i < n; ++i) {
-        b[i] -= part * q[i];
-    }
+    cmgi_subtract(n, product(n, q, b), q, b);
 }
 
 cmg_status cmgi_make_compatible(const cmgi_plan *plan, cmg_hierarchy *h)

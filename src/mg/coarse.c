@@ -33,7 +33,7 @@ enum {
 /* Differences of up to this share of the largest entry are rounding. */
 static const double SYMMETRIC = 1e-12;
 
-static void expand(const cmg_csr *A, double *dense)
+void cmgi_dense_expand(const cmg_csr *A, double *dense)
 {
     const cmg_size n = A->rows;
     memset(dense, 0, (size_t)(n * n) * sizeof *dense);
@@ -42,19 +42,6 @@ static void expand(const cmg_csr *A, double *dense)
             dense[i * n + A->indices[k]] += A->values[k];
         }
     }
-}
-
-static bool is_symmetric(const double *dense, cmg_size n)
-{
-    const double tolerance = SYMMETRIC * cmgi_largest(n * n, dense);
-    for (cmg_size i = 0; i < n; ++i) {
-        for (cmg_size j = 0; j < i; ++j) {
-            if (fabs(dense[i * n + j] - dense[j * n + i]) > tolerance) {
-                return false;
-            }
-        }
-    }
-    return true;
 }
 
 /* By row operations, which leave out what is 0: of a narrow band, and without LAPACK. */
@@ -169,7 +156,6 @@ cmg_status cmgi_small_inverse(cmg_context *ctx, cmg_size n, bool singular, doubl
     cmgi_scoped double *L = NULL;
     cmgi_scoped double *V = NULL; /* row c has column c of W */
     cmgi_scoped double *scale = NULL;
-    double tiny = 0;
     *definite = false;
     CMGI_TRY(cmgi_alloc(ctx, n, sizeof *scale, &scale));
     CMGI_TRY(cmgi_alloc(ctx, n * n, sizeof *L, &L));
@@ -179,8 +165,8 @@ cmg_status cmgi_small_inverse(cmg_context *ctx, cmg_size n, bool singular, doubl
     }
     for (cmg_size k = 0; k < n * n; ++k) {
         L[k] = scale[k / n] * X[k] * scale[k % n];
-        tiny = fmax(tiny, 16.0 * (double)n * DBL_EPSILON * fabs(L[k]));
     }
+    const double tiny = 16.0 * (double)n * DBL_EPSILON * cmgi_largest(n * n, L);
     for (cmg_size i = 0; i < n; ++i) {
         double *Li = L + i * n;
         double left = 0; /* in columns of zero pivots, where semidefinite matrices have as little */
@@ -275,7 +261,7 @@ static cmg_status invert(cmg_context *ctx, const cmg_csr *A, bool symmetric, dou
     const cmg_size n = A->rows;
     bool semidefinite = false;
     if (symmetric) {
-        expand(A, X);
+        cmgi_dense_expand(A, X);
         CMGI_TRY(cmgi_small_inverse(ctx, n, true, X, &semidefinite));
     }
     *kind = semidefinite ? CMGI_INVERSE_PSEUDO : CMGI_INVERSE_LU;
@@ -298,8 +284,8 @@ cmg_status cmgi_dense_inverse(cmg_context *ctx, const cmg_csr *A, double *X,
                (int)MOST_ROWS);
     bool definite = A->rows == 0;
     *kind = CMGI_INVERSE_CHOLESKY;
-    expand(A, X);
-    const bool symmetric = is_symmetric(X, A->rows);
+    cmgi_dense_expand(A, X);
+    const bool symmetric = cmgi_small_is_symmetric(A->rows, X, SYMMETRIC);
     if (symmetric && takes_constants_to_zero(X, A->rows, 64)) {
         *kind = CMGI_INVERSE_PSEUDO;
         CMGI_TRY(invert_past_constants(ctx, A->rows, X, &definite));

@@ -9,6 +9,8 @@ typedef enum cmgi_inverse_kind {
     CMGI_INVERSE_PSEUDO        /* symmetric, semidefinite and singular: A X A = A */
 } cmgi_inverse_kind;
 
+/* A as an n x n array by rows. */
+void cmgi_dense_expand(const cmg_csr *A, double *dense);
 /*
  * X = A^-1, n x n by rows, of a sparse A; where that is semidefinite A X A = A, and the
  * Moore-Penrose inverse where it takes constants alone to 0. Cost n^3 .. 2 n^3 flops, up to 3 n^2

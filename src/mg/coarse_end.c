@@ -25,12 +25,8 @@ static cmg_status build_inverse(cmgi_multigrid *mg, int last)
     const cmg_matrix_options options = coarse_options(mg, last);
     if (last == cmg_hierarchy_levels(h) - 1 &&
         cmgi_hierarchy_view(h, last, CMG_ROLE_INVERSE, NULL, 0, &csr)) {
-        CMGI_TRY(cmgi_alloc_zero(ctx, n * n, sizeof *X, &X));
-        for (cmg_size i = 0; i < n; ++i) {
-            for (cmg_size k = csr.indptr[i]; k < csr.indptr[i + 1]; ++k) {
-                X[i * n + csr.indices[k]] = csr.values[k];
-            }
-        }
+        CMGI_TRY(cmgi_alloc(ctx, n * n, sizeof *X, &X));
+        cmgi_dense_expand(&csr, X);
         CMGI_TRY(cmgi_dense_matrix(ctx, n, X, mg->levels.level[last].perm, &options,
                                    &mg->levels.coarse));
         cmgi_note(&mg->levels, "coarse solve: inverse of %lld rows from the hierarchy",
@@ -60,11 +56,13 @@ static cmg_status take_envelope(cmgi_multigrid *mg, int last)
         CMGI_TRY(
             cmgi_envelope_matrix(mg->ctx, mg->envelope, level->perm, &options, &mg->levels.coarse));
     }
-    mg->levels.symmetric_inverse = true;
-    cmgi_note(&mg->levels, "%s solve: Cholesky factor of %lld rows, %.2f times the entries of A%s",
-              last == 0 ? "direct" : "coarse", (long long)level->rows,
-              (double)cmgi_envelope_entries(mg->envelope) / (double)level->A->nnz,
-              cmgi_envelope_zeros(mg->envelope) > 0 ? ", singular" : "");
+    mg->levels.symmetric_inverse = mg->envelope->swap == NULL;
+    cmgi_note(&mg->levels, "%s solve: %s of %lld rows, %.2f times the entries of A%s",
+              last == 0 ? "direct" : "coarse",
+              mg->levels.symmetric_inverse ? "Cholesky factor" : "LU factors",
+              (long long)level->rows,
+              (double)mg->envelope->start[mg->envelope->pairs] / (double)level->A->nnz,
+              mg->envelope->zeros > 0 ? ", singular" : "");
     return CMG_OK;
 }
 
@@ -198,7 +196,7 @@ bool cmgi_setup_inverse(const cmgi_multigrid *mg)
     if (mg->options.cycle == CMG_CYCLE_NONE) {
         return false;
     }
-    if (mg->envelope != NULL || mg->direct) {
+    if (mg->envelope != NULL) {
         return true;
     }
     if (mg->options.coarse != CMG_COARSE_AUTO) {

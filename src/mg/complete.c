@@ -6,6 +6,7 @@
 #include "hierarchy/own.h"
 #include "mg/multigrid.h"
 
+#include <math.h>
 #include <string.h>
 
 /*
@@ -80,7 +81,7 @@ static const double DIRECT_ALWAYS = 2e5;
 static const double DIRECT_OF_DENSE = 0.25;
 enum {
     FACTOR_ROWS = 64, /* fewer are inverted */
-    WHOLE_ROWS = 500  /* of a matrix alone that has no such factors are inverted, too */
+    WHOLE_ROWS = 500  /* a matrix alone of no more has factors whatever they take */
 };
 
 /* Backends for which substitution is no detour, and values that are kept whole. */
@@ -95,8 +96,10 @@ static bool may_factor(const cmgi_multigrid *mg)
 static cmg_status factor(cmgi_multigrid *mg, const cmg_csr *A, bool dense)
 {
     const double n = (double)A->rows;
-    const double budget = dense ? DIRECT_OF_DENSE * n * n * n
-                                : DIRECT_ALWAYS + DIRECT_EACH * (double)A->indptr[A->rows];
+    const bool whole = A->rows <= WHOLE_ROWS && A->rows == cmg_hierarchy_rows(mg->h, 0);
+    const double budget = whole   ? HUGE_VAL
+                          : dense ? DIRECT_OF_DENSE * n * n * n
+                                  : DIRECT_ALWAYS + DIRECT_EACH * (double)A->indptr[A->rows];
     return cmgi_envelope_create(mg->ctx, A, budget, &mg->envelope);
 }
 
@@ -133,7 +136,10 @@ static cmg_status look_for_less(cmgi_multigrid *mg)
         return CMG_OK;
     }
     CMGI_TRY(factor(mg, &A, last));
-    mg->direct = bare && !mg->singular && mg->envelope == NULL && A.rows <= WHOLE_ROWS;
+    if (mg->envelope != NULL && bare && mg->schedule.halves) { /* factors are fp64 in any case */
+        mg->options.precision = CMG_FP64;
+        mg->schedule.halves = false;
+    }
     return CMG_OK;
 }
 
@@ -228,7 +234,7 @@ void cmgi_multigrid_drop_completion(cmgi_multigrid *mg)
 cmg_status cmgi_multigrid_complete(cmgi_multigrid *mg, cmgi_meanwhile meanwhile)
 {
     cmgi_multigrid_drop_completion(mg);
-    mg->dominated = mg->direct = false;
+    mg->dominated = false;
     if (mg->h->own != NULL) {
         return prepare_ranks(mg);
     }
@@ -237,7 +243,7 @@ cmg_status cmgi_multigrid_complete(cmgi_multigrid *mg, cmgi_meanwhile meanwhile)
     }
     CMGI_TRY(look_for_lines(mg));
     CMGI_TRY(look_for_less(mg));
-    if (mg->dominated || mg->direct || (mg->envelope != NULL && cmg_hierarchy_levels(mg->h) == 1)) {
+    if (mg->dominated || (mg->envelope != NULL && cmg_hierarchy_levels(mg->h) == 1)) {
         return CMG_OK; /* else factors of A alone want a hierarchy of A alone */
     }
     cmgi_completion_options options = completion_options(mg, cmg_hierarchy_rows(mg->h, 0));

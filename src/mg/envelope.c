@@ -1,23 +1,11 @@
 #include "mg/envelope.h"
 
+#include "csr/small_dense.h"
 #include "hierarchy/numbering.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
-
-struct cmgi_envelope {
-    cmg_size rows;
-    cmg_size pairs;
-    cmg_index *place; /* of row i, rows */
-    cmg_index *first; /* column of a pair, pairs */
-    cmg_size *start;  /* of its entries, pairs + 1 */
-    double *value;
-    double *diagonal; /* |a_ii| by places, 2 pairs */
-    int8_t *sign;     /* of a_ii, rows */
-    cmg_size zeros;
-    double roundings; /* of an entry a column, below which a pivot is zero */
-};
 
 /* Differences of up to this share of the largest entry are rounding. */
 static const double SYMMETRIC = 1e-12;
@@ -88,21 +76,13 @@ static cmg_status choose_order(cmg_context *ctx, const cmg_csr *A, cmgi_envelope
     return CMG_OK;
 }
 
-/* Signs of the diagonal; returns the size of the largest entry. */
-static double look_at_values(const cmg_csr *A, cmgi_envelope *E)
+static void take_signs(const cmg_csr *A, cmgi_envelope *E)
 {
-    double largest = 0;
+    E->negative = false;
     for (cmg_size i = 0; i < A->rows; ++i) {
-        double diagonal = 0;
-        for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            const double size = fabs(A->values[k]);
-            largest = size > largest ? size : largest;
-            diagonal = A->indices[k] == i ? A->values[k] : diagonal;
-        }
-        E->sign[i] = diagonal < 0 ? -1 : 1;
-        E->diagonal[E->place[i]] = fabs(diagonal);
+        E->sign[i] = cmgi_csr_diagonal_at(A, i) < 0 ? -1 : 1;
+        E->negative = E->negative || E->sign[i] < 0;
     }
-    return largest;
 }
 
 /* Entries of S A, S the signs, on one side of the diagonal: the lower one into L, the upper one
@@ -135,20 +115,22 @@ static bool place_entries(const cmg_csr *A, cmgi_envelope *E)
 {
     const cmg_size n = A->rows;
     memset(E->value, 0, (size_t)E->start[E->pairs] * sizeof *E->value);
-    const double tolerance = SYMMETRIC * look_at_values(A, E);
+    const double tolerance = SYMMETRIC * cmgi_largest(A->indptr[n], A->values);
+    take_signs(A, E);
     if (n % 2 == 1) { /* the second row of the last pair is one of the identity */
-        E->diagonal[n] = 1;
         *entry(E, n, n) = 1;
     }
     return place_side(A, tolerance, false, E) == place_side(A, tolerance, true, E);
 }
 
-/* 1 / sqrt(pivot), 0 where it is zero to rounding; false where it is negative or no number. */
-static bool take_pivot(cmgi_envelope *E, cmg_size p, double pivot, double *inverse)
+/* a_pp <- 1 / sqrt(a_pp - less), 0 where that is zero to rounding; false where the pivot is
+ * negative or no number. */
+static bool take_pivot(cmgi_envelope *E, cmg_size p, double less, double *a)
 {
-    const double tiny = E->roundings * DBL_EPSILON * (double)width_of(E, p / 2) * E->diagonal[p];
-    const bool zero = fabs(pivot) <= tiny;
-    *inverse = zero ? 0 : 1 / sqrt(pivot);
+    const double pivot = *a - less;
+    const bool zero =
+        fabs(pivot) <= E->roundings * DBL_EPSILON * (double)width_of(E, p / 2) * fabs(*a);
+    *a = zero ? 0 : 1 / sqrt(pivot);
     E->zeros += zero;
     return zero || pivot > 0;
 }
@@ -200,12 +182,12 @@ static bool factor(cmgi_envelope *E)
         }
         double *to = Li + wi - 2;
         dots(Li, wi, Li, wi, wi - 2, s);
-        if (!take_pivot(E, 2 * i, to[0] - s[0], &to[0])) {
+        if (!take_pivot(E, 2 * i, s[0], &to[0])) {
             return false;
         }
         to[1] = 0;
         to[wi] = (to[wi] - s[2]) * to[0];
-        if (!take_pivot(E, 2 * i + 1, to[wi + 1] - s[3] - to[wi] * to[wi], &to[wi + 1])) {
+        if (!take_pivot(E, 2 * i + 1, s[3] + to[wi] * to[wi], &to[wi + 1])) {
             return false;
         }
     }
@@ -215,13 +197,16 @@ static bool factor(cmgi_envelope *E)
 bool cmgi_envelope_update(const cmg_csr *A, cmgi_envelope *E)
 {
     E->roundings = USUAL;
-    return place_entries(A, E) && factor(E);
+    return E->swap != NULL ? cmgi_band_factor(A, E) : place_entries(A, E) && factor(E);
 }
 
 cmg_status cmgi_envelope_expect(cmg_context *ctx, const cmg_csr *A, cmg_size zeros,
                                 cmgi_envelope *E)
 {
     bool definite = true;
+    if (E->swap != NULL) {
+        return CMG_OK;
+    }
     while (E->zeros < zeros && E->roundings < MOST && definite) {
         E->roundings *= 8;
         definite = place_entries(A, E) && factor(E);
@@ -251,15 +236,17 @@ cmg_status cmgi_envelope_create(cmg_context *ctx, const cmg_csr *A, double budge
         return CMG_OK;
     }
     CMGI_TRY(cmgi_alloc(ctx, made->pairs + 1, sizeof *made->start, &made->start));
-    CMGI_TRY(cmgi_alloc(ctx, 2 * made->pairs, sizeof *made->diagonal, &made->diagonal));
     made->start[0] = 0;
     for (cmg_size pair = 0; pair < made->pairs; ++pair) {
         made->start[pair + 1] = made->start[pair] + 2 * width_of(made, pair);
     }
     CMGI_TRY(cmgi_alloc(ctx, made->start[made->pairs], sizeof *made->value, &made->value));
-    if (cmgi_envelope_update(A, made)) {
-        *E = cmgi_pass_on(&made);
+    bool factored = cmgi_envelope_update(A, made);
+    if (!factored) {
+        CMGI_TRY(cmgi_band_create(ctx, A, budget, made));
+        factored = made->swap != NULL && cmgi_band_factor(A, made);
     }
+    *E = factored ? cmgi_pass_on(&made) : NULL;
     return CMG_OK;
 }
 
@@ -267,28 +254,9 @@ void cmgi_envelope_destroy(cmg_context *ctx, cmgi_envelope **E)
 {
     cmgi_envelope *v = *E;
     if (v != NULL) {
-        CMGI_FREE(ctx, v->place, v->sign, v->first, v->start, v->value, v->diagonal, v);
+        CMGI_FREE(ctx, v->place, v->sign, v->first, v->start, v->value, v->swap, v);
         *E = NULL;
     }
-}
-
-cmg_size cmgi_envelope_entries(const cmgi_envelope *E)
-{
-    return E->start[E->pairs];
-}
-
-cmg_size cmgi_envelope_zeros(const cmgi_envelope *E)
-{
-    return E->zeros;
-}
-
-bool cmgi_envelope_negative(const cmgi_envelope *E)
-{
-    bool negative = false;
-    for (cmg_size i = 0; i < E->rows && !negative; ++i) {
-        negative = E->sign[i] < 0;
-    }
-    return negative;
 }
 
 /* ------------------------------------------------------------------ as a matrix */
@@ -353,8 +321,12 @@ static cmg_status multiply(const cmg_matrix *A, const cmgi_writeback *w, const v
     if (A->rows % 2 == 1) {
         s->y[A->rows] = 0;
     }
-    substitute(E, s->y);
-    substitute_back(E, s->y);
+    if (E->swap != NULL) {
+        cmgi_band_solve(E, s->y);
+    } else {
+        substitute(E, s->y);
+        substitute_back(E, s->y);
+    }
     for (cmg_size i = 0; i < A->rows; ++i) {
         const double y = s->y[E->place[s->perm != NULL ? s->perm[i] : i]];
         if (wide) {
@@ -403,7 +375,7 @@ cmg_status cmgi_envelope_matrix(cmg_context *ctx, const cmgi_envelope *E, const 
     s->E = E;
     s->perm = perm;
     CMGI_TRY(cmgi_alloc(ctx, 2 * E->pairs, sizeof *s->y, &s->y));
-    made->nnz = made->stored = cmgi_envelope_entries(E);
+    made->nnz = made->stored = E->start[E->pairs];
     made->bytes = 2 * (size_t)made->stored * sizeof *E->value +
                   (size_t)E->rows * (sizeof *E->place + sizeof *E->sign);
     *M = cmgi_pass_on(&made);

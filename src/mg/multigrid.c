@@ -92,7 +92,7 @@ static cmg_status choose_method(cmgi_multigrid *mg, cmg_krylov *method)
 {
     *method = mg->options.krylov;
     if (*method == CMG_KRYLOV_AUTO && mg->envelope != NULL &&
-        cmgi_envelope_negative(mg->envelope)) {
+        (mg->envelope->negative || (mg->levels.count == 1 && !mg->levels.symmetric_inverse))) {
         *method = CMG_KRYLOV_FGMRES;
     } else if (*method == CMG_KRYLOV_AUTO) {
         CMGI_TRY(cmgi_symmetry_look(mg->ctx, &mg->levels, mg->cycle, &mg->symmetry));
@@ -192,14 +192,7 @@ static bool is_renewed(const cmgi_multigrid *mg)
 cmg_status cmgi_multigrid_build(cmgi_multigrid *mg)
 {
     cmg_krylov method;
-    const cmg_status status = cmgi_setup_levels(mg);
-    if (status == CMG_ERR_SINGULAR && mg->direct) {
-        mg->singular = true;
-        cmgi_multigrid_clear(mg);
-        CMGI_TRY(cmgi_multigrid_complete(mg, (cmgi_meanwhile){0}));
-        return cmgi_multigrid_build(mg);
-    }
-    CMGI_TRY(status);
+    CMGI_TRY(cmgi_setup_levels(mg));
     cmgi_hierarchy_forget(cmgi_multigrid_hierarchy(mg)); /* what it borrows first */
     cmgi_hierarchy_forget(mg->h);
     double begin = cmgi_seconds();
@@ -351,12 +344,13 @@ void cmgi_multigrid_clear(cmgi_multigrid *mg)
     cmg_matrix_destroy(&levels->coarse);
     cmg_matrix_destroy(&levels->kept);
     cmg_matrix_destroy(&levels->rows);
-    if (levels->A != levels->level[0].A) {
+    if (levels->room > 0 && levels->A != levels->level[0].A) {
         cmg_matrix_destroy(&levels->A);
     }
-    for (int l = 0; l < CMGI_MAX_LEVELS; ++l) {
+    for (int l = 0; l < levels->room; ++l) {
         cmgi_level_clear(mg->ctx, &levels->level[l]);
     }
+    cmgi_free(mg->ctx, levels->level);
     *levels = (cmgi_levels){0};
     mg->outdated = mg->borrowed = false;
     mg->ready = false;

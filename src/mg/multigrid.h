@@ -26,8 +26,6 @@ struct cmgi_multigrid {
     cmgi_krylov *krylov;
     cmgi_interval interval; /* of semi-iteration */
     bool dominated;         /* Jacobi on the finest level takes the place of levels */
-    bool direct;            /* its dense inverse does */
-    bool singular;          /* which it has none of */
     bool from_matrix;       /* levels come from the finest A alone, whatever h has */
     size_t begun;           /* bytes that are there before the set-up */
     bool ready;             /* they are there, with values that belong together */

@@ -168,8 +168,18 @@ static cmg_status build_finest(cmgi_multigrid *mg)
     return CMG_OK;
 }
 
+static cmg_status make_room(cmgi_multigrid *mg, int levels)
+{
+    if (mg->levels.level == NULL) {
+        CMGI_TRY(cmgi_alloc_zero(mg->ctx, levels, sizeof *mg->levels.level, &mg->levels.level));
+        mg->levels.room = levels;
+    }
+    return CMG_OK;
+}
+
 cmg_status cmgi_setup_finest(cmgi_multigrid *mg)
 {
+    CMGI_TRY(make_room(mg, CMGI_MAX_LEVELS)); /* how many is not known yet */
     const cmg_status status = build_finest(mg);
     mg->levels.begun = status == CMG_OK;
     if (status != CMG_OK) {
@@ -340,6 +350,7 @@ cmg_status cmgi_setup_levels(cmgi_multigrid *mg)
     mg->levels.notes = 0;
     mg->levels.symmetric_inverse = false;
     mg->levels.symmetric = false;
+    CMGI_TRY(make_room(mg, cmgi_multigrid_levels(mg)));
     cmgi_note_ranks(mg);
     cmgi_note_numbering(mg);
     cmgi_note_completion(mg);

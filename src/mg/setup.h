@@ -23,7 +23,8 @@ typedef struct cmgi_projection {
 } cmgi_projection;
 
 typedef struct cmgi_levels {
-    cmgi_level level[CMGI_MAX_LEVELS];
+    cmgi_level *level; /* `room` of them, NULL before a set-up */
+    int room;
     bool ahead;       /* the smoother of the finest level was made before all else */
     bool begun;       /* the matrices of the finest level are there before the others */
     int count;        /* in use; the last one is solved by `coarse` or smoothed */
@@ -46,7 +47,7 @@ typedef struct cmgi_levels {
 
 typedef struct cmgi_multigrid cmgi_multigrid;
 
-/* Matrices of the finest level ahead of the others; nothing is left of a failure. */
+/* Matrices of the finest level ahead of the others, of which nothing is left after a failure. */
 cmg_status cmgi_setup_finest(cmgi_multigrid *mg);
 /* The matrix of residuals in fp64. */
 static inline const cmg_matrix *cmgi_levels_rows(const cmgi_levels *levels)

@@ -143,7 +143,8 @@ static cmg_status begin_finest(void *user)
 {
     cmgi_multigrid *mg = user;
     const double begin = cmgi_seconds();
-    if (cmgi_hierarchy_there(mg->h, 0, CMG_ROLE_A) == NULL || mg->levels.level[0].A != NULL ||
+    if (cmgi_hierarchy_there(mg->h, 0, CMG_ROLE_A) == NULL ||
+        (mg->levels.room > 0 && mg->levels.level[0].A != NULL) ||
         strcmp(mg->options.smoother, "auto") != 0) {
         return CMG_OK;
     }
@@ -464,7 +465,7 @@ static cmg_status apply_cycle(void *user, const cmg_vector *r, cmg_vector *z)
 
 cmg_operator cmg_solver_operator(cmg_solver *s)
 {
-    const cmg_size n = s != NULL ? s->mg.levels.level[0].rows : 0;
+    const cmg_size n = s != NULL && s->mg.levels.room > 0 ? s->mg.levels.level[0].rows : 0;
     return (cmg_operator){.rows = n, .cols = n, .apply = apply_cycle, .user = s};
 }
 

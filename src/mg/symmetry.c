@@ -78,7 +78,7 @@ static cmg_status try_cycle(trial *t, cmgi_cycle *cycle, double *difference)
 bool cmgi_symmetric_by_design(const cmgi_multigrid *mg, int total)
 {
     const cmg_solver_options *o = &mg->options;
-    bool symmetric = mg->levels.symmetric_inverse && mg->levels.boundary == NULL &&
+    bool symmetric = mg->levels.symmetric_inverse && (mg->levels.boundary == NULL || total == 1) &&
                      mg->divided == NULL && o->pre == o->post &&
                      (o->cycle == CMG_CYCLE_V || o->cycle == CMG_CYCLE_W) &&
                      o->matrix.values == CMG_VALUES_FULL &&

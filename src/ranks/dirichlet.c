@@ -1,3 +1,4 @@
+#include "csr/small_dense.h"
 #include "ranks/rows.h"
 
 #include <math.h>
@@ -57,14 +58,12 @@ static cmg_status largest_columns(cmg_context *ctx, const cmgi_own_rows *P, cons
     cmg_size at = 0;
     *complete = true;
     for (cmg_size i = 0; i < P->rows; ++i) {
-        double largest = 0;
         marks->indptr[i] = at;
         if (fine == NULL || !fine[i]) {
             continue;
         }
-        for (cmg_size k = P->indptr[i]; k < P->indptr[i + 1]; ++k) {
-            largest = fmax(largest, fabs(P->values[k]));
-        }
+        const double largest =
+            cmgi_largest(P->indptr[i + 1] - P->indptr[i], P->values + P->indptr[i]);
         for (cmg_size k = P->indptr[i]; largest > 0 && k < P->indptr[i + 1]; ++k) {
             if (fabs(P->values[k]) == largest) {
                 marks->indices[at] = P->indices[k];

@@ -2,6 +2,7 @@
 #include "spmv/box.h"
 
 #include "core/each.h"
+#include "csr/small_dense.h"
 #include "spmv/formats.h"
 
 #include <float.h>
@@ -240,10 +241,7 @@ static cmg_status try_lines(search *s)
 static bool make_even(double *value, double unit)
 {
     double even[NEIGHBOURS];
-    double most = 0;
-    for (int k = 0; k < NEIGHBOURS; ++k) {
-        most = fmax(most, fabs(value[k]));
-    }
+    const double most = cmgi_largest(NEIGHBOURS, value);
     for (int k = 0; k < NEIGHBOURS; ++k) {
         const int mirrored = k / 9 % 3 / 2 * 18 + k / 3 % 3 / 2 * 6 + k % 3 / 2 * 2;
         even[k] = value[k - mirrored];

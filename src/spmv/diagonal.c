@@ -1,10 +1,9 @@
 /* Diagonal matrices, one value a row, and dense ones, all values by rows: no indices are stored. */
 #include "spmv/matrix.h"
 
+#include "csr/small_dense.h"
 #include "spmv/columns.h"
 #include "spmv/reduced.h"
-
-#include <math.h>
 
 /* diagonal.cu */
 cmg_status cmgi_diagonal_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
@@ -78,11 +77,7 @@ static void fill_reduced_row(const cmg_matrix *A, const cmgi_matrix_source *from
     const double *values = from->dense != NULL ? from->dense : from->csr->values;
     const cmg_values kind = A->options.values;
     float *scale = A->data;
-    double largest = 0;
-    for (cmg_size e = k; e < end; ++e) {
-        largest = fmax(largest, fabs(values[e]));
-    }
-    scale[i] = cmgi_reduced_scale(kind, largest);
+    scale[i] = cmgi_reduced_scale(kind, cmgi_largest(end - k, values + k));
     for (cmg_size e = k; e < end; ++e) {
         const cmg_size j = from->dense != NULL ? e - k : from->csr->indices[e];
         (void)cmgi_reduced_store(kind, A->values, i * A->cols + j, values[e], scale[i]);

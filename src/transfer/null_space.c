@@ -86,9 +86,7 @@ cmg_status cmgi_null_space_take(cmg_context *ctx, cmg_size n, double *v, cmgi_nu
             s += q[i] * v[i];
         }
         CMGI_TRY(cmgi_all_sum(ctx, &s, 1));
-        for (cmg_size i = 0; i < n; ++i) {
-            v[i] -= s * q[i];
-        }
+        cmgi_subtract(n, s, q, v);
     }
     for (cmg_size i = 0; i < n; ++i) {
         norms[1] += v[i] * v[i];

@@ -47,7 +47,7 @@ static const rung rungs[] = {
     {.name = "fgmres",
      .kind = OWN_INDEFINITE,
      .n = 15,
-     .options = "max_it=200",
+     .options = "max_it=200 coarse_limit=999",
      .text = {FGMRES, FGMRES, FGMRES, FGMRES}},
     {.name = "algebraic levels",
      .kind = OWN_INDEFINITE,
