@@ -206,7 +206,7 @@ template <typename T, int DIM, typename F>
 static bool in_tiles(const cmgi_halves *h, const F &f)
 {
     const cmg_size rows = cmgi_halves_rows(h, true);
-    if (rows > (DIM == 2 ? FLAT_ROWS : SMALL_ROWS)) {
+    if (h->march || rows > (DIM == 2 ? FLAT_ROWS : SMALL_ROWS)) {
         return false;
     }
     if constexpr (DIM == 2) {

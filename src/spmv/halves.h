@@ -35,6 +35,7 @@ typedef struct cmgi_halves {
     cmgi_box box;
     double d;   /* of D^-1 */
     bool known; /* P and R are linear interpolation: from a look before */
+    bool march; /* along planes, however few rows there are: for tests */
     cmgi_planes slab;
 } cmgi_halves;
 
