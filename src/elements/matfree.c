@@ -213,11 +213,7 @@ static cmg_status build_lattice(cmg_matrix *A, const cmg_elements *E, const cmg_
     cmgi_lattice *L = S->lattice;
     *done = true;
     CMGI_TRY(build_ordered(A, E, cmgi_lattice_cells(L), 1, &L->order));
-    if (A->options.precision == CMG_FP64) { /* a block leaves x . y, one without does not */
-        A->sums = cmgi_lattice_blocks(L);
-        CMGI_TRY(cmgi_alloc_device(ctx, A->sums, sizeof *A->dots, &A->dots));
-        CMGI_TRY(ctx->backend->fill(ctx, CMG_FP64, A->sums, 0, A->dots));
-    }
+    A->sums = cmgi_lattice_blocks(L); /* a block leaves x . y, one without does not */
     return cmgi_move_to_device(ctx, &L->fixed, S->all, sizeof *L->fixed);
 }
 

@@ -90,6 +90,7 @@ cmg_status cmgi_matrix_make(cmg_context *ctx, const cmgi_format *format,
         options->precision == CMG_FP64) {
         made->sums = made->sums > 0 ? made->sums : (made->rows + CMGI_SLICE - 1) / CMGI_SLICE;
         CMGI_TRY(cmgi_alloc_device(ctx, made->sums, sizeof *made->dots, &made->dots));
+        CMGI_TRY(ctx->backend->fill(ctx, CMG_FP64, made->sums, 0, made->dots));
     }
     if (!in_one_pass(made)) {
         CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made->apart, &made->apart));
