@@ -288,20 +288,21 @@ def others():
 
 @table
 def loops():
-    """Three ways to repeat the iteration on a GPU: ms (graph launches / synchronisations)."""
+    """Small grids, and how the iteration is repeated on a GPU: ms (graph launches / synchronisations)."""
     found = [line for line in read("loops") if line.get("benchmark") == "solve"]
     rows = []
-    for problem in ("q1-2d-100", "q1-3d-64", "q1-3d-256"):
-        picked = [(loop, pick(found, problem=problem, loop=loop, precision="fp64")) for loop in ("graph", "blocks", "host")]
+    for problem in dict.fromkeys(line["problem"] for line in found):
+        picked = [pick(found, problem=problem, loop=loop, right_hand_side=b)
+                  for loop, b in (("graph", "ones"), ("graph", "random"), ("host", "ones"))]
         rows.append([problem, *(f"{ms(line)} ({line['graph_launches']}/{line['synchronisations']})" if line else ""
-                                for _, line in picked)])
-    return markdown(["problem", "graph", "blocks", "host"], rows)
+                                for line in picked)])
+    return markdown(["problem", "graph", "graph, random b", "host"], rows)
 
 
 @table
 def collapse():
     """One cycle on a GPU by the rows up to which coarse levels become one dense operator."""
-    found = [line for line in read("loops") if line.get("benchmark") == "cycle"]
+    found = [line for line in read("collapse") if line.get("benchmark") == "cycle"]
     kept = {}
     for line in found:
         kept[line["problem"], line["collapse"]] = line
