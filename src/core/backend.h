@@ -75,12 +75,13 @@ typedef struct cmgi_addends {
 } cmgi_addends;
 
 /* What becomes of a norm: that after a step of CG; of the first r, from which on the test runs;
- * that after a step of semi-iteration; that of the end. All but the first leave r as it is, and
- * have neither p and q nor x. */
+ * that after a step of semi-iteration; that after another step; that of the end. All but the first
+ * leave r as it is, and have neither p and q nor x. */
 typedef enum cmgi_cg_kind {
     CMGI_CG_STEP = 0,
     CMGI_CG_FIRST,
     CMGI_CG_SEMI,
+    CMGI_CG_NORM,
     CMGI_CG_LAST
 } cmgi_cg_kind;
 
@@ -107,7 +108,8 @@ typedef struct cmgi_cg_update {
     const cmgi_limits *limits; /* FIRST */
     const double *bb;          /* FIRST: (b, b), NULL = it is *rr */
     double *old;               /* gets *rz, FIRST: 0; NULL = not kept */
-    cmgi_semi *semi;           /* SEMI */
+    cmgi_semi *semi;           /* SEMI; FIRST: begins, with x += z where `nested`, or NULL */
+    bool nested;
 } cmgi_cg_update;
 
 CMGI_INLINE bool cmgi_cg_runs(const cmgi_cg_update *u, int c)
@@ -141,10 +143,16 @@ CMGI_INLINE void cmgi_cg_note(const cmgi_cg_update *u, int c)
         break;
     case CMGI_CG_FIRST:
         cmgi_stop_begin(u->stop + c, u->limits + c, (u->bb != NULL ? u->bb : u->rr)[c], u->rr[c]);
+        if (u->semi != NULL) {
+            cmgi_semi_begin(u->semi + c, u->limits + c, u->nested);
+        }
         break;
     case CMGI_CG_SEMI:
-        cmgi_stop_note(u->stop + c, 1, 1, u->rr[c]);
         cmgi_semi_next(u->semi + c);
+        cmgi_stop_note(u->stop + c, 1, 1, u->rr[c]);
+        break;
+    case CMGI_CG_NORM:
+        cmgi_stop_note(u->stop + c, 1, 1, u->rr[c]);
         break;
     case CMGI_CG_LAST:
         u->stop[c].exact = sqrt(u->rr[c]);
@@ -206,34 +214,23 @@ typedef struct cmgi_jacobi_step {
 /* What is done with the stopping test of every column; all of it is in the backend's memory. */
 typedef enum cmgi_test_kind {
     CMGI_TEST_NOTE, /* cmgi_cg_note(&update) alone */
-    CMGI_TEST_NORM, /* cmgi_stop_note(update.stop, 1, 1, *update.rr) */
-    CMGI_TEST_SEMI, /* update.semi before its first step: with x += z where `nested` */
     CMGI_TEST_MERGE /* cmgi_cg_merge(sums, update.stop), of one column */
 } cmgi_test_kind;
 
 typedef struct cmgi_test {
     cmgi_test_kind what;
     cmgi_cg_update update; /* of which a test needs stop and some of the scalars */
-    const cmgi_limits *limits;
     cmgi_cg_sums *sums;
-    bool nested;
 } cmgi_test;
 
 CMGI_INLINE void cmgi_test_column(const cmgi_test *t, int c)
 {
-    cmgi_stop *stop = t->update.stop;
     switch (t->what) {
     case CMGI_TEST_NOTE:
         cmgi_cg_note(&t->update, c);
         break;
-    case CMGI_TEST_NORM:
-        cmgi_stop_note(stop + c, 1, 1, t->update.rr[c]);
-        break;
-    case CMGI_TEST_SEMI:
-        cmgi_semi_begin(t->update.semi + c, t->limits + c, t->nested);
-        break;
     case CMGI_TEST_MERGE:
-        cmgi_cg_merge(t->sums, stop);
+        cmgi_cg_merge(t->sums, t->update.stop);
         break;
     }
 }

@@ -60,9 +60,9 @@ static cmg_status step(cmgi_krylov *k)
     CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, t, t, c + TT));
     CMGI_TRY(on->add_ratio(ctx, CMG_FP64, n, 1, c + TR, c + TT, z, k->x));
     CMGI_TRY(on->add_ratio(ctx, CMG_FP64, n, -1, c + TR, c + TT, t, r));
-    CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, r, r, c + RR));
-    const cmgi_test test = {.what = CMGI_TEST_NORM, .update = {.stop = k->stop, .rr = c + RR}};
-    return on->test(ctx, 1, &test);
+    const cmgi_cg_update norm = {
+        .kind = CMGI_CG_NORM, .precision = CMG_FP64, .r = r, .rr = c + RR, .stop = k->stop};
+    return on->cg_update(ctx, n, 1, &norm);
 }
 
 const cmgi_iteration cmgi_bicgstab = {.start = start, .step = step, .vectors = 6, .scratch = 1};

@@ -145,7 +145,8 @@ static cmg_status step(cmgi_krylov *k)
     a->used = finite ? j + 1 : j; /* x gets nothing of such a column */
     const double rr = finite ? a->g[j + 1] * a->g[j + 1] : NAN;
     CMGI_TRY(cmgi_to_device(ctx, k->scalars, &rr, sizeof rr));
-    const cmgi_test test = {.what = CMGI_TEST_NORM, .update = {.stop = k->stop, .rr = k->scalars}};
+    const cmgi_test test = {.what = CMGI_TEST_NOTE,
+                            .update = {.kind = CMGI_CG_NORM, .stop = k->stop, .rr = k->scalars}};
     return on->test(ctx, 1, &test);
 }
 

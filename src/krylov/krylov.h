@@ -71,7 +71,7 @@ typedef struct cmgi_iteration {
     bool exact;          /* the step's residual norm is computed from b, A and x */
     int vectors;         /* in fp64, of work[] */
     int scratch;         /* work vector of which a step takes nothing over from the last one */
-    bool rounds;         /* start wants the first residual in C's precision alone */
+    bool rounds;         /* semi-iteration: the first residual is wanted in C's precision alone */
     bool inner;          /* has x, r, p and q of a CG in C's precision, too */
     bool host;           /* decides on the host after all: never recorded */
     bool rests;          /* a step after the end leaves x and r as they are */

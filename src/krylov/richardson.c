@@ -15,9 +15,9 @@ static cmg_status step(cmgi_krylov *k)
     CMGI_TRY(cmgi_krylov_precondition(k, r, z));
     CMGI_TRY(ctx->backend->axpby(ctx, CMG_FP64, s->n, 1.0, z, 1.0, k->x));
     CMGI_TRY(s->residual(s->user, k->b, k->x, r));
-    CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, 1, r, r, k->scalars));
-    const cmgi_test test = {.what = CMGI_TEST_NORM, .update = {.stop = k->stop, .rr = k->scalars}};
-    return ctx->backend->test(ctx, 1, &test);
+    const cmgi_cg_update norm = {
+        .kind = CMGI_CG_NORM, .precision = CMG_FP64, .r = r, .rr = k->scalars, .stop = k->stop};
+    return ctx->backend->cg_update(ctx, s->n, 1, &norm);
 }
 
 const cmgi_iteration cmgi_richardson = {.step = step, .exact = true, .vectors = 2};

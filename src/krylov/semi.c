@@ -64,16 +64,6 @@ static cmg_status advance(cmgi_krylov *k, bool fresh)
     return on->cg_update(s->ctx, s->n, s->columns, &norm);
 }
 
-static cmg_status start(cmgi_krylov *k)
-{
-    const cmgi_linear_system *s = &k->system;
-    const cmgi_test begin = {.what = CMGI_TEST_SEMI,
-                             .update = {.semi = semi_of(k)},
-                             .limits = k->limits,
-                             .nested = s->nested != NULL};
-    return s->ctx->backend->test(s->ctx, s->columns, &begin);
-}
-
 static cmg_status step(cmgi_krylov *k)
 {
     CMGI_TRY(cmgi_krylov_image(k));
@@ -87,10 +77,5 @@ static cmg_status first(cmgi_krylov *k)
     return advance(k, cmgi_krylov_from_zero(k));
 }
 
-const cmgi_iteration cmgi_semi_iteration = {.start = start,
-                                            .first = first,
-                                            .step = step,
-                                            .exact = true,
-                                            .vectors = 3,
-                                            .rounds = true,
-                                            .rests = true};
+const cmgi_iteration cmgi_semi_iteration = {
+    .first = first, .step = step, .exact = true, .vectors = 3, .rounds = true, .rests = true};

@@ -123,7 +123,8 @@ TEST(graphs_replay_and_loop)
         CHECK_OK(ctx->backend->axpby(ctx, CMG_FP64, 1, 1.0, x + 1, 1.0, x));
         CHECK_OK(ctx->backend->graph_loop(ctx));
         CHECK_OK(ctx->backend->axpby(ctx, CMG_FP64, 1, 1.0, x + 1, 1.0, x));
-        const cmgi_test note = {.what = CMGI_TEST_NORM, .update = {.stop = stop, .rr = x}};
+        const cmgi_test note = {.what = CMGI_TEST_NOTE,
+                                .update = {.kind = CMGI_CG_NORM, .stop = stop, .rr = x}};
         CHECK_OK(ctx->backend->test(ctx, 1, &note));
         CHECK_OK(ctx->backend->graph_after(ctx));
         CHECK_OK(ctx->backend->axpby(ctx, CMG_FP64, 1, 0.0, x, 2.0, x));
