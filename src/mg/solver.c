@@ -125,7 +125,7 @@ static cmg_status prepare(cmg_solver *s, const cmg_solver_options *own, double *
     CMGI_TRY(cmgi_edge_wanted(h, own, &renumbers));
     CMGI_TRY(begin(s, renumbers));
     *lap = cmgi_seconds();
-    CMGI_TRY(cmgi_hierarchy_look(h));
+    CMGI_TRY(cmgi_hierarchy_ensure_checked(h, true));
     CMGI_TRY(find_repeats(h, own));
     cmgi_setup_lap(&s->mg.levels, CMG_SETUP_CHECK, lap);
     if (!renumbers) {
@@ -469,7 +469,7 @@ cmg_status cmg_solver_refresh(cmg_solver *s)
     CMGI_CHECK(s->ctx, s->mg.options.matrix.keep_map, CMG_ERR_STATE,
                "refresh: the solver was created without matrix.keep_map");
     CMGI_TRY(cmgi_multigrid_check_generation(&s->mg));
-    CMGI_TRY(cmgi_hierarchy_ensure_checked(cmgi_multigrid_caller(&s->mg)));
+    CMGI_TRY(cmgi_hierarchy_ensure_checked(cmgi_multigrid_caller(&s->mg), false));
     cmgi_hold_memory(s->ctx, false); /* by what is in use now */
     memset(s->mg.levels.part, 0, sizeof s->mg.levels.part);
     CMGI_TRY(cmgi_edge_refresh(&s->edge));

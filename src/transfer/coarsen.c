@@ -336,5 +336,5 @@ cmg_status cmg_hierarchy_coarsen(cmg_hierarchy *h, const cmg_coarsen_options *op
         *levels = made;
     }
     CMGI_TRY(status);
-    return cmgi_hierarchy_ensure_checked(h);
+    return cmgi_hierarchy_ensure_checked(h, false);
 }
