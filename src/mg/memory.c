@@ -8,8 +8,6 @@
 #include "mg/options.h"
 #include "spmv/formats.h"
 
-#include <string.h>
-
 /* A matrix of the hierarchy where it lies: none on the device is fetched. */
 static bool find(const cmg_hierarchy *h, int level, cmg_role role, cmgi_matrix_source *from)
 {
@@ -121,22 +119,18 @@ static double matrix_bytes(cmg_context *ctx, const cmgi_matrix_source *from, cmg
 static double smoother_bytes(const cmg_hierarchy *h, int level, double rows,
                              const cmg_solver_options *o, const cmg_matrix_options *format)
 {
+    const cmgi_smoother_method *method = NULL;
+    cmgi_arguments arguments;
     cmg_csr M;
     double bytes = 0;
-    if (strncmp(o->smoother, "file:", 5) != 0) {
+    if (cmgi_smoother_parse(h->ctx, o->smoother, &method, &arguments) != CMG_OK ||
+        !method->takes_name) {
         const double value = (double)cmgi_precision_bytes(format->precision);
         return rows * (value < sizeof(uint16_t) ? value : sizeof(uint16_t));
     }
-    const char *name = o->smoother + 5;
-    const size_t length = strcspn(name, ":");
-    char bare[64];
-    if (length >= sizeof bare) {
-        return 0;
-    }
-    memcpy(bare, name, length);
-    bare[length] = '\0';
-    for (int f = 0; f < cmg_hierarchy_factors(h, level, bare); ++f) {
-        if (cmgi_hierarchy_view(h, level, CMG_ROLE_SMOOTHER, bare, f, &M)) {
+    const char *name = arguments.name;
+    for (int f = 0; f < cmg_hierarchy_factors(h, level, name); ++f) {
+        if (cmgi_hierarchy_view(h, level, CMG_ROLE_SMOOTHER, name, f, &M)) {
             bytes += cmgi_csr_is_diagonal(h->ctx, &M)
                          ? (double)M.rows * (double)cmgi_precision_bytes(format->precision)
                          : matrix_bytes(h->ctx, &(cmgi_matrix_source){.csr = &M}, CMGI_USE_M, false,
