@@ -113,19 +113,14 @@ static cmg_status place_transpose(cmg_context *ctx, const cmgi_resident *P, cmgi
                                   const cmgi_request *ask, cmgi_level *level, cmg_matrix **M)
 {
     const bool passing = *M == NULL || PT->there == NULL;
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_csr_free, ctx, passing ? PT : NULL);
     CMGI_TRY(cmgi_transpose_there(ctx, P, PT));
     cmgi_resident *R = PT->there;
     R->facts.beside = P->facts.beside;
     if (cmgi_resident_is_diagonal(R) && R->diagonal == NULL) {
-        CMGI_TRY_GOTO(done, cmgi_resident_kernels_of(ctx)->entries(ctx, &R->csr, R));
+        CMGI_TRY(cmgi_resident_kernels_of(ctx)->entries(ctx, &R->csr, R));
     }
-    CMGI_TRY_GOTO(done, cmgi_level_place_there(ctx, R, ask, level, M));
-done:
-    if (passing) {
-        cmgi_csr_free(ctx, PT);
-    }
-    return status;
+    return cmgi_level_place_there(ctx, R, ask, level, M);
 }
 
 static cmg_status divided_matrix(cmg_context *ctx, int l, const cmgi_level_options *options,

@@ -33,8 +33,7 @@ static cmg_status transposed_there(cmg_context *ctx, const cmgi_resident *P, cmg
     CMGI_RELEASED(cmgi_resident_free, ctx, &R);
     CMGI_TRY(on->transpose(ctx, &P->csr, P->rows.nnz, &R.csr));
     CMGI_TRY(on->rows(ctx, &R.csr, &R));
-    *s = R.rows;
-    R.rows = (cmgi_row_statistics){0};
+    CMGI_PASS_ON(&R.rows, s);
     return CMG_OK;
 }
 

@@ -162,8 +162,7 @@ static cmg_status make_factor(making *w, cmgi_csr *G)
                "fsai: level %d: A is not positive definite, seen in row %lld (docs/when-not.md)",
                w->source->level, (long long)w->bad);
     G->rows = G->cols = w->P.A.rows; /* without the gaps between its rows */
-    G->indptr = w->to.length;
-    w->to.length = NULL;
+    G->indptr = cmgi_pass_on(&w->to.length);
     CMGI_TRY(cmgi_csr_open_at(ctx, w->at, G, &w->nnz));
     return move_fsai_row(ctx, w->at, G->rows, &(fsai_move){w->to.G.view, *G});
 }
