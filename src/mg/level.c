@@ -123,15 +123,6 @@ static cmg_status place_transpose(cmg_context *ctx, const cmgi_resident *P, cmgi
     return cmgi_level_place_there(ctx, R, ask, level, M);
 }
 
-static cmg_status divided_matrix(cmg_context *ctx, int l, const cmgi_level_options *options,
-                                 cmgi_level *level)
-{
-    const cmgi_divided_functions *by = cmgi_divided_by(ctx);
-    const cmgi_request ask = request_of(options, l, CMG_ROLE_A);
-    by->describe(options->divided, l, level);
-    return by->matrix(options->divided, l, CMG_ROLE_A, ask.use, &ask.options, &level->A);
-}
-
 static cmg_status divided_transfer(cmg_context *ctx, int l, const cmgi_divided *levels,
                                    const cmgi_request ask[2], cmgi_level *fine, cmgi_level *coarse)
 {
@@ -156,13 +147,15 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, int l, const cmgi_level_options *
                              const cmg_matrix *outer, cmgi_level *level)
 {
     cmg_context *ctx = h->ctx;
+    cmgi_request ask = request_of(options, l, CMG_ROLE_A);
     cmg_csr A;
     if (cmgi_is_divided(options->divided, l)) {
-        return divided_matrix(ctx, l, options, level);
+        const cmgi_divided_functions *by = cmgi_divided_by(ctx);
+        by->describe(options->divided, l, level);
+        return by->matrix(options->divided, l, CMG_ROLE_A, ask.use, &ask.options, &level->A);
     }
     const cmgi_resident *there = resident(h, l, CMG_ROLE_A, options);
     const cmgi_kinds *kinds = cmgi_hierarchy_kinds(h, l, CMG_ROLE_A);
-    cmgi_request ask = request_of(options, l, CMG_ROLE_A);
     level->remade = false;
     if (l == 0) {
         CMGI_TRY(find_dirichlet(h, 0, options, NULL, &level->dirichlet));

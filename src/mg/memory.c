@@ -139,16 +139,6 @@ static double smoother_bytes(const cmg_hierarchy *h, int level, double rows,
     return bytes;
 }
 
-/* P, and R as given or as P^T. */
-static double transfer_bytes(const cmg_hierarchy *h, int level, const cmgi_matrix_source *P,
-                             const cmg_matrix_options *format)
-{
-    cmgi_matrix_source R;
-    const bool given = find(h, level, CMG_ROLE_R, &R);
-    return matrix_bytes(h->ctx, P, CMGI_USE_P, false, format) +
-           matrix_bytes(h->ctx, given ? &R : P, CMGI_USE_R, !given, format);
-}
-
 /* Matrices of one level; the right-hand side of the second one, which no cycle is without. */
 static double level_bytes(const cmg_hierarchy *h, int level, const cmg_solver_options *o,
                           double inverse_value)
@@ -156,6 +146,7 @@ static double level_bytes(const cmg_hierarchy *h, int level, const cmg_solver_op
     cmg_matrix_options format = o->matrix;
     cmgi_matrix_source A;
     cmgi_matrix_source P;
+    cmgi_matrix_source R;
     format.precision = o->precision;
     if (!find(h, level, CMG_ROLE_A, &A)) {
         return 0;
@@ -166,7 +157,9 @@ static double level_bytes(const cmg_hierarchy *h, int level, const cmg_solver_op
         matrix_bytes(h->ctx, &A, CMGI_USE_A, false, &format) + (level == 1 ? rows * value : 0);
     const bool alone = o->cycle == CMG_CYCLE_NONE;
     if (!alone && find(h, level, CMG_ROLE_P, &P)) {
-        return bytes + transfer_bytes(h, level, &P, &format) +
+        const bool given = find(h, level, CMG_ROLE_R, &R); /* else it is P^T */
+        return bytes + matrix_bytes(h->ctx, &P, CMGI_USE_P, false, &format) +
+               matrix_bytes(h->ctx, given ? &R : &P, CMGI_USE_R, !given, &format) +
                smoother_bytes(h, level, rows, o, &format);
     }
     const bool automatic =

@@ -176,16 +176,6 @@ static void release(making *w)
     w->longest = NULL;
 }
 
-static cmgi_fsai_choice choice_of(const cmgi_smoother_source *source)
-{
-    const double *value = source->arguments->value;
-    return (cmgi_fsai_choice){.tau = value[TAU],
-                              .power = (int)value[POWER],
-                              .steps = (int)value[ADAPTIVE],
-                              .add = (int)value[ADD],
-                              .epsilon = value[EPSILON]};
-}
-
 /* The pattern of S B S to a power, on the host. */
 static cmg_status scaled_pattern(cmg_context *ctx, const cmgi_prepared *p,
                                  const cmgi_fsai_choice *choice, cmgi_csr *S)
@@ -201,6 +191,7 @@ static cmg_status make_at(const cmgi_smoother_source *source, const cmgi_residen
                           cmgi_csr *factor, bool *made)
 {
     cmg_context *ctx = source->ctx;
+    const double *value = source->arguments->value;
     cmgi_scoped_by(release) making w = {.source = source, .bad = -1};
     cmgi_prepared p = {.at = CMGI_HOST};
     cmgi_scoped_csr S = {0};
@@ -209,8 +200,14 @@ static cmg_status make_at(const cmgi_smoother_source *source, const cmgi_residen
     CMGI_RELEASED(cmgi_prepared_free, ctx, &p);
     CMGI_TRY(cmgi_prepare(ctx, &source->A, device, CMGI_AUTO, CMGI_YES, &p));
     w.at = p.at;
-    w.P = (cmgi_fsai_problem){
-        .A = p.B.view, .s = p.s, .diagonal = p.diagonal, .choice = choice_of(source)};
+    w.P = (cmgi_fsai_problem){.A = p.B.view,
+                              .s = p.s,
+                              .diagonal = p.diagonal,
+                              .choice = {.tau = value[TAU],
+                                         .power = (int)value[POWER],
+                                         .steps = (int)value[ADAPTIVE],
+                                         .add = (int)value[ADD],
+                                         .epsilon = value[EPSILON]}};
     CMGI_CHECK(ctx, p.symmetric, CMG_ERR_UNSUPPORTED,
                "fsai: level %d: A is not symmetric; isai and ainv take such matrices",
                source->level);
