@@ -112,7 +112,7 @@ static cmg_status estimate_omega(const cmgi_smoother_source *source, cmg_matrix 
         CMGI_TRY(cmgi_spectrum_estimate_stored(source, stored, count, &spectrum, &bounded));
     }
     if (!bounded && factor != NULL) {
-        CMGI_TRY(cmgi_spectrum_estimate(source, factor, count, &spectrum));
+        CMGI_TRY(cmgi_spectrum_estimate(source, factor, count, CMGI_LANCZOS_STEPS, &spectrum));
         bounded = true;
     }
     *omega = bounded ? damping(&spectrum) : 0;

@@ -259,12 +259,6 @@ static cmg_status try_estimate(const cmgi_smoother_source *source, cmg_matrix *c
     return estimate(&P, kept, spectrum);
 }
 
-cmg_status cmgi_spectrum_estimate(const cmgi_smoother_source *source, const cmgi_csr *factor,
-                                  int factors, cmgi_spectrum *spectrum)
-{
-    return cmgi_spectrum_estimate_in(source, factor, factors, CMGI_LANCZOS_STEPS, spectrum);
-}
-
 /* Facts are asked for with D^-1, on the host. */
 static bool is_asked_for(const cmgi_smoother_source *source)
 {
@@ -377,8 +371,8 @@ static void keep(cmgi_spectra *kept, int place, const cmgi_spectrum *spectrum)
     }
 }
 
-cmg_status cmgi_spectrum_estimate_in(const cmgi_smoother_source *source, const cmgi_csr *factor,
-                                     int factors, int steps, cmgi_spectrum *spectrum)
+cmg_status cmgi_spectrum_estimate(const cmgi_smoother_source *source, const cmgi_csr *factor,
+                                  int factors, int steps, cmgi_spectrum *spectrum)
 {
     int place = -1;
     if (find_kept(source->kept, &place, spectrum)) {
