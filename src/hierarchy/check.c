@@ -167,7 +167,7 @@ cmg_status cmg_hierarchy_check(const cmg_hierarchy *h)
     return check(h, facts);
 }
 
-static cmg_status check_once(cmg_hierarchy *h, bool looks)
+cmg_status cmgi_hierarchy_ensure_checked(cmg_hierarchy *h, bool looks)
 {
     cmgi_csr_facts facts[CMGI_HIERARCHY_LEVELS] = {{0}};
     if (h->checked) {
@@ -187,16 +187,6 @@ static cmg_status check_once(cmg_hierarchy *h, bool looks)
     }
     h->checked = status == CMG_OK;
     return status;
-}
-
-cmg_status cmgi_hierarchy_ensure_checked(cmg_hierarchy *h)
-{
-    return check_once(h, false);
-}
-
-cmg_status cmgi_hierarchy_look(cmg_hierarchy *h)
-{
-    return check_once(h, true);
 }
 
 void cmgi_hierarchy_forget(cmg_hierarchy *h)

@@ -124,9 +124,8 @@ cmg_status cmg_hierarchy_set_elements(cmg_hierarchy *h, int level, const cmg_ele
         CMGI_TRY(check_sum(h, level, elements));
     }
     cmgi_stored_elements_clear(ctx, stored);
-    stored->elements = copy;
+    CMGI_PASS_ON(&copy, &stored->elements);
     stored->assembled = assembles;
-    copy = (cmgi_elements){0};
     return CMG_OK;
 }
 

@@ -147,11 +147,9 @@ cmg_size cmgi_first_not_finite(cmg_context *ctx, cmg_size n, const double *value
 /* What cmg_hierarchy_check asks of the values of A, P or R, and what its pass over A has told. */
 cmg_status cmgi_hierarchy_check_values(cmg_context *ctx, const char *name, cmg_role role,
                                        const cmgi_csr *M, cmgi_csr_facts *facts);
-/* cmg_hierarchy_check, once. */
-cmg_status cmgi_hierarchy_ensure_checked(cmg_hierarchy *h);
-/* The same for a set-up, which gets to know what the pass has seen of every row of A, where there
- * was one; and forgets it. */
-cmg_status cmgi_hierarchy_look(cmg_hierarchy *h);
+/* cmg_hierarchy_check, once. With `looks` for a set-up, which gets to know what the pass has seen
+ * of every row of A, where there was one; and forgets it. */
+cmg_status cmgi_hierarchy_ensure_checked(cmg_hierarchy *h, bool looks);
 void cmgi_hierarchy_forget(cmg_hierarchy *h);
 /* NULL where it is not known. */
 static inline const cmgi_row_looks *cmgi_hierarchy_looks(const cmg_hierarchy *h, int level)

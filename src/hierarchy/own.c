@@ -83,7 +83,6 @@ cmg_status cmgi_hierarchy_take_mesh_part(cmg_hierarchy *h, cmgi_stored_mesh **me
     CMGI_RELEASED(cmgi_stored_mesh_destroy, h->ctx, mesh);
     CMGI_TRY(open_own(h));
     cmgi_stored_mesh_destroy(h->ctx, &h->own->mesh);
-    h->own->mesh = *mesh;
-    *mesh = NULL;
+    h->own->mesh = cmgi_pass_on(mesh);
     return CMG_OK;
 }

@@ -217,7 +217,7 @@ cmg_status cmgi_hierarchy_orders(cmg_hierarchy *h, cmg_numbering numbering, uint
     if (numbering == CMG_NUMBERING_GENERATED) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_hierarchy_ensure_checked(h));
+    CMGI_TRY(cmgi_hierarchy_ensure_checked(h, false));
     CMGI_TRY(cmgi_hierarchy_bring(h));
     cmgi_hierarchy_leave_device(h, true);
     for (int l = h->levels - 1; l >= 0; --l) {

@@ -89,7 +89,6 @@ cmg_status cmgi_hierarchy_take_mesh(cmg_hierarchy *h, cmgi_stored_mesh **mesh)
 {
     CMGI_TRY(check_mesh(h, *mesh));
     cmgi_stored_mesh_destroy(h->ctx, &h->mesh);
-    h->mesh = *mesh;
-    *mesh = NULL;
+    h->mesh = cmgi_pass_on(mesh);
     return CMG_OK;
 }

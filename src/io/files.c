@@ -61,7 +61,7 @@ cmg_status cmg_hierarchy_read(cmg_context *ctx, const char *path, cmg_file_kind 
     cmgi_scoped_by(cmg_hierarchy_destroy) cmg_hierarchy *made = NULL;
     cmg_status status = read_any(ctx, path, kind, &made);
     if (status == CMG_OK) {
-        status = cmgi_in_file(ctx, path, cmgi_hierarchy_ensure_checked(made));
+        status = cmgi_in_file(ctx, path, cmgi_hierarchy_ensure_checked(made, false));
     }
     if (status != CMG_OK) {
         cmgi_clean_message(ctx, path);

@@ -94,8 +94,10 @@ static cmg_status take_values(cmg_batch *batch, const cmg_vector *values)
     return CMG_OK;
 }
 
-static cmg_status create(cmg_solver *s, cmg_size count, const cmg_vector *values, cmg_batch **batch)
+cmg_status cmg_batch_create(cmg_solver *s, cmg_size count, const cmg_vector *values,
+                            cmg_batch **batch)
 {
+    CMGI_ALONE(s);
     cmg_context *ctx = s->ctx;
     const double start = cmgi_seconds();
     cmgi_scoped_by(cmg_batch_destroy) cmg_batch *made = NULL;
@@ -119,14 +121,6 @@ static cmg_status create(cmg_solver *s, cmg_size count, const cmg_vector *values
     return CMG_OK;
 }
 
-cmg_status cmg_batch_create(cmg_solver *s, cmg_size count, const cmg_vector *values,
-                            cmg_batch **batch)
-{
-    CMGI_GIVEN(s);
-    CMGI_TRY(cmgi_busy_enter(s->ctx, &s->busy));
-    return cmgi_busy_leave(&s->busy, create(s, count, values, batch));
-}
-
 void cmg_batch_destroy(cmg_batch **batch)
 {
     if (batch == NULL || *batch == NULL) {
@@ -142,20 +136,14 @@ void cmg_batch_destroy(cmg_batch **batch)
     *batch = NULL;
 }
 
-static cmg_status update(cmg_batch *batch, const cmg_vector *values)
+cmg_status cmg_batch_update(cmg_batch *batch, const cmg_vector *values)
 {
+    CMGI_ALONE(batch);
     const double start = cmgi_seconds();
     CMGI_TRY(take_values(batch, values));
     CMGI_TRY(cmg_context_synchronize(batch->ctx));
     batch->report.setup_seconds = cmgi_seconds() - start;
     return CMG_OK;
-}
-
-cmg_status cmg_batch_update(cmg_batch *batch, const cmg_vector *values)
-{
-    CMGI_GIVEN(batch);
-    CMGI_TRY(cmgi_busy_enter(batch->ctx, &batch->busy));
-    return cmgi_busy_leave(&batch->busy, update(batch, values));
 }
 
 static cmg_report report_of(const cmg_batch *batch, cmg_size system)
@@ -199,8 +187,9 @@ static cmg_size look_through(cmg_batch *batch)
     return failed > 0 ? first : slowest;
 }
 
-static cmg_status solve(cmg_batch *batch, const cmg_vector *b, cmg_vector *x, cmg_report *report)
+cmg_status cmg_batch_solve(cmg_batch *batch, const cmg_vector *b, cmg_vector *x, cmg_report *report)
 {
+    CMGI_ALONE(batch);
     cmg_context *ctx = batch->ctx;
     cmgi_batch_plan *p = &batch->plan;
     const double start = cmgi_seconds();
@@ -228,13 +217,6 @@ static cmg_status solve(cmg_batch *batch, const cmg_vector *b, cmg_vector *x, cm
     const cmg_report of = p->count > 0 ? report_of(batch, told) : batch->report;
     cmgi_sized_give(&of, report);
     return CMG_OK;
-}
-
-cmg_status cmg_batch_solve(cmg_batch *batch, const cmg_vector *b, cmg_vector *x, cmg_report *report)
-{
-    CMGI_GIVEN(batch);
-    CMGI_TRY(cmgi_busy_enter(batch->ctx, &batch->busy));
-    return cmgi_busy_leave(&batch->busy, solve(batch, b, x, report));
 }
 
 cmg_status cmg_batch_system(const cmg_batch *batch, cmg_size system, cmg_report *report)

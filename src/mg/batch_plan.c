@@ -118,34 +118,22 @@ static cmg_status round_values(cmg_context *ctx, cmgi_csr *M)
     return CMG_OK;
 }
 
-/* P and R of level l without what Dirichlet rows forbid, rounded, on the host. */
-static cmg_status bring_transfer(cmg_solver *s, int l, cmgi_csr *P, cmgi_csr *R)
-{
-    cmg_context *ctx = s->ctx;
-    const cmg_hierarchy *h = cmgi_multigrid_hierarchy(&s->mg);
-    cmgi_dirichlet *fine = &s->mg.levels.level[l].dirichlet;
-    cmgi_dirichlet *coarse = &s->mg.levels.level[l + 1].dirichlet;
-    cmg_csr stored;
-    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &stored));
-    CMGI_TRY(cmgi_dirichlet_at(ctx, CMGI_HOST, fine, coarse));
-    CMGI_TRY(cmgi_prolongation(ctx, &stored, fine, coarse, P));
-    CMGI_TRY(round_values(ctx, P));
-    const bool given = cmgi_hierarchy_view(h, l, CMG_ROLE_R, NULL, 0, &stored);
-    CMGI_TRY(cmgi_restriction(ctx, given ? &stored : NULL, P, fine, coarse, R));
-    return round_values(ctx, R);
-}
-
 /* From A of level l to that of the next level, which takes its place; `most` are the entries of the
  * largest coarse A, and of the largest A P. */
 static cmg_status descend(cmg_solver *s, cmg_batch *batch, int l, cmgi_csr *A, cmg_size *most)
 {
     cmg_context *ctx = s->ctx;
+    const cmg_hierarchy *h = cmgi_multigrid_hierarchy(&s->mg);
+    cmgi_level *from = &s->mg.levels.level[l];
     cmgi_batch_level *level = &batch->plan.level[l];
     cmgi_scoped_csr P = {0};
     cmgi_scoped_csr R = {0};
     cmgi_scoped_csr AP = {0};
     cmgi_scoped_csr next = {0};
-    CMGI_TRY(bring_transfer(s, l, &P, &R));
+    CMGI_TRY(cmgi_level_bring_P(h, l, &from[0], &from[1], &P));
+    CMGI_TRY(round_values(ctx, &P));
+    CMGI_TRY(cmgi_level_bring_R(h, l, &from[0], &from[1], &P, &R));
+    CMGI_TRY(round_values(ctx, &R));
     CMGI_TRY(take_transfer(batch, &P.view, &level->P));
     CMGI_TRY(take_transfer(batch, &R.view, &level->R));
     CMGI_TRY(cmgi_csr_multiply(ctx, &A->view, &P.view, &AP));

@@ -3,11 +3,10 @@
  * call is at work is refused.
  */
 #pragma once
-#include "core/context.h"
+#include "core/memory.h"
 
 #include <stdatomic.h>
 
-/* Pairs with cmgi_busy_leave, which comes after CMG_OK alone. */
 static inline cmg_status cmgi_busy_enter(cmg_context *ctx, atomic_flag *busy)
 {
     CMGI_CHECK(ctx, !atomic_flag_test_and_set(busy), CMG_ERR_STATE,
@@ -15,8 +14,14 @@ static inline cmg_status cmgi_busy_enter(cmg_context *ctx, atomic_flag *busy)
     return CMG_OK;
 }
 
-static inline cmg_status cmgi_busy_leave(atomic_flag *busy, cmg_status status)
+static inline void cmgi_busy_leave(atomic_flag *const *busy)
 {
-    atomic_flag_clear(busy);
-    return status;
+    atomic_flag_clear(*busy);
 }
+
+/* At the top of a public function: its object is there, and at work for it alone until it ends. */
+#define CMGI_ALONE(object)                                                                         \
+    CMGI_GIVEN(object);                                                                            \
+    CMGI_TRY(cmgi_busy_enter((object)->ctx, &(object)->busy));                                     \
+    cmgi_scoped_by(cmgi_busy_leave) __attribute__((unused)) atomic_flag *const cmgi_busy_ =        \
+        &(object)->busy

@@ -166,8 +166,7 @@ cmg_status cmgi_setup_collapse(cmgi_multigrid *mg)
     if (first == mg->levels.count - 1) {
         return CMG_OK;
     }
-    cmgi_scoped_by(cmg_matrix_destroy) cmg_matrix *dense = mg->levels.kept;
-    mg->levels.kept = NULL;
+    cmgi_scoped_by(cmg_matrix_destroy) cmg_matrix *dense = cmgi_pass_on(&mg->levels.kept);
     const cmg_size n = mg->levels.level[first].rows;
     const int total = mg->levels.count;
     cmgi_scoped_by(cmgi_cycle_destroy) cmgi_cycle *cycle = NULL;
@@ -225,8 +224,7 @@ cmg_status cmgi_setup_coarse(cmgi_multigrid *mg)
     }
     if (levels->collapsed) {
         cmg_matrix_destroy(&levels->kept);
-        levels->kept = levels->coarse;
-        levels->coarse = NULL;
+        levels->kept = cmgi_pass_on(&levels->coarse);
         levels->collapsed = false;
     }
     CMGI_TRY(mg->envelope != NULL ? take_envelope(mg, total - 1) : build_inverse(mg, total - 1));

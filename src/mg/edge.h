@@ -2,11 +2,11 @@
  * The edge of a solver: the caller's numbering outside, another one inside where that is faster or
  * the format has its own. Everything that crosses it:
  *
- *   the hierarchy       cmg_solver_create        cmgi_edge_open: A, P, R, coarse inverse, stored
- *                                                smoothers, coordinates and null space of all
- * levels new values          cmg_solver_refresh       cmgi_edge_refresh b and the guess x
- * cmg_solver_solve         cmgi_edge_in, of one column or several x cmgi_edge_out r, z
- * cmg_solver_precondition, _operator   the same
+ * - the hierarchy, in cmg_solver_create: cmgi_edge_open, with A, P, R, coarse inverse, stored
+ *   smoothers, coordinates and null space of all levels
+ * - new values, in cmg_solver_refresh: cmgi_edge_refresh
+ * - b, x, r and z, in cmg_solver_solve, _precondition and _operator: cmgi_edge_in and _out, of one
+ *   column or several
  *
  * Norms, histories, the monitor and the step list know no numbering. All else reads the caller's
  * hierarchy, never the solver's: products with its matrices, gradients, cmg_hierarchy_smooth and

@@ -76,15 +76,6 @@ static cmg_status choose_order(cmg_context *ctx, const cmg_csr *A, cmgi_envelope
     return CMG_OK;
 }
 
-static void take_signs(const cmg_csr *A, cmgi_envelope *E)
-{
-    E->negative = false;
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        E->sign[i] = cmgi_csr_diagonal_at(A, i) < 0 ? -1 : 1;
-        E->negative = E->negative || E->sign[i] < 0;
-    }
-}
-
 /* Entries of S A, S the signs, on one side of the diagonal: the lower one into L, the upper one
  * compared with it. Adds up those that are more than rounding; -1 where the two differ. */
 static cmg_size place_side(const cmg_csr *A, double tolerance, bool upper, cmgi_envelope *E)
@@ -116,7 +107,11 @@ static bool place_entries(const cmg_csr *A, cmgi_envelope *E)
     const cmg_size n = A->rows;
     memset(E->value, 0, (size_t)E->start[E->pairs] * sizeof *E->value);
     const double tolerance = SYMMETRIC * cmgi_largest(A->indptr[n], A->values);
-    take_signs(A, E);
+    E->negative = false;
+    for (cmg_size i = 0; i < n; ++i) {
+        E->sign[i] = cmgi_csr_diagonal_at(A, i) < 0 ? -1 : 1;
+        E->negative = E->negative || E->sign[i] < 0;
+    }
     if (n % 2 == 1) { /* the second row of the last pair is one of the identity */
         *entry(E, n, n) = 1;
     }

@@ -190,13 +190,6 @@ static cmg_status return_to_best(cmgi_multigrid *mg, const double *guess, const 
     return status;
 }
 
-/* Adds a clause to what is told. */
-static void say(cmgi_fallback *f, const cmgi_multigrid *mg, const char *clause)
-{
-    cmgi_append(f->text, sizeof f->text, "%s%s", f->text[0] != '\0' ? ", " : "", clause);
-    cmgi_log(mg->ctx, CMG_LOG_INFO, "solve: %s", clause);
-}
-
 static cmg_status attempt(cmgi_fallback *f, cmgi_multigrid *mg, const double *b, double *x,
                           cmg_report *report)
 {
@@ -233,7 +226,8 @@ static cmg_status fall_back(cmgi_fallback *f, cmgi_multigrid *mg, const cmgi_end
     }
     if (clause[0] != '\0') {
         ++report->fallbacks;
-        say(f, mg, clause);
+        cmgi_append(f->text, sizeof f->text, "%s%s", f->text[0] != '\0' ? ", " : "", clause);
+        cmgi_log(mg->ctx, CMG_LOG_INFO, "solve: %s", clause);
     }
     f->zero = false;
     set_limits(f, mg, mg->options.max_it - f->past); /* the limit is one over all attempts */

@@ -11,16 +11,6 @@ enum {
     LEAST_DEEPEST = 50000 /* with fewer the estimate costs an iteration on distorted meshes */
 };
 
-static cmg_status allocate(cmgi_pencil *P)
-{
-    void **const vectors[] = {&P->r, &P->z, &P->p, &P->q};
-    CMGI_TRY(cmgi_alloc_device(P->ctx, CMGI_LANCZOS_SCALARS, sizeof *P->scalar, &P->scalar));
-    for (size_t v = 0; v < sizeof vectors / sizeof *vectors; ++v) {
-        CMGI_TRY(cmgi_alloc_device(P->ctx, P->n, cmgi_precision_bytes(P->precision), vectors[v]));
-    }
-    return CMG_OK;
-}
-
 /* Entries of a random vector by the numbers of the rows, whoever has them and in which order; of a
  * level that is divided, the rows of the ranks before come first. */
 static cmg_status draw(cmg_context *ctx, const cmgi_level *level, bool divided, double *w)
@@ -115,7 +105,7 @@ cmg_status cmgi_interval_find(cmgi_multigrid *mg)
                      .steps = STEPS,
                      .apply = cmgi_cycle_run,
                      .user = mg->cycle};
-    CMGI_FREED(ctx, &P.scalar, &P.r, &P.z, &P.p, &P.q);
+    CMGI_RELEASED(cmgi_pencil_close, ctx, &P);
     *interval = (cmgi_interval){0};
     CMGI_TRY(choose_level(mg, &plan.first));
     CMGI_TRY(total_rows(mg, plan.first, &P.total));
@@ -125,7 +115,7 @@ cmg_status cmgi_interval_find(cmgi_multigrid *mg)
         CMGI_TRY(cmgi_cycle_create(ctx, &plan, &own));
         P.user = own;
     }
-    CMGI_TRY(allocate(&P));
+    CMGI_TRY(cmgi_pencil_open(&P, 4)); /* M is a cycle, which takes no t */
     CMGI_TRY(start_vector(mg, plan.first, &P));
     CMGI_TRY(cmgi_lanczos(&P, 0, NULL, &T));
     if (T.definite) {

@@ -12,18 +12,14 @@ enum {
 static const double FAR = 1e-4; /* a residual that fell so far was not stopped by the smoother */
 static const char *const HIGH_DEGREE = "chebyshev4:degree=16";
 
-static bool keeps_values(const cmgi_multigrid *mg)
-{
-    const cmg_format format = mg->options.matrix.format;
-    return format == CMG_FORMAT_COMPRESSED || format == CMG_FORMAT_TUNE ||
-           format == CMG_FORMAT_DENSE;
-}
-
 /* The storage with the fewest bits in the cycle. */
 static cmg_values least_values(const cmgi_multigrid *mg)
 {
+    const cmg_format format = mg->options.matrix.format;
+    const bool keeps_values =
+        format == CMG_FORMAT_COMPRESSED || format == CMG_FORMAT_TUNE || format == CMG_FORMAT_DENSE;
     const cmg_values scheduled = cmgi_schedule_least(&mg->schedule);
-    const cmg_values matrix = keeps_values(mg) ? mg->options.matrix.values : CMG_VALUES_FULL;
+    const cmg_values matrix = keeps_values ? mg->options.matrix.values : CMG_VALUES_FULL;
     cmg_values least = matrix > scheduled ? matrix : scheduled;
     for (int l = 0; mg->schedule.halves && l < mg->levels.count; ++l) {
         const cmg_matrix *A = mg->levels.level[l].A;

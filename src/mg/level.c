@@ -29,30 +29,23 @@ static cmgi_request request_of(const cmgi_level_options *options, int l, cmg_rol
     return ask;
 }
 
-/* Creates a matrix, or, when there is one, gives it the values of the same pattern. */
-static cmg_status place(cmg_context *ctx, const cmg_csr *csr, const cmgi_request *ask,
-                        cmg_matrix **M)
+/* Creates a matrix, renumbered where there are permutations, or, when there is one, gives it the
+ * values of the same pattern. */
+static cmg_status place(cmg_context *ctx, const cmg_csr *csr, const cmg_index *row_perm,
+                        const cmg_index *col_perm, const cmgi_request *ask, cmg_matrix **M)
 {
-    if (*M == NULL) {
-        const cmgi_matrix_source from = {.csr = csr,
-                                         .like = ask->like,
-                                         .same = ask->looks != NULL ? ask->looks->same : NULL,
-                                         .halves = ask->halves};
-        return cmgi_matrix_create(ctx, &from, ask->use, &ask->options, M);
-    }
-    return cmg_matrix_update(*M, csr->values);
-}
-
-static cmg_status place_renumbered(cmg_context *ctx, const cmgi_csr *M, const cmg_index *row_perm,
-                                   const cmg_index *col_perm, const cmgi_request *ask,
-                                   cmg_matrix **out)
-{
-    if (row_perm == NULL && col_perm == NULL) {
-        return place(ctx, &M->view, ask, out);
-    }
+    const bool renumbers = row_perm != NULL || col_perm != NULL;
     cmgi_scoped_csr renumbered = {0};
-    CMGI_TRY(cmgi_csr_permute(ctx, &M->view, row_perm, col_perm, true, &renumbered));
-    return place(ctx, &renumbered.view, ask, out);
+    if (renumbers) {
+        CMGI_TRY(cmgi_csr_permute(ctx, csr, row_perm, col_perm, true, &renumbered));
+    }
+    const cmgi_matrix_source from = {.csr = renumbers ? &renumbered.view : csr,
+                                     .like = ask->like,
+                                     .same =
+                                         ask->looks != NULL && !renumbers ? ask->looks->same : NULL,
+                                     .halves = ask->halves};
+    return *M == NULL ? cmgi_matrix_create(ctx, &from, ask->use, &ask->options, M)
+                      : cmg_matrix_update(*M, from.csr->values);
 }
 
 /*
@@ -60,22 +53,15 @@ static cmg_status place_renumbered(cmg_context *ctx, const cmgi_csr *M, const cm
  * residuals and corrections meet in it. A format that sorts the rows comes to the same order from
  * the same pattern; others get the renumbered matrix.
  */
-static cmg_status place_matrix(cmg_context *ctx, const cmg_csr *A, const cmgi_row_looks *looks,
-                               const cmg_matrix *outer, const cmgi_request *ask, cmgi_level *level)
+static cmg_status place_matrix(cmg_context *ctx, const cmg_csr *A, const cmg_matrix *outer,
+                               const cmgi_request *ask, cmgi_level *level)
 {
     const cmg_index *perm = outer != NULL ? cmg_matrix_permutation(outer) : NULL;
     const cmgi_format *format = cmgi_format_find(ctx, ask->options.format); /* NULL = chosen */
-    if (perm == NULL || (format != NULL && format->renumbers)) {
-        cmgi_request beside = *ask;
-        beside.like = outer;
-        beside.looks = looks;
-        CMGI_TRY(place(ctx, A, &beside, &level->A));
-        level->perm = cmg_matrix_permutation(level->A);
-    } else {
-        const cmgi_csr borrowed = cmgi_csr_borrow(A);
-        CMGI_TRY(place_renumbered(ctx, &borrowed, perm, perm, ask, &level->A));
-        level->perm = perm;
-    }
+    const bool sorts = perm == NULL || (format != NULL && format->renumbers);
+    const cmg_index *by = sorts ? NULL : perm;
+    CMGI_TRY(place(ctx, A, by, by, ask, &level->A));
+    level->perm = sorts ? cmg_matrix_permutation(level->A) : perm;
     const bool same =
         level->perm == perm || (level->perm != NULL && perm != NULL &&
                                 memcmp(level->perm, perm, (size_t)A->rows * sizeof *perm) == 0);
@@ -127,28 +113,14 @@ static cmg_status place_transpose(cmg_context *ctx, const cmgi_resident *P, cmgi
                                   const cmgi_request *ask, cmgi_level *level, cmg_matrix **M)
 {
     const bool passing = *M == NULL || PT->there == NULL;
-    cmg_status status = CMG_OK;
+    CMGI_RELEASED(cmgi_csr_free, ctx, passing ? PT : NULL);
     CMGI_TRY(cmgi_transpose_there(ctx, P, PT));
     cmgi_resident *R = PT->there;
     R->facts.beside = P->facts.beside;
     if (cmgi_resident_is_diagonal(R) && R->diagonal == NULL) {
-        CMGI_TRY_GOTO(done, cmgi_resident_kernels_of(ctx)->entries(ctx, &R->csr, R));
+        CMGI_TRY(cmgi_resident_kernels_of(ctx)->entries(ctx, &R->csr, R));
     }
-    CMGI_TRY_GOTO(done, cmgi_level_place_there(ctx, R, ask, level, M));
-done:
-    if (passing) {
-        cmgi_csr_free(ctx, PT);
-    }
-    return status;
-}
-
-static cmg_status divided_matrix(cmg_context *ctx, int l, const cmgi_level_options *options,
-                                 cmgi_level *level)
-{
-    const cmgi_divided_functions *by = cmgi_divided_by(ctx);
-    const cmgi_request ask = request_of(options, l, CMG_ROLE_A);
-    by->describe(options->divided, l, level);
-    return by->matrix(options->divided, l, CMG_ROLE_A, ask.use, &ask.options, &level->A);
+    return cmgi_level_place_there(ctx, R, ask, level, M);
 }
 
 static cmg_status divided_transfer(cmg_context *ctx, int l, const cmgi_divided *levels,
@@ -175,13 +147,15 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, int l, const cmgi_level_options *
                              const cmg_matrix *outer, cmgi_level *level)
 {
     cmg_context *ctx = h->ctx;
+    cmgi_request ask = request_of(options, l, CMG_ROLE_A);
     cmg_csr A;
     if (cmgi_is_divided(options->divided, l)) {
-        return divided_matrix(ctx, l, options, level);
+        const cmgi_divided_functions *by = cmgi_divided_by(ctx);
+        by->describe(options->divided, l, level);
+        return by->matrix(options->divided, l, CMG_ROLE_A, ask.use, &ask.options, &level->A);
     }
     const cmgi_resident *there = resident(h, l, CMG_ROLE_A, options);
     const cmgi_kinds *kinds = cmgi_hierarchy_kinds(h, l, CMG_ROLE_A);
-    cmgi_request ask = request_of(options, l, CMG_ROLE_A);
     level->remade = false;
     if (l == 0) {
         CMGI_TRY(find_dirichlet(h, 0, options, NULL, &level->dirichlet));
@@ -209,7 +183,8 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, int l, const cmgi_level_options *
     if (l > 0 && cmgi_level_by_elements(ctx, ask.options.format)) {
         ask.options.format = CMG_FORMAT_AUTO; /* cliques are looked for on the finest level alone */
     }
-    return place_matrix(ctx, &A, cmgi_hierarchy_looks(h, l), outer, &ask, level);
+    ask.looks = cmgi_hierarchy_looks(h, l);
+    return place_matrix(ctx, &A, outer, &ask, level);
 }
 
 /*
@@ -251,21 +226,22 @@ static cmg_status transfer_there(cmg_context *ctx, const cmgi_resident *P, const
     return CMG_OK;
 }
 
-/* P without what Dirichlet rows forbid, on the host, and the R that the hierarchy was given. */
-typedef struct host_transfer {
-    cmgi_csr P;
-    cmg_csr stored;
-    const cmg_csr *R; /* NULL = none */
-} host_transfer;
-
-static cmg_status bring_transfer(cmg_hierarchy *h, int l, cmgi_level *fine, cmgi_level *coarse,
-                                 host_transfer *t)
+cmg_status cmgi_level_bring_P(const cmg_hierarchy *h, int l, cmgi_level *fine, cmgi_level *coarse,
+                              cmgi_csr *P)
 {
-    cmg_csr P;
-    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &P));
-    t->R = cmgi_hierarchy_view(h, l, CMG_ROLE_R, NULL, 0, &t->stored) ? &t->stored : NULL;
+    cmg_csr stored;
+    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_P, NULL, 0, &stored));
     CMGI_TRY(cmgi_dirichlet_at(h->ctx, CMGI_HOST, &fine->dirichlet, &coarse->dirichlet));
-    return cmgi_prolongation(h->ctx, &P, &fine->dirichlet, &coarse->dirichlet, &t->P);
+    return cmgi_prolongation(h->ctx, &stored, &fine->dirichlet, &coarse->dirichlet, P);
+}
+
+cmg_status cmgi_level_bring_R(const cmg_hierarchy *h, int l, const cmgi_level *fine,
+                              const cmgi_level *coarse, const cmgi_csr *P, cmgi_csr *R)
+{
+    cmg_csr stored;
+    const bool given = cmgi_hierarchy_view(h, l, CMG_ROLE_R, NULL, 0, &stored);
+    return cmgi_restriction(h->ctx, given ? &stored : NULL, P, &fine->dirichlet, &coarse->dirichlet,
+                            R);
 }
 
 /* The same on the host, renumbered where a level is. */
@@ -276,22 +252,21 @@ static cmg_status transfer_here(cmg_hierarchy *h, int l, const cmgi_level_option
     const bool folds = /* whether it pays is seen once it is formed */
         options->solver->fuse &&
         (options->solver->fuse_restriction || fine->rows <= ctx->backend->fold_rows);
-    host_transfer t = {.R = NULL};
+    cmgi_scoped_csr P = {0};
     cmgi_scoped_csr R = {0};
-    CMGI_RELEASED(cmgi_csr_free, ctx, &t.P);
-    CMGI_TRY(bring_transfer(h, l, fine, coarse, &t));
+    CMGI_TRY(cmgi_level_bring_P(h, l, fine, coarse, &P));
     fine->version_P = 0;
     fine->version_R = 0;
-    const bool plain = t.R != NULL || folds || fine->P != NULL;
+    const bool plain = cmgi_hierarchy_has(h, l, CMG_ROLE_R) || folds || fine->P != NULL;
     cmgi_box sizes;
     const cmgi_box *box = plain ? NULL : cmgi_level_grid(h, l, fine, &sizes);
     if (box != NULL) {
-        CMGI_TRY(place_renumbered(ctx, &t.P, fine->perm, coarse->perm, ask, &fine->P));
+        CMGI_TRY(place(ctx, &P.view, fine->perm, coarse->perm, ask, &fine->P));
         CMGI_TRY(cmgi_chain_restriction(fine->P, box, &ask[1].options, &fine->R));
     }
     if (box == NULL || fine->R == NULL) {
-        CMGI_TRY(cmgi_restriction(ctx, t.R, &t.P, &fine->dirichlet, &coarse->dirichlet, &R));
-        CMGI_TRY(place_renumbered(ctx, &R, coarse->perm, fine->perm, ask + 1, &fine->R));
+        CMGI_TRY(cmgi_level_bring_R(h, l, fine, coarse, &P, &R));
+        CMGI_TRY(place(ctx, &R.view, coarse->perm, fine->perm, ask + 1, &fine->R));
     }
     if (folds) {
         cmgi_csr_free(ctx, &fine->restriction);
@@ -299,7 +274,7 @@ static cmg_status transfer_here(cmg_hierarchy *h, int l, const cmgi_level_option
     }
     cmgi_csr_free(ctx, &R); /* P takes its place */
     if (box == NULL) {
-        CMGI_TRY(place_renumbered(ctx, &t.P, fine->perm, coarse->perm, ask, &fine->P));
+        CMGI_TRY(place(ctx, &P.view, fine->perm, coarse->perm, ask, &fine->P));
     }
     return CMG_OK;
 }
@@ -400,19 +375,9 @@ static cmg_status fuse(cmg_context *ctx, const cmg_csr *A, bool smooths, const c
     /* R S replaces A, R and the diagonal; R A replaces A, whose vector it saves */
     const cmg_size replaced = A->indptr[A->rows] + (smooths ? R->indptr[R->rows] : 0);
     if (fits && (*out != NULL || product.indptr[product.rows] < replaced)) {
-        CMGI_TRY(place_renumbered(ctx, &product, coarse->perm, fine->perm, ask, out));
+        CMGI_TRY(place(ctx, &product.view, coarse->perm, fine->perm, ask, out));
     }
     return CMG_OK;
-}
-
-/* R on the host, where it was made on the device. */
-static cmg_status restriction_here(cmg_hierarchy *h, int l, cmgi_level *fine, cmgi_level *coarse)
-{
-    host_transfer t = {.R = NULL};
-    CMGI_RELEASED(cmgi_csr_free, h->ctx, &t.P);
-    CMGI_TRY(bring_transfer(h, l, fine, coarse, &t));
-    return cmgi_restriction(h->ctx, t.R, &t.P, &fine->dirichlet, &coarse->dirichlet,
-                            &fine->restriction);
 }
 
 cmg_status cmgi_level_fuse(cmg_hierarchy *h, int l, const cmgi_level_options *options,
@@ -439,8 +404,10 @@ cmg_status cmgi_level_fuse(cmg_hierarchy *h, int l, const cmgi_level_options *op
         }
         cmg_csr A;
         CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-        if (fine->restriction.indptr == NULL) {
-            CMGI_TRY(restriction_here(h, l, fine, coarse));
+        if (fine->restriction.indptr == NULL) { /* R was made on the device */
+            cmgi_scoped_csr P = {0};
+            CMGI_TRY(cmgi_level_bring_P(h, l, fine, coarse, &P));
+            CMGI_TRY(cmgi_level_bring_R(h, l, fine, coarse, &P, &fine->restriction));
         }
         CMGI_TRY(fuse(ctx, &A, smooths, &ask, fine, coarse));
     }

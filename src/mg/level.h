@@ -88,6 +88,11 @@ cmg_status cmgi_level_matrix(cmg_hierarchy *h, int l, const cmgi_level_options *
 /* P and R between a level and the next coarser one, whose Dirichlet rows it finds. */
 cmg_status cmgi_level_transfer(cmg_hierarchy *h, int l, const cmgi_level_options *options,
                                cmgi_level *fine, cmgi_level *coarse);
+/* P, and R made with it, without what Dirichlet rows forbid, on the host. */
+cmg_status cmgi_level_bring_P(const cmg_hierarchy *h, int l, cmgi_level *fine, cmgi_level *coarse,
+                              cmgi_csr *P);
+cmg_status cmgi_level_bring_R(const cmg_hierarchy *h, int l, const cmgi_level *fine,
+                              const cmgi_level *coarse, const cmgi_csr *P, cmgi_csr *R);
 /* Whether the smoother of level 0 is made before its A, so that both are not there while that takes
  * most memory. */
 bool cmgi_level_smoother_first(const cmg_hierarchy *h, const cmgi_level_options *options,

@@ -8,8 +8,6 @@
 #include "mg/options.h"
 #include "spmv/formats.h"
 
-#include <string.h>
-
 /* A matrix of the hierarchy where it lies: none on the device is fetched. */
 static bool find(const cmg_hierarchy *h, int level, cmg_role role, cmgi_matrix_source *from)
 {
@@ -35,8 +33,7 @@ static cmg_status transposed_there(cmg_context *ctx, const cmgi_resident *P, cmg
     CMGI_RELEASED(cmgi_resident_free, ctx, &R);
     CMGI_TRY(on->transpose(ctx, &P->csr, P->rows.nnz, &R.csr));
     CMGI_TRY(on->rows(ctx, &R.csr, &R));
-    *s = R.rows;
-    R.rows = (cmgi_row_statistics){0};
+    CMGI_PASS_ON(&R.rows, s);
     return CMG_OK;
 }
 
@@ -121,22 +118,18 @@ static double matrix_bytes(cmg_context *ctx, const cmgi_matrix_source *from, cmg
 static double smoother_bytes(const cmg_hierarchy *h, int level, double rows,
                              const cmg_solver_options *o, const cmg_matrix_options *format)
 {
+    const cmgi_smoother_method *method = NULL;
+    cmgi_arguments arguments;
     cmg_csr M;
     double bytes = 0;
-    if (strncmp(o->smoother, "file:", 5) != 0) {
+    if (cmgi_smoother_parse(h->ctx, o->smoother, &method, &arguments) != CMG_OK ||
+        !method->takes_name) {
         const double value = (double)cmgi_precision_bytes(format->precision);
         return rows * (value < sizeof(uint16_t) ? value : sizeof(uint16_t));
     }
-    const char *name = o->smoother + 5;
-    const size_t length = strcspn(name, ":");
-    char bare[64];
-    if (length >= sizeof bare) {
-        return 0;
-    }
-    memcpy(bare, name, length);
-    bare[length] = '\0';
-    for (int f = 0; f < cmg_hierarchy_factors(h, level, bare); ++f) {
-        if (cmgi_hierarchy_view(h, level, CMG_ROLE_SMOOTHER, bare, f, &M)) {
+    const char *name = arguments.name;
+    for (int f = 0; f < cmg_hierarchy_factors(h, level, name); ++f) {
+        if (cmgi_hierarchy_view(h, level, CMG_ROLE_SMOOTHER, name, f, &M)) {
             bytes += cmgi_csr_is_diagonal(h->ctx, &M)
                          ? (double)M.rows * (double)cmgi_precision_bytes(format->precision)
                          : matrix_bytes(h->ctx, &(cmgi_matrix_source){.csr = &M}, CMGI_USE_M, false,
@@ -146,16 +139,6 @@ static double smoother_bytes(const cmg_hierarchy *h, int level, double rows,
     return bytes;
 }
 
-/* P, and R as given or as P^T. */
-static double transfer_bytes(const cmg_hierarchy *h, int level, const cmgi_matrix_source *P,
-                             const cmg_matrix_options *format)
-{
-    cmgi_matrix_source R;
-    const bool given = find(h, level, CMG_ROLE_R, &R);
-    return matrix_bytes(h->ctx, P, CMGI_USE_P, false, format) +
-           matrix_bytes(h->ctx, given ? &R : P, CMGI_USE_R, !given, format);
-}
-
 /* Matrices of one level; the right-hand side of the second one, which no cycle is without. */
 static double level_bytes(const cmg_hierarchy *h, int level, const cmg_solver_options *o,
                           double inverse_value)
@@ -163,6 +146,7 @@ static double level_bytes(const cmg_hierarchy *h, int level, const cmg_solver_op
     cmg_matrix_options format = o->matrix;
     cmgi_matrix_source A;
     cmgi_matrix_source P;
+    cmgi_matrix_source R;
     format.precision = o->precision;
     if (!find(h, level, CMG_ROLE_A, &A)) {
         return 0;
@@ -173,7 +157,9 @@ static double level_bytes(const cmg_hierarchy *h, int level, const cmg_solver_op
         matrix_bytes(h->ctx, &A, CMGI_USE_A, false, &format) + (level == 1 ? rows * value : 0);
     const bool alone = o->cycle == CMG_CYCLE_NONE;
     if (!alone && find(h, level, CMG_ROLE_P, &P)) {
-        return bytes + transfer_bytes(h, level, &P, &format) +
+        const bool given = find(h, level, CMG_ROLE_R, &R); /* else it is P^T */
+        return bytes + matrix_bytes(h->ctx, &P, CMGI_USE_P, false, &format) +
+               matrix_bytes(h->ctx, given ? &R : &P, CMGI_USE_R, !given, &format) +
                smoother_bytes(h, level, rows, o, &format);
     }
     const bool automatic =

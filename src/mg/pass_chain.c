@@ -10,6 +10,8 @@
 
 #include "spmv/chain.h"
 
+#include <string.h>
+
 static const size_t MOST_RING = (size_t)8 << 20; /* bytes of a part: it is to stay in a cache */
 
 static bool made_inside(const cmgi_cycle *cycle, int value, int first, int last)
@@ -28,11 +30,6 @@ static const cmgi_box *box_of(const cmgi_step *step)
     const bool product = step->kind == CMGI_STEP_PRODUCT && step->A != NULL;
     const cmgi_box *box = product ? cmgi_matrix_box(step->A) : NULL;
     return box != NULL && box->dims == 3 && box->size[0] <= CMGI_CHAIN_LINE ? box : NULL;
-}
-
-static bool same_size(const cmgi_box *a, const cmgi_box *b)
-{
-    return a->size[0] == b->size[0] && a->size[1] == b->size[1] && a->size[2] == b->size[2];
 }
 
 /* Whether a chain on this box may begin with a step that has none itself. */
@@ -55,8 +52,8 @@ static bool goes_on(const cmgi_cycle *cycle, int first, int s, const cmgi_box *b
     const cmgi_step *step = &cycle->steps[s];
     const int before = cycle->steps[s - 1].out;
     const cmgi_box *own = box_of(step);
-    return own != NULL && same_size(own, box) && step->in == before && step->b != before &&
-           !made_inside(cycle, step->b, first, s - 1) &&
+    return own != NULL && memcmp(own->size, box->size, sizeof own->size) == 0 &&
+           step->in == before && step->b != before && !made_inside(cycle, step->b, first, s - 1) &&
            !made_inside(cycle, step->e, first, s - 1) &&
            (step->c == before || !made_inside(cycle, step->c, first, s - 1));
 }

@@ -110,8 +110,9 @@ static cmg_status time_graph(cmgi_cycle *cycle, void *graph, double *samples, in
     return CMG_OK;
 }
 
-static cmg_status measure(cmg_solver *s, int repeats)
+cmg_status cmg_solver_measure(cmg_solver *s, int repeats)
 {
+    CMGI_ALONE(s);
     cmg_context *ctx = s->ctx;
     CMGI_CHECK(ctx, repeats > 0 && repeats <= 10000, CMG_ERR_ARG,
                "repeats %d has to be in 1 .. 10000", repeats);
@@ -150,11 +151,4 @@ done:
         (void)ctx->backend->mark_reserve(ctx, 0);
     }
     return status;
-}
-
-cmg_status cmg_solver_measure(cmg_solver *s, int repeats)
-{
-    CMGI_GIVEN(s);
-    CMGI_TRY(cmgi_busy_enter(s->ctx, &s->busy));
-    return cmgi_busy_leave(&s->busy, measure(s, repeats));
 }

@@ -117,7 +117,7 @@ static cmg_status make(cmg_hierarchy *h, int level, const char *smoother, cmgi_s
     *info = (cmg_smoother_info){.seconds = seconds, .omega = omega};
     measure_size(M, info);
     CMGI_TRY(find_quality(ctx, &source.A, M, &info->quality));
-    CMGI_TRY(cmgi_spectrum_estimate(&source, M->factor, M->factors, &spectrum));
+    CMGI_TRY(cmgi_spectrum_estimate(&source, M->factor, M->factors, CMGI_LANCZOS_STEPS, &spectrum));
     info->lambda_max = spectrum.largest;
     return CMG_OK;
 }

@@ -65,7 +65,7 @@ cmg_status cmg_hierarchy_predict(cmg_hierarchy *h, cmg_numbering numbering, uint
     cmgi_scoped_by(cmgi_orders_free) cmgi_orders order = {NULL}; /* of nodes */
     cmgi_scoped_by(cmgi_orders_free) cmgi_orders unknowns = {NULL};
     prediction p = {.h = h, .options = &own, .rows = rows, .order = unknowns};
-    CMGI_TRY(cmgi_hierarchy_ensure_checked(h));
+    CMGI_TRY(cmgi_hierarchy_ensure_checked(h, false));
     CMGI_TRY(cmgi_hierarchy_orders(h, numbering, seed, order));
     (void)snprintf(p.what, sizeof p.what, "predicting %s",
                    cmg_enum_name("numbering", (int)numbering));

@@ -125,7 +125,7 @@ static cmg_status prepare(cmg_solver *s, const cmg_solver_options *own, double *
     CMGI_TRY(cmgi_edge_wanted(h, own, &renumbers));
     CMGI_TRY(begin(s, renumbers));
     *lap = cmgi_seconds();
-    CMGI_TRY(cmgi_hierarchy_look(h));
+    CMGI_TRY(cmgi_hierarchy_ensure_checked(h, true));
     CMGI_TRY(find_repeats(h, own));
     cmgi_setup_lap(&s->mg.levels, CMG_SETUP_CHECK, lap);
     if (!renumbers) {
@@ -337,22 +337,21 @@ static cmg_status solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, bool 
 
 cmg_status cmg_solver_solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, cmg_report *report)
 {
-    CMGI_GIVEN(s);
-    CMGI_TRY(cmgi_busy_enter(s->ctx, &s->busy));
-    return cmgi_busy_leave(&s->busy, cmgi_group_fail(s->ctx, solve(s, b, x, false, report)));
+    CMGI_ALONE(s);
+    return cmgi_group_fail(s->ctx, solve(s, b, x, false, report));
 }
 
 cmg_status cmg_solver_solve_from_zero(cmg_solver *s, const cmg_vector *b, cmg_vector *x,
                                       cmg_report *report)
 {
-    CMGI_GIVEN(s);
-    CMGI_TRY(cmgi_busy_enter(s->ctx, &s->busy));
-    return cmgi_busy_leave(&s->busy, cmgi_group_fail(s->ctx, solve(s, b, x, true, report)));
+    CMGI_ALONE(s);
+    return cmgi_group_fail(s->ctx, solve(s, b, x, true, report));
 }
 
 /* The options, checked as at creation, to the iteration that there is. */
-static cmg_status give_limits(cmg_solver *s, const cmg_solver_options *o)
+static cmg_status take_limits(cmg_solver *s, const cmg_solver_options *o)
 {
+    CMGI_ALONE(s);
     cmg_solver_options own;
     CMGI_TRY(cmgi_solver_options_take(s->ctx, o, &own));
     cmgi_iteration_options limits = cmgi_solver_iteration(&own, own.krylov);
@@ -366,12 +365,6 @@ static cmg_status give_limits(cmg_solver *s, const cmg_solver_options *o)
     }
     s->mg.options = own;
     return CMG_OK;
-}
-
-static cmg_status take_limits(cmg_solver *s, const cmg_solver_options *o)
-{
-    CMGI_TRY(cmgi_busy_enter(s->ctx, &s->busy));
-    return cmgi_busy_leave(&s->busy, give_limits(s, o));
 }
 
 cmg_status cmg_solver_set_limits(cmg_solver *s, double rtol, double atol, int max_it)
@@ -453,9 +446,8 @@ static cmg_status precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z
 
 cmg_status cmg_solver_precondition(cmg_solver *s, const cmg_vector *r, cmg_vector *z)
 {
-    CMGI_GIVEN(s);
-    CMGI_TRY(cmgi_busy_enter(s->ctx, &s->busy));
-    return cmgi_busy_leave(&s->busy, cmgi_group_fail(s->ctx, precondition(s, r, z)));
+    CMGI_ALONE(s);
+    return cmgi_group_fail(s->ctx, precondition(s, r, z));
 }
 
 static cmg_status apply_cycle(void *user, const cmg_vector *r, cmg_vector *z)
@@ -469,14 +461,15 @@ cmg_operator cmg_solver_operator(cmg_solver *s)
     return (cmg_operator){.rows = n, .cols = n, .apply = apply_cycle, .user = s};
 }
 
-static cmg_status refresh(cmg_solver *s)
+cmg_status cmg_solver_refresh(cmg_solver *s)
 {
+    CMGI_ALONE(s);
     const double begin = cmgi_seconds();
     s->mg.ready = false; /* whatever stops it: the values are those of before */
     CMGI_CHECK(s->ctx, s->mg.options.matrix.keep_map, CMG_ERR_STATE,
                "refresh: the solver was created without matrix.keep_map");
     CMGI_TRY(cmgi_multigrid_check_generation(&s->mg));
-    CMGI_TRY(cmgi_hierarchy_ensure_checked(cmgi_multigrid_caller(&s->mg)));
+    CMGI_TRY(cmgi_hierarchy_ensure_checked(cmgi_multigrid_caller(&s->mg), false));
     cmgi_hold_memory(s->ctx, false); /* by what is in use now */
     memset(s->mg.levels.part, 0, sizeof s->mg.levels.part);
     CMGI_TRY(cmgi_edge_refresh(&s->edge));
@@ -484,13 +477,6 @@ static cmg_status refresh(cmg_solver *s)
     s->report.setup_seconds = cmgi_seconds() - begin;
     memcpy(s->report.setup_part, s->mg.levels.part, sizeof s->report.setup_part);
     return status;
-}
-
-cmg_status cmg_solver_refresh(cmg_solver *s)
-{
-    CMGI_GIVEN(s);
-    CMGI_TRY(cmgi_busy_enter(s->ctx, &s->busy));
-    return cmgi_busy_leave(&s->busy, refresh(s));
 }
 
 double cmg_solver_setup_seconds(const cmg_solver *s, cmg_setup_part part)

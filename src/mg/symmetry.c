@@ -1,78 +1,73 @@
 #include "mg/multigrid.h"
 
+#include "smoothers/lanczos.h"
+
 #include <math.h>
 
 /* Relative differences that count as rounding, of A in fp64 and of cycles in fp64 and fp32. */
 static const double ROUNDING = 1e-9;
 static const double ROUNDING_FP32 = 1e-3;
 
-/* Two random vectors, the image of one of them, and scalars. */
-typedef struct trial {
-    cmg_context *ctx;
-    cmg_size n;
-    cmg_precision precision;
-    void *u[2];
-    void *image;
-    double *scalars;
-} trial;
-
-static cmg_status begin(trial *t)
+/* The two random vectors of a trial; z is the image of one of them. */
+static void *vector(const cmgi_pencil *P, int k)
 {
-    const size_t size = cmgi_precision_bytes(t->precision);
-    CMGI_TRY(cmgi_alloc_device(t->ctx, 4, sizeof *t->scalars, &t->scalars));
-    CMGI_TRY(cmgi_alloc_device(t->ctx, t->n, size, &t->image));
+    return k == 0 ? P->r : P->p;
+}
+
+static cmg_status begin(cmgi_pencil *P)
+{
+    CMGI_TRY(cmgi_pencil_open(P, 3));
     for (int k = 0; k < 2; ++k) {
-        CMGI_TRY(cmgi_alloc_device(t->ctx, t->n, size, &t->u[k]));
-        CMGI_TRY(t->ctx->backend->random(t->ctx, t->precision, t->n, (uint64_t)k + 1, 0, t->u[k]));
+        CMGI_TRY(
+            P->ctx->backend->random(P->ctx, P->precision, P->n, (uint64_t)k + 1, 0, vector(P, k)));
     }
     return CMG_OK;
 }
 
-/* The image of u[k] times the other one, and the squares that its size is made of. */
-static cmg_status note(const trial *t, int k)
+/* The image of vector k times the other one, and the squares that its size is made of. */
+static cmg_status note(const cmgi_pencil *P, int k)
 {
-    const cmgi_backend *on = t->ctx->backend;
-    const void *squared = k == 0 ? t->image : t->u[1];
-    CMGI_TRY(on->dot(t->ctx, t->precision, t->n, 1, t->image, t->u[1 - k], t->scalars + k));
-    return on->dot(t->ctx, t->precision, t->n, 1, squared, squared, t->scalars + 2 + k);
+    const void *squared = k == 0 ? P->z : P->p;
+    CMGI_TRY(cmgi_pencil_dot(P, P->z, vector(P, 1 - k), k));
+    return cmgi_pencil_dot(P, squared, squared, 2 + k);
 }
 
 /* |(image0, u1) - (u0, image1)| over what a matrix without any symmetry would show. */
-static cmg_status compare(const trial *t, double *difference)
+static cmg_status compare(const cmgi_pencil *P, double *difference)
 {
     double s[4];
-    CMGI_TRY(cmgi_to_host(t->ctx, s, t->scalars, sizeof s));
-    double n = (double)t->n;
-    CMGI_TRY(cmgi_all_sum(t->ctx, &n, 1));
+    CMGI_TRY(cmgi_to_host(P->ctx, s, P->scalar, sizeof s));
+    double n = (double)P->n;
+    CMGI_TRY(cmgi_all_sum(P->ctx, &n, 1));
     const double size = sqrt(s[2] * s[3] / fmax(n, 1));
     *difference = size > 0 ? fabs(s[0] - s[1]) / size : 0;
     return CMG_OK;
 }
 
 /* A on vectors whose entries in Dirichlet rows have been solved away. */
-static cmg_status try_matrix(trial *t, const cmgi_levels *levels, double *difference)
+static cmg_status try_matrix(const cmgi_pencil *P, const cmgi_levels *levels, double *difference)
 {
-    const cmgi_writeback apply = {.kind = CMGI_WB_APPLY, .y = t->image};
     for (int k = 0; levels->boundary != NULL && k < 2; ++k) {
+        void *u = vector(P, k);
         const cmgi_writeback clean = {
-            .kind = CMGI_WB_AXPBY, .alpha = -1, .beta = 1, .c = t->u[k], .y = t->u[k]};
-        CMGI_TRY(cmgi_matrix_spmv(levels->A, &apply, t->u[k]));
-        CMGI_TRY(cmgi_matrix_spmv(levels->boundary, &clean, t->image));
+            .kind = CMGI_WB_AXPBY, .alpha = -1, .beta = 1, .c = u, .y = u};
+        CMGI_TRY(cmgi_pencil_multiply(levels->A, u, P->z));
+        CMGI_TRY(cmgi_matrix_spmv(levels->boundary, &clean, P->z));
     }
     for (int k = 0; k < 2; ++k) {
-        CMGI_TRY(cmgi_matrix_spmv(levels->A, &apply, t->u[k]));
-        CMGI_TRY(note(t, k));
+        CMGI_TRY(cmgi_pencil_multiply(levels->A, vector(P, k), P->z));
+        CMGI_TRY(note(P, k));
     }
-    return compare(t, difference);
+    return compare(P, difference);
 }
 
-static cmg_status try_cycle(trial *t, cmgi_cycle *cycle, double *difference)
+static cmg_status try_cycle(const cmgi_pencil *P, cmgi_cycle *cycle, double *difference)
 {
     for (int k = 0; k < 2; ++k) {
-        CMGI_TRY(cmgi_cycle_run(cycle, t->u[k], t->image));
-        CMGI_TRY(note(t, k));
+        CMGI_TRY(cmgi_cycle_run(cycle, vector(P, k), P->z));
+        CMGI_TRY(note(P, k));
     }
-    return compare(t, difference);
+    return compare(P, difference);
 }
 
 bool cmgi_symmetric_by_design(const cmgi_multigrid *mg, int total)
@@ -95,10 +90,9 @@ cmg_status cmgi_symmetry_look(cmg_context *ctx, const cmgi_levels *levels, cmgi_
 {
     const cmg_size n = levels->level[0].rows;
     const cmgi_box *box = cmgi_matrix_box(levels->A); /* an even one is its transpose */
-    trial wide = {.ctx = ctx, .n = n, .precision = CMG_FP64};
-    trial low = {.ctx = ctx, .n = n, .precision = cmgi_cycle_precision(cycle)};
-    CMGI_FREED(ctx, &wide.u[0], &wide.u[1], &wide.image, &wide.scalars, &low.u[0], &low.u[1],
-               &low.image, &low.scalars);
+    cmgi_pencil wide = {.ctx = ctx, .n = n, .precision = CMG_FP64};
+    cmgi_pencil low = {.ctx = ctx, .n = n, .precision = cmgi_cycle_precision(cycle)};
+    CMGI_RELEASED(cmgi_pencil_close, ctx, &wide, &low);
     double matrix = 0;
     double cycles = 0;
     *symmetry = (cmgi_symmetry){levels->symmetric, levels->symmetric};
@@ -113,8 +107,8 @@ cmg_status cmgi_symmetry_look(cmg_context *ctx, const cmgi_levels *levels, cmgi_
     } else if (!levels->symmetric) {
         CMGI_TRY(begin(&low));
         for (int k = 0; k < 2; ++k) {
-            CMGI_TRY(ctx->backend->convert(ctx, wide.n, wide.precision, wide.u[k], low.precision,
-                                           low.u[k]));
+            CMGI_TRY(ctx->backend->convert(ctx, n, wide.precision, vector(&wide, k), low.precision,
+                                           vector(&low, k)));
         }
         CMGI_TRY(try_cycle(&low, cycle, &cycles));
     }

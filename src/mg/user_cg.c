@@ -133,8 +133,9 @@ cmg_status cmg_cg_create(cmg_context *ctx, const cmg_operator *A, const cmg_oper
     return CMG_OK;
 }
 
-static cmg_status set_limits(cmg_cg_solver *cg, double rtol, double atol, int max_it)
+cmg_status cmg_cg_set_limits(cmg_cg_solver *cg, double rtol, double atol, int max_it)
 {
+    CMGI_ALONE(cg);
     const cmgi_iteration_options *now = &cg->krylov->options;
     cmg_solver_options wanted;
     cmg_solver_options own;
@@ -149,13 +150,6 @@ static cmg_status set_limits(cmg_cg_solver *cg, double rtol, double atol, int ma
     return cmgi_krylov_limit(cg->krylov, &limits);
 }
 
-cmg_status cmg_cg_set_limits(cmg_cg_solver *cg, double rtol, double atol, int max_it)
-{
-    CMGI_GIVEN(cg);
-    CMGI_TRY(cmgi_busy_enter(cg->ctx, &cg->busy));
-    return cmgi_busy_leave(&cg->busy, set_limits(cg, rtol, atol, max_it));
-}
-
 void cmg_cg_destroy(cmg_cg_solver **cg)
 {
     if (cg != NULL && *cg != NULL) {
@@ -166,8 +160,9 @@ void cmg_cg_destroy(cmg_cg_solver **cg)
     }
 }
 
-static cmg_status solve(cmg_cg_solver *cg, const cmg_vector *b, cmg_vector *x, cmg_report *report)
+cmg_status cmg_cg_solve(cmg_cg_solver *cg, const cmg_vector *b, cmg_vector *x, cmg_report *report)
 {
+    CMGI_ALONE(cg);
     CMGI_TRY(check_vectors(cg, b, x));
     CMGI_TRY(cmgi_sized_check(cg->ctx, "cmg_report", report, sizeof *report));
     cmgi_krylov *k = cg->krylov;
@@ -185,13 +180,6 @@ static cmg_status solve(cmg_cg_solver *cg, const cmg_vector *b, cmg_vector *x, c
         .solve_seconds = cmgi_seconds() - begin};
     cmgi_sized_give(&made, report);
     return CMG_OK;
-}
-
-cmg_status cmg_cg_solve(cmg_cg_solver *cg, const cmg_vector *b, cmg_vector *x, cmg_report *report)
-{
-    CMGI_GIVEN(cg);
-    CMGI_TRY(cmgi_busy_enter(cg->ctx, &cg->busy));
-    return cmgi_busy_leave(&cg->busy, solve(cg, b, x, report));
 }
 
 cmg_status cmg_cg(cmg_context *ctx, const cmg_operator *A, const cmg_operator *C,

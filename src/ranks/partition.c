@@ -89,7 +89,7 @@ cmg_status cmg_hierarchy_partition(cmg_hierarchy *h, int ranks)
     cmgi_scoped_by(cmgi_orders_free) cmgi_orders part = {NULL};
     cmgi_scoped_by(cmgi_orders_free) cmgi_orders order = {NULL};
     division d = {.h = h, .ranks = ranks, .part = part, .order = order};
-    CMGI_TRY(cmgi_hierarchy_ensure_checked(h));
+    CMGI_TRY(cmgi_hierarchy_ensure_checked(h, false));
     CMGI_TRY(cmgi_hierarchy_bring(h));
     cmgi_hierarchy_leave_device(h, true);
     CMGI_TRY(divide_finest(&d));

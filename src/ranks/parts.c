@@ -215,7 +215,7 @@ static cmg_status open_hierarchy(cmgi_parts *parts)
 static cmg_status complete(cmgi_parts *parts, const cmgi_completion_options *options)
 {
     cmgi_group_alone(parts->ctx, true);
-    cmg_status status = cmgi_hierarchy_ensure_checked(parts->given);
+    cmg_status status = cmgi_hierarchy_ensure_checked(parts->given, false);
     if (status == CMG_OK) {
         status = cmgi_complete(parts->given, options, &parts->mg.completion);
     }

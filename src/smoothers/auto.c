@@ -214,11 +214,11 @@ static cmg_status make(const cmgi_smoother_source *given, cmgi_smoother_factors 
     /* Where coefficients jump by many powers of ten the largest eigenvalues belong to a few
      * elements, which a random vector hardly contains: the spread of the diagonal tells. */
     const int steps = seen.spread ? CMGI_LANCZOS_STEPS : STEPS;
-    cmg_status status =
-        cmgi_spectrum_estimate_in(source, out->factor, out->factors, steps, &spectrum);
+    cmg_status status = cmgi_spectrum_estimate(source, out->factor, out->factors, steps, &spectrum);
     if (status == CMG_OK && spectrum.symmetric && jacobi_is_enough(&spectrum)) {
         /* the least eigenvalue, on which that rests, needs more steps */
-        status = cmgi_spectrum_estimate(source, out->factor, out->factors, &spectrum);
+        status = cmgi_spectrum_estimate(source, out->factor, out->factors, CMGI_LANCZOS_STEPS,
+                                        &spectrum);
     }
     if (status == CMG_OK && (spectrum.symmetric || cmgi_source_total(source) == 0)) {
         make_symmetric(source, &spectrum, seen.share, out);

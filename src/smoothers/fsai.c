@@ -162,8 +162,7 @@ static cmg_status make_factor(making *w, cmgi_csr *G)
                "fsai: level %d: A is not positive definite, seen in row %lld (docs/when-not.md)",
                w->source->level, (long long)w->bad);
     G->rows = G->cols = w->P.A.rows; /* without the gaps between its rows */
-    G->indptr = w->to.length;
-    w->to.length = NULL;
+    G->indptr = cmgi_pass_on(&w->to.length);
     CMGI_TRY(cmgi_csr_open_at(ctx, w->at, G, &w->nnz));
     return move_fsai_row(ctx, w->at, G->rows, &(fsai_move){w->to.G.view, *G});
 }
@@ -175,16 +174,6 @@ static void release(making *w)
     cmgi_csr_free_at(ctx, w->at, &w->to.G);
     w->to.length = NULL;
     w->longest = NULL;
-}
-
-static cmgi_fsai_choice choice_of(const cmgi_smoother_source *source)
-{
-    const double *value = source->arguments->value;
-    return (cmgi_fsai_choice){.tau = value[TAU],
-                              .power = (int)value[POWER],
-                              .steps = (int)value[ADAPTIVE],
-                              .add = (int)value[ADD],
-                              .epsilon = value[EPSILON]};
 }
 
 /* The pattern of S B S to a power, on the host. */
@@ -202,6 +191,7 @@ static cmg_status make_at(const cmgi_smoother_source *source, const cmgi_residen
                           cmgi_csr *factor, bool *made)
 {
     cmg_context *ctx = source->ctx;
+    const double *value = source->arguments->value;
     cmgi_scoped_by(release) making w = {.source = source, .bad = -1};
     cmgi_prepared p = {.at = CMGI_HOST};
     cmgi_scoped_csr S = {0};
@@ -210,8 +200,14 @@ static cmg_status make_at(const cmgi_smoother_source *source, const cmgi_residen
     CMGI_RELEASED(cmgi_prepared_free, ctx, &p);
     CMGI_TRY(cmgi_prepare(ctx, &source->A, device, CMGI_AUTO, CMGI_YES, &p));
     w.at = p.at;
-    w.P = (cmgi_fsai_problem){
-        .A = p.B.view, .s = p.s, .diagonal = p.diagonal, .choice = choice_of(source)};
+    w.P = (cmgi_fsai_problem){.A = p.B.view,
+                              .s = p.s,
+                              .diagonal = p.diagonal,
+                              .choice = {.tau = value[TAU],
+                                         .power = (int)value[POWER],
+                                         .steps = (int)value[ADAPTIVE],
+                                         .add = (int)value[ADD],
+                                         .epsilon = value[EPSILON]}};
     CMGI_CHECK(ctx, p.symmetric, CMG_ERR_UNSUPPORTED,
                "fsai: level %d: A is not symmetric; isai and ainv take such matrices",
                source->level);

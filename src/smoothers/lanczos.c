@@ -28,6 +28,21 @@ enum {
     THERE                                  /* p_1 . A p_0 */
 };
 
+cmg_status cmgi_pencil_open(cmgi_pencil *P, int count)
+{
+    void **const vectors[] = {&P->r, &P->z, &P->p, &P->q, &P->t};
+    CMGI_TRY(cmgi_alloc_device(P->ctx, CMGI_LANCZOS_SCALARS, sizeof *P->scalar, &P->scalar));
+    for (int v = 0; v < count; ++v) {
+        CMGI_TRY(cmgi_alloc_device(P->ctx, P->n, cmgi_precision_bytes(P->precision), vectors[v]));
+    }
+    return CMG_OK;
+}
+
+void cmgi_pencil_close(cmg_context *ctx, cmgi_pencil *P)
+{
+    CMGI_FREE_DEVICE(ctx, P->scalar, P->r, P->z, P->p, P->q, P->t);
+}
+
 cmg_status cmgi_pencil_multiply(const cmg_matrix *A, const void *x, void *y)
 {
     const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y};

@@ -27,6 +27,11 @@ typedef struct cmgi_pencil {
 
 enum { CMGI_LANCZOS_SCALARS = 2 * CMGI_LANCZOS_STEPS + 5 };
 
+/* Room for the scalars and the first `count` of r, z, p, q, t; to be closed, on failure, too. */
+cmg_status cmgi_pencil_open(cmgi_pencil *P, int count);
+void cmgi_pencil_close(cmg_context *ctx, cmgi_pencil *P);
+CMGI_RELEASES(cmgi_pencil_close, cmgi_pencil)
+
 /* M = D^-1 alone. */
 static inline bool cmgi_pencil_is_jacobi(const cmgi_pencil *P)
 {

@@ -72,7 +72,7 @@ static cmg_status make_base(const cmgi_smoother_source *source, cmgi_smoother_fa
         *spectrum = (cmgi_spectrum){0};
         return cmgi_gershgorin(ctx, symmetric ? &B.view : &source->A, M, &spectrum->largest);
     }
-    return cmgi_spectrum_estimate(source, out->factor, out->factors, spectrum);
+    return cmgi_spectrum_estimate(source, out->factor, out->factors, CMGI_LANCZOS_STEPS, spectrum);
 }
 
 /*

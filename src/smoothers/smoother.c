@@ -101,13 +101,29 @@ static double damping(const cmgi_spectrum *spectrum)
     return 2 / (spectrum->largest + fmax(least, spectrum->largest / 2));
 }
 
-static cmg_status estimate_omega(const cmgi_smoother_source *source,
-                                 const cmgi_smoother_factors *out, double *omega)
+/* That of `count` factors as they are stored, NULL = they are not, else, where these have no bound
+ * in their precision, of what they were made of; 0 where that is NULL. */
+static cmg_status estimate_omega(const cmgi_smoother_source *source, cmg_matrix *const *stored,
+                                 int count, const cmgi_csr *factor, double *omega)
 {
     cmgi_spectrum spectrum;
-    CMGI_TRY(cmgi_spectrum_estimate(source, out->factor, out->factors, &spectrum));
-    *omega = damping(&spectrum);
+    bool bounded = false;
+    if (stored != NULL) {
+        CMGI_TRY(cmgi_spectrum_estimate_stored(source, stored, count, &spectrum, &bounded));
+    }
+    if (!bounded && factor != NULL) {
+        CMGI_TRY(cmgi_spectrum_estimate(source, factor, count, CMGI_LANCZOS_STEPS, &spectrum));
+        bounded = true;
+    }
+    *omega = bounded ? damping(&spectrum) : 0;
     return CMG_OK;
+}
+
+static void scale_stages(int stages, double by, double *omega)
+{
+    for (int j = 0; j < stages; ++j) {
+        omega[j] *= by;
+    }
 }
 
 cmg_status cmgi_smoother_source_here(const cmgi_smoother_source *source, cmgi_smoother_source *here)
@@ -202,11 +218,9 @@ static cmg_status make(const cmgi_smoother_source *source, const char *name, dou
         scale = 1;
     } else if (estimated) {
         CMGI_TRY(cmgi_smoother_is_product(source->ctx, out, name));
-        CMGI_TRY(estimate_omega(&with_arguments, out, &scale));
+        CMGI_TRY(estimate_omega(&with_arguments, NULL, out->factors, out->factor, &scale));
     }
-    for (int j = 0; j < out->stages; ++j) {
-        out->stage[j] *= scale;
-    }
+    scale_stages(out->stages, scale, out->stage);
     return CMG_OK;
 }
 
@@ -304,42 +318,19 @@ static bool dampings_are_near(const cmgi_smoother *s, const cmgi_smoother_factor
     return near;
 }
 
-/* The damping from the factors as they are stored, else, where these have no bound in their
- * precision, from what they were made of; `out` has them. */
-static cmg_status damp(const cmgi_smoother_source *source, const cmgi_smoother *s,
-                       cmgi_smoother_factors *out)
-{
-    cmgi_spectrum spectrum;
-    double omega = 0;
-    bool bounded = false;
-    CMGI_TRY(cmgi_spectrum_estimate_stored(source, s->factor, out->factors, &spectrum, &bounded));
-    if (bounded) {
-        omega = damping(&spectrum);
-    } else {
-        CMGI_TRY(estimate_omega(source, out, &omega));
-    }
-    for (int j = 0; j < out->stages; ++j) {
-        out->stage[j] *= omega;
-    }
-    return CMG_OK;
-}
-
 /* What was left when there was no matrix of the level. */
 static cmg_status damp_built(const cmgi_smoother_source *source,
                              const cmgi_smoother_options *options, cmgi_smoother *s)
 {
-    cmgi_spectrum spectrum;
-    bool bounded = false;
+    double omega = 0;
     s->undamped = false;
     cmgi_spectra_begin(source->kept);
-    CMGI_TRY(cmgi_spectrum_estimate_stored(source, s->factor, s->factors, &spectrum, &bounded));
-    if (!bounded) {
+    CMGI_TRY(estimate_omega(source, s->factor, s->factors, NULL, &omega));
+    if (omega == 0) {
         cmgi_smoother_clear(source->ctx, s);
         return cmgi_smoother_build(source, options, s);
     }
-    for (int j = 0; j < s->stages; ++j) {
-        s->omega[j] *= damping(&spectrum);
-    }
+    scale_stages(s->stages, omega, s->omega);
     return CMG_OK;
 }
 
@@ -352,6 +343,7 @@ cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
     const bool stored = ctx->backend->alloc != NULL && source->frame == NULL &&
                         options->perm == NULL && options->matrix.values == CMG_VALUES_FULL;
     bool later = false;
+    double omega = 0;
     s->changed = false;
     if (s->undamped) {
         with_bounds.kept = s->kept;
@@ -377,7 +369,8 @@ cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
     }
     s->undamped = later && source->matrix == NULL;
     if (later && !s->undamped) {
-        CMGI_TRY(damp(&with_bounds, s, out));
+        CMGI_TRY(estimate_omega(&with_bounds, s->factor, out->factors, out->factor, &omega));
+        scale_stages(out->stages, omega, out->stage);
     }
     s->changed = s->changed || s->factors != out->factors || s->stages != out->stages ||
                  !dampings_are_near(s, out);

@@ -45,11 +45,6 @@ __device__ __forceinline__ space carve(char *from, int room)
     return s;
 }
 
-static size_t bytes_of(int room)
-{
-    return ((size_t)room + 2 * CMGI_WARP) * sizeof(double) + SLOTS * (sizeof(int) + sizeof(short));
-}
-
 /* The first 32 entries of some rows of A, an entry of each a lane. */
 typedef struct ahead {
     cmg_index column[AHEAD];
@@ -214,8 +209,10 @@ static cmg_status solve_in(cmg_context *ctx, const cmgi_device_csr *A, const cmg
                            cmgi_spai_left *left)
 {
     const int room = room_for_tiles[T];
-    return solve_left<normal_kernel<T>>(ctx, cudaSharedmemCarveoutMaxShared, room, bytes_of(room),
-                                        A, S, left);
+    const size_t bytes =
+        ((size_t)room + 2 * CMGI_WARP) * sizeof(double) + SLOTS * (sizeof(int) + sizeof(short));
+    return solve_left<normal_kernel<T>>(ctx, cudaSharedmemCarveoutMaxShared, room, bytes, A, S,
+                                        left);
 }
 
 cmg_status cmgi_spai_normal(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_device_csr *S,

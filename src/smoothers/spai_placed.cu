@@ -148,12 +148,6 @@ __device__ __forceinline__ space carve(char *from, int room)
     return s;
 }
 
-static size_t bytes_of(int tiles)
-{
-    return ((size_t)room_for_rows[tiles] + EQUATIONS + 2 * PIVOTS + (tiles == 2 ? ROOM_OF_G : 0)) *
-           sizeof(double);
-}
-
 /* The lane's place in the first 32 entries of row i, which ascend, of column j; -1: not there. */
 __device__ __forceinline__ int entry_of(const cmgi_device_csr &A, cmg_size i, cmg_index j, int lane)
 {
@@ -351,8 +345,9 @@ template <auto KERNEL>
 static cmg_status solve_in(cmg_context *ctx, int tiles, const cmgi_device_csr *A,
                            const cmgi_device_csr *S, const equation_kinds *K, cmgi_spai_left *left)
 {
-    return solve_left<KERNEL>(ctx, SHARED_PERCENT, room_for_rows[tiles], bytes_of(tiles), A, S,
-                              left, *K);
+    const int room = room_for_rows[tiles];
+    const size_t doubles = (size_t)room + EQUATIONS + 2 * PIVOTS + (tiles == 2 ? ROOM_OF_G : 0);
+    return solve_left<KERNEL>(ctx, SHARED_PERCENT, room, doubles * sizeof(double), A, S, left, *K);
 }
 
 cmg_status cmgi_spai_placed(cmg_context *ctx, const cmgi_device_csr *A, const cmgi_device_csr *S,

@@ -178,8 +178,6 @@ static cmg_status make_mask(problem *P, const cmgi_smoother_source *source)
 static cmg_status prepare(const cmgi_smoother_source *source, const cmgi_csr *factor, int factors,
                           problem *P)
 {
-    cmg_context *ctx = P->on.ctx;
-    void **const vectors[] = {&P->on.r, &P->on.z, &P->on.p, &P->on.q, &P->on.t};
     if (source->matrix == NULL) {
         CMGI_TRY(place(P, &source->A, source->there, &P->own));
     }
@@ -195,20 +193,12 @@ static cmg_status prepare(const cmgi_smoother_source *source, const cmgi_csr *fa
         CMGI_TRY(place(P, &factor[f].view, factor[f].there, &P->on.M[f]));
     }
     CMGI_TRY(make_mask(P, source));
-    CMGI_TRY(cmgi_alloc_device(ctx, CMGI_LANCZOS_SCALARS, sizeof *P->on.scalar, &P->on.scalar));
-    for (size_t v = 0; v < sizeof vectors / sizeof vectors[0]; ++v) {
-        CMGI_TRY(
-            cmgi_alloc_device(ctx, P->on.n, cmgi_precision_bytes(P->on.precision), vectors[v]));
-    }
-    return CMG_OK;
+    return cmgi_pencil_open(&P->on, 5);
 }
 
 static void release(problem *P)
 {
-    void *const vectors[] = {P->on.scalar, P->on.r, P->on.z, P->on.p, P->on.q, P->on.t};
-    for (size_t v = 0; v < sizeof vectors / sizeof vectors[0]; ++v) {
-        cmgi_free_device(P->on.ctx, vectors[v]);
-    }
+    cmgi_pencil_close(P->on.ctx, &P->on);
     for (int f = 0; f < P->on.factors && P->given == NULL; ++f) {
         cmg_matrix_destroy(&P->on.M[f]);
     }
@@ -267,12 +257,6 @@ static cmg_status try_estimate(const cmgi_smoother_source *source, cmg_matrix *c
     *spectrum = (cmgi_spectrum){.largest = 1};
     CMGI_TRY(prepare(source, factor, factors, &P));
     return estimate(&P, kept, spectrum);
-}
-
-cmg_status cmgi_spectrum_estimate(const cmgi_smoother_source *source, const cmgi_csr *factor,
-                                  int factors, cmgi_spectrum *spectrum)
-{
-    return cmgi_spectrum_estimate_in(source, factor, factors, CMGI_LANCZOS_STEPS, spectrum);
 }
 
 /* Facts are asked for with D^-1, on the host. */
@@ -387,8 +371,8 @@ static void keep(cmgi_spectra *kept, int place, const cmgi_spectrum *spectrum)
     }
 }
 
-cmg_status cmgi_spectrum_estimate_in(const cmgi_smoother_source *source, const cmgi_csr *factor,
-                                     int factors, int steps, cmgi_spectrum *spectrum)
+cmg_status cmgi_spectrum_estimate(const cmgi_smoother_source *source, const cmgi_csr *factor,
+                                  int factors, int steps, cmgi_spectrum *spectrum)
 {
     int place = -1;
     if (find_kept(source->kept, &place, spectrum)) {

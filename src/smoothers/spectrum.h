@@ -54,15 +54,13 @@ static inline void cmgi_spectra_begin(cmgi_spectra *kept)
 /*
  * Lanczos where A (Dirichlet rows decoupled) is symmetric and M positive definite, the power method
  * otherwise; where M is diagonal the result is not above the Gershgorin bound. What source->kept
- * has is given instead or renewed, and else put there.
+ * has is given instead or renewed, and else put there. steps: of Lanczos, at most
+ * CMGI_LANCZOS_STEPS.
  *
  * @return CMG_OK, CMG_ERR_MEMORY, CMG_ERR_SINGULAR when no positive finite bound comes out
  */
 cmg_status cmgi_spectrum_estimate(const cmgi_smoother_source *source, const cmgi_csr *factor,
-                                  int factors, cmgi_spectrum *spectrum);
-/* The same in so many steps of Lanczos, at most CMGI_LANCZOS_STEPS. */
-cmg_status cmgi_spectrum_estimate_in(const cmgi_smoother_source *source, const cmgi_csr *factor,
-                                     int factors, int steps, cmgi_spectrum *spectrum);
+                                  int factors, int steps, cmgi_spectrum *spectrum);
 /* The same of several factors as a cycle multiplies with them, with source->matrix; *bounded =
  * false: there is no bound in their precision. */
 cmg_status cmgi_spectrum_estimate_stored(const cmgi_smoother_source *source, cmg_matrix *const *M,

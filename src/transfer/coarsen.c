@@ -126,30 +126,23 @@ static bool is_finite(cmg_context *ctx, const cmgi_csr *M)
     return cmgi_first_not_finite(ctx, M->indptr[M->rows], M->values) < 0;
 }
 
-static cmg_status multiply(const cmg_hierarchy *h, next_level *next, cmgi_csr *coarse)
+/* A of the next level; *sound stays false where its values or those of P are of no use. */
+static cmg_status form_coarse(const cmg_hierarchy *h, next_level *next, cmgi_csr *coarse,
+                              bool *sound)
 {
     const int l = h->levels - 1;
     const cmgi_csr *P = &next->P;
     const cmgi_resident *there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
     const cmgi_triple t = {.A = there, .P = P->there, .PT = &next->PT};
     cmg_csr A;
-    if (there != NULL && P->there != NULL) {
-        return cmgi_galerkin_there(h->ctx, &t, coarse);
-    }
-    CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
-    return cmgi_galerkin(h->ctx, cmgi_csr_given(&next->R) ? &next->R.view : NULL, &A, &P->view,
-                         true, coarse);
-}
-
-/* A of the next level; *sound stays false where its values or those of P are of no use. */
-static cmg_status form_coarse(const cmg_hierarchy *h, next_level *next, cmgi_csr *coarse,
-                              bool *sound)
-{
-    const cmgi_csr *P = &next->P;
     if (cmgi_csr_given(&next->A)) {
         *coarse = cmgi_csr_pass_on(&next->A);
+    } else if (there != NULL && P->there != NULL) {
+        CMGI_TRY(cmgi_galerkin_there(h->ctx, &t, coarse));
     } else {
-        CMGI_TRY(multiply(h, next, coarse));
+        CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &A));
+        CMGI_TRY(cmgi_galerkin(h->ctx, cmgi_csr_given(&next->R) ? &next->R.view : NULL, &A,
+                               &P->view, true, coarse));
     }
     if (coarse->there != NULL && P->there != NULL) {
         const cmgi_resident_facts *facts = &coarse->there->facts;
@@ -336,5 +329,5 @@ cmg_status cmg_hierarchy_coarsen(cmg_hierarchy *h, const cmg_coarsen_options *op
         *levels = made;
     }
     CMGI_TRY(status);
-    return cmgi_hierarchy_ensure_checked(h);
+    return cmgi_hierarchy_ensure_checked(h, false);
 }

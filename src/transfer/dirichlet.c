@@ -112,9 +112,8 @@ cmg_status cmgi_dirichlet_take(cmg_context *ctx, cmgi_dirichlet *found, cmgi_dir
         same = status == CMG_OK && differences == 0;
     }
     cmgi_dirichlet_clear(ctx, d);
-    *d = *found;
+    CMGI_PASS_ON(found, d);
     d->version = version + !same;
-    *found = (cmgi_dirichlet){0};
     return status;
 }
 

@@ -1,9 +1,6 @@
 /* Registers of two places, which SSE2 and NEON have, and the choice at run time. */
 #include "transfer/energy_rows.h"
 
-#include <string.h>
-
-#define CMGI_ENERGY_REGISTER 16
 #define NAME cmgi_energy_rows
 #include "transfer/energy_rows.inc"
 

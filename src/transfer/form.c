@@ -206,8 +206,8 @@ cmg_status cmg_hierarchy_galerkin(cmg_hierarchy *h, int first_level)
     CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, first_level >= 0 && first_level < h->levels, CMG_ERR_ARG,
                "galerkin: level %d is not in 0 .. %d", first_level, h->levels - 1);
-    CMGI_TRY(cmgi_hierarchy_ensure_checked(h));
+    CMGI_TRY(cmgi_hierarchy_ensure_checked(h, false));
     const int from = first_level > 0 ? first_level : 1;
     CMGI_TRY(cmgi_form_levels(h, from, first_level > 0, NULL));
-    return cmgi_hierarchy_ensure_checked(h);
+    return cmgi_hierarchy_ensure_checked(h, false);
 }

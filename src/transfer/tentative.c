@@ -73,9 +73,7 @@ cmg_status cmgi_tentative(cmg_context *ctx, const cmgi_aggregates *agg, int bloc
     CMGI_TRY(ones ? form_constant(ctx, agg, &made, p.R) : form(ctx, agg, &p, &made));
     CMGI_TRY(cmgi_alloc(ctx, count, sizeof *host, &host));
     CMGI_TRY(cmgi_bring_at(ctx, agg->at, host, p.R, bytes));
-    *P = made;
-    *coarse = host;
-    made = (cmgi_csr){0};
-    host = NULL;
+    *P = cmgi_csr_pass_on(&made);
+    *coarse = cmgi_pass_on(&host);
     return CMG_OK;
 }

@@ -136,7 +136,7 @@ TEST(facts_are_those_of_the_csr)
         CHECK(of->known && of->bad == facts.bad && of->rows.identity == facts.rows.identity &&
               of->rows.lines == facts.rows.lines && of->strong_lines == facts.strong_lines &&
               of->dominated == facts.dominated && of->rows.gershgorin == facts.rows.gershgorin);
-        CHECK_OK(cmgi_hierarchy_ensure_checked(h));
+        CHECK_OK(cmgi_hierarchy_ensure_checked(h, false));
         CHECK(cmgi_hierarchy_facts(h, 0) != NULL);
         free_kinds(&k);
     }

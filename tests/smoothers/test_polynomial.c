@@ -311,7 +311,7 @@ TEST(bounds_known_spectra)
         const double exact = 1 - cos((double)n * pi / (double)(n + 1));
         const cmgi_smoother_source source = {.ctx = ctx, .A = view};
         cmgi_spectrum spectrum;
-        CHECK_OK(cmgi_spectrum_estimate(&source, &D, 1, &spectrum));
+        CHECK_OK(cmgi_spectrum_estimate(&source, &D, 1, CMGI_LANCZOS_STEPS, &spectrum));
         CHECK(spectrum.symmetric);
         CHECK(spectrum.largest >= exact * (1 - 1e-12));
         CHECK(spectrum.largest <= 1.1 * exact);
@@ -343,7 +343,7 @@ TEST(bounds_unsymmetric)
     scoped_csr D = csr_diagonal(N, 1);
     const cmgi_smoother_source source = {.ctx = ctx, .A = view};
     cmgi_spectrum spectrum;
-    CHECK_OK(cmgi_spectrum_estimate(&source, &D, 1, &spectrum));
+    CHECK_OK(cmgi_spectrum_estimate(&source, &D, 1, CMGI_LANCZOS_STEPS, &spectrum));
     CHECK(!spectrum.symmetric && spectrum.count == 0);
     CHECK(spectrum.largest >= 1.0 && spectrum.largest <= 1.8);
 }
@@ -389,7 +389,7 @@ TEST(gls_is_bounded)
     scoped_factors *jacobi = factors_make(&A, "jacobi");
     const cmgi_smoother_source source = {.ctx = ctx, .A = A.view};
     cmgi_spectrum spectrum;
-    CHECK_OK(cmgi_spectrum_estimate(&source, jacobi->factor, 1, &spectrum));
+    CHECK_OK(cmgi_spectrum_estimate(&source, jacobi->factor, 1, CMGI_LANCZOS_STEPS, &spectrum));
     for (int n = 1; n <= CMGI_MAX_DEGREE; ++n) {
         double theta[CMGI_MAX_DEGREE];
         cmgi_roots(&(cmgi_polynomial){.family = CMGI_GLS, .n = n, .spectrum = &spectrum}, theta);
