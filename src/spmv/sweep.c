@@ -46,18 +46,12 @@ static cmg_size find_stages(const cmg_csr *L, const cmg_csr *followers, cmg_inde
 /* Rows by stages, those of a stage in ascending order. */
 static cmg_status sort_rows(cmg_context *ctx, const cmg_index *stage, cmg_size n, cmgi_sweep *S)
 {
-    cmgi_scoped cmg_index *start = NULL;
     cmg_index last = 0;
     for (cmg_size i = 0; i < n; ++i) {
         last = stage[i] > last ? stage[i] : last;
     }
     S->stages = last + 1;
-    CMGI_TRY(cmgi_incidence_make(ctx, S->stages, n, stage, &start, &S->row));
-    CMGI_TRY(cmgi_alloc(ctx, S->stages + 1, sizeof *S->stage, &S->stage));
-    for (int s = 0; s <= S->stages; ++s) {
-        S->stage[s] = start[s];
-    }
-    return CMG_OK;
+    return cmgi_incidence_make(ctx, S->stages, n, stage, &S->stage, &S->row);
 }
 
 static cmg_status order(cmg_context *ctx, const cmg_csr *L, cmgi_sweep *S)
