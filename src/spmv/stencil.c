@@ -100,16 +100,6 @@ cmg_status cmgi_stencil_build(cmg_context *ctx, cmg_precision precision, cmgi_co
     return CMG_OK;
 }
 
-cmg_status cmgi_stencil_move(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C)
-{
-    if (C->t.stencil == NULL) {
-        return CMG_OK;
-    }
-    return cmgi_move_to_device(ctx, &C->t.stencil->value,
-                               (cmg_size)C->t.kinds * C->t.stencil->runs * CMGI_RUN_STORED,
-                               cmgi_precision_bytes(precision));
-}
-
 void cmgi_stencil_destroy(cmg_context *ctx, cmgi_compressed *C)
 {
     if (C->t.stencil != NULL) {

@@ -25,8 +25,6 @@ typedef struct cmgi_stencil {
 
 /* Finds the runs of a matrix's templates; leaves C->t.stencil NULL where they would be too many. */
 cmg_status cmgi_stencil_build(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C);
-/* Moves the values to the device. */
-cmg_status cmgi_stencil_move(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C);
 void cmgi_stencil_destroy(cmg_context *ctx, cmgi_compressed *C);
 /* *done = the template slices were multiplied; false where alignment forbids it. */
 cmg_status cmgi_stencil_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x,

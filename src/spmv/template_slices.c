@@ -70,7 +70,11 @@ cmg_status cmgi_template_slices_move(cmg_context *ctx, cmg_precision precision, 
 {
     CMGI_TRY(cmgi_move_to_device(ctx, &C->t.begin, C->t.kinds + 1, sizeof *C->t.begin));
     CMGI_TRY(move_entries(ctx, precision, C));
-    return cmgi_stencil_move(ctx, precision, C);
+    return C->t.stencil == NULL
+               ? CMG_OK
+               : cmgi_move_to_device(ctx, &C->t.stencil->value,
+                                     (cmg_size)C->t.kinds * C->t.stencil->runs * CMGI_RUN_STORED,
+                                     cmgi_precision_bytes(precision));
 }
 
 void cmgi_template_slices_free(cmg_context *ctx, cmgi_compressed *C)
