@@ -83,28 +83,19 @@ static cmg_status find_runs(cmg_context *ctx, const cmgi_compressed *C, size_t v
 
 cmg_status cmgi_stencil_build(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C)
 {
+    const size_t bytes = cmgi_precision_bytes(precision);
+    cmgi_stencil found = {0};
     if (C->t.count == 0 || C->ref != NULL) {
         return CMG_OK;
     }
-    const size_t bytes = cmgi_precision_bytes(precision);
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *C->t.stencil, &C->t.stencil));
-    cmgi_stencil *S = C->t.stencil;
-    CMGI_TRY(find_runs(ctx, C, bytes, S));
-    if (S->runs == 0) {
-        cmgi_stencil_destroy(ctx, C);
+    CMGI_TRY(find_runs(ctx, C, bytes, &found));
+    if (found.runs == 0) {
         return CMG_OK;
     }
-    CMGI_TRY(
-        cmgi_alloc_zero(ctx, (cmg_size)C->t.kinds * S->runs * CMGI_RUN_STORED, bytes, &S->value));
-    spread(C, precision, S);
-    return CMG_OK;
-}
-
-void cmgi_stencil_destroy(cmg_context *ctx, cmgi_compressed *C)
-{
-    if (C->t.stencil != NULL) {
-        cmgi_free_device(ctx, C->t.stencil->value);
-        cmgi_free(ctx, C->t.stencil);
-        C->t.stencil = NULL;
-    }
+    const cmg_size values = (cmg_size)C->t.kinds * found.runs * CMGI_RUN_STORED;
+    CMGI_TRY(cmgi_alloc(ctx, 1, sizeof *C->t.stencil, &C->t.stencil));
+    *C->t.stencil = found;
+    CMGI_TRY(cmgi_alloc_zero(ctx, values, bytes, &C->t.stencil->value));
+    spread(C, precision, C->t.stencil);
+    return cmgi_move_to_device(ctx, &C->t.stencil->value, values, bytes);
 }
