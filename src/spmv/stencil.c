@@ -2,6 +2,7 @@
 #include "spmv/stencil.h"
 
 #include "core/order.h"
+#include "core/search.h"
 
 #include <stdlib.h>
 
@@ -34,23 +35,14 @@ static cmg_index longest_template(const cmgi_compressed *C)
     return longest;
 }
 
-/* Run that holds an offset. */
-static int find_run(const cmg_index *run, int runs, cmg_index offset)
-{
-    int r = 0;
-    while (r + 1 < runs && run[r + 1] <= offset) {
-        ++r;
-    }
-    return r;
-}
-
 static void spread(const cmgi_compressed *C, cmg_precision precision, cmgi_stencil *S)
 {
     for (int t = 0; t < C->t.kinds; ++t) {
         for (cmg_index e = C->t.begin[t]; e < C->t.begin[t + 1]; ++e) {
-            const int r = find_run(S->run, S->runs, C->t.offset[e]);
+            /* the last run that does not begin behind it */
+            const cmg_size r = cmgi_search_index(S->run, 0, S->runs, C->t.offset[e] + 1) - 1;
             const cmg_index m = C->t.offset[e] - S->run[r];
-            const cmg_size at = ((cmg_size)t * S->runs + r) * CMGI_RUN_STORED + m;
+            const cmg_size at = (t * S->runs + r) * CMGI_RUN_STORED + m;
             const double v = cmgi_number_at(precision, C->t.value, e);
             cmgi_put_number(precision, S->value, at, v);
             if (t == 0) {
