@@ -96,23 +96,22 @@ cmg_status cmgi_resident_offsets(cmg_context *ctx, cmg_size n, cmg_size *count, 
 typedef struct picking {
     cmg_csr A;
     const cmg_index *row;
-    cmg_size *offset; /* counts at first */
-    cmg_index *indices;
-    double *values;
+    cmgi_csr to; /* indptr has counts at first */
 } picking;
 
 CMGI_EACH_INDEX(pick_length, picking)
 {
-    a.offset[i] = a.A.indptr[a.row[i] + 1] - a.A.indptr[a.row[i]];
+    a.to.indptr[i] = a.A.indptr[a.row[i] + 1] - a.A.indptr[a.row[i]];
 }
 
 CMGI_EACH_ROW(pick_row, picking)
 {
     const cmg_size from = real ? a.A.indptr[a.row[i]] : 0;
-    const cmg_size length = real ? a.offset[i + 1] - a.offset[i] : 0;
+    const cmg_size begin = real ? a.to.indptr[i] : 0;
+    const cmg_size length = real ? a.to.indptr[i + 1] - begin : 0;
     for (cmg_size e = lane; e < length; e += CMGI_STEP) {
-        a.indices[a.offset[i] + e] = a.A.indices[from + e];
-        a.values[a.offset[i] + e] = a.A.values[from + e];
+        a.to.indices[begin + e] = a.A.indices[from + e];
+        a.to.values[begin + e] = a.A.values[from + e];
     }
 }
 
@@ -120,20 +119,18 @@ cmg_status cmgi_resident_pick(cmg_context *ctx, const cmg_csr *A, const cmg_inde
                               cmg_size count, cmg_csr *part, cmg_size *nnz)
 {
     CMGI_ON_DEVICE(ctx);
-    picking p = {*A, row, NULL, NULL, NULL};
-    cmg_csr made = {count, A->cols, NULL, NULL, NULL};
-    const cmgi_at_end end{[&] { cmgi_resident_free_arrays(ctx, &made); }};
-    CMGI_TRY(cmgi_alloc_device(ctx, count + 1, sizeof *p.offset, &p.offset));
-    made.indptr = p.offset;
+    picking p = {*A, row, {}};
+    p.to.rows = count;
+    p.to.cols = A->cols;
+    const cmgi_at_end end{[&] { cmgi_resident_free_arrays(ctx, &p.to.view); }};
+    CMGI_TRY(cmgi_alloc_device(ctx, count + 1, sizeof *p.to.indptr, &p.to.indptr));
     CMGI_TRY(cmgi_pick_length_device(ctx, count, &p));
-    CMGI_TRY(cmgi_resident_offsets(ctx, count, p.offset, *nnz > 0 ? NULL : nnz));
-    CMGI_TRY(cmgi_alloc_device(ctx, *nnz, sizeof *p.indices, &p.indices));
-    made.indices = p.indices;
-    CMGI_TRY(cmgi_alloc_device(ctx, *nnz, sizeof *p.values, &p.values));
-    made.values = p.values;
+    CMGI_TRY(cmgi_resident_offsets(ctx, count, p.to.indptr, *nnz > 0 ? NULL : nnz));
+    CMGI_TRY(cmgi_alloc_device(ctx, *nnz, sizeof *p.to.indices, &p.to.indices));
+    CMGI_TRY(cmgi_alloc_device(ctx, *nnz, sizeof *p.to.values, &p.to.values));
     CMGI_TRY(cmgi_pick_row_device(ctx, count, &p));
-    *part = made;
-    made = cmg_csr{};
+    *part = p.to.view;
+    p.to.view = cmg_csr{};
     return CMG_OK;
 }
 

@@ -76,12 +76,10 @@ cmgi_csr cmgi_csr_pass_on(cmgi_csr *A)
 cmg_status cmgi_csr_copy(cmg_context *ctx, const cmg_csr *from, cmgi_csr *to)
 {
     const cmg_size nnz = from->indptr[from->rows];
-    cmgi_csr made = {0};
-    CMGI_TRY(cmgi_csr_alloc(ctx, from->rows, from->cols, nnz, &made));
-    cmgi_copy(ctx, made.indptr, from->indptr, (size_t)(from->rows + 1) * sizeof *made.indptr);
-    cmgi_copy(ctx, made.indices, from->indices, (size_t)nnz * sizeof *made.indices);
-    cmgi_copy(ctx, made.values, from->values, (size_t)nnz * sizeof *made.values);
-    *to = made;
+    CMGI_TRY(cmgi_csr_alloc(ctx, from->rows, from->cols, nnz, to));
+    cmgi_copy(ctx, to->indptr, from->indptr, (size_t)(from->rows + 1) * sizeof *to->indptr);
+    cmgi_copy(ctx, to->indices, from->indices, (size_t)nnz * sizeof *to->indices);
+    cmgi_copy(ctx, to->values, from->values, (size_t)nnz * sizeof *to->values);
     return CMG_OK;
 }
 

@@ -34,8 +34,7 @@ cmg_status cmgi_resident_expand(cmg_context *ctx, const cmg_csr *A, double *X,
     double host[2] = {0, 0};
     expansion a = {*A, X, NULL};
     cmgi_scratch scratch(ctx);
-    CMGI_TRY(scratch.take(2, &a.found));
-    CMGI_TRY(cmgi_cuda_clear(ctx, a.found, sizeof host));
+    CMGI_TRY(scratch.take_zero(2, &a.found));
     CMGI_TRY(cmgi_cuda_clear(ctx, X, (size_t)(n * n) * sizeof *X));
     CMGI_TRY(cmgi_expand_row_device(ctx, n, &a));
     CMGI_TRY(cmgi_compare_across_device(ctx, n * n, &a));

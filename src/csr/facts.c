@@ -2,8 +2,8 @@
  * on: of those nothing is computed again, nor looked at by who gets to know. */
 #include "csr/facts.h"
 
+#include "core/lanes.h"
 #include "core/memory.h"
-#include "csr/resident.h"
 #include "csr/small_dense.h"
 
 #include <math.h>
@@ -20,6 +20,22 @@ typedef struct row_look {
     double most;
     double second;
 } row_look;
+
+double cmgi_row_magnitude(const cmg_csr *A, cmg_size i)
+{
+    const cmg_size end = A->indptr[i + 1];
+    cmg_size k = A->indptr[i];
+    cmgi_row_sum sum = {{0}};
+    for (; k + CMGI_LANES <= end; k += CMGI_LANES) {
+        for (int p = 0; p < CMGI_LANES; ++p) {
+            sum.part[p] += fabs(A->values[k + p]);
+        }
+    }
+    for (int p = 0; k + p < end; ++p) {
+        sum.part[p] += fabs(A->values[k + p]);
+    }
+    return cmgi_row_total(&sum);
+}
 
 static double second_of(const double *values, cmg_size n, cmg_size diagonal)
 {

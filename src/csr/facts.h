@@ -52,3 +52,5 @@ void cmgi_csr_facts_forget(cmg_context *ctx, cmgi_csr_facts *facts);
  * many[k], the first one number row[k]; without looks. */
 void cmgi_csr_facts_of_kinds(const cmg_csr *kinds, const cmg_index *row, const cmg_size *many,
                              cmgi_csr_facts *facts);
+/* The sum of magnitudes of row i, as it is added up on every backend (core/lanes.h). */
+double cmgi_row_magnitude(const cmg_csr *A, cmg_size i);

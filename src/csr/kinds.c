@@ -9,14 +9,6 @@
 
 enum { SMALL = 4096 };
 
-cmgi_kinds *cmgi_kinds_share(cmgi_kinds *K)
-{
-    if (K != NULL) {
-        ++K->users;
-    }
-    return K;
-}
-
 void cmgi_kinds_destroy(cmg_context *ctx, cmgi_kinds **K)
 {
     if (*K != NULL && (*K)->users-- == 0) {
@@ -115,9 +107,8 @@ cmg_status cmgi_kinds_look(cmg_context *ctx, cmgi_kinds *K)
 
 cmg_status cmgi_kinds_rows(cmg_context *ctx, const cmgi_kinds *K, cmgi_csr *rows)
 {
-    cmgi_csr made = {0};
-    CMGI_TRY(cmgi_csr_alloc(ctx, K->count, K->cols, K->indptr[K->count], &made));
-    memcpy(made.indptr, K->indptr, (size_t)(K->count + 1) * sizeof *made.indptr);
+    CMGI_TRY(cmgi_csr_alloc(ctx, K->count, K->cols, K->indptr[K->count], rows));
+    memcpy(rows->indptr, K->indptr, (size_t)(K->count + 1) * sizeof *rows->indptr);
     for (int k = 0; k < K->count; ++k) {
         cmg_index ref = K->row[k];
         if (K->ref != NULL) {
@@ -126,11 +117,10 @@ cmg_status cmgi_kinds_rows(cmg_context *ctx, const cmgi_kinds *K, cmgi_csr *rows
             (void)cmgi_grid_kind(&K->grid, K->row[k], &ref);
         }
         for (cmg_size e = K->indptr[k]; e < K->indptr[k + 1]; ++e) {
-            made.indices[e] = ref + K->offset[e];
-            made.values[e] = K->value[e];
+            rows->indices[e] = ref + K->offset[e];
+            rows->values[e] = K->value[e];
         }
     }
-    *rows = made;
     return CMG_OK;
 }
 

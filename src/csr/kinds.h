@@ -136,8 +136,7 @@ cmg_status cmgi_kinds_create(cmg_context *ctx, const char *name, bool square,
                              const cmg_templates *given, cmgi_csr *M);
 /* P^T of an interpolation on a grid. */
 cmg_status cmgi_kinds_transpose(cmg_context *ctx, const cmgi_kinds *P, cmgi_kinds **R);
-/* One user more, and one less: the last one frees it. NULL is none. */
-cmgi_kinds *cmgi_kinds_share(cmgi_kinds *K);
+/* One user less: the last one frees it. NULL is none. */
 void cmgi_kinds_destroy(cmg_context *ctx, cmgi_kinds **K);
 CMGI_RELEASES(cmgi_kinds_destroy, cmgi_kinds *)
 /* New values, in the order in which they were given; the old ones stay where they are refused. */

@@ -11,12 +11,13 @@
 cmg_status cmgi_csr_identity_at(cmg_context *ctx, cmgi_place at, const cmg_csr *A, bool *flag,
                                 cmg_size *count)
 {
-    return mark_identity(ctx, at, A->rows, &(row_marks){*A, flag}, count);
+    return mark_identity(ctx, at, A->rows, &(row_marks){.A = *A, .flag = flag}, count);
 }
 
 cmg_status cmgi_csr_unit_rows_at(cmg_context *ctx, cmgi_place at, const cmg_csr *A)
 {
-    return set_unit_row(ctx, at, A->rows, &(unit_rows){*A, (double *)(uintptr_t)A->values});
+    return set_unit_row(ctx, at, A->rows,
+                        &(row_marks){.A = *A, .values = (double *)(uintptr_t)A->values});
 }
 
 cmg_status cmgi_invert_at(cmg_context *ctx, cmgi_place at, cmg_size n, const double *d,

@@ -8,7 +8,6 @@
  */
 #include "core/memory.h"
 #include "core/order.h"
-#include "core/search.h"
 #include "csr/csr.h"
 
 #include <string.h>

@@ -34,10 +34,9 @@ cmg_status cmgi_product_lengths(cmg_context *ctx, const cmg_csr *A, const cmg_cs
     double most[2] = {0, 0};
     measuring a = {*A, B != NULL ? B->indptr : NULL, NULL};
     cmgi_scratch scratch(ctx);
-    CMGI_TRY(scratch.take(2, &a.most));
+    CMGI_TRY(scratch.take_zero(2, &a.most));
     const cmgi_read reads[] = {{most, a.most, sizeof most},
                                {&of->entries, A->indptr + A->rows, sizeof of->entries}};
-    CMGI_TRY(cmgi_cuda_clear(ctx, a.most, sizeof most));
     CMGI_TRY(cmgi_measure_row_device(ctx, A->rows, &a));
     CMGI_TRY(cmgi_read_each(ctx, reads, 2));
     of->longest = (cmg_size)most[0];

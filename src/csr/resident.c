@@ -230,7 +230,10 @@ cmg_status cmgi_resident_share(cmg_context *ctx, const cmgi_csr *from, cmgi_csr 
 {
     cmgi_csr_free(ctx, A);
     *A = cmgi_csr_borrow(&from->view);
-    A->kinds = cmgi_kinds_share(from->kinds);
+    if (from->kinds != NULL) {
+        A->kinds = from->kinds;
+        ++A->kinds->users;
+    }
     if (from->there == NULL) {
         return CMG_OK;
     }

@@ -9,8 +9,6 @@
 #include "csr/facts.h"
 #include "csr/statistics.h"
 
-#include <math.h>
-
 /* What the values and columns tell. Rows are -1 where there is none. */
 typedef struct cmgi_resident_facts {
     cmg_size bad_length;    /* first row of an impossible length */
@@ -161,25 +159,3 @@ cmg_status cmgi_resident_bring(cmg_context *ctx, cmgi_csr *A);
 cmg_status cmgi_resident_share(cmg_context *ctx, const cmgi_csr *from, cmgi_csr *A);
 /* A diagonal matrix of n values on the device, which are taken over; it has no CSR arrays. */
 cmg_status cmgi_resident_diagonal(cmg_context *ctx, cmg_size n, double *diagonal, cmgi_resident *R);
-
-/* |row sum| as it is added up on every backend: eight parts, entry k in part k mod 8. */
-static inline double cmgi_row_magnitude(const cmg_csr *A, cmg_size i)
-{
-    const cmg_size end = A->indptr[i + 1];
-    cmg_size k = A->indptr[i];
-    double part[8] = {0};
-    for (; k + 8 <= end; k += 8) {
-        for (int p = 0; p < 8; ++p) {
-            part[p] += fabs(A->values[k + p]);
-        }
-    }
-    for (int p = 0; k + p < end; ++p) {
-        part[p] += fabs(A->values[k + p]);
-    }
-    for (int d = 4; d > 0; d /= 2) {
-        for (int p = 0; p < d; ++p) {
-            part[p] += part[p + d];
-        }
-    }
-    return part[0];
-}

@@ -11,10 +11,6 @@
 
 #include "core/random.h"
 
-extern "C" {
-#include "core/memory.h"
-}
-
 /* The table of the groups of rows. */
 typedef struct cmgi_row_groups {
     unsigned long long *slot; /* half of a hash and, below it, the lowest row; ~0 = free */

@@ -3,7 +3,6 @@
 #include "csr/facts.h"
 #include "csr/templates.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Fewer rows are looked at by one thread. */

@@ -117,9 +117,8 @@ static cmg_status sample_rows(cmg_context *ctx, const cmgi_template_search *what
         slots *= 2;
     }
     CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *made + room * sizeof *sample, &made));
-    CMGI_TRY(scratch.take(slots, &table));
+    CMGI_TRY(scratch.take_zero(slots, &table));
     CMGI_TRY(cmgi_cuda_clear(ctx, made, offsetof(letter, group)));
-    CMGI_TRY(cmgi_cuda_clear(ctx, table, slots * sizeof *table));
     sample_kernel<<<cmgi_grid(rows, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
         *what, id, bound, room, slots, table, made);
     CMGI_TRY(CMGI_LAUNCHED(ctx));
@@ -315,11 +314,11 @@ struct left_rows {
 
 /* Where few are left they are listed: to pass the others one by one takes longer. */
 static cmg_status find_left(cmg_context *ctx, cmg_size rows, const cmgi_row_kinds *kinds,
-                            const cmgi_kind_count *count, const uint16_t *id, left_rows *left)
+                            const cmgi_kind_count *count, const uint16_t *id, cmgi_scratch &scratch,
+                            left_rows *left)
 {
     enum { FEW = 8, MANY = 1 << 16 };
     unsigned *at = NULL;
-    cmgi_scratch scratch(ctx);
     left->count = rows;
     for (int k = 0; k < kinds->count; ++k) {
         left->count -= count[k].rows;
@@ -328,7 +327,7 @@ static cmg_status find_left(cmg_context *ctx, cmg_size rows, const cmgi_row_kind
         left->count = rows;
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_alloc_device(ctx, left->count, sizeof *left->list, &left->list));
+    CMGI_TRY(scratch.take(left->count, &left->list));
     CMGI_TRY(scratch.take_zero(1, &at));
     list_left_kernel<<<cmgi_grid(rows, THREADS), THREADS, 0, cmgi_stream(ctx)>>>(
         (unsigned)rows, id, (unsigned)left->count, left->list, at);
@@ -417,13 +416,10 @@ static cmg_status match(cmg_context *ctx, const cmgi_template_search *what,
     char *host = NULL;
     char *there = NULL;
     left_rows left = {};
-    const cmgi_at_end end{[&] {
-        cmgi_free(ctx, host);
-        cmgi_free_device(ctx, there);
-        cmgi_free_device(ctx, left.list);
-    }};
+    cmgi_scratch scratch(ctx);
+    const cmgi_at_end end{[&] { cmgi_free(ctx, host); }};
     CMGI_TRY(cmgi_alloc(ctx, (cmg_size)bytes, 1, &host));
-    CMGI_TRY(cmgi_alloc_device(ctx, (cmg_size)bytes, 1, &there));
+    CMGI_TRY(scratch.take((cmg_size)bytes, &there));
     const table from = place_table(host, kinds->count, slots);
     const table to = place_table(there, kinds->count, slots);
     fill_table(kinds, count, slots, &from);
@@ -433,7 +429,7 @@ static cmg_status match(cmg_context *ctx, const cmgi_template_search *what,
     placed.key = to.key;
     placed.at = to.at;
     placed.row = to.row;
-    CMGI_TRY(find_left(ctx, what->A.rows, kinds, count, id, &left));
+    CMGI_TRY(find_left(ctx, what->A.rows, kinds, count, id, scratch, &left));
     CMGI_TRY(match_rows(ctx, *what, placed, left, id, to.count));
     return cmgi_to_host(ctx, count, to.count, (size_t)kinds->count * sizeof *count);
 }

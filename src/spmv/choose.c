@@ -5,6 +5,7 @@
 #include "spmv/packed_plan.h"
 #include "spmv/csr.h"
 #include "spmv/formats.h"
+#include "spmv/slices.h"
 
 #include <math.h>
 
@@ -257,24 +258,14 @@ static void consider_ellt(chooser *c)
     }
 }
 
-/* Lanes that K2 gives a row: doubled until each has at most the threshold, or it is a whole warp.
- */
-static int split_lanes(const chooser *c, cmg_size length, cmg_size threshold)
+static void consider_split(chooser *c, int threshold)
 {
-    int lanes = 1;
-    while (lanes < usual_warp(c) && (length + lanes - 1) / lanes > threshold) {
-        lanes *= 2;
-    }
-    return lanes;
-}
-
-static void consider_split(chooser *c, cmg_size threshold)
-{
+    const cmgi_slices_plan plan = {.split = true, .lanes = usual_warp(c), .threshold = threshold};
     const cmg_size mean = cmgi_mean_length(&c->s);
-    const int lanes = split_lanes(c, mean, threshold);
-    const double steps = ceil_div(c->s.longest, split_lanes(c, c->s.longest, threshold));
-    consider(c, (cmgi_choice){.format = CMG_FORMAT_K2, .threshold = (int)threshold}, &c->on->split,
-             NULL, shared(lanes, ceil_div(mean, lanes)), steps);
+    const int lanes = 1 << cmgi_slices_shift(&plan, mean);
+    const double steps = ceil_div(c->s.longest, 1 << cmgi_slices_shift(&plan, c->s.longest));
+    consider(c, (cmgi_choice){.format = CMG_FORMAT_K2, .threshold = threshold}, &c->on->split, NULL,
+             shared(lanes, ceil_div(mean, lanes)), steps);
 }
 
 /* Rows much longer than the mean are the ones that leave lanes idle. */

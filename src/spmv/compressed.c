@@ -85,17 +85,12 @@ static cmg_status fetch_rows(const cmgi_compressor *B, cmgi_templates *t)
 static cmg_status differ_rounded(const cmgi_compressor *B, cmgi_templates *t, bool *differ)
 {
     cmg_context *ctx = B->A->ctx;
-    const cmgi_csr *kinds = &t->rows;
     cmgi_scoped uint64_t *hash = NULL;
     CMGI_TRY(fetch_rows(B, t));
     CMGI_TRY(cmgi_alloc(ctx, t->count, sizeof *hash, &hash));
+    const cmgi_template_search rows = {.A = t->rows.view, .ref = t->row, .single = true};
     for (int j = 0; j < t->count; ++j) {
-        const cmg_size begin = kinds->indptr[j];
-        hash[j] = cmgi_length_hash(kinds->indptr[j + 1] - begin);
-        for (cmg_size k = begin; k < kinds->indptr[j + 1]; ++k) {
-            hash[j] += cmgi_entry_hash(k - begin, kinds->indices[k] - t->row[j] - B->C->lead,
-                                       cmgi_value_bits(kinds->values[k], true));
-        }
+        hash[j] = cmgi_hash_of_row(&rows, j);
     }
     qsort(hash, (size_t)t->count, sizeof *hash, by_hash);
     *differ = true;

@@ -48,10 +48,9 @@
 #include "spmv/reduced.h"
 
 enum {
-    CMGI_SLICE = 64,                           /* rows a slice */
-    CMGI_TEMPLATES = CMGI_KINDS_MOST,          /* most templates */
-    CMGI_TEMPLATE_ENTRIES = CMGI_KIND_ENTRIES, /* most entries of all templates */
-    CMGI_TEMPLATE_ROWS = 64                    /* rows that make a template */
+    CMGI_SLICE = 64,                  /* rows a slice */
+    CMGI_TEMPLATES = CMGI_KINDS_MOST, /* most templates */
+    CMGI_TEMPLATE_ROWS = 64           /* rows that make a template */
 };
 
 /* The slices all of whose rows are templates. */

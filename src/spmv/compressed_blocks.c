@@ -18,11 +18,17 @@ static cmg_size first_of(const cmgi_entries *A, cmg_size row, cmg_size j)
                      : begin;
 }
 
-/* Place in a row of block column j, -1 = not of that block. */
-static int inside(const cmgi_entries *A, cmg_size k, cmg_size j)
+/* Goes on from entry *k of a row to one in block column j, at place *at of its row; false: there is
+ * none. */
+static bool goes_on(const cmgi_entries *A, cmg_size row, cmg_size j, cmg_size *k, cmg_size *at)
 {
-    const cmg_size at = A->csr->indices[k] - j * A->block;
-    return at >= 0 && at < A->block ? (int)at : -1;
+    for (; *k < A->csr->indptr[row + 1]; ++*k) {
+        *at = A->csr->indices[*k] - j * A->block;
+        if (A->ascend || (*at >= 0 && *at < A->block)) {
+            return *at < A->block;
+        }
+    }
+    return false;
 }
 
 cmgi_entries cmgi_entries_in_blocks(const cmg_context *ctx, const cmg_csr *A, int block)
@@ -43,15 +49,11 @@ static void gather(const cmgi_entries *A, cmg_size i, cmg_size j, double *values
 {
     const int b = A->block;
     memset(values, 0, (size_t)(b * b) * sizeof *values);
+    cmg_size at = 0;
     for (int c = 0; c < b; ++c) {
-        const cmg_size end = A->csr->indptr[i * b + c + 1];
-        for (cmg_size k = first_of(A, i * b + c, j); k < end; ++k) {
-            const int at = inside(A, k, j);
-            if (at >= 0) {
-                values[c * b + at] = A->csr->values[k];
-            } else if (A->ascend) {
-                break;
-            }
+        const cmg_size row = i * b + c;
+        for (cmg_size k = first_of(A, row, j); goes_on(A, row, j, &k, &at); ++k) {
+            values[c * b + at] = A->csr->values[k];
         }
     }
 }
@@ -131,18 +133,12 @@ void cmgi_compressed_block_store(const cmgi_compressor *B, cmg_size p, cmg_size 
     const cmg_size j = B->csr->indices[k];
     const cmg_size place = at % CMGI_SLICE;
     const cmg_size first = (at - place) * b * b + place;
+    cmg_size column = 0;
     for (int c = 0; c < b; ++c) {
         const cmg_size row = i * b + c;
-        const cmg_size end = B->entries->csr->indptr[row + 1];
-        for (cmg_size e = first_of(B->entries, row, j); e < end; ++e) {
-            const int column = inside(B->entries, e, j);
-            const cmg_size to = first + (cmg_size)(c * b + column) * CMGI_SLICE;
-            if (column < 0 && B->entries->ascend) {
-                break;
-            }
-            if (column < 0) {
-                continue;
-            }
+        for (cmg_size e = first_of(B->entries, row, j); goes_on(B->entries, row, j, &e, &column);
+             ++e) {
+            const cmg_size to = first + (c * b + column) * CMGI_SLICE;
             if (C->p.scale == NULL) {
                 cmgi_matrix_put(B->A, e, to, values[e]);
             } else if (B->split_diagonal && j * b + column == row + b * B->C->lead) {

@@ -82,14 +82,6 @@ static cmg_status by_upload(cmg_context *ctx, const cmgi_matrix_source *from,
     return status == CMG_ERR_MEMORY ? CMG_OK : status;
 }
 
-/* What compression makes of the matrix, for the step list. */
-static cmg_status explain(cmg_matrix *A, const cmgi_matrix_source *from)
-{
-    const cmgi_compression_look look = {.from = from, .options = &A->options};
-    CMGI_TRY(cmgi_alloc_zero(A->ctx, 1, sizeof *A->compression, &A->compression));
-    return cmgi_compression_predict(A->ctx, &look, A->compression);
-}
-
 /* `upload`: it may be sent to a device. */
 static cmg_status from_host(cmg_context *ctx, const cmgi_matrix_source *from, cmgi_use use,
                             cmg_matrix_options options, bool upload, cmg_matrix **A)
@@ -107,8 +99,10 @@ static cmg_status from_host(cmg_context *ctx, const cmgi_matrix_source *from, cm
         CMGI_TRY(
             cmgi_matrix_make(ctx, cmgi_format_find(ctx, options.format), from, &options, &made));
     }
-    if (options.explain && options.block_rows < 2) { /* said of entries */
-        CMGI_TRY(explain(made, from));
+    if (options.explain && options.block_rows < 2) { /* for the step list; said of entries */
+        const cmgi_compression_look look = {.from = from, .options = &made->options};
+        CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made->compression, &made->compression));
+        CMGI_TRY(cmgi_compression_predict(ctx, &look, made->compression));
     }
     *A = cmgi_pass_on(&made);
     return CMG_OK;

@@ -7,13 +7,6 @@ extern "C" {
 #include "spmv/box.h"
 }
 
-/* Vectors that a write-back reads. */
-constexpr int vectors_of(unsigned reads)
-{
-    return (int)((reads & MARCH_B) != 0) + (int)((reads & MARCH_C) != 0) +
-           (int)((reads & MARCH_D) != 0) + (int)((reads & MARCH_E) != 0);
-}
-
 /*
  * Lines of a warp, warps of a block, planes under way, and blocks of a multiprocessor, for which
  * registers suffice: the fastest of those that were measured on 255^3 and 4095^2. Sums of equal
@@ -23,7 +16,7 @@ template <typename T, unsigned READS, int DIM, bool EVEN>
 struct shape {
     enum {
         WIDTH = sizeof(T) / sizeof(float),
-        VECTORS = vectors_of(READS),
+        VECTORS = __builtin_popcount(READS & MARCH_ANY), /* that a write-back reads */
         LINES = DIM == 2 && WIDTH == 2 ? 2 : 4,
         WARPS = 4,
         AHEAD = EVEN && VECTORS > 0 ? 1 : 2,

@@ -2,8 +2,6 @@
 #pragma once
 #include "core/options.h"
 
-#include <math.h>
-
 /* ROW(group, kind, field, rest): the two tables place the fields differently. */
 #define CMGI_MATRIX_ROWS(ROW)                                                                      \
     ROW("Storage", WORD, format, .words = "format", .text = "storage of the matrices"),            \

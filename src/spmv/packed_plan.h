@@ -152,7 +152,7 @@ static inline cmgi_template_search cmgi_compressed_search(const cmgi_compressor 
                                   .single = B->entries == NULL && options->precision == CMG_FP32,
                                   .whole = false,
                                   .most = CMGI_TEMPLATES,
-                                  .entries = CMGI_TEMPLATE_ENTRIES / cmgi_compressed_each(B->C),
+                                  .entries = CMGI_KIND_ENTRIES / cmgi_compressed_each(B->C),
                                   .least = CMGI_TEMPLATE_ROWS};
 }
 

@@ -95,21 +95,15 @@ static const cmgi_packed_slices *slices_of(const cmg_matrix *A)
 }
 
 template <typename T>
-static target<T> target_of(const cmg_matrix *A)
-{
-    const cmgi_packed_slices *P = slices_of(A);
-    return {P->step, P->place, (T *)A->values};
-}
-
-template <typename T>
 static cmg_status refresh(const cmg_matrix *A, const double *x)
 {
     const cmgi_packed_slices *P = slices_of(A);
     const cmg_size column = (SLICE + 1) * (cmg_size)sizeof(T);
     const cmg_size wanted = 5 * P->steps / (4 * P->count) + SPARE;
     const cmg_size columns = wanted * column < MOST_TILE ? wanted : MOST_TILE / column;
+    const target<T> to = {P->step, P->place, (T *)A->values};
     refresh_kernel<<<(unsigned)P->count, THREADS, (size_t)(columns * column),
-                     cmgi_stream(A->ctx)>>>(P->entry, x, target_of<T>(A), (int)columns);
+                     cmgi_stream(A->ctx)>>>(P->entry, x, to, (int)columns);
     return CMGI_LAUNCHED(A->ctx);
 }
 

@@ -113,10 +113,7 @@ static inline cmgi_v32 cmgi_widen(cmg_values kind, const void *v)
         const __m128i rest = _mm_srli_epi16(_mm_slli_epi16(b, 9), 2);
         return _mm256_cvtph_ps(_mm_or_si128(sign, rest));
     }
-    const __m128i b = _mm_loadu_si128(v);
-    return kind == CMG_VALUES_FP16
-               ? _mm256_cvtph_ps(b)
-               : _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(b), 16));
+    return _mm256_cvtph_ps(_mm_loadu_si128(v));
 }
 
 #if defined(__AVX512F__)

@@ -87,6 +87,8 @@ typedef struct cmgi_slices_plan {
 
 /* What a format and its options say. */
 cmgi_slices_plan cmgi_slices_plan_of(const cmg_matrix_options *o);
+/* log2 of the lanes that a row of this length takes. */
+int cmgi_slices_shift(const cmgi_slices_plan *plan, cmg_size length);
 /* Rows by length, longest first, stable. */
 cmg_status cmgi_slices_sort(cmg_context *ctx, const cmg_csr *A, cmg_index **order);
 /* Length of storage row r; `order` NULL = given order. */

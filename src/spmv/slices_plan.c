@@ -79,17 +79,12 @@ cmg_status cmgi_slices_sort(cmg_context *ctx, const cmg_csr *A, cmg_index **orde
     return CMG_OK;
 }
 
-/* log2 of the lanes that a row of this length takes. */
-static int lanes_shift(const cmgi_slices_plan *plan, cmg_size length)
+int cmgi_slices_shift(const cmgi_slices_plan *plan, cmg_size length)
 {
+    const int most = plan->split ? plan->lanes : plan->t;
     int shift = 0;
-    if (!plan->split) {
-        while (1 << shift < plan->t) {
-            ++shift;
-        }
-        return shift;
-    }
-    while ((1 << shift) < plan->lanes && ((length + (1 << shift) - 1) >> shift) > plan->threshold) {
+    while (1 << shift < most &&
+           (!plan->split || ((length + (1 << shift) - 1) >> shift) > plan->threshold)) {
         ++shift;
     }
     return shift;
@@ -123,7 +118,7 @@ static cmg_size cut_slices(const cmgi_slices_plan *plan, const cmg_csr *A, cmgi_
     cmg_size s = 0;
     cmg_size r = 0;
     while (r < A->rows) {
-        const int shift = lanes_shift(plan, cmgi_slices_length(A, S->rowmap, r));
+        const int shift = cmgi_slices_shift(plan, cmgi_slices_length(A, S->rowmap, r));
         const cmg_size room = (cmg_size)plan->lanes >> shift;
         const cmg_size end = r + room < A->rows ? r + room : A->rows;
         if (S->first_row != NULL) {
@@ -153,7 +148,7 @@ static extent sorted_extent(const cmgi_slices_plan *plan, const cmgi_row_statist
     cmg_size r = 0;
     for (cmg_size length = s->longest; length >= 0 && r < s->rows; --length) {
         below += s->count[length];
-        const int shift = lanes_shift(plan, length);
+        const int shift = cmgi_slices_shift(plan, length);
         const cmg_size width = (length + (1 << shift) - 1) >> shift;
         const cmg_size room = (cmg_size)plan->lanes >> shift;
         const cmg_size slices = below > r ? (below - r + room - 1) / room : 0;
@@ -205,7 +200,7 @@ cmg_status cmgi_slices_make(cmg_context *ctx, const cmgi_slices_plan *plan, cons
     S->rows = A->rows;
     S->table = plan->uniform;
     S->lanes = plan->lanes;
-    S->uniform_shift = plan->split ? 0 : lanes_shift(plan, 0);
+    S->uniform_shift = plan->split ? 0 : cmgi_slices_shift(plan, 0);
     const cmg_size room = (cmg_size)plan->lanes >> S->uniform_shift;
     S->nslices = plan->split ? cut_slices(plan, A, S) : (A->rows + room - 1) / room;
     S->stride = plan->uniform ? S->nslices * S->lanes : S->lanes;

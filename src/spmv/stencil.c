@@ -2,6 +2,7 @@
 #include "spmv/stencil.h"
 
 #include "core/order.h"
+#include "core/search.h"
 
 #include <stdlib.h>
 
@@ -34,23 +35,14 @@ static cmg_index longest_template(const cmgi_compressed *C)
     return longest;
 }
 
-/* Run that holds an offset. */
-static int find_run(const cmg_index *run, int runs, cmg_index offset)
-{
-    int r = 0;
-    while (r + 1 < runs && run[r + 1] <= offset) {
-        ++r;
-    }
-    return r;
-}
-
 static void spread(const cmgi_compressed *C, cmg_precision precision, cmgi_stencil *S)
 {
     for (int t = 0; t < C->t.kinds; ++t) {
         for (cmg_index e = C->t.begin[t]; e < C->t.begin[t + 1]; ++e) {
-            const int r = find_run(S->run, S->runs, C->t.offset[e]);
+            /* the last run that does not begin behind it */
+            const cmg_size r = cmgi_search_index(S->run, 0, S->runs, C->t.offset[e] + 1) - 1;
             const cmg_index m = C->t.offset[e] - S->run[r];
-            const cmg_size at = ((cmg_size)t * S->runs + r) * CMGI_RUN_STORED + m;
+            const cmg_size at = (t * S->runs + r) * CMGI_RUN_STORED + m;
             const double v = cmgi_number_at(precision, C->t.value, e);
             cmgi_put_number(precision, S->value, at, v);
             if (t == 0) {
@@ -83,38 +75,19 @@ static cmg_status find_runs(cmg_context *ctx, const cmgi_compressed *C, size_t v
 
 cmg_status cmgi_stencil_build(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C)
 {
+    const size_t bytes = cmgi_precision_bytes(precision);
+    cmgi_stencil found = {0};
     if (C->t.count == 0 || C->ref != NULL) {
         return CMG_OK;
     }
-    const size_t bytes = cmgi_precision_bytes(precision);
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *C->t.stencil, &C->t.stencil));
-    cmgi_stencil *S = C->t.stencil;
-    CMGI_TRY(find_runs(ctx, C, bytes, S));
-    if (S->runs == 0) {
-        cmgi_stencil_destroy(ctx, C);
+    CMGI_TRY(find_runs(ctx, C, bytes, &found));
+    if (found.runs == 0) {
         return CMG_OK;
     }
-    CMGI_TRY(
-        cmgi_alloc_zero(ctx, (cmg_size)C->t.kinds * S->runs * CMGI_RUN_STORED, bytes, &S->value));
-    spread(C, precision, S);
-    return CMG_OK;
-}
-
-cmg_status cmgi_stencil_move(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C)
-{
-    if (C->t.stencil == NULL) {
-        return CMG_OK;
-    }
-    return cmgi_move_to_device(ctx, &C->t.stencil->value,
-                               (cmg_size)C->t.kinds * C->t.stencil->runs * CMGI_RUN_STORED,
-                               cmgi_precision_bytes(precision));
-}
-
-void cmgi_stencil_destroy(cmg_context *ctx, cmgi_compressed *C)
-{
-    if (C->t.stencil != NULL) {
-        cmgi_free_device(ctx, C->t.stencil->value);
-        cmgi_free(ctx, C->t.stencil);
-        C->t.stencil = NULL;
-    }
+    const cmg_size values = (cmg_size)C->t.kinds * found.runs * CMGI_RUN_STORED;
+    CMGI_TRY(cmgi_alloc(ctx, 1, sizeof *C->t.stencil, &C->t.stencil));
+    *C->t.stencil = found;
+    CMGI_TRY(cmgi_alloc_zero(ctx, values, bytes, &C->t.stencil->value));
+    spread(C, precision, C->t.stencil);
+    return cmgi_move_to_device(ctx, &C->t.stencil->value, values, bytes);
 }

@@ -23,11 +23,9 @@ typedef struct cmgi_stencil {
     double first[CMGI_RUNS][CMGI_RUN_STORED]; /* those of the first template, on the host */
 } cmgi_stencil;
 
-/* Finds the runs of a matrix's templates; leaves C->t.stencil NULL where they would be too many. */
+/* Finds the runs of a matrix's templates, for a GPU; leaves C->t.stencil NULL where they would be
+ * too many. */
 cmg_status cmgi_stencil_build(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C);
-/* Moves the values to the device. */
-cmg_status cmgi_stencil_move(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C);
-void cmgi_stencil_destroy(cmg_context *ctx, cmgi_compressed *C);
 /* *done = the template slices were multiplied; false where alignment forbids it. */
 cmg_status cmgi_stencil_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x,
                                   bool *done);

@@ -15,7 +15,8 @@ enum { WIDE = 4096 }; /* rows a stage, on average, from which threads share them
 
 /*
  * Stage of every row, one more than the latest that it refers to: a row is done when all of those
- * are (Kahn, Commun. ACM 5 (1962)). `waits` has the number of them, `ready` room for all rows.
+ * are (Kahn, Commun. ACM 5 (1962)). `waits` has the number of them, `ready` gets the rows as they
+ * are done, stage by stage.
  */
 static cmg_size find_stages(const cmg_csr *L, const cmg_csr *followers, cmg_index *waits,
                             cmg_index *ready, cmg_index *stage)
@@ -32,11 +33,9 @@ static cmg_size find_stages(const cmg_csr *L, const cmg_csr *followers, cmg_inde
         const cmg_index j = ready[p];
         for (cmg_size k = followers->indptr[j]; k < followers->indptr[j + 1]; ++k) {
             const cmg_index i = followers->indices[k];
-            if (i != j) {
-                stage[i] = stage[i] > stage[j] ? stage[i] : stage[j] + 1;
-                if (--waits[i] == 0) {
-                    ready[known++] = i;
-                }
+            if (i != j && --waits[i] == 0) {
+                stage[i] = stage[j] + 1;
+                ready[known++] = i;
             }
         }
     }
@@ -44,22 +43,6 @@ static cmg_size find_stages(const cmg_csr *L, const cmg_csr *followers, cmg_inde
 }
 
 /* Rows by stages, those of a stage in ascending order. */
-static cmg_status sort_rows(cmg_context *ctx, const cmg_index *stage, cmg_size n, cmgi_sweep *S)
-{
-    cmgi_scoped cmg_index *start = NULL;
-    cmg_index last = 0;
-    for (cmg_size i = 0; i < n; ++i) {
-        last = stage[i] > last ? stage[i] : last;
-    }
-    S->stages = last + 1;
-    CMGI_TRY(cmgi_incidence_make(ctx, S->stages, n, stage, &start, &S->row));
-    CMGI_TRY(cmgi_alloc(ctx, S->stages + 1, sizeof *S->stage, &S->stage));
-    for (int s = 0; s <= S->stages; ++s) {
-        S->stage[s] = start[s];
-    }
-    return CMG_OK;
-}
-
 static cmg_status order(cmg_context *ctx, const cmg_csr *L, cmgi_sweep *S)
 {
     const cmg_size n = L->rows;
@@ -72,12 +55,11 @@ static cmg_status order(cmg_context *ctx, const cmg_csr *L, cmgi_sweep *S)
     CMGI_TRY(cmgi_alloc(ctx, n, sizeof *ready, &ready));
     CMGI_TRY(cmgi_alloc(ctx, n, sizeof *stage, &stage));
     const cmg_size known = find_stages(L, &followers.view, waits, ready, stage);
-    if (known < n) {
-        return cmgi_fail(ctx, CMG_ERR_ARG,
-                         "sweep: %lld of %lld rows refer to each other in circles",
-                         (long long)(n - known), (long long)n);
-    }
-    return sort_rows(ctx, stage, n, S);
+    CMGI_CHECK(ctx, known == n, CMG_ERR_ARG,
+               "sweep: %lld of %lld rows refer to each other in circles", (long long)(n - known),
+               (long long)n);
+    S->stages = n > 0 ? stage[ready[n - 1]] + 1 : 1;
+    return cmgi_incidence_make(ctx, S->stages, n, stage, &S->stage, &S->row);
 }
 
 /* Entries place by place, the diagonal last. */

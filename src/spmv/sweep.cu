@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(THREADS)
 
 template <typename T>
 __global__ void __launch_bounds__(BLOCK)
-    narrow_kernel(const sweep_of<T> S, const cmg_size *stage, int s, int end)
+    narrow_kernel(const sweep_of<T> S, const cmg_index *stage, int s, int end)
 {
     for (; s < end; ++s) {
         const cmg_size p = stage[s] + threadIdx.x;

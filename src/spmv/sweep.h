@@ -24,10 +24,10 @@
 /* On the CPU and, but for `stage`, in the backend's memory. */
 typedef struct cmgi_sweep {
     int stages;
-    cmg_size *stage;       /* stages + 1: first places, on the host */
-    cmg_size *stage_there; /* the same in the backend's memory */
-    cmg_index *row;        /* of each place */
-    cmg_size *ptr;         /* places + 1: entries */
+    cmg_index *stage;       /* stages + 1: first places, on the host */
+    cmg_index *stage_there; /* the same in the backend's memory */
+    cmg_index *row;         /* of each place */
+    cmg_size *ptr;          /* places + 1: entries */
     cmg_index *columns;
     void *y; /* solution before the write-back */
 } cmgi_sweep;

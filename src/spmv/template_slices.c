@@ -44,9 +44,10 @@ cmg_status cmgi_template_slices_store(const cmgi_compressor *B, const cmgi_templ
 
 /* On a GPU values and offsets are interleaved, so that one load brings both; of blocks they are
  * not. */
-static cmg_status move_entries(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C)
+cmg_status cmgi_template_slices_move(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C)
 {
     const size_t size = cmgi_precision_bytes(precision);
+    CMGI_TRY(cmgi_move_to_device(ctx, &C->t.begin, C->t.kinds + 1, sizeof *C->t.begin));
     if (!cmgi_on_cuda(ctx)) {
         return CMG_OK;
     }
@@ -66,17 +67,12 @@ static cmg_status move_entries(cmg_context *ctx, cmg_precision precision, cmgi_c
     return cmgi_move_to_device(ctx, &C->t.pair, C->t.entries, 2 * size);
 }
 
-cmg_status cmgi_template_slices_move(cmg_context *ctx, cmg_precision precision, cmgi_compressed *C)
-{
-    CMGI_TRY(cmgi_move_to_device(ctx, &C->t.begin, C->t.kinds + 1, sizeof *C->t.begin));
-    CMGI_TRY(move_entries(ctx, precision, C));
-    return cmgi_stencil_move(ctx, precision, C);
-}
-
 void cmgi_template_slices_free(cmg_context *ctx, cmgi_compressed *C)
 {
     cmgi_template_slices *T = &C->t;
     CMGI_FREE_DEVICE(ctx, T->slice, T->id, T->begin, T->offset, T->value, T->pair);
-    cmgi_stencil_destroy(ctx, C);
-    cmgi_free(ctx, T->box);
+    if (T->stencil != NULL) {
+        cmgi_free_device(ctx, T->stencil->value);
+    }
+    CMGI_FREE(ctx, T->stencil, T->box);
 }
