@@ -292,10 +292,9 @@ def loops():
     found = [line for line in read("loops") if line.get("benchmark") == "solve"]
     rows = []
     for problem in dict.fromkeys(line["problem"] for line in found):
-        picked = [pick(found, problem=problem, loop=loop, right_hand_side=b)
-                  for loop, b in (("graph", "ones"), ("graph", "random"), ("host", "ones"))]
-        rows.append([problem, *(f"{ms(line)} ({line['graph_launches']}/{line['synchronisations']})" if line else ""
-                                for line in picked)])
+        picked = (pick(found, problem=problem, loop=loop, right_hand_side=b)
+                  for loop, b in (("graph", "ones"), ("graph", "random"), ("host", "ones")))
+        rows.append([problem, *(f"{ms(line)} ({line['graph_launches']}/{line['synchronisations']})" if line else "" for line in picked)])
     return markdown(["problem", "graph", "graph, random b", "host"], rows)
 
 
