@@ -71,9 +71,12 @@ static cmg_status begin(cmgi_krylov *k)
                             .rr = cmgi_krylov_scalar(k, CMGI_KRYLOV_SCALARS - 2),
                             .stop = k->stop,
                             .limits = k->limits,
-                            .old = cmgi_krylov_scalar(k, CMGI_KRYLOV_OLD),
-                            .semi = k->method->rounds ? (cmgi_semi *)(void *)k->scalars : NULL,
                             .nested = s->nested != NULL};
+    if (k->method->rounds) {
+        first.semi = (cmgi_semi *)(void *)k->scalars;
+    } else {
+        first.old = cmgi_krylov_scalar(k, CMGI_KRYLOV_OLD);
+    }
     if (cmgi_krylov_from_zero(k)) {
         first.r = (void *)(uintptr_t)k->b;
         first.copy = first.single != NULL && k->method->rounds ? NULL : r;
