@@ -127,13 +127,13 @@ static cmg_status choose_labels(cmg_context *ctx, const cmgi_plan *plan, cmgi_me
 
 static cmg_status refine(cmg_context *ctx, const cmgi_plan *plan, cmgi_mesh_chain *chain)
 {
-    enum { SURFACES = 64 };
-    cmgi_surface surface[SURFACES];
-    cmgi_snap snap = {0, surface};
+    cmgi_scoped cmgi_surface *surface = NULL;
+    cmgi_snap snap = {0};
     if (plan->options.mesh[0] == '\0' && plan->options.snap) {
         const cmgi_shape_options s = shape_options(plan);
-        const int count = cmgi_shape_surfaces(&s, chain->mesh[0], SURFACES, surface);
-        snap.surfaces = count < SURFACES ? count : SURFACES;
+        const int count = cmgi_shape_surfaces(&s, chain->mesh[0], 0, NULL);
+        CMGI_TRY(cmgi_alloc(ctx, count, sizeof *surface, &surface));
+        snap = (cmgi_snap){cmgi_shape_surfaces(&s, chain->mesh[0], count, surface), surface};
     }
     for (int r = 0; r + 1 < plan->options.levels; ++r) {
         CMGI_TRY(cmgi_mesh_refine(chain->mesh[r], &snap, &chain->mesh[r + 1]));
