@@ -14,17 +14,8 @@
  */
 #include "krylov/krylov.h"
 
-enum { RZ = 0, PQ_OLD = CMGI_KRYLOV_OLD, PQ, RR, ZQ }; /* positions in k->scalars */
-
-/* p = q = 0 and a ratio with the denominator 0: there is no last direction yet. */
-static cmg_status start(cmgi_krylov *k)
-{
-    const cmgi_linear_system *s = &k->system;
-    const cmgi_backend *on = s->ctx->backend;
-    CMGI_TRY(on->fill(s->ctx, CMG_FP64, s->n, 0.0, k->work[2]));
-    CMGI_TRY(on->fill(s->ctx, CMG_FP64, s->n, 0.0, k->work[3]));
-    return on->fill(s->ctx, CMG_FP64, 1, 0.0, k->scalars + PQ_OLD);
-}
+/* Positions in k->scalars; PQ_OLD = 0 makes the first direction z, whatever p and q are. */
+enum { RZ = 0, PQ_OLD = CMGI_KRYLOV_OLD, PQ, RR, ZQ };
 
 /* One iteration: direction, new x and r, stopping test. */
 static cmg_status step(cmgi_krylov *k)
@@ -58,5 +49,4 @@ static cmg_status step(cmgi_krylov *k)
     return on->cg_update(ctx, n, 1, &update);
 }
 
-const cmgi_iteration cmgi_fcg = {
-    .start = start, .step = step, .vectors = 4, .scratch = 1, .rests = true};
+const cmgi_iteration cmgi_fcg = {.step = step, .vectors = 4, .scratch = 1, .rests = true};

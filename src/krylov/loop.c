@@ -63,6 +63,7 @@ static cmg_status begin(cmgi_krylov *k)
     double *r = k->work[0];
     double *bb = cmgi_krylov_scalar(k, CMGI_KRYLOV_SCALARS - 1);
     const bool corrects = k->method->finish != NULL;
+    const bool semi = k->method->rounds;
     cmgi_cg_update first = {.kind = CMGI_CG_FIRST,
                             .precision = CMG_FP64,
                             .r = r,
@@ -71,15 +72,12 @@ static cmg_status begin(cmgi_krylov *k)
                             .rr = cmgi_krylov_scalar(k, CMGI_KRYLOV_SCALARS - 2),
                             .stop = k->stop,
                             .limits = k->limits,
+                            .old = semi ? NULL : cmgi_krylov_scalar(k, CMGI_KRYLOV_OLD),
+                            .semi = semi ? (cmgi_semi *)(void *)k->scalars : NULL,
                             .nested = s->nested != NULL};
-    if (k->method->rounds) {
-        first.semi = (cmgi_semi *)(void *)k->scalars;
-    } else {
-        first.old = cmgi_krylov_scalar(k, CMGI_KRYLOV_OLD);
-    }
     if (cmgi_krylov_from_zero(k)) {
         first.r = (void *)(uintptr_t)k->b;
-        first.copy = first.single != NULL && k->method->rounds ? NULL : r;
+        first.copy = first.single != NULL && semi ? NULL : r;
     } else {
         CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, s->columns, k->b, k->b, bb));
         first.bb = bb;
