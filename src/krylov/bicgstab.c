@@ -49,13 +49,13 @@ static cmg_status step(cmgi_krylov *k)
     CMGI_TRY(on->direction(ctx, n, 1, c + UP, NULL, c + DOWN, CMG_FP64, r, CMG_FP64, p));
 
     CMGI_TRY(cmgi_krylov_precondition(k, p, z));
-    CMGI_TRY(A->apply(A->user, CMG_FP64, z, v, NULL));
+    CMGI_TRY(A->apply(A->user, CMG_FP64, z, v, NULL, NULL));
     CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, s, v, c + SV));
     CMGI_TRY(on->add_ratio(ctx, CMG_FP64, n, 1, c + RHO, c + SV, z, k->x));
     CMGI_TRY(on->add_ratio(ctx, CMG_FP64, n, -1, c + RHO, c + SV, v, r));
 
     CMGI_TRY(cmgi_krylov_precondition(k, r, z));
-    CMGI_TRY(A->apply(A->user, CMG_FP64, z, t, NULL));
+    CMGI_TRY(A->apply(A->user, CMG_FP64, z, t, NULL, NULL));
     CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, t, r, c + TR));
     CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, t, t, c + TT));
     CMGI_TRY(on->add_ratio(ctx, CMG_FP64, n, 1, c + TR, c + TT, z, k->x));

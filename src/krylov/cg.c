@@ -61,12 +61,7 @@ cmg_status cmgi_cg_step(cmgi_krylov *k, const cmgi_cg_vectors *v)
     }
     CMGI_TRY(on->direction(ctx, n, columns, rz, &parts, rz_old, A->precision, k->image,
                            v->precision, v->p));
-    if (A->apply_parts != NULL && columns == 1 && v->precision == CMG_FP64) {
-        CMGI_TRY(A->apply_parts(A->user, v->p, v->q, &update.parts));
-    }
-    if (update.parts.count == 0) {
-        CMGI_TRY(A->apply(A->user, v->precision, v->p, v->q, pq));
-    }
+    CMGI_TRY(A->apply(A->user, v->precision, v->p, v->q, pq, &update.parts));
     return on->cg_update(ctx, n, columns, &update);
 }
 

@@ -21,7 +21,9 @@ static cmg_status start(cmgi_krylov *k)
     const cmgi_backend *on = s->ctx->backend;
     const cmgi_cg_vectors *inner = &k->inner;
     CMGI_TRY(on->fill(s->ctx, s->precision, s->n, 0.0, inner->x));
-    return on->convert(s->ctx, s->n, CMG_FP64, k->work[0], s->precision, inner->r);
+    return s->precision == CMG_FP32 /* r is there in that */
+               ? CMG_OK
+               : on->convert(s->ctx, s->n, CMG_FP64, k->work[0], s->precision, inner->r);
 }
 
 static cmg_status step(cmgi_krylov *k)

@@ -44,7 +44,7 @@ static cmg_status step(cmgi_krylov *k)
     CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, r, z, rz));
     CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, z, q, zq));
     CMGI_TRY(on->direction(ctx, n, 1, zq, NULL, old, CMG_FP64, z, CMG_FP64, p));
-    CMGI_TRY(A->apply(A->user, CMG_FP64, p, q, pq));
+    CMGI_TRY(A->apply(A->user, CMG_FP64, p, q, pq, NULL));
     CMGI_TRY(on->axpby(ctx, CMG_FP64, 1, -1.0, pq, 0.0, old));
     return on->cg_update(ctx, n, 1, &update);
 }

@@ -137,7 +137,7 @@ static cmg_status step(cmgi_krylov *k)
     CMGI_TRY(need(k, &a->Z[j]));
     CMGI_TRY(need(k, &a->V[j + 1]));
     CMGI_TRY(cmgi_krylov_precondition(k, a->V[j], a->Z[j]));
-    CMGI_TRY(A->apply(A->user, CMG_FP64, a->Z[j], w, NULL));
+    CMGI_TRY(A->apply(A->user, CMG_FP64, a->Z[j], w, NULL, NULL));
     CMGI_TRY(orthogonalise(k, j, w));
     const double norm = a->H[(cmg_size)j * (k->options.restart + 1) + j + 1];
     CMGI_TRY(on->axpby(ctx, CMG_FP64, A->n, norm > 0 ? 1 / norm : 0, w, 0.0, a->V[j + 1]));

@@ -15,17 +15,16 @@ typedef struct cmgi_linear_system {
     int columns; /* more than one: CG alone takes them */
     void *user;
     /* y = A x in precision p: fp64, and for defect correction that of C; and
-     * *xy = x . y of every column in the backend's memory, NULL = not wanted */
-    cmg_status (*apply)(void *user, cmg_precision p, const void *x, void *y, double *xy);
+     * *xy = x . y of every column in the backend's memory, NULL = not wanted; of one column *left
+     * may get its parts instead, NULL = not wanted */
+    cmg_status (*apply)(void *user, cmg_precision p, const void *x, void *y, double *xy,
+                        cmgi_addends *left);
     cmg_status (*residual)(void *user, const double *b, const double *x, double *r);
-    /* What leaves parts of a sum, of one column; count = 0 where A or C cannot, and A has done
-     * nothing then. NULL = they never can */
-    /* of (r, r) in fp64, with r in fp32 alone */
+    /* The same of one column, with r in fp32 alone and the parts of (r, r) in fp64; none, and
+     * nothing is done, where A cannot. NULL = it never can */
     cmg_status (*residual_rounded)(void *user, const double *b, const double *x, float *r,
                                    cmgi_addends *squares);
-    /* of (x, A x) */
-    cmg_status (*apply_parts)(void *user, const double *x, double *y, cmgi_addends *xy);
-    /* of (r, C r), by the last precondition */
+    /* Parts of (r, C r) of one column that the last precondition has left. NULL = never any */
     cmgi_addends (*left)(void *user);
     /* z = C r in C's own precision; NULL: z = r */
     cmg_status (*precondition)(void *user, const void *r, void *z);
@@ -233,7 +232,6 @@ double cmgi_semi_rate(double low, double high);
 /* Memory of FGMRES, but for its vectors. */
 cmg_status cmgi_arnoldi_create(cmg_context *ctx, int restart, cmgi_arnoldi *a);
 void cmgi_arnoldi_clear(cmg_context *ctx, int restart, cmgi_arnoldi *a);
-/* Start of CG: no last direction. */
 /* One iteration of CG. */
 cmg_status cmgi_cg_step(cmgi_krylov *k, const cmgi_cg_vectors *v);
 /*

@@ -62,7 +62,7 @@ static cmg_status step(cmgi_krylov *k)
                                    .old = &c->rz_old};
     const cmgi_test merge = {.what = CMGI_TEST_MERGE, .update = {.stop = k->stop}, .sums = c};
     CMGI_TRY(cmgi_krylov_precondition(k, r, z));
-    CMGI_TRY(A->apply(A->user, CMG_FP64, z, w, NULL));
+    CMGI_TRY(A->apply(A->user, CMG_FP64, z, w, NULL, NULL));
     CMGI_TRY(own->dot(ctx, CMG_FP64, n, 1, r, z, &c->rz));
     CMGI_TRY(own->dot(ctx, CMG_FP64, n, 1, z, w, &c->zw));
     CMGI_TRY(own->dot(ctx, CMG_FP64, n, 1, r, w, &c->rw));

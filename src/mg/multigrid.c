@@ -10,13 +10,14 @@
 #include <math.h>
 
 /* A in fp64, or the finest matrix of a cycle in less. */
-static cmg_status apply(void *user, cmg_precision p, const void *x, void *y, double *xy)
+static cmg_status apply(void *user, cmg_precision p, const void *x, void *y, double *xy,
+                        cmgi_addends *left)
 {
     const cmgi_multigrid *mg = user;
     const cmg_matrix *A = p == CMG_FP64 ? mg->levels.A : mg->levels.level[0].A;
     const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y, .columns = mg->columns};
     if (xy != NULL && p == CMG_FP64 && mg->columns == 1) {
-        return cmgi_matrix_apply_dot(A, x, y, xy);
+        return cmgi_matrix_apply_dot(A, x, y, xy, left);
     }
     CMGI_TRY(cmgi_matrix_spmv(A, &w, x));
     return xy != NULL ? mg->ctx->backend->dot(mg->ctx, p, A->rows, mg->columns, x, y, xy) : CMG_OK;
@@ -35,12 +36,6 @@ static cmg_status residual_rounded(void *user, const double *b, const double *x,
 {
     const cmgi_multigrid *mg = user;
     return cmgi_matrix_residual_rounded(cmgi_levels_rows(&mg->levels), b, x, r, squares);
-}
-
-static cmg_status apply_parts(void *user, const double *x, double *y, cmgi_addends *xy)
-{
-    const cmgi_multigrid *mg = user;
-    return cmgi_matrix_apply_parts(mg->levels.A, x, y, xy);
 }
 
 /* In fp32 rounding is larger than what the cycle adds, and x is projected at the end. */
@@ -120,7 +115,6 @@ static cmg_status create_krylov(cmgi_multigrid *mg, cmg_krylov method)
                                        .apply = apply,
                                        .residual = residual,
                                        .residual_rounded = residual_rounded,
-                                       .apply_parts = apply_parts,
                                        .left = left,
                                        .precondition = precondition,
                                        .nested = mg->nested != NULL ? nested : NULL,

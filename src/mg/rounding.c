@@ -64,7 +64,7 @@ static cmg_status magnitude_taken(cmgi_multigrid *mg, const double *b, const dou
             work[i] = cmgi_random_at(t, (uint64_t)i) < 0 ? -x[i] : x[i];
         }
         CMGI_TRY(cmgi_to_device(ctx, k->work[0], work, bytes));
-        CMGI_TRY(k->system.apply(mg, CMG_FP64, k->work[0], k->work[1], NULL));
+        CMGI_TRY(k->system.apply(mg, CMG_FP64, k->work[0], k->work[1], NULL, NULL));
         CMGI_TRY(cmgi_to_host(ctx, work, k->work[1], bytes));
         for (cmg_size i = 0; i < n; ++i) {
             most[i] = fmax(most[i], fabs(work[i]));

@@ -36,11 +36,13 @@ static cmg_status apply_operator(cmg_context *ctx, const cmg_operator *op, const
     return status;
 }
 
-static cmg_status apply(void *user, cmg_precision p, const void *x, void *y, double *xy)
+static cmg_status apply(void *user, cmg_precision p, const void *x, void *y, double *xy,
+                        cmgi_addends *left)
 {
     const cmg_cg_solver *cg = user;
+    (void)left; /* *xy is always made */
     if (cg->matrix != NULL && xy != NULL) {
-        return cmgi_matrix_apply_dot(cg->matrix, x, y, xy);
+        return cmgi_matrix_apply_dot(cg->matrix, x, y, xy, NULL);
     }
     CMGI_TRY(apply_operator(cg->ctx, &cg->A, x, y));
     return xy != NULL ? cg->ctx->backend->dot(cg->ctx, p, cg->A.rows, 1, x, y, xy) : CMG_OK;

@@ -215,31 +215,26 @@ cmg_status cmgi_matrix_spmv(const cmg_matrix *A, const cmgi_writeback *w, const 
                                              : cmgi_spmv_of(A->ctx, A->format)(A, &of, x);
 }
 
-cmg_status cmgi_matrix_apply_dot(const cmg_matrix *A, const double *x, double *y, double *xy)
+cmg_status cmgi_matrix_apply_dot(const cmg_matrix *A, const double *x, double *y, double *xy,
+                                 cmgi_addends *left)
 {
+    enum { MOST = 1024 }; /* that each block of the kernel that wants the sum reads */
     const cmgi_backend *backend = A->ctx->backend;
     const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y, .dots = A->dots};
     CMGI_TRY(cmgi_matrix_spmv(A, &w, x));
-    return A->dots != NULL ? backend->sum(A->ctx, A->sums, A->dots, xy)
-                           : backend->dot(A->ctx, CMG_FP64, A->rows, 1, x, y, xy);
+    if (A->dots == NULL) {
+        return backend->dot(A->ctx, CMG_FP64, A->rows, 1, x, y, xy);
+    }
+    if (left != NULL && cmgi_on_cuda(A->ctx) && cmgi_ranks(A->ctx) == 1 && A->sums <= MOST) {
+        *left = (cmgi_addends){A->dots, A->sums};
+        return CMG_OK;
+    }
+    return backend->sum(A->ctx, A->sums, A->dots, xy);
 }
 
 bool cmgi_matrix_rounds(const cmg_matrix *A)
 {
     return cmgi_on_cuda(A->ctx) && A->dots != NULL && cmgi_matrix_box(A) != NULL;
-}
-
-cmg_status cmgi_matrix_apply_parts(const cmg_matrix *A, const double *x, double *y,
-                                   cmgi_addends *xy)
-{
-    enum { MOST = 1024 }; /* that each block of the kernel that wants the sum reads */
-    const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y, .dots = A->dots};
-    *xy = (cmgi_addends){0};
-    if (!cmgi_on_cuda(A->ctx) || cmgi_ranks(A->ctx) > 1 || A->dots == NULL || A->sums > MOST) {
-        return CMG_OK;
-    }
-    *xy = (cmgi_addends){A->dots, A->sums};
-    return cmgi_matrix_spmv(A, &w, x);
 }
 
 cmg_status cmgi_matrix_residual_rounded(const cmg_matrix *A, const double *b, const double *x,

@@ -139,17 +139,15 @@ static inline cmg_values cmgi_matrix_values(const cmg_matrix *A)
 /* y = writeback(A x) without checks. */
 cmg_status cmgi_matrix_spmv(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
 /* y = A x and *xy = x . y, *xy in the backend's memory, fp64, A square; in one pass where the
- * format can. */
-cmg_status cmgi_matrix_apply_dot(const cmg_matrix *A, const double *x, double *y, double *xy);
+ * format can. On one GPU *left gets few addends in place of *xy; NULL = not wanted. */
+cmg_status cmgi_matrix_apply_dot(const cmg_matrix *A, const double *x, double *y, double *xy,
+                                 cmgi_addends *left);
 /* Whether the next function does anything. */
 bool cmgi_matrix_rounds(const cmg_matrix *A);
 /* r = b - A x in fp32, computed and squared in fp64, with the parts of (r, r); none, and nothing is
  * done, where the product does not leave them. */
 cmg_status cmgi_matrix_residual_rounded(const cmg_matrix *A, const double *b, const double *x,
                                         float *r, cmgi_addends *squares);
-/* y = A x with the parts of (x, y), likewise; on one rank. */
-cmg_status cmgi_matrix_apply_parts(const cmg_matrix *A, const double *x, double *y,
-                                   cmgi_addends *xy);
 /* Bytes that y = writeback(A x) moves: storage, x once, the vectors of the write-back once each, of
  * `columns` columns all but d. */
 size_t cmgi_matrix_traffic(const cmg_matrix *A, cmgi_wb_kind kind, int columns);

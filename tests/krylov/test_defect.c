@@ -11,10 +11,11 @@ typedef struct pair {
     cmg_matrix *low;
 } pair;
 
-static cmg_status apply(void *user, cmg_precision p, const void *x, void *y, double *xy)
+static cmg_status apply(void *user, cmg_precision p, const void *x, void *y, double *xy,
+                        cmgi_addends *left)
 {
     const pair *both = user;
-    return laplacian_apply(p == CMG_FP64 ? both->A : both->low, p, x, y, xy);
+    return laplacian_apply(p == CMG_FP64 ? both->A : both->low, p, x, y, xy, left);
 }
 
 static cmg_status residual(void *user, const double *b, const double *x, double *r)

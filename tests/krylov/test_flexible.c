@@ -12,9 +12,10 @@ typedef struct varying {
     double *scalars; /* two */
 } varying;
 
-static cmg_status apply(void *user, cmg_precision p, const void *x, void *y, double *xy)
+static cmg_status apply(void *user, cmg_precision p, const void *x, void *y, double *xy,
+                        cmgi_addends *left)
 {
-    return laplacian_apply(((varying *)user)->A, p, x, y, xy);
+    return laplacian_apply(((varying *)user)->A, p, x, y, xy, left);
 }
 
 static cmg_status residual(void *user, const double *b, const double *x, double *r)

@@ -25,10 +25,10 @@ static cmg_precision precision_of(const setting *s)
     return s->single ? CMG_FP32 : CMG_FP64;
 }
 
-static cmg_status apply(void *user, cmg_precision p, const void *x, void *y, double *xy)
+static cmg_status apply(void *user, cmg_precision p, const void *x, void *y, double *xy,
+                        cmgi_addends *left)
 {
-    (void)p;
-    (void)xy;
+    (void)p, (void)xy, (void)left;
     const setting *s = user;
     const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y, .columns = s->columns};
     return cmgi_matrix_spmv(s->A, &w, x);

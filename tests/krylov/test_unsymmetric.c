@@ -38,9 +38,10 @@ static void release(problem *p)
     cmgi_csr_free(ctx, &p->csr);
 }
 
-static cmg_status apply(void *user, cmg_precision precision, const void *x, void *y, double *xy)
+static cmg_status apply(void *user, cmg_precision precision, const void *x, void *y, double *xy,
+                        cmgi_addends *left)
 {
-    return laplacian_apply(((problem *)user)->A, precision, x, y, xy);
+    return laplacian_apply(((problem *)user)->A, precision, x, y, xy, left);
 }
 
 static cmg_status residual(void *user, const double *b, const double *x, double *r)

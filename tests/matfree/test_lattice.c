@@ -168,7 +168,7 @@ static void check_dot(const cmg_elements *E, const cmg_matrix *M)
     scoped_vector *y = vector_from(n, M->options.precision, in);
     scoped_vector *xy = vector_new(1, CMG_FP64);
     for (int k = 0; k < 2; ++k) { /* what the first left is not added to */
-        CHECK_OK(cmgi_matrix_apply_dot(M, x->data, y->data, xy->data));
+        CHECK_OK(cmgi_matrix_apply_dot(M, x->data, y->data, xy->data, NULL));
     }
     CHECK_OK(cmg_vector_get(xy, &got));
     multiply(E, in, sum, magnitude);

@@ -188,7 +188,7 @@ TEST(blocks_leave_inner_products)
     scoped_vector *y = vector_new(B.rows, CMG_FP64);
     scoped_vector *xy = vector_new(1, CMG_FP64);
     CHECK(M->dots != NULL);
-    CHECK_OK(cmgi_matrix_apply_dot(M, x->data, y->data, xy->data));
+    CHECK_OK(cmgi_matrix_apply_dot(M, x->data, y->data, xy->data, NULL));
     CHECK_OK(cmg_vector_get(xy, &found));
     scoped double *out = values_of(y);
     const double expected = dot(values, out, B.rows);

@@ -195,7 +195,8 @@ TEST(a_product_brings_its_inner_product)
             expected += x[i] * y[i];
             magnitude += fabs(x[i]) * size[i];
         }
-        CHECK_OK(cmgi_matrix_apply_dot(M, cmg_vector_data(vx), cmg_vector_data(vy), device_dot));
+        CHECK_OK(
+            cmgi_matrix_apply_dot(M, cmg_vector_data(vx), cmg_vector_data(vy), device_dot, NULL));
         CHECK_OK(cmgi_to_host(ctx, &dot, device_dot, sizeof dot));
         CHECK_NEAR(dot, expected, 1e-15 * magnitude);
         CHECK_OK(cmg_vector_get(vy, x));
