@@ -74,6 +74,21 @@ typedef struct cmgi_addends {
     cmg_size count;
 } cmgi_addends;
 
+/* p = z + (num / den) p of every column; den = 0 counts as ratio 0, with which p is not read. */
+typedef struct cmgi_direction {
+    double *num;
+    double *den;
+    cmg_precision pz; /* fp32 where p is */
+    const void *z;
+    cmg_precision pp; /* of several columns fp64 */
+    void *p;
+    cmgi_addends parts;   /* of num, of one column */
+    const double *before; /* the old p where a product with p forms it, else NULL: it is in p */
+    cmgi_addends squares; /* of (r, r) after the step before, whose (r, z) is den, and which is */
+    cmgi_stop *stop;      /* noted here; none = it is noted */
+    const double *pq;
+} cmgi_direction;
+
 /* What becomes of a norm: that after a step of CG; of the first r, from which on the test runs;
  * that after a step of semi-iteration; that after another step; that of the end. All but the first
  * leave r as it is, and have neither p and q nor x. */
@@ -103,8 +118,12 @@ typedef struct cmgi_cg_update {
     void *r;
     float *single; /* r in fp32, NULL = not wanted */
     double *copy;  /* FIRST: r, NULL = not wanted */
+    double *zero;  /* FIRST: 0, NULL = nothing */
     double *rr;
+    cmgi_addends *squares; /* STEP of one column on a GPU: gets parts of *rr, and the next direction
+                              notes the step; NULL or none: it is noted */
     cmgi_stop *stop;           /* NULL = runs always, and nothing is noted */
+    cmgi_stop *post;           /* on a GPU, of one column: gets it, too; NULL = not wanted */
     const cmgi_limits *limits; /* FIRST */
     const double *bb;          /* FIRST: (b, b), NULL = it is *rr */
     double *old;               /* gets *rz, FIRST: 0; NULL = not kept */
@@ -210,6 +229,13 @@ typedef struct cmgi_jacobi_step {
     double *rho;
     double *curvature;
 } cmgi_jacobi_step;
+
+CMGI_INLINE cmgi_direction cmgi_jacobi_direction(const cmgi_jacobi_step *s)
+{
+    const cmgi_direction d = {s->rho + 1, s->rho,    s->precision, s->z, s->precision,
+                              s->p,       {NULL, 0}, NULL,         {NULL, 0}, NULL, NULL};
+    return d;
+}
 
 /* What is done with the stopping test of every column; all of it is in the backend's memory. */
 typedef enum cmgi_test_kind {
@@ -323,12 +349,7 @@ typedef struct cmgi_backend {
                       const void *y, double *result);
     /* *result = sum of x, fp64 */
     cmg_status (*sum)(cmg_context *ctx, cmg_size n, const double *x, double *result);
-    /* p = z + (num/den) p, the direction update of CG, column by column; z in fp32 where p is, and
-     * several columns of p in fp64; den = 0 counts as ratio 0, with which p is not read; parts of
-     * num of one column, NULL = it is there */
-    cmg_status (*direction)(cmg_context *ctx, cmg_size n, int k, double *num,
-                            const cmgi_addends *parts, const double *den, cmg_precision pz,
-                            const void *z, cmg_precision pp, void *p);
+    cmg_status (*direction)(cmg_context *ctx, cmg_size n, int k, const cmgi_direction *d);
     /* y += a (num/den) x; den = 0 counts as ratio 0 */
     cmg_status (*add_ratio)(cmg_context *ctx, cmg_precision p, cmg_size n, double a,
                             const double *num, const double *den, const void *x, void *y);

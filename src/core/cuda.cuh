@@ -368,11 +368,12 @@ CMGI_CUDA_FUNCTIONS(CMGI_CUDA_FUNCTION)
 
 enum {
     CMGI_CUDA_PARTIALS = 1024,                           /* most blocks of a reduction */
-    CMGI_CUDA_ARRIVED = CMGI_CUDA_PARTIALS * CMG_COLUMNS /* of ctx->partials: counts blocks done */
+    CMGI_CUDA_ARRIVED = CMGI_CUDA_PARTIALS * CMG_COLUMNS, /* of ctx->partials: counts blocks done */
+    CMGI_CUDA_LEFT = CMGI_CUDA_ARRIVED + 2, /* of ctx->partials: parts that an update leaves */
+    CMGI_CUDA_SUMS = CMGI_CUDA_LEFT + CMGI_CUDA_PARTIALS /* in ctx->partials */
 };
 /* The direction of several columns. */
-cmg_status cmgi_cuda_directions(cmg_context *ctx, cmg_size n, int k, const double *num,
-                                const double *den, cmg_precision pz, const void *z, double *p);
+cmg_status cmgi_cuda_directions(cmg_context *ctx, cmg_size n, int k, const cmgi_direction *d);
 /* A large copy from the device to the host; *fetched = false where there is no pinned memory. */
 cmg_status cmgi_cuda_fetch(cmg_context *ctx, char *dst, const char *src, size_t bytes,
                            bool *fetched);

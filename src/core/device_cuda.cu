@@ -396,10 +396,11 @@ static cmg_status start(cmg_context *ctx)
         d->letter = NULL;
     }
     CMGI_TRY(make_pool(ctx));
-    const size_t partials = (CMGI_CUDA_ARRIVED + 1) * sizeof(double);
+    const size_t partials = CMGI_CUDA_SUMS * sizeof(double);
     CMGI_TRY(alloc(ctx, partials, &ctx->partials));
     CMGI_CUDA(ctx, cudaMemsetAsync(ctx->partials, 0, partials, d->stream));
-    ctx->partials_length = CMGI_CUDA_ARRIVED + 1;
+    ctx->partials_length = CMGI_CUDA_SUMS;
+    ctx->post = d->letter;
     return CMG_OK;
 }
 

@@ -7,6 +7,8 @@ struct alignas(sizeof(T) * W) pack {
     T v[W];
 };
 
+enum { REDUCERS = 256 /* threads of a block that sums */ };
+
 /* Values in 16 bytes, the most that one load brings. */
 template <typename T>
 constexpr int WIDE = 16 / (int)sizeof(T);
@@ -47,6 +49,12 @@ __device__ __forceinline__ void open(F &, long)
 {
 }
 
+/* Whether this is the first of all blocks. */
+__device__ __forceinline__ bool is_first_block()
+{
+    return (blockIdx.x | blockIdx.y | blockIdx.z) == 0;
+}
+
 /*
  * The sum of addends that are there, for all threads of a block, which leave it in *sum. A block
  * reads them once: warps that each read all of them wait for the same lines of the second cache (of
@@ -66,7 +74,7 @@ __device__ __forceinline__ double whole_of(const cmgi_addends &addends, double *
     s = cmgi_block_sum<THREADS>(s);
     if (threadIdx.x == 0) {
         whole = s;
-        if (blockIdx.x == 0) {
+        if (is_first_block()) {
             *sum = s;
         }
     }
@@ -74,8 +82,44 @@ __device__ __forceinline__ double whole_of(const cmgi_addends &addends, double *
     return whole;
 }
 
+/* Notes the step before a direction, once. The sum has the bits of a block of REDUCERS, which makes
+ * it elsewhere. */
+template <int THREADS>
+__device__ __forceinline__ void note_before(const cmgi_direction &d)
+{
+    if (d.squares.count == 0 || !is_first_block()) {
+        return;
+    }
+    __shared__ double part[REDUCERS / CMGI_WARP];
+    for (int t = (int)threadIdx.x; t < REDUCERS; t += THREADS) {
+        double s = 0;
+        for (cmg_size k = t; k < d.squares.count; k += REDUCERS) {
+            s += __ldcg(d.squares.at + k);
+        }
+        part[t / CMGI_WARP] = cmgi_warp_sum(s);
+    }
+    __syncthreads();
+    const int warps = REDUCERS / CMGI_WARP;
+    if (threadIdx.x < CMGI_WARP) {
+        const double rr = cmgi_warp_sum((int)threadIdx.x < warps ? part[threadIdx.x] : 0);
+        if (threadIdx.x == 0) {
+            cmgi_stop_note(d.stop, *d.den, *d.pq, rr);
+        }
+    }
+}
+
+/* The ratio of a direction, likewise. */
+template <int THREADS>
+__device__ __forceinline__ double beta_of(const cmgi_direction &d)
+{
+    const double den = *d.den; /* on its way before the sum is made */
+    const double num = whole_of<THREADS>(d.parts, d.num);
+    return den != 0 ? num / den : 0;
+}
+
 /* What is done with the sum of a column when it is complete. */
 struct keep_sum {
+    static constexpr bool LEAVES = false;
     double *result;
     __device__ void finish(int c, double sum) const
     {
@@ -84,11 +128,23 @@ struct keep_sum {
 };
 
 struct note_update {
+    static constexpr bool LEAVES = false;
     cmgi_cg_update u;
     __device__ void finish(int c, double sum) const
     {
         u.rr[c] = sum;
         cmgi_cg_note(&u, c);
+        if (u.post != NULL) {
+            cmgi_stop_copy(u.stop, u.post);
+        }
+    }
+};
+
+/* Blocks leave theirs. */
+struct leave_sums {
+    static constexpr bool LEAVES = true;
+    __device__ void finish(int, double) const
+    {
     }
 };
 

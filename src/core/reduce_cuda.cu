@@ -17,7 +17,7 @@
 
 #include <utility>
 
-enum { THREADS = 256, SINGLE_BLOCK = 1024, SINGLE_UP_TO = 8192 };
+enum { THREADS = REDUCERS, SINGLE_BLOCK = 1024, SINGLE_UP_TO = 8192 };
 
 /* Whether this block is the last of all to come here; the counter is zero again then. */
 __device__ bool last_block(unsigned *arrived)
@@ -58,11 +58,11 @@ __global__ void __launch_bounds__(BLOCK)
         add_pack<W>(f, i, n, sum);
     }
     sum = cmgi_block_sum<BLOCK>(sum);
-    if (gridDim.x > 1) {
+    if (END::LEAVES || gridDim.x > 1) {
         if (threadIdx.x == 0) {
             partials[blockIdx.x] = sum;
         }
-        if (!last_block(arrived)) {
+        if (END::LEAVES || !last_block(arrived)) {
             return;
         }
         sum = 0;
@@ -76,21 +76,26 @@ __global__ void __launch_bounds__(BLOCK)
     }
 }
 
+static int blocks_for(cmg_size n, int width)
+{
+    const cmg_size most = CMGI_CUDA_PARTIALS;
+    const cmg_size wanted = (n + (cmg_size)THREADS * width - 1) / ((cmg_size)THREADS * width);
+    return (int)(wanted < most ? wanted : most);
+}
+
 template <int W, typename F, typename END>
 static cmg_status reduce_packs(cmg_context *ctx, cmg_size n, const F &f, const END &end)
 {
     const cmgi_device *d = cmgi_device_of(ctx);
+    double *sums = ctx->partials + (END::LEAVES ? CMGI_CUDA_LEFT : 0);
     unsigned *arrived = (unsigned *)(ctx->partials + CMGI_CUDA_ARRIVED);
     if (n <= SINGLE_UP_TO) {
-        cmgi_launch(d, 1, SINGLE_BLOCK, 0, reduce_kernel<SINGLE_BLOCK, W, F, END>, n, f, end,
-                    ctx->partials, arrived);
-        return CMGI_LAUNCHED(ctx);
+        cmgi_launch(d, 1, SINGLE_BLOCK, 0, reduce_kernel<SINGLE_BLOCK, W, F, END>, n, f, end, sums,
+                    arrived);
+    } else {
+        cmgi_launch(d, (unsigned)blocks_for(n, W), THREADS, 0, reduce_kernel<THREADS, W, F, END>, n,
+                    f, end, sums, arrived);
     }
-    const cmg_size most = CMGI_CUDA_PARTIALS;
-    const cmg_size wanted = (n + (cmg_size)THREADS * W - 1) / ((cmg_size)THREADS * W);
-    const int blocks = (int)(wanted < most ? wanted : most);
-    cmgi_launch(d, (unsigned)blocks, THREADS, 0, reduce_kernel<THREADS, W, F, END>, n, f, end,
-                ctx->partials, arrived);
     return CMGI_LAUNCHED(ctx);
 }
 
@@ -317,6 +322,9 @@ struct update_op {
         if (u.copy != NULL) {
             store<W>((T *)(void *)u.copy + at, r);
         }
+        if (u.zero != NULL) {
+            store<W>((T *)(void *)u.zero + at, pack<T, W>{});
+        }
         return terms;
     }
 };
@@ -351,13 +359,13 @@ struct directions_op {
     }
 };
 
-cmg_status cmgi_cuda_directions(cmg_context *ctx, cmg_size n, int k, const double *num,
-                                const double *den, cmg_precision pz, const void *z, double *p)
+cmg_status cmgi_cuda_directions(cmg_context *ctx, cmg_size n, int k, const cmgi_direction *d)
 {
     int blocks = 0;
-    return in_precision(pz, [&](auto zero) {
-        const directions_op<decltype(zero)> f = {num, den, (const decltype(zero) *)z, p};
-        return columns<2>(ctx, n, k, aligned(z) && aligned(p), f, NULL, &blocks);
+    return in_precision(d->pz, [&](auto zero) {
+        using T = decltype(zero);
+        const directions_op<T> f = {d->num, d->den, (const T *)d->z, (double *)d->p};
+        return columns<2>(ctx, n, k, aligned(d->z) && aligned(d->p), f, NULL, &blocks);
     });
 }
 
@@ -379,7 +387,7 @@ cmg_status cmgi_cuda_sum(cmg_context *ctx, cmg_size n, const double *x, double *
 cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, int k, const cmgi_cg_update *u)
 {
     const bool wide = aligned(u->p) && aligned(u->q) && aligned(u->x) && aligned(u->r) &&
-                      aligned(u->single) && aligned(u->copy);
+                      aligned(u->single) && aligned(u->copy) && aligned(u->zero);
     if (u->kind == CMGI_CG_SEMI && u->parts.count > 0) {
         return reduce_one<WIDE<double>>(ctx, u->parts.count, aligned(u->parts.at),
                                         sum_op{u->parts.at}, note_update{*u});
@@ -387,6 +395,12 @@ cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, int k, const cmgi_c
     if (k == 1 && u->precision == CMG_FP32) {
         return reduce_one<WIDE<float>>(ctx, n, wide, of_one<update_op<float>>{{*u, 0, false}},
                                        note_update{*u});
+    }
+    if (k == 1 && u->squares != NULL && n > SINGLE_UP_TO) {
+        *u->squares = cmgi_addends{ctx->partials + CMGI_CUDA_LEFT,
+                                   blocks_for(n, wide ? WIDE<double> : 1)};
+        return reduce_one<WIDE<double>>(ctx, n, wide, of_one<update_op<double>>{{*u, 0, false}},
+                                        leave_sums{});
     }
     return reduce<WIDE<double>>(ctx, n, k, wide, update_op<double>{*u, 0, false}, note_update{*u});
 }
@@ -426,8 +440,8 @@ cmg_status cmgi_cuda_jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi
         using T = decltype(zero);
         return reduce_one<WIDE<T>>(ctx, n, wide, jacobi_op<T>{*s}, keep_sum{s->rho + 1});
     }));
-    return ctx->backend->direction(ctx, n, 1, s->rho + 1, NULL, s->rho, s->precision, s->z,
-                                   s->precision, s->p);
+    const cmgi_direction p = cmgi_jacobi_direction(s);
+    return cmgi_cuda_direction(ctx, n, 1, &p);
 }
 
 __global__ void test_kernel(const cmgi_test t)

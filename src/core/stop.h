@@ -9,6 +9,8 @@
 
 #include <float.h>
 #include <math.h>
+#include <stddef.h>
+#include <string.h>
 
 enum { CMGI_STOP_HISTORY = 256, CMGI_STOP_NONE = -1, CMGI_STOP_PAUSED = -2, CMGI_STOP_SCALE = -3 };
 
@@ -45,6 +47,16 @@ typedef struct cmgi_stop {
     int running; /* 0: nothing changes x any more */
     double history[CMGI_STOP_HISTORY]; /* norms after iterations base + 1, base + 2, ... */
 } cmgi_stop;
+
+/* A test, of its norms those that are there. */
+CMGI_INLINE void cmgi_stop_copy(const cmgi_stop *from, cmgi_stop *to)
+{
+    const int count = from->done - from->base;
+    memcpy(to, from, offsetof(cmgi_stop, history));
+    for (int i = 0; i < count; ++i) {
+        to->history[i] = from->history[i];
+    }
+}
 
 /* Outcome that a residual norm means after `done` iterations, or CMGI_STOP_NONE. All tests are
  * made, the first of them last, so that a device waits for all limits at once. */

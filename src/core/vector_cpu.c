@@ -133,24 +133,21 @@ static cmg_status sum(cmg_context *ctx, cmg_size n, const double *x, double *res
     return CMG_OK;
 }
 
-static cmg_status direction(cmg_context *ctx, cmg_size n, int k, double *num,
-                            const cmgi_addends *parts, const double *den, cmg_precision pz,
-                            const void *z, cmg_precision pp, void *p)
+static cmg_status direction(cmg_context *ctx, cmg_size n, int k, const cmgi_direction *d)
 {
     double beta[CMG_COLUMNS];
-    (void)parts; /* none are left here */
     for (int c = 0; c < k; ++c) {
-        beta[c] = den[c] != 0 ? num[c] / den[c] : 0;
+        beta[c] = d->den[c] != 0 ? d->num[c] / d->den[c] : 0;
     }
     if (k > 1) {
-        IN(pz, direction_columns)(ctx->threads, n, k, beta, z, p);
+        IN(d->pz, direction_columns)(ctx->threads, n, k, beta, d->z, d->p);
     } else if (*beta == 0) {
-        return convert(ctx, n, pz, z, pp, p);
-    } else if (pp == CMG_FP32 || pz == CMG_FP64) {
-        IN(pp, direction)(ctx->threads, n, *beta, z, p);
+        return convert(ctx, n, d->pz, d->z, d->pp, d->p);
+    } else if (d->pp == CMG_FP32 || d->pz == CMG_FP64) {
+        IN(d->pp, direction)(ctx->threads, n, *beta, d->z, d->p);
     } else {
-        const float *restrict from = z;
-        double *restrict to = p;
+        const float *restrict from = d->z;
+        double *restrict to = d->p;
 #pragma omp parallel for simd num_threads(ctx->threads) schedule(static) if (n > CMGI_PARALLEL_FROM)
         for (cmg_size i = 0; i < n; ++i) {
             to[i] = (double)from[i] + *beta * to[i];
@@ -170,7 +167,8 @@ static cmg_status jacobi_step(cmg_context *ctx, cmg_size n, const cmgi_jacobi_st
     CMGI_TRY(dot(ctx, s->precision, n, 1, s->p, s->q, s->curvature));
     const double scale = *s->curvature != 0 ? -(s->rho[0] / *s->curvature) : 0;
     CMGI_TRY(sum_blocks(ctx, n, IN(s->precision, jacobi_block), s, scale, s->rho + 1));
-    return direction(ctx, n, 1, s->rho + 1, NULL, s->rho, s->precision, s->z, s->precision, s->p);
+    const cmgi_direction p = cmgi_jacobi_direction(s);
+    return direction(ctx, n, 1, &p);
 }
 
 /* The update of one column: blocks are summed where x and r change, and r . r where they rest. */
@@ -182,6 +180,7 @@ static cmg_status update_one(cmg_context *ctx, cmg_size n, const cmgi_cg_update 
                      ? convert(ctx, n, u->precision, u->r, CMG_FP32, u->single)
                      : CMG_OK);
         CMGI_TRY(u->copy != NULL ? convert(ctx, n, CMG_FP64, u->r, CMG_FP64, u->copy) : CMG_OK);
+        CMGI_TRY(u->zero != NULL ? fill(ctx, CMG_FP64, n, 0.0, u->zero) : CMG_OK);
         return dot(ctx, u->precision, n, 1, u->r, u->r, u->rr);
     }
     return sum_blocks(ctx, n, IN(u->precision, update_block), u, a, u->rr);

@@ -163,26 +163,21 @@ struct add_ratio_op {
     }
 };
 
-/* p = z + (num/den) p; den = 0 counts as ratio 0 */
 template <typename TZ, typename T>
 struct direction_op {
-    double *num;
-    cmgi_addends parts;
-    const double *den;
-    const TZ *z;
-    T *p;
+    cmgi_direction d;
     T beta;
     template <int BLOCK>
     __device__ void open()
     {
-        const double d = *den;
-        const double n = whole_of<BLOCK>(parts, num);
-        beta = (T)(d != 0 ? n / d : 0);
+        beta = (T)beta_of<BLOCK>(d);
+        note_before<BLOCK>(d);
     }
     template <int W>
     __device__ void run(cmg_size i) const
     {
-        const pack<TZ, W> from = load<W>(z + i);
+        T *const p = (T *)d.p;
+        const pack<TZ, W> from = load<W>((const TZ *)d.z + i);
         pack<T, W> v = {};
         if (beta != 0) {
             v = load<W>(p + i);
@@ -262,23 +257,18 @@ cmg_status cmgi_cuda_axpby(cmg_context *ctx, cmg_precision p, cmg_size n, double
     });
 }
 
-cmg_status cmgi_cuda_direction(cmg_context *ctx, cmg_size n, int k, double *num,
-                               const cmgi_addends *parts, const double *den, cmg_precision pz,
-                               const void *z, cmg_precision pp, void *p)
+cmg_status cmgi_cuda_direction(cmg_context *ctx, cmg_size n, int k, const cmgi_direction *d)
 {
-    const cmgi_addends of = parts != NULL ? *parts : cmgi_addends{};
+    const bool wide = aligned(d->z) && aligned(d->p);
     if (k > 1) {
-        return cmgi_cuda_directions(ctx, n, k, num, den, pz, z, (double *)p);
+        return cmgi_cuda_directions(ctx, n, k, d);
     }
-    const bool wide = aligned(z) && aligned(p);
-    if (pz == CMG_FP32 && pp == CMG_FP64) {
-        return each<2>(ctx, n, wide,
-                       direction_op<float, double>{num, of, den, (const float *)z, (double *)p, 0});
+    if (d->pz == CMG_FP32 && d->pp == CMG_FP64) {
+        return each<2>(ctx, n, wide, direction_op<float, double>{*d, 0});
     }
-    return in_precision(pp, [&](auto zero) {
+    return in_precision(d->pp, [&](auto zero) {
         using T = decltype(zero);
-        return each<WIDE<T>>(ctx, n, wide,
-                             direction_op<T, T>{num, of, den, (const T *)z, (T *)p, 0});
+        return each<WIDE<T>>(ctx, n, wide, direction_op<T, T>{*d, 0});
     });
 }
 

@@ -42,11 +42,13 @@ static cmg_status step(cmgi_krylov *k)
     const double *s = k->work[4];
     double *t = k->work[5];
     double *c = k->scalars;
+    const cmgi_direction next = {
+        .num = c + UP, .den = c + DOWN, .pz = CMG_FP64, .z = r, .pp = CMG_FP64, .p = p};
     CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, s, r, c + RHO));
     CMGI_TRY(on->add_ratio(ctx, CMG_FP64, n, -1, c + TR, c + TT, v, p));
     CMGI_TRY(on->dot(ctx, CMG_FP64, 1, 1, c + RHO, c + TT, c + UP));
     CMGI_TRY(on->dot(ctx, CMG_FP64, 1, 1, c + SV, c + TR, c + DOWN));
-    CMGI_TRY(on->direction(ctx, n, 1, c + UP, NULL, c + DOWN, CMG_FP64, r, CMG_FP64, p));
+    CMGI_TRY(on->direction(ctx, n, 1, &next));
 
     CMGI_TRY(cmgi_krylov_precondition(k, p, z));
     CMGI_TRY(A->apply(A->user, CMG_FP64, z, v, NULL, NULL));

@@ -40,10 +40,12 @@ static cmg_status step(cmgi_krylov *k)
                                    .r = r,
                                    .rr = k->scalars + RR,
                                    .stop = k->stop};
+    const cmgi_direction next = {
+        .num = zq, .den = old, .pz = CMG_FP64, .z = z, .pp = CMG_FP64, .p = p};
     CMGI_TRY(cmgi_krylov_precondition(k, r, z));
     CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, r, z, rz));
     CMGI_TRY(on->dot(ctx, CMG_FP64, n, 1, z, q, zq));
-    CMGI_TRY(on->direction(ctx, n, 1, zq, NULL, old, CMG_FP64, z, CMG_FP64, p));
+    CMGI_TRY(on->direction(ctx, n, 1, &next));
     CMGI_TRY(A->apply(A->user, CMG_FP64, p, q, pq, NULL));
     CMGI_TRY(on->axpby(ctx, CMG_FP64, 1, -1.0, pq, 0.0, old));
     return on->cg_update(ctx, n, 1, &update);

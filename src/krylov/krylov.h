@@ -19,6 +19,10 @@ typedef struct cmgi_linear_system {
      * may get its parts instead, NULL = not wanted */
     cmg_status (*apply)(void *user, cmg_precision p, const void *x, void *y, double *xy,
                         cmgi_addends *left);
+    /* The same in fp64 of one column, with p formed on the way, from p->before; *formed = false, and
+     * nothing is done, where A cannot. NULL = it never can */
+    cmg_status (*apply_formed)(void *user, const cmgi_direction *p, double *y, double *xy,
+                               cmgi_addends *left, bool *formed);
     cmg_status (*residual)(void *user, const double *b, const double *x, double *r);
     /* The same of one column, with r in fp32 alone and the parts of (r, r) in fp64; none, and
      * nothing is done, where A cannot. NULL = it never can */
@@ -89,6 +93,7 @@ extern const cmgi_iteration cmgi_semi_iteration;
 typedef struct cmgi_recording {
     void *graph; /* NULL = nothing */
     int steps;   /* behind each other; 0 = a loop */
+    bool posts;  /* its end leaves the test in ctx->post */
     bool zero;
     const double *b;
     double *x;
@@ -145,7 +150,7 @@ typedef struct cmgi_krylov {
     double pace;
     double range;                      /* as in cmgi_limits, by the precision of C */
     bool opening;                      /* the method's first step is still to come */
-    bool zero;                         /* x is 0 before the first iteration */
+    bool zero;                         /* the guess is 0, and need not be in x */
     cmg_loop used;                     /* the loop of the last solve */
     double *work[CMGI_KRYLOV_VECTORS]; /* r, z, p, q */
     void *rounded;                     /* r in the precision of C: r itself where it has that */
@@ -162,6 +167,8 @@ typedef struct cmgi_krylov {
     cmgi_recording recorded[CMGI_RECORDINGS];
     cmgi_recording last; /* the vectors of the last solve, without a graph */
     bool again;          /* this one has them, too */
+    int ahead;             /* steps still to be recorded one behind the other, 0 = no such */
+    cmgi_addends squares;  /* of the step before, if it is still to be noted */
     int took;            /* iterations of the last solve ... */
     int took_before;     /* ... and of the one before */
 } cmgi_krylov;
@@ -172,10 +179,25 @@ static inline double *cmgi_krylov_scalar(const cmgi_krylov *k, int i)
     return k->scalars + (cmg_size)i * k->system.columns;
 }
 
+/* Where what is recorded leaves the test at its end, so that the host need not fetch it. */
+static inline cmgi_stop *cmgi_krylov_post(const cmgi_krylov *k)
+{
+    return k->system.ctx->recording && k->system.columns == 1 ? k->system.ctx->post : NULL;
+}
+
 /* x is 0, and r is b, which need not be computed. */
 static inline bool cmgi_krylov_from_zero(const cmgi_krylov *k)
 {
     return k->zero && k->column->iterations == 0;
+}
+
+/* Puts the guess into x if it is 0. */
+static inline cmg_status cmgi_krylov_take_zero(cmgi_krylov *k, double *x)
+{
+    const bool zero = k->zero;
+    k->zero = false;
+    return zero ? k->system.ctx->backend->fill(k->system.ctx, CMG_FP64, k->system.n, 0.0, x)
+                : CMG_OK;
 }
 
 /* Values of a vector. */

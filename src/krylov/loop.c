@@ -78,6 +78,7 @@ static cmg_status begin(cmgi_krylov *k)
     if (cmgi_krylov_from_zero(k)) {
         first.r = (void *)(uintptr_t)k->b;
         first.copy = first.single != NULL && semi ? NULL : r;
+        first.zero = k->x;
     } else {
         CMGI_TRY(ctx->backend->dot(ctx, CMG_FP64, s->n, s->columns, k->b, k->b, bb));
         first.bb = bb;
@@ -99,7 +100,8 @@ static cmg_status end(cmgi_krylov *k)
                                  .precision = CMG_FP64,
                                  .r = r,
                                  .rr = cmgi_krylov_scalar(k, CMGI_KRYLOV_SCALARS - 2),
-                                 .stop = k->stop};
+                                 .stop = k->stop,
+                                 .post = cmgi_krylov_post(k)};
     if (k->method->exact) {
         return CMG_OK;
     }
@@ -110,14 +112,20 @@ static cmg_status end(cmgi_krylov *k)
     return s->ctx->backend->cg_update(s->ctx, s->n, s->columns, &last);
 }
 
-/* Brings the tests to the host, and with them the norms of the iterations since. */
-static cmg_status fetch(cmgi_krylov *k)
+/* Brings the tests to the host, and with them the norms of the iterations since: from where a graph
+ * that was launched has left them, or else (NULL) from the backend's memory. */
+static cmg_status fetch(cmgi_krylov *k, const cmgi_recording *launched)
 {
     const int columns = k->system.columns;
     for (int c = 0; c < columns; ++c) {
         k->column[c].stepped = k->seen[c].running != 0;
     }
-    CMGI_TRY(cmgi_to_host(k->system.ctx, k->seen, k->stop, (size_t)columns * sizeof *k->seen));
+    if (launched != NULL && launched->posts) {
+        CMGI_TRY(cmg_context_synchronize(k->system.ctx));
+        cmgi_stop_copy(k->system.ctx->post, k->seen);
+    } else {
+        CMGI_TRY(cmgi_to_host(k->system.ctx, k->seen, k->stop, (size_t)columns * sizeof *k->seen));
+    }
     for (int c = 0; c < columns; ++c) {
         const cmgi_stop *seen = &k->seen[c];
         cmgi_krylov_column *to = &k->column[c];
@@ -166,14 +174,17 @@ static cmg_status put_part(cmgi_krylov *k, int part)
 {
     cmg_context *ctx = k->system.ctx;
     const cmgi_backend *backend = ctx->backend;
+    const int steps = k->recorded[part].steps;
+    k->squares = (cmgi_addends){0};
+    k->recorded[part].posts = cmgi_krylov_post(k) != NULL && (!k->method->exact || steps > 0);
     if (part == CMGI_RECORD_WHOLE) {
         CMGI_TRY(begin(k));
         CMGI_TRY(k->method->first != NULL ? k->method->first(k) : CMG_OK);
     }
-    for (int step = 0; step < k->recorded[part].steps; ++step) {
+    for (k->ahead = steps; k->ahead > 0; --k->ahead) {
         CMGI_TRY(k->method->step(k));
     }
-    if (k->recorded[part].steps == 0) {
+    if (steps == 0) {
         CMGI_TRY(backend->graph_loop(ctx));
         CMGI_TRY(k->method->step(k));
         CMGI_TRY(backend->graph_after(ctx));
@@ -223,6 +234,7 @@ static cmg_status record(cmgi_krylov *k, int part)
     ctx->recording = true;
     const cmg_status status = alone ? k->method->step(k) : put_part(k, part);
     ctx->recording = false;
+    k->ahead = 0;
     const cmg_status ended = backend->graph_end(ctx, status == CMG_OK ? &mine->graph : NULL);
     return status != CMG_OK ? status : ended;
 }
@@ -296,8 +308,9 @@ static cmg_status watch(const cmgi_krylov *k, bool *stopped)
     return CMG_OK;
 }
 
-/* Runs at least one iteration, if there is one to run. */
-static cmg_status run_some(cmgi_krylov *k)
+/* Runs at least one iteration, if there is one to run; *launched = the recording that did, if any.
+ */
+static cmg_status run_some(cmgi_krylov *k, const cmgi_recording **launched)
 {
     if (k->opening || k->used == CMG_LOOP_HOST) {
         const cmgi_step_fn step = k->opening ? k->method->first : k->method->step;
@@ -311,7 +324,8 @@ static cmg_status run_some(cmgi_krylov *k)
         return k->method->step(k);
     }
     CMGI_TRY(status);
-    return k->system.ctx->backend->graph_launch(k->system.ctx, k->recorded[part].graph);
+    *launched = &k->recorded[part];
+    return k->system.ctx->backend->graph_launch(k->system.ctx, (*launched)->graph);
 }
 
 cmg_status cmgi_krylov_loop(cmgi_krylov *k, const double *b, double *x)
@@ -330,13 +344,14 @@ cmg_status cmgi_krylov_loop(cmgi_krylov *k, const double *b, double *x)
         first = first && (!now->goes_on || now->iterations == 0);
     }
     if (k->used == CMG_LOOP_GRAPH && k->column->iterations == 0) {
-        CMGI_TRY(ctx->backend->graph_launch(ctx, k->recorded[CMGI_RECORD_WHOLE].graph));
-        CMGI_TRY(fetch(k));
+        const cmgi_recording *whole = &k->recorded[CMGI_RECORD_WHOLE];
+        CMGI_TRY(ctx->backend->graph_launch(ctx, whole->graph));
+        CMGI_TRY(fetch(k, whole));
     } else {
         CMGI_TRY(begin(k));
         k->opening = k->method->first != NULL;
         if (k->used != CMG_LOOP_GRAPH) {
-            CMGI_TRY(fetch(k));
+            CMGI_TRY(fetch(k, NULL));
             CMGI_TRY(first ? watch(k, &stopped) : CMG_OK);
         }
     }
@@ -344,14 +359,15 @@ cmg_status cmgi_krylov_loop(cmgi_krylov *k, const double *b, double *x)
         if (count(k, false) == 0) {
             CMGI_TRY(resume(k));
         }
-        CMGI_TRY(run_some(k));
-        CMGI_TRY(fetch(k));
+        const cmgi_recording *launched = NULL;
+        CMGI_TRY(run_some(k, &launched));
+        CMGI_TRY(fetch(k, launched));
         CMGI_TRY(watch(k, &stopped));
         stopped = stopped && count(k, false) > 0;
     }
     if (k->used != CMG_LOOP_GRAPH && !k->method->exact) {
         CMGI_TRY(end(k));
-        CMGI_TRY(fetch(k));
+        CMGI_TRY(fetch(k, NULL));
     }
     k->interrupted = stopped;
     k->took_before = first ? k->took : k->took_before;

@@ -60,6 +60,8 @@ static cmg_status step(cmgi_krylov *k)
                                    .r = r,
                                    .rr = &c->rr,
                                    .old = &c->rz_old};
+    cmgi_direction next = {
+        .num = &c->rz, .den = &c->rz_old, .pz = CMG_FP64, .z = z, .pp = CMG_FP64, .p = p};
     const cmgi_test merge = {.what = CMGI_TEST_MERGE, .update = {.stop = k->stop}, .sums = c};
     CMGI_TRY(cmgi_krylov_precondition(k, r, z));
     CMGI_TRY(A->apply(A->user, CMG_FP64, z, w, NULL, NULL));
@@ -70,8 +72,10 @@ static cmg_status step(cmgi_krylov *k)
     CMGI_TRY(own->dot(ctx, CMG_FP64, n, 1, w, s, &c->ws));
     CMGI_TRY(cmgi_sum_ranks(ctx, &c->rz, CMGI_CG_SUMS));
     CMGI_TRY(own->test(ctx, 1, &merge));
-    CMGI_TRY(own->direction(ctx, n, 1, &c->rz, NULL, &c->rz_old, CMG_FP64, z, CMG_FP64, p));
-    CMGI_TRY(own->direction(ctx, n, 1, &c->rz, NULL, &c->rz_old, CMG_FP64, w, CMG_FP64, s));
+    CMGI_TRY(own->direction(ctx, n, 1, &next));
+    next.z = w;
+    next.p = s;
+    CMGI_TRY(own->direction(ctx, n, 1, &next));
     return own->cg_update(ctx, n, 1, &update);
 }
 

@@ -152,14 +152,14 @@ restore:
 
 /* All ranks have the same limits, and know whether one of them watches or has a guess; one message.
  */
-static cmg_status agree(cmgi_krylov *k)
+static cmg_status agree(cmgi_krylov *k, double *x)
 {
     const cmgi_iteration_options *o = &k->options;
     double v[] = {o->monitor != NULL, o->rtol,   -o->rtol,   o->atol,
                   -o->atol,           o->max_it, -o->max_it, !k->zero};
     CMGI_TRY(cmgi_all_max(k->system.ctx, v, (int)(sizeof v / sizeof *v)));
     k->watched = v[0] > 0;
-    k->zero = v[7] == 0;
+    CMGI_TRY(v[7] > 0 ? cmgi_krylov_take_zero(k, x) : CMG_OK);
     CMGI_CHECK(k->system.ctx, v[1] == -v[2] && v[3] == -v[4] && v[5] == -v[6], CMG_ERR_ARG,
                "ranks have different limits: rtol %g to %g, atol %g to %g, max_it %g to %g", -v[2],
                v[1], -v[4], v[3], -v[6], v[5]);
@@ -171,7 +171,7 @@ cmg_status cmgi_krylov_scaled(cmgi_krylov *k, cmgi_solve_fn solve, void *user, c
 {
     cmg_context *ctx = k->system.ctx;
     double largest = 0;
-    CMGI_TRY(agree(k));
+    CMGI_TRY(agree(k, x));
     CMGI_TRY(solve(user, b, x));
     if ((int)k->column->outcome != CMGI_STOP_SCALE || k->system.columns > 1) {
         return CMG_OK;

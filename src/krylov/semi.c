@@ -53,6 +53,7 @@ static cmg_status advance(cmgi_krylov *k, bool fresh)
                            .single = k->rounded == r ? NULL : k->rounded,
                            .rr = cmgi_krylov_scalar(k, CMGI_KRYLOV_SCALARS - 2),
                            .stop = k->stop,
+                           .post = k->ahead == 1 ? cmgi_krylov_post(k) : NULL,
                            .semi = semi_of(k)};
     CMGI_TRY(on->semi_update(s->ctx, s->n, s->columns, &step));
     if (norm.single != NULL && s->columns == 1 && s->residual_rounded != NULL) {

@@ -23,6 +23,14 @@ static cmg_status apply(void *user, cmg_precision p, const void *x, void *y, dou
     return xy != NULL ? mg->ctx->backend->dot(mg->ctx, p, A->rows, mg->columns, x, y, xy) : CMG_OK;
 }
 
+static cmg_status apply_formed(void *user, const cmgi_direction *p, double *y, double *xy,
+                               cmgi_addends *left, bool *formed)
+{
+    const cmgi_multigrid *mg = user;
+    return mg->columns == 1 ? cmgi_matrix_apply_formed(mg->levels.A, p, y, xy, left, formed)
+                            : CMG_OK;
+}
+
 static cmg_status residual(void *user, const double *b, const double *x, double *r)
 {
     const cmgi_multigrid *mg = user;
@@ -113,6 +121,7 @@ static cmg_status create_krylov(cmgi_multigrid *mg, cmg_krylov method)
                                        .columns = mg->columns,
                                        .user = mg,
                                        .apply = apply,
+                                       .apply_formed = apply_formed,
                                        .residual = residual,
                                        .residual_rounded = residual_rounded,
                                        .left = left,
@@ -396,7 +405,7 @@ static cmg_status solve(void *user, const double *b, double *x)
     if (!cmgi_multigrid_nests_before(mg) && !cmgi_multigrid_solves_boundary(mg)) {
         return cmgi_krylov_iterate(k, b, x);
     }
-    k->zero = false; /* once it is improved */
+    CMGI_TRY(cmgi_krylov_take_zero(k, x)); /* it is improved */
     /* An exact guess, or b = 0, must come back as it is: look before anything is improved. */
     CMGI_TRY(cmgi_krylov_look(k, b, in_range));
     CMGI_TRY(residual(mg, b, x, k->work[0]));

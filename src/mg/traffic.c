@@ -75,11 +75,15 @@ static double iterations_bytes(const cmgi_multigrid *mg, int iterations, double 
     const double product = (double)cmgi_matrix_traffic(A, CMGI_WB_APPLY, mg->columns);
     const double low = (double)cmgi_precision_bytes(cmgi_cycle_precision(mg->cycle));
     const double inner = A->dots != NULL && mg->columns == 1 ? 0 : 16; /* (p,q) */
+    const cmgi_box *box = cmgi_matrix_rounds(A) ? cmgi_matrix_box(A) : NULL;
+    const bool forms = low < 8 && box != NULL && box->dims == 3 && k->used == CMG_LOOP_GRAPH &&
+                       k->recorded[CMGI_RECORD_WHOLE].steps > 0;
+    const double formed = forms ? 8 : 0; /* p, which its product forms */
     const double cycle = cycle_bytes(mg->cycle);
     const double wide = cycle + converted(mg->cycle) * n; /* for vectors in fp64 */
     switch (k->options.method) {
     case CMG_KRYLOV_CG:
-        return iterations * (cycle + product + ((low < 8 ? 80 : 88) + inner) * n);
+        return iterations * (cycle + product + ((low < 8 ? 80 : 88) + inner - formed) * n);
     case CMG_KRYLOV_FCG:
         return iterations * (wide + product + 15 * 8 * n);
     case CMG_KRYLOV_MERGED:

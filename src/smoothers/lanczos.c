@@ -98,29 +98,28 @@ static cmg_status apply(const cmgi_pencil *P, bool look, int k)
 static cmg_status step(const cmgi_pencil *P, bool look, int k)
 {
     const cmgi_backend *on = P->ctx->backend;
-    double *rho = P->scalar + RHO + k;
-    const double *curvature = P->scalar + CURVATURE + k;
+    const bool jacobi = on->jacobi_step != NULL && cmgi_pencil_is_jacobi(P);
+    const cmgi_jacobi_step s = {.precision = P->precision,
+                                .inverse = jacobi ? P->M[0]->values : NULL,
+                                .q = P->q,
+                                .p = P->p,
+                                .r = P->r,
+                                .z = P->z,
+                                .rho = P->scalar + RHO + k,
+                                .curvature = P->scalar + CURVATURE + k};
+    const cmgi_direction p = cmgi_jacobi_direction(&s);
     CMGI_TRY(apply(P, look, k));
-    if (on->jacobi_step != NULL && cmgi_pencil_is_jacobi(P)) {
-        const cmgi_jacobi_step s = {.precision = P->precision,
-                                    .inverse = P->M[0]->values,
-                                    .q = P->q,
-                                    .p = P->p,
-                                    .r = P->r,
-                                    .z = P->z,
-                                    .rho = P->scalar + RHO + k,
-                                    .curvature = P->scalar + CURVATURE + k};
+    if (jacobi) {
         return on->jacobi_step(P->ctx, P->n, &s);
     }
     CMGI_TRY(cmgi_pencil_dot(P, P->p, P->q, CURVATURE + k));
     if (ends(P, k)) {
         return CMG_OK;
     }
-    CMGI_TRY(on->add_ratio(P->ctx, P->precision, P->n, -1, rho, curvature, P->q, P->r));
+    CMGI_TRY(on->add_ratio(P->ctx, P->precision, P->n, -1, s.rho, s.curvature, P->q, P->r));
     CMGI_TRY(cmgi_pencil_precondition(P, P->r, P->z));
     CMGI_TRY(cmgi_pencil_dot(P, P->r, P->z, RHO + k + 1));
-    return on->direction(P->ctx, P->n, 1, rho + 1, NULL, rho, P->precision, P->z, P->precision,
-                         P->p);
+    return on->direction(P->ctx, P->n, 1, &p);
 }
 
 /* Adds the coefficients of step k; false when there is nothing more to come. */

@@ -19,7 +19,7 @@ struct shape {
         VECTORS = __builtin_popcount(READS & MARCH_ANY), /* that a write-back reads */
         LINES = DIM == 2 && WIDTH == 2 ? 2 : 4,
         WARPS = 4,
-        AHEAD = EVEN && VECTORS > 0 ? 1 : 2,
+        AHEAD = (EVEN && VECTORS > 0) || (READS & MARCH_DIRECTION) != 0 ? 1 : 2,
         BLOCKS = WIDTH == 2     ? (VECTORS <= 1 ? 3 : 2)
                  : VECTORS == 0 ? 6
                  : VECTORS < 3  ? 5
@@ -147,6 +147,21 @@ extern "C" cmg_status cmgi_march_spmv_cuda(const cmg_matrix *A, const cmgi_write
                        : run_reads<T, kind, MARCH_ANY>(ctx, box, a);
         }
     });
+}
+
+extern "C" cmg_status cmgi_march_direction_cuda(const cmg_matrix *A, const cmgi_direction *p,
+                                                double *y)
+{
+    cmgi_writeback w = {};
+    w.kind = CMGI_WB_APPLY;
+    w.y = y;
+    w.dots = A->dots;
+    w = cmgi_wb_reduce(&w);
+    const cmgi_box *box = ((const cmgi_compressed *)A->data)->t.box;
+    march_args<double> a = arguments_of<double>(box, cmgi_wb_cast_f64(&w), p->before);
+    CMGI_ON_DEVICE(A->ctx);
+    a.direction = *p;
+    return run<double, CMGI_WB_SCALED, MARCH_DOTS | MARCH_DIRECTION, 3, false>(A->ctx, box, a);
 }
 
 extern "C" cmg_status cmgi_march_residual_cuda(const cmg_matrix *A, const double *b,

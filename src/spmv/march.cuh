@@ -14,6 +14,7 @@
  * Only vectors move: a Jacobi step in fp32 reads x and b and writes y, 12 bytes a row.
  */
 #pragma once
+#include "core/pack.cuh"
 #include "spmv/spmv.cuh"
 
 enum { MARCH_OWN = 30 /* positions of a warp in a line */ };
@@ -26,7 +27,8 @@ enum {
     MARCH_E = 8,
     MARCH_ANY = MARCH_B | MARCH_C | MARCH_D | MARCH_E, /* those that are there */
     MARCH_DOTS = 16,                                   /* x . A x */
-    MARCH_ROUNDED = 32                                 /* y . y, and y in fp32 */
+    MARCH_ROUNDED = 32,                                /* y . y, and y in fp32 */
+    MARCH_DIRECTION = 64 /* x is formed on the way, z + beta x, and stored */
 };
 
 template <typename T>
@@ -40,6 +42,7 @@ struct march_args {
     T d;            /* where d is not read */
     const T *x;
     float *rounded; /* in place of f.y */
+    cmgi_direction direction;
     typename cmgi_wb_of<T>::type f;
 };
 
@@ -50,6 +53,13 @@ struct march_rows {
     T c[RY];
     T d[RY];
     T e[RY];
+};
+
+/* A plane of x, and of what it is formed with. */
+template <typename T, int LINES>
+struct march_plane {
+    T x[LINES];
+    float z[LINES];
 };
 
 /* Sums of a plane's entries as the lower, the own and the upper plane of a row. */
@@ -132,25 +142,32 @@ struct march_tile {
 template <typename T, cmgi_wb_kind KIND, unsigned READS, int DIM, bool EVEN, int RY, int PF>
 struct march {
     typedef march_tile<DIM, RY> tile;
-    T n[PF + 1][tile::LINES];         /* planes of x: one and those under way */
+    typedef march_plane<T, tile::LINES> plane;
+    plane n[PF + 1];                  /* one and those under way */
     march_rows<T, RY> beside[PF + 1]; /* of the rows in the plane before */
     T low[RY];                        /* of the next row: what its lower plane gives */
     T mid[RY];                        /* of the row: lower and own plane */
     T own[RY];                        /* its x */
     double dot;
+    T beta;
 
     /* Plane z of x, and what the rows before it have beside it. */
-    __device__ __forceinline__ void load(const march_args<T> &a, const tile &t, int z,
-                                         T (&to)[tile::LINES], march_rows<T, RY> &rows)
+    __device__ __forceinline__ void load(const march_args<T> &a, const tile &t, int z, plane &to,
+                                         march_rows<T, RY> &rows)
     {
-        const T *x = a.x + t.begin + z * a.apart;
-        const cmg_size at = t.begin + (z - 1) * a.apart;
+        const cmg_size here = t.begin + z * a.apart;
+        const cmg_size at = here - a.apart;
         const unsigned reads = z >= 0 && z <= t.last ? t.reads : 0;
         const unsigned owns = z > t.first && z <= t.end ? t.owns : 0;
         const bool all = READS != MARCH_ANY;
 #pragma unroll
         for (int j = 0; j < tile::LINES; ++j) {
-            to[j] = (reads >> j & 1) != 0 ? __ldg(x + (j - tile::FIRST) * t.apart) : T(0);
+            const cmg_size i = here + (j - tile::FIRST) * t.apart;
+            const bool there = (reads >> j & 1) != 0;
+            to.x[j] = there ? __ldg(a.x + i) : T(0);
+            if ((READS & MARCH_DIRECTION) != 0) {
+                to.z[j] = there ? __ldg((const float *)a.direction.z + i) : 0;
+            }
         }
 #pragma unroll
         for (int j = 0; j < RY; ++j) {
@@ -160,6 +177,20 @@ struct march {
             rows.c[j] = (READS & MARCH_C) != 0 && mine ? a.f.c[i] : T(0);
             rows.d[j] = (READS & MARCH_D) != 0 && mine && (all || a.f.d != NULL) ? a.f.d[i] : a.d;
             rows.e[j] = (READS & MARCH_E) != 0 && mine && (all || a.f.e != NULL) ? a.f.e[i] : T(0);
+        }
+    }
+    /* x of plane z, stored where it is this warp's. */
+    __device__ __forceinline__ void form(const march_args<T> &a, const tile &t, int z, plane &p)
+    {
+        const unsigned owns = z >= t.first && z < t.end ? t.owns : 0;
+        T *to = (T *)a.direction.p + t.begin + z * a.apart;
+#pragma unroll
+        for (int j = 0; j < tile::LINES; ++j) {
+            const int row = j - tile::FIRST;
+            p.x[j] = (T)p.z[j] + (beta != 0 ? beta * p.x[j] : T(0));
+            if (row >= 0 && (owns >> row & 1) != 0) {
+                to[row * t.apart] = p.x[j];
+            }
         }
     }
     /* What the plane x gives to the rows before, in and behind it. */
@@ -204,21 +235,26 @@ struct march {
             }
         }
     }
-    __device__ __forceinline__ void step(const march_args<T> &a, const tile &t, int z,
-                                         const T (&x)[tile::LINES], const march_rows<T, RY> &w)
+    __device__ __forceinline__ void step(const march_args<T> &a, const tile &t, int z, plane &p,
+                                         const march_rows<T, RY> &w)
     {
         march_sums<T> sum[RY];
-        sums_of(a, x, sum);
+        if ((READS & MARCH_DIRECTION) != 0) {
+            form(a, t, z, p);
+        }
+        sums_of(a, p.x, sum);
 #pragma unroll
         for (int j = 0; j < RY; ++j) {
             finish(a, t, z, j, w, mid[j] + sum[j].v[0]);
             mid[j] = low[j] + sum[j].v[1];
             low[j] = sum[j].v[2];
-            own[j] = x[j + tile::FIRST];
+            own[j] = p.x[j + tile::FIRST];
         }
     }
-    __device__ __forceinline__ march(const march_args<T> &a, const tile &t) : dot(0)
+    template <int THREADS>
+    __device__ __forceinline__ void run(const march_args<T> &a, const tile &t)
     {
+        dot = 0;
 #pragma unroll
         for (int j = 0; j < RY; ++j) {
             low[j] = mid[j] = own[j] = 0;
@@ -226,6 +262,9 @@ struct march {
 #pragma unroll
         for (int u = 0; u < PF; ++u) {
             load(a, t, t.first - 1 + u, n[u], beside[u]);
+        }
+        if ((READS & MARCH_DIRECTION) != 0) { /* whose sums are added up meanwhile */
+            beta = (T)beta_of<THREADS>(a.direction);
         }
         for (int z = t.first - 1; z <= t.end; z += PF + 1) {
 #pragma unroll
@@ -245,7 +284,11 @@ __global__ void __launch_bounds__(WARPS * 32, BLOCKS) march_kernel(const march_a
     cmgi_after_previous();
     const int block = DIM == 3 ? (int)blockIdx.y : (int)blockIdx.x;
     const march_tile<DIM, RY> t(a, block * WARPS + (int)threadIdx.x / 32, (int)threadIdx.x % 32);
-    const march<T, KIND, READS, DIM, EVEN, RY, PF> m(a, t);
+    march<T, KIND, READS, DIM, EVEN, RY, PF> m;
+    m.template run<WARPS * 32>(a, t);
+    if ((READS & MARCH_DIRECTION) != 0) { /* in registers that are free by now */
+        note_before<WARPS * 32>(a.direction);
+    }
     if ((READS & (MARCH_DOTS | MARCH_ROUNDED)) != 0) {
         const double dot = cmgi_block_sum<WARPS * 32>(m.dot);
         if (threadIdx.x == 0) {

@@ -215,21 +215,38 @@ cmg_status cmgi_matrix_spmv(const cmg_matrix *A, const cmgi_writeback *w, const 
                                              : cmgi_spmv_of(A->ctx, A->format)(A, &of, x);
 }
 
-cmg_status cmgi_matrix_apply_dot(const cmg_matrix *A, const double *x, double *y, double *xy,
-                                 cmgi_addends *left)
+/* The parts of x . y that a product has left in A->dots, or their sum. */
+static cmg_status leave(const cmg_matrix *A, double *xy, cmgi_addends *left)
 {
     enum { MOST = 1024 }; /* that each block of the kernel that wants the sum reads */
-    const cmgi_backend *backend = A->ctx->backend;
-    const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y, .dots = A->dots};
-    CMGI_TRY(cmgi_matrix_spmv(A, &w, x));
-    if (A->dots == NULL) {
-        return backend->dot(A->ctx, CMG_FP64, A->rows, 1, x, y, xy);
-    }
     if (left != NULL && cmgi_on_cuda(A->ctx) && cmgi_ranks(A->ctx) == 1 && A->sums <= MOST) {
         *left = (cmgi_addends){A->dots, A->sums};
         return CMG_OK;
     }
-    return backend->sum(A->ctx, A->sums, A->dots, xy);
+    return A->ctx->backend->sum(A->ctx, A->sums, A->dots, xy);
+}
+
+cmg_status cmgi_matrix_apply_dot(const cmg_matrix *A, const double *x, double *y, double *xy,
+                                 cmgi_addends *left)
+{
+    const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = y, .dots = A->dots};
+    CMGI_TRY(cmgi_matrix_spmv(A, &w, x));
+    return A->dots != NULL ? leave(A, xy, left)
+                           : A->ctx->backend->dot(A->ctx, CMG_FP64, A->rows, 1, x, y, xy);
+}
+
+cmg_status cmgi_matrix_apply_formed(const cmg_matrix *A, const cmgi_direction *p, double *y,
+                                    double *xy, cmgi_addends *left, bool *formed)
+{
+    static cmg_status (*const march)(const cmg_matrix *, const cmgi_direction *, double *) =
+        CMGI_CUDA_FN(cmgi_march_direction_cuda);
+    *formed = march != NULL && cmgi_matrix_rounds(A) && cmgi_matrix_box(A)->dims == 3 &&
+              p->pz == CMG_FP32;
+    if (!*formed) {
+        return CMG_OK;
+    }
+    CMGI_TRY(march(A, p, y));
+    return leave(A, xy, left);
 }
 
 bool cmgi_matrix_rounds(const cmg_matrix *A)

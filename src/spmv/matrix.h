@@ -142,6 +142,10 @@ cmg_status cmgi_matrix_spmv(const cmg_matrix *A, const cmgi_writeback *w, const 
  * format can. On one GPU *left gets few addends in place of *xy; NULL = not wanted. */
 cmg_status cmgi_matrix_apply_dot(const cmg_matrix *A, const double *x, double *y, double *xy,
                                  cmgi_addends *left);
+/* The same with p formed on the way, from p->before; *formed = false, and nothing is done, where
+ * the product cannot. */
+cmg_status cmgi_matrix_apply_formed(const cmg_matrix *A, const cmgi_direction *p, double *y,
+                                    double *xy, cmgi_addends *left, bool *formed);
 /* Whether the next function does anything. */
 bool cmgi_matrix_rounds(const cmg_matrix *A);
 /* r = b - A x in fp32, computed and squared in fp64, with the parts of (r, r); none, and nothing is

@@ -119,8 +119,13 @@ TEST(directions_match_loops)
             const double beta = j == of.k - 1 ? 0 : num.here[j] / den.here[j];
             p.here[e] = z.here[e] + beta * p.here[e];
         }
-        CHECK_OK(ctx->backend->direction(ctx, of.n, of.k, num.there, NULL, den.there, precision,
-                                         z.there, CMG_FP64, p.there));
+        const cmgi_direction next = {.num = num.there,
+                                     .den = den.there,
+                                     .pz = precision,
+                                     .z = z.there,
+                                     .pp = CMG_FP64,
+                                     .p = p.there};
+        CHECK_OK(ctx->backend->direction(ctx, of.n, of.k, &next));
         CHECK_NEAR(difference(&p), 0, 1e-11);
     }
 }

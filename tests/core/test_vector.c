@@ -62,10 +62,17 @@ TEST(cg_kernels_match_loops)
                                        .rr = d_scalars + 2};
         CHECK_OK(ctx->backend->cg_update(ctx, n, 1, &update));
         CHECK_OK(ctx->backend->convert(ctx, n, CMG_FP64, v[0], CMG_FP64, v[1]));
-        CHECK_OK(ctx->backend->direction(ctx, n, 1, d_scalars, NULL, d_scalars + 1, CMG_FP64, v[3],
-                                         CMG_FP64, v[0]));
-        CHECK_OK(ctx->backend->direction(ctx, n, 1, d_scalars, NULL, d_scalars + 1, CMG_FP32,
-                                         single, CMG_FP64, v[1]));
+        cmgi_direction next = {.num = d_scalars,
+                               .den = d_scalars + 1,
+                               .pz = CMG_FP64,
+                               .z = v[3],
+                               .pp = CMG_FP64,
+                               .p = v[0]};
+        CHECK_OK(ctx->backend->direction(ctx, n, 1, &next));
+        next.pz = CMG_FP32;
+        next.z = single;
+        next.p = v[1];
+        CHECK_OK(ctx->backend->direction(ctx, n, 1, &next));
         double rr = -1;
         CHECK_OK(cmgi_to_host(ctx, &rr, d_scalars + 2, sizeof rr));
         scoped double *out = malloc((size_t)(n + 1) * sizeof *out);
@@ -118,8 +125,13 @@ TEST(cg_kernels_match_loops_in_fp32)
                                        .r = v[3]->data,
                                        .rr = d_scalars + 2};
         CHECK_OK(ctx->backend->cg_update(ctx, n, 1, &update));
-        CHECK_OK(ctx->backend->direction(ctx, n, 1, d_scalars, NULL, d_scalars + 1, CMG_FP32,
-                                         v[3]->data, CMG_FP32, v[0]->data));
+        const cmgi_direction next = {.num = d_scalars,
+                                     .den = d_scalars + 1,
+                                     .pz = CMG_FP32,
+                                     .z = v[3]->data,
+                                     .pp = CMG_FP32,
+                                     .p = v[0]->data};
+        CHECK_OK(ctx->backend->direction(ctx, n, 1, &next));
         double rr = -1;
         double expected = 0;
         double worst = 0;

@@ -59,8 +59,13 @@ static cmg_status weighted(void *user, const void *from, void *to)
     CMGI_TRY(backend->dot(c, CMG_FP64, 20, 1, r + 5, r + 5, v->scalars + 1));
     CMGI_TRY(backend->convert(c, n, CMG_FP64, r, CMG_FP64, z));
     CMGI_TRY(backend->axpby(c, CMG_FP64, n, 0.1, r, 0.0, v->work));
-    return backend->direction(c, n - half, 1, v->scalars, NULL, v->scalars + 1, CMG_FP64,
-                              v->work + half, CMG_FP64, z + half);
+    const cmgi_direction d = {.num = v->scalars,
+                              .den = v->scalars + 1,
+                              .pz = CMG_FP64,
+                              .z = v->work + half,
+                              .pp = CMG_FP64,
+                              .p = z + half};
+    return backend->direction(c, n - half, 1, &d);
 }
 
 /* z = r + 0.7 S r with the shift (S r)_i = r_(i+1): unsymmetric, its symmetric part positive

@@ -219,6 +219,8 @@ static cmg_status (*const march)(const cmg_matrix *, const cmgi_writeback *,
 static cmg_status (*const march_residual)(const cmg_matrix *, const double *, const double *,
                                           float *,
                                           double *) = CMGI_CUDA_FN(cmgi_march_residual_cuda);
+static cmg_status (*const march_direction)(const cmg_matrix *, const cmgi_direction *, double *) =
+    CMGI_CUDA_FN(cmgi_march_direction_cuda);
 static cmg_size (*const sums)(const cmg_matrix *) = CMGI_CUDA_FN(cmgi_march_sums);
 
 /* What a product is asked for, and whose vectors are whose. */
@@ -326,6 +328,83 @@ static void check_sums(const cmg_matrix *M, cmg_size n, void *const *v, double *
     CHECK(worst <= 1e-7);
 }
 
+/* Largest difference of a vector on the device from `exact`. */
+static double apart(cmg_size n, const double *there, const double *exact)
+{
+    scoped double *out = calloc((size_t)n, sizeof *out);
+    double worst = 0;
+    CHECK_OK(cmgi_to_host(ctx, out, there, (size_t)n * sizeof *out));
+    for (cmg_size i = 0; i < n; ++i) {
+        const double error = fabs(out[i] - exact[i]);
+        worst = error <= worst ? worst : error; /* NaN wins */
+    }
+    return worst;
+}
+
+/*
+ * p = z + beta p and A p in one pass, beside plain loops and a product of what they made; with beta
+ * = 0 the old p is not a number. The step before is noted once.
+ */
+static void check_formed(const cmgi_csr *A, const cmg_matrix *M, double beta, double *const *value)
+{
+    enum { PARTS = 300 };
+    const cmg_size n = A->rows;
+    scoped float *single = calloc((size_t)n, sizeof *single);
+    scoped double *p = calloc((size_t)n, sizeof *p);
+    scoped double *sum = calloc((size_t)n, sizeof *sum);
+    scoped double *size = calloc((size_t)n, sizeof *size);
+    scoped_device float *z = NULL;
+    scoped_device double *before = NULL;
+    scoped_device double *formed = NULL;
+    scoped_device double *y = NULL;
+    scoped_device double *scalars = NULL;
+    scoped_device double *parts = NULL;
+    scoped_device cmgi_stop *stop = NULL;
+    cmgi_stop test = {.running = 1, .most = 9, .diverged = INFINITY, .outcome = CMGI_STOP_NONE};
+    double exact = 0;
+    double magnitude = 0;
+    CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *z, &z));
+    CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *before, &before));
+    CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *formed, &formed));
+    CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *y, &y));
+    CHECK_OK(cmgi_alloc_device(ctx, 2, sizeof *scalars, &scalars));
+    CHECK_OK(cmgi_alloc_device(ctx, PARTS, sizeof *parts, &parts));
+    CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *stop, &stop));
+    CHECK_OK(cmgi_to_device(ctx, stop, &test, sizeof test));
+    CHECK_OK(ctx->backend->fill(ctx, CMG_FP64, PARTS, fabs(beta) / PARTS, parts));
+    CHECK_OK(ctx->backend->fill(ctx, CMG_FP64, 2, beta < 0 ? -1 : beta > 0, scalars));
+    for (cmg_size i = 0; i < n; ++i) {
+        single[i] = (float)value[C][i];
+        p[i] = single[i] + (beta != 0 ? beta * value[X][i] : 0);
+    }
+    CHECK_OK(cmgi_to_device(ctx, z, single, (size_t)n * sizeof *z));
+    CHECK_OK(beta != 0 ? cmgi_to_device(ctx, before, value[X], (size_t)n * sizeof *before)
+                       : ctx->backend->fill(ctx, CMG_FP64, n, NAN, before));
+    const cmgi_direction d = {.num = scalars,
+                              .den = scalars + 1,
+                              .pz = CMG_FP32,
+                              .z = z,
+                              .pp = CMG_FP64,
+                              .p = formed,
+                              .parts = {parts, PARTS},
+                              .before = before,
+                              .squares = {parts, beta > 0 ? PARTS : 0},
+                              .stop = stop,
+                              .pq = parts};
+    CHECK_OK(march_direction(M, &d, y));
+    suite_multiply(A, p, sum, size);
+    for (cmg_size i = 0; i < n; ++i) {
+        exact += p[i] * sum[i];
+        magnitude += fabs(p[i]) * size[i];
+    }
+    CHECK(apart(n, formed, p) <= 1e-14);
+    CHECK(apart(n, y, sum) <= 1e-12);
+    CHECK_NEAR(read_sum(M->dots, sums(M)), exact, 1e-14 * magnitude);
+    CHECK_OK(cmgi_to_host(ctx, &test, stop, sizeof test));
+    CHECK(test.done == (beta > 0));
+    CHECK_NEAR(test.history[0], beta > 0 ? sqrt(beta) : 0, 1e-14);
+}
+
 static void check_products(const grid *g, cmg_precision precision, cmg_size shift)
 {
     scoped_csr A = assemble(g);
@@ -350,6 +429,9 @@ static void check_products(const grid *g, cmg_precision precision, cmg_size shif
     }
     if (precision == CMG_FP64 && sums != NULL && cmgi_on_cuda(ctx)) {
         check_sums(M, n, v, value, sum, size);
+        for (int k = 0; k < 3 && cmgi_matrix_box(M)->dims == 3; ++k) {
+            check_formed(&A, M, k == 0 ? 0 : k == 1 ? 0.3 : -2, value);
+        }
     }
     for (int k = 0; k < VECTORS; ++k) {
         cmg_vector_destroy(&whole[k]);
