@@ -309,6 +309,44 @@ cmg_status cmgi_points_confirm(cmg_context *ctx, cmgi_place at, const cmg_csr *A
 
 /* ------------------------------------------------------------------ P */
 
+/*
+ * Whether all rows are the one in the middle, cut off where neighbours were eliminated, which
+ * mirrors itself in the directions that are halved. Then P is linear, as it is inside by what A
+ * says: so the coarse matrix is of that kind, too, and stays so on all levels of an odd number of
+ * points. At edges of the lattice A alone would weigh otherwise.
+ */
+static cmg_status is_linear(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
+                            const cmgi_resident *there, const cmgi_halving *by, bool *linear)
+{
+    static const int digit[3] = {1, 3, 9};
+    const cmgi_points *p = &by->fine;
+    const cmg_index middle =
+        p->n[0] / 2 + p->n[1] / 2 * p->step[1] + (p->dim > 2 ? p->n[2] / 2 * p->step[2] : 0);
+    inner_row inner = {.A = *A, .points = *p};
+    cmg_size others = 0;
+    cmgi_scoped_csr row = {0};
+    CMGI_TRY(cmgi_rows_on_host(ctx, A, there, &middle, 1, &row));
+    for (cmg_size k = 0; k < row.indptr[1]; ++k) {
+        int e[3];
+        (void)cmgi_points_steps(p, row.indices[k] - middle, e);
+        const int m = 13 + e[0] + 3 * e[1] + 9 * e[2];
+        inner.value[m] = row.values[k];
+        inner.there[m] = true;
+    }
+    inner.rounding = 1e-13 * fabs(inner.value[13]);
+    *linear = true;
+    for (int m = 0; m < MOST_NEIGHBOURS; ++m) {
+        for (int d = 0; d < 3; ++d) {
+            const int mirrored = m + (2 - 2 * (m / digit[d] % 3)) * digit[d];
+            *linear = *linear && (!by->halved[d] || fabs(inner.value[m] - inner.value[mirrored]) <=
+                                                        inner.rounding);
+        }
+    }
+    CMGI_TRY(*linear ? is_not_cut(ctx, at, A->rows, &inner, &others) : CMG_OK);
+    *linear = *linear && others == 0;
+    return CMG_OK;
+}
+
 /* Points between coarse ones in the directions that are bits of `which`, ... */
 static cmg_size choose_class(interpolation *a, int which)
 {
@@ -354,6 +392,7 @@ cmg_status cmgi_blackbox(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
         return CMG_OK;
     }
     interpolation a = {.A = *A, .by = cmgi_points_halve(points, to.halved, to.first)};
+    CMGI_TRY(is_linear(ctx, at, A, there, &a.by, &a.linear));
     CMGI_TRY(form(ctx, at, &a, &made));
     CMGI_TRY(cmgi_csr_settle_at(ctx, at, &made, P));
     *halving = a.by;

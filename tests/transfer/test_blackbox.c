@@ -3,6 +3,7 @@
 #include "transfer/blackbox.h"
 
 #include "core/backend.h"
+#include "spmv/box.h"
 #include "transfer/coarsen.h"
 #include "transfer/galerkin.h"
 #include "transfer/miniature.h"
@@ -136,10 +137,10 @@ static double linear(const cmgi_halving *by, int d, int fine, int coarse, bool h
 TEST(constant_coefficients_are_interpolated_linearly)
 {
     int halved = 0;
-    for (int t = 0; t < 2 * SIZE_COUNT; ++t) {
-        const int *n = SIZES[t / 2];
-        const grid g = {{n[0], n[1], n[2]}, {1, 1, 1}, t % 2 == 1};
-        scoped_csr A = grid_matrix(&g);
+    for (int t = 0; t < 3 * SIZE_COUNT; ++t) {
+        const int *n = SIZES[t / 3];
+        const grid g = {{n[0], n[1], n[2]}, {1, 1, 1}, t % 3 == 1};
+        scoped_csr A = t % 3 == 2 ? elements_matrix(n) : grid_matrix(&g);
         scoped_csr P = {0};
         cmgi_halving by;
         double worst = 0;
@@ -167,9 +168,36 @@ TEST(constant_coefficients_are_interpolated_linearly)
                 worst = fmax(worst, fabs(row[c] - w));
             }
         }
-        CHECK_NEAR(worst, 0, 1e-14);
+        CHECK_NEAR(worst, 0, g.neumann ? 1e-14 : 0);
     }
     CHECK(halved > SIZE_COUNT);
+}
+
+/* All rows of every level are one inner row, cut off at the rim, as those of the finest are. */
+TEST(levels_of_a_box_are_boxes)
+{
+    static const int n[][3] = {{31, 63, 1}, {15, 15, 15}, {31, 7, 15}, {63, 31, 15}};
+    int levels = 0;
+    for (int t = 0; t < 8; ++t) {
+        const int *m = n[t / 2];
+        const grid g = {{m[0], m[1], m[2]}, {1, 0.9, 0.8}, false};
+        cmgi_csr A = t % 2 == 0 ? elements_matrix(m) : grid_matrix(&g);
+        while (A.rows >= 49) {
+            scoped_csr fine = A;
+            scoped_csr P = {0};
+            cmgi_halving by;
+            cmgi_box box;
+            bool is_box = false;
+            A = (cmgi_csr){0};
+            interpolate_by(&fine, &P, &by);
+            CHECK_OK(cmgi_galerkin(ctx, NULL, &fine.view, &P.view, true, &A));
+            CHECK_OK(cmgi_box_of_csr(ctx, &A.view, NULL, CMG_FP64, &box, &is_box));
+            CHECK(is_box && box.even);
+            ++levels;
+        }
+        cmgi_csr_free(ctx, &A);
+    }
+    CHECK(levels >= 16);
 }
 
 /*
