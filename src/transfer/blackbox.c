@@ -10,13 +10,14 @@
 
 /* ------------------------------------------------------------------ rows on the host */
 
-enum { SAMPLE = 512, SAMPLE_PLANE = 64 };
+enum { SAMPLE = 512, SAMPLE_SMALL = 64, SMALL = 512, PLANE = 8 };
 
-/* Some rows of a matrix: SAMPLE of all, a neighbour of each, and SAMPLE_PLANE of each first plane.
- */
+/* Some rows of a matrix: `many` of all, fewer of a small one, a neighbour of each, and of each first
+ * plane one in PLANE of so many. */
 typedef struct sample {
     cmgi_csr rows;
-    cmg_index of[2 * SAMPLE + 3 * SAMPLE_PLANE];
+    int many;
+    cmg_index of[2 * SAMPLE + 3 * SAMPLE / PLANE];
 } sample;
 
 static cmg_index some_of(uint64_t *state, cmg_index n)
@@ -44,14 +45,15 @@ static cmg_status take_sample(cmg_context *ctx, const cmg_csr *A, const cmgi_res
 {
     uint64_t state = 77;
     cmg_size count = 0;
-    for (int k = 0; k < SAMPLE; ++k) {
+    s->many = A->rows < SMALL ? SAMPLE_SMALL : SAMPLE;
+    for (int k = 0; k < s->many; ++k) {
         const int d = (int)some_of(&state, p->dim);
         const cmg_index row = some_row(p, &state, -1);
         s->of[count++] = row;
         s->of[count++] = row + p->step[d];
     }
     for (int d = 0; d < p->dim; ++d) {
-        for (int k = 0; k < SAMPLE_PLANE; ++k) {
+        for (int k = 0; k < s->many / PLANE; ++k) {
             s->of[count++] = some_row(p, &state, d);
         }
     }
@@ -116,12 +118,13 @@ typedef struct directions {
 /* The first plane stands beside points that were eliminated: every second point from 1 on. */
 static bool is_held(const sample *s, const cmgi_points *p, int d)
 {
+    const int plane = s->many / PLANE;
     int held = 0;
-    for (int k = 0; k < SAMPLE_PLANE; ++k) {
-        const look l = look_at(s, 2 * SAMPLE + d * SAMPLE_PLANE + k, p);
+    for (int k = 0; k < plane; ++k) {
+        const look l = look_at(s, 2 * s->many + d * plane + k, p);
         held += l.K[d][d] > 0 && l.sum > 0.2 * l.K[d][d]; /* 2 where the neighbour is missing */
     }
-    return 2 * held > SAMPLE_PLANE;
+    return 2 * held > plane;
 }
 
 static bool is_uneven(const directions *to, const look *row)
@@ -149,7 +152,7 @@ static void choose_directions(const sample *s, const cmgi_points *p, directions 
     double size = 0;
     int coupled = 0;
     *to = (directions){0};
-    for (int k = 0; k < SAMPLE; ++k) {
+    for (int k = 0; k < s->many; ++k) {
         const double there = cmgi_csr_entry(&s->rows.view, 2 * k, s->of[2 * k + 1]);
         const double back = cmgi_csr_entry(&s->rows.view, 2 * k + 1, s->of[2 * k]);
         const look l = look_at(s, 2 * k, p);
@@ -170,7 +173,7 @@ static void choose_directions(const sample *s, const cmgi_points *p, directions 
         to->halved[d] = to->halved[d] && share[d] > WEAK[p->dim > 2] * most;
         to->first[d] = to->halved[d] ? to->first[d] : 0;
     }
-    for (int k = 0; k < SAMPLE; ++k) {
+    for (int k = 0; k < s->many; ++k) {
         const look l = look_at(s, 2 * k, p);
         if (l.K[0][0] != 0 || l.K[1][1] != 0 || l.K[2][2] != 0) {
             ++coupled;
@@ -309,17 +312,11 @@ cmg_status cmgi_points_confirm(cmg_context *ctx, cmgi_place at, const cmg_csr *A
 
 /* ------------------------------------------------------------------ P */
 
-/*
- * Whether all rows are the one in the middle, cut off where neighbours were eliminated, which
- * mirrors itself in the directions that are halved. Then P is linear, as it is inside by what A
- * says: so the coarse matrix is of that kind, too, and stays so on all levels of an odd number of
- * points. At edges of the lattice A alone would weigh otherwise.
- */
-static cmg_status is_linear(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
-                            const cmgi_resident *there, const cmgi_halving *by, bool *linear)
+cmg_status cmgi_rows_are_cut(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
+                             const cmgi_resident *there, const cmgi_points *p, const bool mirrors[3],
+                             bool *cut)
 {
     static const int digit[3] = {1, 3, 9};
-    const cmgi_points *p = &by->fine;
     const cmg_index middle =
         p->n[0] / 2 + p->n[1] / 2 * p->step[1] + (p->dim > 2 ? p->n[2] / 2 * p->step[2] : 0);
     inner_row inner = {.A = *A, .points = *p};
@@ -334,16 +331,15 @@ static cmg_status is_linear(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
         inner.there[m] = true;
     }
     inner.rounding = 1e-13 * fabs(inner.value[13]);
-    *linear = true;
+    *cut = true;
     for (int m = 0; m < MOST_NEIGHBOURS; ++m) {
         for (int d = 0; d < 3; ++d) {
-            const int mirrored = m + (2 - 2 * (m / digit[d] % 3)) * digit[d];
-            *linear = *linear && (!by->halved[d] || fabs(inner.value[m] - inner.value[mirrored]) <=
-                                                        inner.rounding);
+            const double mirrored = inner.value[m + (2 - 2 * (m / digit[d] % 3)) * digit[d]];
+            *cut = *cut && (!mirrors[d] || fabs(inner.value[m] - mirrored) <= inner.rounding);
         }
     }
-    CMGI_TRY(*linear ? is_not_cut(ctx, at, A->rows, &inner, &others) : CMG_OK);
-    *linear = *linear && others == 0;
+    CMGI_TRY(*cut ? is_not_cut(ctx, at, A->rows, &inner, &others) : CMG_OK);
+    *cut = *cut && others == 0;
     return CMG_OK;
 }
 
@@ -392,7 +388,9 @@ cmg_status cmgi_blackbox(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
         return CMG_OK;
     }
     interpolation a = {.A = *A, .by = cmgi_points_halve(points, to.halved, to.first)};
-    CMGI_TRY(is_linear(ctx, at, A, there, &a.by, &a.linear));
+    /* P is linear inside then, by what A says, and is to be so at edges of the lattice, too: the
+     * coarse matrix is of that kind again, and on all levels of an odd number of points */
+    CMGI_TRY(cmgi_rows_are_cut(ctx, at, A, there, points, to.halved, &a.by.linear));
     CMGI_TRY(form(ctx, at, &a, &made));
     CMGI_TRY(cmgi_csr_settle_at(ctx, at, &made, P));
     *halving = a.by;

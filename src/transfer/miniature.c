@@ -7,11 +7,11 @@
 
 #include "transfer/miniature.inc"
 
-static cmgi_points small_points(const cmgi_points *large)
+static cmgi_points small_points(const cmgi_points *large, cmg_index margin)
 {
     cmgi_points small = *large;
     for (int d = 0; d < 3; ++d) {
-        small.n[d] = large->n[d] < LARGE ? large->n[d] : 2 * MARGIN + 2 + large->n[d] % 2;
+        small.n[d] = large->n[d] < LARGE ? large->n[d] : 2 * margin + 2 + large->n[d] % 2;
     }
     cmgi_points_order(&small);
     return small;
@@ -22,25 +22,26 @@ static bool is_large(const cmgi_points *p)
     return p->n[0] >= LARGE || p->n[1] >= LARGE || p->n[2] >= LARGE;
 }
 
-/* Rows of A and P: the inner ones of a miniature are the points 6 and 7. */
-static copying on_points(const cmgi_points *large, const cmgi_points *small, cmg_index rim)
+/* Rows of A and P: the inner ones of a miniature are the points `margin` and the next. */
+static copying on_points(const cmgi_points *large, const cmgi_points *small, cmg_index rim,
+                         cmg_index margin)
 {
     copying a = {.large = *large, .small = *small, .by_turns = true};
     for (int d = 0; d < 3; ++d) {
         a.same[d] = large->n[d] < LARGE;
         a.rim[d] = rim;
-        a.middle[d] = MARGIN;
+        a.middle[d] = margin;
     }
     return a;
 }
 
 /* Rows of P^T A P: at half the distance, and all inner ones alike. */
-static copying on_coarse(const cmgi_points *large, const cmgi_halving *small)
+static copying on_coarse(const cmgi_points *large, const cmgi_halving *small, cmg_index margin)
 {
     copying a = {.large = *large, .small = small->coarse};
     for (int d = 0; d < 3; ++d) {
         a.same[d] = large->n[d] == a.small.n[d];
-        a.rim[d] = small->halved[d] ? MARGIN / 2 : MARGIN;
+        a.rim[d] = small->halved[d] ? margin / 2 : margin;
         a.middle[d] = a.rim[d];
     }
     return a;
@@ -99,13 +100,13 @@ static cmg_index large_row(const cmgi_points *large, const cmgi_points *small, c
 }
 
 /*
- * The miniature of a lattice whose rows are those of `A`: NULL = by their numbers, else like those
- * of a smaller one, as `like` says.
+ * The miniature on the points `small` of a lattice whose rows are those of `A`: NULL = by their
+ * numbers, else like those of a smaller one, as `like` says.
  */
 static cmg_status gather(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *there,
-                         const cmgi_points *large, const copying *like, cmgi_miniature *mini)
+                         const cmgi_points *large, cmgi_points small, const copying *like,
+                         cmgi_miniature *mini)
 {
-    const cmgi_points small = small_points(large);
     const cmg_size rows = cmgi_points_rows(&small);
     cmgi_miniature made = {.points = small};
     cmgi_scoped cmg_index *row = NULL;
@@ -134,8 +135,8 @@ cmg_status cmgi_miniature_find(cmg_context *ctx, cmgi_place at, const cmg_csr *A
     if (!is_large(points)) {
         return CMG_OK;
     }
-    CMGI_TRY(gather(ctx, A, there, points, NULL, &made));
-    copying a = on_points(points, &made.points, RIM);
+    CMGI_TRY(gather(ctx, A, there, points, small_points(points, MARGIN), NULL, &made));
+    copying a = on_points(points, &made.points, RIM, MARGIN);
     a.from = made.A.view;
     a.A = made.A.view;
     a.large = made.points; /* its own inner rows first */
@@ -164,6 +165,25 @@ void cmgi_miniature_clear(cmg_context *ctx, cmgi_miniature *mini)
 
 /* ------------------------------------------------------------------ a level */
 
+/* A smaller one does where rows of A are one that is cut off at the rim and mirrors itself in all
+ * directions, since P is linear. */
+static cmg_status shrink(cmg_context *ctx, const cmgi_points *points, cmgi_miniature *mini,
+                         cmg_index *margin)
+{
+    static const bool all[3] = {true, true, true};
+    bool cut = false;
+    cmgi_miniature made;
+    CMGI_TRY(cmgi_rows_are_cut(ctx, CMGI_HOST, &mini->A.view, NULL, &mini->points, all, &cut));
+    if (cut) {
+        CMGI_TRY(gather(ctx, &mini->A.view, NULL, &mini->points, small_points(points, CUT_MARGIN),
+                        NULL, &made));
+        cmgi_miniature_clear(ctx, mini);
+        *mini = made;
+        *margin = CUT_MARGIN;
+    }
+    return CMG_OK;
+}
+
 cmg_status cmgi_miniature_level(cmg_context *ctx, cmgi_place at, const cmgi_points *points,
                                 cmgi_miniature *mini, cmgi_csr *P, cmgi_csr *coarse,
                                 cmgi_halving *halving)
@@ -174,22 +194,25 @@ cmg_status cmgi_miniature_level(cmg_context *ctx, cmgi_place at, const cmgi_poin
     cmgi_scoped_csr large_P = {0};
     cmgi_scoped_csr large_A = {0};
     cmgi_miniature here = *mini;
+    cmg_index margin = MARGIN;
     CMGI_RELEASED(cmgi_miniature_clear, ctx, &here);
     *mini = (cmgi_miniature){0};
+    CMGI_TRY(shrink(ctx, points, &here, &margin));
     CMGI_TRY(cmgi_blackbox(ctx, CMGI_HOST, &here.A.view, NULL, &here.points, &small_P, &small));
     if (!cmgi_csr_given(&small_P)) {
         return CMG_OK;
     }
     CMGI_TRY(cmgi_galerkin(ctx, NULL, &here.A.view, &small_P.view, true, &small_A));
     const cmgi_halving by = cmgi_points_halve(points, small.halved, small.first);
-    copying a = on_points(points, &here.points, MARGIN);
+    copying a = on_points(points, &here.points, margin, margin);
     a.corners = true;
     a.by = by;
     CMGI_TRY(copy_rows(ctx, at, &small_P.view, &a, &large_P));
-    a = on_coarse(&by.coarse, &small);
+    a = on_coarse(&by.coarse, &small, margin);
     CMGI_TRY(copy_rows(ctx, at, &small_A.view, &a, &large_A));
     if (is_large(&by.coarse)) {
-        CMGI_TRY(gather(ctx, &small_A.view, NULL, &by.coarse, &a, mini));
+        CMGI_TRY(gather(ctx, &small_A.view, NULL, &by.coarse, small_points(&by.coarse, MARGIN), &a,
+                        mini));
     }
     *P = cmgi_csr_pass_on(&large_P);
     *coarse = cmgi_csr_pass_on(&large_A);

@@ -7,7 +7,8 @@
  *     miniature  0 1 2 3 4 5 | 6 7 (8) |     ...       s-3 s-2 s-1    n - s is even
  *
  * Rows of P and of P^T A P at a distance of 6 or more from the rim depend on inner rows of A alone;
- * a coarse row is at half the distance, so that all further levels are alike from 3 on again.
+ * a coarse row is at half the distance, so that all further levels are alike from 3 on again. Where
+ * all rows are an inner one, cut off at the rim, 2 points do for 6.
  */
 #pragma once
 #include "csr/place.h"

@@ -20,6 +20,7 @@ typedef struct cmgi_halving {
     cmgi_points coarse;
     bool halved[3];
     cmg_index first[3]; /* the first coarse point where halved, else 0 */
+    bool linear;        /* P is, as A is of one row that is cut off and mirrors itself */
 } cmgi_halving;
 
 /* Fewer points in a direction are not halved: steps in several would be the same offset. */
@@ -47,9 +48,7 @@ static inline cmg_index cmgi_points_half(cmg_index n, cmg_index first)
 static inline cmgi_halving cmgi_points_halve(const cmgi_points *fine, const bool halved[3],
                                              const cmg_index first[3])
 {
-    cmgi_halving by;
-    by.fine = *fine;
-    by.coarse = *fine;
+    cmgi_halving by = {.fine = *fine, .coarse = *fine};
     for (int d = 0; d < 3; ++d) {
         by.halved[d] = halved[d];
         by.first[d] = first[d];
