@@ -122,8 +122,8 @@ typedef struct cmgi_cg_update {
     double *rr;
     cmgi_addends *squares; /* STEP of one column on a GPU: gets parts of *rr, and the next direction
                               notes the step; NULL or none: it is noted */
-    cmgi_stop *stop;           /* NULL = runs always, and nothing is noted */
-    cmgi_stop *post;           /* on a GPU, of one column: gets it, too; NULL = not wanted */
+    cmgi_stop *stop;       /* NULL = runs always, and nothing is noted */
+    cmgi_stop *post;       /* on a GPU, of one column: gets it, too; NULL = not wanted */
     const cmgi_limits *limits; /* FIRST */
     const double *bb;          /* FIRST: (b, b), NULL = it is *rr */
     double *old;               /* gets *rz, FIRST: 0; NULL = not kept */
@@ -232,8 +232,8 @@ typedef struct cmgi_jacobi_step {
 
 CMGI_INLINE cmgi_direction cmgi_jacobi_direction(const cmgi_jacobi_step *s)
 {
-    const cmgi_direction d = {s->rho + 1, s->rho,    s->precision, s->z, s->precision,
-                              s->p,       {NULL, 0}, NULL,         {NULL, 0}, NULL, NULL};
+    const cmgi_direction d = {s->rho + 1, s->rho, s->precision, s->z, s->precision, s->p,
+                              {NULL, 0},  NULL,   {NULL, 0},    NULL, NULL};
     return d;
 }
 

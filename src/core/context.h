@@ -43,10 +43,10 @@ struct cmg_context {
     struct cmgi_queue *queue; /* arrays to be sent to the device (feed.c), NULL = none */
     double *partials;         /* block sums of reductions, in the backend's memory */
     cmg_size partials_length; /* doubles in `partials` */
-    void *post; /* memory of the host that kernels can leave a stopping test in, for who waits for
-                   them next; NULL = none */
-    void *tuned;      /* choices of --format tune (studies/tune.c), freed with the context */
-    double bandwidth; /* measured copy bandwidth, GB/s, 0 = not yet */
+    void *post;  /* memory of the host that kernels can leave a stopping test in, for who waits for
+                    them next; NULL = none */
+    void *tuned; /* choices of --format tune (studies/tune.c), freed with the context */
+    double bandwidth;         /* measured copy bandwidth, GB/s, 0 = not yet */
     long long graph_launches; /* of recorded graphs, ever */
     long long waits;          /* times the host has waited for the device */
     bool recording;           /* of an iteration, which a graph within it would break off */

@@ -367,7 +367,7 @@ __device__ __forceinline__ T cmgi_block_sum(T s)
 CMGI_CUDA_FUNCTIONS(CMGI_CUDA_FUNCTION)
 
 enum {
-    CMGI_CUDA_PARTIALS = 1024,                           /* most blocks of a reduction */
+    CMGI_CUDA_PARTIALS = 1024,                            /* most blocks of a reduction */
     CMGI_CUDA_ARRIVED = CMGI_CUDA_PARTIALS * CMG_COLUMNS, /* of ctx->partials: counts blocks done */
     CMGI_CUDA_LEFT = CMGI_CUDA_ARRIVED + 2, /* of ctx->partials: parts that an update leaves */
     CMGI_CUDA_SUMS = CMGI_CUDA_LEFT + CMGI_CUDA_PARTIALS /* in ctx->partials */

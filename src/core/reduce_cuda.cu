@@ -397,8 +397,8 @@ cmg_status cmgi_cuda_cg_update(cmg_context *ctx, cmg_size n, int k, const cmgi_c
                                        note_update{*u});
     }
     if (k == 1 && u->squares != NULL && n > SINGLE_UP_TO) {
-        *u->squares = cmgi_addends{ctx->partials + CMGI_CUDA_LEFT,
-                                   blocks_for(n, wide ? WIDE<double> : 1)};
+        *u->squares =
+            cmgi_addends{ctx->partials + CMGI_CUDA_LEFT, blocks_for(n, wide ? WIDE<double> : 1)};
         return reduce_one<WIDE<double>>(ctx, n, wide, of_one<update_op<double>>{{*u, 0, false}},
                                         leave_sums{});
     }

@@ -19,8 +19,8 @@ typedef struct cmgi_linear_system {
      * may get its parts instead, NULL = not wanted */
     cmg_status (*apply)(void *user, cmg_precision p, const void *x, void *y, double *xy,
                         cmgi_addends *left);
-    /* The same in fp64 of one column, with p formed on the way, from p->before; *formed = false, and
-     * nothing is done, where A cannot. NULL = it never can */
+    /* The same in fp64 of one column, with p formed on the way, from p->before; *formed = false,
+     * and nothing is done, where A cannot. NULL = it never can */
     cmg_status (*apply_formed)(void *user, const cmgi_direction *p, double *y, double *xy,
                                cmgi_addends *left, bool *formed);
     cmg_status (*residual)(void *user, const double *b, const double *x, double *r);
@@ -165,12 +165,12 @@ typedef struct cmgi_krylov {
     cmgi_stop *seen;
     cmgi_krylov_column *column;
     cmgi_recording recorded[CMGI_RECORDINGS];
-    cmgi_recording last; /* the vectors of the last solve, without a graph */
-    bool again;          /* this one has them, too */
-    int ahead;             /* steps still to be recorded one behind the other, 0 = no such */
-    cmgi_addends squares;  /* of the step before, if it is still to be noted */
-    int took;            /* iterations of the last solve ... */
-    int took_before;     /* ... and of the one before */
+    cmgi_recording last;  /* the vectors of the last solve, without a graph */
+    bool again;           /* this one has them, too */
+    int ahead;            /* steps still to be recorded one behind the other, 0 = no such */
+    cmgi_addends squares; /* of the step before, if it is still to be noted */
+    int took;             /* iterations of the last solve ... */
+    int took_before;      /* ... and of the one before */
 } cmgi_krylov;
 
 /* Scalar i of column 0, beside which are those of the others. */

@@ -294,9 +294,8 @@ static cmg_status take_guess(cmg_solver *s, cmg_vector *x, bool zero, double **o
         return cmgi_edge_in(&s->edge, x, 1, own);
     }
     CMGI_TRY(cmgi_edge_room(&s->edge, x, own));
-    return s->fallback.zero
-               ? CMG_OK /* the first pass of the iteration puts it there */
-               : s->ctx->backend->fill(s->ctx, CMG_FP64, x->n * x->columns, 0.0, *own);
+    return s->fallback.zero ? CMG_OK /* the first pass of the iteration puts it there */
+                            : s->ctx->backend->fill(s->ctx, CMG_FP64, x->n * x->columns, 0.0, *own);
 }
 
 static cmg_status solve(cmg_solver *s, const cmg_vector *b, cmg_vector *x, bool zero,

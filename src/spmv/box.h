@@ -62,7 +62,8 @@ const cmgi_box *cmgi_matrix_box(const cmg_matrix *A);
 
 /* y = writeback(A x) of one column. */
 cmg_status cmgi_march_spmv_cuda(const cmg_matrix *A, const cmgi_writeback *w, const void *x);
-/* In fp64, in 3D: p = z + (num / den) before with z in fp32, y = A p, and parts of (p, y) in A->dots. */
+/* In fp64, in 3D: p = z + (num / den) before with z in fp32, y = A p, and parts of (p, y) in
+ * A->dots. */
 cmg_status cmgi_march_direction_cuda(const cmg_matrix *A, const cmgi_direction *p, double *y);
 /* In fp64: r = b - A x, stored in fp32, and parts of (r, r). */
 cmg_status cmgi_march_residual_cuda(const cmg_matrix *A, const double *b, const double *x, float *r,

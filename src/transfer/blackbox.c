@@ -12,8 +12,8 @@
 
 enum { SAMPLE = 512, SAMPLE_SMALL = 64, SMALL = 512, PLANE = 8 };
 
-/* Some rows of a matrix: `many` of all, fewer of a small one, a neighbour of each, and of each first
- * plane one in PLANE of so many. */
+/* Some rows of a matrix: `many` of all, fewer of a small one, a neighbour of each, and of each
+ * first plane one in PLANE of so many. */
 typedef struct sample {
     cmgi_csr rows;
     int many;
@@ -313,8 +313,8 @@ cmg_status cmgi_points_confirm(cmg_context *ctx, cmgi_place at, const cmg_csr *A
 /* ------------------------------------------------------------------ P */
 
 cmg_status cmgi_rows_are_cut(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
-                             const cmgi_resident *there, const cmgi_points *p, const bool mirrors[3],
-                             bool *cut)
+                             const cmgi_resident *there, const cmgi_points *p,
+                             const bool mirrors[3], bool *cut)
 {
     static const int digit[3] = {1, 3, 9};
     const cmg_index middle =

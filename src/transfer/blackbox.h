@@ -39,8 +39,8 @@ cmg_status cmgi_points_suit(cmg_context *ctx, const cmg_csr *A, const cmgi_resid
 /* Whether all rows are the one in the middle, cut off where neighbours were eliminated, which
  * mirrors itself in some directions; up to rounding. One pass over A where that one does. */
 cmg_status cmgi_rows_are_cut(cmg_context *ctx, cmgi_place at, const cmg_csr *A,
-                             const cmgi_resident *there, const cmgi_points *p, const bool mirrors[3],
-                             bool *cut);
+                             const cmgi_resident *there, const cmgi_points *p,
+                             const bool mirrors[3], bool *cut);
 /*
  * P of A on points, at that place, and how it halves them; *P stays empty where none can be left
  * out. A row without couplings is one of zeros: smoothing alone solves for it.

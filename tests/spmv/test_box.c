@@ -219,8 +219,8 @@ static cmg_status (*const march)(const cmg_matrix *, const cmgi_writeback *,
 static cmg_status (*const march_residual)(const cmg_matrix *, const double *, const double *,
                                           float *,
                                           double *) = CMGI_CUDA_FN(cmgi_march_residual_cuda);
-static cmg_status (*const march_direction)(const cmg_matrix *, const cmgi_direction *, double *) =
-    CMGI_CUDA_FN(cmgi_march_direction_cuda);
+static cmg_status (*const march_direction)(const cmg_matrix *, const cmgi_direction *,
+                                           double *) = CMGI_CUDA_FN(cmgi_march_direction_cuda);
 static cmg_size (*const sums)(const cmg_matrix *) = CMGI_CUDA_FN(cmgi_march_sums);
 
 /* What a product is asked for, and whose vectors are whose. */
