@@ -182,7 +182,8 @@ static inline double *cmgi_krylov_scalar(const cmgi_krylov *k, int i)
 /* Where what is recorded leaves the test at its end, so that the host need not fetch it. */
 static inline cmgi_stop *cmgi_krylov_post(const cmgi_krylov *k)
 {
-    return k->system.ctx->recording && k->system.columns == 1 ? k->system.ctx->post : NULL;
+    const cmg_context *ctx = k->system.ctx;
+    return ctx->recording && ctx->group == NULL && k->system.columns == 1 ? ctx->post : NULL;
 }
 
 /* x is 0, and r is b, which need not be computed. */

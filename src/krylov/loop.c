@@ -175,7 +175,6 @@ static cmg_status put_part(cmgi_krylov *k, int part)
     cmg_context *ctx = k->system.ctx;
     const cmgi_backend *backend = ctx->backend;
     const int steps = k->recorded[part].steps;
-    k->squares = (cmgi_addends){0};
     k->recorded[part].posts = cmgi_krylov_post(k) != NULL && (!k->method->exact || steps > 0);
     if (part == CMGI_RECORD_WHOLE) {
         CMGI_TRY(begin(k));
@@ -235,6 +234,7 @@ static cmg_status record(cmgi_krylov *k, int part)
     const cmg_status status = alone ? k->method->step(k) : put_part(k, part);
     ctx->recording = false;
     k->ahead = 0;
+    k->squares = (cmgi_addends){0};
     const cmg_status ended = backend->graph_end(ctx, status == CMG_OK ? &mine->graph : NULL);
     return status != CMG_OK ? status : ended;
 }
