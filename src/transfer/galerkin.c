@@ -45,7 +45,7 @@ static cmg_status multiply(cmg_context *ctx, const cmg_csr *R, const cmg_csr *A,
 {
     cmgi_scoped_csr transposed = {0};
     CMGI_TRY(AP->indptr != NULL ? cmgi_csr_multiply_values(ctx, A, P, AP)
-                                : cmgi_csr_multiply(ctx, A, P, AP));
+                                : cmgi_csr_multiply_loose(ctx, A, P, false, AP));
     if (R == NULL) {
         CMGI_TRY(cmgi_csr_transpose(ctx, P, &transposed));
     }
