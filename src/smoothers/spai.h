@@ -11,37 +11,17 @@
 #include "csr/index_map.h"
 #include "csr/csr.h"
 
-/*
- * Least squares problems that were solved already. On regular meshes almost all rows of SPAI are
- * the same small problem; looking one up costs one pass over its matrix, a tenth of the
- * factorisation. A problem is recognised by all its values, so that results do not change by a bit.
- */
-typedef struct cmgi_spai_slot {
-    uint64_t hash;
-    cmg_size m;       /* rows, 0 = empty slot */
-    cmg_size n;       /* columns */
-    double *key;      /* m n entries of L, then m of b */
-    double *solution; /* n */
-} cmgi_spai_slot;
-
-/* The cache of one thread. */
-typedef struct cmgi_spai_cache {
-    cmg_size room; /* values in a key, 0 = switched off */
-    cmgi_spai_slot *slot;
-    double *values; /* of all slots */
-    long lookups;
-    long hits;
-} cmgi_spai_cache;
-
 /* Work space of one thread. */
 typedef struct cmgi_spai_work {
     cmgi_index_map map; /* columns of A met, in the order met */
     double *L;          /* the local matrix, map.length x |J| by columns */
-    double *b;          /* e_i in local numbering, then overwritten */
-    double *weight;     /* of each local row: its number of entries */
+    double *b;          /* its right-hand side */
+    double *weight;     /* of each local row */
     double *diagonal;   /* |J| */
     double *x;          /* |J|, the row of M */
-    cmgi_spai_cache cache;
+    double *rows;       /* the local matrix by rows */
+    cmg_index *place;   /* local row of each entry */
+    double *G;          /* |J| x |J| */
 } cmgi_spai_work;
 
 /* Work space of `threads` threads for rows of at most `columns` entries, `rows` local rows and
