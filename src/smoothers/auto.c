@@ -110,14 +110,33 @@ static cmg_status make_reducing(const cmgi_smoother_source *source, cmgi_smoothe
     return CMG_OK;
 }
 
-/* `out` has Jacobi; largest: a bound of its spectrum, 0 = unknown. */
-static cmg_status make_unsymmetric(const cmgi_smoother_source *source, double largest,
-                                   cmgi_smoother_factors *out)
+/* A method that does not take a matrix is no failure of the solver: another one goes on. */
+static bool may_go_on(cmg_status status)
+{
+    return status == CMG_ERR_SINGULAR || status == CMG_ERR_ARG;
+}
+
+/* The rows of A, ascending in the transpose of T = A^T where they are not yet. */
+static cmg_status sort_rows(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *T, cmgi_csr *sorted)
+{
+    bool ascending = true;
+    for (cmg_size i = 0; i < A->rows && ascending; ++i) {
+        for (cmg_size k = A->indptr[i] + 1; k < A->indptr[i + 1]; ++k) {
+            ascending = ascending && A->indices[k - 1] < A->indices[k];
+        }
+    }
+    *sorted = ascending ? cmgi_csr_borrow(A) : *sorted;
+    return ascending ? CMG_OK : cmgi_csr_transpose(ctx, &T->view, sorted);
+}
+
+/* `out` has Jacobi. */
+static cmg_status make_unsymmetric(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
     cmg_context *ctx = source->ctx;
     cmgi_scoped_csr T = {0};
     cmgi_scoped_csr A = {0};
     cmgi_smoother_source here;
+    cmgi_spectrum spectrum;
     double sums[2] = {0, 0}; /* |A - A^T|^2 and |A|^2 */
     CMGI_TRY(make_reducing(source, out));
     if (out->after) {
@@ -125,12 +144,18 @@ static cmg_status make_unsymmetric(const cmgi_smoother_source *source, double la
     }
     CMGI_TRY(cmgi_smoother_source_here(source, &here));
     CMGI_TRY(cmgi_csr_transpose(ctx, &here.A, &T));
-    CMGI_TRY(cmgi_csr_transpose(ctx, &T.view, &A)); /* A with sorted rows */
+    CMGI_TRY(sort_rows(ctx, &here.A, &T, &A));
     sums[0] = skew_part(&here, &A, &T, &sums[1]);
     CMGI_TRY(cmgi_all_sum(ctx, sums, 2));
-    if (largest > 0 && sums[0] <= MILD * MILD * sums[1]) {
-        make_polynomial(DEGREE, largest, "A is nearly symmetric", out);
-        return CMG_OK;
+    if (sums[0] <= MILD * MILD * sums[1]) {
+        const cmg_status status =
+            cmgi_spectrum_estimate(source, out->factor, out->factors, STEPS, &spectrum);
+        if (status == CMG_OK) {
+            make_polynomial(DEGREE, spectrum.largest, "A is nearly symmetric", out);
+        }
+        if (!may_go_on(status)) {
+            return status;
+        }
     }
     const bool convection = sums[0] > CONVECTION * CONVECTION * sums[1];
     const char *name = convection ? "ainv" : "spai";
@@ -195,12 +220,6 @@ static void make_symmetric(const cmgi_smoother_source *source, const cmgi_spectr
         lines >= LINES ? "rows are coupled along lines" : "A is symmetric positive definite", out);
 }
 
-/* A method that does not take a matrix is no failure of the solver: another one goes on. */
-static bool may_go_on(cmg_status status)
-{
-    return status == CMG_ERR_SINGULAR || status == CMG_ERR_ARG;
-}
-
 static cmg_status make(const cmgi_smoother_source *given, cmgi_smoother_factors *out)
 {
     cmgi_spectrum spectrum;
@@ -209,6 +228,7 @@ static cmg_status make(const cmgi_smoother_source *given, cmgi_smoother_factors 
     const cmgi_smoother_source *source = &with_facts;
     look seen = {0};
     with_facts.facts = &facts;
+    with_facts.only_symmetric = true;
     CMGI_TRY(cmgi_smoother_make(source, "jacobi", 1, out));
     CMGI_TRY(look_at(source, &seen));
     /* Where coefficients jump by many powers of ten the largest eigenvalues belong to a few
@@ -224,9 +244,8 @@ static cmg_status make(const cmgi_smoother_source *given, cmgi_smoother_factors 
         make_symmetric(source, &spectrum, seen.share, out);
         return CMG_OK;
     }
-    const double largest = status == CMG_OK ? spectrum.largest : 0;
-    status =
-        status == CMG_OK || may_go_on(status) ? make_unsymmetric(source, largest, out) : status;
+    with_facts.only_symmetric = false;
+    status = status == CMG_OK || may_go_on(status) ? make_unsymmetric(source, out) : status;
     if (status == CMG_OK || may_go_on(status)) {
         status = cmgi_group_agree(source->ctx, status);
     }

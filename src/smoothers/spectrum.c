@@ -21,6 +21,7 @@ typedef struct problem {
     cmgi_pencil on;
     cmg_matrix *const *given; /* M, NULL = made of CSR */
     cmg_matrix *own;          /* A, where the caller has none */
+    bool only_symmetric;      /* the power method is not asked for */
     const cmgi_frame *frame;  /* NULL = all rows are here */
     cmg_matrix *mask;         /* diagonal: 0 in identity rows, else 1; NULL = there are none */
 } problem;
@@ -239,7 +240,7 @@ static cmg_status estimate(problem *P, cmgi_tridiagonal *kept, cmgi_spectrum *sp
         return CMG_OK;
     }
     cmg_matrix_destroy(&P->mask);
-    return power_method(P, &spectrum->largest);
+    return P->only_symmetric ? CMG_OK : power_method(P, &spectrum->largest);
 }
 
 /* The estimate with the source's matrix, or with the CSR in fp64 where it has none; M is given, or
@@ -253,6 +254,7 @@ static cmg_status try_estimate(const cmgi_smoother_source *source, cmg_matrix *c
                                                 .total = cmgi_source_total(source),
                                                 .steps = steps},
                                          .given = given,
+                                         .only_symmetric = source->only_symmetric,
                                          .frame = source->frame};
     *spectrum = (cmgi_spectrum){.largest = 1};
     CMGI_TRY(prepare(source, factor, factors, &P));
