@@ -234,7 +234,12 @@ static cmg_status make(const cmgi_smoother_source *given, cmgi_smoother_factors 
     /* Where coefficients jump by many powers of ten the largest eigenvalues belong to a few
      * elements, which a random vector hardly contains: the spread of the diagonal tells. */
     const int steps = seen.spread ? CMGI_LANCZOS_STEPS : STEPS;
-    cmg_status status = cmgi_spectrum_estimate(source, out->factor, out->factors, steps, &spectrum);
+    const bool ideal = source->h != NULL && source->h->level[source->level].ideal;
+    cmg_status status = CMG_OK;
+    spectrum.symmetric = false;
+    if (!ideal) {
+        status = cmgi_spectrum_estimate(source, out->factor, out->factors, steps, &spectrum);
+    }
     if (status == CMG_OK && spectrum.symmetric && jacobi_is_enough(&spectrum)) {
         /* the least eigenvalue, on which that rests, needs more steps */
         status = cmgi_spectrum_estimate(source, out->factor, out->factors, CMGI_LANCZOS_STEPS,
