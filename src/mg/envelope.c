@@ -140,8 +140,9 @@ static void dots(const double *a, cmg_size wa, const double *b, cmg_size wb, cmg
     double s01 = 0;
     double s10 = 0;
     double s11 = 0;
+    const cmg_size last = length > 0 ? length - 2 : 0;
 #pragma omp simd reduction(+ : s00, s01, s10, s11)
-    for (cmg_size k = 0; k < length; ++k) {
+    for (cmg_size k = 0; k < last; ++k) {
         s00 += a[k] * b[k];
         s01 += a[k] * b1[k];
         s10 += a1[k] * b[k];
@@ -151,6 +152,14 @@ static void dots(const double *a, cmg_size wa, const double *b, cmg_size wb, cmg
     s[1] = s01;
     s[2] = s10;
     s[3] = s11;
+    if (length > 0) { /* what the call before has left, for which the others need not wait */
+        a += last;
+        b += last;
+        s[0] += a[0] * b[0] + a[1] * b[1];
+        s[1] += a[0] * b[wb] + a[1] * b[wb + 1];
+        s[2] += a[wa] * b[0] + a[wa + 1] * b[1];
+        s[3] += a[wa] * b[wb] + a[wa + 1] * b[wb + 1];
+    }
 }
 
 /* L over the lower triangle of A; false where A is not semidefinite. */
