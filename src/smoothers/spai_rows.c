@@ -70,17 +70,17 @@ static bool solve_normal(const cmg_csr *A, const cmg_index *J, cmg_size n, cmg_i
         for (cmg_size c = p / LANES * LANES; c < width; c += LANES) {
             double sum[LANES] = {0};
             for (cmg_size e = 0; e < length; ++e) {
-                const double w = work->weight[place[e]];
                 const double *restrict l = work->rows + place[e] * width + c;
+                const double value = A->values[begin + e] * work->weight[place[e]];
                 for (int t = 0; t < LANES; ++t) {
-                    sum[t] += A->values[begin + e] * w * w * l[t];
+                    sum[t] += value * l[t];
                 }
             }
             memcpy(work->G + p * width + c, sum, sizeof sum);
         }
         place += length;
         work->diagonal[p] = work->G[p * width + p];
-        x[p] = own < 0 ? 0 : work->rows[own * width + p] * work->weight[own] * work->weight[own];
+        x[p] = own < 0 ? 0 : work->rows[own * width + p] * work->weight[own];
     }
     for (cmg_size k = 0; k < n; ++k) {
         const double *restrict row = work->G + k * width;
@@ -108,14 +108,14 @@ static bool solve_normal(const cmg_csr *A, const cmg_index *J, cmg_size n, cmg_i
     return true;
 }
 
-/* By columns, every equation multiplied by its weight. */
+/* By columns, every equation multiplied by the square root of its weight. */
 static void solve_by_columns(cmg_size m, cmg_size n, cmg_index own, cmgi_spai_work *work)
 {
     for (cmg_size l = 0; l < m; ++l) {
         for (cmg_size k = 0; k < n; ++k) {
-            work->L[k * m + l] = work->weight[l] * work->rows[l * width_of(n) + k];
+            work->L[k * m + l] = sqrt(work->weight[l]) * work->rows[l * width_of(n) + k];
         }
-        work->b[l] = l == own ? work->weight[l] : 0;
+        work->b[l] = l == own ? sqrt(work->weight[l]) : 0;
     }
     cmgi_qr_solve(m, n, work->L, work->b, work->diagonal, work->x);
 }
@@ -143,8 +143,8 @@ void cmgi_spai_row(const cmg_csr *A, cmg_size i, const cmg_index *J, cmg_size le
             work->weight[at] += 1;
         }
     }
-    for (cmg_size l = 0; l < m; ++l) {
-        work->weight[l] = counted ? sqrt(work->weight[l]) : 1;
+    for (cmg_size l = 0; l < m && !counted; ++l) {
+        work->weight[l] = 1;
     }
     const cmg_index own = cmgi_index_map_find(map, (cmg_index)i);
     if (!solve_normal(A, J, length, own, work)) {
