@@ -11,6 +11,16 @@
 #define CMGI_INLINE static inline
 #endif
 
+/* A function whose bits no register changes: with gcc and glibc, x86-64 has a copy of it for AVX2,
+ * which is chosen when the program is loaded. */
+#include <limits.h>
+#if defined CMGI_X86 && defined __GLIBC__ && !defined __clang__ && !defined __SANITIZE_ADDRESS__ && \
+    !defined __SANITIZE_THREAD__
+#define CMGI_WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define CMGI_WIDE
+#endif
+
 #ifdef __CUDA_ARCH__
 #define CMGI_UNROLL _Pragma("unroll")
 #define CMGI_UNROLL_THERE _Pragma("unroll")

@@ -7,6 +7,7 @@
  */
 #include "smoothers/spai.h"
 
+#include "core/inline.h"
 #include "smoothers/rows.h"
 
 #include <math.h>
@@ -58,7 +59,7 @@ void cmgi_spai_work_destroy(cmg_context *ctx, cmgi_spai_work **work)
  * x by the normal equations L^T L x = L^T b, by rows of L and of the upper triangle of L^T L; false
  * where a pivot is too small for that, which the values of L alone decide.
  */
-static bool solve_normal(const cmg_csr *A, const cmg_index *J, cmg_size n, cmg_index own,
+CMGI_WIDE static bool solve_normal(const cmg_csr *A, const cmg_index *J, cmg_size n, cmg_index own,
                          cmgi_spai_work *work)
 {
     const cmg_size width = width_of(n);
