@@ -38,7 +38,6 @@ typedef struct probe {
     const cmgi_csr *R; /* NULL = P^T */
     const cmgi_dirichlet *fine;
     const cmgi_dirichlet *coarse;
-    cmgi_energy_rows_fn rows;
     cmg_index *list; /* coarse rows of the vectors */
     cmg_size count;
     cmg_index *at;   /* coarse rows: place in the vectors, which begin with a row of zeros */
@@ -103,7 +102,7 @@ static void sweep_batch(const probe *p, cmg_size first)
 {
     const cmg_size count = batch_of(first, p->count);
     double sum[BATCH * LANES];
-    p->rows(&p->C, p->list + first, count, p->at, p->x, sum);
+    cmgi_energy_rows(&p->C, p->list + first, count, p->at, p->x, sum);
     for (cmg_size c = 0; c < count; ++c) {
         const double inverse = p->inverse[first + c];
         const double *x = p->x + (first + c + 1) * LANES;
@@ -146,7 +145,7 @@ static void add_energies(const probe *p, const cmg_csr *M, const cmg_index *plac
     for (cmg_size e = 0; e < p->count; ++e) {
         const cmg_size c = e % BATCH;
         if (c == 0) {
-            p->rows(M, p->list + e, batch_of(e, p->count), place, y, sum);
+            cmgi_energy_rows(M, p->list + e, batch_of(e, p->count), place, y, sum);
         }
         const double *x = p->x + (e + 1) * LANES;
         for (int v = 0; v < VECTORS; ++v) {
@@ -281,7 +280,7 @@ static void batch_energies(const probe *p, cmg_size first, const double *y, doub
     const cmg_size count = batch_of(first, p->places);
     double row[BATCH * LANES];
     double *to = p->R != NULL ? p->image + first * LANES : row;
-    p->rows(&p->A, p->row + first, count, p->slot, y, to);
+    cmgi_energy_rows(&p->A, p->row + first, count, p->slot, y, to);
     for (cmg_size c = 0; p->R == NULL && c < count; ++c) {
         for (int v = 0; v < VECTORS; ++v) {
             sum[v] += y[(first + c) * LANES + v] * row[c * LANES + v];
@@ -303,7 +302,7 @@ static cmg_status fine_energies(const probe *p, double energy[VECTORS])
     {
 #pragma omp for schedule(static)
         for (cmg_size c = 1; c < p->places; c += BATCH) {
-            p->rows(&p->P, p->row + c, batch_of(c, p->places), p->at, p->x, y + c * LANES);
+            cmgi_energy_rows(&p->P, p->row + c, batch_of(c, p->places), p->at, p->x, y + c * LANES);
         }
 #pragma omp for schedule(static)
         for (cmg_size c = 1; c < p->places; c += BATCH) {
@@ -434,7 +433,7 @@ cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, cmgi_dirichlet *fin
                               cmgi_dirichlet *coarse, double *factor)
 {
     cmg_context *ctx = h->ctx;
-    probe p = {.ctx = ctx, .fine = fine, .coarse = coarse, .rows = cmgi_energy_rows_best()};
+    probe p = {.ctx = ctx, .fine = fine, .coarse = coarse};
     CMGI_FREED(ctx, &p.list, &p.at, &p.inverse, &p.x, &p.y, &p.slot, &p.row, &p.image);
     CMGI_TRY(cmgi_dirichlet_at(ctx, CMGI_HOST, fine, coarse));
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &p.A));

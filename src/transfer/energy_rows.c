@@ -1,15 +1,22 @@
-/* Registers of two places, which SSE2 and NEON have, and the choice at run time. */
 #include "transfer/energy_rows.h"
 
-#define NAME cmgi_energy_rows
-#include "transfer/energy_rows.inc"
+#include "core/inline.h"
 
-cmgi_energy_rows_fn cmgi_energy_rows_best(void)
+CMGI_WIDE void cmgi_energy_rows(const cmg_csr *M, const cmg_index *row, cmg_size count,
+                                const cmg_index *place, const double *x, double *to)
 {
-#ifdef CMGI_X86
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-        return cmgi_energy_rows_avx2;
+    enum { LANES = CMGI_ENERGY_LANES };
+    for (cmg_size c = 0; c < count; ++c) {
+        double sum[LANES] = {0};
+        for (cmg_size k = M->indptr[row[c]]; k < M->indptr[row[c] + 1]; ++k) {
+            const cmg_index j = M->indices[k];
+            const double *read = x + (cmg_size)(place != NULL ? place[j] : j) * LANES;
+            for (int v = 0; v < LANES; ++v) {
+                sum[v] += M->values[k] * read[v];
+            }
+        }
+        for (int v = 0; v < LANES; ++v) {
+            to[c * LANES + v] = sum[v];
+        }
     }
-#endif
-    return cmgi_energy_rows;
 }
