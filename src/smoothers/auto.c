@@ -149,7 +149,7 @@ static cmg_status make_unsymmetric(const cmgi_smoother_source *source, cmgi_smoo
     CMGI_TRY(cmgi_all_sum(ctx, sums, 2));
     if (sums[0] <= MILD * MILD * sums[1]) {
         const cmg_status status =
-            cmgi_spectrum_estimate(source, out->factor, out->factors, STEPS, &spectrum);
+            cmgi_spectrum_estimate(source, out->factor, out->factors, 0, &spectrum);
         if (status == CMG_OK) {
             make_polynomial(DEGREE, spectrum.largest, "A is nearly symmetric", out);
         }

@@ -8,12 +8,13 @@
  * entry in it.
  */
 #pragma once
-#include "csr/index_map.h"
 #include "csr/csr.h"
 
 /* Work space of one thread. */
 typedef struct cmgi_spai_work {
-    cmgi_index_map map; /* columns of A met, in the order met */
+    cmg_index *list;    /* columns of A met, in the order met, and ... */
+    cmg_index met;
+    cmg_index *local;   /* ... the place in the list of every column that is in it */
     double *L;          /* the local matrix, map.length x |J| by columns */
     double *b;          /* its right-hand side */
     double *weight;     /* of each local row */
@@ -24,13 +25,20 @@ typedef struct cmgi_spai_work {
     double *G;          /* |J| x |J| */
 } cmgi_spai_work;
 
-/* Work space of `threads` threads for rows of at most `columns` entries, `rows` local rows and
- * `entries` local entries. */
-cmg_status cmgi_spai_work_create(cmg_context *ctx, cmg_size columns, cmg_size rows,
+/* Work space of `threads` threads for a matrix of `all` columns and rows of at most `columns`
+ * entries, `rows` local rows and `entries` local entries. */
+cmg_status cmgi_spai_work_create(cmg_context *ctx, cmg_size all, cmg_size columns, cmg_size rows,
                                  cmg_size entries, cmgi_spai_work **work);
 void cmgi_spai_work_destroy(cmg_context *ctx, cmgi_spai_work **work);
 CMGI_RELEASES(cmgi_spai_work_destroy, cmgi_spai_work *)
-/* Solves for row i on columns J; the result is work->x, the local numbering stays in work->map. */
+/* The local row of a column of A, -1 when it was not met. */
+static inline cmg_index cmgi_spai_local(const cmgi_spai_work *work, cmg_index column)
+{
+    const cmg_index at = work->local[column];
+    return at < work->met && work->list[at] == column ? at : -1;
+}
+
+/* Solves for row i on columns J; the result is work->x, the local numbering stays. */
 void cmgi_spai_row(const cmg_csr *A, cmg_size i, const cmg_index *J, cmg_size length, bool counted,
                    cmgi_spai_work *work);
 

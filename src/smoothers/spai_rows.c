@@ -23,14 +23,15 @@ static cmg_size width_of(cmg_size n)
     return (n + LANES - 1) / LANES * LANES;
 }
 
-cmg_status cmgi_spai_work_create(cmg_context *ctx, cmg_size columns, cmg_size rows,
+cmg_status cmgi_spai_work_create(cmg_context *ctx, cmg_size all, cmg_size columns, cmg_size rows,
                                  cmg_size entries, cmgi_spai_work **work)
 {
     cmgi_spai_work *made = NULL;
     CMGI_RELEASED(cmgi_spai_work_destroy, ctx, &made);
     CMGI_TRY(cmgi_alloc_zero(ctx, ctx->threads, sizeof *made, &made));
     for (int t = 0; t < ctx->threads; ++t) {
-        CMGI_TRY(cmgi_index_map_create(ctx, rows, &made[t].map));
+        CMGI_TRY(cmgi_alloc(ctx, rows + 1, sizeof(cmg_index), &made[t].list));
+        CMGI_TRY(cmgi_alloc_zero(ctx, all, sizeof(cmg_index), &made[t].local));
         CMGI_TRY(cmgi_alloc(ctx, entries, sizeof(double), &made[t].L));
         CMGI_TRY(cmgi_alloc(ctx, rows, sizeof(double), &made[t].b));
         CMGI_TRY(cmgi_alloc(ctx, rows, sizeof(double), &made[t].weight));
@@ -48,8 +49,8 @@ void cmgi_spai_work_destroy(cmg_context *ctx, cmgi_spai_work **work)
 {
     for (int t = 0; *work != NULL && t < ctx->threads; ++t) {
         cmgi_spai_work *w = &(*work)[t];
-        cmgi_index_map_destroy(ctx, &w->map);
-        CMGI_FREE(ctx, w->L, w->b, w->weight, w->diagonal, w->x, w->rows, w->place, w->G);
+        CMGI_FREE(ctx, w->list, w->local, w->L, w->b, w->weight, w->diagonal, w->x, w->rows,
+                  w->place, w->G);
     }
     cmgi_free(ctx, *work);
     *work = NULL;
@@ -124,15 +125,20 @@ static void solve_by_columns(cmg_size m, cmg_size n, cmg_index own, cmgi_spai_wo
 void cmgi_spai_row(const cmg_csr *A, cmg_size i, const cmg_index *J, cmg_size length, bool counted,
                    cmgi_spai_work *work)
 {
-    cmgi_index_map *map = &work->map;
     cmg_size count = 0;
-    cmgi_index_map_clear(map);
+    work->met = 0;
     for (cmg_size p = 0; p < length; ++p) {
         for (cmg_size k = A->indptr[J[p]]; k < A->indptr[J[p] + 1]; ++k) {
-            work->place[count++] = cmgi_index_map_add(map, A->indices[k]);
+            const cmg_index j = A->indices[k];
+            const cmg_index found = cmgi_spai_local(work, j);
+            const cmg_index at = found < 0 ? work->met : found;
+            work->list[work->met] = j; /* no branch: which ones are new cannot be foretold */
+            work->met += found < 0;
+            work->local[j] = at;
+            work->place[count++] = at;
         }
     }
-    const cmg_size m = map->length;
+    const cmg_size m = work->met;
     const cmg_size width = width_of(length);
     memset(work->rows, 0, (size_t)(m * width) * sizeof *work->rows);
     memset(work->weight, 0, (size_t)m * sizeof *work->weight);
@@ -147,7 +153,7 @@ void cmgi_spai_row(const cmg_csr *A, cmg_size i, const cmg_index *J, cmg_size le
     for (cmg_size l = 0; l < m && !counted; ++l) {
         work->weight[l] = 1;
     }
-    const cmg_index own = cmgi_index_map_find(map, (cmg_index)i);
+    const cmg_index own = cmgi_spai_local(work, (cmg_index)i);
     if (!solve_normal(A, J, length, own, work)) {
         solve_by_columns(m, length, own, work);
     }
@@ -194,6 +200,6 @@ cmg_status cmgi_spai_static(cmg_context *ctx, const cmg_csr *A, bool counted, cm
     rows r = {.A = A, .counted = counted, .S = S};
     CMGI_RELEASED(cmgi_spai_work_destroy, ctx, &r.work);
     find_sizes(A, S, sizes);
-    CMGI_TRY(cmgi_spai_work_create(ctx, sizes[0], sizes[1], sizes[2], &r.work));
+    CMGI_TRY(cmgi_spai_work_create(ctx, A->cols, sizes[0], sizes[1], sizes[2], &r.work));
     return cmgi_each_row(ctx, "SPAI", S->rows, make_row, &r, &bad);
 }

@@ -220,7 +220,7 @@ static cmg_status estimate(problem *P, cmgi_tridiagonal *kept, cmgi_spectrum *sp
     const bool on_the_way = cmgi_pencil_is_jacobi(&P->on) && P->on.steps > 1;
     bool symmetric = on_the_way;
     cmgi_tridiagonal T = {0};
-    if (!on_the_way) {
+    if (!on_the_way && P->on.steps > 0) {
         const double less = P->on.precision == CMG_FP64 ? 1e-9 : 1e-5;
         CMGI_TRY(is_symmetric(P, false, allowed, &symmetric));
         if (symmetric && !cmgi_pencil_is_jacobi(&P->on)) {
