@@ -11,8 +11,7 @@
 #define CMGI_INLINE static inline
 #endif
 
-/* A function whose bits no register changes: with glibc, x86-64 has a copy of it for AVX2, which is
- * chosen when the program is loaded; sanitizers are not there yet then. */
+/* A function whose bits no register changes: glibc may choose a copy for AVX2 at the start. */
 #include <limits.h>
 #if defined CMGI_X86 && defined __GLIBC__ && (!defined __clang__ || __clang_major__ >= 14) &&      \
     !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ && !defined __CUDACC__

@@ -23,16 +23,9 @@ typedef struct row_look {
 
 double cmgi_row_magnitude(const cmg_csr *A, cmg_size i)
 {
-    const cmg_size end = A->indptr[i + 1];
-    cmg_size k = A->indptr[i];
     cmgi_row_sum sum = {{0}};
-    for (; k + CMGI_LANES <= end; k += CMGI_LANES) {
-        for (int p = 0; p < CMGI_LANES; ++p) {
-            sum.part[p] += fabs(A->values[k + p]);
-        }
-    }
-    for (int p = 0; k + p < end; ++p) {
-        sum.part[p] += fabs(A->values[k + p]);
+    for (cmg_size k = A->indptr[i], e = 0; k < A->indptr[i + 1]; ++k, ++e) {
+        cmgi_row_add(&sum, e, fabs(A->values[k]));
     }
     return cmgi_row_total(&sum);
 }
@@ -50,15 +43,10 @@ static double second_of(const double *values, cmg_size n, cmg_size diagonal)
     return second;
 }
 
-/* fmax and fmin are calls, and past what is no number as these. */
+/* fmax is a call, and past what is no number as this. */
 static inline double above(double x, double y)
 {
     return y > x ? y : x;
-}
-
-static inline double below(double x, double y)
-{
-    return y < x ? y : x;
 }
 
 static row_look look_at_row(const cmg_csr *A, cmg_size i)
@@ -110,7 +98,7 @@ static cmgi_csr_facts look_at_rows(const cmg_csr *A, cmg_size from, cmg_size to,
         const bool own = i >= first && i < last;
         const double two = row.most + row.second;
         f.rows.most = own ? above(f.rows.most, row.diagonal) : f.rows.most;
-        f.rows.least = own ? below(f.rows.least, row.diagonal) : f.rows.least;
+        f.rows.least = own && row.diagonal < f.rows.least ? row.diagonal : f.rows.least;
         f.rows.identity += own && row.most == 0;
         f.dominated += own && row.sum <= (1 + CMGI_DOMINATED) * row.diagonal;
         f.rows.lines += own && two > CMGI_LINE * row.diagonal;

@@ -9,7 +9,6 @@ typedef struct cmgi_index_map {
     cmg_size mask;    /* slots - 1, slots a power of two of at least twice the room */
     cmg_index *slot;  /* position in `list`, -1 = free */
     cmg_index *list;  /* global index of local 0, 1, ... */
-    cmg_index *taken; /* its slot */
     cmg_index length; /* how many there are */
 } cmgi_index_map;
 
@@ -22,7 +21,6 @@ static inline cmg_status cmgi_index_map_create(cmg_context *ctx, cmg_size room, 
     }
     CMGI_TRY(cmgi_alloc(ctx, slots, sizeof *map->slot, &map->slot));
     CMGI_TRY(cmgi_alloc(ctx, room, sizeof *map->list, &map->list));
-    CMGI_TRY(cmgi_alloc(ctx, room, sizeof *map->taken, &map->taken));
     for (cmg_size s = 0; s < slots; ++s) {
         map->slot[s] = -1;
     }
@@ -33,7 +31,7 @@ static inline cmg_status cmgi_index_map_create(cmg_context *ctx, cmg_size room, 
 
 static inline void cmgi_index_map_destroy(cmg_context *ctx, cmgi_index_map *map)
 {
-    CMGI_FREE(ctx, map->slot, map->list, map->taken);
+    CMGI_FREE(ctx, map->slot, map->list);
     *map = (cmgi_index_map){0};
 }
 
@@ -59,16 +57,16 @@ static inline cmg_index cmgi_index_map_add(cmgi_index_map *map, cmg_index global
     cmg_index *slot = cmgi_index_map_slot(map, global);
     if (*slot < 0) {
         *slot = map->length;
-        map->taken[map->length] = (cmg_index)(slot - map->slot);
         map->list[map->length++] = global;
     }
     return *slot;
 }
 
-/* Empties the table. */
+/* Empties the table: the last added leaves first, so that no probe chain is cut while in use. */
 static inline void cmgi_index_map_clear(cmgi_index_map *map)
 {
     while (map->length > 0) {
-        map->slot[map->taken[--map->length]] = -1;
+        *cmgi_index_map_slot(map, map->list[map->length - 1]) = -1;
+        --map->length;
     }
 }

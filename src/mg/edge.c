@@ -9,10 +9,10 @@
 #include <math.h>
 
 /*
- * Rows from which x is larger than a core's own caches, and of a matrix alone, whose set-up, too, is
- * one of products: on one core levels of 40000 rows in a random order take 1.3 times as long; lines of x an entry (numbered.h) that are
- * worth an order, of which no more than a share may be left: a product then takes 1.6 times as long
- * as in a good one. P1 tetrahedra: 0.03 breadth first, 0.9 in a random order.
+ * Rows from which x is larger than a core's own caches; fewer where levels are made, which
+ * takes 1.3 times as long in a random order. Lines of x an entry (numbered.h) that are worth an
+ * order, of which no more than a share may be left: a product then takes 1.6 times as long as in a
+ * good one. P1 tetrahedra: 0.03 breadth first, 0.9 in a random order.
  */
 enum { LEAST_ROWS = 1 << 16, LEAST_ALONE = 1 << 14, LONG_ROWS = 256 };
 static const double POOR = 0.2;

@@ -56,14 +56,13 @@ static const double SPREAD = 1e3;     /* of the diagonal */
 static const double CAUTIOUS = 0.5;   /* damping of Jacobi where nothing better can be computed */
 
 /* |A - A^T|^2 of a matrix and its transpose, rows sorted; *size becomes |A|^2. */
-static double skew_part(const cmgi_smoother_source *source, const cmgi_csr *A, const cmgi_csr *T,
+static double skew_part(const cmgi_smoother_source *source, const cmg_csr *A, const cmg_csr *T,
                         double *size)
 {
     double skew = 0;
     double all = 0;
     for (cmg_size i = cmgi_source_first(source); i < cmgi_source_last(source); ++i) {
-        for (cmgi_row_pair v = cmgi_row_pair_before(&A->view, &T->view, i);
-             cmgi_row_pair_next(&v);) {
+        for (cmgi_row_pair v = cmgi_row_pair_before(A, T, i); cmgi_row_pair_next(&v);) {
             skew += (v.a - v.b) * (v.a - v.b);
             all += v.a * v.a;
         }
@@ -116,8 +115,7 @@ static bool may_go_on(cmg_status status)
     return status == CMG_ERR_SINGULAR || status == CMG_ERR_ARG;
 }
 
-/* The rows of A, ascending in the transpose of T = A^T where they are not yet. */
-static cmg_status sort_rows(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *T, cmgi_csr *sorted)
+static bool has_sorted_rows(const cmg_csr *A)
 {
     bool ascending = true;
     for (cmg_size i = 0; i < A->rows && ascending; ++i) {
@@ -125,8 +123,7 @@ static cmg_status sort_rows(cmg_context *ctx, const cmg_csr *A, const cmgi_csr *
             ascending = ascending && A->indices[k - 1] < A->indices[k];
         }
     }
-    *sorted = ascending ? cmgi_csr_borrow(A) : *sorted;
-    return ascending ? CMG_OK : cmgi_csr_transpose(ctx, &T->view, sorted);
+    return ascending;
 }
 
 /* `out` has Jacobi. */
@@ -144,8 +141,10 @@ static cmg_status make_unsymmetric(const cmgi_smoother_source *source, cmgi_smoo
     }
     CMGI_TRY(cmgi_smoother_source_here(source, &here));
     CMGI_TRY(cmgi_csr_transpose(ctx, &here.A, &T));
-    CMGI_TRY(sort_rows(ctx, &here.A, &T, &A));
-    sums[0] = skew_part(&here, &A, &T, &sums[1]);
+    if (!has_sorted_rows(&here.A)) {
+        CMGI_TRY(cmgi_csr_transpose(ctx, &T.view, &A));
+    }
+    sums[0] = skew_part(&here, A.indptr != NULL ? &A.view : &here.A, &T.view, &sums[1]);
     CMGI_TRY(cmgi_all_sum(ctx, sums, 2));
     if (sums[0] <= MILD * MILD * sums[1]) {
         const cmg_status status =
@@ -222,7 +221,7 @@ static void make_symmetric(const cmgi_smoother_source *source, const cmgi_spectr
 
 static cmg_status make(const cmgi_smoother_source *given, cmgi_smoother_factors *out)
 {
-    cmgi_spectrum spectrum;
+    cmgi_spectrum spectrum = {0};
     cmgi_csr_facts facts = {0};
     cmgi_smoother_source with_facts = *given;
     const cmgi_smoother_source *source = &with_facts;
@@ -235,11 +234,9 @@ static cmg_status make(const cmgi_smoother_source *given, cmgi_smoother_factors 
      * elements, which a random vector hardly contains: the spread of the diagonal tells. */
     const int steps = seen.spread ? CMGI_LANCZOS_STEPS : STEPS;
     const bool ideal = source->h != NULL && source->h->level[source->level].ideal;
-    cmg_status status = CMG_OK;
-    spectrum.symmetric = false;
-    if (!ideal) {
-        status = cmgi_spectrum_estimate(source, out->factor, out->factors, steps, &spectrum);
-    }
+    cmg_status status =
+        ideal ? CMG_OK
+              : cmgi_spectrum_estimate(source, out->factor, out->factors, steps, &spectrum);
     if (status == CMG_OK && spectrum.symmetric && jacobi_is_enough(&spectrum)) {
         /* the least eigenvalue, on which that rests, needs more steps */
         status = cmgi_spectrum_estimate(source, out->factor, out->factors, CMGI_LANCZOS_STEPS,

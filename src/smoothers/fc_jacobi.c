@@ -28,24 +28,19 @@ static cmg_size half_row(const void *user, cmg_size i, cmg_index *columns, doubl
 {
     const half *h = user;
     const cmg_csr *A = h->A;
+    const bool own = h->coarse[i] == h->second; /* else a row of the identity */
+    const cmg_size end = A->indptr[own ? i + 1 : i];
     cmg_size length = 0;
     bool placed = false;
-    if (h->coarse[i] != h->second) {
-        if (columns != NULL) {
-            columns[0] = (cmg_index)i;
-            values[0] = 1;
-        }
-        return 1;
-    }
-    for (cmg_size k = A->indptr[i]; k <= A->indptr[i + 1]; ++k) {
-        const cmg_index j = k < A->indptr[i + 1] ? A->indices[k] : (cmg_index)i;
+    for (cmg_size k = A->indptr[i]; k <= end; ++k) {
+        const cmg_index j = k < end ? A->indices[k] : (cmg_index)i;
         const bool diagonal = j == i && !placed;
         const bool other = j != i && !h->coarse[j] && A->values[k] != 0;
         if (diagonal || other) {
             if (columns != NULL) {
                 const double d = h->inverse[i];
                 columns[length] = j;
-                values[length] = diagonal    ? d
+                values[length] = diagonal    ? (own ? d : 1)
                                  : h->second ? -d * A->values[k]
                                              : -d * A->values[k] * h->inverse[j];
             }

@@ -12,17 +12,17 @@
 
 /* Work space of one thread. */
 typedef struct cmgi_spai_work {
-    cmg_index *list;    /* columns of A met, in the order met, and ... */
+    cmg_index *list; /* columns of A met, in the order met, and ... */
     cmg_index met;
-    cmg_index *local;   /* ... the place in the list of every column that is in it */
-    double *L;          /* the local matrix, map.length x |J| by columns */
-    double *b;          /* its right-hand side */
-    double *weight;     /* of each local row */
-    double *diagonal;   /* |J| */
-    double *x;          /* |J|, the row of M */
-    double *rows;       /* the local matrix by rows */
-    cmg_index *place;   /* local row of each entry */
-    double *G;          /* |J| x |J| */
+    cmg_index *local; /* ... the place in the list of every column that is in it */
+    double *L;        /* the local matrix, map.length x |J| by columns */
+    double *b;        /* its right-hand side */
+    double *weight;   /* of each local row */
+    double *diagonal; /* |J| */
+    double *x;        /* |J|, the row of M */
+    double *rows;     /* the local matrix by rows */
+    cmg_index *place; /* local row of each entry */
+    double *G;        /* |J| x |J| */
 } cmgi_spai_work;
 
 /* Work space of `threads` threads for a matrix of `all` columns and rows of at most `columns`
