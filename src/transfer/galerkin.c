@@ -39,7 +39,7 @@ static cmg_status fill_empty_rows(cmg_context *ctx, cmgi_csr *A)
     return CMG_OK;
 }
 
-/* Ac = R (A P), or its values on the pattern that is there; AP, rows in order, likewise: it stays. */
+/* Ac = R (A P), or its values on the pattern that is there; AP, rows in order, stays. */
 static cmg_status multiply(cmg_context *ctx, const cmg_csr *R, const cmg_csr *A, const cmg_csr *P,
                            bool values, cmgi_csr *AP, cmgi_csr *Ac)
 {
