@@ -42,7 +42,7 @@ FILES = {
     "robust": ["cpu-robust-2026-11-23.jsonl"],
     "alone": ["h200-alone-2026-11-27.jsonl", "h200-alone-hypre-2026-11-27.jsonl", "h200-alone-2026-11-28.jsonl",
               "h200-alone-2026-11-29.jsonl"],
-    "matrix-alone": ["cpu-matrix-alone-2026-11-29.jsonl"],
+    "matrix-alone": ["cpu-matrix-alone-2026-11-29-second.jsonl"],
     "robust-compare": ["cpu-robust-compare-2026-11-22.jsonl"],
     "robust-peers": ["cpu-robust-peers-2026-11-23.jsonl"],
     "peers-distorted": ["cpu-peers-distorted-2026-11-28.jsonl"],

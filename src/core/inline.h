@@ -11,6 +11,15 @@
 #define CMGI_INLINE static inline
 #endif
 
+/* A function whose bits no register changes: glibc may choose a copy for AVX2 at the start. */
+#include <limits.h>
+#if defined CMGI_X86 && defined __GLIBC__ && (!defined __clang__ || __clang_major__ >= 14) &&      \
+    !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ && !defined __CUDACC__
+#define CMGI_WIDE __attribute__((target_clones("avx2", "default")))
+#else
+#define CMGI_WIDE
+#endif
+
 #ifdef __CUDA_ARCH__
 #define CMGI_UNROLL _Pragma("unroll")
 #define CMGI_UNROLL_THERE _Pragma("unroll")

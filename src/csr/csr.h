@@ -183,6 +183,9 @@ cmg_status cmgi_csr_permute_from(cmg_context *ctx, const cmg_csr *A, const cmg_i
                                  cmgi_csr *B);
 /* C = A B by rows (Gustavson 1978), rows sorted, parallel; exact zeros are kept. */
 cmg_status cmgi_csr_multiply(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B, cmgi_csr *C);
+/* The same, rows in any order unless `ordered`. */
+cmg_status cmgi_csr_multiply_loose(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B,
+                                   bool ordered, cmgi_csr *C);
 /* New values of such a product, of the same bits, on its pattern. */
 cmg_status cmgi_csr_multiply_values(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B,
                                     cmgi_csr *C);

@@ -23,16 +23,9 @@ typedef struct row_look {
 
 double cmgi_row_magnitude(const cmg_csr *A, cmg_size i)
 {
-    const cmg_size end = A->indptr[i + 1];
-    cmg_size k = A->indptr[i];
     cmgi_row_sum sum = {{0}};
-    for (; k + CMGI_LANES <= end; k += CMGI_LANES) {
-        for (int p = 0; p < CMGI_LANES; ++p) {
-            sum.part[p] += fabs(A->values[k + p]);
-        }
-    }
-    for (int p = 0; k + p < end; ++p) {
-        sum.part[p] += fabs(A->values[k + p]);
+    for (cmg_size k = A->indptr[i], e = 0; k < A->indptr[i + 1]; ++k, ++e) {
+        cmgi_row_add(&sum, e, fabs(A->values[k]));
     }
     return cmgi_row_total(&sum);
 }
@@ -50,6 +43,12 @@ static double second_of(const double *values, cmg_size n, cmg_size diagonal)
     return second;
 }
 
+/* fmax is a call, and past what is no number as this. */
+static inline double above(double x, double y)
+{
+    return y > x ? y : x;
+}
+
 static row_look look_at_row(const cmg_csr *A, cmg_size i)
 {
     const double *values = A->values + A->indptr[i];
@@ -58,7 +57,7 @@ static row_look look_at_row(const cmg_csr *A, cmg_size i)
     const double value = k < n ? values[k] : 0;
     row_look row = {value, fabs(value), cmgi_row_magnitude(A, i), cmgi_largest(k, values), 0};
     if (k < n) {
-        row.most = fmax(row.most, cmgi_largest(n - k - 1, values + k + 1));
+        row.most = above(row.most, cmgi_largest(n - k - 1, values + k + 1));
     }
     if (2 * row.most > CMGI_LINE * row.diagonal) {
         row.second = second_of(values, n, k);
@@ -89,8 +88,8 @@ static cmgi_csr_facts look_at_rows(const cmg_csr *A, cmg_size from, cmg_size to,
         if (i == from || same != CMGI_SAME_ROWS) {
             row = look_at_row(A, i);
             f.bad = f.bad < 0 && (row.diagonal == 0 || !isfinite(row.sum)) ? i : f.bad;
-            f.rows.gershgorin = fmax(f.rows.gershgorin, row.sum * (1 / row.diagonal));
-            f.rows.coupling = fmax(f.rows.coupling, row.most * (1 / row.diagonal));
+            f.rows.gershgorin = above(f.rows.gershgorin, row.sum * (1 / row.diagonal));
+            f.rows.coupling = above(f.rows.coupling, row.most * (1 / row.diagonal));
         }
         if (looks->wanted) {
             looks->same[i] = same;
@@ -98,8 +97,8 @@ static cmgi_csr_facts look_at_rows(const cmg_csr *A, cmg_size from, cmg_size to,
         }
         const bool own = i >= first && i < last;
         const double two = row.most + row.second;
-        f.rows.most = own ? fmax(f.rows.most, row.diagonal) : f.rows.most;
-        f.rows.least = own ? fmin(f.rows.least, row.diagonal) : f.rows.least;
+        f.rows.most = own ? above(f.rows.most, row.diagonal) : f.rows.most;
+        f.rows.least = own && row.diagonal < f.rows.least ? row.diagonal : f.rows.least;
         f.rows.identity += own && row.most == 0;
         f.dominated += own && row.sum <= (1 + CMGI_DOMINATED) * row.diagonal;
         f.rows.lines += own && two > CMGI_LINE * row.diagonal;

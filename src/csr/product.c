@@ -47,6 +47,7 @@ typedef struct plan {
     uint8_t *again; /* rows of B */
     bool repeat;    /* any of them */
     int widest;     /* rows of a group */
+    bool ordered;   /* columns of C are to ascend */
     int threads;
     cmg_size longest; /* most entries that a row of C can have */
     room all;         /* of all threads */
@@ -301,7 +302,11 @@ static cmg_size form_group(const plan *p, cmg_index g, const room *own, cmg_inde
 {
     const int m = (int)(p->group[g + 1] - p->group[g]);
     const cmg_size length = add_any(p, g, own, own->list);
-    order_columns(own, length, columns);
+    if (p->ordered) {
+        order_columns(own, length, columns);
+    } else {
+        memcpy(columns, own->list, (size_t)length * sizeof *columns);
+    }
     for (int t = 1; t < m; ++t) {
         memcpy(columns + t * length, columns, (size_t)length * sizeof *columns);
     }
@@ -397,12 +402,13 @@ static cmg_status form(cmg_context *ctx, const plan *p, cmgi_csr *C)
     return status;
 }
 
-cmg_status cmgi_csr_multiply(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B, cmgi_csr *C)
+cmg_status cmgi_csr_multiply_loose(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B,
+                                   bool ordered, cmgi_csr *C)
 {
     CMGI_CHECK(ctx, A->cols == B->rows, CMG_ERR_SHAPE,
                "product: A has %lld columns, B has %lld rows", (long long)A->cols,
                (long long)B->rows);
-    plan p = {0};
+    plan p = {.ordered = ordered};
     cmgi_scoped_csr made = {0};
     CMGI_FREED(ctx, &p.group, &p.again, &p.all.sum, &p.all.mark, &p.all.list, &p.all.bits,
                &p.all.words, &p.piece);
@@ -412,6 +418,11 @@ cmg_status cmgi_csr_multiply(cmg_context *ctx, const cmg_csr *A, const cmg_csr *
     CMGI_TRY(form(ctx, &p, &made));
     *C = cmgi_csr_pass_on(&made);
     return CMG_OK;
+}
+
+cmg_status cmgi_csr_multiply(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B, cmgi_csr *C)
+{
+    return cmgi_csr_multiply_loose(ctx, A, B, true, C);
 }
 
 cmg_status cmgi_csr_multiply_values(cmg_context *ctx, const cmg_csr *A, const cmg_csr *B,

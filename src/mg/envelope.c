@@ -30,48 +30,43 @@ static double *entry(const cmgi_envelope *E, cmg_size p, cmg_size q)
 }
 
 /* Places, and first columns of all pairs, of an ordering, NULL = the given one; returns the
- * multiplications of the factorisation. */
-static double take_order(const cmg_csr *A, const cmg_index *order, cmgi_envelope *E)
+ * multiplications of the factorisation, of its first pairs where these are over the budget. */
+static double take_order(const cmg_csr *A, const cmg_index *order, double budget, cmgi_envelope *E)
 {
     double operations = 0;
     for (cmg_size p = 0; p < A->rows; ++p) {
         E->place[order != NULL ? order[p] : p] = (cmg_index)p;
     }
-    for (cmg_size pair = 0; pair < E->pairs; ++pair) {
-        E->first[pair] = (cmg_index)(2 * pair);
-    }
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        const cmg_index pair = E->place[i] / 2;
-        cmg_index least = E->first[pair];
+    for (cmg_size p = 0; p < A->rows && operations <= budget; ++p) {
+        const cmg_size i = order != NULL ? order[p] : p;
+        cmg_index least = p % 2 == 0 ? (cmg_index)p : E->first[p / 2];
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
             const cmg_index q = E->place[A->indices[k]];
             least = q < least ? q : least;
         }
-        E->first[pair] = least - least % 2;
-    }
-    for (cmg_size pair = 0; pair < E->pairs; ++pair) {
-        const double width = (double)width_of(E, pair);
-        operations += width * width;
+        E->first[p / 2] = least - least % 2;
+        const double width = (double)width_of(E, p / 2);
+        operations += p % 2 == 1 || p + 1 == A->rows ? width * width : 0;
     }
     return operations;
 }
 
 /* The ordering with the cheaper factorisation, and what that takes. */
-static cmg_status choose_order(cmg_context *ctx, const cmg_csr *A, cmgi_envelope *E,
+static cmg_status choose_order(cmg_context *ctx, const cmg_csr *A, double budget, cmgi_envelope *E,
                                double *operations)
 {
     const cmg_size n = A->rows;
     cmgi_scoped cmg_index *order = NULL;
-    *operations = take_order(A, NULL, E);
+    *operations = take_order(A, NULL, budget, E);
     if (*operations <= GOOD * (double)A->indptr[n] || n > MANY) {
         return CMG_OK;
     }
     const double given = *operations;
     CMGI_TRY(cmgi_alloc(ctx, n, sizeof *order, &order));
     CMGI_TRY(cmgi_order_narrow(ctx, A, order));
-    *operations = take_order(A, order, E);
+    *operations = take_order(A, order, budget, E);
     if (*operations > given) {
-        *operations = take_order(A, NULL, E);
+        *operations = take_order(A, NULL, budget, E);
     }
     return CMG_OK;
 }
@@ -226,7 +221,7 @@ cmg_status cmgi_envelope_create(cmg_context *ctx, const cmg_csr *A, double budge
     CMGI_TRY(cmgi_alloc(ctx, made->rows, sizeof *made->place, &made->place));
     CMGI_TRY(cmgi_alloc(ctx, made->rows, sizeof *made->sign, &made->sign));
     CMGI_TRY(cmgi_alloc(ctx, made->pairs, sizeof *made->first, &made->first));
-    CMGI_TRY(choose_order(ctx, A, made, &operations));
+    CMGI_TRY(choose_order(ctx, A, budget, made, &operations));
     if (operations > budget) {
         return CMG_OK;
     }

@@ -56,14 +56,13 @@ static const double SPREAD = 1e3;     /* of the diagonal */
 static const double CAUTIOUS = 0.5;   /* damping of Jacobi where nothing better can be computed */
 
 /* |A - A^T|^2 of a matrix and its transpose, rows sorted; *size becomes |A|^2. */
-static double skew_part(const cmgi_smoother_source *source, const cmgi_csr *A, const cmgi_csr *T,
+static double skew_part(const cmgi_smoother_source *source, const cmg_csr *A, const cmg_csr *T,
                         double *size)
 {
     double skew = 0;
     double all = 0;
     for (cmg_size i = cmgi_source_first(source); i < cmgi_source_last(source); ++i) {
-        for (cmgi_row_pair v = cmgi_row_pair_before(&A->view, &T->view, i);
-             cmgi_row_pair_next(&v);) {
+        for (cmgi_row_pair v = cmgi_row_pair_before(A, T, i); cmgi_row_pair_next(&v);) {
             skew += (v.a - v.b) * (v.a - v.b);
             all += v.a * v.a;
         }
@@ -110,14 +109,31 @@ static cmg_status make_reducing(const cmgi_smoother_source *source, cmgi_smoothe
     return CMG_OK;
 }
 
-/* `out` has Jacobi; largest: a bound of its spectrum, 0 = unknown. */
-static cmg_status make_unsymmetric(const cmgi_smoother_source *source, double largest,
-                                   cmgi_smoother_factors *out)
+/* A method that does not take a matrix is no failure of the solver: another one goes on. */
+static bool may_go_on(cmg_status status)
+{
+    return status == CMG_ERR_SINGULAR || status == CMG_ERR_ARG;
+}
+
+static bool has_sorted_rows(const cmg_csr *A)
+{
+    bool ascending = true;
+    for (cmg_size i = 0; i < A->rows && ascending; ++i) {
+        for (cmg_size k = A->indptr[i] + 1; k < A->indptr[i + 1]; ++k) {
+            ascending = ascending && A->indices[k - 1] < A->indices[k];
+        }
+    }
+    return ascending;
+}
+
+/* `out` has Jacobi. */
+static cmg_status make_unsymmetric(const cmgi_smoother_source *source, cmgi_smoother_factors *out)
 {
     cmg_context *ctx = source->ctx;
     cmgi_scoped_csr T = {0};
     cmgi_scoped_csr A = {0};
     cmgi_smoother_source here;
+    cmgi_spectrum spectrum;
     double sums[2] = {0, 0}; /* |A - A^T|^2 and |A|^2 */
     CMGI_TRY(make_reducing(source, out));
     if (out->after) {
@@ -125,12 +141,20 @@ static cmg_status make_unsymmetric(const cmgi_smoother_source *source, double la
     }
     CMGI_TRY(cmgi_smoother_source_here(source, &here));
     CMGI_TRY(cmgi_csr_transpose(ctx, &here.A, &T));
-    CMGI_TRY(cmgi_csr_transpose(ctx, &T.view, &A)); /* A with sorted rows */
-    sums[0] = skew_part(&here, &A, &T, &sums[1]);
+    if (!has_sorted_rows(&here.A)) {
+        CMGI_TRY(cmgi_csr_transpose(ctx, &T.view, &A));
+    }
+    sums[0] = skew_part(&here, A.indptr != NULL ? &A.view : &here.A, &T.view, &sums[1]);
     CMGI_TRY(cmgi_all_sum(ctx, sums, 2));
-    if (largest > 0 && sums[0] <= MILD * MILD * sums[1]) {
-        make_polynomial(DEGREE, largest, "A is nearly symmetric", out);
-        return CMG_OK;
+    if (sums[0] <= MILD * MILD * sums[1]) {
+        const cmg_status status =
+            cmgi_spectrum_estimate(source, out->factor, out->factors, 0, &spectrum);
+        if (status == CMG_OK) {
+            make_polynomial(DEGREE, spectrum.largest, "A is nearly symmetric", out);
+        }
+        if (!may_go_on(status)) {
+            return status;
+        }
     }
     const bool convection = sums[0] > CONVECTION * CONVECTION * sums[1];
     const char *name = convection ? "ainv" : "spai";
@@ -195,26 +219,24 @@ static void make_symmetric(const cmgi_smoother_source *source, const cmgi_spectr
         lines >= LINES ? "rows are coupled along lines" : "A is symmetric positive definite", out);
 }
 
-/* A method that does not take a matrix is no failure of the solver: another one goes on. */
-static bool may_go_on(cmg_status status)
-{
-    return status == CMG_ERR_SINGULAR || status == CMG_ERR_ARG;
-}
-
 static cmg_status make(const cmgi_smoother_source *given, cmgi_smoother_factors *out)
 {
-    cmgi_spectrum spectrum;
+    cmgi_spectrum spectrum = {0};
     cmgi_csr_facts facts = {0};
     cmgi_smoother_source with_facts = *given;
     const cmgi_smoother_source *source = &with_facts;
     look seen = {0};
     with_facts.facts = &facts;
+    with_facts.only_symmetric = true;
     CMGI_TRY(cmgi_smoother_make(source, "jacobi", 1, out));
     CMGI_TRY(look_at(source, &seen));
     /* Where coefficients jump by many powers of ten the largest eigenvalues belong to a few
      * elements, which a random vector hardly contains: the spread of the diagonal tells. */
     const int steps = seen.spread ? CMGI_LANCZOS_STEPS : STEPS;
-    cmg_status status = cmgi_spectrum_estimate(source, out->factor, out->factors, steps, &spectrum);
+    const bool ideal = source->h != NULL && source->h->level[source->level].ideal;
+    cmg_status status =
+        ideal ? CMG_OK
+              : cmgi_spectrum_estimate(source, out->factor, out->factors, steps, &spectrum);
     if (status == CMG_OK && spectrum.symmetric && jacobi_is_enough(&spectrum)) {
         /* the least eigenvalue, on which that rests, needs more steps */
         status = cmgi_spectrum_estimate(source, out->factor, out->factors, CMGI_LANCZOS_STEPS,
@@ -224,9 +246,8 @@ static cmg_status make(const cmgi_smoother_source *given, cmgi_smoother_factors 
         make_symmetric(source, &spectrum, seen.share, out);
         return CMG_OK;
     }
-    const double largest = status == CMG_OK ? spectrum.largest : 0;
-    status =
-        status == CMG_OK || may_go_on(status) ? make_unsymmetric(source, largest, out) : status;
+    with_facts.only_symmetric = false;
+    status = status == CMG_OK || may_go_on(status) ? make_unsymmetric(source, out) : status;
     if (status == CMG_OK || may_go_on(status)) {
         status = cmgi_group_agree(source->ctx, status);
     }

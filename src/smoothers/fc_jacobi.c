@@ -29,12 +29,13 @@ static cmg_size half_row(const void *user, cmg_size i, cmg_index *columns, doubl
     const half *h = user;
     const cmg_csr *A = h->A;
     const bool own = h->coarse[i] == h->second; /* else a row of the identity */
+    const cmg_size end = A->indptr[own ? i + 1 : i];
     cmg_size length = 0;
     bool placed = false;
-    for (cmg_size k = A->indptr[i]; k <= A->indptr[i + 1]; ++k) {
-        const cmg_index j = k < A->indptr[i + 1] ? A->indices[k] : (cmg_index)i;
+    for (cmg_size k = A->indptr[i]; k <= end; ++k) {
+        const cmg_index j = k < end ? A->indices[k] : (cmg_index)i;
         const bool diagonal = j == i && !placed;
-        const bool other = j != i && own && !h->coarse[j] && A->values[k] != 0;
+        const bool other = j != i && !h->coarse[j] && A->values[k] != 0;
         if (diagonal || other) {
             if (columns != NULL) {
                 const double d = h->inverse[i];

@@ -41,15 +41,15 @@ cmg_status cmgi_pattern(cmg_context *ctx, const cmg_csr *A, double tau, int powe
     CMGI_TRY(select_entries(ctx, CMGI_HOST, &strong, &B, &nnz));
     CMGI_TRY(cmgi_csr_sort(ctx, &B));
     set_ones(ctx, &B);
-    CMGI_TRY(cmgi_csr_copy(ctx, &B.view, &made));
     for (int p = 1; p < power; ++p) {
         cmgi_csr product = {0};
-        CMGI_TRY(cmgi_csr_multiply(ctx, &made.view, &B.view, &product));
+        const cmg_csr *left = p > 1 ? &made.view : &B.view;
+        CMGI_TRY(cmgi_csr_multiply(ctx, left, &B.view, &product));
         cmgi_csr_free(ctx, &made);
         made = product;
         set_ones(ctx, &made);
     }
-    *S = cmgi_csr_pass_on(&made);
+    *S = cmgi_csr_pass_on(power > 1 ? &made : &B);
     return CMG_OK;
 }
 
@@ -113,8 +113,13 @@ static cmg_status take(cmg_context *ctx, const cmgi_resident *known, cmgi_prepar
 static cmg_status is_symmetric(cmg_context *ctx, const cmgi_prepared *p, bool *symmetric)
 {
     const selection s = {.A = p->B.view, .diagonal = p->diagonal};
+    const bool look = p->at == CMGI_HOST && p->A.rows > SMALL; /* first rows tell mostly */
+    const cmg_size few = look ? SMALL / 4 : p->A.rows;
     cmg_size bad = 0;
-    CMGI_TRY(count_asymmetric(ctx, p->at, p->A.rows, &s, &bad));
+    CMGI_TRY(count_asymmetric(ctx, p->at, few, &s, &bad));
+    if (look && bad == 0) {
+        CMGI_TRY(count_asymmetric(ctx, p->at, p->A.rows, &s, &bad));
+    }
     *symmetric = bad == 0;
     return CMG_OK;
 }

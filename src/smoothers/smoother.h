@@ -53,6 +53,7 @@ typedef struct cmgi_smoother_source {
     const cmgi_csr_facts *known;    /* of A, where the hierarchy has them; else NULL */
     /* filled by the check of A, counts are of own rows; NULL = not asked for */
     cmgi_csr_facts *facts;
+    bool only_symmetric; /* no estimate for another matrix: Gershgorin's circles stand for it */
     struct cmgi_spectra *kept; /* bounds to go on with (spectrum.h), NULL = none are kept */
     /* Those of a neighbouring level, where both are of one stencil: its rows times a factor, as far
      * as facts show; NULL = none. */

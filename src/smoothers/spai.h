@@ -8,49 +8,37 @@
  * entry in it.
  */
 #pragma once
-#include "csr/index_map.h"
 #include "csr/csr.h"
-
-/*
- * Least squares problems that were solved already. On regular meshes almost all rows of SPAI are
- * the same small problem; looking one up costs one pass over its matrix, a tenth of the
- * factorisation. A problem is recognised by all its values, so that results do not change by a bit.
- */
-typedef struct cmgi_spai_slot {
-    uint64_t hash;
-    cmg_size m;       /* rows, 0 = empty slot */
-    cmg_size n;       /* columns */
-    double *key;      /* m n entries of L, then m of b */
-    double *solution; /* n */
-} cmgi_spai_slot;
-
-/* The cache of one thread. */
-typedef struct cmgi_spai_cache {
-    cmg_size room; /* values in a key, 0 = switched off */
-    cmgi_spai_slot *slot;
-    double *values; /* of all slots */
-    long lookups;
-    long hits;
-} cmgi_spai_cache;
 
 /* Work space of one thread. */
 typedef struct cmgi_spai_work {
-    cmgi_index_map map; /* columns of A met, in the order met */
-    double *L;          /* the local matrix, map.length x |J| by columns */
-    double *b;          /* e_i in local numbering, then overwritten */
-    double *weight;     /* of each local row: its number of entries */
-    double *diagonal;   /* |J| */
-    double *x;          /* |J|, the row of M */
-    cmgi_spai_cache cache;
+    cmg_index *list; /* columns of A met, in the order met, and ... */
+    cmg_index met;
+    cmg_index *local; /* ... the place in the list of every column that is in it */
+    double *L;        /* the local matrix, map.length x |J| by columns */
+    double *b;        /* its right-hand side */
+    double *weight;   /* of each local row */
+    double *diagonal; /* |J| */
+    double *x;        /* |J|, the row of M */
+    double *rows;     /* the local matrix by rows */
+    cmg_index *place; /* local row of each entry */
+    double *G;        /* |J| x |J| */
 } cmgi_spai_work;
 
-/* Work space of `threads` threads for rows of at most `columns` entries, `rows` local rows and
- * `entries` local entries. */
-cmg_status cmgi_spai_work_create(cmg_context *ctx, cmg_size columns, cmg_size rows,
+/* Work space of `threads` threads for a matrix of `all` columns and rows of at most `columns`
+ * entries, `rows` local rows and `entries` local entries. */
+cmg_status cmgi_spai_work_create(cmg_context *ctx, cmg_size all, cmg_size columns, cmg_size rows,
                                  cmg_size entries, cmgi_spai_work **work);
 void cmgi_spai_work_destroy(cmg_context *ctx, cmgi_spai_work **work);
 CMGI_RELEASES(cmgi_spai_work_destroy, cmgi_spai_work *)
-/* Solves for row i on columns J; the result is work->x, the local numbering stays in work->map. */
+/* The local row of a column of A, -1 when it was not met. */
+static inline cmg_index cmgi_spai_local(const cmgi_spai_work *work, cmg_index column)
+{
+    const cmg_index at = work->local[column];
+    return at < work->met && work->list[at] == column ? at : -1;
+}
+
+/* Solves for row i on columns J; the result is work->x, the local numbering stays. */
 void cmgi_spai_row(const cmg_csr *A, cmg_size i, const cmg_index *J, cmg_size length, bool counted,
                    cmgi_spai_work *work);
 

@@ -30,18 +30,18 @@ static double residual(const grower *g, cmg_size i, const cmg_index *J, cmg_size
                        cmgi_spai_work *work)
 {
     const cmg_csr *A = g->A;
-    const cmg_index at = cmgi_index_map_find(&work->map, (cmg_index)i);
-    memset(work->b, 0, (size_t)work->map.length * sizeof *work->b);
+    const cmg_index at = cmgi_spai_local(work, (cmg_index)i);
+    memset(work->b, 0, (size_t)work->met * sizeof *work->b);
     if (at >= 0) {
         work->b[at] = 1;
     }
     for (cmg_size p = 0; p < length; ++p) {
         for (cmg_size k = A->indptr[J[p]]; k < A->indptr[J[p] + 1]; ++k) {
-            work->b[cmgi_index_map_find(&work->map, A->indices[k])] -= work->x[p] * A->values[k];
+            work->b[cmgi_spai_local(work, A->indices[k])] -= work->x[p] * A->values[k];
         }
     }
     double sum = 0;
-    for (cmg_index l = 0; l < work->map.length; ++l) {
+    for (cmg_index l = 0; l < work->met; ++l) {
         sum += work->b[l] * work->b[l];
     }
     return sqrt(sum);
@@ -52,8 +52,8 @@ static double find_candidates(const grower *g, const cmg_index *J, cmg_size leng
                               const cmgi_spai_work *work, cmgi_row_work *c)
 {
     cmgi_index_map_clear(&c->map);
-    for (cmg_index l = 0; l < work->map.length; ++l) {
-        const cmg_index column = work->map.list[l];
+    for (cmg_index l = 0; l < work->met; ++l) {
+        const cmg_index column = work->list[l];
         for (cmg_size k = g->T->indptr[column]; k < g->T->indptr[column + 1]; ++k) {
             const cmg_index before = c->map.length;
             const cmg_index at = cmgi_index_map_add(&c->map, g->T->indices[k]);
@@ -167,7 +167,7 @@ cmg_status cmgi_spai_adaptive(cmg_context *ctx, const cmg_csr *A, const cmgi_spa
     squared_norms(ctx, A, norm2);
     g.norm2 = norm2;
     CMGI_TRY(cmgi_slab_create(ctx, n, room, &g.rows));
-    CMGI_TRY(cmgi_spai_work_create(ctx, room, local, local * room, &g.work));
+    CMGI_TRY(cmgi_spai_work_create(ctx, A->cols, room, local, local * room, &g.work));
     const cmg_size most = smaller(local * cmgi_csr_longest_row(&transposed.view), n);
     CMGI_TRY(cmgi_row_work_create(ctx, most, most, &g.found));
     CMGI_TRY(cmgi_each_row(ctx, "adaptive SPAI", n, make_row, &g, &bad));

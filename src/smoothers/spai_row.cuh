@@ -1,6 +1,6 @@
 /*
  * One row of SPAI on the device: the least squares problem of spai.h in the memory of one block, by
- * Householder QR without pivoting, as qr.c does it.
+ * Householder QR without pivoting, as spai_rows.c does it.
  *
  * The equations are numbered in the order in which the rows A(p,:), p in J, meet them, so that
  * column p of the local matrix ends at the last equation met so far: L is a staircase, stays one

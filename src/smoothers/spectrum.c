@@ -21,6 +21,7 @@ typedef struct problem {
     cmgi_pencil on;
     cmg_matrix *const *given; /* M, NULL = made of CSR */
     cmg_matrix *own;          /* A, where the caller has none */
+    bool only_symmetric;      /* the power method is not asked for */
     const cmgi_frame *frame;  /* NULL = all rows are here */
     cmg_matrix *mask;         /* diagonal: 0 in identity rows, else 1; NULL = there are none */
 } problem;
@@ -84,19 +85,20 @@ static cmg_status norm(const cmgi_pencil *on, const void *x, double *result)
     return CMG_OK;
 }
 
-/* Largest growth of the last steps, with a tenth on top; for matrices without symmetry. */
+/* Largest growth of the last steps, with a tenth on top; for matrices without symmetry. Growth is 2
+ * at most where rows of D^-1 A have no more beside the diagonal: no norm is needed before. */
 static cmg_status power_method(const problem *P, double *bound)
 {
     const cmgi_pencil *on = &P->on;
     double largest = 0;
     double before = 0;
-    double after = 0;
+    double after = 2;
     CMGI_TRY(start_vector(P, 0, on->p));
     CMGI_TRY(norm(on, on->p, &before));
     for (int step = 0; step < POWER_STEPS && before > 0; ++step) {
         CMGI_TRY(cmgi_pencil_multiply(on->A, on->p, on->r));
         CMGI_TRY(cmgi_pencil_precondition(on, on->r, on->z));
-        CMGI_TRY(norm(on, on->z, &after));
+        CMGI_TRY(step + 1 >= POWER_STEPS / 2 ? norm(on, on->z, &after) : CMG_OK);
         if (step >= POWER_STEPS / 2 || after == 0) {
             largest = fmax(largest, after / before);
         }
@@ -218,7 +220,7 @@ static cmg_status estimate(problem *P, cmgi_tridiagonal *kept, cmgi_spectrum *sp
     const bool on_the_way = cmgi_pencil_is_jacobi(&P->on) && P->on.steps > 1;
     bool symmetric = on_the_way;
     cmgi_tridiagonal T = {0};
-    if (!on_the_way) {
+    if (!on_the_way && P->on.steps > 0) {
         const double less = P->on.precision == CMG_FP64 ? 1e-9 : 1e-5;
         CMGI_TRY(is_symmetric(P, false, allowed, &symmetric));
         if (symmetric && !cmgi_pencil_is_jacobi(&P->on)) {
@@ -239,7 +241,7 @@ static cmg_status estimate(problem *P, cmgi_tridiagonal *kept, cmgi_spectrum *sp
         return CMG_OK;
     }
     cmg_matrix_destroy(&P->mask);
-    return power_method(P, &spectrum->largest);
+    return P->only_symmetric ? CMG_OK : power_method(P, &spectrum->largest);
 }
 
 /* The estimate with the source's matrix, or with the CSR in fp64 where it has none; M is given, or
@@ -253,6 +255,7 @@ static cmg_status try_estimate(const cmgi_smoother_source *source, cmg_matrix *c
                                                 .total = cmgi_source_total(source),
                                                 .steps = steps},
                                          .given = given,
+                                         .only_symmetric = source->only_symmetric,
                                          .frame = source->frame};
     *spectrum = (cmgi_spectrum){.largest = 1};
     CMGI_TRY(prepare(source, factor, factors, &P));

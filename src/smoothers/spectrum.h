@@ -55,7 +55,7 @@ static inline void cmgi_spectra_begin(cmgi_spectra *kept)
  * Lanczos where A (Dirichlet rows decoupled) is symmetric and M positive definite, the power method
  * otherwise; where M is diagonal the result is not above the Gershgorin bound. What source->kept
  * has is given instead or renewed, and else put there. steps: of Lanczos, at most
- * CMGI_LANCZOS_STEPS.
+ * CMGI_LANCZOS_STEPS; 0 = A is known not to be symmetric.
  *
  * @return CMG_OK, CMG_ERR_MEMORY, CMG_ERR_SINGULAR when no positive finite bound comes out
  */

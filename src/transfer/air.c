@@ -66,7 +66,9 @@ static cmg_size restrict_to(const surroundings *s, cmg_index c, cmg_index *N, do
             N[kept++] = N[p];
         }
     }
-    cmgi_ideal_solve(s->A, c, kept, N, z);
+    if (kept < count) {
+        cmgi_ideal_solve(s->A, c, kept, N, z);
+    }
     return kept;
 }
 

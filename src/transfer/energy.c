@@ -10,8 +10,8 @@
 #include "transfer/energy.h"
 
 #include "core/backend.h"
+#include "core/inline.h"
 #include "core/memory.h"
-#include "transfer/energy_rows.h"
 #include "transfer/galerkin.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@
 
 /* The last place of a row of the vectors is of MARKS, the sum of basis functions so far apart that
  * A couples no two of them. */
-enum { VECTORS = CMGI_ENERGY_VECTORS, MARKS = VECTORS, LANES = CMGI_ENERGY_LANES };
+enum { VECTORS = CMGI_ENERGY_VECTORS, MARKS = VECTORS, LANES = 4 };
 enum { ROWS = 1 << 14, BALLS = 16, PARTS = 64 };
 /* Rows multiplied before their sums are used; fewer than FEW are one thread's. */
 enum { BATCH = 64, FEW = 4096 };
@@ -38,7 +38,6 @@ typedef struct probe {
     const cmgi_csr *R; /* NULL = P^T */
     const cmgi_dirichlet *fine;
     const cmgi_dirichlet *coarse;
-    cmgi_energy_rows_fn rows;
     cmg_index *list; /* coarse rows of the vectors */
     cmg_size count;
     cmg_index *at;   /* coarse rows: place in the vectors, which begin with a row of zeros */
@@ -51,6 +50,24 @@ typedef struct probe {
     double *image;               /* by place, as x: A P x; without an R that of MARKS alone */
     const cmgi_row_looks *looks; /* at the rows of A, or NULL */
 } probe;
+
+/* to[c] = (row row[c] of M) x, c < count, places of x and `to` side by side; place[j] is the row of
+ * x that column j reads, NULL: row j. */
+CMGI_WIDE static void multiply_rows(const cmg_csr *M, const cmg_index *row, cmg_size count,
+                                    const cmg_index *place, const double *x, double *to)
+{
+    for (cmg_size c = 0; c < count; ++c) {
+        double sum[LANES] = {0};
+        for (cmg_size k = M->indptr[row[c]]; k < M->indptr[row[c] + 1]; ++k) {
+            const cmg_index j = M->indices[k];
+            const double *read = x + (cmg_size)(place != NULL ? place[j] : j) * LANES;
+            for (int v = 0; v < LANES; ++v) {
+                sum[v] += M->values[k] * read[v];
+            }
+        }
+        memcpy(to + c * LANES, sum, sizeof sum);
+    }
+}
 
 /* A row that is not in the list yet joins it. */
 static void join(probe *p, cmg_size i)
@@ -103,7 +120,7 @@ static void sweep_batch(const probe *p, cmg_size first)
 {
     const cmg_size count = batch_of(first, p->count);
     double sum[BATCH * LANES];
-    p->rows(&p->C, p->list + first, count, p->at, p->x, sum);
+    multiply_rows(&p->C, p->list + first, count, p->at, p->x, sum);
     for (cmg_size c = 0; c < count; ++c) {
         const double inverse = p->inverse[first + c];
         const double *x = p->x + (first + c + 1) * LANES;
@@ -146,7 +163,7 @@ static void add_energies(const probe *p, const cmg_csr *M, const cmg_index *plac
     for (cmg_size e = 0; e < p->count; ++e) {
         const cmg_size c = e % BATCH;
         if (c == 0) {
-            p->rows(M, p->list + e, batch_of(e, p->count), place, y, sum);
+            multiply_rows(M, p->list + e, batch_of(e, p->count), place, y, sum);
         }
         const double *x = p->x + (e + 1) * LANES;
         for (int v = 0; v < VECTORS; ++v) {
@@ -281,7 +298,7 @@ static void batch_energies(const probe *p, cmg_size first, const double *y, doub
     const cmg_size count = batch_of(first, p->places);
     double row[BATCH * LANES];
     double *to = p->R != NULL ? p->image + first * LANES : row;
-    p->rows(&p->A, p->row + first, count, p->slot, y, to);
+    multiply_rows(&p->A, p->row + first, count, p->slot, y, to);
     for (cmg_size c = 0; p->R == NULL && c < count; ++c) {
         for (int v = 0; v < VECTORS; ++v) {
             sum[v] += y[(first + c) * LANES + v] * row[c * LANES + v];
@@ -303,7 +320,7 @@ static cmg_status fine_energies(const probe *p, double energy[VECTORS])
     {
 #pragma omp for schedule(static)
         for (cmg_size c = 1; c < p->places; c += BATCH) {
-            p->rows(&p->P, p->row + c, batch_of(c, p->places), p->at, p->x, y + c * LANES);
+            multiply_rows(&p->P, p->row + c, batch_of(c, p->places), p->at, p->x, y + c * LANES);
         }
 #pragma omp for schedule(static)
         for (cmg_size c = 1; c < p->places; c += BATCH) {
@@ -434,7 +451,7 @@ cmg_status cmgi_energy_misfit(const cmg_hierarchy *h, int l, cmgi_dirichlet *fin
                               cmgi_dirichlet *coarse, double *factor)
 {
     cmg_context *ctx = h->ctx;
-    probe p = {.ctx = ctx, .fine = fine, .coarse = coarse, .rows = cmgi_energy_rows_best()};
+    probe p = {.ctx = ctx, .fine = fine, .coarse = coarse};
     CMGI_FREED(ctx, &p.list, &p.at, &p.inverse, &p.x, &p.y, &p.slot, &p.row, &p.image);
     CMGI_TRY(cmgi_dirichlet_at(ctx, CMGI_HOST, fine, coarse));
     CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &p.A));

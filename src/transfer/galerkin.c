@@ -39,13 +39,13 @@ static cmg_status fill_empty_rows(cmg_context *ctx, cmgi_csr *A)
     return CMG_OK;
 }
 
-/* Ac = R (A P), or its values on the pattern that is there; AP likewise, and it stays. */
+/* Ac = R (A P), or its values on the pattern that is there; AP, rows in order, stays. */
 static cmg_status multiply(cmg_context *ctx, const cmg_csr *R, const cmg_csr *A, const cmg_csr *P,
                            bool values, cmgi_csr *AP, cmgi_csr *Ac)
 {
     cmgi_scoped_csr transposed = {0};
     CMGI_TRY(AP->indptr != NULL ? cmgi_csr_multiply_values(ctx, A, P, AP)
-                                : cmgi_csr_multiply(ctx, A, P, AP));
+                                : cmgi_csr_multiply_loose(ctx, A, P, values, AP));
     if (R == NULL) {
         CMGI_TRY(cmgi_csr_transpose(ctx, P, &transposed));
     }

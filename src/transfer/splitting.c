@@ -27,7 +27,8 @@ cmg_status cmgi_split(cmg_context *ctx, cmgi_place at, const cmg_csr *A, double 
                       cmgi_splitting *s)
 {
     const cmg_size n = A->rows;
-    passes p = {.ordered = ctx->backend->alloc == NULL};
+    passes p = {.ordered = ctx->backend->alloc == NULL,
+                .alone = at == CMGI_HOST && ctx->threads == 1};
     cmg_size open = 1;
     CMGI_FREED(ctx, &p.weight, &p.key);
     CMGI_TRY(open_splitting(ctx, at, A, theta, s));

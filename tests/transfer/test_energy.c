@@ -1,7 +1,6 @@
 /* The misfit of a coarse matrix: 1 for P^T A P, and exactly the factor by which one was scaled. */
 #include "test.h"
 #include "transfer/energy.h"
-#include "transfer/energy_rows.h"
 
 enum { BAND = 2, WIDTH = 2 * BAND + 1 };
 
@@ -267,45 +266,6 @@ TEST(indefinite_matrices_are_reported)
         s.A[e] = -s.A[e];
     }
     CHECK(misfit_of(&s, 1, 0, 1, NULL) == 1);
-}
-
-/* Rows of 0 to 9 entries, with and without a list of places, against plain loops. */
-TEST(rows_match_loops)
-{
-    enum { N = 40, LANES = CMGI_ENERGY_LANES };
-    const cmgi_energy_rows_fn kinds[2] = {cmgi_energy_rows, cmgi_energy_rows_best()};
-    scoped_csr M = {0};
-    uint64_t seed = 8;
-    cmg_index row[N];
-    cmg_index place[N];
-    double x[N * LANES];
-    double to[N * LANES];
-    CHECK_OK(cmgi_csr_alloc_rows(ctx, N, N, &M));
-    for (cmg_size i = 0; i < N; ++i) {
-        M.indptr[i + 1] = i % 10;
-        row[i] = (cmg_index)(N - 1 - i);
-        place[i] = (cmg_index)(i * 7 % N);
-    }
-    CHECK_OK(cmgi_csr_alloc_entries(ctx, &M));
-    for (cmg_size k = 0; k < M.indptr[N]; ++k) {
-        M.indices[k] = (cmg_index)(k * 3 % N);
-        M.values[k] = 2 * cmgi_random(&seed) - 1;
-    }
-    for (int k = 0; k < N * LANES; ++k) {
-        x[k] = 2 * cmgi_random(&seed) - 1;
-    }
-    for (int turn = 0; turn < 4; ++turn) {
-        const cmg_index *at = turn / 2 ? place : NULL;
-        kinds[turn % 2](&M.view, row, N, at, x, to);
-        for (int c = 0; c < N * LANES; ++c) {
-            double sum = 0;
-            for (cmg_size k = M.indptr[row[c / LANES]]; k < M.indptr[row[c / LANES] + 1]; ++k) {
-                const cmg_index j = M.indices[k];
-                sum += M.values[k] * x[(at != NULL ? at[j] : j) * LANES + c % LANES];
-            }
-            CHECK_NEAR(to[c], sum, 1e-14); /* nine products of up to 1 */
-        }
-    }
 }
 
 BEFORE_TESTS
