@@ -96,6 +96,9 @@ static void same_iterates(cmg_loop loop)
 {
     scoped_matrix *A = laplacian(5000, 0.05);
     scoped_matrix *B = laplacian(3000, 1.0);
+    scoped_matrix *large = laplacian(9001, 0.05); /* sums of several blocks */
+    compare_loop(large, CMG_KRYLOV_CG, loop, 1e-8, 200, CMG_CONVERGED_RTOL);
+    compare_loop(large, CMG_KRYLOV_CG, loop, 1e-8, 7, CMG_ITERATION_LIMIT);
     compare_loop(A, CMG_KRYLOV_CG, loop, 1e-8, 200, CMG_CONVERGED_RTOL);
     compare_loop(A, CMG_KRYLOV_CG, loop, 1e-8, 7, CMG_ITERATION_LIMIT);
     compare_loop(A, CMG_KRYLOV_FCG, loop, 1e-8, 200, CMG_CONVERGED_RTOL);
