@@ -205,29 +205,12 @@ static cmg_status make_level(const source *s, const cmgi_space *space, const cmg
                : CMG_OK;
 }
 
-static cmg_status make_levels(source *s, cmg_index **order)
-{
-    cmgi_plan *plan = s->plan;
-    cmgi_scoped_by(cmgi_space_destroy) cmgi_space *space = NULL;
-    cmgi_scoped_by(cmgi_space_destroy) cmgi_space *coarse = NULL;
-    CMGI_TRY(open_level(s, 0, &space));
-    for (int l = 0; l < plan->levels; ++l) {
-        if (l + 1 < plan->levels) {
-            CMGI_TRY(open_level(s, l + 1, &coarse));
-            plan->levels = coarse != NULL ? plan->levels : l + 1;
-        }
-        CMGI_TRY(make_level(s, space, coarse, l, &order[l]));
-        cmgi_space_destroy(&space);
-        space = coarse;
-        coarse = NULL;
-    }
-    return CMG_OK;
-}
-
 cmg_status cmgi_generate_levels(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,
                                 cmg_index **order)
 {
     source s = {.ctx = ctx, .plan = plan, .h = h};
+    cmgi_scoped_by(cmgi_space_destroy) cmgi_space *space = NULL;
+    cmgi_scoped_by(cmgi_space_destroy) cmgi_space *coarse = NULL;
     CMGI_FREED(ctx, &s.domain.vertices);
     CMGI_RELEASED(cmgi_chain_free, ctx, &s.chain);
     CMGI_TRY(plan->grid ? cmgi_domain_make(ctx, plan, &s.domain)
@@ -235,5 +218,15 @@ cmg_status cmgi_generate_levels(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy
     s.problem = cmgi_problem_make(&plan->options, plan->options.dim, s.chain.origin,
                                   plan->grid ? s.domain.extent : s.chain.extent);
     s.problem.factor = s.chain.factor;
-    return make_levels(&s, order);
+    CMGI_TRY(open_level(&s, 0, &space));
+    for (int l = 0; l < plan->levels; ++l) {
+        if (l + 1 < plan->levels) {
+            CMGI_TRY(open_level(&s, l + 1, &coarse));
+            plan->levels = coarse != NULL ? plan->levels : l + 1;
+        }
+        CMGI_TRY(make_level(&s, space, coarse, l, &order[l]));
+        cmgi_space_destroy(&space);
+        space = cmgi_pass_on(&coarse);
+    }
+    return CMG_OK;
 }

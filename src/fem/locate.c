@@ -296,8 +296,6 @@ cmg_status cmgi_locator_create(cmg_context *ctx, const cmg_fem_mesh *mesh, cmgi_
 
 void cmgi_locator_free(cmgi_locator *locator)
 {
-    if (locator->ctx != NULL) {
-        CMGI_FREE(locator->ctx, locator->order, locator->box);
-    }
+    CMGI_FREE(locator->ctx, locator->order, locator->box);
     *locator = (cmgi_locator){0};
 }

@@ -214,31 +214,24 @@ static cmg_status copy_cells(const cmgi_raw *raw, cmgi_raw_kind kind, const cmg_
     return CMG_OK;
 }
 
-/* Facet elements, all of whose nodes are in the mesh; returns their number, fills where mesh !=
- * NULL. */
-static cmg_size copy_facets(const cmgi_raw *raw, cmgi_raw_kind kind, const cmg_index *number,
-                            cmgi_mesh *mesh)
+/* Facet elements with a tag, all of whose nodes are in the mesh, which has room for them. */
+static void copy_facets(const cmgi_raw *raw, cmgi_raw_kind kind, const cmg_index *number,
+                        cmgi_mesh *mesh)
 {
     const int corners = cmgi_raw_shape_of(kind)->corners;
-    cmg_size count = 0;
+    mesh->facets = 0;
     for (cmg_size e = 0; e < raw->elements; ++e) {
         const cmgi_raw_element *element = &raw->element[e];
+        cmg_index *node = mesh->facet_nodes + mesh->facets * corners;
         bool inside = element->kind == kind && element->tag != 0;
         for (int k = 0; inside && k < corners; ++k) {
-            inside = number[element->node[k]] >= 0;
+            node[k] = number[element->node[k]];
+            inside = node[k] >= 0;
         }
-        if (!inside) {
-            continue;
+        if (inside) {
+            mesh->facet_label[mesh->facets++] = element->tag;
         }
-        for (int k = 0; mesh != NULL && k < corners; ++k) {
-            mesh->facet_nodes[count * corners + k] = number[element->node[k]];
-        }
-        if (mesh != NULL) {
-            mesh->facet_label[count] = element->tag;
-        }
-        ++count;
     }
-    return count;
 }
 
 static const char *name_of(const cmgi_raw *raw, int dim, cmg_index tag)
@@ -354,11 +347,10 @@ cmg_status cmgi_raw_finish(cmgi_raw *raw, cmgi_mesh **mesh)
     const cmgi_raw_shape *shape = cmgi_raw_shape_of(kind);
     const cmg_size entities = use_entities(raw);
     const cmg_size nodes = number_nodes(raw, kind, number);
-    const cmg_size facets = copy_facets(raw, shape->facet, number, NULL);
-    CMGI_TRY(cmgi_mesh_create(ctx, shape->cell, nodes, cells, facets, &m));
+    CMGI_TRY(cmgi_mesh_create(ctx, shape->cell, nodes, cells, raw->elements - cells, &m));
     CMGI_TRY(copy_nodes(raw, number, m));
     CMGI_TRY(copy_cells(raw, kind, number, m));
-    (void)copy_facets(raw, shape->facet, number, m);
+    copy_facets(raw, shape->facet, number, m);
     CMGI_TRY(number_tags(raw, m->dim - 1, m->facets, m->facet_label, &m->label, &m->labels));
     CMGI_TRY(copy_regions(raw, kind, m));
     cmgi_mesh_make_positive(m, &turned);

@@ -4,39 +4,21 @@
 
 #include <string.h>
 
-/* Local node a of order 2, midway between two corners, among the nodes of the refined cell. */
-static int refined_number(cmgi_cell cell, cmgi_basis basis, int a)
-{
-    const cmgi_basis geometry = {basis.simplex, 1, basis.dim};
-    const int corners = cmgi_basis_nodes(geometry);
-    double x[3];
-    int number = -1;
-    cmgi_basis_position(basis, a, x);
-    for (int k = 0; k < corners * corners; ++k) {
-        double p[3];
-        double q[3];
-        bool midway = true;
-        cmgi_basis_position(geometry, k / corners, p);
-        cmgi_basis_position(geometry, k % corners, q);
-        for (int d = 0; d < basis.dim; ++d) {
-            midway = midway && 2 * x[d] == p[d] + q[d];
-        }
-        number = midway ? cmgi_refined_middle(cell, k / corners, k % corners) : number;
-    }
-    return number;
-}
+/* Local nodes of order 2 among the nodes of the refined cell: corners, edges, sides, centre. */
+static const unsigned char refined[CMGI_CELL_KINDS][CMGI_MAX_NODES] = {
+    [CMGI_TRI] = {0, 1, 2, 3, 5, 4},
+    [CMGI_QUAD] = {0, 4, 1, 7, 8, 5, 2, 6, 3},
+    [CMGI_TET] = {0, 1, 2, 3, 4, 6, 7, 5, 8, 9},
+    [CMGI_HEX] = {0,  8,  1,  12, 20, 13, 2, 9,  3,  16, 22, 17, 24, 26,
+                  25, 18, 23, 19, 4,  10, 5, 14, 21, 15, 6,  11, 7}};
 
 static void number_quadratic(cmgi_space *s, const cmgi_entities *e)
 {
-    int number[CMGI_MAX_NODES] = {0};
-    for (int a = 0; a < s->local; ++a) {
-        number[a] = refined_number(s->mesh->cell, s->basis, a);
-    }
     for (cmg_size c = 0; c < s->cells; ++c) {
         cmg_index on[CMGI_MAX_REFINED];
         (void)cmgi_refined_cell(s->mesh, e, c, on);
         for (int a = 0; a < s->local; ++a) {
-            s->cell_nodes[c * s->local + a] = on[number[a]];
+            s->cell_nodes[c * s->local + a] = on[refined[s->mesh->cell][a]];
         }
     }
 }

@@ -215,9 +215,7 @@ cmg_status cmgi_mtx_open(cmg_context *ctx, const char *path, cmgi_mtx *m)
 
 void cmgi_mtx_close(cmgi_mtx *m)
 {
-    if (m->ctx != NULL) {
-        CMGI_FREE(m->ctx, m->text, m->row, m->col, m->value);
-    }
+    CMGI_FREE(m->ctx, m->text, m->row, m->col, m->value);
     *m = (cmgi_mtx){0};
 }
 
