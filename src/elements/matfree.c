@@ -200,9 +200,8 @@ static cmg_status build_ordered(cmg_matrix *A, const cmg_elements *E, cmg_size g
     return cmgi_move_to_device(ctx, &S->lone, A->rows, value);
 }
 
-/* As cells of a lattice; else *done stays false. */
-static cmg_status build_lattice(cmg_matrix *A, const cmg_elements *E, const cmg_index *node,
-                                bool *done)
+/* As cells of a lattice, where they are. */
+static cmg_status build_lattice(cmg_matrix *A, const cmg_elements *E, const cmg_index *node)
 {
     cmg_context *ctx = A->ctx;
     cmgi_matfree *S = A->data;
@@ -211,27 +210,24 @@ static cmg_status build_lattice(cmg_matrix *A, const cmg_elements *E, const cmg_
         return CMG_OK;
     }
     cmgi_lattice *L = S->lattice;
-    *done = true;
     CMGI_TRY(build_ordered(A, E, cmgi_lattice_cells(L), 1, &L->order));
     A->sums = cmgi_lattice_blocks(L); /* a block leaves x . y, one without does not */
     return cmgi_move_to_device(ctx, &L->fixed, S->all, sizeof *L->fixed);
 }
 
-/* In patches, where there are kernels for the elements; else *done stays false. */
-static cmg_status build_patches(cmg_matrix *A, const cmg_elements *E, const cmg_index *node,
-                                bool *done)
+/* Else in patches, where there are kernels for the elements. */
+static cmg_status build_patches(cmg_matrix *A, const cmg_elements *E, const cmg_index *node)
 {
     cmg_context *ctx = A->ctx;
     cmgi_matfree *S = A->data;
     const size_t value = cmgi_precision_bytes(A->options.precision);
-    if (!*done && may_be_ordered(A) && cmgi_patches_rounds(S->nodes, S->block) > 0) {
+    if (S->lattice == NULL && may_be_ordered(A) && cmgi_patches_rounds(S->nodes, S->block) > 0) {
         CMGI_TRY(cmgi_patches_make(ctx, E, node, S->block, &S->patches));
     }
     if (S->patches == NULL) {
         return CMG_OK;
     }
     cmgi_patches *P = S->patches;
-    *done = true;
     CMGI_TRY(build_ordered(A, E, P->batches, 8, &P->order));
     CMGI_TRY(cmgi_alloc_device(ctx, P->parts * S->block, value, &S->part));
     return cmgi_patches_move(ctx, E->templates, S->block, P); /* they hold the values */
@@ -267,7 +263,6 @@ static cmg_status build_from(cmg_matrix *A, const cmg_elements *E)
     cmgi_matfree *S = A->data;
     const cmg_format format = A->format->id;
     cmgi_scoped cmg_index *node = NULL; /* of the elements in their order: count x nodes */
-    bool made = false;
     S->gathers = format == CMG_FORMAT_NBN || format == CMG_FORMAT_DBD;
     S->half = format == CMG_FORMAT_EBESYM && E->templates == 0;
     S->repeats = E->templates > 0;
@@ -289,9 +284,9 @@ static cmg_status build_from(cmg_matrix *A, const cmg_elements *E)
         const cmg_index first = E->dofs[k * S->block];
         node[k] = first < 0 ? -1 : first / S->block;
     }
-    CMGI_TRY(build_lattice(A, E, node, &made));
-    CMGI_TRY(build_patches(A, E, node, &made));
-    CMGI_TRY(made ? CMG_OK : build_groups(A, E, node));
+    CMGI_TRY(build_lattice(A, E, node));
+    CMGI_TRY(build_patches(A, E, node));
+    CMGI_TRY(S->lattice != NULL || S->patches != NULL ? CMG_OK : build_groups(A, E, node));
     if (!A->options.keep_map) {
         cmgi_free(ctx, S->order);
         S->order = NULL;

@@ -106,11 +106,12 @@ static cmg_status inner_rows(const cmg_matrix *A, const cmgi_writeback *w, const
 static cmg_status end(const cmg_matrix *A, const cmgi_writeback *w)
 {
     const cmgi_ranks_matrix *M = A->data;
+    const cmgi_group *group = A->ctx->group;
     if (M->exchange == NULL) {
         return CMG_OK;
     }
     if (cmgi_group_wired(A->ctx)) {
-        return cmgi_wire_join(A->ctx);
+        return group->way->join(A->ctx, group->wire);
     }
     CMGI_TRY(cmgi_exchange_finish(M->exchange));
     return outer_rows(A, w);

@@ -110,27 +110,18 @@ void cmgi_stretches_leave_device(cmg_context *ctx, cmgi_stretches *S)
     S->inner_indptr = NULL;
 }
 
-/* Beside what is made of them. */
-static cmg_status has_room(cmg_context *ctx, cmg_size nnz, bool *room)
-{
-    size_t free_bytes = SIZE_MAX;
-    CMGI_TRY(ctx->backend->memory_free != NULL ? ctx->backend->memory_free(ctx, &free_bytes)
-                                               : CMG_OK);
-    *room = (size_t)nnz * (sizeof(cmg_index) + sizeof(double)) <= free_bytes / 4;
-    return CMG_OK;
-}
-
 cmg_status cmgi_stretches_send(cmg_context *ctx, cmgi_stretches *S)
 {
     const cmg_size nnz = S->A->indptr[S->A->rows];
-    bool room = false;
+    size_t free_bytes = SIZE_MAX;
     if (cmgi_resident_kernels_of(ctx) == NULL || S->rows->perm != NULL || S->cols->perm != NULL ||
         S->begin >= S->end || nnz < ctx->stage_from) {
         return CMG_OK;
     }
-    CMGI_TRY(has_room(ctx, nnz, &room));
-    if (!room) {
-        return CMG_OK;
+    CMGI_TRY(ctx->backend->memory_free != NULL ? ctx->backend->memory_free(ctx, &free_bytes)
+                                               : CMG_OK);
+    if ((size_t)nnz * (sizeof(cmg_index) + sizeof(double)) > free_bytes / 4) {
+        return CMG_OK; /* room for what is made of them is left */
     }
     cmg_status status = send_own(ctx, S);
     status = status == CMG_OK ? cut_inner(ctx, S) : status;
