@@ -262,7 +262,6 @@ static cmg_status build_from(cmg_matrix *A, const cmg_elements *E)
     cmg_context *ctx = A->ctx;
     cmgi_matfree *S = A->data;
     const cmg_format format = A->format->id;
-    cmgi_scoped cmg_index *node = NULL; /* of the elements in their order: count x nodes */
     S->gathers = format == CMG_FORMAT_NBN || format == CMG_FORMAT_DBD;
     S->half = format == CMG_FORMAT_EBESYM && E->templates == 0;
     S->repeats = E->templates > 0;
@@ -279,7 +278,7 @@ static cmg_status build_from(cmg_matrix *A, const cmg_elements *E)
     CMGI_CHECK(ctx, S->groups * S->lanes <= INT32_MAX / S->nodes, CMG_ERR_UNSUPPORTED,
                "%lld elements of %d nodes are more than 2^31 - 1 places", (long long)E->count,
                S->nodes);
-    CMGI_TRY(cmgi_alloc(ctx, S->count * S->nodes, sizeof *node, &node));
+    CMGI_SCOPED(ctx, S->count * S->nodes, cmg_index, node); /* of the elements in their order */
     for (cmg_size k = 0; k < S->count * S->nodes; ++k) {
         const cmg_index first = E->dofs[k * S->block];
         node[k] = first < 0 ? -1 : first / S->block;

@@ -51,11 +51,10 @@ cmg_status cmgi_make_compatible(const cmgi_plan *plan, cmg_hierarchy *h)
     const cmgi_stored_vector *x = cmgi_hierarchy_vector(h, 0, "coords", NULL);
     const cmgi_stored_vector *b = cmgi_hierarchy_vector(h, 0, "rhs", "b");
     const cmg_size n = b->n;
-    cmgi_scoped double *all = NULL; /* modes x n */
     CMGI_CHECK(h->ctx, !elastic || x != NULL, CMG_ERR_ARG,
                "elasticity without Dirichlet conditions needs coordinates to balance the "
                "load");
-    CMGI_TRY(cmgi_alloc(h->ctx, modes * n, sizeof *all, &all));
+    CMGI_SCOPED(h->ctx, modes * n, double, all); /* modes x n */
     for (int m = 0; m < modes; ++m) {
         double *q = all + m * n;
         fill_mode(m, components, n, elastic ? x->values : NULL, q);

@@ -56,8 +56,7 @@ static cmg_status store_nodes(const cmgi_space *space, int level, const cmgi_pro
                               cmg_hierarchy *h)
 {
     const int wide = solved != NULL ? space->components : space->basis.dim;
-    double *values = NULL;
-    CMGI_TRY(cmgi_alloc(h->ctx, space->unknowns * wide, sizeof *values, &values));
+    CMGI_SCOPED(h->ctx, space->unknowns * wide, double, values);
 #pragma omp parallel for num_threads(h->ctx->threads) schedule(static) if (space->unknowns > 256)
     for (cmg_size n = 0; n < space->unknowns; ++n) {
         double x[3];
@@ -70,7 +69,7 @@ static cmg_status store_nodes(const cmgi_space *space, int level, const cmgi_pro
     }
     return cmgi_hierarchy_take_vector(h, level, solved != NULL ? "solutions" : "coords",
                                       solved != NULL ? "exact" : NULL, space->unknowns * wide,
-                                      values);
+                                      cmgi_pass_on(&values));
 }
 
 /* The matrix and, on the finest level, what goes with it. */
@@ -163,9 +162,8 @@ static uint64_t space_key(const cmgi_space *space, int refinement, cmg_size node
 static cmg_status order_by_cells(const source *s, const cmgi_space *space, int refinement,
                                  cmg_index **order)
 {
-    cmgi_scoped uint64_t *keys = NULL;
     CMGI_TRY(cmgi_alloc(s->ctx, space->unknowns, sizeof **order, order));
-    CMGI_TRY(cmgi_alloc(s->ctx, space->unknowns, sizeof *keys, &keys));
+    CMGI_SCOPED(s->ctx, space->unknowns, uint64_t, keys);
 #pragma omp parallel for num_threads(s->ctx->threads) schedule(static) if (space->unknowns > 256)
     for (cmg_size n = 0; n < space->unknowns; ++n) {
         const cmg_size node = cmgi_space_node(space, n);

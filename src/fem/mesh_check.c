@@ -99,8 +99,7 @@ static void add(cmgi_mesh_report *r, const cmgi_mesh_report *part)
 static cmg_status measure(const cmgi_mesh *mesh, const char *what, cmgi_mesh_report *report)
 {
     const cmg_size blocks = (mesh->cells + BLOCK - 1) / BLOCK;
-    cmgi_scoped cmgi_mesh_report *part = NULL;
-    CMGI_TRY(cmgi_alloc(mesh->ctx, blocks, sizeof *part, &part));
+    CMGI_SCOPED(mesh->ctx, blocks, cmgi_mesh_report, part);
 #pragma omp parallel for num_threads(mesh->ctx->threads) schedule(static) if (blocks > 1)
     for (cmg_size b = 0; b < blocks; ++b) {
         part[b] = (cmgi_mesh_report){.quality = HUGE_VAL, .edge_min = HUGE_VAL};

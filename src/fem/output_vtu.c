@@ -45,10 +45,8 @@ cmg_status cmg_hierarchy_write_vtu(const cmg_hierarchy *h, const char *path, int
                              .cells = m->cells,
                              .cell_nodes = m->cell_nodes};
     const cmg_size length = m->nodes * m->components;
-    cmgi_scoped cmg_fem_field *field = NULL;
-    cmgi_scoped double *values = NULL;
-    CMGI_TRY(cmgi_alloc(h->ctx, count, sizeof *field, &field));
-    CMGI_TRY(cmgi_alloc(h->ctx, count * length, sizeof *values, &values));
+    CMGI_SCOPED(h->ctx, count, cmg_fem_field, field);
+    CMGI_SCOPED(h->ctx, count * length, double, values);
     for (int k = 0; k < count; ++k) {
         spread(m, vectors[k], values + k * length);
         field[k] = (cmg_fem_field){names[k], m->components, false, values + k * length};

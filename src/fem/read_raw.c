@@ -67,8 +67,7 @@ static cmg_index find_tag(const tag_at *list, cmg_size count, cmg_index tag)
 static cmg_status resolve(cmgi_raw *raw)
 {
     cmgi_text *t = raw->text;
-    cmgi_scoped tag_at *list = NULL;
-    CMGI_TRY(cmgi_alloc(t->ctx, raw->nodes, sizeof *list, &list));
+    CMGI_SCOPED(t->ctx, raw->nodes, tag_at, list);
     for (cmg_size v = 0; v < raw->nodes; ++v) {
         list[v] = (tag_at){raw->node[v].tag, (cmg_index)v};
     }
@@ -249,8 +248,7 @@ static cmg_status number_tags(const cmgi_raw *raw, int dim, cmg_size count, cmg_
                               cmgi_label **label, cmg_index *labels)
 {
     cmg_context *ctx = raw->text->ctx;
-    cmgi_scoped tag_at *list = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *list, &list));
+    CMGI_SCOPED(ctx, count, tag_at, list);
     for (cmg_size k = 0; k < count; ++k) {
         list[k] = (tag_at){tag[k], (cmg_index)k};
     }
@@ -267,10 +265,9 @@ static cmg_status number_tags(const cmgi_raw *raw, int dim, cmg_size count, cmg_
 
 static cmg_status copy_regions(const cmgi_raw *raw, cmgi_raw_kind kind, cmgi_mesh *mesh)
 {
-    cmgi_scoped cmg_index *tags = NULL;
     cmg_size c = 0;
     bool any = false;
-    CMGI_TRY(cmgi_alloc(mesh->ctx, mesh->cells, sizeof *tags, &tags));
+    CMGI_SCOPED(mesh->ctx, mesh->cells, cmg_index, tags);
     for (cmg_size e = 0; e < raw->elements; ++e) {
         if (raw->element[e].kind == kind) {
             any = any || raw->element[e].tag != 0;
@@ -339,11 +336,10 @@ cmg_status cmgi_raw_finish(cmgi_raw *raw, cmgi_mesh **mesh)
     cmg_size cells = 0;
     cmg_size dropped = 0;
     cmg_size turned = 0;
-    cmgi_scoped cmg_index *number = NULL;
     cmgi_scoped_by(cmgi_mesh_destroy) cmgi_mesh *m = NULL;
     CMGI_TRY(resolve(raw));
     CMGI_TRY(choose_cells(raw, &kind, &cells));
-    CMGI_TRY(cmgi_alloc(ctx, raw->nodes, sizeof *number, &number));
+    CMGI_SCOPED(ctx, raw->nodes, cmg_index, number);
     const cmgi_raw_shape *shape = cmgi_raw_shape_of(kind);
     const cmg_size entities = use_entities(raw);
     const cmg_size nodes = number_nodes(raw, kind, number);

@@ -89,8 +89,7 @@ cmg_status cmgi_space_create(const cmgi_mesh *mesh, int order, int components,
 cmg_status cmgi_space_on_grid(cmg_context *ctx, const cmgi_grid *grid, cmg_size before,
                               cmgi_space **space)
 {
-    cmgi_space *s = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, 1, sizeof *s, &s));
+    CMGI_SCOPED(ctx, 1, cmgi_space, s);
     *s = (cmgi_space){.ctx = ctx,
                       .basis = {false, grid->order, grid->dim},
                       .components = grid->components,
@@ -106,7 +105,7 @@ cmg_status cmgi_space_on_grid(cmg_context *ctx, const cmgi_grid *grid, cmg_size 
         s->cells *= grid->axis[d].cells;
         s->nodes *= grid->axis[d].nodes;
     }
-    *space = s;
+    *space = cmgi_pass_on(&s);
     return CMG_OK;
 }
 

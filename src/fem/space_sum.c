@@ -222,11 +222,10 @@ cmg_status cmgi_space_assemble_spmv(const cmgi_space *space, const cmgi_cell_for
     const cmg_size cells = space->mesh->cells;
     cmgi_scoped_by(cmgi_sum_free) cmgi_sum S = {.ctx = ctx};
     cmgi_scoped_by(cmgi_sum_free) cmgi_sum T = {.ctx = ctx};
-    cmgi_scoped double *K = NULL;
     cmgi_scoped double *F = NULL;
     const cmgi_cell_layout layout = {.rows = form->rows};
     CMGI_TRY(cmgi_space_sums(space, layout, A, &S, &T));
-    CMGI_TRY(cmgi_alloc(ctx, cells * rows * rows, sizeof *K, &K));
+    CMGI_SCOPED(ctx, cells * rows * rows, double, K);
     if (b != NULL) {
         CMGI_TRY(cmgi_alloc(ctx, cells * rows, sizeof *F, &F));
     }

@@ -264,7 +264,6 @@ static cmg_status measure_galerkin(const cmg_hierarchy *h, int l, double *defect
     cmgi_scoped_csr AP = {0};
     cmgi_scoped_csr C = {0};
     cmgi_scoped_csr sorted = {0};
-    cmgi_scoped bool *skip = NULL;
     if (h->level[l].R.indptr == NULL) {
         CMGI_TRY(cmgi_csr_transpose(ctx, &P, &R));
     }
@@ -273,7 +272,7 @@ static cmg_status measure_galerkin(const cmg_hierarchy *h, int l, double *defect
     CMGI_TRY(cmgi_csr_multiply(ctx, &restriction, &AP.view, &C));
     CMGI_TRY(cmgi_csr_copy(ctx, &B, &sorted));
     CMGI_TRY(cmgi_csr_sort(ctx, &sorted));
-    CMGI_TRY(cmgi_alloc(ctx, B.rows, sizeof *skip, &skip));
+    CMGI_SCOPED(ctx, B.rows, bool, skip);
     for (cmg_size i = 0; i < B.rows; ++i) {
         skip[i] = cmgi_csr_identity_row(&B, i);
     }
@@ -304,9 +303,8 @@ cmg_status cmg_hierarchy_level_info(const cmg_hierarchy *h, int level, bool gale
     const cmgi_stored_level *stored = &h->level[level];
     CMGI_CHECK(ctx, stored->A.indptr != NULL, CMG_ERR_STATE, "level %d has no A", level);
     const cmg_csr A = stored->A.view;
-    cmgi_scoped bool *dirichlet = NULL;
     cmg_level_info made = {.rows = A.rows, .nnz = A.indptr[A.rows], .galerkin_defect = -1};
-    CMGI_TRY(cmgi_alloc(ctx, A.rows, sizeof *dirichlet, &dirichlet));
+    CMGI_SCOPED(ctx, A.rows, bool, dirichlet);
     count_rows(&A, dirichlet, &made);
     CMGI_TRY(measure_asymmetry(ctx, &A, dirichlet, &made));
     made.p_nnz = stored->P.indptr != NULL ? stored->P.indptr[stored->P.rows] : 0;

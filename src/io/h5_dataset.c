@@ -379,8 +379,7 @@ cmg_status cmgi_dataset_read_index(cmgi_dataset *d, cmg_index least, cmg_index *
         return read_as(d, H5T_NATIVE_INT32, 0, d->count, to);
     }
     /* wider integers would be clipped in silence */
-    cmgi_scoped cmg_size *wide = NULL;
-    CMGI_TRY(cmgi_alloc(d->h5->ctx, d->count, sizeof *wide, &wide));
+    CMGI_SCOPED(d->h5->ctx, d->count, cmg_size, wide);
     CMGI_TRY(read_as(d, H5T_NATIVE_INT64, 0, d->count, wide));
     return narrow(d, wide, least, to);
 }

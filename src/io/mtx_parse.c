@@ -334,8 +334,7 @@ cmg_status cmgi_mtx_body(cmgi_mtx *m)
 {
     cmg_context *ctx = m->ctx;
     const cmg_size chunks = (m->end - m->body) / CHUNK + 1;
-    cmgi_scoped cmg_size *first = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, chunks + 1, sizeof *first, &first));
+    CMGI_SCOPED(ctx, chunks + 1, cmg_size, first);
     first[0] = 0;
     CMGI_TRY(read_chunks(m, false, chunks, first));
     cmgi_add_up(first, chunks);

@@ -141,8 +141,7 @@ static cmg_status put_indices(cmgi_output *output, cmg_size count, const cmg_ind
 
 static cmg_status put_lengths(cmgi_output *output, const cmg_csr *A)
 {
-    cmgi_scoped cmg_index *lengths = NULL;
-    CMGI_TRY(cmgi_alloc(output->ctx, A->rows, sizeof *lengths, &lengths));
+    CMGI_SCOPED(output->ctx, A->rows, cmg_index, lengths);
     for (cmg_size i = 0; i < A->rows; ++i) {
         lengths[i] = (cmg_index)(A->indptr[i + 1] - A->indptr[i]);
     }

@@ -13,8 +13,7 @@ static cmg_status read_integers(const cmgi_petsc *p, cmg_size offset, cmg_size c
 static cmg_status sum_lengths(const cmgi_petsc *p, const cmgi_petsc_object *o, cmg_size *sum)
 {
     cmg_context *ctx = p->file.ctx;
-    cmgi_scoped int64_t *length = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, o->rows, sizeof *length, &length));
+    CMGI_SCOPED(ctx, o->rows, int64_t, length);
     CMGI_TRY(read_integers(p, o->offset, o->rows, length));
     *sum = 0;
     for (cmg_size i = 0; i < o->rows; ++i) {

@@ -149,13 +149,12 @@ cmg_status cmgi_layout_read(const cmg_hierarchy *h, cmgi_parts *parts)
     cmg_context *ctx = h->ctx;
     const cmgi_own *own = h->own;
     const int levels = h->levels;
-    cmgi_scoped holding *all = NULL;
     cmg_status status = CMG_OK;
     double depth[2] = {levels, -levels};
     CMGI_TRY(cmgi_all_max(ctx, depth, 2));
     CMGI_CHECK(ctx, depth[0] == levels && depth[1] == -levels, CMG_ERR_ARG,
                "ranks have hierarchies of %g to %g levels", -depth[1], depth[0]);
-    CMGI_TRY(cmgi_alloc(ctx, ((cmg_size)cmgi_ranks(ctx) + 1) * levels, sizeof *all, &all));
+    CMGI_SCOPED(ctx, ((cmg_size)cmgi_ranks(ctx) + 1) * levels, holding, all);
     holding *mine = all + (cmg_size)cmgi_ranks(ctx) * levels;
     for (int l = 0; l < levels; ++l) {
         for (int role = A; role < ROLES; ++role) {

@@ -138,10 +138,9 @@ static cmg_status gather_vector(cmgi_parts *parts, const cmg_hierarchy *h, int l
     const cmgi_owners *space = &parts->level[l].space;
     const cmgi_stored_vector *own = cmgi_hierarchy_vector(h, l, kind, NULL);
     const cmg_size n = own != NULL ? own->n : 0;
-    cmgi_scoped cmg_size *at = NULL;
     cmgi_scoped double *all = NULL;
     CMGI_TRY(agree(ctx, l, kind, space->rows > 0 ? own != NULL : NAN));
-    CMGI_TRY(cmgi_alloc(ctx, ranks + 1, sizeof *at, &at));
+    CMGI_SCOPED(ctx, ranks + 1, cmg_size, at);
     CMGI_TRY(cmgi_group_offsets(ctx, n, at));
     if (at[ranks] > 0) {
         CMGI_TRY(cmgi_alloc(ctx, at[ranks], sizeof *all, &all));

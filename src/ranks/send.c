@@ -36,14 +36,13 @@ static cmg_status send_columns(cmg_context *ctx, cmgi_stretches *S)
     const cmgi_feed from = {fill_columns, S, UNIT * sizeof(cmg_index)};
     void *to = (void *)(uintptr_t)S->own.csr.indices;
     const size_t bytes = (size_t)nnz * sizeof(cmg_index);
-    cmgi_scoped cmg_index *columns = NULL;
     bool fed = false;
     CMGI_TRY(bytes >= CMGI_FEED_FROM ? cmgi_feed_device(ctx, to, bytes, &from, &fed) : CMG_OK);
     if (fed) {
         return CMG_OK;
     }
     const cmg_size units = (nnz + UNIT - 1) / UNIT;
-    CMGI_TRY(cmgi_alloc(ctx, units * UNIT, sizeof *columns, &columns));
+    CMGI_SCOPED(ctx, units * UNIT, cmg_index, columns);
     (void)cmgi_feed_units(ctx, &from, 0, (size_t)units, columns);
     return cmgi_to_device(ctx, to, columns, bytes);
 }
@@ -77,7 +76,6 @@ static cmg_status cut_inner(cmg_context *ctx, cmgi_stretches *S)
     const size_t bytes = (size_t)(rows + 1) * sizeof *indptr;
     const bool square = S->rows == S->cols;
     const bool whole = rows == S->A->rows;
-    cmgi_scoped cmg_size *from_zero = NULL;
     S->own.halo = square && S->halo.count > 0;
     CMGI_TRY(square || whole ? look(ctx, &S->own) : CMG_OK);
     if (whole) {
@@ -86,7 +84,7 @@ static cmg_status cut_inner(cmg_context *ctx, cmgi_stretches *S)
         S->inner.borrowed_facts = true;
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_alloc(ctx, rows + 1, sizeof *from_zero, &from_zero));
+    CMGI_SCOPED(ctx, rows + 1, cmg_size, from_zero);
     for (cmg_size i = 0; i <= rows; ++i) {
         from_zero[i] = indptr[i] - indptr[0];
     }

@@ -260,10 +260,8 @@ static void mark_extremes(const probe *p, const double *estimate, bool *near, cm
  * all rows and of parts of them, then whatever has room. */
 static cmg_status mark_rows(const probe *p)
 {
-    cmgi_scoped double *estimate = NULL;
-    cmgi_scoped bool *near = NULL;
-    CMGI_TRY(cmgi_alloc_zero(p->ctx, p->C.rows, sizeof *estimate, &estimate));
-    CMGI_TRY(cmgi_alloc_zero(p->ctx, p->C.rows, sizeof *near, &near));
+    CMGI_SCOPED_ZERO(p->ctx, p->C.rows, double, estimate);
+    CMGI_SCOPED_ZERO(p->ctx, p->C.rows, bool, near);
     estimate_diagonal(p, estimate);
     mark_extremes(p, estimate, near, 0, p->count);
     for (cmg_size k = 0; k < PARTS; ++k) {
@@ -293,11 +291,9 @@ static void batch_energies(const probe *p, cmg_size first, const double *y, doub
 static cmg_status fine_energies(const probe *p, double energy[VECTORS])
 {
     cmg_context *ctx = p->ctx;
-    cmgi_scoped double *y = NULL;
-    cmgi_scoped double *part = NULL;
     const cmg_size batches = p->places / BATCH + 1;
-    CMGI_TRY(cmgi_alloc(ctx, p->places * LANES, sizeof *y, &y));
-    CMGI_TRY(cmgi_alloc_zero(ctx, batches * VECTORS, sizeof *part, &part));
+    CMGI_SCOPED(ctx, p->places * LANES, double, y);
+    CMGI_SCOPED_ZERO(ctx, batches * VECTORS, double, part);
     memset(y, 0, LANES * sizeof *y);
 #pragma omp parallel num_threads(ctx->threads) if (p->places > FEW)
     {
@@ -326,8 +322,7 @@ static cmg_status fine_energies(const probe *p, double energy[VECTORS])
  */
 static cmg_status diagonal_misfit(const probe *p, double *factor)
 {
-    cmgi_scoped double *diagonal = NULL;
-    CMGI_TRY(cmgi_alloc_zero(p->ctx, p->C.rows, sizeof *diagonal, &diagonal));
+    CMGI_SCOPED_ZERO(p->ctx, p->C.rows, double, diagonal);
     add_columns(p, false, diagonal);
     *factor = 1;
     for (cmg_size e = 0; e < p->count; ++e) {

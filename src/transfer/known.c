@@ -132,9 +132,8 @@ static cmg_status combine(cmg_context *ctx, cmg_size n, int constants, const boo
                           cmgi_known *k)
 {
     cmgi_null_space space = {0};
-    cmgi_scoped double *v = NULL;
     CMGI_RELEASED(cmgi_null_space_free, ctx, &space);
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *v, &v));
+    CMGI_SCOPED(ctx, n, double, v);
     CMGI_TRY(cmgi_alloc(ctx, n * (constants + k->vectors), sizeof *v, &space.q));
     for (int c = 0; c < constants + k->vectors; ++c) {
         for (cmg_size i = 0; i < n; ++i) {
@@ -163,10 +162,9 @@ static cmg_status choose(const cmg_hierarchy *h, int level, const sample *s, con
     const bool given = cmgi_hierarchy_vector(h, level, "nullspace", NULL) != NULL;
     const bool near = of->one <= NEAR;
     const bool scalar = !aggregates && !k->joined && near && of->positive < OF_SYSTEMS;
-    cmgi_scoped bool *taken = NULL;
     int count = 0;
     double worst = 0;
-    CMGI_TRY(cmgi_alloc(h->ctx, k->vectors, sizeof *taken, &taken));
+    CMGI_SCOPED(h->ctx, k->vectors, bool, taken);
     for (int c = 0; c < k->vectors; ++c) {
         const double rest = rest_of(s, k->B, k->vectors, c);
         taken[c] = rest <= NEAR && !scalar;
