@@ -98,15 +98,6 @@ static cmg_index reference_at(const cmg_templates *t, cmg_size i)
     return t->references != NULL ? t->references[i] : (cmg_index)i;
 }
 
-static bool is_duplicate(const cmg_templates *t, cmg_size begin, cmg_size e)
-{
-    cmg_size other = begin;
-    while (t->offsets[other] != t->offsets[e]) {
-        ++other;
-    }
-    return other < e;
-}
-
 static cmg_status check_arrays(cmg_context *ctx, const char *name, bool square,
                                const cmg_templates *t)
 {
@@ -132,8 +123,12 @@ static cmg_status check_arrays(cmg_context *ctx, const char *name, bool square,
         CMGI_CHECK(ctx, end == begin || (t->offsets != NULL && t->values != NULL), CMG_ERR_ARG,
                    "%s: offsets or values are NULL", name);
         for (cmg_size e = begin; e < end; ++e) {
-            CMGI_CHECK(ctx, !is_duplicate(t, begin, e), CMG_ERR_SHAPE,
-                       "%s: kind %d: offset %lld is duplicated", name, k, (long long)t->offsets[e]);
+            cmg_size first = begin;
+            while (t->offsets[first] != t->offsets[e]) {
+                ++first;
+            }
+            CMGI_CHECK(ctx, first == e, CMG_ERR_SHAPE, "%s: kind %d: offset %lld is duplicated",
+                       name, k, (long long)t->offsets[e]);
         }
     }
     return CMG_OK;

@@ -319,12 +319,9 @@ static cmg_status check(const cmgi_raw *raw, cmgi_raw_kind kind, const cmgi_mesh
     (void)snprintf(reason, sizeof reason, "%.399s", t->ctx->message);
     cmg_size cell = -1;
     t->line = 0;
-    for (cmg_size e = 0; e < raw->elements && report.fault_cell >= 0; ++e) {
+    for (cmg_size e = 0; e < raw->elements && cell < report.fault_cell; ++e) {
         cell += raw->element[e].kind == kind;
-        if (cell == report.fault_cell) {
-            t->line = raw->element[e].line;
-            break;
-        }
+        t->line = raw->element[e].line;
     }
     return cmgi_text_fail(t, status, "%s", reason);
 }

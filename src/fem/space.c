@@ -12,17 +12,6 @@ static const unsigned char refined[CMGI_CELL_KINDS][CMGI_MAX_NODES] = {
     [CMGI_HEX] = {0,  8,  1,  12, 20, 13, 2, 9,  3,  16, 22, 17, 24, 26,
                   25, 18, 23, 19, 4,  10, 5, 14, 21, 15, 6,  11, 7}};
 
-static void number_quadratic(cmgi_space *s, const cmgi_entities *e)
-{
-    for (cmg_size c = 0; c < s->cells; ++c) {
-        cmg_index on[CMGI_MAX_REFINED];
-        (void)cmgi_refined_cell(s->mesh, e, c, on);
-        for (int a = 0; a < s->local; ++a) {
-            s->cell_nodes[c * s->local + a] = on[refined[s->mesh->cell][a]];
-        }
-    }
-}
-
 static cmg_status number_nodes(cmgi_space *s, const bool *fixes)
 {
     const cmgi_mesh *mesh = s->mesh;
@@ -38,11 +27,16 @@ static cmg_status number_nodes(cmgi_space *s, const bool *fixes)
                (long long)s->nodes);
     CMGI_TRY(cmgi_alloc(s->ctx, mesh->cells * s->local, sizeof *s->cell_nodes, &s->cell_nodes));
     CMGI_TRY(cmgi_alloc_zero(s->ctx, s->nodes, sizeof *s->fixed, &s->fixed));
-    if (quadratic) {
-        number_quadratic(s, &e);
-    } else {
+    if (!quadratic) {
         memcpy(s->cell_nodes, mesh->cell_nodes,
                (size_t)(mesh->cells * s->local) * sizeof *s->cell_nodes);
+    }
+    for (cmg_size c = 0; quadratic && c < s->cells; ++c) {
+        cmg_index on[CMGI_MAX_REFINED];
+        (void)cmgi_refined_cell(mesh, &e, c, on);
+        for (int a = 0; a < s->local; ++a) {
+            s->cell_nodes[c * s->local + a] = on[refined[mesh->cell][a]];
+        }
     }
     for (cmg_size f = 0; f < mesh->facets && fixes != NULL; ++f) {
         const cmg_index *corner = mesh->facet_nodes + f * corners;

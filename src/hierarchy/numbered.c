@@ -202,21 +202,6 @@ static cmg_status take_others(cmgi_numbered *n, int l)
     return CMG_OK;
 }
 
-/* What is said of all levels and of one, but its matrices. */
-static cmg_status take_words(cmgi_numbered *n)
-{
-    const cmg_hierarchy *given = n->given;
-    cmg_hierarchy *h = n->h;
-    h->above = given->above;
-    CMGI_TRY(cmgi_hierarchy_copy_attributes(given, h));
-    for (int l = 0; l < given->levels; ++l) {
-        h->level[l].block = given->level[l].block;
-        h->level[l].A.rows = given->level[l].A.rows;
-        h->level[l].A.cols = given->level[l].A.cols;
-    }
-    return CMG_OK;
-}
-
 static cmg_status take_vectors(cmgi_numbered *n)
 {
     cmg_hierarchy *given = n->given;
@@ -254,7 +239,13 @@ static cmg_status fill(cmgi_numbered *n, double most, bool keep_map, bool *worth
 {
     cmg_hierarchy *given = n->given;
     *worth = false;
-    CMGI_TRY(take_words(n));
+    n->h->above = given->above;
+    CMGI_TRY(cmgi_hierarchy_copy_attributes(given, n->h));
+    for (int l = 0; l < given->levels; ++l) {
+        n->h->level[l].block = given->level[l].block;
+        n->h->level[l].A.rows = given->level[l].A.rows;
+        n->h->level[l].A.cols = given->level[l].A.cols;
+    }
     CMGI_TRY(number_level(n, 0));
     CMGI_TRY(cmgi_numbered_lines(given->ctx, &given->level[0].A, &n->before));
     CMGI_TRY(take_matrix(n, 0, CMG_ROLE_A, keep_map));

@@ -154,17 +154,6 @@ cmg_status cmgi_hierarchy_reorder(cmg_hierarchy *h, cmg_index *const *order)
     return CMG_OK;
 }
 
-static cmg_status order_lexicographic(const cmg_hierarchy *h, int l, cmg_size nodes,
-                                      cmg_index *order)
-{
-    cmg_size n = 0;
-    const double *x = NULL;
-    const cmg_status status = cmg_hierarchy_get_vector(h, l, "coords", NULL, &n, &x);
-    CMGI_CHECK(h->ctx, status == CMG_OK && nodes > 0 && n % nodes == 0 && n / nodes <= 3,
-               CMG_ERR_STATE, "level %d has no coordinates to number by", l);
-    return cmgi_order_lexicographic(h->ctx, nodes, (int)(n / nodes), x, order);
-}
-
 /* The order of level l's nodes; order[l + 1] is known already. */
 static cmg_status order_level(const cmg_hierarchy *h, int l, cmg_numbering numbering, uint64_t seed,
                               cmg_index *const *order)
@@ -178,8 +167,14 @@ static cmg_status order_level(const cmg_hierarchy *h, int l, cmg_numbering numbe
     CMGI_CHECK(h->ctx, A.indptr != NULL || !graph, CMG_ERR_STATE,
                "level %d has no A to number by: form R A P first (cmg_hierarchy_galerkin)", l);
     switch (numbering) {
-    case CMG_NUMBERING_LEXICOGRAPHIC:
-        return order_lexicographic(h, l, nodes, order[l]);
+    case CMG_NUMBERING_LEXICOGRAPHIC: {
+        cmg_size n = 0;
+        const double *x = NULL;
+        const cmg_status status = cmg_hierarchy_get_vector(h, l, "coords", NULL, &n, &x);
+        CMGI_CHECK(h->ctx, status == CMG_OK && nodes > 0 && n % nodes == 0 && n / nodes <= 3,
+                   CMG_ERR_STATE, "level %d has no coordinates to number by", l);
+        return cmgi_order_lexicographic(h->ctx, nodes, (int)(n / nodes), x, order[l]);
+    }
     case CMG_NUMBERING_CUTHILL_MCKEE:
     case CMG_NUMBERING_REVERSE_CUTHILL_MCKEE:
         return cmgi_order_cuthill_mckee(h->ctx, &A, block,

@@ -5,27 +5,23 @@
 
 #include <math.h>
 
-/* Columns of own entries come first, as positions, behind them those of the halo. */
-static cmg_index column_of(const cmgi_stretches *S, cmg_size number)
-{
-    const cmg_size first = S->cols->whole ? 0 : S->cols->first;
-    const cmg_size own = cmgi_owners_length(S->cols);
-    const bool mine = number >= first && number < first + own;
-    return (cmg_index)(mine ? number - first : own + cmgi_numbers_find(&S->halo, number));
-}
-
 enum { UNIT = 1 << 16 }; /* columns */
 
-/* cmgi_feed.fill */
+/* cmgi_feed.fill: columns of own entries come first, as positions, then those of the halo. */
 static bool fill_columns(void *user, size_t unit, void *to)
 {
     const cmgi_stretches *S = user;
     const cmg_size nnz = S->A->indptr[S->A->rows];
     const cmg_size begin = (cmg_size)unit * UNIT;
     const cmg_size end = begin + UNIT < nnz ? begin + UNIT : nnz;
+    const cmg_size first = S->cols->whole ? 0 : S->cols->first;
+    const cmg_size own = cmgi_owners_length(S->cols);
     cmg_index *column = to;
     for (cmg_size e = begin; e < end; ++e) {
-        column[e - begin] = column_of(S, S->A->indices[e]);
+        const cmg_size number = S->A->indices[e];
+        const bool mine = number >= first && number < first + own;
+        column[e - begin] =
+            (cmg_index)(mine ? number - first : own + cmgi_numbers_find(&S->halo, number));
     }
     return true;
 }

@@ -204,16 +204,6 @@ static cmg_status make_somewhere(const cmg_hierarchy *h, int l, const cmg_coarse
     return make_transfer(h, l, CMGI_HOST, o, from, theta, next);
 }
 
-/* Unknowns that A hardly couples are left to classical levels where these suit it. */
-static void leave_nodes(cmg_context *ctx, cmgi_known *k)
-{
-    cmgi_free(ctx, k->B);
-    *k = (cmgi_known){.block = 1, .vectors = 1, .text = k->text};
-    (void)snprintf(
-        k->text, CMGI_KNOWN,
-        "block_size left out: classical levels suit A, as no coupling between unknowns is strong");
-}
-
 /*
  * The method of all levels, from the last one that there is, and the lattice that its matrix is of.
  * Nodes of several unknowns, and vectors other than constants, are aggregated.
@@ -231,8 +221,13 @@ static cmg_status choose_method(const cmg_hierarchy *h, cmg_coarsen_options *o, 
     const bool loose = any && from->known.loose;
     CMGI_TRY(cmgi_hierarchy_matrix(h, l, &there, &A));
     CMGI_TRY(loose ? cmgi_look_for_levels(ctx, &A, there, o->strength, &others) : CMG_OK);
-    if (others.classical) {
-        leave_nodes(ctx, &from->known);
+    if (others.classical) { /* A hardly couples the unknowns of a node */
+        cmgi_known *k = &from->known;
+        cmgi_free(ctx, k->B);
+        *k = (cmgi_known){.block = 1, .vectors = 1, .text = k->text};
+        (void)snprintf(k->text, CMGI_KNOWN,
+                       "block_size left out: classical levels suit A, as no coupling between "
+                       "unknowns is strong");
     }
     const bool plain = from->known.B == NULL && from->known.block == 1;
     const cmgi_place at = there != NULL ? CMGI_DEVICE : CMGI_HOST;

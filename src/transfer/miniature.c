@@ -7,16 +7,6 @@
 
 #include "transfer/miniature.inc"
 
-static cmgi_points small_points(const cmgi_points *large)
-{
-    cmgi_points small = *large;
-    for (int d = 0; d < 3; ++d) {
-        small.n[d] = large->n[d] < LARGE ? large->n[d] : 2 * MARGIN + 2 + large->n[d] % 2;
-    }
-    cmgi_points_order(&small);
-    return small;
-}
-
 static bool is_large(const cmgi_points *p)
 {
     return p->n[0] >= LARGE || p->n[1] >= LARGE || p->n[2] >= LARGE;
@@ -105,7 +95,11 @@ static cmg_index large_row(const cmgi_points *large, const cmgi_points *small, c
 static cmg_status gather(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *there,
                          const cmgi_points *large, const copying *like, cmgi_miniature *mini)
 {
-    const cmgi_points small = small_points(large);
+    cmgi_points small = *large;
+    for (int d = 0; d < 3; ++d) {
+        small.n[d] = large->n[d] < LARGE ? large->n[d] : 2 * MARGIN + 2 + large->n[d] % 2;
+    }
+    cmgi_points_order(&small);
     const cmg_size rows = cmgi_points_rows(&small);
     cmgi_miniature made = {.points = small};
     CMGI_SCOPED(ctx, rows, cmg_index, row);
