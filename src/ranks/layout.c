@@ -128,8 +128,13 @@ static cmg_status look_at(cmg_context *ctx, const cmgi_own *own, int l, cmgi_par
     return CMG_OK;
 }
 
-static cmg_status check_own(cmg_context *ctx, const cmgi_own *own, cmgi_parts *parts)
+static cmg_status read_all(cmg_context *ctx, const cmgi_own *own, const holding *all,
+                           cmgi_parts *parts)
 {
+    for (int l = 0; l < parts->levels; ++l) {
+        CMGI_TRY(read_level(ctx, all, parts->levels, l, &parts->level[l].space));
+    }
+    CMGI_CHECK(ctx, own->level[0].A.indptr != NULL, CMG_ERR_ARG, "level 0 has no A");
     for (int l = 0; l < parts->levels; ++l) {
         const cmgi_owners *space = &parts->level[l].space;
         CMGI_CHECK(ctx, space->rows <= INT32_MAX, CMG_ERR_MEMORY,
@@ -149,7 +154,6 @@ cmg_status cmgi_layout_read(const cmg_hierarchy *h, cmgi_parts *parts)
     cmg_context *ctx = h->ctx;
     const cmgi_own *own = h->own;
     const int levels = h->levels;
-    cmg_status status = CMG_OK;
     double depth[2] = {levels, -levels};
     CMGI_TRY(cmgi_all_max(ctx, depth, 2));
     CMGI_CHECK(ctx, depth[0] == levels && depth[1] == -levels, CMG_ERR_ARG,
@@ -166,16 +170,7 @@ cmg_status cmgi_layout_read(const cmg_hierarchy *h, cmgi_parts *parts)
         mine[l].reach = l > 0 ? reach_of(&own->level[l - 1].P, ctx->threads) : 0;
     }
     CMGI_TRY(cmgi_group_gather(ctx, mine, (size_t)levels * sizeof *mine, all));
-    for (int l = 0; l < levels && status == CMG_OK; ++l) {
-        status = read_level(ctx, all, levels, l, &parts->level[l].space);
-    }
-    status = status == CMG_OK && own->level[0].A.indptr == NULL
-                 ? cmgi_fail(ctx, CMG_ERR_ARG, "level 0 has no A")
-                 : status;
-    if (status == CMG_OK) {
-        status = check_own(ctx, own, parts);
-    }
-    return cmgi_group_agree(ctx, status);
+    return cmgi_group_agree(ctx, read_all(ctx, own, all, parts));
 }
 
 /* Sets the flags of rows with a column outside of a space's own. */
