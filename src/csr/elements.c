@@ -285,8 +285,7 @@ cmg_status cmgi_elements_repeat(cmg_context *ctx, const cmg_elements *E, cmg_siz
     }
     if (fits && list.count > 0) {
         made.templates = list.count;
-        made.matrices = list.templates;
-        list.templates = NULL;
+        made.matrices = cmgi_pass_on(&list.templates);
         CMGI_PASS_ON(&made, T);
     }
     return CMG_OK;

@@ -193,8 +193,7 @@ static cmg_status make(cmg_context *ctx, const cmg_elements *E, const cmg_index 
     }
     *fits = fill(E, node, corner, L);
     if (lone == 0) {
-        cmgi_free(ctx, L->fixed);
-        L->fixed = NULL;
+        cmgi_free(ctx, cmgi_pass_on(&L->fixed));
     }
     return CMG_OK;
 }

@@ -266,8 +266,7 @@ static cmg_status build_from(cmg_matrix *A, const cmg_elements *E)
     CMGI_TRY(build_ordered(A, E, node));
     CMGI_TRY(S->lattice != NULL || S->patches != NULL ? CMG_OK : build_groups(A, E, node));
     if (!A->options.keep_map) {
-        cmgi_free(ctx, S->order);
-        S->order = NULL;
+        cmgi_free(ctx, cmgi_pass_on(&S->order));
     }
     return CMG_OK;
 }

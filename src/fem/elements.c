@@ -35,8 +35,7 @@ static cmg_status find_templates(const cmgi_space *space, const cmgi_cell_form *
     }
     if (fits && 4 * list.count <= E->count) {
         E->templates = list.count;
-        E->matrices = list.templates;
-        list.templates = NULL;
+        E->matrices = cmgi_pass_on(&list.templates);
     }
     return CMG_OK;
 }

@@ -30,8 +30,7 @@ static cmg_status settle(cmg_context *ctx, bool *made, cmg_size rows, bool not_a
     const cmg_status status = cmgi_all_sum(ctx, counts, 2);
     const bool none = counts[0] == 0 || (not_all && counts[0] == counts[1]);
     if (status != CMG_OK || none) {
-        cmgi_free(ctx, made);
-        made = NULL;
+        cmgi_free(ctx, cmgi_pass_on(&made));
     }
     *row = made;
     *count = none ? 0 : (cmg_size)counts[0];

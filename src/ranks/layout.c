@@ -200,13 +200,12 @@ cmg_status cmgi_layout_order(cmg_context *ctx, cmgi_parts *parts, int l)
 {
     cmgi_part_level *level = &parts->level[l];
     cmgi_owners *space = &level->space;
-    cmgi_scoped bool *outer = NULL;
     cmg_size at = 0;
     if (level->outer == NULL) {
-        CMGI_TRY(cmgi_alloc_zero(ctx, space->rows, sizeof *outer, &level->outer));
+        CMGI_TRY(cmgi_alloc_zero(ctx, space->rows, sizeof *level->outer, &level->outer));
         mark_outer(ctx, &level->A, space, level->outer);
     }
-    CMGI_TRY(cmgi_alloc(ctx, space->rows, sizeof *outer, &outer));
+    CMGI_SCOPED(ctx, space->rows, bool, outer);
     memcpy(outer, level->outer, (size_t)space->rows * sizeof *outer);
     if (l + 1 <= parts->mg.count && level->P.indptr != NULL) {
         mark_outer(ctx, &level->P, &parts->level[l + 1].space, outer);

@@ -161,7 +161,6 @@ cmg_status cmgi_rows_gather(cmg_context *ctx, const cmgi_own_rows *A, const cmg_
                             cmg_size cols, cmgi_csr *whole)
 {
     const int ranks = cmgi_ranks(ctx);
-    cmgi_scoped cmg_size *columns = NULL;
     CMGI_CHECK(ctx, cols <= INT32_MAX, CMG_ERR_MEMORY,
                "a level of %lld columns is too large for one rank", (long long)cols);
     CMGI_SCOPED(ctx, ranks + 1, cmg_size, at);
@@ -173,7 +172,7 @@ cmg_status cmgi_rows_gather(cmg_context *ctx, const cmgi_own_rows *A, const cmg_
             whole->indptr[i + 1] += at[r];
         }
     }
-    CMGI_TRY(cmgi_alloc(ctx, at[ranks], sizeof *columns, &columns));
+    CMGI_SCOPED(ctx, at[ranks], cmg_size, columns);
     CMGI_TRY(cmgi_group_gather_parts(ctx, A->indices, at, sizeof *columns, columns));
     CMGI_TRY(cmgi_group_gather_parts(ctx, A->values, at, sizeof *whole->values, whole->values));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (at[ranks] > 4096)

@@ -198,8 +198,7 @@ static cmg_status make_somewhere(const cmg_hierarchy *h, int l, const cmg_coarse
         if (status != CMG_ERR_MEMORY) {
             return status;
         }
-        cmgi_free(h->ctx, next->B);
-        next->B = NULL;
+        cmgi_free(h->ctx, cmgi_pass_on(&next->B));
     }
     return make_transfer(h, l, CMGI_HOST, o, from, theta, next);
 }

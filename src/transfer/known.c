@@ -143,8 +143,7 @@ static cmg_status combine(cmg_context *ctx, cmg_size n, int constants, const boo
             CMGI_TRY(cmgi_null_space_take(ctx, n, v, &space));
         }
     }
-    cmgi_free(ctx, k->B);
-    k->B = NULL;
+    cmgi_free(ctx, cmgi_pass_on(&k->B));
     k->vectors = space.count;
     if (space.count > constants) {
         CMGI_TRY(cmgi_alloc(ctx, n * space.count, sizeof *v, &k->B));
