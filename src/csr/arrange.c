@@ -56,10 +56,8 @@ cmg_status cmgi_csr_sort(cmg_context *ctx, cmgi_csr *A)
 {
     const cmg_size longest = cmgi_csr_longest_row(&A->view);
     const cmg_size room = longest > 32 ? longest : 0;
-    cmgi_scoped cmg_index *ti = NULL;
-    cmgi_scoped double *tv = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, room * ctx->threads, sizeof *ti, &ti));
-    CMGI_TRY(cmgi_alloc(ctx, room * ctx->threads, sizeof *tv, &tv));
+    CMGI_SCOPED(ctx, room * ctx->threads, cmg_index, ti);
+    CMGI_SCOPED(ctx, room * ctx->threads, double, tv);
 #pragma omp parallel num_threads(ctx->threads) if (A->rows > 1024)
     {
         const cmg_size mine = room * cmgi_thread();
@@ -84,10 +82,9 @@ cmg_status cmgi_csr_transpose(cmg_context *ctx, const cmg_csr *A, cmgi_csr *T)
 {
     const cmg_size nnz = A->indptr[A->rows];
     const int parts = A->rows > 4096 ? ctx->threads : 1;
-    cmgi_scoped cmg_size *count = NULL;
     cmgi_scoped_csr made = {0};
     CMGI_TRY(cmgi_csr_alloc(ctx, A->cols, A->rows, nnz, &made));
-    CMGI_TRY(cmgi_alloc_zero(ctx, A->cols * parts, sizeof *count, &count));
+    CMGI_SCOPED_ZERO(ctx, A->cols * parts, cmg_size, count);
 #pragma omp parallel for num_threads(parts) schedule(static, 1)
     for (int t = 0; t < parts; ++t) {
         const cmg_size last = A->indptr[A->rows * (t + 1) / parts];
@@ -160,8 +157,7 @@ cmg_status cmgi_csr_permute_from(cmg_context *ctx, const cmg_csr *A, const cmg_i
 {
     const cmg_size nnz = A->indptr[A->rows];
     cmg_csr numbers = *A;
-    cmgi_scoped double *number = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof *number, &number));
+    CMGI_SCOPED(ctx, nnz, double, number);
     CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof **from, from));
     for (cmg_size k = 0; k < nnz; ++k) {
         number[k] = (double)k;

@@ -129,8 +129,7 @@ cmg_status cmgi_resident_pick(cmg_context *ctx, const cmg_csr *A, const cmg_inde
     CMGI_TRY(cmgi_alloc_device(ctx, *nnz, sizeof *p.to.indices, &p.to.indices));
     CMGI_TRY(cmgi_alloc_device(ctx, *nnz, sizeof *p.to.values, &p.to.values));
     CMGI_TRY(cmgi_pick_row_device(ctx, count, &p));
-    *part = p.to.view;
-    p.to.view = cmg_csr{};
+    CMGI_PASS_ON(&p.to.view, part);
     return CMG_OK;
 }
 
@@ -361,7 +360,6 @@ cmg_status cmgi_resident_transpose(cmg_context *ctx, const cmg_csr *A, cmg_size 
     CMGI_TRY(cmgi_resident_alloc(ctx, A->cols, A->rows, nnz, &made));
     CMGI_TRY(transpose_by_guess(ctx, A, nnz, &made, &found));
     CMGI_TRY(found ? CMG_OK : transpose_any(ctx, A, nnz, &made));
-    *T = made;
-    made = cmg_csr{};
+    CMGI_PASS_ON(&made, T);
     return CMG_OK;
 }

@@ -44,8 +44,7 @@ cmg_status cmgi_csr_by_notes(cmg_context *ctx, cmg_size rows, cmg_size cols, cmg
     const int most = ctx->threads < MOST_THREADS ? ctx->threads : MOST_THREADS;
     const int threads = rows > 1024 ? most : 1;
     cmgi_scoped_csr made = {0};
-    cmgi_scoped cmg_size *note = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, cols * threads, sizeof *note, &note));
+    CMGI_SCOPED(ctx, cols * threads, cmg_size, note);
     CMGI_TRY(cmgi_csr_alloc_rows(ctx, rows, cols, &made));
     for (int pass = 0; pass < 2; ++pass) {
 #pragma omp parallel for num_threads(threads) schedule(static, 1) if (threads > 1)

@@ -103,9 +103,8 @@ static cmg_status find_all(cmg_context *ctx, const cmgi_csr *S, cmg_size limit, 
 cmg_status cmgi_cliques_find(cmg_context *ctx, const cmgi_csr *S, cmg_size limit, cmgi_cliques *c)
 {
     cmgi_cliques made = {0};
-    cmgi_scoped bool *covered = NULL;
     CMGI_RELEASED(cmgi_cliques_free, ctx, &made);
-    CMGI_TRY(cmgi_alloc_zero(ctx, S->indptr[S->rows], sizeof *covered, &covered));
+    CMGI_SCOPED_ZERO(ctx, S->indptr[S->rows], bool, covered);
     CMGI_TRY(enlarge(ctx, &made.first, sizeof *made.first, S->rows + 2, &made.room[0]));
     made.first[0] = 0;
     CMGI_TRY(find_all(ctx, S, limit, covered, &made));

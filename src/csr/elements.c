@@ -128,15 +128,13 @@ void cmgi_elements_matrix(const cmg_elements *E, cmg_size e, double *K)
 cmg_status cmgi_incidence_make(cmg_context *ctx, cmg_size targets, cmg_size length,
                                const cmg_index *list, cmg_index **start, cmg_index **item)
 {
-    cmgi_scoped cmg_index *first = NULL;
-    cmg_index *place = NULL;
     cmg_size found = 0;
-    CMGI_TRY(cmgi_alloc_zero(ctx, targets + 2, sizeof *first, &first));
+    CMGI_SCOPED_ZERO(ctx, targets + 2, cmg_index, first);
     for (cmg_size k = 0; k < length; ++k) {
         found += list[k] >= 0;
         first[list[k] + 2] += list[k] >= 0; /* list[k] = -1 adds 0 to first[1] */
     }
-    CMGI_TRY(cmgi_alloc(ctx, found, sizeof *place, &place));
+    CMGI_SCOPED(ctx, found, cmg_index, place);
     for (cmg_size t = 0; t < targets; ++t) {
         first[t + 2] += first[t + 1];
     }
@@ -146,7 +144,7 @@ cmg_status cmgi_incidence_make(cmg_context *ctx, cmg_size targets, cmg_size leng
         }
     }
     *start = cmgi_pass_on(&first);
-    *item = place;
+    *item = cmgi_pass_on(&place);
     return CMG_OK;
 }
 
@@ -287,8 +285,7 @@ cmg_status cmgi_elements_repeat(cmg_context *ctx, const cmg_elements *E, cmg_siz
     }
     if (fits && list.count > 0) {
         made.templates = list.count;
-        made.matrices = list.templates;
-        list.templates = NULL;
+        made.matrices = cmgi_pass_on(&list.templates);
         CMGI_PASS_ON(&made, T);
     }
     return CMG_OK;

@@ -141,14 +141,13 @@ cmg_status cmgi_csr_facts_take(cmg_context *ctx, const cmg_csr *A, cmg_size firs
     const int parts = A->rows > SMALL ? ctx->threads : 1;
     cmgi_csr_facts all = {
         .known = true, .bad = -1, .rows.least = INFINITY, .looks.wanted = facts->looks.wanted};
-    cmgi_scoped cmgi_csr_facts *part = NULL;
     CMGI_FREED(ctx, &all.looks.same, &all.looks.diagonal);
     cmgi_csr_facts_forget(ctx, facts);
     if (all.looks.wanted) {
         CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *all.looks.same, &all.looks.same));
         CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *all.looks.diagonal, &all.looks.diagonal));
     }
-    CMGI_TRY(cmgi_alloc(ctx, parts, sizeof *part, &part));
+    CMGI_SCOPED(ctx, parts, cmgi_csr_facts, part);
 #pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
     for (int p = 0; p < parts; ++p) {
         part[p] = look_at_rows(A, A->rows * p / parts, A->rows * (p + 1) / parts, first, last,

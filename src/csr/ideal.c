@@ -52,9 +52,8 @@ void cmgi_ideal_solve(const cmg_csr *A, cmg_index c, int n, const cmg_index *N, 
 
 cmg_status cmgi_ideal_rows(cmg_context *ctx, const cmg_csr *R, cmg_index *row, bool *all)
 {
-    cmgi_scoped cmg_index *count = NULL;
     *all = true;
-    CMGI_TRY(cmgi_alloc_zero(ctx, R->cols, sizeof *count, &count));
+    CMGI_SCOPED_ZERO(ctx, R->cols, cmg_index, count);
     for (cmg_size k = 0; k < R->indptr[R->rows]; ++k) {
         count[R->indices[k]] += R->values[k] != 0;
     }

@@ -43,9 +43,8 @@ int cmgi_kinds_by_rows(const void *a, const void *b)
 
 cmg_status cmgi_kinds_fill(cmg_context *ctx, const cmgi_kinds *K, cmgi_csr *A)
 {
-    cmgi_scoped uint16_t *id = NULL;
     cmgi_scoped cmg_index *ref = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, K->rows, sizeof *id, &id));
+    CMGI_SCOPED(ctx, K->rows, uint16_t, id);
     CMGI_TRY(K->square ? CMG_OK : cmgi_alloc(ctx, K->rows, sizeof *ref, &ref));
     CMGI_TRY(cmgi_kinds_place(ctx, CMGI_HOST, K, id, ref));
     if (A->indptr == NULL) {
@@ -88,11 +87,10 @@ cmg_status cmgi_kinds_expand(cmg_context *ctx, const char *name, cmgi_csr *M)
 
 cmg_status cmgi_kinds_look(cmg_context *ctx, cmgi_kinds *K)
 {
-    cmgi_scoped cmg_index *column = NULL;
     if (!K->square) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_alloc(ctx, K->indptr[K->count], sizeof *column, &column));
+    CMGI_SCOPED(ctx, K->indptr[K->count], cmg_index, column);
     for (int k = 0; k < K->count; ++k) {
         for (cmg_size e = K->indptr[k]; e < K->indptr[k + 1]; ++e) {
             column[e] = K->offset[e] == 0 ? k : -1;
@@ -138,11 +136,10 @@ cmg_status cmgi_kinds_place(cmg_context *ctx, cmgi_place at, const cmgi_kinds *K
 cmg_status cmgi_kinds_diagonal(cmg_context *ctx, cmgi_place at, const cmgi_kinds *K, double *d)
 {
     const bool own = K->id != NULL && K->at == at;
-    cmgi_scoped double *of = NULL;
     double *table = NULL;
     uint16_t *id = NULL;
     CMGI_FREED(ctx, &table, &id); /* either memory */
-    CMGI_TRY(cmgi_alloc(ctx, K->count, sizeof *of, &of));
+    CMGI_SCOPED(ctx, K->count, double, of);
     for (int k = 0; k < K->count; ++k) {
         cmg_size e = K->indptr[k];
         while (e < K->indptr[k + 1] && K->offset[e] != 0) {

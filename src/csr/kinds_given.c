@@ -29,8 +29,7 @@ typedef struct ranked {
 static cmg_status take_kinds(cmg_context *ctx, const draft *d, cmgi_kinds *K, uint16_t *number)
 {
     const cmg_size entries = d->indptr[d->kinds];
-    cmgi_scoped ranked *order = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, d->kinds, sizeof *order, &order));
+    CMGI_SCOPED(ctx, d->kinds, ranked, order);
     for (int k = 0; k < d->kinds; ++k) {
         order[k] = (ranked){d->rows[k], k};
         K->count += d->rows[k].rows > 0;
@@ -99,15 +98,6 @@ static cmg_index reference_at(const cmg_templates *t, cmg_size i)
     return t->references != NULL ? t->references[i] : (cmg_index)i;
 }
 
-static bool is_duplicate(const cmg_templates *t, cmg_size begin, cmg_size e)
-{
-    cmg_size other = begin;
-    while (t->offsets[other] != t->offsets[e]) {
-        ++other;
-    }
-    return other < e;
-}
-
 static cmg_status check_arrays(cmg_context *ctx, const char *name, bool square,
                                const cmg_templates *t)
 {
@@ -133,8 +123,12 @@ static cmg_status check_arrays(cmg_context *ctx, const char *name, bool square,
         CMGI_CHECK(ctx, end == begin || (t->offsets != NULL && t->values != NULL), CMG_ERR_ARG,
                    "%s: offsets or values are NULL", name);
         for (cmg_size e = begin; e < end; ++e) {
-            CMGI_CHECK(ctx, !is_duplicate(t, begin, e), CMG_ERR_SHAPE,
-                       "%s: kind %d: offset %lld is duplicated", name, k, (long long)t->offsets[e]);
+            cmg_size first = begin;
+            while (t->offsets[first] != t->offsets[e]) {
+                ++first;
+            }
+            CMGI_CHECK(ctx, first == e, CMG_ERR_SHAPE, "%s: kind %d: offset %lld is duplicated",
+                       name, k, (long long)t->offsets[e]);
         }
     }
     return CMG_OK;
@@ -192,8 +186,7 @@ static cmg_status count_kinds(cmg_context *ctx, cmg_size rows, const uint16_t *i
                               cmgi_kind_count *count)
 {
     const int parts = rows > SMALL ? ctx->threads : 1;
-    cmgi_scoped cmgi_kind_count *part = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, (cmg_size)parts * kinds, sizeof *part, &part));
+    CMGI_SCOPED(ctx, (cmg_size)parts * kinds, cmgi_kind_count, part);
     for (int k = 0; k < kinds; ++k) {
         count[k] = (cmgi_kind_count){.first = INT64_MAX};
     }
@@ -431,11 +424,10 @@ cmg_status cmgi_kinds_update(cmg_context *ctx, const char *name, const double *v
     const cmgi_kinds *K = M->kinds;
     const cmg_size entries = K->indptr[K->count];
     cmgi_scoped double *given = NULL;
-    cmgi_scoped double *value = NULL;
     bool device = false;
     CMGI_CHECK(ctx, K->given > 0, CMG_ERR_STATE, "hierarchy update: %s has no values", name);
     CMGI_TRY(cmgi_is_device(ctx, values, &device));
-    CMGI_TRY(cmgi_alloc(ctx, entries, sizeof *value, &value));
+    CMGI_SCOPED(ctx, entries, double, value);
     if (device) {
         CMGI_TRY(cmgi_alloc(ctx, K->given, sizeof *given, &given));
         CMGI_TRY(cmgi_to_host(ctx, given, values, (size_t)K->given * sizeof *given));

@@ -153,10 +153,9 @@ cmg_status cmgi_pattern_hash(cmg_context *ctx, cmgi_place at, const cmg_csr *A, 
 {
     const cmg_size blocks = (A->rows + CMGI_SUM_BLOCK - 1) / CMGI_SUM_BLOCK;
     hashing of = {.A = *A};
-    cmgi_pair *sums = NULL;
-    CMGI_FREED(ctx, &of.sums, &sums);
-    CMGI_TRY(cmgi_alloc_at(ctx, at, blocks, sizeof *sums, &of.sums));
-    CMGI_TRY(cmgi_alloc(ctx, blocks, sizeof *sums, &sums));
+    CMGI_FREED(ctx, &of.sums);
+    CMGI_TRY(cmgi_alloc_at(ctx, at, blocks, sizeof *of.sums, &of.sums));
+    CMGI_SCOPED(ctx, blocks, cmgi_pair, sums);
     CMGI_TRY(hash_rows(ctx, at, A->rows, &of));
     CMGI_TRY(cmgi_bring_at(ctx, at, sums, of.sums, (size_t)blocks * sizeof *sums));
     *hash = cmgi_hash_mix((uint64_t)A->rows, (uint64_t)A->cols);

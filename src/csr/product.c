@@ -389,11 +389,8 @@ static cmg_status join_pieces(cmg_context *ctx, const plan *p, cmgi_csr *C)
 /* C, its row pointers allocated: its pieces, with arrays of the threads, put together. */
 static cmg_status form(cmg_context *ctx, const plan *p, cmgi_csr *C)
 {
-    cmg_index *columns = NULL;
-    double *values = NULL;
-    CMGI_FREED(ctx, &columns, &values);
-    CMGI_TRY(cmgi_alloc(ctx, p->largest * p->threads, sizeof *columns, &columns));
-    CMGI_TRY(cmgi_alloc(ctx, p->largest * p->threads, sizeof *values, &values));
+    CMGI_SCOPED(ctx, p->largest * p->threads, cmg_index, columns);
+    CMGI_SCOPED(ctx, p->largest * p->threads, double, values);
     cmg_status status = form_pieces(ctx, p, columns, values, C);
     status = status == CMG_OK ? join_pieces(ctx, p, C) : status;
     for (int k = 0; k < p->pieces && p->pieces > p->threads; ++k) {

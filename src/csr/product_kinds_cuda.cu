@@ -241,13 +241,9 @@ cmg_status cmgi_product_kinds_find(cmg_context *ctx, const cmgi_resident *left,
     bool few = false;
     work w = {};
     cmgi_scratch scratch(ctx);
-    const cmgi_at_end end{[&] {
-        cmgi_free_device(ctx, w.made.kind);
-        cmgi_free_device(ctx, w.made.row);
-        cmgi_free_device(ctx, w.made.place);
-        cmgi_resident_free_arrays(ctx, &w.few);
-        cmgi_resident_free(ctx, &w.C);
-    }};
+    CMGI_FREED(ctx, &w.made.kind, &w.made.row, &w.made.place);
+    CMGI_RELEASED(cmgi_resident_free_arrays, ctx, &w.few);
+    CMGI_RELEASED(cmgi_resident_free, ctx, &w.C);
     if (A->rows < LEAST_ROWS || B->csr.rows == 0 || B->rows.nnz > INT32_MAX) {
         return CMG_OK;
     }

@@ -347,7 +347,6 @@ cmg_status cmgi_resident_multiply(cmg_context *ctx, const cmgi_resident *left,
     made.facts.ascending = true;
     CMGI_TRY(cmgi_alloc_device(ctx, made.rows.nnz, sizeof *made.csr.values, &made.csr.values));
     CMGI_TRY(cmgi_resident_multiply_values(ctx, A, B, &made, CMGI_ROWS_ALL));
-    *C = made;
-    made = cmgi_resident{};
+    CMGI_PASS_ON(&made, C);
     return CMG_OK;
 }

@@ -189,14 +189,13 @@ cmg_status cmgi_resident_look_again(cmg_context *ctx, cmgi_resident *R)
 
 cmg_status cmgi_resident_attach(cmg_context *ctx, cmgi_resident *R, cmgi_csr *A)
 {
-    cmgi_resident *kept = NULL;
     CMGI_RELEASED(cmgi_resident_free, ctx, R);
-    CMGI_TRY(cmgi_alloc(ctx, 1, sizeof *kept, &kept));
+    CMGI_SCOPED(ctx, 1, cmgi_resident, kept);
     cmgi_resident_drop(ctx, A);
     CMGI_PASS_ON(R, kept);
-    A->there = kept;
     A->rows = kept->csr.rows;
     A->cols = kept->csr.cols;
+    A->there = cmgi_pass_on(&kept);
     return CMG_OK;
 }
 
@@ -204,8 +203,7 @@ void cmgi_resident_drop(cmg_context *ctx, cmgi_csr *A)
 {
     if (A->there != NULL) {
         cmgi_resident_free(ctx, A->there);
-        cmgi_free(ctx, A->there);
-        A->there = NULL;
+        cmgi_free(ctx, cmgi_pass_on(&A->there));
     }
 }
 

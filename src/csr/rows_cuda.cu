@@ -102,11 +102,8 @@ __global__ void __launch_bounds__(ROWS)
 /* The row pointers on the host, for matrices with rows beyond all bins. */
 static cmg_status count_on_host(cmg_context *ctx, const cmg_csr *A, cmgi_row_statistics *s)
 {
-    cmg_size *indptr = NULL;
-    const size_t bytes = (size_t)(A->rows + 1) * sizeof *indptr;
-    const cmgi_at_end end{[&] { cmgi_free(ctx, indptr); }};
-    CMGI_TRY(cmgi_alloc(ctx, A->rows + 1, sizeof *indptr, &indptr));
-    CMGI_TRY(cmgi_to_host(ctx, indptr, A->indptr, bytes));
+    CMGI_SCOPED(ctx, A->rows + 1, cmg_size, indptr);
+    CMGI_TRY(cmgi_to_host(ctx, indptr, A->indptr, (size_t)(A->rows + 1) * sizeof *indptr));
     const cmg_csr view = {A->rows, A->cols, indptr, A->indices, A->values};
     return cmgi_row_statistics_take(ctx, &view, s);
 }
@@ -167,12 +164,10 @@ cmg_status cmgi_resident_rows_each(cmg_context *ctx, int count, cmgi_resident *c
     const size_t hot = offsetof(row_facts, bin) + HOT_BINS * sizeof(unsigned long long);
     cmgi_read reads[CMGI_LOOKS];
     row_facts *all = NULL;
-    row_facts *f = NULL;
     cmgi_scratch scratch(ctx);
-    const cmgi_at_end end{[&] { cmgi_free(ctx, f); }};
     CMGI_CHECK(ctx, count <= CMGI_LOOKS, CMG_ERR_INTERNAL, "%d matrices are looked at", count);
     CMGI_TRY(scratch.take(count, &all));
-    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *f, &f));
+    CMGI_SCOPED(ctx, count, row_facts, f);
     for (int k = 0; k < count; ++k) {
         CMGI_TRY(look_at_rows(ctx, &R[k]->csr, &all[k]));
         reads[k] = cmgi_read{&f[k], &all[k], hot};

@@ -55,8 +55,7 @@ cmg_status cmgi_row_statistics_take(cmg_context *ctx, const cmg_csr *A, cmgi_row
 
 cmg_status cmgi_column_statistics_take(cmg_context *ctx, const cmg_csr *A, cmgi_row_statistics *s)
 {
-    cmgi_scoped cmg_size *indptr = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, A->cols + 1, sizeof *indptr, &indptr));
+    CMGI_SCOPED_ZERO(ctx, A->cols + 1, cmg_size, indptr);
     for (cmg_size k = 0; k < A->indptr[A->rows]; ++k) {
         ++indptr[A->indices[k] + 1];
     }

@@ -289,6 +289,5 @@ void cmgi_templates_free(cmg_context *ctx, cmgi_templates *t)
 void cmgi_twin_free(cmg_context *ctx, cmgi_twin *t)
 {
     cmgi_templates_free(ctx, &t->templates);
-    cmgi_free_device(ctx, t->rest);
-    t->rest = NULL;
+    cmgi_free_device(ctx, cmgi_pass_on(&t->rest));
 }

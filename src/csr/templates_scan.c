@@ -128,8 +128,7 @@ static cmg_status match(cmg_context *ctx, const cmgi_template_search *what,
 {
     const cmg_size rows = kinds->unknown != NULL ? kinds->unknowns : what->A.rows;
     const int parts = rows > FEW_ROWS ? ctx->threads : 1;
-    cmgi_scoped cmgi_kind_count *part = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, (cmg_size)parts * kinds->count, sizeof *part, &part));
+    CMGI_SCOPED(ctx, (cmg_size)parts * kinds->count, cmgi_kind_count, part);
 #pragma omp parallel for num_threads(parts) schedule(static, 1) if (parts > 1)
     for (int p = 0; p < parts; ++p) {
         cmgi_kind_count *mine = part + (cmg_size)p * kinds->count;

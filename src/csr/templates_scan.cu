@@ -413,12 +413,10 @@ static cmg_status match(cmg_context *ctx, const cmgi_template_search *what,
     CMGI_ON_DEVICE(ctx);
     const int slots = slots_for(kinds);
     const size_t bytes = table_bytes(kinds->count, slots);
-    char *host = NULL;
     char *there = NULL;
     left_rows left = {};
     cmgi_scratch scratch(ctx);
-    const cmgi_at_end end{[&] { cmgi_free(ctx, host); }};
-    CMGI_TRY(cmgi_alloc(ctx, (cmg_size)bytes, 1, &host));
+    CMGI_SCOPED(ctx, (cmg_size)bytes, char, host);
     CMGI_TRY(scratch.take((cmg_size)bytes, &there));
     const table from = place_table(host, kinds->count, slots);
     const table to = place_table(there, kinds->count, slots);

@@ -169,8 +169,6 @@ cmg_status cmgi_matfree_parts(cmg_context *ctx, cmgi_matfree *S)
 {
     const cmg_size places = (cmg_size)S->nodes * S->lanes;
     parter w = {0};
-    cmgi_scoped cmg_index *length = NULL;
-    cmgi_scoped cmg_index *of = NULL;
     cmg_size picks = 0;
     CMGI_FREED(ctx, &w.place, &w.owner);
     for (cmg_size k = 0; k < S->groups * places; ++k) {
@@ -180,9 +178,9 @@ cmg_status cmgi_matfree_parts(cmg_context *ctx, cmgi_matfree *S)
     CMGI_TRY(cmgi_alloc(ctx, picks, sizeof *S->pick, &S->pick));
     CMGI_TRY(cmgi_alloc(ctx, S->all, sizeof *w.place, &w.place));
     CMGI_TRY(cmgi_alloc(ctx, places, sizeof *w.owner, &w.owner));
-    CMGI_TRY(cmgi_alloc(ctx, places, sizeof *length, &length));
+    CMGI_SCOPED(ctx, places, cmg_index, length);
     CMGI_TRY(cmgi_alloc(ctx, picks + 1, sizeof *S->pick_first, &S->pick_first)); /* at most */
-    CMGI_TRY(cmgi_alloc(ctx, picks, sizeof *of, &of));
+    CMGI_SCOPED(ctx, picks, cmg_index, of);
     memset(w.place, 0xff, (size_t)S->all * sizeof *w.place);
     make_parts(S, &w, length, of);
     return cmgi_incidence_make(ctx, S->all, S->parts, of, &S->first, &S->list);

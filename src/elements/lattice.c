@@ -193,20 +193,9 @@ static cmg_status make(cmg_context *ctx, const cmg_elements *E, const cmg_index 
     }
     *fits = fill(E, node, corner, L);
     if (lone == 0) {
-        cmgi_free(ctx, L->fixed);
-        L->fixed = NULL;
+        cmgi_free(ctx, cmgi_pass_on(&L->fixed));
     }
     return CMG_OK;
-}
-
-/* An element with all its nodes; -1 = there is none. */
-static cmg_size find_complete(const cmg_elements *E, const cmg_index *node)
-{
-    cmg_size e = 0;
-    while (e < E->count && nodes_of(node + e * CORNERS) < CORNERS) {
-        ++e;
-    }
-    return e < E->count ? e : -1;
 }
 
 cmg_status cmgi_lattice_make(cmg_context *ctx, const cmg_elements *E, const cmg_index *node,
@@ -217,8 +206,11 @@ cmg_status cmgi_lattice_make(cmg_context *ctx, const cmg_elements *E, const cmg_
     if (E->templates != 1 || E->local != CORNERS * block || block == 2) {
         return CMG_OK;
     }
-    const cmg_size e = find_complete(E, node);
-    if (e < 0 || !look_at(node + e * CORNERS, E->rows / block, corner, found.n) ||
+    cmg_size e = 0; /* an element with all its nodes */
+    while (e < E->count && nodes_of(node + e * CORNERS) < CORNERS) {
+        ++e;
+    }
+    if (e == E->count || !look_at(node + e * CORNERS, E->rows / block, corner, found.n) ||
         cmgi_lattice_cells(&found) > INT32_MAX ||
         !take_blocks(E->matrices, corner, block, found.blocks)) {
         return CMG_OK;

@@ -176,63 +176,39 @@ static cmg_status move(cmg_matrix *A)
     return cmgi_move_to_device(ctx, &S->pick, picks, sizeof *S->pick);
 }
 
-/* Whether elements may be kept as a lattice or in patches: on CUDA, which has kernels for them. */
-static bool may_be_ordered(const cmg_matrix *A)
-{
-    const cmgi_matfree *S = A->data;
-    return cmgi_on_cuda(A->ctx) && !S->gathers && S->repeats;
-}
-
-/* What lattices and patches, which hold nodes and values, have in their own order. */
-static cmg_status build_ordered(cmg_matrix *A, const cmg_elements *E, cmg_size groups, int lanes,
-                                cmg_index **order)
+/*
+ * As cells of a lattice, where they are, or else in patches, where there are kernels for the
+ * elements: on CUDA. Both hold nodes and values in their own order.
+ */
+static cmg_status build_ordered(cmg_matrix *A, const cmg_elements *E, const cmg_index *node)
 {
     cmg_context *ctx = A->ctx;
     cmgi_matfree *S = A->data;
     const size_t value = cmgi_precision_bytes(A->options.precision);
-    S->lanes = lanes;
-    S->groups = groups;
-    S->order = cmgi_pass_on(order);
+    if (!cmgi_on_cuda(ctx) || S->gathers || !S->repeats) {
+        return CMG_OK;
+    }
+    CMGI_TRY(cmgi_lattice_make(ctx, E, node, S->block, &S->lattice));
+    if (S->lattice == NULL && cmgi_patches_rounds(S->nodes, S->block) > 0) {
+        CMGI_TRY(cmgi_patches_make(ctx, E, node, S->block, &S->patches));
+    }
+    cmgi_lattice *L = S->lattice;
+    cmgi_patches *P = S->patches;
+    if (L == NULL && P == NULL) {
+        return CMG_OK;
+    }
+    S->lanes = L != NULL ? 1 : 8;
+    S->groups = L != NULL ? cmgi_lattice_cells(L) : P->batches;
+    S->order = cmgi_pass_on(L != NULL ? &L->order : &P->order);
     CMGI_TRY(fill_rows(A, E));
     A->stored = E->templates * S->local * S->local;
     A->bytes = bytes_of(A);
-    CMGI_TRY(cmgi_move_to_device(ctx, &S->factor, groups * lanes, value));
-    return cmgi_move_to_device(ctx, &S->lone, A->rows, value);
-}
-
-/* As cells of a lattice; else *done stays false. */
-static cmg_status build_lattice(cmg_matrix *A, const cmg_elements *E, const cmg_index *node,
-                                bool *done)
-{
-    cmg_context *ctx = A->ctx;
-    cmgi_matfree *S = A->data;
-    CMGI_TRY(may_be_ordered(A) ? cmgi_lattice_make(ctx, E, node, S->block, &S->lattice) : CMG_OK);
-    if (S->lattice == NULL) {
-        return CMG_OK;
+    CMGI_TRY(cmgi_move_to_device(ctx, &S->factor, S->groups * S->lanes, value));
+    CMGI_TRY(cmgi_move_to_device(ctx, &S->lone, A->rows, value));
+    if (L != NULL) {
+        A->sums = cmgi_lattice_blocks(L); /* a block leaves x . y, one without does not */
+        return cmgi_move_to_device(ctx, &L->fixed, S->all, sizeof *L->fixed);
     }
-    cmgi_lattice *L = S->lattice;
-    *done = true;
-    CMGI_TRY(build_ordered(A, E, cmgi_lattice_cells(L), 1, &L->order));
-    A->sums = cmgi_lattice_blocks(L); /* a block leaves x . y, one without does not */
-    return cmgi_move_to_device(ctx, &L->fixed, S->all, sizeof *L->fixed);
-}
-
-/* In patches, where there are kernels for the elements; else *done stays false. */
-static cmg_status build_patches(cmg_matrix *A, const cmg_elements *E, const cmg_index *node,
-                                bool *done)
-{
-    cmg_context *ctx = A->ctx;
-    cmgi_matfree *S = A->data;
-    const size_t value = cmgi_precision_bytes(A->options.precision);
-    if (!*done && may_be_ordered(A) && cmgi_patches_rounds(S->nodes, S->block) > 0) {
-        CMGI_TRY(cmgi_patches_make(ctx, E, node, S->block, &S->patches));
-    }
-    if (S->patches == NULL) {
-        return CMG_OK;
-    }
-    cmgi_patches *P = S->patches;
-    *done = true;
-    CMGI_TRY(build_ordered(A, E, P->batches, 8, &P->order));
     CMGI_TRY(cmgi_alloc_device(ctx, P->parts * S->block, value, &S->part));
     return cmgi_patches_move(ctx, E->templates, S->block, P); /* they hold the values */
 }
@@ -266,8 +242,6 @@ static cmg_status build_from(cmg_matrix *A, const cmg_elements *E)
     cmg_context *ctx = A->ctx;
     cmgi_matfree *S = A->data;
     const cmg_format format = A->format->id;
-    cmgi_scoped cmg_index *node = NULL; /* of the elements in their order: count x nodes */
-    bool made = false;
     S->gathers = format == CMG_FORMAT_NBN || format == CMG_FORMAT_DBD;
     S->half = format == CMG_FORMAT_EBESYM && E->templates == 0;
     S->repeats = E->templates > 0;
@@ -284,17 +258,15 @@ static cmg_status build_from(cmg_matrix *A, const cmg_elements *E)
     CMGI_CHECK(ctx, S->groups * S->lanes <= INT32_MAX / S->nodes, CMG_ERR_UNSUPPORTED,
                "%lld elements of %d nodes are more than 2^31 - 1 places", (long long)E->count,
                S->nodes);
-    CMGI_TRY(cmgi_alloc(ctx, S->count * S->nodes, sizeof *node, &node));
+    CMGI_SCOPED(ctx, S->count * S->nodes, cmg_index, node); /* of the elements in their order */
     for (cmg_size k = 0; k < S->count * S->nodes; ++k) {
         const cmg_index first = E->dofs[k * S->block];
         node[k] = first < 0 ? -1 : first / S->block;
     }
-    CMGI_TRY(build_lattice(A, E, node, &made));
-    CMGI_TRY(build_patches(A, E, node, &made));
-    CMGI_TRY(made ? CMG_OK : build_groups(A, E, node));
+    CMGI_TRY(build_ordered(A, E, node));
+    CMGI_TRY(S->lattice != NULL || S->patches != NULL ? CMG_OK : build_groups(A, E, node));
     if (!A->options.keep_map) {
-        cmgi_free(ctx, S->order);
-        S->order = NULL;
+        cmgi_free(ctx, cmgi_pass_on(&S->order));
     }
     return CMG_OK;
 }

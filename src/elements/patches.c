@@ -100,8 +100,7 @@ static void grow(maker *m, cmg_index seed, cmg_index p, cmg_index *shell)
 static cmg_status grow_all(maker *m)
 {
     const cmg_size count = m->E->count;
-    cmgi_scoped cmg_index *shell = NULL;
-    CMGI_TRY(cmgi_alloc(m->ctx, count, sizeof *shell, &shell));
+    CMGI_SCOPED(m->ctx, count, cmg_index, shell);
     for (cmg_size e = 0; e < count; ++e) {
         m->patch[e] = -1;
         m->offered[e] = -1;
@@ -200,11 +199,9 @@ static void cut_batches(const maker *m, cmg_size p, const place *places, cmgi_pa
 static cmg_status order_elements(const maker *m, cmgi_patches *P, bool *fits)
 {
     cmg_context *ctx = m->ctx;
-    cmgi_scoped uint64_t *used = NULL;
-    cmgi_scoped place *places = NULL;
     *fits = true;
-    CMGI_TRY(cmgi_alloc_zero(ctx, m->E->rows / m->block, sizeof *used, &used));
-    CMGI_TRY(cmgi_alloc(ctx, m->E->count, sizeof *places, &places));
+    CMGI_SCOPED_ZERO(ctx, m->E->rows / m->block, uint64_t, used);
+    CMGI_SCOPED(ctx, m->E->count, place, places);
     for (cmg_size p = 0; p < m->patches && *fits; ++p) {
         *fits = colour(m, p, used, places + m->begin[p]);
         P->first_colour[p] = (cmg_index)P->colours;
@@ -291,11 +288,9 @@ static cmg_status number_nodes(maker *m, cmgi_patches *P, cmg_index **of)
     cmg_context *ctx = m->ctx;
     const cmg_size all = m->E->rows / m->block;
     const cmg_size room = m->E->count * m->nodes;
-    cmgi_scoped cmg_index *list = NULL;
-    cmgi_scoped cmg_index *at = NULL;
     memset(m->reached, 0xff, (size_t)all * sizeof *m->reached);
-    CMGI_TRY(cmgi_alloc(ctx, 2 * CMGI_PATCH_VALUES, sizeof *list, &list));
-    CMGI_TRY(cmgi_alloc(ctx, all, sizeof *at, &at));
+    CMGI_SCOPED(ctx, 2 * CMGI_PATCH_VALUES, cmg_index, list);
+    CMGI_SCOPED(ctx, all, cmg_index, at);
     CMGI_TRY(cmgi_alloc(ctx, room, sizeof *P->node, &P->node));
     CMGI_TRY(cmgi_alloc(ctx, room, sizeof **of, of));
     CMGI_TRY(cmgi_alloc(ctx, P->batches * 32 * P->rounds, sizeof *P->local, &P->local));

@@ -12,13 +12,12 @@
 #include "transfer/aggregate.h"
 
 #include <math.h>
-#include <string.h>
 
 /* Mode m: translations, then rotations (x, y), (y, z), (z, x) about the origin. */
-static void fill_mode(int m, int components, cmg_size nodes, const double *x, double *q)
+static void fill_mode(int m, int components, cmg_size n, const double *x, double *q)
 {
     const int rotation = (m - components + 2) % 3;
-    for (cmg_size k = 0; k < nodes * components; ++k) {
+    for (cmg_size k = 0; k < n; ++k) {
         const int c = (int)(k % components);
         q[k] = m < components ? m == c : cmgi_rotation(components, rotation, c, x + (k - c));
     }
@@ -49,25 +48,16 @@ cmg_status cmgi_make_compatible(const cmgi_plan *plan, cmg_hierarchy *h)
     }
     const int components = elastic ? o->dim : 1;
     const int modes = !elastic ? 1 : o->dim == 2 ? 3 : 6;
-    const double *x = NULL;
-    const double *b = NULL;
-    cmgi_scoped double *made = NULL;
-    cmgi_scoped double *all = NULL; /* modes x n */
-    cmg_size coordinates = 0;
-    cmg_size n = 0;
-    CMGI_CHECK(h->ctx,
-               !elastic ||
-                   cmg_hierarchy_get_vector(h, 0, "coords", NULL, &coordinates, &x) == CMG_OK,
-               CMG_ERR_ARG,
+    const cmgi_stored_vector *x = cmgi_hierarchy_vector(h, 0, "coords", NULL);
+    const cmgi_stored_vector *b = cmgi_hierarchy_vector(h, 0, "rhs", "b");
+    const cmg_size n = b->n;
+    CMGI_CHECK(h->ctx, !elastic || x != NULL, CMG_ERR_ARG,
                "elasticity without Dirichlet conditions needs coordinates to balance the "
                "load");
-    CMGI_TRY(cmg_hierarchy_get_vector(h, 0, "rhs", "b", &n, &b));
-    CMGI_TRY(cmgi_alloc(h->ctx, n, sizeof *made, &made));
-    memcpy(made, b, (size_t)n * sizeof *made);
-    CMGI_TRY(cmgi_alloc(h->ctx, modes * n, sizeof *all, &all));
+    CMGI_SCOPED(h->ctx, modes * n, double, all); /* modes x n */
     for (int m = 0; m < modes; ++m) {
         double *q = all + m * n;
-        fill_mode(m, components, n / components, x, q);
+        fill_mode(m, components, n, elastic ? x->values : NULL, q);
         for (int k = 0; k < m; ++k) {
             project(n, all + k * n, q);
         }
@@ -78,8 +68,8 @@ cmg_status cmgi_make_compatible(const cmgi_plan *plan, cmg_hierarchy *h)
     }
     for (int pass = 0; pass < 2; ++pass) { /* twice: what rounding left of a large part */
         for (int m = 0; m < modes; ++m) {
-            project(n, all + m * n, made);
+            project(n, all + m * n, b->values);
         }
     }
-    return cmgi_hierarchy_take_vector(h, 0, "rhs", "b", n, cmgi_pass_on(&made));
+    return CMG_OK;
 }

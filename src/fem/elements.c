@@ -35,8 +35,7 @@ static cmg_status find_templates(const cmgi_space *space, const cmgi_cell_form *
     }
     if (fits && 4 * list.count <= E->count) {
         E->templates = list.count;
-        E->matrices = list.templates;
-        list.templates = NULL;
+        E->matrices = cmgi_pass_on(&list.templates);
     }
     return CMG_OK;
 }
@@ -47,7 +46,6 @@ cmg_status cmgi_fem_elements(const cmgi_space *space, const cmgi_cell_form *form
     cmg_context *ctx = space->ctx;
     const int nc = space->components;
     const cmg_size square = (cmg_size)form->rows * form->rows;
-    cmgi_scoped double *K = NULL;
     *E = (cmgi_elements){.local = form->rows, .rows = space->unknowns * nc, .count = space->cells};
     CMGI_CHECK(ctx, space->boundary != CMG_BOUNDARY_IDENTITY_KEEP, CMG_ERR_UNSUPPORTED,
                "elements: columns of fixed unknowns cannot be kept");
@@ -55,7 +53,7 @@ cmg_status cmgi_fem_elements(const cmgi_space *space, const cmgi_cell_form *form
                "elements: %lld cells of %d unknowns are more than 2^31 - 1 together",
                (long long)E->count, E->local);
     CMGI_TRY(cmgi_alloc(ctx, E->count * E->local, sizeof *E->dofs, &E->dofs));
-    CMGI_TRY(cmgi_alloc(ctx, CHUNK * square, sizeof *K, &K));
+    CMGI_SCOPED(ctx, CHUNK * square, double, K);
     for (cmg_size k = 0; k < E->count * space->local; ++k) {
         const cmg_size node =
             cmgi_space_cell_node(space, k / space->local, (int)(k % space->local));

@@ -4,24 +4,26 @@
 void cmgi_estimate_add(const cmgi_plan *plan, int level, const cmgi_level_size *level_size,
                        cmg_generate_size *size)
 {
+    const bool last = level + 1 == plan->levels;
     const cmg_size nodes = level_size->rows / size->block_size;
-    const size_t matrix = (size_t)level_size->nnz * 12 + (size_t)(level_size->rows + 1) * 8;
-    const size_t transfer = (size_t)level_size->p_nnz * 12 + (size_t)(level_size->rows + 1) * 8;
-    size_t bytes = matrix + (level + 1 < plan->levels ? transfer : 0);
+    const size_t offsets = (size_t)(level_size->rows + 1) * 8;
+    const size_t matrix = (size_t)level_size->nnz * 12 + offsets;
+    const size_t transfer = last ? 0 : (size_t)level_size->p_nnz * 12 + offsets;
+    size_t bytes = matrix + transfer;
     bytes += plan->options.coords ? (size_t)(nodes * size->dim) * 8 : 0;
     if (level == 0) {
         size->rows = level_size->rows;
         size->nnz = level_size->nnz;
     }
     if (plan->options.templates) {
-        size->file_size += matrix + (level + 1 < plan->levels ? transfer : 0);
+        size->file_size += matrix + transfer;
         return;
     }
     if (level == 0) {
         bytes += (size_t)level_size->rows * 8 * (plan->options.load == CMG_LOAD_SOURCE ? 1 : 2);
         /* the copy of A while it is renumbered, or A P and P^T */
         size->peak = plan->options.numbering != CMG_NUMBERING_GENERATED ? matrix : 0;
-        if (plan->options.coarsening == CMG_COARSENING_GALERKIN && level + 1 < plan->levels &&
+        if (plan->options.coarsening == CMG_COARSENING_GALERKIN && !last &&
             matrix + transfer > size->peak) {
             size->peak = matrix + transfer;
         }

@@ -56,8 +56,7 @@ static cmg_status store_nodes(const cmgi_space *space, int level, const cmgi_pro
                               cmg_hierarchy *h)
 {
     const int wide = solved != NULL ? space->components : space->basis.dim;
-    double *values = NULL;
-    CMGI_TRY(cmgi_alloc(h->ctx, space->unknowns * wide, sizeof *values, &values));
+    CMGI_SCOPED(h->ctx, space->unknowns * wide, double, values);
 #pragma omp parallel for num_threads(h->ctx->threads) schedule(static) if (space->unknowns > 256)
     for (cmg_size n = 0; n < space->unknowns; ++n) {
         double x[3];
@@ -70,7 +69,7 @@ static cmg_status store_nodes(const cmgi_space *space, int level, const cmgi_pro
     }
     return cmgi_hierarchy_take_vector(h, level, solved != NULL ? "solutions" : "coords",
                                       solved != NULL ? "exact" : NULL, space->unknowns * wide,
-                                      values);
+                                      cmgi_pass_on(&values));
 }
 
 /* The matrix and, on the finest level, what goes with it. */
@@ -163,9 +162,8 @@ static uint64_t space_key(const cmgi_space *space, int refinement, cmg_size node
 static cmg_status order_by_cells(const source *s, const cmgi_space *space, int refinement,
                                  cmg_index **order)
 {
-    cmgi_scoped uint64_t *keys = NULL;
     CMGI_TRY(cmgi_alloc(s->ctx, space->unknowns, sizeof **order, order));
-    CMGI_TRY(cmgi_alloc(s->ctx, space->unknowns, sizeof *keys, &keys));
+    CMGI_SCOPED(s->ctx, space->unknowns, uint64_t, keys);
 #pragma omp parallel for num_threads(s->ctx->threads) schedule(static) if (space->unknowns > 256)
     for (cmg_size n = 0; n < space->unknowns; ++n) {
         const cmg_size node = cmgi_space_node(space, n);
@@ -205,29 +203,12 @@ static cmg_status make_level(const source *s, const cmgi_space *space, const cmg
                : CMG_OK;
 }
 
-static cmg_status make_levels(source *s, cmg_index **order)
-{
-    cmgi_plan *plan = s->plan;
-    cmgi_scoped_by(cmgi_space_destroy) cmgi_space *space = NULL;
-    cmgi_scoped_by(cmgi_space_destroy) cmgi_space *coarse = NULL;
-    CMGI_TRY(open_level(s, 0, &space));
-    for (int l = 0; l < plan->levels; ++l) {
-        if (l + 1 < plan->levels) {
-            CMGI_TRY(open_level(s, l + 1, &coarse));
-            plan->levels = coarse != NULL ? plan->levels : l + 1;
-        }
-        CMGI_TRY(make_level(s, space, coarse, l, &order[l]));
-        cmgi_space_destroy(&space);
-        space = coarse;
-        coarse = NULL;
-    }
-    return CMG_OK;
-}
-
 cmg_status cmgi_generate_levels(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy *h,
                                 cmg_index **order)
 {
     source s = {.ctx = ctx, .plan = plan, .h = h};
+    cmgi_scoped_by(cmgi_space_destroy) cmgi_space *space = NULL;
+    cmgi_scoped_by(cmgi_space_destroy) cmgi_space *coarse = NULL;
     CMGI_FREED(ctx, &s.domain.vertices);
     CMGI_RELEASED(cmgi_chain_free, ctx, &s.chain);
     CMGI_TRY(plan->grid ? cmgi_domain_make(ctx, plan, &s.domain)
@@ -235,5 +216,15 @@ cmg_status cmgi_generate_levels(cmg_context *ctx, cmgi_plan *plan, cmg_hierarchy
     s.problem = cmgi_problem_make(&plan->options, plan->options.dim, s.chain.origin,
                                   plan->grid ? s.domain.extent : s.chain.extent);
     s.problem.factor = s.chain.factor;
-    return make_levels(&s, order);
+    CMGI_TRY(open_level(&s, 0, &space));
+    for (int l = 0; l < plan->levels; ++l) {
+        if (l + 1 < plan->levels) {
+            CMGI_TRY(open_level(&s, l + 1, &coarse));
+            plan->levels = coarse != NULL ? plan->levels : l + 1;
+        }
+        CMGI_TRY(make_level(&s, space, coarse, l, &order[l]));
+        cmgi_space_destroy(&space);
+        space = cmgi_pass_on(&coarse);
+    }
+    return CMG_OK;
 }

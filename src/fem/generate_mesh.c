@@ -70,15 +70,6 @@ static cmg_status mark_labels(const cmgi_mesh *mesh, const cmgi_names *names, bo
     return CMG_OK;
 }
 
-/* "; it has steel, rubber", as far as there is room. */
-static void name_groups(const cmgi_mesh *mesh, char *text, size_t size)
-{
-    text[0] = '\0';
-    for (cmg_index r = 1; r < mesh->regions; ++r) {
-        cmgi_append(text, size, "%s%s", r == 1 ? "; it has " : ", ", mesh->region[r].name);
-    }
-}
-
 /* Factors of the coefficient, from entries group=factor. */
 static cmg_status choose_factors(cmg_context *ctx, const cmgi_names *entries,
                                  cmgi_mesh_chain *chain)
@@ -93,7 +84,7 @@ static cmg_status choose_factors(cmg_context *ctx, const cmgi_names *entries,
     }
     for (int i = 0; i < entries->count; ++i) {
         char group[CMGI_NAME_LENGTH];
-        char groups[160];
+        char groups[160] = ""; /* as far as there is room */
         double factor = 0;
         const char *entry = entries->name[i];
         const char *sign = strrchr(entry, '=');
@@ -102,7 +93,10 @@ static cmg_status choose_factors(cmg_context *ctx, const cmgi_names *entries,
                    "'%s' is no group=factor with a factor over 0", entry);
         (void)snprintf(group, sizeof group, "%.*s", (int)(sign - entry), entry);
         const cmg_index region = cmgi_label_find(mesh->region, mesh->regions, group);
-        name_groups(mesh, groups, sizeof groups);
+        for (cmg_index r = 1; r < mesh->regions; ++r) {
+            cmgi_append(groups, sizeof groups, "%s%s", r == 1 ? "; it has " : ", ",
+                        mesh->region[r].name);
+        }
         CMGI_CHECK(ctx, region >= 0, CMG_ERR_ARG, "the mesh has no group of cells '%s'%s", group,
                    groups);
         chain->factor[region] = factor;

@@ -33,7 +33,6 @@ cmgi_grid cmgi_grid_make(const cmgi_domain *domain, int order, int components, i
     cmgi_grid grid = {
         .domain = domain, .dim = domain->dim, .order = order, .components = components};
     const bool eliminate = domain->boundary == CMG_BOUNDARY_ELIMINATE;
-    const bool keep = domain->boundary == CMG_BOUNDARY_IDENTITY_KEEP;
     for (int d = 0; d < 3; ++d) {
         cmgi_grid_axis *axis = &grid.axis[d];
         const bool there = d < domain->dim;
@@ -44,8 +43,6 @@ cmgi_grid cmgi_grid_make(const cmgi_domain *domain, int order, int components, i
         axis->free_last = axis->nodes - 1 - (there && domain->fixed[d][1] ? 1 : 0);
         axis->first = eliminate ? axis->free_first : 0;
         axis->unknowns = eliminate ? axis->free_last - axis->free_first + 1 : axis->nodes;
-        axis->column_first = keep ? 0 : axis->free_first;
-        axis->column_last = keep ? axis->nodes - 1 : axis->free_last;
     }
     return grid;
 }
@@ -55,16 +52,18 @@ cmg_size cmgi_grid_nodes(const cmgi_grid *grid)
     return grid->axis[0].unknowns * grid->axis[1].unknowns * grid->axis[2].unknowns;
 }
 
-/* Coupled column positions summed over the free positions of an axis. */
-static cmg_size coupled(const cmgi_grid_axis *axis)
+/* Coupled positions whose columns are kept, summed over the free positions of an axis. */
+static cmg_size coupled(const cmgi_grid_axis *axis, bool keep)
 {
+    const cmg_size least = keep ? 0 : axis->free_first;
+    const cmg_size most = keep ? axis->nodes - 1 : axis->free_last;
     cmg_size sum = 0;
     for (cmg_size p = axis->free_first; p <= axis->free_last; ++p) {
         const int o = axis->order;
         cmg_size low = o == 0 ? 0 : (p % o == 0 ? p - o : p - p % o);
         cmg_size high = o == 0 ? 0 : (p % o == 0 ? p + o : p - p % o + o);
-        low = low < axis->column_first ? axis->column_first : low;
-        high = high > axis->column_last ? axis->column_last : high;
+        low = low < least ? least : low;
+        high = high > most ? most : high;
         sum += high - low + 1;
     }
     return sum;
@@ -75,7 +74,7 @@ cmg_size cmgi_grid_entries(const cmgi_grid *grid)
     cmg_size entries = (cmg_size)grid->components * grid->components;
     cmg_size inner = 1;
     for (int d = 0; d < 3; ++d) {
-        entries *= coupled(&grid->axis[d]);
+        entries *= coupled(&grid->axis[d], grid->domain->boundary == CMG_BOUNDARY_IDENTITY_KEEP);
         inner *= grid->axis[d].free_last - grid->axis[d].free_first + 1;
     }
     return entries + (cmgi_grid_nodes(grid) - inner) * grid->components;

@@ -29,8 +29,6 @@ typedef struct cmgi_grid_axis {
     cmg_size unknowns;
     cmg_size free_first; /* positions off the Dirichlet faces, both included */
     cmg_size free_last;
-    cmg_size column_first; /* positions whose columns are kept in the matrix */
-    cmg_size column_last;
 } cmgi_grid_axis;
 
 typedef struct cmgi_grid {

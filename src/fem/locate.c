@@ -237,9 +237,8 @@ static cmg_status sort_cells(cmgi_locator *t)
     const int dim = mesh->dim;
     double low[3];
     double high[3];
-    cmgi_scoped uint64_t *keys = NULL;
     cmgi_box_of(dim, mesh->nodes, mesh->x, low, high);
-    CMGI_TRY(cmgi_alloc_zero(t->ctx, mesh->cells, sizeof *keys, &keys));
+    CMGI_SCOPED_ZERO(t->ctx, mesh->cells, uint64_t, keys);
 #pragma omp parallel for num_threads(t->ctx->threads) schedule(static) if (mesh->cells > 256)
     for (cmg_size c = 0; c < mesh->cells; ++c) {
         for (int d = 0; d < dim; ++d) {
@@ -296,8 +295,6 @@ cmg_status cmgi_locator_create(cmg_context *ctx, const cmg_fem_mesh *mesh, cmgi_
 
 void cmgi_locator_free(cmgi_locator *locator)
 {
-    if (locator->ctx != NULL) {
-        CMGI_FREE(locator->ctx, locator->order, locator->box);
-    }
+    CMGI_FREE(locator->ctx, locator->order, locator->box);
     *locator = (cmgi_locator){0};
 }

@@ -197,8 +197,6 @@ int cmgi_refined_cell(const cmgi_mesh *coarse, const cmgi_entities *e, cmg_size 
                       cmg_index on[CMGI_MAX_REFINED]);
 int cmgi_refined_side(const cmgi_mesh *coarse, const cmgi_entities *e, const cmg_index *node,
                       cmg_index on[9]);
-/* Which of the nodes on a cell is midway between corners i and j; of a corner itself, i = j. */
-int cmgi_refined_middle(cmgi_cell cell, int i, int j);
 /* The two corners of a cell that a corner of one of its children is midway between. */
 void cmgi_refined_corner(cmgi_cell cell, int child, int corner, int between[2]);
 

@@ -65,12 +65,6 @@ static cmg_status check_arrays(const cmgi_mesh *mesh, cmg_size *fault_cell)
 /* Below this scaled determinant a cell is flat to rounding. */
 static const double FLAT = 1e-13;
 
-/* The cell has a corner that is turned or flat to rounding. */
-static bool is_inverted(const cmgi_cell_measure *measure)
-{
-    return !(measure->det > 0) || !(measure->quality > FLAT);
-}
-
 /* With cell, determinant and the number of such cells; `what` begins the message. */
 static cmg_status fail_inverted(const cmgi_mesh *mesh, const char *what, cmg_size cell,
                                 cmg_size count)
@@ -102,25 +96,19 @@ static void add(cmgi_mesh_report *r, const cmgi_mesh_report *part)
     r->inverted += part->inverted;
 }
 
-static void measure_block(const cmgi_mesh *mesh, cmg_size first, cmg_size last, cmgi_mesh_report *r)
-{
-    *r = (cmgi_mesh_report){.quality = HUGE_VAL, .edge_min = HUGE_VAL};
-    for (cmg_size c = first; c < last; ++c) {
-        const cmgi_cell_measure m = cmgi_mesh_measure_cell(mesh, c);
-        add(r, &(cmgi_mesh_report){m.volume, m.quality, m.edge_min, m.edge_max,
-                                   .inverted = is_inverted(&m), .fault_cell = c});
-    }
-}
-
 static cmg_status measure(const cmgi_mesh *mesh, const char *what, cmgi_mesh_report *report)
 {
     const cmg_size blocks = (mesh->cells + BLOCK - 1) / BLOCK;
-    cmgi_scoped cmgi_mesh_report *part = NULL;
-    CMGI_TRY(cmgi_alloc(mesh->ctx, blocks, sizeof *part, &part));
+    CMGI_SCOPED(mesh->ctx, blocks, cmgi_mesh_report, part);
 #pragma omp parallel for num_threads(mesh->ctx->threads) schedule(static) if (blocks > 1)
     for (cmg_size b = 0; b < blocks; ++b) {
-        const cmg_size last = (b + 1) * BLOCK;
-        measure_block(mesh, b * BLOCK, last < mesh->cells ? last : mesh->cells, &part[b]);
+        part[b] = (cmgi_mesh_report){.quality = HUGE_VAL, .edge_min = HUGE_VAL};
+        for (cmg_size c = b * BLOCK; c < (b + 1) * BLOCK && c < mesh->cells; ++c) {
+            const cmgi_cell_measure m = cmgi_mesh_measure_cell(mesh, c);
+            const bool inverted = !(m.det > 0) || !(m.quality > FLAT);
+            add(&part[b], &(cmgi_mesh_report){m.volume, m.quality, m.edge_min, m.edge_max,
+                                              .inverted = inverted, .fault_cell = c});
+        }
     }
     report->quality = HUGE_VAL;
     report->edge_min = HUGE_VAL;

@@ -40,10 +40,9 @@ static cmg_status fill_boxes(boxes *b)
 {
     const cmgi_mesh *mesh = b->mesh;
     const int corners = cmgi_cell_table(mesh->cell)->facet_corners;
-    cmgi_scoped cmg_index *box = NULL; /* of a boundary node, -1 = it is none */
     cmg_size total = 1;
     double high[3];
-    CMGI_TRY(cmgi_alloc(mesh->ctx, mesh->nodes, sizeof *box, &box));
+    CMGI_SCOPED(mesh->ctx, mesh->nodes, cmg_index, box); /* of a boundary node, -1 = it is none */
     memset(box, 0xff, (size_t)mesh->nodes * sizeof *box);
     for (cmg_size k = 0; k < mesh->facets * corners; ++k) {
         b->count += box[mesh->facet_nodes[k]] < 0;

@@ -46,18 +46,6 @@ static void draw(int dim, unsigned long long seed, cmg_size v, double p[3])
     }
 }
 
-static void move_nodes(cmgi_mesh *mesh, const double *from, const double *reach, double fraction,
-                       unsigned long long seed)
-{
-    for (cmg_size v = 0; v < mesh->nodes; ++v) {
-        double p[3];
-        draw(mesh->dim, seed, v, p);
-        for (int d = 0; d < mesh->dim; ++d) {
-            mesh->x[v * mesh->dim + d] = from[v * mesh->dim + d] + fraction * reach[v] * p[d];
-        }
-    }
-}
-
 /* Halves the reach of the nodes of flat cells, once each; returns how many cells are flat. */
 static cmg_size hold_back(const cmgi_mesh *mesh, const double *from, double *reach,
                           unsigned char *held)
@@ -97,7 +85,13 @@ cmg_status cmgi_mesh_distort(cmgi_mesh *mesh, double fraction, unsigned long lon
     memcpy(from, mesh->x, (size_t)length * sizeof *from);
     measure_reach(mesh, reach);
     for (int k = 0; k < HALVINGS; ++k) {
-        move_nodes(mesh, from, reach, fraction, seed);
+        for (cmg_size v = 0; v < mesh->nodes; ++v) {
+            double p[3];
+            draw(mesh->dim, seed, v, p);
+            for (int d = 0; d < mesh->dim; ++d) {
+                mesh->x[v * mesh->dim + d] = from[v * mesh->dim + d] + fraction * reach[v] * p[d];
+            }
+        }
         if (hold_back(mesh, from, reach, held) == 0) {
             break;
         }

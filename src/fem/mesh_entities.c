@@ -5,45 +5,34 @@
 
 #include <string.h>
 
-/* start[v] .. start[v+1]-1 will be the entities whose lowest node is v. */
-static cmg_size count_entities(const cmgi_side_lists *lists, bool edges, cmg_size *start)
+/* Numbers the entities into of_cell and stores their nodes; counts those whose lowest node is v
+ * into start[v + 1] while there is no room for them. */
+static void walk_entities(const cmgi_side_lists *lists, bool edges, cmgi_entity_list *list)
 {
-    const cmg_size nodes = lists->mesh->nodes;
-    start[0] = 0;
-#pragma omp parallel for num_threads(lists->threads) schedule(static)
-    for (cmg_size v = 0; v < nodes; ++v) {
-        cmgi_side *side = lists->scratch + cmgi_thread() * lists->capacity;
-        const cmg_size count = cmgi_sides_of_node(lists, edges, v, side);
-        cmg_size distinct = 0;
-        for (cmg_size k = 0; k < count; k += cmgi_sides_equal(side, count, k)) {
-            ++distinct;
-        }
-        start[v + 1] = distinct;
-    }
-    cmgi_add_up(start, nodes);
-    return start[nodes];
-}
-
-/* Numbers the entities into of_cell and stores their nodes. */
-static void number_entities(const cmgi_side_lists *lists, bool edges, cmgi_entity_list *list)
-{
+    const bool counts = list->nodes == NULL;
 #pragma omp parallel for num_threads(lists->threads) schedule(static)
     for (cmg_size v = 0; v < lists->mesh->nodes; ++v) {
         cmgi_side *side = lists->scratch + cmgi_thread() * lists->capacity;
         const cmg_size count = cmgi_sides_of_node(lists, edges, v, side);
-        cmg_size number = list->start[v];
-        for (cmg_size k = 0; k < count; ++number) {
+        cmg_size number = counts ? 0 : list->start[v];
+        for (cmg_size k = 0, last = 0; k < count; k = last, ++number) {
             cmg_index corner[4] = {(cmg_index)v, side[k].key[0], -1, -1};
+            last = k + cmgi_sides_equal(side, count, k);
+            if (counts) {
+                continue;
+            }
             if (!edges) {
                 cmgi_side_nodes(lists->mesh, side[k].cell, side[k].local, corner);
             }
             memcpy(list->nodes + number * list->corners, corner,
                    (size_t)list->corners * sizeof *corner);
-            const cmg_size last = k + cmgi_sides_equal(side, count, k);
-            for (; k < last; ++k) {
-                const cmg_size at = (cmg_size)side[k].cell * list->per_cell + side[k].local;
+            for (cmg_size e = k; e < last; ++e) {
+                const cmg_size at = (cmg_size)side[e].cell * list->per_cell + side[e].local;
                 list->of_cell[at] = (cmg_index)number;
             }
+        }
+        if (counts) {
+            list->start[v + 1] = number;
         }
     }
 }
@@ -55,13 +44,16 @@ static cmg_status build(const cmgi_side_lists *lists, bool edges, cmgi_entity_li
     list->corners = edges ? 2 : info->facet_corners;
     list->per_cell = edges ? info->edges : info->facets;
     CMGI_TRY(cmgi_alloc(mesh->ctx, mesh->nodes + 1, sizeof *list->start, &list->start));
-    list->count = count_entities(lists, edges, list->start);
+    list->start[0] = 0;
+    walk_entities(lists, edges, list);
+    cmgi_add_up(list->start, mesh->nodes);
+    list->count = list->start[mesh->nodes];
     CMGI_CHECK(mesh->ctx, list->count <= INT32_MAX, CMG_ERR_UNSUPPORTED,
                "%lld edges or faces are more than 32-bit numbers reach", (long long)list->count);
     CMGI_TRY(cmgi_alloc(mesh->ctx, list->count * list->corners, sizeof *list->nodes, &list->nodes));
     CMGI_TRY(
         cmgi_alloc(mesh->ctx, mesh->cells * list->per_cell, sizeof *list->of_cell, &list->of_cell));
-    number_entities(lists, edges, list);
+    walk_entities(lists, edges, list);
     return CMG_OK;
 }
 

@@ -42,10 +42,8 @@ cmg_status cmgi_space_export(const cmgi_space *s, cmg_fem_mesh *mesh)
     const int dim = s->mesh->dim;
     const cmg_size cells = s->mesh->cells;
     const unsigned char *local = cmgi_vtk_order(s->basis);
-    cmgi_scoped double *x = NULL;
-    cmg_index *cell_nodes = NULL;
-    CMGI_TRY(cmgi_alloc(s->ctx, s->nodes * dim, sizeof *x, &x));
-    CMGI_TRY(cmgi_alloc(s->ctx, cells * s->local, sizeof *cell_nodes, &cell_nodes));
+    CMGI_SCOPED(s->ctx, s->nodes * dim, double, x);
+    CMGI_SCOPED(s->ctx, cells * s->local, cmg_index, cell_nodes);
     for (cmg_size n = 0; n < s->nodes; ++n) {
         cmgi_space_position(s, n, x + n * dim);
     }
@@ -57,7 +55,7 @@ cmg_status cmgi_space_export(const cmgi_space *s, cmg_fem_mesh *mesh)
                            s->nodes,
                            cmgi_pass_on(&x),
                            cells,
-                           cell_nodes};
+                           cmgi_pass_on(&cell_nodes)};
     return CMG_OK;
 }
 

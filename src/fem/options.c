@@ -92,32 +92,23 @@ static const cmgi_option_table table = CMGI_OPTION_TABLE(cmg_generate_options, r
 
 CMGI_OPTION_FUNCTIONS(cmg_generate_options, cmg_generate_option, table)
 
-/* Shapes that exist in one dimension only, and AUTO. */
+/* AUTO, shapes that exist in one dimension only, and what only shapes, or those made from lattices,
+ * can have. */
 static cmg_status choose_shape(cmg_context *ctx, cmg_generate_options *o)
 {
-    if (o->mesh[0] != '\0') {
-        return CMG_OK;
-    }
-    if (o->shape == CMG_SHAPE_AUTO) {
+    const bool file = o->mesh[0] != '\0';
+    if (!file && o->shape == CMG_SHAPE_AUTO) {
         o->shape = o->dim == 3 ? CMG_SHAPE_CUBE : CMG_SHAPE_SQUARE;
     }
+    const char *name = cmg_fem_enum_name("shape", (int)o->shape);
     const bool needs_3d = o->shape == CMG_SHAPE_CUBE || o->shape == CMG_SHAPE_FICHERA;
-    const bool needs_2d = o->shape == CMG_SHAPE_SQUARE || o->shape == CMG_SHAPE_HOLES ||
-                          o->shape == CMG_SHAPE_ANNULUS;
-    CMGI_CHECK(ctx, !(needs_3d && o->dim == 2) && !(needs_2d && o->dim == 3), CMG_ERR_ARG,
-               "shape %s does not exist in %d dimensions",
-               cmg_fem_enum_name("shape", (int)o->shape), o->dim);
-    return CMG_OK;
-}
-
-/* Only shapes made from lattices can be graded, and only shapes be bent. */
-static cmg_status check_lattice(cmg_context *ctx, const cmg_generate_options *o)
-{
     const bool ring = o->shape == CMG_SHAPE_HOLES || o->shape == CMG_SHAPE_ANNULUS;
-    CMGI_CHECK(ctx, o->grading <= 1 || (o->mesh[0] == '\0' && !ring), CMG_ERR_ARG,
-               "grading %g: %s cannot be graded", o->grading,
-               o->mesh[0] != '\0' ? o->mesh : cmg_fem_enum_name("shape", (int)o->shape));
-    CMGI_CHECK(ctx, !o->smooth || o->mesh[0] == '\0', CMG_ERR_ARG,
+    const bool needs_2d = o->shape == CMG_SHAPE_SQUARE || ring;
+    CMGI_CHECK(ctx, file || (!(needs_3d && o->dim == 2) && !(needs_2d && o->dim == 3)), CMG_ERR_ARG,
+               "shape %s does not exist in %d dimensions", name, o->dim);
+    CMGI_CHECK(ctx, o->grading <= 1 || (!file && !ring), CMG_ERR_ARG,
+               "grading %g: %s cannot be graded", o->grading, file ? o->mesh : name);
+    CMGI_CHECK(ctx, !o->smooth || !file, CMG_ERR_ARG,
                "%s: smooth distortion is for built-in shapes", o->mesh);
     return CMG_OK;
 }
@@ -226,7 +217,6 @@ cmg_status cmgi_plan_make(cmg_context *ctx, const cmg_generate_options *options,
                "order coarsening needs element q2 or p2");
     o->quadrature = o->quadrature == 0 ? order + 1 : o->quadrature;
     CMGI_TRY(choose_shape(ctx, o));
-    CMGI_TRY(check_lattice(ctx, o));
     CMGI_TRY(choose_levels(ctx, plan));
     CMGI_TRY(choose_labels(ctx, plan));
     plan->grid = o->mesh[0] == '\0' && o->flux_labels[0] == '\0' && !plan->simplex && !o->general &&

@@ -9,19 +9,6 @@
 
 #include <string.h>
 
-/* Values at all nodes from those of the unknowns and the boundary values. */
-static void spread(const cmgi_stored_mesh *mesh, const double *x, double *values)
-{
-    const int nc = mesh->components;
-    const double *boundary = mesh->boundary_values;
-    for (cmg_size v = 0; v < mesh->nodes; ++v) {
-        const bool inside = mesh->unknown[v] >= 0;
-        const double *from = inside ? x + (cmg_size)mesh->unknown[v] * nc : boundary;
-        memcpy(values + v * nc, from, (size_t)nc * sizeof *values);
-        boundary += inside ? 0 : nc;
-    }
-}
-
 cmg_status cmg_hierarchy_write_vtu(const cmg_hierarchy *h, const char *path, int count,
                                    const char *const *names, const double *const *vectors)
 {
@@ -44,14 +31,20 @@ cmg_status cmg_hierarchy_write_vtu(const cmg_hierarchy *h, const char *path, int
                              .x = m->x,
                              .cells = m->cells,
                              .cell_nodes = m->cell_nodes};
-    const cmg_size length = m->nodes * m->components;
-    cmgi_scoped cmg_fem_field *field = NULL;
-    cmgi_scoped double *values = NULL;
-    CMGI_TRY(cmgi_alloc(h->ctx, count, sizeof *field, &field));
-    CMGI_TRY(cmgi_alloc(h->ctx, count * length, sizeof *values, &values));
+    const int nc = m->components;
+    const cmg_size length = m->nodes * nc;
+    CMGI_SCOPED(h->ctx, count, cmg_fem_field, field);
+    CMGI_SCOPED(h->ctx, count * length, double, values);
     for (int k = 0; k < count; ++k) {
-        spread(m, vectors[k], values + k * length);
-        field[k] = (cmg_fem_field){names[k], m->components, false, values + k * length};
+        double *to = values + k * length;
+        const double *boundary = m->boundary_values;
+        for (cmg_size v = 0; v < m->nodes; ++v) {
+            const bool inside = m->unknown[v] >= 0;
+            const double *from = inside ? vectors[k] + (cmg_size)m->unknown[v] * nc : boundary;
+            memcpy(to + v * nc, from, (size_t)nc * sizeof *to);
+            boundary += inside ? 0 : nc;
+        }
+        field[k] = (cmg_fem_field){names[k], nc, false, to};
     }
     return cmgi_vtu_write(h->ctx, path, &shown, count, field);
 }

@@ -161,16 +161,6 @@ static void read_elements(const gmsh *f)
     }
 }
 
-static cmg_index group_of(const gmsh *f, cmg_size dim, cmg_index tag)
-{
-    for (cmg_size k = 0; k < f->count[dim]; ++k) {
-        if (f->list[dim][k].tag == tag) {
-            return f->list[dim][k].group;
-        }
-    }
-    return 0;
-}
-
 /* tag, box (a point: its place), groups, and the entities that bound it */
 static void read_entity(cmgi_text *t, int dim, entity *e)
 {
@@ -245,7 +235,10 @@ static void read_blocks(const gmsh *f, bool nodes)
             read_node_block(f, kind * dim, count);
             continue;
         }
-        cmgi_raw_element element = {.entity = tag, .tag = group_of(f, dim, tag)};
+        cmgi_raw_element element = {.entity = tag};
+        for (cmg_size k = f->count[dim] - 1; k >= 0; --k) {
+            element.tag = f->list[dim][k].tag == tag ? f->list[dim][k].group : element.tag;
+        }
         const int each = nodes_of(t, kind, &element.kind);
         for (cmg_size k = 0; k < count && t->status == CMG_OK; ++k) {
             (void)read_number(f, "an element number");
@@ -253,10 +246,8 @@ static void read_blocks(const gmsh *f, bool nodes)
             read_corners(f, each, &element);
         }
     }
-    if (left != 0) {
-        (void)cmgi_text_fail(t, CMG_ERR_FILE, "%lld %s fewer than announced", (long long)left,
-                             nodes ? "nodes" : "elements");
-    }
+    CMGI_TEXT_CHECK(t, left == 0, CMG_ERR_FILE, "%lld %s fewer than announced", (long long)left,
+                    nodes ? "nodes" : "elements");
 }
 
 static void read_section(gmsh *f, const char *name)
@@ -296,10 +287,8 @@ static void read_format(gmsh *f)
     cmgi_text_expect(t, "$MeshFormat");
     const double version = cmgi_text_real(t, "the version");
     f->four = version > 4.05 && version < 4.15;
-    if (!f->four && !(version >= 2 && version < 3)) {
-        (void)cmgi_text_fail(t, CMG_ERR_UNSUPPORTED, "gmsh version %g; 2.0 to 2.2 and 4.1 are read",
-                             version);
-    }
+    CMGI_TEXT_CHECK(t, f->four || (version >= 2 && version < 3), CMG_ERR_UNSUPPORTED,
+                    "gmsh version %g; 2.0 to 2.2 and 4.1 are read", version);
     f->binary = cmgi_text_int(t, "the file type", 0, 1) == 1;
     (void)cmgi_text_int(t, "the size of numbers", 8, 8);
     if (f->binary) {
@@ -313,10 +302,8 @@ static void read_format(gmsh *f)
         memcpy(&one, t->p, sizeof one);
         t->p += sizeof one;
         t->swap = one == 0x01000000;
-        if (one != 1 && !t->swap) {
-            (void)cmgi_text_fail(t, CMG_ERR_FILE,
-                                 "the number that shows the byte order is %d, not 1", (int)one);
-        }
+        CMGI_TEXT_CHECK(t, one == 1 || t->swap, CMG_ERR_FILE,
+                        "the number that shows the byte order is %d, not 1", (int)one);
     }
     cmgi_text_expect(t, "$EndMeshFormat");
 }
@@ -335,9 +322,7 @@ void cmgi_read_gmsh(cmgi_raw *raw)
             read_section(&f, name);
         }
     }
-    if (raw->nodes == 0 || raw->elements == 0) {
-        (void)cmgi_text_fail(t, CMG_ERR_FILE, "the file ends without %s",
-                             raw->nodes == 0 ? "$Nodes" : "$Elements");
-    }
+    CMGI_TEXT_CHECK(t, raw->nodes > 0 && raw->elements > 0, CMG_ERR_FILE,
+                    "the file ends without %s", raw->nodes == 0 ? "$Nodes" : "$Elements");
     CMGI_FREE(t->ctx, f.list[0], f.list[1], f.list[2], f.list[3]);
 }

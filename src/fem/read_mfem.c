@@ -55,11 +55,8 @@ static void read_space(cmgi_text *t, cmg_size *dim, cmg_size *ordering, bool *cu
     for (size_t k = 0; k < sizeof vertex_first / sizeof vertex_first[0]; ++k) {
         known = known || strncmp(t->word, vertex_first[k], strlen(vertex_first[k])) == 0;
     }
-    if (!known) {
-        (void)cmgi_text_fail(t, CMG_ERR_UNSUPPORTED,
-                             "nodes in the space %.40s, which does not begin with the vertices",
-                             t->word);
-    }
+    CMGI_TEXT_CHECK(t, known, CMG_ERR_UNSUPPORTED,
+                    "nodes in the space %.40s, which does not begin with the vertices", t->word);
     const size_t length = strlen(t->word);
     const bool order1 = length > 3 && strcmp(t->word + length - 3, "_P1") == 0;
     *curved = strcmp(t->word, "Linear") != 0 && !order1;
@@ -85,11 +82,9 @@ static void read_nodes(cmgi_text *t, cmgi_raw *raw)
         list[count] = cmgi_text_real(t, "a coordinate");
     }
     const cmg_size each = count / dim;
-    if (count % dim != 0 || each < raw->nodes) {
-        (void)cmgi_text_fail(t, CMG_ERR_FILE,
-                             "%lld coordinates for %lld vertices and more nodes of dimension %lld",
-                             (long long)count, (long long)raw->nodes, (long long)dim);
-    }
+    CMGI_TEXT_CHECK(t, count % dim == 0 && each >= raw->nodes, CMG_ERR_FILE,
+                    "%lld coordinates for %lld vertices and more nodes of dimension %lld",
+                    (long long)count, (long long)raw->nodes, (long long)dim);
     for (cmg_size v = 0; v < raw->nodes && t->status == CMG_OK; ++v) {
         for (cmg_size d = 0; d < dim; ++d) {
             raw->node[v].x[d] = ordering == 0 ? list[d * each + v] : list[v * dim + d];
@@ -105,9 +100,8 @@ void cmgi_read_mfem(cmgi_raw *raw)
     cmgi_text_expect(t, "MFEM");
     cmgi_text_expect(t, "mesh");
     cmgi_text_word(t);
-    if (strcmp(t->word, "v1.0") != 0) {
-        (void)cmgi_text_fail(t, CMG_ERR_UNSUPPORTED, "MFEM mesh %.40s; v1.0 is read", t->word);
-    }
+    CMGI_TEXT_CHECK(t, strcmp(t->word, "v1.0") == 0, CMG_ERR_UNSUPPORTED,
+                    "MFEM mesh %.40s; v1.0 is read", t->word);
     for (cmgi_text_word(t); t->word[0] != 0; cmgi_text_word(t)) {
         if (strcmp(t->word, "dimension") == 0) {
             (void)cmgi_text_int(t, "the dimension", 2, 3);
@@ -121,8 +115,6 @@ void cmgi_read_mfem(cmgi_raw *raw)
             (void)cmgi_text_fail(t, CMG_ERR_FILE, "'%.60s' where a section is expected", t->word);
         }
     }
-    if (raw->nodes == 0 || raw->elements == 0) {
-        (void)cmgi_text_fail(t, CMG_ERR_FILE, "the file ends without %s",
-                             raw->nodes == 0 ? "vertices" : "elements");
-    }
+    CMGI_TEXT_CHECK(t, raw->nodes > 0 && raw->elements > 0, CMG_ERR_FILE,
+                    "the file ends without %s", raw->nodes == 0 ? "vertices" : "elements");
 }

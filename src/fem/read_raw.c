@@ -67,8 +67,7 @@ static cmg_index find_tag(const tag_at *list, cmg_size count, cmg_index tag)
 static cmg_status resolve(cmgi_raw *raw)
 {
     cmgi_text *t = raw->text;
-    cmgi_scoped tag_at *list = NULL;
-    CMGI_TRY(cmgi_alloc(t->ctx, raw->nodes, sizeof *list, &list));
+    CMGI_SCOPED(t->ctx, raw->nodes, tag_at, list);
     for (cmg_size v = 0; v < raw->nodes; ++v) {
         list[v] = (tag_at){raw->node[v].tag, (cmg_index)v};
     }
@@ -214,31 +213,24 @@ static cmg_status copy_cells(const cmgi_raw *raw, cmgi_raw_kind kind, const cmg_
     return CMG_OK;
 }
 
-/* Facet elements, all of whose nodes are in the mesh; returns their number, fills where mesh !=
- * NULL. */
-static cmg_size copy_facets(const cmgi_raw *raw, cmgi_raw_kind kind, const cmg_index *number,
-                            cmgi_mesh *mesh)
+/* Facet elements with a tag, all of whose nodes are in the mesh, which has room for them. */
+static void copy_facets(const cmgi_raw *raw, cmgi_raw_kind kind, const cmg_index *number,
+                        cmgi_mesh *mesh)
 {
     const int corners = cmgi_raw_shape_of(kind)->corners;
-    cmg_size count = 0;
+    mesh->facets = 0;
     for (cmg_size e = 0; e < raw->elements; ++e) {
         const cmgi_raw_element *element = &raw->element[e];
+        cmg_index *node = mesh->facet_nodes + mesh->facets * corners;
         bool inside = element->kind == kind && element->tag != 0;
         for (int k = 0; inside && k < corners; ++k) {
-            inside = number[element->node[k]] >= 0;
+            node[k] = number[element->node[k]];
+            inside = node[k] >= 0;
         }
-        if (!inside) {
-            continue;
+        if (inside) {
+            mesh->facet_label[mesh->facets++] = element->tag;
         }
-        for (int k = 0; mesh != NULL && k < corners; ++k) {
-            mesh->facet_nodes[count * corners + k] = number[element->node[k]];
-        }
-        if (mesh != NULL) {
-            mesh->facet_label[count] = element->tag;
-        }
-        ++count;
     }
-    return count;
 }
 
 static const char *name_of(const cmgi_raw *raw, int dim, cmg_index tag)
@@ -256,8 +248,7 @@ static cmg_status number_tags(const cmgi_raw *raw, int dim, cmg_size count, cmg_
                               cmgi_label **label, cmg_index *labels)
 {
     cmg_context *ctx = raw->text->ctx;
-    cmgi_scoped tag_at *list = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *list, &list));
+    CMGI_SCOPED(ctx, count, tag_at, list);
     for (cmg_size k = 0; k < count; ++k) {
         list[k] = (tag_at){tag[k], (cmg_index)k};
     }
@@ -274,10 +265,9 @@ static cmg_status number_tags(const cmgi_raw *raw, int dim, cmg_size count, cmg_
 
 static cmg_status copy_regions(const cmgi_raw *raw, cmgi_raw_kind kind, cmgi_mesh *mesh)
 {
-    cmgi_scoped cmg_index *tags = NULL;
     cmg_size c = 0;
     bool any = false;
-    CMGI_TRY(cmgi_alloc(mesh->ctx, mesh->cells, sizeof *tags, &tags));
+    CMGI_SCOPED(mesh->ctx, mesh->cells, cmg_index, tags);
     for (cmg_size e = 0; e < raw->elements; ++e) {
         if (raw->element[e].kind == kind) {
             any = any || raw->element[e].tag != 0;
@@ -329,12 +319,9 @@ static cmg_status check(const cmgi_raw *raw, cmgi_raw_kind kind, const cmgi_mesh
     (void)snprintf(reason, sizeof reason, "%.399s", t->ctx->message);
     cmg_size cell = -1;
     t->line = 0;
-    for (cmg_size e = 0; e < raw->elements && report.fault_cell >= 0; ++e) {
+    for (cmg_size e = 0; e < raw->elements && cell < report.fault_cell; ++e) {
         cell += raw->element[e].kind == kind;
-        if (cell == report.fault_cell) {
-            t->line = raw->element[e].line;
-            break;
-        }
+        t->line = raw->element[e].line;
     }
     return cmgi_text_fail(t, status, "%s", reason);
 }
@@ -346,19 +333,17 @@ cmg_status cmgi_raw_finish(cmgi_raw *raw, cmgi_mesh **mesh)
     cmg_size cells = 0;
     cmg_size dropped = 0;
     cmg_size turned = 0;
-    cmgi_scoped cmg_index *number = NULL;
     cmgi_scoped_by(cmgi_mesh_destroy) cmgi_mesh *m = NULL;
     CMGI_TRY(resolve(raw));
     CMGI_TRY(choose_cells(raw, &kind, &cells));
-    CMGI_TRY(cmgi_alloc(ctx, raw->nodes, sizeof *number, &number));
+    CMGI_SCOPED(ctx, raw->nodes, cmg_index, number);
     const cmgi_raw_shape *shape = cmgi_raw_shape_of(kind);
     const cmg_size entities = use_entities(raw);
     const cmg_size nodes = number_nodes(raw, kind, number);
-    const cmg_size facets = copy_facets(raw, shape->facet, number, NULL);
-    CMGI_TRY(cmgi_mesh_create(ctx, shape->cell, nodes, cells, facets, &m));
+    CMGI_TRY(cmgi_mesh_create(ctx, shape->cell, nodes, cells, raw->elements - cells, &m));
     CMGI_TRY(copy_nodes(raw, number, m));
     CMGI_TRY(copy_cells(raw, kind, number, m));
-    (void)copy_facets(raw, shape->facet, number, m);
+    copy_facets(raw, shape->facet, number, m);
     CMGI_TRY(number_tags(raw, m->dim - 1, m->facets, m->facet_label, &m->label, &m->labels));
     CMGI_TRY(copy_regions(raw, kind, m));
     cmgi_mesh_make_positive(m, &turned);

@@ -128,10 +128,9 @@ static cmg_size whole(cmgi_text *t, const char *what, cmg_size low, cmg_size hig
             unexpected(t, what);
         }
     }
-    if (value < low || value > high) {
-        (void)cmgi_text_fail(t, CMG_ERR_FILE, "%s is %lld, not in [%lld, %lld]", what,
-                             (long long)value, (long long)low, (long long)high);
-    }
+    CMGI_TEXT_CHECK(t, value >= low && value <= high, CMG_ERR_FILE,
+                    "%s is %lld, not in [%lld, %lld]", what, (long long)value, (long long)low,
+                    (long long)high);
     return t->status == CMG_OK ? value : low;
 }
 
@@ -157,9 +156,7 @@ double cmgi_text_real(cmgi_text *t, const char *what)
             unexpected(t, what);
         }
     }
-    if (!isfinite(value)) {
-        (void)cmgi_text_fail(t, CMG_ERR_FILE, "%s is not a finite number", what);
-    }
+    CMGI_TEXT_CHECK(t, isfinite(value), CMG_ERR_FILE, "%s is not a finite number", what);
     return t->status == CMG_OK ? value : 0;
 }
 

@@ -23,6 +23,13 @@ typedef struct cmgi_text {
  * status of the first failure. */
 cmg_status cmgi_text_fail(cmgi_text *t, cmg_status code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Fails so where `good` is not true. */
+#define CMGI_TEXT_CHECK(t, good, code, ...)                                                        \
+    do {                                                                                           \
+        if (!(good)) {                                                                             \
+            (void)cmgi_text_fail((t), (code), __VA_ARGS__);                                        \
+        }                                                                                          \
+    } while (0)
 /* Next word into t->word, empty at the end of the file. */
 void cmgi_text_word(cmgi_text *t);
 /* Moves to the next word and says whether there is one; same_line: only on this line. */

@@ -47,11 +47,6 @@ static void fill_children(const unsigned char child[8][8], int children, int cor
     }
 }
 
-int cmgi_refined_middle(cmgi_cell cell, int i, int j)
-{
-    return children_of[cell][i][j];
-}
-
 void cmgi_refined_corner(cmgi_cell cell, int child, int corner, int between[2])
 {
     const int corners = cmgi_cell_table(cell)->corners;

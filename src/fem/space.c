@@ -4,42 +4,13 @@
 
 #include <string.h>
 
-/* Local node a of order 2, midway between two corners, among the nodes of the refined cell. */
-static int refined_number(cmgi_cell cell, cmgi_basis basis, int a)
-{
-    const cmgi_basis geometry = {basis.simplex, 1, basis.dim};
-    const int corners = cmgi_basis_nodes(geometry);
-    double x[3];
-    int number = -1;
-    cmgi_basis_position(basis, a, x);
-    for (int k = 0; k < corners * corners; ++k) {
-        double p[3];
-        double q[3];
-        bool midway = true;
-        cmgi_basis_position(geometry, k / corners, p);
-        cmgi_basis_position(geometry, k % corners, q);
-        for (int d = 0; d < basis.dim; ++d) {
-            midway = midway && 2 * x[d] == p[d] + q[d];
-        }
-        number = midway ? cmgi_refined_middle(cell, k / corners, k % corners) : number;
-    }
-    return number;
-}
-
-static void number_quadratic(cmgi_space *s, const cmgi_entities *e)
-{
-    int number[CMGI_MAX_NODES] = {0};
-    for (int a = 0; a < s->local; ++a) {
-        number[a] = refined_number(s->mesh->cell, s->basis, a);
-    }
-    for (cmg_size c = 0; c < s->cells; ++c) {
-        cmg_index on[CMGI_MAX_REFINED];
-        (void)cmgi_refined_cell(s->mesh, e, c, on);
-        for (int a = 0; a < s->local; ++a) {
-            s->cell_nodes[c * s->local + a] = on[number[a]];
-        }
-    }
-}
+/* Local nodes of order 2 among the nodes of the refined cell: corners, edges, sides, centre. */
+static const unsigned char refined[CMGI_CELL_KINDS][CMGI_MAX_NODES] = {
+    [CMGI_TRI] = {0, 1, 2, 3, 5, 4},
+    [CMGI_QUAD] = {0, 4, 1, 7, 8, 5, 2, 6, 3},
+    [CMGI_TET] = {0, 1, 2, 3, 4, 6, 7, 5, 8, 9},
+    [CMGI_HEX] = {0,  8,  1,  12, 20, 13, 2, 9,  3,  16, 22, 17, 24, 26,
+                  25, 18, 23, 19, 4,  10, 5, 14, 21, 15, 6,  11, 7}};
 
 static cmg_status number_nodes(cmgi_space *s, const bool *fixes)
 {
@@ -56,11 +27,16 @@ static cmg_status number_nodes(cmgi_space *s, const bool *fixes)
                (long long)s->nodes);
     CMGI_TRY(cmgi_alloc(s->ctx, mesh->cells * s->local, sizeof *s->cell_nodes, &s->cell_nodes));
     CMGI_TRY(cmgi_alloc_zero(s->ctx, s->nodes, sizeof *s->fixed, &s->fixed));
-    if (quadratic) {
-        number_quadratic(s, &e);
-    } else {
+    if (!quadratic) {
         memcpy(s->cell_nodes, mesh->cell_nodes,
                (size_t)(mesh->cells * s->local) * sizeof *s->cell_nodes);
+    }
+    for (cmg_size c = 0; quadratic && c < s->cells; ++c) {
+        cmg_index on[CMGI_MAX_REFINED];
+        (void)cmgi_refined_cell(mesh, &e, c, on);
+        for (int a = 0; a < s->local; ++a) {
+            s->cell_nodes[c * s->local + a] = on[refined[mesh->cell][a]];
+        }
     }
     for (cmg_size f = 0; f < mesh->facets && fixes != NULL; ++f) {
         const cmg_index *corner = mesh->facet_nodes + f * corners;
@@ -107,8 +83,7 @@ cmg_status cmgi_space_create(const cmgi_mesh *mesh, int order, int components,
 cmg_status cmgi_space_on_grid(cmg_context *ctx, const cmgi_grid *grid, cmg_size before,
                               cmgi_space **space)
 {
-    cmgi_space *s = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, 1, sizeof *s, &s));
+    CMGI_SCOPED(ctx, 1, cmgi_space, s);
     *s = (cmgi_space){.ctx = ctx,
                       .basis = {false, grid->order, grid->dim},
                       .components = grid->components,
@@ -124,7 +99,7 @@ cmg_status cmgi_space_on_grid(cmg_context *ctx, const cmgi_grid *grid, cmg_size 
         s->cells *= grid->axis[d].cells;
         s->nodes *= grid->axis[d].nodes;
     }
-    *space = s;
+    *space = cmgi_pass_on(&s);
     return CMG_OK;
 }
 

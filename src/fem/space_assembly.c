@@ -163,9 +163,8 @@ static void gather_rows(assembly *s, const integrals *in, cmg_size unknown)
 static cmg_status order_nodes(assembly *s)
 {
     const cmgi_space *space = s->space;
-    cmgi_scoped cmg_index *first = NULL;
     cmgi_scoped cmg_index *start = NULL;
-    CMGI_TRY(cmgi_alloc(space->ctx, space->unknowns, sizeof *first, &first));
+    CMGI_SCOPED(space->ctx, space->unknowns, cmg_index, first);
     for (cmg_size u = 0; u < space->unknowns; ++u) {
         first[u] = space->cell[space->start[space->node[u]]];
     }

@@ -8,9 +8,8 @@
  * Every row of A is visited from its node, whose cells are listed in ascending order: so terms are
  * added in the order in which the assembly by rows adds them.
  *
- * All terms of a node stand together, so that rows of terms can be filled in one visit: the terms
- * of an entry of A are the pairs (cell, local number of its column) that its stencil has at its
- * place, and the same for each pair of components.
+ * All terms of a node stand together, so that its rows of terms can be filled in one visit: they
+ * are counted, which gives their starts, and put down.
  */
 #include "fem/mesh_sums.h"
 
@@ -34,8 +33,7 @@ typedef struct builder {
     cmgi_csr *A;
     terms matrix;
     terms vector;
-    cmg_index *place;   /* rows x rows: of the numbers of a cell matrix */
-    cmg_index *scratch; /* of every thread: twice the room of a stencil */
+    cmg_index *place; /* rows x rows: of the numbers of a cell matrix */
 } builder;
 
 /* Terms of a node's rows of A. */
@@ -55,17 +53,26 @@ static cmg_size count_terms(const cmgi_space *space, cmg_index node)
     return n * nc * nc;
 }
 
-/* Where the rows of terms begin: before[p] cells of the node have a column before the one at p. */
-static void begin_entries(const builder *s, cmg_size u, int columns, const cmg_index *before)
+/* Counts the terms of each entry of a node into `at`, or puts them down from there on: the entry of
+ * (k, b) is what the stencil has at that place. */
+static inline void visit_terms(const builder *s, cmg_size u, const cmgi_stencil *stencil,
+                               bool counts)
 {
     const int nc = s->space->components;
-    const cmg_size length = (s->matrix.first[u + 1] - s->matrix.first[u]) / nc;
-    cmg_size *at = s->matrix.indptr + s->A->indptr[u * nc];
-    for (int c = 0; c < nc; ++c) {
-        for (int p = 0; p < columns; ++p) {
-            const cmg_size first = s->matrix.first[u] + c * length + (cmg_size)before[p] * nc;
+    const int local = s->space->local;
+    const int rows = s->layout.rows;
+    for (int k = 0; k < stencil->cells * local; ++k) {
+        const cmg_index cell = stencil->cell[k / local] * cmgi_cell_entries(s->layout);
+        const cmg_index *place =
+            s->place + (cmg_size)stencil->local[k / local] * nc * rows + k % local * nc;
+        for (int c = 0; c < nc && stencil->place[k] >= 0; ++c) {
+            cmg_size *at =
+                s->matrix.indptr + s->A->indptr[u * nc + c] + (cmg_size)stencil->place[k] * nc;
             for (int j = 0; j < nc; ++j) {
-                *at++ = first + j * (before[p + 1] - before[p]);
+                const cmg_size to = at[j]++;
+                if (!counts) {
+                    s->matrix.indices[to] = cell + place[c * rows + j];
+                }
             }
         }
     }
@@ -74,37 +81,19 @@ static void begin_entries(const builder *s, cmg_size u, int columns, const cmg_i
 static void visit_matrix(const builder *s, cmg_size u, const cmgi_stencil *stencil)
 {
     const int nc = s->space->components;
-    const int local = s->space->local;
-    const int rows = s->layout.rows;
-    const cmg_size length = (s->matrix.first[u + 1] - s->matrix.first[u]) / nc;
-    cmg_index *before = s->scratch + 2 * (s->stencils.room + 1) * cmgi_thread();
-    cmg_index *taken = before + stencil->columns + 1;
-    memset(before, 0, (size_t)(2 * stencil->columns + 1) * sizeof *before);
-    for (int k = 0; k < stencil->cells * local; ++k) {
-        if (stencil->place[k] >= 0) {
-            ++before[stencil->place[k] + 1];
-        }
+    const cmg_size entries = s->A->indptr[(u + 1) * nc] - s->A->indptr[u * nc];
+    cmg_size *at = s->matrix.indptr + s->A->indptr[u * nc];
+    cmg_size next = s->matrix.first[u];
+    memset(at, 0, (size_t)entries * sizeof *at);
+    visit_terms(s, u, stencil, true);
+    for (cmg_size k = 0; k < entries; ++k) {
+        const cmg_size length = at[k];
+        at[k] = next;
+        next += length;
     }
-    for (int p = 0; p < stencil->columns; ++p) {
-        before[p + 1] += before[p];
-    }
-    begin_entries(s, u, stencil->columns, before);
-    for (int k = 0; k < stencil->cells * local; ++k) {
-        const cmg_index p = stencil->place[k];
-        if (p < 0) {
-            continue;
-        }
-        const cmg_index cell = stencil->cell[k / local] * cmgi_cell_entries(s->layout);
-        const cmg_index *place =
-            s->place + (cmg_size)stencil->local[k / local] * nc * rows + k % local * nc;
-        const cmg_size many = before[p + 1] - before[p];
-        cmg_index *to =
-            s->matrix.indices + s->matrix.first[u] + (cmg_size)before[p] * nc + taken[p]++;
-        for (int c = 0; c < nc; ++c) {
-            for (int j = 0; j < nc; ++j) {
-                to[c * length + j * many] = cell + place[c * rows + j];
-            }
-        }
+    visit_terms(s, u, stencil, false);
+    for (cmg_size k = entries - 1; k >= 0; --k) { /* ends are the next starts */
+        at[k] = k > 0 ? at[k - 1] : s->matrix.first[u];
     }
 }
 
@@ -189,8 +178,8 @@ cmg_status cmgi_space_sums(const cmgi_space *space, cmgi_cell_layout layout, cmg
     const cmg_size unknowns = space->unknowns * space->components;
     const cmg_size numbers = cmgi_cell_entries(layout);
     builder s = {.space = space, .layout = layout, .A = A};
-    CMGI_FREED(ctx, &s.place, &s.scratch, &s.matrix.first, &s.matrix.indptr, &s.matrix.indices,
-               &s.vector.first, &s.vector.indptr, &s.vector.indices);
+    CMGI_FREED(ctx, &s.place, &s.matrix.first, &s.matrix.indptr, &s.matrix.indices, &s.vector.first,
+               &s.vector.indptr, &s.vector.indices);
     CMGI_RELEASED(cmgi_stencils_free, ctx, &s.stencils);
     CMGI_CHECK(ctx, space->cells * numbers <= INT32_MAX, CMG_ERR_ARG,
                "sum matrix: %lld cells with %lld numbers each are more than 2^31 - 1",
@@ -200,8 +189,6 @@ cmg_status cmgi_space_sums(const cmgi_space *space, cmgi_cell_layout layout, cmg
     const cmg_size nnz = A->indptr[unknowns];
     CMGI_TRY(cmgi_sum_check(ctx, nnz));
     CMGI_TRY(count(&s));
-    CMGI_TRY(
-        cmgi_alloc(ctx, 2 * (s.stencils.room + 1) * ctx->threads, sizeof *s.scratch, &s.scratch));
     CMGI_TRY(cmgi_alloc(ctx, (cmg_size)rows * rows, sizeof *s.place, &s.place));
     for (int k = 0; k < rows * rows; ++k) {
         s.place[k] = cmgi_cell_place(layout, k / rows, k % rows);
@@ -235,11 +222,10 @@ cmg_status cmgi_space_assemble_spmv(const cmgi_space *space, const cmgi_cell_for
     const cmg_size cells = space->mesh->cells;
     cmgi_scoped_by(cmgi_sum_free) cmgi_sum S = {.ctx = ctx};
     cmgi_scoped_by(cmgi_sum_free) cmgi_sum T = {.ctx = ctx};
-    cmgi_scoped double *K = NULL;
     cmgi_scoped double *F = NULL;
     const cmgi_cell_layout layout = {.rows = form->rows};
     CMGI_TRY(cmgi_space_sums(space, layout, A, &S, &T));
-    CMGI_TRY(cmgi_alloc(ctx, cells * rows * rows, sizeof *K, &K));
+    CMGI_SCOPED(ctx, cells * rows * rows, double, K);
     if (b != NULL) {
         CMGI_TRY(cmgi_alloc(ctx, cells * rows, sizeof *F, &F));
     }

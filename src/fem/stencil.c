@@ -40,22 +40,17 @@ static void find_columns(const cmgi_space *space, cmg_size node, cmgi_stencil *s
     s->columns = list_nodes(space, node, s, true, s->window);
 }
 
-static void find_offsets(const cmgi_space *space, cmg_size node, cmgi_stencil *s)
+/* Of a stencil that has its columns. */
+static void find_places(const cmgi_space *space, cmg_size node, cmgi_stencil *s)
 {
     const int nc = space->components;
     const cmg_size unknown = cmgi_space_unknown(space, node);
-    for (int e = 0; e < s->columns; ++e) {
-        const cmg_size column = cmgi_space_unknown(space, node + s->window[e]);
-        for (int j = 0; j < nc; ++j) {
-            s->offset[e * nc + j] = (cmg_index)((column - unknown) * nc + j);
-        }
-    }
-}
-
-static void find_places(const cmgi_space *space, cmg_size node, cmgi_stencil *s)
-{
     const cmg_size first = cmgi_space_first_cell(space, node);
     cmg_index *place = s->place;
+    for (int e = 0; e < s->columns * nc; ++e) {
+        const cmg_size column = cmgi_space_unknown(space, node + s->window[e / nc]);
+        s->offset[e] = (cmg_index)((column - unknown) * nc + e % nc);
+    }
     for (int k = 0; k < s->cells; ++k) {
         const bool again = k > 0 && s->cell[k] == s->cell[k - 1]; /* a cell has the node twice */
         s->local[k] = again ? s->local[k - 1] + 1 : 0;
@@ -94,7 +89,6 @@ const cmgi_stencil *cmgi_stencil_of(const cmgi_stencils *stencils, cmg_size unkn
     const cmgi_space *space = stencils->space;
     cmgi_stencil *s = begin_stencil(stencils, unknown);
     if (s != NULL && space->grid == NULL) {
-        find_offsets(space, space->node[unknown], s);
         find_places(space, space->node[unknown], s);
     }
     return s;
@@ -110,7 +104,6 @@ static void make_classes(const cmgi_stencils *stencils)
         if (node >= 0 && !cmgi_space_fixed(space, node)) {
             find_columns(space, node, s);
             s->lost = list_nodes(space, node, s, false, s->window + s->columns);
-            find_offsets(space, node, s);
             find_places(space, node, s);
         }
     }

@@ -75,7 +75,6 @@ cmg_status cmg_fem_transfer(cmg_context *ctx, const cmg_fem_mesh *coarse, int co
                             cmg_size nodes, const double *x, cmg_csr *P)
 {
     cmgi_scoped_by(cmgi_locator_free) cmgi_locator locator = {0};
-    cmgi_scoped cmgi_location *place = NULL;
     cmgi_csr made = {0};
     CMGI_CONTEXT(ctx);
     CMGI_CHECK(ctx, P != NULL && x != NULL && nodes > 0, CMG_ERR_ARG,
@@ -89,7 +88,7 @@ cmg_status cmg_fem_transfer(cmg_context *ctx, const cmg_fem_mesh *coarse, int co
     CMGI_CHECK(ctx, wild < 0, CMG_ERR_ARG, "fine node %lld has a coordinate %g",
                (long long)(wild / coarse->dim), x[wild]);
     CMGI_TRY(cmgi_locator_create(ctx, coarse, &locator));
-    CMGI_TRY(cmgi_alloc(ctx, nodes, sizeof *place, &place));
+    CMGI_SCOPED(ctx, nodes, cmgi_location, place);
     CMGI_TRY(find_all(&locator, nodes, x, place));
     const finding f = {&locator, place};
     CMGI_TRY(cmgi_transfer_rows(ctx, nodes, coarse->nodes, components, weigh, &f, &made));

@@ -241,19 +241,7 @@ static cmg_status measure_asymmetry(cmg_context *ctx, const cmg_csr *A, const bo
     return CMG_OK;
 }
 
-/* Sums of squares of C - B and of B, without rows and columns that are Dirichlet in B. */
-static void compare_squares(const cmg_csr *C, const cmg_csr *B, const bool *skip, double sums[2])
-{
-    for (cmg_size i = 0; i < B->rows; ++i) {
-        cmgi_row_pair v = cmgi_row_pair_before(C, B, i);
-        while (!skip[i] && cmgi_row_pair_next(&v)) {
-            sums[0] += skip[v.j] ? 0 : (v.a - v.b) * (v.a - v.b);
-            sums[1] += skip[v.j] ? 0 : v.b * v.b;
-        }
-    }
-}
-
-/* ||R A P - A_c||_F / ||A_c||_F */
+/* ||R A P - A_c||_F / ||A_c||_F without rows and columns that are Dirichlet in A_c */
 static cmg_status measure_galerkin(const cmg_hierarchy *h, int l, double *defect)
 {
     cmg_context *ctx = h->ctx;
@@ -264,21 +252,25 @@ static cmg_status measure_galerkin(const cmg_hierarchy *h, int l, double *defect
     cmgi_scoped_csr AP = {0};
     cmgi_scoped_csr C = {0};
     cmgi_scoped_csr sorted = {0};
-    cmgi_scoped bool *skip = NULL;
     if (h->level[l].R.indptr == NULL) {
         CMGI_TRY(cmgi_csr_transpose(ctx, &P, &R));
     }
     const cmg_csr restriction = (R.indptr != NULL ? &R : &h->level[l].R)->view;
     CMGI_TRY(cmgi_csr_multiply(ctx, &A, &P, &AP));
     CMGI_TRY(cmgi_csr_multiply(ctx, &restriction, &AP.view, &C));
-    CMGI_TRY(cmgi_csr_copy(ctx, &B, &sorted));
-    CMGI_TRY(cmgi_csr_sort(ctx, &sorted));
-    CMGI_TRY(cmgi_alloc(ctx, B.rows, sizeof *skip, &skip));
+    CMGI_TRY(cmgi_csr_permute(ctx, &B, NULL, NULL, true, &sorted));
+    CMGI_SCOPED(ctx, B.rows, bool, skip);
     for (cmg_size i = 0; i < B.rows; ++i) {
         skip[i] = cmgi_csr_identity_row(&B, i);
     }
     double sums[2] = {0, 0};
-    compare_squares(&C.view, &sorted.view, skip, sums);
+    for (cmg_size i = 0; i < B.rows; ++i) {
+        cmgi_row_pair v = cmgi_row_pair_before(&C.view, &sorted.view, i);
+        while (!skip[i] && cmgi_row_pair_next(&v)) {
+            sums[0] += skip[v.j] ? 0 : (v.a - v.b) * (v.a - v.b);
+            sums[1] += skip[v.j] ? 0 : v.b * v.b;
+        }
+    }
     *defect = sums[1] > 0 ? sqrt(sums[0] / sums[1]) : sqrt(sums[0]);
     return CMG_OK;
 }
@@ -304,9 +296,8 @@ cmg_status cmg_hierarchy_level_info(const cmg_hierarchy *h, int level, bool gale
     const cmgi_stored_level *stored = &h->level[level];
     CMGI_CHECK(ctx, stored->A.indptr != NULL, CMG_ERR_STATE, "level %d has no A", level);
     const cmg_csr A = stored->A.view;
-    cmgi_scoped bool *dirichlet = NULL;
     cmg_level_info made = {.rows = A.rows, .nnz = A.indptr[A.rows], .galerkin_defect = -1};
-    CMGI_TRY(cmgi_alloc(ctx, A.rows, sizeof *dirichlet, &dirichlet));
+    CMGI_SCOPED(ctx, A.rows, bool, dirichlet);
     count_rows(&A, dirichlet, &made);
     CMGI_TRY(measure_asymmetry(ctx, &A, dirichlet, &made));
     made.p_nnz = stored->P.indptr != NULL ? stored->P.indptr[stored->P.rows] : 0;

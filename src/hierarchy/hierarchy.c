@@ -14,11 +14,10 @@ cmg_status cmg_hierarchy_create(cmg_context *ctx, int levels, cmg_hierarchy **h)
     CMGI_CHECK(ctx, h != NULL, CMG_ERR_ARG, "hierarchy: the out-pointer is NULL");
     CMGI_CHECK(ctx, levels >= 1 && levels <= CMGI_HIERARCHY_LEVELS, CMG_ERR_ARG,
                "hierarchy: %d levels are not in 1 .. %d", levels, (int)CMGI_HIERARCHY_LEVELS);
-    cmg_hierarchy *made = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
+    CMGI_SCOPED_ZERO(ctx, 1, cmg_hierarchy, made);
     made->ctx = ctx;
     made->levels = levels;
-    *h = made;
+    *h = cmgi_pass_on(&made);
     return CMG_OK;
 }
 

@@ -34,15 +34,13 @@ cmg_status cmgi_numbered_lines(cmg_context *ctx, const cmgi_csr *A, double *line
     const cmg_size blocks = A->rows / BLOCK < BLOCKS ? 1 : BLOCKS;
     const cmg_size length = A->rows < BLOCK ? A->rows : BLOCK;
     cmgi_scoped_csr sample = {0}; /* blocks of rows from all of A */
-    cmgi_scoped cmg_index *row = NULL;
-    cmgi_scoped unsigned char *seen = NULL;
     *lines = 0;
-    CMGI_TRY(cmgi_alloc(ctx, blocks * length, sizeof *row, &row));
+    CMGI_SCOPED(ctx, blocks * length, cmg_index, row);
     for (cmg_size k = 0; k < blocks * length; ++k) {
         row[k] = (cmg_index)((A->rows - length) * (k / length) / BLOCKS + k % length);
     }
     CMGI_TRY(cmgi_rows_on_host(ctx, &A->view, A->there, row, blocks * length, &sample));
-    CMGI_TRY(cmgi_alloc_zero(ctx, A->cols / LINE / 8 + 1, sizeof *seen, &seen));
+    CMGI_SCOPED_ZERO(ctx, A->cols / LINE / 8 + 1, unsigned char, seen);
     const cmg_size nnz = sample.indptr[sample.rows];
     *lines = nnz > 0 ? count_lines(&sample.view, BLOCK, seen) / (double)nnz : 0;
     return CMG_OK;
@@ -88,11 +86,10 @@ static cmg_status number_here(cmgi_numbered *n, int l, const cmg_index *above)
     cmg_context *ctx = h->ctx;
     const int block = cmgi_hierarchy_block(h, l);
     const cmg_size nodes = cmg_hierarchy_rows(h, l) / block;
-    cmgi_scoped cmg_index *order = NULL;
     cmg_csr M;
     CMGI_TRY(
         cmg_hierarchy_get_csr(h, l > 0 ? l - 1 : 0, l > 0 ? CMG_ROLE_P : CMG_ROLE_A, NULL, 0, &M));
-    CMGI_TRY(cmgi_alloc(ctx, nodes, sizeof *order, &order));
+    CMGI_SCOPED(ctx, nodes, cmg_index, order);
     if (l > 0) {
         CMGI_TRY(cmgi_order_by_rows(ctx, &M, above, block, order));
     } else if (block == 1) {
@@ -205,21 +202,6 @@ static cmg_status take_others(cmgi_numbered *n, int l)
     return CMG_OK;
 }
 
-/* What is said of all levels and of one, but its matrices. */
-static cmg_status take_words(cmgi_numbered *n)
-{
-    const cmg_hierarchy *given = n->given;
-    cmg_hierarchy *h = n->h;
-    h->above = given->above;
-    CMGI_TRY(cmgi_hierarchy_copy_attributes(given, h));
-    for (int l = 0; l < given->levels; ++l) {
-        h->level[l].block = given->level[l].block;
-        h->level[l].A.rows = given->level[l].A.rows;
-        h->level[l].A.cols = given->level[l].A.cols;
-    }
-    return CMG_OK;
-}
-
 static cmg_status take_vectors(cmgi_numbered *n)
 {
     cmg_hierarchy *given = n->given;
@@ -257,7 +239,13 @@ static cmg_status fill(cmgi_numbered *n, double most, bool keep_map, bool *worth
 {
     cmg_hierarchy *given = n->given;
     *worth = false;
-    CMGI_TRY(take_words(n));
+    n->h->above = given->above;
+    CMGI_TRY(cmgi_hierarchy_copy_attributes(given, n->h));
+    for (int l = 0; l < given->levels; ++l) {
+        n->h->level[l].block = given->level[l].block;
+        n->h->level[l].A.rows = given->level[l].A.rows;
+        n->h->level[l].A.cols = given->level[l].A.cols;
+    }
     CMGI_TRY(number_level(n, 0));
     CMGI_TRY(cmgi_numbered_lines(given->ctx, &given->level[0].A, &n->before));
     CMGI_TRY(take_matrix(n, 0, CMG_ROLE_A, keep_map));
@@ -327,7 +315,6 @@ static cmg_status update_matrix(cmgi_numbered *n, int l, int role)
     cmg_context *ctx = n->given->ctx;
     const cmgi_numbered_matrix *as = &n->matrix[l][role];
     const cmgi_csr *own = cmgi_stored_matrix(&n->h->level[l], (cmg_role)role);
-    cmgi_scoped double *values = NULL;
     cmg_csr from;
     if (as->to == NULL) {
         return CMG_OK;
@@ -337,7 +324,7 @@ static cmg_status update_matrix(cmgi_numbered *n, int l, int role)
     }
     CMGI_TRY(cmg_hierarchy_get_csr(n->given, l, (cmg_role)role, NULL, 0, &from));
     const cmg_size nnz = from.indptr[from.rows];
-    CMGI_TRY(cmgi_alloc(ctx, nnz, sizeof *values, &values));
+    CMGI_SCOPED(ctx, nnz, double, values);
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
     for (cmg_size k = 0; k < nnz; ++k) {
         values[as->to[k]] = from.values[k];

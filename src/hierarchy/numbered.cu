@@ -272,11 +272,9 @@ typedef struct permuting {
     cmg_csr A;
     const cmg_index *rows;
     const cmg_index *cols;
+    cmg_size *to;     /* NULL = not wanted */
     cmg_index *place; /* of each column */
-    cmg_size *offset;
-    cmg_index *indices;
-    double *values;
-    cmg_size *to;
+    cmgi_csr B;
 } permuting;
 
 CMGI_EACH_INDEX(numbered_invert, permuting)
@@ -286,7 +284,7 @@ CMGI_EACH_INDEX(numbered_invert, permuting)
 
 CMGI_EACH_INDEX(numbered_length, permuting)
 {
-    a.offset[i] = a.A.indptr[a.rows[i] + 1] - a.A.indptr[a.rows[i]];
+    a.B.indptr[i] = a.A.indptr[a.rows[i] + 1] - a.A.indptr[a.rows[i]];
 }
 
 /* Every entry counts those of its row that come before it. */
@@ -296,12 +294,12 @@ CMGI_EACH_ROW(numbered_move, permuting)
     const cmg_size end = real ? a.A.indptr[a.rows[i] + 1] : 0;
     for (cmg_size e = begin + lane; e < end; e += CMGI_STEP) {
         const cmg_index column = a.place[a.A.indices[e]];
-        cmg_size at = a.offset[i];
+        cmg_size at = a.B.indptr[i];
         for (cmg_size k = begin; k < end; ++k) {
             at += a.place[a.A.indices[k]] < column;
         }
-        a.indices[at] = column;
-        a.values[at] = a.A.values[e];
+        a.B.indices[at] = column;
+        a.B.values[at] = a.A.values[e];
         if (a.to != NULL) {
             a.to[e] = at;
         }
@@ -312,26 +310,15 @@ extern "C" cmg_status cmgi_permute_device(cmg_context *ctx, const cmg_csr *A, cm
                                           const cmg_index *rows, const cmg_index *cols,
                                           cmg_size *to, cmg_csr *B)
 {
-    cmg_csr made = {};
-    cmg_index *place = NULL;
-    permuting p = {};
+    permuting p = {*A, rows, cols, to, NULL, {}};
     cmgi_scratch scratch(ctx);
-    const cmgi_at_end end{[&] { cmgi_resident_free_arrays(ctx, &made); }};
-    CMGI_TRY(cmgi_resident_alloc(ctx, A->rows, A->cols, nnz, &made));
-    CMGI_TRY(scratch.take(A->cols, &place));
-    p.A = *A;
-    p.rows = rows;
-    p.cols = cols;
-    p.place = place;
-    p.offset = (cmg_size *)made.indptr;
-    p.indices = (cmg_index *)made.indices;
-    p.values = (double *)made.values;
-    p.to = to;
+    const cmgi_at_end end{[&] { cmgi_resident_free_arrays(ctx, &p.B.view); }};
+    CMGI_TRY(cmgi_resident_alloc(ctx, A->rows, A->cols, nnz, &p.B.view));
+    CMGI_TRY(scratch.take(A->cols, &p.place));
     CMGI_TRY(cmgi_numbered_invert_device(ctx, A->cols, &p));
     CMGI_TRY(cmgi_numbered_length_device(ctx, A->rows, &p));
-    CMGI_TRY(cmgi_resident_kernels_of(ctx)->offsets(ctx, A->rows, p.offset, NULL));
+    CMGI_TRY(cmgi_resident_kernels_of(ctx)->offsets(ctx, A->rows, p.B.indptr, NULL));
     CMGI_TRY(cmgi_numbered_move_device(ctx, A->rows, &p));
-    *B = made;
-    made = cmg_csr{};
+    CMGI_PASS_ON(&p.B.view, B);
     return CMG_OK;
 }

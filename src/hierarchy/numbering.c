@@ -27,8 +27,7 @@ static int compare_keys(const void *a, const void *b)
 
 cmg_status cmgi_order_by_key(cmg_context *ctx, cmg_size n, const uint64_t *keys, cmg_index *order)
 {
-    cmgi_scoped keyed *list = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *list, &list));
+    CMGI_SCOPED(ctx, n, keyed, list);
     for (cmg_size i = 0; i < n; ++i) {
         list[i] = (keyed){keys[i], (cmg_index)i};
     }
@@ -56,9 +55,8 @@ cmg_status cmgi_order_lexicographic(cmg_context *ctx, cmg_size n, int dim, const
 {
     double low[3];
     double high[3];
-    cmgi_scoped uint64_t *keys = NULL;
     cmgi_box_of(dim, n, x, low, high);
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *keys, &keys));
+    CMGI_SCOPED(ctx, n, uint64_t, keys);
     for (cmg_size i = 0; i < n; ++i) {
         keys[i] = 0;
         for (int d = dim - 1; d >= 0; --d) {
@@ -74,10 +72,8 @@ cmg_status cmgi_order_hierarchical(cmg_context *ctx, const cmg_csr *P, const int
 {
     const cmg_size n = P->rows / block[0];
     const cmg_size m = P->cols / block[1];
-    cmgi_scoped cmg_index *fine_of = NULL;
-    cmgi_scoped unsigned char *placed = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, m, sizeof *fine_of, &fine_of));
-    CMGI_TRY(cmgi_alloc_zero(ctx, n, sizeof *placed, &placed));
+    CMGI_SCOPED(ctx, m, cmg_index, fine_of);
+    CMGI_SCOPED_ZERO(ctx, n, unsigned char, placed);
     memset(fine_of, 0xff, (size_t)m * sizeof *fine_of);
     for (cmg_size i = n - 1; i >= 0; --i) {
         const cmg_size k = P->indptr[i * block[0]];
@@ -105,9 +101,8 @@ cmg_status cmgi_order_by_rows(cmg_context *ctx, const cmg_csr *P, const cmg_inde
                               cmg_index *order)
 {
     const cmg_size n = P->cols / block;
-    cmgi_scoped unsigned char *placed = NULL;
     cmg_size end = 0;
-    CMGI_TRY(cmgi_alloc_zero(ctx, n, sizeof *placed, &placed));
+    CMGI_SCOPED_ZERO(ctx, n, unsigned char, placed);
     for (cmg_size i = 0; i < P->rows; ++i) {
         const cmg_size row = rows != NULL ? rows[i] : i;
         for (cmg_size k = P->indptr[row]; k < P->indptr[row + 1]; ++k) {
@@ -137,8 +132,7 @@ void cmgi_order_random(cmg_size n, uint64_t seed, cmg_index *order)
 }
 cmg_status cmgi_order_check(cmg_context *ctx, cmg_size n, const cmg_index *order)
 {
-    cmgi_scoped unsigned char *seen = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, n, sizeof *seen, &seen));
+    CMGI_SCOPED_ZERO(ctx, n, unsigned char, seen);
     cmg_size k = 0;
     while (k < n && order[k] >= 0 && order[k] < n && !seen[order[k]]) {
         seen[order[k++]] = 1;
@@ -339,18 +333,14 @@ static cmg_status metis(cmg_context *ctx, const cmg_csr *g, idx_t parts, cmg_ind
     const cmg_size edges = g->indptr[g->rows];
     idx_t one = 1;
     idx_t cut = 0;
-    cmgi_scoped idx_t *start = NULL; /* METIS's integers may have 32 bits */
-    cmgi_scoped idx_t *to = NULL;
-    cmgi_scoped idx_t *made = NULL;
-    cmgi_scoped idx_t *inverse = NULL;
     int outcome = METIS_OK;
     CMGI_CHECK(ctx, edges <= IDX_MAX, CMG_ERR_UNSUPPORTED,
                "METIS: %lld edges; this build of it takes %lld", (long long)edges,
                (long long)IDX_MAX);
-    CMGI_TRY(cmgi_alloc(ctx, g->rows + 1, sizeof *start, &start));
-    CMGI_TRY(cmgi_alloc(ctx, edges, sizeof *to, &to));
-    CMGI_TRY(cmgi_alloc_zero(ctx, n, sizeof *made, &made));
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *inverse, &inverse));
+    CMGI_SCOPED(ctx, g->rows + 1, idx_t, start); /* METIS's integers may have 32 bits */
+    CMGI_SCOPED(ctx, edges, idx_t, to);
+    CMGI_SCOPED_ZERO(ctx, n, idx_t, made);
+    CMGI_SCOPED(ctx, n, idx_t, inverse);
     for (cmg_size i = 0; i <= g->rows; ++i) {
         start[i] = (idx_t)g->indptr[i];
     }

@@ -30,8 +30,7 @@ cmg_status cmgi_order_expand(cmg_context *ctx, const cmg_index *order, cmg_size 
 static cmg_status apply_order(cmg_context *ctx, cmg_size n, const cmg_index *order, cmg_size length,
                               cmg_index *list)
 {
-    cmgi_scoped cmg_index *place = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *place, &place));
+    CMGI_SCOPED(ctx, n, cmg_index, place);
     for (cmg_size k = 0; k < n; ++k) {
         place[order[k]] = (cmg_index)k;
     }
@@ -59,8 +58,7 @@ cmg_status cmgi_order_values(cmg_context *ctx, const cmgi_stored_vector *v, cmg_
 {
     const bool offsets = strcmp(v->kind, "partition") == 0; /* not of the nodes */
     const bool whole = nodes == 0 || v->n % nodes != 0 || offsets;
-    double *made = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, v->n, sizeof *made, &made));
+    CMGI_SCOPED(ctx, v->n, double, made);
     if (whole) {
         memcpy(made, v->values, (size_t)v->n * sizeof *made);
     }
@@ -69,7 +67,7 @@ cmg_status cmgi_order_values(cmg_context *ctx, const cmgi_stored_vector *v, cmg_
         memcpy(made + k * width, v->values + order[k * block] / block * width,
                (size_t)width * sizeof *made);
     }
-    *values = made;
+    *values = cmgi_pass_on(&made);
     return CMG_OK;
 }
 
@@ -77,7 +75,6 @@ static cmg_status reorder_elements(cmg_context *ctx, cmgi_stored_level *level,
                                    const cmg_index *order)
 {
     cmgi_elements *E = &level->elements;
-    double *diagonal = NULL;
     if (E->dofs == NULL || order == NULL) {
         return CMG_OK;
     }
@@ -85,12 +82,12 @@ static cmg_status reorder_elements(cmg_context *ctx, cmgi_stored_level *level,
     if (E->diagonal == NULL) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_alloc(ctx, E->rows, sizeof *diagonal, &diagonal));
+    CMGI_SCOPED(ctx, E->rows, double, diagonal);
     for (cmg_size k = 0; k < E->rows; ++k) {
         diagonal[k] = E->diagonal[order[k]];
     }
     cmgi_free(ctx, E->diagonal);
-    E->diagonal = diagonal;
+    E->diagonal = cmgi_pass_on(&diagonal);
     return CMG_OK;
 }
 
@@ -157,17 +154,6 @@ cmg_status cmgi_hierarchy_reorder(cmg_hierarchy *h, cmg_index *const *order)
     return CMG_OK;
 }
 
-static cmg_status order_lexicographic(const cmg_hierarchy *h, int l, cmg_size nodes,
-                                      cmg_index *order)
-{
-    cmg_size n = 0;
-    const double *x = NULL;
-    const cmg_status status = cmg_hierarchy_get_vector(h, l, "coords", NULL, &n, &x);
-    CMGI_CHECK(h->ctx, status == CMG_OK && nodes > 0 && n % nodes == 0 && n / nodes <= 3,
-               CMG_ERR_STATE, "level %d has no coordinates to number by", l);
-    return cmgi_order_lexicographic(h->ctx, nodes, (int)(n / nodes), x, order);
-}
-
 /* The order of level l's nodes; order[l + 1] is known already. */
 static cmg_status order_level(const cmg_hierarchy *h, int l, cmg_numbering numbering, uint64_t seed,
                               cmg_index *const *order)
@@ -181,8 +167,14 @@ static cmg_status order_level(const cmg_hierarchy *h, int l, cmg_numbering numbe
     CMGI_CHECK(h->ctx, A.indptr != NULL || !graph, CMG_ERR_STATE,
                "level %d has no A to number by: form R A P first (cmg_hierarchy_galerkin)", l);
     switch (numbering) {
-    case CMG_NUMBERING_LEXICOGRAPHIC:
-        return order_lexicographic(h, l, nodes, order[l]);
+    case CMG_NUMBERING_LEXICOGRAPHIC: {
+        cmg_size n = 0;
+        const double *x = NULL;
+        const cmg_status status = cmg_hierarchy_get_vector(h, l, "coords", NULL, &n, &x);
+        CMGI_CHECK(h->ctx, status == CMG_OK && nodes > 0 && n % nodes == 0 && n / nodes <= 3,
+                   CMG_ERR_STATE, "level %d has no coordinates to number by", l);
+        return cmgi_order_lexicographic(h->ctx, nodes, (int)(n / nodes), x, order[l]);
+    }
     case CMG_NUMBERING_CUTHILL_MCKEE:
     case CMG_NUMBERING_REVERSE_CUTHILL_MCKEE:
         return cmgi_order_cuthill_mckee(h->ctx, &A, block,

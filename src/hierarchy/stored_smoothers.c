@@ -50,13 +50,12 @@ static void fill_slots(cmgi_stored_level *level)
 static cmg_status index_smoothers(cmg_context *ctx, cmgi_stored_level *level)
 {
     const int slots = level->slots > 0 ? 2 * level->slots : 16;
-    int *larger = NULL;
     if (2 * level->smoothers < level->slots) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_alloc(ctx, slots, sizeof *larger, &larger));
+    CMGI_SCOPED(ctx, slots, int, larger);
     cmgi_free(ctx, level->slot);
-    level->slot = larger;
+    level->slot = cmgi_pass_on(&larger);
     level->slots = slots;
     fill_slots(level);
     return CMG_OK;
@@ -75,9 +74,8 @@ cmg_status cmgi_stored_smoother_open(cmg_context *ctx, cmgi_stored_level *level,
     if (*smoother != NULL) {
         return CMG_OK;
     }
-    cmgi_scoped cmgi_stored_smoother *made = NULL;
     cmgi_scoped char *own_name = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
+    CMGI_SCOPED_ZERO(ctx, 1, cmgi_stored_smoother, made);
     CMGI_TRY(cmgi_strdup(ctx, name, &own_name));
     CMGI_TRY(cmgi_hierarchy_grow(ctx, &level->smoother, level->smoothers, sizeof made));
     CMGI_TRY(index_smoothers(ctx, level));

@@ -99,12 +99,11 @@ cmg_status cmg_hierarchy_set_vector(cmg_hierarchy *h, int level, const char *kin
     CMGI_GIVEN(h);
     CMGI_CHECK(h->ctx, n >= 0 && (values != NULL || n == 0), CMG_ERR_ARG,
                "vector of %lld entries: values is NULL or the length negative", (long long)n);
-    double *copy = NULL;
-    CMGI_TRY(cmgi_alloc(h->ctx, n, sizeof *copy, &copy));
+    CMGI_SCOPED(h->ctx, n, double, copy);
     if (n > 0) {
         memcpy(copy, values, (size_t)n * sizeof *copy);
     }
-    return cmgi_hierarchy_take_vector(h, level, kind, name, n, copy);
+    return cmgi_hierarchy_take_vector(h, level, kind, name, n, cmgi_pass_on(&copy));
 }
 
 cmg_status cmg_hierarchy_set_nullspace(cmg_hierarchy *h, int level, int vectors,

@@ -37,8 +37,6 @@ static cmg_status load_partition(cmgi_h5 *h5, int level, cmg_size rows, cmgi_par
     enum { MOST = 1 << 20 };
     char name[64];
     cmgi_scoped_by(cmgi_dataset_close) cmgi_dataset d = {0};
-    cmgi_scoped cmg_size *read = NULL;
-    cmgi_scoped double *made = NULL;
     bool good = true;
     *p = (cmgi_partition){0, NULL};
     (void)snprintf(name, sizeof name, "/levels/%d/partition", level);
@@ -48,8 +46,8 @@ static cmg_status load_partition(cmgi_h5 *h5, int level, cmg_size rows, cmgi_par
     CMGI_TRY(cmgi_dataset_open(h5, name, &d));
     CMGI_IN_DATA(h5, name, d.rank == 1 && d.count >= 2 && d.count <= MOST,
                  "%lld elements are no partition", (long long)d.count);
-    CMGI_TRY(cmgi_alloc(h5->ctx, d.count, sizeof *read, &read));
-    CMGI_TRY(cmgi_alloc(h5->ctx, d.count, sizeof *made, &made));
+    CMGI_SCOPED(h5->ctx, d.count, cmg_size, read);
+    CMGI_SCOPED(h5->ctx, d.count, double, made);
     CMGI_TRY(cmgi_dataset_read_size(&d, 0, d.count, read));
     good = read[0] == 0 && read[d.count - 1] == rows;
     for (cmg_size r = 0; r < d.count && good; ++r) {
@@ -119,9 +117,8 @@ static cmg_status load_values(const reader *r, cmgi_dataset *d, int level, cmg_s
     const cmg_size last = part ? first + range->rows * wide : d->count;
     const cmg_size begin = first / row * row;
     const cmg_size end = (last + row - 1) / row * row;
-    cmgi_scoped double *made = NULL;
     *count = 0;
-    CMGI_TRY(cmgi_alloc(ctx, end - begin, sizeof *made, &made));
+    CMGI_SCOPED(ctx, end - begin, double, made);
     CMGI_TRY(cmgi_dataset_read_real(d, begin, end - begin, made));
     if (part) {
         memmove(made, made + first - begin, (size_t)(last - first) * sizeof *made);

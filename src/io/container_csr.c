@@ -102,27 +102,23 @@ cmg_status cmgi_csr_group_read_rows(cmgi_csr_group *g, const cmgi_range *range, 
     return CMG_OK;
 }
 
-/* Row pointers of 32 bits or values in fp32, which become wider on the device. */
-static cmg_status send_narrow(cmgi_csr_group *g, int member, void *array, bool *sent)
-{
-    cmg_context *ctx = g->h5->ctx;
-    cmgi_dataset *d = &g->d[member];
-    void *there = NULL;
-    CMGI_FREED(ctx, &there);
-    CMGI_TRY(cmgi_alloc_device(ctx, d->count, sizeof(int32_t), &there));
-    CMGI_TRY(cmgi_dataset_send(d, member == 0 ? H5T_NATIVE_INT32 : H5T_NATIVE_FLOAT, there, sent));
-    return !*sent        ? CMG_OK
-           : member == 0 ? cmgi_widen_sizes_at(ctx, CMGI_DEVICE, d->count, there, 32, array)
-                         : cmgi_widen_values_at(ctx, CMGI_DEVICE, d->count, CMG_FP32, there, array);
-}
-
+/* As it is in the file, or row pointers of 32 bits and values in fp32 made wider on the device. */
 static cmg_status send_member(cmgi_csr_group *g, int member, hid_t native, const void *array,
                               bool *sent)
 {
+    cmg_context *ctx = g->h5->ctx;
+    cmgi_dataset *d = &g->d[member];
     void *const to = (void *)(uintptr_t)array;
-    return g->d[member].size == sizeof(int32_t) && member != 1
-               ? send_narrow(g, member, to, sent)
-               : cmgi_dataset_send(&g->d[member], native, to, sent);
+    void *there = NULL;
+    CMGI_FREED(ctx, &there);
+    if (d->size != sizeof(int32_t) || member == 1) {
+        return cmgi_dataset_send(d, native, to, sent);
+    }
+    CMGI_TRY(cmgi_alloc_device(ctx, d->count, sizeof(int32_t), &there));
+    CMGI_TRY(cmgi_dataset_send(d, member == 0 ? H5T_NATIVE_INT32 : H5T_NATIVE_FLOAT, there, sent));
+    return !*sent        ? CMG_OK
+           : member == 0 ? cmgi_widen_sizes_at(ctx, CMGI_DEVICE, d->count, there, 32, to)
+                         : cmgi_widen_values_at(ctx, CMGI_DEVICE, d->count, CMG_FP32, there, to);
 }
 
 /* The arrays as they are in the file, or widened; *sent = false where they have to be converted or

@@ -369,8 +369,7 @@ cmg_status cmgi_container_put(cmgi_container *c, const cmg_hierarchy *h, const c
 
 cmg_status cmgi_container_create(cmg_context *ctx, const char *path, cmgi_container **c)
 {
-    cmgi_scoped cmgi_container *made = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
+    CMGI_SCOPED_ZERO(ctx, 1, cmgi_container, made);
     CMGI_TRY(cmgi_output_open(ctx, path, CMGI_OUTPUT_NAME, &made->output));
     const cmg_status status = cmgi_h5_create(ctx, made->output.temp, &made->h5);
     if (status != CMG_OK) {

@@ -137,17 +137,6 @@ static cmg_status choose_ell(listing *list)
     return CMG_OK;
 }
 
-/* Level of the hierarchy of an item, -1 if it is outside. */
-static int level_of(const listing *list, const cmgi_item *item)
-{
-    if (item->what == CMG_ROLE_INVERSE) {
-        return list->levels - 1;
-    }
-    const int l = list->naming == CMGI_NAMES_PLAIN ? item->level : list->finest - item->level;
-    const bool transfer = item->what == CMG_ROLE_P || item->what == CMG_ROLE_R;
-    return l >= 0 && l < list->levels - transfer ? l : -1;
-}
-
 /* Rows of a level as far as they are known: those of A or of the P that leads to it, else -1. */
 static cmg_size known_rows(const cmg_hierarchy *h, int level)
 {
@@ -178,12 +167,15 @@ static cmg_status load_vector(cmg_hierarchy *h, const cmgi_item *item, int l, co
 static cmg_status load_item(const listing *list, const cmgi_item *item, cmg_hierarchy *h)
 {
     cmg_context *ctx = h->ctx;
-    const int l = level_of(list, item);
+    const bool transfer = item->what == CMG_ROLE_P || item->what == CMG_ROLE_R;
+    const int l = item->what == CMG_ROLE_INVERSE     ? list->levels - 1
+                  : list->naming == CMGI_NAMES_PLAIN ? item->level
+                                                     : list->finest - item->level;
     char file[CMGI_PATH_LENGTH];
     const int length = snprintf(file, sizeof file, "%s/%s", list->path, item->file);
     CMGI_CHECK(ctx, length < (int)sizeof file, CMG_ERR_IO, "%s/%s: the path is too long",
                list->path, item->file);
-    if (l < 0) {
+    if (l < 0 || l >= list->levels - transfer) {
         cmgi_log(ctx, CMG_LOG_INFO, "%s: left out, its level is not part of the chain of %d levels",
                  file, list->levels);
         return CMG_OK;

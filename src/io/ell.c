@@ -73,8 +73,6 @@ static cmg_size gather_row(const void *user, cmg_size i, cmg_index *indices, dou
 cmg_status cmgi_ell_read(cmg_context *ctx, const char *path, const cmgi_expect *expect, cmgi_csr *A)
 {
     cmgi_scoped_by(cmgi_file_close) cmgi_file file = {0};
-    cmgi_scoped uint64_t *columns = NULL;
-    cmgi_scoped double *values = NULL;
     cmg_size nnz = 0;
     ell e = {0};
     CMGI_TRY(cmgi_file_open(ctx, path, &file));
@@ -84,8 +82,8 @@ cmg_status cmgi_ell_read(cmg_context *ctx, const char *path, const cmgi_expect *
     const cmg_size size = (cmg_size)e.size;
     /* what the places have room for, before so many rows are gone through */
     CMGI_TRY(cmgi_expect_check(ctx, path, expect, rows, cols, size));
-    CMGI_TRY(cmgi_alloc(ctx, size, sizeof *columns, &columns));
-    CMGI_TRY(cmgi_alloc(ctx, size, sizeof *values, &values));
+    CMGI_SCOPED(ctx, size, uint64_t, columns);
+    CMGI_SCOPED(ctx, size, double, values);
     CMGI_TRY(cmgi_file_numbers(&file, HEADER, size, sizeof *columns, false, columns));
     CMGI_TRY(cmgi_file_numbers(&file, HEADER + 8 * size, size, sizeof *values, false, values));
     e.columns = columns;
@@ -111,14 +109,12 @@ cmg_status cmgi_ell_write(cmg_context *ctx, const char *path, const cmg_csr *A)
     const cmg_size width = cmgi_csr_longest_row(A);
     const cmg_size stride = (A->rows + STRIDE - 1) / STRIDE * STRIDE;
     const cmg_size header[5] = {stride * width, A->rows, A->cols, stride, width};
-    cmgi_scoped cmg_size *columns = NULL;
-    cmgi_scoped double *values = NULL;
     cmgi_output output = {0};
     CMGI_CHECK(ctx, width == 0 || stride <= (INT64_MAX - HEADER) / 16 / width, CMG_ERR_MEMORY,
                "%s: %lld rows of %lld places are more than can be addressed", path,
                (long long)stride, (long long)width);
-    CMGI_TRY(cmgi_alloc_zero(ctx, header[0], sizeof *columns, &columns));
-    CMGI_TRY(cmgi_alloc_zero(ctx, header[0], sizeof *values, &values));
+    CMGI_SCOPED_ZERO(ctx, header[0], cmg_size, columns);
+    CMGI_SCOPED_ZERO(ctx, header[0], double, values);
     for (cmg_size i = 0; i < A->rows; ++i) {
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
             const cmg_size at = i + (k - A->indptr[i]) * stride;

@@ -66,8 +66,7 @@ static cmg_status equals_transpose(cmg_context *ctx, const cmg_csr *R, const cmg
         return CMG_OK;
     }
     CMGI_TRY(cmgi_csr_transpose(ctx, P, &T));
-    CMGI_TRY(cmgi_csr_copy(ctx, R, &sorted));
-    CMGI_TRY(cmgi_csr_sort(ctx, &sorted));
+    CMGI_TRY(cmgi_csr_permute(ctx, R, NULL, NULL, true, &sorted));
     const size_t nnz = (size_t)R->indptr[R->rows];
     *equal = memcmp(T.indptr, sorted.indptr, (size_t)(R->rows + 1) * sizeof *T.indptr) == 0 &&
              memcmp(T.indices, sorted.indices, nnz * sizeof *T.indices) == 0;

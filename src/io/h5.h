@@ -90,6 +90,17 @@ bool cmgi_h5_attributes_are_dense(const cmgi_h5 *h5, hid_t object);
 
 enum { CMGI_H5_NAME = 512 };
 
+/* What the creation property list says about the storage. */
+typedef struct cmgi_storage {
+    bool elsewhere; /* raw data in other files */
+    bool packed;    /* a filter may shrink the data */
+    bool plain;     /* no filter at all, or Fletcher-32 alone */
+    bool checksum;  /* Fletcher-32 is on */
+    H5D_layout_t layout;
+    hsize_t chunk[2];
+    cmg_size chunk_count; /* elements of a chunk, 0 when not chunked */
+} cmgi_storage;
+
 typedef struct cmgi_dataset {
     cmgi_h5 *h5;
     char name[CMGI_H5_NAME]; /* full name */
@@ -100,6 +111,7 @@ typedef struct cmgi_dataset {
     cmg_size count;   /* elements */
     size_t size;      /* bytes of an element in the file */
     bool real;        /* floating point, otherwise integer */
+    cmgi_storage storage;
 } cmgi_dataset;
 
 /* A dataset of `rows` rows of `row` values; in one dimension (rank 1) row is 1. */

@@ -38,14 +38,6 @@ static double real(uint64_t bits, int bytes)
     return bytes == 8 ? wide : (double)narrow;
 }
 
-/* As every program writes it, whatever the locale of this one. */
-static bool print_real(double value, char *text, size_t room)
-{
-    char number[CMGI_NUMBER_LENGTH];
-    const int length = cmgi_format_double(number, value);
-    return snprintf(text, room, "%s", number) == length && length < (int)room;
-}
-
 /* A text of fixed length, padded with NUL or blanks. */
 static bool copy_text(const unsigned char *value, size_t size, char *text, size_t room)
 {
@@ -109,6 +101,7 @@ bool cmgi_h5_attribute_text(const cmgi_h5 *h5, hid_t object, const char *name, c
                             size_t room)
 {
     cmgi_raw_attribute a;
+    char number[CMGI_NUMBER_LENGTH]; /* whatever the locale of the program */
     if (!find(h5, object, name, room, &a) || a.count != 1) {
         return false;
     }
@@ -116,7 +109,8 @@ bool cmgi_h5_attribute_text(const cmgi_h5 *h5, hid_t object, const char *name, c
     case CMGI_RAW_INTEGER:
         return snprintf(text, room, "%lld", (long long)load_integer(&a, 0)) < (int)room;
     case CMGI_RAW_REAL:
-        return print_real(real(load(&a, 0), (int)a.size), text, room);
+        (void)cmgi_format_double(number, real(load(&a, 0), (int)a.size));
+        return snprintf(text, room, "%s", number) < (int)room;
     case CMGI_RAW_TEXT:
         return copy_text(a.value, a.size, text, room);
     case CMGI_RAW_LONG_TEXT:

@@ -18,20 +18,10 @@ enum { BLOCK = 1 << 20, CHUNKS_MOST = 8192 };
 /* deflate, the densest of the common filters, stays below 1032 : 1 */
 static const cmg_size EXPANSION = 1100;
 
-/* What the creation property list says about the storage. */
-typedef struct storage {
-    bool elsewhere; /* raw data in other files */
-    bool packed;    /* a filter may shrink the data */
-    bool plain;     /* no filter at all, or Fletcher-32 alone */
-    bool checksum;  /* Fletcher-32 is on */
-    H5D_layout_t layout;
-    hsize_t chunk[2];
-    cmg_size chunk_count; /* elements of a chunk, 0 when not chunked */
-} storage;
-
-static bool inspect(const cmgi_dataset *d, storage *s)
+static bool look_at_storage(cmgi_dataset *d)
 {
-    *s = (storage){.plain = true};
+    cmgi_storage *s = &d->storage;
+    *s = (cmgi_storage){.plain = true};
     const hid_t creation = H5Dget_create_plist(d->id);
     if (creation < 0) {
         return false;
@@ -58,15 +48,15 @@ static bool inspect(const cmgi_dataset *d, storage *s)
     return good && filters >= 0;
 }
 
-static cmg_status check_storage(const cmgi_dataset *d)
+static cmg_status check_storage(cmgi_dataset *d)
 {
-    storage s;
-    CMGI_IN_DATA(d->h5, d->name, inspect(d, &s), "the storage layout is unreadable");
-    CMGI_IN_DATA(d->h5, d->name, !s.elsewhere, "data kept in other files are not read");
+    const cmgi_storage *s = &d->storage;
+    CMGI_IN_DATA(d->h5, d->name, look_at_storage(d), "the storage layout is unreadable");
+    CMGI_IN_DATA(d->h5, d->name, !s->elsewhere, "data kept in other files are not read");
     const cmg_size kept = (cmg_size)H5Dget_storage_size(d->id);
     const cmg_size held = kept >= 0 && kept < d->h5->size ? kept : d->h5->size;
-    const cmg_size most = s.packed ? held * EXPANSION : held;
-    const cmg_size needed = s.chunk_count > d->count && d->count > 0 ? s.chunk_count : d->count;
+    const cmg_size most = s->packed ? held * EXPANSION : held;
+    const cmg_size needed = s->chunk_count > d->count && d->count > 0 ? s->chunk_count : d->count;
     CMGI_IN_DATA(d->h5, d->name, needed <= most / (cmg_size)d->size,
                  "%lld elements of %zu bytes do not fit into the %lld bytes stored",
                  (long long)needed, d->size, (long long)held);
@@ -136,10 +126,10 @@ void cmgi_dataset_close(cmgi_dataset *d)
 
 /* Places of the chunks in the file, from number `begin` on; false when one is missing or stored in
  * an unexpected way. */
-static bool find_chunks(const cmgi_dataset *d, const storage *s, cmg_size begin, cmg_size chunks,
-                        haddr_t *address)
+static bool find_chunks(const cmgi_dataset *d, cmg_size begin, cmg_size chunks, haddr_t *address)
 {
 #if H5_VERSION_GE(1, 10, 5)
+    const cmgi_storage *s = &d->storage;
     const hsize_t bytes = (hsize_t)s->chunk_count * d->size + (s->checksum ? 4 : 0);
     for (cmg_size c = 0; c < chunks; ++c) {
         const hsize_t offset[2] = {(hsize_t)(begin + c) * s->chunk[0], 0};
@@ -154,7 +144,6 @@ static bool find_chunks(const cmgi_dataset *d, const storage *s, cmg_size begin,
     return true;
 #else
     (void)d;
-    (void)s;
     (void)begin;
     (void)chunks;
     (void)address;
@@ -162,15 +151,15 @@ static bool find_chunks(const cmgi_dataset *d, const storage *s, cmg_size begin,
 #endif
 }
 
-/* Reads one chunk of `bytes` to `to` and compares its checksum. */
-static bool read_chunk(const cmgi_dataset *d, const storage *s, haddr_t address, size_t bytes,
-                       void *to)
+/* Reads one chunk to `to` and compares its checksum. */
+static bool read_chunk(const cmgi_dataset *d, haddr_t address, void *to)
 {
+    const size_t bytes = (size_t)d->storage.chunk_count * d->size;
     const cmg_size begin = (cmg_size)address;
     unsigned char stored[4] = {0};
     return cmgi_h5_read_at(d->h5, begin, bytes, to) &&
-           (!s->checksum || (cmgi_h5_read_at(d->h5, begin + (cmg_size)bytes, 4, stored) &&
-                             cmgi_little(stored, 4) == cmgi_fletcher32(to, bytes)));
+           (!d->storage.checksum || (cmgi_h5_read_at(d->h5, begin + (cmg_size)bytes, 4, stored) &&
+                                     cmgi_little(stored, 4) == cmgi_fletcher32(to, bytes)));
 }
 
 /* How elements first .. first + count - 1 are read without the library's data path. */
@@ -178,7 +167,6 @@ typedef struct direct {
     const cmgi_dataset *d;
     cmg_size first;
     cmg_size count;
-    storage s;
     haddr_t *address; /* of the chunks that hold them, NULL = contiguous */
     cmg_size begin;   /* number of the first of these chunks */
     cmg_size start;   /* else place of the first element */
@@ -190,7 +178,7 @@ static cmg_status read_chunks(const direct *plan, char *to)
 {
     const cmgi_dataset *d = plan->d;
     cmg_context *ctx = d->h5->ctx;
-    const cmg_size chunk = plan->s.chunk_count;
+    const cmg_size chunk = d->storage.chunk_count;
     const size_t bytes = (size_t)chunk * d->size;
     const cmg_size first = plan->first;
     const cmg_size last = first + plan->count;
@@ -209,7 +197,7 @@ static cmg_status read_chunks(const direct *plan, char *to)
         const cmg_size until = (c + 1) * chunk < last ? (c + 1) * chunk : last;
         char *place = to + (size_t)(from - first) * d->size;
         char *read = until - from == chunk ? place : ends[c > plan->begin];
-        if (!read_chunk(d, &plan->s, plan->address[c - plan->begin], bytes, read)) {
+        if (!read_chunk(d, plan->address[c - plan->begin], read)) {
             bad = c < bad ? c : bad;
         }
         if (read != place) {
@@ -231,10 +219,9 @@ static cmg_status plan_direct(const cmgi_dataset *d, hid_t native, cmg_size firs
 {
     const cmg_size size = (cmg_size)d->size;
     *plan = (direct){.d = d, .first = first, .count = count};
-    storage *s = &plan->s;
+    const cmgi_storage *s = &d->storage;
     *found = false;
-    if (d->h5->fd < 0 || count == 0 || H5Tequal(d->type, native) <= 0 || !inspect(d, s) ||
-        !s->plain) {
+    if (d->h5->fd < 0 || count == 0 || H5Tequal(d->type, native) <= 0 || !s->plain) {
         return CMG_OK;
     }
     if (s->layout == H5D_CONTIGUOUS) {
@@ -253,7 +240,7 @@ static cmg_status plan_direct(const cmgi_dataset *d, hid_t native, cmg_size firs
     plan->begin = first / chunk;
     const cmg_size chunks = (first + count - 1) / chunk + 1 - plan->begin;
     CMGI_TRY(cmgi_alloc(d->h5->ctx, chunks, sizeof *plan->address, &plan->address));
-    *found = find_chunks(d, s, plan->begin, chunks, plan->address);
+    *found = find_chunks(d, plan->begin, chunks, plan->address);
     return CMG_OK;
 }
 
@@ -263,8 +250,7 @@ static bool fill_unit(void *user, size_t unit, void *to)
     const direct *plan = user;
     const cmgi_dataset *d = plan->d;
     if (plan->address != NULL) {
-        return read_chunk(d, &plan->s, plan->address[unit], (size_t)plan->s.chunk_count * d->size,
-                          to);
+        return read_chunk(d, plan->address[unit], to);
     }
     const cmg_size at = (cmg_size)unit * BLOCK;
     const cmg_size rest = plan->count * (cmg_size)d->size - at;
@@ -286,7 +272,8 @@ cmg_status cmgi_dataset_send(cmgi_dataset *d, hid_t native, void *there, bool *s
     CMGI_FREED(ctx, &plan.address);
     CMGI_TRY(plan_direct(d, native, 0, d->count, &plan, sent));
     if (*sent) {
-        const size_t chunk = plan.address != NULL ? (size_t)plan.s.chunk_count * d->size : BLOCK;
+        const size_t chunk =
+            plan.address != NULL ? (size_t)d->storage.chunk_count * d->size : BLOCK;
         const cmgi_feed from = {fill_unit, &plan, chunk};
         CMGI_TRY(cmgi_feed_device(ctx, there, bytes, &from, sent));
     }
@@ -379,8 +366,7 @@ cmg_status cmgi_dataset_read_index(cmgi_dataset *d, cmg_index least, cmg_index *
         return read_as(d, H5T_NATIVE_INT32, 0, d->count, to);
     }
     /* wider integers would be clipped in silence */
-    cmgi_scoped cmg_size *wide = NULL;
-    CMGI_TRY(cmgi_alloc(d->h5->ctx, d->count, sizeof *wide, &wide));
+    CMGI_SCOPED(d->h5->ctx, d->count, cmg_size, wide);
     CMGI_TRY(read_as(d, H5T_NATIVE_INT64, 0, d->count, wide));
     return narrow(d, wide, least, to);
 }

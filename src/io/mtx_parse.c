@@ -48,11 +48,14 @@ cmg_size cmgi_mtx_line(const cmgi_mtx *m, cmg_size k)
     return line_number(m, line);
 }
 
-/* Fails with path, line number, what is wrong, and the start of the line. */
-static cmg_status fail_at(const cmgi_mtx *m, const char *line, const char *what)
+/* Fails with path, line number, what is wrong (NULL = nothing), and the start of the line. */
+static cmg_status check_line(const cmgi_mtx *m, const char *line, const char *wrong)
 {
     char shown[48];
     size_t n = 0;
+    if (wrong == NULL) {
+        return CMG_OK;
+    }
     while (n + 1 < sizeof shown && line + n < m->end && line[n] != '\n' && line[n] != '\r' &&
            line[n] != '\0') {
         shown[n] = line[n] >= ' ' && line[n] <= '~' ? line[n] : '?';
@@ -60,7 +63,7 @@ static cmg_status fail_at(const cmgi_mtx *m, const char *line, const char *what)
     }
     shown[n] = '\0';
     return cmgi_fail(m->ctx, CMG_ERR_FILE, "%s:%lld: %s: \"%s\"", m->path,
-                     (long long)line_number(m, line), what, shown);
+                     (long long)line_number(m, line), wrong, shown);
 }
 
 /* Copies the next word of the line in lower case; an empty word at its end. */
@@ -75,17 +78,6 @@ static const char *next_word(const char *p, char *word, size_t room)
     }
     word[n] = '\0';
     return p;
-}
-
-/* Position of the word in a list that ends with NULL, -1 if it is not there. */
-static int find_word(const char *word, const char *const *list)
-{
-    for (int k = 0; list[k] != NULL; ++k) {
-        if (strcmp(word, list[k]) == 0) {
-            return k;
-        }
-    }
-    return -1;
 }
 
 static cmg_status parse_banner(cmgi_mtx *m)
@@ -106,32 +98,29 @@ static cmg_status parse_banner(cmgi_mtx *m)
     for (int k = 0; k < 5; ++k) {
         char word[32];
         p = next_word(p, word, sizeof word);
-        found[k] = find_word(word, lists[k]);
-        if (strcmp(word, "complex") == 0 || strcmp(word, "hermitian") == 0) {
-            return fail_at(m, m->text,
-                           "complex matrices are not read: write the real [[Re, -Im], [Im, Re]] "
-                           "(docs/when-not.md)");
+        while (lists[k][found[k]] != NULL && strcmp(word, lists[k][found[k]]) != 0) {
+            ++found[k];
         }
-        if (found[k] < 0) {
-            return fail_at(m, m->text, complaints[k]);
-        }
+        const bool is_complex = strcmp(word, "complex") == 0 || strcmp(word, "hermitian") == 0;
+        const char *wrong = is_complex ? "complex matrices are not read: write the real "
+                                         "[[Re, -Im], [Im, Re]] (docs/when-not.md)"
+                                       : complaints[k];
+        CMGI_TRY(check_line(m, m->text, lists[k][found[k]] == NULL ? wrong : NULL));
     }
     p = cmgi_skip_blanks(p);
-    if (*p != '\n' && p != m->end) {
-        return fail_at(m, m->text, "the banner has more than five words");
-    }
+    const bool more = *p != '\n' && p != m->end;
     m->vector = found[1] == 1;
     m->array = found[2] == 1;
     m->field = found[3] == 3 ? CMGI_MTX_REAL : (cmgi_mtx_field)found[3];
     m->symmetry = (cmgi_mtx_symmetry)found[4];
     m->body = p < m->end ? p + 1 : p;
-    if (m->array && m->field == CMGI_MTX_PATTERN) {
-        return fail_at(m, m->text, "an array has values, so its field cannot be \"pattern\"");
-    }
-    if (m->vector && m->symmetry != CMGI_MTX_GENERAL) {
-        return fail_at(m, m->text, "a vector is neither symmetric nor skew-symmetric");
-    }
-    return CMG_OK;
+    return check_line(m, m->text,
+                      more ? "the banner has more than five words"
+                      : m->array && m->field == CMGI_MTX_PATTERN
+                          ? "an array has values, so its field cannot be \"pattern\""
+                      : m->vector && m->symmetry != CMGI_MTX_GENERAL
+                          ? "a vector is neither symmetric nor skew-symmetric"
+                          : NULL);
 }
 
 /*
@@ -155,24 +144,11 @@ static const char *parse_sizes(const cmgi_mtx *m, const char *p, cmg_size number
         }
     }
     p = cmgi_skip_blanks(p);
-    if (*p != '\n' && p != m->end) {
-        return "the size line has too many numbers";
-    }
-    if (number[0] > INT32_MAX || number[1] > INT32_MAX) {
-        return "more than 2147483647 rows or columns";
-    }
-    if (m->symmetry != CMGI_MTX_GENERAL && number[0] != number[1]) {
-        return "a symmetric matrix is square";
-    }
-    return NULL;
-}
-
-/* Lines of an array: all entries, or those on and below, or below, the diagonal. */
-static cmg_size array_entries(const cmgi_mtx *m)
-{
-    const cmg_size n = m->rows;
-    const cmg_size below = n * (m->symmetry == CMGI_MTX_SYMMETRIC ? n + 1 : n - 1) / 2;
-    return m->symmetry == CMGI_MTX_GENERAL ? n * m->cols : below;
+    return *p != '\n' && p != m->end                        ? "the size line has too many numbers"
+           : number[0] > INT32_MAX || number[1] > INT32_MAX ? "more than 2147483647 rows or columns"
+           : m->symmetry != CMGI_MTX_GENERAL && number[0] != number[1]
+               ? "a symmetric matrix is square"
+               : NULL;
 }
 
 static cmg_status parse_size_line(cmgi_mtx *m)
@@ -183,21 +159,23 @@ static cmg_status parse_size_line(cmgi_mtx *m)
     CMGI_CHECK(m->ctx, next_line(m, &after, m->end, &line), CMG_ERR_FILE,
                "%s:%lld: the file ends before the size line", m->path,
                (long long)line_number(m, m->end));
-    const char *wrong = parse_sizes(m, line, number);
-    if (wrong != NULL) {
-        return fail_at(m, line, wrong);
-    }
+    CMGI_TRY(check_line(m, line, parse_sizes(m, line, number)));
     m->rows = number[0];
     m->cols = number[1];
     m->body = after;
-    m->entries = m->array ? array_entries(m) : number[2];
+    /* of an array all, or those on and below, or below, the diagonal */
+    const cmg_size triangle =
+        m->rows * (m->symmetry == CMGI_MTX_SYMMETRIC ? m->rows + 1 : m->rows - 1) / 2;
+    m->entries = !m->array                         ? number[2]
+                 : m->symmetry == CMGI_MTX_GENERAL ? m->rows * m->cols
+                                                   : triangle;
     /* the shortest lines: "1 1\n", or "1\n"; the last newline may be missing */
     const cmg_size shortest = m->array || m->vector ? 2 : 4;
     if (m->entries > (m->end - m->body + 1) / shortest) {
         char what[96];
         (void)snprintf(what, sizeof what, "%lld entries do not fit into the %lld bytes that follow",
                        (long long)m->entries, (long long)(m->end - m->body));
-        return fail_at(m, line, what);
+        return check_line(m, line, what);
     }
     return CMG_OK;
 }
@@ -215,9 +193,7 @@ cmg_status cmgi_mtx_open(cmg_context *ctx, const char *path, cmgi_mtx *m)
 
 void cmgi_mtx_close(cmgi_mtx *m)
 {
-    if (m->ctx != NULL) {
-        CMGI_FREE(m->ctx, m->text, m->row, m->col, m->value);
-    }
+    CMGI_FREE(m->ctx, m->text, m->row, m->col, m->value);
     *m = (cmgi_mtx){0};
 }
 
@@ -329,15 +305,14 @@ static cmg_status read_chunks(const cmgi_mtx *m, bool parses, cmg_size chunks, c
             }
         }
     }
-    return bad == NULL ? CMG_OK : fail_at(m, bad, reason);
+    return check_line(m, bad, reason);
 }
 
 cmg_status cmgi_mtx_body(cmgi_mtx *m)
 {
     cmg_context *ctx = m->ctx;
     const cmg_size chunks = (m->end - m->body) / CHUNK + 1;
-    cmgi_scoped cmg_size *first = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, chunks + 1, sizeof *first, &first));
+    CMGI_SCOPED(ctx, chunks + 1, cmg_size, first);
     first[0] = 0;
     CMGI_TRY(read_chunks(m, false, chunks, first));
     cmgi_add_up(first, chunks);

@@ -51,11 +51,10 @@ static void put_all(const cmgi_mtx *m, const scatter *s)
 static cmg_status build_csr(const cmgi_mtx *m, cmgi_csr *A)
 {
     cmg_context *ctx = m->ctx;
-    cmgi_scoped cmg_size *next = NULL;
     CMGI_TRY(cmgi_csr_alloc_rows(ctx, m->rows, m->cols, A));
     put_all(m, &(scatter){A->indptr + 1, NULL});
     CMGI_TRY(cmgi_csr_alloc_entries(ctx, A));
-    CMGI_TRY(cmgi_alloc(ctx, m->rows, sizeof *next, &next));
+    CMGI_SCOPED(ctx, m->rows, cmg_size, next);
     memcpy(next, A->indptr, (size_t)m->rows * sizeof *next);
     put_all(m, &(scatter){next, A});
     return CMG_OK;
@@ -64,8 +63,7 @@ static cmg_status build_csr(const cmgi_mtx *m, cmgi_csr *A)
 /* Names the line where an entry comes for the second time; `status` if there is none. */
 static cmg_status fail_duplicate(const cmgi_mtx *m, const cmgi_csr *A, cmg_status status)
 {
-    cmgi_scoped cmg_size *last = NULL; /* per column: the last row that had it, plus one */
-    CMGI_TRY(cmgi_alloc_zero(m->ctx, A->cols, sizeof *last, &last));
+    CMGI_SCOPED_ZERO(m->ctx, A->cols, cmg_size, last); /* the last row that had it, plus one */
     for (cmg_size k = 0, i = 0; k < A->indptr[A->rows]; ++k) {
         while (A->indptr[i + 1] <= k) {
             ++i;
@@ -104,9 +102,8 @@ cmg_status cmgi_mtx_read(cmg_context *ctx, const char *path, const cmgi_expect *
 /* The dense values of a file of few columns, by rows. */
 static cmg_status build_dense(const cmgi_mtx *m, double **values)
 {
-    cmgi_scoped bool *seen = NULL;
     CMGI_TRY(cmgi_alloc_zero(m->ctx, m->rows * m->cols, sizeof **values, values));
-    CMGI_TRY(cmgi_alloc_zero(m->ctx, m->array ? 0 : m->rows * m->cols, sizeof *seen, &seen));
+    CMGI_SCOPED_ZERO(m->ctx, m->array ? 0 : m->rows * m->cols, bool, seen);
     for (cmg_size k = 0; k < m->entries; ++k) {
         const cmg_size i = m->array ? k % m->rows : m->row[k];
         const cmg_size j = m->array ? k / m->rows : m->col[k];

@@ -59,9 +59,8 @@ static cmg_status write_lines(cmg_context *ctx, cmgi_output *output, const sourc
 {
     const cmg_size pieces = ctx->threads;
     const size_t room = (size_t)ENTRIES * LINE;
-    cmgi_scoped size_t *length = NULL;
     cmgi_scoped char *text = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, pieces, sizeof *length, &length));
+    CMGI_SCOPED(ctx, pieces, size_t, length);
     CMGI_TRY(cmgi_alloc(ctx, pieces, room, &text));
     for (cmg_size start = 0; start < s->count; start += pieces * ENTRIES) {
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (s->count > ENTRIES)

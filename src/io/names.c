@@ -144,15 +144,15 @@ bool cmgi_item_name(cmgi_naming naming, cmgi_item *item)
     if (p->prefix == NULL) {
         return false;
     }
-    int n = snprintf(item->file, sizeof item->file, "%s", p->prefix);
+    (void)snprintf(item->file, sizeof item->file, "%s", p->prefix);
     if (p->numbered) {
-        n += snprintf(item->file + n, sizeof item->file - (size_t)n, "%d", item->level);
+        cmgi_append(item->file, sizeof item->file, "%d", item->level);
     }
     if (p->named) {
-        n += snprintf(item->file + n, sizeof item->file - (size_t)n, "_%s", item->name);
+        cmgi_append(item->file, sizeof item->file, "_%s", item->name);
     }
     if (item->factor >= 0) {
-        (void)snprintf(item->file + n, sizeof item->file - (size_t)n, ".%d", item->factor);
+        cmgi_append(item->file, sizeof item->file, ".%d", item->factor);
     }
     return true;
 }

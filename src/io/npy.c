@@ -308,10 +308,8 @@ static cmg_status read_arrays(const archive *z, const cmgi_expect *expect, bool 
 
 static void close_archive(archive *z)
 {
-    if (z->file.ctx != NULL) {
-        cmgi_free(z->file.ctx, z->directory);
-        cmgi_file_close(&z->file);
-    }
+    cmgi_free(z->file.ctx, z->directory);
+    cmgi_file_close(&z->file);
 }
 
 cmg_status cmgi_npz_read(cmg_context *ctx, const char *path, const cmgi_expect *expect, cmgi_csr *A)

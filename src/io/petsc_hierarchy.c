@@ -139,16 +139,6 @@ static cmg_status put_indices(cmgi_output *output, cmg_size count, const cmg_ind
     return cmgi_output_numbers(output, count, sizeof *values, values, true);
 }
 
-static cmg_status put_lengths(cmgi_output *output, const cmg_csr *A)
-{
-    cmgi_scoped cmg_index *lengths = NULL;
-    CMGI_TRY(cmgi_alloc(output->ctx, A->rows, sizeof *lengths, &lengths));
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        lengths[i] = (cmg_index)(A->indptr[i + 1] - A->indptr[i]);
-    }
-    return put_indices(output, A->rows, lengths);
-}
-
 static bool is_sorted(const cmg_csr *A)
 {
     for (cmg_size i = 0; i < A->rows; ++i) {
@@ -166,15 +156,18 @@ static cmg_status put_matrix(cmgi_output *output, const cmg_csr *A)
     cmg_context *ctx = output->ctx;
     if (!is_sorted(A)) { /* PETSc relies on ascending columns */
         cmgi_scoped_csr sorted = {0};
-        CMGI_TRY(cmgi_csr_copy(ctx, A, &sorted));
-        CMGI_TRY(cmgi_csr_sort(ctx, &sorted));
+        CMGI_TRY(cmgi_csr_permute(ctx, A, NULL, NULL, true, &sorted));
         return put_matrix(output, &sorted.view);
     }
     const cmg_size nnz = A->indptr[A->rows];
     const cmg_index header[4] = {CMGI_PETSC_MAT, (cmg_index)A->rows, (cmg_index)A->cols,
                                  nnz < INT32_MAX ? (cmg_index)nnz : INT32_MAX};
+    CMGI_SCOPED(ctx, A->rows, cmg_index, lengths);
+    for (cmg_size i = 0; i < A->rows; ++i) {
+        lengths[i] = (cmg_index)(A->indptr[i + 1] - A->indptr[i]);
+    }
     CMGI_TRY(put_indices(output, 4, header));
-    CMGI_TRY(put_lengths(output, A));
+    CMGI_TRY(put_indices(output, A->rows, lengths));
     CMGI_TRY(put_indices(output, nnz, A->indices));
     return cmgi_output_numbers(output, nnz, sizeof *A->values, A->values, true);
 }

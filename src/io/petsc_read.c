@@ -9,20 +9,6 @@ static cmg_status read_integers(const cmgi_petsc *p, cmg_size offset, cmg_size c
     return cmgi_file_integers(&p->file, offset, count, (size_t)p->bytes, true, to);
 }
 
-/* Sum of the row lengths, for matrices whose header cannot hold it. */
-static cmg_status sum_lengths(const cmgi_petsc *p, const cmgi_petsc_object *o, cmg_size *sum)
-{
-    cmg_context *ctx = p->file.ctx;
-    cmgi_scoped int64_t *length = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, o->rows, sizeof *length, &length));
-    CMGI_TRY(read_integers(p, o->offset, o->rows, length));
-    *sum = 0;
-    for (cmg_size i = 0; i < o->rows; ++i) {
-        *sum += (uint32_t)length[i];
-    }
-    return CMG_OK;
-}
-
 static cmg_status scan_matrix(const cmgi_petsc *p, cmg_size at, cmgi_petsc_object *o,
                               cmg_size *next)
 {
@@ -39,8 +25,13 @@ static cmg_status scan_matrix(const cmgi_petsc *p, cmg_size at, cmgi_petsc_objec
         file, o->rows <= (file->size - o->offset) / p->bytes,
         "the matrix at byte %lld has %lld rows, which do not fit into the %lld bytes of the file",
         (long long)at, (long long)header[0], (long long)file->size);
-    if (p->bytes == 4 && o->nnz == INT32_MAX) {
-        CMGI_TRY(sum_lengths(p, o, &o->nnz));
+    if (p->bytes == 4 && o->nnz == INT32_MAX) { /* what the header cannot hold */
+        CMGI_SCOPED(file->ctx, o->rows, int64_t, length);
+        CMGI_TRY(read_integers(p, o->offset, o->rows, length));
+        o->nnz = 0;
+        for (cmg_size i = 0; i < o->rows; ++i) {
+            o->nnz += (uint32_t)length[i];
+        }
     }
     const cmg_size rest = file->size - o->offset - p->bytes * o->rows;
     CMGI_IN_FILE(file, o->nnz <= rest / (p->bytes + 8),

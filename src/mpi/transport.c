@@ -116,12 +116,16 @@ static cmg_status check_lengths(process *p)
     return CMG_OK;
 }
 
-/* Has another rank given up? */
-static cmg_status listen(process *p)
+/* Has this rank or another one given up? */
+static cmg_status look(void *user)
 {
+    process *p = user;
     int there = 0;
     MPI_Status from;
     alarm_note note;
+    if (p->failed) {
+        return p->status;
+    }
     if (MPI_Iprobe(MPI_ANY_SOURCE, TAG, p->alarms, &there, &from) != MPI_SUCCESS || !there) {
         return CMG_OK;
     }
@@ -129,12 +133,6 @@ static cmg_status listen(process *p)
                    MPI_STATUS_IGNORE);
     note.message[CMG_MESSAGE - 1] = '\0';
     return note_failure(p, note.rank, (cmg_status)note.status, note.message);
-}
-
-static cmg_status look(void *user)
-{
-    process *p = user;
-    return p->failed ? p->status : listen(p);
 }
 
 static const char *message_of(void *user)
@@ -215,8 +213,10 @@ static void abandon(process *p)
     }
 }
 
-static cmg_status wait_for_all(process *p)
+/* Waits for all requests. */
+static cmg_status finish(void *user)
 {
+    process *p = user;
     const double end = MPI_Wtime() + p->transport.seconds;
     cmg_status status = p->failed ? p->status : CMG_OK;
     int done = 0;
@@ -225,7 +225,7 @@ static cmg_status wait_for_all(process *p)
         if (status != CMG_OK || done || spins % SPINS != SPINS - 1) {
             continue;
         }
-        status = listen(p);
+        status = look(p);
         if (status == CMG_OK && MPI_Wtime() > end) {
             char why[CMG_MESSAGE];
             (void)snprintf(why, sizeof why, "waited %.3g s in vain for the others",
@@ -259,11 +259,6 @@ static cmg_status start(void *user, const cmg_message *send, int sends, const cm
     return status;
 }
 
-static cmg_status finish(void *user)
-{
-    return wait_for_all(user);
-}
-
 /* Everyone's to everyone. */
 static cmg_status gather_messages(process *p, char *all, const size_t *offsets)
 {
@@ -275,7 +270,7 @@ static cmg_status gather_messages(process *p, char *all, const size_t *offsets)
         status = r == me ? CMG_OK : post(p, true, &in);
         status = r == me || status != CMG_OK ? status : post(p, false, &out);
     }
-    return status == CMG_OK ? wait_for_all(p) : status;
+    return status == CMG_OK ? finish(p) : status;
 }
 
 /* Where a rank's part is in the staged memory: behind its length, which each of them sends. One
@@ -306,7 +301,7 @@ static cmg_status gather_staged(process *p, char *all, const size_t *offsets)
         status = check(p, MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_BYTE, p->staged, p->counts,
                                           p->begins, MPI_BYTE, p->comm, request));
     }
-    status = status == CMG_OK ? wait_for_all(p) : status;
+    status = status == CMG_OK ? finish(p) : status;
     for (int r = 0; r < ranks && status == CMG_OK; ++r) {
         const size_t length = offsets[r + 1] - offsets[r];
         size_t theirs = 0;

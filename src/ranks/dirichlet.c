@@ -30,8 +30,7 @@ static cmg_status settle(cmg_context *ctx, bool *made, cmg_size rows, bool not_a
     const cmg_status status = cmgi_all_sum(ctx, counts, 2);
     const bool none = counts[0] == 0 || (not_all && counts[0] == counts[1]);
     if (status != CMG_OK || none) {
-        cmgi_free(ctx, made);
-        made = NULL;
+        cmgi_free(ctx, cmgi_pass_on(&made));
     }
     *row = made;
     *count = none ? 0 : (cmg_size)counts[0];
@@ -41,13 +40,12 @@ static cmg_status settle(cmg_context *ctx, bool *made, cmg_size rows, bool not_a
 cmg_status cmgi_rows_dirichlet(cmg_context *ctx, const cmgi_own_rows *A, bool **row,
                                cmg_size *count)
 {
-    bool *made = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *made, &made));
+    CMGI_SCOPED(ctx, A->rows, bool, made);
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > 4096)
     for (cmg_size i = 0; i < A->rows; ++i) {
         made[i] = identity_row(A, i);
     }
-    return settle(ctx, made, A->rows, true, row, count);
+    return settle(ctx, cmgi_pass_on(&made), A->rows, true, row, count);
 }
 
 /* The columns of the largest entries of fine Dirichlet rows; not *complete where one has none. */
@@ -82,14 +80,13 @@ cmg_status cmgi_rows_dirichlet_below(cmg_context *ctx, const cmgi_own_rows *A,
 {
     cmgi_own_rows marks = {0};
     cmgi_own_rows below = {0};
-    cmgi_scoped bool *made = NULL;
     cmgi_scoped bool *all = NULL;
     cmg_size unused = 0;
     bool complete = true;
     CMGI_RELEASED(cmgi_rows_free, ctx, &marks, &below);
     CMGI_TRY(largest_columns(ctx, P, fine, &marks, &complete));
     CMGI_TRY(cmgi_rows_transpose(ctx, &marks, coarse_part, &below));
-    CMGI_TRY(cmgi_alloc_zero(ctx, below.rows, sizeof *made, &made));
+    CMGI_SCOPED_ZERO(ctx, below.rows, bool, made);
     double silent = complete ? 0 : 1;
     CMGI_TRY(cmgi_all_max(ctx, &silent, 1));
     if (silent > 0 && A != NULL) {

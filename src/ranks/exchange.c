@@ -33,8 +33,7 @@ static cmg_status place_pack(cmgi_exchange *x, const cmgi_exchange_plan *plan,
 {
     cmg_context *ctx = x->ctx;
     const cmg_size first = plan->part[cmgi_rank(ctx)];
-    cmgi_scoped cmg_index *pack = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, x->packed, sizeof *pack, &pack));
+    CMGI_SCOPED_ZERO(ctx, x->packed, cmg_index, pack);
     for (cmg_size k = 0; k < x->sends; ++k) {
         const cmg_size i = asked[k] - first;
         pack[k] = plan->position != NULL ? plan->position[i] : (cmg_index)i;
@@ -79,12 +78,11 @@ cmg_status cmgi_exchange_create(cmg_context *ctx, const cmgi_exchange_plan *plan
 {
     const int ranks = cmgi_ranks(ctx);
     cmgi_scoped_by(cmgi_exchange_destroy) cmgi_exchange *x = NULL;
-    cmgi_scoped cmg_size *at = NULL;
     cmgi_scoped cmg_size *asked = NULL;
     CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *x, &x));
     x->ctx = ctx;
     x->precision = precision;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 2 * ((cmg_size)ranks + 1), sizeof *at, &at));
+    CMGI_SCOPED_ZERO(ctx, 2 * ((cmg_size)ranks + 1), cmg_size, at);
     cmg_size *asked_at = at + ranks + 1;
     cmgi_numbers_divide(plan->wanted, plan->part, ranks, at);
     CMGI_TRY(cmgi_group_swap(ctx, sizeof *asked, plan->wanted->number, at, &asked, asked_at));

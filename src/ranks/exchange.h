@@ -46,7 +46,7 @@ cmg_status cmgi_exchange_create(cmg_context *ctx, const cmgi_exchange_plan *plan
 void cmgi_exchange_destroy(cmgi_exchange **x);
 /* An array in the backend's memory. */
 cmg_status cmgi_exchange_start(cmgi_exchange *x, const void *vector);
-/* Without a wire; with one cmgi_wire_join does it. */
+/* Without a wire; with one its join does it. */
 cmg_status cmgi_exchange_finish(cmgi_exchange *x);
 
 /*

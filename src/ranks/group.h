@@ -93,7 +93,3 @@ static inline void cmgi_wire_forget(cmg_context *ctx, void *route)
         ctx->group->way->forget(ctx, ctx->group->wire, route);
     }
 }
-static inline cmg_status cmgi_wire_join(cmg_context *ctx)
-{
-    return cmgi_group_wired(ctx) ? ctx->group->way->join(ctx, ctx->group->wire) : CMG_OK;
-}

@@ -72,9 +72,8 @@ static cmg_status make_ghosts(cmg_context *ctx, const cmgi_owners *space, cmg_si
     const cmg_size end = space->first + space->rows;
     const cmg_size from = space->first > reach ? space->first - reach : 0;
     const cmg_size to = space->total - end > reach ? end + reach : space->total;
-    cmgi_scoped cmg_size *number = NULL;
     cmgi_numbers wanted = {0};
-    CMGI_TRY(cmgi_alloc(ctx, to - from - space->rows, sizeof *number, &number));
+    CMGI_SCOPED(ctx, to - from - space->rows, cmg_size, number);
     for (cmg_size j = from; j < to; ++j) {
         if (j < space->first || j >= end) {
             number[wanted.count++] = j;

@@ -128,8 +128,13 @@ static cmg_status look_at(cmg_context *ctx, const cmgi_own *own, int l, cmgi_par
     return CMG_OK;
 }
 
-static cmg_status check_own(cmg_context *ctx, const cmgi_own *own, cmgi_parts *parts)
+static cmg_status read_all(cmg_context *ctx, const cmgi_own *own, const holding *all,
+                           cmgi_parts *parts)
 {
+    for (int l = 0; l < parts->levels; ++l) {
+        CMGI_TRY(read_level(ctx, all, parts->levels, l, &parts->level[l].space));
+    }
+    CMGI_CHECK(ctx, own->level[0].A.indptr != NULL, CMG_ERR_ARG, "level 0 has no A");
     for (int l = 0; l < parts->levels; ++l) {
         const cmgi_owners *space = &parts->level[l].space;
         CMGI_CHECK(ctx, space->rows <= INT32_MAX, CMG_ERR_MEMORY,
@@ -149,13 +154,11 @@ cmg_status cmgi_layout_read(const cmg_hierarchy *h, cmgi_parts *parts)
     cmg_context *ctx = h->ctx;
     const cmgi_own *own = h->own;
     const int levels = h->levels;
-    cmgi_scoped holding *all = NULL;
-    cmg_status status = CMG_OK;
     double depth[2] = {levels, -levels};
     CMGI_TRY(cmgi_all_max(ctx, depth, 2));
     CMGI_CHECK(ctx, depth[0] == levels && depth[1] == -levels, CMG_ERR_ARG,
                "ranks have hierarchies of %g to %g levels", -depth[1], depth[0]);
-    CMGI_TRY(cmgi_alloc(ctx, ((cmg_size)cmgi_ranks(ctx) + 1) * levels, sizeof *all, &all));
+    CMGI_SCOPED(ctx, ((cmg_size)cmgi_ranks(ctx) + 1) * levels, holding, all);
     holding *mine = all + (cmg_size)cmgi_ranks(ctx) * levels;
     for (int l = 0; l < levels; ++l) {
         for (int role = A; role < ROLES; ++role) {
@@ -167,16 +170,7 @@ cmg_status cmgi_layout_read(const cmg_hierarchy *h, cmgi_parts *parts)
         mine[l].reach = l > 0 ? reach_of(&own->level[l - 1].P, ctx->threads) : 0;
     }
     CMGI_TRY(cmgi_group_gather(ctx, mine, (size_t)levels * sizeof *mine, all));
-    for (int l = 0; l < levels && status == CMG_OK; ++l) {
-        status = read_level(ctx, all, levels, l, &parts->level[l].space);
-    }
-    status = status == CMG_OK && own->level[0].A.indptr == NULL
-                 ? cmgi_fail(ctx, CMG_ERR_ARG, "level 0 has no A")
-                 : status;
-    if (status == CMG_OK) {
-        status = check_own(ctx, own, parts);
-    }
-    return cmgi_group_agree(ctx, status);
+    return cmgi_group_agree(ctx, read_all(ctx, own, all, parts));
 }
 
 /* Sets the flags of rows with a column outside of a space's own. */
@@ -206,13 +200,12 @@ cmg_status cmgi_layout_order(cmg_context *ctx, cmgi_parts *parts, int l)
 {
     cmgi_part_level *level = &parts->level[l];
     cmgi_owners *space = &level->space;
-    cmgi_scoped bool *outer = NULL;
     cmg_size at = 0;
     if (level->outer == NULL) {
-        CMGI_TRY(cmgi_alloc_zero(ctx, space->rows, sizeof *outer, &level->outer));
+        CMGI_TRY(cmgi_alloc_zero(ctx, space->rows, sizeof *level->outer, &level->outer));
         mark_outer(ctx, &level->A, space, level->outer);
     }
-    CMGI_TRY(cmgi_alloc(ctx, space->rows, sizeof *outer, &outer));
+    CMGI_SCOPED(ctx, space->rows, bool, outer);
     memcpy(outer, level->outer, (size_t)space->rows * sizeof *outer);
     if (l + 1 <= parts->mg.count && level->P.indptr != NULL) {
         mark_outer(ctx, &level->P, &parts->level[l + 1].space, outer);

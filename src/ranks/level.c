@@ -105,10 +105,9 @@ static cmg_status find_magnitude(const cmgi_divided *levels, const double *b, co
     cmgi_numbers columns = {0};
     double sums[1] = {0};
     double largest = 0;
-    cmgi_scoped double *row = NULL; /* at first x in the order of the rows */
     cmgi_scoped double *theirs = NULL;
     CMGI_FREED(ctx, &columns.number);
-    CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *row, &row));
+    CMGI_SCOPED(ctx, A->rows, double, row); /* at first x in the order of the rows */
     for (cmg_size k = 0; k < A->rows; ++k) {
         row[cmgi_owners_entry(&fine->space, k)] = x[k];
     }

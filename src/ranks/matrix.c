@@ -106,11 +106,12 @@ static cmg_status inner_rows(const cmg_matrix *A, const cmgi_writeback *w, const
 static cmg_status end(const cmg_matrix *A, const cmgi_writeback *w)
 {
     const cmgi_ranks_matrix *M = A->data;
+    const cmgi_group *group = A->ctx->group;
     if (M->exchange == NULL) {
         return CMG_OK;
     }
     if (cmgi_group_wired(A->ctx)) {
-        return cmgi_wire_join(A->ctx);
+        return group->way->join(A->ctx, group->wire);
     }
     CMGI_TRY(cmgi_exchange_finish(M->exchange));
     return outer_rows(A, w);
@@ -274,8 +275,7 @@ static cmg_status find_near(cmg_context *ctx, cmgi_stretches *S)
     const cmgi_own_rows *A = S->A;
     const cmgi_owners *cols = S->cols;
     cmg_size count = 0;
-    cmgi_scoped bool *read = NULL; /* by outer rows, or a leading one */
-    CMGI_TRY(cmgi_alloc_zero(ctx, cols->rows, sizeof *read, &read));
+    CMGI_SCOPED_ZERO(ctx, cols->rows, bool, read); /* by outer rows, or a leading one */
     for (cmg_size i = S->begin > 0 ? 0 : S->end; i < A->rows;
          i = i + 1 == S->begin ? S->end : i + 1) {
         const cmg_size row = cmgi_owners_entry(S->rows, i);

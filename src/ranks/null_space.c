@@ -193,7 +193,6 @@ static cmg_status choose(const cmgi_parts *parts, const candidates *c, bool exac
     const cmg_size n = fine->rows;
     double regular[CMGI_NULL_VECTORS] = {0};
     cmgi_own_rows T = {0};
-    cmgi_scoped double *v = NULL;
     CMGI_RELEASED(cmgi_rows_free, ctx, &T);
     CMGI_TRY(test(parts, &parts->level[0].A, c, regular));
     for (int j = 0; j < c->count; ++j) {
@@ -202,7 +201,7 @@ static cmg_status choose(const cmgi_parts *parts, const candidates *c, bool exac
     }
     CMGI_TRY(cmgi_rows_transpose(ctx, &parts->level[0].A, fine->part, &T));
     CMGI_TRY(test(parts, &T, c, regular));
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *v, &v));
+    CMGI_SCOPED(ctx, n, double, v);
     CMGI_TRY(cmgi_alloc(ctx, n * c->count, sizeof *space->q, &space->q));
     for (int j = 0; j < c->count; ++j) {
         for (cmg_size k = 0; k < n; ++k) {

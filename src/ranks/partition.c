@@ -43,8 +43,7 @@ static cmg_status divide_next(division *d, int l)
     const int fine = cmgi_hierarchy_block(d->h, l);
     const int coarse = cmgi_hierarchy_block(d->h, l + 1);
     const cmg_size nodes = nodes_of(d, l + 1);
-    cmgi_scoped double *most = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, nodes, sizeof *most, &most));
+    CMGI_SCOPED_ZERO(ctx, nodes, double, most);
     CMGI_TRY(cmgi_alloc_zero(ctx, nodes, sizeof *d->part[l + 1], &d->part[l + 1]));
     for (cmg_size i = 0; i < P.rows; ++i) {
         for (cmg_size k = P.indptr[i]; k < P.indptr[i + 1]; ++k) {
@@ -64,10 +63,8 @@ static cmg_status order_level(division *d, int l)
     cmg_context *ctx = d->h->ctx;
     const cmg_size nodes = nodes_of(d, l);
     const int block = cmgi_hierarchy_block(d->h, l);
-    cmgi_scoped uint64_t *keys = NULL;
-    cmgi_scoped double *begin = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, nodes, sizeof *keys, &keys));
-    CMGI_TRY(cmgi_alloc_zero(ctx, d->ranks + 1, sizeof *begin, &begin));
+    CMGI_SCOPED(ctx, nodes, uint64_t, keys);
+    CMGI_SCOPED_ZERO(ctx, d->ranks + 1, double, begin);
     CMGI_TRY(cmgi_alloc(ctx, nodes, sizeof *d->order[l], &d->order[l]));
     for (cmg_size i = 0; i < nodes; ++i) {
         keys[i] = (uint64_t)d->part[l][i];

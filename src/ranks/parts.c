@@ -79,8 +79,7 @@ static cmg_status form(cmgi_parts *parts, const cmgi_own_level *given, int l)
     CMGI_TRY(make_transfer(parts, given, l, flags));
     CMGI_TRY(cmgi_rows_multiply(ctx, &fine->A, &fine->P, fine->space.part, &AP));
     CMGI_TRY(cmgi_rows_multiply(ctx, &fine->R, &AP, fine->space.part, &coarse->A));
-    cmgi_free(ctx, coarse->outer);
-    coarse->outer = NULL;
+    cmgi_free(ctx, cmgi_pass_on(&coarse->outer));
     CMGI_TRY(fill_rows(ctx, &coarse->A));
     parts->mg.first_formed = parts->mg.formed++ == 0 ? l + 1 : parts->mg.first_formed;
     return CMG_OK;
@@ -138,13 +137,11 @@ static cmg_status gather_vector(cmgi_parts *parts, const cmg_hierarchy *h, int l
     const cmgi_owners *space = &parts->level[l].space;
     const cmgi_stored_vector *own = cmgi_hierarchy_vector(h, l, kind, NULL);
     const cmg_size n = own != NULL ? own->n : 0;
-    cmgi_scoped cmg_size *at = NULL;
-    cmgi_scoped double *all = NULL;
     CMGI_TRY(agree(ctx, l, kind, space->rows > 0 ? own != NULL : NAN));
-    CMGI_TRY(cmgi_alloc(ctx, ranks + 1, sizeof *at, &at));
+    CMGI_SCOPED(ctx, ranks + 1, cmg_size, at);
     CMGI_TRY(cmgi_group_offsets(ctx, n, at));
     if (at[ranks] > 0) {
-        CMGI_TRY(cmgi_alloc(ctx, at[ranks], sizeof *all, &all));
+        CMGI_SCOPED(ctx, at[ranks], double, all);
         const double *mine = n > 0 ? own->values : all + at[cmgi_rank(ctx)];
         CMGI_TRY(cmgi_group_gather_parts(ctx, mine, at, sizeof *all, all));
         return cmgi_hierarchy_take_vector(parts->given, l - parts->mg.count, kind, NULL, at[ranks],

@@ -25,7 +25,6 @@ cmg_status cmgi_rows_columns(cmg_context *ctx, const cmgi_own_rows *A, cmg_size 
     cmg_size down = -INT64_MAX; /* minus the least */
     cmg_size most = -1;
     cmg_size count = 0;
-    cmgi_scoped bool *occurs = NULL; /* each number from the least to the most */
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) reduction(max : down, most)
     for (cmg_size i = 0; i < A->rows; ++i) {
         const cmg_size end = A->indptr[outer == NULL || outer[i] ? i + 1 : i];
@@ -36,7 +35,7 @@ cmg_status cmgi_rows_columns(cmg_context *ctx, const cmgi_own_rows *A, cmg_size 
         }
     }
     const cmg_size range = most < 0 ? 0 : most + down + 1;
-    CMGI_TRY(cmgi_alloc_zero(ctx, range, sizeof *occurs, &occurs));
+    CMGI_SCOPED_ZERO(ctx, range, bool, occurs); /* each number from the least to the most */
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (A->rows > 4096)
     for (cmg_size i = 0; i < (range > 0 ? A->rows : 0); ++i) {
         const cmg_size end = A->indptr[outer == NULL || outer[i] ? i + 1 : i];
@@ -97,10 +96,9 @@ cmg_status cmgi_entries_fetch(cmg_context *ctx, const void *own, size_t size, co
                               const cmgi_numbers *wanted, void *entries)
 {
     const int ranks = cmgi_ranks(ctx);
-    cmgi_scoped cmg_size *at = NULL; /* three arrays of ranks + 1 */
     cmgi_scoped cmg_size *asked = NULL;
     cmgi_scoped char *answer = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, 3 * ((cmg_size)ranks + 1), sizeof *at, &at));
+    CMGI_SCOPED(ctx, 3 * ((cmg_size)ranks + 1), cmg_size, at);
     cmg_size *asked_at = at + ranks + 1;
     cmg_size *unused = asked_at + ranks + 1;
     cmgi_numbers_divide(wanted, part, ranks, at);
@@ -123,12 +121,10 @@ cmg_status cmgi_rows_fetch(cmg_context *ctx, const cmgi_own_rows *A, const cmg_s
                            const cmgi_numbers *wanted, cmgi_own_rows *rows)
 {
     const int ranks = cmgi_ranks(ctx);
-    cmgi_scoped cmg_size *at = NULL; /* four arrays of ranks + 1 */
     cmgi_scoped cmg_size *asked = NULL;
-    cmgi_scoped entry *send = NULL;
     cmgi_scoped entry *got = NULL;
     cmg_size to = 0;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 4 * ((cmg_size)ranks + 1), sizeof *at, &at));
+    CMGI_SCOPED_ZERO(ctx, 4 * ((cmg_size)ranks + 1), cmg_size, at);
     cmg_size *asked_at = at + ranks + 1;
     cmg_size *send_at = asked_at + ranks + 1;
     cmg_size *got_at = send_at + ranks + 1;
@@ -141,7 +137,7 @@ cmg_status cmgi_rows_fetch(cmg_context *ctx, const cmgi_own_rows *A, const cmg_s
         }
     }
     cmgi_add_up(send_at, ranks);
-    CMGI_TRY(cmgi_alloc(ctx, send_at[ranks], sizeof *send, &send));
+    CMGI_SCOPED(ctx, send_at[ranks], entry, send);
     for (cmg_size k = 0; k < asked_at[ranks]; ++k) {
         const cmg_size i = asked[k] - A->first;
         for (cmg_size e = A->indptr[i]; e < A->indptr[i + 1]; ++e) {
@@ -165,11 +161,9 @@ cmg_status cmgi_rows_gather(cmg_context *ctx, const cmgi_own_rows *A, const cmg_
                             cmg_size cols, cmgi_csr *whole)
 {
     const int ranks = cmgi_ranks(ctx);
-    cmgi_scoped cmg_size *at = NULL;
-    cmgi_scoped cmg_size *columns = NULL;
     CMGI_CHECK(ctx, cols <= INT32_MAX, CMG_ERR_MEMORY,
                "a level of %lld columns is too large for one rank", (long long)cols);
-    CMGI_TRY(cmgi_alloc(ctx, ranks + 1, sizeof *at, &at));
+    CMGI_SCOPED(ctx, ranks + 1, cmg_size, at);
     CMGI_TRY(cmgi_group_offsets(ctx, A->indptr[A->rows], at));
     CMGI_TRY(cmgi_csr_alloc(ctx, part[ranks], cols, at[ranks], whole));
     CMGI_TRY(cmgi_group_gather_parts(ctx, A->indptr + 1, part, sizeof *at, whole->indptr + 1));
@@ -178,7 +172,7 @@ cmg_status cmgi_rows_gather(cmg_context *ctx, const cmgi_own_rows *A, const cmg_
             whole->indptr[i + 1] += at[r];
         }
     }
-    CMGI_TRY(cmgi_alloc(ctx, at[ranks], sizeof *columns, &columns));
+    CMGI_SCOPED(ctx, at[ranks], cmg_size, columns);
     CMGI_TRY(cmgi_group_gather_parts(ctx, A->indices, at, sizeof *columns, columns));
     CMGI_TRY(cmgi_group_gather_parts(ctx, A->values, at, sizeof *whole->values, whole->values));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (at[ranks] > 4096)
@@ -196,8 +190,7 @@ static cmg_status list_others(cmg_context *ctx, const cmgi_own_rows *A, const cm
     const int ranks = cmgi_ranks(ctx);
     const int me = cmgi_rank(ctx);
     entry *out = NULL;
-    cmgi_scoped bool *outer = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, A->rows, sizeof *outer, &outer));
+    CMGI_SCOPED_ZERO(ctx, A->rows, bool, outer);
     cmgi_rows_mark_outer(ctx, A, part[me], part[me + 1], outer);
     memset(at, 0, ((size_t)ranks + 1) * sizeof *at);
     for (int pass = 0; pass < 2; ++pass) { /* counts, then lists: at[r + 1] moves on to its end */
@@ -260,10 +253,9 @@ cmg_status cmgi_rows_transpose(cmg_context *ctx, const cmgi_own_rows *A, const c
     const cmg_size cols = col_part[me + 1] - col_part[me];
     cmgi_scoped entry *send = NULL;
     cmgi_scoped entry *got = NULL;
-    cmgi_scoped cmg_size *at = NULL;
     cmgi_scoped_csr own = {0};
     cmgi_scoped_csr transposed = {0};
-    CMGI_TRY(cmgi_alloc(ctx, 2 * ((cmg_size)ranks + 1), sizeof *at, &at));
+    CMGI_SCOPED(ctx, 2 * ((cmg_size)ranks + 1), cmg_size, at);
     cmg_size *got_at = at + ranks + 1;
     CMGI_TRY(list_others(ctx, A, col_part, at, &send));
     CMGI_TRY(cmgi_group_swap(ctx, sizeof *send, send, at, &got, got_at));

@@ -5,27 +5,23 @@
 
 #include <math.h>
 
-/* Columns of own entries come first, as positions, behind them those of the halo. */
-static cmg_index column_of(const cmgi_stretches *S, cmg_size number)
-{
-    const cmg_size first = S->cols->whole ? 0 : S->cols->first;
-    const cmg_size own = cmgi_owners_length(S->cols);
-    const bool mine = number >= first && number < first + own;
-    return (cmg_index)(mine ? number - first : own + cmgi_numbers_find(&S->halo, number));
-}
-
 enum { UNIT = 1 << 16 }; /* columns */
 
-/* cmgi_feed.fill */
+/* cmgi_feed.fill: columns of own entries come first, as positions, then those of the halo. */
 static bool fill_columns(void *user, size_t unit, void *to)
 {
     const cmgi_stretches *S = user;
     const cmg_size nnz = S->A->indptr[S->A->rows];
     const cmg_size begin = (cmg_size)unit * UNIT;
     const cmg_size end = begin + UNIT < nnz ? begin + UNIT : nnz;
+    const cmg_size first = S->cols->whole ? 0 : S->cols->first;
+    const cmg_size own = cmgi_owners_length(S->cols);
     cmg_index *column = to;
     for (cmg_size e = begin; e < end; ++e) {
-        column[e - begin] = column_of(S, S->A->indices[e]);
+        const cmg_size number = S->A->indices[e];
+        const bool mine = number >= first && number < first + own;
+        column[e - begin] =
+            (cmg_index)(mine ? number - first : own + cmgi_numbers_find(&S->halo, number));
     }
     return true;
 }
@@ -36,14 +32,13 @@ static cmg_status send_columns(cmg_context *ctx, cmgi_stretches *S)
     const cmgi_feed from = {fill_columns, S, UNIT * sizeof(cmg_index)};
     void *to = (void *)(uintptr_t)S->own.csr.indices;
     const size_t bytes = (size_t)nnz * sizeof(cmg_index);
-    cmgi_scoped cmg_index *columns = NULL;
     bool fed = false;
     CMGI_TRY(bytes >= CMGI_FEED_FROM ? cmgi_feed_device(ctx, to, bytes, &from, &fed) : CMG_OK);
     if (fed) {
         return CMG_OK;
     }
     const cmg_size units = (nnz + UNIT - 1) / UNIT;
-    CMGI_TRY(cmgi_alloc(ctx, units * UNIT, sizeof *columns, &columns));
+    CMGI_SCOPED(ctx, units * UNIT, cmg_index, columns);
     (void)cmgi_feed_units(ctx, &from, 0, (size_t)units, columns);
     return cmgi_to_device(ctx, to, columns, bytes);
 }
@@ -77,7 +72,6 @@ static cmg_status cut_inner(cmg_context *ctx, cmgi_stretches *S)
     const size_t bytes = (size_t)(rows + 1) * sizeof *indptr;
     const bool square = S->rows == S->cols;
     const bool whole = rows == S->A->rows;
-    cmgi_scoped cmg_size *from_zero = NULL;
     S->own.halo = square && S->halo.count > 0;
     CMGI_TRY(square || whole ? look(ctx, &S->own) : CMG_OK);
     if (whole) {
@@ -86,7 +80,7 @@ static cmg_status cut_inner(cmg_context *ctx, cmgi_stretches *S)
         S->inner.borrowed_facts = true;
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_alloc(ctx, rows + 1, sizeof *from_zero, &from_zero));
+    CMGI_SCOPED(ctx, rows + 1, cmg_size, from_zero);
     for (cmg_size i = 0; i <= rows; ++i) {
         from_zero[i] = indptr[i] - indptr[0];
     }
@@ -110,27 +104,18 @@ void cmgi_stretches_leave_device(cmg_context *ctx, cmgi_stretches *S)
     S->inner_indptr = NULL;
 }
 
-/* Beside what is made of them. */
-static cmg_status has_room(cmg_context *ctx, cmg_size nnz, bool *room)
-{
-    size_t free_bytes = SIZE_MAX;
-    CMGI_TRY(ctx->backend->memory_free != NULL ? ctx->backend->memory_free(ctx, &free_bytes)
-                                               : CMG_OK);
-    *room = (size_t)nnz * (sizeof(cmg_index) + sizeof(double)) <= free_bytes / 4;
-    return CMG_OK;
-}
-
 cmg_status cmgi_stretches_send(cmg_context *ctx, cmgi_stretches *S)
 {
     const cmg_size nnz = S->A->indptr[S->A->rows];
-    bool room = false;
+    size_t free_bytes = SIZE_MAX;
     if (cmgi_resident_kernels_of(ctx) == NULL || S->rows->perm != NULL || S->cols->perm != NULL ||
         S->begin >= S->end || nnz < ctx->stage_from) {
         return CMG_OK;
     }
-    CMGI_TRY(has_room(ctx, nnz, &room));
-    if (!room) {
-        return CMG_OK;
+    CMGI_TRY(ctx->backend->memory_free != NULL ? ctx->backend->memory_free(ctx, &free_bytes)
+                                               : CMG_OK);
+    if ((size_t)nnz * (sizeof(cmg_index) + sizeof(double)) > free_bytes / 4) {
+        return CMG_OK; /* room for what is made of them is left */
     }
     cmg_status status = send_own(ctx, S);
     status = status == CMG_OK ? cut_inner(ctx, S) : status;

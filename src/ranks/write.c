@@ -70,8 +70,7 @@ static cmg_status send_rows(progress *p)
 
 static cmg_status count(cmg_context *ctx, cmg_size mine, cmg_size *before, cmg_size *all)
 {
-    cmgi_scoped cmg_size *at = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, cmgi_ranks(ctx) + 1, sizeof *at, &at));
+    CMGI_SCOPED(ctx, cmgi_ranks(ctx) + 1, cmg_size, at);
     CMGI_TRY(cmgi_group_offsets(ctx, mine, at));
     *before = at[cmgi_rank(ctx)];
     *all = at[cmgi_ranks(ctx)];
@@ -120,9 +119,8 @@ static cmg_status look_at_level(const cmg_hierarchy *h, int level, cmg_size *tot
     cmg_context *ctx = h->ctx;
     const int ranks = cmgi_ranks(ctx);
     const level_facts mine = facts_of(h, level);
-    cmgi_scoped level_facts *all = NULL;
     cmg_size rows = 0;
-    CMGI_TRY(cmgi_alloc(ctx, ranks, sizeof *all, &all));
+    CMGI_SCOPED(ctx, ranks, level_facts, all);
     CMGI_TRY(cmgi_group_gather(ctx, &mine, sizeof mine, all));
     for (int r = 0; r < ranks; ++r) {
         CMGI_CHECK(ctx, all[r].first == rows && all[r].given == all[0].given, CMG_ERR_ARG,

@@ -40,21 +40,6 @@ static cmg_status found_around_set(cmg_context *ctx, cmgi_place at, const cmg_cs
     return cmgi_number_set(ctx, at, S->rows, r.key, agg->of, &agg->count);
 }
 
-/* Neighbours of founders, then theirs; a third round only where S is not symmetric. Of *of and
- * *spare the former has them at the end. */
-static cmg_status join_all(cmg_context *ctx, cmgi_place at, const cmg_csr *S, cmg_index **of,
-                           cmg_index **spare)
-{
-    for (cmg_size joined = 1; joined > 0;) {
-        const joining step = {*S, *of, *spare};
-        CMGI_TRY(keep_aggregates(ctx, at, S->rows, &step));
-        CMGI_TRY(join(ctx, at, S->rows, &step, &joined));
-        *spare = *of;
-        *of = step.to;
-    }
-    return CMG_OK;
-}
-
 cmg_status cmgi_aggregate(cmg_context *ctx, cmgi_place at, const cmg_csr *S, cmgi_aggregates *agg)
 {
     const cmg_size n = S->rows;
@@ -65,7 +50,14 @@ cmg_status cmgi_aggregate(cmg_context *ctx, cmgi_place at, const cmg_csr *S, cmg
     CMGI_TRY(cmgi_alloc_at(ctx, at, n, sizeof *made.of, &made.of));
     CMGI_TRY(cmgi_alloc_at(ctx, at, n, sizeof *spare, &spare));
     CMGI_TRY(found_around_set(ctx, at, S, &made));
-    CMGI_TRY(join_all(ctx, at, S, &made.of, &spare));
+    /* neighbours of founders, then theirs; a third round only where S is not symmetric */
+    for (cmg_size joined = 1; joined > 0;) {
+        const joining step = {*S, made.of, spare};
+        CMGI_TRY(keep_aggregates(ctx, at, n, &step));
+        CMGI_TRY(join(ctx, at, n, &step, &joined));
+        spare = made.of;
+        made.of = step.to;
+    }
     CMGI_PASS_ON(&made, agg);
     return CMG_OK;
 }

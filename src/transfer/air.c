@@ -122,9 +122,8 @@ cmg_status cmgi_air(cmg_context *ctx, const cmg_csr *A, double theta, const cmg_
 
 cmg_status cmgi_air_values(cmg_context *ctx, const cmg_csr *A, cmgi_csr *R)
 {
-    cmgi_scoped cmg_index *row = NULL;
     bool all = false;
-    CMGI_TRY(cmgi_alloc(ctx, R->rows, sizeof *row, &row));
+    CMGI_SCOPED(ctx, R->rows, cmg_index, row);
     CMGI_TRY(cmgi_ideal_rows(ctx, &R->view, row, &all));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static)
     for (cmg_size r = 0; r < (all ? R->rows : 0); ++r) {

@@ -186,8 +186,7 @@ static void choose_directions(const sample *s, const cmgi_points *p, directions 
 static cmg_status look_at_directions(cmg_context *ctx, const cmg_csr *A, const cmgi_resident *there,
                                      const cmgi_points *p, directions *to)
 {
-    cmgi_scoped sample *s = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *s, &s));
+    CMGI_SCOPED_ZERO(ctx, 1, sample, s);
     CMGI_RELEASED(cmgi_csr_free, ctx, &s->rows);
     CMGI_TRY(take_sample(ctx, A, there, p, s));
     choose_directions(s, p, to);

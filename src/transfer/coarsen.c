@@ -198,20 +198,9 @@ static cmg_status make_somewhere(const cmg_hierarchy *h, int l, const cmg_coarse
         if (status != CMG_ERR_MEMORY) {
             return status;
         }
-        cmgi_free(h->ctx, next->B);
-        next->B = NULL;
+        cmgi_free(h->ctx, cmgi_pass_on(&next->B));
     }
     return make_transfer(h, l, CMGI_HOST, o, from, theta, next);
-}
-
-/* Unknowns that A hardly couples are left to classical levels where these suit it. */
-static void leave_nodes(cmg_context *ctx, cmgi_known *k)
-{
-    cmgi_free(ctx, k->B);
-    *k = (cmgi_known){.block = 1, .vectors = 1, .text = k->text};
-    (void)snprintf(
-        k->text, CMGI_KNOWN,
-        "block_size left out: classical levels suit A, as no coupling between unknowns is strong");
 }
 
 /*
@@ -231,8 +220,13 @@ static cmg_status choose_method(const cmg_hierarchy *h, cmg_coarsen_options *o, 
     const bool loose = any && from->known.loose;
     CMGI_TRY(cmgi_hierarchy_matrix(h, l, &there, &A));
     CMGI_TRY(loose ? cmgi_look_for_levels(ctx, &A, there, o->strength, &others) : CMG_OK);
-    if (others.classical) {
-        leave_nodes(ctx, &from->known);
+    if (others.classical) { /* A hardly couples the unknowns of a node */
+        cmgi_known *k = &from->known;
+        cmgi_free(ctx, k->B);
+        *k = (cmgi_known){.block = 1, .vectors = 1, .text = k->text};
+        (void)snprintf(k->text, CMGI_KNOWN,
+                       "block_size left out: classical levels suit A, as no coupling between "
+                       "unknowns is strong");
     }
     const bool plain = from->known.B == NULL && from->known.block == 1;
     const cmgi_place at = there != NULL ? CMGI_DEVICE : CMGI_HOST;

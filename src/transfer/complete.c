@@ -42,24 +42,10 @@ static cmg_status borrow_level(const cmg_hierarchy *given, int taken, int l, cmg
     return CMG_OK;
 }
 
-/* What algebraic levels start from. */
-static cmg_status copy_vectors(const cmg_hierarchy *given, int level, cmg_hierarchy *h)
-{
-    static const char *const kinds[] = {"coords", "nullspace"};
-    for (int k = 0; k < 2; ++k) {
-        cmg_size n = 0;
-        const double *values = NULL;
-        if (cmg_hierarchy_get_vector(given, level, kinds[k], NULL, &n, &values) == CMG_OK) {
-            CMGI_TRY(cmg_hierarchy_set_vector(h, level, kinds[k], NULL, n, values));
-            h->level[level].exact_nullspace = given->level[level].exact_nullspace;
-        }
-    }
-    return CMG_OK;
-}
-
-/* The first `levels` levels. */
+/* The first `levels` levels, with what algebraic ones after them start from. */
 static cmg_status open_over(const cmg_hierarchy *given, int levels, cmg_hierarchy **h)
 {
+    static const char *const kinds[] = {"coords", "nullspace"};
     cmgi_scoped_by(cmg_hierarchy_destroy) cmg_hierarchy *made = NULL;
     CMGI_TRY(cmg_hierarchy_create(given->ctx, levels, &made));
     made->above = given->above;
@@ -68,7 +54,14 @@ static cmg_status open_over(const cmg_hierarchy *given, int levels, cmg_hierarch
         CMGI_TRY(borrow_level(given, levels, l, made));
     }
     CMGI_TRY(cmgi_hierarchy_copy_attributes(given, made));
-    CMGI_TRY(copy_vectors(given, levels - 1, made));
+    for (int k = 0; k < 2; ++k) {
+        cmg_size n = 0;
+        const double *values = NULL;
+        if (cmg_hierarchy_get_vector(given, levels - 1, kinds[k], NULL, &n, &values) == CMG_OK) {
+            CMGI_TRY(cmg_hierarchy_set_vector(made, levels - 1, kinds[k], NULL, n, values));
+            made->level[levels - 1].exact_nullspace = given->level[levels - 1].exact_nullspace;
+        }
+    }
     made->checked = given->checked;
     *h = cmgi_pass_on(&made);
     return CMG_OK;

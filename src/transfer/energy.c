@@ -172,16 +172,6 @@ static void add_energies(const probe *p, const cmg_csr *M, const cmg_index *plac
     }
 }
 
-/* Row i of P is no Dirichlet row and has a column that is looked at. */
-static bool wants_row(const probe *p, cmg_size i)
-{
-    bool wanted = false;
-    for (cmg_size e = p->P.indptr[i]; e < p->P.indptr[i + 1] && !wanted; ++e) {
-        wanted = p->at[p->P.indices[e]] != 0;
-    }
-    return wanted && !(p->fine->row != NULL && p->fine->row[i]);
-}
-
 /* The fine rows that P x or R^T x reach, without Dirichlet rows. */
 static cmg_status number_fine(probe *p)
 {
@@ -191,7 +181,11 @@ static cmg_status number_fine(probe *p)
     CMGI_TRY(cmgi_alloc(ctx, n + 1, sizeof *p->row, &p->row));
 #pragma omp parallel for num_threads(ctx->threads) schedule(static) if (n > FEW)
     for (cmg_size i = 0; i < n; ++i) {
-        p->slot[i] = wants_row(p, i);
+        bool wanted = false; /* its row of P has a column that is looked at */
+        for (cmg_size e = p->P.indptr[i]; e < p->P.indptr[i + 1] && !wanted; ++e) {
+            wanted = p->at[p->P.indices[e]] != 0;
+        }
+        p->slot[i] = wanted && !(p->fine->row != NULL && p->fine->row[i]);
     }
     for (cmg_size e = 0; e < p->count && p->R != NULL; ++e) {
         for (cmg_size k = p->R->indptr[p->list[e]]; k < p->R->indptr[p->list[e] + 1]; ++k) {
@@ -219,17 +213,6 @@ static void add_columns(const probe *p, bool squared, double *to)
             to[p->P.indices[e]] += (squared ? value * value : value) * p->image[c];
         }
     }
-}
-
-/* estimate[j] = sum of p_ij^2 a_ii over the fine rows: near (P^T A P)_jj, and cheap. */
-static void estimate_diagonal(const probe *p, double *estimate)
-{
-#pragma omp parallel for num_threads(p->ctx->threads) schedule(static) if (p->places > FEW)
-    for (cmg_size c = 1; c < p->places; ++c) {
-        p->image[c] = p->looks != NULL ? p->looks->diagonal[p->row[c]]
-                                       : cmgi_csr_diagonal_at(&p->A, p->row[c]);
-    }
-    add_columns(p, true, estimate);
 }
 
 /* Marks row j unless it is near another marked row, and tells what is up to two edges of C away. */
@@ -277,11 +260,15 @@ static void mark_extremes(const probe *p, const double *estimate, bool *near, cm
  * all rows and of parts of them, then whatever has room. */
 static cmg_status mark_rows(const probe *p)
 {
-    cmgi_scoped double *estimate = NULL;
-    cmgi_scoped bool *near = NULL;
-    CMGI_TRY(cmgi_alloc_zero(p->ctx, p->C.rows, sizeof *estimate, &estimate));
-    CMGI_TRY(cmgi_alloc_zero(p->ctx, p->C.rows, sizeof *near, &near));
-    estimate_diagonal(p, estimate);
+    CMGI_SCOPED_ZERO(p->ctx, p->C.rows, double, estimate);
+    CMGI_SCOPED_ZERO(p->ctx, p->C.rows, bool, near);
+    /* estimate[j] = sum of p_ij^2 a_ii over the fine rows: near (P^T A P)_jj, and cheap */
+#pragma omp parallel for num_threads(p->ctx->threads) schedule(static) if (p->places > FEW)
+    for (cmg_size c = 1; c < p->places; ++c) {
+        p->image[c] = p->looks != NULL ? p->looks->diagonal[p->row[c]]
+                                       : cmgi_csr_diagonal_at(&p->A, p->row[c]);
+    }
+    add_columns(p, true, estimate);
     mark_extremes(p, estimate, near, 0, p->count);
     for (cmg_size k = 0; k < PARTS; ++k) {
         mark_extremes(p, estimate, near, p->count * k / PARTS, p->count * (k + 1) / PARTS);
@@ -310,11 +297,9 @@ static void batch_energies(const probe *p, cmg_size first, const double *y, doub
 static cmg_status fine_energies(const probe *p, double energy[VECTORS])
 {
     cmg_context *ctx = p->ctx;
-    cmgi_scoped double *y = NULL;
-    cmgi_scoped double *part = NULL;
     const cmg_size batches = p->places / BATCH + 1;
-    CMGI_TRY(cmgi_alloc(ctx, p->places * LANES, sizeof *y, &y));
-    CMGI_TRY(cmgi_alloc_zero(ctx, batches * VECTORS, sizeof *part, &part));
+    CMGI_SCOPED(ctx, p->places * LANES, double, y);
+    CMGI_SCOPED_ZERO(ctx, batches * VECTORS, double, part);
     memset(y, 0, LANES * sizeof *y);
 #pragma omp parallel num_threads(ctx->threads) if (p->places > FEW)
     {
@@ -343,8 +328,7 @@ static cmg_status fine_energies(const probe *p, double energy[VECTORS])
  */
 static cmg_status diagonal_misfit(const probe *p, double *factor)
 {
-    cmgi_scoped double *diagonal = NULL;
-    CMGI_TRY(cmgi_alloc_zero(p->ctx, p->C.rows, sizeof *diagonal, &diagonal));
+    CMGI_SCOPED_ZERO(p->ctx, p->C.rows, double, diagonal);
     add_columns(p, false, diagonal);
     *factor = 1;
     for (cmg_size e = 0; e < p->count; ++e) {
@@ -358,20 +342,15 @@ static cmg_status diagonal_misfit(const probe *p, double *factor)
     return CMG_OK;
 }
 
-static double misfit(double coarse, double fine)
-{
-    if (!(fine > 0)) {
-        return 1;
-    }
-    return coarse > 0 ? fmax(coarse / fine, fine / coarse) : HUGE_VAL;
-}
-
 /* How far the two matrices are apart. */
 static double worst_of(const cmgi_energies *e)
 {
     double worst = fmax(1, e->single / SINGLE);
     for (int v = 0; v < VECTORS; ++v) {
-        worst = fmax(worst, misfit(e->coarse[v], e->fine[v]));
+        const double factor = e->coarse[v] > 0
+                                  ? fmax(e->coarse[v] / e->fine[v], e->fine[v] / e->coarse[v])
+                                  : HUGE_VAL;
+        worst = e->fine[v] > 0 ? fmax(worst, factor) : worst;
     }
     return worst;
 }

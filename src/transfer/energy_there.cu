@@ -399,10 +399,8 @@ extern "C" cmg_status cmgi_energies_cuda(cmg_context *ctx, const cmgi_levels_the
     cmgi_levels_there *there = NULL;
     ball *balls = NULL;
     sums *to = NULL;
-    sums *found = NULL;
     cmgi_scratch scratch(ctx);
-    const cmgi_at_end end{[&] { cmgi_free(ctx, found); }};
-    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *found, &found));
+    CMGI_SCOPED(ctx, count, sums, found);
     CMGI_TRY(scratch.take(count, &there));
     CMGI_TRY(scratch.take((cmg_size)count * BALLS, &balls));
     CMGI_TRY(scratch.take_zero(count, &to));

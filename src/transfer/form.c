@@ -37,18 +37,6 @@ static cmg_status open_source(cmg_hierarchy *h, int l, bool values, cmgi_dirichl
     return CMG_OK;
 }
 
-/* Whether A_(l+1) is formed on the device: all it is made of is there. */
-static bool find_there(cmg_hierarchy *h, int l, cmgi_triple *t)
-{
-    *t = (cmgi_triple){.R = cmgi_hierarchy_there(h, l, CMG_ROLE_R),
-                       .A = cmgi_hierarchy_there(h, l, CMG_ROLE_A),
-                       .P = cmgi_hierarchy_there(h, l, CMG_ROLE_P),
-                       .PT = &h->level[l].PT,
-                       .AP = &h->level[l].AP};
-    return !h->level[l].ideal && t->A != NULL && t->P != NULL &&
-           (t->R != NULL || !cmgi_hierarchy_has(h, l, CMG_ROLE_R));
-}
-
 /* New values on the device; what the host had is old. */
 static cmg_status form_values_there(cmg_hierarchy *h, int l, const cmgi_triple *t)
 {
@@ -107,28 +95,23 @@ static cmg_status form_values_here(cmg_hierarchy *h, int l, const source *s)
     return cmgi_galerkin_values(h->ctx, s->given ? &s->R.view : NULL, &s->A, &s->P.view, AP, A);
 }
 
-/* R that is not P^T may leave a row of R A P without a diagonal, which no smoother can use. */
-static cmg_status check_diagonal(const cmg_hierarchy *h, int l, const cmg_csr *A)
-{
-    const cmg_size i = cmgi_csr_zero_diagonal(A);
-    CMGI_CHECK(h->ctx, i == A->rows, CMG_ERR_ARG,
-               "level %d: R A P has nothing on the diagonal in row %lld: R of level %d does not "
-               "belong to its P; without it R is P^T",
-               h->above + l + 1, (long long)i, h->above + l);
-    return CMG_OK;
-}
-
 /* A_(l+1), new or with new values on its pattern. */
 static cmg_status form(cmg_hierarchy *h, int l, cmgi_dirichlet *fine, bool values)
 {
     cmg_context *ctx = h->ctx;
     cmgi_dirichlet coarse = {0};
     source s = {0};
-    cmgi_triple t;
+    const cmgi_triple t = {.R = cmgi_hierarchy_there(h, l, CMG_ROLE_R),
+                           .A = cmgi_hierarchy_there(h, l, CMG_ROLE_A),
+                           .P = cmgi_hierarchy_there(h, l, CMG_ROLE_P),
+                           .PT = &h->level[l].PT,
+                           .AP = &h->level[l].AP};
     cmgi_scoped_csr made = {0};
     CMGI_RELEASED(cmgi_csr_free, ctx, &s.P, &s.R);
     CMGI_RELEASED(cmgi_dirichlet_clear, ctx, &coarse);
-    if (find_there(h, l, &t) && (!values || h->level[l + 1].A.there != NULL)) {
+    if (!h->level[l].ideal && t.A != NULL && t.P != NULL &&
+        (t.R != NULL || !cmgi_hierarchy_has(h, l, CMG_ROLE_R)) &&
+        (!values || h->level[l + 1].A.there != NULL)) { /* all it is made of is there */
         return form_cleaned(h, l, fine, values, &t);
     }
     CMGI_TRY(open_source(h, l, values, fine, &coarse, &s));
@@ -137,7 +120,12 @@ static cmg_status form(cmg_hierarchy *h, int l, cmgi_dirichlet *fine, bool value
     } else {
         cmgi_csr_free(ctx, &h->level[l].AP);
         CMGI_TRY(cmgi_galerkin(ctx, s.given ? &s.R.view : NULL, &s.A, &s.P.view, true, &made));
-        CMGI_TRY(s.given ? check_diagonal(h, l, &made.view) : CMG_OK);
+        /* R that is not P^T may leave a row without a diagonal, which no smoother can use */
+        const cmg_size i = s.given ? cmgi_csr_zero_diagonal(&made.view) : made.rows;
+        CMGI_CHECK(ctx, i == made.rows, CMG_ERR_ARG,
+                   "level %d: R A P has nothing on the diagonal in row %lld: R of level %d does "
+                   "not belong to its P; without it R is P^T",
+                   h->above + l + 1, (long long)i, h->above + l);
         CMGI_TRY(cmgi_hierarchy_take_formed(h, l + 1, &made));
     }
     return CMG_OK;

@@ -132,9 +132,8 @@ static cmg_status combine(cmg_context *ctx, cmg_size n, int constants, const boo
                           cmgi_known *k)
 {
     cmgi_null_space space = {0};
-    cmgi_scoped double *v = NULL;
     CMGI_RELEASED(cmgi_null_space_free, ctx, &space);
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *v, &v));
+    CMGI_SCOPED(ctx, n, double, v);
     CMGI_TRY(cmgi_alloc(ctx, n * (constants + k->vectors), sizeof *v, &space.q));
     for (int c = 0; c < constants + k->vectors; ++c) {
         for (cmg_size i = 0; i < n; ++i) {
@@ -144,8 +143,7 @@ static cmg_status combine(cmg_context *ctx, cmg_size n, int constants, const boo
             CMGI_TRY(cmgi_null_space_take(ctx, n, v, &space));
         }
     }
-    cmgi_free(ctx, k->B);
-    k->B = NULL;
+    cmgi_free(ctx, cmgi_pass_on(&k->B));
     k->vectors = space.count;
     if (space.count > constants) {
         CMGI_TRY(cmgi_alloc(ctx, n * space.count, sizeof *v, &k->B));
@@ -163,10 +161,9 @@ static cmg_status choose(const cmg_hierarchy *h, int level, const sample *s, con
     const bool given = cmgi_hierarchy_vector(h, level, "nullspace", NULL) != NULL;
     const bool near = of->one <= NEAR;
     const bool scalar = !aggregates && !k->joined && near && of->positive < OF_SYSTEMS;
-    cmgi_scoped bool *taken = NULL;
     int count = 0;
     double worst = 0;
-    CMGI_TRY(cmgi_alloc(h->ctx, k->vectors, sizeof *taken, &taken));
+    CMGI_SCOPED(h->ctx, k->vectors, bool, taken);
     for (int c = 0; c < k->vectors; ++c) {
         const double rest = rest_of(s, k->B, k->vectors, c);
         taken[c] = rest <= NEAR && !scalar;

@@ -109,8 +109,7 @@ static cmg_status gather(cmg_context *ctx, const cmg_csr *A, const cmgi_resident
 {
     const cmg_size rows = cmgi_points_rows(&small);
     cmgi_miniature made = {.points = small};
-    cmgi_scoped cmg_index *row = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, rows, sizeof *row, &row));
+    CMGI_SCOPED(ctx, rows, cmg_index, row);
     for (cmg_size i = 0; i < rows; ++i) {
         cmg_index at[3];
         row[i] = large_row(large, &small, i, at);

@@ -58,9 +58,8 @@ static cmg_size first_row(cmg_context *ctx, const cmg_csr *A, const double *v, l
 static cmg_status is_left(cmg_context *ctx, const cmg_csr *A, const double *v, limits zero,
                           bool *left)
 {
-    cmgi_scoped double *sum = NULL;
     *left = true;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 2 * A->cols, sizeof *sum, &sum));
+    CMGI_SCOPED_ZERO(ctx, 2 * A->cols, double, sum);
     for (cmg_size i = 0; i < A->rows; ++i) {
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
             sum[A->indices[k]] += A->values[k] * v[i];
@@ -203,7 +202,6 @@ cmg_status cmgi_null_space_find(const cmg_hierarchy *h, int level, cmgi_null_spa
     cmg_context *ctx = h->ctx;
     const cmg_size n = cmg_hierarchy_rows(h, level);
     cmgi_scoped double *B = NULL;
-    cmgi_scoped double *v = NULL;
     int block = 1;
     int vectors = 0;
     cmgi_null_space made = {0};
@@ -222,7 +220,7 @@ cmg_status cmgi_null_space_find(const cmg_hierarchy *h, int level, cmgi_null_spa
     }
     CMGI_TRY(cmgi_near_null_space(h, level, &block, &vectors, &B));
     vectors = vectors < CMGI_NULL_VECTORS ? vectors : CMGI_NULL_VECTORS;
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *v, &v));
+    CMGI_SCOPED(ctx, n, double, v);
     CMGI_TRY(cmgi_alloc(ctx, n * vectors, sizeof *made.q, &made.q));
     for (int c = 0; c < vectors; ++c) {
         CMGI_TRY(try_candidate(h, level, B, vectors, c, v, &made));

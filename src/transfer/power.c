@@ -117,10 +117,13 @@ static double largest_root(const recurrence *r, double low, double high)
     return low;
 }
 
-/* From below by these sums, with a tenth for what is missing after them; at most the bound. */
-static double largest_by(const cmgi_pair *step, double bound)
+cmg_status cmgi_power_largest(cmg_context *ctx, cmgi_place at, const cmg_csr *A, double *d,
+                              double *lambda)
 {
-    double found = 0;
+    cmgi_pair step[POWER_STEPS];
+    double bound = 0;
+    double found = 0; /* from below by these sums, with a tenth for what is missing after them */
+    CMGI_TRY(find_sums(ctx, at, A, d, step, &bound));
     for (int k = 0; k < POWER_STEPS; ++k) {
         found = step[k].v[0] > 0 ? fmax(found, step[k].v[1] / step[k].v[0]) : found;
     }
@@ -129,19 +132,9 @@ static double largest_by(const cmgi_pair *step, double bound)
         recurrence_of(step, found, &r);
         found *= largest_root(&r, 1, bound / found);
     }
-    const double lambda = fmin(1.1 * found, bound);
-    if (lambda > 0 && isfinite(lambda)) {
-        return lambda;
+    *lambda = fmin(1.1 * found, bound);
+    if (!(*lambda > 0 && isfinite(*lambda))) {
+        *lambda = isfinite(bound) && bound > 0 ? bound : 1;
     }
-    return isfinite(bound) && bound > 0 ? bound : 1;
-}
-
-cmg_status cmgi_power_largest(cmg_context *ctx, cmgi_place at, const cmg_csr *A, double *d,
-                              double *lambda)
-{
-    cmgi_pair step[POWER_STEPS];
-    double bound = 0;
-    CMGI_TRY(find_sums(ctx, at, A, d, step, &bound));
-    *lambda = largest_by(step, bound);
     return CMG_OK;
 }

@@ -65,13 +65,12 @@ cmg_status cmgi_tentative(cmg_context *ctx, const cmgi_aggregates *agg, int bloc
     const bool ones = B == NULL && block == 1 && vectors == 1;
     panels p = {.rows = agg->nodes * block, .block = block, .vectors = vectors, .B = B};
     cmgi_csr made = {0};
-    cmgi_scoped double *host = NULL;
     CMGI_FREED(ctx, CMGI_ARRAYS(made), &p.R);
     CMGI_CHECK(ctx, vectors >= 1 && vectors <= MOST_VECTORS, CMG_ERR_ARG,
                "%d near-null-space vectors are not in 1 .. %d", vectors, (int)MOST_VECTORS);
     CMGI_TRY(cmgi_alloc_zero_at(ctx, agg->at, count, sizeof *p.R, &p.R));
     CMGI_TRY(ones ? form_constant(ctx, agg, &made, p.R) : form(ctx, agg, &p, &made));
-    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *host, &host));
+    CMGI_SCOPED(ctx, count, double, host);
     CMGI_TRY(cmgi_bring_at(ctx, agg->at, host, p.R, bytes));
     *P = cmgi_csr_pass_on(&made);
     *coarse = cmgi_pass_on(&host);
