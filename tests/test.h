@@ -87,6 +87,11 @@ static int test_runs = 0;
         }                                                                                          \
     } while (0)
 
+/* CHECK of each i of 0 .. n-1. */
+#define CHECK_EACH(i, n, cond)                                                                     \
+    for (__typeof__((n) + 0) i = 0; i < (n); ++i)                                                  \
+    CHECK_SAY(cond, "%s = %lld", #i, (long long)i)
+
 /* Says visibly that a part was not run. */
 #define SKIP(...)                                                                                  \
     do {                                                                                           \

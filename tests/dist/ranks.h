@@ -177,9 +177,7 @@ static inline double *random_rhs(const cmg_hierarchy *h)
 {
     const cmg_size n = h->level[0].A.rows;
     double *b = malloc((size_t)n * sizeof *b);
-    for (cmg_size i = 0; i < n; ++i) {
-        b[i] = cmgi_random_at(3, (uint64_t)i);
-    }
+    FILL(b, i, n, cmgi_random_at(3, (uint64_t)i));
     return b;
 }
 

@@ -170,9 +170,7 @@ TEST(long_rows_and_ones)
     }
     CHECK_OK(cmgi_alloc(ctx, indptr[ROWS], sizeof *indices, &indices));
     CHECK_OK(cmgi_alloc(ctx, MOST, sizeof *e, &e));
-    for (cmg_size i = 0; i < MOST; ++i) {
-        e[i] = (double)(i % 97);
-    }
+    FILL(e, i, MOST, (double)(i % 97));
     for (cmg_size r = 0; r < ROWS; ++r) {
         for (cmg_size k = indptr[r]; k < indptr[r + 1]; ++k) {
             indices[k] = k % 11 == 0 ? -1 : (cmg_index)(k * 31 % MOST);

@@ -47,9 +47,7 @@ static void fill(const cmg_csr *A, int kind, int c, double *b, double *x)
 static cmg_vector *take(const double *values, cmg_size n, int k, int c)
 {
     scoped double *one = malloc((size_t)n * sizeof *one);
-    for (cmg_size i = 0; i < n; ++i) {
-        one[i] = values[i * k + c];
-    }
+    FILL(one, i, n, values[i * k + c]);
     return vector_from(n, CMG_FP64, one);
 }
 

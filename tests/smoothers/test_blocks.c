@@ -68,9 +68,7 @@ TEST(cliques_are_elements)
             const int corner[3] = {members[0] % M, members[0] / M % M, members[0] / M / M};
             for (cmg_size m = 0; m < length; ++m) {
                 const int at[3] = {members[m] % M, members[m] / M % M, members[m] / M / M};
-                for (int d = 0; d < dim; ++d) {
-                    CHECK(at[d] - corner[d] == (m >> d & 1));
-                }
+                CHECK_EACH(d, dim, at[d] - corner[d] == (m >> d & 1));
             }
         }
         cmgi_cliques_free(ctx, &c);

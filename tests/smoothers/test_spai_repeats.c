@@ -171,9 +171,7 @@ TEST(looking_up_changes_no_bit)
     enum { COPIES = 13 }; /* 3600 rows differ: more than 1024 and a 16th of one, fewer of 13 */
     scoped_csr A = model_five_point(60);
     const cmgi_csr *block[COPIES];
-    for (int k = 0; k < COPIES; ++k) {
-        block[k] = &A;
-    }
+    FILL(block, k, COPIES, &A);
     blocks_are_independent(block, COPIES, "spai");
     blocks_are_independent(block, COPIES, "spai:tau=0:weight=count:symmetric=no");
     agrees_with_host(block, COPIES, 0.3);

@@ -50,14 +50,12 @@ static double worst_at_fine(const cmgi_csr *A, const cmgi_csr *R, const cmg_inde
 {
     scoped double *D = dense_of(&A->view);
     double worst = 0;
-    for (cmg_size r = 0; r < R->rows; ++r) {
-        for (cmg_size e = R->indptr[r]; e < R->indptr[r + 1]; ++e) {
-            double sum = 0;
-            for (cmg_size k = R->indptr[r]; k < R->indptr[r + 1]; ++k) {
-                sum += R->values[k] * D[R->indices[k] * A->rows + R->indices[e]];
-            }
-            worst = R->indices[e] == row[r] ? worst : fmax(worst, fabs(sum));
+    EACH_ENTRY (R, r, e) {
+        double sum = 0;
+        for (cmg_size k = R->indptr[r]; k < R->indptr[r + 1]; ++k) {
+            sum += R->values[k] * D[R->indices[k] * A->rows + R->indices[e]];
         }
+        worst = R->indices[e] == row[r] ? worst : fmax(worst, fabs(sum));
     }
     return worst;
 }
@@ -122,9 +120,7 @@ static double *solve_dense(const cmg_csr *A, const double *b)
 {
     scoped double *X = dense_inverse(A);
     double *x = malloc((size_t)A->rows * sizeof *x);
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        x[i] = dot(X + i * A->rows, b, A->rows);
-    }
+    FILL(x, i, A->rows, dot(X + i * A->rows, b, A->rows));
     return x;
 }
 
@@ -163,9 +159,7 @@ static void relax(const cmg_csr *A, const bool *coarse, const double *b, double 
 {
     scoped double *r = malloc((size_t)A->rows * sizeof *r);
     for (int sweep = 0; sweep < 3; ++sweep) {
-        for (cmg_size i = 0; i < A->rows; ++i) {
-            r[i] = b[i] - row_times(A, i, x);
-        }
+        FILL(r, i, A->rows, b[i] - row_times(A, i, x));
         for (cmg_size i = 0; i < A->rows; ++i) {
             x[i] += coarse[i] == (sweep == 2) ? r[i] / cmgi_csr_diagonal_at(A, i) : 0;
         }
