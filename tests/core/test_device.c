@@ -263,9 +263,7 @@ TEST(every_thread_can_have_a_context)
     for (int t = 0; t < 4; ++t) {
         ratio[t] = work_of_a_thread(t);
     }
-    for (int t = 0; t < 4; ++t) {
-        CHECK_NEAR(ratio[t], 1, 1e-13);
-    }
+    CHECK_NEAR_EACH(t, 4, ratio[t], 1, 1e-13);
 }
 
 TEST(too_much_memory_is_refused)

@@ -275,9 +275,7 @@ static void check_load(const mesh *m, int nc)
     }
     cmgi_mesh_sums sums = make(ctx, m, nc, true);
     scoped double *values = product(&sums.vector, numbers, f);
-    for (cmg_size i = 0; i < n; ++i) {
-        CHECK_NEAR(values[i], sum[i], 0);
-    }
+    CHECK_NEAR_EACH(i, n, values[i], sum[i], 0);
     cmgi_mesh_sums_free(ctx, &sums);
 }
 

@@ -164,9 +164,7 @@ TEST(the_tree_finds_what_all_cells_show)
         }
         const cmgi_location place = cmgi_locate(&locator, x);
         CHECK(place.cell == c && place.distance == 0);
-        for (int d = 0; d < 3; ++d) {
-            CHECK_NEAR(place.xi[d], 0.5, 1e-12);
-        }
+        CHECK_NEAR_EACH(d, 3, place.xi[d], 0.5, 1e-12);
     }
     cmgi_locator_free(&locator);
 }

@@ -73,9 +73,7 @@ static void check_same(const cmg_hierarchy *h, const cmg_hierarchy *g, int dim, 
                 cmg_size n = 0;
                 const double *b = vector_in(h, 0, "rhs", "b", &n);
                 const double *c = vector_in(g, 0, "rhs", "b", &n);
-                for (cmg_size i = 0; i < n; ++i) {
-                    CHECK_NEAR(b[i], c[fine[i / block] * block + i % block], 0);
-                }
+                CHECK_NEAR_EACH(i, n, b[i], c[fine[i / block] * block + i % block], 0);
             }
             free(fine);
             fine = coarse;

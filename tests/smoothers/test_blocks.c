@@ -100,8 +100,6 @@ TEST(patches_add_element_inverses)
             }
         }
     }
-    for (int k = 0; k < N * N; ++k) {
-        CHECK_NEAR(computed[k], expected[k], 1e-13);
-    }
+    CHECK_NEAR_EACH(k, N * N, computed[k], expected[k], 1e-13);
     CHECK(made->factor[0].indptr[N] == A.indptr[N]);
 }

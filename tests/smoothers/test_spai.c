@@ -215,15 +215,10 @@ enum { SHAPES = 14 };
 /* Largest difference of two matrices of one pattern, relative to the largest entry. */
 static double distance(const cmgi_csr *M, const cmgi_csr *K)
 {
-    double worst = 0;
-    double largest = 0;
-    CHECK(M->rows == K->rows && M->indptr[M->rows] == K->indptr[K->rows]);
-    for (cmg_size k = 0; k < M->indptr[M->rows]; ++k) {
-        CHECK(M->indices[k] == K->indices[k]);
-        worst = fmax(worst, fabs(M->values[k] - K->values[k]));
-        largest = fmax(largest, fabs(K->values[k]));
-    }
-    return worst / largest;
+    const cmg_size nnz = M->indptr[M->rows];
+    CHECK(M->rows == K->rows && nnz == K->indptr[K->rows]);
+    CHECK_EACH(k, nnz, M->indices[k] == K->indices[k]);
+    return relative_difference(M->values, K->values, nnz);
 }
 
 /*

@@ -179,9 +179,8 @@ TEST(samples_come_near)
         CHECK(some.looked == 128 && some.slices == all.slices);
         CHECK(some.plain == all.plain);
         CHECK_NEAR((double)some.bytes / (double)all.bytes, 1, 0.05);
-        for (int w = 0; w < CMG_COMPRESSIONS; ++w) {
-            CHECK_NEAR((double)some.stored_rows[w], (double)all.stored_rows[w], 0.03 * 200000);
-        }
+        CHECK_NEAR_EACH(w, CMG_COMPRESSIONS, (double)some.stored_rows[w],
+                        (double)all.stored_rows[w], 0.03 * 200000);
     }
 }
 

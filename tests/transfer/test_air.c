@@ -148,9 +148,7 @@ TEST(coarse_values_are_exact_along_a_line)
         scoped double *bc = csr_times(&R.view, b);
         scoped double *x = solve_dense(&A.view, b);
         scoped double *xc = solve_dense(&Ac.view, bc);
-        for (cmg_size r = 0; r < R.rows; ++r) {
-            CHECK_NEAR(xc[r], x[row[r]], 1e-11 * (1 + norm(x, A.rows)));
-        }
+        CHECK_NEAR_EACH(r, R.rows, xc[r], x[row[r]], 1e-11 * (1 + norm(x, A.rows)));
     }
 }
 
@@ -306,9 +304,7 @@ TEST(closed_flow_is_solved_past_constants)
     cmgi_csr A = closed_box(60, 1.0 / (1 << 13));
     scoped_hierarchy *h = coarsened(&A, "method=air rows=100");
     const cmg_csr last = csr_of(h, cmg_hierarchy_levels(h) - 1, CMG_ROLE_A);
-    for (cmg_size i = 0; i < last.rows; ++i) {
-        CHECK_NEAR(row_sum(&last, i), 0, 1e-14);
-    }
+    CHECK_NEAR_EACH(i, last.rows, row_sum(&last, i), 0, 1e-14);
     const cmg_solver_options o = solver_options("rtol=1e-8 no-fallback");
     const cmg_report report = solve(h, &o);
     CHECK(report.outcome == CMG_LEAST_SQUARES && report.iterations <= 10); /* b has constants */
@@ -346,9 +342,7 @@ TEST(refresh_renews_the_restriction)
             CHECK_OK(cmgi_csr_multiply(ctx, &A.view, &P, &AP));
             CHECK_OK(cmgi_csr_multiply(ctx, &R, &AP.view, &Ac));
             CHECK(Ac.indptr[Ac.rows] == coarse.indptr[coarse.rows]);
-            for (cmg_size k = 0; k < Ac.indptr[Ac.rows]; ++k) {
-                CHECK_NEAR(Ac.values[k], coarse.values[k], 1e-13);
-            }
+            CHECK_NEAR_EACH(k, Ac.indptr[Ac.rows], Ac.values[k], coarse.values[k], 1e-13);
         }
     }
 }
