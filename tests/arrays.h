@@ -4,8 +4,7 @@
 
 static inline void *copy_there(const void *host, cmg_size count, size_t size)
 {
-    void *d = NULL;
-    CHECK_OK(cmgi_alloc_device(ctx, count, size, &d));
+    void *d = device_new(count, size);
     CHECK_OK(cmgi_to_device(ctx, d, host, (size_t)count * size));
     return d;
 }

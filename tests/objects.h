@@ -17,6 +17,13 @@ static inline void test_device_free(void *array)
     cmgi_free_device(ctx, *(void **)array);
 }
 
+static inline void *device_new(cmg_size count, size_t size)
+{
+    void *d = NULL;
+    CHECK_OK(cmgi_alloc_device(ctx, count, size, &d));
+    return d;
+}
+
 /* Several at once, as free and the functions of their names do one. */
 #define TEST_LIST(type, ...)                                                                       \
     (type const[]){__VA_ARGS__}, sizeof((type const[]){__VA_ARGS__}) / sizeof(type)

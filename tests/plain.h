@@ -8,29 +8,36 @@
 #include <math.h>
 #include <string.h>
 
+/* x[i] = a value for each i of 0 .. n-1; i is of n's type, as in those below. */
+#define FILL(x, i, n, ...)                                                                         \
+    for (__typeof__((n) + 0) i = 0; i < (n); ++i)                                                  \
+    (x)[i] = (__VA_ARGS__)
+
+/* Loops in loops: each i of 0 .. m-1 and each j of 0 .. n-1, which may depend on i. */
+#define EACH_PAIR(i, m, j, n)                                                                      \
+    for (__typeof__((m) + 0) i = 0; i < (m); ++i)                                                  \
+        for (__typeof__((n) + 0) j = 0; j < (n); ++j)
+#define EACH_TRIPLE(i, m, j, n, k, o)                                                              \
+    EACH_PAIR (i, m, j, n)                                                                         \
+        for (__typeof__((o) + 0) k = 0; k < (o); ++k)
+
 /* n of the stream that begins at seed, in [-1, 1). */
 static inline double *random_values(cmg_size n, uint64_t seed)
 {
     double *v = malloc(((size_t)n + 1) * sizeof *v);
-    for (cmg_size i = 0; i < n; ++i) {
-        v[i] = 2 * cmgi_random(&seed) - 1;
-    }
+    FILL(v, i, n, 2 * cmgi_random(&seed) - 1);
     return v;
 }
 
 static inline void fill_values(double *x, cmg_size n, double value)
 {
-    for (cmg_size i = 0; i < n; ++i) {
-        x[i] = value;
-    }
+    FILL(x, i, n, value);
 }
 
 /* 0 .. n-1 in an order of the stream that begins at seed. */
 static inline void random_order(cmg_index *order, cmg_size n, uint64_t seed)
 {
-    for (cmg_size i = 0; i < n; ++i) {
-        order[i] = (cmg_index)i;
-    }
+    FILL(order, i, n, (cmg_index)i);
     for (cmg_size i = n - 1; i > 0; --i) {
         const cmg_size j = (cmg_size)(cmgi_random(&seed) * (double)(i + 1));
         const cmg_index kept = order[i];
@@ -57,9 +64,7 @@ static inline double norm(const double *x, cmg_size n)
 static inline double *scaled_copy(const double *x, cmg_size n, double a)
 {
     double *y = malloc(((size_t)n + 1) * sizeof *y);
-    for (cmg_size i = 0; i < n; ++i) {
-        y[i] = a * x[i];
-    }
+    FILL(y, i, n, a * x[i]);
     return y;
 }
 
@@ -123,9 +128,7 @@ static inline double row_times(const cmg_csr *A, cmg_size i, const double *x)
 /* y = A x */
 static inline void csr_multiply(const cmg_csr *A, const double *x, double *y)
 {
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        y[i] = row_times(A, i, x);
-    }
+    FILL(y, i, A->rows, row_times(A, i, x));
 }
 
 /* A x in an array of its own */

@@ -87,6 +87,14 @@ static int test_runs = 0;
         }                                                                                          \
     } while (0)
 
+/* CHECK and CHECK_NEAR of each i of 0 .. n-1; i is of n's type. */
+#define CHECK_EACH(i, n, cond)                                                                     \
+    for (__typeof__((n) + 0) i = 0; i < (n); ++i)                                                  \
+    CHECK_SAY(cond, "%s = %lld", #i, (long long)i)
+#define CHECK_NEAR_EACH(i, n, a, b, tol)                                                           \
+    for (__typeof__((n) + 0) i = 0; i < (n); ++i)                                                  \
+    CHECK_NEAR(a, b, tol)
+
 /* Says visibly that a part was not run. */
 #define SKIP(...)                                                                                  \
     do {                                                                                           \

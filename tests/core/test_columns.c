@@ -78,9 +78,7 @@ TEST(columns_move)
         const char *middle = (const char *)all.there + (size_t)(k / 2) * size;
         const cmgi_block_copy out = {n, 1, p, middle, k, p, one.there, 1};
         CHECK_OK(ctx->backend->copy_block(ctx, &out));
-        for (cmg_size i = 0; i < n; ++i) {
-            one.here[i] = all.here[i * k + k / 2];
-        }
+        FILL(one.here, i, n, all.here[i * k + k / 2]);
         CHECK(difference(&one) == 0);
     }
 }
@@ -143,12 +141,9 @@ static void check_updates(block of, bool single)
     array scalars[3]; /* rz, pq, rr */
     scoped_by(drop) array rounded =
         make(of.n * of.k, CMG_FP32, 14); /* r, as a column that rests keeps it */
-    scoped_device cmgi_stop *stop = NULL;
     cmgi_stop running[CMG_COLUMNS];
     memset(running, 0, sizeof running);
-    for (int a = 0; a < 4; ++a) {
-        v[a] = make(of.n * of.k, CMG_FP64, (uint64_t)(11 + a));
-    }
+    FILL(v, a, 4, make(of.n * of.k, CMG_FP64, (uint64_t)(11 + a)));
     for (int a = 0; a < 3; ++a) {
         scalars[a] = make(of.k, CMG_FP64, (uint64_t)(21 + a));
         for (int j = 0; j < of.k; ++j) {
@@ -160,7 +155,7 @@ static void check_updates(block of, bool single)
         CHECK_OK(
             cmgi_to_device(ctx, scalars[a].there, scalars[a].here, (size_t)of.k * sizeof(double)));
     }
-    CHECK_OK(cmgi_alloc_device(ctx, of.k, sizeof *stop, &stop));
+    scoped_device cmgi_stop *stop = device_new(of.k, sizeof *stop);
     CHECK_OK(cmgi_to_device(ctx, stop, running, (size_t)of.k * sizeof *stop));
     const cmgi_cg_update u = {.rz = scalars[0].there,
                               .pq = scalars[1].there,

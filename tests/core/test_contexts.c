@@ -86,9 +86,7 @@ TEST(threads_with_contexts_do_not_meet)
         together[t].number = t;
         (void)work(&alone[t]);
     }
-    for (int t = 0; t < THREADS; ++t) {
-        CHECK(pthread_create(&threads[t], NULL, work, &together[t]) == 0);
-    }
+    CHECK_EACH(t, THREADS, pthread_create(&threads[t], NULL, work, &together[t]) == 0);
     for (int t = 0; t < THREADS; ++t) {
         CHECK(pthread_join(threads[t], NULL) == 0);
         CHECK(alone[t].status == CMG_OK && together[t].status == CMG_OK);

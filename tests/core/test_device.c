@@ -21,10 +21,8 @@ TEST(large_copies_arrive_whole)
         const size_t bytes = (size_t)n * sizeof(double);
         scoped double *host = random_values(n, s + 1);
         scoped double *back = calloc((size_t)n, sizeof *back);
-        scoped_device double *d = NULL;
-        scoped_device double *e = NULL;
-        CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *d, &d));
-        CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *e, &e));
+        scoped_device double *d = device_new(n, sizeof *d);
+        scoped_device double *e = device_new(n, sizeof *e);
         CHECK_OK(cmgi_to_device(ctx, d, host, bytes));
         CHECK_OK(ctx->backend->convert(ctx, n, CMG_FP64, d, CMG_FP64, e));
         CHECK_OK(cmgi_to_host(ctx, back, e, bytes));
@@ -71,10 +69,8 @@ TEST(unaligned_arrays_work)
     enum { N = 10001 };
     scoped double *host = random_values(N + 1, 3);
     double back[3];
-    scoped_device double *d = NULL;
-    scoped_device double *result = NULL;
-    CHECK_OK(cmgi_alloc_device(ctx, 2 * N + 2, sizeof *d, &d));
-    CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *result, &result));
+    scoped_device double *d = device_new(2 * N + 2, sizeof *d);
+    scoped_device double *result = device_new(1, sizeof *result);
     CHECK_OK(cmgi_to_device(ctx, d, host, (N + 1) * sizeof *host));
     double *shifted = d + N + 2; /* odd */
     CHECK_OK(ctx->backend->convert(ctx, N, CMG_FP64, d + 1, CMG_FP64, shifted));
@@ -92,16 +88,14 @@ TEST(unaligned_arrays_work)
 
 TEST(graphs_replay_and_loop)
 {
-    scoped_device double *x = NULL;
     double value = 0;
     void *graph = NULL;
-    scoped_device cmgi_stop *stop = NULL;
     const double one = 1;
     const cmgi_stop start = {
         .relative = 0, .diverged = 1e300, .most = 37, .outcome = CMGI_STOP_NONE, .running = 1};
     cmgi_stop seen;
-    CHECK_OK(cmgi_alloc_device(ctx, 2, sizeof *x, &x));
-    CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *stop, &stop));
+    scoped_device double *x = device_new(2, sizeof *x);
+    scoped_device cmgi_stop *stop = device_new(1, sizeof *stop);
     CHECK_OK(cmgi_to_device(ctx, x, &one, sizeof one));
     CHECK_OK(ctx->backend->graph_begin(ctx, NULL, 0));
     CHECK_OK(ctx->backend->axpby(ctx, CMG_FP64, 1, 1.0, x, 1.0, x)); /* x = 2 x */
@@ -151,11 +145,9 @@ TEST(graphs_replay_and_loop)
 /* A recording that is given up leaves the stream as it was. */
 TEST(recordings_can_be_dropped)
 {
-    scoped_device double *x = NULL;
-    scoped_device cmgi_stop *again = NULL;
     double value = 0;
-    CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *again, &again));
-    CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *x, &x));
+    scoped_device cmgi_stop *again = device_new(1, sizeof *again);
+    scoped_device double *x = device_new(1, sizeof *x);
     CHECK_OK(ctx->backend->fill(ctx, CMG_FP64, 1, 5.0, x));
     for (int loop = 0; loop < 4; ++loop) { /* dropped without one, before, in and after it */
         if (ctx->backend->graph_begin(ctx, loop > 0 ? again : NULL, 1) == CMG_OK) {
@@ -178,10 +170,9 @@ TEST(recordings_can_be_dropped)
 TEST(the_device_clock_runs)
 {
     const cmg_size n = 1 << 22;
-    scoped_device double *x = NULL;
     double once = -1;
     double many = -1;
-    CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *x, &x));
+    scoped_device double *x = device_new(n, sizeof *x);
     CHECK_OK(ctx->backend->mark_reserve(ctx, 3));
     CHECK_OK(ctx->backend->fill(ctx, CMG_FP64, n, 0.0, x));
     CHECK_OK(ctx->backend->mark(ctx, 0));
@@ -272,9 +263,7 @@ TEST(every_thread_can_have_a_context)
     for (int t = 0; t < 4; ++t) {
         ratio[t] = work_of_a_thread(t);
     }
-    for (int t = 0; t < 4; ++t) {
-        CHECK_NEAR(ratio[t], 1, 1e-13);
-    }
+    CHECK_NEAR_EACH(t, 4, ratio[t], 1, 1e-13);
 }
 
 TEST(too_much_memory_is_refused)

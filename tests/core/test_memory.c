@@ -36,9 +36,7 @@ TEST(a_kept_block_is_split_and_joined)
         part[k] = take(15 * MIB, 2 + k);
         CHECK(part[k] >= whole && part[k] + 15 * MIB <= whole + 64 * MIB);
     }
-    for (int k = 0; k < 3; ++k) {
-        CHECK(holds_mark(part[k], 15 * MIB, 2 + k));
-    }
+    CHECK_EACH(k, 3, holds_mark(part[k], 15 * MIB, 2 + k));
     cmgi_free(ctx, part[1]); /* neither beside the rest nor beside another one */
     cmgi_free(ctx, part[0]);
     CHECK(holds_mark(part[2], 15 * MIB, 4));
@@ -63,9 +61,7 @@ TEST(parts_outlive_the_set_up)
         cmgi_hold_memory(ctx, true);
         cmgi_free(ctx, take(40 * MIB, 1));
         char *part[3];
-        for (int k = 0; k < 3; ++k) {
-            part[k] = take(9 * MIB, k);
-        }
+        FILL(part, k, 3, take(9 * MIB, k));
         cmgi_hold_memory(ctx, false);
         for (int k = 0; k < 3; ++k) {
             cmgi_free(ctx, part[(k + order) % 3]);

@@ -67,9 +67,7 @@ TEST(ties_round_to_even)
                                         "100000000000000000000000000000000000",
                                         "1e+05",
                                         "1E-5"};
-    for (size_t k = 0; k < sizeof texts / sizeof texts[0]; ++k) {
-        CHECK(agrees(texts[k]));
-    }
+    CHECK_EACH(k, sizeof texts / sizeof texts[0], agrees(texts[k]));
 }
 
 TEST(random_doubles_survive_printing)

@@ -21,9 +21,7 @@ TEST(lists_of_every_length)
     uint64_t seed = 3;
     for (cmg_size n = 0; n < 200; ++n) {
         for (int range = 1; range <= 1000000; range *= 100) { /* repeats, too */
-            for (cmg_size i = 0; i < n; ++i) {
-                list[i] = (cmg_index)(cmgi_random(&seed) * range);
-            }
+            FILL(list, i, n, (cmg_index)(cmgi_random(&seed) * range));
             same_as_qsort(list, n);
         }
     }
@@ -34,12 +32,11 @@ TEST(lists_in_some_order)
 {
     cmg_index list[MOST];
     for (int kind = 0; kind < 4; ++kind) {
-        for (cmg_index i = 0; i < MOST; ++i) {
-            list[i] = kind == 0   ? i
-                      : kind == 1 ? MOST - i
-                      : kind == 2 ? 7
-                                  : (i < MOST / 2 ? 2 * i : 2 * (MOST - i) - 1);
-        }
+        FILL(list, i, MOST,
+             kind == 0   ? i
+             : kind == 1 ? MOST - i
+             : kind == 2 ? 7
+                         : (i < MOST / 2 ? 2 * i : 2 * (MOST - i) - 1));
         same_as_qsort(list, MOST);
     }
 }

@@ -45,8 +45,7 @@ TEST(cg_kernels_match_loops)
         void *v[4];
         const double scalars[3] = {0.75, 1.5, 0};
         scoped_device double *d_scalars = copy_there(scalars, 3, sizeof *scalars);
-        scoped_device float *single = NULL;
-        CHECK_OK(cmgi_alloc_device(ctx, n, sizeof(float), &single));
+        scoped_device float *single = device_new(n, sizeof(float));
         for (int k = 0; k < 4; ++k) {
             host[k] = random_values(n, (uint64_t)(10 + k));
             v[k] = copy_there(host[k], n, sizeof(double));
@@ -278,9 +277,7 @@ TEST(conversion_rounds_once)
     scoped_vector *y = vector_new(3, CMG_FP32);
     CHECK_OK(cmg_vector_copy(x, y));
     CHECK_OK(cmg_vector_get(y, back));
-    for (int i = 0; i < 3; ++i) {
-        CHECK(back[i] == (double)(float)a[i]);
-    }
+    CHECK_EACH(i, 3, back[i] == (double)(float)a[i]);
 }
 
 TEST(permute_gathers_and_scatters)

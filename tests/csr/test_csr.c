@@ -27,10 +27,8 @@ TEST(transpose_swaps_indices)
         scoped double *a = dense_of(&A.view);
         scoped double *t = dense_of(&T.view);
         double worst = 0;
-        for (cmg_size i = 0; i < A.rows; ++i) {
-            for (cmg_size j = 0; j < A.cols; ++j) {
-                worst = fmax(worst, fabs(a[i * A.cols + j] - t[j * A.rows + i]));
-            }
+        EACH_PAIR (i, A.rows, j, A.cols) {
+            worst = fmax(worst, fabs(a[i * A.cols + j] - t[j * A.rows + i]));
         }
         CHECK(worst == 0);
         CHECK(rows_ascend(&T));
@@ -62,10 +60,8 @@ TEST(permute_renumbers_rows_and_columns)
     scoped double *a = dense_of(&A.view);
     scoped double *b = dense_of(&B.view);
     bool equal = true;
-    for (cmg_size i = 0; i < n; ++i) {
-        for (cmg_size j = 0; j < n; ++j) {
-            equal = equal && b[i * n + j] == a[(cmg_size)perm[i] * n + perm[j]];
-        }
+    EACH_PAIR (i, n, j, n) {
+        equal = equal && b[i * n + j] == a[(cmg_size)perm[i] * n + perm[j]];
     }
     CHECK(equal);
     CHECK(rows_ascend(&B));
@@ -81,14 +77,12 @@ TEST(product_matches_dense)
     scoped double *b = dense_of(&B.view);
     scoped double *c = dense_of(&C.view);
     double worst = 0;
-    for (cmg_size i = 0; i < 65; ++i) {
-        for (cmg_size j = 0; j < 65; ++j) {
-            double sum = 0;
-            for (cmg_size k = 0; k < 700; ++k) {
-                sum += a[i * 700 + k] * b[k * 65 + j];
-            }
-            worst = fmax(worst, fabs(sum - c[i * 65 + j]));
+    EACH_PAIR (i, 65, j, 65) {
+        double sum = 0;
+        for (cmg_size k = 0; k < 700; ++k) {
+            sum += a[i * 700 + k] * b[k * 65 + j];
         }
+        worst = fmax(worst, fabs(sum - c[i * 65 + j]));
     }
     CHECK_NEAR(worst, 0, 1e-13);
     CHECK(rows_ascend(&C));

@@ -177,9 +177,7 @@ static inline double *random_rhs(const cmg_hierarchy *h)
 {
     const cmg_size n = h->level[0].A.rows;
     double *b = malloc((size_t)n * sizeof *b);
-    for (cmg_size i = 0; i < n; ++i) {
-        b[i] = cmgi_random_at(3, (uint64_t)i);
-    }
+    FILL(b, i, n, cmgi_random_at(3, (uint64_t)i));
     return b;
 }
 
@@ -224,17 +222,12 @@ static inline int compare_ranks(cmg_hierarchy *h, const double *b, const char *o
     CHECK_OK(solve_own(h, &one, 0, one.n, true));
     divide(h, ranks, partition);
     if (run_ranks(ranks, 60, solve_rank, &many, CMG_OK, "") && one.history != NULL) {
-        double difference = 0;
-        double size = 0;
         CHECK(many.report.iterations == one.report.iterations);
         CHECK(many.report.outcome == one.report.outcome);
         CHECK(many.report.krylov == one.report.krylov);
         compare_histories(&one, &many, tolerance);
-        for (cmg_size i = 0; i < one.n; ++i) {
-            difference = fmax(difference, fabs(one.x[i] - many.x[i]));
-            size = fmax(size, fabs(one.x[i]));
-        }
-        CHECK(!cmg_outcome_converged(one.report.outcome) || difference <= 1e-6 * size);
+        CHECK(!cmg_outcome_converged(one.report.outcome) ||
+              largest_difference(many.x, one.x, one.n) <= 1e-6 * largest(one.x, one.n));
     }
     if (test_failures != before) {
         printf("  %lld rows, %d ranks, %s, %s: %d iterations, one rank %d\n%s--\n%s",

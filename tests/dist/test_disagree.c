@@ -284,20 +284,18 @@ TEST(limits_that_differ_are_named)
 TEST(a_part_of_another_length_is_refused)
 {
     static const size_t lengths[] = {8, 63, 65, 1000, 3 << 20};
-    for (size_t k = 0; k < sizeof lengths / sizeof *lengths; ++k) {
-        for (int odd = 0; odd < ranks; ++odd) {
-            task t = {.odd = odd, .length = lengths[k]};
+    EACH_PAIR (k, sizeof lengths / sizeof *lengths, odd, ranks) {
+        task t = {.odd = odd, .length = lengths[k]};
 #ifdef WITH_MPI
-            if (lengths[k] > 64) {
-                continue; /* MPI itself ends the program */
-            }
-            if (first_here == odd) { /* it has what it wants, and sees it with the next call */
-                run(&t);
-                continue;
-            }
-#endif
-            expect(&t, CMG_ERR_STATE, "same calls");
+        if (lengths[k] > 64) {
+            continue; /* MPI itself ends the program */
         }
+        if (first_here == odd) { /* it has what it wants, and sees it with the next call */
+            run(&t);
+            continue;
+        }
+#endif
+        expect(&t, CMG_ERR_STATE, "same calls");
     }
 }
 
@@ -344,13 +342,11 @@ TEST(parts_may_be_empty)
 {
     static const char *const options[] = {"coarse=auto smoother=auto", "smoother=spai",
                                           "smoother=fsai"};
-    for (int shape = 0; shape < 3; ++shape) {
-        for (size_t k = 0; k < sizeof options / sizeof *options; ++k) {
-            task t = {.row = -1, .options = options[k], .stop = -1, .shape = shape};
-            expect(&t, CMG_OK, "");
-            share(&t);
-            CHECK(residual(false, t.x) <= 1.01e-8);
-        }
+    EACH_PAIR (shape, 3, k, sizeof options / sizeof *options) {
+        task t = {.row = -1, .options = options[k], .stop = -1, .shape = shape};
+        expect(&t, CMG_OK, "");
+        share(&t);
+        CHECK(residual(false, t.x) <= 1.01e-8);
     }
 }
 

@@ -245,9 +245,7 @@ TEST(not_a_number)
 {
     broken f = {.kind = BAD_RHS, .rank = 1};
     CHECK(cmg_loopback_run(ranks, 20, work, &f, NULL) == CMG_OK);
-    for (int r = 0; r < ranks; ++r) {
-        CHECK(f.outcome[r] == CMG_NOT_A_NUMBER);
-    }
+    CHECK_EACH(r, ranks, f.outcome[r] == CMG_NOT_A_NUMBER);
 }
 
 TEST(repeats_are_bitwise_equal)

@@ -296,11 +296,9 @@ TEST(writes)
         "dim=3 cells=24", "dim=2 cells=64 problem=elasticity distort=0.3",
         "dim=3 cells=8 element=q2 dirichlet=identity load=sine",
         "dim=2 cells=16 problem=heat dirichlet=neumann load=sine no-coords no-output-mesh"};
-    for (size_t k = 0; k < sizeof texts / sizeof *texts; ++k) {
-        for (size_t r = 0; r < sizeof ranks / sizeof *ranks; ++r) {
-            size_t peak = 0;
-            write_and_compare(texts[k], ranks[r], &peak);
-        }
+    EACH_PAIR (k, sizeof texts / sizeof *texts, r, sizeof ranks / sizeof *ranks) {
+        size_t peak = 0;
+        write_and_compare(texts[k], ranks[r], &peak);
     }
 }
 

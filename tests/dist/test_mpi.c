@@ -35,10 +35,8 @@ TEST(counts_are_those_of_one_rank)
                                           "gather=60 smoother=spai precision=mixed cycle=W",
                                           "gather=60 galerkin=always smoother=jacobi",
                                           "gather=60 krylov=merged"};
-    for (size_t k = 0; k < sizeof options / sizeof *options; ++k) {
-        for (int partition = 0; partition < PARTITIONS; ++partition) {
-            compare(options[k], partition);
-        }
+    EACH_PAIR (k, sizeof options / sizeof *options, partition, PARTITIONS) {
+        compare(options[k], partition);
     }
 }
 

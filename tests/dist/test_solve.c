@@ -10,10 +10,8 @@ static void all_ranks(const char *problem, const char *options)
     static const int ranks[] = {1, 2, 3, 8};
     scoped_hierarchy *h = generated("%s", problem);
     scoped double *b = random_rhs(h);
-    for (size_t r = 0; r < sizeof ranks / sizeof *ranks; ++r) {
-        for (int partition = 0; partition < PARTITIONS; ++partition) {
-            compare_ranks(h, b, options, ranks[r], partition, 1e-9);
-        }
+    EACH_PAIR (r, sizeof ranks / sizeof *ranks, partition, PARTITIONS) {
+        compare_ranks(h, b, options, ranks[r], partition, 1e-9);
     }
     compare_ranks(h, b, options, 64, RANDOM, 1e-9);
 }

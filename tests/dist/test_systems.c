@@ -48,9 +48,7 @@ static int same_as_one(const char *problem, const char *options)
     scoped_hierarchy *h = generated("%s", problem);
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     scoped double *b = malloc((size_t)n * sizeof *b);
-    for (cmg_size i = 0; i < n; ++i) {
-        b[i] = cmgi_random_at(3, (uint64_t)i) - 0.5;
-    }
+    FILL(b, i, n, cmgi_random_at(3, (uint64_t)i) - 0.5);
     return same_counts(h, b, options);
 }
 
@@ -103,9 +101,7 @@ TEST(a_matrix_alone)
     const cmg_size n = cmg_hierarchy_rows(h, 0);
     scoped double *b = malloc((size_t)n * sizeof *b);
     cmg_size length = 0;
-    for (cmg_size i = 0; i < n; ++i) {
-        b[i] = cmgi_random_at(4, (uint64_t)i) - 0.5;
-    }
+    FILL(b, i, n, cmgi_random_at(4, (uint64_t)i) - 0.5);
     const int rigid = same_counts(h, b, "coarse-limit=999");
     const double *x = vector_in(h, 0, "coords", NULL, &length);
     CHECK(length == n);
@@ -167,9 +163,7 @@ enum { WIDE = 16, HIGH = 12, TRUSS = 2 * WIDE * HIGH };
 static cmgi_csr make_truss(double *x)
 {
     scoped double *dense = calloc((size_t)TRUSS * TRUSS, sizeof *dense);
-    for (int i = 0; i < TRUSS; ++i) {
-        x[i] = (i % 2 ? i / 2 / WIDE : i / 2 % WIDE) + 0.6 * cmgi_random_at(8, (uint64_t)i);
-    }
+    FILL(x, i, TRUSS, (i % 2 ? i / 2 / WIDE : i / 2 % WIDE) + 0.6 * cmgi_random_at(8, (uint64_t)i));
     for (int p = 0; p < TRUSS / 2; ++p) {
         for (int q = p + 1; q < TRUSS / 2; ++q) {
             const double n[2] = {x[2 * q] - x[2 * p], x[2 * q + 1] - x[2 * p + 1]};

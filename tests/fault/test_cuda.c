@@ -103,9 +103,7 @@ static cmg_status run_solver(cmg_context *on, int k)
     o.loop = v->loop;
     o.matrix.keep_map = v->refresh;
     (void)snprintf(o.smoother, sizeof o.smoother, "%s", v->smoother);
-    for (cmg_size i = 0; i < n; ++i) {
-        rhs[i] = 1 + (double)(i % 7);
-    }
+    FILL(rhs, i, n, 1 + (double)(i % 7));
     CMGI_TRY_GOTO(done, copy_model(on, &h));
     CMGI_TRY_GOTO(done, cmg_vector_create(on, n, CMG_FP64, &b));
     CMGI_TRY_GOTO(done, cmg_vector_create(on, n, CMG_FP64, &x));
@@ -257,9 +255,7 @@ static void climb(run_fn run, int k)
     CHECK(cuda_faults_alive() == 0);
     const long total = cuda_faults_count(ANY);
     long count[512];
-    for (int call = 0; call < cuda_ncalls; ++call) {
-        count[call] = cuda_faults_count(call);
-    }
+    FILL(count, call, cuda_ncalls, cuda_faults_count(call));
     (void)cuda_faults_disarm();
     for (int mode = CUDA_FAULT_ONCE; mode <= CUDA_FAULT_STICKS; ++mode) {
         for (long n = 1; n <= total; n += 1 + n / 16) {

@@ -88,12 +88,10 @@ static void add_errors(const cmgi_space *space, const cmgi_problem *problem, con
     double u[3];
     double du[9];
     cmgi_basis_eval(linear, xi, N, dN);
-    for (int c = 0; c < cmgi_basis_nodes(linear); ++c) {
-        for (int d = 0; d < dim; ++d) {
-            x[d] += N[c] * corners[c * dim + d];
-            for (int e = 0; e < dim; ++e) {
-                J[e][d] += dN[c * dim + e] * corners[c * dim + d];
-            }
+    EACH_PAIR (c, cmgi_basis_nodes(linear), d, dim) {
+        x[d] += N[c] * corners[c * dim + d];
+        for (int e = 0; e < dim; ++e) {
+            J[e][d] += dN[c * dim + e] * corners[c * dim + d];
         }
     }
     for (int d = 0; d < dim; ++d) {
@@ -161,9 +159,7 @@ static void errors_of(const cmg_generate_options *o, double error[2])
     bool fixes[64];
     scoped_space *space = NULL;
     scoped double *u = NULL;
-    for (int l = 0; l < 64; ++l) {
-        fixes[l] = true;
-    }
+    FILL(fixes, l, 64, true);
     scoped_mesh *mesh = finest_mesh(o);
     CHECK(mesh->labels <= 64);
     scoped_hierarchy *h = hierarchy_generated(o);

@@ -65,9 +65,7 @@ TEST(fluxes_are_loads)
         if (nc == 1) {
             const double *x = vector_in(h, 0, "coords", NULL, &n);
             scoped double *u = malloc((size_t)A.rows * sizeof *u);
-            for (cmg_size i = 0; i < A.rows; ++i) {
-                u[i] = 3 * x[i * o.dim];
-            }
+            FILL(u, i, A.rows, 3 * x[i * o.dim]);
             scoped double *Au = csr_times(&A, u);
             CHECK_NEAR(largest_difference(Au, b, A.rows), 0, 1e-12);
         }

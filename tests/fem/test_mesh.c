@@ -62,21 +62,19 @@ static void check_mesh(const cmgi_mesh *mesh, double volume, cmgi_mesh_report *r
 
 TEST(shapes_have_their_volume)
 {
-    for (int i = 0; i < CASES; ++i) {
-        for (int kind = 0; kind < 3; ++kind) {
-            const cmgi_cell cell = cases[i].cell;
-            cmgi_shape_options o =
-                shape_options(cases[i].shape, cell, cell == CMGI_HEX || cell == CMGI_TET ? 3 : 5);
-            o.distortion = (cmgi_distortion)kind;
-            o.fraction = kind == CMGI_DISTORT_SMOOTH ? 0.9 : 0.3;
-            o.aspect = kind == 1 ? 7 : 1;
-            o.grading = kind == 2 ? 1 : 3;
-            scoped_mesh *mesh = shape_mesh(&o);
-            cmgi_mesh_report report;
-            check_mesh(mesh, exact_volume(&o, mesh), &report);
-            CHECK(euler(mesh) == cases[i].euler);
-            CHECK(mesh->label[0].count == 0);
-        }
+    EACH_PAIR (i, CASES, kind, 3) {
+        const cmgi_cell cell = cases[i].cell;
+        cmgi_shape_options o =
+            shape_options(cases[i].shape, cell, cell == CMGI_HEX || cell == CMGI_TET ? 3 : 5);
+        o.distortion = (cmgi_distortion)kind;
+        o.fraction = kind == CMGI_DISTORT_SMOOTH ? 0.9 : 0.3;
+        o.aspect = kind == 1 ? 7 : 1;
+        o.grading = kind == 2 ? 1 : 3;
+        scoped_mesh *mesh = shape_mesh(&o);
+        cmgi_mesh_report report;
+        check_mesh(mesh, exact_volume(&o, mesh), &report);
+        CHECK(euler(mesh) == cases[i].euler);
+        CHECK(mesh->label[0].count == 0);
     }
 }
 
@@ -164,9 +162,8 @@ TEST(refinement_keeps_volume_and_topology)
             CHECK(fine->cells == coarse->cells * info->children);
             CHECK(fine->facets == coarse->facets * info->children / 2);
             CHECK(euler(fine) == cases[i].euler);
-            for (cmg_index k = 0; k < fine->labels; ++k) {
-                CHECK(fine->label[k].count == coarse->label[k].count * info->children / 2);
-            }
+            CHECK_EACH(k, fine->labels,
+                       fine->label[k].count == coarse->label[k].count * info->children / 2);
             cmgi_mesh_destroy(&coarse);
             coarse = fine;
         }
@@ -185,9 +182,7 @@ TEST(facets_point_outward)
         double flux = 0;
         for (cmg_size f = 0; f < mesh->facets; ++f) {
             const double *x[4] = {NULL};
-            for (int k = 0; k < corners; ++k) {
-                x[k] = mesh->x + (cmg_size)mesh->facet_nodes[f * corners + k] * mesh->dim;
-            }
+            FILL(x, k, corners, mesh->x + (cmg_size)mesh->facet_nodes[f * corners + k] * mesh->dim);
             double n[3] = {0, 0, 0};
             if (mesh->dim == 2) {
                 n[0] = x[1][1] - x[0][1];
@@ -339,16 +334,14 @@ TEST(numbers_have_ranges)
         {1000000, 1, 1, 1, 10000, true},     {1000000, 1, 1, 1, 10001, false},
         {1000000, 1, 1, 1, 0, false},
     };
-    for (size_t k = 0; k < sizeof rows / sizeof rows[0]; ++k) {
-        for (int side = 0; side < 2; ++side) {
-            cmgi_shape_options o = shape_options(CMG_SHAPE_SQUARE, CMGI_QUAD, rows[k].n);
-            o.aspect = rows[k].aspect;
-            o.grading = rows[k].grading;
-            o.length[side] = rows[k].length;
-            *(side == 0 ? &o.columns : &o.rows) = rows[k].columns;
-            const cmg_status expected = rows[k].inside ? CMG_ERR_UNSUPPORTED : CMG_ERR_ARG;
-            refuses(&o, expected);
-        }
+    EACH_PAIR (k, sizeof rows / sizeof rows[0], side, 2) {
+        cmgi_shape_options o = shape_options(CMG_SHAPE_SQUARE, CMGI_QUAD, rows[k].n);
+        o.aspect = rows[k].aspect;
+        o.grading = rows[k].grading;
+        o.length[side] = rows[k].length;
+        *(side == 0 ? &o.columns : &o.rows) = rows[k].columns;
+        const cmg_status expected = rows[k].inside ? CMG_ERR_UNSUPPORTED : CMG_ERR_ARG;
+        refuses(&o, expected);
     }
 }
 

@@ -150,9 +150,8 @@ TEST(facets_must_be_the_boundary)
         for (int f = 0; f < info->facets; ++f) {
             for (cmg_size g = info->facets; g < 2 * info->facets; ++g) {
                 if (of_cell[f] == of_cell[g]) {
-                    for (int i = 0; i < info->facet_corners; ++i) {
-                        mesh->facet_nodes[i] = mesh->cell_nodes[info->facet[f][i]];
-                    }
+                    FILL(mesh->facet_nodes, i, info->facet_corners,
+                         mesh->cell_nodes[info->facet[f][i]]);
                     expect(mesh, "facet 0 is inside the domain", NULL);
                 }
             }

@@ -28,9 +28,7 @@ TEST(snapping_puts_nodes_on_circles)
         const double ring = pi * (o.outer * o.outer - o.radius * o.radius);
         const double area = i / 2 == 0 ? ring : 9 - 5 * pi * o.radius * o.radius;
         double gap[4];
-        for (int level = 0; level < 4; ++level) {
-            gap[level] = fabs(refined_volume(&mesh, &snap) - area);
-        }
+        FILL(gap, level, 4, fabs(refined_volume(&mesh, &snap) - area));
         /* polygons approach the circle with the square of the cell size */
         CHECK_NEAR(gap[2] / gap[3], 4, 0.1);
     }
@@ -80,8 +78,6 @@ TEST(snapping_follows_a_cylinder)
     scoped_mesh *mesh = make_tube(surface);
     const cmgi_snap snap = {2, surface};
     double gap[3];
-    for (int level = 0; level < 3; ++level) {
-        gap[level] = fabs(refined_volume(&mesh, &snap) - pi * 0.75);
-    }
+    FILL(gap, level, 3, fabs(refined_volume(&mesh, &snap) - pi * 0.75));
     CHECK_NEAR(gap[1] / gap[2], 4, 0.1);
 }

@@ -27,9 +27,8 @@ static mesh any(cmg_size nodes, cmg_size cells, int local, int fixed)
         const cmg_size node = draw(&state, nodes);
         m.cell_nodes[k] = (cmg_index)(nodes > 1 && node % 10 == 3 ? node - 1 : node);
     }
-    for (cmg_size i = 0; i < nodes; ++i) {
-        m.fixed[i] = (unsigned char)(fixed > 0 && draw(&state, 100) < fixed ? 1 + i % 3 : 0);
-    }
+    FILL(m.fixed, i, nodes,
+         (unsigned char)(fixed > 0 && draw(&state, 100) < fixed ? 1 + i % 3 : 0));
     return m;
 }
 
@@ -48,9 +47,7 @@ static mesh lattice(cmg_size n, int dim)
         m.cell_nodes[k] = (cmg_index)(c % n + (t & 1) + (c / n % n + (t >> 1 & 1)) * row +
                                       (c / (n * n) + (t >> 2)) * row * row);
     }
-    for (cmg_size i = 0; i < row; ++i) {
-        m.fixed[i] = 1;
-    }
+    FILL(m.fixed, i, row, 1);
     return m;
 }
 
@@ -134,9 +131,7 @@ static void compare_permuted(cmg_context *const on[2], const cmgi_mesh_sums made
     const cmg_size n = made[0].nnz;
     scoped cmg_size *map = malloc((size_t)n * sizeof *map);
     cmgi_sum S[2] = {{.ctx = on[0]}, {.ctx = on[1]}};
-    for (cmg_size k = 0; k < n; ++k) {
-        map[k] = 3 * n - 1 - 3 * k - k % 2;
-    }
+    FILL(map, k, n, 3 * n - 1 - 3 * k - k % 2);
     for (int i = 0; i < 2; ++i) {
         cmg_size *there = send(on[i], map, (size_t)n * sizeof *map);
         CHECK_OK(cmgi_sum_permute(&made[i].matrix, 3 * n, there, &S[i]));
@@ -154,9 +149,7 @@ static void compare_backends(const mesh *m, int components, bool symmetric)
     cmg_context *on[2] = {NULL, ctx};
     CHECK_OK(cmg_context_create(&options, &on[0]));
     cmgi_mesh_sums made[2];
-    for (int i = 0; i < 2; ++i) {
-        made[i] = make(on[i], m, components, symmetric);
-    }
+    FILL(made, i, 2, make(on[i], m, components, symmetric));
     const size_t rows = (size_t)(m->nodes * components);
     CHECK(made[0].nnz == made[1].nnz);
     if (made[0].nnz == made[1].nnz) {
@@ -209,8 +202,7 @@ TEST(backends_agree)
 static double *product(const cmgi_sum *S, cmg_size n, const double *e)
 {
     scoped_device double *x = send(ctx, e, (size_t)n * sizeof *e);
-    scoped_device double *y = NULL;
-    CHECK_OK(cmgi_alloc_device(ctx, S->rows, sizeof *y, &y));
+    scoped_device double *y = device_new(S->rows, sizeof *y);
     CHECK_OK(cmgi_sum_apply(S, x, CMG_FP64, y));
     double *host = fetch(ctx, y, (size_t)S->rows * sizeof *y);
     return host;
@@ -283,9 +275,7 @@ static void check_load(const mesh *m, int nc)
     }
     cmgi_mesh_sums sums = make(ctx, m, nc, true);
     scoped double *values = product(&sums.vector, numbers, f);
-    for (cmg_size i = 0; i < n; ++i) {
-        CHECK_NEAR(values[i], sum[i], 0);
-    }
+    CHECK_NEAR_EACH(i, n, values[i], sum[i], 0);
     cmgi_mesh_sums_free(ctx, &sums);
 }
 
@@ -315,9 +305,7 @@ TEST(survives_failed_allocations)
                                NULL};
     scoped_device cmg_size *map = NULL;
     CHECK_OK(cmgi_alloc(ctx, sums.nnz, sizeof *map, &map));
-    for (cmg_size k = 0; k < sums.nnz; ++k) {
-        map[k] = sums.nnz - 1 - k;
-    }
+    FILL(map, k, sums.nnz, sums.nnz - 1 - k);
     CHECK_OK(cmgi_move_to_device(ctx, &map, sums.nnz, sizeof *map));
     for (int what = 0; what < 2; ++what) {
         for (failing f = {.most = 200}; failing_next(&f);) {

@@ -237,12 +237,9 @@ TEST(own_meshes_are_written_equally)
         scoped cmg_index *nodes =
             calloc((size_t)(m->cells * 27), sizeof *nodes); /* of any element */
         scoped double *values = malloc((size_t)m->nodes * sizeof *values);
-        for (cmg_size e = 0; e < m->cells * m->corners; ++e) {
-            nodes[e] = m->cell_nodes[e - e % m->corners + local[e % m->corners]];
-        }
-        for (cmg_size v = 0; v < m->nodes; ++v) {
-            values[v] = b[m->unknown[v]];
-        }
+        FILL(nodes, e, m->cells * m->corners,
+             m->cell_nodes[e - e % m->corners + local[e % m->corners]]);
+        FILL(values, v, m->nodes, b[m->unknown[v]]);
         cmg_fem_mesh mesh = {o.element, o.dim, m->nodes, m->x, m->cells, nodes};
         cmg_fem_field field = {"b", 1, false, values};
         CHECK_OK(cmg_fem_mesh_write_vtu(ctx, path[1], &mesh, 1, &field));

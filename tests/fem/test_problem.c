@@ -67,9 +67,7 @@ TEST(coefficients_are_their_formulas)
             point(dim, k, s, x);
             cmgi_problem_coefficient(&p, 0, x, K);
             check_scalar(&p, s, K[0] / p.diffusion);
-            for (int i = 0; i < dim * dim; ++i) {
-                CHECK(K[i] == (i % (dim + 1) == 0 ? K[0] : 0));
-            }
+            CHECK_EACH(i, dim * dim, K[i] == (i % (dim + 1) == 0 ? K[0] : 0));
         }
         CHECK(p.diffusion == (c / 2 == 3 ? 0.25 : 1) && p.reaction == (c / 2 == 3 ? 1 : 0));
     }
@@ -81,20 +79,16 @@ TEST(random_fields_are_sixteen_a_side)
     for (int dim = 2; dim <= 3; ++dim) {
         const cmgi_problem p = problem_of(dim, "coefficient=random");
         double last[9] = {0};
-        for (int axis = 0; axis < dim; ++axis) {
-            for (int field = 0; field < 16; ++field) {
-                for (int at = 0; at < 3; ++at) {
-                    double x[3];
-                    double K[9];
-                    for (int d = 0; d < dim; ++d) {
-                        const double s = d == axis ? (field + 0.01 + 0.49 * at) / 16 : 0.3;
-                        x[d] = origin[d] + s * extent[d];
-                    }
-                    cmgi_problem_coefficient(&p, 0, x, K);
-                    CHECK(at == 0 ? K[0] != last[0] : K[0] == last[0]);
-                    last[0] = K[0];
-                }
+        EACH_TRIPLE (axis, dim, field, 16, at, 3) {
+            double x[3];
+            double K[9];
+            for (int d = 0; d < dim; ++d) {
+                const double s = d == axis ? (field + 0.01 + 0.49 * at) / 16 : 0.3;
+                x[d] = origin[d] + s * extent[d];
             }
+            cmgi_problem_coefficient(&p, 0, x, K);
+            CHECK(at == 0 ? K[0] != last[0] : K[0] == last[0]);
+            last[0] = K[0];
         }
     }
 }
@@ -110,14 +104,12 @@ TEST(anisotropy_has_its_axes)
         const double angle = 25 * pi / 180;
         const double axes[3][3] = {
             {cos(angle), sin(angle), 0}, {-sin(angle), cos(angle), 0}, {0, 0, 1}};
-        for (int a = 0; a < dim; ++a) {
-            for (int i = 0; i < dim; ++i) {
-                double image = 0;
-                for (int j = 0; j < dim; ++j) {
-                    image += K[i * dim + j] * axes[a][j];
-                }
-                CHECK_NEAR(image, (a == 0 ? 40 : 1) * axes[a][i], 1e-13);
+        EACH_PAIR (a, dim, i, dim) {
+            double image = 0;
+            for (int j = 0; j < dim; ++j) {
+                image += K[i * dim + j] * axes[a][j];
             }
+            CHECK_NEAR(image, (a == 0 ? 40 : 1) * axes[a][i], 1e-13);
         }
     }
 }

@@ -67,9 +67,7 @@ static void check_basis(cmgi_basis basis)
         double xi[3];
         cmgi_basis_position(basis, a, xi);
         cmgi_basis_eval(basis, xi, N, NULL);
-        for (int b = 0; b < nodes; ++b) {
-            CHECK_NEAR(N[b], a == b, 1e-15);
-        }
+        CHECK_NEAR_EACH(b, nodes, N[b], a == b, 1e-15);
     }
     const double at[3] = {0.21, 0.34, 0.13};
     const double h = 1e-6;
@@ -82,9 +80,7 @@ static void check_basis(cmgi_basis basis)
         down[d] -= h;
         cmgi_basis_eval(basis, up, N, NULL);
         cmgi_basis_eval(basis, down, Nd, NULL);
-        for (int a = 0; a < nodes; ++a) {
-            CHECK_NEAR(dN[a * basis.dim + d], (N[a] - Nd[a]) / (2 * h), 1e-8);
-        }
+        CHECK_NEAR_EACH(a, nodes, dN[a * basis.dim + d], (N[a] - Nd[a]) / (2 * h), 1e-8);
     }
 }
 

@@ -55,16 +55,10 @@ static void compare_rows(const sum_case *c, const setting *s, const double *valu
     const cmgi_problem problem = cmgi_problem_make(&o, s->mesh->dim, origin, extent);
     CHECK_OK(cmgi_cell_form_create(ctx, &problem, s->space->basis, 2, &form));
     CHECK_OK(cmgi_space_assemble(s->space, &form, &A, NULL));
-    double largest = 0;
-    double error = 0;
     const cmg_size nnz = A.indptr[A.rows];
     CHECK(s->A.indptr[s->A.rows] == nnz);
-    for (cmg_size k = 0; k < nnz; ++k) {
-        CHECK(A.indices[k] == s->A.indices[k]);
-        largest = fmax(largest, fabs(A.values[k]));
-        error = fmax(error, fabs(A.values[k] - values[k]));
-    }
-    CHECK_NEAR(error / largest, 0, 1e-14);
+    CHECK_EACH(k, nnz, A.indices[k] == s->A.indices[k]);
+    CHECK_NEAR(relative_difference(values, A.values, nnz), 0, 1e-14);
     cmgi_cell_form_free(ctx, &form);
 }
 
@@ -109,9 +103,7 @@ TEST(takes_a_coefficient_a_cell_or_a_point)
             CHECK_OK(cmg_fem_sum_cells(s.sum, &forms[0], v[i], e[i]));
             values[i] = values_of(e[i]);
         }
-        for (cmg_size i = 0; i < cmg_vector_length(e[0]); ++i) {
-            CHECK_NEAR(values[0][i], 2 * values[1][i], 1e-13);
-        }
+        CHECK_NEAR_EACH(i, cmg_vector_length(e[0]), values[0][i], 2 * values[1][i], 1e-13);
         for (int i = 0; i < 2; ++i) {
             free(values[i]);
             vectors_destroy(&e[i], &v[i]);
@@ -170,9 +162,7 @@ TEST(long_rows_and_ones)
     }
     CHECK_OK(cmgi_alloc(ctx, indptr[ROWS], sizeof *indices, &indices));
     CHECK_OK(cmgi_alloc(ctx, MOST, sizeof *e, &e));
-    for (cmg_size i = 0; i < MOST; ++i) {
-        e[i] = (double)(i % 97);
-    }
+    FILL(e, i, MOST, (double)(i % 97));
     for (cmg_size r = 0; r < ROWS; ++r) {
         for (cmg_size k = indptr[r]; k < indptr[r + 1]; ++k) {
             indices[k] = k % 11 == 0 ? -1 : (cmg_index)(k * 31 % MOST);
@@ -188,9 +178,7 @@ TEST(long_rows_and_ones)
         scoped_vector *to = vector_new(ROWS, precision);
         CHECK_OK(cmgi_sum_apply(&S, cmg_vector_data(from), precision, cmg_vector_data(to)));
         CHECK_OK(cmg_vector_get(to, y));
-        for (cmg_size r = 0; r < ROWS; ++r) {
-            CHECK_NEAR(y[r], expected[r], 0);
-        }
+        CHECK_NEAR_EACH(r, ROWS, y[r], expected[r], 0);
     }
     cmgi_sum_free(&S);
     cmgi_free(ctx, e);

@@ -91,9 +91,7 @@ TEST(nested_meshes_give_the_embedding)
         CHECK_OK(cmg_fem_transfer(ctx, &a, 1, b.nodes, b.x, &P));
         CHECK(P.rows == expected.rows && P.cols == expected.cols);
         CHECK(P.indptr[P.rows] == expected.indptr[expected.rows]);
-        for (cmg_size i = 0; i < P.rows; ++i) {
-            CHECK(P.indptr[i + 1] == expected.indptr[i + 1]);
-        }
+        CHECK_EACH(i, P.rows, P.indptr[i + 1] == expected.indptr[i + 1]);
         for (cmg_size k = 0; k < P.indptr[P.rows]; ++k) {
             CHECK(P.indices[k] == expected.indices[k]);
             CHECK_NEAR(P.values[k], expected.values[k], 1e-14);
@@ -161,16 +159,12 @@ TEST(the_tree_finds_what_all_cells_show)
     CHECK_OK(cmgi_locator_create(ctx, &a, &locator));
     for (cmg_size c = 0; c < a.cells; ++c) {
         double x[3] = {0, 0, 0};
-        for (int k = 0; k < 8; ++k) {
-            for (int d = 0; d < 3; ++d) {
-                x[d] += a.x[3 * a.cell_nodes[8 * c + k] + d] / 8;
-            }
+        EACH_PAIR (k, 8, d, 3) {
+            x[d] += a.x[3 * a.cell_nodes[8 * c + k] + d] / 8;
         }
         const cmgi_location place = cmgi_locate(&locator, x);
         CHECK(place.cell == c && place.distance == 0);
-        for (int d = 0; d < 3; ++d) {
-            CHECK_NEAR(place.xi[d], 0.5, 1e-12);
-        }
+        CHECK_NEAR_EACH(d, 3, place.xi[d], 0.5, 1e-12);
     }
     cmgi_locator_free(&locator);
 }

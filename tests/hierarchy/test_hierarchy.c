@@ -15,9 +15,7 @@ TEST(matrices_and_vectors_come_back)
     CHECK_STATUS(cmg_hierarchy_get_csr(h, 0, CMG_ROLE_R, NULL, 0, &A), CMG_ERR_STATE);
     CHECK_STATUS(cmg_hierarchy_get_csr(h, 2, CMG_ROLE_P, NULL, 0, &A), CMG_ERR_STATE);
     double b[81];
-    for (int i = 0; i < 81; ++i) {
-        b[i] = i;
-    }
+    FILL(b, i, 81, i);
     CHECK_OK(cmg_hierarchy_set_vector(h, 0, "rhs", "b", 81, b));
     CHECK_OK(cmg_hierarchy_set_vector(h, 0, "rhs", "second", 81, b));
     cmg_size n = 0;

@@ -22,17 +22,15 @@ static matrix pattern(int kind, cmg_size n)
 {
     matrix A = zeros(n);
     uint64_t seed = 11;
-    for (cmg_size i = 0; i < n; ++i) {
-        for (cmg_size j = 0; j < n; ++j) {
-            const double any = cmgi_random(&seed);
-            const bool there = kind == 0   ? j == i + 1                              /* one way */
-                               : kind == 1 ? false                                   /* diagonal */
-                               : kind == 2 ? i % 2 == 0 && j % 2 == 0                /* unequal */
-                               : kind == 3 ? any < 0.1                               /* random */
-                               : kind == 4 ? i % 5 != 0 && llabs(i - j) <= 2         /* identity */
-                                           : i / 4 == j / 4 && (i > j || any < 0.3); /* islands */
-            A.dense[i * n + j] = i == j ? (double)(10 * n) : there ? (double)(i * n + j + 1) : 0;
-        }
+    EACH_PAIR (i, n, j, n) {
+        const double any = cmgi_random(&seed);
+        const bool there = kind == 0   ? j == i + 1                              /* one way */
+                           : kind == 1 ? false                                   /* diagonal */
+                           : kind == 2 ? i % 2 == 0 && j % 2 == 0                /* unequal */
+                           : kind == 3 ? any < 0.1                               /* random */
+                           : kind == 4 ? i % 5 != 0 && llabs(i - j) <= 2         /* identity */
+                                       : i / 4 == j / 4 && (i > j || any < 0.3); /* islands */
+        A.dense[i * n + j] = i == j ? (double)(10 * n) : there ? (double)(i * n + j + 1) : 0;
     }
     return A;
 }
@@ -42,9 +40,7 @@ static cmg_hierarchy *hierarchy_of(const matrix *A, int block)
 {
     scoped_csr csr = csr_of_dense(A->n, A->dense);
     scoped double *number = malloc((size_t)A->n * sizeof *number);
-    for (cmg_size i = 0; i < A->n; ++i) {
-        number[i] = (double)i;
-    }
+    FILL(number, i, A->n, (double)i);
     cmg_hierarchy *h = hierarchy_alone(&csr.view);
     CHECK_OK(cmg_hierarchy_set_vector(h, 0, "rhs", "b", A->n, number));
     CHECK_OK(cmg_hierarchy_set_attribute(h, "block_size", sprint("%d", block)));
@@ -80,20 +76,18 @@ TEST(hostile_graphs_are_numbered)
         CMG_NUMBERING_CUTHILL_MCKEE, CMG_NUMBERING_REVERSE_CUTHILL_MCKEE, CMG_NUMBERING_METIS,
         CMG_NUMBERING_HIERARCHICAL, CMG_NUMBERING_RANDOM};
     static const cmg_size sizes[] = {1, 2, 6, 64, 96};
-    for (int kind = 0; kind < PATTERNS; ++kind) {
-        for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
-            matrix A = pattern(kind, sizes[s]);
-            for (int block = 1; block <= 3; ++block) {
-                for (size_t k = 0; k < sizeof numberings / sizeof numberings[0]; ++k) {
-                    scoped_hierarchy *h = hierarchy_of(&A, block);
-                    const cmg_status status = cmg_hierarchy_renumber(h, numberings[k], 1);
-                    CHECK(status == CMG_OK ||
-                          (status == CMG_ERR_UNSUPPORTED && numberings[k] == CMG_NUMBERING_METIS));
-                    check_renumbered(h, &A, sizes[s] % block == 0 ? block : 1);
-                }
+    EACH_PAIR (kind, PATTERNS, s, sizeof sizes / sizeof sizes[0]) {
+        matrix A = pattern(kind, sizes[s]);
+        for (int block = 1; block <= 3; ++block) {
+            for (size_t k = 0; k < sizeof numberings / sizeof numberings[0]; ++k) {
+                scoped_hierarchy *h = hierarchy_of(&A, block);
+                const cmg_status status = cmg_hierarchy_renumber(h, numberings[k], 1);
+                CHECK(status == CMG_OK ||
+                      (status == CMG_ERR_UNSUPPORTED && numberings[k] == CMG_NUMBERING_METIS));
+                check_renumbered(h, &A, sizes[s] % block == 0 ? block : 1);
             }
-            free(A.dense);
         }
+        free(A.dense);
     }
 }
 
@@ -148,9 +142,7 @@ static cmg_hierarchy *odd_coarse_level(const char *block, int components)
         mesh->x[2 * v + 1] = (double)(v * v);
         mesh->unknown[v] = (cmg_index)v;
     }
-    for (int c = 0; c < 3; ++c) {
-        mesh->cell_nodes[c] = c;
-    }
+    FILL(mesh->cell_nodes, c, 3, c);
     CHECK_OK(cmgi_hierarchy_take_mesh(h, &mesh));
     return h;
 }

@@ -73,9 +73,7 @@ static void check_same(const cmg_hierarchy *h, const cmg_hierarchy *g, int dim, 
                 cmg_size n = 0;
                 const double *b = vector_in(h, 0, "rhs", "b", &n);
                 const double *c = vector_in(g, 0, "rhs", "b", &n);
-                for (cmg_size i = 0; i < n; ++i) {
-                    CHECK_NEAR(b[i], c[fine[i / block] * block + i % block], 0);
-                }
+                CHECK_NEAR_EACH(i, n, b[i], c[fine[i / block] * block + i % block], 0);
             }
             free(fine);
             fine = coarse;
@@ -169,9 +167,7 @@ TEST(numberings_keep_their_promise)
     CHECK_OK(cmg_hierarchy_renumber(h, CMG_NUMBERING_HIERARCHICAL, 0));
     for (int l = 0; l + 1 < cmg_hierarchy_levels(h); ++l) {
         const cmg_csr P = csr_of(h, l, CMG_ROLE_P);
-        for (cmg_size j = 0; j < P.cols; ++j) {
-            CHECK(P.indptr[j + 1] == P.indptr[j] + 1 && P.indices[P.indptr[j]] == j);
-        }
+        CHECK_EACH(j, P.cols, P.indptr[j + 1] == P.indptr[j] + 1 && P.indices[P.indptr[j]] == j);
     }
     CHECK_STATUS(cmg_hierarchy_renumber(h, CMG_NUMBERING_CELLS, 0), CMG_ERR_STATE);
     CHECK_STATUS(cmg_hierarchy_renumber(h, (cmg_numbering)99, 0), CMG_ERR_ARG);
@@ -186,9 +182,7 @@ TEST(smoothers_follow)
     scoped_csr M = csr_diagonal(n, 1);
     cmg_size m = 0;
     const double *x = vector_in(h, 0, "coords", NULL, &m);
-    for (cmg_size i = 0; i < n; ++i) {
-        M.values[i] = x[2 * i] + 10 * x[2 * i + 1];
-    }
+    FILL(M.values, i, n, x[2 * i] + 10 * x[2 * i + 1]);
     CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_SMOOTHER, "mark", 0, &M.view));
     CHECK_OK(cmg_hierarchy_renumber(h, CMG_NUMBERING_RANDOM, 5));
     cmg_csr after = {0};

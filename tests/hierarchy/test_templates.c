@@ -12,20 +12,17 @@ TEST(kinds_and_ids_are_the_csr_they_stand_for)
 {
     static const cmg_size sizes[] = {1, 2, 11, 12, 31, 32, 33, 63, 64, 65, 500, 5000};
     static const int bits[] = {8, 16, 32};
-    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
-        for (int square = 0; square < 2; ++square) {
-            const cmg_role role = square ? CMG_ROLE_A : CMG_ROLE_P;
-            test_kinds k;
-            scoped_hierarchy *h = hierarchy_new(2);
-            draw_kinds(sizes[s], square ? sizes[s] : sizes[s] / 2 + 1, square, bits[s % 3], s + 1,
-                       &k);
-            CHECK_OK(cmg_hierarchy_set_templates(h, 0, role, &k.t));
-            scoped_csr expected = csr_of_kinds(&k.t);
-            CHECK(cmgi_hierarchy_templates(h, 0, role)->nnz == expected.indptr[expected.rows]);
-            const cmg_csr A = csr_of(h, 0, role);
-            CHECK(same_csr(&A, &expected.view));
-            free_kinds(&k);
-        }
+    EACH_PAIR (s, sizeof sizes / sizeof *sizes, square, 2) {
+        const cmg_role role = square ? CMG_ROLE_A : CMG_ROLE_P;
+        test_kinds k;
+        scoped_hierarchy *h = hierarchy_new(2);
+        draw_kinds(sizes[s], square ? sizes[s] : sizes[s] / 2 + 1, square, bits[s % 3], s + 1, &k);
+        CHECK_OK(cmg_hierarchy_set_templates(h, 0, role, &k.t));
+        scoped_csr expected = csr_of_kinds(&k.t);
+        CHECK(cmgi_hierarchy_templates(h, 0, role)->nnz == expected.indptr[expected.rows]);
+        const cmg_csr A = csr_of(h, 0, role);
+        CHECK(same_csr(&A, &expected.view));
+        free_kinds(&k);
     }
 }
 
@@ -77,9 +74,7 @@ TEST(a_grid_is_what_its_positions_tell)
                                          {3, 3, 3}, {9, 5, 3},  {1, 5, 3},  {5, 1, 7}, {2, 3, 4},
                                          {6, 2, 1}, {33, 7, 5}, {7, 5, 3},  {1, 1, 9}};
     double stencil[27];
-    for (int s = 0; s < 27; ++s) {
-        stencil[s] = s % 5 == 3 && s != 13 ? 0 : 1 + 0.25 * s;
-    }
+    FILL(stencil, s, 27, s % 5 == 3 && s != 13 ? 0 : 1 + 0.25 * s);
     for (size_t g = 0; g < sizeof grids / sizeof *grids; ++g) {
         const cmg_index *n = grids[g];
         const bool odd = n[0] % 2 == 1 && n[1] % 2 == 1 && n[2] % 2 == 1;
@@ -362,9 +357,7 @@ TEST(a_stencil_keeps_its_neighbours)
     double next[27];
     scoped_hierarchy *h = hierarchy_new(2);
     CHECK_OK(cmg_hierarchy_set_templates(h, 0, CMG_ROLE_A, &t));
-    for (int s = 0; s < 27; ++s) {
-        next[s] = 3 * poisson3[s];
-    }
+    FILL(next, s, 27, 3 * poisson3[s]);
     next[0] = 1; /* no neighbour that a plane has */
     CHECK_OK(cmg_hierarchy_update(h, 0, CMG_ROLE_A, next));
     const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);

@@ -27,12 +27,10 @@ static inline void random_csr(cmg_hierarchy *h, int level, cmg_role role, const 
                               uint64_t *state)
 {
     scoped_csr A = csr_new(rows, cols, rows * cols);
-    for (cmg_size i = 0; i < rows; ++i) {
-        for (cmg_size k = 0; k < cols; ++k) {
-            const cmg_size j = unsorted ? cols - 1 - k : k;
-            if (role == CMG_ROLE_INVERSE || i == j || cmgi_random_bits(state) % 4 == 0) {
-                csr_put(&A, i, j, i == j ? 1 + cmgi_random(state) : random_value(state));
-            }
+    EACH_PAIR (i, rows, k, cols) {
+        const cmg_size j = unsorted ? cols - 1 - k : k;
+        if (role == CMG_ROLE_INVERSE || i == j || cmgi_random_bits(state) % 4 == 0) {
+            csr_put(&A, i, j, i == j ? 1 + cmgi_random(state) : random_value(state));
         }
     }
     csr_end(&A);
@@ -43,9 +41,7 @@ static inline void random_vector(cmg_hierarchy *h, int level, const char *kind, 
                                  cmg_size n, uint64_t *state)
 {
     scoped double *values = malloc((size_t)(n + 1) * sizeof *values);
-    for (cmg_size i = 0; i < n; ++i) {
-        values[i] = random_value(state);
-    }
+    FILL(values, i, n, random_value(state));
     CHECK_OK(cmg_hierarchy_set_vector(h, level, kind, name, n, values));
 }
 

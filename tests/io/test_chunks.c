@@ -158,9 +158,7 @@ static void relay(const char *path, const cmg_csr *A, const layout *l)
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     CHECK(H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_LATEST) >= 0);
     const hid_t file = H5Fopen(path, H5F_ACC_RDWR, access);
-    for (int k = 0; k < 3; ++k) {
-        CHECK(H5Ldelete(file, names[k], H5P_DEFAULT) >= 0);
-    }
+    CHECK_EACH(k, 3, H5Ldelete(file, names[k], H5P_DEFAULT) >= 0);
     put_array(file, names[0], l, l->narrow ? H5T_STD_I32LE : H5T_STD_I64LE, H5T_NATIVE_INT64, n + 1,
               A->indptr);
     put_array(file, names[1], l, l->wide ? H5T_STD_I64LE : H5T_STD_I32LE, H5T_NATIVE_INT32, n,

@@ -159,9 +159,7 @@ TEST(vectors_survive_both)
     static const char *const names[] = {"v.mtx", "v.petsc", "v.txt"};
     double values[40];
     uint64_t state = 23;
-    for (int i = 0; i < 40; ++i) {
-        values[i] = random_value(&state);
-    }
+    FILL(values, i, 40, random_value(&state));
     for (int k = 0; k < 3; ++k) {
         const char *path = temporary(names[k]);
         size_t size = 0;

@@ -26,10 +26,9 @@ TEST(agrees_with_the_definition)
     scoped unsigned char *data = malloc(MOST);
     uint64_t state = 1;
     for (int fill = 0; fill < 3; ++fill) {
-        for (size_t k = 0; k < MOST; ++k) {
-            data[k] = fill == 0 ? (unsigned char)cmgi_random_bits(&state)
-                                : (unsigned char)(fill == 1 ? 0xff : 0);
-        }
+        FILL(data, k, MOST,
+             fill == 0 ? (unsigned char)cmgi_random_bits(&state)
+                       : (unsigned char)(fill == 1 ? 0xff : 0));
         int wrong = 0;
         for (size_t n = 0; n < 300; ++n) {
             wrong += cmgi_fletcher32(data, n) != plain_fletcher32(data, n);
@@ -47,9 +46,7 @@ TEST(every_bit_counts)
     unsigned char data[4096];
     uint64_t state = 2;
     int missed = 0;
-    for (size_t k = 0; k < sizeof data; ++k) {
-        data[k] = (unsigned char)cmgi_random_bits(&state);
-    }
+    FILL(data, k, sizeof data, (unsigned char)cmgi_random_bits(&state));
     const uint32_t sum = cmgi_fletcher32(data, sizeof data);
     for (size_t bit = 0; bit < 8 * sizeof data; ++bit) {
         data[bit / 8] ^= (unsigned char)(1u << bit % 8);

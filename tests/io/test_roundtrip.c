@@ -210,9 +210,7 @@ TEST(vectors_come_back)
     for (int s = 0; s < 6; ++s) {
         scoped double *values = malloc((size_t)sizes[s] * sizeof *values);
         uint64_t state = (uint64_t)s;
-        for (cmg_size i = 0; i < sizes[s]; ++i) {
-            values[i] = random_value(&state);
-        }
+        FILL(values, i, sizes[s], random_value(&state));
         for (int k = 0; k < 5; ++k) {
             cmg_size n = 0;
             double *back = NULL;

@@ -118,17 +118,11 @@ static void textbook(int n, double shift, const double *b, int steps, double *no
     memcpy(r, b, (size_t)n * sizeof *r);
     memcpy(old, b, (size_t)n * sizeof *old);
     for (int k = 0; k < steps; ++k) {
-        for (int i = 0; i < n; ++i) {
-            z[i] = i < n / 2 ? r[i] : factor(k) * r[i];
-        }
+        FILL(z, i, n, i < n / 2 ? r[i] : factor(k) * r[i]);
         const double rz = dot(r, z, n);
         const double beta = k > 0 ? (rz - dot(z, old, n)) / rz_old : 0;
-        for (int i = 0; i < n; ++i) {
-            p[i] = z[i] + beta * p[i];
-        }
-        for (int i = 0; i < n; ++i) {
-            q[i] = (2 + shift) * p[i] - (i > 0 ? p[i - 1] : 0) - (i + 1 < n ? p[i + 1] : 0);
-        }
+        FILL(p, i, n, z[i] + beta * p[i]);
+        FILL(q, i, n, (2 + shift) * p[i] - (i > 0 ? p[i - 1] : 0) - (i + 1 < n ? p[i + 1] : 0));
         const double alpha = rz / dot(p, q, n);
         memcpy(old, r, (size_t)n * sizeof *old);
         add_scaled(r, -alpha, q, n);

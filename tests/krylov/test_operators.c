@@ -99,9 +99,7 @@ TEST(kept_solver_follows_new_values)
         }
         CHECK_OK(cmg_matrix_update(M, csr.values));
     }
-    for (int i = 0; i < ROWS; ++i) {
-        CHECK_NEAR(u[0][i], 2 * u[1][i], 1e-10);
-    }
+    CHECK_NEAR_EACH(i, ROWS, u[0][i], 2 * u[1][i], 1e-10);
     CHECK_STATUS(cmg_cg_solve(cg, b, b, &report), CMG_ERR_ARG);
     /* limits for the next solves: fewer iterations, none where |b| is small enough, one at most */
     const int full = report.iterations;

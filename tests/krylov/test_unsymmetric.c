@@ -64,9 +64,7 @@ static cmg_status weigh(void *user, const void *from, void *to)
 
 static void weigh_plainly(cmg_size n, const double *r, double *z)
 {
-    for (cmg_size i = 0; i < n; ++i) {
-        z[i] = i < n / 2 ? 0.2 * r[i] : r[i];
-    }
+    FILL(z, i, n, i < n / 2 ? 0.2 * r[i] : r[i]);
 }
 
 static void start(double *v)
@@ -111,10 +109,8 @@ static void least_residuals(const problem *p, bool preconditioned, double *norms
         }
         csr_multiply(&p->csr.view, z, V[j + 1]);
         memcpy(Q[j], V[j + 1], sizeof Q[j]);
-        for (int again = 0; again < 2; ++again) {
-            for (int i = 0; i < j; ++i) {
-                add_scaled(Q[j], -dot(Q[j], Q[i], N), Q[i], N);
-            }
+        EACH_PAIR (again, 2, i, j) {
+            add_scaled(Q[j], -dot(Q[j], Q[i], N), Q[i], N);
         }
         const double length = norm(Q[j], N);
         for (int k = 0; k < N; ++k) {
@@ -168,9 +164,7 @@ static void textbook(const problem *p, double *norms)
         const double omega = dot(t, r, N) / dot(t, t, N);
         add_scaled(r, -omega, t, N);
         const double beta = dot(r, r0, N) / rho * alpha / omega;
-        for (int i = 0; i < N; ++i) {
-            q[i] = r[i] + beta * (q[i] - omega * v[i]);
-        }
+        FILL(q, i, N, r[i] + beta * (q[i] - omega * v[i]));
         norms[j + 1] = norm(r, N);
     }
 }

@@ -8,9 +8,8 @@
 static void multiply(const cmg_elements *E, const double *x, double *y, double *magnitude)
 {
     scoped bool *met = calloc((size_t)E->rows + 1, sizeof *met);
-    for (cmg_size i = 0; i < E->rows; ++i) {
-        y[i] = magnitude[i] = 0;
-    }
+    fill_values(y, E->rows, 0);
+    fill_values(magnitude, E->rows, 0);
     for (cmg_size e = 0; e < E->count; ++e) {
         const cmg_size t = E->templates == 0 ? e : E->number != NULL ? E->number[e] : 0;
         const double factor = E->factor != NULL ? E->factor[e] : 1;

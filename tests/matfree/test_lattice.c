@@ -95,9 +95,7 @@ static cells make(const int *n, int b, oddity odd)
     if (odd == LOPSIDED) {
         s.matrices[0] *= 1.001;
     }
-    for (cmg_size i = 0; i < rows; ++i) {
-        s.diagonal[i] = 1 + cmgi_random(&seed);
-    }
+    FILL(s.diagonal, i, rows, 1 + cmgi_random(&seed));
     s.E = (cmg_elements){rows, count, 8 * b, 1, s.dofs, s.matrices, NULL, s.factor, s.diagonal};
     return s;
 }

@@ -59,9 +59,7 @@ static sample make(cmg_size count, int nodes, int b, cmg_size templates)
             }
         }
     }
-    for (cmg_size i = 0; i < all * b; ++i) {
-        s.diagonal[i] = 1 + cmgi_random(&seed);
-    }
+    FILL(s.diagonal, i, all * b, 1 + cmgi_random(&seed));
     s.E = (cmg_elements){all * b,    count,    local,    templates, s.dofs,
                          s.matrices, s.number, s.factor, s.diagonal};
     return s;
@@ -103,21 +101,15 @@ static void multiply_batch(const cmgi_patches *P, int block, cmg_size b, const d
     const int steps = P->rounds * block;
     const int eights = (steps + 1) / 2;
     const double *K = P->matrix + (P->number != NULL ? P->number[b] : 0) * steps * eights * 32;
-    for (int e = 0; e < 8; ++e) {
-        for (int g = 0; g < steps; ++g) {
-            for (int f = 0; f < eights; ++f) {
-                for (int n = 0; n < 8; ++n) {
-                    for (int t = 0; t < 4; ++t) {
-                        const int at = P->local[(b * 32 + 4 * e + t) * P->rounds + g / block];
-                        const int to = P->local[(b * 32 + 4 * e + n / 2) * P->rounds +
-                                                (2 * f + n % 2) / block % P->rounds];
-                        const double a = at != CMGI_PATCH_NONE ? x[at * block + g % block] : 0;
-                        const double k = K[(g * eights + f) * 32 + 4 * n + t];
-                        if (2 * f + n % 2 < steps && to != CMGI_PATCH_NONE) {
-                            y[to * block + (2 * f + n % 2) % block] += factor[b * 8 + e] * k * a;
-                        }
-                    }
-                }
+    EACH_TRIPLE (e, 8, g, steps, f, eights) {
+        EACH_PAIR (n, 8, t, 4) {
+            const int at = P->local[(b * 32 + 4 * e + t) * P->rounds + g / block];
+            const int to = P->local[(b * 32 + 4 * e + n / 2) * P->rounds +
+                                    (2 * f + n % 2) / block % P->rounds];
+            const double a = at != CMGI_PATCH_NONE ? x[at * block + g % block] : 0;
+            const double k = K[(g * eights + f) * 32 + 4 * n + t];
+            if (2 * f + n % 2 < steps && to != CMGI_PATCH_NONE) {
+                y[to * block + (2 * f + n % 2) % block] += factor[b * 8 + e] * k * a;
             }
         }
     }
@@ -157,9 +149,7 @@ static void multiply_patch(const by_hand *h, cmg_size p)
     double xs[CMGI_PATCH_VALUES];
     double ys[CMGI_PATCH_VALUES] = {0};
     CHECK(nodes <= P->most && nodes * b <= CMGI_PATCH_VALUES);
-    for (cmg_size q = 0; q < nodes * b; ++q) {
-        xs[q] = h->x[list[q / b] * b + q % b];
-    }
+    FILL(xs, q, nodes * b, h->x[list[q / b] * b + q % b]);
     for (cmg_index c = P->first_colour[p]; c < P->first_colour[p + 1]; ++c) {
         check_colour(P, c, nodes);
         for (cmg_index q = P->first_batch[c]; q < P->first_batch[c + 1]; ++q) {
@@ -207,17 +197,13 @@ static void check_patches(const sample *s, int b, const cmgi_patches *P)
                        .y = calloc((size_t)n, sizeof(double)),
                        .part = calloc((size_t)(P->parts * b) + 1, sizeof(double)),
                        .written = calloc((size_t)n, sizeof(bool))};
-    for (cmg_size q = 0; q < P->batches * 8; ++q) {
-        factor[q] = P->order[q] >= 0 ? s->factor[P->order[q]] : 0;
-    }
+    FILL(factor, q, P->batches * 8, P->order[q] >= 0 ? s->factor[P->order[q]] : 0);
     for (cmg_size p = 0; p < P->count; ++p) {
         multiply_patch(&h, p);
     }
     add_parts(&h, s->diagonal);
     multiply(&s->E, x, sum, magnitude);
-    for (cmg_size i = 0; i < n; ++i) {
-        CHECK(h.written[i / b] && fabs(h.y[i] - sum[i]) <= 1e-13 * (magnitude[i] + 1));
-    }
+    CHECK_EACH(i, n, h.written[i / b] && fabs(h.y[i] - sum[i]) <= 1e-13 * (magnitude[i] + 1));
     free_all(h.y, h.part, h.written);
 }
 
@@ -230,9 +216,7 @@ TEST(patches_hold_the_elements)
         const int b = shape[k / 10][1];
         scoped_sample s = make(counts[k / 2 % 5], nodes, b, k % 2 == 0 ? 1 : 3);
         scoped cmg_index *node = malloc(((size_t)(s.E.count * nodes) + 1) * sizeof *node);
-        for (cmg_size q = 0; q < s.E.count * nodes; ++q) {
-            node[q] = s.dofs[q * b] < 0 ? -1 : s.dofs[q * b] / b;
-        }
+        FILL(node, q, s.E.count * nodes, s.dofs[q * b] < 0 ? -1 : s.dofs[q * b] / b);
         cmgi_patches *P = NULL;
         CHECK_OK(cmgi_patches_make(ctx, &s.E, node, b, &P));
         CHECK(P != NULL && cmgi_patches_rounds(nodes, b) == P->rounds);

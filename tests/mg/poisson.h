@@ -30,11 +30,9 @@ static inline cmgi_csr triplet_csr(triplet_list *t)
         nnz += t->there[k];
     }
     cmgi_csr A = csr_new(t->rows, t->cols, nnz);
-    for (cmg_size i = 0; i < t->rows; ++i) {
-        for (cmg_size j = 0; j < t->cols; ++j) {
-            if (t->there[i * t->cols + j]) {
-                csr_put(&A, i, j, t->dense[i * t->cols + j]);
-            }
+    EACH_PAIR (i, t->rows, j, t->cols) {
+        if (t->there[i * t->cols + j]) {
+            csr_put(&A, i, j, t->dense[i * t->cols + j]);
         }
     }
     csr_end(&A);
@@ -54,20 +52,16 @@ static inline cmgi_csr poisson_matrix(int n, int flags)
         {4, -1, -1, -2}, {-1, 4, -2, -1}, {-1, -2, 4, -1}, {-2, -1, -1, 4}};
     const int m = n + 1;
     triplet_list t = triplets((cmg_size)m * m, (cmg_size)m * m);
-    for (int e = 0; e < n * n; ++e) {
-        for (int a = 0; a < 4; ++a) {
-            for (int b = 0; b < 4; ++b) {
-                const int ia = e % n + a % 2;
-                const int ja = e / n + a / 2;
-                const int ib = e % n + b % 2;
-                const int jb = e / n + b / 2;
-                const bool row_free = !on_boundary(n, ia, ja) || (flags & POISSON_NEUMANN) != 0;
-                const bool col_free =
-                    !on_boundary(n, ib, jb) || (flags & (POISSON_NEUMANN | POISSON_COLUMNS)) != 0;
-                if (row_free && col_free) {
-                    triplet_add(&t, ja * m + ia, jb * m + ib, K[a][b] / 6);
-                }
-            }
+    EACH_TRIPLE (e, n * n, a, 4, b, 4) {
+        const int ia = e % n + a % 2;
+        const int ja = e / n + a / 2;
+        const int ib = e % n + b % 2;
+        const int jb = e / n + b / 2;
+        const bool row_free = !on_boundary(n, ia, ja) || (flags & POISSON_NEUMANN) != 0;
+        const bool col_free =
+            !on_boundary(n, ib, jb) || (flags & (POISSON_NEUMANN | POISSON_COLUMNS)) != 0;
+        if (row_free && col_free) {
+            triplet_add(&t, ja * m + ia, jb * m + ib, K[a][b] / 6);
         }
     }
     for (int k = 0; k < m * m && (flags & POISSON_NEUMANN) == 0; ++k) {
@@ -84,13 +78,11 @@ static inline cmgi_csr poisson_prolongation(int n)
     const int m = n + 1;
     const int c = n / 2 + 1;
     triplet_list t = triplets((cmg_size)m * m, (cmg_size)c * c);
-    for (int j = 0; j < m; ++j) {
-        for (int i = 0; i < m; ++i) {
-            for (int b = 0; b <= j % 2; ++b) {
-                for (int a = 0; a <= i % 2; ++a) {
-                    triplet_add(&t, j * m + i, (j / 2 + b) * c + i / 2 + a,
-                                (i % 2 ? 0.5 : 1) * (j % 2 ? 0.5 : 1));
-                }
+    EACH_PAIR (j, m, i, m) {
+        for (int b = 0; b <= j % 2; ++b) {
+            for (int a = 0; a <= i % 2; ++a) {
+                triplet_add(&t, j * m + i, (j / 2 + b) * c + i / 2 + a,
+                            (i % 2 ? 0.5 : 1) * (j % 2 ? 0.5 : 1));
             }
         }
     }

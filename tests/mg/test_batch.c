@@ -135,9 +135,7 @@ TEST(solutions_are_those_of_elimination)
             const cmg_csr A = matrix_of(&S, true, s);
             scoped double *X = dense_inverse(&A);
             scoped double *y = malloc((size_t)S.n * sizeof *y);
-            for (cmg_size i = 0; i < S.n; ++i) {
-                y[i] = dot(X + i * S.n, S.b + s * S.n, S.n);
-            }
+            FILL(y, i, S.n, dot(X + i * S.n, S.b + s * S.n, S.n));
             CHECK(relative_difference(S.x + s * S.n, y, S.n) <= 1e-8);
             CHECK(report.iterations >= each[s].iterations);
         }
@@ -320,9 +318,7 @@ TEST(values_may_be_shared)
     memset(S.b, 0, (size_t)S.n * sizeof *S.b);
     S.x[3] = 1; /* a guess for b = 0 */
     (void)run(&S, false, each);
-    for (cmg_size i = 0; i < S.n; ++i) {
-        CHECK(S.x[i] == 0);
-    }
+    CHECK_EACH(i, S.n, S.x[i] == 0);
     CHECK(each[0].outcome == CMG_CONVERGED_ATOL && each[0].relative_residual == 0);
     for (int s = 1; s < COUNT; ++s) {
         CHECK(each[s].outcome == CMG_CONVERGED_RTOL && residual_of(&S, false, s) <= 1.01e-9);

@@ -22,19 +22,17 @@ static cmgi_csr matrix_of(const box3 *s)
 {
     const cmg_size rows = rows_of(s);
     cmgi_csr A = csr_new(rows, rows, 27 * rows);
-    for (cmg_size i = 0; i < rows; ++i) {
-        for (int k = 0; k < 27; ++k) {
-            const cmg_size x = i % s->n[0] + k % 3 - 1;
-            const cmg_size y = i / s->n[0] % s->n[1] + k / 3 % 3 - 1;
-            const cmg_size z = i / s->n[0] / s->n[1] + k / 9 - 1;
-            const int apart = (k % 3 != 1) + (k / 3 % 3 != 1) + (k / 9 != 1);
-            const double even[4] = {8.0 / 3, -0.01, -1.0 / 6, -1.0 / 12};
-            const double value = even[apart] + (s->odd == 1 && k == 14 ? -0.02 : 0) +
-                                 (s->odd == 3 && k == 13 && i == rows / 2 ? 0.5 : 0) +
-                                 (s->odd == 4 && k == 13 ? 1e-3 * (double)i / (double)rows : 0);
-            if (x >= 0 && y >= 0 && z >= 0 && x < s->n[0] && y < s->n[1] && z < s->n[2]) {
-                csr_put(&A, i, (z * s->n[1] + y) * s->n[0] + x, value);
-            }
+    EACH_PAIR (i, rows, k, 27) {
+        const cmg_size x = i % s->n[0] + k % 3 - 1;
+        const cmg_size y = i / s->n[0] % s->n[1] + k / 3 % 3 - 1;
+        const cmg_size z = i / s->n[0] / s->n[1] + k / 9 - 1;
+        const int apart = (k % 3 != 1) + (k / 3 % 3 != 1) + (k / 9 != 1);
+        const double even[4] = {8.0 / 3, -0.01, -1.0 / 6, -1.0 / 12};
+        const double value = even[apart] + (s->odd == 1 && k == 14 ? -0.02 : 0) +
+                             (s->odd == 3 && k == 13 && i == rows / 2 ? 0.5 : 0) +
+                             (s->odd == 4 && k == 13 ? 1e-3 * (double)i / (double)rows : 0);
+        if (x >= 0 && y >= 0 && z >= 0 && x < s->n[0] && y < s->n[1] && z < s->n[2]) {
+            csr_put(&A, i, (z * s->n[1] + y) * s->n[0] + x, value);
         }
     }
     csr_end(&A);
@@ -91,9 +89,7 @@ static cmg_solver *solver_of(cmg_hierarchy *h, const char *options, bool fuse)
 static double *single_values(cmg_size n, uint64_t seed)
 {
     double *r = random_values(n, seed);
-    for (cmg_size i = 0; i < n; ++i) {
-        r[i] = (float)r[i];
-    }
+    FILL(r, i, n, (float)r[i]);
     return r;
 }
 
@@ -202,12 +198,10 @@ TEST(halves_are_chains)
 {
     static const cmg_index sides[][3] = {{63, 65, 67}, {15, 17, 9},  {31, 5, 33}, {9, 33, 5},
                                          {65, 11, 13}, {127, 5, 17}, {17, 15, 41}};
-    for (size_t k = 0; k < sizeof sides / sizeof sides[0]; ++k) {
-        for (int odd = 0; odd < 2; ++odd) {
-            box3 s = {.factor = 1, .odd = odd};
-            memcpy(s.n, sides[k], sizeof s.n);
-            check(&s, "smoother=chebyshev4:degree=2", k == 0 ? 7 : 5, k == 0);
-        }
+    EACH_PAIR (k, sizeof sides / sizeof sides[0], odd, 2) {
+        box3 s = {.factor = 1, .odd = odd};
+        memcpy(s.n, sides[k], sizeof s.n);
+        check(&s, "smoother=chebyshev4:degree=2", k == 0 ? 7 : 5, k == 0);
     }
 }
 

@@ -47,9 +47,7 @@ static void fill(const cmg_csr *A, int kind, int c, double *b, double *x)
 static cmg_vector *take(const double *values, cmg_size n, int k, int c)
 {
     scoped double *one = malloc((size_t)n * sizeof *one);
-    for (cmg_size i = 0; i < n; ++i) {
-        one[i] = values[i * k + c];
-    }
+    FILL(one, i, n, values[i * k + c]);
     return vector_from(n, CMG_FP64, one);
 }
 
@@ -151,9 +149,7 @@ TEST(cycles_take_columns)
             scoped_vector *x = take(rhs, n, K, c);
             CHECK_OK(cmg_solver_precondition(s, x, y));
             scoped double *one = values_of(y);
-            for (cmg_size i = 0; i < n; ++i) {
-                CHECK_NEAR(values[i * K + c], one[i], precision == 1 ? 1e-5 : 1e-12);
-            }
+            CHECK_NEAR_EACH(i, n, values[i * K + c], one[i], precision == 1 ? 1e-5 : 1e-12);
         }
         CHECK(cmg_solver_precondition(s, r, y) == CMG_ERR_SHAPE);
         CHECK((cmg_solver_solve)(s, r, y, NULL) == CMG_ERR_SHAPE);

@@ -28,9 +28,7 @@ static double *zeros(cmg_size n)
 
 static void residual(const cmg_csr *A, const double *b, const double *x, double *r)
 {
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        r[i] = b[i] - row_times(A, i, x);
-    }
+    FILL(r, i, A->rows, b[i] - row_times(A, i, x));
 }
 
 static double diagonal(const cmg_csr *A, cmg_size i)
@@ -96,9 +94,7 @@ static void cycle(const plain *p, cmg_cycle shape, int l, const double *b, doubl
             smooth(p, l, b, x, 8);
             return;
         }
-        for (cmg_size i = 0; i < n; ++i) {
-            x[i] = dot(p->inverse + i * n, b, n);
-        }
+        FILL(x, i, n, dot(p->inverse + i * n, b, n));
         return;
     }
     smooth(p, l, b, x, p->pre);
@@ -186,16 +182,13 @@ TEST(shapes_and_steps_match_the_recursion)
 {
     scoped_hierarchy *h = poisson(CELLS, LEVELS, POISSON_COLUMNS);
     for (int shape = CMG_CYCLE_V; shape <= CMG_CYCLE_F; ++shape) {
-        for (int steps = 0; steps < 9; ++steps) {
-            for (int pass = 0; pass < 4; ++pass) {
-                cmg_solver_options o = base_options();
-                solver_set(
-                    &o,
-                    "cycle=%s pre=%d post=%d fuse=%d fuse_restriction=%d collapse=%d dirichlet=%s",
-                    WORD("cycle", shape), steps % 3, steps / 3, pass != 0, pass == 2,
-                    pass == 3 ? -1 : 0, steps % 2 ? "keep" : "zero");
-                compare(h, &o, NULL, 1e-12, "shape and steps");
-            }
+        EACH_PAIR (steps, 9, pass, 4) {
+            cmg_solver_options o = base_options();
+            solver_set(
+                &o, "cycle=%s pre=%d post=%d fuse=%d fuse_restriction=%d collapse=%d dirichlet=%s",
+                WORD("cycle", shape), steps % 3, steps / 3, pass != 0, pass == 2,
+                pass == 3 ? -1 : 0, steps % 2 ? "keep" : "zero");
+            compare(h, &o, NULL, 1e-12, "shape and steps");
         }
     }
 }
@@ -232,15 +225,13 @@ TEST(factored_smoothers_match_the_recursion)
 {
     scoped_hierarchy *h = poisson(CELLS, LEVELS, 0);
     cmg_csr factor[2 * LEVELS];
-    for (int l = 0; l < LEVELS; ++l) {
-        for (int k = 0; k < 2; ++k) {
-            scoped_csr F = poisson_matrix(CELLS >> l, 0);
-            EACH_ENTRY (&F, i, e) {
-                F.values[e] = F.indices[e] == i ? 0.6 : 0.01 * (double)((i + e + k) % 7) - 0.03;
-            }
-            CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_SMOOTHER, "pair", k, &F.view));
-            CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_SMOOTHER, "pair", k, &factor[2 * l + k]));
+    EACH_PAIR (l, LEVELS, k, 2) {
+        scoped_csr F = poisson_matrix(CELLS >> l, 0);
+        EACH_ENTRY (&F, i, e) {
+            F.values[e] = F.indices[e] == i ? 0.6 : 0.01 * (double)((i + e + k) % 7) - 0.03;
         }
+        CHECK_OK(cmg_hierarchy_set_csr(h, l, CMG_ROLE_SMOOTHER, "pair", k, &F.view));
+        CHECK_OK(cmg_hierarchy_get_csr(h, l, CMG_ROLE_SMOOTHER, "pair", k, &factor[2 * l + k]));
     }
     for (int f = CMG_FORMAT_CSR; f <= CMG_FORMAT_K2RS; ++f) {
         cmg_solver_options o = base_options();

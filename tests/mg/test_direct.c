@@ -42,9 +42,7 @@ static double error_of(const cmg_csr *A, const cmgi_envelope *E, const cmg_index
     scoped double *inside = scaled_copy(b, n, 1); /* as b, in the order of the envelope */
     scoped double *once = calloc((size_t)n + 1, sizeof *once);
     scoped_matrix *G = NULL;
-    for (cmg_size i = 0; i < n; ++i) {
-        inside[i] = b[perm != NULL ? perm[i] : i];
-    }
+    FILL(inside, i, n, b[perm != NULL ? perm[i] : i]);
     cmg_matrix_options o = matrix_options("precision=fp64");
     CHECK_OK(cmgi_envelope_matrix(ctx, E, perm, &o, &G));
     const cmgi_writeback w = {.kind = CMGI_WB_APPLY, .y = once};

@@ -129,18 +129,14 @@ static void discard(problem *p)
 static double *vector(cmg_size n, uint64_t seed)
 {
     double *v = malloc((size_t)(n + 1) * sizeof *v);
-    for (cmg_size i = 0; i < n; ++i) {
-        v[i] = (double)(float)cmgi_random_at(seed, (uint64_t)i);
-    }
+    FILL(v, i, n, (double)(float)cmgi_random_at(seed, (uint64_t)i));
     return v;
 }
 
 /* y = b - A x */
 static void defect(const cmgi_csr *A, const double *b, const double *x, double *y)
 {
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        y[i] = b[i] - row_times(&A->view, i, x);
-    }
+    FILL(y, i, A->rows, b[i] - row_times(&A->view, i, x));
 }
 
 /* The stages of a smoothing step: x += beta (x - before) + omega d (b - A x). */
@@ -285,15 +281,13 @@ TEST(halves_are_the_cycle)
 TEST(nested_iteration_has_halves)
 {
     int found = 0;
-    for (size_t k = 0; k < sizeof boxes / sizeof *boxes; ++k) {
-        for (int c = 0; c < 8; ++c) {
-            const cmg_precision precision = c % 2 == 0 ? CMG_FP32 : CMG_FP64;
-            scoped_problem p = make(boxes[k][0], boxes[k] + 1, c / 2 % 2 == 0, precision);
-            scoped_cycle *cycle = compile_any(&p, 1 + c / 4, 0, true, 1);
-            CHECK(count_halves(cycle) == (p.level[0].halves.taken ? 3 : 0));
-            found += p.level[0].halves.taken;
-            compare(&p, cycle, true);
-        }
+    EACH_PAIR (k, sizeof boxes / sizeof *boxes, c, 8) {
+        const cmg_precision precision = c % 2 == 0 ? CMG_FP32 : CMG_FP64;
+        scoped_problem p = make(boxes[k][0], boxes[k] + 1, c / 2 % 2 == 0, precision);
+        scoped_cycle *cycle = compile_any(&p, 1 + c / 4, 0, true, 1);
+        CHECK(count_halves(cycle) == (p.level[0].halves.taken ? 3 : 0));
+        found += p.level[0].halves.taken;
+        compare(&p, cycle, true);
     }
     CHECK(!cmgi_halves_possible(ctx) || found > 30);
 }

@@ -77,10 +77,8 @@ TEST(refuses)
 static double *product(const double *A, const double *B, cmg_size n)
 {
     double *C = calloc((size_t)(n * n), sizeof *C);
-    for (cmg_size i = 0; i < n; ++i) {
-        for (cmg_size k = 0; k < n; ++k) {
-            add_scaled(C + i * n, A[i * n + k], B + k * n, n);
-        }
+    EACH_PAIR (i, n, k, n) {
+        add_scaled(C + i * n, A[i * n + k], B + k * n, n);
     }
     return C;
 }

@@ -201,13 +201,9 @@ static void right_hand_side(const own_matrix *A, double range, double constant, 
 {
     uint64_t seed = 7;
     scoped double *y = malloc((size_t)A->rows * sizeof *y);
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        y[i] = cmgi_random(&seed);
-    }
+    FILL(y, i, A->rows, cmgi_random(&seed));
     const cmg_csr view = own_view(A);
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        b[i] = range * row_times(&view, i, y) + constant;
-    }
+    FILL(b, i, A->rows, range * row_times(&view, i, y) + constant);
 }
 
 /*
@@ -334,9 +330,7 @@ TEST(columns_have_their_own)
     scoped double *x = values_of(vx);
     for (int c = 0; c < 3; ++c) {
         double column[N];
-        for (int i = 0; i < N; ++i) {
-            column[i] = x[3 * i + c];
-        }
+        FILL(column, i, N, x[3 * i + c]);
         CHECK_OK(cmg_solver_column(s, c, &report));
         CHECK(report.outcome == expected[c]);
         const double residual = (double)residual_norm(&A, b[c], column);
@@ -347,28 +341,24 @@ TEST(columns_have_their_own)
 /* The true ones are found: rows summed from elements in any order, rotations about any origin. */
 TEST(null_spaces_of_sums_are_found)
 {
-    for (int k = 0; k < BODIES; ++k) {
-        for (int numbering = 0; numbering < 2; ++numbering) {
-            scoped_null_space Q = {0};
-            cmg_size n = 0;
-            const double *coords = NULL;
-            scoped_hierarchy *h =
-                generated("%s dirichlet=neumann coords distort=0.3 aspect=100 "
-                          "coefficient=random contrast=1e6 numbering=%s",
-                          bodies[k].generate, numbering == 0 ? "generated" : "random");
-            CHECK_OK(cmgi_null_space_find(h, 0, &Q));
-            CHECK(Q.count == bodies[k].vectors);
-            cmgi_null_space_free(ctx, &Q);
-            /* elsewhere: what coordinates of 1e4 round off is larger than eps times distances */
-            CHECK_OK(cmg_hierarchy_get_vector(h, 0, "coords", NULL, &n, &coords));
-            scoped double *moved = malloc((size_t)n * sizeof *moved);
-            for (cmg_size i = 0; i < n; ++i) {
-                moved[i] = coords[i] + 1e4;
-            }
-            CHECK_OK(cmg_hierarchy_set_vector(h, 0, "coords", NULL, n, moved));
-            CHECK_OK(cmgi_null_space_find(h, 0, &Q));
-            CHECK(Q.count == bodies[k].vectors);
-        }
+    EACH_PAIR (k, BODIES, numbering, 2) {
+        scoped_null_space Q = {0};
+        cmg_size n = 0;
+        const double *coords = NULL;
+        scoped_hierarchy *h =
+            generated("%s dirichlet=neumann coords distort=0.3 aspect=100 "
+                      "coefficient=random contrast=1e6 numbering=%s",
+                      bodies[k].generate, numbering == 0 ? "generated" : "random");
+        CHECK_OK(cmgi_null_space_find(h, 0, &Q));
+        CHECK(Q.count == bodies[k].vectors);
+        cmgi_null_space_free(ctx, &Q);
+        /* elsewhere: what coordinates of 1e4 round off is larger than eps times distances */
+        CHECK_OK(cmg_hierarchy_get_vector(h, 0, "coords", NULL, &n, &coords));
+        scoped double *moved = malloc((size_t)n * sizeof *moved);
+        FILL(moved, i, n, coords[i] + 1e4);
+        CHECK_OK(cmg_hierarchy_set_vector(h, 0, "coords", NULL, n, moved));
+        CHECK_OK(cmgi_null_space_find(h, 0, &Q));
+        CHECK(Q.count == bodies[k].vectors);
     }
 }
 

@@ -12,15 +12,13 @@ TEST(flexible_cg_takes_unsymmetric_cycles)
     scoped_vector *x = vector_for(h, 4);
     cmg_solver_options o = defaults();
     int iterations[2][2];
-    for (int post = 0; post < 2; ++post) {
-        for (int flexible = 0; flexible < 2; ++flexible) {
-            o.krylov = flexible ? CMG_KRYLOV_FCG : CMG_KRYLOV_CG;
-            o.post = post;
-            const cmg_report report = solve(h, &o, b, from_zero(x));
-            iterations[post][flexible] = report.iterations;
-            CHECK(!flexible || report.outcome == CMG_CONVERGED_RTOL);
-            CHECK(!flexible || true_residual(h, b, x) <= 1e-8);
-        }
+    EACH_PAIR (post, 2, flexible, 2) {
+        o.krylov = flexible ? CMG_KRYLOV_FCG : CMG_KRYLOV_CG;
+        o.post = post;
+        const cmg_report report = solve(h, &o, b, from_zero(x));
+        iterations[post][flexible] = report.iterations;
+        CHECK(!flexible || report.outcome == CMG_CONVERGED_RTOL);
+        CHECK(!flexible || true_residual(h, b, x) <= 1e-8);
     }
     CHECK(iterations[0][1] < iterations[0][0]);
     CHECK(iterations[1][1] == iterations[1][0]);
@@ -78,21 +76,19 @@ TEST(polynomial_cg_in_two_precisions)
         scoped_vector *b = vector_for(h, 3);
         scoped_vector *x = vector_for(h, 4);
         int iterations[2][2][3];
-        for (int f = 0; f < 2; ++f) {
-            for (int m = 0; m < 3; ++m) {
-                for (int p = 0; p < 2; ++p) {
-                    const cmg_solver_options o = solver_options(
-                        "smoother=%s:degree=%d cycle=none post=0 max_it=1000 precision=%s",
-                        families[f], 2 * m + 3, p ? "mixed" : "fp64");
-                    const cmg_report report = solve(h, &o, b, from_zero(x));
-                    CHECK(report.outcome == CMG_CONVERGED_RTOL);
-                    CHECK(true_residual(h, b, x) <= 1e-8);
-                    iterations[f][p][m] = report.iterations;
-                }
-                CHECK(10 * iterations[f][1][m] <= 13 * iterations[f][0][m]);
-                CHECK(m == 0 || iterations[f][0][m] < iterations[f][0][m - 1]);
-                CHECK(f == 0 || iterations[0][0][m] < iterations[1][0][m]);
+        EACH_PAIR (f, 2, m, 3) {
+            for (int p = 0; p < 2; ++p) {
+                const cmg_solver_options o = solver_options(
+                    "smoother=%s:degree=%d cycle=none post=0 max_it=1000 precision=%s", families[f],
+                    2 * m + 3, p ? "mixed" : "fp64");
+                const cmg_report report = solve(h, &o, b, from_zero(x));
+                CHECK(report.outcome == CMG_CONVERGED_RTOL);
+                CHECK(true_residual(h, b, x) <= 1e-8);
+                iterations[f][p][m] = report.iterations;
             }
+            CHECK(10 * iterations[f][1][m] <= 13 * iterations[f][0][m]);
+            CHECK(m == 0 || iterations[f][0][m] < iterations[f][0][m - 1]);
+            CHECK(f == 0 || iterations[0][0][m] < iterations[1][0][m]);
         }
     }
 }
@@ -232,9 +228,7 @@ TEST(monitors_see_every_iteration)
         CHECK(report.outcome == (k % 2 ? CMG_INTERRUPTED : CMG_CONVERGED_RTOL));
         CHECK(report.iterations == all.count - 1 && all.rhs_norm == report.rhs_norm);
         CHECK(k % 2 == 0 || report.iterations == 3);
-        for (int i = 0; i < all.count; ++i) {
-            CHECK(all.residual[i] == report.history[i]);
-        }
+        CHECK_EACH(i, all.count, all.residual[i] == report.history[i]);
         CHECK_NEAR(report.relative_residual, true_residual(h, b, x), 1e-12);
     }
 }

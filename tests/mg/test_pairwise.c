@@ -224,9 +224,7 @@ TEST(every_pair_of_options_reports_its_residual)
     int row[PAIRWISE_FACTORS];
     tally t = {0};
     pairwise p = pairwise_begin(FACTORS, values);
-    for (int k = 0; k < PROBLEMS; ++k) {
-        h[k] = peculiar(k);
-    }
+    FILL(h, k, PROBLEMS, peculiar(k));
     while (pairwise_next(&p, t.solves, row)) {
         const cmg_solver_options o = options_of(row);
         try_options(h[row[PROBLEM]], &o, row[PROBLEM], &t);
@@ -250,18 +248,12 @@ TEST(covering_arrays_cover)
     int missing = 0;
     pairwise p = pairwise_begin(6, values);
     for (; pairwise_next(&p, rows, row); ++rows) {
-        for (int f = 0; f < 6; ++f) {
-            for (int g = 0; g < f; ++g) {
-                seen[f][g][row[f]][row[g]] = true;
-            }
+        EACH_PAIR (f, 6, g, f) {
+            seen[f][g][row[f]][row[g]] = true;
         }
     }
-    for (int f = 0; f < 6; ++f) {
-        for (int g = 0; g < f; ++g) {
-            for (int k = 0; k < values[f] * values[g]; ++k) {
-                missing += !seen[f][g][k / values[g]][k % values[g]];
-            }
-        }
+    EACH_TRIPLE (f, 6, g, f, k, values[f] * values[g]) {
+        missing += !seen[f][g][k / values[g]][k % values[g]];
     }
     CHECK(missing == 0 && rows >= 20 && rows <= 40);
     pairwise_end(&p);

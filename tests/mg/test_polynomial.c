@@ -47,12 +47,10 @@ TEST(forms_are_the_same_matrix)
     static const int degrees[] = {1, 2, 3, 8, 30};
     scoped_hierarchy *h = poisson(16, 3, POISSON_COLUMNS);
     scoped double *r = random_values(cmg_hierarchy_rows(h, 0), 7);
-    for (int m = 0; m < METHODS; ++m) {
-        for (int d = 0; d < 5; ++d) {
-            for (int base = 0; base < (d == 2 ? 3 : 1); ++base) {
-                for (int way = 0; way < 4; ++way) {
-                    compare_forms(h, r, methods[m], degrees[d], bases[base], way);
-                }
+    EACH_PAIR (m, METHODS, d, 5) {
+        for (int base = 0; base < (d == 2 ? 3 : 1); ++base) {
+            for (int way = 0; way < 4; ++way) {
+                compare_forms(h, r, methods[m], degrees[d], bases[base], way);
             }
         }
     }
@@ -121,9 +119,7 @@ TEST(recurrences_keep_their_digits)
         double worst[2] = {0, 0};
         for (int k = N - 8; k <= N; ++k) {
             double r[N];
-            for (int i = 0; i < N; ++i) {
-                r[i] = (float)sin((double)((i + 1) * k) * pi / (N + 1));
-            }
+            FILL(r, i, N, (float)sin((double)((i + 1) * k) * pi / (N + 1)));
             for (int form = 0; form < 2; ++form) {
                 const char *name = sprint("%s:degree=32:bound=gershgorin:form=%s", methods[method],
                                           form ? "recurrence" : "schedule");
@@ -213,9 +209,7 @@ static void strip_series(const strip *s, int degree, double omega, const double 
             to[i] = (stage > 0 ? from[i] : 0) + factor * ((float)r[i] - image);
         }
     }
-    for (int i = 0; i < STRIP; ++i) {
-        z[i] = low[degree % 2][i];
-    }
+    FILL(z, i, STRIP, low[degree % 2][i]);
 }
 
 static double product(const double *x, const double *y)
@@ -241,13 +235,9 @@ static int algorithm_6(const strip *s, int degree, double omega, double rtol, bo
     memcpy(r, s->b, sizeof r);
     for (; sqrt(product(r, r)) > tolerance && steps < 1000; ++steps) {
         strip_series(s, degree, omega, r, z);
-        for (int i = 0; i < STRIP; ++i) {
-            low[i] = rounded ? (double)(float)r[i] : r[i];
-        }
+        FILL(low, i, STRIP, rounded ? (double)(float)r[i] : r[i]);
         const double rz = product(low, z);
-        for (int i = 0; i < STRIP; ++i) {
-            p[i] = z[i] + (steps > 0 ? rz / last * p[i] : 0);
-        }
+        FILL(p, i, STRIP, z[i] + (steps > 0 ? rz / last * p[i] : 0));
         last = rz;
         csr_multiply(&s->A.view, p, q);
         const double alpha = rz / product(p, q);
@@ -260,17 +250,13 @@ static int algorithm_6(const strip *s, int degree, double omega, double rtol, bo
 static int strip_solve(cmg_hierarchy *h, const strip *s, const cmg_solver_options *o, int columns)
 {
     scoped double *values = malloc((size_t)columns * STRIP * sizeof *values);
-    for (int i = 0; i < STRIP * columns; ++i) {
-        values[i] = s->b[i / columns];
-    }
+    FILL(values, i, STRIP * columns, s->b[i / columns]);
     scoped_vector *b = columns_from(STRIP, columns, values);
     scoped_vector *solution = columns_new(STRIP, columns);
     scoped_solver *solver = solver_new(h, o);
     const cmg_report report = solve_with(solver, b, solution);
     scoped double *x = values_of(solution);
-    for (int c = 0; c < columns; ++c) {
-        CHECK(column_residual(&s->A.view, values, x, columns, c) <= 1.005 * o->rtol);
-    }
+    CHECK_EACH(c, columns, column_residual(&s->A.view, values, x, columns, c) <= 1.005 * o->rtol);
     CHECK(report.outcome == CMG_CONVERGED_RTOL && report.fallbacks == 0);
     return report.iterations;
 }
@@ -279,9 +265,7 @@ static int strip_solve(cmg_hierarchy *h, const strip *s, const cmg_solver_option
 static double median_over(const int *counts, const int *whole, int n)
 {
     double ratio[8];
-    for (int k = 0; k < n; ++k) {
-        ratio[k] = (double)counts[k] / whole[k];
-    }
+    FILL(ratio, k, n, (double)counts[k] / whole[k]);
     qsort(ratio, (size_t)n, sizeof *ratio, cmgi_ascending_double);
     return ratio[n / 2];
 }
@@ -318,9 +302,7 @@ TEST(sums_take_r_as_it_is)
                degree, median_over(counts[0], whole, DAMPINGS),
                median_over(counts[1], whole, DAMPINGS), median_over(counts[2], whole, DAMPINGS),
                median_over(counts[3], whole, DAMPINGS));
-        for (int way = 0; way < 3; ++way) {
-            CHECK(median_over(counts[way], whole, DAMPINGS) <= 1.03);
-        }
+        CHECK_EACH(way, 3, median_over(counts[way], whole, DAMPINGS) <= 1.03);
         CHECK(median_over(counts[3], whole, DAMPINGS) >= 1.1);
     }
     cmgi_csr_free(ctx, &s->A);

@@ -108,9 +108,7 @@ TEST(a_renumbered_solve_is_the_same)
         scoped_hierarchy *h = generate((cmg_problem)p, CMG_NUMBERING_RANDOM);
         const cmg_size n = cmg_hierarchy_rows(h, 0);
         scoped double *mark = calloc((size_t)n + 1, sizeof *mark);
-        for (cmg_size i = 0; i < n; ++i) {
-            mark[i] = (double)i;
-        }
+        FILL(mark, i, n, (double)i);
         CHECK_OK(cmg_hierarchy_set_vector(h, 0, "solutions", "mark", n, mark));
         add_smoother(h);
         const solved first = solve(h);

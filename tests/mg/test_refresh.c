@@ -293,9 +293,7 @@ TEST(refused_values_change_nothing)
         double b[LINE];
         double x[LINE];
         line_matrix(indptr, indices, good);
-        for (int i = 0; i < LINE; ++i) {
-            b[i] = sin(i + 1.0);
-        }
+        FILL(b, i, LINE, sin(i + 1.0));
         memcpy(bad, good, sizeof bad);
         bad[LINE_DIAGONAL_19] = wrong[way / 2];
         const cmg_csr A = {LINE, LINE, indptr, indices, good};

@@ -147,9 +147,7 @@ static void columns_keep_the_given_order(void)
         CHECK_OK((cmg_solver_solve)(s, b, from_zero(x), NULL));
         scoped double *all = values_of(x);
         const cmg_csr A = csr_of(h, 0, CMG_ROLE_A);
-        for (int c = 0; c < k; ++c) {
-            CHECK(column_residual(&A, values, all, k, c) < 1.01e-8);
-        }
+        CHECK_EACH(c, k, column_residual(&A, values, all, k, c) < 1.01e-8);
     }
 }
 

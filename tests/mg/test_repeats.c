@@ -27,9 +27,7 @@ static double *changed_values(const cmg_hierarchy *base, int l, int way)
 {
     const cmg_csr A = csr_of(base, l, CMG_ROLE_A);
     double *values = scaled_copy(A.values, A.indptr[A.rows], 1);
-    for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
-        values[k] = changed(way, values[k], k, A.indptr[A.rows]);
-    }
+    FILL(values, k, A.indptr[A.rows], changed(way, values[k], k, A.indptr[A.rows]));
     return values;
 }
 

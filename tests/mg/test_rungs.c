@@ -107,9 +107,7 @@ static void open_run(run *r, const rung *g, int place)
     const size_t count = (size_t)unknowns(r) * (size_t)r->columns;
     r->b = malloc(count * sizeof *r->b);
     r->x = calloc(count, sizeof *r->x);
-    for (size_t i = 0; i < count; ++i) {
-        r->b[i] = 2 * own_random(&seed) - 1;
-    }
+    FILL(r->b, i, count, 2 * own_random(&seed) - 1);
 }
 
 static void close_run(run *r)
@@ -166,9 +164,7 @@ static cmg_status set_half(cmg_hierarchy *h, int level, cmg_role role, const own
     for (cmg_size i = 0; i <= rows; ++i) {
         indptr[i] = M->indptr[first + i] - begin;
     }
-    for (cmg_size k = 0; k < nnz; ++k) {
-        indices[k] = M->indices[begin + k];
-    }
+    FILL(indices, k, nnz, M->indices[begin + k]);
     const cmg_rows mine = {first, rows, indptr, indices, M->values + begin};
     return cmg_hierarchy_set_rows(h, level, role, &mine);
 }
@@ -308,9 +304,7 @@ TEST(restrictions_that_do_not_belong)
         CHECK_OK(cmg_hierarchy_set_csr(h, 0, CMG_ROLE_R, NULL, 0, &views[0]));
         if (given) {
             double rounding = 0;
-            for (int i = 0; i < N; ++i) {
-                b[i] = own_fixed(i, 0) - 0.5;
-            }
+            FILL(b, i, N, own_fixed(i, 0) - 0.5);
             scoped_vector *vb = vector_from(N, CMG_FP64, b);
             scoped_vector *vx = vector_new(N, CMG_FP64);
             CHECK_OK(cmg_hierarchy_set_csr(h, 1, CMG_ROLE_A, NULL, 0, &views[1]));

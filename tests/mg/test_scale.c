@@ -60,9 +60,7 @@ TEST(zeros_and_what_is_no_number)
     cmg_report report = solve(h, &o, b, x);
     CHECK(report.outcome == CMG_CONVERGED_ATOL && report.relative_residual == 0);
     CHECK_OK(cmg_vector_get(x, values));
-    for (cmg_size i = 0; i < n; ++i) {
-        CHECK(values[i] == 0);
-    }
+    CHECK_EACH(i, n, values[i] == 0);
     values[n / 2] = 1e-200;
     CHECK_OK(cmg_vector_set(b, values));
     report = solve(h, &o, b, x);
@@ -98,32 +96,30 @@ TEST(out_of_range)
                                        "smoother=jacobi cycle=none", "max_it=0"};
     const cmg_size indptr[] = {0, 1, 2, 3};
     const cmg_index indices[] = {0, 1, 2};
-    for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
-        for (int way = 0; way < 5; ++way) {
-            double values[3];
-            const cmg_csr A = {
-                .rows = 3, .cols = 3, .indptr = indptr, .indices = indices, .values = cases[c].a};
-            cmg_solver_options o = solver_options("%s", ways[way]);
-            scoped_hierarchy *h = hierarchy_alone(&A);
-            scoped_vector *b = vector_from(3, CMG_FP64, cases[c].b);
-            scoped_vector *x = vector_new(3, CMG_FP64);
-            const cmg_report report = solve(h, &o, b, x);
-            CHECK_OK(cmg_vector_get(x, values));
-            const bool solved = cmg_outcome_converged(report.outcome);
-            CHECK(solved ? cases[c].fits : way > 0 || !cases[c].fits);
-            long double rr = 0;
-            long double bb = 0;
-            for (int i = 0; i < 3; ++i) {
-                const long double r = cases[c].b[i] - (long double)cases[c].a[i] * values[i];
-                rr += r * r;
-                bb += (long double)cases[c].b[i] * cases[c].b[i];
-                CHECK(isfinite(values[i]));
-            }
-            const double relative = (double)sqrtl(rr / bb);
-            CHECK(!solved || relative <= 1.001e-8);
-            CHECK(isinf((double)sqrtl(bb))
-                      ? isnan(report.relative_residual)
-                      : fabs(report.relative_residual - relative) <= 1e-9 * relative + 1e-15);
+    EACH_PAIR (c, sizeof cases / sizeof *cases, way, 5) {
+        double values[3];
+        const cmg_csr A = {
+            .rows = 3, .cols = 3, .indptr = indptr, .indices = indices, .values = cases[c].a};
+        cmg_solver_options o = solver_options("%s", ways[way]);
+        scoped_hierarchy *h = hierarchy_alone(&A);
+        scoped_vector *b = vector_from(3, CMG_FP64, cases[c].b);
+        scoped_vector *x = vector_new(3, CMG_FP64);
+        const cmg_report report = solve(h, &o, b, x);
+        CHECK_OK(cmg_vector_get(x, values));
+        const bool solved = cmg_outcome_converged(report.outcome);
+        CHECK(solved ? cases[c].fits : way > 0 || !cases[c].fits);
+        long double rr = 0;
+        long double bb = 0;
+        for (int i = 0; i < 3; ++i) {
+            const long double r = cases[c].b[i] - (long double)cases[c].a[i] * values[i];
+            rr += r * r;
+            bb += (long double)cases[c].b[i] * cases[c].b[i];
+            CHECK(isfinite(values[i]));
         }
+        const double relative = (double)sqrtl(rr / bb);
+        CHECK(!solved || relative <= 1.001e-8);
+        CHECK(isinf((double)sqrtl(bb))
+                  ? isnan(report.relative_residual)
+                  : fabs(report.relative_residual - relative) <= 1e-9 * relative + 1e-15);
     }
 }

@@ -52,12 +52,10 @@ TEST(texts_mean_what_they_say)
     for (size_t m = 0; m < sizeof meanings / sizeof meanings[0]; ++m) {
         CHECK_OK(cmgi_schedule_parse(ctx, meanings[m].text, &schedule));
         int wrong = 0;
-        for (int l = 0; l < 4; ++l) {
-            for (int role = 0; role < CMGI_ROLES; ++role) {
-                const bool given = schedule.given[levels[l]][role];
-                const int value = given ? (int)schedule.values[levels[l]][role] : NOT;
-                wrong += value != meanings[m].values[l][role];
-            }
+        EACH_PAIR (l, 4, role, CMGI_ROLES) {
+            const bool given = schedule.given[levels[l]][role];
+            const int value = given ? (int)schedule.values[levels[l]][role] : NOT;
+            wrong += value != meanings[m].values[l][role];
         }
         CHECK(wrong == 0);
     }
@@ -193,13 +191,11 @@ TEST(renumbered_formats_solve_in_the_callers_numbering)
     scoped_hierarchy *h = poisson(32, 4, POISSON_COLUMNS); /* rows of 1 and of 9 entries */
     scoped_vector *b = vector_for(h, 5);
     scoped_vector *x = zero_for(h);
-    for (size_t f = 0; f < sizeof formats / sizeof formats[0]; ++f) {
-        for (size_t t = 0; t < sizeof texts / sizeof texts[0]; ++t) {
-            cmg_solver_options o = solver_options("smoother=jacobi format=%s precision_schedule=%s",
-                                                  WORD("format", formats[f]), texts[t]);
-            const cmg_report report = solve(h, &o, b, from_zero(x));
-            CHECK(cmg_outcome_converged(report.outcome));
-            CHECK_NEAR(report.relative_residual, true_residual(h, b, x), 1e-12);
-        }
+    EACH_PAIR (f, sizeof formats / sizeof formats[0], t, sizeof texts / sizeof texts[0]) {
+        cmg_solver_options o = solver_options("smoother=jacobi format=%s precision_schedule=%s",
+                                              WORD("format", formats[f]), texts[t]);
+        const cmg_report report = solve(h, &o, b, from_zero(x));
+        CHECK(cmg_outcome_converged(report.outcome));
+        CHECK_NEAR(report.relative_residual, true_residual(h, b, x), 1e-12);
     }
 }

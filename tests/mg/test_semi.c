@@ -86,9 +86,7 @@ TEST(the_trivial_stays_trivial)
     report = solve_with(s, b, x);
     CHECK(report.outcome == CMG_CONVERGED_ATOL && report.iterations == 0);
     scoped double *zeros = values_of(x);
-    for (cmg_size i = 0; i < n; ++i) {
-        CHECK(zeros[i] == 0);
-    }
+    CHECK_EACH(i, n, zeros[i] == 0);
 }
 
 /* A of level 0 alone times D A D with entries 1 and `jump` by turns of `turn` rows. */
@@ -207,9 +205,7 @@ TEST(cg_takes_over_for_columns)
         CHECK(cmg_outcome_converged(report.outcome) && report.krylov == CMG_KRYLOV_CG);
         CHECK(report.fallbacks == (turn == 0));
         scoped double *last = values_of(x);
-        for (int c = 0; c < COLUMNS; ++c) {
-            CHECK(column_residual(&A, values, last, COLUMNS, c) <= 1.001e-8);
-        }
+        CHECK_EACH(c, COLUMNS, column_residual(&A, values, last, COLUMNS, c) <= 1.001e-8);
     }
 }
 

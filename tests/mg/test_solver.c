@@ -282,31 +282,29 @@ TEST(memory_is_predicted)
         if (cmgi_format_check(ctx, (cmg_format)f) != CMG_OK) {
             continue; /* a build may lack the studies */
         }
-        for (size_t m = 0; m < sizeof smoothers / sizeof smoothers[0]; ++m) {
-            for (int k = 0; k < 4; ++k) {
-                cmg_solver_options o = solver_options("smoother=%s coarse_limit=100 collapse=%d",
-                                                      smoothers[m], m % 2 == 0 ? 0 : -1);
-                const bool near = on_device && m == 0 && k == 0 &&
-                                  (f == CMG_FORMAT_CSR || f == CMG_FORMAT_ELLPACK ||
-                                   f == CMG_FORMAT_SELL || f == CMG_FORMAT_K1);
-                if (f == CMG_FORMAT_DIAGONAL || (f == CMG_FORMAT_TUNE && m > 0) ||
-                    (m > 3 && m % 4 != (size_t)(f + k) % 4)) {
-                    continue;
-                }
-                o.matrix.format = (cmg_format)f;
-                o.matrix.values = kinds[k].values;
-                o.matrix.keep_map = f == CMG_FORMAT_SELL && k < 2;
-                o.matrix.warp = f == CMG_FORMAT_K1 ? 64 : 0;
-                o.precision = k == 0 || k == 3 ? CMG_FP64 : CMG_FP32;
-                if (kinds[k].schedule != NULL) {
-                    solver_set(&o, "precision_schedule=%s", kinds[k].schedule);
-                }
-                const double ratio = told_over_held(h, &o);
-                CHECK(ratio > 0);
-                CHECK_SAY(ratio <= 1 && (!near || ratio >= 0.6),
-                          "%s, %s, %s: %.3f of what is held is told", smoothers[m],
-                          cmg_enum_name("format", f), kinds[k].storage, ratio);
+        EACH_PAIR (m, sizeof smoothers / sizeof smoothers[0], k, 4) {
+            cmg_solver_options o = solver_options("smoother=%s coarse_limit=100 collapse=%d",
+                                                  smoothers[m], m % 2 == 0 ? 0 : -1);
+            const bool near = on_device && m == 0 && k == 0 &&
+                              (f == CMG_FORMAT_CSR || f == CMG_FORMAT_ELLPACK ||
+                               f == CMG_FORMAT_SELL || f == CMG_FORMAT_K1);
+            if (f == CMG_FORMAT_DIAGONAL || (f == CMG_FORMAT_TUNE && m > 0) ||
+                (m > 3 && m % 4 != (size_t)(f + k) % 4)) {
+                continue;
             }
+            o.matrix.format = (cmg_format)f;
+            o.matrix.values = kinds[k].values;
+            o.matrix.keep_map = f == CMG_FORMAT_SELL && k < 2;
+            o.matrix.warp = f == CMG_FORMAT_K1 ? 64 : 0;
+            o.precision = k == 0 || k == 3 ? CMG_FP64 : CMG_FP32;
+            if (kinds[k].schedule != NULL) {
+                solver_set(&o, "precision_schedule=%s", kinds[k].schedule);
+            }
+            const double ratio = told_over_held(h, &o);
+            CHECK(ratio > 0);
+            CHECK_SAY(ratio <= 1 && (!near || ratio >= 0.6),
+                      "%s, %s, %s: %.3f of what is held is told", smoothers[m],
+                      cmg_enum_name("format", f), kinds[k].storage, ratio);
         }
     }
     size_t none = 0;

@@ -199,18 +199,16 @@ static void follow(scene *c, state now, call what)
 
 TEST(every_call_follows_every_state)
 {
-    for (int now = 0; now < INSIDE; ++now) {
-        for (int what = 0; what < 2 * CALLS; ++what) {
-            const int before = test_failures;
-            scene c;
-            open_scene(&c, (state)now);
-            enter(&c, (state)now, what < CALLS ? 1 : WIDE);
-            follow(&c, (state)now, (call)(what % CALLS));
-            close_scene(&c);
-            if (test_failures != before) {
-                printf("   %s, %s, %d columns before\n", states[now], calls[what % CALLS],
-                       what < CALLS ? 1 : WIDE);
-            }
+    EACH_PAIR (now, INSIDE, what, 2 * CALLS) {
+        const int before = test_failures;
+        scene c;
+        open_scene(&c, (state)now);
+        enter(&c, (state)now, what < CALLS ? 1 : WIDE);
+        follow(&c, (state)now, (call)(what % CALLS));
+        close_scene(&c);
+        if (test_failures != before) {
+            printf("   %s, %s, %d columns before\n", states[now], calls[what % CALLS],
+                   what < CALLS ? 1 : WIDE);
         }
     }
 }

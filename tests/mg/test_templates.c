@@ -229,9 +229,7 @@ TEST(other_kinds_are_solved)
     test_kinds k;
     draw_kinds(ROWS, ROWS, true, 8, 77, &k);
     scoped_csr A = csr_of_kinds(&k.t);
-    for (int i = 0; i < ROWS; ++i) {
-        references[i] = i / EACH;
-    }
+    FILL(references, i, ROWS, i / EACH);
     const cmg_templates P = {.rows = ROWS,
                              .cols = ROWS / EACH,
                              .kinds = 1,
@@ -349,9 +347,7 @@ TEST(several_columns_are_solved)
     scoped double *x = values_of(v);
     scoped_csr A = {0};
     CHECK_OK(cmgi_kinds_fill(ctx, cmgi_hierarchy_templates(t, 0, CMG_ROLE_A), &A));
-    for (int c = 0; c < COLUMNS; ++c) {
-        CHECK(column_residual(&A.view, values, x, COLUMNS, c) <= 1.001e-8);
-    }
+    CHECK_EACH(c, COLUMNS, column_residual(&A.view, values, x, COLUMNS, c) <= 1.001e-8);
 }
 
 TEST(what_needs_rows_is_refused_by_name)

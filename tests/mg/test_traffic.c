@@ -167,13 +167,11 @@ TEST(the_dense_inverse_inverts)
         const bool symmetric = c % 2 == 0;
         uint64_t seed = (uint64_t)c + 1;
         triplet_list t = triplets(n, n);
-        for (cmg_size i = 0; i < n; ++i) {
-            for (cmg_size j = 0; j < n; ++j) {
-                if (symmetric) {
-                    triplet_add(&t, i, j, i == j ? 2.5 : 1.0 / (double)(1 + labs((long)(i - j))));
-                } else if (i != j || n == 1 || i % 2 == 1) { /* zeros on the diagonal */
-                    triplet_add(&t, i, j, 2 * cmgi_random(&seed) - 1);
-                }
+        EACH_PAIR (i, n, j, n) {
+            if (symmetric) {
+                triplet_add(&t, i, j, i == j ? 2.5 : 1.0 / (double)(1 + labs((long)(i - j))));
+            } else if (i != j || n == 1 || i % 2 == 1) { /* zeros on the diagonal */
+                triplet_add(&t, i, j, 2 * cmgi_random(&seed) - 1);
             }
         }
         scoped_csr A = triplet_csr(&t);
@@ -182,14 +180,12 @@ TEST(the_dense_inverse_inverts)
         CHECK_OK(cmgi_dense_inverse(ctx, &A.view, X, &kind));
         CHECK(kind == CMGI_INVERSE_LU || (symmetric && kind == CMGI_INVERSE_CHOLESKY) || n == 1);
         double error = 0;
-        for (cmg_size i = 0; i < n; ++i) {
-            for (cmg_size j = 0; j < n; ++j) {
-                double sum = i == j ? -1 : 0;
-                for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
-                    sum += A.values[k] * X[(cmg_size)A.indices[k] * n + j];
-                }
-                error = fmax(error, fabs(sum));
+        EACH_PAIR (i, n, j, n) {
+            double sum = i == j ? -1 : 0;
+            for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
+                sum += A.values[k] * X[(cmg_size)A.indices[k] * n + j];
             }
+            error = fmax(error, fabs(sum));
         }
         CHECK_NEAR(error, 0, 1e-10); /* n eps times a condition of at most 1e4 */
     }

@@ -36,21 +36,19 @@ static inline test_twin twin_of(const cmg_hierarchy *h, bool wrap)
 {
     static const cmg_role roles[] = {CMG_ROLE_A, CMG_ROLE_P, CMG_ROLE_R};
     test_twin twin = {.h = hierarchy_new(cmg_hierarchy_levels(h))};
-    for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
-        for (int r = 0; r < 3; ++r) {
-            cmg_csr here;
-            if (!cmgi_hierarchy_has(h, l, roles[r]) ||
-                cmg_hierarchy_get_csr(h, l, roles[r], NULL, 0, &here) != CMG_OK) {
-                continue;
-            }
-            cmg_csr there = csr_there(&here);
-            CHECK_OK((wrap ? cmg_hierarchy_wrap_csr : cmg_hierarchy_set_csr)(twin.h, l, roles[r],
-                                                                             NULL, 0, &there));
-            if (wrap) {
-                twin.arrays[twin.used++] = there;
-            } else {
-                free_there(&there);
-            }
+    EACH_PAIR (l, cmg_hierarchy_levels(h), r, 3) {
+        cmg_csr here;
+        if (!cmgi_hierarchy_has(h, l, roles[r]) ||
+            cmg_hierarchy_get_csr(h, l, roles[r], NULL, 0, &here) != CMG_OK) {
+            continue;
+        }
+        cmg_csr there = csr_there(&here);
+        CHECK_OK((wrap ? cmg_hierarchy_wrap_csr : cmg_hierarchy_set_csr)(twin.h, l, roles[r], NULL,
+                                                                         0, &there));
+        if (wrap) {
+            twin.arrays[twin.used++] = there;
+        } else {
+            free_there(&there);
         }
     }
     return twin;
@@ -155,7 +153,5 @@ static inline void check_staged(cmg_hierarchy *h, const cmg_solver_options *o, c
         check_levels(&s->mg.levels, &t->mg.levels);
         check_solves(s, t);
     }
-    for (int l = 0; l < cmg_hierarchy_levels(h); ++l) {
-        CHECK(cmgi_hierarchy_there(h, l, CMG_ROLE_A) == NULL);
-    }
+    CHECK_EACH(l, cmg_hierarchy_levels(h), cmgi_hierarchy_there(h, l, CMG_ROLE_A) == NULL);
 }

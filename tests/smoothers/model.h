@@ -14,19 +14,17 @@ static inline double *model_q1(int m, int dim, double aspect)
 {
     const int n = dim == 2 ? m * m : m * m * m;
     double *dense = calloc((size_t)n * (size_t)n, sizeof *dense);
-    for (int r = 0; r < n; ++r) {
-        for (int s = 0; s < n; ++s) {
-            const int a[3] = {r % m, r / m % m, r / m / m};
-            const int b[3] = {s % m, s / m % m, s / m / m};
-            for (int direction = 0; direction < dim; ++direction) {
-                double term = direction == 0 ? 1 / (aspect * aspect) : 1;
-                for (int d = 0; d < dim; ++d) {
-                    term *= model_line(a[d], b[d], d == direction);
-                }
-                dense[r * n + s] += fabs(term) > 1e-14 ? term : 0;
+    EACH_PAIR (r, n, s, n) {
+        const int a[3] = {r % m, r / m % m, r / m / m};
+        const int b[3] = {s % m, s / m % m, s / m / m};
+        for (int direction = 0; direction < dim; ++direction) {
+            double term = direction == 0 ? 1 / (aspect * aspect) : 1;
+            for (int d = 0; d < dim; ++d) {
+                term *= model_line(a[d], b[d], d == direction);
             }
-            dense[r * n + s] = fabs(dense[r * n + s]) > 1e-12 ? dense[r * n + s] : 0;
+            dense[r * n + s] += fabs(term) > 1e-14 ? term : 0;
         }
+        dense[r * n + s] = fabs(dense[r * n + s]) > 1e-12 ? dense[r * n + s] : 0;
     }
     return dense;
 }
@@ -36,9 +34,7 @@ static inline void model_rescale(cmg_size n, double *dense)
 {
     uint64_t seed = 7;
     scoped double *d = malloc((size_t)n * sizeof *d);
-    for (cmg_size i = 0; i < n; ++i) {
-        d[i] = pow(10, 2 * cmgi_random(&seed) - 1);
-    }
+    FILL(d, i, n, pow(10, 2 * cmgi_random(&seed) - 1));
     for (cmg_size k = 0; k < n * n; ++k) {
         dense[k] *= d[k / n] * d[k % n];
     }
@@ -58,11 +54,9 @@ static inline void model_dirichlet(cmg_size n, cmg_size stride, double *dense)
 static inline double *model_multiply(cmg_size n, const double *A, const double *B)
 {
     double *C = calloc((size_t)(n * n + 1), sizeof *C);
-    for (cmg_size i = 0; i < n; ++i) {
-        for (cmg_size k = 0; k < n; ++k) {
-            for (cmg_size j = 0; A[i * n + k] != 0 && j < n; ++j) {
-                C[i * n + j] += A[i * n + k] * B[k * n + j];
-            }
+    EACH_PAIR (i, n, k, n) {
+        for (cmg_size j = 0; A[i * n + k] != 0 && j < n; ++j) {
+            C[i * n + j] += A[i * n + k] * B[k * n + j];
         }
     }
     return C;

@@ -76,9 +76,7 @@ TEST(never_indefinite)
     enum { N = 40 };
     for (double c = 0.01; c < 1000; c *= 3) {
         double dense[N * N];
-        for (int k = 0; k < N * N; ++k) {
-            dense[k] = (k % (N + 1) == 0 ? 1 : 0) + c;
-        }
+        FILL(dense, k, N * N, (k % (N + 1) == 0 ? 1 : 0) + c);
         scoped_csr A = csr_of_dense(N, dense);
         scoped_factors *made = factors_make(&A, "auto");
         const double eigenvalue[2] = {1 / (1 + c), (1 + c * N) / (1 + c)};
@@ -104,17 +102,15 @@ TEST(sees_the_matrix_of_the_cycle)
     cmgi_spectrum exact;
     CHECK_OK(cmgi_spectrum_estimate(&source, jacobi->factor, 1, CMGI_LANCZOS_STEPS, &exact));
     CHECK_NEAR(exact.largest, 1 + cos(3.14159265358979323846 / (SIDE + 1)), 0.1);
-    for (size_t f = 0; f < sizeof formats / sizeof formats[0]; ++f) {
-        for (int p = 0; p < 2; ++p) {
-            cmgi_spectrum seen;
-            cmg_matrix_options options = matrix_options(
-                "format=%s precision=%s", WORD("format", formats[f]), p == 0 ? "fp64" : "mixed");
-            scoped_matrix *matrix = matrix_new(&A.view, &options);
-            source.matrix = matrix;
-            CHECK_OK(cmgi_spectrum_estimate(&source, jacobi->factor, 1, CMGI_LANCZOS_STEPS, &seen));
-            CHECK(seen.symmetric);
-            CHECK_NEAR(seen.largest, exact.largest, 0.05 * exact.largest);
-        }
+    EACH_PAIR (f, sizeof formats / sizeof formats[0], p, 2) {
+        cmgi_spectrum seen;
+        cmg_matrix_options options = matrix_options(
+            "format=%s precision=%s", WORD("format", formats[f]), p == 0 ? "fp64" : "mixed");
+        scoped_matrix *matrix = matrix_new(&A.view, &options);
+        source.matrix = matrix;
+        CHECK_OK(cmgi_spectrum_estimate(&source, jacobi->factor, 1, CMGI_LANCZOS_STEPS, &seen));
+        CHECK(seen.symmetric);
+        CHECK_NEAR(seen.largest, exact.largest, 0.05 * exact.largest);
     }
 }
 

@@ -68,9 +68,7 @@ TEST(cliques_are_elements)
             const int corner[3] = {members[0] % M, members[0] / M % M, members[0] / M / M};
             for (cmg_size m = 0; m < length; ++m) {
                 const int at[3] = {members[m] % M, members[m] / M % M, members[m] / M / M};
-                for (int d = 0; d < dim; ++d) {
-                    CHECK(at[d] - corner[d] == (m >> d & 1));
-                }
+                CHECK_EACH(d, dim, at[d] - corner[d] == (m >> d & 1));
             }
         }
         cmgi_cliques_free(ctx, &c);
@@ -102,8 +100,6 @@ TEST(patches_add_element_inverses)
             }
         }
     }
-    for (int k = 0; k < N * N; ++k) {
-        CHECK_NEAR(computed[k], expected[k], 1e-13);
-    }
+    CHECK_NEAR_EACH(k, N * N, computed[k], expected[k], 1e-13);
     CHECK(made->factor[0].indptr[N] == A.indptr[N]);
 }

@@ -56,9 +56,7 @@ static double contraction(cmg_size n, const double *A, const double *M,
     double factor = 0;
     for (int step = 0; step < 60; ++step) {
         for (int s = 0; s < made->stages; ++s) {
-            for (cmg_size i = 0; i < n; ++i) {
-                d[i] = dot(MA + i * n, e, n);
-            }
+            FILL(d, i, n, dot(MA + i * n, e, n));
             add_scaled(e, -made->stage[s], d, n);
         }
         factor = norm(e, n);
@@ -73,11 +71,9 @@ static double asymmetry(cmg_size n, const double *M)
 {
     double worst = 0;
     double largest = 0;
-    for (cmg_size i = 0; i < n; ++i) {
-        for (cmg_size j = 0; j < n; ++j) {
-            worst = fmax(worst, fabs(M[i * n + j] - M[j * n + i]));
-            largest = fmax(largest, fabs(M[i * n + j]));
-        }
+    EACH_PAIR (i, n, j, n) {
+        worst = fmax(worst, fabs(M[i * n + j] - M[j * n + i]));
+        largest = fmax(largest, fabs(M[i * n + j]));
     }
     return worst / largest;
 }

@@ -13,24 +13,20 @@ TEST(exact_without_dropping)
         "sainv:drop=0", "sainv:drop=0:form=three", "sainv:drop=0:form=product",
         "ainv:drop=0",  "ainv:drop=0:form=three",  "ainv:drop=0:form=product"};
     static const cmg_size sizes[] = {1, 2, 5, 31, 33, 64};
-    for (size_t v = 0; v < sizeof names / sizeof names[0]; ++v) {
-        for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; ++s) {
-            const cmg_size n = sizes[s];
-            scoped double *dense = model_unsymmetric(n);
-            if (v < 3) { /* N^T N is symmetric positive definite */
-                double *transposed = malloc((size_t)(n * n) * sizeof *transposed);
-                for (cmg_size k = 0; k < n * n; ++k) {
-                    transposed[k] = dense[k % n * n + k / n];
-                }
-                double *square = model_multiply(n, transposed, dense);
-                free_all(transposed, dense);
-                dense = square;
-            }
-            scoped_csr A = csr_of_dense(n, dense);
-            scoped_factors *made = factors_make(&A, names[v]);
-            scoped double *M = factors_dense(made);
-            CHECK_NEAR(model_distance_to_identity(n, M, dense), 0, 1e-11);
+    EACH_PAIR (v, sizeof names / sizeof names[0], s, sizeof sizes / sizeof sizes[0]) {
+        const cmg_size n = sizes[s];
+        scoped double *dense = model_unsymmetric(n);
+        if (v < 3) { /* N^T N is symmetric positive definite */
+            double *transposed = malloc((size_t)(n * n) * sizeof *transposed);
+            FILL(transposed, k, n * n, dense[k % n * n + k / n]);
+            double *square = model_multiply(n, transposed, dense);
+            free_all(transposed, dense);
+            dense = square;
         }
+        scoped_csr A = csr_of_dense(n, dense);
+        scoped_factors *made = factors_make(&A, names[v]);
+        scoped double *M = factors_dense(made);
+        CHECK_NEAR(model_distance_to_identity(n, M, dense), 0, 1e-11);
     }
 }
 
@@ -75,9 +71,7 @@ TEST(columns_stay_short)
         per_column[s] = (double)made->factor[0].indptr[n] / (double)n;
         factors_discard(&made);
         made = factors_make(&A, "sainv:drop=0:cap=4");
-        for (cmg_size i = 0; i < n; ++i) {
-            CHECK(made->factor[0].indptr[i + 1] - made->factor[0].indptr[i] <= 4);
-        }
+        CHECK_EACH(i, n, made->factor[0].indptr[i + 1] - made->factor[0].indptr[i] <= 4);
     }
     CHECK(per_column[1] < 1.25 * per_column[0]);
 }
@@ -89,9 +83,7 @@ TEST(indefinite_and_unsymmetric_are_named)
     for (int v = 0; v < 2; ++v) {
         scoped double *dense = model_q1(4, 2, 1);
         double small[N * N];
-        for (int k = 0; k < N * N; ++k) {
-            small[k] = dense[k / N * 16 + k % N];
-        }
+        FILL(small, k, N * N, dense[k / N * 16 + k % N]);
         small[7 * N + 7] = -1;
         scoped_factors *made = factors_new();
         scoped_csr A = csr_of_dense(N, small);

@@ -45,9 +45,7 @@ static double *scattered(cmg_size n)
 static double *full(cmg_size n)
 {
     double *dense = malloc((size_t)(n * n) * sizeof *dense);
-    for (cmg_size k = 0; k < n * n; ++k) {
-        dense[k] = k / n == k % n ? 2 : 1 / (1 + fabs((double)(k / n - k % n)));
-    }
+    FILL(dense, k, n * n, k / n == k % n ? 2 : 1 / (1 + fabs((double)(k / n - k % n))));
     return dense;
 }
 

@@ -206,9 +206,7 @@ TEST(recurrences_end_in_the_roots)
             (void)both_forms(family, n, theta, &o);
             cmgi_recurrence(&o, omega, beta);
             CHECK(beta[0] == 0);
-            for (int k = 0; k < n; ++k) {
-                CHECK(omega[k] > 0 && beta[k] >= 0);
-            }
+            CHECK_EACH(k, n, omega[k] > 0 && beta[k] >= 0);
             for (int k = 1; k <= 500; ++k) {
                 const double t = k / 500.0;
                 const double q = recur(n, omega, beta, t, &largest);

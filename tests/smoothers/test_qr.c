@@ -79,9 +79,7 @@ TEST(qr_reaches_the_minimum_of_deficient_systems)
     double r[M];
     double diagonal[N];
     double x[N];
-    for (int k = 0; k < M * N; ++k) {
-        L[k] = 2 * cmgi_random(&seed) - 1;
-    }
+    FILL(L, k, M * N, 2 * cmgi_random(&seed) - 1);
     for (int i = 0; i < M; ++i) {
         L[i] = 0;
         L[3 * M + i] = 1e6 * (L[M + i] - L[2 * M + i] / 3);

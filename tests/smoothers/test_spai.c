@@ -35,9 +35,7 @@ TEST(residual_is_orthogonal)
     enum { NAMES = sizeof names / sizeof names[0] };
     scoped double *dense = irregular(N);
     scoped double *transposed = malloc(sizeof(double) * N * N);
-    for (int k = 0; k < N * N; ++k) {
-        transposed[k] = dense[k % N * N + k / N];
-    }
+    FILL(transposed, k, N * N, dense[k % N * N + k / N]);
     scoped_csr A = csr_of_dense(N, dense);
     for (int v = 0; v < 2 * NAMES; ++v) {
         const bool right = v >= NAMES;
@@ -103,24 +101,20 @@ TEST(patterns)
     scoped_csr S = {0};
     CHECK_OK(cmgi_pattern(ctx, &A.view, 0.08, 1, &S));
     scoped double *pattern = dense_of(&S.view);
-    for (int i = 0; i < N; ++i) {
-        for (int j = 0; j < N; ++j) {
-            const double bound = 0.08 * sqrt(dense[i * N + i] * dense[j * N + j]);
-            CHECK((pattern[i * N + j] != 0) == (i == j || fabs(dense[i * N + j]) > bound));
-        }
+    EACH_PAIR (i, N, j, N) {
+        const double bound = 0.08 * sqrt(dense[i * N + i] * dense[j * N + j]);
+        CHECK((pattern[i * N + j] != 0) == (i == j || fabs(dense[i * N + j]) > bound));
     }
     free(pattern);
     cmgi_csr_free(ctx, &S);
     CHECK_OK(cmgi_pattern(ctx, &A.view, 0, 2, &S));
     pattern = dense_of(&S.view);
-    for (int i = 0; i < N; ++i) {
-        for (int j = 0; j < N; ++j) {
-            bool reached = false;
-            for (int k = 0; k < N; ++k) {
-                reached = reached || (dense[i * N + k] != 0 && dense[k * N + j] != 0);
-            }
-            CHECK((pattern[i * N + j] != 0) == reached);
+    EACH_PAIR (i, N, j, N) {
+        bool reached = false;
+        for (int k = 0; k < N; ++k) {
+            reached = reached || (dense[i * N + k] != 0 && dense[k * N + j] != 0);
         }
+        CHECK((pattern[i * N + j] != 0) == reached);
     }
 }
 
@@ -129,28 +123,26 @@ TEST(dirichlet_rows_decouple)
 {
     enum { M = 6, N = M * M };
     scoped double *dense = model_q1(M, 2, 1.5);
-    for (int dirichlet = 0; dirichlet < 2; ++dirichlet) {
-        for (int unsymmetric = 0; unsymmetric < 2; ++unsymmetric) {
-            if (dirichlet == 1) {
-                model_dirichlet(N, 5, dense);
-            }
-            dense[7 * N + 8] += unsymmetric == 1 ? 0.5 : 0;
-            scoped_csr A = csr_of_dense(N, dense);
-            for (int own = 0; own < 2; ++own) {
-                scoped_csr B = {0};
-                bool symmetric = false;
-                CHECK_OK(cmgi_decouple(ctx, &A.view, own == 1, &B, &symmetric));
-                CHECK(symmetric == (unsymmetric == 0));
-                CHECK((B.values == A.values) == (own == 0 && dirichlet == 0));
-                scoped double *decoupled = dense_of(&B.view);
-                for (int k = 0; k < N * N; ++k) {
-                    const bool boundary = dirichlet == 1 && (k / N % 5 == 0 || k % N % 5 == 0);
-                    const double expected = boundary && k / N != k % N ? 0 : dense[k];
-                    CHECK_NEAR(decoupled[k], expected, 0);
-                }
-            }
-            dense[7 * N + 8] -= unsymmetric == 1 ? 0.5 : 0;
+    EACH_PAIR (dirichlet, 2, unsymmetric, 2) {
+        if (dirichlet == 1) {
+            model_dirichlet(N, 5, dense);
         }
+        dense[7 * N + 8] += unsymmetric == 1 ? 0.5 : 0;
+        scoped_csr A = csr_of_dense(N, dense);
+        for (int own = 0; own < 2; ++own) {
+            scoped_csr B = {0};
+            bool symmetric = false;
+            CHECK_OK(cmgi_decouple(ctx, &A.view, own == 1, &B, &symmetric));
+            CHECK(symmetric == (unsymmetric == 0));
+            CHECK((B.values == A.values) == (own == 0 && dirichlet == 0));
+            scoped double *decoupled = dense_of(&B.view);
+            for (int k = 0; k < N * N; ++k) {
+                const bool boundary = dirichlet == 1 && (k / N % 5 == 0 || k % N % 5 == 0);
+                const double expected = boundary && k / N != k % N ? 0 : dense[k];
+                CHECK_NEAR(decoupled[k], expected, 0);
+            }
+        }
+        dense[7 * N + 8] -= unsymmetric == 1 ? 0.5 : 0;
     }
 }
 
@@ -180,9 +172,7 @@ TEST(normal_equations_agree_with_qr)
             }
             b[i] = 1;
             cmgi_qr_solve(N, length, L, b, diagonal, x);
-            for (cmg_size p = 0; p < length; ++p) {
-                CHECK(fabs(x[p] - S.values[begin + p]) <= 1e-6 * dependent + 1e-12);
-            }
+            CHECK_EACH(p, length, fabs(x[p] - S.values[begin + p]) <= 1e-6 * dependent + 1e-12);
         }
     }
 }
@@ -225,15 +215,10 @@ enum { SHAPES = 14 };
 /* Largest difference of two matrices of one pattern, relative to the largest entry. */
 static double distance(const cmgi_csr *M, const cmgi_csr *K)
 {
-    double worst = 0;
-    double largest = 0;
-    CHECK(M->rows == K->rows && M->indptr[M->rows] == K->indptr[K->rows]);
-    for (cmg_size k = 0; k < M->indptr[M->rows]; ++k) {
-        CHECK(M->indices[k] == K->indices[k]);
-        worst = fmax(worst, fabs(M->values[k] - K->values[k]));
-        largest = fmax(largest, fabs(K->values[k]));
-    }
-    return worst / largest;
+    const cmg_size nnz = M->indptr[M->rows];
+    CHECK(M->rows == K->rows && nnz == K->indptr[K->rows]);
+    CHECK_EACH(k, nnz, M->indices[k] == K->indices[k]);
+    return relative_difference(M->values, K->values, nnz);
 }
 
 /*

@@ -85,14 +85,10 @@ static void agrees_with_host(const cmgi_csr *const *block, int blocks, double ta
     const char *name = sprint("spai:tau=%g:symmetric=no:scale=no", tau);
     scoped_factors *made = factors_make(&A, name);
     const cmgi_csr *M = &made->factor[0];
-    double worst = 0;
     CHECK_OK(cmgi_pattern(ctx, &A.view, tau, 1, &expected));
     CHECK_OK(cmgi_spai_static(ctx, &A.view, false, &expected));
     CHECK(holds_pattern(M, 0, &expected));
-    for (cmg_size k = 0; k < expected.indptr[A.rows]; ++k) {
-        worst = fmax(worst, fabs(M->values[k] - expected.values[k]));
-    }
-    CHECK_NEAR(worst, 0, 1e-12);
+    CHECK_NEAR(largest_difference(M->values, expected.values, expected.indptr[A.rows]), 0, 1e-12);
 }
 
 /* A grid of trilinear elements, 5 x 5 x 5 nodes, its rows all different from each other or many of
@@ -171,9 +167,7 @@ TEST(looking_up_changes_no_bit)
     enum { COPIES = 13 }; /* 3600 rows differ: more than 1024 and a 16th of one, fewer of 13 */
     scoped_csr A = model_five_point(60);
     const cmgi_csr *block[COPIES];
-    for (int k = 0; k < COPIES; ++k) {
-        block[k] = &A;
-    }
+    FILL(block, k, COPIES, &A);
     blocks_are_independent(block, COPIES, "spai");
     blocks_are_independent(block, COPIES, "spai:tau=0:weight=count:symmetric=no");
     agrees_with_host(block, COPIES, 0.3);

@@ -12,9 +12,7 @@ enum { SIDE = 9, N = SIDE * SIDE };
 static void place_rows(const cmgi_csr *L, int *place)
 {
     int placed = 0;
-    for (cmg_size i = 0; i < L->rows; ++i) {
-        place[i] = -1;
-    }
+    FILL(place, i, L->rows, -1);
     for (cmg_size round = 0; round < L->rows && placed < L->rows; ++round) {
         for (cmg_size i = 0; i < L->rows; ++i) {
             bool ready = place[i] < 0;
@@ -42,15 +40,13 @@ TEST(triangles_make_up_the_matrix)
         scoped double *L = dense_of(&made->factor[0].view);
         scoped double *U = dense_of(&made->factor[1].view);
         double worst = 0;
-        for (int i = 0; i < N; ++i) {
-            for (int j = 0; j < N; ++j) {
-                /* L + D U holds a_ij once, the diagonal twice */
-                const double both = L[i * N + j] + dense[i * N + i] * U[i * N + j];
-                const double expected = (i == j ? 2 : 1) * dense[i * N + j];
-                worst = fmax(worst, fabs(both - expected));
-                CHECK(i == j || L[i * N + j] == 0 || place[j] < place[i]);
-                CHECK(L[i * N + j] == 0 || i == j || U[i * N + j] == 0);
-            }
+        EACH_PAIR (i, N, j, N) {
+            /* L + D U holds a_ij once, the diagonal twice */
+            const double both = L[i * N + j] + dense[i * N + i] * U[i * N + j];
+            const double expected = (i == j ? 2 : 1) * dense[i * N + j];
+            worst = fmax(worst, fabs(both - expected));
+            CHECK(i == j || L[i * N + j] == 0 || place[j] < place[i]);
+            CHECK(L[i * N + j] == 0 || i == j || U[i * N + j] == 0);
         }
         CHECK(worst < 1e-14);
     }
@@ -66,22 +62,19 @@ TEST(colours_are_few)
     int stage[N] = {0};
     int most = 0;
     CHECK(made->factors == 1);
-    for (int round = 0; round < N; ++round) {
-        for (int i = 0; i < N; ++i) {
-            for (cmg_size k = L->indptr[i]; k < L->indptr[i + 1]; ++k) {
-                const int j = L->indices[k];
-                stage[i] = j != i && stage[j] >= stage[i] ? stage[j] + 1 : stage[i];
-            }
-            most = stage[i] > most ? stage[i] : most;
+    EACH_PAIR (round, N, i, N) {
+        for (cmg_size k = L->indptr[i]; k < L->indptr[i + 1]; ++k) {
+            const int j = L->indices[k];
+            stage[i] = j != i && stage[j] >= stage[i] ? stage[j] + 1 : stage[i];
         }
+        most = stage[i] > most ? stage[i] : most;
     }
     CHECK(most == 3);
     scoped_factors *other = factors_make(&A, "gauss-seidel:symmetric=no"); /* its other name */
     CHECK(other->factors == 1 && other->solves && other->factor[0].indptr[N] == L->indptr[N]);
-    for (cmg_size k = 0; k < L->indptr[N]; ++k) {
-        CHECK(other->factor[0].indices[k] == L->indices[k] &&
-              other->factor[0].values[k] == L->values[k]);
-    }
+    CHECK_EACH(k, L->indptr[N],
+               other->factor[0].indices[k] == L->indices[k] &&
+                   other->factor[0].values[k] == L->values[k]);
 }
 
 /*

@@ -9,16 +9,14 @@
 static cmgi_csr ring(cmg_size nodes, int reach, int size, const bool *filled, bool identity)
 {
     cmgi_csr A = csr_new(nodes * size, nodes * size, nodes * reach * size * size);
-    for (cmg_size i = 0; i < nodes * size; ++i) {
-        for (cmg_size node = 0; node < nodes; ++node) {
-            const cmg_size apart = (node - i / size + nodes) % nodes;
-            uint64_t seed = (uint64_t)(i / size * nodes + node + 1);
-            const double number = 1 + cmgi_random(&seed);
-            for (int b = 0; b < size && apart < reach; ++b) {
-                const int a = (int)(i % size);
-                if (filled[a * size + b]) {
-                    csr_put(&A, i, (node * size + b), identity ? number : number + a * size + b);
-                }
+    EACH_PAIR (i, nodes * size, node, nodes) {
+        const cmg_size apart = (node - i / size + nodes) % nodes;
+        uint64_t seed = (uint64_t)(i / size * nodes + node + 1);
+        const double number = 1 + cmgi_random(&seed);
+        for (int b = 0; b < size && apart < reach; ++b) {
+            const int a = (int)(i % size);
+            if (filled[a * size + b]) {
+                csr_put(&A, i, (node * size + b), identity ? number : number + a * size + b);
             }
         }
     }
@@ -69,9 +67,7 @@ TEST(full_blocks_are_found)
     for (int size = 2; size <= CMGI_BLOCK_MOST; ++size) {
         for (int missing = 0; missing < 4; ++missing) {
             bool filled[9];
-            for (int e = 0; e < size * size; ++e) {
-                filled[e] = e == 0 || e > missing;
-            }
+            FILL(filled, e, size * size, e == 0 || e > missing);
             scoped_csr A = ring(25, 4, size, filled, false);
             const bool full = 4 * (size * size - missing) >= 3 * size * size;
             CHECK(found_in(&A, true).size == (full ? size : 1) && !found_in(&A, true).identity);

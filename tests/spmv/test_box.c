@@ -268,9 +268,8 @@ static void check_product(const cmg_matrix *M, const product *p, cmg_size n, voi
                               .e = p->e ? v[E] : NULL,
                               .y = v[y]};
     scoped double *out = calloc((size_t)n, sizeof *out);
-    scoped_device double *device = NULL;
     double worst = 0;
-    CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *device, &device));
+    scoped_device double *device = device_new(n, sizeof *device);
     const cmgi_writeback reduced = cmgi_wb_reduce(&w);
     CHECK_OK(march != NULL && cmgi_on_cuda(ctx) ? march(M, &reduced, v[X])
                                                 : cmgi_matrix_spmv(M, &w, v[X]));
@@ -304,13 +303,11 @@ static void check_sums(const cmg_matrix *M, cmg_size n, void *const *v, double *
 {
     const cmg_size count = sums(M);
     scoped float *r = calloc((size_t)n, sizeof *r);
-    scoped_device float *there = NULL;
-    scoped_device double *dots = NULL;
     double exact[2] = {0, 0};
     double magnitude = 0;
     double worst = 0;
-    CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *there, &there));
-    CHECK_OK(cmgi_alloc_device(ctx, count, sizeof *dots, &dots));
+    scoped_device float *there = device_new(n, sizeof *there);
+    scoped_device double *dots = device_new(count, sizeof *dots);
     const cmgi_writeback w = {.kind = CMGI_WB_SCALED, .alpha = 1, .y = v[Y], .dots = dots};
     for (cmg_size i = 0; i < n; ++i) {
         exact[0] += value[X][i] * sum[i];
@@ -353,23 +350,16 @@ static void check_formed(const cmgi_csr *A, const cmg_matrix *M, double beta, do
     scoped double *p = calloc((size_t)n, sizeof *p);
     scoped double *sum = calloc((size_t)n, sizeof *sum);
     scoped double *size = calloc((size_t)n, sizeof *size);
-    scoped_device float *z = NULL;
-    scoped_device double *before = NULL;
-    scoped_device double *formed = NULL;
-    scoped_device double *y = NULL;
-    scoped_device double *scalars = NULL;
-    scoped_device double *parts = NULL;
-    scoped_device cmgi_stop *stop = NULL;
     cmgi_stop test = {.running = 1, .most = 9, .diverged = INFINITY, .outcome = CMGI_STOP_NONE};
     double exact = 0;
     double magnitude = 0;
-    CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *z, &z));
-    CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *before, &before));
-    CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *formed, &formed));
-    CHECK_OK(cmgi_alloc_device(ctx, n, sizeof *y, &y));
-    CHECK_OK(cmgi_alloc_device(ctx, 2, sizeof *scalars, &scalars));
-    CHECK_OK(cmgi_alloc_device(ctx, PARTS, sizeof *parts, &parts));
-    CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *stop, &stop));
+    scoped_device float *z = device_new(n, sizeof *z);
+    scoped_device double *before = device_new(n, sizeof *before);
+    scoped_device double *formed = device_new(n, sizeof *formed);
+    scoped_device double *y = device_new(n, sizeof *y);
+    scoped_device double *scalars = device_new(2, sizeof *scalars);
+    scoped_device double *parts = device_new(PARTS, sizeof *parts);
+    scoped_device cmgi_stop *stop = device_new(1, sizeof *stop);
     CHECK_OK(cmgi_to_device(ctx, stop, &test, sizeof test));
     CHECK_OK(ctx->backend->fill(ctx, CMG_FP64, PARTS, fabs(beta) / PARTS, parts));
     CHECK_OK(ctx->backend->fill(ctx, CMG_FP64, 2, beta < 0 ? -1 : beta > 0, scalars));

@@ -130,23 +130,21 @@ static void check_box(const cmgi_box *box)
     vectors_make((cmg_size)box->size[0] * box->size[1] * box->size[2], &v);
     for (int t = 0; cmgi_cpu_kernels_at(t) != NULL; ++t) {
         const cmgi_cpu_kernels *kernels = cmgi_cpu_kernels_at(t);
-        for (int p = 0; p < 2; ++p) {
-            for (int kind = 0; kind < CMGI_WB_KINDS; ++kind) {
-                for (int some = 0; some < 4; ++some) { /* without d, without e */
-                    const bool momentum = kind == CMGI_WB_MOMENTUM;
-                    const bool scaled = kind != CMGI_WB_APPLY && kind != CMGI_WB_AXPBY &&
-                                        (!momentum || some % 2 == 0);
-                    const cmgi_writeback w = {
-                        .kind = (cmgi_wb_kind)kind,
-                        .alpha = 0.7,
-                        .beta = kind == CMGI_WB_AXPBY && some == 1 ? 0 : -0.3,
-                        .b = vector_at(&v, p == 1, 1),
-                        .c = vector_at(&v, p == 1, 2),
-                        .d = scaled ? vector_at(&v, p == 1, 3) : NULL,
-                        .e = momentum && some / 2 == 0 ? vector_at(&v, p == 1, 4) : NULL};
-                    if (momentum || some < 1 + (kind == CMGI_WB_AXPBY)) {
-                        check_kind(kernels, box, p == 1, w, &v);
-                    }
+        EACH_PAIR (p, 2, kind, CMGI_WB_KINDS) {
+            for (int some = 0; some < 4; ++some) { /* without d, without e */
+                const bool momentum = kind == CMGI_WB_MOMENTUM;
+                const bool scaled =
+                    kind != CMGI_WB_APPLY && kind != CMGI_WB_AXPBY && (!momentum || some % 2 == 0);
+                const cmgi_writeback w = {.kind = (cmgi_wb_kind)kind,
+                                          .alpha = 0.7,
+                                          .beta = kind == CMGI_WB_AXPBY && some == 1 ? 0 : -0.3,
+                                          .b = vector_at(&v, p == 1, 1),
+                                          .c = vector_at(&v, p == 1, 2),
+                                          .d = scaled ? vector_at(&v, p == 1, 3) : NULL,
+                                          .e = momentum && some / 2 == 0 ? vector_at(&v, p == 1, 4)
+                                                                         : NULL};
+                if (momentum || some < 1 + (kind == CMGI_WB_AXPBY)) {
+                    check_kind(kernels, box, p == 1, w, &v);
                 }
             }
         }
@@ -161,16 +159,12 @@ static const cmg_index sides[][3] = {
 
 TEST(products_are_right)
 {
-    for (size_t s = 0; s < sizeof sides / sizeof sides[0]; ++s) {
-        for (int even = 0; even < 2; ++even) {
-            cmgi_box box = {.dims = sides[s][2] > 1 ? 3 : 2, .even = even == 1};
-            memcpy(box.size, sides[s], sizeof box.size);
-            box_values(even == 1, 3, true, box.value);
-            for (int k = 0; k < 27; ++k) {
-                box.value[k] = box.dims == 2 && k / 9 != 1 ? 0 : box.value[k];
-            }
-            check_box(&box);
-        }
+    EACH_PAIR (s, sizeof sides / sizeof sides[0], even, 2) {
+        cmgi_box box = {.dims = sides[s][2] > 1 ? 3 : 2, .even = even == 1};
+        memcpy(box.size, sides[s], sizeof box.size);
+        box_values(even == 1, 3, true, box.value);
+        FILL(box.value, k, 27, box.dims == 2 && k / 9 != 1 ? 0 : box.value[k]);
+        check_box(&box);
     }
 }
 

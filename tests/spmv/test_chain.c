@@ -23,17 +23,15 @@ typedef struct setting {
 static void interpolate(const cmgi_box *box, double scale, double *fine, double *coarse, bool up)
 {
     const cmg_size c[3] = {box->size[0] / 2, box->size[1] / 2, box->size[2] / 2};
-    for (cmg_size j = 0; j < c[0] * c[1] * c[2]; ++j) {
-        for (int k = 0; k < 27; ++k) {
-            const int apart = (k % 3 != 1) + (k / 3 % 3 != 1) + (k / 9 != 1);
-            const cmg_size z = 2 * (j / c[0] / c[1]) + k / 9;
-            const cmg_size y = 2 * (j / c[0] % c[1]) + k / 3 % 3;
-            const cmg_size i = (z * box->size[1] + y) * box->size[0] + 2 * (j % c[0]) + k % 3;
-            if (up) {
-                fine[i] += scale / (1 << apart) * coarse[j];
-            } else {
-                coarse[j] += scale / (1 << apart) * fine[i];
-            }
+    EACH_PAIR (j, c[0] * c[1] * c[2], k, 27) {
+        const int apart = (k % 3 != 1) + (k / 3 % 3 != 1) + (k / 9 != 1);
+        const cmg_size z = 2 * (j / c[0] / c[1]) + k / 9;
+        const cmg_size y = 2 * (j / c[0] % c[1]) + k / 3 % 3;
+        const cmg_size i = (z * box->size[1] + y) * box->size[0] + 2 * (j % c[0]) + k % 3;
+        if (up) {
+            fine[i] += scale / (1 << apart) * coarse[j];
+        } else {
+            coarse[j] += scale / (1 << apart) * fine[i];
         }
     }
 }
@@ -128,9 +126,7 @@ static void jacobi(const setting *s, double omega, const double *x, double *y)
 static void plain(const setting *s, double *down, double *low, double *up, double *out)
 {
     scoped double *t = calloc((size_t)s->n, sizeof *t);
-    for (cmg_size i = 0; i < s->n; ++i) {
-        t[i] = 0.7 * s->d[i] * s->b[i];
-    }
+    FILL(t, i, s->n, 0.7 * s->d[i] * s->b[i]);
     jacobi(s, 1.3, t, down);
     for (cmg_size i = 0; i < s->n; ++i) {
         double size = 0;
@@ -206,9 +202,7 @@ static void check_size(const cmg_index *size, bool even)
         }
     }
     double *want[4];
-    for (int k = 0; k < 4; ++k) {
-        want[k] = malloc((size_t)s.n * sizeof *want[k]);
-    }
+    FILL(want, k, 4, malloc((size_t)s.n * sizeof *want[k]));
     plain(&s, want[0], want[1], want[2], want[3]);
     for (int t = 0; cmgi_cpu_kernels_at(t) != NULL; ++t) {
         for (int p = 0; p < 2; ++p) {
@@ -239,14 +233,12 @@ TEST(rounding_leaves_a_box_even)
     enum { N = 12, ROWS = N * N * N };
     for (int off = 0; off < 2; ++off) {
         scoped_csr A = csr_new(ROWS, ROWS, 27 * ROWS);
-        for (cmg_size i = 0; i < ROWS; ++i) {
-            for (int k = 0; k < 27; ++k) {
-                const cmg_size at[3] = {i % N + k % 3 - 1, i / N % N + k / 3 % 3 - 1,
-                                        i / N / N + k / 9 - 1};
-                const double nearly = k == 14 ? (off == 1 ? 1e-9 : 2e-16) : k == 3 ? -1e-16 : 0;
-                if (at[0] >= 0 && at[0] < N && at[1] >= 0 && at[1] < N && at[2] >= 0 && at[2] < N) {
-                    csr_put(&A, i, ((at[2] * N + at[1]) * N + at[0]), k == 13 ? 4 : -0.15 + nearly);
-                }
+        EACH_PAIR (i, ROWS, k, 27) {
+            const cmg_size at[3] = {i % N + k % 3 - 1, i / N % N + k / 3 % 3 - 1,
+                                    i / N / N + k / 9 - 1};
+            const double nearly = k == 14 ? (off == 1 ? 1e-9 : 2e-16) : k == 3 ? -1e-16 : 0;
+            if (at[0] >= 0 && at[0] < N && at[1] >= 0 && at[1] < N && at[2] >= 0 && at[2] < N) {
+                csr_put(&A, i, ((at[2] * N + at[1]) * N + at[0]), k == 13 ? 4 : -0.15 + nearly);
             }
         }
         csr_end(&A);

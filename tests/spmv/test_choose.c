@@ -91,9 +91,7 @@ TEST(halves_are_taken_where_they_may_be)
     cmg_matrix_options o = matrix_defaults();
     cmg_matrix_options single = o;
     single.precision = CMG_FP32;
-    for (cmg_size k = 0; k < A.indptr[n]; ++k) {
-        A.values[k] = -1 - fabs(A.values[k]);
-    }
+    FILL(A.values, k, A.indptr[n], -1 - fabs(A.values[k]));
     CHECK((ctx->backend->halves_rows > 0) == cmgi_on_cuda(ctx));
     CHECK(stored_values(&A, true, 1, single) == CMG_VALUES_FP16);
     CHECK(stored_values(&A, true, n, single) == CMG_VALUES_FP16);

@@ -120,7 +120,6 @@ TEST(vectors_have_columns)
     const double values[6] = {1, 2, 3, 4, 5, 6};
     double back[6] = {0};
     double dots[2] = {0};
-    scoped_device double *result = NULL;
     CHECK(cmg_vector_create_columns(ctx, 3, 0, CMG_FP64, &x) == CMG_ERR_ARG);
     CHECK(cmg_vector_create_columns(ctx, 3, 65, CMG_FP64, &x) == CMG_ERR_ARG);
     CHECK_OK(cmg_vector_create_columns(ctx, 3, 2, CMG_FP64, &x));
@@ -129,10 +128,8 @@ TEST(vectors_have_columns)
     CHECK_OK(cmg_vector_set(x, values));
     CHECK_OK(cmg_vector_copy(x, y));
     CHECK_OK(cmg_vector_get(y, back));
-    for (int i = 0; i < 6; ++i) {
-        CHECK(back[i] == values[i]);
-    }
-    CHECK_OK(cmgi_alloc_device(ctx, 2, sizeof *result, &result));
+    CHECK_EACH(i, 6, back[i] == values[i]);
+    scoped_device double *result = device_new(2, sizeof *result);
     CHECK_OK(ctx->backend->dot(ctx, CMG_FP64, 3, 2, x->data, x->data, result));
     CHECK_OK(cmgi_to_host(ctx, dots, result, sizeof dots));
     CHECK(dots[0] == 35 && dots[1] == 56);
@@ -213,11 +210,9 @@ TEST(every_format_multiplies_columns)
 TEST(blocks_multiply_columns)
 {
     static const cmg_format formats[] = {CMG_FORMAT_SELL, CMG_FORMAT_SBELL, CMG_FORMAT_COMPRESSED};
-    for (int turn = 0; turn < 6; ++turn) {
-        for (int r = 0; r < SUITE; ++r) {
-            multiply_columns(cmgi_format_find(ctx, formats[turn / 2]), &suite[r], CMG_FP64,
-                             2 + turn % 2);
-        }
+    EACH_PAIR (turn, 6, r, SUITE) {
+        multiply_columns(cmgi_format_find(ctx, formats[turn / 2]), &suite[r], CMG_FP64,
+                         2 + turn % 2);
     }
 }
 

@@ -136,12 +136,10 @@ TEST(blocks_are_compressed_as_entries)
 static cmgi_csr in_turns(cmg_size n, int period, cmg_size entries)
 {
     cmgi_csr A = csr_new(n, n, n * entries);
-    for (cmg_size i = 0; i < n; ++i) {
-        for (cmg_size e = 0; e < entries; ++e) {
-            const cmg_size j = i + (e - entries / 2) * 5 + i % period;
-            if (j >= 0 && j < n) {
-                csr_put(&A, i, j, 1 + 0.5 * (double)(i % period) + 0.01 * (double)e);
-            }
+    EACH_PAIR (i, n, e, entries) {
+        const cmg_size j = i + (e - entries / 2) * 5 + i % period;
+        if (j >= 0 && j < n) {
+            csr_put(&A, i, j, 1 + 0.5 * (double)(i % period) + 0.01 * (double)e);
         }
     }
     csr_end(&A);
@@ -206,9 +204,7 @@ TEST(instruction_sets_agree)
         scoped double *wide = random_values(A.cols, 5);
         scoped float *x = malloc((size_t)A.cols * sizeof *x);
         float *y[2];
-        for (cmg_size j = 0; j < A.cols; ++j) {
-            x[j] = (float)wide[j];
-        }
+        FILL(x, j, A.cols, (float)wide[j]);
         for (int v = CMG_VALUES_FP16; v <= CMG_VALUES_FP8; ++v) {
             scoped_matrix *M = compress(&A, CMG_FP32, (cmg_values)v);
             double worst = 0;

@@ -179,9 +179,8 @@ TEST(samples_come_near)
         CHECK(some.looked == 128 && some.slices == all.slices);
         CHECK(some.plain == all.plain);
         CHECK_NEAR((double)some.bytes / (double)all.bytes, 1, 0.05);
-        for (int w = 0; w < CMG_COMPRESSIONS; ++w) {
-            CHECK_NEAR((double)some.stored_rows[w], (double)all.stored_rows[w], 0.03 * 200000);
-        }
+        CHECK_NEAR_EACH(w, CMG_COMPRESSIONS, (double)some.stored_rows[w],
+                        (double)all.stored_rows[w], 0.03 * 200000);
     }
 }
 
@@ -214,10 +213,8 @@ enum { SIDE = 24, POINTS = SIDE * SIDE };
 /* Adds w v v^T, v of `count` entries. */
 static void add_square(double *dense, double w, const int *at, const double *v, int count)
 {
-    for (int a = 0; a < count; ++a) {
-        for (int b = 0; b < count; ++b) {
-            dense[at[a] * POINTS + at[b]] += w * v[a] * v[b];
-        }
+    EACH_PAIR (a, count, b, count) {
+        dense[at[a] * POINTS + at[b]] += w * v[a] * v[b];
     }
 }
 
@@ -252,12 +249,10 @@ static cmgi_csr squares(bool plate, double vary, double factor)
         }
     }
     cmgi_csr A = csr_new(POINTS, POINTS, 13 * POINTS);
-    for (int i = 0; i < POINTS; ++i) {
-        for (int j = 0; j < POINTS; ++j) {
-            const double d = (i % 64 < 32 ? factor : 1) * (j % 64 < 32 ? factor : 1);
-            if (dense[i * POINTS + j] != 0) {
-                csr_put(&A, i, j, d * dense[i * POINTS + j]);
-            }
+    EACH_PAIR (i, POINTS, j, POINTS) {
+        const double d = (i % 64 < 32 ? factor : 1) * (j % 64 < 32 ? factor : 1);
+        if (dense[i * POINTS + j] != 0) {
+            csr_put(&A, i, j, d * dense[i * POINTS + j]);
         }
     }
     csr_end(&A);
@@ -293,9 +288,7 @@ TEST(halves_go_where_energies_stay)
     }
     for (int vary = 0; vary < 2; ++vary) { /* rows that repeat are kept as they are */
         scoped_csr line = band(4096, 3, 1);
-        for (cmg_size k = 0; k < line.indptr[line.rows]; ++k) {
-            line.values[k] = -1 - vary * cmgi_random_at(5, (uint64_t)k);
-        }
+        FILL(line.values, k, line.indptr[line.rows], -1 - vary * cmgi_random_at(5, (uint64_t)k));
         CHECK(halves(&line, &single) == (vary == 1));
     }
     scoped_csr A = squares(false, 1, 1);
@@ -304,9 +297,7 @@ TEST(halves_go_where_energies_stay)
     others[1].keep_map = true;
     others[2].values = CMG_VALUES_FP8;
     others[3].block_rows = 2;
-    for (size_t k = 0; k < sizeof others / sizeof *others; ++k) {
-        CHECK(!halves(&A, &others[k]));
-    }
+    CHECK_EACH(k, sizeof others / sizeof *others, !halves(&A, &others[k]));
 }
 
 /* Energies of vectors from smooth to random then differ by no more than 2^-11: sums in fp64 of

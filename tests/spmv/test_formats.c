@@ -26,9 +26,7 @@ typedef struct comparison {
 static double *renumbered(const double *v, cmg_size n, const cmg_index *perm)
 {
     double *out = malloc(((size_t)n + 1) * sizeof *out);
-    for (cmg_size k = 0; k < n; ++k) {
-        out[k] = v[perm != NULL ? perm[k] : k];
-    }
+    FILL(out, k, n, v[perm != NULL ? perm[k] : k]);
     return out;
 }
 
@@ -166,9 +164,7 @@ TEST(blocks_multiply_as_their_entries)
             scoped_matrix *M = matrix_new(&B.view, &o);
             check_products(suite[m].name, &B, M, CASES);
             if (o.keep_map) {
-                for (cmg_size k = 0; k < B.indptr[B.rows]; ++k) {
-                    B.values[k] = 1 / (1.5 + B.values[k]);
-                }
+                FILL(B.values, k, B.indptr[B.rows], 1 / (1.5 + B.values[k]));
                 CHECK_OK(cmg_matrix_update(M, B.values));
                 check_products(suite[m].name, &B, M, CASES);
             }
@@ -212,9 +208,7 @@ static void check_matrix(const char *name, const cmgi_csr *given, bool diagonal)
                 WORD("format", one.format), one.t, one.warp, one.threshold, WORD("precision", p));
             scoped_matrix *M = matrix_new(&A.view, &options);
             check_products(name, &A, M, CASES);
-            for (cmg_size k = 0; k < A.indptr[A.rows]; ++k) {
-                A.values[k] = 1 / (1.5 + A.values[k]);
-            }
+            FILL(A.values, k, A.indptr[A.rows], 1 / (1.5 + A.values[k]));
             CHECK_OK(cmg_matrix_update(M, A.values));
             check_products(name, &A, M, CMGI_WB_APPLY + 1);
             cmg_matrix_info info = {.size = sizeof info};
@@ -297,9 +291,7 @@ TEST(sell_of_four_rows_by_hand)
     double stored[8] = {0};
     CHECK(A->stored == 8);
     CHECK_OK(cmgi_to_host(ctx, stored, A->values, sizeof stored));
-    for (int k = 0; k < 8; ++k) {
-        CHECK(stored[k] == expected[k]);
-    }
+    CHECK_EACH(k, 8, stored[k] == expected[k]);
 }
 
 TEST(products_repeat_bitwise)

@@ -564,9 +564,7 @@ TEST(updated_matrices_are_those_made_anew)
         const cmg_size nnz = A.indptr[A.rows];
         cmg_matrix *both[2] = {compressed_of(&A.view, CMG_FP64), compressed_of(&A.view, CMG_FP32)};
         uint64_t seed = 8;
-        for (cmg_size k = 0; k < nnz; ++k) {
-            A.values[k] = cmgi_random(&seed) - 0.3;
-        }
+        FILL(A.values, k, nnz, cmgi_random(&seed) - 0.3);
         scoped_device double *values = copy_there(A.values, nnz, sizeof *values);
         for (int p = 0; p < 2; ++p) {
             CHECK_OK(cmg_matrix_update(both[p], values));

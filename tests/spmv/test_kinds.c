@@ -37,9 +37,7 @@ static void check_products(const cmgi_csr *A, const cmg_matrix *M, int columns)
         out[k] = values_of(vy);
     }
     for (int c = 0; c < columns; ++c) {
-        for (cmg_size j = 0; j < A->cols; ++j) {
-            one[j] = x[j * columns + c];
-        }
+        FILL(one, j, A->cols, x[j * columns + c]);
         suite_multiply(A, one, expected, magnitude);
         for (cmg_size i = 0; i < A->rows; ++i) {
             const cmg_size at = i * columns + c;
@@ -54,20 +52,17 @@ TEST(random_kinds_multiply)
 {
     static const cmg_size sizes[] = {1, 2, 31, 32, 33, 63, 64, 65, 127, 128, 129, 1000, 4099};
     static const int bits[] = {8, 16, 32};
-    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; ++s) {
-        for (int square = 0; square < 2; ++square) {
-            test_kinds k;
-            draw_kinds(sizes[s], square ? sizes[s] : 2 * sizes[s] + 7, square, bits[s % 3], s + 9,
-                       &k);
-            scoped_csr A = csr_of_kinds(&k.t);
-            for (int single = 0; single < 2; ++single) {
-                scoped_matrix *M = matrix_of(&k.t, square, single ? CMG_FP32 : CMG_FP64);
-                CHECK(M->nnz == A.indptr[A.rows] && M->format->id == CMG_FORMAT_COMPRESSED);
-                check_products(&A, M, 1);
-                check_products(&A, M, 3);
-            }
-            free_kinds(&k);
+    EACH_PAIR (s, sizeof sizes / sizeof *sizes, square, 2) {
+        test_kinds k;
+        draw_kinds(sizes[s], square ? sizes[s] : 2 * sizes[s] + 7, square, bits[s % 3], s + 9, &k);
+        scoped_csr A = csr_of_kinds(&k.t);
+        for (int single = 0; single < 2; ++single) {
+            scoped_matrix *M = matrix_of(&k.t, square, single ? CMG_FP32 : CMG_FP64);
+            CHECK(M->nnz == A.indptr[A.rows] && M->format->id == CMG_FORMAT_COMPRESSED);
+            check_products(&A, M, 1);
+            check_products(&A, M, 3);
         }
+        free_kinds(&k);
     }
 }
 
@@ -77,34 +72,30 @@ TEST(grids_multiply)
     static const cmg_index grids[][3] = {{1, 1, 1},  {65, 1, 1}, {9, 7, 1},  {7, 5, 3},
                                          {31, 3, 5}, {1, 9, 9},  {33, 31, 1}};
     double stencil[27];
-    for (int s = 0; s < 27; ++s) {
-        stencil[s] = s == 13 ? 30 : -1 - 0.01 * s;
-    }
-    for (size_t g = 0; g < sizeof grids / sizeof *grids; ++g) {
-        for (int role = 0; role < 3; ++role) {
-            const cmg_templates t = {.values = role == 0 ? stencil : NULL,
-                                     .grid = {grids[g][0], grids[g][1], grids[g][2]}};
-            cmgi_csr M = {0};
-            cmgi_kinds *R = NULL;
-            CHECK_OK(cmgi_kinds_create(ctx, "M", role == 0, &t, &M));
-            if (role == 2) {
-                CHECK_OK(cmgi_kinds_transpose(ctx, M.kinds, &R));
-                cmgi_kinds_destroy(ctx, &M.kinds);
-                M.kinds = R;
-            }
-            for (int single = 0; single < 2; ++single) {
-                cmg_matrix_options o = matrix_defaults();
-                scoped_matrix *A = NULL;
-                o.precision = single ? CMG_FP32 : CMG_FP64;
-                const cmgi_matrix_source from = {.kinds = M.kinds};
-                CHECK_OK(cmgi_matrix_create(ctx, &from, CMGI_USE_ANY, &o, &A));
-                scoped_csr expanded = {0};
-                CHECK_OK(cmgi_kinds_fill(ctx, M.kinds, &expanded));
-                check_products(&expanded, A, 1);
-                check_products(&expanded, A, 2);
-            }
-            cmgi_csr_free(ctx, &M);
+    FILL(stencil, s, 27, s == 13 ? 30 : -1 - 0.01 * s);
+    EACH_PAIR (g, sizeof grids / sizeof *grids, role, 3) {
+        const cmg_templates t = {.values = role == 0 ? stencil : NULL,
+                                 .grid = {grids[g][0], grids[g][1], grids[g][2]}};
+        cmgi_csr M = {0};
+        cmgi_kinds *R = NULL;
+        CHECK_OK(cmgi_kinds_create(ctx, "M", role == 0, &t, &M));
+        if (role == 2) {
+            CHECK_OK(cmgi_kinds_transpose(ctx, M.kinds, &R));
+            cmgi_kinds_destroy(ctx, &M.kinds);
+            M.kinds = R;
         }
+        for (int single = 0; single < 2; ++single) {
+            cmg_matrix_options o = matrix_defaults();
+            scoped_matrix *A = NULL;
+            o.precision = single ? CMG_FP32 : CMG_FP64;
+            const cmgi_matrix_source from = {.kinds = M.kinds};
+            CHECK_OK(cmgi_matrix_create(ctx, &from, CMGI_USE_ANY, &o, &A));
+            scoped_csr expanded = {0};
+            CHECK_OK(cmgi_kinds_fill(ctx, M.kinds, &expanded));
+            check_products(&expanded, A, 1);
+            check_products(&expanded, A, 2);
+        }
+        cmgi_csr_free(ctx, &M);
     }
 }
 
@@ -175,9 +166,7 @@ TEST(the_diagonal_is_that_of_the_rows)
         CHECK_OK(cmgi_alloc_device(ctx, A.rows, sizeof *there, &there));
         CHECK_OK(cmgi_kinds_diagonal(ctx, at, M.kinds, there));
         CHECK_OK(cmgi_to_host(ctx, d, there, (size_t)A.rows * sizeof *d));
-        for (cmg_size i = 0; i < A.rows; ++i) {
-            CHECK(d[i] == cmgi_csr_diagonal_at(&A.view, i));
-        }
+        CHECK_EACH(i, A.rows, d[i] == cmgi_csr_diagonal_at(&A.view, i));
         cmgi_free_device(ctx, there);
         free_kinds(&k);
     }

@@ -10,10 +10,8 @@ static cmgi_csr tail_of_empty_rows(void)
 {
     cmgi_csr A = csr_new(FULL + EMPTY, COLUMNS, (cmg_size)FULL * WIDTH);
     uint64_t seed = 5;
-    for (cmg_size i = 0; i < FULL; ++i) {
-        for (int e = 0; e < WIDTH; ++e) {
-            csr_put(&A, i, (i + 9 * e) % COLUMNS, cmgi_random(&seed) - 0.5);
-        }
+    EACH_PAIR (i, FULL, e, WIDTH) {
+        csr_put(&A, i, (i + 9 * e) % COLUMNS, cmgi_random(&seed) - 0.5);
     }
     csr_end(&A);
     return A;
@@ -28,9 +26,7 @@ static void check_product(cmg_context *on, const cmgi_csr *A, cmg_format format)
     double in[COLUMNS];
     scoped double *out = malloc((size_t)A->rows * sizeof *out);
     cmg_matrix_options o = matrix_options("format=%s", WORD("format", format));
-    for (int j = 0; j < COLUMNS; ++j) {
-        in[j] = 1 + 0.125 * j;
-    }
+    FILL(in, j, COLUMNS, 1 + 0.125 * j);
     CHECK_OK(cmg_matrix_create_csr(on, &A->view, &o, &M));
     CHECK_OK(cmg_vector_create(on, COLUMNS, CMG_FP64, &x));
     CHECK_OK(cmg_vector_create(on, A->rows, CMG_FP64, &y));

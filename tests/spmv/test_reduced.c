@@ -82,9 +82,7 @@ TEST(the_unit_of_a_matrix_does_not_matter)
         const double plain = product_error(&A, M, false);
         cmg_matrix_destroy(&M);
         for (int u = 0; u < 4; ++u) {
-            for (cmg_size k = 0; k < nnz; ++k) {
-                A.values[k] = units[u] * given[k];
-            }
+            FILL(A.values, k, nnz, units[u] * given[k]);
             M = compress(&A, CMG_FP32, (cmg_values)v);
             CHECK(product_error(&A, M, true) <= 1e-6);
             const double error = product_error(&A, M, false);

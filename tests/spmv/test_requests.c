@@ -101,9 +101,7 @@ TEST(blocks_are_tried)
     for (int m = 0; m < 2; ++m) {
         CHECK_OK(cmg_matrix_apply(M[m], vx, vy));
         scoped double *y = values_of(vy);
-        for (cmg_size i = 0; i < N; ++i) {
-            CHECK(fabs(y[i] - row_times(&A.view, i, x)) < 1e-13);
-        }
+        CHECK_EACH(i, N, fabs(y[i] - row_times(&A.view, i, x)) < 1e-13);
     }
     CHECK(M[0]->format == M[1]->format && M[0]->options.block_rows == M[1]->options.block_rows);
     cmg_matrix_destroy(&M[0]);
@@ -134,24 +132,22 @@ TEST(requests_do_not_mix)
 #endif
         CMG_FORMAT_AUTO, CMG_FORMAT_COMPRESSED, CMG_FORMAT_SELL};
     scoped_csr A = suite_make(&suite[10]);
-    for (size_t f = 0; f < sizeof formats / sizeof formats[0]; ++f) {
-        for (int k = 0; k < REQUESTS * REQUESTS; ++k) {
-            const cmg_matrix_options pair[] = {request[k / REQUESTS], request[k % REQUESTS]};
-            for (int side = 0; side < 2; ++side) {
-                cmg_matrix_options asked = pair[side];
-                asked.size = sizeof asked;
-                asked.format = formats[f];
-                scoped_matrix *M = matrix_new(&A.view, &asked);
-                const cmg_matrix_options *held = &M->options;
-                CHECK(held->precision == asked.precision && held->values == asked.values);
-                CHECK(held->no_templates == asked.no_templates);
-                CHECK(held->keep_map == asked.keep_map &&
-                      (cmg_matrix_update(M, A.view.values) == CMG_OK) == asked.keep_map);
-                CHECK(asked.t == 0 || held->t == asked.t);
-                CHECK(asked.warp == 0 || held->warp == asked.warp);
-                CHECK(asked.threshold == 0 || held->threshold == asked.threshold);
-                CHECK(asked.block == 0 || held->block == asked.block);
-            }
+    EACH_PAIR (f, sizeof formats / sizeof formats[0], k, REQUESTS * REQUESTS) {
+        const cmg_matrix_options pair[] = {request[k / REQUESTS], request[k % REQUESTS]};
+        for (int side = 0; side < 2; ++side) {
+            cmg_matrix_options asked = pair[side];
+            asked.size = sizeof asked;
+            asked.format = formats[f];
+            scoped_matrix *M = matrix_new(&A.view, &asked);
+            const cmg_matrix_options *held = &M->options;
+            CHECK(held->precision == asked.precision && held->values == asked.values);
+            CHECK(held->no_templates == asked.no_templates);
+            CHECK(held->keep_map == asked.keep_map &&
+                  (cmg_matrix_update(M, A.view.values) == CMG_OK) == asked.keep_map);
+            CHECK(asked.t == 0 || held->t == asked.t);
+            CHECK(asked.warp == 0 || held->warp == asked.warp);
+            CHECK(asked.threshold == 0 || held->threshold == asked.threshold);
+            CHECK(asked.block == 0 || held->block == asked.block);
         }
     }
 }

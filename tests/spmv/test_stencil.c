@@ -77,10 +77,8 @@ TEST(scattered_templates_have_no_runs)
 {
     const cmg_size n = 6000;
     scoped_csr A = csr_new(n, n, 4 * n);
-    for (cmg_size i = 0; i < n; ++i) {
-        for (cmg_size e = 0; e < 4; ++e) {
-            csr_put(&A, i, (i + e * (100 + 37 * (i % 40))) % n, 1 + (double)e);
-        }
+    EACH_PAIR (i, n, e, 4) {
+        csr_put(&A, i, (i + e * (100 + 37 * (i % 40))) % n, 1 + (double)e);
     }
     csr_end(&A);
     scoped_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
@@ -182,14 +180,13 @@ TEST(a_product_brings_its_inner_product)
         scoped double *x = random_values(n, 5);
         scoped double *y = calloc((size_t)n, sizeof *y);
         scoped double *size = calloc((size_t)n, sizeof *size);
-        scoped_device double *device_dot = NULL;
         double dot = NAN;
         double expected = 0;
         double magnitude = 0;
         scoped_matrix *M = compress(&A, CMG_FP64, CMG_VALUES_FULL);
         scoped_vector *vx = vector_from(n, CMG_FP64, x);
         scoped_vector *vy = vector_new(n, CMG_FP64);
-        CHECK_OK(cmgi_alloc_device(ctx, 1, sizeof *device_dot, &device_dot));
+        scoped_device double *device_dot = device_new(1, sizeof *device_dot);
         suite_multiply(&A, x, y, size);
         for (cmg_size i = 0; i < n; ++i) {
             expected += x[i] * y[i];
@@ -213,13 +210,11 @@ TEST(products_are_those_of_plain_loops)
     static const cmg_size sides[][3] = {{12, 12, 12}, {13, 12, 11}, {14, 13, 10}, {15, 15, 9},
                                         {16, 9, 13},  {63, 40, 1},  {64, 40, 1},  {65, 33, 1},
                                         {255, 9, 3},  {4097, 1, 1}};
-    for (size_t s = 0; s < sizeof sides / sizeof sides[0]; ++s) {
-        for (int star = 0; star < 2; ++star) {
-            scoped_csr A = box(sides[s][0], sides[s][1], sides[s][2], 1, star);
-            for (cmg_size shift = 0; shift < 2; ++shift) {
-                check_products(&A, CMG_FP64, shift);
-                check_products(&A, CMG_FP32, shift);
-            }
+    EACH_PAIR (s, sizeof sides / sizeof sides[0], star, 2) {
+        scoped_csr A = box(sides[s][0], sides[s][1], sides[s][2], 1, star);
+        for (cmg_size shift = 0; shift < 2; ++shift) {
+            check_products(&A, CMG_FP64, shift);
+            check_products(&A, CMG_FP32, shift);
         }
     }
     scoped_csr A = box(14, 12, 11, 2, false); /* runs of 5 columns: two runs of 3 */

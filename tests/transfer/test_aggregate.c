@@ -191,9 +191,7 @@ TEST(blocks_have_the_bits_of_the_host)
         scoped_csr A = blocks_of(&G, b);
         uint64_t seed = 17;
         scoped double *x = malloc((size_t)A.rows * sizeof *x);
-        for (cmg_size i = 0; i < A.rows; ++i) {
-            x[i] = i % 11 == 0 ? 0.5 : cmgi_random(&seed);
-        }
+        FILL(x, i, A.rows, i % 11 == 0 ? 0.5 : cmgi_random(&seed));
         const extras with_modes = {b, x, NULL, 0};
         const extras constants = {b, NULL, NULL, 0};
         CHECK(check_aggregates(&A.view, b, 0.35) > 0);

@@ -50,14 +50,12 @@ static double worst_at_fine(const cmgi_csr *A, const cmgi_csr *R, const cmg_inde
 {
     scoped double *D = dense_of(&A->view);
     double worst = 0;
-    for (cmg_size r = 0; r < R->rows; ++r) {
-        for (cmg_size e = R->indptr[r]; e < R->indptr[r + 1]; ++e) {
-            double sum = 0;
-            for (cmg_size k = R->indptr[r]; k < R->indptr[r + 1]; ++k) {
-                sum += R->values[k] * D[R->indices[k] * A->rows + R->indices[e]];
-            }
-            worst = R->indices[e] == row[r] ? worst : fmax(worst, fabs(sum));
+    EACH_ENTRY (R, r, e) {
+        double sum = 0;
+        for (cmg_size k = R->indptr[r]; k < R->indptr[r + 1]; ++k) {
+            sum += R->values[k] * D[R->indices[k] * A->rows + R->indices[e]];
         }
+        worst = R->indices[e] == row[r] ? worst : fmax(worst, fabs(sum));
     }
     return worst;
 }
@@ -122,9 +120,7 @@ static double *solve_dense(const cmg_csr *A, const double *b)
 {
     scoped double *X = dense_inverse(A);
     double *x = malloc((size_t)A->rows * sizeof *x);
-    for (cmg_size i = 0; i < A->rows; ++i) {
-        x[i] = dot(X + i * A->rows, b, A->rows);
-    }
+    FILL(x, i, A->rows, dot(X + i * A->rows, b, A->rows));
     return x;
 }
 
@@ -152,9 +148,7 @@ TEST(coarse_values_are_exact_along_a_line)
         scoped double *bc = csr_times(&R.view, b);
         scoped double *x = solve_dense(&A.view, b);
         scoped double *xc = solve_dense(&Ac.view, bc);
-        for (cmg_size r = 0; r < R.rows; ++r) {
-            CHECK_NEAR(xc[r], x[row[r]], 1e-11 * (1 + norm(x, A.rows)));
-        }
+        CHECK_NEAR_EACH(r, R.rows, xc[r], x[row[r]], 1e-11 * (1 + norm(x, A.rows)));
     }
 }
 
@@ -163,9 +157,7 @@ static void relax(const cmg_csr *A, const bool *coarse, const double *b, double 
 {
     scoped double *r = malloc((size_t)A->rows * sizeof *r);
     for (int sweep = 0; sweep < 3; ++sweep) {
-        for (cmg_size i = 0; i < A->rows; ++i) {
-            r[i] = b[i] - row_times(A, i, x);
-        }
+        FILL(r, i, A->rows, b[i] - row_times(A, i, x));
         for (cmg_size i = 0; i < A->rows; ++i) {
             x[i] += coarse[i] == (sweep == 2) ? r[i] / cmgi_csr_diagonal_at(A, i) : 0;
         }
@@ -312,9 +304,7 @@ TEST(closed_flow_is_solved_past_constants)
     cmgi_csr A = closed_box(60, 1.0 / (1 << 13));
     scoped_hierarchy *h = coarsened(&A, "method=air rows=100");
     const cmg_csr last = csr_of(h, cmg_hierarchy_levels(h) - 1, CMG_ROLE_A);
-    for (cmg_size i = 0; i < last.rows; ++i) {
-        CHECK_NEAR(row_sum(&last, i), 0, 1e-14);
-    }
+    CHECK_NEAR_EACH(i, last.rows, row_sum(&last, i), 0, 1e-14);
     const cmg_solver_options o = solver_options("rtol=1e-8 no-fallback");
     const cmg_report report = solve(h, &o);
     CHECK(report.outcome == CMG_LEAST_SQUARES && report.iterations <= 10); /* b has constants */
@@ -352,9 +342,7 @@ TEST(refresh_renews_the_restriction)
             CHECK_OK(cmgi_csr_multiply(ctx, &A.view, &P, &AP));
             CHECK_OK(cmgi_csr_multiply(ctx, &R, &AP.view, &Ac));
             CHECK(Ac.indptr[Ac.rows] == coarse.indptr[coarse.rows]);
-            for (cmg_size k = 0; k < Ac.indptr[Ac.rows]; ++k) {
-                CHECK_NEAR(Ac.values[k], coarse.values[k], 1e-13);
-            }
+            CHECK_NEAR_EACH(k, Ac.indptr[Ac.rows], Ac.values[k], coarse.values[k], 1e-13);
         }
     }
 }

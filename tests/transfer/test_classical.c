@@ -104,9 +104,7 @@ static void weights(const double *A, const bool *strong, const cmg_size *column,
         }
         diagonal -= sum != 0 ? part * back / sum : part;
     }
-    for (cmg_size j = 0; j < n; ++j) {
-        w[j] = w[j] / diagonal;
-    }
+    FILL(w, j, n, w[j] / diagonal);
 }
 
 /* The largest difference between rows of P and what they are by definition. */

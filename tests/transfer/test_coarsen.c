@@ -68,14 +68,12 @@ TEST(tentative_holds_the_vectors)
     CHECK_OK(cmgi_tentative(ctx, &agg, 1, VECTORS, B, &P, &Bc));
     CHECK(P.rows == A.rows && P.cols == agg.count * VECTORS);
     double worst = 0;
-    for (cmg_size i = 0; i < P.rows; ++i) {
-        for (int v = 0; v < VECTORS; ++v) {
-            double sum = -B[i * VECTORS + v];
-            for (cmg_size k = P.indptr[i]; k < P.indptr[i + 1]; ++k) {
-                sum += P.values[k] * Bc[(cmg_size)P.indices[k] * VECTORS + v];
-            }
-            worst = fmax(worst, fabs(sum));
+    EACH_PAIR (i, P.rows, v, VECTORS) {
+        double sum = -B[i * VECTORS + v];
+        for (cmg_size k = P.indptr[i]; k < P.indptr[i + 1]; ++k) {
+            sum += P.values[k] * Bc[(cmg_size)P.indices[k] * VECTORS + v];
         }
+        worst = fmax(worst, fabs(sum));
     }
     CHECK_NEAR(worst, 0, 1e-12);
     scoped_csr T = {0};

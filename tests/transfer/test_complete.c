@@ -112,9 +112,7 @@ TEST(values_of_products_are_exact)
     scoped_csr C = {0};
     scoped_csr D = {0};
     CHECK_OK(cmgi_csr_multiply(ctx, &A.view, &B.view, &C));
-    for (cmg_size k = 0; k < B.indptr[B.rows]; ++k) {
-        B.values[k] = 1.0 / (double)(k + 3);
-    }
+    FILL(B.values, k, B.indptr[B.rows], 1.0 / (double)(k + 3));
     CHECK_OK(cmgi_csr_multiply_values(ctx, &A.view, &B.view, &C));
     CHECK_OK(cmgi_csr_multiply(ctx, &A.view, &B.view, &D));
     CHECK(memcmp(C.values, D.values, (size_t)D.indptr[D.rows] * sizeof *D.values) == 0);

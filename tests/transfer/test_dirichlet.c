@@ -147,9 +147,7 @@ TEST(folding_is_the_product)
     scoped_csr R = {0};
     CHECK_OK(cmgi_csr_transpose(ctx, &P.view, &R));
     double scale[7];
-    for (int i = 0; i < 7; ++i) {
-        scale[i] = 0.7 / 2;
-    }
+    FILL(scale, i, 7, 0.7 / 2);
     for (int smooths = 0; smooths < 2; ++smooths) {
         scoped_csr product = {0};
         bool fits = false;
@@ -247,9 +245,7 @@ TEST(marks_are_those_of_the_host)
             scoped double *values = malloc((size_t)P.indptr[P.rows] * sizeof *values);
             CHECK_OK(cmgi_to_host(ctx, values, cleaned.csr.values,
                                   (size_t)P.indptr[P.rows] * sizeof *values));
-            for (cmg_size e = 0; e < P.indptr[P.rows]; ++e) {
-                CHECK(values[e] == P.values[e]);
-            }
+            CHECK_EACH(e, P.indptr[P.rows], values[e] == P.values[e]);
             cmgi_resident_free(ctx, &cleaned);
         }
         check_marks(&here[0], &there[0]);

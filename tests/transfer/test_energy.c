@@ -24,14 +24,12 @@ static void form_coarse(levels *s)
     memset(s->C, 0, (size_t)(s->m * WIDTH) * sizeof *s->C);
     for (cmg_size i = 0; i < s->n; ++i) {
         for (cmg_size j = i - BAND; j <= i + BAND; ++j) {
-            for (int a = 0; a < 2; ++a) {
-                for (int b = 0; b < 2; ++b) {
-                    const cmg_size row = i / 2 + a;
-                    const cmg_size col = j / 2 + b;
-                    if (j >= 0 && j < s->n && row < s->m && col < s->m) {
-                        s->C[row * WIDTH + col - row + BAND] +=
-                            s->P[i * 2 + a] * band_at(s->A, s->n, i, j) * s->P[j * 2 + b];
-                    }
+            EACH_PAIR (a, 2, b, 2) {
+                const cmg_size row = i / 2 + a;
+                const cmg_size col = j / 2 + b;
+                if (j >= 0 && j < s->n && row < s->m && col < s->m) {
+                    s->C[row * WIDTH + col - row + BAND] +=
+                        s->P[i * 2 + a] * band_at(s->A, s->n, i, j) * s->P[j * 2 + b];
                 }
             }
         }
@@ -262,9 +260,7 @@ TEST(indefinite_matrices_are_reported)
 {
     scoped_levels s = make_levels(40);
     CHECK(misfit_of(&s, 1, 0, -1, NULL) == HUGE_VAL);
-    for (cmg_size e = 0; e < s.n * WIDTH; ++e) {
-        s.A[e] = -s.A[e];
-    }
+    FILL(s.A, e, s.n * WIDTH, -s.A[e]);
     CHECK(misfit_of(&s, 1, 0, 1, NULL) == 1);
 }
 

@@ -33,9 +33,7 @@ static void check_same(const cmgi_csr *here, const cmgi_resident *there)
 static void change_values(cmgi_csr *here, cmgi_csr *there, uint64_t *seed)
 {
     const cmg_size nnz = here->indptr[here->rows];
-    for (cmg_size k = 0; k < nnz; ++k) {
-        here->values[k] = 2 * cmgi_random(seed) - 1;
-    }
+    FILL(here->values, k, nnz, 2 * cmgi_random(seed) - 1);
     CHECK_OK(cmgi_to_device(ctx, (void *)(uintptr_t)there->there->csr.values, here->values,
                             (size_t)nnz * sizeof *here->values));
     CHECK_OK(cmgi_resident_look_again(ctx, there->there));

@@ -101,9 +101,8 @@ static void check_all(const cmgi_csr *A, int block, const char *text)
                             {block, 1, one, NULL},        {1, 1, one, NULL},
                             {block, block, random, NULL}, {1, 1, random, NULL},
                             {block, 0, NULL, random}};
-    for (size_t k = 0; k < sizeof known / sizeof known[0]; ++k) {
-        CHECK(iterations(A, &known[k], known[k].block > 1 ? text : NULL) <= most);
-    }
+    CHECK_EACH(k, sizeof known / sizeof known[0],
+               iterations(A, &known[k], known[k].block > 1 ? text : NULL) <= most);
 }
 
 TEST(unknowns_that_are_not_coupled_are_left_apart)
@@ -139,9 +138,7 @@ TEST(couplings_decide_what_a_node_is)
     check_all(&strong, 2, "block_size 2 taken");
     double x[2 * N * N];
     double modes[6 * N * N];
-    for (int i = 0; i < 2 * N * N; ++i) {
-        x[i] = i % 2 == 0 ? i / 2 % N : i / 2 / N;
-    }
+    FILL(x, i, 2 * N * N, i % 2 == 0 ? i / 2 % N : i / 2 / N);
     for (int i = 0; i < 2 * N * N; ++i) {
         modes[3 * i] = i % 2 == 0;
         modes[3 * i + 1] = sin(i); /* of no use */

@@ -44,9 +44,7 @@ TEST(constants_are_by_unknowns)
         }
         CHECK_OK(cmgi_near_null_space(h, 0, &block, &vectors, &B));
         CHECK(block == size && vectors == size);
-        for (int e = 0; e < 12 * size; ++e) {
-            CHECK(B[e] == (e / size % size == e % size ? 1 : 0));
-        }
+        CHECK_EACH(e, 12 * size, B[e] == (e / size % size == e % size ? 1 : 0));
         cmgi_free(ctx, B);
     }
 }
@@ -65,9 +63,7 @@ TEST(rotations_keep_distances)
         int block = 0;
         int vectors = 0;
         double *B = NULL;
-        for (int e = 0; e < dim * NODES; ++e) {
-            x[e] = 5 + cmgi_random(&seed);
-        }
+        FILL(x, e, dim * NODES, 5 + cmgi_random(&seed));
         CHECK_OK(cmg_hierarchy_set_vector(h, 0, "coords", NULL, dim * NODES, x));
         CHECK_OK(cmgi_near_null_space(h, 0, &block, &vectors, &B));
         CHECK(block == dim && vectors == (dim == 2 ? 3 : 6));
@@ -97,9 +93,7 @@ TEST(rotations_keep_distances)
         }
         if (dim == 3) { /* three planes: rotation r leaves its axis alone */
             for (int r = 0; r < 3; ++r) {
-                for (int i = 0; i < NODES; ++i) {
-                    CHECK(B[(i * 3 + r) * 6 + 3 + r] == 0);
-                }
+                CHECK_EACH(i, NODES, B[(i * 3 + r) * 6 + 3 + r] == 0);
             }
         }
         cmgi_free(ctx, B);
@@ -110,9 +104,7 @@ TEST(rotations_keep_distances)
 TEST(given_vectors_are_taken)
 {
     double given[24];
-    for (int e = 0; e < 24; ++e) {
-        given[e] = sin(e);
-    }
+    FILL(given, e, 24, sin(e));
     for (int count = 1; count <= 2; ++count) {
         scoped_hierarchy *h = diagonal(12, "3");
         int block = 0;
@@ -141,12 +133,8 @@ TEST(aggregates_hold_the_vectors)
         uint64_t seed = 9;
         scoped_csr P = {0};
         double *Bc = NULL;
-        for (int i = 0; i < NODES; ++i) {
-            of[i] = i % 5 == 4 ? -1 : i / SIZE;
-        }
-        for (int e = 0; e < NODES * dim * vectors; ++e) {
-            B[e] = 2 * cmgi_random(&seed) - 1;
-        }
+        FILL(of, i, NODES, i % 5 == 4 ? -1 : i / SIZE);
+        FILL(B, e, NODES * dim * vectors, 2 * cmgi_random(&seed) - 1);
         CHECK_OK(cmgi_tentative(ctx, &agg, dim, vectors, B, &P, &Bc));
         CHECK(P.rows == NODES * dim && P.cols == agg.count * vectors);
         scoped double *gram = calloc((size_t)(P.cols * P.cols), sizeof *gram);
@@ -165,11 +153,9 @@ TEST(aggregates_hold_the_vectors)
                 CHECK_NEAR(sum, B[r * vectors + v], 1e-13);
             }
         }
-        for (cmg_size i = 0; i < P.cols; ++i) {
-            for (cmg_size j = 0; j < P.cols; ++j) {
-                const bool zero = i != j || gram[i * P.cols + i] == 0;
-                CHECK_NEAR(gram[i * P.cols + j], zero ? 0 : 1, 1e-13);
-            }
+        EACH_PAIR (i, P.cols, j, P.cols) {
+            const bool zero = i != j || gram[i * P.cols + i] == 0;
+            CHECK_NEAR(gram[i * P.cols + j], zero ? 0 : 1, 1e-13);
         }
         cmgi_free(ctx, Bc);
     }

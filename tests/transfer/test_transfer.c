@@ -33,9 +33,7 @@ static void check_tensor(const cmg_size rows[3], const cmg_size cols[3], int blo
     cmgi_axis_map map[3];
     double *axis[3];
     scoped_csr P = {0};
-    for (int d = 0; d < 3; ++d) {
-        axis[d] = random_axis(rows[d], cols[d], &seed, &map[d]);
-    }
+    FILL(axis, d, 3, random_axis(rows[d], cols[d], &seed, &map[d]));
     CHECK_OK(cmgi_transfer_tensor(ctx, map, block, &P));
     CHECK(P.rows == rows[0] * rows[1] * rows[2] * block);
     CHECK(P.cols == cols[0] * cols[1] * cols[2] * block);
@@ -141,16 +139,12 @@ static void check_galerkin(cmg_size n, cmg_size m, bool own_r, bool unit, uint64
     scoped double *dR = dense_of(&R.view);
     scoped double *dC = dense_of(&Ac.view);
     double worst = 0;
-    for (cmg_size i = 0; i < m; ++i) {
-        for (cmg_size j = 0; j < m; ++j) {
-            double sum = unit && !own_r && i == skip && j == skip;
-            for (cmg_size k = 0; k < n; ++k) {
-                for (cmg_size l = 0; l < n; ++l) {
-                    sum += (own_r ? dR[i * n + k] : dP[k * m + i]) * dA[k * n + l] * dP[l * m + j];
-                }
-            }
-            worst = fmax(worst, fabs(dC[i * m + j] - sum));
+    EACH_PAIR (i, m, j, m) {
+        double sum = unit && !own_r && i == skip && j == skip;
+        EACH_PAIR (k, n, l, n) {
+            sum += (own_r ? dR[i * n + k] : dP[k * m + i]) * dA[k * n + l] * dP[l * m + j];
         }
+        worst = fmax(worst, fabs(dC[i * m + j] - sum));
     }
     CHECK_NEAR(worst, 0, 1e-14 * (double)n);
 }
