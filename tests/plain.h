@@ -21,6 +21,12 @@
     EACH_PAIR (i, m, j, n)                                                                         \
         for (__typeof__((o) + 0) k = 0; k < (o); ++k)
 
+/* The larger; none where one is none, so that what is checked of it fails: fmax passes over NaN. */
+static inline double worst_of(double a, double b)
+{
+    return isnan(a) || a >= b ? a : b;
+}
+
 /* n of the stream that begins at seed, in [-1, 1). */
 static inline double *random_values(cmg_size n, uint64_t seed)
 {
@@ -80,7 +86,7 @@ static inline double largest(const double *x, cmg_size n)
 {
     double most = 0;
     for (cmg_size i = 0; i < n; ++i) {
-        most = fmax(most, fabs(x[i]));
+        most = worst_of(most, fabs(x[i]));
     }
     return most;
 }
@@ -241,11 +247,11 @@ static inline double matrix_difference(const cmg_csr *A, const cmg_csr *B)
             row[B->indices[k]] -= B->values[k];
         }
         for (cmg_size k = A->indptr[i]; k < A->indptr[i + 1]; ++k) {
-            most = fmax(most, fabs(row[A->indices[k]]));
+            most = worst_of(most, fabs(row[A->indices[k]]));
             row[A->indices[k]] = 0;
         }
         for (cmg_size k = B->indptr[i]; k < B->indptr[i + 1]; ++k) {
-            most = fmax(most, fabs(row[B->indices[k]]));
+            most = worst_of(most, fabs(row[B->indices[k]]));
             row[B->indices[k]] = 0;
         }
     }

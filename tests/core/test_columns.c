@@ -51,7 +51,7 @@ static double difference(const array *a)
     for (cmg_size i = 0; i < a->n; ++i) {
         const double value =
             a->precision == CMG_FP32 ? (double)((float *)found)[i] : ((double *)found)[i];
-        worst = fmax(worst, fabs(value - a->here[i]));
+        worst = worst_of(worst, fabs(value - a->here[i]));
     }
     return worst;
 }

@@ -30,7 +30,7 @@ TEST(axpby_and_dot_match_loops)
             scoped double *c = values_of(y);
             double worst = 0;
             for (cmg_size i = 0; i < n; ++i) {
-                worst = fmax(worst, fabs(c[i] - (0.5 * a[i] - 2.0 * b[i])));
+                worst = worst_of(worst, fabs(c[i] - (0.5 * a[i] - 2.0 * b[i])));
             }
             CHECK_NEAR(worst, 0, 8 * eps);
         }
@@ -80,19 +80,19 @@ TEST(cg_kernels_match_loops)
         const double alpha = 0.5;
         CHECK_OK(cmgi_to_host(ctx, out, v[2], (size_t)n * sizeof(double)));
         for (cmg_size i = 0; i < n; ++i) {
-            worst = fmax(worst, fabs(out[i] - (host[2][i] + alpha * host[0][i])));
+            worst = worst_of(worst, fabs(out[i] - (host[2][i] + alpha * host[0][i])));
         }
         CHECK_OK(cmgi_to_host(ctx, out, v[0], (size_t)n * sizeof(double)));
         for (cmg_size i = 0; i < n; ++i) {
             const double r = host[3][i] - alpha * host[1][i];
             expected += r * r;
-            worst = fmax(worst, fabs(out[i] - (r + alpha * host[0][i])));
+            worst = worst_of(worst, fabs(out[i] - (r + alpha * host[0][i])));
         }
         CHECK_NEAR(worst, 0, 1e-15 * 4);
         CHECK_OK(cmgi_to_host(ctx, out, v[1], (size_t)n * sizeof(double)));
         for (cmg_size i = 0; i < n; ++i) {
             const double r = (double)(float)(host[3][i] - alpha * host[1][i]);
-            worst = fmax(worst, fabs(out[i] - (r + alpha * host[0][i])));
+            worst = worst_of(worst, fabs(out[i] - (r + alpha * host[0][i])));
         }
         CHECK_NEAR(worst, 0, 2e-7); /* the update may differ by a rounding in fp64 before fp32 */
         CHECK_NEAR(rr, expected, 1e-14 * (expected + 1));
@@ -140,8 +140,8 @@ TEST(cg_kernels_match_loops_in_fp32)
         for (cmg_size i = 0; i < n; ++i) {
             const double r = host[3][i] - 0.5 * host[1][i];
             expected += r * r;
-            worst = fmax(worst, fabs(x[i] - (host[2][i] + 0.5 * host[0][i])));
-            worst = fmax(worst, fabs(p[i] - (r + 0.5 * host[0][i])));
+            worst = worst_of(worst, fabs(x[i] - (host[2][i] + 0.5 * host[0][i])));
+            worst = worst_of(worst, fabs(p[i] - (r + 0.5 * host[0][i])));
         }
         CHECK_NEAR(worst, 0, 1e-6);
         CHECK_NEAR(rr, expected, 1e-6 * (expected + 1));
@@ -191,7 +191,7 @@ TEST(jacobi_steps_match_loops)
             const double r = host[3][i] - a * host[1][i];
             const double scaled = host[0][i] * r;
             rho += r * scaled;
-            worst = fmax(worst, fabs(out[i] - r) / (1 + fabs(a)));
+            worst = worst_of(worst, fabs(out[i] - r) / (1 + fabs(a)));
             worst =
                 fmax(worst, fabs(p[i] - scaled - beta * host[2][i]) / (1 + fabs(a) + fabs(beta)));
         }

@@ -28,7 +28,7 @@ TEST(transpose_swaps_indices)
         scoped double *t = dense_of(&T.view);
         double worst = 0;
         EACH_PAIR (i, A.rows, j, A.cols) {
-            worst = fmax(worst, fabs(a[i * A.cols + j] - t[j * A.rows + i]));
+            worst = worst_of(worst, fabs(a[i * A.cols + j] - t[j * A.rows + i]));
         }
         CHECK(worst == 0);
         CHECK(rows_ascend(&T));
@@ -82,7 +82,7 @@ TEST(product_matches_dense)
         for (cmg_size k = 0; k < 700; ++k) {
             sum += a[i * 700 + k] * b[k * 65 + j];
         }
-        worst = fmax(worst, fabs(sum - c[i * 65 + j]));
+        worst = worst_of(worst, fabs(sum - c[i * 65 + j]));
     }
     CHECK_NEAR(worst, 0, 1e-13);
     CHECK(rows_ascend(&C));
@@ -268,11 +268,11 @@ TEST(facts_are_those_of_every_row)
             for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
                 const double a = A.indices[k] == i ? 0 : fabs(A.values[k]);
                 sum += fabs(A.values[k]);
-                other[1] = fmax(other[1], fmin(a, other[0]));
-                other[0] = fmax(other[0], a);
+                other[1] = worst_of(other[1], fmin(a, other[0]));
+                other[0] = worst_of(other[0], a);
             }
             const double two = other[0] + other[1];
-            wanted.rows.gershgorin = fmax(wanted.rows.gershgorin, sum / 2);
+            wanted.rows.gershgorin = worst_of(wanted.rows.gershgorin, sum / 2);
             wanted.rows.identity += i >= first && other[0] == 0;
             wanted.dominated += i >= first && sum <= (1 + CMGI_DOMINATED) * 2;
             wanted.rows.lines += i >= first && two > CMGI_LINE * 2;

@@ -89,7 +89,7 @@ TEST(distortion_moves_inner_nodes_only)
         double most = 0;
         for (cmg_size k = 0; k < 2 * mesh->nodes; ++k) {
             moved += mesh->x[k] != straight->x[k];
-            most = fmax(most, fabs(mesh->x[k] - straight->x[k]));
+            most = worst_of(most, fabs(mesh->x[k] - straight->x[k]));
         }
         for (cmg_size k = 0; k < 2 * mesh->facets; ++k) {
             const cmg_size v = mesh->facet_nodes[k];
@@ -250,7 +250,7 @@ TEST(tets_keep_three_shapes)
         for (; k < shapes; ++k) {
             double gap = 0;
             for (int e = 0; e < 6; ++e) {
-                gap = fmax(gap, fabs(s[e] - shape[k][e]));
+                gap = worst_of(gap, fabs(s[e] - shape[k][e]));
             }
             if (gap < 1e-10) {
                 break;

@@ -61,7 +61,7 @@ static cmgi_mesh *make_tube(cmgi_surface surface[2])
         for (int k = 0; k < 4; ++k) {
             const double *x = tube->x + 3 * tube->facet_nodes[4 * f + k];
             least = fmin(least, hypot(x[0], x[1]));
-            most = fmax(most, hypot(x[0], x[1]));
+            most = worst_of(most, hypot(x[0], x[1]));
         }
         tube->facet_label[f] = most < 0.51 ? label[0] : (least > 0.99 ? label[1] : 0);
     }

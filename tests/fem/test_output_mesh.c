@@ -44,12 +44,12 @@ static void check_nodes(const cmg_hierarchy *h)
             CHECK(once[m->unknown[v]]++ == 0);
             ++seen;
             for (int d = 0; d < m->dim; ++d) {
-                worst = fmax(worst, fabs(x[d] - coords[(cmg_size)m->unknown[v] * m->dim + d]));
+                worst = worst_of(worst, fabs(x[d] - coords[(cmg_size)m->unknown[v] * m->dim + d]));
             }
             continue;
         }
         const double exact = exp(x[0]) * cos(x[1]) * (m->dim == 3 ? 1 + x[2] / 2 : 1);
-        worst = fmax(worst, m->components == 1 ? fabs(*value - exact) : 0);
+        worst = worst_of(worst, m->components == 1 ? fabs(*value - exact) : 0);
         value += m->components;
     }
     CHECK(seen == blocks && value == m->boundary_values + m->boundary * m->components);
@@ -98,7 +98,7 @@ TEST(distortions_reach_the_mesh)
         CHECK(plain->mesh->nodes == bent->mesh->nodes);
         double most = 0;
         for (cmg_size k = 0; k < 2 * bent->mesh->nodes; ++k) {
-            most = fmax(most, fabs(plain->mesh->x[k] - bent->mesh->x[k]));
+            most = worst_of(most, fabs(plain->mesh->x[k] - bent->mesh->x[k]));
         }
         CHECK(most > 0.01);
         const char *quality = cmg_hierarchy_attribute(bent, "mesh_quality");

@@ -49,7 +49,7 @@ static double permuted_difference(const cmg_csr *A, const cmg_csr *B, const cmg_
         }
         for (cmg_size e = A->indptr[i]; e < A->indptr[i + 1]; ++e) {
             const cmg_size j = (cmg_size)c[A->indices[e] / block] * block + A->indices[e] % block;
-            most = fmax(most, fabs(A->values[e] - row[j]));
+            most = worst_of(most, fabs(A->values[e] - row[j]));
         }
     }
     return most;

@@ -61,8 +61,8 @@ static void check_product(const cmg_elements *E, cmg_matrix *M, const char *what
     multiply(E, host, sum, magnitude);
     double worst = 0; /* every product rounds three times, every sum once */
     for (cmg_size i = 0; i < n; ++i) {
-        worst = fmax(worst, fabs(out[0][i] - (load[i] - sum[i])) /
-                                (eps * (4 * magnitude[i] + 2) * E->local));
+        worst = worst_of(worst, fabs(out[0][i] - (load[i] - sum[i])) /
+                                    (eps * (4 * magnitude[i] + 2) * E->local));
     }
     CHECK_SAY(worst <= 1, "%s, %s, %lld elements of %d: %.3g times the bound", what,
               cmg_enum_name("format", (int)M->options.format), (long long)E->count, E->local,

@@ -125,7 +125,7 @@ static void check_writebacks(const cmg_elements *E, cmg_matrix *M)
     double worst = 0;
     double largest = 1;
     for (cmg_size i = 0; i < n; ++i) {
-        largest = fmax(largest, magnitude[i]);
+        largest = worst_of(largest, magnitude[i]);
     }
     for (int kind = 0; kind < CMGI_WB_KINDS; ++kind) {
         scoped_vector *y = vector_from(n, M->options.precision, in[2]);
@@ -142,7 +142,7 @@ static void check_writebacks(const cmg_elements *E, cmg_matrix *M)
         for (cmg_size i = 0; i < n; ++i) {
             const double right =
                 suite_writeback(&w, sum[i], in[1][i], in[2][i], in[3][i], in[1][i]);
-            worst = fmax(worst, fabs(out[i] - right) / (eps * (largest + 8) * E->local));
+            worst = worst_of(worst, fabs(out[i] - right) / (eps * (largest + 8) * E->local));
         }
     }
     CHECK(worst <= 1);

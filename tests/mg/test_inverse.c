@@ -41,7 +41,7 @@ TEST(inverts)
         CHECK(definite);
         for (cmg_size i = 0; i < n; ++i) {
             for (cmg_size j = 0; j < n; ++j) { /* X is symmetric: row j is column j */
-                worst = fmax(worst, fabs(dot(A + i * n, X + j * n, n) - (i == j)));
+                worst = worst_of(worst, fabs(dot(A + i * n, X + j * n, n) - (i == j)));
                 CHECK(X[i * n + j] == X[j * n + i]);
             }
         }
@@ -95,9 +95,9 @@ static double pseudo_defect(const double *A, const double *X, cmg_size n, bool c
         double sum = 0;
         for (cmg_size j = 0; j < n; ++j) {
             sum += X[i * n + j];
-            asymmetry = fmax(asymmetry, fabs(X[i * n + j] - X[j * n + i]));
+            asymmetry = worst_of(asymmetry, fabs(X[i * n + j] - X[j * n + i]));
         }
-        sums = fmax(sums, constants ? fabs(sum) : 0);
+        sums = worst_of(sums, constants ? fabs(sum) : 0);
     }
     return fmax(relative_difference(AXA, A, n * n), fmax(asymmetry, sums) / largest(X, n * n));
 }

@@ -123,7 +123,7 @@ TEST(recurrences_keep_their_digits)
             for (int form = 0; form < 2; ++form) {
                 const char *name = sprint("%s:degree=32:bound=gershgorin:form=%s", methods[method],
                                           form ? "recurrence" : "schedule");
-                worst[form] = fmax(worst[form], error_on(h, name, method, 32, r));
+                worst[form] = worst_of(worst[form], error_on(h, name, method, 32, r));
             }
         }
         printf("   %s of degree 32 in fp32: schedule %.0f eps, recurrence %.0f eps\n",

@@ -185,7 +185,7 @@ TEST(the_dense_inverse_inverts)
             for (cmg_size k = A.indptr[i]; k < A.indptr[i + 1]; ++k) {
                 sum += A.values[k] * X[(cmg_size)A.indices[k] * n + j];
             }
-            error = fmax(error, fabs(sum));
+            error = worst_of(error, fabs(sum));
         }
         CHECK_NEAR(error, 0, 1e-10); /* n eps times a condition of at most 1e4 */
     }

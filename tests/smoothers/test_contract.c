@@ -72,8 +72,8 @@ static double asymmetry(cmg_size n, const double *M)
     double worst = 0;
     double largest = 0;
     EACH_PAIR (i, n, j, n) {
-        worst = fmax(worst, fabs(M[i * n + j] - M[j * n + i]));
-        largest = fmax(largest, fabs(M[i * n + j]));
+        worst = worst_of(worst, fabs(M[i * n + j] - M[j * n + i]));
+        largest = worst_of(largest, fabs(M[i * n + j]));
     }
     return worst / largest;
 }
@@ -147,7 +147,7 @@ TEST(survives_small_and_diagonal)
             double worst = 0;
             for (cmg_size k = 0; k < n * n; ++k) {
                 const double expected = k % (n + 1) == 0 ? 1 / dense[k] : 0;
-                worst = fmax(worst, fabs(M[k] - expected));
+                worst = worst_of(worst, fabs(M[k] - expected));
             }
             CHECK_NEAR(worst, 0, 1e-14);
             /* an exact inverse is not damped by an estimate */

@@ -119,7 +119,7 @@ static double distance(const cmgi_csr *M, const cmgi_csr *K)
                 memcmp(M->indptr, K->indptr, (size_t)(K->rows + 1) * sizeof *K->indptr) == 0;
     for (cmg_size k = 0; same && k < K->indptr[K->rows]; ++k) {
         same = M->indices[k] == K->indices[k];
-        worst = fmax(worst, fabs(M->values[k] - K->values[k]) / (1e-300 + fabs(K->values[k])));
+        worst = worst_of(worst, fabs(M->values[k] - K->values[k]) / (1e-300 + fabs(K->values[k])));
     }
     return same ? worst : INFINITY;
 }

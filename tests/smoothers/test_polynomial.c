@@ -99,7 +99,7 @@ TEST(optimal_equioscillates)
             const double x = 0.5 * (1 - cos(pi * k / 20000));
             const double q = residual(n, theta, x);
             CHECK(q * q < 1);
-            largest = fmax(largest, x * q * q / (1 - q * q));
+            largest = worst_of(largest, x * q * q / (1 - q * q));
         }
         /* at 0 the function tends to 1/(2 sum 1/theta), which is the constant too */
         CHECK_NEAR(largest * 2 * slope, 1, 1e-5);
@@ -183,7 +183,7 @@ static double recur(int n, const double *omega, const double *beta, double t, do
         const double next = q + beta[k] * (q - before) - omega[k] * t * q;
         before = q;
         q = next;
-        *largest = fmax(*largest, fabs(q));
+        *largest = worst_of(*largest, fabs(q));
     }
     return q;
 }
@@ -210,7 +210,7 @@ TEST(recurrences_end_in_the_roots)
             for (int k = 1; k <= 500; ++k) {
                 const double t = k / 500.0;
                 const double q = recur(n, omega, beta, t, &largest);
-                worst = fmax(worst, fabs(q - residual(n, theta, t)));
+                worst = worst_of(worst, fabs(q - residual(n, theta, t)));
             }
             CHECK(worst <= 1e-12 * n);
             CHECK(largest <= most);
@@ -243,7 +243,7 @@ static double most_oblique(const cmgi_orthogonal *o, const cmgi_measure *mu)
     double most = 0;
     for (int i = 1; i <= o->n; ++i) {
         for (int j = 0; j < i; ++j) {
-            most = fmax(most, oblique(o, mu, i, j));
+            most = worst_of(most, oblique(o, mu, i, j));
         }
     }
     return most;

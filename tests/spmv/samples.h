@@ -64,7 +64,7 @@ static inline double product_error(const cmgi_csr *A, const cmg_matrix *M, bool 
     for (cmg_size i = 0; i < A->rows; ++i) {
         const double error = fabs(out[i] - expected[i]);
         worst = error <= worst ? worst : error; /* NaN wins */
-        largest = fmax(largest, magnitude[i]);
+        largest = worst_of(largest, magnitude[i]);
     }
     return largest > 0 ? worst / largest : worst;
 }

@@ -61,7 +61,7 @@ static double difference(const cmgi_box *box, const cmgi_csr *A)
     suite_multiply(A, x, sum, size);
     for (cmg_size i = 0; i < A->rows; ++i) {
         double all = 0;
-        worst = fmax(worst, fabs(box_row(box, x, i, &all) - sum[i]) / (size[i] + 1));
+        worst = worst_of(worst, fabs(box_row(box, x, i, &all) - sum[i]) / (size[i] + 1));
     }
     return worst;
 }
@@ -320,7 +320,7 @@ static void check_sums(const cmg_matrix *M, cmg_size n, void *const *v, double *
     CHECK_NEAR(read_sum(dots, count), exact[1], 1e-13 * exact[1]);
     CHECK_OK(cmgi_to_host(ctx, r, there, (size_t)n * sizeof *r));
     for (cmg_size i = 0; i < n; ++i) {
-        worst = fmax(worst, fabs(r[i] - (value[B][i] - sum[i])) / (size[i] + 1));
+        worst = worst_of(worst, fabs(r[i] - (value[B][i] - sum[i])) / (size[i] + 1));
     }
     CHECK(worst <= 1e-7);
 }

@@ -45,7 +45,7 @@ static double error_of(const blocks *t, const cmgi_writeback *w, const double *y
             const cmg_size at = i * t->k + c;
             const double right = suite_writeback(w, s, t->b[at], t->c[at], t->d[i], t->b[at]);
             const double error = fabs(y[at] - right);
-            worst = fmax(worst, error / bound);
+            worst = worst_of(worst, error / bound);
         }
     }
     return worst;
@@ -240,7 +240,7 @@ TEST(instruction_sets_multiply_columns)
                 for (cmg_size e = A.indptr[i / k]; e < A.indptr[i / k + 1]; ++e) {
                     y[i] -= A.values[e] * x[A.indices[e] * k + i % k];
                 }
-                worst = fmax(worst, fabs(y[i]));
+                worst = worst_of(worst, fabs(y[i]));
             }
             CHECK_NEAR(worst, 0, 2e-14); /* sums of five terms up to 6 */
         }

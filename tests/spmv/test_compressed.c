@@ -215,7 +215,7 @@ TEST(instruction_sets_agree)
                     ->rows[CMG_FP32][CMGI_ROWS_PACKED](M, &w, x, 0, layout(M)->p.count);
             }
             for (cmg_size i = 0; i < A.rows; ++i) {
-                worst = fmax(worst, fabs((double)y[0][i] - (double)y[1][i]));
+                worst = worst_of(worst, fabs((double)y[0][i] - (double)y[1][i]));
             }
             CHECK_NEAR(worst, 0, 1e-5); /* sums of about ten terms of order one in fp32 */
             free_all(y[0], y[1]);

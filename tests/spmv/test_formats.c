@@ -73,7 +73,7 @@ static void compare(const comparison *t, int kind)
         const double bound =
             eps * (double)(t->A->indptr[i + 1] - t->A->indptr[i] + 8) * (t->magnitude[i] + 4);
         const double right = suite_writeback(&w, t->sum[i], t->b[i], c[i], t->d[i], t->c[i]);
-        worst = fmax(worst, fabs(out[k] - right) / bound);
+        worst = worst_of(worst, fabs(out[k] - right) / bound);
     }
     CHECK_SAY(worst <= 1, "%s, format %s, write-back %d, precision %d: %.3g times the bound",
               t->name, cmg_enum_name("format", (int)t->M->options.format), kind, (int)t->precision,

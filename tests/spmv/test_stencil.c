@@ -199,7 +199,7 @@ TEST(a_product_brings_its_inner_product)
         CHECK_OK(cmg_vector_get(vy, x));
         double worst = 0;
         for (cmg_size i = 0; i < n; ++i) {
-            worst = fmax(worst, fabs(x[i] - y[i]) / (size[i] + 1));
+            worst = worst_of(worst, fabs(x[i] - y[i]) / (size[i] + 1));
         }
         CHECK(worst <= 1e-15);
     }

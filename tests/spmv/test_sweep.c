@@ -85,7 +85,7 @@ static void check_writebacks(const cmg_matrix *M, const cmgi_csr *L, const cmg_i
         for (cmg_size i = 0; i < n; ++i) {
             const double expected =
                 suite_writeback(&w, s[i], value[1][i], value[2][i], value[3][i], value[4][i]);
-            worst = fmax(worst, fabs(made[i] - expected));
+            worst = worst_of(worst, fabs(made[i] - expected));
         }
         CHECK(worst <= tolerance);
     }

@@ -165,7 +165,7 @@ TEST(constant_coefficients_are_interpolated_linearly)
                 for (int d = 0; d < 3; ++d) {
                     w *= linear(&by, d, at[d], of[d], !g.neumann);
                 }
-                worst = fmax(worst, fabs(row[c] - w));
+                worst = worst_of(worst, fabs(row[c] - w));
             }
         }
         CHECK_NEAR(worst, 0, g.neumann ? 1e-14 : 0);
@@ -239,7 +239,7 @@ TEST(fluxes_are_continuous)
             const double w = at == x  ? 1
                              : at < x ? k[x - 1] / (k[x - 1] + k[x])
                                       : k[x] / (k[x - 1] + k[x]);
-            worst = fmax(worst, fabs(P.values[e] - w * (y % 2 == 0 ? 1 : 0.5)));
+            worst = worst_of(worst, fabs(P.values[e] - w * (y % 2 == 0 ? 1 : 0.5)));
         }
     }
     CHECK_NEAR(worst, 0, 1e-14);
@@ -267,9 +267,9 @@ TEST(middles_of_cells_solve_their_equation)
             for (int d = 0; d < by.fine.dim; ++d) {
                 middle = middle && by.halved[d] && (at[d] - by.first[d]) % 2 != 0;
             }
-            constant = fmax(constant, fabs(row_sum(&P.view, i) - 1));
+            constant = worst_of(constant, fabs(row_sum(&P.view, i) - 1));
             for (cmg_size k = AP.indptr[i]; k < AP.indptr[i + 1] && middle; ++k) {
-                worst = fmax(worst, fabs(AP.values[k]));
+                worst = worst_of(worst, fabs(AP.values[k]));
             }
             middles += middle;
         }

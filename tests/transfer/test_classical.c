@@ -37,7 +37,7 @@ static bool *strong_couplings(const double *A, cmg_size n)
         double sum = 0;
         for (cmg_size j = 0; j < n; ++j) {
             const double size = j == i ? 0 : -A[i * n + j] * (A[i * n + i] < 0 ? -1 : 1);
-            largest = fmax(largest, size);
+            largest = worst_of(largest, size);
             sum += fabs(size);
         }
         for (cmg_size j = 0; j < n && sum > 0.1 * fabs(A[i * n + i]); ++j) {
@@ -123,7 +123,7 @@ static double worst_weight(const cmgi_csr *A, const cmgi_csr *P, const cmg_size 
         weights(D, strong, column, n, i, w);
         for (cmg_size j = 0; j < n; ++j) {
             if (column[j] >= 0) {
-                worst = fmax(worst, fabs(Q[i * P->cols + column[j]] - w[j]));
+                worst = worst_of(worst, fabs(Q[i * P->cols + column[j]] - w[j]));
             }
         }
     }
@@ -200,7 +200,7 @@ TEST(constants_are_kept)
         double worst = 0;
         CHECK_OK(cmgi_classical(ctx, CMGI_HOST, &A.view, THETA, most, &P));
         for (cmg_size i = 0; i < P.rows; ++i) {
-            worst = fmax(worst, fabs(row_sum(&P.view, i) - 1));
+            worst = worst_of(worst, fabs(row_sum(&P.view, i) - 1));
         }
         CHECK_NEAR(worst, 0, 1e-13);
     }

@@ -73,7 +73,7 @@ TEST(tentative_holds_the_vectors)
         for (cmg_size k = P.indptr[i]; k < P.indptr[i + 1]; ++k) {
             sum += P.values[k] * Bc[(cmg_size)P.indices[k] * VECTORS + v];
         }
-        worst = fmax(worst, fabs(sum));
+        worst = worst_of(worst, fabs(sum));
     }
     CHECK_NEAR(worst, 0, 1e-12);
     scoped_csr T = {0};
@@ -83,7 +83,7 @@ TEST(tentative_holds_the_vectors)
     worst = 0;
     EACH_ENTRY (&I, i, k) {
         const bool null = I.indices[k] == i && I.values[k] == 0; /* a dependent vector */
-        worst = fmax(worst, null ? 0 : fabs(I.values[k] - (I.indices[k] == i)));
+        worst = worst_of(worst, null ? 0 : fabs(I.values[k] - (I.indices[k] == i)));
     }
     CHECK_NEAR(worst, 0, 1e-12);
     cmgi_aggregates_free(ctx, &agg);
@@ -104,7 +104,7 @@ TEST(smoothing_keeps_constants_in_the_interior)
     CHECK(n == P.cols);
     double worst = 0;
     for (cmg_size i = 0; i < P.rows; ++i) {
-        worst = fmax(worst, fabs(row_times(&P, i, Bc) - 1));
+        worst = worst_of(worst, fabs(row_times(&P, i, Bc) - 1));
     }
     CHECK_NEAR(worst, 0, 1e-12);
     cmg_level_info info = {.size = sizeof info};

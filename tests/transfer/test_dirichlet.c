@@ -168,7 +168,7 @@ TEST(folding_is_the_product)
                 row[product.indices[k]] -= product.values[k];
             }
             for (int j = 0; j < 7; ++j) {
-                worst = fmax(worst, fabs(row[j]));
+                worst = worst_of(worst, fabs(row[j]));
             }
         }
         CHECK_NEAR(worst, 0, 1e-15);

@@ -49,7 +49,7 @@ static void check_tensor(const cmg_size rows[3], const cmg_size cols[3], int blo
         for (int d = 0; d < 3; ++d) {
             expected *= axis[d][i[d] * cols[d] + j[d]];
         }
-        worst = fmax(worst, fabs(D[k] - expected));
+        worst = worst_of(worst, fabs(D[k] - expected));
     }
     CHECK_NEAR(worst, 0, 1e-15);
     for (int d = 0; d < 3; ++d) {
@@ -100,7 +100,7 @@ TEST(rows_are_sorted_and_clean)
                 }
                 for (int k = 0; k < count; ++k) {
                     const cmg_size j = (cmg_size)column[k] * block + i % block;
-                    worst = fmax(worst, fabs(D[i * P.cols + j] - weight[k]));
+                    worst = worst_of(worst, fabs(D[i * P.cols + j] - weight[k]));
                 }
             }
             CHECK_NEAR(worst, 0, 0);
@@ -144,7 +144,7 @@ static void check_galerkin(cmg_size n, cmg_size m, bool own_r, bool unit, uint64
         EACH_PAIR (k, n, l, n) {
             sum += (own_r ? dR[i * n + k] : dP[k * m + i]) * dA[k * n + l] * dP[l * m + j];
         }
-        worst = fmax(worst, fabs(dC[i * m + j] - sum));
+        worst = worst_of(worst, fabs(dC[i * m + j] - sum));
     }
     CHECK_NEAR(worst, 0, 1e-14 * (double)n);
 }
