@@ -26,6 +26,14 @@ cmg_context *cmgi_owner(const void *p);
 #define cmgi_scoped_by(release) __attribute__((cleanup(release)))
 #define cmgi_scoped cmgi_scoped_by(cmgi_free_scoped)
 void cmgi_free_scoped(void *p);
+/* An array of a block with room for `count` elements, or with zeros: T *name, freed where the block
+ * ends; the function returns where there is no memory for it. */
+#define CMGI_SCOPED(ctx, count, T, name)                                                           \
+    cmgi_scoped T *name = NULL;                                                                    \
+    CMGI_TRY(cmgi_alloc(ctx, count, sizeof *(name), &(name)))
+#define CMGI_SCOPED_ZERO(ctx, count, T, name)                                                      \
+    cmgi_scoped T *name = NULL;                                                                    \
+    CMGI_TRY(cmgi_alloc_zero(ctx, count, sizeof *(name), &(name)))
 /* What the pointer *p holds, for another to own: *p is NULL from now on. */
 void *cmgi_pass_on(void *p);
 /* The same of arrays in either memory, or that a struct has, by the addresses of their pointers. */

@@ -51,9 +51,8 @@ static cmg_status largest_entry(cmgi_krylov *k, const double *b, double *largest
 {
     cmg_context *ctx = k->system.ctx;
     const cmg_size n = k->system.n;
-    cmgi_scoped double *host = NULL;
     *largest = 0;
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *host, &host));
+    CMGI_SCOPED(ctx, n, double, host);
     CMGI_TRY(cmgi_to_host(ctx, host, b, (size_t)n * sizeof *host));
     for (cmg_size i = 0; i < n; ++i) {
         const double entry = fabs(host[i]);

@@ -63,8 +63,7 @@ static cmg_status choose_levels(const cmg_solver *s, cmgi_batch_plan *p)
 
 static cmg_status find_diagonal(cmg_batch *batch, const cmg_csr *A, cmgi_batch_level *level)
 {
-    cmgi_scoped int *diagonal = NULL;
-    CMGI_TRY(cmgi_alloc(batch->ctx, A->rows, sizeof *diagonal, &diagonal));
+    CMGI_SCOPED(batch->ctx, A->rows, int, diagonal);
     for (cmg_size i = 0; i < A->rows; ++i) {
         const cmg_size k = cmgi_csr_diagonal_entry(A, i);
         diagonal[i] = k < A->indptr[i + 1] ? (int)k : -1;
@@ -92,10 +91,9 @@ static cmg_status take_matrix(cmg_batch *batch, const cmg_csr *A, cmgi_batch_lev
 static cmg_status take_transfer(cmg_batch *batch, const cmg_csr *M, cmgi_batch_slices *slices)
 {
     cmgi_scoped int *entry = NULL;
-    cmgi_scoped uint32_t *words = NULL;
     CMGI_TRY(cmgi_batch_slice(batch, M, true, slices, &entry));
     const cmg_size count = (cmg_size)slices->pairs * CMGI_BATCH_SLICE;
-    CMGI_TRY(cmgi_alloc(batch->ctx, count, sizeof *words, &words));
+    CMGI_SCOPED(batch->ctx, count, uint32_t, words);
     for (cmg_size w = 0; w < count; ++w) {
         const int first = entry[2 * w];
         const int second = entry[2 * w + 1];
@@ -311,10 +309,9 @@ static cmg_status take_cycle(cmg_solver *s, cmg_batch *batch, cmg_size near_byte
                                   .fuse = true,
                                   .plain = true};
     cmgi_scoped_by(cmgi_cycle_destroy) cmgi_cycle *cycle = NULL;
-    cmgi_scoped cmgi_batch_step *steps = NULL;
     CMGI_TRY(cmgi_cycle_create(s->ctx, &plan, &cycle));
     CMGI_TRY(place_vectors(batch, cycle, near_bytes));
-    CMGI_TRY(cmgi_alloc(s->ctx, cycle->nsteps, sizeof *steps, &steps));
+    CMGI_SCOPED(s->ctx, cycle->nsteps, cmgi_batch_step, steps);
     for (int k = 0; k < cycle->nsteps; ++k) {
         steps[k] = step_of(cycle, &cycle->steps[k]);
     }

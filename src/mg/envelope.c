@@ -56,13 +56,12 @@ static cmg_status choose_order(cmg_context *ctx, const cmg_csr *A, double budget
                                double *operations)
 {
     const cmg_size n = A->rows;
-    cmgi_scoped cmg_index *order = NULL;
     *operations = take_order(A, NULL, budget, E);
     if (*operations <= GOOD * (double)A->indptr[n] || n > MANY) {
         return CMG_OK;
     }
     const double given = *operations;
-    CMGI_TRY(cmgi_alloc(ctx, n, sizeof *order, &order));
+    CMGI_SCOPED(ctx, n, cmg_index, order);
     CMGI_TRY(cmgi_order_narrow(ctx, A, order));
     *operations = take_order(A, order, budget, E);
     if (*operations > given) {

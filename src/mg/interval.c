@@ -16,9 +16,8 @@ enum {
 static cmg_status draw(cmg_context *ctx, const cmgi_level *level, bool divided, double *w)
 {
     const cmg_size n = level->rows;
-    cmgi_scoped cmg_size *rows = NULL;
     cmg_size first = 0;
-    CMGI_TRY(cmgi_alloc_zero(ctx, cmgi_ranks(ctx), sizeof *rows, &rows));
+    CMGI_SCOPED_ZERO(ctx, cmgi_ranks(ctx), cmg_size, rows);
     if (divided) {
         CMGI_TRY(ctx->options.ranks->gather(ctx, &n, sizeof n, rows));
     }

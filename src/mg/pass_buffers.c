@@ -98,10 +98,8 @@ static void assign(cmgi_cycle *cycle, const int *last, bool *taken, bool share)
 cmg_status cmgi_pass_buffers(cmgi_cycle *cycle, bool share)
 {
     cmg_context *ctx = cycle->ctx;
-    cmgi_scoped int *last = NULL;
-    cmgi_scoped bool *taken = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, cycle->nvalues, sizeof *last, &last));
-    CMGI_TRY(cmgi_alloc_zero(ctx, cycle->nvalues, sizeof *taken, &taken));
+    CMGI_SCOPED(ctx, cycle->nvalues, int, last);
+    CMGI_SCOPED_ZERO(ctx, cycle->nvalues, bool, taken);
     CMGI_TRY(
         cmgi_alloc_zero(ctx, cycle->nvalues, sizeof *cycle->buffer_bytes, &cycle->buffer_bytes));
     CMGI_TRY(cmgi_alloc_zero(ctx, cycle->nvalues, sizeof *cycle->buffers, &cycle->buffers));

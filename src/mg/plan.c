@@ -119,13 +119,12 @@ cmg_status cmg_solver_measure(cmg_solver *s, int repeats)
     CMGI_CHECK(s->ctx, s->mg.ready, CMG_ERR_STATE, CMGI_NOT_READY);
     cmgi_cycle *cycle = s->mg.cycle;
     const cmg_size n = s->mg.levels.level[0].rows;
-    cmgi_scoped double *samples = NULL;
     const cmgi_krylov *k = s->mg.krylov;
     void *r = k->rounded;
     void *z = k->image;
     void *graph = NULL;
     cmg_status status = CMG_OK;
-    CMGI_TRY(cmgi_alloc(ctx, (cmg_size)cycle->nsteps * repeats, sizeof *samples, &samples));
+    CMGI_SCOPED(ctx, (cmg_size)cycle->nsteps * repeats, double, samples);
     CMGI_TRY(ctx->backend->random(ctx, cmgi_cycle_precision(cycle), n, 1, 0, r));
     CMGI_TRY(cmgi_cycle_run(cycle, r, z));
     if (ctx->backend->mark_reserve != NULL) {

@@ -120,8 +120,7 @@ cmg_status cmg_cg_create(cmg_context *ctx, const cmg_operator *A, const cmg_oper
                "cg: operators have one precision, defect correction needs two");
     CMGI_CHECK(ctx, own.krylov != CMG_KRYLOV_SEMI, CMG_ERR_UNSUPPORTED,
                "cg: of operators the interval of eigenvalues that krylov=semi needs is not known");
-    cmgi_scoped cmg_cg_solver *made = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *made, &made));
+    CMGI_SCOPED_ZERO(ctx, 1, cmg_cg_solver, made);
     made->ctx = ctx;
     atomic_flag_clear(&made->busy);
     made->A = *A;

@@ -31,11 +31,10 @@ cmg_status cmgi_pattern(cmg_context *ctx, const cmg_csr *A, double tau, int powe
         set_ones(ctx, S);
         return CMG_OK;
     }
-    cmgi_scoped double *diagonal = NULL;
     cmgi_scoped_csr B = {.rows = A->rows, .cols = A->cols};
     cmgi_scoped_csr made = {0};
     cmg_size nnz = 0;
-    CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *diagonal, &diagonal));
+    CMGI_SCOPED(ctx, A->rows, double, diagonal);
     cmgi_csr_diagonal(ctx, A, diagonal);
     selection strong = {.A = *A, .diagonal = diagonal, .tau = tau, .bare = true};
     CMGI_TRY(select_entries(ctx, CMGI_HOST, &strong, &B, &nnz));

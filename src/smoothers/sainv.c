@@ -413,7 +413,6 @@ static cmg_status make(const cmgi_smoother_source *source, const char *name, cmg
     cmgi_scoped_csr Zt = {0};
     cmgi_scoped_csr Wt = {0};
     cmgi_scoped double *s = NULL;
-    cmgi_scoped double *pivot = NULL;
     if (value[SCALE] == YES) {
         CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *s, &s));
         cmgi_csr_diagonal(ctx, &A->view, s);
@@ -422,7 +421,7 @@ static cmg_status make(const cmgi_smoother_source *source, const char *name, cmg
         }
         (void)cmgi_csr_scale(ctx, CMGI_HOST, s, s, A);
     }
-    CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *pivot, &pivot));
+    CMGI_SCOPED(ctx, A->rows, double, pivot);
     if (!symmetric) {
         CMGI_TRY(cmgi_csr_transpose(ctx, &A->view, &transposed));
     }

@@ -339,7 +339,6 @@ cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
 {
     cmg_context *ctx = source->ctx;
     cmgi_smoother_source with_bounds = *source;
-    cmgi_scoped cmgi_smoother_factors *out = NULL;
     const bool stored = ctx->backend->alloc != NULL && source->frame == NULL &&
                         options->perm == NULL && options->matrix.values == CMG_VALUES_FULL;
     bool later = false;
@@ -358,7 +357,7 @@ cmg_status cmgi_smoother_build(const cmgi_smoother_source *source,
     }
     with_bounds.kept = s->kept;
     cmgi_spectra_begin(s->kept);
-    CMGI_TRY(cmgi_alloc_zero(ctx, 1, sizeof *out, &out));
+    CMGI_SCOPED_ZERO(ctx, 1, cmgi_smoother_factors, out);
     CMGI_RELEASED(cmgi_smoother_factors_clear, ctx, out);
     CMGI_TRY(make(&with_bounds, options->name, options->omega, out, stored ? &later : NULL));
     for (int k = 0; k < out->factors; ++k) {

@@ -85,9 +85,8 @@ static cmg_status fetch_rows(const cmgi_compressor *B, cmgi_templates *t)
 static cmg_status differ_rounded(const cmgi_compressor *B, cmgi_templates *t, bool *differ)
 {
     cmg_context *ctx = B->A->ctx;
-    cmgi_scoped uint64_t *hash = NULL;
     CMGI_TRY(fetch_rows(B, t));
-    CMGI_TRY(cmgi_alloc(ctx, t->count, sizeof *hash, &hash));
+    CMGI_SCOPED(ctx, t->count, uint64_t, hash);
     const cmgi_template_search rows = {.A = t->rows.view, .ref = t->row, .single = true};
     for (int j = 0; j < t->count; ++j) {
         hash[j] = cmgi_hash_of_row(&rows, j);

@@ -68,9 +68,9 @@ cmg_status cmgi_slices_sort(cmg_context *ctx, const cmg_csr *A, cmg_index **orde
 {
     const cmg_size longest = cmgi_csr_longest_row(A);
     const int parts = A->rows > MANY_ROWS && longest < SHORT_ROWS ? ctx->threads : 1;
-    cmgi_scoped cmg_size *next = NULL; /* next[0] = 0, then the counters */
     cmg_index *sorted = NULL;
-    CMGI_TRY(cmgi_alloc_zero(ctx, (longest + 1) * parts + 1, sizeof *next, &next));
+    /* next[0] = 0, then the counters */
+    CMGI_SCOPED_ZERO(ctx, (longest + 1) * parts + 1, cmg_size, next);
     CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *sorted, &sorted));
     CMGI_PARTS(parts, p, sort_part(A, longest, p, parts, next + 1, NULL));
     cmgi_add_up(next, (longest + 1) * parts);

@@ -56,8 +56,7 @@ static void spread(const cmgi_compressed *C, cmg_precision precision, cmgi_stenc
 static cmg_status find_runs(cmg_context *ctx, const cmgi_compressed *C, size_t value_bytes,
                             cmgi_stencil *S)
 {
-    cmgi_scoped cmg_index *sorted = NULL;
-    CMGI_TRY(cmgi_alloc(ctx, C->t.entries, sizeof *sorted, &sorted));
+    CMGI_SCOPED(ctx, C->t.entries, cmg_index, sorted);
     for (cmg_index e = 0; e < C->t.entries; ++e) {
         sorted[e] = C->t.offset[e];
     }
