@@ -45,6 +45,12 @@ typedef struct cmgi_freed {
     void *address[16]; /* NULL = no more */
 } cmgi_freed;
 void cmgi_free_all(const cmgi_freed *freed);
+/* CMGI_SCOPED in the memory of the backend. */
+#define CMGI_SCOPED_DEVICE(ctx, count, T, name)                                                    \
+    T *name = NULL;                                                                                \
+    __attribute__((cleanup(cmgi_free_all), unused))                                                \
+    const cmgi_freed name##_freed = {ctx, {&(name)}};                                              \
+    CMGI_TRY(cmgi_alloc_device(ctx, count, sizeof *(name), &(name)))
 /*
  * The same of structs that have a function of their own, void cmgi_x_free(cmg_context *, cmgi_x *):
  * with CMGI_RELEASES(cmgi_x_free, cmgi_x) below its declaration, CMGI_RELEASED(cmgi_x_free, ctx,

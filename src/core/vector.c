@@ -175,9 +175,7 @@ cmg_status cmg_vector_dot(const cmg_vector *x, const cmg_vector *y, double *resu
     CMGI_TRY(check_pair(x, y, true));
     cmg_context *ctx = x->ctx;
     CMGI_CHECK(ctx, result != NULL, CMG_ERR_ARG, "dot: result is NULL");
-    double *slot = NULL;
-    CMGI_TRY(cmgi_alloc_device(ctx, 1, sizeof *slot, &slot));
-    CMGI_FREED(ctx, &slot);
+    CMGI_SCOPED_DEVICE(ctx, 1, double, slot);
     CMGI_TRY(ctx->backend->dot(ctx, x->precision, cmgi_vector_count(x), 1, x->data, y->data, slot));
     return cmgi_to_host(ctx, result, slot, sizeof *slot);
 }

@@ -123,12 +123,9 @@ static cmg_status solve_scaled(cmgi_krylov *k, cmgi_solve_fn solve, void *user, 
     const cmg_size n = k->system.n;
     const double atol = k->options.atol;
     const double range = k->range;
-    double *scaled = NULL;
-    double *guess = NULL;
     cmg_status status = CMG_OK;
-    CMGI_FREED(ctx, &scaled, &guess);
-    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *scaled, &scaled));
-    CMGI_TRY(cmgi_alloc_device(ctx, n, sizeof *guess, &guess));
+    CMGI_SCOPED_DEVICE(ctx, n, double, scaled);
+    CMGI_SCOPED_DEVICE(ctx, n, double, guess);
     CMGI_TRY(on->convert(ctx, n, CMG_FP64, x, CMG_FP64, guess));
     k->options.atol *= scale;
     k->range = 0;

@@ -152,7 +152,6 @@ static cmg_status take_finest(cmg_solver *s, cmg_batch *batch, const cmg_csr *A)
     cmgi_batch_plan *p = &batch->plan;
     cmgi_dirichlet *d = &s->mg.levels.level[0].dirichlet;
     cmgi_csr copy = {0};
-    cmgi_scoped bool *fixed = NULL;
     CMGI_FREED(ctx, CMGI_ARRAYS(copy));
     p->nnz = A->indptr[A->rows];
     CMGI_TRY(cmgi_csr_copy(ctx, A, &copy));
@@ -160,7 +159,7 @@ static cmg_status take_finest(cmg_solver *s, cmg_batch *batch, const cmg_csr *A)
     CMGI_TRY(cmgi_batch_hold(batch, &copy.indices, p->nnz, sizeof *copy.indices, &p->indices));
     CMGI_TRY(cmgi_dirichlet_at(ctx, CMGI_HOST, d, NULL));
     if (d->row != NULL) {
-        CMGI_TRY(cmgi_alloc(ctx, A->rows, sizeof *fixed, &fixed));
+        CMGI_SCOPED(ctx, A->rows, bool, fixed);
         memcpy(fixed, d->row, (size_t)A->rows * sizeof *fixed);
         CMGI_TRY(cmgi_batch_hold(batch, &fixed, A->rows, sizeof *fixed, &p->fixed));
     }
@@ -210,10 +209,8 @@ static cmg_status take_levels(cmg_solver *s, cmg_batch *batch, cmg_size near_byt
 /* The number of a vector of the list: a buffer, or one of the iteration. */
 static int vector_of(const cmgi_cycle *cycle, int value)
 {
-    if (value == CMGI_NONE) {
-        return -1;
-    }
-    return value == cycle->input    ? cycle->nbuffers + CMGI_BATCH_IN
+    return value == CMGI_NONE       ? -1
+           : value == cycle->input  ? cycle->nbuffers + CMGI_BATCH_IN
            : value == cycle->output ? cycle->nbuffers + CMGI_BATCH_Z
                                     : cycle->values[value].buffer;
 }

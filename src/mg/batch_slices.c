@@ -47,9 +47,8 @@ static void find_distances(const cmg_csr *A, bool diagonal, int *place, int *sta
     for (cmg_size s = 0; s < slices_of(A); ++s) {
         cmg_index *own = distance + 2 * start[s];
         int count = 0;
-        const cmg_size first = A->indptr[s * CMGI_BATCH_SLICE];
         cmg_size row = s * CMGI_BATCH_SLICE;
-        for (cmg_size k = first; k < A->indptr[slice_end(A, s)]; ++k) {
+        for (cmg_size k = A->indptr[row]; k < A->indptr[slice_end(A, s)]; ++k) {
             while (k >= A->indptr[row + 1]) {
                 ++row;
             }
@@ -149,8 +148,7 @@ cmg_status cmgi_batch_slice(cmg_batch *batch, const cmg_csr *A, bool diagonal, c
     const bool distances = 2 * start[slices] <= 3 * work[slices];
     if (!distances) {
         memcpy(start, work, (size_t)(slices + 1) * sizeof *start);
-        cmgi_free(ctx, distance);
-        distance = NULL;
+        cmgi_free(ctx, cmgi_pass_on(&distance));
     }
     const int pairs = start[slices];
     const cmg_size words = (cmg_size)pairs * CMGI_BATCH_SLICE;

@@ -346,17 +346,12 @@ static cmg_status inverse_there(cmg_context *ctx, const cmgi_resident *A,
     const cmgi_resident_kernels *on = cmgi_resident_kernels_of(ctx);
     const cmg_size n = A->csr.rows;
     cmgi_dense_look look = {0, 0};
-    double *X = NULL;
-    CMGI_FREED(ctx, &X);
-    CMGI_TRY(cmgi_alloc_device(ctx, n * n, sizeof *X, &X));
+    CMGI_SCOPED_DEVICE(ctx, n * n, double, X);
     CMGI_TRY(on->expand(ctx, &A->csr, X, &look));
     if (!(look.difference > SYMMETRIC * look.largest)) {
         CMGI_TRY(on->invert(ctx, n, look.largest, X, made));
     }
-    if (*made) {
-        CMGI_TRY(cmgi_dense_matrix(ctx, n, X, NULL, options, M));
-    }
-    return CMG_OK;
+    return *made ? cmgi_dense_matrix(ctx, n, X, NULL, options, M) : CMG_OK;
 }
 
 cmg_status cmgi_coarse_inverse(const cmg_hierarchy *h, int level, const cmg_index *perm,

@@ -121,13 +121,10 @@ void cmgi_cycle_destroy(cmgi_cycle **cycle)
 /* Array of a value; the input is only ever read. */
 static void *address(const cmgi_cycle *cycle, int value, const void *r, void *z)
 {
-    if (value == CMGI_NONE) {
-        return NULL;
-    }
-    if (value == cycle->input) {
-        return (void *)(uintptr_t)r;
-    }
-    return value == cycle->output ? z : cycle->buffers[cycle->values[value].buffer];
+    return value == CMGI_NONE       ? NULL
+           : value == cycle->input  ? (void *)(uintptr_t)r
+           : value == cycle->output ? z
+                                    : cycle->buffers[cycle->values[value].buffer];
 }
 
 static cmgi_writeback writeback_of(const cmgi_cycle *cycle, const cmgi_step *step, const void *r,

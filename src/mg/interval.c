@@ -32,15 +32,12 @@ static cmg_status start_vector(cmgi_multigrid *mg, int l, cmgi_pencil *P)
 {
     cmg_context *ctx = P->ctx;
     const cmgi_levels *levels = &mg->levels;
-    double *w = NULL;
-    double *image = NULL;
-    CMGI_FREED(ctx, &w, &image);
-    CMGI_TRY(cmgi_alloc_device(ctx, P->n, sizeof *w, &w));
+    CMGI_SCOPED_DEVICE(ctx, P->n, double, w);
     CMGI_TRY(draw(ctx, &levels->level[l], cmgi_is_divided(mg->divided, l), w));
     if (levels->boundary != NULL) {
         const cmgi_writeback clean = {
             .kind = CMGI_WB_AXPBY, .alpha = -1, .beta = 1, .c = w, .y = w};
-        CMGI_TRY(cmgi_alloc_device(ctx, P->n, sizeof *image, &image));
+        CMGI_SCOPED_DEVICE(ctx, P->n, double, image);
         CMGI_TRY(cmgi_pencil_multiply(levels->A, w, image));
         CMGI_TRY(cmgi_matrix_spmv(levels->boundary, &clean, image));
     }

@@ -45,9 +45,7 @@ static cmg_status find_box(cmg_context *ctx, cmg_hierarchy *h, int l, const cmgi
     }
     const cmgi_resident *there = cmgi_hierarchy_there(h, l, CMG_ROLE_A);
     cmg_csr csr;
-    if (there == NULL) {
-        CMGI_TRY(cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &csr));
-    }
+    CMGI_TRY(there == NULL ? cmg_hierarchy_get_csr(h, l, CMG_ROLE_A, NULL, 0, &csr) : CMG_OK);
     return cmgi_box_of_csr(ctx, there == NULL ? &csr : NULL, there, A->options.precision, box,
                            found);
 }

@@ -84,13 +84,9 @@ static cmg_status record_cycle(cmgi_cycle *cycle, const void *r, void *z, void *
     cmg_status status = backend->mark(ctx, 0);
     for (int i = 0; i < cycle->nsteps && status == CMG_OK; ++i) {
         status = cmgi_cycle_step(cycle, i, r, z);
-        if (status == CMG_OK) {
-            status = backend->mark(ctx, i + 1);
-        }
+        status = status == CMG_OK ? backend->mark(ctx, i + 1) : status;
     }
-    if (status == CMG_OK) {
-        status = backend->mark(ctx, cycle->nsteps + 1);
-    }
+    status = status == CMG_OK ? backend->mark(ctx, cycle->nsteps + 1) : status;
     const cmg_status ended = backend->graph_end(ctx, status == CMG_OK ? graph : NULL);
     return status != CMG_OK ? status : ended;
 }

@@ -231,8 +231,7 @@ static void drop_columns(cmg_solver *s)
 {
     if (s->columns != NULL) {
         cmgi_columns_clear(s->ctx, s->columns);
-        CMGI_FREE(s->ctx, s->columns);
-        s->columns = NULL;
+        cmgi_free(s->ctx, cmgi_pass_on(&s->columns));
     }
     s->report.history = s->several ? NULL : s->report.history;
     s->several = false;

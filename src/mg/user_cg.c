@@ -154,9 +154,8 @@ cmg_status cmg_cg_set_limits(cmg_cg_solver *cg, double rtol, double atol, int ma
 void cmg_cg_destroy(cmg_cg_solver **cg)
 {
     if (cg != NULL && *cg != NULL) {
-        cmg_context *ctx = (*cg)->ctx;
         cmgi_krylov_destroy(&(*cg)->krylov);
-        cmgi_free(ctx, *cg);
+        cmgi_free((*cg)->ctx, *cg);
         *cg = NULL;
     }
 }

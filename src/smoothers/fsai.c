@@ -170,10 +170,8 @@ static cmg_status make_factor(making *w, cmgi_csr *G)
 static void release(making *w)
 {
     cmg_context *ctx = w->source->ctx;
-    CMGI_FREE_AT(ctx, w->at, w->to.length, w->longest);
+    CMGI_FREE_AT(ctx, w->at, cmgi_pass_on(&w->to.length), cmgi_pass_on(&w->longest));
     cmgi_csr_free_at(ctx, w->at, &w->to.G);
-    w->to.length = NULL;
-    w->longest = NULL;
 }
 
 /* The pattern of S B S to a power, on the host. */

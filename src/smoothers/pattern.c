@@ -42,8 +42,7 @@ cmg_status cmgi_pattern(cmg_context *ctx, const cmg_csr *A, double tau, int powe
     set_ones(ctx, &B);
     for (int p = 1; p < power; ++p) {
         cmgi_csr product = {0};
-        const cmg_csr *left = p > 1 ? &made.view : &B.view;
-        CMGI_TRY(cmgi_csr_multiply(ctx, left, &B.view, &product));
+        CMGI_TRY(cmgi_csr_multiply(ctx, p > 1 ? &made.view : &B.view, &B.view, &product));
         cmgi_csr_free(ctx, &made);
         made = product;
         set_ones(ctx, &made);
@@ -182,9 +181,7 @@ cmg_status cmgi_take_made(cmg_context *ctx, cmgi_place at, cmgi_csr *made, cmg_s
     R.facts.beside = made->rows; /* all of it is looked at where that may be wrong */
     *made = (cmgi_csr){0};
     CMGI_TRY(cmgi_resident_kernels_of(ctx)->rows(ctx, &R.csr, &R));
-    if (R.rows.longest <= 1) {
-        CMGI_TRY(cmgi_resident_look_again(ctx, &R));
-    }
+    CMGI_TRY(R.rows.longest <= 1 ? cmgi_resident_look_again(ctx, &R) : CMG_OK);
     return resident ? cmgi_resident_attach(ctx, &R, M) : cmgi_resident_fetch(ctx, &R.csr, nnz, M);
 }
 

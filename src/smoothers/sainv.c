@@ -429,10 +429,7 @@ static cmg_status make(const cmgi_smoother_source *source, const char *name, cmg
     (void)cmgi_csr_scale(ctx, CMGI_HOST, NULL, s, &Zt);
     (void)cmgi_csr_scale(ctx, CMGI_HOST, NULL, s, &Wt);
     CMGI_TRY(make_factors(ctx, &Zt, symmetric ? NULL : &Wt, pivot, (int)value[FORM], out));
-    if (value[FORM] == PRODUCT) {
-        CMGI_TRY(multiply_out(ctx, out));
-    }
-    return CMG_OK;
+    return value[FORM] == PRODUCT ? multiply_out(ctx, out) : CMG_OK;
 }
 
 static cmg_status make_sainv(const cmgi_smoother_source *source, cmgi_smoother_factors *out)

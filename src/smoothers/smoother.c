@@ -206,10 +206,7 @@ static cmg_status make(const cmgi_smoother_source *source, const char *name, dou
         CMGI_TRY(check_matrix(&with_arguments, method->name));
     }
     CMGI_TRY(method->make(&with_arguments, out));
-    double scale = omega != 0 ? omega : method->omega;
-    if (arguments.omega != 0) {
-        scale = arguments.omega;
-    }
+    double scale = arguments.omega != 0 ? arguments.omega : omega != 0 ? omega : method->omega;
     const bool estimated = arguments.omega_auto || scale == CMGI_OMEGA_AUTO;
     if (later != NULL) {
         *later = estimated && method->later;
@@ -393,8 +390,7 @@ void cmgi_smoother_clear(cmg_context *ctx, cmgi_smoother *s)
     for (int k = 0; k < CMGI_MAX_FACTORS; ++k) {
         cmg_matrix_destroy(&s->factor[k]);
     }
-    cmgi_free(ctx, s->kept);
-    s->kept = NULL;
+    cmgi_free(ctx, cmgi_pass_on(&s->kept));
     s->factors = 0;
     s->undamped = false;
 }

@@ -63,8 +63,7 @@ typedef struct ordering {
 /* j is upstream of i: what i takes from it, a_ij, is more negative than a_ji. */
 static bool is_upstream(double sign, double there, double back)
 {
-    const double size = fmax(fabs(there), fabs(back));
-    return sign * (back - there) > TRANSPORT * size;
+    return sign * (back - there) > TRANSPORT * fmax(fabs(there), fabs(back));
 }
 
 static cmg_status order_by_flow(ordering *o)
@@ -212,10 +211,8 @@ static cmg_status factorise_in_order(cmg_context *ctx, const cmg_csr *A, const c
         row[place[i]] = (cmg_index)i;
     }
     CMGI_TRY(cmgi_csr_permute(ctx, A, row, row, true, &sorted));
-    if (!factorise(&sorted, where)) {
-        return cmgi_fail(ctx, CMG_ERR_SINGULAR,
-                         "smoother sweep: a pivot of the incomplete factors is 0");
-    }
+    CMGI_CHECK(ctx, factorise(&sorted, where), CMG_ERR_SINGULAR,
+               "smoother sweep: a pivot of the incomplete factors is 0");
     return cmgi_csr_permute(ctx, &sorted.view, place, place, true, F);
 }
 

@@ -365,13 +365,11 @@ static void consider_plain(chooser *c)
     consider_sell(c, usual_warp(c));
     consider(c, (cmgi_choice){.format = CMG_FORMAT_K1}, &on->sorted, &on->sorted_irregular, 0,
              longest);
-    if (!cuda) {
-        if (c->options->warp == 0) {
-            consider_sell(c, 8);
-        }
-    } else {
+    if (cuda) {
         consider_ellt(c);
         consider_splits(c);
+    } else if (c->options->warp == 0) {
+        consider_sell(c, 8);
     }
 }
 

@@ -84,9 +84,8 @@ static cmg_status fetch_rows(const cmgi_compressor *B, cmgi_templates *t)
 /* Whether templates differ in fp32 as well; rows whose hashes are equal count as equal. */
 static cmg_status differ_rounded(const cmgi_compressor *B, cmgi_templates *t, bool *differ)
 {
-    cmg_context *ctx = B->A->ctx;
     CMGI_TRY(fetch_rows(B, t));
-    CMGI_SCOPED(ctx, t->count, uint64_t, hash);
+    CMGI_SCOPED(B->A->ctx, t->count, uint64_t, hash);
     const cmgi_template_search rows = {.A = t->rows.view, .ref = t->row, .single = true};
     for (int j = 0; j < t->count; ++j) {
         hash[j] = cmgi_hash_of_row(&rows, j);
@@ -120,9 +119,7 @@ static cmg_status find_rounded(const cmgi_compressor *B, const cmgi_template_sea
                                cmgi_templates *exact, cmgi_templates *t)
 {
     bool same = false;
-    if (exact->all) {
-        CMGI_TRY(differ_rounded(B, exact, &same));
-    }
+    CMGI_TRY(exact->all ? differ_rounded(B, exact, &same) : CMG_OK);
     return same ? copy_templates(B, exact, t) : cmgi_templates_find(B->A->ctx, what, t);
 }
 
@@ -283,9 +280,7 @@ static cmg_status build_from(cmg_matrix *A, const cmgi_matrix_source *from,
         CMGI_TRY(cmgi_stencil_build(ctx, A->options.precision, C));
     }
     if (C->p.count == 0 || C->t.count == 0) { /* one list is all slices in order */
-        CMGI_FREE_DEVICE(ctx, C->t.slice, C->p.slice);
-        C->t.slice = NULL;
-        C->p.slice = NULL;
+        CMGI_FREE_DEVICE(ctx, cmgi_pass_on(&C->t.slice), cmgi_pass_on(&C->p.slice));
     }
     CMGI_TRY(there ? packs(&B, from->there->rows.longest) : cmgi_packed_slices_build(&B));
     A->bytes = cmgi_compressed_storage(C, A->options.precision);

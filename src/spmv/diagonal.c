@@ -107,11 +107,8 @@ static cmg_status alloc_dense(cmg_matrix *A, const cmgi_matrix_source *from)
         return cmgi_matrix_alloc_values(A, from, true);
     }
     CMGI_TRY(cmgi_matrix_check_values(A));
-    float *scale = NULL;
     CMGI_TRY(cmgi_alloc_zero(A->ctx, A->stored, cmgi_values_bytes(kind, CMG_FP32), &A->values));
-    CMGI_TRY(cmgi_alloc(A->ctx, A->rows, sizeof *scale, &scale));
-    A->data = scale;
-    return CMG_OK;
+    return cmgi_alloc(A->ctx, A->rows, sizeof(float), &A->data);
 }
 
 static cmg_status build_dense(cmg_matrix *A, const cmgi_matrix_source *from)

@@ -142,13 +142,11 @@ const cmg_index *cmg_matrix_permutation(const cmg_matrix *A)
 
 cmg_status cmgi_matrix_map(const cmg_matrix *A, const cmg_size **map, cmg_size **made)
 {
-    cmg_size *there = NULL;
-    CMGI_FREED(A->ctx, &there);
     *map = A->value_map;
     if (A->value_map != NULL || A->nnz == 0 || A->format->map_cuda == NULL) {
         return CMG_OK;
     }
-    CMGI_TRY(cmgi_alloc_device(A->ctx, A->nnz, sizeof *there, &there));
+    CMGI_SCOPED_DEVICE(A->ctx, A->nnz, cmg_size, there);
     CMGI_TRY(A->format->map_cuda(A, there));
     *map = *made = cmgi_pass_on(&there);
     return CMG_OK;

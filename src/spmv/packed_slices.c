@@ -265,9 +265,7 @@ static cmg_status alloc_values(const cmgi_compressor *B, bool pairs)
 {
     cmg_matrix *A = B->A;
     cmgi_compressed *C = B->C;
-    CMGI_FREE(A->ctx, A->values, C->p.rest);
-    A->values = NULL;
-    C->p.rest = NULL;
+    CMGI_FREE(A->ctx, cmgi_pass_on(&A->values), cmgi_pass_on(&C->p.rest));
     if (!pairs) {
         return cmgi_matrix_alloc_values(A, B->from, false);
     }
@@ -309,8 +307,7 @@ static cmg_status keep_places(const cmgi_compressor *B)
             P->place[k] = (uint16_t)(A->value_map[k] - P->step[p] * CMGI_SLICE);
         }
     }
-    cmgi_free(ctx, A->value_map);
-    A->value_map = NULL;
+    cmgi_free(ctx, cmgi_pass_on(&A->value_map));
     return CMG_OK;
 }
 

@@ -167,8 +167,7 @@ static cmg_status number_by_order(cmg_matrix *A)
     for (cmg_size i = 0; i < A->rows; ++i) {
         A->perm[i] = S->rowmap[i / b] * b + (cmg_index)(i % b);
     }
-    cmgi_free(A->ctx, S->rowmap);
-    S->rowmap = NULL;
+    cmgi_free(A->ctx, cmgi_pass_on(&S->rowmap));
     return CMG_OK;
 }
 
@@ -186,8 +185,7 @@ static cmg_status build_planned(cmg_matrix *A, const cmgi_slices_plan *plan,
         CMGI_TRY(cmgi_blocks_pattern(ctx, from->csr, S->block, &blocks));
     }
     if (plan->sorted) {
-        const cmg_csr *rows = S->block > 1 ? &blocks.view : from->csr;
-        CMGI_TRY(cmgi_slices_sort(ctx, rows, &S->rowmap));
+        CMGI_TRY(cmgi_slices_sort(ctx, S->block > 1 ? &blocks.view : from->csr, &S->rowmap));
     }
     if (plan->sorted && plan->renumbers) {
         CMGI_TRY(number_by_order(A));

@@ -167,8 +167,7 @@ static extent extent_of(const cmgi_slices_plan *plan, const cmgi_row_statistics 
         return sorted_extent(plan, s);
     }
     if (plan->uniform) {
-        const cmg_size width = (s->longest + plan->t - 1) / plan->t;
-        return (extent){slices * plan->lanes * width, slices};
+        return (extent){slices * plan->lanes * ((s->longest + plan->t - 1) / plan->t), slices};
     }
     return (extent){s->sliced[cmgi_slice_size(plan->lanes)], slices};
 }
