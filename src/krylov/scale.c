@@ -177,10 +177,8 @@ cmg_status cmgi_krylov_scaled(cmgi_krylov *k, cmgi_solve_fn solve, void *user, c
         CMGI_TRY(ctx->backend->fill(ctx, CMG_FP64, k->system.n, 0.0, x));
         return end_at_once(k, CMG_CONVERGED_ATOL, 0, 0);
     }
-    if (!(largest <= DBL_MAX)) {
-        return end_at_once(k, CMG_NOT_A_NUMBER, largest, NAN);
-    }
-    return solve_scaled(k, solve, user, cmgi_to_one(largest), b, x);
+    return largest <= DBL_MAX ? solve_scaled(k, solve, user, cmgi_to_one(largest), b, x)
+                              : end_at_once(k, CMG_NOT_A_NUMBER, largest, NAN);
 }
 
 static cmg_status iterate(void *user, const double *b, double *x)

@@ -106,9 +106,7 @@ cmg_status cmg_batch_create(cmg_solver *s, cmg_size count, const cmg_vector *val
     CMGI_TRY(cmgi_batch_compile(s, made));
     made->plan.count = count;
     CMGI_TRY(set_up_first(s, made));
-    if (values != NULL) {
-        CMGI_TRY(take_values(made, values));
-    }
+    CMGI_TRY(values != NULL ? take_values(made, values) : CMG_OK);
     CMGI_TRY(cmgi_alloc(ctx, count, sizeof *made->result, &made->result));
     CMGI_TRY(cmgi_alloc_device(ctx, count, sizeof *made->result, &made->plan.result));
     CMGI_TRY(cmg_context_synchronize(ctx));

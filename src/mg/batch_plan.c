@@ -194,9 +194,7 @@ static cmg_status take_levels(cmg_solver *s, cmg_batch *batch, cmg_size near_byt
     A = cmgi_csr_borrow(&given);
     for (int l = 0; l < p->levels; ++l) {
         CMGI_TRY(take_matrix(batch, &A.view, &p->level[l]));
-        if (l + 1 < p->levels) {
-            CMGI_TRY(descend(s, batch, l, &A, most));
-        }
+        CMGI_TRY(l + 1 < p->levels ? descend(s, batch, l, &A, most) : CMG_OK);
     }
     (void)cmgi_batch_reserve(&batch->work_set_up, most[0], sizeof(double));
     p->products = cmgi_batch_reserve(&batch->work_set_up, most[1], sizeof(double));

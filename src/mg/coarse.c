@@ -85,8 +85,7 @@ static bool invert_cholesky(int n, double *X)
         return false;
     }
     for (cmg_size i = 0; i < n; ++i) {
-        const double pivot = X[i * n + i] * X[i * n + i];
-        if (pivot <= 16.0 * n * DBL_EPSILON * norm) {
+        if (X[i * n + i] * X[i * n + i] <= 16.0 * n * DBL_EPSILON * norm) {
             return false;
         }
     }
@@ -108,9 +107,7 @@ static cmg_status invert_lu(cmg_context *ctx, int n, double *X)
     CMGI_SCOPED(ctx, lwork, double, work);
     dgetrf_(&n, &n, X, &n, pivots, &info);
     for (cmg_size i = 0; i < n && info == 0; ++i) {
-        if (fabs(X[i * n + i]) <= 16.0 * n * DBL_EPSILON * norm) {
-            info = (int)i + 1;
-        }
+        info = fabs(X[i * n + i]) <= 16.0 * n * DBL_EPSILON * norm ? (int)i + 1 : 0;
     }
     if (info == 0) {
         dgetri_(&n, X, &n, pivots, work, &lwork, &info);

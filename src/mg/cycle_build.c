@@ -134,8 +134,7 @@ static cmg_status visit(builder *B, int l, int b, cmg_cycle shape, int *x)
     CMGI_TRY(append(B, step_with(level->R, "R", l, r), l + 1, 'b', &coarse_b));
     CMGI_TRY(zero(B, l + 1, &coarse_x));
     CMGI_TRY(visit(B, l + 1, coarse_b, shape, &coarse_x));
-    const bool again = l + 1 < plan->nlevels - 1 || !plan->coarse_exact;
-    if (shape != CMG_CYCLE_V && again) {
+    if (shape != CMG_CYCLE_V && (l + 1 < plan->nlevels - 1 || !plan->coarse_exact)) {
         CMGI_TRY(
             visit(B, l + 1, coarse_b, shape == CMG_CYCLE_W ? CMG_CYCLE_W : CMG_CYCLE_V, &coarse_x));
     }

@@ -41,9 +41,7 @@ cmg_status cmgi_edge_wanted(const cmg_hierarchy *h, const cmg_solver_options *o,
         return CMG_OK;
     }
     const cmg_size nnz = A->there != NULL ? A->there->rows.nnz : A->indptr[A->rows];
-    if (nnz < LONG_ROWS * A->rows) {
-        CMGI_TRY(cmgi_numbered_lines(ctx, A, &lines));
-    }
+    CMGI_TRY(nnz < LONG_ROWS * A->rows ? cmgi_numbered_lines(ctx, A, &lines) : CMG_OK);
     *wanted = lines > POOR;
     return CMG_OK;
 }

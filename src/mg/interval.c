@@ -18,9 +18,7 @@ static cmg_status draw(cmg_context *ctx, const cmgi_level *level, bool divided, 
     const cmg_size n = level->rows;
     cmg_size first = 0;
     CMGI_SCOPED_ZERO(ctx, cmgi_ranks(ctx), cmg_size, rows);
-    if (divided) {
-        CMGI_TRY(ctx->options.ranks->gather(ctx, &n, sizeof n, rows));
-    }
+    CMGI_TRY(divided ? ctx->options.ranks->gather(ctx, &n, sizeof n, rows) : CMG_OK);
     for (int r = 0; r < cmgi_rank(ctx); ++r) {
         first += rows[r];
     }
@@ -49,9 +47,7 @@ static cmg_status start_vector(cmgi_multigrid *mg, int l, cmgi_pencil *P)
 static cmg_status total_rows(cmgi_multigrid *mg, int l, cmg_size *total)
 {
     double rows = (double)mg->levels.level[l].rows;
-    if (cmgi_is_divided(mg->divided, l)) {
-        CMGI_TRY(cmgi_all_sum(mg->ctx, &rows, 1));
-    }
+    CMGI_TRY(cmgi_is_divided(mg->divided, l) ? cmgi_all_sum(mg->ctx, &rows, 1) : CMG_OK);
     *total = (cmg_size)rows;
     return CMG_OK;
 }

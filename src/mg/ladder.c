@@ -236,9 +236,7 @@ static void leave(cmgi_multigrid *mg, bool levels)
 
 static cmg_status build(cmgi_multigrid *mg, bool levels)
 {
-    if (levels) {
-        CMGI_TRY(cmgi_multigrid_complete(mg, (cmgi_meanwhile){0}));
-    }
+    CMGI_TRY(levels ? cmgi_multigrid_complete(mg, (cmgi_meanwhile){0}) : CMG_OK);
     CMGI_TRY(cmgi_memory_check(cmgi_multigrid_hierarchy(mg), &mg->options, &mg->schedule, 0));
     return cmgi_multigrid_build(mg);
 }

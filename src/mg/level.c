@@ -209,9 +209,7 @@ static cmg_status transfer_there(cmg_context *ctx, const cmgi_resident *P, const
     if (places_P || (places_R && R == NULL)) {
         CMGI_TRY(cmgi_dirichlet_clean_there(ctx, P, d[0], d[1], &clean));
     }
-    if (places_P) {
-        CMGI_TRY(cmgi_level_place_there(ctx, &clean, &ask[0], fine, &fine->P));
-    }
+    CMGI_TRY(places_P ? cmgi_level_place_there(ctx, &clean, &ask[0], fine, &fine->P) : CMG_OK);
     if (places_R && R != NULL) {
         CMGI_TRY(cmgi_dirichlet_clean_there(ctx, R, d[1], d[0], &clean_R));
         CMGI_TRY(cmgi_level_place_there(ctx, &clean_R, &ask[1], fine, &fine->R));

@@ -325,9 +325,7 @@ cmg_status cmgi_multigrid_refresh(cmgi_multigrid *mg)
         cmgi_krylov_drop_graphs(mg->krylov);
         cmgi_cycle_drop_graph(mg->cycle);
     }
-    if (status == CMG_OK) {
-        CMGI_TRY(renew_interval(mg));
-    }
+    CMGI_TRY(status == CMG_OK ? renew_interval(mg) : CMG_OK);
     mg->ready = status == CMG_OK;
     return status;
 }

@@ -26,9 +26,7 @@ static int choose_buffer(cmgi_cycle *cycle, const bool *taken, bool share, size_
             size >= bytes && (best == CMGI_NONE || best_size < bytes || size < best_size);
         const bool larger_misfit =
             size < bytes && best_size < bytes && (best == CMGI_NONE || size > best_size);
-        if (fits_tighter || larger_misfit) {
-            best = k;
-        }
+        best = fits_tighter || larger_misfit ? k : best;
     }
     if (best == CMGI_NONE) {
         best = cycle->nbuffers++;

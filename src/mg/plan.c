@@ -49,11 +49,9 @@ cmg_status cmg_solver_step(cmg_solver *s, int i, cmg_step_info *info)
         made.messages = talk.messages;
         made.link_bytes = step->kind == CMGI_STEP_START ? talk.bytes : talk.gathered;
     }
-    made.plain = made.bytes;
     made.compression = product ? step->A->compression : NULL;
-    if (made.compression != NULL) {
-        made.plain = made.bytes - step->A->bytes + made.compression->plain;
-    }
+    made.plain = made.compression == NULL ? made.bytes
+                                          : made.bytes - step->A->bytes + made.compression->plain;
     return cmgi_sized_fill(s->ctx, "cmg_step_info", &made, sizeof made, info);
 }
 

@@ -61,8 +61,7 @@ static double sample(cmg_context *ctx, const cmg_csr *A, const cmgi_smoother_fac
         y = swap;
     }
     for (cmg_size i = 0; i < A->rows; ++i) {
-        const double r = g[i] - x[i];
-        sum += r * r;
+        sum += (g[i] - x[i]) * (g[i] - x[i]);
     }
     return sum;
 }

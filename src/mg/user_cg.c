@@ -30,10 +30,9 @@ static cmg_status apply_operator(cmg_context *ctx, const cmg_operator *op, const
     const cmg_status status = op->apply(op->user, &in, &out);
     CMGI_CHECK(ctx, status >= CMG_OK && status <= CMG_ERR_INTERNAL, CMG_ERR_ARG,
                "cg: an operator returned the status %d, which does not exist", (int)status);
-    if (status != CMG_OK && ctx->message[0] == '\0') {
-        return cmgi_fail(ctx, status, "cg: an operator returned %s", cmg_status_name(status));
-    }
-    return status;
+    return status == CMG_OK || ctx->message[0] != '\0'
+               ? status
+               : cmgi_fail(ctx, status, "cg: an operator returned %s", cmg_status_name(status));
 }
 
 static cmg_status apply(void *user, cmg_precision p, const void *x, void *y, double *xy,

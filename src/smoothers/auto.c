@@ -141,9 +141,7 @@ static cmg_status make_unsymmetric(const cmgi_smoother_source *source, cmgi_smoo
     }
     CMGI_TRY(cmgi_smoother_source_here(source, &here));
     CMGI_TRY(cmgi_csr_transpose(ctx, &here.A, &T));
-    if (!has_sorted_rows(&here.A)) {
-        CMGI_TRY(cmgi_csr_transpose(ctx, &T.view, &A));
-    }
+    CMGI_TRY(!has_sorted_rows(&here.A) ? cmgi_csr_transpose(ctx, &T.view, &A) : CMG_OK);
     sums[0] = skew_part(&here, A.indptr != NULL ? &A.view : &here.A, &T.view, &sums[1]);
     CMGI_TRY(cmgi_all_sum(ctx, sums, 2));
     if (sums[0] <= MILD * MILD * sums[1]) {

@@ -115,9 +115,7 @@ static cmg_status is_symmetric(cmg_context *ctx, const cmgi_prepared *p, bool *s
     const cmg_size few = look ? SMALL / 4 : p->A.rows;
     cmg_size bad = 0;
     CMGI_TRY(count_asymmetric(ctx, p->at, few, &s, &bad));
-    if (look && bad == 0) {
-        CMGI_TRY(count_asymmetric(ctx, p->at, p->A.rows, &s, &bad));
-    }
+    CMGI_TRY(look && bad == 0 ? count_asymmetric(ctx, p->at, p->A.rows, &s, &bad) : CMG_OK);
     *symmetric = bad == 0;
     return CMG_OK;
 }

@@ -145,9 +145,7 @@ static cmg_status try_device(const cmgi_smoother_source *source, const char *nam
     cmg_context *ctx = source->ctx;
     cmgi_resident sent = {0};
     CMGI_RELEASED(cmgi_resident_free, ctx, &sent);
-    if (source->there == NULL) {
-        CMGI_TRY(cmgi_resident_send(ctx, &source->A, &sent));
-    }
+    CMGI_TRY(source->there == NULL ? cmgi_resident_send(ctx, &source->A, &sent) : CMG_OK);
     const cmgi_resident *A = source->there != NULL ? source->there : &sent;
     if (A->csr.rows > 0 && A->rows.longest <= CMGI_LONGEST_SORTED) {
         CMGI_TRY(make(source, A, factor, made));

@@ -126,9 +126,7 @@ static cmg_status make_at(const cmgi_smoother_source *source, const cmgi_residen
     if (!*made) {
         return CMG_OK;
     }
-    if (p.s != NULL) {
-        CMGI_TRY(cmgi_csr_scale(ctx, p.at, p.s, p.s, &S));
-    }
+    CMGI_TRY(p.s != NULL ? cmgi_csr_scale(ctx, p.at, p.s, p.s, &S) : CMG_OK);
     if (p.symmetric) {
         CMGI_TRY(device != NULL ? cmgi_symmetrize_at(ctx, p.at, &S, &nnz)
                                 : cmgi_symmetrize(ctx, &S));

@@ -105,8 +105,7 @@ static cmg_size grow_row(const grower *g, cmg_size i, cmg_index *J, cmg_size len
         if (residual(g, i, J, length, work) <= g->growth->epsilon) {
             break;
         }
-        const double mean = find_candidates(g, J, length, work, c);
-        const cmg_size longer = enlarge(g, mean, c, J, length);
+        const cmg_size longer = enlarge(g, find_candidates(g, J, length, work, c), c, J, length);
         if (longer == length) {
             break;
         }

@@ -177,9 +177,7 @@ static cmg_status make_mask(problem *P, const cmgi_smoother_source *source)
 static cmg_status prepare(const cmgi_smoother_source *source, const cmgi_csr *factor, int factors,
                           problem *P)
 {
-    if (source->matrix == NULL) {
-        CMGI_TRY(place(P, &source->A, source->there, &P->own));
-    }
+    CMGI_TRY(source->matrix == NULL ? place(P, &source->A, source->there, &P->own) : CMG_OK);
     P->on.A = source->matrix != NULL ? source->matrix : P->own;
     P->on.precision = P->on.A->options.precision;
     P->on.n = P->on.A->rows;

@@ -240,9 +240,7 @@ static cmg_status make_triangles(const cmgi_smoother_source *source, const cmg_c
     }
     const bool ilu = arguments->value[FILL] == 1;
     const int factors = ilu || arguments->value[SYMMETRIC] == YES ? 2 : 1;
-    if (ilu) {
-        CMGI_TRY(factorise_in_order(ctx, &sorted.view, o.place, &F));
-    }
+    CMGI_TRY(ilu ? factorise_in_order(ctx, &sorted.view, o.place, &F) : CMG_OK);
     for (int f = 0; f < factors; ++f) {
         const triangle row = {ilu ? &F.view : &sorted.view, o.place, f == 1, ilu};
         out->factors = f + 1;

@@ -211,9 +211,7 @@ static cmg_status try_planes(search *s, cmg_size line)
     }
     for (cmg_size m = (next + line + 1) / line; m * line >= next - line - 1 && m >= 3 && !s->found;
          --m) {
-        if (lines % m == 0) {
-            CMGI_TRY(try_sizes(s, 3, line, m, lines / m));
-        }
+        CMGI_TRY(lines % m == 0 ? try_sizes(s, 3, line, m, lines / m) : CMG_OK);
     }
     return CMG_OK;
 }
@@ -222,9 +220,7 @@ static cmg_status try_lines(search *s)
 {
     const cmg_size next = next_offset(&s->S, 1);
     for (cmg_size line = next + 1; line >= next - 1 && line >= 3 && next > 0 && !s->found; --line) {
-        if (s->rows % line == 0) {
-            CMGI_TRY(try_planes(s, line));
-        }
+        CMGI_TRY(s->rows % line == 0 ? try_planes(s, line) : CMG_OK);
     }
     return CMG_OK;
 }

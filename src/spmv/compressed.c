@@ -163,9 +163,7 @@ static cmg_status take_kinds(const cmgi_compressor *B)
     cmgi_templates t = {.count = K->count, .row = K->row, .all = true};
     CMGI_FREED(ctx, CMGI_ARRAYS(t.rows));
     CMGI_TRY(cmgi_alloc_at(ctx, at, K->rows, sizeof *C->t.id, &C->t.id));
-    if (!K->square) {
-        CMGI_TRY(cmgi_alloc_at(ctx, at, K->rows, sizeof *C->ref, &C->ref));
-    }
+    CMGI_TRY(!K->square ? cmgi_alloc_at(ctx, at, K->rows, sizeof *C->ref, &C->ref) : CMG_OK);
     CMGI_TRY(cmgi_kinds_place(ctx, at, K, C->t.id, C->ref));
     CMGI_TRY(cmgi_kinds_rows(ctx, K, &t.rows));
     CMGI_TRY(split_slices(B, NULL, true));
@@ -225,8 +223,7 @@ static size_t least_bytes(const cmgi_row_statistics *s, const cmg_matrix_options
     for (cmg_size length = 0; length <= s->longest; ++length) {
         const bool apart = square && options->values != CMG_VALUES_FULL && length > 0;
         const size_t packed = (size_t)(length - apart) * value;
-        const size_t each = packed < sizeof(uint16_t) ? packed : sizeof(uint16_t);
-        bytes += (size_t)s->count[length] * each;
+        bytes += (size_t)s->count[length] * (packed < sizeof(uint16_t) ? packed : sizeof(uint16_t));
     }
     const size_t block = options->block_rows > 1 ? (size_t)options->block_rows : 1;
     return bytes / (block * block); /* one number for so many entries */

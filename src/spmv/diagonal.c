@@ -16,10 +16,9 @@ static size_t diagonal_bytes(const cmgi_row_statistics *s, const cmg_matrix_opti
 
 static size_t dense_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options)
 {
-    const bool reduced = options->values != CMG_VALUES_FULL;
     return (size_t)s->rows *
            ((size_t)s->cols * cmgi_values_bytes(options->values, options->precision) +
-            (reduced ? sizeof(float) : 0));
+            (options->values != CMG_VALUES_FULL ? sizeof(float) : 0));
 }
 
 /* A value map knows nothing of rows without an entry. */

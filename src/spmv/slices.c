@@ -108,9 +108,7 @@ static cmg_status pack(cmg_matrix *A, const cmgi_slices_plan *plan, const cmgi_m
     cmgi_slices *S = A->data;
     CMGI_TRY(cmgi_slices_make(ctx, plan, S->block > 1 ? &blocks->view : csr, NULL, S));
     A->stored = S->places * (S->identity ? 1 : S->block * S->block);
-    if (from->device == NULL) {
-        CMGI_TRY(fill_on_host(A, from, blocks, ids));
-    }
+    CMGI_TRY(from->device == NULL ? fill_on_host(A, from, blocks, ids) : CMG_OK);
     if (plan->lengths && S->block == 1) {
         CMGI_TRY(cmgi_alloc(ctx, csr->rows, sizeof *S->row_length, &S->row_length));
         for (cmg_size r = 0; r < csr->rows; ++r) {
@@ -181,9 +179,7 @@ static cmg_status build_planned(cmg_matrix *A, const cmgi_slices_plan *plan,
     cmgi_scoped_csr blocks = {0};
     cmgi_scoped_csr sorted = {0};
     cmgi_scoped cmg_size *ids = NULL;
-    if (S->block > 1) {
-        CMGI_TRY(cmgi_blocks_pattern(ctx, from->csr, S->block, &blocks));
-    }
+    CMGI_TRY(S->block > 1 ? cmgi_blocks_pattern(ctx, from->csr, S->block, &blocks) : CMG_OK);
     if (plan->sorted) {
         CMGI_TRY(cmgi_slices_sort(ctx, S->block > 1 ? &blocks.view : from->csr, &S->rowmap));
     }

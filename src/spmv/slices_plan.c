@@ -166,10 +166,10 @@ static extent extent_of(const cmgi_slices_plan *plan, const cmgi_row_statistics 
     if (plan->sorted) {
         return sorted_extent(plan, s);
     }
-    if (plan->uniform) {
-        return (extent){slices * plan->lanes * ((s->longest + plan->t - 1) / plan->t), slices};
-    }
-    return (extent){s->sliced[cmgi_slice_size(plan->lanes)], slices};
+    const cmg_size width = (s->longest + plan->t - 1) / plan->t;
+    return (extent){plan->uniform ? slices * plan->lanes * width
+                                  : s->sliced[cmgi_slice_size(plan->lanes)],
+                    slices};
 }
 
 size_t cmgi_slices_bytes(const cmgi_row_statistics *s, const cmg_matrix_options *options)
@@ -206,9 +206,7 @@ cmg_status cmgi_slices_make(cmg_context *ctx, const cmgi_slices_plan *plan, cons
     S->places = there != NULL ? extent_of(plan, there).entries : S->stride * width;
     CMGI_TRY(cmgi_alloc_at(ctx, at, S->nslices + 1, sizeof *S->start, &S->start));
     CMGI_TRY(cmgi_alloc_at(ctx, at, S->nslices, sizeof *S->width, &S->width));
-    if (plan->split) {
-        CMGI_TRY(cmgi_alloc(ctx, S->nslices, sizeof *S->shift, &S->shift));
-    }
+    CMGI_TRY(plan->split ? cmgi_alloc(ctx, S->nslices, sizeof *S->shift, &S->shift) : CMG_OK);
     CMGI_TRY(cmgi_alloc_at(ctx, at, S->nslices + 1, sizeof *S->first_row, &S->first_row));
     if (plan->split) {
         (void)cut_slices(plan, A, S);

@@ -172,9 +172,7 @@ static cmg_status try_block_rows(trial *t, const cmg_matrix_options *options)
         cmg_matrix_options one = *options;
         one.format = formats[k];
         one.block_rows = blocks.size;
-        if (k == 0 || options->values == CMG_VALUES_FULL) {
-            CMGI_TRY(try_candidate(t, one));
-        }
+        CMGI_TRY(k == 0 || options->values == CMG_VALUES_FULL ? try_candidate(t, one) : CMG_OK);
     }
     return CMG_OK;
 }
